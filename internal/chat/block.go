@@ -1,0 +1,222 @@
+package chat
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Block is one piece of a message: Text, Image, Thinking, ToolUse, ToolResult or File.
+type Block interface{ block() }
+
+// Text is prose.
+type Text struct {
+	Text string `json:"text"`
+}
+
+// Image is a picture by the hash of its bytes, which are kept as a blob.
+type Image struct {
+	Blob      string `json:"blob"`
+	MediaType string `json:"mediaType"`
+	Name      string `json:"name,omitempty"`
+	Size      int64  `json:"size,omitempty"`
+}
+
+// Thinking is reasoning that the model showed. The signature must go back
+// unchanged; Redacted holds what the provider sent encrypted instead of text.
+type Thinking struct {
+	Text      string `json:"text,omitempty"`
+	Signature string `json:"signature,omitempty"`
+	Redacted  string `json:"redacted,omitempty"`
+}
+
+// ToolUse is a call the model wants made. Args is a JSON object, or, when the
+// model wrote something that is not one, whatever it wrote.
+type ToolUse struct {
+	ID   string          `json:"id"`
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args"`
+}
+
+// ToolResult answers the ToolUse with the same id. Blocks are Text and Image only.
+type ToolResult struct {
+	Call   string `json:"call"`
+	Name   string `json:"name,omitempty"`
+	Blocks Blocks `json:"blocks"`
+	Failed bool   `json:"failed,omitempty"`
+}
+
+// File is an attachment that is not shown to the model as a picture: its bytes
+// are a blob, its path (when it was laid into a named root) is what tools can open.
+type File struct {
+	Blob      string `json:"blob,omitempty"`
+	Name      string `json:"name"`
+	MediaType string `json:"mediaType,omitempty"`
+	Path      string `json:"path,omitempty"`
+	Size      int64  `json:"size,omitempty"`
+}
+
+func (Text) block()       {}
+func (Image) block()      {}
+func (Thinking) block()   {}
+func (ToolUse) block()    {}
+func (ToolResult) block() {}
+func (File) block()       {}
+
+// Blocks is the content of a message. It is written as JSON objects that each
+// carry a "type": text, image, thinking, tool_use, tool_result or file.
+type Blocks []Block
+
+// TextBlocks is the shortest way to say something.
+func TextBlocks(text string) Blocks { return Blocks{Text{Text: text}} }
+
+// Text joins the text blocks.
+func (b Blocks) Text() string {
+	if len(b) == 1 {
+		if t, ok := b[0].(Text); ok {
+			return t.Text
+		}
+	}
+	var out strings.Builder
+	for _, block := range b {
+		if t, ok := block.(Text); ok {
+			out.WriteString(t.Text)
+		}
+	}
+	return out.String()
+}
+
+// Calls lists the tool uses in order.
+func (b Blocks) Calls() []ToolUse {
+	var calls []ToolUse
+	for _, block := range b {
+		if c, ok := block.(ToolUse); ok {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+// MarshalJSON writes each block with its type in front.
+func (b Blocks) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	buf.WriteByte('[')
+	for i, block := range b {
+		if i > 0 {
+			buf.WriteByte(',')
+		}
+		kind, err := blockType(block)
+		if err != nil {
+			return nil, err
+		}
+		body, err := marshal(repairArgs(block))
+		if err != nil {
+			return nil, err
+		}
+		buf.WriteString(`{"type":"` + kind + `"`)
+		if len(body) > 2 {
+			buf.WriteByte(',')
+		}
+		buf.Write(body[1:])
+	}
+	buf.WriteByte(']')
+	return buf.Bytes(), nil
+}
+
+// marshal is json.Marshal without the escaping of <, > and &, which would make
+// code in the journal unreadable and longer.
+func marshal(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
+// repairArgs keeps what a model wrote as arguments storable: text that is not
+// JSON is kept as a JSON string, so the journal never refuses a model's mistake.
+func repairArgs(block Block) Block {
+	use, ok := block.(ToolUse)
+	if !ok {
+		return block
+	}
+	switch {
+	case len(bytes.TrimSpace(use.Args)) == 0:
+		use.Args = json.RawMessage(`{}`)
+	case !json.Valid(use.Args):
+		quoted, _ := json.Marshal(string(use.Args))
+		use.Args = quoted
+	}
+	return use
+}
+
+func blockType(block Block) (string, error) {
+	switch block.(type) {
+	case Text:
+		return "text", nil
+	case Image:
+		return "image", nil
+	case Thinking:
+		return "thinking", nil
+	case ToolUse:
+		return "tool_use", nil
+	case ToolResult:
+		return "tool_result", nil
+	case File:
+		return "file", nil
+	default:
+		return "", fmt.Errorf("chat: no block type for %T", block)
+	}
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote; an unknown type is an error.
+func (b *Blocks) UnmarshalJSON(data []byte) error {
+	var raws []json.RawMessage
+	if err := json.Unmarshal(data, &raws); err != nil {
+		return err
+	}
+	out := make(Blocks, 0, len(raws))
+	for i, raw := range raws {
+		var head struct {
+			Type string `json:"type"`
+		}
+		if err := json.Unmarshal(raw, &head); err != nil {
+			return fmt.Errorf("block %d: %w", i, err)
+		}
+		block, err := decodeBlock(head.Type, raw)
+		if err != nil {
+			return fmt.Errorf("block %d: %w", i, err)
+		}
+		out = append(out, block)
+	}
+	*b = out
+	return nil
+}
+
+func decodeBlock(kind string, raw []byte) (Block, error) {
+	switch kind {
+	case "text":
+		return into[Text](raw)
+	case "image":
+		return into[Image](raw)
+	case "thinking":
+		return into[Thinking](raw)
+	case "tool_use":
+		return into[ToolUse](raw)
+	case "tool_result":
+		return into[ToolResult](raw)
+	case "file":
+		return into[File](raw)
+	default:
+		return nil, fmt.Errorf("unknown block type %q", kind)
+	}
+}
+
+func into[T any](raw []byte) (T, error) {
+	var v T
+	err := json.Unmarshal(raw, &v)
+	return v, err
+}

@@ -1,0 +1,551 @@
+package chat
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Event is one durable fact of a thread. A draft has neither Seq nor At; the
+// store gives it both.
+type Event struct {
+	Thread ThreadID
+	Seq    int64     // 1, 2, 3 … without gaps within a thread
+	At     time.Time // UTC, microseconds
+	Run    string    // the run it belongs to, if any
+	Who    string    // participant or principal who caused it, for people and queries
+	Body   Body
+
+	// Where the event mirrors something on a platform. Unique per thread, kind
+	// and version; guests without a platform bring "local" and a ULID so that an
+	// unknown outcome can be read back.
+	Platform   string
+	PlatformID string
+	Version    int
+}
+
+// Body is what happened: one of the types below and no other.
+type Body interface{ Kind() Kind }
+
+// Kind names a body type, in the store and in exports.
+type Kind string
+
+// The closed set of event kinds.
+const (
+	KindReceived         Kind = "received"
+	KindRefused          Kind = "refused"
+	KindEdited           Kind = "edited"
+	KindDeleted          Kind = "deleted"
+	KindReacted          Kind = "reacted"
+	KindImported         Kind = "imported"
+	KindRunStarted       Kind = "run_started"
+	KindTook             Kind = "took"
+	KindAsked            Kind = "asked"
+	KindSaid             Kind = "said"
+	KindToolBegan        Kind = "tool_began"
+	KindToolRan          Kind = "tool_ran"
+	KindApprovalAsked    Kind = "approval_asked"
+	KindApprovalAnswered Kind = "approval_answered"
+	KindSteered          Kind = "steered"
+	KindAbortAsked       Kind = "abort_asked"
+	KindNoted            Kind = "noted"
+	KindRolled           Kind = "rolled"
+	KindCompacted        Kind = "compacted"
+	KindCleared          Kind = "cleared"
+	KindRunEnded         Kind = "run_ended"
+	KindForked           Kind = "forked"
+)
+
+// Intake says what happens to words that arrive while a run is on.
+type Intake string
+
+// The intake modes.
+const (
+	Queue     Intake = "queue"     // waits for its own run
+	Inject    Intake = "inject"    // given to the model after the current tool batch
+	Interrupt Intake = "interrupt" // the rest of the batch is skipped first
+)
+
+// Received: somebody said something. With Prompt it waits for an answer;
+// without, it was only heard and becomes context.
+type Received struct {
+	From      Participant `json:"from"`
+	Principal Principal   `json:"principal"`
+	Blocks    Blocks      `json:"blocks"`
+	ReplyTo   string      `json:"replyTo,omitempty"`
+	Intake    Intake      `json:"intake,omitempty"`
+	Prompt    bool        `json:"prompt,omitempty"`
+}
+
+// Refused: the prompt Seq will not be answered, visibly.
+type Refused struct {
+	Seq int64  `json:"seq"`
+	Why string `json:"why"`
+}
+
+// Edited: the words of Seq were changed by their author.
+type Edited struct {
+	Seq    int64  `json:"seq"`
+	Blocks Blocks `json:"blocks"`
+}
+
+// Deleted: the words of Seq were taken back.
+type Deleted struct {
+	Seq int64 `json:"seq"`
+}
+
+// Reacted: somebody put an emoji on Seq, or took it off.
+type Reacted struct {
+	Seq   int64       `json:"seq"`
+	By    Participant `json:"by"`
+	Emoji string      `json:"emoji"`
+	Added bool        `json:"added"`
+}
+
+// Imported: Count messages from elsewhere (a session file, a parent thread, a
+// platform's history) joined the thread. Blob holds them as JSON of []Line.
+type Imported struct {
+	Source string `json:"source"`
+	Blob   string `json:"blob"`
+	Count  int    `json:"count"`
+}
+
+// Line is one imported message.
+type Line struct {
+	Role   string      `json:"role"` // "user", "assistant" or "tool"
+	From   Participant `json:"from"`
+	At     time.Time   `json:"at,omitzero"`
+	Blocks Blocks      `json:"blocks"`
+}
+
+// RunStarted: a run began under these settings. Head is the blob with the
+// system prompt and the tools exactly as the model gets them.
+type RunStarted struct {
+	Run       string    `json:"run"`
+	Model     string    `json:"model"` // provider/model
+	Settings  Settings  `json:"settings"`
+	Head      string    `json:"head"`
+	Renderer  string    `json:"renderer"`
+	Principal Principal `json:"principal"`
+}
+
+// Settings are the numbers a request is rendered with. Zero means the model's
+// or the provider's own default.
+type Settings struct {
+	MaxTokens      int      `json:"maxTokens,omitempty"`
+	Temperature    *float64 `json:"temperature,omitempty"`
+	TopP           *float64 `json:"topP,omitempty"`
+	Stop           []string `json:"stop,omitempty"`
+	ThinkingBudget int      `json:"thinkingBudget,omitempty"`
+	ContextWindow  int      `json:"contextWindow,omitempty"` // tokens the model can take
+	Reserve        int      `json:"reserve,omitempty"`       // kept free for system prompt, tools and answer
+	KeepRecent     int      `json:"keepRecent,omitempty"`    // tokens kept verbatim by a compaction
+	MaxSteps       int      `json:"maxSteps,omitempty"`
+	Mode           string   `json:"mode,omitempty"`
+	Profile        string   `json:"profile,omitempty"`
+}
+
+// Took: the run took these waiting prompts. Every taking is one, also in mid-run.
+type Took struct {
+	Run  string  `json:"run"`
+	Step int     `json:"step"`
+	Seqs []int64 `json:"seqs"`
+}
+
+// Purpose says what a model call is for.
+type Purpose string
+
+// The purposes of a model call.
+const (
+	ForTurn       Purpose = "turn"
+	ForCompaction Purpose = "compaction"
+)
+
+// Asked: a request is about to be sent. Sees is the last event that it renders,
+// Digest the fingerprint of its canonical fragments.
+type Asked struct {
+	Step    int     `json:"step"`
+	Attempt int     `json:"attempt"`
+	Model   string  `json:"model"`
+	Purpose Purpose `json:"purpose"`
+	Sees    int64   `json:"sees"`
+	Digest  string  `json:"digest"`
+	Tokens  int     `json:"tokens,omitempty"` // estimate of the input
+}
+
+// Usage counts tokens. Input is what was neither read from nor written to a cache.
+type Usage struct {
+	Input      int `json:"input"`
+	Output     int `json:"output"`
+	CacheRead  int `json:"cacheRead,omitempty"`
+	CacheWrite int `json:"cacheWrite,omitempty"`
+}
+
+// Total is everything that went in and came out.
+func (u Usage) Total() int { return u.Input + u.Output + u.CacheRead + u.CacheWrite }
+
+// Plus adds two usages.
+func (u Usage) Plus(v Usage) Usage {
+	return Usage{u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite}
+}
+
+// Stop says why the model stopped.
+type Stop string
+
+// The reasons to stop.
+const (
+	StopEnd     Stop = "end"
+	StopTools   Stop = "tools"
+	StopLength  Stop = "length"
+	StopSeq     Stop = "stop_sequence"
+	StopRefused Stop = "refused"
+	StopAborted Stop = "aborted"
+	StopError   Stop = "error"
+)
+
+// Said: the attempt ended. With Error it failed and its blocks are only what was
+// seen of it; with Partial it was cut by an abort and its text is kept.
+type Said struct {
+	Step    int      `json:"step"`
+	Attempt int      `json:"attempt"`
+	Blocks  Blocks   `json:"blocks"`
+	Usage   Usage    `json:"usage"`
+	Stop    Stop     `json:"stop"`
+	Partial bool     `json:"partial,omitempty"`
+	Error   *Failure `json:"error,omitempty"`
+}
+
+// Failure is an error as the journal keeps it.
+type Failure struct {
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+	RetryMS int64  `json:"retryMs,omitempty"` // how long to wait before the next attempt
+	Final   bool   `json:"final,omitempty"`   // no further attempt will be made
+}
+
+// ToolBegan: a call with side effects is about to run. It never runs twice.
+type ToolBegan struct {
+	Call string `json:"call"`
+	Name string `json:"name"`
+}
+
+// Outcome says how a call came to its result.
+type Outcome string
+
+// The outcomes of a call.
+const (
+	Ran         Outcome = "ran"
+	Denied      Outcome = "denied"
+	Skipped     Outcome = "skipped"
+	Interrupted Outcome = "interrupted"
+	Invalid     Outcome = "invalid" // unknown tool or wrong arguments; nothing ran
+)
+
+// ToolRan: the call has its result.
+type ToolRan struct {
+	Call    string   `json:"call"`
+	Name    string   `json:"name"`
+	Blocks  Blocks   `json:"blocks"`
+	Failed  bool     `json:"failed,omitempty"`
+	Outcome Outcome  `json:"outcome"`
+	TookMS  int64    `json:"tookMs,omitempty"`
+	Read    []string `json:"read,omitempty"`    // files it read
+	Changed []string `json:"changed,omitempty"` // files it wrote, moved or deleted
+}
+
+// ApprovalAsked: the call waits for somebody's yes. The approval's row has the whole story.
+type ApprovalAsked struct {
+	ID      string    `json:"id"`
+	Call    string    `json:"call"`
+	Name    string    `json:"name"`
+	Actions []string  `json:"actions"`
+	Rule    string    `json:"rule,omitempty"`
+	Preview string    `json:"preview,omitempty"`
+	Until   time.Time `json:"until,omitzero"`
+}
+
+// ApprovalAnswered: somebody, or the deadline, answered.
+type ApprovalAnswered struct {
+	ID   string `json:"id"`
+	Call string `json:"call"`
+	By   string `json:"by"`
+	OK   bool   `json:"ok"`
+	Note string `json:"note,omitempty"`
+}
+
+// Steered: words for the run that is on. With no run on they are a prompt.
+type Steered struct {
+	From      Participant `json:"from"`
+	Principal Principal   `json:"principal"`
+	Blocks    Blocks      `json:"blocks"`
+	Mode      Intake      `json:"mode"`
+}
+
+// AbortAsked: the run (or, with All, the run and everything waiting) shall end.
+// Once that run has ended it means nothing.
+type AbortAsked struct {
+	Run string `json:"run"`
+	By  string `json:"by"`
+	All bool   `json:"all,omitempty"`
+}
+
+// Noted: something changed that the model should know (the date, memory, a
+// mode); appended where it happened, never inserted.
+type Noted struct {
+	What string `json:"what"`
+	Text string `json:"text"`
+}
+
+// Rolled: the window now begins at place KeepFrom.
+type Rolled struct {
+	KeepFrom int64  `json:"keepFrom"`
+	Because  string `json:"because"`
+}
+
+// Compacted: everything up to place UpTo is replaced by the summary.
+type Compacted struct {
+	Step     int      `json:"step"`
+	Attempt  int      `json:"attempt"`
+	UpTo     int64    `json:"upTo"`
+	Summary  string   `json:"summary"`
+	Read     []string `json:"read,omitempty"`
+	Modified []string `json:"modified,omitempty"`
+	Usage    Usage    `json:"usage"`
+	How      string   `json:"how"` // "model", "excerpt" or "mechanical"
+	Tokens   int      `json:"tokens,omitempty"`
+}
+
+// Cleared: everything up to place UpTo is out of the window.
+type Cleared struct {
+	UpTo int64  `json:"upTo"`
+	By   string `json:"by,omitempty"`
+}
+
+// Reason says why a run ended.
+type Reason string
+
+// The reasons for a run's end.
+const (
+	EndDone    Reason = "done"
+	EndAborted Reason = "aborted"
+	EndFailed  Reason = "failed"
+	EndLimit   Reason = "limit"
+	EndBudget  Reason = "budget"
+	EndDenied  Reason = "denied"
+)
+
+// RunEnded: the run is over. Cost is in billionths of a dollar.
+type RunEnded struct {
+	Run    string   `json:"run"`
+	Reason Reason   `json:"reason"`
+	Error  *Failure `json:"error,omitempty"`
+	Text   string   `json:"text,omitempty"` // what people are told when there is no answer of the model's
+	Steps  int      `json:"steps"`
+	Usage  Usage    `json:"usage"`
+	Cost   int64    `json:"cost"`
+}
+
+// Forked: this thread began as a copy of another one.
+type Forked struct {
+	From  ThreadID `json:"from"`
+	AtSeq int64    `json:"atSeq"`
+}
+
+// Kind methods tie each body to its name.
+
+func (Received) Kind() Kind         { return KindReceived }
+func (Refused) Kind() Kind          { return KindRefused }
+func (Edited) Kind() Kind           { return KindEdited }
+func (Deleted) Kind() Kind          { return KindDeleted }
+func (Reacted) Kind() Kind          { return KindReacted }
+func (Imported) Kind() Kind         { return KindImported }
+func (RunStarted) Kind() Kind       { return KindRunStarted }
+func (Took) Kind() Kind             { return KindTook }
+func (Asked) Kind() Kind            { return KindAsked }
+func (Said) Kind() Kind             { return KindSaid }
+func (ToolBegan) Kind() Kind        { return KindToolBegan }
+func (ToolRan) Kind() Kind          { return KindToolRan }
+func (ApprovalAsked) Kind() Kind    { return KindApprovalAsked }
+func (ApprovalAnswered) Kind() Kind { return KindApprovalAnswered }
+func (Steered) Kind() Kind          { return KindSteered }
+func (AbortAsked) Kind() Kind       { return KindAbortAsked }
+func (Noted) Kind() Kind            { return KindNoted }
+func (Rolled) Kind() Kind           { return KindRolled }
+func (Compacted) Kind() Kind        { return KindCompacted }
+func (Cleared) Kind() Kind          { return KindCleared }
+func (RunEnded) Kind() Kind         { return KindRunEnded }
+func (Forked) Kind() Kind           { return KindForked }
+
+// EncodeBody writes a body as the store keeps it.
+func EncodeBody(body Body) ([]byte, error) {
+	data, err := marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", body.Kind(), err)
+	}
+	return data, nil
+}
+
+// DecodeBody reads what EncodeBody wrote. An unknown kind is an error: the
+// journal was written by a newer Chorus.
+func DecodeBody(kind Kind, data []byte) (Body, error) {
+	body, err := decodeBody(kind, data)
+	if err != nil {
+		return nil, fmt.Errorf("decode %s: %w", kind, err)
+	}
+	return body, nil
+}
+
+func decodeBody(kind Kind, data []byte) (Body, error) {
+	switch kind {
+	case KindReceived:
+		return into[Received](data)
+	case KindRefused:
+		return into[Refused](data)
+	case KindEdited:
+		return into[Edited](data)
+	case KindDeleted:
+		return into[Deleted](data)
+	case KindReacted:
+		return into[Reacted](data)
+	case KindImported:
+		return into[Imported](data)
+	case KindRunStarted:
+		return into[RunStarted](data)
+	case KindTook:
+		return into[Took](data)
+	case KindAsked:
+		return into[Asked](data)
+	case KindSaid:
+		return into[Said](data)
+	case KindToolBegan:
+		return into[ToolBegan](data)
+	case KindToolRan:
+		return into[ToolRan](data)
+	case KindApprovalAsked:
+		return into[ApprovalAsked](data)
+	case KindApprovalAnswered:
+		return into[ApprovalAnswered](data)
+	case KindSteered:
+		return into[Steered](data)
+	case KindAbortAsked:
+		return into[AbortAsked](data)
+	case KindNoted:
+		return into[Noted](data)
+	case KindRolled:
+		return into[Rolled](data)
+	case KindCompacted:
+		return into[Compacted](data)
+	case KindCleared:
+		return into[Cleared](data)
+	case KindRunEnded:
+		return into[RunEnded](data)
+	case KindForked:
+		return into[Forked](data)
+	default:
+		return nil, fmt.Errorf("unknown kind; this journal needs a newer chorus")
+	}
+}
+
+type eventJSON struct {
+	Thread     ThreadID        `json:"thread,omitempty"`
+	Seq        int64           `json:"seq"`
+	At         time.Time       `json:"at"`
+	Kind       Kind            `json:"kind"`
+	Run        string          `json:"run,omitempty"`
+	Who        string          `json:"who,omitempty"`
+	Platform   string          `json:"platform,omitempty"`
+	PlatformID string          `json:"platformId,omitempty"`
+	Version    int             `json:"version,omitempty"`
+	Body       json.RawMessage `json:"body"`
+}
+
+// MarshalJSON writes the event for exports and test fixtures.
+func (e Event) MarshalJSON() ([]byte, error) {
+	body, err := EncodeBody(e.Body)
+	if err != nil {
+		return nil, err
+	}
+	return marshal(eventJSON{e.Thread, e.Seq, e.At, e.Body.Kind(), e.Run, e.Who, e.Platform, e.PlatformID, e.Version, body})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (e *Event) UnmarshalJSON(data []byte) error {
+	var j eventJSON
+	if err := json.Unmarshal(data, &j); err != nil {
+		return err
+	}
+	body, err := DecodeBody(j.Kind, j.Body)
+	if err != nil {
+		return err
+	}
+	*e = Event{j.Thread, j.Seq, j.At, j.Run, j.Who, body, j.Platform, j.PlatformID, j.Version}
+	return nil
+}
+
+// Status is what a thread is doing.
+type Status string
+
+// The states of a thread.
+const (
+	Idle    Status = "idle"
+	Running Status = "running"
+	Waiting Status = "waiting_for_permission"
+	Failed  Status = "failed"
+)
+
+// Live is what is shown but not kept: it may be dropped. One of Delta, Progress.
+type Live interface{ live() }
+
+// Delta is a piece of an answer in the making. Offset counts bytes of that
+// attempt's text (or thinking, or arguments of one call) so that a reader
+// notices a gap; a reader that comes late first gets everything at offset 0.
+type Delta struct {
+	Run     string
+	Step    int
+	Attempt int
+	What    DeltaKind
+	Call    string // for DeltaArgs
+	Offset  int
+	Text    string
+}
+
+// DeltaKind says what a delta is a piece of.
+type DeltaKind string
+
+// The kinds of deltas.
+const (
+	DeltaText     DeltaKind = "text"
+	DeltaThinking DeltaKind = "thinking"
+	DeltaArgs     DeltaKind = "args"
+)
+
+// Progress is a sign of life from a running tool, or, without a call, from the run itself.
+type Progress struct {
+	Run  string
+	Call string
+	Tool string
+	Text string
+}
+
+func (Delta) live()    {}
+func (Progress) live() {}
+
+// Inbound is everything that enters: a transport fills it in, the engine routes it.
+type Inbound struct {
+	Threads    []ThreadID // who hears it; in id order when more than one
+	From       Participant
+	Principal  Principal
+	Blocks     Blocks
+	ReplyTo    string
+	Intake     Intake
+	Prompt     bool
+	Platform   string // empty: the engine gives it a ULID of its own
+	PlatformID string
+	Version    int
+}
+
+// Blob is bytes by their SHA-256 in hex.
+type Blob struct {
+	Hash string
+	Data []byte
+}

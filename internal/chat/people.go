@@ -1,0 +1,50 @@
+package chat
+
+// ParticipantKind says what sort of speaker a participant is.
+type ParticipantKind string
+
+// The kinds of speakers.
+const (
+	Person ParticipantKind = "person"
+	Agent  ParticipantKind = "agent"
+	Bot    ParticipantKind = "bot" // somebody else's program
+	System ParticipantKind = "system"
+)
+
+// Participant is anybody who speaks in a thread. The name is kept up to the model.
+type Participant struct {
+	ID   string          `json:"id"`
+	Name string          `json:"name"`
+	Kind ParticipantKind `json:"kind,omitempty"`
+}
+
+// PrincipalKind says where an authority comes from.
+type PrincipalKind string
+
+// The kinds of authorities.
+const (
+	LocalUser    PrincipalKind = "local" // the person at this machine's terminal
+	DiscordUser  PrincipalKind = "discord"
+	TokenHolder  PrincipalKind = "token"
+	ScheduleRule PrincipalKind = "schedule"
+	TaskWorker   PrincipalKind = "task"
+	OtherAgent   PrincipalKind = "agent"
+	TheSystem    PrincipalKind = "system"
+)
+
+// Principal is on whose authority something happens. It travels with every
+// inbound, run, tool call and bill; the zero value has no rights and no purse.
+type Principal struct {
+	Kind  PrincipalKind `json:"kind"`
+	ID    string        `json:"id"`
+	Name  string        `json:"name,omitempty"`
+	Roles []string      `json:"roles,omitempty"`
+}
+
+// String is the principal's key in tables and logs, for example "local:ada".
+func (p Principal) String() string {
+	if p.Kind == "" && p.ID == "" {
+		return ""
+	}
+	return string(p.Kind) + ":" + p.ID
+}

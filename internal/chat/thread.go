@@ -1,0 +1,211 @@
+package chat
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// ThreadID names one conversation with one actor: transport:place:thread@agent.
+// The place may hold slashes but no colon; the thread may hold colons; the agent
+// stands behind the last "@" and may be absent.
+type ThreadID string
+
+var (
+	transportName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
+	agentName     = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$`)
+)
+
+// ValidAgentName reports whether s can name an agent: 2 to 32 of a–z, 0–9 and
+// hyphens, none at the ends.
+func ValidAgentName(s string) bool { return agentName.MatchString(s) }
+
+// homeNames are the folders that the home directory uses for itself, so no
+// transport may be called like one of them.
+var homeNames = map[string]bool{
+	"agents": true, "blobs": true, "cache": true, "config": true, "events": true, "locks": true,
+	"logs": true, "outputs": true, "projects": true, "skills": true, "tools": true,
+}
+
+// maxThreadID bounds an id; platforms' own ids are far shorter.
+const maxThreadID = 1024
+
+// NewThreadID joins the four parts and checks them.
+func NewThreadID(transport, place, thread, agent string) (ThreadID, error) {
+	s := transport + ":" + place + ":" + thread
+	if agent != "" {
+		s += "@" + agent
+	}
+	id, err := ParseThreadID(s)
+	if err != nil {
+		return "", err
+	}
+	if t, p, th, a := id.Parts(); t != transport || p != place || th != thread || a != agent {
+		return "", fmt.Errorf("thread id %q: a part holds a separator of another", s)
+	}
+	return id, nil
+}
+
+// ParseThreadID checks that s is a thread id.
+func ParseThreadID(s string) (ThreadID, error) {
+	bad := func(why string) (ThreadID, error) {
+		return "", fmt.Errorf("thread id %q: %s (want transport:place:thread@agent)", clip(s, 80), why)
+	}
+	if len(s) > maxThreadID {
+		return bad(fmt.Sprintf("longer than %d bytes", maxThreadID))
+	}
+	if !utf8.ValidString(s) {
+		return bad("not valid UTF-8")
+	}
+	transport, rest, ok := strings.Cut(s, ":")
+	if !ok {
+		return bad("no colon")
+	}
+	if !transportName.MatchString(transport) {
+		return bad("the transport must be lower-case letters, digits and hyphens")
+	}
+	if homeNames[transport] {
+		return bad("the transport has the name of a folder that Chorus uses itself")
+	}
+	place, thread, ok := strings.Cut(rest, ":")
+	if !ok || place == "" {
+		return bad("no place")
+	}
+	if bare, _ := splitAgent(thread); bare == "" {
+		return bad("no thread")
+	}
+	return ThreadID(s), nil
+}
+
+// Parts takes an id apart again; an id that does not parse gives empty strings.
+func (t ThreadID) Parts() (transport, place, thread, agent string) {
+	transport, rest, ok := strings.Cut(string(t), ":")
+	if !ok {
+		return "", "", "", ""
+	}
+	place, thread, ok = strings.Cut(rest, ":")
+	if !ok {
+		return "", "", "", ""
+	}
+	thread, agent = splitAgent(thread)
+	return transport, place, thread, agent
+}
+
+func splitAgent(thread string) (bare, agent string) {
+	if i := strings.LastIndexByte(thread, '@'); i >= 0 && ValidAgentName(thread[i+1:]) {
+		return thread[:i], thread[i+1:]
+	}
+	return thread, ""
+}
+
+// Transport, Place, Thread and Agent are the parts by name.
+
+func (t ThreadID) Transport() string { a, _, _, _ := t.Parts(); return a }
+func (t ThreadID) Place() string     { _, a, _, _ := t.Parts(); return a }
+func (t ThreadID) Thread() string    { _, _, a, _ := t.Parts(); return a }
+func (t ThreadID) Agent() string     { _, _, _, a := t.Parts(); return a }
+
+// Dir is the thread's folder below the home directory, with forward slashes:
+// transport/place/thread, each segment safe on every file system.
+func (t ThreadID) Dir() string {
+	transport, place, thread, agent := t.Parts()
+	if agent != "" {
+		thread += "@" + agent
+	}
+	return path.Join(transport, EncodeSegment(place), EncodeSegment(thread))
+}
+
+// takenNames stand beside places and threads on disk, and a few that Windows
+// reserves; a segment that looks like one is escaped.
+var takenNames = map[string]bool{
+	"memory.md": true, "skills": true, "log.jsonl": true, "context.jsonl": true, "meta.json": true,
+	"attachments": true, "scratch": true, "con": true, "prn": true, "aux": true, "nul": true,
+}
+
+// maxSegment leaves room below the 255 bytes that file systems allow.
+const maxSegment = 200
+
+// EncodeSegment makes one path segment of any text. Distinct texts give distinct
+// segments, also where the file system ignores case: a text with capitals gets
+// "~" and a short hash behind it. A text too long for a file name is cut and gets
+// a long hash; only that form cannot be decoded.
+func EncodeSegment(s string) string {
+	var out strings.Builder
+	capitals := false
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c < 0x20 || c == 0x7f || strings.IndexByte(`/\:*?"<>|%~`, c) >= 0,
+			(c == '.' || c == ' ') && (i == 0 || i == len(s)-1),
+			c >= 0x80 && !utf8.ValidString(s):
+			fmt.Fprintf(&out, "%%%02X", c)
+		default:
+			capitals = capitals || (c >= 'A' && c <= 'Z') || c >= 0x80
+			out.WriteByte(c)
+		}
+	}
+	enc := out.String()
+	if enc == "" {
+		return "~" // nothing else encodes to a lone tilde
+	}
+	if takenNames[strings.ToLower(enc)] {
+		enc = fmt.Sprintf("%%%02X", enc[0]) + enc[1:]
+	}
+	sum := sha256.Sum256([]byte(s))
+	if len(enc) > maxSegment {
+		cut := maxSegment - 70
+		for cut > 0 && (enc[cut-1] == '%' || cut > 1 && enc[cut-2] == '%' || !utf8.RuneStart(enc[cut])) {
+			cut--
+		}
+		return enc[:cut] + "~~" + hex.EncodeToString(sum[:])
+	}
+	if capitals {
+		enc += "~" + hex.EncodeToString(sum[:4])
+	}
+	return enc
+}
+
+var errCutSegment = errors.New("the name was too long for a file name and cannot be read back from it")
+
+// DecodeSegment reads what EncodeSegment wrote.
+func DecodeSegment(s string) (string, error) {
+	if s == "~" {
+		return "", nil
+	}
+	if strings.Contains(s, "~~") {
+		return "", fmt.Errorf("decode %q: %w", clip(s, 80), errCutSegment)
+	}
+	s, _, _ = strings.Cut(s, "~")
+	var out strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '%' {
+			out.WriteByte(s[i])
+			continue
+		}
+		if i+2 >= len(s) {
+			return "", fmt.Errorf("decode %q: a percent sign without two hex digits", clip(s, 80))
+		}
+		b, err := hex.DecodeString(s[i+1 : i+3])
+		if err != nil {
+			return "", fmt.Errorf("decode %q: %w", clip(s, 80), err)
+		}
+		out.WriteByte(b[0])
+		i += 2
+	}
+	return out.String(), nil
+}
+
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}

@@ -1,0 +1,57 @@
+// Package sandbox is the contract of running other programs: one call, a whole
+// process tree, an end that always comes. Executors (host, later bwrap and docker)
+// promise all of it; sandboxtest holds them to it.
+package sandbox
+
+import (
+	"context"
+	"time"
+)
+
+// Command is one shell command to run.
+type Command struct {
+	Shell   string        // run by `sh -c` (bash where there is one)
+	Argv    []string      // instead of Shell: a program without a shell
+	Dir     string        // where it runs; must exist
+	Env     []string      // added to the cleaned environment, NAME=value
+	Stdin   []byte        // empty: /dev/null
+	Timeout time.Duration // 0: DefaultTimeout
+	Call    string        // every child carries CHORUS_CALL=<Call>, so that it can be found after a crash
+	// OnOutput is told about cleaned output as it comes (may be nil). It is called
+	// from one goroutine at a time and must not block.
+	OnOutput func(text string)
+}
+
+// The limits of a command.
+const (
+	DefaultTimeout = 120 * time.Second
+	MaxTimeout     = 600 * time.Second
+	MaxStream      = 10 << 20 // bytes kept of each stream; the rest is counted and dropped
+)
+
+// Result is how a command ended. Output is cleaned: valid UTF-8, no escape
+// sequences, no control characters but newline and tab.
+type Result struct {
+	Stdout   string
+	Stderr   string
+	Output   string // both, interleaved as they came
+	ExitCode int    // 128+n when killed by signal n; -1 when it was killed by us
+	TimedOut bool
+	Aborted  bool  // the context was cancelled
+	Dropped  int64 // bytes beyond MaxStream
+	Took     time.Duration
+}
+
+// Executor runs commands.
+type Executor interface {
+	// Run runs one command until it ends, its timeout passes or ctx is cancelled;
+	// in the last two cases the whole process tree is killed and what it printed
+	// until then is in the result. A command that fails is a Result; an error
+	// means it could not be started at all. Safe for concurrent use.
+	Run(ctx context.Context, cmd Command) (Result, error)
+	// Reap kills whatever still runs of the call after a crash, and says how many
+	// processes that were.
+	Reap(ctx context.Context, call string) (int, error)
+	// Name is how people choose it: host, bwrap, docker.
+	Name() string
+}

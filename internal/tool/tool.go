@@ -1,0 +1,115 @@
+// Package tool is the contract between the agent loop and what an agent can do.
+// A tool declares what a call would touch before anything runs, never asks for its
+// own permission, and answers a mistake of the model's with a Result the model can
+// mend; an error of Run means ours, and ends the run.
+package tool
+
+import (
+	"context"
+	"encoding/json"
+
+	"chorus/internal/chat"
+)
+
+// Risk is how much harm a call can do, for people who are asked.
+type Risk string
+
+// The risks.
+const (
+	Low    Risk = "low"
+	Medium Risk = "medium"
+	High   Risk = "high"
+)
+
+// Spec is what the model and the gate know of a tool.
+type Spec struct {
+	Name        string          // canonical: lower case, underscores
+	Description string          // the words the model reads, from the tool's .md
+	Schema      json.RawMessage // JSON Schema of the arguments, an object
+	ReadOnly    bool            // changes nothing: may run in parallel and again after a crash
+	Risk        Risk
+}
+
+// Access is one thing a call would touch: judged as "tool:<Tool>:<Detail>".
+type Access struct {
+	Tool    string // canonical tool for the action string, for example "write" for a redirection
+	Detail  string
+	Command string // the whole shell command when this is a shell call: the gate takes it apart itself
+}
+
+// Action is the action string.
+func (a Access) Action() string { return "tool:" + a.Tool + ":" + a.Detail }
+
+// Tool is one thing an agent can do. Implementations are safe for concurrent use.
+type Tool interface {
+	Spec() Spec
+	// Access says what this call would touch. It is pure and must not fail: for
+	// arguments it cannot read it returns nil, and the call is judged as
+	// tool:<name>:<arguments as sorted JSON>.
+	Access(args []byte) []Access
+	// Run does it. The arguments have been validated against the schema.
+	Run(ctx context.Context, args []byte) (Result, error)
+}
+
+// Labeler is a tool that can say in a few words what a call does: "read src/a.go".
+type Labeler interface {
+	Label(args []byte) string
+}
+
+// Previewer is a tool that can show what a call would change before it does: a
+// unified diff, or "" when there is nothing to show. It changes nothing.
+type Previewer interface {
+	Preview(ctx context.Context, args []byte) string
+}
+
+// Aliaser is a tool that answers to other names too, those of the designs that
+// Chorus unites.
+type Aliaser interface {
+	Aliases() []Alias
+}
+
+// Alias is another name for a tool. Convert (may be nil) turns that design's
+// arguments into ours; it returns an error the model can read.
+type Alias struct {
+	Name    string
+	Convert func(args []byte) ([]byte, error)
+}
+
+// Result is what a call gives back to the model, and, beside it, to people.
+type Result struct {
+	Blocks  chat.Blocks // Text and Image only
+	Failed  bool
+	Read    []string    // files it read, as the model named them
+	Changed []string    // files it changed
+	Blobs   []chat.Blob // bytes its images refer to
+}
+
+// Textf-like helpers: most tools answer with text.
+
+// OK is a result with text.
+func OK(text string) Result { return Result{Blocks: chat.TextBlocks(text)} }
+
+// Fail is a mistake the model can mend.
+func Fail(text string) Result { return Result{Blocks: chat.TextBlocks(text), Failed: true} }
+
+// Call is what a running tool may know about the call it serves.
+type Call struct {
+	ID       string
+	Progress func(text string) // never nil once taken from a context; must not block
+}
+
+type callKey struct{}
+
+// WithCall puts the call into the context that Run gets.
+func WithCall(ctx context.Context, call Call) context.Context {
+	return context.WithValue(ctx, callKey{}, call)
+}
+
+// CallFrom takes it out again; without one it is a call nobody watches.
+func CallFrom(ctx context.Context) Call {
+	call, _ := ctx.Value(callKey{}).(Call)
+	if call.Progress == nil {
+		call.Progress = func(string) {}
+	}
+	return call
+}
