@@ -158,7 +158,8 @@ type Purpose string
 // The purposes of a model call.
 const (
 	ForTurn       Purpose = "turn"
-	ForCompaction Purpose = "compaction"
+	ForCompaction Purpose = "compaction" // the summary, asked for on top of the live prefix
+	ForExcerpt    Purpose = "excerpt"    // the summary, asked for from a cut-down copy
 )
 
 // Asked: a request is about to be sent. Sees is the last event that it renders,

@@ -119,6 +119,27 @@ type Head struct {
 	wire map[string][]byte
 }
 
+// Bytes is the head as it is kept in the journal, whatever the provider.
+func (h *Head) Bytes() ([]byte, error) {
+	data, err := json.Marshal(struct {
+		System string     `json:"system"`
+		Tools  []ToolSpec `json:"tools"`
+	}{h.System, h.Tools})
+	if err != nil {
+		return nil, fmt.Errorf("encode head: %w", err)
+	}
+	return data, nil
+}
+
+// ParseHead reads what Bytes wrote.
+func ParseHead(data []byte) (*Head, error) {
+	h := new(Head)
+	if err := json.Unmarshal(data, h); err != nil {
+		return nil, fmt.Errorf("read head: %w", err)
+	}
+	return h, nil
+}
+
 // Encoded gives the head in the wire form called name, making it on first use.
 func (h *Head) Encoded(name string, make func(*Head) ([]byte, error)) ([]byte, error) {
 	h.mu.Lock()
@@ -154,13 +175,16 @@ type Request struct {
 // Digest is the fingerprint of the canonical fragments: head, then messages.
 // Marks are not part of it.
 func (r Request) Digest() (string, error) {
-	head, err := json.Marshal(r.Head)
+	sum, err := r.Head.Encoded("sha256", func(h *Head) ([]byte, error) {
+		data, err := h.Bytes()
+		sum := sha256.Sum256(data)
+		return sum[:], err
+	})
 	if err != nil {
-		return "", fmt.Errorf("encode head: %w", err)
+		return "", err
 	}
-	sum := sha256.Sum256(head)
 	h := sha256.New()
-	h.Write(sum[:])
+	h.Write(sum)
 	for _, m := range r.Messages {
 		h.Write(m.sum[:])
 	}

@@ -1,0 +1,340 @@
+package transcript
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"chorus/internal/chat"
+	"chorus/internal/model"
+)
+
+// The budget's defaults: what is kept free for system prompt, tools and answer,
+// and how much of the newest conversation a compaction keeps word for word.
+const (
+	DefaultReserve    = 16384
+	DefaultKeepRecent = 20000
+)
+
+// Over reports whether the next request would leave less room than the reserve.
+func (l *Log) Over(s chat.Settings) bool {
+	return s.ContextWindow > 0 && l.Tokens() > s.ContextWindow-reserve(s)
+}
+
+func reserve(s chat.Settings) int {
+	if s.Reserve > 0 {
+		return s.Reserve
+	}
+	// A small window must not be all reserve.
+	return min(DefaultReserve, s.ContextWindow/2)
+}
+
+func keepRecent(s chat.Settings) int {
+	n := s.KeepRecent
+	if n <= 0 {
+		n = DefaultKeepRecent
+	}
+	if s.ContextWindow > 0 {
+		n = min(n, s.ContextWindow/4)
+	}
+	return n
+}
+
+// Cut is where a compaction would cut.
+type Cut struct {
+	UpTo     int64 // places up to this one are summarised
+	Old      int   // messages summarised
+	Kept     int   // messages kept word for word
+	Split    bool  // the first kept message is in the middle of a turn
+	Previous bool  // the oldest message is the summary of an earlier compaction
+}
+
+// Plan says where a compaction would cut now; false when there is nothing it
+// could leave out.
+func (l *Log) Plan(sees int64, s chat.Settings) (Cut, bool) {
+	next, err := l.upcoming(sees)
+	if err != nil {
+		return Cut{}, false
+	}
+	all := append(slices.Clip(slices.Clone(l.window)), next...)
+	at, split := cutAt(all, keepRecent(s))
+	if at == 0 || at == 1 && all[0].kind == summary {
+		return Cut{}, false
+	}
+	return Cut{
+		UpTo: all[at-1].place, Old: at, Kept: len(all) - at, Split: split,
+		Previous: all[0].kind == summary,
+	}, true
+}
+
+// cutAt walks back until keep tokens are gathered and cuts at the first message
+// from there on that is not a result, so that pairs stay whole. When only results
+// follow, everything goes into the summary. 0 means: nothing to cut.
+func cutAt(all []entry, keep int) (at int, split bool) {
+	sum, i := 0, len(all)
+	for i > 0 && sum < keep {
+		i--
+		sum += MessageTokens(all[i].msg)
+	}
+	if sum < keep || i == 0 {
+		return 0, false
+	}
+	for i < len(all) && all[i].kind == results {
+		i++
+	}
+	if i < len(all) && all[i].kind == said {
+		split = true
+	}
+	return i, split
+}
+
+// CompactionRequest asks for the summary on top of the live prefix, so that the
+// provider's cache still serves what was sent before.
+func (l *Log) CompactionRequest(head *model.Head, sees int64, cut Cut) (model.Request, error) {
+	req, err := l.Request(head, sees)
+	if err != nil {
+		return req, err
+	}
+	msg, err := model.NewMessage(model.User, chat.Participant{Kind: chat.System}, chat.TextBlocks(instruction(cut)))
+	if err != nil {
+		return req, err
+	}
+	req.Messages = append(req.Messages, msg)
+	req.Settings.MaxTokens = summaryTokens(req.Settings)
+	return req, nil
+}
+
+// summaryTokens is how long a summary may get: four fifths of the reserve.
+func summaryTokens(s chat.Settings) int { return reserve(s) * 8 / 10 }
+
+func instruction(cut Cut) string {
+	var b strings.Builder
+	b.WriteString("<compaction>\nThe conversation is about to outgrow your context window. Write the summary that will stand in place of its older part. Do not call tools and do not answer the conversation; reply with the summary only.\n\n")
+	if cut.Kept > 0 {
+		fmt.Fprintf(&b, "The newest %d messages stay as they are; summarise what comes before them.\n", cut.Kept)
+	}
+	if cut.Previous {
+		b.WriteString("The first message is the summary of an earlier part. Carry over what still matters in it and bring it up to date.\n")
+	}
+	if cut.Split {
+		b.WriteString("The messages that stay begin in the middle of a turn. Add a section \"## Turn Context (split turn)\" with: Original Request, Early Progress, Context for Suffix.\n")
+	}
+	b.WriteString(sections)
+	b.WriteString("\n</compaction>")
+	return b.String()
+}
+
+const sections = `Use these sections, each short and exact (keep file paths, function names, commands and error messages word for word):
+## Goal
+## Constraints & Preferences
+## Progress
+### Done
+### In Progress
+### Blocked
+## Key Decisions
+## Next Steps
+## Critical Context`
+
+// excerptSystem is the whole system prompt of the smaller compaction request.
+const excerptSystem = "You summarise conversations between people and an agent so that the agent can go on with its work. You do not take part in them."
+
+// resultExcerpt is how much of a tool's output goes into an excerpt.
+const resultExcerpt = 2000
+
+// ExcerptRequest asks for the summary of a cut-down copy of the conversation. It
+// serves when the live prefix itself no longer fits.
+func (l *Log) ExcerptRequest(sees int64, cut Cut) (model.Request, error) {
+	next, err := l.upcoming(sees)
+	if err != nil {
+		return model.Request{}, err
+	}
+	var settings chat.Settings
+	if l.run != nil {
+		settings = l.run.Settings
+	}
+	text := serialise(append(slices.Clip(slices.Clone(l.window)), next...), cut.UpTo)
+	// Three characters a token is on the safe side of four; half the window leaves
+	// room for the estimate to be wrong.
+	text = middleOut(text, max(8000, settings.ContextWindow/2*3))
+	msg, err := model.NewMessage(model.User, chat.Participant{Kind: chat.System},
+		chat.TextBlocks("<conversation>\n"+text+"\n</conversation>\n\n"+instruction(Cut{Previous: cut.Previous, Split: cut.Split})))
+	if err != nil {
+		return model.Request{}, err
+	}
+	settings.MaxTokens = summaryTokens(settings)
+	return model.Request{Head: &model.Head{System: excerptSystem}, Messages: []*model.Message{msg}, Settings: settings, Blob: l.blob}, nil
+}
+
+func serialise(all []entry, upTo int64) string {
+	var b strings.Builder
+	for _, e := range all {
+		if e.place > upTo {
+			break
+		}
+		for _, block := range e.msg.Blocks {
+			switch v := block.(type) {
+			case chat.Text:
+				who := "User"
+				if e.msg.Role == model.Assistant {
+					who = "Assistant"
+				}
+				fmt.Fprintf(&b, "[%s]: %s\n", who, v.Text)
+			case chat.ToolUse:
+				fmt.Fprintf(&b, "[Assistant tool call]: %s(%s)\n", v.Name, middleOut(string(v.Args), resultExcerpt))
+			case chat.ToolResult:
+				fmt.Fprintf(&b, "[Tool result]: %s\n", middleOut(v.Blocks.Text(), resultExcerpt))
+			case chat.Image, chat.File:
+				b.WriteString("[User]: (an attachment)\n")
+			}
+		}
+	}
+	return b.String()
+}
+
+// middleOut keeps the beginning and, more of it, the end.
+func middleOut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	head, tail := n*3/10, n*7/10
+	for head > 0 && !utf8.RuneStart(s[head]) {
+		head--
+	}
+	from := len(s) - tail
+	for from < len(s) && !utf8.RuneStart(s[from]) {
+		from++
+	}
+	return fmt.Sprintf("%s\n[… %d characters left out …]\n%s", s[:head], from-head, s[from:])
+}
+
+// Mechanical is the summary that needs no model: what was asked, what was used,
+// what came before. It serves when no model will write one.
+func (l *Log) Mechanical(sees int64, cut Cut) string {
+	next, err := l.upcoming(sees)
+	if err != nil {
+		next = nil
+	}
+	var asked []string
+	tools := map[string]int{}
+	previous := ""
+	for _, e := range append(slices.Clip(slices.Clone(l.window)), next...) {
+		if e.place > cut.UpTo {
+			break
+		}
+		switch e.kind {
+		case summary:
+			previous = e.msg.Blocks.Text()
+		case words:
+			if text := strings.TrimSpace(e.msg.Blocks.Text()); text != "" && e.msg.Role == model.User {
+				asked = append(asked, middleOut(text, 400))
+			}
+		case said:
+			for _, use := range e.msg.Blocks.Calls() {
+				tools[use.Name]++
+			}
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d older messages were left out because they no longer fit; no model could be asked for a summary of them.\n", cut.Old)
+	if len(asked) > 0 {
+		fmt.Fprintf(&b, "\n## Goal\nFirst request: %s\n", asked[0])
+		if rest := asked[max(1, len(asked)-5):]; len(rest) > 0 {
+			b.WriteString("\nLatest requests among them:\n")
+			for _, a := range rest {
+				fmt.Fprintf(&b, "- %s\n", a)
+			}
+		}
+	}
+	if len(tools) > 0 {
+		b.WriteString("\n## Progress\nTools used:")
+		for _, name := range slices.Sorted(maps.Keys(tools)) {
+			fmt.Fprintf(&b, " %s ×%d", name, tools[name])
+		}
+		b.WriteByte('\n')
+	}
+	if previous != "" {
+		fmt.Fprintf(&b, "\n## Critical Context\nEarlier summary:\n%s\n", middleOut(previous, 6000))
+	}
+	return b.String()
+}
+
+// Files are the files read and changed so far, sorted; one that was changed is
+// not listed as read.
+func (l *Log) Files() (read, modified []string) {
+	modified = slices.Sorted(slices.Values(l.modified))
+	for _, f := range slices.Sorted(slices.Values(l.read)) {
+		if !slices.Contains(modified, f) {
+			read = append(read, f)
+		}
+	}
+	return read, modified
+}
+
+// compacted puts the summary in place of everything up to its place.
+func (l *Log) compacted(ev chat.Event, b chat.Compacted) error {
+	if r := l.run; r != nil {
+		r.Open, r.Lost, r.Errors, r.TooLong, r.Failure = false, 0, 0, 0, nil
+		r.Compacted++
+		r.Usage = r.Usage.Plus(b.Usage)
+	}
+	if err := l.cutBefore(b.UpTo + 1); err != nil {
+		return err
+	}
+	l.read, l.modified = b.Read, b.Modified
+	msg, err := model.NewMessage(model.User, chat.Participant{Kind: chat.System}, chat.TextBlocks(summaryText(b)))
+	if err != nil {
+		return err
+	}
+	l.window = slices.Insert(l.window, 0, entry{b.UpTo, ev.Seq, summary, msg})
+	return nil
+}
+
+func summaryText(b chat.Compacted) string {
+	var s strings.Builder
+	s.WriteString("<compaction-summary>\n")
+	s.WriteString(strings.TrimSpace(b.Summary))
+	s.WriteByte('\n')
+	list := func(tag string, files []string) {
+		if len(files) > 0 {
+			fmt.Fprintf(&s, "\n<%s>\n%s\n</%s>\n", tag, strings.Join(files, "\n"), tag)
+		}
+	}
+	list("read-files", b.Read)
+	list("modified-files", b.Modified)
+	s.WriteString("</compaction-summary>")
+	return s.String()
+}
+
+// cutBefore drops the window's messages before a place. Results whose call went
+// go too, and edits that had to wait for this take effect.
+func (l *Log) cutBefore(place int64) error {
+	kept := slices.DeleteFunc(slices.Clone(l.window), func(e entry) bool { return e.place < place })
+	for len(kept) > 0 && kept[0].kind == results {
+		kept = kept[1:]
+	}
+	var out []entry
+	for _, e := range kept {
+		ed, changed := l.edits[e.seq]
+		switch {
+		case !changed || e.kind != words:
+			out = append(out, e)
+		case !ed.Deleted:
+			msg, err := model.NewMessage(e.msg.Role, e.msg.From, ed.Blocks)
+			if err != nil {
+				return err
+			}
+			e.msg = msg
+			out = append(out, e)
+		}
+	}
+	l.window = out
+	l.edits = map[int64]edit{}
+	l.notes = map[string]string{}
+	l.used, l.usedAt = 0, 0
+	if l.turn != nil && !slices.ContainsFunc(out, func(e entry) bool { return e.kind == said && e.seq == l.turn.Seq }) {
+		l.turn = nil
+	}
+	return nil
+}

@@ -1,0 +1,502 @@
+// Package transcript folds a thread's events into what the model is shown, and into
+// what is still to be done.
+//
+// It promises to be pure: the same events give the same requests, in every process
+// and after every crash. The prefix is sacred: the messages of a request begin with
+// those of the request before it, unless a roll, a clear or a compaction lies
+// between them. And pairs hold: no history, however broken, yields a tool call
+// without its result or a result without its call.
+package transcript
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/model"
+)
+
+// Renderer names the way requests are rendered; it is written into every run so
+// that a replay knows whether it can rebuild the request.
+const Renderer = "chorus-1"
+
+// Log is the folded state of one thread. It is not safe for concurrent use.
+type Log struct {
+	seq      int64 // last event applied
+	place    int64 // messages placed so far, ever
+	window   []entry
+	turn     *turn     // the last answer, while its results are not placed
+	pending  []item    // words and notes that take their place at the next request
+	waiting  []Waiting // prompts nobody has taken
+	run      *Run
+	ended    *chat.RunEnded // the last run's end
+	notes    map[string]string
+	edits    map[int64]edit // edits of messages already placed, due at the next roll
+	read     []string       // files read since the last compaction
+	modified []string
+	used     int // tokens of the last answered request and its answer
+	usedAt   int // how many window messages that count covers
+	headSize int // tokens of system prompt and tools
+
+	blob func(hash string) ([]byte, error)
+}
+
+type entry struct {
+	place int64
+	seq   int64 // the event that brought it
+	kind  entryKind
+	msg   *model.Message
+}
+
+type entryKind string
+
+const (
+	said    entryKind = "said"
+	results entryKind = "results"
+	words   entryKind = "words"
+	note    entryKind = "note"
+	summary entryKind = "summary"
+)
+
+// item is something that will be placed: one message, or the lines of an import.
+type item struct {
+	seq  int64
+	kind entryKind
+	msgs []*model.Message
+}
+
+type edit struct {
+	Blocks  chat.Blocks
+	Deleted bool
+}
+
+// Waiting is a prompt that no run has taken.
+type Waiting struct {
+	Seq       int64
+	From      chat.Participant
+	Principal chat.Principal
+	Blocks    chat.Blocks
+	Intake    chat.Intake
+	Steer     bool
+}
+
+// Run is the run that is on.
+type Run struct {
+	ID        string
+	Model     string
+	Head      string
+	Settings  chat.Settings
+	Principal chat.Principal
+	Started   time.Time
+
+	Step    int // of the last request; 0 before the first
+	Attempt int
+	Open    bool         // a request was sent and has no end: in flight, or lost in a crash
+	Purpose chat.Purpose // of the open or last request
+	Lost    int          // requests in a row that were lost
+	Errors  int          // requests in a row that failed
+	Failure *chat.Failure
+	RetryAt time.Time // not before
+
+	Aborted   bool
+	AbortedBy string
+	AbortAll  bool
+
+	Stop      chat.Stop // of the last answer
+	Final     bool      // the last answer has no calls
+	Steps     int       // answers so far
+	Continued int       // times an answer was cut by the length limit
+	Compacted int       // compactions without an answer between them
+	TooLong   int       // times the provider said the request was too long, since the last answer
+	Fails     int       // failed results in a row
+	Repeats   int       // identical calls in a row
+	LastCall  string
+	Usage     chat.Usage
+}
+
+// Call is one tool call of the last answer.
+type Call struct {
+	Use      chat.ToolUse
+	Began    bool
+	Done     bool
+	Approval string // id, once asked
+	Answered bool
+	OK       bool
+	Note     string
+	By       string
+	Result   chat.ToolRan
+}
+
+type turn struct {
+	Seq   int64
+	Cut   bool // stopped by the length limit: none of its calls may run
+	Calls []Call
+	msg   *model.Message
+}
+
+// New is the log of an empty thread. blob loads imported lines; it may be nil
+// where there are none.
+func New(blob func(hash string) ([]byte, error)) *Log {
+	return &Log{notes: map[string]string{}, edits: map[int64]edit{}, blob: blob}
+}
+
+// Seq is the number of the last event folded in.
+func (l *Log) Seq() int64 { return l.seq }
+
+// Run is the run that is on; nil when there is none.
+func (l *Log) Run() *Run { return l.run }
+
+// Ended is the end of the last run; nil before the first.
+func (l *Log) Ended() *chat.RunEnded { return l.ended }
+
+// Waiting lists the prompts nobody has taken, oldest first.
+func (l *Log) Waiting() []Waiting { return l.waiting }
+
+// Calls lists the calls of the last answer whose results are not placed yet.
+func (l *Log) Calls() []Call {
+	if l.turn == nil {
+		return nil
+	}
+	return l.turn.Calls
+}
+
+// Cut reports that the last answer was stopped by the length limit.
+func (l *Log) Cut() bool { return l.turn != nil && l.turn.Cut }
+
+// Note is what was last shown about something in this window; "" if nothing was.
+func (l *Log) Note(what string) string { return l.notes[what] }
+
+// Places is how many messages have been placed so far.
+func (l *Log) Places() int64 { return l.place }
+
+// PlaceOf is the place of the message that the event seq brought; 0 if it is not
+// in the window.
+func (l *Log) PlaceOf(seq int64) int64 {
+	for _, e := range l.window {
+		if e.seq == seq {
+			return e.place
+		}
+	}
+	return 0
+}
+
+// Apply folds the next event in. Events must come in order without gaps.
+func (l *Log) Apply(ev chat.Event) error {
+	if ev.Seq != l.seq+1 {
+		return fmt.Errorf("fold %s: event %d follows %d", ev.Thread, ev.Seq, l.seq)
+	}
+	if err := l.apply(ev); err != nil {
+		return fmt.Errorf("fold event %d of %s: %w", ev.Seq, ev.Thread, err)
+	}
+	l.seq = ev.Seq
+	return nil
+}
+
+func (l *Log) apply(ev chat.Event) error {
+	switch b := ev.Body.(type) {
+	case chat.Received:
+		w := Waiting{ev.Seq, b.From, b.Principal, b.Blocks, b.Intake, false}
+		if b.Prompt {
+			l.waiting = append(l.waiting, w)
+			return nil
+		}
+		return l.pend(ev.Seq, words, model.User, b.From, b.Blocks)
+	case chat.Steered:
+		l.waiting = append(l.waiting, Waiting{ev.Seq, b.From, b.Principal, b.Blocks, b.Mode, true})
+	case chat.Refused:
+		l.drop(b.Seq)
+	case chat.Deleted:
+		l.delete(b.Seq)
+	case chat.Edited:
+		return l.edit(ev.Seq, b)
+	case chat.Reacted, chat.Forked:
+		// Shown to people; nothing in the prompt.
+	case chat.Imported:
+		return l.imported(ev.Seq, b)
+	case chat.RunStarted:
+		l.run = &Run{ID: b.Run, Model: b.Model, Head: b.Head, Settings: b.Settings, Principal: b.Principal, Started: ev.At}
+		l.ended = nil
+	case chat.Took:
+		return l.took(b)
+	case chat.Noted:
+		l.notes[b.What] = b.Text
+		return l.pend(ev.Seq, note, model.User, chat.Participant{Kind: chat.System},
+			chat.TextBlocks(fmt.Sprintf("<note about=%q>\n%s\n</note>", b.What, b.Text)))
+	case chat.Asked:
+		return l.asked(b)
+	case chat.Said:
+		return l.said(ev, b)
+	case chat.ToolBegan:
+		if c := l.call(b.Call); c != nil {
+			c.Began = true
+		}
+	case chat.ToolRan:
+		l.ran(b)
+	case chat.ApprovalAsked:
+		if c := l.call(b.Call); c != nil {
+			c.Approval, c.Answered, c.OK = b.ID, false, false
+		}
+	case chat.ApprovalAnswered:
+		if c := l.call(b.Call); c != nil && c.Approval == b.ID && !c.Answered {
+			c.Answered, c.OK, c.Note, c.By = true, b.OK, b.Note, b.By
+		}
+	case chat.AbortAsked:
+		if l.run != nil && l.run.ID == b.Run {
+			l.run.Aborted, l.run.AbortedBy, l.run.AbortAll = true, b.By, b.All
+		}
+	case chat.Rolled:
+		return l.cutBefore(b.KeepFrom)
+	case chat.Cleared:
+		l.pending = slices.DeleteFunc(l.pending, func(it item) bool { return it.kind != words })
+		return l.cutBefore(b.UpTo + 1)
+	case chat.Compacted:
+		return l.compacted(ev, b)
+	case chat.RunEnded:
+		if l.run != nil && l.run.ID == b.Run {
+			l.run, l.ended = nil, &b
+		}
+	default:
+		return fmt.Errorf("no rule for %T", ev.Body)
+	}
+	return nil
+}
+
+func (l *Log) pend(seq int64, kind entryKind, role model.Role, from chat.Participant, blocks chat.Blocks) error {
+	if len(blocks) == 0 {
+		return nil
+	}
+	msg, err := model.NewMessage(role, from, blocks)
+	if err != nil {
+		return err
+	}
+	l.pending = append(l.pending, item{seq, kind, []*model.Message{msg}})
+	return nil
+}
+
+func (l *Log) call(id string) *Call {
+	if l.turn == nil {
+		return nil
+	}
+	for i := range l.turn.Calls {
+		if l.turn.Calls[i].Use.ID == id {
+			return &l.turn.Calls[i]
+		}
+	}
+	return nil
+}
+
+// drop takes a prompt out of the queue: it was refused or taken back.
+func (l *Log) drop(seq int64) {
+	l.waiting = slices.DeleteFunc(l.waiting, func(w Waiting) bool { return w.Seq == seq })
+}
+
+func (l *Log) delete(seq int64) {
+	l.drop(seq)
+	before := len(l.pending)
+	l.pending = slices.DeleteFunc(l.pending, func(it item) bool { return it.seq == seq })
+	if len(l.pending) == before && l.PlaceOf(seq) > 0 {
+		l.edits[seq] = edit{Deleted: true}
+	}
+}
+
+// edit changes words at once while they wait; words that the model has seen stay
+// until the next roll, and a note says what changed.
+func (l *Log) edit(at int64, b chat.Edited) error {
+	for i := range l.waiting {
+		if l.waiting[i].Seq == b.Seq {
+			l.waiting[i].Blocks = b.Blocks
+			return nil
+		}
+	}
+	for i, it := range l.pending {
+		if it.seq == b.Seq && it.kind == words && len(it.msgs) == 1 {
+			msg, err := model.NewMessage(it.msgs[0].Role, it.msgs[0].From, b.Blocks)
+			if err != nil {
+				return err
+			}
+			l.pending[i].msgs = []*model.Message{msg}
+			return nil
+		}
+	}
+	for _, e := range l.window {
+		if e.seq == b.Seq {
+			l.edits[b.Seq] = edit{Blocks: b.Blocks}
+			text := fmt.Sprintf("<note about=\"edit\">\n%s changed an earlier message. It now reads:\n%s\n</note>", e.msg.From.Name, b.Blocks.Text())
+			return l.pend(at, note, model.User, chat.Participant{Kind: chat.System}, chat.TextBlocks(text))
+		}
+	}
+	return nil
+}
+
+func (l *Log) imported(seq int64, b chat.Imported) error {
+	if l.blob == nil {
+		return fmt.Errorf("import from %s: no blobs here", b.Source)
+	}
+	data, err := l.blob(b.Blob)
+	if err != nil {
+		return fmt.Errorf("import from %s: %w", b.Source, err)
+	}
+	var lines []chat.Line
+	if err := json.Unmarshal(data, &lines); err != nil {
+		return fmt.Errorf("import from %s: %w", b.Source, err)
+	}
+	msgs, err := pairLines(lines)
+	if err != nil {
+		return err
+	}
+	if len(msgs) > 0 {
+		l.pending = append(l.pending, item{seq, words, msgs})
+	}
+	return nil
+}
+
+func (l *Log) took(b chat.Took) error {
+	for _, seq := range b.Seqs {
+		i := slices.IndexFunc(l.waiting, func(w Waiting) bool { return w.Seq == seq })
+		if i < 0 {
+			continue
+		}
+		w := l.waiting[i]
+		l.waiting = slices.Delete(l.waiting, i, i+1)
+		if err := l.pend(seq, words, model.User, w.From, w.Blocks); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asked: everything the request shows has its place from now on.
+func (l *Log) asked(b chat.Asked) error {
+	placed, err := l.upcoming(b.Sees)
+	if err != nil {
+		return err
+	}
+	l.window = append(l.window, placed...)
+	l.place += int64(len(placed))
+	l.turn = nil
+	l.pending = slices.DeleteFunc(l.pending, func(it item) bool { return it.seq <= b.Sees })
+	r := l.run
+	if r == nil {
+		return nil
+	}
+	if r.Open {
+		r.Lost++
+	}
+	if b.Purpose != r.Purpose {
+		r.Errors = 0
+	}
+	r.Step, r.Attempt, r.Purpose, r.Open, r.Final = b.Step, b.Attempt, b.Purpose, true, false
+	return nil
+}
+
+func (l *Log) said(ev chat.Event, b chat.Said) error {
+	r := l.run
+	if r != nil {
+		r.Open, r.Lost = false, 0
+		r.Usage = r.Usage.Plus(b.Usage)
+	}
+	if b.Error != nil {
+		if r != nil {
+			r.Errors++
+			r.Failure = b.Error
+			r.RetryAt = ev.At.Add(time.Duration(b.Error.RetryMS) * time.Millisecond)
+			if b.Error.Kind == string(model.TooLong) {
+				r.TooLong++
+			}
+		}
+		return nil
+	}
+	blocks := sayable(b)
+	if r != nil {
+		r.Errors, r.Failure, r.Compacted, r.TooLong = 0, nil, 0, 0
+		r.Stop = b.Stop
+		r.Final = len(blocks.Calls()) == 0
+		r.Steps++
+		if b.Stop == chat.StopLength {
+			r.Continued++
+		}
+	}
+	if len(blocks) == 0 {
+		return nil
+	}
+	msg, err := model.NewMessage(model.Assistant, chat.Participant{Kind: chat.Agent}, blocks)
+	if err != nil {
+		return err
+	}
+	l.place++
+	l.window = append(l.window, entry{l.place, ev.Seq, said, msg})
+	if b.Usage.Total() > 0 {
+		l.used, l.usedAt = b.Usage.Total(), len(l.window)
+	}
+	if calls := blocks.Calls(); len(calls) > 0 {
+		l.turn = &turn{Seq: ev.Seq, Cut: b.Stop == chat.StopLength}
+		for _, use := range calls {
+			l.turn.Calls = append(l.turn.Calls, Call{Use: use})
+		}
+	}
+	return nil
+}
+
+// sayable is what of an answer goes into the prompt: of one that was cut by an
+// abort only the text, never a call that nobody will answer.
+func sayable(b chat.Said) chat.Blocks {
+	var out chat.Blocks
+	seen := map[string]bool{}
+	for _, block := range b.Blocks {
+		switch v := block.(type) {
+		case chat.Text:
+			if v.Text != "" {
+				out = append(out, v)
+			}
+		case chat.Thinking:
+			if !b.Partial && (v.Signature != "" || v.Redacted != "") {
+				out = append(out, v)
+			}
+		case chat.ToolUse:
+			if !b.Partial && v.ID != "" && !seen[v.ID] {
+				seen[v.ID] = true
+				out = append(out, v)
+			}
+		}
+	}
+	// Thinking alone is no message that a provider would take back.
+	if !slices.ContainsFunc(out, func(b chat.Block) bool { _, thinks := b.(chat.Thinking); return !thinks }) {
+		return nil
+	}
+	return out
+}
+
+func (l *Log) ran(b chat.ToolRan) {
+	c := l.call(b.Call)
+	if c == nil || c.Done {
+		return
+	}
+	c.Done, c.Result = true, b
+	l.read = appendNew(l.read, b.Read...)
+	l.modified = appendNew(l.modified, b.Changed...)
+	r := l.run
+	if r == nil || b.Outcome == chat.Skipped || b.Outcome == chat.Interrupted {
+		return
+	}
+	if b.Failed {
+		r.Fails++
+	} else {
+		r.Fails = 0
+	}
+	if key := c.Use.Name + "\x00" + string(c.Use.Args); key == r.LastCall {
+		r.Repeats++
+	} else {
+		r.LastCall, r.Repeats = key, 1
+	}
+}
+
+func appendNew(list []string, more ...string) []string {
+	for _, s := range more {
+		if !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
+}

@@ -1,0 +1,189 @@
+package transcript
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/model"
+)
+
+// What the model reads when a call has no result of its own.
+const (
+	textInterrupted = "interrupted: the server stopped while this ran; check its effects before repeating it"
+	textNoResult    = "no result: this call was not run"
+)
+
+// Interrupted is the result of a call that was running when the process ended.
+func Interrupted() chat.Blocks { return chat.TextBlocks(textInterrupted) }
+
+// upcoming is what the next request shows beyond the window: the results of the
+// last answer, then the words and notes up to sees, in their order.
+func (l *Log) upcoming(sees int64) ([]entry, error) {
+	var out []entry
+	at := l.place
+	add := func(seq int64, kind entryKind, msg *model.Message) {
+		at++
+		out = append(out, entry{at, seq, kind, msg})
+	}
+	if l.turn != nil {
+		msg, err := l.turn.message()
+		if err != nil {
+			return nil, err
+		}
+		add(l.turn.Seq, results, msg)
+	}
+	for _, it := range l.pending {
+		if it.seq > sees {
+			continue
+		}
+		for _, msg := range it.msgs {
+			add(it.seq, kindOf(it.kind, msg), msg)
+		}
+	}
+	return out, nil
+}
+
+// kindOf tells answers and results apart among imported lines.
+func kindOf(kind entryKind, msg *model.Message) entryKind {
+	if msg.Role == model.Assistant {
+		return said
+	}
+	for _, b := range msg.Blocks {
+		if _, ok := b.(chat.ToolResult); ok {
+			return results
+		}
+	}
+	return kind
+}
+
+// message is the user turn that answers all calls, in their order. It is made
+// once, so that its encodings are kept.
+func (t *turn) message() (*model.Message, error) {
+	if t.msg != nil {
+		return t.msg, nil
+	}
+	complete := true
+	var blocks chat.Blocks
+	for _, c := range t.Calls {
+		r := chat.ToolResult{Call: c.Use.ID, Name: c.Use.Name}
+		switch {
+		case c.Done:
+			r.Blocks, r.Failed = c.Result.Blocks, c.Result.Failed
+		case c.Began:
+			r.Blocks, r.Failed, complete = Interrupted(), true, false
+		default:
+			r.Blocks, r.Failed, complete = chat.TextBlocks(textNoResult), true, false
+		}
+		if len(r.Blocks) == 0 {
+			r.Blocks = chat.TextBlocks("(no output)")
+		}
+		blocks = append(blocks, r)
+	}
+	msg, err := model.NewMessage(model.User, chat.Participant{Kind: chat.System}, blocks)
+	if err == nil && complete {
+		t.msg = msg
+	}
+	return msg, err
+}
+
+// Request renders what the model would be sent now, seeing events up to sees.
+func (l *Log) Request(head *model.Head, sees int64) (model.Request, error) {
+	next, err := l.upcoming(sees)
+	if err != nil {
+		return model.Request{}, err
+	}
+	req := model.Request{Head: head, Blob: l.blob, Messages: make([]*model.Message, 0, len(l.window)+len(next))}
+	for _, e := range l.window {
+		req.Messages = append(req.Messages, e.msg)
+	}
+	for _, e := range next {
+		req.Messages = append(req.Messages, e.msg)
+	}
+	if l.run != nil {
+		req.Settings = l.run.Settings
+	}
+	req.Marks = marks(len(l.window), len(req.Messages), l.firstPart())
+	return req, nil
+}
+
+// firstPart is the index of the message that ends the window's oldest part: the
+// summary, or the first words.
+func (l *Log) firstPart() int {
+	for i, e := range l.window {
+		if e.kind != said {
+			return i
+		}
+	}
+	return -1
+}
+
+// marks puts cache marks where a prefix is worth keeping: behind the window's
+// first part, behind what the last request ended with, and behind what this one
+// ends with, which is where the next one will look.
+func marks(window, total, first int) []int {
+	var out []int
+	for _, at := range []int{first, window - 1, total - 1} {
+		if at >= 0 && (len(out) == 0 || at > out[len(out)-1]) {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// Tokens is what the next request comes to: the provider's own count where there
+// is one, our estimate for what came after it.
+func (l *Log) Tokens() int {
+	n := l.used
+	from := l.usedAt
+	if n == 0 {
+		n, from = l.headSize, 0
+	}
+	for _, e := range l.window[min(from, len(l.window)):] {
+		n += MessageTokens(e.msg)
+	}
+	if l.turn != nil {
+		if msg, err := l.turn.message(); err == nil {
+			n += MessageTokens(msg)
+		}
+	}
+	for _, it := range l.pending {
+		for _, msg := range it.msgs {
+			n += MessageTokens(msg)
+		}
+	}
+	return n
+}
+
+// SetHead tells the log how large the system prompt and the tools are.
+func (l *Log) SetHead(head *model.Head) {
+	n := len(head.System)
+	for _, t := range head.Tools {
+		n += len(t.Name) + len(t.Description) + len(t.Schema)
+	}
+	l.headSize = model.Tokens(n)
+}
+
+// imageChars is what a picture counts as, in characters of text.
+const imageChars = 4800
+
+// MessageTokens estimates one message: four characters a token, rounded up.
+func MessageTokens(m *model.Message) int { return model.Tokens(blockChars(m.Blocks)) }
+
+func blockChars(blocks chat.Blocks) int {
+	n := 0
+	for _, b := range blocks {
+		switch v := b.(type) {
+		case chat.Text:
+			n += len(v.Text)
+		case chat.Image:
+			n += imageChars
+		case chat.Thinking:
+			n += len(v.Text) + len(v.Redacted)
+		case chat.ToolUse:
+			n += len(v.Name) + len(v.Args)
+		case chat.ToolResult:
+			n += blockChars(v.Blocks)
+		case chat.File:
+			n += len(v.Name) + len(v.Path)
+		}
+	}
+	return n
+}

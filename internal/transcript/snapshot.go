@@ -1,0 +1,113 @@
+package transcript
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"chorus/internal/chat"
+	"chorus/internal/model"
+)
+
+// Codec names the form of snapshots; one written in another form is ignored and
+// the thread is folded from its beginning.
+const Codec = "transcript-1"
+
+type savedMessage struct {
+	Role   model.Role       `json:"role"`
+	From   chat.Participant `json:"from"`
+	Blocks chat.Blocks      `json:"blocks"`
+}
+
+type savedEntry struct {
+	Place int64        `json:"place"`
+	Seq   int64        `json:"seq"`
+	Kind  entryKind    `json:"kind"`
+	Msg   savedMessage `json:"msg"`
+}
+
+type savedItem struct {
+	Seq  int64          `json:"seq"`
+	Kind entryKind      `json:"kind"`
+	Msgs []savedMessage `json:"msgs"`
+}
+
+type saved struct {
+	Seq      int64             `json:"seq"`
+	Place    int64             `json:"place"`
+	Window   []savedEntry      `json:"window"`
+	Turn     *turn             `json:"turn,omitempty"`
+	Pending  []savedItem       `json:"pending,omitempty"`
+	Waiting  []Waiting         `json:"waiting,omitempty"`
+	Run      *Run              `json:"run,omitempty"`
+	Ended    *chat.RunEnded    `json:"ended,omitempty"`
+	Notes    map[string]string `json:"notes,omitempty"`
+	Edits    map[int64]edit    `json:"edits,omitempty"`
+	Read     []string          `json:"read,omitempty"`
+	Modified []string          `json:"modified,omitempty"`
+	Used     int               `json:"used,omitempty"`
+	UsedAt   int               `json:"usedAt,omitempty"`
+}
+
+func save(m *model.Message) savedMessage { return savedMessage{m.Role, m.From, m.Blocks} }
+
+func (s savedMessage) message() (*model.Message, error) {
+	return model.NewMessage(s.Role, s.From, s.Blocks)
+}
+
+// Snapshot writes the folded state. Its size is that of the window, not of the
+// history.
+func (l *Log) Snapshot() ([]byte, error) {
+	s := saved{Seq: l.seq, Place: l.place, Turn: l.turn, Waiting: l.waiting, Run: l.run, Ended: l.ended,
+		Notes: l.notes, Edits: l.edits, Read: l.read, Modified: l.modified, Used: l.used, UsedAt: l.usedAt}
+	for _, e := range l.window {
+		s.Window = append(s.Window, savedEntry{e.place, e.seq, e.kind, save(e.msg)})
+	}
+	for _, it := range l.pending {
+		si := savedItem{Seq: it.seq, Kind: it.kind}
+		for _, m := range it.msgs {
+			si.Msgs = append(si.Msgs, save(m))
+		}
+		s.Pending = append(s.Pending, si)
+	}
+	data, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	return data, nil
+}
+
+// Restore is the log as Snapshot wrote it.
+func Restore(data []byte, blob func(hash string) ([]byte, error)) (*Log, error) {
+	var s saved
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, fmt.Errorf("read snapshot: %w", err)
+	}
+	l := New(blob)
+	l.seq, l.place, l.turn, l.waiting, l.run, l.ended = s.Seq, s.Place, s.Turn, s.Waiting, s.Run, s.Ended
+	l.read, l.modified, l.used, l.usedAt = s.Read, s.Modified, s.Used, s.UsedAt
+	if s.Notes != nil {
+		l.notes = s.Notes
+	}
+	if s.Edits != nil {
+		l.edits = s.Edits
+	}
+	for _, e := range s.Window {
+		msg, err := e.Msg.message()
+		if err != nil {
+			return nil, fmt.Errorf("read snapshot: %w", err)
+		}
+		l.window = append(l.window, entry{e.Place, e.Seq, e.Kind, msg})
+	}
+	for _, si := range s.Pending {
+		it := item{seq: si.Seq, kind: si.Kind}
+		for _, m := range si.Msgs {
+			msg, err := m.message()
+			if err != nil {
+				return nil, fmt.Errorf("read snapshot: %w", err)
+			}
+			it.msgs = append(it.msgs, msg)
+		}
+		l.pending = append(l.pending, it)
+	}
+	return l, nil
+}
