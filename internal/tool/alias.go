@@ -1,0 +1,44 @@
+package tool
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Also is an alias with the same arguments.
+func Also(name string) Alias { return Alias{Name: name} }
+
+// Renamed is an alias whose parameters have other names: from theirs to ours. A
+// parameter renamed to "" is dropped; one that is not listed stays as it is.
+func Renamed(name string, names map[string]string) Alias {
+	return Converted(name, func(fields map[string]json.RawMessage) error {
+		for theirs, ours := range names {
+			raw, ok := fields[theirs]
+			if !ok {
+				continue
+			}
+			delete(fields, theirs)
+			if _, both := fields[ours]; both {
+				return fmt.Errorf("both '%s' and '%s' were given", theirs, ours)
+			}
+			if ours != "" {
+				fields[ours] = raw
+			}
+		}
+		return nil
+	})
+}
+
+// Converted is an alias whose parameters are turned into ours in place.
+func Converted(name string, convert func(fields map[string]json.RawMessage) error) Alias {
+	return Alias{Name: name, Convert: func(args []byte) ([]byte, error) {
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(args, &fields); err != nil || fields == nil {
+			return nil, fmt.Errorf("they must be one JSON object")
+		}
+		if err := convert(fields); err != nil {
+			return nil, err
+		}
+		return json.Marshal(fields)
+	}}
+}

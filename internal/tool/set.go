@@ -1,0 +1,242 @@
+package tool
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// Set is the tools one agent has. It is made once and never changes, so it may be
+// shared; its Specs are always in the same order and the same bytes, because they
+// stand at the beginning of every prompt.
+type Set struct {
+	entries []*entry // sorted by name
+	names   map[string]found
+	folded  map[string]found // lower case; the first in order of names wins
+}
+
+type entry struct {
+	tool Tool
+	spec Spec
+	chk  *checker
+}
+
+type found struct {
+	*entry
+	convert func([]byte) ([]byte, error)
+}
+
+// NewSet builds the set. Two tools with one name, or with an alias that is
+// another's name or alias, are an error: it would depend on the order who answers.
+func NewSet(tools ...Tool) (*Set, error) {
+	entries := make([]*entry, 0, len(tools))
+	for _, t := range tools {
+		e, err := newEntry(t)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+	return index(entries)
+}
+
+func newEntry(t Tool) (*entry, error) {
+	e := &entry{tool: t, spec: t.Spec()}
+	if e.spec.Name == "" {
+		return nil, fmt.Errorf("a tool of type %T has no name", t)
+	}
+	if own, ok := t.(interface{ checker() (*checker, error) }); ok {
+		chk, err := own.checker()
+		e.chk = chk
+		return e, err
+	}
+	schema := new(jsonschema.Schema)
+	if err := json.Unmarshal(e.spec.Schema, schema); err != nil {
+		return nil, fmt.Errorf("schema of tool %s: %w", e.spec.Name, err)
+	}
+	e.chk = newChecker(schema)
+	return e, nil
+}
+
+func index(entries []*entry) (*Set, error) {
+	s := &Set{entries: entries, names: map[string]found{}, folded: map[string]found{}}
+	slices.SortFunc(s.entries, func(a, b *entry) int { return strings.Compare(a.spec.Name, b.spec.Name) })
+	for _, e := range s.entries {
+		if err := s.add(e.spec.Name, found{entry: e}); err != nil {
+			return nil, err
+		}
+	}
+	for _, e := range s.entries {
+		if a, ok := e.tool.(Aliaser); ok {
+			for _, alias := range a.Aliases() {
+				if err := s.add(alias.Name, found{entry: e, convert: alias.Convert}); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.names)) {
+		if low := strings.ToLower(name); s.folded[low].entry == nil {
+			s.folded[low] = s.names[name]
+		}
+	}
+	return s, nil
+}
+
+func (s *Set) add(name string, f found) error {
+	if there, ok := s.names[name]; ok {
+		return fmt.Errorf("two tools answer to the name %s: %s and %s", name, there.spec.Name, f.spec.Name)
+	}
+	s.names[name] = f
+	return nil
+}
+
+// Resolve finds the tool a model named, by its own name, by an alias or in
+// another case, and returns its arguments in our form: an object, with harmless
+// slips mended. What is judged, shown and run must be these arguments. The error
+// is an answer for the model.
+func (s *Set) Resolve(name string, args []byte) (Tool, []byte, error) {
+	f, ok := s.find(name)
+	if !ok {
+		return nil, nil, Mistake(s.unknown(name))
+	}
+	if f.convert != nil {
+		plain, _, err := object(name, args)
+		if err == nil {
+			plain, err = f.convert(plain)
+		}
+		if err != nil {
+			return nil, nil, Mistake("Invalid arguments for " + name + ": " + err.Error())
+		}
+		args = plain
+	}
+	mended, err := f.chk.mend(f.spec.Name, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	return f.tool, mended, nil
+}
+
+func (s *Set) find(name string) (found, bool) {
+	if f, ok := s.names[name]; ok {
+		return f, true
+	}
+	f, ok := s.folded[strings.ToLower(strings.TrimSpace(name))]
+	return f, ok
+}
+
+// Validate holds arguments against the tool's schema; nil means they fit. The
+// error is an answer for the model: it lists each parameter.
+func (s *Set) Validate(t Tool, args []byte) error {
+	name := t.Spec().Name
+	f, ok := s.names[name]
+	if !ok {
+		return Mistake(s.unknown(name))
+	}
+	return f.chk.check(name, args)
+}
+
+// Label says in a few words what a call would do, for people.
+func (s *Set) Label(name string, args []byte) string {
+	t, args, err := s.Resolve(name, args)
+	if err != nil {
+		return name
+	}
+	if l, ok := t.(Labeler); ok {
+		if label := l.Label(args); label != "" {
+			return label
+		}
+	}
+	return t.Spec().Name
+}
+
+// Specs lists what the tools are, sorted by name.
+func (s *Set) Specs() []Spec {
+	specs := make([]Spec, len(s.entries))
+	for i, e := range s.entries {
+		specs[i] = e.spec
+	}
+	return specs
+}
+
+// Tools lists the tools, sorted by name.
+func (s *Set) Tools() []Tool {
+	tools := make([]Tool, len(s.entries))
+	for i, e := range s.entries {
+		tools[i] = e.tool
+	}
+	return tools
+}
+
+// Aliases maps every other name to the tool's own.
+func (s *Set) Aliases() map[string]string {
+	out := map[string]string{}
+	for name, f := range s.names {
+		if name != f.spec.Name {
+			out[name] = f.spec.Name
+		}
+	}
+	return out
+}
+
+// Filter is the set without the tools that keep says no to.
+func (s *Set) Filter(keep func(Spec) bool) *Set {
+	var kept []*entry
+	for _, e := range s.entries {
+		if keep(e.spec) {
+			kept = append(kept, e)
+		}
+	}
+	out, err := index(kept)
+	if err != nil {
+		// The names of a part cannot clash when those of the whole do not.
+		panic(err)
+	}
+	return out
+}
+
+// unknown is the answer to a name nobody has.
+func (s *Set) unknown(name string) string {
+	text := "Unknown tool: " + name
+	var near, all []string
+	for _, e := range s.entries {
+		own := e.spec.Name
+		all = append(all, own)
+		a, b := squash(name), squash(own)
+		if a != "" && (strings.Contains(a, b) || strings.Contains(b, a) || distance(a, b) <= 2) {
+			near = append(near, own)
+		}
+	}
+	switch {
+	case len(near) > 0:
+		text += ". Did you mean " + strings.Join(near, " or ") + "?"
+	case len(all) > 0:
+		text += ". There are: " + strings.Join(all, ", ")
+	}
+	return text
+}
+
+// distance is the number of single changes that turn a into b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diag := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diag
+			if a[i] != b[j] {
+				cost++
+			}
+			diag = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diag+1)
+		}
+	}
+	return row[len(b)]
+}

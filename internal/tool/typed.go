@@ -1,0 +1,160 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// Func describes a tool whose arguments are the Go struct In: its fields with
+// their `json` names and `jsonschema` descriptions become the schema, fields with
+// omitempty are optional. Only Name, Description and Run are needed. The functions
+// must be safe for concurrent use; Access and Label must be pure.
+type Func[In any] struct {
+	Name        string
+	Description string // usually an embedded .md; space around it is dropped
+	ReadOnly    bool
+	Risk        Risk                // Low when empty
+	Enum        map[string][]string // allowed values of string parameters
+	Aliases     []Alias
+	Access      func(In) []Access // nil: judged by the arguments
+	Label       func(In) string
+	Preview     func(context.Context, In) string
+	Run         func(context.Context, In) (Result, error)
+}
+
+// New makes a Tool of the description. Nothing is computed until the tool is
+// asked for its Spec; a type that has no schema is reported by NewSet.
+func New[In any](f Func[In]) Tool { return &typed[In]{def: f} }
+
+type typed[In any] struct {
+	def  Func[In]
+	once sync.Once
+	spec Spec
+	chk  *checker
+	err  error
+}
+
+var (
+	_ Tool      = (*typed[struct{}])(nil)
+	_ Labeler   = (*typed[struct{}])(nil)
+	_ Previewer = (*typed[struct{}])(nil)
+	_ Aliaser   = (*typed[struct{}])(nil)
+)
+
+func (t *typed[In]) build() {
+	d := t.def
+	t.spec = Spec{Name: d.Name, ReadOnly: d.ReadOnly, Risk: d.Risk}
+	t.spec.Description = string(bytes.TrimSpace([]byte(d.Description)))
+	if t.spec.Risk == "" {
+		t.spec.Risk = Low
+	}
+	schema, err := jsonschema.For[In](nil)
+	if err != nil {
+		t.err = fmt.Errorf("schema of tool %s: %w", d.Name, err)
+		return
+	}
+	plain(schema)
+	for name, values := range d.Enum {
+		prop := schema.Properties[name]
+		if prop == nil {
+			t.err = fmt.Errorf("schema of tool %s: no parameter %q to give values to", d.Name, name)
+			return
+		}
+		for _, v := range values {
+			prop.Enum = append(prop.Enum, v)
+		}
+	}
+	t.spec.Schema, t.err = json.Marshal(schema)
+	t.chk = newChecker(schema)
+}
+
+// plain takes "or null" out of pointers and slices: models that see a list of
+// types send null, and some providers refuse the list.
+func plain(s *jsonschema.Schema) {
+	if len(s.Types) == 2 && slices.Contains(s.Types, "null") {
+		for _, typ := range s.Types {
+			if typ != "null" {
+				s.Type = typ
+			}
+		}
+		s.Types = nil
+	}
+	for _, prop := range s.Properties {
+		plain(prop)
+	}
+	if s.Items != nil {
+		plain(s.Items)
+	}
+}
+
+// Spec implements Tool.
+func (t *typed[In]) Spec() Spec {
+	t.once.Do(t.build)
+	return t.spec
+}
+
+func (t *typed[In]) checker() (*checker, error) {
+	t.once.Do(t.build)
+	return t.chk, t.err
+}
+
+// Access implements Tool.
+func (t *typed[In]) Access(args []byte) []Access {
+	in, ok := decode[In](args)
+	if !ok || t.def.Access == nil {
+		return nil
+	}
+	return t.def.Access(in)
+}
+
+// Run implements Tool. It also holds when the caller validated nothing.
+func (t *typed[In]) Run(ctx context.Context, args []byte) (Result, error) {
+	if err := ctx.Err(); err != nil {
+		return Result{}, err
+	}
+	chk, err := t.checker()
+	if err != nil {
+		return Result{}, err
+	}
+	if err := chk.check(t.def.Name, args); err != nil {
+		return Fail(err.Error()), nil
+	}
+	in, ok := decode[In](args)
+	if !ok {
+		return Fail(chk.explain(t.def.Name, "they do not fit the parameters")), nil
+	}
+	return t.def.Run(ctx, in)
+}
+
+// Label implements Labeler.
+func (t *typed[In]) Label(args []byte) string {
+	in, ok := decode[In](args)
+	if !ok || t.def.Label == nil {
+		return t.def.Name
+	}
+	return t.def.Label(in)
+}
+
+// Preview implements Previewer.
+func (t *typed[In]) Preview(ctx context.Context, args []byte) string {
+	in, ok := decode[In](args)
+	if !ok || t.def.Preview == nil {
+		return ""
+	}
+	return t.def.Preview(ctx, in)
+}
+
+// Aliases implements Aliaser.
+func (t *typed[In]) Aliases() []Alias { return t.def.Aliases }
+
+func decode[In any](args []byte) (In, bool) {
+	var in In
+	err := json.Unmarshal(args, &in)
+	return in, err == nil
+}
