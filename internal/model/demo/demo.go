@@ -1,0 +1,241 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"chorus/internal/chat"
+	"chorus/internal/model"
+)
+
+// Provider answers as demo/echo, demo/guide or demo/script.
+type Provider struct {
+	mu     sync.Mutex
+	failed map[string]int // how often "fail … once" has failed, by request and line
+}
+
+var _ model.Model = (*Provider)(nil)
+
+// New makes a provider that remembers nothing yet.
+func New() *Provider { return &Provider{failed: map[string]int{}} }
+
+// Models lists the three; it cannot fail.
+func (p *Provider) Models(context.Context) ([]string, error) {
+	return []string{"echo", "guide", "script"}, nil
+}
+
+// toolNames is what a request says of its tools: the names of their parameters.
+type toolNames map[string][]string
+
+// Prepare writes the request as readable JSON; it is what Stream works from.
+func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
+	switch r.Model {
+	case "echo", "guide", "script":
+	default:
+		return model.Prepared{}, &model.Error{
+			Kind: model.BadRequest, Provider: "demo", Model: r.Model,
+			Message: "there is no such demo model; use demo/echo, demo/guide or demo/script",
+		}
+	}
+	var body bytes.Buffer
+	fmt.Fprintf(&body, `{"model":%q`, r.Model)
+	if r.Head != nil {
+		tools, err := r.Head.Encoded("demo", encodeTools)
+		if err != nil {
+			return model.Prepared{}, badRequest(r.Model, err)
+		}
+		body.WriteString(`,"tools":`)
+		body.Write(tools)
+	}
+	body.WriteString(`,"messages":[`)
+	for i, m := range r.Messages {
+		wire, err := m.Encoded("demo", func(m *model.Message) (model.Wire, error) {
+			data, err := m.Fragment()
+			return model.Wire{Bytes: data}, err
+		})
+		if err != nil {
+			return model.Prepared{}, badRequest(r.Model, err)
+		}
+		if i > 0 {
+			body.WriteByte(',')
+		}
+		body.Write(wire.Bytes)
+	}
+	body.WriteString("]}")
+	return model.Prepared{Model: r.Model, Body: body.Bytes(), Estimate: model.Tokens(body.Len()), Prefill: r.Prefill}, nil
+}
+
+func badRequest(name string, err error) *model.Error {
+	return &model.Error{Kind: model.BadRequest, Provider: "demo", Model: name, Message: err.Error(), Err: err}
+}
+
+func encodeTools(h *model.Head) ([]byte, error) {
+	names := toolNames{}
+	for _, t := range h.Tools {
+		var schema struct {
+			Properties map[string]json.RawMessage `json:"properties"`
+		}
+		if len(t.Schema) > 0 {
+			if err := json.Unmarshal(t.Schema, &schema); err != nil {
+				return nil, fmt.Errorf("schema of tool %s: %w", t.Name, err)
+			}
+		}
+		names[t.Name] = []string{}
+		for p := range schema.Properties {
+			names[t.Name] = append(names[t.Name], p)
+		}
+	}
+	for _, p := range names {
+		slices.Sort(p)
+	}
+	return json.Marshal(names)
+}
+
+// talk is a prepared request, read back as far as the demo models look.
+type talk struct {
+	Tools    toolNames `json:"tools"`
+	Messages []turn    `json:"messages"`
+}
+
+type turn struct {
+	Role   model.Role  `json:"role"`
+	Blocks chat.Blocks `json:"blocks"`
+}
+
+// said is what a person wrote in this turn; "" for results and answers.
+func (t turn) said() string {
+	if t.Role != model.User {
+		return ""
+	}
+	return t.Blocks.Text()
+}
+
+// result is the text of the tool results in this turn, and whether there are any.
+func (t turn) result() (text string, failed, ok bool) {
+	var out []string
+	for _, b := range t.Blocks {
+		if r, is := b.(chat.ToolResult); is {
+			out, ok, failed = append(out, r.Blocks.Text()), true, failed || r.Failed
+		}
+	}
+	return strings.Join(out, "\n"), failed, ok
+}
+
+// Stream answers.
+func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
+		var t talk
+		if err := json.Unmarshal(prep.Body, &t); err != nil {
+			yield(nil, badRequest(prep.Model, fmt.Errorf("read the request: %w", err)))
+			return
+		}
+		sum := sha256.Sum256(prep.Body)
+		play := &player{
+			ctx: ctx, yield: yield, model: prep.Model, id: hex.EncodeToString(sum[:6]),
+			failing: p.fails, chunk: defaultChunk,
+			usage: chat.Usage{Input: model.Tokens(len(prep.Body))},
+		}
+		play.run(t.answer(prep.Model, prep.Prefill))
+	}
+}
+
+// fails counts a failure of this request at this line and reports whether it
+// still has to fail.
+func (p *Provider) fails(key string, times int) bool {
+	if times == 0 {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.failed) > 4096 {
+		clear(p.failed) // a test suite's worth; forgetting only fails once more
+	}
+	p.failed[key]++
+	return p.failed[key] <= times
+}
+
+// last is the text of the newest tool result.
+func (t talk) last() string {
+	for i := len(t.Messages) - 1; i >= 0; i-- {
+		if text, _, ok := t.Messages[i].result(); ok {
+			return text
+		}
+	}
+	return ""
+}
+
+// answer is the step to play.
+func (t talk) answer(name, prefill string) []directive {
+	if name != "echo" {
+		if step, ok := t.scripted(name == "script"); ok {
+			return step
+		}
+	}
+	prompt := ""
+	for i := len(t.Messages) - 1; i >= 0 && prompt == ""; i-- {
+		prompt = strings.TrimSpace(t.Messages[i].said())
+	}
+	if name == "guide" {
+		return t.guide(prompt)
+	}
+	if prompt == "" {
+		prompt = "(nothing was said)"
+	}
+	if prefill != "" {
+		prompt = strings.TrimPrefix(prompt, prefill)
+	}
+	return saying(prompt)
+}
+
+// scripted finds the newest script and the step whose turn it is.
+func (t talk) scripted(whole bool) ([]directive, bool) {
+	answers := 0
+	plain := false // something was said after the script
+	for i := len(t.Messages) - 1; i >= 0; i-- {
+		m := t.Messages[i]
+		if m.Role == model.Assistant {
+			answers++
+			continue
+		}
+		text := m.said()
+		if text == "" {
+			continue
+		}
+		s, err := findScript(text, whole)
+		if err != nil {
+			// Said once; a later message is not answered with an old mistake.
+			return saying(err.Error()), answers == 0
+		}
+		if s == nil {
+			plain = plain || answers == 0
+			continue
+		}
+		if step, ok := s.step(answers); ok {
+			return t.filled(step), true
+		}
+		if plain {
+			return nil, false
+		}
+		return saying("done"), true
+	}
+	return nil, false
+}
+
+// filled puts the last tool result where the script wants it.
+func (t talk) filled(step []directive) []directive {
+	out := slices.Clone(step)
+	for i, d := range out {
+		if d.verb == vSay {
+			out[i].text = strings.ReplaceAll(d.text, "{{last}}", t.last())
+		}
+	}
+	return out
+}

@@ -1,0 +1,130 @@
+package demo
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	greeting = "Hello! I am the offline guide of Chorus. I am not a language model: I only know a few phrases, " +
+		"but the tools I call are the real ones."
+	phrases = "Try one of these:\n" +
+		"  list the files\n" +
+		"  read README.md\n" +
+		"  search for TODO\n" +
+		"  run: go version\n" +
+		"  what changed\n" +
+		"  write hello to notes.txt\n" +
+		"  help"
+	keyHint = "To talk to a real model, set ANTHROPIC_API_KEY or OPENAI_API_KEY and start again, " +
+		"or name one with --model (chorus models lists them)."
+)
+
+// wish is something a newcomer may ask for, and the call that does it.
+type wish struct {
+	ask  *regexp.Regexp
+	tool string
+	args func(m []string, params []string) map[string]string
+	lead string // before the call
+}
+
+// arg picks the first name the tool has a parameter for; the first is used when
+// the tool shows none.
+func arg(params []string, names ...string) string {
+	for _, n := range names {
+		if slices.Contains(params, n) {
+			return n
+		}
+	}
+	return names[0]
+}
+
+func noArgs([]string, []string) map[string]string { return map[string]string{} }
+
+func one(names ...string) func(m, params []string) map[string]string {
+	return func(m, params []string) map[string]string {
+		return map[string]string{arg(params, names...): unquote(m[1])}
+	}
+}
+
+var wishes = []wish{
+	{regexp.MustCompile(`(?is)^(?:please\s+)?write\s+(.+?)\s+(?:to|into)\s+(?:the file\s+|a file\s+)?(\S+)$`), "write",
+		func(m, params []string) map[string]string {
+			return map[string]string{arg(params, "path", "file_path"): unquote(m[2]), arg(params, "content", "text"): unquote(m[1]) + "\n"}
+		}, "I will write that file."},
+	{regexp.MustCompile(`(?is)^(?:please\s+)?(?:run|execute)\s*:?\s+(.+)$`), "bash", one("command", "cmd"), "I will run that command."},
+	{regexp.MustCompile(`(?i)^(?:please\s+)?(?:search|grep|look)\s+for\s+(.+)$`), "search_files", one("pattern", "query", "regex"), "I will search the files."},
+	{regexp.MustCompile(`(?i)\b(?:show|see)\b.*\b(?:diff|changes)\b|^\W*(?:git\s+)?diff\W*$`), "git_diff", noArgs, "I will show the changes."},
+	{regexp.MustCompile(`(?i)\bwhat(?:'s|\s+has|\s+is)?\s+(?:has\s+)?changed\b|^\W*(?:git\s+)?status\W*$`), "git_status", noArgs, "I will ask git."},
+	{regexp.MustCompile(`(?i)\b(?:list|show|which|what)\b.*\bfiles\b|^\W*ls\W*$`), "list_files", noArgs, "I will list the files."},
+	{regexp.MustCompile(`(?i)^(?:please\s+)?(?:read|open|show|cat|view)\s+(?:me\s+)?(?:the\s+)?(?:file\s+)?(\S+?)[.?!]?$`), "read", one("path", "file_path", "file"), "I will read it."},
+}
+
+var unfinished = regexp.MustCompile(`(?i)^(?:please\s+)?(?:run|execute|read|open|write|search)\b`)
+
+// guide answers a newcomer: with a call for a wish it knows, with the result once
+// there is one, otherwise with what it can do.
+func (t talk) guide(prompt string) []directive {
+	if n := len(t.Messages); n > 0 {
+		if text, failed, ok := t.Messages[n-1].result(); ok {
+			return saying(showResult(text, failed))
+		}
+	}
+	line := strings.TrimSpace(prompt)
+	for _, w := range wishes {
+		m := w.ask.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		params, ok := t.Tools[w.tool]
+		if !ok {
+			return saying("I understood that, but the tool " + w.tool + " is not switched on here.\n\n" + phrases)
+		}
+		args, err := json.Marshal(w.args(m, params))
+		if err != nil {
+			return saying("I could not write down the arguments: " + err.Error())
+		}
+		return append(saying(w.lead), directive{verb: vCall, tool: w.tool, text: string(args)})
+	}
+	if unfinished.MatchString(line) {
+		return saying("I am only the offline guide, not a language model, and did not understand that.\n\n" + phrases + "\n\n" + keyHint)
+	}
+	return saying(greeting + "\n\n" + phrases + "\n\n" + keyHint)
+}
+
+// saying makes an answer of one text.
+func saying(text string) []directive { return []directive{{verb: vSay, text: text}} }
+
+// shown is how much of a result the guide repeats: about a screen.
+const shown = 1500
+
+func showResult(text string, failed bool) string {
+	text = strings.TrimRight(text, "\n")
+	rest := ""
+	if len(text) > shown {
+		cut := shown
+		for cut > 0 && !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		text, rest = text[:cut], "\n… (the rest is left out here)"
+	}
+	switch {
+	case failed:
+		return "That did not work. The tool said:\n\n" + text + rest + "\n\n" + keyHint
+	case text == "":
+		return "Done; there was nothing to show.\n\n" + keyHint
+	default:
+		return "Here is what came back:\n\n" + text + rest + "\n\n" + keyHint
+	}
+}
+
+func unquote(s string) string {
+	s = strings.TrimSpace(s)
+	if len(s) >= 2 && strings.IndexByte("\"'`", s[0]) >= 0 && s[len(s)-1] == s[0] {
+		return s[1 : len(s)-1]
+	}
+	return s
+}
