@@ -1,0 +1,229 @@
+package markdown
+
+import (
+	"strings"
+	"unicode"
+)
+
+// cutQuote takes the ">" marks off a line and counts them.
+func cutQuote(src string) (depth int, body string) {
+	body = src
+	for {
+		trimmed := strings.TrimLeft(body, " ")
+		if len(body)-len(trimmed) > 3 || !strings.HasPrefix(trimmed, ">") {
+			return depth, body
+		}
+		depth++
+		body = strings.TrimPrefix(trimmed[1:], " ")
+	}
+}
+
+// quoteBar is drawn once per depth of quoting, at most four times.
+func quoteBar(depth int) string {
+	return strings.Repeat(styled("│", dim)+" ", min(depth, 4))
+}
+
+// lines draws glyphs below a quote bar, with lead before the first line and
+// spaces of the same width before the others.
+func (r *Renderer) lines(depth int, lead string, leadStyle style, gs []glyph) []string {
+	bar := quoteBar(depth)
+	room := max(r.width-2*min(depth, 4)-Width(lead), minWidth/2)
+	pad := strings.Repeat(" ", Width(lead))
+	var out []string
+	for i, line := range wrap(gs, room, room) {
+		before := pad
+		if i == 0 {
+			before = styled(lead, leadStyle)
+		}
+		out = append(out, strings.TrimRight(bar+before+paint(line), " "))
+	}
+	return out
+}
+
+// block draws one block that is not code and not a table.
+func (r *Renderer) block(depth int, body string) []string {
+	text := strings.TrimLeft(body, " ")
+	indent := len(body) - len(text)
+	if level, title := cutHeading(text); level > 0 && indent < 4 {
+		r.inList = false
+		st := heading
+		if level == 1 {
+			st |= underline
+		}
+		return r.lines(depth, "", 0, inline(title, st))
+	}
+	if isRule(text) && indent < 4 {
+		r.inList = false
+		n := min(r.width-2*min(depth, 4), 40)
+		return []string{quoteBar(depth) + styled(strings.Repeat("─", max(n, 3)), dim)}
+	}
+	pad := strings.Repeat(" ", min(indent, r.width/3))
+	if mark, rest, ok := cutBullet(text); ok {
+		r.inList = true
+		lead, leadStyle := pad+mark+" ", dim
+		var st style
+		if box, after, ok := cutTask(rest); ok {
+			lead, rest = pad+box+" ", after
+			if box == "☑" {
+				leadStyle = added
+			}
+		}
+		return r.lines(depth, lead, leadStyle, inline(rest, st))
+	}
+	if indent >= 4 && !r.inList {
+		return r.lines(depth, pad, 0, glyphs(text, codeSpan))
+	}
+	if indent == 0 {
+		r.inList = false
+	}
+	return r.lines(depth, pad, 0, inline(text, 0))
+}
+
+// startsBlock reports whether a line begins a block of its own, so that it
+// cannot belong to the paragraph above it.
+func startsBlock(body string) bool {
+	text := strings.TrimLeft(body, " ")
+	level, _ := cutHeading(text)
+	_, _, bullet := cutBullet(text)
+	_, _, fence := cutFence(text)
+	return level > 0 || bullet || fence || isRule(text)
+}
+
+func cutHeading(text string) (level int, title string) {
+	for level < len(text) && text[level] == '#' {
+		level++
+	}
+	if level == 0 || level > 6 || level < len(text) && text[level] != ' ' {
+		return 0, ""
+	}
+	title = strings.TrimSpace(text[level:])
+	if bare := strings.TrimRight(title, "#"); bare != title && (bare == "" || strings.HasSuffix(bare, " ")) {
+		title = strings.TrimSpace(bare)
+	}
+	return level, title
+}
+
+func isRule(text string) bool {
+	if text == "" || !strings.ContainsRune("-*_", rune(text[0])) {
+		return false
+	}
+	n := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case text[0]:
+			n++
+		case ' ':
+		default:
+			return false
+		}
+	}
+	return n >= 3
+}
+
+// cutBullet takes the mark off a list item.
+func cutBullet(text string) (mark, rest string, ok bool) {
+	if text == "" {
+		return "", "", false
+	}
+	if strings.ContainsRune("-*+", rune(text[0])) && len(text) > 1 && text[1] == ' ' {
+		return "•", strings.TrimLeft(text[2:], " "), true
+	}
+	n := 0
+	for n < len(text) && n < 9 && text[n] >= '0' && text[n] <= '9' {
+		n++
+	}
+	if n == 0 || n+1 >= len(text) || text[n] != '.' && text[n] != ')' || text[n+1] != ' ' {
+		return "", "", false
+	}
+	return text[:n+1], strings.TrimLeft(text[n+2:], " "), true
+}
+
+func cutTask(text string) (box, rest string, ok bool) {
+	if len(text) < 4 || text[0] != '[' || text[2] != ']' || text[3] != ' ' {
+		return "", "", false
+	}
+	switch text[1] {
+	case ' ':
+		return "☐", text[4:], true
+	case 'x', 'X':
+		return "☑", text[4:], true
+	}
+	return "", "", false
+}
+
+// cutFence recognises the first line of a code block.
+func cutFence(text string) (fence, info string, ok bool) {
+	if text == "" || text[0] != '`' && text[0] != '~' {
+		return "", "", false
+	}
+	n := 0
+	for n < len(text) && text[n] == text[0] {
+		n++
+	}
+	info = strings.TrimSpace(text[n:])
+	if n < 3 || text[0] == '`' && strings.Contains(info, "`") {
+		return "", "", false
+	}
+	return text[:n], info, true
+}
+
+func (r *Renderer) opensFence(body string, depth int) bool {
+	text := strings.TrimLeft(body, " ")
+	indent := len(body) - len(text)
+	fence, info, ok := cutFence(text)
+	if !ok {
+		return false
+	}
+	r.fence, r.fenceCut, r.quoted = fence, indent, depth
+	r.fencePad = quoteBar(depth) + strings.Repeat(" ", min(indent, r.width/3)+2)
+	lang := info
+	if i := strings.IndexFunc(info, func(c rune) bool { return unicode.IsSpace(c) || c == '{' || c == ',' }); i >= 0 {
+		lang = info[:i]
+	}
+	r.tint = newTinter(lang)
+	return true
+}
+
+// codeLine draws one line inside a code block, or closes the block.
+func (r *Renderer) codeLine(src string) []string {
+	depth, body := 0, src
+	if r.quoted > 0 {
+		depth, body = cutQuote(src)
+	}
+	if depth < r.quoted { // the quote ended, and the code with it
+		r.fence = ""
+		return r.line(src)
+	}
+	text := strings.TrimLeft(body, " ")
+	if closing := strings.TrimRight(text, string(r.fence[0])); closing == "" && len(text) >= len(r.fence) {
+		r.fence = ""
+		r.drawn()
+		return nil
+	}
+	body = body[min(len(body)-len(text), r.fenceCut):]
+	if text == "" {
+		r.sawBlank = false
+		return []string{""}
+	}
+	r.drawn()
+	room := max(r.width-2*min(r.quoted, 4)-min(r.fenceCut, r.width/3)-2, minWidth/2)
+	var out []string
+	for _, line := range wrapHard(r.tint.line(body), room) {
+		out = append(out, r.fencePad+paint(line))
+	}
+	return out
+}
+
+// wrapHard breaks at the very column, as code wants it.
+func wrapHard(gs []glyph, limit int) [][]glyph {
+	var out [][]glyph
+	start, width := 0, 0
+	for i, g := range gs {
+		if width+g.width > limit && i > start {
+			out = append(out, gs[start:i])
+			start, width = i, 0
+		}
+		width += g.width
+	}
+	return append(out, gs[start:])
+}
