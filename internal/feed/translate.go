@@ -1,0 +1,308 @@
+package feed
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"chorus/internal/chat"
+)
+
+// Options add what an event alone does not know. The zero value is useful.
+type Options struct {
+	// Label says in a few words what a call does; nil or "": no label.
+	Label func(name string, args []byte) string
+	// Args finds the arguments of a call that was seen earlier, so that
+	// approval_required can show them; nil, or no bytes: left out.
+	Args func(callID string) []byte
+	// Model, as provider/model, is named in session_started.
+	Model string
+}
+
+// Calls remembers the arguments of open calls for Options.Args: hand it every
+// event before translating it. It is for one reader, in one goroutine.
+type Calls map[string][]byte
+
+// Note takes in an event: calls that were made, and those that have their result.
+func (c Calls) Note(ev chat.Event) {
+	switch b := ev.Body.(type) {
+	case chat.Said:
+		if b.Error != nil {
+			return
+		}
+		for _, call := range b.Blocks.Calls() {
+			c[call.ID] = call.Args
+		}
+	case chat.ToolRan:
+		delete(c, b.Call)
+	}
+}
+
+// Args fits Options.Args.
+func (c Calls) Args(callID string) []byte { return c[callID] }
+
+func (o Options) label(name string, args []byte) string {
+	if o.Label == nil {
+		return ""
+	}
+	return o.Label(name, args)
+}
+
+// Translate gives the objects that an event becomes, in order. It keeps nothing
+// between calls.
+func Translate(ev chat.Event, o Options) []Item {
+	if ev.Body == nil {
+		return nil
+	}
+	items := translate(ev, o)
+	if ev.Seq == 1 {
+		items = append([]Item{sessionStarted(ev, o)}, items...)
+	}
+	return items
+}
+
+func head(ev chat.Event, t Type) Head {
+	return Head{Type: t, SessionID: ev.Thread.Thread(), Seq: ev.Seq, At: ev.At.UTC(), Run: ev.Run}
+}
+
+func translate(ev chat.Event, o Options) []Item {
+	switch b := ev.Body.(type) {
+	case chat.Received:
+		return []Item{UserMessage{head(ev, TypeUserMessage), b.Blocks.Text(), b.From, b.Prompt,
+			ev.PlatformID, b.ReplyTo, b.Intake, attachments(b.Blocks)}}
+	case chat.Refused:
+		return []Item{Refused{head(ev, TypeRefused), b.Seq, b.Why}}
+	case chat.RunStarted:
+		return []Item{runStarted(ev, b)}
+	case chat.Said:
+		return said(ev, b, o)
+	case chat.ToolRan:
+		return []Item{toolResult(ev, b)}
+	case chat.ApprovalAsked:
+		return []Item{approvalRequired(ev, b, o)}
+	case chat.ApprovalAnswered:
+		return []Item{ApprovalResolved{head(ev, TypeApprovalResolved), b.Call, b.ID, b.OK, b.By, b.Note}}
+	case chat.Steered:
+		return []Item{Steered{head(ev, TypeSteered), b.Blocks.Text(), b.From, b.Mode, ev.PlatformID, attachments(b.Blocks)}}
+	case chat.Compacted:
+		return []Item{Compacted{head(ev, TypeCompacted), b.UpTo, b.Summary, b.How, b.Read, b.Modified, b.Tokens, usage(b.Usage)}}
+	case chat.Cleared:
+		return []Item{Cleared{head(ev, TypeCleared), b.UpTo, b.By}}
+	case chat.RunEnded:
+		return []Item{runEnded(ev, b)}
+	case chat.Edited, chat.Deleted, chat.Reacted, chat.Imported, chat.Took, chat.Asked,
+		chat.ToolBegan, chat.AbortAsked, chat.Noted, chat.Rolled, chat.Forked:
+		return []Item{trace(ev, string(b.Kind()), b)}
+	default:
+		return nil // the set of bodies is closed
+	}
+}
+
+func sessionStarted(ev chat.Event, o Options) Item {
+	item := SessionStarted{Head: head(ev, TypeSessionStarted), Agent: ev.Thread.Agent()}
+	item.Run = ""
+	item.Provider, item.Model = splitModel(o.Model)
+	switch b := ev.Body.(type) {
+	case chat.Imported:
+		item.Resumed = true
+	case chat.Forked:
+		item.Resumed = true
+		item.ForkedFrom = b.From.Thread()
+	}
+	return item
+}
+
+func splitModel(name string) (provider, model string) {
+	if provider, model, ok := strings.Cut(name, "/"); ok {
+		return provider, model
+	}
+	return "", name
+}
+
+func runStarted(ev chat.Event, b chat.RunStarted) Item {
+	item := RunStarted{
+		Head: head(ev, TypeRunStarted), Mode: b.Settings.Mode,
+		Permissions: b.Settings.Profile, MaxIterations: b.Settings.MaxSteps,
+	}
+	item.Run = cmp.Or(b.Run, ev.Run)
+	item.Provider, item.Model = splitModel(b.Model)
+	return item
+}
+
+// said becomes the text, when there is any, and then each call. An attempt that
+// failed becomes a trace: the run's one error, if it comes to that, is its end.
+func said(ev chat.Event, b chat.Said, o Options) []Item {
+	if b.Error != nil {
+		return []Item{trace(ev, "error", failedAttempt{b.Step, b.Attempt, *b.Error})}
+	}
+	var items []Item
+	calls := b.Blocks.Calls()
+	if text := b.Blocks.Text(); text != "" {
+		items = append(items, AssistantMessage{head(ev, TypeAssistantMessage), b.Step, b.Attempt, text,
+			thinking(b.Blocks), string(b.Stop), b.Partial, len(calls)})
+	}
+	for _, c := range calls {
+		items = append(items, ToolCall{head(ev, TypeToolCall), c.ID, c.Name, argsText(c.Args), o.label(c.Name, c.Args), b.Step})
+	}
+	if items == nil {
+		return []Item{trace(ev, string(b.Kind()), b)} // an answer without text or calls is still a number
+	}
+	return items
+}
+
+type failedAttempt struct {
+	Step    int `json:"step"`
+	Attempt int `json:"attempt"`
+	chat.Failure
+}
+
+func thinking(blocks chat.Blocks) string {
+	var out strings.Builder
+	for _, block := range blocks {
+		if t, ok := block.(chat.Thinking); ok {
+			out.WriteString(t.Text)
+		}
+	}
+	return out.String()
+}
+
+// argsText is the arguments as the model wrote them: the journal keeps text that
+// is not JSON as a JSON string, which is opened again here.
+func argsText(args []byte) string {
+	if len(args) == 0 {
+		return "{}"
+	}
+	var text string
+	if args[0] == '"' && json.Unmarshal(args, &text) == nil {
+		return text
+	}
+	return string(args)
+}
+
+func attachments(blocks chat.Blocks) []Attachment {
+	var list []Attachment
+	for _, block := range blocks {
+		switch b := block.(type) {
+		case chat.Image:
+			list = append(list, Attachment{Name: b.Name, MediaType: b.MediaType, Blob: b.Blob, Size: b.Size})
+		case chat.File:
+			list = append(list, Attachment{Name: b.Name, MediaType: b.MediaType, Blob: b.Blob, Path: b.Path, Size: b.Size})
+		}
+	}
+	return list
+}
+
+func toolResult(ev chat.Event, b chat.ToolRan) Item {
+	outcome := b.Outcome
+	if outcome == "" {
+		outcome = chat.Ran
+	}
+	text := b.Blocks.Text()
+	result := Result{OK: !b.Failed && outcome == chat.Ran}
+	if result.OK {
+		result.Stdout = text
+	} else {
+		result.Stderr = text
+		result.Diagnostics = []Diagnostic{diagnostic(outcome)}
+	}
+	if images := attachments(b.Blocks); len(images) > 0 {
+		result.Data = &Data{Images: images}
+	}
+	return ToolResult{head(ev, TypeToolResult), b.Call, b.Name, result, string(outcome), b.TookMS, b.Read, b.Changed}
+}
+
+func diagnostic(outcome chat.Outcome) Diagnostic {
+	switch outcome {
+	case chat.Denied:
+		return Diagnostic{"denied", "the call was not allowed; nothing ran"}
+	case chat.Skipped:
+		return Diagnostic{"skipped", "the call was skipped; nothing ran"}
+	case chat.Interrupted:
+		return Diagnostic{"interrupted", "the call was cut off; its effects are unknown"}
+	case chat.Invalid:
+		return Diagnostic{"invalid", "unknown tool or wrong arguments; nothing ran"}
+	default:
+		return Diagnostic{"failed", "the call ran and failed"}
+	}
+}
+
+func approvalRequired(ev chat.Event, b chat.ApprovalAsked, o Options) Item {
+	item := ApprovalRequired{
+		Head: head(ev, TypeApprovalRequired), CallID: b.Call, Tool: b.Name, Reason: "RequiresApproval",
+		ApprovalID: b.ID, Actions: b.Actions, Rule: b.Rule, Preview: b.Preview, Until: b.Until.UTC(),
+	}
+	if o.Args != nil {
+		if args := o.Args(b.Call); len(args) > 0 {
+			item.ArgsJSON = argsText(args)
+			item.Label = o.label(b.Name, args)
+		}
+	}
+	return item
+}
+
+func usage(u chat.Usage) Usage { return Usage{u.Input, u.Output, u.CacheRead, u.CacheWrite} }
+
+func runEnded(ev chat.Event, b chat.RunEnded) Item {
+	switch b.Reason {
+	case chat.EndFailed, chat.EndBudget:
+		item := Error{Head: head(ev, TypeError), Message: b.Text, StopReason: string(b.Reason),
+			Iterations: b.Steps, Usage: usage(b.Usage), Cost: USD(b.Cost)}
+		item.Run = cmp.Or(b.Run, ev.Run)
+		if b.Error != nil {
+			item.Kind = b.Error.Kind
+			if item.Message == "" {
+				item.Message = b.Error.Message
+			}
+		}
+		if item.Message == "" {
+			item.Message = "the run ended: " + string(b.Reason)
+		}
+		return item
+	default:
+		item := Completed{head(ev, TypeCompleted), string(b.Reason), b.Text, b.Steps, usage(b.Usage), USD(b.Cost)}
+		item.Run = cmp.Or(b.Run, ev.Run)
+		return item
+	}
+}
+
+func trace(ev chat.Event, kind string, data any) Item {
+	var raw json.RawMessage
+	if body, ok := data.(chat.Body); ok {
+		raw, _ = chat.EncodeBody(body) // a body that was read from a journal can be written
+	} else {
+		raw, _ = json.Marshal(data)
+	}
+	if raw == nil {
+		raw = json.RawMessage("null")
+	}
+	return Trace{head(ev, TypeTrace), kind, raw}
+}
+
+// Live gives the object for something that is shown but not kept. It is nil for
+// pieces of a call's arguments, which programs get whole in tool_call.
+func Live(thread chat.ThreadID, live chat.Live) Item {
+	return liveAt(thread, live, time.Now().UTC())
+}
+
+func liveAt(thread chat.ThreadID, live chat.Live, at time.Time) Item {
+	h := func(t Type, run string) Head {
+		return Head{Type: t, SessionID: thread.Thread(), At: at, Run: run}
+	}
+	switch l := live.(type) {
+	case chat.Delta:
+		switch l.What {
+		case chat.DeltaText:
+			return TextDelta{h(TypeTextDelta, l.Run), l.Step, l.Attempt, l.Offset, l.Text}
+		case chat.DeltaThinking:
+			return ThinkingDelta{h(TypeThinkingDelta, l.Run), l.Step, l.Attempt, l.Offset, l.Text}
+		}
+	case chat.Progress:
+		if l.Call != "" {
+			return ToolProgress{h(TypeToolProgress, l.Run), l.Call, l.Tool, l.Text}
+		}
+		text, _ := json.Marshal(l.Text)
+		return Trace{h(TypeTrace, l.Run), "progress", text}
+	}
+	return nil
+}
