@@ -29,7 +29,7 @@ func ValidAgentName(s string) bool { return agentName.MatchString(s) }
 // transport may be called like one of them.
 var homeNames = map[string]bool{
 	"agents": true, "blobs": true, "cache": true, "config": true, "events": true, "locks": true,
-	"logs": true, "outputs": true, "projects": true, "skills": true, "tools": true,
+	"logs": true, "outputs": true, "projects": true, "skills": true, "template": true, "tools": true,
 }
 
 // maxThreadID bounds an id; platforms' own ids are far shorter.
