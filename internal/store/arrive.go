@@ -1,0 +1,92 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"chorus/internal/journal"
+)
+
+const insertArrival = `INSERT INTO arrivals (platform, bot, kind, platform_id, version, decision, at)
+	VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+
+// Arrive writes something that came from outside, once, into every thread that
+// hears it: all of it or nothing. The second time it writes nothing and says
+// Again. Arrived.Commits stand in the order of Arrival.Commits.
+func (db *DB) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, error) {
+	fail := func(err error) (journal.Arrived, error) {
+		return journal.Arrived{}, fmt.Errorf("arrival %s %s %s: %w", a.Platform, a.What, a.PlatformID, err)
+	}
+	if a.PlatformID == "" {
+		return fail(errors.New("no platform id"))
+	}
+	intents := make([]*intent, len(a.Commits))
+	order := make([]int, len(a.Commits))
+	for i, c := range a.Commits {
+		if c.Epoch != 0 {
+			return fail(errors.New("an arrival is written by guests only"))
+		}
+		in, err := db.prepare(c)
+		if err != nil {
+			return fail(err)
+		}
+		intents[i], order[i] = in, i
+	}
+	// Threads in the order of their ids: two arrivals that lock the same rows
+	// lock them in the same order.
+	slices.SortStableFunc(order, func(x, y int) int {
+		return strings.Compare(string(a.Commits[x].Thread), string(a.Commits[y].Thread))
+	})
+	var out journal.Arrived
+	j := &job{work: func(w *writer) error {
+		out = journal.Arrived{}
+		n, err := w.change(insertArrival, a.Platform, a.Bot, a.What, a.PlatformID, a.Version, a.Decision, micros(db.now()))
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			out.Again = true
+			return nil
+		}
+		out.Commits = make([]journal.Committed, len(intents))
+		for _, i := range order {
+			if out.Commits[i], err = db.apply(w, intents[i]); err != nil {
+				return fmt.Errorf("thread %s: %w", intents[i].Thread, err)
+			}
+		}
+		return nil
+	}}
+	err := db.w.do(ctx, j)
+	if err != nil && j.lost {
+		if found, ok := db.arrivedAnyway(context.WithoutCancel(ctx), a, intents); ok {
+			return found, nil
+		}
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return out, nil
+}
+
+// arrivedAnyway reads back an arrival whose COMMIT failed without saying whether
+// it happened. The arrival's own row is the proof; its events are read beside it.
+func (db *DB) arrivedAnyway(ctx context.Context, a journal.Arrival, intents []*intent) (journal.Arrived, bool) {
+	n, err := db.count(ctx, `SELECT count(*) FROM arrivals
+		WHERE platform = ? AND bot = ? AND kind = ? AND platform_id = ? AND version = ?`,
+		a.Platform, a.Bot, a.What, a.PlatformID, a.Version)
+	if err != nil || n == 0 {
+		return journal.Arrived{}, false
+	}
+	out := journal.Arrived{Commits: make([]journal.Committed, len(intents))}
+	for i, in := range intents {
+		found, ok := db.readBack(ctx, in)
+		if !ok {
+			return journal.Arrived{Again: true}, true
+		}
+		out.Commits[i] = found
+	}
+	return out, true
+}

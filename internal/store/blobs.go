@@ -1,0 +1,207 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+)
+
+// maxInline is the largest blob that lives in the database; larger ones would
+// pass through the write-ahead log twice and are files instead.
+const maxInline = 64 << 10
+
+// SweepAfter is how long bytes that nothing refers to are kept: long enough for
+// whoever put them to write the event that does.
+const SweepAfter = 24 * time.Hour
+
+// blobRow is a blob made ready: a file is on the disk already.
+type blobRow struct {
+	hash string
+	size int
+	data []byte // nil: in a file
+}
+
+// keepBlob checks the hash and lays a large blob into its file.
+func (db *DB) keepBlob(b chat.Blob) (blobRow, error) {
+	sum := sha256.Sum256(b.Data)
+	hash := hex.EncodeToString(sum[:])
+	if b.Hash != "" && b.Hash != hash {
+		return blobRow{}, fmt.Errorf("blob %s: its bytes have the hash %s", b.Hash, hash)
+	}
+	row := blobRow{hash: hash, size: len(b.Data), data: b.Data}
+	if len(b.Data) <= maxInline {
+		if row.data == nil {
+			row.data = []byte{}
+		}
+		return row, nil
+	}
+	row.data = nil
+	if _, err := os.Stat(db.blobPath(hash)); err == nil {
+		return row, nil
+	}
+	return row, db.writeBlobFile(hash, b.Data)
+}
+
+func (db *DB) blobPath(hash string) string {
+	return filepath.Join(db.blobDir, hash[:2], hash)
+}
+
+// writeBlobFile writes beside the place, syncs and renames, so that a file with
+// the right name always has the right bytes.
+func (db *DB) writeBlobFile(hash string, data []byte) error {
+	path := db.blobPath(hash)
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return explain(dir, fmt.Errorf("keep blob: %w", err))
+	}
+	f, err := os.CreateTemp(dir, ".new-*")
+	if err != nil {
+		return explain(dir, fmt.Errorf("keep blob: %w", err))
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return explain(path, fmt.Errorf("keep blob: %w", errors.Join(err, os.Remove(f.Name()))))
+	}
+	return syncDir(dir)
+}
+
+// syncDir makes the rename last through a loss of power. File systems that
+// cannot sync a folder say so, and then there is nothing more to do.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("keep blob: %w", err)
+	}
+	_ = d.Sync()
+	return d.Close()
+}
+
+// writeBlob writes a blob's row; one that is there already is young again.
+func (db *DB) writeBlob(w *writer, b blobRow, now int64) error {
+	if b.data == nil {
+		// The sweep deletes files while it holds the write lock, and so do we now:
+		// a file that is here stays.
+		if _, err := os.Stat(db.blobPath(b.hash)); err != nil {
+			return fmt.Errorf("blob %s was swept while it was being kept; try again: %w", b.hash, err)
+		}
+	}
+	return w.exec(`INSERT INTO blobs (hash, size, data, touched) VALUES (?, ?, ?, ?)
+		ON CONFLICT (hash) DO UPDATE SET touched = excluded.touched`, b.hash, b.size, blobData(b.data), now)
+}
+
+// blobData keeps nil as NULL and empty bytes as empty bytes.
+func blobData(data []byte) any {
+	if data == nil {
+		return nil
+	}
+	return data
+}
+
+// PutBlob keeps bytes and gives their hash. They are swept after a day unless an
+// event refers to them by then.
+func (db *DB) PutBlob(ctx context.Context, data []byte) (string, error) {
+	row, err := db.keepBlob(chat.Blob{Data: data})
+	if err != nil {
+		return "", err
+	}
+	err = db.w.write(ctx, func(w *writer) error { return db.writeBlob(w, row, micros(db.now())) })
+	if err != nil {
+		return "", fmt.Errorf("keep blob: %w", err)
+	}
+	return row.hash, nil
+}
+
+// Blob reads bytes by their hash and checks them; ErrUnknown if there are none.
+func (db *DB) Blob(ctx context.Context, hash string) ([]byte, error) {
+	var data []byte
+	found, inFile := false, false
+	err := db.query(ctx, `SELECT data, data IS NULL FROM blobs WHERE hash = ?`, []any{hash}, func(rows *sql.Rows) error {
+		found = true
+		return rows.Scan(&data, &inFile)
+	})
+	if err == nil && !found {
+		err = journal.ErrUnknown
+	}
+	if err == nil && inFile {
+		data, err = os.ReadFile(db.blobPath(hash))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w: its file is gone", journal.ErrUnknown)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("blob %s: %w", hash, err)
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != hash {
+		return nil, &Problem{What: ErrDamaged, Path: db.path, Cause: fmt.Errorf("blob %s has other bytes than it had", hash)}
+	}
+	return bytes.Clone(data), nil
+}
+
+// sweepPage bounds how long one sweep holds the writer.
+const sweepPage = 200
+
+// SweepBlobs removes bytes that no event refers to and nobody has put since
+// olderThan ago. It gives the number removed.
+func (db *DB) SweepBlobs(ctx context.Context, olderThan time.Duration) (int, error) {
+	total := 0
+	for {
+		n := 0
+		err := db.w.write(ctx, func(w *writer) (err error) {
+			n, err = db.sweepPage(w, micros(db.now().Add(-olderThan)))
+			return err
+		})
+		total += n
+		if err != nil {
+			return total, fmt.Errorf("sweep blobs: %w", err)
+		}
+		if n < sweepPage {
+			return total, nil
+		}
+	}
+}
+
+func (db *DB) sweepPage(w *writer, before int64) (int, error) {
+	st, err := w.stmt(`DELETE FROM blobs WHERE hash IN (SELECT hash FROM blobs b WHERE touched < ?
+		AND NOT EXISTS (SELECT 1 FROM event_blobs e WHERE e.hash = b.hash) LIMIT ?) RETURNING hash, data IS NULL`)
+	if err != nil {
+		return 0, err
+	}
+	rows, err := st.QueryContext(context.Background(), before, sweepPage)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	n := 0
+	for rows.Next() {
+		var hash string
+		var inFile bool
+		if err := rows.Scan(&hash, &inFile); err != nil {
+			return n, err
+		}
+		if inFile {
+			if err := os.Remove(db.blobPath(hash)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return n, err
+			}
+		}
+		n++
+	}
+	return n, rows.Err()
+}

@@ -1,0 +1,341 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+)
+
+// Commit writes one transaction on one thread; journal.Commit says what it
+// means. An owner's commit does not end with ctx: once asked for it is carried
+// through, within the time that waiting for the file may take. A guest may give
+// up while it waits in the queue; then nothing was written.
+func (db *DB) Commit(ctx context.Context, c journal.Commit) (journal.Committed, error) {
+	in, err := db.prepare(c)
+	if err != nil {
+		return journal.Committed{}, err
+	}
+	if c.Epoch != 0 {
+		ctx = context.WithoutCancel(ctx)
+	}
+	var out journal.Committed
+	j := &job{work: func(w *writer) (err error) {
+		out, err = db.apply(w, in)
+		return err
+	}}
+	err = db.w.do(ctx, j)
+	if err == nil {
+		return out, nil
+	}
+	if j.lost && c.Epoch == 0 {
+		if found, ok := db.readBack(context.WithoutCancel(ctx), in); ok {
+			return found, nil
+		}
+	}
+	return journal.Committed{}, fmt.Errorf("commit to thread %s: %w", c.Thread, err)
+}
+
+// readBack looks for a guest's events after a COMMIT that failed without saying
+// whether it happened. Only events with a platform id can be recognised.
+func (db *DB) readBack(ctx context.Context, in *intent) (journal.Committed, bool) {
+	var out journal.Committed
+	for _, d := range in.drafts {
+		e := d.event
+		if e.PlatformID == "" {
+			return out, false
+		}
+		found, err := db.Find(ctx, in.Thread, e.Platform, e.PlatformID, e.Body.Kind(), e.Version)
+		if err != nil {
+			return out, false
+		}
+		out.Events = append(out.Events, found)
+		if next, err := db.Events(ctx, in.Thread, found.Seq, 1); err == nil && len(next) == 1 {
+			if no, ok := next[0].Body.(chat.Refused); ok && no.Seq == found.Seq {
+				out.Events = append(out.Events, next[0])
+			}
+		}
+	}
+	if len(out.Events) == 0 {
+		return out, false
+	}
+	t, err := db.Thread(ctx, in.Thread)
+	out.Next, out.Waiting = t.Next, t.Waiting
+	return out, err == nil
+}
+
+// threadState is what a commit works on: the thread's row, locked by the update
+// that gave out the numbers, and what it will be at the end.
+type threadState struct {
+	next    int64
+	waiting int64
+	wake    int64
+	status  string
+	titled  int64 // 1 once there is a title
+}
+
+const (
+	returning = ` RETURNING next_seq, waiting, wake, status, title <> ''`
+
+	numberGuest       = `UPDATE threads SET next_seq = next_seq + ?, last_active = ? WHERE id = ?` + returning
+	numberGuestExpect = `UPDATE threads SET next_seq = next_seq + ?, last_active = ? WHERE id = ? AND next_seq = ?` + returning
+	numberOwner       = `UPDATE threads SET next_seq = next_seq + ?, last_active = ? WHERE id = ? AND epoch = ?` + returning
+	numberOwnerExpect = `UPDATE threads SET next_seq = next_seq + ?, last_active = ? WHERE id = ? AND epoch = ? AND next_seq = ?` + returning
+
+	updateThread = `UPDATE threads SET next_seq = ?, waiting = ?, wake = ?, status = ?,
+		title = CASE WHEN title = '' THEN ? ELSE title END WHERE id = ?`
+
+	insertEvent = `INSERT INTO events (thread_id, seq, at, kind, run_id, who, body, platform, platform_id, version, taken)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	insertRef = `INSERT INTO event_blobs (hash, thread_id, seq) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`
+
+	takeEvent = `UPDATE events SET taken = 1 WHERE thread_id = ? AND seq = ? AND taken = 0`
+)
+
+// apply writes an intent inside the writer's transaction.
+func (db *DB) apply(w *writer, in *intent) (journal.Committed, error) {
+	now := micros(db.now())
+	if in.Create != nil {
+		if err := createThread(w, in.Thread, *in.Create, now); err != nil {
+			return journal.Committed{}, err
+		}
+	}
+	was, err := number(w, in, now)
+	if err != nil {
+		return journal.Committed{}, err
+	}
+	a := &applying{w: w, in: in, now: now, is: was, seq: was.next - int64(len(in.drafts))}
+	for _, b := range in.blobs {
+		if err := db.writeBlob(w, b, now); err != nil {
+			return journal.Committed{}, err
+		}
+	}
+	for i := range in.drafts {
+		if err := a.event(&in.drafts[i]); err != nil {
+			return journal.Committed{}, err
+		}
+	}
+	if err := a.beside(); err != nil {
+		return journal.Committed{}, err
+	}
+	a.settleRow()
+	if a.is != was || a.title != "" {
+		err := w.exec(updateThread, a.is.next, a.is.waiting, a.is.wake, a.is.status, a.title, string(in.Thread))
+		if err != nil {
+			return journal.Committed{}, err
+		}
+	}
+	return journal.Committed{Events: a.out, Next: a.is.next, Waiting: int(a.is.waiting)}, nil
+}
+
+// number takes the numbers from the thread's row; no row means that the writer
+// may not write, and why.
+func number(w *writer, in *intent, now int64) (threadState, error) {
+	query, args := numberGuest, []any{len(in.drafts), now, string(in.Thread)}
+	switch {
+	case in.Epoch != 0 && in.Expect != 0:
+		query, args = numberOwnerExpect, append(args, in.Epoch, in.Expect)
+	case in.Epoch != 0:
+		query, args = numberOwner, append(args, in.Epoch)
+	case in.Expect != 0:
+		query, args = numberGuestExpect, append(args, in.Expect)
+	}
+	var s threadState
+	err := w.row(query, args, &s.next, &s.waiting, &s.wake, &s.status, &s.titled)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return s, err
+	}
+	var epoch int64
+	err = w.row(`SELECT epoch FROM threads WHERE id = ?`, []any{string(in.Thread)}, &epoch)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return s, journal.ErrUnknown
+	case err != nil:
+		return s, err
+	case in.Epoch != 0 && epoch != in.Epoch:
+		return s, journal.ErrFenced
+	default:
+		return s, journal.ErrMoved
+	}
+}
+
+// applying is a commit half way.
+type applying struct {
+	w     *writer
+	in    *intent
+	now   int64
+	is    threadState
+	seq   int64 // the next number to give
+	wakes bool
+	title string
+	out   []chat.Event
+}
+
+// event writes one draft and does what its kind means for the queue.
+func (a *applying) event(d *draft) error {
+	var taken any
+	refuse := false
+	if journal.IsPrompt(d.event.Body) {
+		_, steered := d.event.Body.(chat.Steered)
+		refuse = !steered && a.in.MaxWaiting > 0 && a.is.waiting >= int64(a.in.MaxWaiting)
+		if refuse {
+			taken = 1
+		} else {
+			taken = 0
+			a.is.waiting++
+		}
+	}
+	if err := a.insert(d, taken); err != nil {
+		return err
+	}
+	a.wakes = a.wakes || journal.Wakes(d.event.Body) && !refuse
+	if err := a.consequences(d.event.Body); err != nil {
+		return err
+	}
+	if !refuse {
+		return nil
+	}
+	seq := a.out[len(a.out)-1].Seq
+	why := fmt.Sprintf("queue full: %d messages are waiting already", a.is.waiting)
+	no, err := newDraft(a.in.Thread, chat.Event{Body: chat.Refused{Seq: seq, Why: why}})
+	if err != nil {
+		return err
+	}
+	a.is.next++
+	return a.insert(&no, nil)
+}
+
+func (a *applying) insert(d *draft, taken any) error {
+	e := d.event
+	e.Seq, e.At = a.seq, instant(a.now)
+	err := a.w.exec(insertEvent, string(e.Thread), e.Seq, a.now, d.kind, e.Run, e.Who, d.body,
+		e.Platform, e.PlatformID, e.Version, taken)
+	if err != nil {
+		if isTaken(err) {
+			return journal.ErrDuplicate
+		}
+		return err
+	}
+	for _, hash := range d.blobs {
+		if err := a.w.exec(insertRef, hash, string(e.Thread), e.Seq); err != nil {
+			return err
+		}
+	}
+	a.seq++
+	a.out = append(a.out, e)
+	return nil
+}
+
+// consequences are what an event changes beside its own row.
+func (a *applying) consequences(body chat.Body) error {
+	switch b := body.(type) {
+	case chat.Received:
+		if b.Prompt {
+			a.entitle(b.Blocks)
+		}
+		return seePrincipal(a.w, b.Principal, a.now)
+	case chat.Steered:
+		a.entitle(b.Blocks)
+		return seePrincipal(a.w, b.Principal, a.now)
+	case chat.Took:
+		for _, seq := range b.Seqs {
+			n, err := a.unqueue(seq)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				return fmt.Errorf("take prompt %d: %w", seq, journal.ErrMoved)
+			}
+		}
+	case chat.Refused:
+		_, err := a.unqueue(b.Seq)
+		return err
+	case chat.Deleted:
+		_, err := a.unqueue(b.Seq)
+		return err
+	}
+	return nil
+}
+
+// unqueue lowers waiting if the prompt still waits.
+func (a *applying) unqueue(seq int64) (int64, error) {
+	n, err := a.w.change(takeEvent, string(a.in.Thread), seq)
+	a.is.waiting -= n
+	return n, err
+}
+
+// titleLength is what a list has room for.
+const titleLength = 80
+
+// entitle names the thread after its first prompt.
+func (a *applying) entitle(blocks chat.Blocks) {
+	if a.is.titled != 0 || a.title != "" {
+		return
+	}
+	a.title = strings.Join(strings.Fields(blocks.Text()), " ")
+	if utf8.RuneCountInString(a.title) > titleLength {
+		a.title = string([]rune(a.title)[:titleLength])
+	}
+}
+
+// beside writes what a commit holds beside its events.
+func (a *applying) beside() error {
+	for _, e := range a.in.Money {
+		if err := writeMoney(a.w, a.in.Thread, e, a.now); err != nil {
+			return err
+		}
+	}
+	for _, d := range a.in.drafts {
+		if end, ok := d.event.Body.(chat.RunEnded); ok {
+			if err := a.w.exec(assumeRun, a.now, end.Run); err != nil {
+				return err
+			}
+		}
+	}
+	for _, c := range a.in.Approvals {
+		if err := writeApproval(a.w, a.in.Thread, c, a.now); err != nil {
+			return err
+		}
+	}
+	for _, l := range a.in.Audit {
+		if err := writeAudit(a.w, a.in.Thread, l, a.now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settleRow decides status and wake. A guest only ever sets the mark. An owner
+// that expected a number has seen everything before it, so the mark says from
+// now on whether something is left to do: prompts that nobody is working on.
+func (a *applying) settleRow() {
+	if a.in.Epoch == 0 {
+		if a.wakes {
+			a.is.wake = 1
+		}
+		return
+	}
+	if a.in.Status != "" {
+		a.is.status = string(a.in.Status)
+	}
+	resting := a.is.status == string(chat.Idle) || a.is.status == string(chat.Failed)
+	left := resting && a.is.waiting > 0
+	switch {
+	case left && (a.in.Expect != 0 || a.in.Status != ""):
+		a.is.wake = 1
+	case a.in.Expect != 0:
+		a.is.wake = 0
+	}
+}
+
+// asJSON keeps a small value in a text column.
+func asJSON(v any) (string, error) {
+	data, err := json.Marshal(v)
+	return string(data), err
+}

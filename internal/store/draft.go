@@ -1,0 +1,156 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+)
+
+// draft is an event made ready in its caller's goroutine, so that the writer
+// does nothing but write.
+type draft struct {
+	event chat.Event
+	kind  string
+	body  string
+	blobs []string // hashes its body refers to
+}
+
+// intent is a commit made ready.
+type intent struct {
+	journal.Commit
+	drafts []draft
+	blobs  []blobRow
+}
+
+// prepare checks what can be checked without the database, encodes the bodies
+// and lays large blobs into files: those must be safe before a row names them.
+func (db *DB) prepare(c journal.Commit) (*intent, error) {
+	if err := allowed(c); err != nil {
+		return nil, fmt.Errorf("commit to thread %s: %w", c.Thread, err)
+	}
+	in := &intent{Commit: c, drafts: make([]draft, len(c.Events))}
+	for i, e := range c.Events {
+		d, err := newDraft(c.Thread, e)
+		if err != nil {
+			return nil, fmt.Errorf("commit to thread %s: %w", c.Thread, err)
+		}
+		in.drafts[i] = d
+	}
+	for _, b := range c.Blobs {
+		row, err := db.keepBlob(b)
+		if err != nil {
+			return nil, fmt.Errorf("commit to thread %s: %w", c.Thread, err)
+		}
+		in.blobs = append(in.blobs, row)
+	}
+	return in, nil
+}
+
+// allowed holds guests to what guests may do.
+func allowed(c journal.Commit) error {
+	if c.Thread == "" {
+		return errors.New("no thread named")
+	}
+	for _, e := range c.Events {
+		if e.Body == nil {
+			return errors.New("an event has no body")
+		}
+	}
+	if c.Epoch != 0 {
+		if c.Create != nil {
+			return errors.New("only a guest's commit creates a thread")
+		}
+		return nil
+	}
+	if c.Status != "" || len(c.Money) > 0 {
+		return errors.New("status and money are the owner's to write")
+	}
+	for _, e := range c.Events {
+		if !journal.IsGuest(e.Body) {
+			return fmt.Errorf("%s is the owner's to write", e.Body.Kind())
+		}
+	}
+	for _, a := range c.Approvals {
+		if a.New != nil {
+			return errors.New("a new approval is the owner's to write")
+		}
+	}
+	return nil
+}
+
+func newDraft(thread chat.ThreadID, e chat.Event) (draft, error) {
+	e.Thread = thread
+	kind := e.Body.Kind()
+	body, err := chat.EncodeBody(e.Body)
+	if err != nil {
+		return draft{}, err
+	}
+	if rewritten(e.Body, body) {
+		if e.Body, err = chat.DecodeBody(kind, body); err != nil {
+			return draft{}, err
+		}
+	}
+	return draft{event: e, kind: string(kind), body: string(body), blobs: blobRefs(e.Body)}, nil
+}
+
+// rewritten reports whether JSON may hold something else than the body does:
+// arguments of calls are compacted or quoted, broken UTF-8 is replaced. Whoever
+// renders from memory must see what whoever reads the journal will see.
+func rewritten(body chat.Body, encoded []byte) bool {
+	if said, ok := body.(chat.Said); ok && len(said.Blocks.Calls()) > 0 {
+		return true
+	}
+	return bytes.Contains(encoded, []byte(`\ufffd`))
+}
+
+// blobRefs lists the blobs a body refers to, each once.
+func blobRefs(body chat.Body) []string {
+	var refs refList
+	switch b := body.(type) {
+	case chat.Received:
+		refs.blocks(b.Blocks)
+	case chat.Edited:
+		refs.blocks(b.Blocks)
+	case chat.Steered:
+		refs.blocks(b.Blocks)
+	case chat.Said:
+		refs.blocks(b.Blocks)
+	case chat.ToolRan:
+		refs.blocks(b.Blocks)
+	case chat.Imported:
+		refs.add(b.Blob)
+	case chat.RunStarted:
+		refs.add(b.Head)
+	}
+	return refs
+}
+
+type refList []string
+
+func (r *refList) add(hash string) {
+	if hash == "" {
+		return
+	}
+	for _, have := range *r {
+		if have == hash {
+			return
+		}
+	}
+	*r = append(*r, hash)
+}
+
+func (r *refList) blocks(blocks chat.Blocks) {
+	for _, block := range blocks {
+		switch b := block.(type) {
+		case chat.Image:
+			r.add(b.Blob)
+		case chat.File:
+			r.add(b.Blob)
+		case chat.ToolResult:
+			r.blocks(b.Blocks)
+		}
+	}
+}

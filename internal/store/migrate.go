@@ -1,0 +1,186 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pressly/goose/v3"
+)
+
+//go:embed migrations/sqlite/*.sql
+var migrationFiles embed.FS
+
+// schemaVersion is the number of the newest migration. Every migration writes
+// its number into user_version, in its own transaction, so that a warm start
+// compares two integers and never wakes the migration machinery.
+const schemaVersion = 1
+
+// MigrateOptions say what Migrate shall do; the zero value brings the file up to date.
+type MigrateOptions struct {
+	DryRun bool // only report
+	Down   int  // take back this many migrations instead
+}
+
+// Migration is one step of a report.
+type Migration struct {
+	Version int
+	Name    string
+}
+
+// MigrateReport is what Migrate did, or with DryRun would do.
+type MigrateReport struct {
+	From, To int
+	Steps    []Migration // in the order they run
+	Down     bool
+}
+
+// Migrate brings the file at path up to date, or takes migrations back. With
+// DryRun it writes nothing, not even a file that is not there yet.
+func Migrate(ctx context.Context, path string, o MigrateOptions) (MigrateReport, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return MigrateReport{}, fmt.Errorf("migrate: %w", err)
+	}
+	have, err := currentVersion(ctx, path)
+	if err != nil {
+		return MigrateReport{}, err
+	}
+	report, err := plan(have, o)
+	if err != nil || o.DryRun || len(report.Steps) == 0 {
+		return report, err
+	}
+	if err := ensureFile(path); err != nil {
+		return MigrateReport{}, err
+	}
+	if err := migrateTo(ctx, path, report.To); err != nil {
+		return MigrateReport{}, explain(path, err)
+	}
+	return report, nil
+}
+
+// plan lists the steps from version have to where o wants to go.
+func plan(have int, o MigrateOptions) (MigrateReport, error) {
+	steps, err := migrations()
+	if err != nil {
+		return MigrateReport{}, err
+	}
+	r := MigrateReport{From: have, To: schemaVersion}
+	if o.Down > 0 {
+		r.Down, r.To = true, max(0, have-o.Down)
+		slices.Reverse(steps)
+	}
+	for _, m := range steps {
+		if r.Down && m.Version <= have && m.Version > r.To || !r.Down && m.Version > have {
+			r.Steps = append(r.Steps, m)
+		}
+	}
+	return r, nil
+}
+
+// migrations lists the embedded files in order.
+func migrations() ([]Migration, error) {
+	entries, err := migrationFiles.ReadDir("migrations/sqlite")
+	if err != nil {
+		return nil, err
+	}
+	var out []Migration
+	for _, e := range entries {
+		number, name, _ := strings.Cut(strings.TrimSuffix(e.Name(), ".sql"), "_")
+		v, err := strconv.Atoi(number)
+		if err != nil {
+			return nil, fmt.Errorf("migration %s: %w", e.Name(), err)
+		}
+		out = append(out, Migration{Version: v, Name: name})
+	}
+	return out, nil
+}
+
+// currentVersion reads the version of the file at path; a missing file has 0.
+func currentVersion(ctx context.Context, path string) (int, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	} else if err != nil {
+		return 0, &Problem{What: ErrDenied, Path: path, Cause: err}
+	}
+	db, err := sql.Open(driverName, dsn(path, readerPragmas))
+	if err != nil {
+		return 0, explain(path, err)
+	}
+	defer db.Close()
+	return identify(ctx, path, db)
+}
+
+type rowQuerier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// identify reads the file's version and refuses files that are not ours.
+func identify(ctx context.Context, path string, q rowQuerier) (int, error) {
+	var version, app int
+	var used bool
+	if err := q.QueryRowContext(ctx, queryIdentity).Scan(&version, &app, &used); err != nil {
+		return 0, explain(path, err)
+	}
+	switch {
+	case app != applicationID && (used || app != 0):
+		return 0, &Problem{What: ErrForeign, Path: path}
+	case version > schemaVersion:
+		return 0, &Problem{What: ErrNewer, Path: path,
+			Cause: fmt.Errorf("its schema is %d, this chorus knows %d", version, schemaVersion)}
+	}
+	return version, nil
+}
+
+// migrateTo runs goose. Two processes may meet here on a new home: goose's
+// transactions begin as writers and wait for each other, the loser finds the
+// tables there, and its next try finds nothing left to do.
+func migrateTo(ctx context.Context, path string, to int) error {
+	db, err := sql.Open(driverName, dsn(path, []string{busyPragma, "foreign_keys(1)"}, "_txlock=immediate"))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	files, err := fs.Sub(migrationFiles, "migrations/sqlite")
+	if err != nil {
+		return err
+	}
+	const tries = 5 // each failure means that another process has moved one step on
+	for try := 1; ; try++ {
+		err := runGoose(ctx, db, files, to)
+		if err == nil {
+			return nil
+		}
+		if now, verr := identify(ctx, path, db); verr == nil && now == to {
+			return nil
+		}
+		if try == tries || ctx.Err() != nil {
+			return fmt.Errorf("migrate: %w", err)
+		}
+	}
+}
+
+func runGoose(ctx context.Context, db *sql.DB, files fs.FS, to int) error {
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return err
+	}
+	have, err := p.GetDBVersion(ctx)
+	if err != nil {
+		return err
+	}
+	if have > int64(to) {
+		_, err = p.DownTo(ctx, int64(to))
+	} else {
+		_, err = p.UpTo(ctx, int64(to))
+	}
+	return err
+}

@@ -1,0 +1,141 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/ledger"
+)
+
+const (
+	reserve = `INSERT INTO ledger (run_id, step, attempt, thread_id, agent, payer, payer_body, model, reserved, at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+
+	// A settlement that knows no reservation keeps the one there was.
+	settle = `INSERT INTO ledger (run_id, step, attempt, thread_id, agent, payer, payer_body, model, reserved, at,
+			settled, how, tok_in, tok_out, tok_read, tok_write, settled_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (run_id, step, attempt) DO UPDATE SET
+			reserved = CASE WHEN excluded.reserved = 0 THEN ledger.reserved ELSE excluded.reserved END,
+			settled = excluded.settled, how = excluded.how, tok_in = excluded.tok_in, tok_out = excluded.tok_out,
+			tok_read = excluded.tok_read, tok_write = excluded.tok_write, settled_at = excluded.settled_at`
+
+	// Money that may have been spent counts as spent.
+	assumeOthers = `UPDATE ledger SET settled = reserved, how = 'assumed', settled_at = ?
+		WHERE run_id = ? AND how = '' AND NOT (step = ? AND attempt = ?)`
+	assumeRun = `UPDATE ledger SET settled = reserved, how = 'assumed', settled_at = ? WHERE run_id = ? AND how = ''`
+)
+
+// writeMoney reserves or settles one call. A new reservation means that earlier
+// attempts of the run are over, whatever became of them.
+func writeMoney(w *writer, thread chat.ThreadID, e ledger.Entry, now int64) error {
+	if e.Run == "" {
+		return fmt.Errorf("ledger entry without a run")
+	}
+	if e.Thread == "" {
+		e.Thread = thread
+	}
+	payer, err := asJSON(e.Payer)
+	if err != nil {
+		return err
+	}
+	args := []any{e.Run, e.Step, e.Attempt, string(e.Thread), e.Agent, e.Payer.String(), payer, e.Model, e.Reserved, now}
+	if e.How != ledger.Open {
+		return w.exec(settle, append(args, e.Settled, string(e.How),
+			e.Usage.Input, e.Usage.Output, e.Usage.CacheRead, e.Usage.CacheWrite, now)...)
+	}
+	n, err := w.change(reserve, args...)
+	if err != nil || n == 0 {
+		return err
+	}
+	return w.exec(assumeOthers, now, e.Run, e.Step, e.Attempt)
+}
+
+// LedgerEntries lists a run's model calls in order.
+func (db *DB) LedgerEntries(ctx context.Context, run string) ([]ledger.Entry, error) {
+	var out []ledger.Entry
+	err := db.query(ctx, `SELECT run_id, step, attempt, thread_id, agent, payer_body, model, reserved, settled, how,
+			tok_in, tok_out, tok_read, tok_write FROM ledger WHERE run_id = ? ORDER BY step, attempt`,
+		[]any{run}, func(rows *sql.Rows) error {
+			var e ledger.Entry
+			var payer string
+			err := rows.Scan(&e.Run, &e.Step, &e.Attempt, &e.Thread, &e.Agent, &payer, &e.Model, &e.Reserved, &e.Settled, &e.How,
+				&e.Usage.Input, &e.Usage.Output, &e.Usage.CacheRead, &e.Usage.CacheWrite)
+			if err != nil {
+				return err
+			}
+			out = append(out, e)
+			return json.Unmarshal([]byte(payer), &out[len(out)-1].Payer)
+		})
+	if err != nil {
+		return nil, fmt.Errorf("ledger of run %s: %w", run, err)
+	}
+	return out, nil
+}
+
+// SpendBy says what a sum is grouped by.
+type SpendBy string
+
+// The groupings.
+const (
+	ByNothing SpendBy = ""
+	ByModel   SpendBy = "model"
+	ByAgent   SpendBy = "agent"
+	ByPayer   SpendBy = "payer"
+	ByThread  SpendBy = "thread"
+	ByRun     SpendBy = "run"
+)
+
+// SpendFilter narrows the sums; zero fields do not. Payer is a principal's key.
+type SpendFilter struct {
+	By           SpendBy
+	Agent        string
+	Payer        string
+	Model        string
+	Thread       chat.ThreadID
+	Run          string
+	Since, Until time.Time
+}
+
+// Sum is what a group of calls came to. Settled + Open is what a budget counts.
+type Sum struct {
+	Key     string
+	Calls   int
+	Settled ledger.Nanos
+	Open    ledger.Nanos // reserved and not yet settled
+	Usage   chat.Usage
+}
+
+// Spend sums the ledger, the dearest group first.
+func (db *DB) Spend(ctx context.Context, f SpendFilter) ([]Sum, error) {
+	key, ok := map[SpendBy]string{ByNothing: "''", ByModel: "model", ByAgent: "agent", ByPayer: "payer",
+		ByThread: "thread_id", ByRun: "run_id"}[f.By]
+	if !ok {
+		return nil, fmt.Errorf("sum of spending: cannot group by %q", f.By)
+	}
+	var where filter
+	where.equal("agent", f.Agent)
+	where.equal("payer", f.Payer)
+	where.equal("model", f.Model)
+	where.equal("thread_id", string(f.Thread))
+	where.equal("run_id", f.Run)
+	where.from("at", f.Since)
+	where.until("at", f.Until)
+	query, args := where.on(`SELECT ` + key + `, count(*), sum(settled), sum(CASE WHEN how = '' THEN reserved ELSE 0 END),
+		sum(tok_in), sum(tok_out), sum(tok_read), sum(tok_write) FROM ledger`)
+	var out []Sum
+	err := db.query(ctx, query+` GROUP BY 1 ORDER BY 3 DESC, 1`, args, func(rows *sql.Rows) error {
+		var s Sum
+		err := rows.Scan(&s.Key, &s.Calls, &s.Settled, &s.Open, &s.Usage.Input, &s.Usage.Output, &s.Usage.CacheRead, &s.Usage.CacheWrite)
+		out = append(out, s)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sum of spending: %w", err)
+	}
+	return out, nil
+}

@@ -1,0 +1,175 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+)
+
+// seePrincipal notes who has spoken, with the name and roles they had.
+func seePrincipal(w *writer, p chat.Principal, now int64) error {
+	if p.ID == "" {
+		return nil
+	}
+	if p.Roles == nil {
+		p.Roles = []string{}
+	}
+	roles, err := asJSON(p.Roles)
+	if err != nil {
+		return err
+	}
+	return w.exec(`INSERT INTO principals (id, kind, name, roles, first_seen, last_seen) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET name = excluded.name, roles = excluded.roles, last_seen = excluded.last_seen`,
+		p.String(), string(p.Kind), p.Name, roles, now, now)
+}
+
+// Seen is a principal and when it spoke.
+type Seen struct {
+	chat.Principal
+	First, Last time.Time
+}
+
+// Principals lists everybody who has spoken, the latest first.
+func (db *DB) Principals(ctx context.Context) ([]Seen, error) {
+	var out []Seen
+	err := db.query(ctx, `SELECT id, kind, name, roles, first_seen, last_seen FROM principals ORDER BY last_seen DESC, id`,
+		nil, func(rows *sql.Rows) error {
+			var s Seen
+			var key, roles string
+			var first, last int64
+			if err := rows.Scan(&key, &s.Kind, &s.Name, &roles, &first, &last); err != nil {
+				return err
+			}
+			s.ID = key[len(s.Kind)+1:] // the key is kind:id
+			s.First, s.Last = instant(first), instant(last)
+			out = append(out, s)
+			return json.Unmarshal([]byte(roles), &out[len(out)-1].Roles)
+		})
+	if err != nil {
+		return nil, fmt.Errorf("list principals: %w", err)
+	}
+	return out, nil
+}
+
+// Agent is the row of an agent. Config is JSON.
+type Agent struct {
+	Name    string
+	Model   string
+	Profile string
+	Config  json.RawMessage
+	Status  string
+	Created time.Time
+}
+
+// PutAgent makes an agent or changes it; its time of creation stays.
+func (db *DB) PutAgent(ctx context.Context, a Agent) error {
+	if !chat.ValidAgentName(a.Name) {
+		return fmt.Errorf("agent name %q: use 2 to 32 of a-z, 0-9 and hyphens", a.Name)
+	}
+	if len(a.Config) == 0 {
+		a.Config = json.RawMessage(`{}`)
+	}
+	if !json.Valid(a.Config) {
+		return fmt.Errorf("agent %s: its configuration is not JSON", a.Name)
+	}
+	if a.Created.IsZero() {
+		a.Created = db.now()
+	}
+	err := db.w.write(ctx, func(w *writer) error {
+		return w.exec(`INSERT INTO agents (name, model, profile, config, status, created) VALUES (?, ?, ?, ?, ?, ?)
+			ON CONFLICT (name) DO UPDATE SET model = excluded.model, profile = excluded.profile,
+				config = excluded.config, status = excluded.status`,
+			a.Name, a.Model, a.Profile, string(a.Config), a.Status, micros(a.Created))
+	})
+	if err != nil {
+		return fmt.Errorf("put agent %s: %w", a.Name, err)
+	}
+	return nil
+}
+
+// Agent reads one; ErrUnknown if there is none.
+func (db *DB) Agent(ctx context.Context, name string) (Agent, error) {
+	found, err := db.agents(ctx, ` WHERE name = ?`, name)
+	if err == nil && len(found) == 0 {
+		err = journal.ErrUnknown
+	}
+	if err != nil {
+		return Agent{}, fmt.Errorf("agent %s: %w", name, err)
+	}
+	return found[0], nil
+}
+
+// Agents lists all agents by name.
+func (db *DB) Agents(ctx context.Context) ([]Agent, error) {
+	found, err := db.agents(ctx, ` ORDER BY name`)
+	if err != nil {
+		return nil, fmt.Errorf("list agents: %w", err)
+	}
+	return found, nil
+}
+
+func (db *DB) agents(ctx context.Context, rest string, args ...any) ([]Agent, error) {
+	var out []Agent
+	err := db.query(ctx, `SELECT name, model, profile, config, status, created FROM agents`+rest, args, func(rows *sql.Rows) error {
+		var a Agent
+		var config string
+		var created int64
+		err := rows.Scan(&a.Name, &a.Model, &a.Profile, &config, &a.Status, &created)
+		a.Config, a.Created = json.RawMessage(config), instant(created)
+		out = append(out, a)
+		return err
+	})
+	return out, err
+}
+
+// DeleteAgent removes an agent's row; its threads stay. ErrUnknown if there is none.
+func (db *DB) DeleteAgent(ctx context.Context, name string) error {
+	err := db.w.write(ctx, func(w *writer) error {
+		n, err := w.change(`DELETE FROM agents WHERE name = ?`, name)
+		if err == nil && n == 0 {
+			err = journal.ErrUnknown
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("delete agent %s: %w", name, err)
+	}
+	return nil
+}
+
+// Setting reads what was set for key in scope; ErrUnknown if nothing was.
+func (db *DB) Setting(ctx context.Context, scope, key string) (string, error) {
+	var value string
+	found := false
+	err := db.query(ctx, `SELECT value FROM settings WHERE scope = ? AND key = ?`, []any{scope, key}, func(rows *sql.Rows) error {
+		found = true
+		return rows.Scan(&value)
+	})
+	if err == nil && !found {
+		err = journal.ErrUnknown
+	}
+	if err != nil {
+		return "", fmt.Errorf("setting %s %s: %w", scope, key, err)
+	}
+	return value, nil
+}
+
+// SetSetting sets key in scope; an empty value removes it.
+func (db *DB) SetSetting(ctx context.Context, scope, key, value string) error {
+	err := db.w.write(ctx, func(w *writer) error {
+		if value == "" {
+			return w.exec(`DELETE FROM settings WHERE scope = ? AND key = ?`, scope, key)
+		}
+		return w.exec(`INSERT INTO settings (scope, key, value) VALUES (?, ?, ?)
+			ON CONFLICT (scope, key) DO UPDATE SET value = excluded.value`, scope, key, value)
+	})
+	if err != nil {
+		return fmt.Errorf("set %s %s: %w", scope, key, err)
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+)
+
+// Snapshot reads the thread's latest snapshot in this codec; ErrUnknown if there
+// is none.
+func (db *DB) Snapshot(ctx context.Context, thread chat.ThreadID, codec string) (journal.Snapshot, error) {
+	s := journal.Snapshot{Thread: thread, Codec: codec}
+	err := db.query(ctx, `SELECT seq, state FROM snapshots WHERE thread_id = ? AND codec = ?`,
+		[]any{string(thread), codec}, func(rows *sql.Rows) error { return rows.Scan(&s.Seq, &s.State) })
+	if err == nil && s.Seq == 0 {
+		err = journal.ErrUnknown
+	}
+	if err != nil {
+		return journal.Snapshot{}, fmt.Errorf("snapshot of thread %s: %w", thread, err)
+	}
+	return s, nil
+}
+
+// SaveSnapshot keeps a snapshot in place of the thread's earlier one in that
+// codec. One that lies behind what is kept changes nothing.
+func (db *DB) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
+	err := db.w.write(ctx, func(w *writer) error {
+		var next int64
+		if err := w.row(`SELECT coalesce(max(next_seq), 0) FROM threads WHERE id = ?`, []any{string(s.Thread)}, &next); err != nil {
+			return err
+		}
+		switch {
+		case next == 0:
+			return journal.ErrUnknown
+		case s.Seq < 1 || s.Seq >= next:
+			return fmt.Errorf("there is no event %d", s.Seq)
+		}
+		return w.exec(`INSERT INTO snapshots (thread_id, codec, seq, state, at) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT (thread_id, codec) DO UPDATE SET seq = excluded.seq, state = excluded.state, at = excluded.at
+			WHERE excluded.seq >= snapshots.seq`, string(s.Thread), s.Codec, s.Seq, s.State, micros(db.now()))
+	})
+	if err != nil {
+		return fmt.Errorf("save snapshot of thread %s: %w", s.Thread, err)
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+// Package store keeps the journal in SQLite: threads, events, approvals, money
+// and bytes, in one file that several processes may use at the same time.
+//
+// It promises that a commit is true as a whole or not at all, that numbers come
+// only from the thread's row, that a fenced owner writes nothing, and that what
+// Commit returned will be read again the same way after a crash of the process.
+// Everything is written by one goroutine per handle: callers that wait together
+// are committed together, each in its own savepoint, so that one caller's error
+// voids only that caller.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Options say how to open a store.
+type Options struct {
+	// Path of the database file; made, with its folder, if it is not there.
+	Path string
+	// Durability is "normal" (survives the death of the process; the default)
+	// or "full" (survives the loss of power too).
+	Durability string
+	// BlobDir holds blobs over 64 KiB; empty means the folder "blobs" beside the file.
+	BlobDir string
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// DB is an open store. All methods may be called from any goroutine; after
+// Close they answer ErrClosed.
+type DB struct {
+	path    string
+	blobDir string
+	now     func() time.Time
+
+	w       *writer
+	readers *sql.DB
+	reads   stmtCache
+
+	searchMu sync.Mutex
+	search   *index // opened by the first search or indexing
+	closed   bool   // under searchMu: no index may be opened any more
+}
+
+// Open opens the store, makes it if there is none, and brings an older one up to
+// date. On a warm home it runs a handful of pragmas and one query.
+func Open(ctx context.Context, o Options) (*DB, error) {
+	if o.Path == "" {
+		return nil, errors.New("open store: no path given")
+	}
+	if o.Durability != "" && o.Durability != "normal" && o.Durability != "full" {
+		return nil, fmt.Errorf("open store: durability is %q; use normal or full", o.Durability)
+	}
+	path, err := filepath.Abs(o.Path)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.BlobDir == "" {
+		o.BlobDir = filepath.Join(filepath.Dir(path), "blobs")
+	}
+	if err := ensureFile(path); err != nil {
+		return nil, err
+	}
+	w, err := openWriter(ctx, path, o.Durability)
+	if err != nil {
+		return nil, explain(path, err)
+	}
+	db := &DB{path: path, blobDir: o.BlobDir, now: o.Now, w: w}
+	db.readers, err = sql.Open(driverName, dsn(path, readerPragmas))
+	if err != nil {
+		return nil, errors.Join(explain(path, err), w.close())
+	}
+	// Two readers: enough that a long page does not hold up a short question, and
+	// each open connection costs memory for its page cache.
+	db.readers.SetMaxOpenConns(2)
+	db.readers.SetMaxIdleConns(2)
+	return db, nil
+}
+
+// Close commits what is queued and closes the file. It may be called twice.
+func (db *DB) Close() error {
+	err := db.w.close()
+	db.searchMu.Lock()
+	defer db.searchMu.Unlock()
+	if db.closed {
+		return nil
+	}
+	db.closed = true
+	if db.search != nil {
+		err = errors.Join(err, db.search.close())
+	}
+	return errors.Join(err, db.reads.close(), db.readers.Close())
+}
+
+// Path is the database file.
+func (db *DB) Path() string { return db.path }
+
+// Check reads the whole file and reports damage. It takes as long as the file is big.
+func (db *DB) Check(ctx context.Context) error {
+	var verdict string
+	if err := db.readers.QueryRowContext(ctx, quickCheck).Scan(&verdict); err != nil {
+		return explain(db.path, err)
+	}
+	if verdict != "ok" {
+		return &Problem{What: ErrDamaged, Path: db.path, Cause: errors.New(verdict)}
+	}
+	return nil
+}
+
+// ensureFile makes the folder and an empty file that only its owner may read, so
+// that the database and the files SQLite puts beside it are never open to others.
+func ensureFile(path string) error {
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return &Problem{What: ErrDenied, Path: filepath.Dir(path), Cause: err}
+	}
+	// O_EXCL: an existing file must not be opened and closed here, because closing
+	// any descriptor of it drops the locks that SQLite holds in this process.
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	switch {
+	case errors.Is(err, os.ErrExist):
+		return nil
+	case err != nil:
+		return &Problem{What: ErrDenied, Path: path, Cause: err}
+	}
+	return f.Close()
+}
+
+// stmtCache keeps a prepared statement per query text.
+type stmtCache struct {
+	mu    sync.Mutex
+	stmts map[string]*sql.Stmt
+}
+
+func (c *stmtCache) get(ctx context.Context, query string, prepare func(context.Context, string) (*sql.Stmt, error)) (*sql.Stmt, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if st, ok := c.stmts[query]; ok {
+		return st, nil
+	}
+	st, err := prepare(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if c.stmts == nil {
+		c.stmts = make(map[string]*sql.Stmt)
+	}
+	c.stmts[query] = st
+	return st, nil
+}
+
+func (c *stmtCache) close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var err error
+	for _, st := range c.stmts {
+		err = errors.Join(err, st.Close())
+	}
+	c.stmts = nil
+	return err
+}
+
+// query runs a read and hands each row to scan. The statement is closed before
+// it returns, so that no reader ever holds back the checkpoint.
+func (db *DB) query(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
+	if db.w.isClosed() {
+		return ErrClosed
+	}
+	st, err := db.reads.get(ctx, query, db.readers.PrepareContext)
+	if err != nil {
+		return explain(db.path, err)
+	}
+	rows, err := st.QueryContext(ctx, args...)
+	if err != nil {
+		return explain(db.path, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return explain(db.path, err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return explain(db.path, err)
+	}
+	return nil
+}
+
+// micros is how the store keeps an instant.
+func micros(t time.Time) int64 { return t.UnixMicro() }
+
+// instant is what was kept.
+func instant(us int64) time.Time { return time.UnixMicro(us).UTC() }
+
+// nullMicros keeps the zero time as NULL.
+func nullMicros(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return micros(t)
+}

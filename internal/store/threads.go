@@ -1,0 +1,216 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+)
+
+const threadColumns = `id, agent, place, owner, title, dir, status, epoch, next_seq, waiting, wake, created, last_active`
+
+// createThread makes the row unless it is there; what the draft leaves empty
+// comes from the id.
+func createThread(w *writer, id chat.ThreadID, t journal.Thread, now int64) error {
+	if t.ID != "" && t.ID != id {
+		return fmt.Errorf("create thread %s inside a commit to %s", t.ID, id)
+	}
+	transport, place, _, agent := id.Parts()
+	if t.Agent == "" {
+		t.Agent = agent
+	}
+	if t.Place == "" {
+		t.Place = place
+	}
+	owner, err := asJSON(t.Owner)
+	if err != nil {
+		return err
+	}
+	return w.exec(`INSERT INTO threads (id, transport, place, agent, owner, title, dir, status, created, last_active)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		string(id), transport, t.Place, t.Agent, owner, t.Title, t.Dir, string(chat.Idle), now, now)
+}
+
+// Take makes the caller the thread's owner: whoever had it before is fenced.
+// The caller must hold the thread's lock. ErrUnknown if there is no such thread.
+func (db *DB) Take(ctx context.Context, id chat.ThreadID) (journal.Thread, error) {
+	var out journal.Thread
+	err := db.w.write(ctx, func(w *writer) error {
+		st, err := w.stmt(`UPDATE threads SET epoch = epoch + 1 WHERE id = ? RETURNING ` + threadColumns)
+		if err != nil {
+			return err
+		}
+		out, err = scanThread(st.QueryRowContext(context.Background(), string(id)))
+		return err
+	})
+	if err != nil {
+		return journal.Thread{}, fmt.Errorf("take thread %s: %w", id, err)
+	}
+	return out, nil
+}
+
+// Thread reads one row; ErrUnknown if there is none.
+func (db *DB) Thread(ctx context.Context, id chat.ThreadID) (journal.Thread, error) {
+	found, err := db.threads(ctx, `SELECT `+threadColumns+` FROM threads WHERE id = ?`, string(id))
+	if err == nil && len(found) == 0 {
+		err = journal.ErrUnknown
+	}
+	if err != nil {
+		return journal.Thread{}, fmt.Errorf("thread %s: %w", id, err)
+	}
+	return found[0], nil
+}
+
+// ThreadFilter narrows a list of threads; zero fields do not.
+type ThreadFilter struct {
+	Agent     string
+	Transport string
+	Place     string
+	Status    chat.Status
+	Limit     int     // 0: 100
+	Before    *Cursor // only threads after this one in the list
+}
+
+// Cursor is a place in a list of threads, newest first.
+type Cursor struct {
+	LastActive time.Time
+	ID         chat.ThreadID
+}
+
+// CursorAt is the cursor that goes on behind t.
+func CursorAt(t journal.Thread) *Cursor { return &Cursor{LastActive: t.LastActive, ID: t.ID} }
+
+// Threads lists threads, the last active first.
+func (db *DB) Threads(ctx context.Context, f ThreadFilter) ([]journal.Thread, error) {
+	var where filter
+	where.equal("agent", f.Agent)
+	where.equal("transport", f.Transport)
+	where.equal("place", f.Place)
+	where.equal("status", string(f.Status))
+	if f.Before != nil {
+		at := micros(f.Before.LastActive)
+		where.add("(last_active < ? OR last_active = ? AND id > ?)", at, at, string(f.Before.ID))
+	}
+	query, args := where.on(`SELECT ` + threadColumns + ` FROM threads`)
+	found, err := db.threads(ctx, query+` ORDER BY last_active DESC, id LIMIT ?`, append(args, orDefault(f.Limit, 100))...)
+	if err != nil {
+		return nil, fmt.Errorf("list threads: %w", err)
+	}
+	return found, nil
+}
+
+// Stirring lists the threads that could move now: woken by a guest, or with a
+// run that somebody has begun. It reads only the index over them.
+func (db *DB) Stirring(ctx context.Context) ([]journal.Thread, error) {
+	found, err := db.threads(ctx, `SELECT `+threadColumns+` FROM threads WHERE wake = 1 OR status = 'running'`)
+	if err != nil {
+		return nil, fmt.Errorf("list stirring threads: %w", err)
+	}
+	return found, nil
+}
+
+// ThreadChange is what may be changed of a thread from outside; nil stays.
+type ThreadChange struct {
+	Title *string
+	Dir   *string
+}
+
+// SetThread changes what people call a thread, or where its tools work.
+func (db *DB) SetThread(ctx context.Context, id chat.ThreadID, c ThreadChange) error {
+	err := db.w.write(ctx, func(w *writer) error {
+		n, err := w.change(`UPDATE threads SET title = coalesce(?, title), dir = coalesce(?, dir) WHERE id = ?`,
+			c.Title, c.Dir, string(id))
+		if err == nil && n == 0 {
+			err = journal.ErrUnknown
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("change thread %s: %w", id, err)
+	}
+	return nil
+}
+
+func (db *DB) threads(ctx context.Context, query string, args ...any) ([]journal.Thread, error) {
+	var out []journal.Thread
+	err := db.query(ctx, query, args, func(rows *sql.Rows) error {
+		t, err := scanThread(rows)
+		out = append(out, t)
+		return err
+	})
+	return out, err
+}
+
+type scanner interface{ Scan(...any) error }
+
+func scanThread(row scanner) (journal.Thread, error) {
+	var t journal.Thread
+	var owner string
+	var created, active int64
+	err := row.Scan(&t.ID, &t.Agent, &t.Place, &owner, &t.Title, &t.Dir, &t.Status,
+		&t.Epoch, &t.Next, &t.Waiting, &t.Wake, &created, &active)
+	if errors.Is(err, sql.ErrNoRows) {
+		return t, journal.ErrUnknown
+	}
+	if err != nil {
+		return t, err
+	}
+	t.Created, t.LastActive = instant(created), instant(active)
+	return t, json.Unmarshal([]byte(owner), &t.Owner)
+}
+
+// filter collects the conditions of a list.
+type filter struct {
+	terms []string
+	args  []any
+}
+
+func (f *filter) add(term string, args ...any) {
+	f.terms = append(f.terms, term)
+	f.args = append(f.args, args...)
+}
+
+func (f *filter) equal(column, value string) {
+	if value != "" {
+		f.add(column+" = ?", value)
+	}
+}
+
+func (f *filter) from(column string, t time.Time) {
+	if !t.IsZero() {
+		f.add(column+" >= ?", micros(t))
+	}
+}
+
+func (f *filter) until(column string, t time.Time) {
+	if !t.IsZero() {
+		f.add(column+" < ?", micros(t))
+	}
+}
+
+func (f *filter) on(query string) (string, []any) {
+	if len(f.terms) == 0 {
+		return query, f.args
+	}
+	return query + " WHERE " + strings.Join(f.terms, " AND "), f.args
+}
+
+func orDefault(n, otherwise int) int {
+	if n <= 0 {
+		return otherwise
+	}
+	return n
+}
+
+// count runs a query that answers with one number.
+func (db *DB) count(ctx context.Context, query string, args ...any) (int64, error) {
+	var n int64
+	err := db.query(ctx, query, args, func(rows *sql.Rows) error { return rows.Scan(&n) })
+	return n, err
+}

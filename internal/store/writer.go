@@ -1,0 +1,350 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// maxGroup bounds one transaction, so that the first of a crowd does not wait
+	// for all of it.
+	maxGroup = 64
+	// maxQueued is how long an owner's commit may stand in the queue. It is longer
+	// than SQLite's own patience, so that the true reason comes first.
+	maxQueued = 30 * time.Second
+)
+
+// writer is the one goroutine that writes, with the one connection that may.
+type writer struct {
+	path  string
+	pool  *sql.DB
+	conn  *sql.Conn
+	stmts map[string]*sql.Stmt
+	queue chan *job
+
+	stop    chan struct{} // closed by close: nothing more is taken
+	done    chan struct{} // closed when the goroutine has ended
+	once    sync.Once
+	closing error // valid after done
+
+	// fault lets tests break a COMMIT: before it (the group is rolled back) or
+	// after it (it happened, but nobody is told).
+	fault func(after bool) error
+}
+
+// job is one caller's part of a transaction. work may run more than once, each
+// time on a clean slate, so it must set its results and not add to them.
+type job struct {
+	work  func(*writer) error
+	plain bool // a question to the writing connection, outside of any transaction
+	state atomic.Int32
+	done  chan struct{}
+	err   error
+	// lost is set when COMMIT itself failed: then only reading tells what is true.
+	lost bool
+}
+
+const (
+	jobWaits int32 = iota
+	jobRuns
+	jobDropped
+)
+
+func openWriter(ctx context.Context, path, durability string) (*writer, error) {
+	pragmas := append([]string{syncPragma(durability)}, writerPragmas...)
+	pool, err := sql.Open(driverName, dsn(path, pragmas))
+	if err != nil {
+		return nil, err
+	}
+	pool.SetMaxOpenConns(1)
+	w := &writer{path: path, pool: pool, stmts: make(map[string]*sql.Stmt), queue: make(chan *job, maxGroup),
+		stop: make(chan struct{}), done: make(chan struct{})}
+	if err := w.connect(ctx); err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	go w.loop()
+	return w, nil
+}
+
+// connect opens the connection and makes sure of what is behind it.
+func (w *writer) connect(ctx context.Context) error {
+	conn, err := w.pool.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	version, err := identify(ctx, w.path, conn)
+	if err == nil && version < schemaVersion {
+		if _, err = conn.ExecContext(ctx, setJournalMode); err == nil {
+			err = migrateTo(ctx, w.path, schemaVersion)
+		}
+	}
+	if err != nil {
+		return errors.Join(err, conn.Close())
+	}
+	w.conn = conn
+	return nil
+}
+
+func (w *writer) isClosed() bool {
+	select {
+	case <-w.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+func (w *writer) close() error {
+	w.once.Do(func() { close(w.stop) })
+	<-w.done
+	return w.closing
+}
+
+func (w *writer) loop() {
+	defer close(w.done)
+	group := make([]*job, 0, maxGroup)
+	for {
+		group = group[:0]
+		select {
+		case j := <-w.queue:
+			group = append(group, j)
+		case <-w.stop:
+			w.shutDown(group)
+			return
+		}
+		w.run(w.gather(group))
+	}
+}
+
+// gather adds whoever waits already; it never waits itself.
+func (w *writer) gather(group []*job) []*job {
+	for len(group) < maxGroup {
+		select {
+		case j := <-w.queue:
+			group = append(group, j)
+		default:
+			return group
+		}
+	}
+	return group
+}
+
+// shutDown commits what was queued before the stop and lets go of the file.
+func (w *writer) shutDown(group []*job) {
+	for {
+		group = w.gather(group[:0])
+		if len(group) == 0 {
+			break
+		}
+		w.run(group)
+	}
+	var err error
+	for _, st := range w.stmts {
+		err = errors.Join(err, st.Close())
+	}
+	w.closing = errors.Join(err, w.conn.Close(), w.pool.Close())
+}
+
+// run commits a group and tells everybody.
+func (w *writer) run(group []*job) {
+	live := group[:0]
+	for _, j := range group {
+		if j.state.CompareAndSwap(jobWaits, jobRuns) {
+			live = append(live, j)
+		} else {
+			close(j.done)
+		}
+	}
+	writes := live[:0:0]
+	for _, j := range live {
+		if j.plain {
+			j.err = j.work(w)
+		} else {
+			writes = append(writes, j)
+		}
+	}
+	if len(writes) > 0 {
+		w.transact(writes)
+	}
+	for _, j := range live {
+		j.err = explain(w.path, j.err)
+		close(j.done)
+	}
+}
+
+// transact runs the jobs in one transaction. One job alone needs no savepoint.
+func (w *writer) transact(jobs []*job) {
+	if err := w.exec(beginWrite); err != nil {
+		for _, j := range jobs {
+			j.err = fmt.Errorf("begin: %w", err)
+		}
+		return
+	}
+	if len(jobs) == 1 {
+		j := jobs[0]
+		if j.err = j.work(w); j.err != nil {
+			w.rollback()
+			return
+		}
+		w.commit(jobs)
+		return
+	}
+	for _, j := range jobs {
+		if !w.step(j) {
+			// The error took the whole transaction with it (disk full, I/O). Nothing
+			// of this group is true; everybody gets a transaction of their own.
+			w.rollback()
+			for _, j := range jobs {
+				w.transact([]*job{j})
+			}
+			return
+		}
+	}
+	w.commit(jobs)
+}
+
+// step runs a job in its savepoint. It reports false if the transaction is gone.
+func (w *writer) step(j *job) bool {
+	if j.err = w.exec("SAVEPOINT j"); j.err != nil {
+		return false
+	}
+	if j.err = j.work(w); j.err != nil {
+		return w.exec("ROLLBACK TO j") == nil && w.exec("RELEASE j") == nil
+	}
+	j.err = w.exec("RELEASE j")
+	return j.err == nil
+}
+
+// commit makes the group's work true. If COMMIT fails, those whose work had
+// gone well are told so and must read back what became of it.
+func (w *writer) commit(jobs []*job) {
+	err := w.faulty(false)
+	if err == nil {
+		err = w.exec("COMMIT")
+	}
+	if err == nil {
+		err = w.faulty(true)
+	}
+	if err == nil {
+		return
+	}
+	w.rollback()
+	for _, j := range jobs {
+		if j.err == nil {
+			j.err, j.lost = fmt.Errorf("commit: %w", err), true
+		}
+	}
+}
+
+func (w *writer) faulty(after bool) error {
+	if w.fault == nil {
+		return nil
+	}
+	return w.fault(after)
+}
+
+// rollback leaves no transaction open. SQLite may have rolled back by itself, so
+// its error means nothing.
+func (w *writer) rollback() { _ = w.exec("ROLLBACK") }
+
+// do queues work and waits for its end. A caller that gives up before its turn
+// has written nothing; once its turn has come, the outcome is waited for.
+// The owner's commits come with a context that is never cancelled.
+func (w *writer) do(ctx context.Context, j *job) error {
+	j.done = make(chan struct{})
+	limit := time.NewTimer(maxQueued)
+	defer limit.Stop()
+	select {
+	case <-w.stop:
+		return ErrClosed
+	default:
+	}
+	select {
+	case w.queue <- j:
+	case <-w.stop:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-limit.C:
+		return &Problem{What: ErrBusy, Path: w.path}
+	}
+	var why error
+	select {
+	case <-j.done:
+		return j.err
+	case <-w.done:
+		// Queued in the very moment of closing.
+		select {
+		case <-j.done:
+			return j.err
+		default:
+			return ErrClosed
+		}
+	case <-ctx.Done():
+		why = ctx.Err()
+	case <-limit.C:
+		why = &Problem{What: ErrBusy, Path: w.path}
+	}
+	if j.state.CompareAndSwap(jobWaits, jobDropped) {
+		return why
+	}
+	select {
+	case <-j.done:
+	case <-w.done:
+	}
+	return j.err
+}
+
+// write is do for everything that needs no second look.
+func (w *writer) write(ctx context.Context, work func(*writer) error) error {
+	return w.do(ctx, &job{work: work})
+}
+
+// stmt gives the prepared statement for a query; only the writer's goroutine asks.
+func (w *writer) stmt(query string) (*sql.Stmt, error) {
+	if st, ok := w.stmts[query]; ok {
+		return st, nil
+	}
+	st, err := w.conn.PrepareContext(context.Background(), query)
+	if err != nil {
+		return nil, err
+	}
+	w.stmts[query] = st
+	return st, nil
+}
+
+func (w *writer) exec(query string, args ...any) error {
+	st, err := w.stmt(query)
+	if err != nil {
+		return err
+	}
+	_, err = st.ExecContext(context.Background(), args...)
+	return err
+}
+
+// change is exec that counts the rows.
+func (w *writer) change(query string, args ...any) (int64, error) {
+	st, err := w.stmt(query)
+	if err != nil {
+		return 0, err
+	}
+	res, err := st.ExecContext(context.Background(), args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// row reads one row; sql.ErrNoRows if there is none.
+func (w *writer) row(query string, args []any, into ...any) error {
+	st, err := w.stmt(query)
+	if err != nil {
+		return err
+	}
+	return st.QueryRowContext(context.Background(), args...).Scan(into...)
+}
