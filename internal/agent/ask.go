@@ -1,0 +1,302 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/model"
+	"chorus/internal/transcript"
+)
+
+// Backoff says how often and how long to wait between attempts.
+type Backoff struct {
+	Retries  int           // attempts after the first; 0 means DefaultRetries, negative none
+	Base     time.Duration // first pause; doubles
+	Max      time.Duration
+	Patience time.Duration // a provider that wants a longer pause than this has failed
+}
+
+// The defaults: 1, 2, 4 … 32 s, four attempts in all.
+const (
+	DefaultRetries  = 3
+	defaultBase     = time.Second
+	defaultMax      = 32 * time.Second
+	defaultPatience = 5 * time.Minute
+)
+
+// pause is how long to wait after the n-th failure in a row (from 1), and whether
+// to try again at all.
+func (b Backoff) pause(n int, e *model.Error, random float64) (time.Duration, bool) {
+	retries := b.Retries
+	if retries == 0 {
+		retries = DefaultRetries
+	}
+	if !e.Retryable() || n > retries {
+		return 0, false
+	}
+	if e.RetryAfter > 0 {
+		return e.RetryAfter, e.RetryAfter <= or(b.Patience, defaultPatience)
+	}
+	d := or(b.Base, defaultBase) << min(n-1, 16)
+	d = min(d, or(b.Max, defaultMax))
+	// Up to a quarter more, so that many threads do not come back at once.
+	return d + time.Duration(float64(d)/4*random), true
+}
+
+func or(d, fallback time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return fallback
+}
+
+// ask sends the next request: the turn, or first the summary that makes room for it.
+func (r *runner) ask(ctx context.Context, run *transcript.Run) error {
+	if err := r.wait(ctx, run.RetryAt); err != nil {
+		return nil // the loop looks at the cause
+	}
+	if _, err := r.take(ctx, run); err != nil {
+		return err
+	}
+	engine, err := r.Model(run.Model)
+	if err != nil {
+		r.fatal = failure(err)
+		return nil
+	}
+	if r.head == nil {
+		if r.head, err = r.Head(run.Head); err != nil {
+			return err
+		}
+		r.log.SetHead(r.head)
+	}
+	if run.TooLong > 0 || r.log.Over(run.Settings) {
+		done, err := r.compact(ctx, run, engine)
+		if done || err != nil {
+			return err
+		}
+	}
+	req, err := r.log.Request(r.head, r.log.Seq())
+	if err != nil {
+		return err
+	}
+	said, err := r.call(ctx, run, engine, req, chat.ForTurn)
+	if err != nil || said == nil {
+		return err
+	}
+	return r.write(ctx, *said)
+}
+
+// wait sleeps until t, or until the context ends.
+func (r *runner) wait(ctx context.Context, t time.Time) error {
+	d := t.Sub(r.Now())
+	if t.IsZero() || d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// call makes one attempt and returns how it ended, for the journal. It returns nil
+// when the loop must look again before anything is sent.
+func (r *runner) call(ctx context.Context, run *transcript.Run, engine Engine, req model.Request, purpose chat.Purpose) (*chat.Said, error) {
+	req.Model = engine.Name
+	if err := transcript.CheckPairs(req.Messages); err != nil {
+		return nil, fmt.Errorf("render request: %w", err)
+	}
+	digest, err := req.Digest()
+	if err != nil {
+		return nil, err
+	}
+	prepared, err := engine.Model.Prepare(req)
+	if err != nil {
+		r.fatal = failure(err)
+		return nil, nil
+	}
+	// The step is the answer that is being sought; attempts count on through a
+	// compaction that has to come first.
+	step, attempt := run.Steps+1, 1
+	if run.Step == step {
+		attempt = run.Attempt + 1
+	}
+	asked := chat.Asked{Step: step, Attempt: attempt, Model: run.Model, Purpose: purpose,
+		Sees: r.log.Seq(), Digest: digest, Tokens: max(prepared.Estimate, r.log.Tokens())}
+	if err := r.write(ctx, asked); err != nil {
+		return nil, err
+	}
+	said := r.listen(ctx, engine, prepared, chat.Said{Step: step, Attempt: attempt}, run.ID, purpose)
+	if said.Error == nil {
+		return &said, nil
+	}
+	if context.Cause(ctx) == ErrStopping {
+		// Not the provider's fault, and no lost attempt: the next start asks again.
+		said.Error = &chat.Failure{Kind: "stopped", Message: ErrStopping.Error()}
+	}
+	return &said, nil
+}
+
+// listen plays the stream to whoever watches and gathers how it ended.
+func (r *runner) listen(ctx context.Context, engine Engine, p model.Prepared, said chat.Said, run string, purpose chat.Purpose) chat.Said {
+	var text, thinking strings.Builder
+	live := func(what chat.DeltaKind, call string, offset int, s string) {
+		if purpose == chat.ForTurn && s != "" {
+			r.host.Live(chat.Delta{Run: run, Step: said.Step, Attempt: said.Attempt, What: what, Call: call, Offset: offset, Text: s})
+		}
+	}
+	args := map[string]int{}
+	for chunk, err := range engine.Model.Stream(ctx, p) {
+		if err != nil {
+			return r.broken(ctx, said, err, text.String())
+		}
+		switch c := chunk.(type) {
+		case model.TextDelta:
+			live(chat.DeltaText, "", text.Len(), c.Text)
+			text.WriteString(c.Text)
+		case model.ThinkingDelta:
+			live(chat.DeltaThinking, "", thinking.Len(), c.Text)
+			thinking.WriteString(c.Text)
+		case model.ArgsDelta:
+			live(chat.DeltaArgs, c.Call, args[c.Call], c.Text)
+			args[c.Call] += len(c.Text)
+		case model.Done:
+			said.Blocks, said.Usage, said.Stop = c.Blocks, c.Usage, c.Stop
+			return said
+		}
+	}
+	return r.broken(ctx, said, &model.Error{Kind: model.Network, Provider: engine.Entry.Provider, Model: engine.Name,
+		Message: "the answer ended without an end mark"}, text.String())
+}
+
+// broken is an attempt that did not come to its end: aborted, with its text
+// kept, or failed, with or without another try.
+func (r *runner) broken(ctx context.Context, said chat.Said, err error, text string) chat.Said {
+	if text != "" {
+		said.Blocks = chat.TextBlocks(text)
+	}
+	if context.Cause(ctx) == ErrAborted {
+		said.Partial, said.Stop = true, chat.StopAborted
+		return said
+	}
+	said.Partial, said.Stop = true, chat.StopError
+	said.Error = failure(err)
+	var e *model.Error
+	if !errors.As(err, &e) {
+		said.Error.Final = true
+		return said
+	}
+	if e.Kind == model.TooLong {
+		return said // a compaction may help
+	}
+	pause, again := r.Backoff.pause(r.log.Run().Errors+1, e, r.random())
+	said.Error.RetryMS, said.Error.Final = pause.Milliseconds(), !again
+	return said
+}
+
+func (r *runner) random() float64 {
+	if r.Random == nil {
+		return 0
+	}
+	return r.Random()
+}
+
+func failure(err error) *chat.Failure {
+	f := &chat.Failure{Kind: "internal", Message: err.Error()}
+	if kind := model.KindOf(err); kind != "" {
+		f.Kind = string(kind)
+	}
+	return f
+}
+
+// compact replaces the older part of the window by a summary. It reports false
+// when there is nothing to leave out and the turn should simply be tried.
+func (r *runner) compact(ctx context.Context, run *transcript.Run, engine Engine) (bool, error) {
+	sees := r.log.Seq()
+	cut, ok := r.log.Plan(sees, run.Settings)
+	if !ok && run.TooLong == 0 {
+		return false, nil
+	}
+	if !ok || run.Compacted >= maxCompactions {
+		r.fatal = &chat.Failure{Kind: string(model.TooLong),
+			Message: "the conversation does not fit the model's context window and cannot be shortened further; start a new thread or choose a model with a larger window"}
+		return true, nil
+	}
+	read, modified := r.log.Files()
+	done := chat.Compacted{UpTo: cut.UpTo, Read: read, Modified: modified, Tokens: r.log.Tokens()}
+	purpose, mechanical := summaryWay(run)
+	if mechanical {
+		done.Step, done.Attempt, done.How = run.Step, run.Attempt, "mechanical"
+		done.Summary = r.log.Mechanical(sees, cut)
+		return true, r.write(ctx, done)
+	}
+	r.host.Live(chat.Progress{Run: run.ID, Text: "compacting the conversation"})
+	req, err := r.log.CompactionRequest(r.head, sees, cut)
+	done.How = "model"
+	if purpose == chat.ForExcerpt {
+		req, err = r.log.ExcerptRequest(sees, cut)
+		done.How = "excerpt"
+	}
+	if err != nil {
+		return true, err
+	}
+	said, err := r.call(ctx, run, engine, req, purpose)
+	if err != nil || said == nil {
+		return true, err
+	}
+	summary := strings.TrimSpace(said.Blocks.Text())
+	if said.Error == nil && !said.Partial && summary == "" {
+		said.Stop, said.Error = chat.StopError, &chat.Failure{Kind: string(model.Refused), Message: "the model wrote no summary"}
+	}
+	if said.Error != nil || said.Partial {
+		if said.Error != nil && (said.Error.Kind == string(model.Refused) || said.Error.Kind == string(model.BadRequest)) {
+			said.Error.Final = false // the mechanical summary is still left
+		}
+		said.Blocks = nil // half a summary is no answer
+		return true, r.write(ctx, *said)
+	}
+	done.Step, done.Attempt, done.Summary, done.Usage = said.Step, said.Attempt, summary, said.Usage
+	return true, r.write(ctx, done)
+}
+
+// summaryWay is how the next try at a summary is made, given how the last one went.
+func summaryWay(run *transcript.Run) (purpose chat.Purpose, mechanical bool) {
+	f := run.Failure
+	if f == nil {
+		return chat.ForCompaction, false
+	}
+	tooLong := f.Kind == string(model.TooLong)
+	hopeless := f.Kind == string(model.Refused) || f.Kind == string(model.BadRequest)
+	switch run.Purpose {
+	case chat.ForExcerpt:
+		return chat.ForExcerpt, tooLong || hopeless
+	case chat.ForCompaction:
+		if tooLong {
+			return chat.ForExcerpt, false
+		}
+		return chat.ForCompaction, hopeless
+	default:
+		// The turn itself was too long, and the live prefix is as long as the turn.
+		if tooLong {
+			return chat.ForExcerpt, false
+		}
+		return chat.ForCompaction, false
+	}
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return itoa(n) + " " + what + "s"
+}

@@ -1,0 +1,120 @@
+// Package bus is the bell: it tells whoever listens that a thread has moved, and
+// carries what may be dropped.
+//
+// It promises never to block a writer and never to be needed for truth: a listener
+// that missed a ring reads the journal from its own number. Events that ride along
+// are a courtesy that saves a read.
+package bus
+
+import (
+	"sync"
+
+	"chorus/internal/chat"
+)
+
+// Note is one ring.
+type Note struct {
+	Events []chat.Event // what was just committed, in order; may be empty
+	Live   chat.Live    // may be nil
+	Err    error        // the thread's actor ran into trouble it could not write down
+}
+
+// room is how many notes a slow listener may have lying before it is sent back to
+// the journal: enough for a burst of deltas, little memory.
+const room = 1024
+
+// Bus rings for threads. The zero value is ready.
+type Bus struct {
+	mu   sync.Mutex
+	subs map[chat.ThreadID]map[*Listener]struct{}
+}
+
+// Listener hears one thread.
+type Listener struct {
+	bus    *Bus
+	thread chat.ThreadID
+	bell   chan struct{}
+
+	mu    sync.Mutex
+	notes []Note
+	gap   bool
+}
+
+// Listen starts listening; Close ends it.
+func (b *Bus) Listen(thread chat.ThreadID) *Listener {
+	l := &Listener{bus: b, thread: thread, bell: make(chan struct{}, 1)}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.subs == nil {
+		b.subs = map[chat.ThreadID]map[*Listener]struct{}{}
+	}
+	if b.subs[thread] == nil {
+		b.subs[thread] = map[*Listener]struct{}{}
+	}
+	b.subs[thread][l] = struct{}{}
+	return l
+}
+
+// Ring tells the listeners of a thread. A note that finds no room is dropped, and
+// the listener is told that it has a gap.
+func (b *Bus) Ring(thread chat.ThreadID, note Note) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for l := range b.subs[thread] {
+		l.put(note)
+	}
+}
+
+// RingAll tells every listener that something may have moved.
+func (b *Bus) RingAll() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, subs := range b.subs {
+		for l := range subs {
+			l.mu.Lock()
+			l.gap = true
+			l.mu.Unlock()
+			l.ring()
+		}
+	}
+}
+
+func (l *Listener) put(note Note) {
+	l.mu.Lock()
+	if len(l.notes) >= room {
+		l.notes, l.gap = nil, true
+	}
+	l.notes = append(l.notes, note)
+	l.mu.Unlock()
+	l.ring()
+}
+
+func (l *Listener) ring() {
+	select {
+	case l.bell <- struct{}{}:
+	default:
+	}
+}
+
+// Bell has a value when there is something to take. It has room for one ring.
+func (l *Listener) Bell() <-chan struct{} { return l.bell }
+
+// Take empties what lies there. gap says that something was dropped: read the
+// journal first.
+func (l *Listener) Take() (notes []Note, gap bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	notes, gap = l.notes, l.gap
+	l.notes, l.gap = nil, false
+	return notes, gap
+}
+
+// Close stops listening. It may be called twice.
+func (l *Listener) Close() {
+	l.bus.mu.Lock()
+	defer l.bus.mu.Unlock()
+	delete(l.bus.subs[l.thread], l)
+	if len(l.bus.subs[l.thread]) == 0 {
+		delete(l.bus.subs, l.thread)
+	}
+}

@@ -1,0 +1,300 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"chorus/internal/agent"
+	"chorus/internal/bus"
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+	"chorus/internal/transcript"
+)
+
+// snapshotEvery is how many events may lie behind the last snapshot at a run's
+// end: folding 200 takes a few milliseconds, writing a snapshot costs the window.
+const snapshotEvery = 200
+
+// actor is one thread's life in this process: one goroutine while there is
+// something to do or it was busy lately, none otherwise.
+type actor struct {
+	engine *Engine
+	thread chat.ThreadID
+	bell   chan struct{} // room for one ring
+
+	log      *transcript.Log
+	snapshot int64 // event of the last snapshot
+	troubles int   // failures in a row, for the pause before the next try
+
+	liveMu sync.Mutex
+	live_  liveText
+}
+
+// liveText is the answer in the making, for readers that come late.
+type liveText struct {
+	run            string
+	step, attempt  int
+	text, thinking []byte
+}
+
+func (a *actor) ring() {
+	select {
+	case a.bell <- struct{}{}:
+	default:
+	}
+}
+
+// live works whenever the bell rings and leaves when it was idle for long, when
+// the thread waits for somebody, or when somebody else has it.
+func (a *actor) live() {
+	e := a.engine
+	idle := time.NewTimer(e.IdleAfter)
+	defer idle.Stop()
+	for {
+		select {
+		case <-e.ctx.Done():
+			a.leave(true)
+			return
+		case <-a.bell:
+			stay := a.work()
+			if !stay && a.leave(false) {
+				return
+			}
+			idle.Reset(e.IdleAfter)
+		case <-idle.C:
+			if a.leave(false) {
+				return
+			}
+			idle.Reset(e.IdleAfter)
+		}
+	}
+}
+
+// leave takes the actor off the map, unless the bell has rung meanwhile.
+func (a *actor) leave(always bool) bool {
+	e := a.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !always && len(a.bell) > 0 {
+		return false
+	}
+	delete(e.actors, a.thread)
+	return true
+}
+
+// work takes the thread and goes on until nothing can be done now. It reports
+// whether the actor should stay around for the next words.
+func (a *actor) work() (stay bool) {
+	e := a.engine
+	held, err := takeLock(e.LockDir, a.thread)
+	if errors.Is(err, errHeld) {
+		return false // whoever has it sees what we saw
+	}
+	if err != nil {
+		return a.trouble(err)
+	}
+	defer held.release()
+	row, err := e.Journal.Take(e.ctx, a.thread)
+	if errors.Is(err, journal.ErrUnknown) {
+		return false
+	}
+	if err != nil {
+		return a.trouble(err)
+	}
+	for {
+		if err := a.catchUp(e.ctx); err != nil {
+			return a.trouble(err)
+		}
+		if a.log.Run() == nil && len(a.log.Waiting()) == 0 {
+			a.save()
+			return true
+		}
+		state, err := a.runOnce(row)
+		switch {
+		case errors.Is(err, journal.ErrFenced):
+			a.log = nil
+			return false
+		case e.ctx.Err() != nil:
+			a.save()
+			return false
+		case err != nil:
+			return a.trouble(err)
+		}
+		a.troubles = 0
+		if state == agent.Suspended {
+			before := a.log.Seq()
+			if err := a.catchUp(e.ctx); err != nil {
+				return a.trouble(err)
+			}
+			if a.log.Seq() == before {
+				a.save()
+				return false
+			}
+		}
+		a.save()
+	}
+}
+
+// trouble tells watchers what could not be written down, and tries again after a
+// pause: a full disk or a lost database is no reason to give a run up.
+func (a *actor) trouble(err error) bool {
+	e := a.engine
+	if e.ctx.Err() != nil {
+		return false
+	}
+	e.Log.Error("thread stopped", "component", "engine", "thread", a.thread, "error", err)
+	e.Bus.Ring(a.thread, bus.Note{Err: err})
+	a.log = nil // folded anew from what is really there
+	a.troubles++
+	pause := min(time.Second<<min(a.troubles, 5), 30*time.Second)
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-e.ctx.Done():
+	case <-timer.C:
+		a.ring()
+	}
+	return true
+}
+
+// catchUp folds what the journal has beyond the log, from the last snapshot if
+// the log is not there yet.
+func (a *actor) catchUp(ctx context.Context) error {
+	e := a.engine
+	if a.log == nil {
+		log, err := Load(ctx, e.Journal, a.thread)
+		if err != nil {
+			return err
+		}
+		a.log, a.snapshot = log, log.Seq()
+	}
+	return fold(ctx, e.Journal, a.thread, a.log)
+}
+
+// Load is the log as of the thread's last snapshot: fold the rest with Fold.
+func Load(ctx context.Context, j Reader, thread chat.ThreadID) (*transcript.Log, error) {
+	blob := func(hash string) ([]byte, error) { return j.Blob(context.WithoutCancel(ctx), hash) }
+	snap, err := j.Snapshot(ctx, thread, transcript.Codec)
+	if err == nil {
+		if log, err := transcript.Restore(snap.State, blob); err == nil {
+			return log, nil
+		}
+		// A snapshot that cannot be read costs time, never words.
+		return transcript.New(blob), nil
+	}
+	if errors.Is(err, journal.ErrUnknown) {
+		return transcript.New(blob), nil
+	}
+	return nil, err
+}
+
+// Fold brings a log up to the journal's last event.
+func Fold(ctx context.Context, j Reader, thread chat.ThreadID, log *transcript.Log) error {
+	return fold(ctx, j, thread, log)
+}
+
+// page is how many events are read at a time.
+const page = 500
+
+func fold(ctx context.Context, j Reader, thread chat.ThreadID, log *transcript.Log) error {
+	for {
+		events, err := j.Events(ctx, thread, log.Seq(), page)
+		if err != nil {
+			return err
+		}
+		for _, ev := range events {
+			if err := log.Apply(ev); err != nil {
+				return err
+			}
+		}
+		if len(events) < page {
+			return nil
+		}
+	}
+}
+
+// save writes a snapshot when enough events lie behind the last one. Failing to
+// is no harm.
+func (a *actor) save() {
+	if a.log == nil || a.log.Seq()-a.snapshot < snapshotEvery {
+		return
+	}
+	data, err := a.log.Snapshot()
+	if err != nil {
+		a.engine.Log.Warn("could not make a snapshot", "component", "engine", "thread", a.thread, "error", err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.engine.ctx), commitTimeout)
+	defer cancel()
+	err = a.engine.Journal.SaveSnapshot(ctx, journal.Snapshot{Thread: a.thread, Seq: a.log.Seq(), Codec: transcript.Codec, State: data})
+	if err != nil {
+		a.engine.Log.Warn("could not keep a snapshot", "component", "engine", "thread", a.thread, "error", err)
+		return
+	}
+	a.snapshot = a.log.Seq()
+}
+
+// runOnce lets the loop go on under a watcher that listens for aborts and for
+// being fenced.
+func (a *actor) runOnce(row journal.Thread) (agent.State, error) {
+	e := a.engine
+	setup, err := e.Setup(e.ctx, row)
+	if err != nil {
+		return agent.Stopped, err
+	}
+	ctx, cancel := context.WithCancelCause(e.ctx)
+	defer cancel(nil)
+	h := newHost(a, setup, row)
+	done := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() { a.watch(ctx, h, cancel, done) })
+	state, err := setup.Agent.Run(ctx, a.log, h)
+	close(done)
+	watching.Wait()
+	a.liveMu.Lock()
+	a.live_ = liveText{}
+	a.liveMu.Unlock()
+	return state, err
+}
+
+// watch drains the bell while the loop runs.
+func (a *actor) watch(ctx context.Context, h *host, cancel context.CancelCauseFunc, done <-chan struct{}) {
+	seen := a.log.Seq()
+	rang := false
+	defer func() {
+		if rang {
+			a.ring() // the loop may not have seen what this ring was about
+		}
+	}()
+	for {
+		select {
+		case <-done:
+			return
+		case <-ctx.Done():
+			return
+		case <-a.bell:
+			rang = true
+		}
+		row, err := a.engine.Journal.Thread(ctx, a.thread)
+		if err != nil {
+			continue
+		}
+		if row.Epoch != h.epoch {
+			cancel(journal.ErrFenced)
+			return
+		}
+		events, err := a.engine.Journal.Events(ctx, a.thread, seen, page)
+		if err != nil {
+			continue
+		}
+		for _, ev := range events {
+			seen = ev.Seq
+			if abort, ok := ev.Body.(chat.AbortAsked); ok && abort.Run == h.runID() {
+				cancel(agent.ErrAborted)
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,334 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"chorus/internal/agent"
+	"chorus/internal/bus"
+	"chorus/internal/chat"
+	"chorus/internal/desk"
+	"chorus/internal/id"
+	"chorus/internal/journal"
+	"chorus/internal/ledger"
+	"chorus/internal/tool"
+)
+
+// host is the world as one run of the loop sees it: it adds to each batch what
+// follows from it (status, money, approvals, audit) and writes all of it at once.
+type host struct {
+	a      *actor
+	setup  Setup
+	epoch  int64
+	agent  string
+	seen   int64 // last event the loop has
+	status chat.Status
+	run    atomic.Pointer[string]
+	payer  chat.Principal
+	model  string
+	asked  chat.Asked
+	asks   map[string]*desk.Approval // by id, until they are written
+	audits map[string]*desk.Audit    // by call, until they are written
+}
+
+var _ agent.Host = (*host)(nil)
+
+func newHost(a *actor, setup Setup, row journal.Thread) *host {
+	h := &host{a: a, setup: setup, epoch: row.Epoch, agent: row.Agent, seen: a.log.Seq(), status: row.Status,
+		asks: map[string]*desk.Approval{}, audits: map[string]*desk.Audit{}}
+	if run := a.log.Run(); run != nil {
+		h.began(run.ID, run.Model, run.Principal)
+	}
+	return h
+}
+
+func (h *host) began(run, model string, payer chat.Principal) {
+	h.run.Store(&run)
+	h.model, h.payer = model, payer
+}
+
+func (h *host) runID() string {
+	if p := h.run.Load(); p != nil {
+		return *p
+	}
+	return ""
+}
+
+// Commit implements agent.Host.
+func (h *host) Commit(ctx context.Context, b agent.Batch) ([]chat.Event, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	defer cancel()
+	if len(b.Events) == 0 {
+		return h.news(ctx)
+	}
+	c := journal.Commit{Thread: h.a.thread, Epoch: h.epoch, Events: b.Events, Blobs: b.Blobs}
+	for i := range c.Events {
+		c.Events[i].Thread = h.a.thread
+		if begins(c.Events[i].Body) {
+			c.Expect = h.seen + 1
+		}
+		if err := h.follow(ctx, &c, &c.Events[i]); err != nil {
+			return nil, err
+		}
+	}
+	done, err := h.a.engine.Journal.Commit(ctx, c)
+	if errors.Is(err, journal.ErrMoved) {
+		news, rerr := h.news(ctx)
+		if rerr != nil {
+			return nil, rerr
+		}
+		return news, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.Status != "" {
+		h.status = c.Status
+	}
+	h.written(c)
+	var news []chat.Event
+	if first := done.Events[0].Seq; first > h.seen+1 {
+		// Guests wrote in between; never many.
+		between, err := h.a.engine.Journal.Events(ctx, h.a.thread, h.seen, int(first-h.seen-1))
+		if err != nil {
+			return nil, err
+		}
+		news = between
+	}
+	h.seen = done.Events[len(done.Events)-1].Seq
+	h.a.engine.Bus.Ring(h.a.thread, bus.Note{Events: done.Events})
+	return append(news, done.Events...), nil
+}
+
+func (h *host) news(ctx context.Context) ([]chat.Event, error) {
+	events, err := h.a.engine.Journal.Events(ctx, h.a.thread, h.seen, page)
+	if err != nil {
+		return nil, err
+	}
+	if len(events) > 0 {
+		h.seen = events[len(events)-1].Seq
+	}
+	return events, nil
+}
+
+// begins reports bodies that must not be written past news.
+func begins(body chat.Body) bool {
+	switch body.(type) {
+	case chat.RunStarted, chat.Asked, chat.ToolBegan, chat.RunEnded:
+		return true
+	default:
+		return false
+	}
+}
+
+// follow adds to the commit what an event brings with it.
+func (h *host) follow(ctx context.Context, c *journal.Commit, ev *chat.Event) error {
+	if h.status == chat.Waiting && c.Status == "" {
+		c.Status = chat.Running
+	}
+	switch b := ev.Body.(type) {
+	case chat.RunStarted:
+		c.Status = chat.Running
+		ev.Who = b.Principal.String()
+	case chat.Asked:
+		price, maxOut := h.setup.Price(b.Model)
+		c.Money = append(c.Money, h.entry(b, ledger.Entry{Reserved: price.Worst(b.Tokens, maxOut)}))
+	case chat.Said:
+		c.Money = append(c.Money, h.settled(b))
+	case chat.Compacted:
+		if b.How != "mechanical" {
+			c.Money = append(c.Money, h.settled(chat.Said{Step: b.Step, Attempt: b.Attempt, Usage: b.Usage}))
+		}
+	case chat.ToolBegan:
+		h.audit(c, b.Call)
+	case chat.ToolRan:
+		h.audit(c, b.Call)
+		if call := h.openApproval(b.Call); call != "" && b.Outcome != chat.Ran {
+			c.Approvals = append(c.Approvals, desk.Change{Answer: &desk.Answer{ID: call, State: desk.Cancelled, By: "system"}})
+		}
+	case chat.ApprovalAsked:
+		c.Status = chat.Waiting
+		c.Approvals = append(c.Approvals, desk.Change{New: h.asks[b.ID]})
+	case chat.RunEnded:
+		c.Status = chat.Idle
+		if b.Reason == chat.EndFailed {
+			c.Status = chat.Failed
+		}
+		cost, err := h.a.engine.Journal.RunCost(ctx, b.Run)
+		if err != nil {
+			return err
+		}
+		b.Cost = cost
+		ev.Body = b
+	}
+	return nil
+}
+
+// written remembers what later commits need to know.
+func (h *host) written(c journal.Commit) {
+	for _, ev := range c.Events {
+		switch b := ev.Body.(type) {
+		case chat.RunStarted:
+			h.began(b.Run, b.Model, b.Principal)
+		case chat.Asked:
+			h.asked = b
+		case chat.ApprovalAsked:
+			delete(h.asks, b.ID)
+		case chat.ToolBegan:
+			delete(h.audits, b.Call)
+		case chat.ToolRan:
+			delete(h.audits, b.Call)
+		}
+	}
+}
+
+// openApproval is the approval that still waits for an answer on a call.
+func (h *host) openApproval(call string) string {
+	for _, c := range h.a.log.Calls() {
+		if c.Use.ID == call && c.Approval != "" && !c.Answered {
+			run := h.a.log.Run()
+			if run != nil && run.Aborted {
+				return "" // the abort cancelled it in its own transaction
+			}
+			return c.Approval
+		}
+	}
+	return ""
+}
+
+func (h *host) audit(c *journal.Commit, call string) {
+	if a := h.audits[call]; a != nil {
+		c.Audit = append(c.Audit, *a)
+	}
+}
+
+func (h *host) entry(asked chat.Asked, e ledger.Entry) ledger.Entry {
+	e.Run, e.Step, e.Attempt = h.runID(), asked.Step, asked.Attempt
+	e.Thread, e.Agent, e.Payer, e.Model = h.a.thread, h.agent, h.payer, asked.Model
+	return e
+}
+
+// settled is what an attempt came to. Where the provider counted, it counts;
+// where it refused before it began, nothing was spent; else we count what we saw.
+func (h *host) settled(b chat.Said) ledger.Entry {
+	asked := h.asked
+	asked.Step, asked.Attempt, asked.Model = b.Step, b.Attempt, h.model
+	price, maxOut := h.setup.Price(h.model)
+	e := h.entry(asked, ledger.Entry{Reserved: price.Worst(h.asked.Tokens, maxOut), How: ledger.ByUsage, Usage: b.Usage})
+	if b.Usage.Total() == 0 && (b.Error == nil || b.Error.Kind == "network" || b.Error.Kind == "stopped") {
+		out := 0
+		for _, block := range b.Blocks {
+			if t, ok := block.(chat.Text); ok {
+				out += (len(t.Text) + 3) / 4
+			}
+		}
+		e.How, e.Usage = ledger.Estimate, chat.Usage{Input: h.asked.Tokens, Output: out}
+	}
+	e.Settled = price.Cost(e.Usage)
+	return e
+}
+
+// Live implements agent.Host.
+func (h *host) Live(piece chat.Live) {
+	a := h.a
+	a.liveMu.Lock()
+	defer a.liveMu.Unlock()
+	if d, ok := piece.(chat.Delta); ok {
+		if d.Run != a.live_.run || d.Step != a.live_.step || d.Attempt != a.live_.attempt {
+			a.live_ = liveText{run: d.Run, step: d.Step, attempt: d.Attempt}
+		}
+		switch d.What {
+		case chat.DeltaText:
+			a.live_.text = append(a.live_.text, d.Text...)
+		case chat.DeltaThinking:
+			a.live_.thinking = append(a.live_.thinking, d.Text...)
+		}
+	}
+	a.engine.Bus.Ring(a.thread, bus.Note{Live: piece})
+}
+
+// Judge implements agent.Host: the gate rules, an earlier yes is checked against
+// the facts it was given for, and the audit log gets its line with the result.
+func (h *host) Judge(ctx context.Context, q agent.Question) (desk.Ruling, error) {
+	ruling := h.setup.Gate.Judge(q, h.payer)
+	audit := desk.Audit{Agent: h.agent, Thread: h.a.thread, Run: h.runID(), Call: q.Call.ID, Principal: h.payer,
+		Action: firstAction(q), Decision: "allow", Rule: ruling.Rule}
+	if ruling.Audit != nil {
+		audit.Decision, audit.Detail = ruling.Audit.Decision, ruling.Audit.Detail
+	}
+	switch ruling.Verdict {
+	case desk.Allow:
+	case desk.Pending:
+		facts := bound(ctx, q, h.setup.Dir)
+		if q.Approved != "" {
+			given, err := h.a.engine.Journal.Approval(ctx, q.Approved)
+			if err != nil {
+				return ruling, fmt.Errorf("check approval %s: %w", q.Approved, err)
+			}
+			if string(given.Bound) == string(facts) {
+				audit.Decision, audit.Detail = "ask_approved", "by "+given.AnsweredBy
+				h.audits[q.Call.ID] = &audit
+				return desk.Ruling{Verdict: desk.Allow, Rule: ruling.Rule}, nil
+			}
+			ruling.Reason = "what it would change is no longer what was approved"
+		}
+		ruling.Ask = h.question(ctx, q, ruling, facts)
+		return ruling, nil
+	default:
+		audit.Decision = "deny"
+		if q.Approved != "" {
+			audit.Detail = "a rule denies it now, after it was approved"
+		}
+	}
+	h.audits[q.Call.ID] = &audit
+	return ruling, nil
+}
+
+func (h *host) question(ctx context.Context, q agent.Question, ruling desk.Ruling, facts json.RawMessage) *desk.Approval {
+	a := &desk.Approval{ID: id.New(), Thread: h.a.thread, Run: h.runID(), Call: q.Call, Dir: h.setup.Dir, Bound: facts,
+		Risk: string(q.Tool.Spec().Risk), Rule: ruling.Rule, AskedBy: h.payer, AskedAt: h.a.engine.Now(), State: desk.Open,
+		Actions: actions(q), Note: ruling.Reason}
+	if p, ok := q.Tool.(tool.Previewer); ok {
+		a.Preview = p.Preview(ctx, q.Args)
+	}
+	if h.setup.AskFor > 0 {
+		a.Deadline = a.AskedAt.Add(h.setup.AskFor)
+	}
+	h.asks[a.ID] = a
+	return a
+}
+
+func actions(q agent.Question) []string {
+	if len(q.Touches) == 0 {
+		return []string{"tool:" + q.Tool.Spec().Name + ":" + string(q.Args)}
+	}
+	out := make([]string, len(q.Touches))
+	for i, t := range q.Touches {
+		out[i] = t.Action()
+	}
+	return out
+}
+
+func firstAction(q agent.Question) string { return actions(q)[0] }
+
+// bound are the facts a yes is given for: the call, where it runs, and what it
+// would change. If they differ when it comes to running, somebody is asked again.
+func bound(ctx context.Context, q agent.Question, dir string) json.RawMessage {
+	preview := ""
+	if p, ok := q.Tool.(tool.Previewer); ok {
+		preview = p.Preview(ctx, q.Args)
+	}
+	sum := sha256.Sum256([]byte(preview))
+	data, _ := json.Marshal(struct {
+		Tool    string          `json:"tool"`
+		Args    json.RawMessage `json:"args"`
+		Dir     string          `json:"dir"`
+		Changes string          `json:"changes"`
+	}{q.Tool.Spec().Name, q.Args, dir, hex.EncodeToString(sum[:8])})
+	return data
+}

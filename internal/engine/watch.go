@@ -1,0 +1,125 @@
+package engine
+
+import (
+	"context"
+	"iter"
+
+	"chorus/internal/bus"
+	"chorus/internal/chat"
+)
+
+// Item is what a watcher sees: an event of the journal, or a live piece between
+// two of them.
+type Item struct {
+	Event *chat.Event
+	Live  chat.Live
+}
+
+// Watch yields the thread's events with a number greater than after, in order and
+// without a gap or a double, and live pieces between them, until ctx ends. A
+// watcher that comes late gets the answer in the making as one piece at offset 0.
+// An error is trouble the thread's actor has; watching goes on after it.
+func (e *Engine) Watch(ctx context.Context, thread chat.ThreadID, after int64) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		w := &watch{engine: e, thread: thread, seq: after, yield: yield}
+		ear, late := e.listen(thread)
+		defer ear.Close()
+		if !w.read(ctx) {
+			return
+		}
+		for _, d := range late {
+			if !yield(Item{Live: d}, nil) {
+				return
+			}
+		}
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ear.Bell():
+			}
+			if !w.take(ctx, ear) {
+				return
+			}
+		}
+	}
+}
+
+// listen starts listening and takes what is being said in one breath, so that no
+// piece falls between the two.
+func (e *Engine) listen(thread chat.ThreadID) (*bus.Listener, []chat.Live) {
+	e.mu.Lock()
+	a := e.actors[thread]
+	e.mu.Unlock()
+	if a == nil {
+		return e.Bus.Listen(thread), nil
+	}
+	a.liveMu.Lock()
+	defer a.liveMu.Unlock()
+	var late []chat.Live
+	t := a.live_
+	for what, text := range map[chat.DeltaKind][]byte{chat.DeltaText: t.text, chat.DeltaThinking: t.thinking} {
+		if len(text) > 0 {
+			late = append(late, chat.Delta{Run: t.run, Step: t.step, Attempt: t.attempt, What: what, Text: string(text)})
+		}
+	}
+	return e.Bus.Listen(thread), late
+}
+
+type watch struct {
+	engine *Engine
+	thread chat.ThreadID
+	seq    int64
+	yield  func(Item, error) bool
+}
+
+// read yields what the journal has beyond seq.
+func (w *watch) read(ctx context.Context) bool {
+	for {
+		events, err := w.engine.Journal.Events(ctx, w.thread, w.seq, page)
+		if err != nil {
+			return ctx.Err() == nil && w.yield(Item{}, err)
+		}
+		for i := range events {
+			w.seq = events[i].Seq
+			if !w.yield(Item{Event: &events[i]}, nil) {
+				return false
+			}
+		}
+		if len(events) < page {
+			return true
+		}
+	}
+}
+
+func (w *watch) take(ctx context.Context, ear *bus.Listener) bool {
+	notes, gap := ear.Take()
+	if gap && !w.read(ctx) {
+		return false
+	}
+	for _, n := range notes {
+		for i := range n.Events {
+			ev := &n.Events[i]
+			switch {
+			case ev.Seq <= w.seq:
+				continue
+			case ev.Seq == w.seq+1:
+				w.seq = ev.Seq
+				if !w.yield(Item{Event: ev}, nil) {
+					return false
+				}
+			default:
+				if !w.read(ctx) {
+					return false
+				}
+			}
+		}
+		if n.Live != nil && !w.yield(Item{Live: n.Live}, nil) {
+			return false
+		}
+		if n.Err != nil && !w.yield(Item{}, n.Err) {
+			return false
+		}
+	}
+	return true
+}
