@@ -1,0 +1,57 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/desk"
+	"chorus/internal/journal"
+	"chorus/internal/ledger"
+)
+
+// LastRun is the id of the thread's newest run; ErrUnknown before the first.
+func (db *DB) LastRun(ctx context.Context, thread chat.ThreadID) (string, error) {
+	run := ""
+	err := db.query(ctx, `SELECT run_id FROM events WHERE thread_id = ? AND kind = ? ORDER BY seq DESC LIMIT 1`,
+		[]any{string(thread), string(chat.KindRunStarted)}, func(rows *sql.Rows) error { return rows.Scan(&run) })
+	if err == nil && run == "" {
+		err = journal.ErrUnknown
+	}
+	if err != nil {
+		return "", fmt.Errorf("last run of %s: %w", thread, err)
+	}
+	return run, nil
+}
+
+// Untaken lists the numbers of the prompts that no run has taken, oldest first.
+func (db *DB) Untaken(ctx context.Context, thread chat.ThreadID) ([]int64, error) {
+	var out []int64
+	err := db.query(ctx, `SELECT seq FROM events WHERE thread_id = ? AND taken = 0 ORDER BY seq`,
+		[]any{string(thread)}, func(rows *sql.Rows) error {
+			var seq int64
+			err := rows.Scan(&seq)
+			out = append(out, seq)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("waiting prompts of %s: %w", thread, err)
+	}
+	return out, nil
+}
+
+// Overdue lists pending approvals whose deadline has passed.
+func (db *DB) Overdue(ctx context.Context, now time.Time) ([]desk.Approval, error) {
+	return db.Approvals(ctx, ApprovalFilter{State: desk.Open, Due: now})
+}
+
+// RunCost is what a run's settled calls came to.
+func (db *DB) RunCost(ctx context.Context, run string) (ledger.Nanos, error) {
+	n, err := db.count(ctx, `SELECT coalesce(sum(settled), 0) FROM ledger WHERE run_id = ?`, run)
+	if err != nil {
+		return 0, fmt.Errorf("cost of run %s: %w", run, err)
+	}
+	return n, nil
+}
