@@ -17,6 +17,10 @@ type Command struct {
 	Stdin   []byte        // empty: /dev/null
 	Timeout time.Duration // 0: DefaultTimeout
 	Call    string        // every child carries CHORUS_CALL=<Call>, so that it can be found after a crash
+	// Merge gives both streams one pipe: Output is then in the order in which it
+	// was written, Stdout equals it and Stderr is empty. Without it two streams are
+	// read apart and only their own order is certain.
+	Merge bool
 	// OnOutput is told about cleaned output as it comes (may be nil). It is called
 	// from one goroutine at a time and must not block.
 	OnOutput func(text string)
@@ -38,6 +42,7 @@ type Result struct {
 	ExitCode int    // 128+n when killed by signal n; -1 when it was killed by us
 	TimedOut bool
 	Aborted  bool  // the context was cancelled
+	Left     int   // processes that outlived a command which ended by itself; they were killed
 	Dropped  int64 // bytes beyond MaxStream
 	Took     time.Duration
 }

@@ -1,0 +1,95 @@
+package host
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"chorus/internal/sandbox"
+)
+
+// output collects what a command prints. Both streams go into one text in the
+// order in which they came; where each piece came from is remembered.
+type output struct {
+	mu      sync.Mutex
+	on      func(string)
+	all     []byte
+	pieces  []piece // only while two streams are read
+	dropped int64
+	held    bool // a reader gave up before the end of its pipe
+}
+
+type piece struct {
+	stream, end int
+}
+
+// read takes one pipe until its end, or until its deadline.
+func (o *output) read(pipe *os.File, stream int) {
+	var (
+		clean cleaner
+		buf   = make([]byte, 32<<10)
+		text  []byte
+		kept  int
+	)
+	for {
+		n, err := pipe.Read(buf)
+		take := min(n, sandbox.MaxStream-kept)
+		kept += take
+		text = clean.clean(text[:0], buf[:take])
+		if err != nil {
+			text = clean.flush(text)
+		}
+		o.add(text, stream, int64(n-take))
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				o.mu.Lock()
+				o.held = true
+				o.mu.Unlock()
+			}
+			return
+		}
+	}
+}
+
+func (o *output) add(text []byte, stream int, dropped int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.dropped += dropped
+	if len(text) == 0 {
+		return
+	}
+	o.all = append(o.all, text...)
+	if n := len(o.pieces); n > 0 && o.pieces[n-1].stream == stream {
+		o.pieces[n-1].end = len(o.all)
+	} else {
+		o.pieces = append(o.pieces, piece{stream, len(o.all)})
+	}
+	if o.on != nil {
+		o.on(string(text))
+	}
+}
+
+// fill puts everything into the result. A text that is all of one stream is not
+// copied.
+func (o *output) fill(res *sandbox.Result) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	res.Output, res.Dropped = string(o.all), o.dropped
+	if len(o.pieces) == 1 {
+		if o.pieces[0].stream == 0 {
+			res.Stdout = res.Output
+		} else {
+			res.Stderr = res.Output
+		}
+		return
+	}
+	var streams [2]strings.Builder
+	start := 0
+	for _, p := range o.pieces {
+		streams[p.stream].WriteString(res.Output[start:p.end])
+		start = p.end
+	}
+	res.Stdout, res.Stderr = streams[0].String(), streams[1].String()
+}

@@ -1,0 +1,118 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strconv"
+	"syscall"
+)
+
+// attributes put the child into a group of its own, and have it die with us.
+func attributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// proc is one line of the process table.
+type proc struct {
+	pid, parent, group int
+	zombie             bool
+}
+
+// killTree kills the group of leader (when not 0), everything below leader, and
+// everything that carries mark in its environment, until nothing new is found. It
+// says how many processes it met that were alive.
+func killTree(ctx context.Context, leader int, mark string) (int, error) {
+	killed := map[int]bool{}
+	for ctx.Err() == nil {
+		found := 0
+		for _, p := range table(leader, mark) {
+			if !killed[p] {
+				killed[p] = true
+				found++
+			}
+			_ = syscall.Kill(p, syscall.SIGKILL)
+		}
+		if leader > 0 {
+			_ = syscall.Kill(-leader, syscall.SIGKILL)
+		}
+		if found == 0 {
+			return len(killed), nil
+		}
+	}
+	return len(killed), ctx.Err()
+}
+
+// table lists the living processes that belong to leader or carry mark.
+func table(leader int, mark string) []int {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	names, _ := dir.Readdirnames(-1)
+	_ = dir.Close()
+	self := os.Getpid()
+	procs := make(map[int]proc, len(names))
+	mine := map[int]bool{}
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil || pid == self {
+			continue
+		}
+		p, ok := stat(name, pid)
+		if !ok || p.zombie {
+			continue
+		}
+		procs[pid] = p
+		mine[pid] = leader > 0 && p.group == leader || carries(name, mark)
+	}
+	for grown := leader > 0; grown; {
+		grown = false
+		for pid, p := range procs {
+			if !mine[pid] && mine[p.parent] {
+				mine[pid], grown = true, true
+			}
+		}
+	}
+	var pids []int
+	for pid := range procs {
+		if mine[pid] {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// stat reads /proc/<pid>/stat: "pid (name) state parent group …"; the name may
+// hold anything, so the fields are counted from its last parenthesis.
+func stat(name string, pid int) (proc, bool) {
+	data, err := os.ReadFile("/proc/" + name + "/stat")
+	if err != nil {
+		return proc{}, false
+	}
+	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
+	if len(fields) < 3 {
+		return proc{}, false
+	}
+	parent, _ := strconv.Atoi(string(fields[1]))
+	group, _ := strconv.Atoi(string(fields[2]))
+	return proc{pid: pid, parent: parent, group: group, zombie: fields[0][0] == 'Z' || fields[0][0] == 'X'}, true
+}
+
+// carries says whether the process was started with mark in its environment. One
+// that belongs to somebody else cannot be read, and is not ours.
+func carries(name, mark string) bool {
+	if mark == "" {
+		return false
+	}
+	data, err := os.ReadFile("/proc/" + name + "/environ")
+	if err != nil {
+		return false
+	}
+	for entry := range bytes.SplitSeq(data, []byte{0}) {
+		if string(entry) == mark {
+			return true
+		}
+	}
+	return false
+}

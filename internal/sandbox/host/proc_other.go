@@ -1,0 +1,19 @@
+//go:build !linux && unix
+
+package host
+
+import (
+	"context"
+	"syscall"
+)
+
+func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// killTree kills the group of leader. Without /proc a child that left the group
+// cannot be found.
+func killTree(_ context.Context, leader int, _ string) (int, error) {
+	if leader > 0 && syscall.Kill(-leader, syscall.SIGKILL) == nil {
+		return 1, nil
+	}
+	return 0, nil
+}
