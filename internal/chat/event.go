@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -549,4 +551,10 @@ type Inbound struct {
 type Blob struct {
 	Hash string
 	Data []byte
+}
+
+// NewBlob names bytes by their hash.
+func NewBlob(data []byte) Blob {
+	sum := sha256.Sum256(data)
+	return Blob{Hash: hex.EncodeToString(sum[:]), Data: data}
 }
