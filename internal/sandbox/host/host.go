@@ -64,11 +64,9 @@ func (e *Executor) Run(ctx context.Context, command sandbox.Command) (sandbox.Re
 	if err := ctx.Err(); err != nil {
 		return sandbox.Result{Aborted: true, ExitCode: -1}, nil
 	}
-	call := command.Call
-	if call == "" {
-		call = "none-" + rand.Text() // so that its tree can be told from others
-	}
-	r := &running{mark: callVariable(call), out: output{on: command.OnOutput}}
+	// A call's id may come from a model and may not be the only one of its name, so
+	// the tree of this very command carries a mark of its own.
+	r := &running{mark: "CHORUS_EXEC=" + rand.Text(), out: output{on: command.OnOutput}}
 	r.cmd = e.prepare(command, r.mark)
 	started := time.Now()
 	if err := r.start(command); err != nil {
@@ -105,10 +103,13 @@ func (e *Executor) prepare(command sandbox.Command, mark string) *exec.Cmd {
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = command.Dir
-	env := make([]string, 0, len(e.env)+len(command.Env)+2)
+	env := make([]string, 0, len(e.env)+len(command.Env)+3)
 	env = append(env, e.env...)
 	env = append(env, command.Env...)
 	env = append(env, mark)
+	if command.Call != "" {
+		env = append(env, callVariable(command.Call))
+	}
 	if command.Dir != "" {
 		env = append(env, "PWD="+command.Dir)
 	}
@@ -120,7 +121,7 @@ func (e *Executor) prepare(command sandbox.Command, mark string) *exec.Cmd {
 // running is one started command.
 type running struct {
 	cmd     *exec.Cmd
-	mark    string // its CHORUS_CALL
+	mark    string // a variable that only its tree has
 	out     output
 	pipes   []*os.File // our ends of stdout and stderr
 	stdin   *os.File

@@ -1,0 +1,128 @@
+// Package shell is the bash tool: one command through a sandbox executor, its
+// output shown while it comes and given back within limits, its failures told in
+// words the model can act on.
+package shell
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"chorus/internal/sandbox"
+	"chorus/internal/tool"
+)
+
+//go:embed bash.md
+var prose string
+
+// Options say where and how commands run.
+type Options struct {
+	Dir  string    // the working directory; must exist
+	Env  []string  // added to every command, NAME=value
+	Keep tool.Keep // keeps output that is too long; may be nil
+}
+
+type input struct {
+	Command     string  `json:"command" jsonschema:"the command"`
+	Timeout     float64 `json:"timeout,omitempty" jsonschema:"seconds, default 120, at most 600"`
+	Description string  `json:"description,omitempty" jsonschema:"what it does, in a few words, for people"`
+}
+
+type bash struct {
+	run  sandbox.Executor
+	opts Options
+}
+
+// New is the bash tool on an executor.
+func New(run sandbox.Executor, opts Options) tool.Tool {
+	b := &bash{run: run, opts: opts}
+	return tool.New(tool.Func[input]{
+		Name: "bash", Description: prose, Risk: tool.High,
+		Aliases: aliases(),
+		Access: func(in input) []tool.Access {
+			return []tool.Access{{Tool: "bash", Detail: in.Command, Command: in.Command}}
+		},
+		Label: label,
+		Run:   b.call,
+	})
+}
+
+// label is the description, or the command's first line.
+func label(in input) string {
+	what := strings.TrimSpace(in.Description)
+	if what == "" {
+		what, _, _ = strings.Cut(strings.TrimSpace(in.Command), "\n")
+		what = "$ " + what
+	}
+	if runes := []rune(what); len(runes) > 80 {
+		what = string(runes[:79]) + "…"
+	}
+	return what
+}
+
+func (b *bash) call(ctx context.Context, in input) (tool.Result, error) {
+	if strings.TrimSpace(in.Command) == "" {
+		return tool.Fail("The command is empty."), nil
+	}
+	timeout := seconds(in.Timeout)
+	call := tool.CallFrom(ctx)
+	watch := &progress{send: call.Progress}
+	res, err := b.run.Run(ctx, sandbox.Command{
+		Shell: in.Command, Dir: b.opts.Dir, Env: b.opts.Env, Timeout: timeout,
+		Call: call.ID, Merge: true, OnOutput: watch.add,
+	})
+	if err != nil {
+		return tool.Fail("The command could not be started: " + err.Error()), nil
+	}
+	text, failed := render(res, timeout)
+	body := tool.Clip(context.WithoutCancel(ctx), res.Output, tool.Tail, b.opts.Keep)
+	body = strings.TrimSuffix(body, "\n")
+	switch {
+	case body == "" && text == "":
+		text = "(no output)"
+	case body != "" && text != "":
+		text = body + "\n" + text
+	case text == "":
+		text = body
+	}
+	if failed {
+		return tool.Fail(text), nil
+	}
+	return tool.OK(text), nil
+}
+
+// seconds is the timeout asked for, within its limits.
+func seconds(asked float64) time.Duration {
+	if asked <= 0 || math.IsNaN(asked) {
+		return sandbox.DefaultTimeout
+	}
+	if asked >= sandbox.MaxTimeout.Seconds() {
+		return sandbox.MaxTimeout
+	}
+	return max(time.Duration(asked*float64(time.Second)), time.Millisecond)
+}
+
+// render says how the command ended, where that is not simply well.
+func render(res sandbox.Result, timeout time.Duration) (text string, failed bool) {
+	var notes []string
+	if res.Dropped > 0 {
+		notes = append(notes, fmt.Sprintf("[%d bytes of output beyond the limit were dropped]", res.Dropped))
+	}
+	switch {
+	case res.Aborted:
+		notes, failed = append(notes, "[aborted; the command and its children were ended]"), true
+	case res.TimedOut:
+		secs := strconv.FormatFloat(timeout.Seconds(), 'g', -1, 64)
+		notes, failed = append(notes, "[timed out after "+secs+"s; the command and its children were ended, a longer timeout may be given]"), true
+	case res.ExitCode != 0:
+		notes, failed = append(notes, fmt.Sprintf("[exit code %d]", res.ExitCode)), true
+	}
+	if res.Left > 0 {
+		notes = append(notes, fmt.Sprintf("[%d background processes were ended with the command]", res.Left))
+	}
+	return strings.Join(notes, "\n"), failed
+}
