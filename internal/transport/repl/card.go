@@ -1,0 +1,144 @@
+package repl
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"sort"
+	"strings"
+
+	"chorus/internal/desk"
+	"chorus/internal/markdown"
+)
+
+// card is a question with all that is needed to answer it. Nothing in it is cut
+// or hidden: characters that a terminal would obey are spelled out.
+func card(a desk.Approval, label string, width int, color bool) []string {
+	width = max(width, 20)
+	bar := ink(color, yellow, "│") + " "
+	room := width - 2
+	out := []string{ink(color, yellow, "┌ ") + ink(color, strong, markdown.Truncate(visibleLine(a.Call.Name)+" asks for your yes", room))}
+	args := arguments(a.Call.Args, a.Preview != "")
+	column := len("does") // the names stand in a column as wide as the longest, within reason
+	for _, arg := range args {
+		column = max(column, min(markdown.Width(arg.name), room/3))
+	}
+	row := func(name, value string) {
+		for i, line := range hardWrap(markdown.Visible(value), room-column-2) {
+			head := strings.Repeat(" ", column)
+			if i == 0 {
+				head = markdown.Truncate(visibleLine(name), column)
+				head += strings.Repeat(" ", column-markdown.Width(head))
+			}
+			out = append(out, bar+ink(color, faint, head)+"  "+line)
+		}
+	}
+	for _, arg := range args {
+		row(arg.name, arg.value)
+	}
+	if a.Dir != "" {
+		row("in", a.Dir)
+	}
+	if len(a.Actions) > 1 || len(a.Actions) == 1 && !sameAction(a) {
+		row("does", strings.Join(a.Actions, "\n"))
+	}
+	if a.Rule != "" {
+		row("rule", a.Rule)
+	}
+	if a.Risk != "" {
+		row("risk", a.Risk)
+	}
+	if label != "" && len(a.Call.Args) == 0 {
+		row("", label)
+	}
+	if a.Preview != "" {
+		out = append(out, bar)
+		for _, line := range markdown.Diff(a.Preview, room, color) {
+			out = append(out, bar+line)
+		}
+	}
+	return out
+}
+
+const choices = "[y]es  [n]o  [a]lways this session  (n and words: no, with that note)"
+
+// sameAction reports whether the only action merely repeats the arguments.
+func sameAction(a desk.Approval) bool {
+	_, detail, ok := strings.Cut(strings.TrimPrefix(a.Actions[0], "tool:"), ":")
+	if !ok {
+		return false
+	}
+	for _, arg := range arguments(a.Call.Args, false) {
+		if arg.value == detail {
+			return true
+		}
+	}
+	return false
+}
+
+type argument struct{ name, value string }
+
+// arguments lists what a call was given, the short ones first. Long text that a
+// diff shows anyway is only counted.
+func arguments(raw []byte, hasDiff bool) []argument {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		if len(bytes.TrimSpace(raw)) == 0 {
+			return nil
+		}
+		return []argument{{"arguments", string(raw)}}
+	}
+	var out []argument
+	for name, value := range fields {
+		text := string(value)
+		var s string
+		if json.Unmarshal(value, &s) == nil {
+			text = s
+		} else if pretty := (&bytes.Buffer{}); json.Indent(pretty, value, "", "  ") == nil {
+			text = pretty.String()
+		}
+		// Two lines fit the eye; anything longer is in the diff, line by line.
+		if hasDiff && (len(text) > 200 || strings.Count(text, "\n") > 1) {
+			text = fmt.Sprintf("(%d bytes, the change is shown below)", len(text))
+		}
+		out = append(out, argument{name, text})
+	}
+	sort.Slice(out, func(i, j int) bool {
+		if a, b := strings.Contains(out[i].value, "\n"), strings.Contains(out[j].value, "\n"); a != b {
+			return b
+		}
+		return out[i].name < out[j].name
+	})
+	return out
+}
+
+// hardWrap breaks lines at the very column, so that not one space is lost.
+func hardWrap(s string, width int) []string {
+	return markdown.Diff(s, max(width, 8), false)
+}
+
+func visibleLine(s string) string { return strings.ReplaceAll(markdown.Visible(s), "\n", `\n`) }
+
+// verdict is a person's answer to a card.
+type verdict struct {
+	ok     bool
+	always bool
+	note   string
+}
+
+// readVerdict understands what was typed. Anything but a clear answer is none:
+// a prompt typed by mistake must not approve or deny.
+func readVerdict(line string) (v verdict, ok bool) {
+	line = strings.TrimSpace(line)
+	word, rest, _ := strings.Cut(line, " ")
+	rest = strings.TrimSpace(rest)
+	switch strings.ToLower(strings.TrimRight(word, ",:;.")) {
+	case "y", "yes":
+		return verdict{ok: true}, rest == ""
+	case "a", "always":
+		return verdict{ok: true, always: true}, rest == ""
+	case "n", "no":
+		return verdict{note: rest}, true
+	}
+	return verdict{}, false
+}

@@ -1,0 +1,222 @@
+package repl
+
+import (
+	"strings"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/markdown"
+)
+
+// printer shows news as lines: the answer on standard output, all else on
+// standard error. On a terminal the answer appears while it is written.
+type printer struct {
+	con    Console
+	screen screen
+	teller *teller
+	md     *markdown.Renderer // what is written now, when standard output is a terminal
+	// When standard output is no terminal, the answer is kept until the run ends:
+	// it is the last message without calls, all others were on the way.
+	answer   strings.Builder
+	complete bool // the answer's message has ended
+	frame    int
+	quiet    bool // say nothing but questions and failures
+	ended    *chat.RunEnded
+	spoke    bool // the model wrote something in this run
+	gap      bool // text was printed last, so that a tool line wants a blank before it
+}
+
+func newPrinter(con Console, t *teller, quiet bool) *printer {
+	p := &printer{con: con, teller: t, quiet: quiet}
+	switch {
+	case quiet || !con.Color:
+	case con.ErrTTY:
+		p.screen.live = con.Err
+	case con.OutTTY:
+		p.screen.live = con.Out
+	}
+	p.md = markdown.New(con.room(), con.Color)
+	return p
+}
+
+// streams reports whether the answer is shown while it is written.
+func (p *printer) streams() bool { return p.con.OutTTY && !p.quiet }
+
+// show takes news in order.
+func (p *printer) show(all []news) {
+	for _, n := range all {
+		switch n := n.(type) {
+		case wrote:
+			p.spoke = true
+			if p.streams() {
+				p.out(p.md.Write(n.text))
+			}
+		case wroteVoid:
+			if p.streams() {
+				p.md.Drop()
+				p.note(faint, "✗ ", "what was written above is void; it begins anew")
+			}
+		case wroteAll:
+			p.message(n)
+		case began:
+			if p.screen.live == nil { // elsewhere the spinner says it
+				p.tool("→ " + markdown.Truncate(n.call.label, p.con.room()-2))
+			}
+		case finished:
+			p.tool(toolLine(n, p.con.room(), p.con.Color))
+		case settled:
+			p.note(faint, "  ", settledWords(n))
+		case heard:
+			if n.mode != "" {
+				p.note(faint, "  ", "steered: "+n.text)
+			}
+		case remark:
+			code := faint
+			if n.bad {
+				code = yellow
+			}
+			p.note(code, "• ", n.text)
+		case ended:
+			p.end(n.RunEnded)
+		case opened:
+			p.spoke = false
+		case asked: // the loop asks
+		}
+	}
+}
+
+// message ends one message of the model's.
+func (p *printer) message(n wroteAll) {
+	if p.streams() {
+		if !n.more {
+			p.out(p.md.Close())
+		}
+		return
+	}
+	if p.complete { // another one follows, so that was not the answer
+		p.onTheWay(p.takeAnswer())
+	}
+	p.answer.WriteString(n.text)
+	switch {
+	case n.calls:
+		p.onTheWay(p.takeAnswer())
+	case !n.more && n.text != "":
+		p.complete = true
+	}
+}
+
+func (p *printer) takeAnswer() string {
+	text := p.answer.String()
+	p.answer.Reset()
+	p.complete = false
+	return text
+}
+
+func (p *printer) onTheWay(text string) {
+	text = strings.TrimSpace(text)
+	if text == "" || p.quiet {
+		return
+	}
+	if p.con.ErrTTY && p.con.Color {
+		p.screen.print(p.con.Err, markdown.Render(text, p.con.room())...)
+		return
+	}
+	p.screen.print(p.con.Err, markdown.Clean(text))
+}
+
+func (p *printer) out(lines []string) {
+	if len(lines) > 0 {
+		p.screen.print(p.con.Out, lines...)
+		p.gap = strings.TrimSpace(lines[len(lines)-1]) != ""
+	}
+}
+
+func (p *printer) tool(line string) {
+	if p.quiet {
+		return
+	}
+	if p.gap && p.con.ErrTTY {
+		line = "\n" + line
+	}
+	p.gap = false
+	p.screen.print(p.con.Err, line)
+}
+
+func (p *printer) note(code, mark, text string) {
+	if p.quiet {
+		return
+	}
+	p.fail(code, mark, text)
+}
+
+// fail prints also where quiet is asked for.
+func (p *printer) fail(code, mark, text string) {
+	lines := say(mark, text, p.con.room())
+	for i := range lines {
+		lines[i] = ink(p.con.Color && p.con.ErrTTY, code, lines[i])
+	}
+	p.screen.print(p.con.Err, lines...)
+	p.gap = false
+}
+
+func (p *printer) end(e chat.RunEnded) {
+	p.ended = &e
+	if p.streams() {
+		p.out(p.md.Close())
+		if e.Reason == chat.EndDone && e.Text != "" && !p.spoke {
+			p.out(markdown.New(p.con.room(), false).Write(strings.TrimRight(e.Text, "\n") + "\n"))
+		}
+	} else {
+		p.printAnswer(e)
+	}
+	if words := endWords(e); words != "" {
+		p.fail(red, "✗ ", words)
+	}
+	if p.con.ErrTTY && !p.quiet {
+		p.screen.print(p.con.Err, p.con.paint(faint, sumWords(e)))
+	}
+}
+
+// printAnswer writes the answer as it is: whoever reads a pipe wants the text.
+func (p *printer) printAnswer(e chat.RunEnded) {
+	answer := p.takeAnswer()
+	if answer == "" && e.Reason == chat.EndDone {
+		answer = e.Text
+	}
+	if answer == "" || p.quiet {
+		return
+	}
+	if !strings.HasSuffix(answer, "\n") {
+		answer += "\n"
+	}
+	p.screen.clear()
+	p.screen.write(p.con.Out, answer)
+}
+
+// redraw shows what is going on now.
+func (p *printer) redraw() {
+	if p.screen.live == nil {
+		return
+	}
+	width, height := p.con.size()
+	var lines []string
+	if p.streams() {
+		tail := p.md.Tail()
+		lines = tail[max(0, len(tail)-(height-4)):]
+	}
+	if what, since := p.teller.doing(); what != "" {
+		p.frame++
+		lines = append(lines, statusLine(p.frame, what, time.Since(since), width-1, p.con.Color))
+		if out := p.teller.output(); out != "" {
+			lines = append(lines, p.con.paint(faint, "  "+markdown.Truncate(out, width-3)))
+		}
+	}
+	p.screen.draw(lines)
+}
+
+// statusLine is the line that moves.
+func statusLine(frame int, what string, since time.Duration, width int, color bool) string {
+	tail := elapsed(since)
+	room := max(width-3-len(tail), 4)
+	return ink(color, cyan, spinner[frame%len(spinner)]) + " " + markdown.Truncate(what, room) + ink(color, faint, " "+tail)
+}

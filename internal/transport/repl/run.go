@@ -1,0 +1,286 @@
+package repl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/desk"
+)
+
+// RunOptions say what Run does and where it shows it.
+type RunOptions struct {
+	// Prompt is what is asked. Empty: go on with the run that is on or suspended;
+	// there must be one.
+	Prompt string
+	// After is the number of the last event that is not of interest. Without a
+	// prompt it is the one before the run to go on with.
+	After int64
+	// JSON, when set, writes each item to standard output, which then gets
+	// nothing else; standard error gets only questions and failures.
+	JSON    func(io.Writer, Item) error
+	Console Console
+	// Interrupts is rung by Ctrl-C. Nil: Run listens for the signal itself.
+	Interrupts <-chan os.Signal
+}
+
+// Run asks one thing, shows what happens and returns how it ended as an exit
+// code. What a person must know has been printed then; an error means that the
+// conversation itself could not be used.
+func Run(ctx context.Context, s Session, o RunOptions) (exit int, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if o.Interrupts == nil {
+		ch := make(chan os.Signal, 2)
+		signal.Notify(ch, os.Interrupt)
+		defer signal.Stop(ch)
+		o.Interrupts = ch
+	}
+	after := o.After
+	var aim target
+	refused := ""
+	if strings.TrimSpace(o.Prompt) != "" {
+		receipt, err := s.Send(ctx, o.Prompt)
+		if err != nil {
+			return ExitFailed, fmt.Errorf("hand in the prompt: %w", err)
+		}
+		after = max(after, receipt.Seq-1)
+		aim = target{seq: receipt.Seq, place: receipt.Position}
+		refused = receipt.Refused
+	}
+	f := newFollower(s, o.Console, o.JSON)
+	f.interrupts = o.Interrupts
+	if refused != "" && aim.seq == 0 { // nothing of it is in the journal
+		f.printer.fail(red, "✗ ", "not taken: "+refused)
+		return ExitFailed, nil
+	}
+	f.input = &lines{in: o.Console.In}
+	return f.follow(ctx, pump(ctx, s, after), aim)
+}
+
+// target is the run that is followed: the one that takes the prompt seq, or,
+// without a prompt, the first that is seen.
+type target struct {
+	seq   int64
+	run   string
+	place int
+	held  *chat.Event // a RunStarted whose Took is not seen yet
+}
+
+// follower shows one run after another on a printer and asks what must be asked.
+type follower struct {
+	s          Session
+	con        Console
+	json       func(io.Writer, Item) error
+	teller     *teller
+	printer    *printer
+	interrupts <-chan os.Signal
+	input      *lines
+	noAsking   bool // a question is answered with no, and the run goes on
+
+	aim       target
+	questions []chat.ApprovalAsked
+	open      *desk.Approval // the question on the terminal
+	own       map[string]bool // questions that were answered here: no news
+	aborted   bool
+	denied    bool
+}
+
+func newFollower(s Session, con Console, json func(io.Writer, Item) error) *follower {
+	t := newTeller(s.Label)
+	return &follower{
+		s: s, con: con, json: json, teller: t, printer: newPrinter(con, t, json != nil), own: map[string]bool{},
+	}
+}
+
+// follow shows items until the run in question has ended.
+func (f *follower) follow(ctx context.Context, items <-chan watched, aim target) (int, error) {
+	f.aim, f.aborted, f.denied = aim, false, false
+	if aim.place > 0 {
+		f.printer.note(faint, "• ", fmt.Sprintf("waiting, place %d in the queue", aim.place))
+	}
+	var ticks <-chan time.Time
+	if f.printer.screen.live != nil {
+		ticker := time.NewTicker(tick)
+		defer ticker.Stop()
+		ticks = ticker.C
+	}
+	defer f.printer.screen.clear()
+	for {
+		var typed <-chan string
+		if f.open != nil {
+			typed = f.input.next(ctx)
+		}
+		select {
+		case w, ok := <-items:
+			if exit, done, err := f.take(ctx, w, ok); done || err != nil {
+				return exit, errors.Join(err, f.printer.screen.err)
+			}
+		case line, ok := <-typed:
+			f.typed(ctx, line, ok)
+		case <-ticks:
+			if f.open == nil {
+				f.printer.redraw()
+			}
+		case <-f.interrupts:
+			if f.interrupt(ctx) {
+				return ExitInterrupted, nil
+			}
+		case <-ctx.Done():
+			return ExitInterrupted, nil
+		}
+	}
+}
+
+// take handles one item and reports whether the run has ended.
+func (f *follower) take(ctx context.Context, w watched, ok bool) (exit int, done bool, err error) {
+	switch {
+	case !ok && ctx.Err() != nil:
+		return ExitInterrupted, true, nil
+	case !ok:
+		return ExitFailed, true, errors.New("the conversation ended without a word")
+	case w.err != nil && ctx.Err() != nil:
+		return ExitInterrupted, true, nil
+	case w.err != nil:
+		return ExitFailed, true, fmt.Errorf("follow the conversation: %w", w.err)
+	}
+	if f.json != nil {
+		if err := f.json(f.con.Out, w.item); err != nil {
+			return ExitFailed, true, fmt.Errorf("write to standard output: %w", err)
+		}
+	}
+	for _, item := range f.mine(w.item) {
+		if exit, done := f.one(ctx, item); done {
+			return exit, true, nil
+		}
+	}
+	return 0, false, nil
+}
+
+func (f *follower) one(ctx context.Context, item Item) (exit int, done bool) {
+	if item.Event != nil {
+		switch b := item.Event.Body.(type) {
+		case chat.Refused:
+			if b.Seq == f.aim.seq && f.aim.seq != 0 {
+				f.printer.fail(red, "✗ ", "not taken: "+b.Why)
+				return ExitFailed, true
+			}
+		case chat.Deleted:
+			if b.Seq == f.aim.seq && f.aim.seq != 0 {
+				return ExitInterrupted, true
+			}
+		}
+	}
+	all := f.teller.tell(item)
+	if f.open != nil && len(all) > 0 {
+		f.printer.screen.write(f.con.Err, "\r\x1b[K")
+	}
+	f.printer.show(slices.DeleteFunc(slices.Clone(all), f.knows))
+	for _, n := range all {
+		switch n := n.(type) {
+		case asked:
+			f.questions = append(f.questions, n.ApprovalAsked)
+		case settled:
+			f.settled(n.ID)
+		case ended:
+			if n.Run == f.aim.run {
+				return f.exit(n.RunEnded), true
+			}
+		}
+	}
+	if f.open != nil && len(all) > 0 {
+		f.prompt()
+	}
+	f.ask(ctx)
+	if f.open == nil {
+		f.printer.redraw()
+	}
+	return 0, false
+}
+
+// knows reports whether whoever sits here needs not be told.
+func (f *follower) knows(n news) bool {
+	s, ok := n.(settled)
+	return ok && f.own[s.ID]
+}
+
+func (f *follower) exit(e chat.RunEnded) int {
+	f.questions, f.open = nil, nil
+	if f.denied {
+		return ExitDenied
+	}
+	return exitOf(e.Reason)
+}
+
+// mine holds back what belongs to other runs than the one that is followed.
+func (f *follower) mine(item Item) []Item {
+	run := ""
+	switch live := item.Live.(type) {
+	case chat.Delta:
+		run = live.Run
+	case chat.Progress:
+		run = live.Run
+	}
+	if item.Event == nil {
+		if run == f.aim.run || run == "" {
+			return []Item{item}
+		}
+		return nil
+	}
+	e := item.Event
+	switch b := e.Body.(type) {
+	case chat.RunStarted:
+		run = b.Run
+		if f.aim.run == "" && f.aim.seq != 0 {
+			f.aim.held = e
+			return nil
+		}
+	case chat.Took:
+		run = b.Run
+		if f.aim.run == "" && slices.Contains(b.Seqs, f.aim.seq) {
+			f.aim.run = b.Run
+			if held := f.aim.held; held != nil && held.Body.(chat.RunStarted).Run == b.Run {
+				return []Item{{Event: held}, item}
+			}
+		}
+	case chat.RunEnded:
+		run = b.Run
+	default:
+		run = e.Run
+	}
+	if f.aim.run == "" && f.aim.seq == 0 {
+		f.aim.run = run
+	}
+	if run == "" || run == f.aim.run {
+		return []Item{item}
+	}
+	return nil
+}
+
+// interrupt handles Ctrl-C: the first aborts, the second leaves at once. It
+// reports whether to leave.
+func (f *follower) interrupt(ctx context.Context) bool {
+	if f.open != nil {
+		f.printer.screen.write(f.con.Err, "\n")
+	}
+	if f.aborted {
+		return true
+	}
+	f.aborted = true
+	if f.aim.run == "" {
+		f.printer.note(faint, "• ", "left; the prompt still waits for its turn")
+		return true
+	}
+	f.printer.note(faint, "• ", "stopping; once more leaves at once")
+	if err := f.s.Abort(ctx, false); err != nil {
+		f.printer.fail(red, "✗ ", "could not stop it: "+err.Error())
+	}
+	return false
+}

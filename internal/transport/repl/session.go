@@ -1,0 +1,117 @@
+// Package repl is the terminal: what a person sees and types in `chorus run` and
+// `chorus chat`.
+//
+// It promises that what it shows follows from the journal alone: live pieces only
+// make it earlier, never different, and each piece of an answer is shown exactly
+// once, also when pieces were dropped. Nothing a model or a tool wrote can steer
+// the terminal. Where there is no terminal it prints plain lines, and the answer
+// alone goes to standard output.
+package repl
+
+import (
+	"context"
+	"iter"
+
+	"chorus/internal/chat"
+	"chorus/internal/desk"
+)
+
+// Session is one conversation as the terminal sees it. All methods may be called
+// from several goroutines at once.
+type Session interface {
+	// Send hands in a prompt. A refusal is no error: the receipt says why.
+	Send(ctx context.Context, text string) (Receipt, error)
+	// Steer gives words to the run that is on. With none on they are a prompt,
+	// and asPrompt says so.
+	Steer(ctx context.Context, text string, mode chat.Intake) (asPrompt bool, err error)
+	// Abort ends the run that is on; with all it also empties the queue.
+	Abort(ctx context.Context, all bool) error
+	// Answer settles an approval; always means: and every one like it in this session.
+	Answer(ctx context.Context, approvalID string, ok bool, note string, always bool) error
+	// Watch yields journal events with a number greater than after, in order, and
+	// live pieces between them, until ctx ends or the reader stops.
+	Watch(ctx context.Context, after int64) iter.Seq2[Item, error]
+	// Approval is the whole story of one question.
+	Approval(ctx context.Context, id string) (desk.Approval, error)
+	// Command answers a slash command that is not the terminal's own.
+	Command(ctx context.Context, line string) (string, error)
+	// Label says in a few words what a call does: "read src/a.go".
+	Label(name string, args []byte) string
+	// Info is what the status line shows. It is called often and must not block.
+	Info() Info
+}
+
+// Receipt is what became of a prompt.
+type Receipt struct {
+	Seq      int64
+	Refused  string // why it will not be answered; empty when it will
+	Position int    // place in the queue, 0 when it is next
+}
+
+// Item is one thing that a watcher sees: an event, or a live piece.
+type Item struct {
+	Event *chat.Event
+	Live  chat.Live
+}
+
+// Info says what one is talking to.
+type Info struct {
+	Agent   string
+	Model   string
+	Profile string
+	Mode    string
+	ID      string
+	Dir     string
+}
+
+// Exit codes of run and chat.
+const (
+	ExitDone        = 0
+	ExitFailed      = 1
+	ExitUsage       = 2
+	ExitLimit       = 3
+	ExitDenied      = 4
+	ExitInterrupted = 130
+)
+
+func exitOf(reason chat.Reason) int {
+	switch reason {
+	case chat.EndDone:
+		return ExitDone
+	case chat.EndLimit:
+		return ExitLimit
+	case chat.EndDenied:
+		return ExitDenied
+	case chat.EndAborted:
+		return ExitInterrupted
+	default:
+		return ExitFailed
+	}
+}
+
+// watched is one step of a pump.
+type watched struct {
+	item Item
+	err  error
+}
+
+// pump carries a watch into a channel, so that a loop can wait for it and for
+// other things. The channel is closed when the watch ends; the goroutine ends
+// with ctx.
+func pump(ctx context.Context, s Session, after int64) <-chan watched {
+	ch := make(chan watched, 64) // a few deltas of slack; more would only be lag
+	go func() {
+		defer close(ch)
+		for item, err := range s.Watch(ctx, after) {
+			select {
+			case ch <- watched{item, err}:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return ch
+}

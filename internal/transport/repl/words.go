@@ -1,0 +1,180 @@
+package repl
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/markdown"
+)
+
+// spinner frames; one is drawn per tick.
+var spinner = [...]string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
+
+// tick is how often a spinner moves: fast enough to look alive, slow enough to
+// cost nothing.
+const tick = 100 * time.Millisecond
+
+// toolLine says how a call ended, in one line.
+func toolLine(f finished, width int, color bool) string {
+	mark, code, tail := "✓", green, ""
+	if f.ran.TookMS > 0 {
+		tail = duration(time.Duration(f.ran.TookMS) * time.Millisecond)
+	}
+	switch f.ran.Outcome {
+	case chat.Denied:
+		mark, code, tail = "✗", red, "denied"
+	case chat.Skipped:
+		mark, code, tail = "–", faint, "skipped"
+	case chat.Interrupted:
+		mark, code, tail = "✗", red, strings.TrimSpace("interrupted "+tail)
+	case chat.Invalid:
+		mark, code, tail = "✗", red, "not a valid call"
+	default:
+		if f.ran.Failed {
+			mark, code = "✗", red
+		}
+	}
+	var why string
+	if f.ran.Failed || f.ran.Outcome == chat.Denied {
+		why, _, _ = strings.Cut(strings.TrimSpace(f.ran.Blocks.Text()), "\n")
+		why = markdown.Truncate(why, 120)
+	}
+	room := max(width-2-markdown.Width(tail)-1, 8)
+	label := markdown.Truncate(f.call.label, room)
+	line := ink(color, code, mark) + " " + label
+	if tail != "" {
+		line += " " + ink(color, faint, tail)
+	}
+	if why != "" {
+		line += "\n" + ink(color, faint, "  "+markdown.Truncate(why, max(width-2, 8)))
+	}
+	return line
+}
+
+// duration is short and as exact as a person cares.
+func duration(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%dms", max(d.Milliseconds(), 1))
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	d = d.Round(time.Second)
+	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+}
+
+// elapsed is a duration for a line that is redrawn: whole seconds.
+func elapsed(d time.Duration) string {
+	if d < time.Second {
+		return ""
+	}
+	if d < time.Minute {
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	}
+	return duration(d)
+}
+
+// count writes a number of tokens shortly.
+func count(n int) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 100_000:
+		return fmt.Sprintf("%.1fk", float64(n)/1000)
+	case n < 1_000_000:
+		return fmt.Sprintf("%dk", n/1000)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1e6)
+}
+
+// money writes billionths of a dollar; nothing for nothing.
+func money(nanos int64) string {
+	switch dollars := float64(nanos) / 1e9; {
+	case nanos <= 0:
+		return ""
+	case dollars < 0.01:
+		return fmt.Sprintf("$%.4f", dollars)
+	default:
+		return fmt.Sprintf("$%.2f", dollars)
+	}
+}
+
+// endWords says how a run ended, unless it simply ended well.
+func endWords(e chat.RunEnded) string {
+	var why string
+	if e.Error != nil {
+		why = strings.TrimSpace(markdown.Clean(e.Error.Message))
+	}
+	why = firstOf(why, strings.TrimSpace(markdown.Clean(e.Text)))
+	with := func(head string) string {
+		if why == "" || strings.EqualFold(why, head) {
+			return head
+		}
+		return head + ": " + why
+	}
+	switch e.Reason {
+	case chat.EndDone:
+		return ""
+	case chat.EndAborted:
+		return "stopped"
+	case chat.EndLimit:
+		return with(fmt.Sprintf("stopped at the limit of %d steps", e.Steps))
+	case chat.EndBudget:
+		return with("stopped: the budget is used up")
+	case chat.EndDenied:
+		return with("denied")
+	default:
+		return with("failed")
+	}
+}
+
+// sumWords is the line below a finished run.
+func sumWords(e chat.RunEnded) string {
+	parts := []string{plural(e.Steps, "step")}
+	if n := e.Usage.Total(); n > 0 {
+		parts = append(parts, count(n)+" tokens")
+	}
+	if m := money(e.Cost); m != "" {
+		parts = append(parts, m)
+	}
+	return strings.Join(parts, " · ")
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// settledWords says who answered a question.
+func settledWords(s settled) string {
+	verb := "denied"
+	if s.OK {
+		verb = "approved"
+	}
+	line := verb + ": " + s.name
+	if s.By != "" && !strings.HasPrefix(s.By, string(chat.LocalUser)+":") {
+		line += " (by " + s.By + ")"
+	}
+	if s.Note != "" {
+		line += " — " + s.Note
+	}
+	return line
+}
+
+// say wraps a remark below a mark that stands before its first line.
+func say(mark, text string, width int) []string {
+	pad := strings.Repeat(" ", markdown.Width(mark))
+	var out []string
+	for i, line := range markdown.Wrap(text, max(width-len(pad), 8)) {
+		if i == 0 {
+			out = append(out, mark+line)
+			continue
+		}
+		out = append(out, pad+line)
+	}
+	return out
+}
