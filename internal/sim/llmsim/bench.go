@@ -1,0 +1,109 @@
+package llmsim
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+)
+
+// Bench is the script for measuring: so many tool turns, then a final text. Which
+// turn it is is counted in the request itself, so that any number of clients can
+// run at once and none of them needs a state here.
+type Bench struct {
+	Turns   int    `yaml:"turns"`
+	Tool    string `yaml:"tool"`    // "": bash
+	Command string `yaml:"command"` // the tool's "command" argument; "": true
+	Final   string `yaml:"final"`   // "": done
+}
+
+func (s *Server) benched() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opts.Bench != nil
+}
+
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// assistant is how either format writes the role, by clients that write no spaces.
+var assistant = []byte(`"role":"assistant"`)
+
+// bench answers as cheaply as can be: one look over the body, one write.
+func (s *Server) bench(w http.ResponseWriter, r *http.Request, api API) {
+	s.mu.Lock()
+	b := *s.opts.Bench
+	s.mu.Unlock()
+	buf := bodies.Get().(*bytes.Buffer)
+	defer bodies.Put(buf)
+	buf.Reset()
+	if _, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, maxBody)); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	body := buf.Bytes()
+	key := benchKey{api: api, stream: bytes.Contains(body, []byte(`"stream":true`)), n: min(bytes.Count(body, assistant), b.Turns)}
+	out := s.benchAnswer(key, b)
+	w.Header().Set("Content-Type", "application/json")
+	if key.stream {
+		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(out)))
+	_, _ = w.Write(out) // a client that left is not measured
+}
+
+// benchKey is all that an answer depends on.
+type benchKey struct {
+	api    API
+	stream bool
+	n      int
+}
+
+// benchAnswer is an answer, made once. Its usage does not count the body: that
+// would make each answer another one.
+func (s *Server) benchAnswer(key benchKey, b Bench) []byte {
+	if out, ok := s.benchMade.Load(key); ok {
+		return out.([]byte)
+	}
+	usage := Usage{Input: 1000, Output: 10}
+	req := Request{N: key.n + 1, API: key.api, Model: "bench", Stream: key.stream, includeUsed: true}
+	turn := b.turn(key.n)
+	var out []byte
+	switch {
+	case !key.stream && key.api == Anthropic:
+		out = encode(anthropicWhole(req, turn, usage))
+	case !key.stream:
+		out = encode(openaiWhole(req, turn, usage))
+	default:
+		frames := openaiFrames
+		if key.api == Anthropic {
+			frames = anthropicFrames
+		}
+		for _, f := range frames(req, turn, usage) {
+			out = f.appendTo(out)
+		}
+	}
+	s.benchMade.Store(key, out)
+	return out
+}
+
+// turn is the n-th answer, from 0.
+func (b Bench) turn(n int) Turn {
+	if n >= b.Turns {
+		return Turn{Text: orElse(b.Final, "done")}
+	}
+	return Turn{
+		Text: fmt.Sprintf("step %d", n+1),
+		Calls: []Call{{
+			ID: fmt.Sprintf("call_bench_%d", n+1), Name: orElse(b.Tool, "bash"),
+			Args: map[string]string{"command": orElse(b.Command, "true")},
+		}},
+	}
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}

@@ -1,0 +1,66 @@
+package llmsim
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"regexp"
+	"sync"
+
+	"chorus/internal/model"
+)
+
+// part is a piece of a request as the providers' prefix caches see it.
+type part struct {
+	bytes  []byte
+	marked bool
+}
+
+// cache remembers prefixes, as the providers do. OpenAI caches by itself what it
+// has seen; Anthropic up to the marks, and counts what it writes.
+type cache struct {
+	mu   sync.Mutex
+	seen map[[sha256.Size]byte]bool
+}
+
+// cacheMark is a cache mark with the comma before it.
+var cacheMark = regexp.MustCompile(`,?"cache_control":\{[^}]*\}`)
+
+// newPart takes the marks out, so that a prefix is the same wherever they move.
+func newPart(raw []byte) part {
+	if !bytes.Contains(raw, []byte(`"cache_control"`)) {
+		return part{bytes: raw}
+	}
+	return part{bytes: cacheMark.ReplaceAll(raw, nil), marked: true}
+}
+
+// count says what a request of these parts would be billed for, and remembers it.
+func (c *cache) count(api API, name string, parts []part) Usage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seen == nil || len(c.seen) > 1<<16 {
+		c.seen = map[[sha256.Size]byte]bool{}
+	}
+	sum := sha256.Sum256([]byte(name))
+	read, marked, total := 0, 0, 0
+	for _, p := range parts {
+		h := sha256.New()
+		h.Write(sum[:])
+		h.Write(p.bytes)
+		h.Sum(sum[:0])
+		total += model.Tokens(len(p.bytes))
+		if c.seen[sum] {
+			read = total
+		}
+		if p.marked {
+			marked = total
+		}
+		if p.marked || api == OpenAI {
+			c.seen[sum] = true
+		}
+	}
+	if api == OpenAI {
+		return Usage{Input: total - read, CacheRead: read}
+	}
+	write := max(marked-read, 0)
+	return Usage{Input: total - read - write, CacheRead: read, CacheWrite: write}
+}

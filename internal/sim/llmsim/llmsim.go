@@ -1,0 +1,266 @@
+// Package llmsim is a small real HTTP server that speaks Anthropic's Messages API
+// and OpenAI's Chat Completions, so that everything above a provider can be tried
+// over a real wire without a model. It promises to be as strict as the real ones
+// (a request they would refuse is refused here, in their words), to answer exactly
+// as scripted, faults included, and to leave nothing behind: every handler ends
+// when its client goes away or the server stops.
+//
+// What answers a request, in this order: a rule whose condition fits, the next
+// pushed turn, Options.Respond, the default turn, an echo.
+package llmsim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Options say how strict the server is and how it answers when nothing is pushed.
+type Options struct {
+	// Keys are the keys it accepts; none: any key that is not empty.
+	Keys []string
+	// NoKey accepts requests without a key, as many OpenAI-compatible servers do.
+	NoKey bool
+	// Models is what /v1/models lists, and then others are answered with 404. Empty:
+	// the catalog is listed, and every name is accepted.
+	Models []string
+	// Window is the most tokens (bytes/4) a request may have; 0: any number.
+	Window int
+	// Respond answers what no rule and no pushed turn does.
+	Respond func(Request) Turn
+	// Bench answers every request with tool turns and a final text, without
+	// validation and without looking at more of the body than must be.
+	Bench *Bench
+	// Lenient skips validation and keeps no bodies.
+	Lenient bool
+	// Seen is called for each request before it is answered; nil: nobody looks.
+	Seen func(Request)
+}
+
+// Server is the simulator. It is safe for concurrent use.
+type Server struct {
+	opts  Options
+	mux   *http.ServeMux
+	cache cache
+
+	benchMade sync.Map // benchKey → []byte
+
+	quit     chan struct{} // closed by Stop: stalled handlers end
+	quitOnce sync.Once
+
+	mu       sync.Mutex
+	queue    []Turn
+	rules    []Rule
+	fallback *Turn
+	requests []Request
+	changed  chan struct{} // closed and replaced whenever requests change
+}
+
+// New makes a server that listens nowhere yet.
+func New(opts Options) *Server {
+	s := &Server{
+		opts: opts, mux: http.NewServeMux(), quit: make(chan struct{}), changed: make(chan struct{}),
+	}
+	s.mux.HandleFunc("POST /v1/messages", s.anthropicMessages)
+	s.mux.HandleFunc("POST /v1/messages/count_tokens", s.anthropicCount)
+	s.mux.HandleFunc("POST /v1/chat/completions", s.openaiChat)
+	s.mux.HandleFunc("GET /v1/models", s.models)
+	s.mux.HandleFunc("GET /sim/requests", s.simRequests)
+	s.mux.HandleFunc("POST /sim/script", s.simScript)
+	return s
+}
+
+// Handler is the server without a listener.
+func (s *Server) Handler() http.Handler { return s.mux }
+
+// Start listens on a free port of this machine. stop closes every connection and
+// waits for the handlers; it may be called twice.
+func (s *Server) Start() (url string, stop func(), err error) {
+	return s.StartAt("127.0.0.1:0")
+}
+
+// StartAt is Start at a given address.
+func (s *Server) StartAt(addr string) (url string, stop func(), err error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return "", nil, fmt.Errorf("start the model simulator: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.Serve(ctx, l) // ends with the context; there is nobody to tell
+	}()
+	return "http://" + l.Addr().String(), func() { cancel(); <-done }, nil
+}
+
+// Serve answers on l until ctx ends, then ends every handler and closes l.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	var gate sync.RWMutex // held for reading by each handler, for writing by the end
+	srv := &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !gate.TryRLock() {
+				return
+			}
+			defer gate.RUnlock()
+			s.mux.ServeHTTP(w, r)
+		}),
+		ReadHeaderTimeout: 30 * time.Second,
+	}
+	stopped := make(chan struct{})
+	release := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		s.Stop()
+		_ = srv.Close() // its error is the listener's, which is closing anyway
+	})
+	err := srv.Serve(l)
+	if release() {
+		return fmt.Errorf("serve the model simulator: %w", err)
+	}
+	<-stopped
+	gate.Lock() // and never unlocked: whoever comes now is turned away
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Stop ends every stalled or slow answer. The server cannot be used afterwards.
+func (s *Server) Stop() { s.quitOnce.Do(func() { close(s.quit) }) }
+
+// Push adds turns to the queue; each answers one request.
+func (s *Server) Push(turns ...Turn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue = append(s.queue, turns...)
+}
+
+// Load adds a script's turns and rules, and replaces the default turn if it has one.
+func (s *Server) Load(script Script) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue = append(s.queue, script.Turns...)
+	s.rules = append(s.rules, script.Rules...)
+	if script.Default != nil {
+		s.fallback = script.Default
+	}
+	if script.Bench != nil {
+		s.opts.Bench = script.Bench
+		s.benchMade.Clear()
+	}
+}
+
+// Waiting is how many pushed turns have not been used.
+func (s *Server) Waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.queue)
+}
+
+// Requests are the requests so far, refused ones included, in the order they came.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+// Wait returns when ok is true of the requests; it looks whenever one comes or ends.
+func (s *Server) Wait(ctx context.Context, ok func([]Request) bool) error {
+	for {
+		s.mu.Lock()
+		requests, changed := slices.Clone(s.requests), s.changed
+		s.mu.Unlock()
+		if ok(requests) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the model simulator: %w", ctx.Err())
+		}
+	}
+}
+
+// record keeps a request and gives its number.
+func (s *Server) record(r Request) Request {
+	s.mu.Lock()
+	r.N = len(s.requests) + 1
+	r.State = Open
+	s.requests = append(s.requests, r)
+	s.ring()
+	s.mu.Unlock()
+	if s.opts.Seen != nil {
+		s.opts.Seen(r)
+	}
+	return r
+}
+
+// settle notes how a request ended.
+func (s *Server) settle(n int, state State) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.requests[n-1].State == Open {
+		s.requests[n-1].State = state
+	}
+	s.ring()
+}
+
+// ring wakes everybody who waits; s.mu is held.
+func (s *Server) ring() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// next decides what answers r.
+func (s *Server) next(r Request) Turn {
+	s.mu.Lock()
+	for i := range s.rules {
+		rule := &s.rules[i]
+		if rule.spent() || !rule.When.fits(r) {
+			continue
+		}
+		turn := rule.take()
+		s.mu.Unlock()
+		return turn
+	}
+	if len(s.queue) > 0 {
+		turn := s.queue[0]
+		s.queue = s.queue[1:]
+		s.mu.Unlock()
+		return turn
+	}
+	fallback := s.fallback
+	s.mu.Unlock()
+	switch {
+	case s.opts.Respond != nil:
+		return s.opts.Respond(r)
+	case fallback != nil:
+		return *fallback
+	default:
+		return Turn{Text: "echo: " + r.lastText()}
+	}
+}
+
+// TB is what Launch needs of a test.
+type TB interface {
+	Helper()
+	Cleanup(func())
+	Fatalf(format string, args ...any)
+}
+
+// Launch starts a server for a test and stops it at the test's end.
+func Launch(t TB, opts Options) (s *Server, url string) {
+	t.Helper()
+	s = New(opts)
+	url, stop, err := s.Start()
+	if err != nil {
+		t.Fatalf("llmsim: %v", err)
+	}
+	t.Cleanup(stop)
+	return s, url
+}

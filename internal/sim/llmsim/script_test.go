@@ -1,0 +1,102 @@
+package llmsim
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const sampleScript = `
+turns:
+  - text: hello
+    delay: 10ms
+    chunk: 4
+  - calls:
+      - name: bash
+        args: {command: ls}
+        fragments: 3
+  - fault: {kind: status, code: 429, retryAfter: "2"}
+rules:
+  - when: {contains: weather}
+    times: 1
+    turn: {text: sunny}
+  - when: {lastToolResultContains: a.txt}
+    turns:
+      - text: first
+      - text: second
+default: {text: that is all}
+`
+
+func TestScript(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "s.yaml")
+	if err := os.WriteFile(path, []byte(sampleScript), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script, err := ReadScript(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if script.Turns[0].Delay != 10*time.Millisecond || script.Turns[1].Calls[0].args() != `{"command":"ls"}` || len(script.Turns[1].Calls[0].fragments()) != 3 {
+		t.Errorf("turns %+v", script.Turns)
+	}
+	s := New(Options{})
+	s.Load(script)
+	say := func(text string) string {
+		return s.next(Request{Messages: []Message{{Role: "user", Text: text}}}).Text
+	}
+	result := Request{Messages: []Message{{Role: "user", Results: []Result{{Text: "a.txt b.txt"}}}}}
+	if got := say("the weather?"); got != "sunny" {
+		t.Errorf("rule: %q", got)
+	}
+	if got := say("the weather?"); got != "hello" {
+		t.Errorf("spent rule: %q", got)
+	}
+	if a, b := s.next(result).Text, s.next(result).Text; a != "first" || b != "second" {
+		t.Errorf("rule with two turns: %q, %q", a, b)
+	}
+	if got := s.next(result); len(got.Calls) != 1 {
+		t.Errorf("then the queue: %+v", got)
+	}
+	if got := s.next(result); got.Fault == nil || got.Fault.Code != 429 {
+		t.Errorf("then the fault: %+v", got)
+	}
+	if got := say("more"); got != "that is all" {
+		t.Errorf("default: %q", got)
+	}
+}
+
+func TestRespondAnswersWhatIsNotScripted(t *testing.T) {
+	t.Parallel()
+	s := New(Options{Respond: func(r Request) Turn { return Text("to " + r.LastUser()) }})
+	s.Push(Text("pushed"))
+	r := Request{Messages: []Message{{Role: "user", Text: "ada"}}}
+	if a, b := s.next(r).Text, s.next(r).Text; a != "pushed" || b != "to ada" {
+		t.Errorf("%q, %q", a, b)
+	}
+}
+
+func TestBadScripts(t *testing.T) {
+	t.Parallel()
+	cases := []struct{ script, want string }{
+		{"turns:\n  - txet: x", "txet"},
+		{"- text: x\n  stop: never", "no stop"},
+		{"- fault: {kind: explode}", "no fault"},
+		{"- fault: {kind: status, code: 200}", "400 to 599"},
+		{"rules:\n  - when: {contains: x}", "no turn"},
+		{"turns: 3", "turns"},
+	}
+	for _, c := range cases {
+		if _, err := ParseScript([]byte(c.script)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v", c.script, err)
+		}
+	}
+	if _, err := ReadScript("/no/such/file"); err == nil {
+		t.Error("read a file that is not there")
+	}
+	if s, err := ParseScript([]byte(`[{"text":"json","calls":[{"name":"a","args":{"b":[1,2]}}]}]`)); err != nil || s.Turns[0].Calls[0].args() != `{"b":[1,2]}` {
+		t.Errorf("JSON: %+v, %v", s, err)
+	}
+}
