@@ -38,7 +38,10 @@ type rig struct {
 	tools  *tool.Set
 	config func(*engine.Config)
 	steps  int
+	askFor time.Duration
 }
+
+var storeAll store.AuditFilter
 
 type gateFunc func(agent.Question, chat.Principal) desk.Ruling
 
@@ -79,7 +82,7 @@ func (r *rig) start() {
 		return engine.Setup{
 			Gate:  gateFunc(func(q agent.Question, _ chat.Principal) desk.Ruling { return r.gate(q) }),
 			Price: func(string) (ledger.Price, int) { return ledger.Price{Input: 1000, Output: 2000}, 1000 },
-			Dir:   r.dir,
+			Dir:   r.dir, AskFor: r.askFor,
 			Agent: &agent.Agent{
 				Tools: r.tools,
 				Model: func(name string) (agent.Engine, error) {
