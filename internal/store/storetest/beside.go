@@ -1,0 +1,223 @@
+package storetest
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/desk"
+	"chorus/internal/journal"
+	"chorus/internal/ledger"
+	"chorus/internal/store"
+)
+
+func entry(step, attempt int, how ledger.How, settled ledger.Nanos) ledger.Entry {
+	return ledger.Entry{Run: "r", Step: step, Attempt: attempt, Agent: "main", Model: "m/1", Reserved: 100,
+		Payer: chat.Principal{Kind: chat.LocalUser, ID: "ada"}, How: how, Settled: settled}
+}
+
+func (f *fixture) pays(row journal.Thread, events []chat.Event, entries ...ledger.Entry) {
+	f.t.Helper()
+	_, err := f.s.Commit(f.ctx(), journal.Commit{Thread: row.ID, Epoch: row.Epoch, Events: events, Money: entries})
+	f.ok(err)
+}
+
+func (f *fixture) ledger(run string) []ledger.Entry {
+	f.t.Helper()
+	got, err := f.s.LedgerEntries(f.ctx(), run)
+	f.ok(err)
+	return got
+}
+
+func testMoney(t *testing.T, f *fixture) {
+	row := f.owner(thread)
+	f.pays(row, nil, entry(1, 1, ledger.Open, 0))
+	got := f.ledger("r")
+	f.equal("entries", len(got), 1)
+	f.equal("how", got[0].How, ledger.Open)
+	f.equal("thread", got[0].Thread, thread)
+
+	done := entry(1, 1, ledger.ByUsage, 42)
+	done.Reserved = 0
+	done.Usage = chat.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4}
+	f.pays(row, nil, done)
+	got = f.ledger("r")
+	want := done
+	want.Reserved, want.Thread = 100, thread
+	if len(got) != 1 || !reflect.DeepEqual(got[0], want) {
+		t.Fatalf("settled: %+v, want %+v", got, want)
+	}
+	f.pays(row, nil, entry(1, 1, ledger.Open, 0)) // said twice: stays settled
+	f.equal("how", f.ledger("r")[0].How, ledger.ByUsage)
+	if _, err := f.s.Commit(f.ctx(), journal.Commit{Thread: thread, Epoch: row.Epoch, Money: []ledger.Entry{{}}}); err == nil {
+		t.Fatal("money without a run")
+	}
+}
+
+func testLostAttempt(t *testing.T, f *fixture) {
+	row := f.owner(thread)
+	f.pays(row, nil, entry(1, 1, ledger.Open, 0))
+	f.pays(row, nil, entry(1, 2, ledger.Open, 0))
+	got := f.ledger("r")
+	f.equal("the lost attempt", got[0].How, ledger.Assumed)
+	f.equal("counts as spent", got[0].Settled, ledger.Nanos(100))
+	f.equal("the new one", got[1].How, ledger.Open)
+	f.pays(row, []chat.Event{{Body: chat.RunEnded{Run: "another"}}})
+	f.equal("another run's end", f.ledger("r")[1].How, ledger.Open)
+	f.pays(row, []chat.Event{{Body: chat.RunEnded{Run: "r"}}})
+	f.equal("its own end", f.ledger("r")[1].How, ledger.Assumed)
+	f.pays(row, []chat.Event{{Body: chat.RunEnded{Run: "r2"}}}, ledger.Entry{Run: "r2", Step: 1, Attempt: 1, How: ledger.ByUsage, Settled: 7})
+	f.equal("settled by the commit that ends it", f.ledger("r2")[0].How, ledger.ByUsage)
+}
+
+func testSpend(t *testing.T, f *fixture) {
+	row := f.owner(thread)
+	dear := ledger.Entry{Run: "r2", Step: 1, Attempt: 1, Agent: "other", Model: "m/2", How: ledger.ByUsage, Settled: 500, Usage: chat.Usage{Input: 9}}
+	f.pays(row, nil, entry(1, 1, ledger.ByUsage, 40), entry(2, 1, ledger.Estimate, 2), entry(3, 1, ledger.Open, 0), dear)
+	sums := must[[]store.Sum](t)(f.s.Spend(f.ctx(), store.SpendFilter{By: store.ByModel}))
+	want := []store.Sum{{Key: "m/2", Calls: 1, Settled: 500, Usage: chat.Usage{Input: 9}}, {Key: "m/1", Calls: 3, Settled: 42, Open: 100}}
+	if !reflect.DeepEqual(sums, want) {
+		t.Fatalf("by model: %+v", sums)
+	}
+	for name, filter := range map[string]store.SpendFilter{
+		"agent": {Agent: "main"}, "payer": {Payer: "local:ada"}, "model": {Model: "m/1"}, "run": {Run: "r"},
+		"thread and since": {Thread: thread, Since: time.Now().Add(-time.Hour), Agent: "main"},
+	} {
+		sums := must[[]store.Sum](t)(f.s.Spend(f.ctx(), filter))
+		if len(sums) != 1 || sums[0].Settled != 42 || sums[0].Key != "" {
+			t.Errorf("%s: %+v", name, sums)
+		}
+	}
+	for _, by := range []store.SpendBy{store.ByAgent, store.ByPayer, store.ByRun, store.ByThread} {
+		sums := must[[]store.Sum](t)(f.s.Spend(f.ctx(), store.SpendFilter{By: by, Until: time.Now().Add(time.Hour)}))
+		if len(sums) == 0 {
+			t.Errorf("by %s: nothing", by)
+		}
+	}
+	none := must[[]store.Sum](t)(f.s.Spend(f.ctx(), store.SpendFilter{By: store.ByRun, Until: time.Now().Add(-time.Hour)}))
+	f.equal("before anything", len(none), 0)
+	if _, err := f.s.Spend(f.ctx(), store.SpendFilter{By: "1; DROP TABLE ledger"}); err == nil {
+		t.Fatal("grouped by nonsense")
+	}
+}
+
+func (f *fixture) asks(row journal.Thread, id, run string) desk.Approval {
+	f.t.Helper()
+	a := desk.Approval{ID: id, Run: run, Call: chat.ToolUse{ID: "c1", Name: "bash", Args: json.RawMessage(`{"command":"ls"}`)},
+		Actions: []string{"shell"}, Dir: "/work", Bound: json.RawMessage(`{"argv":["ls"]}`), Preview: "p", Risk: "low", Rule: "ask shell",
+		AskedBy: chat.Principal{Kind: chat.LocalUser, ID: "ada"}}
+	_, err := f.s.Commit(f.ctx(), journal.Commit{Thread: row.ID, Epoch: row.Epoch, Status: chat.Waiting,
+		Events: []chat.Event{{Body: chat.ApprovalAsked{ID: id, Call: "c1"}}}, Approvals: []desk.Change{{New: &a}}})
+	f.ok(err)
+	return a
+}
+
+func (f *fixture) answers(id string, state desk.State) error {
+	_, err := f.s.Commit(f.ctx(), journal.Commit{Thread: thread,
+		Events:    []chat.Event{{Body: chat.ApprovalAnswered{ID: id, Call: "c1", By: "local:ada", OK: state == desk.Approved}}},
+		Approvals: []desk.Change{{Answer: &desk.Answer{ID: id, State: state, By: "local:ada", Note: "n"}}}})
+	return err
+}
+
+func testApprovals(t *testing.T, f *fixture) {
+	row := f.owner(thread)
+	want := f.asks(row, "a1", "r")
+	got := must[desk.Approval](t)(f.s.Approval(f.ctx(), "a1"))
+	want.Thread, want.State, want.AskedAt = thread, desk.Open, got.AskedAt
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("read %+v\nwant %+v", got, want)
+	}
+	f.ok(f.answers("a1", desk.Approved))
+	f.wants(f.answers("a1", desk.Refused), journal.ErrSettled)
+	f.wants(f.answers("a2", desk.Approved), journal.ErrUnknown)
+	f.equal("events", len(f.events(thread)), 2) // the late answers left nothing
+	got = must[desk.Approval](t)(f.s.Approval(f.ctx(), "a1"))
+	f.equal("state", got.State, desk.Approved)
+	f.equal("by", got.AnsweredBy, "local:ada")
+	f.equal("note", got.Note, "n")
+	_, err := f.s.Approval(f.ctx(), "a2")
+	f.wants(err, journal.ErrUnknown)
+
+	f.asks(row, "a3", "r")
+	if err := f.answers("a3", desk.Open); err == nil {
+		t.Fatal("answered with a question")
+	}
+	f.owner(other)
+	_, err = f.s.Commit(f.ctx(), journal.Commit{Thread: other, Approvals: []desk.Change{{Answer: &desk.Answer{ID: "a3", State: desk.Approved}}}})
+	f.wants(err, journal.ErrUnknown) // not from another thread
+	_, err = f.s.Commit(f.ctx(), journal.Commit{Thread: thread, Epoch: row.Epoch, Approvals: []desk.Change{{New: &desk.Approval{ID: "a3"}}}})
+	f.wants(err, journal.ErrDuplicate)
+}
+
+func testCancelRun(t *testing.T, f *fixture) {
+	row := f.owner(thread)
+	f.asks(row, "a1", "r")
+	f.asks(row, "a2", "r")
+	f.asks(row, "a3", "another")
+	f.ok(f.answers("a1", desk.Approved))
+	c := journal.Commit{Thread: thread, Events: []chat.Event{{Body: chat.AbortAsked{Run: "r", By: "local:ada"}}}, Approvals: []desk.Change{{CancelRun: "r"}}}
+	must[journal.Committed](t)(f.s.Commit(f.ctx(), c))
+	for id, state := range map[string]desk.State{"a1": desk.Approved, "a2": desk.Cancelled, "a3": desk.Open} {
+		f.equal(id, must[desk.Approval](t)(f.s.Approval(f.ctx(), id)).State, state)
+	}
+	f.wants(f.answers("a2", desk.Approved), journal.ErrSettled)
+	pending := must[[]desk.Approval](t)(f.s.Approvals(f.ctx(), store.ApprovalFilter{State: desk.Open}))
+	if len(pending) != 1 || pending[0].ID != "a3" {
+		t.Fatalf("pending: %+v", pending)
+	}
+}
+
+func testDue(t *testing.T, f *fixture) {
+	row := f.owner(thread)
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	for id, at := range map[string]time.Time{"past": now.Add(-time.Second), "now": now, "future": now.Add(time.Hour), "never": {}} {
+		f.pays(row, nil)
+		c := journal.Commit{Thread: thread, Epoch: row.Epoch, Approvals: []desk.Change{{New: &desk.Approval{ID: id, Run: "r", Deadline: at}}}}
+		must[journal.Committed](t)(f.s.Commit(f.ctx(), c))
+		f.equal("deadline of "+id, must[desk.Approval](t)(f.s.Approval(f.ctx(), id)).Deadline, at)
+	}
+	due := must[[]desk.Approval](t)(f.s.Approvals(f.ctx(), store.ApprovalFilter{State: desk.Open, Due: now, Thread: thread, Run: "r"}))
+	f.equal("due", len(due), 2)
+}
+
+func testAudit(t *testing.T, f *fixture) {
+	row := f.owner(thread)
+	line := desk.Audit{Agent: "main", Run: "r", Call: "c", Principal: chat.Principal{Kind: chat.LocalUser, ID: "ada", Name: "Ada"},
+		Action: "shell ls", Decision: "allow", Rule: "allow shell", Detail: "d"}
+	for range 3 {
+		_, err := f.s.Commit(f.ctx(), journal.Commit{Thread: row.ID, Epoch: row.Epoch, Audit: []desk.Audit{line}})
+		f.ok(err)
+	}
+	log := must[[]store.AuditLine](t)(f.s.AuditLog(f.ctx(), store.AuditFilter{Thread: thread, Principal: "local:ada", Limit: 2}))
+	f.equal("lines", len(log), 2)
+	if log[0].ID < log[1].ID {
+		t.Fatal("the newest does not come first")
+	}
+	line.Thread = thread
+	if !reflect.DeepEqual(log[0].Audit, line) || log[0].At.IsZero() {
+		t.Fatalf("read %+v", log[0])
+	}
+	rest := must[[]store.AuditLine](t)(f.s.AuditLog(f.ctx(), store.AuditFilter{Before: log[1].ID, Agent: "main", Run: "r", Decision: "allow"}))
+	f.equal("the rest", len(rest), 1)
+	none := must[[]store.AuditLine](t)(f.s.AuditLog(f.ctx(), store.AuditFilter{Since: time.Now().Add(time.Hour)}))
+	f.equal("of tomorrow", len(none), 0)
+}
+
+func testPrincipals(t *testing.T, f *fixture) {
+	say := func(name string, roles ...string) {
+		f.guest(thread, chat.Event{Body: chat.Received{Principal: chat.Principal{Kind: chat.DiscordUser, ID: "7:x", Name: name, Roles: roles}}})
+	}
+	say("old", "guest")
+	say("new", "admin")
+	f.guest(thread, chat.Event{Body: chat.Steered{Principal: chat.Principal{Kind: chat.LocalUser, ID: "ada"}}}, prompt("nobody"))
+	seen := must[[]store.Seen](t)(f.s.Principals(f.ctx()))
+	f.equal("principals", len(seen), 2)
+	f.equal("latest", seen[0].ID, "ada")
+	f.equal("id", seen[1].ID, "7:x")
+	f.equal("name", seen[1].Name, "new")
+	if !reflect.DeepEqual(seen[1].Roles, []string{"admin"}) || seen[1].First.After(seen[1].Last) {
+		t.Fatalf("seen: %+v", seen[1])
+	}
+}
