@@ -1,0 +1,300 @@
+package permit
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// call walks a simple command.
+func (w *walker) call(c *syntax.CallExpr, redirs []*syntax.Redirect) {
+	offset := int(c.Pos().Offset())
+	opaque := ""
+	children := w.collect(func() {
+		for _, a := range c.Assigns {
+			if a.Value != nil {
+				w.inside(a.Value)
+			}
+			if a.Array != nil {
+				w.inside(a.Array)
+			}
+			if a.Index != nil {
+				w.inside(a.Index)
+			}
+			if why := w.assigned(a); why != "" {
+				opaque = why
+			}
+		}
+		for _, a := range c.Args {
+			w.inside(a)
+		}
+	})
+	if len(c.Args) == 0 {
+		text := w.source(c)
+		w.emit(Part{
+			Argv: []string{text}, Text: text, Kind: KindPlain, Opaque: opaque != "", Why: opaque,
+			Children: children, offset: offset, words: []word{{value: text, text: text}}, cwd: w.cwd,
+		})
+		return
+	}
+	var words []word
+	for _, a := range c.Args {
+		words = append(words, w.read(a)...)
+	}
+	p := Part{Kind: KindCommand, Children: children, offset: offset}
+	if opaque != "" {
+		p.Opaque, p.Why = true, opaque
+	}
+	if len(c.Assigns) > 0 {
+		p.deny = append(p.deny, Action("bash", w.source(c)))
+	}
+	w.run(p, words, redirs)
+}
+
+// run judges what a list of words starts, and emits it.
+func (w *walker) run(p Part, words []word, redirs []*syntax.Redirect) {
+	p.words, p.cwd = words, w.cwd
+	p.Argv, p.Text = argv(words), text(words)
+	prog := program(words)
+	if prog == "" {
+		p.opaque("the program is not known before it runs")
+	} else {
+		if prog != words[0].value {
+			p.deny = append(p.deny, Action("bash", strings.Replace(p.Text, words[0].text, prog, 1)))
+		}
+		w.known(&p, prog, words, redirs)
+	}
+	w.guesses(&p, words)
+	w.emit(p)
+}
+
+// known deals with a program whose name is known.
+func (w *walker) known(p *Part, prog string, words []word, redirs []*syntax.Redirect) {
+	switch {
+	case w.unwrapped(p, prog, words, redirs):
+	case isShell(prog):
+		w.shellProgram(p, words, redirs)
+	case prog == "git":
+		w.git(p, words)
+	case prog == "cd" || prog == "pushd" || prog == "popd":
+		w.chdir(p, words)
+	case isPlain(prog, words):
+		p.Kind = KindPlain
+	case w.funcs[prog] && !strings.Contains(words[0].value, "/"):
+		p.Kind = KindPlain // its body was judged where it was declared
+	default:
+		if why := runsCode(prog, words, w.piped || readsStdin(redirs)); why != "" {
+			p.opaque(why)
+		}
+	}
+	if prog == "unset" || prog == "enable" || prog == "shopt" || prog == "alias" {
+		clear(w.funcs) // names may mean something else from here on
+	}
+	remember(p, prog, words)
+}
+
+// guesses adds what the part would be if variables hold what the script put there.
+func (w *walker) guesses(p *Part, words []word) {
+	if !slices.ContainsFunc(words, func(x word) bool { return !x.known && !x.glob && len(x.values) > 0 }) {
+		return
+	}
+	if w.unwrap >= deepestUnwrap {
+		return
+	}
+	most := 0
+	for i := range words {
+		if !words[i].known {
+			most = max(most, len(words[i].possible()))
+		}
+	}
+	for i := range most {
+		w.unwrap++
+		got := w.collect(func() { w.run(Part{Kind: KindCommand}, filled(words, i), nil) })
+		w.unwrap--
+		markGuess(got)
+		p.Children = append(p.Children, got...)
+	}
+}
+
+// filled puts the i-th guess for each unknown word in its place.
+func filled(words []word, i int) []word {
+	var out []word
+	for _, x := range words {
+		v := x.possible()
+		switch {
+		case x.known || len(v) == 0:
+			out = append(out, x)
+		case x.split:
+			out = append(out, homeWords(strings.Fields(v[min(i, len(v)-1)]))...)
+		default:
+			out = append(out, homeWords(v[min(i, len(v)-1):][:1])...)
+		}
+	}
+	return out
+}
+
+// homeWords are words from values in which a leading tilde stands for the home.
+func homeWords(vs []string) []word {
+	out := knownWords(vs)
+	for i := range out {
+		if strings.HasPrefix(vs[i], "~") || strings.HasPrefix(vs[i], homeMark) {
+			out[i].home = true
+			out[i].text = vs[i]
+		}
+	}
+	return out
+}
+
+func markGuess(parts []Part) {
+	for i := range parts {
+		parts[i].Kind = KindGuess
+		markGuess(parts[i].Children)
+	}
+}
+
+func (p *Part) opaque(why string) {
+	if !p.Opaque {
+		p.Opaque, p.Why = true, why
+	}
+}
+
+func argv(words []word) []string {
+	out := make([]string, 0, len(words))
+	for i := range words {
+		if !words[i].hidden {
+			out = append(out, words[i].value)
+		}
+	}
+	return out
+}
+
+func text(words []word) string {
+	n := 0
+	for i := range words {
+		n += len(words[i].text) + 1
+	}
+	var b strings.Builder
+	b.Grow(n)
+	for i := range words {
+		if words[i].hidden {
+			continue
+		}
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(words[i].text)
+	}
+	return b.String()
+}
+
+// program is the name of what the words start, without its directory; "" when it
+// is not known.
+func program(words []word) string {
+	if len(words) == 0 || !words[0].known || words[0].home || words[0].value == "" {
+		return ""
+	}
+	v := words[0].value
+	if !strings.Contains(v, "/") {
+		return v
+	}
+	return path.Base(v)
+}
+
+// nested parses the text of a command that a program is given and judges it.
+func (w *walker) nested(p *Part, code string) {
+	if w.unwrap >= deepestUnwrap {
+		p.opaque("nested too deeply")
+		return
+	}
+	sub := &walker{unwrap: w.unwrap + 1, count: w.count, cwd: w.cwd, vars: w.vars}
+	t := sub.parse(code)
+	p.Children = append(p.Children, t.Parts...)
+}
+
+// child runs the words that a wrapper starts.
+func (w *walker) child(p *Part, words []word, redirs []*syntax.Redirect) {
+	if len(words) == 0 {
+		return
+	}
+	if w.unwrap >= deepestUnwrap*4 {
+		p.opaque("nested too deeply")
+		return
+	}
+	w.unwrap++
+	got := w.collect(func() { w.run(Part{Kind: KindCommand}, words, redirs) })
+	w.unwrap--
+	p.Children = append(p.Children, got...)
+}
+
+// chdir follows a change of directory, so that later relative paths are judged
+// where they lead.
+func (w *walker) chdir(p *Part, words []word) {
+	to := slices.DeleteFunc(slices.Clone(words[1:]), func(x word) bool { return x.value == "-P" || x.value == "-L" || x.value == "--" })
+	if len(to) != 1 || !to[0].known || to[0].home || strings.HasPrefix(to[0].value, "-") || strings.HasPrefix(to[0].value, "+") {
+		w.cwd = cwd{unknown: true}
+		return
+	}
+	dir := to[0].value
+	if path.IsAbs(dir) {
+		w.cwd = cwd{dir: path.Clean(dir)}
+		return
+	}
+	if w.cwd.unknown {
+		return
+	}
+	w.cwd.dir = path.Join(w.cwd.dir, dir)
+	if w.cwd.dir == "." {
+		w.cwd.dir = ""
+	}
+	if clean := path.Clean(dir); clean != ".." && !strings.HasPrefix(clean, "../") && !path.IsAbs(w.cwd.dir) {
+		p.Kind = KindPlain
+	}
+}
+
+// declare walks export, declare and the like.
+func (w *walker) declare(c *syntax.DeclClause) {
+	opaque := ""
+	children := w.collect(func() {
+		for _, a := range c.Args {
+			w.inside(a)
+			if why := w.assigned(a); why != "" {
+				opaque = why
+			}
+		}
+	})
+	src := w.source(c)
+	w.emit(Part{
+		Argv: strings.Fields(src), Text: src, Kind: KindPlain, Opaque: opaque != "", Why: opaque, Children: children,
+		offset: int(c.Pos().Offset()), words: []word{{value: src, text: src}}, cwd: w.cwd,
+	})
+}
+
+// assigned says why an assignment makes opaque what runs after it.
+func (w *walker) assigned(a *syntax.Assign) string {
+	if a.Name == nil {
+		if a.Value != nil && !isFlatWord(a.Value) {
+			return "a declaration that is not known before it runs"
+		}
+		return ""
+	}
+	value, known := "", true
+	if a.Value != nil {
+		v := w.join(w.pieces(a.Value.Parts))
+		value, known = v.value, v.known
+	}
+	return changesPrograms(a.Name.Value, value, known)
+}
+
+func isFlatWord(in *syntax.Word) bool { return len(in.Parts) == 1 && isFlat(in.Parts[0]) }
+
+func readsStdin(redirs []*syntax.Redirect) bool {
+	for _, r := range redirs {
+		switch r.Op {
+		case syntax.RdrIn, syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc, syntax.RdrInOut, syntax.DplIn:
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,265 @@
+package permit
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Request is one thing a call would touch, as its tool declares it.
+type Request struct {
+	Tool    string
+	Detail  string
+	Command string // the whole shell command; then Detail is not looked at
+}
+
+// JudgeOptions are what the judge must know of the place.
+type JudgeOptions struct {
+	Home      string // Chorus's own home; refused to every writer. "" protects none
+	Workspace string // where relative paths begin; absolute paths inside it are its own
+	UserHome  string // what ~ stands for; may be ""
+}
+
+// Judgement is the verdict on a whole call: the strictest of its parts.
+type Judgement struct {
+	Verdict   Verdict
+	Decision  Decision   // the one that decided
+	Decisions []Decision // all of them, in the order of the call
+}
+
+// Judge decides on everything a call would touch. Nothing to judge is denied: a
+// call that declares no access is judged by Request{Tool, ToolDetail(args)}.
+func (p *Profile) Judge(requests []Request, opt JudgeOptions) Judgement {
+	var j Judgement
+	for _, r := range requests {
+		if r.Command != "" || slices.Contains(shellTools, r.Tool) {
+			j.Decisions = append(j.Decisions, p.judgeShell(r, opt)...)
+			continue
+		}
+		j.Decisions = append(j.Decisions, p.judgeOther(r, opt))
+	}
+	if len(j.Decisions) == 0 {
+		j.Decisions = []Decision{{Verdict: Deny, List: ListImplicit, Why: "nothing to judge"}}
+	}
+	j.Decision = j.Decisions[0]
+	for _, d := range j.Decisions[1:] {
+		if stricter(d, j.Decision) {
+			j.Decision = d
+		}
+	}
+	j.Verdict = j.Decision.Verdict
+	return j
+}
+
+// stricter orders decisions; among denials an explicit one says more than silence.
+func stricter(a, b Decision) bool {
+	if a.Verdict != b.Verdict {
+		return a.Verdict > b.Verdict
+	}
+	return rank(a) > rank(b)
+}
+
+func rank(d Decision) int {
+	switch d.List {
+	case ListCatastrophic:
+		return 2
+	case ListDeny:
+		return 1
+	}
+	return 0
+}
+
+func (p *Profile) judgeOther(r Request, opt JudgeOptions) Decision {
+	tool, detail := toCanonical(r.Tool, r.Detail)
+	if slices.Contains(pathTools, tool) {
+		if detail = relativeTo(detail, opt.Workspace); slices.Contains([]string{"write", "edit", "apply_patch"}, tool) && opt.touchesHome(detail, true) {
+			return Decision{Verdict: Deny, List: ListCatastrophic, Action: Action(tool, detail), Why: "writing to Chorus's own home"}
+		}
+	}
+	return p.Decide(Action(tool, detail))
+}
+
+func (p *Profile) judgeShell(r Request, opt JudgeOptions) []Decision {
+	command := r.Command
+	if command == "" {
+		command = r.Detail
+	}
+	tool, _ := toCanonical(r.Tool, "")
+	if tool == "" {
+		tool = "bash"
+	}
+	tree := Shell(command)
+	s := shellJudge{profile: p, opt: opt, tool: tool, broad: p.allowsAnyShell()}
+	// A deny rule may speak of the command as it was written.
+	if d := firstMatch(p.deny, s.denyNames(command)); d != nil {
+		s.out = append(s.out, Decision{Verdict: Deny, Rule: d.pattern, List: ListDeny, Action: Action(tool, command), Argv: []string{command}, Why: "the command as written"})
+	}
+	tree.All(s.part)
+	if !s.real {
+		// Nothing but steps that need no rule beside others: then they do need one.
+		d := p.decide(namesOf(Action(tool, command), p.mention))
+		d.Action, d.Argv = Action(tool, command), []string{command}
+		s.out = append(s.out, d)
+	}
+	return s.out
+}
+
+// shellJudge gathers the decisions on the parts of one command.
+type shellJudge struct {
+	profile *Profile
+	opt     JudgeOptions
+	tool    string
+	broad   bool // opaque parts need not be asked
+	real    bool // some part was judged in its own right
+	out     []Decision
+}
+
+func (s *shellJudge) denyNames(text string) []string {
+	n := s.names(text)
+	return slices.Concat(n.open, n.shut)
+}
+
+func (s *shellJudge) names(text string) names {
+	return namesOf(Action(s.tool, text), s.profile.mention)
+}
+
+func (s *shellJudge) part(part *Part, depth int) {
+	var d Decision
+	switch part.Kind {
+	case KindWrite, KindRead:
+		d = s.redirect(part)
+	case KindWrapper, KindPlain, KindGuess:
+		d = s.decide(part)
+		// These are not judged in their own right: only a rule that means them
+		// makes the verdict stricter.
+		if d.List == ListImplicit || d.List == ListAsk && d.broad {
+			d.Verdict, d.List, d.Rule = Allow, ListAllow, ""
+		}
+	default:
+		d = s.decide(part)
+		s.real = true
+	}
+	if d.Verdict == Allow && !s.broad {
+		if why := s.unsure(part); why != "" {
+			d.Verdict, d.Why = Ask, why
+		}
+	}
+	if why := catastrophe(part, s.opt); why != "" {
+		d = Decision{Verdict: Deny, List: ListCatastrophic, Why: why}
+	}
+	if d.Action == "" {
+		d.Action = part.Action
+		if s.tool != "bash" {
+			if rest, ok := strings.CutPrefix(d.Action, "tool:bash:"); ok {
+				d.Action = Action(s.tool, rest)
+			}
+		}
+	}
+	d.Kind, d.Argv, d.Depth, d.Opaque = part.Kind, part.Argv, depth, part.Opaque
+	if d.Why == "" {
+		d.Why = part.Why
+	}
+	s.out = append(s.out, d)
+}
+
+func (s *shellJudge) decide(part *Part) Decision {
+	n := s.names(part.Text)
+	n.tight = append(n.tight, part.tight...)
+	n.shut = append(n.shut, part.deny...)
+	return s.profile.decide(n)
+}
+
+// redirect judges a redirection as the read or write it is. Where no rule speaks
+// of the path, a rule for the whole shell covers it.
+func (s *shellJudge) redirect(part *Part) Decision {
+	tool, at, _ := Split(part.Action)
+	at = relativeTo(at, s.opt.Workspace)
+	n := namesOf(Action(tool, at), s.profile.mention)
+	n.tight = append(n.tight, part.tight...)
+	n.shut = append(n.shut, part.deny...)
+	d := s.profile.decide(n)
+	if d.List == ListImplicit {
+		if shell := s.profile.decide(s.names(part.Text)); shell.Verdict != Deny {
+			d = shell
+		}
+	}
+	d.Action = Action(tool, at)
+	return d
+}
+
+// unsure says why a part that a rule allows should be asked nevertheless.
+func (s *shellJudge) unsure(part *Part) string {
+	if part.Opaque {
+		return part.Why
+	}
+	if len(s.profile.deny) == 0 && len(part.may) == 0 {
+		return ""
+	}
+	for _, name := range part.may {
+		spans := []span{{text: name}, {gap: true}}
+		if r := couldMatch(s.profile.deny, spans); r != nil {
+			return "could be denied by " + r.pattern
+		}
+	}
+	if !slices.ContainsFunc(part.words, func(w word) bool { return w.spans != nil }) {
+		return ""
+	}
+	tries := [][]span{spansAs(s.tool, part.words)}
+	if s.tool != "bash" {
+		tries = append(tries, spansAs("bash", part.words))
+	}
+	if part.gitWords != nil {
+		tries = append(tries, spansAs("git", part.gitWords))
+	}
+	for _, spans := range tries {
+		if r := couldMatch(s.profile.deny, spans); r != nil {
+			return "depending on what its words expand to, it is denied by " + r.pattern
+		}
+	}
+	return ""
+}
+
+func couldMatch(rules []rule, spans []span) *rule {
+	for i := range rules {
+		if rules[i].couldMatch(spans) {
+			return &rules[i]
+		}
+	}
+	return nil
+}
+
+// spansAs is the action of words under a tool, with gaps where they are not known.
+func spansAs(tool string, words []word) []span {
+	out := []span{{text: Action(tool, "")}}
+	for i := range words {
+		if i > 0 {
+			out = append(out, span{text: " "})
+		}
+		if words[i].spans == nil {
+			out = append(out, span{text: words[i].text})
+		} else {
+			out = append(out, words[i].spans...)
+		}
+	}
+	return out
+}
+
+// ToolDetail is the detail of a call whose tool declares no access: its arguments
+// as JSON with sorted keys and no spaces, numbers as they were written. What is
+// not JSON stands as it is.
+func ToolDetail(args []byte) string {
+	dec := json.NewDecoder(bytes.NewReader(args))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil || dec.More() {
+		return strings.TrimSpace(string(args))
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return strings.TrimSpace(string(args))
+	}
+	return strings.TrimSpace(b.String())
+}

@@ -1,0 +1,234 @@
+package permit
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// changesPrograms says why setting a variable makes it unknown what runs.
+func changesPrograms(name, value string, known bool) string {
+	why := name + " changes what runs"
+	switch name {
+	case "PATH", "BASH_ENV", "ENV", "IFS", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "CDPATH", "SHELL", "HOME",
+		"EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER", "LESSOPEN", "LESSCLOSE",
+		"SSH_ASKPASS", "SUDO_ASKPASS", "RSYNC_RSH", "TAR_OPTIONS", "GCONV_PATH",
+		"PYTHONSTARTUP", "PYTHONHOME", "PERL5OPT", "PERL5LIB", "PERL5DB", "RUBYOPT", "RUBYLIB",
+		"JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "MAKEFLAGS", "MAKEFILES", "RUSTC_WRAPPER", "RUSTC",
+		"KUBECONFIG", "DOCKER_HOST", "npm_config_script_shell", "NPM_CONFIG_SCRIPT_SHELL":
+		return why
+	case "GOFLAGS", "NODE_OPTIONS":
+		// Sizes and switches are everyday; programs and modules are not.
+		if !known || strings.Contains(value, "exec") || strings.Contains(value, "require") || strings.Contains(value, "import") ||
+			strings.Contains(value, "loader") || strings.Contains(value, "-r") {
+			return why
+		}
+		return ""
+	case "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE",
+		"GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS":
+		return ""
+	case "GIT_PAGER", "GIT_EDITOR":
+		if known && (value == "cat" || value == "true" || value == ":" || value == "") {
+			return ""
+		}
+		return why
+	}
+	for _, prefix := range []string{"LD_", "DYLD_", "GIT_", "BASH_FUNC_"} {
+		if strings.HasPrefix(name, prefix) {
+			return why
+		}
+	}
+	return ""
+}
+
+// isPlain says whether a command only steers the script. It needs no rule of its
+// own beside others.
+func isPlain(prog string, words []word) bool {
+	switch prog {
+	case ":", "true", "false", "exit", "return", "break", "continue", "wait", "shift", "getopts", "umask", "local", "times":
+		return true
+	case "[", "test":
+		return !slices.ContainsFunc(words, func(x word) bool { return x.known && runsWhenEvaluated(x.value) })
+	case "set":
+		return !slices.ContainsFunc(words[1:], func(x word) bool { return !x.known })
+	}
+	return false
+}
+
+// An interpreter takes code as an argument.
+type interpreter struct {
+	code  string   // short options whose value is code
+	long  []string // the same, long
+	takes string   // short options that take another value
+}
+
+var interpreters = map[string]interpreter{
+	"python": {code: "c", takes: "mWX"}, "python2": {code: "c", takes: "mWX"}, "python3": {code: "c", takes: "mWX"}, "pypy3": {code: "c", takes: "mWX"},
+	"perl": {code: "eE", takes: "IMmxiFDC0l"}, "ruby": {code: "e", takes: "IrEFxK"}, "node": {code: "ep", long: []string{"--eval", "--print", "--require", "--import"}, takes: "r"},
+	"nodejs": {code: "ep", long: []string{"--eval", "--print"}}, "bun": {code: "ep", long: []string{"--eval", "--print"}}, "deno": {},
+	"php": {code: "rBRE"}, "lua": {code: "e", takes: "l"}, "luajit": {code: "e"}, "Rscript": {code: "e"}, "osascript": {code: "e"},
+	"tclsh": {}, "expect": {code: "c"}, "ipython": {code: "c"}, "julia": {code: "eE"}, "elixir": {code: "e"}, "ghci": {code: "e"},
+	"groovy": {code: "e"}, "scala": {code: "e"}, "sqlite3": {}, "psql": {}, "mysql": {}, "pwsh": {code: "cC"}, "powershell": {code: "cC"},
+}
+
+// launchers start other programs in ways that are not followed here.
+var launchers = []string{
+	"ssh", "parallel", "script", "screen", "tmux", "at", "batch", "crontab", "systemd-run", "unshare", "nsenter", "flatpak-spawn",
+	"firejail", "bwrap", "entr", "watchexec", "socat", "ncat", "dbus-send", "gdb", "lldb", "ld.so", "start-stop-daemon", "daemonize",
+	"setpriv", "run-parts", "fakeroot", "proot", "sshpass", "xdg-open", "dtach", "mosh", "zargs", "rlwrap", "capsh", "faketime", "sg", "newgrp",
+}
+
+// codeOptions are options of everyday programs that start other programs.
+var codeOptions = map[string][]string{
+	"tar":   {"--checkpoint-action", "--to-command", "-I", "--use-compress-program", "--info-script", "-F", "--new-volume-script", "--rsh-command"},
+	"rsync": {"-e", "--rsh", "--rsync-path"},
+	"scp":   {"-S", "-o"}, "sftp": {"-S", "-o"},
+	"man": {"-P", "--pager"}, "sort": {"--compress-program"}, "zip": {"-T", "-TT", "--unzip-command"},
+	"vim": {"-c", "--cmd", "+"}, "vi": {"-c", "--cmd", "+"}, "nvim": {"-c", "--cmd", "+"}, "ex": {""}, "ed": {""}, "emacs": {"--eval", "-e", "-l", "-f"},
+	"go": {"-exec", "-toolexec", "-vettool"}, "make": {"--eval", "-E", "SHELL="}, "gmake": {"--eval", "-E", "SHELL="},
+	"curl": {"-K", "--config"}, "wget": {"--use-askpass"}, "nmap": {"--script", "--interactive"}, "tcpdump": {"-z"},
+	"split": {"--filter"}, "gcc": {"-wrapper"}, "rg": {"--pre", "--hostname-bin"}, "ripgrep": {"--pre"}, "openssl": {"-engine"},
+	"docker": {"-H", "--host"}, "cargo": {"--config"}, "mount": {"-o"}, "pip": {"--python"}, "less": {"+"}, "more": {"+"}, "watch": {"--exec"},
+	"fzf": {"--preview", "--bind"}, "bat": {"--pager"}, "delta": {"--pager"}, "ag": {"--pager"}, "ack": {"--pager"},
+}
+
+var (
+	awkRuns = regexp.MustCompile(`system|getline|\||print[^;}\n]*>|@load|@include`)
+	// sedRuns finds the e and w of GNU sed, as commands or as flags of s.
+	sedRuns = regexp.MustCompile(`(?:^|[;{}\n0-9$/!]|\b)\s*[eEwW](?:\s|$)|[^a-zA-Z\s][gpiImM0-9]*[ewE][gpiImM0-9]*\s*(?:[;}\n]|$)|[^a-zA-Z\s][gpiImM0-9]*w\s`)
+)
+
+// runsCode says why a program's arguments are code that is not read here.
+func runsCode(prog string, words []word, stdin bool) string {
+	args := words[1:]
+	if in, ok := lookInterpreter(prog); ok {
+		return interprets(in, prog, args, stdin)
+	}
+	if slices.Contains(launchers, prog) {
+		if slices.ContainsFunc(args, func(x word) bool { return x.value == "--version" || x.value == "--help" || x.value == "-V" }) && len(args) == 1 {
+			return ""
+		}
+		return prog + " starts other programs"
+	}
+	switch prog {
+	case "awk", "gawk", "mawk", "nawk":
+		for _, x := range args {
+			if x.known && awkRuns.MatchString(x.value) {
+				return "awk code that starts programs or writes files"
+			}
+			if x.value == "-f" || strings.HasPrefix(x.value, "--exec") || !x.known && strings.Contains(x.value, "$(") {
+				return "awk code that is not known before it runs"
+			}
+		}
+	case "sed", "gsed":
+		return sedCode(args)
+	case "alias", "enable":
+		if len(args) > 0 {
+			return prog + " changes what names mean"
+		}
+	case "mapfile", "readarray":
+		if slices.ContainsFunc(args, func(x word) bool { return strings.HasPrefix(x.value, "-C") }) {
+			return "a callback"
+		}
+	case "printf", "read", "let", "unset":
+		if slices.ContainsFunc(args, func(x word) bool { return x.known && runsWhenEvaluated(x.value) && strings.Contains(x.value, "[") }) {
+			return "quoted code in a subscript"
+		}
+	}
+	for _, x := range args {
+		for _, o := range codeOptions[prog] {
+			if x.value == o || o == "" || (strings.HasPrefix(o, "--") || strings.HasSuffix(o, "=") || o == "+") && strings.HasPrefix(x.value, o) ||
+				len(o) == 2 && o[0] == '-' && strings.HasPrefix(x.value, o) && prog != "vim" && prog != "emacs" && prog != "make" ||
+				strings.HasPrefix(x.value, o+"=") {
+				return prog + " " + o + " starts programs"
+			}
+		}
+	}
+	return ""
+}
+
+func lookInterpreter(prog string) (interpreter, bool) {
+	if in, ok := interpreters[prog]; ok {
+		return in, true
+	}
+	// python3.12 and its like
+	in, ok := interpreters[strings.TrimRight(prog, "0123456789.")]
+	return in, ok
+}
+
+// interprets says whether an interpreter is given code, or reads it from its input.
+func interprets(in interpreter, prog string, args []word, stdin bool) string {
+	if prog == "deno" {
+		if len(args) > 0 && (args[0].value == "eval" || args[0].value == "repl") {
+			return "deno code"
+		}
+		return ""
+	}
+	for i := 0; i < len(args); i++ {
+		v := args[i].value
+		if !args[i].known && args[i].split {
+			return "arguments of " + prog + " that are not known before it runs"
+		}
+		if v == "-" {
+			return prog + " code from the input"
+		}
+		if !strings.HasPrefix(v, "-") {
+			if !args[i].known && !args[i].glob || strings.HasPrefix(v, "/dev/") || strings.HasPrefix(v, "/proc/") {
+				return "a script that is not known before it runs"
+			}
+			return "" // a script or a file of its own
+		}
+		if strings.HasPrefix(v, "--") {
+			name, _, _ := strings.Cut(v, "=")
+			if slices.Contains(in.long, name) {
+				return prog + " code"
+			}
+			if v == "--version" || v == "--help" {
+				return ""
+			}
+			continue
+		}
+		for j := 1; j < len(v); j++ {
+			if strings.IndexByte(in.code, v[j]) >= 0 {
+				return prog + " code"
+			}
+			if strings.IndexByte(in.takes, v[j]) >= 0 {
+				if v[j] == 'm' && strings.HasPrefix(prog, "python") {
+					return "" // a module with its own arguments
+				}
+				if j == len(v)-1 {
+					i++
+				}
+				break
+			}
+			if v[j] == 'V' || v[j] == 'h' || v[j] == 'v' && prog == "node" {
+				return ""
+			}
+		}
+	}
+	if stdin || in.code != "" {
+		return prog + " code from the input"
+	}
+	return ""
+}
+
+func sedCode(args []word) string {
+	for i, x := range args {
+		if strings.HasPrefix(x.value, "-") && x.value != "-e" {
+			if strings.HasPrefix(x.value, "-f") || strings.HasPrefix(x.value, "--file") {
+				return "a sed script that is not read here"
+			}
+			continue
+		}
+		if x.value == "-e" {
+			continue
+		}
+		if i > 0 && args[i-1].value != "-e" && !strings.HasPrefix(args[i-1].value, "-") {
+			continue // a file
+		}
+		if x.known && sedRuns.MatchString(x.value) {
+			return "a sed script that may start programs or write files"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,266 @@
+package permit
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+)
+
+// longestPattern keeps one rule from making every decision slow.
+const longestPattern = 4096
+
+// rule is one compiled pattern.
+type rule struct {
+	pattern string
+	any     bool   // matches every string: no need to run it
+	shell   bool   // covers every shell command
+	prefix  string // every match begins with this
+	re      *regexp.Regexp
+	prog    *syntax.Prog // for asking whether it could match what is not fully known
+}
+
+// PatternError says which pattern is wrong and where.
+type PatternError struct {
+	List     string // "allow", "ask" or "deny"
+	Index    int    // place in the list, from 0
+	Pattern  string
+	Position int // byte in the pattern, from 0
+	Problem  string
+	Hint     string // may be ""
+}
+
+// Error says it all in one line.
+func (e *PatternError) Error() string {
+	s := fmt.Sprintf("invalid %s pattern %d %q at position %d: %s", e.List, e.Index+1, e.Pattern, e.Position+1, e.Problem)
+	if e.Hint != "" {
+		s += "; " + e.Hint
+	}
+	return s
+}
+
+func compileRule(list string, index int, pattern string) (rule, error) {
+	bad := func(pos int, problem, hint string) (rule, error) {
+		return rule{}, &PatternError{List: list, Index: index, Pattern: pattern, Position: pos, Problem: problem, Hint: hint}
+	}
+	if len(pattern) > longestPattern {
+		return bad(longestPattern, fmt.Sprintf("longer than %d bytes", longestPattern), "split it into several rules")
+	}
+	// The dot matches newlines, so that a command of several lines can be named.
+	parsed, err := syntax.Parse(pattern, syntax.Perl|syntax.DotNL)
+	if err != nil {
+		pos, problem, hint := explainSyntax(pattern, err)
+		return bad(pos, problem, hint)
+	}
+	// The parsed form is printed again: the text itself could end inside \Q and
+	// swallow the anchor.
+	text := parsed.String()
+	re, err := regexp.Compile(`\A(?:` + text + `)\z`)
+	if err != nil {
+		return bad(0, err.Error(), "")
+	}
+	free, err := regexp.Compile(text)
+	if err != nil {
+		return bad(0, err.Error(), "")
+	}
+	prog, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return bad(0, err.Error(), "")
+	}
+	prefix, _ := free.LiteralPrefix()
+	r := rule{pattern: pattern, any: pattern == ".*", prefix: prefix, re: re, prog: prog}
+	r.shell = r.coversShell()
+	return r, nil
+}
+
+func (r *rule) matches(s string) bool {
+	return r.any || strings.HasPrefix(s, r.prefix) && r.re.MatchString(s)
+}
+
+// probes are shell commands nobody names in a rule: a pattern that matches them
+// all was meant to cover every command.
+var probes = []string{"tool:bash:", "tool:bash:\x01Zq9 '$`\"\\~\n;|&<>(){}*é", "tool:bash:$x"}
+
+// coversShell says whether a pattern covers every shell command, like ".*".
+func (r *rule) coversShell() bool {
+	for _, p := range probes {
+		if !r.matches(p) {
+			return false
+		}
+	}
+	return true
+}
+
+const hintOrder = "RE2 has no lookaround or backreferences: deny is tried first, then allow, then ask, " +
+	"so put the exception into deny, or, to have it asked, spell out in allow what is allowed and leave the rest to ask"
+
+func explainSyntax(pattern string, err error) (pos int, problem, hint string) {
+	var se *syntax.Error
+	if !errors.As(err, &se) {
+		return 0, err.Error(), ""
+	}
+	pos = max(strings.Index(pattern, se.Expr), 0)
+	problem = se.Code.String()
+	switch se.Code {
+	case syntax.ErrMissingParen, syntax.ErrUnexpectedParen:
+		pos = strayParen(pattern)
+	case syntax.ErrInvalidPerlOp:
+		for _, look := range []string{"(?=", "(?!", "(?<=", "(?<!"} {
+			if strings.HasPrefix(pattern[pos:], look) {
+				return pos, "lookaround " + look + " is not supported", hintOrder
+			}
+		}
+		problem += " " + se.Expr
+	case syntax.ErrInvalidNamedCapture:
+		if strings.HasPrefix(pattern[pos:], "(?<=") || strings.HasPrefix(pattern[pos:], "(?<!") {
+			return pos, "lookaround " + pattern[pos:pos+4] + " is not supported", hintOrder
+		}
+		if strings.HasPrefix(pattern[pos:], "(?P=") {
+			return pos, "backreference is not supported", hintOrder
+		}
+	case syntax.ErrInvalidEscape:
+		if len(se.Expr) == 2 && (se.Expr[1] >= '1' && se.Expr[1] <= '9' || se.Expr[1] == 'k') {
+			return pos, "backreference " + se.Expr + " is not supported", hintOrder
+		}
+		problem += " " + se.Expr
+	}
+	return pos, problem, ""
+}
+
+// strayParen finds the parenthesis without a partner.
+func strayParen(pattern string) int {
+	var open []int
+	class := false
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '\\':
+			i++
+		case class:
+			class = c != ']'
+		case c == '[':
+			class = true
+			if i+1 < len(pattern) && pattern[i+1] == ']' {
+				i++
+			}
+		case c == '(':
+			open = append(open, i)
+		case c == ')':
+			if len(open) == 0 {
+				return i
+			}
+			open = open[:len(open)-1]
+		}
+	}
+	if len(open) > 0 {
+		return open[len(open)-1]
+	}
+	return 0
+}
+
+// A span is a piece of text that is known, or a gap that could hold anything.
+type span struct {
+	text string
+	gap  bool
+}
+
+// couldMatch says whether the rule matches for some filling of the gaps. It errs
+// only towards yes: assertions inside a pattern are taken as true.
+func (r *rule) couldMatch(spans []span) bool {
+	if r.any {
+		return true
+	}
+	n := newNFA(r.prog)
+	for _, s := range spans {
+		if s.gap {
+			n.widen()
+			continue
+		}
+		for _, c := range s.text {
+			if !n.step(c) {
+				return false
+			}
+		}
+	}
+	return n.matched()
+}
+
+// nfa walks a compiled pattern over text in which some of it is unknown, which
+// the regexp package cannot do.
+type nfa struct {
+	prog  *syntax.Prog
+	mark  []int // the round in which a state was last put on the list
+	round int
+	list  []uint32
+	spare []uint32
+	stack []uint32
+}
+
+func newNFA(prog *syntax.Prog) *nfa {
+	n := &nfa{prog: prog, mark: make([]int, len(prog.Inst))}
+	n.turn()
+	n.add(uint32(prog.Start), false)
+	return n
+}
+
+// turn begins a new round and gives back the states of the last.
+func (n *nfa) turn() []uint32 {
+	n.round++
+	n.list, n.spare = n.spare[:0], n.list
+	return n.spare
+}
+
+// add puts a state and all it leads to without reading a character on the list;
+// with through, also what it leads to by reading any.
+func (n *nfa) add(start uint32, through bool) {
+	n.stack = append(n.stack[:0], start)
+	for len(n.stack) > 0 {
+		pc := n.stack[len(n.stack)-1]
+		n.stack = n.stack[:len(n.stack)-1]
+		if n.mark[pc] == n.round {
+			continue
+		}
+		n.mark[pc] = n.round
+		inst := &n.prog.Inst[pc]
+		switch inst.Op {
+		case syntax.InstAlt, syntax.InstAltMatch:
+			n.stack = append(n.stack, inst.Out, inst.Arg)
+		case syntax.InstCapture, syntax.InstNop, syntax.InstEmptyWidth:
+			n.stack = append(n.stack, inst.Out)
+		case syntax.InstMatch:
+			n.list = append(n.list, pc)
+		case syntax.InstRune, syntax.InstRune1, syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
+			n.list = append(n.list, pc)
+			if through {
+				n.stack = append(n.stack, inst.Out)
+			}
+		}
+	}
+}
+
+// step reads one character; it says whether any state is left.
+func (n *nfa) step(c rune) bool {
+	for _, pc := range n.turn() {
+		inst := &n.prog.Inst[pc]
+		if inst.Op != syntax.InstMatch && inst.MatchRune(c) {
+			n.add(inst.Out, false)
+		}
+	}
+	return len(n.list) > 0
+}
+
+// widen reads any text at all.
+func (n *nfa) widen() {
+	for _, pc := range n.turn() {
+		n.add(pc, true)
+	}
+}
+
+func (n *nfa) matched() bool {
+	for _, pc := range n.list {
+		if n.prog.Inst[pc].Op == syntax.InstMatch {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,206 @@
+// Package permit decides what an agent may do. It is pure: it reads rules and
+// action strings, starts nothing and asks nobody. It promises that
+//
+//   - a deny rule holds whatever else is said, under every name a thing has;
+//   - rules are tried in the order deny, allow, ask, and silence means deny;
+//   - a shell command is taken apart and its strictest part decides;
+//   - what cannot be resolved is at least asked, unless the profile allows
+//     everything and denies nothing;
+//   - a short list of catastrophes is refused under every profile.
+package permit
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// Verdict is what a profile says of an action. Greater is stricter.
+type Verdict int
+
+// The verdicts, the most lenient first.
+const (
+	Allow Verdict = iota
+	Ask
+	Deny
+)
+
+// String is "allow", "ask" or "deny".
+func (v Verdict) String() string {
+	switch v {
+	case Allow:
+		return "allow"
+	case Ask:
+		return "ask"
+	default:
+		return "deny"
+	}
+}
+
+// ParseVerdict reads what String wrote.
+func ParseVerdict(s string) (Verdict, error) {
+	for _, v := range []Verdict{Allow, Ask, Deny} {
+		if v.String() == s {
+			return v, nil
+		}
+	}
+	return Deny, fmt.Errorf("unknown verdict %q: use allow, ask or deny", s)
+}
+
+// MarshalText writes the verdict as its word.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads the word.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	got, err := ParseVerdict(string(text))
+	if err != nil {
+		return err
+	}
+	*v = got
+	return nil
+}
+
+// Rules is a profile as people write it: patterns in RE2 syntax, each matched
+// against the whole action string, newlines included, case as written.
+type Rules struct {
+	Allow []string `json:"allow"`
+	Ask   []string `json:"ask"`
+	Deny  []string `json:"deny,omitempty"`
+}
+
+// MarshalJSON writes empty lists as [] and leaves an empty deny list out.
+func (r Rules) MarshalJSON() ([]byte, error) {
+	type plain Rules
+	out := plain{Allow: r.Allow, Ask: r.Ask, Deny: r.Deny}
+	if out.Allow == nil {
+		out.Allow = []string{}
+	}
+	if out.Ask == nil {
+		out.Ask = []string{}
+	}
+	return json.Marshal(out)
+}
+
+// The lists a Decision can come from.
+const (
+	ListDeny         = "deny"
+	ListAllow        = "allow"
+	ListAsk          = "ask"
+	ListImplicit     = "implicit"     // no rule matched
+	ListCatastrophic = "catastrophic" // refused under every profile
+)
+
+// Decision is the verdict on one action and where it comes from.
+type Decision struct {
+	Verdict Verdict
+	Rule    string // the pattern that decided; "" for implicit and catastrophic
+	List    string // one of the List constants
+	Action  string
+
+	// What follows is set for parts of a shell command.
+	Kind   Kind
+	Argv   []string
+	Depth  int    // how deep the part is nested: 0 for the command itself
+	Opaque bool   // what runs cannot be told from the text
+	Why    string // why it is opaque, asked or catastrophic
+
+	broad bool // the rule covers every shell command, so it says little of this one
+}
+
+// Profile is a compiled set of rules. It never changes and may be used by many
+// goroutines at once.
+type Profile struct {
+	name    string
+	rules   Rules
+	deny    []rule
+	allow   []rule
+	ask     []rule
+	mention map[string]bool // alias tools that some rule other than a catch-all could match
+}
+
+// Compile makes a profile. The error names the list, the pattern, the position
+// in it, and for syntax that RE2 lacks how to say the same with the lists.
+func Compile(name string, r Rules) (*Profile, error) {
+	p := &Profile{name: name, rules: Rules{
+		Allow: slices.Clone(r.Allow), Ask: slices.Clone(r.Ask), Deny: slices.Clone(r.Deny),
+	}}
+	for _, l := range []struct {
+		list string
+		from []string
+		to   *[]rule
+	}{{ListDeny, r.Deny, &p.deny}, {ListAllow, r.Allow, &p.allow}, {ListAsk, r.Ask, &p.ask}} {
+		for i, pattern := range l.from {
+			c, err := compileRule(l.list, i, pattern)
+			if err != nil {
+				return nil, fmt.Errorf("profile %s: %w", name, err)
+			}
+			*l.to = append(*l.to, c)
+		}
+	}
+	p.mention = mentions(p.deny, p.allow, p.ask)
+	return p, nil
+}
+
+// Name is the profile's name.
+func (p *Profile) Name() string { return p.name }
+
+// Rules gives the patterns back, as they were written.
+func (p *Profile) Rules() Rules {
+	return Rules{Allow: slices.Clone(p.rules.Allow), Ask: slices.Clone(p.rules.Ask), Deny: slices.Clone(p.rules.Deny)}
+}
+
+// MarshalJSON writes the rules.
+func (p *Profile) MarshalJSON() ([]byte, error) { return json.Marshal(p.rules) }
+
+// Decide judges one action string as it stands. A shell command is not taken
+// apart here; Judge does that.
+func (p *Profile) Decide(action string) Decision {
+	d := p.decide(namesOf(action, p.mention))
+	d.Action = action
+	return d
+}
+
+// decide is the heart: deny under any name, then allow, then ask under the names
+// that may permit, then silence. An explicit ask under a stricter name holds
+// against an allow.
+func (p *Profile) decide(n names) Decision {
+	for _, set := range [][]string{n.open, n.tight, n.shut} {
+		if r := firstMatch(p.deny, set); r != nil {
+			return Decision{Verdict: Deny, Rule: r.pattern, List: ListDeny}
+		}
+	}
+	d := p.permitted(n.open)
+	if len(n.tight) > 0 && d.Verdict == Allow {
+		if t := p.permitted(n.tight); t.List == ListAsk && !t.broad {
+			return t
+		}
+	}
+	return d
+}
+
+func (p *Profile) permitted(set []string) Decision {
+	if r := firstMatch(p.allow, set); r != nil {
+		return Decision{Verdict: Allow, Rule: r.pattern, List: ListAllow, broad: r.shell}
+	}
+	if r := firstMatch(p.ask, set); r != nil {
+		return Decision{Verdict: Ask, Rule: r.pattern, List: ListAsk, broad: r.shell}
+	}
+	return Decision{Verdict: Deny, List: ListImplicit}
+}
+
+// allowsAnyShell says whether opaque commands may pass unasked: everything is
+// allowed and there is no deny rule that hiding could evade.
+func (p *Profile) allowsAnyShell() bool {
+	return len(p.deny) == 0 && slices.ContainsFunc(p.allow, func(r rule) bool { return r.shell })
+}
+
+func firstMatch(rules []rule, set []string) *rule {
+	for i := range rules {
+		for _, s := range set {
+			if rules[i].matches(s) {
+				return &rules[i]
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package permit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// The pieces of which the presets' patterns are made. RE2 has no lookahead, so
+// "any name but these" is spelled out letter by letter.
+const (
+	// name is a path element other than "." and "..".
+	name = `(?:[^/.][^/]*|\.[^/.][^/]*|\.\.[^/]+)`
+	// plain is a name that is not .git either, in any case: what stands there is
+	// run by git without anybody being asked.
+	plain = `(?:[^/.][^/]*|\.[^/.gG][^/]*|\.[gG]|\.[gG][^/iI][^/]*|\.[gG][iI]|\.[gG][iI][^/tT][^/]*|\.[gG][iI][tT][^/]+|\.\.[^/]+)`
+	// outset is a first element that is not a named root.
+	outset      = `(?:[^/.@][^/]*|\.[^/.][^/]*|\.\.[^/]+)`
+	plainOutset = `(?:[^/.@][^/]*|\.[^/.gG][^/]*|\.[gG]|\.[gG][^/iI][^/]*|\.[gG][iI]|\.[gG][iI][^/tT][^/]*|\.[gG][iI][tT][^/]+|\.\.[^/]+)`
+
+	inWorkspace  = `(?:\.|` + outset + `(?:/` + name + `)*)`
+	ownFiles     = `(?:\.|` + plainOutset + `(?:/` + plain + `)*)`
+	belowRoot    = `(?:/` + name + `)*`
+	readers      = `tool:(?:read|list_files|search_files|upload):`
+	plainReaders = `tool:(?:read|list_files|search_files):`
+	writers      = `tool:(?:write|edit|apply_patch):`
+)
+
+// localGit is git that stays in the repository and runs nothing but git. Options
+// that write elsewhere or start programs are not in it, so they are asked.
+const localGit = `tool:git:(?:add|am|apply|blame|branch|cat-file|check-ignore|checkout|cherry-pick|commit|describe|diff|init|log|` +
+	`ls-files|ls-tree|merge|merge-base|mv|name-rev|reflog|reset|restore|rev-list|rev-parse|revert|rm|shortlog|show|show-ref|stash|` +
+	`status|switch|tag)` +
+	`(?:\s+(?:` + gitWord + `|-[A-Za-z0-9][^\s'"/]*|--|--(?:` + gitOptions + `)(?:=` + gitValue + `)?))*`
+
+const (
+	gitWord  = `(?:'[^'/-][^']*'|\$'[^'/-](?:[^'\\]|\\.)*'|"[^"/-][^"]*"|[^-/'"\s.][^\s]*|\.|\.[^-/'"\s.][^\s]*|\./[^\s]*)`
+	gitValue = `(?:'[^']*'|"[^"]*"|[^\s'"]*)`
+
+	gitOptions = `abbrev|abbrev-commit|abbrev-ref|abort|all|allow-empty|amend|annotate|author|before|after|boundary|branch|cached|check|` +
+		`color|no-color|color-words|contains|continue|create|date|decorate|delete|deleted|detach|diff-algorithm|diff-filter|dry-run|` +
+		`exclude-standard|exit-code|ff|ff-only|no-ff|first-parent|follow|force|format|graph|hard|heads|histogram|ignore-all-space|` +
+		`ignore-space-change|ignored|include-untracked|index|initial-branch|intent-to-add|is-inside-work-tree|keep|keep-index|list|long|` +
+		`max-count|merge|merged|no-merged|merges|no-merges|message|minimal|mixed|modified|name-only|name-status|no-commit|no-edit|` +
+		`numstat|oneline|orphan|others|ours|theirs|patch|patience|points-at|porcelain|pretty|quiet|quit|raw|relative|reverse|root|short|` +
+		`shortstat|show-current|show-toplevel|signoff|since|until|skip|soft|sort|source|squash|stage|staged|stat|summary|tags|text|` +
+		`track|no-track|unified|untracked-files|update|verbose|verify|word-diff|worktree`
+)
+
+// presetRules are the presets in the order they are listed.
+var presetRules = []struct {
+	name  string
+	rules Rules
+}{
+	{"open", Rules{Allow: []string{`.*`}}},
+	{"standard", Rules{
+		Allow: []string{
+			readers + inWorkspace,
+			readers + `@[^/]+` + belowRoot,
+			writers + ownFiles,
+			writers + `@(?:docs|memory)` + belowRoot,
+			localGit,
+			`tool:self_edit:docs ` + name + belowRoot,
+			`tool:(?:info|list_models|list_agents|read_agent_docs|work_notes):.*`,
+		},
+		Ask: []string{
+			writers + `@(?:skills|events)` + belowRoot,
+			writers + inWorkspace,
+			`tool:bash:.*`,
+			`tool:(?:run_background|run_concurrent|add_process_hooks|process_[a-z_]+|claude_code):.*`,
+			`tool:git:.*`,
+			`tool:self_edit:(?:system_prompt|permissions|model|web_search)(?: .*)?`,
+			`tool:(?:web_search|web_fetch):.*`,
+			`tool:(?:send_to_agent|spawn_agent):.*`,
+			`tool:mcp__.*`,
+		},
+	}},
+	{"guarded", Rules{
+		Allow: []string{`.*`},
+		Deny: []string{
+			`tool:git:(?:push|merge_request)(?: .*)?`,
+			// What the shell part of this package knows to change remote things.
+			`tool:remote:.*`,
+		},
+	}},
+	{"locked", Rules{
+		Allow: []string{
+			plainReaders + inWorkspace,
+			plainReaders + `@(?:outputs|attachments)` + belowRoot,
+		},
+	}},
+}
+
+// compiledPresets are made when the first one is asked for: a program that judges
+// nothing pays nothing.
+var compiledPresets = sync.OnceValues(func() (map[string]*Profile, error) {
+	out := make(map[string]*Profile, len(presetRules))
+	for _, p := range presetRules {
+		c, err := Compile(p.name, p.rules)
+		if err != nil {
+			return nil, err
+		}
+		out[p.name] = c
+	}
+	return out, nil
+})
+
+// Presets lists the names of the built-in profiles.
+func Presets() []string {
+	out := make([]string, len(presetRules))
+	for i, p := range presetRules {
+		out[i] = p.name
+	}
+	return out
+}
+
+// IsPreset says whether a name is one of Presets.
+func IsPreset(name string) bool { return slices.Contains(Presets(), name) }
+
+// Preset is a built-in profile; the same one for the same name.
+func Preset(name string) (*Profile, error) {
+	all, err := compiledPresets()
+	if err != nil {
+		return nil, err
+	}
+	p, ok := all[name]
+	if !ok {
+		return nil, fmt.Errorf("unknown permission profile %q: the built-in ones are %s", name, strings.Join(Presets(), ", "))
+	}
+	return p, nil
+}

@@ -1,0 +1,446 @@
+package permit
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Kind is what a part of a command is.
+type Kind string
+
+// The kinds of parts.
+const (
+	KindCommand Kind = "command" // a program with its arguments
+	KindWrapper Kind = "wrapper" // only starts its children, which are judged instead
+	KindPlain   Kind = "plain"   // changes nothing outside the script: an assignment, a test, a cd within
+	KindGuess   Kind = "guess"   // what a part would be if variables hold what the script put into them
+	KindWrite   Kind = "write"   // a redirection that writes a file
+	KindRead    Kind = "read"    // a redirection that reads one
+	KindUnknown Kind = "unknown" // could not be parsed
+)
+
+// Part is one thing a shell command does.
+type Part struct {
+	Argv     []string
+	Text     string // the words joined by one space, quoted as the shell would need
+	Action   string
+	Kind     Kind
+	Opaque   bool // what runs cannot be told from the text
+	Why      string
+	Children []Part // what it starts: substitutions in its words, wrapped commands
+
+	words    []word
+	gitWords []word // the words after git's own options
+	cwd      cwd
+	offset   int      // where it stands in the command; -1 in text that was unwrapped
+	deny     []string // further names under which it may be denied
+	tight    []string // further names that may make the verdict stricter
+	may      []string // beginnings of names it would have if what is unknown were so
+	doom     string   // why it is catastrophic whatever its words are
+}
+
+// Tree is a shell command taken apart.
+type Tree struct {
+	Command string
+	Parts   []Part
+	Err     error // why the rest could not be parsed; what was read stands in Parts
+}
+
+// All calls f for every part with its depth, parents first.
+func (t Tree) All(f func(p *Part, depth int)) { all(t.Parts, 0, f) }
+
+func all(parts []Part, depth int, f func(*Part, int)) {
+	for i := range parts {
+		f(&parts[i], depth)
+		all(parts[i].Children, depth+1, f)
+	}
+}
+
+const (
+	// longestCommand and deepestNesting bound the time for one decision; what is
+	// beyond them is opaque.
+	longestCommand = 128 << 10
+	deepestNesting = 100
+	deepestUnwrap  = 8
+	mostParts      = 4000
+)
+
+// Shell takes a command apart. It never fails: what it cannot read is an opaque
+// part.
+func Shell(command string) Tree {
+	w := &walker{}
+	return w.parse(command)
+}
+
+// cwd is where relative paths lead at some point of a script.
+type cwd struct {
+	dir     string // relative to where the command starts, or absolute
+	unknown bool
+}
+
+func (c cwd) join(p string) string {
+	if c.dir == "" || path.IsAbs(p) || strings.HasPrefix(p, "~") || strings.HasPrefix(p, homeMark) {
+		return p
+	}
+	if strings.HasSuffix(p, "/") {
+		return path.Join(c.dir, p) + "/"
+	}
+	return path.Join(c.dir, p)
+}
+
+type walker struct {
+	src    string
+	unwrap int // how many texts deep
+	count  *int
+	parts  []Part
+	cwd    cwd
+	vars   map[string][]string
+	funcs  map[string]bool // functions that are certainly declared by now
+	sure   bool            // this statement certainly runs, in this shell
+	piped  bool            // stdin is a pipe
+	stdin  *string         // what comes through it, if the script tells
+}
+
+// parse reads a command and walks it.
+func (w *walker) parse(command string) Tree {
+	t := Tree{Command: command}
+	w.src = command
+	if w.count == nil {
+		w.count = new(int)
+	}
+	if len(command) > longestCommand || nesting(command) > deepestNesting {
+		w.unknown(command, "too long or too deeply nested to read")
+		t.Parts = w.parts
+		return t
+	}
+	if w.funcs == nil {
+		w.funcs = map[string]bool{}
+	}
+	var stmts []*syntax.Stmt
+	rest := 0
+	parser := syntax.NewParser(syntax.Variant(syntax.LangBash))
+	for stmt, err := range parser.StmtsSeq(strings.NewReader(command)) {
+		if err != nil {
+			t.Err = err
+			break
+		}
+		stmts = append(stmts, stmt)
+		rest = int(stmt.End().Offset())
+	}
+	if strings.Contains(command, "$") {
+		w.collectVars(stmts)
+	}
+	w.sure = true
+	w.stmts(stmts)
+	if t.Err != nil {
+		// bash runs what stands before the error, so that was walked too.
+		w.unknown(command[min(rest, len(command)):], "cannot be parsed: "+t.Err.Error())
+	}
+	t.Parts = w.parts
+	return t
+}
+
+// nesting is an upper bound on how deep the brackets of a text go.
+func nesting(s string) int {
+	depth, most := 0, 0
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '(', '{', '`':
+			depth++
+			most = max(most, depth)
+		case ')', '}':
+			depth = max(depth-1, 0)
+		case '\n':
+			// Quotes and comments may hold stray brackets; a script of many lines
+			// must not add them up.
+			depth = min(depth, most/2)
+		}
+	}
+	return most
+}
+
+func (w *walker) unknown(text, why string) {
+	text = strings.TrimSpace(text)
+	w.emit(Part{Argv: []string{text}, Text: text, Kind: KindUnknown, Opaque: true, Why: why, offset: -1, words: []word{{value: text, text: text}}})
+}
+
+func (w *walker) emit(p Part) {
+	if *w.count++; *w.count > mostParts {
+		if *w.count == mostParts+1 {
+			w.parts = append(w.parts, Part{Kind: KindUnknown, Opaque: true, Why: "too many commands to read", Text: "…", Action: Action("bash", "…"), offset: -1})
+		}
+		return
+	}
+	if p.Action == "" {
+		p.Action = Action("bash", p.Text)
+	}
+	if w.unwrap > 0 {
+		p.offset = -1
+	}
+	w.parts = append(w.parts, p)
+}
+
+// collect gives the parts that f emits, instead of adding them here.
+func (w *walker) collect(f func()) []Part {
+	saved := w.parts
+	w.parts = nil
+	f()
+	got := w.parts
+	w.parts = saved
+	return got
+}
+
+// collectVars notes what the script itself puts into its variables.
+func (w *walker) collectVars(stmts []*syntax.Stmt) {
+	note := func(name string, in *syntax.Word) {
+		if in == nil {
+			return
+		}
+		for _, v := range w.read(in) {
+			got := w.vars[name]
+			for _, p := range v.possible() {
+				if len(got) < mostValues && !slices.Contains(got, p) {
+					got = append(got, p)
+				}
+			}
+			if w.vars == nil {
+				w.vars = map[string][]string{}
+			}
+			w.vars[name] = got
+		}
+	}
+	for _, s := range stmts {
+		syntax.Walk(s, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.Assign:
+				if n.Name != nil && n.Array == nil {
+					note(n.Name.Value, n.Value)
+				}
+			case *syntax.WordIter:
+				for _, item := range n.Items {
+					note(n.Name.Value, item)
+				}
+			}
+			return true
+		})
+	}
+}
+
+func (w *walker) stmts(list []*syntax.Stmt) {
+	for _, s := range list {
+		w.stmt(s)
+	}
+}
+
+// apart walks something that runs in a shell of its own or perhaps not at all.
+func (w *walker) apart(f func()) {
+	c, s, p, in := w.cwd, w.sure, w.piped, w.stdin
+	w.sure = false
+	f()
+	w.cwd, w.sure, w.piped, w.stdin = c, s, p, in
+}
+
+// perhaps walks something that may run or not, in this shell: it may have changed
+// the directory.
+func (w *walker) perhaps(f func()) {
+	before, s := w.cwd, w.sure
+	w.sure = false
+	f()
+	w.sure = s
+	if w.cwd != before {
+		w.cwd = cwd{unknown: true}
+	}
+}
+
+func (w *walker) stmt(s *syntax.Stmt) {
+	if s == nil {
+		return
+	}
+	if s.Background || s.Coprocess || s.Disown {
+		w.apart(func() { w.command(s) })
+		return
+	}
+	w.command(s)
+}
+
+func (w *walker) command(s *syntax.Stmt) {
+	switch c := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		w.call(c, s.Redirs)
+	case *syntax.BinaryCmd:
+		w.binary(c)
+	case *syntax.Block:
+		w.stmts(c.Stmts)
+	case *syntax.Subshell:
+		w.apart(func() { w.stmts(c.Stmts) })
+	case *syntax.IfClause:
+		w.perhaps(func() { w.ifClause(c) })
+	case *syntax.WhileClause:
+		w.perhaps(func() { w.stmts(c.Cond); w.stmts(c.Do) })
+	case *syntax.ForClause:
+		w.inside(c.Loop)
+		w.perhaps(func() { w.stmts(c.Do) })
+	case *syntax.CaseClause:
+		w.inside(c.Word)
+		for _, item := range c.Items {
+			for _, p := range item.Patterns {
+				w.inside(p)
+			}
+			w.perhaps(func() { w.stmts(item.Stmts) })
+		}
+	case *syntax.FuncDecl:
+		w.function(c)
+	case *syntax.DeclClause:
+		w.declare(c)
+	case *syntax.TimeClause:
+		w.stmt(c.Stmt)
+	case *syntax.CoprocClause:
+		w.apart(func() { w.stmt(c.Stmt) })
+	case *syntax.TestClause, *syntax.ArithmCmd, *syntax.LetClause:
+		w.evaluated(c)
+	case nil:
+	default:
+		w.unknown(w.source(s), "unknown kind of command")
+	}
+	w.redirects(s.Redirs)
+}
+
+func (w *walker) ifClause(c *syntax.IfClause) {
+	for c != nil {
+		w.stmts(c.Cond)
+		w.stmts(c.Then)
+		c = c.Else
+	}
+}
+
+func (w *walker) binary(c *syntax.BinaryCmd) {
+	switch c.Op {
+	case syntax.AndStmt:
+		w.stmt(c.X)
+		s := w.sure
+		w.sure = false
+		w.stmt(c.Y)
+		w.sure = s
+	case syntax.OrStmt:
+		w.stmt(c.X)
+		w.perhaps(func() { w.stmt(c.Y) })
+	default: // a pipe: both sides in shells of their own
+		w.apart(func() { w.stmt(c.X) })
+		out := w.printed(c.X)
+		w.apart(func() {
+			w.piped, w.stdin = true, out
+			w.stmt(c.Y)
+		})
+	}
+}
+
+// printed is what a simple echo or printf writes, if that is known.
+func (w *walker) printed(s *syntax.Stmt) *string {
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) < 2 || len(s.Redirs) > 0 {
+		return nil
+	}
+	var words []word
+	for _, a := range call.Args {
+		words = append(words, w.read(a)...)
+	}
+	args := words[1:]
+	switch words[0].value {
+	case "echo":
+		for len(args) > 0 && strings.HasPrefix(args[0].value, "-") {
+			args = args[1:]
+		}
+	case "printf":
+		if len(args) > 1 {
+			args = args[1:] // the format only arranges them
+		}
+	default:
+		return nil
+	}
+	var out []string
+	for i := range args {
+		v := args[i].possible()
+		if len(v) == 0 {
+			return nil
+		}
+		out = append(out, ansiC(v[0]))
+	}
+	text := strings.Join(out, " ")
+	return &text
+}
+
+func (w *walker) function(c *syntax.FuncDecl) {
+	name := ""
+	if c.Name != nil {
+		name = c.Name.Value
+	}
+	sure := w.sure
+	before := len(w.parts)
+	saved := w.cwd
+	w.sure = false
+	w.cwd = cwd{unknown: true} // it may be called from anywhere
+	w.stmt(c.Body)
+	w.cwd, w.sure = saved, sure
+	if name == "" {
+		return
+	}
+	if isForkBomb(name, c.Body) {
+		w.emit(Part{Argv: []string{name}, Text: name + "() " + w.source(c.Body), Kind: KindPlain, doom: "a fork bomb", offset: -1, words: []word{knownWord(name)}})
+	}
+	// A body without commands could hide that the name means a program.
+	if sure && len(w.parts) > before {
+		w.funcs[name] = true
+	}
+}
+
+// inside finds the commands that run while a node is expanded.
+func (w *walker) inside(n syntax.Node) {
+	if word, ok := n.(*syntax.Word); ok {
+		if word == nil || len(word.Parts) == 1 && isFlat(word.Parts[0]) {
+			return
+		}
+	}
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst:
+			w.apart(func() { w.piped = false; w.stmts(n.Stmts) })
+			return false
+		case *syntax.ProcSubst:
+			w.apart(func() { w.piped = false; w.stmts(n.Stmts) })
+			return false
+		}
+		return true
+	})
+}
+
+func isFlat(p syntax.WordPart) bool {
+	switch p.(type) {
+	case *syntax.Lit, *syntax.SglQuoted:
+		return true
+	}
+	return false
+}
+
+// evaluated walks what bash computes itself. Arithmetic runs the commands that
+// stand in the subscripts of quoted text.
+func (w *walker) evaluated(n syntax.Node) {
+	w.inside(n)
+	hidden := false
+	syntax.Walk(n, func(n syntax.Node) bool {
+		if q, ok := n.(*syntax.SglQuoted); ok && runsWhenEvaluated(q.Value) {
+			hidden = true
+		}
+		return !hidden
+	})
+	if hidden {
+		src := w.source(n)
+		w.emit(Part{Argv: []string{src}, Text: src, Kind: KindCommand, Opaque: true, Why: "quoted code in arithmetic", offset: int(n.Pos().Offset()), words: []word{{value: src, text: src}}})
+	}
+}
+
+func runsWhenEvaluated(s string) bool {
+	return strings.Contains(s, "$(") || strings.Contains(s, "`")
+}

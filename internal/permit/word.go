@@ -1,0 +1,412 @@
+package permit
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// word is one word of a command as far as it can be known without running it.
+type word struct {
+	value  string   // what the program gets; expansions stand in it as written
+	text   string   // how the shell would need it written
+	known  bool     // value is exactly what the program gets, as one argument
+	home   bool     // begins with an unquoted tilde
+	glob   bool     // has an active glob: it may become several arguments
+	split  bool     // an unquoted expansion: it may become no, one or many arguments
+	hidden bool     // stands for arguments that the text does not show
+	spans  []span   // text, with gaps for what is not known; nil when all is known
+	values []string // what value may become, as far as the script itself tells
+}
+
+func knownWord(v string) word { return word{value: v, text: quote(v), known: true} }
+
+func knownWords(vs []string) []word {
+	out := make([]word, len(vs))
+	for i, v := range vs {
+		out[i] = knownWord(v)
+	}
+	return out
+}
+
+// possible lists what the word may stand for; nothing when that is unknown.
+func (w *word) possible() []string {
+	switch {
+	case w.known && !w.home && strings.HasPrefix(w.value, "~"):
+		return []string{"./" + w.value} // a quoted tilde is a name like any other
+	case w.known || w.glob && len(w.values) == 0:
+		return []string{w.value}
+	}
+	return w.values
+}
+
+// piece is a run of a word that is literal or not.
+type piece struct {
+	text   string // literal text, or the source of an expansion
+	quoted bool
+	gap    bool     // not literal
+	values []string // for a gap: what it may stand for
+}
+
+// mostValues bounds the guesses for one word.
+const mostValues = 8
+
+// read turns a parsed word into what is known of it. Brace expansion makes
+// several words of one.
+func (w *walker) read(in *syntax.Word) []word {
+	if len(in.Parts) == 1 {
+		if lit, ok := in.Parts[0].(*syntax.Lit); ok && !strings.ContainsAny(lit.Value, "\\*?[{~") {
+			return []word{{value: lit.Value, text: quote(lit.Value), known: true}}
+		}
+	}
+	if hasBrace(in) {
+		cp := &syntax.Word{Parts: append([]syntax.WordPart(nil), in.Parts...)}
+		if syntax.SplitBraces(cp) {
+			if all, ok := braces(cp.Parts, 64); ok {
+				var out []word
+				for _, parts := range all {
+					out = append(out, w.join(w.pieces(parts)))
+				}
+				return out
+			}
+			src := w.source(in)
+			return []word{{value: src, text: src, split: true, spans: []span{{gap: true}}}}
+		}
+	}
+	return []word{w.join(w.pieces(in.Parts))}
+}
+
+func hasBrace(in *syntax.Word) bool {
+	for _, p := range in.Parts {
+		if lit, ok := p.(*syntax.Lit); ok && strings.Contains(lit.Value, "{") {
+			return true
+		}
+	}
+	return false
+}
+
+// braces multiplies brace expressions out, up to a limit.
+func braces(parts []syntax.WordPart, limit int) ([][]syntax.WordPart, bool) {
+	out := [][]syntax.WordPart{nil}
+	for _, p := range parts {
+		br, ok := p.(*syntax.BraceExp)
+		if !ok {
+			for i := range out {
+				out[i] = append(out[i], p)
+			}
+			continue
+		}
+		if br.Sequence {
+			return nil, false
+		}
+		var next [][]syntax.WordPart
+		for _, elem := range br.Elems {
+			subs, ok := braces(elem.Parts, limit)
+			if !ok {
+				return nil, false
+			}
+			for _, head := range out {
+				for _, sub := range subs {
+					next = append(next, append(append([]syntax.WordPart(nil), head...), sub...))
+				}
+			}
+			if len(next) > limit {
+				return nil, false
+			}
+		}
+		out = next
+	}
+	return out, true
+}
+
+func (w *walker) pieces(parts []syntax.WordPart) []piece {
+	var out []piece
+	for _, p := range parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			out = append(out, unescape(p.Value)...)
+		case *syntax.SglQuoted:
+			v := p.Value
+			if p.Dollar {
+				v = ansiC(v)
+			}
+			out = append(out, piece{text: v, quoted: true})
+		case *syntax.DblQuoted:
+			out = append(out, piece{quoted: true})
+			for _, q := range p.Parts {
+				if lit, ok := q.(*syntax.Lit); ok {
+					out = append(out, piece{text: unescapeQuoted(lit.Value), quoted: true})
+				} else {
+					out = append(out, piece{text: `"` + w.source(q) + `"`, quoted: true, gap: true, values: w.guess(q)})
+				}
+			}
+		default:
+			out = append(out, piece{text: w.source(p), gap: true, values: w.guess(p)})
+		}
+	}
+	return out
+}
+
+// join makes a word of its pieces.
+func (w *walker) join(pieces []piece) word {
+	out := word{known: true, values: []string{""}}
+	var value, text strings.Builder
+	quoted := false
+	for i, p := range pieces {
+		value.WriteString(p.text)
+		switch {
+		case p.gap:
+			out.known = false
+			out.split = out.split || !p.quoted
+			text.WriteString(p.text)
+			out.spans = append(out.spans, span{gap: true})
+			out.values = multiply(out.values, p.values)
+			continue
+		case p.quoted:
+			quoted = true
+			if p.text != "" {
+				text.WriteString(quote(p.text))
+			}
+		default:
+			if i == 0 && strings.HasPrefix(p.text, "~") {
+				out.home = true
+			}
+			if isGlob(p.text) {
+				out.glob, out.known = true, false
+				out.spans = append(out.spans, globSpans(p.text)...)
+				text.WriteString(p.text)
+				out.values = multiply(out.values, []string{p.text})
+				continue
+			}
+			text.WriteString(p.text)
+		}
+		out.spans = append(out.spans, span{text: p.text})
+		out.values = multiply(out.values, []string{p.text})
+	}
+	out.value, out.text = value.String(), text.String()
+	if out.known {
+		out.spans, out.values = nil, nil
+		if !out.home || quoted {
+			out.text = quote(out.value)
+		}
+		if out.home && strings.HasPrefix(out.text, "'") {
+			out.text = out.value
+		}
+	}
+	return out
+}
+
+func multiply(heads, tails []string) []string {
+	if len(heads) == 0 || len(tails) == 0 {
+		return nil
+	}
+	if len(tails) == 1 {
+		out := make([]string, len(heads))
+		for i, h := range heads {
+			out[i] = h + tails[0]
+		}
+		return out
+	}
+	var out []string
+	for _, h := range heads {
+		for _, t := range tails {
+			if len(out) < mostValues {
+				out = append(out, h+t)
+			}
+		}
+	}
+	return out
+}
+
+// guess is what the script itself says an expansion may be.
+func (w *walker) guess(p syntax.WordPart) []string {
+	exp, ok := p.(*syntax.ParamExp)
+	if !ok || exp.Param == nil || exp.Excl || exp.Length || exp.Index != nil || exp.Repl != nil || exp.Slice != nil {
+		return nil
+	}
+	var out []string
+	switch exp.Param.Value {
+	case "HOME":
+		out = append(out, "~")
+	case "CHORUS_HOME":
+		out = append(out, homeMark)
+	default:
+		out = append(out, w.vars[exp.Param.Value]...)
+	}
+	if exp.Exp != nil {
+		switch exp.Exp.Op {
+		case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull,
+			syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
+			if exp.Exp.Word != nil {
+				d := w.join(w.pieces(exp.Exp.Word.Parts))
+				out = append(out, d.possible()...)
+			}
+		}
+	}
+	return out
+}
+
+// source is a node's text in the script.
+func (w *walker) source(n syntax.Node) string {
+	from, to := int(n.Pos().Offset()), int(n.End().Offset())
+	if from < 0 || from > to || to > len(w.src) {
+		return ""
+	}
+	return w.src[from:to]
+}
+
+func isGlob(s string) bool {
+	if strings.ContainsAny(s, "*?") {
+		return true
+	}
+	i := strings.IndexByte(s, '[')
+	return i >= 0 && strings.IndexByte(s[i:], ']') > 0
+}
+
+func globSpans(s string) []span {
+	i := strings.IndexAny(s, "*?[")
+	j := strings.LastIndexAny(s, "*?]")
+	return []span{{text: s[:i]}, {gap: true}, {text: s[j+1:]}}
+}
+
+// unescape takes the backslashes out of unquoted text; what they protected counts
+// as quoted.
+func unescape(s string) []piece {
+	if !strings.Contains(s, `\`) {
+		return []piece{{text: s}}
+	}
+	var out []piece
+	start := 0
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			continue
+		}
+		if i > start {
+			out = append(out, piece{text: s[start:i]})
+		}
+		_, size := utf8.DecodeRuneInString(s[i+1:])
+		if c := s[i+1 : i+1+size]; c != "\n" {
+			out = append(out, piece{text: c, quoted: true})
+		}
+		i += size
+		start = i + 1
+	}
+	if start < len(s) {
+		out = append(out, piece{text: s[start:]})
+	}
+	return out
+}
+
+func unescapeQuoted(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) && strings.IndexByte("$`\"\\\n", s[i+1]) >= 0 {
+			i++
+			if s[i] == '\n' {
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// ansiC decodes the inside of $'…'.
+func ansiC(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			continue
+		}
+		i++
+		if at := strings.IndexByte(`abeEfnrtv\'"?`, s[i]); at >= 0 {
+			b.WriteByte("\a\b\x1b\x1b\f\n\r\t\v\\'\"?"[at])
+			continue
+		}
+		switch c := s[i]; c {
+		case 'x':
+			i += number(&b, s[i+1:], 16, 2, true)
+		case 'u':
+			i += number(&b, s[i+1:], 16, 4, false)
+		case 'U':
+			i += number(&b, s[i+1:], 16, 8, false)
+		case 'c':
+			if i+1 < len(s) {
+				i++
+				b.WriteByte(s[i] & 0x1f)
+			}
+		case '0', '1', '2', '3', '4', '5', '6', '7':
+			i += number(&b, s[i:], 8, 3, true) - 1
+		default:
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		}
+	}
+	v, _, _ := strings.Cut(b.String(), "\x00") // bash ends the string there
+	return v
+}
+
+func number(b *strings.Builder, s string, base, most int, single bool) int {
+	n := 0
+	for n < len(s) && n < most {
+		if _, err := strconv.ParseUint(s[n:n+1], base, 8); err != nil {
+			break
+		}
+		n++
+	}
+	v, _ := strconv.ParseUint("0"+s[:n], base, 64)
+	if single {
+		b.WriteByte(byte(v))
+	} else {
+		b.WriteRune(rune(v))
+	}
+	return n
+}
+
+// quote writes a literal word as the shell would need it, and no more: rules are
+// written by people who type --flag=value without quotes.
+func quote(s string) string {
+	if !needsQuotes(s) {
+		return s
+	}
+	q, err := syntax.Quote(s, syntax.LangBash)
+	if err != nil {
+		return strconv.Quote(s)
+	}
+	return q
+}
+
+func needsQuotes(s string) bool {
+	if s == "" || s[0] == '~' || s[0] == '#' {
+		return true
+	}
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c <= ' ' || c == 0x7f:
+			return true
+		case strings.IndexByte(";\"'()$|&><`\\*?", c) >= 0:
+			return true
+		case c == '[' && strings.IndexByte(s[i:], ']') > 0:
+			return true
+		case c == '{' && (strings.IndexByte(s[i:], ',') > 0 || strings.Contains(s[i:], "..")):
+			return true
+		case c >= utf8.RuneSelf:
+			r, size := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError || !unicode.IsPrint(r) {
+				return true
+			}
+			i += size - 1
+		}
+	}
+	return false
+}
