@@ -15,8 +15,8 @@ import (
 // LastRun is the id of the thread's newest run; ErrUnknown before the first.
 func (db *DB) LastRun(ctx context.Context, thread chat.ThreadID) (string, error) {
 	run := ""
-	err := db.query(ctx, `SELECT run_id FROM events WHERE thread_id = ? AND kind = ? ORDER BY seq DESC LIMIT 1`,
-		[]any{string(thread), string(chat.KindRunStarted)}, func(rows *sql.Rows) error { return rows.Scan(&run) })
+	err := db.query(ctx, `SELECT run_id FROM events WHERE thread_id = ? AND kind = 'run_started' ORDER BY seq DESC LIMIT 1`,
+		[]any{string(thread)}, func(rows *sql.Rows) error { return rows.Scan(&run) })
 	if err == nil && run == "" {
 		err = journal.ErrUnknown
 	}

@@ -68,6 +68,8 @@ func testLostAttempt(t *testing.T, f *fixture) {
 	f.equal("another run's end", f.ledger("r")[1].How, ledger.Open)
 	f.pays(row, []chat.Event{{Body: chat.RunEnded{Run: "r"}}})
 	f.equal("its own end", f.ledger("r")[1].How, ledger.Assumed)
+	f.equal("cost", must[ledger.Nanos](t)(f.s.RunCost(f.ctx(), "r")), ledger.Nanos(200))
+	f.equal("cost of nothing", must[ledger.Nanos](t)(f.s.RunCost(f.ctx(), "none")), ledger.Nanos(0))
 	f.pays(row, []chat.Event{{Body: chat.RunEnded{Run: "r2"}}}, ledger.Entry{Run: "r2", Step: 1, Attempt: 1, How: ledger.ByUsage, Settled: 7})
 	f.equal("settled by the commit that ends it", f.ledger("r2")[0].How, ledger.ByUsage)
 }
@@ -180,6 +182,19 @@ func testDue(t *testing.T, f *fixture) {
 	}
 	due := must[[]desk.Approval](t)(f.s.Approvals(f.ctx(), store.ApprovalFilter{State: desk.Open, Due: now, Thread: thread, Run: "r"}))
 	f.equal("due", len(due), 2)
+	f.equal("overdue", len(must[[]desk.Approval](t)(f.s.Overdue(f.ctx(), now))), 2)
+	f.ok(f.answers("past", desk.Expired))
+	f.equal("overdue and still open", len(must[[]desk.Approval](t)(f.s.Overdue(f.ctx(), now))), 1)
+}
+
+func testLastRun(t *testing.T, f *fixture) {
+	row := f.owner(thread)
+	_, err := f.s.LastRun(f.ctx(), thread)
+	f.wants(err, journal.ErrUnknown)
+	for _, run := range []string{"r1", "r2"} {
+		f.owns(row, chat.Event{Run: run, Body: chat.RunStarted{Run: run}}, chat.Event{Run: run, Body: chat.RunEnded{Run: run}})
+	}
+	f.equal("last run", must[string](t)(f.s.LastRun(f.ctx(), thread)), "r2")
 }
 
 func testAudit(t *testing.T, f *fixture) {

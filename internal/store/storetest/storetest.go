@@ -39,6 +39,10 @@ type Store interface {
 	DataVersion(context.Context) (int64, error)
 	Approval(ctx context.Context, id string) (desk.Approval, error)
 	Approvals(context.Context, store.ApprovalFilter) ([]desk.Approval, error)
+	Overdue(ctx context.Context, now time.Time) ([]desk.Approval, error)
+	LastRun(ctx context.Context, thread chat.ThreadID) (string, error)
+	Untaken(ctx context.Context, thread chat.ThreadID) ([]int64, error)
+	RunCost(ctx context.Context, run string) (ledger.Nanos, error)
 	LedgerEntries(ctx context.Context, run string) ([]ledger.Entry, error)
 	Spend(context.Context, store.SpendFilter) ([]store.Sum, error)
 	AuditLog(context.Context, store.AuditFilter) ([]store.AuditLine, error)
@@ -86,6 +90,7 @@ func Run(t *testing.T, home Home) {
 		"ApprovalsSettleOnce":   testApprovals,
 		"ApprovalsOfARun":       testCancelRun,
 		"ApprovalsDue":          testDue,
+		"LastRun":               testLastRun,
 		"Audit":                 testAudit,
 		"Principals":            testPrincipals,
 		"ThreadLists":           testThreads,

@@ -30,16 +30,19 @@ CREATE TABLE events (
     kind        TEXT    NOT NULL,
     run_id      TEXT    NOT NULL DEFAULT '',
     who         TEXT    NOT NULL DEFAULT '',
-    body        TEXT    NOT NULL,
     platform    TEXT    NOT NULL DEFAULT '',
     platform_id TEXT    NOT NULL DEFAULT '',
     version     BIGINT  NOT NULL DEFAULT 0,
     taken       BIGINT, -- NULL: not a prompt; 0: waiting; 1: taken, refused or deleted
+    body        TEXT    NOT NULL, -- last: nothing stands behind its overflow pages
     PRIMARY KEY (thread_id, seq)
 );
 
 CREATE UNIQUE INDEX events_platform ON events (thread_id, platform, platform_id, kind, version)
     WHERE platform_id <> '';
+
+CREATE INDEX events_waiting ON events (thread_id, seq) WHERE taken = 0;
+CREATE INDEX events_runs ON events (thread_id, seq) WHERE kind = 'run_started';
 
 CREATE TABLE arrivals (
     platform    TEXT    NOT NULL,
