@@ -249,7 +249,8 @@ func (a *actor) runOnce(row journal.Thread) (agent.State, error) {
 	h := newHost(a, setup, row)
 	done := make(chan struct{})
 	var watching sync.WaitGroup
-	watching.Go(func() { a.watch(ctx, h, cancel, done) })
+	seen := a.log.Seq() // the log is the loop's from here on
+	watching.Go(func() { a.watch(ctx, h, seen, cancel, done) })
 	state, err := setup.Agent.Run(ctx, a.log, h)
 	close(done)
 	watching.Wait()
@@ -260,8 +261,7 @@ func (a *actor) runOnce(row journal.Thread) (agent.State, error) {
 }
 
 // watch drains the bell while the loop runs.
-func (a *actor) watch(ctx context.Context, h *host, cancel context.CancelCauseFunc, done <-chan struct{}) {
-	seen := a.log.Seq()
+func (a *actor) watch(ctx context.Context, h *host, seen int64, cancel context.CancelCauseFunc, done <-chan struct{}) {
 	rang := false
 	defer func() {
 		if rang {

@@ -1,0 +1,406 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"chorus/internal/chat"
+	"chorus/internal/model"
+)
+
+func mustMessage(t testing.TB, role model.Role, blocks chat.Blocks) *model.Message {
+	t.Helper()
+	m, err := model.NewMessage(role, chat.Participant{}, blocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// entries builds a window from letters: u words, a answer, r results; each counts
+// for the given number of tokens.
+func entries(t testing.TB, shape string, tokens int) []entry {
+	var out []entry
+	text := strings.Repeat("x", tokens*4)
+	for i, c := range shape {
+		e := entry{place: int64(i + 1), seq: int64(i + 1)}
+		switch c {
+		case 'u':
+			e.kind, e.msg = words, mustMessage(t, model.User, chat.TextBlocks(text))
+		case 'a':
+			e.kind, e.msg = said, mustMessage(t, model.Assistant, chat.TextBlocks(text))
+		case 'r':
+			e.kind, e.msg = results, mustMessage(t, model.User, chat.Blocks{chat.ToolResult{Call: "c", Blocks: chat.TextBlocks(text)}})
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func TestWhereACompactionCuts(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		shape string
+		keep  int
+		at    int
+		split bool
+	}{
+		{"uarua", 300, 3, false}, // never on a result
+		{"uauara", 200, 5, true}, // in the middle of a turn
+		{"ua", 300, 0, false},    // never reached
+		{"uaua", 400, 0, false},  // everything fits
+		{"uaua", 200, 2, false},
+		{"uar", 100, 3, false}, // only results follow: everything goes
+		{"", 100, 0, false},
+	} {
+		at, split := cutAt(entries(t, c.shape, 100), c.keep)
+		if at != c.at || split != c.split {
+			t.Errorf("%s keep %d: cut %d split %v, want %d %v", c.shape, c.keep, at, split, c.at, c.split)
+		}
+	}
+}
+
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	l := New(nil)
+	l.window = entries(t, "ua", 10)
+	l.used, l.usedAt = 5000, 2
+	if err := l.pend(3, words, model.User, chat.Participant{}, chat.TextBlocks(strings.Repeat("x", 400))); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.Tokens(); got != 5100 {
+		t.Errorf("tokens %d, want the provider's 5000 and 100 for what came after", got)
+	}
+	s := chat.Settings{ContextWindow: 100000, Reserve: 16384}
+	for used, want := range map[int]bool{90000: true, 83617: true, 83616: false, 50000: false} {
+		l := New(nil)
+		l.used = used
+		if got := l.Over(s); got != want {
+			t.Errorf("%d tokens: over %v", used, got)
+		}
+	}
+	if New(nil).Over(chat.Settings{}) {
+		t.Error("without a window nothing is over")
+	}
+}
+
+// teller writes a plausible or implausible life of a thread and folds it.
+type teller struct {
+	t     *rapid.T
+	log   *Log
+	seq   int64
+	head  *model.Head
+	calls int
+	last  [][]byte // fragments of the request before
+	cut   bool     // a roll, clear or compaction since then
+	runs  int
+}
+
+func (w *teller) tell(body chat.Body) {
+	w.seq++
+	ev := chat.Event{Thread: "cli:p:t", Seq: w.seq, At: time.UnixMicro(w.seq).UTC(), Body: body}
+	if err := w.log.Apply(ev); err != nil {
+		w.t.Fatalf("apply %T: %v", body, err)
+	}
+}
+
+// ask checks the promises on the request that would be sent now, then sends it.
+func (w *teller) ask() {
+	req, err := w.log.Request(w.head, w.log.Seq())
+	if err != nil {
+		w.t.Fatalf("request: %v", err)
+	}
+	if err := CheckPairs(req.Messages); err != nil {
+		w.t.Fatalf("pairs: %v", err)
+	}
+	var fragments [][]byte
+	for _, m := range req.Messages {
+		f, err := m.Fragment()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		fragments = append(fragments, f)
+	}
+	if !w.cut {
+		if len(fragments) < len(w.last) {
+			w.t.Fatalf("the request became shorter without a cut: %d after %d", len(fragments), len(w.last))
+		}
+		for i := range w.last {
+			if !bytes.Equal(w.last[i], fragments[i]) {
+				w.t.Fatalf("fragment %d changed:\n%s\n%s", i, w.last[i], fragments[i])
+			}
+		}
+	}
+	w.last, w.cut = fragments, false
+	digest, err := req.Digest()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	// A snapshot taken here must render the very same request.
+	data, err := w.log.Snapshot()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	again, err := Restore(data, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	req2, err := again.Request(w.head, again.Seq())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if d2, _ := req2.Digest(); d2 != digest {
+		w.t.Fatal("a snapshot renders another request")
+	}
+	if again.Tokens() != w.log.Tokens()-w.log.headSize && w.log.used == 0 && again.Tokens() != w.log.Tokens() {
+		w.t.Fatalf("a snapshot counts other tokens: %d, %d", again.Tokens(), w.log.Tokens())
+	}
+	w.tell(chat.Asked{Step: 1, Attempt: 1, Purpose: chat.ForTurn, Sees: w.log.Seq(), Digest: digest})
+}
+
+func (w *teller) say() {
+	n := rapid.IntRange(0, 3).Draw(w.t, "calls")
+	blocks := chat.Blocks{chat.Text{Text: rapid.SampledFrom([]string{"", "yes", "längere Antwort"}).Draw(w.t, "text")}}
+	for range n {
+		w.calls++
+		blocks = append(blocks, chat.ToolUse{ID: fmt.Sprintf("c%d", w.calls), Name: "bash", Args: json.RawMessage(`{"a":1}`)})
+	}
+	b := chat.Said{Step: 1, Attempt: 1, Blocks: blocks, Stop: chat.StopEnd}
+	switch rapid.IntRange(0, 5).Draw(w.t, "how") {
+	case 0:
+		b.Partial, b.Stop = true, chat.StopAborted
+	case 1:
+		b.Error = &chat.Failure{Kind: "overloaded"}
+	case 2:
+		b.Stop = chat.StopLength
+	case 3:
+		b.Usage = chat.Usage{Input: 100, Output: 5}
+	}
+	w.tell(b)
+}
+
+func (w *teller) anyCall() string {
+	return fmt.Sprintf("c%d", rapid.IntRange(1, w.calls+2).Draw(w.t, "call"))
+}
+
+// TestPrefixAndPairs lets threads live wildly: whatever happens, in whatever order,
+// requests only grow between cuts and every call has its result.
+func TestPrefixAndPairs(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		w := &teller{t: t, log: New(nil), head: &model.Head{System: "s"}}
+		words := func(label string) chat.Blocks {
+			return chat.TextBlocks(rapid.SampledFrom([]string{"hello", "what?", "go on", "ж"}).Draw(t, label))
+		}
+		anySeq := func() int64 { return rapid.Int64Range(1, w.seq+1).Draw(t, "seq") }
+		t.Repeat(map[string]func(*rapid.T){
+			"prompt": func(*rapid.T) {
+				w.tell(chat.Received{From: chat.Participant{Name: "Ada"}, Blocks: words("words"), Prompt: true})
+			},
+			"heard": func(*rapid.T) {
+				w.tell(chat.Received{From: chat.Participant{Name: "Bob"}, Blocks: words("words")})
+			},
+			"steer": func(*rapid.T) { w.tell(chat.Steered{Blocks: words("words"), Mode: chat.Inject}) },
+			"start": func(*rapid.T) { w.runs++; w.tell(chat.RunStarted{Run: fmt.Sprint(w.runs)}) },
+			"take": func(*rapid.T) {
+				var seqs []int64
+				for _, p := range w.log.Waiting() {
+					if rapid.Bool().Draw(t, "take") {
+						seqs = append(seqs, p.Seq)
+					}
+				}
+				w.tell(chat.Took{Seqs: seqs})
+			},
+			"ask":    func(*rapid.T) { w.ask() },
+			"answer": func(*rapid.T) { w.ask(); w.say() },
+			"began":  func(*rapid.T) { w.tell(chat.ToolBegan{Call: w.anyCall()}) },
+			"ran": func(*rapid.T) {
+				w.tell(chat.ToolRan{Call: w.anyCall(), Blocks: words("result"), Outcome: chat.Ran, Changed: []string{"a.go"}})
+			},
+			"note":   func(*rapid.T) { w.tell(chat.Noted{What: "date", Text: words("note").Text()}) },
+			"edit":   func(*rapid.T) { w.tell(chat.Edited{Seq: anySeq(), Blocks: words("edit")}) },
+			"delete": func(*rapid.T) { w.tell(chat.Deleted{Seq: anySeq()}) },
+			"refuse": func(*rapid.T) { w.tell(chat.Refused{Seq: anySeq()}) },
+			"end":    func(*rapid.T) { w.tell(chat.RunEnded{Run: fmt.Sprint(w.runs), Reason: chat.EndDone}) },
+			"roll": func(*rapid.T) {
+				w.tell(chat.Rolled{KeepFrom: rapid.Int64Range(0, w.log.Places()+1).Draw(t, "keep")})
+				w.cut = true
+			},
+			"clear": func(*rapid.T) { w.tell(chat.Cleared{UpTo: w.log.Places()}); w.cut = true },
+			"compact": func(*rapid.T) {
+				w.ask()
+				w.tell(chat.Compacted{UpTo: rapid.Int64Range(0, w.log.Places()).Draw(t, "upTo"), Summary: "so far", How: "model"})
+				w.cut = true
+			},
+		})
+		w.ask()
+	})
+}
+
+// TestUntakenWordsSurviveEverything: a cut never touches what nobody has taken.
+func TestUntakenWordsSurviveEverything(t *testing.T) {
+	t.Parallel()
+	l := New(nil)
+	seq := int64(0)
+	tell := func(body chat.Body) {
+		seq++
+		if err := l.Apply(chat.Event{Seq: seq, Body: body}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell(chat.Received{Blocks: chat.TextBlocks("taken"), Prompt: true})
+	tell(chat.Received{Blocks: chat.TextBlocks("waits"), Prompt: true})
+	tell(chat.RunStarted{Run: "1"})
+	tell(chat.Took{Seqs: []int64{1}})
+	tell(chat.Asked{Sees: 4})
+	tell(chat.Said{Blocks: chat.TextBlocks("answer")})
+	tell(chat.Compacted{UpTo: l.Places(), Summary: "s"})
+	tell(chat.Cleared{UpTo: l.Places()})
+	if w := l.Waiting(); len(w) != 1 || w[0].Blocks.Text() != "waits" {
+		t.Fatalf("waiting %+v", w)
+	}
+}
+
+func TestRepeatedCompactionKeepsOneSummaryAndAllFiles(t *testing.T) {
+	t.Parallel()
+	l := New(nil)
+	seq := int64(0)
+	tell := func(body chat.Body) {
+		t.Helper()
+		seq++
+		if err := l.Apply(chat.Event{Seq: seq, Body: body}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	round := func(file string) {
+		tell(chat.Received{Blocks: chat.TextBlocks("do " + file), Prompt: true})
+		tell(chat.RunStarted{Run: file})
+		tell(chat.Took{Seqs: []int64{seq - 1}})
+		tell(chat.Asked{Sees: seq})
+		tell(chat.Said{Blocks: chat.Blocks{chat.ToolUse{ID: file, Name: "edit"}}})
+		tell(chat.ToolRan{Call: file, Blocks: chat.TextBlocks("ok"), Read: []string{"README.md", file}, Changed: []string{file}})
+		tell(chat.Asked{Sees: seq, Purpose: chat.ForCompaction})
+		read, modified := l.Files()
+		tell(chat.Compacted{UpTo: l.Places(), Summary: "did " + file, Read: read, Modified: modified})
+	}
+	round("b.go")
+	round("a.go")
+	req, err := l.Request(&model.Head{}, l.Seq())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(req.Messages) != 1 {
+		t.Fatalf("%d messages", len(req.Messages))
+	}
+	text := req.Messages[0].Blocks.Text()
+	want := "<compaction-summary>\ndid a.go\n\n<read-files>\nREADME.md\n</read-files>\n\n<modified-files>\na.go\nb.go\n</modified-files>\n</compaction-summary>"
+	if text != want {
+		t.Fatalf("got\n%s", text)
+	}
+}
+
+func TestImportedLinesAreMended(t *testing.T) {
+	t.Parallel()
+	lines := []chat.Line{
+		{Role: "tool", Blocks: chat.Blocks{chat.ToolResult{Call: "ghost", Blocks: chat.TextBlocks("?")}}},
+		{Role: "user", Blocks: chat.TextBlocks("hi")},
+		{Role: "assistant", Blocks: chat.Blocks{chat.ToolUse{ID: "1", Name: "bash"}, chat.ToolUse{ID: "2", Name: "bash"}}},
+		{Role: "tool", Blocks: chat.Blocks{chat.ToolResult{Call: "2", Blocks: chat.TextBlocks("two")}}},
+		{Role: "assistant", Blocks: chat.TextBlocks("")},
+		{Role: "assistant", Blocks: chat.TextBlocks("done")},
+	}
+	data, err := json.Marshal(lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := New(func(string) ([]byte, error) { return data, nil })
+	if err := l.Apply(chat.Event{Seq: 1, Body: chat.Imported{Blob: "x", Count: len(lines)}}); err != nil {
+		t.Fatal(err)
+	}
+	req, err := l.Request(&model.Head{}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckPairs(req.Messages); err != nil {
+		t.Fatal(err)
+	}
+	if len(req.Messages) != 4 {
+		t.Fatalf("%d messages", len(req.Messages))
+	}
+	answers := req.Messages[2].Blocks
+	if !strings.HasPrefix(answers[0].(chat.ToolResult).Blocks.Text(), "interrupted") || answers[1].(chat.ToolResult).Blocks.Text() != "two" {
+		t.Fatalf("%+v", answers)
+	}
+}
+
+func TestEditsOfPlacedWordsWaitForTheRoll(t *testing.T) {
+	t.Parallel()
+	l := New(nil)
+	seq := int64(0)
+	tell := func(body chat.Body) {
+		t.Helper()
+		seq++
+		if err := l.Apply(chat.Event{Seq: seq, Body: body}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := func() string {
+		req, err := l.Request(&model.Head{}, l.Seq())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, m := range req.Messages {
+			out = append(out, m.Blocks.Text())
+		}
+		return strings.Join(out, "|")
+	}
+	tell(chat.Received{From: chat.Participant{Name: "Ada"}, Blocks: chat.TextBlocks("first"), Prompt: true})
+	tell(chat.Edited{Seq: 1, Blocks: chat.TextBlocks("first, mended")})
+	tell(chat.Took{Seqs: []int64{1}})
+	tell(chat.Asked{Sees: seq})
+	tell(chat.Said{Blocks: chat.TextBlocks("ok")})
+	tell(chat.Edited{Seq: 1, Blocks: chat.TextBlocks("second")})
+	if got := text(); !strings.HasPrefix(got, "first, mended|ok|<note") || !strings.Contains(got, "second") {
+		t.Fatal(got)
+	}
+	tell(chat.Asked{Sees: seq})
+	tell(chat.Rolled{KeepFrom: 1})
+	if got := text(); !strings.HasPrefix(got, "second|ok") {
+		t.Fatal(got)
+	}
+	tell(chat.Deleted{Seq: 1})
+	tell(chat.Rolled{KeepFrom: 1})
+	if got := text(); strings.Contains(got, "second|") {
+		t.Fatal(got)
+	}
+}
+
+func TestMarks(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		window, total, first int
+		want                 string
+	}{{0, 1, -1, "[0]"}, {1, 1, 0, "[0]"}, {3, 5, 0, "[0 2 4]"}, {3, 3, 0, "[0 2]"}} {
+		if got := fmt.Sprint(marks(c.window, c.total, c.first)); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
+func TestMiddleOutStaysValid(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.String().Draw(t, "s")
+		n := rapid.IntRange(0, 40).Draw(t, "n")
+		if out := middleOut(s, n); len(s) <= n && out != s || strings.ToValidUTF8(out, "") != out {
+			t.Fatalf("%q", out)
+		}
+	})
+}
