@@ -1,0 +1,69 @@
+# Everything here needs Go and nothing else; `make help` lists it.
+
+GO       ?= go
+BIN      ?= bin/chorus
+PKG      ?= ./...
+FUZZTIME ?= 30s
+# A test that hangs is a failure with a stack, well before the whole suite's twelve minutes.
+TIMEOUT  ?= 10m
+# Where the test that kills the process at random lives, and how many kills.
+CHAOS     ?= ./cmd/chorus
+KILLS     ?= 10000
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT   ?= $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
+LDFLAGS   = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+SOURCES   = $(shell git ls-files --cached --others --exclude-standard '*.go')
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test need-rg check fmt bench fuzz chaos demo clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: build ## talk to an agent in this repository (ARGS="-m anthropic/claude-sonnet-4-5" for more)
+	@$(BIN) chat $(ARGS)
+
+build: ## bin/chorus, one static file
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/chorus
+
+test: need-rg ## every test, with the race detector and in random order (PKG=./internal/permit for one)
+	$(GO) test -race -shuffle=on -timeout $(TIMEOUT) $(PKG)
+
+need-rg: # search is tested with ripgrep and without; the first half needs it
+	@if command -v rg >/dev/null; then exit 0; fi; \
+	if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		echo "installing ripgrep"; \
+		(apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q ripgrep) >/dev/null </dev/null || true; \
+	fi; \
+	if command -v rg >/dev/null; then exit 0; fi; \
+	if [ "$${CI:-}" = true ]; then echo "ripgrep is missing and could not be installed; with CI=true nothing is skipped" >&2; exit 1; fi; \
+	echo "!!! ripgrep (rg) is missing: tests of search with ripgrep are SKIPPED. Install it to run them." >&2
+
+check: ## formatting, vet, staticcheck, go.mod tidy
+	@bad=$$(gofmt -l $(SOURCES)); if [ -n "$$bad" ]; then echo "not formatted (make fmt):"; echo "$$bad"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+	$(GO) mod tidy -diff
+
+fmt: ## format every Go file
+	@gofmt -w $(SOURCES)
+
+bench: ## measure against the least program that does the same; writes bench/RESULTS.md
+	$(GO) run ./bench $(ARGS)
+
+fuzz: ## every fuzz target, 30 seconds each (FUZZTIME=5m for longer)
+	@set -e; for pkg in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "--- $$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+chaos: ## kill the program ten thousand times at random moments and look what is left (KILLS=n)
+	CHORUS_CHAOS=$(KILLS) $(GO) test -run Chaos -count=1 -v -timeout 12h $(CHAOS)
+
+demo: build ## watch it work for a minute, without a key
+	@CHORUS=$(abspath $(BIN)) sh docs/demo.sh
+
+clean: ## remove what was built
+	@rm -rf bin
