@@ -1,0 +1,29 @@
+// Package files lets an agent see and change files, and promises that it happens
+// inside of the named roots only: paths that lead outside, by dots, links or races,
+// are refused. A change is written in one step and keeps mode bits; a patch is
+// applied whole or not at all; two calls never change one file at the same time.
+package files
+
+import (
+	_ "embed"
+
+	"chorus/internal/tool"
+)
+
+// Tools are read, write, edit, apply_patch and list_files on the roots.
+func Tools(r *Roots) []tool.Tool {
+	return []tool.Tool{Read(r), Write(r), Edit(r), ApplyPatch(r), ListFiles(r)}
+}
+
+var (
+	//go:embed read.md
+	readProse string
+	//go:embed write.md
+	writeProse string
+	//go:embed edit.md
+	editProse string
+	//go:embed apply_patch.md
+	patchProse string
+	//go:embed list_files.md
+	listProse string
+)

@@ -1,0 +1,52 @@
+package files
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"path"
+
+	"chorus/internal/chat"
+	"chorus/internal/tool"
+)
+
+// maxImage is what providers take at most.
+const maxImage = 5 << 20
+
+// imageType is the media type of pictures that models can see, "" for the rest.
+// The content decides, not the name.
+func imageType(start []byte) string {
+	switch {
+	case bytes.HasPrefix(start, []byte("\x89PNG\r\n\x1a\n")):
+		return "image/png"
+	case bytes.HasPrefix(start, []byte("\xff\xd8\xff")):
+		return "image/jpeg"
+	case bytes.HasPrefix(start, []byte("GIF87a")), bytes.HasPrefix(start, []byte("GIF89a")):
+		return "image/gif"
+	case len(start) >= 12 && string(start[:4]) == "RIFF" && string(start[8:12]) == "WEBP":
+		return "image/webp"
+	}
+	return ""
+}
+
+func picture(place Place, media string, in io.Reader, size int64) (tool.Result, error) {
+	data, err := io.ReadAll(io.LimitReader(in, maxImage+1))
+	if err != nil {
+		return tool.Result{}, tool.Mistake(place.String() + " could not be read.")
+	}
+	if len(data) > maxImage {
+		return tool.Result{}, tool.Mistake(fmt.Sprintf("%s is too large to look at: %d bytes, at most %d. Make it smaller first.", place, max(size, int64(len(data))), maxImage))
+	}
+	sum := sha256.Sum256(data)
+	hash := hex.EncodeToString(sum[:])
+	return tool.Result{
+		Blocks: chat.Blocks{
+			chat.Text{Text: fmt.Sprintf("[%s: %s, %d bytes]", place, media, len(data))},
+			chat.Image{Blob: hash, MediaType: media, Name: path.Base(place.Path), Size: int64(len(data))},
+		},
+		Read:  []string{place.String()},
+		Blobs: []chat.Blob{{Hash: hash, Data: data}},
+	}, nil
+}

@@ -1,0 +1,46 @@
+package files
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+// Keep stores a long output as @outputs/<call>.txt in the root "outputs" and is a
+// tool.Keep. A call's id may come from a model: it is made a plain name, and a
+// second text under the same id gets a name of its own.
+func (r *Roots) Keep(ctx context.Context, callID, text string) (string, error) {
+	if r.roots["outputs"] == nil {
+		return "", fmt.Errorf("keep output of call %s: there is no root @outputs", callID)
+	}
+	sum := sha256.Sum256([]byte(text))
+	short := hex.EncodeToString(sum[:6])
+	base := strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' {
+			return c
+		}
+		return '-'
+	}, callID)
+	if len(base) > 100 {
+		base = base[:100]
+	}
+	if base == "" {
+		base = short
+	}
+	for _, name := range []string{base, base + "-" + short} {
+		d, err := r.target(Place{"outputs", name + ".txt"})
+		if err != nil {
+			return "", err
+		}
+		if d, err = r.load(d); err == nil && d.exists && d.old == text {
+			return d.place.String(), nil
+		}
+		if err != nil || d.exists {
+			continue
+		}
+		return d.place.String(), r.save(d, text)
+	}
+	return "", fmt.Errorf("keep output of call %s: no free name", callID)
+}

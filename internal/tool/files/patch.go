@@ -1,0 +1,390 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"chorus/internal/tool"
+)
+
+type patchIn struct {
+	Patch string `json:"patch" jsonschema:"the patch"`
+}
+
+// ApplyPatch is the apply_patch tool.
+func ApplyPatch(r *Roots) tool.Tool {
+	return tool.New(tool.Func[patchIn]{
+		Name: "apply_patch", Description: patchProse, Risk: tool.Medium,
+		Aliases: []tool.Alias{tool.Also("ApplyPatch")},
+		Access:  func(in patchIn) []tool.Access { return r.patchAccess(in.Patch) },
+		Label:   func(in patchIn) string { return r.patchLabel(in.Patch) },
+		Preview: func(ctx context.Context, in patchIn) string { return r.patchPreview(ctx, in.Patch) },
+		Run: func(ctx context.Context, in patchIn) (tool.Result, error) {
+			res, err := r.patch(ctx, in.Patch)
+			if err != nil {
+				return answer(err)
+			}
+			return res, nil
+		},
+	})
+}
+
+// paths are all the paths a patch touches, in its order.
+func paths(sections []section) []string {
+	var out []string
+	for _, s := range sections {
+		out = append(out, s.path)
+		if s.moveTo != "" {
+			out = append(out, s.moveTo)
+		}
+	}
+	return out
+}
+
+func (r *Roots) patchAccess(text string) []tool.Access {
+	sections, err := parsePatch(text)
+	if err != nil {
+		return nil
+	}
+	var all []tool.Access
+	seen := map[string]bool{}
+	for _, name := range paths(sections) {
+		touched := r.Access("apply_patch", name)
+		if touched == nil {
+			return nil
+		}
+		if !seen[touched[0].Detail] {
+			seen[touched[0].Detail] = true
+			all = append(all, touched...)
+		}
+	}
+	return all
+}
+
+func (r *Roots) patchLabel(text string) string {
+	var names []string
+	for _, a := range r.patchAccess(text) {
+		names = append(names, a.Detail)
+	}
+	if len(names) > 3 {
+		return fmt.Sprintf("patch %s and %d more", strings.Join(names[:3], ", "), len(names)-3)
+	}
+	return "patch " + strings.Join(names, ", ")
+}
+
+// file is one file of a plan: as it is, and as it will be.
+type file struct {
+	draft
+	present bool
+	content string
+	perm    fs.FileMode // 0: as it was
+}
+
+func (f *file) changed() bool {
+	return f.present != f.exists || f.present && (f.content != f.old || f.perm != 0 && f.perm != f.mode)
+}
+
+// plan is everything a patch does, worked out before anything is written.
+type plan struct {
+	roots *Roots
+	files map[string]*file // by key
+	order []*file
+	notes []string // what was done, for the answer
+}
+
+func (r *Roots) newPlan(sections []section) (*plan, error) {
+	p := &plan{roots: r, files: map[string]*file{}}
+	for _, name := range paths(sections) {
+		place, err := r.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		d, err := r.target(place)
+		if err != nil {
+			return nil, err
+		}
+		if p.files[d.key] == nil {
+			f := &file{draft: d}
+			p.files[d.key] = f
+			p.order = append(p.order, f)
+		}
+	}
+	return p, nil
+}
+
+func (p *plan) keys() []string {
+	keys := make([]string, len(p.order))
+	for i, f := range p.order {
+		keys[i] = f.key
+	}
+	return keys
+}
+
+// compute loads the files and applies every section in memory.
+func (p *plan) compute(sections []section) error {
+	for _, f := range p.order {
+		d, err := p.roots.load(f.draft)
+		if err != nil {
+			return err
+		}
+		f.draft, f.present, f.content = d, d.exists, d.old
+	}
+	for _, s := range sections {
+		if err := p.section(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// at is the file of a path that newPlan has seen.
+func (p *plan) at(name string) (*file, error) {
+	place, err := p.roots.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	d, err := p.roots.target(place)
+	if err != nil {
+		return nil, err
+	}
+	if f := p.files[d.key]; f != nil {
+		return f, nil
+	}
+	return nil, tool.Mistake(place.String() + " changed while the patch was applied; try again.")
+}
+
+func (p *plan) section(s section) error {
+	f, err := p.at(s.path)
+	if err != nil {
+		return err
+	}
+	name := f.place.String()
+	if s.kind == add {
+		if f.present {
+			return tool.Mistake(name + " exists already, it cannot be added.")
+		}
+		f.present, f.content, f.perm = true, s.content, fs.FileMode(s.mode)
+		p.notes = append(p.notes, "A "+name)
+		return nil
+	}
+	if !f.present {
+		return tool.Mistake(name + " does not exist.")
+	}
+	if (s.kind == remove || s.moveTo != "") && p.roots.isLink(f.place) {
+		return tool.Mistake(name + " is a link: name the file it leads to.")
+	}
+	content, err := apply(f.content, s.hunks)
+	if err != nil {
+		return tool.Mistake(name + ", " + err.Error() + ". Nothing was changed.")
+	}
+	if s.kind == remove {
+		if len(s.hunks) > 0 && content != "" {
+			return tool.Mistake(name + " holds more than the patch deletes. Nothing was changed.")
+		}
+		f.present, f.content = false, ""
+		p.notes = append(p.notes, "D "+name)
+		return nil
+	}
+	return p.move(s, f, content)
+}
+
+// move finishes an update, under another name when the section says so.
+func (p *plan) move(s section, f *file, content string) error {
+	name := f.place.String()
+	mode := f.mode
+	if f.perm != 0 {
+		mode = f.perm
+	}
+	if s.mode != 0 {
+		mode = fs.FileMode(s.mode)
+	}
+	if s.moveTo == "" {
+		f.content, f.perm = content, mode
+		p.notes = append(p.notes, "M "+name)
+		return nil
+	}
+	to, err := p.at(s.moveTo)
+	if err != nil {
+		return err
+	}
+	if to != f && to.present {
+		return tool.Mistake(to.place.String() + " exists already, nothing can be moved there.")
+	}
+	f.present, f.content = false, ""
+	to.present, to.content, to.perm = true, content, mode
+	p.notes = append(p.notes, "R "+name+" -> "+to.place.String())
+	return nil
+}
+
+func (r *Roots) patchPreview(ctx context.Context, text string) string {
+	sections, err := parsePatch(text)
+	if err != nil {
+		return ""
+	}
+	p, err := r.newPlan(sections)
+	if err != nil || p.compute(sections) != nil {
+		return ""
+	}
+	var out strings.Builder
+	for _, f := range p.order {
+		out.WriteString(diff(f.draft, f.place.String(), f.content, f.present))
+	}
+	return tool.Clip(ctx, out.String(), tool.Head, nil)
+}
+
+func (r *Roots) patch(ctx context.Context, text string) (tool.Result, error) {
+	sections, err := parsePatch(text)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	p, err := r.newPlan(sections)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	release, err := r.locks.acquire(ctx, p.keys()...)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	defer release()
+	if err := p.compute(sections); err != nil {
+		return tool.Result{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return tool.Result{}, err
+	}
+	if err := p.commit(); err != nil {
+		return tool.Result{}, err
+	}
+	out := "Applied the patch:\n" + strings.Join(p.notes, "\n")
+	var changed []string
+	for _, f := range p.order {
+		if f.changed() {
+			changed = append(changed, f.place.String())
+		}
+		if f.present {
+			out += warning(f.place, f.content)
+		}
+	}
+	res := tool.OK(tool.Clip(ctx, out, tool.Head, nil))
+	res.Changed = changed
+	return res, nil
+}
+
+// commit writes the plan, removals last, so that a crash in the middle loses
+// nothing. When one write fails, those before it are taken back.
+func (p *plan) commit() error {
+	var undo []func() error
+	order := slices.Clone(p.order)
+	slices.SortStableFunc(order, func(a, b *file) int {
+		switch {
+		case a.present == b.present:
+			return 0
+		case a.present:
+			return -1
+		}
+		return 1
+	})
+	for _, f := range order {
+		if !f.changed() {
+			continue
+		}
+		made, err := p.roots.missing(f.draft)
+		if err == nil {
+			undo = append(undo, func() error { return p.takeBack(f, made) })
+			err = p.write(f)
+		}
+		if err == nil {
+			continue
+		}
+		for i := len(undo) - 1; i >= 0; i-- {
+			if undoErr := undo[i](); undoErr != nil {
+				return tool.Mistake(fmt.Sprintf("%s The patch was begun and could not be taken back whole: %s", err, undoErr))
+			}
+		}
+		return tool.Mistake(err.Error() + " Nothing was changed.")
+	}
+	return nil
+}
+
+func (p *plan) write(f *file) error {
+	if !f.present {
+		return p.roots.drop(f.draft)
+	}
+	d := f.draft
+	if d.exists && d.mode&0o200 == 0 {
+		return tool.Mistake(d.place.String() + " is write-protected (mode " + d.mode.String() + ").")
+	}
+	if f.perm != 0 {
+		d.mode = f.perm
+	}
+	d.exists = false // its protection has been looked at
+	return p.roots.save(d, f.content)
+}
+
+// takeBack makes a file what it was, and removes directories that were made.
+func (p *plan) takeBack(f *file, made []string) error {
+	now, err := p.roots.load(f.draft)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.exists && (!now.exists || now.old != f.old || now.mode != f.mode):
+		d := f.draft
+		d.exists = false
+		err = p.roots.save(d, f.old)
+	case !f.exists && now.exists:
+		err = p.roots.drop(now)
+	}
+	root, rootErr := p.roots.roots[f.place.Root].handle(false)
+	if err != nil || rootErr != nil {
+		return errors.Join(err, rootErr)
+	}
+	for _, dir := range made {
+		_ = root.Remove(filepath.FromSlash(dir)) // one that is not empty is no longer ours
+	}
+	return nil
+}
+
+// isLink says whether the last part of the path is a symbolic link.
+func (r *Roots) isLink(place Place) bool {
+	root, err := r.roots[place.Root].handle(false)
+	if err != nil {
+		return false
+	}
+	info, err := root.Lstat(filepath.FromSlash(place.Path))
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
+// drop removes a file.
+func (r *Roots) drop(d draft) error {
+	root, err := r.roots[d.place.Root].handle(false)
+	if err == nil {
+		err = root.Remove(filepath.FromSlash(d.real))
+	}
+	if err != nil {
+		return r.explain(d.place, err)
+	}
+	return nil
+}
+
+// missing lists the directories that saving would make, the deepest first.
+func (r *Roots) missing(d draft) ([]string, error) {
+	var dirs []string
+	root, err := r.roots[d.place.Root].handle(true)
+	if err != nil {
+		return nil, r.explain(d.place, err)
+	}
+	for dir := path.Dir(d.real); dir != "."; dir = path.Dir(dir) {
+		if _, err := root.Lstat(filepath.FromSlash(dir)); err == nil {
+			break
+		}
+		dirs = append(dirs, dir)
+	}
+	return dirs, nil
+}

@@ -1,0 +1,221 @@
+package files
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"chorus/internal/tool"
+)
+
+// maxEditable is the largest file that is changed as a whole in memory.
+const maxEditable = 16 << 20
+
+// draft is a file as it is before a change: what it holds, and where it really is
+// after inner links.
+type draft struct {
+	place  Place
+	real   string // below the root, free of links
+	key    string // for the locks
+	exists bool
+	old    string
+	mode   fs.FileMode // 0 for a new file: the system's default
+}
+
+// target finds where a write to the place would land. Links inside of the root are
+// followed, as opening the file would; those that lead outside are refused.
+func (r *Roots) target(place Place) (draft, error) {
+	o := r.roots[place.Root]
+	if !o.Writable {
+		return draft{}, tool.Mistake("@" + place.Root + " is read-only.")
+	}
+	if place.Path == "." {
+		return draft{}, tool.Mistake(place.String() + " is a directory.")
+	}
+	real := place.Path
+	root, err := o.handle(false)
+	if err == nil {
+		real, err = realPath(root, place.Path)
+	} else if errors.Is(err, fs.ErrNotExist) && place.Root != Workspace {
+		err = nil // the first write makes it
+	}
+	if err != nil {
+		return draft{}, r.explain(place, err)
+	}
+	return draft{place: place, real: real, key: filepath.Join(o.Dir, filepath.FromSlash(real))}, nil
+}
+
+// load fills in what is there now. A missing file is not an error.
+func (r *Roots) load(d draft) (draft, error) {
+	file, info, err := r.Open(Place{d.place.Root, d.real})
+	if err != nil {
+		if _, statErr := r.stat(d); errors.Is(statErr, fs.ErrNotExist) {
+			return d, nil
+		}
+		return d, err
+	}
+	defer file.Close()
+	switch {
+	case info.IsDir():
+		return d, tool.Mistake(d.place.String() + " is a directory.")
+	case info.Size() > maxEditable:
+		return d, tool.Mistake(fmt.Sprintf("%s is too large to change this way (%d bytes).", d.place, info.Size()))
+	}
+	data, err := io.ReadAll(io.LimitReader(file, maxEditable+1))
+	if err != nil {
+		return d, r.explain(d.place, err)
+	}
+	if len(data) > maxEditable {
+		return d, tool.Mistake(d.place.String() + " is too large to change this way.")
+	}
+	d.exists, d.old, d.mode = true, string(data), info.Mode()&(fs.ModePerm|fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky)
+	return d, nil
+}
+
+func (r *Roots) stat(d draft) (fs.FileInfo, error) {
+	root, err := r.roots[d.place.Root].handle(false)
+	if err != nil {
+		return nil, err
+	}
+	return root.Lstat(filepath.FromSlash(d.real))
+}
+
+// existing is load for a file that must be there.
+func (r *Roots) existing(d draft) (draft, error) {
+	d, err := r.load(d)
+	if err == nil && !d.exists {
+		err = tool.Mistake(d.place.String() + " does not exist.")
+	}
+	return d, err
+}
+
+// save writes the file in one step: whoever reads it sees the old or the new text,
+// and a crash leaves one of both. Parents are made; mode bits are kept.
+func (r *Roots) save(d draft, content string) error {
+	if d.exists && d.mode&0o200 == 0 {
+		return tool.Mistake(d.place.String() + " is write-protected (mode " + d.mode.String() + ").")
+	}
+	root, err := r.roots[d.place.Root].handle(true)
+	if err != nil {
+		return r.explain(d.place, err)
+	}
+	name := filepath.FromSlash(d.real)
+	dir := filepath.Dir(name)
+	if err := root.MkdirAll(dir, 0o777); err != nil {
+		return r.explain(d.place, err)
+	}
+	temp := filepath.Join(dir, ".chorus-"+rand.Text()+".tmp")
+	err = writeTemp(root, temp, content, d.mode)
+	if err == nil {
+		err = root.Rename(temp, name)
+	}
+	if err != nil {
+		_ = root.Remove(temp)
+		return r.explain(d.place, err)
+	}
+	return nil
+}
+
+func writeTemp(root *os.Root, temp, content string, mode fs.FileMode) error {
+	file, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(content)
+	if err == nil && mode != 0 {
+		err = file.Chmod(mode)
+	}
+	return errors.Join(err, file.Close())
+}
+
+// realPath resolves the links in name inside of root. What does not exist yet is
+// taken as it is.
+func realPath(root *os.Root, name string) (string, error) {
+	rest := strings.Split(name, "/")
+	var done []string
+	for links := 0; len(rest) > 0; {
+		part := rest[0]
+		rest = rest[1:]
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			if len(done) == 0 {
+				return "", errors.New("path escapes from parent")
+			}
+			done = done[:len(done)-1]
+			continue
+		}
+		here := path.Join(path.Join(done...), part)
+		info, err := root.Lstat(filepath.FromSlash(here))
+		if errors.Is(err, fs.ErrNotExist) {
+			done = append(done, part)
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			done = append(done, part)
+			continue
+		}
+		if links++; links > 40 {
+			return "", syscall.ELOOP
+		}
+		to, err := root.Readlink(filepath.FromSlash(here))
+		if err != nil {
+			return "", err
+		}
+		if filepath.IsAbs(to) {
+			return "", errors.New("path escapes from parent")
+		}
+		rest = append(strings.Split(filepath.ToSlash(to), "/"), rest...)
+	}
+	if len(done) == 0 {
+		return ".", nil
+	}
+	return path.Join(done...), nil
+}
+
+// change is the way of every tool that writes one file: find it, lock it, load
+// it, let next make the new text, save it.
+func (r *Roots) change(ctx context.Context, name string, next func(draft) (string, error)) (draft, string, error) {
+	place, err := r.Find(name)
+	if err != nil {
+		return draft{}, "", err
+	}
+	d, err := r.target(place)
+	if err != nil {
+		return d, "", err
+	}
+	release, err := r.locks.acquire(ctx, d.key)
+	if err != nil {
+		return d, "", err
+	}
+	defer release()
+	if d, err = r.load(d); err != nil {
+		return d, "", err
+	}
+	content, err := next(d)
+	if err != nil {
+		return d, "", err
+	}
+	return d, content, r.save(d, content)
+}
+
+// answer turns an error on the way into what Run returns: mistakes go back to the
+// model, a cancelled context ends the run.
+func answer(err error) (tool.Result, error) {
+	if m := tool.Mistake(""); errors.As(err, &m) {
+		return tool.Fail(m.Error()), nil
+	}
+	return tool.Result{}, err
+}
