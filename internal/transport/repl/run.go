@@ -87,9 +87,10 @@ type follower struct {
 
 	aim       target
 	questions []chat.ApprovalAsked
-	open      *desk.Approval // the question on the terminal
+	open      *desk.Approval  // the question on the terminal
 	own       map[string]bool // questions that were answered here: no news
 	aborted   bool
+	left      bool // without waiting for the run's end
 	denied    bool
 }
 
@@ -130,7 +131,7 @@ func (f *follower) follow(ctx context.Context, items <-chan watched, aim target)
 				f.printer.redraw()
 			}
 		case <-f.interrupts:
-			if f.interrupt(ctx) {
+			if f.left = f.interrupt(ctx); f.left {
 				return ExitInterrupted, nil
 			}
 		case <-ctx.Done():

@@ -1,0 +1,208 @@
+package repl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"chorus/internal/markdown"
+)
+
+// ChatOptions say where a chat begins and where it is shown.
+type ChatOptions struct {
+	// Prompt, when set, is sent first.
+	Prompt string
+	// After is the number of the event to begin behind, and Head that of the last
+	// event there is: what lies between is history, of which the last few messages
+	// are shown. Both are 0 for a new conversation.
+	After, Head int64
+	// History is what was typed before, oldest first, for the up key. Remember
+	// (may be nil) is called with every further input.
+	History  []string
+	Remember func(input string)
+	// Commands are further slash commands that the session answers.
+	Commands []Command
+	Console  Console
+	// Interrupts is rung by Ctrl-C where there is no window. Nil: Chat listens itself.
+	Interrupts <-chan os.Signal
+}
+
+// Chat is a conversation until the person leaves. Without a terminal it reads one
+// prompt a line, and what would have to be asked is denied.
+func Chat(ctx context.Context, s Session, o ChatOptions) (exit int, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if !o.Console.Interactive() {
+		return plainChat(ctx, s, o)
+	}
+	w := newWindow(ctx, s, o)
+	if _, err := fmt.Fprintln(o.Console.Out, strings.Join(w.greeting(), "\n")); err != nil {
+		return ExitFailed, fmt.Errorf("write to the terminal: %w", err)
+	}
+	p := tea.NewProgram(w,
+		tea.WithContext(ctx), tea.WithInput(o.Console.In), tea.WithOutput(o.Console.Out), tea.WithoutSignalHandler())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		keepWatching(ctx, s, o.After, func(m tea.Msg) { p.Send(m) })
+	}()
+	_, err = p.Run()
+	cancel()
+	<-done
+	switch {
+	case errors.Is(err, tea.ErrProgramPanic):
+		return ExitFailed, fmt.Errorf("the window broke down: %w", err)
+	case errors.Is(err, tea.ErrProgramKilled) || errors.Is(err, tea.ErrInterrupted):
+		return ExitInterrupted, nil
+	case err != nil:
+		return ExitFailed, fmt.Errorf("draw the window: %w", err)
+	}
+	return w.exit, nil
+}
+
+// The waits before a broken watch is taken up again.
+const (
+	firstRewatch = 500 * time.Millisecond
+	lastRewatch  = 10 * time.Second
+)
+
+// keepWatching passes items on as messages until ctx ends, and takes the watch up
+// again behind the last event when it breaks.
+func keepWatching(ctx context.Context, s Session, after int64, send func(tea.Msg)) {
+	wait := firstRewatch
+	for {
+		err := errors.New("the stream ended")
+		for item, failed := range s.Watch(ctx, after) {
+			if failed != nil {
+				err = failed
+				break
+			}
+			if item.Event != nil {
+				after = item.Event.Seq
+			}
+			wait = firstRewatch
+			send(itemMsg{item})
+			if ctx.Err() != nil {
+				return
+			}
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		send(lostMsg{err})
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+		wait = min(2*wait, lastRewatch)
+	}
+}
+
+// plainChat is the chat of pipes and tests: one prompt a line.
+func plainChat(ctx context.Context, s Session, o ChatOptions) (exit int, err error) {
+	if o.Interrupts == nil {
+		ch := make(chan os.Signal, 2)
+		signal.Notify(ch, os.Interrupt)
+		defer signal.Stop(ch)
+		o.Interrupts = ch
+	}
+	c := &plain{s: s, o: o, all: append(append([]Command(nil), builtin...), o.Commands...)}
+	c.f = newFollower(s, o.Console, nil)
+	c.f.interrupts, c.f.noAsking = o.Interrupts, true
+	c.items = pump(ctx, s, max(o.After, o.Head))
+	if strings.TrimSpace(o.Prompt) != "" {
+		if leave, err := c.line(ctx, o.Prompt); leave || err != nil {
+			return c.exit, err
+		}
+	}
+	input := &lines{in: o.Console.In}
+	var whole strings.Builder
+	for {
+		select {
+		case line, ok := <-input.next(ctx):
+			if more, isOpen := strings.CutSuffix(line, `\`); ok && isOpen {
+				whole.WriteString(more + "\n")
+				continue
+			}
+			whole.WriteString(line)
+			text := whole.String()
+			whole.Reset()
+			if leave, err := c.line(ctx, text); leave || err != nil || !ok {
+				return c.exit, err
+			}
+		case <-o.Interrupts:
+			return ExitInterrupted, nil
+		case <-ctx.Done():
+			return ExitInterrupted, nil
+		}
+	}
+}
+
+type plain struct {
+	s     Session
+	o     ChatOptions
+	all   []Command
+	f     *follower
+	items <-chan watched
+	exit  int
+}
+
+// line handles one input and reports whether it was the last.
+func (c *plain) line(ctx context.Context, text string) (leave bool, err error) {
+	if strings.TrimSpace(text) == "" {
+		return false, nil
+	}
+	if c.o.Remember != nil {
+		c.o.Remember(text)
+	}
+	if name, args, ok := slash(text); ok {
+		return c.command(ctx, name, args), nil
+	}
+	receipt, err := c.s.Send(ctx, text)
+	if err != nil {
+		c.f.printer.fail(red, "✗ ", "could not send it: "+err.Error())
+		c.exit = ExitFailed
+		return false, nil
+	}
+	if receipt.Refused != "" && receipt.Seq == 0 {
+		c.f.printer.fail(red, "✗ ", "not taken: "+receipt.Refused)
+		c.exit = ExitFailed
+		return false, nil
+	}
+	c.exit, err = c.f.follow(ctx, c.items, target{seq: receipt.Seq, place: receipt.Position})
+	return c.f.left || ctx.Err() != nil, err
+}
+
+func (c *plain) command(ctx context.Context, name, args string) (leave bool) {
+	out := c.o.Console.Out
+	print := func(lines ...string) { c.f.printer.screen.print(out, lines...) }
+	switch {
+	case name == "exit":
+		return true
+	case name == "help":
+		print(helpLines(c.all, false)...)
+	case name == "stop" || name == "steer":
+		print("nothing is running")
+	case !known(name, c.all):
+		c.f.printer.fail(yellow, "• ", unknownWords(name, c.all))
+	default:
+		answer, err := c.s.Command(ctx, strings.TrimSpace("/"+name+" "+args))
+		if err != nil {
+			c.f.printer.fail(red, "✗ ", err.Error())
+			return false
+		}
+		if answer = strings.TrimRight(answer, "\n"); answer != "" {
+			print(markdown.Clean(answer))
+		}
+	}
+	return false
+}

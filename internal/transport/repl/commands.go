@@ -1,0 +1,120 @@
+package repl
+
+import (
+	"slices"
+	"strings"
+)
+
+// Command is one slash command for the help.
+type Command struct{ Name, Args, About string }
+
+// builtin are the commands that every chat has. The terminal answers help, steer,
+// stop and exit itself; the session answers the others.
+var builtin = []Command{
+	{"help", "", "this list"},
+	{"status", "", "agent, model, profile, window, what is going on"},
+	{"diff", "", "what has changed in the repository"},
+	{"notes", "[list|set|get|clear]", "work notes"},
+	{"model", "[name]", "show or change the model"},
+	{"mode", "[plan|review|implement|verify|off]", "show or change the mode"},
+	{"approve-all", "", "answer every question with yes, or stop doing so"},
+	{"steer", "text", "interrupt the run with these words"},
+	{"stop", "[all]", "end the run; all: the waiting prompts too"},
+	{"cost", "", "tokens and money"},
+	{"exit", "", "leave (also /quit, /q)"},
+}
+
+// slash takes a command line apart. A first word with a second slash in it is a
+// path, not a command.
+func slash(line string) (name, args string, ok bool) {
+	line = strings.TrimSpace(line)
+	if !strings.HasPrefix(line, "/") {
+		return "", "", false
+	}
+	name, args, _ = strings.Cut(line[1:], " ")
+	if i := strings.IndexByte(name, '\n'); i >= 0 {
+		name, args = name[:i], name[i+1:]+" "+args
+	}
+	if strings.Contains(name, "/") {
+		return "", "", false
+	}
+	name = strings.ToLower(name)
+	switch name {
+	case "quit", "q":
+		name = "exit"
+	case "?", "h":
+		name = "help"
+	}
+	return name, strings.TrimSpace(args), true
+}
+
+func known(name string, all []Command) bool {
+	return slices.ContainsFunc(all, func(c Command) bool { return c.Name == name })
+}
+
+// unknownWords says what to do about a command that does not exist.
+func unknownWords(name string, all []Command) string {
+	best, least := "", 4
+	for _, c := range all {
+		d := distance(name, c.Name)
+		if name != "" && strings.HasPrefix(c.Name, name) {
+			d = min(d, 1)
+		}
+		if d < least && d < len(c.Name) {
+			best, least = c.Name, d
+		}
+	}
+	if best != "" {
+		return "no command /" + name + "; did you mean /" + best + "?"
+	}
+	return "no command /" + name + "; /help lists them"
+}
+
+// distance is how many letters must change to make b of a.
+func distance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	if len(x) > 40 {
+		return len(x)
+	}
+	row := make([]int, len(y)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range x {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range y {
+			cost := diagonal
+			if x[i] != y[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(y)]
+}
+
+// helpLines is the answer to /help.
+func helpLines(all []Command, window bool) []string {
+	widest := 0
+	for _, c := range all {
+		widest = max(widest, len(c.Name)+len(c.Args)+2)
+	}
+	var out []string
+	for _, c := range all {
+		head := strings.TrimSpace("/" + c.Name + " " + c.Args)
+		pad := 2
+		if widest <= 24 || len(head) <= 24 {
+			pad = max(min(widest, 24)-len(head)+2, 2)
+		}
+		out = append(out, "  "+head+strings.Repeat(" ", pad)+c.About)
+	}
+	if window {
+		out = append(out, "",
+			"  Enter sends; while the agent works it steers, and with ! in front it interrupts.",
+			"  Alt+Enter, or a backslash at the end, makes a new line. Up and down: earlier input.",
+			"  Esc or Ctrl-C stops the run; Ctrl-C twice or Ctrl-D leaves.")
+	}
+	return out
+}

@@ -1,0 +1,360 @@
+package repl
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"chorus/internal/chat"
+	"chorus/internal/desk"
+	"chorus/internal/markdown"
+)
+
+// How long a first Ctrl-C waits for the second.
+const leaveWithin = 3 * time.Second
+
+// How long no key must have been pressed for a question to take the keys at
+// once: a letter typed for the input must never answer it.
+const handsOff = 800 * time.Millisecond
+
+// box is where typing goes.
+func (w *window) box() *editor {
+	if w.note != nil {
+		return w.note
+	}
+	return &w.input
+}
+
+// key handles one key press.
+func (w *window) key(msg tea.KeyPressMsg) tea.Cmd {
+	name := msg.String()
+	w.lastKey = w.now()
+	w.flash = ""
+	switch name {
+	case "ctrl+c":
+		return w.ctrlC()
+	case "ctrl+z":
+		return tea.Suspend
+	}
+	if w.card != nil {
+		if cmd, taken := w.cardKey(name); taken {
+			return cmd
+		}
+	}
+	switch name {
+	case "enter":
+		return w.enter()
+	case "esc":
+		if w.teller.run != "" {
+			return w.abort(false)
+		}
+	case "ctrl+d":
+		return w.ctrlD()
+	case "up", "ctrl+p":
+		w.box().vertical(-1, w.inputWidth())
+	case "down", "ctrl+n":
+		w.box().vertical(1, w.inputWidth())
+	case "tab":
+		// Nothing to complete; a tab in a prompt is never meant.
+	default:
+		if !w.box().key(name) && msg.Text != "" {
+			w.box().insert(msg.Text)
+		}
+	}
+	return nil
+}
+
+func (w *window) ctrlC() tea.Cmd {
+	now := w.now()
+	again := now.Sub(w.warned) < leaveWithin
+	w.warned = now
+	switch {
+	case w.teller.run != "" && !w.stopping:
+		w.flash = "stopping; Ctrl-C again leaves at once"
+		return w.abort(false)
+	case w.teller.run != "":
+		return w.leave(ExitInterrupted)
+	case again:
+		return w.leave(ExitDone)
+	case !w.input.empty():
+		w.input.take() // up brings it back
+		w.warned = time.Time{}
+		return nil
+	}
+	w.flash = "Ctrl-C again leaves"
+	return nil
+}
+
+func (w *window) ctrlD() tea.Cmd {
+	switch {
+	case !w.box().empty():
+		w.box().key("delete")
+		return nil
+	case w.teller.run != "":
+		w.flash = "the agent still works: Esc stops it, /exit leaves"
+		return nil
+	}
+	return w.leave(ExitDone)
+}
+
+func (w *window) leave(exit int) tea.Cmd {
+	w.leaving, w.exit = true, exit
+	w.text(w.md.Close())
+	return nil // flush quits when all is printed
+}
+
+// enter sends, steers or orders what is in the box.
+func (w *window) enter() tea.Cmd {
+	if n := len(w.input.text); n > 0 && w.input.text[n-1] == '\\' && w.input.cursor == n {
+		w.input.key("backspace")
+		w.input.insert("\n")
+		return nil
+	}
+	if strings.TrimSpace(w.input.value()) == "" {
+		w.input.set("")
+		return nil
+	}
+	text := w.input.take()
+	if w.tell != nil {
+		w.tell(text)
+	}
+	if name, args, ok := slash(text); ok {
+		return w.command(name, args)
+	}
+	text = strings.TrimSpace(text)
+	if w.teller.run == "" {
+		return w.send(text)
+	}
+	if rest, ok := strings.CutPrefix(text, "!"); ok && strings.TrimSpace(rest) != "" {
+		return w.steer(strings.TrimSpace(rest), chat.Interrupt)
+	}
+	return w.steer(text, chat.Inject)
+}
+
+// command does a slash command, or has the session do it.
+func (w *window) command(name, args string) tea.Cmd {
+	line := strings.TrimSpace("/" + name + " " + args)
+	switch {
+	case name == "exit":
+		return w.leave(ExitDone)
+	case name == "help":
+		w.put("")
+		for _, l := range helpLines(w.all, true) {
+			w.put(markdown.Wrap(l, w.room())...)
+		}
+		w.put("")
+	case name == "stop":
+		if w.teller.run == "" && len(w.teller.order) == 0 {
+			w.flash = "nothing is running"
+			return nil
+		}
+		return w.abort(strings.EqualFold(args, "all"))
+	case name == "steer":
+		if args == "" {
+			w.flash = "say what: /steer TEXT"
+			return nil
+		}
+		return w.steer(args, chat.Interrupt)
+	case !known(name, w.all):
+		w.say(yellow, "• ", unknownWords(name, w.all))
+	default:
+		return func() tea.Msg {
+			answer, err := w.s.Command(w.ctx, line)
+			if err != nil {
+				return failedMsg{line + ": " + err.Error()}
+			}
+			return commandMsg{line, answer}
+		}
+	}
+	return nil
+}
+
+func (w *window) showAnswer(msg commandMsg) {
+	w.say(faint, "", msg.line)
+	answer := strings.TrimRight(msg.answer, "\n")
+	switch {
+	case answer == "":
+		w.say(faint, "  ", "nothing to show")
+	case strings.HasPrefix(msg.line, "/diff"):
+		w.put(markdown.Diff(answer, w.room(), w.color)...)
+	default:
+		w.put(markdown.Wrap(answer, w.room())...)
+	}
+}
+
+func (w *window) send(text string) tea.Cmd {
+	return func() tea.Msg {
+		receipt, err := w.s.Send(w.ctx, text)
+		if err != nil {
+			return failedMsg{"could not send it: " + err.Error()}
+		}
+		return sentMsg{receipt}
+	}
+}
+
+// sent tells about a prompt that waits. A refusal is in the journal and said
+// from there, unless it never got that far.
+func (w *window) sent(r Receipt) {
+	switch {
+	case r.Refused != "" && r.Seq == 0:
+		w.say(yellow, "• ", "not taken: "+r.Refused)
+	case r.Refused == "" && r.Position > 0:
+		w.flash = fmt.Sprintf("waiting, place %d in the queue", r.Position)
+	}
+}
+
+func (w *window) steer(text string, mode chat.Intake) tea.Cmd {
+	return func() tea.Msg {
+		asPrompt, err := w.s.Steer(w.ctx, text, mode)
+		switch {
+		case err != nil:
+			return failedMsg{"could not send it: " + err.Error()}
+		case asPrompt:
+			return steeredMsg{"nothing was running: sent as a prompt"}
+		case mode == chat.Interrupt:
+			return steeredMsg{"sent to the running agent, which drops what it has not begun"}
+		}
+		return steeredMsg{"sent to the running agent"}
+	}
+}
+
+func (w *window) abort(all bool) tea.Cmd {
+	w.stopping = w.teller.run != ""
+	return func() tea.Msg {
+		if err := w.s.Abort(w.ctx, all); err != nil {
+			return failedMsg{"could not stop it: " + err.Error()}
+		}
+		return nil
+	}
+}
+
+// cardKey handles a key while a question is open.
+func (w *window) cardKey(name string) (tea.Cmd, bool) {
+	if w.note != nil {
+		switch name {
+		case "enter":
+			v := verdict{note: strings.TrimSpace(w.note.value())}
+			return w.answer(v), true
+		case "esc", "tab":
+			w.note = nil
+			return nil, true
+		case "up", "down", "ctrl+d":
+			return nil, true
+		}
+		return nil, false
+	}
+	if name == "tab" {
+		w.answering = !w.answering
+		w.typing = !w.answering
+		return nil, true
+	}
+	if !w.answering {
+		return nil, false
+	}
+	switch strings.ToLower(name) {
+	case "y", "shift+y":
+		return w.answer(verdict{ok: true}), true
+	case "a", "shift+a":
+		return w.answer(verdict{ok: true, always: true}), true
+	case "n", "shift+n":
+		return w.answer(verdict{}), true
+	case "r", "shift+r":
+		note := newEditor(nil)
+		w.note = &note
+	case "esc":
+		return w.abort(false), true
+	default:
+		w.flash = "y, n, a or r answers the question; Tab goes back to typing"
+	}
+	return nil, true
+}
+
+func (w *window) answer(v verdict) tea.Cmd {
+	a := *w.card
+	w.card, w.answering, w.note = nil, false, nil
+	w.own[a.ID] = true
+	word := "no"
+	switch {
+	case v.always:
+		word = "yes, always in this session"
+	case v.ok:
+		word = "yes"
+	case v.note != "":
+		word = "no: " + v.note
+	}
+	w.say(yellow, "└ ", word)
+	return func() tea.Msg {
+		return answeredMsg{a.ID, w.s.Answer(w.ctx, a.ID, v.ok, v.note, v.always)}
+	}
+}
+
+// answered says when an answer did not arrive, and asks again if it still can.
+func (w *window) answered(msg answeredMsg) tea.Cmd {
+	if msg.err == nil {
+		return nil
+	}
+	w.say(red, "✗ ", "could not answer: "+msg.err.Error())
+	return func() tea.Msg {
+		a, err := w.s.Approval(w.ctx, msg.id)
+		if err != nil || a.State != desk.Open {
+			return nil
+		}
+		return approvalMsg{chat.ApprovalAsked{ID: msg.id}, a, nil}
+	}
+}
+
+// nextQuestion fetches the story of the next question when none is open.
+func (w *window) nextQuestion() tea.Cmd {
+	if w.card != nil || len(w.questions) == 0 || w.teller.last < w.head {
+		return nil
+	}
+	q := w.questions[0]
+	w.questions = w.questions[1:]
+	return func() tea.Msg {
+		a, err := w.s.Approval(w.ctx, q.ID)
+		return approvalMsg{q, a, err}
+	}
+}
+
+// showCard prints the question in full and opens it.
+func (w *window) showCard(msg approvalMsg) {
+	a, q := msg.a, msg.asked
+	switch {
+	case msg.err != nil:
+		w.say(red, "✗ ", "could not read what is asked: "+msg.err.Error())
+		a = desk.Approval{ID: q.ID, Actions: q.Actions, Rule: q.Rule, Preview: q.Preview, State: desk.Open}
+		a.Call.ID, a.Call.Name = q.Call, q.Name
+	case a.State != desk.Open:
+		return
+	}
+	if w.card != nil { // two were fetched at once
+		w.questions = append([]chat.ApprovalAsked{q}, w.questions...)
+		return
+	}
+	w.put("")
+	w.put(card(a, w.s.Label(a.Call.Name, a.Call.Args), w.room(), w.color)...)
+	w.card, w.answering, w.typing = &a, false, false
+	w.arm()
+}
+
+// arm gives the keys to the question on the screen, unless somebody is typing.
+func (w *window) arm() {
+	if w.card != nil && !w.typing && w.input.empty() && w.now().Sub(w.lastKey) > handsOff {
+		w.answering = true
+	}
+}
+
+// settle closes a question that was answered, here or elsewhere.
+func (w *window) settle(id string) {
+	if w.card != nil && w.card.ID == id {
+		w.card, w.answering, w.note = nil, false, nil
+	}
+	for i, q := range w.questions {
+		if q.ID == id {
+			w.questions = append(w.questions[:i:i], w.questions[i+1:]...)
+			return
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package repl
+
+import (
+	"reflect"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"chorus/internal/markdown"
+)
+
+// prompt marks stand before the first row of the input; the others are indented.
+const promptMark = "❯ "
+
+// ruleWidth is short, for a terminal that is made narrower breaks long lines and
+// leaves their pieces behind.
+const ruleWidth = 40
+
+func (w *window) inputWidth() int { return max(w.width-4, 4) }
+
+// View draws the window, never lower than the one on the screen (see shrink).
+func (w *window) View() tea.View {
+	lines := w.lines()
+	pad := max(w.drawn-len(lines), 0)
+	v := tea.NewView(strings.Repeat("\n", pad) + strings.Join(lines, "\n"))
+	if x, y, ok := w.cursor(); ok {
+		v.Cursor = tea.NewCursor(x, y+pad)
+		v.Cursor.Blink = false
+	}
+	return v
+}
+
+func (w *window) lines() []string {
+	if w.leaving {
+		return []string{" "} // the renderer must have something to draw
+	}
+	return append(w.upper(), w.lower()...)
+}
+
+// moved reports whether the renderer has, by handling msg, just gone to the
+// window's first line.
+func moved(msg tea.Msg) bool {
+	return reflect.TypeOf(msg) == reflect.TypeOf(tea.ClearScreen()) || reflect.TypeOf(msg) == reflect.TypeOf(tea.Println()())
+}
+
+// shrink lets the window get lower. The renderer counts wrongly when a window
+// becomes lower while its cursor stands further down, and leaves lines behind.
+// So the height is kept, by blank lines on top, until the renderer has been sent
+// to the first line: by something printed above, or by asking it to.
+func (w *window) shrink(msg tea.Msg) tea.Cmd {
+	if moved(msg) {
+		w.drawn, w.clearing = 0, false
+	}
+	height := len(w.lines())
+	if height >= w.drawn {
+		w.drawn = height
+		return nil
+	}
+	if w.clearing || w.printing || len(w.above) > 0 {
+		return nil
+	}
+	// Its way to the first line is drawn with the next frame, but what is printed
+	// goes out at once: so nothing may be printed in between.
+	w.clearing, w.printing = true, true
+	return tea.Sequence(tea.ClearScreen, tea.Tick(fewFrames, func(time.Time) tea.Msg { return printedMsg{} }))
+}
+
+// cursor is where the terminal's own cursor belongs.
+func (w *window) cursor() (x, y int, ok bool) {
+	if w.leaving || w.card != nil && w.answering && w.note == nil {
+		return 0, 0, false
+	}
+	rows, x, y := w.inputRows()
+	return x + markdown.Width(promptMark), len(w.upper()) + 1 + y, len(rows) > 0
+}
+
+// lower is the input and the status line below it.
+func (w *window) lower() []string {
+	line := ink(w.color, faint, strings.Repeat("─", min(w.room(), ruleWidth)))
+	out := []string{line}
+	rows, _, _ := w.inputRows()
+	for i, row := range rows {
+		mark := "  "
+		if i == 0 {
+			mark = ink(w.color, cyan, promptMark)
+		}
+		out = append(out, mark+row)
+	}
+	return append(out, ink(w.color, faint, markdown.Truncate(w.statusText(), w.room())))
+}
+
+// inputRows are the rows of the input that are shown, around the cursor.
+func (w *window) inputRows() (rows []string, x, y int) {
+	rows, x, y = w.box().layout(w.inputWidth())
+	limit := max(w.tallest()/2, 1)
+	if len(rows) > limit {
+		from := min(max(y-limit+1, 0), len(rows)-limit)
+		rows, y = rows[from:from+limit], y-from
+	}
+	return rows, x, y
+}
+
+// upper is all above the input: the end of the answer, what is going on, who
+// waits, the question. What does not fit is cut from the top.
+func (w *window) upper() []string {
+	out := w.md.Tail()
+	if len(out) > 0 && w.teller.run != "" {
+		out = append(out, "")
+	}
+	out = append(out, w.busy()...)
+	for i, seq := range w.teller.order {
+		if i == 3 {
+			out = append(out, ink(w.color, faint, "  and "+plural(len(w.teller.order)-3, "more prompt")))
+			break
+		}
+		out = append(out, ink(w.color, faint, markdown.Truncate("  waiting: "+w.teller.prompts[seq].text, w.room())))
+	}
+	if w.card != nil {
+		out = append(out, w.question()...)
+	}
+	if w.flash != "" {
+		out = append(out, ink(w.color, yellow, markdown.Truncate(w.flash, w.room())))
+	}
+	rows, _, _ := w.inputRows()
+	if room := max(w.tallest()-2-len(rows), 0); len(out) > room {
+		out = out[len(out)-room:]
+	}
+	return out
+}
+
+// busy is the line that moves and the last output of the tool.
+func (w *window) busy() []string {
+	what, since := w.teller.doing()
+	if what == "" {
+		return nil
+	}
+	if w.stopping {
+		what = "stopping: " + what
+	}
+	out := []string{statusLine(w.frame, what, w.now().Sub(since), w.room(), w.color)}
+	if line := w.teller.output(); line != "" {
+		out = append(out, ink(w.color, faint, "  "+markdown.Truncate(line, w.room()-2)))
+	}
+	return out
+}
+
+func (w *window) question() []string {
+	keys := "y yes · n no · a always this session · r no, with a reason · Tab to type"
+	switch {
+	case w.note != nil:
+		keys = "why not? Enter sends the no, Esc goes back"
+	case !w.answering:
+		keys = "a question waits: Tab to answer it"
+	}
+	return []string{ink(w.color, yellow, "└ "+markdown.Truncate(keys, w.room()-2))}
+}
+
+func (w *window) statusText() string {
+	info := w.s.Info()
+	var parts []string
+	mode := ""
+	if info.Mode != "" {
+		mode = "mode " + info.Mode
+	}
+	tokens := ""
+	if n := w.teller.usage.Total(); n > 0 {
+		tokens = count(n) + " tokens"
+	}
+	for _, part := range []string{info.Agent, info.Model, mode, info.Profile, tokens, money(w.teller.cost)} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, " · ")
+}

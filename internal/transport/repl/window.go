@@ -1,0 +1,390 @@
+package repl
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"chorus/internal/chat"
+	"chorus/internal/desk"
+	"chorus/internal/markdown"
+)
+
+// window is the chat on a terminal. Finished lines are printed above it and
+// belong to the terminal from then on; the window itself is only what may still
+// change: the end of an answer, what is going on, questions and the input.
+type window struct {
+	ctx    context.Context
+	s      Session
+	color  bool
+	all    []Command
+	first  string // a prompt to send at the start
+	head   int64  // history ends here
+	tell   func(input string)
+	teller *teller
+	md     *markdown.Renderer
+	now    func() time.Time
+
+	width, height int
+	above         []string // lines to be printed above
+	printing      bool     // some of them are on their way
+	print         func(lines []string) tea.Cmd
+	drawn         int  // height of the window on the screen
+	clearing      bool // the renderer is asked to go to its first line
+
+	input     editor
+	lastKey   time.Time
+	flash     string // one line about the last key
+	warned    time.Time
+	stopping  bool
+	leaving   bool
+	quitting  bool
+	exit      int
+	lost      bool
+	frame     int
+	ticking   bool
+	spoke     bool
+	gap       bool // text was printed last
+	messages  []message
+	questions []chat.ApprovalAsked // not yet on the screen
+	card      *desk.Approval       // the question on the screen
+	answering bool                 // keys belong to the card
+	typing    bool                 // the person chose to type on beside the card
+	note      *editor              // the reason for a no, being typed
+	own       map[string]bool      // questions answered here
+}
+
+// message is one of the past, shown when a conversation is taken up again.
+type message struct {
+	mine bool
+	text string
+}
+
+// The messages of the window.
+type (
+	itemMsg     struct{ item Item }
+	lostMsg     struct{ err error }
+	tickMsg     struct{}
+	printedMsg  struct{}
+	sentMsg     struct{ receipt Receipt }
+	steeredMsg  struct{ text string }
+	failedMsg   struct{ what string }
+	approvalMsg struct {
+		asked chat.ApprovalAsked
+		a     desk.Approval
+		err   error
+	}
+	answeredMsg struct {
+		id  string
+		err error
+	}
+	commandMsg struct{ line, answer string }
+)
+
+var _ tea.Model = (*window)(nil)
+
+func newWindow(ctx context.Context, s Session, o ChatOptions) *window {
+	w := &window{
+		ctx: ctx, s: s, color: o.Console.Color, head: o.Head, first: o.Prompt, tell: o.Remember,
+		all:    append(append([]Command(nil), builtin...), o.Commands...),
+		teller: newTeller(s.Label), now: time.Now, input: newEditor(o.History), own: map[string]bool{},
+	}
+	w.print = func(lines []string) tea.Cmd {
+		text := strings.Join(lines, "\n")
+		if text == "" {
+			text = " " // nothing at all would not be printed, not even as a blank line
+		}
+		return tea.Sequence(tea.Println(text), func() tea.Msg { return printedMsg{} })
+	}
+	w.width, w.height = o.Console.size()
+	w.md = markdown.New(w.room(), w.color)
+	return w
+}
+
+func (w *window) room() int { return max(w.width-1, 8) }
+
+// greeting is printed before the window opens.
+func (w *window) greeting() []string {
+	info := w.s.Info()
+	parts := []string{"chorus"}
+	for _, part := range []string{info.Agent, info.Model, info.Dir} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	out := say("", strings.Join(parts, " · "), w.room())
+	out = append(out, say("", "/help for commands, Esc stops a run, Ctrl-D leaves", w.room())...)
+	for i := range out {
+		out[i] = ink(w.color, faint, out[i])
+	}
+	return out
+}
+
+// Init sends the first prompt.
+func (w *window) Init() tea.Cmd {
+	w.printing = true
+	drawn := tea.Tick(fewFrames, func(time.Time) tea.Msg { return printedMsg{} })
+	if strings.TrimSpace(w.first) == "" {
+		return drawn
+	}
+	return tea.Batch(drawn, w.send(w.first))
+}
+
+// Update takes one message.
+func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	var cmds []tea.Cmd
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		if msg.Width > 0 && msg.Height > 0 {
+			w.width, w.height = msg.Width, msg.Height
+			w.md.SetWidth(w.room())
+		}
+	case tea.KeyPressMsg:
+		cmds = append(cmds, w.key(msg))
+	case tea.PasteMsg:
+		w.lastKey = w.now()
+		w.box().insertPaste(msg.Content)
+	case itemMsg:
+		w.lost = false
+		cmds = append(cmds, w.take(msg.item))
+	case lostMsg:
+		if !w.lost {
+			w.say(red, "✗ ", "the conversation cannot be followed: "+msg.err.Error()+"; trying again")
+		}
+		w.lost = true
+	case tickMsg:
+		w.ticking = false
+		w.frame++
+		w.arm()
+	case printedMsg:
+		w.printing = false
+	case sentMsg:
+		w.sent(msg.receipt)
+	case steeredMsg:
+		w.flash = msg.text
+	case failedMsg:
+		w.stopping = false
+		w.say(red, "✗ ", msg.what)
+	case approvalMsg:
+		w.showCard(msg)
+	case answeredMsg:
+		cmds = append(cmds, w.answered(msg))
+	case commandMsg:
+		w.showAnswer(msg)
+	}
+	return w, tea.Batch(append(cmds, w.nextQuestion(), w.tick(), w.shrink(msg), w.flush())...)
+}
+
+// fewFrames is long enough for the renderer to have drawn the current window: at
+// the start before anything can be printed above it, at the end so that it is gone.
+const fewFrames = 60 * time.Millisecond
+
+// tallest is how many lines the window may take.
+func (w *window) tallest() int { return max(w.height/2, min(6, w.height-1)) }
+
+// flush hands the next lines to the terminal. One batch at a time, so that their
+// order holds, and never more than fit above a window of full height (the one on
+// the screen may still be an older, taller one): what scrolls further would drag
+// the window's own lines with it.
+func (w *window) flush() tea.Cmd {
+	switch {
+	case w.printing:
+		return nil
+	case len(w.above) == 0:
+		if w.leaving && !w.quitting && w.drawn == 1 {
+			w.quitting = true
+			return tea.Tick(fewFrames, func(time.Time) tea.Msg { return tea.Quit() })
+		}
+		return nil
+	}
+	n := min(len(w.above), max(w.height-w.tallest(), 1))
+	batch := w.above[:n]
+	w.above = append([]string(nil), w.above[n:]...)
+	w.printing = true
+	return w.print(batch)
+}
+
+// tick keeps the spinner moving while something is going on.
+func (w *window) tick() tea.Cmd {
+	if w.ticking || w.leaving || w.teller.run == "" {
+		return nil
+	}
+	w.ticking = true
+	return tea.Tick(tick, func(time.Time) tea.Msg { return tickMsg{} })
+}
+
+// put prints lines above. Lines that a narrow terminal would break are cut.
+func (w *window) put(lines ...string) {
+	w.above = append(w.above, lines...)
+	if n := len(lines); n > 0 {
+		w.gap = false
+	}
+}
+
+// say prints a wrapped remark above.
+func (w *window) say(code, mark, text string) {
+	lines := say(mark, text, w.room())
+	for i := range lines {
+		lines[i] = ink(w.color, code, lines[i])
+	}
+	w.put(lines...)
+}
+
+// take folds one item into the window.
+func (w *window) take(item Item) tea.Cmd {
+	all := w.teller.tell(item)
+	if item.Event != nil && item.Event.Seq <= w.head {
+		for _, n := range all {
+			w.remember(n)
+		}
+		if item.Event.Seq == w.head {
+			w.recall()
+		}
+		return nil
+	}
+	for _, n := range all {
+		w.show(n)
+	}
+	return nil
+}
+
+// show prints what a piece of news is worth.
+func (w *window) show(n news) {
+	switch n := n.(type) {
+	case wrote:
+		w.spoke = true
+		w.text(w.md.Write(n.text))
+	case wroteAll:
+		if !n.more {
+			w.text(w.md.Close())
+		}
+	case wroteVoid:
+		w.md.Drop()
+		w.say(faint, "✗ ", "what was written above is void; it begins anew")
+	case finished:
+		if w.gap {
+			w.put("")
+		}
+		w.put(strings.Split(toolLine(n, w.room(), w.color), "\n")...)
+	case asked:
+		w.questions = append(w.questions, n.ApprovalAsked)
+	case settled:
+		w.settle(n.ID)
+		if !w.own[n.ID] {
+			w.say(faint, "  ", settledWords(n))
+		}
+	case heard:
+		w.heard(n)
+	case remark:
+		code := faint
+		if n.bad {
+			code = yellow
+		}
+		w.say(code, "• ", n.text)
+	case opened:
+		w.spoke, w.stopping = false, false
+	case ended:
+		w.end(n.RunEnded)
+	case began: // the status line says it
+	}
+}
+
+func (w *window) text(lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	w.put(lines...)
+	w.gap = strings.TrimSpace(lines[len(lines)-1]) != ""
+}
+
+func (w *window) heard(n heard) {
+	w.text(w.md.Close())
+	w.flash = ""
+	mark := "❯ "
+	if n.mode != "" {
+		mark = "❯ (to the running agent) "
+	}
+	w.put("")
+	w.say(strong, mark, n.text)
+	w.put("")
+}
+
+func (w *window) end(e chat.RunEnded) {
+	w.text(w.md.Close())
+	w.stopping, w.flash = false, ""
+	w.questions, w.card, w.answering, w.note = nil, nil, false, nil
+	if e.Reason == chat.EndDone && !w.spoke && e.Text != "" {
+		w.put(markdown.Wrap(e.Text, w.room())...)
+	}
+	if words := endWords(e); words != "" {
+		code := red
+		if e.Reason == chat.EndAborted {
+			code = yellow
+		}
+		w.say(code, "✗ ", words)
+	}
+	w.say(faint, "  ", sumWords(e))
+}
+
+// remember keeps the past until it is all there; recall shows its end.
+func (w *window) remember(n news) {
+	switch n := n.(type) {
+	case heard:
+		w.messages = append(w.messages, message{true, n.text})
+	case wroteAll:
+		if strings.TrimSpace(n.text) != "" {
+			w.messages = append(w.messages, message{false, n.text})
+		}
+	case asked:
+		w.questions = append(w.questions, n.ApprovalAsked)
+	case settled:
+		w.settle(n.ID)
+	case ended:
+		w.questions = nil
+	}
+}
+
+// How much of the past is shown: enough to know where one was.
+const (
+	pastMessages = 4
+	pastLines    = 12
+)
+
+func (w *window) recall() {
+	all := w.messages
+	w.messages = nil
+	if len(all) > pastMessages {
+		w.say(faint, "", "… "+plural(len(all)-pastMessages, "earlier message"))
+		all = all[len(all)-pastMessages:]
+	}
+	for _, m := range all {
+		if m.mine {
+			w.put("")
+			lines := say("❯ ", m.text, w.room())
+			for i := range lines {
+				lines[i] = ink(w.color, strong, lines[i])
+			}
+			w.put(clipLines(lines, false)...)
+			continue
+		}
+		r := markdown.New(w.room(), w.color)
+		w.put("")
+		w.put(clipLines(append(r.Write(m.text), r.Close()...), true)...)
+	}
+	if len(all) > 0 {
+		w.put("", ink(w.color, faint, strings.Repeat("─", min(w.room(), 24))))
+	}
+}
+
+// clipLines keeps the beginning of a message, or, of an answer, its end.
+func clipLines(lines []string, end bool) []string {
+	switch {
+	case len(lines) <= pastLines:
+		return lines
+	case end:
+		return append([]string{"…"}, lines[len(lines)-pastLines:]...)
+	}
+	return append(lines[:pastLines:pastLines], "…")
+}
