@@ -39,9 +39,9 @@ func (w *walker) call(c *syntax.CallExpr, redirs []*syntax.Redirect) {
 		})
 		return
 	}
-	var words []word
+	words := make([]word, 0, len(c.Args))
 	for _, a := range c.Args {
-		words = append(words, w.read(a)...)
+		words = w.read(words, a)
 	}
 	p := Part{Kind: KindCommand, Children: children, offset: offset}
 	if opaque != "" {

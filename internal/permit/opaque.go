@@ -130,7 +130,7 @@ func runsCode(prog string, words []word, stdin bool) string {
 		if slices.ContainsFunc(args, func(x word) bool { return strings.HasPrefix(x.value, "-C") }) {
 			return "a callback"
 		}
-	case "printf", "read", "let", "unset":
+	case "printf", "read", "let", "unset", "[", "test":
 		if slices.ContainsFunc(args, func(x word) bool { return x.known && runsWhenEvaluated(x.value) && strings.Contains(x.value, "[") }) {
 			return "quoted code in a subscript"
 		}

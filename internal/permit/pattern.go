@@ -53,14 +53,12 @@ func compileRule(list string, index int, pattern string) (rule, error) {
 		pos, problem, hint := explainSyntax(pattern, err)
 		return bad(pos, problem, hint)
 	}
-	// The parsed form is printed again: the text itself could end inside \Q and
-	// swallow the anchor.
-	text := parsed.String()
-	re, err := regexp.Compile(`\A(?:` + text + `)\z`)
+	text := closeQuote(pattern)
+	re, err := regexp.Compile(`(?s:\A(?:` + text + `)\z)`)
 	if err != nil {
 		return bad(0, err.Error(), "")
 	}
-	free, err := regexp.Compile(text)
+	free, err := regexp.Compile(`(?s:` + text + `)`)
 	if err != nil {
 		return bad(0, err.Error(), "")
 	}
@@ -72,6 +70,26 @@ func compileRule(list string, index int, pattern string) (rule, error) {
 	r := rule{pattern: pattern, any: pattern == ".*", prefix: prefix, re: re, prog: prog}
 	r.shell = r.coversShell()
 	return r, nil
+}
+
+// closeQuote ends a \Q that runs to the end of the pattern, which would swallow
+// the anchor after it.
+func closeQuote(pattern string) string {
+	for i := 0; i+1 < len(pattern); i++ {
+		if pattern[i] != '\\' {
+			continue
+		}
+		i++
+		if pattern[i] != 'Q' {
+			continue
+		}
+		end := strings.Index(pattern[i:], `\E`)
+		if end < 0 {
+			return pattern + `\E`
+		}
+		i += end + 1
+	}
+	return pattern
 }
 
 func (r *rule) matches(s string) bool {

@@ -92,19 +92,15 @@ var presetRules = []struct {
 	}},
 }
 
-// compiledPresets are made when the first one is asked for: a program that judges
+// compiledPresets are each made when first asked for: a program that judges
 // nothing pays nothing.
-var compiledPresets = sync.OnceValues(func() (map[string]*Profile, error) {
-	out := make(map[string]*Profile, len(presetRules))
+var compiledPresets = func() map[string]func() (*Profile, error) {
+	out := make(map[string]func() (*Profile, error), len(presetRules))
 	for _, p := range presetRules {
-		c, err := Compile(p.name, p.rules)
-		if err != nil {
-			return nil, err
-		}
-		out[p.name] = c
+		out[p.name] = sync.OnceValues(func() (*Profile, error) { return Compile(p.name, p.rules) })
 	}
-	return out, nil
-})
+	return out
+}()
 
 // Presets lists the names of the built-in profiles.
 func Presets() []string {
@@ -120,13 +116,9 @@ func IsPreset(name string) bool { return slices.Contains(Presets(), name) }
 
 // Preset is a built-in profile; the same one for the same name.
 func Preset(name string) (*Profile, error) {
-	all, err := compiledPresets()
-	if err != nil {
-		return nil, err
-	}
-	p, ok := all[name]
+	compile, ok := compiledPresets[name]
 	if !ok {
 		return nil, fmt.Errorf("unknown permission profile %q: the built-in ones are %s", name, strings.Join(Presets(), ", "))
 	}
-	return p, nil
+	return compile()
 }

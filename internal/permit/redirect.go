@@ -26,7 +26,7 @@ func (w *walker) redirect(r *syntax.Redirect) {
 	case syntax.AppOut, syntax.AppAll, syntax.AppClob:
 		sign = ">>"
 	}
-	for _, target := range w.read(r.Word) {
+	for _, target := range w.read(nil, r.Word) {
 		if r.Op == syntax.DplOut && isDescriptor(target.value) {
 			continue
 		}

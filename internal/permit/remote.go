@@ -64,6 +64,9 @@ var publishers = map[string][]string{
 	"ftp": {""}, "lftp": {""}, "tftp": {""}, "mail": {""}, "mailx": {""}, "sendmail": {""}, "mutt": {""}, "swaks": {""}, "msmtp": {""},
 }
 
+// unknownWord stands for a word whose value nobody knows yet.
+const unknownWord = "\x00"
+
 // changesRemote says whether a command changes things elsewhere, or may if its
 // unknown words are so.
 func changesRemote(prog string, args []word) (yes, maybe bool) {
@@ -73,7 +76,7 @@ func changesRemote(prog string, args []word) (yes, maybe bool) {
 			known = append(known, x.value)
 		} else {
 			maybe = true
-			known = append(known, "")
+			known = append(known, unknownWord)
 		}
 	}
 	switch prog {
@@ -120,7 +123,7 @@ func notReading(verbs, args []string) bool {
 		if strings.HasPrefix(a, "-") {
 			continue
 		}
-		if slices.Contains(verbs, a) {
+		if slices.Contains(verbs, a) || a == unknownWord {
 			return false
 		}
 		// Names follow the verbs; a pull request called "list" is not a verb.

@@ -101,7 +101,7 @@ type walker struct {
 	funcs  map[string]bool // functions that are certainly declared by now
 	sure   bool            // this statement certainly runs, in this shell
 	piped  bool            // stdin is a pipe
-	stdin  *string         // what comes through it, if the script tells
+	stdin  *syntax.Stmt    // what writes into it
 }
 
 // parse reads a command and walks it.
@@ -199,7 +199,7 @@ func (w *walker) collectVars(stmts []*syntax.Stmt) {
 		if in == nil {
 			return
 		}
-		for _, v := range w.read(in) {
+		for _, v := range w.read(nil, in) {
 			got := w.vars[name]
 			for _, p := range v.possible() {
 				if len(got) < mostValues && !slices.Contains(got, p) {
@@ -329,23 +329,26 @@ func (w *walker) binary(c *syntax.BinaryCmd) {
 		w.perhaps(func() { w.stmt(c.Y) })
 	default: // a pipe: both sides in shells of their own
 		w.apart(func() { w.stmt(c.X) })
-		out := w.printed(c.X)
 		w.apart(func() {
-			w.piped, w.stdin = true, out
+			w.piped, w.stdin = true, c.X
 			w.stmt(c.Y)
 		})
 	}
 }
 
-// printed is what a simple echo or printf writes, if that is known.
-func (w *walker) printed(s *syntax.Stmt) *string {
+// printed is what comes through the pipe, if a simple echo or printf writes it.
+func (w *walker) printed() *string {
+	s := w.stdin
+	if s == nil {
+		return nil
+	}
 	call, ok := s.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) < 2 || len(s.Redirs) > 0 {
 		return nil
 	}
 	var words []word
 	for _, a := range call.Args {
-		words = append(words, w.read(a)...)
+		words = w.read(words, a)
 	}
 	args := words[1:]
 	switch words[0].value {

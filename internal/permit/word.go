@@ -55,28 +55,27 @@ type piece struct {
 const mostValues = 8
 
 // read turns a parsed word into what is known of it. Brace expansion makes
-// several words of one.
-func (w *walker) read(in *syntax.Word) []word {
+// several words of one; they are added to those given.
+func (w *walker) read(to []word, in *syntax.Word) []word {
 	if len(in.Parts) == 1 {
 		if lit, ok := in.Parts[0].(*syntax.Lit); ok && !strings.ContainsAny(lit.Value, "\\*?[{~") {
-			return []word{{value: lit.Value, text: quote(lit.Value), known: true}}
+			return append(to, word{value: lit.Value, text: quote(lit.Value), known: true})
 		}
 	}
 	if hasBrace(in) {
 		cp := &syntax.Word{Parts: append([]syntax.WordPart(nil), in.Parts...)}
 		if syntax.SplitBraces(cp) {
 			if all, ok := braces(cp.Parts, 64); ok {
-				var out []word
 				for _, parts := range all {
-					out = append(out, w.join(w.pieces(parts)))
+					to = append(to, w.join(w.pieces(parts)))
 				}
-				return out
+				return to
 			}
 			src := w.source(in)
-			return []word{{value: src, text: src, split: true, spans: []span{{gap: true}}}}
+			return append(to, word{value: src, text: src, split: true, spans: []span{{gap: true}}})
 		}
 	}
-	return []word{w.join(w.pieces(in.Parts))}
+	return append(to, w.join(w.pieces(in.Parts)))
 }
 
 func hasBrace(in *syntax.Word) bool {

@@ -211,8 +211,8 @@ func (w *walker) envSplit(p *Part, words, rest []word) []word {
 // xargs adds what it reads from its input: words the script tells, or unknown ones.
 func (w *walker) xargs(p *Part, words, rest []word) []word {
 	gap := word{hidden: true, split: true, spans: []span{{gap: true}}}
-	if w.stdin != nil {
-		gap.values = []string{*w.stdin}
+	if in := w.printed(); in != nil {
+		gap.values = []string{*in}
 	}
 	for _, x := range words[1 : len(words)-len(rest)] {
 		if v := x.value; strings.HasPrefix(v, "-I") || strings.HasPrefix(v, "-i") || strings.HasPrefix(v, "--replace") {
@@ -472,9 +472,9 @@ func (w *walker) shellInput(p *Part, redirs []*syntax.Redirect) {
 		}
 	}
 	p.opaque("the script comes from the input")
-	if w.piped && w.stdin != nil {
+	if in := w.printed(); in != nil {
 		before := len(p.Children)
-		w.nested(p, *w.stdin)
+		w.nested(p, *in)
 		markGuess(p.Children[before:])
 	}
 }
