@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 	"time"
 
 	"chorus/internal/chat"
@@ -54,4 +55,24 @@ func (db *DB) RunCost(ctx context.Context, run string) (ledger.Nanos, error) {
 		return 0, fmt.Errorf("cost of run %s: %w", run, err)
 	}
 	return n, nil
+}
+
+// ThreadsNamed lists the threads whose own part of the id begins with name; an
+// exact one stands alone. It is for people who type a part of an id.
+func (db *DB) ThreadsNamed(ctx context.Context, name string) ([]journal.Thread, error) {
+	escaped := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(name)
+	rows, err := db.threads(ctx, `SELECT `+threadColumns+` FROM threads WHERE id LIKE ? ESCAPE '\' ORDER BY id LIMIT 50`, "%:"+escaped+"%")
+	if err != nil {
+		return nil, fmt.Errorf("find thread %q: %w", name, err)
+	}
+	var out []journal.Thread
+	for _, row := range rows {
+		switch own := row.ID.Thread(); {
+		case own == name:
+			return []journal.Thread{row}, nil
+		case strings.HasPrefix(own, name):
+			out = append(out, row)
+		}
+	}
+	return out, nil
 }
