@@ -1,6 +1,7 @@
 package permit
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -119,16 +120,11 @@ func (w *walker) parse(command string) Tree {
 	if w.funcs == nil {
 		w.funcs = map[string]bool{}
 	}
-	var stmts []*syntax.Stmt
+	stmts, err := statements(command)
+	t.Err = err
 	rest := 0
-	parser := syntax.NewParser(syntax.Variant(syntax.LangBash))
-	for stmt, err := range parser.StmtsSeq(strings.NewReader(command)) {
-		if err != nil {
-			t.Err = err
-			break
-		}
-		stmts = append(stmts, stmt)
-		rest = int(stmt.End().Offset())
+	if len(stmts) > 0 {
+		rest = int(stmts[len(stmts)-1].End().Offset())
 	}
 	if strings.Contains(command, "$") {
 		w.collectVars(stmts)
@@ -141,6 +137,26 @@ func (w *walker) parse(command string) Tree {
 	}
 	t.Parts = w.parts
 	return t
+}
+
+// statements reads as many as can be read, and why no more.
+func statements(command string) (stmts []*syntax.Stmt, err error) {
+	// The command is a stranger's text: should the parser trip over it, that
+	// text is opaque, and the program goes on.
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the parser failed: %v", r)
+		}
+	}()
+	parser := syntax.NewParser(syntax.Variant(syntax.LangBash))
+	for stmt, e := range parser.StmtsSeq(strings.NewReader(command)) {
+		if e != nil {
+			err = e
+			continue // it may report an error twice and must be let go on
+		}
+		stmts = append(stmts, stmt)
+	}
+	return stmts, err
 }
 
 // nesting is an upper bound on how deep the brackets of a text go.

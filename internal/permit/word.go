@@ -1,6 +1,7 @@
 package permit
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -67,7 +68,9 @@ func (w *walker) read(to []word, in *syntax.Word) []word {
 		if syntax.SplitBraces(cp) {
 			if all, ok := braces(cp.Parts, 64); ok {
 				for _, parts := range all {
-					to = append(to, w.join(w.pieces(parts)))
+					if x := w.join(w.pieces(parts)); x.value != "" || quotes(parts) {
+						to = append(to, x) // the shell drops an empty word
+					}
 				}
 				return to
 			}
@@ -76,6 +79,13 @@ func (w *walker) read(to []word, in *syntax.Word) []word {
 		}
 	}
 	return append(to, w.join(w.pieces(in.Parts)))
+}
+
+func quotes(parts []syntax.WordPart) bool {
+	return slices.ContainsFunc(parts, func(p syntax.WordPart) bool {
+		_, lit := p.(*syntax.Lit)
+		return !lit
+	})
 }
 
 func hasBrace(in *syntax.Word) bool {
@@ -101,19 +111,21 @@ func braces(parts []syntax.WordPart, limit int) ([][]syntax.WordPart, bool) {
 		if br.Sequence {
 			return nil, false
 		}
-		var next [][]syntax.WordPart
+		var tails [][]syntax.WordPart
 		for _, elem := range br.Elems {
 			subs, ok := braces(elem.Parts, limit)
 			if !ok {
 				return nil, false
 			}
-			for _, head := range out {
-				for _, sub := range subs {
-					next = append(next, append(append([]syntax.WordPart(nil), head...), sub...))
-				}
-			}
-			if len(next) > limit {
-				return nil, false
+			tails = append(tails, subs...)
+		}
+		if len(out)*len(tails) > limit {
+			return nil, false
+		}
+		var next [][]syntax.WordPart
+		for _, head := range out {
+			for _, tail := range tails {
+				next = append(next, slices.Concat(head, tail))
 			}
 		}
 		out = next

@@ -1,0 +1,141 @@
+package permit
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func rulesFile(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "rules")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestCheckCommand(t *testing.T) {
+	t.Parallel()
+	asJSON := rulesFile(t, `{"allow":["tool:bash:ls.*"],"ask":[],"deny":["tool:bash:rm.*"]}`)
+	asYAML := rulesFile(t, "# mine\nallow:\n  - 'tool:bash:ls.*'\ndeny:\n  - tool:bash:rm.*\n")
+	for _, c := range []struct{ rules, action, want string }{
+		{asJSON, "tool:bash:ls -l", "allow\n"},
+		{asYAML, "tool:bash:ls -l", "allow\n"},
+		{asJSON, "tool:bash:rm x", "deny\n"},
+		{asYAML, "tool:bash:ls; rm x", "deny\n"},
+		{"standard", "tool:bash:ls", "ask\n"},
+		{"", "tool:bash:ls", "ask\n"},
+		{"open", "tool:bash:ls", "allow\n"},
+		{"open", "tool:bash:rm -rf / && ls", "deny\n"},
+	} {
+		var b strings.Builder
+		if err := Check(&b, c.rules, c.action, false); err != nil || b.String() != c.want {
+			t.Errorf("%s %s: %q, %v", c.rules, c.action, b.String(), err)
+		}
+	}
+	var b strings.Builder
+	if err := Check(&b, asJSON, "tool:bash:rm x", true); err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal([]byte(b.String()), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got["verdict"] != "deny" || got["rule"] != "tool:bash:rm.*" || got["list"] != "deny" || got["action"] != "tool:bash:rm x" {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestExplainJSON(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	if err := Explain(&b, "guarded", "ls 'a b' && $X | git push", true, false); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Verdict string
+		Parts   []struct {
+			Argv    []string
+			Verdict string
+			Rule    string
+			Opaque  bool
+		}
+	}
+	if err := json.Unmarshal([]byte(b.String()), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Verdict != "deny" || len(got.Parts) != 3 {
+		t.Fatalf("%s", b.String())
+	}
+	ls, x, push := got.Parts[0], got.Parts[1], got.Parts[2]
+	if ls.Verdict != "allow" || ls.Rule != ".*" || ls.Opaque || len(ls.Argv) != 2 || ls.Argv[1] != "a b" {
+		t.Errorf("ls: %+v", ls)
+	}
+	if x.Verdict != "ask" || !x.Opaque {
+		t.Errorf("$X: %+v", x)
+	}
+	if push.Verdict != "deny" || !strings.Contains(push.Rule, "push") {
+		t.Errorf("push: %+v", push)
+	}
+}
+
+func TestExplainTree(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	if err := Explain(&b, "guarded", "timeout 5 git push | tee log\nrm -rf / > \x1b[31m", false, false); err != nil {
+		t.Fatal(err)
+	}
+	want := `deny under guarded
+├─ allow  timeout 5 git push  (allow .*)
+│  └─ deny   git push  (deny tool:git:(?:push|merge_request)(?: .*)?)
+├─ allow  tee log  (allow .*)
+├─ deny   rm -rf /  (refused under every profile: removing /)
+└─ ask    write � [31m  (allow .*; depending on what its words expand to, it is denied by x)
+`
+	got := b.String()
+	// The last line only has to be free of control characters.
+	wantHead, gotHead := want[:strings.LastIndex(want, "└")], got[:strings.LastIndex(got, "└")]
+	if gotHead != wantHead {
+		t.Errorf("got\n%s\nwant\n%s", gotHead, wantHead)
+	}
+	if strings.Contains(got, "\x1b") {
+		t.Errorf("control characters: %q", got)
+	}
+	b.Reset()
+	if err := Explain(&b, "guarded", "ls", false, true); err != nil || !strings.Contains(b.String(), "\x1b[32m") {
+		t.Errorf("%q, %v: no colour", b.String(), err)
+	}
+}
+
+func TestBrokenRules(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"{\n  \"allow\": [\"a\",]\n}":         "line 2, column",
+		"{\n\"allow\": \"a\"}":                "must be a list",
+		`{"alow":[]}`:                         "alow",
+		`{"allow":[]} x`:                      "after the rules",
+		`{"allow":["[x"]}`:                    `allow pattern 1 "[x" at position 1`,
+		"allow:\n  - 'a'\n bad: [\n":          "3",
+		"alow:\n  - a\n":                      "alow",
+		"allow: 5\n":                          "1",
+		"":                                    "empty",
+		"allow:\n  - 'tool:git:(?!push).*'\n": "lookaround",
+		`{"deny":["(?<!x)y"]}`:                "put the exception into deny",
+	} {
+		var b strings.Builder
+		err := Check(&b, rulesFile(t, text), "tool:bash:ls", false)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q in it", text, err, want)
+		}
+		if b.Len() > 0 {
+			t.Errorf("%q: wrote %q", text, b.String())
+		}
+	}
+	err := Explain(&strings.Builder{}, "nowhere.json", "ls", false, false)
+	if err == nil || !strings.Contains(err.Error(), "standard") {
+		t.Errorf("missing file: %v", err)
+	}
+}
