@@ -1,0 +1,135 @@
+package modeltest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"chorus/internal/chat"
+	"chorus/internal/model"
+)
+
+// Conversation makes a history of n messages: prompts, calls, results, answers.
+func Conversation(t testing.TB, n int) []*model.Message {
+	t.Helper()
+	var out []*model.Message
+	for i := 0; len(out) < n; i++ {
+		id := fmt.Sprintf("call-%d", i)
+		for _, m := range []*model.Message{
+			Message(t, model.User, chat.Text{Text: fmt.Sprintf("question %d, %s", i, strings.Repeat("and so on ", 20))}),
+			Message(t, model.Assistant, chat.Text{Text: "let me look"}, chat.ToolUse{ID: id, Name: "read", Args: json.RawMessage(`{"path":"a.go"}`)}),
+			Message(t, model.User, chat.ToolResult{Call: id, Name: "read", Blocks: chat.TextBlocks(strings.Repeat("func f() { return \"<x>\" }\n", 40))}),
+			Message(t, model.Assistant, chat.Text{Text: fmt.Sprintf("answer %d", i)}),
+		} {
+			if len(out) < n {
+				out = append(out, m)
+			}
+		}
+	}
+	return out
+}
+
+// promises checks what holds for the bytes of every request.
+func promises(t *testing.T, m Maker) {
+	head := &model.Head{System: "be kind", Tools: []model.ToolSpec{{Name: "read", Description: "reads"}}}
+	t.Run("the same twice", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, m)
+		r := b.request(Conversation(t, 21)...)
+		r.Head, r.Marks = head, []int{3, 20}
+		first := b.prepare(r)
+		if second := b.prepare(r); !bytes.Equal(first.Body, second.Body) || first.Estimate != second.Estimate {
+			t.Error("the same request gave other bytes")
+		}
+		fresh := b.request(Conversation(t, 21)...)
+		fresh.Head, fresh.Marks = &model.Head{System: head.System, Tools: head.Tools}, r.Marks
+		if other := b.prepare(fresh); !bytes.Equal(first.Body, other.Body) {
+			t.Error("an equal request gave other bytes")
+		}
+		if !json.Valid(first.Body) || first.Model != m.Model || first.Estimate < len(first.Body)/8 {
+			t.Errorf("prepared %s, estimate %d", first.Body, first.Estimate)
+		}
+	})
+	t.Run("prefix", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, m)
+		all := Conversation(t, 41)
+		var before []byte
+		for n := 1; n <= len(all); n++ {
+			r := b.request(all[:n]...)
+			r.Head, r.Marks = head, []int{n / 2, n - 1}
+			messages := messagesOf(t, b.prepare(r).Body)
+			if !bytes.HasPrefix(messages, before) {
+				t.Fatalf("the messages of request %d do not begin with those of request %d", n, n-1)
+			}
+			before = messages
+		}
+	})
+	t.Run("marks", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, m)
+		all := Conversation(t, 9)
+		for _, h := range []*model.Head{nil, {System: "s"}, head} {
+			for _, marks := range [][]int{nil, {0}, {0, 4, 8}, {0, 1, 2, 3, 4, 5, 6, 7, 8}, {-1, 99}} {
+				r := b.request(all...)
+				r.Head, r.Marks = h, marks
+				out := b.must(r)
+				_ = out
+				n := bytes.Count(b.last().Body, []byte(`"cache_control"`))
+				want := min(len(marks), 4)
+				if h != nil && h.System != "" {
+					want = min(len(marks), 3) + 1
+				}
+				if h == head {
+					want = min(len(marks), 2) + 2
+				}
+				if len(marks) == 2 { // neither exists
+					want -= 2
+				}
+				if !m.CacheWrites {
+					want = 0
+				}
+				if n != want {
+					t.Errorf("marks %v under head %+v: %d in the request, want %d", marks, h != nil, n, want)
+				}
+			}
+		}
+	})
+}
+
+// messagesOf is the list of messages in a body, without its end and without marks.
+func messagesOf(t *testing.T, body []byte) []byte {
+	t.Helper()
+	var b struct {
+		Messages json.RawMessage `json:"messages"`
+	}
+	if err := json.Unmarshal(body, &b); err != nil {
+		t.Fatal(err)
+	}
+	bare := bytes.ReplaceAll(b.Messages, []byte(`,"cache_control":{"type":"ephemeral"}`), nil)
+	return bytes.TrimSuffix(bare, []byte("]"))
+}
+
+// BenchmarkPrepare measures putting a request together, n messages long, when all
+// but the newest were sent before.
+func BenchmarkPrepare(b *testing.B, m Maker, n int) {
+	p := m.New(Config{Key: Key, BaseURL: "http://127.0.0.1:1"})
+	all := Conversation(b, n)
+	r := model.Request{
+		Model: m.Model, Messages: all, Marks: []int{n / 2, n - 1},
+		Head: &model.Head{System: "be kind", Tools: []model.ToolSpec{{Name: "read", Description: "reads"}}},
+	}
+	prep, err := p.Prepare(r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(prep.Body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := p.Prepare(r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package modeltest
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"chorus/internal/chat"
+	"chorus/internal/model"
+	"chorus/internal/sim/llmsim"
+)
+
+// requests checks what is sent; the simulator refuses what the real one would.
+func requests(t *testing.T, m Maker) {
+	t.Run("head and settings", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, m)
+		r := b.request()
+		temperature := 0.5
+		r.Settings = chat.Settings{MaxTokens: 77, Temperature: &temperature, Stop: []string{"\nada:", " ", ""}}
+		r.Head = &model.Head{System: "You are <kind> & \"calm\".", Tools: []model.ToolSpec{
+			{Name: "bash", Description: "runs a command", Schema: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}}}`)},
+			{Name: "status"},
+		}}
+		b.must(r)
+		got := b.last()
+		if got.System != r.Head.System || strings.Join(got.Tools, ",") != "bash,status" || got.MaxTokens != 77 || got.Stop[0] != "\nada:" || !got.Stream {
+			t.Errorf("sent %+v", got)
+		}
+	})
+	t.Run("bad schema", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, m)
+		r := b.request()
+		r.Head = &model.Head{Tools: []model.ToolSpec{{Name: "odd", Schema: json.RawMessage(`[`)}}}
+		if _, err := b.p.Prepare(r); model.KindOf(err) != model.BadRequest || !strings.Contains(err.Error(), "odd") {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("odd histories", func(t *testing.T) { t.Parallel(); oddHistories(t, m) })
+	t.Run("arguments", func(t *testing.T) { t.Parallel(); oddArguments(t, m) })
+	t.Run("pictures", func(t *testing.T) { t.Parallel(); pictures(t, m) })
+	t.Run("prefill", func(t *testing.T) { t.Parallel(); prefill(t, m) })
+	t.Run("thinking budget", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, m)
+		for _, budget := range []int{1, 2000, 10_000, 1_000_000} {
+			for _, limit := range []int{0, 100, 5000} {
+				r := b.request()
+				r.Settings = chat.Settings{ThinkingBudget: budget, MaxTokens: limit}
+				b.must(r)
+			}
+		}
+	})
+	t.Run("every model of the catalog", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, m)
+		temperature, top := 0.3, 0.9
+		for _, e := range model.All() {
+			if e.Provider != m.Name {
+				continue
+			}
+			for _, tools := range []bool{false, true} {
+				r := b.request()
+				r.Model = e.Model
+				r.Settings = chat.Settings{MaxTokens: 10_000_000, Temperature: &temperature, TopP: &top, Stop: []string{"x"}, ThinkingBudget: 2048}
+				if tools {
+					r.Head = &model.Head{System: "s", Tools: []model.ToolSpec{{Name: "bash"}}}
+				}
+				if out := b.ask(t.Context(), r); out.err != nil {
+					t.Errorf("%s with tools %v: %v", e.Model, tools, out.err)
+				}
+				r.Settings = chat.Settings{}
+				if out := b.ask(t.Context(), r); out.err != nil {
+					t.Errorf("%s plain with tools %v: %v", e.Model, tools, out.err)
+				}
+			}
+		}
+	})
+	t.Run("nothing to say", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, m)
+		for _, r := range []model.Request{{Model: m.Model}, b.request(Message(t, model.User, chat.Text{}))} {
+			if _, err := b.p.Prepare(r); model.KindOf(err) != model.BadRequest {
+				t.Errorf("error %v", err)
+			}
+		}
+	})
+}
+
+func oddHistories(t *testing.T, m Maker) {
+	b := setup(t, m)
+	b.must(b.request(
+		Message(t, model.User, chat.Text{Text: "hello"}, chat.Text{Text: ""}, chat.Text{Text: " \n"}),
+		Message(t, model.Assistant, chat.Text{Text: ""}), // an empty answer is never sent
+		Message(t, model.User, chat.File{Name: "r.pdf", MediaType: "application/pdf", Size: 12, Path: "@attachments/r.pdf"}),
+		Message(t, model.User, chat.Text{Text: "two in a row"}),
+		Message(t, model.Assistant, chat.Thinking{Text: "unsigned, from another provider"}, chat.Text{Text: ""},
+			chat.ToolUse{ID: "c-1", Name: "bash", Args: json.RawMessage(`{}`)}, chat.ToolUse{ID: "c-2", Name: "read", Args: json.RawMessage(`{}`)}),
+		Message(t, model.User, chat.ToolResult{Call: "c-1", Blocks: chat.TextBlocks("")}),
+		Message(t, model.User, chat.ToolResult{Call: "c-2", Name: "read", Blocks: chat.TextBlocks("no such file"), Failed: true}),
+		Message(t, model.Assistant, chat.Text{Text: "done"}),
+		Message(t, model.User, chat.Text{Text: "thanks"}),
+	))
+	got := b.last()
+	all, results := "", 0
+	for _, msg := range got.Messages {
+		all += msg.Text + "\n"
+		results += len(msg.Results)
+	}
+	if !strings.Contains(all, "@attachments/r.pdf") || !strings.Contains(all, "two in a row") || results != 2 {
+		t.Errorf("sent %+v", got.Messages)
+	}
+	// Text that came with results is not lost, and does not part them.
+	b.must(b.request(
+		Message(t, model.User, chat.Text{Text: "hello"}),
+		Message(t, model.Assistant, chat.ToolUse{ID: "c-1", Name: "a"}, chat.ToolUse{ID: "c-2", Name: "b"}),
+		Message(t, model.User, chat.Text{Text: "hurry"}, chat.ToolResult{Call: "c-1", Blocks: chat.TextBlocks("1")}),
+		Message(t, model.User, chat.ToolResult{Call: "c-2", Blocks: chat.TextBlocks("2")}),
+	))
+	if got := b.last(); got.LastUser() != "hurry" {
+		t.Errorf("sent %+v", got.Messages)
+	}
+}
+
+func oddArguments(t *testing.T, m Maker) {
+	b := setup(t, m)
+	for args, want := range map[string]string{
+		``: `{}`, `{"a":1}`: `{"a":1}`, `{"cut":`: `{"_raw":"{\"cut\":"}`, `"{\"cut\":"`: `{"_raw":"{\"cut\":"}`, `[1]`: `{"_raw":[1]}`, `null`: `{"_raw":null}`,
+	} {
+		b.must(b.request(
+			Message(t, model.User, chat.Text{Text: "hello"}),
+			Message(t, model.Assistant, chat.ToolUse{ID: "c-1", Name: "bash", Args: json.RawMessage(args)}),
+			Message(t, model.User, chat.ToolResult{Call: "c-1", Blocks: chat.TextBlocks("ok")}),
+		))
+		for _, msg := range b.last().Messages {
+			if len(msg.Calls) > 0 && string(msg.Calls[0].Args) != want {
+				t.Errorf("%q was sent as %s, want %s", args, msg.Calls[0].Args, want)
+			}
+		}
+	}
+}
+
+func pictures(t *testing.T, m Maker) {
+	b := setup(t, m)
+	b.blob["h1"] = []byte("\x89PNG fake picture")
+	img := chat.Image{Blob: "h1", MediaType: "image/png", Name: "a.png", Size: 17}
+	odd := chat.Image{Blob: "h2", MediaType: "image/svg+xml", Name: "b.svg"}
+	b.must(b.request(
+		Message(t, model.User, chat.Text{Text: "look"}, img, odd),
+		Message(t, model.Assistant, chat.ToolUse{ID: "c-1", Name: "read"}, chat.ToolUse{ID: "c-2", Name: "read"}),
+		Message(t, model.User, chat.ToolResult{Call: "c-1", Name: "read", Blocks: chat.Blocks{chat.Text{Text: "a picture"}, img}}),
+		Message(t, model.User, chat.ToolResult{Call: "c-2", Name: "read", Blocks: chat.Blocks{img}}),
+		Message(t, model.Assistant, chat.Text{Text: "nice"}),
+		Message(t, model.User, chat.Text{Text: "is it?"}),
+	))
+	images, text := 0, ""
+	for _, msg := range b.last().Messages {
+		images += msg.Images
+		text += msg.Text
+	}
+	if images != 3 || !strings.Contains(text, "b.svg") {
+		t.Errorf("%d pictures sent: %+v", images, b.last().Messages)
+	}
+	missing := b.request(Message(t, model.User, chat.Image{Blob: "gone", MediaType: "image/png"}))
+	if _, err := b.p.Prepare(missing); model.KindOf(err) != model.BadRequest || !strings.Contains(err.Error(), "gone") {
+		t.Errorf("a lost picture: %v", err)
+	}
+	missing.Blob = nil
+	if _, err := b.p.Prepare(missing); model.KindOf(err) != model.BadRequest {
+		t.Errorf("no way to load a picture: %v", err)
+	}
+}
+
+func prefill(t *testing.T, m Maker) {
+	b := setup(t, m)
+	if m.NoPrefill != "" {
+		r := b.request()
+		r.Model, r.Prefill = m.NoPrefill, "ada:"
+		_, err := b.p.Prepare(r)
+		if model.KindOf(err) != model.BadRequest || !strings.Contains(err.Error(), m.NoPrefill) || !strings.Contains(err.Error(), "chat mode") {
+			t.Errorf("error %v", err)
+		}
+	}
+	if !m.Prefill {
+		return
+	}
+	for prefill, want := range map[string]string{"ada:": "ada:", "ada: ": "ada:", "ada:\n\n": "ada:", " \n": ""} {
+		r := b.request()
+		r.Prefill = prefill
+		r.Settings.ThinkingBudget = 2000 // not both; the prefill counts
+		b.sim.Push(llmsim.Turn{Text: " \n\nwell met", Chunk: 1})
+		out := b.must(r)
+		last := b.last().Messages[len(b.last().Messages)-1]
+		if want != "" && (last.Role != "assistant" || last.Text != want) || want == "" && last.Role != "user" {
+			t.Errorf("prefill %q was sent as %s %q", prefill, last.Role, last.Text)
+		}
+		answer := " \n\nwell met"
+		if prefill == "ada: " {
+			answer = "\n\nwell met" // the space is the prefill's
+		}
+		if out.text != answer {
+			t.Errorf("after %q: %q, want %q", prefill, out.text, answer)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+// Package wire is what the providers that speak HTTP have in common: one call with
+// its deadlines, errors read the same way everywhere, and the small encodings a
+// body is made of. It promises that no call outlives its context, that an answer
+// cannot grow without bound, and that a key never stands in an error.
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// The deadlines when nothing else is said: a model may think for a while before
+// its first byte, and a provider sends at least a ping every half minute.
+const (
+	FirstByte = 120 * time.Second
+	Idle      = 90 * time.Second
+)
+
+// maxAnswer bounds an answer: 128k tokens of output are about 0.5 MB of text, and
+// the frames around each token some 30 times that.
+const maxAnswer = 64 << 20
+
+var (
+	errTooLarge  = errors.New("the answer is larger than any answer can be")
+	errFirstByte = errors.New("no answer began in time")
+	errIdle      = errors.New("the answer stopped coming")
+)
+
+// Call is one HTTP call under watch. Close it in the end.
+type Call struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+	first  time.Duration
+	idle   time.Duration
+	began  atomic.Bool
+	body   io.ReadCloser
+	left   int
+	err    error
+}
+
+// Watch starts the clock of a call: first for the first byte, then idle between
+// bytes. Zero means the default.
+func Watch(parent context.Context, first, idle time.Duration) *Call {
+	if first <= 0 {
+		first = FirstByte
+	}
+	if idle <= 0 {
+		idle = Idle
+	}
+	c := &Call{first: first, idle: idle, left: maxAnswer}
+	c.ctx, c.cancel = context.WithCancelCause(parent)
+	c.timer = time.AfterFunc(first, c.late)
+	return c
+}
+
+// late is what the clock does.
+func (c *Call) late() {
+	if c.began.Load() {
+		c.cancel(fmt.Errorf("%w (nothing for %s)", errIdle, c.idle))
+		return
+	}
+	c.cancel(fmt.Errorf("%w (%s)", errFirstByte, c.first))
+}
+
+// Context is what to make the request with.
+func (c *Call) Context() context.Context { return c.ctx }
+
+// maxReport bounds the body of an error.
+const maxReport = 1 << 20
+
+// Intercept is a middleware for the vendors' SDKs: it puts the body under watch
+// before anybody reads it, and bounds what an error may say.
+func (c *Call) Intercept(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	res, err := next(r)
+	if err != nil || res == nil || res.Body == nil {
+		return res, err
+	}
+	if c.body = res.Body; res.StatusCode >= 400 {
+		c.left = maxReport
+	}
+	res.Body = watched{c}
+	return res, nil
+}
+
+// watched is a body that is closed with its call, and no sooner.
+type watched struct{ *Call }
+
+// Close leaves the call as it is.
+func (w watched) Close() error { return nil }
+
+// Read is the watched body's.
+func (c *Call) Read(p []byte) (int, error) {
+	if c.err != nil {
+		return 0, c.err
+	}
+	n, err := c.body.Read(p)
+	if n > 0 {
+		c.began.Store(true)
+		c.timer.Reset(c.idle) // if it has fired already the call is cancelled, and stays so
+		if c.left -= n; c.left < 0 && err == nil {
+			err = errTooLarge
+		}
+	}
+	c.err = err
+	return n, err
+}
+
+// Close ends the call, whatever state it is in.
+func (c *Call) Close() error {
+	c.timer.Stop()
+	c.cancel(context.Canceled)
+	if c.body != nil {
+		return c.body.Close()
+	}
+	return nil
+}
+
+// Cause is why a call failed with err: the deadline or the cancellation behind it,
+// if there is one.
+func (c *Call) Cause(err error) error {
+	if c.ctx.Err() != nil {
+		return context.Cause(c.ctx)
+	}
+	if c.err != nil && !errors.Is(c.err, io.EOF) {
+		return c.err
+	}
+	return err
+}
