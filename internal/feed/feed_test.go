@@ -101,6 +101,7 @@ func TestGolden(t *testing.T) {
 		chat.Delta{Run: "r1", Step: 1, Attempt: 2, What: chat.DeltaText, Offset: 0, Text: "I will"},
 		chat.Delta{Run: "r1", Step: 1, Attempt: 2, What: chat.DeltaThinking, Offset: 3, Text: "hm"},
 		chat.Progress{Run: "r1", Call: "c1", Tool: "bash", Text: "10 lines"},
+		chat.Delta{Run: "r1", Step: 1, Attempt: 2, What: chat.DeltaArgs, Call: "c1", Offset: 1, Text: "\"pa"},
 		chat.Progress{Run: "r1", Text: "waiting 2 s before the next attempt"},
 	} {
 		write(liveAt(thread, live, at))
@@ -265,8 +266,8 @@ func TestLive(t *testing.T) {
 			t.Errorf("head %+v", h)
 		}
 	})
-	if item := Live(thread, chat.Delta{What: chat.DeltaArgs, Text: "{"}); item != nil {
-		t.Errorf("pieces of arguments became %+v", item)
+	if item, err := Encode(Live(thread, nil)); err != nil || item == nil {
+		t.Errorf("nothing live: %s, %v", item, err)
 	}
 	if _, err := Encode(nil); err == nil {
 		t.Error("nothing was encoded")

@@ -279,8 +279,9 @@ func trace(ev chat.Event, kind string, data any) Item {
 	return Trace{head(ev, TypeTrace), kind, raw}
 }
 
-// Live gives the object for something that is shown but not kept. It is nil for
-// pieces of a call's arguments, which programs get whole in tool_call.
+// Live gives the object for something that is shown but not kept, never nil.
+// Pieces of a call's arguments, which programs get whole in tool_call, and signs
+// of life from the run itself are traces.
 func Live(thread chat.ThreadID, live chat.Live) Item {
 	return liveAt(thread, live, time.Now().UTC())
 }
@@ -289,6 +290,10 @@ func liveAt(thread chat.ThreadID, live chat.Live, at time.Time) Item {
 	h := func(t Type, run string) Head {
 		return Head{Type: t, SessionID: thread.Thread(), At: at, Run: run}
 	}
+	side := func(kind, run string, data any) Item {
+		raw, _ := json.Marshal(data) // text and numbers only
+		return Trace{h(TypeTrace, run), kind, raw}
+	}
 	switch l := live.(type) {
 	case chat.Delta:
 		switch l.What {
@@ -296,13 +301,23 @@ func liveAt(thread chat.ThreadID, live chat.Live, at time.Time) Item {
 			return TextDelta{h(TypeTextDelta, l.Run), l.Step, l.Attempt, l.Offset, l.Text}
 		case chat.DeltaThinking:
 			return ThinkingDelta{h(TypeThinkingDelta, l.Run), l.Step, l.Attempt, l.Offset, l.Text}
+		default:
+			return side("args_delta", l.Run, argsDelta{l.Step, l.Attempt, l.Call, l.Offset, l.Text})
 		}
 	case chat.Progress:
 		if l.Call != "" {
 			return ToolProgress{h(TypeToolProgress, l.Run), l.Call, l.Tool, l.Text}
 		}
-		text, _ := json.Marshal(l.Text)
-		return Trace{h(TypeTrace, l.Run), "progress", text}
+		return side("progress", l.Run, l.Text)
+	default: // the set of live pieces is closed
+		return side("live", "", nil)
 	}
-	return nil
+}
+
+type argsDelta struct {
+	Step    int    `json:"step"`
+	Attempt int    `json:"attempt"`
+	CallID  string `json:"callId"`
+	Offset  int    `json:"offset"`
+	Text    string `json:"text"`
 }
