@@ -296,16 +296,19 @@ func (p *plan) commit() error {
 		}
 		made, err := p.roots.missing(f.draft)
 		if err == nil {
-			undo = append(undo, func() error { return p.takeBack(f, made) })
 			err = p.write(f)
 		}
 		if err == nil {
+			undo = append(undo, func() error { return p.takeBack(f, made) })
 			continue
 		}
-		for i := len(undo) - 1; i >= 0; i-- {
-			if undoErr := undo[i](); undoErr != nil {
-				return tool.Mistake(fmt.Sprintf("%s The patch was begun and could not be taken back whole: %s", err, undoErr))
-			}
+		p.removeDirs(f, made)
+		var failed error
+		for _, step := range slices.Backward(undo) {
+			failed = errors.Join(failed, step())
+		}
+		if failed != nil {
+			return tool.Mistake(fmt.Sprintf("%s The patch was begun and could not be taken back whole: %s", err, failed))
 		}
 		return tool.Mistake(err.Error() + " Nothing was changed.")
 	}
@@ -341,14 +344,21 @@ func (p *plan) takeBack(f *file, made []string) error {
 	case !f.exists && now.exists:
 		err = p.roots.drop(now)
 	}
-	root, rootErr := p.roots.roots[f.place.Root].handle(false)
-	if err != nil || rootErr != nil {
-		return errors.Join(err, rootErr)
+	if err == nil {
+		p.removeDirs(f, made)
+	}
+	return err
+}
+
+// removeDirs removes directories that were made for a file, the deepest first.
+func (p *plan) removeDirs(f *file, made []string) {
+	root, err := p.roots.roots[f.place.Root].handle(false)
+	if err != nil {
+		return
 	}
 	for _, dir := range made {
 		_ = root.Remove(filepath.FromSlash(dir)) // one that is not empty is no longer ours
 	}
-	return nil
 }
 
 // isLink says whether the last part of the path is a symbolic link.

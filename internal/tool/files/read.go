@@ -131,6 +131,11 @@ func (w *window) scan(ctx context.Context, in *bufio.Reader) error {
 			line = append(line, piece[:keep]...)
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
+			if length > countLimit || w.full && read > countLimit {
+				w.add(line, length)
+				w.more = true
+				return nil
+			}
 			continue
 		}
 		if length > 0 {
