@@ -85,7 +85,8 @@ type Config struct {
 	Bus     *bus.Bus
 	// Setup is called before each run, so that a change of settings takes effect with the next.
 	Setup func(ctx context.Context, thread journal.Thread) (Setup, error)
-	// Adopt says which threads the sweep may wake. Threads named in Wake need no leave.
+	// Adopt says which threads this process may run: those of others only hear
+	// what is written here. A thread named in Wake needs no leave.
 	Adopt      func(chat.ThreadID) bool
 	LockDir    string
 	MaxWaiting int           // prompts waiting in a thread; 0: DefaultMaxWaiting
@@ -223,7 +224,7 @@ func (e *Engine) guest(thread chat.ThreadID, who string, bodies ...chat.Body) jo
 func (e *Engine) moved(thread chat.ThreadID, events []chat.Event) {
 	e.Bus.Ring(thread, bus.Note{Events: events})
 	for _, ev := range events {
-		if journal.Wakes(ev.Body) {
+		if journal.Wakes(ev.Body) && e.Adopt(thread) {
 			e.Wake(thread)
 			return
 		}

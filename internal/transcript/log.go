@@ -182,6 +182,21 @@ func (l *Log) PlaceOf(seq int64) int64 {
 	return 0
 }
 
+// Messages is how many messages the window has.
+func (l *Log) Messages() int { return len(l.window) }
+
+// PromptPlace is the place of the nth prompt from the end; 0 when there are fewer.
+func (l *Log) PromptPlace(n int) int64 {
+	for i := len(l.window) - 1; i >= 0; i-- {
+		if e := l.window[i]; e.kind == words && e.msg.Role == model.User {
+			if n--; n == 0 {
+				return e.place
+			}
+		}
+	}
+	return 0
+}
+
 // Apply folds the next event in. Events must come in order without gaps.
 func (l *Log) Apply(ev chat.Event) error {
 	if ev.Seq != l.seq+1 {

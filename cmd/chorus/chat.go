@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"chorus/internal/app"
+	"chorus/internal/transport/repl"
+)
+
+func (c *cli) chatCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "chat [PROMPT]",
+		Short: "Talk with an agent about this directory",
+		Long: `A conversation in the terminal. Type while it works to steer it; Esc or Ctrl-C
+stops the run, a second one leaves. /help lists the commands.
+
+Kill it whenever you like: chorus chat --session-id ID goes on with every word.`,
+		Example: `  chorus chat
+  chorus chat -m anthropic/claude-sonnet-4-5
+  chorus chat --mode review "look at the last commit"
+  chorus chat --session-id 01k…`,
+	}
+	o := c.talkFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := checkTalk(cmd, o); err != nil {
+			return err
+		}
+		o.CanAsk, o.Warn = c.console.Interactive(), c.warn
+		ctx := cmd.Context()
+		return c.with(ctx, func(a *app.App) error {
+			s, err := a.OpenSession(ctx, *o)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			if _, err := s.GoOn(ctx); err != nil {
+				return err
+			}
+			code, err := repl.Chat(ctx, s, repl.ChatOptions{Prompt: strings.Join(args, " "), Head: s.Start, Console: c.console})
+			if err != nil {
+				return err
+			}
+			if s.Used() {
+				fmt.Fprintf(c.console.Err, "go on with: chorus chat --session-id %s\n", s.ID())
+			}
+			if code != 0 {
+				return exitError(code)
+			}
+			return nil
+		})
+	}
+	return cmd
+}

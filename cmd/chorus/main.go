@@ -1,0 +1,136 @@
+// Command chorus puts AI agents where people talk. This package only reads the
+// command line and hands over; one file a subcommand.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"chorus/internal/app"
+	"chorus/internal/transport/repl"
+)
+
+func main() { os.Exit(Main(os.Args[1:])) }
+
+// Main runs one command line and returns the exit code.
+func Main(args []string) int {
+	c := &cli{console: repl.Standard(), getenv: os.Getenv}
+	return c.run(args)
+}
+
+// cli is what the subcommands share.
+type cli struct {
+	console repl.Console
+	getenv  func(string) string
+	home    string
+	json    bool
+	exit    int
+}
+
+// exitError carries an exit code; what there was to say has been said.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
+
+func (c *cli) run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	root := c.root()
+	root.SetArgs(args)
+	root.SetIn(c.console.In)
+	root.SetOut(c.console.Out)
+	root.SetErr(c.console.Err)
+	err := root.ExecuteContext(ctx)
+	var code exitError
+	var usage *app.UsageError
+	switch {
+	case err == nil:
+		return c.exit
+	case errors.As(err, &code):
+		return int(code)
+	case errors.As(err, &usage):
+		c.complain(err)
+		return repl.ExitUsage
+	default:
+		c.complain(err)
+		return repl.ExitFailed
+	}
+}
+
+func (c *cli) complain(err error) { fmt.Fprintf(c.console.Err, "chorus: %v\n", err) }
+
+func (c *cli) warn(text string) { fmt.Fprintf(c.console.Err, "chorus: %s\n", text) }
+
+func (c *cli) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "chorus",
+		Short: "Agents that do real work where people already talk",
+		Long: `Chorus puts AI agents where people already talk and lets them do real work
+there, under rules. Nothing said is lost: kill it at any moment and go on.
+
+Without any key it talks to a built-in offline model, so that you can look around.`,
+		Example: `  chorus chat                                   talk to an agent about this directory
+  chorus run "what does this repository do?"    one prompt, then exit
+  chorus thread list                            what was said so far
+  chorus permit explain 'git push && rm -rf x'  what a command would be allowed to do`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.PersistentFlags().StringVar(&c.home, "home", "", "home folder (default $CHORUS_HOME or ~/.chorus)")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &app.UsageError{Err: fmt.Errorf("%w\nsee `%s --help`", err, cmd.CommandPath())}
+	})
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(c.runCommand(), c.chatCommand(), c.threadCommand(), c.agentCommand(), c.modelsCommand(), c.permitCommand(),
+		c.toolCommand(), c.importCommand(), c.migrateCommand(), c.simCommand(), c.versionCommand())
+	return root
+}
+
+// open opens the home.
+func (c *cli) open(ctx context.Context) (*app.App, error) {
+	o := app.Options{Env: c.getenv, Home: c.home}
+	hook(&o)
+	return app.Open(ctx, o)
+}
+
+// with opens the home, does something and closes it.
+func (c *cli) with(ctx context.Context, do func(*app.App) error) error {
+	a, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(a), a.Close())
+}
+
+func (c *cli) out() io.Writer { return c.console.Out }
+
+// jsonFlag adds --json to a command that prints a table.
+func (c *cli) jsonFlag(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
+	return cmd
+}
+
+// exactly is cobra.ExactArgs with an error that shows the use.
+func exactly(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == n {
+			return nil
+		}
+		return &app.UsageError{Err: fmt.Errorf("usage: %s", cmd.UseLine())}
+	}
+}
+
+// oneOf is for commands that only hold others.
+func oneOf(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &app.UsageError{Err: fmt.Errorf("unknown command %q for %s; see `%s --help`", args[0], cmd.CommandPath(), cmd.CommandPath())}
+	}
+	return cmd.Help()
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"chorus/internal/app"
+	"chorus/internal/home"
+	"chorus/internal/store"
+)
+
+func (c *cli) migrateCommand() *cobra.Command {
+	var o store.MigrateOptions
+	cmd := &cobra.Command{
+		Use: "migrate", Short: "Bring the database to this version's schema", Args: exactly(0),
+		Long: `Brings the database to this version's schema. Every command does that by itself;
+this one shows what would be done (--dry-run) and takes steps back (--down N).`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Down < 0 {
+				return &app.UsageError{Err: fmt.Errorf("--down takes a number of steps")}
+			}
+			dir := c.home
+			if dir == "" {
+				var err error
+				if dir, err = home.Find(c.getenv); err != nil {
+					return err
+				}
+			}
+			h, err := home.Open(dir)
+			if err != nil {
+				return err
+			}
+			report, err := store.Migrate(cmd.Context(), h.DB(), o)
+			if err != nil {
+				return err
+			}
+			c.showMigration(report, o.DryRun)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only say what would be done")
+	cmd.Flags().IntVar(&o.Down, "down", 0, "take so many steps back")
+	return cmd
+}
+
+func (c *cli) showMigration(r store.MigrateReport, dry bool) {
+	if len(r.Steps) == 0 {
+		fmt.Fprintf(c.out(), "the database is at version %d; nothing to do\n", r.From)
+		return
+	}
+	verb := "applied"
+	switch {
+	case dry && r.Down:
+		verb = "would take back"
+	case dry:
+		verb = "would apply"
+	case r.Down:
+		verb = "took back"
+	}
+	for _, step := range r.Steps {
+		fmt.Fprintf(c.out(), "%s %d %s\n", verb, step.Version, step.Name)
+	}
+	fmt.Fprintf(c.out(), "version %d → %d\n", r.From, r.To)
+}

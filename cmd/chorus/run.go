@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"chorus/internal/app"
+	"chorus/internal/feed"
+	"chorus/internal/transport/repl"
+)
+
+// talkFlags are the flags that run and chat share.
+func (c *cli) talkFlags(cmd *cobra.Command) *app.SessionOptions {
+	o := &app.SessionOptions{}
+	f := cmd.Flags()
+	f.StringVarP(&o.Dir, "repo", "r", "", "directory to work in (default: here)")
+	f.StringVarP(&o.Agent, "agent", "a", "", "agent to talk to (default "+app.DefaultAgent+")")
+	f.StringVarP(&o.Provider, "provider", "p", "", "anthropic, openai or demo")
+	f.StringVarP(&o.Model, "model", "m", "", "model, as provider/model or bare (default: by the keys that are set)")
+	f.BoolVarP(&o.Yes, "yes", "y", false, "answer every question with yes; denials still hold")
+	f.StringVar(&o.Profile, "permissions", "", "permission profile: open, standard, guarded, locked, or a file of rules (default standard)")
+	f.String("sandbox", "host", "where commands run: host")
+	f.StringVarP(&o.File, "session", "s", "", "session file to begin or to go on with")
+	f.StringVar(&o.ID, "session-id", "", "session to go on with, by id")
+	f.StringVar(&o.ResumeMode, "resume-mode", "", "how much of an old session counts: full, last-N or summary (default full)")
+	f.IntVar(&o.MaxSteps, "max-iterations", 20, "model calls a prompt may take")
+	f.StringVar(&o.Mode, "mode", "", "plan, review, implement or verify")
+	return o
+}
+
+func checkTalk(cmd *cobra.Command, o *app.SessionOptions) error {
+	if s, _ := cmd.Flags().GetString("sandbox"); s != "host" {
+		return &app.UsageError{Err: fmt.Errorf("unknown sandbox %q; there is only host yet", s)}
+	}
+	if o.MaxSteps < 1 {
+		return &app.UsageError{Err: errors.New("--max-iterations must be 1 or more")}
+	}
+	return nil
+}
+
+func (c *cli) runCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run [PROMPT]",
+		Short: "One prompt in this directory, then exit",
+		Long: `Ask one thing and exit. The answer goes to standard output, progress to standard
+error. The prompt may also come from standard input. With --session-id and no
+prompt it goes on with a run that was cut off.
+
+Exit code: 0 done, 1 failed, 2 wrong use, 3 stopped at the iteration limit,
+4 something had to be asked and there was no terminal, 130 interrupted.`,
+		Example: `  chorus run "which tests are missing for internal/chat?"
+  chorus run --mode plan "add a retry to the uploader"
+  git diff | chorus run "review this change"
+  chorus run -y --json "make the tests pass" > events.jsonl
+  chorus run --session-id 01k…               go on where it was cut off`,
+		Args: cobra.ArbitraryArgs,
+	}
+	o := c.talkFlags(cmd)
+	asJSON := cmd.Flags().Bool("json", false, "one event a line on standard output")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := checkTalk(cmd, o); err != nil {
+			return err
+		}
+		prompt := strings.TrimSpace(strings.Join(args, " "))
+		if !c.console.InTTY {
+			// What is piped in belongs to the prompt.
+			data, err := io.ReadAll(io.LimitReader(c.console.In, maxPrompt+1))
+			if err != nil {
+				return fmt.Errorf("read the prompt from standard input: %w", err)
+			}
+			if len(data) > maxPrompt {
+				return &app.UsageError{Err: fmt.Errorf("the prompt on standard input is longer than %d MB; write it to a file and name the file", maxPrompt>>20)}
+			}
+			if piped := strings.TrimSpace(strings.ToValidUTF8(string(data), "\uFFFD")); piped != "" {
+				prompt = strings.TrimSpace(prompt + "\n\n" + piped)
+			}
+		}
+		if prompt == "" && o.ID == "" && o.File == "" {
+			return &app.UsageError{Err: errors.New("what shall be done? Give a prompt: chorus run \"…\"")}
+		}
+		o.Once, o.CanAsk, o.Warn = true, c.console.CanAsk(), c.warn
+		return c.with(cmd.Context(), func(a *app.App) error { return c.runOnce(cmd.Context(), a, *o, prompt, *asJSON) })
+	}
+	return cmd
+}
+
+// maxPrompt is more than any model can read.
+const maxPrompt = 4 << 20
+
+func (c *cli) runOnce(ctx context.Context, a *app.App, o app.SessionOptions, prompt string, asJSON bool) error {
+	s, err := a.OpenSession(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	ro := repl.RunOptions{Prompt: prompt, After: s.Start, Console: c.console}
+	if asJSON {
+		ro.JSON = c.encoder(a, s)
+	}
+	if prompt == "" {
+		var err error
+		if ro.After, err = s.Unfinished(ctx); err != nil {
+			return err
+		}
+		on, err := s.GoOn(ctx)
+		if err != nil {
+			return err
+		}
+		if !on {
+			return fmt.Errorf("session %s has nothing to go on with; give it a prompt", s.ID())
+		}
+	}
+	code, err := repl.Run(ctx, s, ro)
+	if err != nil {
+		return err
+	}
+	if code == repl.ExitInterrupted || ctx.Err() != nil {
+		fmt.Fprintf(c.console.Err, "go on with: chorus run --session-id %s\n", s.ID())
+	}
+	if code != 0 {
+		return exitError(code)
+	}
+	return nil
+}
+
+// encoder writes items as the objects that every client sees.
+func (c *cli) encoder(a *app.App, s *app.Session) func(io.Writer, repl.Item) error {
+	calls := feed.Calls{}
+	o := feed.Options{Label: s.Label, Args: calls.Args, Model: s.Info().Model}
+	return func(w io.Writer, item repl.Item) error {
+		var items []feed.Item
+		if item.Event != nil {
+			calls.Note(*item.Event)
+			items = feed.Translate(*item.Event, o)
+		} else {
+			items = []feed.Item{feed.Live(s.Thread(), item.Live)}
+		}
+		for _, it := range items {
+			data, err := feed.Encode(it)
+			if err != nil {
+				return err
+			}
+			if _, err := w.Write(append(data, '\n')); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"chorus/internal/sim/llmsim"
+)
+
+func (c *cli) simCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "sim", Short: "Simulators, for trying an agent without the world", RunE: oneOf}
+	cmd.AddCommand(c.simLLM())
+	return cmd
+}
+
+func (c *cli) simLLM() *cobra.Command {
+	addr, script := "", ""
+	cmd := c.jsonFlag(&cobra.Command{
+		Use: "llm", Short: "A server that speaks like Anthropic and OpenAI, and says what a script tells it", Args: exactly(0),
+		Long: `Speaks Anthropic's Messages API and OpenAI's Chat Completions over HTTP. Without a
+script it echoes. A script (YAML or JSON) lists turns: text, tool calls, faults.`,
+		Example: `  chorus sim llm --addr 127.0.0.1:8440 --script turns.yaml
+  ANTHROPIC_BASE_URL=http://127.0.0.1:8440 ANTHROPIC_API_KEY=any chorus chat`,
+	})
+	cmd.Flags().StringVar(&addr, "addr", "127.0.0.1:8440", "where to listen")
+	cmd.Flags().StringVar(&script, "script", "", "file with turns")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		server := llmsim.New(llmsim.Options{})
+		if script != "" {
+			s, err := llmsim.ReadScript(script)
+			if err != nil {
+				return err
+			}
+			server.Load(s)
+		}
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			return fmt.Errorf("sim llm: %w; choose another --addr", err)
+		}
+		url := "http://" + l.Addr().String()
+		if c.json {
+			if err := c.printJSON(map[string]string{"api": url}); err != nil {
+				return err
+			}
+		} else {
+			fmt.Fprintf(c.out(), "listening on %s\n", url)
+			fmt.Fprintf(c.console.Err, "use it with:\n  ANTHROPIC_BASE_URL=%s ANTHROPIC_API_KEY=any chorus chat\n  OPENAI_BASE_URL=%s/v1 chorus chat -p openai\n", url, url)
+		}
+		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		if err := server.Serve(ctx, l); err != nil && !errors.Is(err, context.Canceled) {
+			return err
+		}
+		return nil
+	}
+	return cmd
+}

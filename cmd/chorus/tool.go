@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"chorus/internal/app"
+	"chorus/internal/transport/repl"
+)
+
+func (c *cli) toolCommand() *cobra.Command {
+	var o app.SessionOptions
+	cmd := &cobra.Command{
+		Use: "tool NAME [JSON]", Short: "Run one built-in tool as an agent would", Args: cobra.RangeArgs(0, 2),
+		Long: `Runs one tool through the same gate and the same executor that agents use, and
+prints its result. Without a name it lists the tools. Exit code 1 if the tool
+failed, 4 if it was denied.`,
+		Example: `  chorus tool read '{"path":"go.mod","limit":3}'
+  chorus tool bash '{"command":"go version"}' --yes`,
+	}
+	cmd.Flags().StringVarP(&o.Dir, "repo", "r", "", "directory to work in (default: here)")
+	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, "answer every question with yes; denials still hold")
+	cmd.Flags().StringVar(&o.Profile, "permissions", "", "permission profile (default standard)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return c.with(cmd.Context(), func(a *app.App) error {
+			if len(args) == 0 {
+				specs, err := a.ToolSpecs(o)
+				if err != nil {
+					return err
+				}
+				for _, s := range specs {
+					line, _, _ := strings.Cut(s.Description, "\n")
+					fmt.Fprintf(c.out(), "%-14s %s\n", s.Name, line)
+				}
+				return nil
+			}
+			raw := "{}"
+			if len(args) == 2 {
+				raw = args[1]
+			}
+			o.CanAsk = c.console.CanAsk()
+			res, err := a.RunTool(cmd.Context(), o, args[0], []byte(raw), func(q app.ToolQuestion) bool {
+				return repl.Confirm(cmd.Context(), c.console, q.Approval, q.Label)
+			})
+			if err != nil {
+				return err
+			}
+			if res.Denied != "" {
+				fmt.Fprintf(c.console.Err, "chorus: %s\n", res.Denied)
+				return exitError(repl.ExitDenied)
+			}
+			text := res.Text
+			if !strings.HasSuffix(text, "\n") {
+				text += "\n"
+			}
+			fmt.Fprint(c.out(), text)
+			if res.Failed {
+				return exitError(repl.ExitFailed)
+			}
+			return nil
+		})
+	}
+	return cmd
+}

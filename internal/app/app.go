@@ -1,0 +1,213 @@
+// Package app wires Chorus together: which parts there are, in which order they
+// start and stop. It is the one place where a provider, a tool, the store and a
+// transport meet.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/user"
+	"strconv"
+	"sync"
+	"time"
+
+	"chorus/internal/agent"
+	"chorus/internal/bus"
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/engine"
+	"chorus/internal/home"
+	"chorus/internal/journal"
+	"chorus/internal/sandbox"
+	"chorus/internal/sandbox/host"
+	"chorus/internal/store"
+)
+
+// Options are what the outside gives.
+type Options struct {
+	Env     func(string) string // nil: the process's
+	Environ []string            // for programs that agents start; nil: the process's
+	Home    string              // "": as Env says
+	Log     *slog.Logger
+	// Journal wraps the store before the engine gets it; tests kill the process in it.
+	Journal func(engine.Journal) engine.Journal
+}
+
+// App is an opened home with everything that works on it.
+type App struct {
+	Options
+	Home     *home.Home
+	DB       *store.DB
+	Settings config.Settings
+	Models   *Models
+	Executor sandbox.Executor
+	bus      *bus.Bus
+	engine   *engine.Engine // nil until something must run
+
+	mu      sync.Mutex
+	choices map[chat.ThreadID]*Choice
+	benches map[chat.ThreadID]*bench
+}
+
+// Open opens the home and its database. Close ends it.
+func Open(ctx context.Context, o Options) (*App, error) {
+	if o.Env == nil {
+		o.Env = os.Getenv
+	}
+	if o.Environ == nil {
+		o.Environ = os.Environ()
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	a := &App{Options: o, bus: &bus.Bus{}, choices: map[chat.ThreadID]*Choice{}, benches: map[chat.ThreadID]*bench{}}
+	dir := o.Home
+	var err error
+	if dir == "" {
+		if dir, err = home.Find(o.Env); err != nil {
+			return nil, err
+		}
+	}
+	if a.Home, err = home.Open(dir); err != nil {
+		return nil, err
+	}
+	if a.Settings, err = config.Read(a.Home.Settings()); err != nil {
+		return nil, err
+	}
+	a.Models = NewModels(o.Env, a.Settings.DefaultProvider, a.Settings.DefaultModel)
+	a.Executor = host.New(o.Environ)
+	a.DB, err = store.Open(ctx, store.Options{Path: a.Home.DB(), BlobDir: a.Home.Blobs(), Durability: a.Settings.Durability})
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Engine starts the engine on first use. Only threads that adopt allows are taken
+// over from processes that died.
+func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.engine != nil {
+		return a.engine
+	}
+	var j engine.Journal = a.DB
+	if a.Journal != nil {
+		j = a.Journal(j)
+	}
+	a.engine = engine.New(engine.Config{
+		Journal: j, Bus: a.bus, Setup: a.setup, Adopt: adopt, LockDir: a.Home.Locks(),
+		MaxWaiting: a.Settings.MaxQueueDepth, IdleAfter: a.Settings.IdleAfter(), Log: a.Log,
+	})
+	return a.engine
+}
+
+// stopTimeout is how long a stop waits for tools and streams to let go.
+const stopTimeout = 10 * time.Second
+
+// Close stops what runs and closes the store. What was on goes on at the next start.
+func (a *App) Close() error {
+	var errs []error
+	if a.engine != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		defer cancel()
+		errs = append(errs, a.engine.Stop(ctx))
+	}
+	for _, b := range a.benches {
+		errs = append(errs, b.roots.Close())
+	}
+	errs = append(errs, a.DB.Close())
+	return errors.Join(errs...)
+}
+
+// Me is the person at this terminal.
+func (a *App) Me() chat.Principal {
+	name := a.Env("USER")
+	if name == "" {
+		if u, err := user.Current(); err == nil {
+			name = u.Username
+		} else {
+			name = strconv.Itoa(os.Getuid())
+		}
+	}
+	return chat.Principal{Kind: chat.LocalUser, ID: name, Name: name, Roles: []string{"owner"}}
+}
+
+// Choice is what somebody chose for one thread in this process: flags and
+// slash commands. Zero fields mean the agent's own, else the default.
+type Choice struct {
+	mu       sync.Mutex
+	model    string
+	mode     string
+	profile  string
+	maxSteps int
+	yes      bool
+	canAsk   bool
+	always   map[string]bool // actions that were allowed for the rest of the session
+}
+
+func (a *App) choice(thread chat.ThreadID) *Choice {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := a.choices[thread]
+	if c == nil {
+		c = &Choice{always: map[string]bool{}}
+		a.choices[thread] = c
+	}
+	return c
+}
+
+// snapshot is the choice at one moment.
+func (c *Choice) snapshot() Choice {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Choice{model: c.model, mode: c.mode, profile: c.profile, maxSteps: c.maxSteps, yes: c.yes, canAsk: c.canAsk}
+}
+
+func (c *Choice) set(change func(*Choice)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(c)
+}
+
+func (c *Choice) allowed(action string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.always[action]
+}
+
+// retry is the back-off as the settings have it.
+func retry(r config.Retry) agent.Backoff {
+	b := agent.Backoff{Retries: r.MaxRetries, Base: time.Duration(r.BaseDelayMS) * time.Millisecond}
+	if r.Enabled != nil && !*r.Enabled {
+		b.Retries = -1
+	}
+	return b
+}
+
+// FindThread finds a thread by its whole id, or by the end of it that people see:
+// the session id or a unique beginning of one.
+func (a *App) FindThread(ctx context.Context, name string) (journal.Thread, error) {
+	if id, err := chat.ParseThreadID(name); err == nil {
+		row, err := a.DB.Thread(ctx, id)
+		if errors.Is(err, journal.ErrUnknown) {
+			return row, fmt.Errorf("there is no thread %s: %w; `chorus thread list` shows them", name, err)
+		}
+		return row, err
+	}
+	found, err := a.DB.ThreadsNamed(ctx, name)
+	if err != nil {
+		return journal.Thread{}, err
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return journal.Thread{}, fmt.Errorf("there is no thread %q: %w; `chorus thread list` shows them", name, journal.ErrUnknown)
+	default:
+		return journal.Thread{}, fmt.Errorf("%q is the beginning of %d threads; give more of it", name, len(found))
+	}
+}

@@ -1,0 +1,204 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"chorus/internal/agent"
+	"chorus/internal/chat"
+	"chorus/internal/ledger"
+	"chorus/internal/permit"
+	"chorus/internal/sandbox"
+	"chorus/internal/store"
+	"chorus/internal/tool"
+)
+
+// Command implements repl.Session: what can be ordered beside talking.
+func (s *Session) Command(ctx context.Context, line string) (string, error) {
+	name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+	rest = strings.TrimSpace(rest)
+	switch strings.ToLower(name) {
+	case "/status":
+		return s.status(ctx)
+	case "/diff":
+		return s.diff(ctx)
+	case "/notes":
+		return s.notes(rest)
+	case "/model":
+		return s.model(rest)
+	case "/mode":
+		return s.mode(rest)
+	case "/approve-all":
+		return s.approveAll(), nil
+	case "/cost":
+		return s.cost(ctx)
+	default:
+		return "", fmt.Errorf("there is no command %s; /help lists them", name)
+	}
+}
+
+func (s *Session) status(ctx context.Context) (string, error) {
+	info := s.Info()
+	var b strings.Builder
+	line := func(key, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%-12s%s\n", key, value)
+		}
+	}
+	line("session", info.ID)
+	line("directory", info.Dir)
+	line("model", info.Model)
+	line("profile", info.Profile)
+	line("mode", first(info.Mode, "none"))
+	if s.choice.snapshot().yes {
+		line("approvals", "every question is answered yes")
+	}
+	if !s.fresh {
+		row, err := s.app.DB.Thread(ctx, s.thread)
+		if err != nil {
+			return "", err
+		}
+		line("status", string(row.Status))
+		if row.Waiting > 0 {
+			line("waiting", fmt.Sprint(row.Waiting))
+		}
+		line("events", fmt.Sprint(row.Next-1))
+	}
+	line("session file", s.file)
+	return strings.TrimRight(b.String(), "\n"), nil
+}
+
+func (s *Session) diff(ctx context.Context) (string, error) {
+	res, err := s.app.Executor.Run(ctx, sandbox.Command{Dir: s.dir, Timeout: 20 * time.Second,
+		Argv: []string{"git", "-c", "core.fsmonitor=false", "--no-pager", "diff", "--no-ext-diff", "--no-textconv", "--stat", "HEAD"}})
+	if err != nil {
+		return "", err
+	}
+	if res.ExitCode != 0 {
+		return "", fmt.Errorf("git diff: %s", strings.TrimSpace(res.Stderr))
+	}
+	if strings.TrimSpace(res.Stdout) == "" {
+		return "nothing has changed", nil
+	}
+	return strings.TrimRight(res.Stdout, "\n"), nil
+}
+
+func (s *Session) notes(rest string) (string, error) {
+	b, err := s.app.bench(s.thread, s.dir)
+	if err != nil {
+		return "", err
+	}
+	word, rest, _ := strings.Cut(rest, " ")
+	key, value, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	switch word {
+	case "set":
+		if key == "" || value == "" {
+			return "", fmt.Errorf("usage: /notes set KEY VALUE")
+		}
+		return "noted", b.notes.Set(key, value)
+	case "get":
+		value, ok, err := b.notes.Get(key)
+		if err == nil && !ok {
+			return "there is no note " + key, nil
+		}
+		return value, err
+	case "clear":
+		return "cleared", b.notes.Clear(key)
+	case "", "list":
+		list, err := b.notes.List()
+		if err != nil || len(list) == 0 {
+			return "there are no notes", err
+		}
+		var out []string
+		for _, n := range list {
+			out = append(out, n.Key+": "+n.Value)
+		}
+		return strings.Join(out, "\n"), nil
+	default:
+		return "", fmt.Errorf("usage: /notes [list|set KEY VALUE|get KEY|clear [KEY]]")
+	}
+}
+
+func (s *Session) model(name string) (string, error) {
+	if name == "" {
+		return s.Info().Model, nil
+	}
+	full, err := s.app.Models.Name("", name)
+	if err != nil {
+		return "", err
+	}
+	if _, err := s.app.Models.Resolve(full); err != nil {
+		return "", err
+	}
+	s.choice.set(func(c *Choice) { c.model = full })
+	return "from the next prompt on: " + full, nil
+}
+
+func (s *Session) mode(name string) (string, error) {
+	switch name {
+	case "":
+		return first(s.choice.snapshot().mode, "none"), nil
+	case "off", "none":
+		name = ""
+	}
+	if err := ValidMode(name); err != nil {
+		return "", err
+	}
+	s.choice.set(func(c *Choice) { c.mode = name })
+	return "from the next prompt on: " + first(name, "no mode"), nil
+}
+
+func (s *Session) approveAll() string {
+	on := false
+	s.choice.set(func(c *Choice) { c.yes = !c.yes; on = c.yes })
+	if on {
+		return "every question is answered yes from now on; explicit denials still hold"
+	}
+	return "you will be asked again"
+}
+
+func (s *Session) cost(ctx context.Context) (string, error) {
+	sums, err := s.app.DB.Spend(ctx, store.SpendFilter{By: store.ByModel, Thread: s.thread})
+	if err != nil {
+		return "", err
+	}
+	if len(sums) == 0 {
+		return "nothing was spent", nil
+	}
+	var b strings.Builder
+	var total ledger.Nanos
+	for _, sum := range sums {
+		total += sum.Settled
+		fmt.Fprintf(&b, "%-36s %4d calls  %9d in  %8d out  %9d cached  %s\n", sum.Key, sum.Calls,
+			sum.Usage.Input+sum.Usage.CacheWrite, sum.Usage.Output, sum.Usage.CacheRead, Dollars(sum.Settled))
+	}
+	fmt.Fprintf(&b, "%-36s %s", "together", Dollars(total))
+	return b.String(), nil
+}
+
+// Dollars writes money for people.
+func Dollars(n ledger.Nanos) string { return fmt.Sprintf("$%.4f", float64(n)/1e9) }
+
+// profile loads a profile by name or file; "" is the default.
+func (a *App) profile(name string) (*permit.Profile, error) {
+	return permit.Load(first(name, a.Settings.Permissions))
+}
+
+// asked are the actions of a call that would be asked for.
+func (a *App) asked(dir string, now Choice, t tool.Tool, args []byte) []string {
+	p, err := a.profile(now.profile)
+	if err != nil {
+		return nil
+	}
+	j := p.Judge(requests(agent.Question{Tool: t, Args: args, Touches: t.Access(args), Call: chat.ToolUse{}}),
+		permit.JudgeOptions{Home: a.Home.Dir(), Workspace: dir})
+	var out []string
+	for _, d := range j.Decisions {
+		if d.Verdict == permit.Ask {
+			out = append(out, d.Action)
+		}
+	}
+	return out
+}

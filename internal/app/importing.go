@@ -1,0 +1,68 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"chorus/internal/chat"
+	"chorus/internal/id"
+	"chorus/internal/journal"
+	"chorus/internal/session"
+)
+
+// Import is what an import came to.
+type Import struct {
+	ID       string
+	Messages int
+	Already  bool
+}
+
+// ImportLCA takes over a session log of the Local Coding Agent as a thread. Doing
+// it twice is harmless.
+func (a *App) ImportLCA(ctx context.Context, path string, o SessionOptions, warn func(string)) (Import, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Import{}, fmt.Errorf("import: %w", err)
+	}
+	defer f.Close()
+	log, err := session.Read(f, func(s string) { warn(path + ": " + s) })
+	if err != nil {
+		return Import{}, fmt.Errorf("import %s: %w", path, err)
+	}
+	lines := log.Lines()
+	if len(lines) == 0 {
+		return Import{}, fmt.Errorf("import %s: there are no messages in it; is it a session log?", path)
+	}
+	if o.Dir == "" && isDir(log.Start.RepoRoot) {
+		o.Dir = log.Start.RepoRoot
+	}
+	if err := a.check(&o); err != nil {
+		return Import{}, err
+	}
+	name := log.Start.SessionID
+	if !plainID(name) {
+		name = id.New()
+	}
+	s := &Session{app: a, dir: o.Dir}
+	if s.thread, err = chat.NewThreadID("cli", place(o.Dir), name, o.Agent); err != nil {
+		return Import{}, err
+	}
+	if _, err := a.FindThread(ctx, string(s.thread)); err == nil {
+		return Import{ID: name, Already: true}, nil
+	} else if !errors.Is(err, journal.ErrUnknown) {
+		return Import{}, err
+	}
+	lines = session.Resume(lines, first(o.ResumeMode, "full"), warn)
+	b, err := a.bench(s.thread, o.Dir)
+	if err != nil {
+		return Import{}, err
+	}
+	for key, value := range log.Notes {
+		if err := b.notes.Set(key, value); err != nil {
+			return Import{}, err
+		}
+	}
+	return Import{ID: name, Messages: len(lines)}, s.importLines(ctx, lines, path)
+}

@@ -1,0 +1,153 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/mirror"
+	"chorus/internal/session"
+)
+
+// mirrors writes what people open with an editor: the session file as it goes,
+// the thread's log and context when a run has ended. They follow the journal; a
+// process that dies leaves them behind, and the next one catches up.
+type mirrors struct {
+	app    *App
+	thread chat.ThreadID
+	file   *session.Writer
+	warn   func(string)
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+	once   sync.Once
+	warned bool
+}
+
+func (s *Session) startMirrors(o SessionOptions) error {
+	m := &mirrors{app: s.app, thread: s.thread, warn: o.Warn}
+	s.mirror = m
+	if s.file == "" {
+		path, err := session.Path(s.dir, s.ID())
+		if err != nil {
+			return err
+		}
+		s.file = path
+	}
+	if err := m.open(s, o); err != nil {
+		// A repository that cannot be written is no reason not to talk about it.
+		o.Warn("no session file: " + err.Error())
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	m.cancel = cancel
+	m.done.Go(func() { m.follow(ctx, s) })
+	return nil
+}
+
+// open opens the session file and says in it and in the index what begins.
+func (m *mirrors) open(s *Session, o SessionOptions) error {
+	dir := filepath.Dir(s.file)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if filepath.Base(dir) == session.Folder {
+		ignore := filepath.Join(dir, ".gitignore")
+		if _, err := os.Lstat(ignore); os.IsNotExist(err) {
+			_ = os.WriteFile(ignore, []byte("*\n"), 0o644) // sessions are nobody else's business
+		}
+	}
+	w, last, err := session.Open(s.file)
+	if err != nil {
+		return err
+	}
+	m.file = w
+	model, err := m.app.Models.Name("", o.Model)
+	if err != nil {
+		model = o.Model
+	}
+	provider, name, _ := strings.Cut(model, "/")
+	mode := "repl"
+	if o.Once {
+		mode = "once"
+	}
+	action := "created"
+	if last > 0 || s.Start > 0 {
+		action = "resumed"
+	}
+	err = w.Start(session.Start{SessionID: s.ID(), SessionPath: s.file, RepoRoot: s.dir, Provider: provider, Model: name, Mode: mode, Resumed: action == "resumed"})
+	if err != nil {
+		return errors.Join(err, w.Close())
+	}
+	return session.Index(session.IndexPath(s.dir)).Append(session.Entry{SessionID: s.ID(), Action: action, SessionPath: s.file,
+		RepoRoot: s.dir, Provider: provider, Model: name, Mode: mode})
+}
+
+func (m *mirrors) follow(ctx context.Context, s *Session) {
+	for item, err := range s.engine.Watch(ctx, m.thread, m.file.LastSeq()) {
+		if err != nil || item.Event == nil {
+			continue
+		}
+		m.say(m.file.Mirror(*item.Event))
+	}
+}
+
+// say warns once: a full disk would otherwise say so for every line.
+func (m *mirrors) say(err error) {
+	if err != nil && !m.warned {
+		m.warned = true
+		m.warn("the session file is behind: " + err.Error())
+	}
+}
+
+// close brings everything to the journal's end.
+func (m *mirrors) close() error {
+	var err error
+	m.once.Do(func() {
+		if m.cancel != nil {
+			m.cancel()
+			m.done.Wait()
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if m.file != nil {
+			for ev, rerr := range m.app.DB.AllEvents(ctx, m.thread, m.file.LastSeq()) {
+				if rerr != nil {
+					break
+				}
+				m.say(m.file.Mirror(ev))
+			}
+			err = m.file.Close()
+		}
+		m.say(m.app.Mirror(ctx, m.thread))
+	})
+	return err
+}
+
+// Mirror brings a thread's log.jsonl and context.jsonl to the journal's end.
+func (a *App) Mirror(ctx context.Context, thread chat.ThreadID) error {
+	if _, err := a.DB.Thread(ctx, thread); err != nil {
+		return nil // nothing was said in it
+	}
+	m, err := mirror.Open(a.Home.ThreadDir(thread))
+	if err != nil {
+		return err
+	}
+	var batch []chat.Event
+	for ev, err := range a.DB.AllEvents(ctx, thread, m.LastSeq()) {
+		if err != nil {
+			return err
+		}
+		if batch = append(batch, ev); len(batch) == 500 {
+			if err := m.Apply(batch); err != nil {
+				return err
+			}
+			batch = batch[:0]
+		}
+	}
+	return m.Apply(batch)
+}

@@ -1,0 +1,73 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"chorus/internal/journal"
+	"chorus/internal/roster"
+	"chorus/internal/store"
+)
+
+// Roster keeps the agents of this home.
+func (a *App) Roster() *roster.Roster {
+	return roster.New(roster.Config{
+		Home: a.Home,
+		Rows: agentRows{a.DB},
+		Model: func(name string) error {
+			_, err := a.Models.Name("", name)
+			return err
+		},
+		Profile: func(name string) error {
+			_, err := a.profile(name)
+			return err
+		},
+		Warn: func(text string) { a.Log.Warn(text, "component", "roster") },
+	})
+}
+
+// agentRows is the store as the roster sees it: the row holds the whole agent.json.
+type agentRows struct{ db *store.DB }
+
+func (r agentRows) PutAgent(ctx context.Context, a roster.Agent) error {
+	data, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	return r.db.PutAgent(ctx, store.Agent{Name: a.Name, Model: a.Model, Profile: a.Permissions, Config: data, Status: "active", Created: a.CreatedAt})
+}
+
+func (r agentRows) Agent(ctx context.Context, name string) (roster.Agent, bool, error) {
+	row, err := r.db.Agent(ctx, name)
+	if errors.Is(err, journal.ErrUnknown) {
+		return roster.Agent{}, false, nil
+	}
+	if err != nil {
+		return roster.Agent{}, false, err
+	}
+	var a roster.Agent
+	return a, true, json.Unmarshal(row.Config, &a)
+}
+
+func (r agentRows) Agents(ctx context.Context) ([]roster.Agent, error) {
+	rows, err := r.db.Agents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]roster.Agent, len(rows))
+	for i, row := range rows {
+		if err := json.Unmarshal(row.Config, &out[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (r agentRows) DeleteAgent(ctx context.Context, name string) error {
+	err := r.db.DeleteAgent(ctx, name)
+	if errors.Is(err, journal.ErrUnknown) {
+		return nil
+	}
+	return err
+}

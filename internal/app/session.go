@@ -1,0 +1,416 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/desk"
+	"chorus/internal/engine"
+	"chorus/internal/id"
+	"chorus/internal/journal"
+	"chorus/internal/session"
+	"chorus/internal/transport/repl"
+)
+
+// DefaultAgent is who answers at the terminal when no agent is named.
+const DefaultAgent = "chorus"
+
+// SessionOptions are the flags of run and chat.
+type SessionOptions struct {
+	Dir        string // the repository
+	Agent      string
+	Provider   string
+	Model      string
+	Profile    string
+	Mode       string
+	Yes        bool
+	CanAsk     bool // there is a person at a terminal
+	MaxSteps   int
+	File       string // --session
+	ID         string // --session-id
+	ResumeMode string
+	Once       bool // run, not chat
+	Warn       func(string)
+}
+
+// Session is one conversation at the terminal.
+type Session struct {
+	app    *App
+	engine *engine.Engine
+	thread chat.ThreadID
+	dir    string
+	file   string
+	choice *Choice
+	mirror *mirrors
+	fresh  bool  // not in the journal yet
+	Start  int64 // the last event there was when the session was opened
+}
+
+var _ repl.Session = (*Session)(nil)
+
+// OpenSession makes a new conversation, or takes up the one that the options name.
+func (a *App) OpenSession(ctx context.Context, o SessionOptions) (*Session, error) {
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
+	if err := a.check(&o); err != nil {
+		return nil, err
+	}
+	s := &Session{app: a, dir: o.Dir}
+	lines, err := s.find(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	s.choice = a.choice(s.thread)
+	s.choice.set(func(c *Choice) {
+		c.model, c.mode, c.profile, c.yes, c.canAsk, c.maxSteps = o.Model, o.Mode, o.Profile, o.Yes, o.CanAsk, o.MaxSteps
+	})
+	s.engine = a.Engine(func(t chat.ThreadID) bool { return t == s.thread })
+	if s.fresh && len(lines) > 0 {
+		if err := s.importLines(ctx, lines, o.File); err != nil {
+			return nil, err
+		}
+	}
+	if !s.fresh && len(lines) == 0 {
+		if err := s.trim(ctx, o.ResumeMode); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.startMirrors(o); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// trim applies a resume mode to a thread that is in the journal.
+func (s *Session) trim(ctx context.Context, mode string) error {
+	n := 0
+	switch {
+	case mode == "" || mode == "full":
+		return nil
+	case strings.HasPrefix(mode, "last-"):
+		var err error
+		if n, err = strconv.Atoi(strings.TrimPrefix(mode, "last-")); err != nil || n < 1 {
+			return usage(fmt.Errorf("resume mode %q: how many prompts?", mode))
+		}
+	}
+	err := s.engine.Trim(ctx, s.thread, n)
+	if errors.Is(err, engine.ErrBusy) {
+		return fmt.Errorf("session %s still has a run that was cut off; go on with it first, without --resume-mode", s.ID())
+	}
+	if err == nil {
+		row, rerr := s.app.DB.Thread(ctx, s.thread)
+		s.Start, err = row.Next-1, rerr
+	}
+	return err
+}
+
+// check turns what was typed into what is meant, or says what is wrong with it.
+func (a *App) check(o *SessionOptions) error {
+	if o.Dir == "" {
+		o.Dir = "."
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return err
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	if !isDir(dir) {
+		return usage(fmt.Errorf("%s is not a directory; name one with --repo", o.Dir))
+	}
+	o.Dir = dir
+	if o.Agent == "" {
+		o.Agent = DefaultAgent
+	}
+	if !chat.ValidAgentName(o.Agent) {
+		return usage(fmt.Errorf("%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", o.Agent))
+	}
+	if err := ValidMode(o.Mode); err != nil {
+		return usage(err)
+	}
+	if o.File != "" && o.ID != "" {
+		return usage(errors.New("--session and --session-id exclude each other"))
+	}
+	if o.ResumeMode != "" && !session.ValidMode(o.ResumeMode) {
+		return usage(fmt.Errorf("unknown resume mode %q; there are full, last-N (for example last-3) and summary", o.ResumeMode))
+	}
+	if o.Provider != "" || o.Model != "" {
+		if o.Model, err = a.Models.Name(o.Provider, o.Model); err != nil {
+			return usage(err)
+		}
+		if _, err := a.Models.Resolve(o.Model); err != nil {
+			return err
+		}
+	}
+	if _, err := a.profile(o.Profile); err != nil {
+		return usage(err)
+	}
+	return nil
+}
+
+// UsageError is a mistake in how a command was called.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the mistake.
+func (e *UsageError) Unwrap() error { return e.Err }
+
+func usage(err error) error { return &UsageError{err} }
+
+// place is how a repository is called in thread ids.
+func place(dir string) string {
+	sum := sha256.Sum256([]byte(dir))
+	return hex.EncodeToString(sum[:6])
+}
+
+// find decides which thread the session is, and which lines it must begin with
+// when it comes from a file.
+func (s *Session) find(ctx context.Context, o SessionOptions) ([]chat.Line, error) {
+	name := o.ID
+	var log session.Log
+	s.file = o.File
+	if o.File == "" && o.ID != "" {
+		s.file, _ = session.Path(o.Dir, o.ID)
+	}
+	if s.file != "" {
+		f, err := os.Open(s.file)
+		switch {
+		case err == nil:
+			log, err = session.Read(f, o.Warn)
+			f.Close()
+			if err != nil {
+				return nil, fmt.Errorf("read session %s: %w", s.file, err)
+			}
+			if name == "" {
+				name = log.Start.SessionID
+			}
+		case !os.IsNotExist(err):
+			return nil, fmt.Errorf("read session: %w", err)
+		}
+	}
+	if name != "" {
+		row, err := s.app.FindThread(ctx, name)
+		if err == nil {
+			return nil, s.adopt(ctx, row, o)
+		}
+		if !errors.Is(err, journal.ErrUnknown) {
+			return nil, err
+		}
+		if o.ID != "" && len(log.Lines()) == 0 {
+			return nil, fmt.Errorf("there is no session %q here; `chorus thread list` shows them", o.ID)
+		}
+	}
+	s.fresh = true
+	if name == "" || !plainID(name) {
+		name = id.New()
+	}
+	var err error
+	if s.thread, err = chat.NewThreadID("cli", place(o.Dir), name, o.Agent); err != nil {
+		return nil, err
+	}
+	return session.Resume(log.Lines(), first(o.ResumeMode, "full"), o.Warn), nil
+}
+
+// plainID reports whether an id from a file can be a thread's own part.
+func plainID(s string) bool {
+	return s != "" && len(s) <= 64 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
+}
+
+// adopt goes on with a thread of the journal.
+func (s *Session) adopt(ctx context.Context, row journal.Thread, o SessionOptions) error {
+	if row.ID.Transport() != "cli" {
+		return fmt.Errorf("%s is no terminal session", row.ID)
+	}
+	s.thread, s.Start = row.ID, row.Next-1
+	if row.Dir != "" {
+		s.dir = row.Dir
+	}
+	if row.Dir != "" && row.Dir != o.Dir {
+		o.Warn(fmt.Sprintf("this session works in %s", row.Dir))
+	}
+	return nil
+}
+
+func (s *Session) row(thread chat.ThreadID) journal.Thread {
+	_, place, _, agent := thread.Parts()
+	return journal.Thread{ID: thread, Agent: agent, Place: place, Owner: s.app.Me(), Dir: s.dir}
+}
+
+// importLines begins the thread with a conversation from elsewhere.
+func (s *Session) importLines(ctx context.Context, lines []chat.Line, source string) error {
+	data, err := json.Marshal(lines)
+	if err != nil {
+		return err
+	}
+	blob := chat.NewBlob(data)
+	row := s.row(s.thread)
+	done, err := s.app.DB.Commit(ctx, journal.Commit{Thread: s.thread, Create: &row, Blobs: []chat.Blob{blob},
+		Events: []chat.Event{{Thread: s.thread, Who: row.Owner.String(), Platform: "local", PlatformID: id.New(),
+			Body: chat.Imported{Source: first(filepath.Base(source), "session"), Blob: blob.Hash, Count: len(lines)}}}})
+	if err != nil {
+		return fmt.Errorf("import %d messages: %w", len(lines), err)
+	}
+	s.fresh, s.Start = false, done.Next-1
+	return nil
+}
+
+// ID is what people call the session.
+func (s *Session) ID() string { return s.thread.Thread() }
+
+// Thread is its thread.
+func (s *Session) Thread() chat.ThreadID { return s.thread }
+
+// GoOn wakes the thread, to go on with a run that was cut off. It reports whether
+// there is one.
+func (s *Session) GoOn(ctx context.Context) (bool, error) {
+	if s.fresh {
+		return false, nil
+	}
+	row, err := s.app.DB.Thread(ctx, s.thread)
+	if err != nil {
+		return false, err
+	}
+	if row.Status != chat.Running && row.Status != chat.Waiting && row.Waiting == 0 {
+		return false, nil
+	}
+	s.engine.Wake(s.thread)
+	return true, nil
+}
+
+// Unfinished is the number of the last event before what is still to be done: the
+// run that was cut off, or the first prompt that nobody took.
+func (s *Session) Unfinished(ctx context.Context) (int64, error) {
+	if s.fresh {
+		return 0, nil
+	}
+	row, err := s.app.DB.Thread(ctx, s.thread)
+	if err != nil {
+		return 0, err
+	}
+	if row.Status == chat.Running || row.Status == chat.Waiting {
+		at, err := s.app.DB.LastRunAt(ctx, s.thread)
+		return max(0, at-1), err
+	}
+	seqs, err := s.app.DB.Untaken(ctx, s.thread)
+	if err != nil || len(seqs) == 0 {
+		return s.Start, err
+	}
+	return seqs[0] - 1, nil
+}
+
+// Used reports whether anything was ever said in the session.
+func (s *Session) Used() bool { return !s.fresh }
+
+// Send implements repl.Session.
+func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
+	me := s.app.Me()
+	got, err := s.engine.Deliver(ctx, chat.Inbound{Threads: []chat.ThreadID{s.thread}, Principal: me, Prompt: true,
+		From: chat.Participant{ID: me.ID, Name: me.Name, Kind: chat.Person}, Blocks: chat.TextBlocks(text)}, s.row)
+	if err != nil {
+		return repl.Receipt{}, err
+	}
+	s.fresh = false
+	return repl.Receipt{Seq: got[0].Seq, Refused: got[0].Refused, Position: max(0, got[0].Waiting-1)}, nil
+}
+
+// Steer implements repl.Session.
+func (s *Session) Steer(ctx context.Context, text string, mode chat.Intake) (bool, error) {
+	if s.fresh {
+		_, err := s.Send(ctx, text)
+		return true, err
+	}
+	me := s.app.Me()
+	return s.engine.Steer(ctx, s.thread, chat.Steered{From: chat.Participant{ID: me.ID, Name: me.Name, Kind: chat.Person},
+		Principal: me, Blocks: chat.TextBlocks(text), Mode: mode})
+}
+
+// Abort implements repl.Session.
+func (s *Session) Abort(ctx context.Context, all bool) error {
+	if s.fresh {
+		return nil
+	}
+	_, err := s.engine.Abort(ctx, s.thread, s.app.Me().String(), all)
+	return err
+}
+
+// Answer implements repl.Session.
+func (s *Session) Answer(ctx context.Context, approval string, ok bool, note string, always bool) error {
+	if ok && always {
+		a, err := s.app.DB.Approval(ctx, approval)
+		if err != nil {
+			return err
+		}
+		s.remember(a)
+	}
+	return s.engine.Answer(ctx, approval, s.app.Me(), ok, note)
+}
+
+// remember allows exactly what was asked for the rest of the session.
+func (s *Session) remember(a desk.Approval) {
+	b, err := s.app.bench(s.thread, s.dir)
+	if err != nil {
+		return
+	}
+	t, args, err := b.tools.Resolve(a.Call.Name, a.Call.Args)
+	if err != nil {
+		return
+	}
+	asked := s.app.asked(s.dir, s.choice.snapshot(), t, args)
+	s.choice.set(func(c *Choice) {
+		for _, action := range asked {
+			c.always[action] = true
+		}
+	})
+}
+
+// Watch implements repl.Session.
+func (s *Session) Watch(ctx context.Context, after int64) iter.Seq2[repl.Item, error] {
+	return func(yield func(repl.Item, error) bool) {
+		for item, err := range s.engine.Watch(ctx, s.thread, after) {
+			if !yield(repl.Item{Event: item.Event, Live: item.Live}, err) {
+				return
+			}
+		}
+	}
+}
+
+// Approval implements repl.Session.
+func (s *Session) Approval(ctx context.Context, id string) (desk.Approval, error) {
+	return s.app.DB.Approval(ctx, id)
+}
+
+// Label implements repl.Session.
+func (s *Session) Label(name string, args []byte) string {
+	b, err := s.app.bench(s.thread, s.dir)
+	if err != nil {
+		return name
+	}
+	return b.tools.Label(name, args)
+}
+
+// Info implements repl.Session.
+func (s *Session) Info() repl.Info {
+	now := s.choice.snapshot()
+	name, err := s.app.Models.Name("", now.model)
+	if err != nil {
+		name = now.model
+	}
+	return repl.Info{Agent: s.thread.Agent(), Model: name, Mode: now.mode, ID: s.ID(), Dir: s.dir,
+		Profile: first(now.profile, s.app.Settings.Permissions, "standard")}
+}
+
+// Close writes the mirrors to their end.
+func (s *Session) Close() error { return s.mirror.close() }

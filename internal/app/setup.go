@@ -1,0 +1,237 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"chorus/internal/agent"
+	"chorus/internal/chat"
+	"chorus/internal/engine"
+	"chorus/internal/id"
+	"chorus/internal/journal"
+	"chorus/internal/model"
+	"chorus/internal/permit"
+	"chorus/internal/tool"
+	"chorus/internal/tool/files"
+	"chorus/internal/tool/git"
+	"chorus/internal/tool/notes"
+	"chorus/internal/tool/search"
+	"chorus/internal/tool/shell"
+	"chorus/internal/transcript"
+)
+
+// bench is what one thread works with: its directory, its tools.
+type bench struct {
+	dir   string
+	roots *files.Roots
+	notes *notes.File
+	tools *tool.Set
+}
+
+// bench makes a thread's tools once and keeps them.
+func (a *App) bench(thread chat.ThreadID, dir string) (*bench, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if b := a.benches[thread]; b != nil && b.dir == dir {
+		return b, nil
+	}
+	b, err := a.newBench(thread, dir)
+	if err != nil {
+		return nil, err
+	}
+	a.benches[thread] = b
+	return b, nil
+}
+
+func (a *App) newBench(thread chat.ThreadID, dir string) (*bench, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("the working directory %s is not there: %w", dir, err)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a directory", dir)
+	}
+	named := []files.Root{{Name: "outputs", Dir: a.Home.Outputs(thread), Writable: true}}
+	if name := thread.Agent(); name != "" {
+		if docs := filepath.Join(a.Home.AgentDir(name), "docs"); isDir(docs) {
+			named = append(named, files.Root{Name: "docs", Dir: docs, Writable: true})
+		}
+	}
+	roots, err := files.NewRoots(dir, named...)
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{dir: dir, roots: roots, notes: notes.NewFile(filepath.Join(a.Home.ThreadDir(thread), "notes.json"))}
+	list := files.Tools(roots)
+	list = append(list, search.New(roots, search.Options{}))
+	list = append(list, shell.New(a.Executor, shell.Options{Dir: dir, Env: roots.Env(), Keep: roots.Keep}))
+	list = append(list, git.Tools(a.Executor, git.Options{Dir: dir, Keep: roots.Keep})...)
+	list = append(list, notes.New(b.notes))
+	if b.tools, err = tool.NewSet(list...); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// setup is how a thread's next run is done.
+func (a *App) setup(ctx context.Context, row journal.Thread) (engine.Setup, error) {
+	b, err := a.bench(row.ID, row.Dir)
+	if err != nil {
+		return engine.Setup{}, err
+	}
+	choice := a.choice(row.ID)
+	now := choice.snapshot()
+	who, err := a.persona(ctx, row.Agent)
+	if err != nil {
+		return engine.Setup{}, err
+	}
+	profile, err := permit.Load(first(now.profile, who.profile, a.Settings.Permissions))
+	if err != nil {
+		return engine.Setup{}, err
+	}
+	set := b.tools.Filter(func(s tool.Spec) bool { return inMode(now.mode, s.Name, s.ReadOnly) })
+	home, _ := os.UserHomeDir()
+	return engine.Setup{
+		Dir:   row.Dir,
+		Price: a.Models.Price,
+		Gate:  &gate{profile, permit.JudgeOptions{Home: a.Home.Dir(), Workspace: row.Dir, UserHome: home}, choice},
+		Agent: &agent.Agent{
+			Tools: set,
+			Model: a.Models.Resolve,
+			Head:  a.head,
+			Begin: func(_ context.Context, _ *transcript.Log, _ transcript.Waiting) (agent.Beginning, error) {
+				return a.begin(row, b, set, now, who, profile.Name())
+			},
+			Reap: func(ctx context.Context, call string) error {
+				_, err := a.Executor.Reap(ctx, call)
+				return err
+			},
+			Backoff: retry(a.Settings.Retry),
+			Now:     time.Now,
+			Random:  rand.Float64,
+		},
+	}, nil
+}
+
+func first(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// head loads the system prompt and tools a run was started with.
+func (a *App) head(hash string) (*model.Head, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	data, err := a.DB.Blob(ctx, hash)
+	if err != nil {
+		return nil, err
+	}
+	return model.ParseHead(data)
+}
+
+// begin is how a new run of the thread starts.
+func (a *App) begin(row journal.Thread, b *bench, set *tool.Set, now Choice, who persona, profile string) (agent.Beginning, error) {
+	out := agent.Beginning{Run: id.New()}
+	name, err := a.Models.Name("", first(now.model, who.model))
+	if err != nil {
+		out.Start.Model = first(now.model, who.model)
+		return out, err
+	}
+	out.Start.Model = name
+	engine, err := a.Models.Resolve(name)
+	if err != nil {
+		return out, err
+	}
+	c := a.Settings.Compaction
+	base := chat.Settings{MaxTokens: a.Settings.MaxTokens, ThinkingBudget: a.Settings.ThinkingBudget, ContextWindow: c.ContextWindow,
+		Reserve: c.ReserveTokens, KeepRecent: c.KeepRecentTokens, MaxSteps: now.maxSteps, Mode: now.mode, Profile: profile}
+	out.Start.Settings = runSettings(engine.Entry, base)
+	if c.Enabled != nil && !*c.Enabled {
+		out.Start.Settings.ContextWindow = 0
+	}
+	head := &model.Head{System: renderPrompt(promptData{
+		Name: row.Agent, Dir: row.Dir, Git: inGit(row.Dir), Mode: now.mode, Agent: who.prompt, Docs: who.docs, Instructions: instructions(row.Dir),
+	})}
+	for _, s := range set.Specs() {
+		head.Tools = append(head.Tools, model.ToolSpec{Name: s.Name, Description: s.Description, Schema: s.Schema})
+	}
+	data, err := head.Bytes()
+	if err != nil {
+		return out, err
+	}
+	out.Head = chat.NewBlob(data)
+	out.Notes = a.notes(b)
+	return out, nil
+}
+
+// notes are what the model should know and what changes too often for the
+// system prompt.
+func (a *App) notes(b *bench) []chat.Noted {
+	out := []chat.Noted{{What: "date", Text: "Today is " + time.Now().Format("Monday, 2 January 2006") + "."}}
+	if list, err := b.notes.List(); err == nil && len(list) > 0 {
+		var text strings.Builder
+		for _, n := range list {
+			fmt.Fprintf(&text, "%s: %s\n", n.Key, n.Value)
+		}
+		out = append(out, chat.Noted{What: "work notes", Text: strings.TrimSpace(text.String())})
+	}
+	return out
+}
+
+// inGit reports whether the directory lies in a git repository.
+func inGit(dir string) bool {
+	for {
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+			return true
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return false
+		}
+		dir = up
+	}
+}
+
+// persona is who an agent is: its own prompt, its choices, its docs.
+type persona struct {
+	prompt, model, profile string
+	docs                   []document
+}
+
+// persona reads the agent's configuration. An agent that was never created is
+// the plain one.
+func (a *App) persona(ctx context.Context, name string) (persona, error) {
+	var p persona
+	if text, ok := readText(a.Home.Identity()); ok {
+		p.prompt = strings.TrimSpace(text)
+	}
+	if name == "" || !isDir(a.Home.AgentDir(name)) {
+		return p, nil
+	}
+	who, err := a.Roster().Get(ctx, name)
+	if errors.Is(err, journal.ErrUnknown) {
+		return p, nil
+	}
+	if err != nil {
+		return p, err
+	}
+	p.prompt = strings.TrimSpace(p.prompt + "\n\n" + who.SystemPrompt)
+	p.model, p.profile = who.Model, who.Permissions
+	p.docs = docs(filepath.Join(a.Home.AgentDir(name), "docs"))
+	return p, nil
+}

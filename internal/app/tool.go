@@ -1,0 +1,100 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"chorus/internal/agent"
+	"chorus/internal/chat"
+	"chorus/internal/desk"
+	"chorus/internal/id"
+	"chorus/internal/permit"
+	"chorus/internal/tool"
+)
+
+// ToolResult is what came of one tool run by hand.
+type ToolResult struct {
+	Text   string
+	Failed bool
+	Denied string // why it was not run
+}
+
+// ToolQuestion is a call that must be asked for.
+type ToolQuestion struct {
+	Approval desk.Approval
+	Label    string
+}
+
+// toolBench is the workbench of a call by hand: a thread that never was.
+func (a *App) toolBench(o *SessionOptions) (*bench, *gate, error) {
+	if err := a.check(o); err != nil {
+		return nil, nil, err
+	}
+	thread, err := chat.NewThreadID("cli", place(o.Dir), "tool-"+id.New(), DefaultAgent)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := a.bench(thread, o.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	profile, err := a.profile(o.Profile)
+	if err != nil {
+		return nil, nil, err
+	}
+	choice := a.choice(thread)
+	choice.set(func(c *Choice) { c.yes, c.canAsk = o.Yes, o.CanAsk })
+	return b, &gate{profile, permit.JudgeOptions{Home: a.Home.Dir(), Workspace: o.Dir}, choice}, nil
+}
+
+// ToolSpecs lists the tools.
+func (a *App) ToolSpecs(o SessionOptions) ([]tool.Spec, error) {
+	b, _, err := a.toolBench(&o)
+	if err != nil {
+		return nil, err
+	}
+	return b.tools.Specs(), nil
+}
+
+// RunTool runs one tool as an agent would.
+func (a *App) RunTool(ctx context.Context, o SessionOptions, name string, raw []byte, confirm func(ToolQuestion) bool) (ToolResult, error) {
+	b, g, err := a.toolBench(&o)
+	if err != nil {
+		return ToolResult{}, err
+	}
+	t, args, err := b.tools.Resolve(name, raw)
+	if err == nil {
+		err = b.tools.Validate(t, args)
+	}
+	if err != nil {
+		return ToolResult{Text: err.Error(), Failed: true}, nil
+	}
+	q := agent.Question{Call: chat.ToolUse{ID: id.New(), Name: name, Args: args}, Tool: t, Args: args, Touches: t.Access(args)}
+	switch r := g.Judge(q, a.Me()); r.Verdict {
+	case desk.Allow:
+	case desk.Pending:
+		approval := desk.Approval{ID: q.Call.ID, Call: q.Call, Dir: o.Dir, Rule: r.Rule, Risk: string(t.Spec().Risk), AskedBy: a.Me()}
+		for _, touch := range q.Touches {
+			approval.Actions = append(approval.Actions, touch.Action())
+		}
+		if p, ok := t.(tool.Previewer); ok {
+			approval.Preview = p.Preview(ctx, args)
+		}
+		if !confirm(ToolQuestion{approval, b.tools.Label(name, args)}) {
+			return ToolResult{Denied: "you said no"}, nil
+		}
+	default:
+		return ToolResult{Denied: r.Reason}, nil
+	}
+	res, err := t.Run(tool.WithCall(ctx, tool.Call{ID: q.Call.ID}), args)
+	if err != nil {
+		return ToolResult{}, fmt.Errorf("%s: %w", t.Spec().Name, err)
+	}
+	out := ToolResult{Text: res.Blocks.Text(), Failed: res.Failed}
+	for _, block := range res.Blocks {
+		if img, ok := block.(chat.Image); ok {
+			out.Text += fmt.Sprintf("(a picture: %s, %d bytes)", img.MediaType, img.Size)
+		}
+	}
+	return out, nil
+}

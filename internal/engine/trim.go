@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+	"chorus/internal/transcript"
+)
+
+// ErrBusy: the thread is running, here or in another process.
+var ErrBusy = errors.New("the thread is running")
+
+// Trim leaves out the older part of an idle thread's window: everything before
+// its last n prompts, or, with n 0, everything, for a summary made without a model.
+// Nothing is lost from the journal.
+func (e *Engine) Trim(ctx context.Context, thread chat.ThreadID, n int) error {
+	held, err := takeLock(e.LockDir, thread)
+	if errors.Is(err, errHeld) {
+		return fmt.Errorf("trim %s: %w in another process", thread, ErrBusy)
+	}
+	if err != nil {
+		return err
+	}
+	defer held.release()
+	row, err := e.Journal.Take(ctx, thread)
+	if err != nil {
+		return err
+	}
+	log, err := Load(ctx, e.Journal, thread)
+	if err != nil {
+		return err
+	}
+	if err := fold(ctx, e.Journal, thread, log); err != nil {
+		return err
+	}
+	if log.Run() != nil {
+		return fmt.Errorf("trim %s: %w", thread, ErrBusy)
+	}
+	body := trimmed(log, n)
+	if body == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
+	done, err := e.Journal.Commit(ctx, journal.Commit{Thread: thread, Epoch: row.Epoch, Expect: log.Seq() + 1,
+		Events: []chat.Event{{Thread: thread, Body: body, At: time.Time{}}}})
+	if err != nil {
+		return fmt.Errorf("trim %s: %w", thread, err)
+	}
+	e.moved(thread, done.Events)
+	return nil
+}
+
+func trimmed(log *transcript.Log, n int) chat.Body {
+	if n == 0 {
+		if log.Places() == 0 {
+			return nil
+		}
+		read, modified := log.Files()
+		cut := transcript.Cut{UpTo: log.Places(), Old: log.Messages()}
+		return chat.Compacted{UpTo: cut.UpTo, Summary: log.Mechanical(log.Seq(), cut), How: "mechanical", Read: read, Modified: modified, Tokens: log.Tokens()}
+	}
+	from := log.PromptPlace(n)
+	if from <= 1 {
+		return nil
+	}
+	return chat.Rolled{KeepFrom: from, Because: fmt.Sprintf("resumed with the last %d prompts", n)}
+}
