@@ -96,8 +96,10 @@ func namesOf(action string, mention map[string]bool) names {
 	if !ok {
 		return names{open: []string{action}}
 	}
-	tool, detail = toCanonical(tool, detail)
-	main := Action(tool, detail)
+	main := action
+	if t, d := toCanonical(tool, detail); t != tool || d != detail {
+		tool, detail, main = t, d, Action(t, d)
+	}
 	n := names{open: []string{main}}
 	if main != action {
 		n.shut = append(n.shut, action)

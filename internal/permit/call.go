@@ -274,7 +274,10 @@ func (w *walker) declare(c *syntax.DeclClause) {
 // assigned says why an assignment makes opaque what runs after it.
 func (w *walker) assigned(a *syntax.Assign) string {
 	if a.Name == nil {
-		if a.Value != nil && !isFlatWord(a.Value) {
+		if a.Value == nil {
+			return ""
+		}
+		if v := w.join(w.pieces(a.Value.Parts)); !v.known || runsWhenEvaluated(v.value) {
 			return "a declaration that is not known before it runs"
 		}
 		return ""
@@ -286,8 +289,6 @@ func (w *walker) assigned(a *syntax.Assign) string {
 	}
 	return changesPrograms(a.Name.Value, value, known)
 }
-
-func isFlatWord(in *syntax.Word) bool { return len(in.Parts) == 1 && isFlat(in.Parts[0]) }
 
 func readsStdin(redirs []*syntax.Redirect) bool {
 	for _, r := range redirs {

@@ -1,6 +1,7 @@
 package permit
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -55,12 +56,11 @@ func FuzzShell(f *testing.F) {
 		if len(command) > 4096 {
 			return
 		}
-		start := time.Now()
+		// A command that is never done would hide itself: nobody would learn which.
+		watch := time.AfterFunc(5*time.Second, func() { panic(fmt.Sprintf("not done with %q", command)) })
+		defer watch.Stop()
 		tree := Shell(command)
 		guarded.Judge([]Request{{Tool: "bash", Command: command}}, JudgeOptions{Home: "/home/u/.chorus", Workspace: "/w"})
-		if d := time.Since(start); d > 2*time.Second {
-			t.Fatalf("took %v", d)
-		}
 		seen := map[int]bool{}
 		whole := false
 		tree.All(func(p *Part, _ int) {

@@ -90,7 +90,7 @@ func (p *Profile) judgeShell(r Request, opt JudgeOptions) []Decision {
 		tool = "bash"
 	}
 	tree := Shell(command)
-	s := shellJudge{profile: p, opt: opt, tool: tool, broad: p.allowsAnyShell()}
+	s := shellJudge{profile: p, opt: opt, tool: tool, broad: p.allowsAnyShell(), out: make([]Decision, 0, tree.count+2)}
 	// A deny rule may speak of the command as it was written.
 	if d := firstMatch(p.deny, s.denyNames(command)); d != nil {
 		s.out = append(s.out, Decision{Verdict: Deny, Rule: d.pattern, List: ListDeny, Action: Action(tool, command), Argv: []string{command}, Why: "the command as written"})
@@ -149,12 +149,7 @@ func (s *shellJudge) part(part *Part, depth int) {
 		d = Decision{Verdict: Deny, List: ListCatastrophic, Why: why}
 	}
 	if d.Action == "" {
-		d.Action = part.Action
-		if s.tool != "bash" {
-			if rest, ok := strings.CutPrefix(d.Action, "tool:bash:"); ok {
-				d.Action = Action(s.tool, rest)
-			}
-		}
+		d.Action = s.action(part)
 	}
 	d.Kind, d.Argv, d.Depth, d.Opaque = part.Kind, part.Argv, depth, part.Opaque
 	if d.Why == "" {
@@ -163,8 +158,16 @@ func (s *shellJudge) part(part *Part, depth int) {
 	s.out = append(s.out, d)
 }
 
+// action is the part's action under the tool that was called.
+func (s *shellJudge) action(part *Part) string {
+	if s.tool != "bash" && part.Kind != KindWrite && part.Kind != KindRead {
+		return Action(s.tool, part.Text)
+	}
+	return part.Action
+}
+
 func (s *shellJudge) decide(part *Part) Decision {
-	n := s.names(part.Text)
+	n := namesOf(s.action(part), s.profile.mention)
 	n.tight = append(n.tight, part.tight...)
 	n.shut = append(n.shut, part.deny...)
 	return s.profile.decide(n)

@@ -71,7 +71,7 @@ type Rules struct {
 // MarshalJSON writes empty lists as [] and leaves an empty deny list out.
 func (r Rules) MarshalJSON() ([]byte, error) {
 	type plain Rules
-	out := plain{Allow: r.Allow, Ask: r.Ask, Deny: r.Deny}
+	out := plain(r)
 	if out.Allow == nil {
 		out.Allow = []string{}
 	}

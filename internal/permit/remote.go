@@ -144,8 +144,16 @@ func publishes(prog string, verbs, args []string) bool {
 	if (prog == "docker" || prog == "podman") && (slices.Contains(args, "--push") || hasOption(args, "--output") && slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, "type=registry") })) {
 		return true
 	}
+	plain := 0
 	for i, a := range args {
-		if strings.HasPrefix(a, "gradle") || prog == "gradle" || prog == "gradlew" {
+		if !strings.HasPrefix(a, "-") {
+			plain++
+		}
+		// What stands further back is for another program: docker run x git push.
+		if plain > 3 || plain > 2 && (prog == "docker" || prog == "podman") {
+			return false
+		}
+		if prog == "gradle" || prog == "gradlew" {
 			if strings.HasPrefix(a, "publish") && !strings.HasPrefix(a, "publishToMavenLocal") || a == "uploadArchives" {
 				return true
 			}

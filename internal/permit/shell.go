@@ -48,6 +48,8 @@ type Tree struct {
 	Command string
 	Parts   []Part
 	Err     error // why the rest could not be parsed; what was read stands in Parts
+
+	count int // parts in all
 }
 
 // All calls f for every part with its depth, parents first.
@@ -72,8 +74,10 @@ const (
 // Shell takes a command apart. It never fails: what it cannot read is an opaque
 // part.
 func Shell(command string) Tree {
-	w := &walker{}
-	return w.parse(command)
+	w := &walker{parts: make([]Part, 0, 8)}
+	t := w.parse(command)
+	t.count = min(*w.count, mostParts+1)
+	return t
 }
 
 // cwd is where relative paths lead at some point of a script.
@@ -424,6 +428,10 @@ func (w *walker) inside(n syntax.Node) {
 	}
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
+		case *syntax.ParamExp:
+			if n.Exp != nil && n.Exp.Op == syntax.OtherParamOps && n.Exp.Word != nil && n.Exp.Word.Lit() == "P" {
+				w.hidden(n, "a prompt expansion runs the code in its value")
+			}
 		case *syntax.CmdSubst:
 			w.apart(func() { w.piped = false; w.stmts(n.Stmts) })
 			return false
@@ -455,9 +463,14 @@ func (w *walker) evaluated(n syntax.Node) {
 		return !hidden
 	})
 	if hidden {
-		src := w.source(n)
-		w.emit(Part{Argv: []string{src}, Text: src, Kind: KindCommand, Opaque: true, Why: "quoted code in arithmetic", offset: int(n.Pos().Offset()), words: []word{{value: src, text: src}}})
+		w.hidden(n, "quoted code in arithmetic")
 	}
+}
+
+// hidden emits an opaque part for a place where bash runs text that is data here.
+func (w *walker) hidden(n syntax.Node, why string) {
+	src := w.source(n)
+	w.emit(Part{Argv: []string{src}, Text: src, Kind: KindPlain, Opaque: true, Why: why, offset: int(n.Pos().Offset()), words: []word{{value: src, text: src}}})
 }
 
 func runsWhenEvaluated(s string) bool {
