@@ -125,6 +125,7 @@ func (a *answer) read(call *wire.Call, events ssestream.Decoder) {
 			return
 		}
 		if ev.Type == "message_stop" {
+			call.Drain()
 			a.yield(a.done(), nil)
 			return
 		}

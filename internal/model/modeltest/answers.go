@@ -1,7 +1,11 @@
 package modeltest
 
 import (
+	"context"
+	"net"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"chorus/internal/chat"
@@ -43,6 +47,24 @@ func answers(t *testing.T, m Maker) {
 		b.sim.Push(llmsim.Turn{})
 		if out := b.must(b.request()); len(out.done.Blocks) != 0 || out.done.Stop != chat.StopEnd {
 			t.Errorf("got %+v", out.done)
+		}
+	})
+	t.Run("connections are used again", func(t *testing.T) {
+		t.Parallel()
+		var dials atomic.Int32
+		b := setup(t, m, func(c *Config) {
+			var d net.Dialer
+			c.Client.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				dials.Add(1)
+				return d.DialContext(ctx, network, addr)
+			}
+		})
+		b.sim.Push(llmsim.Text("a"), llmsim.Fail(429), llmsim.Text("b"), llmsim.Text("c"))
+		for range 4 {
+			b.ask(t.Context(), b.request())
+		}
+		if n := dials.Load(); n != 1 {
+			t.Errorf("%d connections for four calls", n)
 		}
 	})
 	t.Run("calls", func(t *testing.T) { t.Parallel(); calls(t, m) })

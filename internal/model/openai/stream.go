@@ -141,6 +141,7 @@ func (a *answer) read(call *wire.Call, events ssestream.Decoder) {
 			continue
 		}
 		if bytes.HasPrefix(data, []byte("[DONE]")) {
+			call.Drain()
 			a.yield(a.done(), nil)
 			return
 		}

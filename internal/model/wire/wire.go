@@ -38,6 +38,7 @@ type Call struct {
 	timer  *time.Timer
 	first  time.Duration
 	idle   time.Duration
+	pause  time.Duration // what the clock is set to after a read
 	began  atomic.Bool
 	body   io.ReadCloser
 	left   int
@@ -53,7 +54,7 @@ func Watch(parent context.Context, first, idle time.Duration) *Call {
 	if idle <= 0 {
 		idle = Idle
 	}
-	c := &Call{first: first, idle: idle, left: maxAnswer}
+	c := &Call{first: first, idle: idle, pause: idle, left: maxAnswer}
 	c.ctx, c.cancel = context.WithCancelCause(parent)
 	c.timer = time.AfterFunc(first, c.late)
 	return c
@@ -102,13 +103,25 @@ func (c *Call) Read(p []byte) (int, error) {
 	n, err := c.body.Read(p)
 	if n > 0 {
 		c.began.Store(true)
-		c.timer.Reset(c.idle) // if it has fired already the call is cancelled, and stays so
+		c.timer.Reset(c.pause) // if it has fired already the call is cancelled, and stays so
 		if c.left -= n; c.left < 0 && err == nil {
 			err = errTooLarge
 		}
 	}
 	c.err = err
 	return n, err
+}
+
+// drainTime is how long the end of a finished answer is waited for: it is on its
+// way already, unless the server forgot it.
+const drainTime = 250 * time.Millisecond
+
+// Drain reads what is left behind a finished answer, so that the connection can be
+// used again. It never takes long.
+func (c *Call) Drain() {
+	c.pause = drainTime
+	c.timer.Reset(drainTime)
+	_, _ = io.CopyN(io.Discard, c, 64<<10) // whatever it gives, the answer is here
 }
 
 // Close ends the call, whatever state it is in.

@@ -1,0 +1,226 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/model"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// slowBody gives one byte a step, step by step, until its context ends.
+type slowBody struct {
+	ctx  context.Context
+	step time.Duration
+	left int
+}
+
+func (s *slowBody) Read(p []byte) (int, error) {
+	if s.left == 0 {
+		return 0, io.EOF
+	}
+	timer := time.NewTimer(s.step)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		s.left--
+		p[0] = 'x'
+		return 1, nil
+	case <-s.ctx.Done():
+		return 0, s.ctx.Err()
+	}
+}
+
+func (s *slowBody) Close() error { return nil }
+
+// watch is a call whose server sends a byte a step.
+func watch(t *testing.T, first, idle, step time.Duration, bytes int) (*Call, *http.Response) {
+	t.Helper()
+	call := Watch(t.Context(), first, idle)
+	t.Cleanup(func() { _ = call.Close() })
+	res, err := call.Intercept(nil, func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, Body: &slowBody{ctx: call.Context(), step: step, left: bytes}}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return call, res
+}
+
+func TestDeadlines(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name              string
+		first, idle, step time.Duration
+		want              error
+	}{
+		{"in time", time.Minute, 10 * time.Second, 9 * time.Second, nil},
+		{"late to begin", time.Minute, 10 * time.Minute, 2 * time.Minute, errFirstByte},
+		{"late to go on", time.Hour, 10 * time.Second, time.Minute, errIdle},
+		{"defaults", 0, 0, 80 * time.Second, nil},
+		{"default for the first byte", 0, time.Hour, 121 * time.Second, errFirstByte},
+		{"default between bytes", time.Hour, 0, 91 * time.Second, errIdle},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				call, res := watch(t, c.first, c.idle, c.step, 5)
+				_, err := io.ReadAll(res.Body)
+				if c.want == nil {
+					if err != nil {
+						t.Errorf("got %v", err)
+					}
+				} else if !errors.Is(call.Cause(err), c.want) {
+					t.Errorf("got %v because of %v", err, call.Cause(err))
+				}
+				_ = call.Close()
+			})
+		})
+	}
+}
+
+func TestDrainIsShort(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		call, res := watch(t, 0, 0, time.Second, 5)
+		if _, err := io.ReadFull(res.Body, make([]byte, 2)); err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		call.Drain()
+		if took := time.Since(start); took != drainTime {
+			t.Errorf("took %s", took)
+		}
+		_ = call.Close()
+	})
+}
+
+// endless is a body that never ends.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+func (endless) Close() error               { return nil }
+
+func TestAnswersAreBounded(t *testing.T) {
+	t.Parallel()
+	for status, limit := range map[int]int64{200: maxAnswer, 500: maxReport} {
+		call := Watch(t.Context(), 0, 0)
+		res, _ := call.Intercept(nil, func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: status, Body: endless{}}, nil
+		})
+		n, err := io.Copy(io.Discard, res.Body)
+		if !errors.Is(err, errTooLarge) || n < limit || n > limit+1<<20 {
+			t.Errorf("%d: read %d bytes, %v", status, n, err)
+		}
+		_ = call.Close()
+	}
+}
+
+func TestNetworkErrorsKeepTheirCauseButNotTheKey(t *testing.T) {
+	t.Parallel()
+	side := Side{Provider: "p", Model: "m", Key: "secret-key"}
+	plain := io.ErrUnexpectedEOF
+	if e := side.Network(plain); !errors.Is(e, plain) || e.Kind != model.Network {
+		t.Errorf("got %+v", e)
+	}
+	if e := side.Network(errors.New("dial secret-key@host")); strings.Contains(e.Error(), "secret-key") || e.Err != nil {
+		t.Errorf("got %v, %v", e, e.Err)
+	}
+}
+
+func TestReadReport(t *testing.T) {
+	t.Parallel()
+	cases := []struct{ body, kind, message string }{
+		{`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, "overloaded_error", "Overloaded"},
+		{`{"error":{"message":"no","type":"t","code":404}}`, "t", "no"},
+		{`{"error":"a sentence"}`, "", "a sentence"},
+		{`{"message":"at the top"}`, "", "at the top"},
+		{`{"detail":"fastapi"}`, "", "fastapi"},
+		{`{"detail":[{"msg":"x"}]}`, "", "[map[msg:x]]"},
+		{`{}`, "", "{}"},
+		{`plain`, "", "plain"},
+		{``, "", ""},
+	}
+	for _, c := range cases {
+		if r := ReadReport([]byte(c.body)); r.Type != c.kind || r.Message != c.message {
+			t.Errorf("%s: %+v", c.body, r)
+		}
+	}
+}
+
+func TestArgsAreAlwaysAnObject(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		raw := json.RawMessage(rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
+			`{}`, ` {"a":1} `, `[1]`, `"x"`, `null`, `{"a":`, "\xff\xfe", `1e5`, ``,
+		})).Draw(t, "raw"))
+		got := Args(raw)
+		var object map[string]any
+		if err := json.Unmarshal(got, &object); err != nil || object == nil {
+			t.Fatalf("Args(%q) = %s: %v", raw, got, err)
+		}
+		// What the journal keeps of it gives the same bytes again.
+		data, err := json.Marshal(chat.Blocks{chat.ToolUse{ID: "1", Name: "n", Args: raw}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back chat.Blocks
+		if err := json.Unmarshal(data, &back); err != nil {
+			t.Fatal(err)
+		}
+		if kept := Args(back.Calls()[0].Args); !equalJSON(kept, got) {
+			t.Fatalf("Args(%q) = %s, and after the journal %s", raw, got, kept)
+		}
+	})
+}
+
+func equalJSON(a, b []byte) bool {
+	var x, y any
+	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
+		return false
+	}
+	p, _ := json.Marshal(x)
+	q, _ := json.Marshal(y)
+	return string(p) == string(q)
+}
+
+func TestEstimateCountsPicturesByPiece(t *testing.T) {
+	t.Parallel()
+	img := chat.Image{MediaType: "image/png", Size: 3_000_000}
+	m, err := model.NewMessage(model.User, chat.Participant{}, chat.Blocks{img, chat.ToolResult{Call: "c", Blocks: chat.Blocks{img}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Estimate(8_000_400, []*model.Message{m}); got != 100+2*imageTokens {
+		t.Errorf("estimate %d", got)
+	}
+}
+
+func TestLines(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		file chat.File
+		want string
+	}{
+		{chat.File{Name: "a.pdf", MediaType: "application/pdf", Size: 12, Path: "@attachments/a.pdf"}, "[file a.pdf (application/pdf, 12 bytes): @attachments/a.pdf]"},
+		{chat.File{Name: "a"}, "[file a: not laid into the workspace]"},
+		{chat.File{}, "[file without a name: not laid into the workspace]"},
+	} {
+		if got := FileLine(c.file); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
