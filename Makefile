@@ -10,8 +10,7 @@ TIMEOUT  ?= 10m
 CHAOS     ?= ./cmd/chorus
 KILLS     ?= 10000
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-COMMIT   ?= $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
-LDFLAGS   = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+LDFLAGS   = -s -w -X main.version=$(VERSION)
 SOURCES   = $(shell git ls-files --cached --others --exclude-standard '*.go')
 
 .DEFAULT_GOAL := help

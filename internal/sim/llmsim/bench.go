@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -14,7 +15,7 @@ import (
 type Bench struct {
 	Turns   int    `yaml:"turns"`
 	Tool    string `yaml:"tool"`    // "": bash
-	Command string `yaml:"command"` // the tool's "command" argument; "": true
+	Command string `yaml:"command"` // the tool's "command" argument; "": true. {n} is the turn's number, for clients that stop at repeated calls
 	Final   string `yaml:"final"`   // "": done
 }
 
@@ -96,7 +97,7 @@ func (b Bench) turn(n int) Turn {
 		Text: fmt.Sprintf("step %d", n+1),
 		Calls: []Call{{
 			ID: fmt.Sprintf("call_bench_%d", n+1), Name: orElse(b.Tool, "bash"),
-			Args: map[string]string{"command": orElse(b.Command, "true")},
+			Args: map[string]string{"command": strings.ReplaceAll(orElse(b.Command, "true"), "{n}", strconv.Itoa(n+1))},
 		}},
 	}
 }

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestFloorHoldsAConversation keeps the floor honest: it must really do the loop.
+func TestFloorHoldsAConversation(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(newClock())
+	defer srv.Close()
+	floor := filepath.Join(t.TempDir(), "floor")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", floor, "./floor").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	for _, turns := range []int{0, 5} {
+		if err := expect(t.Context(), srv.URL, turns); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), floor, prompt)
+		cmd.Env = append(os.Environ(), "ANTHROPIC_BASE_URL="+srv.URL, "ANTHROPIC_API_KEY=test-key")
+		out, err := cmd.CombinedOutput()
+		if err != nil || strings.TrimSpace(string(out)) != "done" {
+			t.Fatalf("%d turns: %v, printed %q", turns, err, out)
+		}
+		s, err := sightings(t.Context(), srv.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Times) != turns+1 || s.Connections != 1 {
+			t.Errorf("%d turns: %d requests over %d connections, want %d over 1", turns, len(s.Times), s.Connections, turns+1)
+		}
+	}
+}
+
+func TestMedian(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		all  []float64
+		want float64
+	}{{nil, 0}, {[]float64{3}, 3}, {[]float64{9, 1, 2}, 2}, {[]float64{4, 1, 2, 9}, 3}} {
+		if got := median(c.all); got != c.want {
+			t.Errorf("median(%v) = %v, want %v", c.all, got, c.want)
+		}
+	}
+}
+
+// made is a conversation whose first request comes after first and whose turns take turn each.
+func made(turns int, first, turn, cpu time.Duration, peak int64) sample {
+	s := sample{turns: turns, launched: launched{Start: 1000, CPU: cpu, Peak: peak}}
+	for i := range turns + 1 {
+		s.Times = append(s.Times, 1000+first.Nanoseconds()+int64(i)*turn.Nanoseconds())
+	}
+	return s
+}
+
+func TestReportHoldsTheBars(t *testing.T) {
+	t.Parallel()
+	build := func(turn, cpuTurn, first time.Duration, peak int64) report {
+		m := measured{runs: 1, samples: map[key][]sample{}, inits: []float64{4}}
+		for _, turns := range []int{0, short, long} {
+			n := time.Duration(turns)
+			m.samples[key{"floor", turns}] = []sample{made(turns, 3*time.Millisecond, time.Millisecond, 2*time.Millisecond+n*time.Millisecond, 9e6)}
+			m.samples[key{"chorus", turns}] = []sample{made(turns, first, turn, 30*time.Millisecond+n*cpuTurn, peak)}
+		}
+		return m.report()
+	}
+	for _, c := range []struct {
+		name          string
+		turn, cpuTurn time.Duration
+		first         time.Duration
+		peak          int64
+		missed        []string
+	}{
+		{"all well", 1400 * time.Microsecond, 1900 * time.Microsecond, 27 * time.Millisecond, 34e6, nil},
+		{"slow turns", 1600 * time.Microsecond, time.Millisecond, 9 * time.Millisecond, 20e6, []string{
+			"wall per turn, 20 turns 1.60× (bar 1.50×)", "wall per turn, 200 turns 1.60× (bar 1.50×)"}},
+		{"much CPU", time.Millisecond, 3 * time.Millisecond, 9 * time.Millisecond, 20e6, []string{
+			"CPU per turn, 20 turns 3.00× (bar 2.00×)", "CPU per turn, 200 turns 3.00× (bar 2.00×)"}},
+		{"slow start", time.Millisecond, time.Millisecond, 29 * time.Millisecond, 20e6, []string{
+			"start to first request +26.0 ms (bar +25.0 ms)"}},
+		{"large", time.Millisecond, time.Millisecond, 9 * time.Millisecond, 36e6, []string{
+			"peak memory, 20 turns 36.0 MB (bar 35.0 MB)", "peak memory, 200 turns 36.0 MB (bar 35.0 MB)"}},
+	} {
+		got := build(c.turn, c.cpuTurn, c.first, c.peak).missed()
+		if strings.Join(got, "\n") != strings.Join(c.missed, "\n") {
+			t.Errorf("%s: missed %q, want %q", c.name, got, c.missed)
+		}
+	}
+}
+
+func TestGrowthIsSeen(t *testing.T) {
+	t.Parallel()
+	s := made(long, 0, time.Millisecond, 0, 0)
+	for i := 150; i <= long; i++ { // from here on each turn takes a millisecond more
+		s.Times[i] += int64(i-149) * time.Millisecond.Nanoseconds()
+	}
+	if early, late := s.around(short), s.around(long); early != 1 || late != 2 {
+		t.Errorf("turn 20 took %v ms and turn 200 %v ms, want 1 and 2", early, late)
+	}
+}
+
+func TestSaveKeepsEarlierRuns(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "RESULTS.md")
+	day := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for i := range 2 {
+		rep := report{runs: 1, rows: []row{{"wall", "ms", 1, 2, float64(i + 1), 3, "%.0f×"}}}
+		if err := rep.save(path, "a machine", day.AddDate(0, 0, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := historyHead + "\n- 2026-01-03 (a machine): wall 2×\n- 2026-01-02 (a machine): wall 1×\n"
+	if !strings.HasSuffix(string(text), want) {
+		t.Errorf("ends with\n%s\nwant\n%s", text[max(0, len(text)-300):], want)
+	}
+}

@@ -1,0 +1,259 @@
+// Command bench measures Chorus against bench/floor, the least program that does the
+// same loop, and holds it to the bars of report.go.
+//
+// The model is a simulator without delay in a process of its own; every run is a new
+// process, floor and Chorus by turns so that what the machine does beside hits both;
+// figures are medians. It promises to measure whole conversations only: a run that
+// did not make every turn and end well is an error, never a figure.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// The bench starts itself again as the simulator and as the parent of each run; this
+// variable says as what.
+const modeVariable = "CHORUS_BENCH_MODE"
+
+// The conversations: none to know what a start costs, a short one, a long one.
+const (
+	short = 20
+	long  = 200
+)
+
+func main() {
+	var err error
+	switch os.Getenv(modeVariable) {
+	case "simulate":
+		err = simulate()
+	case "launch":
+		err = launch(os.Args[1:])
+	default:
+		err = bench(os.Args[1:])
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func bench(args []string) error {
+	flags := flag.NewFlagSet("bench", flag.ExitOnError)
+	n := flags.Int("n", 9, "how often each conversation is held")
+	noFail := flags.Bool("no-fail", false, "exit 0 also when a bar is missed")
+	results := flags.String("o", "bench/RESULTS.md", "where the figures go; empty: nowhere")
+	chorus := flags.String("chorus", "", "a program to measure instead of building ./cmd/chorus")
+	_ = flags.Parse(args) // exits by itself
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer cancel()
+
+	dir, err := os.MkdirTemp("", "chorus-bench-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b := &stand{dir: dir}
+	if err := b.prepare(ctx, *chorus); err != nil {
+		return err
+	}
+	defer b.close()
+	m, err := b.measure(ctx, max(*n, 1))
+	if err != nil {
+		return err
+	}
+	rep := m.report()
+	fmt.Print(rep.table())
+	if *results != "" {
+		if err := rep.save(*results, machineFacts(), time.Now()); err != nil {
+			return err
+		}
+	}
+	if missed := rep.missed(); len(missed) > 0 && !*noFail {
+		return fmt.Errorf("missed: %s", strings.Join(missed, "; "))
+	}
+	return nil
+}
+
+// stand is where measuring takes place: the two programs, a repository, a home.
+type stand struct {
+	dir           string
+	self          string
+	floor, chorus string
+	url           string
+	sim           *exec.Cmd
+	simEnd        io.Closer
+}
+
+func (b *stand) prepare(ctx context.Context, chorus string) (err error) {
+	if b.self, err = os.Executable(); err != nil {
+		return err
+	}
+	b.floor, b.chorus = filepath.Join(b.dir, "floor"), chorus
+	if err := build(ctx, b.floor, "./bench/floor"); err != nil {
+		return err
+	}
+	if b.chorus == "" {
+		b.chorus = filepath.Join(b.dir, "chorus")
+		if err := build(ctx, b.chorus, "./cmd/chorus"); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(b.repo(), 0o755); err != nil {
+		return err
+	}
+	if out, err := exec.CommandContext(ctx, "git", "init", "-q", b.repo()).CombinedOutput(); err != nil {
+		return fmt.Errorf("git init: %w: %s", err, out)
+	}
+	return b.startSimulator(ctx)
+}
+
+func (b *stand) repo() string { return filepath.Join(b.dir, "repo") }
+
+// build makes a program as it would be shipped.
+func build(ctx context.Context, out, pkg string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, pkg)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build %s: %w\n%s", pkg, err, text)
+	}
+	return nil
+}
+
+func (b *stand) startSimulator(ctx context.Context) error {
+	b.sim = exec.CommandContext(ctx, b.self)
+	b.sim.Env = append(os.Environ(), modeVariable+"=simulate")
+	b.sim.Stderr = os.Stderr
+	stdin, err := b.sim.StdinPipe()
+	if err != nil {
+		return err
+	}
+	stdout, err := b.sim.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := b.sim.Start(); err != nil {
+		return err
+	}
+	b.simEnd = stdin
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("start the simulator: %w", err)
+	}
+	b.url = strings.TrimSpace(line)
+	return nil
+}
+
+func (b *stand) close() {
+	_ = b.simEnd.Close()
+	_ = b.sim.Wait() // it has nothing to say
+}
+
+// environ is all that either program gets from us.
+func (b *stand) environ() []string {
+	return []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + b.dir, "TMPDIR=" + b.dir, "NO_COLOR=1",
+		"CHORUS_HOME=" + filepath.Join(b.dir, "home"),
+		"ANTHROPIC_BASE_URL=" + b.url, "ANTHROPIC_API_KEY=test-key",
+	}
+}
+
+const prompt = "Do the steps, one after the other."
+
+func (b *stand) argv(name string) []string {
+	if name == "floor" {
+		return []string{b.floor, prompt}
+	}
+	return []string{b.chorus, "run", "-y", "-m", "anthropic/claude-sonnet-4-5", "--max-iterations", "1000", prompt}
+}
+
+// once holds one conversation and makes sure that it was a whole one.
+func (b *stand) once(ctx context.Context, name string, turns int) (sample, error) {
+	if err := expect(ctx, b.url, turns); err != nil {
+		return sample{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, b.self, b.argv(name)...)
+	cmd.Dir = b.repo()
+	cmd.Env = append(b.environ(), modeVariable+"=launch")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return sample{}, fmt.Errorf("run %s: %w", name, err)
+	}
+	s := sample{turns: turns}
+	if err := json.Unmarshal(out, &s.launched); err != nil {
+		return sample{}, fmt.Errorf("run %s: %w", name, err)
+	}
+	if s.seen, err = sightings(ctx, b.url); err != nil {
+		return sample{}, err
+	}
+	if s.Exit != 0 || len(s.Times) != turns+1 || !strings.Contains(s.Output, "done") {
+		return sample{}, fmt.Errorf("%s made %d of %d requests and ended with exit code %d:\n%s", name, len(s.Times), turns+1, s.Exit, s.Output)
+	}
+	return s, nil
+}
+
+// measure holds every conversation n times, after one of each that does not count:
+// it makes the home and warms the disk's cache.
+func (b *stand) measure(ctx context.Context, n int) (measured, error) {
+	m := measured{runs: n, samples: map[key][]sample{}}
+	for i := range n + 1 {
+		for _, turns := range []int{0, short, long} {
+			for _, name := range []string{"floor", "chorus"} {
+				s, err := b.once(ctx, name, turns)
+				if err != nil {
+					return m, err
+				}
+				if i > 0 {
+					k := key{name, turns}
+					m.samples[k] = append(m.samples[k], s)
+				}
+			}
+		}
+		fmt.Fprintf(os.Stderr, "\rround %d of %d", i, n)
+	}
+	fmt.Fprintln(os.Stderr)
+	for range n {
+		ms, err := initTime(ctx, b.chorus, b.environ())
+		if err != nil {
+			return m, err
+		}
+		m.inits = append(m.inits, ms)
+	}
+	return m, nil
+}
+
+// initTime is what the packages of a program need before its main, in milliseconds.
+func initTime(ctx context.Context, bin string, env []string) (float64, error) {
+	cmd := exec.CommandContext(ctx, bin, "version")
+	cmd.Env = append(env, "GODEBUG=inittrace=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return 0, fmt.Errorf("%s version: %w\n%s", filepath.Base(bin), err, out)
+	}
+	sum, found := 0.0, false
+	for line := range strings.Lines(string(out)) {
+		var pkg string
+		var at, took float64
+		if _, err := fmt.Sscanf(line, "init %s @%f ms, %f ms clock,", &pkg, &at, &took); err == nil {
+			sum, found = sum+took, true
+		}
+	}
+	if !found {
+		return 0, errors.New("the program shows no trace of its initialisation")
+	}
+	return sum, nil
+}

@@ -1,0 +1,264 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The bars. The ratios are to the floor's figure of the same kind.
+const (
+	barWall  = 1.5  // wall per turn
+	barCPU   = 2.0  // CPU per turn
+	barGrow  = 1.3  // turn 200 to turn 20
+	barPeak  = 35.0 // MB resident at the most
+	barFirst = 25.0 // ms from start to first request, more than the floor
+	barInit  = 10.0 // ms of package initialisation
+)
+
+// sample is one conversation, measured.
+type sample struct {
+	turns int
+	launched
+	seen
+}
+
+// turnWall is the time of one turn, from the first request to the last; starting and
+// ending are not in it.
+func (s sample) turnWall() float64 {
+	return ms(s.Times[len(s.Times)-1]-s.Times[0]) / float64(s.turns)
+}
+
+// first is the time from the start to the first request.
+func (s sample) first() float64 { return ms(s.Times[0] - s.Start) }
+
+// around is the usual turn among the twenty that end with turn n (from 1).
+func (s sample) around(n int) float64 {
+	var gaps []float64
+	for i := max(1, n-19); i <= n; i++ {
+		gaps = append(gaps, ms(s.Times[i]-s.Times[i-1]))
+	}
+	return median(gaps)
+}
+
+func ms(nanoseconds int64) float64 { return float64(nanoseconds) / 1e6 }
+
+type key struct {
+	name  string
+	turns int
+}
+
+// measured is everything that was seen.
+type measured struct {
+	runs    int
+	samples map[key][]sample
+	inits   []float64
+}
+
+// figure is the median over all conversations of a kind.
+func (m measured) figure(name string, turns int, of func(sample) float64) float64 {
+	var all []float64
+	for _, s := range m.samples[key{name, turns}] {
+		all = append(all, of(s))
+	}
+	return median(all)
+}
+
+// cpuTurn is the CPU of one turn: what a conversation costs more than one without turns.
+func (m measured) cpuTurn(name string, turns int) float64 {
+	cpu := func(s sample) float64 { return ms(s.CPU.Nanoseconds()) }
+	return (m.figure(name, turns, cpu) - m.figure(name, 0, cpu)) / float64(turns)
+}
+
+func median(all []float64) float64 {
+	if len(all) == 0 {
+		return 0
+	}
+	all = slices.Sorted(slices.Values(all))
+	if mid := len(all) / 2; len(all)%2 == 0 {
+		return (all[mid-1] + all[mid]) / 2
+	}
+	return all[len(all)/2]
+}
+
+// row is one line of the report. A row without a bar is for information.
+type row struct {
+	what          string
+	unit          string
+	floor, chorus float64
+	value         float64 // what is held against the bar
+	bar           float64
+	how           string // how value and bar read: "%.2f×"
+}
+
+func (r row) ok() bool { return r.bar == 0 || r.value <= r.bar }
+
+type report struct {
+	runs int
+	rows []row
+}
+
+func (m measured) report() report {
+	rep := report{runs: m.runs}
+	add := func(r row) { rep.rows = append(rep.rows, r) }
+	ratio := func(what string, bar float64, of func(name string) float64) {
+		f, c := of("floor"), of("chorus")
+		add(row{what, "ms", f, c, c / f, bar, "%.2f×"})
+	}
+	for _, turns := range []int{short, long} {
+		ratio(fmt.Sprintf("wall per turn, %d turns", turns), barWall, func(name string) float64 {
+			return m.figure(name, turns, sample.turnWall)
+		})
+	}
+	for _, turns := range []int{short, long} {
+		ratio(fmt.Sprintf("CPU per turn, %d turns", turns), barCPU, func(name string) float64 { return m.cpuTurn(name, turns) })
+	}
+	late, early := m.both(long, func(s sample) float64 { return s.around(long) }), m.both(long, func(s sample) float64 { return s.around(short) })
+	add(row{what: "turn 20", unit: "ms", floor: early[0], chorus: early[1]})
+	add(row{"turn 200, and as a multiple of turn 20", "ms", late[0], late[1], late[1] / early[1], barGrow, "%.2f×"})
+	for _, turns := range []int{short, long} {
+		peak := m.both(turns, func(s sample) float64 { return float64(s.Peak) / 1e6 })
+		add(row{fmt.Sprintf("peak memory, %d turns", turns), "MB", peak[0], peak[1], peak[1], barPeak, "%.1f MB"})
+	}
+	first := m.both(short, sample.first)
+	add(row{"start to first request", "ms", first[0], first[1], first[1] - first[0], barFirst, "+%.1f ms"})
+	add(row{"package initialisation", "ms", 0, median(m.inits), median(m.inits), barInit, "%.1f ms"})
+	for _, turns := range []int{0, short, long} {
+		wall := m.both(turns, func(s sample) float64 { return ms(s.Wall.Nanoseconds()) })
+		cpu := m.both(turns, func(s sample) float64 { return ms(s.CPU.Nanoseconds()) })
+		add(row{what: fmt.Sprintf("whole run, %d turns: wall", turns), unit: "ms", floor: wall[0], chorus: wall[1]})
+		add(row{what: fmt.Sprintf("whole run, %d turns: CPU", turns), unit: "ms", floor: cpu[0], chorus: cpu[1]})
+	}
+	tools := m.both(long, func(s sample) float64 { return ms(s.Tools.Nanoseconds()) })
+	add(row{what: "… of it in the commands themselves", unit: "ms", floor: tools[0], chorus: tools[1]})
+	conns := m.both(long, func(s sample) float64 { return float64(s.Connections) })
+	add(row{what: "connections, 200 turns", floor: conns[0], chorus: conns[1]})
+	return rep
+}
+
+// both is a figure of the floor and of Chorus.
+func (m measured) both(turns int, of func(sample) float64) [2]float64 {
+	return [2]float64{m.figure("floor", turns, of), m.figure("chorus", turns, of)}
+}
+
+// missed are the rows whose bar was not reached.
+func (rep report) missed() []string {
+	var out []string
+	for _, r := range rep.rows {
+		if !r.ok() {
+			out = append(out, fmt.Sprintf("%s "+r.how+" (bar "+r.how+")", r.what, r.value, r.bar))
+		}
+	}
+	return out
+}
+
+// table is the report as a markdown table, which also reads well on a terminal.
+func (rep report) table() string {
+	cells := [][]string{{"figure", "floor", "chorus", "held against the bar", "bar", "verdict"}}
+	for _, r := range rep.rows {
+		floor, held, bar, verdict := number(r.floor, r.unit), "", "", ""
+		if r.floor == 0 {
+			floor = ""
+		}
+		if r.bar > 0 {
+			held, bar, verdict = fmt.Sprintf(r.how, r.value), fmt.Sprintf(r.how, r.bar), "ok"
+			if !r.ok() {
+				verdict = "MISSED"
+			}
+		}
+		cells = append(cells, []string{r.what, floor, number(r.chorus, r.unit), held, bar, verdict})
+	}
+	width := make([]int, len(cells[0]))
+	for _, line := range cells {
+		for i, c := range line {
+			width[i] = max(width[i], len([]rune(c)))
+		}
+	}
+	var b strings.Builder
+	for n, line := range cells {
+		for i, c := range line {
+			fmt.Fprintf(&b, "| %s%s ", c, strings.Repeat(" ", width[i]-len([]rune(c))))
+		}
+		b.WriteString("|\n")
+		if n == 0 {
+			for _, w := range width {
+				b.WriteString("|" + strings.Repeat("-", w+2))
+			}
+			b.WriteString("|\n")
+		}
+	}
+	return b.String()
+}
+
+func number(v float64, unit string) string {
+	switch unit {
+	case "":
+		return fmt.Sprintf("%.0f", v)
+	case "MB":
+		return fmt.Sprintf("%.1f MB", v)
+	}
+	if v < 10 {
+		return fmt.Sprintf("%.3f %s", v, unit)
+	}
+	return fmt.Sprintf("%.1f %s", v, unit)
+}
+
+const historyHead = "## Runs so far\n"
+
+// history is this report as one line.
+func (rep report) history(day, facts string) string {
+	var parts []string
+	for _, r := range rep.rows {
+		if r.bar > 0 {
+			parts = append(parts, r.what+" "+fmt.Sprintf(r.how, r.value))
+		}
+	}
+	return fmt.Sprintf("- %s (%s): %s\n", day, facts, strings.Join(parts, ", "))
+}
+
+// save writes the report; the lines of earlier runs stay, below this one's.
+func (rep report) save(path, facts string, at time.Time) error {
+	old, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	_, earlier, _ := strings.Cut(string(old), historyHead)
+	day := at.UTC().Format(time.DateOnly)
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Results\n\nWritten by `make bench` on %s. Machine: %s. Medians of %d runs each, floor and Chorus by turns.\n\n", day, facts, rep.runs)
+	b.WriteString(rep.table())
+	b.WriteString("\n" + method + "\n" + historyHead + "\n" + rep.history(day, facts) + strings.TrimLeft(earlier, "\n"))
+	return os.WriteFile(path, []byte(b.String()), 0o644)
+}
+
+const method = `How it is measured: ` + "`bench/floor`" + ` is the least program that does the same loop (net/http, encoding/json,
+` + "`sh -c`" + `; nothing kept, nothing asked). Both talk to the simulator, which answers without delay from a process of its own. Each
+turn is one model call, one shell command that does nothing, and its result. Chorus is ` + "`chorus run -y`" + ` on a home that was used
+before: journal, permissions, session log and mirrors included, in the build that is shipped.
+
+- Wall per turn is taken from the times at which requests reach the simulator, from the first to the last, so that starting and
+  ending are not in it. CPU per turn is user and system time of the process and its commands, less that of a run without turns.
+- Turn 20 and turn 200 are each the usual turn among the twenty that end there, in the long conversation.
+- Peak memory is the process's own; figures below 9 MB cannot be told apart.
+- Start to first request is from exec to the simulator seeing the request.
+`
+
+// machineFacts say what one must know of the machine to read the figures, and no more.
+func machineFacts() string {
+	facts := fmt.Sprintf("%d cores, %s/%s, %s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	info, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return facts
+	}
+	for line := range strings.Lines(string(info)) {
+		if name, ok := strings.CutPrefix(line, "model name"); ok {
+			return facts + ", " + strings.Trim(name, "\t: \n")
+		}
+	}
+	return facts
+}

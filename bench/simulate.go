@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"sync"
+	"time"
+
+	"chorus/internal/sim/llmsim"
+)
+
+// command is what the model calls in each turn: nothing to do, but a real process,
+// and never the same call twice, which a careful agent would stop at.
+const command = "true {n}"
+
+// clock is the simulator with a look at the time: when each request came, over how
+// many connections.
+type clock struct {
+	next http.Handler
+	sim  *llmsim.Server
+
+	mu    sync.Mutex
+	times []int64 // unix nanoseconds, one a request
+	conns map[string]bool
+}
+
+func newClock() *clock {
+	sim := llmsim.New(llmsim.Options{Bench: &llmsim.Bench{Turns: 1, Command: command}})
+	return &clock{next: sim.Handler(), sim: sim, conns: map[string]bool{}}
+}
+
+// seen is what the simulator tells of one run.
+type seen struct {
+	Times       []int64 `json:"times"`
+	Connections int     `json:"connections"`
+}
+
+// ServeHTTP answers models' clients, and the bench at /bench: POST ?turns=n before
+// a run, GET after it.
+func (c *clock) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path == "/v1/messages":
+		now := time.Now().UnixNano()
+		c.mu.Lock()
+		c.times = append(c.times, now)
+		c.conns[r.RemoteAddr] = true
+		c.mu.Unlock()
+		c.next.ServeHTTP(w, r)
+	case r.URL.Path == "/bench" && r.Method == http.MethodPost:
+		turns, err := strconv.Atoi(r.URL.Query().Get("turns"))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		c.sim.Load(llmsim.Script{Bench: &llmsim.Bench{Turns: turns, Command: command}})
+		c.mu.Lock()
+		c.times, c.conns = make([]int64, 0, turns+1), map[string]bool{}
+		c.mu.Unlock()
+	case r.URL.Path == "/bench":
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		_ = json.NewEncoder(w).Encode(seen{c.times, len(c.conns)}) // a bench that left needs none
+	default:
+		c.next.ServeHTTP(w, r)
+	}
+}
+
+// simulate is the simulator's process: it prints its address and serves until its
+// input ends, which it does with the bench itself.
+func simulate() error {
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer cancel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	srv := &http.Server{Handler: newClock(), ReadHeaderTimeout: time.Minute}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	context.AfterFunc(ctx, func() { _ = srv.Close() })
+	fmt.Println("http://" + l.Addr().String())
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// expect tells the simulator how many tool turns the next run has.
+func expect(ctx context.Context, url string, turns int) error {
+	_, err := control(ctx, http.MethodPost, fmt.Sprintf("%s/bench?turns=%d", url, turns))
+	return err
+}
+
+// sightings asks the simulator about the run since expect.
+func sightings(ctx context.Context, url string) (seen, error) {
+	data, err := control(ctx, http.MethodGet, url+"/bench")
+	if err != nil {
+		return seen{}, err
+	}
+	var s seen
+	return s, json.Unmarshal(data, &s)
+}
+
+func control(ctx context.Context, method, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("simulator: %s: %s", resp.Status, data)
+	}
+	return data, err
+}
