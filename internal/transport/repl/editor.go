@@ -55,10 +55,10 @@ func (e *editor) paste(r rune) (string, bool) {
 	return "", false
 }
 
+// set replaces the text. A large one, from the past, stands in it as a paste.
 func (e *editor) set(text string) {
 	e.text, e.pastes, e.cursor = nil, nil, 0
-	e.insert(text)
-	e.cursor = len(e.text)
+	e.insertPaste(text)
 }
 
 // insert puts typed text at the cursor, without what steers a terminal.
@@ -200,17 +200,11 @@ func (e *editor) vertical(by, width int) {
 
 // place finds the position in row y that is nearest below the cursor's column.
 func (e *editor) place(width, y int) int {
-	_, x, _ := e.layout(width)
-	best := 0
-	trial := *e
-	for i := 0; i <= len(e.text); i++ {
-		trial.cursor = i
-		_, cx, cy := trial.layout(width)
-		if cy == y && cx <= x {
+	_, at := e.positions(width)
+	x, best := at[e.cursor].x, 0
+	for i, p := range at {
+		if p.y == y && p.x <= x {
 			best = i
-		}
-		if cy > y {
-			break
 		}
 	}
 	return best
@@ -230,7 +224,16 @@ func (e *editor) take() string {
 // layout breaks the text into rows of at most width columns and says where the
 // cursor stands.
 func (e *editor) layout(width int) (rows []string, x, y int) {
+	rows, at := e.positions(width)
+	return rows, at[e.cursor].x, at[e.cursor].y
+}
+
+type position struct{ x, y int }
+
+// positions is layout for every place the cursor can have, the end included.
+func (e *editor) positions(width int) (rows []string, at []position) {
 	width = max(width, 2)
+	at = make([]position, 0, len(e.text)+1)
 	var row strings.Builder
 	col := 0
 	flush := func() {
@@ -238,21 +241,19 @@ func (e *editor) layout(width int) (rows []string, x, y int) {
 		row.Reset()
 		col = 0
 	}
-	for i, r := range e.text {
+	for _, r := range e.text {
 		text := string(r)
 		if pasted, ok := e.paste(r); ok {
 			text = fmt.Sprintf("[pasted %s]", plural(strings.Count(pasted, "\n")+1, "line"))
 			text = markdown.Truncate(text, width)
 		} else if r == '\t' {
-			text = "    "
+			text = "    "[:min(4, width)]
 		}
 		w := markdown.Width(text)
 		if r != '\n' && col+w > width {
 			flush()
 		}
-		if i == e.cursor {
-			x, y = col, len(rows)
-		}
+		at = append(at, position{col, len(rows)})
 		if r == '\n' {
 			flush()
 			continue
@@ -260,11 +261,9 @@ func (e *editor) layout(width int) (rows []string, x, y int) {
 		row.WriteString(text)
 		col += w
 	}
-	if e.cursor >= len(e.text) {
-		if col >= width {
-			flush()
-		}
-		x, y = col, len(rows)
+	if col >= width {
+		flush()
 	}
-	return append(rows, row.String()), x, y
+	at = append(at, position{col, len(rows)})
+	return append(rows, row.String()), at
 }

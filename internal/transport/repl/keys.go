@@ -140,11 +140,11 @@ func (w *window) command(name, args string) tea.Cmd {
 	case name == "exit":
 		return w.leave(ExitDone)
 	case name == "help":
-		w.put("")
+		w.put(blank, "")
 		for _, l := range helpLines(w.all, true) {
-			w.put(markdown.Wrap(l, w.room())...)
+			w.put(aside, markdown.Wrap(l, w.room())...)
 		}
-		w.put("")
+		w.put(blank, "")
 	case name == "stop":
 		if w.teller.run == "" && len(w.teller.order) == 0 {
 			w.flash = "nothing is running"
@@ -178,9 +178,9 @@ func (w *window) showAnswer(msg commandMsg) {
 	case answer == "":
 		w.say(faint, "  ", "nothing to show")
 	case strings.HasPrefix(msg.line, "/diff"):
-		w.put(markdown.Diff(answer, w.room(), w.color)...)
+		w.put(aside, markdown.Diff(answer, w.room(), w.color)...)
 	default:
-		w.put(markdown.Wrap(answer, w.room())...)
+		w.put(aside, markdown.Wrap(answer, w.room())...)
 	}
 }
 
@@ -333,8 +333,8 @@ func (w *window) showCard(msg approvalMsg) {
 		w.questions = append([]chat.ApprovalAsked{q}, w.questions...)
 		return
 	}
-	w.put("")
-	w.put(card(a, w.s.Label(a.Call.Name, a.Call.Args), w.room(), w.color)...)
+	w.put(blank, "")
+	w.put(aside, card(a, w.s.Label(a.Call.Name, a.Call.Args), w.room(), w.color)...)
 	w.card, w.answering, w.typing = &a, false, false
 	w.arm()
 }

@@ -21,9 +21,9 @@ type printer struct {
 	complete bool // the answer's message has ended
 	frame    int
 	quiet    bool // say nothing but questions and failures
-	ended    *chat.RunEnded
 	spoke    bool // the model wrote something in this run
-	gap      bool // text was printed last, so that a tool line wants a blank before it
+	begun    bool // lines of the current message stand on the screen
+	flow     flow
 }
 
 func newPrinter(con Console, t *teller, quiet bool) *printer {
@@ -54,7 +54,10 @@ func (p *printer) show(all []news) {
 		case wroteVoid:
 			if p.streams() {
 				p.md.Drop()
-				p.note(faint, "✗ ", "what was written above is void; it begins anew")
+				if p.begun {
+					p.note(faint, "✗ ", voidWords)
+				}
+				p.begun = false
 			}
 		case wroteAll:
 			p.message(n)
@@ -90,6 +93,7 @@ func (p *printer) message(n wroteAll) {
 	if p.streams() {
 		if !n.more {
 			p.out(p.md.Close())
+			p.begun = false
 		}
 		return
 	}
@@ -126,8 +130,8 @@ func (p *printer) onTheWay(text string) {
 
 func (p *printer) out(lines []string) {
 	if len(lines) > 0 {
-		p.screen.print(p.con.Out, lines...)
-		p.gap = strings.TrimSpace(lines[len(lines)-1]) != ""
+		p.screen.print(p.con.Out, p.flow.next(prose, lines)...)
+		p.begun = true
 	}
 }
 
@@ -135,11 +139,11 @@ func (p *printer) tool(line string) {
 	if p.quiet {
 		return
 	}
-	if p.gap && p.con.ErrTTY {
-		line = "\n" + line
+	lines := []string{line}
+	if p.con.ErrTTY {
+		lines = p.flow.next(action, lines)
 	}
-	p.gap = false
-	p.screen.print(p.con.Err, line)
+	p.screen.print(p.con.Err, lines...)
 }
 
 func (p *printer) note(code, mark, text string) {
@@ -156,11 +160,10 @@ func (p *printer) fail(code, mark, text string) {
 		lines[i] = ink(p.con.Color && p.con.ErrTTY, code, lines[i])
 	}
 	p.screen.print(p.con.Err, lines...)
-	p.gap = false
+	p.flow.next(aside, lines)
 }
 
 func (p *printer) end(e chat.RunEnded) {
-	p.ended = &e
 	if p.streams() {
 		p.out(p.md.Close())
 		if e.Reason == chat.EndDone && e.Text != "" && !p.spoke {

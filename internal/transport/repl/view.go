@@ -3,7 +3,6 @@ package repl
 import (
 	"reflect"
 	"strings"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -63,7 +62,7 @@ func (w *window) shrink(msg tea.Msg) tea.Cmd {
 	// Its way to the first line is drawn with the next frame, but what is printed
 	// goes out at once: so nothing may be printed in between.
 	w.clearing, w.printing = true, true
-	return tea.Sequence(tea.ClearScreen, tea.Tick(fewFrames, func(time.Time) tea.Msg { return printedMsg{} }))
+	return tea.Sequence(tea.ClearScreen, w.after(fewFrames, printedMsg{}))
 }
 
 // cursor is where the terminal's own cursor belongs.
@@ -104,7 +103,7 @@ func (w *window) inputRows() (rows []string, x, y int) {
 // upper is all above the input: the end of the answer, what is going on, who
 // waits, the question. What does not fit is cut from the top.
 func (w *window) upper() []string {
-	out := w.md.Tail()
+	out := w.fold(w.md.Tail())
 	if len(out) > 0 && w.teller.run != "" {
 		out = append(out, "")
 	}

@@ -31,6 +31,7 @@ type window struct {
 	above         []string // lines to be printed above
 	printing      bool     // some of them are on their way
 	print         func(lines []string) tea.Cmd
+	after         func(time.Duration, tea.Msg) tea.Cmd
 	drawn         int  // height of the window on the screen
 	clearing      bool // the renderer is asked to go to its first line
 
@@ -46,7 +47,8 @@ type window struct {
 	frame     int
 	ticking   bool
 	spoke     bool
-	gap       bool // text was printed last
+	begun     bool // lines of the current message are printed
+	flow      flow
 	messages  []message
 	questions []chat.ApprovalAsked // not yet on the screen
 	card      *desk.Approval       // the question on the screen
@@ -98,6 +100,9 @@ func newWindow(ctx context.Context, s Session, o ChatOptions) *window {
 		}
 		return tea.Sequence(tea.Println(text), func() tea.Msg { return printedMsg{} })
 	}
+	w.after = func(d time.Duration, msg tea.Msg) tea.Cmd {
+		return tea.Tick(d, func(time.Time) tea.Msg { return msg })
+	}
 	w.width, w.height = o.Console.size()
 	w.md = markdown.New(w.room(), w.color)
 	return w
@@ -125,7 +130,7 @@ func (w *window) greeting() []string {
 // Init sends the first prompt.
 func (w *window) Init() tea.Cmd {
 	w.printing = true
-	drawn := tea.Tick(fewFrames, func(time.Time) tea.Msg { return printedMsg{} })
+	drawn := w.after(fewFrames, printedMsg{})
 	if strings.TrimSpace(w.first) == "" {
 		return drawn
 	}
@@ -195,7 +200,7 @@ func (w *window) flush() tea.Cmd {
 	case len(w.above) == 0:
 		if w.leaving && !w.quitting && w.drawn == 1 {
 			w.quitting = true
-			return tea.Tick(fewFrames, func(time.Time) tea.Msg { return tea.Quit() })
+			return w.after(fewFrames, tea.Quit())
 		}
 		return nil
 	}
@@ -212,15 +217,12 @@ func (w *window) tick() tea.Cmd {
 		return nil
 	}
 	w.ticking = true
-	return tea.Tick(tick, func(time.Time) tea.Msg { return tickMsg{} })
+	return w.after(tick, tickMsg{})
 }
 
-// put prints lines above. Lines that a narrow terminal would break are cut.
-func (w *window) put(lines ...string) {
-	w.above = append(w.above, lines...)
-	if n := len(lines); n > 0 {
-		w.gap = false
-	}
+// put prints lines above.
+func (w *window) put(t texture, lines ...string) {
+	w.above = append(w.above, w.flow.next(t, lines)...)
 }
 
 // say prints a wrapped remark above.
@@ -229,7 +231,7 @@ func (w *window) say(code, mark, text string) {
 	for i := range lines {
 		lines[i] = ink(w.color, code, lines[i])
 	}
-	w.put(lines...)
+	w.put(aside, lines...)
 }
 
 // take folds one item into the window.
@@ -259,15 +261,16 @@ func (w *window) show(n news) {
 	case wroteAll:
 		if !n.more {
 			w.text(w.md.Close())
+			w.begun = false
 		}
 	case wroteVoid:
 		w.md.Drop()
-		w.say(faint, "✗ ", "what was written above is void; it begins anew")
-	case finished:
-		if w.gap {
-			w.put("")
+		if w.begun {
+			w.say(faint, "✗ ", voidWords)
 		}
-		w.put(strings.Split(toolLine(n, w.room(), w.color), "\n")...)
+		w.begun = false
+	case finished:
+		w.put(action, strings.Split(toolLine(n, w.room(), w.color), "\n")...)
 	case asked:
 		w.questions = append(w.questions, n.ApprovalAsked)
 	case settled:
@@ -292,11 +295,18 @@ func (w *window) show(n news) {
 }
 
 func (w *window) text(lines []string) {
-	if len(lines) == 0 {
-		return
+	if len(lines) > 0 {
+		w.put(prose, w.fold(lines)...)
+		w.begun = true
 	}
-	w.put(lines...)
-	w.gap = strings.TrimSpace(lines[len(lines)-1]) != ""
+}
+
+// fold breaks the lines that a renderer without colour leaves as they were.
+func (w *window) fold(lines []string) []string {
+	if w.color || len(lines) == 0 {
+		return lines
+	}
+	return markdown.Wrap(strings.Join(lines, "\n"), w.room())
 }
 
 func (w *window) heard(n heard) {
@@ -306,9 +316,9 @@ func (w *window) heard(n heard) {
 	if n.mode != "" {
 		mark = "❯ (to the running agent) "
 	}
-	w.put("")
+	w.put(blank, "")
 	w.say(strong, mark, n.text)
-	w.put("")
+	w.put(blank, "")
 }
 
 func (w *window) end(e chat.RunEnded) {
@@ -316,7 +326,7 @@ func (w *window) end(e chat.RunEnded) {
 	w.stopping, w.flash = false, ""
 	w.questions, w.card, w.answering, w.note = nil, nil, false, nil
 	if e.Reason == chat.EndDone && !w.spoke && e.Text != "" {
-		w.put(markdown.Wrap(e.Text, w.room())...)
+		w.put(prose, markdown.Wrap(e.Text, w.room())...)
 	}
 	if words := endWords(e); words != "" {
 		code := red
@@ -361,20 +371,20 @@ func (w *window) recall() {
 	}
 	for _, m := range all {
 		if m.mine {
-			w.put("")
+			w.put(blank, "")
 			lines := say("❯ ", m.text, w.room())
 			for i := range lines {
 				lines[i] = ink(w.color, strong, lines[i])
 			}
-			w.put(clipLines(lines, false)...)
+			w.put(prose, clipLines(lines, false)...)
 			continue
 		}
 		r := markdown.New(w.room(), w.color)
-		w.put("")
-		w.put(clipLines(append(r.Write(m.text), r.Close()...), true)...)
+		w.put(blank, "")
+		w.put(prose, clipLines(w.fold(append(r.Write(strings.TrimSpace(m.text)), r.Close()...)), true)...)
 	}
 	if len(all) > 0 {
-		w.put("", ink(w.color, faint, strings.Repeat("─", min(w.room(), 24))))
+		w.put(blank, "", ink(w.color, faint, strings.Repeat("─", min(w.room(), 24))))
 	}
 }
 

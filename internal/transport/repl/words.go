@@ -16,6 +16,36 @@ var spinner = [...]string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧"
 // cost nothing.
 const tick = 100 * time.Millisecond
 
+const voidWords = "what was written above is void; it begins anew"
+
+// flow sets prose and actions apart by one blank line where they meet.
+type flow struct{ last texture }
+
+type texture int
+
+const (
+	aside  texture = iota // remarks: they stand with whatever is beside them
+	prose                 // what the model writes
+	action                // what tools did
+	blank                 // an empty line: nothing more is needed
+)
+
+// next returns the lines with a blank before them if they need one.
+func (f *flow) next(t texture, lines []string) []string {
+	if len(lines) == 0 {
+		return nil
+	}
+	before := f.last
+	f.last = t
+	if strings.TrimSpace(lines[len(lines)-1]) == "" {
+		f.last = blank
+	}
+	if (before == prose && t == action || before == action && t == prose) && strings.TrimSpace(lines[0]) != "" {
+		return append([]string{""}, lines...)
+	}
+	return lines
+}
+
 // toolLine says how a call ended, in one line.
 func toolLine(f finished, width int, color bool) string {
 	mark, code, tail := "✓", green, ""

@@ -1,0 +1,92 @@
+package repl
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"chorus/internal/chat"
+)
+
+func TestPlainChat(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	run := 0
+	f.onSend = func(f *fake, text string, seq int64) Receipt {
+		run++
+		id := fmt.Sprintf("p%d", run)
+		at := func(b chat.Body) {
+			f.put(b)
+			f.mu.Lock()
+			f.items[len(f.items)-1].Event.Run = id
+			f.mu.Unlock()
+		}
+		switch {
+		case strings.Contains(text, "full"):
+			f.put(chat.Refused{Seq: seq, Why: "five are waiting"})
+			return Receipt{Refused: "five are waiting"}
+		case strings.Contains(text, "danger"):
+			at(chat.RunStarted{Run: id})
+			at(chat.Took{Run: id, Seqs: []int64{seq}})
+			at(says(1, 1, "", bash.Call).(chat.Body))
+			f.asks(bash)
+			f.mu.Lock()
+			f.items[len(f.items)-1].Event.Run = id
+			f.mu.Unlock()
+			return Receipt{}
+		}
+		at(chat.RunStarted{Run: id})
+		at(chat.Took{Run: id, Seqs: []int64{seq}})
+		at(says(1, 1, "you said: "+text).(chat.Body))
+		at(chat.RunEnded{Run: id, Reason: chat.EndDone, Steps: 1})
+		return Receipt{}
+	}
+	f.onAnswer = func(f *fake, _ string, _ bool, note string) {
+		for _, b := range []chat.Body{
+			chat.ToolRan{Call: "c1", Name: "bash", Outcome: chat.Denied, Blocks: chat.TextBlocks(note)},
+			says(2, 1, "Then not.").(chat.Body), chat.RunEnded{Run: fmt.Sprintf("p%d", run), Reason: chat.EndDone},
+		} {
+			f.put(b)
+			f.mu.Lock()
+			f.items[len(f.items)-1].Event.Run = fmt.Sprintf("p%d", run)
+			f.mu.Unlock()
+		}
+	}
+	f.onCommand = func(line string) (string, error) {
+		if line == "/cost" {
+			return "", errors.New("no ledger")
+		}
+		return "status: \x1b[1mfine\n", nil
+	}
+	rec := &tape{}
+	in := "hello\n\n   \ntwo\\\nlines\n/STATUS\n/cost\n/nosuch\n/stop\ndanger\nfull\nlast without newline"
+	exit, err := Chat(within(t), f, ChatOptions{Prompt: "first", Console: rec.console(strings.NewReader(in)), Interrupts: make(chan os.Signal)})
+	if err != nil || exit != 0 {
+		t.Errorf("exit %d, %v", exit, err)
+	}
+	golden(t, "chat/plain", fmt.Sprintf("# a chat over pipes\n%s\n\n%sexit %d\n", f.logged(), rec, exit))
+}
+
+func TestPlainChatLeaves(t *testing.T) {
+	t.Parallel()
+	f, rec := newFake(), &tape{}
+	exit, err := Chat(within(t), f, ChatOptions{Console: rec.console(strings.NewReader("/Quit\nnever\n")), Interrupts: make(chan os.Signal)})
+	if exit != 0 || err != nil || f.logged() != "" {
+		t.Errorf("exit %d, %v, calls %q", exit, err, f.logged())
+	}
+}
+
+func TestPlainChatStaysUsable(t *testing.T) {
+	t.Parallel()
+	f, rec := newFake(), &tape{}
+	f.failSend = errors.New("disk full")
+	exit, err := Chat(within(t), f, ChatOptions{Console: rec.console(strings.NewReader("one\ntwo\n")), Interrupts: make(chan os.Signal)})
+	if exit != ExitFailed || err != nil || f.logged() != "send \"one\"\nsend \"two\"" {
+		t.Errorf("exit %d, %v, calls %q", exit, err, f.logged())
+	}
+	if n := strings.Count(rec.String(), "could not send it: disk full"); n != 2 {
+		t.Errorf("said %d times:\n%s", n, rec)
+	}
+}
