@@ -16,6 +16,7 @@ type rule struct {
 	pattern string
 	any     bool   // matches every string: no need to run it
 	shell   bool   // covers every shell command
+	noShell bool   // matches no shell command
 	prefix  string // every match begins with this
 	re      *regexp.Regexp
 	prog    *syntax.Prog // for asking whether it could match what is not fully known
@@ -69,6 +70,7 @@ func compileRule(list string, index int, pattern string) (rule, error) {
 	prefix, _ := free.LiteralPrefix()
 	r := rule{pattern: pattern, any: pattern == ".*", prefix: prefix, re: re, prog: prog}
 	r.shell = r.coversShell()
+	r.noShell = !r.couldMatch([]span{{text: "tool:bash:"}, {gap: true}})
 	return r, nil
 }
 
@@ -93,7 +95,13 @@ func closeQuote(pattern string) string {
 }
 
 func (r *rule) matches(s string) bool {
-	return r.any || strings.HasPrefix(s, r.prefix) && r.re.MatchString(s)
+	if r.any {
+		return true
+	}
+	if !strings.HasPrefix(s, r.prefix) || r.noShell && strings.HasPrefix(s, "tool:bash:") {
+		return false
+	}
+	return r.re.MatchString(s)
 }
 
 // probes are shell commands nobody names in a rule: a pattern that matches them

@@ -74,7 +74,15 @@ const (
 // Shell takes a command apart. It never fails: what it cannot read is an opaque
 // part.
 func Shell(command string) Tree {
-	w := &walker{parts: make([]Part, 0, 8)}
+	// Few characters can end a command or redirect it: enough room from the start.
+	room := 2
+	for i := 0; i < len(command) && room < 64; i++ {
+		switch command[i] {
+		case '|', '&', ';', '\n', '>', '<':
+			room++
+		}
+	}
+	w := &walker{parts: make([]Part, 0, room)}
 	t := w.parse(command)
 	t.count = min(*w.count, mostParts+1)
 	return t
