@@ -44,7 +44,7 @@ func (s *Session) status(ctx context.Context) (string, error) {
 	var b strings.Builder
 	line := func(key, value string) {
 		if value != "" {
-			fmt.Fprintf(&b, "%-12s%s\n", key, value)
+			fmt.Fprintf(&b, "%-14s%s\n", key, value)
 		}
 	}
 	line("session", info.ID)

@@ -1,0 +1,387 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"chorus/internal/chat"
+)
+
+// victim is the real program, built so that it can be told where to die.
+var victim = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "chorus-victim")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "chorus")
+	out, err := exec.Command("go", "build", "-tags", "chaos", "-o", path, ".").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// crashSteps is how long the run is that gets killed.
+const crashSteps = 30
+
+// crashScript is a run with every kind of step: commands that leave a trace, reads
+// side by side, files written, and a last word.
+func crashScript(steps int) string {
+	var b strings.Builder
+	for i := range steps {
+		switch i % 3 {
+		case 0:
+			fmt.Fprintf(&b, "!say step %d\n!call bash {\"command\":\"echo effect-%d >> effects.txt\"}\n", i, i)
+		case 1:
+			fmt.Fprintf(&b, "!call read {\"path\":\"README.md\"}\n!call read {\"path\":\"README.md\",\"offset\":%d}\n", i+1)
+		case 2:
+			fmt.Fprintf(&b, "!call write {\"path\":\"file-%d.txt\",\"content\":\"%d\"}\n", i, i)
+		}
+		b.WriteString("!---\n")
+	}
+	b.WriteString("!say all done\n")
+	return b.String()
+}
+
+// crashSite is one home and one repository.
+type crashSite struct {
+	t          testing.TB
+	bin        string
+	home, repo string
+	prompt     string
+}
+
+// newSite copies a home whose database is there already: making one anew each time
+// would measure the making.
+func newSite(t testing.TB, template string) *crashSite {
+	t.Helper()
+	bin, err := victim()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	s := &crashSite{t: t, bin: bin, home: filepath.Join(dir, "home"), repo: filepath.Join(dir, "repo"), prompt: crashScript(crashSteps)}
+	if err := os.MkdirAll(s.repo, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.repo, "README.md"), []byte(strings.Repeat("line\n", 40)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if template != "" {
+		if err := os.CopyFS(s.home, os.DirFS(template)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func (s *crashSite) command(ctx context.Context, env []string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, s.bin, args...)
+	cmd.Dir = s.repo
+	cmd.Env = append([]string{"CHORUS_HOME=" + s.home, "PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "USER=ada"}, env...)
+	return cmd
+}
+
+func (s *crashSite) output(args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := s.command(ctx, nil, args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("chorus %s: %w\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	return string(out), err
+}
+
+// sessions are the sessions the home knows.
+func (s *crashSite) sessions() []string {
+	s.t.Helper()
+	out, err := s.output("thread", "list", "--json")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var list []struct {
+		SessionID string `json:"sessionId"`
+	}
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		s.t.Fatal(err)
+	}
+	var ids []string
+	for _, e := range list {
+		ids = append(ids, e.SessionID)
+	}
+	return ids
+}
+
+// runArgs is what a person would type now: the prompt, or, once it is there, to go on.
+func (s *crashSite) runArgs() []string {
+	args := []string{"run", "-y", "-m", "demo/script", "--max-iterations", "100"}
+	if ids := s.sessions(); len(ids) == 1 {
+		return append(args, "--session-id", ids[0])
+	} else if len(ids) > 1 {
+		s.t.Fatalf("there are %d sessions", len(ids))
+	}
+	return append(args, s.prompt)
+}
+
+func (s *crashSite) events() []chat.Event {
+	s.t.Helper()
+	ids := s.sessions()
+	if len(ids) != 1 {
+		s.t.Fatalf("%d sessions", len(ids))
+	}
+	out, err := s.output("thread", "export", ids[0], "--format", "jsonl")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var events []chat.Event
+	sc := bufio.NewScanner(strings.NewReader(out))
+	sc.Buffer(nil, 1<<24)
+	for sc.Scan() {
+		var ev chat.Event
+		if err := json.Unmarshal(sc.Bytes(), &ev); err != nil {
+			s.t.Fatal(err)
+		}
+		events = append(events, ev)
+	}
+	return events
+}
+
+// finished reports whether the run has ended well.
+func finished(events []chat.Event) bool {
+	for _, ev := range events {
+		if end, ok := ev.Body.(chat.RunEnded); ok && end.Reason == chat.EndDone {
+			return true
+		}
+	}
+	return false
+}
+
+// story is what a reader of the transcript sees: what was said, in order, and what
+// came of each call. Interrupted calls are the marks that a crash may leave.
+func story(events []chat.Event) (lines []string, interrupted int) {
+	for _, ev := range events {
+		switch b := ev.Body.(type) {
+		case chat.Received:
+			lines = append(lines, "received "+b.Blocks.Text())
+		case chat.Said:
+			if b.Error != nil {
+				continue
+			}
+			line := "said " + b.Blocks.Text()
+			for _, c := range b.Blocks.Calls() {
+				line += " | " + c.Name + string(c.Args)
+			}
+			lines = append(lines, line)
+		case chat.ToolRan:
+			if b.Outcome == chat.Interrupted {
+				interrupted++
+				lines = append(lines, "ran "+b.Call+" *")
+				continue
+			}
+			lines = append(lines, "ran "+b.Call+" "+b.Blocks.Text())
+		case chat.RunEnded:
+			lines = append(lines, "ended "+string(b.Reason))
+		}
+	}
+	return lines, interrupted
+}
+
+// check holds the site against a run that nothing disturbed.
+func (s *crashSite) check(undisturbed []string) {
+	s.t.Helper()
+	events := s.events()
+	got, marks := story(events)
+	if len(got) != len(undisturbed) {
+		s.t.Fatalf("%d lines, undisturbed %d:\n%s", len(got), len(undisturbed), strings.Join(got, "\n"))
+	}
+	for i, line := range got {
+		want := undisturbed[i]
+		if prefix, cut := strings.CutSuffix(line, " *"); cut && strings.HasPrefix(want, prefix+" ") {
+			continue
+		}
+		if line != want {
+			s.t.Fatalf("line %d:\n%s\nundisturbed:\n%s", i, line, want)
+		}
+	}
+	effects, _ := os.ReadFile(filepath.Join(s.repo, "effects.txt"))
+	count := map[string]int{}
+	for _, line := range strings.Fields(string(effects)) {
+		count[line]++
+	}
+	missing := 0
+	for i := 0; i < crashSteps; i += 3 {
+		switch n := count["effect-"+strconv.Itoa(i)]; {
+		case n > 1:
+			s.t.Fatalf("effect %d happened %d times", i, n)
+		case n == 0:
+			missing++
+		}
+	}
+	if missing > marks {
+		s.t.Fatalf("%d effects are missing and only %d calls are marked as interrupted", missing, marks)
+	}
+	if _, err := s.output("thread", "replay", s.sessions()[0]); err != nil {
+		s.t.Fatalf("the journal no longer renders what was sent: %v", err)
+	}
+}
+
+// undisturbed makes the run once without a kill; it returns the story, the number
+// of writes, and a home to copy.
+func undisturbed(t *testing.T) (lines []string, writes int, template string) {
+	t.Helper()
+	warm := newSite(t, "")
+	if _, err := warm.output("thread", "list"); err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, warm.home)
+	counter := filepath.Join(t.TempDir(), "count")
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	out, err := s.command(ctx, []string{"CHORUS_KILL=count", "CHORUS_KILL_COUNT=" + counter}, s.runArgs()...).Output()
+	if err != nil || strings.TrimSpace(string(out)) != "all done" {
+		t.Fatalf("undisturbed run: %q %v", out, err)
+	}
+	data, err := os.ReadFile(counter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if writes, err = strconv.Atoi(string(data)); err != nil || writes < 3*crashSteps {
+		t.Fatalf("%d writes, %v", writes, err)
+	}
+	lines, marks := story(s.events())
+	if marks != 0 {
+		t.Fatal("marks without a crash")
+	}
+	return lines, writes, warm.home
+}
+
+// TestCrashAtEveryWrite ends the process before and after each of its writes, once
+// per write, lets a person start it again, and looks at what is left.
+func TestCrashAtEveryWrite(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("kills hundreds of processes")
+	}
+	lines, writes, template := undisturbed(t)
+	t.Logf("%d writes, %d kills", writes, 2*writes)
+	for _, when := range []string{"before", "after"} {
+		for n := 1; n <= writes; n++ {
+			t.Run(fmt.Sprintf("%s-%d", when, n), func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t, template)
+				ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+				defer cancel()
+				cmd := s.command(ctx, []string{fmt.Sprintf("CHORUS_KILL=%s:%d", when, n)}, s.runArgs()...)
+				var stderr bytes.Buffer
+				cmd.Stderr = &stderr
+				if err := cmd.Run(); !killed(err) {
+					t.Fatalf("the process was not killed: %v\n%s", err, stderr.String())
+				}
+				s.goOn()
+				s.check(lines)
+			})
+		}
+	}
+}
+
+func killed(err error) bool {
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
+}
+
+// goOn does what a person does after a crash: type it again, or go on.
+func (s *crashSite) goOn() {
+	s.t.Helper()
+	if ids := s.sessions(); len(ids) == 1 && finished(s.events()) {
+		return // it died after its last write
+	}
+	out, err := s.output(s.runArgs()...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if !strings.HasSuffix(strings.TrimSpace(out), "all done") {
+		s.t.Fatalf("the answer is %q", out)
+	}
+}
+
+// TestChaos kills at random moments, again and again, until the run gets through.
+// CHORUS_CHAOS says how many kills; `make chaos` asks for ten thousand.
+func TestChaos(t *testing.T) {
+	t.Parallel()
+	kills := 30
+	if n, err := strconv.Atoi(os.Getenv("CHORUS_CHAOS")); err == nil {
+		kills = n
+	} else if testing.Short() {
+		t.Skip("kills processes")
+	}
+	lines, _, template := undisturbed(t)
+	var mu sync.Mutex
+	left := kills
+	take := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		left--
+		return left >= 0
+	}
+	for worker := range 2 {
+		t.Run(fmt.Sprintf("worker-%d", worker), func(t *testing.T) {
+			t.Parallel()
+			seed := uint64(time.Now().UnixNano()) + uint64(worker)
+			t.Logf("seed %d", seed)
+			r := rand.New(rand.NewPCG(seed, seed))
+			for site := 0; ; site++ {
+				done := false
+				t.Run(fmt.Sprintf("site-%d", site), func(t *testing.T) { done = chaosSite(t, template, lines, r, take) })
+				if done || t.Failed() {
+					return
+				}
+			}
+		})
+	}
+}
+
+// chaosSite kills one site's process until it gets through or the kills are used up.
+func chaosSite(t *testing.T, template string, lines []string, r *rand.Rand, take func() bool) (done bool) {
+	s := newSite(t, template)
+	for {
+		if ids := s.sessions(); len(ids) == 1 && finished(s.events()) {
+			s.check(lines)
+			return false
+		}
+		if !take() {
+			s.goOn()
+			s.check(lines)
+			return true
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		cmd := s.command(ctx, nil, s.runArgs()...)
+		if err := cmd.Start(); err != nil {
+			cancel()
+			t.Fatal(err)
+		}
+		timer := time.AfterFunc(time.Duration(r.Int64N(int64(250*time.Millisecond))), func() { _ = cmd.Process.Kill() })
+		err := cmd.Wait()
+		timer.Stop()
+		cancel()
+		if err != nil && !killed(err) {
+			t.Fatalf("it failed by itself: %v", err)
+		}
+	}
+}
