@@ -234,6 +234,9 @@ func TestStreamingEqualsWhole(t *testing.T) {
 		}
 		for _, line := range whole {
 			holds(t, line)
+			if w := Width(escapes.ReplaceAllString(line, "")); width >= 32 && w > width {
+				t.Fatalf("%q: a line of %d columns, want at most %d: %q", src, w, width, line)
+			}
 		}
 	})
 }

@@ -78,9 +78,16 @@ func (r *Renderer) drawTable(depth int, rows []string) []string {
 		}
 		cells = append(cells, line)
 	}
-	widths := fit(natural, r.width-2*min(depth, 4)-3*(columns-1))
+	room := r.width - 2*min(depth, 4) - 3*(columns-1)
+	widths, fits := fit(natural, room)
 	bar := quoteBar(depth)
 	var out []string
+	if !fits { // too many columns for this terminal: row by row, as written
+		for _, row := range rows {
+			out = append(out, r.lines(depth, "", 0, inline(row, 0))...)
+		}
+		return out
+	}
 	for i, line := range cells {
 		out = append(out, drawRow(bar, line, widths, align)...)
 		if i == 0 {
@@ -111,8 +118,8 @@ func width(gs []glyph) int {
 }
 
 // fit narrows the widest columns until they share the room, none below three
-// columns: with too many of them the lines are longer than the terminal.
-func fit(natural []int, room int) []int {
+// characters; with too many of them it does not fit.
+func fit(natural []int, room int) (widths []int, ok bool) {
 	total := func(limit int) (n int) {
 		for _, w := range natural {
 			n += max(min(w, limit), 1)
@@ -126,7 +133,7 @@ func fit(natural []int, room int) []int {
 		}
 	}
 	spare := room - total(limit)
-	widths := make([]int, len(natural))
+	widths = make([]int, len(natural))
 	for i, w := range natural {
 		widths[i] = max(min(w, limit), 1)
 		if w > limit && spare > 0 {
@@ -134,7 +141,7 @@ func fit(natural []int, room int) []int {
 			spare--
 		}
 	}
-	return widths
+	return widths, total(limit) <= room
 }
 
 func drawRow(bar string, line [][]glyph, widths []int, align []string) []string {
