@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -151,6 +152,9 @@ func (w *walker) parse(command string) Tree {
 	return t
 }
 
+// parsers are kept because making one costs as much as reading a short command.
+var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
+
 // statements reads as many as can be read, and why no more.
 func statements(command string) (stmts []*syntax.Stmt, err error) {
 	// The command is a stranger's text: should the parser trip over it, that
@@ -160,7 +164,7 @@ func statements(command string) (stmts []*syntax.Stmt, err error) {
 			err = fmt.Errorf("the parser failed: %v", r)
 		}
 	}()
-	parser := syntax.NewParser(syntax.Variant(syntax.LangBash))
+	parser := parsers.Get().(*syntax.Parser)
 	for stmt, e := range parser.StmtsSeq(strings.NewReader(command)) {
 		if e != nil {
 			err = e
@@ -168,6 +172,7 @@ func statements(command string) (stmts []*syntax.Stmt, err error) {
 		}
 		stmts = append(stmts, stmt)
 	}
+	parsers.Put(parser) // not after a panic: it may be in any state then
 	return stmts, err
 }
 
