@@ -218,11 +218,18 @@ func (m *machine) steer(t *rapid.T) {
 	_ = m.commit(t, m.db(t), c, drawFault(t))
 }
 
-// withdraw deletes or refuses any number, also ones that are no prompts, are
-// taken already, or do not exist.
-func (m *machine) withdraw(t *rapid.T) {
-	id := m.id(t)
+// withdraw deletes or refuses any number, often the first that waits, but also
+// ones that are no prompts, are taken already, or do not exist.
+func (m *machine) withdraw(t *rapid.T) { m.withdrawFrom(t, m.id(t)) }
+
+func (m *machine) withdrawFrom(t *rapid.T, id chat.ThreadID) {
 	seq := rapid.Int64Range(1, max(1, m.ref.threads[id].next)).Draw(t, "seq")
+	for i, e := range m.ref.events[id] {
+		if e.taken == "waiting" && rapid.Bool().Draw(t, "the first that waits") {
+			seq = int64(i + 1)
+			break
+		}
+	}
 	var body chat.Body = chat.Deleted{Seq: seq}
 	if rapid.Bool().Draw(t, "refuse") {
 		body = chat.Refused{Seq: seq, Why: "no"}
@@ -389,7 +396,7 @@ func choosing(t *rapid.T) chooser {
 }
 
 // work is an owner at work: it looks at what stirs, takes it, and goes on for a
-// while, mostly undisturbed.
+// while. Guests may come between its thought and its deed.
 func (m *machine) work(t *rapid.T) {
 	o, id := rapid.IntRange(0, 1).Draw(t, "owner"), m.id(t)
 	if v := m.owners[o][id]; v == nil || v.epoch != m.ref.threads[id].epoch {
@@ -407,8 +414,13 @@ func (m *machine) work(t *rapid.T) {
 		if c == nil {
 			return
 		}
-		f := drawFault(t)
-		m.learn(t, o, id, v, m.commit(t, m.dbs[o], *c, f), name, after)
+		switch rapid.IntRange(0, 9).Draw(t, "meanwhile") {
+		case 0:
+			m.withdrawFrom(t, id)
+		case 1:
+			m.prompt(t)
+		}
+		m.learn(t, o, id, v, m.commit(t, m.dbs[o], *c, drawFault(t)), name, after)
 		m.check(t)
 	}
 }

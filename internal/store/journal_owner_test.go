@@ -165,8 +165,11 @@ func (v *refView) asks(choose chooser, c *journal.Commit) (*journal.Commit, stri
 	if v.asked {
 		step, attempt = v.step, v.attempt+1
 	}
-	if len(v.waiting) > 0 && choose("takes in mid-run", 0, 1) == 1 {
+	if len(v.waiting) > 0 && choose("takes later", 0, 1) == 0 {
 		c.Events = append(c.Events, chat.Event{Run: v.run, Body: chat.Took{Run: v.run, Step: step, Seqs: []int64{v.waiting[0]}}})
+	}
+	if len(c.Events) > 0 && choose("looks again", 0, 1) == 0 {
+		return c, "hasty take", nil // without Expect: only the prompt's own mark protects it
 	}
 	c.Events = append(c.Events, chat.Event{Run: v.run, Body: chat.Asked{Step: step, Attempt: attempt}})
 	c.Expect, c.Status = v.seen, chat.Running

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"flag"
 	"path/filepath"
 	"testing"
 
@@ -10,7 +11,18 @@ import (
 	"chorus/internal/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain keeps the model check to a few seconds unless somebody asks for more.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "rapid.checks" })
+	if !asked {
+		if err := flag.Set("rapid.checks", "40"); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func TestSuite(t *testing.T) {
 	t.Parallel()
