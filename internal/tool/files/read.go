@@ -17,10 +17,10 @@ import (
 
 // The limits of read.
 const (
-	maxLine    = 2000      // bytes shown of one line: minified files have lines of megabytes
-	sniffed    = 8192      // a NUL in the first bytes makes a file binary
-	countLimit = 256 << 20 // bytes read on only to say how many lines there are
-	room       = 300       // of tool.MaxBytes for the notice
+	maxLine    = 2000     // bytes shown of one line: minified files have lines of megabytes
+	sniffed    = 8192     // a NUL in the first bytes makes a file binary
+	countLimit = 64 << 20 // bytes read on only to say how many lines there are
+	room       = 300      // of tool.MaxBytes for the notice
 )
 
 type readIn struct {
