@@ -1,0 +1,182 @@
+// Package git lets an agent look at the repository it works in. It promises to
+// look only: no lock is taken, no hook, filter, pager or diff program that the
+// repository's own configuration names is run.
+package git
+
+import (
+	"context"
+	_ "embed"
+	"strings"
+	"time"
+
+	"chorus/internal/sandbox"
+	"chorus/internal/tool"
+	"chorus/internal/tool/files"
+)
+
+var (
+	//go:embed git_status.md
+	statusProse string
+	//go:embed git_diff.md
+	diffProse string
+)
+
+// timeout is for one git command: looking is quick, also in large repositories.
+const timeout = 60 * time.Second
+
+type repo struct {
+	run   sandbox.Executor
+	roots *files.Roots
+	keep  tool.Keep
+}
+
+type statusIn struct{}
+
+type diffIn struct {
+	Staged bool   `json:"staged,omitempty" jsonschema:"changes that would be committed"`
+	Path   string `json:"path,omitempty" jsonschema:"only this file or directory"`
+}
+
+// Tools are git_status and git_diff on the workspace. keep stores a diff that is
+// too long to show and may be nil.
+func Tools(run sandbox.Executor, roots *files.Roots, keep tool.Keep) []tool.Tool {
+	r := &repo{run: run, roots: roots, keep: keep}
+	return []tool.Tool{
+		tool.New(tool.Func[statusIn]{
+			Name: "git_status", Description: statusProse, ReadOnly: true, Risk: tool.Low,
+			Aliases: []tool.Alias{tool.Also("GitStatus")},
+			Access:  func(statusIn) []tool.Access { return []tool.Access{{Tool: "git", Detail: "status"}} },
+			Label:   func(statusIn) string { return "git status" },
+			Run:     r.status,
+		}),
+		tool.New(tool.Func[diffIn]{
+			Name: "git_diff", Description: diffProse, ReadOnly: true, Risk: tool.Low,
+			Aliases: []tool.Alias{tool.Renamed("GitDiff", map[string]string{"file": "path"})},
+			Access: func(in diffIn) []tool.Access {
+				return []tool.Access{{Tool: "git", Detail: strings.Join(r.diffArgs(in), " ")}}
+			},
+			Label: func(in diffIn) string { return "git " + strings.Join(r.diffArgs(in), " ") },
+			Run:   r.diff,
+		}),
+	}
+}
+
+func (r *repo) status(ctx context.Context, _ statusIn) (tool.Result, error) {
+	out, failed, err := r.git(ctx, "status", "--porcelain=v1", "--branch", "--ignore-submodules=dirty", "--no-renames")
+	if err != nil || failed != "" {
+		return tool.Fail(failed), err
+	}
+	out = strings.TrimSuffix(out, "\n")
+	if !strings.Contains(out, "\n") {
+		out += "\nnothing to commit, working tree clean"
+	}
+	return tool.OK(tool.Clip(ctx, out, tool.Head, r.keep)), nil
+}
+
+// diffArgs is the command as it is judged and shown.
+func (r *repo) diffArgs(in diffIn) []string {
+	args := []string{"diff"}
+	if in.Staged {
+		args = append(args, "--staged")
+	}
+	if in.Path != "" {
+		name := in.Path
+		if place, err := r.roots.Find(name); err == nil {
+			name = place.String()
+		}
+		args = append(args, "--", name)
+	}
+	return args
+}
+
+func (r *repo) diff(ctx context.Context, in diffIn) (tool.Result, error) {
+	args := []string{"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty"}
+	if in.Staged {
+		args = append(args, "--cached")
+	}
+	if in.Path != "" {
+		place, err := r.roots.Find(in.Path)
+		if err != nil {
+			return tool.Fail(err.Error()), nil
+		}
+		if place.Root != files.Workspace {
+			return tool.Fail(place.String() + " is not in the workspace's repository."), nil
+		}
+		args = append(args, "--", place.Path)
+	}
+	out, failed, err := r.git(ctx, args...)
+	if err != nil || failed != "" {
+		return tool.Fail(failed), err
+	}
+	if out == "" {
+		return tool.OK("No changes."), nil
+	}
+	return tool.OK(tool.Clip(ctx, strings.TrimSuffix(out, "\n"), tool.Head, r.keep)), nil
+}
+
+// git runs one looking command with everything switched off that would run
+// programs of the repository's choice. failed is an answer for the model.
+func (r *repo) git(ctx context.Context, args ...string) (out, failed string, err error) {
+	options, failed, err := r.withoutFilters(ctx)
+	if err != nil || failed != "" {
+		return "", failed, err
+	}
+	return r.plain(ctx, append(options, args...)...)
+}
+
+// withoutFilters lists the options that silence the filters which the repository
+// itself configures: status and diff would run them on changed files. Those of the
+// user's own configuration stay; large file storage needs them.
+func (r *repo) withoutFilters(ctx context.Context) (options []string, failed string, err error) {
+	out, failed, err := r.plain(ctx, "config", "--show-scope", "--name-only", "--get-regexp", `^filter\..*\.(clean|smudge|process|required)$`)
+	if err != nil {
+		return nil, "", err
+	}
+	if failed != "" && failed != nothing {
+		return nil, failed, nil
+	}
+	for line := range strings.SplitSeq(out, "\n") {
+		scope, name, ok := strings.Cut(line, "\t")
+		if !ok || scope != "local" && scope != "worktree" {
+			continue
+		}
+		value := "="
+		if strings.HasSuffix(name, ".required") {
+			value = "=false"
+		}
+		options = append(options, "-c", name+value)
+	}
+	return options, "", nil
+}
+
+// nothing is the answer of a command that found nothing and said nothing.
+const nothing = "git ended with exit code 1"
+
+func (r *repo) plain(ctx context.Context, args ...string) (out, failed string, err error) {
+	argv := append([]string{
+		"git", "--no-pager", "--no-optional-locks", "--literal-pathspecs",
+		"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", "-c", "diff.external=", "-c", "status.submoduleSummary=false",
+	}, args...)
+	res, err := r.run.Run(ctx, sandbox.Command{
+		Argv: argv, Dir: r.roots.Dir(files.Workspace), Timeout: timeout, Call: tool.CallFrom(ctx).ID,
+		Env: []string{"GIT_OPTIONAL_LOCKS=0", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "GIT_EXTERNAL_DIFF=", "LC_ALL=C"},
+	})
+	switch {
+	case err != nil:
+		return "", "git could not be started: " + err.Error(), nil
+	case res.Aborted:
+		return "", "", context.Cause(ctx)
+	case res.TimedOut:
+		return "", "git did not answer within " + timeout.String() + ".", nil
+	case res.ExitCode == 0:
+		return res.Stdout, "", nil
+	}
+	said := strings.TrimSpace(res.Stderr)
+	switch {
+	case strings.Contains(strings.ToLower(said), "not a git repository"):
+		return "", "The workspace is not a git repository.", nil
+	case said == "":
+		return "", nothing, nil
+	}
+	return "", "git: " + tool.Clip(ctx, said, tool.Tail, nil), nil
+}
