@@ -1,0 +1,253 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
+)
+
+// terminal runs a program on a real terminal and plays a person there. The file
+// has one step a line:
+//
+//	expect REGEX   wait until it is shown, after what the last expect found
+//	never REGEX    it has not been shown so far
+//	send TEXT      type it
+//	line TEXT      type it and press Enter
+//	key NAME       enter, esc, ctrl-c, ctrl-d, up, tab, alt-enter
+//	size W H       the terminal's size changes
+//	exit CODE      the program ends with that code
+//
+// What was shown is looked at without colours and cursor movements, and becomes
+// stdout of the story; stderr is the same with them.
+func terminal(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, !neg && len(args) >= 2, "term FILE PROGRAM ARGS…")
+	steps := ts.ReadFile(stageOf(ts).file(ts, args[0]))
+	p, slave, err := openTerminal(100, 30)
+	ts.Check(err)
+	defer p.close()
+	cmd := program(ts, args[1], args[2:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	err = cmd.Start()
+	slave.Close()
+	ts.Check(err)
+	exited := make(chan struct{})
+	go func() {
+		defer close(exited)
+		_ = cmd.Wait() // the state says all
+	}()
+	defer func() {
+		_ = cmd.Process.Kill() // it may have ended
+		<-exited
+	}()
+	for i, step := range strings.Split(steps, "\n") {
+		step = strings.TrimSpace(step)
+		if step == "" || strings.HasPrefix(step, "#") {
+			continue
+		}
+		if err := p.step(step, cmd, exited); err != nil {
+			ts.Fatalf("%s:%d: %s: %v; shown so far:\n%s", args[0], i+1, step, err, p.text())
+		}
+	}
+	fmt.Fprint(ts.Stdout(), p.text())
+	fmt.Fprint(ts.Stderr(), p.raw())
+}
+
+// screenKeys are the keys a person can press.
+var screenKeys = map[string]string{
+	"enter": "\r", "esc": "\x1b", "ctrl-c": "\x03", "ctrl-d": "\x04", "up": "\x1b[A", "tab": "\t", "alt-enter": "\x1b\r",
+}
+
+// screenTime is how long something may take to be shown.
+const screenTime = 40 * time.Second
+
+// person holds the other end of a terminal.
+type person struct {
+	master *os.File
+	mu     sync.Mutex
+	seen   bytes.Buffer
+	at     int // how much of the text the last expect has used
+	bell   chan struct{}
+	done   chan struct{}
+}
+
+func openTerminal(width, height uint16) (*person, *os.File, error) {
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &person{master: master, bell: make(chan struct{}, 1), done: make(chan struct{})}
+	var n int
+	err = p.control(func(fd int) error {
+		if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+			return err
+		}
+		var err error
+		n, err = unix.IoctlGetInt(fd, unix.TIOCGPTN)
+		return err
+	})
+	if err == nil {
+		err = p.resize(width, height)
+	}
+	var slave *os.File
+	if err == nil {
+		slave, err = os.OpenFile(filepath.Join("/dev/pts", fmt.Sprint(n)), os.O_RDWR|unix.O_NOCTTY, 0)
+	}
+	if err != nil {
+		master.Close()
+		return nil, nil, err
+	}
+	go p.watch()
+	return p, slave, nil
+}
+
+func (p *person) control(f func(fd int) error) error {
+	conn, err := p.master.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var inner error
+	if err := conn.Control(func(fd uintptr) { inner = f(int(fd)) }); err != nil {
+		return err
+	}
+	return inner
+}
+
+func (p *person) resize(width, height uint16) error {
+	return p.control(func(fd int) error {
+		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: height, Col: width})
+	})
+}
+
+// watch reads until the program has gone and the last line with it.
+func (p *person) watch() {
+	defer close(p.done)
+	buf := make([]byte, 4096)
+	for {
+		n, err := p.master.Read(buf)
+		p.mu.Lock()
+		p.seen.Write(buf[:n])
+		p.mu.Unlock()
+		select {
+		case p.bell <- struct{}{}:
+		default:
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (p *person) close() {
+	p.master.Close()
+	<-p.done
+}
+
+func (p *person) raw() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.seen.String()
+}
+
+// control sequences, titles and single controls; a move to the right stands for
+// blanks that are there already.
+var (
+	moveRight = regexp.MustCompile(`\x1b\[\d*C`)
+	sequences = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[PX^_][^\x1b]*\x1b\\|\x1b[ -/]*[0-~]|[\x00-\x08\x0b-\x1f\x7f]`)
+)
+
+func (p *person) text() string {
+	return sequences.ReplaceAllString(moveRight.ReplaceAllString(p.raw(), " "), "")
+}
+
+func (p *person) step(step string, cmd *exec.Cmd, exited <-chan struct{}) error {
+	verb, rest, _ := strings.Cut(step, " ")
+	switch verb {
+	case "expect":
+		return p.expect(rest)
+	case "never":
+		re, err := regexp.Compile(rest)
+		if err != nil {
+			return err
+		}
+		if re.MatchString(p.text()) {
+			return fmt.Errorf("it was shown")
+		}
+		return nil
+	case "send":
+		return p.types(rest)
+	case "line":
+		// Two writes: a terminal that gets both at once takes it for pasted text.
+		if err := p.types(rest); err != nil {
+			return err
+		}
+		return p.types("\r")
+	case "key":
+		keys, ok := screenKeys[rest]
+		if !ok {
+			return fmt.Errorf("unknown key %q", rest)
+		}
+		return p.types(keys)
+	case "size":
+		var w, h uint16
+		if _, err := fmt.Sscan(rest, &w, &h); err != nil {
+			return err
+		}
+		return p.resize(w, h)
+	case "exit":
+		select {
+		case <-exited:
+		case <-time.After(screenTime):
+			return fmt.Errorf("it does not end")
+		}
+		<-p.done
+		if got := fmt.Sprint(cmd.ProcessState.ExitCode()); got != rest {
+			return fmt.Errorf("exit code %s", got)
+		}
+		return nil
+	default:
+		return fmt.Errorf("unknown step %q", verb)
+	}
+}
+
+func (p *person) types(keys string) error {
+	_, err := io.WriteString(p.master, keys)
+	return err
+}
+
+func (p *person) expect(pattern string) error {
+	re, err := regexp.Compile("(?m)" + pattern)
+	if err != nil {
+		return err
+	}
+	deadline := time.After(screenTime)
+	for {
+		text := p.text()
+		if m := re.FindStringIndex(text[min(p.at, len(text)):]); m != nil {
+			p.at += m[1]
+			return nil
+		}
+		select {
+		case <-p.bell:
+		case <-p.done:
+			if m := re.FindStringIndex(p.text()[p.at:]); m != nil {
+				p.at += m[1]
+				return nil
+			}
+			return fmt.Errorf("it was not shown before the end")
+		case <-deadline:
+			return fmt.Errorf("it was not shown")
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
+)
+
+// Stories are conversations with the real program, from the outside: what a person
+// types, what a server answers, what is printed, what is left on the disk. They
+// stand in testdata/stories; the first line of each says what it shows.
+//
+// Each story has a directory of its own, $WORK: it begins in $WORK/repo, the home
+// of Chorus is $WORK/home, and no key is set. Beside the commands of testscript
+// there are those of storyCommands.
+
+var update = flag.Bool("update", false, "rewrite the expected output in the stories")
+
+// storyTime is more than any story needs, also on a busy machine.
+const storyTime = 2 * time.Minute
+
+func TestMain(m *testing.M) {
+	testscript.Main(sealed{m}, map[string]func(){"chorus": main})
+}
+
+// sealed fails when the tests leave goroutines behind.
+type sealed struct{ *testing.M }
+
+func (s sealed) Run() int {
+	code := s.M.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+func TestStories(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                filepath.Join("..", "..", "testdata", "stories"),
+		Setup:              beginStory,
+		Cmds:               storyCommands(),
+		Condition:          storyCondition,
+		UpdateScripts:      *update,
+		RequireUniqueNames: true,
+		Deadline:           time.Now().Add(storyTime),
+	})
+}
+
+// beginStory makes the place where a story happens.
+func beginStory(env *testscript.Env) error {
+	at := func(name string) string { return filepath.Join(env.WorkDir, name) }
+	for _, dir := range []string{"repo", "user"} {
+		if err := os.MkdirAll(at(dir), 0o755); err != nil {
+			return err
+		}
+	}
+	env.Cd = at("repo")
+	for name, value := range map[string]string{
+		"HOME": at("user"), "CHORUS_HOME": at("home"), "USER": "ada", "TZ": "UTC", "LANG": "C.UTF-8", "TERM": "xterm-256color",
+		"GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_NAME": "ada", "GIT_AUTHOR_EMAIL": "ada@example.org",
+		"GIT_COMMITTER_NAME": "ada", "GIT_COMMITTER_EMAIL": "ada@example.org",
+	} {
+		env.Setenv(name, value)
+	}
+	s := &stage{work: env.WorkDir, spawned: map[string]*spawned{}}
+	env.Values[stageKey{}] = s
+	env.Defer(s.close)
+	return nil
+}
+
+// storyCondition knows root, who may write everywhere, and pty.
+func storyCondition(name string) (bool, error) {
+	switch name {
+	case "root":
+		return os.Geteuid() == 0, nil
+	case "pty":
+		if _, err := os.Stat("/dev/ptmx"); err != nil && os.Getenv("CI") != "true" {
+			return false, nil
+		}
+		return true, nil
+	default:
+		return false, fmt.Errorf("unknown condition %q; there are root and pty", name)
+	}
+}
