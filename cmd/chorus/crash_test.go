@@ -176,6 +176,9 @@ func finished(events []chat.Event) bool {
 // story is what a reader of the transcript sees: what was said, in order, and what
 // came of each call. Interrupted calls are the marks that a crash may leave.
 func story(events []chat.Event) (lines []string, interrupted int) {
+	// The offline model names its calls after what it was asked; a mark in the
+	// conversation changes the names and nothing else.
+	number := map[string]int{}
 	for _, ev := range events {
 		switch b := ev.Body.(type) {
 		case chat.Received:
@@ -186,16 +189,17 @@ func story(events []chat.Event) (lines []string, interrupted int) {
 			}
 			line := "said " + b.Blocks.Text()
 			for _, c := range b.Blocks.Calls() {
+				number[c.ID] = len(number) + 1
 				line += " | " + c.Name + string(c.Args)
 			}
 			lines = append(lines, line)
 		case chat.ToolRan:
 			if b.Outcome == chat.Interrupted {
 				interrupted++
-				lines = append(lines, "ran "+b.Call+" *")
+				lines = append(lines, fmt.Sprintf("ran %d *", number[b.Call]))
 				continue
 			}
-			lines = append(lines, "ran "+b.Call+" "+b.Blocks.Text())
+			lines = append(lines, fmt.Sprintf("ran %d %s", number[b.Call], b.Blocks.Text()))
 		case chat.RunEnded:
 			lines = append(lines, "ended "+string(b.Reason))
 		}
@@ -291,8 +295,10 @@ func TestCrashAtEveryWrite(t *testing.T) {
 				cmd := s.command(ctx, []string{fmt.Sprintf("CHORUS_KILL=%s:%d", when, n)}, s.runArgs()...)
 				var stderr bytes.Buffer
 				cmd.Stderr = &stderr
-				if err := cmd.Run(); !killed(err) {
+				if err := cmd.Run(); err != nil && !killed(err) {
 					t.Fatalf("the process was not killed: %v\n%s", err, stderr.String())
+				} else if err == nil && n < writes-3 {
+					t.Fatalf("the process got through although it should have died at write %d of %d", n, writes)
 				}
 				s.goOn()
 				s.check(lines)

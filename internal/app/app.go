@@ -136,17 +136,22 @@ func (a *App) Me() chat.Principal {
 	return chat.Principal{Kind: chat.LocalUser, ID: name, Name: name, Roles: []string{"owner"}}
 }
 
-// Choice is what somebody chose for one thread in this process: flags and
-// slash commands. Zero fields mean the agent's own, else the default.
-type Choice struct {
-	mu       sync.Mutex
+// wishes is what somebody chose for one thread: flags and slash commands. Zero
+// fields mean the agent's own, else the default.
+type wishes struct {
 	model    string
 	mode     string
 	profile  string
 	maxSteps int
 	yes      bool
 	canAsk   bool
-	always   map[string]bool // actions that were allowed for the rest of the session
+}
+
+// Choice is a thread's wishes in this process; they change while it runs.
+type Choice struct {
+	mu sync.Mutex
+	wishes
+	always map[string]bool // actions that were allowed for the rest of the session
 }
 
 func (a *App) choice(thread chat.ThreadID) *Choice {
@@ -161,10 +166,10 @@ func (a *App) choice(thread chat.ThreadID) *Choice {
 }
 
 // snapshot is the choice at one moment.
-func (c *Choice) snapshot() Choice {
+func (c *Choice) snapshot() wishes {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return Choice{model: c.model, mode: c.mode, profile: c.profile, maxSteps: c.maxSteps, yes: c.yes, canAsk: c.canAsk}
+	return c.wishes
 }
 
 func (c *Choice) set(change func(*Choice)) {

@@ -25,7 +25,7 @@ func (s *Session) Command(ctx context.Context, line string) (string, error) {
 	case "/diff":
 		return s.diff(ctx)
 	case "/notes":
-		return s.notes(rest)
+		return s.notes(ctx, rest)
 	case "/model":
 		return s.model(rest)
 	case "/mode":
@@ -85,7 +85,7 @@ func (s *Session) diff(ctx context.Context) (string, error) {
 	return strings.TrimRight(res.Stdout, "\n"), nil
 }
 
-func (s *Session) notes(rest string) (string, error) {
+func (s *Session) notes(ctx context.Context, rest string) (string, error) {
 	b, err := s.app.bench(s.thread, s.dir)
 	if err != nil {
 		return "", err
@@ -97,17 +97,18 @@ func (s *Session) notes(rest string) (string, error) {
 		if key == "" || value == "" {
 			return "", fmt.Errorf("usage: /notes set KEY VALUE")
 		}
-		return "noted", b.notes.Set(key, value)
+		return "noted", b.notes.Set(ctx, key, value)
 	case "get":
-		value, ok, err := b.notes.Get(key)
+		value, ok, err := b.notes.Get(ctx, key)
 		if err == nil && !ok {
 			return "there is no note " + key, nil
 		}
 		return value, err
 	case "clear":
-		return "cleared", b.notes.Clear(key)
+		n, err := b.notes.Clear(ctx, key)
+		return fmt.Sprintf("%d cleared", n), err
 	case "", "list":
-		list, err := b.notes.List()
+		list, err := b.notes.List(ctx)
 		if err != nil || len(list) == 0 {
 			return "there are no notes", err
 		}
@@ -187,7 +188,7 @@ func (a *App) profile(name string) (*permit.Profile, error) {
 }
 
 // asked are the actions of a call that would be asked for.
-func (a *App) asked(dir string, now Choice, t tool.Tool, args []byte) []string {
+func (a *App) asked(dir string, now wishes, t tool.Tool, args []byte) []string {
 	p, err := a.profile(now.profile)
 	if err != nil {
 		return nil

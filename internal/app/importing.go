@@ -60,7 +60,7 @@ func (a *App) ImportLCA(ctx context.Context, path string, o SessionOptions, warn
 		return Import{}, err
 	}
 	for key, value := range log.Notes {
-		if err := b.notes.Set(key, value); err != nil {
+		if err := b.notes.Set(ctx, key, value); err != nil {
 			return Import{}, err
 		}
 	}

@@ -71,7 +71,7 @@ func (a *App) newBench(thread chat.ThreadID, dir string) (*bench, error) {
 	list := files.Tools(roots)
 	list = append(list, search.New(roots, search.Options{}))
 	list = append(list, shell.New(a.Executor, shell.Options{Dir: dir, Env: roots.Env(), Keep: roots.Keep}))
-	list = append(list, git.Tools(a.Executor, git.Options{Dir: dir, Keep: roots.Keep})...)
+	list = append(list, git.Tools(a.Executor, roots, roots.Keep)...)
 	list = append(list, notes.New(b.notes))
 	if b.tools, err = tool.NewSet(list...); err != nil {
 		return nil, err
@@ -110,8 +110,8 @@ func (a *App) setup(ctx context.Context, row journal.Thread) (engine.Setup, erro
 			Tools: set,
 			Model: a.Models.Resolve,
 			Head:  a.head,
-			Begin: func(_ context.Context, _ *transcript.Log, _ transcript.Waiting) (agent.Beginning, error) {
-				return a.begin(row, b, set, now, who, profile.Name())
+			Begin: func(ctx context.Context, _ *transcript.Log, _ transcript.Waiting) (agent.Beginning, error) {
+				return a.begin(ctx, row, b, set, now, who, profile.Name())
 			},
 			Reap: func(ctx context.Context, call string) error {
 				_, err := a.Executor.Reap(ctx, call)
@@ -145,7 +145,7 @@ func (a *App) head(hash string) (*model.Head, error) {
 }
 
 // begin is how a new run of the thread starts.
-func (a *App) begin(row journal.Thread, b *bench, set *tool.Set, now Choice, who persona, profile string) (agent.Beginning, error) {
+func (a *App) begin(ctx context.Context, row journal.Thread, b *bench, set *tool.Set, now wishes, who persona, profile string) (agent.Beginning, error) {
 	out := agent.Beginning{Run: id.New()}
 	name, err := a.Models.Name("", first(now.model, who.model))
 	if err != nil {
@@ -175,15 +175,15 @@ func (a *App) begin(row journal.Thread, b *bench, set *tool.Set, now Choice, who
 		return out, err
 	}
 	out.Head = chat.NewBlob(data)
-	out.Notes = a.notes(b)
+	out.Notes = a.notes(ctx, b)
 	return out, nil
 }
 
 // notes are what the model should know and what changes too often for the
 // system prompt.
-func (a *App) notes(b *bench) []chat.Noted {
+func (a *App) notes(ctx context.Context, b *bench) []chat.Noted {
 	out := []chat.Noted{{What: "date", Text: "Today is " + time.Now().Format("Monday, 2 January 2006") + "."}}
-	if list, err := b.notes.List(); err == nil && len(list) > 0 {
+	if list, err := b.notes.List(ctx); err == nil && len(list) > 0 {
 		var text strings.Builder
 		for _, n := range list {
 			fmt.Fprintf(&text, "%s: %s\n", n.Key, n.Value)

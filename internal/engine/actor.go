@@ -88,6 +88,15 @@ func (a *actor) leave(always bool) bool {
 // whether the actor should stay around for the next words.
 func (a *actor) work() (stay bool) {
 	e := a.engine
+	row, err := e.Journal.Thread(e.ctx, a.thread)
+	switch {
+	case errors.Is(err, journal.ErrUnknown):
+		return false
+	case err != nil:
+		return a.trouble(err)
+	case row.Status != chat.Running && !row.Wake:
+		return row.Status != chat.Waiting // nothing to do; a suspended thread needs nobody
+	}
 	held, err := takeLock(e.LockDir, a.thread)
 	if errors.Is(err, errHeld) {
 		return false // whoever has it sees what we saw
@@ -96,11 +105,7 @@ func (a *actor) work() (stay bool) {
 		return a.trouble(err)
 	}
 	defer held.release()
-	row, err := e.Journal.Take(e.ctx, a.thread)
-	if errors.Is(err, journal.ErrUnknown) {
-		return false
-	}
-	if err != nil {
+	if row, err = e.Journal.Take(e.ctx, a.thread); err != nil {
 		return a.trouble(err)
 	}
 	for {
