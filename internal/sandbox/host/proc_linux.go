@@ -19,8 +19,8 @@ type proc struct {
 	zombie             bool
 }
 
-// killTree kills the group of leader (when not 0), everything below leader, and
-// everything that carries mark in its environment, until nothing new is found. It
+// killTree kills the group of leader (when not 0), everything that carries mark in
+// its environment, and everything below either, until nothing new is found. It
 // says how many processes it met that were alive.
 func killTree(ctx context.Context, leader int, mark string) (int, error) {
 	killed := map[int]bool{}
@@ -43,7 +43,8 @@ func killTree(ctx context.Context, leader int, mark string) (int, error) {
 	return len(killed), ctx.Err()
 }
 
-// table lists the living processes that belong to leader or carry mark.
+// table lists the living processes that belong to leader or carry mark, and all
+// below those: a child may have been given another environment.
 func table(leader int, mark string) []int {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -66,7 +67,7 @@ func table(leader int, mark string) []int {
 		procs[pid] = p
 		mine[pid] = leader > 0 && p.group == leader || carries(name, mark)
 	}
-	for grown := leader > 0; grown; {
+	for grown := true; grown; {
 		grown = false
 		for pid, p := range procs {
 			if !mine[pid] && mine[p.parent] {

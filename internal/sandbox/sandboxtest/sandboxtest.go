@@ -148,15 +148,16 @@ func streams(t *testing.T, ex sandbox.Executor) {
 const tree = `sleep 300 & echo $! > child
 if command -v setsid >/dev/null; then
   setsid sh -c 'echo $$ > session; exec sleep 300' &
-else echo $! > session; fi
-while ! test -s session; do sleep 0.01; done
+  env -i PATH="$PATH" setsid sh -c 'echo $$ > bare; exec sleep 300' &
+else echo $! > session; echo $! > bare; fi
+while ! test -s session || ! test -s bare; do sleep 0.01; done
 echo started
 `
 
 func timeout(t *testing.T, ex sandbox.Executor) {
 	dir := t.TempDir()
 	start := time.Now()
-	res := run(t, ex, sandbox.Command{Shell: tree + "sleep 300", Dir: dir, Timeout: 600 * time.Millisecond, Call: "timeout-" + filepath.Base(dir)})
+	res := run(t, ex, sandbox.Command{Shell: tree + "sleep 300", Dir: dir, Timeout: 1500 * time.Millisecond, Call: "timeout-" + filepath.Base(dir)})
 	if !res.TimedOut || res.Aborted || res.ExitCode != -1 || res.Stdout != "started\n" {
 		t.Errorf("got %+v", res)
 	}
@@ -296,7 +297,7 @@ func secrets(t *testing.T, fix Fixture, environ []string) {
 func gone(t *testing.T, dir string) {
 	t.Helper()
 	deadline := time.Now().Add(5 * time.Second)
-	for _, name := range []string{"child", "session"} {
+	for _, name := range []string{"child", "session", "bare"} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			continue

@@ -88,15 +88,6 @@ func (r *Roots) stat(d draft) (fs.FileInfo, error) {
 	return root.Lstat(filepath.FromSlash(d.real))
 }
 
-// existing is load for a file that must be there.
-func (r *Roots) existing(d draft) (draft, error) {
-	d, err := r.load(d)
-	if err == nil && !d.exists {
-		err = tool.Mistake(d.place.String() + " does not exist.")
-	}
-	return d, err
-}
-
 // save writes the file in one step: whoever reads it sees the old or the new text,
 // and a crash leaves one of both. Parents are made; mode bits are kept.
 func (r *Roots) save(d draft, content string) error {

@@ -56,7 +56,7 @@ func TestBash(t *testing.T) {
 		{"quiet", "bash", `{"command":"true"}`, "(no output)", false},
 		{"exit code", "bash", `{"command":"echo no; exit 42"}`, "no\n[exit code 42]", true},
 		{"only a code", "bash", `{"command":"exit 1"}`, "[exit code 1]", true},
-		{"timeout", "bash", `{"command":"echo part; sleep 30","timeout":0.3}`, "part\n[timed out after 0.3s; the command and its children were ended, a longer timeout may be given]", true},
+		{"timeout", "bash", `{"command":"echo part; sleep 30","timeout":1.5}`, "part\n[timed out after 1.5s; the command and its children were ended, a longer timeout may be given]", true},
 		{"timeout as text", "bash", `{"command":"sleep 30","timeout":"0.2"}`, "[timed out after 0.2s; the command and its children were ended, a longer timeout may be given]", true},
 		{"background", "bash", `{"command":"sleep 300 >/dev/null 2>&1 & echo on"}`, "on\n[1 background processes were ended with the command]", false},
 		{"many lines", "bash", `{"command":"cat <<E\nx\nE\nexit 0"}`, "x", false},

@@ -132,8 +132,10 @@ func quiet(t *testing.T, one tool.Tool, args []byte) {
 			t.Errorf("%.100q: an access without a tool", args)
 		}
 	}
-	if l, ok := one.(tool.Labeler); ok && l.Label(args) != l.Label(args) {
-		t.Errorf("%.100q: the label changes", args)
+	if l, ok := one.(tool.Labeler); ok {
+		if first, second := l.Label(args), l.Label(args); first != second {
+			t.Errorf("%.100q: the label is %q, then %q", args, first, second)
+		}
 	}
 	if p, ok := one.(tool.Previewer); ok {
 		if text := p.Preview(t.Context(), args); !utf8.ValidString(text) || len(text) > tool.MaxBytes {
