@@ -80,8 +80,8 @@ func (db *DB) ThreadsNamed(ctx context.Context, name string) ([]journal.Thread, 
 // LastRunAt is the number of the event that began the thread's newest run; 0
 // before the first.
 func (db *DB) LastRunAt(ctx context.Context, thread chat.ThreadID) (int64, error) {
-	seq, err := db.count(ctx, `SELECT seq FROM events WHERE thread_id = ? AND kind = ? ORDER BY seq DESC LIMIT 1`,
-		string(thread), string(chat.KindRunStarted))
+	seq, err := db.count(ctx, `SELECT seq FROM events WHERE thread_id = ? AND kind = 'run_started' ORDER BY seq DESC LIMIT 1`,
+		string(thread))
 	if err != nil {
 		return 0, fmt.Errorf("last run of %s: %w", thread, err)
 	}

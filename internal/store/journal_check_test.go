@@ -421,7 +421,6 @@ func (m *machine) work(t *rapid.T) {
 			m.prompt(t)
 		}
 		m.learn(t, o, id, v, m.commit(t, m.dbs[o], *c, drawFault(t)), name, after)
-		m.check(t)
 	}
 }
 

@@ -63,7 +63,7 @@ func closed(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for range 50 {
-		say(t, db, strings.Repeat("words ", 200))
+		say(t, db, "words and "+strings.Repeat("more ", 200))
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)

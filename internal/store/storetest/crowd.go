@@ -69,7 +69,7 @@ func testTwoHandlesIndex(t *testing.T, f *fixture) {
 
 // testCrowd is fifty owners and guests at once; every number is given once.
 func testCrowd(t *testing.T, f *fixture) {
-	const crowd, each = 50, 20
+	const crowd, each = 50, 6
 	var wg sync.WaitGroup
 	rows := make([]journal.Thread, 10)
 	for i := range rows {
