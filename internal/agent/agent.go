@@ -77,8 +77,8 @@ type Agent struct {
 	Head func(hash string) (*model.Head, error)
 	// Begin says how a new run starts: its settings, its head, what to note.
 	Begin func(ctx context.Context, log *transcript.Log, prompt transcript.Waiting) (Beginning, error)
-	// Reap kills what still runs of a call after a crash.
-	Reap    func(ctx context.Context, call string) error
+	// Reap kills what still runs of a call, by its key, after a crash.
+	Reap    func(ctx context.Context, key string) error
 	Backoff Backoff
 	Now     func() time.Time
 	Random  func() float64 // in [0,1), for jitter
@@ -186,7 +186,7 @@ func (r *runner) recover(ctx context.Context) error {
 			continue
 		}
 		if r.Reap != nil {
-			if err := r.Reap(ctx, c.Use.ID); err != nil {
+			if err := r.Reap(ctx, callKey(r.log.Run(), c.Use.ID)); err != nil {
 				return err
 			}
 		}
@@ -197,6 +197,15 @@ func (r *runner) recover(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// callKey marks the processes of a call. Models number their calls as they like,
+// so the run is part of it.
+func callKey(run *transcript.Run, call string) string {
+	if run == nil {
+		return call
+	}
+	return run.ID + "/" + call
 }
 
 // next does the one thing that is due. An empty state means: go on.

@@ -205,9 +205,9 @@ func (r *runner) together(ctx context.Context, batch []ready) error {
 // run is one call, whatever happens in it.
 func (r *runner) run(ctx context.Context, one ready) (chat.ToolRan, []chat.Blob) {
 	start := r.Now()
-	run := r.log.Run().ID
-	ctx = tool.WithCall(ctx, tool.Call{ID: one.use.ID, Progress: func(text string) {
-		r.host.Live(chat.Progress{Run: run, Call: one.use.ID, Tool: one.use.Name, Text: text})
+	run := r.log.Run()
+	ctx = tool.WithCall(ctx, tool.Call{ID: one.use.ID, Key: callKey(run, one.use.ID), Progress: func(text string) {
+		r.host.Live(chat.Progress{Run: run.ID, Call: one.use.ID, Tool: one.use.Name, Text: text})
 	}})
 	res, err := safely(ctx, one)
 	ran := chat.ToolRan{Call: one.use.ID, Name: one.use.Name, Blocks: res.Blocks, Failed: res.Failed, Outcome: chat.Ran,

@@ -95,6 +95,7 @@ func Fail(text string) Result { return Result{Blocks: chat.TextBlocks(text), Fai
 // Call is what a running tool may know about the call it serves.
 type Call struct {
 	ID       string
+	Key      string            // marks the call's processes: unlike ID unique among all threads
 	Progress func(text string) // never nil once taken from a context; must not block
 }
 
@@ -110,6 +111,9 @@ func CallFrom(ctx context.Context) Call {
 	call, _ := ctx.Value(callKey{}).(Call)
 	if call.Progress == nil {
 		call.Progress = func(string) {}
+	}
+	if call.Key == "" {
+		call.Key = call.ID
 	}
 	return call
 }

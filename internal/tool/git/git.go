@@ -158,7 +158,7 @@ func (r *repo) plain(ctx context.Context, args ...string) (out, failed string, e
 		"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", "-c", "diff.external=", "-c", "status.submoduleSummary=false",
 	}, args...)
 	res, err := r.run.Run(ctx, sandbox.Command{
-		Argv: argv, Dir: r.roots.Dir(files.Workspace), Timeout: timeout, Call: tool.CallFrom(ctx).ID,
+		Argv: argv, Dir: r.roots.Dir(files.Workspace), Timeout: timeout, Call: tool.CallFrom(ctx).Key,
 		Env: []string{"GIT_OPTIONAL_LOCKS=0", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "GIT_EXTERNAL_DIFF=", "LC_ALL=C"},
 	})
 	switch {

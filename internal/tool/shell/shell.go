@@ -73,7 +73,7 @@ func (b *bash) call(ctx context.Context, in input) (tool.Result, error) {
 	watch := &progress{send: call.Progress}
 	res, err := b.run.Run(ctx, sandbox.Command{
 		Shell: in.Command, Dir: b.opts.Dir, Env: b.opts.Env, Timeout: timeout,
-		Call: call.ID, Merge: true, OnOutput: watch.add,
+		Call: call.Key, Merge: true, OnOutput: watch.add,
 	})
 	if err != nil {
 		return tool.Fail("The command could not be started: " + err.Error()), nil
