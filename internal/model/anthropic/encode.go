@@ -41,9 +41,13 @@ func (e encoder) message(m *model.Message) (model.Wire, error) {
 		}
 		return nil
 	}
+	blocks := m.Blocks
+	if m.Role == model.Assistant {
+		blocks = untailed(blocks)
+	}
 	// Results come first in their message: the vendor wants it so.
 	for _, results := range []bool{true, false} {
-		for _, block := range m.Blocks {
+		for _, block := range blocks {
 			if _, is := block.(chat.ToolResult); is != results {
 				continue
 			}
@@ -56,6 +60,23 @@ func (e encoder) message(m *model.Message) (model.Wire, error) {
 		return model.Wire{}, nil
 	}
 	return model.Wire{Bytes: append(out, "]}"...), MarkAt: markAt}, nil
+}
+
+// untailed takes thinking off the end of an answer, where the vendor refuses it: an
+// answer that was cut before it said anything.
+func untailed(blocks chat.Blocks) chat.Blocks {
+	for n := len(blocks); n > 0; n-- {
+		switch b := blocks[n-1].(type) {
+		case chat.Thinking:
+		case chat.Text:
+			if strings.TrimSpace(b.Text) != "" {
+				return blocks[:n]
+			}
+		default:
+			return blocks[:n]
+		}
+	}
+	return nil
 }
 
 func (e encoder) block(out []byte, block chat.Block) ([]byte, error) {

@@ -52,7 +52,11 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	body := make([]byte, 0, len(head)+size+len(wires)+maxMarks*len(mark)+len(prefill)*2+1024)
 	body = append(body, `{"model":`...)
 	body = wire.AppendString(body, r.Model)
-	body = appendSettings(body, r.Settings, entry, known, prefill != "")
+	settings := r.Settings
+	if prefill != "" || unthought(r.Messages) {
+		settings.ThinkingBudget = 0
+	}
+	body = appendSettings(body, settings, entry, known)
 	body = append(body, head...)
 	body = append(body, `,"messages":[`...)
 	body = appendMessages(body, wires, lastMarks(wires, r.Marks, marks))
@@ -122,14 +126,14 @@ func appendMessages(body []byte, wires []placed, marks []int) []byte {
 
 // appendSettings writes the numbers, each with a comma in front. What the model
 // would refuse is left out: sampling where it takes none or while it thinks, a
-// budget where it decides itself, thinking behind a prefill.
-func appendSettings(body []byte, s chat.Settings, entry model.Entry, known, prefilled bool) []byte {
+// budget where it decides itself.
+func appendSettings(body []byte, s chat.Settings, entry model.Entry, known bool) []byte {
 	limit := s.MaxTokens
 	if limit <= 0 {
 		limit = min(entry.MaxOutput, defaultOutput)
 	}
 	budget := 0
-	if s.ThinkingBudget > 0 && !prefilled && !entry.Adaptive && (entry.Thinking || !known) {
+	if s.ThinkingBudget > 0 && !entry.Adaptive && (entry.Thinking || !known) {
 		budget = max(s.ThinkingBudget, minBudget)
 		if limit <= budget {
 			limit += budget
@@ -169,6 +173,27 @@ func appendSettings(body []byte, s chat.Settings, entry model.Entry, known, pref
 		body = wire.AppendStrings(append(body, `,"stop_sequences":`...), stops)
 	}
 	return body
+}
+
+// unthought reports whether the request goes on with calls that were made without
+// thinking (by another model, or before it was switched on): the vendor refuses to
+// think in the middle of those.
+func unthought(messages []*model.Message) bool {
+	for i := len(messages) - 1; i >= 0; i-- {
+		m := messages[i]
+		if m.Role == model.User {
+			if m.Blocks.Text() != "" {
+				return false
+			}
+			continue
+		}
+		if len(m.Blocks.Calls()) == 0 {
+			return false
+		}
+		first, ok := m.Blocks[0].(chat.Thinking)
+		return !ok || first.Signature == "" && first.Redacted == ""
+	}
+	return false
 }
 
 // effort says a budget in the words of a model that takes none.

@@ -111,6 +111,19 @@ func oddHistories(t *testing.T, m Maker) {
 	if !strings.Contains(all, "@attachments/r.pdf") || !strings.Contains(all, "two in a row") || results != 2 {
 		t.Errorf("sent %+v", got.Messages)
 	}
+	// An answer that was cut while it thought, and calls made without thinking that
+	// are gone on with by a model that shall think.
+	r := b.request(
+		Message(t, model.User, chat.Text{Text: "hello"}),
+		Message(t, model.Assistant, chat.Thinking{Text: "hm", Signature: "s"}),
+		Message(t, model.User, chat.Text{Text: "go on"}),
+		Message(t, model.Assistant, chat.Text{Text: "well"}, chat.Thinking{Text: "hm", Signature: "s"}),
+		Message(t, model.User, chat.Text{Text: "go on"}),
+		Message(t, model.Assistant, chat.ToolUse{ID: "c-1", Name: "a"}),
+		Message(t, model.User, chat.ToolResult{Call: "c-1", Blocks: chat.TextBlocks("1")}),
+	)
+	r.Settings.ThinkingBudget = 2000
+	b.must(r)
 	// Text that came with results is not lost, and does not part them.
 	b.must(b.request(
 		Message(t, model.User, chat.Text{Text: "hello"}),

@@ -33,7 +33,8 @@ type Options struct {
 	// HTTPClient is used as it is; nil: one of its own.
 	HTTPClient *http.Client
 	// IdleTimeout is how long an answer may pause, FirstByteTimeout how long it may
-	// take to begin. Zero: 90 and 120 seconds.
+	// take to begin. Zero: 90 and 120 seconds, and ten minutes to begin for models
+	// that reason.
 	IdleTimeout, FirstByteTimeout time.Duration
 	// Name is the provider's name in errors and in the catalog; "": openai. A server
 	// behind another name is asked for nothing the catalog does not know of it.

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/ssestream"
@@ -89,7 +90,7 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 			yield(nil, side.NoKey("OPENAI_API_KEY"))
 			return
 		}
-		call := wire.Watch(ctx, p.opts.FirstByteTimeout, p.opts.IdleTimeout)
+		call := wire.Watch(ctx, p.firstByte(prep.Model), p.opts.IdleTimeout)
 		defer func() { _ = call.Close() }()
 		var res *http.Response
 		if err := p.client.Post(call.Context(), "chat/completions", prep.Body, &res, option.WithMiddleware(call.Intercept)); err != nil {
@@ -99,6 +100,20 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 		a := answer{side: side, yield: yield, byIndex: map[int]*part{}}
 		a.read(call, ssestream.NewDecoder(res))
 	}
+}
+
+// thinkTime is how long a model that reasons may be silent: its reasoning is not
+// streamed, and the first byte comes after it.
+const thinkTime = 10 * time.Minute
+
+func (p *Provider) firstByte(name string) time.Duration {
+	if p.opts.FirstByteTimeout > 0 {
+		return p.opts.FirstByteTimeout
+	}
+	if e, _ := model.Lookup(p.opts.Name, name); e.ThinksAlone {
+		return thinkTime
+	}
+	return 0
 }
 
 // part is a block in the making.

@@ -21,6 +21,8 @@ type anthropicCheck struct {
 	open    []string // all of them, for results that answer nothing
 	at      int      // which message asked
 	used    map[string]bool
+
+	unthought bool // the newest answer called tools without having thought
 }
 
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
@@ -189,6 +191,23 @@ func (c *anthropicCheck) message(i int, m anthropicMessage) *refusal {
 		}
 	}
 	c.req.Messages = append(c.req.Messages, out)
+	if m.Role == "assistant" {
+		return c.answer(i, list, last)
+	}
+	return nil
+}
+
+// answer checks where thinking stands in an answer.
+func (c *anthropicCheck) answer(i int, list []anthropicBlock, last bool) *refusal {
+	if len(list) == 0 {
+		return nil
+	}
+	thinks := func(b anthropicBlock) bool { return b.Type == "thinking" || b.Type == "redacted_thinking" }
+	if thinks(list[len(list)-1]) && !last {
+		return invalid("messages.%d: The final block in an assistant message cannot be `thinking`.", i)
+	}
+	// Within a tool loop, an answer begun without thinking cannot go on with it.
+	c.unthought = len(c.pending) > 0 && !thinks(list[0])
 	return nil
 }
 
@@ -336,6 +355,9 @@ func (c *anthropicCheck) ending() *refusal {
 }
 
 func (c *anthropicCheck) count() *refusal {
+	if t := c.body.Thinking; t != nil && t.Type == "enabled" && c.unthought && c.req.LastToolResult() != "" {
+		return invalid("messages.%d.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks).", c.at)
+	}
 	if c.marks > 4 {
 		return invalid("A maximum of 4 blocks with cache_control may be provided. Found %d.", c.marks)
 	}

@@ -186,12 +186,18 @@ func (s *Server) Wait(ctx context.Context, ok func([]Request) bool) error {
 	}
 }
 
+// keepBodies is how many requests are kept whole; of older ones only the outline.
+const keepBodies = 1000
+
 // record keeps a request and gives its number.
 func (s *Server) record(r Request) Request {
 	s.mu.Lock()
 	r.N = len(s.requests) + 1
 	r.State = Open
 	s.requests = append(s.requests, r)
+	if old := r.N - keepBodies - 1; old >= 0 {
+		s.requests[old].Body, s.requests[old].Messages, s.requests[old].parts = nil, nil, nil
+	}
 	s.ring()
 	s.mu.Unlock()
 	if s.opts.Seen != nil {

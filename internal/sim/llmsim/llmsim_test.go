@@ -119,6 +119,8 @@ func TestAnthropicIsStrict(t *testing.T) {
 		{"budget on an adaptive model", body("claude-opus-5", `,"thinking":{"type":"enabled","budget_tokens":2000}`, user), "not supported for this model"},
 		{"temperature on an adaptive model", body("claude-opus-5", `,"temperature":0.5`, user), "deprecated for this model"},
 		{"unsigned thinking", body(old, "", user, `{"role":"assistant","content":[{"type":"thinking","thinking":"x"}]}`, user), "signature: Field required"},
+		{"thinking at the end", body(old, "", user, `{"role":"assistant","content":[{"type":"thinking","thinking":"x","signature":"s"}]}`, user), "cannot be `thinking`"},
+		{"thinking in a loop begun without", `{"model":"` + old + `","max_tokens":5000,"thinking":{"type":"enabled","budget_tokens":2000},"messages":[` + user + "," + use + "," + result + `]}`, "Expected `thinking`"},
 		{"bad image", body(old, "", `{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"!"}}]}`), "valid base64"},
 		{"tool without schema", body(old, `,"tools":[{"name":"x"}]`, user), "input_schema"},
 		{"blank stop", body(old, `,"stop_sequences":[" "]`, user), "non-whitespace"},

@@ -9,6 +9,20 @@ import (
 )
 
 // Script is what a file can say: YAML or JSON.
+//
+//	turns:                                  # each answers one request, in order
+//	  - text: I will look.
+//	    delay: 20ms                         # before each frame
+//	    calls: [{name: bash, args: {command: ls}, fragments: 3}]
+//	  - fault: {kind: status, code: 429, retryAfter: "2"}
+//	  - text: cut in the middle
+//	    fault: {kind: cut, after: 4}        # status, error, cut, eof, malformed, stall
+//	rules:                                  # before the turns, when they fit
+//	  - when: {contains: weather}           # or lastToolResultContains, systemContains, model, api
+//	    times: 1
+//	    turn: {text: sunny}
+//	default: {text: that is all}            # instead of an echo
+//	bench: {turns: 200, command: "true"}    # instead of all of the above
 type Script struct {
 	Turns   []Turn `yaml:"turns"`
 	Rules   []Rule `yaml:"rules"`
