@@ -113,7 +113,7 @@ var (
 const (
 	maxLost        = 3 // requests in a row lost in crashes
 	maxContinued   = 3 // answers in a row cut by the length limit
-	maxCompactions = 3 // compactions without an answer between them
+	maxCompactions = 6 // compactions without an answer between them; each forced one keeps half as much
 	maxFails       = 5 // failed results in a row
 	maxRepeats     = 5 // identical calls in a row
 )

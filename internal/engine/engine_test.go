@@ -39,6 +39,9 @@ type rig struct {
 	config func(*engine.Config)
 	steps  int
 	askFor time.Duration
+
+	provider model.Model    // nil: the scripted one
+	settings *chat.Settings // nil: plain ones
 }
 
 var storeAll store.AuditFilter
@@ -76,7 +79,10 @@ func (r *rig) open() {
 }
 
 func (r *rig) start() {
-	provider := demo.New()
+	var provider model.Model = demo.New()
+	if r.provider != nil {
+		provider = r.provider
+	}
 	c := engine.Config{Journal: r.db, Bus: &bus.Bus{}, LockDir: filepath.Join(r.dir, "locks"), SweepEvery: time.Hour}
 	c.Setup = func(ctx context.Context, row journal.Thread) (engine.Setup, error) {
 		return engine.Setup{
@@ -113,8 +119,11 @@ func (r *rig) begin(context.Context, *transcript.Log, transcript.Waiting) (agent
 		head.Tools = append(head.Tools, model.ToolSpec{Name: s.Name, Description: s.Description, Schema: s.Schema})
 	}
 	data, err := head.Bytes()
-	return agent.Beginning{Run: id.New(), Head: chat.NewBlob(data),
-		Start: chat.RunStarted{Model: "demo/script", Settings: chat.Settings{MaxSteps: r.steps, ContextWindow: 100000}}}, err
+	settings := chat.Settings{MaxSteps: r.steps, ContextWindow: 100000}
+	if r.settings != nil {
+		settings = *r.settings
+	}
+	return agent.Beginning{Run: id.New(), Head: chat.NewBlob(data), Start: chat.RunStarted{Model: "demo/script", Settings: settings}}, err
 }
 
 func (r *rig) close() {

@@ -59,7 +59,16 @@ func (l *Log) Plan(sees int64, s chat.Settings) (Cut, bool) {
 		return Cut{}, false
 	}
 	all := append(slices.Clip(slices.Clone(l.window)), next...)
-	at, split := cutAt(all, keepRecent(s))
+	keep := keepRecent(s)
+	forced := l.run != nil && l.run.TooLong > 0
+	if forced {
+		// The provider's window is smaller than we think: keep less each time.
+		keep >>= min(l.run.Compacted, 8)
+	}
+	at, split := cutAt(all, keep)
+	if at == 0 && forced {
+		at = lastWordsAt(all)
+	}
 	if at == 0 || at == 1 && all[0].kind == summary {
 		return Cut{}, false
 	}
@@ -88,6 +97,16 @@ func cutAt(all []entry, keep int) (at int, split bool) {
 		split = true
 	}
 	return i, split
+}
+
+// lastWordsAt is where the newest words stand: the least that can be kept.
+func lastWordsAt(all []entry) int {
+	for i := len(all) - 1; i > 0; i-- {
+		if all[i].kind == words {
+			return i
+		}
+	}
+	return 0
 }
 
 // CompactionRequest asks for the summary on top of the live prefix, so that the
