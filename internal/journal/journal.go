@@ -49,8 +49,9 @@ type Commit struct {
 	Blobs     []chat.Blob
 	// Create makes the thread if it is not there (guests only).
 	Create *Thread
-	// MaxWaiting is the queue limit for prompts in this commit: a Received or
-	// Steered prompt beyond it is written and followed by its Refused. 0: no limit.
+	// MaxWaiting is the queue limit for prompts in this commit: a Received prompt
+	// beyond it is written and followed by its Refused. 0: no limit. Steered words
+	// are never refused: they are for the run that is on.
 	MaxWaiting int
 }
 

@@ -25,6 +25,10 @@ const maxInline = 64 << 10
 // whoever put them to write the event that does.
 const SweepAfter = 24 * time.Hour
 
+// errSwept: an old file of the same bytes was there when it was looked for, and
+// swept before its row was written. The second try writes it.
+var errSwept = errors.New("swept while it was being kept; try again")
+
 // blobRow is a blob made ready: a file is on the disk already.
 type blobRow struct {
 	hash string
@@ -99,8 +103,11 @@ func (db *DB) writeBlob(w *writer, b blobRow, now int64) error {
 	if b.data == nil {
 		// The sweep deletes files while it holds the write lock, and so do we now:
 		// a file that is here stays.
-		if _, err := os.Stat(db.blobPath(b.hash)); err != nil {
-			return fmt.Errorf("blob %s was swept while it was being kept; try again: %w", b.hash, err)
+		switch _, err := os.Stat(db.blobPath(b.hash)); {
+		case errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("blob %s: %w", b.hash, errSwept)
+		case err != nil:
+			return fmt.Errorf("blob %s: %w", b.hash, err)
 		}
 	}
 	return w.exec(`INSERT INTO blobs (hash, size, data, touched) VALUES (?, ?, ?, ?)
@@ -118,6 +125,14 @@ func blobData(data []byte) any {
 // PutBlob keeps bytes and gives their hash. They are swept after a day unless an
 // event refers to them by then.
 func (db *DB) PutBlob(ctx context.Context, data []byte) (string, error) {
+	hash, err := db.putBlob(ctx, data)
+	if errors.Is(err, errSwept) {
+		return db.putBlob(ctx, data)
+	}
+	return hash, err
+}
+
+func (db *DB) putBlob(ctx context.Context, data []byte) (string, error) {
 	row, err := db.keepBlob(chat.Blob{Data: data})
 	if err != nil {
 		return "", err

@@ -18,6 +18,14 @@ import (
 // through, within the time that waiting for the file may take. A guest may give
 // up while it waits in the queue; then nothing was written.
 func (db *DB) Commit(ctx context.Context, c journal.Commit) (journal.Committed, error) {
+	out, err := db.commit(ctx, c)
+	if errors.Is(err, errSwept) {
+		return db.commit(ctx, c)
+	}
+	return out, err
+}
+
+func (db *DB) commit(ctx context.Context, c journal.Commit) (journal.Committed, error) {
 	in, err := db.prepare(c)
 	if err != nil {
 		return journal.Committed{}, err

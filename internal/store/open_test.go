@@ -404,3 +404,35 @@ func TestOpenTogether(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// Somebody who holds the file for ever must not hold us for ever.
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "chorus.db")
+	db := open(t, path)
+	say(t, db, "before")
+	err := db.w.do(t.Context(), &job{plain: true, work: func(w *writer) error { return w.exec(`PRAGMA busy_timeout = 20`) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := sql.Open(driverName, dsn(path, nil, "_txlock=immediate"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	tx, err := other.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.Commit(t.Context(), journal.Commit{Thread: "cli:home:one@main", Events: []chat.Event{{Body: chat.Received{}}}})
+	if !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "another process") {
+		t.Fatalf("got %v", err)
+	}
+	if _, err := db.Thread(t.Context(), "cli:home:one@main"); err != nil {
+		t.Fatalf("readers must not wait: %v", err)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	say(t, db, "after")
+}

@@ -124,3 +124,36 @@ func TestBlobWithOtherBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A sweep between looking for the file and writing the row costs a second try.
+func TestBlobSweptMeanwhile(t *testing.T) {
+	t.Parallel()
+	db := open(t, filepath.Join(t.TempDir(), "chorus.db"))
+	data := make([]byte, maxInline+1)
+	hash, err := db.PutBlob(t.Context(), data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, put := range map[string]func() error{
+		"put": func() error { _, err := db.PutBlob(t.Context(), data); return err },
+		"commit": func() error {
+			_, err := db.Commit(t.Context(), journal.Commit{Thread: "cli:home:one@main", Create: &journal.Thread{}, Blobs: []chat.Blob{{Data: data}}})
+			return err
+		},
+	} {
+		release := hold(db)
+		done := make(chan error)
+		go func() { done <- put() }()
+		await(func() bool { return len(db.w.queue) == 1 })
+		if err := os.Remove(db.blobPath(hash)); err != nil {
+			t.Fatal(err)
+		}
+		release()
+		if err := <-done; err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if _, err := db.Blob(t.Context(), hash); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+}

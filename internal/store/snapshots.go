@@ -27,6 +27,9 @@ func (db *DB) Snapshot(ctx context.Context, thread chat.ThreadID, codec string) 
 // SaveSnapshot keeps a snapshot in place of the thread's earlier one in that
 // codec. One that lies behind what is kept changes nothing.
 func (db *DB) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
+	if s.State == nil {
+		s.State = []byte{} // nil would be NULL
+	}
 	err := db.w.write(ctx, func(w *writer) error {
 		var next int64
 		if err := w.row(`SELECT coalesce(max(next_seq), 0) FROM threads WHERE id = ?`, []any{string(s.Thread)}, &next); err != nil {
