@@ -191,10 +191,12 @@ func testLastRun(t *testing.T, f *fixture) {
 	row := f.owner(thread)
 	_, err := f.s.LastRun(f.ctx(), thread)
 	f.wants(err, journal.ErrUnknown)
+	f.equal("before the first", must[int64](t)(f.s.LastRunAt(f.ctx(), thread)), int64(0))
 	for _, run := range []string{"r1", "r2"} {
 		f.owns(row, chat.Event{Run: run, Body: chat.RunStarted{Run: run}}, chat.Event{Run: run, Body: chat.RunEnded{Run: run}})
 	}
 	f.equal("last run", must[string](t)(f.s.LastRun(f.ctx(), thread)), "r2")
+	f.equal("its beginning", must[int64](t)(f.s.LastRunAt(f.ctx(), thread)), int64(3))
 }
 
 func testAudit(t *testing.T, f *fixture) {

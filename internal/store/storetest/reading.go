@@ -49,6 +49,17 @@ func testThreads(t *testing.T, f *fixture) {
 	}
 }
 
+func testThreadsNamed(t *testing.T, f *fixture) {
+	for _, id := range []chat.ThreadID{"cli:home:abc@main", "cli:home:abcd@main", "api:home:a%c@main", "cli:abc:other@main"} {
+		f.guest(id)
+	}
+	for name, want := range map[string]int{"ab": 2, "abc": 1, "abcd": 1, "a%": 1, "_": 0, "other": 1, "none": 0} {
+		if got := must[[]journal.Thread](t)(f.s.ThreadsNamed(f.ctx(), name)); len(got) != want {
+			t.Errorf("%q: %d threads, want %d", name, len(got), want)
+		}
+	}
+}
+
 func testTitles(t *testing.T, f *fixture) {
 	f.guest(thread, heard("not a prompt"))
 	f.equal("title", f.row(thread).Title, "")

@@ -41,6 +41,8 @@ type Store interface {
 	Approvals(context.Context, store.ApprovalFilter) ([]desk.Approval, error)
 	Overdue(ctx context.Context, now time.Time) ([]desk.Approval, error)
 	LastRun(ctx context.Context, thread chat.ThreadID) (string, error)
+	LastRunAt(ctx context.Context, thread chat.ThreadID) (int64, error)
+	ThreadsNamed(ctx context.Context, name string) ([]journal.Thread, error)
 	Untaken(ctx context.Context, thread chat.ThreadID) ([]int64, error)
 	RunCost(ctx context.Context, run string) (ledger.Nanos, error)
 	LedgerEntries(ctx context.Context, run string) ([]ledger.Entry, error)
@@ -94,6 +96,7 @@ func Run(t *testing.T, home Home) {
 		"Audit":                 testAudit,
 		"Principals":            testPrincipals,
 		"ThreadLists":           testThreads,
+		"ThreadsByName":         testThreadsNamed,
 		"Titles":                testTitles,
 		"Pages":                 testPages,
 		"Snapshots":             testSnapshots,
