@@ -310,8 +310,8 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	ticker, deadline := time.NewTicker(pollEvery), time.After(storyTime/2)
 	defer ticker.Stop()
 	for {
-		data, _ := os.ReadFile(stageOf(ts).file(ts, args[0])) // it may not be there yet
-		if re.Match(data) {
+		data, err := os.ReadFile(stageOf(ts).file(ts, args[0]))
+		if err == nil && re.Match(data) { // it may not be there yet
 			return
 		}
 		select {
