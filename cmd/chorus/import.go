@@ -12,7 +12,7 @@ func (c *cli) importCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "import", Short: "Take over what other programs left", RunE: oneOf}
 	var o app.SessionOptions
 	lca := &cobra.Command{
-		Use: "lca PATH…", Short: "Session logs of the Local Coding Agent (.agent/session_*.jsonl)", Args: cobra.MinimumNArgs(1),
+		Use: "lca PATH…", Short: "Session logs of the Local Coding Agent (.agent/session_*.jsonl)", Args: between(1, anyNumber),
 		Example: "  chorus import lca .agent/session_20240115103000_ab12cd34.jsonl",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.with(cmd.Context(), func(a *app.App) error {

@@ -32,6 +32,7 @@ type cli struct {
 	home    string
 	json    bool
 	exit    int
+	begun   bool // the command line was understood
 }
 
 // exitError carries an exit code; what there was to say has been said.
@@ -55,7 +56,7 @@ func (c *cli) run(args []string) int {
 		return c.exit
 	case errors.As(err, &code):
 		return int(code)
-	case errors.As(err, &usage):
+	case errors.As(err, &usage) || !c.begun:
 		c.complain(err)
 		return repl.ExitUsage
 	default:
@@ -88,6 +89,7 @@ Without any key it talks to a built-in offline model, so that you can look aroun
 		return &app.UsageError{Err: fmt.Errorf("%w\nsee `%s --help`", err, cmd.CommandPath())}
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.PersistentPreRun = func(*cobra.Command, []string) { c.begun = true }
 	root.AddCommand(c.runCommand(), c.chatCommand(), c.threadCommand(), c.agentCommand(), c.modelsCommand(), c.permitCommand(),
 		c.toolCommand(), c.importCommand(), c.migrateCommand(), c.simCommand(), c.versionCommand())
 	return root
@@ -118,14 +120,20 @@ func (c *cli) jsonFlag(cmd *cobra.Command) *cobra.Command {
 }
 
 // exactly is cobra.ExactArgs with an error that shows the use.
-func exactly(n int) cobra.PositionalArgs {
+func exactly(n int) cobra.PositionalArgs { return between(n, n) }
+
+// between is cobra.RangeArgs, likewise.
+func between(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == n {
+		if len(args) >= least && len(args) <= most {
 			return nil
 		}
 		return &app.UsageError{Err: fmt.Errorf("usage: %s", cmd.UseLine())}
 	}
 }
+
+// anyNumber is more than anybody types.
+const anyNumber = 1 << 20
 
 // oneOf is for commands that only hold others.
 func oneOf(cmd *cobra.Command, args []string) error {

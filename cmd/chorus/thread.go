@@ -132,7 +132,7 @@ func (c *cli) threadShow() *cobra.Command {
 func (c *cli) threadSearch() *cobra.Command {
 	var o store.SearchOptions
 	cmd := c.jsonFlag(&cobra.Command{
-		Use: "search WORDS…", Short: "Find what was said", Args: cobra.MinimumNArgs(1),
+		Use: "search WORDS…", Short: "Find what was said", Args: between(1, anyNumber),
 		Example: "  chorus thread search retry budget",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.with(cmd.Context(), func(a *app.App) error {
@@ -260,7 +260,7 @@ func guest(a *app.App) *engine.Engine {
 
 func (c *cli) threadSteer() *cobra.Command {
 	return &cobra.Command{
-		Use: "steer ID WORDS…", Short: "Say something to a run that is on", Args: cobra.MinimumNArgs(2),
+		Use: "steer ID WORDS…", Short: "Say something to a run that is on", Args: between(2, anyNumber),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.with(cmd.Context(), func(a *app.App) error {
 				row, err := a.FindThread(cmd.Context(), args[0])

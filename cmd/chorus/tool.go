@@ -13,7 +13,7 @@ import (
 func (c *cli) toolCommand() *cobra.Command {
 	var o app.SessionOptions
 	cmd := &cobra.Command{
-		Use: "tool NAME [JSON]", Short: "Run one built-in tool as an agent would", Args: cobra.RangeArgs(0, 2),
+		Use: "tool NAME [JSON]", Short: "Run one built-in tool as an agent would", Args: between(0, 2),
 		Long: `Runs one tool through the same gate and the same executor that agents use, and
 prints its result. Without a name it lists the tools. Exit code 1 if the tool
 failed, 4 if it was denied.`,

@@ -48,6 +48,7 @@ func (s *Session) status(ctx context.Context) (string, error) {
 		}
 	}
 	line("session", info.ID)
+	line("agent", info.Agent)
 	line("directory", info.Dir)
 	line("model", info.Model)
 	line("profile", info.Profile)
@@ -77,7 +78,11 @@ func (s *Session) diff(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if res.ExitCode != 0 {
-		return "", fmt.Errorf("git diff: %s", strings.TrimSpace(res.Stderr))
+		if !inGit(s.dir) {
+			return "", fmt.Errorf("%s is not in a git repository", s.dir)
+		}
+		line, _, _ := strings.Cut(strings.TrimSpace(res.Stderr), "\n") // git explains itself at length
+		return "", fmt.Errorf("git diff: %s", line)
 	}
 	if strings.TrimSpace(res.Stdout) == "" {
 		return "nothing has changed", nil
@@ -172,10 +177,10 @@ func (s *Session) cost(ctx context.Context) (string, error) {
 	var total ledger.Nanos
 	for _, sum := range sums {
 		total += sum.Settled
-		fmt.Fprintf(&b, "%-36s %4d calls  %9d in  %8d out  %9d cached  %s\n", sum.Key, sum.Calls,
-			sum.Usage.Input+sum.Usage.CacheWrite, sum.Usage.Output, sum.Usage.CacheRead, Dollars(sum.Settled))
+		fmt.Fprintf(&b, "%-28s %9s  %d calls, %d in, %d out, %d cached\n", sum.Key, Dollars(sum.Settled), sum.Calls,
+			sum.Usage.Input+sum.Usage.CacheWrite, sum.Usage.Output, sum.Usage.CacheRead)
 	}
-	fmt.Fprintf(&b, "%-36s %s", "together", Dollars(total))
+	fmt.Fprintf(&b, "%-28s %9s", "together", Dollars(total))
 	return b.String(), nil
 }
 

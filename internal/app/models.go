@@ -87,7 +87,7 @@ func (m *Models) Name(provider, name string) (string, error) {
 	if p := owner(name); p != "" {
 		return p + "/" + name, nil
 	}
-	return "", fmt.Errorf("unknown model %q%s; name it as provider/model (providers: %s), or see `chorus models`",
+	return "", fmt.Errorf("unknown model %q; %sname it as provider/model (providers: %s), or see `chorus models`",
 		name, nearModel(name), strings.Join(Providers(), ", "))
 }
 
@@ -107,10 +107,25 @@ func owner(name string) string {
 	return ""
 }
 
+// nearModel names the model that was probably meant: a provider's default if it
+// fits, else the first that holds the word. Hyphens and dots are easily forgotten.
 func nearModel(name string) string {
+	bare := func(s string) string {
+		return strings.NewReplacer("-", "", ".", "", "_", "").Replace(strings.ToLower(s))
+	}
+	word := bare(name)
+	if len(word) < 3 {
+		return ""
+	}
+	near := func(p, name string) string { return fmt.Sprintf("did you mean %s/%s? If not, ", p, name) }
+	for _, p := range Providers() {
+		if strings.Contains(bare(providers[p]), word) {
+			return near(p, providers[p])
+		}
+	}
 	for _, e := range model.All() {
-		if len(name) >= 3 && strings.Contains(e.Model, strings.ToLower(name)) {
-			return fmt.Sprintf("; did you mean %s/%s?", e.Provider, e.Model)
+		if strings.Contains(bare(e.Model), word) {
+			return near(e.Provider, e.Model)
 		}
 	}
 	return ""
@@ -171,9 +186,17 @@ func (m *Models) fresh(provider string) (model.Model, error) {
 }
 
 func noKey(provider, name string) error {
-	return &model.Error{Kind: model.Auth, Provider: provider, Model: "*",
-		Message: fmt.Sprintf("there is no key: set %s (or %s_FILE), or try the offline model with --model %s", name, name, Offline)}
+	return &missingKey{model.Error{Kind: model.Auth, Provider: provider,
+		Message: fmt.Sprintf("there is no key for %s: set %s (or %s_FILE), or try the offline model with --model %s", provider, name, name, Offline)}}
 }
+
+// missingKey is a model's failure that happened before anybody was asked.
+type missingKey struct{ cause model.Error }
+
+func (e *missingKey) Error() string { return e.cause.Message }
+
+// Unwrap makes it one of the kind auth.
+func (e *missingKey) Unwrap() error { return &e.cause }
 
 // Price is what a model costs and the most it can put out.
 func (m *Models) Price(full string) (ledger.Price, int) {

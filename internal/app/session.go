@@ -181,6 +181,7 @@ func place(dir string) string {
 func (s *Session) find(ctx context.Context, o SessionOptions) ([]chat.Line, error) {
 	name := o.ID
 	var log session.Log
+	var doubts []string // about the file: they only count if the session is taken from it
 	s.file = o.File
 	if o.File == "" && o.ID != "" {
 		s.file, _ = session.Path(o.Dir, o.ID)
@@ -189,7 +190,7 @@ func (s *Session) find(ctx context.Context, o SessionOptions) ([]chat.Line, erro
 		f, err := os.Open(s.file)
 		switch {
 		case err == nil:
-			log, err = session.Read(f, o.Warn)
+			log, err = session.Read(f, func(text string) { doubts = append(doubts, text) })
 			f.Close()
 			if err != nil {
 				return nil, fmt.Errorf("read session %s: %w", s.file, err)
@@ -212,6 +213,9 @@ func (s *Session) find(ctx context.Context, o SessionOptions) ([]chat.Line, erro
 		if o.ID != "" && len(log.Lines()) == 0 {
 			return nil, fmt.Errorf("there is no session %q here; `chorus thread list` shows them", o.ID)
 		}
+	}
+	for _, text := range doubts {
+		o.Warn(text)
 	}
 	s.fresh = true
 	if name == "" || !plainID(name) {
@@ -317,13 +321,19 @@ func (s *Session) Used() bool { return !s.fresh }
 // Send implements repl.Session.
 func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
 	me := s.app.Me()
+	ahead := -1 // the prompt itself is counted
+	if !s.fresh {
+		if row, err := s.app.DB.Thread(ctx, s.thread); err == nil && (row.Status == chat.Running || row.Status == chat.Waiting) {
+			ahead = 0 // a run is on, perhaps in another process: it comes first
+		}
+	}
 	got, err := s.engine.Deliver(ctx, chat.Inbound{Threads: []chat.ThreadID{s.thread}, Principal: me, Prompt: true,
 		From: chat.Participant{ID: me.ID, Name: me.Name, Kind: chat.Person}, Blocks: chat.TextBlocks(text)}, s.row)
 	if err != nil {
 		return repl.Receipt{}, err
 	}
 	s.fresh = false
-	return repl.Receipt{Seq: got[0].Seq, Refused: got[0].Refused, Position: max(0, got[0].Waiting-1)}, nil
+	return repl.Receipt{Seq: got[0].Seq, Refused: got[0].Refused, Position: max(0, got[0].Waiting+ahead)}, nil
 }
 
 // Steer implements repl.Session.
