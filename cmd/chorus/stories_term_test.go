@@ -26,6 +26,7 @@ import (
 //	line TEXT      type it and press Enter
 //	key NAME       enter, esc, ctrl-c, ctrl-d, up, tab, alt-enter
 //	size W H       the terminal's size changes
+//	make FILE      an empty file appears in the program's directory
 //	exit CODE      the program ends with that code
 //
 // What was shown is looked at without colours and cursor movements, and becomes
@@ -205,6 +206,8 @@ func (p *person) step(step string, cmd *exec.Cmd, exited <-chan struct{}) error 
 			return err
 		}
 		return p.resize(w, h)
+	case "make":
+		return os.WriteFile(filepath.Join(cmd.Dir, rest), nil, 0o644)
 	case "exit":
 		select {
 		case <-exited:
