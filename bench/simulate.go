@@ -19,7 +19,7 @@ import (
 
 // command is what the model calls in each turn: nothing to do, but a real process,
 // and never the same call twice, which a careful agent would stop at.
-const command = "true {n}"
+const command = "expr {n}"
 
 // clock is the simulator with a look at the time: when each request came, over how
 // many connections.

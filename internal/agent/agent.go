@@ -146,6 +146,7 @@ type runner struct {
 	log   *transcript.Log
 	host  Host
 	head  *model.Head
+	room  []byte        // the last request's body, to be written over by the next
 	mu    sync.Mutex    // guards fatal while calls run together
 	fatal *chat.Failure // our own failure: the run ends with it
 }

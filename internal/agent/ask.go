@@ -118,6 +118,7 @@ func (r *runner) call(ctx context.Context, run *transcript.Run, engine Engine, r
 	if err != nil {
 		return nil, err
 	}
+	req.Scratch, r.room = r.room, nil
 	prepared, err := engine.Model.Prepare(req)
 	if err != nil {
 		r.fatal = failure(err)
@@ -136,6 +137,9 @@ func (r *runner) call(ctx context.Context, run *transcript.Run, engine Engine, r
 	}
 	said := r.listen(ctx, engine, prepared, chat.Said{Step: step, Attempt: attempt}, run.ID, purpose)
 	if said.Error == nil {
+		if !said.Partial {
+			r.room = prepared.Body // heard to its end, so nobody reads it any more
+		}
 		return &said, nil
 	}
 	if context.Cause(ctx) == ErrStopping {

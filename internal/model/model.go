@@ -170,6 +170,17 @@ type Request struct {
 	Prefill string
 	// Blob loads the bytes of an image; nil when there are none.
 	Blob func(hash string) ([]byte, error)
+	// Scratch is room that Prepare may write the body into; may be nil.
+	Scratch []byte
+}
+
+// Room is an empty buffer for n bytes: the scratch if that is enough, else a new
+// one with room to grow, since the next request will be longer.
+func (r Request) Room(n int) []byte {
+	if cap(r.Scratch) >= n {
+		return r.Scratch[:0]
+	}
+	return make([]byte, 0, n+n/4)
 }
 
 // Digest is the fingerprint of the canonical fragments: head, then messages.

@@ -49,8 +49,8 @@ func writeMoney(w *writer, thread chat.ThreadID, e ledger.Entry, now int64) erro
 			e.Usage.Input, e.Usage.Output, e.Usage.CacheRead, e.Usage.CacheWrite, now)...)
 	}
 	n, err := w.change(reserve, args...)
-	if err != nil || n == 0 {
-		return err
+	if err != nil || n == 0 || e.Attempt <= 1 && e.Step > 1 {
+		return err // the first attempt of a further step: the step before it was answered, and so settled
 	}
 	return w.exec(assumeOthers, now, e.Run, e.Step, e.Attempt)
 }

@@ -8,44 +8,78 @@ import (
 )
 
 // CheckPairs reports the first break of the rule that every tool call is answered
-// in the very next message, and nothing is answered that was not called.
+// in the very next message, and nothing is answered that was not called. It runs
+// before every request over the whole window, so it allocates nothing.
 func CheckPairs(msgs []*model.Message) error {
-	var open map[string]bool
+	var before *model.Message
 	for i, m := range msgs {
-		answered := map[string]bool{}
+		results, calls := 0, 0
 		for _, b := range m.Blocks {
-			r, ok := b.(chat.ToolResult)
-			if !ok {
-				continue
+			switch v := b.(type) {
+			case chat.ToolResult:
+				results++
+				if m.Role != model.User {
+					return fmt.Errorf("message %d: a result in an assistant turn", i)
+				}
+				if countCalls(before, v.Call) == 0 {
+					return fmt.Errorf("message %d: a result for %q, which the message before did not call", i, v.Call)
+				}
+				if countResults(m, v.Call) > 1 {
+					return fmt.Errorf("message %d: two results for %q", i, v.Call)
+				}
+			case chat.ToolUse:
+				calls++
+				if m.Role != model.Assistant {
+					return fmt.Errorf("message %d: a call in a user turn", i)
+				}
+				if countCalls(m, v.ID) > 1 {
+					return fmt.Errorf("message %d: two calls are named %q", i, v.ID)
+				}
 			}
-			if m.Role != model.User {
-				return fmt.Errorf("message %d: a result in an assistant turn", i)
-			}
-			if !open[r.Call] {
-				return fmt.Errorf("message %d: a result for %q, which the message before did not call", i, r.Call)
-			}
-			if answered[r.Call] {
-				return fmt.Errorf("message %d: two results for %q", i, r.Call)
-			}
-			answered[r.Call] = true
 		}
-		for id := range open {
-			if !answered[id] {
-				return fmt.Errorf("message %d: call %q has no result", i, id)
-			}
+		if open := callsOf(before); results != open {
+			return fmt.Errorf("message %d: %d results for %d calls", i, results, open)
 		}
-		open = map[string]bool{}
-		for _, use := range m.Blocks.Calls() {
-			if m.Role != model.Assistant {
-				return fmt.Errorf("message %d: a call in a user turn", i)
-			}
-			open[use.ID] = true
-		}
+		before = m
 	}
-	if len(open) > 0 {
+	if callsOf(before) > 0 {
 		return fmt.Errorf("the last message calls tools and nothing answers")
 	}
 	return nil
+}
+
+func callsOf(m *model.Message) int {
+	n := 0
+	if m != nil {
+		for _, b := range m.Blocks {
+			if _, ok := b.(chat.ToolUse); ok {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func countCalls(m *model.Message, id string) int {
+	n := 0
+	if m != nil {
+		for _, b := range m.Blocks {
+			if use, ok := b.(chat.ToolUse); ok && use.ID == id {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func countResults(m *model.Message, id string) int {
+	n := 0
+	for _, b := range m.Blocks {
+		if r, ok := b.(chat.ToolResult); ok && r.Call == id {
+			n++
+		}
+	}
+	return n
 }
 
 // pairLines makes messages of imported lines and mends their pairs: a call

@@ -49,7 +49,7 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 			marks--
 		}
 	}
-	body := make([]byte, 0, len(head)+size+len(wires)+maxMarks*len(mark)+len(prefill)*2+1024)
+	body := r.Room(len(head) + size + len(wires) + maxMarks*len(mark) + len(prefill)*2 + 1024)
 	body = append(body, `{"model":`...)
 	body = wire.AppendString(body, r.Model)
 	settings := r.Settings

@@ -36,7 +36,7 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 			return model.Prepared{}, side.Bad("%v", err)
 		}
 	}
-	body := make([]byte, 0, len(tools)+len(system)+size+len(wires)+1024)
+	body := r.Room(len(tools) + len(system) + size + len(wires) + 1024)
 	body = append(body, `{"model":`...)
 	body = wire.AppendString(body, r.Model)
 	body = append(body, `,"stream":true,"stream_options":{"include_usage":true}`...)

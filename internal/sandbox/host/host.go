@@ -67,9 +67,8 @@ func (e *Executor) Run(ctx context.Context, command sandbox.Command) (sandbox.Re
 	// A call's id may come from a model and may not be the only one of its name, so
 	// the tree of this very command carries a mark of its own.
 	r := &running{mark: "CHORUS_EXEC=" + rand.Text(), out: output{on: command.OnOutput}}
-	r.cmd = e.prepare(command, r.mark)
 	started := time.Now()
-	if err := r.start(command); err != nil {
+	if err := e.start(r, command); err != nil {
 		return sandbox.Result{}, err
 	}
 	timeout := command.Timeout
@@ -95,12 +94,26 @@ func (e *Executor) Run(ctx context.Context, command sandbox.Command) (sandbox.Re
 	return res, nil
 }
 
-// prepare makes the child: its own group, the cleaned environment, no terminal.
-func (e *Executor) prepare(command sandbox.Command, mark string) *exec.Cmd {
+// start starts a command: a program with its arguments as it is, anything else by
+// the shell.
+func (e *Executor) start(r *running, command sandbox.Command) error {
 	argv := command.Argv
 	if len(argv) == 0 {
+		if argv = direct(command); argv != nil {
+			r.cmd = e.prepare(argv, command, r.mark)
+			if r.start(command) == nil {
+				return nil
+			}
+			// No program, or a script without a first line: bash knows what to say or do.
+		}
 		argv = []string{e.shell(), "-c", command.Shell}
 	}
+	r.cmd = e.prepare(argv, command, r.mark)
+	return r.start(command)
+}
+
+// prepare makes the child: its own group, the cleaned environment, no terminal.
+func (e *Executor) prepare(argv []string, command sandbox.Command, mark string) *exec.Cmd {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = command.Dir
 	env := make([]string, 0, len(e.env)+len(command.Env)+3)
@@ -135,6 +148,7 @@ type running struct {
 // start starts the child and the readers of its pipes.
 func (r *running) start(command sandbox.Command) (err error) {
 	cmd := r.cmd
+	r.pipes, r.stdin = nil, nil
 	var theirs []*os.File
 	defer func() {
 		for _, f := range theirs {

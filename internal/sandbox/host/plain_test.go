@@ -1,0 +1,97 @@
+package host
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"chorus/internal/sandbox"
+)
+
+func TestPlainWords(t *testing.T) {
+	t.Parallel()
+	if !slices.IsSorted(builtins) {
+		t.Fatal("builtins must be sorted")
+	}
+	for command, want := range map[string]string{
+		"go test ./...":             "go|test|./...",
+		"git  log --format='%h %s'": "git|log|--format=%h %s",
+		`grep -r "two words" a'b'c`: "grep|-r|two words|abc",
+		"ls ''":                     "ls|",
+		"ls":                        "ls",
+		"":                          "",
+		"ls *.go":                   "", "ls ~": "", "a=b ls": "", "ls; ls": "", "ls | wc": "", "ls > x": "", "echo $X": "",
+		`ls "$X"`: "", "ls `x`": "", "ls {a,b}": "", "ls # x": "", "ls\nls": "", "ls 'x": "", `ls "a\n"`: "", "ls \\x": "", "ls &": "",
+		"'' x": "", "ls !x": "", "ls 'a\nb'": "", "ls ?": "", "ls [a]": "", "(ls)": "", "ls ж": "",
+	} {
+		if got := strings.Join(plainWords(command), "|"); got != want {
+			t.Errorf("%q: %q, want %q", command, got, want)
+		}
+	}
+	for _, own := range []string{"echo hi", "cd /", "exit 3", "time ls", "true", "[ a ]"} {
+		if words := direct(sandbox.Command{Shell: own}); words != nil {
+			t.Errorf("%q would be started without a shell: %q", own, words)
+		}
+	}
+}
+
+// TestPlainIsWhatTheShellDoes runs the same commands both ways.
+func TestPlainIsWhatTheShellDoes(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("no bash")
+	}
+	dir := t.TempDir()
+	write := func(name, text string, mode os.FileMode) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("script", "#!/bin/sh\necho \"$# $1\"; exit 7\n", 0o755)
+	write("bare", "echo no shebang $1\n", 0o755)
+	write("data", "x\n", 0o644)
+	e := New(os.Environ())
+	for _, command := range []string{"expr 1 + 2", "expr 1 - 1", "./script 'a b' ''", "./bare x", "./data", "./missing", "nosuch-program", "cat data nosuch", "env -u HOME pwd", "ls -1", "cat '' data"} {
+		plain, err := e.Run(context.Background(), sandbox.Command{Shell: command, Dir: dir, Merge: true})
+		if err != nil {
+			t.Errorf("%q: %v", command, err)
+			continue
+		}
+		shell, err := e.Run(context.Background(), sandbox.Command{Argv: []string{"bash", "-c", command}, Dir: dir, Merge: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := strings.ReplaceAll(shell.Output, "bash: ", e.shell()+": ") // bash names itself as it was called
+		if plain.ExitCode != shell.ExitCode || strings.ReplaceAll(plain.Output, "bash: ", e.shell()+": ") != out && !strings.Contains(out, e.shell()) {
+			t.Errorf("%q: %d %q, by the shell %d %q", command, plain.ExitCode, plain.Output, shell.ExitCode, out)
+		}
+	}
+}
+
+// FuzzPlainWords holds the words against bash's own.
+func FuzzPlainWords(f *testing.F) {
+	for _, s := range []string{"go test ./...", "a 'b c' \"d\"", "x ''", "a=b", "git log --format='%h'", "a~ ~b", "a{1,2}"} {
+		f.Add(s)
+	}
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		f.Skip("no bash")
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		words := plainWords(s)
+		if len(words) == 0 || len(s) > 4096 {
+			return
+		}
+		out, err := exec.Command(bash, "-c", "printf '%s\\0' "+s).Output()
+		if err != nil {
+			t.Fatalf("%q: %v", s, err)
+		}
+		if got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"); !slices.Equal(got, words) {
+			t.Fatalf("%q: %q, bash %q", s, words, got)
+		}
+	})
+}
