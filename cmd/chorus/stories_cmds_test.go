@@ -307,7 +307,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, !neg && len(args) == 2, "await FILE REGEX")
 	re, err := regexp.Compile("(?m)" + args[1])
 	ts.Check(err)
-	ticker, deadline := time.NewTicker(pollEvery), time.After(storyTime/2)
+	ticker, deadline := time.NewTicker(pollEvery), time.After(storyTime)
 	defer ticker.Stop()
 	for {
 		data, err := os.ReadFile(stageOf(ts).file(ts, args[0]))
@@ -335,7 +335,7 @@ func reap(ts *testscript.TestScript, neg bool, args []string) {
 	p := s.process(ts, args[0])
 	select {
 	case <-p.done:
-	case <-time.After(storyTime / 2):
+	case <-time.After(storyTime):
 		ts.Fatalf("%s does not end", args[0])
 	}
 	delete(s.spawned, args[0])
