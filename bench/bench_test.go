@@ -53,6 +53,12 @@ func TestMedian(t *testing.T) {
 			t.Errorf("median(%v) = %v, want %v", c.all, got, c.want)
 		}
 	}
+	if got := quantile([]float64{5, 1, 2, 3, 4}, 0.25); got != 2 {
+		t.Errorf("lower quartile %v, want 2", got)
+	}
+	if got := quantile([]float64{5, 1}, 1); got != 5 {
+		t.Errorf("largest %v, want 5", got)
+	}
 }
 
 // made is a conversation whose first request comes after first and whose turns take turn each.
@@ -67,7 +73,7 @@ func made(turns int, first, turn, cpu time.Duration, peak int64) sample {
 func TestReportHoldsTheBars(t *testing.T) {
 	t.Parallel()
 	build := func(turn, cpuTurn, first time.Duration, peak int64) report {
-		m := measured{runs: 1, samples: map[key][]sample{}, inits: []float64{4}}
+		m := measured{runs: 1, q: 0.5, samples: map[key][]sample{}, inits: []float64{4}}
 		for _, turns := range []int{0, short, long} {
 			n := time.Duration(turns)
 			m.samples[key{"floor", turns}] = []sample{made(turns, 3*time.Millisecond, time.Millisecond, 2*time.Millisecond+n*time.Millisecond, 9e6)}

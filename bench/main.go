@@ -52,6 +52,7 @@ func main() {
 func bench(args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
 	n := flags.Int("n", 9, "how often each conversation is held")
+	q := flags.Float64("q", 0.5, "which quantile of the runs counts; on a busy machine a low one says more")
 	noFail := flags.Bool("no-fail", false, "exit 0 also when a bar is missed")
 	results := flags.String("o", "bench/RESULTS.md", "where the figures go; empty: nowhere")
 	chorus := flags.String("chorus", "", "a program to measure instead of building ./cmd/chorus")
@@ -73,6 +74,7 @@ func bench(args []string) error {
 	if err != nil {
 		return err
 	}
+	m.q = min(max(*q, 0), 1)
 	rep := m.report()
 	fmt.Print(rep.table())
 	if *results != "" {

@@ -56,17 +56,18 @@ type key struct {
 // measured is everything that was seen.
 type measured struct {
 	runs    int
+	q       float64 // the quantile that counts
 	samples map[key][]sample
 	inits   []float64
 }
 
-// figure is the median over all conversations of a kind.
+// figure is the quantile over all conversations of a kind.
 func (m measured) figure(name string, turns int, of func(sample) float64) float64 {
 	var all []float64
 	for _, s := range m.samples[key{name, turns}] {
 		all = append(all, of(s))
 	}
-	return median(all)
+	return quantile(all, m.q)
 }
 
 // cpuTurn is the CPU of one turn: what a conversation costs more than one without turns.
@@ -75,15 +76,18 @@ func (m measured) cpuTurn(name string, turns int) float64 {
 	return (m.figure(name, turns, cpu) - m.figure(name, 0, cpu)) / float64(turns)
 }
 
-func median(all []float64) float64 {
+func median(all []float64) float64 { return quantile(all, 0.5) }
+
+// quantile lies between the two nearest values where none is exact.
+func quantile(all []float64, q float64) float64 {
 	if len(all) == 0 {
 		return 0
 	}
 	all = slices.Sorted(slices.Values(all))
-	if mid := len(all) / 2; len(all)%2 == 0 {
-		return (all[mid-1] + all[mid]) / 2
-	}
-	return all[len(all)/2]
+	at := q * float64(len(all)-1)
+	low := int(at)
+	high := min(low+1, len(all)-1)
+	return all[low] + (all[high]-all[low])*(at-float64(low))
 }
 
 // row is one line of the report. A row without a bar is for information.
@@ -100,11 +104,12 @@ func (r row) ok() bool { return r.bar == 0 || r.value <= r.bar }
 
 type report struct {
 	runs int
+	q    float64
 	rows []row
 }
 
 func (m measured) report() report {
-	rep := report{runs: m.runs}
+	rep := report{runs: m.runs, q: m.q}
 	add := func(r row) { rep.rows = append(rep.rows, r) }
 	ratio := func(what string, bar float64, of func(name string) float64) {
 		f, c := of("floor"), of("chorus")
@@ -127,7 +132,7 @@ func (m measured) report() report {
 	}
 	first := m.both(short, sample.first)
 	add(row{"start to first request", "ms", first[0], first[1], first[1] - first[0], barFirst, "+%.1f ms"})
-	add(row{"package initialisation", "ms", 0, median(m.inits), median(m.inits), barInit, "%.1f ms"})
+	add(row{"package initialisation", "ms", 0, quantile(m.inits, m.q), quantile(m.inits, m.q), barInit, "%.1f ms"})
 	for _, turns := range []int{0, short, long} {
 		wall := m.both(turns, func(s sample) float64 { return ms(s.Wall.Nanoseconds()) })
 		cpu := m.both(turns, func(s sample) float64 { return ms(s.CPU.Nanoseconds()) })
@@ -230,7 +235,7 @@ func (rep report) save(path, facts string, at time.Time) error {
 	_, earlier, _ := strings.Cut(string(old), historyHead)
 	day := at.UTC().Format(time.DateOnly)
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Results\n\nWritten by `make bench` on %s. Machine: %s. Medians of %d runs each, floor and Chorus by turns.\n\n", day, facts, rep.runs)
+	fmt.Fprintf(&b, "# Results\n\nWritten by `make bench` on %s. Machine: %s. Quantile %.2f of %d runs each, floor and Chorus by turns.\n\n", day, facts, rep.q, rep.runs)
 	b.WriteString(rep.table())
 	b.WriteString("\n" + method + "\n" + historyHead + "\n" + rep.history(day, facts) + strings.TrimLeft(earlier, "\n"))
 	return os.WriteFile(path, []byte(b.String()), 0o644)
