@@ -7,7 +7,7 @@ FUZZTIME ?= 30s
 # A test that hangs is a failure with a stack, well before the whole suite's twelve minutes.
 TIMEOUT  ?= 10m
 # Where the test that kills the process at random lives, and how many kills.
-CHAOS     ?= ./cmd/chorus
+CHAOS     ?= ./internal/chaos
 KILLS     ?= 10000
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS   = -s -w -X main.version=$(VERSION)

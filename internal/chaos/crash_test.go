@@ -1,4 +1,4 @@
-package main
+package chaos
 
 import (
 	"bufio"
@@ -28,7 +28,9 @@ var victim = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "chorus")
-	out, err := exec.Command("go", "build", "-tags", "chaos", "-o", path, ".").CombinedOutput()
+	cmd := exec.Command("go", "build", "-tags", "chaos", "-o", path, "chorus/cmd/chorus")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is built for people
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
 	}
