@@ -83,7 +83,7 @@ func (c *cli) agentShow() *cobra.Command {
 				a, err := app.Roster().Get(cmd.Context(), args[0])
 				var file *roster.FileError
 				if errors.As(err, &file) {
-					c.warn(err.Error() + "; showing the last good version")
+					c.warn(err.Error())
 				} else if err != nil {
 					return err
 				}

@@ -217,6 +217,9 @@ func (s *Session) find(ctx context.Context, o SessionOptions) ([]chat.Line, erro
 	for _, text := range doubts {
 		o.Warn(text)
 	}
+	if o.Agent != DefaultAgent && !isDir(s.app.Home.AgentDir(o.Agent)) {
+		return nil, usage(fmt.Errorf("there is no agent %q; `chorus agent list` shows them, `chorus agent create %s` makes it", o.Agent, o.Agent))
+	}
 	s.fresh = true
 	if name == "" || !plainID(name) {
 		name = id.New()

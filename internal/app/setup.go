@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/model"
 	"chorus/internal/permit"
+	"chorus/internal/roster"
 	"chorus/internal/tool"
 	"chorus/internal/tool/files"
 	"chorus/internal/tool/git"
@@ -100,14 +102,16 @@ func (a *App) setup(ctx context.Context, row journal.Thread) (engine.Setup, erro
 	if err != nil {
 		return engine.Setup{}, err
 	}
-	set := b.tools.Filter(func(s tool.Spec) bool { return inMode(now.mode, s.Name, s.ReadOnly) })
+	set := b.tools.Filter(func(s tool.Spec) bool {
+		return inMode(now.mode, s.Name, s.ReadOnly) && (len(who.tools) == 0 || slices.Contains(who.tools, s.Name))
+	})
 	home, _ := os.UserHomeDir()
 	return engine.Setup{
 		Dir:   row.Dir,
 		Price: a.Models.Price,
 		Gate:  &gate{profile, permit.JudgeOptions{Home: a.Home.Dir(), Workspace: row.Dir, UserHome: home}, choice},
 		Agent: &agent.Agent{
-			Tools: set,
+			Tools: &chosen{Set: set, all: b.tools, mode: now.mode},
 			Model: a.Models.Resolve,
 			Head:  a.head,
 			Begin: func(ctx context.Context, _ *transcript.Log, _ transcript.Waiting) (agent.Beginning, error) {
@@ -122,6 +126,30 @@ func (a *App) setup(ctx context.Context, row journal.Thread) (engine.Setup, erro
 			Random:  rand.Float64,
 		},
 	}, nil
+}
+
+// chosen is the part of the tools that a run may use. A model that calls one of
+// the others is told why it is not there, rather than that it does not exist.
+type chosen struct {
+	*tool.Set
+	all  *tool.Set
+	mode string
+}
+
+// Resolve implements agent.Tools.
+func (c *chosen) Resolve(name string, args []byte) (tool.Tool, []byte, error) {
+	t, plain, err := c.Set.Resolve(name, args)
+	if err == nil {
+		return t, plain, nil
+	}
+	if t, _, aerr := c.all.Resolve(name, args); aerr == nil && !slices.ContainsFunc(c.Specs(), func(s tool.Spec) bool { return s.Name == t.Spec().Name }) {
+		why := "this agent does not have it"
+		if !inMode(c.mode, t.Spec().Name, t.Spec().ReadOnly) {
+			why = "mode " + c.mode + " does not allow it"
+		}
+		return nil, nil, tool.Mistake(t.Spec().Name + " is not available: " + why)
+	}
+	return nil, nil, err
 }
 
 func first(values ...string) string {
@@ -211,6 +239,7 @@ func inGit(dir string) bool {
 type persona struct {
 	prompt, model, profile string
 	docs                   []document
+	tools                  []string // none: all
 }
 
 // persona reads the agent's configuration. An agent that was never created is
@@ -224,14 +253,17 @@ func (a *App) persona(ctx context.Context, name string) (persona, error) {
 		return p, nil
 	}
 	who, err := a.Roster().Get(ctx, name)
-	if errors.Is(err, journal.ErrUnknown) {
+	var file *roster.FileError
+	switch {
+	case errors.As(err, &file): // the last good version holds
+		a.Log.Warn(err.Error(), "component", "roster")
+	case errors.Is(err, journal.ErrUnknown):
 		return p, nil
-	}
-	if err != nil {
+	case err != nil:
 		return p, err
 	}
 	p.prompt = strings.TrimSpace(p.prompt + "\n\n" + who.SystemPrompt)
-	p.model, p.profile = who.Model, who.Permissions
+	p.model, p.profile, p.tools = who.Model, who.Permissions, who.Tools
 	p.docs = docs(filepath.Join(a.Home.AgentDir(name), "docs"))
 	return p, nil
 }
