@@ -36,9 +36,7 @@ Kill it whenever you like: chorus chat --session-id ID goes on with every word.`
 				return err
 			}
 			defer s.Close()
-			if _, err := s.GoOn(ctx); err != nil {
-				return err
-			}
+			s.GoOn()
 			code, err := repl.Chat(ctx, s, repl.ChatOptions{Prompt: strings.Join(args, " "), Head: s.Start, Console: c.console})
 			if err != nil {
 				return err

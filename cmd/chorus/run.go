@@ -103,17 +103,10 @@ func (c *cli) runOnce(ctx context.Context, a *app.App, o app.SessionOptions, pro
 		ro.JSON = c.encoder(a, s)
 	}
 	if prompt == "" {
-		var err error
-		if ro.After, err = s.Unfinished(ctx); err != nil {
-			return err
-		}
-		on, err := s.GoOn(ctx)
-		if err != nil {
-			return err
-		}
-		if !on {
+		if !s.GoOn() {
 			return fmt.Errorf("session %s has nothing to go on with; give it a prompt", s.ID())
 		}
+		ro.After = s.Unfinished()
 	}
 	code, err := repl.Run(ctx, s, ro)
 	if err != nil {

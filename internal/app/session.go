@@ -54,6 +54,8 @@ type Session struct {
 	mirror *mirrors
 	fresh  bool  // not in the journal yet
 	Start  int64 // the last event there was when the session was opened
+
+	unfinished int64 // the event before what is still to be done; -1: nothing is
 }
 
 var _ repl.Session = (*Session)(nil)
@@ -75,6 +77,9 @@ func (a *App) OpenSession(ctx context.Context, o SessionOptions) (*Session, erro
 	s.choice.set(func(c *Choice) {
 		c.model, c.mode, c.profile, c.yes, c.canAsk, c.maxSteps = o.Model, o.Mode, o.Profile, o.Yes, o.CanAsk, o.MaxSteps
 	})
+	if err := s.findUnfinished(ctx); err != nil {
+		return nil, err
+	}
 	s.engine = a.Engine(func(t chat.ThreadID) bool { return t == s.thread })
 	if s.fresh && len(lines) > 0 {
 		if err := s.importLines(ctx, lines, o.File); err != nil {
@@ -282,40 +287,45 @@ func (s *Session) Thread() chat.ThreadID { return s.thread }
 
 // GoOn wakes the thread, to go on with a run that was cut off. It reports whether
 // there is one.
-func (s *Session) GoOn(ctx context.Context) (bool, error) {
-	if s.fresh {
-		return false, nil
-	}
-	row, err := s.app.DB.Thread(ctx, s.thread)
-	if err != nil {
-		return false, err
-	}
-	if row.Status != chat.Running && row.Status != chat.Waiting && row.Waiting == 0 {
-		return false, nil
+func (s *Session) GoOn() bool {
+	if s.unfinished < 0 {
+		return false
 	}
 	s.engine.Wake(s.thread)
-	return true, nil
+	return true
 }
 
-// Unfinished is the number of the last event before what is still to be done: the
-// run that was cut off, or the first prompt that nobody took.
-func (s *Session) Unfinished(ctx context.Context) (int64, error) {
+// Unfinished is the number of the last event before what was still to be done when
+// the session was opened: the run that was cut off, or the first prompt that nobody
+// took. Without any it is the last event there was.
+func (s *Session) Unfinished() int64 {
+	if s.unfinished < 0 {
+		return s.Start
+	}
+	return s.unfinished
+}
+
+// findUnfinished looks before the engine starts: its sweep may go on with the
+// thread at once.
+func (s *Session) findUnfinished(ctx context.Context) error {
+	s.unfinished = -1
 	if s.fresh {
-		return 0, nil
+		return nil
 	}
 	row, err := s.app.DB.Thread(ctx, s.thread)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if row.Status == chat.Running || row.Status == chat.Waiting {
 		at, err := s.app.DB.LastRunAt(ctx, s.thread)
-		return max(0, at-1), err
+		s.unfinished = max(0, at-1)
+		return err
 	}
 	seqs, err := s.app.DB.Untaken(ctx, s.thread)
-	if err != nil || len(seqs) == 0 {
-		return s.Start, err
+	if err == nil && len(seqs) > 0 {
+		s.unfinished = seqs[0] - 1
 	}
-	return seqs[0] - 1, nil
+	return err
 }
 
 // Used reports whether anything was ever said in the session.

@@ -380,6 +380,8 @@ func chaosSite(t *testing.T, template string, lines []string, r *rand.Rand, take
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		cmd := s.command(ctx, nil, s.runArgs()...)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
 		if err := cmd.Start(); err != nil {
 			cancel()
 			t.Fatal(err)
@@ -389,7 +391,7 @@ func chaosSite(t *testing.T, template string, lines []string, r *rand.Rand, take
 		timer.Stop()
 		cancel()
 		if err != nil && !killed(err) {
-			t.Fatalf("it failed by itself: %v", err)
+			t.Fatalf("it failed by itself: %v\n%s", err, stderr.String())
 		}
 	}
 }
