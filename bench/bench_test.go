@@ -24,7 +24,7 @@ func TestFloorHoldsAConversation(t *testing.T) {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	for _, turns := range []int{0, 5} {
-		if err := expect(t.Context(), srv.URL, turns); err != nil {
+		if err := expect(t.Context(), srv.URL, turns, plain); err != nil {
 			t.Fatal(err)
 		}
 		cmd := exec.CommandContext(t.Context(), floor, prompt)
@@ -74,10 +74,13 @@ func TestReportHoldsTheBars(t *testing.T) {
 	t.Parallel()
 	build := func(turn, cpuTurn, first time.Duration, peak int64) report {
 		m := measured{runs: 1, q: 0.5, samples: map[key][]sample{}, inits: []float64{4}}
-		for _, turns := range []int{0, short, long} {
-			n := time.Duration(turns)
-			m.samples[key{"floor", turns}] = []sample{made(turns, 3*time.Millisecond, time.Millisecond, 2*time.Millisecond+n*time.Millisecond, 9e6)}
-			m.samples[key{"chorus", turns}] = []sample{made(turns, first, turn, 30*time.Millisecond+n*cpuTurn, peak)}
+		for _, k := range conversations() {
+			n := time.Duration(k.turns)
+			s := made(k.turns, 3*time.Millisecond, time.Millisecond, 2*time.Millisecond+n*time.Millisecond, 9e6)
+			if k.name == "chorus" {
+				s = made(k.turns, first, turn, 30*time.Millisecond+n*cpuTurn, peak)
+			}
+			m.samples[k] = []sample{s}
 		}
 		return m.report()
 	}
@@ -90,9 +93,11 @@ func TestReportHoldsTheBars(t *testing.T) {
 	}{
 		{"all well", 1400 * time.Microsecond, 1900 * time.Microsecond, 27 * time.Millisecond, 34e6, nil},
 		{"slow turns", 1600 * time.Microsecond, time.Millisecond, 9 * time.Millisecond, 20e6, []string{
-			"wall per turn, 20 turns 1.60× (bar 1.50×)", "wall per turn, 200 turns 1.60× (bar 1.50×)"}},
+			"wall per turn, 20 turns, shell built-in 1.60× (bar 1.50×)", "wall per turn, 200 turns, shell built-in 1.60× (bar 1.50×)",
+			"wall per turn, 20 turns, plain program 1.60× (bar 1.50×)", "wall per turn, 200 turns, plain program 1.60× (bar 1.50×)"}},
 		{"much CPU", time.Millisecond, 3 * time.Millisecond, 9 * time.Millisecond, 20e6, []string{
-			"CPU per turn, 20 turns 3.00× (bar 2.00×)", "CPU per turn, 200 turns 3.00× (bar 2.00×)"}},
+			"CPU per turn, 20 turns, shell built-in 3.00× (bar 2.00×)", "CPU per turn, 200 turns, shell built-in 3.00× (bar 2.00×)",
+			"CPU per turn, 20 turns, plain program 3.00× (bar 2.00×)", "CPU per turn, 200 turns, plain program 3.00× (bar 2.00×)"}},
 		{"slow start", time.Millisecond, time.Millisecond, 29 * time.Millisecond, 20e6, []string{
 			"start to first request +26.0 ms (bar +25.0 ms)"}},
 		{"large", time.Millisecond, time.Millisecond, 9 * time.Millisecond, 36e6, []string{

@@ -181,8 +181,8 @@ func (b *stand) argv(name string) []string {
 }
 
 // once holds one conversation and makes sure that it was a whole one.
-func (b *stand) once(ctx context.Context, name string, turns int) (sample, error) {
-	if err := expect(ctx, b.url, turns); err != nil {
+func (b *stand) once(ctx context.Context, name string, turns int, command string) (sample, error) {
+	if err := expect(ctx, b.url, turns, command); err != nil {
 		return sample{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
@@ -208,21 +208,31 @@ func (b *stand) once(ctx context.Context, name string, turns int) (sample, error
 	return s, nil
 }
 
+// conversations are all kinds of them, floor and Chorus by turns.
+func conversations() []key {
+	var all []key
+	for _, c := range []key{{turns: 0, command: builtin}, {turns: short, command: builtin}, {turns: long, command: builtin},
+		{turns: short, command: plain}, {turns: long, command: plain}} {
+		for _, name := range []string{"floor", "chorus"} {
+			c.name = name
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
 // measure holds every conversation n times, after one of each that does not count:
 // it makes the home and warms the disk's cache.
 func (b *stand) measure(ctx context.Context, n int) (measured, error) {
 	m := measured{runs: n, samples: map[key][]sample{}}
 	for i := range n + 1 {
-		for _, turns := range []int{0, short, long} {
-			for _, name := range []string{"floor", "chorus"} {
-				s, err := b.once(ctx, name, turns)
-				if err != nil {
-					return m, err
-				}
-				if i > 0 {
-					k := key{name, turns}
-					m.samples[k] = append(m.samples[k], s)
-				}
+		for _, k := range conversations() {
+			s, err := b.once(ctx, k.name, k.turns, k.command)
+			if err != nil {
+				return m, err
+			}
+			if i > 0 {
+				m.samples[k] = append(m.samples[k], s)
 			}
 		}
 		fmt.Fprintf(os.Stderr, "\rround %d of %d", i, n)

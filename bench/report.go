@@ -48,9 +48,11 @@ func (s sample) around(n int) float64 {
 
 func ms(nanoseconds int64) float64 { return float64(nanoseconds) / 1e6 }
 
+// key is a kind of conversation.
 type key struct {
-	name  string
-	turns int
+	name    string
+	turns   int
+	command string
 }
 
 // measured is everything that was seen.
@@ -62,18 +64,23 @@ type measured struct {
 }
 
 // figure is the quantile over all conversations of a kind.
-func (m measured) figure(name string, turns int, of func(sample) float64) float64 {
+func (m measured) figure(k key, of func(sample) float64) float64 {
 	var all []float64
-	for _, s := range m.samples[key{name, turns}] {
+	for _, s := range m.samples[k] {
 		all = append(all, of(s))
 	}
 	return quantile(all, m.q)
 }
 
 // cpuTurn is the CPU of one turn: what a conversation costs more than one without turns.
-func (m measured) cpuTurn(name string, turns int) float64 {
+func (m measured) cpuTurn(k key) float64 {
 	cpu := func(s sample) float64 { return ms(s.CPU.Nanoseconds()) }
-	return (m.figure(name, turns, cpu) - m.figure(name, 0, cpu)) / float64(turns)
+	return (m.figure(k, cpu) - m.figure(key{k.name, 0, builtin}, cpu)) / float64(k.turns)
+}
+
+// both is a figure of the floor and of Chorus.
+func (m measured) both(turns int, command string, of func(sample) float64) [2]float64 {
+	return [2]float64{m.figure(key{"floor", turns, command}, of), m.figure(key{"chorus", turns, command}, of)}
 }
 
 func median(all []float64) float64 { return quantile(all, 0.5) }
@@ -110,45 +117,55 @@ type report struct {
 
 func (m measured) report() report {
 	rep := report{runs: m.runs, q: m.q}
-	add := func(r row) { rep.rows = append(rep.rows, r) }
-	ratio := func(what string, bar float64, of func(name string) float64) {
-		f, c := of("floor"), of("chorus")
-		add(row{what, "ms", f, c, c / f, bar, "%.2f×"})
+	for _, command := range []string{builtin, plain} {
+		rep.rows = append(rep.rows, m.turnRows(command)...)
 	}
-	for _, turns := range []int{short, long} {
-		ratio(fmt.Sprintf("wall per turn, %d turns", turns), barWall, func(name string) float64 {
-			return m.figure(name, turns, sample.turnWall)
-		})
-	}
-	for _, turns := range []int{short, long} {
-		ratio(fmt.Sprintf("CPU per turn, %d turns", turns), barCPU, func(name string) float64 { return m.cpuTurn(name, turns) })
-	}
-	late, early := m.both(long, func(s sample) float64 { return s.around(long) }), m.both(long, func(s sample) float64 { return s.around(short) })
-	add(row{what: "turn 20", unit: "ms", floor: early[0], chorus: early[1]})
-	add(row{"turn 200, and as a multiple of turn 20", "ms", late[0], late[1], late[1] / early[1], barGrow, "%.2f×"})
-	for _, turns := range []int{short, long} {
-		peak := m.both(turns, func(s sample) float64 { return float64(s.Peak) / 1e6 })
-		add(row{fmt.Sprintf("peak memory, %d turns", turns), "MB", peak[0], peak[1], peak[1], barPeak, "%.1f MB"})
-	}
-	first := m.both(short, sample.first)
-	add(row{"start to first request", "ms", first[0], first[1], first[1] - first[0], barFirst, "+%.1f ms"})
-	add(row{"package initialisation", "ms", 0, quantile(m.inits, m.q), quantile(m.inits, m.q), barInit, "%.1f ms"})
-	for _, turns := range []int{0, short, long} {
-		wall := m.both(turns, func(s sample) float64 { return ms(s.Wall.Nanoseconds()) })
-		cpu := m.both(turns, func(s sample) float64 { return ms(s.CPU.Nanoseconds()) })
-		add(row{what: fmt.Sprintf("whole run, %d turns: wall", turns), unit: "ms", floor: wall[0], chorus: wall[1]})
-		add(row{what: fmt.Sprintf("whole run, %d turns: CPU", turns), unit: "ms", floor: cpu[0], chorus: cpu[1]})
-	}
-	tools := m.both(long, func(s sample) float64 { return ms(s.Tools.Nanoseconds()) })
-	add(row{what: "… of it in the commands themselves", unit: "ms", floor: tools[0], chorus: tools[1]})
-	conns := m.both(long, func(s sample) float64 { return float64(s.Connections) })
-	add(row{what: "connections, 200 turns", floor: conns[0], chorus: conns[1]})
+	rep.rows = append(rep.rows, m.processRows()...)
 	return rep
 }
 
-// both is a figure of the floor and of Chorus.
-func (m measured) both(turns int, of func(sample) float64) [2]float64 {
-	return [2]float64{m.figure("floor", turns, of), m.figure("chorus", turns, of)}
+// turnRows are the figures of turns with one command.
+func (m measured) turnRows(command string) []row {
+	label := map[string]string{builtin: "shell built-in", plain: "plain program"}[command]
+	var rows []row
+	ratio := func(what string, bar float64, of func(key) float64) {
+		for _, turns := range []int{short, long} {
+			f, c := of(key{"floor", turns, command}), of(key{"chorus", turns, command})
+			rows = append(rows, row{fmt.Sprintf("%s, %d turns, %s", what, turns, label), "ms", f, c, c / f, bar, "%.2f×"})
+		}
+	}
+	ratio("wall per turn", barWall, func(k key) float64 { return m.figure(k, sample.turnWall) })
+	ratio("CPU per turn", barCPU, m.cpuTurn)
+	early := m.both(long, command, func(s sample) float64 { return s.around(short) })
+	late := m.both(long, command, func(s sample) float64 { return s.around(long) })
+	tools := m.both(long, command, func(s sample) float64 { return ms(s.Tools.Nanoseconds()) / long })
+	return append(rows,
+		row{what: "… of it in the commands themselves", unit: "ms", floor: tools[0], chorus: tools[1]},
+		row{what: "turn 20, " + label, unit: "ms", floor: early[0], chorus: early[1]},
+		row{"turn 200 to turn 20, " + label, "ms", late[0], late[1], late[1] / early[1], barGrow, "%.2f×"})
+}
+
+// processRows are the figures of whole processes.
+func (m measured) processRows() []row {
+	var rows []row
+	for _, turns := range []int{short, long} {
+		peak := m.both(turns, builtin, func(s sample) float64 { return float64(s.Peak) / 1e6 })
+		rows = append(rows, row{fmt.Sprintf("peak memory, %d turns", turns), "MB", peak[0], peak[1], peak[1], barPeak, "%.1f MB"})
+	}
+	first := m.both(short, builtin, sample.first)
+	inits := quantile(m.inits, m.q)
+	rows = append(rows,
+		row{"start to first request", "ms", first[0], first[1], first[1] - first[0], barFirst, "+%.1f ms"},
+		row{"package initialisation", "ms", 0, inits, inits, barInit, "%.1f ms"})
+	for _, turns := range []int{0, long} {
+		wall := m.both(turns, builtin, func(s sample) float64 { return ms(s.Wall.Nanoseconds()) })
+		cpu := m.both(turns, builtin, func(s sample) float64 { return ms(s.CPU.Nanoseconds()) })
+		rows = append(rows,
+			row{what: fmt.Sprintf("whole run, %d turns: wall", turns), unit: "ms", floor: wall[0], chorus: wall[1]},
+			row{what: fmt.Sprintf("whole run, %d turns: CPU", turns), unit: "ms", floor: cpu[0], chorus: cpu[1]})
+	}
+	conns := m.both(long, builtin, func(s sample) float64 { return float64(s.Connections) })
+	return append(rows, row{what: "connections, 200 turns", floor: conns[0], chorus: conns[1]})
 }
 
 // missed are the rows whose bar was not reached.
@@ -243,7 +260,8 @@ func (rep report) save(path, facts string, at time.Time) error {
 
 const method = `How it is measured: ` + "`bench/floor`" + ` is the least program that does the same loop (net/http, encoding/json,
 ` + "`sh -c`" + `; nothing kept, nothing asked). Both talk to the simulator, which answers without delay from a process of its own. Each
-turn is one model call, one shell command that does nothing, and its result. Chorus is ` + "`chorus run -y`" + ` on a home that was used
+turn is one model call, one shell command and its result: once ` + "`true`" + `, which a shell does by itself, and once ` + "`expr`" + `, a
+program, which Chorus starts without a shell and the floor with one. Both are shown, since they differ in whom they favour. Chorus is ` + "`chorus run -y`" + ` on a home that was used
 before: journal, permissions, session log and mirrors included, in the build that is shipped.
 
 - Wall per turn is taken from the times at which requests reach the simulator, from the first to the last, so that starting and

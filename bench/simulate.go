@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
 	"strconv"
@@ -17,9 +18,13 @@ import (
 	"chorus/internal/sim/llmsim"
 )
 
-// command is what the model calls in each turn: nothing to do, but a real process,
-// and never the same call twice, which a careful agent would stop at.
-const command = "expr {n}"
+// The commands that the model calls: nothing to do, and never the same call twice,
+// which a careful agent would stop at. A shell does the one by itself; for the other
+// it starts a program, which whoever needs no shell for it may start without one.
+const (
+	builtin = "true {n}"
+	plain   = "expr {n}"
+)
 
 // clock is the simulator with a look at the time: when each request came, over how
 // many connections.
@@ -33,7 +38,7 @@ type clock struct {
 }
 
 func newClock() *clock {
-	sim := llmsim.New(llmsim.Options{Bench: &llmsim.Bench{Turns: 1, Command: command}})
+	sim := llmsim.New(llmsim.Options{Bench: &llmsim.Bench{Turns: 1, Command: builtin}})
 	return &clock{next: sim.Handler(), sim: sim, conns: map[string]bool{}}
 }
 
@@ -43,8 +48,8 @@ type seen struct {
 	Connections int     `json:"connections"`
 }
 
-// ServeHTTP answers models' clients, and the bench at /bench: POST ?turns=n before
-// a run, GET after it.
+// ServeHTTP answers models' clients, and the bench at /bench: POST with turns and
+// command before a run, GET after it.
 func (c *clock) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/v1/messages":
@@ -60,7 +65,7 @@ func (c *clock) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		c.sim.Load(llmsim.Script{Bench: &llmsim.Bench{Turns: turns, Command: command}})
+		c.sim.Load(llmsim.Script{Bench: &llmsim.Bench{Turns: turns, Command: r.URL.Query().Get("command")}})
 		c.mu.Lock()
 		c.times, c.conns = make([]int64, 0, turns+1), map[string]bool{}
 		c.mu.Unlock()
@@ -95,15 +100,15 @@ func simulate() error {
 	return nil
 }
 
-// expect tells the simulator how many tool turns the next run has.
-func expect(ctx context.Context, url string, turns int) error {
-	_, err := control(ctx, http.MethodPost, fmt.Sprintf("%s/bench?turns=%d", url, turns))
+// expect tells the simulator how many tool turns the next run has, and of what.
+func expect(ctx context.Context, base string, turns int, command string) error {
+	_, err := control(ctx, http.MethodPost, fmt.Sprintf("%s/bench?turns=%d&command=%s", base, turns, url.QueryEscape(command)))
 	return err
 }
 
 // sightings asks the simulator about the run since expect.
-func sightings(ctx context.Context, url string) (seen, error) {
-	data, err := control(ctx, http.MethodGet, url+"/bench")
+func sightings(ctx context.Context, base string) (seen, error) {
+	data, err := control(ctx, http.MethodGet, base+"/bench")
 	if err != nil {
 		return seen{}, err
 	}
@@ -111,8 +116,8 @@ func sightings(ctx context.Context, url string) (seen, error) {
 	return s, json.Unmarshal(data, &s)
 }
 
-func control(ctx context.Context, method, url string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, method, url, nil)
+func control(ctx context.Context, method, address string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, address, nil)
 	if err != nil {
 		return nil, err
 	}
