@@ -33,8 +33,8 @@ const busyPragma = "busy_timeout(10000)"
 // Page caches are small because the journal is read forwards, once: 2 MB for the
 // writer, 1 MB for each reader.
 var (
-	writerPragmas = []string{busyPragma, "foreign_keys(1)", "cache_size(-2000)", "temp_store(2)"}
-	readerPragmas = []string{busyPragma, "query_only(1)", "cache_size(-1000)", "temp_store(2)"}
+	writerPragmas = []string{busyPragma, "foreign_keys(1)", "cache_size(-1000)", "temp_store(2)"}
+	readerPragmas = []string{busyPragma, "query_only(1)", "cache_size(-400)", "temp_store(2)"}
 )
 
 func syncPragma(durability string) string {

@@ -19,13 +19,17 @@ const (
 	maxQueued = 30 * time.Second
 )
 
-// writer is the one goroutine that writes, with the one connection that may.
+// writer has the one connection that may write. Whoever holds the turn uses it: a
+// caller that finds it free runs its own work at once, without waking anybody;
+// callers that find it taken queue up, and a goroutine commits them together.
 type writer struct {
 	path  string
 	pool  *sql.DB
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
+	turn  chan struct{} // holds a value while somebody has the turn
 	queue chan *job
+	bell  chan struct{} // there is something in the queue; room for one ring
 
 	stop    chan struct{} // closed by close: nothing more is taken
 	done    chan struct{} // closed when the goroutine has ended
@@ -63,7 +67,7 @@ func openWriter(ctx context.Context, path, durability string) (*writer, error) {
 	}
 	pool.SetMaxOpenConns(1)
 	w := &writer{path: path, pool: pool, stmts: make(map[string]*sql.Stmt), queue: make(chan *job, maxGroup),
-		stop: make(chan struct{}), done: make(chan struct{})}
+		turn: make(chan struct{}, 1), bell: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	if err := w.connect(ctx); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
@@ -109,15 +113,28 @@ func (w *writer) loop() {
 	defer close(w.done)
 	group := make([]*job, 0, maxGroup)
 	for {
-		group = group[:0]
 		select {
-		case j := <-w.queue:
-			group = append(group, j)
+		case <-w.bell:
+			w.turn <- struct{}{}
+			if group = w.gather(group[:0]); len(group) > 0 {
+				w.run(group)
+			}
+			<-w.turn
+			if len(w.queue) > 0 {
+				w.ring()
+			}
 		case <-w.stop:
+			w.turn <- struct{}{} // and never given back
 			w.shutDown(group)
 			return
 		}
-		w.run(w.gather(group))
+	}
+}
+
+func (w *writer) ring() {
+	select {
+	case w.bell <- struct{}{}:
+	default:
 	}
 }
 
@@ -252,20 +269,37 @@ func (w *writer) faulty(after bool) error {
 // its error means nothing.
 func (w *writer) rollback() { _ = w.exec("ROLLBACK") }
 
-// do queues work and waits for its end. A caller that gives up before its turn
+// do has work done and waits for its end. A caller that gives up before its turn
 // has written nothing; once its turn has come, the outcome is waited for.
 // The owner's commits come with a context that is never cancelled.
 func (w *writer) do(ctx context.Context, j *job) error {
+	if w.isClosed() {
+		return ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	j.done = make(chan struct{})
+	select {
+	case w.turn <- struct{}{}:
+		defer func() { <-w.turn }()
+		if w.isClosed() {
+			return ErrClosed
+		}
+		w.run([]*job{j})
+		return j.err
+	default:
+		return w.wait(ctx, j)
+	}
+}
+
+// wait queues work and waits for its end.
+func (w *writer) wait(ctx context.Context, j *job) error {
 	limit := time.NewTimer(maxQueued)
 	defer limit.Stop()
 	select {
-	case <-w.stop:
-		return ErrClosed
-	default:
-	}
-	select {
 	case w.queue <- j:
+		w.ring()
 	case <-w.stop:
 		return ErrClosed
 	case <-ctx.Done():
