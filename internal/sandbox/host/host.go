@@ -106,7 +106,11 @@ func (e *Executor) start(r *running, command sandbox.Command) error {
 			}
 			// No program, or a script without a first line: bash knows what to say or do.
 		}
-		argv = []string{e.shell(), "-c", command.Shell}
+		shell := e.shell()
+		if portable(command.Shell) {
+			shell = "/bin/sh"
+		}
+		argv = []string{shell, "-c", command.Shell}
 	}
 	r.cmd = e.prepare(argv, command, r.mark)
 	return r.start(command)

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -24,6 +25,77 @@ func direct(command sandbox.Command) []string {
 		return nil // it is our PATH that is searched
 	}
 	return words
+}
+
+// portable reports a command that every shell takes for the same thing: plain words
+// with &&, ||, ; and | between them, plain redirections, and of the shell's own
+// commands only those that have no dialects. The system's sh starts in half the time
+// of bash.
+func portable(s string) bool {
+	rest := s
+	for {
+		part, behind, more := cutOperator(rest)
+		words := plainWords(withoutRedirections(part))
+		if len(words) == 0 || shellsOwn(words[0]) && !sameEverywhere(words) {
+			return false
+		}
+		if !more {
+			return true
+		}
+		rest = behind
+	}
+}
+
+// cutOperator cuts a command before its first operator outside of quotes.
+func cutOperator(s string) (part, behind string, more bool) {
+	quote := byte(0)
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '\'' || c == '"':
+			quote = c
+		case strings.HasPrefix(s[i:], "&&"), strings.HasPrefix(s[i:], "||"):
+			return s[:i], s[i+2:], true
+		case c == ';' || c == '|' && !strings.HasPrefix(s[i:], "|&"):
+			return s[:i], s[i+1:], true
+		}
+	}
+	return s, "", false
+}
+
+var redirection = regexp.MustCompile(`(^|\s)(2>&1|[12]?>>?\s*[A-Za-z0-9_./-]+|<\s*[A-Za-z0-9_./-]+)(?:\s|$)`)
+
+// withoutRedirections takes the redirections to and from plain names out, one after
+// the other; what is left of any other kind is no plain word.
+func withoutRedirections(s string) string {
+	for {
+		at := redirection.FindStringIndex(s)
+		if at == nil {
+			return s
+		}
+		s = s[:at[0]] + " " + s[at[1]:]
+	}
+}
+
+// sameEverywhere reports the shell's own commands that bash and every other sh agree on.
+func sameEverywhere(words []string) bool {
+	switch words[0] {
+	case "true", "false", ":", "pwd":
+		return len(words) == 1 || !strings.HasPrefix(words[1], "-")
+	case "cd":
+		return len(words) == 2 && !strings.HasPrefix(words[1], "-")
+	case "exit":
+		return len(words) <= 2
+	case "echo":
+		// -n, -e and backslashes are where the dialects of echo begin.
+		return len(words) == 1 || !strings.HasPrefix(words[1], "-") && !slices.ContainsFunc(words[1:], func(w string) bool { return strings.Contains(w, "\\") })
+	default:
+		return false
+	}
 }
 
 // plainWords splits a command into its words. It gives nil as soon as anything

@@ -39,6 +39,21 @@ func TestPlainWords(t *testing.T) {
 	}
 }
 
+func TestPortable(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]bool{
+		"true 5": true, "cd src && go test ./... 2>&1 | tail -20": true, "echo hi >> effects.txt": true, "ls; pwd": true,
+		"grep -r 'a|b' . || true": true, "echo 'a;b' > x": true, "cat < in > out 2>/dev/null": true, "exit 3": true, "nosuch; echo done": true,
+		"echo -e 'a'": false, `echo 'a\nb'`: false, "cd -": false, "a &": false, "a &> x": false, "a >& x": false, "a |& b": false, "echo $X": false,
+		"[[ a == b ]]": false, "if true; then ls; fi": false, "time ls": false, "ls > $X": false, "x=1; ls": false, "": false, "ls &&": false,
+		"printf '%q' x": false, "source x": false, "ls <(a)": false, "cat <<EOF": false, "ls >| x": false, "echo a\necho b": false, "set -e; ls": false,
+	} {
+		if portable(command) != want {
+			t.Errorf("%q: %v", command, !want)
+		}
+	}
+}
+
 // TestPlainIsWhatTheShellDoes runs the same commands both ways.
 func TestPlainIsWhatTheShellDoes(t *testing.T) {
 	t.Parallel()
@@ -55,7 +70,8 @@ func TestPlainIsWhatTheShellDoes(t *testing.T) {
 	write("bare", "echo no shebang $1\n", 0o755)
 	write("data", "x\n", 0o644)
 	e := New(os.Environ())
-	for _, command := range []string{"expr 1 + 2", "expr 1 - 1", "./script 'a b' ''", "./bare x", "./data", "./missing", "nosuch-program", "cat data nosuch", "env -u HOME pwd", "ls -1", "cat '' data"} {
+	for _, command := range []string{"expr 1 + 2", "expr 1 - 1", "./script 'a b' ''", "./bare x", "./data", "./missing", "nosuch-program", "cat data nosuch", "env -u HOME pwd", "ls -1", "cat '' data",
+		"true 5", "cd . && ls -1 | cat", "echo one two > made; cat made", "cat nosuch 2>/dev/null || echo no", "exit 3", "echo 'a;  b'", "false && echo x", "cat < data", "pwd"} {
 		plain, err := e.Run(context.Background(), sandbox.Command{Shell: command, Dir: dir, Merge: true})
 		if err != nil {
 			t.Errorf("%q: %v", command, err)
