@@ -113,7 +113,11 @@ func (c *cli) runOnce(ctx context.Context, a *app.App, o app.SessionOptions, pro
 		return err
 	}
 	if code == repl.ExitInterrupted || ctx.Err() != nil {
-		fmt.Fprintf(c.console.Err, "go on with: chorus run --session-id %s\n", s.ID())
+		more := ` "…"` // a run that was stopped is over
+		if s.Open(context.WithoutCancel(ctx)) {
+			more = ""
+		}
+		fmt.Fprintf(c.console.Err, "go on with: chorus run --session-id %s%s\n", s.ID(), more)
 	}
 	if code != 0 {
 		return exitError(code)

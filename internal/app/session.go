@@ -295,6 +295,16 @@ func (s *Session) GoOn() bool {
 	return true
 }
 
+// Open reports whether there is a run to go on with now, or a prompt that waits.
+// What cannot be read counts as nothing: the next command says why.
+func (s *Session) Open(ctx context.Context) bool {
+	if s.fresh {
+		return false
+	}
+	row, err := s.app.DB.Thread(ctx, s.thread)
+	return err == nil && (row.Status == chat.Running || row.Status == chat.Waiting || row.Waiting > 0)
+}
+
 // Unfinished is the number of the last event before what was still to be done when
 // the session was opened: the run that was cut off, or the first prompt that nobody
 // took. Without any it is the last event there was.
