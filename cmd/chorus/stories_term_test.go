@@ -27,7 +27,8 @@ import (
 //	key NAME       enter, esc, ctrl-c, ctrl-d, up, tab, alt-enter
 //	size W H       the terminal's size changes
 //	make FILE      an empty file appears in the program's directory
-//	exit CODE      the program ends with that code
+//	kill           kill -9
+//	exit CODE      the program ends with that code; -1 is a death by signal
 //
 // What was shown is looked at without colours and cursor movements, and becomes
 // stdout of the story; stderr is the same with them.
@@ -208,6 +209,8 @@ func (p *person) step(step string, cmd *exec.Cmd, exited <-chan struct{}) error 
 		return p.resize(w, h)
 	case "make":
 		return os.WriteFile(filepath.Join(cmd.Dir, rest), nil, 0o644)
+	case "kill":
+		return cmd.Process.Kill()
 	case "exit":
 		select {
 		case <-exited:
