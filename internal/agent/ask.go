@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/desk"
+	"chorus/internal/journal"
 	"chorus/internal/model"
 	"chorus/internal/transcript"
 )
@@ -88,7 +90,42 @@ func (r *runner) ask(ctx context.Context, run *transcript.Run) error {
 	if err != nil || said == nil {
 		return err
 	}
-	return r.write(ctx, *said)
+	return r.answered(ctx, *said)
+}
+
+// answered writes the answer down. Where its first call is allowed and changes
+// something, the call's beginning is written with it: one commit less in every turn
+// of the commonest kind.
+func (r *runner) answered(ctx context.Context, said chat.Said) error {
+	one, ok, err := r.firstCall(ctx, said)
+	if err != nil {
+		return err
+	}
+	if ok {
+		err := r.write(ctx, said, chat.ToolBegan{Call: one.use.ID, Name: one.use.Name})
+		if err == nil {
+			return r.finish(ctx, one)
+		}
+		if !errors.Is(err, journal.ErrMoved) {
+			return err
+		}
+		// Something arrived meanwhile: the answer stands, the loop decides anew.
+	}
+	return r.write(ctx, said)
+}
+
+// firstCall is the call that an answer begins with, if it may run at once and alone.
+func (r *runner) firstCall(ctx context.Context, said chat.Said) (ready, bool, error) {
+	calls := said.Blocks.Calls()
+	if len(calls) == 0 || said.Error != nil || said.Partial || said.Stop == chat.StopLength || ctx.Err() != nil || r.interrupted() {
+		return ready{}, false, nil
+	}
+	t, args, err := r.Tools.Resolve(calls[0].Name, calls[0].Args)
+	if err != nil || t.Spec().ReadOnly || calls[0].ID == "" || r.Tools.Validate(t, args) != nil {
+		return ready{}, false, nil // the loop answers it in its own time
+	}
+	ruling, err := r.host.Judge(ctx, Question{Call: calls[0], Tool: t, Args: args, Touches: t.Access(args)})
+	return ready{calls[0], t, args}, ruling.Verdict == desk.Allow, err
 }
 
 // wait sleeps until t, or until the context ends.

@@ -169,6 +169,11 @@ func (r *runner) alone(ctx context.Context, one ready) error {
 			return err
 		}
 	}
+	return r.finish(ctx, one)
+}
+
+// finish runs a call and writes its result down.
+func (r *runner) finish(ctx context.Context, one ready) error {
 	ran, blobs := r.run(ctx, one)
 	return r.commit(ctx, Batch{Events: []chat.Event{{Body: ran}}, Blobs: blobs})
 }

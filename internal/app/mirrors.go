@@ -21,6 +21,8 @@ type mirrors struct {
 	app    *App
 	thread chat.ThreadID
 	file   *session.Writer
+	logs   *mirror.Thread
+	batch  []chat.Event // for logs; they are written at a run's end
 	warn   func(string)
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -88,12 +90,37 @@ func (m *mirrors) open(s *Session, o SessionOptions) error {
 }
 
 func (m *mirrors) follow(ctx context.Context, s *Session) {
-	for item, err := range s.engine.Watch(ctx, m.thread, m.file.LastSeq()) {
-		if err != nil || item.Event == nil {
-			continue
-		}
-		m.say(m.file.Mirror(*item.Event))
+	after := m.file.LastSeq()
+	if logs, err := m.app.openLogs(m.thread); err == nil {
+		m.logs, after = logs, min(after, logs.LastSeq())
 	}
+	for item, err := range s.engine.Watch(ctx, m.thread, after) {
+		if err == nil && item.Event != nil {
+			m.write(*item.Event)
+		}
+	}
+}
+
+// batchSize is how many events wait for the logs at most.
+const batchSize = 200
+
+func (m *mirrors) write(ev chat.Event) {
+	m.say(m.file.Mirror(ev))
+	if m.logs == nil || ev.Seq <= m.logs.LastSeq() {
+		return
+	}
+	m.batch = append(m.batch, ev)
+	if _, ended := ev.Body.(chat.RunEnded); ended || len(m.batch) == batchSize {
+		m.flush()
+	}
+}
+
+func (m *mirrors) flush() {
+	if err := m.logs.Apply(m.batch); err != nil {
+		m.say(err)
+		m.logs = nil // the end of the session tries once more, from the journal
+	}
+	m.batch = nil
 }
 
 // say warns once: a full disk would otherwise say so for every line.
@@ -115,6 +142,9 @@ func (m *mirrors) close() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		if m.file != nil {
+			if m.logs != nil {
+				m.flush()
+			}
 			for ev, rerr := range m.app.DB.AllEvents(ctx, m.thread, m.file.LastSeq()) {
 				if rerr != nil {
 					break
@@ -128,12 +158,24 @@ func (m *mirrors) close() error {
 	return err
 }
 
+func (a *App) openLogs(thread chat.ThreadID) (*mirror.Thread, error) {
+	m, err := mirror.Open(a.Home.ThreadDir(thread))
+	if err == nil {
+		m.Blobs = func(hash string) ([]byte, error) {
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			return a.DB.Blob(ctx, hash)
+		}
+	}
+	return m, err
+}
+
 // Mirror brings a thread's log.jsonl and context.jsonl to the journal's end.
 func (a *App) Mirror(ctx context.Context, thread chat.ThreadID) error {
 	if _, err := a.DB.Thread(ctx, thread); err != nil {
 		return nil // nothing was said in it
 	}
-	m, err := mirror.Open(a.Home.ThreadDir(thread))
+	m, err := a.openLogs(thread)
 	if err != nil {
 		return err
 	}
