@@ -18,10 +18,7 @@ var ErrBusy = errors.New("the thread is running")
 // its last n prompts, or, with n 0, everything, for a summary made without a model.
 // Nothing is lost from the journal.
 func (e *Engine) Trim(ctx context.Context, thread chat.ThreadID, n int) error {
-	held, err := takeLock(e.LockDir, thread)
-	if errors.Is(err, errHeld) {
-		return fmt.Errorf("trim %s: %w in another process", thread, ErrBusy)
-	}
+	held, err := e.patientLock(ctx, thread)
 	if err != nil {
 		return err
 	}
@@ -53,6 +50,28 @@ func (e *Engine) Trim(ctx context.Context, thread chat.ThreadID, n int) error {
 	}
 	e.moved(thread, done.Events)
 	return nil
+}
+
+// patience is how long a lock is waited for: an actor lets go of it a moment after
+// its run's end.
+const patience = time.Second
+
+func (e *Engine) patientLock(ctx context.Context, thread chat.ThreadID) (*lock, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(patience / 100)
+	defer tick.Stop()
+	for {
+		held, err := takeLock(e.LockDir, thread)
+		if !errors.Is(err, errHeld) {
+			return held, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("thread %s: %w (%w)", thread, ErrBusy, err)
+		case <-tick.C:
+		}
+	}
 }
 
 func trimmed(log *transcript.Log, n int) chat.Body {

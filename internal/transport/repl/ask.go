@@ -36,7 +36,7 @@ func (f *follower) ask(ctx context.Context) {
 }
 
 func (f *follower) card(a desk.Approval) []string {
-	return card(a, f.s.Label(a.Call.Name, a.Call.Args), f.con.room(), f.con.Color && f.con.ErrTTY)
+	return card(a, f.s.Label(a.Call.Name, a.Call.Args), f.con.room(), f.con.tinted())
 }
 
 func (f *follower) prompt() {

@@ -107,8 +107,11 @@ const (
 	cyan   = "36"
 )
 
-// paint colours a text that holds no escapes of its own.
-func (c Console) paint(code, s string) string { return ink(c.Color, code, s) }
+// tinted reports whether standard error, where progress goes, may have colours.
+func (c Console) tinted() bool { return c.Color && c.ErrTTY }
+
+// paint colours a text for standard error that holds no escapes of its own.
+func (c Console) paint(code, s string) string { return ink(c.tinted(), code, s) }
 
 func ink(color bool, code, s string) string {
 	if !color || s == "" {

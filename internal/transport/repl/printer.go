@@ -66,7 +66,7 @@ func (p *printer) show(all []news) {
 				p.tool("→ " + markdown.Truncate(n.call.label, p.con.room()-2))
 			}
 		case finished:
-			p.tool(toolLine(n, p.con.room(), p.con.Color))
+			p.tool(toolLine(n, p.con.room(), p.con.tinted()))
 		case settled:
 			p.note(faint, "  ", settledWords(n))
 		case heard:
@@ -121,7 +121,7 @@ func (p *printer) onTheWay(text string) {
 	if text == "" || p.quiet {
 		return
 	}
-	if p.con.ErrTTY && p.con.Color {
+	if p.con.tinted() {
 		p.screen.print(p.con.Err, markdown.Render(text, p.con.room())...)
 		return
 	}
@@ -157,7 +157,7 @@ func (p *printer) note(code, mark, text string) {
 func (p *printer) fail(code, mark, text string) {
 	lines := say(mark, text, p.con.room())
 	for i := range lines {
-		lines[i] = ink(p.con.Color && p.con.ErrTTY, code, lines[i])
+		lines[i] = ink(p.con.tinted(), code, lines[i])
 	}
 	p.screen.print(p.con.Err, lines...)
 	p.flow.next(aside, lines)
@@ -209,7 +209,7 @@ func (p *printer) redraw() {
 	}
 	if what, since := p.teller.doing(); what != "" {
 		p.frame++
-		lines = append(lines, statusLine(p.frame, what, time.Since(since), width-1, p.con.Color))
+		lines = append(lines, statusLine(p.frame, what, time.Since(since), width-1, p.con.tinted()))
 		if out := p.teller.output(); out != "" {
 			lines = append(lines, p.con.paint(faint, "  "+markdown.Truncate(out, width-3)))
 		}

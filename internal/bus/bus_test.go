@@ -1,0 +1,67 @@
+package bus
+
+import (
+	"testing"
+
+	"chorus/internal/chat"
+)
+
+const thread = chat.ThreadID("cli:here:one")
+
+func rang(l *Listener) bool {
+	select {
+	case <-l.Bell():
+		return true
+	default:
+		return false
+	}
+}
+
+func TestRing(t *testing.T) {
+	t.Parallel()
+	var b Bus
+	b.Ring(thread, Note{}) // nobody listens: nothing happens
+	l, other := b.Listen(thread), b.Listen("cli:here:two")
+	defer other.Close()
+	b.Ring(thread, Note{Events: []chat.Event{{Seq: 1}}})
+	b.Ring(thread, Note{Live: chat.Progress{Text: "x"}})
+	if !rang(l) || rang(l) {
+		t.Fatal("two notes are one ring")
+	}
+	notes, gap := l.Take()
+	if len(notes) != 2 || gap || notes[0].Events[0].Seq != 1 {
+		t.Fatalf("%+v %v", notes, gap)
+	}
+	if rang(other) {
+		t.Fatal("another thread heard it")
+	}
+	l.Close()
+	l.Close()
+	b.Ring(thread, Note{})
+	if rang(l) {
+		t.Fatal("a closed listener heard something")
+	}
+}
+
+// A listener that does not listen costs a bounded amount of memory, never blocks
+// the writer, and is told that it missed something.
+func TestSlowListenersGetAGap(t *testing.T) {
+	t.Parallel()
+	var b Bus
+	l := b.Listen(thread)
+	defer l.Close()
+	for i := range 10 * room {
+		b.Ring(thread, Note{Events: []chat.Event{{Seq: int64(i)}}})
+	}
+	notes, gap := l.Take()
+	if !gap || len(notes) > room {
+		t.Fatalf("%d notes, gap %v", len(notes), gap)
+	}
+	if _, gap := l.Take(); gap {
+		t.Fatal("a gap is told once")
+	}
+	b.RingAll()
+	if _, gap := l.Take(); !gap || !rang(l) {
+		t.Fatal("RingAll sends everybody to the journal")
+	}
+}
