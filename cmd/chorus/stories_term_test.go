@@ -21,6 +21,7 @@ import (
 // has one step a line:
 //
 //	expect REGEX   wait until it is shown, after what the last expect found
+//	shown REGEX    wait until it is shown, or was at any time
 //	never REGEX    it has not been shown so far
 //	send TEXT      type it
 //	line TEXT      type it and press Enter
@@ -178,6 +179,12 @@ func (p *person) step(step string, cmd *exec.Cmd, exited <-chan struct{}) error 
 	switch verb {
 	case "expect":
 		return p.expect(rest)
+	case "shown":
+		at := p.at
+		p.at = 0
+		err := p.expect(rest)
+		p.at = at
+		return err
 	case "never":
 		re, err := regexp.Compile(rest)
 		if err != nil {
