@@ -11,6 +11,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -79,7 +80,7 @@ type Agent struct {
 	Begin func(ctx context.Context, log *transcript.Log, prompt transcript.Waiting) (Beginning, error)
 	// Reap kills what still runs of a call, by its key, after a crash.
 	Reap    func(ctx context.Context, key string) error
-	Backoff Backoff
+	Backoff model.Backoff
 	Now     func() time.Time
 	Random  func() float64 // in [0,1), for jitter
 }
@@ -268,7 +269,7 @@ func maxSteps(run *transcript.Run) int {
 
 func limitEnd(run *transcript.Run) chat.RunEnded {
 	return chat.RunEnded{Reason: chat.EndLimit,
-		Text: "Stopped at the limit of " + plural(maxSteps(run), "step") + "; the task may be incomplete. Say \"go on\" to continue."}
+		Text: fmt.Sprintf("Stopped at the limit of %d model calls; the task may be incomplete. Say \"go on\" to continue.", maxSteps(run))}
 }
 
 func (r *runner) openCalls() bool {
@@ -320,7 +321,7 @@ func (r *runner) afterAnswer(ctx context.Context, run *transcript.Run) (State, e
 		return Finished, r.fail(ctx, &chat.Failure{Kind: string(model.Refused), Message: "the model refused to answer this"})
 	}
 	if run.Stop == chat.StopLength && run.Continued <= maxContinued {
-		text := "Your answer reached the length limit (part " + itoa(run.Continued) + "). Go on exactly where it stopped, without repeating anything."
+		text := fmt.Sprintf("Your answer reached the length limit (part %d). Go on exactly where it stopped, without repeating anything.", run.Continued)
 		if r.log.Note("continue") != text {
 			if err := r.write(ctx, chat.Noted{What: "continue", Text: text}); err != nil {
 				return "", err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,48 +13,6 @@ import (
 	"chorus/internal/model"
 	"chorus/internal/transcript"
 )
-
-// Backoff says how often and how long to wait between attempts.
-type Backoff struct {
-	Retries  int           // attempts after the first; 0 means DefaultRetries, negative none
-	Base     time.Duration // first pause; doubles
-	Max      time.Duration
-	Patience time.Duration // a provider that wants a longer pause than this has failed
-}
-
-// The defaults: 1, 2, 4 … 32 s, four attempts in all.
-const (
-	DefaultRetries  = 3
-	defaultBase     = time.Second
-	defaultMax      = 32 * time.Second
-	defaultPatience = 5 * time.Minute
-)
-
-// pause is how long to wait after the n-th failure in a row (from 1), and whether
-// to try again at all.
-func (b Backoff) pause(n int, e *model.Error, random float64) (time.Duration, bool) {
-	retries := b.Retries
-	if retries == 0 {
-		retries = DefaultRetries
-	}
-	if !e.Retryable() || n > retries {
-		return 0, false
-	}
-	if e.RetryAfter > 0 {
-		return e.RetryAfter, e.RetryAfter <= or(b.Patience, defaultPatience)
-	}
-	d := or(b.Base, defaultBase) << min(n-1, 16)
-	d = min(d, or(b.Max, defaultMax))
-	// Up to a quarter more, so that many threads do not come back at once.
-	return d + time.Duration(float64(d)/4*random), true
-}
-
-func or(d, fallback time.Duration) time.Duration {
-	if d > 0 {
-		return d
-	}
-	return fallback
-}
 
 // ask sends the next request: the turn, or first the summary that makes room for it.
 func (r *runner) ask(ctx context.Context, run *transcript.Run) error {
@@ -238,7 +195,7 @@ func (r *runner) broken(ctx context.Context, said chat.Said, err error, text str
 	if e.Kind == model.TooLong {
 		return said // a compaction may help
 	}
-	pause, again := r.Backoff.pause(r.log.Run().Errors+1, e, r.random())
+	pause, again := r.Backoff.Pause(r.log.Run().Errors+1, e, r.random())
 	said.Error.RetryMS, said.Error.Final = pause.Milliseconds(), !again
 	return said
 }
@@ -273,7 +230,7 @@ func (r *runner) compact(ctx context.Context, run *transcript.Run, engine Engine
 	}
 	read, modified := r.log.Files()
 	done := chat.Compacted{UpTo: cut.UpTo, Read: read, Modified: modified, Tokens: r.log.Tokens()}
-	purpose, mechanical := summaryWay(run)
+	purpose, mechanical := run.SummaryWay()
 	if mechanical {
 		done.Step, done.Attempt, done.How = run.Step, run.Attempt, "mechanical"
 		done.Summary = r.log.Mechanical(sees, cut)
@@ -306,38 +263,4 @@ func (r *runner) compact(ctx context.Context, run *transcript.Run, engine Engine
 	}
 	done.Step, done.Attempt, done.Summary, done.Usage = said.Step, said.Attempt, summary, said.Usage
 	return true, r.write(ctx, done)
-}
-
-// summaryWay is how the next try at a summary is made, given how the last one went.
-func summaryWay(run *transcript.Run) (purpose chat.Purpose, mechanical bool) {
-	f := run.Failure
-	if f == nil {
-		return chat.ForCompaction, false
-	}
-	tooLong := f.Kind == string(model.TooLong)
-	hopeless := f.Kind == string(model.Refused) || f.Kind == string(model.BadRequest)
-	switch run.Purpose {
-	case chat.ForExcerpt:
-		return chat.ForExcerpt, tooLong || hopeless
-	case chat.ForCompaction:
-		if tooLong {
-			return chat.ForExcerpt, false
-		}
-		return chat.ForCompaction, hopeless
-	default:
-		// The turn itself was too long, and the live prefix is as long as the turn.
-		if tooLong {
-			return chat.ForExcerpt, false
-		}
-		return chat.ForCompaction, false
-	}
-}
-
-func itoa(n int) string { return strconv.Itoa(n) }
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return itoa(n) + " " + what + "s"
 }

@@ -14,13 +14,13 @@ import (
 	"sync"
 	"time"
 
-	"chorus/internal/agent"
 	"chorus/internal/bus"
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/engine"
 	"chorus/internal/home"
 	"chorus/internal/journal"
+	"chorus/internal/model"
 	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/host"
 	"chorus/internal/store"
@@ -185,8 +185,8 @@ func (c *Choice) allowed(action string) bool {
 }
 
 // retry is the back-off as the settings have it.
-func retry(r config.Retry) agent.Backoff {
-	b := agent.Backoff{Retries: r.MaxRetries, Base: time.Duration(r.BaseDelayMS) * time.Millisecond}
+func retry(r config.Retry) model.Backoff {
+	b := model.Backoff{Retries: r.MaxRetries, Base: time.Duration(r.BaseDelayMS) * time.Millisecond}
 	if r.Enabled != nil && !*r.Enabled {
 		b.Retries = -1
 	}

@@ -102,7 +102,7 @@ func (r *rig) start() {
 					return model.ParseHead(data)
 				},
 				Begin:   r.begin,
-				Backoff: agent.Backoff{Base: time.Millisecond},
+				Backoff: model.Backoff{Base: time.Millisecond},
 				Now:     time.Now,
 			},
 		}, nil

@@ -357,3 +357,23 @@ func (l *Log) cutBefore(place int64) error {
 	}
 	return nil
 }
+
+// SummaryWay is how the next try at a summary is to be made, given how the last one
+// went: on top of the live prefix, from an excerpt, or without a model.
+func (r *Run) SummaryWay() (purpose chat.Purpose, mechanical bool) {
+	f := r.Failure
+	if f == nil {
+		return chat.ForCompaction, false
+	}
+	tooLong := f.Kind == string(model.TooLong)
+	hopeless := f.Kind == string(model.Refused) || f.Kind == string(model.BadRequest)
+	switch {
+	case r.Purpose == chat.ForExcerpt:
+		return chat.ForExcerpt, tooLong || hopeless
+	case tooLong:
+		// The live prefix is as long as the turn that did not fit.
+		return chat.ForExcerpt, false
+	default:
+		return chat.ForCompaction, hopeless && r.Purpose == chat.ForCompaction
+	}
+}

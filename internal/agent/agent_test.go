@@ -1,0 +1,255 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"chorus/internal/agent"
+	"chorus/internal/chat"
+	"chorus/internal/desk"
+	"chorus/internal/journal"
+	"chorus/internal/model"
+	"chorus/internal/tool"
+	"chorus/internal/transcript"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// host is the smallest one: a journal in memory, a gate that is a function.
+type host struct {
+	journal []chat.Event
+	seen    int64
+	judge   func(agent.Question) desk.Ruling
+	// before, when set, may let a guest write right before a commit.
+	before func(b agent.Batch)
+}
+
+func (h *host) guest(body chat.Body) {
+	h.journal = append(h.journal, chat.Event{Seq: int64(len(h.journal) + 1), Body: body})
+}
+
+func (h *host) Commit(_ context.Context, b agent.Batch) ([]chat.Event, error) {
+	if h.before != nil && len(b.Events) > 0 {
+		before := h.before
+		h.before = nil
+		before(b)
+	}
+	begins := slices.ContainsFunc(b.Events, func(ev chat.Event) bool {
+		switch ev.Body.(type) {
+		case chat.RunStarted, chat.Asked, chat.ToolBegan, chat.RunEnded:
+			return true
+		}
+		return false
+	})
+	moved := begins && int64(len(h.journal)) > h.seen
+	if !moved {
+		for _, ev := range b.Events {
+			ev.Seq, ev.At = int64(len(h.journal)+1), time.UnixMicro(1)
+			h.journal = append(h.journal, ev)
+		}
+	}
+	news := slices.Clone(h.journal[h.seen:])
+	h.seen = int64(len(h.journal))
+	if moved {
+		return news, journal.ErrMoved
+	}
+	return news, nil
+}
+
+func (h *host) Judge(_ context.Context, q agent.Question) (desk.Ruling, error) {
+	if h.judge != nil {
+		return h.judge(q), nil
+	}
+	return desk.Ruling{Verdict: desk.Allow}, nil
+}
+
+func (h *host) Live(chat.Live) {}
+
+func (h *host) kinds() string {
+	var out []string
+	for _, ev := range h.journal {
+		out = append(out, string(ev.Body.Kind()))
+	}
+	return strings.Join(out, " ")
+}
+
+// scripted answers with one entry after the other.
+type scripted struct{ answers []chat.Blocks }
+
+func (s *scripted) Prepare(r model.Request) (model.Prepared, error) {
+	return model.Prepared{Model: r.Model}, nil
+}
+
+func (s *scripted) Stream(context.Context, model.Prepared) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
+		blocks := s.answers[0]
+		s.answers = s.answers[1:]
+		yield(model.Done{Blocks: blocks, Stop: chat.StopEnd}, nil)
+	}
+}
+
+type act struct {
+	ran  []string
+	fail error
+}
+
+func (a *act) Spec() tool.Spec {
+	return tool.Spec{Name: "act", Schema: json.RawMessage(`{"type":"object"}`)}
+}
+func (a *act) Access([]byte) []tool.Access { return nil }
+func (a *act) Run(_ context.Context, args []byte) (tool.Result, error) {
+	a.ran = append(a.ran, string(args))
+	return tool.OK("ok"), a.fail
+}
+
+func call(n int) chat.Blocks {
+	return chat.Blocks{chat.ToolUse{ID: fmt.Sprint("c", n), Name: "act", Args: json.RawMessage(fmt.Sprintf(`{"n":%d}`, n))}}
+}
+
+func newAgent(t *testing.T, a *act, answers ...chat.Blocks) *agent.Agent {
+	t.Helper()
+	set, err := tool.NewSet(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &scripted{answers}
+	return &agent.Agent{
+		Tools: set,
+		Model: func(string) (agent.Engine, error) { return agent.Engine{Model: m, Name: "m"}, nil },
+		Head:  func(string) (*model.Head, error) { return &model.Head{}, nil },
+		Begin: func(context.Context, *transcript.Log, transcript.Waiting) (agent.Beginning, error) {
+			return agent.Beginning{Run: "r", Start: chat.RunStarted{Model: "x/m"}}, nil
+		},
+		Now: func() time.Time { return time.UnixMicro(1) },
+	}
+}
+
+func prompt() chat.Received { return chat.Received{Blocks: chat.TextBlocks("do it"), Prompt: true} }
+
+// fold is the log of a host's journal.
+func fold(t *testing.T, h *host) *transcript.Log {
+	t.Helper()
+	log := transcript.New(nil)
+	for _, ev := range h.journal {
+		if err := log.Apply(ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.seen = int64(len(h.journal))
+	return log
+}
+
+// TestEveryCrashPoint stops the loop's life after each of its commits and lets another one
+// go on from the journal alone.
+func TestEveryCrashPoint(t *testing.T) {
+	t.Parallel()
+	answers := []chat.Blocks{call(1), call(2), chat.TextBlocks("done")}
+	for crash := 0; ; crash++ {
+		a := &act{}
+		h := &host{}
+		h.guest(prompt())
+		commits := 0
+		died := errors.New("died")
+		dying := &dyingHost{host: h, die: func() error {
+			if commits++; commits > crash {
+				return died
+			}
+			return nil
+		}}
+		_, err := newAgent(t, a, answers...).Run(context.Background(), fold(t, h), dying)
+		if err == nil {
+			return // it got through: every point has been tried
+		}
+		if !errors.Is(err, died) {
+			t.Fatal(err)
+		}
+		// What the model would say next depends on how far the journal is.
+		said := strings.Count(h.kinds(), "said")
+		state, err := newAgent(t, a, answers[said:]...).Run(context.Background(), fold(t, h), h)
+		if err != nil || state != agent.Finished {
+			t.Fatalf("crash at %d: %v %v\n%s", crash, state, err, h.kinds())
+		}
+		if !strings.HasSuffix(h.kinds(), "said run_ended") || strings.Count(h.kinds(), "run_ended") != 1 || strings.Count(h.kinds(), "tool_ran") != 2 {
+			t.Fatalf("crash at %d: %s", crash, h.kinds())
+		}
+		if len(a.ran) > 2 || len(slices.Compact(slices.Clone(a.ran))) != len(a.ran) {
+			t.Fatalf("crash at %d: ran %v", crash, a.ran)
+		}
+	}
+}
+
+type dyingHost struct {
+	*host
+	die func() error
+}
+
+func (d *dyingHost) Commit(ctx context.Context, b agent.Batch) ([]chat.Event, error) {
+	if err := d.die(); err != nil {
+		return nil, err
+	}
+	return d.host.Commit(ctx, b)
+}
+
+// TestNewsBeforeEveryCommit lets an interrupt arrive right before each commit in turn: it is
+// never lost, and no call that had not begun runs after it.
+func TestNewsBeforeEveryCommit(t *testing.T) {
+	t.Parallel()
+	for at := 0; at < 8; at++ {
+		a := &act{}
+		h := &host{}
+		h.guest(prompt())
+		n := 0
+		var watch func(agent.Batch)
+		watch = func(agent.Batch) {
+			if n == at {
+				h.guest(chat.Steered{Blocks: chat.TextBlocks("wait"), Mode: chat.Interrupt})
+			}
+			if n++; n <= at {
+				h.before = watch
+			}
+		}
+		h.before = watch
+		answers := []chat.Blocks{call(1), call(2), call(3), chat.TextBlocks("done"), chat.TextBlocks("done"), chat.TextBlocks("done")}
+		log := fold(t, h)
+		ag := newAgent(t, a, answers...)
+		for {
+			state, err := ag.Run(context.Background(), log, h)
+			if err != nil {
+				t.Fatalf("at %d: %v", at, err)
+			}
+			if state == agent.Nothing {
+				break
+			}
+		}
+		if len(log.Waiting()) != 0 || log.Run() != nil {
+			t.Fatalf("at %d: the words were lost\n%s", at, h.kinds())
+		}
+		if strings.Count(h.kinds(), "took") < 2 {
+			t.Fatalf("at %d: %s", at, h.kinds())
+		}
+	}
+}
+
+func TestOurOwnFailureEndsTheRun(t *testing.T) {
+	t.Parallel()
+	a := &act{fail: errors.New("disk on fire")}
+	h := &host{}
+	h.guest(prompt())
+	state, err := newAgent(t, a, call(1)).Run(context.Background(), fold(t, h), h)
+	if err != nil || state != agent.Finished {
+		t.Fatal(state, err)
+	}
+	end := h.journal[len(h.journal)-1].Body.(chat.RunEnded)
+	if end.Reason != chat.EndFailed || !strings.Contains(end.Text, "disk on fire") {
+		t.Fatalf("%+v", end)
+	}
+}

@@ -1,0 +1,45 @@
+package model
+
+import "time"
+
+// Backoff says how often and how long to wait between attempts.
+type Backoff struct {
+	Retries  int           // attempts after the first; 0 means DefaultRetries, negative none
+	Base     time.Duration // first pause; doubles
+	Max      time.Duration
+	Patience time.Duration // a provider that wants a longer pause than this has failed
+}
+
+// The defaults: 1, 2, 4 … 32 s, four attempts in all.
+const (
+	DefaultRetries  = 3
+	defaultBase     = time.Second
+	defaultMax      = 32 * time.Second
+	defaultPatience = 5 * time.Minute
+)
+
+// Pause is how long to wait after the n-th failure in a row (from 1), and whether
+// to try again at all.
+func (b Backoff) Pause(n int, e *Error, random float64) (time.Duration, bool) {
+	retries := b.Retries
+	if retries == 0 {
+		retries = DefaultRetries
+	}
+	if !e.Retryable() || n > retries {
+		return 0, false
+	}
+	if e.RetryAfter > 0 {
+		return e.RetryAfter, e.RetryAfter <= or(b.Patience, defaultPatience)
+	}
+	d := or(b.Base, defaultBase) << min(n-1, 16)
+	d = min(d, or(b.Max, defaultMax))
+	// Up to a quarter more, so that many threads do not come back at once.
+	return d + time.Duration(float64(d)/4*random), true
+}
+
+func or(d, fallback time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return fallback
+}
