@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -41,7 +44,8 @@ git repository. A folder template/ in the home replaces the built-in one.`,
 			if c.json {
 				return c.printJSON(made)
 			}
-			fmt.Fprintf(c.out(), "%s is ready; its workspace is %s\ntalk to it: chorus chat --agent %s\n", made.Name, app.Roster().Workspace(made.Name), made.Name)
+			ws := app.Roster().Workspace(made.Name)
+			fmt.Fprintf(c.out(), "%s is ready\ntalk to it about this directory:  chorus chat --agent %s\nin a workspace of its own:        chorus chat --agent %s --repo %s\n", made.Name, made.Name, made.Name, ws)
 			return nil
 		})
 	}
@@ -67,7 +71,7 @@ func (c *cli) agentList() *cobra.Command {
 				w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
 				fmt.Fprintln(w, "NAME\tMODEL\tPERMISSIONS\tCREATED")
 				for _, a := range list {
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", a.Name, orElse(a.Model, "(default)"), orElse(a.Permissions, "standard"), a.CreatedAt.Local().Format("2006-01-02 15:04"))
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", a.Name, orElse(a.Model, "(default)"), orElse(a.Permissions, "standard"), when(a.CreatedAt))
 				}
 				return w.Flush()
 			})
@@ -86,6 +90,9 @@ func (c *cli) agentShow() *cobra.Command {
 					c.warn(err.Error())
 				} else if err != nil {
 					return err
+				}
+				if keys := slices.Sorted(maps.Keys(a.Extra)); len(keys) > 0 {
+					c.warn("agent.json has keys that mean nothing here: " + strings.Join(keys, ", "))
 				}
 				if c.json {
 					return c.printJSON(a)
@@ -148,6 +155,14 @@ func (c *cli) agentDestroy() *cobra.Command {
 	cmd.Flags().BoolVar(&keep, "keep-files", false, "keep its files, in .trash of the home folder")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "really")
 	return cmd
+}
+
+// when shows a moment; an agent.json written by hand may have none.
+func when(t time.Time) string {
+	if t.IsZero() {
+		return "–"
+	}
+	return t.Local().Format("2006-01-02 15:04")
 }
 
 func (c *cli) printJSON(v any) error {

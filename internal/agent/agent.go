@@ -71,6 +71,9 @@ type Engine struct {
 
 // Agent is one configured agent, ready to run. It holds no state of a thread.
 type Agent struct {
+	// Terms are those this agent was made for; a prompt that came with others is
+	// left to an agent that is made for them.
+	Terms chat.Terms
 	Tools Tools
 	// Model resolves "provider/model".
 	Model func(name string) (Engine, error)
@@ -160,7 +163,8 @@ func (r *runner) commit(ctx context.Context, b Batch) error {
 		run = cur.ID
 	}
 	for i := range b.Events {
-		if b.Events[i].Run == "" {
+		// A prompt that is refused belongs to no run.
+		if _, refused := b.Events[i].Body.(chat.Refused); b.Events[i].Run == "" && !refused {
 			b.Events[i].Run = run
 		}
 	}
@@ -284,12 +288,16 @@ func (r *runner) openCalls() bool {
 // begin starts a run with the oldest waiting prompt.
 func (r *runner) begin(ctx context.Context) (State, error) {
 	prompt := r.log.Waiting()[0]
+	if prompt.Terms != r.Terms {
+		return Finished, nil
+	}
 	b, err := r.Begin(ctx, r.log, prompt)
 	if err != nil {
 		return Finished, r.stillborn(ctx, b, prompt, err)
 	}
 	batch := Batch{Blobs: []chat.Blob{b.Head}}
-	b.Start.Run, b.Start.Head, b.Start.Renderer, b.Start.Principal = b.Run, b.Head.Hash, transcript.Renderer, prompt.Principal
+	b.Start.Run, b.Start.Head, b.Start.Renderer = b.Run, b.Head.Hash, transcript.Renderer
+	b.Start.Principal, b.Start.Terms = prompt.Principal, prompt.Terms
 	batch.Events = append(batch.Events, chat.Event{Run: b.Run, Body: b.Start})
 	for _, n := range b.Notes {
 		if r.log.Note(n.What) != n.Text {
@@ -305,7 +313,7 @@ func (r *runner) begin(ctx context.Context) (State, error) {
 // key) with the reason, so that it is neither lost nor tried for ever.
 func (r *runner) stillborn(ctx context.Context, b Beginning, prompt transcript.Waiting, cause error) error {
 	f := failure(cause)
-	b.Start.Run, b.Start.Renderer, b.Start.Principal = b.Run, transcript.Renderer, prompt.Principal
+	b.Start.Run, b.Start.Renderer, b.Start.Principal, b.Start.Terms = b.Run, transcript.Renderer, prompt.Principal, prompt.Terms
 	var batch Batch
 	for _, body := range []chat.Body{b.Start, chat.Took{Run: b.Run, Step: 1, Seqs: []int64{prompt.Seq}},
 		chat.RunEnded{Run: b.Run, Reason: chat.EndFailed, Error: f, Text: f.Message}} {
@@ -328,6 +336,10 @@ func (r *runner) afterAnswer(ctx context.Context, run *transcript.Run) (State, e
 			}
 		}
 		return "", r.ask(ctx, run)
+	}
+	if run.Stop == chat.StopLength {
+		return Finished, r.end(ctx, chat.RunEnded{Reason: chat.EndLimit,
+			Text: fmt.Sprintf("The answer reached the length limit %d times and is cut off. Say \"go on\" to continue.", run.Continued)})
 	}
 	if run.Steps < maxSteps(run) {
 		if took, err := r.take(ctx, run); took || err != nil {

@@ -196,6 +196,9 @@ func (r *runner) broken(ctx context.Context, said chat.Said, err error, text str
 		return said // a compaction may help
 	}
 	pause, again := r.Backoff.Pause(r.log.Run().Errors+1, e, r.random())
+	if !again && e.RetryAfter > 0 {
+		said.Error.Message += fmt.Sprintf("; it asks to wait %s", e.RetryAfter)
+	}
 	said.Error.RetryMS, said.Error.Final = pause.Milliseconds(), !again
 	return said
 }

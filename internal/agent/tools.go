@@ -121,7 +121,7 @@ func (r *runner) gate(ctx context.Context, c transcript.Call, t tool.Tool, args 
 			Actions: a.Actions, Rule: a.Rule, Preview: a.Preview, Until: a.Deadline})
 	case desk.End:
 		r.fatal = &chat.Failure{Kind: "denied", Message: ruling.Reason}
-		return gateAgain, nil
+		return gateAgain, r.deny(ctx, c.Use, "denied: "+ruling.Reason)
 	default:
 		return gateAgain, r.deny(ctx, c.Use, "permission denied: "+ruling.Reason)
 	}

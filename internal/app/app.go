@@ -99,7 +99,7 @@ func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 		j = a.Journal(j)
 	}
 	a.engine = engine.New(engine.Config{
-		Journal: j, Bus: a.bus, Setup: a.setup, Adopt: adopt, LockDir: a.Home.Locks(),
+		Journal: j, Bus: a.bus, Setup: a.setup, Takes: a.takes, Adopt: adopt, LockDir: a.Home.Locks(),
 		MaxWaiting: a.Settings.MaxQueueDepth, IdleAfter: a.Settings.IdleAfter(), Log: a.Log,
 	})
 	return a.engine
@@ -136,15 +136,18 @@ func (a *App) Me() chat.Principal {
 	return chat.Principal{Kind: chat.LocalUser, ID: name, Name: name, Roles: []string{"owner"}}
 }
 
-// wishes is what somebody chose for one thread: flags and slash commands. Zero
-// fields mean the agent's own, else the default.
+// wishes is what somebody chose for one thread: flags and slash commands.
 type wishes struct {
-	model    string
-	mode     string
-	profile  string
-	maxSteps int
-	yes      bool
-	canAsk   bool
+	chat.Terms
+	canAsk bool
+	start  int64 // what was there when the session was opened is its business too
+	until  int64 // it begins no run with a later prompt; 0: with any
+}
+
+// own reports whether work is this session's: its own prompt, or what it was opened
+// to go on with.
+func (w wishes) own(work engine.Work) bool {
+	return work.Terms.By != "" && work.Terms.By == w.By || work.Seq <= w.start
 }
 
 // Choice is a thread's wishes in this process; they change while it runs.

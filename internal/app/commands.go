@@ -53,7 +53,7 @@ func (s *Session) status(ctx context.Context) (string, error) {
 	line("model", info.Model)
 	line("profile", info.Profile)
 	line("mode", first(info.Mode, "none"))
-	if s.choice.snapshot().yes {
+	if s.choice.snapshot().Yes {
 		line("approvals", "every question is answered yes")
 	}
 	if !s.fresh {
@@ -138,27 +138,27 @@ func (s *Session) model(name string) (string, error) {
 	if _, err := s.app.Models.Resolve(full); err != nil {
 		return "", err
 	}
-	s.choice.set(func(c *Choice) { c.model = full })
+	s.choice.set(func(c *Choice) { c.Model = full })
 	return "from the next prompt on: " + full, nil
 }
 
 func (s *Session) mode(name string) (string, error) {
 	switch name {
 	case "":
-		return first(s.choice.snapshot().mode, "none"), nil
+		return first(s.choice.snapshot().Mode, "none"), nil
 	case "off", "none":
 		name = ""
 	}
 	if err := ValidMode(name); err != nil {
 		return "", err
 	}
-	s.choice.set(func(c *Choice) { c.mode = name })
+	s.choice.set(func(c *Choice) { c.Mode = name })
 	return "from the next prompt on: " + first(name, "no mode"), nil
 }
 
 func (s *Session) approveAll() string {
 	on := false
-	s.choice.set(func(c *Choice) { c.yes = !c.yes; on = c.yes })
+	s.choice.set(func(c *Choice) { c.Yes = !c.Yes; on = c.Yes })
 	if on {
 		return "every question is answered yes from now on; explicit denials still hold"
 	}
@@ -193,8 +193,8 @@ func (a *App) profile(name string) (*permit.Profile, error) {
 }
 
 // asked are the actions of a call that would be asked for.
-func (a *App) asked(dir string, now wishes, t tool.Tool, args []byte) []string {
-	p, err := a.profile(now.profile)
+func (a *App) asked(dir string, now chat.Terms, t tool.Tool, args []byte) []string {
+	p, err := a.profile(now.Profile)
 	if err != nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"chorus/internal/agent"
 	"chorus/internal/chat"
 	"chorus/internal/desk"
+	"chorus/internal/engine"
 	"chorus/internal/permit"
 )
 
@@ -14,6 +15,7 @@ type gate struct {
 	profile *permit.Profile
 	place   permit.JudgeOptions
 	choice  *Choice
+	work    engine.Work
 }
 
 // Judge implements engine.Gate.
@@ -28,10 +30,11 @@ func (g *gate) Judge(q agent.Question, _ chat.Principal) desk.Ruling {
 			Audit: &desk.Audit{Decision: "deny", Detail: d.List}}
 	}
 	now := g.choice.snapshot()
+	own := now.own(g.work)
 	switch {
-	case now.yes:
+	case g.work.Terms.Yes || own && now.Yes:
 		return approved(d, "--yes")
-	case g.remembered(j):
+	case own && g.remembered(j):
 		return approved(d, "allowed for this session")
 	case !now.canAsk:
 		return desk.Ruling{Verdict: desk.End, Rule: d.Rule,

@@ -2,11 +2,14 @@ package app
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"chorus/internal/chat"
@@ -28,6 +31,7 @@ type mirrors struct {
 	done   sync.WaitGroup
 	once   sync.Once
 	warned bool
+	lock   *os.File // only one process writes the files of a thread
 }
 
 func (s *Session) startMirrors(o SessionOptions) error {
@@ -40,6 +44,9 @@ func (s *Session) startMirrors(o SessionOptions) error {
 		}
 		s.file = path
 	}
+	if held, err := m.takeLock(); err != nil || !held {
+		return err // the other process follows the same journal
+	}
 	if err := m.open(s, o); err != nil {
 		// A repository that cannot be written is no reason not to talk about it.
 		o.Warn("no session file: " + err.Error())
@@ -49,6 +56,24 @@ func (s *Session) startMirrors(o SessionOptions) error {
 	m.cancel = cancel
 	m.done.Go(func() { m.follow(ctx, s) })
 	return nil
+}
+
+// takeLock reports false when another process mirrors this thread.
+func (m *mirrors) takeLock() (bool, error) {
+	dir, err := m.app.Home.Ensure(m.app.Home.Locks())
+	if err != nil {
+		return false, err
+	}
+	sum := sha256.Sum256([]byte(m.thread))
+	f, err := os.OpenFile(filepath.Join(dir, "mirror-"+hex.EncodeToString(sum[:12])+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return false, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return false, f.Close()
+	}
+	m.lock = f
+	return true, nil
 }
 
 // open opens the session file and says in it and in the index what begins.
@@ -131,10 +156,30 @@ func (m *mirrors) say(err error) {
 	}
 }
 
+// inherit takes the files over from a process that has ended meanwhile.
+func (m *mirrors) inherit(s *Session) bool {
+	held, err := m.takeLock()
+	if err != nil || !held {
+		return false
+	}
+	if m.file, _, err = session.Open(s.file); err != nil {
+		m.file = nil
+		m.say(err)
+	}
+	return true
+}
+
 // close brings everything to the journal's end.
-func (m *mirrors) close() error {
+func (m *mirrors) close(s *Session) error {
 	var err error
 	m.once.Do(func() {
+		if m.lock == nil && !m.inherit(s) {
+			return
+		}
+		defer func() {
+			_ = os.Remove(m.lock.Name())
+			_ = m.lock.Close()
+		}()
 		if m.cancel != nil {
 			m.cancel()
 			m.done.Wait()

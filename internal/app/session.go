@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -52,6 +53,7 @@ type Session struct {
 	file   string
 	choice *Choice
 	mirror *mirrors
+	once   bool  // run, not chat
 	fresh  bool  // not in the journal yet
 	Start  int64 // the last event there was when the session was opened
 
@@ -68,14 +70,18 @@ func (a *App) OpenSession(ctx context.Context, o SessionOptions) (*Session, erro
 	if err := a.check(&o); err != nil {
 		return nil, err
 	}
-	s := &Session{app: a, dir: o.Dir}
+	s := &Session{app: a, dir: o.Dir, once: o.Once}
 	lines, err := s.find(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	s.choice = a.choice(s.thread)
 	s.choice.set(func(c *Choice) {
-		c.model, c.mode, c.profile, c.yes, c.canAsk, c.maxSteps = o.Model, o.Mode, o.Profile, o.Yes, o.CanAsk, o.MaxSteps
+		c.Terms = chat.Terms{Model: o.Model, Mode: o.Mode, Profile: o.Profile, MaxSteps: o.MaxSteps, Yes: o.Yes, By: id.New()}
+		c.canAsk, c.start = o.CanAsk, s.Start
+		if o.Once {
+			c.until = max(1, s.Start)
+		}
 	})
 	if err := s.findUnfinished(ctx); err != nil {
 		return nil, err
@@ -350,12 +356,18 @@ func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
 			ahead = 0 // a run is on, perhaps in another process: it comes first
 		}
 	}
+	if s.once {
+		s.choice.set(func(c *Choice) { c.until = math.MaxInt64 })
+	}
 	got, err := s.engine.Deliver(ctx, chat.Inbound{Threads: []chat.ThreadID{s.thread}, Principal: me, Prompt: true,
-		From: chat.Participant{ID: me.ID, Name: me.Name, Kind: chat.Person}, Blocks: chat.TextBlocks(text)}, s.row)
+		From: chat.Participant{ID: me.ID, Name: me.Name, Kind: chat.Person}, Blocks: chat.TextBlocks(text), Terms: s.choice.snapshot().Terms}, s.row)
 	if err != nil {
 		return repl.Receipt{}, err
 	}
 	s.fresh = false
+	if s.once {
+		s.choice.set(func(c *Choice) { c.until = got[0].Seq })
+	}
 	return repl.Receipt{Seq: got[0].Seq, Refused: got[0].Refused, Position: max(0, got[0].Waiting+ahead)}, nil
 }
 
@@ -367,7 +379,7 @@ func (s *Session) Steer(ctx context.Context, text string, mode chat.Intake) (boo
 	}
 	me := s.app.Me()
 	return s.engine.Steer(ctx, s.thread, chat.Steered{From: chat.Participant{ID: me.ID, Name: me.Name, Kind: chat.Person},
-		Principal: me, Blocks: chat.TextBlocks(text), Mode: mode})
+		Principal: me, Blocks: chat.TextBlocks(text), Mode: mode, Terms: s.choice.snapshot().Terms})
 }
 
 // Abort implements repl.Session.
@@ -401,7 +413,7 @@ func (s *Session) remember(a desk.Approval) {
 	if err != nil {
 		return
 	}
-	asked := s.app.asked(s.dir, s.choice.snapshot(), t, args)
+	asked := s.app.asked(s.dir, s.choice.snapshot().Terms, t, args)
 	s.choice.set(func(c *Choice) {
 		for _, action := range asked {
 			c.always[action] = true
@@ -437,13 +449,13 @@ func (s *Session) Label(name string, args []byte) string {
 // Info implements repl.Session.
 func (s *Session) Info() repl.Info {
 	now := s.choice.snapshot()
-	name, err := s.app.Models.Name("", now.model)
+	name, err := s.app.Models.Name("", now.Model)
 	if err != nil {
-		name = now.model
+		name = now.Model
 	}
-	return repl.Info{Agent: s.thread.Agent(), Model: name, Mode: now.mode, ID: s.ID(), Dir: s.dir,
-		Profile: first(now.profile, s.app.Settings.Permissions, "standard")}
+	return repl.Info{Agent: s.thread.Agent(), Model: name, Mode: now.Mode, ID: s.ID(), Dir: s.dir,
+		Profile: first(now.Profile, s.app.Settings.Permissions, "standard")}
 }
 
 // Close writes the mirrors to their end.
-func (s *Session) Close() error { return s.mirror.close() }
+func (s *Session) Close() error { return s.mirror.close(s) }

@@ -86,32 +86,53 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
+// takes reports whether this process begins a run with a prompt: a session of one
+// prompt leaves what came after its own to whoever sent it.
+func (a *App) takes(thread chat.ThreadID, prompt transcript.Waiting) bool {
+	now := a.choice(thread).snapshot()
+	return now.until == 0 || prompt.Seq <= now.until
+}
+
+// terms are those a piece of work is done on: what came with it, and, where it is
+// this session's own, what the person at the terminal has said since.
+func (a *App) terms(choice *Choice, work engine.Work) chat.Terms {
+	t := work.Terms
+	if now := choice.snapshot(); now.own(work) {
+		t.Yes = t.Yes || now.Yes
+		if t.By != now.By { // taken up again: with the flags of now
+			t.Model, t.Profile = first(now.Model, t.Model), first(now.Profile, t.Profile)
+			t.MaxSteps = max(t.MaxSteps, now.MaxSteps)
+		}
+	}
+	return t
+}
+
 // setup is how a thread's next run is done.
-func (a *App) setup(ctx context.Context, row journal.Thread) (engine.Setup, error) {
+func (a *App) setup(ctx context.Context, row journal.Thread, work engine.Work) (engine.Setup, error) {
 	b, err := a.bench(row.ID, row.Dir)
 	if err != nil {
 		return engine.Setup{}, err
 	}
 	choice := a.choice(row.ID)
-	now := choice.snapshot()
+	now := a.terms(choice, work)
 	who, err := a.persona(ctx, row.Agent)
 	if err != nil {
 		return engine.Setup{}, err
 	}
-	profile, err := permit.Load(first(now.profile, who.profile, a.Settings.Permissions))
+	profile, err := permit.Load(first(now.Profile, who.profile, a.Settings.Permissions))
 	if err != nil {
 		return engine.Setup{}, err
 	}
 	set := b.tools.Filter(func(s tool.Spec) bool {
-		return inMode(now.mode, s.Name, s.ReadOnly) && (len(who.tools) == 0 || slices.Contains(who.tools, s.Name))
+		return inMode(now.Mode, s.Name, s.ReadOnly) && (len(who.tools) == 0 || slices.Contains(who.tools, s.Name))
 	})
 	home, _ := os.UserHomeDir()
 	return engine.Setup{
 		Dir:   row.Dir,
 		Price: a.Models.Price,
-		Gate:  &gate{profile, permit.JudgeOptions{Home: a.Home.Dir(), Workspace: row.Dir, UserHome: home}, choice},
+		Gate:  &gate{profile, permit.JudgeOptions{Home: a.Home.Dir(), Workspace: row.Dir, UserHome: home}, choice, work},
 		Agent: &agent.Agent{
-			Tools: &chosen{Set: set, all: b.tools, mode: now.mode},
+			Tools: &chosen{Set: set, all: b.tools, mode: now.Mode},
 			Model: a.Models.Resolve,
 			Head:  a.head,
 			Begin: func(ctx context.Context, _ *transcript.Log, _ transcript.Waiting) (agent.Beginning, error) {
@@ -173,11 +194,11 @@ func (a *App) head(hash string) (*model.Head, error) {
 }
 
 // begin is how a new run of the thread starts.
-func (a *App) begin(ctx context.Context, row journal.Thread, b *bench, set *tool.Set, now wishes, who persona, profile string) (agent.Beginning, error) {
+func (a *App) begin(ctx context.Context, row journal.Thread, b *bench, set *tool.Set, now chat.Terms, who persona, profile string) (agent.Beginning, error) {
 	out := agent.Beginning{Run: id.New()}
-	name, err := a.Models.Name("", first(now.model, who.model))
+	name, err := a.Models.Name("", first(now.Model, who.model))
 	if err != nil {
-		out.Start.Model = first(now.model, who.model)
+		out.Start.Model = first(now.Model, who.model)
 		return out, err
 	}
 	out.Start.Model = name
@@ -187,13 +208,13 @@ func (a *App) begin(ctx context.Context, row journal.Thread, b *bench, set *tool
 	}
 	c := a.Settings.Compaction
 	base := chat.Settings{MaxTokens: a.Settings.MaxTokens, ThinkingBudget: a.Settings.ThinkingBudget, ContextWindow: c.ContextWindow,
-		Reserve: c.ReserveTokens, KeepRecent: c.KeepRecentTokens, MaxSteps: now.maxSteps, Mode: now.mode, Profile: profile}
+		Reserve: c.ReserveTokens, KeepRecent: c.KeepRecentTokens, MaxSteps: now.MaxSteps, Mode: now.Mode, Profile: profile}
 	out.Start.Settings = runSettings(engine.Entry, base)
 	if c.Enabled != nil && !*c.Enabled {
 		out.Start.Settings.ContextWindow = 0
 	}
 	head := &model.Head{System: renderPrompt(promptData{
-		Name: row.Agent, Dir: row.Dir, Git: inGit(row.Dir), Mode: now.mode, Agent: who.prompt, Docs: who.docs, Instructions: instructions(row.Dir),
+		Name: row.Agent, Dir: row.Dir, Git: inGit(row.Dir), Mode: now.Mode, Agent: who.prompt, Docs: who.docs, Instructions: instructions(row.Dir),
 	})}
 	for _, s := range set.Specs() {
 		head.Tools = append(head.Tools, model.ToolSpec{Name: s.Name, Description: s.Description, Schema: s.Schema})

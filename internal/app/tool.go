@@ -7,6 +7,7 @@ import (
 	"chorus/internal/agent"
 	"chorus/internal/chat"
 	"chorus/internal/desk"
+	"chorus/internal/engine"
 	"chorus/internal/id"
 	"chorus/internal/permit"
 	"chorus/internal/tool"
@@ -43,8 +44,8 @@ func (a *App) toolBench(o *SessionOptions) (*bench, *gate, error) {
 		return nil, nil, err
 	}
 	choice := a.choice(thread)
-	choice.set(func(c *Choice) { c.yes, c.canAsk = o.Yes, o.CanAsk })
-	return b, &gate{profile, permit.JudgeOptions{Home: a.Home.Dir(), Workspace: o.Dir}, choice}, nil
+	choice.set(func(c *Choice) { c.canAsk = o.CanAsk })
+	return b, &gate{profile, permit.JudgeOptions{Home: a.Home.Dir(), Workspace: o.Dir}, choice, engine.Work{Terms: chat.Terms{Yes: o.Yes}}}, nil
 }
 
 // ToolSpecs lists the tools.

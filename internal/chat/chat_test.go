@@ -106,7 +106,7 @@ func TestEveryBodyComesBack(t *testing.T) {
 		RunStarted{Run: "r", Model: "demo/echo", Settings: Settings{Temperature: &temp}, Head: "h"}, Took{"r", 1, []int64{1}},
 		Asked{1, 2, "m", ForTurn, 9, "d", 5}, Said{1, 1, blocks, Usage{1, 2, 3, 4}, StopEnd, false, &Failure{Kind: "x"}},
 		ToolBegan{"1", "bash"}, ToolRan{Call: "1", Blocks: blocks[:1], Outcome: Ran, Read: []string{"a"}}, ApprovalAsked{ID: "a", Actions: []string{"x"}, Until: time.UnixMicro(5).UTC()},
-		ApprovalAnswered{"a", "1", "ada", true, "n"}, Steered{Participant{}, Principal{}, blocks[:1], Inject}, AbortAsked{"r", "ada", true},
+		ApprovalAnswered{"a", "1", "ada", true, "n"}, Steered{Blocks: blocks[:1], Mode: Inject, Terms: Terms{Yes: true, By: "s"}}, AbortAsked{"r", "ada", true},
 		Noted{"date", "t"}, Rolled{3, "x"}, Compacted{UpTo: 3, Summary: "s", Read: []string{"a"}}, Cleared{3, "ada"},
 		RunEnded{Run: "r", Reason: EndDone, Cost: 5}, Forked{"cli:a:b", 3},
 	}

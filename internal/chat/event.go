@@ -77,6 +77,19 @@ type Received struct {
 	ReplyTo   string      `json:"replyTo,omitempty"`
 	Intake    Intake      `json:"intake,omitempty"`
 	Prompt    bool        `json:"prompt,omitempty"`
+	Terms     Terms       `json:"terms,omitzero"`
+}
+
+// Terms are what somebody asked for along with a prompt. They travel with it, so
+// that whoever answers it, in whatever process, answers on these terms and not on
+// its own. Zero fields mean the agent's own, else the default.
+type Terms struct {
+	Model    string `json:"model,omitempty"`
+	Mode     string `json:"mode,omitempty"`
+	Profile  string `json:"profile,omitempty"`
+	MaxSteps int    `json:"maxSteps,omitempty"`
+	Yes      bool   `json:"yes,omitempty"` // every question is answered yes
+	By       string `json:"by,omitempty"`  // the session that sent it
 }
 
 // Refused: the prompt Seq will not be answered, visibly.
@@ -129,6 +142,7 @@ type RunStarted struct {
 	Head      string    `json:"head"`
 	Renderer  string    `json:"renderer"`
 	Principal Principal `json:"principal"`
+	Terms     Terms     `json:"terms,omitzero"`
 }
 
 // Settings are the numbers a request is rendered with. Zero means the model's
@@ -282,6 +296,7 @@ type Steered struct {
 	Principal Principal   `json:"principal"`
 	Blocks    Blocks      `json:"blocks"`
 	Mode      Intake      `json:"mode"`
+	Terms     Terms       `json:"terms,omitzero"`
 }
 
 // AbortAsked: the run (or, with All, the run and everything waiting) shall end.
@@ -542,6 +557,7 @@ type Inbound struct {
 	ReplyTo    string
 	Intake     Intake
 	Prompt     bool
+	Terms      Terms
 	Platform   string // empty: the engine gives it a ULID of its own
 	PlatformID string
 	Version    int

@@ -83,7 +83,7 @@ func parse(data []byte, s *Settings) error {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
-		return fmt.Errorf("%s: %w", position(data, syntax.Offset), err)
+		return fmt.Errorf("%s: %w", position(data, syntax.Offset-1), err)
 	case errors.As(err, &kind):
 		return fmt.Errorf("%s: %s must be a %s, not a %s", position(data, kind.Offset), kind.Field, kind.Type, kind.Value)
 	case strings.Contains(err.Error(), "unknown field"):

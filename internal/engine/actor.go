@@ -112,7 +112,7 @@ func (a *actor) work() (stay bool) {
 		if err := a.catchUp(e.ctx); err != nil {
 			return a.trouble(err)
 		}
-		if a.log.Run() == nil && len(a.log.Waiting()) == 0 {
+		if a.log.Run() == nil && (len(a.log.Waiting()) == 0 || !a.takes(a.log.Waiting()[0])) {
 			a.save()
 			return true
 		}
@@ -140,6 +140,19 @@ func (a *actor) work() (stay bool) {
 		}
 		a.save()
 	}
+}
+
+func (a *actor) takes(w transcript.Waiting) bool {
+	return a.engine.Takes == nil || a.engine.Takes(a.thread, w)
+}
+
+// due is what the next setup is for.
+func (a *actor) due() Work {
+	if run := a.log.Run(); run != nil {
+		return Work{run.Terms, run.Seq}
+	}
+	w := a.log.Waiting()[0]
+	return Work{w.Terms, w.Seq}
 }
 
 // trouble tells watchers what could not be written down, and tries again after a
@@ -245,10 +258,12 @@ func (a *actor) save() {
 // being fenced.
 func (a *actor) runOnce(row journal.Thread) (agent.State, error) {
 	e := a.engine
-	setup, err := e.Setup(e.ctx, row)
+	work := a.due()
+	setup, err := e.Setup(e.ctx, row, work)
 	if err != nil {
 		return agent.Stopped, err
 	}
+	setup.Agent.Terms = work.Terms
 	ctx, cancel := context.WithCancelCause(e.ctx)
 	defer cancel(nil)
 	h := newHost(a, setup, row)

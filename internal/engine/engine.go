@@ -22,6 +22,7 @@ import (
 	"chorus/internal/id"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
+	"chorus/internal/transcript"
 )
 
 // Writer is the part of the store that writes threads.
@@ -68,6 +69,12 @@ type Gate interface {
 	Judge(q agent.Question, who chat.Principal) desk.Ruling
 }
 
+// Work is what a setup is for: the run that is on, or the prompt that is next.
+type Work struct {
+	Terms chat.Terms
+	Seq   int64 // the event it begins with
+}
+
 // Setup is how one thread's next run is to be done.
 type Setup struct {
 	Agent *agent.Agent
@@ -84,7 +91,9 @@ type Config struct {
 	Journal Journal
 	Bus     *bus.Bus
 	// Setup is called before each run, so that a change of settings takes effect with the next.
-	Setup func(ctx context.Context, thread journal.Thread) (Setup, error)
+	Setup func(ctx context.Context, thread journal.Thread, work Work) (Setup, error)
+	// Takes says whether this process begins a run with this prompt; nil: with any.
+	Takes func(thread chat.ThreadID, prompt transcript.Waiting) bool
 	// Adopt says which threads this process may run: those of others only hear
 	// what is written here. A thread named in Wake needs no leave.
 	Adopt      func(chat.ThreadID) bool
@@ -182,7 +191,7 @@ func (e *Engine) Deliver(ctx context.Context, in chat.Inbound, create func(chat.
 	arrival := journal.Arrival{Platform: in.Platform, What: "message", PlatformID: in.PlatformID, Version: in.Version}
 	for _, thread := range in.Threads {
 		c := e.guest(thread, in.Principal.String(), chat.Received{From: in.From, Principal: in.Principal, Blocks: in.Blocks,
-			ReplyTo: in.ReplyTo, Intake: in.Intake, Prompt: in.Prompt})
+			ReplyTo: in.ReplyTo, Intake: in.Intake, Prompt: in.Prompt, Terms: in.Terms})
 		c.Events[0].Platform, c.Events[0].PlatformID, c.Events[0].Version = in.Platform, in.PlatformID, in.Version
 		c.MaxWaiting = e.MaxWaiting
 		if create != nil {

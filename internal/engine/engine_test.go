@@ -84,7 +84,7 @@ func (r *rig) start() {
 		provider = r.provider
 	}
 	c := engine.Config{Journal: r.db, Bus: &bus.Bus{}, LockDir: filepath.Join(r.dir, "locks"), SweepEvery: time.Hour}
-	c.Setup = func(ctx context.Context, row journal.Thread) (engine.Setup, error) {
+	c.Setup = func(ctx context.Context, row journal.Thread, _ engine.Work) (engine.Setup, error) {
 		return engine.Setup{
 			Gate:  gateFunc(func(q agent.Question, _ chat.Principal) desk.Ruling { return r.gate(q) }),
 			Price: func(string) (ledger.Price, int) { return ledger.Price{Input: 1000, Output: 2000}, 1000 },

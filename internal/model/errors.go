@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -52,6 +53,9 @@ func (e *Error) Error() string {
 	}
 	if e.Message != "" {
 		s += ": " + e.Message
+	}
+	if e.Kind == Auth && e.Status != 0 {
+		s += "; check " + strings.ToUpper(e.Provider) + "_API_KEY"
 	}
 	return s
 }

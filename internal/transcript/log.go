@@ -80,15 +80,18 @@ type Waiting struct {
 	Blocks    chat.Blocks
 	Intake    chat.Intake
 	Steer     bool
+	Terms     chat.Terms
 }
 
 // Run is the run that is on.
 type Run struct {
 	ID        string
+	Seq       int64 // the event that began it
 	Model     string
 	Head      string
 	Settings  chat.Settings
 	Principal chat.Principal
+	Terms     chat.Terms
 	Started   time.Time
 
 	Step    int // of the last request; 0 before the first
@@ -212,14 +215,14 @@ func (l *Log) Apply(ev chat.Event) error {
 func (l *Log) apply(ev chat.Event) error {
 	switch b := ev.Body.(type) {
 	case chat.Received:
-		w := Waiting{ev.Seq, b.From, b.Principal, b.Blocks, b.Intake, false}
+		w := Waiting{ev.Seq, b.From, b.Principal, b.Blocks, b.Intake, false, b.Terms}
 		if b.Prompt {
 			l.waiting = append(l.waiting, w)
 			return nil
 		}
 		return l.pend(ev.Seq, words, model.User, b.From, b.Blocks)
 	case chat.Steered:
-		l.waiting = append(l.waiting, Waiting{ev.Seq, b.From, b.Principal, b.Blocks, b.Mode, true})
+		l.waiting = append(l.waiting, Waiting{ev.Seq, b.From, b.Principal, b.Blocks, b.Mode, true, b.Terms})
 	case chat.Refused:
 		l.drop(b.Seq)
 	case chat.Deleted:
@@ -231,7 +234,7 @@ func (l *Log) apply(ev chat.Event) error {
 	case chat.Imported:
 		return l.imported(ev.Seq, b)
 	case chat.RunStarted:
-		l.run = &Run{ID: b.Run, Model: b.Model, Head: b.Head, Settings: b.Settings, Principal: b.Principal, Started: ev.At}
+		l.run = &Run{ID: b.Run, Seq: ev.Seq, Model: b.Model, Head: b.Head, Settings: b.Settings, Principal: b.Principal, Terms: b.Terms, Started: ev.At}
 		l.ended = nil
 	case chat.Took:
 		return l.took(b)

@@ -180,9 +180,10 @@ func (p *printer) end(e chat.RunEnded) {
 	}
 }
 
-// printAnswer writes the answer as it is: whoever reads a pipe wants the text.
+// printAnswer writes the answer's text. Control characters are left out also on a
+// pipe: many of them end at a terminal after all.
 func (p *printer) printAnswer(e chat.RunEnded) {
-	answer := p.takeAnswer()
+	answer := markdown.Clean(p.takeAnswer())
 	if answer == "" && e.Reason == chat.EndDone {
 		answer = e.Text
 	}

@@ -243,6 +243,11 @@ func (f *follower) mine(item Item) []Item {
 			f.aim.held = e
 			return nil
 		}
+	case chat.Refused:
+		if f.aim.seq != 0 && b.Seq != f.aim.seq {
+			return nil // somebody else's prompt
+		}
+		return []Item{item}
 	case chat.Took:
 		run = b.Run
 		if f.aim.run == "" && slices.Contains(b.Seqs, f.aim.seq) {
