@@ -66,11 +66,11 @@ func TestModelNames(t *testing.T) {
 	}
 }
 
-type shell struct{}
+type anyShell struct{}
 
-func (shell) Spec() tool.Spec                                  { return tool.Spec{Name: "bash"} }
-func (shell) Access([]byte) []tool.Access                      { return []tool.Access{{Tool: "bash", Command: "make"}} }
-func (shell) Run(context.Context, []byte) (tool.Result, error) { return tool.Result{}, nil }
+func (anyShell) Spec() tool.Spec                                  { return tool.Spec{Name: "bash"} }
+func (anyShell) Access([]byte) []tool.Access                      { return []tool.Access{{Tool: "bash", Command: "make"}} }
+func (anyShell) Run(context.Context, []byte) (tool.Result, error) { return tool.Result{}, nil }
 
 // TestTermsTravelWithThePrompt: what one session was allowed is no use to another's prompt.
 func TestTermsTravelWithThePrompt(t *testing.T) {
@@ -94,7 +94,7 @@ func TestTermsTravelWithThePrompt(t *testing.T) {
 		{"nobody to ask", wishes{Terms: chat.Terms{By: "a"}}, engine.Work{Terms: chat.Terms{By: "a"}, Seq: 5}, desk.End},
 	} {
 		g := &gate{standard, permit.JudgeOptions{}, &Choice{wishes: c.session, always: map[string]bool{}}, c.work}
-		q := agent.Question{Tool: shell{}, Args: json.RawMessage(`{}`), Touches: shell{}.Access(nil)}
+		q := agent.Question{Tool: anyShell{}, Args: json.RawMessage(`{}`), Touches: anyShell{}.Access(nil)}
 		if got := g.Judge(q, chat.Principal{}); got.Verdict != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got.Verdict, c.want)
 		}
