@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -90,9 +88,6 @@ func (c *cli) agentShow() *cobra.Command {
 					c.warn(err.Error())
 				} else if err != nil {
 					return err
-				}
-				if keys := slices.Sorted(maps.Keys(a.Extra)); len(keys) > 0 {
-					c.warn("agent.json has keys that mean nothing here: " + strings.Join(keys, ", "))
 				}
 				if c.json {
 					return c.printJSON(a)

@@ -32,6 +32,7 @@ type Options struct {
 	Environ []string            // for programs that agents start; nil: the process's
 	Home    string              // "": as Env says
 	Log     *slog.Logger
+	Warn    func(string) // hears what went wrong without stopping anything; nil: nobody does
 	// Journal wraps the store before the engine gets it; tests kill the process in it.
 	Journal func(engine.Journal) engine.Journal
 }
@@ -59,6 +60,9 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	}
 	if o.Environ == nil {
 		o.Environ = os.Environ()
+	}
+	if o.Warn == nil {
+		o.Warn = func(string) {}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

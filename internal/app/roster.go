@@ -23,7 +23,7 @@ func (a *App) Roster() *roster.Roster {
 			_, err := a.profile(name)
 			return err
 		},
-		Warn: func(text string) { a.Log.Warn(text, "component", "roster") },
+		Warn: a.Warn,
 	})
 }
 

@@ -15,6 +15,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"chorus/internal/near"
 )
 
 // Settings are the values people can set. Zero means the built-in default.
@@ -88,7 +90,7 @@ func parse(data []byte, s *Settings) error {
 		return fmt.Errorf("%s: %s must be a %s, not a %s", position(data, kind.Offset), kind.Field, kind.Type, kind.Value)
 	case strings.Contains(err.Error(), "unknown field"):
 		name := strings.Trim(strings.TrimPrefix(err.Error(), "json: unknown field "), `"`)
-		return fmt.Errorf("%s: unknown key %q%s", position(data, int64(bytes.Index(data, []byte(`"`+name+`"`)))), name, near(name))
+		return fmt.Errorf("%s: unknown key %q%s", position(data, int64(bytes.Index(data, []byte(`"`+name+`"`)))), name, meant(name))
 	default:
 		return fmt.Errorf(": %w", err)
 	}
@@ -105,36 +107,11 @@ func position(data []byte, offset int64) string {
 var keys = []string{"defaultProvider", "defaultModel", "permissions", "maxTokens", "thinkingBudget", "compaction", "retry",
 	"idleTimeoutMs", "maxQueueDepth", "durability", "enabled", "contextWindow", "reserveTokens", "keepRecentTokens", "maxRetries", "baseDelayMs"}
 
-func near(name string) string {
-	best, dist := "", 4 // further away than that is not a slip
-	for _, k := range keys {
-		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < dist {
-			best, dist = k, d
-		}
+func meant(name string) string {
+	if best := near.Best(name, keys); best != "" {
+		return fmt.Sprintf("; did you mean %q?", best)
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", best)
-}
-
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		prev := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			prev, row[j] = row[j], min(row[j]+1, row[j-1]+1, prev+cost)
-		}
-	}
-	return row[len(b)]
+	return ""
 }
 
 func (s Settings) check(path string) error {

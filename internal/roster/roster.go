@@ -23,6 +23,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/home"
+	"chorus/internal/near"
 )
 
 // The errors that callers tell apart.
@@ -136,8 +137,8 @@ func (r *Roster) heal(ctx context.Context, name string, row Agent, known bool) (
 		return Agent{}, fmt.Errorf("take over %s: %w", r.file(name), err)
 	}
 	for key := range a.Extra {
-		if near := nearest(key, configurable); near != "" {
-			r.Warn(fmt.Sprintf("%s: %q means nothing to Chorus; did you mean %q?", r.file(name), key, near))
+		if meant := near.Best(key, configurable); meant != "" {
+			r.Warn(fmt.Sprintf("%s: %q means nothing to Chorus; did you mean %q?", r.file(name), key, meant))
 		}
 	}
 	return a, nil

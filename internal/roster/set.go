@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"chorus/internal/near"
 )
 
 // configurable are the keys that Configure changes.
@@ -75,40 +77,8 @@ func truth(value string) (bool, error) {
 
 func unknownKey(key string) error {
 	list := strings.Join(configurable, ", ")
-	if near := nearest(key, configurable); near != "" {
-		return fmt.Errorf("unknown setting %.40q; did you mean %q? there are: %s", key, near, list)
+	if meant := near.Best(key, configurable); meant != "" {
+		return fmt.Errorf("unknown setting %.40q; did you mean %q? there are: %s", key, meant, list)
 	}
 	return fmt.Errorf("unknown setting %.40q; there are: %s", key, list)
-}
-
-// nearest finds the name that a typing error could have come from.
-func nearest(key string, names []string) string {
-	best, least := "", max(2, len(key)/3)+1
-	for _, name := range names {
-		if d := distance(strings.ToLower(key), strings.ToLower(name)); d < least {
-			best, least = name, d
-		}
-	}
-	return best
-}
-
-// distance counts the letters to insert, delete or replace.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"chorus/internal/near"
 )
 
 // Set is the tools one agent has. It is made once and never changes, so it may be
@@ -202,41 +204,20 @@ func (s *Set) Filter(keep func(Spec) bool) *Set {
 // unknown is the answer to a name nobody has.
 func (s *Set) unknown(name string) string {
 	text := "Unknown tool: " + name
-	var near, all []string
+	var meant, all []string
 	for _, e := range s.entries {
 		own := e.spec.Name
 		all = append(all, own)
 		a, b := squash(name), squash(own)
-		if a != "" && (strings.Contains(a, b) || strings.Contains(b, a) || distance(a, b) <= 2) {
-			near = append(near, own)
+		if a != "" && (strings.Contains(a, b) || strings.Contains(b, a) || near.Distance(a, b) <= 2) {
+			meant = append(meant, own)
 		}
 	}
 	switch {
-	case len(near) > 0:
-		text += ". Did you mean " + strings.Join(near, " or ") + "?"
+	case len(meant) > 0:
+		text += ". Did you mean " + strings.Join(meant, " or ") + "?"
 	case len(all) > 0:
 		text += ". There are: " + strings.Join(all, ", ")
 	}
 	return text
-}
-
-// distance is the number of single changes that turn a into b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diag
-			if a[i] != b[j] {
-				cost++
-			}
-			diag = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diag+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -3,6 +3,8 @@ package repl
 import (
 	"slices"
 	"strings"
+
+	"chorus/internal/near"
 )
 
 // Command is one slash command for the help.
@@ -56,7 +58,7 @@ func known(name string, all []Command) bool {
 func unknownWords(name string, all []Command) string {
 	best, least := "", 4
 	for _, c := range all {
-		d := distance(name, c.Name)
+		d := near.Distance(name[:min(len(name), 40)], c.Name)
 		if name != "" && strings.HasPrefix(c.Name, name) {
 			d = min(d, 1)
 		}
@@ -68,31 +70,6 @@ func unknownWords(name string, all []Command) string {
 		return "no command /" + name + "; did you mean /" + best + "?"
 	}
 	return "no command /" + name + "; /help lists them"
-}
-
-// distance is how many letters must change to make b of a.
-func distance(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	if len(x) > 40 {
-		return len(x)
-	}
-	row := make([]int, len(y)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range x {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range y {
-			cost := diagonal
-			if x[i] != y[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(y)]
 }
 
 // helpLines is the answer to /help.
