@@ -119,12 +119,17 @@ func (m *mirrors) follow(ctx context.Context, s *Session) {
 	if logs, err := m.app.openLogs(m.thread); err == nil {
 		m.logs, after = logs, min(after, logs.LastSeq())
 	}
-	for item, err := range s.engine.Watch(ctx, m.thread, after) {
+	tick := time.NewTicker(mirrorEvery)
+	defer tick.Stop()
+	for item, err := range s.engine.Gather(ctx, m.thread, after, tick.C) {
 		if err == nil && item.Event != nil {
 			m.write(*item.Event)
 		}
 	}
 }
+
+// mirrorEvery is how far behind a session file may be: nobody reads it faster.
+const mirrorEvery = 250 * time.Millisecond
 
 // batchSize is how many events wait for the logs at most.
 const batchSize = 200

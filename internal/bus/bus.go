@@ -34,6 +34,7 @@ type Listener struct {
 	bus    *Bus
 	thread chat.ThreadID
 	bell   chan struct{}
+	calm   bool // is not rung, and gets no live pieces: it looks when it likes
 
 	mu    sync.Mutex
 	notes []Note
@@ -42,7 +43,17 @@ type Listener struct {
 
 // Listen starts listening; Close ends it.
 func (b *Bus) Listen(thread chat.ThreadID) *Listener {
-	l := &Listener{bus: b, thread: thread, bell: make(chan struct{}, 1)}
+	return b.listen(&Listener{bus: b, thread: thread, bell: make(chan struct{}, 1)})
+}
+
+// Gather is Listen for somebody who is in no hurry: events lie there until they are
+// taken, and nobody is woken for them.
+func (b *Bus) Gather(thread chat.ThreadID) *Listener {
+	return b.listen(&Listener{bus: b, thread: thread, bell: make(chan struct{}, 1), calm: true})
+}
+
+func (b *Bus) listen(l *Listener) *Listener {
+	thread := l.thread
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.subs == nil {
@@ -80,6 +91,9 @@ func (b *Bus) RingAll() {
 }
 
 func (l *Listener) put(note Note) {
+	if l.calm && note.Live != nil {
+		return
+	}
 	l.mu.Lock()
 	if len(l.notes) >= room {
 		l.notes, l.gap = nil, true
@@ -90,6 +104,9 @@ func (l *Listener) put(note Note) {
 }
 
 func (l *Listener) ring() {
+	if l.calm {
+		return
+	}
 	select {
 	case l.bell <- struct{}{}:
 	default:

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"iter"
+	"time"
 
 	"chorus/internal/bus"
 	"chorus/internal/chat"
@@ -37,6 +38,29 @@ func (e *Engine) Watch(ctx context.Context, thread chat.ThreadID, after int64) i
 			case <-ctx.Done():
 				return
 			case <-ear.Bell():
+			}
+			if !w.take(ctx, ear) {
+				return
+			}
+		}
+	}
+}
+
+// Gather is Watch for readers that are in no hurry, such as mirrors: it yields the
+// events that came since the last look, each time look has a value, until ctx ends. Nothing wakes the reader, and a run pays nothing for it.
+func (e *Engine) Gather(ctx context.Context, thread chat.ThreadID, after int64, look <-chan time.Time) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		w := &watch{engine: e, thread: thread, seq: after, yield: yield}
+		ear := e.Bus.Gather(thread)
+		defer ear.Close()
+		if !w.read(ctx) {
+			return
+		}
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-look:
 			}
 			if !w.take(ctx, ear) {
 				return

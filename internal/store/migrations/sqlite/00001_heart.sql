@@ -130,9 +130,11 @@ CREATE TABLE ledger (
     at          BIGINT  NOT NULL,
     settled_at  BIGINT,
     PRIMARY KEY (run_id, step, attempt)
-);
+) WITHOUT ROWID;
 
-CREATE INDEX ledger_at ON ledger (at);
+-- No index by time or thread on ledger and audit: both are written in every turn and
+-- summed up now and then, and a sum over a year reads faster than a year of turns
+-- would pay for the index.
 
 CREATE TABLE audit (
     id          INTEGER PRIMARY KEY,
@@ -148,8 +150,6 @@ CREATE TABLE audit (
     rule        TEXT    NOT NULL,
     detail      TEXT    NOT NULL
 );
-
-CREATE INDEX audit_thread ON audit (thread_id, id);
 
 CREATE TABLE principals (
     id          TEXT    NOT NULL PRIMARY KEY, -- kind:id
