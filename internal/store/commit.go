@@ -96,6 +96,8 @@ const (
 	numberOwner       = `UPDATE threads SET next_seq = next_seq + ?, last_active = ? WHERE id = ? AND epoch = ?` + returning
 	numberOwnerExpect = `UPDATE threads SET next_seq = next_seq + ?, last_active = ? WHERE id = ? AND epoch = ? AND next_seq = ?` + returning
 
+	numberKnown = `UPDATE threads SET next_seq = ?, last_active = ? WHERE id = ? AND epoch = ? AND next_seq = ?`
+
 	updateThread = `UPDATE threads SET next_seq = ?, waiting = ?, wake = ?, status = ?,
 		title = CASE WHEN title = '' THEN ? ELSE title END WHERE id = ?`
 
@@ -139,12 +141,50 @@ func (db *DB) apply(w *writer, in *intent) (journal.Committed, error) {
 			return journal.Committed{}, err
 		}
 	}
+	w.remember(in, a.is)
 	return journal.Committed{Events: a.out, Next: a.is.next, Waiting: int(a.is.waiting)}, nil
+}
+
+// known is a thread's row as its owner's last commit left it. Whatever anybody else
+// changes in it also moves its number or its epoch, so a row that still has both is
+// as we know it, and need not be read.
+type known struct {
+	epoch int64
+	row   threadState
+}
+
+// maxKnown bounds what is remembered: more threads than one process runs at a time.
+const maxKnown = 512
+
+func (w *writer) remember(in *intent, row threadState) {
+	if in.Epoch == 0 {
+		return
+	}
+	if len(w.known) >= maxKnown {
+		clear(w.known)
+	}
+	w.known[in.Thread] = known{in.Epoch, row}
+}
+
+// numberKnown takes numbers from a row that is still as the owner left it; false if
+// it is not, or was never seen.
+func (w *writer) numberKnown(in *intent, now int64) (threadState, bool, error) {
+	k, ok := w.known[in.Thread]
+	if !ok || in.Epoch == 0 || k.epoch != in.Epoch || in.Expect != 0 && in.Expect != k.row.next {
+		return threadState{}, false, nil
+	}
+	s := k.row
+	s.next += int64(len(in.drafts))
+	n, err := w.change(numberKnown, s.next, now, string(in.Thread), in.Epoch, k.row.next)
+	return s, n == 1, err
 }
 
 // number takes the numbers from the thread's row; no row means that the writer
 // may not write, and why.
 func number(w *writer, in *intent, now int64) (threadState, error) {
+	if s, ok, err := w.numberKnown(in, now); ok || err != nil {
+		return s, err
+	}
 	query, args := numberGuest, []any{len(in.drafts), now, string(in.Thread)}
 	switch {
 	case in.Epoch != 0 && in.Expect != 0:

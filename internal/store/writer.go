@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"chorus/internal/chat"
 )
 
 const (
@@ -27,6 +29,7 @@ type writer struct {
 	pool  *sql.DB
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
+	known map[chat.ThreadID]known
 	turn  chan struct{} // holds a value while somebody has the turn
 	queue chan *job
 	bell  chan struct{} // there is something in the queue; room for one ring
@@ -66,7 +69,7 @@ func openWriter(ctx context.Context, path, durability string) (*writer, error) {
 		return nil, err
 	}
 	pool.SetMaxOpenConns(1)
-	w := &writer{path: path, pool: pool, stmts: make(map[string]*sql.Stmt), queue: make(chan *job, maxGroup),
+	w := &writer{path: path, pool: pool, stmts: make(map[string]*sql.Stmt), known: map[chat.ThreadID]known{}, queue: make(chan *job, maxGroup),
 		turn: make(chan struct{}, 1), bell: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	if err := w.connect(ctx); err != nil {
 		return nil, errors.Join(err, pool.Close())
@@ -231,6 +234,7 @@ func (w *writer) step(j *job) bool {
 		return false
 	}
 	if j.err = j.work(w); j.err != nil {
+		clear(w.known)
 		return w.exec("ROLLBACK TO j") == nil && w.exec("RELEASE j") == nil
 	}
 	j.err = w.exec("RELEASE j")
@@ -267,7 +271,10 @@ func (w *writer) faulty(after bool) error {
 
 // rollback leaves no transaction open. SQLite may have rolled back by itself, so
 // its error means nothing.
-func (w *writer) rollback() { _ = w.exec("ROLLBACK") }
+func (w *writer) rollback() {
+	clear(w.known) // what was remembered may not have come true
+	_ = w.exec("ROLLBACK")
+}
 
 // do has work done and waits for its end. A caller that gives up before its turn
 // has written nothing; once its turn has come, the outcome is waited for.
