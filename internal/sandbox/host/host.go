@@ -222,7 +222,6 @@ func (r *running) kill(why *bool) {
 		return
 	}
 	*why = true
-	_ = r.cmd.Process.Kill() // the shell first: it would have a word to say about its children's end
 	r.killTree()
 }
 

@@ -2,8 +2,10 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 )
@@ -76,11 +78,18 @@ func table(leader int, mark string) []int {
 		}
 	}
 	var pids []int
+	depth := map[int]int{}
 	for pid := range procs {
 		if mine[pid] {
 			pids = append(pids, pid)
+			for p := procs[pid].parent; mine[p] && depth[pid] < len(procs); p = procs[p].parent {
+				depth[pid]++
+			}
 		}
 	}
+	// Parents first: a shell would have a word to say about its children's end, or
+	// even go on with its script.
+	slices.SortFunc(pids, func(a, b int) int { return cmp.Or(depth[a]-depth[b], a-b) })
 	return pids
 }
 
