@@ -150,9 +150,10 @@ type runner struct {
 	log   *transcript.Log
 	host  Host
 	head  *model.Head
-	room  []byte        // the last request's body, to be written over by the next
-	mu    sync.Mutex    // guards fatal while calls run together
-	fatal *chat.Failure // our own failure: the run ends with it
+	room  []byte           // the last request's body, to be written over by the next
+	sent  []*model.Message // what the last request showed, pairs and all
+	mu    sync.Mutex       // guards fatal while calls run together
+	fatal *chat.Failure    // our own failure: the run ends with it
 }
 
 // commit writes and folds what came of it, also when it had to be refused

@@ -105,9 +105,14 @@ func (r *runner) wait(ctx context.Context, t time.Time) error {
 // when the loop must look again before anything is sent.
 func (r *runner) call(ctx context.Context, run *transcript.Run, engine Engine, req model.Request, purpose chat.Purpose) (*chat.Said, error) {
 	req.Model = engine.Name
-	if err := transcript.CheckPairs(req.Messages); err != nil {
+	known := 0
+	if n := len(r.sent); n > 0 && n <= len(req.Messages) && req.Messages[n-1] == r.sent[n-1] {
+		known = n
+	}
+	if err := transcript.CheckPairsFrom(req.Messages, known); err != nil {
 		return nil, fmt.Errorf("render request: %w", err)
 	}
+	r.sent = req.Messages
 	digest, err := req.Digest()
 	if err != nil {
 		return nil, err

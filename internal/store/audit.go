@@ -11,6 +11,9 @@ import (
 	"chorus/internal/desk"
 )
 
+const insertAudit = `INSERT INTO audit (at, agent, thread_id, run_id, call_id, principal, principal_body, action, decision, rule, detail)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
 func writeAudit(w *writer, thread chat.ThreadID, a desk.Audit, now int64) error {
 	if a.Thread == "" {
 		a.Thread = thread
@@ -19,8 +22,7 @@ func writeAudit(w *writer, thread chat.ThreadID, a desk.Audit, now int64) error 
 	if err != nil {
 		return err
 	}
-	return w.exec(`INSERT INTO audit (at, agent, thread_id, run_id, call_id, principal, principal_body, action, decision, rule, detail)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	return w.exec(insertAudit,
 		now, a.Agent, string(a.Thread), a.Run, a.Call, a.Principal.String(), body, a.Action, a.Decision, a.Rule, a.Detail)
 }
 

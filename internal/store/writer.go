@@ -114,6 +114,7 @@ func (w *writer) close() error {
 
 func (w *writer) loop() {
 	defer close(w.done)
+	w.warm()
 	group := make([]*job, 0, maxGroup)
 	for {
 		select {
@@ -129,6 +130,21 @@ func (w *writer) loop() {
 		case <-w.stop:
 			w.turn <- struct{}{} // and never given back
 			w.shutDown(group)
+			return
+		}
+	}
+}
+
+// warm prepares what every turn will need while the program is still starting, and
+// stops as soon as there is something to do.
+func (w *writer) warm() {
+	for _, query := range []string{numberKnown, insertEvent, reserve, settle, insertAudit, updateThread, beginWrite, "COMMIT"} {
+		w.turn <- struct{}{}
+		if !w.isClosed() {
+			_, _ = w.stmt(query) // an error shows again when it is used
+		}
+		<-w.turn
+		if len(w.queue) > 0 || w.isClosed() {
 			return
 		}
 	}

@@ -10,9 +10,16 @@ import (
 // CheckPairs reports the first break of the rule that every tool call is answered
 // in the very next message, and nothing is answered that was not called. It runs
 // before every request over the whole window, so it allocates nothing.
-func CheckPairs(msgs []*model.Message) error {
+func CheckPairs(msgs []*model.Message) error { return CheckPairsFrom(msgs, 0) }
+
+// CheckPairsFrom is CheckPairs where the first messages are known to be in order.
+func CheckPairsFrom(msgs []*model.Message, known int) error {
 	var before *model.Message
-	for i, m := range msgs {
+	if known > 0 {
+		before = msgs[known-1]
+	}
+	for i := known; i < len(msgs); i++ {
+		m := msgs[i]
 		results, calls := 0, 0
 		for _, b := range m.Blocks {
 			switch v := b.(type) {
