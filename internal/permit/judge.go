@@ -140,7 +140,9 @@ func (s *shellJudge) part(part *Part, depth int) {
 		d = s.decide(part)
 		s.real = true
 	}
-	if d.Verdict == Allow && !s.broad {
+	// What cannot be parsed is asked for also where everything is allowed: no honest
+	// command is lost by it, and nobody knows what the text would do.
+	if d.Verdict == Allow && (!s.broad || part.Kind == KindUnknown) {
 		if why := s.unsure(part); why != "" {
 			d.Verdict, d.Why = Ask, why
 		}

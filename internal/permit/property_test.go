@@ -121,6 +121,10 @@ func TestWrappingNeverLoosens(t *testing.T) {
 			outer = before + outer + after
 		}
 		a, b := judged(p, inner), judged(p, outer)
+		if Shell(outer).Err != nil {
+			// "{ ls &; }" is no command, and bash would run none of it: asked is enough.
+			a.Verdict = min(a.Verdict, Ask)
+		}
 		if b.Verdict < a.Verdict {
 			t.Fatalf("%q is %s, but %q is %s", inner, a.Verdict, outer, b.Verdict)
 		}
