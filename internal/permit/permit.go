@@ -182,10 +182,27 @@ func (p *Profile) permitted(set []string) Decision {
 	if r := firstMatch(p.allow, set); r != nil {
 		return Decision{Verdict: Allow, Rule: r.pattern, List: ListAllow, broad: r.shell}
 	}
-	if r := firstMatch(p.ask, set); r != nil {
+	if r := mostMeant(p.ask, set); r != nil {
 		return Decision{Verdict: Ask, Rule: r.pattern, List: ListAsk, broad: r.shell}
 	}
 	return Decision{Verdict: Deny, List: ListImplicit}
+}
+
+// mostMeant is the match that means this action, before one that means every
+// command: which of them stands first in the list must not matter.
+func mostMeant(rules []rule, set []string) *rule {
+	var broad *rule
+	for i := range rules {
+		if r := firstMatch(rules[i:i+1], set); r != nil {
+			if !r.shell {
+				return r
+			}
+			if broad == nil {
+				broad = r
+			}
+		}
+	}
+	return broad
 }
 
 // allowsAnyShell says whether opaque commands may pass unasked: everything is
