@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,8 +30,8 @@ type Host interface {
 	// Commit makes the batch durable and returns its events, numbered, together
 	// with whatever others wrote meanwhile, in order. It fails with
 	// journal.ErrMoved, having written nothing and bringing the news, when the batch
-	// begins something (a run, a request, a call, the run's end) and the loop has
-	// not seen everything. It does not obey ctx's cancellation.
+	// is Next or begins something (a run, a request, a call, the run's end) and the
+	// loop has not seen everything. It does not obey ctx's cancellation.
 	Commit(ctx context.Context, b Batch) ([]chat.Event, error)
 	// Judge is the gate.
 	Judge(ctx context.Context, q Question) (desk.Ruling, error)
@@ -42,6 +43,7 @@ type Host interface {
 type Batch struct {
 	Events []chat.Event
 	Blobs  []chat.Blob
+	Next   bool // its events must follow the last one the loop has seen
 }
 
 // Question is a call before the gate.
@@ -138,9 +140,9 @@ func (a *Agent) Run(ctx context.Context, log *transcript.Log, h Host) (State, er
 		case errors.Is(err, journal.ErrMoved):
 			// Something arrived: look again.
 		case err != nil:
-			return Stopped, err
+			return Stopped, errors.Join(err, r.release(ctx))
 		case state != "":
-			return state, nil
+			return state, r.release(ctx)
 		}
 	}
 }
@@ -152,24 +154,85 @@ type runner struct {
 	head  *model.Head
 	room  []byte           // the last request's body, to be written over by the next
 	sent  []*model.Message // what the last request showed, pairs and all
+	held  *held            // a result that the next commit takes with it
 	mu    sync.Mutex       // guards fatal while calls run together
 	fatal *chat.Failure    // our own failure: the run ends with it
+}
+
+// held is the last result of an answer. The request that shows it is asked for at
+// once, so the two are written together; the log supposes it until then.
+type held struct {
+	batch    Batch
+	takeBack func()
+}
+
+// hold keeps a result for the next commit.
+func (r *runner) hold(b Batch, ran chat.ToolRan) {
+	r.held = &held{b, r.log.Suppose(ran)}
+}
+
+// release writes a held result that no other commit took with it.
+func (r *runner) release(ctx context.Context) error {
+	if r.held == nil {
+		return nil
+	}
+	h := r.held
+	r.held = nil
+	h.takeBack()
+	return r.commit(ctx, h.batch)
 }
 
 // commit writes and folds what came of it, also when it had to be refused
 // because the thread had moved.
 func (r *runner) commit(ctx context.Context, b Batch) error {
+	if r.held != nil {
+		return r.commitHeld(ctx, b)
+	}
+	r.sign(b.Events)
+	events, err := r.host.Commit(ctx, b)
+	return r.fold(events, err)
+}
+
+// commitHeld takes the held result with it. If something came between, the result
+// is written by itself, behind the news, and the loop looks again.
+func (r *runner) commitHeld(ctx context.Context, b Batch) error {
+	h := r.held
+	first := len(h.batch.Events)
+	both := Batch{Events: slices.Concat(h.batch.Events, b.Events), Blobs: slices.Concat(h.batch.Blobs, b.Blobs), Next: true}
+	r.sign(both.Events)
+	events, err := r.host.Commit(ctx, both)
+	r.held = nil
+	if err == nil {
+		return r.fold(events[first:], nil)
+	}
+	h.takeBack()
+	if !errors.Is(err, journal.ErrMoved) {
+		return err
+	}
+	if ferr := r.fold(events, nil); ferr != nil {
+		return ferr
+	}
+	if werr := r.commit(ctx, h.batch); werr != nil {
+		return werr
+	}
+	return err
+}
+
+// sign says which run events belong to.
+func (r *runner) sign(events []chat.Event) {
 	run := ""
 	if cur := r.log.Run(); cur != nil {
 		run = cur.ID
 	}
-	for i := range b.Events {
+	for i := range events {
 		// A prompt that is refused belongs to no run.
-		if _, refused := b.Events[i].Body.(chat.Refused); b.Events[i].Run == "" && !refused {
-			b.Events[i].Run = run
+		if _, refused := events[i].Body.(chat.Refused); events[i].Run == "" && !refused {
+			events[i].Run = run
 		}
 	}
-	events, err := r.host.Commit(ctx, b)
+}
+
+func (r *runner) fold(events []chat.Event, err error) error {
 	for _, ev := range events {
 		if ferr := r.log.Apply(ev); ferr != nil {
 			return ferr

@@ -50,7 +50,7 @@ func (h *host) Commit(_ context.Context, b agent.Batch) ([]chat.Event, error) {
 		}
 		return false
 	})
-	moved := begins && int64(len(h.journal)) > h.seen
+	moved := (begins || b.Next) && int64(len(h.journal)) > h.seen
 	if !moved {
 		for _, ev := range b.Events {
 			ev.Seq, ev.At = int64(len(h.journal)+1), time.UnixMicro(1)
@@ -236,7 +236,19 @@ func TestNewsBeforeEveryCommit(t *testing.T) {
 		if strings.Count(h.kinds(), "took") < 2 {
 			t.Fatalf("at %d: %s", at, h.kinds())
 		}
+		if got, want := snapshot(t, log), snapshot(t, fold(t, h)); got != want {
+			t.Fatalf("at %d: the loop's log is not what the journal folds to:\n%s\n%s", at, got, want)
+		}
 	}
+}
+
+func snapshot(t *testing.T, log *transcript.Log) string {
+	t.Helper()
+	data, err := log.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }
 
 func TestOurOwnFailureEndsTheRun(t *testing.T) {

@@ -172,10 +172,26 @@ func (r *runner) alone(ctx context.Context, one ready) error {
 	return r.finish(ctx, one)
 }
 
-// finish runs a call and writes its result down.
+// finish runs a call and writes its result down, or, when nothing else of the
+// answer is left to do, keeps it for the commit of the next request.
 func (r *runner) finish(ctx context.Context, one ready) error {
 	ran, blobs := r.run(ctx, one)
-	return r.commit(ctx, Batch{Events: []chat.Event{{Body: ran}}, Blobs: blobs})
+	b := Batch{Events: []chat.Event{{Body: ran}}, Blobs: blobs}
+	if ran.Outcome == chat.Ran && r.onlyOpen(one.use.ID) {
+		r.hold(b, ran)
+		return nil
+	}
+	return r.commit(ctx, b)
+}
+
+// onlyOpen reports that a call is the last one without a result.
+func (r *runner) onlyOpen(call string) bool {
+	for _, c := range r.log.Calls() {
+		if !c.Done && c.Use.ID != call {
+			return false
+		}
+	}
+	return true
 }
 
 // together runs read-only calls at the same time; their results stand in the

@@ -67,6 +67,9 @@ func (h *host) Commit(ctx context.Context, b agent.Batch) ([]chat.Event, error) 
 		return h.news(ctx)
 	}
 	c := journal.Commit{Thread: h.a.thread, Epoch: h.epoch, Events: b.Events, Blobs: b.Blobs}
+	if b.Next {
+		c.Expect = h.seen + 1
+	}
 	for i := range c.Events {
 		c.Events[i].Thread = h.a.thread
 		if begins(c.Events[i].Body) {

@@ -212,6 +212,33 @@ func (l *Log) Apply(ev chat.Event) error {
 	return nil
 }
 
+// Suppose folds a result in that is not in the journal yet, as the next event, and
+// returns how to take it back should something else have become the next event.
+// Between the two nothing but further suppositions may be folded.
+func (l *Log) Suppose(ran chat.ToolRan) (takeBack func()) {
+	before := *l
+	var turnBefore turn
+	var runBefore Run
+	if l.turn != nil {
+		turnBefore = *l.turn
+		turnBefore.Calls = slices.Clone(l.turn.Calls)
+	}
+	if l.run != nil {
+		runBefore = *l.run
+	}
+	l.ran(ran)
+	l.seq++
+	return func() {
+		*l = before
+		if l.turn != nil {
+			*l.turn = turnBefore
+		}
+		if l.run != nil {
+			*l.run = runBefore
+		}
+	}
+}
+
 func (l *Log) apply(ev chat.Event) error {
 	switch b := ev.Body.(type) {
 	case chat.Received:

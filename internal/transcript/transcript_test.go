@@ -223,6 +223,21 @@ func TestPrefixAndPairs(t *testing.T) {
 			"ran": func(*rapid.T) {
 				w.tell(chat.ToolRan{Call: w.anyCall(), Blocks: words("result"), Outcome: chat.Ran, Changed: []string{"a.go"}})
 			},
+			"suppose": func(*rapid.T) {
+				// A result that is taken back leaves no trace.
+				before, err := w.log.Snapshot()
+				if err != nil {
+					t.Fatal(err)
+				}
+				takeBack := w.log.Suppose(chat.ToolRan{Call: w.anyCall(), Blocks: words("result"), Outcome: chat.Ran, Read: []string{"b.go"}})
+				if _, err := w.log.Request(w.head, w.log.Seq()); err != nil {
+					t.Fatal(err)
+				}
+				takeBack()
+				if after, _ := w.log.Snapshot(); !bytes.Equal(before, after) {
+					t.Fatalf("a supposition left a trace:\n%s\n%s", before, after)
+				}
+			},
 			"note":   func(*rapid.T) { w.tell(chat.Noted{What: "date", Text: words("note").Text()}) },
 			"edit":   func(*rapid.T) { w.tell(chat.Edited{Seq: anySeq(), Blocks: words("edit")}) },
 			"delete": func(*rapid.T) { w.tell(chat.Deleted{Seq: anySeq()}) },
