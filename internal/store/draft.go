@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -100,10 +101,21 @@ func newDraft(thread chat.ThreadID, e chat.Event) (draft, error) {
 // arguments of calls are compacted or quoted, broken UTF-8 is replaced. Whoever
 // renders from memory must see what whoever reads the journal will see.
 func rewritten(body chat.Body, encoded []byte) bool {
-	if said, ok := body.(chat.Said); ok && len(said.Blocks.Calls()) > 0 {
+	if bytes.Contains(encoded, []byte(`\ufffd`)) {
 		return true
 	}
-	return bytes.Contains(encoded, []byte(`\ufffd`))
+	said, ok := body.(chat.Said)
+	if !ok {
+		return false
+	}
+	var compact bytes.Buffer
+	for _, call := range said.Blocks.Calls() {
+		compact.Reset()
+		if json.Compact(&compact, call.Args) != nil || !bytes.Equal(compact.Bytes(), call.Args) || !bytes.Contains(encoded, call.Args) {
+			return true
+		}
+	}
+	return false
 }
 
 // blobRefs lists the blobs a body refers to, each once.

@@ -108,13 +108,16 @@ func (a *answer) read(call *wire.Call, events ssestream.Decoder) {
 	a.at = map[int]*open{}
 	for events.Next() {
 		raw := events.Event()
-		if raw.Type == "error" {
+		switch raw.Type {
+		case "error":
 			a.yield(nil, a.side.Event(wire.ReadReport(raw.Data)))
 			return
+		case "ping", "content_block_stop":
+			continue // say nothing that we do not know
 		}
 		var ev event
 		if err := json.Unmarshal(raw.Data, &ev); err != nil {
-			if raw.Type == "ping" || len(strings.TrimSpace(string(raw.Data))) == 0 {
+			if len(strings.TrimSpace(string(raw.Data))) == 0 {
 				continue
 			}
 			a.yield(nil, a.side.Garbled("the answer is garbled: %v", err))
