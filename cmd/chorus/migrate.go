@@ -15,7 +15,8 @@ func (c *cli) migrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "migrate", Short: "Bring the database to this version's schema", Args: exactly(0),
 		Long: `Brings the database to this version's schema. Every command does that by itself;
-this one shows what would be done (--dry-run) and takes steps back (--down N).`,
+this one shows what would be done (--dry-run) and takes steps back (--down N), which
+drops what the steps had made; a copy of the database is kept beside it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Down < 0 {
 				return &app.UsageError{Err: fmt.Errorf("--down takes a number of steps")}
@@ -62,4 +63,7 @@ func (c *cli) showMigration(r store.MigrateReport, dry bool) {
 		fmt.Fprintf(c.out(), "%s %d %s\n", verb, step.Version, step.Name)
 	}
 	fmt.Fprintf(c.out(), "version %d → %d\n", r.From, r.To)
+	if r.Copy != "" {
+		fmt.Fprintf(c.out(), "the database as it was: %s\n", r.Copy)
+	}
 }

@@ -312,8 +312,8 @@ func (s *Session) Open(ctx context.Context) bool {
 }
 
 // Unfinished is the number of the last event before what was still to be done when
-// the session was opened: the run that was cut off, or the first prompt that nobody
-// took. Without any it is the last event there was.
+// the session was opened: the run that was cut off. Where only prompts wait, and without
+// anything to do, it is the last event there was.
 func (s *Session) Unfinished() int64 {
 	if s.unfinished < 0 {
 		return s.Start
@@ -339,7 +339,7 @@ func (s *Session) findUnfinished(ctx context.Context) error {
 	}
 	seqs, err := s.app.DB.Untaken(ctx, s.thread)
 	if err == nil && len(seqs) > 0 {
-		s.unfinished = seqs[0] - 1
+		s.unfinished = row.Next - 1 // an earlier run may have ended behind the prompt
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pressly/goose/v3"
 )
@@ -42,6 +43,7 @@ type MigrateReport struct {
 	From, To int
 	Steps    []Migration // in the order they run
 	Down     bool
+	Copy     string // where the database stands as it was before steps back
 }
 
 // Migrate brings the file at path up to date, or takes migrations back. With
@@ -62,10 +64,29 @@ func Migrate(ctx context.Context, path string, o MigrateOptions) (MigrateReport,
 	if err := ensureFile(path); err != nil {
 		return MigrateReport{}, err
 	}
+	if report.Down {
+		if report.Copy, err = keepCopy(ctx, path, have); err != nil {
+			return MigrateReport{}, fmt.Errorf("migrate: keep a copy first: %w", err)
+		}
+	}
 	if err := migrateTo(ctx, path, report.To); err != nil {
 		return MigrateReport{}, explain(path, err)
 	}
 	return report, nil
+}
+
+// keepCopy writes the whole database beside itself: steps back drop tables.
+func keepCopy(ctx context.Context, path string, version int) (string, error) {
+	db, err := sql.Open(driverName, dsn(path, []string{busyPragma}))
+	if err != nil {
+		return "", explain(path, err)
+	}
+	defer db.Close()
+	name := fmt.Sprintf("%s.v%d-%s", path, version, time.Now().UTC().Format("20060102T150405.000"))
+	if _, err := db.ExecContext(ctx, `VACUUM INTO ?`, name); err != nil {
+		return "", explain(path, err)
+	}
+	return name, nil
 }
 
 // plan lists the steps from version have to where o wants to go.
