@@ -363,6 +363,12 @@ func TestMigrate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if o.Down > 0 && !o.DryRun {
+			if version, err := currentVersion(t.Context(), got.Copy); err != nil || version != got.From {
+				t.Fatalf("the copy %q has version %d: %v", got.Copy, version, err)
+			}
+			got.Copy = ""
+		}
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("%+v: got %+v, want %+v", o, got, want)
 		}
