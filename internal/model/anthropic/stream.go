@@ -15,36 +15,46 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// event is one event of the stream, as far as we look at it.
-type event struct {
-	Type    string `json:"type"`
-	Index   int    `json:"index"`
-	Message *struct {
-		ID    string `json:"id"`
-		Usage *usage `json:"usage"`
-	} `json:"message"`
-	ContentBlock *struct {
-		Type      string          `json:"type"`
-		Text      string          `json:"text"`
-		ID        string          `json:"id"`
-		Name      string          `json:"name"`
-		Input     json.RawMessage `json:"input"`
-		Thinking  string          `json:"thinking"`
-		Signature string          `json:"signature"`
-		Data      string          `json:"data"`
-	} `json:"content_block"`
-	Delta *struct {
-		Type       string `json:"type"`
-		Text       string `json:"text"`
-		Partial    string `json:"partial_json"`
-		Thinking   string `json:"thinking"`
-		Signature  string `json:"signature"`
-		StopReason string `json:"stop_reason"`
-	} `json:"delta"`
-	Usage *usage `json:"usage"`
+// Event is one event of the stream, as far as we look at it.
+type Event struct {
+	Type         string   `json:"type"`
+	Index        int      `json:"index"`
+	Message      *Message `json:"message"`
+	ContentBlock *Block   `json:"content_block"`
+	Delta        *Delta   `json:"delta"`
+	Usage        *Usage   `json:"usage"`
 }
 
-type usage struct {
+// Message opens an answer.
+type Message struct {
+	ID    string `json:"id"`
+	Usage *Usage `json:"usage"`
+}
+
+// Block opens a block of an answer.
+type Block struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+	Thinking  string          `json:"thinking"`
+	Signature string          `json:"signature"`
+	Data      string          `json:"data"`
+}
+
+// Delta is more of a block, or why the answer ended.
+type Delta struct {
+	Type       string `json:"type"`
+	Text       string `json:"text"`
+	Partial    string `json:"partial_json"`
+	Thinking   string `json:"thinking"`
+	Signature  string `json:"signature"`
+	StopReason string `json:"stop_reason"`
+}
+
+// Usage is what was used so far.
+type Usage struct {
 	Input      int `json:"input_tokens"`
 	Output     int `json:"output_tokens"`
 	CacheRead  int `json:"cache_read_input_tokens"`
@@ -66,8 +76,14 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 			yield(nil, side.Failure(call, res, err))
 			return
 		}
-		a := answer{side: side, yield: yield, strip: prefillTail(prep.Prefill)}
-		a.read(call, ssestream.NewDecoder(res))
+		a := NewAnswer(side, call, prep.Prefill, yield)
+		events := ssestream.NewDecoder(res)
+		for events.Next() {
+			if ev := events.Event(); !a.Read(ev.Type, ev.Data) {
+				return
+			}
+		}
+		a.Broken(events.Err())
 	}
 }
 
@@ -90,9 +106,11 @@ type open struct {
 	data string
 }
 
-// answer collects the blocks of one answer and passes their pieces on.
-type answer struct {
+// Answer collects the blocks of one answer and passes their pieces on. It serves
+// every host that tells an answer in the vendor's events.
+type Answer struct {
 	side  wire.Side
+	call  *wire.Call
 	yield func(model.Chunk, error) bool
 	strip string
 
@@ -103,48 +121,57 @@ type answer struct {
 	id     string
 }
 
-// read takes events until the answer is whole or fails.
-func (a *answer) read(call *wire.Call, events ssestream.Decoder) {
-	a.at = map[int]*open{}
-	for events.Next() {
-		raw := events.Event()
-		switch raw.Type {
-		case "error":
-			a.yield(nil, a.side.Event(wire.ReadReport(raw.Data)))
-			return
-		case "ping", "content_block_stop":
-			continue // say nothing that we do not know
-		}
-		var ev event
-		if err := json.Unmarshal(raw.Data, &ev); err != nil {
-			if len(strings.TrimSpace(string(raw.Data))) == 0 {
-				continue
-			}
-			a.yield(nil, a.side.Garbled("the answer is garbled: %v", err))
-			return
-		}
-		if ev.Type == "error" {
-			a.yield(nil, a.side.Event(wire.ReadReport(raw.Data)))
-			return
-		}
-		if ev.Type == "message_stop" {
-			call.Drain()
-			a.yield(a.done(), nil)
-			return
-		}
-		if !a.take(ev) {
-			return
-		}
+// NewAnswer begins an answer that comes through call.
+func NewAnswer(side wire.Side, call *wire.Call, prefill string, yield func(model.Chunk, error) bool) *Answer {
+	return &Answer{side: side, call: call, yield: yield, strip: prefillTail(prefill), at: map[int]*open{}}
+}
+
+// Read takes one event as it came, with its name if that was said; false: the
+// answer is whole, has failed, or nobody listens any more.
+func (a *Answer) Read(name string, data []byte) bool {
+	switch name {
+	case "error":
+		a.yield(nil, a.side.Event(wire.ReadReport(data)))
+		return false
+	case "ping", "content_block_stop":
+		return true // say nothing that we do not know
 	}
-	if err := call.Cause(events.Err()); err != nil {
+	var ev Event
+	if err := json.Unmarshal(data, &ev); err != nil {
+		if len(strings.TrimSpace(string(data))) == 0 {
+			return true
+		}
+		a.yield(nil, a.side.Garbled("the answer is garbled: %v", err))
+		return false
+	}
+	switch ev.Type {
+	case "error":
+		a.yield(nil, a.side.Event(wire.ReadReport(data)))
+		return false
+	case "message_stop":
+		a.Finish()
+		return false
+	}
+	return a.Take(ev)
+}
+
+// Finish gives the whole answer.
+func (a *Answer) Finish() {
+	a.call.Drain()
+	a.yield(a.done(), nil)
+}
+
+// Broken is an answer whose events ended, with err or without, before it did.
+func (a *Answer) Broken(err error) {
+	if err := a.call.Cause(err); err != nil {
 		a.yield(nil, a.side.Network(err))
 		return
 	}
 	a.yield(nil, a.side.Garbled("the answer broke off before its end"))
 }
 
-// take works one event in; false: nobody listens any more.
-func (a *answer) take(ev event) bool {
+// Take works one event in; false: nobody listens any more.
+func (a *Answer) Take(ev Event) bool {
 	switch ev.Type {
 	case "message_start":
 		if ev.Message != nil {
@@ -165,7 +192,7 @@ func (a *answer) take(ev event) bool {
 }
 
 // count keeps the newest of each number; a later event repeats only some.
-func (a *answer) count(u *usage) {
+func (a *Answer) count(u *Usage) {
 	if u == nil {
 		return
 	}
@@ -179,7 +206,7 @@ func (a *answer) count(u *usage) {
 	}
 }
 
-func (a *answer) begin(ev event) bool {
+func (a *Answer) begin(ev Event) bool {
 	cb := ev.ContentBlock
 	if cb == nil {
 		return true
@@ -202,7 +229,7 @@ func (a *answer) begin(ev event) bool {
 	return true
 }
 
-func (a *answer) more(ev event) bool {
+func (a *Answer) more(ev Event) bool {
 	b := a.at[ev.Index]
 	if b == nil || ev.Delta == nil {
 		return true
@@ -223,7 +250,7 @@ func (a *answer) more(ev event) bool {
 	return true
 }
 
-func (a *answer) text(b *open, text string) bool {
+func (a *Answer) text(b *open, text string) bool {
 	for a.strip != "" && text != "" { // at the very beginning only
 		if text[0] != a.strip[0] {
 			a.strip = ""
@@ -239,7 +266,7 @@ func (a *answer) text(b *open, text string) bool {
 	return a.yield(model.TextDelta{Text: text}, nil)
 }
 
-func (a *answer) thinking(b *open, text string) bool {
+func (a *Answer) thinking(b *open, text string) bool {
 	if text == "" || b.kind != "thinking" {
 		return true
 	}
@@ -248,7 +275,7 @@ func (a *answer) thinking(b *open, text string) bool {
 }
 
 // done is the whole answer.
-func (a *answer) done() model.Done {
+func (a *Answer) done() model.Done {
 	d := model.Done{Usage: a.usage, ID: a.id, Stop: stopOf(a.stop)}
 	for _, b := range a.blocks {
 		switch b.kind {
