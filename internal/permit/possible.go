@@ -1,0 +1,112 @@
+package permit
+
+import (
+	"regexp"
+	"regexp/syntax"
+	"slices"
+)
+
+// Possible says whether some call of a tool could be anything but denied: a model
+// need not be shown a tool for which it is false. It errs only towards yes. The
+// tool is a name as it stands in action strings, ours or another design's.
+func (p *Profile) Possible(tool string) bool {
+	switch tool {
+	case "file":
+		return slices.ContainsFunc([]string{"read", "list_files", "write", "edit", "apply_patch"}, p.Possible)
+	case "agent_comm":
+		if slices.ContainsFunc([]string{"send_to_agent", "read_agent_docs", "list_agents"}, p.Possible) {
+			return true
+		}
+	}
+	ours, detail := toCanonical(tool, "")
+	// Every call has these names, whatever its detail is.
+	always := []string{Action(ours, detail)}
+	for _, a := range aliases[ours] {
+		if a != "agent_comm" {
+			always = append(always, Action(a, detail))
+		}
+	}
+	for i := range p.deny {
+		if slices.ContainsFunc(append(always, Action(tool, "")), p.deny[i].covers) {
+			return false
+		}
+	}
+	for _, begin := range slices.Concat(always, sometimes(ours)) {
+		spans := []span{{text: begin}, {gap: true}}
+		if couldMatch(p.allow, spans) != nil || couldMatch(p.ask, spans) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// sometimes are beginnings of further names that calls of a tool may have.
+func sometimes(tool string) []string {
+	switch tool {
+	case "read", "list_files", "write", "edit", "apply_patch":
+		return []string{Action("file", "")}
+	case "git":
+		return []string{"tool:git_", Action("GitStatus", ""), Action("GitDiff", "")}
+	case "self_edit":
+		return []string{"tool:self_edit_"}
+	case "send_to_agent", "read_agent_docs", "list_agents":
+		return []string{Action("agent_comm", "")}
+	}
+	return nil
+}
+
+// covers says whether the rule is known to match every string with this beginning.
+// Only patterns that end in ".*" are seen through: it errs towards no.
+func (r *rule) covers(begin string) bool {
+	if r.any {
+		return true
+	}
+	parsed, err := syntax.Parse(r.pattern, syntax.Perl|syntax.DotNL)
+	return err == nil && coversAll(nil, parsed, begin)
+}
+
+// coversAll asks it of the pattern that head and then tail make.
+func coversAll(head []*syntax.Regexp, tail *syntax.Regexp, begin string) bool {
+	switch tail.Op {
+	case syntax.OpCapture:
+		return coversAll(head, tail.Sub[0], begin)
+	case syntax.OpAlternate:
+		return slices.ContainsFunc(tail.Sub, func(s *syntax.Regexp) bool { return coversAll(head, s, begin) })
+	case syntax.OpConcat:
+		last := len(tail.Sub) - 1
+		return coversAll(slices.Concat(head, tail.Sub[:last]), tail.Sub[last], begin)
+	case syntax.OpStar:
+		return tail.Sub[0].Op == syntax.OpAnyChar && matchesSomeBeginning(head, begin)
+	}
+	return false
+}
+
+// matchesSomeBeginning says whether the parts match the string or a beginning of it.
+func matchesSomeBeginning(parts []*syntax.Regexp, begin string) bool {
+	text := ""
+	for _, p := range parts {
+		if looksAhead(p) {
+			return false
+		}
+		text += "(?:" + p.String() + ")"
+	}
+	re, err := regexp.Compile(`\A(?:` + text + `)\z`)
+	if err != nil {
+		return false
+	}
+	for i := 0; i <= len(begin); i++ {
+		if re.MatchString(begin[:i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// looksAhead finds assertions whose truth depends on what comes after.
+func looksAhead(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpEndLine, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+		return true
+	}
+	return slices.ContainsFunc(re.Sub, looksAhead)
+}
