@@ -30,6 +30,10 @@ type Entry struct {
 	// ToolEffort is how Chat Completions wants the reasoning effort when there are
 	// tools: "" does not matter, "omit" must not be given, "none" must be none.
 	ToolEffort string
+	// Responses: OpenAI answers for it only through the Responses API.
+	Responses bool
+	// LeastEffort is the least reasoning effort it can be asked for; "": low.
+	LeastEffort string
 }
 
 // Unknown is what is assumed of a model that is not in the catalog: a window that
@@ -141,6 +145,22 @@ func written(e Entry) Entry {
 	return e
 }
 
+// responds is an OpenAI model that Chat Completions does not offer; least is the
+// least effort it takes.
+func responds(e Entry, least string) Entry {
+	e = reasons(e, "")
+	e.Responses, e.LeastEffort = true, least
+	return e
+}
+
+// base is a row for a model that goes on with a text and knows of no turns.
+func base(model string, window, output int, in, out ledger.Nanos) Entry {
+	return Entry{
+		Provider: "completions", Model: model, ContextWindow: window, MaxOutput: output,
+		Price: ledger.Price{Input: in, Output: out, CacheRead: in, CacheWrite: in}, Prefill: true,
+	}
+}
+
 func blind(e Entry) Entry { e.Images = false; return e }
 
 func demo(name string) Entry {
@@ -214,6 +234,23 @@ var catalog = [...]Entry{
 	reasons(gpt("o3", 200*k, 100*k, 2_000, 8_000, 500), ""),
 	blind(reasons(gpt("o3-mini", 200*k, 100*k, 1_100, 4_400, 550), "")),
 	reasons(gpt("o1", 200*k, 100*k, 15_000, 60_000, 7_500), ""),
+
+	responds(gpt("gpt-5.4-pro", 1_050*k, 128*k, 30_000, 180_000, 30_000), "medium"),
+	responds(gpt("gpt-5.3-codex", 400*k, 128*k, 1_750, 14_000, 175), ""),
+	responds(gpt("gpt-5.2-codex", 400*k, 128*k, 1_750, 14_000, 175), ""),
+	responds(gpt("gpt-5.2-pro", 400*k, 128*k, 21_000, 168_000, 21_000), "medium"),
+	responds(gpt("gpt-5.1-codex", 400*k, 128*k, 1_250, 10_000, 125), ""),
+	responds(gpt("gpt-5.1-codex-max", 400*k, 128*k, 1_250, 10_000, 125), ""),
+	responds(gpt("gpt-5.1-codex-mini", 400*k, 128*k, 250, 2_000, 25), ""),
+	responds(gpt("gpt-5-codex", 400*k, 128*k, 1_250, 10_000, 125), ""),
+	responds(gpt("gpt-5-pro", 400*k, 272*k, 15_000, 120_000, 15_000), "high"),
+	responds(gpt("codex-mini-latest", 200*k, 100*k, 1_500, 6_000, 375), ""),
+	responds(gpt("o3-pro", 200*k, 100*k, 20_000, 80_000, 20_000), ""),
+	responds(gpt("o1-pro", 200*k, 100*k, 150_000, 600_000, 150_000), ""),
+
+	base("gpt-3.5-turbo-instruct", 4_096, 4_096, 1_500, 2_000),
+	base("davinci-002", 16_384, 16_384, 2_000, 2_000),
+	base("babbage-002", 16_384, 16_384, 400, 400),
 }
 
 func unthinking(e Entry) Entry { e.Thinking = false; return e }

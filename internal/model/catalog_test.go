@@ -28,6 +28,9 @@ func TestLookup(t *testing.T) {
 		{"openai", "gpt-5.9", "gpt-5.9", false},
 		{"openai", "gpt-5-mini", "gpt-5-mini", true},
 		{"openai", "o3", "o3", true},
+		{"openai", "o3-pro-2025-06-10", "o3-pro", true},
+		{"openai", "gpt-5.1-codex-max", "gpt-5.1-codex-max", true},
+		{"completions", "davinci-002", "davinci-002", true},
 		{"openai", "o3-mini-2025-01-31", "o3-mini", true},
 		{"openai", "llama3.2:3b", "llama3.2:3b", false},
 		{"demo", "guide", "guide", true},
@@ -83,6 +86,9 @@ func TestCatalogIsSane(t *testing.T) {
 		}
 		if e.Provider == "openai" && e.Prefill {
 			t.Errorf("%s: OpenAI's models take no prefill", name)
+		}
+		if (e.Responses || e.LeastEffort != "") && (e.Provider != "openai" || !e.Thinking) {
+			t.Errorf("%s: only OpenAI's reasoning models are asked through Responses", name)
 		}
 		if strings.ToLower(e.Model) != e.Model {
 			t.Errorf("%s: not lower case", name)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,7 +19,11 @@ import (
 // Side is whose errors are read: they all carry its names and never its key.
 type Side struct {
 	Provider, Model, Key string
+	// Secrets are further words that no error may repeat: values of headers.
+	Secrets []string
 }
+
+func (s Side) secrets() []string { return append(slices.Clip(s.Secrets), s.Key) }
 
 // maxMessage is how much of a provider's sentence is kept: enough for any that
 // says something.
@@ -26,8 +31,10 @@ const maxMessage = 600
 
 // clean makes text fit for an error.
 func (s Side) clean(text string) string {
-	if s.Key != "" {
-		text = strings.ReplaceAll(text, s.Key, "***")
+	for _, secret := range s.secrets() {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "***")
+		}
 	}
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "�"))
 	if len(text) > maxMessage {
@@ -62,9 +69,12 @@ func (s Side) Network(err error) *model.Error {
 		message = "the call was cancelled"
 	}
 	e := s.fail(model.Network, message)
-	if s.Key == "" || !strings.Contains(err.Error(), s.Key) {
-		e.Err = err
+	for _, secret := range s.secrets() {
+		if secret != "" && strings.Contains(err.Error(), secret) {
+			return e
+		}
 	}
+	e.Err = err
 	return e
 }
 
@@ -86,6 +96,19 @@ type Report struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
 	Code    any    `json:"code"`
+	// Metadata is OpenRouter's: what the provider behind it said.
+	Metadata json.RawMessage `json:"metadata"`
+}
+
+// behind is what the provider behind a router said, if it is told.
+func (r Report) behind() string {
+	var meta struct {
+		Raw string `json:"raw"`
+	}
+	if json.Unmarshal(r.Metadata, &meta) != nil || meta.Raw == "" {
+		return ""
+	}
+	return ": " + meta.Raw
 }
 
 // ReadReport reads the error out of a body: an object, or only a sentence.
@@ -97,6 +120,7 @@ func ReadReport(body []byte) Report {
 	var report Report
 	switch {
 	case len(r.Error) > 0 && json.Unmarshal(r.Error, &report) == nil && (report.Message != "" || report.Type != ""):
+		report.Message += report.behind()
 		return report
 	case len(r.Error) > 0 && json.Unmarshal(r.Error, &report.Message) == nil && report.Message != "":
 		return report

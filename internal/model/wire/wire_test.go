@@ -141,11 +141,24 @@ func TestNetworkErrorsKeepTheirCauseButNotTheKey(t *testing.T) {
 	}
 }
 
+func TestNoErrorRepeatsAHeader(t *testing.T) {
+	t.Parallel()
+	side := Side{Provider: "p", Model: "m", Secrets: []string{"header-secret"}}
+	if e := side.Network(errors.New("dial header-secret@host")); strings.Contains(e.Error(), "header-secret") || e.Err != nil {
+		t.Errorf("got %v, %v", e, e.Err)
+	}
+	if e := side.Status(500, nil, []byte("header-secret is odd")); strings.Contains(e.Error(), "header-secret") {
+		t.Errorf("got %v", e)
+	}
+}
+
 func TestReadReport(t *testing.T) {
 	t.Parallel()
 	cases := []struct{ body, kind, message string }{
 		{`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, "overloaded_error", "Overloaded"},
 		{`{"error":{"message":"no","type":"t","code":404}}`, "t", "no"},
+		{`{"error":{"message":"Provider returned error","code":502,"metadata":{"raw":"it is too hot","provider_name":"x"}}}`, "", "Provider returned error: it is too hot"},
+		{`{"error":{"message":"no","metadata":"odd"}}`, "", "no"},
 		{`{"error":"a sentence"}`, "", "a sentence"},
 		{`{"message":"at the top"}`, "", "at the top"},
 		{`{"detail":"fastapi"}`, "", "fastapi"},
