@@ -24,6 +24,9 @@ func (m Mistake) Error() string { return string(m) }
 // way, and explains the rest so that a model can correct itself.
 type checker struct {
 	schema   *jsonschema.Schema
+	sorted   bool // arguments are what is judged: always with sorted keys
+	shallow  bool // only names and types are checked
+	foreign  bool // somebody else's schema: it may break the validator
 	once     sync.Once
 	resolved *jsonschema.Resolved // nil when the schema cannot be resolved: then only names and types are checked
 }
@@ -78,10 +81,15 @@ func (c *checker) mend(name string, args []byte) ([]byte, error) {
 			changed = true
 		}
 	}
-	if !changed {
-		return args, nil
+	if changed {
+		if args, err = json.Marshal(fields); err != nil { // keys sorted: deterministic
+			return nil, err
+		}
 	}
-	return json.Marshal(fields) // keys sorted: deterministic
+	if c.sorted {
+		return canonical(args), nil
+	}
+	return args, nil
 }
 
 // rename gives parameters their own spelling: filePath for file_path and so on.
@@ -91,7 +99,7 @@ func (c *checker) rename(fields map[string]json.RawMessage) bool {
 		if c.schema.Properties[key] != nil {
 			continue
 		}
-		for want := range c.schema.Properties {
+		for _, want := range slices.Sorted(maps.Keys(c.schema.Properties)) {
 			if _, there := fields[want]; !there && squash(want) == squash(key) {
 				fields[want] = fields[key]
 				delete(fields, key)
@@ -176,7 +184,17 @@ func (c *checker) check(name string, args []byte) error {
 }
 
 // deeper asks the full validator about what is below names and types.
-func (c *checker) deeper(args []byte) []string {
+func (c *checker) deeper(args []byte) (wrong []string) {
+	if c.shallow {
+		return nil
+	}
+	if c.foreign {
+		defer func() {
+			if recover() != nil { // a null where a schema belongs, for example
+				wrong = nil
+			}
+		}()
+	}
 	c.once.Do(func() {
 		if resolved, err := c.schema.Resolve(nil); err == nil {
 			c.resolved = resolved

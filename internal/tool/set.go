@@ -1,13 +1,10 @@
 package tool
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/google/jsonschema-go/jsonschema"
 
 	"chorus/internal/near"
 )
@@ -17,6 +14,7 @@ import (
 // stand at the beginning of every prompt.
 type Set struct {
 	entries []*entry // sorted by name
+	shelved []*entry // sorted by name; found like the others, listed nowhere
 	names   map[string]found
 	folded  map[string]found // lower case; the first in order of names wins
 }
@@ -43,7 +41,7 @@ func NewSet(tools ...Tool) (*Set, error) {
 		}
 		entries = append(entries, e)
 	}
-	return index(entries)
+	return index(entries, nil)
 }
 
 func newEntry(t Tool) (*entry, error) {
@@ -56,23 +54,26 @@ func newEntry(t Tool) (*entry, error) {
 		e.chk = chk
 		return e, err
 	}
-	schema := new(jsonschema.Schema)
-	if err := json.Unmarshal(e.spec.Schema, schema); err != nil {
+	chk, err := foreignChecker(e.spec.Schema)
+	if err != nil {
 		return nil, fmt.Errorf("schema of tool %s: %w", e.spec.Name, err)
 	}
-	e.chk = newChecker(schema)
+	e.chk = chk
 	return e, nil
 }
 
-func index(entries []*entry) (*Set, error) {
-	s := &Set{entries: entries, names: map[string]found{}, folded: map[string]found{}}
-	slices.SortFunc(s.entries, func(a, b *entry) int { return strings.Compare(a.spec.Name, b.spec.Name) })
-	for _, e := range s.entries {
+func index(entries, shelved []*entry) (*Set, error) {
+	s := &Set{entries: entries, shelved: shelved, names: map[string]found{}, folded: map[string]found{}}
+	byName := func(a, b *entry) int { return strings.Compare(a.spec.Name, b.spec.Name) }
+	slices.SortFunc(s.entries, byName)
+	slices.SortFunc(s.shelved, byName)
+	all := slices.Concat(s.entries, s.shelved)
+	for _, e := range all {
 		if err := s.add(e.spec.Name, found{entry: e}); err != nil {
 			return nil, err
 		}
 	}
-	for _, e := range s.entries {
+	for _, e := range all {
 		if a, ok := e.tool.(Aliaser); ok {
 			for _, alias := range a.Aliases() {
 				if err := s.add(alias.Name, found{entry: e, convert: alias.Convert}); err != nil {
@@ -99,9 +100,33 @@ func (s *Set) add(name string, f found) error {
 
 // Resolve finds the tool a model named, by its own name, by an alias or in
 // another case, and returns its arguments in our form: an object, with harmless
-// slips mended. What is judged, shown and run must be these arguments. The error
-// is an answer for the model.
+// slips mended. A call of a Forwarder is the call it forwards. What is judged,
+// shown and run must be this tool and these arguments. The error is an answer for
+// the model.
 func (s *Set) Resolve(name string, args []byte) (Tool, []byte, error) {
+	t, args, err := s.resolve(name, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	door, ok := t.(Forwarder)
+	if !ok {
+		return t, args, nil
+	}
+	inner, args, err := door.Forward(args)
+	if err != nil {
+		return nil, nil, Mistake(err.Error())
+	}
+	t, args, err = s.resolve(inner, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, again := t.(Forwarder); again {
+		return nil, nil, Mistake(name + " cannot call " + inner + ": name the tool itself.")
+	}
+	return t, args, nil
+}
+
+func (s *Set) resolve(name string, args []byte) (Tool, []byte, error) {
 	f, ok := s.find(name)
 	if !ok {
 		return nil, nil, Mistake(s.unknown(name))
@@ -185,15 +210,40 @@ func (s *Set) Aliases() map[string]string {
 	return out
 }
 
-// Filter is the set without the tools that keep says no to.
-func (s *Set) Filter(keep func(Spec) bool) *Set {
-	var kept []*entry
-	for _, e := range s.entries {
-		if keep(e.spec) {
-			kept = append(kept, e)
+// Shelved lists the tools that are found but not listed, sorted by name.
+func (s *Set) Shelved() []Spec {
+	specs := make([]Spec, len(s.shelved))
+	for i, e := range s.shelved {
+		specs[i] = e.spec
+	}
+	return specs
+}
+
+// Shelve is the set with only those tools listed that list says yes to, and the
+// doors, which are added. The others are still found by their names.
+func (s *Set) Shelve(list func(Spec) bool, doors ...Tool) (*Set, error) {
+	var listed, shelved []*entry
+	for _, e := range slices.Concat(s.entries, s.shelved) {
+		if list(e.spec) {
+			listed = append(listed, e)
+		} else {
+			shelved = append(shelved, e)
 		}
 	}
-	out, err := index(kept)
+	for _, d := range doors {
+		e, err := newEntry(d)
+		if err != nil {
+			return nil, err
+		}
+		listed = append(listed, e)
+	}
+	return index(listed, shelved)
+}
+
+// Filter is the set without the tools that keep says no to.
+func (s *Set) Filter(keep func(Spec) bool) *Set {
+	drop := func(e *entry) bool { return !keep(e.spec) }
+	out, err := index(slices.DeleteFunc(slices.Clone(s.entries), drop), slices.DeleteFunc(slices.Clone(s.shelved), drop))
 	if err != nil {
 		// The names of a part cannot clash when those of the whole do not.
 		panic(err)
@@ -201,19 +251,27 @@ func (s *Set) Filter(keep func(Spec) bool) *Set {
 	return out
 }
 
+// mostMeant is how many names an answer suggests: among hundreds of tools a short
+// word is part of many names.
+const mostMeant = 6
+
 // unknown is the answer to a name nobody has.
 func (s *Set) unknown(name string) string {
 	text := "Unknown tool: " + name
 	var meant, all []string
-	for _, e := range s.entries {
+	for _, e := range slices.Concat(s.entries, s.shelved) {
 		own := e.spec.Name
-		all = append(all, own)
 		a, b := squash(name), squash(own)
 		if a != "" && (strings.Contains(a, b) || strings.Contains(b, a) || near.Distance(a, b) <= 2) {
 			meant = append(meant, own)
 		}
 	}
+	for _, e := range s.entries {
+		all = append(all, e.spec.Name)
+	}
 	switch {
+	case len(meant) > mostMeant:
+		text += ". Did you mean " + strings.Join(meant[:mostMeant], " or ") + " or another?"
 	case len(meant) > 0:
 		text += ". Did you mean " + strings.Join(meant, " or ") + "?"
 	case len(all) > 0:

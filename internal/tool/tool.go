@@ -75,6 +75,21 @@ type Alias struct {
 	Convert func(args []byte) ([]byte, error)
 }
 
+// Forwarder is a tool whose calls are calls of another one: Set.Resolve answers
+// with that one, so nothing is ever judged, shown or run under the forwarder's name.
+type Forwarder interface {
+	Tool
+	// Forward reads a call and says which tool is meant, with its arguments. The
+	// error is an answer for the model.
+	Forward(args []byte) (name string, inner []byte, err error)
+}
+
+// Judged is a tool whose calls are judged under names other than its own: all those
+// its Access can give. Without names it is judged under its own.
+type Judged interface {
+	JudgedAs() []string
+}
+
 // Result is what a call gives back to the model, and, beside it, to people.
 type Result struct {
 	Blocks  chat.Blocks // Text and Image only

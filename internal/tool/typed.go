@@ -23,6 +23,7 @@ type Func[In any] struct {
 	Enum        map[string][]string // allowed values of string parameters
 	Aliases     []Alias
 	Access      func(In) []Access // nil: judged by the arguments
+	JudgedAs    []string          // the tools that Access names; none: Name alone
 	Label       func(In) string
 	Preview     func(context.Context, In) string
 	Run         func(context.Context, In) (Result, error)
@@ -45,6 +46,7 @@ var (
 	_ Labeler   = (*typed[struct{}])(nil)
 	_ Previewer = (*typed[struct{}])(nil)
 	_ Aliaser   = (*typed[struct{}])(nil)
+	_ Judged    = (*typed[struct{}])(nil)
 )
 
 func (t *typed[In]) build() {
@@ -72,6 +74,7 @@ func (t *typed[In]) build() {
 	}
 	t.spec.Schema, t.err = json.Marshal(schema)
 	t.chk = newChecker(schema)
+	t.chk.sorted = d.Access == nil
 }
 
 // plain takes "or null" out of pointers and slices: models that see a list of
@@ -152,6 +155,9 @@ func (t *typed[In]) Preview(ctx context.Context, args []byte) string {
 
 // Aliases implements Aliaser.
 func (t *typed[In]) Aliases() []Alias { return t.def.Aliases }
+
+// JudgedAs implements Judged.
+func (t *typed[In]) JudgedAs() []string { return t.def.JudgedAs }
 
 func decode[In any](args []byte) (In, bool) {
 	var in In
