@@ -10,9 +10,11 @@ import (
 // Block is one piece of a message: Text, Image, Thinking, ToolUse, ToolResult or File.
 type Block interface{ block() }
 
-// Text is prose.
+// Text is prose. A provider that signs what it said wants the signature back with
+// the same text; the others pass it over.
 type Text struct {
-	Text string `json:"text"`
+	Text      string `json:"text"`
+	Signature string `json:"signature,omitempty"`
 }
 
 // Image is a picture by the hash of its bytes, which are kept as a blob.
@@ -32,11 +34,13 @@ type Thinking struct {
 }
 
 // ToolUse is a call the model wants made. Args is a JSON object, or, when the
-// model wrote something that is not one, whatever it wrote.
+// model wrote something that is not one, whatever it wrote. The signature is like
+// that of a Text.
 type ToolUse struct {
-	ID   string          `json:"id"`
-	Name string          `json:"name"`
-	Args json.RawMessage `json:"args"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Args      json.RawMessage `json:"args"`
+	Signature string          `json:"signature,omitempty"`
 }
 
 // ToolResult answers the ToolUse with the same id. Blocks are Text and Image only.

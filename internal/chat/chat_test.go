@@ -96,9 +96,9 @@ func FuzzThreadID(f *testing.F) {
 
 func TestEveryBodyComesBack(t *testing.T) {
 	t.Parallel()
-	blocks := Blocks{Text{"a <b> & c"}, Image{Blob: "h", MediaType: "image/png"}, Thinking{Text: "hm", Signature: "s"},
-		ToolUse{ID: "1", Name: "bash", Args: json.RawMessage(`{"x":1}`)},
-		ToolResult{Call: "1", Blocks: Blocks{Text{"out"}}, Failed: true}, File{Name: "f", Path: "@attachments/f"}}
+	blocks := Blocks{Text{Text: "a <b> & c", Signature: "s"}, Image{Blob: "h", MediaType: "image/png"}, Thinking{Text: "hm", Signature: "s"},
+		ToolUse{ID: "1", Name: "bash", Args: json.RawMessage(`{"x":1}`), Signature: "s"},
+		ToolResult{Call: "1", Blocks: Blocks{Text{Text: "out"}}, Failed: true}, File{Name: "f", Path: "@attachments/f"}}
 	temp := 0.0
 	all := []Body{
 		Received{From: Participant{ID: "1", Name: "Ada", Kind: Person}, Principal: Principal{Kind: LocalUser, ID: "ada", Roles: []string{"x"}}, Blocks: blocks, Intake: Queue, Prompt: true},

@@ -17,17 +17,22 @@ import (
 // maxBody is Anthropic's limit on a request.
 const maxBody = 32 << 20
 
-// refusal is an HTTP error in either provider's words.
+// refusal is an HTTP error in a provider's words.
 type refusal struct {
 	code    int
-	kind    string // Anthropic's or OpenAI's type
+	kind    string // Anthropic's or OpenAI's type, Google's status
 	message string
-	errCode string // OpenAI's code
+	errCode string // OpenAI's code, Google's reason
 }
 
 // body is the error as the provider would write it.
 func (e *refusal) body(api API) []byte {
-	if api == Anthropic {
+	switch api {
+	case Google:
+		return googleError(e, "")
+	case Ollama:
+		return encode(map[string]any{"error": e.message})
+	case Anthropic:
 		return encode(map[string]any{
 			"type": "error", "error": map[string]any{"type": e.kind, "message": e.message}, "request_id": "req_sim",
 		})
@@ -39,9 +44,14 @@ func (e *refusal) body(api API) []byte {
 	return encode(map[string]any{"error": map[string]any{"message": e.message, "type": e.kind, "param": nil, "code": code}})
 }
 
-// usual are the words of the two providers for a status.
+// usual are the words of the providers for a status.
 func usual(api API, code int) (kind, message string) {
-	if api == Anthropic {
+	switch api {
+	case Google:
+		return googleUsual(code)
+	case Ollama:
+		return "", ollamaUsual(code)
+	case Anthropic:
 		switch code {
 		case 400:
 			return "invalid_request_error", "the request is invalid"
@@ -223,9 +233,13 @@ func decodeStrict(data []byte, v any) (unknown string, err error) {
 type frame struct {
 	event string // "": none is named
 	data  []byte
+	line  bool // a line of its own, not a server-sent event
 }
 
 func (f frame) appendTo(buf []byte) []byte {
+	if f.line {
+		return append(append(buf, f.data...), '\n')
+	}
 	if f.event != "" {
 		buf = append(append(append(buf, "event: "...), f.event...), '\n')
 	}
@@ -237,6 +251,12 @@ func (f frame) appendTo(buf []byte) []byte {
 var broken = frame{event: "content_block_delta", data: []byte(`{"type":"content_block_delta","index":0,"delta":{"type":"te`)}
 
 func errorFrame(api API, f *Fault) frame {
+	switch api {
+	case Google:
+		return googleErrorFrame(f)
+	case Ollama:
+		return ollamaErrorFrame(f)
+	}
 	kind, message := f.Type, f.Message
 	if kind == "" {
 		kind = "overloaded_error"
@@ -258,6 +278,9 @@ func errorFrame(api API, f *Fault) frame {
 // request ended, and does not return from a cut.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, n int, api API, turn Turn, frames []frame) {
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	if api == Ollama {
+		w.Header().Set("Content-Type", "application/x-ndjson")
+	}
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("request-id", "req_sim")
 	w.WriteHeader(http.StatusOK)
@@ -282,7 +305,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, n int, api API, 
 				s.settle(n, Answered)
 				return
 			case Malformed:
-				out.frame(broken)
+				out.frame(frame{event: broken.event, data: broken.data, line: f.line})
 			case Stall:
 				out.flush()
 				select {

@@ -15,8 +15,9 @@ type part struct {
 	marked bool
 }
 
-// cache remembers prefixes, as the providers do. OpenAI caches by itself what it
-// has seen; Anthropic up to the marks, and counts what it writes.
+// cache remembers prefixes, as the providers do. OpenAI and Google cache by
+// themselves what they have seen; Anthropic up to the marks, and counts what it
+// writes. Ollama has a cache too, but does not say what it read from it.
 type cache struct {
 	mu   sync.Mutex
 	seen map[[sha256.Size]byte]bool
@@ -32,6 +33,9 @@ func newPart(raw []byte) part {
 	}
 	return part{bytes: cacheMark.ReplaceAll(raw, nil), marked: true}
 }
+
+// byItself reports whether a provider caches without being asked.
+func byItself(api API) bool { return api == OpenAI || api == Google || api == Ollama }
 
 // count says what a request of these parts would be billed for, and remembers it.
 func (c *cache) count(api API, name string, parts []part) Usage {
@@ -54,11 +58,11 @@ func (c *cache) count(api API, name string, parts []part) Usage {
 		if p.marked {
 			marked = total
 		}
-		if p.marked || api == OpenAI {
+		if p.marked || byItself(api) {
 			c.seen[sum] = true
 		}
 	}
-	if api == OpenAI {
+	if byItself(api) {
 		return Usage{Input: total - read, CacheRead: read}
 	}
 	write := max(marked-read, 0)

@@ -5,13 +5,15 @@ import (
 	"net/http"
 )
 
-// API is which of the two wire formats a request came in.
+// API is which of the wire formats a request came in.
 type API string
 
 // The wire formats.
 const (
 	Anthropic API = "anthropic"
 	OpenAI    API = "openai"
+	Google    API = "google"
+	Ollama    API = "ollama"
 )
 
 // State is how a request ended.
@@ -42,6 +44,7 @@ type Request struct {
 
 	parts       []part // for the prefix cache
 	includeUsed bool   // OpenAI: usage is wanted in the stream
+	thoughts    bool   // Google, Ollama: reasoning is wanted
 }
 
 // Message is one message of a request. A tool message of OpenAI's has one result.
