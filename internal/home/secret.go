@@ -22,24 +22,33 @@ func Secret(env func(string) string, name string) (string, error) {
 	if value != "" {
 		return "", fmt.Errorf("both %s and %s_FILE are set; unset one of them", name, name)
 	}
+	value, err := SecretFile(path)
+	if err != nil {
+		return "", fmt.Errorf("%s_FILE: %w", name, err)
+	}
+	return value, nil
+}
+
+// SecretFile reads the secret that a file holds, without the space around it.
+func SecretFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("read the file that %s_FILE names: %w", name, err)
+		return "", fmt.Errorf("read the secret: %w", err)
 	}
 	defer func() { _ = f.Close() }()
 	data, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("read the file that %s_FILE names: %w", name, err)
+		return "", fmt.Errorf("read the secret: %w", err)
 	case len(data) > maxSecret:
-		return "", fmt.Errorf("%s_FILE names %s, which is too long for a secret (over %d bytes); name the file that holds it alone", name, path, maxSecret)
+		return "", fmt.Errorf("%s is too long for a secret (over %d bytes); name the file that holds it alone", path, maxSecret)
 	}
-	value = strings.TrimSpace(string(data))
+	value := strings.TrimSpace(string(data))
 	switch {
 	case value == "":
-		return "", fmt.Errorf("%s_FILE names %s, which is empty; write the secret into it", name, path)
+		return "", fmt.Errorf("%s is empty; write the secret into it", path)
 	case strings.ContainsRune(value, 0):
-		return "", fmt.Errorf("%s_FILE names %s, which is not text; write the secret into it as plain text", name, path)
+		return "", fmt.Errorf("%s is not text; write the secret into it as plain text", path)
 	}
 	return value, nil
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -30,6 +31,7 @@ type Error struct {
 	Message    string        // what the provider said, cut to a readable length; never a key
 	Status     int           // HTTP status, 0 if there was none
 	RetryAfter time.Duration // 0: not said
+	Setting    string        // where the key is set; "": PROVIDER_API_KEY
 	Err        error         // cause, may be nil
 }
 
@@ -55,7 +57,7 @@ func (e *Error) Error() string {
 		s += ": " + e.Message
 	}
 	if e.Kind == Auth && e.Status != 0 {
-		s += "; check " + strings.ToUpper(e.Provider) + "_API_KEY"
+		s += "; check " + cmp.Or(e.Setting, strings.ToUpper(e.Provider)+"_API_KEY")
 	}
 	return s
 }
