@@ -86,8 +86,24 @@ type Agent struct {
 	// Reap kills what still runs of a call, by its key, after a crash.
 	Reap    func(ctx context.Context, key string) error
 	Backoff model.Backoff
-	Now     func() time.Time
-	Random  func() float64 // in [0,1), for jitter
+	// FallsBack reports errors after which the next model of the run's chain is
+	// asked; nil: none.
+	FallsBack func(model.ErrorKind) bool
+	// CacheMissed hears of answers that cost more than they should; may be nil.
+	CacheMissed func(CacheMiss)
+	Now         func() time.Time
+	Random      func() float64 // in [0,1), for jitter
+}
+
+// CacheMiss is an answer for which the provider's cache held less than it should.
+type CacheMiss struct {
+	Run      string
+	Step     int
+	Model    string
+	Expected int    // tokens
+	Read     int    // tokens
+	Fragment int    // the first message that differs from the last request; -1: none does
+	Text     string // its beginning
 }
 
 // Beginning is how a run starts.

@@ -265,3 +265,10 @@ func TestOurOwnFailureEndsTheRun(t *testing.T) {
 		t.Fatalf("%+v", end)
 	}
 }
+
+// withSettings lets the agent's runs begin with these.
+func withSettings(ag *agent.Agent, s chat.Settings) {
+	ag.Begin = func(context.Context, *transcript.Log, transcript.Waiting) (agent.Beginning, error) {
+		return agent.Beginning{Run: "r", Start: chat.RunStarted{Model: "x/m", Settings: s}}, nil
+	}
+}

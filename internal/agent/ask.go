@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,10 +23,14 @@ func (r *runner) ask(ctx context.Context, run *transcript.Run) error {
 	if _, err := r.take(ctx, run); err != nil {
 		return err
 	}
+	if roll, due := r.log.RollDue(run.Settings); due {
+		if err := r.write(ctx, roll); err != nil {
+			return err
+		}
+	}
 	engine, err := r.Model(run.Model)
 	if err != nil {
-		r.fatal = failure(err)
-		return nil
+		return r.unavailable(ctx, run, err)
 	}
 	if r.head == nil {
 		if r.head, err = r.Head(run.Head); err != nil {
@@ -48,6 +53,38 @@ func (r *runner) ask(ctx context.Context, run *transcript.Run) error {
 		return err
 	}
 	return r.answered(ctx, *said)
+}
+
+// unavailable: the model cannot even be asked. Another one may take its place; that
+// is written down as an attempt that failed.
+func (r *runner) unavailable(ctx context.Context, run *transcript.Run, err error) error {
+	next := r.fallback(run, err)
+	if next == "" {
+		r.fatal = failure(err)
+		return nil
+	}
+	said := chat.Said{Step: run.Steps + 1, Attempt: 1, Partial: true, Stop: chat.StopError, Error: failure(err)}
+	said.Error.Next = next
+	if run.Step == said.Step {
+		said.Attempt = run.Attempt + 1
+	}
+	asked := chat.Asked{Step: said.Step, Attempt: said.Attempt, Model: run.Model, Purpose: chat.ForTurn, Sees: r.log.Seq()}
+	return r.write(ctx, asked, said)
+}
+
+// fallback is the model to turn to after an error; "": none.
+func (r *runner) fallback(run *transcript.Run, err error) string {
+	if r.FallsBack == nil || !r.FallsBack(model.KindOf(err)) {
+		return ""
+	}
+	chain := run.Settings.Fallback
+	if i := slices.Index(chain, run.Model); i >= 0 {
+		chain = chain[i+1:]
+	}
+	if len(chain) == 0 {
+		return ""
+	}
+	return chain[0]
 }
 
 // answered writes the answer down. Where its first call is allowed and changes
@@ -105,6 +142,9 @@ func (r *runner) wait(ctx context.Context, t time.Time) error {
 // when the loop must look again before anything is sent.
 func (r *runner) call(ctx context.Context, run *transcript.Run, engine Engine, req model.Request, purpose chat.Purpose) (*chat.Said, error) {
 	req.Model = engine.Name
+	if most := engine.Entry.MaxOutput; most > 0 && req.Settings.MaxTokens > most {
+		req.Settings.MaxTokens = most // the settings were made for another model of the chain
+	}
 	known := 0
 	if n := len(r.sent); n > 0 && n <= len(req.Messages) && req.Messages[n-1] == r.sent[n-1] {
 		known = n
@@ -112,6 +152,7 @@ func (r *runner) call(ctx context.Context, run *transcript.Run, engine Engine, r
 	if err := transcript.CheckPairsFrom(req.Messages, known); err != nil {
 		return nil, fmt.Errorf("render request: %w", err)
 	}
+	changed := firstChange(r.sent, req.Messages)
 	r.sent = req.Messages
 	digest, err := req.Digest()
 	if err != nil {
@@ -131,11 +172,15 @@ func (r *runner) call(ctx context.Context, run *transcript.Run, engine Engine, r
 	}
 	asked := chat.Asked{Step: step, Attempt: attempt, Model: run.Model, Purpose: purpose,
 		Sees: r.log.Seq(), Digest: digest, Tokens: max(prepared.Estimate, r.log.Tokens())}
+	if purpose == chat.ForTurn {
+		asked.Cached = r.log.Cached()
+	}
 	if err := r.write(ctx, asked); err != nil {
 		return nil, err
 	}
 	said := r.listen(ctx, engine, prepared, chat.Said{Step: step, Attempt: attempt}, run.ID, purpose)
 	if said.Error == nil {
+		r.lookAtCache(run, engine, asked, said, changed)
 		if !said.Partial {
 			r.room = prepared.Body // heard to its end, so nobody reads it any more
 		}
@@ -146,6 +191,36 @@ func (r *runner) call(ctx context.Context, run *transcript.Run, engine Engine, r
 		said.Error = &chat.Failure{Kind: "stopped", Message: ErrStopping.Error()}
 	}
 	return &said, nil
+}
+
+// firstChange is the index of the first message that is not as it was in the last
+// request; -1 when all of them are still there.
+func firstChange(before, now []*model.Message) int {
+	for i, m := range before {
+		if i >= len(now) || now[i] != m {
+			return i
+		}
+	}
+	return -1
+}
+
+// leastCached is what providers do not cache below.
+const leastCached = 2048
+
+// lookAtCache reports an answer for which the provider's cache held much less than
+// it should have.
+func (r *runner) lookAtCache(run *transcript.Run, engine Engine, asked chat.Asked, said chat.Said, changed int) {
+	got := said.Usage.CacheRead
+	if r.CacheMissed == nil || asked.Cached < leastCached || got >= asked.Cached*8/10 || engine.Entry.Price.CacheRead == 0 {
+		return
+	}
+	miss := CacheMiss{Run: run.ID, Step: asked.Step, Model: asked.Model, Expected: asked.Cached, Read: got, Fragment: -1}
+	if changed >= 0 && changed < len(r.sent) {
+		if text, err := r.sent[changed].Fragment(); err == nil {
+			miss.Fragment, miss.Text = changed, string(text[:min(len(text), 200)])
+		}
+	}
+	r.CacheMissed(miss)
 }
 
 // listen plays the stream to whoever watches and gathers how it ended.
@@ -201,6 +276,13 @@ func (r *runner) broken(ctx context.Context, said chat.Said, err error, text str
 		return said // a compaction may help
 	}
 	pause, again := r.Backoff.Pause(r.log.Run().Errors+1, e, r.random())
+	if !again && text == "" {
+		// Never in the middle of an answer that somebody has begun to read.
+		said.Error.Next = r.fallback(r.log.Run(), err)
+	}
+	if said.Error.Next != "" {
+		return said
+	}
 	if !again && e.RetryAfter > 0 {
 		said.Error.Message += fmt.Sprintf("; it asks to wait %s", e.RetryAfter)
 	}

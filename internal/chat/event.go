@@ -159,6 +159,19 @@ type Settings struct {
 	MaxSteps       int      `json:"maxSteps,omitempty"`
 	Mode           string   `json:"mode,omitempty"`
 	Profile        string   `json:"profile,omitempty"`
+	Window         Window   `json:"window,omitzero"`
+	Fallback       []string `json:"fallback,omitempty"` // models to turn to when the run's own cannot answer, in order
+}
+
+// Window is how much of a room's conversation is shown; 0 means no limit.
+type Window struct {
+	Messages   int   `json:"messages,omitempty"`   // kept by a roll
+	Characters int   `json:"characters,omitempty"` // kept by a roll
+	HardMax    int   `json:"hardMax,omitempty"`    // characters; beyond it a roll does not wait
+	Threshold  int   `json:"threshold,omitempty"`  // messages between two rolls
+	Images     int   `json:"images,omitempty"`     // newest pictures shown
+	ImageBytes int64 `json:"imageBytes,omitempty"` // of those, together
+	NoImages   bool  `json:"noImages,omitempty"`
 }
 
 // Took: the run took these waiting prompts. Every taking is one, also in mid-run.
@@ -188,6 +201,7 @@ type Asked struct {
 	Sees    int64   `json:"sees"`
 	Digest  string  `json:"digest"`
 	Tokens  int     `json:"tokens,omitempty"` // estimate of the input
+	Cached  int     `json:"cached,omitempty"` // how much of it the provider's cache should have
 }
 
 // Usage counts tokens. Input is what was neither read from nor written to a cache.
@@ -238,6 +252,7 @@ type Failure struct {
 	Message string `json:"message"`
 	RetryMS int64  `json:"retryMs,omitempty"` // how long to wait before the next attempt
 	Final   bool   `json:"final,omitempty"`   // no further attempt will be made
+	Next    string `json:"next,omitempty"`    // the model that is asked from here on
 }
 
 // ToolBegan: a call with side effects is about to run. It never runs twice.
@@ -314,9 +329,11 @@ type Noted struct {
 	Text string `json:"text"`
 }
 
-// Rolled: the window now begins at place KeepFrom.
+// Rolled: the window now begins at place KeepFrom, and of its pictures only the
+// newest are shown, if it says how many.
 type Rolled struct {
 	KeepFrom int64  `json:"keepFrom"`
+	Images   *int   `json:"images,omitempty"`
 	Because  string `json:"because"`
 }
 

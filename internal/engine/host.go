@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -122,7 +123,7 @@ func (h *host) news(ctx context.Context) ([]chat.Event, error) {
 // begins reports bodies that must not be written past news.
 func begins(body chat.Body) bool {
 	switch body.(type) {
-	case chat.RunStarted, chat.Asked, chat.ToolBegan, chat.RunEnded:
+	case chat.RunStarted, chat.Asked, chat.ToolBegan, chat.Rolled, chat.RunEnded:
 		return true
 	default:
 		return false
@@ -139,6 +140,7 @@ func (h *host) follow(ctx context.Context, c *journal.Commit, ev *chat.Event) er
 		c.Status = chat.Running
 		ev.Who = b.Principal.String()
 	case chat.Asked:
+		h.asked = b // also when its end is in the same batch
 		price, maxOut := h.setup.Price(b.Model)
 		c.Money = append(c.Money, h.entry(b, ledger.Entry{Reserved: price.Worst(b.Tokens, maxOut)}))
 	case chat.Said:
@@ -220,8 +222,8 @@ func (h *host) entry(asked chat.Asked, e ledger.Entry) ledger.Entry {
 // where it refused before it began, nothing was spent; else we count what we saw.
 func (h *host) settled(b chat.Said) ledger.Entry {
 	asked := h.asked
-	asked.Step, asked.Attempt, asked.Model = b.Step, b.Attempt, h.model
-	price, maxOut := h.setup.Price(h.model)
+	asked.Step, asked.Attempt, asked.Model = b.Step, b.Attempt, cmp.Or(asked.Model, h.model)
+	price, maxOut := h.setup.Price(asked.Model)
 	e := h.entry(asked, ledger.Entry{Reserved: price.Worst(h.asked.Tokens, maxOut), How: ledger.ByUsage, Usage: b.Usage})
 	if b.Usage.Total() == 0 && (b.Error == nil || b.Error.Kind == "network" || b.Error.Kind == "stopped") {
 		out := 0

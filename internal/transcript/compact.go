@@ -352,6 +352,7 @@ func (l *Log) cutBefore(place int64) error {
 	l.edits = map[int64]edit{}
 	l.notes = map[string]string{}
 	l.used, l.usedAt = 0, 0
+	l.sent, l.rolled = sent{}, l.place
 	if l.turn != nil && !slices.ContainsFunc(out, func(e entry) bool { return e.kind == said && e.seq == l.turn.Seq }) {
 		l.turn = nil
 	}

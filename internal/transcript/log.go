@@ -16,6 +16,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
+	"chorus/internal/window"
 )
 
 // Renderer names the way requests are rendered; it is written into every run so
@@ -36,11 +37,21 @@ type Log struct {
 	edits    map[int64]edit // edits of messages already placed, due at the next roll
 	read     []string       // files read since the last compaction
 	modified []string
-	used     int // tokens of the last answered request and its answer
-	usedAt   int // how many window messages that count covers
-	headSize int // tokens of system prompt and tools
+	used     int   // tokens of the last answered request and its answer
+	usedAt   int   // how many window messages that count covers
+	headSize int   // tokens of system prompt and tools
+	rolled   int64 // messages placed when the window was last cut
+	mark     int64 // place of the lasting cache mark
+	sent     sent  // the last request that was answered
 
 	blob func(hash string) ([]byte, error)
+}
+
+// sent is what a provider's cache can be expected to hold.
+type sent struct {
+	Tokens int    `json:"tokens"`
+	Model  string `json:"model"`
+	Head   string `json:"head"`
 }
 
 type entry struct {
@@ -247,6 +258,9 @@ func (l *Log) apply(ev chat.Event) error {
 			l.waiting = append(l.waiting, w)
 			return nil
 		}
+		if window.Hidden(window.Item{Text: b.Blocks.Text(), Heard: true}) {
+			return nil
+		}
 		return l.pend(ev.Seq, words, model.User, b.From, b.Blocks)
 	case chat.Steered:
 		l.waiting = append(l.waiting, Waiting{ev.Seq, b.From, b.Principal, b.Blocks, b.Mode, true, b.Terms})
@@ -256,7 +270,9 @@ func (l *Log) apply(ev chat.Event) error {
 		l.delete(b.Seq)
 	case chat.Edited:
 		return l.edit(ev.Seq, b)
-	case chat.Reacted, chat.Forked:
+	case chat.Reacted:
+		l.reacted(b)
+	case chat.Forked:
 		// Shown to people; nothing in the prompt.
 	case chat.Imported:
 		return l.imported(ev.Seq, b)
@@ -292,7 +308,7 @@ func (l *Log) apply(ev chat.Event) error {
 			l.run.Aborted, l.run.AbortedBy, l.run.AbortAll = true, b.By, b.All
 		}
 	case chat.Rolled:
-		return l.cutBefore(b.KeepFrom)
+		return l.roll(b)
 	case chat.Cleared:
 		l.pending = slices.DeleteFunc(l.pending, func(it item) bool { return it.kind != words })
 		return l.cutBefore(b.UpTo + 1)
@@ -317,8 +333,15 @@ func (l *Log) pend(seq int64, kind entryKind, role model.Role, from chat.Partici
 		return err
 	}
 	l.pending = append(l.pending, item{seq, kind, []*model.Message{msg}})
+	if len(l.pending) > maxPending {
+		// Nobody has asked for long; a window of that length is no window.
+		l.pending = slices.Delete(l.pending, 0, len(l.pending)-maxPending/2)
+	}
 	return nil
 }
+
+// maxPending bounds what was heard since the last request.
+const maxPending = 10000
 
 func (l *Log) call(id string) *Call {
 	if l.turn == nil {
@@ -408,6 +431,9 @@ func (l *Log) took(b chat.Took) error {
 		if err := l.pend(seq, words, model.User, w.From, w.Blocks); err != nil {
 			return err
 		}
+		if l.run != nil {
+			l.run.Final = false // there is something to answer again
+		}
 	}
 	return nil
 }
@@ -420,6 +446,9 @@ func (l *Log) asked(b chat.Asked) error {
 	}
 	l.window = append(l.window, placed...)
 	l.place += int64(len(placed))
+	if at := l.markAt(l.window); at >= 0 {
+		l.mark = l.window[at].place
+	}
 	l.turn = nil
 	l.pending = slices.DeleteFunc(l.pending, func(it item) bool { return it.seq <= b.Sees })
 	r := l.run
@@ -446,6 +475,9 @@ func (l *Log) said(ev chat.Event, b chat.Said) error {
 		if r != nil {
 			r.Errors++
 			r.Failure = b.Error
+			if b.Error.Next != "" {
+				r.Model, r.Errors = b.Error.Next, 0
+			}
 			r.RetryAt = ev.At.Add(time.Duration(b.Error.RetryMS) * time.Millisecond)
 			if b.Error.Kind == string(model.TooLong) {
 				r.TooLong++
@@ -474,6 +506,9 @@ func (l *Log) said(ev chat.Event, b chat.Said) error {
 	l.window = append(l.window, entry{l.place, ev.Seq, said, msg})
 	if b.Usage.Total() > 0 {
 		l.used, l.usedAt = b.Usage.Total(), len(l.window)
+		if r != nil {
+			l.sent = sent{b.Usage.Total() - b.Usage.Output, r.Model, r.Head}
+		}
 	}
 	if calls := blocks.Calls(); len(calls) > 0 {
 		l.turn = &turn{Seq: ev.Seq, Cut: b.Stop == chat.StopLength}

@@ -1,8 +1,12 @@
 package transcript
 
 import (
+	"cmp"
+	"slices"
+
 	"chorus/internal/chat"
 	"chorus/internal/model"
+	"chorus/internal/window"
 )
 
 // What the model reads when a call has no result of its own.
@@ -100,31 +104,38 @@ func (l *Log) Request(head *model.Head, sees int64) (model.Request, error) {
 	if l.run != nil {
 		req.Settings = l.run.Settings
 	}
-	req.Marks = marks(len(l.window), len(req.Messages), l.firstPart())
+	if req.Settings.Window.NoImages {
+		if err := dimAll(req.Messages); err != nil {
+			return model.Request{}, err
+		}
+	}
+	req.Marks = marks(len(l.window), len(req.Messages), l.markAt(append(l.window[:len(l.window):len(l.window)], next...)))
 	return req, nil
 }
 
-// firstPart is the index of the message that ends the window's oldest part: the
-// summary, or the first words.
-func (l *Log) firstPart() int {
-	for i, e := range l.window {
-		if e.kind != said {
-			return i
-		}
+// markAt is the index of the lasting cache mark: its message, or where one is put
+// when there is none; -1 in an empty window.
+func (l *Log) markAt(all []entry) int {
+	if len(all) == 0 {
+		return -1
 	}
-	return -1
+	if i, ok := slices.BinarySearchFunc(all, l.mark, func(e entry, place int64) int { return cmp.Compare(e.place, place) }); ok && l.mark > 0 {
+		return i
+	}
+	return window.Mark(len(all))
 }
 
-// marks puts cache marks where a prefix is worth keeping: behind the window's
-// first part, behind what the last request ended with, and behind what this one
-// ends with, which is where the next one will look.
+// marks puts cache marks where a prefix is worth keeping: the lasting one, behind
+// what the last request ended with, and behind what this one ends with, which is
+// where the next one will look.
 func marks(window, total, first int) []int {
 	var out []int
 	for _, at := range []int{first, window - 1, total - 1} {
-		if at >= 0 && (len(out) == 0 || at > out[len(out)-1]) {
+		if at >= 0 && !slices.Contains(out, at) {
 			out = append(out, at)
 		}
 	}
+	slices.Sort(out)
 	return out
 }
 

@@ -46,6 +46,9 @@ type saved struct {
 	Modified []string          `json:"modified,omitempty"`
 	Used     int               `json:"used,omitempty"`
 	UsedAt   int               `json:"usedAt,omitempty"`
+	Rolled   int64             `json:"rolled,omitempty"`
+	Mark     int64             `json:"mark,omitempty"`
+	Sent     sent              `json:"sent,omitzero"`
 }
 
 func save(m *model.Message) savedMessage { return savedMessage{m.Role, m.From, m.Blocks} }
@@ -58,7 +61,7 @@ func (s savedMessage) message() (*model.Message, error) {
 // history.
 func (l *Log) Snapshot() ([]byte, error) {
 	s := saved{Seq: l.seq, Place: l.place, Turn: l.turn, Waiting: l.waiting, Run: l.run, Ended: l.ended,
-		Notes: l.notes, Edits: l.edits, Read: l.read, Modified: l.modified, Used: l.used, UsedAt: l.usedAt}
+		Notes: l.notes, Edits: l.edits, Read: l.read, Modified: l.modified, Used: l.used, UsedAt: l.usedAt, Rolled: l.rolled, Mark: l.mark, Sent: l.sent}
 	for _, e := range l.window {
 		s.Window = append(s.Window, savedEntry{e.place, e.seq, e.kind, save(e.msg)})
 	}
@@ -85,6 +88,7 @@ func Restore(data []byte, blob func(hash string) ([]byte, error)) (*Log, error) 
 	l := New(blob)
 	l.seq, l.place, l.turn, l.waiting, l.run, l.ended = s.Seq, s.Place, s.Turn, s.Waiting, s.Run, s.Ended
 	l.read, l.modified, l.used, l.usedAt = s.Read, s.Modified, s.Used, s.UsedAt
+	l.rolled, l.mark, l.sent = s.Rolled, s.Mark, s.Sent
 	if s.Notes != nil {
 		l.notes = s.Notes
 	}

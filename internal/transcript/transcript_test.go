@@ -196,7 +196,7 @@ func TestPrefixAndPairs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &teller{t: t, log: New(nil), head: &model.Head{System: "s"}}
 		words := func(label string) chat.Blocks {
-			return chat.TextBlocks(rapid.SampledFrom([]string{"hello", "what?", "go on", "ж"}).Draw(t, label))
+			return chat.TextBlocks(rapid.SampledFrom([]string{"hello", "what?", "go on", "ж", ".hidden"}).Draw(t, label))
 		}
 		anySeq := func() int64 { return rapid.Int64Range(1, w.seq+1).Draw(t, "seq") }
 		t.Repeat(map[string]func(*rapid.T){
@@ -244,8 +244,33 @@ func TestPrefixAndPairs(t *testing.T) {
 			"refuse": func(*rapid.T) { w.tell(chat.Refused{Seq: anySeq()}) },
 			"end":    func(*rapid.T) { w.tell(chat.RunEnded{Run: fmt.Sprint(w.runs), Reason: chat.EndDone}) },
 			"roll": func(*rapid.T) {
-				w.tell(chat.Rolled{KeepFrom: rapid.Int64Range(0, w.log.Places()+1).Draw(t, "keep")})
+				roll := chat.Rolled{KeepFrom: rapid.Int64Range(0, w.log.Places()+5).Draw(t, "keep")}
+				if rapid.Bool().Draw(t, "dim") {
+					n := rapid.IntRange(0, 2).Draw(t, "pictures")
+					roll.Images = &n
+				}
+				w.tell(roll)
 				w.cut = true
+			},
+			"due": func(*rapid.T) {
+				// A roll that is due cuts something, and then none is due.
+				limits := chat.Settings{Window: chat.Window{Messages: rapid.IntRange(1, 6).Draw(t, "messages"),
+					Threshold: rapid.IntRange(1, 4).Draw(t, "threshold"), Images: rapid.IntRange(1, 3).Draw(t, "images")}}
+				roll, due := w.log.RollDue(limits)
+				if !due {
+					return
+				}
+				w.tell(roll)
+				w.cut = true
+				if again, due := w.log.RollDue(limits); due {
+					t.Fatalf("due again after %+v: %+v", roll, again)
+				}
+			},
+			"face": func(*rapid.T) {
+				w.tell(chat.Reacted{Seq: anySeq(), Emoji: "\U0001FAE5", Added: rapid.Bool().Draw(t, "added")})
+			},
+			"picture": func(*rapid.T) {
+				w.tell(chat.Received{From: chat.Participant{Name: "Bob"}, Blocks: chat.Blocks{chat.Text{Text: "look"}, chat.Image{Blob: "x", Size: 10}, chat.Image{Blob: "y"}}})
 			},
 			"clear": func(*rapid.T) { w.tell(chat.Cleared{UpTo: w.log.Places()}); w.cut = true },
 			"compact": func(*rapid.T) {

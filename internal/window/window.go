@@ -1,0 +1,193 @@
+// Package window decides what of a long conversation a model is shown.
+//
+// It promises to be one pure rule: from the messages there are, how many came since
+// the last roll, and the limits, it says where the window begins, which pictures
+// stay and where the lasting cache mark stands. It cuts whole messages only, never
+// between a call and its result, never down to nothing, and only in big steps: a
+// window that grows is left alone until a roll is due, so that providers' caches hold.
+package window
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits are a window's; 0 means no limit, except where noted.
+type Limits struct {
+	Messages   int   // kept by a roll
+	Characters int   // kept by a roll
+	HardMax    int   // characters; beyond it a roll does not wait for its turn
+	Threshold  int   // messages between two rolls; at least 1
+	Images     int   // newest pictures that are shown
+	ImageBytes int64 // of those, together
+}
+
+// Item is one message as the rule sees it.
+type Item struct {
+	Text   string // what was said, as far as hiding goes
+	Size   int    // characters that count
+	Images []int64
+	Own    bool // said by the agent itself: several in a row are one
+	Result bool // answers calls of the item before it, and stays with it
+	Heard  bool // said in the room, not to the agent: may be hidden
+	Faced  bool // somebody put the dotted face on it
+}
+
+// Plan is what to show.
+type Plan struct {
+	From    int  // the first item shown
+	Rolled  bool // From moved; the count of messages begins anew
+	Images  int  // how many of the newest pictures are shown; all of them when Dimmed is false
+	Dimmed  bool // some pictures are shown as words only
+	Because string
+}
+
+// Build is the rule. since counts the messages that came after the last roll.
+func Build(items []Item, since int, l Limits) Plan {
+	p := Plan{}
+	count, size := measure(items)
+	over := l.Characters > 0 && size > l.Characters || l.Messages > 0 && count > l.Messages
+	switch {
+	case l.HardMax > 0 && size > l.HardMax:
+		if l.Characters == 0 || l.Characters > l.HardMax {
+			l.Characters = l.HardMax
+		}
+		p.From, p.Rolled = suffix(items, l), true
+		p.Because = fmt.Sprintf("%d characters are more than the limit of %d", size, l.HardMax)
+	case over && since >= max(l.Threshold, 1):
+		p.From, p.Rolled = suffix(items, l), true
+		p.Because = fmt.Sprintf("%d messages with %d characters, %d messages after the last roll", count, size, since)
+	}
+	if p.From == 0 {
+		p.Rolled, p.Because = false, ""
+	}
+	all := 0
+	for _, it := range items[p.From:] {
+		all += len(it.Images)
+	}
+	p.Images = newest(items[p.From:], l)
+	if p.Dimmed = p.Images < all; p.Dimmed && p.Because == "" {
+		p.Because = fmt.Sprintf("%d pictures are more than are shown", all)
+	}
+	return p
+}
+
+// measure counts messages and characters; the agent's own in a row are one message.
+func measure(items []Item) (count, size int) {
+	for i, it := range items {
+		size += it.Size
+		if !joined(items, i) {
+			count++
+		}
+	}
+	return count, size
+}
+
+// joined: the item belongs to the message before it.
+func joined(items []Item, i int) bool {
+	return i > 0 && items[i].Own && items[i-1].Own
+}
+
+// suffix is where the longest end begins that fits the limits.
+func suffix(items []Item, l Limits) int {
+	count, size, from := 0, 0, len(items)
+	for i := len(items) - 1; i >= 0; i-- {
+		size += items[i].Size
+		if !joined(items, i) {
+			count++
+		}
+		if l.Characters > 0 && size > l.Characters || l.Messages > 0 && count > l.Messages {
+			break
+		}
+		if !joined(items, i) && !items[i].Result {
+			from = i
+		}
+	}
+	if from < len(items) {
+		return from
+	}
+	// Not even the newest fits: it is shown all the same, with what belongs to it.
+	for i := len(items) - 1; i > 0; i-- {
+		if !joined(items, i) && !items[i].Result {
+			return i
+		}
+	}
+	return 0
+}
+
+// newest is how many pictures fit, the newest first.
+func newest(items []Item, l Limits) int {
+	n, bytes := 0, int64(0)
+	for i := len(items) - 1; i >= 0; i-- {
+		for k := len(items[i].Images) - 1; k >= 0; k-- {
+			bytes += items[i].Images[k]
+			if l.Images > 0 && n == l.Images || l.ImageBytes > 0 && bytes > l.ImageBytes {
+				return n
+			}
+			n++
+		}
+	}
+	return n
+}
+
+// markDistance is how far before the end the lasting cache mark is put.
+const markDistance = 20
+
+// Mark is where the lasting cache mark of a window of n messages is put. It stays
+// with its message until a roll takes that away.
+func Mark(n int) int { return max(0, n-markDistance) }
+
+// Hidden reports words that were meant for people only: they begin with a dot, or
+// somebody put the dotted face on them. Only what was merely heard can be hidden.
+func Hidden(it Item) bool {
+	return it.Faced || it.Heard && strings.HasPrefix(strings.TrimSpace(afterReply(it.Text)), ".")
+}
+
+// afterReply is the text without the mark of whom it answers.
+func afterReply(text string) string {
+	text = strings.TrimSpace(text)
+	if rest, ok := strings.CutPrefix(text, "<reply:"); ok {
+		if _, rest, ok = strings.Cut(rest, ">"); ok {
+			return rest
+		}
+	}
+	return text
+}
+
+// IsFace reports the reaction that hides a message, by sign or by name.
+func IsFace(emoji string) bool {
+	return emoji == "\U0001FAE5" || strings.Trim(emoji, ":") == "dotted_line_face"
+}
+
+// Clip is a message's text within limit characters, with a word on what is missing;
+// 0 means no limit.
+func Clip(text string, limit int) string {
+	n := utf8.RuneCountInString(text)
+	if limit <= 0 || n <= limit {
+		return text
+	}
+	cut := 0
+	for i := range text {
+		if limit == 0 {
+			cut = i
+			break
+		}
+		limit--
+	}
+	return fmt.Sprintf("%s\n[cut here: the message has %d characters, %d are shown]", text[:cut], n, utf8.RuneCountInString(text[:cut]))
+}
+
+// Attachment is a text file as the model reads it, cut to max bytes; 0 means no limit.
+func Attachment(name, text string, max int) string {
+	mark := ""
+	if max > 0 && len(text) > max {
+		for max > 0 && !utf8.RuneStart(text[max]) {
+			max--
+		}
+		text, mark = text[:max], " [truncated]"
+	}
+	name = strings.NewReplacer(`"`, "'", "<", "(", ">", ")", "\n", " ").Replace(name)
+	text = strings.ReplaceAll(text, "</attachment>", "</ attachment>")
+	return fmt.Sprintf("<attachment filename=%q%s>\n%s\n</attachment>", name, mark, strings.TrimRight(text, "\n"))
+}
