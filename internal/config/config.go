@@ -1,132 +1,140 @@
-// Package config reads what people set. For now that is settings.json in the home
-// folder; known by app and cmd only.
+// Package config reads what people set: the layered YAML files, settings.json, pinned
+// messages, the environment and flags. It is known by app and cmd only; everybody
+// else is handed values.
 //
-// It promises that a missing file means the defaults, and that a broken one is an
-// error that names the file, the place in it and what is near.
+// It promises that every value can say where it came from (layer, file, line), that a
+// mistake is an error with its place and the key that was meant, that all mistakes are
+// told at once, and that what was read is never half of one version and half of
+// another. Nothing here changes a file except the import of a Chapter3 installation.
+//
+// One table ([Keys]) describes every key; parsing, ranges, environment twins, the JSON
+// Schema, the reference page and `config show` all come from it.
 package config
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"strings"
-	"time"
-
-	"chorus/internal/near"
 )
 
-// Settings are the values people can set. Zero means the built-in default.
-type Settings struct {
-	DefaultProvider string     `json:"defaultProvider"`
-	DefaultModel    string     `json:"defaultModel"`
-	Permissions     string     `json:"permissions"`
-	MaxTokens       int        `json:"maxTokens"`
-	ThinkingBudget  int        `json:"thinkingBudget"`
-	Compaction      Compaction `json:"compaction"`
-	Retry           Retry      `json:"retry"`
-	IdleTimeoutMS   int        `json:"idleTimeoutMs"`
-	MaxQueueDepth   int        `json:"maxQueueDepth"`
-	Durability      string     `json:"durability"` // normal or full
+// Layer is where a value came from; a later one wins.
+type Layer int
+
+// The layers, weakest first. settings.json is read at the level of shared.yaml, which
+// wins over it.
+const (
+	BuiltIn Layer = iota
+	SettingsFile
+	Shared
+	Guild
+	GuildSettings // what `/settings` wrote for the guild
+	BotFile
+	BotGuild
+	AgentFile // agent.json
+	ParentPin
+	ChannelPin
+	Environment
+	Flag
+)
+
+var layerNames = [...]string{"built in", "settings.json", "shared", "guild", "guild settings", "bot", "bot and guild", "agent.json",
+	"pin of a parent channel", "pin", "environment", "flag"}
+
+// String is the name people see.
+func (l Layer) String() string {
+	if l < 0 || int(l) >= len(layerNames) {
+		return fmt.Sprintf("layer %d", int(l))
+	}
+	return layerNames[l]
 }
 
-// Compaction says when the older part of a conversation is summarised.
-type Compaction struct {
-	Enabled          *bool `json:"enabled"`
-	ContextWindow    int   `json:"contextWindow"`
-	ReserveTokens    int   `json:"reserveTokens"`
-	KeepRecentTokens int   `json:"keepRecentTokens"`
+// outside reports whether the layer is written by people who are not the operator:
+// such a layer sees no variables and no files, and not every key.
+func (l Layer) outside() bool {
+	return l == GuildSettings || l == AgentFile || l == ParentPin || l == ChannelPin
 }
 
-// Retry says how often a failed model call is made again.
-type Retry struct {
-	Enabled     *bool `json:"enabled"`
-	MaxRetries  int   `json:"maxRetries"`
-	BaseDelayMS int   `json:"baseDelayMs"`
+// Place is where something stands.
+type Place struct {
+	Layer  Layer
+	File   string // a path; the name of a variable or flag; "pin 123"; "" for what is built in
+	Line   int    // from 1; 0: the source has no lines
+	Column int
 }
 
-// IdleAfter is how long a thread stays awake; 0: the default.
-func (s Settings) IdleAfter() time.Duration { return time.Duration(s.IdleTimeoutMS) * time.Millisecond }
-
-// Read reads the file.
-func Read(path string) (Settings, error) {
-	var s Settings
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return s, nil
-	}
-	if err != nil {
-		return s, fmt.Errorf("read settings: %w", err)
-	}
-	if err := parse(data, &s); err != nil {
-		return Settings{}, fmt.Errorf("%s%w", path, err)
-	}
-	return s, s.check(path)
-}
-
-func parse(data []byte, s *Settings) error {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	if len(bytes.TrimSpace(data)) == 0 {
-		return nil
-	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(s)
-	if err == nil {
-		if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-			return fmt.Errorf("%s: there is something behind the closing brace", position(data, dec.InputOffset()))
-		}
-		return nil
-	}
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
+// String is file:line:column as far as it is known.
+func (p Place) String() string {
 	switch {
-	case errors.As(err, &syntax):
-		return fmt.Errorf("%s: %w", position(data, syntax.Offset-1), err)
-	case errors.As(err, &kind):
-		return fmt.Errorf("%s: %s must be a %s, not a %s", position(data, kind.Offset), kind.Field, kind.Type, kind.Value)
-	case strings.Contains(err.Error(), "unknown field"):
-		name := strings.Trim(strings.TrimPrefix(err.Error(), "json: unknown field "), `"`)
-		return fmt.Errorf("%s: unknown key %q%s", position(data, int64(bytes.Index(data, []byte(`"`+name+`"`)))), name, meant(name))
+	case p.File == "":
+		return p.Layer.String()
+	case p.Line == 0:
+		return p.File
 	default:
-		return fmt.Errorf(": %w", err)
+		return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 	}
 }
 
-func position(data []byte, offset int64) string {
-	offset = min(max(offset, 0), int64(len(data)))
-	before := data[:offset]
-	line := 1 + bytes.Count(before, []byte("\n"))
-	col := int(offset) - bytes.LastIndexByte(before, '\n')
-	return fmt.Sprintf(":%d:%d", line, max(col, 1))
+// Problem is one thing that is wrong with what was read.
+type Problem struct {
+	Warning bool // false: the version cannot be used
+	Place   Place
+	Key     string // the key's path, "" when it is not about one
+	Text    string // the sentence
 }
 
-var keys = []string{"defaultProvider", "defaultModel", "permissions", "maxTokens", "thinkingBudget", "compaction", "retry",
-	"idleTimeoutMs", "maxQueueDepth", "durability", "enabled", "contextWindow", "reserveTokens", "keepRecentTokens", "maxRetries", "baseDelayMs"}
-
-func meant(name string) string {
-	if best := near.Best(name, keys); best != "" {
-		return fmt.Sprintf("; did you mean %q?", best)
+// Error is the sentence with its place in front.
+func (p Problem) Error() string {
+	if p.Place == (Place{}) {
+		return p.Text
 	}
-	return ""
+	return p.Place.String() + ": " + p.Text
 }
 
-func (s Settings) check(path string) error {
-	bad := func(key, want string) error { return fmt.Errorf("%s: %s must be %s", path, key, want) }
-	switch {
-	case s.Durability != "" && s.Durability != "normal" && s.Durability != "full":
-		return bad("durability", `"normal" or "full"`)
-	case s.MaxQueueDepth < 0:
-		return bad("maxQueueDepth", "1 or more")
-	case s.IdleTimeoutMS < 0:
-		return bad("idleTimeoutMs", "0 or more")
-	case s.MaxTokens < 0 || s.Compaction.ContextWindow < 0 || s.Compaction.ReserveTokens < 0 || s.Compaction.KeepRecentTokens < 0:
-		return bad("a number of tokens", "0 or more")
-	case s.Retry.MaxRetries < 0 || s.Retry.BaseDelayMS < 0:
-		return bad("retry", "0 or more")
+// Problems are all that was found, in the order of the files.
+type Problems []Problem
+
+// Errors are those that make the configuration unusable.
+func (ps Problems) Errors() Problems { return ps.only(false) }
+
+// Warnings are the others.
+func (ps Problems) Warnings() Problems { return ps.only(true) }
+
+func (ps Problems) only(warning bool) Problems {
+	var out Problems
+	for _, p := range ps {
+		if p.Warning == warning {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Err is nil, or one error that holds every error's sentence on a line of its own.
+func (ps Problems) Err() error {
+	if errs := ps.Errors(); len(errs) > 0 {
+		return errs
 	}
 	return nil
 }
+
+// Error joins the sentences.
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// report collects problems while something is read.
+type report struct{ found Problems }
+
+func (r *report) fail(at Place, key, format string, args ...any) {
+	r.found = append(r.found, Problem{Place: at, Key: key, Text: fmt.Sprintf(format, args...)})
+}
+
+func (r *report) warn(at Place, key, format string, args ...any) {
+	r.found = append(r.found, Problem{Warning: true, Place: at, Key: key, Text: fmt.Sprintf(format, args...)})
+}
+
+// failed reports whether anything since mark is an error.
+func (r *report) failed(mark int) bool { return len(r.found[mark:].Errors()) > 0 }

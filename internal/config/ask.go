@@ -1,0 +1,227 @@
+package config
+
+import (
+	"cmp"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Ask says for whom the layers are merged.
+type Ask struct {
+	Bot   string // the name of its file; "": nobody's, for shared values
+	Guild string
+
+	GuildSettings map[string]any // what `/settings` stored for the guild
+	Agent         map[string]any // agent.json's values that are keys of ours
+	AgentFile     string         // its path, for [Bot.Origin]
+	Pins          []Pin          // outermost channel first, oldest first
+	Flags         map[string]any // by key
+}
+
+// Bot merges the layers. With an error among the problems there is no bot.
+func (f *Files) Bot(ask Ask) (*Bot, Problems) {
+	r := &report{}
+	b := &Bot{Name: ask.Bot, Guild: ask.Guild}
+	m := &b.merged
+	m.lay(f.settings)
+	m.lay(f.shared)
+	if ask.Guild != "" {
+		m.lay(f.guilds[ask.Guild])
+		m.lay(values(r, GuildSettings, "settings of guild "+ask.Guild, ask.GuildSettings))
+	}
+	if ask.Bot != "" {
+		m.lay(f.bots[ask.Bot])
+		if ask.Guild != "" {
+			m.lay(f.bots[ask.Bot+"-"+ask.Guild])
+		}
+	}
+	m.lay(values(r, AgentFile, cmp.Or(ask.AgentFile, "agent.json"), ask.Agent))
+	inner := ""
+	if l := m.get("innerName"); l != nil {
+		inner = l.value.text
+	}
+	for _, parent := range []bool{true, false} {
+		for _, pin := range ask.Pins {
+			if pin.Parent == parent {
+				m.lay(readPin(r, pin, ask.Bot, inner))
+			}
+		}
+	}
+	m.lay(environment(r, f.Env, m))
+	m.lay(flags(r, ask.Flags))
+	b.fill(r, f.Env)
+	if r.found.Err() != nil {
+		return nil, r.found
+	}
+	return b, r.found
+}
+
+// values reads a layer that comes as values. What is wrong with it is a warning, and
+// left out: it was not written where the operator looks.
+func values(r *report, layer Layer, file string, from map[string]any) []leaf {
+	if len(from) == 0 {
+		return nil
+	}
+	own := &report{}
+	leaves := shape(own, layer, nil, given(from, Place{Layer: layer, File: file}, 0))
+	for _, p := range own.found {
+		if !p.Warning {
+			p.Warning, p.Text = true, p.Text+"; it is left out"
+		}
+		r.found = append(r.found, p)
+	}
+	return leaves
+}
+
+// fill sets the fields from what was merged.
+func (b *Bot) fill(r *report, env func(string) string) {
+	b.decode(r, env)
+	b.InnerName = cmp.Or(b.InnerName, b.Name)
+	b.SystemPrompt = b.fromFile(r, "systemPrompt", b.SystemPrompt)
+	b.ContextPrefix = b.fromFile(r, "contextPrefix", b.ContextPrefix)
+	if b.WindowHardMax < b.WindowCharacters {
+		r.warn(b.Origin("recencyWindow.hardMax"), "recencyWindow.hardMax", "recencyWindow.hardMax (%d) is below recencyWindow.characters (%d), so that it counts as that",
+			b.WindowHardMax, b.WindowCharacters)
+		b.WindowHardMax = b.WindowCharacters
+	}
+	m := &b.merged
+	for _, name := range m.names("vendors") {
+		v, err := b.vendor(name, env)
+		if err != nil {
+			r.fail(b.Origin("vendors."+name), "vendors."+name, "%s", oneLine(err))
+			continue
+		}
+		b.Vendors = append(b.Vendors, v)
+	}
+	for _, name := range m.names("mcpServers") {
+		b.server(r, name, env)
+	}
+	b.Profiles = map[string]Profile{}
+	for _, name := range m.names("profiles") {
+		at := "profiles." + name + "."
+		b.Profiles[unescape(name)] = Profile{b.list(at + "allow"), b.list(at + "ask"), b.list(at + "deny")}
+	}
+	for _, name := range m.names("secrets") {
+		value, err := b.secret("secrets."+name+".value", env)
+		if err != nil || value == "" {
+			r.fail(b.Origin("secrets."+name), "secrets."+name, "the secret %q has no value", unescape(name))
+			continue
+		}
+		b.Secrets = append(b.Secrets, SecretRule{unescape(name), Secret(value), b.list("secrets." + name + ".hosts")})
+	}
+	b.budgets()
+}
+
+// fromFile gives the text of the key, or of its file where that was set in a stronger
+// layer; in the same layer the text itself holds.
+func (b *Bot) fromFile(r *report, key, text string) string {
+	named := b.merged.get(key + "File")
+	if named == nil || named.value.text == "" || b.IsSet(key) && b.Origin(key).Layer >= named.at.Layer {
+		return text
+	}
+	dir := filepath.Dir(named.at.File)
+	path := named.value.text
+	if named.at.Layer == Environment || named.at.Layer == Flag { // the operator's own word, seen from here
+		dir, path = filepath.Dir(path), filepath.Base(path)
+	}
+	found, err := textFile(path, dir)
+	if err != nil {
+		r.fail(named.at, key+"File", "%sFile: %v", key, err)
+		return text
+	}
+	return found
+}
+
+// vendor reads one, its references as they are now.
+func (b *Bot) vendor(name string, env func(string) string) (Vendor, error) {
+	at := "vendors." + name
+	v := Vendor{Name: unescape(name), Config: Values{}, Headers: Values{}, Provides: b.list(at + ".provides"), Extra: map[string]any{}}
+	for into, part := range map[*Values]string{&v.Config: ".config", &v.Headers: ".headers"} {
+		if err := b.values(at+part, *into, env); err != nil {
+			return Vendor{}, err
+		}
+	}
+	for _, l := range b.merged.under(at + ".extra") {
+		put(v.Extra, strings.Split(strings.TrimPrefix(l.path, at+".extra."), "."), l.value.plain())
+	}
+	v.Reread = func() (Vendor, error) { return b.vendor(name, env) }
+	return v, nil
+}
+
+// put sets a value deep in an object.
+func put(into map[string]any, path []string, value any) {
+	name := unescape(path[0])
+	if len(path) == 1 {
+		into[name] = value
+		return
+	}
+	next, ok := into[name].(map[string]any)
+	if !ok {
+		next = map[string]any{}
+		into[name] = next
+	}
+	put(next, path[1:], value)
+}
+
+func (b *Bot) server(r *report, name string, env func(string) string) {
+	at := "mcpServers." + name
+	s := MCPServer{Name: unescape(name), Type: b.text(at + ".type"), Command: b.text(at + ".command"), Args: b.list(at + ".args"), Dir: b.text(at + ".cwd"),
+		URL: b.text(at + ".url"), Env: Values{}, Headers: Values{}, StartTimeout: b.seconds(at + ".startTimeout"), CallTimeout: b.seconds(at + ".callTimeout")}
+	if l := b.merged.get(at + ".disabled"); l != nil && l.value.truth {
+		return
+	}
+	for into, part := range map[*Values]string{&s.Env: ".env", &s.Headers: ".headers"} {
+		if err := b.values(at+part, *into, env); err != nil {
+			r.fail(b.Origin(at), at, "%s", oneLine(err))
+			return
+		}
+	}
+	switch s.Type {
+	case "":
+		if s.Type = "stdio"; s.Command == "" {
+			s.Type = "http"
+		}
+	case "streamable-http":
+		s.Type = "http"
+	}
+	switch {
+	case s.Command == "" && s.URL == "":
+		r.fail(b.Origin(at), at, "the MCP server %q needs a command or a url", s.Name)
+	case s.Type == "stdio" && s.Command == "":
+		r.fail(b.Origin(at), at, "the MCP server %q is of type stdio and needs a command", s.Name)
+	case s.Type != "stdio" && s.URL == "":
+		r.fail(b.Origin(at), at, "the MCP server %q is of type %s and needs a url", s.Name, s.Type)
+	case s.Command != "" && s.URL != "":
+		r.fail(b.Origin(at), at, "the MCP server %q has both a command and a url; keep one", s.Name)
+	default:
+		b.MCPServers = append(b.MCPServers, s)
+	}
+}
+
+func (b *Bot) seconds(path string) time.Duration {
+	seconds := 0.0
+	if l := b.merged.get(path); l != nil {
+		seconds = l.value.number
+	} else if def, ok := table().lookup(path).Default.(int); ok {
+		seconds = float64(def)
+	}
+	return time.Duration(seconds * float64(time.Second))
+}
+
+// budgets are the ceilings that somebody set.
+func (b *Bot) budgets() {
+	add := func(scope, role, path string) {
+		for _, period := range []string{"day", "month"} {
+			if l := b.merged.get(path + "." + period); l != nil {
+				b.Budgets = append(b.Budgets, Budget{scope, role, period, l.value.number})
+			}
+		}
+	}
+	for _, scope := range []string{"guild", "channel", "agent", "person"} {
+		add(scope, "", "budgets."+scope)
+	}
+	for _, role := range b.merged.names("budgets.role") {
+		add("role", unescape(role), "budgets.role."+role)
+	}
+}

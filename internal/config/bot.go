@@ -1,0 +1,150 @@
+package config
+
+import "time"
+
+// Bot is what holds for one bot in one channel: effective values, defaults filled in.
+// The tags name the key in the table.
+type Bot struct {
+	Name  string // of its file
+	Guild string // "" outside of any
+
+	InnerName     string `key:"innerName"` // Name when nobody set it
+	DiscordToken  Secret `key:"discordToken"`
+	SystemPrompt  string `key:"systemPrompt"`  // or what systemPromptFile holds, whichever was set in the stronger layer
+	ContextPrefix string `key:"contextPrefix"` // likewise
+
+	Mode              string   `key:"mode"`              // prefill or chat
+	ContinuationModel string   `key:"continuationModel"` // "": DefaultModel
+	Fallback          []string `key:"fallback"`
+	Temperature       *float64 `key:"temperature"` // nil: the model's own
+	TopP              *float64 `key:"topP"`
+	PresencePenalty   *float64 `key:"presencePenalty"`
+	FrequencyPenalty  *float64 `key:"frequencyPenalty"`
+	MaxTokens         int      `key:"maxTokens"` // 0: the catalog's
+	ThinkingBudget    int      `key:"thinkingBudget"`
+	StopSequences     []string `key:"stopSequences"`
+	PromptCaching     bool     `key:"promptCaching"`
+	LLMRetries        int      `key:"llmRetries"`
+	RetryEnabled      bool     `key:"retry.enabled"`
+	RetryBaseDelayMS  int      `key:"retry.baseDelayMs"`
+	Vendors           []Vendor // in file order
+
+	WindowMessages         int  `key:"recencyWindow.messages"` // 0: no limit
+	WindowCharacters       int  `key:"recencyWindow.characters"`
+	WindowHardMax          int  `key:"recencyWindow.hardMax"` // never below WindowCharacters
+	RollingThreshold       int  `key:"rollingThreshold"`
+	RecentParticipantCount int  `key:"recentParticipantCount"`
+	IncludeImages          bool `key:"includeImages"`
+	MaxImages              int  `key:"maxImages"`
+	MaxImageBytes          int  `key:"maxImageBytes"`
+	CacheImages            bool `key:"cacheImages"`
+	IncludeTextAttachments bool `key:"includeTextAttachments"`
+	MaxTextAttachmentKB    int  `key:"maxTextAttachmentKb"`
+	MaxMessageChars        int  `key:"maxMessageChars"` // 0: never cut
+
+	CompactionEnabled          bool `key:"compaction.enabled"`
+	CompactionContextWindow    int  `key:"compaction.contextWindow"` // 0: the catalog's
+	CompactionReserveTokens    int  `key:"compaction.reserveTokens"`
+	CompactionKeepRecentTokens int  `key:"compaction.keepRecentTokens"`
+	IdleSummaryEnabled         bool `key:"idleSummary.enabled"`
+	IdleSummaryAfterMinutes    int  `key:"idleSummary.afterMinutes"`
+
+	PrefillSeparator   string `key:"prefillSeparator"`
+	PrefillOpening     string `key:"prefillOpening"` // "": none, when somebody set it so
+	MessageDelimiter   string `key:"messageDelimiter"`
+	TurnEndToken       string `key:"turnEndToken"`
+	PrefillThinking    bool   `key:"prefillThinking"`
+	DebugThinking      bool   `key:"debugThinking"`
+	ChatPersonaPrompt  bool   `key:"chatPersonaPrompt"`
+	ChatPersonaPrefill bool   `key:"chatPersonaPrefill"`
+	ChatBotAsAssistant bool   `key:"chatBotAsAssistant"`
+
+	ToolsEnabled      bool        `key:"toolsEnabled"`
+	ToolOutputVisible bool        `key:"toolOutputVisible"`
+	MaxToolDepth      int         `key:"maxToolDepth"`
+	MCPServers        []MCPServer // those that are not disabled, in file order
+
+	Routing                 string   `key:"routing"` // reply, thread or room
+	Intake                  string   `key:"intake"`  // queue, inject or interrupt
+	MaxQueuedReplies        int      `key:"maxQueuedReplies"`
+	ReplyOnRandom           int      `key:"replyOnRandom"` // one in so many; 0: never
+	ReplyOnName             bool     `key:"replyOnName"`
+	AutoReplyOwnChannel     bool     `key:"autoReplyOwnChannel"`
+	MaxBotReplyChainDepth   int      `key:"maxBotReplyChainDepth"`
+	BotReplyChainDepthEmote string   `key:"botReplyChainDepthEmote"`
+	AuthorizedRoles         []string `key:"authorizedRoles"`
+	DiscordBackoffMaxMS     int      `key:"discordBackoffMax"`
+
+	Permissions string             `key:"permissions"`
+	Profiles    map[string]Profile // by name
+	Sandbox     string             `key:"sandbox"`
+	Secrets     []SecretRule       // in file order
+	Budgets     []Budget           // ceilings, in the table's order, roles last
+	BudgetSoft  float64            `key:"budgets.soft"`
+	BudgetTask  *float64           `key:"budgets.task"` // US dollars for one task; nil: no ceiling
+
+	DefaultProvider string `key:"defaultProvider"`
+	DefaultModel    string `key:"defaultModel"`
+	IdleTimeoutMS   int    `key:"idleTimeoutMs"`
+	Durability      string `key:"durability"`
+	DatabaseURL     Secret `key:"databaseUrl"`
+	NATSURL         Secret `key:"natsUrl"`
+
+	merged merged
+}
+
+// Vendor is where models come from.
+type Vendor struct {
+	Name     string
+	Config   Values // snake_case names; several keys stand on a line each
+	Provides []string
+	Headers  Values
+	Extra    map[string]any
+	// Reread gives Config and Headers as the environment and the files of the
+	// references have them now; for a key that was refused.
+	Reread func() (Vendor, error) `json:"-"`
+}
+
+// MCPServer is a server whose tools the bot may use.
+type MCPServer struct {
+	Name         string
+	Type         string // stdio, http or sse
+	Command      string
+	Args         []string
+	Env          Values
+	Dir          string // cwd
+	URL          string
+	Headers      Values
+	StartTimeout time.Duration
+	CallTimeout  time.Duration
+}
+
+// Profile is a permission profile of people's own.
+type Profile struct{ Allow, Ask, Deny []string }
+
+// SecretRule is a value that tools may use without seeing it.
+type SecretRule struct {
+	Name  string
+	Value Secret
+	Hosts []string
+}
+
+// Budget is one ceiling, in US dollars.
+type Budget struct {
+	Scope  string // guild, channel, agent, person or role
+	Role   string // of scope role
+	Period string // day or month
+	USD    float64
+}
+
+// Origin says where a key's value came from; [BuiltIn] when nobody set it. The key may be
+// a path below a map, with the names people chose.
+func (b *Bot) Origin(key string) Place {
+	if l := b.merged.get(key); l != nil {
+		return l.at
+	}
+	return Place{}
+}
+
+// IsSet reports whether anybody set the key, be it to 0, false or "".
+func (b *Bot) IsSet(key string) bool { return b.merged.get(key) != nil }

@@ -1,0 +1,83 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// environment reads the twins of all keys. An empty variable counts as not set.
+func environment(r *report, env func(string) string, below *merged) []leaf {
+	s := &shaper{report: r, env: env, layer: Environment}
+	for _, k := range Keys() {
+		for _, path := range append([]string{k.Path}, k.Aliases...) {
+			if s.variable(&k, k.Path, twin(path)) {
+				break
+			}
+		}
+	}
+	config := table().keys["vendors.*.config.*"]
+	for _, vendor := range below.names("vendors") {
+		for _, name := range vendorKeys() {
+			s.variable(config, "vendors."+vendor+".config."+name, "CHORUS_VENDORS_"+shout(unescape(vendor))+"_CONFIG_"+shout(name))
+		}
+	}
+	return s.leaves
+}
+
+// variable reads one; a secret may also be named by a file in NAME_FILE.
+func (s *shaper) variable(k *Key, path, name string) bool {
+	if name == "" {
+		return false
+	}
+	value := s.env(name)
+	if value == "" && k.Secret {
+		if file := s.env(name + "_FILE"); file != "" {
+			name += "_FILE"
+			value = "file:" + file
+		}
+	}
+	if value == "" {
+		return false
+	}
+	at := Place{Layer: Environment, File: name}
+	if n := s.check(k, path, &node{form: isText, text: value, at: at}); n != nil {
+		s.leaves = append(s.leaves, leaf{path, k, n, at})
+	}
+	return true
+}
+
+// shout is a name as part of a variable's name.
+func shout(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, strings.ToUpper(name))
+}
+
+// vendorKeys are the config keys of the vendors we know. Others are handed on too; they
+// only have no variable and no hint.
+func vendorKeys() []string {
+	return []string{"anthropic_api_key", "anthropic_base_url", "openai_api_key", "openai_base_url", "openai_completions_api_key", "openai_completions_base_url",
+		"openrouter_api_key", "openrouter_base_url", "google_api_key", "gemini_api_key", "google_base_url", "aws_access_key", "aws_secret_key", "aws_session_token",
+		"aws_region", "aws_profile", "ollama_host", "api_key", "api_base", "base_url", "region"}
+}
+
+// flags reads what the command line set, by key; texts are read as the key's kind.
+func flags(r *report, values map[string]any) []leaf {
+	s := &shaper{report: r, layer: Flag, seen: map[string]field{}}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		at := Place{Layer: Flag, File: "flag " + name}
+		k := table().lookup(name)
+		if k == nil {
+			r.fail(at, name, "there is no key %q", name)
+			continue
+		}
+		if n := s.check(k, name, given(values[name], at, 0)); n != nil {
+			s.leaves = append(s.leaves, leaf{name, k, n, at})
+		}
+	}
+	return s.leaves
+}

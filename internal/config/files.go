@@ -1,0 +1,227 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"chorus/internal/near"
+)
+
+// Options say where the files are.
+type Options struct {
+	Dir      string              // the folder with shared.yaml, guilds/ and bots/; it need not exist
+	Settings string              // settings.json of the home; "": none
+	Env      func(string) string // nil: the process's
+}
+
+// Folder says where the files are: the flag, CHORUS_CONFIG, CONFIG_PATH, else config in
+// the home folder.
+func Folder(flag, home string, env func(string) string) string {
+	return cmp.Or(flag, env("CHORUS_CONFIG"), env("CONFIG_PATH"), filepath.Join(home, "config"))
+}
+
+// Files is one version of the folder, read at one moment. It never changes.
+type Files struct {
+	Options
+	settings, shared []leaf
+	guilds, bots     map[string][]leaf // by the name of the file
+	problems         Problems
+}
+
+// Load reads the files and merges them for one bot. A server keeps
+// the [Files] and asks them.
+func Load(o Options, ask Ask) (*Bot, Problems) {
+	files, problems := ReadFiles(o)
+	if problems.Err() != nil {
+		return nil, problems
+	}
+	bot, more := files.Bot(ask)
+	return bot, append(problems, more...)
+}
+
+// ReadFiles reads every file of the folder. The problems are all there are; when they hold
+// an error the Files are only good for looking at.
+func ReadFiles(o Options) (*Files, Problems) {
+	if o.Env == nil {
+		o.Env = os.Getenv
+	}
+	f := &Files{Options: o}
+	r := &report{}
+	if o.Settings != "" {
+		f.settings = readSettings(r, o)
+	}
+	f.shared = readFile(r, o, filepath.Join(o.Dir, "shared.yaml"), Shared)
+	f.conflicts(r)
+	f.guilds = readFolder(r, o, "guilds", func(string) Layer { return Guild })
+	names, _ := os.ReadDir(filepath.Join(o.Dir, "bots"))
+	f.bots = readFolder(r, o, "bots", func(name string) Layer {
+		if bot, _, ok := botAndGuild(name, names); ok && bot != "" {
+			return BotGuild
+		}
+		return BotFile
+	})
+	strays(r, o.Dir)
+	f.problems = r.found
+	return f, r.found
+}
+
+// Problems are what was found when the files were read.
+func (f *Files) Problems() Problems { return f.problems }
+
+// Bots are the names of the bots that have a file.
+func (f *Files) Bots() []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(f.bots)) {
+		if bot, _, ok := f.botAndGuild(name); !ok || bot == "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// Guilds are the ids of the guilds that have a file, also one with a bot.
+func (f *Files) Guilds() []string {
+	ids := map[string]bool{}
+	for id := range f.guilds {
+		ids[id] = true
+	}
+	for name := range f.bots {
+		if _, guild, ok := f.botAndGuild(name); ok {
+			ids[guild] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(ids))
+}
+
+func (f *Files) botAndGuild(name string) (bot, guild string, ok bool) {
+	bot, guild, ok = splitName(name)
+	_, has := f.bots[bot]
+	return bot, guild, ok && (has || len(guild) >= snowflake)
+}
+
+// snowflake is the least length of an id of Discord's.
+const snowflake = 15
+
+var withGuild = regexp.MustCompile(`^(.+)-([0-9]+)$`)
+
+func splitName(name string) (bot, guild string, ok bool) {
+	parts := withGuild.FindStringSubmatch(name)
+	if parts == nil {
+		return "", "", false
+	}
+	return parts[1], parts[2], true
+}
+
+// botAndGuild tells bots/<name>-<guild>.yaml from a bot whose name ends in a number.
+func botAndGuild(name string, files []os.DirEntry) (bot, guild string, ok bool) {
+	bot, guild, ok = splitName(name)
+	has := slices.ContainsFunc(files, func(e os.DirEntry) bool { return e.Name() == bot+".yaml" })
+	return bot, guild, ok && (has || len(guild) >= snowflake)
+}
+
+func readFile(r *report, o Options, path string, layer Layer) []leaf {
+	at := Place{Layer: layer, File: path}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		r.fail(at, "", "%v", cause(err))
+		return nil
+	}
+	defer f.Close()
+	text, err := readLimited(f, largestFile)
+	if err != nil {
+		r.fail(at, "", "%v", cause(err))
+		return nil
+	}
+	return shape(r, layer, o.Env, parse(r, path, layer, []byte(text)))
+}
+
+// cause drops the path from an error whose place names the file already.
+func cause(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+// readSettings reads settings.json as a layer. A number that is 0 there means the
+// default, as it always did.
+func readSettings(r *report, o Options) []leaf {
+	data, err := os.ReadFile(o.Settings)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		r.fail(Place{Layer: SettingsFile, File: o.Settings}, "", "%v", cause(err))
+		return nil
+	}
+	// JSON may be indented with tabs, which YAML refuses; inside a JSON text there are none.
+	data = []byte(strings.ReplaceAll(string(data), "\t", " "))
+	leaves := shape(r, SettingsFile, o.Env, parse(r, o.Settings, SettingsFile, data))
+	return slices.DeleteFunc(leaves, func(l leaf) bool { return l.value.form == isNumber && l.value.number == 0 })
+}
+
+// conflicts warns where settings.json and shared.yaml say different things.
+func (f *Files) conflicts(r *report) {
+	var m merged
+	m.lay(f.settings)
+	for _, l := range f.shared {
+		old := m.get(l.path)
+		if old == nil || l.key == nil || sameValue(old.value, l.value) {
+			continue
+		}
+		r.warn(old.at, l.path, "%s is set here and in %s; shared.yaml holds", shownPath(l.path), l.at)
+	}
+}
+
+func sameValue(a, b *node) bool {
+	return a.form == b.form && a.number == b.number && a.truth == b.truth && (a.form == isNumber || a.text == b.text) &&
+		slices.EqualFunc(a.items, b.items, sameValue)
+}
+
+func readFolder(r *report, o Options, folder string, layer func(name string) Layer) map[string][]leaf {
+	dir := filepath.Join(o.Dir, folder)
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.fail(Place{File: dir}, "", "%v", cause(err))
+	}
+	out := map[string][]leaf{}
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".yaml")
+		switch {
+		case strings.HasPrefix(e.Name(), ".") || e.IsDir():
+		case ok && name != "":
+			out[name] = readFile(r, o, filepath.Join(dir, e.Name()), layer(name))
+		case strings.HasSuffix(e.Name(), ".yml"):
+			r.warn(Place{File: filepath.Join(dir, e.Name())}, "", "not read: rename it to end in .yaml")
+		}
+	}
+	return out
+}
+
+// strays warns of files that look as if they were meant to be read.
+func strays(r *report, dir string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		name, at := e.Name(), Place{File: filepath.Join(dir, e.Name())}
+		switch {
+		case strings.HasPrefix(name, ".") || name == "shared.yaml" || name == "guilds" || name == "bots":
+		case e.IsDir():
+			if best := near.Best(name, []string{"guilds", "bots"}); best != "" {
+				r.warn(at, "", "this folder is not read; did you mean %q?", best)
+			}
+		case strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml"):
+			r.warn(at, "", "not read: the files are shared.yaml, guilds/<id>.yaml, bots/<name>.yaml and bots/<name>-<guild>.yaml")
+		}
+	}
+}

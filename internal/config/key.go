@@ -1,0 +1,193 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// Kind is the type of a key's value.
+type Kind string
+
+// The kinds.
+const (
+	Text    Kind = "text"
+	Integer Kind = "whole number"
+	Number  Kind = "number"
+	Bool    Kind = "true or false"
+	List    Kind = "list of texts"
+	Free    Kind = "anything"
+)
+
+// Key describes one setting. Path is its canonical name; a "*" in it stands for a name
+// that people choose.
+type Key struct {
+	Path    string
+	Kind    Kind
+	Default any // nil: none, the zero value
+	Least   *float64
+	Most    *float64
+	Choices []string
+	Doc     string   // one line
+	Aliases []string // other paths that mean the same key, beside snake_case
+	Secret  bool     // masked when shown; ${ENV} and file: are resolved late; a literal draws a warning
+	Pins    bool     // may stand in a pinned message, `/settings` and agent.json
+	Home    bool     // belongs to the whole process: shared.yaml, settings.json, environment and flags only
+	Lines   bool     // Text or List: a list is read too, a text of several lines is several values
+}
+
+// Variable is the key's environment twin; "" where a part of the path is free.
+func (k Key) Variable() string { return twin(k.Path) }
+
+func twin(path string) string {
+	if strings.Contains(path, "*") {
+		return ""
+	}
+	return "CHORUS_" + strings.ToUpper(strings.ReplaceAll(snake(path), ".", "_"))
+}
+
+// shown is the default for people.
+func (k Key) shown() string {
+	switch v := k.Default.(type) {
+	case nil:
+		return ""
+	case string:
+		return fmt.Sprintf("%q", v)
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// rangeText says what the value may be: "0 to 2", "1 or more", "one of a, b".
+func (k Key) rangeText() string {
+	switch {
+	case len(k.Choices) > 0:
+		return "one of " + strings.Join(k.Choices, ", ")
+	case k.Least != nil && k.Most != nil:
+		return fmt.Sprintf("%s to %s", plain(*k.Least), plain(*k.Most))
+	case k.Least != nil:
+		return plain(*k.Least) + " or more"
+	default:
+		return ""
+	}
+}
+
+func plain(f float64) string { return strings.TrimSuffix(fmt.Sprintf("%.4g", f), ".0") }
+
+// group describes an object that holds keys.
+type group struct {
+	path  string
+	doc   string
+	short string // a scalar in its place is this field
+	named bool   // a map by name that is also read as a list of objects with "name"
+}
+
+// branch is one place in the tree of keys.
+type branch struct {
+	path   string
+	key    *Key               // a leaf
+	group  group              // an object
+	fields map[string]*branch // by canonical name
+	order  []string
+	each   *branch // the "*" of a map
+}
+
+// tree is the table, arranged for reading.
+type tree struct {
+	root    *branch
+	keys    map[string]*Key   // by path
+	aliases map[string]string // path to canonical path
+}
+
+// lookup finds the key of a concrete path, in which names stand for "*".
+func (t *tree) lookup(path string) *Key {
+	at := t.root
+	for part := range strings.SplitSeq(path, ".") {
+		next := at.fields[part]
+		if next == nil {
+			next = at.each
+		}
+		if next == nil {
+			return nil
+		}
+		at = next
+	}
+	return at.key
+}
+
+// table is built once: it only arranges what Keys says.
+var table = sync.OnceValue(func() *tree {
+	t := &tree{root: &branch{fields: map[string]*branch{}}, keys: map[string]*Key{}, aliases: map[string]string{}}
+	for _, k := range Keys() {
+		t.grow(k.Path).key = &k
+		t.keys[k.Path] = &k
+		for _, alias := range k.Aliases {
+			t.aliases[alias] = k.Path
+		}
+	}
+	for _, g := range groups() {
+		t.grow(g.path).group = g
+	}
+	return t
+})
+
+func (t *tree) grow(path string) *branch {
+	at, sofar := t.root, ""
+	for part := range strings.SplitSeq(path, ".") {
+		sofar = join(sofar, part)
+		next := at.fields[part]
+		if part == "*" {
+			next = at.each
+		}
+		if next == nil {
+			next = &branch{path: sofar, fields: map[string]*branch{}}
+			if part == "*" {
+				at.each = next
+			} else {
+				at.fields[part] = next
+				at.order = append(at.order, part)
+			}
+		}
+		at = next
+	}
+	return at
+}
+
+// join puts a path together.
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// snake is a camelCase path in snake_case: maxTokens is max_tokens.
+func snake(path string) string {
+	var b strings.Builder
+	for _, r := range path {
+		if unicode.IsUpper(r) {
+			b.WriteByte('_')
+			r = unicode.ToLower(r)
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// camel is a snake_case name in camelCase.
+func camel(name string) string {
+	var b strings.Builder
+	up := false
+	for i, r := range name {
+		if r == '_' && i > 0 {
+			up = true
+			continue
+		}
+		if up {
+			r, up = unicode.ToUpper(r), false
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

@@ -1,0 +1,183 @@
+package config
+
+// at is a bound of a range.
+func at(f float64) *float64 { return &f }
+
+// Keys is the table of everything that can be set. Adding a key here gives it its
+// checks, its variable, its line in the schema and the reference; it also needs its
+// field in [Bot] (a test tells).
+func Keys() []Key {
+	var all []Key
+	for _, part := range [][]Key{identityKeys(), modelKeys(), contextKeys(), formatKeys(), toolKeys(), conversationKeys(), trustKeys(), homeKeys()} {
+		all = append(all, part...)
+	}
+	return all
+}
+
+// groups are the objects of the table.
+func groups() []group {
+	return []group{
+		{path: "recencyWindow", short: "messages", doc: "How much of the conversation the model sees after a roll; a number alone counts messages."},
+		{path: "idleSummary", short: "enabled", doc: "Summing up a conversation that has been quiet for a while."},
+		{path: "compaction", short: "enabled", doc: "Summarising the older part of a conversation that outgrows the model's window."},
+		{path: "retry", doc: "Calling a model again after a failure that may pass."},
+		{path: "vendors", named: true, doc: "Where models come from, in order: the first whose patterns match a model gives it. More than one file may add vendors; new ones come last."},
+		{path: "vendors.*", doc: "One vendor."},
+		{path: "vendors.*.config", doc: "Its credentials and address."},
+		{path: "vendors.*.headers", doc: "Headers sent with every request."},
+		{path: "mcpServers", named: true, doc: "MCP servers whose tools the bot may use."},
+		{path: "mcpServers.*", doc: "One server: command for a program, url for one on the network."},
+		{path: "mcpServers.*.env", doc: "Environment variables for the program."},
+		{path: "mcpServers.*.headers", doc: "Headers sent to the url."},
+		{path: "profiles", doc: "Permission profiles of your own, by name."},
+		{path: "profiles.*", doc: "One profile."},
+		{path: "secrets", doc: "Values that tools may use without seeing them, by name."},
+		{path: "secrets.*", short: "value", doc: "One secret; a text alone is its value."},
+		{path: "budgets", doc: "Ceilings of what may be spent, in US dollars."},
+		{path: "budgets.guild", short: "month", doc: "All of a guild together."},
+		{path: "budgets.channel", short: "month", doc: "Each channel."},
+		{path: "budgets.agent", short: "month", doc: "Each agent."},
+		{path: "budgets.person", short: "month", doc: "Each person."},
+		{path: "budgets.role", doc: "Each person who has the role, by the role's name."},
+		{path: "budgets.role.*", short: "month", doc: "One role."},
+	}
+}
+
+func identityKeys() []Key {
+	return []Key{
+		{Path: "innerName", Kind: Text, Pins: true, Aliases: []string{"name"}, Doc: "The name the bot has in the conversation the model sees; without it, the bot's file name."},
+		{Path: "discordToken", Kind: Text, Secret: true, Doc: "The bot's token; a file in bots/ with a token is a bot."},
+		{Path: "systemPrompt", Kind: Text, Pins: true, Doc: "Who the bot is; comes before the conversation."},
+		{Path: "systemPromptFile", Kind: Text, Doc: "A file with the system prompt, relative to the file that names it."},
+		{Path: "contextPrefix", Kind: Text, Pins: true, Doc: "Text that stands before the conversation, as if said earlier."},
+		{Path: "contextPrefixFile", Kind: Text, Doc: "A file with the context prefix, relative to the file that names it."},
+	}
+}
+
+func modelKeys() []Key {
+	return []Key{
+		{Path: "mode", Kind: Text, Pins: true, Default: "prefill", Choices: []string{"prefill", "chat"}, Doc: "How the conversation is put to the model: as one text to go on with, or as turns."},
+		{Path: "continuationModel", Kind: Text, Pins: true, Aliases: []string{"model"}, Doc: "The model: provider/model, or a name that the vendors' patterns match."},
+		{Path: "fallback", Kind: List, Pins: true, Doc: "Models to try, in order, when the model cannot be reached or refuses the key."},
+		{Path: "temperature", Kind: Number, Pins: true, Least: at(0), Most: at(2), Doc: "How freely the model chooses; without it, the model's own."},
+		{Path: "topP", Kind: Number, Pins: true, Least: at(0), Most: at(1), Doc: "The share of likely words to choose from; without it, the model's own."},
+		{Path: "presencePenalty", Kind: Number, Pins: true, Least: at(-2), Most: at(2), Doc: "Discourages words that were used, where the provider knows it."},
+		{Path: "frequencyPenalty", Kind: Number, Pins: true, Least: at(-2), Most: at(2), Doc: "Discourages words by how often they were used, where the provider knows it."},
+		{Path: "maxTokens", Kind: Integer, Pins: true, Least: at(1), Doc: "The longest answer, in tokens; without it, what the catalog has for the model."},
+		{Path: "thinkingBudget", Kind: Integer, Pins: true, Default: 0, Least: at(0), Doc: "Tokens the model may think before it answers; 0: none asked for."},
+		{Path: "stopSequences", Kind: List, Pins: true, Doc: "Further texts at which the answer ends."},
+		{Path: "promptCaching", Kind: Bool, Pins: true, Default: true, Doc: "Mark the part of the prompt that stays the same, so that the provider keeps it."},
+		{Path: "llmRetries", Kind: Integer, Pins: true, Default: 3, Least: at(0), Most: at(20), Aliases: []string{"retry.maxRetries"}, Doc: "How often a failed model call is made again."},
+		{Path: "retry.enabled", Kind: Bool, Pins: true, Default: true, Doc: "Whether a failed model call is made again at all."},
+		{Path: "retry.baseDelayMs", Kind: Integer, Pins: true, Default: 1000, Least: at(0), Doc: "The first pause in milliseconds; each next one is twice as long."},
+		{Path: "vendors.*.config.*", Kind: Text, Secret: true, Lines: true, Doc: "anthropic_api_key, openai_api_key, api_base, aws_region …; a list of keys, or a file with one a line, is used in turn."},
+		{Path: "vendors.*.provides", Kind: List, Doc: "The models it gives: whole names; * and ? are globs; one with \\ or .* is an anchored regular expression."},
+		{Path: "vendors.*.headers.*", Kind: Text, Secret: true, Doc: "One header."},
+		{Path: "vendors.*.extra", Kind: Free, Doc: "Fields added to the body of every request."},
+	}
+}
+
+func contextKeys() []Key {
+	return []Key{
+		{Path: "recencyWindow.messages", Kind: Integer, Pins: true, Default: 0, Least: at(0), Aliases: []string{"recencyWindowMessages"}, Doc: "Messages kept at a roll; 0: characters alone decide."},
+		{Path: "recencyWindow.characters", Kind: Integer, Pins: true, Default: 100_000, Least: at(1), Aliases: []string{"recencyWindowCharacters"}, Doc: "Characters kept at a roll."},
+		{Path: "recencyWindow.hardMax", Kind: Integer, Pins: true, Default: 500_000, Least: at(1), Aliases: []string{"hardMaxCharacters"}, Doc: "Characters at which a roll is made at once."},
+		{Path: "rollingThreshold", Kind: Integer, Pins: true, Default: 50, Least: at(1), Doc: "Messages between two rolls; the prompt's beginning stays the same in between."},
+		{Path: "recentParticipantCount", Kind: Integer, Pins: true, Default: 10, Least: at(0), Doc: "How many recent speakers' names stop an answer."},
+		{Path: "includeImages", Kind: Bool, Pins: true, Default: true, Doc: "Whether the model sees pictures."},
+		{Path: "maxImages", Kind: Integer, Pins: true, Default: 5, Least: at(0), Doc: "The newest pictures that are sent."},
+		{Path: "maxImageBytes", Kind: Integer, Pins: true, Default: 15 << 20, Least: at(0), Doc: "All pictures of one request together, in bytes."},
+		{Path: "cacheImages", Kind: Bool, Pins: true, Default: false, Doc: "Keep pictures in the part of the prompt that the provider caches too."},
+		{Path: "includeTextAttachments", Kind: Bool, Pins: true, Default: true, Doc: "Whether text files that people attach are read."},
+		{Path: "maxTextAttachmentKb", Kind: Integer, Pins: true, Default: 100, Least: at(0), Doc: "How much of one text file is read, in kilobytes."},
+		{Path: "maxMessageChars", Kind: Integer, Pins: true, Default: 0, Least: at(0), Doc: "Longer messages are cut with a note; 0: never."},
+		{Path: "compaction.enabled", Kind: Bool, Pins: true, Default: true, Doc: "Whether it is done."},
+		{Path: "compaction.contextWindow", Kind: Integer, Pins: true, Default: 0, Least: at(0), Doc: "The window in tokens; 0: what the catalog has for the model."},
+		{Path: "compaction.reserveTokens", Kind: Integer, Pins: true, Default: 16_384, Least: at(0), Doc: "Tokens kept free for the answer."},
+		{Path: "compaction.keepRecentTokens", Kind: Integer, Pins: true, Default: 20_000, Least: at(0), Doc: "Tokens of the newest messages that are never summarised."},
+		{Path: "idleSummary.enabled", Kind: Bool, Pins: true, Default: false, Doc: "Whether it is done."},
+		{Path: "idleSummary.afterMinutes", Kind: Integer, Pins: true, Default: 30, Least: at(1), Doc: "Minutes without a message before it is done."},
+	}
+}
+
+func formatKeys() []Key {
+	return []Key{
+		{Path: "prefillSeparator", Kind: Text, Pins: true, Default: "\n\n", Doc: "What stands between two messages in prefill mode."},
+		{Path: "prefillOpening", Kind: Text, Pins: true, Default: "<cmd>cat untitled.txt</cmd>", Doc: "The user turn that prefill mode begins with."},
+		{Path: "messageDelimiter", Kind: Text, Pins: true, Default: "", Doc: "Ends each message instead of the separator, and stops the answer; for base models, such as </s>."},
+		{Path: "turnEndToken", Kind: Text, Pins: true, Default: "", Doc: "Ends each message before the separator, and stops the answer."},
+		{Path: "prefillThinking", Kind: Bool, Pins: true, Default: false, Doc: "Begin the answer with <thinking> in prefill mode."},
+		{Path: "debugThinking", Kind: Bool, Pins: true, Default: false, Doc: "Post what the model thought as a dot message."},
+		{Path: "chatPersonaPrompt", Kind: Bool, Pins: true, Default: true, Doc: "Tell the model in chat mode which of the names it is."},
+		{Path: "chatPersonaPrefill", Kind: Bool, Pins: true, Default: true, Doc: "End the last user turn in chat mode with the bot's name and a colon."},
+		{Path: "chatBotAsAssistant", Kind: Bool, Pins: true, Default: true, Doc: "Send the bot's own messages as the assistant's in chat mode."},
+	}
+}
+
+func toolKeys() []Key {
+	return []Key{
+		{Path: "toolsEnabled", Kind: Bool, Pins: true, Default: true, Doc: "Whether the bot has tools."},
+		{Path: "toolOutputVisible", Kind: Bool, Pins: true, Default: false, Doc: "Post each tool call and its result as dot messages."},
+		{Path: "maxToolDepth", Kind: Integer, Pins: true, Default: 100, Least: at(1), Doc: "Model calls in one run."},
+		{Path: "mcpServers.*.type", Kind: Text, Choices: []string{"stdio", "http", "streamable-http", "sse"}, Doc: "How it is spoken to; told from command and url when absent."},
+		{Path: "mcpServers.*.command", Kind: Text, Doc: "The program to start."},
+		{Path: "mcpServers.*.args", Kind: List, Doc: "Its arguments."},
+		{Path: "mcpServers.*.env.*", Kind: Text, Secret: true, Doc: "One variable."},
+		{Path: "mcpServers.*.cwd", Kind: Text, Doc: "The directory it is started in."},
+		{Path: "mcpServers.*.url", Kind: Text, Doc: "The address of a server on the network."},
+		{Path: "mcpServers.*.headers.*", Kind: Text, Secret: true, Doc: "One header."},
+		{Path: "mcpServers.*.startTimeout", Kind: Number, Default: 30, Least: at(0), Doc: "Seconds it may take to start."},
+		{Path: "mcpServers.*.callTimeout", Kind: Number, Default: 60, Least: at(0), Doc: "Seconds one call may take."},
+		{Path: "mcpServers.*.disabled", Kind: Bool, Default: false, Doc: "Leave it out."},
+	}
+}
+
+func conversationKeys() []Key {
+	return []Key{
+		{Path: "routing", Kind: Text, Pins: true, Default: "reply", Choices: []string{"reply", "thread", "room"}, Doc: "What one conversation is: a chain of replies, the platform's thread, or the whole channel."},
+		{Path: "intake", Kind: Text, Pins: true, Default: "queue", Choices: []string{"queue", "inject", "interrupt"}, Doc: "What happens to a message while the bot works."},
+		{Path: "maxQueuedReplies", Kind: Integer, Pins: true, Default: 5, Least: at(1), Most: at(1000), Aliases: []string{"maxQueueDepth"}, Doc: "Messages that may wait in one conversation; the next is told that the bot is busy."},
+		{Path: "replyOnRandom", Kind: Integer, Pins: true, Default: 0, Least: at(0), Doc: "Answer one in so many messages unasked; 0: never."},
+		{Path: "replyOnName", Kind: Bool, Pins: true, Default: false, Doc: "Answer messages that contain the bot's name."},
+		{Path: "autoReplyOwnChannel", Kind: Bool, Pins: true, Default: false, Doc: "Answer every message in the channel that is called like the bot."},
+		{Path: "maxBotReplyChainDepth", Kind: Integer, Pins: true, Default: 3, Least: at(0), Doc: "Bots that may answer each other in a chain before this one stays silent."},
+		{Path: "botReplyChainDepthEmote", Kind: Text, Pins: true, Default: "🔁", Doc: "The reaction that says so."},
+		{Path: "authorizedRoles", Kind: List, Doc: "Roles that may use .history; none: everybody."},
+		{Path: "discordBackoffMax", Kind: Integer, Default: 32_000, Least: at(1), Doc: "The longest pause between two tries to reach Discord, in milliseconds."},
+	}
+}
+
+func trustKeys() []Key {
+	return []Key{
+		{Path: "permissions", Kind: Text, Default: "standard", Doc: "The permission profile: open, standard, guarded, locked, or one of profiles."},
+		{Path: "profiles.*.allow", Kind: List, Doc: "Actions that are done."},
+		{Path: "profiles.*.ask", Kind: List, Doc: "Actions that a person is asked about."},
+		{Path: "profiles.*.deny", Kind: List, Doc: "Actions that are refused."},
+		{Path: "sandbox", Kind: Text, Default: "auto", Choices: []string{"auto", "host", "bwrap", "docker"}, Doc: "Where commands run; auto: the strongest that works."},
+		{Path: "secrets.*.value", Kind: Text, Secret: true, Doc: "The value, as ${ENV} or file: reference."},
+		{Path: "secrets.*.hosts", Kind: List, Doc: "Hosts that it may be sent to."},
+		{Path: "budgets.soft", Kind: Number, Default: 0.8, Least: at(0), Most: at(1), Doc: "The share of a ceiling at which the room is asked."},
+		{Path: "budgets.task", Kind: Number, Least: at(0), Doc: "Each task, once."},
+		{Path: "budgets.guild.day", Kind: Number, Least: at(0), Doc: "In one day."},
+		{Path: "budgets.guild.month", Kind: Number, Least: at(0), Doc: "In one month."},
+		{Path: "budgets.channel.day", Kind: Number, Least: at(0), Doc: "In one day."},
+		{Path: "budgets.channel.month", Kind: Number, Least: at(0), Doc: "In one month."},
+		{Path: "budgets.agent.day", Kind: Number, Least: at(0), Doc: "In one day."},
+		{Path: "budgets.agent.month", Kind: Number, Least: at(0), Doc: "In one month."},
+		{Path: "budgets.person.day", Kind: Number, Least: at(0), Doc: "In one day."},
+		{Path: "budgets.person.month", Kind: Number, Least: at(0), Doc: "In one month."},
+		{Path: "budgets.role.*.day", Kind: Number, Least: at(0), Doc: "In one day."},
+		{Path: "budgets.role.*.month", Kind: Number, Least: at(0), Doc: "In one month."},
+	}
+}
+
+func homeKeys() []Key {
+	return []Key{
+		{Path: "defaultProvider", Kind: Text, Home: true, Doc: "The provider whose default model is used where none is named."},
+		{Path: "defaultModel", Kind: Text, Home: true, Doc: "The model that is used where none is named."},
+		{Path: "idleTimeoutMs", Kind: Integer, Home: true, Default: 300_000, Least: at(0), Doc: "How long a conversation that says nothing is kept in memory, in milliseconds."},
+		{Path: "durability", Kind: Text, Home: true, Default: "normal", Choices: []string{"normal", "full"}, Doc: "full: every commit waits for the disk."},
+		{Path: "databaseUrl", Kind: Text, Home: true, Secret: true, Doc: "postgres://…; without it, SQLite in the home folder."},
+		{Path: "natsUrl", Kind: Text, Home: true, Secret: true, Doc: "A NATS server for several processes; without it, in the process."},
+	}
+}

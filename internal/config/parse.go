@@ -1,0 +1,269 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+const (
+	largestFile  = 256 << 10 // far beyond what anybody writes
+	largestNodes = 100_000   // what aliases may grow to
+)
+
+// parse reads one YAML (or JSON) text. nil with no new error in the report: it is
+// empty. Whatever it is given, it neither panics nor runs away.
+func parse(r *report, file string, layer Layer, data []byte) (out *node) {
+	at := Place{Layer: layer, File: file, Line: 1, Column: 1}
+	defer func() { // the parser is somebody else's, the text may be anybody's
+		if p := recover(); p != nil {
+			out = nil
+			r.fail(at, "", "this is not YAML that can be read (%v)", p)
+		}
+	}()
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if len(data) > largestFile {
+		r.fail(at, "", "larger than %d bytes: that is no configuration", largestFile)
+		return nil
+	}
+	if line := tooDeep(data); line > 0 {
+		at.Line = line
+		r.fail(at, "", "nested deeper than %d levels", deepest)
+		return nil
+	}
+	parsed, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		r.fail(locate(err, at), "", "%s", message(err))
+		return nil
+	}
+	w := &walker{report: r, at: at, anchors: map[string]ast.Node{}}
+	for _, doc := range parsed.Docs {
+		if doc.Body == nil {
+			continue
+		}
+		if out != nil {
+			r.fail(w.place(doc.Body), "", "a second document begins here; a file holds one")
+			return nil
+		}
+		out = w.node(doc.Body, 0)
+	}
+	switch {
+	case out == nil || out.form == isNull:
+		return nil
+	case out.form != isObject:
+		r.fail(out.at, "", "want keys with values (key: value), not %s", out.said())
+		return nil
+	}
+	return out
+}
+
+// tooDeep gives the line at which the text nests too deep, 0 if it does not. It counts
+// brackets and the marks that open a level without needing an indentation, so that
+// the parser's recursion stays small.
+func tooDeep(data []byte) int {
+	line, brackets := 0, 0
+	for text := range bytes.Lines(data) {
+		line++
+		marks := 0
+		for i, c := range text {
+			switch c {
+			case '[', '{':
+				brackets++
+			case ']', '}':
+				brackets = max(brackets-1, 0)
+			case '-', '?', ':', '!', '&':
+				if i+1 >= len(text) || strings.IndexByte(" \t\r\n", text[i+1]) >= 0 || c == '!' || c == '&' {
+					marks++
+				}
+			}
+		}
+		indent := len(text) - len(bytes.TrimLeft(text, " \t"))
+		if brackets > deepest || (marks > deepest && opensMany(text)) || indent > 1000 {
+			return line
+		}
+	}
+	return 0
+}
+
+// opensMany reports whether a line begins with more marks than levels are allowed.
+func opensMany(line []byte) bool {
+	n := 0
+	for word := range bytes.FieldsSeq(line) {
+		if len(word) > 1 && word[0] != '!' && word[0] != '&' {
+			break
+		}
+		n++
+	}
+	return n > deepest
+}
+
+// locate is the place that an error of the parser speaks of.
+func locate(err error, at Place) Place {
+	var y yaml.Error
+	if errors.As(err, &y) {
+		if t := y.GetToken(); t != nil && t.Position != nil {
+			at.Line, at.Column = max(t.Position.Line, 1), max(t.Position.Column, 1)
+		}
+	}
+	return at
+}
+
+func message(err error) string {
+	var y yaml.Error
+	if errors.As(err, &y) && y.GetMessage() != "" {
+		return y.GetMessage()
+	}
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return first
+}
+
+// walker turns the parser's tree into ours.
+type walker struct {
+	report  *report
+	at      Place
+	anchors map[string]ast.Node
+	made    int
+}
+
+func (w *walker) place(n ast.Node) Place {
+	at := w.at
+	if n == nil {
+		return at
+	}
+	if m, ok := n.(*ast.MappingNode); ok && len(m.Values) > 0 { // its own token is the first colon
+		n = m.Values[0].Key
+	}
+	if t := n.GetToken(); t != nil && t.Position != nil {
+		at.Line, at.Column = max(t.Position.Line, 1), max(t.Position.Column, 1)
+	}
+	return at
+}
+
+// node converts; what cannot be is reported and becomes null.
+func (w *walker) node(n ast.Node, depth int) *node {
+	out := &node{form: isNull, at: w.place(n)}
+	if w.made++; w.made > largestNodes || depth > deepest {
+		if w.made <= largestNodes+1 { // once is enough
+			w.report.fail(out.at, "", "too large or too deep once its aliases are followed")
+			w.made = largestNodes + 1
+		}
+		return out
+	}
+	switch n := n.(type) {
+	case nil, *ast.NullNode, *ast.CommentGroupNode:
+	case *ast.StringNode:
+		out.form, out.text = isText, n.Value
+	case *ast.LiteralNode:
+		out.form, out.text = isText, n.Value.Value
+	case *ast.BoolNode:
+		out.form, out.truth = isBool, n.Value
+	case *ast.IntegerNode:
+		out.form, out.text = isNumber, n.Token.Value
+		switch v := n.Value.(type) {
+		case int64:
+			out.number = float64(v)
+		case uint64:
+			out.number = float64(v)
+		}
+	case *ast.FloatNode:
+		out.form, out.text, out.number = isNumber, n.Token.Value, n.Value
+	case *ast.InfinityNode, *ast.NanNode:
+		out.form, out.text, out.number = isNumber, n.GetToken().Value, math.NaN()
+	case *ast.SequenceNode:
+		out.form = isList
+		for _, v := range n.Values {
+			out.items = append(out.items, w.node(v, depth+1))
+		}
+	case *ast.MappingNode:
+		w.object(out, n.Values, depth)
+	case *ast.MappingValueNode:
+		out.at = w.place(n.Key)
+		w.object(out, []*ast.MappingValueNode{n}, depth)
+	case *ast.TagNode:
+		return w.tagged(n, depth)
+	case *ast.AnchorNode:
+		if n.Name != nil && n.Name.GetToken() != nil {
+			w.anchors[n.Name.GetToken().Value] = n.Value
+		}
+		return w.node(n.Value, depth+1)
+	case *ast.AliasNode:
+		if n.Value == nil || n.Value.GetToken() == nil {
+			return out
+		}
+		name := n.Value.GetToken().Value
+		target, ok := w.anchors[name]
+		if !ok {
+			w.report.fail(out.at, "", "there is no anchor &%s before this", name)
+			return out
+		}
+		return w.node(target, depth+1)
+	default:
+		w.report.fail(out.at, "", "%s cannot be used here", strings.ToLower(fmt.Sprint(n.Type())))
+	}
+	return out
+}
+
+// tagged follows a tag. Only !!str changes anything: the others say what is plain to see.
+func (w *walker) tagged(n *ast.TagNode, depth int) *node {
+	out := w.node(n.Value, depth+1)
+	if n.Start != nil && n.Start.Value == string(token.StringTag) && out.form != isList && out.form != isObject {
+		if n.Value != nil && n.Value.GetToken() != nil {
+			out.text = n.Value.GetToken().Value
+		}
+		out.form = isText
+	}
+	return out
+}
+
+func (w *walker) object(out *node, values []*ast.MappingValueNode, depth int) {
+	out.form = isObject
+	var merged []field // from <<, weaker than what stands here
+	for _, v := range values {
+		if v == nil || v.Key == nil {
+			continue
+		}
+		value := w.node(v.Value, depth+1)
+		if v.Key.IsMergeKey() {
+			for _, from := range append([]*node{value}, value.items...) {
+				merged = append(merged, from.fields...)
+			}
+			continue
+		}
+		out.fields = append(out.fields, field{w.name(v.Key), w.place(v.Key), value})
+	}
+	have := map[string]bool{}
+	for _, f := range out.fields {
+		have[f.name] = true
+	}
+	for _, f := range merged {
+		if !have[f.name] {
+			have[f.name] = true
+			out.fields = append(out.fields, f)
+		}
+	}
+}
+
+// name is a key as text, whatever YAML takes it for: 123: and true: are names here.
+func (w *walker) name(key ast.MapKeyNode) string {
+	switch k := key.(type) {
+	case *ast.StringNode:
+		return k.Value
+	case *ast.MappingKeyNode:
+		if inner, ok := k.Value.(*ast.StringNode); ok {
+			return inner.Value
+		}
+	case *ast.AnchorNode, *ast.TagNode, *ast.AliasNode:
+		return w.node(key, deepest-1).text
+	}
+	if t := key.GetToken(); t != nil {
+		return t.Value
+	}
+	return ""
+}

@@ -1,0 +1,443 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"chorus/internal/near"
+)
+
+// leaf is one value of a source under its canonical path. Names that people choose
+// are escaped in the path, so that a dot always parts levels. A null leaf unsets; an
+// object leaf says only that something of that name is there.
+type leaf struct {
+	path  string
+	key   *Key // nil: a null or an object above keys
+	value *node
+	at    Place
+}
+
+// shaper turns what was written into leaves: canonical names, checked types and ranges.
+type shaper struct {
+	report *report
+	env    func(string) string // nil: ${…} is plain text here
+	layer  Layer
+	leaves []leaf
+	seen   map[string]field // by path, as it was written
+}
+
+// shape reads a parsed source. Every mistake is reported; what is left can be merged.
+func shape(r *report, layer Layer, env func(string) string, root *node) []leaf {
+	if root == nil {
+		return nil
+	}
+	if layer.outside() {
+		env = nil
+	}
+	s := &shaper{report: r, env: env, layer: layer, seen: map[string]field{}}
+	s.object(table().root, "", root)
+	return s.leaves
+}
+
+// object goes through the fields of an object that b describes.
+func (s *shaper) object(b *branch, path string, n *node) {
+	for _, f := range n.fields {
+		target, at := s.find(b, path, f)
+		if target == nil {
+			continue
+		}
+		if before, twice := s.seen[at]; twice {
+			s.report.fail(f.at, at, "%q and %q (line %d) are the same key; keep one", f.name, before.name, before.at.Line)
+			continue
+		}
+		s.seen[at] = f
+		s.value(target, at, f)
+	}
+}
+
+// find says which branch a field is, under which path.
+func (s *shaper) find(b *branch, path string, f field) (*branch, string) {
+	name := f.name
+	if next := b.fields[name]; next != nil {
+		return next, join(path, name)
+	}
+	if c := camel(name); b.fields[c] != nil && snake(c) == name {
+		return b.fields[c], join(path, c)
+	}
+	for _, spelling := range []string{name, camel(name)} {
+		if to, ok := table().aliases[join(path, spelling)]; ok {
+			return table().branch(to), to
+		}
+	}
+	if b.each != nil {
+		if strings.TrimSpace(name) == "" {
+			s.report.fail(f.at, path, "an entry of %s needs a name", shownPath(path))
+			return nil, ""
+		}
+		return b.each, join(path, escape(s.freeName(b, name)))
+	}
+	s.unknown(b, path, f)
+	return nil, ""
+}
+
+// freeName is a name of people's own. A vendor's config keys are snake_case whoever
+// writes them.
+func (s *shaper) freeName(b *branch, name string) string {
+	if b.path == "vendors.*.config" {
+		return snake(name)
+	}
+	return name
+}
+
+func (t *tree) branch(path string) *branch {
+	at := t.root
+	for part := range strings.SplitSeq(path, ".") {
+		at = at.fields[part]
+	}
+	return at
+}
+
+// unknown reports a key that is none: an error in files, a warning in what people write
+// elsewhere.
+func (s *shaper) unknown(b *branch, path string, f field) {
+	names := slices.Clone(b.order)
+	for alias := range table().aliases {
+		if rest, ok := strings.CutPrefix(alias, join(path, "")); ok && !strings.Contains(rest, ".") {
+			names = append(names, rest)
+		}
+	}
+	slices.Sort(names)
+	text := fmt.Sprintf("unknown key %q", f.name)
+	if why, known := dropped()[snake(camel(f.name))]; known && path == "" {
+		text += ": " + why
+	} else if best := near.Best(camel(f.name), names); best != "" {
+		text += fmt.Sprintf("; did you mean %q?", best)
+	} else if path != "" && len(names) > 0 {
+		text += fmt.Sprintf("; %s has %s", shownPath(path), strings.Join(b.order, ", "))
+	}
+	if s.layer.outside() {
+		s.report.warn(f.at, join(path, f.name), "%s; it is left out", text)
+		return
+	}
+	s.report.fail(f.at, join(path, f.name), "%s", text)
+}
+
+// value reads what stands under a path.
+func (s *shaper) value(b *branch, path string, f field) {
+	if !s.allowed(b, path, f) {
+		return
+	}
+	n := f.value
+	switch {
+	case n.form == isNull:
+		if s.layer != ParentPin && s.layer != ChannelPin { // a pin adds; it takes nothing away
+			s.leaves = append(s.leaves, leaf{path, b.key, n, n.at})
+		}
+	case b.key != nil && b.key.Kind == Free:
+		s.free(b.key, path, n)
+	case b.key != nil:
+		if n = s.check(b.key, path, n); n != nil {
+			s.leaves = append(s.leaves, leaf{path, b.key, n, n.at})
+		}
+	case n.form == isObject:
+		if isEntry(b) {
+			s.leaves = append(s.leaves, leaf{path, nil, &node{form: isObject, at: n.at}, n.at})
+		}
+		s.object(b, path, n)
+	case n.form == isList && b.group.named:
+		s.list(b, path, n)
+	case b.group.short != "" && n.form != isList:
+		if isEntry(b) {
+			s.leaves = append(s.leaves, leaf{path, nil, &node{form: isObject, at: n.at}, n.at})
+		}
+		s.value(b.fields[b.group.short], join(path, b.group.short), field{f.name, f.at, n})
+	default:
+		s.report.fail(n.at, path, "%s must be an object with keys of its own, not %s", shownPath(path), n.said())
+	}
+}
+
+// isEntry tells an entry of a map by name from the other objects.
+func isEntry(b *branch) bool { return strings.HasSuffix(b.path, ".*") && len(b.fields) > 0 }
+
+// allowed says whether the layer may set the key at all.
+func (s *shaper) allowed(b *branch, path string, f field) bool {
+	k := b.first()
+	switch {
+	case s.layer.outside() && !k.Pins && (k.Path != "permissions" || s.layer == ParentPin || s.layer == ChannelPin):
+		s.report.warn(f.at, path, "%s cannot be set in %s; it is left out", shownPath(path), s.where())
+		return false
+	case k.Home && (s.layer == Guild || s.layer == BotFile || s.layer == BotGuild):
+		s.report.fail(f.at, path, "%s belongs to the whole process: set it in shared.yaml", shownPath(path))
+		return false
+	}
+	return true
+}
+
+func (s *shaper) where() string {
+	switch s.layer {
+	case AgentFile:
+		return "agent.json"
+	case GuildSettings:
+		return "a guild's settings"
+	default:
+		return "a pinned message"
+	}
+}
+
+// first is a key at or below a branch: all of them are set in the same places.
+func (b *branch) first() *Key {
+	for b.key == nil {
+		switch {
+		case len(b.order) > 0:
+			b = b.fields[b.order[0]]
+		default:
+			b = b.each
+		}
+	}
+	return b.key
+}
+
+// list reads Chapter3's form of a map: a list of objects that carry their name.
+func (s *shaper) list(b *branch, path string, n *node) {
+	for _, item := range n.items {
+		name := ""
+		entry := &node{form: isObject, at: item.at}
+		for _, f := range item.fields {
+			if f.name == "name" && f.value.form == isText {
+				name = f.value.text
+				continue
+			}
+			entry.fields = append(entry.fields, f)
+		}
+		if item.form != isObject || name == "" {
+			s.report.fail(item.at, path, "each entry of the list %s must be an object with a name", shownPath(path))
+			continue
+		}
+		s.object(b, path, &node{form: isObject, at: item.at, fields: []field{{name, item.at, entry}}})
+	}
+}
+
+// free takes any value: objects level by level, so that they merge, the rest as it is.
+func (s *shaper) free(k *Key, path string, n *node) {
+	if n.form != isObject {
+		if expanded := s.text(path, n); expanded != nil {
+			s.leaves = append(s.leaves, leaf{path, k, expanded, n.at})
+		}
+		return
+	}
+	for _, f := range n.fields {
+		s.free(k, join(path, escape(f.name)), f.value)
+	}
+}
+
+// text expands the variables in a text. nil: it could not.
+func (s *shaper) text(path string, n *node) *node {
+	if n.form != isText || s.env == nil || !strings.Contains(n.text, "${") {
+		return n
+	}
+	text, err := expand(n.text, s.env)
+	if err != nil {
+		s.report.fail(n.at, path, "%s: %s", shownPath(path), oneLine(err))
+		return nil
+	}
+	out := *n
+	out.text = text
+	return &out
+}
+
+// check holds a value against its key. nil: it is wrong, and reported.
+func (s *shaper) check(k *Key, path string, n *node) *node {
+	if k.Secret {
+		return s.secret(k, path, n)
+	}
+	referred := n.form == isText && s.env != nil && strings.Contains(n.text, "${")
+	if n = s.text(path, n); n == nil {
+		return nil
+	}
+	if referred || s.layer == Environment || s.layer == Flag {
+		n = convert(k, n)
+	}
+	if why := k.wrong(n); why != "" {
+		s.report.fail(n.at, path, "%s %s", shownPath(path), why)
+		return nil
+	}
+	if k.Kind != List {
+		return n
+	}
+	out := &node{form: isList, at: n.at}
+	for _, item := range n.items {
+		if item = s.text(path, item); item == nil {
+			return nil
+		}
+		out.items = append(out.items, item)
+	}
+	return out
+}
+
+// wrong is the second half of a sentence about the value, "" when it is right.
+func (k *Key) wrong(n *node) string {
+	not := ", not " + n.said()
+	switch k.Kind {
+	case Text:
+		if n.form == isNumber || n.form == isBool {
+			return "must be a text" + not + "; put it in quotes"
+		}
+		if n.form != isText {
+			return "must be a text" + not
+		}
+		if len(k.Choices) > 0 && !slices.Contains(k.Choices, n.text) {
+			text := "must be " + k.rangeText() + not
+			if best := near.Best(n.text, k.Choices); best != "" {
+				text += fmt.Sprintf("; did you mean %q?", best)
+			}
+			return text
+		}
+	case Bool:
+		if n.form != isBool {
+			return "must be true or false" + not
+		}
+	case List:
+		if n.form != isList {
+			return "must be a list of texts, [a, b]" + not
+		}
+		for i, item := range n.items {
+			if item.form != isText {
+				return fmt.Sprintf("must be a list of texts; entry %d is %s", i+1, item.said())
+			}
+		}
+	case Integer, Number:
+		if n.form != isNumber || math.IsNaN(n.number) || math.IsInf(n.number, 0) {
+			return "must be a " + string(k.Kind) + not
+		}
+		if _, ok := n.whole(); k.Kind == Integer && !ok {
+			return "must be a whole number" + not
+		}
+		if k.Least != nil && n.number < *k.Least || k.Most != nil && n.number > *k.Most {
+			return "must be " + k.rangeText() + not
+		}
+	}
+	return ""
+}
+
+// secret keeps the reference as it is, but says now if it leads nowhere, and warns of a
+// secret that stands in the file itself.
+func (s *shaper) secret(k *Key, path string, n *node) *node {
+	parts := []*node{n}
+	if n.form == isList && k.Lines {
+		parts = n.items
+	}
+	var texts []string
+	for _, part := range parts {
+		if part.form != isText || part.form == isText && strings.ContainsAny(part.text, "\x00") {
+			s.report.fail(part.at, path, "%s must be a text, not a %s", shownPath(path), part.form)
+			return nil
+		}
+		texts = append(texts, part.text)
+		value, err := resolve(part, s.env)
+		switch {
+		case err != nil:
+			s.report.fail(part.at, path, "%s: %s", shownPath(path), oneLine(err))
+			return nil
+		case s.layer != Environment && s.layer != Flag && !isReference(part.text) && hidden(k, path, value):
+			s.report.warn(part.at, path, "%s is a secret in plain text; write ${VARIABLE} or file:PATH instead", shownPath(path))
+		}
+	}
+	return &node{form: isText, text: strings.Join(texts, "\n"), at: n.at}
+}
+
+func isReference(text string) bool {
+	return strings.HasPrefix(text, "file:") || strings.Contains(strings.ReplaceAll(text, "$${", ""), "${")
+}
+
+// resolve gives a secret's value as it is now. Several, one a line, are resolved each.
+func resolve(n *node, env func(string) string) (string, error) {
+	if env == nil {
+		return n.text, nil
+	}
+	var out []string
+	for line := range strings.SplitSeq(n.text, "\n") {
+		if path, ok := strings.CutPrefix(line, "file:"); ok {
+			value, err := secretFile(path, filepath.Dir(n.at.File), env)
+			if err != nil {
+				return "", err
+			}
+			out = append(out, value)
+			continue
+		}
+		if n.at.Layer != Environment && n.at.Layer != Flag {
+			value, err := expand(line, env)
+			if err != nil {
+				return "", err
+			}
+			line = value
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "\n"), nil
+}
+
+// convert reads a text as the kind that the key wants: what comes from the
+// environment, a flag or ${…} has no type of its own.
+func convert(k *Key, n *node) *node {
+	if n.form != isText {
+		return n
+	}
+	out := &node{form: n.form, text: n.text, at: n.at}
+	word := strings.TrimSpace(n.text)
+	switch k.Kind {
+	case Integer, Number:
+		if f, err := strconv.ParseFloat(word, 64); err == nil {
+			out.form, out.number, out.text = isNumber, f, word
+		}
+	case Bool:
+		switch strings.ToLower(word) {
+		case "true", "1", "yes", "on":
+			out.form, out.truth = isBool, true
+		case "false", "0", "no", "off":
+			out.form, out.truth = isBool, false
+		}
+	case List:
+		return convertList(n, word)
+	}
+	return out
+}
+
+// convertList reads a, b or, where a text holds commas itself, ["a", "b"].
+func convertList(n *node, word string) *node {
+	if strings.HasPrefix(word, "[") {
+		var r report
+		wrapped := parse(&r, "", n.at.Layer, []byte("list: "+word))
+		if wrapped != nil && len(r.found) == 0 && wrapped.fields[0].value.form == isList {
+			list := wrapped.fields[0].value
+			for _, item := range append([]*node{list}, list.items...) {
+				item.at = n.at
+			}
+			return list
+		}
+	}
+	out := &node{form: isList, at: n.at}
+	for part := range strings.SplitSeq(word, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			out.items = append(out.items, &node{form: isText, text: part, at: n.at})
+		}
+	}
+	return out
+}
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// escape hides the dots of a name that stands in a path; unescape shows them again.
+func escape(name string) string {
+	return strings.NewReplacer("%", "%25", ".", "%2E").Replace(name)
+}
+
+func unescape(part string) string {
+	return strings.NewReplacer("%2E", ".", "%25", "%").Replace(part)
+}
+
+// shownPath is a path for people.
+func shownPath(path string) string { return unescape(path) }
