@@ -37,12 +37,13 @@ type Log struct {
 	edits    map[int64]edit // edits of messages already placed, due at the next roll
 	read     []string       // files read since the last compaction
 	modified []string
-	used     int   // tokens of the last answered request and its answer
-	usedAt   int   // how many window messages that count covers
-	headSize int   // tokens of system prompt and tools
-	rolled   int64 // messages placed when the window was last cut
-	mark     int64 // place of the lasting cache mark
-	sent     sent  // the last request that was answered
+	used     int            // tokens of the last answered request and its answer
+	usedAt   int            // how many window messages that count covers
+	headSize int            // tokens of system prompt and tools
+	rolled   int64          // messages placed when the window was last cut
+	mark     int64          // place of the lasting cache mark
+	sent     sent           // the last request that was answered
+	opening  *model.Message // stands before a window that begins with an answer
 
 	blob func(hash string) ([]byte, error)
 }

@@ -13,6 +13,7 @@ import (
 const (
 	textInterrupted = "interrupted: the server stopped while this ran; check its effects before repeating it"
 	textNoResult    = "no result: this call was not run"
+	textEarlier     = "(What was said before this is no longer shown.)"
 )
 
 // Interrupted is the result of a call that was running when the process ended.
@@ -95,10 +96,17 @@ func (l *Log) Request(head *model.Head, sees int64) (model.Request, error) {
 		return model.Request{}, err
 	}
 	req := model.Request{Head: head, Blob: l.blob, Messages: make([]*model.Message, 0, len(l.window)+len(next))}
-	for _, e := range l.window {
-		req.Messages = append(req.Messages, e.msg)
+	all := append(l.window[:len(l.window):len(l.window)], next...)
+	if len(all) > 0 && all[0].msg.Role == model.Assistant {
+		// A window may begin in the middle; a conversation begins with somebody else.
+		if l.opening == nil {
+			if l.opening, err = model.NewMessage(model.User, chat.Participant{Kind: chat.System}, chat.TextBlocks(textEarlier)); err != nil {
+				return model.Request{}, err
+			}
+		}
+		all = slices.Insert(all, 0, entry{msg: l.opening})
 	}
-	for _, e := range next {
+	for _, e := range all {
 		req.Messages = append(req.Messages, e.msg)
 	}
 	if l.run != nil {
@@ -109,7 +117,7 @@ func (l *Log) Request(head *model.Head, sees int64) (model.Request, error) {
 			return model.Request{}, err
 		}
 	}
-	req.Marks = marks(len(l.window), len(req.Messages), l.markAt(append(l.window[:len(l.window):len(l.window)], next...)))
+	req.Marks = marks(len(all)-len(next), len(all), l.markAt(all))
 	return req, nil
 }
 
