@@ -32,6 +32,8 @@ func (e *refusal) body(api API) []byte {
 		return googleError(e, "")
 	case Ollama:
 		return encode(map[string]any{"error": e.message})
+	case OpenRouter:
+		return routerError(e)
 	case Anthropic:
 		return encode(map[string]any{
 			"type": "error", "error": map[string]any{"type": e.kind, "message": e.message}, "request_id": "req_sim",
@@ -256,11 +258,15 @@ func errorFrame(api API, f *Fault) frame {
 		return googleErrorFrame(f)
 	case Ollama:
 		return ollamaErrorFrame(f)
+	case Responses:
+		return responsesErrorFrame(f)
+	case OpenRouter:
+		return routerErrorFrame(f)
 	}
 	kind, message := f.Type, f.Message
 	if kind == "" {
 		kind = "overloaded_error"
-		if api == OpenAI {
+		if api == OpenAI || api == Completions {
 			kind = "server_error"
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"regexp"
+	"strings"
 	"sync"
 
 	"chorus/internal/model"
@@ -35,7 +36,16 @@ func newPart(raw []byte) part {
 }
 
 // byItself reports whether a provider caches without being asked.
-func byItself(api API) bool { return api == OpenAI || api == Google || api == Ollama }
+// A router passes marks on to Anthropic's models.
+func byItself(api API, name string) bool {
+	switch api {
+	case OpenAI, Responses, Completions, Google, Ollama:
+		return true
+	case OpenRouter:
+		return !strings.HasPrefix(name, "anthropic/")
+	}
+	return false
+}
 
 // count says what a request of these parts would be billed for, and remembers it.
 func (c *cache) count(api API, name string, parts []part) Usage {
@@ -58,11 +68,11 @@ func (c *cache) count(api API, name string, parts []part) Usage {
 		if p.marked {
 			marked = total
 		}
-		if p.marked || byItself(api) {
+		if p.marked || byItself(api, name) {
 			c.seen[sum] = true
 		}
 	}
-	if byItself(api) {
+	if byItself(api, name) {
 		return Usage{Input: total - read, CacheRead: read}
 	}
 	write := max(marked-read, 0)

@@ -70,6 +70,7 @@ func New(opts Options) *Server {
 	s.mux.HandleFunc("POST /v1/messages/count_tokens", s.anthropicCount)
 	s.mux.HandleFunc("POST /v1/chat/completions", s.openaiChat)
 	s.mux.HandleFunc("GET /v1/models", s.models)
+	s.openaiRoutes()
 	s.googleRoutes()
 	s.ollamaRoutes()
 	s.mux.HandleFunc("GET /sim/requests", s.simRequests)

@@ -38,6 +38,8 @@ type openaiBody struct {
 	PromptCacheKey      string            `json:"prompt_cache_key"`
 	SafetyIdentifier    string            `json:"safety_identifier"`
 	Verbosity           string            `json:"verbosity"`
+
+	routerFields
 }
 
 type openaiStream struct {
@@ -51,6 +53,8 @@ type openaiMessage struct {
 	ToolCalls  []openaiCall    `json:"tool_calls"`
 	ToolCallID string          `json:"tool_call_id"`
 	Refusal    *string         `json:"refusal"`
+
+	ReasoningDetails []json.RawMessage `json:"reasoning_details"` // OpenRouter
 }
 
 type openaiCall struct {
@@ -69,6 +73,10 @@ type openaiPart struct {
 		URL    string `json:"url"`
 		Detail string `json:"detail"`
 	} `json:"image_url"`
+	CacheControl *struct {
+		Type string `json:"type"`
+		TTL  string `json:"ttl"`
+	} `json:"cache_control"` // OpenRouter
 }
 
 // wrong is OpenAI's answer to a request that is wrong.
@@ -118,21 +126,23 @@ func (s *Server) openaiChat(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) openaiRequest(w http.ResponseWriter, r *http.Request) (Request, *refusal) {
-	req := Request{API: OpenAI, Header: r.Header}
-	data, e := read(w, r)
+	return s.openaiRequestAs(OpenAI, w, r)
+}
+
+// openaiRequestAs reads a request to OpenAI, or to OpenRouter.
+func (s *Server) openaiRequestAs(api API, w http.ResponseWriter, r *http.Request) (Request, *refusal) {
+	req := Request{API: api, Header: r.Header}
+	data, e := s.openaiData(w, r, &req)
 	if e != nil {
-		return req, e
-	}
-	if !s.opts.Lenient {
-		req.Body = data
-	}
-	if e := s.openaiKey(r); e != nil {
 		return req, e
 	}
 	var body openaiBody
 	unknown, err := decodeStrict(data, &body)
 	if err != nil {
 		return req, wrong("We could not parse the JSON body of your request: %v", err)
+	}
+	if api == OpenAI && unknown == "" {
+		unknown = body.used()
 	}
 	if unknown != "" {
 		return req, wrong("Unrecognized request argument supplied: %s", unknown)
@@ -142,14 +152,7 @@ func (s *Server) openaiRequest(w http.ResponseWriter, r *http.Request) (Request,
 	if e := check.all(); e != nil && !s.opts.Lenient {
 		return req, e
 	}
-	if !s.offered(body.Model) {
-		return req, &refusal{code: 404, kind: "invalid_request_error", errCode: "model_not_found", message: "The model `" + body.Model + "` does not exist or you do not have access to it."}
-	}
-	if n := model.Tokens(len(data)); s.opts.Window > 0 && n > s.opts.Window {
-		return req, &refusal{code: 400, kind: "invalid_request_error", errCode: "context_length_exceeded",
-			message: fmt.Sprintf("This model's maximum context length is %d tokens. However, your messages resulted in %d tokens. Please reduce the length of the messages.", s.opts.Window, n)}
-	}
-	return req, nil
+	return req, s.openaiFits(body.Model, len(data))
 }
 
 // openaiCheck holds a request against OpenAI's rules and fills in what it says.
@@ -162,7 +165,11 @@ type openaiCheck struct {
 }
 
 func (c *openaiCheck) all() *refusal {
-	for _, check := range []func() *refusal{c.settings, c.tools, c.messages} {
+	settings := c.settings
+	if c.req.API == OpenRouter {
+		settings = c.routerSettings
+	}
+	for _, check := range []func() *refusal{settings, c.tools, c.messages} {
 		if e := check(); e != nil && !c.lenient {
 			return e
 		}
@@ -181,6 +188,8 @@ func (c *openaiCheck) settings() *refusal {
 	switch {
 	case b.Model == "":
 		return wrong("you must provide a model parameter")
+	case known && entry.Responses:
+		return &refusal{code: 404, kind: "invalid_request_error", message: "This model is only supported in v1/responses and not in v1/chat/completions."}
 	case b.MaxTokens != nil && b.MaxCompletionTokens != nil:
 		return wrong("Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
 	case b.MaxTokens != nil && known && entry.NoSampling:
@@ -200,13 +209,8 @@ func (c *openaiCheck) settings() *refusal {
 	case known && len(b.Tools) > 0 && (entry.ToolEffort == "none" && b.ReasoningEffort != "none" || entry.ToolEffort == "omit" && b.ReasoningEffort != ""):
 		return wrong("Function tools with reasoning_effort are not supported for %s in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.", b.Model)
 	}
-	if b.Stop != nil {
-		var one string
-		if json.Unmarshal(b.Stop, &one) == nil {
-			c.req.Stop = []string{one}
-		} else if err := json.Unmarshal(b.Stop, &c.req.Stop); err != nil || len(c.req.Stop) > 4 {
-			return wrong("Invalid 'stop': expected a string or an array with maximum length 4.")
-		}
+	if e := readStops(b.Stop, c.req); e != nil {
+		return e
 	}
 	c.req.includeUsed = b.StreamOptions != nil && b.StreamOptions.IncludeUsage
 	return nil
@@ -258,7 +262,7 @@ func (c *openaiCheck) messages() *refusal {
 		if unknown != "" {
 			return wrong("Unknown parameter: 'messages[%d].%s'.", i, unknown)
 		}
-		c.req.parts = append(c.req.parts, part{bytes: raw})
+		c.req.parts = append(c.req.parts, newPart(raw))
 		if e := c.message(i, m); e != nil {
 			return e
 		}
@@ -275,6 +279,9 @@ func (c *openaiCheck) message(i int, m openaiMessage) *refusal {
 	}
 	out := Message{Role: m.Role}
 	if e := c.content(i, m, &out); e != nil {
+		return e
+	}
+	if e := c.thoughts(i, m, &out); e != nil {
 		return e
 	}
 	switch m.Role {
@@ -326,8 +333,13 @@ func (c *openaiCheck) content(i int, m openaiMessage, out *Message) *refusal {
 	}
 	for j, p := range parts {
 		switch {
+		case p.CacheControl != nil && c.req.API != OpenRouter:
+			return wrong("Unknown parameter: 'messages[%d].content[%d].cache_control'.", i, j)
+		case p.CacheControl != nil && (p.Type != "text" || strings.TrimSpace(p.Text) == "" || p.CacheControl.Type != "ephemeral"):
+			return routed("messages[%d].content[%d]: cache_control can stand only on text that is not empty", i, j)
 		case p.Type == "text":
 			out.Text += p.Text
+			out.Marked = out.Marked || p.CacheControl != nil
 		case p.Type == "image_url" && m.Role == "user" && p.ImageURL != nil:
 			head, data, ok := strings.Cut(p.ImageURL.URL, ";base64,")
 			if ok && !strings.HasPrefix(head, "data:image/") {

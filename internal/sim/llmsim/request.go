@@ -11,9 +11,13 @@ type API string
 // The wire formats.
 const (
 	Anthropic API = "anthropic"
-	OpenAI    API = "openai"
+	OpenAI    API = "openai" // Chat Completions
 	Google    API = "google"
 	Ollama    API = "ollama"
+
+	Responses   API = "responses"   // OpenAI's newer one
+	Completions API = "completions" // OpenAI's oldest one, for base models
+	OpenRouter  API = "openrouter"  // Chat Completions with fields of its own
 )
 
 // State is how a request ended.
@@ -44,6 +48,7 @@ type Request struct {
 
 	parts       []part // for the prefix cache
 	includeUsed bool   // OpenAI: usage is wanted in the stream
+	sealed      bool   // Responses: reasoning is wanted encrypted
 	thoughts    bool   // Google, Ollama: reasoning is wanted
 }
 
