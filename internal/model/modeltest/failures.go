@@ -98,9 +98,19 @@ func statuses(t *testing.T, m Maker) {
 func streams(t *testing.T, m Maker) {
 	said := llmsim.Turn{Text: "this answer will not come to its end", Chunk: 4, Calls: []llmsim.Call{{Name: "bash", Args: `{"command":"rm"}`, Fragments: 2}}}
 	with := func(f llmsim.Fault) llmsim.Turn { t := said; t.Fault = &f; return t }
+	if m.Text {
+		said.Calls = nil
+	}
 	inCall := 15 // the frame of the first arguments
-	if m.API == llmsim.OpenAI {
+	switch m.API {
+	case llmsim.OpenAI:
 		inCall = 12
+	case llmsim.OpenRouter:
+		inCall = 13
+	case llmsim.Responses:
+		inCall = 18
+	case llmsim.Completions:
+		inCall = 8
 	}
 	cases := []struct {
 		name string

@@ -6,6 +6,7 @@ package modeltest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -45,6 +46,45 @@ type Maker struct {
 	Signatures   bool   // reasoning has signatures and may come redacted
 	StopSequence bool   // it says which stops were stop sequences
 	CacheWrites  bool   // it counts what is written to the cache, and takes marks
+	NoToolMarks  bool   // the mark behind the system prompt covers the tools
+	NoStops      bool   // stop sequences cannot be sent
+	Text         bool   // a base model: one text that it goes on with, and nothing else
+	// SentBack is how the simulator shows reasoning that was sent back; nil: as
+	// Anthropic does, "text|signature" or "redacted|data".
+	SentBack func(chat.Thinking) string
+}
+
+// sentBack is how reasoning shows when it comes back.
+func (m Maker) sentBack(th chat.Thinking) string {
+	switch {
+	case m.SentBack != nil:
+		return m.SentBack(th)
+	case th.Redacted != "":
+		return "redacted|" + th.Redacted
+	default:
+		return th.Text + "|" + th.Signature
+	}
+}
+
+// head is h as far as the wire can carry it.
+func (m Maker) head(h *model.Head) *model.Head {
+	if h == nil || !m.Text {
+		return h
+	}
+	return &model.Head{System: h.System}
+}
+
+// conversation is Conversation as far as the wire can carry it.
+func (m Maker) conversation(t testing.TB, n int) []*model.Message {
+	t.Helper()
+	all := Conversation(t, n)
+	if !m.Text {
+		return all
+	}
+	for i, msg := range all {
+		all[i] = Message(t, msg.Role, chat.Text{Text: fmt.Sprintf("%d: %s\n", i, msg.Blocks.Text())})
+	}
+	return all
 }
 
 // Run runs the suite.

@@ -22,10 +22,20 @@ func requests(t *testing.T, m Maker) {
 			{Name: "bash", Description: "runs a command", Schema: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}}}`)},
 			{Name: "status"},
 		}}
+		tools, system := "bash,status", r.Head.System
+		if r.Head = m.head(r.Head); m.Text {
+			tools, system = "", ""
+		}
 		b.must(r)
 		got := b.last()
-		if got.System != r.Head.System || strings.Join(got.Tools, ",") != "bash,status" || got.MaxTokens != 77 || got.Stop[0] != "\nada:" || !got.Stream {
+		if got.System != system || strings.Join(got.Tools, ",") != tools || got.MaxTokens != 77 || !got.Stream {
 			t.Errorf("sent %+v", got)
+		}
+		if m.NoStops != (len(got.Stop) == 0) || !m.NoStops && got.Stop[0] != "\nada:" {
+			t.Errorf("stop sequences %q", got.Stop)
+		}
+		if m.Text && !strings.HasPrefix(got.Messages[0].Text, r.Head.System) {
+			t.Errorf("the text does not begin with the system prompt: %q", got.Messages[0].Text)
 		}
 	})
 	t.Run("bad schema", func(t *testing.T) {
@@ -37,21 +47,16 @@ func requests(t *testing.T, m Maker) {
 			t.Errorf("error %v", err)
 		}
 	})
-	t.Run("odd histories", func(t *testing.T) { t.Parallel(); oddHistories(t, m) })
-	t.Run("arguments", func(t *testing.T) { t.Parallel(); oddArguments(t, m) })
-	t.Run("pictures", func(t *testing.T) { t.Parallel(); pictures(t, m) })
-	t.Run("prefill", func(t *testing.T) { t.Parallel(); prefill(t, m) })
-	t.Run("thinking budget", func(t *testing.T) {
-		t.Parallel()
-		b := setup(t, m)
-		for _, budget := range []int{1, 2000, 10_000, 1_000_000} {
-			for _, limit := range []int{0, 100, 5000} {
-				r := b.request()
-				r.Settings = chat.Settings{ThinkingBudget: budget, MaxTokens: limit}
-				b.must(r)
-			}
-		}
-	})
+	if m.Text {
+		t.Run("one text", func(t *testing.T) { t.Parallel(); oneText(t, m) })
+		t.Run("only text", func(t *testing.T) { t.Parallel(); onlyText(t, m) })
+	} else {
+		t.Run("odd histories", func(t *testing.T) { t.Parallel(); oddHistories(t, m) })
+		t.Run("arguments", func(t *testing.T) { t.Parallel(); oddArguments(t, m) })
+		t.Run("pictures", func(t *testing.T) { t.Parallel(); pictures(t, m) })
+		t.Run("prefill", func(t *testing.T) { t.Parallel(); prefill(t, m) })
+		t.Run("thinking budget", func(t *testing.T) { t.Parallel(); budgets(t, m) })
+	}
 	t.Run("every model of the catalog", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t, m)
@@ -64,8 +69,11 @@ func requests(t *testing.T, m Maker) {
 				r := b.request()
 				r.Model = e.Model
 				r.Settings = chat.Settings{MaxTokens: 10_000_000, Temperature: &temperature, TopP: &top, Stop: []string{"x"}, ThinkingBudget: 2048}
+				if m.Text {
+					r.Settings.ThinkingBudget = 0
+				}
 				if tools {
-					r.Head = &model.Head{System: "s", Tools: []model.ToolSpec{{Name: "bash"}}}
+					r.Head = m.head(&model.Head{System: "s", Tools: []model.ToolSpec{{Name: "bash"}}})
 				}
 				if out := b.ask(t.Context(), r); out.err != nil {
 					t.Errorf("%s with tools %v: %v", e.Model, tools, out.err)
@@ -86,6 +94,17 @@ func requests(t *testing.T, m Maker) {
 			}
 		}
 	})
+}
+
+func budgets(t *testing.T, m Maker) {
+	b := setup(t, m)
+	for _, budget := range []int{1, 2000, 10_000, 1_000_000} {
+		for _, limit := range []int{0, 100, 5000} {
+			r := b.request()
+			r.Settings = chat.Settings{ThinkingBudget: budget, MaxTokens: limit}
+			b.must(r)
+		}
+	}
 }
 
 func oddHistories(t *testing.T, m Maker) {
