@@ -50,6 +50,9 @@ func Unknown(provider, model string) Entry {
 // A further version number is another model, not a variant. When nothing fits it
 // gives Unknown and false.
 func Lookup(provider, model string) (Entry, bool) {
+	if provider == "bedrock" {
+		return lookupBedrock(model)
+	}
 	var best Entry
 	for _, e := range catalog {
 		if e.Provider != provider {
@@ -70,7 +73,7 @@ func Lookup(provider, model string) (Entry, bool) {
 
 // All lists the catalog by provider and model.
 func All() []Entry {
-	all := slices.Clone(catalog[:])
+	all := append(slices.Clone(catalog[:]), bedrockEntries()...)
 	slices.SortStableFunc(all, func(a, b Entry) int {
 		if c := strings.Compare(a.Provider, b.Provider); c != 0 {
 			return c

@@ -43,7 +43,7 @@ func (e encoder) message(m *model.Message) (model.Wire, error) {
 	}
 	blocks := m.Blocks
 	if m.Role == model.Assistant {
-		blocks = untailed(blocks)
+		blocks = Untailed(blocks)
 	}
 	// Results come first in their message: the vendor wants it so.
 	for _, results := range []bool{true, false} {
@@ -62,9 +62,9 @@ func (e encoder) message(m *model.Message) (model.Wire, error) {
 	return model.Wire{Bytes: append(out, "]}"...), MarkAt: markAt}, nil
 }
 
-// untailed takes thinking off the end of an answer, where the vendor refuses it: an
+// Untailed takes thinking off the end of an answer, where the vendor refuses it: an
 // answer that was cut before it said anything.
-func untailed(blocks chat.Blocks) chat.Blocks {
+func Untailed(blocks chat.Blocks) chat.Blocks {
 	for n := len(blocks); n > 0; n-- {
 		switch b := blocks[n-1].(type) {
 		case chat.Thinking:

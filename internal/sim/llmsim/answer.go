@@ -32,6 +32,8 @@ func (e *refusal) body(api API) []byte {
 		return googleError(e, "")
 	case Ollama:
 		return encode(map[string]any{"error": e.message})
+	case Bedrock, Converse:
+		return encode(map[string]any{"message": e.message})
 	case OpenRouter:
 		return routerError(e)
 	case Anthropic:
@@ -53,6 +55,8 @@ func usual(api API, code int) (kind, message string) {
 		return googleUsual(code)
 	case Ollama:
 		return "", ollamaUsual(code)
+	case Bedrock, Converse:
+		return awsUsual(code)
 	case Anthropic:
 		switch code {
 		case 400:
@@ -89,6 +93,9 @@ func usual(api API, code int) (kind, message string) {
 func (s *Server) refuse(w http.ResponseWriter, api API, e *refusal) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("request-id", "req_sim")
+	if onAWS(api) && e.kind != "" {
+		w.Header().Set("X-Amzn-Errortype", e.kind)
+	}
 	w.WriteHeader(e.code)
 	_, _ = w.Write(e.body(api)) // the client may have left; that is its business
 }
@@ -235,10 +242,14 @@ func decodeStrict(data []byte, v any) (unknown string, err error) {
 type frame struct {
 	event string // "": none is named
 	data  []byte
-	line  bool // a line of its own, not a server-sent event
+	line  bool   // a line of its own, not a server-sent event
+	raw   []byte // the frame as it goes out, for formats that are not text
 }
 
 func (f frame) appendTo(buf []byte) []byte {
+	if f.raw != nil {
+		return append(buf, f.raw...)
+	}
 	if f.line {
 		return append(append(buf, f.data...), '\n')
 	}
@@ -258,6 +269,8 @@ func errorFrame(api API, f *Fault) frame {
 		return googleErrorFrame(f)
 	case Ollama:
 		return ollamaErrorFrame(f)
+	case Bedrock, Converse:
+		return awsException(f)
 	case Responses:
 		return responsesErrorFrame(f)
 	case OpenRouter:
@@ -287,6 +300,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, n int, api API, 
 	if api == Ollama {
 		w.Header().Set("Content-Type", "application/x-ndjson")
 	}
+	if onAWS(api) {
+		w.Header().Set("Content-Type", "application/vnd.amazon.eventstream")
+	}
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("request-id", "req_sim")
 	w.WriteHeader(http.StatusOK)
@@ -311,7 +327,11 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, n int, api API, 
 				s.settle(n, Answered)
 				return
 			case Malformed:
-				out.frame(frame{event: broken.event, data: broken.data, line: f.line})
+				bad := frame{event: broken.event, data: broken.data, line: f.line}
+				if f.raw != nil {
+					bad = spoiled(f)
+				}
+				out.frame(bad)
 			case Stall:
 				out.flush()
 				select {

@@ -73,6 +73,7 @@ func New(opts Options) *Server {
 	s.openaiRoutes()
 	s.googleRoutes()
 	s.ollamaRoutes()
+	s.bedrockRoutes()
 	s.mux.HandleFunc("GET /sim/requests", s.simRequests)
 	s.mux.HandleFunc("POST /sim/script", s.simScript)
 	return s
