@@ -211,6 +211,9 @@ type Prepared struct {
 	Body     []byte
 	Estimate int // input tokens, roughly
 	Prefill  string
+	// Reading is what a model that stands before another one must know to read the
+	// answer; nil for everybody else. Whoever keeps a Prepared keeps it too.
+	Reading any
 }
 
 // Chunk is a piece of an answer: TextDelta, ThinkingDelta, ArgsDelta or Done.

@@ -1,0 +1,113 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"chorus/internal/cast"
+	"chorus/internal/model"
+	"chorus/internal/model/anthropic"
+	"chorus/internal/model/demo"
+	"chorus/internal/model/openai"
+	"chorus/internal/near"
+)
+
+// rendered are the providers whose requests can be shown without a key: each made with
+// a placeholder, since nothing is sent.
+var rendered = []struct {
+	name    string
+	model   string // when the request names none
+	make    func() model.Model
+	stops   int  // how many stop sequences it takes; 0: any number
+	unmarks bool // it has no cache marks
+}{
+	{"anthropic", "claude-sonnet-4-5", func() model.Model { return anthropic.New(anthropic.Options{APIKey: placeholder}) }, 0, false},
+	{"openai", "gpt-5-mini", func() model.Model { return openai.New(openai.Options{APIKey: placeholder}) }, 4, true},
+	{"demo", "guide", func() model.Model { return demo.New() }, 0, true},
+}
+
+const placeholder = "no-key-needed"
+
+// Rendering is what a request is rendered with; empty fields are the request's own.
+type Rendering struct {
+	Mode     string
+	Provider string
+}
+
+// Render gives the body that would be sent for a participant-based request. It sends
+// nothing and reads nothing but data.
+func Render(data []byte, o Rendering) ([]byte, error) {
+	doc, err := cast.ParseDocument(data)
+	if err != nil {
+		return nil, err
+	}
+	bot, err := doc.Bot()
+	if err != nil {
+		return nil, err
+	}
+	mode := doc.Config.Mode
+	if o.Mode != "" {
+		mode = cast.Mode(o.Mode)
+	}
+	switch mode {
+	case "":
+		mode = cast.Prefill
+	case cast.Prefill, cast.Chat:
+	default:
+		return nil, &UsageError{Err: fmt.Errorf("unknown mode %q; there are prefill and chat", mode)}
+	}
+	name := o.Provider
+	if name == "" {
+		name = "anthropic"
+		if p, _, ok := strings.Cut(doc.Config.Model, "/"); ok && provides(p) >= 0 {
+			name = p
+		}
+	}
+	at := provides(name)
+	if at < 0 {
+		return nil, unknownProvider(name)
+	}
+	p := rendered[at]
+	r, err := doc.Request()
+	if err != nil {
+		return nil, err
+	}
+	if r.Model = strings.TrimPrefix(r.Model, p.name+"/"); r.Model == "" {
+		r.Model = p.model
+	}
+	entry, _ := model.Lookup(p.name, r.Model)
+	style := cast.Style{Mode: mode, Bot: bot, StopLimit: p.stops, Whole: p.unmarks}
+	prepared, err := style.Wrap(p.make(), entry).Prepare(r)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, prepared.Body, "", "  "); err != nil {
+		return nil, fmt.Errorf("the request for %s is no JSON: %w", p.name, err)
+	}
+	out.WriteByte('\n')
+	return out.Bytes(), nil
+}
+
+func provides(name string) int {
+	for i, p := range rendered {
+		if p.name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func unknownProvider(name string) error {
+	var names []string
+	for _, p := range rendered {
+		names = append(names, p.name)
+	}
+	hint := ""
+	if best := near.Best(name, names); best != "" {
+		hint = fmt.Sprintf("did you mean %s? ", best)
+	}
+	return &UsageError{Err: fmt.Errorf("unknown provider %q; %sthere are %s", name, hint, strings.Join(names, ", "))}
+}
