@@ -123,6 +123,12 @@ func calls(t *testing.T, m Maker) {
 		b := setup(t, m)
 		b.sim.Push(llmsim.Turn{Calls: []llmsim.Call{{Name: "write", Args: `{"path":"a","cont`}}, Stop: "length"})
 		out := b.must(b.request())
+		if m.WholeCalls {
+			if len(out.done.Blocks.Calls()) != 0 || out.done.Stop != chat.StopLength {
+				t.Errorf("got %+v", out.done)
+			}
+			return
+		}
 		if got := out.done.Blocks.Calls(); len(got) != 1 || string(got[0].Args) != `{"path":"a","cont` || out.done.Stop != chat.StopLength {
 			t.Errorf("got %+v", out.done)
 		}
@@ -180,6 +186,9 @@ func stops(t *testing.T, m Maker) {
 		if c.want == chat.StopSeq && !m.StopSequence {
 			c.want = chat.StopEnd
 		}
+		if c.want == chat.StopRefused && m.NoRefusals {
+			c.want = chat.StopEnd
+		}
 		b.sim.Push(llmsim.Turn{Text: "so far", Stop: c.stop, StopSequence: strings.Repeat("x", len(c.stop)/10)})
 		if out := b.must(b.request()); out.done.Stop != c.want || out.text != "so far" {
 			t.Errorf("%s: %s with %q", c.stop, out.done.Stop, out.text)
@@ -194,10 +203,16 @@ func usage(t *testing.T, m Maker) {
 		want.CacheWrite = 44
 	}
 	b.sim.Push(llmsim.Turn{Text: "x", Usage: &llmsim.Usage{Input: want.Input, Output: want.Output, CacheRead: want.CacheRead, CacheWrite: want.CacheWrite}})
+	if m.NoCacheReads { // all of it is input then
+		want = chat.Usage{Input: want.Input + want.CacheRead, Output: want.Output}
+	}
 	if out := b.must(b.request()); out.done.Usage != want {
 		t.Errorf("usage %+v, want %+v", out.done.Usage, want)
 	}
 
+	if m.NoCache {
+		return
+	}
 	// A conversation that only grows reads its past from the cache.
 	history := []*model.Message{Message(t, model.User, chat.Text{Text: strings.Repeat("a long beginning ", 200)})}
 	head := m.head(&model.Head{System: strings.Repeat("be kind ", 200), Tools: []model.ToolSpec{{Name: "bash", Description: "runs"}}})
@@ -208,6 +223,12 @@ func usage(t *testing.T, m Maker) {
 		out := b.must(r)
 		seen = append(seen, out.done.Usage)
 		history = append(history, Message(t, model.Assistant, out.done.Blocks...), Message(t, model.User, chat.Text{Text: "go on"}))
+	}
+	if m.NoCacheReads {
+		if seen[0].Input < 500 || seen[1].Input <= seen[0].Input || seen[2].Total() != seen[2].Input+seen[2].Output {
+			t.Errorf("usage %+v", seen)
+		}
+		return
 	}
 	if seen[0].CacheRead != 0 || seen[1].CacheRead < 1000 || seen[2].CacheRead <= seen[1].CacheRead {
 		t.Errorf("cache reads %+v", seen)

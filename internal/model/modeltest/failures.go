@@ -1,6 +1,7 @@
 package modeltest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -25,7 +26,7 @@ func failures(t *testing.T, m Maker) {
 		t.Parallel()
 		b := setup(t, m, func(c *Config) { c.Key = "wrong-" + Key })
 		out := b.ask(t.Context(), b.request())
-		if out.err == nil || out.err.Kind != model.Auth || out.err.Status != 401 || strings.Contains(out.err.Error(), "wrong-") {
+		if out.err == nil || out.err.Kind != model.Auth || out.err.Status != cmp.Or(m.WrongKey, 401) || strings.Contains(out.err.Error(), "wrong-") {
 			t.Errorf("got %+v", out.err)
 		}
 	})

@@ -4,6 +4,7 @@
 package modeltest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,9 +50,24 @@ type Maker struct {
 	NoToolMarks  bool   // the mark behind the system prompt covers the tools
 	NoStops      bool   // stop sequences cannot be sent
 	Text         bool   // a base model: one text that it goes on with, and nothing else
+	WholeCalls   bool   // a call comes whole or not at all: its arguments are never cut
+	NoCacheReads bool   // it does not say what was read from the cache
+	NoRefusals   bool   // it has no way to say that it refuses
+	PlainErrors  bool   // an error in the stream is a sentence: only its words tell the kind
+	KeyStatus    int    // the status of a wrong key; 0: 401
 	// SentBack is how the simulator shows reasoning that was sent back; nil: as
 	// Anthropic does, "text|signature" or "redacted|data".
 	SentBack func(chat.Thinking) string
+	// Mark is a cache mark as it stands in a body, with the comma before it; "":
+	// Anthropic's.
+	Mark     string
+	NoCache  bool // it caches nothing for this model
+	WrongKey int  // the status that a wrong key is answered with; 0: 401
+}
+
+// mark is how a cache mark is written.
+func (m Maker) mark() []byte {
+	return []byte(cmp.Or(m.Mark, `,"cache_control":{"type":"ephemeral"}`))
 }
 
 // sentBack is how reasoning shows when it comes back.

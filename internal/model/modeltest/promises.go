@@ -61,7 +61,7 @@ func promises(t *testing.T, m Maker) {
 		for n := 1; n <= len(all); n++ {
 			r := b.request(all[:n]...)
 			r.Head, r.Marks = head, []int{n / 2, n - 1}
-			messages := messagesOf(t, b.prepare(r).Body)
+			messages := messagesOf(t, m, b.prepare(r).Body)
 			if len(messages) < 2 || !bytes.HasPrefix(messages, before) {
 				t.Fatalf("the messages of request %d do not begin with those of request %d", n, n-1)
 			}
@@ -78,7 +78,7 @@ func promises(t *testing.T, m Maker) {
 				r.Head, r.Marks = h, marks
 				out := b.must(r)
 				_ = out
-				n := bytes.Count(b.last().Body, []byte(`"cache_control"`))
+				n := bytes.Count(b.last().Body, m.mark())
 				want := min(len(marks), 4)
 				if h != nil && h.System != "" {
 					want = min(len(marks), 3) + 1
@@ -102,7 +102,7 @@ func promises(t *testing.T, m Maker) {
 
 // messagesOf is the list of messages in a body, without its end and without marks:
 // by whichever name the format has for it.
-func messagesOf(t *testing.T, body []byte) []byte {
+func messagesOf(t *testing.T, m Maker, body []byte) []byte {
 	t.Helper()
 	var b struct {
 		Messages json.RawMessage `json:"messages"`
@@ -117,7 +117,7 @@ func messagesOf(t *testing.T, body []byte) []byte {
 		return bytes.TrimSuffix(b.Prompt, []byte(`"`))
 	}
 	list := slices.Concat(b.Messages, b.Input, b.Contents) // one of them
-	bare := bytes.ReplaceAll(list, []byte(`,"cache_control":{"type":"ephemeral"}`), nil)
+	bare := bytes.ReplaceAll(list, m.mark(), nil)
 	return bytes.TrimSuffix(bare, []byte("]"))
 }
 
