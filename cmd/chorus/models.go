@@ -2,48 +2,92 @@ package main
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"chorus/internal/app"
-	"chorus/internal/model"
+	"chorus/internal/vendor"
 )
 
 func (c *cli) modelsCommand() *cobra.Command {
 	refresh := false
 	cmd := c.jsonFlag(&cobra.Command{
 		Use: "models", Short: "What each provider offers", Args: exactly(0),
-		Long: `Lists the models that Chorus knows, with window and prices. With --refresh it asks
-each provider that has a key and rewrites the cache available_models.json.`,
+		Long: `Lists the vendors and the models that Chorus knows, with window, prices and what
+each can do. With --refresh it asks every vendor that has a key, which also shows
+whether the key is accepted, and rewrites the list available_models.json.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.with(cmd.Context(), func(a *app.App) error {
-				available, err := a.Available(cmd.Context(), refresh, c.warn)
-				if err != nil {
-					return err
+				list := vendor.Available{}
+				if refresh {
+					var err error
+					if list, err = a.RefreshModels(cmd.Context(), c.heard); err != nil {
+						return err
+					}
+				} else {
+					list = a.Available(c.warn)
 				}
+				all := a.Catalog(list)
 				if c.json {
-					return c.printJSON(available)
+					return c.printJSON(all)
 				}
-				w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
-				fmt.Fprintln(w, "MODEL\tWINDOW\tOUTPUT\t$ IN\t$ OUT\t$ CACHED\tKEY")
-				for _, e := range model.All() {
-					fmt.Fprintf(w, "%s/%s\t%d\t%d\t%s\t%s\t%s\t%s\n", e.Provider, e.Model, e.ContextWindow, e.MaxOutput,
-						perMillion(e.Price.Input), perMillion(e.Price.Output), perMillion(e.Price.CacheRead), available.State(e.Provider))
-				}
-				if err := w.Flush(); err != nil {
-					return err
-				}
-				for _, extra := range available.Beyond(model.All()) {
-					fmt.Fprintln(c.out(), extra)
-				}
-				fmt.Fprintf(c.out(), "\ndefault: %s\n", a.Models.Default())
-				return nil
+				return c.printModels(all)
 			})
 		},
 	})
-	cmd.Flags().BoolVar(&refresh, "refresh", false, "ask the providers and rewrite the cache")
+	cmd.Flags().BoolVar(&refresh, "refresh", false, "ask the vendors and rewrite the list")
 	return cmd
+}
+
+// heard is the progress of a refresh, a line for each vendor.
+func (c *cli) heard(name string, o vendor.Offered) {
+	switch {
+	case o.Error != "":
+		c.warn(name + ": " + o.Error)
+	case len(o.Models) == 1:
+		fmt.Fprintf(c.console.Err, "%s: 1 model\n", name)
+	default:
+		fmt.Fprintf(c.console.Err, "%s: %d models\n", name, len(o.Models))
+	}
+}
+
+func (c *cli) printModels(all app.Catalog) error {
+	w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "VENDOR\tKIND\tKEY\tLISTS\tPROVIDES")
+	for _, v := range all.Vendors {
+		provides := strings.Join(v.Provides, " ")
+		if provides == "" {
+			provides = "–"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", v.Name, v.Kind, v.Key, count(v.Listed), provides)
+	}
+	fmt.Fprintln(w, "\t\t\t\t")
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "MODEL\tWINDOW\tOUTPUT\t$ IN\t$ OUT\t$ CACHED\tCAN\tFROM")
+	for _, m := range all.Models {
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Window, m.Output, perMillion(m.Input), perMillion(m.OutputFor), perMillion(m.Cached), strings.Join(m.Can, " "), m.From)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	lists := "no vendor was asked yet; do it with: chorus models --refresh"
+	if all.Age != "" {
+		lists = "available_models.json, " + all.Age + "; ask again with: chorus models --refresh"
+	}
+	fmt.Fprintf(c.out(), "\nlists: %s\ndefault: %s\n", lists, all.Default)
+	return nil
+}
+
+func count(n int) string {
+	if n == 0 {
+		return "–"
+	}
+	return strconv.Itoa(n)
 }
 
 func perMillion(nanos int64) string {

@@ -20,7 +20,7 @@ func (c *cli) talkFlags(cmd *cobra.Command) *app.SessionOptions {
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "repo", "r", "", "directory to work in (default: here)")
 	f.StringVarP(&o.Agent, "agent", "a", "", "agent to talk to (default "+app.DefaultAgent+")")
-	f.StringVarP(&o.Provider, "provider", "p", "", "anthropic, openai or demo")
+	f.StringVarP(&o.Provider, "provider", "p", "", "whose model: "+strings.Join(app.Providers(), ", ")+", or a vendor of the config")
 	f.StringVarP(&o.Model, "model", "m", "", "model, as provider/model or bare (default: by the keys that are set)")
 	f.BoolVarP(&o.Yes, "yes", "y", false, "answer every question with yes; denials still hold")
 	f.StringVar(&o.Profile, "permissions", "", "permission profile: open, standard, guarded, locked, or a file of rules (default standard)")

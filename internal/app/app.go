@@ -81,7 +81,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if a.Settings, err = config.Read(a.Home.Settings()); err != nil {
 		return nil, err
 	}
-	a.Models = NewModels(o.Env, a.Settings.DefaultProvider, a.Settings.DefaultModel)
+	a.Models = NewModels(o.Env, a.Settings.DefaultProvider, a.Settings.DefaultModel).In(a.Home)
 	a.Executor = host.New(o.Environ)
 	a.DB, err = store.Open(ctx, store.Options{Path: a.Home.DB(), BlobDir: a.Home.Blobs(), Durability: a.Settings.Durability})
 	if err != nil {

@@ -2,127 +2,118 @@ package app
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"slices"
 	"time"
 
-	"chorus/internal/home"
 	"chorus/internal/model"
+	"chorus/internal/vendor"
 )
 
-// Available is available_models.json: what each provider said it offers.
-type Available struct {
-	LastUpdated time.Time          `json:"last_updated"`
-	Providers   map[string]Offered `json:"providers"`
-}
-
-// Offered is one provider's answer.
-type Offered struct {
-	Valid  bool     `json:"valid"`
-	Models []string `json:"models"`
-	Error  string   `json:"error,omitempty"`
-}
-
-// State says in a word whether a provider can be used.
-func (v Available) State(provider string) string {
-	o, ok := v.Providers[provider]
-	switch {
-	case provider == "demo":
-		return "none needed"
-	case !ok:
-		return "not checked"
-	case o.Valid:
-		return "valid"
-	default:
-		return "no"
+// Available is what each vendor said it offers, as it was written down last.
+func (a *App) Available(warn func(string)) vendor.Available {
+	list, err := vendor.ReadAvailable(a.Home.Models())
+	if err != nil {
+		warn(err.Error())
 	}
+	return list
 }
 
-// Beyond lists models that a provider offers and the catalog does not have.
-func (v Available) Beyond(known []model.Entry) []string {
-	var out []string
-	for p, o := range v.Providers {
-		for _, m := range o.Models {
-			if !slices.ContainsFunc(known, func(e model.Entry) bool { return e.Provider == p && e.Model == m }) {
-				if e, ok := model.Lookup(p, m); !ok || e.Model != m {
-					out = append(out, p+"/"+m)
-				}
-			}
+// RefreshModels asks every vendor that has a key what it offers, which shows whether
+// the key is accepted, and writes the answers down. It takes half a minute at most: a
+// server does it in the background when it starts. heard is told of each answer; it
+// may be nil.
+func (a *App) RefreshModels(ctx context.Context, heard func(vendor string, offered vendor.Offered)) (vendor.Available, error) {
+	before, _ := vendor.ReadAvailable(a.Home.Models()) // what cannot be read is written anew
+	list := vendor.Discover(ctx, vendor.Discovery{
+		Vendors: a.Models.Vendors(), Before: before, Heard: heard,
+		Open: func(v vendor.Vendor) (vendor.Lister, error) { return a.Models.open(v) },
+	})
+	if err := ctx.Err(); err != nil {
+		return before, err
+	}
+	return list, list.Write(a.Home.Models())
+}
+
+// VendorView is a vendor as people see it.
+type VendorView struct {
+	Name     string      `json:"name"`
+	Kind     vendor.Kind `json:"kind"`
+	Key      string      `json:"key"` // valid, no, not checked, none, none needed
+	Provides []string    `json:"provides,omitempty"`
+	Listed   int         `json:"listed"`
+	Error    string      `json:"error,omitempty"`
+}
+
+// ModelView is a model as people see it.
+type ModelView struct {
+	Name      string   `json:"name"` // vendor/model
+	Window    int      `json:"contextWindow"`
+	Output    int      `json:"maxOutput"`
+	Input     int64    `json:"inputNanos"` // for one token, as all prices
+	OutputFor int64    `json:"outputNanos"`
+	Cached    int64    `json:"cachedNanos"`
+	Can       []string `json:"can"`  // prefill, images, thinking, tools
+	From      string   `json:"from"` // catalog, list or both
+	Known     bool     `json:"known"`
+}
+
+// Catalog is everything that can be asked.
+type Catalog struct {
+	vendor.Available
+	Vendors []VendorView `json:"vendors"`
+	Models  []ModelView  `json:"models"`
+	Default string       `json:"default"`
+	Age     string       `json:"-"` // of the lists, for people; "": there are none
+}
+
+// Catalog lays the lists, the catalog and the vendors side by side.
+func (a *App) Catalog(list vendor.Available) Catalog {
+	out := Catalog{Available: list, Default: a.Models.Default(), Vendors: []VendorView{}, Models: []ModelView{}}
+	if len(list.Providers) > 0 {
+		out.Age = age(list.LastUpdated, time.Now())
+	}
+	for _, v := range a.Models.Vendors() {
+		o := list.Providers[v.Name]
+		view := VendorView{Name: v.Name, Kind: v.Kind, Key: list.State(v), Listed: len(o.Models), Error: o.Error}
+		for _, p := range v.Provides {
+			view.Provides = append(view.Provides, p.String())
 		}
+		out.Vendors = append(out.Vendors, view)
+		out.Models = append(out.Models, modelViews(v, o.Models)...)
 	}
-	slices.Sort(out)
 	return out
 }
 
-// listTimeout bounds asking one provider for its models.
-const listTimeout = 20 * time.Second
-
-// Available reads the cache, or with refresh asks each provider and rewrites it.
-func (a *App) Available(ctx context.Context, refresh bool, warn func(string)) (Available, error) {
-	path := a.Home.Models()
-	if !refresh {
-		return readAvailable(path, warn)
-	}
-	v := Available{LastUpdated: time.Now().UTC().Truncate(time.Second), Providers: map[string]Offered{}}
-	for _, p := range Providers() {
-		v.Providers[p] = a.offered(ctx, p)
-		if o := v.Providers[p]; !o.Valid {
-			warn(fmt.Sprintf("%s: %s", p, o.Error))
+// modelViews are the models of the catalog that the vendor has, and those of its list.
+func modelViews(v vendor.Vendor, listed []string) []ModelView {
+	var out []ModelView
+	at := map[string]int{}
+	for _, e := range model.All() {
+		if e.Provider == v.Catalog() {
+			at[e.Model] = len(out)
+			out = append(out, modelView(v, e.Model, "catalog"))
 		}
 	}
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return v, err
-	}
-	return v, home.WriteFile(path, append(data, '\n'), 0o600)
-}
-
-func (a *App) offered(ctx context.Context, provider string) Offered {
-	o := Offered{Models: []string{}}
-	made, err := a.Models.make(provider)
-	if err == nil {
-		lister, ok := made.(interface {
-			Models(context.Context) ([]string, error)
-		})
-		if ok {
-			ctx, cancel := context.WithTimeout(ctx, listTimeout)
-			defer cancel()
-			if models, lerr := lister.Models(ctx); lerr != nil {
-				err = lerr
-			} else {
-				o.Models = models
-			}
+	for _, name := range listed {
+		if i, there := at[name]; there {
+			out[i].From = "both"
+		} else {
+			out = append(out, modelView(v, name, "list"))
 		}
 	}
-	if err != nil {
-		o.Error = err.Error()
-		return o
-	}
-	o.Valid = true
-	return o
+	return out
 }
 
-// readAvailable reads the cache in its form with providers, or in the flat one.
-func readAvailable(path string, warn func(string)) (Available, error) {
-	v := Available{Providers: map[string]Offered{}}
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return v, nil
+func modelView(v vendor.Vendor, name, from string) ModelView {
+	e := v.Entry(name)
+	view := ModelView{Name: v.Name + "/" + name, Window: e.ContextWindow, Output: e.MaxOutput, From: from, Can: []string{}, Known: e.Free || e.Price.Known(),
+		Input: e.Price.Input, OutputFor: e.Price.Output, Cached: e.Price.CacheRead}
+	for _, can := range []struct {
+		word string
+		has  bool
+	}{{"prefill", e.Prefill}, {"images", e.Images}, {"thinking", e.Thinking}, {"tools", e.Tools}} {
+		if can.has {
+			view.Can = append(view.Can, can.word)
+		}
 	}
-	if err != nil {
-		return v, fmt.Errorf("read the list of models: %w", err)
-	}
-	err = json.Unmarshal(data, &v)
-	if err == nil && len(v.Providers) == 0 {
-		err = json.Unmarshal(data, &v.Providers)
-	}
-	if err != nil {
-		warn(fmt.Sprintf("%s cannot be read (%v); write it anew with: chorus models --refresh", path, err))
-		return Available{Providers: map[string]Offered{}}, nil
-	}
-	return v, nil
+	return view
 }

@@ -1,207 +1,208 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"chorus/internal/agent"
 	"chorus/internal/chat"
 	"chorus/internal/home"
 	"chorus/internal/ledger"
 	"chorus/internal/model"
-	"chorus/internal/model/anthropic"
-	"chorus/internal/model/demo"
-	"chorus/internal/model/openai"
+	"chorus/internal/vendor"
 )
 
 // Offline is the model that needs no key.
 const Offline = "demo/guide"
 
-// Models knows the providers and turns names into models.
+// Models knows the vendors and turns names into models. Nothing is read before a name
+// is asked for, and no provider is made before something is said to it.
 type Models struct {
 	env      func(string) string
-	provider string // the default provider, from settings
+	provider string // the default vendor, from settings
 	model    string // the default model, from settings
+	home     *home.Home
 
-	mu   sync.Mutex
-	made map[string]model.Model
+	mu       sync.Mutex
+	declared []vendor.Vendor // of the files; the built-in ones come behind
+	made     map[string]*vendor.Pool
+
+	list      vendor.Available // available_models.json
+	listStamp string           // of which version
 }
 
-// NewModels reads keys from env when a provider is first used.
+// NewModels reads keys from env when a vendor is first used.
 func NewModels(env func(string) string, provider, name string) *Models {
-	return &Models{env: env, provider: provider, model: name, made: map[string]model.Model{}}
+	return &Models{env: env, provider: provider, model: name, made: map[string]*vendor.Pool{}}
 }
 
-// providers are the names people may put before the slash, with the model each
-// stands for when none is named.
-var providers = map[string]string{
-	"anthropic": "claude-sonnet-4-5",
-	"openai":    "gpt-5-mini",
-	"demo":      "guide",
+// In lets it read the lists and vendors of a home.
+func (m *Models) In(h *home.Home) *Models {
+	m.home = h
+	return m
 }
 
-// Providers lists them.
-func Providers() []string { return slices.Sorted(maps.Keys(providers)) }
-
-// Default is the model when nobody chose one: the settings', else the first
-// provider with a key, else the offline one.
-func (m *Models) Default() string {
-	switch {
-	case m.model != "":
-		return m.model
-	case m.provider != "":
-		return m.provider + "/" + providers[m.provider]
-	case m.has("ANTHROPIC_API_KEY"):
-		return "anthropic/" + providers["anthropic"]
-	case m.has("OPENAI_API_KEY") || m.env("OPENAI_BASE_URL") != "":
-		return "openai/" + providers["openai"]
-	default:
-		return Offline
+// Providers lists the names that are always there before the slash.
+func Providers() []string {
+	var names []string
+	for _, k := range vendor.Kinds() {
+		names = append(names, string(k))
 	}
+	slices.Sort(names)
+	return names
 }
 
-func (m *Models) has(name string) bool { return m.env(name) != "" || m.env(name+"_FILE") != "" }
+// Declare takes the vendors of the config files, instead of those it had.
+func (m *Models) Declare(vendors []vendor.Vendor) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.declared = vendors
+	m.made = map[string]*vendor.Pool{} // what is in use goes on with what it has
+}
+
+// Vendors are all there are, in the order in which their rules are asked.
+func (m *Models) Vendors() []vendor.Vendor {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return vendor.Merge(m.declared, vendor.BuiltIn(m.env))
+}
+
+// Default is the model when nobody chose one: the settings', else that of the first
+// vendor with a key, else the offline one.
+func (m *Models) Default() string {
+	if m.model != "" {
+		return m.model
+	}
+	all := m.Vendors()
+	if m.provider != "" {
+		if i := slices.IndexFunc(all, func(v vendor.Vendor) bool { return v.Name == m.provider }); i >= 0 {
+			return m.defaultOf(all[i])
+		}
+		return m.provider + "/"
+	}
+	for _, k := range vendor.Kinds() {
+		if k == vendor.Completions {
+			continue // a base model answers no questions
+		}
+		for _, v := range all {
+			if v.Kind == k && k != vendor.Demo && v.Catalog() == string(k) && v.Configured() {
+				return m.defaultOf(v)
+			}
+		}
+	}
+	return Offline
+}
+
+// defaultOf is the model a vendor stands for; one that runs on somebody's own machine
+// stands for what is there.
+func (m *Models) defaultOf(v vendor.Vendor) string {
+	name := vendor.DefaultModel(v.Kind)
+	if v.Kind == vendor.Ollama || v.Catalog() != string(v.Kind) {
+		if there := m.listed().Providers[v.Name].Models; len(there) > 0 && !slices.Contains(there, name) {
+			name = there[0]
+		}
+	}
+	return v.Name + "/" + name
+}
 
 // Name makes one full name of what somebody chose; both may be empty.
 func (m *Models) Name(provider, name string) (string, error) {
 	if provider != "" {
-		if _, ok := providers[provider]; !ok {
-			return "", fmt.Errorf("unknown provider %q; there are %s", provider, strings.Join(Providers(), ", "))
+		all := m.Vendors()
+		i := slices.IndexFunc(all, func(v vendor.Vendor) bool { return v.Name == provider })
+		if i < 0 {
+			return "", fmt.Errorf("unknown provider %q; there are %s", provider, strings.Join(names(all), ", "))
 		}
 		if name == "" {
-			return provider + "/" + providers[provider], nil
+			name = m.defaultOf(all[i])
 		}
-		return provider + "/" + strings.TrimPrefix(name, provider+"/"), nil
+		name = provider + "/" + strings.TrimPrefix(name, provider+"/")
 	}
-	if name == "" {
-		name = m.Default()
-	}
-	if p, rest, ok := strings.Cut(name, "/"); ok {
-		if _, known := providers[p]; known && rest != "" {
-			return name, nil
-		}
-	}
-	if p := owner(name); p != "" {
-		return p + "/" + name, nil
-	}
-	return "", fmt.Errorf("unknown model %q; %sname it as provider/model (providers: %s), or see `chorus models`",
-		name, nearModel(name), strings.Join(Providers(), ", "))
+	choice, _, err := m.choose(cmp.Or(name, m.Default()))
+	return choice.String(), err
 }
 
-// owner guesses whose model a bare name is.
-func owner(name string) string {
-	for _, e := range model.All() {
-		if e.Model == name {
-			return e.Provider
-		}
+func names(all []vendor.Vendor) []string {
+	var out []string
+	for _, v := range all {
+		out = append(out, v.Name)
 	}
-	for prefix, p := range map[string]string{"claude": "anthropic", "gpt-": "openai", "chatgpt-": "openai",
-		"o1": "openai", "o3": "openai", "o4": "openai"} {
-		if strings.HasPrefix(name, prefix) {
-			return p
-		}
-	}
-	return ""
+	slices.Sort(out)
+	return out
 }
 
-// nearModel names the model that was probably meant: a provider's default if it
-// fits, else the first that holds the word. Hyphens and dots are easily forgotten.
-func nearModel(name string) string {
-	bare := func(s string) string {
-		return strings.NewReplacer("-", "", ".", "", "_", "").Replace(strings.ToLower(s))
+// choose finds the vendor of a name. The lists are only read for a name that does not
+// say whose it is.
+func (m *Models) choose(name string) (vendor.Choice, vendor.Vendor, error) {
+	all := m.Vendors()
+	choice, err := vendor.Resolve(name, all, vendor.Available{}, nil)
+	if err != nil {
+		choice, err = vendor.Resolve(name, all, m.listed(), model.All())
 	}
-	word := bare(name)
-	if len(word) < 3 {
-		return ""
+	if err != nil {
+		return vendor.Choice{}, vendor.Vendor{}, err
 	}
-	near := func(p, name string) string { return fmt.Sprintf("did you mean %s/%s? If not, ", p, name) }
-	for _, p := range Providers() {
-		if strings.Contains(bare(providers[p]), word) {
-			return near(p, providers[p])
-		}
-	}
-	for _, e := range model.All() {
-		if strings.Contains(bare(e.Model), word) {
-			return near(e.Provider, e.Model)
-		}
-	}
-	return ""
+	i := slices.IndexFunc(all, func(v vendor.Vendor) bool { return v.Name == choice.Vendor })
+	return choice, all[i], nil
 }
 
-// Resolve makes a full name into a model that can be asked.
-func (m *Models) Resolve(full string) (agent.Engine, error) {
-	p, name, ok := strings.Cut(full, "/")
-	if !ok {
-		return agent.Engine{}, fmt.Errorf("model %q has no provider", full)
+// listed is available_models.json as it is now; what cannot be read lists nothing.
+func (m *Models) listed() vendor.Available {
+	if m.home == nil {
+		return vendor.Available{}
 	}
-	entry, _ := model.Lookup(p, name)
-	made, err := m.make(p)
+	stamp := ""
+	if info, err := os.Stat(m.home.Models()); err == nil {
+		stamp = fmt.Sprint(info.ModTime().UnixNano(), info.Size())
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if stamp != m.listStamp {
+		m.list, _ = vendor.ReadAvailable(m.home.Models()) // `chorus models` speaks of it
+		m.listStamp = stamp
+	}
+	return m.list
+}
+
+// Resolve makes a name into a model that can be asked.
+func (m *Models) Resolve(name string) (agent.Engine, error) {
+	choice, v, err := m.choose(name)
 	if err != nil {
 		return agent.Engine{}, err
 	}
-	return agent.Engine{Model: made, Name: name, Entry: entry}, nil
+	pool, err := m.open(v)
+	if err != nil {
+		return agent.Engine{}, err
+	}
+	return agent.Engine{Model: pool, Name: choice.Model, Entry: v.Entry(choice.Model)}, nil
 }
 
-func (m *Models) make(provider string) (model.Model, error) {
+// open gives the vendor's keys, and what is known of how they fare.
+func (m *Models) open(v vendor.Vendor) (*vendor.Pool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if made := m.made[provider]; made != nil {
-		return made, nil
+	if pool := m.made[v.Name]; pool != nil {
+		return pool, nil
 	}
-	made, err := m.fresh(provider)
+	pool, err := vendor.Open(v, provide)
 	if err == nil {
-		m.made[provider] = made
+		m.made[v.Name] = pool
 	}
-	return made, err
+	return pool, err
 }
-
-func (m *Models) fresh(provider string) (model.Model, error) {
-	switch provider {
-	case "demo":
-		return demo.New(), nil
-	case "anthropic":
-		key, err := home.Secret(m.env, "ANTHROPIC_API_KEY")
-		if err != nil {
-			return nil, err
-		}
-		if key == "" {
-			return nil, noKey("anthropic", "ANTHROPIC_API_KEY")
-		}
-		return anthropic.New(anthropic.Options{APIKey: key, BaseURL: m.env("ANTHROPIC_BASE_URL")}), nil
-	case "openai":
-		key, err := home.Secret(m.env, "OPENAI_API_KEY")
-		if err != nil {
-			return nil, err
-		}
-		if key == "" && m.env("OPENAI_BASE_URL") == "" {
-			return nil, noKey("openai", "OPENAI_API_KEY")
-		}
-		return openai.New(openai.Options{APIKey: key, BaseURL: m.env("OPENAI_BASE_URL")}), nil
-	default:
-		return nil, fmt.Errorf("unknown provider %q; there are %s", provider, strings.Join(Providers(), ", "))
-	}
-}
-
-func noKey(provider, name string) error {
-	return &missingKey{model.Error{Kind: model.Auth, Provider: provider,
-		Message: fmt.Sprintf("there is no key for %s: set %s (or %s_FILE), or try the offline model with --model %s", provider, name, name, Offline)}}
-}
-
-// missingKey is a model's failure that happened before anybody was asked.
-type missingKey struct{ cause model.Error }
-
-func (e *missingKey) Error() string { return e.cause.Message }
-
-// Unwrap makes it one of the kind auth.
-func (e *missingKey) Unwrap() error { return &e.cause }
 
 // Price is what a model costs and the most it can put out.
-func (m *Models) Price(full string) (ledger.Price, int) {
-	p, name, _ := strings.Cut(full, "/")
-	e, _ := model.Lookup(p, name)
+func (m *Models) Price(name string) (ledger.Price, int) {
+	choice, v, err := m.choose(name)
+	if err != nil {
+		return ledger.Price{}, 0
+	}
+	e := v.Entry(choice.Model)
 	return e.Price, e.MaxOutput
 }
 
@@ -215,4 +216,21 @@ func runSettings(e model.Entry, base chat.Settings) chat.Settings {
 		base.MaxTokens = min(16384, e.MaxOutput)
 	}
 	return base
+}
+
+// age says how old something is, for people.
+func age(at, now time.Time) string {
+	d := now.Sub(at)
+	switch {
+	case at.IsZero():
+		return "of unknown age"
+	case d < 2*time.Minute:
+		return "just now"
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d minutes old", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d hours old", int(d.Hours()))
+	default:
+		return fmt.Sprintf("%d days old", int(d.Hours()/24))
+	}
 }

@@ -8,60 +8,19 @@ import (
 	"chorus/internal/home"
 )
 
-// standing is a vendor that exists without any file.
-type standing struct {
-	kind   Kind
-	secret string              // the variable of its key, also with _FILE
-	vars   map[string][]string // settings that the environment gives, by their config name
-	model  string              // what it stands for when no model is named
-}
-
-// standings is the table of the built-in vendors: their usual variables, and the
-// model each is asked for when none is named.
-var standings = []standing{
-	{Anthropic, "ANTHROPIC_API_KEY", map[string][]string{"anthropic_api_key": {"ANTHROPIC_API_KEY"}, "api_base": {"ANTHROPIC_BASE_URL"}}, "claude-sonnet-4-5"},
-	{OpenAI, "OPENAI_API_KEY", map[string][]string{"openai_api_key": {"OPENAI_API_KEY"}, "api_base": {"OPENAI_BASE_URL"}}, "gpt-5-mini"},
-	{Google, "GEMINI_API_KEY", map[string][]string{"google_api_key": {"GEMINI_API_KEY", "GOOGLE_API_KEY"}, "api_base": {"GOOGLE_GEMINI_BASE_URL"}}, "gemini-2.5-flash"},
-	{OpenRouter, "OPENROUTER_API_KEY", map[string][]string{"openrouter_api_key": {"OPENROUTER_API_KEY"}, "api_base": {"OPENROUTER_BASE_URL"}}, "anthropic/claude-sonnet-4.5"},
-	{Bedrock, "", map[string][]string{
-		"aws_access_key": {"AWS_ACCESS_KEY_ID"}, "aws_secret_key": {"AWS_SECRET_ACCESS_KEY"}, "aws_session_token": {"AWS_SESSION_TOKEN"},
-		"aws_region": {"AWS_REGION", "AWS_DEFAULT_REGION"}, "aws_profile": {"AWS_PROFILE"},
-		"aws_bearer_token_bedrock": {"AWS_BEARER_TOKEN_BEDROCK"}, "api_base": {"AWS_ENDPOINT_URL_BEDROCK_RUNTIME"},
-	}, "global.anthropic.claude-sonnet-4-5-20250929-v1:0"},
-	{Ollama, "", map[string][]string{"ollama_host": {"OLLAMA_HOST"}, "ollama_api_key": {"OLLAMA_API_KEY"}}, "llama3.2"},
-	{Completions, "OPENAI_COMPLETIONS_API_KEY", map[string][]string{
-		"openai_completions_api_key": {"OPENAI_COMPLETIONS_API_KEY"}, "api_base": {"OPENAI_COMPLETIONS_BASE_URL"},
-	}, "gpt-3.5-turbo-instruct"},
-	{Demo, "", nil, "guide"},
-}
-
-func builtIn(k Kind) (standing, bool) {
-	i := slices.IndexFunc(standings, func(s standing) bool { return s.kind == k })
-	if i < 0 {
-		return standing{}, false
-	}
-	return standings[i], true
-}
-
-// DefaultModel is the model that a kind stands for when none is named.
-func DefaultModel(k Kind) string {
-	s, _ := builtIn(k)
-	return s.model
-}
-
 // BuiltIn are the vendors that the environment alone makes, in the order in which a
 // default is looked for. env is asked again whenever a key is needed.
 func BuiltIn(env func(string) string) []Vendor {
 	var out []Vendor
-	for _, s := range standings {
-		out = append(out, Vendor{Name: string(s.kind), Kind: s.kind, Config: s.config(env)})
+	for _, r := range table {
+		out = append(out, Vendor{Name: string(r.kind), Kind: r.kind, Config: r.config(env)})
 	}
 	return out
 }
 
-func (s standing) config(env func(string) string) func(string) (string, error) {
+func (r row) config(env func(string) string) func(string) (string, error) {
 	return func(key string) (string, error) {
-		for _, variable := range s.vars[key] {
+		for _, variable := range r.env[key] {
 			if value, err := home.Secret(env, variable); value != "" || err != nil {
 				return value, err
 			}
@@ -140,7 +99,7 @@ func Infer(name string, settings []string) (Kind, error) {
 	var found []string
 	for _, k := range Kinds() {
 		own := func(s string) bool {
-			return !slices.Contains([]string{"api_key", "api_key_file", "api_base", "base_url"}, s)
+			return !slices.Contains([]string{"api_key", "api_key_file", "api_base", "base_url", "region"}, s)
 		}
 		if slices.ContainsFunc(settings, func(s string) bool { return own(s) && slices.Contains(k.Settings(), s) }) {
 			found = append(found, string(k))
@@ -150,11 +109,11 @@ func Infer(name string, settings []string) (Kind, error) {
 	case len(found) == 1:
 		return Kind(found[0]), nil
 	case len(found) > 1:
-		return "", fmt.Errorf("vendor %s: its config has the settings of %s; make a vendor of each, or say kind:", name, strings.Join(found, " and "))
+		return "", fmt.Errorf("vendor %s: its config has the settings of %s; make a vendor of each, or say kind: in its config", name, strings.Join(found, " and "))
 	case slices.Contains(settings, "api_base") || slices.Contains(settings, "base_url"):
 		return OpenAI, nil // an address alone: nearly every server speaks like OpenAI's
 	default:
-		return "", fmt.Errorf("vendor %s: its config has no key that says whose it is; say kind: with one of %s", name, kindNames())
+		return "", fmt.Errorf("vendor %s: its config has no key that says whose it is; say kind: there, with one of %s", name, kindNames())
 	}
 }
 
@@ -178,7 +137,7 @@ func Merge(declared, built []Vendor) []Vendor {
 // or asks v first: for a key as for the address, whatever the setting is called there.
 func (v Vendor) or(b Vendor) func(string) (string, error) {
 	group := func(key string) []string {
-		w := wirings[v.Kind]
+		w, _ := v.Kind.row()
 		for _, names := range [][]string{w.key, w.base} {
 			if slices.Contains(names, strings.TrimSuffix(key, "_file")) {
 				return names

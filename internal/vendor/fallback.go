@@ -1,12 +1,6 @@
 package vendor
 
-import (
-	"context"
-	"errors"
-	"net/http"
-
-	"chorus/internal/model"
-)
+import "chorus/internal/model"
 
 // policy is what another model can mend. A fallback comes after the attempts that
 // the back-off allows, never instead of them.
@@ -23,17 +17,3 @@ var policy = map[model.ErrorKind]bool{
 // Next reports whether a failure of this kind moves a run on to the next model of
 // its fallback list. It may only be done while nothing of the answer was shown.
 func Next(kind model.ErrorKind) bool { return policy[kind] }
-
-// NextAfter is Next for a failure as it came: a call that somebody cancelled moves
-// nowhere, and a model that its provider does not have (any more) does.
-func NextAfter(err error) bool {
-	var e *model.Error
-	switch {
-	case !errors.As(err, &e), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return false
-	case e.Kind == model.BadRequest && (e.Status == http.StatusNotFound || e.Status == http.StatusGone):
-		return true
-	default:
-		return Next(e.Kind)
-	}
-}

@@ -18,29 +18,6 @@ import (
 	"chorus/internal/model"
 )
 
-// Kind is the wire a vendor is spoken to over: the name of a provider package.
-type Kind string
-
-// The kinds there are.
-const (
-	Anthropic   Kind = "anthropic"
-	OpenAI      Kind = "openai"
-	Google      Kind = "google"
-	OpenRouter  Kind = "openrouter"
-	Bedrock     Kind = "bedrock"
-	Ollama      Kind = "ollama"
-	Completions Kind = "completions"
-	Demo        Kind = "demo"
-)
-
-// Kinds lists them in the order in which a default is looked for.
-func Kinds() []Kind {
-	return []Kind{Anthropic, OpenAI, Google, OpenRouter, Bedrock, Ollama, Completions, Demo}
-}
-
-// Known reports whether a kind is one of them.
-func (k Kind) Known() bool { return slices.Contains(Kinds(), k) }
-
 // Vendor is somebody who offers models, under a name that people put before a slash.
 type Vendor struct {
 	Name string
@@ -58,49 +35,6 @@ type Vendor struct {
 	// Declared: somebody wrote it into a file. The others are built in, and most of
 	// them wait for a key.
 	Declared bool
-}
-
-// wires says what the settings of a kind are called, the first that is set wins.
-type wiring struct {
-	key  []string // one API key or several
-	base []string // the address
-	more []string // whatever else it is made with
-	// keyless: it can do without a key; own: without one if it has an address.
-	keyless, own bool
-}
-
-var wirings = map[Kind]wiring{
-	Anthropic:   {key: []string{"anthropic_api_key", "api_key"}, base: []string{"anthropic_base_url", "api_base", "base_url"}},
-	OpenAI:      {key: []string{"openai_api_key", "api_key"}, base: []string{"openai_base_url", "api_base", "base_url"}, more: []string{"openai_api"}, own: true},
-	Google:      {key: []string{"google_api_key", "gemini_api_key", "api_key"}, base: []string{"google_base_url", "gemini_base_url", "api_base", "base_url"}},
-	OpenRouter:  {key: []string{"openrouter_api_key", "api_key"}, base: []string{"openrouter_base_url", "api_base", "base_url"}},
-	Completions: {key: []string{"openai_completions_api_key", "api_key"}, base: []string{"openai_completions_base_url", "api_base", "base_url"}, own: true},
-	Ollama:      {key: []string{"ollama_api_key", "api_key"}, base: []string{"ollama_host", "ollama_base_url", "api_base", "base_url"}, keyless: true},
-	Bedrock: {base: []string{"aws_endpoint_url_bedrock_runtime", "api_base", "base_url"}, keyless: true,
-		more: []string{"aws_access_key", "aws_secret_key", "aws_session_token", "aws_region", "aws_profile", "aws_bearer_token_bedrock"}},
-	Demo: {keyless: true},
-}
-
-// aliases are other spellings of settings.
-var aliases = map[string][]string{
-	"aws_access_key": {"aws_access_key_id"},
-	"aws_secret_key": {"aws_secret_access_key"},
-	"aws_region":     {"aws_default_region"},
-}
-
-// Settings lists the names that the settings of a kind may have, the key's with their
-// file variants.
-func (k Kind) Settings() []string {
-	w := wirings[k]
-	var out []string
-	for _, name := range w.key {
-		out = append(out, name, name+"_file")
-	}
-	out = append(out, w.base...)
-	for _, name := range w.more {
-		out = append(append(out, name), aliases[name]...)
-	}
-	return out
 }
 
 // Account is one key of a vendor with everything else that was set at that moment.
@@ -166,7 +100,7 @@ func (v Vendor) get(names ...string) (string, error) {
 // vendor that needs none has one account without. The error is a *NoKey when a key is
 // missing.
 func (v Vendor) Accounts() ([]Account, error) {
-	w, ok := wirings[v.Kind]
+	w, ok := v.Kind.row()
 	if !ok {
 		return nil, fmt.Errorf("vendor %s: there is no kind %q; there are %s", v.Name, v.Kind, kindNames())
 	}
@@ -235,26 +169,23 @@ func (v Vendor) Configured() bool {
 
 // KeySetting is where the vendor's key is to be put, as a person would look for it.
 func (v Vendor) KeySetting() string {
-	if v.Declared {
-		if w := wirings[v.Kind]; len(w.key) > 0 {
-			return w.key[0] + " of vendor " + v.Name
-		}
-		return "the config of vendor " + v.Name
+	switch w, _ := v.Kind.row(); {
+	case len(w.key) == 0:
+		return "the credentials of " + v.Name
+	case v.Declared:
+		return w.key[0] + " of vendor " + v.Name
+	default:
+		return w.env[w.key[0]][0]
 	}
-	if b, ok := builtIn(v.Kind); ok && b.secret != "" {
-		return b.secret
-	}
-	return "the credentials of " + v.Name
 }
 
-// own reports whether the vendor is a server of somebody's own that only speaks like
-// its kind: the catalog knows nothing of its models.
-func (v Vendor) own(a Account) bool { return v.Declared && v.Name != string(v.Kind) && a.Base != "" }
-
-// Catalog is the name under which the catalog has the vendor's models.
-func (v Vendor) Catalog(a Account) string {
-	if (v.Kind == OpenAI || v.Kind == Completions) && v.own(a) {
-		return v.Name
+// Catalog is the name under which the catalog has the vendor's models: the kind's,
+// unless it is a server of somebody's own that only speaks like OpenAI's.
+func (v Vendor) Catalog() string {
+	if w, _ := v.Kind.row(); w.own && v.Declared && v.Name != string(v.Kind) {
+		if base, err := v.get(w.base...); err != nil || base != "" {
+			return v.Name
+		}
 	}
 	return string(v.Kind)
 }
@@ -265,7 +196,8 @@ type NoKey struct{ cause model.Error }
 func (v Vendor) noKey() *NoKey {
 	where := fmt.Sprintf("set %s (or %s_FILE)", v.KeySetting(), v.KeySetting())
 	if v.Declared {
-		key := wirings[v.Kind].key[0]
+		w, _ := v.Kind.row()
+		key := w.key[0]
 		where = fmt.Sprintf("set %s (or %s_file) in its config", key, key)
 	}
 	return &NoKey{model.Error{Kind: model.Auth, Provider: v.Name,
@@ -277,12 +209,3 @@ func (e *NoKey) Error() string { return e.cause.Message }
 
 // Unwrap makes it a model's failure of the kind auth that happened before anybody was asked.
 func (e *NoKey) Unwrap() error { return &e.cause }
-
-func kindNames() string {
-	var names []string
-	for _, k := range Kinds() {
-		names = append(names, string(k))
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
-}

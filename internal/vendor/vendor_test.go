@@ -226,11 +226,7 @@ func TestCatalogNames(t *testing.T) {
 		{declare(t, "second", map[string]string{"openai_api_key": "test-key"}), "openai"},
 		{declare(t, "work", map[string]string{"anthropic_api_key": "test-key", "api_base": "http://proxy"}), "anthropic"},
 	} {
-		accounts, err := c.v.Accounts()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := c.v.Catalog(accounts[0]); got != c.want {
+		if got := c.v.Catalog(); got != c.want {
 			t.Errorf("%s: %q, want %q", c.v.Name, got, c.want)
 		}
 	}
