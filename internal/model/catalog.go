@@ -39,6 +39,9 @@ type Entry struct {
 // Unknown is what is assumed of a model that is not in the catalog: a window that
 // every current model has, and no price.
 func Unknown(provider, model string) Entry {
+	if provider == "ollama" {
+		return local(model)
+	}
 	return Entry{
 		Provider: provider, Model: model, ContextWindow: 128_000, MaxOutput: 8_192,
 		Images: true, Tools: true,
@@ -174,7 +177,8 @@ func demo(name string) Entry {
 }
 
 // catalog is the table, as published in the autumn of 2026. Not in it: the dearer
-// tiers for very long prompts (Haiku 5.5 above 100k, OpenAI above 272k tokens).
+// tiers for very long prompts (Haiku 5.5 above 100k, OpenAI above 272k, Gemini Pro
+// above 200k tokens).
 var catalog = [...]Entry{
 	demo("guide"), demo("echo"), demo("script"),
 
@@ -254,6 +258,15 @@ var catalog = [...]Entry{
 	base("gpt-3.5-turbo-instruct", 4_096, 4_096, 1_500, 2_000),
 	base("davinci-002", 16_384, 16_384, 2_000, 2_000),
 	base("babbage-002", 16_384, 16_384, 400, 400),
+
+	unsampled(levelled(gemini("gemini-3.5-flash", 1_500, 9_000, 150))),
+	levelled(gemini("gemini-3.1-pro-preview", 2_000, 12_000, 200)),
+	levelled(gemini("gemini-3.1-flash-lite", 250, 1_500, 25)),
+	levelled(gemini("gemini-3-pro-preview", 2_000, 12_000, 200)),
+	levelled(gemini("gemini-3-flash-preview", 500, 3_000, 50)),
+	gemini("gemini-2.5-pro", 1_250, 10_000, 125),
+	gemini("gemini-2.5-flash", 300, 2_500, 30),
+	unasked(gemini("gemini-2.5-flash-lite", 100, 400, 10)),
 }
 
 func unthinking(e Entry) Entry { e.Thinking = false; return e }

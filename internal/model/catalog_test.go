@@ -34,6 +34,11 @@ func TestLookup(t *testing.T) {
 		{"openai", "o3-mini-2025-01-31", "o3-mini", true},
 		{"openai", "llama3.2:3b", "llama3.2:3b", false},
 		{"demo", "guide", "guide", true},
+		{"google", "gemini-2.5-pro", "gemini-2.5-pro", true},
+		{"google", "gemini-2.5-flash-lite", "gemini-2.5-flash-lite", true},
+		{"google", "gemini-2.5-flash-preview-09-2025", "gemini-2.5-flash", true},
+		{"google", "gemini-4-pro", "gemini-4-pro", false},
+		{"ollama", "llama3.2:3b", "llama3.2:3b", false},
 		{"", "", "", false},
 	}
 	for _, c := range cases {
@@ -49,6 +54,14 @@ func TestUnknownIsUsable(t *testing.T) {
 	e, known := Lookup("openai", "my-own-model")
 	if known || e.ContextWindow != 128_000 || e.MaxOutput != 8_192 || e.Price.Known() || !e.Tools {
 		t.Fatalf("unknown model: %+v, known %v", e, known)
+	}
+}
+
+func TestLocalModelsAreFree(t *testing.T) {
+	t.Parallel()
+	e, known := Lookup("ollama", "qwen3:8b")
+	if known || !e.Free || e.Price.Known() || e.ContextWindow < e.MaxOutput || e.ContextWindow > 64_000 || !e.Tools || !e.Prefill {
+		t.Fatalf("local model: %+v, known %v", e, known)
 	}
 }
 

@@ -134,6 +134,9 @@ func streams(t *testing.T, m Maker) {
 	for _, c := range cases {
 		b.sim.Push(c.turn)
 		out := b.ask(t.Context(), b.request())
+		if m.PlainErrors && (c.want == model.RateLimited || c.want == model.BadRequest) {
+			c.want = model.Overloaded
+		}
 		if out.err == nil || out.err.Kind != c.want {
 			t.Errorf("%s: got %+v, done %+v", c.name, out.err, out.done)
 		}

@@ -22,7 +22,8 @@ const signedBySim = "signed by llmsim "
 // googleSignature signs an answer: what was thought, or, of models that always
 // sign, what is done.
 func googleSignature(req Request, turn Turn) string {
-	if turn.Thinking == "" && turn.Signature == "" && !strings.HasPrefix(req.Model, "gemini-3") {
+	said := turn.output() > 0 && strings.HasPrefix(req.Model, "gemini-3")
+	if turn.Thinking == "" && turn.Signature == "" && !said {
 		return ""
 	}
 	return base64.StdEncoding.EncodeToString([]byte(signedBySim + turn.signature()))

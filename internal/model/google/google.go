@@ -1,0 +1,143 @@
+// Package google answers through the Gemini API: streamGenerateContent over plain
+// HTTP, without the vendor's SDK. It promises that what was sent once is sent again
+// unchanged, that a thought's signature goes back with the part it came with, and
+// that it never retries by itself.
+package google
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"chorus/internal/model"
+	"chorus/internal/model/wire"
+)
+
+const (
+	provider = "google"
+	address  = "https://generativelanguage.googleapis.com"
+	keyName  = "GEMINI_API_KEY"
+)
+
+// Options are what a provider is made with.
+type Options struct {
+	// APIKey may be empty when a base URL is given: a gateway may have its own.
+	APIKey string
+	// BaseURL is the server; "": the vendor's. It may end in a version or not.
+	BaseURL string
+	// HTTPClient is used as it is; nil: one of its own.
+	HTTPClient *http.Client
+	// IdleTimeout is how long an answer may pause, FirstByteTimeout how long it may
+	// take to begin. Zero: 90 and 120 seconds, and five minutes to begin for models
+	// that think.
+	IdleTimeout, FirstByteTimeout time.Duration
+}
+
+// Provider is a model.Model for every model of the vendor's.
+type Provider struct {
+	opts Options
+	base string
+	http *http.Client
+}
+
+var _ model.Model = (*Provider)(nil)
+
+// New makes a provider. It does not look at the environment and does not fail: a
+// missing key or a wrong address shows in the first call.
+func New(opts Options) *Provider {
+	opts.APIKey = strings.TrimSpace(opts.APIKey)
+	p := &Provider{opts: opts, base: baseURL(opts.BaseURL), http: opts.HTTPClient}
+	if p.http == nil {
+		p.http = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+	}
+	return p
+}
+
+// baseURL is the address below which /models stands: with the version that is
+// given, or v1beta, where everything is that we use.
+func baseURL(s string) string {
+	s = strings.TrimRight(strings.TrimSpace(s), "/")
+	if s == "" {
+		s = address
+	}
+	s = strings.TrimRight(strings.TrimSuffix(s, "/models"), "/")
+	if last := s[strings.LastIndexByte(s, '/')+1:]; slices.Contains([]string{"v1", "v1beta", "v1alpha"}, last) {
+		return s
+	}
+	return s + "/v1beta"
+}
+
+// Close lets go of idle connections. The provider may be used again.
+func (p *Provider) Close() { p.http.CloseIdleConnections() }
+
+func (p *Provider) side(name string) wire.Side {
+	return wire.Side{Provider: provider, Model: name, Key: p.opts.APIKey}
+}
+
+// keyless reports whether a call has no chance for want of a key.
+func (p *Provider) keyless() bool { return p.opts.APIKey == "" && p.opts.BaseURL == "" }
+
+func (p *Provider) rest(side wire.Side) wire.Rest {
+	r := wire.Rest{Client: p.http, Side: side, Header: http.Header{}, Refused: refused(side)}
+	if p.opts.APIKey != "" {
+		r.Header.Set("x-goog-api-key", p.opts.APIKey)
+	}
+	return r
+}
+
+// resource is where a model stands: tuned ones are named with their place.
+func (p *Provider) resource(name string) string {
+	if !strings.Contains(name, "/") {
+		name = "models/" + name
+	}
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		parts[i] = url.PathEscape(part)
+	}
+	return p.base + "/" + strings.Join(parts, "/")
+}
+
+// Models lists what the key may converse with, by name; so it is also the check of
+// a key.
+func (p *Provider) Models(ctx context.Context) ([]string, error) {
+	side := p.side("models")
+	if p.keyless() {
+		return nil, side.NoKey(keyName)
+	}
+	var names []string
+	token := ""
+	// The vendor offers some dozens; a server that never ends its pages is cut off.
+	for range 20 {
+		var page struct {
+			Models []struct {
+				Name    string   `json:"name"`
+				Methods []string `json:"supportedGenerationMethods"`
+			} `json:"models"`
+			NextPageToken string `json:"nextPageToken"`
+		}
+		path := p.base + "/models?pageSize=1000"
+		if token != "" {
+			path += "&pageToken=" + url.QueryEscape(token)
+		}
+		call := wire.Watch(ctx, p.opts.FirstByteTimeout, p.opts.IdleTimeout)
+		failed := p.rest(side).Get(call, path, "the list of models", &page)
+		_ = call.Close()
+		if failed != nil {
+			return nil, failed
+		}
+		for _, m := range page.Models {
+			// Embeddings and the like cannot be talked to. A gateway may not say.
+			if m.Methods == nil || slices.Contains(m.Methods, "generateContent") {
+				names = append(names, strings.TrimPrefix(m.Name, "models/"))
+			}
+		}
+		if token = page.NextPageToken; token == "" {
+			break
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}

@@ -1,0 +1,254 @@
+package google
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/model"
+	"chorus/internal/model/wire"
+)
+
+// maxStops is how many stop sequences the vendor takes.
+const maxStops = 5
+
+// Prepare puts the body together from the remembered bytes of head and messages.
+// There are no cache marks here: the vendor caches prefixes by itself.
+func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
+	side := p.side(r.Model)
+	if r.Prefill != "" {
+		return model.Prepared{}, side.Bad("%s does not take a prefill: no Gemini does; use chat mode for it, or a model that does, such as anthropic/claude-sonnet-4-5", r.Model)
+	}
+	entry, known := model.Lookup(provider, r.Model)
+	wires, size, err := encodeAll(r, known && !entry.Images)
+	if err != nil {
+		return model.Prepared{}, side.Bad("%v", err)
+	}
+	if len(wires) == 0 {
+		return model.Prepared{}, side.Bad("there is nothing to send: every message is empty")
+	}
+	var head []byte
+	if r.Head != nil {
+		if head, err = r.Head.Encoded(provider, encodeHead); err != nil {
+			return model.Prepared{}, side.Bad("%v", err)
+		}
+	}
+	body := r.Room(len(head) + size + 1024)
+	body = append(body, `{"generationConfig":{`...)
+	body = appendSettings(body, r.Settings, r.Model, entry, known)
+	body = append(body, '}')
+	body = append(body, head...)
+	body = append(body, `,"contents":[`...)
+	body = appendContents(body, wires)
+	body = append(body, "]}"...)
+	return model.Prepared{Model: r.Model, Body: body, Estimate: wire.Estimate(len(body), r.Messages)}, nil
+}
+
+// encodeAll gives the messages that have something to say, and the bytes they need.
+func encodeAll(r model.Request, blind bool) ([]model.Wire, int, error) {
+	enc := encoder{form: provider, blob: r.Blob, blind: blind, signed: levelled(r.Model)}
+	if blind {
+		enc.form += "/blind"
+	}
+	if enc.signed {
+		enc.form += "/signed"
+	}
+	wires := make([]model.Wire, 0, len(r.Messages))
+	size := 0
+	for i := range r.Messages {
+		w, err := enc.encode(r.Messages, i)
+		if err != nil {
+			return nil, 0, err
+		}
+		if len(w.Bytes) > 0 {
+			wires = append(wires, w)
+			size += len(w.Bytes) + len(userOpen) + len(closing) + 1
+		}
+	}
+	return wires, size, nil
+}
+
+// joiner puts contents one after the other. Results of one batch share a content,
+// and so do answers with nothing between them: the vendor refuses a call that does
+// not stand right behind a user's turn, and results that are parted.
+type joiner struct {
+	body []byte
+	open bool // the last content still takes parts
+	any  bool
+	late [][]byte // what came beside results
+}
+
+func appendContents(body []byte, wires []model.Wire) []byte {
+	j := joiner{body: body}
+	results := false // whose parts the open content takes
+	for _, w := range wires {
+		switch {
+		case isResult(w.Bytes):
+			if !results {
+				j.close()
+			}
+			results = true
+			parts := w.Bytes
+			if w.MarkAt > 0 {
+				parts = w.Bytes[:w.MarkAt]
+				j.late = append(j.late, w.Bytes[w.MarkAt:])
+			}
+			j.add(userOpen, parts)
+		case isModel(w.Bytes):
+			if results {
+				j.close()
+			}
+			results = false
+			j.add(modelOpen, w.Bytes[len(modelOpen):len(w.Bytes)-len(closing)])
+		default:
+			j.close()
+			results = false
+			j.whole(w.Bytes)
+		}
+	}
+	j.close()
+	return j.body
+}
+
+// add puts parts into the open content, or opens one.
+func (j *joiner) add(begin string, parts []byte) {
+	if j.open {
+		j.body = append(append(j.body, ','), parts...)
+		return
+	}
+	if j.any {
+		j.body = append(j.body, ',')
+	}
+	j.open, j.any = true, true
+	j.body = append(append(j.body, begin...), parts...)
+}
+
+// close ends the open content and lets follow what waited for it.
+func (j *joiner) close() {
+	if !j.open {
+		return
+	}
+	j.open = false
+	j.body = append(j.body, closing...)
+	for _, b := range j.late {
+		j.whole(b)
+	}
+	j.late = j.late[:0]
+}
+
+func (j *joiner) whole(content []byte) {
+	if j.any {
+		j.body = append(j.body, ',')
+	}
+	j.any = true
+	j.body = append(j.body, content...)
+}
+
+// appendSettings writes the numbers with commas between them; what the model would
+// refuse is left out.
+func appendSettings(body []byte, s chat.Settings, name string, entry model.Entry, known bool) []byte {
+	begin := len(body)
+	limit := s.MaxTokens
+	if known {
+		limit = min(limit, entry.MaxOutput)
+	}
+	if limit > 0 {
+		body = strconv.AppendInt(append(body, `,"maxOutputTokens":`...), int64(limit), 10)
+	}
+	if s.Temperature != nil && !entry.NoSampling {
+		body = wire.AppendFloat(append(body, `,"temperature":`...), min(max(*s.Temperature, 0), 2))
+	}
+	if s.TopP != nil && !entry.NoSampling {
+		body = wire.AppendFloat(append(body, `,"topP":`...), min(max(*s.TopP, 0), 1))
+	}
+	stops := slices.DeleteFunc(slices.Clone(s.Stop), func(s string) bool { return s == "" })
+	if stops = stops[:min(len(stops), maxStops)]; len(stops) > 0 {
+		body = wire.AppendStrings(append(body, `,"stopSequences":`...), stops)
+	}
+	body = appendThinking(body, s.ThinkingBudget, limit, name, entry, known)
+	if len(body) > begin {
+		body = append(body[:begin], body[begin+1:]...) // the first comma
+	}
+	return body
+}
+
+// appendThinking asks for thoughts where there are any: a model that thinks without
+// showing it would be silent for minutes.
+func appendThinking(body []byte, budget, limit int, name string, entry model.Entry, known bool) []byte {
+	if known && !entry.Thinking {
+		return body
+	}
+	if budget <= 0 && !entry.ThinksAlone {
+		return body
+	}
+	body = append(body, `,"thinkingConfig":{"includeThoughts":true`...)
+	switch {
+	case budget <= 0:
+	case levelled(name):
+		// There are more levels, but these two every model knows.
+		level := "low"
+		if budget > 4_096 {
+			level = "high"
+		}
+		body = append(body, `,"thinkingLevel":"`+level+`"`...)
+	default:
+		if limit > 0 {
+			budget = min(budget, limit/2) // thoughts count as output here
+		}
+		low, high := budgets(name)
+		body = strconv.AppendInt(append(body, `,"thinkingBudget":`...), int64(min(max(budget, low), high)), 10)
+	}
+	return append(body, '}')
+}
+
+// levelled reports whether a model thinks by level and signs its calls: every
+// Gemini from the third generation on.
+func levelled(name string) bool {
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	version, ok := strings.CutPrefix(name, "gemini-")
+	return ok && !strings.HasPrefix(version, "1") && !strings.HasPrefix(version, "2")
+}
+
+// budgets is the least and the most that a model may be told to think.
+func budgets(name string) (low, high int) {
+	switch {
+	case strings.Contains(name, "-pro"):
+		return 128, 32_768
+	case strings.Contains(name, "-lite"):
+		return 512, 24_576
+	default:
+		return 1, 24_576
+	}
+}
+
+// encodeHead writes system prompt and tools, each with a comma in front.
+func encodeHead(h *model.Head) ([]byte, error) {
+	var out []byte
+	if h.System != "" {
+		out = wire.AppendString(append(out, `,"systemInstruction":{"parts":[{"text":`...), h.System)
+		out = append(out, "}]}"...)
+	}
+	if len(h.Tools) == 0 {
+		return out, nil
+	}
+	out = append(out, `,"tools":[{"functionDeclarations":[`...)
+	for i, t := range h.Tools {
+		schema, err := wire.Schema(t)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		description := t.Description
+		if description == "" {
+			description = t.Name // it must not be empty
+		}
+		out = wire.AppendString(append(out, `{"name":`...), t.Name)
+		out = wire.AppendString(append(out, `,"description":`...), description)
+		out = append(append(out, `,"parametersJsonSchema":`...), schema...)
+		out = append(out, '}')
+	}
+	return append(out, "]}]"...), nil
+}

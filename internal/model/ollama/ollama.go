@@ -1,0 +1,173 @@
+// Package ollama answers through Ollama's own API, so that local models need
+// neither key nor network. It promises that what was sent once is sent again
+// unchanged, that the whole conversation fits the window the server is told of
+// instead of being cut without a word, and that it never retries by itself.
+package ollama
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"chorus/internal/model"
+	"chorus/internal/model/wire"
+)
+
+const provider = "ollama"
+
+// Options are what a provider is made with.
+type Options struct {
+	// Host is where Ollama listens, in any form that OLLAMA_HOST may have; "": here.
+	Host string
+	// APIKey is for a hosted server or one behind a gate; "": none is sent.
+	APIKey string
+	// HTTPClient is used as it is; nil: one of its own.
+	HTTPClient *http.Client
+	// IdleTimeout is how long an answer may pause, FirstByteTimeout how long it may
+	// take to begin. Zero: 90 seconds and ten minutes.
+	IdleTimeout, FirstByteTimeout time.Duration
+}
+
+// loadTime is how long an answer may take to begin: the server itself allows five
+// minutes for reading a model from disk, and a long prompt without a graphics card
+// takes as long again.
+const loadTime = 10 * time.Minute
+
+// Provider is a model.Model for every model that was pulled.
+type Provider struct {
+	opts Options
+	base string
+	http *http.Client
+}
+
+var _ model.Model = (*Provider)(nil)
+
+// New makes a provider. It does not look at the environment and does not fail: a
+// wrong address shows in the first call.
+func New(opts Options) *Provider {
+	opts.APIKey = strings.TrimSpace(opts.APIKey)
+	if opts.FirstByteTimeout <= 0 {
+		opts.FirstByteTimeout = loadTime
+	}
+	p := &Provider{opts: opts, base: Host(opts.Host), http: opts.HTTPClient}
+	if p.http == nil {
+		p.http = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+	}
+	return p
+}
+
+// Host is the address that OLLAMA_HOST means, without a slash at its end: scheme,
+// port and even the host may be left out. What is no address gives the default.
+func Host(s string) string {
+	s = strings.Trim(strings.TrimSpace(s), `"'`)
+	scheme, rest, ok := strings.Cut(s, "://")
+	port := "11434"
+	switch {
+	case !ok:
+		scheme, rest = "http", s
+	case scheme == "http":
+		port = "80"
+	case scheme == "https":
+		port = "443"
+	}
+	if rest == "ollama.com" { // the hosted service
+		scheme, port = "https", "443"
+	}
+	rest, path, _ := strings.Cut(rest, "/")
+	host, given, err := net.SplitHostPort(rest)
+	if err != nil {
+		host = strings.Trim(rest, "[]")
+	} else if validPort(given) {
+		port = given
+	}
+	switch host {
+	case "", "0.0.0.0", "::": // where a server listens, not where one calls
+		host = "127.0.0.1"
+	}
+	out := scheme + "://" + net.JoinHostPort(host, port)
+	if path = strings.Trim(path, "/"); path != "" {
+		out += "/" + path
+	}
+	return out
+}
+
+func validPort(s string) bool {
+	n := 0
+	for _, c := range s {
+		if c < '0' || c > '9' || n > 65535 {
+			return false
+		}
+		n = n*10 + int(c-'0')
+	}
+	return n > 0 && n <= 65535
+}
+
+// Close lets go of idle connections. The provider may be used again.
+func (p *Provider) Close() { p.http.CloseIdleConnections() }
+
+func (p *Provider) side(name string) wire.Side {
+	return wire.Side{Provider: provider, Model: name, Key: p.opts.APIKey}
+}
+
+func (p *Provider) rest(side wire.Side) wire.Rest {
+	r := wire.Rest{Client: p.http, Side: side, Header: http.Header{}, Refused: refused(side)}
+	if p.opts.APIKey != "" {
+		r.Header.Set("Authorization", "Bearer "+p.opts.APIKey)
+	}
+	return r
+}
+
+// Models lists what was pulled, by name.
+func (p *Provider) Models(ctx context.Context) ([]string, error) {
+	call := wire.Watch(ctx, p.opts.FirstByteTimeout, p.opts.IdleTimeout)
+	defer func() { _ = call.Close() }()
+	var list struct {
+		Models []struct {
+			Name string `json:"name"`
+		} `json:"models"`
+	}
+	if failed := p.rest(p.side("models")).Get(call, p.base+"/api/tags", "the list of models", &list); failed != nil {
+		return nil, p.absent(failed)
+	}
+	var names []string
+	for _, m := range list.Models {
+		names = append(names, m.Name)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// refused reads an HTTP error. A model that is not there can be had.
+func refused(side wire.Side) func(int, http.Header, []byte) *model.Error {
+	return func(code int, header http.Header, body []byte) *model.Error {
+		e := side.Status(code, header, body)
+		if code == http.StatusNotFound && strings.Contains(strings.ToLower(e.Message), "not found") {
+			e.Message += "; get it with: ollama pull " + side.Model
+		}
+		return refine(e)
+	}
+}
+
+// refine knows what Ollama says in words of its own.
+func refine(e *model.Error) *model.Error {
+	text := strings.ToLower(e.Message)
+	for _, words := range []string{"exceeds the context length", "exceeds the available context", "exceed context"} {
+		if strings.Contains(text, words) {
+			e.Kind = model.TooLong
+		}
+	}
+	return e
+}
+
+// absent says what to do when nobody listens.
+func (p *Provider) absent(e *model.Error) *model.Error {
+	var op *net.OpError
+	if errors.As(e.Err, &op) && op.Op == "dial" {
+		e.Message += "; is Ollama running at " + p.base + "? start it with: ollama serve"
+	}
+	return e
+}

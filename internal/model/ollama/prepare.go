@@ -1,0 +1,175 @@
+package ollama
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/model"
+	"chorus/internal/model/wire"
+)
+
+// Prepare puts the body together from the remembered bytes of head and messages.
+// There are no cache marks here: the server keeps the last prompt by itself.
+func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
+	side := p.side(r.Model)
+	wires, size, err := encodeAll(r)
+	if err != nil {
+		return model.Prepared{}, side.Bad("%v", err)
+	}
+	if len(wires) == 0 {
+		return model.Prepared{}, side.Bad("there is nothing to send: every message is empty")
+	}
+	var tools, system []byte
+	if r.Head != nil {
+		if tools, err = r.Head.Encoded("ollama/tools", encodeTools); err != nil {
+			return model.Prepared{}, side.Bad("%v", err)
+		}
+		if system, err = r.Head.Encoded("ollama/system", encodeSystem); err != nil {
+			return model.Prepared{}, side.Bad("%v", err)
+		}
+	}
+	prefill := strings.TrimRight(r.Prefill, " \t\r\n")
+	body := r.Room(len(tools) + len(system) + size + len(prefill)*2 + 1024)
+	body = wire.AppendString(append(body, `{"model":`...), r.Model)
+	body = append(body, `,"stream":true`...)
+	body = appendThinking(body, r.Settings.ThinkingBudget, r.Model, prefill != "")
+	body = append(body, `,"options":{`...)
+	body = appendOptions(body, r.Settings, r.Model)
+	body = append(body, '}')
+	body = append(body, tools...)
+	body = append(body, `,"messages":[`...)
+	body = append(body, system...)
+	body = appendMessages(body, wires, len(system) > 0)
+	if prefill != "" {
+		body = wire.AppendString(append(body, `,{"role":"assistant","content":`...), prefill)
+		body = append(body, '}')
+	}
+	body = append(body, "]}"...)
+	return model.Prepared{Model: r.Model, Body: body, Estimate: wire.Estimate(len(body), r.Messages), Prefill: r.Prefill}, nil
+}
+
+// encodeAll gives the messages that have something to say, and the bytes they need.
+func encodeAll(r model.Request) ([]model.Wire, int, error) {
+	enc := encoder{blob: r.Blob}
+	wires := make([]model.Wire, 0, len(r.Messages))
+	size := 0
+	for _, m := range r.Messages {
+		w, err := m.Encoded(provider, enc.message)
+		if err != nil {
+			return nil, 0, err
+		}
+		if len(w.Bytes) > 0 {
+			wires = append(wires, w)
+			size += len(w.Bytes) + 1
+		}
+	}
+	return wires, size, nil
+}
+
+// appendMessages joins the messages; what stands behind MarkAt waits for the last
+// result of its batch.
+func appendMessages(body []byte, wires []model.Wire, comma bool) []byte {
+	var late [][]byte
+	add := func(b []byte) {
+		if comma {
+			body = append(body, ',')
+		}
+		comma = true
+		body = append(body, b...)
+	}
+	flush := func() {
+		for _, b := range late {
+			add(b)
+		}
+		late = late[:0]
+	}
+	for _, w := range wires {
+		if len(late) > 0 && !isResult(w.Bytes) {
+			flush()
+		}
+		if w.MarkAt == 0 {
+			add(w.Bytes)
+			continue
+		}
+		add(w.Bytes[:w.MarkAt])
+		late = append(late, w.Bytes[w.MarkAt:])
+	}
+	flush()
+	return body
+}
+
+// appendThinking asks for reasoning. Most models take a yes; gpt-oss takes levels
+// and nothing else. An answer that is begun for it cannot think first.
+func appendThinking(body []byte, budget int, name string, begun bool) []byte {
+	switch {
+	case begun:
+		return append(body, `,"think":false`...)
+	case budget <= 0:
+		return body // as the model is made
+	case !strings.Contains(name, "gpt-oss"):
+		return append(body, `,"think":true`...)
+	case budget <= 4_096:
+		return append(body, `,"think":"low"`...)
+	case budget <= 16_384:
+		return append(body, `,"think":"medium"`...)
+	default:
+		return append(body, `,"think":"high"`...)
+	}
+}
+
+// appendOptions writes the numbers. The window is always among them: left out, the
+// server takes a small one and cuts what does not fit without a word; changed from
+// call to call, it loads the model again.
+func appendOptions(body []byte, s chat.Settings, name string) []byte {
+	window := s.ContextWindow
+	if window <= 0 {
+		entry, _ := model.Lookup(provider, name)
+		window = entry.ContextWindow
+	}
+	body = strconv.AppendInt(append(body, `"num_ctx":`...), int64(window), 10)
+	if s.MaxTokens > 0 {
+		body = strconv.AppendInt(append(body, `,"num_predict":`...), int64(s.MaxTokens), 10)
+	}
+	if s.Temperature != nil {
+		body = wire.AppendFloat(append(body, `,"temperature":`...), max(*s.Temperature, 0))
+	}
+	if s.TopP != nil {
+		body = wire.AppendFloat(append(body, `,"top_p":`...), *s.TopP)
+	}
+	stops := slices.DeleteFunc(slices.Clone(s.Stop), func(s string) bool { return s == "" })
+	if len(stops) > 0 {
+		body = wire.AppendStrings(append(body, `,"stop":`...), stops)
+	}
+	return body
+}
+
+// encodeTools writes the tools with a comma in front; nothing when there are none.
+func encodeTools(h *model.Head) ([]byte, error) {
+	if len(h.Tools) == 0 {
+		return nil, nil
+	}
+	out := []byte(`,"tools":[`)
+	for i, t := range h.Tools {
+		schema, err := wire.Schema(t)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = wire.AppendString(append(out, `{"type":"function","function":{"name":`...), t.Name)
+		out = wire.AppendString(append(out, `,"description":`...), t.Description)
+		out = append(append(out, `,"parameters":`...), schema...)
+		out = append(out, "}}"...)
+	}
+	return append(out, ']'), nil
+}
+
+func encodeSystem(h *model.Head) ([]byte, error) {
+	if h.System == "" {
+		return nil, nil
+	}
+	return append(wire.AppendString([]byte(`{"role":"system","content":`), h.System), '}'), nil
+}

@@ -1,0 +1,197 @@
+package ollama
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/model"
+	"chorus/internal/model/wire"
+)
+
+// line is one line of the stream, as far as we look at it.
+type line struct {
+	CreatedAt string `json:"created_at"`
+	Message   struct {
+		Content   string     `json:"content"`
+		Thinking  string     `json:"thinking"`
+		ToolCalls []toolCall `json:"tool_calls"`
+	} `json:"message"`
+	Done       bool            `json:"done"`
+	DoneReason string          `json:"done_reason"`
+	Prompt     int             `json:"prompt_eval_count"`
+	Output     int             `json:"eval_count"`
+	Error      json.RawMessage `json:"error"`
+}
+
+type toolCall struct {
+	ID       string `json:"id"`
+	Function struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	} `json:"function"`
+}
+
+// Stream sends the body and yields the answer.
+func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
+		side := p.side(prep.Model)
+		call := wire.Watch(ctx, p.opts.FirstByteTimeout, p.opts.IdleTimeout)
+		defer func() { _ = call.Close() }()
+		res, failed := p.rest(side).Post(call, p.base+"/api/chat", prep.Body)
+		if failed != nil {
+			yield(nil, p.absent(failed))
+			return
+		}
+		a := answer{side: side, yield: yield, body: prep.Body, ids: map[string]bool{}, strip: prefillTail(prep.Prefill)}
+		a.read(call, res.Body)
+	}
+}
+
+// prefillTail is the white space that was taken off a prefill's end: the answer may
+// begin with it, and would repeat it.
+func prefillTail(prefill string) string {
+	bare := strings.TrimRight(prefill, " \t\r\n")
+	if bare == "" {
+		return ""
+	}
+	return prefill[len(bare):]
+}
+
+// piece is a block in the making.
+type piece struct {
+	text     strings.Builder
+	thinking bool
+	use      *chat.ToolUse // a call, which always comes whole
+}
+
+// answer collects the blocks of one answer and passes their pieces on.
+type answer struct {
+	side  wire.Side
+	yield func(model.Chunk, error) bool
+	body  []byte // of the request, to name calls by
+	strip string
+
+	pieces []*piece
+	ids    map[string]bool
+	id     string
+}
+
+// read takes lines until the one that says it is the last.
+func (a *answer) read(call *wire.Call, body io.Reader) {
+	lines := wire.Lines(body)
+	for lines.Scan() {
+		data := bytes.TrimSpace(lines.Bytes())
+		if len(data) == 0 {
+			continue
+		}
+		var l line
+		if err := json.Unmarshal(data, &l); err != nil {
+			a.yield(nil, a.side.Network(call.Cause(fmt.Errorf("the answer is garbled: %w", err))))
+			return
+		}
+		if len(l.Error) > 0 && string(l.Error) != "null" {
+			a.yield(nil, refine(a.side.Event(wire.ReadReport(data))))
+			return
+		}
+		if !a.take(l) {
+			return
+		}
+		if l.Done {
+			call.Drain()
+			a.yield(a.done(l), nil)
+			return
+		}
+	}
+	if err := call.Cause(lines.Err()); err != nil {
+		a.yield(nil, a.side.Network(err))
+		return
+	}
+	a.yield(nil, a.side.Garbled("the answer broke off before its end"))
+}
+
+// take works one line in; false: nobody listens any more.
+func (a *answer) take(l line) bool {
+	if a.id == "" {
+		a.id = l.CreatedAt // the only thing that tells one answer from another
+	}
+	if !a.grow(true, l.Message.Thinking) || !a.grow(false, a.stripped(l.Message.Content)) {
+		return false
+	}
+	for _, c := range l.Message.ToolCalls {
+		if !a.call(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// stripped takes off the beginning what the prefill had at its end.
+func (a *answer) stripped(text string) string {
+	for a.strip != "" && text != "" {
+		if text[0] != a.strip[0] {
+			a.strip = ""
+			break
+		}
+		text, a.strip = text[1:], a.strip[1:]
+	}
+	return text
+}
+
+func (a *answer) grow(thinking bool, s string) bool {
+	if s == "" {
+		return true
+	}
+	n := len(a.pieces)
+	if n == 0 || a.pieces[n-1].thinking != thinking || a.pieces[n-1].use != nil {
+		a.pieces = append(a.pieces, &piece{thinking: thinking})
+		n++
+	}
+	a.pieces[n-1].text.WriteString(s)
+	if thinking {
+		return a.yield(model.ThinkingDelta{Text: s}, nil)
+	}
+	return a.yield(model.TextDelta{Text: s}, nil)
+}
+
+func (a *answer) call(c toolCall) bool {
+	use := &chat.ToolUse{ID: c.ID, Name: c.Function.Name, Args: json.RawMessage("{}")}
+	if use.ID == "" || a.ids[use.ID] { // older versions give none
+		use.ID = wire.CallID(a.body, len(a.ids)+1)
+	}
+	a.ids[use.ID] = true
+	var args bytes.Buffer
+	if raw := c.Function.Arguments; len(raw) > 0 && string(raw) != "null" && json.Compact(&args, raw) == nil {
+		use.Args = args.Bytes()
+	}
+	a.pieces = append(a.pieces, &piece{use: use})
+	return a.yield(model.ArgsDelta{Call: use.ID, Name: use.Name}, nil) &&
+		a.yield(model.ArgsDelta{Call: use.ID, Name: use.Name, Text: string(use.Args)}, nil)
+}
+
+// done is the whole answer. What the server read from its cache it does not say.
+func (a *answer) done(l line) model.Done {
+	d := model.Done{ID: a.id, Usage: chat.Usage{Input: max(l.Prompt, 0), Output: max(l.Output, 0)}, Stop: chat.StopEnd}
+	for _, p := range a.pieces {
+		switch {
+		case p.use != nil:
+			d.Blocks = append(d.Blocks, *p.use)
+		case p.thinking:
+			d.Blocks = append(d.Blocks, chat.Thinking{Text: p.text.String()})
+		default:
+			d.Blocks = append(d.Blocks, chat.Text{Text: p.text.String()})
+		}
+	}
+	switch {
+	case l.DoneReason == "length":
+		d.Stop = chat.StopLength
+	case len(a.ids) > 0:
+		d.Stop = chat.StopTools // it says stop here too; load and unload are ends like any
+	}
+	return d
+}
