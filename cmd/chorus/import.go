@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"chorus/internal/app"
+	"chorus/internal/config"
 )
 
 func (c *cli) importCommand() *cobra.Command {
@@ -33,6 +35,49 @@ func (c *cli) importCommand() *cobra.Command {
 	}
 	lca.Flags().StringVarP(&o.Dir, "repo", "r", "", "directory the session works in (default: the one in the log, else here)")
 	lca.Flags().StringVar(&o.ResumeMode, "resume-mode", "", "how much of it counts: full, last-N or summary (default full)")
-	cmd.AddCommand(lca)
+	cmd.AddCommand(lca, c.importChapter3())
+	return cmd
+}
+
+func (c *cli) importChapter3() *cobra.Command {
+	var o config.ImportOptions
+	folder := ""
+	cmd := c.jsonFlag(&cobra.Command{
+		Use: "chapter3 DIR", Short: "Configuration of a Chapter3 installation", Args: exactly(1),
+		Long: `Reads config/ of a Chapter3 installation (shared.yaml, guilds/, bots/) and writes it as
+Chorus's configuration: canonical names, a comment for every key that was left out, and
+why. Secrets go to files of their own (secrets/, for you alone) and prompts are taken
+along. A file that is there already and differs is only overwritten with --force; doing
+it twice is harmless. Comments of the old files are not kept.`,
+		Example: `  chorus import chapter3 ../chapter3 --dry-run
+  chorus import chapter3 ../chapter3
+  chorus config check`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			taken, err := app.ImportChapter3(c.getenv, c.home, folder, args[0], o)
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return c.printJSON(nonNil(taken))
+			}
+			w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
+			fmt.Fprintln(w, "FROM\tTO\tDONE\tREMARK")
+			for _, t := range taken {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.From, orElse(t.To, "–"), t.Action, t.Detail)
+			}
+			if err := w.Flush(); err != nil {
+				return err
+			}
+			if o.DryRun {
+				fmt.Fprintln(c.out(), "\nnothing was written (--dry-run)")
+			} else {
+				fmt.Fprintln(c.out(), "\nlook at it with: chorus config check")
+			}
+			return nil
+		},
+	})
+	cmd.Flags().StringVar(&folder, "config", "", "folder to write to (default $CHORUS_CONFIG, $CONFIG_PATH or config in the home folder)")
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only say what would be done")
+	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite files that are there and differ")
 	return cmd
 }

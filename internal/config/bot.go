@@ -105,6 +105,12 @@ type Vendor struct {
 	Reread func() (Vendor, error) `json:"-"`
 }
 
+// Get is one config value as it is now; "" when it is not set.
+func (v Vendor) Get(key string) (string, error) {
+	now, err := v.Reread()
+	return now.Config[key], err
+}
+
 // MCPServer is a server whose tools the bot may use.
 type MCPServer struct {
 	Name         string

@@ -33,6 +33,7 @@ type Files struct {
 	settings, shared []leaf
 	guilds, bots     map[string][]leaf // by the name of the file
 	problems         Problems
+	digest           string // of what was read
 }
 
 // Load reads the files and merges them for one bot. A server keeps
@@ -52,7 +53,7 @@ func ReadFiles(o Options) (*Files, Problems) {
 	if o.Env == nil {
 		o.Env = os.Getenv
 	}
-	f := &Files{Options: o}
+	f := &Files{Options: o, digest: digest(o)}
 	r := &report{}
 	if o.Settings != "" {
 		f.settings = readSettings(r, o)
@@ -224,4 +225,10 @@ func strays(r *report, dir string) {
 			r.warn(at, "", "not read: the files are shared.yaml, guilds/<id>.yaml, bots/<name>.yaml and bots/<name>-<guild>.yaml")
 		}
 	}
+}
+
+// Has reports whether the bot has a file of its own.
+func (f *Files) Has(bot string) bool {
+	_, ok := f.bots[bot]
+	return ok
 }

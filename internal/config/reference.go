@@ -130,7 +130,7 @@ func hidden(k *Key, path, value string) bool {
 	name := path[strings.LastIndexByte(path, '.')+1:]
 	switch {
 	case strings.Contains(k.Path, "config.*") || strings.Contains(k.Path, "env.*") || strings.Contains(k.Path, "headers.*"):
-		return sensitive.MatchString(name) || password(value)
+		return sensitive.MatchString(name) && !strings.HasSuffix(strings.ToLower(name), "_file") || password(value)
 	case strings.HasSuffix(k.Path, "Url"):
 		return password(value)
 	default:

@@ -78,17 +78,25 @@ func (s *shaper) find(b *branch, path string, f field) (*branch, string) {
 			s.report.fail(f.at, path, "an entry of %s needs a name", shownPath(path))
 			return nil, ""
 		}
-		return b.each, join(path, escape(s.freeName(b, name)))
+		return b.each, join(path, escape(s.freeName(b, f)))
 	}
 	s.unknown(b, path, f)
 	return nil, ""
 }
 
 // freeName is a name of people's own. A vendor's config keys are snake_case whoever
-// writes them.
-func (s *shaper) freeName(b *branch, name string) string {
-	if b.path == "vendors.*.config" {
-		return snake(name)
+// writes them, and mostly one of those we know.
+func (s *shaper) freeName(b *branch, f field) string {
+	if b.path != "vendors.*.config" {
+		return f.name
+	}
+	name := snake(f.name)
+	if known := vendorKeys(); !slices.Contains(known, strings.TrimSuffix(name, "_file")) {
+		hint := ""
+		if best := near.Best(name, known); best != "" {
+			hint = fmt.Sprintf("; did you mean %q?", best)
+		}
+		s.report.warn(f.at, b.path, "no vendor we know has a setting %q%s", f.name, hint)
 	}
 	return name
 }

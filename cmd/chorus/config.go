@@ -1,0 +1,207 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"chorus/internal/app"
+	"chorus/internal/config"
+)
+
+const configLong = `Settings come in layers, the weakest first: what is built in, settings.json and
+shared.yaml, guilds/<id>.yaml, what /settings stored for the guild, bots/<name>.yaml,
+bots/<name>-<guild>.yaml, agent.json, pinned .config messages of the channels above,
+those of the channel, CHORUS_* variables, flags. The files stand in config/ of the home
+folder, or where --config, CHORUS_CONFIG or CONFIG_PATH says.`
+
+func (c *cli) configCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "config", Short: "Check and show the configuration", Long: configLong, RunE: oneOf,
+		Example: `  chorus config check
+  chorus config show --bot claude --guild 1234
+  chorus config schema > chorus.schema.json`,
+	}
+	folder := ""
+	cmd.PersistentFlags().StringVar(&folder, "config", "", "folder of the files (default $CHORUS_CONFIG, $CONFIG_PATH or config in the home folder)")
+	cmd.AddCommand(c.configCheck(&folder), c.configShow(&folder), c.configSchema())
+	return cmd
+}
+
+// problemJSON is a problem as a script reads it.
+type problemJSON struct {
+	Severity string `json:"severity"` // error or warning
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Column   int    `json:"column,omitempty"`
+	Key      string `json:"key,omitempty"`
+	Message  string `json:"message"`
+}
+
+func (c *cli) configCheck(folder *string) *cobra.Command {
+	return c.jsonFlag(&cobra.Command{
+		Use: "check", Short: "Say everything that is wrong with the configuration", Args: exactly(0),
+		Long: `Reads every file and merges them for every bot and guild. All mistakes are told at
+once, each with file, line and column. Exit 1 when there is an error; warnings are
+only shown.`,
+		Example: `  chorus config check
+  chorus config check --config ./config --json`,
+		RunE: func(*cobra.Command, []string) error {
+			o, err := app.ConfigOptions(c.getenv, c.home, *folder)
+			if err != nil {
+				return err
+			}
+			files, problems, err := app.CheckConfig(o, c.getenv, c.home)
+			if err != nil {
+				return err
+			}
+			bad := problems.Err() != nil
+			if bad {
+				c.exit = 1
+			}
+			if c.json {
+				list := []problemJSON{}
+				for _, p := range problems {
+					list = append(list, problemJSON{severity(p), p.Place.File, p.Place.Line, p.Place.Column, p.Key, p.Text})
+				}
+				return c.printJSON(map[string]any{"ok": !bad, "problems": list})
+			}
+			for _, p := range problems {
+				fmt.Fprintf(c.out(), "%s: %s\n", severity(p), c.nearHere(p.Error()))
+			}
+			fmt.Fprintf(c.out(), "%s: %s, %s, %s\n", c.nearHere(o.Dir), howMany(len(files.Bots()), "bot"),
+				howMany(len(problems.Errors()), "error"), howMany(len(problems.Warnings()), "warning"))
+			return nil
+		},
+	})
+}
+
+func severity(p config.Problem) string {
+	if p.Warning {
+		return "warning"
+	}
+	return "error"
+}
+
+func howMany(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// nearHere shortens a path below the current directory.
+func (c *cli) nearHere(text string) string {
+	dir, err := os.Getwd()
+	if err != nil || dir == string(filepath.Separator) {
+		return text
+	}
+	return strings.TrimPrefix(text, dir+string(filepath.Separator))
+}
+
+func (c *cli) configShow(folder *string) *cobra.Command {
+	var bot, guild, channel string
+	var pins, parents []string
+	var set bool
+	cmd := c.jsonFlag(&cobra.Command{
+		Use: "show", Short: "Show what holds for a bot, and where each value came from", Args: exactly(0),
+		Long: `Merges the layers and prints every value with the file and line it came from. Secrets
+are masked. Pinned messages are known to the running server; --pin and --parent-pin try
+one from a file.`,
+		Example: `  chorus config show --bot claude
+  chorus config show --bot claude --guild 1234 --pin pinned.txt --json`,
+		RunE: func(*cobra.Command, []string) error {
+			o, err := app.ConfigOptions(c.getenv, c.home, *folder)
+			if err != nil {
+				return err
+			}
+			ask, err := app.ConfigAsk(c.getenv, c.home, bot, guild)
+			if err != nil {
+				return err
+			}
+			if ask.Pins, err = readPins(parents, pins); err != nil {
+				return err
+			}
+			if channel != "" && len(ask.Pins) == 0 {
+				c.warn("the pins of channel " + channel + " are not known here; --pin FILE tries one")
+			}
+			files, problems := config.ReadFiles(o)
+			var found *config.Bot
+			if problems.Err() == nil {
+				if bot != "" && !files.Has(bot) {
+					c.warn(fmt.Sprintf("there is no file bots/%s.yaml%s", bot, orEmpty(" (there are: ", strings.Join(files.Bots(), ", "), ")")))
+				}
+				var more config.Problems
+				found, more = files.Bot(ask)
+				problems = append(problems, more...)
+			}
+			for _, p := range problems.Warnings() {
+				c.warn(c.nearHere(p.Error()))
+			}
+			if err := problems.Err(); err != nil {
+				return errors.Join(errors.New("the configuration has errors"), err)
+			}
+			if c.json {
+				return c.printJSON(found.Rows())
+			}
+			return c.showRows(found.Rows(), set)
+		},
+	})
+	cmd.Flags().StringVar(&bot, "bot", "", "the bot: the name of its file")
+	cmd.Flags().StringVar(&guild, "guild", "", "the guild's id")
+	cmd.Flags().StringVar(&channel, "channel", "", "the channel's id")
+	cmd.Flags().StringArrayVar(&pins, "pin", nil, "a file that holds a pinned message of the channel")
+	cmd.Flags().StringArrayVar(&parents, "parent-pin", nil, "a file that holds a pinned message of a channel above")
+	cmd.Flags().BoolVar(&set, "set", false, "only what somebody set")
+	return cmd
+}
+
+func orEmpty(before, text, after string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text + after
+}
+
+func readPins(parents, pins []string) ([]config.Pin, error) {
+	var out []config.Pin
+	for i, path := range append(parents, pins...) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("read the pin: %w", err)
+		}
+		out = append(out, config.Pin{ID: filepath.Base(path), Text: string(text), Parent: i < len(parents)})
+	}
+	return out, nil
+}
+
+func (c *cli) showRows(rows []config.Row, set bool) error {
+	w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "KEY\tVALUE\tFROM")
+	for _, r := range rows {
+		if !set || r.Layer != config.BuiltIn.String() {
+			fmt.Fprintf(w, "%s\t%s\t%s\n", r.Key, r.Shown(), c.nearHere(r.From()))
+		}
+	}
+	return w.Flush()
+}
+
+func (c *cli) configSchema() *cobra.Command {
+	return &cobra.Command{
+		Use: "schema", Short: "Print the JSON Schema of the files, for editors", Args: exactly(0),
+		Long: `Prints the JSON Schema (draft 2020-12) of a configuration file. An editor that is given
+it completes keys, shows what they do and underlines mistakes; in VS Code:
+
+  # yaml-language-server: $schema=./chorus.schema.json`,
+		Example: "  chorus config schema > chorus.schema.json",
+		RunE: func(*cobra.Command, []string) error {
+			_, err := c.out().Write(config.Schema())
+			return err
+		},
+	}
+}

@@ -1,0 +1,106 @@
+package app
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"chorus/internal/config"
+	"chorus/internal/home"
+	"chorus/internal/roster"
+)
+
+// ConfigOptions says where the layered configuration of a home is, without opening the
+// home: folder is what --config says, homeDir what --home says.
+func ConfigOptions(env func(string) string, homeDir, folder string) (config.Options, error) {
+	dir, err := homeFolder(env, homeDir)
+	if err != nil {
+		return config.Options{}, err
+	}
+	return config.Options{Dir: config.Folder(folder, dir, env), Settings: filepath.Join(dir, "settings.json"), Env: env}, nil
+}
+
+func homeFolder(env func(string) string, homeDir string) (string, error) {
+	if homeDir == "" {
+		return home.Find(env)
+	}
+	return filepath.Abs(homeDir)
+}
+
+// AgentValues are the values of the agent's agent.json that are keys of the
+// configuration, and the file's path. Nothing is there for an agent that was never made.
+func AgentValues(homeDir, name string) (map[string]any, string, error) {
+	if name == "" || !filepath.IsLocal(name) || filepath.Base(name) != name {
+		return nil, "", nil
+	}
+	path := filepath.Join(homeDir, "agents", name, "agent.json")
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, path, fmt.Errorf("read the agent's file: %w", err)
+	}
+	var a roster.Agent
+	if err := json.Unmarshal(data, &a); err != nil {
+		return nil, path, fmt.Errorf("%s: %w", path, err)
+	}
+	out := map[string]any{}
+	for key, value := range map[string]string{"systemPrompt": a.SystemPrompt, "continuationModel": a.Model, "permissions": a.Permissions} {
+		if value != "" {
+			out[key] = value
+		}
+	}
+	return out, path, nil
+}
+
+// ConfigAsk fills in what a home knows about a bot: its agent.json.
+func ConfigAsk(env func(string) string, homeDir, bot, guild string) (config.Ask, error) {
+	dir, err := homeFolder(env, homeDir)
+	if err != nil {
+		return config.Ask{}, err
+	}
+	ask := config.Ask{Bot: bot, Guild: guild}
+	ask.Agent, ask.AgentFile, err = AgentValues(dir, bot)
+	return ask, err
+}
+
+// CheckConfig reads the files and merges them for every bot in every guild there is a
+// file for. Each problem is told once.
+func CheckConfig(o config.Options, env func(string) string, homeDir string) (*config.Files, config.Problems, error) {
+	files, problems := config.ReadFiles(o)
+	if problems.Err() != nil {
+		return files, problems, nil
+	}
+	seen := map[string]bool{}
+	for _, bot := range append([]string{""}, files.Bots()...) {
+		for _, guild := range append([]string{""}, files.Guilds()...) {
+			ask, err := ConfigAsk(env, homeDir, bot, guild)
+			if err != nil {
+				return files, problems, err
+			}
+			_, more := files.Bot(ask)
+			for _, p := range more {
+				if key := p.Error(); !seen[key] {
+					seen[key] = true
+					problems = append(problems, p)
+				}
+			}
+		}
+	}
+	return files, problems, nil
+}
+
+// ImportChapter3 takes over the configuration of a Chapter3 installation.
+func ImportChapter3(env func(string) string, homeDir, folder, from string, o config.ImportOptions) ([]config.Taken, error) {
+	to, err := ConfigOptions(env, homeDir, folder)
+	if err != nil {
+		return nil, err
+	}
+	o.To, o.Env = to.Dir, env
+	return config.ImportChapter3(cmp.Or(from, "."), o)
+}

@@ -1,0 +1,59 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Reference is the table as Markdown, for the guide.
+func Reference() string {
+	var b strings.Builder
+	for _, section := range []struct {
+		title string
+		keys  []Key
+	}{
+		{"Who the bot is", identityKeys()}, {"The model", modelKeys()}, {"What the model sees", contextKeys()}, {"How it is written", formatKeys()},
+		{"Tools", toolKeys()}, {"Conversation", conversationKeys()}, {"Rights and money", trustKeys()}, {"The whole process", homeKeys()},
+	} {
+		fmt.Fprintf(&b, "### %s\n\n| key | value | default | in a pin | |\n|---|---|---|---|---|\n", section.title)
+		for _, k := range section.keys {
+			fmt.Fprintf(&b, "| `%s`%s | %s | %s | %s | %s |\n", k.Path, also(k), valueCell(k), code(k.shown()), yes(k.Pins), cell(k.Doc))
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func also(k Key) string {
+	if len(k.Aliases) == 0 {
+		return ""
+	}
+	return " (also `" + strings.Join(k.Aliases, "`, `") + "`)"
+}
+
+func valueCell(k Key) string {
+	text := string(k.Kind)
+	if k.Secret {
+		text = "secret"
+	}
+	if limits := k.rangeText(); limits != "" {
+		text += ", " + limits
+	}
+	return cell(text)
+}
+
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + cell(text) + "`"
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return ""
+}
+
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

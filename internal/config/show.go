@@ -1,0 +1,96 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Row is one value for people: where it came from, secrets masked.
+type Row struct {
+	Key    string `json:"key"`
+	Value  any    `json:"value"` // null: not set, and no default
+	Layer  string `json:"layer"`
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Secret bool   `json:"secret,omitempty"`
+}
+
+// Rows lists every key in the table's order; of maps, what is in them.
+func (b *Bot) Rows() []Row {
+	var out []Row
+	for _, k := range Keys() {
+		if !strings.Contains(k.Path, "*") {
+			out = append(out, b.row(&k, k.Path))
+			continue
+		}
+		for _, l := range b.merged.leaves {
+			if l.key != nil && l.key.Path == k.Path && l.value.form != isNull {
+				out = append(out, b.row(&k, l.path))
+			}
+		}
+	}
+	return out
+}
+
+func (b *Bot) row(k *Key, path string) Row {
+	at := b.Origin(path)
+	row := Row{Key: shownPath(path), Value: k.Default, Layer: at.Layer.String(), File: at.File, Line: at.Line}
+	l := b.merged.get(path)
+	if l == nil {
+		return row
+	}
+	row.Value = l.value.plain()
+	if !k.Secret {
+		return row
+	}
+	if isReference(l.value.text) { // a name is no secret
+		row.Secret = true
+		return row
+	}
+	if hidden(k, path, l.value.text) {
+		row.Value, row.Secret = masked(l.value.text), true
+	}
+	return row
+}
+
+// Shown is the value as one line of a table.
+func (r Row) Shown() string {
+	switch v := r.Value.(type) {
+	case nil:
+		return "–"
+	case string:
+		if v == "" || strings.ContainsFunc(v, unicode.IsControl) || v != strings.TrimSpace(v) {
+			return shorten(fmt.Sprintf("%q", v))
+		}
+		return shorten(v)
+	case bool, int, float64:
+		return fmt.Sprint(v)
+	default:
+		data, err := json.Marshal(v)
+		if err != nil {
+			return fmt.Sprint(v)
+		}
+		return shorten(string(data))
+	}
+}
+
+// shorten keeps a table readable.
+func shorten(text string) string {
+	if r := []rune(text); len(r) > 60 {
+		return string(r[:59]) + "…"
+	}
+	return text
+}
+
+// From is where the value came from, for people.
+func (r Row) From() string {
+	if r.File == "" {
+		return r.Layer
+	}
+	if r.Line == 0 {
+		return r.File
+	}
+	return fmt.Sprintf("%s:%d", r.File, r.Line)
+}

@@ -1,0 +1,186 @@
+package config
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// WatchOptions say what to watch and whom to tell. The functions are called one at a
+// time, in Watch's goroutine.
+type WatchOptions struct {
+	Options
+	Changed func(*Files)   // a new version without errors; its warnings are in Problems
+	Broken  func(Problems) // a new version with errors: the one before still holds. Told once for each
+	Settle  time.Duration  // quiet time after a change, so that a save is read whole; 0: 100 ms
+	Known   *Files         // the version the caller has; nil: the one that is there when Watch begins
+	Rescan  time.Duration  // looking without having been told, for file systems that tell nothing; 0: 30 s
+	// Ready is called when every further change will be seen; nil: nobody waits for it.
+	Ready func()
+}
+
+// Watch reads the folder again whenever it changes, until ctx ends. A version that is
+// broken for a reason outside of the folder (a variable's file that is missing) is
+// tried again at every rescan.
+func Watch(ctx context.Context, o WatchOptions) error {
+	bell, err := fsnotify.NewWatcher()
+	if err != nil { // out of watches: looking now and then is all that is left
+		bell = nil
+	} else {
+		defer bell.Close()
+	}
+	rings := make(chan struct{}, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		listen(ctx, bell, o.Options, rings)
+	}()
+	defer func() { <-done }()
+	look := func() string {
+		hang(bell, o.Options)
+		return digest(o.Options)
+	}
+	return watch(ctx, o, rings, look, ReadFiles)
+}
+
+// watch is the rule: settle, compare, read, tell. Everything it needs of the world is handed in.
+func watch(ctx context.Context, o WatchOptions, rings <-chan struct{}, look func() string, read func(Options) (*Files, Problems)) error {
+	if o.Settle == 0 {
+		o.Settle = 100 * time.Millisecond
+	}
+	if o.Rescan == 0 {
+		o.Rescan = 30 * time.Second
+	}
+	known, told := look(), ""
+	rescan := time.NewTicker(o.Rescan)
+	defer rescan.Stop()
+	settled := time.NewTimer(o.Settle)
+	settled.Stop()
+	defer settled.Stop()
+	if o.Known != nil && o.Known.digest != known {
+		known = o.Known.digest
+		settled.Reset(o.Settle)
+	}
+	if o.Ready != nil {
+		o.Ready()
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-rings:
+			settled.Reset(o.Settle)
+			continue
+		case <-rescan.C:
+		case <-settled.C:
+		}
+		now := look()
+		if now == known && told == "" {
+			continue
+		}
+		files, problems := read(o.Options)
+		if look() != now { // it was written to meanwhile: that rings again, or the next look finds it
+			settled.Reset(o.Settle)
+			continue
+		}
+		known = now
+		if err := problems.Err(); err != nil {
+			if text := err.Error(); text != told {
+				told = text
+				o.Broken(problems)
+			}
+			continue
+		}
+		told = ""
+		o.Changed(files)
+	}
+}
+
+// listen turns what the file system tells into rings. In the home folder only
+// settings.json and the folder itself are of interest: the database is busy beside them.
+func listen(ctx context.Context, bell *fsnotify.Watcher, o Options, rings chan<- struct{}) {
+	if bell == nil {
+		return
+	}
+	home := filepath.Dir(o.Settings)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, ok := <-bell.Errors:
+			if !ok {
+				return
+			}
+		case e, ok := <-bell.Events:
+			if !ok {
+				return
+			}
+			if o.Settings != "" && filepath.Dir(e.Name) == home && e.Name != o.Settings && e.Name != o.Dir {
+				continue
+			}
+		}
+		select {
+		case rings <- struct{}{}:
+		default: // one is waiting already
+		}
+	}
+}
+
+func watched(o Options) []string {
+	dirs := []string{o.Dir, filepath.Join(o.Dir, "guilds"), filepath.Join(o.Dir, "bots")}
+	if o.Settings != "" {
+		dirs = append(dirs, filepath.Dir(o.Settings))
+	}
+	return dirs
+}
+
+// hang watches the folders that exist by now; those that do already are left as they are.
+func hang(bell *fsnotify.Watcher, o Options) {
+	if bell == nil {
+		return
+	}
+	for _, dir := range watched(o) {
+		_ = bell.Add(dir) // it may not exist; the rescan comes by again
+	}
+}
+
+// digest changes when a file of the folder does, also one that a prompt is read from.
+func digest(o Options) string {
+	h := sha256.New()
+	paths := []string{o.Settings}
+	for _, dir := range watched(o)[:3] {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if !e.IsDir() {
+				paths = append(paths, filepath.Join(dir, e.Name()))
+			}
+		}
+	}
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		fmt.Fprintf(h, "%s\x00%d\x00", path, info.Size())
+		if err := pour(h, path); err != nil {
+			fmt.Fprint(h, err)
+		}
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+func pour(w io.Writer, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, io.LimitReader(f, largestFile+1))
+	return errors.Join(err, f.Close())
+}
