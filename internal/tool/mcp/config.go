@@ -1,0 +1,277 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// How a server is reached.
+const (
+	Stdio = "stdio" // a process of ours
+	HTTP  = "http"  // streamable HTTP
+	SSE   = "sse"   // the older way over HTTP
+)
+
+// What a server gets when its configuration names no deadline.
+const (
+	DefaultStart = 30 * time.Second  // npx may have to fetch a package first
+	DefaultCall  = 120 * time.Second // longer than most work, shorter than anybody's patience
+)
+
+// Server is how one MCP server is reached. Env and Headers may hold secrets, so a
+// Server never prints them.
+type Server struct {
+	Name          string
+	Type          string // Stdio, HTTP, SSE; "" is Stdio with a Command, and HTTP with SSE as the second try with a URL
+	Command       string
+	Args          []string
+	Env           map[string]string // all a process gets beside what every program needs
+	Dir           string            // where it runs; relative to the hub's directory
+	URL           string
+	Headers       map[string]string
+	StartTimeout  time.Duration // DefaultStart when 0
+	CallTimeout   time.Duration // DefaultCall when 0
+	Disabled      bool
+	DisabledTools []string // as the server names them
+}
+
+// String names the server and nothing of what it is given.
+func (s Server) String() string {
+	if s.Command != "" {
+		return s.Name + " (" + s.Command + ")"
+	}
+	return s.Name + " (" + plainURL(s.URL) + ")"
+}
+
+// GoString implements fmt.GoStringer.
+func (s Server) GoString() string { return "mcp.Server{" + s.String() + "}" }
+
+// LogValue implements slog.LogValuer.
+func (s Server) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// Problem is something in a configuration that keeps one server out, or a part of it.
+type Problem struct {
+	Server string // "" when it is not about one
+	Text   string
+}
+
+// String is one line for people.
+func (p Problem) String() string {
+	if p.Server == "" {
+		return p.Text
+	}
+	return "MCP server " + p.Server + ": " + p.Text
+}
+
+const (
+	largestConfig = 1 << 20
+	mostServers   = 200
+)
+
+// ParseConfig reads the common {"mcpServers": {…}}, the bare map of servers, and
+// the list [{"name": …}]. ${NAME} and ${NAME:-default} are replaced by what lookup
+// (nil: the environment) says. A server with a mistake in it is left out and named
+// in a Problem; the error is for text that is no configuration at all. The servers
+// are sorted by name.
+func ParseConfig(data []byte, lookup func(string) (string, bool)) ([]Server, []Problem, error) {
+	if lookup == nil {
+		lookup = os.LookupEnv
+	}
+	if len(data) > largestConfig {
+		return nil, nil, fmt.Errorf("the MCP configuration is larger than %d bytes", largestConfig)
+	}
+	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
+	if len(data) == 0 {
+		return nil, nil, errors.New(`the MCP configuration is empty: write {"mcpServers": {"name": {"command": "…"}}}`)
+	}
+	if err := syntaxOf(data); err != nil {
+		return nil, nil, err
+	}
+	c := configReader{lookup: lookup, seen: map[string]bool{}}
+	if data[0] == '[' {
+		c.list(data)
+	} else if err := c.object(data); err != nil {
+		return nil, nil, err
+	}
+	slices.SortFunc(c.servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(c.problems, func(a, b Problem) int { return cmp.Compare(a.Server, b.Server) })
+	return c.servers, c.problems, nil
+}
+
+func syntaxOf(data []byte) error {
+	var any json.RawMessage
+	err := json.Unmarshal(data, &any)
+	var bad *json.SyntaxError
+	if errors.As(err, &bad) {
+		before := data[:min(max(bad.Offset, 0), int64(len(data)))]
+		return fmt.Errorf("the MCP configuration is not JSON: line %d: %w", bytes.Count(before, []byte("\n"))+1, err)
+	}
+	return err
+}
+
+type configReader struct {
+	lookup   func(string) (string, bool)
+	seen     map[string]bool
+	servers  []Server
+	problems []Problem
+}
+
+func (c *configReader) problem(server, format string, args ...any) {
+	c.problems = append(c.problems, Problem{server, fmt.Sprintf(format, args...)})
+}
+
+// wrappers are the keys under which the servers may stand.
+var wrappers = []string{"mcpServers", "mcp_servers", "servers", "mcp"}
+
+func (c *configReader) object(data []byte) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil || fields == nil {
+		return errors.New(`the MCP configuration must be an object: {"mcpServers": {"name": {"command": "…"}}}`)
+	}
+	for _, key := range wrappers {
+		inner := bytes.TrimSpace(fields[key])
+		switch {
+		case len(inner) == 0 || looksLikeServer(inner):
+			continue
+		case inner[0] == '[':
+			c.list(inner)
+			return nil
+		case inner[0] == '{' && key == "mcp":
+			return c.object(inner)
+		case inner[0] == '{':
+			c.table(inner)
+			return nil
+		case string(inner) == "null":
+			return nil
+		}
+		return fmt.Errorf("%s must be an object of servers by name", key)
+	}
+	c.table(data)
+	return nil
+}
+
+// looksLikeServer tells a server that is called "mcp" from the key of that name.
+func looksLikeServer(data []byte) bool {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(data, &fields) != nil {
+		return false
+	}
+	command, url := fields["command"], fields["url"]
+	return len(command) > 0 && command[0] != '{' || len(url) > 0 && url[0] != '{'
+}
+
+func (c *configReader) table(data []byte) {
+	var table map[string]json.RawMessage
+	if json.Unmarshal(data, &table) != nil {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		c.server(name, table[name])
+	}
+}
+
+func (c *configReader) list(data []byte) {
+	var list []json.RawMessage
+	if json.Unmarshal(data, &list) != nil {
+		return
+	}
+	for i, raw := range list {
+		var named struct {
+			Name string `json:"name"`
+		}
+		if json.Unmarshal(raw, &named) != nil || named.Name == "" {
+			c.problem("", "number %d in the list of MCP servers has no name", i+1)
+			continue
+		}
+		c.server(named.Name, raw)
+	}
+}
+
+func (c *configReader) server(name string, raw json.RawMessage) {
+	shown := printable(name, 60)
+	if strings.TrimSpace(name) == "" || printable(name, 200) != name {
+		c.problem(shown, "this is no name for a server")
+		return
+	}
+	if c.seen[name] {
+		c.problem(shown, "there are two of this name; the first one counts")
+		return
+	}
+	if len(c.seen) == mostServers {
+		c.problem(shown, "there are more than %d servers", mostServers)
+		return
+	}
+	c.seen[name] = true
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil || fields == nil {
+		c.problem(shown, `it must be an object such as {"command": "npx", "args": ["…"]}`)
+		return
+	}
+	r := fieldReader{fields: fields, lookup: c.lookup}
+	s := r.server(name)
+	if err := cmp.Or(r.err, s.check()); err != nil {
+		c.problem(shown, "%v", err)
+		return
+	}
+	c.servers = append(c.servers, s)
+}
+
+// check says what is wrong with a server that was read.
+func (s *Server) check() error {
+	switch {
+	case s.Command == "" && s.URL == "":
+		return errors.New(`it has neither a "command" nor a "url"`)
+	case s.Command != "" && s.URL != "":
+		return errors.New(`it has both a "command" and a "url"; which one is meant?`)
+	case s.Command == "" && s.Type == Stdio:
+		return errors.New(`type stdio needs a "command"`)
+	case s.Command != "" && s.Type != Stdio && s.Type != "":
+		return fmt.Errorf("type %s needs a \"url\" instead of a command", s.Type)
+	}
+	for _, text := range append([]string{s.Command, s.Dir}, s.Args...) {
+		if strings.ContainsRune(text, 0) {
+			return errors.New("there is a zero byte in the command")
+		}
+	}
+	for key, value := range s.Env {
+		if key == "" || strings.ContainsAny(key, "=\x00") || strings.ContainsRune(value, 0) {
+			return fmt.Errorf("%q is no environment variable", printable(key, 40))
+		}
+	}
+	if s.URL == "" {
+		return nil
+	}
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return errors.New("its url is not of the form https://host/path")
+	}
+	for key, value := range s.Headers {
+		if !isToken(key) || strings.ContainsAny(value, "\r\n\x00") {
+			return fmt.Errorf("%q is no HTTP header", printable(key, 40))
+		}
+	}
+	return nil
+}
+
+func isToken(s string) bool {
+	return s != "" && strings.Trim(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~") == ""
+}
+
+// plainURL is an address without what may be secret in it.
+func plainURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "an address that cannot be read"
+	}
+	return u.Scheme + "://" + u.Host + u.EscapedPath()
+}

@@ -1,0 +1,206 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// settled is the newest protocol version that begins with a greeting both sides
+// know. The one after it begins with a question that older servers may leave
+// unanswered, so it is only tried where this one is refused.
+const settled = "2025-11-25"
+
+// live is one connection to a server, from greeting to death.
+type live struct {
+	srv     *server
+	ctx     context.Context // done when the connection is to end
+	cancel  context.CancelCauseFunc
+	proc    *process // nil over HTTP
+	pipe    *pipe    // nil over HTTP
+	courier *courier // nil for a process
+	session *sdk.ClientSession
+	gone    chan struct{} // closed when the session is over
+	changed chan struct{} // rings when the server says that its tools are others now
+	unknown bool          // the server does not know our greeting
+
+	tokens  atomic.Int64
+	mu      sync.Mutex
+	watched map[string]func(string) // progress by token
+}
+
+var errSlow = errors.New("it did not answer in time")
+
+// dial starts the server and greets it. Whatever was begun has ended when it fails.
+func (s *server) dial(ctx context.Context) (*live, error) {
+	way := s.Type
+	if way == "" && s.Command != "" {
+		way = Stdio
+	}
+	l, err := s.try(ctx, way, settled)
+	if err == nil {
+		return l, nil
+	}
+	var second error = err
+	switch {
+	case ctx.Err() != nil:
+	case way == "" && l.courier != nil && l.courier.old():
+		l, second = s.try(ctx, SSE, settled)
+	case l.unknown:
+		l, second = s.try(ctx, way, "")
+	}
+	if second != nil {
+		return nil, err // what the first way met says more
+	}
+	return l, nil
+}
+
+// try is one way to reach the server. The connection that it returns beside an
+// error is closed.
+func (s *server) try(ctx context.Context, way, version string) (*live, error) {
+	l := &live{srv: s, gone: make(chan struct{}), changed: make(chan struct{}, 1), watched: map[string]func(string){}}
+	l.ctx, l.cancel = context.WithCancelCause(ctx)
+	err := l.connect(way, version)
+	if err == nil {
+		return l, nil
+	}
+	l.unknown = isCode(err, jsonrpc.CodeMethodNotFound) || isCode(err, sdk.CodeUnsupportedProtocolVersion)
+	if errors.Is(context.Cause(l.ctx), errSlow) {
+		err = fmt.Errorf("it did not answer within %s", s.StartTimeout)
+	}
+	err = l.explain(err)
+	l.close()
+	return l, err
+}
+
+func (l *live) connect(way, version string) error {
+	transport, err := l.transport(way)
+	if err != nil {
+		close(l.gone)
+		return err
+	}
+	// The connection lives in this context, so the deadline must not stay in it.
+	slow := time.AfterFunc(l.srv.StartTimeout, func() { l.cancel(errSlow) })
+	defer slow.Stop()
+	client := sdk.NewClient(&sdk.Implementation{Name: "chorus", Version: l.srv.hub.opt.Version}, &sdk.ClientOptions{
+		Capabilities:                &sdk.ClientCapabilities{}, // no roots, no sampling, no questions to people
+		MultiRoundTrip:              &sdk.MultiRoundTripOptions{Disabled: true},
+		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { ring1(l.changed) },
+		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { l.progress(r.Params) },
+	})
+	session, err := client.Connect(l.ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		close(l.gone)
+		return err
+	}
+	l.session = session
+	go func() {
+		defer close(l.gone)
+		_ = session.Wait()
+	}()
+	return nil
+}
+
+func (l *live) transport(way string) (sdk.Transport, error) {
+	var err error
+	if way == Stdio {
+		if l.proc, err = startProcess(l.srv.Server, l.srv.dir(), l.srv.hub.opt.Environ); err != nil {
+			return nil, err
+		}
+		l.pipe = newPipe(l.proc)
+		return l.pipe, nil
+	}
+	if l.courier, err = newCourier(l.srv.Server); err != nil {
+		return nil, err
+	}
+	if way == SSE {
+		return l.courier.sse(), nil
+	}
+	return l.courier.streamable(), nil
+}
+
+// close ends the connection, and the process with all it started.
+func (l *live) close() {
+	l.cancel(errors.New("the connection was closed"))
+	if l.proc != nil {
+		l.proc.stop()
+	}
+	if l.session != nil {
+		_ = l.session.Close()
+	}
+	<-l.gone
+	if l.courier != nil {
+		l.courier.base.CloseIdleConnections()
+	}
+}
+
+// explain adds to an error what is known of its cause, without secrets.
+func (l *live) explain(err error) error {
+	why := err
+	if l.courier != nil {
+		if refused := l.courier.refused(); refused != nil {
+			why = refused
+		}
+	}
+	if l.pipe != nil {
+		if gaveUp := l.pipe.failure(); gaveUp != nil {
+			why = gaveUp
+		}
+	}
+	var hopeless *configError
+	isConfig := errors.As(why, &hopeless)
+	text := printable(why.Error(), 400)
+	if l.proc != nil {
+		over := errors.Is(why, errEnded) || isClosed(why)
+		if over {
+			text = "it ended"
+		}
+		text += l.lastWords(over)
+	}
+	out := errors.New(l.srv.redact(text))
+	if isConfig {
+		return &configError{out}
+	}
+	return out
+}
+
+// lastWords is how a process ended, if it did, and the end of what it complained.
+func (l *live) lastWords(over bool) string {
+	text := ""
+	if over { // the end of its output and its death are one event: give the second a moment
+		moment := time.NewTimer(time.Second)
+		defer moment.Stop()
+		select {
+		case <-l.proc.dead:
+			text = " (" + l.proc.how + ")"
+			select {
+			case <-l.proc.heard:
+			case <-moment.C:
+			}
+		case <-moment.C:
+		}
+	}
+	if last := l.proc.stderr.last(400); last != "" {
+		text += "; its last words: " + last
+	}
+	return text
+}
+
+var errEnded = errors.New("the connection ended")
+
+// ring1 puts one ring into a bell that holds one.
+func ring1(bell chan<- struct{}) {
+	select {
+	case bell <- struct{}{}:
+	default:
+	}
+}
+
+var _ http.RoundTripper = (*courier)(nil)

@@ -1,0 +1,230 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	// largestMessage is what one message may hold, whichever way it comes: a picture
+	// of five megabytes fits in it as base64.
+	largestMessage = 10 << 20
+	// mostNoise is how many lines that are no messages a server may write in a row.
+	// Many greet on standard output; one that writes only that speaks something else.
+	mostNoise = 1000
+)
+
+// pipe is the connection to a process: one JSON-RPC message a line. Unlike the
+// SDK's it passes over lines that are none, outlives a message that is too large,
+// and never writes longer than its caller waits.
+type pipe struct {
+	in    *os.File
+	out   *os.File
+	lines *bufio.Reader
+	queue []jsonrpc.Message // the rest of a batch
+	noise int
+	turn  chan struct{} // held while writing
+
+	once sync.Once
+	mu   sync.Mutex
+	why  error // why it was given up
+}
+
+var (
+	_ sdk.Transport  = (*pipe)(nil)
+	_ sdk.Connection = (*pipe)(nil)
+)
+
+func newPipe(p *process) *pipe {
+	return &pipe{in: p.in, out: p.out, lines: bufio.NewReaderSize(p.out, 64<<10), turn: make(chan struct{}, 1)}
+}
+
+// Connect implements sdk.Transport.
+func (p *pipe) Connect(context.Context) (sdk.Connection, error) { return p, nil }
+
+// SessionID implements sdk.Connection.
+func (p *pipe) SessionID() string { return "" }
+
+// Close implements sdk.Connection.
+func (p *pipe) Close() error {
+	p.once.Do(func() {
+		_ = p.in.Close()
+		_ = p.out.Close()
+	})
+	return nil
+}
+
+// give up closes the pipe and remembers why.
+func (p *pipe) giveUp(why error) {
+	p.mu.Lock()
+	if p.why == nil {
+		p.why = why
+	}
+	p.mu.Unlock()
+	_ = p.Close()
+}
+
+func (p *pipe) failure() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.why
+}
+
+// Read implements sdk.Connection.
+func (p *pipe) Read(context.Context) (jsonrpc.Message, error) {
+	for {
+		if len(p.queue) > 0 {
+			msg := p.queue[0]
+			p.queue = p.queue[1:]
+			return msg, nil
+		}
+		line, whole, err := p.line()
+		if msgs := p.decode(line, whole); len(msgs) > 0 {
+			p.queue, p.noise = msgs, 0
+			continue
+		}
+		if err == nil && p.noise > mostNoise {
+			err = fmt.Errorf("it writes something other than MCP messages, last: %s", printable(string(line), 200))
+		}
+		if err == nil && !whole {
+			err = fmt.Errorf("it sent a message of more than %d MB", largestMessage>>20)
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrClosed) {
+				p.giveUp(err)
+			}
+			return nil, err
+		}
+	}
+}
+
+// line reads the next one. Of one that is too long it keeps both ends, where the
+// number of the call stands.
+func (p *pipe) line() (line []byte, whole bool, err error) {
+	const ends = 512
+	var tail []byte
+	for {
+		part, err := p.lines.ReadSlice('\n')
+		if room := largestMessage - len(line); tail == nil && len(part) <= room {
+			line = append(line, part...)
+		} else {
+			tail = append(tail, part...)
+			tail = tail[max(0, len(tail)-ends):]
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if tail != nil {
+			return append(line[:ends:ends], tail...), false, err
+		}
+		return line, true, err
+	}
+}
+
+// decode gives the messages of a line: none for noise.
+func (p *pipe) decode(line []byte, whole bool) []jsonrpc.Message {
+	if line = bytes.TrimSpace(line); len(line) == 0 {
+		return nil
+	}
+	if !whole {
+		return tooLarge(line)
+	}
+	raws := []json.RawMessage{line}
+	if line[0] == '[' { // older servers answer in batches
+		if raws = nil; json.Unmarshal(line, &raws) != nil {
+			p.noise++
+			return nil
+		}
+	}
+	var out []jsonrpc.Message
+	for _, raw := range raws {
+		if len(raw) == 0 || raw[0] != '{' {
+			continue
+		}
+		if msg, err := jsonrpc.DecodeMessage(raw); err == nil {
+			out = append(out, msg)
+		}
+	}
+	if len(out) == 0 {
+		p.noise++
+	}
+	return out
+}
+
+var (
+	idInFront = regexp.MustCompile(`^\{(?:"jsonrpc":\s*"2\.0",\s*)?"id":\s*(\d{1,15}),`)
+	idAtEnd   = regexp.MustCompile(`"id":\s*(\d{1,15})\s*(?:,\s*"jsonrpc":\s*"2\.0"\s*)?\}$`)
+)
+
+// tooLarge answers the call whose result did not fit, so that only that one fails.
+func tooLarge(ends []byte) []jsonrpc.Message {
+	for _, find := range []*regexp.Regexp{idInFront, idAtEnd} {
+		found := find.FindSubmatch(ends)
+		if found == nil {
+			continue
+		}
+		number, err := strconv.ParseFloat(string(found[1]), 64)
+		if err != nil {
+			continue
+		}
+		id, err := jsonrpc.MakeID(number)
+		if err != nil {
+			continue
+		}
+		return []jsonrpc.Message{&jsonrpc.Response{ID: id, Error: errTooLarge}}
+	}
+	return nil
+}
+
+var errTooLarge = &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
+	Message: fmt.Sprintf("its answer is larger than %d MB; ask for less at once", largestMessage>>20)}
+
+// Write implements sdk.Connection.
+func (p *pipe) Write(ctx context.Context, msg jsonrpc.Message) error {
+	data, err := jsonrpc.EncodeMessage(msg)
+	if err != nil {
+		return err
+	}
+	select {
+	case p.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-p.turn }()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	// A server that does not read leaves its pipe full.
+	expired := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(expired)
+		_ = p.in.SetWriteDeadline(time.Unix(1, 0))
+	})
+	n, err := p.in.Write(append(data, '\n'))
+	if !stop() {
+		<-expired
+		_ = p.in.SetWriteDeadline(time.Time{})
+	}
+	switch {
+	case err == nil:
+		return nil
+	case n > 0:
+		p.giveUp(errors.New("it stopped reading in the middle of a message"))
+	case ctx.Err() != nil:
+		return ctx.Err() // nothing was written: the next one may be
+	}
+	return err
+}

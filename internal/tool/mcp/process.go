@@ -1,0 +1,159 @@
+package mcp
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+const (
+	// grace is what a server has between being asked to end and being killed.
+	grace = 3 * time.Second
+	// keptStderr is the end of a server's complaints: enough for a stack trace's last
+	// lines, too little to fill a log with.
+	keptStderr = 4 << 10
+)
+
+// process is a server that runs here, in a process group of its own.
+type process struct {
+	cmd    *exec.Cmd
+	in     *os.File // its standard input
+	out    *os.File // its standard output
+	errs   *os.File
+	stderr ring
+	dead   chan struct{} // closed when it has ended, and its group with it
+	heard  chan struct{} // closed when its standard error is read to the end
+	how    string        // how it ended; read after dead
+}
+
+// startProcess starts the server's command. Nothing but the command is waited for.
+func startProcess(s Server, dir string, ours []string) (*process, error) {
+	env := environ(ours, s.Env)
+	program, err := findProgram(s.Command, dir, env)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{cmd: exec.Command(program, s.Args...), stderr: ring{most: keptStderr}, dead: make(chan struct{}), heard: make(chan struct{})}
+	p.cmd.Args[0] = s.Command
+	p.cmd.Dir, p.cmd.Env, p.cmd.SysProcAttr = dir, env, ownGroup()
+	theirs, err := p.pipes()
+	if err == nil {
+		err = p.cmd.Start()
+	}
+	for _, f := range theirs {
+		_ = f.Close()
+	}
+	if err != nil {
+		p.closePipes()
+		return nil, &configError{fmt.Errorf("%s could not be started: %w", s.Command, err)}
+	}
+	go func() {
+		defer close(p.heard)
+		_, _ = io.Copy(&p.stderr, p.errs)
+	}()
+	go func() {
+		defer close(p.dead)
+		_ = p.cmd.Wait()
+		kill(p.cmd.Process.Pid) // what it leaves behind has nobody to work for
+		p.how = p.cmd.ProcessState.String()
+	}()
+	return p, nil
+}
+
+// pipes makes the three of them, and returns the ends that are the child's. They
+// are files, so Wait does not wait for a grandchild that holds one open.
+func (p *process) pipes() (theirs []*os.File, err error) {
+	make := func(ours, child **os.File, reads bool) {
+		r, w, perr := os.Pipe()
+		if perr != nil {
+			err = errors.Join(err, perr)
+			return
+		}
+		if *ours, *child = w, r; reads {
+			*ours, *child = r, w
+		}
+		theirs = append(theirs, *child)
+	}
+	var in, out, errs *os.File
+	make(&p.in, &in, false)
+	make(&p.out, &out, true)
+	make(&p.errs, &errs, true)
+	if err == nil {
+		p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = in, out, errs
+	}
+	return theirs, err
+}
+
+func (p *process) closePipes() {
+	for _, f := range []*os.File{p.in, p.out, p.errs} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}
+
+// stop ends the process and all it started, and returns when they are gone. May be
+// called twice.
+func (p *process) stop() {
+	_ = p.in.Close()
+	select {
+	case <-p.dead:
+	default:
+		terminate(p.cmd.Process.Pid)
+		late := time.NewTimer(grace)
+		defer late.Stop()
+		select {
+		case <-p.dead:
+		case <-late.C:
+			kill(p.cmd.Process.Pid)
+			<-p.dead
+		}
+	}
+	p.closePipes()
+	<-p.heard
+}
+
+// findProgram looks for a command in the PATH that the server will have.
+func findProgram(command, dir string, env []string) (string, error) {
+	if filepath.Base(command) != command {
+		if !filepath.IsAbs(command) {
+			command = filepath.Join(dir, command)
+		}
+		if err := executable(command); err != nil {
+			return "", &configError{fmt.Errorf("%s cannot be run: %w", command, err)}
+		}
+		return command, nil
+	}
+	for _, entry := range env {
+		if len(entry) < 5 || entry[:5] != "PATH=" {
+			continue
+		}
+		for _, place := range filepath.SplitList(entry[5:]) {
+			if file := filepath.Join(place, command); filepath.IsAbs(file) && executable(file) == nil {
+				return file, nil
+			}
+		}
+	}
+	return "", &configError{fmt.Errorf("the command %s is not there: install it, or give its whole path", command)}
+}
+
+func executable(file string) error {
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return errors.Unwrap(err)
+	case info.IsDir() || info.Mode()&0o111 == 0:
+		return fs.ErrPermission
+	}
+	return nil
+}
+
+// configError is a failure that trying again does not mend.
+type configError struct{ error }
+
+func (e *configError) Unwrap() error { return e.error }

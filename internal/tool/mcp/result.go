@@ -1,0 +1,146 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"chorus/internal/chat"
+	"chorus/internal/tool"
+)
+
+const (
+	largestPicture = 5 << 20 // what providers take at most
+	mostPictures   = 8       // in one result
+)
+
+// answer gathers what a server gave back.
+type answer struct {
+	text   []string
+	images chat.Blocks
+	blobs  []chat.Blob
+	failed bool
+}
+
+func (a *answer) say(format string, args ...any) {
+	a.text = append(a.text, fmt.Sprintf(format, args...))
+}
+
+// call takes in the result of a tool.
+func (a *answer) call(res *sdk.CallToolResult) {
+	said := false
+	for _, block := range res.Content {
+		switch c := block.(type) {
+		case *sdk.TextContent:
+			a.text = append(a.text, c.Text)
+			said = said || strings.TrimSpace(c.Text) != ""
+		case *sdk.ImageContent:
+			a.picture(c.Data, c.MIMEType, "")
+			said = true
+		case *sdk.AudioContent:
+			a.say("[a sound: %s, %d bytes; it cannot be played here]", printable(c.MIMEType, 60), len(c.Data))
+			said = true
+		case *sdk.EmbeddedResource:
+			a.resource(c.Resource)
+			said = true
+		case *sdk.ResourceLink:
+			a.link(c)
+			said = true
+		default:
+			a.say("[something of a kind that cannot be shown: %T]", block)
+		}
+	}
+	if !said && res.StructuredContent != nil {
+		if data, err := json.MarshalIndent(res.StructuredContent, "", "  "); err == nil {
+			a.text = append(a.text, string(data))
+		}
+	}
+	if res.NeedsInput() {
+		a.say("[the server asks for more input from a person, which is not possible here]")
+		a.failed = true
+	}
+	a.failed = a.failed || res.IsError
+}
+
+func (a *answer) link(c *sdk.ResourceLink) {
+	text := printable(c.URI, 500)
+	if name := printable(c.Name, 100); name != "" {
+		text += " (" + name + ")"
+	}
+	if words := printable(c.Description, 300); words != "" {
+		text += ": " + words
+	}
+	a.say("[resource %s; read it with mcp_read]", text)
+}
+
+// resource takes in the contents of one.
+func (a *answer) resource(c *sdk.ResourceContents) {
+	switch {
+	case c == nil:
+		a.say("[an empty resource]")
+	case len(c.Blob) > 0:
+		a.picture(c.Blob, c.MIMEType, c.URI)
+	default:
+		a.say("[resource %s]\n%s", printable(c.URI, 500), c.Text)
+	}
+}
+
+// picture takes in bytes that a model can see, and names the others. The content
+// decides what it is, not what the server calls it.
+func (a *answer) picture(data []byte, said, name string) {
+	what := printable(said, 60)
+	if name = printable(name, 300); name != "" {
+		what = name + ", " + what
+	}
+	media := imageType(data)
+	switch {
+	case media == "":
+		a.say("[%s: %d bytes that are neither text nor a picture]", what, len(data))
+	case len(data) > largestPicture:
+		a.say("[%s: a picture of %d bytes, too large to look at; at most %d]", what, len(data), largestPicture)
+	case len(a.images) == mostPictures:
+		a.say("[%s: one more picture, left out; at most %d are shown]", what, mostPictures)
+	default:
+		blob := chat.NewBlob(data)
+		a.images = append(a.images, chat.Image{Blob: blob.Hash, MediaType: media, Name: name, Size: int64(len(data))})
+		a.blobs = append(a.blobs, blob)
+	}
+}
+
+// imageType is the media type of pictures that models can see, "" for the rest.
+func imageType(data []byte) string {
+	switch {
+	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
+		return "image/png"
+	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
+		return "image/jpeg"
+	case bytes.HasPrefix(data, []byte("GIF87a")), bytes.HasPrefix(data, []byte("GIF89a")):
+		return "image/gif"
+	case len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
+		return "image/webp"
+	}
+	return ""
+}
+
+// result is the answer as the model gets it: the text within what one result may
+// hold, then the pictures.
+func (a *answer) result(ctx context.Context, keep tool.Keep) tool.Result {
+	text := strings.TrimRight(strings.Join(a.text, "\n"), "\n")
+	switch {
+	case strings.TrimSpace(text) != "":
+	case a.failed:
+		text = "The tool failed without saying why."
+	case len(a.images) == 0:
+		text = "(no output)"
+	default:
+		text = fmt.Sprintf("(%d pictures)", len(a.images))
+	}
+	return tool.Result{
+		Blocks: append(chat.Blocks{chat.Text{Text: tool.Clip(ctx, text, tool.Head, keep)}}, a.images...),
+		Failed: a.failed, Blobs: a.blobs,
+	}
+}

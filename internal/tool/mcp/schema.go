@@ -1,0 +1,107 @@
+package mcp
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"chorus/internal/tool"
+)
+
+const (
+	longDescription = 2048     // what a careful author needs; every request pays for it
+	largestSchema   = 32 << 10 // beyond this it is no description any more
+)
+
+// listed is one tool of a server: what the server calls it, and what we do.
+type listed struct {
+	raw  string
+	spec tool.Spec
+}
+
+// usable makes specs of what a server listed. What has no name or stands twice is
+// left out; what the server says of its harmlessness is not read.
+func (s *server) usable(tools []*sdk.Tool) []listed {
+	var names []string
+	first := map[string]*sdk.Tool{}
+	for _, t := range tools {
+		if t == nil || t.Name == "" || first[t.Name] != nil || slices.Contains(s.DisabledTools, t.Name) || len(names) == mostTools {
+			continue
+		}
+		names = append(names, t.Name)
+		first[t.Name] = t
+	}
+	ours := toolNames(s.key, names)
+	slices.Sort(names)
+	out := make([]listed, len(names))
+	for i, name := range names {
+		t := first[name]
+		out[i] = listed{raw: name, spec: tool.Spec{Name: ours[name], Description: describe(s.Name, t), Schema: schemaOf(t.InputSchema), Risk: tool.Medium}}
+	}
+	return out
+}
+
+// describe is what the server says of a tool, in a sane size.
+func describe(server string, t *sdk.Tool) string {
+	text := strings.TrimSpace(strings.ToValidUTF8(t.Description, ""))
+	if text == "" {
+		text = printable(t.Title, 200)
+	}
+	if text == "" {
+		text = "The tool " + printable(t.Name, 100) + " of the MCP server " + server + "."
+	}
+	return clip(text, longDescription)
+}
+
+const anything = `{"type":"object"}`
+
+// schemaOf is the schema as the server gave it, as far as models' providers take
+// it: an object, without alternatives at the top, whose parameters are put
+// together instead.
+func schemaOf(given any) json.RawMessage {
+	top, ok := given.(map[string]any)
+	if !ok {
+		return json.RawMessage(anything)
+	}
+	out := map[string]any{}
+	for key, value := range top {
+		switch key {
+		case "$schema", "$id", "oneOf", "anyOf", "allOf", "not", "enum", "const", "if", "then", "else":
+		default:
+			out[key] = value
+		}
+	}
+	out["type"] = "object"
+	props, _ := out["properties"].(map[string]any)
+	merged := map[string]any{}
+	for name, value := range props {
+		merged[name] = value
+	}
+	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
+		branches, _ := top[key].([]any)
+		for _, b := range branches {
+			branch, _ := b.(map[string]any)
+			inner, _ := branch["properties"].(map[string]any)
+			for name, value := range inner {
+				if _, there := merged[name]; !there {
+					merged[name] = value
+				}
+			}
+		}
+	}
+	if len(merged) > 0 {
+		out["properties"] = merged
+	} else {
+		delete(out, "properties")
+	}
+	if len(merged) > len(props) {
+		delete(out, "additionalProperties")
+	}
+	data, err := json.Marshal(out) // keys sorted: the same bytes every time
+	if err != nil || len(data) > largestSchema {
+		return json.RawMessage(anything)
+	}
+	return data
+}

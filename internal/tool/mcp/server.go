@@ -1,0 +1,256 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	firstPause = time.Second
+	longPause  = time.Minute
+	// patience is how often in a row a server may fail before it is left alone: about
+	// three minutes with the pauses between.
+	patience = 8
+	// steady is how long it must have lived for a failure to count as the first.
+	steady = time.Minute
+	// quiet is the least time between two readings of a list that keeps changing.
+	quiet = time.Second
+
+	mostPages = 100
+	mostTools = 1000
+)
+
+// server is one configured server with whatever runs of it.
+type server struct {
+	Server
+	hub    *Hub
+	key    string // its part of the tools' names
+	redact func(string) string
+	tried  chan struct{} // closed when the first start has come to an end
+	again  chan struct{} // rings when somebody asks for another start
+
+	mu        sync.Mutex
+	state     State
+	why       string
+	next      time.Time
+	live      *live
+	came      bool // it was ready once
+	tools     []listed
+	resources bool
+	news      chan struct{} // closed at the next change of state
+}
+
+func newServer(h *Hub, s Server, key string) *server {
+	if s.StartTimeout <= 0 {
+		s.StartTimeout = DefaultStart
+	}
+	if s.CallTimeout <= 0 {
+		s.CallTimeout = DefaultCall
+	}
+	return &server{Server: s, hub: h, key: key, redact: redactor(s), state: Off,
+		tried: make(chan struct{}), again: make(chan struct{}, 1), news: make(chan struct{})}
+}
+
+func (s *server) dir() string {
+	if filepath.IsAbs(s.Dir) {
+		return s.Dir
+	}
+	return filepath.Join(s.hub.opt.Dir, s.Dir)
+}
+
+// set changes the state under the lock and tells who waits for it.
+func (s *server) set(change func()) {
+	s.mu.Lock()
+	change()
+	close(s.news)
+	s.news = make(chan struct{})
+	s.mu.Unlock()
+	s.hub.ring()
+}
+
+// supervise keeps the server running until ctx is done.
+func (s *server) supervise(ctx context.Context) {
+	var first sync.Once
+	tried := func() { first.Do(func() { close(s.tried) }) }
+	defer tried()
+	defer s.set(func() { s.state, s.why, s.live = Off, "it was shut down", nil })
+	for failures := 0; ; {
+		s.set(func() { s.state, s.why, s.next = Starting, "", time.Time{} })
+		err := s.life(ctx, tried, &failures)
+		if ctx.Err() != nil {
+			return
+		}
+		failures++
+		pause := s.hub.pause(failures)
+		var hopeless *configError
+		if errors.As(err, &hopeless) || failures >= patience {
+			pause = 0
+		}
+		s.set(func() {
+			s.live, s.why = nil, err.Error()
+			if s.state, s.next = Failed, (time.Time{}); pause > 0 {
+				s.state, s.next = Restarting, time.Now().Add(pause)
+			}
+		})
+		tried()
+		if !s.wait(ctx, pause) {
+			failures = 0
+		}
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// wait lets the pause pass; with none it waits for somebody to ask. It is false
+// when somebody did.
+func (s *server) wait(ctx context.Context, pause time.Duration) bool {
+	var over <-chan time.Time
+	if pause > 0 {
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-over:
+		return true
+	case <-s.again:
+		return false
+	case <-ctx.Done():
+		return true
+	}
+}
+
+// life is one connection from start to end; the error says why it ended.
+func (s *server) life(ctx context.Context, tried func(), failures *int) error {
+	l, err := s.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	if err := s.list(l); err != nil {
+		return l.explain(fmt.Errorf("its tools could not be listed: %w", err))
+	}
+	resources := l.session.InitializeResult().Capabilities
+	s.set(func() {
+		s.state, s.why, s.live, s.came = Ready, "", l, true
+		s.resources = resources != nil && resources.Resources != nil
+	})
+	tried()
+	defer s.set(func() {
+		s.live, s.state, s.why, s.next = nil, Restarting, "it has just ended", time.Now().Add(s.hub.pause(1))
+	})
+	began := time.Now()
+	defer func() {
+		if time.Since(began) > steady {
+			*failures = 0
+		}
+	}()
+	s.attend(ctx, l)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := l.session.Wait(); err != nil {
+		return l.explain(err)
+	}
+	return l.explain(errEnded)
+}
+
+// attend returns when the connection is over. Until then it reads the list of tools
+// again whenever the server says so.
+func (s *server) attend(ctx context.Context, l *live) {
+	bell := l.changed
+	rest := time.NewTimer(0)
+	defer rest.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.gone:
+			return
+		case <-rest.C:
+			bell = l.changed
+		case <-bell:
+			if err := s.list(l); err == nil {
+				s.set(func() {})
+			}
+			bell = nil
+			rest.Reset(quiet)
+		}
+	}
+}
+
+// list reads the server's tools, page by page.
+func (s *server) list(l *live) error {
+	ctx, cancel := context.WithTimeout(l.ctx, s.StartTimeout)
+	defer cancel()
+	var tools []*sdk.Tool
+	seen := map[string]bool{}
+	params := &sdk.ListToolsParams{}
+	for range mostPages {
+		page, err := l.session.ListTools(ctx, params)
+		if isCode(err, jsonrpc.CodeMethodNotFound) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		tools = append(tools, page.Tools...)
+		if page.NextCursor == "" || seen[page.NextCursor] || len(tools) >= mostTools {
+			break
+		}
+		seen[page.NextCursor] = true
+		params = &sdk.ListToolsParams{Cursor: page.NextCursor}
+	}
+	usable := s.usable(tools)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tools = usable
+	return nil
+}
+
+// connection is the one to make a call on, or the reason why there is none. Where
+// the server is just starting it is waited for.
+func (s *server) connection(ctx context.Context) (*live, string) {
+	s.hub.Start()
+	for {
+		s.mu.Lock()
+		l, state, news := s.live, s.state, s.news
+		s.mu.Unlock()
+		if state == Ready && l != nil {
+			return l, ""
+		}
+		if state != Starting {
+			return nil, s.status().absent()
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return nil, "The MCP server " + s.Name + " is still starting."
+		}
+	}
+}
+
+func (s *server) status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Status{Server: s.Name, State: s.state, Why: s.why, Next: s.next, Tools: len(s.tools)}
+}
+
+func isCode(err error, code int64) bool {
+	var e *jsonrpc.Error
+	return errors.As(err, &e) && e.Code == code
+}
+
+// isClosed reports that a connection is over rather than that a call failed.
+func isClosed(err error) bool {
+	return errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, sdk.ErrSessionMissing)
+}

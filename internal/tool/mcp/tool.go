@@ -1,0 +1,190 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"chorus/internal/tool"
+)
+
+// remote is one tool of a server.
+type remote struct {
+	srv  *server
+	raw  string // as the server calls it
+	spec tool.Spec
+	keep tool.Keep
+}
+
+var (
+	_ tool.Tool    = (*remote)(nil)
+	_ tool.Labeler = (*remote)(nil)
+)
+
+// offer are the tools of the server, whether it has resources, and whether it ever
+// came and may come again.
+func (s *server) offer(keep tool.Keep) (tools []tool.Tool, resources, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.came || s.state == Failed || s.state == Off {
+		return nil, false, false
+	}
+	for _, l := range s.tools {
+		tools = append(tools, &remote{srv: s, raw: l.raw, spec: l.spec, keep: keep})
+	}
+	return tools, s.resources, true
+}
+
+// Spec implements tool.Tool.
+func (r *remote) Spec() tool.Spec { return r.spec }
+
+// Access implements tool.Tool: nobody knows what a server touches.
+func (r *remote) Access([]byte) []tool.Access { return nil }
+
+// Label implements tool.Labeler.
+func (r *remote) Label(args []byte) string {
+	text := printable(r.srv.Name, 40) + ": " + printable(r.raw, 60)
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(args, &fields) != nil {
+		return text
+	}
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		value := string(fields[key])
+		var plain string
+		if json.Unmarshal(fields[key], &plain) == nil {
+			value = plain
+		}
+		text += " " + printable(key, 30) + "=" + printable(value, 60)
+		if len(text) > 120 {
+			return clip(text, 120)
+		}
+	}
+	return text
+}
+
+// Run implements tool.Tool. Whatever the server does, the answer is a result.
+func (r *remote) Run(ctx context.Context, args []byte) (tool.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return tool.Result{}, err
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(args, &object) != nil || object == nil {
+		return tool.Fail("Invalid arguments for " + r.spec.Name + ": they must be one JSON object."), nil
+	}
+	var result *sdk.CallToolResult
+	failed, err := r.srv.do(ctx, func(ctx context.Context, l *live) error {
+		token, done := l.watch(tool.CallFrom(ctx).Progress)
+		defer done()
+		params := &sdk.CallToolParams{Name: r.raw, Arguments: json.RawMessage(args), Meta: sdk.Meta{"progressToken": token}}
+		var err error
+		result, err = l.session.CallTool(ctx, params)
+		return err
+	})
+	if err != nil {
+		return tool.Result{}, err
+	}
+	if failed != "" {
+		return tool.Fail(failed), nil
+	}
+	var a answer
+	a.call(result)
+	return a.result(ctx, r.keep), nil
+}
+
+var errDeadline = errors.New("the call took too long")
+
+// do makes one request of the server within its deadline. It returns why the
+// request failed, in words for the model; the error is the caller's own end.
+func (s *server) do(ctx context.Context, request func(context.Context, *live) error) (failed string, err error) {
+	within, cancel := context.WithTimeoutCause(ctx, s.CallTimeout, errDeadline)
+	defer cancel()
+	l, absent := s.connection(within)
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	if l == nil {
+		return absent, nil
+	}
+	// A connection that is closed must not be kept open by its calls.
+	within, end := context.WithCancelCause(within)
+	defer end(nil)
+	defer context.AfterFunc(l.ctx, func() { end(errEnded) })()
+	err = request(within, l)
+	var wire *jsonrpc.Error
+	switch {
+	case err == nil:
+		return "", nil
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case errors.Is(context.Cause(within), errDeadline):
+		return fmt.Sprintf("The MCP server %s did not answer within %s, and the call was cancelled. It may have had its effect, or a part of it.", s.Name, s.CallTimeout), nil
+	case isClosed(err) || over(l):
+		return fmt.Sprintf("The MCP server %s failed during this call: %s. It is started again. The call may have had its effect, or a part of it.", s.Name, l.explain(errEnded)), nil
+	case errors.As(err, &wire):
+		return fmt.Sprintf("The MCP server %s answered with an error: %s", s.Name, s.redact(clip(strings.ToValidUTF8(wire.Message, ""), 2000))), nil
+	}
+	return fmt.Sprintf("The call of the MCP server %s failed: %s", s.Name, l.explain(err)), nil
+}
+
+// over reports a connection that has come to its end.
+func over(l *live) bool {
+	select {
+	case <-l.gone:
+		return true
+	case <-l.ctx.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// watch sends the progress of a call to show until done is called.
+func (l *live) watch(show func(string)) (token string, done func()) {
+	token = fmt.Sprintf("chorus-%d", l.tokens.Add(1))
+	l.mu.Lock()
+	l.watched[token] = show
+	l.mu.Unlock()
+	return token, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.watched, token)
+	}
+}
+
+// progress shows what a server says of a call under way.
+func (l *live) progress(p *sdk.ProgressNotificationParams) {
+	if p == nil {
+		return
+	}
+	token, _ := p.ProgressToken.(string)
+	l.mu.Lock()
+	show := l.watched[token]
+	l.mu.Unlock()
+	if text := progressText(p); show != nil && text != "" {
+		show(text)
+	}
+}
+
+// progressText is a message, a count, or both; numbers that make no sense are left out.
+func progressText(p *sdk.ProgressNotificationParams) string {
+	count := ""
+	switch {
+	case p.Progress < 0 || p.Total < 0:
+	case p.Total > 0 && p.Progress <= p.Total:
+		count = fmt.Sprintf("%.4g of %.4g", p.Progress, p.Total)
+	case p.Total == 0 && p.Progress > 0:
+		count = fmt.Sprintf("%.4g", p.Progress)
+	}
+	message := printable(p.Message, 200)
+	if message != "" && count != "" {
+		return message + " (" + count + ")"
+	}
+	return message + count
+}

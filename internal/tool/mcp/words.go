@@ -1,0 +1,67 @@
+package mcp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// printable is text from outside on one line: no control characters, and at most
+// that many bytes.
+func printable(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case unicode.IsControl(r) || r == unicode.ReplacementChar || unicode.Is(unicode.Cf, r):
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	return clip(text, most)
+}
+
+// clip cuts text at a rune when it is longer than most bytes.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+func short(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:4])
+}
+
+// ring keeps the end of what is written to it. Safe for concurrent use.
+type ring struct {
+	mu   sync.Mutex
+	most int
+	data []byte
+}
+
+// Write implements io.Writer; it never fails.
+func (r *ring) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.data = append(r.data, p[max(0, len(p)-r.most):]...)
+	if over := len(r.data) - r.most; over > 0 {
+		r.data = append(r.data[:0], r.data[over:]...)
+	}
+	return len(p), nil
+}
+
+// last is the end of it on one line.
+func (r *ring) last(most int) string {
+	r.mu.Lock()
+	text := string(r.data)
+	r.mu.Unlock()
+	text = strings.TrimSpace(text)
+	if len(text) > most {
+		text = "…" + strings.ToValidUTF8(text[len(text)-most:], "")
+	}
+	return printable(text, most+8)
+}
