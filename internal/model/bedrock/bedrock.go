@@ -1,0 +1,261 @@
+// Package bedrock answers through Amazon Bedrock: Anthropic's models with their own
+// body (InvokeModelWithResponseStream), every other one through Converse. The body
+// of a request is ours, byte for byte, and so is the HTTP; of the vendor's libraries
+// only the signer, the frame decoder and the lookers for credentials are linked. It
+// promises that what was sent once is sent again unchanged, cache marks aside, that
+// it looks for credentials at the first call and not before, and that it never
+// retries by itself.
+package bedrock
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"chorus/internal/model"
+	"chorus/internal/model/wire"
+)
+
+const provider = "bedrock"
+
+// Options are what a provider is made with. Whatever is not given is looked for at
+// the first call where the vendor's tools look: environment, profiles, container
+// and machine roles.
+type Options struct {
+	// APIKey is a Bedrock API key (AWS_BEARER_TOKEN_BEDROCK); it is used before all else.
+	APIKey string
+	// AccessKey, SecretKey and SessionToken are a fixed pair, with the token if it is
+	// a passing one. They are used before the chain.
+	AccessKey, SecretKey, SessionToken string
+	Region                             string
+	Profile                            string // "": AWS_PROFILE, else default
+
+	BaseURL    string // of the runtime; "": AWS_ENDPOINT_URL_BEDROCK_RUNTIME, else the region's
+	ControlURL string // of the list of models; "": AWS_ENDPOINT_URL_BEDROCK, else BaseURL, else the region's
+
+	// HTTPClient is used as it is; nil: one of its own.
+	HTTPClient *http.Client
+	// IdleTimeout is how long an answer may pause, FirstByteTimeout how long it may
+	// take to begin. Zero: 90 and 120 seconds.
+	IdleTimeout, FirstByteTimeout time.Duration
+
+	// Getenv is where the chain looks for variables; nil: the process's environment.
+	Getenv func(string) string
+}
+
+// Provider is a model.Model for every model on Bedrock.
+type Provider struct {
+	opts  Options
+	http  *http.Client
+	chain *chain
+}
+
+var _ model.Model = (*Provider)(nil)
+
+// New makes a provider. It looks nowhere and does not fail: missing credentials or
+// a wrong address show in the first call.
+func New(opts Options) *Provider {
+	for _, s := range []*string{&opts.APIKey, &opts.AccessKey, &opts.SecretKey, &opts.SessionToken, &opts.Region, &opts.Profile} {
+		*s = strings.TrimSpace(*s)
+	}
+	if opts.Getenv == nil {
+		opts.Getenv = os.Getenv
+	}
+	p := &Provider{opts: opts, http: opts.HTTPClient}
+	if p.http == nil {
+		p.http = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+	}
+	p.chain = newChain(opts, p.http)
+	return p
+}
+
+// Close lets go of idle connections. The provider may be used again.
+func (p *Provider) Close() { p.http.CloseIdleConnections() }
+
+// access is what a call is made with.
+type access struct {
+	token  string // a Bedrock API key; "": sign with keys
+	keys   aws.Credentials
+	region string
+}
+
+// secret is what must not stand in an error.
+func (a access) secret() string {
+	if a.token != "" {
+		return a.token
+	}
+	return a.keys.SecretAccessKey
+}
+
+func (p *Provider) side(name string) wire.Side { return wire.Side{Provider: provider, Model: name} }
+
+// enter finds the credentials and the region of a call.
+func (p *Provider) enter(ctx context.Context, side wire.Side, base string) (access, *model.Error) {
+	a := access{token: p.opts.APIKey, region: p.region(base)}
+	if a.token == "" && p.opts.AccessKey == "" {
+		a.token = strings.TrimSpace(p.opts.Getenv("AWS_BEARER_TOKEN_BEDROCK"))
+	}
+	if a.token == "" {
+		keys, err := p.chain.keys(ctx)
+		if err != nil {
+			return access{}, noKeys(side, err)
+		}
+		a.keys = keys
+	}
+	if a.region == "" {
+		return access{}, side.Bad("there is no AWS region; set AWS_REGION, or aws_region in the configuration")
+	}
+	return a, nil
+}
+
+// region is where the models are. A server at an address of its own is signed for
+// the usual region unless another is named.
+func (p *Provider) region(base string) string {
+	if r := p.chain.region(); r != "" {
+		return r
+	}
+	if host, _, ok := strings.Cut(strings.TrimPrefix(base, "https://bedrock-runtime."), ".amazonaws.com"); ok {
+		return host
+	}
+	if base != "" {
+		return "us-east-1"
+	}
+	return ""
+}
+
+// noKeys is a call that was not even tried.
+func noKeys(side wire.Side, err error) *model.Error {
+	e := side.NoKey("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE or AWS_BEARER_TOKEN_BEDROCK")
+	e.Message = "there are no AWS credentials: " + err.Error() + "; set AWS_PROFILE, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_BEARER_TOKEN_BEDROCK"
+	e.Err = err
+	return e
+}
+
+// runtimeURL and controlURL are the addresses that were given; "": the region's.
+func (p *Provider) runtimeURL() string {
+	return strings.TrimRight(first(p.opts.BaseURL, p.opts.Getenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME")), "/")
+}
+
+func (p *Provider) controlURL() string {
+	return strings.TrimRight(first(p.opts.ControlURL, p.opts.Getenv("AWS_ENDPOINT_URL_BEDROCK"), p.runtimeURL()), "/")
+}
+
+// first is the first of them that says something.
+func first(all ...string) string {
+	for _, s := range all {
+		if s = strings.TrimSpace(s); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// regional is a service's address in a region.
+func regional(service, region string) string {
+	domain := "amazonaws.com"
+	if strings.HasPrefix(region, "cn-") {
+		domain += ".cn"
+	}
+	return "https://" + service + "." + region + "." + domain
+}
+
+// Models lists what the account may call in its region, by name: inference profiles
+// and the models that need none. So it is also the check of the credentials. It
+// asks the control plane, which is another address than that of the answers.
+func (p *Provider) Models(ctx context.Context) ([]string, error) {
+	side := p.side("models")
+	call := wire.Watch(ctx, p.opts.FirstByteTimeout, p.opts.IdleTimeout)
+	defer func() { _ = call.Close() }()
+	base := p.controlURL()
+	a, failed := p.enter(call.Context(), side, base)
+	if failed != nil {
+		return nil, failed
+	}
+	side.Key = a.secret()
+	if base == "" {
+		base = regional("bedrock", a.region)
+	}
+	names, failed := p.foundation(ctx, side, a, base)
+	if failed != nil {
+		return nil, failed
+	}
+	after := ""
+	// An account has some dozens; a server that never ends its pages is cut off.
+	for range 20 {
+		var page struct {
+			Profiles []struct {
+				ID     string `json:"inferenceProfileId"`
+				Status string `json:"status"`
+			} `json:"inferenceProfileSummaries"`
+			Next string `json:"nextToken"`
+		}
+		query := "?maxResults=1000"
+		if after != "" {
+			query += "&nextToken=" + url.QueryEscape(after)
+		}
+		if failed := p.get(ctx, side, a, base+"/inference-profiles"+query, &page); failed != nil {
+			return nil, failed
+		}
+		for _, profile := range page.Profiles {
+			if profile.Status == "" || profile.Status == "ACTIVE" {
+				names = append(names, profile.ID)
+			}
+		}
+		if after = page.Next; after == "" {
+			break
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// foundation lists the models that can be called by their own name.
+func (p *Provider) foundation(ctx context.Context, side wire.Side, a access, base string) ([]string, *model.Error) {
+	var list struct {
+		Models []struct {
+			ID        string   `json:"modelId"`
+			Inference []string `json:"inferenceTypesSupported"`
+			Streams   bool     `json:"responseStreamingSupported"`
+			Lifecycle struct {
+				Status string `json:"status"`
+			} `json:"modelLifecycle"`
+		} `json:"modelSummaries"`
+	}
+	if failed := p.get(ctx, side, a, base+"/foundation-models?byOutputModality=TEXT", &list); failed != nil {
+		return nil, failed
+	}
+	var names []string
+	for _, m := range list.Models {
+		if m.Streams && m.Lifecycle.Status != "LEGACY" && slices.Contains(m.Inference, "ON_DEMAND") {
+			names = append(names, m.ID)
+		}
+	}
+	return names, nil
+}
+
+// get reads a JSON answer; nil when it came.
+func (p *Provider) get(ctx context.Context, side wire.Side, a access, address string, into any) *model.Error {
+	call := wire.Watch(ctx, p.opts.FirstByteTimeout, p.opts.IdleTimeout)
+	defer func() { _ = call.Close() }()
+	res, failed := p.do(call, side, a, http.MethodGet, address, nil)
+	if failed != nil {
+		return failed
+	}
+	data, err := io.ReadAll(res.Body)
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
+		return side.Network(call.Cause(fmt.Errorf("read the list of models: %w", err)))
+	}
+	return nil
+}

@@ -1,0 +1,203 @@
+package bedrock
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/model"
+	"chorus/internal/model/anthropic"
+	"chorus/internal/model/wire"
+)
+
+// encoder writes messages in Converse's form.
+type encoder struct {
+	blob  func(string) ([]byte, error)
+	takes takes
+}
+
+// turn is what one side said without the other's speaking in between: Converse
+// takes no two messages of one role in a row.
+type turn struct {
+	role    model.Role
+	wires   []model.Wire
+	indexes []int // where its messages stood in the request
+}
+
+// turns gives the messages that have something to say, and the bytes they need.
+func (e encoder) turns(messages []*model.Message) ([]turn, int, error) {
+	form := e.takes.form()
+	out := make([]turn, 0, len(messages))
+	size := 0
+	for i, m := range messages {
+		w, err := m.Encoded(form, e.message)
+		if err != nil {
+			return nil, 0, err
+		}
+		if len(w.Bytes) == 0 {
+			continue
+		}
+		if n := len(out); n == 0 || out[n-1].role != m.Role {
+			out = append(out, turn{role: m.Role})
+			size += len(`,{"role":"assistant","content":[]}`)
+		}
+		last := &out[len(out)-1]
+		last.wires = append(last.wires, w)
+		last.indexes = append(last.indexes, i)
+		size += len(w.Bytes) + 2
+	}
+	return out, size, nil
+}
+
+// message writes the blocks of one message, without the brackets around them; no
+// bytes at all when there is nothing in it. Up to MarkAt stand results, which come
+// first in their turn, with a comma only between blocks of the same part.
+func (e encoder) message(m *model.Message) (model.Wire, error) {
+	blocks := m.Blocks
+	if m.Role == model.Assistant {
+		blocks = anthropic.Untailed(blocks)
+	}
+	var parts [2][]byte
+	for _, block := range blocks {
+		part := &parts[1]
+		if _, is := block.(chat.ToolResult); is {
+			part = &parts[0]
+		}
+		before := len(*part)
+		if before > 0 {
+			*part = append(*part, ',')
+		}
+		begin := len(*part)
+		out, err := e.block(*part, block)
+		if err != nil {
+			return model.Wire{}, err
+		}
+		if len(out) == begin { // nothing came of it
+			out = out[:before]
+		}
+		*part = out
+	}
+	return model.Wire{Bytes: append(parts[0], parts[1]...), MarkAt: len(parts[0])}, nil
+}
+
+func (e encoder) block(out []byte, block chat.Block) ([]byte, error) {
+	switch b := block.(type) {
+	case chat.Text:
+		return appendText(out, b.Text), nil
+	case chat.Image:
+		return e.image(out, b)
+	case chat.File:
+		return appendText(out, wire.FileLine(b)), nil
+	case chat.Thinking:
+		return e.thinking(out, b), nil
+	case chat.ToolUse:
+		out = wire.AppendString(append(out, `{"toolUse":{"toolUseId":`...), callID(b.ID))
+		out = wire.AppendString(append(out, `,"name":`...), b.Name)
+		out = append(append(out, `,"input":`...), wire.Args(b.Args)...)
+		return append(out, "}}"...), nil
+	case chat.ToolResult:
+		return e.result(out, b)
+	default:
+		return nil, fmt.Errorf("bedrock cannot take a %T", block)
+	}
+}
+
+// maxID is the longest name of a call that Converse takes.
+const maxID = 64
+
+// callID is a call's name in the letters that Converse takes; another provider may
+// have given it others.
+func callID(id string) string {
+	fits := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
+	}
+	if id != "" && len(id) <= maxID && strings.IndexFunc(id, func(r rune) bool { return !fits(r) }) < 0 {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "call_" + hex.EncodeToString(sum[:16])
+}
+
+// appendText leaves out what is refused: text of nothing but white space.
+func appendText(out []byte, text string) []byte {
+	if strings.TrimSpace(text) == "" {
+		return out
+	}
+	return append(wire.AppendString(append(out, `{"text":`...), text), '}')
+}
+
+// thinking gives reasoning back as it came. Without a signature nobody checks it,
+// and nobody wants it back.
+func (e encoder) thinking(out []byte, t chat.Thinking) []byte {
+	switch {
+	case !e.takes.thinking:
+		return out
+	case t.Redacted != "":
+		out = wire.AppendString(append(out, `{"reasoningContent":{"redactedContent":`...), t.Redacted)
+		return append(out, "}}"...)
+	case t.Signature != "":
+		out = wire.AppendString(append(out, `{"reasoningContent":{"reasoningText":{"text":`...), t.Text)
+		out = wire.AppendString(append(out, `,"signature":`...), t.Signature)
+		return append(out, "}}}"...)
+	default:
+		return out
+	}
+}
+
+func (e encoder) image(out []byte, img chat.Image) ([]byte, error) {
+	if !e.takes.images || !wire.Shown(img.MediaType) {
+		return appendText(out, wire.Unseen(img)), nil
+	}
+	data, err := wire.Base64(img, e.blob)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, `{"image":{"format":"`+strings.TrimPrefix(img.MediaType, "image/")+`","source":{"bytes":"`...)
+	return append(append(out, data...), `"}}}`...), nil
+}
+
+func (e encoder) result(out []byte, r chat.ToolResult) ([]byte, error) {
+	out = wire.AppendString(append(out, `{"toolResult":{"toolUseId":`...), callID(r.Call))
+	var inner []byte
+	if r.Failed && !e.takes.failures {
+		inner = appendText(inner, "Error:") // there is no other way to say so
+	}
+	for _, block := range r.Blocks {
+		before := len(inner)
+		if before > 0 {
+			inner = append(inner, ',')
+		}
+		begin := len(inner)
+		var err error
+		switch b := block.(type) {
+		case chat.Text:
+			inner = appendText(inner, b.Text)
+		case chat.Image:
+			inner, err = e.image(inner, b)
+		case chat.File:
+			inner = appendText(inner, wire.FileLine(b))
+		default:
+			err = fmt.Errorf("a tool result cannot hold a %T", block)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(inner) == begin {
+			inner = inner[:before]
+		}
+	}
+	if len(inner) == 0 {
+		inner = appendText(nil, "(nothing)") // an empty result is refused
+	}
+	out = append(append(append(out, `,"content":[`...), inner...), ']')
+	if e.takes.failures {
+		status := "success"
+		if r.Failed {
+			status = "error"
+		}
+		out = append(out, `,"status":"`+status+`"`...)
+	}
+	return append(out, "}}"...), nil
+}

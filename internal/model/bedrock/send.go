@@ -1,0 +1,114 @@
+package bedrock
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"chorus/internal/model"
+	"chorus/internal/model/wire"
+)
+
+// do sends one request, with the token or signed, and gives its answer if it is a
+// good one. The answer's body belongs to the call.
+func (p *Provider) do(call *wire.Call, side wire.Side, a access, method, address string, body []byte) (*http.Response, *model.Error) {
+	req, err := http.NewRequestWithContext(call.Context(), method, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, side.Bad("the address %s is not one: %v", address, err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if a.token != "" {
+		req.Header.Set("Authorization", "Bearer "+a.token)
+	} else {
+		sum := sha256.Sum256(body)
+		if err := v4.NewSigner().SignHTTP(call.Context(), a.keys, req, hex.EncodeToString(sum[:]), "bedrock", a.region, time.Now()); err != nil {
+			return nil, side.Bad("sign the request: %v", err)
+		}
+	}
+	res, err := call.Intercept(req, p.http.Do)
+	if err != nil {
+		return nil, side.Failure(call, res, err)
+	}
+	if res.StatusCode == http.StatusOK {
+		return res, nil
+	}
+	report, _ := io.ReadAll(res.Body) // what cannot be read is not worth losing the status for
+	if call.Context().Err() != nil {
+		return nil, side.Network(call.Cause(io.ErrUnexpectedEOF))
+	}
+	e := p.refused(side, a, res, report)
+	if e.Kind == model.Auth {
+		p.chain.forget() // whoever tries again gets fresh ones
+	}
+	return nil, e
+}
+
+// refused reads an HTTP error: AWS names it in a header.
+func (p *Provider) refused(side wire.Side, a access, res *http.Response, report []byte) *model.Error {
+	e := side.Status(res.StatusCode, res.Header, report)
+	name, _, _ := strings.Cut(res.Header.Get("X-Amzn-Errortype"), ":")
+	kind := kindOf(name, e.Message)
+	// A kind that was read out of the sentence knows more than the name does.
+	if kind != "" && e.Kind == side.Status(res.StatusCode, res.Header, nil).Kind || kind == model.TooLong {
+		e.Kind = kind
+	}
+	e.Setting = "the AWS credentials and the account's access to the model"
+	switch {
+	case name == "ResourceNotFoundException" || res.StatusCode == http.StatusNotFound:
+		e.Message += "; check that the model exists in region " + a.region + " and that the account has access to it"
+	case strings.Contains(e.Message, "on-demand throughput"):
+		e.Message += "; use the model's inference profile, for example us." + side.Model
+	}
+	return e
+}
+
+// kindOf says what an exception means; "" if it is not a known one.
+func kindOf(name, message string) model.ErrorKind {
+	switch strings.ToLower(strings.TrimSuffix(name, "Exception")) {
+	case "throttling", "toomanyrequests", "servicequotaexceeded", "requestlimitexceeded":
+		return model.RateLimited
+	case "serviceunavailable", "modelnotready", "modeltimeout", "modelerror", "modelstreamerror", "internalserver", "internalfailure", "internalservererror":
+		return model.Overloaded
+	case "accessdenied", "unrecognizedclient", "expiredtoken", "invalidsignature", "incompletesignature", "signaturedoesnotmatch",
+		"missingauthenticationtoken", "invalidclienttokenid", "notauthorized", "optinrequired":
+		return model.Auth
+	case "validation":
+		if tooLong(message) {
+			return model.TooLong
+		}
+		return model.BadRequest
+	case "resourcenotfound", "unknownoperation", "serialization":
+		return model.BadRequest
+	default:
+		return ""
+	}
+}
+
+// tooLong knows the sentences of the hosts behind Bedrock about a full window.
+func tooLong(message string) bool {
+	message = strings.ToLower(message)
+	for _, part := range []string{
+		"input is too long", "prompt is too long", "too long for requested model", "too many input tokens", "input tokens exceeded", "number of input tokens exceeds", "maximum context length",
+		"exceed context limit", "context window", "context length exceeded", "expected maxlength", "exceeds the maximum number of tokens",
+	} {
+		if strings.Contains(message, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// operation is the address of one operation of a model. The name is escaped as the
+// vendor does it: the signature is over these bytes.
+func operation(base, name, what string) string {
+	return base + "/model/" + strings.ReplaceAll(url.QueryEscape(name), "+", "%20") + "/" + what
+}

@@ -1,0 +1,139 @@
+package bedrock
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+
+	"chorus/internal/model"
+	"chorus/internal/model/anthropic"
+	"chorus/internal/model/wire"
+)
+
+// Prepare makes the body in the form that the model's host wants.
+func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
+	entry, known := model.Lookup(provider, r.Model)
+	if !isClaude(r.Model) {
+		return p.converse(r, entry, known)
+	}
+	return anthropic.Encode(r, anthropic.Form{
+		Side: p.side(r.Model), Entry: entry, Known: known, Opening: `"anthropic_version":"bedrock-2023-05-31"`,
+	})
+}
+
+// Stream sends the body and yields the answer.
+func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
+		side := p.side(prep.Model)
+		call := wire.Watch(ctx, p.opts.FirstByteTimeout, p.opts.IdleTimeout)
+		defer func() { _ = call.Close() }()
+		base := p.runtimeURL()
+		a, failed := p.enter(call.Context(), side, base)
+		if failed != nil {
+			if call.Context().Err() != nil {
+				failed = side.Network(call.Cause(failed))
+			}
+			yield(nil, failed)
+			return
+		}
+		side.Key = a.secret()
+		if base == "" {
+			base = regional("bedrock-runtime", a.region)
+		}
+		what := operationOf(prep)
+		res, failed := p.do(call, side, a, http.MethodPost, operation(base, prep.Model, what), prep.Body)
+		if failed != nil {
+			yield(nil, failed)
+			return
+		}
+		in := &incoming{side: side, call: call, yield: yield, answer: anthropic.NewAnswer(side, call, prep.Prefill, yield)}
+		in.named(res.Header.Get("X-Amzn-Requestid"))
+		switch what {
+		case invoke:
+			in.read(res.Body, in.chunk)
+		case converseWhole:
+			in.whole(res.Body)
+		default:
+			in.read(res.Body, in.event)
+		}
+	}
+}
+
+// The operations that answer.
+const (
+	invoke         = "invoke-with-response-stream"
+	converseStream = "converse-stream"
+	converseWhole  = "converse"
+)
+
+func operationOf(prep model.Prepared) string {
+	switch {
+	case isClaude(prep.Model):
+		return invoke
+	case wholeWithTools(prep.Model) && bytes.Contains(prep.Body, []byte(toolsOpening)):
+		return converseWhole
+	default:
+		return converseStream
+	}
+}
+
+// incoming is an answer on its way.
+type incoming struct {
+	side   wire.Side
+	call   *wire.Call
+	yield  func(model.Chunk, error) bool
+	answer *anthropic.Answer
+
+	open    map[int]bool // Converse: the blocks that have begun
+	stopped bool         // Converse: the answer is whole, its usage may follow
+}
+
+// named gives the answer the id of its request, until it says one of its own.
+func (in *incoming) named(id string) {
+	in.answer.Take(anthropic.Event{Type: "message_start", Message: &anthropic.Message{ID: id}})
+}
+
+// read takes frames until the answer is whole or fails. take gives false at its end.
+func (in *incoming) read(body io.Reader, take func(frame) bool) {
+	in.open = map[int]bool{}
+	frames := newFrames(body)
+	for {
+		f, err := frames.next()
+		switch {
+		case err != nil && in.stopped && errors.Is(err, io.EOF):
+			in.answer.Finish()
+			return
+		case errors.Is(err, io.EOF):
+			in.answer.Broken(nil)
+			return
+		case err != nil:
+			in.answer.Broken(err)
+			return
+		case f.exception != "":
+			in.yield(nil, f.failure(in.side))
+			return
+		}
+		if !take(f) {
+			return
+		}
+	}
+}
+
+// chunk is a frame of InvokeModelWithResponseStream: one of Anthropic's events in base64.
+func (in *incoming) chunk(f frame) bool {
+	if f.event != "chunk" {
+		return true // whatever they invent
+	}
+	var c struct {
+		Bytes []byte `json:"bytes"`
+	}
+	if err := json.Unmarshal(f.payload, &c); err != nil {
+		in.answer.Broken(errors.Join(errBroken, err))
+		return false
+	}
+	return in.answer.Read("", c.Bytes)
+}
