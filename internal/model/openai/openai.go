@@ -1,7 +1,8 @@
-// Package openai answers through Chat Completions: OpenAI's own, or any server
-// that speaks it. The body of a request is ours, byte for byte; the vendor's SDK
-// authenticates, sends and takes the event stream apart. It promises that what was
-// sent once is sent again unchanged, and that it never retries by itself.
+// Package openai answers through OpenAI's two interfaces, Chat Completions and
+// Responses: OpenAI's own, OpenRouter's, or those of any server that speaks them. The
+// body of a request is ours, byte for byte; the vendor's SDK authenticates and sends,
+// and package format takes the event stream apart. It promises that what was sent
+// once is sent again unchanged, and that it never retries by itself.
 package openai
 
 import (
@@ -9,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,18 +20,37 @@ import (
 	"github.com/openai/openai-go/v3/option"
 
 	"chorus/internal/model"
+	"chorus/internal/model/openai/format"
 	"chorus/internal/model/wire"
 )
 
 const provider = "openai"
 
+// API is which interface of a server is spoken.
+type API string
+
+// The interfaces. Auto is Responses for the models of the catalog that are offered
+// nowhere else, and Chat for all others.
+//
+// Responses knows no stop sequences: none are sent, and whoever needs the answer cut
+// cuts it above. It keeps nothing (store is false): reasoning comes encrypted and
+// is sent back with the answers it belongs to. There is no prompt_cache_key, since the
+// server routes by the prompt's beginning anyway; one can be given as an extra field.
+const (
+	Auto      API = ""
+	Chat      API = "chat"
+	Responses API = "responses"
+)
+
 // Options are what a provider is made with.
 type Options struct {
 	// APIKey may be empty when a base URL is given: local servers need none.
 	APIKey string
-	// BaseURL is the server; "": the vendor's. It may end in /v1, in
-	// /chat/completions, or in neither.
+	// BaseURL is the server; "": the vendor's. It may end in /v1, name one call
+	// (…/chat/completions), or do neither; see format.Base. A query is sent with each call.
 	BaseURL string
+	// API is which interface to use.
+	API API
 	// HTTPClient is used as it is; nil: one of its own.
 	HTTPClient *http.Client
 	// IdleTimeout is how long an answer may pause, FirstByteTimeout how long it may
@@ -39,11 +60,24 @@ type Options struct {
 	// Name is the provider's name in errors and in the catalog; "": openai. A server
 	// behind another name is asked for nothing the catalog does not know of it.
 	Name string
+	// Headers are sent with each call, over those that would be sent otherwise.
+	Headers map[string]string
+	// Extra are fields merged into the top level of each request's body: one that is
+	// ours too replaces it, null takes it away. A field that says what is asked of whom
+	// (model, messages, input, instructions, tools, stream) makes every request fail.
+	Extra map[string]json.RawMessage
+	// MaxStop is how many stop sequences the server takes; 0: four, less: none.
+	MaxStop int
+	// Router makes it OpenRouter; nil: it is not. The name is then openrouter and the
+	// address OpenRouter's, unless they are given.
+	Router *Router
 }
 
 // Provider is a model.Model for every model of the server's.
 type Provider struct {
 	opts   Options
+	extra  format.Extra
+	wrong  error // with the extra fields
 	client sdk.Client
 	http   *http.Client
 }
@@ -51,13 +85,17 @@ type Provider struct {
 var _ model.Model = (*Provider)(nil)
 
 // New makes a provider. It does not look at the environment and does not fail: a
-// missing key or a wrong address shows in the first call.
+// missing key, a wrong address or an impossible extra field shows in the first call.
 func New(opts Options) *Provider {
 	opts.APIKey = strings.TrimSpace(opts.APIKey)
+	if opts.Router != nil {
+		opts = opts.Router.defaults(opts)
+	}
 	if opts.Name == "" {
 		opts.Name = provider
 	}
-	p := &Provider{opts: opts, http: opts.HTTPClient}
+	p := &Provider{opts: opts, http: opts.HTTPClient, extra: opts.Extra}
+	p.wrong = p.extra.Check()
 	if p.http == nil {
 		p.http = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 	}
@@ -68,46 +106,62 @@ func New(opts Options) *Provider {
 		option.WithHTTPClient(p.http),
 		option.WithMaxRetries(0),
 	}}
+	add := func(o option.RequestOption) { p.client.Options = append(p.client.Options, o) }
 	if opts.APIKey != "" {
-		p.client.Options = append(p.client.Options, option.WithAPIKey(opts.APIKey))
+		add(option.WithAPIKey(opts.APIKey))
 	}
-	if base := baseURL(opts.BaseURL); base != "" {
-		p.client.Options = append(p.client.Options, option.WithBaseURL(base))
+	base, query := format.Base(opts.BaseURL)
+	if base != "" {
+		add(option.WithBaseURL(base))
+	}
+	for _, key := range slices.Sorted(maps.Keys(query)) {
+		add(option.WithQuery(key, query.Get(key)))
+	}
+	for _, headers := range []map[string]string{opts.Router.headers(), opts.Headers} {
+		for _, key := range slices.Sorted(maps.Keys(headers)) {
+			add(option.WithHeader(key, headers[key]))
+		}
 	}
 	return p
-}
-
-// baseURL is the address below which /chat/completions stands: one that ends in
-// it is used as it is, one that ends in /v1 too, any other gets /v1.
-func baseURL(s string) string {
-	s = strings.TrimRight(strings.TrimSpace(s), "/")
-	if s == "" {
-		return ""
-	}
-	if base, ok := strings.CutSuffix(s, "/chat/completions"); ok {
-		return strings.TrimRight(base, "/") + "/"
-	}
-	if !strings.HasSuffix(s, "/v1") {
-		s += "/v1"
-	}
-	return s + "/"
 }
 
 // Close lets go of idle connections. The provider may be used again.
 func (p *Provider) Close() { p.http.CloseIdleConnections() }
 
 func (p *Provider) side(name string) wire.Side {
-	return wire.Side{Provider: p.opts.Name, Model: name, Key: p.opts.APIKey}
+	return wire.Side{Provider: p.opts.Name, Model: name, Key: p.opts.APIKey, Secrets: format.Secrets(p.opts.Headers)}
 }
 
 // keyless reports whether a call has no chance for want of a key.
-func (p *Provider) keyless() bool { return p.opts.APIKey == "" && p.opts.BaseURL == "" }
+func (p *Provider) keyless() bool {
+	return p.opts.APIKey == "" && p.vendors() && len(p.opts.Headers) == 0
+}
+
+// vendors reports whether the server is OpenAI's or OpenRouter's own.
+func (p *Provider) vendors() bool {
+	return p.opts.BaseURL == "" || p.opts.Router != nil && p.opts.BaseURL == routerURL
+}
+
+// keyName is the variable that a missing key is looked for in.
+func (p *Provider) keyName() string {
+	return strings.ToUpper(strings.ReplaceAll(p.opts.Name, "-", "_")) + "_API_KEY"
+}
+
+// responses reports whether a model is asked through Responses.
+func (p *Provider) responses(name string) bool {
+	if p.opts.API != Auto || p.opts.Router != nil {
+		return p.opts.API == Responses
+	}
+	entry, _ := model.Lookup(p.opts.Name, name)
+	return entry.Responses
+}
 
 // Models lists what the server offers, by name; so it is also the check of a key.
+// Of OpenAI's own only those that can be talked with are listed.
 func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	side := p.side("models")
 	if p.keyless() {
-		return nil, side.NoKey("OPENAI_API_KEY")
+		return nil, side.NoKey(p.keyName())
 	}
 	call := wire.Watch(ctx, p.opts.FirstByteTimeout, p.opts.IdleTimeout)
 	defer func() { _ = call.Close() }()
@@ -115,22 +169,16 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	if err := p.client.Get(call.Context(), "models", nil, &res, option.WithMiddleware(call.Intercept)); err != nil {
 		return nil, side.Failure(call, res, err)
 	}
-	var list struct {
-		Data []struct {
-			ID string `json:"id"`
-		} `json:"data"`
-	}
 	data, err := io.ReadAll(res.Body)
-	if err == nil {
-		err = json.Unmarshal(data, &list)
-	}
 	if err != nil {
 		return nil, side.Network(call.Cause(fmt.Errorf("read the list of models: %w", err)))
 	}
-	var names []string
-	for _, m := range list.Data {
-		names = append(names, m.ID)
+	names, err := format.ModelNames(data)
+	if err != nil {
+		return nil, side.Network(err)
 	}
-	slices.Sort(names)
+	if p.opts.Router == nil && openaiOwn(p.opts.BaseURL) {
+		names = talking(names)
+	}
 	return names, nil
 }

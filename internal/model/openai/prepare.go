@@ -2,181 +2,221 @@ package openai
 
 import (
 	"slices"
-	"strconv"
+	"strings"
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
+	"chorus/internal/model/openai/format"
 	"chorus/internal/model/wire"
 )
 
-// maxStops is how many stop sequences the vendor takes.
-const maxStops = 4
-
 // Prepare puts the body together from the remembered bytes of head and messages.
-// There are no cache marks here: the vendor caches prefixes by itself.
+// There are cache marks only for Anthropic's models behind a router: the others cache
+// prefixes by themselves.
 func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	side := p.side(r.Model)
-	if r.Prefill != "" {
-		return model.Prepared{}, side.Bad("%s does not take a prefill: no model behind Chat Completions does; use chat mode for it, or a model that does, such as anthropic/claude-sonnet-4-5", r.Model)
+	if p.wrong != nil {
+		return model.Prepared{}, side.Bad("%v", p.wrong)
 	}
-	entry, known := model.Lookup(p.opts.Name, r.Model)
-	wires, size, err := encodeAll(r, known && !entry.Images)
+	entry, known := p.lookup(r.Model)
+	if strings.TrimSpace(r.Prefill) != "" {
+		if why := p.prefilled(r.Model, entry, known); why != "" {
+			return model.Prepared{}, side.Bad("%s does not take a prefill: %s; use chat mode for it, or a model that does, such as anthropic/claude-sonnet-4-5", r.Model, why)
+		}
+	}
+	make := p.prepareChat
+	if p.responses(r.Model) {
+		make = p.prepareResponses
+	}
+	body, err := make(r, entry, known)
 	if err != nil {
 		return model.Prepared{}, side.Bad("%v", err)
 	}
-	if len(wires) == 0 {
-		return model.Prepared{}, side.Bad("there is nothing to send: every message is empty")
+	return model.Prepared{Model: r.Model, Body: body, Estimate: wire.Estimate(len(body), r.Messages), Prefill: r.Prefill}, nil
+}
+
+// begin is the start of every body.
+func (p *Provider) begin(r model.Request, room int) format.Body {
+	for _, value := range p.extra {
+		room += len(value) + 64
 	}
-	var tools, system []byte
-	if r.Head != nil {
-		if tools, err = r.Head.Encoded("openai/tools", encodeTools); err != nil {
-			return model.Prepared{}, side.Bad("%v", err)
-		}
-		if system, err = r.Head.Encoded("openai/system", encodeSystem); err != nil {
-			return model.Prepared{}, side.Bad("%v", err)
-		}
+	b := format.Body{Bytes: r.Room(room + 1024), Extra: p.extra}
+	b.Bytes = wire.AppendString(append(b.Bytes, `{"model":`...), r.Model)
+	b.Bytes = append(b.Bytes, `,"stream":true`...)
+	return b
+}
+
+// prepareChat makes the body for Chat Completions.
+func (p *Provider) prepareChat(r model.Request, entry model.Entry, known bool) ([]byte, error) {
+	f := form{router: p.opts.Router != nil, blind: known && !entry.Images}
+	f.parts = f.router && strings.HasPrefix(r.Model, anthropics)
+	wires, size, err := encodeAll(r, f.name(), encoder{form: f, blob: r.Blob}.message)
+	if err != nil {
+		return nil, err
 	}
-	body := r.Room(len(tools) + len(system) + size + len(wires) + 1024)
-	body = append(body, `{"model":`...)
-	body = wire.AppendString(body, r.Model)
-	body = append(body, `,"stream":true,"stream_options":{"include_usage":true}`...)
-	body = appendSettings(body, r.Settings, entry, known, len(tools) > 0)
-	body = append(body, tools...)
-	body = append(body, `,"messages":[`...)
-	body = append(body, system...)
-	body = appendMessages(body, wires, len(system) > 0)
-	body = append(body, "]}"...)
-	return model.Prepared{Model: r.Model, Body: body, Estimate: wire.Estimate(len(body), r.Messages)}, nil
+	tools, system, err := f.head(r.Head)
+	if err != nil {
+		return nil, err
+	}
+	marks := maxMarks
+	if len(system) > 0 {
+		marks--
+	}
+	places, err := f.marks(r, wires, marks)
+	if err != nil {
+		return nil, err
+	}
+	prefill := strings.TrimRight(r.Prefill, " \t\r\n")
+	settings := r.Settings
+	if prefill != "" {
+		settings.ThinkingBudget = 0 // not both
+	}
+	body := p.begin(r, len(tools)+len(system)+size+maxMarks*len(mark)+len(prefill)*2)
+	if f.router {
+		appendRouted(&body, settings, entry, known, p.opts.MaxStop)
+	} else {
+		body.Raw("stream_options", `{"include_usage":true}`)
+		appendSettings(&body, settings, entry, known, len(tools) > 0, p.opts.MaxStop)
+	}
+	out := append(body.Extra.Append(body.Bytes), tools...)
+	out = append(append(out, `,"messages":[`...), system...)
+	out = appendMessages(out, wires, places, len(system) > 0)
+	if prefill != "" {
+		out = append(wire.AppendString(append(out, `,{"role":"assistant","content":`...), prefill), '}')
+	}
+	return append(out, "]}"...), nil
+}
+
+// placed is a message's bytes and where it stood in the request.
+type placed struct {
+	model.Wire
+	index int
 }
 
 // encodeAll gives the messages that have something to say, and the bytes they need.
-func encodeAll(r model.Request, blind bool) ([]model.Wire, int, error) {
-	name := "openai"
-	if blind {
-		name += "/blind"
-	}
-	enc := encoder{blob: r.Blob, blind: blind}
-	wires := make([]model.Wire, 0, len(r.Messages))
+func encodeAll(r model.Request, name string, encode func(*model.Message) (model.Wire, error)) ([]placed, int, error) {
+	wires := make([]placed, 0, len(r.Messages))
 	size := 0
-	for _, m := range r.Messages {
-		w, err := m.Encoded(name, enc.message)
+	for i, m := range r.Messages {
+		w, err := m.Encoded(name, encode)
 		if err != nil {
 			return nil, 0, err
 		}
 		if len(w.Bytes) > 0 {
-			wires = append(wires, w)
+			wires = append(wires, placed{Wire: w, index: i})
 			size += len(w.Bytes) + 1
 		}
+	}
+	if len(wires) == 0 {
+		return nil, 0, errEmpty
 	}
 	return wires, size, nil
 }
 
+// marks are the places in their bytes of the newest marks that fit, by wire.
+func (f form) marks(r model.Request, wires []placed, most int) (map[int]int, error) {
+	if !f.parts {
+		return nil, nil
+	}
+	at := map[int]int{}
+	for i := len(wires) - 1; i >= 0 && len(at) < most; i-- {
+		if !slices.Contains(r.Marks, wires[i].index) {
+			continue
+		}
+		m := r.Messages[wires[i].index]
+		w, err := m.Encoded(f.name()+"/mark", encoder{form: f, blob: r.Blob}.mark)
+		if err != nil {
+			return nil, err
+		}
+		if w.MarkAt > 0 {
+			at[i] = w.MarkAt
+		}
+	}
+	return at, nil
+}
+
 // appendMessages joins the messages. Pictures out of tool results stand behind
 // MarkAt in their bytes; they wait until the last result of the batch, because the
-// vendor takes nothing between results.
-func appendMessages(body []byte, wires []model.Wire, comma bool) []byte {
+// vendor takes nothing between results. A cache mark never stands among them.
+func appendMessages(body []byte, wires []placed, marks map[int]int, comma bool) []byte {
 	var late [][]byte
-	add := func(b []byte) {
+	add := func(b []byte, markAt int) {
 		if comma {
 			body = append(body, ',')
 		}
 		comma = true
-		body = append(body, b...)
+		body = append(body, b[:markAt]...)
+		if markAt > 0 {
+			body = append(body, mark...)
+		}
+		body = append(body, b[markAt:]...)
 	}
 	flush := func() {
 		for _, b := range late {
-			add(b)
+			add(b, 0)
 		}
 		late = late[:0]
 	}
-	for _, w := range wires {
+	for i, w := range wires {
 		if len(late) > 0 && !isResult(w.Bytes) {
 			flush()
 		}
 		if w.MarkAt == 0 {
-			add(w.Bytes)
+			add(w.Bytes, marks[i])
 			continue
 		}
-		add(w.Bytes[:w.MarkAt])
+		add(w.Bytes[:w.MarkAt], marks[i])
 		late = append(late, w.Bytes[w.MarkAt:])
 	}
 	flush()
 	return body
 }
 
-// appendSettings writes the numbers, each with a comma in front; what the model
-// would refuse is left out.
-func appendSettings(body []byte, s chat.Settings, entry model.Entry, known, tools bool) []byte {
+// appendSettings writes the numbers; what the model would refuse is left out.
+func appendSettings(body *format.Body, s chat.Settings, entry model.Entry, known, tools bool, maxStop int) {
 	if limit := s.MaxTokens; limit > 0 {
 		if known {
 			limit = min(limit, entry.MaxOutput)
 		}
-		body = append(body, `,"max_completion_tokens":`...)
-		body = strconv.AppendInt(body, int64(limit), 10)
+		body.Int("max_completion_tokens", limit)
 	}
-	if e := effort(s.ThinkingBudget, entry, tools); e != "" {
-		body = append(body, `,"reasoning_effort":"`+e+`"`...)
+	if e := toolEffort(s.ThinkingBudget, entry, tools); e != "" {
+		body.Raw("reasoning_effort", `"`+e+`"`)
 	}
 	if entry.NoSampling {
-		return body
+		return
 	}
-	if s.Temperature != nil {
-		body = wire.AppendFloat(append(body, `,"temperature":`...), min(max(*s.Temperature, 0), 2))
-	}
-	if s.TopP != nil {
-		body = wire.AppendFloat(append(body, `,"top_p":`...), *s.TopP)
-	}
-	stops := slices.DeleteFunc(slices.Clone(s.Stop), func(s string) bool { return s == "" })
-	if len(stops) > maxStops {
-		stops = stops[:maxStops]
-	}
-	if len(stops) > 0 {
-		body = wire.AppendStrings(append(body, `,"stop":`...), stops)
-	}
-	return body
+	body.Float("temperature", s.Temperature, 0, 2)
+	body.Float("top_p", s.TopP, 0, 1)
+	body.Stops("stop", s.Stop, maxStop)
 }
 
-// effort says a budget in the vendor's words, unless the model must not hear it.
-func effort(budget int, entry model.Entry, tools bool) string {
+// toolEffort says a budget in the vendor's words, unless Chat Completions must not
+// be told it for this model.
+func toolEffort(budget int, entry model.Entry, tools bool) string {
 	switch {
 	case tools && entry.ToolEffort == "none":
 		return "none"
 	case budget <= 0, !entry.Thinking, tools && entry.ToolEffort == "omit":
 		return ""
-	case budget <= 4_096:
-		return "low"
-	case budget <= 16_384:
-		return "medium"
-	default:
-		return "high"
 	}
+	return effort(budget, entry)
 }
 
-// encodeTools writes the tools with a comma in front; nothing when there are none.
-func encodeTools(h *model.Head) ([]byte, error) {
-	if len(h.Tools) == 0 {
-		return nil, nil
-	}
-	out := []byte(`,"tools":[`)
-	for i, t := range h.Tools {
-		schema, err := wire.Schema(t)
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = wire.AppendString(append(out, `{"type":"function","function":{"name":`...), t.Name)
-		out = wire.AppendString(append(out, `,"description":`...), t.Description)
-		out = append(append(out, `,"parameters":`...), schema...)
-		out = append(out, "}}"...)
-	}
-	return append(out, ']'), nil
-}
+// efforts are the vendor's words, and the largest budget each stands for.
+var efforts = []struct {
+	word string
+	most int
+}{{"low", 4_096}, {"medium", 16_384}, {"high", 1 << 30}}
 
-func encodeSystem(h *model.Head) ([]byte, error) {
-	if h.System == "" {
-		return nil, nil
+// effort says a budget in the vendor's words, and never less than the model takes.
+func effort(budget int, entry model.Entry) string {
+	enough := entry.LeastEffort == ""
+	for _, e := range efforts {
+		enough = enough || e.word == entry.LeastEffort
+		if enough && budget <= e.most {
+			return e.word
+		}
 	}
-	return append(wire.AppendString([]byte(`{"role":"system","content":`), h.System), '}'), nil
+	return efforts[len(efforts)-1].word
 }

@@ -1,0 +1,262 @@
+package format
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"chorus/internal/chat"
+	"chorus/internal/model/wire"
+)
+
+// text is a JSON string; anything else that servers put in its place is passed
+// over, except that an object is kept as its JSON (arguments of some servers).
+type text string
+
+func (t *text) UnmarshalJSON(data []byte) error {
+	switch {
+	case len(data) > 0 && data[0] == '"':
+		return json.Unmarshal(data, (*string)(t))
+	case len(data) > 0 && data[0] == '{':
+		*t = text(data)
+	}
+	return nil
+}
+
+// chunk is one event of Chat Completions, as far as we look at it.
+type chunk struct {
+	ID      string          `json:"id"`
+	Choices []choice        `json:"choices"`
+	Usage   *usage          `json:"usage"`
+	Error   json.RawMessage `json:"error"`
+}
+
+type choice struct {
+	Index int `json:"index"`
+	Delta struct {
+		Content          text        `json:"content"`
+		Refusal          text        `json:"refusal"`
+		ReasoningContent text        `json:"reasoning_content"` // DeepSeek, vLLM and others
+		Reasoning        text        `json:"reasoning"`         // OpenRouter, Ollama
+		ReasoningDetails details     `json:"reasoning_details"` // OpenRouter
+		ToolCalls        []callDelta `json:"tool_calls"`
+	} `json:"delta"`
+	FinishReason text `json:"finish_reason"`
+	StopReason   text `json:"stop_reason"` // vLLM: the sequence that stopped it
+}
+
+type callDelta struct {
+	Index    *int `json:"index"`
+	ID       text `json:"id"`
+	Function struct {
+		Name      text `json:"name"`
+		Arguments text `json:"arguments"`
+	} `json:"function"`
+}
+
+// usage is of Chat Completions and Completions. Reasoning counts as completion, and
+// what OpenRouter says a call cost is not looked at: prices are the catalog's.
+type usage struct {
+	Prompt     int `json:"prompt_tokens"`
+	Completion int `json:"completion_tokens"`
+	CacheHit   int `json:"prompt_cache_hit_tokens"` // DeepSeek
+	Details    *struct {
+		Cached  int `json:"cached_tokens"`
+		Written int `json:"cache_write_tokens"`
+	} `json:"prompt_tokens_details"`
+}
+
+// ours counts the way we do: Input without what was cached.
+func (u *usage) ours() chat.Usage {
+	out := chat.Usage{Output: max(u.Completion, 0), CacheRead: max(u.CacheHit, 0)}
+	if u.Details != nil {
+		out.CacheRead, out.CacheWrite = max(u.Details.Cached, out.CacheRead), max(u.Details.Written, 0)
+	}
+	out.Input = max(u.Prompt-out.CacheRead-out.CacheWrite, 0)
+	return out
+}
+
+// chatAnswer is an answer of Chat Completions.
+type chatAnswer struct {
+	answer
+	byIndex map[int]*part
+}
+
+// Chat reads an answer of Chat Completions. It is whole at [DONE], or when the
+// stream ends after a finish reason: some servers leave [DONE] out.
+func (s Stream) Chat(body io.Reader) {
+	a := chatAnswer{answer: s.answer(), byIndex: map[int]*part{}}
+	events := NewEvents(body)
+	for events.Next() {
+		data := bytes.TrimSpace(events.Data)
+		if len(data) == 0 {
+			continue
+		}
+		if bytes.HasPrefix(data, []byte("[DONE]")) {
+			a.whole()
+			return
+		}
+		var c chunk
+		if err := json.Unmarshal(data, &c); err != nil {
+			a.fail(a.Side.Garbled("the answer is garbled: %v", err))
+			return
+		}
+		if len(c.Error) > 0 && string(c.Error) != "null" || events.Type == "error" {
+			a.fail(a.Side.Event(Report(data)))
+			return
+		}
+		if !a.take(c) {
+			return
+		}
+		if a.finish == "error" {
+			a.fail(a.Side.Event(wire.Report{Message: "the answer ended with an error that was not named"}))
+			return
+		}
+	}
+	a.end(events.Err())
+}
+
+// Report reads an error in a stream. OpenRouter gives HTTP statuses as codes, and
+// what they mean there they mean here.
+func Report(data []byte) wire.Report {
+	r := wire.ReadReport(data)
+	code, ok := r.Code.(float64)
+	if !ok || r.Type != "" {
+		return r
+	}
+	switch {
+	case code == 401 || code == 402 || code == 403:
+		r.Type = "authentication_error"
+	case code == 413:
+		r.Type = "request_too_large"
+	case code == 429:
+		r.Type = "rate_limit_error"
+	case code >= 400 && code < 500 && code != 408:
+		r.Type = "invalid_request_error"
+	}
+	return r
+}
+
+// take works one chunk in; false: nobody listens any more.
+func (a *chatAnswer) take(c chunk) bool {
+	if a.id == "" {
+		a.id = c.ID
+	}
+	if c.Usage != nil {
+		a.usage = c.Usage.ours()
+	}
+	for _, ch := range c.Choices {
+		if ch.Index != 0 {
+			continue // we asked for one
+		}
+		if !a.delta(ch) {
+			return false
+		}
+		if ch.FinishReason != "" {
+			a.finish = string(ch.FinishReason)
+			a.stopSeq = ch.StopReason != ""
+		}
+	}
+	return true
+}
+
+func (a *chatAnswer) delta(ch choice) bool {
+	d := ch.Delta
+	reasoning := string(d.ReasoningContent)
+	if reasoning == "" {
+		reasoning = string(d.Reasoning)
+	}
+	if reasoning == "" {
+		reasoning = d.ReasoningDetails.text()
+	}
+	if !a.think(nil, reasoning) {
+		return false
+	}
+	a.keep(d.ReasoningDetails)
+	if !a.say(nil, string(d.Content)) {
+		return false
+	}
+	if d.Refusal != "" {
+		a.refused = true
+		if !a.say(nil, string(d.Refusal)) {
+			return false
+		}
+	}
+	for _, call := range d.ToolCalls {
+		if !a.call(call) {
+			return false
+		}
+	}
+	return true
+}
+
+// keep puts details to the reasoning they belong to: a signature comes after it.
+func (a *chatAnswer) keep(list details) {
+	if len(list) == 0 {
+		return
+	}
+	var p *part
+	for _, q := range a.parts {
+		if q.kind == thinking {
+			p = q
+		}
+	}
+	if p == nil {
+		p = a.add(&part{kind: thinking})
+	}
+	for _, d := range list {
+		p.details = mergeDetail(p.details, d)
+	}
+}
+
+// call works a piece of a call in. The index says which; a piece without one
+// belongs to the call with its id, or to the newest. An id that repeats is the same
+// call, another id at the same index another call.
+func (a *chatAnswer) call(d callDelta) bool {
+	p := a.find(d)
+	if p == nil {
+		p = a.add(&part{kind: calling, id: string(d.ID), name: string(d.Function.Name)})
+		if p.id == "" {
+			p.id = fmt.Sprintf("call_%s_%d", a.id, a.calls)
+		}
+		index := a.calls - 1
+		if d.Index != nil {
+			index = *d.Index
+		}
+		a.byIndex[index] = p
+		if !a.args(p, "") {
+			return false
+		}
+	}
+	if p.name == "" {
+		p.name = string(d.Function.Name)
+	}
+	if d.Function.Arguments == "" {
+		return true
+	}
+	return a.args(p, string(d.Function.Arguments))
+}
+
+func (a *chatAnswer) find(d callDelta) *part {
+	if d.Index != nil {
+		p := a.byIndex[*d.Index]
+		if p != nil && d.ID != "" && string(d.ID) != p.id && d.Function.Name != "" {
+			return nil
+		}
+		return p
+	}
+	var newest *part
+	for _, p := range a.parts {
+		if p.kind != calling {
+			continue
+		}
+		if newest = p; d.ID != "" && p.id == string(d.ID) {
+			return p
+		}
+	}
+	if d.ID != "" {
+		return nil
+	}
+	return newest
+}

@@ -1,0 +1,73 @@
+package format
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+)
+
+// textChunk is one event of the old Completions.
+type textChunk struct {
+	ID      string `json:"id"`
+	Choices []struct {
+		Index        int  `json:"index"`
+		Text         text `json:"text"`
+		FinishReason text `json:"finish_reason"`
+		StopReason   text `json:"stop_reason"` // vLLM: the sequence that stopped it
+	} `json:"choices"`
+	Usage *usage          `json:"usage"`
+	Error json.RawMessage `json:"error"`
+}
+
+// Completions reads an answer of the old Completions: text, and nothing else. It
+// is whole at [DONE], or when the stream ends after a finish reason.
+func (s Stream) Completions(body io.Reader) {
+	a := s.answer()
+	a.strip = "" // nothing is taken off a prompt's end
+	events := NewEvents(body)
+	for events.Next() {
+		data := bytes.TrimSpace(events.Data)
+		if len(data) == 0 {
+			continue
+		}
+		if bytes.HasPrefix(data, []byte("[DONE]")) {
+			a.whole()
+			return
+		}
+		var c textChunk
+		if err := json.Unmarshal(data, &c); err != nil {
+			a.fail(a.Side.Garbled("the answer is garbled: %v", err))
+			return
+		}
+		if len(c.Error) > 0 && string(c.Error) != "null" || events.Type == "error" {
+			a.fail(a.Side.Event(Report(data)))
+			return
+		}
+		if !a.takeText(c) {
+			return
+		}
+	}
+	a.end(events.Err())
+}
+
+func (a *answer) takeText(c textChunk) bool {
+	if a.id == "" {
+		a.id = c.ID
+	}
+	if c.Usage != nil {
+		a.usage = c.Usage.ours()
+	}
+	for _, ch := range c.Choices {
+		if ch.Index != 0 {
+			continue
+		}
+		if !a.say(nil, string(ch.Text)) {
+			return false
+		}
+		if ch.FinishReason != "" {
+			a.finish = string(ch.FinishReason)
+			a.stopSeq = ch.StopReason != ""
+		}
+	}
+	return true
+}

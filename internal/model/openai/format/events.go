@@ -1,0 +1,92 @@
+// Package format is OpenAI's wire formats without a wire: how their addresses and
+// bodies are put together, and how the streams of Chat Completions, Responses and
+// the old Completions are taken apart. It promises that whatever a server sends
+// ends in one Done or one *model.Error and in nothing else, and it needs no SDK, so
+// that the decoders can be fuzzed without compiling one.
+package format
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+)
+
+// Events takes a stream of server-sent events apart. Comments are passed over, and
+// an event that the stream's end cut off is none.
+type Events struct {
+	// Type is the name of the newest event, often "". Data is what it carries; it
+	// holds until the next call of Next.
+	Type string
+	Data []byte
+
+	r    *bufio.Reader
+	long []byte
+	err  error
+}
+
+// eventBuffer holds most lines whole.
+const eventBuffer = 16 << 10
+
+// NewEvents reads events from r.
+func NewEvents(r io.Reader) *Events { return &Events{r: bufio.NewReaderSize(r, eventBuffer)} }
+
+// Err is why the events ended; nil if the stream just did.
+func (e *Events) Err() error {
+	if errors.Is(e.err, io.EOF) {
+		return nil
+	}
+	return e.err
+}
+
+// Next goes to the next event that carries anything.
+func (e *Events) Next() bool {
+	e.Type, e.Data = "", e.Data[:0]
+	some := false
+	for {
+		line, ok := e.line()
+		if !ok {
+			return false
+		}
+		if len(line) == 0 {
+			if some {
+				return true
+			}
+			e.Type = ""
+			continue
+		}
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(name) {
+		case "event":
+			e.Type = string(value)
+		case "data":
+			if some {
+				e.Data = append(e.Data, '\n')
+			}
+			some = true
+			e.Data = append(e.Data, value...)
+		}
+	}
+}
+
+// line is the next line without its end; it holds until the next call. false: the
+// stream is over, and what stood behind its last line end is dropped.
+func (e *Events) line() ([]byte, bool) {
+	line, err := e.r.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		e.long = e.long[:0]
+		for errors.Is(err, bufio.ErrBufferFull) {
+			e.long = append(e.long, line...)
+			line, err = e.r.ReadSlice('\n')
+		}
+		e.long = append(e.long, line...)
+		line = e.long
+	}
+	if err != nil {
+		e.err = err
+		return nil, false
+	}
+	line = line[:len(line)-1]
+	return bytes.TrimPrefix(bytes.TrimSuffix(line, []byte("\r")), []byte("\uFEFF")), true
+}

@@ -1,0 +1,118 @@
+package openai
+
+import (
+	"strconv"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/model"
+	"chorus/internal/model/openai/format"
+)
+
+// Router is what is different at OpenRouter: reasoning is asked for and sent back in
+// its own fields, cache marks go to Anthropic's models, and those may be prefilled.
+type Router struct {
+	// Referer and Title say on whose behalf one asks; both may be empty.
+	Referer, Title string
+	// Prefill lets anthropic/* models be prefilled: by an assistant message at the end.
+	Prefill bool
+}
+
+const (
+	routerName = "openrouter"
+	routerURL  = "https://openrouter.ai/api/v1"
+	// anthropics is how Anthropic's models are called there.
+	anthropics = "anthropic/"
+	mark       = `,"cache_control":{"type":"ephemeral"}`
+	// maxMarks is how many of them Anthropic takes in one request.
+	maxMarks = 4
+	// minBudget is the least that Anthropic's models think with.
+	minBudget = 1_024
+)
+
+func (r *Router) defaults(o Options) Options {
+	if o.Name == "" {
+		o.Name = routerName
+	}
+	if o.BaseURL == "" {
+		o.BaseURL = routerURL
+	}
+	return o
+}
+
+func (r *Router) headers() map[string]string {
+	out := map[string]string{}
+	if r != nil && r.Referer != "" {
+		out["HTTP-Referer"] = r.Referer
+	}
+	if r != nil && r.Title != "" {
+		out["X-Title"] = r.Title
+	}
+	return out
+}
+
+// lookup finds a model in the catalog, also by the vendor behind the router:
+// anthropic/claude-sonnet-4.5 is Anthropic's claude-sonnet-4-5.
+func (p *Provider) lookup(name string) (model.Entry, bool) {
+	entry, known := model.Lookup(p.opts.Name, name)
+	if known || p.opts.Router == nil {
+		return entry, known
+	}
+	vendor, rest, ok := strings.Cut(name, "/")
+	if !ok {
+		return entry, false
+	}
+	rest, _, _ = strings.Cut(rest, ":") // :free, :nitro and the like
+	if vendor == "anthropic" {
+		rest = strings.ReplaceAll(rest, ".", "-")
+	}
+	if behind, known := model.Lookup(vendor, rest); known {
+		return behind, true
+	}
+	return entry, false
+}
+
+// prefilled says why a model cannot be prefilled here; "": it can.
+func (p *Provider) prefilled(name string, entry model.Entry, known bool) string {
+	switch r := p.opts.Router; {
+	case r == nil:
+		return "no model behind OpenAI's interfaces does"
+	case !strings.HasPrefix(name, anthropics):
+		return "OpenRouter passes one on only to " + anthropics + "* models"
+	case !r.Prefill:
+		return "it is not switched on for this vendor"
+	case known && !entry.Prefill:
+		return "its vendor refuses it"
+	}
+	return ""
+}
+
+// appendRouted writes the settings in OpenRouter's words. It fits them to the model
+// itself, so little is left out; but a budget has to leave room for the answer.
+func appendRouted(body *format.Body, s chat.Settings, entry model.Entry, known bool, maxStop int) {
+	limit, budget := s.MaxTokens, 0
+	if s.ThinkingBudget > 0 && (entry.Thinking || !known) {
+		budget = max(s.ThinkingBudget, minBudget)
+		if known {
+			budget = min(budget, entry.MaxOutput-1)
+		}
+		if limit > 0 && limit <= budget {
+			limit += budget
+		}
+	}
+	if limit > 0 {
+		if known {
+			limit = min(limit, entry.MaxOutput)
+		}
+		body.Int("max_tokens", limit)
+	}
+	body.Raw("usage", `{"include":true}`)
+	if budget > 0 && (limit == 0 || budget < limit) {
+		body.Raw("reasoning", `{"max_tokens":`+strconv.Itoa(budget)+`}`)
+	}
+	if !entry.NoSampling {
+		body.Float("temperature", s.Temperature, 0, 2)
+		body.Float("top_p", s.TopP, 0, 1)
+	}
+	body.Stops("stop", s.Stop, maxStop)
+}
