@@ -63,12 +63,12 @@ func New(opts Options) *Provider {
 // Host is the address that OLLAMA_HOST means, without a slash at its end: scheme,
 // port and even the host may be left out. What is no address gives the default.
 func Host(s string) string {
-	s = strings.Trim(strings.TrimSpace(s), `"'`)
+	s = strings.TrimSpace(strings.Trim(strings.TrimSpace(s), `"'`))
 	scheme, rest, ok := strings.Cut(s, "://")
 	port := "11434"
 	switch {
-	case !ok:
-		scheme, rest = "http", s
+	case !ok || scheme == "":
+		scheme, rest = "http", strings.TrimPrefix(s, "://")
 	case scheme == "http":
 		port = "80"
 	case scheme == "https":
