@@ -36,6 +36,9 @@ type answer struct {
 	held []byte // white space that is text only if text follows
 	at   place
 
+	tried    int  // how long the buffer was when more was needed
+	broken   int  // tags that turned out to be text
+	newline  bool // the white space just taken ends a line
 	labelled bool // the bot's own label was taken off
 	trims    bool // white space at the beginning is not text
 	isThink  bool
@@ -116,14 +119,20 @@ func (a *answer) finish(stopped bool) chat.Blocks {
 	return a.blocks
 }
 
-// run decides as much as it can; final: nothing more will come.
+// run decides as much as it can; final: nothing more will come. A long piece that is
+// waiting for its end is not looked at again for every byte.
 func (a *answer) run(final bool) {
+	if !final && len(a.buf)-a.tried < a.tried/8 {
+		return
+	}
 	for !a.cut && len(a.buf) > 0 {
 		at, think := a.at, a.isThink
 		n, ok := a.step(final)
 		if !ok {
+			a.tried = len(a.buf)
 			return
 		}
+		a.tried = 0
 		if a.buf = a.buf[n:]; n > 0 || a.at != at || a.isThink != think {
 			a.scan = scanner{}
 		}
@@ -190,13 +199,9 @@ func (a *answer) think(final bool) (int, bool) {
 // else's ends it.
 func (a *answer) start(final bool) (int, bool) {
 	rest := bytes.TrimLeft(a.buf, space)
-	blank := len(a.buf) - len(rest)
-	if len(rest) == 0 {
-		if !final {
-			return 0, false
-		}
-		if !a.trims {
-			a.pushText(a.buf)
+	if blank := len(a.buf) - len(rest); blank > 0 {
+		if a.newline = a.buf[blank-1] == '\n'; !a.trims {
+			a.pushText(a.buf[:blank])
 		}
 		return blank, true
 	}
@@ -212,8 +217,8 @@ func (a *answer) start(final bool) (int, bool) {
 			return 0, false
 		}
 		if i >= 0 {
-			a.labelled, a.trims = true, true
-			return blank + len(a.own[i]) + 1, true
+			a.labelled, a.trims, a.held = true, true, nil
+			return len(a.own[i]) + 1, true
 		}
 	}
 	if a.script && a.thought.Len() == 0 && len(a.blocks) == 0 {
@@ -222,17 +227,14 @@ func (a *answer) start(final bool) (int, bool) {
 			return 0, false
 		}
 		if yes {
-			a.isThink = true
-			return blank + len(thinkOpen), true
+			a.isThink, a.held = true, nil
+			return len(thinkOpen), true
 		}
 	}
-	a.at = atLine
-	if !a.trims && blank > 0 {
-		if a.pushText(a.buf[:blank]); a.buf[blank-1] != '\n' {
-			a.at = inLine
-		}
+	if a.at = atLine; len(a.held) > 0 && !a.newline {
+		a.at = inLine
 	}
-	return blank, true
+	return 0, true
 }
 
 // line is the beginning of a line.
@@ -340,16 +342,15 @@ func (a *answer) backticks(final bool) (int, bool) {
 // after is what follows a call.
 func (a *answer) after(final bool) (int, bool) {
 	rest := bytes.TrimLeft(a.buf, space)
-	blank := len(a.buf) - len(rest)
-	if len(rest) == 0 {
-		return blank, final
+	if blank := len(a.buf) - len(rest); blank > 0 {
+		a.newline = a.newline || bytes.IndexByte(a.buf[:blank], '\n') >= 0
+		return blank, true
 	}
 	if a.at == afterTag {
-		a.at = inLine
-		if bytes.IndexByte(a.buf[:blank], '\n') >= 0 {
+		if a.at = inLine; a.newline {
 			a.at = atLine
 		}
-		return blank, true
+		return 0, true
 	}
 	i, wait := anyBegun(rest, a.own, ">[", final)
 	if wait {
@@ -358,7 +359,7 @@ func (a *answer) after(final bool) (int, bool) {
 	if a.at = atLine; i < 0 {
 		a.cut = true // whatever it is, it was written without having seen the result
 	}
-	return blank, true
+	return 0, true
 }
 
 // pushText takes text; white space at its end waits for what follows.

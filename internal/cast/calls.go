@@ -13,8 +13,13 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// longestName bounds a tool's name and a tag; providers allow 64 bytes.
-const longestName = 160
+const (
+	// longestName bounds a tool's name and a tag; providers allow 64 bytes.
+	longestName = 160
+	// mostBroken is how many tags may come to nothing before they are text: each is
+	// looked for up to the end of the answer.
+	mostBroken = 64
+)
 
 // callLine reads Name>[tool]: {json}; the buffer begins with it, name bytes are known
 // already. What only looks like a call is text. Arguments that are no JSON make a call
@@ -68,7 +73,7 @@ func (a *answer) plain() (int, bool) {
 
 // call adds a call.
 func (a *answer) call(name string, args json.RawMessage) {
-	a.held = nil
+	a.held, a.newline = nil, false
 	a.endText()
 	a.calls++
 	use := chat.ToolUse{ID: a.id + strconv.Itoa(a.calls), Name: name, Args: args}
@@ -151,13 +156,23 @@ func (a *answer) tag(final bool) (int, bool) {
 		return a.plain()
 	}
 	name := string(a.buf[1:end])
-	if _, known := a.tools[name]; known {
-		return a.legacy(name, end+1, final)
+	_, known := a.tools[name]
+	ns, block := strings.CutSuffix(name, "function_calls")
+	block = block && (ns == "" || strings.HasSuffix(ns, ":"))
+	if !known && !block || a.broken >= mostBroken {
+		return a.plain()
 	}
-	if ns, ok := strings.CutSuffix(name, "function_calls"); ok && (ns == "" || strings.HasSuffix(ns, ":")) {
-		return a.functionCalls(ns, end+1, final)
+	calls := a.calls
+	n, ok := 0, false
+	if known {
+		n, ok = a.legacy(name, end+1, final)
+	} else {
+		n, ok = a.functionCalls(ns, end+1, final)
 	}
-	return a.plain()
+	if ok && a.calls == calls {
+		a.broken++
+	}
+	return n, ok
 }
 
 func tagByte(c byte) bool {

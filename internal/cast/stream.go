@@ -58,12 +58,18 @@ func (a *answer) done(d model.Done) model.Done {
 	if a.discarded {
 		d.Blocks = nil
 	}
-	ended := d.Stop == chat.StopEnd || d.Stop == chat.StopSeq
-	switch {
-	case ended && len(d.Blocks.Calls()) > 0:
-		d.Stop = chat.StopTools
-	case a.cut && (ended || d.Stop == chat.StopLength || d.Stop == chat.StopTools):
-		d.Stop = chat.StopSeq
+	calls := len(d.Blocks.Calls()) > 0
+	switch d.Stop {
+	case chat.StopEnd, chat.StopSeq, chat.StopTools, "":
+		if calls {
+			d.Stop = chat.StopTools
+		} else if a.cut {
+			d.Stop = chat.StopSeq
+		}
+	case chat.StopLength:
+		if a.cut && !calls {
+			d.Stop = chat.StopSeq // what was too long does not count
+		}
 	}
 	return d
 }
