@@ -1,0 +1,147 @@
+// Package completions answers through OpenAI's oldest interface, /v1/completions,
+// which base models still have: a text goes in, and what follows it comes out. There
+// are no turns, so whoever asks has already made one text of the conversation, and
+// this package promises to send exactly that: the system prompt and a blank line if
+// there is one, then the messages' text with nothing in between, then the prefill.
+// What is no text is refused. It never retries by itself.
+package completions
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"strings"
+	"time"
+
+	"chorus/internal/model"
+	"chorus/internal/model/openai/format"
+	"chorus/internal/model/wire"
+)
+
+const provider = "completions"
+
+// Options are what a provider is made with.
+type Options struct {
+	// APIKey may be empty when a base URL is given: local servers need none.
+	APIKey string
+	// BaseURL is the server; "": OpenAI's. See format.Base for what it may look like.
+	BaseURL string
+	// HTTPClient is used as it is; nil: one of its own.
+	HTTPClient *http.Client
+	// IdleTimeout is how long an answer may pause, FirstByteTimeout how long it may
+	// take to begin. Zero: 90 and 120 seconds.
+	IdleTimeout, FirstByteTimeout time.Duration
+	// Name is the provider's name in errors and in the catalog; "": completions.
+	Name string
+	// Headers are sent with each call, over those that would be sent otherwise.
+	Headers map[string]string
+	// Extra are fields merged into the top level of each body: presence_penalty,
+	// frequency_penalty, top_k and whatever else the server knows. One that is ours too
+	// replaces it, null takes it away; model, prompt and stream make every request fail.
+	Extra map[string]json.RawMessage
+	// MaxStop is how many stop sequences the server takes; 0: four, less: none.
+	MaxStop int
+}
+
+// openai is where base models are when nothing else is said.
+const openai = "https://api.openai.com/v1/"
+
+// Provider is a model.Model for every model of the server's.
+type Provider struct {
+	opts  Options
+	extra format.Extra
+	wrong error // with the extra fields
+	base  string
+	query string
+	http  *http.Client
+}
+
+var _ model.Model = (*Provider)(nil)
+
+// New makes a provider. It does not look at the environment and does not fail: a
+// missing key, a wrong address or an impossible extra field shows in the first call.
+func New(opts Options) *Provider {
+	opts.APIKey = strings.TrimSpace(opts.APIKey)
+	if opts.Name == "" {
+		opts.Name = provider
+	}
+	p := &Provider{opts: opts, http: opts.HTTPClient, extra: opts.Extra, base: openai}
+	p.wrong = p.extra.Check()
+	if p.http == nil {
+		p.http = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+	}
+	if base, query := format.Base(opts.BaseURL); base != "" {
+		p.base = base
+		if len(query) > 0 {
+			p.query = "?" + query.Encode()
+		}
+	}
+	return p
+}
+
+// Close lets go of idle connections. The provider may be used again.
+func (p *Provider) Close() { p.http.CloseIdleConnections() }
+
+func (p *Provider) side(name string) wire.Side {
+	return wire.Side{Provider: p.opts.Name, Model: name, Key: p.opts.APIKey, Secrets: format.Secrets(p.opts.Headers)}
+}
+
+// rest is how calls are made.
+func (p *Provider) rest(side wire.Side) wire.Rest {
+	header := http.Header{}
+	if p.opts.APIKey != "" {
+		header.Set("Authorization", "Bearer "+p.opts.APIKey)
+	}
+	for name, value := range p.opts.Headers {
+		header.Set(name, value)
+	}
+	return wire.Rest{Client: p.http, Header: header, Side: side}
+}
+
+// keyless reports whether a call has no chance for want of a key.
+func (p *Provider) keyless() bool {
+	return p.opts.APIKey == "" && p.opts.BaseURL == "" && len(p.opts.Headers) == 0
+}
+
+// keyName is the variable that a missing key is looked for in.
+const keyName = "OPENAI_COMPLETIONS_API_KEY"
+
+// Models lists what the server offers, by name; so it is also the check of a key.
+// Servers do not say which of them are base models.
+func (p *Provider) Models(ctx context.Context) ([]string, error) {
+	side := p.side("models")
+	if p.keyless() {
+		return nil, side.NoKey(keyName)
+	}
+	call := wire.Watch(ctx, p.opts.FirstByteTimeout, p.opts.IdleTimeout)
+	defer func() { _ = call.Close() }()
+	var list json.RawMessage
+	if failed := p.rest(side).Get(call, p.base+"models"+p.query, "the list of models", &list); failed != nil {
+		return nil, failed
+	}
+	names, err := format.ModelNames(list)
+	if err != nil {
+		return nil, side.Network(err)
+	}
+	return names, nil
+}
+
+// Stream sends the body and yields the answer.
+func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
+		side := p.side(prep.Model)
+		if p.keyless() {
+			yield(nil, side.NoKey(keyName))
+			return
+		}
+		call := wire.Watch(ctx, p.opts.FirstByteTimeout, p.opts.IdleTimeout)
+		defer func() { _ = call.Close() }()
+		res, failed := p.rest(side).Post(call, p.base+"completions"+p.query, prep.Body)
+		if failed != nil {
+			yield(nil, failed)
+			return
+		}
+		format.Stream{Side: side, Call: call, Yield: yield}.Completions(res.Body)
+	}
+}

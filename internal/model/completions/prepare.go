@@ -1,0 +1,126 @@
+package completions
+
+import (
+	"fmt"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/model"
+	"chorus/internal/model/openai/format"
+	"chorus/internal/model/wire"
+)
+
+// defaultOutput is asked for when nothing is said: the interface itself would end
+// after 16 tokens, and a base model goes on for as long as it is let.
+const defaultOutput = 1_024
+
+// Prepare puts the body together. The prompt stands last in it, made of the
+// messages' remembered bytes, so that a longer conversation goes on with the same ones.
+func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
+	side := p.side(r.Model)
+	if p.wrong != nil {
+		return model.Prepared{}, side.Bad("%v", p.wrong)
+	}
+	if r.Settings.ThinkingBudget > 0 {
+		return model.Prepared{}, side.Bad("%s is a base model and cannot be asked to think: use no thinking budget, or use a chat model", r.Model)
+	}
+	system, err := head(r)
+	if err != nil {
+		return model.Prepared{}, side.Bad("%v", err)
+	}
+	wires, size := make([][]byte, 0, len(r.Messages)), 0
+	for _, m := range r.Messages {
+		w, err := m.Encoded(provider, encode)
+		if err != nil {
+			return model.Prepared{}, side.Bad("%s is a base model: %v", r.Model, err)
+		}
+		wires, size = append(wires, w.Bytes), size+len(w.Bytes)
+	}
+	prefill := escape(r.Prefill)
+	if len(system)+size+len(prefill) == 0 {
+		return model.Prepared{}, side.Bad("there is nothing to send: every message is empty")
+	}
+	room := 1024
+	for _, value := range p.extra {
+		room += len(value) + 64
+	}
+	body := p.settings(r, format.Body{Bytes: r.Room(len(system) + size + len(prefill) + room), Extra: p.extra})
+	body = append(append(body, `,"prompt":"`...), system...)
+	for _, w := range wires {
+		body = append(body, w...)
+	}
+	body = append(append(body, prefill...), `"}`...)
+	return model.Prepared{Model: r.Model, Body: body, Estimate: model.Tokens(len(body)), Prefill: r.Prefill}, nil
+}
+
+// settings begins the body with everything but the prompt.
+func (p *Provider) settings(r model.Request, body format.Body) []byte {
+	entry, known := model.Lookup(p.opts.Name, r.Model)
+	body.Bytes = wire.AppendString(append(body.Bytes, `{"model":`...), r.Model)
+	body.Bytes = append(body.Bytes, `,"stream":true`...)
+	body.Raw("stream_options", `{"include_usage":true}`)
+	limit := r.Settings.MaxTokens
+	if limit <= 0 {
+		limit = defaultOutput
+	}
+	if known {
+		limit = min(limit, entry.MaxOutput)
+	}
+	body.Int("max_tokens", limit)
+	body.Float("temperature", r.Settings.Temperature, 0, 2)
+	body.Float("top_p", r.Settings.TopP, 0, 1)
+	body.Stops("stop", r.Settings.Stop, p.opts.MaxStop)
+	return body.Extra.Append(body.Bytes)
+}
+
+// head is the system prompt as the text begins with it.
+func head(r model.Request) ([]byte, error) {
+	if r.Head == nil {
+		return nil, nil
+	}
+	if len(r.Head.Tools) > 0 {
+		var names []string
+		for _, t := range r.Head.Tools {
+			names = append(names, t.Name)
+		}
+		return nil, fmt.Errorf("%s is a base model and calls no tools (%s): describe them in the text and use none here, or use a chat model", r.Model, strings.Join(names, ", "))
+	}
+	return r.Head.Encoded(provider, func(h *model.Head) ([]byte, error) {
+		if h.System == "" {
+			return nil, nil
+		}
+		return escape(h.System + "\n\n"), nil
+	})
+}
+
+// encode is a message's text, ready to stand inside a JSON string.
+func encode(m *model.Message) (model.Wire, error) {
+	var text strings.Builder
+	for _, block := range m.Blocks {
+		switch b := block.(type) {
+		case chat.Text:
+			text.WriteString(b.Text)
+		case chat.File:
+			text.WriteString(wire.FileLine(b))
+		case chat.Image:
+			return model.Wire{}, fmt.Errorf("it cannot be shown a picture (%s): use no pictures with it, or use a model that sees", b.MediaType)
+		case chat.ToolUse, chat.ToolResult:
+			return model.Wire{}, fmt.Errorf("it knows no tool calls (%T): write them into the text with prefill mode, or use a chat model", b)
+		case chat.Thinking:
+			return model.Wire{}, fmt.Errorf("it knows no reasoning: write it into the text or leave it out, or use a chat model")
+		default:
+			return model.Wire{}, fmt.Errorf("it takes text only, and no %T: use a chat model", block)
+		}
+	}
+	return model.Wire{Bytes: escape(text.String())}, nil
+}
+
+// escape writes s as the inside of a JSON string: what is escaped apart can be put
+// together.
+func escape(s string) []byte {
+	if s == "" {
+		return nil
+	}
+	quoted := wire.AppendString(nil, s)
+	return quoted[1 : len(quoted)-1]
+}
