@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"chorus/internal/config"
 	"chorus/internal/home"
@@ -70,12 +72,10 @@ func ConfigAsk(env func(string) string, homeDir, bot, guild string) (config.Ask,
 }
 
 // CheckConfig reads the files and merges them for every bot in every guild there is a
-// file for. Each problem is told once.
+// file for. Each problem is told once, and one that only follows from another is not.
 func CheckConfig(o config.Options, env func(string) string, homeDir string) (*config.Files, config.Problems, error) {
 	files, problems := config.ReadFiles(o)
-	if problems.Err() != nil {
-		return files, problems, nil
-	}
+	wrong := problems.Errors()
 	seen := map[string]bool{}
 	for _, bot := range append([]string{""}, files.Bots()...) {
 		for _, guild := range append([]string{""}, files.Guilds()...) {
@@ -85,14 +85,21 @@ func CheckConfig(o config.Options, env func(string) string, homeDir string) (*co
 			}
 			_, more := files.Bot(ask)
 			for _, p := range more {
-				if key := p.Error(); !seen[key] {
-					seen[key] = true
+				if text := p.Error(); !seen[text] && !follows(p, wrong) {
+					seen[text] = true
 					problems = append(problems, p)
 				}
 			}
 		}
 	}
 	return files, problems, nil
+}
+
+// follows reports whether something at or below the problem's key is wrong already.
+func follows(p config.Problem, wrong config.Problems) bool {
+	return p.Key != "" && slices.ContainsFunc(wrong, func(w config.Problem) bool {
+		return w.Key == p.Key || strings.HasPrefix(w.Key, p.Key+".")
+	})
 }
 
 // ImportChapter3 takes over the configuration of a Chapter3 installation.

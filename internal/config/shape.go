@@ -50,13 +50,20 @@ func (s *shaper) object(b *branch, path string, n *node) {
 		if target == nil {
 			continue
 		}
-		if before, twice := s.seen[at]; twice {
-			s.report.fail(f.at, at, "%q and %q (line %d) are the same key; keep one", f.name, before.name, before.at.Line)
-			continue
+		if s.claim(at, f) {
+			s.value(target, at, f)
 		}
-		s.seen[at] = f
-		s.value(target, at, f)
 	}
+}
+
+// claim reports whether nothing else in the source set the path under another spelling.
+func (s *shaper) claim(path string, f field) bool {
+	if before, twice := s.seen[path]; twice {
+		s.report.fail(f.at, path, "%q and %q (line %d) are the same key; keep one", f.name, before.name, before.at.Line)
+		return false
+	}
+	s.seen[path] = f
+	return true
 }
 
 // find says which branch a field is, under which path.
@@ -153,16 +160,18 @@ func (s *shaper) value(b *branch, path string, f field) {
 		}
 	case n.form == isObject:
 		if isEntry(b) {
-			s.leaves = append(s.leaves, leaf{path, nil, &node{form: isObject, at: n.at}, n.at})
+			s.leaves = append(s.leaves, leaf{path, nil, &node{form: isObject, at: f.at}, f.at})
 		}
 		s.object(b, path, n)
 	case n.form == isList && b.group.named:
 		s.list(b, path, n)
 	case b.group.short != "" && n.form != isList:
 		if isEntry(b) {
-			s.leaves = append(s.leaves, leaf{path, nil, &node{form: isObject, at: n.at}, n.at})
+			s.leaves = append(s.leaves, leaf{path, nil, &node{form: isObject, at: f.at}, f.at})
 		}
-		s.value(b.fields[b.group.short], join(path, b.group.short), field{f.name, f.at, n})
+		if short := join(path, b.group.short); s.claim(short, f) {
+			s.value(b.fields[b.group.short], short, f)
+		}
 	default:
 		s.report.fail(n.at, path, "%s must be an object with keys of its own, not %s", shownPath(path), n.said())
 	}

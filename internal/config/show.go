@@ -39,6 +39,9 @@ func (b *Bot) row(k *Key, path string) Row {
 	row := Row{Key: shownPath(path), Value: k.Default, Layer: at.Layer.String(), File: at.File, Line: at.Line}
 	l := b.merged.get(path)
 	if l == nil {
+		if path == "innerName" && b.InnerName != "" {
+			row.Value = b.InnerName
+		}
 		return row
 	}
 	row.Value = l.value.plain()
