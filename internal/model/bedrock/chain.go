@@ -174,10 +174,14 @@ func (c *chain) container(ctx context.Context) (aws.Credentials, error) {
 		token = strings.TrimSpace(string(data))
 	}
 	p := endpointcreds.New(address, func(o *endpointcreds.Options) {
-		o.HTTPClient, o.AuthorizationToken, o.Retryer = c.http, token, aws.NopRetryer{}
+		o.HTTPClient, o.AuthorizationToken, o.Retryer = direct(), token, aws.NopRetryer{}
 	})
 	return retrieve(ctx, p, "the container's credentials")
 }
+
+// direct is a client that no proxy hears: these services stand on the machine, and
+// what they say is secret.
+func direct() *http.Client { return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} }
 
 // local reports whether a host is this machine or one of the two that containers see.
 func local(host string) bool {
@@ -197,7 +201,7 @@ func (c *chain) machine(ctx context.Context) (aws.Credentials, error) {
 	ctx, cancel := context.WithTimeout(ctx, machineTime)
 	defer cancel()
 	client := imds.New(imds.Options{
-		HTTPClient: c.http, Endpoint: env("AWS_EC2_METADATA_SERVICE_ENDPOINT"), Retryer: aws.NopRetryer{}, ClientEnableState: imds.ClientEnabled,
+		HTTPClient: direct(), Endpoint: env("AWS_EC2_METADATA_SERVICE_ENDPOINT"), Retryer: aws.NopRetryer{}, ClientEnableState: imds.ClientEnabled,
 	})
 	keys, err := retrieve(ctx, ec2rolecreds.New(func(o *ec2rolecreds.Options) { o.Client = client }), "the machine's role")
 	if err != nil {

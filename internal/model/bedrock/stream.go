@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"time"
 
 	"chorus/internal/model"
 	"chorus/internal/model/anthropic"
@@ -29,7 +30,12 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
 		side := p.side(prep.Model)
-		call := wire.Watch(ctx, p.opts.FirstByteTimeout, p.opts.IdleTimeout)
+		what := operationOf(prep)
+		begin := p.opts.FirstByteTimeout
+		if begin <= 0 && what == converseWhole {
+			begin = wholeTime
+		}
+		call := wire.Watch(ctx, begin, p.opts.IdleTimeout)
 		defer func() { _ = call.Close() }()
 		base := p.runtimeURL()
 		a, failed := p.enter(call.Context(), side, base)
@@ -44,7 +50,6 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 		if base == "" {
 			base = regional("bedrock-runtime", a.region)
 		}
-		what := operationOf(prep)
 		res, failed := p.do(call, side, a, http.MethodPost, operation(base, prep.Model, what), prep.Body)
 		if failed != nil {
 			yield(nil, failed)
@@ -69,6 +74,9 @@ const (
 	converseStream = "converse-stream"
 	converseWhole  = "converse"
 )
+
+// wholeTime is how long an answer in one piece may take to begin: until it is whole.
+const wholeTime = 10 * time.Minute
 
 func operationOf(prep model.Prepared) string {
 	switch {
