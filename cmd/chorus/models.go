@@ -30,7 +30,10 @@ whether the key is accepted, and rewrites the list available_models.json.`,
 				} else {
 					list = a.Available(c.warn)
 				}
-				all := a.Catalog(list)
+				all, err := a.Catalog(list)
+				if err != nil {
+					return err
+				}
 				if c.json {
 					return c.printJSON(all)
 				}

@@ -29,8 +29,9 @@ type command = func(ts *testscript.TestScript, neg bool, args []string)
 func storyCommands() map[string]command {
 	return map[string]command{
 		"exits":     exits,     // exits CODE PROGRAM ARGS…: run it and expect that exit code
-		"llm":       llm,       // llm FILE: a model server that plays the script; sets keys and base URLs
+		"llm":       llm,       // llm FILE [KEY…]: a model server that plays the script; sets keys and base URLs; further keys are accepted too
 		"llmsaw":    llmSaw,    // [!] llmsaw N REGEX: in the body of the N-th request; 0 is the last, -1 the one before
+		"llmkey":    llmKey,    // llmkey N KEY: the N-th request came with that key
 		"llmcount":  llmCount,  // llmcount N: that many requests were made
 		"llmwait":   llmWait,   // llmwait N: until that many requests were made
 		"llmprefix": llmPrefix, // llmprefix N: request N+1 begins with request N
@@ -109,14 +110,14 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func llm(ts *testscript.TestScript, neg bool, args []string) {
-	need(ts, !neg && len(args) == 1, "llm FILE")
+	need(ts, !neg && len(args) >= 1, "llm FILE [KEY…]")
 	s := stageOf(ts)
 	script, err := llmsim.ReadScript(s.file(ts, args[0]))
 	ts.Check(err)
 	if s.stop != nil {
 		s.stop()
 	}
-	s.server = llmsim.New(llmsim.Options{Keys: []string{"test-key"}})
+	s.server = llmsim.New(llmsim.Options{Keys: append([]string{"test-key"}, args[1:]...)})
 	s.server.Load(script)
 	url, stop, err := s.server.Start()
 	ts.Check(err)
@@ -149,6 +150,18 @@ func llmSaw(ts *testscript.TestScript, neg bool, args []string) {
 	r := stageOf(ts).request(ts, number(ts, args[0]))
 	if re.Match(r.Body) == neg {
 		ts.Fatalf("request %d: match of %s is %v:\n%s", r.N, args[1], !neg, r.Body)
+	}
+}
+
+func llmKey(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, !neg && len(args) == 2, "llmkey N KEY")
+	r := stageOf(ts).request(ts, number(ts, args[0]))
+	key := r.Header.Get("X-Api-Key")
+	if key == "" {
+		key = strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	}
+	if key != args[1] {
+		ts.Fatalf("request %d came with the key %q", r.N, key)
 	}
 }
 

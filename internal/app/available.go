@@ -22,9 +22,13 @@ func (a *App) Available(warn func(string)) vendor.Available {
 // server does it in the background when it starts. heard is told of each answer; it
 // may be nil.
 func (a *App) RefreshModels(ctx context.Context, heard func(vendor string, offered vendor.Offered)) (vendor.Available, error) {
+	vendors, err := a.Models.Vendors()
+	if err != nil {
+		return vendor.Available{}, err
+	}
 	before, _ := vendor.ReadAvailable(a.Home.Models()) // what cannot be read is written anew
 	list := vendor.Discover(ctx, vendor.Discovery{
-		Vendors: a.Models.Vendors(), Before: before, Heard: heard,
+		Vendors: vendors, Before: before, Heard: heard,
 		Open: func(v vendor.Vendor) (vendor.Lister, error) { return a.Models.open(v) },
 	})
 	if err := ctx.Err(); err != nil {
@@ -66,12 +70,16 @@ type Catalog struct {
 }
 
 // Catalog lays the lists, the catalog and the vendors side by side.
-func (a *App) Catalog(list vendor.Available) Catalog {
+func (a *App) Catalog(list vendor.Available) (Catalog, error) {
+	vendors, err := a.Models.Vendors()
+	if err != nil {
+		return Catalog{}, err
+	}
 	out := Catalog{Available: list, Default: a.Models.Default(), Vendors: []VendorView{}, Models: []ModelView{}}
 	if len(list.Providers) > 0 {
 		out.Age = age(list.LastUpdated, time.Now())
 	}
-	for _, v := range a.Models.Vendors() {
+	for _, v := range vendors {
 		o := list.Providers[v.Name]
 		view := VendorView{Name: v.Name, Kind: v.Kind, Key: list.State(v), Listed: len(o.Models), Error: o.Error}
 		for _, p := range v.Provides {
@@ -80,7 +88,7 @@ func (a *App) Catalog(list vendor.Available) Catalog {
 		out.Vendors = append(out.Vendors, view)
 		out.Models = append(out.Models, modelViews(v, o.Models)...)
 	}
-	return out
+	return out, nil
 }
 
 // modelViews are the models of the catalog that the vendor has, and those of its list.

@@ -29,7 +29,9 @@ type Models struct {
 	home     *home.Home
 
 	mu       sync.Mutex
+	read     bool            // whether the files were read
 	declared []vendor.Vendor // of the files; the built-in ones come behind
+	broken   error           // why there are none
 	made     map[string]*vendor.Pool
 
 	list      vendor.Available // available_models.json
@@ -57,28 +59,13 @@ func Providers() []string {
 	return names
 }
 
-// Declare takes the vendors of the config files, instead of those it had.
-func (m *Models) Declare(vendors []vendor.Vendor) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.declared = vendors
-	m.made = map[string]*vendor.Pool{} // what is in use goes on with what it has
-}
-
-// Vendors are all there are, in the order in which their rules are asked.
-func (m *Models) Vendors() []vendor.Vendor {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return vendor.Merge(m.declared, vendor.BuiltIn(m.env))
-}
-
 // Default is the model when nobody chose one: the settings', else that of the first
 // vendor with a key, else the offline one.
 func (m *Models) Default() string {
 	if m.model != "" {
 		return m.model
 	}
-	all := m.Vendors()
+	all, _ := m.Vendors() // whoever uses the name hears of it
 	if m.provider != "" {
 		if i := slices.IndexFunc(all, func(v vendor.Vendor) bool { return v.Name == m.provider }); i >= 0 {
 			return m.defaultOf(all[i])
@@ -113,7 +100,10 @@ func (m *Models) defaultOf(v vendor.Vendor) string {
 // Name makes one full name of what somebody chose; both may be empty.
 func (m *Models) Name(provider, name string) (string, error) {
 	if provider != "" {
-		all := m.Vendors()
+		all, err := m.Vendors()
+		if err != nil {
+			return "", err
+		}
 		i := slices.IndexFunc(all, func(v vendor.Vendor) bool { return v.Name == provider })
 		if i < 0 {
 			return "", fmt.Errorf("unknown provider %q; there are %s", provider, strings.Join(names(all), ", "))
@@ -124,7 +114,10 @@ func (m *Models) Name(provider, name string) (string, error) {
 		name = provider + "/" + strings.TrimPrefix(name, provider+"/")
 	}
 	choice, _, err := m.choose(cmp.Or(name, m.Default()))
-	return choice.String(), err
+	if err != nil {
+		return "", err
+	}
+	return choice.String(), nil
 }
 
 func names(all []vendor.Vendor) []string {
@@ -139,7 +132,10 @@ func names(all []vendor.Vendor) []string {
 // choose finds the vendor of a name. The lists are only read for a name that does not
 // say whose it is.
 func (m *Models) choose(name string) (vendor.Choice, vendor.Vendor, error) {
-	all := m.Vendors()
+	all, err := m.Vendors()
+	if err != nil {
+		return vendor.Choice{}, vendor.Vendor{}, err
+	}
 	choice, err := vendor.Resolve(name, all, vendor.Available{}, nil)
 	if err != nil {
 		choice, err = vendor.Resolve(name, all, m.listed(), model.All())

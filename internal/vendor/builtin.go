@@ -2,6 +2,7 @@ package vendor
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -37,15 +38,9 @@ func Declare(name string, kind Kind, settings map[string]string, provides []stri
 	if name == "" || strings.ContainsAny(name, "/ \t\n") {
 		return v, fmt.Errorf("vendor %q: a name has neither slashes nor spaces, since it is put before the slash of a model's name", name)
 	}
-	var names []string
-	for key, value := range settings {
-		if value != "" {
-			names = append(names, key)
-		}
-	}
 	var err error
 	if v.Kind == "" {
-		if v.Kind, err = Infer(name, names); err != nil {
+		if v.Kind, err = Infer(name, slices.Collect(maps.Keys(settings))); err != nil {
 			return v, err
 		}
 	} else if !v.Kind.Known() {
