@@ -126,7 +126,7 @@ func TestSaveKeepsEarlierRuns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "RESULTS.md")
 	day := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for i := range 2 {
-		rep := report{runs: 1, rows: []row{{"wall", "ms", 1, 2, float64(i + 1), 3, "%.0f×"}}}
+		rep := report{runs: 1, rows: []row{{what: "wall", unit: "ms", floor: 1, chorus: 2, value: float64(i + 1), bar: 3, how: "%.0f×"}}}
 		if err := rep.save(path, "a machine", day.AddDate(0, 0, i)); err != nil {
 			t.Fatal(err)
 		}

@@ -76,6 +76,11 @@ func bench(args []string) error {
 	}
 	m.q = min(max(*q, 0), 1)
 	rep := m.report()
+	rooms, err := roomRows(ctx, b.dir)
+	if err != nil {
+		return err
+	}
+	rep.rows = append(rep.rows, rooms...)
 	fmt.Print(rep.table())
 	if *results != "" {
 		if err := rep.save(*results, machineFacts(), time.Now()); err != nil {

@@ -16,7 +16,7 @@ const (
 	barWall  = 1.5  // wall per turn
 	barCPU   = 2.0  // CPU per turn
 	barGrow  = 1.3  // turn 200 to turn 20
-	barPeak  = 35.0 // MB resident at the most
+	barPeak  = 40.0 // MB resident at the most
 	barFirst = 25.0 // ms from start to first request, more than the floor
 	barInit  = 10.0 // ms of package initialisation
 )
@@ -105,9 +105,15 @@ type row struct {
 	value         float64 // what is held against the bar
 	bar           float64
 	how           string // how value and bar read: "%.2f×"
+	least         bool   // the bar is the least, not the most
 }
 
-func (r row) ok() bool { return r.bar == 0 || r.value <= r.bar }
+func (r row) ok() bool {
+	if r.least {
+		return r.value >= r.bar
+	}
+	return r.bar == 0 || r.value <= r.bar
+}
 
 type report struct {
 	runs int
@@ -131,7 +137,7 @@ func (m measured) turnRows(command string) []row {
 	ratio := func(what string, bar float64, of func(key) float64) {
 		for _, turns := range []int{short, long} {
 			f, c := of(key{"floor", turns, command}), of(key{"chorus", turns, command})
-			rows = append(rows, row{fmt.Sprintf("%s, %d turns, %s", what, turns, label), "ms", f, c, c / f, bar, "%.2f×"})
+			rows = append(rows, row{what: fmt.Sprintf("%s, %d turns, %s", what, turns, label), unit: "ms", floor: f, chorus: c, value: c / f, bar: bar, how: "%.2f×"})
 		}
 	}
 	ratio("wall per turn", barWall, func(k key) float64 { return m.figure(k, sample.turnWall) })
@@ -142,7 +148,7 @@ func (m measured) turnRows(command string) []row {
 	return append(rows,
 		row{what: "… of it in the commands themselves", unit: "ms", floor: tools[0], chorus: tools[1]},
 		row{what: "turn 20, " + label, unit: "ms", floor: early[0], chorus: early[1]},
-		row{"turn 200 to turn 20, " + label, "ms", late[0], late[1], late[1] / early[1], barGrow, "%.2f×"})
+		row{what: "turn 200 to turn 20, " + label, unit: "ms", floor: late[0], chorus: late[1], value: late[1] / early[1], bar: barGrow, how: "%.2f×"})
 }
 
 // processRows are the figures of whole processes.
@@ -150,13 +156,13 @@ func (m measured) processRows() []row {
 	var rows []row
 	for _, turns := range []int{short, long} {
 		peak := m.both(turns, builtin, func(s sample) float64 { return float64(s.Peak) / 1e6 })
-		rows = append(rows, row{fmt.Sprintf("peak memory, %d turns", turns), "MB", peak[0], peak[1], peak[1], barPeak, "%.1f MB"})
+		rows = append(rows, row{what: fmt.Sprintf("peak memory, %d turns", turns), unit: "MB", floor: peak[0], chorus: peak[1], value: peak[1], bar: barPeak, how: "%.1f MB"})
 	}
 	first := m.both(short, builtin, sample.first)
 	inits := quantile(m.inits, m.q)
 	rows = append(rows,
-		row{"start to first request", "ms", first[0], first[1], first[1] - first[0], barFirst, "+%.1f ms"},
-		row{"package initialisation", "ms", 0, inits, inits, barInit, "%.1f ms"})
+		row{what: "start to first request", unit: "ms", floor: first[0], chorus: first[1], value: first[1] - first[0], bar: barFirst, how: "+%.1f ms"},
+		row{what: "package initialisation", unit: "ms", chorus: inits, value: inits, bar: barInit, how: "%.1f ms"})
 	for _, turns := range []int{0, long} {
 		wall := m.both(turns, builtin, func(s sample) float64 { return ms(s.Wall.Nanoseconds()) })
 		cpu := m.both(turns, builtin, func(s sample) float64 { return ms(s.CPU.Nanoseconds()) })
@@ -223,6 +229,8 @@ func number(v float64, unit string) string {
 		return fmt.Sprintf("%.0f", v)
 	case "MB":
 		return fmt.Sprintf("%.1f MB", v)
+	case "%":
+		return fmt.Sprintf("%.1f%%", v)
 	}
 	if v < 10 {
 		return fmt.Sprintf("%.3f %s", v, unit)
@@ -269,6 +277,10 @@ before: journal, permissions, session log and mirrors included, in the build tha
 - Turn 20 and turn 200 are each the usual turn among the twenty that end there, in the long conversation.
 - Peak memory is the process's own; figures below 9 MB cannot be told apart.
 - Start to first request is from exec to the simulator seeing the request.
+- The room is always the same 500 messages by six people and the agent (60 of them its answers, none above 200 tokens), with
+  ` + "`recencyWindow: 400` and `rollingThreshold: 50`" + `, through store, engine and Anthropic's wire format; the simulator's prefix cache counts.
+  "Between rolls" are the requests after the first roll that do not come right after one. Beside it a window that slides by each message.
+- Building is from new words in a known thread to the bytes that would be sent, in prefill mode; "in a new process" adds reading the snapshot.
 `
 
 // machineFacts say what one must know of the machine to read the figures, and no more.
