@@ -44,7 +44,8 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	for _, value := range p.extra {
 		room += len(value) + 64
 	}
-	body := p.settings(r, format.Body{Bytes: r.Room(len(system) + size + len(prefill) + room), Extra: p.extra})
+	size += len(system) + len(prefill)
+	body := p.settings(r, model.Tokens(size), format.Body{Bytes: r.Room(size + room), Extra: p.extra})
 	body = append(append(body, `,"prompt":"`...), system...)
 	for _, w := range wires {
 		body = append(body, w...)
@@ -53,18 +54,25 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	return model.Prepared{Model: r.Model, Body: body, Estimate: model.Tokens(len(body)), Prefill: r.Prefill}, nil
 }
 
-// settings begins the body with everything but the prompt.
-func (p *Provider) settings(r model.Request, body format.Body) []byte {
+// settings begins the body with everything but the prompt, which has about so many
+// tokens.
+func (p *Provider) settings(r model.Request, prompt int, body format.Body) []byte {
 	entry, known := model.Lookup(p.opts.Name, r.Model)
 	body.Bytes = wire.AppendString(append(body.Bytes, `{"model":`...), r.Model)
 	body.Bytes = append(body.Bytes, `,"stream":true`...)
 	body.Raw("stream_options", `{"include_usage":true}`)
-	limit := r.Settings.MaxTokens
+	limit, window := r.Settings.MaxTokens, r.Settings.ContextWindow
 	if limit <= 0 {
 		limit = defaultOutput
 	}
 	if known {
 		limit = min(limit, entry.MaxOutput)
+		if window <= 0 {
+			window = entry.ContextWindow
+		}
+	}
+	if window > 0 { // it counts text and answer together, and refuses what is more
+		limit = max(min(limit, window-prompt), 1)
 	}
 	body.Int("max_tokens", limit)
 	body.Float("temperature", r.Settings.Temperature, 0, 2)

@@ -11,7 +11,8 @@ import (
 	"chorus/internal/model"
 )
 
-// Golden holds whole requests against testdata/NAME.golden.json, so that a change
+// Golden holds whole requests against testdata/NAME.golden.json (below
+// Maker.Golden, where a package has several), so that a change
 // of what goes over the wire is seen where it is reviewed; update writes the files.
 // The simulator takes every one of them too.
 func Golden(t *testing.T, m Maker, update bool) {
@@ -21,7 +22,7 @@ func Golden(t *testing.T, m Maker, update bool) {
 			b := setup(t, m)
 			b.blob["h1"] = []byte("\x89PNG fake picture")
 			full := b.request(r.Messages...)
-			full.Head, full.Settings, full.Prefill = r.Head, r.Settings, r.Prefill
+			full.Head, full.Settings, full.Prefill, full.Marks = r.Head, r.Settings, r.Prefill, r.Marks
 			if r.Model != "" {
 				full.Model = r.Model
 			}
@@ -37,7 +38,7 @@ func Golden(t *testing.T, m Maker, update bool) {
 				t.Fatal(err)
 			}
 			got.WriteByte('\n')
-			file := filepath.Join("testdata", name+".golden.json")
+			file := filepath.Join("testdata", m.Golden, name+".golden.json")
 			if update {
 				if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
 					t.Fatal(err)
@@ -93,8 +94,18 @@ func goldenRequests(t *testing.T, m Maker) map[string]model.Request {
 			Stop: []string{"\nada:", "", "1", "2", "3", "4", "5"},
 		}},
 	}
+	if m.Text {
+		all = goldenTexts(all)
+	}
 	if m.Prefill {
 		all["prefill"] = model.Request{Messages: []*model.Message{hello}, Prefill: "ada: "}
 	}
 	return all
+}
+
+// goldenTexts are the requests that a base model can be sent.
+func goldenTexts(all map[string]model.Request) map[string]model.Request {
+	text := all["text"]
+	text.Head = &model.Head{System: "Be kind."}
+	return map[string]model.Request{"text": text, "settings": all["settings"]}
 }

@@ -54,6 +54,8 @@ type Maker struct {
 	NoCacheReads bool   // it does not say what was read from the cache
 	NoRefusals   bool   // it has no way to say that it refuses
 	PlainErrors  bool   // an error in the stream is a sentence: only its words tell the kind
+	// Golden is the folder of its golden files below testdata; "": testdata itself.
+	Golden string
 	// SentBack is how the simulator shows reasoning that was sent back; nil: as
 	// Anthropic does, "text|signature" or "redacted|data".
 	SentBack func(chat.Thinking) string

@@ -232,6 +232,40 @@ func TestPrefillsBehindARouter(t *testing.T) {
 	}
 }
 
+// Marks stand where they are asked for, also beside pictures that wait, and change
+// nothing else.
+func TestMarksChangeNothingElse(t *testing.T) {
+	t.Parallel()
+	img := chat.Image{Blob: "h1", MediaType: "image/png", Size: 3}
+	r := model.Request{
+		Model: "anthropic/claude-sonnet-4.5", Blob: func(string) ([]byte, error) { return []byte("png"), nil },
+		Messages: []*model.Message{
+			modeltest.Message(t, model.User, chat.Text{Text: "look"}, img),
+			modeltest.Message(t, model.Assistant, chat.ToolUse{ID: "c-1", Name: "a"}, chat.ToolUse{ID: "c-2", Name: "b"}),
+			modeltest.Message(t, model.User, chat.ToolResult{Call: "c-1", Blocks: chat.Blocks{chat.Text{Text: "one \"}]"}, img}}),
+			modeltest.Message(t, model.User, chat.ToolResult{Call: "c-2"}, chat.Text{Text: "hurry"}),
+		},
+	}
+	p := New(Options{Router: &Router{}})
+	bare, err := p.Prepare(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{
+		`{"type":"text","text":"look"` + mark + `}`, "", `{"type":"text","text":"one \"}]"` + mark + `}`, "",
+	} {
+		r.Marks = []int{i}
+		got, err := p.Prepare(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := string(got.Body)
+		if !strings.Contains(body, want) || strings.Count(body, mark) != min(len(want), 1) || strings.ReplaceAll(body, mark, "") != string(bare.Body) {
+			t.Errorf("mark %d: %s", i, body)
+		}
+	}
+}
+
 func TestEffort(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

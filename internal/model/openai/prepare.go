@@ -68,12 +68,12 @@ func (p *Provider) prepareChat(r model.Request, entry model.Entry, known bool) (
 	}
 	prefill := strings.TrimRight(r.Prefill, " \t\r\n")
 	settings := r.Settings
-	if prefill != "" {
-		settings.ThinkingBudget = 0 // not both
+	if prefill != "" || f.parts && unthought(r.Messages) {
+		settings.ThinkingBudget = 0
 	}
 	body := p.begin(r, len(tools)+len(system)+size+maxMarks*len(mark)+len(prefill)*2)
 	if f.router {
-		appendRouted(&body, settings, entry, known, p.opts.MaxStop)
+		appendRouted(&body, settings, entry, known, f.parts, p.opts.MaxStop)
 	} else {
 		body.Raw("stream_options", `{"include_usage":true}`)
 		appendSettings(&body, settings, entry, known, len(tools) > 0, p.opts.MaxStop)

@@ -88,8 +88,10 @@ func (p *Provider) prefilled(name string, entry model.Entry, known bool) string 
 }
 
 // appendRouted writes the settings in OpenRouter's words. It fits them to the model
-// itself, so little is left out; but a budget has to leave room for the answer.
-func appendRouted(body *format.Body, s chat.Settings, entry model.Entry, known bool, maxStop int) {
+// itself, so little is left out; but a budget has to leave room for the answer, and
+// what Anthropic refuses is passed on to it: two ways of sampling at once, and any
+// while it thinks.
+func appendRouted(body *format.Body, s chat.Settings, entry model.Entry, known, anthropic bool, maxStop int) {
 	limit, budget := s.MaxTokens, 0
 	if s.ThinkingBudget > 0 && (entry.Thinking || !known) {
 		budget = max(s.ThinkingBudget, minBudget)
@@ -107,12 +109,33 @@ func appendRouted(body *format.Body, s chat.Settings, entry model.Entry, known b
 		body.Int("max_tokens", limit)
 	}
 	body.Raw("usage", `{"include":true}`)
-	if budget > 0 && (limit == 0 || budget < limit) {
+	thinks := budget > 0 && (limit == 0 || budget < limit)
+	if thinks {
 		body.Raw("reasoning", `{"max_tokens":`+strconv.Itoa(budget)+`}`)
 	}
-	if !entry.NoSampling {
+	switch {
+	case entry.NoSampling, anthropic && thinks:
+	case anthropic && s.Temperature != nil:
+		body.Float("temperature", s.Temperature, 0, 1)
+	default:
 		body.Float("temperature", s.Temperature, 0, 2)
 		body.Float("top_p", s.TopP, 0, 1)
 	}
 	body.Stops("stop", s.Stop, maxStop)
+}
+
+// unthought reports whether the request goes on with calls that were made without
+// thinking (by another model, or before it was switched on): Anthropic refuses to think
+// in the middle of those.
+func unthought(messages []*model.Message) bool {
+	for i := len(messages) - 1; i >= 0; i-- {
+		m := messages[i]
+		switch {
+		case m.Role == model.User && m.Blocks.Text() != "":
+			return false
+		case m.Role == model.Assistant:
+			return len(m.Blocks.Calls()) > 0 && format.Details(m.Blocks) == nil
+		}
+	}
+	return false
 }

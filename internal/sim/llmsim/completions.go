@@ -71,6 +71,10 @@ func (b *completionsBody) check(req *Request) *refusal {
 		return wrong("%d is less than the minimum of 1 - 'max_tokens'", req.MaxTokens)
 	case known && req.MaxTokens > entry.MaxOutput:
 		return wrong("max_tokens is too large: %d. This model supports at most %d completion tokens, whereas you provided %d.", req.MaxTokens, entry.MaxOutput, req.MaxTokens)
+	case known && req.MaxTokens+model.Tokens(len(prompt)) > entry.ContextWindow:
+		n := model.Tokens(len(prompt))
+		return wrong("This model's maximum context length is %d tokens, however you requested %d tokens (%d in your prompt; %d for the completion). Please reduce your prompt; or completion length.",
+			entry.ContextWindow, n+req.MaxTokens, n, req.MaxTokens)
 	case b.Temperature != nil && (*b.Temperature < 0 || *b.Temperature > 2):
 		return wrong("%v is not between 0 and 2 - 'temperature'", *b.Temperature)
 	case b.TopP != nil && (*b.TopP < 0 || *b.TopP > 1):

@@ -166,10 +166,11 @@ type openaiCheck struct {
 
 func (c *openaiCheck) all() *refusal {
 	settings := c.settings
+	last := func() *refusal { return nil }
 	if c.req.API == OpenRouter {
-		settings = c.routerSettings
+		settings, last = c.routerSettings, c.routerThinking
 	}
-	for _, check := range []func() *refusal{settings, c.tools, c.messages} {
+	for _, check := range []func() *refusal{settings, c.tools, c.messages, last} {
 		if e := check(); e != nil && !c.lenient {
 			return e
 		}

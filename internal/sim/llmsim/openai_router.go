@@ -105,8 +105,33 @@ func (c *openaiCheck) routerSettings() *refusal {
 		return routed("Provider returned error: A maximum of 4 blocks with cache_control may be provided. Found %d.", marks)
 	case b.Reasoning != nil && b.Reasoning.Effort != "" && b.Reasoning.MaxTokens != nil:
 		return routed("Only one of \"reasoning.effort\" and \"reasoning.max_tokens\" may be specified")
+	case anthropic && b.Temperature != nil && b.TopP != nil:
+		return routed("Provider returned error: `temperature` and `top_p` cannot both be specified for this model. Please use only one.")
 	case anthropic && b.Reasoning != nil && b.Reasoning.MaxTokens != nil && c.req.MaxTokens > 0 && c.req.MaxTokens <= *b.Reasoning.MaxTokens:
 		return routed("Provider returned error: `max_tokens` must be greater than `thinking.budget_tokens`.")
+	}
+	return nil
+}
+
+// routerThinking holds the messages against what Anthropic wants while it thinks.
+func (c *openaiCheck) routerThinking() *refusal {
+	if c.body.Reasoning == nil || !strings.HasPrefix(c.body.Model, "anthropic/") {
+		return nil
+	}
+	if c.body.Temperature != nil && *c.body.Temperature != 1 {
+		return routed("Provider returned error: `temperature` may only be set to 1 when thinking is enabled.")
+	}
+	for i := len(c.req.Messages) - 1; i >= 0; i-- {
+		switch m := c.req.Messages[i]; {
+		case m.Role == "user":
+			return nil
+		case m.Role == "assistant" && len(m.Calls) == 0:
+			return routed("Provider returned error: an assistant message at the end is a prefill, and cannot be gone on with while thinking is enabled")
+		case m.Role == "assistant" && len(m.Thinking) == 0:
+			return routed("Provider returned error: messages.%d.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`.", i)
+		case m.Role == "assistant":
+			return nil
+		}
 	}
 	return nil
 }
