@@ -1,6 +1,6 @@
-// Package llmsim is a small real HTTP server that speaks Anthropic's Messages API
-// and OpenAI's Chat Completions, so that everything above a provider can be tried
-// over a real wire without a model. It promises to be as strict as the real ones
+// Package llmsim is a small real HTTP server that speaks the providers' wire formats
+// (Anthropic's, OpenAI's, Google's, Ollama's and their kin), so that everything above
+// a provider can be tried over a real wire without a model. It promises to be as strict as the real ones
 // (a request they would refuse is refused here, in their words), to answer exactly
 // as scripted, faults included, and to leave nothing behind: every handler ends
 // when its client goes away or the server stops.
