@@ -277,7 +277,7 @@ func (c *googleCheck) call(i, j int, call googleCall, out *Message) *refusal {
 	if args := bytes.TrimSpace(call.Args); len(args) > 0 && args[0] != '{' {
 		return unfit("Invalid value at 'contents[%d].parts[%d].function_call.args' (type.googleapis.com/google.protobuf.Struct), %s", i, j, args)
 	}
-	out.Calls = append(out.Calls, Used{ID: call.ID, Name: call.Name, Args: call.Args})
+	out.Calls = append(out.Calls, Used(call))
 	return nil
 }
 
