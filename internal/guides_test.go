@@ -208,6 +208,9 @@ func TestGuidesAreTrue(t *testing.T) {
 		name := filepath.Base(file)
 		t.Run(name, func(t *testing.T) {
 			g := follow(t, name)
+			if len(g.files)+len(g.runs) == 0 && !strings.HasPrefix(name, "add-") {
+				return // a page to look things up in; its package holds it to its table
+			}
 			if len(g.tests()) == 0 {
 				t.Fatalf("%s brings no code with a test", name)
 			}

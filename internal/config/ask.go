@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -33,7 +34,11 @@ func (f *Files) Bot(ask Ask) (*Bot, Problems) {
 	if ask.Bot != "" {
 		m.lay(f.bots[ask.Bot])
 		if ask.Guild != "" {
-			m.lay(f.bots[ask.Bot+"-"+ask.Guild])
+			both := slices.Clone(f.bots[ask.Bot+"-"+ask.Guild])
+			for i := range both {
+				both[i].at.Layer = BotGuild
+			}
+			m.lay(both)
 		}
 	}
 	m.lay(values(r, AgentFile, cmp.Or(ask.AgentFile, "agent.json"), ask.Agent))

@@ -60,14 +60,8 @@ func ReadFiles(o Options) (*Files, Problems) {
 	}
 	f.shared = readFile(r, o, filepath.Join(o.Dir, "shared.yaml"), Shared)
 	f.conflicts(r)
-	f.guilds = readFolder(r, o, "guilds", func(string) Layer { return Guild })
-	names, _ := os.ReadDir(filepath.Join(o.Dir, "bots"))
-	f.bots = readFolder(r, o, "bots", func(name string) Layer {
-		if bot, _, ok := botAndGuild(name, names); ok && bot != "" {
-			return BotGuild
-		}
-		return BotFile
-	})
+	f.guilds = readFolder(r, o, "guilds", Guild)
+	f.bots = readFolder(r, o, "bots", BotFile)
 	strays(r, o.Dir)
 	f.problems = r.found
 	return f, r.found
@@ -101,6 +95,7 @@ func (f *Files) Guilds() []string {
 	return slices.Sorted(maps.Keys(ids))
 }
 
+// botAndGuild tells bots/<name>-<guild>.yaml from a bot whose name ends in a number.
 func (f *Files) botAndGuild(name string) (bot, guild string, ok bool) {
 	bot, guild, ok = splitName(name)
 	_, has := f.bots[bot]
@@ -118,13 +113,6 @@ func splitName(name string) (bot, guild string, ok bool) {
 		return "", "", false
 	}
 	return parts[1], parts[2], true
-}
-
-// botAndGuild tells bots/<name>-<guild>.yaml from a bot whose name ends in a number.
-func botAndGuild(name string, files []os.DirEntry) (bot, guild string, ok bool) {
-	bot, guild, ok = splitName(name)
-	has := slices.ContainsFunc(files, func(e os.DirEntry) bool { return e.Name() == bot+".yaml" })
-	return bot, guild, ok && (has || len(guild) >= snowflake)
 }
 
 func readFile(r *report, o Options, path string, layer Layer) []leaf {
@@ -190,7 +178,7 @@ func sameValue(a, b *node) bool {
 		slices.EqualFunc(a.items, b.items, sameValue)
 }
 
-func readFolder(r *report, o Options, folder string, layer func(name string) Layer) map[string][]leaf {
+func readFolder(r *report, o Options, folder string, layer Layer) map[string][]leaf {
 	dir := filepath.Join(o.Dir, folder)
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -202,7 +190,7 @@ func readFolder(r *report, o Options, folder string, layer func(name string) Lay
 		switch {
 		case strings.HasPrefix(e.Name(), ".") || e.IsDir():
 		case ok && name != "":
-			out[name] = readFile(r, o, filepath.Join(dir, e.Name()), layer(name))
+			out[name] = readFile(r, o, filepath.Join(dir, e.Name()), layer)
 		case strings.HasSuffix(e.Name(), ".yml"):
 			r.warn(Place{File: filepath.Join(dir, e.Name())}, "", "not read: rename it to end in .yaml")
 		}
