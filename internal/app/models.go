@@ -185,7 +185,7 @@ func (m *Models) open(v vendor.Vendor) (*vendor.Pool, error) {
 	if pool := m.made[v.Name]; pool != nil {
 		return pool, nil
 	}
-	pool, err := vendor.Open(v, provide)
+	pool, err := vendor.Open(v, m.provide)
 	if err == nil {
 		m.made[v.Name] = pool
 	}

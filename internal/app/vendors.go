@@ -59,7 +59,9 @@ func declared(all []config.Vendor) ([]vendor.Vendor, error) {
 		if err != nil {
 			return nil, fmt.Errorf("config: %w", err)
 		}
-		v.Headers, v.Extra = c.Headers, c.Extra
+		if v.Headers, v.Extra = c.Headers, c.Extra; len(v.Extra) > 0 && !takesExtra(v.Kind) {
+			return nil, fmt.Errorf("config: vendor %s: extra is only for openai, openrouter and completions; it is of kind %s", c.Name, v.Kind)
+		}
 		v.Config = func(key string) (string, error) {
 			now, err := c.Reread()
 			return now.Config[key], err

@@ -3,9 +3,7 @@ package vendor
 import (
 	"context"
 	"errors"
-	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -89,7 +87,7 @@ func (d Discovery) ask(ctx context.Context, v Vendor, limit time.Duration, place
 	if err != nil && !errors.As(err, &some) {
 		return d.failed(v, err)
 	}
-	o := Offered{Valid: true, Models: tidy(v, names)}
+	o := Offered{Valid: true, Models: tidy(names)}
 	if some != nil {
 		o.Error = some.Error()
 	}
@@ -106,35 +104,9 @@ func (d Discovery) failed(v Vendor, err error) Offered {
 	return o
 }
 
-// dated is a name that ends in a day.
-var dated = regexp.MustCompile(`^(.+)-\d{4}-\d{2}-\d{2}$`)
-
-// talkers and others tell the models of OpenAI's own list that talk from its voices,
-// painters and embeddings. Servers of other people list what they please.
-var (
-	talkers = []string{"gpt-", "chatgpt-", "o1", "o3", "o4", "codex-"}
-	others  = []string{"-realtime", "-tts", "-transcribe", "-audio", "-image", "-search", "-instruct", "-diarize"}
-)
-
-// tidy is the list as people want to see it: sorted, each once; of OpenAI's own only
-// what can be talked to, and the dated twin of a model not beside it.
-func tidy(v Vendor, names []string) []string {
-	out := []string{}
-	accounts, err := v.Accounts()
-	official := v.Kind == OpenAI && err == nil && (accounts[0].Base == "" || strings.Contains(accounts[0].Base, "api.openai.com"))
-	for _, name := range names {
-		if official {
-			twin := dated.FindStringSubmatch(name)
-			if !slices.ContainsFunc(talkers, func(p string) bool { return strings.HasPrefix(name, p) }) ||
-				slices.ContainsFunc(others, func(p string) bool { return strings.Contains(name, p) }) ||
-				twin != nil && slices.Contains(names, twin[1]) {
-				continue
-			}
-		}
-		if name != "" {
-			out = append(out, name)
-		}
-	}
+// tidy is the list as people want to see it: sorted, each once.
+func tidy(names []string) []string {
+	out := slices.DeleteFunc(slices.Clone(names), func(s string) bool { return s == "" })
 	slices.Sort(out)
-	return slices.Compact(out)
+	return append([]string{}, slices.Compact(out)...)
 }

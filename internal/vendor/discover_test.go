@@ -94,20 +94,6 @@ func TestDiscoverEnds(t *testing.T) {
 	})
 }
 
-func TestTidy(t *testing.T) {
-	t.Parallel()
-	names := []string{"gpt-4o-2024-08-06", "gpt-4o", "gpt-5-2025-08-07", "gpt-4o-audio-preview", "gpt-image-1", "gpt-4o-realtime-preview", "gpt-4o-mini-tts",
-		"gpt-4o-transcribe-diarize", "gpt-3.5-turbo-instruct", "gpt-4o-search-preview", "o3", "chatgpt-4o-latest", "text-embedding-3-small", "whisper-1", "o3"}
-	built := BuiltIn(env("OPENAI_API_KEY", "test-key"))[1]
-	if got, want := tidy(built, names), []string{"chatgpt-4o-latest", "gpt-4o", "gpt-5-2025-08-07", "o3"}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
-	own := BuiltIn(env("OPENAI_BASE_URL", "http://local/v1"))[1]
-	if got := tidy(own, names); len(got) != len(names)-1 {
-		t.Errorf("somebody's own server lists what it pleases: %v", got)
-	}
-}
-
 func TestAvailableFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "available_models.json")

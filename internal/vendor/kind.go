@@ -28,9 +28,10 @@ type row struct {
 	key   []string // one API key or several
 	base  []string // the address
 	more  []string // whatever else it is made with
-	// keyless: it can do without a key; own: it can if it has an address, which is
-	// then a server of somebody's own.
-	keyless, own bool
+	// keyless: it can do without a key; gated: it can if it has an address, where
+	// somebody may have put the key; own: what stands at another address is a server
+	// of its own, with models of its own.
+	keyless, gated, own bool
 	// env are the variables that give a built-in vendor its settings; each also as
 	// NAME_FILE.
 	env map[string][]string
@@ -44,12 +45,12 @@ var table = []row{
 		env: map[string][]string{"anthropic_api_key": {"ANTHROPIC_API_KEY"}, "api_base": {"ANTHROPIC_BASE_URL"}},
 	},
 	{
-		kind: OpenAI, model: "gpt-5-mini", own: true,
+		kind: OpenAI, model: "gpt-5-mini", gated: true, own: true,
 		key: []string{"openai_api_key", "api_key"}, base: []string{"openai_base_url", "api_base", "base_url"}, more: []string{"openai_api"},
 		env: map[string][]string{"openai_api_key": {"OPENAI_API_KEY"}, "api_base": {"OPENAI_BASE_URL"}},
 	},
 	{
-		kind: Google, model: "gemini-2.5-flash",
+		kind: Google, model: "gemini-2.5-flash", gated: true,
 		key: []string{"google_api_key", "gemini_api_key", "api_key"}, base: []string{"google_base_url", "gemini_base_url", "api_base", "base_url"},
 		env: map[string][]string{"google_api_key": {"GEMINI_API_KEY", "GOOGLE_API_KEY"}, "api_base": {"GOOGLE_GEMINI_BASE_URL"}},
 	},
@@ -74,7 +75,7 @@ var table = []row{
 		env: map[string][]string{"ollama_api_key": {"OLLAMA_API_KEY"}, "ollama_host": {"OLLAMA_HOST"}},
 	},
 	{
-		kind: Completions, model: "gpt-3.5-turbo-instruct", own: true,
+		kind: Completions, model: "gpt-3.5-turbo-instruct", gated: true, own: true,
 		key: []string{"openai_completions_api_key", "api_key"}, base: []string{"openai_completions_base_url", "api_base", "base_url"},
 		env: map[string][]string{"openai_completions_api_key": {"OPENAI_COMPLETIONS_API_KEY"}, "api_base": {"OPENAI_COMPLETIONS_BASE_URL"}},
 	},

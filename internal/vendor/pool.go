@@ -88,7 +88,9 @@ func (p *Pool) read() (bool, error) {
 
 // ambient reports whether the kind finds its credentials itself, so that a new model
 // may find others although no setting changed.
-func (s *seat) ambient(k Kind) bool { return k == Bedrock && s.account.Get("aws_access_key") == "" }
+func (s *seat) ambient(k Kind) bool {
+	return k == Bedrock && s.account.Get("aws_access_key") == "" && s.account.Get("aws_bearer_token_bedrock") == ""
+}
 
 // renew forgets the model of a seat, so that it looks for its credentials again.
 func (p *Pool) renew(s *seat) {

@@ -126,7 +126,7 @@ func (v Vendor) Accounts() ([]Account, error) {
 	switch {
 	case len(out) > 0:
 		return out, nil
-	case w.keyless, w.own && common.Base != "":
+	case w.keyless, w.gated && common.Base != "":
 		return []Account{common}, nil
 	default:
 		return nil, v.noKey()

@@ -161,6 +161,7 @@ func TestEveryVariableMakesItsVendor(t *testing.T) {
 		{[]string{"OPENAI_BASE_URL", "http://x"}, []string{"openai", "demo"}},
 		{[]string{"GEMINI_API_KEY", "test-key"}, []string{"google", "demo"}},
 		{[]string{"GOOGLE_API_KEY", "test-key"}, []string{"google", "demo"}},
+		{[]string{"GOOGLE_GEMINI_BASE_URL", "http://x"}, []string{"google", "demo"}},
 		{[]string{"OPENROUTER_API_KEY", "test-key"}, []string{"openrouter", "demo"}},
 		{[]string{"OLLAMA_HOST", "127.0.0.1:11434"}, []string{"ollama", "demo"}},
 		{[]string{"AWS_REGION", "eu-west-1"}, []string{"demo"}},
