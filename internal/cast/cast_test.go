@@ -163,7 +163,7 @@ func TestScript(t *testing.T) {
 		{"thinking", Style{PrefillThinking: true}, model.Request{Messages: hello[:1]}, opening + `prefill "Alice: Hello\n\nClaude: <thinking>"`},
 		{"begun by the caller", Style{}, model.Request{Messages: hello[:1], Prefill: "Well, "}, opening + `prefill "Alice: Hello\n\nClaude: Well,"`},
 		{"a picture", Style{}, model.Request{Messages: []*model.Message{hello[1], msg(t, model.User, alice, chat.Text{Text: "look"}, picture("p")), hello[0]}, Marks: []int{1}},
-			opening + `assistant "Bob: Hi"` + "\n" + `user "Alice: look" image(p) mark` + "\n" + `prefill "Alice: Hello\n\nClaude:"`},
+			opening + `assistant "Bob: Hi"` + "\n" + `user "Alice: look" mark` + "\nuser image(p)\n" + `prefill "Alice: Hello\n\nClaude:"`},
 		{"a picture alone keeps its name", Style{}, model.Request{Messages: []*model.Message{msg(t, model.User, alice, picture("p"))}},
 			opening + `user "Alice:" image(p)` + "\n" + `prefill "Claude:"`},
 		{"a name that is no regular expression", Style{}, model.Request{Messages: talk(t, "a.*(b: x")}, opening + `prefill "a.*(b: x\n\nClaude:"`},

@@ -36,7 +36,9 @@ type groupKind uint8
 
 const (
 	scriptGroup groupKind = iota
-	pictureGroup
+	captionGroup
+	imageGroup
+	pictureGroup // both
 	userGroup
 	ownGroup
 )

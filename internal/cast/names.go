@@ -19,10 +19,12 @@ const (
 
 // clean makes a name fit for the beginning of a line.
 func clean(name string) string {
-	if !strings.ContainsAny(name, " \t\r\n\v\f") {
-		return name
+	for i := range len(name) {
+		if name[i] <= ' ' {
+			return strings.Join(strings.Fields(name), " ")
+		}
 	}
-	return strings.Join(strings.Fields(name), " ")
+	return name
 }
 
 // isOwn reports whether the bot itself said it: by role, or by any of its names on the

@@ -137,9 +137,10 @@ func (w *writer) write() error {
 			if err := w.flush(scriptGroup, w.run, i); err != nil {
 				return err
 			}
-			if err := w.flush(pictureGroup, i, i+1); err != nil {
+			if err := w.pictures(i, marked); err != nil {
 				return err
 			}
+			continue
 		case i < last && !w.Whole && (marked || w.Stable && w.turnsAfter(i) || w.Every > 0 && (i+1)%w.Every == 0):
 			if err := w.flush(scriptGroup, w.run, i+1); err != nil {
 				return err
@@ -147,11 +148,31 @@ func (w *writer) write() error {
 		default:
 			continue
 		}
-		if n := len(w.told) - 1; marked && !slices.Contains(w.marks, n) {
-			w.marks = append(w.marks, n)
+		if marked {
+			w.mark()
 		}
 	}
 	return nil
+}
+
+// mark puts a mark behind what was told last.
+func (w *writer) mark() {
+	if n := len(w.told) - 1; !slices.Contains(w.marks, n) {
+		w.marks = append(w.marks, n)
+	}
+}
+
+// pictures makes a user's turn of a message with pictures. Its mark belongs to its
+// text, as in the document, so the pictures of a marked one stand behind it.
+func (w *writer) pictures(i int, marked bool) error {
+	if !marked {
+		return w.flush(pictureGroup, i, i+1)
+	}
+	if err := w.flush(captionGroup, i, i+1); err != nil {
+		return err
+	}
+	w.mark()
+	return w.flush(imageGroup, i, i+1)
 }
 
 // turnsAfter reports whether the bot begins or ends to speak here: an earlier request
@@ -168,8 +189,13 @@ func (w *writer) flush(kind groupKind, from, to int) error {
 	}
 	members := w.r.Messages[from:to]
 	made, after, err := w.memory.turn(kind, w.told[len(w.told)-1], members, func() (model.Role, chat.Blocks, ending) {
-		if kind == pictureGroup {
-			return model.User, w.picture(from), ending{}
+		switch kind {
+		case captionGroup:
+			return model.User, w.caption(from), ending{}
+		case imageGroup:
+			return model.User, shown(members[0].Blocks), ending{}
+		case pictureGroup:
+			return model.User, append(w.caption(from), shown(members[0].Blocks)...), ending{}
 		}
 		text, after := w.text(from, to)
 		if text == "" {
@@ -327,8 +353,8 @@ func shown(blocks chat.Blocks) chat.Blocks {
 	return out
 }
 
-// picture is a message with its pictures behind its text; the name is always there.
-func (w *writer) picture(i int) chat.Blocks {
+// caption is the text of a message with pictures; the name is always there.
+func (w *writer) caption(i int) chat.Blocks {
 	var lines []string
 	names := w.names
 	if m := w.r.Messages[i]; w.isOwn(m) {
@@ -342,7 +368,7 @@ func (w *writer) picture(i int) chat.Blocks {
 	if !words {
 		lines = []string{w.label(w.r.Messages[i]) + ":"}
 	}
-	return append(chat.TextBlocks(strings.Join(lines, w.Separator)), shown(w.r.Messages[i].Blocks)...)
+	return chat.TextBlocks(strings.Join(lines, w.Separator))
 }
 
 // trimEnd takes off what the last assistant text must not end with.

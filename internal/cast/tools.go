@@ -25,8 +25,9 @@ func (t *teller) toolText(tools []model.ToolSpec) (string, error) {
 		out.WriteString("- " + tool.Name + ": " + about + "\n  input: " + oneLine(schema) + "\n")
 	}
 	out.WriteString("</tools>\n\n")
-	out.WriteString("To use a tool, " + t.Bot + " writes a line of its own of this form and stops; the next line then holds the result, after " + t.Bot + "<[" + tools[0].Name + "]:\n")
-	out.WriteString(t.Bot + ">[" + tools[0].Name + "]: " + example(tools[0]))
+	name := tools[0].Name
+	out.WriteString("To use a tool, " + t.Bot + " writes a line of this form and stops:\n" + t.Bot + ">[" + name + "]: " + example(tools[0]))
+	out.WriteString("\nThe result then follows in a line that begins with " + t.Bot + "<[" + name + "]:")
 	return out.String(), nil
 }
 

@@ -145,7 +145,7 @@ func (g *grouper) turn(s side, from, to int) error {
 		}
 	}
 	members := g.r.Messages[from:to]
-	goesOn := g.last == s
+	goesOn := g.last == s && endsInText(g.told)
 	g.last = s
 	if s == answers || s == bots && len(members) == 1 && !goesOn && g.asItIs(members[0]) {
 		g.told = append(g.told, members[0])
@@ -177,6 +177,19 @@ func (g *grouper) turn(s side, from, to int) error {
 		g.told = append(g.told, made)
 	}
 	return nil
+}
+
+// endsInText reports whether more text would follow text.
+func endsInText(told []*model.Message) bool {
+	if len(told) == 0 {
+		return false
+	}
+	blocks := told[len(told)-1].Blocks
+	if len(blocks) == 0 {
+		return false
+	}
+	_, text := blocks[len(blocks)-1].(chat.Text)
+	return text
 }
 
 // say adds a turn of the user's that is ours.
