@@ -1,6 +1,8 @@
 package anthropic
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 
@@ -79,6 +81,22 @@ func Untailed(blocks chat.Blocks) chat.Blocks {
 	return nil
 }
 
+// maxID is the longest name of a call that every host takes.
+const maxID = 64
+
+// CallID is a call's name in the letters that the vendor takes; another provider may
+// have given it others.
+func CallID(id string) string {
+	odd := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
+	}
+	if id != "" && len(id) <= maxID && strings.IndexFunc(id, odd) < 0 {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "call_" + hex.EncodeToString(sum[:16])
+}
+
 func (e encoder) block(out []byte, block chat.Block) ([]byte, error) {
 	switch b := block.(type) {
 	case chat.Text:
@@ -90,7 +108,7 @@ func (e encoder) block(out []byte, block chat.Block) ([]byte, error) {
 	case chat.Thinking:
 		return appendThinking(out, b), nil
 	case chat.ToolUse:
-		out = wire.AppendString(append(out, `{"type":"tool_use","id":`...), b.ID)
+		out = wire.AppendString(append(out, `{"type":"tool_use","id":`...), CallID(b.ID))
 		out = wire.AppendString(append(out, `,"name":`...), b.Name)
 		out = append(append(out, `,"input":`...), wire.Args(b.Args)...)
 		return append(out, '}'), nil
@@ -139,7 +157,7 @@ func (e encoder) image(out []byte, img chat.Image) ([]byte, error) {
 }
 
 func (e encoder) result(out []byte, r chat.ToolResult) ([]byte, error) {
-	out = wire.AppendString(append(out, `{"type":"tool_result","tool_use_id":`...), r.Call)
+	out = wire.AppendString(append(out, `{"type":"tool_result","tool_use_id":`...), CallID(r.Call))
 	inner := []byte(nil)
 	for _, block := range r.Blocks {
 		before := len(inner)

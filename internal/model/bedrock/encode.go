@@ -1,8 +1,6 @@
 package bedrock
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
 
@@ -93,7 +91,7 @@ func (e encoder) block(out []byte, block chat.Block) ([]byte, error) {
 	case chat.Thinking:
 		return e.thinking(out, b), nil
 	case chat.ToolUse:
-		out = wire.AppendString(append(out, `{"toolUse":{"toolUseId":`...), callID(b.ID))
+		out = wire.AppendString(append(out, `{"toolUse":{"toolUseId":`...), anthropic.CallID(b.ID))
 		out = wire.AppendString(append(out, `,"name":`...), b.Name)
 		out = append(append(out, `,"input":`...), wire.Args(b.Args)...)
 		return append(out, "}}"...), nil
@@ -102,22 +100,6 @@ func (e encoder) block(out []byte, block chat.Block) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("bedrock cannot take a %T", block)
 	}
-}
-
-// maxID is the longest name of a call that Converse takes.
-const maxID = 64
-
-// callID is a call's name in the letters that Converse takes; another provider may
-// have given it others.
-func callID(id string) string {
-	fits := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
-	}
-	if id != "" && len(id) <= maxID && strings.IndexFunc(id, func(r rune) bool { return !fits(r) }) < 0 {
-		return id
-	}
-	sum := sha256.Sum256([]byte(id))
-	return "call_" + hex.EncodeToString(sum[:16])
 }
 
 // appendText leaves out what is refused: text of nothing but white space.
@@ -159,7 +141,7 @@ func (e encoder) image(out []byte, img chat.Image) ([]byte, error) {
 }
 
 func (e encoder) result(out []byte, r chat.ToolResult) ([]byte, error) {
-	out = wire.AppendString(append(out, `{"toolResult":{"toolUseId":`...), callID(r.Call))
+	out = wire.AppendString(append(out, `{"toolResult":{"toolUseId":`...), anthropic.CallID(r.Call))
 	var inner []byte
 	if r.Failed && !e.takes.failures {
 		inner = appendText(inner, "Error:") // there is no other way to say so

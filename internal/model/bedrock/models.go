@@ -23,6 +23,17 @@ func wholeWithTools(name string) bool {
 	return false
 }
 
+// signs reports whether an unknown model may have signed its reasoning, so that it
+// takes it back. These do not, and refuse what another model signed.
+func signs(name string) bool {
+	for _, maker := range []string{"openai.", "deepseek.", "qwen.", "mistral.", "meta.", "cohere.", "ai21.", "moonshot.", "minimax.", "google.", "nvidia.", "writer.", "zai."} {
+		if strings.Contains(name, maker) {
+			return false
+		}
+	}
+	return true
+}
+
 // stops is how many stop sequences the model takes; the answer is cut at the others
 // by those who asked.
 func stops(name string) int {
