@@ -32,8 +32,10 @@ type Options struct {
 	// IdleTimeout is how long an answer may pause, FirstByteTimeout how long it may
 	// take to begin. Zero: 90 and 120 seconds.
 	IdleTimeout, FirstByteTimeout time.Duration
-	// Name is the provider's name in errors and in the catalog; "": completions.
+	// Name is the provider's name in errors; "": completions.
 	Name string
+	// Catalog is whose models these are in the catalog; "": Name's.
+	Catalog string
 	// Headers are sent with each call, over those that would be sent otherwise.
 	Headers map[string]string
 	// Extra are fields merged into the top level of each body: presence_penalty,
@@ -65,6 +67,9 @@ func New(opts Options) *Provider {
 	opts.APIKey = strings.TrimSpace(opts.APIKey)
 	if opts.Name == "" {
 		opts.Name = provider
+	}
+	if opts.Catalog == "" {
+		opts.Catalog = opts.Name
 	}
 	p := &Provider{opts: opts, http: opts.HTTPClient, extra: opts.Extra, base: openai}
 	p.wrong = p.extra.Check()

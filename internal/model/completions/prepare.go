@@ -57,7 +57,7 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 // settings begins the body with everything but the prompt, which has about so many
 // tokens.
 func (p *Provider) settings(r model.Request, prompt int, body format.Body) []byte {
-	entry, known := model.Lookup(p.opts.Name, r.Model)
+	entry, known := model.Lookup(p.opts.Catalog, r.Model)
 	body.Bytes = wire.AppendString(append(body.Bytes, `{"model":`...), r.Model)
 	body.Bytes = append(body.Bytes, `,"stream":true`...)
 	body.Raw("stream_options", `{"include_usage":true}`)
@@ -77,6 +77,8 @@ func (p *Provider) settings(r model.Request, prompt int, body format.Body) []byt
 	body.Int("max_tokens", limit)
 	body.Float("temperature", r.Settings.Temperature, 0, 2)
 	body.Float("top_p", r.Settings.TopP, 0, 1)
+	body.Float("presence_penalty", r.Settings.PresencePenalty, -2, 2)
+	body.Float("frequency_penalty", r.Settings.FrequencyPenalty, -2, 2)
 	body.Stops("stop", r.Settings.Stop, p.opts.MaxStop)
 	return body.Extra.Append(body.Bytes)
 }

@@ -49,7 +49,7 @@ type Options struct {
 	// BaseURL is the server; "": the vendor's. It may end in /v1, name one call
 	// (…/chat/completions), or do neither; see format.Base. A query is sent with each call.
 	BaseURL string
-	// API is which interface to use.
+	// API is which interface to use; "auto" is Auto too.
 	API API
 	// HTTPClient is used as it is; nil: one of its own.
 	HTTPClient *http.Client
@@ -57,9 +57,11 @@ type Options struct {
 	// take to begin. Zero: 90 and 120 seconds, and ten minutes to begin for models
 	// that reason.
 	IdleTimeout, FirstByteTimeout time.Duration
-	// Name is the provider's name in errors and in the catalog; "": openai. A server
-	// behind another name is asked for nothing the catalog does not know of it.
+	// Name is the provider's name in errors; "": openai.
 	Name string
+	// Catalog is whose models these are in the catalog; "": Name's. A server whose
+	// models the catalog does not know is asked for nothing that not all servers take.
+	Catalog string
 	// Headers are sent with each call, over those that would be sent otherwise.
 	Headers map[string]string
 	// Extra are fields merged into the top level of each request's body: one that is
@@ -88,11 +90,17 @@ var _ model.Model = (*Provider)(nil)
 // missing key, a wrong address or an impossible extra field shows in the first call.
 func New(opts Options) *Provider {
 	opts.APIKey = strings.TrimSpace(opts.APIKey)
+	if opts.API == "auto" {
+		opts.API = Auto
+	}
 	if opts.Router != nil {
 		opts = opts.Router.defaults(opts)
 	}
 	if opts.Name == "" {
 		opts.Name = provider
+	}
+	if opts.Catalog == "" {
+		opts.Catalog = opts.Name
 	}
 	p := &Provider{opts: opts, http: opts.HTTPClient, extra: opts.Extra}
 	p.wrong = p.extra.Check()
@@ -152,7 +160,7 @@ func (p *Provider) responses(name string) bool {
 	if p.opts.API != Auto || p.opts.Router != nil {
 		return p.opts.API == Responses
 	}
-	entry, _ := model.Lookup(p.opts.Name, name)
+	entry, _ := model.Lookup(p.opts.Catalog, name)
 	return entry.Responses
 }
 

@@ -151,14 +151,19 @@ func TestTheInterfaceFollowsTheModel(t *testing.T) {
 	}{
 		{Auto, "", "gpt-4o", llmsim.OpenAI},
 		{Auto, "", "gpt-5.2-codex", llmsim.Responses},
-		{Auto, "", "o3-pro-2025-06-10", llmsim.Responses},
+		{"auto", "", "o3-pro-2025-06-10", llmsim.Responses},
 		{Auto, "acme", "acme-codex", llmsim.OpenAI},
+		{Auto, "work", "gpt-5.2-codex", llmsim.Responses}, // a vendor of one's own that has OpenAI's models
 		{Chat, "", "gpt-5", llmsim.OpenAI},
 		{Responses, "", "gpt-4o", llmsim.Responses},
 		{Responses, "acme", "acme-large", llmsim.Responses},
 	} {
 		sim, url := llmsim.Launch(t, llmsim.Options{Keys: []string{"test-key"}})
-		p := New(Options{APIKey: "test-key", BaseURL: url, API: c.api, Name: c.name, HTTPClient: client(t)})
+		o := Options{APIKey: "test-key", BaseURL: url, API: c.api, Name: c.name, HTTPClient: client(t)}
+		if c.name == "work" {
+			o.Catalog = "openai"
+		}
+		p := New(o)
 		r := hello(t, c.model)
 		r.Settings.ThinkingBudget = 100
 		if err := ask(t, p, r); err != nil {

@@ -188,6 +188,8 @@ func appendSettings(body *format.Body, s chat.Settings, entry model.Entry, known
 	}
 	body.Float("temperature", s.Temperature, 0, 2)
 	body.Float("top_p", s.TopP, 0, 1)
+	body.Float("presence_penalty", s.PresencePenalty, -2, 2)
+	body.Float("frequency_penalty", s.FrequencyPenalty, -2, 2)
 	body.Stops("stop", s.Stop, maxStop)
 }
 

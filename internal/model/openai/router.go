@@ -54,7 +54,7 @@ func (r *Router) headers() map[string]string {
 // lookup finds a model in the catalog, also by the vendor behind the router:
 // anthropic/claude-sonnet-4.5 is Anthropic's claude-sonnet-4-5.
 func (p *Provider) lookup(name string) (model.Entry, bool) {
-	entry, known := model.Lookup(p.opts.Name, name)
+	entry, known := model.Lookup(p.opts.Catalog, name)
 	if known || p.opts.Router == nil {
 		return entry, known
 	}
