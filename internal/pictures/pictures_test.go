@@ -276,7 +276,8 @@ func TestServersThatMisbehave(t *testing.T) {
 	s, _ := server(t, func(w http.ResponseWriter, r *http.Request) { handlers[r.URL.Path](w, r) })
 	defer close(release)
 	dir := t.TempDir()
-	c := open(t, dir, Options{AllowPrivate: own(s), MaxImage: 100_000, Timeout: 500 * time.Millisecond})
+	c := open(t, dir, Options{AllowPrivate: own(s), MaxImage: 100_000})
+	hasty := open(t, dir, Options{AllowPrivate: own(s), Timeout: 200 * time.Millisecond})
 	for _, test := range []struct {
 		path string
 		err  error
@@ -289,9 +290,13 @@ func TestServersThatMisbehave(t *testing.T) {
 		{"/endless", ErrTooLarge, ""},
 		{"/short", io.ErrUnexpectedEOF, ""},
 		{"/headers", nil, "header"},
-		{"/slow", context.DeadlineExceeded, "longer than 500ms"},
+		{"/slow", context.DeadlineExceeded, "longer than 200ms"},
 	} {
-		_, err := c.Fetch(ctx, s.URL+test.path)
+		cache := c
+		if test.path == "/slow" {
+			cache = hasty
+		}
+		_, err := cache.Fetch(ctx, s.URL+test.path)
 		if err == nil || test.err != nil && !errors.Is(err, test.err) || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %v", test.path, err)
 		}

@@ -1,41 +1,54 @@
 package toollog
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"chorus/internal/chat"
 )
 
-// batch is what one Apply writes.
+// batch is what one Apply writes. New lines are held until something wants to
+// change lines, so that it finds them.
 type batch struct {
 	w     *Writer
-	st    state
 	lines map[string][]byte // by file, to be appended
 }
 
-// write takes the events in order. New lines are held until something wants to
-// change lines, so that it finds them.
-func (b *batch) write(events []chat.Event) error {
+var _ sink = (*batch)(nil)
+
+// write takes the events in order and gives the state behind them, which is in the sidecar then.
+func (b *batch) write(from state, events []chat.Event) (state, error) {
+	f := &fold{from.clone(), b}
 	for _, ev := range events {
-		if err := b.take(ev); err != nil {
-			return fmt.Errorf("event %d: %w", ev.Seq, err)
+		if err := f.take(ev); err != nil {
+			return state{}, fmt.Errorf("event %d: %w", ev.Seq, err)
 		}
-		b.st.Seq = ev.Seq
 	}
 	if err := b.flush(); err != nil {
-		return err
+		return state{}, err
 	}
-	data, err := json.Marshal(b.st)
+	data, err := json.Marshal(f.st)
+	if err != nil {
+		return state{}, err
+	}
+	return f.st, replaceFile(filepath.Join(b.w.dir, sidecarName), data)
+}
+
+func (b *batch) add(e Entry) error {
+	line, err := encode(e)
 	if err != nil {
 		return err
 	}
-	return replaceFile(filepath.Join(b.w.dir, sidecarName), data)
+	b.lines[hourOf(e.At)] = append(b.lines[hourOf(e.At)], line...)
+	return nil
+}
+
+func (b *batch) edit(files []string, change func(*Entry) bool, needles ...string) error {
+	if err := b.flush(); err != nil {
+		return err
+	}
+	return b.w.edit(files, change, needles...)
 }
 
 func (b *batch) flush() error {
@@ -46,169 +59,4 @@ func (b *batch) flush() error {
 	}
 	clear(b.lines)
 	return nil
-}
-
-func (b *batch) take(ev chat.Event) error {
-	switch body := ev.Body.(type) {
-	case chat.Received:
-		if body.Prompt {
-			b.st.Waiting[ev.Seq] = idOf(ev)
-		}
-	case chat.Steered:
-		b.st.Waiting[ev.Seq] = idOf(ev)
-	case chat.Refused:
-		delete(b.st.Waiting, body.Seq)
-	case chat.RunStarted:
-		b.st.Run, b.st.Spoke, b.st.Hours, b.st.Trigger, b.st.Calls = body.Run, nil, nil, "", map[string]Call{}
-	case chat.Took:
-		for _, seq := range body.Seqs {
-			if id := b.st.Waiting[seq]; id != "" {
-				b.st.Trigger = id
-			}
-			delete(b.st.Waiting, seq)
-		}
-	case chat.Said:
-		b.said(ev, body)
-	case chat.ToolRan:
-		return b.ran(ev, body)
-	case chat.RunEnded:
-		return b.ended(ev, body)
-	case chat.Deleted:
-		return b.deleted(body.Seq)
-	case chat.Rolled:
-		return b.prune(body.KeepFrom)
-	case chat.Compacted:
-		return b.prune(body.UpTo + 1)
-	case chat.Cleared:
-		return b.prune(body.UpTo + 1)
-	}
-	return nil
-}
-
-// idOf is what a message is called in the files: as on its platform, else as in log.jsonl.
-func idOf(ev chat.Event) string {
-	if ev.PlatformID != "" {
-		return ev.PlatformID
-	}
-	return placeID(ev.Seq)
-}
-
-func placeID(seq int64) string { return fmt.Sprintf("evt-%d", seq) }
-
-// said remembers the calls of an answer, and that people could see its text.
-func (b *batch) said(ev chat.Event, said chat.Said) {
-	if said.Error != nil {
-		return
-	}
-	text := said.Blocks.Text()
-	if strings.TrimSpace(text) != "" {
-		b.st.Spoke = union(b.st.Spoke, []string{placeID(ev.Seq), ev.PlatformID})
-	}
-	for _, use := range said.Blocks.Calls() {
-		b.st.Calls[use.ID] = Call{ID: use.ID, Name: use.Name, Input: input(use.Args), MessageID: b.st.Trigger, Text: text}
-	}
-}
-
-// input keeps what the model wrote: text that is not JSON becomes a JSON string.
-func input(args json.RawMessage) json.RawMessage {
-	switch {
-	case len(strings.TrimSpace(string(args))) == 0:
-		return json.RawMessage(`{}`)
-	case json.Valid(args):
-		return args
-	default:
-		return quote(string(args))
-	}
-}
-
-func quote(text string) json.RawMessage {
-	line, err := encode(text)
-	if err != nil { // a string always has a JSON form
-		return json.RawMessage(`""`)
-	}
-	return bytes.TrimSuffix(line, []byte("\n"))
-}
-
-// ran writes the line of a call, into the file of the hour it was answered in.
-func (b *batch) ran(ev chat.Event, ran chat.ToolRan) error {
-	call, ok := b.st.Calls[ran.Call]
-	if !ok {
-		call = Call{ID: ran.Call, Name: ran.Name, Input: json.RawMessage(`{}`), MessageID: b.st.Trigger}
-	}
-	delete(b.st.Calls, ran.Call)
-	entry := Entry{Call: call, Result: resultOf(ran), At: ev.At.UTC(), Run: cmp.Or(ev.Run, b.st.Run), Seq: ev.Seq}
-	line, err := encode(entry)
-	if err != nil {
-		return err
-	}
-	hour := hourOf(ev.At)
-	b.lines[hour] = append(b.lines[hour], line...)
-	if !slices.Contains(b.st.Hours, hour) {
-		b.st.Hours = append(b.st.Hours, hour)
-	}
-	return nil
-}
-
-func resultOf(ran chat.ToolRan) Result {
-	text := ran.Blocks.Text()
-	var r Result
-	if ran.Failed || ran.Outcome != chat.Ran && ran.Outcome != "" {
-		if r.Error = text; strings.TrimSpace(text) == "" {
-			r.Error = "failed: " + string(ran.Outcome)
-		}
-		text = ""
-	}
-	r.Output = quote(text)
-	for _, block := range ran.Blocks {
-		if img, ok := block.(chat.Image); ok {
-			r.Images = append(r.Images, Image{Blob: img.Blob, MimeType: img.MediaType, Name: img.Name})
-		}
-	}
-	return r
-}
-
-// ended adds to the run's lines which messages it led to. A run that nobody heard of adds none.
-func (b *batch) ended(ev chat.Event, ended chat.RunEnded) error {
-	if len(b.st.Spoke) > 0 || ended.Text != "" {
-		b.st.Spoke = union(b.st.Spoke, []string{placeID(ev.Seq), ev.PlatformID})
-	}
-	ids, run, hours := b.st.Spoke, cmp.Or(ended.Run, b.st.Run), b.st.Hours
-	b.st.Spoke, b.st.Hours, b.st.Trigger, b.st.Calls = nil, nil, "", map[string]Call{}
-	if len(ids) == 0 || len(hours) == 0 {
-		return nil
-	}
-	if err := b.flush(); err != nil {
-		return err
-	}
-	for _, hour := range hours {
-		err := b.w.rewrite(hour, func(e *Entry) bool {
-			if e.Run == run && e.Seq > 0 {
-				e.Call.BotMessageIDs = union(e.Call.BotMessageIDs, ids)
-			}
-			return true
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// deleted forgets a message that waits, or the calls that led to an answer.
-func (b *batch) deleted(seq int64) error {
-	if _, ok := b.st.Waiting[seq]; ok {
-		delete(b.st.Waiting, seq)
-		return nil
-	}
-	if err := b.flush(); err != nil {
-		return err
-	}
-	return b.w.Unsent(placeID(seq))
-}
-
-func (b *batch) prune(oldest int64) error {
-	if err := b.flush(); err != nil {
-		return err
-	}
-	return b.w.Prune(oldest)
 }

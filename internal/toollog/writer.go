@@ -128,13 +128,13 @@ func (w *Writer) Apply(events []chat.Event) error {
 			return fmt.Errorf("tool files: event %d where %d should come: %w", ev.Seq, want, ErrGap)
 		}
 	}
-	b := &batch{w: w, st: w.st.clone(), lines: map[string][]byte{}}
-	err := b.write(events)
+	b := &batch{w: w, lines: map[string][]byte{}}
+	st, err := b.write(w.st, events)
 	if err != nil {
 		w.stale = true
 		return fmt.Errorf("write tool files %s: %w", w.dir, err)
 	}
-	w.st = b.st
+	w.st = st
 	return nil
 }
 
@@ -144,20 +144,14 @@ func (w *Writer) Sent(run string, ids ...string) error {
 	if run == "" || len(ids) == 0 {
 		return nil
 	}
-	hours, err := w.hours()
-	if err != nil {
-		return fmt.Errorf("tool files: %w", err)
-	}
-	for _, hour := range hours {
-		err := w.rewrite(hour, func(e *Entry) bool {
-			if e.Run == run {
-				e.Call.BotMessageIDs = union(e.Call.BotMessageIDs, ids)
-			}
-			return true
-		}, run)
-		if err != nil {
-			return fmt.Errorf("note the messages of run %s: %w", run, err)
+	err := w.edit(nil, func(e *Entry) bool {
+		if e.Run == run {
+			e.Call.BotMessageIDs = union(e.Call.BotMessageIDs, ids)
 		}
+		return true
+	}, run)
+	if err != nil {
+		return fmt.Errorf("note the messages of run %s: %w", run, err)
 	}
 	return nil
 }
@@ -167,26 +161,34 @@ func (w *Writer) Unsent(ids ...string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return w.drop(func(e *Entry) bool {
-		return slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(e.Call.BotMessageIDs, id) })
-	}, ids...)
+	if err := w.edit(nil, func(e *Entry) bool { return !e.ledTo(ids...) }, ids...); err != nil {
+		return fmt.Errorf("delete the calls of deleted messages: %w", err)
+	}
+	return nil
 }
 
 // Prune deletes the calls whose results stand before a place in the journal: the
-// window begins there. Lines that are not ours stay.
+// window begins there. Apply does it by itself where the events say that the window
+// moved. Lines that are not ours stay.
 func (w *Writer) Prune(oldest int64) error {
-	return w.drop(func(e *Entry) bool { return e.Seq > 0 && e.Seq < oldest })
+	if err := w.edit(nil, func(e *Entry) bool { return !e.before(oldest) }); err != nil {
+		return fmt.Errorf("prune tool files: %w", err)
+	}
+	return nil
 }
 
-// drop deletes lines, and files that have none left.
-func (w *Writer) drop(goes func(*Entry) bool, needles ...string) error {
-	hours, err := w.hours()
-	if err != nil {
-		return fmt.Errorf("tool files: %w", err)
+// edit changes lines of these files, or with none named of all, and removes files that
+// have none left.
+func (w *Writer) edit(files []string, change func(*Entry) bool, needles ...string) error {
+	if files == nil {
+		var err error
+		if files, err = w.hours(); err != nil {
+			return err
+		}
 	}
-	for _, hour := range hours {
-		if err := w.rewrite(hour, func(e *Entry) bool { return !goes(e) }, needles...); err != nil {
-			return fmt.Errorf("tool file %s: %w", hour, err)
+	for _, name := range files {
+		if err := w.rewrite(name, change, needles...); err != nil {
+			return err
 		}
 	}
 	return nil

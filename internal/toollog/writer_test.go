@@ -253,6 +253,27 @@ func TestAnyBatches(t *testing.T) {
 	})
 }
 
+// TestEntriesAreWhatTheFilesHold: memory and files say the same after every event.
+func TestEntriesAreWhatTheFilesHold(t *testing.T) {
+	t.Parallel()
+	list := story()
+	dir := t.TempDir()
+	w := open(t, dir)
+	for n := range list {
+		apply(t, w, list[:n+1])
+		c, problems, err := ReadChannel(w.dir)
+		if err != nil || len(problems) > 0 {
+			t.Fatal(problems, err)
+		}
+		slices.SortFunc(c.Entries, func(a, b Entry) int { return int(a.Seq - b.Seq) }) // the clock went back once
+		want, _ := json.Marshal(c.Entries)
+		got, _ := json.Marshal(Entries(list[:n+1]))
+		if string(got) != string(want) {
+			t.Fatalf("after %d events: got\n%s\nwant\n%s", n+1, got, want)
+		}
+	}
+}
+
 // TestCutAnywhere: whatever byte a file ends with, the next Apply makes it right.
 func TestCutAnywhere(t *testing.T) {
 	t.Parallel()
