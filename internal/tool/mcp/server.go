@@ -225,10 +225,10 @@ func (s *server) connection(ctx context.Context) (*live, string) {
 		s.mu.Lock()
 		l, state, news := s.live, s.state, s.news
 		s.mu.Unlock()
-		if state == Ready && l != nil {
+		if state == Ready && !over(l) {
 			return l, ""
 		}
-		if state != Starting {
+		if state != Starting && state != Ready { // ready and over: it will be known in a moment
 			return nil, s.status().absent()
 		}
 		select {
