@@ -126,7 +126,9 @@ func (a *answer) read(call *wire.Call, body io.Reader) {
 			if !a.event(call, data) {
 				return
 			}
-			data = data[:0]
+			if data = data[:0]; a.finish != "" {
+				call.Ending()
+			}
 		case !isField(line) && len(stray)+len(line) < maxStray:
 			stray = append(append(stray, line...), '\n')
 		}

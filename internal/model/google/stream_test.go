@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"chorus/internal/chat"
@@ -119,6 +120,42 @@ func TestOddStreams(t *testing.T) {
 			t.Errorf("%s: %s, stop %s", c.name, got, done.Stop)
 		}
 	}
+}
+
+// endless is a stream that never closes behind its last frame.
+type endless struct{}
+
+func (endless) RoundTrip(r *http.Request) (*http.Response, error) {
+	res := answered(r, 200, "text/event-stream", nil)
+	res.Body = io.NopCloser(io.MultiReader(bytes.NewReader(frames(parts(`{"text":"hi"}`), finish("STOP"))), silent{r.Context()}))
+	return res, nil
+}
+
+// silent gives nothing until its context ends.
+type silent struct{ ctx context.Context }
+
+func (s silent) Read([]byte) (int, error) {
+	<-s.ctx.Done()
+	return 0, s.ctx.Err()
+}
+
+func TestAWholeAnswerDoesNotWaitForTheConnection(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := New(Options{APIKey: "test-key", HTTPClient: &http.Client{Transport: endless{}}})
+		start := time.Now()
+		for c, err := range p.Stream(t.Context(), model.Prepared{Model: "m"}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d, ok := c.(model.Done); ok && d.Blocks.Text() != "hi" {
+				t.Errorf("got %+v", d)
+			}
+		}
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("took %s", took)
+		}
+	})
 }
 
 func TestSignaturesStayWithTheirParts(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"io"
 	"net/http"
+	"time"
 
 	"chorus/internal/model"
 )
@@ -69,6 +70,17 @@ func (r Rest) send(call *Call, method, url string, body []byte) (*http.Response,
 		return nil, r.Refused(res.StatusCode, res.Header, reason)
 	}
 	return nil, r.Side.Status(res.StatusCode, res.Header, reason)
+}
+
+// endTime is how long the end of a stream is waited for when the answer is whole:
+// a last count of tokens may still come, a connection left open by mistake not.
+const endTime = 5 * time.Second
+
+// Ending says that the answer is whole and only the stream's end is missing, where
+// a stream has no other mark of it. What then fails is no failure of the answer.
+func (c *Call) Ending() {
+	c.pause = min(endTime, c.idle)
+	c.timer.Reset(c.pause)
 }
 
 // Lines reads a stream line by line. What is left when it breaks off comes as a

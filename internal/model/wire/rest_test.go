@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"chorus/internal/model"
 )
@@ -97,6 +99,22 @@ func TestRestIsCancelled(t *testing.T) {
 	if _, failed := r.Post(call, "http://x/", nil); failed == nil || !errors.Is(failed, why) {
 		t.Errorf("got %+v", failed)
 	}
+}
+
+func TestAnEndIsNotWaitedForLong(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		call, res := watch(t, 0, time.Minute, 10*time.Second, 5)
+		if _, err := io.ReadFull(res.Body, make([]byte, 2)); err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		call.Ending()
+		if _, err := io.ReadAll(res.Body); err == nil || time.Since(start) != endTime {
+			t.Errorf("took %s, %v", time.Since(start), err)
+		}
+		_ = call.Close()
+	})
 }
 
 func TestLinesTakeWhatComes(t *testing.T) {
