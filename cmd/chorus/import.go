@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"path/filepath"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -43,20 +45,26 @@ func (c *cli) importChapter3() *cobra.Command {
 	var o config.ImportOptions
 	folder := ""
 	cmd := c.jsonFlag(&cobra.Command{
-		Use: "chapter3 DIR", Short: "Configuration of a Chapter3 installation", Args: exactly(1),
+		Use: "chapter3 DIR", Short: "Configuration and tool files of a Chapter3 installation", Args: exactly(1),
 		Long: `Reads config/ of a Chapter3 installation (shared.yaml, guilds/, bots/) and writes it as
 Chorus's configuration: canonical names, a comment for every key that was left out, and
 why. Secrets go to files of their own (secrets/, for you alone) and prompts are taken
 along. A file that is there already and differs is only overwritten with --force; doing
-it twice is harmless. Comments of the old files are not kept.`,
+it twice is harmless. Comments of the old files are not kept. The tool files below
+tools/ become a thread for each bot and channel (chorus thread show).`,
 		Example: `  chorus import chapter3 ../chapter3 --dry-run
   chorus import chapter3 ../chapter3
   chorus config check`,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			taken, err := app.ImportChapter3(c.getenv, c.home, folder, args[0], o)
 			if err != nil {
 				return err
 			}
+			tools, err := c.importTools(cmd.Context(), args[0], o.DryRun)
+			if err != nil {
+				return err
+			}
+			taken = append(taken, tools...)
 			if c.json {
 				return c.printJSON(nonNil(taken))
 			}
@@ -80,4 +88,29 @@ it twice is harmless. Comments of the old files are not kept.`,
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only say what would be done")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite files that are there and differ")
 	return cmd
+}
+
+// importTools takes the tool files over; without any, the home is not even opened.
+func (c *cli) importTools(ctx context.Context, dir string, dry bool) ([]config.Taken, error) {
+	channels, rows, err := app.ToolFiles(dir)
+	if err != nil || len(channels) == 0 {
+		return rows, err
+	}
+	if dry {
+		for _, ch := range channels {
+			rows = append(rows, config.Taken{From: filepath.Join("tools", ch.Agent, ch.Name), To: "a thread", Action: "written", Detail: fmt.Sprintf("%d calls", len(ch.Entries))})
+		}
+		return rows, nil
+	}
+	err = c.with(ctx, func(a *app.App) error {
+		for _, ch := range channels {
+			row, err := a.ImportToolFiles(ctx, ch)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, row)
+		}
+		return nil
+	})
+	return rows, err
 }

@@ -171,12 +171,21 @@ func (c *chapter3) adapt(f *converted, l leaf) leaf {
 	case strings.HasSuffix(l.path, ".provides"):
 		c.patterns(f, l)
 	}
-	if l.value.form == isText && strings.Contains(l.value.text, "${") && !l.key.Secret { // Chapter3 knew no variables
-		text := *l.value
-		text.text = strings.ReplaceAll(text.text, "${", "$${")
-		l.value = &text
+	if !l.key.Secret {
+		l.value = literally(l.value)
 	}
 	return l
+}
+
+// literally writes a value so that it means itself: Chapter3 knew no variables.
+func literally(n *node) *node {
+	out := *n
+	out.text = strings.ReplaceAll(n.text, "${", "$${")
+	out.items = nil
+	for _, item := range n.items {
+		out.items = append(out.items, literally(item))
+	}
+	return &out
 }
 
 // secret moves a secret out of the file.
