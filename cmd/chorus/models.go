@@ -82,7 +82,13 @@ func (c *cli) printModels(all app.Catalog) error {
 	if all.Age != "" {
 		lists = "available_models.json, " + all.Age + "; ask again with: chorus models --refresh"
 	}
-	fmt.Fprintf(c.out(), "\nlists: %s\ndefault: %s\n", lists, all.Default)
+	fmt.Fprintf(c.out(), "\nlists: %s\n", lists)
+	for _, v := range all.Vendors {
+		if v.Error != "" {
+			fmt.Fprintf(c.out(), "%s: %s\n", v.Name, v.Error)
+		}
+	}
+	fmt.Fprintf(c.out(), "default: %s\n", all.Default)
 	return nil
 }
 

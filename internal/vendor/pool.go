@@ -53,22 +53,21 @@ const (
 // *NoKey when there is no key.
 func Open(v Vendor, make Maker) (*Pool, error) {
 	p := &Pool{vendor: v, make: make}
-	if _, err := p.read(); err != nil {
+	if err := p.read(); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
 // read takes the credentials as they are now and keeps what is known of those that
-// stayed. It reports whether there is one that was not there before.
-func (p *Pool) read() (bool, error) {
+// stayed.
+func (p *Pool) read() error {
 	accounts, err := p.vendor.Accounts()
 	if err != nil {
-		return false, err
+		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fresh := false
 	old := p.seats
 	p.seats = nil
 	for _, a := range accounts {
@@ -79,11 +78,11 @@ func (p *Pool) read() (bool, error) {
 			}
 		}
 		if s == nil {
-			s, fresh = &seat{account: a}, true
+			s = &seat{account: a}
 		}
 		p.seats = append(p.seats, s)
 	}
-	return fresh, nil
+	return nil
 }
 
 // ambient reports whether the kind finds its credentials itself, so that a new model
@@ -166,7 +165,7 @@ func (c *call) begin() (*seat, error) {
 		return s, nil
 	}
 	// All rest. A key may have been added meanwhile.
-	if _, err := p.read(); err != nil {
+	if err := p.read(); err != nil {
 		return nil, c.failure(model.Auth, err)
 	}
 	if s := p.pick(nil); s != nil {
@@ -225,7 +224,7 @@ func (c *call) after(s *seat, e *model.Error) (*seat, error) {
 	case model.Auth:
 		if !c.reread {
 			c.reread = true
-			if _, err := p.read(); err != nil {
+			if err := p.read(); err != nil {
 				return nil, nil // what the provider said is worth more
 			}
 			if s.ambient(p.vendor.Kind) {

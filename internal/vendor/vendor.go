@@ -47,6 +47,12 @@ type Account struct {
 // Get is one of the kind's other settings.
 func (a Account) Get(name string) string { return a.values[name] }
 
+// String hides the key and all else, also from somebody who prints or logs it whole.
+func (a Account) String() string { return "an account" }
+
+// GoString hides it too.
+func (a Account) GoString() string { return a.String() }
+
 func (a Account) equal(b Account) bool {
 	return a.Key == b.Key && a.Base == b.Base && maps.Equal(a.values, b.values)
 }

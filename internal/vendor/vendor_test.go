@@ -2,6 +2,7 @@ package vendor
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -239,6 +240,11 @@ func TestSecretsOfAnAccount(t *testing.T) {
 	accounts, err := v.Accounts()
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, form := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
+		if text := fmt.Sprintf(form, accounts); strings.Contains(text, "test-") {
+			t.Errorf("%s shows %s", form, text)
+		}
 	}
 	got := accounts[0].secrets()
 	slices.Sort(got)
