@@ -37,11 +37,11 @@ func (b *Bot) Rows() []Row {
 func (b *Bot) row(k *Key, path string) Row {
 	at := b.Origin(path)
 	row := Row{Key: shownPath(path), Value: k.Default, Layer: at.Layer.String(), File: at.File, Line: at.Line}
+	if text, from, ok := b.derived(path); ok {
+		return Row{Key: path, Value: text, Layer: from.Layer.String(), File: from.File, Line: from.Line}
+	}
 	l := b.merged.get(path)
 	if l == nil {
-		if path == "innerName" && b.InnerName != "" {
-			row.Value = b.InnerName
-		}
 		return row
 	}
 	row.Value = l.value.plain()
@@ -56,6 +56,20 @@ func (b *Bot) row(k *Key, path string) Row {
 		row.Value, row.Secret = masked(l.value.text), true
 	}
 	return row
+}
+
+// derived is a value that follows from another key: a prompt from its file, the inner
+// name from the bot's.
+func (b *Bot) derived(path string) (string, Place, bool) {
+	switch path {
+	case "innerName":
+		return b.InnerName, Place{}, !b.IsSet(path) && b.InnerName != ""
+	case "systemPrompt":
+		return b.SystemPrompt, b.Origin(path + "File"), b.SystemPrompt != b.text(path)
+	case "contextPrefix":
+		return b.ContextPrefix, b.Origin(path + "File"), b.ContextPrefix != b.text(path)
+	}
+	return "", Place{}, false
 }
 
 // Shown is the value as one line of a table.
