@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"chorus/internal/agent"
 	"chorus/internal/app"
 	"chorus/internal/feed"
 	"chorus/internal/transport/repl"
@@ -28,7 +29,7 @@ func (c *cli) talkFlags(cmd *cobra.Command) *app.SessionOptions {
 	f.StringVarP(&o.File, "session", "s", "", "session file to begin or to go on with")
 	f.StringVar(&o.ID, "session-id", "", "session to go on with, by id")
 	f.StringVar(&o.ResumeMode, "resume-mode", "", "how much of an old session counts: full, last-N or summary (default full)")
-	f.IntVar(&o.MaxSteps, "max-iterations", 20, "model calls a prompt may take")
+	f.IntVar(&o.MaxSteps, "max-iterations", agent.DefaultMaxSteps, "model calls a prompt may take; maxToolDepth of the configuration counts where this is not given")
 	f.StringVar(&o.Mode, "mode", "", "plan, review, implement or verify")
 	return o
 }
@@ -39,6 +40,9 @@ func checkTalk(cmd *cobra.Command, o *app.SessionOptions) error {
 	}
 	if o.MaxSteps < 1 {
 		return &app.UsageError{Err: errors.New("--max-iterations must be 1 or more")}
+	}
+	if !cmd.Flags().Changed("max-iterations") {
+		o.MaxSteps = 0 // as it is configured
 	}
 	return nil
 }

@@ -20,7 +20,6 @@ import (
 	"chorus/internal/engine"
 	"chorus/internal/home"
 	"chorus/internal/journal"
-	"chorus/internal/model"
 	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/host"
 	"chorus/internal/store"
@@ -42,15 +41,18 @@ type App struct {
 	Options
 	Home     *home.Home
 	DB       *store.DB
-	Settings config.Settings
 	Models   *Models
 	Executor sandbox.Executor
+	conduct  *conduct
+	shared   *config.Bot // what holds for everybody, as the start found it
 	bus      *bus.Bus
 	engine   *engine.Engine // nil until something must run
 
 	mu      sync.Mutex
 	choices map[chat.ThreadID]*Choice
 	benches map[chat.ThreadID]*bench
+	warned  map[string]bool
+	unwatch func() // ends the watch over the configuration; nil: there is none
 }
 
 // Open opens the home and its database. Close ends it.
@@ -78,12 +80,15 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if a.Home, err = home.Open(dir); err != nil {
 		return nil, err
 	}
-	if a.Settings, err = config.Read(a.Home.Settings()); err != nil {
+	if a.conduct, err = openConduct(o.Env, a.Home); err != nil {
 		return nil, err
 	}
-	a.Models = NewModels(o.Env, a.Settings.DefaultProvider, a.Settings.DefaultModel).In(a.Home)
+	if a.shared, err = a.bot(""); err != nil {
+		return nil, err
+	}
+	a.Models = NewModels(o.Env, a.shared.DefaultProvider, a.shared.DefaultModel).In(a.Home)
 	a.Executor = host.New(o.Environ)
-	a.DB, err = store.Open(ctx, store.Options{Path: a.Home.DB(), BlobDir: a.Home.Blobs(), Durability: a.Settings.Durability})
+	a.DB, err = store.Open(ctx, store.Options{Path: a.Home.DB(), BlobDir: a.Home.Blobs(), Durability: a.shared.Durability})
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +109,7 @@ func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 	}
 	a.engine = engine.New(engine.Config{
 		Journal: j, Bus: a.bus, Setup: a.setup, Takes: a.takes, Adopt: adopt, LockDir: a.Home.Locks(),
-		MaxWaiting: a.Settings.MaxQueueDepth, IdleAfter: a.Settings.IdleAfter(), Log: a.Log,
+		MaxWaiting: a.shared.MaxQueuedReplies, IdleAfter: time.Duration(a.shared.IdleTimeoutMS) * time.Millisecond, Log: a.Log,
 	})
 	return a.engine
 }
@@ -120,8 +125,11 @@ func (a *App) Close() error {
 		defer cancel()
 		errs = append(errs, a.engine.Stop(ctx))
 	}
+	if a.unwatch != nil {
+		a.unwatch()
+	}
 	for _, b := range a.benches {
-		errs = append(errs, b.roots.Close())
+		errs = append(errs, b.close())
 	}
 	errs = append(errs, a.DB.Close())
 	return errors.Join(errs...)
@@ -189,15 +197,6 @@ func (c *Choice) allowed(action string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.always[action]
-}
-
-// retry is the back-off as the settings have it.
-func retry(r config.Retry) model.Backoff {
-	b := model.Backoff{Retries: r.MaxRetries, Base: time.Duration(r.BaseDelayMS) * time.Millisecond}
-	if r.Enabled != nil && !*r.Enabled {
-		b.Retries = -1
-	}
-	return b
 }
 
 // FindThread finds a thread by its whole id, or by the end of it that people see:

@@ -189,7 +189,7 @@ func Dollars(n ledger.Nanos) string { return fmt.Sprintf("$%.4f", float64(n)/1e9
 
 // profile loads a profile by name or file; "" is the default.
 func (a *App) profile(name string) (*permit.Profile, error) {
-	return permit.Load(first(name, a.Settings.Permissions))
+	return profile(a.shared, first(name, a.shared.Permissions))
 }
 
 // asked are the actions of a call that would be asked for.

@@ -49,6 +49,13 @@ func (m *Models) In(h *home.Home) *Models {
 	return m
 }
 
+// forget lets the next name be looked up in the files as they are then.
+func (m *Models) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.read, m.made = false, map[string]*vendor.Pool{}
+}
+
 // Providers lists the names that are always there before the slash.
 func Providers() []string {
 	var names []string

@@ -21,6 +21,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/session"
 	"chorus/internal/transport/repl"
+	"chorus/internal/window"
 )
 
 // DefaultAgent is who answers at the terminal when no agent is named.
@@ -99,6 +100,9 @@ func (a *App) OpenSession(ctx context.Context, o SessionOptions) (*Session, erro
 	}
 	if err := s.startMirrors(o); err != nil {
 		return nil, err
+	}
+	if !o.Once {
+		a.watchConduct()
 	}
 	return s, nil
 }
@@ -359,7 +363,12 @@ func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
 	if s.once {
 		s.choice.set(func(c *Choice) { c.until = math.MaxInt64 })
 	}
-	got, err := s.engine.Deliver(ctx, chat.Inbound{Threads: []chat.ThreadID{s.thread}, Principal: me, Prompt: true,
+	bot, err := s.app.bot(s.thread.Agent())
+	if err != nil {
+		return repl.Receipt{}, err
+	}
+	text = window.Clip(text, bot.MaxMessageChars)
+	got, err := s.engine.Deliver(ctx, chat.Inbound{Threads: []chat.ThreadID{s.thread}, Principal: me, Prompt: true, Intake: chat.Intake(bot.Intake),
 		From: chat.Participant{ID: me.ID, Name: me.Name, Kind: chat.Person}, Blocks: chat.TextBlocks(text), Terms: s.choice.snapshot().Terms}, s.row)
 	if err != nil {
 		return repl.Receipt{}, err
@@ -449,12 +458,16 @@ func (s *Session) Label(name string, args []byte) string {
 // Info implements repl.Session.
 func (s *Session) Info() repl.Info {
 	now := s.choice.snapshot()
-	name, err := s.app.Models.Name("", now.Model)
+	bot, err := s.app.bot(s.thread.Agent())
 	if err != nil {
-		name = now.Model
+		bot = s.app.shared
+	}
+	name, err := s.app.Models.Name("", first(now.Model, bot.ContinuationModel))
+	if err != nil {
+		name = first(now.Model, bot.ContinuationModel)
 	}
 	return repl.Info{Agent: s.thread.Agent(), Model: name, Mode: now.Mode, ID: s.ID(), Dir: s.dir,
-		Profile: first(now.Profile, s.app.Settings.Permissions, "standard")}
+		Profile: first(now.Profile, bot.Permissions)}
 }
 
 // Close writes the mirrors to their end.

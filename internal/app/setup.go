@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"chorus/internal/agent"
 	"chorus/internal/chat"
+	"chorus/internal/config"
 	"chorus/internal/engine"
 	"chorus/internal/id"
 	"chorus/internal/journal"
@@ -22,10 +24,12 @@ import (
 	"chorus/internal/tool"
 	"chorus/internal/tool/files"
 	"chorus/internal/tool/git"
+	"chorus/internal/tool/mcp"
 	"chorus/internal/tool/notes"
 	"chorus/internal/tool/search"
 	"chorus/internal/tool/shell"
 	"chorus/internal/transcript"
+	"chorus/internal/vendor"
 )
 
 // bench is what one thread works with: its directory, its tools.
@@ -33,7 +37,15 @@ type bench struct {
 	dir   string
 	roots *files.Roots
 	notes *notes.File
-	tools *tool.Set
+	tools *tool.Set   // the built-in ones
+	list  []tool.Tool // the same
+
+	mu      sync.Mutex
+	tellers map[string]teller // by the model's name
+	hub     *mcp.Hub          // nil: no servers are configured
+	servers string            // of which configuration the hub is
+	many    *tool.Set         // with the servers' tools
+	manyOf  string            // of which of them
 }
 
 // bench makes a thread's tools once and keeps them.
@@ -69,12 +81,13 @@ func (a *App) newBench(thread chat.ThreadID, dir string) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{dir: dir, roots: roots, notes: notes.NewFile(filepath.Join(a.Home.ThreadDir(thread), "notes.json"))}
+	b := &bench{dir: dir, roots: roots, notes: notes.NewFile(filepath.Join(a.Home.ThreadDir(thread), "notes.json")), tellers: map[string]teller{}}
 	list := files.Tools(roots)
 	list = append(list, search.New(roots, search.Options{}))
 	list = append(list, shell.New(a.Executor, shell.Options{Dir: dir, Env: roots.Env(), Keep: roots.Keep}))
 	list = append(list, git.Tools(a.Executor, roots, roots.Keep)...)
 	list = append(list, notes.New(b.notes))
+	b.list = list
 	if b.tools, err = tool.NewSet(list...); err != nil {
 		return nil, err
 	}
@@ -115,46 +128,65 @@ func (a *App) setup(ctx context.Context, row journal.Thread, work engine.Work) (
 	}
 	choice := a.choice(row.ID)
 	now := a.terms(choice, work)
-	who, err := a.persona(ctx, row.Agent)
+	bot, err := a.bot(row.Agent)
 	if err != nil {
 		return engine.Setup{}, err
 	}
-	profile, err := permit.Load(first(now.Profile, who.profile, a.Settings.Permissions))
+	who, err := a.persona(ctx, row.Agent, bot)
 	if err != nil {
 		return engine.Setup{}, err
 	}
-	set := b.tools.Filter(func(s tool.Spec) bool {
-		return inMode(now.Mode, s.Name, s.ReadOnly) && (len(who.tools) == 0 || slices.Contains(who.tools, s.Name))
-	})
+	rules, err := profile(bot, first(now.Profile, bot.Permissions))
+	if err != nil {
+		return engine.Setup{}, err
+	}
+	offered, err := a.offer(ctx, b, bot, who, rules, now)
+	if err != nil {
+		return engine.Setup{}, err
+	}
 	home, _ := os.UserHomeDir()
+	engines := a.engineOf(row, bot, b)
 	return engine.Setup{
 		Dir:   row.Dir,
 		Price: a.Models.Price,
-		Gate:  &gate{profile, permit.JudgeOptions{Home: a.Home.Dir(), Workspace: row.Dir, UserHome: home}, choice, work},
+		Gate:  &gate{rules, permit.JudgeOptions{Home: a.Home.Dir(), Workspace: row.Dir, UserHome: home}, choice, work},
 		Agent: &agent.Agent{
-			Tools: &chosen{Set: set, all: b.tools, mode: now.Mode},
-			Model: a.Models.Resolve,
+			Tools: offered,
+			Model: engines,
 			Head:  a.head,
 			Begin: func(ctx context.Context, _ *transcript.Log, _ transcript.Waiting) (agent.Beginning, error) {
-				return a.begin(ctx, row, b, set, now, who, profile.Name())
+				return a.begin(ctx, beginning{row, b, offered, now, who, bot, rules.Name()})
 			},
 			Reap: func(ctx context.Context, call string) error {
 				_, err := a.Executor.Reap(ctx, call)
 				return err
 			},
-			Backoff: retry(a.Settings.Retry),
-			Now:     time.Now,
-			Random:  rand.Float64,
+			Backoff:     backoff(bot),
+			FallsBack:   vendor.Next,
+			CacheMissed: a.cacheMissed,
+			Now:         time.Now,
+			Random:      rand.Float64,
 		},
 	}, nil
+}
+
+// cacheMissed writes down that an answer cost more than it should have.
+func (a *App) cacheMissed(m agent.CacheMiss) {
+	why := "the prompt still begins as the one before, so the provider let it go"
+	if m.Fragment >= 0 {
+		why = fmt.Sprintf("message %d is not what it was: %s", m.Fragment+1, m.Text)
+	}
+	a.Log.Warn("the provider's cache held less of the prompt than it should", "component", "cache", "run", m.Run, "step", m.Step,
+		"model", m.Model, "expected", m.Expected, "read", m.Read, "why", why)
 }
 
 // chosen is the part of the tools that a run may use. A model that calls one of
 // the others is told why it is not there, rather than that it does not exist.
 type chosen struct {
 	*tool.Set
-	all  *tool.Set
-	mode string
+	all    *tool.Set
+	mode   string
+	notice string // which tools are missing for now, and why
 }
 
 // Resolve implements agent.Tools.
@@ -193,30 +225,54 @@ func (a *App) head(hash string) (*model.Head, error) {
 	return model.ParseHead(data)
 }
 
+// beginning is what a new run of a thread is made of.
+type beginning struct {
+	row     journal.Thread
+	bench   *bench
+	tools   *chosen
+	now     chat.Terms
+	who     persona
+	bot     *config.Bot
+	profile string
+}
+
 // begin is how a new run of the thread starts.
-func (a *App) begin(ctx context.Context, row journal.Thread, b *bench, set *tool.Set, now chat.Terms, who persona, profile string) (agent.Beginning, error) {
+func (a *App) begin(ctx context.Context, with beginning) (agent.Beginning, error) {
 	out := agent.Beginning{Run: id.New()}
-	name, err := a.Models.Name("", first(now.Model, who.model))
+	row, now, who, bot := with.row, with.now, with.who, with.bot
+	wanted := first(now.Model, bot.ContinuationModel)
+	name, err := a.Models.Name("", wanted)
 	if err != nil {
-		out.Start.Model = first(now.Model, who.model)
+		out.Start.Model = wanted
 		return out, err
 	}
 	out.Start.Model = name
-	engine, err := a.Models.Resolve(name)
-	if err != nil {
+	made, err := a.Models.Resolve(name)
+	if err != nil && len(bot.Fallback) == 0 {
 		return out, err
 	}
-	c := a.Settings.Compaction
-	base := chat.Settings{MaxTokens: a.Settings.MaxTokens, ThinkingBudget: a.Settings.ThinkingBudget, ContextWindow: c.ContextWindow,
-		Reserve: c.ReserveTokens, KeepRecent: c.KeepRecentTokens, MaxSteps: now.MaxSteps, Mode: now.Mode, Profile: profile}
-	out.Start.Settings = runSettings(engine.Entry, base)
-	if c.Enabled != nil && !*c.Enabled {
+	base := settingsOf(bot)
+	base.MaxSteps, base.Mode, base.Profile = now.MaxSteps, now.Mode, with.profile
+	if base.MaxSteps == 0 {
+		if base.MaxSteps = agent.DefaultMaxSteps; bot.IsSet("maxToolDepth") {
+			base.MaxSteps = bot.MaxToolDepth
+		}
+	}
+	for _, other := range bot.Fallback {
+		other, err := a.Models.Name("", other)
+		if err != nil {
+			return out, fmt.Errorf("fallback: %w", err)
+		}
+		base.Fallback = append(base.Fallback, other)
+	}
+	out.Start.Settings = runSettings(made.Entry, base)
+	if !bot.CompactionEnabled {
 		out.Start.Settings.ContextWindow = 0
 	}
 	head := &model.Head{System: renderPrompt(promptData{
 		Name: row.Agent, Dir: row.Dir, Git: inGit(row.Dir), Mode: now.Mode, Agent: who.prompt, Docs: who.docs, Instructions: instructions(row.Dir),
 	})}
-	for _, s := range set.Specs() {
+	for _, s := range with.tools.Specs() {
 		head.Tools = append(head.Tools, model.ToolSpec{Name: s.Name, Description: s.Description, Schema: s.Schema})
 	}
 	data, err := head.Bytes()
@@ -224,7 +280,10 @@ func (a *App) begin(ctx context.Context, row journal.Thread, b *bench, set *tool
 		return out, err
 	}
 	out.Head = chat.NewBlob(data)
-	out.Notes = a.notes(ctx, b)
+	out.Notes = a.notes(ctx, with.bench)
+	if with.tools.notice != "" {
+		out.Notes = append(out.Notes, chat.Noted{What: "mcp servers", Text: with.tools.notice})
+	}
 	return out, nil
 }
 
@@ -258,18 +317,19 @@ func inGit(dir string) bool {
 
 // persona is who an agent is: its own prompt, its choices, its docs.
 type persona struct {
-	prompt, model, profile string
-	docs                   []document
-	tools                  []string // none: all
+	prompt string
+	docs   []document
+	tools  []string // none: all
 }
 
 // persona reads the agent's configuration. An agent that was never created is
 // the plain one.
-func (a *App) persona(ctx context.Context, name string) (persona, error) {
+func (a *App) persona(ctx context.Context, name string, bot *config.Bot) (persona, error) {
 	var p persona
 	if text, ok := readText(a.Home.Identity()); ok {
 		p.prompt = strings.TrimSpace(text)
 	}
+	p.prompt = strings.TrimSpace(p.prompt + "\n\n" + bot.SystemPrompt)
 	if name == "" || !isDir(a.Home.AgentDir(name)) {
 		return p, nil
 	}
@@ -283,8 +343,7 @@ func (a *App) persona(ctx context.Context, name string) (persona, error) {
 	case err != nil:
 		return p, err
 	}
-	p.prompt = strings.TrimSpace(p.prompt + "\n\n" + who.SystemPrompt)
-	p.model, p.profile, p.tools = who.Model, who.Permissions, who.Tools
+	p.tools = who.Tools
 	p.docs = docs(filepath.Join(a.Home.AgentDir(name), "docs"))
 	return p, nil
 }

@@ -153,6 +153,11 @@ type Settings struct {
 	TopP           *float64 `json:"topP,omitempty"`
 	Stop           []string `json:"stop,omitempty"`
 	ThinkingBudget int      `json:"thinkingBudget,omitempty"`
+
+	PresencePenalty  *float64 `json:"presencePenalty,omitempty"` // where the provider knows it
+	FrequencyPenalty *float64 `json:"frequencyPenalty,omitempty"`
+	NoCache          bool     `json:"noCache,omitempty"` // no marks for the provider's cache
+
 	ContextWindow  int      `json:"contextWindow,omitempty"` // tokens the model can take
 	Reserve        int      `json:"reserve,omitempty"`       // kept free for system prompt, tools and answer
 	KeepRecent     int      `json:"keepRecent,omitempty"`    // tokens kept verbatim by a compaction

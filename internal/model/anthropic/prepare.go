@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,7 +55,11 @@ func Encode(r model.Request, f Form) (model.Prepared, error) {
 	}
 	head, marks := []byte(nil), maxMarks
 	if r.Head != nil {
-		if head, err = r.Head.Encoded(provider, encodeHead); err != nil {
+		name, encode := provider, encodeHead
+		if r.Settings.NoCache {
+			name, encode = provider+"/unmarked", encodeUnmarked
+		}
+		if head, err = r.Head.Encoded(name, encode); err != nil {
 			return model.Prepared{}, f.Side.Bad("%v", err)
 		}
 		if r.Head.System != "" {
@@ -73,6 +78,9 @@ func Encode(r model.Request, f Form) (model.Prepared, error) {
 	body = appendSettings(body, settings, f)
 	body = append(body, head...)
 	body = append(body, `,"messages":[`...)
+	if r.Settings.NoCache {
+		marks = 0
+	}
 	body = appendMessages(body, wires, lastMarks(wires, r.Marks, marks))
 	if prefill != "" {
 		body = append(body, `,{"role":"assistant","content":[{"type":"text","text":`...)
@@ -223,6 +231,12 @@ func effort(budget int) string {
 	default:
 		return "high"
 	}
+}
+
+// encodeUnmarked is encodeHead without cache marks.
+func encodeUnmarked(h *model.Head) ([]byte, error) {
+	marked, err := encodeHead(h)
+	return bytes.ReplaceAll(marked, []byte(mark), nil), err
 }
 
 // encodeHead writes system prompt and tools, each with a cache mark at its end

@@ -1,0 +1,224 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"chorus/internal/agent"
+	"chorus/internal/cast"
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/home"
+	"chorus/internal/journal"
+	"chorus/internal/model"
+	"chorus/internal/permit"
+)
+
+// conduct is the layered configuration of a home: read at the start, and again by
+// whoever watches it. What was read last without an error holds.
+type conduct struct {
+	options config.Options
+
+	mu    sync.Mutex
+	files *config.Files
+}
+
+// openConduct reads the files. Every mistake in them is told.
+func openConduct(env func(string) string, h *home.Home) (*conduct, error) {
+	o, err := ConfigOptions(env, h.Dir(), "")
+	if err != nil {
+		return nil, err
+	}
+	files, problems := config.ReadFiles(o)
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	return &conduct{options: o, files: files}, nil
+}
+
+func (c *conduct) now() *config.Files {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.files
+}
+
+// watch keeps the configuration fresh until ctx ends. say hears, in a sentence, of a
+// new version and of one that cannot be used.
+func (c *conduct) watch(ctx context.Context, changed func(*config.Files), say func(string)) error {
+	return config.Watch(ctx, config.WatchOptions{
+		Options: c.options, Known: c.now(),
+		Changed: func(files *config.Files) {
+			c.mu.Lock()
+			c.files = files
+			c.mu.Unlock()
+			changed(files)
+			say("the configuration was read again; it counts from the next run on")
+		},
+		Broken: func(problems config.Problems) {
+			say(fmt.Sprintf("the configuration was changed but cannot be used, so the version before it holds: %v", problems.Err()))
+		},
+	})
+}
+
+// watchConduct keeps the configuration fresh as long as the app is open.
+func (a *App) watchConduct() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.unwatch != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	a.unwatch = func() { cancel(); <-done }
+	go func() {
+		defer close(done)
+		err := a.conduct.watch(ctx, func(*config.Files) { a.Models.forget() }, func(text string) { a.Log.Warn(text, "component", "config") })
+		if err != nil {
+			a.Log.Warn("changes of the configuration are not noticed: "+err.Error(), "component", "config")
+		}
+	}()
+}
+
+// bot is what holds for an agent; "" is what holds for everybody.
+func (a *App) bot(name string) (*config.Bot, error) {
+	ask := config.Ask{Bot: name}
+	if name != "" {
+		var err error
+		if ask.Agent, ask.AgentFile, err = AgentValues(a.Home.Dir(), name); err != nil {
+			// Hand-written and half done: the row in the store holds the last good version.
+			a.Log.Warn(err.Error(), "component", "config")
+			ask.Agent = nil
+		}
+	}
+	bot, problems := a.conduct.now().Bot(ask)
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	return bot, nil
+}
+
+// profile is the permission profile of that name: one of the configuration's own, a
+// preset or a file of rules.
+func profile(bot *config.Bot, name string) (*permit.Profile, error) {
+	if own, ok := bot.Profiles[name]; ok {
+		return permit.Compile(name, permit.Rules{Allow: own.Allow, Ask: own.Ask, Deny: own.Deny})
+	}
+	return permit.Load(name)
+}
+
+// windowed reports whether the agent's window rolls. Coding sessions are summarised
+// instead, unless somebody asked for a window.
+func windowed(bot *config.Bot) bool {
+	for _, key := range []string{"recencyWindow.messages", "recencyWindow.characters", "recencyWindow.hardMax", "rollingThreshold"} {
+		if bot.IsSet(key) {
+			return true
+		}
+	}
+	return told(bot)
+}
+
+// told reports whether the agent's conversations are told with everybody's names.
+func told(bot *config.Bot) bool { return bot.IsSet("mode") }
+
+// windowOf are the limits of what the agent is shown.
+func windowOf(bot *config.Bot) chat.Window {
+	w := chat.Window{NoImages: !bot.IncludeImages}
+	if windowed(bot) || bot.IsSet("maxImages") || bot.IsSet("maxImageBytes") {
+		w.Images, w.ImageBytes = bot.MaxImages, int64(bot.MaxImageBytes)
+		w.NoImages = w.NoImages || bot.MaxImages == 0
+	}
+	if windowed(bot) {
+		w.Messages, w.Characters, w.HardMax, w.Threshold = bot.WindowMessages, bot.WindowCharacters, bot.WindowHardMax, bot.RollingThreshold
+	}
+	return w
+}
+
+// settingsOf are the numbers a run is rendered with, as far as they do not depend on
+// the model.
+func settingsOf(bot *config.Bot) chat.Settings {
+	s := chat.Settings{
+		MaxTokens: bot.MaxTokens, Temperature: bot.Temperature, TopP: bot.TopP, ThinkingBudget: bot.ThinkingBudget,
+		PresencePenalty: bot.PresencePenalty, FrequencyPenalty: bot.FrequencyPenalty, NoCache: !bot.PromptCaching,
+		ContextWindow: bot.CompactionContextWindow, Reserve: bot.CompactionReserveTokens, KeepRecent: bot.CompactionKeepRecentTokens,
+		Window: windowOf(bot),
+	}
+	if !told(bot) { // else the stop sequences are part of how it is told
+		s.Stop = bot.StopSequences
+	}
+	return s
+}
+
+// backoff is how failed calls are made again.
+func backoff(bot *config.Bot) model.Backoff {
+	b := model.Backoff{Retries: bot.LLMRetries, Base: time.Duration(bot.RetryBaseDelayMS) * time.Millisecond}
+	if !bot.RetryEnabled || bot.LLMRetries == 0 {
+		b.Retries = -1
+	}
+	return b
+}
+
+// style is how an agent's conversations are told to a model.
+func style(bot *config.Bot, name string) cast.Style {
+	s := cast.Style{
+		Mode: cast.Mode(bot.Mode), Bot: bot.InnerName, Separator: bot.PrefillSeparator, Opening: bot.PrefillOpening,
+		Delimiter: bot.MessageDelimiter, TurnEnd: bot.TurnEndToken, ContextPrefix: bot.ContextPrefix, PrefillThinking: bot.PrefillThinking,
+		Persona: bot.ChatPersonaPrompt, PersonaPrefill: bot.ChatPersonaPrefill, OwnAsUser: !bot.ChatBotAsAssistant,
+		RecentParticipants: bot.RecentParticipantCount, Stop: bot.StopSequences, NoCache: !bot.PromptCaching, Stable: true,
+	}
+	if name != "" && name != bot.InnerName {
+		s.Aliases = []string{name}
+	}
+	return s
+}
+
+// stopLimit is how many stop sequences a provider takes.
+func stopLimit(provider string) int {
+	switch provider {
+	case "openai", "openrouter", "completions":
+		return 4
+	case "google":
+		return 5
+	case "bedrock":
+		return 4 // Converse's own limit for most models
+	default:
+		return 16
+	}
+}
+
+// engineOf resolves models for one thread: as the configuration tells them.
+func (a *App) engineOf(row journal.Thread, bot *config.Bot, b *bench) func(string) (agent.Engine, error) {
+	if !told(bot) {
+		return a.Models.Resolve
+	}
+	return func(name string) (agent.Engine, error) {
+		made, err := a.Models.Resolve(name)
+		if err != nil {
+			return made, err
+		}
+		made.Model = b.tell(style(bot, row.Agent), name, made)
+		return made, nil
+	}
+}
+
+// teller is a model that is told conversations in a style; it remembers what it told,
+// so it is kept as long as the style stays.
+type teller struct {
+	style string
+	inner model.Model
+	model model.Model
+}
+
+func (b *bench) tell(s cast.Style, name string, e agent.Engine) model.Model {
+	s.StopLimit = stopLimit(e.Entry.Provider)
+	key := fmt.Sprintf("%+v", s)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if t, ok := b.tellers[name]; ok && t.style == key && t.inner == e.Model {
+		return t.model
+	}
+	t := teller{key, e.Model, s.Wrap(e.Model, e.Entry)}
+	b.tellers[name] = t
+	return t.model
+}

@@ -1,0 +1,108 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/permit"
+	"chorus/internal/tool"
+	"chorus/internal/tool/mcp"
+	"chorus/internal/tool/shelf"
+)
+
+// offer is the tools of a run: those of the mode, of the agent and of its servers that
+// the profile could ever allow; beyond forty they are found by searching.
+func (a *App) offer(ctx context.Context, b *bench, bot *config.Bot, who persona, rules *permit.Profile, now chat.Terms) (*chosen, error) {
+	all, listing, err := a.withServers(ctx, b, bot, now.Yes || rules.Name() == "open")
+	if err != nil {
+		return nil, err
+	}
+	could := shelf.Keep(append(slices.Clone(b.list), listing.Tools...), rules.Possible)
+	set := all.Filter(func(s tool.Spec) bool {
+		return bot.ToolsEnabled && could(s) && inMode(now.Mode, s.Name, s.ReadOnly) && (len(who.tools) == 0 || slices.Contains(who.tools, s.Name))
+	})
+	set, err = shelf.Of(set, shelf.Limit, func(s tool.Spec) bool { return !strings.HasPrefix(s.Name, "mcp__") })
+	if err != nil {
+		return nil, err
+	}
+	return &chosen{Set: set, all: all, mode: now.Mode, notice: listing.Notice()}, nil
+}
+
+// withServers is the built-in tools and those of the agent's MCP servers. The set is
+// made anew only when the servers offer something else.
+func (a *App) withServers(ctx context.Context, b *bench, bot *config.Bot, trusted bool) (*tool.Set, mcp.Listing, error) {
+	servers := a.servers(b.dir, bot, trusted)
+	key, err := json.Marshal(servers)
+	if err != nil {
+		return nil, mcp.Listing{}, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if string(key) != b.servers {
+		if b.hub != nil {
+			b.hub.Close()
+			b.hub = nil
+		}
+		b.many = nil
+		if b.servers = string(key); len(servers) > 0 {
+			b.hub = mcp.New(servers, mcp.Options{Dir: b.dir, Environ: a.Environ, Version: "chorus"})
+		}
+	}
+	if b.hub == nil {
+		return b.tools, mcp.Listing{}, nil
+	}
+	listing := b.hub.Tools(ctx, b.roots.Keep)
+	var names []string
+	for _, t := range listing.Tools {
+		s := t.Spec()
+		names = append(names, s.Name, s.Description, string(s.Schema))
+	}
+	if key := strings.Join(names, "\x00"); b.many == nil || key != b.manyOf {
+		set, err := tool.NewSet(append(slices.Clone(b.list), listing.Tools...)...)
+		if err != nil {
+			return nil, listing, err
+		}
+		b.many, b.manyOf = set, key
+	}
+	return b.many, listing, nil
+}
+
+// servers are those of the configuration, and those of the repository's own file where
+// somebody trusts it.
+func (a *App) servers(dir string, bot *config.Bot, trusted bool) []mcp.Server {
+	var out []mcp.Server
+	for _, s := range bot.MCPServers {
+		out = append(out, mcp.Server{Name: s.Name, Type: s.Type, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir, URL: s.URL, Headers: s.Headers,
+			StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout})
+	}
+	repo, err := a.RepositoryServers(dir)
+	switch {
+	case err != nil:
+		a.warnOnce(err.Error())
+	case len(repo.Servers) > 0 && !repo.Trusted && !trusted:
+		a.warnOnce(fmt.Sprintf("%s names MCP servers that would run as you: %s; they are left out until you have looked at it and said: chorus config trust",
+			repo.File, strings.Join(repo.Names(), ", ")))
+	default:
+		for _, p := range repo.Problems {
+			a.warnOnce(repo.File + ": " + p)
+		}
+		out = append(out, repo.Servers...)
+	}
+	return out
+}
+
+// close ends what the bench has running.
+func (b *bench) close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.hub != nil {
+		b.hub.Close()
+		b.hub = nil
+	}
+	return b.roots.Close()
+}
