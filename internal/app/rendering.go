@@ -9,7 +9,10 @@ import (
 	"chorus/internal/cast"
 	"chorus/internal/model"
 	"chorus/internal/model/anthropic"
-	"chorus/internal/model/demo"
+	"chorus/internal/model/bedrock"
+	"chorus/internal/model/completions"
+	"chorus/internal/model/google"
+	"chorus/internal/model/ollama"
 	"chorus/internal/model/openai"
 	"chorus/internal/near"
 )
@@ -17,15 +20,22 @@ import (
 // rendered are the providers whose requests can be shown without a key: each made with
 // a placeholder, since nothing is sent.
 var rendered = []struct {
-	name    string
-	model   string // when the request names none
-	make    func() model.Model
-	stops   int  // how many stop sequences it takes; 0: any number
-	unmarks bool // it has no cache marks
+	name  string
+	model string // when the request names none
+	stops int    // how many stop sequences it takes; 0: any number
+	make  func() model.Model
 }{
-	{"anthropic", "claude-sonnet-4-5", func() model.Model { return anthropic.New(anthropic.Options{APIKey: placeholder}) }, 0, false},
-	{"openai", "gpt-5-mini", func() model.Model { return openai.New(openai.Options{APIKey: placeholder}) }, 4, true},
-	{"demo", "guide", func() model.Model { return demo.New() }, 0, true},
+	{"anthropic", "claude-sonnet-4-5", 0, func() model.Model { return anthropic.New(anthropic.Options{APIKey: placeholder}) }},
+	{"bedrock", "anthropic.claude-sonnet-4-5", 0, func() model.Model {
+		return bedrock.New(bedrock.Options{APIKey: placeholder, Region: "us-east-1", Getenv: func(string) string { return "" }})
+	}},
+	{"completions", "davinci-002", 4, func() model.Model { return completions.New(completions.Options{APIKey: placeholder}) }},
+	{"google", "gemini-2.5-flash", 5, func() model.Model { return google.New(google.Options{APIKey: placeholder}) }},
+	{"ollama", "llama3.2", 0, func() model.Model { return ollama.New(ollama.Options{}) }},
+	{"openai", "gpt-5-mini", 4, func() model.Model { return openai.New(openai.Options{APIKey: placeholder}) }},
+	{"openrouter", "anthropic/claude-sonnet-4.5", 4, func() model.Model {
+		return openai.New(openai.Options{Name: "openrouter", APIKey: placeholder, Router: &openai.Router{Title: "Chorus", Prefill: true}})
+	}},
 }
 
 const placeholder = "no-key-needed"
@@ -60,10 +70,7 @@ func Render(data []byte, o Rendering) ([]byte, error) {
 	}
 	name := o.Provider
 	if name == "" {
-		name = "anthropic"
-		if p, _, ok := strings.Cut(doc.Config.Model, "/"); ok && provides(p) >= 0 {
-			name = p
-		}
+		name = providerOf(doc.Config.Model)
 	}
 	at := provides(name)
 	if at < 0 {
@@ -78,7 +85,7 @@ func Render(data []byte, o Rendering) ([]byte, error) {
 		r.Model = p.model
 	}
 	entry, _ := model.Lookup(p.name, r.Model)
-	style := cast.Style{Mode: mode, Bot: bot, StopLimit: p.stops, Whole: p.unmarks}
+	style := cast.Style{Mode: mode, Bot: bot, StopLimit: p.stops}
 	prepared, err := style.Wrap(p.make(), entry).Prepare(r)
 	if err != nil {
 		return nil, err
@@ -89,6 +96,19 @@ func Render(data []byte, o Rendering) ([]byte, error) {
 	}
 	out.WriteByte('\n')
 	return out.Bytes(), nil
+}
+
+// providerOf is whose a model is: the one before the slash, else the first that knows it.
+func providerOf(name string) string {
+	if p, _, ok := strings.Cut(name, "/"); ok && provides(p) >= 0 {
+		return p
+	}
+	for _, p := range rendered {
+		if _, known := model.Lookup(p.name, name); known {
+			return p.name
+		}
+	}
+	return rendered[0].name
 }
 
 func provides(name string) int {

@@ -54,8 +54,12 @@ type Style struct {
 	// Stable splits the script wherever the bot begins or ends to speak too, which is
 	// where earlier requests ended: their blocks stay as a provider's cache knows them.
 	Stable bool
-	// Whole never splits at marks: for providers that have none.
+	// Whole never splits at marks: for providers that have none and take each piece for
+	// a turn. Those that are known to do so have it anyway.
 	Whole bool
+	// Bare leaves out opening and system line: for base models, who continue any text.
+	// Those of the catalog have it anyway.
+	Bare bool
 	// NoCache sets no marks; the text is split as with them.
 	NoCache bool
 
@@ -93,6 +97,12 @@ func (s Style) Wrap(inner model.Model, entry model.Entry) model.Model {
 		s.SystemLine = SystemLine
 	case "-":
 		s.SystemLine = ""
+	}
+	switch entry.Provider {
+	case "openai", "google", "ollama":
+		s.Whole = true
+	case "completions":
+		s.Bare = true
 	}
 	_, known := model.Lookup(entry.Provider, entry.Model)
 	t := &teller{Style: s, inner: inner, entry: entry, known: known, own: map[string]bool{s.Bot: true}}

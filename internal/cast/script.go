@@ -19,7 +19,7 @@ func (t *teller) script(r model.Request) (model.Request, *reading, error) {
 		return r, nil, t.bad(r, "%v", err)
 	}
 	w := &writer{teller: t, r: r, names: t.nameSet(), told: slices.Clone(head.turns), marks: slices.Clone(head.marks)}
-	w.end.text = t.ContextPrefix != ""
+	w.end.text = t.ContextPrefix != "" || t.Bare && len(w.told) > 0
 	if err := w.write(); err != nil {
 		return r, nil, err
 	}
@@ -68,14 +68,20 @@ func asksForSummary(messages []*model.Message) bool {
 // scriptHeading is what a script begins with: the system prompt, the opening, the
 // tools and the context prefix.
 func (t *teller) scriptHeading(h *model.Head) (heading, error) {
-	out := heading{head: &model.Head{System: join(t.SystemLine, h.System)}, tools: map[string]model.ToolSpec{}}
+	line := t.SystemLine
+	if t.Bare {
+		line = ""
+	}
+	out := heading{head: &model.Head{System: join(line, h.System)}, tools: map[string]model.ToolSpec{}}
 	add := func(role model.Role, text string) error {
 		m, err := model.NewMessage(role, chat.Participant{}, chat.TextBlocks(text))
 		out.turns = append(out.turns, m)
 		return err
 	}
-	if err := add(model.User, t.Opening); err != nil {
-		return out, err
+	if !t.Bare {
+		if err := add(model.User, t.Opening); err != nil {
+			return out, err
+		}
 	}
 	if len(h.Tools) > 0 {
 		text, err := t.toolText(h.Tools)
@@ -91,7 +97,11 @@ func (t *teller) scriptHeading(h *model.Head) (heading, error) {
 	}
 	if t.ContextPrefix != "" {
 		out.marks = append(out.marks, len(out.turns))
-		return out, add(model.Assistant, t.ContextPrefix)
+		prefix := t.ContextPrefix
+		if t.Bare && len(out.turns) > 0 {
+			prefix = t.Separator + prefix
+		}
+		return out, add(model.Assistant, prefix)
 	}
 	return out, nil
 }
@@ -157,7 +167,7 @@ func (w *writer) write() error {
 
 // mark puts a mark behind what was told last.
 func (w *writer) mark() {
-	if n := len(w.told) - 1; !slices.Contains(w.marks, n) {
+	if n := len(w.told) - 1; n >= 0 && !slices.Contains(w.marks, n) {
 		w.marks = append(w.marks, n)
 	}
 }
@@ -188,7 +198,11 @@ func (w *writer) flush(kind groupKind, from, to int) error {
 		return nil
 	}
 	members := w.r.Messages[from:to]
-	made, after, err := w.memory.turn(kind, w.told[len(w.told)-1], members, func() (model.Role, chat.Blocks, ending) {
+	var before *model.Message
+	if len(w.told) > 0 {
+		before = w.told[len(w.told)-1]
+	}
+	made, after, err := w.memory.turn(kind, before, members, func() (model.Role, chat.Blocks, ending) {
 		switch kind {
 		case captionGroup:
 			return model.User, w.caption(from), ending{}
