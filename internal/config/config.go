@@ -135,6 +135,3 @@ func (r *report) fail(at Place, key, format string, args ...any) {
 func (r *report) warn(at Place, key, format string, args ...any) {
 	r.found = append(r.found, Problem{Warning: true, Place: at, Key: key, Text: fmt.Sprintf(format, args...)})
 }
-
-// failed reports whether anything since mark is an error.
-func (r *report) failed(mark int) bool { return len(r.found[mark:].Errors()) > 0 }

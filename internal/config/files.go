@@ -154,10 +154,25 @@ func readSettings(r *report, o Options) []leaf {
 		r.fail(Place{Layer: SettingsFile, File: o.Settings}, "", "%v", cause(err))
 		return nil
 	}
-	// JSON may be indented with tabs, which YAML refuses; inside a JSON text there are none.
-	data = []byte(strings.ReplaceAll(string(data), "\t", " "))
-	leaves := shape(r, SettingsFile, o.Env, parse(r, o.Settings, SettingsFile, data))
-	return slices.DeleteFunc(leaves, func(l leaf) bool { return l.value.form == isNumber && l.value.number == 0 })
+	return shape(r, SettingsFile, o.Env, parseJSON(r, o.Settings, data))
+}
+
+// parseJSON reads the text of settings.json. JSON may be indented with tabs, which YAML
+// refuses; inside of a JSON text there are none.
+func parseJSON(r *report, path string, data []byte) *node {
+	n := parse(r, path, SettingsFile, []byte(strings.ReplaceAll(string(data), "\t", " ")))
+	withoutZeros(n)
+	return n
+}
+
+func withoutZeros(n *node) {
+	if n == nil {
+		return
+	}
+	n.fields = slices.DeleteFunc(n.fields, func(f field) bool { return f.value.form == isNumber && f.value.number == 0 })
+	for _, f := range n.fields {
+		withoutZeros(f.value)
+	}
 }
 
 // conflicts warns where settings.json and shared.yaml say different things.

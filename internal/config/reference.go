@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -141,14 +140,10 @@ func hidden(k *Key, path, value string) bool {
 // sensitive are the names of variables, headers and config keys that hold secrets.
 var sensitive = regexp.MustCompile(`(?i)key|secret|token|passw|auth|cookie|credential`)
 
-func password(value string) bool {
-	u, err := url.Parse(value)
-	if err != nil || u.User == nil {
-		return false
-	}
-	_, has := u.User.Password()
-	return has
-}
+// password finds one in an address.
+func password(value string) bool { return inAddress.MatchString(value) }
+
+var inAddress = regexp.MustCompile(`://[^/@\s]*:[^/@\s]+@`)
 
 // Secret is a value that is not printed; string(s) gives it.
 type Secret string

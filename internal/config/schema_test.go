@@ -101,7 +101,7 @@ func TestRowsHideSecrets(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"shared.yaml": `
 discordToken: test-token
-databaseUrl: postgres://u:test-pw@h/d
+databaseUrl: postgres://u:test-pw@${K2}/d
 natsUrl: nats://h
 systemPrompt: "a\nb"
 vendors:
@@ -110,7 +110,7 @@ mcpServers:
   m: {command: x, env: {GITHUB_TOKEN: test-token, MODE: y}}
 secrets: {s: test-secret}
 `})
-	b, _ := load(t, dir, map[string]string{"K": "test-key-2"}, Ask{})
+	b, _ := load(t, dir, map[string]string{"K": "test-key-2", "K2": "h"}, Ask{})
 	var all strings.Builder
 	for _, r := range b.Rows() {
 		all.WriteString(r.Key + " = " + r.Shown() + " from " + r.From() + "\n")

@@ -85,9 +85,42 @@ func parseSettings(data []byte, s *Settings) error {
 		return fmt.Errorf("%s: %s must be a %s, not a %s", position(data, kind.Offset), kind.Field, kind.Type, kind.Value)
 	case strings.Contains(err.Error(), "unknown field"):
 		name := strings.Trim(strings.TrimPrefix(err.Error(), "json: unknown field "), `"`)
+		if isKey(name) { // not one of these settings, but one of the layered ones
+			return parseLayered(data, s)
+		}
 		return fmt.Errorf("%s: unknown key %q%s", position(data, int64(bytes.Index(data, []byte(`"`+name+`"`)))), name, meant(name))
 	default:
 		return fmt.Errorf(": %w", err)
+	}
+}
+
+func isKey(name string) bool {
+	root, _ := (&shaper{report: &report{}, layer: ChannelPin}).find(table().root, "", field{name: name})
+	return root != nil
+}
+
+// parseLayered reads settings.json when it holds other keys of the table too, and holds
+// all of them against it.
+func parseLayered(data []byte, s *Settings) error {
+	r := &report{}
+	shape(r, SettingsFile, os.Getenv, parseJSON(r, "", data))
+	if errs := r.found.Errors(); len(errs) > 0 {
+		return fmt.Errorf(":%d:%d: %s", errs[0].Place.Line, errs[0].Place.Column, errs[0].Text)
+	}
+	if err := json.Unmarshal(data, s); err != nil {
+		return fmt.Errorf(": %w", err)
+	}
+	return nil
+}
+
+// Settings are the values of the home as they follow from the layers.
+func (b *Bot) Settings() Settings {
+	compact, again := b.CompactionEnabled, b.RetryEnabled && b.LLMRetries > 0
+	return Settings{
+		DefaultProvider: b.DefaultProvider, DefaultModel: b.DefaultModel, Permissions: b.Permissions, MaxTokens: b.MaxTokens, ThinkingBudget: b.ThinkingBudget,
+		Compaction:    Compaction{&compact, b.CompactionContextWindow, b.CompactionReserveTokens, b.CompactionKeepRecentTokens},
+		Retry:         Retry{&again, b.LLMRetries, b.RetryBaseDelayMS},
+		IdleTimeoutMS: b.IdleTimeoutMS, MaxQueueDepth: b.MaxQueuedReplies, Durability: b.Durability,
 	}
 }
 

@@ -53,3 +53,37 @@ func TestMistakes(t *testing.T) {
 		t.Error("a directory was read as settings")
 	}
 }
+
+// settings.json may hold every key; those that Settings does not know are for the layers.
+func TestSettingsWithOtherKeys(t *testing.T) {
+	t.Parallel()
+	s, err := read(t, "{\n\t\"defaultModel\": \"demo/echo\",\n\t\"temperature\": 0.5\n}")
+	if err != nil || s.DefaultModel != "demo/echo" {
+		t.Errorf("%+v %v", s, err)
+	}
+	if _, err := read(t, `{"temperature": 9}`); err == nil || !strings.Contains(err.Error(), "settings.json:1:17: temperature must be 0 to 2") {
+		t.Error(err)
+	}
+	if _, err := read(t, "{\"temperature\": 1,\n \"maxTokns\": 2}"); err == nil || !strings.Contains(err.Error(), `settings.json:2:2: unknown key "maxTokns"; did you mean "maxTokens"?`) {
+		t.Error(err)
+	}
+}
+
+// The layers give the same values as the file alone did.
+func TestSettingsFromLayers(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{
+		"settings.json": `{"defaultModel":"demo/echo","compaction":{"enabled":false,"reserveTokens":100},"retry":{"maxRetries":5},"idleTimeoutMs":1000,"maxQueueDepth":2,"maxTokens":0}`,
+		"shared.yaml":   "thinkingBudget: 9\npermissions: locked\n",
+	})
+	b, _ := load(t, dir, nil, Ask{})
+	s := b.Settings()
+	if s.DefaultModel != "demo/echo" || *s.Compaction.Enabled || s.Compaction.ReserveTokens != 100 || s.Compaction.KeepRecentTokens != 20_000 || !*s.Retry.Enabled ||
+		s.Retry.MaxRetries != 5 || s.IdleAfter() != time.Second || s.MaxQueueDepth != 2 || s.ThinkingBudget != 9 || s.Permissions != "locked" || s.MaxTokens != 0 {
+		t.Errorf("%+v", s)
+	}
+	b, _ = load(t, dir, map[string]string{"CHORUS_LLM_RETRIES": "0"}, Ask{})
+	if s := b.Settings(); *s.Retry.Enabled {
+		t.Error("no retries, and still enabled")
+	}
+}

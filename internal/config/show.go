@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 )
@@ -48,7 +49,7 @@ func (b *Bot) row(k *Key, path string) Row {
 	if !k.Secret {
 		return row
 	}
-	if isReference(l.value.text) { // a name is no secret
+	if onlyReference.MatchString(l.value.text) { // a name is no secret
 		row.Secret = true
 		return row
 	}
@@ -57,6 +58,9 @@ func (b *Bot) row(k *Key, path string) Row {
 	}
 	return row
 }
+
+// onlyReference are values that hold nothing but names of where the secret is.
+var onlyReference = regexp.MustCompile(`^((Bearer )?\$\{[A-Za-z0-9_]+\}|file:[^\n]*)(\n(\$\{[A-Za-z0-9_]+\}|file:[^\n]*))*$`)
 
 // derived is a value that follows from another key: a prompt from its file, the inner
 // name from the bot's.
