@@ -271,6 +271,33 @@ func TestMarksChangeNothingElse(t *testing.T) {
 	}
 }
 
+func TestNoMarksWhereNoCacheIsWanted(t *testing.T) {
+	t.Parallel()
+	r := hello(t, "anthropic/claude-sonnet-4.5")
+	r.Head, r.Marks, r.Settings.NoCache = &model.Head{System: "be kind"}, []int{0}, true
+	prep, err := New(Options{Router: &Router{}}).Prepare(r)
+	if err != nil || strings.Contains(string(prep.Body), "cache_control") || !strings.Contains(string(prep.Body), "be kind") {
+		t.Errorf("%s, %v", prep.Body, err)
+	}
+}
+
+func TestPenaltiesWhereTheyAreKnown(t *testing.T) {
+	t.Parallel()
+	high, low := 5.0, -0.5
+	for name, want := range map[string]int{"openai/gpt-4o": 2, "openai/o3": 0, "anthropic/claude-sonnet-4.5": 0, "gpt-4o": 2, "gpt-5-codex": 0} {
+		o := Options{}
+		if strings.Contains(name, "/") {
+			o.Router = &Router{}
+		}
+		r := hello(t, name)
+		r.Settings = chat.Settings{PresencePenalty: &high, FrequencyPenalty: &low}
+		prep, err := New(o).Prepare(r)
+		if n := strings.Count(string(prep.Body), `_penalty":`); err != nil || n != want || want > 0 && !strings.Contains(string(prep.Body), `"presence_penalty":2,"frequency_penalty":-0.5`) {
+			t.Errorf("%s: %s, %v", name, prep.Body, err)
+		}
+	}
+}
+
 func TestEffort(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

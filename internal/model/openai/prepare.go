@@ -49,7 +49,8 @@ func (p *Provider) begin(r model.Request, room int) format.Body {
 // prepareChat makes the body for Chat Completions.
 func (p *Provider) prepareChat(r model.Request, entry model.Entry, known bool) ([]byte, error) {
 	f := form{router: p.opts.Router != nil, blind: known && !entry.Images}
-	f.parts = f.router && strings.HasPrefix(r.Model, anthropics)
+	anthropic := f.router && strings.HasPrefix(r.Model, anthropics)
+	f.parts = anthropic && !r.Settings.NoCache
 	wires, size, err := encodeAll(r, f.name(), encoder{form: f, blob: r.Blob}.message)
 	if err != nil {
 		return nil, err
@@ -68,12 +69,12 @@ func (p *Provider) prepareChat(r model.Request, entry model.Entry, known bool) (
 	}
 	prefill := strings.TrimRight(r.Prefill, " \t\r\n")
 	settings := r.Settings
-	if prefill != "" || f.parts && unthought(r.Messages) {
+	if prefill != "" || anthropic && unthought(r.Messages) {
 		settings.ThinkingBudget = 0
 	}
 	body := p.begin(r, len(tools)+len(system)+size+maxMarks*len(mark)+len(prefill)*2)
 	if f.router {
-		appendRouted(&body, settings, entry, known, f.parts, p.opts.MaxStop)
+		appendRouted(&body, settings, entry, known, anthropic, p.opts.MaxStop)
 	} else {
 		body.Raw("stream_options", `{"include_usage":true}`)
 		appendSettings(&body, settings, entry, known, len(tools) > 0, p.opts.MaxStop)

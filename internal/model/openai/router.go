@@ -121,6 +121,10 @@ func appendRouted(body *format.Body, s chat.Settings, entry model.Entry, known, 
 		body.Float("temperature", s.Temperature, 0, 2)
 		body.Float("top_p", s.TopP, 0, 1)
 	}
+	if !entry.NoSampling && !anthropic {
+		body.Float("presence_penalty", s.PresencePenalty, -2, 2)
+		body.Float("frequency_penalty", s.FrequencyPenalty, -2, 2)
+	}
 	body.Stops("stop", s.Stop, maxStop)
 }
 
