@@ -134,9 +134,8 @@ func (p *Provider) region(base string) string {
 
 // noKeys is a call that was not even tried.
 func noKeys(side wire.Side, err error) *model.Error {
-	e := side.NoKey("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE or AWS_BEARER_TOKEN_BEDROCK")
-	e.Message = "there are no AWS credentials: " + err.Error() + "; set AWS_PROFILE, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_BEARER_TOKEN_BEDROCK"
-	e.Err = err
+	e := side.Bad("there are no AWS credentials; set AWS_PROFILE, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_BEARER_TOKEN_BEDROCK (%v)", err)
+	e.Kind, e.Err = model.Auth, err
 	return e
 }
 

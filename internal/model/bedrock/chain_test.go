@@ -312,3 +312,21 @@ func TestTokenOfTheEnvironment(t *testing.T) {
 		t.Errorf("models %v, %v", names, err)
 	}
 }
+
+func FuzzProfiles(f *testing.F) {
+	f.Add(config, true)
+	f.Add(shared, false)
+	f.Add("[profile", true)
+	f.Add("[]\n=\n = \n[ profile  x ]\na=b=c # d\r\n", true)
+	f.Fuzz(func(t *testing.T, text string, isConfig bool) {
+		all := profiles{}
+		all.parse(text, isConfig)
+		for name, section := range all {
+			for key, value := range section {
+				if strings.TrimSpace(key) != key || strings.TrimSpace(value) != value || strings.ContainsAny(value, "\n") {
+					t.Errorf("%q: %q = %q", name, key, value)
+				}
+			}
+		}
+	})
+}

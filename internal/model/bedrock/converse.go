@@ -40,7 +40,7 @@ func (p *Provider) converse(r model.Request, entry model.Entry, known bool) (mod
 		return model.Prepared{}, side.Bad("there is nothing to send: every message is empty")
 	}
 	head, marks := []byte(nil), 0
-	if isNova(r.Model) {
+	if isNova(r.Model) && !r.Settings.NoCache {
 		marks = maxMarks
 	}
 	if r.Head != nil {

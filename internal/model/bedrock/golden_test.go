@@ -55,6 +55,7 @@ func TestGoldenRequests(t *testing.T) {
 		"claude_opus":    everything(t, "global.anthropic.claude-opus-4-7"),
 		"nova":           everything(t, nova),
 		"nova_prefill":   with(nova, func(r *model.Request) { r.Prefill = "eve: " }),
+		"nova_uncached":  with(nova, func(r *model.Request) { r.Settings.NoCache = true }),
 		"nova_toolless":  with(nova, func(r *model.Request) { r.Head = &model.Head{System: "s"} }),
 		"nova2_thinking": everything(t, "us.amazon.nova-2-lite-v1:0"),
 		"gpt_oss":        everything(t, "openai.gpt-oss-120b-1:0"),

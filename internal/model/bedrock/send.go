@@ -63,6 +63,8 @@ func (p *Provider) refused(side wire.Side, a access, res *http.Response, report 
 	}
 	e.Setting = "the AWS credentials and the account's access to the model"
 	switch {
+	case name == "UnknownOperationException":
+		e.Message += "; if this is the runtime's own address, give that of the control plane too: AWS_ENDPOINT_URL_BEDROCK"
 	case name == "ResourceNotFoundException" || res.StatusCode == http.StatusNotFound:
 		e.Message += "; check that the model exists in region " + a.region + " and that the account has access to it"
 	case strings.Contains(e.Message, "on-demand throughput"):

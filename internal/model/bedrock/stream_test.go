@@ -184,7 +184,7 @@ func TestKinds(t *testing.T) {
 		{400, "ValidationException", "The maximum tokens you requested exceeds the model limit of 5120.", model.BadRequest, ""},
 		{400, "ValidationException", "Invocation of model ID x with on-demand throughput isn't supported.", model.BadRequest, "inference profile"},
 		{404, "ResourceNotFoundException", "Model not found.", model.BadRequest, "region us-east-1"},
-		{404, "UnknownOperationException", "", model.BadRequest, "access"},
+		{404, "UnknownOperationException", "", model.BadRequest, "AWS_ENDPOINT_URL_BEDROCK"},
 		{418, "NewException", "?", model.BadRequest, ""},
 	}
 	for _, c := range cases {
