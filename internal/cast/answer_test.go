@@ -197,6 +197,13 @@ func TestStream(t *testing.T) {
 	if got := describe(done.Blocks); got != `think "" | "one" | c get_time({}) | "two"` || done.Stop != chat.StopTools {
 		t.Errorf("blocks of a chat: %s, %s", got, done.Stop)
 	}
+	// In a chat a note has no name that could be taken.
+	noted := model.Request{Messages: []*model.Message{msg(t, model.User, chat.Participant{Kind: chat.System}, chat.Text{Text: "<note about=\"os\">"})}}
+	for mode, want := range map[Mode]string{Chat: `"System: Linux"`, Prefill: ``} {
+		if _, done, _ = ask(Style{Mode: mode}, noted, model.Done{Blocks: chat.TextBlocks("System: Linux")}); describe(done.Blocks) != want {
+			t.Errorf("%s after a note: %s", mode, describe(done.Blocks))
+		}
+	}
 	// A summary may speak of everybody.
 	summary := model.Request{Messages: append(talk(t, "Alice: a"), msg(t, model.User, chat.Participant{Kind: chat.System}, chat.Text{Text: "<compaction>"}))}
 	_, done, _ = ask(Style{Mode: Prefill}, summary, model.Done{Blocks: chat.TextBlocks(" So:\nAlice: asked")})

@@ -54,6 +54,11 @@ func (t *teller) label(m *model.Message) string {
 	}
 }
 
+// nameless reports whether a message is a note of ours, which has no name in a chat.
+func nameless(m *model.Message) bool {
+	return m.From.Kind == chat.System && m.From.Name == "" && m.Role == model.User
+}
+
 // results reports whether a message brings what tools gave back.
 func results(m *model.Message) bool {
 	if len(m.Blocks) == 0 {
@@ -95,7 +100,7 @@ func (t *teller) people(messages []*model.Message) cast {
 		if results(m) {
 			continue
 		}
-		if !t.isOwn(m) {
+		if !t.isOwn(m) && !(t.Mode == Chat && nameless(m)) {
 			add(t.label(m), true)
 		}
 		if len(c.recent) < most {

@@ -1,11 +1,16 @@
 package cast
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -224,6 +229,68 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	if n := len(w.memory.heads); n > mostHeads {
 		t.Errorf("%d heads are remembered", n)
+	}
+}
+
+// TestMemoryLetsGo: what was made of messages goes with them.
+func TestMemoryLetsGo(t *testing.T) {
+	t.Parallel()
+	w := Style{Mode: Chat, Bot: "Claude"}.Wrap(&recorder{}, entry).(*teller)
+	func() {
+		if _, err := w.Prepare(model.Request{Messages: talk(t, "A: 1", "B: 2", "Claude: 3", "A: 4")}); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	w.inner.(*recorder).last = model.Request{}
+	remembered := func() int {
+		w.memory.mu.Lock()
+		defer w.memory.mu.Unlock()
+		return len(w.memory.groups)
+	}
+	if remembered() == 0 {
+		t.Fatal("nothing was remembered")
+	}
+	for deadline := time.Now().Add(10 * time.Second); remembered() > 0; runtime.GC() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d groups are still remembered", remembered())
+		}
+	}
+}
+
+// TestAtOnce: a teller may be used from everywhere.
+func TestAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []Mode{Prefill, Chat} {
+		m := Style{Mode: mode, Bot: "Claude"}.Wrap(silent{}, entry)
+		all := talk(t, "A: 1", "B: 2", "Claude: 3", "A: 4", "B: 5")
+		head := &model.Head{Tools: []model.ToolSpec{timeTool}}
+		var wait sync.WaitGroup
+		for n := range 8 {
+			wait.Go(func() {
+				r := model.Request{Head: head, Messages: all[:1+n%5], Marks: []int{n % 3}}
+				p, err := m.Prepare(r)
+				if err != nil {
+					t.Error(err)
+				}
+				for range m.Stream(t.Context(), p) {
+					continue
+				}
+			})
+		}
+		wait.Wait()
+	}
+}
+
+// silent is a model that remembers nothing.
+type silent struct{}
+
+func (silent) Prepare(r model.Request) (model.Prepared, error) {
+	return model.Prepared{Model: r.Model}, nil
+}
+
+func (silent) Stream(context.Context, model.Prepared) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
+		_ = yield(model.TextDelta{Text: "hm\n\nClaude>[get_time]: {}"}, nil) && yield(model.Done{}, nil)
 	}
 }
 

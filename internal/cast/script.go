@@ -55,14 +55,19 @@ func callPrefix(r model.Request) (string, error) {
 	return "call_" + digest[:16] + "_", nil
 }
 
-// asksForSummary reports whether the last word is an instruction of ours: its answer is
-// a text about the participants and not a line in the conversation.
+// asksForSummary reports whether the last word is the instruction to write a summary,
+// which internal/transcript puts between these tags: its answer is a text about the
+// participants and not a line in the conversation.
 func asksForSummary(messages []*model.Message) bool {
 	if len(messages) == 0 {
 		return false
 	}
 	last := messages[len(messages)-1]
-	return last.From.Kind == chat.System && !results(last) && !strings.HasPrefix(last.Blocks.Text(), "<note ")
+	if last.From.Kind != chat.System || last.From.Name != "" {
+		return false
+	}
+	text := last.Blocks.Text()
+	return strings.HasPrefix(text, "<compaction>") || strings.HasPrefix(text, "<conversation>")
 }
 
 // scriptHeading is what a script begins with: the system prompt, the opening, the

@@ -279,7 +279,7 @@ func (g *grouper) talk(from, to int, goesOn bool) chat.Blocks {
 // line is what one of the others said. A note of ours needs no name.
 func (g *grouper) line(i int) string {
 	m := g.r.Messages[i]
-	if m.From.Kind == chat.System && m.From.Name == "" && m.Role == model.User {
+	if nameless(m) {
 		return strings.TrimSpace(m.Blocks.Text())
 	}
 	names := g.names
