@@ -89,7 +89,7 @@ func called(messages []*model.Message) bool {
 func lastMarks(turns []turn, marks []int, most int) []int {
 	var at []int
 	for i := len(turns) - 1; i >= 0 && len(at) < most; i-- {
-		if slices.ContainsFunc(turns[i].indexes, func(n int) bool { return slices.Contains(marks, n) }) {
+		if slices.ContainsFunc(turns[i].said, func(m placed) bool { return slices.Contains(marks, m.index) }) {
 			at = append(at, i)
 		}
 	}
@@ -113,11 +113,11 @@ func appendTurns(body []byte, turns []turn, marks []int) []byte {
 			}
 			body = append(body, b...)
 		}
-		for _, w := range t.wires {
-			add(w.Bytes[:w.MarkAt])
+		for _, m := range t.said {
+			add(m.Bytes[:m.MarkAt])
 		}
-		for _, w := range t.wires {
-			add(w.Bytes[w.MarkAt:])
+		for _, m := range t.said {
+			add(m.Bytes[m.MarkAt:])
 		}
 		if slices.Contains(marks, i) {
 			add([]byte(point))

@@ -19,15 +19,21 @@ type encoder struct {
 // turn is what one side said without the other's speaking in between: Converse
 // takes no two messages of one role in a row.
 type turn struct {
-	role    model.Role
-	wires   []model.Wire
-	indexes []int // where its messages stood in the request
+	role model.Role
+	said []placed
+}
+
+// placed is a message's bytes and where it stood in the request.
+type placed struct {
+	model.Wire
+	index int
 }
 
 // turns gives the messages that have something to say, and the bytes they need.
 func (e encoder) turns(messages []*model.Message) ([]turn, int, error) {
 	form := e.takes.form()
 	out := make([]turn, 0, len(messages))
+	all := make([]placed, 0, len(messages)) // never grows: the turns are parts of it
 	size := 0
 	for i, m := range messages {
 		w, err := m.Encoded(form, e.message)
@@ -37,14 +43,15 @@ func (e encoder) turns(messages []*model.Message) ([]turn, int, error) {
 		if len(w.Bytes) == 0 {
 			continue
 		}
-		if n := len(out); n == 0 || out[n-1].role != m.Role {
-			out = append(out, turn{role: m.Role})
-			size += len(`,{"role":"assistant","content":[]}`)
-		}
-		last := &out[len(out)-1]
-		last.wires = append(last.wires, w)
-		last.indexes = append(last.indexes, i)
+		all = append(all, placed{Wire: w, index: i})
 		size += len(w.Bytes) + 2
+		if n := len(out); n > 0 && out[n-1].role == m.Role {
+			said := &out[n-1].said
+			*said = (*said)[:len(*said)+1] // it is the next one in all
+			continue
+		}
+		out = append(out, turn{role: m.Role, said: all[len(all)-1:]})
+		size += len(`,{"role":"assistant","content":[]}`)
 	}
 	return out, size, nil
 }
