@@ -1,7 +1,9 @@
 package config
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"maps"
@@ -157,9 +159,26 @@ func readSettings(r *report, o Options) []leaf {
 	return shape(r, SettingsFile, o.Env, parseJSON(r, o.Settings, data))
 }
 
-// parseJSON reads the text of settings.json. JSON may be indented with tabs, which YAML
+// parseJSON reads the text of settings.json: JSON and nothing looser, though it is then
+// read as YAML, which knows its places. JSON may be indented with tabs, which YAML
 // refuses; inside of a JSON text there are none.
 func parseJSON(r *report, path string, data []byte) *node {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil
+	}
+	at := Place{Layer: SettingsFile, File: path}
+	var whole json.RawMessage
+	if err := json.Unmarshal(data, &whole); err != nil {
+		offset := int64(len(data))
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			offset = syntax.Offset - 1
+		}
+		at.Line, at.Column = lineColumn(data, offset)
+		r.fail(at, "", "%v", err)
+		return nil
+	}
 	n := parse(r, path, SettingsFile, []byte(strings.ReplaceAll(string(data), "\t", " ")))
 	withoutZeros(n)
 	return n

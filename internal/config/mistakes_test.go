@@ -147,3 +147,29 @@ func TestUnreadableFolder(t *testing.T) {
 		t.Errorf("%v", problems)
 	}
 }
+
+// settings.json is JSON, with all its strictness.
+func TestSettingsIsJSON(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"{\n  \"maxTokens\": 5,\n}":     "settings.json:3:1: invalid character",
+		"maxTokens: 5":                  "settings.json:1:1: invalid character",
+		`{"maxTokens": 5} {}`:           "settings.json:1:18: invalid character",
+		`{`:                             "settings.json:1:1: unexpected end of JSON input",
+		`[]`:                            "settings.json:1:1: want keys with values",
+		`{"maxTokns": 5}`:               `settings.json:1:2: unknown key "maxTokns"; did you mean "maxTokens"?`,
+		`{"maxTokens": "many"}`:         "settings.json:1:15: maxTokens must be a whole number",
+		`{"maxTokens":1,"maxTokens":2}`: "already defined",
+	} {
+		dir := folder(t, map[string]string{"settings.json": text})
+		_, problems := ReadFiles(optionsOf(dir, nil))
+		if err := problems.Err(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	for _, text := range []string{"", "  \n", "\ufeff{}", "{\n\t\"maxTokens\":\t5\n}"} {
+		if _, problems := ReadFiles(optionsOf(folder(t, map[string]string{"settings.json": text}), nil)); problems != nil {
+			t.Errorf("%q: %v", text, problems)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 
@@ -31,7 +32,15 @@ func TestTheStrongestLayerHolds(t *testing.T) {
 			}
 			want, holder = v, layer
 			switch layer {
-			case SettingsFile, Shared, Guild, BotFile, BotGuild:
+			case SettingsFile:
+				values := map[string]any{}
+				put(values, splitPath(key), v)
+				data, err := json.Marshal(values)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				files[names[layer]] = string(data)
+			case Shared, Guild, BotFile, BotGuild:
 				files[names[layer]] = nested(key, fmt.Sprint(v))
 			case GuildSettings:
 				ask.GuildSettings = map[string]any{}

@@ -125,11 +125,14 @@ func (b *Bot) Settings() Settings {
 }
 
 func position(data []byte, offset int64) string {
+	line, column := lineColumn(data, offset)
+	return fmt.Sprintf(":%d:%d", line, column)
+}
+
+func lineColumn(data []byte, offset int64) (line, column int) {
 	offset = min(max(offset, 0), int64(len(data)))
 	before := data[:offset]
-	line := 1 + bytes.Count(before, []byte("\n"))
-	col := int(offset) - bytes.LastIndexByte(before, '\n')
-	return fmt.Sprintf(":%d:%d", line, max(col, 1))
+	return 1 + bytes.Count(before, []byte("\n")), max(int(offset)-bytes.LastIndexByte(before, '\n'), 1)
 }
 
 var settingsKeys = []string{"defaultProvider", "defaultModel", "permissions", "maxTokens", "thinkingBudget", "compaction", "retry",
