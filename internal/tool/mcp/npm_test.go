@@ -1,0 +1,140 @@
+package mcp
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"chorus/internal/tool"
+)
+
+// realServers are fetched once for all runs on a machine: their versions are fixed,
+// so that a test which passed goes on to.
+var realServers = []string{"@modelcontextprotocol/server-everything@2026.8.31", "@modelcontextprotocol/server-filesystem@2026.8.31"}
+
+// fetching keeps the tests of one run from fetching side by side.
+var fetching sync.Mutex
+
+// fetched is the directory with the real servers' programs. Without npm the test is
+// skipped, and with npm and no way to fetch them too, except where CI is set.
+func fetched(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED: servers from npm are left out in short mode")
+	}
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		t.Skip("SKIPPED: npm is not there, so no real MCP server was tried")
+	}
+	fetching.Lock()
+	defer fetching.Unlock()
+	dir := filepath.Join(os.TempDir(), "chorus-test-mcp-"+short(realServers...))
+	bin := filepath.Join(dir, "node_modules", ".bin")
+	if _, err := os.Stat(filepath.Join(dir, "complete")); err == nil {
+		return bin
+	}
+	// Another process may be at it: everybody fetches alone, the first one done wins.
+	own, err := os.MkdirTemp(os.TempDir(), "chorus-test-mcp-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(own)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, npm, append([]string{"install", "--no-audit", "--no-fund", "--no-save", "--ignore-scripts", "--prefix", own}, realServers...)...)
+	cmd.Dir = own
+	if out, err := cmd.CombinedOutput(); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("npm install: %v\n%s", err, out)
+		}
+		t.Skipf("SKIPPED: the real MCP servers could not be fetched, so none was tried: %v\n%s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(own, "complete"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(own, dir); err != nil {
+		if _, there := os.Stat(filepath.Join(dir, "complete")); there != nil {
+			t.Fatal(err)
+		}
+	}
+	return bin
+}
+
+func TestRealFilesystem(t *testing.T) {
+	t.Parallel()
+	bin := fetched(t)
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "a.txt")
+	if err := os.WriteFile(file, []byte("the real thing\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := open(t, Server{Name: "files", Command: filepath.Join(bin, "mcp-server-filesystem"), Args: []string{dir}})
+	set := toolsOf(t, h)
+	if text := run(t, set, "mcp__files__read_text_file", `{"path":"`+file+`"}`).Blocks.Text(); !strings.Contains(text, "the real thing") {
+		t.Errorf("%s", text)
+	}
+	if res := run(t, set, "mcp__files__write_file", `{"path":"`+file+`","content":"changed"}`); res.Failed {
+		t.Errorf("%s", res.Blocks.Text())
+	}
+	if data, err := os.ReadFile(file); err != nil || string(data) != "changed" {
+		t.Errorf("%s %v", data, err)
+	}
+	if res := run(t, set, "mcp__files__read_text_file", `{"path":"/etc/passwd"}`); !res.Failed || !strings.Contains(res.Blocks.Text(), "denied") {
+		t.Errorf("%s", res.Blocks.Text())
+	}
+	one, args, err := set.Resolve("mcp__files__read_text_file", []byte(`{}`))
+	if err != nil || set.Validate(one, args) == nil {
+		t.Errorf("a missing path is not seen here: %v", err)
+	}
+}
+
+func TestRealEverything(t *testing.T) {
+	t.Parallel()
+	bin := fetched(t)
+	h := open(t, Server{Name: "every", Command: filepath.Join(bin, "mcp-server-everything"), Args: []string{"stdio"}})
+	set := toolsOf(t, h)
+	all := names(set)
+	for _, want := range []string{"mcp__every__echo", "mcp__every__get-tiny-image", "mcp__every__trigger-long-running-operation", "mcp_resources", "mcp_read"} {
+		if !slices.Contains(all, want) {
+			t.Fatalf("no %s in %v", want, all)
+		}
+	}
+	if text := run(t, set, "mcp__every__echo", `{"message":"hello"}`).Blocks.Text(); !strings.Contains(text, "hello") {
+		t.Errorf("%s", text)
+	}
+	if res := run(t, set, "mcp__every__get-tiny-image", `{}`); len(res.Blobs) != 1 || res.Failed {
+		t.Errorf("%v", res.Blocks)
+	}
+	if res := run(t, set, "mcp__every__get-structured-content", `{"location":"Chicago"}`); res.Failed || !strings.Contains(res.Blocks.Text(), "temperature") {
+		t.Errorf("%v", res.Blocks)
+	}
+	one, _, err := set.Resolve("mcp__every__trigger-long-running-operation", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	progress := make(chan string, 100)
+	ctx := tool.WithCall(t.Context(), tool.Call{Progress: func(text string) {
+		select {
+		case progress <- text:
+		default:
+		}
+	}})
+	if res, err := one.Run(ctx, []byte(`{"duration":0.2,"steps":2}`)); err != nil || res.Failed || len(progress) == 0 {
+		t.Errorf("%v %v, %d times progress", res.Blocks, err, len(progress))
+	}
+	listed := run(t, set, "mcp_resources", `{}`).Blocks.Text()
+	_, rest, _ := strings.Cut(listed, "\n")
+	uri, _, _ := strings.Cut(rest, " ")
+	if res := run(t, set, "mcp_read", `{"server":"every","uri":"`+uri+`"}`); res.Failed || len(res.Blocks.Text()) < 20 {
+		t.Errorf("%s: %s\nof %s", uri, res.Blocks.Text(), listed)
+	}
+}
