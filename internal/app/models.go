@@ -136,9 +136,18 @@ func names(all []vendor.Vendor) []string {
 	return out
 }
 
-// choose finds the vendor of a name. The lists are only read for a name that does not
-// say whose it is.
+// choose finds the vendor of a name. One that is in use already is found without
+// looking around; the lists are only read for a name that does not say whose it is.
 func (m *Models) choose(name string) (vendor.Choice, vendor.Vendor, error) {
+	if first, rest, _ := strings.Cut(name, "/"); rest != "" {
+		m.mu.Lock()
+		pool := m.made[first]
+		m.mu.Unlock()
+		if pool != nil {
+			v := pool.Vendor()
+			return vendor.Choice{Vendor: v.Name, Kind: v.Kind, Model: rest}, v, nil
+		}
+	}
 	all, err := m.Vendors()
 	if err != nil {
 		return vendor.Choice{}, vendor.Vendor{}, err

@@ -59,6 +59,9 @@ func Open(v Vendor, make Maker) (*Pool, error) {
 	return p, nil
 }
 
+// Vendor is whose pool it is.
+func (p *Pool) Vendor() Vendor { return p.vendor }
+
 // read takes the credentials as they are now and keeps what is known of those that
 // stayed.
 func (p *Pool) read() error {
