@@ -9,9 +9,9 @@ import (
 // environment reads the twins of all keys. An empty variable counts as not set.
 func environment(r *report, env func(string) string, below *merged) []leaf {
 	s := &shaper{report: r, env: env, layer: Environment}
-	for _, k := range Keys() {
-		for _, path := range append([]string{k.Path}, k.Aliases...) {
-			if s.variable(&k, k.Path, twin(path)) {
+	for _, t := range table().twins {
+		for _, name := range t.variables {
+			if s.variable(t.key, t.key.Path, name) {
 				break
 			}
 		}
@@ -27,9 +27,6 @@ func environment(r *report, env func(string) string, below *merged) []leaf {
 
 // variable reads one; a secret may also be named by a file in NAME_FILE.
 func (s *shaper) variable(k *Key, path, name string) bool {
-	if name == "" {
-		return false
-	}
 	value := s.env(name)
 	if value == "" && k.Secret {
 		if file := s.env(name + "_FILE"); file != "" {

@@ -96,8 +96,15 @@ type branch struct {
 // tree is the table, arranged for reading.
 type tree struct {
 	root    *branch
+	twins   []twinned
 	keys    map[string]*Key   // by path
 	aliases map[string]string // path to canonical path
+}
+
+// twinned is a key with the names of its variables, its own first.
+type twinned struct {
+	key       *Key
+	variables []string
 }
 
 // lookup finds the key of a concrete path, in which names stand for "*".
@@ -122,8 +129,13 @@ var table = sync.OnceValue(func() *tree {
 	for _, k := range Keys() {
 		t.grow(k.Path).key = &k
 		t.keys[k.Path] = &k
+		pair := twinned{key: &k, variables: []string{twin(k.Path)}}
 		for _, alias := range k.Aliases {
 			t.aliases[alias] = k.Path
+			pair.variables = append(pair.variables, twin(alias))
+		}
+		if pair.variables[0] != "" {
+			t.twins = append(t.twins, pair)
 		}
 	}
 	for _, g := range groups() {
