@@ -177,7 +177,8 @@ func (r *runner) alone(ctx context.Context, one ready) error {
 func (r *runner) finish(ctx context.Context, one ready) error {
 	ran, blobs := r.run(ctx, one)
 	b := Batch{Events: []chat.Event{{Body: ran}}, Blobs: blobs}
-	if ran.Outcome == chat.Ran && r.onlyOpen(one.use.ID) {
+	// What the request shows of blobs must be there when it is made.
+	if ran.Outcome == chat.Ran && len(blobs) == 0 && r.onlyOpen(one.use.ID) {
 		r.hold(b, ran)
 		return nil
 	}

@@ -31,6 +31,9 @@ func openConduct(env func(string) string, h *home.Home) (*conduct, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := config.Read(h.Settings()); err != nil {
+		return nil, err // it is JSON, and held to that
+	}
 	files, problems := config.ReadFiles(o)
 	if err := problems.Err(); err != nil {
 		return nil, err

@@ -23,14 +23,15 @@ func (a *App) offer(ctx context.Context, b *bench, bot *config.Bot, who persona,
 		return nil, err
 	}
 	could := shelf.Keep(append(slices.Clone(b.list), listing.Tools...), rules.Possible)
-	set := all.Filter(func(s tool.Spec) bool {
-		return bot.ToolsEnabled && could(s) && inMode(now.Mode, s.Name, s.ReadOnly) && (len(who.tools) == 0 || slices.Contains(who.tools, s.Name))
-	})
+	has := func(s tool.Spec) bool {
+		return bot.ToolsEnabled && inMode(now.Mode, s.Name, s.ReadOnly) && (len(who.tools) == 0 || slices.Contains(who.tools, s.Name))
+	}
+	set := all.Filter(func(s tool.Spec) bool { return has(s) && could(s) })
 	set, err = shelf.Of(set, shelf.Limit, func(s tool.Spec) bool { return !strings.HasPrefix(s.Name, "mcp__") })
 	if err != nil {
 		return nil, err
 	}
-	return &chosen{Set: set, all: all, mode: now.Mode, notice: listing.Notice()}, nil
+	return &chosen{Set: set, all: all, has: has, mode: now.Mode, notice: listing.Notice()}, nil
 }
 
 // withServers is the built-in tools and those of the agent's MCP servers. The set is

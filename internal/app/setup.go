@@ -185,6 +185,7 @@ func (a *App) cacheMissed(m agent.CacheMiss) {
 type chosen struct {
 	*tool.Set
 	all    *tool.Set
+	has    func(tool.Spec) bool // the agent's in this mode, whatever the profile says
 	mode   string
 	notice string // which tools are missing for now, and why
 }
@@ -195,6 +196,9 @@ func (c *chosen) Resolve(name string, args []byte) (tool.Tool, []byte, error) {
 	if err == nil {
 		return t, plain, nil
 	}
+	if t, plain, aerr := c.all.Resolve(name, args); aerr == nil && c.has(t.Spec()) {
+		return t, plain, nil // not offered, since the gate will say no, and why
+	}
 	if t, _, aerr := c.all.Resolve(name, args); aerr == nil && !slices.ContainsFunc(c.Specs(), func(s tool.Spec) bool { return s.Name == t.Spec().Name }) {
 		why := "this agent does not have it"
 		if !inMode(c.mode, t.Spec().Name, t.Spec().ReadOnly) {
@@ -204,6 +208,9 @@ func (c *chosen) Resolve(name string, args []byte) (tool.Tool, []byte, error) {
 	}
 	return nil, nil, err
 }
+
+// Validate implements agent.Tools.
+func (c *chosen) Validate(t tool.Tool, args []byte) error { return c.all.Validate(t, args) }
 
 func first(values ...string) string {
 	for _, v := range values {
