@@ -28,11 +28,13 @@ type Models struct {
 	model    string // the default model, from settings
 	home     *home.Home
 
-	mu       sync.Mutex
-	read     bool            // whether the files were read
-	declared []vendor.Vendor // of the files; the built-in ones come behind
-	broken   error           // why there are none
-	made     map[string]*vendor.Pool
+	mu          sync.Mutex
+	read        bool               // whether the files were read
+	declared    []vendor.Vendor    // of the files; the built-in ones come behind
+	broken      error              // why there are none
+	views       map[string]*Models // for bots that declare others, by fingerprint
+	fingerprint string
+	made        map[string]*vendor.Pool
 
 	list      vendor.Available // available_models.json
 	listStamp string           // of which version
@@ -53,7 +55,7 @@ func (m *Models) In(h *home.Home) *Models {
 func (m *Models) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.read, m.made = false, map[string]*vendor.Pool{}
+	m.read, m.made, m.views = false, map[string]*vendor.Pool{}, nil // what is in use goes on with what it has
 }
 
 // Providers lists the names that are always there before the slash.

@@ -169,33 +169,38 @@ func TestVendorsOfTheConfigThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestDeclareAgain: a config that changed takes the place of the old one, a broken one
-// does not.
-func TestDeclareAgain(t *testing.T) {
+// TestBotsOfTheirOwnKeys: a bot's vendors are its own, and those who declare the same
+// share how their keys fare.
+func TestBotsOfTheirOwnKeys(t *testing.T) {
 	t.Parallel()
 	m := NewModels(env(), "", "")
-	one := func(name string, provides ...string) []config.Vendor {
-		v := config.Vendor{Name: name, Config: config.Values{"openai_api_key": "test-key"}, Provides: provides}
+	one := func(key string, provides ...string) []config.Vendor {
+		v := config.Vendor{Name: "own", Config: config.Values{"openai_api_key": key}, Provides: provides}
 		v.Reread = func() (config.Vendor, error) { return v, nil }
 		return []config.Vendor{v}
 	}
-	if err := m.Declare(one("first", "*")); err != nil {
-		t.Fatal(err)
+	view := func(all []config.Vendor) *Models {
+		got, err := m.For(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
 	}
-	if got, _ := m.Name("", "x"); got != "first/x" {
+	if view(nil) != m || view(one("test-a", "*")) != view(one("test-a", "*")) || view(one("test-a", "*")) == view(one("test-b", "*")) {
+		t.Error("the same are not the same, or others are")
+	}
+	if got, _ := view(one("test-a", "*")).Name("", "x"); got != "own/x" {
 		t.Errorf("%q", got)
 	}
-	if err := m.Declare(one("second", "[.*")); err == nil {
+	if got, err := m.Name("", "x"); err == nil {
+		t.Errorf("another's vendor was used: %q", got)
+	}
+	if _, err := m.For(one("test-c", "[.*")); err == nil {
 		t.Error("a wrong pattern was taken")
 	}
-	if got, _ := m.Name("", "x"); got != "first/x" {
-		t.Errorf("%q", got)
-	}
-	if err := m.Declare(one("second", "*")); err != nil {
-		t.Fatal(err)
-	}
-	if got, _ := m.Name("", "x"); got != "second/x" {
-		t.Errorf("%q", got)
+	before := view(one("test-a", "*"))
+	if m.forget(); view(one("test-a", "*")) == before {
+		t.Error("nothing was forgotten")
 	}
 }
 

@@ -1,6 +1,9 @@
 package app
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,18 +12,45 @@ import (
 	"chorus/internal/vendor"
 )
 
-// Declare takes these vendors of config files, instead of those it had. When one of
-// them cannot be, nothing changes.
-func (m *Models) Declare(all []config.Vendor) error {
-	vendors, err := declared(all)
-	if err != nil {
-		return err
-	}
+// For is the same for a bot whose files declare these vendors: a bot of its own keys
+// uses them, and nobody else does. Bots that declare the same share how their keys fare.
+func (m *Models) For(all []config.Vendor) (*Models, error) {
+	key := fingerprint(all)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.read, m.declared, m.broken = true, vendors, nil
-	m.made = map[string]*vendor.Pool{} // what is in use goes on with what it has
-	return nil
+	m.readFiles()
+	if key == m.fingerprint && m.broken == nil {
+		return m, nil
+	}
+	if view := m.views[key]; view != nil {
+		return view, nil
+	}
+	vendors, err := declared(all)
+	if err != nil {
+		return nil, err
+	}
+	view := NewModels(m.env, m.provider, m.model).In(m.home)
+	view.read, view.declared, view.fingerprint = true, vendors, key
+	if m.views == nil {
+		m.views = map[string]*Models{}
+	}
+	m.views[key] = view
+	return view, nil
+}
+
+// fingerprint tells whether two lists of vendors are the same, values and all. It is
+// a hash, since it holds their secrets.
+func fingerprint(all []config.Vendor) string {
+	h := sha256.New()
+	enc := json.NewEncoder(h)
+	for _, v := range all {
+		// Plain maps: the config's own hide what they hold.
+		err := enc.Encode([]any{v.Name, map[string]string(v.Config), v.Provides, map[string]string(v.Headers), v.Extra})
+		if err != nil {
+			fmt.Fprint(h, err) // an extra field that no body can hold; declared says so
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // Vendors are all there are, in the order in which their rules are asked. The files are
@@ -28,15 +58,23 @@ func (m *Models) Declare(all []config.Vendor) error {
 func (m *Models) Vendors() ([]vendor.Vendor, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.read {
-		m.read = true
-		m.declared, m.broken = m.shared()
-	}
+	m.readFiles()
 	return vendor.Merge(m.declared, vendor.BuiltIn(m.env)), m.broken
 }
 
-// shared are the vendors that the home's shared.yaml declares for everybody.
-func (m *Models) shared() ([]vendor.Vendor, error) {
+// readFiles takes the vendors that the home's shared.yaml declares for everybody, once.
+func (m *Models) readFiles() {
+	if m.read {
+		return
+	}
+	all, err := m.shared()
+	m.read, m.broken, m.fingerprint, m.declared = true, err, fingerprint(all), nil
+	if err == nil {
+		m.declared, m.broken = declared(all)
+	}
+}
+
+func (m *Models) shared() ([]config.Vendor, error) {
 	if m.home == nil {
 		return nil, nil
 	}
@@ -48,7 +86,7 @@ func (m *Models) shared() ([]vendor.Vendor, error) {
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	return declared(bot.Vendors)
+	return bot.Vendors, nil
 }
 
 // declared makes what the files say into vendors. The kind may stand in the config.
