@@ -10,7 +10,6 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
-	"chorus/internal/model/wire"
 )
 
 const (
@@ -130,8 +129,8 @@ func object(raw []byte) json.RawMessage {
 		case c == '"':
 			inside = !inside
 		case inside && c < 0x20:
-			quoted := wire.AppendString(nil, string(rune(c)))
-			out = append(out, quoted[1:len(quoted)-1]...)
+			text := quoted(nil, string(rune(c)))
+			out = append(out, text[1:len(text)-1]...)
 			continue
 		}
 		out = append(out, c)
@@ -293,7 +292,7 @@ func arguments(args map[string]json.RawMessage) json.RawMessage {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(append(wire.AppendString(out, key), ':'), args[key]...)
+		out = append(append(quoted(out, key), ':'), args[key]...)
 	}
 	return append(out, '}')
 }
@@ -319,5 +318,5 @@ func valueOf(text string, isString bool) json.RawMessage {
 	if !isString && json.Valid([]byte(trimmed)) {
 		return json.RawMessage(trimmed)
 	}
-	return wire.AppendString(nil, text)
+	return quoted(nil, text)
 }

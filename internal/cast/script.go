@@ -6,7 +6,6 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
-	"chorus/internal/model/wire"
 )
 
 // script is a request as a text that the model continues.
@@ -318,10 +317,10 @@ func (w *writer) lines(i int, names map[string]bool, line func(text string, word
 		case chat.Text:
 			text += b.Text
 		case chat.File:
-			text = onOwnLine(text, wire.FileLine(b))
+			text = onOwnLine(text, fileLine(b))
 		case chat.Image:
-			if !w.entry.Images || !wire.Shown(b.MediaType) {
-				text = onOwnLine(text, wire.Unseen(b))
+			if !w.entry.Images || !visible(b.MediaType) {
+				text = onOwnLine(text, unseen(b))
 			}
 		case chat.ToolUse:
 			flush()
@@ -347,7 +346,7 @@ func (w *writer) pictured(m *model.Message) bool {
 	return w.entry.Images && slices.ContainsFunc(m.Blocks, func(b chat.Block) bool {
 		switch b := b.(type) {
 		case chat.Image:
-			return wire.Shown(b.MediaType)
+			return visible(b.MediaType)
 		case chat.ToolResult:
 			return len(shown(b.Blocks)) > 0
 		default:
@@ -362,7 +361,7 @@ func shown(blocks chat.Blocks) chat.Blocks {
 	for _, b := range blocks {
 		switch b := b.(type) {
 		case chat.Image:
-			if wire.Shown(b.MediaType) {
+			if visible(b.MediaType) {
 				out = append(out, b)
 			}
 		case chat.ToolResult:
