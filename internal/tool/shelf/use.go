@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"strings"
 
 	"chorus/internal/tool"
@@ -36,7 +35,7 @@ func (use) Access([]byte) []tool.Access { return nil }
 func (use) Forward(args []byte) (string, []byte, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(args, &fields); err != nil {
-		return "", nil, errors.New("Invalid arguments for use_tool: they must be one JSON object.")
+		return "", nil, tool.Mistake("Invalid arguments for use_tool: they must be one JSON object.")
 	}
 	var name string
 	for _, key := range []string{"name", "tool", "tool_name"} {
@@ -46,7 +45,7 @@ func (use) Forward(args []byte) (string, []byte, error) {
 		}
 	}
 	if name = strings.TrimSpace(name); name == "" {
-		return "", nil, errors.New("Invalid arguments for use_tool: 'name' is missing. Find the name of a tool with find_tools.")
+		return "", nil, tool.Mistake("Invalid arguments for use_tool: 'name' is missing. Find the name of a tool with find_tools.")
 	}
 	if inner, ok := fields["arguments"]; ok {
 		return name, inner, nil
