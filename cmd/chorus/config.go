@@ -29,7 +29,7 @@ func (c *cli) configCommand() *cobra.Command {
 	}
 	folder := ""
 	cmd.PersistentFlags().StringVar(&folder, "config", "", "folder of the files (default $CHORUS_CONFIG, $CONFIG_PATH or config in the home folder)")
-	cmd.AddCommand(c.configCheck(&folder), c.configShow(&folder), c.configSchema())
+	cmd.AddCommand(c.configCheck(&folder), c.configShow(&folder), c.configSchema(), c.trustCommand())
 	return cmd
 }
 
