@@ -67,10 +67,10 @@ func (c *cli) printModels(all app.Catalog) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", v.Name, v.Kind, v.Key, count(v.Listed), provides)
 	}
-	fmt.Fprintln(w, "\t\t\t\t")
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	fmt.Fprintln(c.out())
 	fmt.Fprintln(w, "MODEL\tWINDOW\tOUTPUT\t$ IN\t$ OUT\t$ CACHED\tCAN\tFROM")
 	for _, m := range all.Models {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Window, m.Output, perMillion(m.Input), perMillion(m.OutputFor), perMillion(m.Cached), strings.Join(m.Can, " "), m.From)
