@@ -218,7 +218,7 @@ func fake(cancelled func()) *sdk.Server {
 		add(s, name, func(context.Context, req) (res, error) { return &sdk.CallToolResult{Content: blocks}, nil })
 	}
 	s.AddTool(&sdk.Tool{Name: "echo", Description: "Says it again.", InputSchema: json.RawMessage(
-		`{"type":"object","properties":{"text":{"type":"string","description":"what"},"times":{"type":"integer"}},"required":["text"]}`)},
+		`{"type":"object","properties":{"text":{"type":"string","description":"what"},"times":{"type":"integer","description":"how often"}},"required":["text"]}`)},
 		func(_ context.Context, r req) (res, error) { return said("%s", r.Params.Arguments), nil })
 	content("picture", &sdk.TextContent{Text: "here"}, &sdk.ImageContent{Data: png, MIMEType: "image/jpeg"},
 		&sdk.ImageContent{Data: []byte("BM not shown"), MIMEType: "image/bmp"}, &sdk.AudioContent{Data: []byte("abc"), MIMEType: "audio/wav"})

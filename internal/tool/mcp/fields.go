@@ -143,8 +143,8 @@ func (r *fieldReader) flag(otherwise bool, key string) bool {
 	return flag
 }
 
-// duration reads "30s", or a number: of seconds, or, where that would be hours, of
-// milliseconds, which some programs write here.
+// duration reads "30s", or a number: of seconds, or, from 1000 on, of milliseconds,
+// which some programs write here.
 func (r *fieldReader) duration(keys ...string) time.Duration {
 	raw, key := r.get(keys...)
 	if raw == nil {

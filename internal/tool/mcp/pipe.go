@@ -25,6 +25,8 @@ const (
 	// mostNoise is how many lines that are no messages a server may write in a row.
 	// Many greet on standard output; one that writes only that speaks something else.
 	mostNoise = 1000
+	// longestWrite ends a server that does not read, where no caller's patience does.
+	longestWrite = 30 * time.Second
 )
 
 // pipe is the connection to a process: one JSON-RPC message a line. Unlike the
@@ -37,6 +39,7 @@ type pipe struct {
 	queue []jsonrpc.Message // the rest of a batch
 	noise int
 	turn  chan struct{} // held while writing
+	limit time.Duration // of one writing
 
 	once sync.Once
 	mu   sync.Mutex
@@ -49,7 +52,7 @@ var (
 )
 
 func newPipe(p *process) *pipe {
-	return &pipe{in: p.in, out: p.out, lines: bufio.NewReaderSize(p.out, 64<<10), turn: make(chan struct{}, 1)}
+	return &pipe{in: p.in, out: p.out, lines: bufio.NewReaderSize(p.out, 64<<10), turn: make(chan struct{}, 1), limit: longestWrite}
 }
 
 // Connect implements sdk.Transport.
@@ -67,7 +70,7 @@ func (p *pipe) Close() error {
 	return nil
 }
 
-// give up closes the pipe and remembers why.
+// giveUp closes the pipe and remembers why.
 func (p *pipe) giveUp(why error) {
 	p.mu.Lock()
 	if p.why == nil {
@@ -89,6 +92,11 @@ func (p *pipe) Read(context.Context) (jsonrpc.Message, error) {
 		if len(p.queue) > 0 {
 			msg := p.queue[0]
 			p.queue = p.queue[1:]
+			if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
+				// Whoever asks must take the answers: no more questions than we can write.
+				p.turn <- struct{}{}
+				<-p.turn
+			}
 			return msg, nil
 		}
 		line, whole, err := p.line()
@@ -164,14 +172,18 @@ func (p *pipe) decode(line []byte, whole bool) []jsonrpc.Message {
 	return out
 }
 
-var (
-	idInFront = regexp.MustCompile(`^\{(?:"jsonrpc":\s*"2\.0",\s*)?"id":\s*(\d{1,15}),`)
-	idAtEnd   = regexp.MustCompile(`"id":\s*(\d{1,15})\s*(?:,\s*"jsonrpc":\s*"2\.0"\s*)?\}$`)
-)
+// callNumbers find the number of the call at the front of an answer, or at its end.
+// They are made when first needed, which is hardly ever.
+var callNumbers = sync.OnceValue(func() []*regexp.Regexp {
+	return []*regexp.Regexp{
+		regexp.MustCompile(`^\{(?:"jsonrpc":\s*"2\.0",\s*)?"id":\s*(\d{1,15}),`),
+		regexp.MustCompile(`"id":\s*(\d{1,15})\s*(?:,\s*"jsonrpc":\s*"2\.0"\s*)?\}$`),
+	}
+})
 
 // tooLarge answers the call whose result did not fit, so that only that one fails.
 func tooLarge(ends []byte) []jsonrpc.Message {
-	for _, find := range []*regexp.Regexp{idInFront, idAtEnd} {
+	for _, find := range callNumbers() {
 		found := find.FindSubmatch(ends)
 		if found == nil {
 			continue
@@ -193,38 +205,45 @@ var errTooLarge = &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
 	Message: fmt.Sprintf("its answer is larger than %d MB; ask for less at once", largestMessage>>20)}
 
 // Write implements sdk.Connection.
-func (p *pipe) Write(ctx context.Context, msg jsonrpc.Message) error {
+func (p *pipe) Write(caller context.Context, msg jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(caller, p.limit)
+	defer cancel()
 	select {
 	case p.turn <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	defer func() { <-p.turn }()
-	if err := ctx.Err(); err != nil {
+	if err := caller.Err(); err != nil {
 		return err
 	}
-	// A server that does not read leaves its pipe full.
+	n, err := p.write(ctx, append(data, '\n'))
+	switch {
+	case err == nil:
+		return nil
+	case n == 0 && caller.Err() != nil:
+		return caller.Err() // nothing was written: the next one may be
+	case ctx.Err() != nil:
+		p.giveUp(errors.New("it does not read what it is sent"))
+	}
+	return err
+}
+
+// write writes until ctx is done: a server that does not read leaves its pipe full.
+func (p *pipe) write(ctx context.Context, data []byte) (int, error) {
 	expired := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(expired)
 		_ = p.in.SetWriteDeadline(time.Unix(1, 0))
 	})
-	n, err := p.in.Write(append(data, '\n'))
+	n, err := p.in.Write(data)
 	if !stop() {
 		<-expired
 		_ = p.in.SetWriteDeadline(time.Time{})
 	}
-	switch {
-	case err == nil:
-		return nil
-	case n > 0:
-		p.giveUp(errors.New("it stopped reading in the middle of a message"))
-	case ctx.Err() != nil:
-		return ctx.Err() // nothing was written: the next one may be
-	}
-	return err
+	return n, err
 }
