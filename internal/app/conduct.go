@@ -144,8 +144,14 @@ func settingsOf(bot *config.Bot) chat.Settings {
 	s := chat.Settings{
 		MaxTokens: bot.MaxTokens, Temperature: bot.Temperature, TopP: bot.TopP, ThinkingBudget: bot.ThinkingBudget,
 		PresencePenalty: bot.PresencePenalty, FrequencyPenalty: bot.FrequencyPenalty, NoCache: !bot.PromptCaching,
-		ContextWindow: bot.CompactionContextWindow, Reserve: bot.CompactionReserveTokens, KeepRecent: bot.CompactionKeepRecentTokens,
-		Window: windowOf(bot),
+		ContextWindow: bot.CompactionContextWindow, Window: windowOf(bot),
+	}
+	// What nobody set depends on the model's window.
+	if bot.IsSet("compaction.reserveTokens") {
+		s.Reserve = bot.CompactionReserveTokens
+	}
+	if bot.IsSet("compaction.keepRecentTokens") {
+		s.KeepRecent = bot.CompactionKeepRecentTokens
 	}
 	if !told(bot) { // else the stop sequences are part of how it is told
 		s.Stop = bot.StopSequences
@@ -191,12 +197,12 @@ func stopLimit(provider string) int {
 }
 
 // engineOf resolves models for one thread: as the configuration tells them.
-func (a *App) engineOf(row journal.Thread, bot *config.Bot, b *bench) func(string) (agent.Engine, error) {
+func engineOf(models *Models, row journal.Thread, bot *config.Bot, b *bench) func(string) (agent.Engine, error) {
 	if !told(bot) {
-		return a.Models.Resolve
+		return models.Resolve
 	}
 	return func(name string) (agent.Engine, error) {
-		made, err := a.Models.Resolve(name)
+		made, err := models.Resolve(name)
 		if err != nil {
 			return made, err
 		}

@@ -462,7 +462,11 @@ func (s *Session) Info() repl.Info {
 	if err != nil {
 		bot = s.app.shared
 	}
-	name, err := s.app.Models.Name("", first(now.Model, bot.ContinuationModel))
+	models, err := s.app.Models.For(bot.Vendors)
+	if err != nil {
+		models = s.app.Models
+	}
+	name, err := models.Name("", first(now.Model, bot.ContinuationModel))
 	if err != nil {
 		name = first(now.Model, bot.ContinuationModel)
 	}

@@ -144,18 +144,21 @@ func (a *App) setup(ctx context.Context, row journal.Thread, work engine.Work) (
 	if err != nil {
 		return engine.Setup{}, err
 	}
+	models, err := a.Models.For(bot.Vendors)
+	if err != nil {
+		return engine.Setup{}, err
+	}
 	home, _ := os.UserHomeDir()
-	engines := a.engineOf(row, bot, b)
 	return engine.Setup{
 		Dir:   row.Dir,
-		Price: a.Models.Price,
+		Price: models.Price,
 		Gate:  &gate{rules, permit.JudgeOptions{Home: a.Home.Dir(), Workspace: row.Dir, UserHome: home}, choice, work},
 		Agent: &agent.Agent{
 			Tools: offered,
-			Model: engines,
+			Model: engineOf(models, row, bot, b),
 			Head:  a.head,
 			Begin: func(ctx context.Context, _ *transcript.Log, _ transcript.Waiting) (agent.Beginning, error) {
-				return a.begin(ctx, beginning{row, b, offered, now, who, bot, rules.Name()})
+				return a.begin(ctx, beginning{row, b, models, offered, now, who, bot, rules.Name()})
 			},
 			Reap: func(ctx context.Context, call string) error {
 				_, err := a.Executor.Reap(ctx, call)
@@ -236,6 +239,7 @@ func (a *App) head(hash string) (*model.Head, error) {
 type beginning struct {
 	row     journal.Thread
 	bench   *bench
+	models  *Models
 	tools   *chosen
 	now     chat.Terms
 	who     persona
@@ -248,13 +252,13 @@ func (a *App) begin(ctx context.Context, with beginning) (agent.Beginning, error
 	out := agent.Beginning{Run: id.New()}
 	row, now, who, bot := with.row, with.now, with.who, with.bot
 	wanted := first(now.Model, bot.ContinuationModel)
-	name, err := a.Models.Name("", wanted)
+	name, err := with.models.Name("", wanted)
 	if err != nil {
 		out.Start.Model = wanted
 		return out, err
 	}
 	out.Start.Model = name
-	made, err := a.Models.Resolve(name)
+	made, err := with.models.Resolve(name)
 	if err != nil && len(bot.Fallback) == 0 {
 		return out, err
 	}
@@ -266,7 +270,7 @@ func (a *App) begin(ctx context.Context, with beginning) (agent.Beginning, error
 		}
 	}
 	for _, other := range bot.Fallback {
-		other, err := a.Models.Name("", other)
+		other, err := with.models.Name("", other)
 		if err != nil {
 			return out, fmt.Errorf("fallback: %w", err)
 		}

@@ -334,6 +334,9 @@ func retryWords(f chat.Failure) string {
 	if what == "" {
 		what = firstOf(markdown.Truncate(f.Message, 200), f.Kind, "the attempt failed")
 	}
+	if f.Next != "" {
+		return what + ", asking " + f.Next + " instead"
+	}
 	if f.RetryMS <= 0 {
 		return what + ", trying again"
 	}
