@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,7 +26,7 @@ var fetching sync.Mutex
 // skipped, and with npm and no way to fetch them too, except where CI is set.
 func fetched(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
+	if testing.Short() && os.Getenv("CI") != "true" {
 		t.Skip("SKIPPED: servers from npm are left out in short mode")
 	}
 	npm, err := exec.LookPath("npm")
@@ -136,5 +137,47 @@ func TestRealEverything(t *testing.T) {
 	uri, _, _ := strings.Cut(rest, " ")
 	if res := run(t, set, "mcp_read", `{"server":"every","uri":"`+uri+`"}`); res.Failed || len(res.Blocks.Text()) < 20 {
 		t.Errorf("%s: %s\nof %s", uri, res.Blocks.Text(), listed)
+	}
+}
+
+func TestRealEverythingOverHTTP(t *testing.T) {
+	t.Parallel()
+	bin := fetched(t)
+	for _, way := range []string{"streamableHttp", "sse"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			free, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			addr := free.Addr().String()
+			_, port, _ := net.SplitHostPort(addr)
+			_ = free.Close()
+			cmd := exec.Command(filepath.Join(bin, "mcp-server-everything"), way)
+			cmd.Env = append(os.Environ(), "PORT="+port)
+			cmd.SysProcAttr = ownGroup()
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				kill(cmd.Process.Pid)
+				_ = cmd.Wait()
+			})
+			soon(t, "the server listens", func() bool {
+				conn, err := net.Dial("tcp", addr)
+				if err == nil {
+					_ = conn.Close()
+				}
+				return err == nil
+			})
+			path := map[string]string{"streamableHttp": "/mcp", "sse": "/sse"}[way]
+			set := toolsOf(t, open(t, Server{Name: "every", URL: "http://" + addr + path}))
+			if text := run(t, set, "mcp__every__echo", `{"message":"hello"}`).Blocks.Text(); !strings.Contains(text, "hello") {
+				t.Errorf("%s", text)
+			}
+			if res := run(t, set, "mcp__every__get-tiny-image", `{}`); len(res.Blobs) != 1 {
+				t.Errorf("%v", res.Blocks)
+			}
+		})
 	}
 }
