@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "rewrite the expected output in the stor
 const storyTime = time.Minute
 
 func TestMain(m *testing.M) {
-	testscript.Main(sealed{m}, map[string]func(){"chorus": main})
+	testscript.Main(sealed{m}, map[string]func(){"chorus": main, "mcpserver": mcpServer})
 }
 
 // sealed fails when the tests leave goroutines behind.

@@ -31,6 +31,9 @@ func (a *App) offer(ctx context.Context, b *bench, bot *config.Bot, who persona,
 	if err != nil {
 		return nil, err
 	}
+	b.mu.Lock()
+	b.offered = set
+	b.mu.Unlock()
 	return &chosen{Set: set, all: all, has: has, mode: now.Mode, notice: listing.Notice()}, nil
 }
 
@@ -95,6 +98,20 @@ func (a *App) servers(dir string, bot *config.Bot, trusted bool) []mcp.Server {
 		out = append(out, repo.Servers...)
 	}
 	return out
+}
+
+// label says what a call would do, for people.
+func (b *bench) label(name string, args []byte) string {
+	b.mu.Lock()
+	set := b.offered
+	b.mu.Unlock()
+	if set == nil {
+		set = b.tools
+	}
+	if label := set.Label(name, args); label != name {
+		return label
+	}
+	return b.tools.Label(name, args) // perhaps one of an earlier run
 }
 
 // close ends what the bench has running.

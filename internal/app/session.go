@@ -452,7 +452,7 @@ func (s *Session) Label(name string, args []byte) string {
 	if err != nil {
 		return name
 	}
-	return b.tools.Label(name, args)
+	return b.label(name, args)
 }
 
 // Info implements repl.Session.

@@ -45,6 +45,7 @@ type bench struct {
 	hub     *mcp.Hub          // nil: no servers are configured
 	servers string            // of which configuration the hub is
 	many    *tool.Set         // with the servers' tools
+	offered *tool.Set         // what the last run was shown
 	manyOf  string            // of which of them
 }
 
@@ -213,7 +214,12 @@ func (c *chosen) Resolve(name string, args []byte) (tool.Tool, []byte, error) {
 }
 
 // Validate implements agent.Tools.
-func (c *chosen) Validate(t tool.Tool, args []byte) error { return c.all.Validate(t, args) }
+func (c *chosen) Validate(t tool.Tool, args []byte) error {
+	if c.Has(t) {
+		return c.Set.Validate(t, args)
+	}
+	return c.all.Validate(t, args)
+}
 
 func first(values ...string) string {
 	for _, v := range values {

@@ -167,6 +167,12 @@ func (s *Set) Validate(t Tool, args []byte) error {
 	return f.chk.check(name, args)
 }
 
+// Has reports whether the set knows the tool, listed or not.
+func (s *Set) Has(t Tool) bool {
+	_, ok := s.names[t.Spec().Name]
+	return ok
+}
+
 // Label says in a few words what a call would do, for people.
 func (s *Set) Label(name string, args []byte) string {
 	t, args, err := s.Resolve(name, args)
