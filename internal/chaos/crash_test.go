@@ -268,7 +268,7 @@ func undisturbed(t *testing.T) (lines []string, writes int, template string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if writes, err = strconv.Atoi(string(data)); err != nil || writes < 3*crashSteps {
+	if writes, err = strconv.Atoi(string(data)); err != nil || writes < 2*crashSteps {
 		t.Fatalf("%d writes, %v", writes, err)
 	}
 	lines, marks := story(s.events())

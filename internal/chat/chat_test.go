@@ -99,15 +99,15 @@ func TestEveryBodyComesBack(t *testing.T) {
 	blocks := Blocks{Text{Text: "a <b> & c", Signature: "s"}, Image{Blob: "h", MediaType: "image/png"}, Thinking{Text: "hm", Signature: "s"},
 		ToolUse{ID: "1", Name: "bash", Args: json.RawMessage(`{"x":1}`), Signature: "s"},
 		ToolResult{Call: "1", Blocks: Blocks{Text{Text: "out"}}, Failed: true}, File{Name: "f", Path: "@attachments/f"}}
-	temp := 0.0
+	temp, two := 0.0, 2
 	all := []Body{
 		Received{From: Participant{ID: "1", Name: "Ada", Kind: Person}, Principal: Principal{Kind: LocalUser, ID: "ada", Roles: []string{"x"}}, Blocks: blocks, Intake: Queue, Prompt: true},
 		Refused{1, "full"}, Edited{1, blocks}, Deleted{1}, Reacted{1, Participant{Name: "Ada"}, "x", true}, Imported{"lca", "h", 3},
 		RunStarted{Run: "r", Model: "demo/echo", Settings: Settings{Temperature: &temp}, Head: "h"}, Took{"r", 1, []int64{1}},
-		Asked{1, 2, "m", ForTurn, 9, "d", 5}, Said{1, 1, blocks, Usage{1, 2, 3, 4}, StopEnd, false, &Failure{Kind: "x"}},
+		Asked{1, 2, "m", ForTurn, 9, "d", 5, 4}, Said{1, 1, blocks, Usage{1, 2, 3, 4}, StopEnd, false, &Failure{Kind: "x"}},
 		ToolBegan{"1", "bash"}, ToolRan{Call: "1", Blocks: blocks[:1], Outcome: Ran, Read: []string{"a"}}, ApprovalAsked{ID: "a", Actions: []string{"x"}, Until: time.UnixMicro(5).UTC()},
 		ApprovalAnswered{"a", "1", "ada", true, "n"}, Steered{Blocks: blocks[:1], Mode: Inject, Terms: Terms{Yes: true, By: "s"}}, AbortAsked{"r", "ada", true},
-		Noted{"date", "t"}, Rolled{3, "x"}, Compacted{UpTo: 3, Summary: "s", Read: []string{"a"}}, Cleared{3, "ada"},
+		Noted{"date", "t"}, Rolled{3, &two, "x"}, Compacted{UpTo: 3, Summary: "s", Read: []string{"a"}}, Cleared{3, "ada"},
 		RunEnded{Run: "r", Reason: EndDone, Cost: 5}, Forked{"cli:a:b", 3},
 	}
 	if len(all) != 22 {

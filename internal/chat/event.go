@@ -158,14 +158,14 @@ type Settings struct {
 	FrequencyPenalty *float64 `json:"frequencyPenalty,omitempty"`
 	NoCache          bool     `json:"noCache,omitempty"` // no marks for the provider's cache
 
-	ContextWindow  int      `json:"contextWindow,omitempty"` // tokens the model can take
-	Reserve        int      `json:"reserve,omitempty"`       // kept free for system prompt, tools and answer
-	KeepRecent     int      `json:"keepRecent,omitempty"`    // tokens kept verbatim by a compaction
-	MaxSteps       int      `json:"maxSteps,omitempty"`
-	Mode           string   `json:"mode,omitempty"`
-	Profile        string   `json:"profile,omitempty"`
-	Window         Window   `json:"window,omitzero"`
-	Fallback       []string `json:"fallback,omitempty"` // models to turn to when the run's own cannot answer, in order
+	ContextWindow int      `json:"contextWindow,omitempty"` // tokens the model can take
+	Reserve       int      `json:"reserve,omitempty"`       // kept free for system prompt, tools and answer
+	KeepRecent    int      `json:"keepRecent,omitempty"`    // tokens kept verbatim by a compaction
+	MaxSteps      int      `json:"maxSteps,omitempty"`
+	Mode          string   `json:"mode,omitempty"`
+	Profile       string   `json:"profile,omitempty"`
+	Window        Window   `json:"window,omitzero"`
+	Fallback      []string `json:"fallback,omitempty"` // models to turn to when the run's own cannot answer, in order
 }
 
 // Window is how much of a room's conversation is shown; 0 means no limit.

@@ -50,7 +50,11 @@ func TestBuild(t *testing.T) {
 		{"B32 own messages in a row are one",
 			with(talk(10), func(it []Item) { it[7].Own, it[8].Own, it[9].Own = true, true, true }), 50, Limits{Messages: 3, Threshold: 50}, Plan{From: 5, Rolled: true}},
 		{"pictures, the newest first",
-			with(talk(4), func(it []Item) { it[0].Images = []int64{1}; it[1].Images = []int64{1, 1, 1}; it[3].Images = []int64{1, 1} }), 0,
+			with(talk(4), func(it []Item) {
+				it[0].Images = []int64{1}
+				it[1].Images = []int64{1, 1, 1}
+				it[3].Images = []int64{1, 1}
+			}), 0,
 			Limits{Images: 4}, Plan{Images: 4, Dimmed: true}},
 		{"pictures by size",
 			with(talk(3), func(it []Item) { it[0].Images = []int64{60}; it[2].Images = []int64{50, 40} }), 0, Limits{Images: 9, ImageBytes: 100}, Plan{Images: 2, Dimmed: true}},
