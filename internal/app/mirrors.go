@@ -15,6 +15,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/mirror"
 	"chorus/internal/session"
+	"chorus/internal/toollog"
 )
 
 // mirrors writes what people open with an editor: the session file as it goes,
@@ -93,11 +94,7 @@ func (m *mirrors) open(s *Session, o SessionOptions) error {
 		return err
 	}
 	m.file = w
-	model, err := m.app.Models.Name("", o.Model)
-	if err != nil {
-		model = o.Model
-	}
-	provider, name, _ := strings.Cut(model, "/")
+	provider, name, _ := strings.Cut(s.Info().Model, "/")
 	mode := "repl"
 	if o.Once {
 		mode = "once"
@@ -151,6 +148,9 @@ func (m *mirrors) flush() {
 		m.logs = nil // the end of the session tries once more, from the journal
 	}
 	m.batch = nil
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	m.say(m.app.MirrorTools(ctx, m.thread))
 }
 
 // say warns once: a full disk would otherwise say so for every line.
@@ -204,8 +204,43 @@ func (m *mirrors) close(s *Session) error {
 			err = m.file.Close()
 		}
 		m.say(m.app.Mirror(ctx, m.thread))
+		m.say(m.app.MirrorTools(ctx, m.thread))
 	})
 	return err
+}
+
+// MirrorTools brings the hourly files of a thread's calls to the journal's end, for
+// agents that have them: those of rooms, and all when TOOLS_PATH says where.
+func (a *App) MirrorTools(ctx context.Context, thread chat.ThreadID) error {
+	dir := a.Env("TOOLS_PATH")
+	if dir == "" {
+		bot, err := a.bot(thread.Agent())
+		if err != nil || !told(bot) {
+			return nil // a mistake in the configuration is told where it matters
+		}
+		dir = filepath.Join(a.Home.Dir(), "tools")
+	}
+	if _, err := a.DB.Thread(ctx, thread); err != nil {
+		return nil // nothing was said in it
+	}
+	agent, channel := toollog.Dir(thread)
+	w, err := toollog.Open(dir, agent, channel)
+	if err != nil {
+		return err
+	}
+	var batch []chat.Event
+	for ev, err := range a.DB.AllEvents(ctx, thread, w.LastSeq()) {
+		if err != nil {
+			return err
+		}
+		if batch = append(batch, ev); len(batch) == batchSize {
+			if err := w.Apply(batch); err != nil {
+				return err
+			}
+			batch = batch[:0]
+		}
+	}
+	return w.Apply(batch)
 }
 
 func (a *App) openLogs(thread chat.ThreadID) (*mirror.Thread, error) {
