@@ -48,11 +48,11 @@ type App struct {
 	bus      *bus.Bus
 	engine   *engine.Engine // nil until something must run
 
-	mu      sync.Mutex
-	choices map[chat.ThreadID]*Choice
-	benches map[chat.ThreadID]*bench
-	warned  map[string]bool
-	unwatch func() // ends the watch over the configuration; nil: there is none
+	mu       sync.Mutex
+	choices  map[chat.ThreadID]*Choice
+	benches  map[chat.ThreadID]*bench
+	warned   map[string]bool
+	unattend func() // ends what goes on beside; nil: nothing does
 }
 
 // Open opens the home and its database. Close ends it.
@@ -125,8 +125,8 @@ func (a *App) Close() error {
 		defer cancel()
 		errs = append(errs, a.engine.Stop(ctx))
 	}
-	if a.unwatch != nil {
-		a.unwatch()
+	if a.unattend != nil {
+		a.unattend()
 	}
 	for _, b := range a.benches {
 		errs = append(errs, b.close())

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"chorus/internal/model"
@@ -15,6 +16,18 @@ func (a *App) Available(warn func(string)) vendor.Available {
 		warn(err.Error())
 	}
 	return list
+}
+
+// staleAfter is when a list of models is asked for again by a process that stays.
+const staleAfter = 24 * time.Hour
+
+// stale reports whether somebody has a key and the list of models is old or not there.
+func (m *Models) stale() bool {
+	vendors, err := m.Vendors()
+	if err != nil || !slices.ContainsFunc(vendors, func(v vendor.Vendor) bool { return v.Kind != vendor.Demo && v.Configured() }) {
+		return false
+	}
+	return time.Since(m.listed().LastUpdated) > staleAfter
 }
 
 // RefreshModels asks every vendor that has a key what it offers, which shows whether

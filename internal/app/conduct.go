@@ -49,14 +49,14 @@ func (c *conduct) now() *config.Files {
 
 // watch keeps the configuration fresh until ctx ends. say hears, in a sentence, of a
 // new version and of one that cannot be used.
-func (c *conduct) watch(ctx context.Context, changed func(*config.Files), say func(string)) error {
+func (c *conduct) watch(ctx context.Context, changed func(), say func(string)) error {
 	return config.Watch(ctx, config.WatchOptions{
 		Options: c.options, Known: c.now(),
 		Changed: func(files *config.Files) {
 			c.mu.Lock()
 			c.files = files
 			c.mu.Unlock()
-			changed(files)
+			changed()
 			say("the configuration was read again; it counts from the next run on")
 		},
 		Broken: func(problems config.Problems) {
@@ -65,23 +65,31 @@ func (c *conduct) watch(ctx context.Context, changed func(*config.Files), say fu
 	})
 }
 
-// watchConduct keeps the configuration fresh as long as the app is open.
-func (a *App) watchConduct() {
+// attend does, once, what a process that stays around does beside its work: it keeps
+// the configuration fresh and the list of models not too old.
+func (a *App) attend() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.unwatch != nil {
+	if a.unattend != nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	a.unwatch = func() { cancel(); <-done }
-	go func() {
-		defer close(done)
-		err := a.conduct.watch(ctx, func(*config.Files) { a.Models.forget() }, func(text string) { a.Log.Warn(text, "component", "config") })
+	var work sync.WaitGroup
+	a.unattend = func() { cancel(); work.Wait() }
+	work.Go(func() {
+		err := a.conduct.watch(ctx, a.Models.forget, func(text string) { a.Log.Warn(text, "component", "config") })
 		if err != nil {
 			a.Log.Warn("changes of the configuration are not noticed: "+err.Error(), "component", "config")
 		}
-	}()
+	})
+	work.Go(func() {
+		if !a.Models.stale() {
+			return
+		}
+		if _, err := a.RefreshModels(ctx, nil); err != nil && ctx.Err() == nil {
+			a.Log.Warn("the list of models was not renewed: "+err.Error(), "component", "models")
+		}
+	})
 }
 
 // bot is what holds for an agent; "" is what holds for everybody.

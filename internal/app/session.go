@@ -102,7 +102,7 @@ func (a *App) OpenSession(ctx context.Context, o SessionOptions) (*Session, erro
 		return nil, err
 	}
 	if !o.Once {
-		a.watchConduct()
+		a.attend()
 	}
 	return s, nil
 }

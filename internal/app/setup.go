@@ -20,6 +20,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/model"
 	"chorus/internal/permit"
+	"chorus/internal/pictures"
 	"chorus/internal/roster"
 	"chorus/internal/tool"
 	"chorus/internal/tool/files"
@@ -82,6 +83,10 @@ func (a *App) newBench(thread chat.ThreadID, dir string) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
+	roots.Fit = func(data []byte) ([]byte, string, error) {
+		fitted, media, _, _, err := pictures.Fit(data, pictures.Limits{}, maxPixels)
+		return fitted, media, err
+	}
 	b := &bench{dir: dir, roots: roots, notes: notes.NewFile(filepath.Join(a.Home.ThreadDir(thread), "notes.json")), tellers: map[string]teller{}}
 	list := files.Tools(roots)
 	list = append(list, search.New(roots, search.Options{}))
@@ -94,6 +99,9 @@ func (a *App) newBench(thread chat.ThreadID, dir string) (*bench, error) {
 	}
 	return b, nil
 }
+
+// maxPixels is the largest picture that is decoded to make it smaller: 40 megapixels.
+const maxPixels = 40_000_000
 
 func isDir(path string) bool {
 	info, err := os.Stat(path)

@@ -132,6 +132,8 @@ func appendText(out []byte, text string) []byte {
 // the vendor's, and is left out.
 func appendThinking(out []byte, t chat.Thinking) []byte {
 	switch {
+	case wire.Foreign(t):
+		return out // a model of another vendor thought it
 	case t.Redacted != "":
 		out = wire.AppendString(append(out, `{"type":"redacted_thinking","data":`...), t.Redacted)
 	case t.Signature != "":

@@ -121,7 +121,7 @@ func appendText(out []byte, text string) []byte {
 // and nobody wants it back.
 func (e encoder) thinking(out []byte, t chat.Thinking) []byte {
 	switch {
-	case !e.takes.thinking:
+	case !e.takes.thinking, wire.Foreign(t):
 		return out
 	case t.Redacted != "":
 		out = wire.AppendString(append(out, `{"reasoningContent":{"redactedContent":`...), t.Redacted)

@@ -144,3 +144,7 @@ func Estimate(n int, messages []*model.Message) int {
 	}
 	return model.Tokens(max(n, 0)) + images*imageTokens
 }
+
+// Foreign reports reasoning whose seal names the vendor it is for, such as "openai:…".
+// Anthropic's own seals are base64 and name nobody.
+func Foreign(t chat.Thinking) bool { return strings.Contains(t.Signature+t.Redacted, ":") }

@@ -237,3 +237,18 @@ func TestLines(t *testing.T) {
 		}
 	}
 }
+
+func TestForeign(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		t    chat.Thinking
+		want bool
+	}{
+		{chat.Thinking{Signature: "openai:abc"}, true}, {chat.Thinking{Redacted: "openrouter:abc"}, true},
+		{chat.Thinking{Signature: "ErUBCkYIBBgCIkA+/="}, false}, {chat.Thinking{Text: "a: b"}, false},
+	} {
+		if got := Foreign(c.t); got != c.want {
+			t.Errorf("%+v: %v", c.t, got)
+		}
+	}
+}

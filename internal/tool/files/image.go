@@ -12,8 +12,14 @@ import (
 	"chorus/internal/tool"
 )
 
-// maxImage is what providers take at most.
-const maxImage = 5 << 20
+const (
+	maxImage = 5 << 20  // what providers take at most
+	maxPhoto = 20 << 20 // what is made smaller for them
+)
+
+// Fit makes a picture small enough for models: the same bytes always become the same
+// bytes. Its error says why a picture cannot be shown.
+type Fit func(data []byte) (fitted []byte, media string, err error)
 
 // imageType is the media type of pictures that models can see, "" for the rest.
 // The content decides, not the name.
@@ -31,13 +37,22 @@ func imageType(start []byte) string {
 	return ""
 }
 
-func picture(place Place, media string, in io.Reader, size int64) (tool.Result, error) {
-	data, err := io.ReadAll(io.LimitReader(in, maxImage+1))
+func (r *Roots) picture(place Place, media string, in io.Reader, size int64) (tool.Result, error) {
+	most := maxImage
+	if r.Fit != nil {
+		most = maxPhoto
+	}
+	data, err := io.ReadAll(io.LimitReader(in, int64(most)+1))
 	if err != nil {
 		return tool.Result{}, tool.Mistake(place.String() + " could not be read.")
 	}
-	if len(data) > maxImage {
-		return tool.Result{}, tool.Mistake(fmt.Sprintf("%s is too large to look at: %d bytes, at most %d. Make it smaller first.", place, max(size, int64(len(data))), maxImage))
+	if len(data) > most {
+		return tool.Result{}, tool.Mistake(fmt.Sprintf("%s is too large to look at: %d bytes, at most %d. Make it smaller first.", place, max(size, int64(len(data))), most))
+	}
+	if r.Fit != nil {
+		if data, media, err = r.Fit(data); err != nil {
+			return tool.Result{}, tool.Mistake(fmt.Sprintf("%s cannot be looked at: %v.", place, err))
+		}
 	}
 	sum := sha256.Sum256(data)
 	hash := hex.EncodeToString(sum[:])

@@ -69,7 +69,7 @@ func (r *Roots) read(ctx context.Context, in readIn) (tool.Result, error) {
 		return tool.Result{}, r.explain(place, err)
 	}
 	if media := imageType(start); media != "" {
-		return picture(place, media, buffered, info.Size())
+		return r.picture(place, media, buffered, info.Size())
 	}
 	if bytes.IndexByte(start, 0) >= 0 {
 		return tool.Result{}, tool.Mistake(fmt.Sprintf("%s is a binary file (%d bytes) and cannot be shown.", place, info.Size()))

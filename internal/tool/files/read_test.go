@@ -138,4 +138,17 @@ func TestReadImages(t *testing.T) {
 	}
 	wantPart(t, p.call("read", `{"path":"big.png"}`), "too large to look at", true)
 	want(t, p.call("read", `{"path":"fake.png"}`), "     1\tjust text", false)
+
+	// Where pictures are made to fit, a large one is shown small.
+	p.roots.Fit = func(data []byte) ([]byte, string, error) {
+		if len(data) < maxImage {
+			return nil, "", errors.New("it is broken")
+		}
+		return []byte("small"), "image/jpeg", nil
+	}
+	res := p.call("read", `{"path":"big.png"}`)
+	if img, ok := res.Blocks[1].(chat.Image); !ok || img.MediaType != "image/jpeg" || img.Size != 5 || string(res.Blobs[0].Data) != "small" {
+		t.Errorf("%+v", res.Blocks)
+	}
+	wantPart(t, p.call("read", `{"path":"a.png"}`), "a.png cannot be looked at: it is broken.", true)
 }

@@ -33,6 +33,8 @@ type Root struct {
 // nowhere else, whatever links and names say. Directories are opened when first
 // needed. Safe for concurrent use.
 type Roots struct {
+	Fit Fit // nil: pictures are shown as they are
+
 	roots map[string]*openRoot
 	names []string // sorted
 	work  []string // spellings of the workspace's own path

@@ -1,0 +1,77 @@
+package app
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// A process that stays sees a changed configuration, keeps the last good one when the
+// next is broken, and goes on with the one after.
+func TestLiveReload(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	file := filepath.Join(home, "config", "shared.yaml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(file+".new", file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("maxTokens: 1\n")
+	a, err := Open(context.Background(), Options{Home: home, Env: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	said := make(chan string, 10)
+	seen := make(chan struct{}, 10)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		done <- a.conduct.watch(ctx, func() { seen <- struct{}{} }, func(text string) { said <- text })
+	}()
+	tokens := func() int {
+		bot, err := a.bot("chorus")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bot.MaxTokens
+	}
+	wait := func(what string, c <-chan string) string {
+		t.Helper()
+		select {
+		case text := <-c:
+			return text
+		case <-time.After(time.Minute):
+			t.Fatal("nobody said anything about " + what)
+			return ""
+		}
+	}
+	for _, step := range []struct {
+		text string
+		want int
+	}{{"maxTokens: 2\n", 2}, {"maxTokens: none at all\n", 2}, {"maxTokens: 3\n", 3}} {
+		write(step.text)
+		wait(step.text, said)
+		if got := tokens(); got != step.want {
+			t.Fatalf("after %q: %d", step.text, got)
+		}
+	}
+	if len(seen) != 2 {
+		t.Errorf("%d good versions were seen", len(seen))
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
