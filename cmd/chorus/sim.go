@@ -22,11 +22,13 @@ func (c *cli) simCommand() *cobra.Command {
 func (c *cli) simLLM() *cobra.Command {
 	addr, script := "", ""
 	cmd := c.jsonFlag(&cobra.Command{
-		Use: "llm", Short: "A server that speaks like Anthropic and OpenAI, and says what a script tells it", Args: exactly(0),
-		Long: `Speaks Anthropic's Messages API and OpenAI's Chat Completions over HTTP. Without a
-script it echoes. A script (YAML or JSON) lists turns: text, tool calls, faults.`,
+		Use: "llm", Short: "A server that speaks like the vendors, and says what a script tells it", Args: exactly(0),
+		Long: `Speaks Anthropic's Messages API, OpenAI's Chat Completions, Responses and Completions,
+OpenRouter, Gemini, Bedrock and Ollama over HTTP. Without a script it echoes. A script
+(YAML or JSON) lists turns: text, tool calls, faults.`,
 		Example: `  chorus sim llm --addr 127.0.0.1:8440 --script turns.yaml
-  ANTHROPIC_BASE_URL=http://127.0.0.1:8440 ANTHROPIC_API_KEY=any chorus chat`,
+  ANTHROPIC_BASE_URL=http://127.0.0.1:8440 ANTHROPIC_API_KEY=any chorus chat
+  OLLAMA_HOST=127.0.0.1:8440 chorus chat -p ollama`,
 	})
 	cmd.Flags().StringVar(&addr, "addr", "127.0.0.1:8440", "where to listen")
 	cmd.Flags().StringVar(&script, "script", "", "file with turns")
@@ -50,7 +52,8 @@ script it echoes. A script (YAML or JSON) lists turns: text, tool calls, faults.
 			}
 		} else {
 			fmt.Fprintf(c.out(), "listening on %s\n", url)
-			fmt.Fprintf(c.console.Err, "use it with:\n  ANTHROPIC_BASE_URL=%s ANTHROPIC_API_KEY=any chorus chat\n  OPENAI_BASE_URL=%s/v1 chorus chat -p openai\n", url, url)
+			fmt.Fprintf(c.console.Err, "use it with:\n  ANTHROPIC_BASE_URL=%s ANTHROPIC_API_KEY=any chorus chat\n  OPENAI_BASE_URL=%s/v1 chorus chat -p openai\n"+
+				"  GOOGLE_GEMINI_BASE_URL=%s GEMINI_API_KEY=any chorus chat -p google\n  OLLAMA_HOST=%s chorus chat -p ollama\n", url, url, url, url)
 		}
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
