@@ -469,3 +469,18 @@ func TestPoolModels(t *testing.T) {
 		t.Error("opened without a key")
 	}
 }
+
+// A word that is too short to be a key is left where it stands.
+func TestShortKeysGarbleNothing(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("the message says so")
+	for key, want := range map[string]string{"s": "this message for s", "test5": "this message for test5", "test-6": "this message for ***"} {
+		d := &desk{answer: func(string, int) answered {
+			return answered{err: &model.Error{Kind: model.BadRequest, Message: "this message", Err: cause}}
+		}}
+		_, err := say(t.Context(), pool(t, d, key))
+		if err == nil || err.Message != want || !errors.Is(err, cause) {
+			t.Errorf("key %q: %v", key, err)
+		}
+	}
+}

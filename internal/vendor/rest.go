@@ -89,6 +89,10 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
+// leastSecret is how long a word must be to be taken out of a text: a shorter one is
+// no key, and taking it out would only garble what is said.
+const leastSecret = 6
+
 // clean is a failure that may be shown: no key of the vendor's in it, and the place
 // where the key is set.
 func (p *Pool) clean(e *model.Error) *model.Error {
@@ -96,8 +100,8 @@ func (p *Pool) clean(e *model.Error) *model.Error {
 	out.Setting = p.vendor.KeySetting()
 	for _, s := range p.all() {
 		for _, secret := range s.account.secrets() {
-			if len(secret) < 4 {
-				continue // too short to be a key, and to be taken out of a text
+			if len(secret) < leastSecret {
+				continue
 			}
 			out.Message = strings.ReplaceAll(out.Message, secret, "***")
 			if out.Err != nil && strings.Contains(out.Err.Error(), secret) {

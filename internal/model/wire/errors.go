@@ -23,7 +23,15 @@ type Side struct {
 	Secrets []string
 }
 
-func (s Side) secrets() []string { return append(slices.Clip(s.Secrets), s.Key) }
+// leastSecret is how long a word must be to be taken out of a text: a shorter one is
+// no key, and taking it out would only garble what is said.
+const leastSecret = 6
+
+// secrets are the words that no error may repeat.
+func (s Side) secrets() []string {
+	all := append(slices.Clip(s.Secrets), s.Key)
+	return slices.DeleteFunc(all, func(word string) bool { return len(word) < leastSecret })
+}
 
 // maxMessage is how much of a provider's sentence is kept: enough for any that
 // says something.
@@ -32,9 +40,7 @@ const maxMessage = 600
 // clean makes text fit for an error.
 func (s Side) clean(text string) string {
 	for _, secret := range s.secrets() {
-		if secret != "" {
-			text = strings.ReplaceAll(text, secret, "***")
-		}
+		text = strings.ReplaceAll(text, secret, "***")
 	}
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "�"))
 	if len(text) > maxMessage {
@@ -70,7 +76,7 @@ func (s Side) Network(err error) *model.Error {
 	}
 	e := s.fail(model.Network, message)
 	for _, secret := range s.secrets() {
-		if secret != "" && strings.Contains(err.Error(), secret) {
+		if strings.Contains(err.Error(), secret) {
 			return e
 		}
 	}

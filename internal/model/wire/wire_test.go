@@ -152,6 +152,22 @@ func TestNoErrorRepeatsAHeader(t *testing.T) {
 	}
 }
 
+// A word that is too short to be a key is left where it stands: "s" is in most of them.
+func TestShortSecretsGarbleNothing(t *testing.T) {
+	t.Parallel()
+	side := Side{Provider: "p", Model: "m", Key: "s", Secrets: []string{"", "messa", "six-it"}}
+	cause := errors.New("this message is short")
+	if e := side.Network(cause); e.Message != cause.Error() || !errors.Is(e, cause) {
+		t.Errorf("got %q, %v", e.Message, e.Err)
+	}
+	if e := side.Status(500, nil, []byte("this message has six-it in it")); e.Message != "this message has *** in it" {
+		t.Errorf("got %q", e.Message)
+	}
+	if side.Secrets[0] != "" || side.Secrets[2] != "six-it" {
+		t.Errorf("the list itself was changed: %q", side.Secrets)
+	}
+}
+
 func TestReadReport(t *testing.T) {
 	t.Parallel()
 	cases := []struct{ body, kind, message string }{
