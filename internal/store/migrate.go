@@ -24,7 +24,7 @@ var migrationFiles embed.FS
 // schemaVersion is the number of the newest migration. Every migration writes
 // its number into user_version, in its own transaction, so that a warm start
 // compares two integers and never wakes the migration machinery.
-const schemaVersion = 1
+const schemaVersion = 4
 
 // MigrateOptions say what Migrate shall do; the zero value brings the file up to date.
 type MigrateOptions struct {

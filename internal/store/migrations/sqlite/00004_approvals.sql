@@ -1,0 +1,7 @@
+-- +goose Up
+
+PRAGMA user_version = 4;
+
+-- +goose Down
+
+PRAGMA user_version = 3;
