@@ -30,8 +30,8 @@ type Options struct {
 	Env     func(string) string // nil: the process's
 	Environ []string            // for programs that agents start; nil: the process's
 	Home    string              // "": as Env says
-	Log     *slog.Logger
-	Warn    func(string) // hears what went wrong without stopping anything; nil: nobody does
+	Log     *slog.Logger        // nil: the file of the home
+	Warn    func(string)        // hears what went wrong without stopping anything; nil: nobody does
 	// Journal wraps the store before the engine gets it; tests kill the process in it.
 	Journal func(engine.Journal) engine.Journal
 }
@@ -53,6 +53,9 @@ type App struct {
 	benches  map[chat.ThreadID]*bench
 	warned   map[string]bool
 	unattend func() // ends what goes on beside; nil: nothing does
+
+	log    *logFile // nil: somebody else's
+	logged sync.Map // what logOnce has written
 }
 
 // Open opens the home and its database. Close ends it.
@@ -65,9 +68,6 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	}
 	if o.Warn == nil {
 		o.Warn = func(string) {}
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
 	}
 	a := &App{Options: o, bus: &bus.Bus{}, choices: map[chat.ThreadID]*Choice{}, benches: map[chat.ThreadID]*bench{}}
 	dir := o.Home
@@ -82,6 +82,9 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	}
 	if a.conduct, err = openConduct(o.Env, a.Home); err != nil {
 		return nil, err
+	}
+	if a.Log == nil {
+		a.Log, a.log = a.newLog()
 	}
 	if a.shared, err = a.bot(""); err != nil {
 		return nil, err
@@ -132,6 +135,9 @@ func (a *App) Close() error {
 		errs = append(errs, b.close())
 	}
 	errs = append(errs, a.DB.Close())
+	if a.log != nil {
+		a.log.close()
+	}
 	return errors.Join(errs...)
 }
 

@@ -99,7 +99,7 @@ func (a *App) bot(name string) (*config.Bot, error) {
 		var err error
 		if ask.Agent, ask.AgentFile, err = AgentValues(a.Home.Dir(), name); err != nil {
 			// Hand-written and half done: the row in the store holds the last good version.
-			a.Log.Warn(err.Error(), "component", "config")
+			a.logOnce(err.Error(), "config")
 			ask.Agent = nil
 		}
 	}

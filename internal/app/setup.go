@@ -362,7 +362,7 @@ func (a *App) persona(ctx context.Context, name string, bot *config.Bot) (person
 	var file *roster.FileError
 	switch {
 	case errors.As(err, &file): // the last good version holds
-		a.Log.Warn(err.Error(), "component", "roster")
+		a.logOnce(err.Error(), "roster")
 	case errors.Is(err, journal.ErrUnknown):
 		return p, nil
 	case err != nil:
