@@ -91,8 +91,10 @@ type Agent struct {
 	FallsBack func(model.ErrorKind) bool
 	// CacheMissed hears of answers that cost more than they should; may be nil.
 	CacheMissed func(CacheMiss)
-	Now         func() time.Time
-	Random      func() float64 // in [0,1), for jitter
+	// ToolLimit is how long any call may take; 0: DefaultToolLimit.
+	ToolLimit time.Duration
+	Now       func() time.Time
+	Random    func() float64 // in [0,1), for jitter
 }
 
 // CacheMiss is an answer for which the provider's cache held less than it should.
@@ -139,6 +141,9 @@ const (
 	maxFails       = 5 // failed results in a row
 	maxRepeats     = 5 // identical calls in a row
 )
+
+// DefaultToolLimit is longer than any tool's own limit: it is for those that have none.
+const DefaultToolLimit = 15 * time.Minute
 
 // DefaultMaxSteps is how many answers a run may take when nothing else is said.
 const DefaultMaxSteps = 20

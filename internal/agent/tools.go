@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -231,7 +232,7 @@ func (r *runner) run(ctx context.Context, one ready) (chat.ToolRan, []chat.Blob)
 	ctx = tool.WithCall(ctx, tool.Call{ID: one.use.ID, Key: callKey(run, one.use.ID), Progress: func(text string) {
 		r.host.Live(chat.Progress{Run: run.ID, Call: one.use.ID, Tool: one.use.Name, Text: text})
 	}})
-	res, err := safely(ctx, one)
+	res, err := r.bounded(ctx, one)
 	ran := chat.ToolRan{Call: one.use.ID, Name: one.use.Name, Blocks: res.Blocks, Failed: res.Failed, Outcome: chat.Ran,
 		TookMS: r.Now().Sub(start).Round(time.Millisecond).Milliseconds(), Read: res.Read, Changed: res.Changed}
 	if ctx.Err() != nil {
@@ -256,6 +257,47 @@ func (r *runner) setFatal(message string) {
 		r.fatal = &chat.Failure{Kind: "tool", Message: message}
 	}
 }
+
+// bounded ends every call: after the limit its context is cancelled, and one that does
+// not even obey that is left to itself, so that the conversation can go on.
+func (r *runner) bounded(ctx context.Context, one ready) (tool.Result, error) {
+	limit := r.ToolLimit
+	if limit <= 0 {
+		limit = DefaultToolLimit
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	type ended struct {
+		res tool.Result
+		err error
+	}
+	done := make(chan ended, 1)
+	go func() {
+		res, err := safely(ctx, one)
+		done <- ended{res, err}
+	}()
+	select {
+	case e := <-done:
+		return e.res, e.err
+	case <-ctx.Done():
+	}
+	grace := time.NewTimer(toolGrace)
+	defer grace.Stop()
+	select {
+	case e := <-done:
+		if e.err == nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			e.res.Failed = true
+		}
+		return e.res, e.err
+	case <-grace.C:
+		return tool.Fail(fmt.Sprintf("%s did not end, also when it was told to; it was left alone after %s. Whatever it does may still happen: check before repeating it.",
+			one.use.Name, limit+toolGrace)), nil
+	}
+}
+
+// toolGrace is how long a call may take to end once it was told to: longer than killing
+// a process tree takes.
+const toolGrace = 10 * time.Second
 
 // safely turns a tool's panic into a failed result: one bad tool must not take
 // the process with it.
