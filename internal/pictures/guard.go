@@ -2,7 +2,6 @@ package pictures
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -10,8 +9,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"chorus/internal/netguard"
 )
 
 // The limits of one download that are not worth a setting.
@@ -23,67 +23,15 @@ const (
 	maxHeader      = 64 << 10
 )
 
-// closed are the networks that a stranger's URL must not reach, and why. What is
-// not listed and not global unicast is refused as well.
-var closed = []struct {
-	prefix netip.Prefix
-	why    string
-}{
-	{netip.MustParsePrefix("0.0.0.0/8"), "this machine"},
-	{netip.MustParsePrefix("10.0.0.0/8"), "a private network"},
-	{netip.MustParsePrefix("100.64.0.0/10"), "a carrier's inner network"},
-	{netip.MustParsePrefix("127.0.0.0/8"), "this machine"},
-	{netip.MustParsePrefix("169.254.0.0/16"), "link-local, where clouds keep their metadata"},
-	{netip.MustParsePrefix("172.16.0.0/12"), "a private network"},
-	{netip.MustParsePrefix("192.0.0.0/24"), "reserved"},
-	{netip.MustParsePrefix("192.0.2.0/24"), "for documents only"},
-	{netip.MustParsePrefix("192.88.99.0/24"), "reserved"},
-	{netip.MustParsePrefix("192.168.0.0/16"), "a private network"},
-	{netip.MustParsePrefix("198.18.0.0/15"), "for measurements only"},
-	{netip.MustParsePrefix("198.51.100.0/24"), "for documents only"},
-	{netip.MustParsePrefix("203.0.113.0/24"), "for documents only"},
-	{netip.MustParsePrefix("224.0.0.0/4"), "multicast"},
-	{netip.MustParsePrefix("240.0.0.0/4"), "reserved"},
-	{netip.MustParsePrefix("::1/128"), "this machine"},
-	{netip.MustParsePrefix("fc00::/7"), "a private network"},
-	{netip.MustParsePrefix("fe80::/10"), "link-local"},
-	{netip.MustParsePrefix("ff00::/8"), "multicast"},
-	{netip.MustParsePrefix("2001::/23"), "a tunnel or reserved"},
-	{netip.MustParsePrefix("2001:db8::/32"), "for documents only"},
-	{netip.MustParsePrefix("2002::/16"), "a 6to4 tunnel"},
-	{netip.MustParsePrefix("3fff::/20"), "for documents only"},
-}
-
-var (
-	nat64    = netip.MustParsePrefix("64:ff9b::/96")
-	globalV6 = netip.MustParsePrefix("2000::/3")
-)
-
-// closedTo says why an address is not for strangers' URLs; empty: it is public.
-func closedTo(addr netip.Addr) string {
-	addr = addr.Unmap().WithZone("")
-	if nat64.Contains(addr) { // the way to IPv4 from a network that has none
-		b := addr.As16()
-		addr = netip.AddrFrom4([4]byte(b[12:16]))
-	}
-	for _, c := range closed {
-		if c.prefix.Contains(addr) {
-			return c.why
-		}
-	}
-	if !addr.IsValid() || addr.Is6() && !globalV6.Contains(addr) {
-		return "not a public address"
-	}
-	return ""
-}
-
-// doorman connects to public addresses and to hosts that were named. It looks at the
-// address that the connection really goes to, so neither a redirect nor a name
-// that resolves differently the second time leads inside.
+// doorman lets through to public addresses and to hosts that were named.
 type doorman struct {
 	allow   []string // hosts, or host:port, in lower case
 	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+func (d *doorman) guard() *netguard.Guard {
+	return &netguard.Guard{Allow: d.allowed, Resolve: d.resolve, Dial: d.dial}
 }
 
 func (d *doorman) allowed(host, port string) bool {
@@ -103,7 +51,7 @@ func (d *doorman) check(u *url.URL) error {
 		return fmt.Errorf("%w: it holds a name or password; leave them out", ErrRefused)
 	}
 	if addr, err := netip.ParseAddr(u.Hostname()); err == nil && !d.allowed(u.Hostname(), portOf(u)) {
-		return refusal(u.Hostname(), addr)
+		return netguard.Check(u.Hostname(), addr)
 	}
 	return nil
 }
@@ -119,89 +67,13 @@ func portOf(u *url.URL) string {
 	}
 }
 
-func refusal(host string, addr netip.Addr) error {
-	why := closedTo(addr)
-	if why == "" {
-		return nil
-	}
-	return fmt.Errorf("%w: %s is %s (%s); if it is yours, list the host as allowed", ErrRefused, clip(host, 100), addr, why)
-}
-
-// connect is the transport's DialContext.
-func (d *doorman) connect(ctx context.Context, network, address string) (net.Conn, error) {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
-	allowed := d.allowed(host, port)
-	addrs, err := d.lookup(ctx, host)
-	if err != nil {
-		return nil, fmt.Errorf("look up %s: %w", clip(host, 100), err)
-	}
-	var problems []error
-	for _, addr := range addrs {
-		if !allowed {
-			if err := refusal(host, addr); err != nil {
-				problems = append(problems, err)
-				continue
-			}
-		}
-		conn, err := d.knock(ctx, network, net.JoinHostPort(addr.String(), port), allowed)
-		if err == nil {
-			return conn, nil
-		}
-		problems = append(problems, err)
-	}
-	if len(problems) == 0 {
-		return nil, fmt.Errorf("look up %s: it has no address", clip(host, 100))
-	}
-	return nil, errors.Join(problems...)
-}
-
-// maxAddrs bounds how many addresses of one name are tried.
-const maxAddrs = 8
-
-func (d *doorman) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
-	if addr, err := netip.ParseAddr(host); err == nil {
-		return []netip.Addr{addr}, nil
-	}
-	resolve := d.resolve
-	if resolve == nil {
-		resolve = func(ctx context.Context, host string) ([]netip.Addr, error) {
-			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-		}
-	}
-	addrs, err := resolve(ctx, host)
-	return addrs[:min(len(addrs), maxAddrs)], err
-}
-
-func (d *doorman) knock(ctx context.Context, network, address string, allowed bool) (net.Conn, error) {
-	if d.dial != nil {
-		return d.dial(ctx, network, address)
-	}
-	dialer := net.Dialer{Timeout: connectTimeout}
-	if !allowed {
-		dialer.Control = lastLook
-	}
-	return dialer.DialContext(ctx, network, address)
-}
-
-// lastLook sees the address just before the connection is made, whatever the code above it does.
-func lastLook(_, address string, _ syscall.RawConn) error {
-	at, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return fmt.Errorf("%w: %s", ErrRefused, address)
-	}
-	return refusal(address, at.Addr())
-}
-
 // client is an HTTP client for one-off downloads from strangers: no proxies but
 // the given one, no cookies, no kept connections, no decompression.
 func (d *doorman) client(proxy func(*http.Request) (*url.URL, error)) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			Proxy:                  proxy,
-			DialContext:            d.connect,
+			DialContext:            d.guard().DialContext,
 			DisableKeepAlives:      true,
 			DisableCompression:     true,
 			TLSHandshakeTimeout:    connectTimeout,

@@ -13,6 +13,8 @@ import (
 	"io"
 
 	"golang.org/x/image/webp"
+
+	"chorus/internal/netguard"
 )
 
 // Errors that callers may want to tell apart; each comes wrapped in a sentence
@@ -20,7 +22,7 @@ import (
 var (
 	ErrNotPicture = errors.New("not a picture that a model can take")
 	ErrTooLarge   = errors.New("the picture is too large")
-	ErrRefused    = errors.New("the address is refused")
+	ErrRefused    = netguard.ErrRefused
 	ErrGone       = errors.New("the picture is not in the cache")
 )
 

@@ -1,0 +1,128 @@
+// Package netguard connects on behalf of strangers: a URL in a message, a program in
+// a sandbox. It promises that what they name reaches public addresses only, unless
+// the owner named the host. It looks at the address that a connection really goes to, so
+// neither a redirect nor a name that resolves differently the second time leads
+// inside.
+package netguard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// ErrRefused is what a connection to a closed address fails with, wrapped in a
+// sentence that says which address it was.
+var ErrRefused = errors.New("the address is refused")
+
+const (
+	connectTimeout = 10 * time.Second
+	maxAddrs       = 8 // of one name that are tried
+)
+
+// Guard connects. The zero value refuses every address that is not public. Safe for
+// concurrent use if its functions are.
+type Guard struct {
+	// Allow says whether a host (as it was asked for, in lower case, without the last dot) may be
+	// reached although its address is closed. nil: none.
+	Allow func(host, port string) bool
+
+	// Hooks for tests; nil means the real thing. Addresses are checked before Dial is asked.
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Check is nil for a public address, and otherwise ErrRefused with the reason. host is how
+// the address was named.
+func Check(host string, addr netip.Addr) error {
+	why := Closed(addr)
+	if why == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: %s is %s (%s); if it is yours, list the host as allowed", ErrRefused, clip(host), addr, why)
+}
+
+// DialContext is a transport's DialContext. All addresses of a name are tried in
+// order; the closed ones are passed over.
+func (g *Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	allowed := g.allowed(host, port)
+	addrs, err := g.lookup(ctx, host)
+	if err != nil {
+		return nil, fmt.Errorf("look up %s: %w", clip(host), err)
+	}
+	var problems []error
+	for _, addr := range addrs {
+		if !allowed {
+			if err := Check(host, addr); err != nil {
+				problems = append(problems, err)
+				continue
+			}
+		}
+		conn, err := g.knock(ctx, network, net.JoinHostPort(addr.String(), port), allowed)
+		if err == nil {
+			return conn, nil
+		}
+		problems = append(problems, err)
+	}
+	if len(problems) == 0 {
+		return nil, fmt.Errorf("look up %s: it has no address", clip(host))
+	}
+	return nil, errors.Join(problems...)
+}
+
+func (g *Guard) allowed(host, port string) bool {
+	return g.Allow != nil && g.Allow(strings.ToLower(strings.TrimSuffix(host, ".")), port)
+}
+
+func (g *Guard) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{addr}, nil
+	}
+	resolve := g.Resolve
+	if resolve == nil {
+		resolve = func(ctx context.Context, host string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		}
+	}
+	addrs, err := resolve(ctx, host)
+	return addrs[:min(len(addrs), maxAddrs)], err
+}
+
+func (g *Guard) knock(ctx context.Context, network, address string, allowed bool) (net.Conn, error) {
+	if g.Dial != nil {
+		return g.Dial(ctx, network, address)
+	}
+	dialer := net.Dialer{Timeout: connectTimeout}
+	if !allowed {
+		dialer.Control = lastLook
+	}
+	return dialer.DialContext(ctx, network, address)
+}
+
+// lastLook sees the address just before the connection is made, whatever the code above it does.
+func lastLook(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("%w: %s", ErrRefused, address)
+	}
+	return Check(address, at.Addr())
+}
+
+// clip shortens a stranger's text for an error message.
+func clip(s string) string {
+	const most = 100
+	s = strings.ToValidUTF8(s, "?")
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
