@@ -1,6 +1,6 @@
 //go:build !linux && unix
 
-package host
+package process
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package host
+package process
 
 import (
 	"net/url"
@@ -24,9 +24,9 @@ var fixed = []string{
 	"TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "PYTHONUNBUFFERED=1",
 }
 
-// cleanEnv is what of the server's environment a child may have. A value that is
+// Environ is what of the server's environment a child may have. A value that is
 // an address with a password in it stays out even under a name that passes.
-func cleanEnv(environ []string) []string {
+func Environ(environ []string) []string {
 	out := make([]string, 0, 32)
 	for _, entry := range environ {
 		name, value, ok := strings.Cut(entry, "=")

@@ -1,0 +1,120 @@
+package docker
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+)
+
+// frame takes the words of run.sh out of one stream. What comes before "start" and
+// after "end" is the docker program's and not the command's; whatever is between is
+// passed on byte for byte, however the stream was cut into pieces.
+type frame struct {
+	token string // begins with a byte that text does not have, so nothing is held back for long
+	state stage
+	hold  []byte // what may be the beginning of a word
+	note  []byte // what docker itself said, at most maxNote
+	start started
+	end   ended
+	none  bool // there is no such program
+}
+
+type stage uint8
+
+const (
+	before stage = iota
+	inside
+	after
+)
+
+type started struct {
+	pid, since string
+}
+
+type ended struct {
+	code, left, stuck int
+}
+
+const (
+	maxNote = 8 << 10
+	maxWord = 256 // of one line of ours; a longer one is not ours
+)
+
+// feed takes the next piece and gives what of it the command printed.
+func (f *frame) feed(p []byte) (text []byte) {
+	buf := append(f.hold, p...)
+	f.hold = nil
+	for len(buf) > 0 {
+		at := bytes.Index(buf, []byte(f.token))
+		if at < 0 {
+			keep := overlap(buf, f.token)
+			text = f.pass(text, buf[:len(buf)-keep])
+			f.hold = buf[len(buf)-keep:]
+			return text
+		}
+		text = f.pass(text, buf[:at])
+		line, rest, whole := bytes.Cut(buf[at+len(f.token):], []byte("\n"))
+		switch {
+		case whole && f.word(string(line)):
+			buf = rest
+		case !whole && len(line) < maxWord:
+			f.hold = buf[at:]
+			return text
+		default: // somebody else knows the token: it is text
+			text = f.pass(text, buf[at:at+len(f.token)])
+			buf = buf[at+len(f.token):]
+		}
+	}
+	return text
+}
+
+// flush gives what was held back: the stream has ended.
+func (f *frame) flush() []byte {
+	text := f.pass(nil, f.hold)
+	f.hold = nil
+	return text
+}
+
+func (f *frame) pass(text, p []byte) []byte {
+	if f.state == inside {
+		return append(text, p...)
+	}
+	f.note = append(f.note, p[:min(len(p), maxNote-len(f.note))]...)
+	return text
+}
+
+// word understands one line of run.sh.
+func (f *frame) word(line string) bool {
+	words := strings.Fields(line)
+	if len(words) == 0 {
+		return false
+	}
+	var n [3]int
+	for i := range min(len(words)-1, len(n)) {
+		var err error
+		if n[i], err = strconv.Atoi(words[i+1]); err != nil {
+			return false
+		}
+	}
+	switch {
+	case words[0] == "start" && len(words) == 3 && f.state == before:
+		f.state, f.start = inside, started{words[1], words[2]}
+	case words[0] == "end" && len(words) == 4 && f.state == inside:
+		f.state, f.end = after, ended{n[0], n[1], n[2]}
+	case words[0] == "none" && len(words) == 1 && f.state == inside:
+		f.none = true
+	default:
+		return false
+	}
+	return true
+}
+
+// overlap is how long the longest end of p is that token begins with.
+func overlap(p []byte, token string) int {
+	for n := min(len(p), len(token)-1); n > 0; n-- {
+		if string(p[len(p)-n:]) == token[:n] {
+			return n
+		}
+	}
+	return 0
+}

@@ -1,0 +1,72 @@
+package process
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"chorus/internal/sandbox"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestStarted holds what the contract's suite cannot see: the moment between the
+// start and the wait.
+func TestStarted(t *testing.T) {
+	t.Parallel()
+	ours, theirs, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ours.Close() }()
+	mark := Mark()
+	child := Child{
+		Argv: []string{"/bin/sh", "-c", "read line <&3; echo $line"}, Dir: t.TempDir(), Env: []string{mark}, Mark: mark, Files: []*os.File{ours},
+		Started: func(int) error {
+			_, err := theirs.WriteString("told\n")
+			return errors.Join(err, theirs.Close())
+		},
+	}
+	r, err := Start(sandbox.Command{}, child)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err := r.Wait(t.Context()); err != nil || res.Stdout != "told\n" {
+		t.Errorf("got %+v, %v", res, err)
+	}
+
+	mark = Mark()
+	refused := errors.New("refused")
+	child = Child{
+		Argv: []string{"/bin/sh", "-c", "sleep 300 & wait"}, Dir: t.TempDir(), Env: []string{mark}, Mark: mark,
+		Started: func(int) error { return refused },
+	}
+	if _, err := Start(sandbox.Command{}, child); !errors.Is(err, refused) {
+		t.Errorf("got %v", err)
+	}
+	if n, err := Kill(t.Context(), mark); n != 0 || err != nil {
+		t.Errorf("%d processes were left, %v", n, err)
+	}
+}
+
+func TestArgv(t *testing.T) {
+	t.Parallel()
+	bash := func() string { return "/x/bash" }
+	for _, tt := range []struct {
+		command     sandbox.Command
+		plain, full string
+	}{
+		{sandbox.Command{Argv: []string{"ls", "a b"}}, "ls|a b", ""},
+		{sandbox.Command{Shell: "ls -l"}, "ls|-l", "/bin/sh|-c|ls -l"},
+		{sandbox.Command{Shell: "cd x && ls"}, "", "/bin/sh|-c|cd x && ls"},
+		{sandbox.Command{Shell: "[[ a ]]"}, "", "/x/bash|-c|[[ a ]]"},
+	} {
+		plain, full := Argv(tt.command, bash)
+		if strings.Join(plain, "|") != tt.plain || strings.Join(full, "|") != tt.full {
+			t.Errorf("%+v: %q, %q", tt.command, plain, full)
+		}
+	}
+}
