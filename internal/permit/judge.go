@@ -19,6 +19,7 @@ type JudgeOptions struct {
 	Home      string // Chorus's own home; refused to every writer. "" protects none
 	Workspace string // where relative paths begin; absolute paths inside it are its own
 	UserHome  string // what ~ stands for; may be ""
+	Who       Who    // on whose behalf; rules may be restricted to some
 }
 
 // Judgement is the verdict on a whole call: the strictest of its parts.
@@ -26,12 +27,18 @@ type Judgement struct {
 	Verdict   Verdict
 	Decision  Decision   // the one that decided
 	Decisions []Decision // all of them, in the order of the call
+
+	// What it was judged by, so that a rule can be proposed that changes it.
+	by       []*Profile
+	requests []Request
+	opt      JudgeOptions
 }
 
 // Judge decides on everything a call would touch. Nothing to judge is denied: a
 // call that declares no access is judged by Request{Tool, ToolDetail(args)}.
 func (p *Profile) Judge(requests []Request, opt JudgeOptions) Judgement {
-	var j Judgement
+	p = p.For(opt.Who)
+	j := Judgement{by: []*Profile{p}, requests: requests, opt: opt}
 	for _, r := range requests {
 		if r.Command != "" || slices.Contains(shellTools, r.Tool) {
 			j.Decisions = append(j.Decisions, p.judgeShell(r, opt)...)
@@ -93,7 +100,9 @@ func (p *Profile) judgeShell(r Request, opt JudgeOptions) []Decision {
 	s := shellJudge{profile: p, opt: opt, tool: tool, broad: p.allowsAnyShell(), out: make([]Decision, 0, tree.count+2)}
 	// A deny rule may speak of the command as it was written.
 	if d := firstMatch(p.deny, s.denyNames(command)); d != nil {
-		s.out = append(s.out, Decision{Verdict: Deny, Rule: d.pattern, List: ListDeny, Action: Action(tool, command), Argv: []string{command}, Why: "the command as written"})
+		as := d.decision(Deny, ListDeny)
+		as.Action, as.Argv, as.Why = Action(tool, command), []string{command}, "the command as written"
+		s.out = append(s.out, as)
 	}
 	tree.All(s.part)
 	if !s.real {
@@ -134,7 +143,7 @@ func (s *shellJudge) part(part *Part, depth int) {
 		// These are not judged in their own right: only a rule that means them
 		// makes the verdict stricter.
 		if d.List == ListImplicit || d.List == ListAsk && d.broad {
-			d.Verdict, d.List, d.Rule = Allow, ListAllow, ""
+			d = Decision{Verdict: Allow, List: ListAllow}
 		}
 	default:
 		d = s.decide(part)

@@ -56,27 +56,106 @@ func ParseRules(data []byte) (Rules, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		return parseJSON(data)
 	}
-	var f struct {
-		Allow []string `yaml:"allow"`
-		Ask   []string `yaml:"ask"`
-		Deny  []string `yaml:"deny"`
-	}
+	var f written
 	if err := yaml.UnmarshalWithOptions(data, &f, yaml.Strict()); err != nil {
 		return Rules{}, fmt.Errorf("%s", strings.TrimSpace(yaml.FormatError(err, false, true)))
 	}
-	return Rules{Allow: f.Allow, Ask: f.Ask, Deny: f.Deny}, nil
+	return f.rules(), nil
+}
+
+// written is Rules as they are written down.
+type written struct {
+	Allow []entry `json:"allow" yaml:"allow"`
+	Ask   []entry `json:"ask" yaml:"ask"`
+	Deny  []entry `json:"deny,omitempty" yaml:"deny"`
+}
+
+func (f written) rules() Rules {
+	texts := func(list []entry) []string {
+		if list == nil {
+			return nil
+		}
+		out := make([]string, len(list))
+		for i, e := range list {
+			out[i] = string(e)
+		}
+		return out
+	}
+	return Rules{Allow: texts(f.Allow), Ask: texts(f.Ask), Deny: texts(f.Deny)}
+}
+
+// entry is one rule in a list: a pattern, or an object with restrictions, held as
+// Rule.String writes it.
+type entry string
+
+// UnmarshalJSON reads either form.
+func (e *entry) UnmarshalJSON(data []byte) error {
+	if bytes.HasPrefix(data, []byte("{")) {
+		r, err := ParseRule(string(data))
+		*e = entry(r.String())
+		return err
+	}
+	return json.Unmarshal(data, (*string)(e))
+}
+
+// MarshalJSON writes a restricted rule as an object.
+func (e entry) MarshalJSON() ([]byte, error) {
+	if r, err := ParseRule(string(e)); err == nil && r.restricted() {
+		return json.Marshal(r)
+	}
+	return json.Marshal(string(e))
+}
+
+// UnmarshalYAML reads either form.
+func (e *entry) UnmarshalYAML(decode func(any) error) error {
+	if err := decode((*string)(e)); err == nil {
+		return nil
+	}
+	var fields map[string]any
+	if err := decode(&fields); err != nil {
+		return errors.New("a rule is a pattern, or an object with rule, roles, agents and channels")
+	}
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return fmt.Errorf("not a rule: %w", err)
+	}
+	return e.UnmarshalJSON(text)
+}
+
+// MarshalJSON writes empty lists as [] and leaves an empty deny list out.
+func (r Rules) MarshalJSON() ([]byte, error) {
+	entries := func(list []string) []entry {
+		out := make([]entry, len(list))
+		for i, s := range list {
+			out[i] = entry(s)
+		}
+		return out
+	}
+	return json.Marshal(written{Allow: entries(r.Allow), Ask: entries(r.Ask), Deny: entries(r.Deny)})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote, and no unknown key.
+func (r *Rules) UnmarshalJSON(data []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	var f written
+	if err := dec.Decode(&f); err != nil {
+		return err
+	}
+	*r = f.rules()
+	return nil
 }
 
 func parseJSON(data []byte) (Rules, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
-	var r Rules
-	err := dec.Decode(&r)
+	var f written
+	err := dec.Decode(&f)
 	if err == nil {
 		if _, more := dec.Token(); !errors.Is(more, io.EOF) {
 			return Rules{}, fmt.Errorf("%s: something stands after the rules", position(data, dec.InputOffset()))
 		}
-		return r, nil
+		return f.rules(), nil
 	}
 	at := dec.InputOffset()
 	var bad *json.SyntaxError

@@ -14,6 +14,7 @@ const longestPattern = 4096
 // rule is one compiled pattern.
 type rule struct {
 	pattern string
+	scope   string // for whom it holds; "" for everybody
 	any     bool   // matches every string: no need to run it
 	shell   bool   // covers every shell command
 	noShell bool   // matches no shell command
@@ -41,7 +42,18 @@ func (e *PatternError) Error() string {
 	return s
 }
 
-func compileRule(list string, index int, pattern string) (rule, error) {
+// compileRule reads one entry of a list.
+func compileRule(list string, index int, text string) (rule, Rule, error) {
+	only, err := ParseRule(text)
+	if err != nil {
+		return rule{}, only, &PatternError{List: list, Index: index, Pattern: text, Problem: err.Error()}
+	}
+	r, err := compilePattern(list, index, only.Rule)
+	r.scope = only.Scope()
+	return r, only, err
+}
+
+func compilePattern(list string, index int, pattern string) (rule, error) {
 	bad := func(pos int, problem, hint string) (rule, error) {
 		return rule{}, &PatternError{List: list, Index: index, Pattern: pattern, Position: pos, Problem: problem, Hint: hint}
 	}

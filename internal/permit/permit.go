@@ -61,24 +61,13 @@ func (v *Verdict) UnmarshalText(text []byte) error {
 }
 
 // Rules is a profile as people write it: patterns in RE2 syntax, each matched
-// against the whole action string, newlines included, case as written.
+// against the whole action string, newlines included, case as written. A rule that
+// holds only for some stands in its list as Rule.String writes it; in JSON and YAML
+// it is an object.
 type Rules struct {
 	Allow []string `json:"allow"`
 	Ask   []string `json:"ask"`
 	Deny  []string `json:"deny,omitempty"`
-}
-
-// MarshalJSON writes empty lists as [] and leaves an empty deny list out.
-func (r Rules) MarshalJSON() ([]byte, error) {
-	type plain Rules
-	out := plain(r)
-	if out.Allow == nil {
-		out.Allow = []string{}
-	}
-	if out.Ask == nil {
-		out.Ask = []string{}
-	}
-	return json.Marshal(out)
 }
 
 // The lists a Decision can come from.
@@ -96,6 +85,8 @@ type Decision struct {
 	Rule    string // the pattern that decided; "" for implicit and catastrophic
 	List    string // one of the List constants
 	Action  string
+	Scope   string // for whom the rule holds, if not for everybody
+	Profile string // whose rule it is, where several were asked
 
 	// What follows is set for parts of a shell command.
 	Kind   Kind
@@ -104,7 +95,8 @@ type Decision struct {
 	Opaque bool   // what runs cannot be told from the text
 	Why    string // why it is opaque, asked or catastrophic
 
-	broad bool // the rule covers every shell command, so it says little of this one
+	broad bool   // the rule covers every shell command, so it says little of this one
+	tight string // the stricter name under which it was asked
 }
 
 // Profile is a compiled set of rules. It never changes and may be used by many
@@ -116,6 +108,9 @@ type Profile struct {
 	allow   []rule
 	ask     []rule
 	mention map[string]bool // alias tools that some rule other than a catch-all could match
+
+	scoped   []scoped // rules that hold only for some; not in the lists above
+	narrowed bool     // those that apply are
 }
 
 // Compile makes a profile. The error names the list, the pattern, the position
@@ -124,20 +119,26 @@ func Compile(name string, r Rules) (*Profile, error) {
 	p := &Profile{name: name, rules: Rules{
 		Allow: slices.Clone(r.Allow), Ask: slices.Clone(r.Ask), Deny: slices.Clone(r.Deny),
 	}}
+	every := map[string][]rule{}
 	for _, l := range []struct {
 		list string
 		from []string
-		to   *[]rule
-	}{{ListDeny, r.Deny, &p.deny}, {ListAllow, r.Allow, &p.allow}, {ListAsk, r.Ask, &p.ask}} {
-		for i, pattern := range l.from {
-			c, err := compileRule(l.list, i, pattern)
+	}{{ListDeny, r.Deny}, {ListAllow, r.Allow}, {ListAsk, r.Ask}} {
+		for i, text := range l.from {
+			c, only, err := compileRule(l.list, i, text)
 			if err != nil {
 				return nil, fmt.Errorf("profile %s: %w", name, err)
 			}
-			*l.to = append(*l.to, c)
+			every[l.list] = append(every[l.list], c)
+			if only.restricted() {
+				p.scoped = append(p.scoped, scoped{l.list, only, c})
+				continue
+			}
+			to := p.listed(l.list)
+			*to = append(*to, c)
 		}
 	}
-	p.mention = mentions(p.deny, p.allow, p.ask)
+	p.mention = mentions(every[ListDeny], every[ListAllow], every[ListAsk])
 	return p, nil
 }
 
@@ -166,12 +167,13 @@ func (p *Profile) Decide(action string) Decision {
 func (p *Profile) decide(n names) Decision {
 	for _, set := range [][]string{n.open, n.tight, n.shut} {
 		if r := firstMatch(p.deny, set); r != nil {
-			return Decision{Verdict: Deny, Rule: r.pattern, List: ListDeny}
+			return r.decision(Deny, ListDeny)
 		}
 	}
 	d := p.permitted(n.open)
 	if len(n.tight) > 0 && d.Verdict == Allow {
 		if t := p.permitted(n.tight); t.List == ListAsk && !t.broad {
+			t.tight = n.tight[0]
 			return t
 		}
 	}
@@ -180,12 +182,16 @@ func (p *Profile) decide(n names) Decision {
 
 func (p *Profile) permitted(set []string) Decision {
 	if r := firstMatch(p.allow, set); r != nil {
-		return Decision{Verdict: Allow, Rule: r.pattern, List: ListAllow, broad: r.shell}
+		return r.decision(Allow, ListAllow)
 	}
 	if r := mostMeant(p.ask, set); r != nil {
-		return Decision{Verdict: Ask, Rule: r.pattern, List: ListAsk, broad: r.shell}
+		return r.decision(Ask, ListAsk)
 	}
 	return Decision{Verdict: Deny, List: ListImplicit}
+}
+
+func (r *rule) decision(v Verdict, list string) Decision {
+	return Decision{Verdict: v, Rule: r.pattern, List: list, Scope: r.scope, broad: r.shell && v != Deny}
 }
 
 // mostMeant is the match that means this action, before one that means every

@@ -36,6 +36,10 @@ func (p *Profile) Possible(tool string) bool {
 		if couldMatch(p.allow, spans) != nil || couldMatch(p.ask, spans) != nil {
 			return true
 		}
+		// Who will ask is not known yet: a rule for some is possible.
+		if !p.narrowed && slices.ContainsFunc(p.scoped, func(s scoped) bool { return s.list != ListDeny && s.rule.couldMatch(spans) }) {
+			return true
+		}
 	}
 	return false
 }

@@ -1,0 +1,201 @@
+package permit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Who is on whose behalf, by which agent and where something is to be done. The
+// zero value is nobody in particular: only rules without a restriction apply.
+type Who struct {
+	Roles   []string
+	Agent   string
+	Channel string
+}
+
+// Rule is one rule of a list. Without restrictions it holds for everybody; with
+// them only where each one that is given names the asker's role, the agent, the
+// channel.
+type Rule struct {
+	Rule     string   `json:"rule" yaml:"rule"`
+	Roles    []string `json:"roles,omitempty" yaml:"roles"`
+	Agents   []string `json:"agents,omitempty" yaml:"agents"`
+	Channels []string `json:"channels,omitempty" yaml:"channels"`
+}
+
+// String is the rule as it stands in the lists of Rules: the pattern alone, or the
+// whole as a JSON object. No action begins like one, so the two never mix.
+func (r Rule) String() string {
+	if !r.restricted() {
+		return r.Rule
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(r); err != nil {
+		return r.Rule // strings always encode
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// ParseRule reads what String wrote.
+func ParseRule(text string) (Rule, error) {
+	if !strings.HasPrefix(text, "{") {
+		return Rule{Rule: text}, nil
+	}
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields()
+	var r Rule
+	if err := dec.Decode(&r); err != nil {
+		return Rule{}, fmt.Errorf("not a rule: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if dec.More() {
+		return Rule{}, errors.New("not a rule: something stands after the object")
+	}
+	return r, r.check()
+}
+
+// check refuses restrictions that look like one and are none: an emptied list must
+// not turn a rule for a few into one for all.
+func (r Rule) check() error {
+	if r.Rule == "" {
+		return errors.New(`a rule without a pattern: write {"rule": "tool:…", "roles": [… ]}`)
+	}
+	for _, l := range []struct {
+		name string
+		list []string
+	}{{"roles", r.Roles}, {"agents", r.Agents}, {"channels", r.Channels}} {
+		if l.list != nil && len(l.list) == 0 {
+			return fmt.Errorf("%s is empty: name some, or leave it out to mean everybody", l.name)
+		}
+		if slices.Contains(l.list, "") {
+			return fmt.Errorf("%s has an empty name", l.name)
+		}
+	}
+	return nil
+}
+
+func (r Rule) restricted() bool { return len(r.Roles)+len(r.Agents)+len(r.Channels) > 0 }
+
+func (r Rule) appliesTo(w Who) bool {
+	if len(r.Roles) > 0 && !slices.ContainsFunc(w.Roles, func(role string) bool { return slices.Contains(r.Roles, role) }) {
+		return false
+	}
+	return (len(r.Agents) == 0 || slices.Contains(r.Agents, w.Agent)) && (len(r.Channels) == 0 || slices.Contains(r.Channels, w.Channel))
+}
+
+// Scope says for whom the rule holds: "roles admin, dev; channels ops", or "".
+func (r Rule) Scope() string {
+	var out []string
+	for _, l := range []struct {
+		name string
+		list []string
+	}{{"roles", r.Roles}, {"agents", r.Agents}, {"channels", r.Channels}} {
+		if len(l.list) > 0 {
+			out = append(out, l.name+" "+strings.Join(l.list, ", "))
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// scoped is a compiled rule that does not hold for everybody.
+type scoped struct {
+	list string
+	only Rule
+	rule rule
+}
+
+// For is the profile as it applies to somebody: the rules for everybody, and those
+// restricted ones that name them. The profile itself is that of nobody in
+// particular. For applied twice narrows no further.
+func (p *Profile) For(w Who) *Profile {
+	if len(p.scoped) == 0 || p.narrowed {
+		return p
+	}
+	out := *p
+	out.narrowed = true
+	out.deny, out.allow, out.ask = slices.Clip(p.deny), slices.Clip(p.allow), slices.Clip(p.ask)
+	for _, s := range p.scoped {
+		if s.only.appliesTo(w) {
+			l := out.listed(s.list)
+			*l = append(*l, s.rule)
+		}
+	}
+	return &out
+}
+
+func (p *Profile) listed(list string) *[]rule {
+	switch list {
+	case ListDeny:
+		return &p.deny
+	case ListAllow:
+		return &p.allow
+	default:
+		return &p.ask
+	}
+}
+
+// JudgeAll judges under several profiles at once, each with the restrictions that
+// apply to opt.Who: only what all of them allow is allowed. So the rights of a
+// sender, a channel and an agent are put together; their order does not matter.
+// Without any profile everything is denied.
+func JudgeAll(profiles []*Profile, requests []Request, opt JudgeOptions) Judgement {
+	js := make([]Judgement, len(profiles))
+	for i, p := range profiles {
+		js[i] = p.Judge(requests, opt)
+		js[i].Decision.Profile = p.Name()
+		for k := range js[i].Decisions {
+			js[i].Decisions[k].Profile = p.Name()
+		}
+	}
+	return Strictest(js...)
+}
+
+// Strictest puts judgements on the same call together: every part has the strictest
+// of its decisions. It is how the rights of several people are intersected.
+func Strictest(js ...Judgement) Judgement {
+	if len(js) == 0 {
+		nothing := Decision{Verdict: Deny, List: ListImplicit, Why: "no profile to judge by"}
+		return Judgement{Verdict: Deny, Decision: nothing, Decisions: []Decision{nothing}}
+	}
+	out := js[0]
+	out.Decisions = slices.Clone(out.Decisions)
+	out.by = slices.Clip(out.by)
+	for _, j := range js[1:] {
+		out.Decisions = mergeDecisions(out.Decisions, j.Decisions)
+		out.by = append(out.by, j.by...)
+		if stricter(j.Decision, out.Decision) {
+			out.Decision = j.Decision
+		}
+	}
+	out.Verdict = out.Decision.Verdict
+	return out
+}
+
+// mergeDecisions takes the stricter of two decisions on the same part. A profile
+// may see one part more (a denial of the command as written).
+func mergeDecisions(to, from []Decision) []Decision {
+	used := make([]bool, len(to))
+	for _, d := range from {
+		at := -1
+		for i := range used {
+			if !used[i] && to[i].Action == d.Action && to[i].Depth == d.Depth && to[i].Kind == d.Kind {
+				at = i
+				break
+			}
+		}
+		if at < 0 {
+			to = append(to, d)
+			continue
+		}
+		used[at] = true
+		if stricter(d, to[at]) {
+			to[at] = d
+		}
+	}
+	return to
+}
