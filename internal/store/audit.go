@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,19 +12,80 @@ import (
 	"chorus/internal/desk"
 )
 
-const insertAudit = `INSERT INTO audit (at, agent, thread_id, run_id, call_id, principal, principal_body, action, decision, rule, detail)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const (
+	// auditEnd is where the log ends: one step from the right edge of the table.
+	auditEnd    = `SELECT id, hash FROM audit ORDER BY id DESC LIMIT 1`
+	insertAudit = `INSERT INTO audit (id, at, agent, thread_id, run_id, call_id, principal, principal_body, action, decision, rule, detail, prev, hash)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+)
 
+// Audit writes one line that belongs to no commit of a thread, such as a change of
+// settings.
+func (db *DB) Audit(ctx context.Context, a desk.Audit) error {
+	now := micros(db.now())
+	err := db.w.write(ctx, func(w *writer) error { return writeAudit(w, "", a, now) })
+	if err != nil {
+		return fmt.Errorf("audit %s: %w", a.Action, err)
+	}
+	return nil
+}
+
+// writeAudit appends a line to the chain. It must run inside a writer's transaction:
+// nobody else, in whatever process, can come between reading the end and adding to it.
 func writeAudit(w *writer, thread chat.ThreadID, a desk.Audit, now int64) error {
 	if a.Thread == "" {
 		a.Thread = thread
 	}
-	body, err := asJSON(a.Principal)
+	row, err := newAuditRow(a, now)
 	if err != nil {
 		return err
 	}
-	return w.exec(insertAudit,
-		now, a.Agent, string(a.Thread), a.Run, a.Call, a.Principal.String(), body, a.Action, a.Decision, a.Rule, a.Detail)
+	if w.end.hash != "" {
+		row.follow(w.end)
+		err := w.exec(insertAudit, row.values()...)
+		if err == nil {
+			w.end = auditRow{id: row.id, hash: row.hash}
+			return nil
+		}
+		// Somebody has added to the log since: the number is not the next one any more.
+		if resultCode(err)&0xff != codeConstraint {
+			return err
+		}
+	}
+	end, err := readAuditEnd(w, now)
+	if err != nil {
+		return err
+	}
+	row.follow(end)
+	if err := w.exec(insertAudit, row.values()...); err != nil {
+		return err
+	}
+	w.end = auditRow{id: row.id, hash: row.hash}
+	return nil
+}
+
+// readAuditEnd finds the line that the next one follows.
+func readAuditEnd(w *writer, now int64) (end auditRow, err error) {
+	err = w.row(auditEnd, nil, &end.id, &end.hash)
+	if errors.Is(err, sql.ErrNoRows) {
+		return auditRow{hash: sealOfNothing()}, nil
+	}
+	if err == nil && end.hash == "" {
+		// Whoever brought the file up to date died before it could seal the log.
+		if err = sealAudit(context.Background(), w.conn, now); err == nil {
+			err = w.row(auditEnd, nil, &end.id, &end.hash)
+		}
+	}
+	return end, err
+}
+
+func newAuditRow(a desk.Audit, now int64) (auditRow, error) {
+	body, err := asJSON(a.Principal)
+	if err != nil {
+		return auditRow{}, err
+	}
+	return auditRow{at: now, texts: [auditTexts]string{a.Agent, string(a.Thread), a.Run, a.Call, a.Principal.String(), body,
+		a.Action, a.Decision, a.Rule, a.Detail}}, nil
 }
 
 // AuditFilter narrows the audit log; zero fields do not. Principal is a key.
@@ -43,6 +105,7 @@ type AuditLine struct {
 	ID int64
 	At time.Time
 	desk.Audit
+	Hash string // empty: from before the chain
 }
 
 // AuditLog reads the audit log, the newest line first.
@@ -58,13 +121,13 @@ func (db *DB) AuditLog(ctx context.Context, f AuditFilter) ([]AuditLine, error) 
 	if f.Before > 0 {
 		where.add("id < ?", f.Before)
 	}
-	query, args := where.on(`SELECT id, at, agent, thread_id, run_id, call_id, principal_body, action, decision, rule, detail FROM audit`)
+	query, args := where.on(`SELECT id, at, agent, thread_id, run_id, call_id, principal_body, action, decision, rule, detail, hash FROM audit`)
 	var out []AuditLine
 	err := db.query(ctx, query+` ORDER BY id DESC LIMIT ?`, append(args, orDefault(f.Limit, 100)), func(rows *sql.Rows) error {
 		var l AuditLine
 		var at int64
 		var body string
-		err := rows.Scan(&l.ID, &at, &l.Agent, &l.Thread, &l.Run, &l.Call, &body, &l.Action, &l.Decision, &l.Rule, &l.Detail)
+		err := rows.Scan(&l.ID, &at, &l.Agent, &l.Thread, &l.Run, &l.Call, &body, &l.Action, &l.Decision, &l.Rule, &l.Detail, &l.Hash)
 		if err != nil {
 			return err
 		}

@@ -26,6 +26,9 @@ var migrationFiles embed.FS
 // compares two integers and never wakes the migration machinery.
 const schemaVersion = 4
 
+// auditChained is the migration from which on the audit log is a chain.
+const auditChained = 2
+
 // MigrateOptions say what Migrate shall do; the zero value brings the file up to date.
 type MigrateOptions struct {
 	DryRun bool // only report
@@ -181,6 +184,9 @@ func migrateTo(ctx context.Context, path string, to int) error {
 	const tries = 5 // each failure means that another process has moved one step on
 	for try := 1; ; try++ {
 		err := runGoose(ctx, db, files, to)
+		if err == nil && to >= auditChained {
+			err = sealAfterMigration(ctx, db, micros(time.Now()))
+		}
 		if err == nil {
 			return nil
 		}

@@ -30,6 +30,7 @@ type writer struct {
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
 	known map[chat.ThreadID]known
+	end   auditRow      // the end of the audit log, if this writer was the last to add to it; no hash: ask
 	turn  chan struct{} // holds a value while somebody has the turn
 	queue chan *job
 	bell  chan struct{} // there is something in the queue; room for one ring
@@ -138,7 +139,7 @@ func (w *writer) loop() {
 // warm prepares what every turn will need while the program is still starting, and
 // stops as soon as there is something to do.
 func (w *writer) warm() {
-	for _, query := range []string{numberKnown, insertEvent, reserve, settle, insertAudit, updateThread, beginWrite, "COMMIT"} {
+	for _, query := range []string{numberKnown, insertEvent, reserve, settle, auditEnd, insertAudit, updateThread, beginWrite, "COMMIT"} {
 		w.turn <- struct{}{}
 		if !w.isClosed() {
 			_, _ = w.stmt(query) // an error shows again when it is used
@@ -250,7 +251,7 @@ func (w *writer) step(j *job) bool {
 		return false
 	}
 	if j.err = j.work(w); j.err != nil {
-		clear(w.known)
+		w.forget()
 		return w.exec("ROLLBACK TO j") == nil && w.exec("RELEASE j") == nil
 	}
 	j.err = w.exec("RELEASE j")
@@ -288,8 +289,14 @@ func (w *writer) faulty(after bool) error {
 // rollback leaves no transaction open. SQLite may have rolled back by itself, so
 // its error means nothing.
 func (w *writer) rollback() {
-	clear(w.known) // what was remembered may not have come true
+	w.forget()
 	_ = w.exec("ROLLBACK")
+}
+
+// forget drops what was remembered: it may not have come true.
+func (w *writer) forget() {
+	clear(w.known)
+	w.end = auditRow{}
 }
 
 // do has work done and waits for its end. A caller that gives up before its turn

@@ -47,7 +47,9 @@ type Store interface {
 	RunCost(ctx context.Context, run string) (ledger.Nanos, error)
 	LedgerEntries(ctx context.Context, run string) ([]ledger.Entry, error)
 	Spend(context.Context, store.SpendFilter) ([]store.Sum, error)
+	Audit(context.Context, desk.Audit) error
 	AuditLog(context.Context, store.AuditFilter) ([]store.AuditLine, error)
+	VerifyAudit(ctx context.Context, since string, progress func(done, all int64)) (store.AuditCheck, error)
 	Principals(context.Context) ([]store.Seen, error)
 	PutAgent(context.Context, store.Agent) error
 	Agent(ctx context.Context, name string) (store.Agent, error)
@@ -94,6 +96,9 @@ func Run(t *testing.T, home Home) {
 		"ApprovalsDue":          testDue,
 		"LastRun":               testLastRun,
 		"Audit":                 testAudit,
+		"AuditIsAChain":         testAuditChain,
+		"AuditOfAFailure":       testAuditAtomic,
+		"AuditOfTwoHandles":     testAuditTwoHandles,
 		"Principals":            testPrincipals,
 		"ThreadLists":           testThreads,
 		"ThreadsByName":         testThreadsNamed,
