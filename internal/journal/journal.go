@@ -34,6 +34,9 @@ var (
 	ErrSettled = errors.New("already answered")
 	// ErrDuplicate: an event with this platform id, kind and version is there already.
 	ErrDuplicate = errors.New("already in the journal")
+	// ErrBudget: a reservation would break a ceiling, and nothing was written. The
+	// error is a *ledger.Refusal, which says which in a sentence for people.
+	ErrBudget = ledger.ErrRefused
 )
 
 // Commit is one transaction on one thread: all that a step makes true, or nothing.
@@ -44,6 +47,8 @@ type Commit struct {
 	Events    []chat.Event
 	Status    chat.Status // empty: unchanged
 	Money     []ledger.Entry
+	Ceilings  *ledger.Ceilings  // what the reservations in Money must keep to; nil: nothing
+	Warned    []*ledger.Refusal // soft limits at which the room is being asked with this commit
 	Approvals []desk.Change
 	Audit     []desk.Audit
 	Blobs     []chat.Blob

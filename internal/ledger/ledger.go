@@ -11,6 +11,7 @@ type Nanos = int64
 // Price is what one token costs, in Nanos ($1 a million tokens = 1,000).
 type Price struct {
 	Input, Output, CacheRead, CacheWrite Nanos
+	Free                                 bool // it is known to cost nothing
 }
 
 // Known reports whether there is a price at all.

@@ -335,7 +335,12 @@ func (a *applying) entitle(blocks chat.Blocks) {
 // beside writes what a commit holds beside its events.
 func (a *applying) beside() error {
 	for _, e := range a.in.Money {
-		if err := writeMoney(a.w, a.in.Thread, e, a.now); err != nil {
+		if err := writeMoney(a.w, a.in.Thread, e, a.in.Ceilings, a.now); err != nil {
+			return err
+		}
+	}
+	for _, r := range a.in.Warned {
+		if err := markAsked(a.w, r, a.now); err != nil {
 			return err
 		}
 	}

@@ -31,8 +31,8 @@ const (
 )
 
 // writeMoney reserves or settles one call. A new reservation means that earlier
-// attempts of the run are over, whatever became of them.
-func writeMoney(w *writer, thread chat.ThreadID, e ledger.Entry, now int64) error {
+// attempts of the run are over, whatever became of them, and it must keep to its ceilings.
+func writeMoney(w *writer, thread chat.ThreadID, e ledger.Entry, under *ledger.Ceilings, now int64) error {
 	if e.Run == "" {
 		return fmt.Errorf("ledger entry without a run")
 	}
@@ -49,10 +49,16 @@ func writeMoney(w *writer, thread chat.ThreadID, e ledger.Entry, now int64) erro
 			e.Usage.Input, e.Usage.Output, e.Usage.CacheRead, e.Usage.CacheWrite, now)...)
 	}
 	n, err := w.change(reserve, args...)
-	if err != nil || n == 0 || e.Attempt <= 1 && e.Step > 1 {
-		return err // the first attempt of a further step: the step before it was answered, and so settled
+	if err != nil || n == 0 {
+		return err
 	}
-	return w.exec(assumeOthers, now, e.Run, e.Step, e.Attempt)
+	// The first attempt of a further step: the step before it was answered, and so settled.
+	if e.Attempt > 1 || e.Step <= 1 {
+		if err := w.exec(assumeOthers, now, e.Run, e.Step, e.Attempt); err != nil {
+			return err
+		}
+	}
+	return keepTo(w, under, e, now)
 }
 
 // LedgerEntries lists a run's model calls in order.

@@ -1,7 +1,83 @@
 -- +goose Up
 
+-- Where and when a line of the ledger counts. Computed when read: writing pays nothing.
+-- A channel is transport:place; a guild what stands before the place's first slash, or
+-- the transport where there is none. Days and months are UTC's.
+ALTER TABLE ledger ADD COLUMN channel TEXT GENERATED ALWAYS AS (
+    substr(thread_id, 1, instr(thread_id, ':') + instr(substr(thread_id, instr(thread_id, ':') + 1), ':') - 1)) VIRTUAL;
+ALTER TABLE ledger ADD COLUMN guild TEXT GENERATED ALWAYS AS (
+    CASE WHEN instr(channel, '/') > 0 THEN substr(channel, 1, instr(channel, '/') - 1)
+    ELSE substr(channel, 1, instr(channel, ':') - 1) END) VIRTUAL;
+ALTER TABLE ledger ADD COLUMN day TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%d', at / 1000000, 'unixepoch')) VIRTUAL;
+ALTER TABLE ledger ADD COLUMN month TEXT GENERATED ALWAYS AS (strftime('%Y-%m', at / 1000000, 'unixepoch')) VIRTUAL;
+
+-- The kinds of sums that a ceiling has asked for so far. Empty without budgets, and then
+-- the triggers below do nothing.
+CREATE TABLE counted (
+    scope       TEXT    NOT NULL, -- guild, channel, agent or person
+    unit        TEXT    NOT NULL, -- day or month
+    PRIMARY KEY (scope, unit)
+) WITHOUT ROWID;
+
+-- What the ledger comes to, for each kind that is counted.
+CREATE TABLE spent (
+    scope       TEXT    NOT NULL,
+    whose       TEXT    NOT NULL,
+    period      TEXT    NOT NULL, -- 2026-11-15 or 2026-11
+    open        BIGINT  NOT NULL, -- reserved and not settled
+    settled     BIGINT  NOT NULL,
+    PRIMARY KEY (scope, whose, period)
+) WITHOUT ROWID;
+
+-- Where the room was asked at a soft limit; a ceiling that is changed is another one.
+CREATE TABLE budget_asked (
+    key         TEXT    NOT NULL, -- the ceiling's place in the configuration
+    whose       TEXT    NOT NULL,
+    period      TEXT    NOT NULL,
+    most        BIGINT  NOT NULL,
+    at          BIGINT  NOT NULL,
+    PRIMARY KEY (key, whose, period, most)
+) WITHOUT ROWID;
+
+-- +goose StatementBegin
+CREATE TRIGGER ledger_count_new AFTER INSERT ON ledger WHEN EXISTS (SELECT 1 FROM counted)
+BEGIN
+    INSERT INTO spent (scope, whose, period, open, settled)
+    SELECT scope,
+        CASE scope WHEN 'guild' THEN NEW.guild WHEN 'channel' THEN NEW.channel WHEN 'agent' THEN NEW.agent ELSE NEW.payer END,
+        CASE unit WHEN 'day' THEN NEW.day ELSE NEW.month END,
+        CASE WHEN NEW.how = '' THEN NEW.reserved ELSE 0 END, NEW.settled
+    FROM counted WHERE true
+    ON CONFLICT (scope, whose, period) DO UPDATE SET open = open + excluded.open, settled = settled + excluded.settled;
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE TRIGGER ledger_count_change AFTER UPDATE OF reserved, settled, how ON ledger WHEN EXISTS (SELECT 1 FROM counted)
+BEGIN
+    INSERT INTO spent (scope, whose, period, open, settled)
+    SELECT scope,
+        CASE scope WHEN 'guild' THEN NEW.guild WHEN 'channel' THEN NEW.channel WHEN 'agent' THEN NEW.agent ELSE NEW.payer END,
+        CASE unit WHEN 'day' THEN NEW.day ELSE NEW.month END,
+        CASE WHEN NEW.how = '' THEN NEW.reserved ELSE 0 END - CASE WHEN OLD.how = '' THEN OLD.reserved ELSE 0 END,
+        NEW.settled - OLD.settled
+    FROM counted WHERE true
+    ON CONFLICT (scope, whose, period) DO UPDATE SET open = open + excluded.open, settled = settled + excluded.settled;
+END;
+-- +goose StatementEnd
+
 PRAGMA user_version = 3;
 
 -- +goose Down
+
+DROP TRIGGER ledger_count_change;
+DROP TRIGGER ledger_count_new;
+DROP TABLE budget_asked;
+DROP TABLE spent;
+DROP TABLE counted;
+ALTER TABLE ledger DROP COLUMN guild;
+ALTER TABLE ledger DROP COLUMN channel;
+ALTER TABLE ledger DROP COLUMN month;
+ALTER TABLE ledger DROP COLUMN day;
 
 PRAGMA user_version = 2;

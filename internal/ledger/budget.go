@@ -1,0 +1,277 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"chorus/internal/chat"
+)
+
+// Scope says whose spending a ceiling counts.
+type Scope string
+
+// The scopes. A role's ceiling is one for each person who has the role, so it
+// counts what that person spends.
+const (
+	Guild   Scope = "guild"
+	Channel Scope = "channel"
+	Agent   Scope = "agent"
+	Person  Scope = "person"
+	Role    Scope = "role"
+	Task    Scope = "task"
+)
+
+// Period says how long a ceiling counts before it begins anew. Days and months are
+// those of UTC, everywhere, so that every process on a home means the same one.
+type Period string
+
+// The periods.
+const (
+	Day   Period = "day"
+	Month Period = "month"
+	Once  Period = "once" // a task's
+)
+
+// Name is the period that holds at t: "2026-11-15", "2026-11", or "" for Once. A call
+// counts in the period it was reserved in, whenever it is settled.
+func (p Period) Name(t time.Time) string {
+	switch p {
+	case Day:
+		return t.UTC().Format("2006-01-02")
+	case Month:
+		return t.UTC().Format("2006-01")
+	default:
+		return ""
+	}
+}
+
+// Begin is when the period that holds at t began; zero for Once.
+func (p Period) Begin(t time.Time) time.Time {
+	y, m, d := t.UTC().Date()
+	switch p {
+	case Day:
+		return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
+	case Month:
+		return time.Date(y, m, 1, 0, 0, 0, 0, time.UTC)
+	default:
+		return time.Time{}
+	}
+}
+
+// Ceiling is one rule: what each guild, channel, agent, person or task may spend.
+type Ceiling struct {
+	Scope  Scope
+	Role   string // of Scope Role
+	Period Period
+	Most   Nanos
+}
+
+// Budget is what a configuration says of spending; the zero value is no ceiling.
+type Budget struct {
+	Ceilings []Ceiling
+	Soft     float64 // the share of a ceiling at which the room is asked; 0 or 1: never
+}
+
+// Limit is a ceiling on somebody in particular.
+type Limit struct {
+	Ceiling
+	Whose string // a guild, a channel, an agent's name, a principal's key, a run
+}
+
+// Ceilings are the limits on one call: all of them must hold.
+type Ceilings struct {
+	Limits []Limit
+	Soft   float64
+}
+
+// ChannelOf is the channel of a thread, as the ledger counts it: transport:place.
+func ChannelOf(thread chat.ThreadID) string {
+	transport, place, _, _ := thread.Parts()
+	return transport + ":" + place
+}
+
+// GuildOf is the guild of a thread: what stands before the place's first slash. Places
+// without one belong together, so all of a terminal's rooms are one guild.
+func GuildOf(thread chat.ThreadID) string {
+	channel := ChannelOf(thread)
+	if guild, _, ok := strings.Cut(channel, "/"); ok {
+		return guild
+	}
+	return thread.Transport()
+}
+
+// For are the ceilings that hold for a run's calls; nil when none does.
+func (b Budget) For(thread chat.ThreadID, agent string, payer chat.Principal, run string) *Ceilings {
+	var out []Limit
+	for _, c := range b.Ceilings {
+		l := Limit{Ceiling: c}
+		switch c.Scope {
+		case Guild:
+			l.Whose = GuildOf(thread)
+		case Channel:
+			l.Whose = ChannelOf(thread)
+		case Agent:
+			l.Whose = agent
+		case Role:
+			if !slices.Contains(payer.Roles, c.Role) {
+				continue
+			}
+			l.Whose = payer.String()
+		case Person:
+			l.Whose = payer.String()
+		case Task:
+			l.Whose = run
+		}
+		out = append(out, l)
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return &Ceilings{Limits: out, Soft: b.Soft}
+}
+
+// Stand is how far a limit is used, without the call that is asked for.
+type Stand struct {
+	Limit
+	Settled Nanos
+	Open    Nanos // reserved by calls that are not settled
+	Asked   bool  // the room was asked in this period already
+}
+
+// Used is what counts against the limit.
+func (s Stand) Used() Nanos { return s.Settled + s.Open }
+
+// Left is what is not used; never less than nothing.
+func (s Stand) Left() Nanos { return max(0, s.Most-s.Used()) }
+
+// AtSoft reports whether the share is used at which the room is asked. A task ends
+// with its run, so there is nothing in it to go on with.
+func (s Stand) AtSoft(share float64) bool {
+	return s.Scope != Task && share > 0 && share < 1 && float64(s.Used()) >= share*float64(s.Most)
+}
+
+// Judge holds a reservation against all limits. The first that it would break refuses
+// it; else the first at whose soft share the room was not asked yet; else nil. A call
+// that costs nothing is never refused.
+func Judge(stands []Stand, soft float64, want Nanos, at time.Time) *Refusal {
+	if want <= 0 {
+		return nil
+	}
+	var ask *Refusal
+	for _, s := range stands {
+		r := &Refusal{Stand: s, Want: want, When: s.Period.Name(at)}
+		if want > s.Left() {
+			return r
+		}
+		if ask == nil && !s.Asked && s.AtSoft(soft) {
+			r.Soft, ask = true, r
+		}
+	}
+	return ask
+}
+
+// ErrRefused is in every Refusal's chain.
+var ErrRefused = errors.New("refused by a budget")
+
+// Refusal says which limit forbids a call, in a sentence for people.
+type Refusal struct {
+	Stand
+	Want Nanos
+	When string // the period's name
+	Soft bool   // the room is asked, and may go on
+	// Unpriced is the model without a price: no ceiling can be held against it.
+	Unpriced string
+}
+
+// Unwrap lets errors.Is find ErrRefused.
+func (r *Refusal) Unwrap() error { return ErrRefused }
+
+// Error implements error with the sentence.
+func (r *Refusal) Error() string {
+	switch {
+	case r.Unpriced != "":
+		return fmt.Sprintf("the price of %s is not known, and %s must hold. Set one in the configuration, in US dollars for a million tokens "+
+			"(0 if it is free):\nprices:\n  %s: {input: 3, output: 15}", r.Unpriced, r.Name(), r.Unpriced)
+	case r.Soft:
+		return fmt.Sprintf("%s is nearly used up: %s of %s. Say \"go on\" to use the rest; you will not be asked again %s.",
+			r.Name(), Dollars(r.Used()), Dollars(r.Most), map[Period]string{Day: "today", Month: "this month"}[r.Period])
+	default:
+		text := fmt.Sprintf("%s does not allow this call: %s of %s is spent", r.Name(), Dollars(r.Settled), Dollars(r.Most))
+		if r.Open > 0 {
+			text += fmt.Sprintf(", %s is reserved by calls that are running", Dollars(r.Open))
+		}
+		return text + fmt.Sprintf(", and it may cost up to %s. %s.", Dollars(r.Want), r.remedy())
+	}
+}
+
+func (r *Refusal) remedy() string {
+	raise := "raise " + r.Key()
+	switch r.Period {
+	case Day:
+		return "It begins anew at 00:00 UTC; or " + raise
+	case Month:
+		return "It begins anew on the first of next month (UTC); or " + raise
+	default:
+		return "Give it less to do at once, or " + raise
+	}
+}
+
+// Key is where the ceiling stands in the configuration.
+func (c Ceiling) Key() string {
+	switch c.Scope {
+	case Task:
+		return "budgets.task"
+	case Role:
+		return "budgets.role." + c.Role + "." + string(c.Period)
+	default:
+		return "budgets." + string(c.Scope) + "." + string(c.Period)
+	}
+}
+
+// Name says in words what a limit is on.
+func (l Limit) Name() string {
+	who := string(l.Scope)
+	switch l.Scope {
+	case Task:
+		return "the budget for one task"
+	case Role:
+		who = "everybody with the role " + l.Role
+	case Agent:
+		who = "agent " + l.Whose
+	case Person:
+		who = l.Whose
+	case Guild, Channel:
+		who = "this " + string(l.Scope)
+	}
+	return fmt.Sprintf("the budget of %s for one %s", who, l.Period)
+}
+
+// Dollars writes money for people: whole cents where it is, else four digits.
+func Dollars(n Nanos) string {
+	if n%10_000_000 == 0 {
+		return fmt.Sprintf("$%.2f", float64(n)/1e9)
+	}
+	return fmt.Sprintf("$%.4f", float64(n)/1e9)
+}
+
+// FromUSD makes money of a number that somebody wrote down; what is too large to be
+// counted is as much as can be.
+func FromUSD(usd float64) Nanos {
+	if n := math.Round(usd * 1e9); n < math.MaxInt64/4 {
+		return Nanos(n)
+	}
+	return math.MaxInt64 / 4
+}
+
+// PerMillion makes a token's price of one in US dollars for a million of them; a price
+// below a billionth for a token counts as that, so that nothing dear becomes free.
+func PerMillion(usd float64) Nanos {
+	if usd <= 0 {
+		return 0
+	}
+	return max(1, FromUSD(usd/1e6))
+}

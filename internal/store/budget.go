@@ -1,0 +1,155 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/ledger"
+)
+
+const (
+	// No row: nobody has asked for sums of this kind yet.
+	querySpent = `SELECT coalesce(s.open, 0), coalesce(s.settled, 0) FROM counted c
+		LEFT JOIN spent s ON s.scope = c.scope AND s.whose = ? AND s.period = ? WHERE c.scope = ? AND c.unit = ?`
+	queryTask = `SELECT coalesce(sum(CASE WHEN how = '' THEN reserved ELSE 0 END), 0), coalesce(sum(settled), 0)
+		FROM ledger WHERE run_id = ?`
+
+	beginCounting = `INSERT INTO counted (scope, unit) VALUES (?, ?)`
+
+	queryAsked  = `SELECT count(*) FROM budget_asked WHERE key = ? AND whose = ? AND period = ? AND most = ?`
+	insertAsked = `INSERT INTO budget_asked (key, whose, period, most, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+)
+
+// keepTo keeps a reservation that was just written to its ceilings. It stands in the
+// transaction of the reservation, and only one such transaction runs at a time, in
+// whichever process: so the sum that is read is the sum that holds.
+func keepTo(w *writer, c *ledger.Ceilings, e ledger.Entry, now int64) error {
+	if c == nil || e.Reserved <= 0 {
+		return nil
+	}
+	at := instant(now)
+	stands := make([]ledger.Stand, len(c.Limits))
+	for i, l := range c.Limits {
+		s, err := standing(w, l, at)
+		if err != nil {
+			return err
+		}
+		s.Open -= e.Reserved // it is among the sums already
+		if s.AtSoft(c.Soft) {
+			var n int
+			if err := w.row(queryAsked, []any{l.Key(), l.Whose, l.Period.Name(at), l.Most}, &n); err != nil {
+				return err
+			}
+			s.Asked = n > 0
+		}
+		stands[i] = s
+	}
+	if r := ledger.Judge(stands, c.Soft, e.Reserved, at); r != nil {
+		return r
+	}
+	return nil
+}
+
+// standing reads what counts against a limit.
+func standing(w *writer, l ledger.Limit, at time.Time) (ledger.Stand, error) {
+	s := ledger.Stand{Limit: l}
+	if l.Scope == ledger.Task {
+		return s, w.row(queryTask, []any{l.Whose}, &s.Open, &s.Settled)
+	}
+	scope := counter(l.Scope)
+	args := []any{l.Whose, l.Period.Name(at), string(scope), string(l.Period)}
+	err := w.row(querySpent, args, &s.Open, &s.Settled)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return s, err
+	}
+	if err := count(w, scope, l.Period, at); err != nil {
+		return s, err
+	}
+	return s, w.row(querySpent, args, &s.Open, &s.Settled)
+}
+
+// counter is the scope whose sums a ceiling reads: a role's is on each person.
+func counter(s ledger.Scope) ledger.Scope {
+	if s == ledger.Role {
+		return ledger.Person
+	}
+	return s
+}
+
+// columns are where the ledger names whose a line is.
+var columns = map[ledger.Scope]string{ledger.Guild: "guild", ledger.Channel: "channel", ledger.Agent: "agent", ledger.Person: "payer"}
+
+// count begins to keep sums of a kind, with what the ledger has for the period that
+// is on. It reads the whole ledger, once; from then on every line adds itself.
+func count(w *writer, scope ledger.Scope, unit ledger.Period, at time.Time) error {
+	column, ok := columns[scope]
+	if !ok || unit != ledger.Day && unit != ledger.Month {
+		return fmt.Errorf("a ceiling on %s by %s cannot be counted", scope, unit)
+	}
+	err := w.exec(`INSERT INTO spent (scope, whose, period, open, settled)
+		SELECT ?, `+column+`, `+string(unit)+`, sum(CASE WHEN how = '' THEN reserved ELSE 0 END), sum(settled)
+		FROM ledger WHERE at >= ? GROUP BY 2, 3`, string(scope), micros(unit.Begin(at)))
+	if err != nil {
+		return err
+	}
+	return w.exec(beginCounting, string(scope), string(unit))
+}
+
+func markAsked(w *writer, r *ledger.Refusal, now int64) error {
+	return w.exec(insertAsked, r.Key(), r.Whose, r.When, r.Most, now)
+}
+
+// Standing is how far limits are used now, from the ledger itself.
+func (db *DB) Standing(ctx context.Context, limits []ledger.Limit) ([]ledger.Stand, error) {
+	now := db.now()
+	out := make([]ledger.Stand, 0, len(limits))
+	for _, l := range limits {
+		column := "run_id"
+		if l.Scope != ledger.Task {
+			column = columns[counter(l.Scope)]
+		}
+		if column == "" {
+			return nil, fmt.Errorf("how far budgets are used: there is no scope %q", l.Scope)
+		}
+		s := ledger.Stand{Limit: l}
+		err := db.query(ctx, `SELECT coalesce(sum(CASE WHEN how = '' THEN reserved ELSE 0 END), 0), coalesce(sum(settled), 0)
+			FROM ledger WHERE at >= ? AND `+column+` = ?`, []any{micros(l.Period.Begin(now)), l.Whose},
+			func(rows *sql.Rows) error { return rows.Scan(&s.Open, &s.Settled) })
+		if err != nil {
+			return nil, fmt.Errorf("how far budgets are used: %w", err)
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// Spender is who spent money, where and by which agent.
+type Spender struct {
+	Thread chat.ThreadID // one of those in the channel
+	Agent  string
+	Payer  chat.Principal
+}
+
+// Spenders lists who spent something since then, once for each channel and agent.
+func (db *DB) Spenders(ctx context.Context, since time.Time) ([]Spender, error) {
+	var out []Spender
+	err := db.query(ctx, `SELECT max(thread_id), agent, payer_body FROM ledger WHERE at >= ? GROUP BY channel, agent, payer_body ORDER BY 1, 2, 3`,
+		[]any{micros(since)}, func(rows *sql.Rows) error {
+			var s Spender
+			var payer string
+			if err := rows.Scan(&s.Thread, &s.Agent, &payer); err != nil {
+				return err
+			}
+			out = append(out, s)
+			return json.Unmarshal([]byte(payer), &out[len(out)-1].Payer)
+		})
+	if err != nil {
+		return nil, fmt.Errorf("who spent money: %w", err)
+	}
+	return out, nil
+}
