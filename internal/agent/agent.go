@@ -214,8 +214,8 @@ func (r *runner) commit(ctx context.Context, b Batch) error {
 	return r.fold(events, err)
 }
 
-// commitHeld takes the held result with it. If something came between, the result
-// is written by itself, behind the news, and the loop looks again.
+// commitHeld takes the held result with it. If something came between, or a budget
+// forbids what it was held for, the result is written by itself, behind the news.
 func (r *runner) commitHeld(ctx context.Context, b Batch) error {
 	h := r.held
 	first := len(h.batch.Events)
@@ -227,7 +227,7 @@ func (r *runner) commitHeld(ctx context.Context, b Batch) error {
 		return r.fold(events[first:], nil)
 	}
 	h.takeBack()
-	if !errors.Is(err, journal.ErrMoved) {
+	if !errors.Is(err, journal.ErrMoved) && !errors.Is(err, journal.ErrBudget) {
 		return err
 	}
 	if ferr := r.fold(events, nil); ferr != nil {

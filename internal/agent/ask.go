@@ -11,6 +11,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/desk"
 	"chorus/internal/journal"
+	"chorus/internal/ledger"
 	"chorus/internal/model"
 	"chorus/internal/transcript"
 )
@@ -176,7 +177,7 @@ func (r *runner) call(ctx context.Context, run *transcript.Run, engine Engine, r
 		asked.Cached = r.log.Cached()
 	}
 	if err := r.write(ctx, asked); err != nil {
-		return nil, err
+		return nil, r.unpaid(err)
 	}
 	said := r.listen(ctx, engine, prepared, chat.Said{Step: step, Attempt: attempt}, run.ID, purpose)
 	if said.Error == nil {
@@ -191,6 +192,16 @@ func (r *runner) call(ctx context.Context, run *transcript.Run, engine Engine, r
 		said.Error = &chat.Failure{Kind: "stopped", Message: ErrStopping.Error()}
 	}
 	return &said, nil
+}
+
+// unpaid ends the run where a budget forbids the request: nothing was sent.
+func (r *runner) unpaid(err error) error {
+	var no *ledger.Refusal
+	if !errors.As(err, &no) {
+		return err
+	}
+	r.fatal = &chat.Failure{Kind: "budget", Message: no.Error()}
+	return nil
 }
 
 // firstChange is the index of the first message that is not as it was in the last

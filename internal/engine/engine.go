@@ -81,7 +81,9 @@ type Setup struct {
 	Gate  Gate
 	// Price is what a model costs, and the most it can put out.
 	Price func(model string) (ledger.Price, int)
-	Dir   string
+	// Budget is what may be spent; the zero value: anything.
+	Budget ledger.Budget
+	Dir    string
 	// AskFor is how long an approval may take; 0: as long as it takes.
 	AskFor time.Duration
 }

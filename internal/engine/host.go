@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -33,6 +32,8 @@ type host struct {
 	payer  chat.Principal
 	model  string
 	asked  chat.Asked
+	most   int                       // tokens an answer of this run may have; 0: what the model can
+	warned *ledger.Refusal           // the soft limit at which this run ends to ask the room
 	asks   map[string]*desk.Approval // by id, until they are written
 	audits map[string]*desk.Audit    // by call, until they are written
 }
@@ -43,14 +44,14 @@ func newHost(a *actor, setup Setup, row journal.Thread) *host {
 	h := &host{a: a, setup: setup, epoch: row.Epoch, agent: row.Agent, seen: a.log.Seq(), status: row.Status,
 		asks: map[string]*desk.Approval{}, audits: map[string]*desk.Audit{}}
 	if run := a.log.Run(); run != nil {
-		h.began(run.ID, run.Model, run.Principal)
+		h.began(run.ID, run.Model, run.Principal, run.Settings)
 	}
 	return h
 }
 
-func (h *host) began(run, model string, payer chat.Principal) {
+func (h *host) began(run, model string, payer chat.Principal, s chat.Settings) {
 	h.run.Store(&run)
-	h.model, h.payer = model, payer
+	h.model, h.payer, h.most = model, payer, mostOutput(s)
 }
 
 func (h *host) runID() string {
@@ -81,6 +82,7 @@ func (h *host) Commit(ctx context.Context, b agent.Batch) ([]chat.Event, error) 
 		}
 	}
 	done, err := h.a.engine.Journal.Commit(ctx, c)
+	h.refused(err)
 	if errors.Is(err, journal.ErrMoved) {
 		news, rerr := h.news(ctx)
 		if rerr != nil {
@@ -141,8 +143,7 @@ func (h *host) follow(ctx context.Context, c *journal.Commit, ev *chat.Event) er
 		ev.Who = b.Principal.String()
 	case chat.Asked:
 		h.asked = b // also when its end is in the same batch
-		price, maxOut := h.setup.Price(b.Model)
-		c.Money = append(c.Money, h.entry(b, ledger.Entry{Reserved: price.Worst(b.Tokens, maxOut)}))
+		return h.reserve(c, b)
 	case chat.Said:
 		c.Money = append(c.Money, h.settled(b))
 	case chat.Compacted:
@@ -164,6 +165,9 @@ func (h *host) follow(ctx context.Context, c *journal.Commit, ev *chat.Event) er
 		if b.Reason == chat.EndFailed {
 			c.Status = chat.Failed
 		}
+		if b.Reason == chat.EndBudget && h.warned != nil {
+			c.Warned = append(c.Warned, h.warned)
+		}
 		cost, err := h.a.engine.Journal.RunCost(ctx, b.Run)
 		if err != nil {
 			return err
@@ -179,7 +183,7 @@ func (h *host) written(c journal.Commit) {
 	for _, ev := range c.Events {
 		switch b := ev.Body.(type) {
 		case chat.RunStarted:
-			h.began(b.Run, b.Model, b.Principal)
+			h.began(b.Run, b.Model, b.Principal, b.Settings)
 		case chat.Asked:
 			h.asked = b
 		case chat.ApprovalAsked:
@@ -210,32 +214,6 @@ func (h *host) audit(c *journal.Commit, call string) {
 	if a := h.audits[call]; a != nil {
 		c.Audit = append(c.Audit, *a)
 	}
-}
-
-func (h *host) entry(asked chat.Asked, e ledger.Entry) ledger.Entry {
-	e.Run, e.Step, e.Attempt = h.runID(), asked.Step, asked.Attempt
-	e.Thread, e.Agent, e.Payer, e.Model = h.a.thread, h.agent, h.payer, asked.Model
-	return e
-}
-
-// settled is what an attempt came to. Where the provider counted, it counts;
-// where it refused before it began, nothing was spent; else we count what we saw.
-func (h *host) settled(b chat.Said) ledger.Entry {
-	asked := h.asked
-	asked.Step, asked.Attempt, asked.Model = b.Step, b.Attempt, cmp.Or(asked.Model, h.model)
-	price, maxOut := h.setup.Price(asked.Model)
-	e := h.entry(asked, ledger.Entry{Reserved: price.Worst(h.asked.Tokens, maxOut), How: ledger.ByUsage, Usage: b.Usage})
-	if b.Usage.Total() == 0 && (b.Error == nil || b.Error.Kind == "network" || b.Error.Kind == "stopped") {
-		out := 0
-		for _, block := range b.Blocks {
-			if t, ok := block.(chat.Text); ok {
-				out += (len(t.Text) + 3) / 4
-			}
-		}
-		e.How, e.Usage = ledger.Estimate, chat.Usage{Input: h.asked.Tokens, Output: out}
-	}
-	e.Settled = price.Cost(e.Usage)
-	return e
 }
 
 // Live implements agent.Host.

@@ -152,7 +152,7 @@ func endWords(e chat.RunEnded) string {
 	case chat.EndLimit:
 		return with(fmt.Sprintf("stopped at the limit of %d steps", e.Steps))
 	case chat.EndBudget:
-		return with("stopped: the budget is used up")
+		return with("stopped by a budget")
 	case chat.EndDenied:
 		return with("denied")
 	default:
