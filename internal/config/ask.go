@@ -115,6 +115,7 @@ func (b *Bot) fill(r *report, env func(string) string) {
 		}
 		b.Secrets = append(b.Secrets, SecretRule{unescape(name), Secret(value), b.list("secrets." + name + ".hosts")})
 	}
+	b.prices(r)
 	b.budgets()
 }
 
@@ -212,6 +213,26 @@ func (b *Bot) seconds(path string) time.Duration {
 		seconds = float64(def)
 	}
 	return time.Duration(seconds * float64(time.Second))
+}
+
+// prices are those that somebody set; a half of one would be taken for a cheap model.
+func (b *Bot) prices(r *report) {
+	b.Prices = map[string]Price{}
+	for _, name := range b.merged.names("prices") {
+		at := "prices." + name
+		number := func(part string, otherwise float64) float64 {
+			if l := b.merged.get(at + "." + part); l != nil {
+				return l.value.number
+			}
+			return otherwise
+		}
+		if !b.IsSet(at+".input") || !b.IsSet(at+".output") {
+			r.fail(b.Origin(at), at, "the price of %q needs both input and output", unescape(name))
+			continue
+		}
+		in := number("input", 0)
+		b.Prices[unescape(name)] = Price{in, number("output", 0), number("cacheRead", in), number("cacheWrite", in)}
+	}
 }
 
 // budgets are the ceilings that somebody set.

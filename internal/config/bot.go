@@ -79,6 +79,7 @@ type Bot struct {
 	Profiles    map[string]Profile // by name
 	Sandbox     string             `key:"sandbox"`
 	Secrets     []SecretRule       // in file order
+	Prices      map[string]Price   // by the model's name
 	Budgets     []Budget           // ceilings, in the table's order, roles last
 	BudgetSoft  float64            `key:"budgets.soft"`
 	BudgetTask  *float64           `key:"budgets.task"` // US dollars for one task; nil: no ceiling
@@ -134,6 +135,9 @@ type SecretRule struct {
 	Value Secret
 	Hosts []string
 }
+
+// Price is what a model costs, in US dollars for a million tokens.
+type Price struct{ Input, Output, CacheRead, CacheWrite float64 }
 
 // Budget is one ceiling, in US dollars.
 type Budget struct {

@@ -206,6 +206,9 @@ budgets:
   person: 10
   agent: {day: 1, month: 5}
   role: {Member: {day: 0}}
+prices:
+  x/new-1.5: {input: 3, output: 15, cacheRead: 0.3}
+  home: {input: 0, output: 0}
 `)
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)
@@ -221,6 +224,9 @@ budgets:
 	}
 	if len(b.Secrets) != 2 || string(b.Secrets[0].Value) != "${literal}" || b.Secrets[0].Hosts[0] != "api.github.com" || string(b.Secrets[1].Value) != "test-value" {
 		t.Errorf("secrets: %v", b.Secrets)
+	}
+	if len(b.Prices) != 2 || b.Prices["x/new-1.5"] != (Price{3, 15, 0.3, 3}) || b.Prices["home"] != (Price{}) {
+		t.Errorf("prices: %v", b.Prices)
 	}
 	want := []Budget{{"agent", "", "day", 1}, {"agent", "", "month", 5}, {"person", "", "month", 10}, {"role", "Member", "day", 0}}
 	if len(b.Budgets) != len(want) || b.BudgetSoft != 0.5 || *b.BudgetTask != 2 {

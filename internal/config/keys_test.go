@@ -201,7 +201,7 @@ func TestNeverFromPins(t *testing.T) {
 	for _, k := range Keys() {
 		top, _, _ := strings.Cut(k.Path, ".")
 		switch top {
-		case "permissions", "profiles", "sandbox", "budgets", "vendors", "secrets", "mcpServers", "discordToken", "authorizedRoles", "databaseUrl", "natsUrl",
+		case "permissions", "profiles", "sandbox", "budgets", "prices", "vendors", "secrets", "mcpServers", "discordToken", "authorizedRoles", "databaseUrl", "natsUrl",
 			"systemPromptFile", "contextPrefixFile", "durability", "defaultModel", "defaultProvider", "idleTimeoutMs", "discordBackoffMax":
 			if k.Pins {
 				t.Errorf("%s may be pinned", k.Path)
