@@ -37,7 +37,7 @@ Kill it whenever you like: chorus chat --session-id ID goes on with every word.`
 			}
 			defer s.Close()
 			s.GoOn()
-			code, err := repl.Chat(ctx, s, repl.ChatOptions{Prompt: strings.Join(args, " "), Head: s.Start, Console: c.console})
+			code, err := repl.Chat(ctx, s, repl.ChatOptions{Prompt: strings.Join(args, " "), Head: s.Start, Remarks: s.Remarks(), Console: c.console})
 			if err != nil {
 				return err
 			}

@@ -28,6 +28,7 @@ import (
 //	key NAME       enter, esc, ctrl-c, ctrl-d, up, tab, alt-enter
 //	size W H       the terminal's size changes
 //	make FILE      an empty file appears in the program's directory
+//	save FROM TO   a file is saved as another, from and in the program's directory
 //	kill           kill -9
 //	exit CODE      the program ends with that code; -1 is a death by signal
 //
@@ -216,6 +217,9 @@ func (p *person) step(step string, cmd *exec.Cmd, exited <-chan struct{}) error 
 		return p.resize(w, h)
 	case "make":
 		return os.WriteFile(filepath.Join(cmd.Dir, rest), nil, 0o644)
+	case "save":
+		from, to, _ := strings.Cut(rest, " ")
+		return save(filepath.Join(cmd.Dir, from), filepath.Join(cmd.Dir, to))
 	case "kill":
 		return cmd.Process.Kill()
 	case "exit":
@@ -232,6 +236,21 @@ func (p *person) step(step string, cmd *exec.Cmd, exited <-chan struct{}) error 
 	default:
 		return fmt.Errorf("unknown step %q", verb)
 	}
+}
+
+// save writes a file as editors do: whole, beside the old one, then in its place.
+func save(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(to+".new", data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(to+".new", to)
 }
 
 func (p *person) types(keys string) error {

@@ -23,6 +23,7 @@ import (
 	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/host"
 	"chorus/internal/store"
+	"chorus/internal/transport/repl"
 )
 
 // Options are what the outside gives.
@@ -52,7 +53,8 @@ type App struct {
 	choices  map[chat.ThreadID]*Choice
 	benches  map[chat.ThreadID]*bench
 	warned   map[string]bool
-	unattend func() // ends what goes on beside; nil: nothing does
+	ears     map[chan repl.Remark]bool // of the sessions that show remarks
+	unattend func()                    // ends what goes on beside; nil: nothing does
 
 	log    *logFile // nil: somebody else's
 	logged sync.Map // what logOnce has written
@@ -69,7 +71,8 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
-	a := &App{Options: o, bus: &bus.Bus{}, choices: map[chat.ThreadID]*Choice{}, benches: map[chat.ThreadID]*bench{}}
+	a := &App{Options: o, bus: &bus.Bus{}, choices: map[chat.ThreadID]*Choice{}, benches: map[chat.ThreadID]*bench{},
+		ears: map[chan repl.Remark]bool{}}
 	dir := o.Home
 	var err error
 	if dir == "" {

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/model"
 	"chorus/internal/permit"
+	"chorus/internal/transport/repl"
 )
 
 // conduct is the layered configuration of a home: read at the start, and again by
@@ -49,7 +51,7 @@ func (c *conduct) now() *config.Files {
 
 // watch keeps the configuration fresh until ctx ends. say hears, in a sentence, of a
 // new version and of one that cannot be used.
-func (c *conduct) watch(ctx context.Context, changed func(), say func(string)) error {
+func (c *conduct) watch(ctx context.Context, changed func(), say func(repl.Remark)) error {
 	return config.Watch(ctx, config.WatchOptions{
 		Options: c.options, Known: c.now(),
 		Changed: func(files *config.Files) {
@@ -57,10 +59,10 @@ func (c *conduct) watch(ctx context.Context, changed func(), say func(string)) e
 			c.files = files
 			c.mu.Unlock()
 			changed()
-			say("the configuration was read again; it counts from the next run on")
+			say(repl.Remark{Text: "the configuration was read again; it counts from the next run on"})
 		},
 		Broken: func(problems config.Problems) {
-			say(fmt.Sprintf("the configuration was changed but cannot be used, so the version before it holds: %v", problems.Err()))
+			say(repl.Remark{Bad: true, Text: fmt.Sprintf("the configuration was changed but cannot be used, so the version before it holds: %v", problems.Err())})
 		},
 	})
 }
@@ -77,9 +79,16 @@ func (a *App) attend() {
 	var work sync.WaitGroup
 	a.unattend = func() { cancel(); work.Wait() }
 	work.Go(func() {
-		err := a.conduct.watch(ctx, a.Models.forget, func(text string) { a.Log.Warn(text, "component", "config") })
-		if err != nil {
-			a.Log.Warn("changes of the configuration are not noticed: "+err.Error(), "component", "config")
+		say := func(r repl.Remark) {
+			a.remark(r)
+			level := slog.LevelInfo
+			if r.Bad {
+				level = slog.LevelWarn
+			}
+			a.Log.Log(ctx, level, r.Text, "component", "config")
+		}
+		if err := a.conduct.watch(ctx, a.Models.forget, say); err != nil {
+			say(repl.Remark{Bad: true, Text: "changes of the configuration are not noticed: " + err.Error()})
 		}
 	})
 	work.Go(func() {
@@ -90,6 +99,35 @@ func (a *App) attend() {
 			a.Log.Warn("the list of models was not renewed: "+err.Error(), "component", "models")
 		}
 	})
+}
+
+// manyRemarks is how many wait for whoever shows them; more than that nobody reads.
+const manyRemarks = 16
+
+// hear gives what whoever sits at a session should know. deaf ends it.
+func (a *App) hear() (remarks <-chan repl.Remark, deaf func()) {
+	ch := make(chan repl.Remark, manyRemarks)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ears[ch] = true
+	return ch, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.ears, ch)
+	}
+}
+
+// remark tells everybody who hears, and reports whether anybody does. It never waits.
+func (a *App) remark(r repl.Remark) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for ch := range a.ears {
+		select {
+		case ch <- r:
+		default: // the log has it
+		}
+	}
+	return len(a.ears) > 0
 }
 
 // bot is what holds for an agent; "" is what holds for everybody.

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"chorus/internal/transport/repl"
 )
 
 // A process that stays sees a changed configuration, keeps the last good one when the
@@ -38,7 +40,7 @@ func TestLiveReload(t *testing.T) {
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {
-		done <- a.conduct.watch(ctx, func() { seen <- struct{}{} }, func(text string) { said <- text })
+		done <- a.conduct.watch(ctx, func() { seen <- struct{}{} }, func(r repl.Remark) { said <- r.Text })
 	}()
 	tokens := func() int {
 		bot, err := a.bot("chorus")

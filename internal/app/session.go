@@ -58,6 +58,9 @@ type Session struct {
 	fresh  bool  // not in the journal yet
 	Start  int64 // the last event there was when the session was opened
 
+	remarks <-chan repl.Remark // nil: it runs once
+	deaf    func()
+
 	unfinished int64 // the event before what is still to be done; -1: nothing is
 }
 
@@ -102,6 +105,7 @@ func (a *App) OpenSession(ctx context.Context, o SessionOptions) (*Session, erro
 		return nil, err
 	}
 	if !o.Once {
+		s.remarks, s.deaf = a.hear()
 		a.attend()
 	}
 	return s, nil
@@ -474,5 +478,13 @@ func (s *Session) Info() repl.Info {
 		Profile: first(now.Profile, bot.Permissions)}
 }
 
+// Remarks are what whoever sits here should know beside the conversation.
+func (s *Session) Remarks() <-chan repl.Remark { return s.remarks }
+
 // Close writes the mirrors to their end.
-func (s *Session) Close() error { return s.mirror.close(s) }
+func (s *Session) Close() error {
+	if s.deaf != nil {
+		s.deaf()
+	}
+	return s.mirror.close(s)
+}

@@ -12,6 +12,7 @@ import (
 
 	"chorus/internal/home"
 	"chorus/internal/tool/mcp"
+	"chorus/internal/transport/repl"
 )
 
 // Repository is what a repository wants to have running beside the agent.
@@ -92,7 +93,8 @@ func (a *App) trusted() map[string]string {
 	return known
 }
 
-// warnOnce says something that would otherwise be said before every run.
+// warnOnce says something that would otherwise be said before every run: where a chat
+// is open in it, since a window owns the terminal.
 func (a *App) warnOnce(text string) {
 	a.mu.Lock()
 	said := a.warned[text]
@@ -101,7 +103,7 @@ func (a *App) warnOnce(text string) {
 	}
 	a.warned[text] = true
 	a.mu.Unlock()
-	if !said {
+	if !said && !a.remark(repl.Remark{Text: text, Bad: true}) {
 		a.Warn(text)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -28,7 +29,9 @@ type ChatOptions struct {
 	Remember func(input string)
 	// Commands are further slash commands that the session answers.
 	Commands []Command
-	Console  Console
+	// Remarks are shown as they come; nil: there are none.
+	Remarks <-chan Remark
+	Console Console
 	// Interrupts is rung by Ctrl-C where there is no window. Nil: Chat listens itself.
 	Interrupts <-chan os.Signal
 }
@@ -47,14 +50,12 @@ func Chat(ctx context.Context, s Session, o ChatOptions) (exit int, err error) {
 	}
 	p := tea.NewProgram(w,
 		tea.WithContext(ctx), tea.WithInput(o.Console.In), tea.WithOutput(o.Console.Out), tea.WithoutSignalHandler())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		keepWatching(ctx, s, o.After, func(m tea.Msg) { p.Send(m) })
-	}()
+	var beside sync.WaitGroup
+	beside.Go(func() { keepWatching(ctx, s, o.After, func(m tea.Msg) { p.Send(m) }) })
+	beside.Go(func() { passOn(ctx, o.Remarks, func(r Remark) { p.Send(r) }) })
 	_, err = p.Run()
 	cancel()
-	<-done
+	beside.Wait()
 	switch {
 	case errors.Is(err, tea.ErrProgramPanic):
 		return ExitFailed, fmt.Errorf("the window broke down: %w", err)
@@ -107,6 +108,18 @@ func keepWatching(ctx context.Context, s Session, after int64, send func(tea.Msg
 	}
 }
 
+// passOn passes remarks on until ctx ends.
+func passOn(ctx context.Context, remarks <-chan Remark, send func(Remark)) {
+	for {
+		select {
+		case r := <-remarks:
+			send(r)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // plainChat is the chat of pipes and tests: one prompt a line.
 func plainChat(ctx context.Context, s Session, o ChatOptions) (exit int, err error) {
 	if o.Interrupts == nil {
@@ -117,7 +130,8 @@ func plainChat(ctx context.Context, s Session, o ChatOptions) (exit int, err err
 	}
 	c := &plain{s: s, o: o, all: append(append([]Command(nil), builtin...), o.Commands...)}
 	c.f = newFollower(s, o.Console, nil)
-	c.f.interrupts, c.f.noAsking = o.Interrupts, true
+	c.f.interrupts, c.f.remarks, c.f.noAsking = o.Interrupts, o.Remarks, true
+	defer c.f.lastRemarks()
 	c.items = pump(ctx, s, max(o.After, o.Head))
 	if strings.TrimSpace(o.Prompt) != "" {
 		if leave, err := c.line(ctx, o.Prompt); leave || err != nil {
@@ -139,6 +153,8 @@ func plainChat(ctx context.Context, s Session, o ChatOptions) (exit int, err err
 			if leave, err := c.line(ctx, text); leave || err != nil || !ok {
 				return c.exit, err
 			}
+		case r := <-o.Remarks:
+			c.f.remark(r)
 		case <-o.Interrupts:
 			return ExitInterrupted, nil
 		case <-ctx.Done():

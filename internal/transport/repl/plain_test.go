@@ -3,6 +3,7 @@ package repl
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -88,5 +89,48 @@ func TestPlainChatStaysUsable(t *testing.T) {
 	}
 	if n := strings.Count(rec.String(), "could not send it: disk full"); n != 2 {
 		t.Errorf("said %d times:\n%s", n, rec)
+	}
+}
+
+// What is no part of the conversation is told too: between prompts, while a run is on,
+// and, at the latest, at the end.
+func TestPlainChatShowsRemarks(t *testing.T) {
+	t.Parallel()
+	f, rec := newFake(), &tape{}
+	remarks := make(chan Remark)
+	in, typed := io.Pipe()
+	ended := make(chan struct{})
+	f.onSend = func(f *fake, _ string, seq int64) Receipt {
+		f.put(starts(seq)...)
+		go func() {
+			defer close(ended)
+			remarks <- Remark{Text: "while it runs"} // taken by whoever follows the run
+			f.put(says(1, 1, "done"), ends(chat.EndDone))
+		}()
+		return Receipt{}
+	}
+	go func() {
+		remarks <- Remark{Text: "before anything \x1b[31mwas typed", Bad: true}
+		_, _ = io.WriteString(typed, "hello\n")
+		<-ended
+		typed.Close()
+	}()
+	exit, err := Chat(within(t), f, ChatOptions{Console: rec.console(in), Remarks: remarks, Interrupts: make(chan os.Signal)})
+	if err != nil || exit != 0 {
+		t.Errorf("exit %d, %v", exit, err)
+	}
+	want := "err| • before anything was typed\nerr| • while it runs\nout| done\n"
+	if got := rec.String(); got != want {
+		t.Errorf("shown:\n%s", got)
+	}
+
+	last := make(chan Remark, 1)
+	last <- Remark{Text: "at the end"}
+	rec = &tape{}
+	if _, err := Chat(within(t), newFake(), ChatOptions{Console: rec.console(strings.NewReader("")), Remarks: last, Interrupts: make(chan os.Signal)}); err != nil {
+		t.Error(err)
+	}
+	if got := rec.String(); got != "err| • at the end\n" {
+		t.Errorf("shown:\n%s", got)
 	}
 }

@@ -82,6 +82,7 @@ type follower struct {
 	teller     *teller
 	printer    *printer
 	interrupts <-chan os.Signal
+	remarks    <-chan Remark // nil: there are none
 	input      *lines
 	noAsking   bool // a question is answered with no, and the run goes on
 
@@ -126,6 +127,8 @@ func (f *follower) follow(ctx context.Context, items <-chan watched, aim target)
 			}
 		case line, ok := <-typed:
 			f.typed(ctx, line, ok)
+		case r := <-f.remarks:
+			f.remark(r)
 		case <-ticks:
 			if f.open == nil {
 				f.printer.redraw()
@@ -204,6 +207,21 @@ func (f *follower) one(ctx context.Context, item Item) (exit int, done bool) {
 		f.printer.redraw()
 	}
 	return 0, false
+}
+
+// remark shows what is no part of the conversation.
+func (f *follower) remark(r Remark) { f.printer.show([]news{remark{text: r.Text, bad: r.Bad}}) }
+
+// lastRemarks shows those that came while nobody looked.
+func (f *follower) lastRemarks() {
+	for {
+		select {
+		case r := <-f.remarks:
+			f.remark(r)
+		default:
+			return
+		}
+	}
 }
 
 // knows reports whether whoever sits here needs not be told.

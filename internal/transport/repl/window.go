@@ -178,6 +178,8 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmds = append(cmds, w.answered(msg))
 	case commandMsg:
 		w.showAnswer(msg)
+	case Remark:
+		w.show(remark{text: msg.Text, bad: msg.Bad})
 	}
 	return w, tea.Batch(append(cmds, w.nextQuestion(), w.tick(), w.shrink(msg), w.flush())...)
 }

@@ -423,3 +423,15 @@ func TestChatLooksAtAnySize(t *testing.T) {
 		}
 	}
 }
+
+// A remark is a line above the window, cleaned and wrapped as all that is said.
+func TestChatShowsRemarks(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, ChatOptions{})
+	s.msg(Remark{Text: "it was read again"})
+	s.msg(Remark{Text: "it is \x1b[2Jbroken:\n/home/config/shared.yaml:2:1: there is no key \"temprature\", did you mean temperature?", Bad: true})
+	want := "• it was read again\n• it is broken:\n  /home/config/shared.yaml:2:1: there is no key\n  \"temprature\", did you mean temperature?"
+	if got := strings.Join(s.above, "\n"); got != want {
+		t.Errorf("above:\n%s", got)
+	}
+}
