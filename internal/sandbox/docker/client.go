@@ -1,0 +1,105 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"chorus/internal/sandbox/process"
+)
+
+// Why a command could not be started; the error around one of these says what to do.
+var (
+	ErrNoProgram   = errors.New("the docker program is not there")
+	ErrNoDaemon    = errors.New("the docker daemon does not answer")
+	ErrNoContainer = errors.New("there is no such container")
+	ErrNotRunning  = errors.New("the container is not running")
+)
+
+// forClient are the variables the docker program needs to find its daemon. Nothing of
+// them reaches the container.
+var forClient = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "SSH_AUTH_SOCK",
+	"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH", "DOCKER_TLS", "DOCKER_TLS_VERIFY", "DOCKER_API_VERSION",
+}
+
+func clientEnv(environ []string) []string {
+	var out []string
+	for _, entry := range environ {
+		if name, _, ok := strings.Cut(entry, "="); ok && slices.Contains(forClient, name) {
+			out = append(out, entry)
+		}
+	}
+	// Advertisements and questions are for terminals.
+	return append(out, "DOCKER_CLI_HINTS=false", "LC_ALL=C")
+}
+
+// client is one start of the docker program, not yet started. Its arguments are never
+// text of a model in a place where docker reads options.
+func (e *Executor) client(env []string, args ...string) *exec.Cmd {
+	cmd := exec.Command(e.program, args...)
+	cmd.Env = slices.Concat(e.env, env)
+	cmd.Dir = "/" // not ours: a workspace must not be able to offer it a file
+	process.Lead(cmd)
+	return cmd
+}
+
+// ask asks the daemon something small. It ends at the context's end or after
+// e.patience, whatever the program does.
+func (e *Executor) ask(ctx context.Context, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, e.patience, fmt.Errorf("no answer within %s", e.patience))
+	defer cancel()
+	var out, said bytes.Buffer
+	cmd := e.client(nil, args...)
+	cmd.Stdout, cmd.Stderr = &out, &said
+	cmd.WaitDelay = time.Second // for a pipe that a helper of docker's holds on to
+	if err := cmd.Start(); err != nil {
+		return "", e.startError(err)
+	}
+	stop := context.AfterFunc(ctx, func() { process.KillGroup(cmd) })
+	defer stop()
+	err := cmd.Wait()
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("docker %s: %w", args[0], context.Cause(ctx))
+	}
+	if err != nil {
+		return "", &refusal{what: args[0], said: plain(said.String()), err: err}
+	}
+	return out.String(), nil
+}
+
+func (e *Executor) startError(err error) error {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, exec.ErrDot) {
+		return fmt.Errorf("%w: install docker, or say where it is (looked for %q)", ErrNoProgram, e.program)
+	}
+	return fmt.Errorf("start docker: %w", err)
+}
+
+// refusal is docker's own no.
+type refusal struct {
+	what, said string
+	err        error
+}
+
+func (r *refusal) Error() string {
+	if r.said == "" {
+		return "docker " + r.what + ": " + r.err.Error()
+	}
+	return "docker " + r.what + ": " + r.said
+}
+
+func (r *refusal) Unwrap() error { return r.err }
+
+// plain is docker's words in one short line.
+func plain(s string) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "?")), " ")
+	if len(s) > 500 {
+		s = strings.ToValidUTF8(s[:500], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,384 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"chorus/internal/sandbox"
+	"chorus/internal/sandbox/sandboxtest"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("CHORUS_STANDIN"); dir != "" {
+		os.Exit(perform(dir, os.Args[1:]))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// newExecutor is one in a fresh container of the stand-in that shares a fresh directory.
+func newExecutor(t *testing.T, fault string) (*Executor, *standin, string) {
+	t.Helper()
+	dir := t.TempDir()
+	s := newStandin(t, room{Name: "box", Host: dir, Inside: "/inside/work", Fault: fault})
+	e, err := New(Options{Container: "box", Host: dir, Inside: "/inside/work", Environ: os.Environ(), Program: s.program})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, s, dir
+}
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	host := filepath.Clean(os.TempDir())
+	sandboxtest.Run(t, sandboxtest.Fixture{
+		New: func(t *testing.T, environ []string) sandbox.Executor {
+			s := newStandin(t, room{Name: "box", Host: host, Inside: "/inside/work"})
+			e, err := New(Options{Container: "box", Host: host, Inside: "/inside/work", Environ: environ, Program: s.program})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		},
+	})
+}
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	good := Options{Container: "box", Host: "/work", Inside: "/w"}
+	for name, change := range map[string]func(*Options){
+		"no name":           func(o *Options) { o.Container = "" },
+		"an option":         func(o *Options) { o.Container = "--privileged" },
+		"a short option":    func(o *Options) { o.Container = "-u0" },
+		"a path":            func(o *Options) { o.Container = "../box" },
+		"a line break":      func(o *Options) { o.Container = "box\n--user=0" },
+		"a space":           func(o *Options) { o.Container = "box sh" },
+		"relative host":     func(o *Options) { o.Host = "work" },
+		"host an option":    func(o *Options) { o.Host = "--privileged" },
+		"relative inside":   func(o *Options) { o.Inside = "w" },
+		"inside an option":  func(o *Options) { o.Inside = "-u" },
+		"NUL in inside":     func(o *Options) { o.Inside = "/w\x00" },
+		"line break inside": func(o *Options) { o.Inside = "/w\n" },
+	} {
+		o := good
+		change(&o)
+		if _, err := New(o); err == nil {
+			t.Errorf("%s: accepted %+v", name, o)
+		}
+	}
+	if e, err := New(good); err != nil || e.Name() != "docker" {
+		t.Errorf("%v, %v", e, err)
+	}
+}
+
+// TestHostileWordsAreNoOptions looks at the command line that docker gets: whatever a
+// command carries, docker's own part of it has always the same shape.
+func TestHostileWordsAreNoOptions(t *testing.T) {
+	t.Parallel()
+	e, s, dir := newExecutor(t, "")
+	odd := filepath.Join(dir, "--privileged")
+	if err := os.Mkdir(odd, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []sandbox.Command{
+		{Shell: "--user=0", Dir: odd},
+		{Argv: []string{"printf", "--", "-x"}, Dir: odd, Call: "--detach", Env: []string{"DOCKER_HOST=tcp://evil", "PATH=" + os.Getenv("PATH"), "LD_PRELOAD=", "VALUE=test-key"}},
+	} {
+		if _, err := e.Run(t.Context(), command); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := e.Run(t.Context(), sandbox.Command{Argv: []string{"--help"}, Dir: dir}); err == nil {
+		t.Error("an option is no program")
+	}
+	for _, name := range []string{"A B=x", "--user=0", "=x", "A", "x;id=1", "$(id)=1"} {
+		if _, err := e.Run(t.Context(), sandbox.Command{Shell: "true", Dir: dir, Env: []string{name}}); err == nil {
+			t.Errorf("variable %q was accepted", name)
+		}
+	}
+	for _, call := range s.calls(t) {
+		at := slices.Index(call, "box")
+		if at < 0 {
+			t.Fatalf("no container in %q", call)
+		}
+		for i, word := range call[:at] {
+			ours := slices.Contains([]string{"exec", "--interactive", "--workdir", "--env"}, word)
+			if !ours && !strings.HasPrefix(word, "/inside/work") && !strings.HasPrefix(word, "CHORUS_V_") {
+				t.Errorf("word %d of docker's own part is %q", i, word)
+			}
+		}
+		if strings.Contains(strings.Join(call, " "), "test-key") {
+			t.Errorf("a value stands on the command line: %q", call)
+		}
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	e, _, dir := newExecutor(t, "")
+	res, err := e.Run(t.Context(), sandbox.Command{
+		Shell: `printf '%s|' "$DOCKER_HOST" "$HOME" "$IFS" "$t" "$LINES_IN_IT" "$WHERE"; env | grep -c '^CHORUS_V_\|^chorus_'`, Dir: dir,
+		Env: []string{"DOCKER_HOST=tcp://there", "HOME=/else", "IFS=,", "t=x", "LINES_IN_IT=a\n'b' $c \"d\"", "WHERE=" + filepath.Join(dir, "sub")},
+	})
+	if want := "tcp://there|/else| \t\n|x|a\n'b' $c \"d\"|/inside/work/sub|0\n"; err != nil || res.Stdout != want {
+		t.Errorf("got %q, want %q (%v)", res.Stdout, want, err)
+	}
+	if res, err = e.Run(t.Context(), sandbox.Command{Argv: []string{"echo", dir, filepath.Join(dir, "a"), "x" + dir}, Dir: dir}); err != nil || res.Stdout != "/inside/work /inside/work/a x"+dir+"\n" {
+		t.Errorf("paths as arguments: %q, %v", res.Stdout, err)
+	}
+}
+
+func TestDirectory(t *testing.T) {
+	t.Parallel()
+	e, _, dir := newExecutor(t, "")
+	elsewhere := t.TempDir()
+	link := filepath.Join(elsewhere, "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []string{"", dir, link} {
+		if res, err := e.Run(t.Context(), sandbox.Command{Shell: "pwd", Dir: from}); err != nil || res.Stdout != dir+"\n" {
+			t.Errorf("from %q: %+v, %v", from, res, err)
+		}
+	}
+	for _, from := range []string{elsewhere, dir + "x", filepath.Join(dir, "..", "y"), "relative", "/"} {
+		if _, err := e.Run(t.Context(), sandbox.Command{Shell: "true", Dir: from}); err == nil || !strings.Contains(err.Error(), "not in the container") {
+			t.Errorf("from %q: %v", from, err)
+		}
+	}
+}
+
+// TestWhyNot holds every reason for which nothing can be run against its remedy.
+func TestWhyNot(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		change func(r *room, o *Options)
+		is     error
+		says   string
+	}{
+		{"no daemon", func(r *room, _ *Options) { r.Fault = "down" }, ErrNoDaemon, "DOCKER_HOST"},
+		{"silent daemon", func(r *room, _ *Options) { r.Fault = "hang" }, ErrNoDaemon, "no answer within"},
+		{"no container", func(_ *room, o *Options) { o.Container = "other" }, ErrNoContainer, "docker run -d --init --name other -v"},
+		{"stopped", func(r *room, _ *Options) { r.Status = "exited" }, ErrNotRunning, "docker start box"},
+		{"paused", func(r *room, _ *Options) { r.Status = "paused" }, ErrNotRunning, "docker unpause box"},
+		{"no program", func(_ *room, o *Options) { o.Program = "no-such-docker" }, ErrNoProgram, "install"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := room{Name: "box", Host: t.TempDir(), Inside: "/w"}
+			o := Options{Container: "box", Host: r.Host, Inside: "/w", Environ: os.Environ()}
+			tt.change(&r, &o)
+			s := newStandin(t, r)
+			if o.Program == "" {
+				o.Program = s.program
+			}
+			e, err := New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.patience, e.begin = 2*time.Second, 2*time.Second
+			if r.Fault == "hang" {
+				e.patience, e.begin = 300*time.Millisecond, 300*time.Millisecond
+			}
+			_, err = e.Run(t.Context(), sandbox.Command{Shell: "touch ran", Dir: r.Host})
+			if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("run: %v", err)
+			}
+			if err := e.Probe(t.Context()); !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("probe: %v", err)
+			}
+			// Where the container does not run, nothing is left in it; else nobody knows.
+			n, err := e.Reap(t.Context(), "call")
+			if dead := tt.is == ErrNoContainer || tt.is == ErrNotRunning; n != 0 || (err == nil) != dead {
+				t.Errorf("reap: %d, %v", n, err)
+			}
+			if _, err := os.Stat(filepath.Join(r.Host, "ran")); err == nil {
+				t.Error("it ran all the same")
+			}
+		})
+	}
+}
+
+func TestProbe(t *testing.T) {
+	t.Parallel()
+	e, s, dir := newExecutor(t, "")
+	if err := e.Probe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	facts := strings.Join(e.Facts(), "\n")
+	for _, want := range []string{dir + " as /inside/work", "28.0.0-standin", "standin:1", "network: bridge", "memory: no limit", "at most 128"} {
+		if !strings.Contains(facts, want) {
+			t.Errorf("%q is not in\n%s", want, facts)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".chorus*")); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+	// The container has something else where the workspace should be.
+	r := loadRoom(s.dir)
+	r.Host = t.TempDir()
+	saveRoom(s.dir, r)
+	if err := e.Probe(t.Context()); err == nil || !strings.Contains(err.Error(), "does not have "+dir) {
+		t.Errorf("a wrong mapping: %v", err)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	var c container
+	c.HostConfig.Privileged, c.HostConfig.PidMode, c.HostConfig.NetworkMode, c.HostConfig.Memory = true, "host", "none", 64<<20
+	c.HostConfig.CapAdd = []string{"SYS_ADMIN"}
+	c.Mounts = append(c.Mounts, struct {
+		Source, Destination string
+		RW                  bool
+	}{"/var/run/docker.sock", "/x", false})
+	facts := strings.Join(c.describe(), "\n")
+	for _, want := range []string{"no wall at all", "processes of this machine", "no network", "64 MiB", "SYS_ADMIN", "owns this machine", "processes: no limit"} {
+		if !strings.Contains(facts, want) {
+			t.Errorf("%q is not in\n%s", want, facts)
+		}
+	}
+}
+
+// sleeper leaves the id of a process that would outlive everything.
+const sleeper = "sleep 300 & echo $! > child; echo NOW; wait"
+
+func dead(t *testing.T, dir string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "child"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) { // nothing rings when a stranger dies
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		if err != nil || strings.Contains(string(stat), ") Z") {
+			return
+		}
+		if time.Now().After(deadline) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+			t.Fatalf("%d still runs", pid)
+		}
+	}
+}
+
+func TestConnectionLost(t *testing.T) {
+	t.Parallel()
+	e, _, dir := newExecutor(t, "cut")
+	res, err := e.Run(t.Context(), sandbox.Command{Shell: sleeper, Dir: dir})
+	if err != nil || res.ExitCode != 1 || res.Stdout != "NOW\n" || res.Left == 0 || !strings.Contains(res.Stderr, "was not seen") {
+		t.Errorf("%+v, %v", res, err)
+	}
+	dead(t, dir)
+}
+
+func TestContainerStopped(t *testing.T) {
+	t.Parallel()
+	e, _, dir := newExecutor(t, "stop")
+	res, err := e.Run(t.Context(), sandbox.Command{Shell: sleeper, Dir: dir, Merge: true})
+	if err != nil || res.ExitCode != 137 || !strings.HasPrefix(res.Stdout, "NOW\n") || res.Stderr != "" || res.Stdout != res.Output ||
+		!strings.Contains(res.Output, "docker start box") {
+		t.Errorf("%+v, %v", res, err)
+	}
+	dead(t, dir)
+}
+
+func TestLostOutputIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	e, _, dir := newExecutor(t, "mute")
+	res, err := e.Run(t.Context(), sandbox.Command{Shell: "touch ran; echo fine", Dir: dir})
+	if err != nil || res.ExitCode != 255 || !strings.Contains(res.Stderr, "exit code are lost") {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "ran")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNothingRunsForSomebodyWhoLeft: the daemon loses what the container says, or
+// starts the command only when nobody is there any more.
+func TestNothingRunsForSomebodyWhoLeft(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []string{"swallow", "ghost"} {
+		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
+			e, s, dir := newExecutor(t, fault)
+			e.begin = 2 * time.Second
+			res, err := e.Run(t.Context(), sandbox.Command{Shell: "touch ran", Dir: dir, Stdin: []byte("go\n")})
+			if err == nil || !strings.Contains(err.Error(), "did not begin within") {
+				t.Errorf("%+v, %v", res, err)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "ran")); err == nil {
+				t.Error("it ran")
+			}
+			if said, err := os.ReadFile(filepath.Join(s.dir, "ghost")); fault == "ghost" && !strings.Contains(string(said), " start ") {
+				t.Errorf("the late start did not happen: %q, %v", said, err)
+			}
+		})
+	}
+}
+
+func TestAbortBeforeTheStart(t *testing.T) {
+	t.Parallel()
+	e, _, dir := newExecutor(t, "hang")
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if res, err := e.Run(ctx, sandbox.Command{Shell: "true", Dir: dir}); err != nil || !res.Aborted || res.ExitCode != -1 {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// TestDeafDaemon: the command is out of reach, the call ends all the same and says so.
+func TestDeafDaemon(t *testing.T) {
+	t.Parallel()
+	e, _, dir := newExecutor(t, "deaf")
+	e.patience, e.linger = 500*time.Millisecond, 100*time.Millisecond
+	res, err := e.Run(t.Context(), sandbox.Command{Shell: "echo $$ > child; echo NOW; exec sleep 300", Dir: dir, Timeout: 500 * time.Millisecond})
+	if err != nil || !res.TimedOut || res.ExitCode != -1 || res.Stdout != "NOW\n" || !strings.Contains(res.Stderr, "may still run") {
+		t.Errorf("%+v, %v", res, err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "child"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pid, err := strconv.Atoi(strings.TrimSpace(string(data))); err == nil {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // nobody else does
+	}
+}
+
+func TestSlowDaemon(t *testing.T) {
+	t.Parallel()
+	e, _, dir := newExecutor(t, "slow")
+	if res, err := e.Run(t.Context(), sandbox.Command{Shell: "echo fine", Dir: dir}); err != nil || res.Stdout != "fine\n" {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// TestGroupSignals: a command that signals its own group does not take the wrapper along.
+func TestGroupSignals(t *testing.T) {
+	t.Parallel()
+	e, _, dir := newExecutor(t, "")
+	res, err := e.Run(t.Context(), sandbox.Command{Shell: "echo a; kill -TERM 0; echo b", Dir: dir})
+	if err != nil || res.ExitCode != 143 || res.Stdout != "a\n" || res.Stderr != "" {
+		t.Errorf("%+v, %v", res, err)
+	}
+	// And what ends by itself a moment later is let finish.
+	res, err = e.Run(t.Context(), sandbox.Command{Shell: "(sleep 0.1; echo late) & echo early", Dir: dir})
+	if err != nil || res.Stdout != "early\nlate\n" || res.Left != 0 {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
