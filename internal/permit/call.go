@@ -65,6 +65,9 @@ func (w *walker) run(p Part, words []word, redirs []*syntax.Redirect) {
 			p.deny = append(p.deny, Action("bash", strings.Replace(p.Text, words[0].text, prog, 1)))
 		}
 		w.known(&p, prog, words, redirs)
+		if startedByPath(words) {
+			p.runsFile(words, 0, "nobody has read")
+		}
 	}
 	w.guesses(&p, words)
 	w.emit(p)
@@ -74,6 +77,9 @@ func (w *walker) run(p Part, words []word, redirs []*syntax.Redirect) {
 func (w *walker) known(p *Part, prog string, words []word, redirs []*syntax.Redirect) {
 	switch {
 	case w.unwrapped(p, prog, words, redirs):
+	case w.elsewhere(p, prog, words):
+	case prog == "." || prog == "source":
+		w.sourced(p, words)
 	case isShell(prog):
 		w.shellProgram(p, words, redirs)
 	case prog == "git":
@@ -85,12 +91,19 @@ func (w *walker) known(p *Part, prog string, words []word, redirs []*syntax.Redi
 	case w.funcs[prog] && !strings.Contains(words[0].value, "/"):
 		p.Kind = KindPlain // its body was judged where it was declared
 	default:
-		if why := runsCode(prog, words, w.piped || readsStdin(redirs)); why != "" {
+		why, file := runsCode(prog, words, w.piped || readsStdin(redirs))
+		if why != "" {
 			p.opaque(why)
+		}
+		if file > 0 {
+			p.runsFile(words, file, "nobody has read")
 		}
 	}
 	if prog == "unset" || prog == "enable" || prog == "shopt" || prog == "alias" {
 		clear(w.funcs) // names may mean something else from here on
+	}
+	if why := setsVariable(prog, words[1:]); why != "" {
+		p.opaque(why)
 	}
 	remember(p, prog, words)
 }

@@ -80,6 +80,7 @@ func (w *walker) gitGlobal(p *Part, words []word) []word {
 			key, _, _ := strings.Cut(strings.ToLower(value), "=")
 			if !slices.ContainsFunc(gitSafeConfig, func(s string) bool { return key == s || strings.HasSuffix(s, ".") && strings.HasPrefix(key, s) }) {
 				p.opaque("git -c may start programs")
+				w.gitConfigured(p, value)
 			}
 		case "--exec-path":
 			if has {
@@ -88,6 +89,21 @@ func (w *walker) gitGlobal(p *Part, words []word) []word {
 		}
 	}
 	return nil
+}
+
+// gitConfigured opens what a configuration of git -c would run.
+func (w *walker) gitConfigured(p *Part, setting string) {
+	key, value, ok := strings.Cut(setting, "=")
+	if !ok || value == "" || !gitConfigRuns(strings.ToLower(key)) {
+		return
+	}
+	code, shell := strings.CutPrefix(value, "!")
+	if !shell && strings.HasPrefix(strings.ToLower(key), "alias.") {
+		code = "git " + code
+	}
+	before := len(p.Children)
+	w.nested(p, code)
+	markGuess(p.Children[before:])
 }
 
 // gitRuns opens the git commands that start other commands.

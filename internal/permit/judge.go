@@ -162,7 +162,7 @@ func (s *shellJudge) part(part *Part, depth int) {
 	if d.Action == "" {
 		d.Action = s.action(part)
 	}
-	d.Kind, d.Argv, d.Depth, d.Opaque = part.Kind, part.Argv, depth, part.Opaque
+	d.Kind, d.Argv, d.Depth, d.Opaque = part.Kind, part.Argv, depth, part.Opaque || part.file.at > 0 && d.Verdict == Ask
 	if d.Why == "" {
 		d.Why = part.Why
 	}
@@ -206,6 +206,9 @@ func (s *shellJudge) redirect(part *Part) Decision {
 func (s *shellJudge) unsure(part *Part) string {
 	if part.Opaque {
 		return part.Why
+	}
+	if part.file.at > 0 && !s.meant(part) {
+		return part.file.why
 	}
 	if len(s.profile.deny) == 0 && len(part.may) == 0 {
 		return ""

@@ -6,41 +6,6 @@ import (
 	"strings"
 )
 
-// changesPrograms says why setting a variable makes it unknown what runs.
-func changesPrograms(name, value string, known bool) string {
-	why := name + " changes what runs"
-	switch name {
-	case "PATH", "BASH_ENV", "ENV", "IFS", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "CDPATH", "SHELL", "HOME",
-		"EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER", "LESSOPEN", "LESSCLOSE",
-		"SSH_ASKPASS", "SUDO_ASKPASS", "RSYNC_RSH", "TAR_OPTIONS", "GCONV_PATH",
-		"PYTHONSTARTUP", "PYTHONHOME", "PERL5OPT", "PERL5LIB", "PERL5DB", "RUBYOPT", "RUBYLIB",
-		"JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "MAKEFLAGS", "MAKEFILES", "RUSTC_WRAPPER", "RUSTC",
-		"KUBECONFIG", "DOCKER_HOST", "npm_config_script_shell", "NPM_CONFIG_SCRIPT_SHELL":
-		return why
-	case "GOFLAGS", "NODE_OPTIONS":
-		// Sizes and switches are everyday; programs and modules are not.
-		if !known || strings.Contains(value, "exec") || strings.Contains(value, "require") || strings.Contains(value, "import") ||
-			strings.Contains(value, "loader") || strings.Contains(value, "-r") {
-			return why
-		}
-		return ""
-	case "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE",
-		"GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS":
-		return ""
-	case "GIT_PAGER", "GIT_EDITOR":
-		if known && (value == "cat" || value == "true" || value == ":" || value == "") {
-			return ""
-		}
-		return why
-	}
-	for _, prefix := range []string{"LD_", "DYLD_", "GIT_", "BASH_FUNC_"} {
-		if strings.HasPrefix(name, prefix) {
-			return why
-		}
-	}
-	return ""
-}
-
 // isPlain says whether a command only steers the script. It needs no rule of its
 // own beside others.
 func isPlain(prog string, words []word) bool {
@@ -73,9 +38,20 @@ var interpreters = map[string]interpreter{
 
 // launchers start other programs in ways that are not followed here.
 var launchers = []string{
-	"ssh", "parallel", "script", "screen", "tmux", "at", "batch", "crontab", "systemd-run", "unshare", "nsenter", "flatpak-spawn",
+	"parallel", "script", "screen", "tmux", "at", "batch", "crontab", "systemd-run", "unshare", "nsenter", "flatpak-spawn",
 	"firejail", "bwrap", "entr", "watchexec", "socat", "ncat", "dbus-send", "gdb", "lldb", "ld.so", "start-stop-daemon", "daemonize",
 	"setpriv", "run-parts", "fakeroot", "proot", "sshpass", "xdg-open", "dtach", "mosh", "zargs", "rlwrap", "capsh", "faketime", "sg", "newgrp",
+	"flock", "setarch", "linux32", "linux64", "i386", "x86_64", "prlimit", "choom", "numactl", "valgrind", "perf", "xvfb-run", "dbus-run-session",
+	"torify", "torsocks", "proxychains", "proxychains4", "chpst", "envdir", "sem", "nix-shell", "machinectl", "apptainer", "singularity", "eatmydata",
+	"catchsegv", "cgexec", "aa-exec", "runcon", "compgen", "complete", "bind", "fc",
+}
+
+// launchingVerbs are subcommands of otherwise harmless programs after which another
+// command stands, or a shell is opened.
+var launchingVerbs = map[string][]string{
+	"nix": {"run", "shell", "develop"}, "direnv": {"exec"}, "asdf": {"exec"}, "adb": {"shell"}, "lxc": {"exec"}, "incus": {"exec"}, "vagrant": {"ssh"},
+	"multipass": {"exec", "shell"}, "op": {"run"}, "aws-vault": {"exec"}, "gcloud": {"ssh"}, "heroku": {"run"}, "fly": {"ssh"}, "flyctl": {"ssh"},
+	"minikube": {"ssh"}, "hash": {"-p"}, "distrobox": {"enter"}, "toolbox": {"run"}, "systemctl": {"edit"},
 }
 
 // codeOptions are options of everyday programs that start other programs.
@@ -99,10 +75,23 @@ var (
 )
 
 // runsCode says why a program's arguments are code that is not read here.
-func runsCode(prog string, words []word, stdin bool) string {
+// file is the place of the word that names a script, or 0.
+func runsCode(prog string, words []word, stdin bool) (why string, file int) {
 	args := words[1:]
 	if in, ok := lookInterpreter(prog); ok {
 		return interprets(in, prog, args, stdin)
+	}
+	return startsPrograms(prog, args), 0
+}
+
+// startsPrograms says why a program that is no interpreter starts others.
+func startsPrograms(prog string, args []word) string {
+	if verbs, ok := launchingVerbs[prog]; ok {
+		for _, x := range args[:min(3, len(args))] {
+			if slices.Contains(verbs, x.value) || !x.known {
+				return prog + " " + x.value + " starts other programs"
+			}
+		}
 	}
 	if slices.Contains(launchers, prog) {
 		if slices.ContainsFunc(args, func(x word) bool { return x.value == "--version" || x.value == "--help" || x.value == "-V" }) && len(args) == 1 {
@@ -156,45 +145,53 @@ func lookInterpreter(prog string) (interpreter, bool) {
 	return in, ok
 }
 
-// interprets says whether an interpreter is given code, or reads it from its input.
-func interprets(in interpreter, prog string, args []word, stdin bool) string {
-	if prog == "deno" {
-		if len(args) > 0 && (args[0].value == "eval" || args[0].value == "repl") {
-			return "deno code"
+// interprets says whether an interpreter is given code, or reads it from its input,
+// or from a file: then which word (from 1) names it.
+func interprets(in interpreter, prog string, args []word, stdin bool) (why string, file int) {
+	switch prog {
+	case "deno", "bun":
+		return scriptRunner(prog, args)
+	case "sqlite3", "psql", "mysql":
+		for _, x := range args {
+			if dbRuns.MatchString(x.value) || !x.known && !x.glob {
+				return prog + " may be told to start programs", 0
+			}
 		}
-		return ""
 	}
 	for i := 0; i < len(args); i++ {
 		v := args[i].value
 		if !args[i].known && args[i].split {
-			return "arguments of " + prog + " that are not known before it runs"
+			return "arguments of " + prog + " that are not known before it runs", 0
 		}
 		if v == "-" {
-			return prog + " code from the input"
+			return prog + " code from the input", 0
 		}
 		if !strings.HasPrefix(v, "-") {
 			if !args[i].known && !args[i].glob || strings.HasPrefix(v, "/dev/") || strings.HasPrefix(v, "/proc/") {
-				return "a script that is not known before it runs"
+				return "a script that is not known before it runs", 0
 			}
-			return "" // a script or a file of its own
+			if in.code == "" && prog != "tclsh" {
+				return "", 0 // a database
+			}
+			return "", i + 1
 		}
 		if strings.HasPrefix(v, "--") {
 			name, _, _ := strings.Cut(v, "=")
 			if slices.Contains(in.long, name) {
-				return prog + " code"
+				return prog + " code", 0
 			}
 			if v == "--version" || v == "--help" {
-				return ""
+				return "", 0
 			}
 			continue
 		}
 		for j := 1; j < len(v); j++ {
 			if strings.IndexByte(in.code, v[j]) >= 0 {
-				return prog + " code"
+				return prog + " code", 0
 			}
 			if strings.IndexByte(in.takes, v[j]) >= 0 {
 				if v[j] == 'm' && strings.HasPrefix(prog, "python") {
-					return "" // a module with its own arguments
+					return "", 0 // a module with its own arguments
 				}
 				if j == len(v)-1 {
 					i++
@@ -202,14 +199,37 @@ func interprets(in interpreter, prog string, args []word, stdin bool) string {
 				break
 			}
 			if v[j] == 'V' || v[j] == 'h' || v[j] == 'v' && prog == "node" {
-				return ""
+				return "", 0
 			}
 		}
 	}
 	if stdin || in.code != "" {
-		return prog + " code from the input"
+		return prog + " code from the input", 0
 	}
-	return ""
+	return "", 0
+}
+
+// dbRuns finds the words by which a database's own shell starts programs or reads
+// more of them.
+var dbRuns = regexp.MustCompile(`(?i)\\[!ioe]|\.(?:sh|sy|read|import|load|once|output|excel|edit)|\bsystem\b|\bprogram\b|load_extension|--?(?:cmd|init|file|f)\b`)
+
+// scriptRunner judges deno and bun, whose first word is a verb or a script.
+func scriptRunner(prog string, args []word) (why string, file int) {
+	for i, x := range args {
+		v := x.value
+		switch {
+		case v == "eval" || v == "repl" || v == "-e" || v == "-p" || v == "--eval" || v == "--print" || v == "-":
+			return prog + " code", 0
+		case !x.known && !x.glob:
+			return "arguments of " + prog + " that are not known before it runs", 0
+		case v == "run" || strings.HasPrefix(v, "-"):
+		case strings.ContainsAny(v, "./"):
+			return "", i + 1
+		default:
+			return "", 0 // a verb, or a script of the project by its name
+		}
+	}
+	return "", 0
 }
 
 func sedCode(args []word) string {

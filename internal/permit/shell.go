@@ -41,6 +41,7 @@ type Part struct {
 	deny     []string // further names under which it may be denied
 	tight    []string // further names that may make the verdict stricter
 	may      []string // beginnings of names it would have if what is unknown were so
+	file     aFile    // the word that names a file which decides what runs
 	doom     string   // why it is catastrophic whatever its words are
 }
 
@@ -314,7 +315,7 @@ func (w *walker) command(s *syntax.Stmt) {
 	case *syntax.WhileClause:
 		w.perhaps(func() { w.stmts(c.Cond); w.stmts(c.Do) })
 	case *syntax.ForClause:
-		w.inside(c.Loop)
+		w.loop(c)
 		w.perhaps(func() { w.stmts(c.Do) })
 	case *syntax.CaseClause:
 		w.inside(c.Word)
@@ -432,6 +433,33 @@ func (w *walker) function(c *syntax.FuncDecl) {
 	}
 }
 
+// loop walks the head of a for, which assigns like any assignment does.
+func (w *walker) loop(c *syntax.ForClause) {
+	w.inside(c.Loop)
+	switch l := c.Loop.(type) {
+	case *syntax.WordIter:
+		if why := changesPrograms(l.Name.Value, "", false); why != "" {
+			w.hidden(l, why)
+		}
+	case *syntax.CStyleLoop:
+		w.arithmetic(l)
+	}
+}
+
+// arithmetic finds assignments in what bash computes.
+func (w *walker) arithmetic(n syntax.Node) {
+	why := ""
+	syntax.Walk(n, func(n syntax.Node) bool {
+		if word, ok := n.(*syntax.Word); ok && why == "" {
+			why = changesPrograms(word.Lit(), "", false)
+		}
+		return why == ""
+	})
+	if why != "" {
+		w.hidden(n, why)
+	}
+}
+
 // inside finds the commands that run while a node is expanded.
 func (w *walker) inside(n syntax.Node) {
 	if word, ok := n.(*syntax.Word); ok {
@@ -444,6 +472,11 @@ func (w *walker) inside(n syntax.Node) {
 		case *syntax.ParamExp:
 			if n.Exp != nil && n.Exp.Op == syntax.OtherParamOps && n.Exp.Word != nil && n.Exp.Word.Lit() == "P" {
 				w.hidden(n, "a prompt expansion runs the code in its value")
+			}
+			if n.Exp != nil && n.Param != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
+				if why := changesPrograms(n.Param.Value, "", false); why != "" {
+					w.hidden(n, why)
+				}
 			}
 		case *syntax.CmdSubst:
 			w.apart(func() { w.piped = false; w.stmts(n.Stmts) })
@@ -468,6 +501,9 @@ func isFlat(p syntax.WordPart) bool {
 // stand in the subscripts of quoted text.
 func (w *walker) evaluated(n syntax.Node) {
 	w.inside(n)
+	if _, test := n.(*syntax.TestClause); !test {
+		w.arithmetic(n)
+	}
 	hidden := false
 	syntax.Walk(n, func(n syntax.Node) bool {
 		if q, ok := n.(*syntax.SglQuoted); ok && runsWhenEvaluated(q.Value) {

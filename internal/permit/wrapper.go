@@ -136,6 +136,7 @@ func (w *walker) wrap(p *Part, prog string, spec wrapper, words []word, redirs [
 	before := len(p.Children)
 	w.child(p, rest, redirs)
 	markGuess(p.Children[before:])
+	p.lift(p.Children[before:])
 }
 
 // options skips a wrapper's own options and gives the command; query is true when
@@ -337,6 +338,7 @@ func (w *walker) runner(p *Part, subs []string, words []word) bool {
 	before := len(p.Children)
 	w.child(p, rest, nil)
 	markGuess(p.Children[before:])
+	p.lift(p.Children[before:])
 	return true
 }
 
@@ -413,7 +415,10 @@ func (w *walker) shellProgram(p *Part, words []word, redirs []*syntax.Redirect) 
 	case script != nil:
 		if !script.known || strings.HasPrefix(script.value, "/dev/") || strings.HasPrefix(script.value, "/proc/") {
 			p.opaque("the script is not known before it runs")
+			break
 		}
+		at := slices.IndexFunc(words[1:], func(x word) bool { return x.text == script.text })
+		p.runsFile(words, at+1, "nobody has read")
 	default:
 		w.shellInput(p, redirs)
 	}
