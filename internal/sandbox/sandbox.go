@@ -24,6 +24,24 @@ type Command struct {
 	// OnOutput is told about cleaned output as it comes (may be nil). It is called
 	// from one goroutine at a time and must not block.
 	OnOutput func(text string)
+	// Roots are the directories (or files) that an executor with walls lets the
+	// command see beside the system's; Dir must lie in one. Empty: Dir, writable.
+	Roots []Root
+	// Network is what an executor with walls lets it reach; nil: what the executor
+	// was made for.
+	Network *Network
+}
+
+// Root is a piece of this machine that a command may see, at its own path.
+type Root struct {
+	Path     string // absolute
+	Writable bool
+}
+
+// Network is what a command may reach. The zero value is nothing but itself.
+type Network struct {
+	Open  bool   // whatever this machine reaches, its own loopback too
+	Proxy string // only this proxy: the path of a unix socket, or host:port; HTTP_PROXY and its like name it
 }
 
 // The limits of a command.

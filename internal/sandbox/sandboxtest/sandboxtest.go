@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -22,6 +24,9 @@ import (
 type Fixture struct {
 	// New is an executor whose server has the environment environ.
 	New func(t *testing.T, environ []string) sandbox.Executor
+	// OwnPids says that process ids inside are not those outside: what a command
+	// calls its children means nothing here, so they are known by their arguments.
+	OwnPids bool
 }
 
 // Run runs the suite.
@@ -35,13 +40,13 @@ func Run(t *testing.T, fix Fixture) {
 	t.Run("ends", func(t *testing.T) { t.Parallel(); ends(t, ex) })
 	t.Run("cleaned", func(t *testing.T) { t.Parallel(); cleaned(t, ex) })
 	t.Run("streams", func(t *testing.T) { t.Parallel(); streams(t, ex) })
-	t.Run("timeout", func(t *testing.T) { t.Parallel(); timeout(t, ex) })
-	t.Run("abort", func(t *testing.T) { t.Parallel(); abort(t, ex) })
-	t.Run("survivors", func(t *testing.T) { t.Parallel(); survivors(t, ex) })
+	t.Run("timeout", func(t *testing.T) { t.Parallel(); timeout(t, fix, ex) })
+	t.Run("abort", func(t *testing.T) { t.Parallel(); abort(t, fix, ex) })
+	t.Run("survivors", func(t *testing.T) { t.Parallel(); survivors(t, fix, ex) })
 	t.Run("flood", func(t *testing.T) { t.Parallel(); flood(t, ex) })
 	t.Run("cannot start", func(t *testing.T) { t.Parallel(); cannotStart(t, ex) })
 	t.Run("many at once", func(t *testing.T) { t.Parallel(); many(t, ex) })
-	t.Run("reap", func(t *testing.T) { t.Parallel(); reap(t, ex) })
+	t.Run("reap", func(t *testing.T) { t.Parallel(); reap(t, fix, ex) })
 	t.Run("secrets", func(t *testing.T) { t.Parallel(); secrets(t, fix, environ) })
 }
 
@@ -143,36 +148,44 @@ func streams(t *testing.T, ex sandbox.Executor) {
 	}
 }
 
+// naps counts how often nap was asked, so that no two are alike.
+var naps atomic.Int64
+
+// nap is a long time to sleep that no other process here sleeps.
+func nap() string { return fmt.Sprintf("300.%07d%06d", os.Getpid(), naps.Add(1)) }
+
 // tree is a command that leaves its process ids in files and then waits: a child
 // in the group, one in a session of its own, and one of those with no environment.
-const tree = `sleep 300 & echo $! > child
+const treeText = `sleep NAP & echo $! > child
 if command -v setsid >/dev/null; then
-  setsid sh -c 'echo $$ > session; exec sleep 300' &
-  env -i PATH="$PATH" setsid sh -c 'echo $$ > bare; exec sleep 300' &
+  setsid sh -c 'echo $$ > session; exec sleep NAP' &
+  env -i PATH="$PATH" setsid sh -c 'echo $$ > bare; exec sleep NAP' &
 else echo $! > session; echo $! > bare; fi
 while ! test -s session || ! test -s bare; do sleep 0.01; done
 echo started
 `
 
-func timeout(t *testing.T, ex sandbox.Executor) {
-	dir := t.TempDir()
+func tree(nap string) string { return strings.ReplaceAll(treeText, "NAP", nap) }
+
+func timeout(t *testing.T, fix Fixture, ex sandbox.Executor) {
+	dir, nap := t.TempDir(), nap()
 	start := time.Now()
-	res := run(t, ex, sandbox.Command{Shell: tree + "sleep 300", Dir: dir, Timeout: 1500 * time.Millisecond, Call: "timeout-" + filepath.Base(dir)})
+	res := run(t, ex, sandbox.Command{Shell: tree(nap) + "sleep 300", Dir: dir, Timeout: 1500 * time.Millisecond, Call: "timeout-" + filepath.Base(dir)})
 	if !res.TimedOut || res.Aborted || res.ExitCode != -1 || res.Stdout != "started\n" {
 		t.Errorf("got %+v", res)
 	}
 	if took := time.Since(start); took > 10*time.Second {
 		t.Errorf("took %s", took)
 	}
-	gone(t, dir)
+	gone(t, fix, dir, nap)
 }
 
-func abort(t *testing.T, ex sandbox.Executor) {
-	dir := t.TempDir()
+func abort(t *testing.T, fix Fixture, ex sandbox.Executor) {
+	dir, nap := t.TempDir(), nap()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	res, err := ex.Run(ctx, sandbox.Command{
-		Shell: tree + "wait", Dir: dir,
+		Shell: tree(nap) + "wait", Dir: dir,
 		OnOutput: func(text string) {
 			if strings.Contains(text, "started") {
 				cancel()
@@ -182,7 +195,7 @@ func abort(t *testing.T, ex sandbox.Executor) {
 	if err != nil || !res.Aborted || res.TimedOut || res.ExitCode != -1 || res.Stdout != "started\n" {
 		t.Errorf("got %+v, %v", res, err)
 	}
-	gone(t, dir)
+	gone(t, fix, dir, nap)
 	if res, err := ex.Run(ctx, sandbox.Command{Shell: "touch ran", Dir: dir}); err != nil || !res.Aborted {
 		t.Errorf("already cancelled: %+v, %v", res, err)
 	}
@@ -191,20 +204,20 @@ func abort(t *testing.T, ex sandbox.Executor) {
 	}
 }
 
-func survivors(t *testing.T, ex sandbox.Executor) {
+func survivors(t *testing.T, fix Fixture, ex sandbox.Executor) {
 	for name, quiet := range map[string]string{"holding the pipe": "", "silent": " >/dev/null 2>&1"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
+			dir, nap := t.TempDir(), nap()
 			start := time.Now()
-			res := run(t, ex, sandbox.Command{Shell: "sleep 300" + quiet + " & echo $! > child; echo before; exit 3", Dir: dir})
+			res := run(t, ex, sandbox.Command{Shell: "sleep " + nap + quiet + " & echo $! > child; echo before; exit 3", Dir: dir})
 			if res.ExitCode != 3 || res.Stdout != "before\n" || res.TimedOut || res.Left != 1 {
 				t.Errorf("got %+v", res)
 			}
 			if took := time.Since(start); took > 10*time.Second {
 				t.Errorf("took %s", took)
 			}
-			gone(t, dir)
+			gone(t, fix, dir, nap)
 		})
 	}
 }
@@ -251,15 +264,15 @@ func many(t *testing.T, ex sandbox.Executor) {
 	group.Wait()
 }
 
-func reap(t *testing.T, ex sandbox.Executor) {
-	dir := t.TempDir()
+func reap(t *testing.T, fix Fixture, ex sandbox.Executor) {
+	dir, nap := t.TempDir(), nap()
 	call := "reap-" + filepath.Base(filepath.Dir(dir))
 	started := make(chan struct{})
 	var once sync.Once
 	done := make(chan sandbox.Result, 1)
 	go func() {
 		res, _ := ex.Run(context.WithoutCancel(t.Context()), sandbox.Command{
-			Shell: tree + "wait", Dir: dir, Call: call, Timeout: 30 * time.Second,
+			Shell: tree(nap) + "wait", Dir: dir, Call: call, Timeout: 30 * time.Second,
 			OnOutput: func(string) { once.Do(func() { close(started) }) },
 		})
 		done <- res
@@ -271,7 +284,7 @@ func reap(t *testing.T, ex sandbox.Executor) {
 	if n, err := ex.Reap(t.Context(), call); n < 3 || err != nil {
 		t.Errorf("reaped %d, %v", n, err)
 	}
-	gone(t, dir)
+	gone(t, fix, dir, nap)
 	if res := <-done; res.ExitCode != 137 {
 		t.Errorf("the reaped command: %+v", res)
 	}
@@ -293,8 +306,9 @@ func secrets(t *testing.T, fix Fixture, environ []string) {
 	}
 }
 
-// gone waits until the processes whose ids lie in dir are dead.
-func gone(t *testing.T, dir string) {
+// gone waits until the processes whose ids lie in dir are dead, or those that
+// take the nap.
+func gone(t *testing.T, fix Fixture, dir, nap string) {
 	t.Helper()
 	deadline := time.Now().Add(5 * time.Second)
 	for _, name := range []string{"child", "session", "bare"} {
@@ -307,7 +321,11 @@ func gone(t *testing.T, dir string) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		for alive(pid) {
+		runs := func() bool { return alive(pid) }
+		if fix.OwnPids {
+			runs = func() bool { return napping(nap) }
+		}
+		for runs() {
 			if time.Now().After(deadline) {
 				t.Errorf("%s (%d) still runs", name, pid)
 				break
@@ -315,6 +333,18 @@ func gone(t *testing.T, dir string) {
 			time.Sleep(5 * time.Millisecond) // a real process: nothing rings when a stranger dies
 		}
 	}
+}
+
+// napping says whether any process has the nap as an argument.
+func napping(nap string) bool {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err == nil && slices.Contains(strings.Split(string(data), "\x00"), nap) {
+			return true
+		}
+	}
+	return false
 }
 
 // alive says whether pid runs; a zombie nobody has fetched yet does not.

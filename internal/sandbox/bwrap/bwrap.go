@@ -1,0 +1,113 @@
+// Package bwrap runs commands behind walls of the kernel, put up by bubblewrap. A
+// command sees its workspace and the roots it was given, the system's programs
+// read-only, a /tmp of its own, and nothing else of this machine: no home, no
+// database, no other workspace, no other process, no network unless told. It never
+// has more rights than the server, and none of its capabilities. Everything host
+// promises about ends holds too. Where a wall or a limit cannot be had, Facts says
+// so; Probe says whether it works here at all, and what to do.
+package bwrap
+
+import (
+	"context"
+	"sync"
+
+	"chorus/internal/sandbox"
+	"chorus/internal/sandbox/process"
+)
+
+// Options are what all commands of an executor have in common.
+type Options struct {
+	Environ []string // the server's, usually os.Environ(); what is harmless and points to something visible is passed on
+	Env     []string // added as it is, NAME=value
+	// Roots are seen by every command, beside its own. One inside a writable root
+	// may not be reached through a symlink.
+	Roots []sandbox.Root
+	// Hide are paths that stay unseen even inside a root: the server's home and
+	// database, in case somebody works in the directory above.
+	Hide []string
+	// Home is a directory kept between commands, for caches and settings. Empty:
+	// every command gets a new one in memory.
+	Home    string
+	Network sandbox.Network // for commands that do not say
+	Limits  Limits
+	// Launcher is a program that calls Launch when its first argument is
+	// LaunchArg, usually our own (os.Executable). Without it there is no Landlock
+	// and no proxy. It must be statically linked or find its libraries in /usr.
+	Launcher string
+	Program  string // bwrap itself; empty: from PATH
+}
+
+// Limits hold for one command with all its processes. Zero is the default.
+type Limits struct {
+	FileSize  int64 // of one file; always holds
+	Tmp       int64 // of /tmp, /dev/shm and a home in memory, each; with bubblewrap 0.7 or later
+	Memory    int64 // with a cgroup
+	Processes int64 // with a cgroup; without one for everybody but root
+}
+
+// The default limits: enough to build large programs, too little to take the
+// machine down.
+const (
+	DefaultFileSize  = 4 << 30
+	DefaultTmp       = 1 << 30
+	DefaultMemory    = 4 << 30
+	DefaultProcesses = 1024
+)
+
+func (l Limits) orDefault() Limits {
+	for _, f := range []struct {
+		value *int64
+		def   int64
+	}{{&l.FileSize, DefaultFileSize}, {&l.Tmp, DefaultTmp}, {&l.Memory, DefaultMemory}, {&l.Processes, DefaultProcesses}} {
+		if *f.value <= 0 {
+			*f.value = f.def
+		}
+	}
+	return l
+}
+
+// Fact is one wall or limit, for people.
+type Fact struct {
+	Name  string // "namespaces", "landlock", "memory", …
+	Holds bool
+	Words string // how it holds, or why not and what to do
+}
+
+// LaunchArg as first argument tells our own program that it is started inside of
+// the walls and must call Launch with the rest.
+const LaunchArg = "sandbox-launch"
+
+// Executor runs commands behind walls. Safe for concurrent use.
+type Executor struct {
+	opts    Options
+	env     []string
+	machine func() machine // looked at once, by the first command
+}
+
+var _ sandbox.Executor = (*Executor)(nil)
+
+// New is an executor with these options. Nothing is looked up before the first
+// command, Probe or Facts.
+func New(opts Options) *Executor {
+	opts.Limits = opts.Limits.orDefault()
+	e := &Executor{opts: opts, env: process.Environ(opts.Environ)}
+	e.machine = sync.OnceValue(func() machine { return look(opts) })
+	return e
+}
+
+// Name implements sandbox.Executor.
+func (e *Executor) Name() string { return "bwrap" }
+
+// Reap implements sandbox.Executor. The children are found from outside, by what
+// bubblewrap itself was given as environment.
+func (e *Executor) Reap(ctx context.Context, call string) (int, error) {
+	return process.Reap(ctx, call)
+}
+
+// Run implements sandbox.Executor.
+func (e *Executor) Run(ctx context.Context, command sandbox.Command) (sandbox.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return sandbox.Result{Aborted: true, ExitCode: -1}, nil
+	}
+	return e.run(ctx, command)
+}

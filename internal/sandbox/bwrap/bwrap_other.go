@@ -1,0 +1,30 @@
+//go:build !linux
+
+package bwrap
+
+import (
+	"context"
+	"errors"
+
+	"chorus/internal/sandbox"
+)
+
+var errNoLinux = errors.New("the sandbox bwrap needs Linux: choose docker, or host")
+
+type machine struct{}
+
+func look(Options) machine { return machine{} }
+
+func (e *Executor) run(context.Context, sandbox.Command) (sandbox.Result, error) {
+	_ = e.machine()
+	return sandbox.Result{}, errNoLinux
+}
+
+// Probe says why it does not work here.
+func (e *Executor) Probe(context.Context) error { return errNoLinux }
+
+// Facts says which walls and limits hold on this machine.
+func (e *Executor) Facts() []Fact { return []Fact{{"namespaces", false, errNoLinux.Error()}} }
+
+// Launch is never called here.
+func Launch([]string) int { return 126 }

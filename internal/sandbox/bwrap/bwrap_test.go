@@ -1,0 +1,117 @@
+//go:build linux
+
+package bwrap_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"chorus/internal/sandbox"
+	"chorus/internal/sandbox/bwrap"
+	"chorus/internal/sandbox/host"
+	"chorus/internal/sandbox/sandboxtest"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == bwrap.LaunchArg {
+		os.Exit(bwrap.Launch(os.Args[2:]))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// options for an executor whose launcher is this very test.
+func options(t testing.TB) bwrap.Options {
+	t.Helper()
+	launcher, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bwrap.Options{Environ: os.Environ(), Launcher: launcher}
+}
+
+// with is an executor that works here, or the end of the test. A missing program
+// is a failure where nothing may be skipped; a kernel that forbids namespaces is
+// not, because nobody can install another one.
+func with(t testing.TB, opts bwrap.Options) *bwrap.Executor {
+	t.Helper()
+	if _, err := exec.LookPath("bwrap"); err != nil && os.Getenv("CI") == "true" {
+		t.Fatal("bubblewrap is missing; with CI=true nothing is skipped that could be installed")
+	}
+	ex := bwrap.New(opts)
+	if err := ex.Probe(t.Context()); err != nil {
+		t.Skipf("!!! the sandbox is NOT TESTED here: %v", err)
+	}
+	return ex
+}
+
+func run(t testing.TB, ex sandbox.Executor, command sandbox.Command) sandbox.Result {
+	t.Helper()
+	if command.Dir == "" {
+		command.Dir = t.TempDir()
+	}
+	res, err := ex.Run(t.Context(), command)
+	if err != nil {
+		t.Fatalf("run %q: %v", command.Shell, err)
+	}
+	return res
+}
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"with a launcher", "without"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sandboxtest.Run(t, sandboxtest.Fixture{OwnPids: true, New: func(t *testing.T, environ []string) sandbox.Executor {
+				opts := options(t)
+				opts.Environ = environ
+				if name == "without" {
+					opts.Launcher = ""
+				}
+				return with(t, opts)
+			}})
+		})
+	}
+}
+
+func TestFacts(t *testing.T) {
+	t.Parallel()
+	ex := with(t, options(t))
+	for _, fact := range ex.Facts() {
+		t.Logf("%-18s %-5v %s", fact.Name, fact.Holds, fact.Words)
+		if fact.Name == "" || fact.Words == "" {
+			t.Errorf("a fact without words: %+v", fact)
+		}
+	}
+	missing := bwrap.New(bwrap.Options{Program: "no-such-bwrap-here"})
+	err := missing.Probe(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "apt-get install bubblewrap") {
+		t.Errorf("a missing program: %v", err)
+	}
+	if facts := missing.Facts(); len(facts) != 1 || facts[0].Holds {
+		t.Errorf("a missing program: %+v", facts)
+	}
+}
+
+// BenchmarkStart is what the walls cost: the same nothing, with and without.
+func BenchmarkStart(b *testing.B) {
+	opts := options(b)
+	bare := opts
+	bare.Launcher = ""
+	dir := b.TempDir()
+	for _, bench := range []struct {
+		name string
+		ex   sandbox.Executor
+	}{{"host", host.New(os.Environ())}, {"bwrap", with(b, bare)}, {"bwrap and landlock", with(b, opts)}} {
+		b.Run(bench.name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := bench.ex.Run(b.Context(), sandbox.Command{Argv: []string{"/bin/true"}, Dir: dir, Merge: true}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,193 @@
+package bwrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"chorus/internal/sandbox"
+)
+
+// machine is what this machine can do.
+type machine struct {
+	program  string
+	version  version
+	launcher string
+	groups   groups
+	landlock int // the version of its interface; 0: none
+	err      error
+}
+
+type version struct{ major, minor int }
+
+func (v version) atLeast(major, minor int) bool {
+	return v.major > major || v.major == major && v.minor >= minor
+}
+
+const install = "install bubblewrap (apt-get install bubblewrap, dnf install bubblewrap, pacman -S bubblewrap)"
+
+// look finds out what is here.
+func look(opts Options) machine {
+	m := machine{program: opts.Program, launcher: opts.Launcher}
+	if m.program == "" {
+		m.program = "bwrap"
+	}
+	path, err := exec.LookPath(m.program)
+	if err != nil {
+		m.err = fmt.Errorf("the sandbox needs %s, which is not here: %s", m.program, install)
+		return m
+	}
+	m.program = path
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		m.err = fmt.Errorf("ask %s for its version: %w", path, err)
+		return m
+	}
+	if m.version = parseVersion(string(out)); !m.version.atLeast(0, 5) {
+		m.err = fmt.Errorf("the sandbox needs bubblewrap 0.5 or later, %s says %q: %s", path, strings.TrimSpace(string(out)), install)
+		return m
+	}
+	m.groups = findGroups(opts.Limits)
+	if m.launcher != "" {
+		m.landlock = landlockVersion()
+	}
+	return m
+}
+
+// parseVersion reads "bubblewrap 0.8.0".
+func parseVersion(text string) (v version) {
+	_, _ = fmt.Sscanf(strings.TrimSpace(text), "bubblewrap %d.%d", &v.major, &v.minor)
+	return v
+}
+
+// tmpfs are the options for a directory in memory.
+func (m machine) tmpfs(path string, size int64) []string {
+	mode := "1777"
+	if path == memoryHome {
+		mode = "0700"
+	}
+	if !m.version.atLeast(0, 7) {
+		return []string{"--perms", mode, "--tmpfs", path}
+	}
+	return []string{"--perms", mode, "--size", fmt.Sprint(size), "--tmpfs", path}
+}
+
+// Probe runs a command behind the walls and says why that does not work here, and
+// what to do. It is nil where the executor can be used.
+func (e *Executor) Probe(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "chorus-probe-")
+	if err != nil {
+		return fmt.Errorf("try the sandbox: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	res, err := e.Run(ctx, sandbox.Command{Shell: "true", Dir: dir, Timeout: 20 * time.Second, Network: &sandbox.Network{}})
+	switch {
+	case err != nil:
+		return err
+	case res.Aborted:
+		return context.Cause(ctx)
+	case res.TimedOut:
+		return errors.New("try the sandbox: a command that does nothing did not end in 20 seconds")
+	case res.ExitCode != 0:
+		return fmt.Errorf("try the sandbox: a command that does nothing ended with exit code %d: %s", res.ExitCode, res.Output)
+	}
+	return nil
+}
+
+// explain turns bubblewrap's words into what to do.
+func explain(said string) error {
+	switch {
+	case said == "":
+		return errors.New("bubblewrap ended without a word")
+	case !strings.Contains(said, "namespace") && !strings.Contains(said, "uid map") && !strings.Contains(said, "mount proc"):
+		return errors.New(said)
+	}
+	read := func(path string) string { return line(path) }
+	switch {
+	case strings.Contains(said, "mount proc"):
+		return fmt.Errorf("%s; inside a container it needs a /proc that is not masked (docker run --security-opt systempaths=unconfined)", said)
+	case read("/proc/sys/user/max_user_namespaces") == "0":
+		return fmt.Errorf("%s; user namespaces are forbidden here: sysctl -w user.max_user_namespaces=15000", said)
+	case read("/proc/sys/kernel/unprivileged_userns_clone") == "0":
+		return fmt.Errorf("%s; user namespaces are forbidden here: sysctl -w kernel.unprivileged_userns_clone=1", said)
+	case read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1":
+		return fmt.Errorf("%s; AppArmor forbids user namespaces here: give bwrap a profile, or sysctl -w kernel.apparmor_restrict_unprivileged_userns=0", said)
+	}
+	return fmt.Errorf("%s; inside a container it needs the right to make namespaces (docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined)", said)
+}
+
+// Facts says which walls and limits hold on this machine. It does not try the
+// sandbox itself: that is Probe.
+func (e *Executor) Facts() []Fact {
+	m, l := e.machine(), e.opts.Limits
+	if m.err != nil {
+		return []Fact{{"namespaces", false, m.err.Error()}}
+	}
+	facts := []Fact{{"namespaces", true, fmt.Sprintf("bubblewrap %d.%d: own files, processes, users, host name and network", m.version.major, m.version.minor)}}
+	nested := Fact{"nested namespaces", m.version.atLeast(0, 8), "commands cannot make user namespaces of their own"}
+	if !nested.Holds {
+		nested.Words = "commands can make user namespaces of their own: bubblewrap 0.8 or later forbids it"
+	}
+	facts = append(facts, nested)
+	switch {
+	case m.launcher == "":
+		facts = append(facts, Fact{"landlock", false, "not used: there is no launcher"})
+	case m.landlock == 0:
+		facts = append(facts, Fact{"landlock", false, "this kernel has none, or it is off: Linux 5.13 or later with landlock in the lsm= list"})
+	default:
+		facts = append(facts, Fact{"landlock", true, fmt.Sprintf("second belt around files, version %d", m.landlock)})
+	}
+	facts = append(facts, Fact{"time", true, fmt.Sprintf("%s unless asked for, at most %s", sandbox.DefaultTimeout, sandbox.MaxTimeout)},
+		Fact{"output", true, size(sandbox.MaxStream) + " of each stream"},
+		Fact{"file size", true, size(l.FileSize) + " each"},
+		Fact{"core dumps", true, "none"})
+	tmp := Fact{"tmp", m.version.atLeast(0, 7), size(l.Tmp)}
+	if !tmp.Holds {
+		tmp.Words = "half of the machine's memory: bubblewrap 0.7 or later limits it"
+	}
+	return append(facts, tmp, m.memory(l), m.processes(l))
+}
+
+const noGroup = "no cgroup can be written here (run as root, or as a service with Delegate=yes)"
+
+func (m machine) memory(l Limits) Fact {
+	if dir, ok := m.groups["memory"]; ok {
+		return Fact{"memory", true, size(l.Memory) + " by " + dir.name()}
+	}
+	return Fact{"memory", false, noGroup}
+}
+
+func (m machine) processes(l Limits) Fact {
+	if dir, ok := m.groups["pids"]; ok {
+		return Fact{"processes", true, fmt.Sprintf("%d by %s", l.Processes, dir.name())}
+	}
+	if os.Getuid() != 0 {
+		return Fact{"processes", true, fmt.Sprintf("%d by rlimit: %s", l.Processes, noGroup)}
+	}
+	return Fact{"processes", false, noGroup + ", and rlimits do not hold root"}
+}
+
+func (g groupDir) name() string {
+	if g.v2 {
+		return "cgroup v2"
+	}
+	return "cgroup v1"
+}
+
+func size(n int64) string {
+	for _, unit := range []struct {
+		bytes int64
+		name  string
+	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if n >= unit.bytes && n%unit.bytes == 0 {
+			return fmt.Sprintf("%d %s", n/unit.bytes, unit.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

@@ -1,0 +1,291 @@
+package bwrap
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"chorus/internal/sandbox"
+)
+
+// The programs of this machine and what they need: read-only. Not /opt, where
+// services keep their keys next to their programs; a root can name it.
+var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/gnu"}
+
+// What of /etc programs need. The rest stays out: with a server that runs as root
+// its owner would be us.
+var settings = []string{
+	"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/timezone",
+	"/etc/ssl", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/pki", "/etc/crypto-policies", "/etc/nsswitch.conf", "/etc/protocols", "/etc/services",
+	"/etc/mime.types", "/etc/magic", "/etc/fonts", "/etc/terminfo", "/etc/inputrc", "/etc/java", "/etc/perl", "/etc/python3", "/etc/os-release", "/etc/debian_version",
+}
+
+// What of /proc a process of root's could write although it has no capability,
+// /proc/sys/kernel/core_pattern above all: a way to run programs outside.
+var procReadOnly = []string{
+	"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/mtrr", "/proc/pressure", "/proc/driver", "/proc/scsi", "/proc/dynamic_debug",
+}
+
+// What of /proc tells of the machine's other users.
+var procHidden = []string{"/proc/keys", "/proc/key-users", "/proc/kcore", "/proc/timer_list", "/proc/kmsg"}
+
+const (
+	memoryHome = "/home/chorus" // of a command that was given none
+	launchPath = "/.chorus-launch"
+	proxyPort  = 3128 // in a network namespace of its own nobody else can have it
+)
+
+// view is what one command sees.
+type view struct {
+	mounts []mount
+	dir    string // where it starts, resolved
+	home   string
+	uid    int
+	gid    int
+}
+
+// mount is one piece of this machine in the view; source is resolved.
+type mount struct {
+	source, dest string
+	writable     bool
+}
+
+// view puts together what the command may see.
+func (e *Executor) view(command sandbox.Command) (*view, error) {
+	dir, err := workDir(command.Dir)
+	if err != nil {
+		return nil, err
+	}
+	v := &view{dir: dir, home: memoryHome, uid: os.Getuid(), gid: os.Getgid()}
+	if v.uid == 0 {
+		// Programs that believe to be root do what only root can: chown, bind to low ports.
+		v.uid, v.gid = 1000, 1000
+	}
+	roots := command.Roots
+	if len(roots) == 0 {
+		roots = []sandbox.Root{{Path: command.Dir, Writable: true}}
+	}
+	roots = slices.Concat(e.opts.Roots, roots)
+	if e.opts.Home != "" {
+		if v.home, err = filepath.EvalSymlinks(e.opts.Home); err != nil {
+			return nil, fmt.Errorf("sandbox home %s: %w", e.opts.Home, errors.Unwrap(err))
+		}
+		roots = append(roots, sandbox.Root{Path: v.home, Writable: true})
+	}
+	if err := v.addRoots(roots); err != nil {
+		return nil, err
+	}
+	if !v.covers(dir) {
+		return nil, fmt.Errorf("start the command in %s: not in any root of the sandbox", command.Dir)
+	}
+	for _, m := range slices.Clone(v.mounts) {
+		if common := mainRepository(m.source); common != "" && m.writable && !v.writable(common) {
+			v.mounts = append(v.mounts, mount{common, common, true})
+		}
+	}
+	// Outer before inner, or the outer would cover it.
+	slices.SortStableFunc(v.mounts, func(a, b mount) int { return strings.Count(a.dest, "/") - strings.Count(b.dest, "/") })
+	return v, nil
+}
+
+func workDir(dir string) (string, error) {
+	if dir == "" {
+		return "", errors.New("start the command: a sandbox needs a directory")
+	}
+	resolved, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", fmt.Errorf("start the command in %s: %w", dir, errors.Unwrap(err))
+	}
+	if info, err := os.Stat(resolved); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("start the command in %s: not a directory", dir)
+	}
+	return filepath.Abs(resolved)
+}
+
+// addRoots adds the roots, each at its own path; one that is named by a symlink is
+// seen at both.
+func (v *view) addRoots(roots []sandbox.Root) error {
+	for _, root := range roots {
+		path, err := filepath.Abs(root.Path)
+		if err != nil {
+			return fmt.Errorf("sandbox root %s: %w", root.Path, err)
+		}
+		resolved, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			return fmt.Errorf("sandbox root %s: %w", root.Path, errors.Unwrap(err))
+		}
+		if resolved == "/" {
+			return fmt.Errorf("sandbox root %s is the whole machine: name a directory", root.Path)
+		}
+		v.mounts = append(v.mounts, mount{resolved, resolved, root.Writable})
+		if path != resolved {
+			v.mounts = append(v.mounts, mount{resolved, path, root.Writable})
+		}
+	}
+	// A command can put a symlink wherever it can write, and the next one would be
+	// given what it points to.
+	for _, root := range roots {
+		for _, other := range v.mounts {
+			if other.writable && inside(filepath.Clean(root.Path), other.dest) && filepath.Clean(root.Path) != other.dest && !v.has(filepath.Clean(root.Path)) {
+				return fmt.Errorf("sandbox root %s: a symlink inside of %s, which commands can change", root.Path, other.dest)
+			}
+		}
+	}
+	return nil
+}
+
+// has says whether path is a root that is no symlink.
+func (v *view) has(path string) bool {
+	return slices.ContainsFunc(v.mounts, func(m mount) bool { return m.source == path && m.dest == path })
+}
+
+// inside says whether path is root or lies below it.
+func inside(path, root string) bool {
+	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, "/")+"/")
+}
+
+// writable says whether a writable root holds the path.
+func (v *view) writable(path string) bool {
+	return slices.ContainsFunc(v.mounts, func(m mount) bool { return m.writable && inside(path, m.dest) })
+}
+
+// covers says whether the command will find there what is there on this machine.
+func (v *view) covers(path string) bool {
+	return slices.ContainsFunc(v.mounts, func(m mount) bool { return inside(path, m.dest) }) ||
+		slices.ContainsFunc(system, func(dir string) bool { return inside(path, dir) })
+}
+
+// args are bubblewrap's options for the view. The data files are read from
+// descriptors: passwd, group, hosts.
+func (v *view) args(e *Executor, m machine, network sandbox.Network, data [3]int) []string {
+	a := []string{
+		"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
+		"--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "sandbox",
+		"--uid", strconv.Itoa(v.uid), "--gid", strconv.Itoa(v.gid),
+	}
+	if m.version.atLeast(0, 8) {
+		a = append(a, "--disable-userns")
+	}
+	if !network.Open {
+		a = append(a, "--unshare-net")
+	}
+	a = append(a, systemArgs()...)
+	a = append(a, "--perms", "0755", "--dir", "/etc")
+	for _, path := range settings {
+		a = append(a, "--ro-bind-try", path, path)
+	}
+	if network.Open {
+		a = append(a, "--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf", "--ro-bind-try", "/etc/hosts", "/etc/hosts")
+	} else {
+		a = append(a, "--ro-bind-data", strconv.Itoa(data[2]), "/etc/hosts")
+	}
+	a = append(a, "--ro-bind-data", strconv.Itoa(data[0]), "/etc/passwd", "--ro-bind-data", strconv.Itoa(data[1]), "/etc/group")
+	a = append(a, "--dev", "/dev")
+	a = append(a, m.tmpfs("/dev/shm", e.opts.Limits.Tmp)...)
+	a = append(a, "--remount-ro", "/dev", "--proc", "/proc")
+	a = append(a, procArgs()...)
+	a = append(a, m.tmpfs("/tmp", e.opts.Limits.Tmp)...)
+	if v.home == memoryHome {
+		a = append(a, m.tmpfs(memoryHome, e.opts.Limits.Tmp)...)
+	}
+	for _, m := range v.mounts {
+		how := "--ro-bind"
+		if m.writable {
+			how = "--bind"
+		}
+		a = append(a, how, m.source, m.dest)
+	}
+	a = append(a, v.hide(e.opts.Hide)...)
+	if m.launcher != "" {
+		a = append(a, "--ro-bind", m.launcher, launchPath)
+	}
+	return append(a, "--remount-ro", "/", "--chdir", v.dir)
+}
+
+// systemArgs show the system as it is laid out here: on many machines /bin is a
+// symlink into /usr, and programs care.
+func systemArgs() []string {
+	var a []string
+	for _, path := range system {
+		info, err := os.Lstat(path)
+		switch {
+		case err != nil:
+		case info.Mode()&os.ModeSymlink != 0:
+			if target, err := os.Readlink(path); err == nil {
+				a = append(a, "--symlink", target, path)
+			}
+		case info.IsDir():
+			a = append(a, "--ro-bind", path, path)
+		}
+	}
+	return a
+}
+
+func procArgs() []string {
+	var a []string
+	for _, path := range procReadOnly {
+		if _, err := os.Lstat(path); err == nil {
+			a = append(a, "--ro-bind-try", path, path)
+		}
+	}
+	for _, path := range procHidden {
+		if _, err := os.Lstat(path); err == nil {
+			a = append(a, "--ro-bind-try", "/dev/null", path)
+		}
+	}
+	return a
+}
+
+// hide covers paths inside of what is seen; whatever is not seen needs no cover.
+func (v *view) hide(paths []string) []string {
+	var a []string
+	for _, path := range paths {
+		resolved, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			continue // nothing there
+		}
+		info, err := os.Stat(resolved)
+		if err != nil {
+			continue
+		}
+		for _, at := range v.places(resolved) {
+			if info.IsDir() {
+				a = append(a, "--perms", "0500", "--tmpfs", at, "--remount-ro", at)
+			} else {
+				a = append(a, "--ro-bind", "/dev/null", at)
+			}
+		}
+	}
+	return a
+}
+
+// places are where in the view the path of this machine can be seen.
+func (v *view) places(path string) []string {
+	var at []string
+	for _, m := range v.mounts {
+		if inside(path, m.source) {
+			at = append(at, m.dest+strings.TrimPrefix(path, m.source))
+		}
+	}
+	for _, dir := range system {
+		if real, err := filepath.EvalSymlinks(dir); err == nil && real == dir && inside(path, dir) {
+			at = append(at, path)
+		}
+	}
+	slices.Sort(at)
+	return slices.Compact(at)
+}
+
+// files are the contents of passwd, group and hosts.
+func (v *view) files() [3]string {
+	id := func(n int) string { return strconv.Itoa(n) }
+	return [3]string{
+		"chorus:x:" + id(v.uid) + ":" + id(v.gid) + "::" + v.home + ":/bin/sh\nnobody:x:65534:65534::/:/bin/false\n",
+		"chorus:x:" + id(v.gid) + ":\nnogroup:x:65534:\n",
+		"127.0.0.1 localhost sandbox\n::1 localhost\n",
+	}
+}
