@@ -1,0 +1,89 @@
+package egress
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// maxBody is how much of a request's body is held to look for placeholders.
+const maxBody = 1 << 20
+
+// errBodyTooLong: a placeholder in a body that cannot be rewritten.
+var errBodyTooLong = errors.New("a body of more than 1 MB cannot carry a secret; send it in a header, or a smaller body")
+
+// spelling is how placeholders are written in a kind of text, and values with them.
+type spelling struct {
+	mark   *regexp.Regexp
+	encode func(string) string
+}
+
+// spellingOf says how a body is looked through; false: it is not.
+func spellingOf(h http.Header) (spelling, bool) {
+	if c := h.Get("Content-Encoding"); c != "" && !strings.EqualFold(c, "identity") {
+		return spelling{}, false
+	}
+	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
+		return spelling{}, false
+	}
+	switch {
+	case kind == "application/x-www-form-urlencoded":
+		return spelling{urlMark, url.QueryEscape}, true
+	case kind == "application/json" || strings.HasSuffix(kind, "+json") || kind == "application/x-ndjson":
+		return spelling{plainMark, asJSON}, true
+	case strings.HasPrefix(kind, "text/"), kind == "multipart/form-data", kind == "application/xml", kind == "application/graphql",
+		kind == "application/yaml", kind == "application/x-yaml", strings.HasSuffix(kind, "+xml"):
+		return spelling{plainMark, asIs}, true
+	}
+	return spelling{}, false
+}
+
+// body replaces in a request's body, if its type is text. It gives the body to send and its
+// length; -1: unknown, to be sent in chunks. whole says that the given one was read to its end.
+func (s *swap) body(h http.Header, body io.Reader, length int64) (out io.Reader, n int64, whole bool, err error) {
+	if body == nil || body == http.NoBody || length == 0 {
+		return http.NoBody, 0, true, nil
+	}
+	as, ok := spellingOf(h)
+	if !ok {
+		return body, length, false, nil
+	}
+	held, err := io.ReadAll(io.LimitReader(body, maxBody+1))
+	if err != nil {
+		return nil, 0, false, err
+	}
+	if len(held) > maxBody {
+		rest := io.MultiReader(bytes.NewReader(held), body)
+		return &tripwire{src: rest, mark: as.mark}, length, false, nil
+	}
+	text, err := s.text(string(held), as.mark, as.encode)
+	if err != nil {
+		return nil, 0, true, err
+	}
+	return strings.NewReader(text), int64(len(text)), true, nil
+}
+
+// tripwire passes bytes on until a placeholder comes, and fails there.
+type tripwire struct {
+	src    io.Reader
+	mark   *regexp.Regexp
+	window []byte // the end of what passed, where a placeholder may have begun
+}
+
+func (t *tripwire) Read(p []byte) (int, error) {
+	n, err := t.src.Read(p)
+	t.window = append(t.window, p[:n]...)
+	if bytes.Contains(t.window, []byte("secret")) && t.mark.Match(t.window) {
+		return 0, errBodyTooLong
+	}
+	if over := len(t.window) - maxMark; over > 0 {
+		t.window = append(t.window[:0], t.window[over:]...)
+	}
+	return n, err
+}

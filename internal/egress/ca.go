@@ -1,0 +1,197 @@
+package egress
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+const (
+	caFile    = "egress-ca.pem" // key and certificate in one file, so that they always fit
+	caLife    = 365 * 24 * time.Hour
+	caRest    = 30 * 24 * time.Hour // with less left a new one is made
+	leafLife  = 7 * 24 * time.Hour
+	leafRest  = 24 * time.Hour
+	backdated = time.Hour // for clocks that are behind
+	maxLeaves = 256       // kept; the rest is made again
+)
+
+// Authority signs the certificates that programs in the sandbox are shown for hosts with
+// secrets. Nothing but the sandbox is told to trust it. Safe for concurrent use, and for
+// many proxies at once.
+type Authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	leaf *ecdsa.PrivateKey // of all leaves; it never leaves the process
+
+	mu     sync.Mutex
+	leaves map[string]*tls.Certificate
+}
+
+// CA gives the authority kept in dir, making it on first use; the file is for its owner
+// alone. One that is damaged, almost over or was open to others is replaced. An empty dir keeps it
+// in memory.
+func CA(dir string) (*Authority, error) {
+	var a *Authority
+	if dir != "" {
+		a = loadCA(filepath.Join(dir, caFile))
+	}
+	if a == nil {
+		var err error
+		if a, err = makeCA(); err != nil {
+			return nil, fmt.Errorf("make the certificate authority of the sandbox: %w", err)
+		}
+		if dir != "" {
+			if err := a.keep(dir); err != nil {
+				return nil, fmt.Errorf("keep the certificate authority of the sandbox: %w", err)
+			}
+		}
+	}
+	leaf, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	a.leaf, a.leaves = leaf, map[string]*tls.Certificate{}
+	return a, nil
+}
+
+// loadCA gives nil for everything that cannot be used: a new one does no harm.
+func loadCA(path string) *Authority {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 {
+		return nil
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	pair, err := tls.X509KeyPair(raw, raw)
+	if err != nil {
+		return nil
+	}
+	key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
+	if !ok || !pair.Leaf.IsCA || time.Until(pair.Leaf.NotAfter) < caRest || time.Now().Before(pair.Leaf.NotBefore) {
+		return nil
+	}
+	return &Authority{cert: pair.Leaf, key: key}
+}
+
+func makeCA() (*Authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	template := &x509.Certificate{
+		SerialNumber: serial(), Subject: pkix.Name{CommonName: "Chorus sandbox egress", Organization: []string{"Chorus"}},
+		NotBefore: now.Add(-backdated), NotAfter: now.Add(caLife),
+		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, err
+	}
+	return &Authority{cert: cert, key: key}, nil
+}
+
+func (a *Authority) keep(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(a.key)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	err = errors.Join(pem.Encode(&out, &pem.Block{Type: "PRIVATE KEY", Bytes: der}), pem.Encode(&out, a.block()))
+	if err != nil {
+		return err
+	}
+	return placeFile(filepath.Join(dir, caFile), out.Bytes(), 0o600)
+}
+
+func (a *Authority) block() *pem.Block { return &pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw} }
+
+// PEM is the authority's certificate, without its key.
+func (a *Authority) PEM() []byte { return pem.EncodeToMemory(a.block()) }
+
+// certificate gives the leaf for a host.
+func (a *Authority) certificate(host string) (*tls.Certificate, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if have := a.leaves[host]; have != nil && time.Until(have.Leaf.NotAfter) > leafRest {
+		return have, nil
+	}
+	now := time.Now()
+	end := now.Add(leafLife)
+	if end.After(a.cert.NotAfter) {
+		end = a.cert.NotAfter
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial(), Subject: pkix.Name{Organization: []string{"Chorus"}},
+		NotBefore: now.Add(-backdated), NotAfter: end,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true,
+	}
+	if ip := net.ParseIP(host); ip != nil {
+		template.IPAddresses = []net.IP{ip}
+	} else {
+		template.DNSNames = []string{host}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &a.leaf.PublicKey, a.key)
+	if err != nil {
+		return nil, fmt.Errorf("make a certificate for %s: %w", host, err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("make a certificate for %s: %w", host, err)
+	}
+	if len(a.leaves) >= maxLeaves {
+		clear(a.leaves)
+	}
+	a.leaves[host] = &tls.Certificate{Certificate: [][]byte{der, a.cert.Raw}, PrivateKey: a.leaf, Leaf: cert}
+	return a.leaves[host], nil
+}
+
+func serial() *big.Int {
+	var raw [16]byte
+	_, _ = rand.Read(raw[:]) // does not fail
+	raw[0] &= 0x7f           // positive
+	raw[15] |= 1             // not zero
+	return new(big.Int).SetBytes(raw[:])
+}
+
+// placeFile writes a file in one step; until then only its owner reads it.
+func placeFile(path string, data []byte, mode os.FileMode) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // 0600 from the start
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(mode), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

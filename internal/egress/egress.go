@@ -1,0 +1,223 @@
+// Package egress is the one door through which programs in a sandbox reach the network:
+// an HTTP proxy with a list.
+//
+// It promises that nothing is connected to that the list does not name; that a name leads
+// to public addresses only, looked up by us and checked on the connection itself, unless
+// the list names exactly that host and port; that a secret's value goes to the hosts
+// it is for and to nobody else, the sandbox included; and that every connection ends.
+//
+// What it cannot promise: a host that is listed can be told anything the sandbox
+// knows, and one that gets a secret may give it back in a disguise that is not looked for.
+package egress
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"chorus/internal/netguard"
+)
+
+// proxyUser is the user name in the proxy's URL; the password is what counts.
+const proxyUser = "chorus"
+
+// Options are everything about a proxy that is not its rules. Zero fields mean the default.
+type Options struct {
+	// Setting is the configuration key that people are told to add a host to: "egress.hosts".
+	Setting string
+	// OnRefused is told of each refusal, so that people can be asked. It is called from many
+	// goroutines and must not block. May be nil.
+	OnRefused func(Refusal)
+	// CA signs for hosts with secrets; nil: one in memory.
+	CA *Authority
+	// Dir is where TrustFile writes.
+	Dir string
+
+	MaxConns   int           // connections of the sandbox at once: 128
+	MaxHeader  int           // bytes of a request's head: 64 KB
+	HeaderTime time.Duration // from a request's first byte to the end of its head, and for a TLS handshake: 10 s
+	Idle       time.Duration // without a byte in either direction: 5 min
+	Total      time.Duration // one connection: 1 h
+
+	// Roots are trusted upstream besides the system's.
+	Roots []*x509.Certificate
+	// Hooks for tests; nil means the real thing. Addresses are checked before Dial is asked.
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+func (o Options) filled() Options {
+	if o.Setting == "" {
+		o.Setting = "egress.hosts"
+	}
+	if o.MaxConns <= 0 {
+		o.MaxConns = 128
+	}
+	if o.MaxHeader <= 0 {
+		o.MaxHeader = 64 << 10
+	}
+	for _, d := range []struct {
+		field     *time.Duration
+		otherwise time.Duration
+	}{{&o.HeaderTime, 10 * time.Second}, {&o.Idle, 5 * time.Minute}, {&o.Total, time.Hour}} {
+		if *d.field <= 0 {
+			*d.field = d.otherwise
+		}
+	}
+	return o
+}
+
+// Proxy is one running proxy: one for each sandbox, because rules and counts are
+// its own. Safe for concurrent use.
+type Proxy struct {
+	opt       Options
+	ca        *Authority
+	token     string // empty on a unix socket, whose file says who may come
+	listener  net.Listener
+	rules     atomic.Pointer[ruleset]
+	guard     *netguard.Guard
+	transport *http.Transport
+	tally     tally
+
+	ctx   context.Context // ends with Close
+	stop  context.CancelFunc
+	slots chan struct{}
+	group sync.WaitGroup
+	once  sync.Once
+}
+
+// Listen starts a proxy on "unix:/path" (made for its owner alone) or on a TCP address; empty:
+// 127.0.0.1 and a free port. On TCP callers must know the password that Environ
+// gives, because other programs of the machine can knock there too. ctx ends it like Close.
+func Listen(ctx context.Context, address string, rules Rules, opt Options) (*Proxy, error) {
+	set, err := compile(rules)
+	if err != nil {
+		return nil, fmt.Errorf("read the rules of the sandbox's network: %w", err)
+	}
+	p := &Proxy{opt: opt.filled(), ca: opt.CA}
+	p.rules.Store(set)
+	if p.ca == nil {
+		if p.ca, err = CA(""); err != nil {
+			return nil, err
+		}
+	}
+	p.guard = &netguard.Guard{Resolve: opt.Resolve, Dial: opt.Dial, Allow: func(host, port string) bool { return p.rules.Load().inner(host, port) }}
+	p.transport = p.upstream()
+	if p.listener, err = listen(ctx, address); err != nil {
+		return nil, fmt.Errorf("listen for the sandbox: %w", err)
+	}
+	if p.listener.Addr().Network() != "unix" {
+		p.token = rand.Text()
+	}
+	p.slots = make(chan struct{}, p.opt.MaxConns)
+	p.ctx, p.stop = context.WithCancel(ctx)
+	context.AfterFunc(p.ctx, func() { _ = p.listener.Close() })
+	p.group.Go(p.accept)
+	return p, nil
+}
+
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	var config net.ListenConfig
+	path, unix := strings.CutPrefix(address, "unix:")
+	if !unix {
+		if address == "" {
+			address = "127.0.0.1:0"
+		}
+		return config.Listen(ctx, "tcp", address)
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
+		if err := os.Remove(path); err != nil { // left by one that was killed
+			return nil, err
+		}
+	}
+	l, err := config.Listen(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// Addr is where the proxy listens.
+func (p *Proxy) Addr() net.Addr { return p.listener.Addr() }
+
+// SetRules replaces the rules for every request and tunnel to come; tunnels that are open
+// stay. On an error the old rules hold.
+func (p *Proxy) SetRules(rules Rules) error {
+	set, err := compile(rules)
+	if err != nil {
+		return fmt.Errorf("read the rules of the sandbox's network: %w", err)
+	}
+	p.rules.Store(set)
+	p.transport.CloseIdleConnections() // what was open by the old rules is not used by the new
+	return nil
+}
+
+// Refused is how many requests were refused until now.
+func (p *Proxy) Refused() int {
+	p.tally.mu.Lock()
+	defer p.tally.mu.Unlock()
+	return p.tally.all
+}
+
+// Close ends the proxy and all its connections, and waits for them. It may be called twice.
+func (p *Proxy) Close() error {
+	var err error
+	p.once.Do(func() {
+		p.stop()
+		if err = p.listener.Close(); errors.Is(err, net.ErrClosed) {
+			err = nil
+		}
+		p.group.Wait()
+		p.transport.CloseIdleConnections()
+	})
+	return err
+}
+
+func (p *Proxy) accept() {
+	for {
+		conn, err := p.listener.Accept()
+		if err != nil {
+			if p.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+				return
+			}
+			select { // out of descriptors, most likely
+			case <-time.After(50 * time.Millisecond):
+				continue
+			case <-p.ctx.Done():
+				return
+			}
+		}
+		select {
+		case p.slots <- struct{}{}:
+			p.group.Go(func() {
+				defer func() { <-p.slots }()
+				p.serve(conn)
+			})
+		default:
+			p.turnAway(conn)
+		}
+	}
+}
+
+// turnAway answers a connection that is one too many. What is written fits the socket's buffer, so
+// nobody waits.
+func (p *Proxy) turnAway(conn net.Conn) {
+	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+	resp := answer(http.StatusServiceUnavailable, "", fmt.Sprintf("this sandbox has %d connections open, which is all it may; close some", p.opt.MaxConns))
+	resp.Close = true
+	_ = resp.Write(conn)
+	_ = conn.Close()
+}

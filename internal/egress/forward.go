@@ -1,0 +1,318 @@
+package egress
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	dialTime    = 30 * time.Second // look-up and all addresses together
+	idleConns   = 8                // kept to one host
+	idleTime    = 90 * time.Second
+	maxRespHead = 256 << 10
+	heldAnswer  = 1 << 20 // up to here an answer of known length keeps one when it is looked through
+)
+
+// upstream is the way out for requests that we see. HTTP/2 is off: nothing needs it.
+func (p *Proxy) upstream() *http.Transport {
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	for _, c := range p.opt.Roots {
+		roots.AddCert(c)
+	}
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	return &http.Transport{
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := p.dial(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return &timed{Conn: conn, idle: p.opt.Idle}, nil
+		},
+		Protocols:              &protocols,
+		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:    p.opt.HeaderTime,
+		DisableCompression:     true,
+		MaxConnsPerHost:        p.opt.MaxConns,
+		MaxIdleConnsPerHost:    idleConns,
+		IdleConnTimeout:        idleTime,
+		ResponseHeaderTimeout:  p.opt.Idle,
+		MaxResponseHeaderBytes: maxRespHead,
+	}
+}
+
+// dial connects through the guard.
+func (p *Proxy) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	return p.guard.DialContext(ctx, network, address)
+}
+
+// hopByHop are the headers that mean one connection, not the message.
+func hopByHop() []string {
+	return []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+}
+
+// strip takes hop-by-hop headers away and says whether a switch to WebSocket was among them.
+func strip(h http.Header) (websocket bool) {
+	names := hopByHop()
+	for _, list := range h["Connection"] {
+		for name := range strings.SplitSeq(list, ",") {
+			name = strings.TrimSpace(name)
+			websocket = websocket || strings.EqualFold(name, "upgrade") && strings.EqualFold(h.Get("Upgrade"), "websocket")
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		h.Del(name)
+	}
+	return websocket
+}
+
+// exchange is one request on its way and its answer.
+type exchange struct {
+	line      *line
+	req       *http.Request // as it came
+	to        target
+	swap      *swap
+	needles   []needle // values that the host may know
+	websocket bool
+	drained   *atomic.Bool // the program's body was read to its end
+}
+
+func (l *line) forward(req *http.Request, to target) bool {
+	ctx, cancel := context.WithCancel(l.ctx)
+	defer cancel()
+	x := &exchange{line: l, req: req, to: to, swap: newSwap(l.p.rules.Load(), to), drained: new(atomic.Bool)}
+	x.drained.Store(req.Body == nil || req.Body == http.NoBody)
+	out, err := x.prepare(ctx)
+	if err != nil {
+		return l.reply(req, l.failure(err, nil), x.drained.Load())
+	}
+	stop := func() {}
+	if x.drained.Load() {
+		stop = l.watch(cancel)
+	}
+	resp, err := l.p.transport.RoundTrip(out)
+	stop()
+	if err != nil {
+		if ctx.Err() != nil {
+			return false // the program is gone, or its time is over
+		}
+		return l.reply(req, l.failure(inside(to, err), x.needles), x.drained.Load())
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		return x.switchOver(ctx, resp)
+	}
+	back, err := x.answer(resp)
+	if err != nil {
+		return l.reply(req, l.failure(err, x.needles), x.drained.Load())
+	}
+	return l.reply(req, back, x.drained.Load())
+}
+
+// prepare makes the request that goes out. All of it is new: nothing of the old
+// framing passes.
+func (x *exchange) prepare(ctx context.Context) (*http.Request, error) {
+	req := x.req
+	if req.Method == http.MethodTrace {
+		return nil, malformed("TRACE gives headers back, so it is not carried")
+	}
+	h := req.Header.Clone()
+	x.websocket = strip(h) && req.Method == http.MethodGet
+	expects := h.Get("Expect")
+	h.Del("Expect")
+	h.Del("Content-Length")
+	if _, ok := h["User-Agent"]; !ok {
+		h["User-Agent"] = []string{""} // or Go's would be sent
+	}
+	at := url.URL{Scheme: "http", Host: x.to.String(), Path: req.URL.Path, RawPath: req.URL.RawPath, RawQuery: req.URL.RawQuery}
+	if x.to.tls {
+		at.Scheme = "https"
+	}
+	u, err := x.swap.url(&at)
+	if err == nil {
+		err = x.swap.header(h)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if expects != "" && !x.drained.Load() {
+		if !strings.EqualFold(expects, "100-continue") {
+			return nil, malformed("it expects something unknown")
+		}
+		_, _ = x.line.bw.WriteString("HTTP/1.1 100 Continue\r\n\r\n")
+		if err := x.line.bw.Flush(); err != nil {
+			return nil, err
+		}
+	}
+	out := (&http.Request{Method: req.Method, URL: u, Header: h, Host: x.host(), ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
+	if err := x.fill(out); err != nil {
+		return nil, err
+	}
+	x.guardEcho(h)
+	return out, nil
+}
+
+// host is the Host line: with the port where the scheme does not say it.
+func (x *exchange) host() string {
+	if usual := map[bool]string{false: "80", true: "443"}[x.to.tls]; x.to.port == usual {
+		return x.to.shown()
+	}
+	return x.to.String()
+}
+
+// fill gives the request its body.
+func (x *exchange) fill(out *http.Request) error {
+	if x.drained.Load() {
+		out.Body = http.NoBody
+		return nil
+	}
+	body, length, whole, err := x.swap.body(out.Header, &untilEnd{x.req.Body, x.drained}, x.req.ContentLength)
+	if whole {
+		x.drained.Store(true)
+	}
+	if err != nil {
+		return err
+	}
+	out.ContentLength = length
+	out.Body = io.NopCloser(body)
+	if text, ok := body.(*strings.Reader); ok {
+		again := *text
+		out.GetBody = func() (io.ReadCloser, error) { r := again; return io.NopCloser(&r), nil }
+	}
+	return nil
+}
+
+// guardEcho sees to it that the answer of a host that knows secrets can be looked through: not
+// compressed, and not in pieces that hold half a value each.
+func (x *exchange) guardEcho(h http.Header) {
+	if x.needles = x.swap.needles(); len(x.needles) > 0 {
+		h.Set("Accept-Encoding", "identity")
+		for _, name := range []string{"Range", "If-Range", "Sec-Websocket-Extensions"} {
+			h.Del(name)
+		}
+	}
+	if x.websocket {
+		h.Set("Connection", "Upgrade")
+		h.Set("Upgrade", "websocket")
+	}
+}
+
+// answer makes the response that the program gets.
+func (x *exchange) answer(resp *http.Response) (*http.Response, error) {
+	h := resp.Header.Clone()
+	strip(h)
+	h.Del("Content-Length")
+	back := &http.Response{StatusCode: resp.StatusCode, ProtoMajor: 1, ProtoMinor: 1, Header: h, Body: resp.Body, ContentLength: resp.ContentLength}
+	if len(x.needles) > 0 {
+		censorHeader(h, x.needles)
+		if err := x.censorBody(back); err != nil {
+			return nil, err
+		}
+	}
+	bodiless := x.req.Method == http.MethodHead || resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified
+	if back.ContentLength < 0 && !bodiless && x.req.ProtoAtLeast(1, 1) {
+		back.TransferEncoding = []string{"chunked"}
+	} else if back.ContentLength < 0 && !bodiless {
+		x.req.Close = true // HTTP/1.0: the end of the connection is the end of the answer
+	}
+	return back, nil
+}
+
+func (x *exchange) censorBody(back *http.Response) error {
+	if x.req.Method == http.MethodHead {
+		return nil
+	}
+	src := io.Reader(back.Body)
+	switch coding := strings.ToLower(back.Header.Get("Content-Encoding")); coding {
+	case "", "identity":
+	case "gzip", "x-gzip":
+		unzip, err := gzip.NewReader(src)
+		if err != nil {
+			return errors.New("the answer says that it is gzip and is not")
+		}
+		src, back.ContentLength = unzip, -1
+		back.Header.Del("Content-Encoding")
+	default:
+		return errors.New("the host compresses its answer in a way that cannot be looked through for secrets, although it was asked not to")
+	}
+	clear := newCensor(src, x.needles)
+	if back.ContentLength < 0 || back.ContentLength > heldAnswer {
+		back.ContentLength = -1
+		back.Body = readCloser{clear, back.Body}
+		return nil
+	}
+	held, err := io.ReadAll(clear)
+	if err != nil {
+		return err
+	}
+	back.ContentLength = int64(len(held))
+	back.Body = readCloser{bytes.NewReader(held), back.Body}
+	return nil
+}
+
+// switchOver goes on as a WebSocket. A value in its frames cannot be replaced
+// without breaking them, so there the connection ends.
+func (x *exchange) switchOver(ctx context.Context, resp *http.Response) bool {
+	up, ok := resp.Body.(io.ReadWriteCloser)
+	if !ok || !x.websocket {
+		return x.line.reply(x.req, x.line.failure(errors.New("the host switches to a protocol that was not asked for"), nil), false)
+	}
+	h := resp.Header.Clone()
+	strip(h)
+	censorHeader(h, x.needles)
+	h.Set("Connection", "Upgrade")
+	h.Set("Upgrade", "websocket")
+	l := x.line
+	_, _ = l.bw.WriteString("HTTP/1.1 101 Switching Protocols\r\n")
+	_ = h.Write(l.bw)
+	_, _ = l.bw.WriteString("\r\n")
+	if l.bw.Flush() != nil {
+		return false
+	}
+	if len(x.needles) > 0 {
+		clear := newCensor(up, x.needles)
+		clear.strict = true
+		up = struct {
+			io.Reader
+			io.WriteCloser
+		}{clear, up}
+	}
+	splice(ctx, &buffered{l.conn, l.br}, up, l.p.opt.Idle)
+	return false
+}
+
+type readCloser struct {
+	io.Reader
+	io.Closer
+}
+
+// untilEnd notes when a body was read to its end.
+type untilEnd struct {
+	io.Reader
+	ended *atomic.Bool
+}
+
+func (u *untilEnd) Read(p []byte) (int, error) {
+	n, err := u.Reader.Read(p)
+	if errors.Is(err, io.EOF) {
+		u.ended.Store(true)
+	}
+	return n, err
+}

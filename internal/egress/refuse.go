@@ -1,0 +1,101 @@
+package egress
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// Kind is why something was refused.
+type Kind string
+
+// The reasons. The first two can be lifted by whoever owns the rules, the others are
+// mistakes of the program or attempts.
+const (
+	NotListed Kind = "not listed"        // no rule opens the host and port
+	Inside    Kind = "not public"        // its address is private, and no rule names exactly this host and port
+	WrongHost Kind = "secret not for it" // a placeholder was sent towards a host that the secret is not for
+	NoSecret  Kind = "no such secret"    // a placeholder names a secret that does not exist
+)
+
+// Refusal is one request that was refused.
+type Refusal struct {
+	Host   string // as people write it into the rules: with its port, if that is not 80 or 443
+	Kind   Kind
+	Secret string // its name, for WrongHost and NoSecret
+	Count  int    // how often this host was refused until now
+}
+
+// refused is a Refusal on its way to the program.
+type refused struct {
+	Refusal
+	detail string
+}
+
+func (r *refused) Error() string { return string(r.Kind) + ": " + r.Host }
+
+func refuseHost(t target, kind Kind, detail string) *refused {
+	return &refused{Refusal{Host: t.shown(), Kind: kind}, detail}
+}
+
+// maxCounted bounds the hosts that are counted apart: a program can invent names.
+const maxCounted = 1000
+
+// tally counts refusals by host.
+type tally struct {
+	mu    sync.Mutex
+	hosts map[string]int
+	all   int
+}
+
+func (t *tally) add(host string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all++
+	if _, ok := t.hosts[host]; !ok && len(t.hosts) >= maxCounted {
+		return 1
+	}
+	if t.hosts == nil {
+		t.hosts = map[string]int{}
+	}
+	t.hosts[host]++
+	return t.hosts[host]
+}
+
+// answerTo is what the program gets for a refusal. Many programs show nothing but the status
+// line, so the host stands there too.
+func (p *Proxy) answerTo(r *refused) *http.Response {
+	r.Count = p.tally.add(r.Host)
+	if p.opt.OnRefused != nil {
+		p.opt.OnRefused(r.Refusal)
+	}
+	var text string
+	switch r.Kind {
+	case NotListed:
+		text = fmt.Sprintf("This sandbox may not reach %s. If it should, its owner adds %q to %s.", r.Host, r.Host, p.opt.Setting)
+	case Inside:
+		text = fmt.Sprintf("%s is not a public address (%s). If this sandbox should reach it, its owner adds exactly that host with its port to %s.", r.Host, r.detail, p.opt.Setting)
+	case WrongHost:
+		text = fmt.Sprintf("The secret %q is not for %s%s, so nothing was sent. If it is, its owner adds the host to secrets.%s.hosts.", r.Secret, r.Host, r.detail, r.Secret)
+	case NoSecret:
+		text = fmt.Sprintf("There is no secret %q, so nothing was sent to %s. Its owner adds it under secrets.", r.Secret, r.Host)
+	}
+	return answer(http.StatusForbidden, "Refused by Chorus: "+r.Host+" "+string(r.Kind), text)
+}
+
+// answer is a response of our own, which the X-Chorus-Egress line tells from the host's. reason replaces the usual words of the status.
+func answer(status int, reason, text string) *http.Response {
+	if reason == "" {
+		reason = http.StatusText(status)
+	}
+	body := "chorus: " + text + "\n"
+	return &http.Response{
+		StatusCode: status, Status: fmt.Sprintf("%d %s", status, reason),
+		ProtoMajor: 1, ProtoMinor: 1,
+		Header:        http.Header{"Content-Type": {"text/plain; charset=utf-8"}, "X-Chorus-Egress": {"proxy"}, "Cache-Control": {"no-store"}},
+		Body:          io.NopCloser(strings.NewReader(body)),
+		ContentLength: int64(len(body)),
+	}
+}

@@ -1,0 +1,243 @@
+package egress
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Rules say what one sandbox may reach and which secrets are put in on the way.
+type Rules struct {
+	// Hosts that may be reached: "api.example.com", "*.example.com" (every name below it,
+	// not itself), "*" (every public name), each with an optional ":port". Without a
+	// port 80 and 443 are meant. An IP address must be listed as itself; one that is not
+	// public, or a name that leads to one, only as exactly that host and port.
+	Hosts []string
+	// Secrets are swapped in for their placeholders. Being listed here does not open a
+	// host: Hosts alone does.
+	Secrets []Secret
+}
+
+// Secret is a value that programs use without seeing it, by writing {{secret:name}}.
+type Secret struct {
+	Name string // letters, digits, '_', '-' and '.', at most 64
+	// Value gives the value; it is asked once per request to one of Hosts, from many
+	// goroutines, so whoever looks it up slowly should remember it.
+	Value func() (string, error)
+	// Hosts that it is for, written as in Rules but never "*". Without a port: HTTPS on
+	// 443. With a port other than 443 it may also travel over plain HTTP.
+	Hosts []string
+}
+
+// place is one entry of a list of hosts.
+type place struct {
+	host string // canonical; below: without "*."; empty: every name
+	port string // empty: the usual ones
+	wild bool   // names below host
+}
+
+type secretRule struct {
+	Secret
+	places []place
+}
+
+// ruleset is Rules, read.
+type ruleset struct {
+	places  []place
+	secrets []secretRule
+}
+
+func compile(r Rules) (*ruleset, error) {
+	var set ruleset
+	for _, text := range r.Hosts {
+		p, err := parsePlace(text)
+		if err != nil {
+			return nil, err
+		}
+		set.places = append(set.places, p)
+	}
+	for _, s := range r.Secrets {
+		if !validName(s.Name) {
+			return nil, fmt.Errorf("secret %q: use letters, digits, _ - and . in its name, at most 64", s.Name)
+		}
+		if s.Value == nil {
+			return nil, fmt.Errorf("secret %q has no value", s.Name)
+		}
+		if slices.ContainsFunc(set.secrets, func(o secretRule) bool { return o.Name == s.Name }) {
+			return nil, fmt.Errorf("secret %q is listed twice", s.Name)
+		}
+		rule := secretRule{Secret: s}
+		for _, text := range s.Hosts {
+			p, err := parsePlace(text)
+			if err == nil && p.wild && p.host == "" {
+				err = errors.New(`"*" would send it anywhere; name its hosts`)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("secret %q: %w", s.Name, err)
+			}
+			rule.places = append(rule.places, p)
+		}
+		set.secrets = append(set.secrets, rule)
+	}
+	return &set, nil
+}
+
+func parsePlace(text string) (place, error) {
+	var p place
+	host := strings.TrimSpace(text)
+	bad := func(why string) (place, error) {
+		return place{}, fmt.Errorf("host %q %s; write name, *.domain or name:port", text, why)
+	}
+	if addr, err := netip.ParseAddr(host); err == nil && addr.Is6() {
+		host = "[" + host + "]" // an address alone, without a port
+	}
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		host, p.port = host[:i], host[i+1:]
+		if !validPort(p.port) {
+			return bad("has no good port")
+		}
+	}
+	if rest, ok := strings.CutPrefix(host, "*."); ok {
+		p.wild, host = true, rest
+	} else if host == "*" {
+		p.wild = true
+		return p, nil
+	}
+	var ok bool
+	if p.host, ok = canonical(host); !ok {
+		return bad("is no host name")
+	}
+	if p.wild && numeric(p.host) {
+		return bad("has a * before an address")
+	}
+	return p, nil
+}
+
+func validPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0 && port[0] != '0' && port[0] != '+'
+}
+
+// canonical gives a host in its one spelling, or says that it is none: lower case,
+// without the last dot, addresses without brackets and without IPv4 dressed as IPv6.
+func canonical(host string) (string, bool) {
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		if inner, ok = strings.CutSuffix(inner, "]"); !ok {
+			return "", false
+		}
+		addr, err := netip.ParseAddr(inner)
+		if err != nil || !addr.Is6() || addr.Zone() != "" {
+			return "", false
+		}
+		return addr.Unmap().String(), true
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if host == "" || len(host) > 253 || strings.Contains(host, "..") || host[0] == '.' || host[0] == '-' {
+		return "", false
+	}
+	for i := range len(host) {
+		c := host[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '.' && c != '-' && c != '_' {
+			return "", false
+		}
+	}
+	return host, true
+}
+
+// numeric tells addresses from names, also the spellings of addresses that only
+// some resolvers know: 2130706433, 0x7f.1, 127.1.
+func numeric(host string) bool {
+	if strings.Contains(host, ":") {
+		return true
+	}
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	if strings.HasPrefix(last, "0x") {
+		return true
+	}
+	return last != "" && strings.Trim(last, "0123456789") == ""
+}
+
+// matches says whether the entry means this host and port; usual are the ports that an
+// entry without one means.
+func (p place) matches(host, port string, usual ...string) bool {
+	if p.port != port && (p.port != "" || !slices.Contains(usual, port)) {
+		return false
+	}
+	switch {
+	case !p.wild:
+		return p.host == host
+	case numeric(host):
+		return false
+	case p.host == "":
+		return true
+	default:
+		return strings.HasSuffix(host, "."+p.host)
+	}
+}
+
+// open says whether the host may be reached on the port.
+func (r *ruleset) open(host, port string) bool {
+	return slices.ContainsFunc(r.places, func(p place) bool { return p.matches(host, port, "80", "443") })
+}
+
+// inner says whether the owner named exactly this host and port, so that it may lead to
+// an address that is closed otherwise.
+func (r *ruleset) inner(host, port string) bool {
+	return slices.ContainsFunc(r.places, func(p place) bool { return !p.wild && p.host == host && p.port == port })
+}
+
+// intercepts says whether a connection to the host is to be opened and looked into.
+func (r *ruleset) intercepts(host, port string) bool {
+	return slices.ContainsFunc(r.secrets, func(s secretRule) bool { return s.isFor(host, port) })
+}
+
+func (s secretRule) isFor(host, port string) bool {
+	return slices.ContainsFunc(s.places, func(p place) bool { return p.matches(host, port, "443") })
+}
+
+// target is where one request goes.
+type target struct {
+	host, port string // canonical
+	tls        bool
+}
+
+func (t target) String() string { return net.JoinHostPort(t.host, t.port) }
+
+// shown is how people write it: without the usual port.
+func (t target) shown() string {
+	if t.port == "80" || t.port == "443" {
+		if strings.Contains(t.host, ":") {
+			return "[" + t.host + "]"
+		}
+		return t.host
+	}
+	return t.String()
+}
+
+// mayCarry says whether a secret may be put into a request to the target: to its
+// hosts, and in the clear only where its owner named another port than HTTPS's.
+func (s secretRule) mayCarry(t target) bool {
+	return s.isFor(t.host, t.port) && (t.tls || t.port != "443")
+}
+
+// parseTarget reads host:port; an empty port means the scheme's.
+func parseTarget(hostport string, tls bool) (target, bool) {
+	t := target{tls: tls, port: "80"}
+	if tls {
+		t.port = "443"
+	}
+	host := hostport
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		host, t.port = host[:i], host[i+1:]
+		if !validPort(t.port) {
+			return target{}, false
+		}
+	}
+	var ok bool
+	t.host, ok = canonical(host)
+	return t, ok
+}
