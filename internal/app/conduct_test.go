@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -75,5 +76,49 @@ func TestLiveReload(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// What a chat should know is heard while its session is open, said to nobody else
+// meanwhile, and never waited for.
+func TestRemarks(t *testing.T) {
+	t.Parallel()
+	var warned []string
+	a, err := Open(context.Background(), Options{Home: t.TempDir(), Env: env(), Warn: func(text string) { warned = append(warned, text) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	a.warnOnce("before")
+	s, err := a.OpenSession(t.Context(), SessionOptions{Dir: t.TempDir(), Model: "demo/echo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.warnOnce("meanwhile")
+	if got := <-s.Remarks(); got != (repl.Remark{Text: "meanwhile", Bad: true}) {
+		t.Errorf("heard %+v", got)
+	}
+	for range 2 * manyRemarks {
+		a.remark(repl.Remark{Text: "again and again"})
+	}
+	if n := len(s.Remarks()); n != manyRemarks {
+		t.Errorf("%d remarks wait", n)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a.warnOnce("after")
+	if !slices.Equal(warned, []string{"before", "after"}) {
+		t.Errorf("warned %q", warned)
+	}
+	once, err := a.OpenSession(t.Context(), SessionOptions{Dir: t.TempDir(), Model: "demo/echo", Once: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if once.Remarks() != nil || a.remark(repl.Remark{Text: "nobody is there"}) {
+		t.Error("a session of one prompt hears")
+	}
+	if err := once.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
