@@ -19,6 +19,7 @@ var (
 	ErrNoDaemon    = errors.New("the docker daemon does not answer")
 	ErrNoContainer = errors.New("there is no such container")
 	ErrNotRunning  = errors.New("the container is not running")
+	ErrNetwork     = errors.New("the container reaches a network that this command must not")
 )
 
 // forClient are the variables the docker program needs to find its daemon. Nothing of

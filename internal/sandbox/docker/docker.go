@@ -4,7 +4,8 @@
 // client out here; a command whose start we gave up on never runs later; a command
 // whose end we did not see is not reported as fine. The container needs a POSIX shell
 // and /proc, nothing else. How strong the wall is, is the container's matter: Facts
-// says what is known about it.
+// says what is known about it. An exec cannot narrow it, so a command's Roots are not
+// looked at, and one that must not reach the network is refused where the container does.
 package docker
 
 import (

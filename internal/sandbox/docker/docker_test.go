@@ -217,7 +217,7 @@ func TestProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	facts := strings.Join(e.Facts(), "\n")
-	for _, want := range []string{dir + " as /inside/work", "28.0.0-standin", "standin:1", "network: bridge", "memory: no limit", "at most 128"} {
+	for _, want := range []string{dir + ", as /inside/work", "28.0.0-standin", "standin:1", "network: bridge", "memory: no limit", "at most 128"} {
 		if !strings.Contains(facts, want) {
 			t.Errorf("%q is not in\n%s", want, facts)
 		}
@@ -380,5 +380,24 @@ func TestGroupSignals(t *testing.T) {
 	res, err = e.Run(t.Context(), sandbox.Command{Shell: "(sleep 0.1; echo late) & echo early", Dir: dir})
 	if err != nil || res.Stdout != "early\nlate\n" || res.Left != 0 {
 		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// TestNetwork: what cannot be taken away is not pretended to be.
+func TestNetwork(t *testing.T) {
+	t.Parallel()
+	for network, want := range map[string]error{"": ErrNetwork, "host": ErrNetwork, "container:other": ErrNetwork, "none": nil} {
+		e, s, dir := newExecutor(t, "")
+		r := loadRoom(s.dir)
+		r.Network = network
+		saveRoom(s.dir, r)
+		for _, limit := range []*sandbox.Network{{}, {Proxy: "127.0.0.1:1"}} {
+			if _, err := e.Run(t.Context(), sandbox.Command{Shell: "true", Dir: dir, Network: limit}); !errors.Is(err, want) {
+				t.Errorf("%q: %v", network, err)
+			}
+		}
+		if res, err := e.Run(t.Context(), sandbox.Command{Shell: "echo ran", Dir: dir, Network: &sandbox.Network{Open: true}}); err != nil || res.Stdout != "ran\n" {
+			t.Errorf("%q, open: %+v, %v", network, res, err)
+		}
 	}
 }

@@ -85,8 +85,9 @@ func (f *frame) pass(text, p []byte) []byte {
 
 // word understands one line of run.sh.
 func (f *frame) word(line string) bool {
-	words := strings.Fields(line)
-	if len(words) == 0 {
+	line, ours := strings.CutPrefix(line, " ")
+	words := strings.Split(line, " ")
+	if !ours {
 		return false
 	}
 	var n [3]int

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"chorus/internal/sandbox"
 )
 
 // container is what docker inspect knows that matters here.
@@ -28,6 +30,9 @@ type container struct {
 		PidMode     string
 		Privileged  bool
 		CapAdd      []string
+	}
+	NetworkSettings struct {
+		Networks map[string]struct{}
 	}
 	Mounts []struct {
 		Source, Destination string
@@ -71,6 +76,33 @@ func (e *Executor) diagnose(ctx context.Context, err error) error {
 	}
 	return fmt.Errorf("container %s: %w", e.container, failed)
 }
+
+// reach refuses a command that must not reach the network when the container does: an
+// exec cannot take away what the container has, and a wall that is only believed in is
+// worse than none. Asked every time, because containers are connected while they run.
+func (e *Executor) reach(ctx context.Context, want *sandbox.Network) error {
+	if want == nil || want.Open {
+		return nil
+	}
+	c, err := e.inspect(ctx)
+	if err != nil {
+		return e.diagnose(ctx, err)
+	}
+	for name := range c.NetworkSettings.Networks {
+		if name != "none" {
+			return fmt.Errorf("%w: it is connected to %q; `docker network disconnect %s %s`, make it with --network none, or choose a profile with an open network",
+				ErrNetwork, name, name, e.container)
+		}
+	}
+	if c.HostConfig.NetworkMode != "none" && len(c.NetworkSettings.Networks) == 0 && shares(c.HostConfig.NetworkMode) {
+		return fmt.Errorf("%w: it uses the network of %q; make it with --network none, or choose a profile with an open network",
+			ErrNetwork, c.HostConfig.NetworkMode)
+	}
+	return nil
+}
+
+// shares reports the modes that lend a container a network without connecting it to one.
+func shares(mode string) bool { return mode == "host" || strings.HasPrefix(mode, "container:") }
 
 // recipe is a container that would do.
 func (e *Executor) recipe() string {
@@ -139,7 +171,7 @@ func (e *Executor) look(ctx context.Context) error {
 func (e *Executor) Facts() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	where := fmt.Sprintf("commands run in the container %s; it has %s as %s", e.container, e.paths.host, e.paths.inside)
+	where := fmt.Sprintf("commands run in the container %s; each of them sees all of %s, as %s", e.container, e.paths.host, e.paths.inside)
 	return slices.Concat([]string{where, "nothing of the server's environment reaches them"}, e.facts)
 }
 

@@ -24,6 +24,9 @@ func (e *Executor) Run(ctx context.Context, command sandbox.Command) (sandbox.Re
 	if ctx.Err() != nil {
 		return sandbox.Result{Aborted: true, ExitCode: -1}, nil
 	}
+	if err := e.reach(ctx, command.Network); err != nil {
+		return sandbox.Result{}, fmt.Errorf("start the command: %w", err)
+	}
 	token, mark := newToken(), rand.Text()
 	args, env, err := e.arguments(command, token, mark)
 	if err != nil {

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ type room struct {
 	Name, Host, Inside string
 	Status             string // running, paused, exited
 	Fault              string // see perform
+	Network            string // what it is connected to; "" for bridge
 }
 
 // standin is the outside of it.
@@ -41,7 +43,7 @@ func newStandin(t *testing.T, r room) *standin {
 	}
 	s := &standin{dir: t.TempDir()}
 	s.program = filepath.Join(s.dir, "docker")
-	script := fmt.Sprintf("#!/bin/sh\nCHORUS_STANDIN='%s' exec '%s' \"$@\"\n", s.dir, self)
+	script := fmt.Sprintf("#!/bin/sh\nGORACE=atexit_sleep_ms=0 CHORUS_STANDIN='%s' exec '%s' \"$@\"\n", s.dir, self)
 	if err := os.WriteFile(s.program, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +131,10 @@ func (r room) inspect(name string) int {
 	c := container{}
 	c.State.Status, c.State.Running, c.State.Paused = r.Status, r.Status != "exited", r.Status == "paused"
 	c.Config.Image = "standin:1"
-	c.HostConfig.PidsLimit, c.HostConfig.NetworkMode = &pids, "bridge"
+	c.HostConfig.PidsLimit, c.HostConfig.NetworkMode = &pids, cmp.Or(r.Network, "bridge")
+	if !shares(r.Network) {
+		c.NetworkSettings.Networks = map[string]struct{}{c.HostConfig.NetworkMode: {}}
+	}
 	data, _ := json.Marshal([]container{c})
 	fmt.Println(string(data))
 	return 0
