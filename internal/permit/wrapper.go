@@ -300,6 +300,9 @@ func (w *walker) joined(p *Part, words []word) {
 }
 
 func (w *walker) trap(p *Part, words []word) {
+	if len(words) > 0 && words[0].value == "--" {
+		words = words[1:]
+	}
 	if len(words) == 0 || strings.HasPrefix(words[0].value, "-") {
 		p.Kind = KindPlain
 		return
