@@ -48,6 +48,7 @@ const (
 	KindToolRan          Kind = "tool_ran"
 	KindApprovalAsked    Kind = "approval_asked"
 	KindApprovalAnswered Kind = "approval_answered"
+	KindApprovalNoted    Kind = "approval_noted"
 	KindSteered          Kind = "steered"
 	KindAbortAsked       Kind = "abort_asked"
 	KindNoted            Kind = "noted"
@@ -310,6 +311,25 @@ type ApprovalAnswered struct {
 	Note string `json:"note,omitempty"`
 }
 
+// ApprovalNoted: something happened to a question that leaves it open: one of two
+// people said yes, or nobody has answered for a while.
+type ApprovalNoted struct {
+	ID   string         `json:"id"`
+	Call string         `json:"call"`
+	What ApprovalNotice `json:"what"`
+	By   string         `json:"by,omitempty"`
+	Note string         `json:"note,omitempty"`
+}
+
+// ApprovalNotice is what happened to an open question.
+type ApprovalNotice string
+
+// What can happen to an open question.
+const (
+	FirstYes ApprovalNotice = "first yes" // another person must say yes too
+	Reminder ApprovalNotice = "reminder"
+)
+
 // Steered: words for the run that is on. With no run on they are a prompt.
 type Steered struct {
 	From      Participant `json:"from"`
@@ -407,6 +427,7 @@ func (ToolBegan) Kind() Kind        { return KindToolBegan }
 func (ToolRan) Kind() Kind          { return KindToolRan }
 func (ApprovalAsked) Kind() Kind    { return KindApprovalAsked }
 func (ApprovalAnswered) Kind() Kind { return KindApprovalAnswered }
+func (ApprovalNoted) Kind() Kind    { return KindApprovalNoted }
 func (Steered) Kind() Kind          { return KindSteered }
 func (AbortAsked) Kind() Kind       { return KindAbortAsked }
 func (Noted) Kind() Kind            { return KindNoted }
@@ -465,6 +486,8 @@ func decodeBody(kind Kind, data []byte) (Body, error) {
 		return into[ApprovalAsked](data)
 	case KindApprovalAnswered:
 		return into[ApprovalAnswered](data)
+	case KindApprovalNoted:
+		return into[ApprovalNoted](data)
 	case KindSteered:
 		return into[Steered](data)
 	case KindAbortAsked:

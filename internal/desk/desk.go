@@ -54,19 +54,37 @@ type Approval struct {
 	Preview    string          // a diff, when files would change
 	Risk       string
 	Rule       string
+	Reason     string // why it is asked
+	Again      string // what has changed since it was approved before; "": it was not
 	AskedBy    chat.Principal
+	Payer      chat.Principal
 	AskedAt    time.Time
 	Deadline   time.Time // zero: none
+	Remind     time.Time // when people are reminded of it; zero: they were, or never
+	Who        string    // who may answer, as ParseWho reads it; "": DefaultWho
+	Votes      []Vote    // what people said so far, the first one first
 	State      State
 	AnsweredBy string
+	AnsweredAt time.Time
 	Note       string
 }
 
+// Vote is what one person said to an approval.
+type Vote struct {
+	By   chat.Principal
+	OK   bool
+	Note string
+	At   time.Time
+}
+
 // Change is one change to the approvals table inside a commit: a new approval,
-// or (by id, only while pending) its answer.
+// or (by id, only while pending) what somebody said, its reminder, its answer.
 type Change struct {
 	New    *Approval
+	Vote   *Ballot
 	Answer *Answer
+	// Remind is the id of an approval of which people are being reminded.
+	Remind string
 	// CancelRun cancels every pending approval of this run.
 	CancelRun string
 }
@@ -77,6 +95,26 @@ type Answer struct {
 	State State
 	By    string
 	Note  string
+}
+
+// Ballot is a vote on its way into the table. Before is how many votes its writer
+// had seen: where there are more, the writer must look again.
+type Ballot struct {
+	ID string
+	Vote
+	Before int
+}
+
+// Filter narrows a list of approvals; zero fields do not.
+type Filter struct {
+	Thread chat.ThreadID
+	Run    string
+	State  State
+	Due    time.Time // only those whose deadline is not after it
+	Remind time.Time // only those of which people must have been reminded by then
+	Prefix string    // how the id begins
+	Newest bool      // the newest first; else the oldest
+	Limit  int       // 0: 100
 }
 
 // Audit is one line of the audit log.

@@ -404,7 +404,7 @@ func TestDeadlineEndsAnApproval(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, echo(false))
 	r.gate = ask
-	r.askFor = time.Millisecond
+	r.asking.For = time.Millisecond
 	r.config = func(c *engine.Config) { c.SweepEvery = 10 * time.Millisecond }
 	r.restart()
 	r.say("!call act {}\n!---\n!say {{last}}")

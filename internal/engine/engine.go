@@ -52,6 +52,7 @@ type Watcher interface {
 // Books is the part of the store that keeps approvals and money.
 type Books interface {
 	Approval(ctx context.Context, id string) (desk.Approval, error)
+	Approvals(ctx context.Context, f desk.Filter) ([]desk.Approval, error)
 	Overdue(ctx context.Context, now time.Time) ([]desk.Approval, error)
 	RunCost(ctx context.Context, run string) (ledger.Nanos, error)
 }
@@ -84,8 +85,8 @@ type Setup struct {
 	// Budget is what may be spent; the zero value: anything.
 	Budget ledger.Budget
 	Dir    string
-	// AskFor is how long an approval may take; 0: as long as it takes.
-	AskFor time.Duration
+	// Asking is how people are asked.
+	Asking Asking
 }
 
 // Config is what an engine is made of.
@@ -126,6 +127,7 @@ type Engine struct {
 
 	mu     sync.Mutex
 	actors map[chat.ThreadID]*actor
+	desks  map[chan struct{}]bool // rung when an approval may have changed
 }
 
 // New starts the engine and its sweep.
@@ -148,7 +150,7 @@ func New(c Config) *Engine {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	e := &Engine{Config: c, actors: map[chat.ThreadID]*actor{}}
+	e := &Engine{Config: c, actors: map[chat.ThreadID]*actor{}, desks: map[chan struct{}]bool{}}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	e.wg.Go(e.sweep)
 	return e
@@ -234,6 +236,7 @@ func (e *Engine) guest(thread chat.ThreadID, who string, bodies ...chat.Body) jo
 // moved tells everybody that guests wrote something.
 func (e *Engine) moved(thread chat.ThreadID, events []chat.Event) {
 	e.Bus.Ring(thread, bus.Note{Events: events})
+	e.ringDesks()
 	for _, ev := range events {
 		if journal.Wakes(ev.Body) && e.Adopt(thread) {
 			e.Wake(thread)
@@ -303,34 +306,8 @@ func (e *Engine) Abort(ctx context.Context, thread chat.ThreadID, by string, all
 	return true, nil
 }
 
-// Answer settles an approval. The first answer wins; a later one gets
-// journal.ErrSettled.
-func (e *Engine) Answer(ctx context.Context, approval string, by chat.Principal, ok bool, note string) error {
-	a, err := e.Journal.Approval(ctx, approval)
-	if err != nil {
-		return fmt.Errorf("answer approval %s: %w", approval, err)
-	}
-	state := desk.Refused
-	if ok {
-		state = desk.Approved
-	}
-	return e.settle(ctx, a, state, by.String(), note)
-}
-
-func (e *Engine) settle(ctx context.Context, a desk.Approval, state desk.State, by, note string) error {
-	c := e.guest(a.Thread, by, chat.ApprovalAnswered{ID: a.ID, Call: a.Call.ID, By: by, OK: state == desk.Approved, Note: note})
-	c.Events[0].Run = a.Run
-	c.Approvals = []desk.Change{{Answer: &desk.Answer{ID: a.ID, State: state, By: by, Note: note}}}
-	done, err := e.Journal.Commit(ctx, c)
-	if err != nil {
-		return fmt.Errorf("answer approval %s: %w", a.ID, err)
-	}
-	e.moved(a.Thread, done.Events)
-	return nil
-}
-
 // sweep stands behind every bell: it wakes what a lost ring left asleep, notices
-// what other processes wrote, and ends approvals whose time is over.
+// what other processes wrote, reminds of approvals and ends those whose time is over.
 func (e *Engine) sweep() {
 	tick := time.NewTicker(e.SweepEvery)
 	defer tick.Stop()
@@ -340,13 +317,15 @@ func (e *Engine) sweep() {
 			if seen >= 0 {
 				e.Bus.RingAll()
 				e.ringActors()
+				e.ringDesks()
 			}
 			seen = version
 		}
 		// Every time, not only after a write: a process that died leaves a running
 		// thread behind and writes nothing any more.
 		e.stir()
-		e.expire()
+		e.expire(e.ctx)
+		e.remind()
 		select {
 		case <-e.ctx.Done():
 			return
@@ -366,18 +345,6 @@ func (e *Engine) stir() {
 	for _, t := range threads {
 		if e.Adopt(t.ID) {
 			e.Wake(t.ID)
-		}
-	}
-}
-
-func (e *Engine) expire() {
-	overdue, err := e.Journal.Overdue(e.ctx, e.Now())
-	if err != nil {
-		return // the next sweep tries again
-	}
-	for _, a := range overdue {
-		if err := e.settle(e.ctx, a, desk.Expired, "deadline", "nobody answered in time"); err != nil && !errors.Is(err, journal.ErrSettled) {
-			e.Log.Warn("could not end an approval whose time is over", "component", "engine", "approval", a.ID, "error", err)
 		}
 	}
 }

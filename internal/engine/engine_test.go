@@ -38,7 +38,7 @@ type rig struct {
 	tools  *tool.Set
 	config func(*engine.Config)
 	steps  int
-	askFor time.Duration
+	asking engine.Asking
 
 	provider model.Model    // nil: the scripted one
 	settings *chat.Settings // nil: plain ones
@@ -88,7 +88,7 @@ func (r *rig) start() {
 		return engine.Setup{
 			Gate:  gateFunc(func(q agent.Question, _ chat.Principal) desk.Ruling { return r.gate(q) }),
 			Price: func(string) (ledger.Price, int) { return ledger.Price{Input: 1000, Output: 2000}, 1000 },
-			Dir:   r.dir, AskFor: r.askFor,
+			Dir:   r.dir, Asking: r.asking,
 			Agent: &agent.Agent{
 				Tools: r.tools,
 				Model: func(name string) (agent.Engine, error) {

@@ -2,9 +2,6 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -13,10 +10,8 @@ import (
 	"chorus/internal/bus"
 	"chorus/internal/chat"
 	"chorus/internal/desk"
-	"chorus/internal/id"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
-	"chorus/internal/tool"
 )
 
 // host is the world as one run of the loop sees it: it adds to each batch what
@@ -108,6 +103,9 @@ func (h *host) Commit(ctx context.Context, b agent.Batch) ([]chat.Event, error) 
 	}
 	h.seen = done.Events[len(done.Events)-1].Seq
 	h.a.engine.Bus.Ring(h.a.thread, bus.Note{Events: done.Events})
+	if len(c.Approvals) > 0 {
+		h.a.engine.ringDesks()
+	}
 	return append(news, done.Events...), nil
 }
 
@@ -247,20 +245,22 @@ func (h *host) Judge(ctx context.Context, q agent.Question) (desk.Ruling, error)
 	switch ruling.Verdict {
 	case desk.Allow:
 	case desk.Pending:
-		facts := bound(ctx, q, h.setup.Dir)
+		facts := bound(ctx, q, h.setup)
+		again := ""
 		if q.Approved != "" {
 			given, err := h.a.engine.Journal.Approval(ctx, q.Approved)
 			if err != nil {
 				return ruling, fmt.Errorf("check approval %s: %w", q.Approved, err)
 			}
-			if string(given.Bound) == string(facts) {
+			if again = facts.Since(given.Bound); again == "" {
 				audit.Decision, audit.Detail = "ask_approved", "by "+given.AnsweredBy
 				h.audits[q.Call.ID] = &audit
 				return desk.Ruling{Verdict: desk.Allow, Rule: ruling.Rule}, nil
 			}
-			ruling.Reason = "what it would change is no longer what was approved"
+			ruling.Reason = "asked again: " + again
 		}
 		ruling.Ask = h.question(ctx, q, ruling, facts)
+		ruling.Ask.Again = again
 		return ruling, nil
 	default:
 		audit.Decision = "deny"
@@ -270,20 +270,6 @@ func (h *host) Judge(ctx context.Context, q agent.Question) (desk.Ruling, error)
 	}
 	h.audits[q.Call.ID] = &audit
 	return ruling, nil
-}
-
-func (h *host) question(ctx context.Context, q agent.Question, ruling desk.Ruling, facts json.RawMessage) *desk.Approval {
-	a := &desk.Approval{ID: id.New(), Thread: h.a.thread, Run: h.runID(), Call: q.Call, Dir: h.setup.Dir, Bound: facts,
-		Risk: string(q.Tool.Spec().Risk), Rule: ruling.Rule, AskedBy: h.payer, AskedAt: h.a.engine.Now(), State: desk.Open,
-		Actions: actions(q), Note: ruling.Reason}
-	if p, ok := q.Tool.(tool.Previewer); ok {
-		a.Preview = p.Preview(ctx, q.Args)
-	}
-	if h.setup.AskFor > 0 {
-		a.Deadline = a.AskedAt.Add(h.setup.AskFor)
-	}
-	h.asks[a.ID] = a
-	return a
 }
 
 func actions(q agent.Question) []string {
@@ -298,20 +284,3 @@ func actions(q agent.Question) []string {
 }
 
 func firstAction(q agent.Question) string { return actions(q)[0] }
-
-// bound are the facts a yes is given for: the call, where it runs, and what it
-// would change. If they differ when it comes to running, somebody is asked again.
-func bound(ctx context.Context, q agent.Question, dir string) json.RawMessage {
-	preview := ""
-	if p, ok := q.Tool.(tool.Previewer); ok {
-		preview = p.Preview(ctx, q.Args)
-	}
-	sum := sha256.Sum256([]byte(preview))
-	data, _ := json.Marshal(struct {
-		Tool    string          `json:"tool"`
-		Args    json.RawMessage `json:"args"`
-		Dir     string          `json:"dir"`
-		Changes string          `json:"changes"`
-	}{q.Tool.Spec().Name, q.Args, dir, hex.EncodeToString(sum[:8])})
-	return data
-}

@@ -127,7 +127,7 @@ func IsPrompt(body chat.Body) bool {
 func IsGuest(body chat.Body) bool {
 	switch body.(type) {
 	case chat.Received, chat.Refused, chat.Reacted, chat.Edited, chat.Deleted, chat.Steered,
-		chat.AbortAsked, chat.ApprovalAnswered, chat.Imported, chat.Forked:
+		chat.AbortAsked, chat.ApprovalAnswered, chat.ApprovalNoted, chat.Imported, chat.Forked:
 		return true
 	default:
 		return false

@@ -39,6 +39,8 @@ func (w *Writer) meaning(ev chat.Event) []any {
 		return []any{event("ApprovalRequested", object{"callId": b.Call, "toolName": b.Name, "actions": b.Actions, "rule": b.Rule})}
 	case chat.ApprovalAnswered:
 		return []any{event("ApprovalResult", object{"callId": b.Call, "approved": b.OK, "by": b.By, "note": b.Note})}
+	case chat.ApprovalNoted:
+		return []any{event("ApprovalNoted", b)}
 	case chat.RunStarted:
 		return []any{event("RunStarted", object{"run": b.Run, "model": b.Model, "maxIterations": b.Settings.MaxSteps})}
 	case chat.RunEnded:

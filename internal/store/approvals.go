@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -19,6 +20,18 @@ func writeApproval(w *writer, thread chat.ThreadID, c desk.Change, now int64) er
 	if c.New != nil {
 		if err := insertApproval(w, thread, *c.New, now); err != nil {
 			return err
+		}
+	}
+	if c.Vote != nil {
+		if err := writeVote(w, thread, *c.Vote, now); err != nil {
+			return err
+		}
+	}
+	if c.Remind != "" {
+		n, err := w.change(`UPDATE approvals SET remind = NULL
+			WHERE id = ? AND thread_id = ? AND state = 'pending' AND remind IS NOT NULL`, c.Remind, string(thread))
+		if err != nil || n == 0 {
+			return cmp.Or(err, notOpen(w, thread, c.Remind))
 		}
 	}
 	if c.Answer != nil {
@@ -56,10 +69,14 @@ func insertApproval(w *writer, thread chat.ThreadID, a desk.Approval, now int64)
 	if err != nil {
 		return err
 	}
-	err = w.exec(`INSERT INTO approvals (id, thread_id, run_id, call_id, call, actions, dir, bound, preview, risk, rule,
-			asked_by, asked_at, deadline) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		a.ID, string(thread), a.Run, a.Call.ID, call, actions, a.Dir, string(a.Bound), a.Preview, a.Risk, a.Rule,
-		by, asked, nullMicros(a.Deadline))
+	payer, err := asJSON(a.Payer)
+	if err != nil {
+		return err
+	}
+	err = w.exec(`INSERT INTO approvals (id, thread_id, run_id, call_id, call, actions, dir, bound, preview, risk, rule, reason, again,
+			asked_by, payer, asked_at, deadline, remind, who) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		a.ID, string(thread), a.Run, a.Call.ID, call, actions, a.Dir, string(a.Bound), a.Preview, a.Risk, a.Rule, a.Reason, a.Again,
+		by, payer, asked, nullMicros(a.Deadline), nullMicros(a.Remind), a.Who)
 	if isTaken(err) {
 		return fmt.Errorf("approval %s: %w", a.ID, journal.ErrDuplicate)
 	}
@@ -78,26 +95,51 @@ func answerApproval(w *writer, thread chat.ThreadID, a desk.Answer, now int64) e
 	if err != nil || n == 1 {
 		return err
 	}
+	return notOpen(w, thread, a.ID)
+}
+
+// notOpen says why an approval could not be changed.
+func notOpen(w *writer, thread chat.ThreadID, id string) error {
 	var there int
-	err = w.row(`SELECT count(*) FROM approvals WHERE id = ? AND thread_id = ?`, []any{a.ID, string(thread)}, &there)
+	err := w.row(`SELECT count(*) FROM approvals WHERE id = ? AND thread_id = ?`, []any{id, string(thread)}, &there)
 	switch {
 	case err != nil:
 		return err
 	case there == 0:
-		return fmt.Errorf("approval %s: %w", a.ID, journal.ErrUnknown)
+		return fmt.Errorf("approval %s: %w", id, journal.ErrUnknown)
 	default:
-		return fmt.Errorf("approval %s: %w", a.ID, journal.ErrSettled)
+		return fmt.Errorf("approval %s: %w", id, journal.ErrSettled)
 	}
 }
 
-// ApprovalFilter narrows a list of approvals; zero fields do not.
-type ApprovalFilter struct {
-	Thread chat.ThreadID
-	Run    string
-	State  desk.State
-	Due    time.Time // only those whose deadline is not after it
-	Limit  int       // 0: 100
+// writeVote keeps what one person said to an open approval. Its writer has decided
+// by the votes it had seen: with others there the decision would be another.
+func writeVote(w *writer, thread chat.ThreadID, v desk.Ballot, now int64) error {
+	var open, votes int
+	err := w.row(`SELECT (SELECT count(*) FROM approvals WHERE id = ? AND thread_id = ? AND state = 'pending'),
+		(SELECT count(*) FROM answers WHERE approval_id = ?)`, []any{v.ID, string(thread), v.ID}, &open, &votes)
+	switch {
+	case err != nil:
+		return err
+	case open == 0:
+		return notOpen(w, thread, v.ID)
+	case votes != v.Before:
+		return fmt.Errorf("approval %s has more answers now: %w", v.ID, journal.ErrMoved)
+	}
+	body, err := asJSON(v.By)
+	if err != nil {
+		return err
+	}
+	ok := 0
+	if v.OK {
+		ok = 1
+	}
+	return w.exec(`INSERT INTO answers (approval_id, principal, principal_body, ok, note, at) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET ok = excluded.ok, note = excluded.note, at = excluded.at`, v.ID, v.By.String(), body, ok, v.Note, now)
 }
+
+// ApprovalFilter narrows a list of approvals; zero fields do not.
+type ApprovalFilter = desk.Filter
 
 // Approval reads one; ErrUnknown if there is none.
 func (db *DB) Approval(ctx context.Context, id string) (desk.Approval, error) {
@@ -111,7 +153,7 @@ func (db *DB) Approval(ctx context.Context, id string) (desk.Approval, error) {
 	return found[0], nil
 }
 
-// Approvals lists approvals, the oldest first.
+// Approvals lists approvals.
 func (db *DB) Approvals(ctx context.Context, f ApprovalFilter) ([]desk.Approval, error) {
 	var where filter
 	where.equal("thread_id", string(f.Thread))
@@ -120,8 +162,18 @@ func (db *DB) Approvals(ctx context.Context, f ApprovalFilter) ([]desk.Approval,
 	if !f.Due.IsZero() {
 		where.add("deadline <= ?", micros(f.Due))
 	}
+	if !f.Remind.IsZero() {
+		where.add("remind <= ?", micros(f.Remind))
+	}
+	if f.Prefix != "" {
+		where.add("substr(id, 1, ?) = ?", len(f.Prefix), f.Prefix)
+	}
 	rest, args := where.on("")
-	found, err := db.approvals(ctx, rest+` ORDER BY asked_at, id LIMIT ?`, append(args, orDefault(f.Limit, 100))...)
+	order := ` ORDER BY asked_at, id LIMIT ?`
+	if f.Newest {
+		order = ` ORDER BY asked_at DESC, id DESC LIMIT ?`
+	}
+	found, err := db.approvals(ctx, rest+order, append(args, orDefault(f.Limit, 100))...)
 	if err != nil {
 		return nil, fmt.Errorf("list approvals: %w", err)
 	}
@@ -130,35 +182,59 @@ func (db *DB) Approvals(ctx context.Context, f ApprovalFilter) ([]desk.Approval,
 
 func (db *DB) approvals(ctx context.Context, rest string, args ...any) ([]desk.Approval, error) {
 	var out []desk.Approval
-	err := db.query(ctx, `SELECT id, thread_id, run_id, call, actions, dir, bound, preview, risk, rule, asked_by, asked_at,
-		deadline, state, answered_by, note FROM approvals`+rest, args, func(rows *sql.Rows) error {
+	err := db.query(ctx, `SELECT id, thread_id, run_id, call, actions, dir, bound, preview, risk, rule, reason, again, asked_by, payer,
+		asked_at, deadline, remind, who, state, answered_by, answered_at, note FROM approvals`+rest, args, func(rows *sql.Rows) error {
 		a, err := scanApproval(rows)
 		out = append(out, a)
 		return err
 	})
+	for i := range out {
+		if err == nil {
+			out[i].Votes, err = db.votes(ctx, out[i].ID)
+		}
+	}
+	return out, err
+}
+
+func (db *DB) votes(ctx context.Context, approval string) ([]desk.Vote, error) {
+	var out []desk.Vote
+	err := db.query(ctx, `SELECT principal_body, ok, note, at FROM answers WHERE approval_id = ? ORDER BY at, principal`, []any{approval},
+		func(rows *sql.Rows) error {
+			var v desk.Vote
+			var body string
+			var ok, at int64
+			if err := rows.Scan(&body, &ok, &v.Note, &at); err != nil {
+				return err
+			}
+			v.OK, v.At = ok == 1, instant(at)
+			out = append(out, v)
+			return json.Unmarshal([]byte(body), &out[len(out)-1].By)
+		})
 	return out, err
 }
 
 func scanApproval(row scanner) (desk.Approval, error) {
 	var a desk.Approval
-	var call, actions, bound, by string
+	var call, actions, bound, by, payer string
 	var asked int64
-	var deadline sql.NullInt64
-	err := row.Scan(&a.ID, &a.Thread, &a.Run, &call, &actions, &a.Dir, &bound, &a.Preview, &a.Risk, &a.Rule, &by, &asked,
-		&deadline, &a.State, &a.AnsweredBy, &a.Note)
+	var deadline, remind, answered sql.NullInt64
+	err := row.Scan(&a.ID, &a.Thread, &a.Run, &call, &actions, &a.Dir, &bound, &a.Preview, &a.Risk, &a.Rule, &a.Reason, &a.Again,
+		&by, &payer, &asked, &deadline, &remind, &a.Who, &a.State, &a.AnsweredBy, &answered, &a.Note)
 	if err != nil {
 		return a, err
 	}
 	a.AskedAt = instant(asked)
-	if deadline.Valid {
-		a.Deadline = instant(deadline.Int64)
+	for at, to := range map[*sql.NullInt64]*time.Time{&deadline: &a.Deadline, &remind: &a.Remind, &answered: &a.AnsweredAt} {
+		if at.Valid {
+			*to = instant(at.Int64)
+		}
 	}
 	if bound != "" {
 		a.Bound = json.RawMessage(bound)
 	}
 	var blocks chat.Blocks
 	if err := errors.Join(json.Unmarshal([]byte(call), &blocks), json.Unmarshal([]byte(actions), &a.Actions),
-		json.Unmarshal([]byte(by), &a.AskedBy)); err != nil {
+		json.Unmarshal([]byte(by), &a.AskedBy), json.Unmarshal([]byte(payer), &a.Payer)); err != nil {
 		return a, err
 	}
 	if calls := blocks.Calls(); len(calls) == 1 {

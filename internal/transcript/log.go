@@ -304,6 +304,8 @@ func (l *Log) apply(ev chat.Event) error {
 		if c := l.call(b.Call); c != nil && c.Approval == b.ID && !c.Answered {
 			c.Answered, c.OK, c.Note, c.By = true, b.OK, b.Note, b.By
 		}
+	case chat.ApprovalNoted:
+		// The question is as open as before.
 	case chat.AbortAsked:
 		if l.run != nil && l.run.ID == b.Run {
 			l.run.Aborted, l.run.AbortedBy, l.run.AbortAll = true, b.By, b.All

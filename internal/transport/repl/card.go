@@ -48,6 +48,12 @@ func card(a desk.Approval, label string, width int, color bool) []string {
 	if a.Risk != "" {
 		row("risk", a.Risk)
 	}
+	if a.Again != "" {
+		row("now", "asked again: "+a.Again)
+	}
+	if a.NeedsTwo() {
+		row("who", "two people must say yes ("+a.Who+")")
+	}
 	if label != "" && len(a.Call.Args) == 0 {
 		row("", label)
 	}

@@ -94,6 +94,11 @@ func (t *teller) event(e chat.Event) []news {
 		return t.toolRan(b)
 	case chat.ApprovalAsked, chat.ApprovalAnswered:
 		return t.approval(b)
+	case chat.ApprovalNoted:
+		if b.What == chat.Reminder {
+			return []news{remark{text: "a question still waits for an answer"}}
+		}
+		return []news{remark{text: b.By + " said yes; another person must say yes too"}}
 	case chat.Steered:
 		h := heard{from: b.From, text: b.Blocks.Text(), mode: b.Mode}
 		t.wait(e.Seq, h)

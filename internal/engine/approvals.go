@@ -1,0 +1,260 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"chorus/internal/agent"
+	"chorus/internal/chat"
+	"chorus/internal/desk"
+	"chorus/internal/id"
+	"chorus/internal/journal"
+	"chorus/internal/tool"
+)
+
+var _ desk.Desk = (*Engine)(nil)
+
+// Asking is how people are asked when a call needs somebody's yes.
+type Asking struct {
+	For    time.Duration // how long an answer may take; 0: as long as it takes
+	Remind time.Duration // after how long people are reminded; 0: never
+	Who    string        // who may answer, as desk.ParseWho reads it; "": desk.DefaultWho
+	Env    []string      // names of the variables that commands get
+}
+
+// question is the approval of a call, remembered until it is written.
+func (h *host) question(ctx context.Context, q agent.Question, ruling desk.Ruling, facts desk.Facts) *desk.Approval {
+	asking := h.setup.Asking
+	a := &desk.Approval{ID: id.New(), Thread: h.a.thread, Run: h.runID(), Call: q.Call, Dir: h.setup.Dir, Bound: facts.Encode(),
+		Risk: string(q.Tool.Spec().Risk), Rule: ruling.Rule, Reason: ruling.Reason, AskedBy: h.payer, Payer: h.payer,
+		AskedAt: h.a.engine.Now(), State: desk.Open, Actions: actions(q), Who: asking.Who}
+	if p, ok := q.Tool.(tool.Previewer); ok {
+		a.Preview = p.Preview(ctx, q.Args)
+	}
+	if asking.For > 0 {
+		a.Deadline = a.AskedAt.Add(asking.For)
+	}
+	if asking.Remind > 0 && (asking.For == 0 || asking.Remind < asking.For) {
+		a.Remind = a.AskedAt.Add(asking.Remind)
+	}
+	h.asks[a.ID] = a
+	return a
+}
+
+// bound are the facts a yes is given for: the call, where it runs, what it would
+// change, the files it names, and for a command the variables it would see.
+func bound(ctx context.Context, q agent.Question, setup Setup) desk.Facts {
+	f := desk.Facts{Tool: q.Tool.Spec().Name, Args: q.Args, Dir: setup.Dir}
+	if p, ok := q.Tool.(tool.Previewer); ok {
+		sum := sha256.Sum256([]byte(p.Preview(ctx, q.Args)))
+		f.Changes = hex.EncodeToString(sum[:8])
+	}
+	var paths, words []string
+	for _, t := range q.Touches {
+		if t.Command == "" {
+			paths = append(paths, t.Detail)
+			continue
+		}
+		words = append(words, desk.Words(t.Command)...)
+		if f.Env == nil {
+			f.Env = slices.Sorted(slices.Values(setup.Asking.Env))
+		}
+	}
+	f.Files = desk.Digests(setup.Dir, paths, words)
+	return f
+}
+
+// Approvals implements desk.Desk.
+func (e *Engine) Approvals(ctx context.Context, f desk.Filter) ([]desk.Approval, error) {
+	e.expire(ctx)
+	return e.Journal.Approvals(ctx, f)
+}
+
+// Answer implements desk.Desk. The first answer wins; a later one is told who gave
+// it, and gets journal.ErrSettled.
+func (e *Engine) Answer(ctx context.Context, approval string, by chat.Principal, ok bool, note string) error {
+	for {
+		a, err := e.Journal.Approval(ctx, approval)
+		if err != nil {
+			return fmt.Errorf("answer approval %s: %w", approval, err)
+		}
+		if a.State == desk.Open && !a.Deadline.IsZero() && !e.Now().Before(a.Deadline) {
+			if err := e.settle(ctx, a, desk.Expired, deadline, late, nil); err != nil && !errors.Is(err, journal.ErrSettled) {
+				return err
+			}
+			continue // told as everybody who comes too late
+		}
+		if a.State != desk.Open {
+			return fmt.Errorf("approval %s is closed, %s: %w", a.ID, a.Ended(), journal.ErrSettled)
+		}
+		state, err := desk.Weigh(a, by, ok)
+		if err != nil {
+			return fmt.Errorf("approval %s: %w", a.ID, err)
+		}
+		vote := &desk.Ballot{ID: a.ID, Vote: desk.Vote{By: by, OK: ok, Note: note}, Before: len(a.Votes)}
+		err = e.settle(ctx, a, state, by.String(), note, vote)
+		if errors.Is(err, journal.ErrSettled) || errors.Is(err, journal.ErrMoved) {
+			continue // somebody was faster: look who
+		}
+		return err
+	}
+}
+
+// How an approval ends that nobody answers.
+const (
+	deadline = "deadline"
+	late     = "nobody answered in time"
+)
+
+// settle writes down what somebody, or the clock, said: the end of the approval, or,
+// while its state is still open, one of two yeses.
+func (e *Engine) settle(ctx context.Context, a desk.Approval, state desk.State, by, note string, vote *desk.Ballot) error {
+	change := desk.Change{Vote: vote}
+	var body chat.Body = chat.ApprovalNoted{ID: a.ID, Call: a.Call.ID, What: chat.FirstYes, By: by, Note: note}
+	if state != desk.Open {
+		body = chat.ApprovalAnswered{ID: a.ID, Call: a.Call.ID, By: answerers(a, state, by), OK: state == desk.Approved, Note: note}
+		change.Answer = &desk.Answer{ID: a.ID, State: state, By: answerers(a, state, by), Note: note}
+	}
+	return e.change(ctx, a, by, body, change)
+}
+
+// answerers names everybody whose yes it took.
+func answerers(a desk.Approval, state desk.State, by string) string {
+	if state != desk.Approved {
+		return by
+	}
+	names := ""
+	for _, v := range a.Votes {
+		if v.OK {
+			names += v.By.String() + " and "
+		}
+	}
+	return names + by
+}
+
+func (e *Engine) change(ctx context.Context, a desk.Approval, by string, body chat.Body, change desk.Change) error {
+	c := e.guest(a.Thread, by, body)
+	c.Events[0].Run = a.Run
+	c.Approvals = []desk.Change{change}
+	done, err := e.Journal.Commit(ctx, c)
+	if err != nil {
+		return fmt.Errorf("answer approval %s: %w", a.ID, err)
+	}
+	e.moved(a.Thread, done.Events)
+	return nil
+}
+
+// expire ends the approvals whose time is over.
+func (e *Engine) expire(ctx context.Context) {
+	overdue, err := e.Journal.Overdue(ctx, e.Now())
+	if err != nil {
+		return // the next sweep tries again
+	}
+	for _, a := range overdue {
+		if err := e.settle(ctx, a, desk.Expired, deadline, late, nil); err != nil && !errors.Is(err, journal.ErrSettled) {
+			e.Log.Warn("could not end an approval whose time is over", "component", "engine", "approval", a.ID, "error", err)
+		}
+	}
+}
+
+// remind says once of an approval that nobody has answered it yet. Whatever transport
+// shows it to people finds it in the journal.
+func (e *Engine) remind() {
+	forgotten, err := e.Journal.Approvals(e.ctx, desk.Filter{State: desk.Open, Remind: e.Now()})
+	if err != nil {
+		return // the next sweep tries again
+	}
+	for _, a := range forgotten {
+		err := e.change(e.ctx, a, "system", chat.ApprovalNoted{ID: a.ID, Call: a.Call.ID, What: chat.Reminder}, desk.Change{Remind: a.ID})
+		if err != nil && !errors.Is(err, journal.ErrSettled) {
+			e.Log.Warn("could not remind of an approval", "component", "engine", "approval", a.ID, "error", err)
+		}
+	}
+}
+
+// WatchApprovals implements desk.Desk.
+func (e *Engine) WatchApprovals(ctx context.Context, f desk.Filter) iter.Seq2[desk.Approval, error] {
+	return func(yield func(desk.Approval, error) bool) {
+		bell := make(chan struct{}, 1)
+		e.mu.Lock()
+		e.desks[bell] = true
+		e.mu.Unlock()
+		defer func() {
+			e.mu.Lock()
+			delete(e.desks, bell)
+			e.mu.Unlock()
+		}()
+		told := map[string]standing{}
+		for {
+			if !e.tell(ctx, f, told, yield) {
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-e.ctx.Done():
+				return
+			case <-bell:
+			}
+		}
+	}
+}
+
+// standing is what of an approval can change.
+type standing struct {
+	state    desk.State
+	votes    int
+	reminded bool
+}
+
+func standingOf(a desk.Approval) standing { return standing{a.State, len(a.Votes), a.Remind.IsZero()} }
+
+// tell yields what is not as it was told; false when nobody listens any more.
+func (e *Engine) tell(ctx context.Context, f desk.Filter, told map[string]standing, yield func(desk.Approval, error) bool) bool {
+	list, err := e.Approvals(ctx, f)
+	if err != nil {
+		return ctx.Err() == nil && yield(desk.Approval{}, err)
+	}
+	listed := map[string]bool{}
+	for _, a := range list {
+		listed[a.ID] = true
+		if now := standingOf(a); told[a.ID] != now {
+			told[a.ID] = now
+			if !yield(a, nil) {
+				return false
+			}
+		}
+	}
+	for id := range told {
+		if listed[id] {
+			continue
+		}
+		a, err := e.Journal.Approval(ctx, id)
+		if err != nil {
+			return ctx.Err() == nil && yield(desk.Approval{}, err)
+		}
+		delete(told, id)
+		if !yield(a, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// ringDesks lets everybody who watches approvals look.
+func (e *Engine) ringDesks() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for bell := range e.desks {
+		select {
+		case bell <- struct{}{}:
+		default:
+		}
+	}
+}
