@@ -240,3 +240,13 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	_ = r.Header.Write(w)
 	fmt.Fprintf(w, "length %d\n\n%s", r.ContentLength, body)
 }
+
+func (b *bench) connect() net.Conn {
+	b.t.Helper()
+	conn, err := net.Dial("tcp", b.proxy.Addr().String())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { conn.Close() })
+	return conn
+}
