@@ -166,7 +166,7 @@ func (l *line) intercept(to target) bool {
 	if to.tls {
 		secure := tls.Server(conn, &tls.Config{
 			MinVersion: tls.VersionTLS12,
-			NextProtos: []string{"http/1.1"},
+			NextProtos: []string{"http/1.1", "http/1.0"},
 			GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 				if name, _ := canonical(hello.ServerName); hello.ServerName != "" && name != to.host {
 					return nil, errors.New("the tunnel is for another host")

@@ -138,7 +138,7 @@ func (s *swap) basic(value string) (string, error) {
 	if err != nil {
 		return value, nil // not ours to judge
 	}
-	swapped, err := s.text(string(raw), plainMark, asIs)
+	swapped, err := s.text(string(raw), urlMark, asIs) // git leaves half of a password from a URL encoded
 	if err != nil || swapped == string(raw) {
 		return value, err
 	}
