@@ -14,7 +14,7 @@ LDFLAGS   = -s -w -X main.version=$(VERSION)
 SOURCES   = $(shell git ls-files --cached --others --exclude-standard '*.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test need-rg check fmt bench fuzz chaos demo clean
+.PHONY: help run build test need-rg need-bwrap check fmt bench fuzz chaos demo clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,18 +25,29 @@ run: build ## talk to an agent in this repository (ARGS="-m anthropic/claude-son
 build: ## bin/chorus, one static file
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/chorus
 
-test: need-rg ## every test, with the race detector and in random order (PKG=./internal/permit for one)
+test: need-rg need-bwrap ## every test, with the race detector and in random order (PKG=./internal/permit for one)
 	$(GO) test -race -shuffle=on -timeout $(TIMEOUT) $(PKG)
 
-need-rg: # search is tested with ripgrep and without; the first half needs it
-	@if command -v rg >/dev/null; then exit 0; fi; \
+# What tests need beside Go: a program, its package, and what is skipped without it. Root installs it by apt; with CI=true
+# a missing one is a failure. (A kernel that forbids namespaces cannot be installed: those tests skip and say so.)
+define need
+	@if command -v $(1) >/dev/null; then exit 0; fi; \
 	if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
-		echo "installing ripgrep"; \
-		(apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q ripgrep) >/dev/null </dev/null || true; \
+		echo "installing $(2)"; \
+		(apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q $(2)) >/dev/null </dev/null || true; \
 	fi; \
-	if command -v rg >/dev/null; then exit 0; fi; \
-	if [ "$${CI:-}" = true ]; then echo "ripgrep is missing and could not be installed; with CI=true nothing is skipped" >&2; exit 1; fi; \
-	echo "!!! ripgrep (rg) is missing: tests of search with ripgrep are SKIPPED. Install it to run them." >&2
+	if command -v $(1) >/dev/null; then exit 0; fi; \
+	if [ "$${CI:-}" = true ]; then echo "$(2) is missing and could not be installed; with CI=true nothing is skipped" >&2; exit 1; fi; \
+	echo "!!! $(2) ($(1)) is missing: $(3) are SKIPPED. Install it to run them." >&2
+endef
+
+need-rg: # search is tested with ripgrep and without; the first half needs it
+	$(call need,rg,ripgrep,tests of search with ripgrep)
+
+need-bwrap: # the sandbox is tested by trying to get out of it
+ifeq ($(shell uname),Linux)
+	$(call need,bwrap,bubblewrap,tests of the sandbox bwrap)
+endif
 
 check: ## formatting, vet, staticcheck, go.mod tidy
 	@bad=$$(gofmt -l $(SOURCES)); if [ -n "$$bad" ]; then echo "not formatted (make fmt):"; echo "$$bad"; exit 1; fi

@@ -20,6 +20,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == bwrap.LaunchArg {
 		os.Exit(bwrap.Launch(os.Args[2:]))
 	}
+	if len(os.Args) > 3 && os.Args[1] == serverArg {
+		os.Exit(serve(os.Args[2], os.Args[3]))
+	}
 	goleak.VerifyTestMain(m)
 }
 

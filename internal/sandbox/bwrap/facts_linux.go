@@ -6,8 +6,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"chorus/internal/sandbox"
 )
@@ -53,11 +57,23 @@ func look(opts Options) machine {
 		m.err = fmt.Errorf("the sandbox needs bubblewrap 0.5 or later, %s says %q: %s", path, strings.TrimSpace(string(out)), install)
 		return m
 	}
+	keepDescriptors()
 	m.groups = findGroups(opts.Limits)
 	if m.launcher != "" {
 		m.landlock = landlockVersion()
 	}
 	return m
+}
+
+// keepDescriptors keeps what this process was itself given open by whoever started
+// it from every child: a socket of theirs would be a door in the wall.
+func keepDescriptors() {
+	names, _ := filepath.Glob("/proc/self/fd/*")
+	for _, name := range names {
+		if fd, err := strconv.Atoi(filepath.Base(name)); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
 }
 
 // parseVersion reads "bubblewrap 0.8.0".

@@ -1,0 +1,163 @@
+//go:build linux
+
+package bwrap
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestCandidates(t *testing.T) {
+	t.Parallel()
+	const (
+		v1 = "31 25 0:27 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n" +
+			"35 25 0:31 / /sys/fs/cgroup/pids rw,relatime shared:9 - cgroup cgroup rw,pids\n"
+		inContainer = "31 25 0:27 /docker/abc /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
+	)
+	tests := []struct {
+		name, own, mounts, controller string
+		want                          []groupDir
+	}{
+		{"version 1", "8:pids:/\n4:memory:/a/b\n", v1, "memory", []groupDir{{"/sys/fs/cgroup/memory/a/b", false}}},
+		{"version 1 at the root", "8:pids:/\n", v1, "pids", []groupDir{{"/sys/fs/cgroup/pids", false}}},
+		{"several controllers in one line", "8:cpu,pids:/x\n", v1, "pids", []groupDir{{"/sys/fs/cgroup/pids/x", false}}},
+		{"part of a tree", "4:memory:/docker/abc/inner\n", inContainer, "memory", []groupDir{{"/sys/fs/cgroup/memory/inner", false}}},
+		{"another part of a tree", "4:memory:/elsewhere\n", inContainer, "memory", nil},
+		{"no such controller", "8:pids:/\n", v1, "memory", nil},
+		{"nonsense", "x\n::\n:::::\n", "a b c\n - - -\n", "memory", nil},
+	}
+	for _, tt := range tests {
+		if got := candidates(tt.own, tt.mounts, tt.controller); !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+	// Version 2: only those that hand the controller down, the nearest first.
+	root := t.TempDir()
+	for dir, handed := range map[string]string{"": "memory pids", "slice": "pids memory", "slice/mine": ""} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, dir, "cgroup.subtree_control"), []byte(handed+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := candidates("0::/slice/mine\n", "30 25 0:27 / "+root+" rw - cgroup2 cgroup2 rw\n", "pids")
+	if want := []groupDir{{root + "/slice", true}, {root, true}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("version 2: %v, want %v", got, want)
+	}
+}
+
+func FuzzCandidates(f *testing.F) {
+	f.Add("0::/a/b\n4:memory:/x\n", "31 25 0:27 / /sys rw - cgroup cgroup rw,memory\n")
+	f.Add("0::/", "1 2 3 /x /y z - cgroup2 a b")
+	f.Fuzz(func(t *testing.T, own, mounts string) {
+		for _, dir := range candidates(own, mounts, "memory") {
+			if strings.Contains(dir.path, "/../") {
+				t.Errorf("%q leads out", dir.path)
+			}
+		}
+	})
+}
+
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]version{"bubblewrap 0.8.0\n": {0, 8}, "bubblewrap 1.12": {1, 12}, "else": {}, "": {}} {
+		if got := parseVersion(text); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+	if v := (version{1, 0}); !v.atLeast(0, 8) || (version{0, 6}).atLeast(0, 7) {
+		t.Error("versions are compared wrongly")
+	}
+}
+
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		"": "without a word",
+		"bwrap: Can't find source path /x: No such file": "bwrap: Can't find source path /x: No such file",
+		"bwrap: setting up uid map: Permission denied":   "namespaces",
+		"bwrap: Can't mount proc on /newroot/proc":       "masked",
+	} {
+		if got := explain(said).Error(); !strings.Contains(got, want) || !strings.Contains(got, said) {
+			t.Errorf("%q: %q", said, got)
+		}
+	}
+}
+
+func TestMainRepository(t *testing.T) {
+	t.Parallel()
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(path, text string) {
+		path = filepath.Join(base, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("main/.git/HEAD", "ref: x\n")
+	write("main/.git/objects/x", "")
+	write("main/.git/refs/x", "")
+	write("main/.git/worktrees/tree/gitdir", base+"/tree/.git\n")
+	write("tree/.git", "gitdir: "+base+"/main/.git/worktrees/tree\n")
+	write("relative/.git", "gitdir: ../main/.git/worktrees/relative\n")
+	write("main/.git/worktrees/relative/gitdir", "../../../../relative/.git\n")
+	write("thief/.git", "gitdir: "+base+"/main/.git/worktrees/tree\n")
+	write("odd/.git", "nonsense\n")
+	for dir, want := range map[string]string{
+		"tree": base + "/main/.git", "relative": base + "/main/.git", "thief": "", "odd": "", "main": "", "none": "",
+	} {
+		if got := mainRepository(filepath.Join(base, dir)); got != want {
+			t.Errorf("%s: %q, want %q", dir, got, want)
+		}
+	}
+}
+
+// TestSecondBelt puts landlock on where no other wall stands: it must hold alone.
+func TestSecondBelt(t *testing.T) {
+	t.Parallel()
+	if landlockVersion() == 0 {
+		t.Skip("!!! this kernel has no landlock; the second belt is NOT TESTED")
+	}
+	base := t.TempDir()
+	work, other := filepath.Join(base, "work"), filepath.Join(base, "other")
+	for _, dir := range []string{work, other} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(other, "notes"), []byte("planted"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(order{Read: append([]string{"/etc"}, system...), Write: []string{work}, Use: []string{"/dev", "/proc"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := `echo x > f && mkdir d && mv f d/ && cat d/f; cat ../other/notes; touch ../other/new && echo escaped; touch /usr/x && echo escaped
+		ln -s ../other/notes l; cat l; mv d ../other/ && echo escaped; mknod n c 1 3 && echo escaped; kill -0 $PPID && echo escaped; echo end`
+	cmd := exec.Command(self, LaunchArg, string(text), "/bin/sh", "sh", "-c", script)
+	cmd.Dir = work
+	out, err := cmd.Output()
+	if err != nil || string(out) != "x\nend\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+	for name, args := range map[string][]string{"nothing": nil, "no order": {"x", "/bin/true", "true"}, "no program": {"{}", "/no/such/program", "x"}} {
+		if out, err := exec.Command(self, append([]string{LaunchArg}, args...)...).CombinedOutput(); err == nil || !strings.Contains(string(out), "sandbox: ") {
+			t.Errorf("%s: %q, %v", name, out, err)
+		}
+	}
+}
