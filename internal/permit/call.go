@@ -113,7 +113,7 @@ func (w *walker) guesses(p *Part, words []word) {
 	if !slices.ContainsFunc(words, func(x word) bool { return !x.known && !x.glob && len(x.values) > 0 }) {
 		return
 	}
-	if w.unwrap >= deepestUnwrap {
+	if w.unwrap >= deepestUnwrap || *w.count > mostParts {
 		return
 	}
 	most := 0
@@ -217,7 +217,7 @@ func program(words []word) string {
 
 // nested parses the text of a command that a program is given and judges it.
 func (w *walker) nested(p *Part, code string) {
-	if w.unwrap >= deepestUnwrap {
+	if w.unwrap >= deepestUnwrap || *w.count > mostParts {
 		p.opaque("nested too deeply")
 		return
 	}

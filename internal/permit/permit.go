@@ -96,7 +96,7 @@ type Decision struct {
 	Why    string // why it is opaque, asked or catastrophic
 
 	broad bool   // the rule covers every shell command, so it says little of this one
-	tight string // the stricter name under which it was asked
+	tight string // a stricter name under which it may be asked too
 }
 
 // Profile is a compiled set of rules. It never changes and may be used by many
@@ -173,9 +173,11 @@ func (p *Profile) decide(n names) Decision {
 	d := p.permitted(n.open)
 	if len(n.tight) > 0 && d.Verdict == Allow {
 		if t := p.permitted(n.tight); t.List == ListAsk && !t.broad {
-			t.tight = n.tight[0]
-			return t
+			d = t
 		}
+	}
+	if len(n.tight) > 0 && d.Verdict == Ask {
+		d.tight = n.tight[0]
 	}
 	return d
 }

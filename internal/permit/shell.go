@@ -86,7 +86,10 @@ func Shell(command string) Tree {
 	}
 	w := &walker{parts: make([]Part, 0, room)}
 	t := w.parse(command)
-	t.count = min(*w.count, mostParts+1)
+	if t.count = min(*w.count, mostParts+1); t.count > mostParts {
+		// Here and not where it happened: what held that part was dropped too.
+		t.Parts = append(t.Parts, Part{Kind: KindUnknown, Opaque: true, Why: "too many commands to read", Text: "…", Action: Action("bash", "…"), offset: -1})
+	}
 	return t
 }
 
@@ -203,10 +206,7 @@ func (w *walker) unknown(text, why string) {
 
 func (w *walker) emit(p Part) {
 	if *w.count++; *w.count > mostParts {
-		if *w.count == mostParts+1 {
-			w.parts = append(w.parts, Part{Kind: KindUnknown, Opaque: true, Why: "too many commands to read", Text: "…", Action: Action("bash", "…"), offset: -1})
-		}
-		return
+		return // Shell says so
 	}
 	if p.Action == "" {
 		p.Action = Action("bash", p.Text)
