@@ -160,8 +160,8 @@ func (a *App) setup(ctx context.Context, row journal.Thread, work engine.Work) (
 	home, _ := os.UserHomeDir()
 	return engine.Setup{
 		Dir:   row.Dir,
-		Price: models.Price,
-		Gate:  &gate{rules, permit.JudgeOptions{Home: a.Home.Dir(), Workspace: row.Dir, UserHome: home}, choice, work},
+		Price: priceOf(models, bot), Budget: budgetOf(bot, now.Yes),
+		Gate: &gate{rules, permit.JudgeOptions{Home: a.Home.Dir(), Workspace: row.Dir, UserHome: home}, choice, work},
 		Agent: &agent.Agent{
 			Tools: offered,
 			Model: engineOf(models, row, bot, b),

@@ -1,0 +1,201 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/ledger"
+	"chorus/internal/store"
+	"chorus/internal/vendor"
+)
+
+// budgetOf are the ceilings of a bot. Whoever has every question answered yes is not
+// asked at a soft limit either.
+func budgetOf(bot *config.Bot, yes bool) ledger.Budget {
+	var out ledger.Budget
+	if !yes {
+		out.Soft = bot.BudgetSoft
+	}
+	for _, b := range bot.Budgets {
+		out.Ceilings = append(out.Ceilings, ledger.Ceiling{Scope: ledger.Scope(b.Scope), Role: b.Role, Period: ledger.Period(b.Period), Most: ledger.FromUSD(b.USD)})
+	}
+	if bot.BudgetTask != nil {
+		out.Ceilings = append(out.Ceilings, ledger.Ceiling{Scope: ledger.Task, Period: ledger.Once, Most: ledger.FromUSD(*bot.BudgetTask)})
+	}
+	return out
+}
+
+// priceOf is what models cost a bot: what its configuration says, else the catalog.
+// What runs on one's own machine is free.
+func priceOf(models *Models, bot *config.Bot) func(string) (ledger.Price, int) {
+	return func(name string) (ledger.Price, int) {
+		price, most := models.Price(name)
+		own, ok := bot.Prices[name]
+		if _, behind, _ := strings.Cut(name, "/"); !ok {
+			own, ok = bot.Prices[behind]
+		}
+		switch {
+		case ok:
+			price = ledger.Price{Input: ledger.PerMillion(own.Input), Output: ledger.PerMillion(own.Output),
+				CacheRead: ledger.PerMillion(own.CacheRead), CacheWrite: ledger.PerMillion(own.CacheWrite)}
+			price.Free = !price.Known()
+		case !price.Known():
+			_, v, err := models.choose(name)
+			price.Free = err == nil && (v.Kind == vendor.Demo || v.Kind == vendor.Ollama)
+		}
+		return price, most
+	}
+}
+
+// CostBy are the words that costs are grouped by.
+func CostBy() []string {
+	return []string{"model", "agent", "person", "channel", "thread", "day", "month"}
+}
+
+// CostQuery says which costs are wanted.
+type CostQuery struct {
+	By    string // one of CostBy
+	Since string // a day, a month, 7d, 12h, today, month or all
+}
+
+// Costs is what was spent, and how far the budgets are used.
+type Costs struct {
+	By      string       `json:"by"`
+	Since   time.Time    `json:"since,omitzero"` // UTC; zero: since ever
+	Rows    []Cost       `json:"rows"`
+	Total   Cost         `json:"total"`
+	Budgets []BudgetUsed `json:"budgets,omitempty"`
+}
+
+// Cost is one line. Money is in US dollars.
+type Cost struct {
+	Key      string     `json:"key"`
+	Calls    int        `json:"calls"`
+	Spent    float64    `json:"spent"`
+	Reserved float64    `json:"reserved,omitempty"` // by calls that are not over
+	Usage    chat.Usage `json:"usage"`
+}
+
+// BudgetUsed is how far one ceiling is used now.
+type BudgetUsed struct {
+	Key      string  `json:"key"`             // in the configuration
+	Whose    string  `json:"whose,omitempty"` // "": nobody has spent anything of it
+	Period   string  `json:"period"`
+	Spent    float64 `json:"spent"`
+	Reserved float64 `json:"reserved,omitempty"`
+	Most     float64 `json:"most"`
+	Left     float64 `json:"left"`
+}
+
+// Costs sums the ledger up.
+func (a *App) Costs(ctx context.Context, q CostQuery, now time.Time) (Costs, error) {
+	since, err := costSince(q.Since, now)
+	if err != nil {
+		return Costs{}, &UsageError{Err: err}
+	}
+	if !slices.Contains(CostBy(), q.By) {
+		return Costs{}, &UsageError{Err: fmt.Errorf("costs cannot be grouped by %q; there are %s", q.By, strings.Join(CostBy(), ", "))}
+	}
+	by := store.SpendBy(q.By)
+	if q.By == "person" {
+		by = store.ByPayer
+	}
+	sums, err := a.DB.Spend(ctx, store.SpendFilter{By: by, Since: since})
+	if err != nil {
+		return Costs{}, err
+	}
+	if by == store.ByDay || by == store.ByMonth {
+		slices.SortFunc(sums, func(x, y store.Sum) int { return strings.Compare(x.Key, y.Key) })
+	}
+	out := Costs{By: q.By, Since: since, Rows: []Cost{}}
+	var settled, open ledger.Nanos
+	for _, s := range sums {
+		out.Rows = append(out.Rows, Cost{s.Key, s.Calls, usd(s.Settled), usd(s.Open), s.Usage})
+		settled, open = settled+s.Settled, open+s.Open
+		out.Total.Calls, out.Total.Usage = out.Total.Calls+s.Calls, out.Total.Usage.Plus(s.Usage)
+	}
+	out.Total.Spent, out.Total.Reserved = usd(settled), usd(open)
+	out.Budgets, err = a.budgetsUsed(ctx, now)
+	return out, err
+}
+
+func usd(n ledger.Nanos) float64 { return float64(n) / 1e9 }
+
+// costSince reads a time from which on costs are counted; days and months are UTC's.
+func costSince(text string, now time.Time) (time.Time, error) {
+	switch text {
+	case "all":
+		return time.Time{}, nil
+	case "", "month":
+		return ledger.Month.Begin(now), nil
+	case "today":
+		return ledger.Day.Begin(now), nil
+	}
+	for _, layout := range []string{"2006-01-02", "2006-01"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	const most = 100 * 366 // days
+	if days, err := strconv.Atoi(strings.TrimSuffix(text, "d")); err == nil && strings.HasSuffix(text, "d") && days >= 0 && days <= most {
+		return now.Add(-time.Duration(days) * 24 * time.Hour), nil
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	return time.Time{}, fmt.Errorf("%q is no time; say 2026-11-01, 2026-11, 7d, 12h, today, month or all", text)
+}
+
+// budgetsUsed holds what was spent against every ceiling that counts for somebody who
+// spent something this month. A ceiling that counts for nobody is listed untouched.
+func (a *App) budgetsUsed(ctx context.Context, now time.Time) ([]BudgetUsed, error) {
+	spenders, err := a.DB.Spenders(ctx, ledger.Month.Begin(now))
+	if err != nil {
+		return nil, err
+	}
+	bots := map[string]ledger.Budget{}
+	var limits []ledger.Limit
+	touched := map[ledger.Ceiling]bool{}
+	for _, s := range append(spenders, store.Spender{}) {
+		budget, ok := bots[s.Agent]
+		if !ok {
+			bot, err := a.bot(s.Agent)
+			if err != nil {
+				return nil, err
+			}
+			budget = budgetOf(bot, false)
+			bots[s.Agent] = budget
+		}
+		if s.Thread == "" { // everybody's ceilings, once those of the spenders are known
+			for _, c := range budget.Ceilings {
+				if !touched[c] {
+					limits = append(limits, ledger.Limit{Ceiling: c})
+				}
+			}
+			continue
+		}
+		if under := budget.For(s.Thread, s.Agent, s.Payer, ""); under != nil {
+			for _, l := range under.Limits {
+				if l.Scope != ledger.Task && !slices.Contains(limits, l) {
+					limits, touched[l.Ceiling] = append(limits, l), true
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(limits, func(x, y ledger.Limit) int { return strings.Compare(x.Key()+" "+x.Whose, y.Key()+" "+y.Whose) })
+	stands, err := a.DB.Standing(ctx, limits)
+	if err != nil {
+		return nil, err
+	}
+	var out []BudgetUsed
+	for _, s := range stands {
+		out = append(out, BudgetUsed{s.Key(), s.Whose, string(s.Period), usd(s.Settled), usd(s.Open), usd(s.Most), usd(s.Left())})
+	}
+	return out, nil
+}
