@@ -59,6 +59,9 @@ func (s *swap) body(h http.Header, body io.Reader, length int64) (out io.Reader,
 		return nil, 0, false, err
 	}
 	if len(held) > maxBody {
+		if as.mark.Match(held) {
+			return nil, 0, false, errBodyTooLong
+		}
 		rest := io.MultiReader(bytes.NewReader(held), body)
 		return &tripwire{src: rest, mark: as.mark}, length, false, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -91,20 +92,21 @@ type exchange struct {
 	swap      *swap
 	needles   []needle // values that the host may know
 	websocket bool
-	drained   *atomic.Bool // the program's body was read to its end
+	body      lent
 }
 
 func (l *line) forward(req *http.Request, to target) bool {
 	ctx, cancel := context.WithCancel(l.ctx)
 	defer cancel()
-	x := &exchange{line: l, req: req, to: to, swap: newSwap(l.p.rules.Load(), to), drained: new(atomic.Bool)}
-	x.drained.Store(req.Body == nil || req.Body == http.NoBody)
+	x := &exchange{line: l, req: req, to: to, swap: newSwap(l.p.rules.Load(), to), body: lent{body: req.Body}}
+	x.body.end.Store(req.Body == nil || req.Body == http.NoBody)
+	defer x.body.takeBack(l.bottom)
 	out, err := x.prepare(ctx)
 	if err != nil {
-		return l.reply(req, l.failure(err, nil), x.drained.Load())
+		return l.reply(req, l.failure(err, nil), x.body.end.Load())
 	}
 	stop := func() {}
-	if x.drained.Load() {
+	if x.body.end.Load() {
 		stop = l.watch(cancel)
 	}
 	resp, err := l.p.transport.RoundTrip(out)
@@ -113,7 +115,7 @@ func (l *line) forward(req *http.Request, to target) bool {
 		if ctx.Err() != nil {
 			return false // the program is gone, or its time is over
 		}
-		return l.reply(req, l.failure(inside(to, err), x.needles), x.drained.Load())
+		return l.reply(req, l.failure(inside(to, err), x.needles), x.body.end.Load())
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusSwitchingProtocols {
@@ -121,9 +123,9 @@ func (l *line) forward(req *http.Request, to target) bool {
 	}
 	back, err := x.answer(resp)
 	if err != nil {
-		return l.reply(req, l.failure(err, x.needles), x.drained.Load())
+		return l.reply(req, l.failure(err, x.needles), x.body.end.Load())
 	}
-	return l.reply(req, back, x.drained.Load())
+	return l.reply(req, back, x.body.end.Load())
 }
 
 // prepare makes the request that goes out. All of it is new: nothing of the old
@@ -141,7 +143,7 @@ func (x *exchange) prepare(ctx context.Context) (*http.Request, error) {
 	if _, ok := h["User-Agent"]; !ok {
 		h["User-Agent"] = []string{""} // or Go's would be sent
 	}
-	at := url.URL{Scheme: "http", Host: x.to.String(), Path: req.URL.Path, RawPath: req.URL.RawPath, RawQuery: req.URL.RawQuery}
+	at := url.URL{Scheme: "http", Host: x.to.String(), Path: req.URL.Path, RawPath: req.URL.RawPath, RawQuery: req.URL.RawQuery, ForceQuery: req.URL.ForceQuery}
 	if x.to.tls {
 		at.Scheme = "https"
 	}
@@ -152,7 +154,7 @@ func (x *exchange) prepare(ctx context.Context) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	if expects != "" && !x.drained.Load() {
+	if expects != "" && !x.body.end.Load() {
 		if !strings.EqualFold(expects, "100-continue") {
 			return nil, malformed("it expects something unknown")
 		}
@@ -179,13 +181,13 @@ func (x *exchange) host() string {
 
 // fill gives the request its body.
 func (x *exchange) fill(out *http.Request) error {
-	if x.drained.Load() {
+	if x.body.end.Load() {
 		out.Body = http.NoBody
 		return nil
 	}
-	body, length, whole, err := x.swap.body(out.Header, &untilEnd{x.req.Body, x.drained}, x.req.ContentLength)
+	body, length, whole, err := x.swap.body(out.Header, &x.body, x.req.ContentLength)
 	if whole {
-		x.drained.Store(true)
+		x.body.end.Store(true)
 	}
 	if err != nil {
 		return err
@@ -303,16 +305,35 @@ type readCloser struct {
 	io.Closer
 }
 
-// untilEnd notes when a body was read to its end.
-type untilEnd struct {
-	io.Reader
-	ended *atomic.Bool
+// lent is a program's body in the hands of the transport, which may go on reading when the
+// answer is there already. It notes when the end was read.
+type lent struct {
+	mu   sync.Mutex
+	body io.Reader
+	end  atomic.Bool
 }
 
-func (u *untilEnd) Read(p []byte) (int, error) {
-	n, err := u.Reader.Read(p)
+func (b *lent) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.body == nil {
+		return 0, errors.New("the body was taken back")
+	}
+	n, err := b.body.Read(p)
 	if errors.Is(err, io.EOF) {
-		u.ended.Store(true)
+		b.end.Store(true)
 	}
 	return n, err
+}
+
+// takeBack returns when nobody reads from the connection any more, nor will.
+func (b *lent) takeBack(conn *timed) {
+	if b.end.Load() {
+		return
+	}
+	conn.interrupt()
+	b.mu.Lock()
+	b.body = nil
+	b.mu.Unlock()
+	conn.resume()
 }

@@ -38,6 +38,17 @@ func (p *Proxy) serve(raw net.Conn) {
 	defer context.AfterFunc(ctx, func() { _ = raw.Close() })()
 	bottom := &timed{Conn: raw, idle: p.opt.Idle}
 	p.newLine(ctx, bottom, bottom, nil).run()
+	linger(bottom)
+}
+
+// linger takes what the program still sends for a moment. Closing at once would reset the
+// connection, and our last answer, which says why, would be lost with it.
+func linger(conn *timed) {
+	const most, moment = 4 << 20, 2 * time.Second
+	if conn.CloseWrite() == nil {
+		conn.until = time.Now().Add(moment)
+		_, _ = io.CopyN(io.Discard, conn, most)
+	}
 }
 
 func (l *line) run() {
@@ -177,7 +188,7 @@ func (l *line) intercept(to target) bool {
 		if err := secure.HandshakeContext(l.ctx); err != nil {
 			return false
 		}
-		defer secure.Close()
+		defer secure.CloseWrite() // serve closes what is below
 		conn = secure
 	}
 	l.bottom.until = time.Time{}

@@ -155,7 +155,7 @@ func (s *swap) url(u *url.URL) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &url.URL{Scheme: u.Scheme, Host: u.Host, RawQuery: query, RawPath: path}
+	out := &url.URL{Scheme: u.Scheme, Host: u.Host, RawQuery: query, RawPath: path, ForceQuery: u.ForceQuery}
 	if out.Path, err = url.PathUnescape(path); err != nil {
 		return nil, malformed("its path does not parse")
 	}

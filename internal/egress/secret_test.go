@@ -144,22 +144,34 @@ func TestLongBodies(t *testing.T) {
 			fmt.Fprintf(w, "%d", n)
 		}
 	})
-	long := strings.Repeat("0123456789", maxBody/4)
+	long := strings.Repeat("0123456789", maxBody/10+5000)
 	resp, body := b.do(request("POST", "https://api.example.com/", strings.NewReader(long), "Content-Type", "text/plain", "Expect", "100-continue"))
 	if resp.StatusCode != 200 || body != fmt.Sprint(len(long)) {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}
 	for _, at := range []int{0, maxBody - 5, maxBody + 5, len(long)} {
 		req := request("POST", "https://api.example.com/", strings.NewReader(long[:at]+mark+long[at:]), "Content-Type", "text/plain")
-		resp, err := b.newClient().Do(req)
-		if err != nil {
-			continue // it was still writing when it was refused
-		}
-		body, _ := io.ReadAll(resp.Body)
-		resp.Body.Close()
+		resp, body := b.do(req)
 		if resp.StatusCode != http.StatusRequestEntityTooLarge {
 			t.Errorf("at %d: %d %s", at, resp.StatusCode, body)
 		}
+	}
+}
+
+// TestEarlyAnswer: a host may answer before it has read everything, and the program gets it.
+func TestEarlyAnswer(t *testing.T) {
+	t.Parallel()
+	b := start(t, Rules{Hosts: []string{"open.example.com"}})
+	b.server("open.example.com:80", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Connection", "close")
+		w.WriteHeader(http.StatusUnprocessableEntity)
+	})
+	ours, theirs := io.Pipe()
+	defer theirs.Close()
+	go func() { _, _ = io.WriteString(theirs, "the beginning") }()
+	resp, _ := b.do(request("POST", "http://open.example.com/", ours, "Content-Type", "application/octet-stream"))
+	if resp.StatusCode != http.StatusUnprocessableEntity {
+		t.Error(resp.Status)
 	}
 }
 
