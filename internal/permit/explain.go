@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Check writes the verdict of a preset or rules file on one action string; with
-// asJSON also the rule. A shell action is taken apart as the gate does.
-func Check(w io.Writer, rulesFileOrPreset, action string, asJSON bool) error {
+// Check writes the verdict of a preset or rules file on one action string of
+// somebody; with asJSON also the rule. A shell action is taken apart as the gate does.
+func Check(w io.Writer, rulesFileOrPreset, action string, who Who, asJSON bool) error {
 	p, err := Load(rulesFileOrPreset)
 	if err != nil {
 		return err
 	}
-	d := p.Check(action)
+	d := p.For(who).Check(action)
 	if !asJSON {
 		_, err = fmt.Fprintln(w, d.Verdict)
 		return err
@@ -26,7 +26,8 @@ func Check(w io.Writer, rulesFileOrPreset, action string, asJSON bool) error {
 		List    string  `json:"list"`
 		Action  string  `json:"action"`
 		Why     string  `json:"why,omitempty"`
-	}{d.Verdict, d.Rule, d.List, d.Action, d.Why})
+		Scope   string  `json:"scope,omitempty"`
+	}{d.Verdict, d.Rule, d.List, d.Action, d.Why, d.Scope})
 }
 
 // Check judges an action string as the gate would judge the call it stands for.
@@ -52,29 +53,97 @@ type explainedPart struct {
 	Action  string   `json:"action"`
 	Depth   int      `json:"depth"`
 	Why     string   `json:"why,omitempty"`
+	Scope   string   `json:"scope,omitempty"`
 }
 
-// Explain writes how a shell command is taken apart and judged: a tree for
-// people, or JSON.
-func Explain(w io.Writer, rulesFileOrPreset, command string, asJSON, color bool) error {
+// Explain writes how a shell command of somebody is taken apart and judged: a tree
+// for people, or JSON. Rules for others that speak of it are named too.
+func Explain(w io.Writer, rulesFileOrPreset, command string, who Who, asJSON, color bool) error {
 	p, err := Load(rulesFileOrPreset)
 	if err != nil {
 		return err
 	}
-	j := p.Judge([]Request{{Tool: "bash", Command: command}}, JudgeOptions{})
+	j := p.Judge([]Request{{Tool: "bash", Command: command}}, JudgeOptions{Who: who})
+	others := p.forOthers(who, j)
 	if asJSON {
 		out := struct {
 			Verdict Verdict         `json:"verdict"`
 			Rule    string          `json:"rule"`
 			List    string          `json:"list"`
+			Scope   string          `json:"scope,omitempty"`
 			Parts   []explainedPart `json:"parts"`
-		}{j.Verdict, j.Decision.Rule, j.Decision.List, []explainedPart{}}
+			Others  []string        `json:"rules_for_others,omitempty"`
+		}{j.Verdict, j.Decision.Rule, j.Decision.List, j.Decision.Scope, []explainedPart{}, others}
 		for _, d := range j.Decisions {
-			out.Parts = append(out.Parts, explainedPart{d.Argv, d.Verdict, d.Rule, d.Opaque, d.List, d.Kind, d.Action, d.Depth, d.Why})
+			out.Parts = append(out.Parts, explainedPart{d.Argv, d.Verdict, d.Rule, d.Opaque, d.List, d.Kind, d.Action, d.Depth, d.Why, d.Scope})
 		}
 		return writeJSON(w, out)
 	}
-	_, err = io.WriteString(w, drawn(p.Name(), j, color))
+	text := drawn(p.Name(), j, color)
+	for _, o := range others {
+		text += "for others: " + oneLine(o) + "\n"
+	}
+	_, err = io.WriteString(w, text)
+	return err
+}
+
+// forOthers lists the restricted rules that speak of some part and do not apply.
+func (p *Profile) forOthers(who Who, j Judgement) []string {
+	var out []string
+	for i := range p.scoped {
+		s := &p.scoped[i]
+		if s.only.appliesTo(who) {
+			continue
+		}
+		if slices.ContainsFunc(j.Decisions, func(d Decision) bool { return s.rule.matches(d.Action) }) {
+			out = append(out, fmt.Sprintf("%s %s (%s)", s.list, shortened(s.rule.pattern, 72), s.rule.scope))
+		}
+	}
+	return out
+}
+
+// Propose writes what "always allow" may mean for a command that is asked for, and
+// what of the other commands each proposal would allow as well.
+func Propose(w io.Writer, rulesFileOrPreset, command string, others []string, who Who, asJSON bool) error {
+	p, err := Load(rulesFileOrPreset)
+	if err != nil {
+		return err
+	}
+	j := p.Judge([]Request{requestOf(command)}, JudgeOptions{Who: who})
+	got := Narrow(j, others...)
+	if asJSON {
+		type proposal struct {
+			Rules []string `json:"rules"`
+			Means string   `json:"means"`
+			Also  []string `json:"also"`
+		}
+		out := struct {
+			Verdict   Verdict    `json:"verdict"`
+			Proposals []proposal `json:"proposals"`
+		}{j.Verdict, []proposal{}}
+		for _, g := range got {
+			out.Proposals = append(out.Proposals, proposal{g.Rules, g.Means, slices.Concat([]string{}, g.Also)})
+		}
+		return writeJSON(w, out)
+	}
+	var b strings.Builder
+	if len(got) == 0 {
+		b.WriteString(map[Verdict]string{Allow: "allowed already", Ask: "no rule can allow this unasked", Deny: "denied; an allow rule changes nothing"}[j.Verdict])
+		if why := j.Decision.Why; why != "" {
+			b.WriteString(": " + oneLine(why))
+		}
+		b.WriteString("\n")
+	}
+	for i, g := range got {
+		fmt.Fprintf(&b, "%d. %s\n", i+1, oneLine(g.Means))
+		for _, r := range g.Rules {
+			fmt.Fprintf(&b, "   %s\n", oneLine(r))
+		}
+		for _, a := range g.Also {
+			fmt.Fprintf(&b, "   also: %s\n", oneLine(a))
+		}
+	}
+	_, err = io.WriteString(w, b.String())
 	return err
 }
 
@@ -136,6 +205,9 @@ func reason(d Decision) string {
 		s = "needs no rule of its own"
 	default:
 		s = d.List + " " + shortened(d.Rule, 72)
+		if d.Scope != "" {
+			s += " for " + d.Scope
+		}
 	}
 	if d.Why != "" {
 		s += "; " + d.Why

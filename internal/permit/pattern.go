@@ -1,7 +1,6 @@
 package permit
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
@@ -128,72 +127,6 @@ func (r *rule) coversShell() bool {
 		}
 	}
 	return true
-}
-
-const hintOrder = "RE2 has no lookaround or backreferences: deny is tried first, then allow, then ask, " +
-	"so put the exception into deny, or, to have it asked, spell out in allow what is allowed and leave the rest to ask"
-
-func explainSyntax(pattern string, err error) (pos int, problem, hint string) {
-	var se *syntax.Error
-	if !errors.As(err, &se) {
-		return 0, err.Error(), ""
-	}
-	pos = max(strings.Index(pattern, se.Expr), 0)
-	problem = se.Code.String()
-	switch se.Code {
-	case syntax.ErrMissingParen, syntax.ErrUnexpectedParen:
-		pos = strayParen(pattern)
-	case syntax.ErrInvalidPerlOp:
-		for _, look := range []string{"(?=", "(?!", "(?<=", "(?<!"} {
-			if strings.HasPrefix(pattern[pos:], look) {
-				return pos, "lookaround " + look + " is not supported", hintOrder
-			}
-		}
-		problem += " " + se.Expr
-	case syntax.ErrInvalidNamedCapture:
-		if strings.HasPrefix(pattern[pos:], "(?<=") || strings.HasPrefix(pattern[pos:], "(?<!") {
-			return pos, "lookaround " + pattern[pos:pos+4] + " is not supported", hintOrder
-		}
-		if strings.HasPrefix(pattern[pos:], "(?P=") {
-			return pos, "backreference is not supported", hintOrder
-		}
-	case syntax.ErrInvalidEscape:
-		if len(se.Expr) == 2 && (se.Expr[1] >= '1' && se.Expr[1] <= '9' || se.Expr[1] == 'k') {
-			return pos, "backreference " + se.Expr + " is not supported", hintOrder
-		}
-		problem += " " + se.Expr
-	}
-	return pos, problem, ""
-}
-
-// strayParen finds the parenthesis without a partner.
-func strayParen(pattern string) int {
-	var open []int
-	class := false
-	for i := 0; i < len(pattern); i++ {
-		switch c := pattern[i]; {
-		case c == '\\':
-			i++
-		case class:
-			class = c != ']'
-		case c == '[':
-			class = true
-			if i+1 < len(pattern) && pattern[i+1] == ']' {
-				i++
-			}
-		case c == '(':
-			open = append(open, i)
-		case c == ')':
-			if len(open) == 0 {
-				return i
-			}
-			open = open[:len(open)-1]
-		}
-	}
-	if len(open) > 0 {
-		return open[len(open)-1]
-	}
-	return 0
 }
 
 // A span is a piece of text that is known, or a gap that could hold anything.
