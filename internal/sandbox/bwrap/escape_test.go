@@ -223,6 +223,19 @@ func TestHide(t *testing.T) {
 	if strings.Contains(res.Output, canary) || !strings.Contains(res.Stdout, "tried") {
 		t.Errorf("got %+v", res)
 	}
+	if res, err := ex.Run(t.Context(), sandbox.Command{Shell: "cat chorus.db", Dir: o.home}); err == nil {
+		t.Errorf("what is hidden became a root: %+v", res)
+	}
+	// A root inside of what is hidden is still there.
+	inner := filepath.Join(o.home, "agents", "one")
+	if err := os.MkdirAll(inner, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	roots := []sandbox.Root{{Path: base, Writable: true}, {Path: inner, Writable: true}}
+	res = run(t, ex, sandbox.Command{Shell: "echo kept > " + inner + "/file && cat " + inner + "/file; ls " + o.home + "; touch " + o.home + "/x", Dir: base, Roots: roots})
+	if res.Stdout != "kept\nagents\n" || res.ExitCode == 0 {
+		t.Errorf("a root inside: %+v", res)
+	}
 	for _, file := range []string{filepath.Join(o.home, "chorus.db"), filepath.Join(o.other, "notes")} {
 		if data, err := os.ReadFile(file); err != nil || !strings.Contains(string(data), canary) {
 			t.Errorf("%s was changed: %q, %v", file, data, err)

@@ -25,6 +25,9 @@ type order struct {
 func (a *attempt) order() string {
 	o := order{Read: append([]string{"/etc", launchPath}, system...), Write: []string{"/tmp", "/dev/shm", a.view.home}, Use: []string{"/dev", "/proc"}}
 	for _, m := range a.view.mounts {
+		if m.cover != noCover {
+			continue
+		}
 		if m.writable {
 			o.Write = append(o.Write, m.dest)
 		} else {
@@ -70,6 +73,8 @@ func launch(args []string) error {
 	}
 	// The belt belongs to a thread; the one that goes on must be the one that has it.
 	runtime.LockOSThread()
+	// The server's keys in the kernel stay the server's; where there are none this fails.
+	_, _ = unix.KeyctlJoinSessionKeyring("")
 	if len(o.Write) > 0 {
 		if err := restrict(o); err != nil {
 			return fmt.Errorf("put on landlock: %w", err)

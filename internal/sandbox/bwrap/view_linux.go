@@ -16,22 +16,21 @@ import (
 // services keep their keys next to their programs; a root can name it.
 var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/gnu"}
 
-// What of /etc programs need. The rest stays out: with a server that runs as root
-// its owner would be us.
+// What of /etc programs need; patterns. The rest stays out: with a server that runs
+// as root its owner would be us. The list is short because every mount takes time.
 var settings = []string{
-	"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/timezone",
-	"/etc/ssl", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/pki", "/etc/crypto-policies", "/etc/nsswitch.conf", "/etc/protocols", "/etc/services",
-	"/etc/mime.types", "/etc/magic", "/etc/fonts", "/etc/terminfo", "/etc/inputrc", "/etc/java", "/etc/perl", "/etc/python3", "/etc/os-release", "/etc/debian_version",
+	"/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/etc/ssl", "/etc/pki", "/etc/crypto-policies",
+	"/etc/nsswitch.conf", "/etc/protocols", "/etc/services", "/etc/os-release", "/etc/java*",
 }
 
 // What of /proc a process of root's could write although it has no capability,
 // /proc/sys/kernel/core_pattern above all: a way to run programs outside.
 var procReadOnly = []string{
-	"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/mtrr", "/proc/pressure", "/proc/driver", "/proc/scsi", "/proc/dynamic_debug",
+	"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/mtrr", "/proc/scsi", "/proc/dynamic_debug",
 }
 
-// What of /proc tells of the machine's other users.
-var procHidden = []string{"/proc/keys", "/proc/key-users", "/proc/kcore", "/proc/timer_list", "/proc/kmsg"}
+// What of /proc root could read of the machine's other users.
+var procHidden = []string{"/proc/keys", "/proc/kcore", "/proc/timer_list"}
 
 const (
 	memoryHome = "/home/chorus" // of a command that was given none
@@ -52,6 +51,30 @@ type view struct {
 type mount struct {
 	source, dest string
 	writable     bool
+	cover        cover
+}
+
+// cover is a mount that hides what is there; it has no source.
+type cover uint8
+
+const (
+	noCover cover = iota
+	coverDirectory
+	coverFile
+)
+
+// args are bubblewrap's options for the mount, and what must be said once
+// everything inside of it is there.
+func (m mount) args() (now, later []string) {
+	switch {
+	case m.cover == coverDirectory:
+		return []string{"--perms", "0500", "--tmpfs", m.dest}, []string{"--remount-ro", m.dest}
+	case m.cover == coverFile:
+		return []string{"--ro-bind", "/dev/null", m.dest}, nil
+	case m.writable:
+		return []string{"--bind", m.source, m.dest}, nil
+	}
+	return []string{"--ro-bind", m.source, m.dest}, nil
 }
 
 // view puts together what the command may see.
@@ -84,8 +107,11 @@ func (e *Executor) view(command sandbox.Command) (*view, error) {
 	}
 	for _, m := range slices.Clone(v.mounts) {
 		if common := mainRepository(m.source); common != "" && m.writable && !v.writable(common) {
-			v.mounts = append(v.mounts, mount{common, common, true})
+			v.mounts = append(v.mounts, mount{source: common, dest: common, writable: true})
 		}
+	}
+	if err := v.hide(e.opts.Hide); err != nil {
+		return nil, err
 	}
 	// Outer before inner, or the outer would cover it.
 	slices.SortStableFunc(v.mounts, func(a, b mount) int { return strings.Count(a.dest, "/") - strings.Count(b.dest, "/") })
@@ -121,9 +147,9 @@ func (v *view) addRoots(roots []sandbox.Root) error {
 		if resolved == "/" {
 			return fmt.Errorf("sandbox root %s is the whole machine: name a directory", root.Path)
 		}
-		v.mounts = append(v.mounts, mount{resolved, resolved, root.Writable})
+		v.mounts = append(v.mounts, mount{source: resolved, dest: resolved, writable: root.Writable})
 		if path != resolved {
-			v.mounts = append(v.mounts, mount{resolved, path, root.Writable})
+			v.mounts = append(v.mounts, mount{source: resolved, dest: path, writable: root.Writable})
 		}
 	}
 	// A command can put a symlink wherever it can write, and the next one would be
@@ -175,9 +201,7 @@ func (v *view) args(e *Executor, m machine, network sandbox.Network, data [3]int
 	}
 	a = append(a, systemArgs()...)
 	a = append(a, "--perms", "0755", "--dir", "/etc")
-	for _, path := range settings {
-		a = append(a, "--ro-bind-try", path, path)
-	}
+	a = append(a, settingArgs()...)
 	if network.Open {
 		a = append(a, "--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf", "--ro-bind-try", "/etc/hosts", "/etc/hosts")
 	} else {
@@ -187,19 +211,19 @@ func (v *view) args(e *Executor, m machine, network sandbox.Network, data [3]int
 	a = append(a, "--dev", "/dev")
 	a = append(a, m.tmpfs("/dev/shm", e.opts.Limits.Tmp)...)
 	a = append(a, "--remount-ro", "/dev", "--proc", "/proc")
-	a = append(a, procArgs()...)
+	if os.Getuid() == 0 {
+		a = append(a, procArgs()...)
+	}
 	a = append(a, m.tmpfs("/tmp", e.opts.Limits.Tmp)...)
 	if v.home == memoryHome {
 		a = append(a, m.tmpfs(memoryHome, e.opts.Limits.Tmp)...)
 	}
+	var last []string
 	for _, m := range v.mounts {
-		how := "--ro-bind"
-		if m.writable {
-			how = "--bind"
-		}
-		a = append(a, how, m.source, m.dest)
+		now, later := m.args()
+		a, last = append(a, now...), append(last, later...)
 	}
-	a = append(a, v.hide(e.opts.Hide)...)
+	a = append(a, last...)
 	if m.launcher != "" {
 		a = append(a, "--ro-bind", m.launcher, launchPath)
 	}
@@ -225,6 +249,25 @@ func systemArgs() []string {
 	return a
 }
 
+// settingArgs show what is there of the settings; a symlink into /usr needs no mount.
+func settingArgs() []string {
+	var a []string
+	for _, pattern := range settings {
+		paths, _ := filepath.Glob(pattern)
+		for _, path := range paths {
+			target, err := filepath.EvalSymlinks(path)
+			switch {
+			case err != nil:
+			case target != path && inside(target, "/usr"):
+				a = append(a, "--symlink", target, path)
+			default:
+				a = append(a, "--ro-bind-try", path, path)
+			}
+		}
+	}
+	return a
+}
+
 func procArgs() []string {
 	var a []string
 	for _, path := range procReadOnly {
@@ -240,9 +283,9 @@ func procArgs() []string {
 	return a
 }
 
-// hide covers paths inside of what is seen; whatever is not seen needs no cover.
-func (v *view) hide(paths []string) []string {
-	var a []string
+// hide covers paths inside of what is seen; whatever is not seen needs no cover. A
+// root inside of a covered path is still seen.
+func (v *view) hide(paths []string) error {
 	for _, path := range paths {
 		resolved, err := filepath.EvalSymlinks(path)
 		if err != nil {
@@ -252,22 +295,25 @@ func (v *view) hide(paths []string) []string {
 		if err != nil {
 			continue
 		}
+		kind := coverFile
+		if info.IsDir() {
+			kind = coverDirectory
+		}
 		for _, at := range v.places(resolved) {
-			if info.IsDir() {
-				a = append(a, "--perms", "0500", "--tmpfs", at, "--remount-ro", at)
-			} else {
-				a = append(a, "--ro-bind", "/dev/null", at)
+			if v.has(at) {
+				return fmt.Errorf("sandbox root %s belongs to the server and is hidden: work in another directory", at)
 			}
+			v.mounts = append(v.mounts, mount{dest: at, cover: kind})
 		}
 	}
-	return a
+	return nil
 }
 
 // places are where in the view the path of this machine can be seen.
 func (v *view) places(path string) []string {
 	var at []string
 	for _, m := range v.mounts {
-		if inside(path, m.source) {
+		if m.cover == noCover && inside(path, m.source) {
 			at = append(at, m.dest+strings.TrimPrefix(path, m.source))
 		}
 	}
