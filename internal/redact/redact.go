@@ -1,0 +1,209 @@
+// Package redact takes secrets out of text: values that are known, and what has the
+// shape of a key. Each becomes "[redacted:kind]".
+//
+// It promises that doing it twice changes nothing more, that it costs a few
+// milliseconds for a megabyte, and that hashes of commits, checksums of lock files,
+// UUIDs, ULIDs and pictures in base64 stay readable. It cannot promise to find a
+// secret that looks like an ordinary word and that nobody has named.
+package redact
+
+import (
+	"slices"
+	"strings"
+)
+
+// Options say what is known beforehand.
+type Options struct {
+	// Known are secrets themselves, such as keys from the environment and the
+	// configuration. Values shorter than six bytes are left alone: taking them out
+	// would garble everything.
+	Known []string
+}
+
+// Redactor takes secrets out. It never changes and may be shared.
+type Redactor struct {
+	known matcher
+}
+
+// New makes a redactor. The zero Options know only shapes.
+func New(o Options) *Redactor { return &Redactor{known: newMatcher(o.Known)} }
+
+// Text gives text without its secrets.
+func (r *Redactor) Text(text string) string {
+	out, _ := r.piece(text, false)
+	return out
+}
+
+// piece redacts text that follows other text: data says whether that ended in a line
+// of encoded data. It answers the same for its own text.
+func (r *Redactor) piece(text string, data bool) (string, bool) {
+	text = r.known.replace(text)
+	for {
+		// A secret that is gone may bare another one beside it. Every round leaves
+		// less that is not a mark, so this ends; the second round is mostly the last.
+		s := scanner{text: text, data: data}
+		s.run()
+		if len(s.cuts) == 0 {
+			return text, s.data
+		}
+		text = s.result()
+	}
+}
+
+const (
+	markHead = "[redacted:"
+	maxMark  = 40 // the longest kind is far shorter
+)
+
+func mark(kind string) string { return markHead + kind + "]" }
+
+// markAt is the length of the mark that begins at i; 0 if there is none.
+func markAt(text string, i int) int {
+	if !strings.HasPrefix(text[i:], markHead) {
+		return 0
+	}
+	for n := len(markHead); n < maxMark && i+n < len(text); n++ {
+		c := text[i+n]
+		if c == ']' {
+			return n + 1
+		}
+		if c != '-' && (c < 'a' || c > 'z') {
+			return 0
+		}
+	}
+	return 0
+}
+
+// cut is a part of the text that a mark replaces.
+type cut struct {
+	from, to int
+	kind     string
+}
+
+// scanner walks once over a text and collects what must go.
+type scanner struct {
+	text string
+	cuts []cut
+	at   int  // everything before is done
+	data bool // the line before ended in encoded data
+}
+
+func (s *scanner) result() string {
+	var out strings.Builder
+	out.Grow(len(s.text))
+	from := 0
+	for _, c := range s.cuts {
+		out.WriteString(s.text[from:c.from])
+		out.WriteString(mark(c.kind))
+		from = c.to
+	}
+	out.WriteString(s.text[from:])
+	return out.String()
+}
+
+// cut notes a secret and goes on behind it.
+func (s *scanner) cut(from, to int, kind string) {
+	s.cuts = append(s.cuts, cut{from, to, kind})
+	s.at = to
+}
+
+// done is where the last cut ended: what stands before it does not count any more.
+func (s *scanner) done() int {
+	if len(s.cuts) == 0 {
+		return 0
+	}
+	return s.cuts[len(s.cuts)-1].to
+}
+
+func (s *scanner) run() {
+	for s.at < len(s.text) {
+		i := s.at
+		s.at++
+		switch class[s.text[i]] {
+		case plain:
+		case letter:
+			s.word(i)
+		case separator:
+			s.separator(i)
+		case dash:
+			s.block(i)
+		case bracket:
+			if n := markAt(s.text, i); n > 0 {
+				s.at = i + n
+			}
+		case newline:
+			s.data = s.data && s.dataLine(i)
+		}
+	}
+}
+
+// word looks at a run of letters and digits with what may stand between them in a key.
+func (s *scanner) word(i int) {
+	end := i
+	for end < len(s.text) && inRun[s.text[end]] {
+		end++
+	}
+	start := i
+	if i > s.done() && s.text[i-1] == '\\' && end-i > 1 && strings.IndexByte("nrt", s.text[i]) >= 0 {
+		start++ // the rest of an escape: "\nsk-…"
+	}
+	for p := start; p < end; {
+		if maybeKey[s.text[p]] {
+			if from, n, kind := s.vendor(p); n > 0 {
+				s.cut(from, from+n, kind)
+				return
+			}
+		}
+		for p < end && class[s.text[p]] == letter {
+			p++
+		}
+		for p < end && class[s.text[p]] != letter {
+			p++
+		}
+	}
+	s.at = end
+	if end-start >= leastRandom {
+		s.random(start, end)
+	}
+}
+
+// dataLine reports whether the line that ends at i is full of encoded data or begins it.
+func (s *scanner) dataLine(i int) bool {
+	from := strings.LastIndexByte(s.text[:i], '\n') + 1
+	line := strings.TrimSpace(s.text[from:i])
+	if strings.HasPrefix(line, blockHead) {
+		return true
+	}
+	return len(line) >= leastDataLine && strings.IndexFunc(line, func(r rune) bool { return r > 127 || !inRun[byte(r)] && r != '=' }) < 0
+}
+
+// What the scanner does with a byte.
+const (
+	plain = iota
+	letter
+	separator
+	dash
+	bracket
+	newline
+)
+
+var class = func() (t [256]byte) {
+	for c := range 256 {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+			t[c] = letter
+		case c == ':' || c == '=':
+			t[c] = separator
+		}
+	}
+	t['-'], t['['], t['\n'] = dash, bracket, newline
+	return t
+}()
+
+// inRun are the bytes of base64 in both alphabets.
+var inRun = func() (t [256]bool) {
+	for c := range 256 {
+		t[c] = class[c] == letter || slices.Contains([]byte("+/_-"), byte(c))
+	}
+	return t
+}()

@@ -1,0 +1,80 @@
+package redact
+
+import "strings"
+
+// maxHeld is how much of a line is waited for. A longer one is cut between words.
+const maxHeld = 16 << 10
+
+// keptBack is how much of a line without any space stays behind when it is cut.
+const keptBack = 1 << 10
+
+// Stream redacts text that comes in pieces, with the result that Text would have: a
+// line is given out when it has ended, a private key when its last line is there.
+// It must be used by one goroutine at a time.
+type Stream struct {
+	r    *Redactor
+	held string
+	data bool
+}
+
+// Stream begins a text.
+func (r *Redactor) Stream() *Stream { return &Stream{r: r} }
+
+// Write takes a piece and gives what is safe to show by now, often nothing.
+func (s *Stream) Write(piece string) string {
+	s.held += piece
+	return s.give(safe(s.held))
+}
+
+// Flush gives the rest. The stream may be used for another text afterwards.
+func (s *Stream) Flush() string {
+	out := s.give(len(s.held))
+	s.data = false
+	return out
+}
+
+func (s *Stream) give(n int) string {
+	if n == 0 {
+		return ""
+	}
+	var out string
+	out, s.data = s.r.piece(s.held[:n], s.data)
+	s.held = s.held[n:]
+	return out
+}
+
+// safe is how much of a text may be looked at without knowing what follows.
+func safe(text string) int {
+	n := strings.LastIndexByte(text, '\n') + 1
+	if len(text)-n > maxHeld {
+		n = len(text) - keptBack
+		if space := strings.LastIndexAny(text[:n], " \t"); space > 0 {
+			n = space
+		}
+	}
+	if open := openBlock(text[:n]); open >= 0 && len(text)-open < maxBlock {
+		n = open
+	}
+	return n
+}
+
+// openBlock is where a private key begins that has no end yet; -1 if none does.
+func openBlock(text string) int {
+	for from := 0; ; {
+		i := strings.Index(text[from:], blockHead)
+		if i < 0 {
+			return -1
+		}
+		i += from
+		head, ok := keyBlock(text[i:])
+		if !ok {
+			from = i + len(blockHead)
+			continue
+		}
+		end := strings.Index(text[i+head:], blockTail)
+		if end < 0 {
+			return i
+		}
+		from = i + head + end
+	}
+}
