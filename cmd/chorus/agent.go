@@ -35,7 +35,7 @@ git repository. A folder template/ in the home replaces the built-in one.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		a.Name = args[0]
 		return c.with(cmd.Context(), func(app *app.App) error {
-			made, err := app.Roster().Create(cmd.Context(), a)
+			made, err := app.CreateAgent(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
@@ -116,7 +116,7 @@ func (c *cli) agentConfig() *cobra.Command {
   chorus agent config frontend permissions guarded`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.with(cmd.Context(), func(app *app.App) error {
-				a, err := app.Roster().Configure(cmd.Context(), args[0], args[1], args[2])
+				a, err := app.ConfigureAgent(cmd.Context(), args[0], args[1], args[2])
 				if err != nil {
 					return err
 				}
@@ -139,7 +139,7 @@ func (c *cli) agentDestroy() *cobra.Command {
 				return &app.UsageError{Err: fmt.Errorf("this removes %s for good; say --yes if you mean it (and --keep-files to keep its folder)", args[0])}
 			}
 			return c.with(cmd.Context(), func(app *app.App) error {
-				if err := app.Roster().Destroy(cmd.Context(), args[0], keep); err != nil {
+				if err := app.DestroyAgent(cmd.Context(), args[0], keep); err != nil {
 					return err
 				}
 				fmt.Fprintf(c.out(), "%s is gone\n", args[0])

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,7 +29,7 @@ remembers the file as it is now: a changed file is asked for again.`,
 			if real, err := filepath.EvalSymlinks(dir); err == nil {
 				dir = real
 			}
-			return c.with(cmd.Context(), func(a *app.App) error { return c.trust(a, dir, yes) })
+			return c.with(cmd.Context(), func(a *app.App) error { return c.trust(cmd.Context(), a, dir, yes) })
 		},
 	}
 	cmd.Flags().StringVarP(&repo, "repo", "r", ".", "the repository")
@@ -36,7 +37,7 @@ remembers the file as it is now: a changed file is asked for again.`,
 	return cmd
 }
 
-func (c *cli) trust(a *app.App, dir string, yes bool) error {
+func (c *cli) trust(ctx context.Context, a *app.App, dir string, yes bool) error {
 	r, err := a.RepositoryServers(dir)
 	if err != nil {
 		return err
@@ -74,7 +75,7 @@ func (c *cli) trust(a *app.App, dir string, yes bool) error {
 			return nil
 		}
 	}
-	if err := a.Trust(r); err != nil {
+	if err := a.TrustRepository(ctx, r); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.out(), "trusted %s as it is now\n", r.File)

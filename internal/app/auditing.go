@@ -1,0 +1,74 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"chorus/internal/desk"
+	"chorus/internal/redact"
+	"chorus/internal/roster"
+)
+
+// Changed is the decision of audit lines that tell of a change of settings.
+const Changed = "changed"
+
+// maxChange is how much of a value the audit log shows: enough to know it again.
+const maxChange = 200
+
+// recordChange writes down who changed what. It comes after the change, so a line never
+// tells of something that did not happen.
+func (a *App) recordChange(ctx context.Context, agent, action, detail string) error {
+	hide := redact.New(redact.Options{})
+	err := a.DB.Audit(ctx, desk.Audit{Agent: agent, Principal: a.Me(), Action: hide.Text(action), Decision: Changed, Detail: hide.Text(detail)})
+	if err != nil {
+		return fmt.Errorf("it was done, but the audit log does not know: %w", err)
+	}
+	return nil
+}
+
+// CreateAgent makes an agent and writes it down.
+func (a *App) CreateAgent(ctx context.Context, given roster.Agent) (roster.Agent, error) {
+	made, err := a.Roster().Create(ctx, given)
+	if err != nil {
+		return made, err
+	}
+	detail := fmt.Sprintf("model %s, permissions %s", first(made.Model, "(default)"), first(made.Permissions, "standard"))
+	return made, a.recordChange(ctx, made.Name, "agent create", detail)
+}
+
+// ConfigureAgent changes one setting of an agent and writes it down.
+func (a *App) ConfigureAgent(ctx context.Context, name, key, value string) (roster.Agent, error) {
+	changed, err := a.Roster().Configure(ctx, name, key, value)
+	if err != nil {
+		return changed, err
+	}
+	return changed, a.recordChange(ctx, changed.Name, "agent config "+key, shortened(value))
+}
+
+// DestroyAgent removes an agent and writes it down.
+func (a *App) DestroyAgent(ctx context.Context, name string, keepFiles bool) error {
+	if err := a.Roster().Destroy(ctx, name, keepFiles); err != nil {
+		return err
+	}
+	detail := "with its files"
+	if keepFiles {
+		detail = "its files are kept"
+	}
+	return a.recordChange(ctx, name, "agent destroy", detail)
+}
+
+// TrustRepository is Trust, written down.
+func (a *App) TrustRepository(ctx context.Context, r Repository) error {
+	if err := a.Trust(r); err != nil {
+		return err
+	}
+	return a.recordChange(ctx, "", "config trust", fmt.Sprintf("%s: %s; sha256 %s", r.File, strings.Join(r.Names(), ", "), r.digest))
+}
+
+func shortened(value string) string {
+	if r := []rune(value); len(r) > maxChange {
+		return fmt.Sprintf("%s… (%d characters)", string(r[:maxChange]), len(r))
+	}
+	return value
+}
