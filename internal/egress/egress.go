@@ -24,8 +24,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"chorus/internal/netguard"
 )
 
 // proxyUser is the user name in the proxy's URL; the password is what counts.
@@ -80,14 +78,12 @@ func (o Options) filled() Options {
 // Proxy is one running proxy: one for each sandbox, because rules and counts are
 // its own. Safe for concurrent use.
 type Proxy struct {
-	opt       Options
-	ca        *Authority
-	token     string // empty on a unix socket, whose file says who may come
-	listener  net.Listener
-	rules     atomic.Pointer[ruleset]
-	guard     *netguard.Guard
-	transport *http.Transport
-	tally     tally
+	opt      Options
+	ca       *Authority
+	token    string // empty on a unix socket, whose file says who may come
+	listener net.Listener
+	way      atomic.Pointer[way]
+	tally    tally
 
 	ctx   context.Context // ends with Close
 	stop  context.CancelFunc
@@ -105,14 +101,12 @@ func Listen(ctx context.Context, address string, rules Rules, opt Options) (*Pro
 		return nil, fmt.Errorf("read the rules of the sandbox's network: %w", err)
 	}
 	p := &Proxy{opt: opt.filled(), ca: opt.CA}
-	p.rules.Store(set)
+	p.way.Store(p.newWay(set))
 	if p.ca == nil {
 		if p.ca, err = CA(""); err != nil {
 			return nil, err
 		}
 	}
-	p.guard = &netguard.Guard{Resolve: opt.Resolve, Dial: opt.Dial, Allow: func(host, port string) bool { return p.rules.Load().inner(host, port) }}
-	p.transport = p.upstream()
 	if p.listener, err = listen(ctx, address); err != nil {
 		return nil, fmt.Errorf("listen for the sandbox: %w", err)
 	}
@@ -160,8 +154,7 @@ func (p *Proxy) SetRules(rules Rules) error {
 	if err != nil {
 		return fmt.Errorf("read the rules of the sandbox's network: %w", err)
 	}
-	p.rules.Store(set)
-	p.transport.CloseIdleConnections() // what was open by the old rules is not used by the new
+	p.way.Swap(p.newWay(set)).transport.CloseIdleConnections()
 	return nil
 }
 
@@ -181,7 +174,7 @@ func (p *Proxy) Close() error {
 			err = nil
 		}
 		p.group.Wait()
-		p.transport.CloseIdleConnections()
+		p.way.Load().transport.CloseIdleConnections()
 	})
 	return err
 }

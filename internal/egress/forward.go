@@ -4,64 +4,17 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
-const (
-	dialTime    = 30 * time.Second // look-up and all addresses together
-	idleConns   = 8                // kept to one host
-	idleTime    = 90 * time.Second
-	maxRespHead = 256 << 10
-	heldAnswer  = 1 << 20 // up to here an answer of known length keeps one when it is looked through
-)
-
-// upstream is the way out for requests that we see. HTTP/2 is off: nothing needs it.
-func (p *Proxy) upstream() *http.Transport {
-	roots, err := x509.SystemCertPool()
-	if err != nil {
-		roots = x509.NewCertPool()
-	}
-	for _, c := range p.opt.Roots {
-		roots.AddCert(c)
-	}
-	var protocols http.Protocols
-	protocols.SetHTTP1(true)
-	return &http.Transport{
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := p.dial(ctx, network, address)
-			if err != nil {
-				return nil, err
-			}
-			return &timed{Conn: conn, idle: p.opt.Idle}, nil
-		},
-		Protocols:              &protocols,
-		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
-		TLSHandshakeTimeout:    p.opt.HeaderTime,
-		DisableCompression:     true,
-		MaxConnsPerHost:        p.opt.MaxConns,
-		MaxIdleConnsPerHost:    idleConns,
-		IdleConnTimeout:        idleTime,
-		ResponseHeaderTimeout:  p.opt.Idle,
-		MaxResponseHeaderBytes: maxRespHead,
-	}
-}
-
-// dial connects through the guard.
-func (p *Proxy) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTime)
-	defer cancel()
-	return p.guard.DialContext(ctx, network, address)
-}
+// heldAnswer is up to where an answer of known length keeps one when it is looked through.
+const heldAnswer = 1 << 20
 
 // hopByHop are the headers that mean one connection, not the message.
 func hopByHop() []string {
@@ -95,10 +48,10 @@ type exchange struct {
 	body      lent
 }
 
-func (l *line) forward(req *http.Request, to target) bool {
+func (l *line) forward(way *way, req *http.Request, to target) bool {
 	ctx, cancel := context.WithCancel(l.ctx)
 	defer cancel()
-	x := &exchange{line: l, req: req, to: to, swap: newSwap(l.p.rules.Load(), to), body: lent{body: req.Body}}
+	x := &exchange{line: l, req: req, to: to, swap: newSwap(way.rules, to), body: lent{body: req.Body}}
 	x.body.end.Store(req.Body == nil || req.Body == http.NoBody)
 	defer x.body.takeBack(l.bottom)
 	out, err := x.prepare(ctx)
@@ -109,7 +62,7 @@ func (l *line) forward(req *http.Request, to target) bool {
 	if x.body.end.Load() {
 		stop = l.watch(cancel)
 	}
-	resp, err := l.p.transport.RoundTrip(out)
+	resp, err := way.transport.RoundTrip(out)
 	stop()
 	if err != nil {
 		if ctx.Err() != nil {

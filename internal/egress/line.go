@@ -72,14 +72,15 @@ func (l *line) one() bool {
 	if req.Method == http.MethodConnect {
 		return l.connect(req)
 	}
+	way := l.p.way.Load()
 	to, err := l.target(req, host)
-	if err == nil && !l.p.rules.Load().open(to.host, to.port) {
+	if err == nil && !way.rules.open(to.host, to.port) {
 		err = refuseHost(to, NotListed, "")
 	}
 	if err != nil {
 		return l.reply(req, l.failure(err, nil), req.ContentLength == 0)
 	}
-	return l.forward(req, to)
+	return l.forward(way, req, to)
 }
 
 // hurry bounds what is read from now on as a whole, until the bound is lifted.
@@ -136,14 +137,14 @@ func (l *line) connect(req *http.Request) bool {
 	if !ok || l.inside != nil || req.ContentLength != 0 || !strings.Contains(req.RequestURI, ":") {
 		return l.reply(req, l.failure(malformed("CONNECT wants host:port, once and without a body"), nil), false)
 	}
-	rules := l.p.rules.Load()
-	if !rules.open(to.host, to.port) {
+	way := l.p.way.Load()
+	if !way.rules.open(to.host, to.port) {
 		return l.reply(req, l.failure(refuseHost(to, NotListed, ""), nil), true)
 	}
-	if rules.intercepts(to.host, to.port) {
+	if way.rules.intercepts(to.host, to.port) {
 		return l.intercept(to)
 	}
-	up, err := l.p.dial(l.ctx, "tcp", to.String())
+	up, err := way.dial(l.ctx, "tcp", to.String())
 	if err != nil {
 		return l.reply(req, l.failure(inside(to, err), nil), true)
 	}

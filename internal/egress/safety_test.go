@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"sync/atomic"
@@ -102,6 +103,30 @@ func TestRebinding(t *testing.T) {
 	}
 	if resp, _ := b.do(request("GET", "http://turn.example.com/", nil)); resp.StatusCode != http.StatusForbidden || len(b.world.dials()) != 1 {
 		t.Errorf("%d, dialled %v", resp.StatusCode, b.world.dials())
+	}
+}
+
+// TestNarrowedRules: a connection that the old rules let inside is not used under the new ones.
+func TestNarrowedRules(t *testing.T) {
+	t.Parallel()
+	var s *httptest.Server
+	b := start(t, Rules{Hosts: []string{"nas.example.com:80"}}, func(o *Options) {
+		o.Resolve = func(context.Context, string) ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr("10.0.0.5")}, nil
+		}
+		o.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, s.Listener.Addr().String())
+		}
+	})
+	s = b.server("nas.example.com:80", echo)
+	if resp, body := b.do(request("GET", "http://nas.example.com/", nil)); resp.StatusCode != 200 {
+		t.Fatalf("%d %s", resp.StatusCode, body)
+	}
+	if err := b.proxy.SetRules(Rules{Hosts: []string{"nas.example.com"}}); err != nil {
+		t.Fatal(err)
+	}
+	if resp, body := b.do(request("GET", "http://nas.example.com/", nil)); resp.StatusCode != http.StatusForbidden {
+		t.Errorf("%d %s", resp.StatusCode, body)
 	}
 }
 

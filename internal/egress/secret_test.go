@@ -189,6 +189,9 @@ func TestEcho(t *testing.T) {
 	b.tlsServer("api.example.com:443", func(w http.ResponseWriter, r *http.Request) {
 		key := r.Header.Get("X-Key")
 		w.Header().Set("X-Echo", "<"+key+">")
+		if got := r.Header.Get("Accept-Encoding"); got != "identity" {
+			t.Errorf("the host may compress with %s", got)
+		}
 		switch r.URL.Path {
 		case "/plain":
 			fmt.Fprintf(w, "<%s>", key)

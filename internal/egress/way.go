@@ -1,0 +1,67 @@
+package egress
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"time"
+
+	"chorus/internal/netguard"
+)
+
+const (
+	dialTime    = 30 * time.Second // look-up and all addresses together
+	idleConns   = 8                // kept to one host
+	idleTime    = 90 * time.Second
+	maxRespHead = 256 << 10
+)
+
+// way is a set of rules and the way out under them. New rules get a new one, so that no connection
+// which the old ones allowed is used under the new.
+type way struct {
+	rules     *ruleset
+	guard     *netguard.Guard
+	transport *http.Transport
+}
+
+// newWay makes one; HTTP/2 is off, because nothing needs it.
+func (p *Proxy) newWay(rules *ruleset) *way {
+	w := &way{rules: rules, guard: &netguard.Guard{Allow: rules.inner, Resolve: p.opt.Resolve, Dial: p.opt.Dial}}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	for _, c := range p.opt.Roots {
+		roots.AddCert(c)
+	}
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	w.transport = &http.Transport{
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := w.dial(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return &timed{Conn: conn, idle: p.opt.Idle}, nil
+		},
+		Protocols:              &protocols,
+		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:    p.opt.HeaderTime,
+		DisableCompression:     true,
+		MaxConnsPerHost:        p.opt.MaxConns,
+		MaxIdleConnsPerHost:    idleConns,
+		IdleConnTimeout:        idleTime,
+		ResponseHeaderTimeout:  p.opt.Idle,
+		MaxResponseHeaderBytes: maxRespHead,
+	}
+	return w
+}
+
+// dial connects through the guard.
+func (w *way) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	return w.guard.DialContext(ctx, network, address)
+}
