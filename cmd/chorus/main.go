@@ -92,6 +92,7 @@ Without any key it talks to a built-in offline model, so that you can look aroun
 		SilenceUsage:  true,
 	}
 	root.PersistentFlags().StringVar(&c.home, "home", "", "home folder (default $CHORUS_HOME or ~/.chorus)")
+	root.AddCommand(c.approvalsCommand())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &app.UsageError{Err: fmt.Errorf("%w\nsee `%s --help`", err, cmd.CommandPath())}
 	})

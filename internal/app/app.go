@@ -114,7 +114,7 @@ func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 		j = a.Journal(j)
 	}
 	a.engine = engine.New(engine.Config{
-		Journal: j, Bus: a.bus, Setup: a.setup, Takes: a.takes, Adopt: adopt, LockDir: a.Home.Locks(),
+		Journal: j, Bus: a.bus, Setup: a.setupAsking, Takes: a.takes, Adopt: adopt, LockDir: a.Home.Locks(),
 		MaxWaiting: a.shared.MaxQueuedReplies, IdleAfter: time.Duration(a.shared.IdleTimeoutMS) * time.Millisecond, Log: a.Log,
 	})
 	return a.engine

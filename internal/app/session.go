@@ -411,7 +411,10 @@ func (s *Session) Answer(ctx context.Context, approval string, ok bool, note str
 		if err != nil {
 			return err
 		}
-		s.remember(a)
+		// Only a yes that is enough by itself: one of two does not speak for the other.
+		if state, err := desk.Weigh(a, s.app.Me(), true); err == nil && state == desk.Approved && !a.NeedsTwo() {
+			s.remember(a)
+		}
 	}
 	return s.engine.Answer(ctx, approval, s.app.Me(), ok, note)
 }

@@ -75,14 +75,18 @@ type Bot struct {
 	AuthorizedRoles         []string `key:"authorizedRoles"`
 	DiscordBackoffMaxMS     int      `key:"discordBackoffMax"`
 
-	Permissions string             `key:"permissions"`
-	Profiles    map[string]Profile // by name
-	Sandbox     string             `key:"sandbox"`
-	Secrets     []SecretRule       // in file order
-	Prices      map[string]Price   // by the model's name
-	Budgets     []Budget           // ceilings, in the table's order, roles last
-	BudgetSoft  float64            `key:"budgets.soft"`
-	BudgetTask  *float64           `key:"budgets.task"` // US dollars for one task; nil: no ceiling
+	Permissions       string             `key:"permissions"`
+	Profiles          map[string]Profile // by name
+	Sandbox           string             `key:"sandbox"`
+	Secrets           []SecretRule       // in file order
+	Prices            map[string]Price   // by the model's name
+	Budgets           []Budget           // ceilings, in the table's order, roles last
+	ApprovalsDeadline string             `key:"approvals.deadline"` // as HowLong reads it
+	ApprovalsRemind   string             `key:"approvals.remind"`   // likewise
+	ApprovalsBy       string             `key:"approvals.by"`       // checked
+
+	BudgetSoft float64  `key:"budgets.soft"`
+	BudgetTask *float64 `key:"budgets.task"` // US dollars for one task; nil: no ceiling
 
 	DefaultProvider string `key:"defaultProvider"`
 	DefaultModel    string `key:"defaultModel"`

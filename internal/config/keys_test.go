@@ -29,6 +29,9 @@ func sample(k Key) (yaml, variable string, plain any) {
 			v := k.Choices[len(k.Choices)-1]
 			return v, v, v
 		}
+		if form := map[string]string{"approvals.deadline": "90s", "approvals.remind": "90s", "approvals.by": "two"}[k.Path]; form != "" {
+			return form, form, form
+		}
 		return "word", "word", "word"
 	}
 }
@@ -201,7 +204,7 @@ func TestNeverFromPins(t *testing.T) {
 	for _, k := range Keys() {
 		top, _, _ := strings.Cut(k.Path, ".")
 		switch top {
-		case "permissions", "profiles", "sandbox", "budgets", "prices", "vendors", "secrets", "mcpServers", "discordToken", "authorizedRoles", "databaseUrl", "natsUrl",
+		case "permissions", "profiles", "sandbox", "approvals", "budgets", "prices", "vendors", "secrets", "mcpServers", "discordToken", "authorizedRoles", "databaseUrl", "natsUrl",
 			"systemPromptFile", "contextPrefixFile", "durability", "defaultModel", "defaultProvider", "idleTimeoutMs", "discordBackoffMax":
 			if k.Pins {
 				t.Errorf("%s may be pinned", k.Path)

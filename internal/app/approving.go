@@ -1,0 +1,113 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/desk"
+	"chorus/internal/engine"
+	"chorus/internal/journal"
+	"chorus/internal/sandbox/process"
+)
+
+// setupAsking is setup, and how people are asked in it.
+func (a *App) setupAsking(ctx context.Context, row journal.Thread, work engine.Work) (engine.Setup, error) {
+	s, err := a.setup(ctx, row, work)
+	if err != nil {
+		return s, err
+	}
+	bot, err := a.bot(row.Agent)
+	if err != nil {
+		return s, err
+	}
+	s.Asking, err = a.asking(row, bot)
+	return s, err
+}
+
+// asking is how people are asked about what a thread does. Whoever sits at a terminal
+// sees the question: it has no end there unless somebody wants one.
+func (a *App) asking(row journal.Thread, bot *config.Bot) (engine.Asking, error) {
+	out := engine.Asking{Who: bot.ApprovalsBy, Env: a.variables()}
+	terminal := row.ID.Transport() == "cli"
+	var err error
+	if !terminal || bot.IsSet("approvals.deadline") {
+		if out.For, err = config.HowLong(bot.ApprovalsDeadline); err != nil {
+			return out, fmt.Errorf("approvals.deadline %w", err)
+		}
+	}
+	if !terminal || bot.IsSet("approvals.remind") {
+		if out.Remind, err = config.HowLong(bot.ApprovalsRemind); err != nil {
+			return out, fmt.Errorf("approvals.remind %w", err)
+		}
+	}
+	return out, nil
+}
+
+// variables are the names that commands find in their environment.
+func (a *App) variables() []string {
+	var out []string
+	for _, entry := range process.Environ(a.Environ) {
+		name, _, _ := strings.Cut(entry, "=")
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Desk is where questions of all threads lie. It answers them in the journal, and runs
+// nothing itself: whoever has the thread goes on with it.
+func (a *App) Desk() desk.Desk { return a.Engine(func(chat.ThreadID) bool { return false }) }
+
+// FindApproval finds an approval by the beginning of its id. Without one it is the
+// only question there is.
+func (a *App) FindApproval(ctx context.Context, name string) (desk.Approval, error) {
+	name = strings.ToLower(name)
+	f := desk.Filter{Prefix: name, Newest: true}
+	if name == "" {
+		f.State = desk.Open
+	}
+	found, err := a.Desk().Approvals(ctx, f)
+	if err != nil {
+		return desk.Approval{}, err
+	}
+	for _, x := range found {
+		if x.ID == name {
+			return x, nil
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) == 0 && name == "":
+		return desk.Approval{}, errors.New("nothing waits for an answer")
+	case len(found) == 0:
+		return desk.Approval{}, fmt.Errorf("there is no approval %q: %w; `chorus approvals list --all` shows them", name, journal.ErrUnknown)
+	case name == "":
+		return desk.Approval{}, usage(fmt.Errorf("%d questions wait; say which: `chorus approvals list` shows them", len(found)))
+	default:
+		return desk.Approval{}, usage(fmt.Errorf("%q is the beginning of %d approvals; give more of it", name, len(found)))
+	}
+}
+
+// Approve answers an approval for the person at this terminal and gives it as it is
+// then: still open where a second person must say yes too.
+func (a *App) Approve(ctx context.Context, name string, ok bool, note string) (desk.Approval, error) {
+	x, err := a.FindApproval(ctx, name)
+	if err != nil {
+		return x, err
+	}
+	err = a.Desk().Answer(ctx, x.ID, a.Me(), ok, note)
+	now, rerr := a.DB.Approval(ctx, x.ID)
+	switch {
+	case errors.Is(err, journal.ErrSettled) && rerr == nil:
+		return now, fmt.Errorf("too late: %s", now.Ended())
+	case err != nil:
+		return x, err
+	}
+	return now, rerr
+}
