@@ -123,12 +123,40 @@ func (w *walker) guesses(p *Part, words []word) {
 		}
 	}
 	for i := range most {
+		guess := filled(words, i)
+		if w.guessedBefore(guess) {
+			continue
+		}
 		w.unwrap++
-		got := w.collect(func() { w.run(Part{Kind: KindCommand}, filled(words, i), nil) })
+		got := w.collect(func() { w.run(Part{Kind: KindCommand}, guess, nil) })
 		w.unwrap--
 		markGuess(got)
 		p.Children = append(p.Children, got...)
 	}
+}
+
+// guessedBefore says whether the same guess was made already where it means the
+// same; once is enough, since the strictest part decides. Long scripts with a few
+// variables would be judged many times over otherwise.
+func (w *walker) guessedBefore(words []word) bool {
+	if w.stdin != nil || len(w.funcs) > 0 || slices.ContainsFunc(words, func(x word) bool { return !x.known }) {
+		return false
+	}
+	key := guessKey{text(words), w.cwd, w.piped}
+	if w.guessed[key] {
+		return true
+	}
+	if w.guessed == nil {
+		w.guessed = map[guessKey]bool{}
+	}
+	w.guessed[key] = true
+	return false
+}
+
+type guessKey struct {
+	text  string
+	cwd   cwd
+	piped bool
 }
 
 // filled puts the i-th guess for each unknown word in its place.

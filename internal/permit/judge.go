@@ -41,7 +41,11 @@ func (p *Profile) Judge(requests []Request, opt JudgeOptions) Judgement {
 	j := Judgement{by: []*Profile{p}, requests: requests, opt: opt}
 	for _, r := range requests {
 		if r.Command != "" || slices.Contains(shellTools, r.Tool) {
-			j.Decisions = append(j.Decisions, p.judgeShell(r, opt)...)
+			if got := p.judgeShell(r, opt); j.Decisions == nil {
+				j.Decisions = got
+			} else {
+				j.Decisions = append(j.Decisions, got...)
+			}
 			continue
 		}
 		j.Decisions = append(j.Decisions, p.judgeOther(r, opt))
@@ -98,6 +102,7 @@ func (p *Profile) judgeShell(r Request, opt JudgeOptions) []Decision {
 	}
 	tree := Shell(command)
 	s := shellJudge{profile: p, opt: opt, tool: tool, broad: p.allowsAnyShell(), out: make([]Decision, 0, tree.count+2)}
+	s.single = tool == "bash" && !slices.ContainsFunc(aliases[tool], func(a string) bool { return p.mention[a] })
 	// A deny rule may speak of the command as it was written.
 	if d := firstMatch(p.deny, s.denyNames(command)); d != nil {
 		as := d.decision(Deny, ListDeny)
@@ -121,6 +126,8 @@ type shellJudge struct {
 	tool    string
 	broad   bool // opaque parts need not be asked
 	real    bool // some part was judged in its own right
+	single  bool // no rule knows the tool by another name
+	one     [1]string
 	out     []Decision
 }
 
@@ -178,6 +185,11 @@ func (s *shellJudge) action(part *Part) string {
 }
 
 func (s *shellJudge) decide(part *Part) Decision {
+	if s.single && part.Kind != KindWrite && part.Kind != KindRead && strings.HasPrefix(part.Action, "tool:bash:") {
+		// The everyday case, without making lists of one.
+		s.one[0] = part.Action
+		return s.profile.decide(names{open: s.one[:], tight: part.tight, shut: part.deny})
+	}
 	n := namesOf(s.action(part), s.profile.mention)
 	n.tight = append(n.tight, part.tight...)
 	n.shut = append(n.shut, part.deny...)

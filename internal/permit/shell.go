@@ -110,16 +110,17 @@ func (c cwd) join(p string) string {
 }
 
 type walker struct {
-	src    string
-	unwrap int // how many texts deep
-	count  *int
-	parts  []Part
-	cwd    cwd
-	vars   map[string][]string
-	funcs  map[string]bool // functions that are certainly declared by now
-	sure   bool            // this statement certainly runs, in this shell
-	piped  bool            // stdin is a pipe
-	stdin  *syntax.Stmt    // what writes into it
+	src     string
+	unwrap  int // how many texts deep
+	count   *int
+	parts   []Part
+	cwd     cwd
+	vars    map[string][]string
+	guessed map[guessKey]bool // in this text; nested ones have their own
+	funcs   map[string]bool   // functions that are certainly declared by now
+	sure    bool              // this statement certainly runs, in this shell
+	piped   bool              // stdin is a pipe
+	stdin   *syntax.Stmt      // what writes into it
 }
 
 // parse reads a command and walks it.
@@ -133,9 +134,6 @@ func (w *walker) parse(command string) Tree {
 		w.unknown(command, "too long or too deeply nested to read")
 		t.Parts = w.parts
 		return t
-	}
-	if w.funcs == nil {
-		w.funcs = map[string]bool{}
 	}
 	stmts, err := statements(command)
 	t.Err = err
@@ -445,6 +443,9 @@ func (w *walker) function(c *syntax.FuncDecl) {
 	}
 	// A body without commands could hide that the name means a program.
 	if sure && len(w.parts) > before {
+		if w.funcs == nil {
+			w.funcs = map[string]bool{}
+		}
 		w.funcs[name] = true
 	}
 }
