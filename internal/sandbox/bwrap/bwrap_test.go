@@ -5,6 +5,7 @@ package bwrap_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -96,6 +97,31 @@ func TestFacts(t *testing.T) {
 	}
 	if facts := missing.Facts(); len(facts) != 1 || facts[0].Holds {
 		t.Errorf("a missing program: %+v", facts)
+	}
+}
+
+// TestProbe: a bubblewrap that cannot do its work is told from a command that fails.
+func TestProbe(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ version, script, want string }{
+		"forbidden": {"0.8.0", `echo "bwrap: No permissions to create new namespace" >&2; exit 1`, "namespaces"},
+		"silent":    {"0.8.0", `exit 1`, "without a word"},
+		"old":       {"0.3.1", `exit 0`, "0.5 or later"},
+		"lying":     {"0.8.0", `exit 0`, "put up the sandbox"}, // it never ran anything
+		"broken":    {"0.8.0", `echo started >&4; exit 3`, "exit code 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			program := filepath.Join(t.TempDir(), "bwrap")
+			text := "#!/bin/sh\ncase $1 in --version) echo bubblewrap " + tt.version + "; exit;; --help) exit;; esac\n" + tt.script + "\n"
+			if err := os.WriteFile(program, []byte(text), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			err := bwrap.New(bwrap.Options{Environ: os.Environ(), Program: program}).Probe(t.Context())
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }
 

@@ -93,7 +93,7 @@ var escapes = map[string]string{
 	"other workspace, new path": `cd WORK && cat ../other/notes; cat /proc/self/cwd/../other/notes`,
 	"through /proc/self/root":   `cat /proc/self/root/HOME/chorus.db /proc/1/root/HOME/chorus.db /proc/self/cwd/../../home/chorus.db`,
 	"through other roots":       `for r in /proc/[0-9]*/root; do cat $r/HOME/chorus.db; done; for c in /proc/[0-9]*/cwd; do cat $c/../../home/chorus.db $c/HOME/chorus.db; done`,
-	"open descriptors":          `for f in /proc/[0-9]*/fd/*; do cat $f/../home/chorus.db $f/HOME/chorus.db </dev/null; done; ls /proc/self/fd | grep -v '^[0-3]$' && echo escaped`,
+	"open descriptors":          `for f in /proc/[0-9]*/fd/*; do cat $f/../home/chorus.db $f/../../home/chorus.db $f/HOME/chorus.db </dev/null; done; ls /proc/self/fd | grep -v '^[0-3]$' && echo escaped`,
 	"descriptors of the parent": `ls -l /proc/$PPID/fd /proc/1/fd | grep -F -e HOME -e OTHER && echo escaped; true`,
 	"symlink":                   `ln -s HOME/chorus.db link; cat link; ln -s / root; cat root/HOME/chorus.db; ln -s /proc/1/root r1; cat r1/HOME/chorus.db`,
 	"hard link":                 `ln HOME/chorus.db hard && cat hard`,
@@ -208,6 +208,38 @@ func TestSwappedRoot(t *testing.T) {
 	res := run(t, ex, sandbox.Command{Shell: "cat " + o.home + "/chorus.db; true", Dir: o.work})
 	if strings.Contains(res.Output, canary) {
 		t.Errorf("a forged worktree opened the server's home: %s", res.Output)
+	}
+}
+
+// TestRootRace swaps a root inside of the workspace for a symlink again and again
+// while commands start: they get the directory or an error, never what it points to.
+func TestRootRace(t *testing.T) {
+	t.Parallel()
+	o := newOutside(t)
+	ex := with(t, options(t))
+	sub, stop, done := filepath.Join(o.work, "sub"), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			_ = os.Remove(sub)
+			_ = os.Mkdir(sub, 0o755)
+			_ = os.Remove(sub)
+			_ = os.Symlink(o.home, sub)
+		}
+	}()
+	defer func() { close(stop); <-done }()
+	for range 40 {
+		res, err := ex.Run(t.Context(), sandbox.Command{
+			Shell: "cat sub/chorus.db", Dir: o.work, Roots: []sandbox.Root{{Path: o.work, Writable: true}, {Path: sub}},
+		})
+		if err == nil && strings.Contains(res.Output, canary) {
+			t.Fatalf("the symlink was mounted: %+v", res)
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 type machine struct {
 	program  string
 	version  version
+	bindFD   bool // it takes roots that are open already
 	launcher string
 	groups   groups
 	landlock int // the version of its interface; 0: none
@@ -57,6 +58,8 @@ func look(opts Options) machine {
 		m.err = fmt.Errorf("the sandbox needs bubblewrap 0.5 or later, %s says %q: %s", path, strings.TrimSpace(string(out)), install)
 		return m
 	}
+	help, _ := exec.CommandContext(ctx, path, "--help").Output()
+	m.bindFD = strings.Contains(string(help), "--ro-bind-fd")
 	keepDescriptors()
 	m.groups = findGroups(opts.Limits)
 	if m.launcher != "" {
@@ -150,7 +153,11 @@ func (e *Executor) Facts() []Fact {
 	if !nested.Holds {
 		nested.Words = "commands can make user namespaces of their own: bubblewrap 0.8 or later forbids it"
 	}
-	facts = append(facts, nested)
+	races := Fact{"symlink races", m.bindFD, "roots are held open while they are mounted"}
+	if !races.Holds {
+		races.Words = "a command could swap a root inside of its workspace for a symlink while the next one starts: bubblewrap 0.10 or later holds it"
+	}
+	facts = append(facts, nested, races)
 	switch {
 	case m.launcher == "":
 		facts = append(facts, Fact{"landlock", false, "not used: there is no launcher"})

@@ -23,7 +23,7 @@ type order struct {
 
 // order is the launcher's first argument for this command.
 func (a *attempt) order() string {
-	o := order{Read: append([]string{"/etc", launchPath}, system...), Write: []string{"/tmp", "/dev/shm", a.view.home}, Use: []string{"/dev", "/proc"}}
+	o := order{Read: append([]string{"/etc", launchPath}, system...), Write: []string{"/tmp", "/dev/shm", a.view.home}, Use: []string{"/dev", "/proc"}, Proxy: a.proxyFD}
 	for _, m := range a.view.mounts {
 		if m.cover != noCover {
 			continue
@@ -36,9 +36,6 @@ func (a *attempt) order() string {
 	}
 	if a.m.landlock == 0 {
 		o.Read, o.Write, o.Use = nil, nil, nil
-	}
-	if a.network.Proxy != "" {
-		o.Proxy = proxyFD
 	}
 	text, err := json.Marshal(o)
 	if err != nil {

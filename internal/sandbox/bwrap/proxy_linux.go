@@ -33,7 +33,7 @@ func (a *attempt) forward(proxy string) (stop func(), err error) {
 		_ = theirs.Close()
 		return nil, fmt.Errorf("make a socket for the sandbox: %w", err)
 	}
-	a.files = append(a.files, theirs)
+	a.proxyFD = a.give(theirs)
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
 	group.Go(func() {

@@ -22,8 +22,7 @@ import (
 const (
 	argsFD   = 3 // its options: it waits for them, and by then its limits hold
 	reportFD = 4 // what the wrapper says
-	dataFD   = 5 // passwd, group, hosts
-	proxyFD  = 8 // where the launcher hands its listener over
+	dataFD   = 5 // passwd, group, hosts; then the roots, and where the launcher hands its listener over
 )
 
 // wrapper runs the command inside of the walls. It says that it got that far, and
@@ -31,9 +30,9 @@ const (
 // and nobody could count them any more. Its $0 is the limit of processes, which
 // bash and dash call by different letters.
 const wrapper = `echo started >&4
-exec 9>&2 2>/dev/null
+exec 5>&2 2>/dev/null
 ulimit -u "$0" || ulimit -p "$0"
-( exec 2>&9 4>&- 9>&-; exec "$@" )
+( exec 2>&5 4>&- 5>&-; exec "$@" )
 code=$?
 left=0
 for p in /proc/[0-9]*; do
@@ -60,7 +59,8 @@ type attempt struct {
 	env     []string   // inside of the walls
 	path    string     // the program
 	argv    []string   // and how it is called
-	files   []*os.File // the child's ends, closed once it has them
+	files   []*os.File // the child's ends from descriptor 3 on, closed once it has them
+	proxyFD int        // which of them is the launcher's
 	leave   func()     // out of the cgroup
 }
 
@@ -118,17 +118,20 @@ func (a *attempt) prepare() error {
 func (a *attempt) run(ctx context.Context) (sandbox.Result, error) {
 	defer func() { a.leave() }()
 	defer a.close()
-	args, feed, err := a.pipe()
+	feed, err := a.pipe() // argsFD
 	if err != nil {
 		return sandbox.Result{}, err
 	}
 	defer func() { _ = feed.Close() }()
-	report, err := a.reportPipe()
+	report, err := a.reportPipe() // reportFD
 	if err != nil {
 		return sandbox.Result{}, err
 	}
 	defer func() { _ = report.Close() }()
 	if err := a.data(); err != nil {
+		return sandbox.Result{}, err
+	}
+	if err := a.openRoots(); err != nil {
 		return sandbox.Result{}, err
 	}
 	if a.network.Proxy != "" {
@@ -138,7 +141,6 @@ func (a *attempt) run(ctx context.Context) (sandbox.Result, error) {
 		}
 		defer stop()
 	}
-	_ = args
 	r, err := process.Start(a.command, process.Child{
 		Argv: a.arguments(), Env: process.Marks(a.command, a.mark), Mark: a.mark, Files: a.files,
 		Started: func(pid int) error { return a.started(pid, feed) },
@@ -219,14 +221,20 @@ func (a *attempt) judge(res sandbox.Result, report *os.File) (sandbox.Result, er
 	return res, nil
 }
 
+// give makes f one of the child's files and says under which descriptor.
+func (a *attempt) give(f *os.File) int {
+	a.files = append(a.files, f)
+	return len(a.files) + 2
+}
+
 // pipe makes a pipe whose reading end the child gets.
-func (a *attempt) pipe() (theirs, ours *os.File, err error) {
-	theirs, ours, err = os.Pipe()
+func (a *attempt) pipe() (ours *os.File, err error) {
+	theirs, ours, err := os.Pipe()
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a pipe for the sandbox: %w", err)
+		return nil, fmt.Errorf("make a pipe for the sandbox: %w", err)
 	}
-	a.files = append(a.files, theirs)
-	return theirs, ours, nil
+	a.give(theirs)
+	return ours, nil
 }
 
 func (a *attempt) reportPipe() (*os.File, error) {
@@ -234,14 +242,37 @@ func (a *attempt) reportPipe() (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a pipe for the sandbox: %w", err)
 	}
-	a.files = append(a.files, theirs)
+	a.give(theirs)
 	return ours, nil
+}
+
+// openRoots holds on to the roots, so that what is mounted is what was looked at: a
+// command that runs beside this one could put a symlink in between.
+func (a *attempt) openRoots() error {
+	if !a.m.bindFD {
+		return nil
+	}
+	for i := range a.view.mounts {
+		m := &a.view.mounts[i]
+		if m.cover != noCover {
+			continue
+		}
+		fd, err := unix.Openat2(unix.AT_FDCWD, m.source, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+		if errors.Is(err, unix.ENOSYS) {
+			return nil // an old kernel
+		}
+		if err != nil {
+			return fmt.Errorf("open the sandbox root %s: %w", m.source, err)
+		}
+		m.fd = a.give(os.NewFile(uintptr(fd), m.source))
+	}
+	return nil
 }
 
 // data gives the child the few files of /etc that are made up.
 func (a *attempt) data() error {
 	for _, text := range a.view.files() {
-		_, ours, err := a.pipe()
+		ours, err := a.pipe()
 		if err != nil {
 			return err
 		}

@@ -52,6 +52,7 @@ type mount struct {
 	source, dest string
 	writable     bool
 	cover        cover
+	fd           int // source, opened, as bubblewrap will have it; 0: by its path
 }
 
 // cover is a mount that hides what is there; it has no source.
@@ -71,10 +72,15 @@ func (m mount) args() (now, later []string) {
 		return []string{"--perms", "0500", "--tmpfs", m.dest}, []string{"--remount-ro", m.dest}
 	case m.cover == coverFile:
 		return []string{"--ro-bind", "/dev/null", m.dest}, nil
-	case m.writable:
-		return []string{"--bind", m.source, m.dest}, nil
 	}
-	return []string{"--ro-bind", m.source, m.dest}, nil
+	how, source := "--ro-bind", m.source
+	if m.writable {
+		how = "--bind"
+	}
+	if m.fd > 0 {
+		how, source = how+"-fd", strconv.Itoa(m.fd)
+	}
+	return []string{how, source, m.dest}, nil
 }
 
 // view puts together what the command may see.
