@@ -120,6 +120,40 @@ func TestSwap(t *testing.T) {
 	}
 }
 
+// TestManyAtOnce: requests side by side do not mix their values up.
+func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
+	b := start(t, Rules{Hosts: []string{"*.example.com"}, Secrets: []Secret{secret("one", "test-key-of-one", "one.example.com"), secret("two", "test-key-of-two", "two.example.com")}}, withRoots(t))
+	check := func(want string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if got := r.Header.Get("X-Key") + string(body); got != want+want {
+				t.Errorf("%s was sent %q", r.Host, got)
+			}
+		}
+	}
+	b.tlsServer("one.example.com:443", check("test-key-of-one"))
+	b.tlsServer("two.example.com:443", check("test-key-of-two"))
+	var all sync.WaitGroup
+	for i := range 12 {
+		name := []string{"one", "two"}[i%2]
+		all.Go(func() {
+			for range 5 {
+				resp, err := b.client.Do(request("POST", "https://"+name+".example.com/", strings.NewReader(placeholder(name)), "X-Key", placeholder(name), "Content-Type", "text/plain"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_ = resp.Body.Close()
+				if resp.StatusCode != 200 {
+					t.Error(resp.Status)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
 func TestSecretsThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	bad := Secret{Name: "bad", Value: func() (string, error) { return "", errors.New("vault says " + testKey) }, Hosts: []string{"api.example.com"}}
