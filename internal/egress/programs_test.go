@@ -117,8 +117,8 @@ func TestGit(t *testing.T) {
 	}
 }
 
-// TestSocketAndBridge: a proxy on a socket for its owner alone, reached from a loopback.
-func TestSocketAndBridge(t *testing.T) {
+// TestSocket: a proxy on a socket, for its owner alone and without a password.
+func TestSocket(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "egress") // a test's own folder is too long a name for a socket
 	if err != nil {
@@ -126,47 +126,49 @@ func TestSocketAndBridge(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "s")
-	w := &world{servers: map[string]string{}}
-	var b bench
-	b.t, b.world = t, w
+	b := bench{t: t, world: &world{servers: map[string]string{}}}
 	b.server("open.example.com:80", echo)
-	for range 2 { // the second time over what the first left
-		p, err := Listen(t.Context(), "unix:"+socket, Rules{Hosts: []string{"open.example.com"}}, Options{Resolve: w.resolve, Dial: w.dial})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if info, err := os.Stat(socket); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%v %v", info, err)
-		}
-		if _, err := p.Environ(View{}); err == nil {
-			t.Error("variables that name a socket")
-		}
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- Bridge(ctx, l, socket) }()
-		env, err := p.Environ(View{Proxy: l.Addr().String()})
-		if err != nil || env[0] != "HTTP_PROXY=http://"+l.Addr().String() {
-			t.Errorf("%v %v", env, err)
-		}
-		conn, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = conn.Write([]byte("GET http://open.example.com/x HTTP/1.1\r\nHost: open.example.com\r\nConnection: close\r\n\r\n"))
-		if got := ended(t, conn); !strings.Contains(got, "GET /x") {
-			t.Errorf("%q", got)
-		}
-		conn.Close()
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
+	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"}) // of one that was killed
+	if err != nil {
+		t.Fatal(err)
+	}
+	left.SetUnlinkOnClose(false)
+	left.Close()
+	p, err := Listen(t.Context(), "unix:"+socket, Rules{Hosts: []string{"open.example.com"}}, Options{Resolve: b.world.resolve, Dial: b.world.dial})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if info, err := os.Stat(socket); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info, err)
+	}
+	if _, err := p.Environ(View{}); err == nil {
+		t.Error("variables that name a socket")
+	}
+	if env, err := p.Environ(View{Proxy: "127.0.0.1:3128"}); err != nil || env[0] != "HTTP_PROXY=http://127.0.0.1:3128" {
+		t.Errorf("%v %v", env, err)
+	}
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = conn.Write([]byte("GET http://open.example.com/x HTTP/1.1\r\nHost: open.example.com\r\nConnection: close\r\n\r\n"))
+	if got := ended(t, conn); !strings.Contains(got, "GET /x") {
+		t.Errorf("%q", got)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(socket); err == nil {
+		t.Error("the socket is left")
+	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := Listen(t.Context(), "unix:"+file, Rules{}, Options{}); err == nil {
+		p.Close()
+		t.Error("a file that is no socket was removed")
 	}
 }

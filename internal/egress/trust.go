@@ -53,7 +53,7 @@ func (p *Proxy) TrustFile() (string, error) {
 
 // View is how the sandbox sees what is ours, where that differs.
 type View struct {
-	Proxy string // host:port of the proxy; needed when it listens on a unix socket
+	Proxy string // host:port; needed for a unix socket, which the sandbox reaches by a port of its own
 	Trust string // path of the trust file; empty: the variables for it are left out
 }
 
@@ -63,7 +63,7 @@ type View struct {
 func (p *Proxy) Environ(v View) ([]string, error) {
 	if v.Proxy == "" {
 		if p.Addr().Network() == "unix" {
-			return nil, errors.New("no variable can name a unix socket; give the address that Bridge listens on")
+			return nil, errors.New("no variable can name a unix socket; give the address at which the sandbox reaches it")
 		}
 		v.Proxy = p.Addr().String()
 	}
