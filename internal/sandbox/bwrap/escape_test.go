@@ -292,6 +292,8 @@ func TestRoots(t *testing.T) {
 	for name, command := range map[string]sandbox.Command{
 		"outside of all roots": {Dir: o.home, Roots: roots},
 		"the whole machine":    {Dir: o.work, Roots: []sandbox.Root{{Path: "/", Writable: true}}},
+		"the kernel's files":   {Dir: o.work, Roots: []sandbox.Root{{Path: o.work, Writable: true}, {Path: "/proc/sys"}}},
+		"the devices":          {Dir: o.work, Roots: []sandbox.Root{{Path: o.work, Writable: true}, {Path: "/dev", Writable: true}}},
 		"no such root":         {Dir: o.work, Roots: []sandbox.Root{{Path: o.work}, {Path: filepath.Join(o.work, "none")}}},
 		"no directory":         {},
 	} {

@@ -32,6 +32,10 @@ var procReadOnly = []string{
 // What of /proc root could read of the machine's other users.
 var procHidden = []string{"/proc/keys", "/proc/kcore", "/proc/timer_list"}
 
+// What is no root whoever asks: it would be the machine's own in place of the
+// command's.
+var never = []string{"/proc", "/sys", "/dev"}
+
 const (
 	memoryHome = "/home/chorus" // of a command that was given none
 	launchPath = "/.chorus-launch"
@@ -150,8 +154,8 @@ func (v *view) addRoots(roots []sandbox.Root) error {
 		if err != nil {
 			return fmt.Errorf("sandbox root %s: %w", root.Path, errors.Unwrap(err))
 		}
-		if resolved == "/" {
-			return fmt.Errorf("sandbox root %s is the whole machine: name a directory", root.Path)
+		if resolved == "/" || slices.ContainsFunc(never, func(dir string) bool { return inside(resolved, dir) || inside(path, dir) }) {
+			return fmt.Errorf("sandbox root %s is the machine itself: name a directory with files to work on", root.Path)
 		}
 		v.mounts = append(v.mounts, mount{source: resolved, dest: resolved, writable: root.Writable})
 		if path != resolved {
