@@ -70,6 +70,30 @@ func bound(ctx context.Context, q agent.Question, setup Setup) desk.Facts {
 	return f
 }
 
+// auditNo gives a call that somebody refused its line in the audit log: the gate is
+// not asked about it again.
+func (h *host) auditNo(ctx context.Context, c *journal.Commit, ran chat.ToolRan) error {
+	if ran.Outcome != chat.Denied || h.audits[ran.Call] != nil {
+		return nil
+	}
+	for _, call := range h.a.log.Calls() {
+		if call.Use.ID != ran.Call || !call.Answered || call.OK {
+			continue
+		}
+		a, err := h.a.engine.Journal.Approval(ctx, call.Approval)
+		if err != nil {
+			return fmt.Errorf("audit the answer to approval %s: %w", call.Approval, err)
+		}
+		line := desk.Audit{Agent: h.agent, Thread: h.a.thread, Run: h.runID(), Call: ran.Call, Principal: h.payer,
+			Decision: "ask_denied", Rule: a.Rule, Detail: "by " + call.By}
+		if len(a.Actions) > 0 {
+			line.Action = a.Actions[0]
+		}
+		c.Audit = append(c.Audit, line)
+	}
+	return nil
+}
+
 // Approvals implements desk.Desk.
 func (e *Engine) Approvals(ctx context.Context, f desk.Filter) ([]desk.Approval, error) {
 	e.expire(ctx)

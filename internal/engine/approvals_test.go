@@ -109,6 +109,11 @@ func TestOneNoEndsIt(t *testing.T) {
 	if got := lastText(r.untilEnds(1)); got != "denied by local:bob: too early" {
 		t.Fatal(got)
 	}
+	lines, err := r.db.AuditLog(context.Background(), storeAll)
+	if err != nil || len(lines) != 1 || lines[0].Decision != "ask_denied" || lines[0].Detail != "by local:bob" || lines[0].Rule != "tool:act:.*" ||
+		!strings.HasPrefix(lines[0].Action, "tool:act:") {
+		t.Fatalf("%+v %v", lines, err)
+	}
 }
 
 // Two people, each the first of two as far as they know: both yeses count.

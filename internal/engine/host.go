@@ -152,6 +152,9 @@ func (h *host) follow(ctx context.Context, c *journal.Commit, ev *chat.Event) er
 		h.audit(c, b.Call)
 	case chat.ToolRan:
 		h.audit(c, b.Call)
+		if err := h.auditNo(ctx, c, b); err != nil {
+			return err
+		}
 		if call := h.openApproval(b.Call); call != "" && b.Outcome != chat.Ran {
 			c.Approvals = append(c.Approvals, desk.Change{Answer: &desk.Answer{ID: call, State: desk.Cancelled, By: "system"}})
 		}
