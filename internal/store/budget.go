@@ -19,8 +19,6 @@ const (
 	queryTask = `SELECT coalesce(sum(CASE WHEN how = '' THEN reserved ELSE 0 END), 0), coalesce(sum(settled), 0)
 		FROM ledger WHERE run_id = ?`
 
-	beginCounting = `INSERT INTO counted (scope, unit) VALUES (?, ?)`
-
 	queryAsked  = `SELECT count(*) FROM budget_asked WHERE key = ? AND whose = ? AND period = ? AND most = ?`
 	insertAsked = `INSERT INTO budget_asked (key, whose, period, most, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 )
@@ -71,33 +69,6 @@ func standing(w *writer, l ledger.Limit, at time.Time) (ledger.Stand, error) {
 		return s, err
 	}
 	return s, w.row(querySpent, args, &s.Open, &s.Settled)
-}
-
-// counter is the scope whose sums a ceiling reads: a role's is on each person.
-func counter(s ledger.Scope) ledger.Scope {
-	if s == ledger.Role {
-		return ledger.Person
-	}
-	return s
-}
-
-// columns are where the ledger names whose a line is.
-var columns = map[ledger.Scope]string{ledger.Guild: "guild", ledger.Channel: "channel", ledger.Agent: "agent", ledger.Person: "payer"}
-
-// count begins to keep sums of a kind, with what the ledger has for the period that
-// is on. It reads the whole ledger, once; from then on every line adds itself.
-func count(w *writer, scope ledger.Scope, unit ledger.Period, at time.Time) error {
-	column, ok := columns[scope]
-	if !ok || unit != ledger.Day && unit != ledger.Month {
-		return fmt.Errorf("a ceiling on %s by %s cannot be counted", scope, unit)
-	}
-	err := w.exec(`INSERT INTO spent (scope, whose, period, open, settled)
-		SELECT ?, `+column+`, `+string(unit)+`, sum(CASE WHEN how = '' THEN reserved ELSE 0 END), sum(settled)
-		FROM ledger WHERE at >= ? GROUP BY 2, 3`, string(scope), micros(unit.Begin(at)))
-	if err != nil {
-		return err
-	}
-	return w.exec(beginCounting, string(scope), string(unit))
 }
 
 func markAsked(w *writer, r *ledger.Refusal, now int64) error {

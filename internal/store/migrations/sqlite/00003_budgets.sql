@@ -11,8 +11,8 @@ ALTER TABLE ledger ADD COLUMN guild TEXT GENERATED ALWAYS AS (
 ALTER TABLE ledger ADD COLUMN day TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%d', at / 1000000, 'unixepoch')) VIRTUAL;
 ALTER TABLE ledger ADD COLUMN month TEXT GENERATED ALWAYS AS (strftime('%Y-%m', at / 1000000, 'unixepoch')) VIRTUAL;
 
--- The kinds of sums that a ceiling has asked for so far. Empty without budgets, and then
--- the triggers below do nothing.
+-- The kinds of sums that a ceiling has asked for so far. The first one also brings the
+-- triggers that keep them (budget_count.go): without budgets nobody pays for any.
 CREATE TABLE counted (
     scope       TEXT    NOT NULL, -- guild, channel, agent or person
     unit        TEXT    NOT NULL, -- day or month
@@ -39,39 +39,12 @@ CREATE TABLE budget_asked (
     PRIMARY KEY (key, whose, period, most)
 ) WITHOUT ROWID;
 
--- +goose StatementBegin
-CREATE TRIGGER ledger_count_new AFTER INSERT ON ledger WHEN EXISTS (SELECT 1 FROM counted)
-BEGIN
-    INSERT INTO spent (scope, whose, period, open, settled)
-    SELECT scope,
-        CASE scope WHEN 'guild' THEN NEW.guild WHEN 'channel' THEN NEW.channel WHEN 'agent' THEN NEW.agent ELSE NEW.payer END,
-        CASE unit WHEN 'day' THEN NEW.day ELSE NEW.month END,
-        CASE WHEN NEW.how = '' THEN NEW.reserved ELSE 0 END, NEW.settled
-    FROM counted WHERE true
-    ON CONFLICT (scope, whose, period) DO UPDATE SET open = open + excluded.open, settled = settled + excluded.settled;
-END;
--- +goose StatementEnd
-
--- +goose StatementBegin
-CREATE TRIGGER ledger_count_change AFTER UPDATE OF reserved, settled, how ON ledger WHEN EXISTS (SELECT 1 FROM counted)
-BEGIN
-    INSERT INTO spent (scope, whose, period, open, settled)
-    SELECT scope,
-        CASE scope WHEN 'guild' THEN NEW.guild WHEN 'channel' THEN NEW.channel WHEN 'agent' THEN NEW.agent ELSE NEW.payer END,
-        CASE unit WHEN 'day' THEN NEW.day ELSE NEW.month END,
-        CASE WHEN NEW.how = '' THEN NEW.reserved ELSE 0 END - CASE WHEN OLD.how = '' THEN OLD.reserved ELSE 0 END,
-        NEW.settled - OLD.settled
-    FROM counted WHERE true
-    ON CONFLICT (scope, whose, period) DO UPDATE SET open = open + excluded.open, settled = settled + excluded.settled;
-END;
--- +goose StatementEnd
-
 PRAGMA user_version = 3;
 
 -- +goose Down
 
-DROP TRIGGER ledger_count_change;
-DROP TRIGGER ledger_count_new;
+DROP TRIGGER IF EXISTS ledger_count_change;
+DROP TRIGGER IF EXISTS ledger_count_new;
 DROP TABLE budget_asked;
 DROP TABLE spent;
 DROP TABLE counted;
