@@ -24,10 +24,16 @@ func TestListedHosts(t *testing.T) {
 		}
 	}
 	before := len(b.world.dials())
+	for _, inner := range []string{"127.0.0.1:1", "[::1]:80", "169.254.169.254:80", "10.0.0.5:443"} {
+		resp, body := b.do(request("GET", "http://"+inner+"/", nil))
+		if last := b.refusals()[len(b.refusals())-1]; last != (Refusal{Host: inner, Kind: Inside, Count: 1}) || resp.StatusCode != http.StatusForbidden || !strings.Contains(body, inner) {
+			t.Errorf("%s: %d %s, reported %+v", inner, resp.StatusCode, body, last)
+		}
+	}
 	for _, test := range []struct{ address, host string }{
 		{"http://shut.example.com/", "shut.example.com"}, {"http://open.example.com:8080/", "open.example.com:8080"}, {"http://wide.example.com/", "wide.example.com"},
 		{"http://ported.example.com/", "ported.example.com"}, {"http://notwide.example.com.evil.example/", "notwide.example.com.evil.example"},
-		{"http://93.184.215.1/", "93.184.215.1"}, {"http://127.0.0.1:1/", "127.0.0.1:1"}, {"http://[::1]/", "[::1]"},
+		{"http://93.184.215.1/", "93.184.215.1"}, {"http://[2606:4700::1111]/", "[2606:4700::1111]"},
 	} {
 		resp, body := b.do(request("GET", test.address, nil))
 		if resp.StatusCode != http.StatusForbidden || !strings.Contains(body, `"`+test.host+`"`) || !strings.Contains(body, "egress.hosts") {
@@ -40,7 +46,7 @@ func TestListedHosts(t *testing.T) {
 	if _, err := b.client.Get("https://shut.example.com/"); err == nil || !strings.Contains(err.Error(), "shut.example.com not listed") {
 		t.Errorf("CONNECT: %v", err)
 	}
-	if last := b.refusals()[len(b.refusals())-1]; last.Count != 2 || b.proxy.Refused() != 9 {
+	if last := b.refusals()[len(b.refusals())-1]; last.Count != 2 || b.proxy.Refused() != 12 {
 		t.Errorf("%+v, %d in all", last, b.proxy.Refused())
 	}
 	if after := b.world.dials(); len(after) != before {

@@ -75,7 +75,7 @@ func (l *line) one() bool {
 	way := l.p.way.Load()
 	to, err := l.target(req, host)
 	if err == nil && !way.rules.open(to.host, to.port) {
-		err = refuseHost(to, NotListed, "")
+		err = notListed(to)
 	}
 	if err != nil {
 		return l.reply(req, l.failure(err, nil), req.ContentLength == 0)
@@ -139,7 +139,7 @@ func (l *line) connect(req *http.Request) bool {
 	}
 	way := l.p.way.Load()
 	if !way.rules.open(to.host, to.port) {
-		return l.reply(req, l.failure(refuseHost(to, NotListed, ""), nil), true)
+		return l.reply(req, l.failure(notListed(to), nil), true)
 	}
 	if way.rules.intercepts(to.host, to.port) {
 		return l.intercept(to)
@@ -200,7 +200,7 @@ func (l *line) intercept(to target) bool {
 // inside turns the guard's refusal into ours.
 func inside(to target, err error) error {
 	if errors.Is(err, netguard.ErrRefused) {
-		return refuseHost(to, Inside, "its name leads to an inner network")
+		return leadsInside(to, "it leads to an inner network")
 	}
 	return err
 }

@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
+
+	"chorus/internal/netguard"
 )
 
 // Kind is why something was refused.
@@ -22,7 +25,7 @@ const (
 
 // Refusal is one request that was refused.
 type Refusal struct {
-	Host   string // as people write it into the rules: with its port, if that is not 80 or 443
+	Host   string // as people write it into the rules: with its port where it needs one
 	Kind   Kind
 	Secret string // its name, for WrongHost and NoSecret
 	Count  int    // how often this host was refused until now
@@ -36,8 +39,20 @@ type refused struct {
 
 func (r *refused) Error() string { return string(r.Kind) + ": " + r.Host }
 
-func refuseHost(t target, kind Kind, detail string) *refused {
-	return &refused{Refusal{Host: t.shown(), Kind: kind}, detail}
+// notListed refuses a target that no rule opens. An inner address is called one at once, so
+// that nobody opens it without knowing.
+func notListed(t target) *refused {
+	if addr, err := netip.ParseAddr(t.host); err == nil {
+		if why := netguard.Closed(addr); why != "" {
+			return leadsInside(t, why)
+		}
+	}
+	return &refused{Refusal: Refusal{Host: t.shown(), Kind: NotListed}}
+}
+
+// leadsInside refuses an address that is not public; only a rule with its port would open it.
+func leadsInside(t target, why string) *refused {
+	return &refused{Refusal{Host: t.String(), Kind: Inside}, why}
 }
 
 // maxCounted bounds the hosts that are counted apart: a program can invent names.
@@ -76,7 +91,7 @@ func (p *Proxy) answerTo(r *refused) *http.Response {
 	case NotListed:
 		text = fmt.Sprintf("This sandbox may not reach %s. If it should, its owner adds %q to %s.", r.Host, r.Host, p.opt.Setting)
 	case Inside:
-		text = fmt.Sprintf("%s is not a public address (%s). If this sandbox should reach it, its owner adds exactly that host with its port to %s.", r.Host, r.detail, p.opt.Setting)
+		text = fmt.Sprintf("%s is not public: %s. If this sandbox should reach it all the same, its owner adds exactly %q to %s.", r.Host, r.detail, r.Host, p.opt.Setting)
 	case WrongHost:
 		text = fmt.Sprintf("The secret %q is not for %s%s, so nothing was sent. If it is, its owner adds the host to secrets.%s.hosts.", r.Secret, r.Host, r.detail, r.Secret)
 	case NoSecret:

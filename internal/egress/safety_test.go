@@ -27,7 +27,7 @@ func TestInnerAddresses(t *testing.T) {
 			}
 		})
 		resp, body := b.do(request("GET", "http://bad.example.com/", nil))
-		if resp.StatusCode != http.StatusForbidden || !strings.Contains(body, "not a public address") {
+		if resp.StatusCode != http.StatusForbidden || !strings.Contains(body, "is not public") {
 			t.Errorf("%s: %d %s", inner, resp.StatusCode, body)
 		}
 		resp, body = b.do(request("GET", "https://looked.example.com/", nil))
