@@ -139,7 +139,7 @@ func (w *walker) guesses(p *Part, words []word) {
 // same; once is enough, since the strictest part decides. Long scripts with a few
 // variables would be judged many times over otherwise.
 func (w *walker) guessedBefore(words []word) bool {
-	if w.stdin != nil || len(w.funcs) > 0 || slices.ContainsFunc(words, func(x word) bool { return !x.known }) {
+	if len(w.funcs) > 0 || w.stdin != nil && startsOthers(program(words)) || slices.ContainsFunc(words, func(x word) bool { return !x.known }) {
 		return false
 	}
 	key := guessKey{text(words), w.cwd, w.piped}
@@ -153,6 +153,14 @@ func (w *walker) guessedBefore(words []word) bool {
 	return false
 }
 
+// startsOthers says whether a program's child may read what comes through the pipe
+// as words or as a script.
+func startsOthers(prog string) bool {
+	_, wraps := wrappers[prog]
+	_, runs := runners[prog]
+	return wraps || runs || isShell(prog) || slices.Contains([]string{"", "find", "fd", "fdfind", "git", "docker", "podman", "nerdctl", "docker-compose", "kubectl", "oc"}, prog)
+}
+
 type guessKey struct {
 	text  string
 	cwd   cwd
@@ -161,29 +169,33 @@ type guessKey struct {
 
 // filled puts the i-th guess for each unknown word in its place.
 func filled(words []word, i int) []word {
-	var out []word
-	for _, x := range words {
+	out := make([]word, 0, len(words)+2)
+	for k := range words {
+		x := &words[k]
+		if x.known {
+			out = append(out, *x)
+			continue
+		}
 		v := x.possible()
 		switch {
-		case x.known || len(v) == 0:
-			out = append(out, x)
+		case len(v) == 0:
+			out = append(out, *x)
 		case x.split:
-			out = append(out, homeWords(strings.Fields(v[min(i, len(v)-1)]))...)
+			for f := range strings.FieldsSeq(v[min(i, len(v)-1)]) {
+				out = append(out, homeWord(f))
+			}
 		default:
-			out = append(out, homeWords(v[min(i, len(v)-1):][:1])...)
+			out = append(out, homeWord(v[min(i, len(v)-1)]))
 		}
 	}
 	return out
 }
 
-// homeWords are words from values in which a leading tilde stands for the home.
-func homeWords(vs []string) []word {
-	out := knownWords(vs)
-	for i := range out {
-		if strings.HasPrefix(vs[i], "~") || strings.HasPrefix(vs[i], homeMark) {
-			out[i].home = true
-			out[i].text = vs[i]
-		}
+// homeWord is a word from a value in which a leading tilde stands for the home.
+func homeWord(v string) word {
+	out := knownWord(v)
+	if strings.HasPrefix(v, "~") || strings.HasPrefix(v, homeMark) {
+		out.home, out.text = true, v
 	}
 	return out
 }
@@ -249,7 +261,7 @@ func (w *walker) nested(p *Part, code string) {
 		p.opaque("nested too deeply")
 		return
 	}
-	sub := &walker{unwrap: w.unwrap + 1, count: w.count, cwd: w.cwd, vars: w.vars}
+	sub := &walker{unwrap: w.unwrap + 1, count: w.count, seen: w.seen, cwd: w.cwd, vars: w.vars}
 	t := sub.parse(code)
 	p.Children = append(p.Children, t.Parts...)
 }
@@ -300,6 +312,7 @@ func (w *walker) declare(c *syntax.DeclClause) {
 	children := w.collect(func() {
 		for _, a := range c.Args {
 			w.inside(a)
+			w.declared(a)
 			if why := w.assigned(a); why != "" {
 				opaque = why
 			}
@@ -310,6 +323,15 @@ func (w *walker) declare(c *syntax.DeclClause) {
 		Argv: strings.Fields(src), Text: src, Kind: KindPlain, Opaque: opaque != "", Why: opaque, Children: children,
 		offset: int(c.Pos().Offset()), words: []word{{value: src, text: src}}, cwd: w.cwd,
 	})
+}
+
+// declared notes a declaration of a number, which is computed when it is set.
+func (w *walker) declared(a *syntax.Assign) {
+	if a.Name == nil && a.Value != nil {
+		if flags := a.Value.Lit(); flags == "" || strings.HasPrefix(flags, "-") && strings.Contains(flags, "i") {
+			w.seen.names = true
+		}
+	}
 }
 
 // assigned says why an assignment makes opaque what runs after it.
@@ -327,6 +349,7 @@ func (w *walker) assigned(a *syntax.Assign) string {
 	if a.Value != nil {
 		v := w.join(w.pieces(a.Value.Parts))
 		value, known = v.value, v.known
+		w.dataWord(&v)
 	}
 	return changesPrograms(a.Name.Value, value, known)
 }

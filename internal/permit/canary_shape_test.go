@@ -60,6 +60,31 @@ var frames = []string{
 	`: {a,$( % )}`, `: <<< $( % )`, `echo "a $( echo "b $( % )" )"`, `unset -f canary; %`, `canary() { :; }; unset -f canary; %`, `shopt -s expand_aliases; %`,
 }
 
+// wholes are ways that fit no template.
+var wholes = []string{
+	`declare -n q=X; $q`, `${X:0:3}ary`, `eval "${A[*]}"`, `printf -v q %s canary; $q`, `read q <<< canary; $q`, `mapfile -t q <<< canary; "${q[@]}"`,
+	`while IFS= read -r q; do "$q"; done <<< canary`, `hash -p ../bin/canary zz; zz`, `cd ../bin; ./canary`, `cd ../bin && . ./canary`, `../bin/can*`, `. ../bin/canary`,
+	`find ../bin -name 'can*' -exec {} \;`, `find ../bin -name 'can*' | xargs -I{} {}`, `echo ../bin/can* | sh`, `$(find ../bin -name 'c*y')`, `bash ../bin/canary`,
+	`sh < ../bin/canary`, `cat ../bin/canary | sh`, `awk '{system($0)}' canary-name`, `xargs -I{} {} < canary-name`, `xargs -a canary-name env`, `env $(cat canary-name)`,
+	`xargs env < canary-name`, `cat canary-name | xargs -n1 timeout 1`, `f() { "$@"; }; f canary`, `f() { $1; }; f canary`, `X=canary bash -c '$X'`, `bash -c '$0' canary`,
+	`bash -c '"$@"' _ canary`, `exec 3<canary-name; read q <&3; $q`, `bash < canary-name`, `. ./canary-name`, `bash canary-name`, `source canary-name`, `sh -s < canary-name`,
+	`ssh host < canary-name`, `echo canary | ssh host`, `git -c alias.x='!canary' x`, `git -c alias.x='!f() { canary; }; f' x`, `GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0='!canary' git x`,
+	`git -c core.pager=canary -p version`, `git config --global alias.x '!canary'; git x`, `echo '[alias]x=!canary' > .gitconfig; git x`, `git --exec-path=../bin canary`,
+	`PATH=../bin zz; canary`, `BASH_ENV=canary-name bash -c :`, `ENV=canary-name sh -ic :`, `f() { canary; }; export -f f; bash -c f`, `env 'BASH_FUNC_zz%%=() { canary; }' bash -c zz`,
+	`trap '$X' EXIT`, `trap "$X" DEBUG; :`, `PROMPT_COMMAND=canary bash -ic :`, `PS1='$(canary)' bash -ic :`, `alias zz=canary; shopt -s expand_aliases; eval zz`,
+	`command_not_found_handle() { canary; }; zz`, `zz() { canary; }; zz`, `exec {fd}> >(canary)`, `: $((q[$(canary)0]))`, `[[ q[$(canary)0] -eq 0 ]]`, `test -v 'q[$(canary)]'`,
+	`unset 'q[$(canary)]'`, `printf -v 'q[$(canary)]' x`, `read 'q[$(canary)]' <<< x`, `declare 'q[$(canary)]=1'`, `q='a[$(canary)]'; echo $((q))`, `q='a[$(canary)]'; ((q))`,
+	`q='a[$(canary)]'; [[ $q -eq 0 ]]`, `q='a[$(canary)]'; for ((i=q;i<1;i++)); do :; done`, `q='$(canary)'; echo "${q@P}"`, `declare -i q='a[$(canary)]'`, `q='a[$(canary)]'; echo ${X:q}`,
+	`q='a[$(canary)]'; echo ${A[q]}`, `q='a[$(canary)]'; let q`, `compgen -C canary z`, `compgen -W '$(canary)'`, `mapfile -C canary -c1 q <<< x`, `coproc canary`, `time -p canary`,
+	`! canary`, `{ canary; } 2>&1 | cat`, `if canary; then :; fi`, `canary&`, `canary|cat`, `cat<(canary)`, `sed -n '1e canary' canary-name`, `sed 's/.*/canary/e' canary-name`,
+	`sed '1!d;e canary' canary-name`, `sed -e '$!d' -e 'e canary' canary-name`, `sed 's/x*/canary/ge' canary-name`, `perl -e 'exec "canary"'`, "perl -e '`canary`'", `awk 'BEGIN { "canary" | getline }'`,
+	`awk 'BEGIN { print "x" | "canary" }'`, `awk -f - <<< 'BEGIN{system("canary")}'`, `find . -maxdepth 0 -exec env canary \;`, `find . -maxdepth 0 -execdir canary \;`,
+	`stdbuf -o0 canary`, `setsid canary`, `env -S'canary'`, `env -S 'Q=1 canary'`, `env --split-string='canary'`, `env -vS canary`, `timeout --foreground 1 canary`, `nice -5 canary`,
+	`xargs -P1 -I Q bash -c Q <<< canary`, `xargs -d '\n' bash -c <<< canary`, `echo 'x; canary' | xargs -I{} sh -c 'echo {}'`, `sort --compress-program=canary -S 1k canary-name`,
+	`find . -name canary -exec sh -c '$(basename $1)' _ {} \;`, `for i in can*; do $i; break; done`, `set -- can*; $1`, `"$(ls can* 2>/dev/null || echo can*ry)"`,
+	`eval $(echo canary)`, `eval "\c\anary"`, `bash -c "c"anary`, `bash -c can''ary`, `c=can; ${c}ary`, `c=can; a=ary; $c$a`, `IFS=x; q=canaryx; $q`, `q=(can ary); IFS=; "${q[*]}"`,
+}
+
 // reaching finds what could touch anything outside the folder of the run: such
 // shapes of the corpus are judged, but never run.
 var reaching = regexp.MustCompile(`(?:^|[^.\w])/[a-z?]|\brm\b|~|/dev/tcp|\bgit push\s+&`)
@@ -103,6 +128,8 @@ func build(data []byte) string {
 	switch c.pick(4) {
 	case 3:
 		cmd, simple = c.from(shapes()), false
+	case 2:
+		cmd, simple = c.from(wholes), false
 	default:
 		cmd = c.from(spellings) + c.from(tails)
 	}
@@ -143,6 +170,9 @@ func plainSeeds() [][]byte {
 	}
 	for i := range frames {
 		out = append(out, []byte{0, 0, 0, 1, 2, byte(i)})
+	}
+	for i := range wholes {
+		out = append(out, []byte{2, byte(i), 0})
 	}
 	for i := range shapes() {
 		out = append(out, []byte{3, byte(i), 0})

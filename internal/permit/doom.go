@@ -115,8 +115,9 @@ type doom struct {
 
 // targets are the absolute or home-relative places a word may name.
 func (j doom) targets(x word) []string {
-	var out []string
-	for _, v := range x.possible() {
+	possible := x.possible()
+	out := make([]string, 0, len(possible)+1)
+	for _, v := range possible {
 		v = j.part.cwd.join(v)
 		if rest, ok := strings.CutPrefix(v, homeMark); ok && j.opt.Home != "" {
 			v = j.opt.Home + rest

@@ -24,6 +24,9 @@ func FuzzRules(f *testing.F) {
 			}
 			return
 		}
+		if len(p.scoped) > 0 {
+			return // rules for some say nothing of nobody
+		}
 		d := p.Decide(action)
 		if p.deny[0].matches(action) && d.Verdict != Deny {
 			t.Fatalf("%q matches the deny rule %q and is %s", action, deny, d.Verdict)

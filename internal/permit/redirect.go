@@ -17,6 +17,12 @@ func (w *walker) redirect(r *syntax.Redirect) {
 		w.inside(r.Hdoc)
 	}
 	w.inside(r.Word)
+	for _, text := range []*syntax.Word{r.Hdoc, r.Word} {
+		if text != nil {
+			x := w.join(w.pieces(text.Parts))
+			w.dataWord(&x)
+		}
+	}
 	kind, sign := KindWrite, ">"
 	switch r.Op {
 	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc, syntax.DplIn:

@@ -49,7 +49,7 @@ func (p *Part) lift(children []Part) {
 	}
 }
 
-// source walks ". file" and "source file".
+// sourced walks ". file" and "source file".
 func (w *walker) sourced(p *Part, words []word) {
 	clear(w.funcs) // the file may declare others
 	switch {

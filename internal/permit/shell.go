@@ -86,6 +86,12 @@ func Shell(command string) Tree {
 	}
 	w := &walker{parts: make([]Part, 0, room)}
 	t := w.parse(command)
+	if w.seen.both() {
+		t.Parts = append(t.Parts, Part{
+			Argv: []string{command}, Text: command, Action: Action("bash", command), Kind: KindPlain, Opaque: true, Why: "arithmetic may run code that stands in a value", offset: -1,
+		})
+		*w.count++
+	}
 	if t.count = min(*w.count, mostParts+1); t.count > mostParts {
 		// Here and not where it happened: what held that part was dropped too.
 		t.Parts = append(t.Parts, Part{Kind: KindUnknown, Opaque: true, Why: "too many commands to read", Text: "…", Action: Action("bash", "…"), offset: -1})
@@ -113,6 +119,7 @@ type walker struct {
 	src     string
 	unwrap  int // how many texts deep
 	count   *int
+	seen    *reckoning
 	parts   []Part
 	cwd     cwd
 	vars    map[string][]string
@@ -128,7 +135,7 @@ func (w *walker) parse(command string) Tree {
 	t := Tree{Command: command}
 	w.src = command
 	if w.count == nil {
-		w.count = new(int)
+		w.count, w.seen = new(int), new(reckoning)
 	}
 	if len(command) > longestCommand || nesting(command) > deepestNesting {
 		w.unknown(command, "too long or too deeply nested to read")
@@ -206,6 +213,7 @@ func (w *walker) emit(p Part) {
 	if *w.count++; *w.count > mostParts {
 		return // Shell says so
 	}
+	w.dataParts(&p)
 	if p.Action == "" {
 		p.Action = Action("bash", p.Text)
 	}
@@ -455,10 +463,16 @@ func (w *walker) loop(c *syntax.ForClause) {
 	w.inside(c.Loop)
 	switch l := c.Loop.(type) {
 	case *syntax.WordIter:
+		for _, item := range l.Items {
+			for _, x := range w.read(nil, item) {
+				w.dataWord(&x)
+			}
+		}
 		if why := changesPrograms(l.Name.Value, "", false); why != "" {
 			w.hidden(l, why)
 		}
 	case *syntax.CStyleLoop:
+		w.reckons(l)
 		w.arithmetic(l)
 	}
 }
@@ -487,6 +501,9 @@ func (w *walker) inside(n syntax.Node) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.ParamExp:
+			if n.Slice != nil || n.Index != nil {
+				w.reckons(n)
+			}
 			if n.Exp != nil && n.Exp.Op == syntax.OtherParamOps && n.Exp.Word != nil && n.Exp.Word.Lit() == "P" {
 				w.hidden(n, "a prompt expansion runs the code in its value")
 			}
@@ -495,6 +512,8 @@ func (w *walker) inside(n syntax.Node) {
 					w.hidden(n, why)
 				}
 			}
+		case *syntax.ArithmExp:
+			w.reckons(n)
 		case *syntax.CmdSubst:
 			w.apart(func() { w.piped = false; w.stmts(n.Stmts) })
 			return false
@@ -518,6 +537,7 @@ func isFlat(p syntax.WordPart) bool {
 // stand in the subscripts of quoted text.
 func (w *walker) evaluated(n syntax.Node) {
 	w.inside(n)
+	w.reckons(n)
 	if _, test := n.(*syntax.TestClause); !test {
 		w.arithmetic(n)
 	}

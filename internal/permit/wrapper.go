@@ -99,9 +99,10 @@ func (w *walker) wrap(p *Part, prog string, spec wrapper, words []word, redirs [
 	}
 	for len(rest) > 0 && spec.sets {
 		name, value, ok := strings.Cut(rest[0].value, "=")
-		if !ok || !isName(name) {
-			break
+		if !ok {
+			break // whatever has the sign is a variable here, also "BASH_FUNC_x%%=…"
 		}
+		w.dataWord(&rest[0])
 		if why := changesPrograms(name, value, rest[0].known); why != "" {
 			p.opaque(why)
 		}
