@@ -209,7 +209,8 @@ func (p *Proxy) accept() {
 // nobody waits.
 func (p *Proxy) turnAway(conn net.Conn) {
 	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
-	resp := answer(http.StatusServiceUnavailable, "", fmt.Sprintf("this sandbox has %d connections open, which is all it may; close some", p.opt.MaxConns))
+	resp := answer(http.StatusServiceUnavailable, "",
+		fmt.Sprintf("this sandbox has %d connections open, which is all it may; close some", p.opt.MaxConns))
 	resp.Close = true
 	_ = resp.Write(conn)
 	_ = conn.Close()

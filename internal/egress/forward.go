@@ -18,7 +18,8 @@ const heldAnswer = 1 << 20
 
 // hopByHop are the headers that mean one connection, not the message.
 func hopByHop() []string {
-	return []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+	return []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate",
+		"Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 }
 
 // strip takes hop-by-hop headers away and says whether a switch to WebSocket was among them.
@@ -96,7 +97,8 @@ func (x *exchange) prepare(ctx context.Context) (*http.Request, error) {
 	if _, ok := h["User-Agent"]; !ok {
 		h["User-Agent"] = []string{""} // or Go's would be sent
 	}
-	at := url.URL{Scheme: "http", Host: x.to.String(), Path: req.URL.Path, RawPath: req.URL.RawPath, RawQuery: req.URL.RawQuery, ForceQuery: req.URL.ForceQuery}
+	at := url.URL{Scheme: "http", Host: x.to.String(), Path: req.URL.Path, RawPath: req.URL.RawPath,
+		RawQuery: req.URL.RawQuery, ForceQuery: req.URL.ForceQuery}
 	if x.to.tls {
 		at.Scheme = "https"
 	}

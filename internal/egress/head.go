@@ -66,7 +66,8 @@ func peekHead(br *bufio.Reader, began func()) ([]byte, error) {
 // matter of opinion, and gives the Host line's value.
 func checkHead(head []byte) (string, error) {
 	lines := strings.Split(strings.TrimSuffix(string(head), "\r\n\r\n"), "\r\n")
-	if strings.Count(lines[0], " ") != 2 || !clean(lines[0]) || !strings.HasSuffix(lines[0], " HTTP/1.1") && !strings.HasSuffix(lines[0], " HTTP/1.0") {
+	if strings.Count(lines[0], " ") != 2 || !clean(lines[0]) ||
+		!strings.HasSuffix(lines[0], " HTTP/1.1") && !strings.HasSuffix(lines[0], " HTTP/1.0") {
 		return "", malformed("its first line is not method, target and HTTP/1.1")
 	}
 	if len(lines) > maxFields {

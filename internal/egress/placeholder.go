@@ -68,7 +68,8 @@ func (s *swap) fetch(rule secretRule) (string, error) {
 	case err != nil: // its text is not ours to pass on: it may hold anything
 		return "", fmt.Errorf("%w: the value of the secret %q could not be read; check secrets.%s.value", errValue, rule.Name, rule.Name)
 	case len(v) < minValue:
-		return "", fmt.Errorf("%w: the value of the secret %q is shorter than %d characters; check secrets.%s.value", errValue, rule.Name, minValue, rule.Name)
+		return "", fmt.Errorf("%w: the value of the secret %q is shorter than %d characters; check secrets.%s.value",
+			errValue, rule.Name, minValue, rule.Name)
 	}
 	s.values[rule.Name] = v
 	return v, nil

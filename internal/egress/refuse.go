@@ -91,9 +91,11 @@ func (p *Proxy) answerTo(r *refused) *http.Response {
 	case NotListed:
 		text = fmt.Sprintf("This sandbox may not reach %s. If it should, its owner adds %q to %s.", r.Host, r.Host, p.opt.Setting)
 	case Inside:
-		text = fmt.Sprintf("%s is not public: %s. If this sandbox should reach it all the same, its owner adds exactly %q to %s.", r.Host, r.detail, r.Host, p.opt.Setting)
+		text = fmt.Sprintf("%s is not public: %s. If this sandbox should reach it all the same, its owner adds exactly %q to %s.",
+			r.Host, r.detail, r.Host, p.opt.Setting)
 	case WrongHost:
-		text = fmt.Sprintf("The secret %q is not for %s%s, so nothing was sent. If it is, its owner adds the host to secrets.%s.hosts.", r.Secret, r.Host, r.detail, r.Secret)
+		text = fmt.Sprintf("The secret %q is not for %s%s, so nothing was sent. If it is, its owner adds the host to secrets.%s.hosts.",
+			r.Secret, r.Host, r.detail, r.Secret)
 	case NoSecret:
 		text = fmt.Sprintf("There is no secret %q, so nothing was sent to %s. Its owner adds it under secrets.", r.Secret, r.Host)
 	}
