@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"chorus/internal/chat"
 	"chorus/internal/config"
@@ -25,25 +26,26 @@ func (a *App) setupAsking(ctx context.Context, row journal.Thread, work engine.W
 	if err != nil {
 		return s, err
 	}
-	s.Asking, err = a.asking(row, bot)
+	terms := a.terms(a.choice(row.ID), work)
+	s.Asking, err = a.asking(row, bot, first(terms.Profile, bot.Permissions))
 	return s, err
 }
 
 // asking is how people are asked about what a thread does. Whoever sits at a terminal
 // sees the question: it has no end there unless somebody wants one.
-func (a *App) asking(row journal.Thread, bot *config.Bot) (engine.Asking, error) {
-	out := engine.Asking{Who: bot.ApprovalsBy, Env: a.variables()}
-	terminal := row.ID.Transport() == "cli"
-	var err error
-	if !terminal || bot.IsSet("approvals.deadline") {
-		if out.For, err = config.HowLong(bot.ApprovalsDeadline); err != nil {
-			return out, fmt.Errorf("approvals.deadline %w", err)
+func (a *App) asking(row journal.Thread, bot *config.Bot, profile string) (engine.Asking, error) {
+	out := engine.Asking{Env: a.variables()}
+	out.Who, _ = bot.Asked(profile, "by")
+	for what, into := range map[string]*time.Duration{"deadline": &out.For, "remind": &out.Remind} {
+		text, set := bot.Asked(profile, what)
+		if row.ID.Transport() == "cli" && !set {
+			continue
 		}
-	}
-	if !terminal || bot.IsSet("approvals.remind") {
-		if out.Remind, err = config.HowLong(bot.ApprovalsRemind); err != nil {
-			return out, fmt.Errorf("approvals.remind %w", err)
+		d, err := config.HowLong(text)
+		if err != nil {
+			return out, fmt.Errorf("approvals: %s %w", what, err)
 		}
+		*into = d
 	}
 	return out, nil
 }

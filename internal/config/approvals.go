@@ -21,15 +21,48 @@ func HowLong(text string) (time.Duration, error) {
 // answerers is how approvals.by is written.
 var answerers = regexp.MustCompile(`^\s*(?:two|(?:two of\s+)?(?:asker|local|anyone|role:[^,\s][^,]*)(?:\s*,\s*(?:asker|local|anyone|role:[^,\s][^,]*))*)\s*$`)
 
-// approvals holds what was written about asking people to its form.
-func (b *Bot) approvals(r *report) {
-	for path, text := range map[string]string{"approvals.deadline": b.ApprovalsDeadline, "approvals.remind": b.ApprovalsRemind} {
-		if _, err := HowLong(text); err != nil {
-			r.fail(b.Origin(path), path, "%s %s", path, err)
+// Asked is what holds for asking people under a profile: deadline, remind or by. set
+// reports that somebody wrote it, for the profile or for all.
+func (b *Bot) Asked(profile, what string) (value string, set bool) {
+	for _, name := range b.merged.names("approvals.profiles") {
+		if unescape(name) != profile {
+			continue
+		}
+		if l := b.merged.get("approvals.profiles." + name + "." + what); l != nil {
+			return l.value.text, true
 		}
 	}
-	if b.ApprovalsBy != "" && !answerers.MatchString(b.ApprovalsBy) {
-		r.fail(b.Origin("approvals.by"), "approvals.by",
-			"approvals.by must name asker, local, anyone or role:NAME, several with commas, \"two of\" before them or two alone, not %q", b.ApprovalsBy)
+	return map[string]string{"deadline": b.ApprovalsDeadline, "remind": b.ApprovalsRemind, "by": b.ApprovalsBy}[what], b.IsSet("approvals." + what)
+}
+
+// approvals holds what was written about asking people to its form.
+func (b *Bot) approvals(r *report) {
+	places := []string{"approvals."}
+	for _, name := range b.merged.names("approvals.profiles") {
+		places = append(places, "approvals.profiles."+name+".")
 	}
+	for _, place := range places {
+		for _, what := range []string{"deadline", "remind", "by"} {
+			l := b.merged.get(place + what)
+			if l == nil {
+				continue
+			}
+			if why := wrongAsking(what, l.value.text); why != "" {
+				r.fail(b.Origin(place+what), place+what, "%s %s", shownPath(place+what), why)
+			}
+		}
+	}
+}
+
+func wrongAsking(what, text string) string {
+	if what != "by" {
+		if _, err := HowLong(text); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	if text != "" && !answerers.MatchString(text) {
+		return fmt.Sprintf("must name asker, local, anyone or role:NAME, several with commas, \"two of\" before them or two alone, not %q", text)
+	}
+	return ""
 }

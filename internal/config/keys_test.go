@@ -29,7 +29,7 @@ func sample(k Key) (yaml, variable string, plain any) {
 			v := k.Choices[len(k.Choices)-1]
 			return v, v, v
 		}
-		if form := map[string]string{"approvals.deadline": "90s", "approvals.remind": "90s", "approvals.by": "two"}[k.Path]; form != "" {
+		if form := map[string]string{"approvals.deadline": "90s", "approvals.remind": "90s", "approvals.by": "two"}[strings.Replace(k.Path, "profiles.*.", "", 1)]; form != "" {
 			return form, form, form
 		}
 		return "word", "word", "word"
