@@ -109,7 +109,7 @@ type Spender struct {
 // Spenders lists who spent something since then, once for each channel and agent.
 func (db *DB) Spenders(ctx context.Context, since time.Time) ([]Spender, error) {
 	var out []Spender
-	err := db.query(ctx, `SELECT max(thread_id), agent, payer_body FROM ledger WHERE at >= ? GROUP BY channel, agent, payer_body ORDER BY 1, 2, 3`,
+	err := db.query(ctx, `SELECT max(thread_id), agent, payer_body FROM ledger WHERE at >= ? GROUP BY `+channelOf+`, agent, payer_body ORDER BY 1, 2, 3`,
 		[]any{micros(since)}, func(rows *sql.Rows) error {
 			var s Spender
 			var payer string

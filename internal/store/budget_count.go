@@ -7,26 +7,36 @@ import (
 	"chorus/internal/ledger"
 )
 
+// Where and when a line of the ledger counts, told from what it has: columns for it,
+// even computed ones, would be paid for in every turn. A channel is transport:place; a
+// guild what stands before the place's first slash, or the transport where there is none.
+const (
+	channelOf = `substr(thread_id, 1, instr(thread_id, ':') + instr(substr(thread_id, instr(thread_id, ':') + 1), ':') - 1)`
+	guildOf   = `CASE WHEN instr(` + channelOf + `, '/') > 0 THEN substr(thread_id, 1, instr(thread_id, '/') - 1)
+		ELSE substr(thread_id, 1, instr(thread_id, ':') - 1) END`
+	dayOf   = `strftime('%Y-%m-%d', at / 1000000, 'unixepoch')`
+	monthOf = `strftime('%Y-%m', at / 1000000, 'unixepoch')`
+)
+
 // The sums are kept by triggers, so no way of writing the ledger can forget them. They
-// are made when the first ceiling needs a sum: an install without budgets has none, and
-// its turns pay for none.
+// are made when the first ceiling needs a sum: an install without budgets has none.
 const (
 	countNew = `CREATE TRIGGER IF NOT EXISTS ledger_count_new AFTER INSERT ON ledger
 BEGIN
-	INSERT INTO spent (scope, whose, period, open, settled)
-	SELECT scope, ` + countWhose + `, ` + countPeriod + `, ` + openNew + `, NEW.settled FROM counted WHERE true` + countAdd + `;
+	` + countAdd + `SELECT scope, ` + countWhose + `, ` + countPeriod + `, ` + openNew + `, NEW.settled ` + countFrom + `;
 END`
 	countChange = `CREATE TRIGGER IF NOT EXISTS ledger_count_change AFTER UPDATE OF reserved, settled, how ON ledger
 BEGIN
-	INSERT INTO spent (scope, whose, period, open, settled)
-	SELECT scope, ` + countWhose + `, ` + countPeriod + `, ` + openNew + ` - CASE WHEN OLD.how = '' THEN OLD.reserved ELSE 0 END,
-		NEW.settled - OLD.settled FROM counted WHERE true` + countAdd + `;
+	` + countAdd + `SELECT scope, ` + countWhose + `, ` + countPeriod + `, ` + openNew + ` - CASE WHEN OLD.how = '' THEN OLD.reserved ELSE 0 END,
+		NEW.settled - OLD.settled ` + countFrom + `;
 END`
 
-	countWhose  = `CASE scope WHEN 'guild' THEN NEW.guild WHEN 'channel' THEN NEW.channel WHEN 'agent' THEN NEW.agent ELSE NEW.payer END`
-	countPeriod = `CASE unit WHEN 'day' THEN NEW.day ELSE NEW.month END`
+	countAdd    = `INSERT INTO spent (scope, whose, period, open, settled) `
+	countWhose  = `CASE scope WHEN 'guild' THEN ` + guildOf + ` WHEN 'channel' THEN ` + channelOf + ` WHEN 'agent' THEN NEW.agent ELSE NEW.payer END`
+	countPeriod = `CASE unit WHEN 'day' THEN ` + dayOf + ` ELSE ` + monthOf + ` END`
 	openNew     = `CASE WHEN NEW.how = '' THEN NEW.reserved ELSE 0 END`
-	countAdd    = ` ON CONFLICT (scope, whose, period) DO UPDATE SET open = open + excluded.open, settled = settled + excluded.settled`
+	countFrom   = `FROM counted, (SELECT NEW.thread_id AS thread_id, NEW.at AS at) WHERE true
+		ON CONFLICT (scope, whose, period) DO UPDATE SET open = open + excluded.open, settled = settled + excluded.settled`
 
 	beginCounting = `INSERT INTO counted (scope, unit) VALUES (?, ?)`
 )
@@ -39,15 +49,18 @@ func counter(s ledger.Scope) ledger.Scope {
 	return s
 }
 
-// columns are where the ledger names whose a line is.
-var columns = map[ledger.Scope]string{ledger.Guild: "guild", ledger.Channel: "channel", ledger.Agent: "agent", ledger.Person: "payer"}
+// columns tell whose a line of the ledger is, periods when it counts.
+var (
+	columns = map[ledger.Scope]string{ledger.Guild: guildOf, ledger.Channel: channelOf, ledger.Agent: "agent", ledger.Person: "payer"}
+	periods = map[ledger.Period]string{ledger.Day: dayOf, ledger.Month: monthOf}
+)
 
 // count begins to keep sums of a kind, with what the ledger has for the period that
 // is on. It reads the whole ledger, once; from then on every line adds itself,
 // whichever process writes it and whether that one knows of a ceiling or not.
 func count(w *writer, scope ledger.Scope, unit ledger.Period, at time.Time) error {
-	column, ok := columns[scope]
-	if !ok || unit != ledger.Day && unit != ledger.Month {
+	column, period := columns[scope], periods[unit]
+	if column == "" || period == "" {
 		return fmt.Errorf("a ceiling on %s by %s cannot be counted", scope, unit)
 	}
 	for _, trigger := range []string{countNew, countChange} {
@@ -56,7 +69,7 @@ func count(w *writer, scope ledger.Scope, unit ledger.Period, at time.Time) erro
 		}
 	}
 	err := w.exec(`INSERT INTO spent (scope, whose, period, open, settled)
-		SELECT ?, `+column+`, `+string(unit)+`, sum(CASE WHEN how = '' THEN reserved ELSE 0 END), sum(settled)
+		SELECT ?, `+column+`, `+period+`, sum(CASE WHEN how = '' THEN reserved ELSE 0 END), sum(settled)
 		FROM ledger WHERE at >= ? GROUP BY 2, 3`, string(scope), micros(unit.Begin(at)))
 	if err != nil {
 		return err

@@ -122,7 +122,7 @@ type Sum struct {
 // Spend sums the ledger, the dearest group first.
 func (db *DB) Spend(ctx context.Context, f SpendFilter) ([]Sum, error) {
 	key, ok := map[SpendBy]string{ByNothing: "''", ByModel: "model", ByAgent: "agent", ByPayer: "payer",
-		ByThread: "thread_id", ByRun: "run_id", ByChannel: "channel", ByDay: "day", ByMonth: "month"}[f.By]
+		ByThread: "thread_id", ByRun: "run_id", ByChannel: channelOf, ByDay: dayOf, ByMonth: monthOf}[f.By]
 	if !ok {
 		return nil, fmt.Errorf("sum of spending: cannot group by %q", f.By)
 	}

@@ -1,16 +1,5 @@
 -- +goose Up
 
--- Where and when a line of the ledger counts. Computed when read: writing pays nothing.
--- A channel is transport:place; a guild what stands before the place's first slash, or
--- the transport where there is none. Days and months are UTC's.
-ALTER TABLE ledger ADD COLUMN channel TEXT GENERATED ALWAYS AS (
-    substr(thread_id, 1, instr(thread_id, ':') + instr(substr(thread_id, instr(thread_id, ':') + 1), ':') - 1)) VIRTUAL;
-ALTER TABLE ledger ADD COLUMN guild TEXT GENERATED ALWAYS AS (
-    CASE WHEN instr(channel, '/') > 0 THEN substr(channel, 1, instr(channel, '/') - 1)
-    ELSE substr(channel, 1, instr(channel, ':') - 1) END) VIRTUAL;
-ALTER TABLE ledger ADD COLUMN day TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%d', at / 1000000, 'unixepoch')) VIRTUAL;
-ALTER TABLE ledger ADD COLUMN month TEXT GENERATED ALWAYS AS (strftime('%Y-%m', at / 1000000, 'unixepoch')) VIRTUAL;
-
 -- The kinds of sums that a ceiling has asked for so far. The first one also brings the
 -- triggers that keep them (budget_count.go): without budgets nobody pays for any.
 CREATE TABLE counted (
@@ -48,9 +37,5 @@ DROP TRIGGER IF EXISTS ledger_count_new;
 DROP TABLE budget_asked;
 DROP TABLE spent;
 DROP TABLE counted;
-ALTER TABLE ledger DROP COLUMN guild;
-ALTER TABLE ledger DROP COLUMN channel;
-ALTER TABLE ledger DROP COLUMN month;
-ALTER TABLE ledger DROP COLUMN day;
 
 PRAGMA user_version = 2;
