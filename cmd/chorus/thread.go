@@ -101,7 +101,7 @@ func (c *cli) threadShow() *cobra.Command {
 				if !c.json {
 					fmt.Fprintf(w, "%s\n%s · %s · %d waiting · %s\n\n", row.ID, row.Agent, row.Status, row.Waiting, row.Dir)
 				}
-				calls := feed.Calls{}
+				calls, hide := feed.Calls{}, a.Redactor()
 				for ev, err := range a.DB.AllEvents(cmd.Context(), row.ID, 0) {
 					if err != nil {
 						return err
@@ -113,7 +113,7 @@ func (c *cli) threadShow() *cobra.Command {
 							if err != nil {
 								return err
 							}
-							fmt.Fprintf(w, "%s\n", data)
+							fmt.Fprintf(w, "%s\n", hide.JSON(data))
 						}
 						continue
 					}
@@ -121,7 +121,7 @@ func (c *cli) threadShow() *cobra.Command {
 					if err != nil {
 						return err
 					}
-					fmt.Fprintf(w, "%4d  %s  %-17s %s\n", ev.Seq, ev.At.Local().Format("15:04:05.000"), ev.Body.Kind(), clipLine(string(body), 160))
+					fmt.Fprintf(w, "%4d  %s  %-17s %s\n", ev.Seq, ev.At.Local().Format("15:04:05.000"), ev.Body.Kind(), clipLine(string(hide.JSON(body)), 160))
 				}
 				return nil
 			})
@@ -164,7 +164,7 @@ func (c *cli) threadSearch() *cobra.Command {
 func (c *cli) threadExport() *cobra.Command {
 	format, file := "", ""
 	cmd := &cobra.Command{
-		Use: "export ID", Short: "Write a thread as Markdown or JSON lines", Args: exactly(1),
+		Use: "export ID", Short: "Write a thread as Markdown or JSON lines, without secrets", Args: exactly(1),
 		Example: "  chorus thread export 01k3 --format jsonl --output talk.jsonl",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if format != "markdown" && format != "jsonl" {
@@ -184,7 +184,7 @@ func (c *cli) threadExport() *cobra.Command {
 					defer func() { err = errors.Join(err, f.Close()) }()
 					out = f
 				}
-				w := bufio.NewWriter(out)
+				w, hide := bufio.NewWriter(out), a.Redactor()
 				if format == "markdown" {
 					err = a.ExportMarkdown(cmd.Context(), w, row)
 				} else {
@@ -196,7 +196,7 @@ func (c *cli) threadExport() *cobra.Command {
 						if rerr != nil {
 							return rerr
 						}
-						_, _ = w.Write(append(data, '\n'))
+						_, _ = w.Write(append(hide.JSON(data), '\n'))
 					}
 				}
 				return errors.Join(err, w.Flush())

@@ -58,6 +58,7 @@ type App struct {
 
 	log    *logFile // nil: somebody else's
 	logged sync.Map // what logOnce has written
+	hide   hiding
 }
 
 // Open opens the home and its database. Close ends it.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"chorus/internal/desk"
-	"chorus/internal/redact"
 	"chorus/internal/roster"
 )
 
@@ -19,7 +18,7 @@ const maxChange = 200
 // recordChange writes down who changed what. It comes after the change, so a line never
 // tells of something that did not happen.
 func (a *App) recordChange(ctx context.Context, agent, action, detail string) error {
-	hide := redact.New(redact.Options{})
+	hide := a.Redactor()
 	err := a.DB.Audit(ctx, desk.Audit{Agent: agent, Principal: a.Me(), Action: hide.Text(action), Decision: Changed, Detail: hide.Text(detail)})
 	if err != nil {
 		return fmt.Errorf("it was done, but the audit log does not know: %w", err)

@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"chorus/internal/config"
+	"chorus/internal/redact"
 )
 
 const (
@@ -41,7 +42,8 @@ func (a *App) newLog() (*slog.Logger, *logFile) {
 	default:
 		a.Warn(fmt.Sprintf("CHORUS_LOG_FORMAT is %q, which is no format; there are text and json, and text holds", name))
 	}
-	return slog.New(handler).With("pid", os.Getpid()), file
+	handler = handler.WithAttrs([]slog.Attr{slog.Int("pid", os.Getpid())}) // before the redactor: it reads the configuration, and there may be no record
+	return slog.New(redact.Handler(handler, a.Redactor)), file
 }
 
 // logLevel is from which level on records are written.

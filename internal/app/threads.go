@@ -86,14 +86,16 @@ func rebuild(log *transcript.Log, head *model.Head, asked chat.Asked) (string, e
 	return req.Digest()
 }
 
-// ExportMarkdown writes a thread for people to read.
+// ExportMarkdown writes a thread for people to read, without secrets: it is made to be
+// passed on.
 func (a *App) ExportMarkdown(ctx context.Context, w io.Writer, row journal.Thread) error {
-	fmt.Fprintf(w, "# %s\n\n%s · %s\n", orTitle(row), row.ID, row.Created.Local().Format("2 January 2006 15:04"))
+	hide := a.Redactor()
+	fmt.Fprintf(w, "# %s\n\n%s · %s\n", hide.Clipped(orTitle(row)), row.ID, row.Created.Local().Format("2 January 2006 15:04"))
 	for ev, err := range a.DB.AllEvents(ctx, row.ID, 0) {
 		if err != nil {
 			return err
 		}
-		if text := markdownOf(ev); text != "" {
+		if text := hide.Text(markdownOf(ev)); text != "" {
 			if _, err := fmt.Fprintf(w, "\n%s\n", text); err != nil {
 				return err
 			}

@@ -41,6 +41,9 @@ type matcher struct {
 func newMatcher(known []string) matcher {
 	var all []string
 	for _, value := range known {
+		if whole := strings.TrimSpace(value); strings.Contains(whole, "\n") && !strings.Contains(whole, markHead) {
+			all = append(all, forms(whole)...)
+		}
 		// A value of several lines comes in pieces as often as whole.
 		for line := range strings.Lines(value) {
 			line = strings.TrimSpace(line)
@@ -125,4 +128,17 @@ func (m matcher) replace(text string) string {
 	}
 	out.WriteString(text[from:])
 	return out.String()
+}
+
+// tail is where the beginning of a value stands at the end of text; len(text) if none does.
+func (m matcher) tail(text string) int {
+	const least = 4 // fewer bytes say little
+	for i := max(0, len(text)-maxValue); i+least <= len(text); i++ {
+		for _, value := range m.values[[4]byte([]byte(text[i:i+4]))] {
+			if len(value) > len(text)-i && strings.HasPrefix(value, text[i:]) {
+				return i
+			}
+		}
+	}
+	return len(text)
 }

@@ -34,6 +34,23 @@ func (r *Redactor) Text(text string) string {
 	return out
 }
 
+// Clipped is Text for a text that was cut off, such as a title: what is left of a secret
+// at its end goes too.
+func (r *Redactor) Clipped(text string) string {
+	end := r.known.tail(text)
+	word := text[strings.LastIndexAny(text, " \t\n\"'=")+1:]
+	for i := range shapes {
+		if head := shapes[i].head; len(word) > len(head) && strings.HasPrefix(word, head) {
+			end = min(end, len(text)-len(word))
+		}
+	}
+	out := r.Text(text[:end])
+	if end < len(text) {
+		out += mark("clipped")
+	}
+	return out
+}
+
 // piece redacts text that follows other text: data says whether that ended in a line
 // of encoded data. It answers the same for its own text.
 func (r *Redactor) piece(text string, data bool) (string, bool) {

@@ -166,6 +166,19 @@ func TestKnownForms(t *testing.T) {
 	}
 }
 
+func TestClipped(t *testing.T) {
+	t.Parallel()
+	r := New(Options{Known: []string{"swordfish-7"}})
+	for text, want := range map[string]string{
+		"say swordfish-7 now": "say [redacted:known] now", "say swordf": "say [redacted:clipped]", "say swo": "say swo", "swordfish-7": "[redacted:known]",
+		"take ghp_abc": "take [redacted:clipped]", "take ghp_": "take ghp_", "": "",
+	} {
+		if got := r.Clipped(text); got != want {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
 func TestFromEnviron(t *testing.T) {
 	t.Parallel()
 	got := FromEnviron([]string{"HOME=/home/ada", "OPENAI_API_KEY=test-key-1", "BOT_TOKENS=first-one,second-one", "PWD=/home/ada", "EDITOR=vi", "AWS_ACCESS_KEY_ID=test-key-2", "X_SECRET=abc"})

@@ -88,7 +88,7 @@ var shapesOf = func() (t [256][]*shape) {
 func (s *scanner) vendor(i int) (from, length int, kind string) {
 	text := s.text[i:]
 	for _, sh := range shapesOf[text[0]] {
-		if !strings.HasPrefix(text, sh.head) {
+		if len(text) < len(sh.head) || text[1] != sh.head[1] || !strings.HasPrefix(text, sh.head) {
 			continue
 		}
 		rest := text[len(sh.head):]
