@@ -18,7 +18,7 @@ func (w *walker) redirect(r *syntax.Redirect) {
 	}
 	w.inside(r.Word)
 	for _, text := range []*syntax.Word{r.Hdoc, r.Word} {
-		if text != nil {
+		if text != nil && strings.ContainsAny(w.source(text), "$`\\") { // most hold no code
 			x := w.join(w.pieces(text.Parts))
 			w.dataWord(&x)
 		}
