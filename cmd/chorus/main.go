@@ -19,6 +19,9 @@ import (
 )
 
 func main() {
+	if code, ours := app.LaunchSandboxed(os.Args[1:]); ours {
+		os.Exit(code)
+	}
 	if os.Getenv("GOGC") == "" {
 		// The heap is a few megabytes; collecting it a little less often costs little room.
 		debug.SetGCPercent(125)

@@ -4,12 +4,15 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
+
+	"chorus/internal/app"
 )
 
 // Stories are conversations with the real program, from the outside: what a person
@@ -26,6 +29,9 @@ var update = flag.Bool("update", false, "rewrite the expected output in the stor
 const storyTime = time.Minute
 
 func TestMain(m *testing.M) {
+	if code, ours := app.LaunchSandboxed(os.Args[1:]); ours { // a sandbox knows us by our file, not by our name
+		os.Exit(code)
+	}
 	testscript.Main(sealed{m}, map[string]func(){"chorus": main, "mcpserver": mcpServer})
 }
 
@@ -76,17 +82,19 @@ func beginStory(env *testscript.Env) error {
 	return nil
 }
 
-// storyCondition knows root, who may write everywhere, and pty.
+// storyCondition knows root, who may write everywhere, bwrap, where walls can be built, and pty.
 func storyCondition(name string) (bool, error) {
 	switch name {
 	case "root":
 		return os.Geteuid() == 0, nil
+	case "bwrap":
+		return exec.Command("bwrap", "--ro-bind", "/", "/", "--unshare-all", "true").Run() == nil, nil
 	case "pty":
 		if _, err := os.Stat("/dev/ptmx"); err != nil && os.Getenv("CI") != "true" {
 			return false, nil
 		}
 		return true, nil
 	default:
-		return false, fmt.Errorf("unknown condition %q; there are root and pty", name)
+		return false, fmt.Errorf("unknown condition %q; there are root, bwrap and pty", name)
 	}
 }

@@ -53,6 +53,7 @@ type App struct {
 	choices  map[chat.ThreadID]*Choice
 	benches  map[chat.ThreadID]*bench
 	warned   map[string]bool
+	walls    sandbox.Executor          // bwrap, once it was asked for
 	ears     map[chan repl.Remark]bool // of the sessions that show remarks
 	unattend func()                    // ends what goes on beside; nil: nothing does
 

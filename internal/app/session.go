@@ -35,6 +35,7 @@ type SessionOptions struct {
 	Model      string
 	Profile    string
 	Mode       string
+	Sandbox    string // host, bwrap or docker:…; "": as it is configured
 	Yes        bool
 	CanAsk     bool // there is a person at a terminal
 	MaxSteps   int
@@ -81,7 +82,7 @@ func (a *App) OpenSession(ctx context.Context, o SessionOptions) (*Session, erro
 	}
 	s.choice = a.choice(s.thread)
 	s.choice.set(func(c *Choice) {
-		c.Terms = chat.Terms{Model: o.Model, Mode: o.Mode, Profile: o.Profile, MaxSteps: o.MaxSteps, Yes: o.Yes, By: id.New()}
+		c.Terms = chat.Terms{Model: o.Model, Mode: o.Mode, Profile: o.Profile, MaxSteps: o.MaxSteps, Yes: o.Yes, Sandbox: o.Sandbox, By: id.New()}
 		c.canAsk, c.start = o.CanAsk, s.Start
 		if o.Once {
 			c.until = max(1, s.Start)
@@ -158,6 +159,9 @@ func (a *App) check(o *SessionOptions) error {
 	}
 	if err := ValidMode(o.Mode); err != nil {
 		return usage(err)
+	}
+	if _, err := a.executor(context.Background(), o.Sandbox, o.Dir); err != nil {
+		return err
 	}
 	if o.File != "" && o.ID != "" {
 		return usage(errors.New("--session and --session-id exclude each other"))

@@ -40,6 +40,7 @@ type bench struct {
 	notes *notes.File
 	tools *tool.Set   // the built-in ones
 	list  []tool.Tool // the same
+	walls *chosenExecutor
 
 	mu      sync.Mutex
 	tellers map[string]teller // by the model's name
@@ -87,11 +88,12 @@ func (a *App) newBench(thread chat.ThreadID, dir string) (*bench, error) {
 		fitted, media, _, _, err := pictures.Fit(data, pictures.Limits{}, maxPixels)
 		return fitted, media, err
 	}
-	b := &bench{dir: dir, roots: roots, notes: notes.NewFile(filepath.Join(a.Home.ThreadDir(thread), "notes.json")), tellers: map[string]teller{}}
+	walls := &chosenExecutor{inner: a.Executor}
+	b := &bench{dir: dir, roots: roots, walls: walls, notes: notes.NewFile(filepath.Join(a.Home.ThreadDir(thread), "notes.json")), tellers: map[string]teller{}}
 	list := files.Tools(roots)
 	list = append(list, search.New(roots, search.Options{}))
-	list = append(list, shell.New(a.Executor, shell.Options{Dir: dir, Env: roots.Env(), Keep: roots.Keep}))
-	list = append(list, git.Tools(a.Executor, roots, roots.Keep)...)
+	list = append(list, shell.New(walls, shell.Options{Dir: dir, Env: roots.Env(), Keep: roots.Keep, Roots: rooms(dir, named)}))
+	list = append(list, git.Tools(walls, roots, roots.Keep)...)
 	list = append(list, notes.New(b.notes))
 	b.list = list
 	if b.tools, err = tool.NewSet(list...); err != nil {
@@ -157,6 +159,16 @@ func (a *App) setup(ctx context.Context, row journal.Thread, work engine.Work) (
 	if err != nil {
 		return engine.Setup{}, err
 	}
+	walls, err := a.executor(ctx, first(now.Sandbox, bot.Sandbox), row.Dir)
+	if err != nil {
+		return engine.Setup{}, err
+	}
+	if walls != a.Executor { // what is bound into a sandbox must be there
+		if _, err := a.Home.Ensure(a.Home.Outputs(row.ID)); err != nil {
+			return engine.Setup{}, err
+		}
+	}
+	b.walls.choose(walls)
 	home, _ := os.UserHomeDir()
 	return engine.Setup{
 		Dir:   row.Dir,
@@ -170,7 +182,7 @@ func (a *App) setup(ctx context.Context, row journal.Thread, work engine.Work) (
 				return a.begin(ctx, beginning{row, b, models, offered, now, who, bot, rules.Name()})
 			},
 			Reap: func(ctx context.Context, call string) error {
-				_, err := a.Executor.Reap(ctx, call)
+				_, err := b.walls.Reap(ctx, call)
 				return err
 			},
 			Backoff:     backoff(bot),

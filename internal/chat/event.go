@@ -91,6 +91,7 @@ type Terms struct {
 	MaxSteps int    `json:"maxSteps,omitempty"`
 	Yes      bool   `json:"yes,omitempty"` // every question is answered yes
 	By       string `json:"by,omitempty"`  // the session that sent it
+	Sandbox  string `json:"sandbox,omitempty"`
 }
 
 // Refused: the prompt Seq will not be answered, visibly.

@@ -24,6 +24,8 @@ type Options struct {
 	Dir  string    // the working directory; must exist
 	Env  []string  // added to every command, NAME=value
 	Keep tool.Keep // keeps output that is too long; may be nil
+	// Roots are what a command sees where the executor has walls; none: Dir alone.
+	Roots []sandbox.Root
 }
 
 type input struct {
@@ -72,7 +74,7 @@ func (b *bash) call(ctx context.Context, in input) (tool.Result, error) {
 	call := tool.CallFrom(ctx)
 	watch := &progress{send: call.Progress}
 	res, err := b.run.Run(ctx, sandbox.Command{
-		Shell: in.Command, Dir: b.opts.Dir, Env: b.opts.Env, Timeout: timeout,
+		Shell: in.Command, Dir: b.opts.Dir, Roots: b.opts.Roots, Env: b.opts.Env, Timeout: timeout,
 		Call: call.Key, Merge: true, OnOutput: watch.add,
 	})
 	if err != nil {
