@@ -25,7 +25,7 @@ func mcpServer() {
 		})
 	mcp.AddTool(s, &mcp.Tool{Name: "secret", Description: "Tells what the environment holds."},
 		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
-			return text(fmt.Sprintf("key=%q token=%q", os.Getenv("ANTHROPIC_API_KEY"), os.Getenv("STORY_TOKEN"))), nil, nil
+			return text(fmt.Sprintf("key=%q note=%q", os.Getenv("ANTHROPIC_API_KEY"), os.Getenv("STORY_NOTE"))), nil, nil
 		})
 	more := 0
 	if len(os.Args) > 1 {

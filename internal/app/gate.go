@@ -19,8 +19,10 @@ type gate struct {
 }
 
 // Judge implements engine.Gate.
-func (g *gate) Judge(q agent.Question, _ chat.Principal) desk.Ruling {
-	j := g.profile.Judge(requests(q), g.place)
+func (g *gate) Judge(q agent.Question, who chat.Principal) desk.Ruling {
+	place := g.place
+	place.Who.Roles = who.Roles
+	j := g.profile.Judge(requests(q), place)
 	d := j.Decision
 	switch j.Verdict {
 	case permit.Allow:

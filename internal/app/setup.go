@@ -92,8 +92,8 @@ func (a *App) newBench(thread chat.ThreadID, dir string) (*bench, error) {
 	b := &bench{dir: dir, roots: roots, walls: walls, notes: notes.NewFile(filepath.Join(a.Home.ThreadDir(thread), "notes.json")), tellers: map[string]teller{}}
 	list := files.Tools(roots)
 	list = append(list, search.New(roots, search.Options{}))
-	list = append(list, shell.New(walls, shell.Options{Dir: dir, Env: roots.Env(), Keep: roots.Keep, Roots: rooms(dir, named)}))
-	list = append(list, git.Tools(walls, roots, roots.Keep)...)
+	list = append(list, shell.New(walls, shell.Options{Dir: dir, Env: roots.Env(), Keep: a.redactingKeep(roots.Keep), Roots: rooms(dir, named)}))
+	list = append(list, git.Tools(walls, roots, a.redactingKeep(roots.Keep))...)
 	list = append(list, notes.New(b.notes))
 	b.list = list
 	if b.tools, err = tool.NewSet(list...); err != nil {
@@ -173,9 +173,10 @@ func (a *App) setup(ctx context.Context, row journal.Thread, work engine.Work) (
 	return engine.Setup{
 		Dir:   row.Dir,
 		Price: priceOf(models, bot), Budget: budgetOf(bot, now.Yes),
-		Gate: &gate{rules, permit.JudgeOptions{Home: a.Home.Dir(), Workspace: row.Dir, UserHome: home}, choice, work},
+		Gate: &gate{rules, permit.JudgeOptions{Home: a.Home.Dir(), Workspace: row.Dir, UserHome: home,
+			Who: permit.Who{Agent: row.Agent, Channel: row.Place}}, choice, work},
 		Agent: &agent.Agent{
-			Tools: offered,
+			Tools: a.redacting(offered),
 			Model: engineOf(models, row, bot, b),
 			Head:  a.head,
 			Begin: func(ctx context.Context, _ *transcript.Log, _ transcript.Waiting) (agent.Beginning, error) {
