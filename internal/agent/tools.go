@@ -267,6 +267,9 @@ func (r *runner) bounded(ctx context.Context, one ready) (tool.Result, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	if one.tool.Spec().Ends {
+		return safely(ctx, one)
+	}
 	type ended struct {
 		res tool.Result
 		err error

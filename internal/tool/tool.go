@@ -27,6 +27,7 @@ type Spec struct {
 	Description string          // the words the model reads, from the tool's .md
 	Schema      json.RawMessage // JSON Schema of the arguments, an object
 	ReadOnly    bool            // changes nothing: may run in parallel and again after a crash
+	Ends        bool            // always ends when its context does; any other is watched, and left alone if it must be
 	Risk        Risk
 }
 

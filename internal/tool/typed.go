@@ -51,7 +51,7 @@ var (
 
 func (t *typed[In]) build() {
 	d := t.def
-	t.spec = Spec{Name: d.Name, ReadOnly: d.ReadOnly, Risk: d.Risk}
+	t.spec = Spec{Name: d.Name, ReadOnly: d.ReadOnly, Ends: true, Risk: d.Risk}
 	t.spec.Description = string(bytes.TrimSpace([]byte(d.Description)))
 	if t.spec.Risk == "" {
 		t.spec.Risk = Low

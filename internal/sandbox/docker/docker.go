@@ -60,7 +60,10 @@ var (
 
 // goodName is docker's own rule for names and ids. It keeps out whatever could be an
 // option, a path or a shell's.
-var goodName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,254}$`)
+var goodName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
+
+// maxName is beyond every name that docker makes.
+const maxName = 255
 
 // goodVariable is what a shell can export.
 var goodVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -68,7 +71,7 @@ var goodVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // New is an executor for the container. Nothing is started or asked before the first
 // command or Probe.
 func New(o Options) (*Executor, error) {
-	if !goodName.MatchString(o.Container) {
+	if len(o.Container) > maxName || !goodName.MatchString(o.Container) {
 		return nil, fmt.Errorf("%q is no name of a container: letters, digits, and after the first also _ . -", o.Container)
 	}
 	paths, err := newMapping(o.Host, o.Inside)
