@@ -346,8 +346,12 @@ func TestAuditTampering(t *testing.T) {
 			do(t, `UPDATE audit SET id = ? WHERE id = -1`, other)
 			want = []Damage{LineChanged, LineInserted}
 		case "insert":
-			forge(t, do, k, lines, rapid.SampledFrom([]string{"bare", "garbage", "linked"}).Draw(t, "hash"), raw)
+			hash := rapid.SampledFrom([]string{"bare", "garbage", "linked"}).Draw(t, "hash")
+			forge(t, do, k, lines, hash, raw)
 			want = []Damage{LineInserted}
+			if k == 1 && hash == "bare" { // it looks like one from before the chain, for which nobody answers
+				want, at = []Damage{LineInserted, LineChanged}, 0
+			}
 		case "rehash":
 			r := readLine(t, raw, k)
 			r.texts[7] += "x"
