@@ -275,7 +275,7 @@ before: journal, permissions, session log and mirrors included, in the build tha
 - Wall per turn is taken from the times at which requests reach the simulator, from the first to the last, so that starting and
   ending are not in it. CPU per turn is user and system time of the process and its commands, less that of a run without turns.
 - Turn 20 and turn 200 are each the usual turn among the twenty that end there, in the long conversation.
-- Peak memory is the process's own; figures below 9 MB cannot be told apart.
+- Peak memory is the process's own; figures below 14 MB cannot be told apart.
 - Start to first request is from exec to the simulator seeing the request.
 - The room is always the same 500 messages by six people and the agent (60 of them its answers, none above 200 tokens), with
   ` + "`recencyWindow: 400` and `rollingThreshold: 50`" + `, through store, engine and Anthropic's wire format; the simulator's prefix cache counts.
