@@ -10,6 +10,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
+	"chorus/internal/model/wire"
 )
 
 const (
@@ -129,7 +130,7 @@ func object(raw []byte) json.RawMessage {
 		case c == '"':
 			inside = !inside
 		case inside && c < 0x20:
-			text := quoted(nil, string(rune(c)))
+			text := wire.AppendString(nil, string(rune(c)))
 			out = append(out, text[1:len(text)-1]...)
 			continue
 		}
@@ -292,7 +293,7 @@ func arguments(args map[string]json.RawMessage) json.RawMessage {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(append(quoted(out, key), ':'), args[key]...)
+		out = append(append(wire.AppendString(out, key), ':'), args[key]...)
 	}
 	return append(out, '}')
 }
@@ -318,5 +319,5 @@ func valueOf(text string, isString bool) json.RawMessage {
 	if !isString && json.Valid([]byte(trimmed)) {
 		return json.RawMessage(trimmed)
 	}
-	return quoted(nil, text)
+	return wire.AppendString(nil, text)
 }

@@ -48,9 +48,6 @@ type Style struct {
 	SystemLine                    string // stands before the system prompt; "-": none
 	ContextPrefix                 string // stands before the first message and is cached
 	PrefillThinking               bool   // the answer begins as thinking
-	// Every splits the script behind each so many messages too, so that a mark that is
-	// dropped or moved leaves the blocks before it as they were. 0: at marks only.
-	Every int
 	// Stable splits the script wherever the bot begins or ends to speak too, which is
 	// where earlier requests ended: their blocks stay as a provider's cache knows them.
 	Stable bool

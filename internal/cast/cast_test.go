@@ -155,7 +155,6 @@ func TestScript(t *testing.T) {
 		{"B51 without caching", Style{NoCache: true}, model.Request{Messages: three, Marks: []int{1}},
 			opening + `assistant "A: 1\n\nB: 2"` + "\n" + `prefill "\n\nA: 3\n\nClaude:"`},
 		{"whole", Style{Whole: true}, model.Request{Messages: three, Marks: []int{1}}, opening + `prefill "A: 1\n\nB: 2\n\nA: 3\n\nClaude:"`},
-		{"every second", Style{Every: 2}, model.Request{Messages: three}, opening + `assistant "A: 1\n\nB: 2"` + "\n" + `prefill "\n\nA: 3\n\nClaude:"`},
 		{"bare", Style{Bare: true}, model.Request{Messages: three, Marks: []int{1}}, `assistant "A: 1\n\nB: 2" mark` + "\n" + `prefill "\n\nA: 3\n\nClaude:"`},
 		{"nothing said", Style{}, model.Request{}, opening + `prefill "Claude:"`},
 		{"empty messages", Style{}, model.Request{Messages: talk(t, "Alice: Hello", "Bob:  \n", "Claude: ")}, opening + `prefill "Alice: Hello\n\nClaude:"`},

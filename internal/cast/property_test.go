@@ -63,7 +63,7 @@ func style(t *rapid.T) Style {
 	return Style{
 		Mode: rapid.SampledFrom([]Mode{Prefill, Chat}).Draw(t, "mode"), Bot: "Claude", Aliases: []string{"larping"},
 		Delimiter: rapid.SampledFrom([]string{"", "</s>"}).Draw(t, "delimiter"), TurnEnd: rapid.SampledFrom([]string{"", "<eot>"}).Draw(t, "turn end"),
-		ContextPrefix: rapid.SampledFrom([]string{"", "PFX"}).Draw(t, "prefix"), Every: rapid.IntRange(0, 3).Draw(t, "every"), Stable: rapid.Bool().Draw(t, "stable"),
+		ContextPrefix: rapid.SampledFrom([]string{"", "PFX"}).Draw(t, "prefix"), Stable: rapid.Bool().Draw(t, "stable"),
 		OwnAsUser: rapid.Bool().Draw(t, "own as user"), Persona: rapid.Bool().Draw(t, "persona"), PersonaPrefill: rapid.Bool().Draw(t, "persona prefill"),
 		PrefillThinking: rapid.Bool().Draw(t, "thinking"),
 	}

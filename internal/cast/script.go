@@ -6,6 +6,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
+	"chorus/internal/model/wire"
 )
 
 // script is a request as a text that the model continues.
@@ -155,7 +156,7 @@ func (w *writer) write() error {
 				return err
 			}
 			continue
-		case i < last && !w.Whole && (marked || w.Stable && w.turnsAfter(i) || w.Every > 0 && (i+1)%w.Every == 0):
+		case i < last && !w.Whole && (marked || w.Stable && w.turnsAfter(i)):
 			if err := w.flush(scriptGroup, w.run, i+1); err != nil {
 				return err
 			}
@@ -317,10 +318,10 @@ func (w *writer) lines(i int, names map[string]bool, line func(text string, word
 		case chat.Text:
 			text += b.Text
 		case chat.File:
-			text = onOwnLine(text, fileLine(b))
+			text = onOwnLine(text, wire.FileLine(b))
 		case chat.Image:
-			if !w.entry.Images || !visible(b.MediaType) {
-				text = onOwnLine(text, unseen(b))
+			if !w.entry.Images || !wire.Shown(b.MediaType) {
+				text = onOwnLine(text, wire.Unseen(b))
 			}
 		case chat.ToolUse:
 			flush()
@@ -346,7 +347,7 @@ func (w *writer) pictured(m *model.Message) bool {
 	return w.entry.Images && slices.ContainsFunc(m.Blocks, func(b chat.Block) bool {
 		switch b := b.(type) {
 		case chat.Image:
-			return visible(b.MediaType)
+			return wire.Shown(b.MediaType)
 		case chat.ToolResult:
 			return len(shown(b.Blocks)) > 0
 		default:
@@ -361,7 +362,7 @@ func shown(blocks chat.Blocks) chat.Blocks {
 	for _, b := range blocks {
 		switch b := b.(type) {
 		case chat.Image:
-			if visible(b.MediaType) {
+			if wire.Shown(b.MediaType) {
 				out = append(out, b)
 			}
 		case chat.ToolResult:

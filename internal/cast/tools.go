@@ -8,6 +8,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
+	"chorus/internal/model/wire"
 )
 
 // toolText describes the tools to a model that is shown a script: one entry each, and
@@ -16,7 +17,7 @@ func (t *teller) toolText(tools []model.ToolSpec) (string, error) {
 	var out strings.Builder
 	out.WriteString("<tools>\n")
 	for _, tool := range tools {
-		schema, err := schemaOf(tool)
+		schema, err := wire.Schema(tool)
 		if err != nil {
 			return "", err
 		}
@@ -54,7 +55,7 @@ func example(tool model.ToolSpec) string {
 		case "object":
 			value = "{}"
 		}
-		parts = append(parts, string(quoted(nil, name))+": "+value)
+		parts = append(parts, string(wire.AppendString(nil, name))+": "+value)
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }
@@ -77,7 +78,7 @@ func readSchema(tool model.ToolSpec) schema {
 
 // callLine is a call as it stands in the script.
 func (t *teller) callLine(use chat.ToolUse) string {
-	return t.Bot + ">[" + use.Name + "]: " + oneLine(argsOf(use.Args))
+	return t.Bot + ">[" + use.Name + "]: " + oneLine(wire.Args(use.Args))
 }
 
 // resultLine is what a tool gave back. Several lines are set in, so that nothing in
@@ -89,10 +90,10 @@ func (w *writer) resultLine(at int, r chat.ToolResult) string {
 		case chat.Text:
 			text += b.Text
 		case chat.File:
-			text = onOwnLine(text, fileLine(b))
+			text = onOwnLine(text, wire.FileLine(b))
 		case chat.Image:
-			if !w.entry.Images || !visible(b.MediaType) {
-				text = onOwnLine(text, unseen(b))
+			if !w.entry.Images || !wire.Shown(b.MediaType) {
+				text = onOwnLine(text, wire.Unseen(b))
 			}
 		}
 	}

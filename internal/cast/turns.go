@@ -6,6 +6,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
+	"chorus/internal/model/wire"
 )
 
 const (
@@ -213,7 +214,7 @@ func (g *grouper) words(members []*model.Message, goesOn bool) chat.Blocks {
 		first := true
 		for _, block := range m.Blocks {
 			if img, ok := block.(chat.Image); ok {
-				block = chat.Text{Text: unseen(img)} // only users show pictures
+				block = chat.Text{Text: wire.Unseen(img)} // only users show pictures
 			}
 			text, ok := block.(chat.Text)
 			if !ok {

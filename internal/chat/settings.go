@@ -1,0 +1,48 @@
+package chat
+
+// Terms are what somebody asked for along with a prompt. They travel with it, so
+// that whoever answers it, in whatever process, answers on these terms and not on
+// its own. Zero fields mean the agent's own, else the default.
+type Terms struct {
+	Model    string `json:"model,omitempty"`
+	Mode     string `json:"mode,omitempty"`
+	Profile  string `json:"profile,omitempty"`
+	MaxSteps int    `json:"maxSteps,omitempty"`
+	Yes      bool   `json:"yes,omitempty"` // every question is answered yes
+	By       string `json:"by,omitempty"`  // the session that sent it
+	Sandbox  string `json:"sandbox,omitempty"`
+}
+
+// Settings are the numbers a request is rendered with. Zero means the model's
+// or the provider's own default.
+type Settings struct {
+	MaxTokens      int      `json:"maxTokens,omitempty"`
+	Temperature    *float64 `json:"temperature,omitempty"`
+	TopP           *float64 `json:"topP,omitempty"`
+	Stop           []string `json:"stop,omitempty"`
+	ThinkingBudget int      `json:"thinkingBudget,omitempty"`
+
+	PresencePenalty  *float64 `json:"presencePenalty,omitempty"` // where the provider knows it
+	FrequencyPenalty *float64 `json:"frequencyPenalty,omitempty"`
+	NoCache          bool     `json:"noCache,omitempty"` // no marks for the provider's cache
+
+	ContextWindow int      `json:"contextWindow,omitempty"` // tokens the model can take
+	Reserve       int      `json:"reserve,omitempty"`       // kept free for system prompt, tools and answer
+	KeepRecent    int      `json:"keepRecent,omitempty"`    // tokens kept verbatim by a compaction
+	MaxSteps      int      `json:"maxSteps,omitempty"`
+	Mode          string   `json:"mode,omitempty"`
+	Profile       string   `json:"profile,omitempty"`
+	Window        Window   `json:"window,omitzero"`
+	Fallback      []string `json:"fallback,omitempty"` // models to turn to when the run's own cannot answer, in order
+}
+
+// Window is how much of a room's conversation is shown; 0 means no limit.
+type Window struct {
+	Messages   int   `json:"messages,omitempty"`   // kept by a roll
+	Characters int   `json:"characters,omitempty"` // kept by a roll
+	HardMax    int   `json:"hardMax,omitempty"`    // characters; beyond it a roll does not wait
+	Threshold  int   `json:"threshold,omitempty"`  // messages between two rolls
+	Images     int   `json:"images,omitempty"`     // newest pictures shown
+	ImageBytes int64 `json:"imageBytes,omitempty"` // of those, together
+	NoImages   bool  `json:"noImages,omitempty"`
+}
