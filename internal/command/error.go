@@ -1,0 +1,51 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Kind is what is wrong with an order.
+type Kind string
+
+// The kinds, with the HTTP status that says the same.
+const (
+	Invalid     Kind = "invalid"     // 400
+	Unsigned    Kind = "unsigned"    // 401
+	Forbidden   Kind = "forbidden"   // 403
+	NotFound    Kind = "not_found"   // 404
+	Conflict    Kind = "conflict"    // 409
+	TooLarge    Kind = "too_large"   // 413
+	Busy        Kind = "busy"        // 429
+	Unavailable Kind = "unavailable" // 503
+	Failed      Kind = "failed"      // 500
+)
+
+// Error is why an order was not carried out, in a sentence that says what to do.
+type Error struct {
+	Kind    Kind
+	Message string
+	Field   string // the part of the body it is about
+	About   any    // for a conflict: what stands in the way
+	Err     error
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf makes an error of a kind. A cause is given with %w.
+func Errorf(kind Kind, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Kind: kind, Message: err.Error(), Err: errors.Unwrap(err)}
+}
+
+// KindOf is the kind of any error; Failed for one that is not ours.
+func KindOf(err error) Kind {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return Failed
+}
