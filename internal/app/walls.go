@@ -60,11 +60,10 @@ func (a *App) bwrap(ctx context.Context) (sandbox.Executor, error) {
 	if a.walls != nil {
 		return a.walls, nil
 	}
-	self, err := os.Executable()
+	made, err := a.newBwrap()
 	if err != nil {
-		return nil, fmt.Errorf("sandbox bwrap: %w", err)
+		return nil, err
 	}
-	made := bwrap.New(bwrap.Options{Environ: a.Environ, Hide: []string{a.Home.Dir()}, Launcher: self})
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	if err := made.Probe(ctx); err != nil {
@@ -72,6 +71,14 @@ func (a *App) bwrap(ctx context.Context) (sandbox.Executor, error) {
 	}
 	a.walls = made
 	return made, nil
+}
+
+func (a *App) newBwrap() (*bwrap.Executor, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("sandbox bwrap: %w", err)
+	}
+	return bwrap.New(bwrap.Options{Environ: a.Environ, Hide: []string{a.Home.Dir()}, Launcher: self}), nil
 }
 
 // rooms are what a command of a thread sees behind walls.
