@@ -4,7 +4,6 @@ import (
 	"context"
 	"os/exec"
 	"slices"
-
 )
 
 // WallFact is one thing about where commands run, for people.
@@ -74,4 +73,3 @@ func dockerFact(ctx context.Context) WallFact {
 	}
 	return WallFact{Name: "sandbox docker", OK: true, Detail: "a daemon answers; name a running container with --sandbox docker:NAME"}
 }
-
