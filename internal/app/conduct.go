@@ -151,7 +151,8 @@ func (a *App) bot(name string) (*config.Bot, error) {
 // profile is the permission profile of that name: one of the configuration's own, a
 // preset or a file of rules.
 func profile(bot *config.Bot, name string) (*permit.Profile, error) {
-	if own, ok := bot.Profiles[name]; ok {
+	own, ok := bot.Profiles[name]
+	if ok && (own.Allow != nil || own.Ask != nil || own.Deny != nil || !permit.IsPreset(name)) {
 		return permit.Compile(name, permit.Rules{Allow: own.Allow, Ask: own.Ask, Deny: own.Deny})
 	}
 	return permit.Load(name)

@@ -78,6 +78,9 @@ type Bot struct {
 	Permissions       string             `key:"permissions"`
 	Profiles          map[string]Profile // by name
 	Sandbox           string             `key:"sandbox"`
+	SandboxContainer  string             `key:"sandboxContainer"`
+	SandboxRoots      []string           `key:"sandboxRoots"` // as written
+	EgressHosts       []string           `key:"egress.hosts"` // for every profile; the profile's own stand in Profiles
 	Secrets           []SecretRule       // in file order
 	Prices            map[string]Price   // by the model's name
 	Budgets           []Budget           // ceilings, in the table's order, roles last
@@ -130,8 +133,13 @@ type MCPServer struct {
 	CallTimeout  time.Duration
 }
 
-// Profile is a permission profile of people's own.
-type Profile struct{ Allow, Ask, Deny []string }
+// Profile is a permission profile of people's own. One without any rules adds its
+// walls and hosts to the built-in profile of its name.
+type Profile struct {
+	Allow, Ask, Deny []string
+	Walls            string // required, preferred, none; "": by whether people are asked
+	Hosts            []string
+}
 
 // SecretRule is a value that tools may use without seeing it.
 type SecretRule struct {
