@@ -1,0 +1,113 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Style says how a report is written.
+type Style struct {
+	Color bool // marks are signs with a colour; without, they are words
+}
+
+// look is a mark for people.
+type look struct{ sign, code string }
+
+func (m Mark) look() look {
+	switch m {
+	case OK:
+		return look{"✓", "32"}
+	case Note:
+		return look{"·", "2"}
+	case Warn:
+		return look{"!", "33"}
+	default:
+		return look{"✗", "31"}
+	}
+}
+
+// widestWord is the length of "broken".
+const widestWord = 6
+
+// mark is what stands at the beginning of a line.
+func (s Style) mark(m Mark) string {
+	if !s.Color {
+		return fmt.Sprintf("%-*s", widestWord, m)
+	}
+	l := m.look()
+	return s.ink(l.code, l.sign)
+}
+
+func (s Style) ink(code, text string) string {
+	if !s.Color {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// Text is the report as a table: a line for each finding, and below each that is not
+// well what to do.
+func (r Report) Text(s Style) string {
+	var b strings.Builder
+	indent := widestWord + 4
+	if s.Color {
+		indent = 5
+	}
+	for i, section := range r.Sections {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(s.ink("1", section.Name) + "\n")
+		width := 0
+		for _, f := range section.Findings {
+			width = max(width, utf8.RuneCountInString(tame(f.Name)))
+		}
+		for _, f := range section.Findings {
+			name := tame(f.Name)
+			gap := strings.Repeat(" ", width-utf8.RuneCountInString(name))
+			fmt.Fprintf(&b, "  %s  %s%s  %s\n", s.mark(f.Mark), name, gap, tame(f.Detail))
+			if f.Fix != "" && f.Mark != OK {
+				fmt.Fprintf(&b, "%s%s %s\n", strings.Repeat(" ", indent), s.ink("2", "→"), tame(f.Fix))
+			}
+		}
+	}
+	b.WriteString("\n" + s.ink("1", r.verdict()) + "\n")
+	return b.String()
+}
+
+// verdict is the report in a sentence.
+func (r Report) verdict() string {
+	switch {
+	case r.Broken > 0 && r.Warnings > 0:
+		return fmt.Sprintf("%s broken, %s", things(r.Broken, "thing is", "things are"), things(r.Warnings, "warning", "warnings"))
+	case r.Broken > 0:
+		return things(r.Broken, "thing is", "things are") + " broken"
+	case r.Warnings > 0:
+		return "nothing is broken, " + things(r.Warnings, "warning", "warnings")
+	default:
+		return "all is well"
+	}
+}
+
+func things(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// tame makes one line of what others wrote: file names and error messages may hold
+// anything, also what a terminal would obey.
+func tame(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == utf8.RuneError:
+			return '?'
+		}
+		return r
+	}, strings.TrimSpace(text))
+}
