@@ -309,3 +309,21 @@ func optionsOf(dir string, vars map[string]string) Options {
 }
 
 func splitPath(path string) []string { return strings.Split(path, ".") }
+
+// A pattern that cannot be used is found where it stands, when the file is read.
+func TestProfilePatternsAreRead(t *testing.T) {
+	t.Parallel()
+	_, problems := one(t, `
+profiles:
+  mine:
+    allow:
+      - tool:read:.*
+      - tool:bash:(?!rm).*
+`)
+	if err := problems.Err(); err == nil || !strings.Contains(err.Error(), "shared.yaml:6:9: profiles.mine.allow: invalid allow pattern 2") || !strings.Contains(err.Error(), "lookaround") {
+		t.Errorf("%v", err)
+	}
+	if _, problems := one(t, `profiles: {mine: {deny: ['{"rule":"tool:bash:.*","roles":[]}']}}`); problems.Err() == nil {
+		t.Error("a restriction of nobody is no rule")
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"chorus/internal/near"
+	"chorus/internal/permit"
 )
 
 // check holds a value against its key. nil: it is wrong, and reported.
@@ -37,7 +38,26 @@ func (s *shaper) check(k *Key, path string, n *node) *node {
 		}
 		out.items = append(out.items, item)
 	}
+	if !s.rules(path, out) {
+		return nil
+	}
 	return out
+}
+
+// rules reads the patterns of a permission profile, so that a mistake in one is found
+// with its place when the file is read, and not when somebody wants to work.
+func (s *shaper) rules(path string, n *node) bool {
+	if !strings.HasPrefix(path, "profiles.") {
+		return true
+	}
+	list := path[strings.LastIndexByte(path, '.')+1:]
+	for i, item := range n.items {
+		if err := permit.CheckRule(list, i, item.text); err != nil {
+			s.report.fail(item.at, path, "%s: %s", shownPath(path), oneLine(err))
+			return false
+		}
+	}
+	return true
 }
 
 // wrong is the second half of a sentence about the value, "" when it is right.

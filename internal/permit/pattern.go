@@ -41,6 +41,12 @@ func (e *PatternError) Error() string {
 	return s
 }
 
+// CheckRule reads one entry of a list as Compile does and says what is wrong with it.
+func CheckRule(list string, index int, text string) error {
+	_, _, err := compileRule(list, index, text)
+	return err
+}
+
 // compileRule reads one entry of a list.
 func compileRule(list string, index int, text string) (rule, Rule, error) {
 	only, err := ParseRule(text)
