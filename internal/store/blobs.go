@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"chorus/internal/chat"
@@ -69,7 +70,7 @@ func (db *DB) writeBlobFile(hash string, data []byte) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return explain(dir, fmt.Errorf("keep blob: %w", err))
 	}
-	f, err := os.CreateTemp(dir, ".new-*")
+	f, err := os.CreateTemp(dir, newPrefix+"*")
 	if err != nil {
 		return explain(dir, fmt.Errorf("keep blob: %w", err))
 	}
@@ -170,53 +171,111 @@ func (db *DB) Blob(ctx context.Context, hash string) ([]byte, error) {
 	return bytes.Clone(data), nil
 }
 
-// sweepPage bounds how long one sweep holds the writer.
+// newPrefix begins the names of files that are being written.
+const newPrefix = ".new-"
+
+// sweepPage bounds how long one step of a sweep holds the writer.
 const sweepPage = 200
 
+// unusedHashes are those that no event refers to. It reads two indexes and no bytes.
+const unusedHashes = `SELECT hash FROM blobs EXCEPT SELECT hash FROM event_blobs`
+
 // SweepBlobs removes bytes that no event refers to and nobody has put since
-// olderThan ago. It gives the number removed.
+// olderThan ago, and files that belong to nothing since then. It gives the number
+// removed. What can go is looked for by a reader; the writer is held only to look again
+// and remove, a page at a time, so others go on meanwhile. Ending ctx ends it between pages.
 func (db *DB) SweepBlobs(ctx context.Context, olderThan time.Duration) (int, error) {
-	total := 0
-	for {
-		n := 0
-		err := db.w.write(ctx, func(w *writer) (err error) {
-			n, err = db.sweepPage(w, micros(db.now().Add(-olderThan)))
-			return err
-		})
-		total += n
-		if err != nil {
-			return total, fmt.Errorf("sweep blobs: %w", err)
-		}
-		if n < sweepPage {
-			return total, nil
-		}
+	before := db.now().Add(-olderThan)
+	total, err := db.sweepRows(ctx, before)
+	if err == nil {
+		var files int
+		files, err = db.sweepFiles(ctx, before)
+		total += files
 	}
+	if err != nil {
+		return total, fmt.Errorf("sweep blobs: %w", err)
+	}
+	return total, nil
 }
 
-func (db *DB) sweepPage(w *writer, before int64) (int, error) {
-	st, err := w.stmt(`DELETE FROM blobs WHERE hash IN (SELECT hash FROM blobs b WHERE touched < ?
-		AND NOT EXISTS (SELECT 1 FROM event_blobs e WHERE e.hash = b.hash) LIMIT ?) RETURNING hash, data IS NULL`)
-	if err != nil {
-		return 0, err
-	}
-	rows, err := st.QueryContext(context.Background(), before, sweepPage)
-	if err != nil {
-		return 0, err
-	}
-	defer rows.Close()
-	n := 0
-	for rows.Next() {
+func (db *DB) sweepRows(ctx context.Context, before time.Time) (int, error) {
+	var hashes []string
+	err := db.query(ctx, unusedHashes, nil, func(rows *sql.Rows) error {
 		var hash string
+		err := rows.Scan(&hash)
+		hashes = append(hashes, hash)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	total := 0
+	for page := range slices.Chunk(hashes, sweepPage) {
+		n := 0
+		err := db.w.write(ctx, func(w *writer) (err error) {
+			n, err = db.sweepPage(w, page, micros(before))
+			return err
+		})
+		if err != nil {
+			return total, err
+		}
+		total += n
+	}
+	return total, nil
+}
+
+// sweepPage removes those of the page that are still unused now that nobody else writes.
+func (db *DB) sweepPage(w *writer, page []string, before int64) (int, error) {
+	st, err := w.stmt(`DELETE FROM blobs WHERE hash = ? AND touched < ?
+		AND NOT EXISTS (SELECT 1 FROM event_blobs e WHERE e.hash = blobs.hash) RETURNING data IS NULL`)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, hash := range page {
 		var inFile bool
-		if err := rows.Scan(&hash, &inFile); err != nil {
+		err := st.QueryRowContext(context.Background(), hash, before).Scan(&inFile)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			continue
+		case err != nil:
 			return n, err
 		}
+		n++
 		if inFile {
 			if err := os.Remove(db.blobPath(hash)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return n, err
 			}
 		}
-		n++
 	}
-	return n, rows.Err()
+	return n, nil
+}
+
+// sweepFiles removes files without a row. It looks again while it holds the writer: who
+// found such a file and wants to keep it writes its row there, and is told to try again.
+func (db *DB) sweepFiles(ctx context.Context, before time.Time) (int, error) {
+	total := 0
+	err := db.strayFiles(ctx, before, func(path, hash string, _ int64) error {
+		removed := false
+		err := db.w.write(ctx, func(w *writer) error {
+			removed = false
+			if hash != "" {
+				var there int
+				if err := w.row(`SELECT count(*) FROM blobs WHERE hash = ?`, []any{hash}, &there); err != nil || there > 0 {
+					return err
+				}
+			}
+			err := os.Remove(path)
+			removed = err == nil
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return err
+		})
+		if removed {
+			total++
+		}
+		return err
+	})
+	return total, err
 }

@@ -19,11 +19,12 @@ const (
 	// applicationID is "CHOR" in the file's header.
 	applicationID = 0x43484f52
 
-	beginWrite      = `BEGIN IMMEDIATE`
-	queryIdentity   = `SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM pragma_application_id), EXISTS (SELECT 1 FROM sqlite_master WHERE tbl_name NOT IN ('goose_db_version', 'sqlite_sequence'))`
-	setJournalMode  = `PRAGMA journal_mode = WAL`
-	queryVersionTag = `PRAGMA data_version`
-	quickCheck      = `PRAGMA quick_check(1)`
+	beginWrite       = `BEGIN IMMEDIATE`
+	queryIdentity    = `SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM pragma_application_id), EXISTS (SELECT 1 FROM sqlite_master WHERE tbl_name NOT IN ('goose_db_version', 'sqlite_sequence'))`
+	setJournalMode   = `PRAGMA journal_mode = WAL`
+	queryVersionTag  = `PRAGMA data_version`
+	queryJournalMode = `PRAGMA journal_mode`
+	quickCheck       = `PRAGMA quick_check(1)`
 )
 
 // Several processes on one home are normal; 10 s is far beyond any commit, so
