@@ -52,7 +52,8 @@ type Question struct {
 	Tool     tool.Tool
 	Args     []byte // as the tool takes them
 	Touches  []tool.Access
-	Approved string // the approval that said yes, when one did: its bound facts are checked again
+	Approved string              // the approval that said yes, when one did: its bound facts are checked again
+	Senders  []transcript.Sender // everybody on whose words it would be done; the host fills it in
 }
 
 // Tools is the set of tools of an agent.

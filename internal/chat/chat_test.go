@@ -101,7 +101,7 @@ func TestEveryBodyComesBack(t *testing.T) {
 		ToolResult{Call: "1", Blocks: Blocks{Text{Text: "out"}}, Failed: true}, File{Name: "f", Path: "@attachments/f"}}
 	temp, two := 0.0, 2
 	all := []Body{
-		Received{From: Participant{ID: "1", Name: "Ada", Kind: Person}, Principal: Principal{Kind: LocalUser, ID: "ada", Roles: []string{"x"}}, Blocks: blocks, Intake: Queue, Prompt: true},
+		Received{From: Participant{ID: "1", Name: "Ada", Kind: Person}, Principal: Principal{Kind: OtherAgent, ID: "bo", For: &Principal{Kind: LocalUser, ID: "ada", Roles: []string{"x"}}}, Blocks: blocks, Intake: Queue, Prompt: true},
 		Refused{1, "full"}, Edited{1, blocks}, Deleted{1}, Reacted{1, Participant{Name: "Ada"}, "x", true}, Imported{"lca", "h", 3},
 		RunStarted{Run: "r", Model: "demo/echo", Settings: Settings{Temperature: &temp}, Head: "h"}, Took{"r", 1, []int64{1}},
 		Asked{1, 2, "m", ForTurn, 9, "d", 5, 4}, Said{1, 1, blocks, Usage{1, 2, 3, 4}, StopEnd, false, &Failure{Kind: "x"}},

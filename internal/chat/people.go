@@ -1,5 +1,7 @@
 package chat
 
+import "slices"
+
 // ParticipantKind says what sort of speaker a participant is.
 type ParticipantKind string
 
@@ -39,6 +41,18 @@ type Principal struct {
 	ID    string        `json:"id"`
 	Name  string        `json:"name,omitempty"`
 	Roles []string      `json:"roles,omitempty"`
+	// For is on whose behalf it acts: whoever is behind a sub-agent, a hook, a schedule,
+	// a task or a message of another agent. Who acts for somebody never may more than they.
+	For *Principal `json:"for,omitempty"`
+}
+
+// Same reports whether two principals have the same authority: who they are, with the
+// same roles, for the same others. What they are called does not matter.
+func (p Principal) Same(q Principal) bool {
+	if p.Kind != q.Kind || p.ID != q.ID || !slices.Equal(p.Roles, q.Roles) || (p.For == nil) != (q.For == nil) {
+		return false
+	}
+	return p.For == nil || p.For.Same(*q.For)
 }
 
 // String is the principal's key in tables and logs, for example "local:ada".

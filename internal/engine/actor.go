@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -149,10 +150,23 @@ func (a *actor) takes(w transcript.Waiting) bool {
 // due is what the next setup is for.
 func (a *actor) due() Work {
 	if run := a.log.Run(); run != nil {
-		return Work{run.Terms, run.Seq}
+		return Work{run.Terms, run.Seq, a.senders()}
 	}
 	w := a.log.Waiting()[0]
-	return Work{w.Terms, w.Seq}
+	return Work{w.Terms, w.Seq, []transcript.Sender{{Principal: w.Principal, Terms: w.Terms, Seq: w.Seq}}}
+}
+
+// senders is everybody whose words the run has taken; whoever began it, before it took any.
+func (a *actor) senders() []transcript.Sender {
+	run := a.log.Run()
+	switch {
+	case run == nil:
+		return nil
+	case len(run.Senders) == 0:
+		return []transcript.Sender{{Principal: run.Principal, Terms: run.Terms, Seq: run.Seq}}
+	default:
+		return slices.Clone(run.Senders)
+	}
 }
 
 // trouble tells watchers what could not be written down, and tries again after a

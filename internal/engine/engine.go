@@ -65,15 +65,17 @@ type Journal interface {
 	Books
 }
 
-// Gate judges a call before it runs. Pure apart from reading configuration.
+// Gate judges a call before it runs. Pure apart from reading configuration. The
+// question names everybody whose words the run has taken so far; who pays for it.
 type Gate interface {
 	Judge(q agent.Question, who chat.Principal) desk.Ruling
 }
 
 // Work is what a setup is for: the run that is on, or the prompt that is next.
 type Work struct {
-	Terms chat.Terms
-	Seq   int64 // the event it begins with
+	Terms   chat.Terms
+	Seq     int64 // the event it begins with
+	Senders []transcript.Sender
 }
 
 // Setup is how one thread's next run is to be done.

@@ -239,6 +239,7 @@ func (h *host) Live(piece chat.Live) {
 // Judge implements agent.Host: the gate rules, an earlier yes is checked against
 // the facts it was given for, and the audit log gets its line with the result.
 func (h *host) Judge(ctx context.Context, q agent.Question) (desk.Ruling, error) {
+	q.Senders = h.a.senders()
 	ruling := h.setup.Gate.Judge(q, h.payer)
 	audit := desk.Audit{Agent: h.agent, Thread: h.a.thread, Run: h.runID(), Call: q.Call.ID, Principal: h.payer,
 		Action: firstAction(q), Decision: "allow", Rule: ruling.Rule}

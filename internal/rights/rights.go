@@ -107,17 +107,60 @@ type Book struct {
 // something that the other does not.
 func Presets() [][]string { return [][]string{{"open", "standard", "locked"}, {"open", "guarded"}} }
 
-// Of are the rights of one principal; nobody in particular has none.
+// Of are the rights of one principal, never more than those of whoever it acts for;
+// nobody in particular has none.
 func (b Book) Of(p chat.Principal) Rights {
+	var r Rights
+	for _, q := range b.Behind(p) {
+		g, ok := b.Grant(q)
+		if !ok {
+			return None()
+		}
+		r = r.with([]string{g.Profile})
+	}
+	return r
+}
+
+// Grant is the one that holds for a principal by itself, whoever it acts for.
+func (b Book) Grant(p chat.Principal) (Grant, bool) {
 	if p.Kind == "" || p.ID == "" {
-		return None()
+		return Grant{}, false
 	}
 	for _, g := range b.Grants {
 		if names(g.To, p) {
-			return Of(g.Profile)
+			return g, true
 		}
 	}
-	return None()
+	return Grant{}, false
+}
+
+// longest is how many may act for each other in a row.
+const longest = 16
+
+// Behind are those whose rights all count when a principal does something: itself, and
+// whoever it acts for. What runs by itself and has no grant of its own (an agent, a
+// task, a schedule) counts as nobody but them. There is always at least one.
+func (b Book) Behind(p chat.Principal) []chat.Principal {
+	var out []chat.Principal
+	for at, n := &p, 0; at != nil; at, n = at.For, n+1 {
+		if n == longest {
+			return []chat.Principal{{}} // nobody can tell for whom any more
+		}
+		if _, granted := b.Grant(*at); at.For != nil && !granted && byItself(at.Kind) {
+			continue
+		}
+		out = append(out, *at)
+	}
+	return out
+}
+
+func byItself(k chat.PrincipalKind) bool {
+	switch k {
+	case chat.OtherAgent, chat.TaskWorker, chat.ScheduleRule, chat.TheSystem:
+		return true
+	default:
+		return false
+	}
 }
 
 func names(to string, p chat.Principal) bool {
@@ -152,8 +195,12 @@ func (b Book) MayGive(profile string, givers ...chat.Principal) (bool, string) {
 	if len(givers) == 0 {
 		return false, "nobody in particular may change permissions"
 	}
+	var all []chat.Principal
 	for _, p := range givers {
-		if !slices.ContainsFunc(b.Editors, func(to string) bool { return names(to, p) && p.ID != "" }) {
+		all = append(all, b.Behind(p)...)
+	}
+	for _, p := range all {
+		if !slices.ContainsFunc(b.Editors, func(to string) bool { return names(to, p) && p.ID != "" && p.Kind != "" }) {
 			return false, p.String() + " may not change permissions"
 		}
 		own := b.Of(p)

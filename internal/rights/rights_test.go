@@ -2,7 +2,6 @@ package rights
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -165,54 +164,49 @@ func TestGivenNeverExceeds(t *testing.T) {
 	})
 }
 
-func TestSendersOfARun(t *testing.T) {
+// Whoever acts for somebody never may, nor gives, more than they; whoever is added to
+// the chain never widens.
+func TestActingForSomebody(t *testing.T) {
 	t.Parallel()
-	var s Senders
-	seq := int64(0)
-	tell := func(body chat.Body) int64 {
-		seq++
-		s.Apply(chat.Event{Seq: seq, Body: body})
-		return seq
+	for _, c := range []struct {
+		who  chat.Principal
+		want string
+	}{
+		{acting(robot, boss), "locked and standard"},
+		{acting(chat.Principal{Kind: chat.TaskWorker, ID: "7"}, guest), "guarded"}, // no grant of its own
+		{acting(chat.Principal{Kind: chat.TokenHolder, ID: "other"}, ada), "nothing"},
+		{acting(chat.Principal{Kind: chat.TaskWorker, ID: "7"}, chat.Principal{}), "nothing"},
+		{acting(chat.Principal{}, ada), "nothing"},
+	} {
+		if got := book.Of(c.who).String(); got != c.want {
+			t.Errorf("%v has %s, want %s", c.who, got, c.want)
+		}
 	}
-	rightsNow := func() string { return book.OfRun(s.Principals()...).String() }
-	first := tell(chat.Received{Principal: ada, Prompt: true})
-	queued := tell(chat.Received{Principal: guest, Prompt: true})
-	tell(chat.Received{Principal: robot}) // only heard
-	tell(chat.RunStarted{Run: "r", Principal: ada})
-	tell(chat.Took{Run: "r", Seqs: []int64{first}})
-	if rightsNow() != "open" {
-		t.Fatalf("a queued message counts already: %s", rightsNow())
+	round := chat.Principal{Kind: chat.OtherAgent, ID: "helper"}
+	round.For = &round
+	if got := book.Of(round); !got.Nothing() {
+		t.Errorf("whoever acts for itself has %s", got)
 	}
-	steer := tell(chat.Steered{Principal: boss})
-	if rightsNow() != "open" {
-		t.Fatalf("words count before they are taken: %s", rightsNow())
-	}
-	tell(chat.Took{Run: "r", Seqs: []int64{steer}})
-	if rightsNow() != "open and standard" {
-		t.Fatalf("a steer does not lower: %s", rightsNow())
-	}
-	tell(chat.Took{Run: "r", Seqs: []int64{queued}})
-	if rightsNow() != "guarded and open and standard" || s.Principals()[0].ID != "ada" || len(s.Principals()) != 3 {
-		t.Fatalf("%s", rightsNow())
-	}
-	tell(chat.RunEnded{Run: "r"})
-	if rightsNow() != "nothing" {
-		t.Fatalf("a run that has ended has %s", rightsNow())
-	}
-	tell(chat.RunStarted{Run: "r2", Principal: ada})
-	tell(chat.Took{Run: "r2", Seqs: []int64{99}})
-	if rightsNow() != "nothing" {
-		t.Fatalf("words of nobody: %s", rightsNow())
-	}
-	gone := tell(chat.Received{Principal: guest, Prompt: true})
-	tell(chat.Deleted{Seq: gone})
-	tell(chat.Refused{Seq: gone})
-	demoted := boss
-	demoted.Roles = nil
-	tell(chat.RunStarted{Run: "r3", Principal: boss})
-	again := tell(chat.Steered{Principal: demoted})
-	tell(chat.Took{Run: "r3", Seqs: []int64{again}})
-	if !strings.Contains(rightsNow(), "guarded") {
-		t.Fatalf("a lost role still counts: %s", rightsNow())
-	}
+	rapid.Check(t, func(t *rapid.T) {
+		origin := people().Draw(t, "origin")
+		who := origin
+		for range rapid.IntRange(1, 4).Draw(t, "deep") {
+			next := acting(people().Draw(t, "acting"), who)
+			if !book.Of(next).Within(book.Of(who)) || !book.Of(next).Within(book.Of(origin)) {
+				t.Fatalf("%v has %s, behind it is %s", next, book.Of(next), book.Of(who))
+			}
+			profile := rapid.SampledFrom([]string{"open", "standard", "guarded", "locked", "custom"}).Draw(t, "profile")
+			if may, _ := book.MayGive(profile, next); may {
+				if origins, why := book.MayGive(profile, origin); !origins {
+					t.Fatalf("%v gives %s, but %s", next, profile, why)
+				}
+			}
+			who = next
+		}
+	})
+}
+
+func acting(who, behind chat.Principal) chat.Principal {
+	who.For = &behind
+	return who
 }

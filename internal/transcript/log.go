@@ -95,6 +95,13 @@ type Waiting struct {
 	Terms     chat.Terms
 }
 
+// Sender is somebody on whose words a run works, and the terms they came on.
+type Sender struct {
+	Principal chat.Principal
+	Terms     chat.Terms
+	Seq       int64 // of the last of those words
+}
+
 // Run is the run that is on.
 type Run struct {
 	ID        string
@@ -104,6 +111,7 @@ type Run struct {
 	Settings  chat.Settings
 	Principal chat.Principal
 	Terms     chat.Terms
+	Senders   []Sender // everybody whose words it has taken
 	Started   time.Time
 
 	Step    int // of the last request; 0 before the first
@@ -436,9 +444,22 @@ func (l *Log) took(b chat.Took) error {
 		}
 		if l.run != nil {
 			l.run.Final = false // there is something to answer again
+			l.run.hear(Sender{w.Principal, w.Terms, w.Seq})
 		}
 	}
 	return nil
+}
+
+// hear adds whose words the run works on. Somebody whose roles or terms are others than
+// before counts anew: nothing that was said earlier is forgotten.
+func (r *Run) hear(s Sender) {
+	for i, known := range r.Senders {
+		if known.Terms == s.Terms && known.Principal.Same(s.Principal) {
+			r.Senders[i].Seq = max(known.Seq, s.Seq)
+			return
+		}
+	}
+	r.Senders = append(r.Senders, s)
 }
 
 // asked: everything the request shows has its place from now on.
