@@ -1,0 +1,130 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"chorus/internal/journal"
+)
+
+// Token is the row of an API token. The token itself is never kept, only its digest.
+type Token struct {
+	ID      string
+	Name    string
+	Digest  string
+	Scopes  []string
+	Roles   []string
+	By      string // who made it
+	Created time.Time
+	Used    time.Time // zero: never
+	Expires time.Time // zero: never
+	Revoked time.Time // zero: it is not
+}
+
+const tokenColumns = `id, name, digest, scopes, roles, created_by, created_at, COALESCE(used_at, 0), COALESCE(expires_at, 0), COALESCE(revoked_at, 0)`
+
+// PutToken keeps a new token.
+func (db *DB) PutToken(ctx context.Context, t Token) error {
+	scopes, err := asJSON(t.Scopes)
+	if err != nil {
+		return err
+	}
+	roles, err := asJSON(append([]string{}, t.Roles...))
+	if err != nil {
+		return err
+	}
+	err = db.w.write(ctx, func(w *writer) error {
+		return w.exec(`INSERT INTO api_tokens (id, name, digest, scopes, roles, created_by, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+			t.ID, t.Name, t.Digest, scopes, roles, t.By, micros(t.Created), orNull(t.Expires))
+	})
+	if err != nil {
+		return fmt.Errorf("keep token %s: %w", t.Name, err)
+	}
+	return nil
+}
+
+func orNull(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return micros(t)
+}
+
+// Tokens lists all of them, the newest first; revoked ones too.
+func (db *DB) Tokens(ctx context.Context) ([]Token, error) {
+	return db.tokens(ctx, `SELECT `+tokenColumns+` FROM api_tokens ORDER BY created_at DESC, id`)
+}
+
+// TokenByDigest finds a token by what is kept of its text; ErrUnknown if there is none.
+func (db *DB) TokenByDigest(ctx context.Context, digest string) (Token, error) {
+	return db.token(ctx, `SELECT `+tokenColumns+` FROM api_tokens WHERE digest = ?`, digest)
+}
+
+// TokenByID finds a token by its id; ErrUnknown if there is none.
+func (db *DB) TokenByID(ctx context.Context, id string) (Token, error) {
+	return db.token(ctx, `SELECT `+tokenColumns+` FROM api_tokens WHERE id = ?`, id)
+}
+
+func (db *DB) token(ctx context.Context, query, arg string) (Token, error) {
+	found, err := db.tokens(ctx, query, arg)
+	if err != nil {
+		return Token{}, err
+	}
+	if len(found) == 0 {
+		return Token{}, fmt.Errorf("token: %w", journal.ErrUnknown)
+	}
+	return found[0], nil
+}
+
+func (db *DB) tokens(ctx context.Context, query string, args ...any) ([]Token, error) {
+	var out []Token
+	err := db.query(ctx, query, args, func(rows *sql.Rows) error {
+		var t Token
+		var scopes, roles string
+		var times [4]int64
+		if err := rows.Scan(&t.ID, &t.Name, &t.Digest, &scopes, &roles, &t.By, &times[0], &times[1], &times[2], &times[3]); err != nil {
+			return err
+		}
+		for i, field := range []*time.Time{&t.Created, &t.Used, &t.Expires, &t.Revoked} {
+			if times[i] != 0 {
+				*field = instant(times[i])
+			}
+		}
+		if err := json.Unmarshal([]byte(scopes), &t.Scopes); err != nil {
+			return err
+		}
+		out = append(out, t)
+		return json.Unmarshal([]byte(roles), &out[len(out)-1].Roles)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read tokens: %w", err)
+	}
+	return out, nil
+}
+
+// RevokeToken ends a token for good. It reports false when it was over already.
+func (db *DB) RevokeToken(ctx context.Context, id string, now time.Time) (bool, error) {
+	var n int64
+	err := db.w.write(ctx, func(w *writer) (err error) {
+		n, err = w.change(`UPDATE api_tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, micros(now), id)
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("revoke token %s: %w", id, err)
+	}
+	return n > 0, nil
+}
+
+// TokenUsed notes that a token was shown.
+func (db *DB) TokenUsed(ctx context.Context, id string, now time.Time) error {
+	err := db.w.write(ctx, func(w *writer) error {
+		return w.exec(`UPDATE api_tokens SET used_at = ? WHERE id = ?`, micros(now), id)
+	})
+	if err != nil {
+		return fmt.Errorf("note the use of token %s: %w", id, err)
+	}
+	return nil
+}
