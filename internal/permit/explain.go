@@ -116,13 +116,14 @@ func Propose(w io.Writer, rulesFileOrPreset, command string, others []string, wh
 			Rules []string `json:"rules"`
 			Means string   `json:"means"`
 			Also  []string `json:"also"`
+			Still []string `json:"still"`
 		}
 		out := struct {
 			Verdict   Verdict    `json:"verdict"`
 			Proposals []proposal `json:"proposals"`
 		}{j.Verdict, []proposal{}}
 		for _, g := range got {
-			out.Proposals = append(out.Proposals, proposal{g.Rules, g.Means, slices.Concat([]string{}, g.Also)})
+			out.Proposals = append(out.Proposals, proposal{g.Rules, g.Means, slices.Concat([]string{}, g.Also), slices.Concat([]string{}, g.Still)})
 		}
 		return writeJSON(w, out)
 	}

@@ -11,6 +11,7 @@ type Proposal struct {
 	Rules []string // each an RE2 pattern that matches whole action strings
 	Means string   // what they allow, in words
 	Also  []string // what else of the history would be allowed by them
+	Still []string // what of the history would be asked or denied as before
 }
 
 // mostExamples is as many as a person reads before saying yes.
@@ -54,7 +55,7 @@ func narrow(j Judgement, both bool, history []string) []Proposal {
 			}
 			continue
 		}
-		p.Also = examples(j, after, history)
+		p.Also, p.Still = examples(j, after, history)
 		out = append(out, p)
 	}
 	return out
@@ -90,6 +91,16 @@ func (j Judgement) with(rules []string) []*Profile {
 		}
 		more = append(more, r)
 	}
+	return j.widened(more)
+}
+
+// widened gives the profiles with further allow rules. However wide these are, they
+// do not make a profile one that lets pass what cannot be resolved.
+func (j Judgement) widened(more []rule) []*Profile {
+	more = slices.Clone(more)
+	for i := range more {
+		more[i].shell = false
+	}
 	out := make([]*Profile, len(j.by))
 	for i, p := range j.by {
 		wider := *p
@@ -109,22 +120,25 @@ func judgeUnder(profiles []*Profile, requests []Request, opt JudgeOptions) Verdi
 	return worst
 }
 
-// examples are the entries of the history that only the new rules allow.
-func examples(j Judgement, after []*Profile, history []string) []string {
-	var out []string
+// examples are the entries of the history that only the new rules allow, and those
+// that they do not allow either.
+func examples(j Judgement, after []*Profile, history []string) (also, still []string) {
 	for _, h := range history {
-		if len(out) == mostExamples {
-			break
-		}
 		r := requestOf(h)
-		if slices.Contains(out, h) || slices.ContainsFunc(j.requests, func(asked Request) bool { return sameRequest(asked, r) }) {
+		if slices.Contains(also, h) || slices.Contains(still, h) ||
+			slices.ContainsFunc(j.requests, func(asked Request) bool { return sameRequest(asked, r) }) {
 			continue
 		}
-		if judgeUnder(j.by, []Request{r}, j.opt) != Allow && judgeUnder(after, []Request{r}, j.opt) == Allow {
-			out = append(out, h)
+		switch {
+		case judgeUnder(after, []Request{r}, j.opt) != Allow:
+			if len(still) < mostExamples {
+				still = append(still, h)
+			}
+		case judgeUnder(j.by, []Request{r}, j.opt) != Allow && len(also) < mostExamples:
+			also = append(also, h)
 		}
 	}
-	return out
+	return also, still
 }
 
 func requestOf(entry string) Request {
