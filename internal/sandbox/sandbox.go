@@ -1,5 +1,5 @@
 // Package sandbox is the contract of running other programs: one call, a whole
-// process tree, an end that always comes. Executors (host, later bwrap and docker)
+// process tree, an end that always comes. Executors (host, bwrap, docker)
 // promise all of it; sandboxtest holds them to it.
 package sandbox
 
@@ -27,6 +27,10 @@ type Command struct {
 	// Roots are the directories (or files) that an executor with walls lets the
 	// command see beside the system's; Dir must lie in one. Empty: Dir, writable.
 	Roots []Root
+	// Home is a directory of ours that an executor with walls makes the command's
+	// home, kept between commands; empty: the executor's own choice. Executors
+	// without walls do not look at it.
+	Home string
 	// Network is what an executor with walls lets it reach; nil: what the executor
 	// was made for.
 	Network *Network

@@ -25,8 +25,9 @@ type Options struct {
 	// Hide are paths that stay unseen even inside a root: the server's home and
 	// database, in case somebody works in the directory above.
 	Hide []string
-	// Home is a directory kept between commands, for caches and settings. Empty:
-	// every command gets a new one in memory.
+	// Home is a directory kept between commands, for caches and settings, of
+	// commands that do not name their own. Empty: every command gets a new one in memory.
+	// Either is seen as /home/chorus.
 	Home    string
 	Network sandbox.Network // for commands that do not say
 	Limits  Limits

@@ -39,7 +39,7 @@ func (a *attempt) environment() []string {
 	if values["PATH"] == "" {
 		set("PATH=" + defaultPath)
 	}
-	set("HOME="+a.view.home, "TMPDIR=/tmp", "USER=chorus", "LOGNAME=chorus", "PWD="+a.view.dir)
+	set("HOME="+homePath, "TMPDIR=/tmp", "USER=chorus", "LOGNAME=chorus", "PWD="+a.view.dir)
 	if a.network.Proxy != "" {
 		address := "http://127.0.0.1:" + strconv.Itoa(proxyPort)
 		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {

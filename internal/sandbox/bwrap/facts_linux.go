@@ -88,7 +88,7 @@ func parseVersion(text string) (v version) {
 // tmpfs are the options for a directory in memory.
 func (m machine) tmpfs(path string, size int64) []string {
 	mode := "1777"
-	if path == memoryHome {
+	if path == homePath {
 		mode = "0700"
 	}
 	if !m.version.atLeast(0, 7) {

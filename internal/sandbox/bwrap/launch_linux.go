@@ -23,7 +23,7 @@ type order struct {
 
 // order is the launcher's first argument for this command.
 func (a *attempt) order() string {
-	o := order{Read: append([]string{"/etc", launchPath}, system...), Write: []string{"/tmp", "/dev/shm", a.view.home}, Use: []string{"/dev", "/proc"}, Proxy: a.proxyFD}
+	o := order{Read: append([]string{"/etc", launchPath}, system...), Write: []string{"/tmp", "/dev/shm", homePath}, Use: []string{"/dev", "/proc"}, Proxy: a.proxyFD}
 	for _, m := range a.view.mounts {
 		if m.cover != noCover {
 			continue

@@ -37,7 +37,7 @@ var procHidden = []string{"/proc/keys", "/proc/kcore", "/proc/timer_list"}
 var never = []string{"/proc", "/sys", "/dev"}
 
 const (
-	memoryHome = "/home/chorus" // of a command that was given none
+	homePath   = "/home/chorus" // the home inside, be it in memory or kept
 	launchPath = "/.chorus-launch"
 	proxyPort  = 3128 // in a network namespace of its own nobody else can have it
 )
@@ -46,7 +46,7 @@ const (
 type view struct {
 	mounts []mount
 	dir    string // where it starts, resolved
-	home   string
+	kept   bool   // its home is one of ours, not in memory
 	uid    int
 	gid    int
 }
@@ -93,7 +93,7 @@ func (e *Executor) view(command sandbox.Command) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &view{dir: dir, home: memoryHome, uid: os.Getuid(), gid: os.Getgid()}
+	v := &view{dir: dir, uid: os.Getuid(), gid: os.Getgid()}
 	if v.uid == 0 {
 		// Programs that believe to be root do what only root can: chown, bind to low ports.
 		v.uid, v.gid = 1000, 1000
@@ -103,20 +103,17 @@ func (e *Executor) view(command sandbox.Command) (*view, error) {
 		roots = []sandbox.Root{{Path: command.Dir, Writable: true}}
 	}
 	roots = slices.Concat(e.opts.Roots, roots)
-	if e.opts.Home != "" {
-		if v.home, err = filepath.EvalSymlinks(e.opts.Home); err != nil {
-			return nil, fmt.Errorf("sandbox home %s: %w", e.opts.Home, errors.Unwrap(err))
-		}
-		roots = append(roots, sandbox.Root{Path: v.home, Writable: true})
-	}
 	if err := v.addRoots(roots); err != nil {
+		return nil, err
+	}
+	if err := v.keepHome(command.Home, e.opts.Home); err != nil {
 		return nil, err
 	}
 	if !v.covers(dir) {
 		return nil, fmt.Errorf("start the command in %s: not in any root of the sandbox", command.Dir)
 	}
 	for _, m := range slices.Clone(v.mounts) {
-		if common := mainRepository(m.source); common != "" && m.writable && !v.writable(common) {
+		if common := mainRepository(m.source); common != "" && v.writes(m.dest) && !v.writable(common) {
 			v.mounts = append(v.mounts, mount{source: common, dest: common, writable: true})
 		}
 	}
@@ -126,6 +123,23 @@ func (e *Executor) view(command sandbox.Command) (*view, error) {
 	// Outer before inner, or the outer would cover it.
 	slices.SortStableFunc(v.mounts, func(a, b mount) int { return strings.Count(a.dest, "/") - strings.Count(b.dest, "/") })
 	return v, nil
+}
+
+// keepHome makes the first of the directories the command's home.
+func (v *view) keepHome(choices ...string) error {
+	for _, home := range choices {
+		if home == "" {
+			continue
+		}
+		resolved, err := filepath.EvalSymlinks(home)
+		if err != nil {
+			return fmt.Errorf("sandbox home %s: %w", home, errors.Unwrap(err))
+		}
+		v.kept = true
+		v.mounts = append(v.mounts, mount{source: resolved, dest: homePath, writable: true})
+		return nil
+	}
+	return nil
 }
 
 func workDir(dir string) (string, error) {
@@ -189,6 +203,12 @@ func (v *view) writable(path string) bool {
 	return slices.ContainsFunc(v.mounts, func(m mount) bool { return m.writable && inside(path, m.dest) })
 }
 
+// writes says whether something at or below the path can be written: a repository
+// that is only read needs no more than it shows.
+func (v *view) writes(path string) bool {
+	return slices.ContainsFunc(v.mounts, func(m mount) bool { return m.writable && inside(m.dest, path) })
+}
+
 // covers says whether the command will find there what is there on this machine.
 func (v *view) covers(path string) bool {
 	return slices.ContainsFunc(v.mounts, func(m mount) bool { return inside(path, m.dest) }) ||
@@ -225,8 +245,8 @@ func (v *view) args(e *Executor, m machine, network sandbox.Network, data [3]int
 		a = append(a, procArgs()...)
 	}
 	a = append(a, m.tmpfs("/tmp", e.opts.Limits.Tmp)...)
-	if v.home == memoryHome {
-		a = append(a, m.tmpfs(memoryHome, e.opts.Limits.Tmp)...)
+	if !v.kept {
+		a = append(a, m.tmpfs(homePath, e.opts.Limits.Tmp)...)
 	}
 	var last []string
 	for _, m := range v.mounts {
@@ -340,7 +360,7 @@ func (v *view) places(path string) []string {
 func (v *view) files() [3]string {
 	id := func(n int) string { return strconv.Itoa(n) }
 	return [3]string{
-		"chorus:x:" + id(v.uid) + ":" + id(v.gid) + "::" + v.home + ":/bin/sh\nnobody:x:65534:65534::/:/bin/false\n",
+		"chorus:x:" + id(v.uid) + ":" + id(v.gid) + "::" + homePath + ":/bin/sh\nnobody:x:65534:65534::/:/bin/false\n",
 		"chorus:x:" + id(v.gid) + ":\nnogroup:x:65534:\n",
 		"127.0.0.1 localhost sandbox\n::1 localhost\n",
 	}

@@ -79,18 +79,52 @@ func TestWorktree(t *testing.T) {
 	}
 }
 
-// TestHomeIsKept: a home that was given survives, one in memory does not.
+// TestHomeIsKept: a home that was given survives, one in memory does not; a command's
+// own comes before the executor's.
 func TestHomeIsKept(t *testing.T) {
 	t.Parallel()
 	opts := options(t)
 	opts.Home = t.TempDir()
-	for name, want := range map[string]string{opts.Home: "kept\n", "": ""} {
-		opts.Home = name
+	own := t.TempDir()
+	for _, tt := range []struct{ name, general, own, want string }{
+		{"the executor's", opts.Home, "", "/home/chorus kept\n"}, {"its own", opts.Home, own, "/home/chorus kept\n"},
+		{"its own alone", "", own, "/home/chorus kept\n"}, {"none", "", "", "/home/chorus "},
+	} {
+		opts.Home = tt.general
 		ex := with(t, opts)
-		run(t, ex, sandbox.Command{Shell: "echo kept > ~/file"})
-		if res := run(t, ex, sandbox.Command{Shell: "cat ~/file"}); res.Stdout != want {
-			t.Errorf("home %q: %+v", name, res)
+		run(t, ex, sandbox.Command{Shell: "test ! -e ~/file && echo kept > ~/file", Home: tt.own})
+		if res := run(t, ex, sandbox.Command{Shell: `printf '%s ' ~; cat ~/file 2>/dev/null`, Home: tt.own}); res.Stdout != tt.want {
+			t.Errorf("%s: %+v", tt.name, res)
 		}
+		for _, dir := range []string{tt.general, tt.own} {
+			if dir != "" {
+				_ = os.Remove(filepath.Join(dir, "file"))
+			}
+		}
+	}
+}
+
+// TestWorktreeFromBelow: the workspace is a directory of a worktree that is shown
+// read-only; commits still find the main repository.
+func TestWorktreeFromBelow(t *testing.T) {
+	t.Parallel()
+	ex := with(t, options(t))
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", `set -e; mkdir main; cd main; git init -q .; git config user.email a@example.com; git config user.name a
+		mkdir sub; touch sub/f other; git add .; git commit -q -m first; git worktree add -q ../tree`)
+	cmd.Dir = base
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	tree := filepath.Join(base, "tree")
+	roots := []sandbox.Root{{Path: tree}, {Path: filepath.Join(tree, "sub"), Writable: true}}
+	res := run(t, ex, sandbox.Command{Shell: "echo x > f; git commit -q -a -m second; git log --format=%s; git status --short; touch ../other2",
+		Dir: filepath.Join(tree, "sub"), Roots: roots, Merge: true})
+	if !strings.HasPrefix(res.Output, "second\nfirst\n") || !strings.Contains(res.Output, "Read-only") || strings.Contains(res.Output, " D ") {
+		t.Errorf("got %+v", res)
 	}
 }
 
