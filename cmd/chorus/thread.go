@@ -255,7 +255,7 @@ with the one recorded when it was sent. Exit code 1 if one differs.`,
 // guest is an engine that only writes as a guest: the thread's owner, in whatever
 // process it lives, notices.
 func guest(a *app.App) *engine.Engine {
-	return a.Engine(func(chat.ThreadID) bool { return false })
+	return a.Engine(nil)
 }
 
 func (c *cli) threadSteer() *cobra.Command {

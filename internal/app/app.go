@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/user"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -52,6 +53,7 @@ type App struct {
 	mu       sync.Mutex
 	choices  map[chat.ThreadID]*Choice
 	benches  map[chat.ThreadID]*bench
+	adopted  []func(chat.ThreadID) bool // which threads this process may run, as far as anybody asked
 	warned   map[string]bool
 	walls    sandbox.Executor          // bwrap, once it was asked for
 	ears     map[chan repl.Remark]bool // of the sessions that show remarks
@@ -103,11 +105,14 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	return a, nil
 }
 
-// Engine starts the engine on first use. Only threads that adopt allows are taken
-// over from processes that died.
+// Engine starts the engine on first use. It runs, and takes over from processes that
+// died, the threads that adopt allows, now or in an earlier call; nil: no further ones.
 func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if adopt != nil {
+		a.adopted = append(a.adopted, adopt)
+	}
 	if a.engine != nil {
 		return a.engine
 	}
@@ -116,10 +121,17 @@ func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 		j = a.Journal(j)
 	}
 	a.engine = engine.New(engine.Config{
-		Journal: j, Bus: a.bus, Setup: a.setupAsking, Takes: a.takes, Adopt: adopt, LockDir: a.Home.Locks(),
+		Journal: j, Bus: a.bus, Setup: a.setupAsking, Takes: a.takes, Adopt: a.adopts, LockDir: a.Home.Locks(),
 		MaxWaiting: a.shared.MaxQueuedReplies, IdleAfter: time.Duration(a.shared.IdleTimeoutMS) * time.Millisecond, Log: a.Log,
 	})
 	return a.engine
+}
+
+// adopts reports whether somebody in this process wants the thread to be run here.
+func (a *App) adopts(thread chat.ThreadID) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.ContainsFunc(a.adopted, func(adopt func(chat.ThreadID) bool) bool { return adopt(thread) })
 }
 
 // stopTimeout is how long a stop waits for tools and streams to let go.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/desk"
 	"chorus/internal/engine"
@@ -63,7 +62,7 @@ func (a *App) variables() []string {
 
 // Desk is where questions of all threads lie. It answers them in the journal, and runs
 // nothing itself: whoever has the thread goes on with it.
-func (a *App) Desk() desk.Desk { return a.Engine(func(chat.ThreadID) bool { return false }) }
+func (a *App) Desk() desk.Desk { return a.Engine(nil) }
 
 // FindApproval finds an approval by the beginning of its id. Without one it is the
 // only question there is.

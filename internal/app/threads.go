@@ -165,7 +165,7 @@ func fence(text, language string) string {
 // SteerFrom gives words to a thread that may be running in another process.
 func (a *App) SteerFrom(ctx context.Context, thread chat.ThreadID, text string) (asPrompt bool, err error) {
 	me := a.Me()
-	e := a.Engine(func(chat.ThreadID) bool { return false })
+	e := a.Engine(nil)
 	return e.Steer(ctx, thread, chat.Steered{From: chat.Participant{ID: me.ID, Name: me.Name, Kind: chat.Person},
 		Principal: me, Blocks: chat.TextBlocks(text), Mode: chat.Interrupt})
 }
