@@ -115,6 +115,7 @@ func (b *Bot) fill(r *report, env func(string) string) {
 		}
 		b.Secrets = append(b.Secrets, SecretRule{unescape(name), Secret(value), b.list("secrets." + name + ".hosts")})
 	}
+	b.access(r)
 	b.approvals(r)
 	b.prices(r)
 	b.budgets()

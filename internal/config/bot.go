@@ -77,6 +77,9 @@ type Bot struct {
 
 	Permissions       string             `key:"permissions"`
 	Profiles          map[string]Profile // by name
+	Access            []Grant            // in file order
+	Editors           []string           `key:"editors"`
+	Channels          []Channel          // in file order
 	Sandbox           string             `key:"sandbox"`
 	SandboxContainer  string             `key:"sandboxContainer"`
 	SandboxRoots      []string           `key:"sandboxRoots"` // as written

@@ -21,6 +21,9 @@ func sample(k Key) (yaml, variable string, plain any) {
 		v := 0.25
 		return "0.25", "0.25", v
 	case List:
+		if k.Path == "editors" {
+			return "[local, role:b]", "local, role:b", []any{"local", "role:b"}
+		}
 		return "[a, b]", "a, b", []any{"a", "b"}
 	case Free:
 		return "7", "", 7
@@ -204,7 +207,7 @@ func TestNeverFromPins(t *testing.T) {
 	for _, k := range Keys() {
 		top, _, _ := strings.Cut(k.Path, ".")
 		switch top {
-		case "permissions", "profiles", "sandbox", "sandboxContainer", "sandboxRoots", "egress", "approvals", "budgets", "prices", "vendors", "secrets", "mcpServers", "discordToken", "authorizedRoles", "databaseUrl", "natsUrl",
+		case "permissions", "profiles", "access", "editors", "channels", "sandbox", "sandboxContainer", "sandboxRoots", "egress", "approvals", "budgets", "prices", "vendors", "secrets", "mcpServers", "discordToken", "authorizedRoles", "databaseUrl", "natsUrl",
 			"systemPromptFile", "contextPrefixFile", "durability", "defaultModel", "defaultProvider", "idleTimeoutMs", "discordBackoffMax":
 			if k.Pins {
 				t.Errorf("%s may be pinned", k.Path)

@@ -1,0 +1,77 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"chorus/internal/near"
+	"chorus/internal/permit"
+)
+
+// Grant gives a permission profile to whoever To names.
+type Grant struct{ To, Profile string }
+
+// Channel is what holds in the channels that its name means.
+type Channel struct {
+	Name        string // as it was written; "*" stands for any characters
+	Permissions string
+}
+
+// Means reports whether one of a channel's names is meant: a name as it stands, or one
+// with "*" for any characters.
+func (c Channel) Means(names ...string) bool {
+	parts := strings.Split(c.Name, "*")
+	for i, part := range parts {
+		parts[i] = regexp.QuoteMeta(part)
+	}
+	whole := regexp.MustCompile(`(?s)\A` + strings.Join(parts, ".*") + `\z`)
+	return slices.ContainsFunc(names, whole.MatchString)
+}
+
+// somebody is how access and editors name people: anyone, a kind, one of a kind, a
+// role, a role of one kind.
+var somebody = regexp.MustCompile(`^(?:anyone|(?:local|discord|token|schedule|task|agent|system)(?::\S.*|/role:\S.*)?|role:\S.*)$`)
+
+const somebodyForms = "anyone, a kind (local, discord, token, schedule, task, agent), one of a kind (discord:123), role:NAME or discord/role:NAME"
+
+// access reads who has which rights. Whoever is not named as they must be would have
+// none, or those of others: it is an error.
+func (b *Bot) access(r *report) {
+	for _, name := range b.merged.names("access") {
+		to, at := unescape(name), "access."+name
+		if !somebody.MatchString(to) {
+			r.fail(b.Origin(at), at, "access: %q is nobody; there are %s", to, somebodyForms)
+		} else if b.named(r, at, "access of "+to) {
+			b.Access = append(b.Access, Grant{to, b.text(at)})
+		}
+	}
+	for _, to := range b.Editors {
+		if !somebody.MatchString(to) {
+			r.fail(b.Origin("editors"), "editors", "editors: %q is nobody; there are %s", to, somebodyForms)
+		}
+	}
+	for _, name := range b.merged.names("channels") {
+		if at := "channels." + name + ".permissions"; b.named(r, at, "permissions of channel "+unescape(name)) {
+			b.Channels = append(b.Channels, Channel{unescape(name), b.text(at)})
+		}
+	}
+}
+
+// named holds a value to the profiles that have names: what limits people is no file
+// that somebody may take away.
+func (b *Bot) named(r *report, at, what string) bool {
+	profile := b.text(at)
+	if _, own := b.Profiles[profile]; own || permit.IsPreset(profile) {
+		return true
+	}
+	known := append(permit.Presets(), slices.Sorted(maps.Keys(b.Profiles))...)
+	hint := ""
+	if best := near.Best(profile, known); best != "" {
+		hint = fmt.Sprintf("; did you mean %q?", best)
+	}
+	r.fail(b.Origin(at), at, "%s: there is no profile %q; there are %s%s", what, profile, strings.Join(known, ", "), hint)
+	return false
+}
