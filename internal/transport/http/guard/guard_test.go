@@ -1,0 +1,341 @@
+package guard
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"chorus/internal/command"
+)
+
+// keys is a keeper with tokens in memory: text to token.
+type keys map[string]command.Token
+
+func (k keys) TokenByText(_ context.Context, text string) (command.Token, error) {
+	if t, ok := k[text]; ok {
+		return t, nil
+	}
+	return command.Token{}, command.Errorf(command.NotFound, "no such token")
+}
+
+func (k keys) TokenByID(_ context.Context, id string) (command.Token, error) {
+	for _, t := range k {
+		if t.ID == id {
+			return t, nil
+		}
+	}
+	return command.Token{}, command.Errorf(command.NotFound, "no such token")
+}
+
+type broken struct{ keys }
+
+func (broken) TokenByText(context.Context, string) (command.Token, error) {
+	return command.Token{}, fmt.Errorf("database on fire at /secret/path")
+}
+
+var testKey = []byte(strings.Repeat("k", keySize))
+
+type door struct {
+	t     *testing.T
+	guard *Guard
+	front http.Handler
+	now   time.Time
+	keys  keys
+}
+
+func newDoor(t *testing.T, change func(*Options)) *door {
+	t.Helper()
+	d := &door{t: t, now: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC),
+		keys: keys{"test-key": {ID: "one", Name: "laptop", Scopes: []command.Scope{command.Chat}}}}
+	o := Options{Keeper: d.keys, Key: testKey, Now: func() time.Time { return d.now },
+		Open: func(r *http.Request) bool { return r.URL.Path == "/healthz" || strings.HasPrefix(r.URL.Path, "/sign-") }}
+	if change != nil {
+		change(&o)
+	}
+	var err error
+	if d.guard, err = New(o); err != nil {
+		t.Fatal(err)
+	}
+	inside := http.NewServeMux()
+	signIn := d.guard.SignIn(func(w http.ResponseWriter, _ *http.Request, status int, problem, next string) {
+		w.WriteHeader(status)
+		fmt.Fprintf(w, "form %q %q", problem, next)
+	})
+	inside.Handle("/sign-in", signIn)
+	inside.Handle("/sign-out", signIn)
+	inside.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		c, ok := command.CallerOf(r.Context())
+		fmt.Fprintf(w, "%v %s %v", ok, c.Principal, c.Scopes)
+	})
+	d.front = d.guard.Wrap(inside)
+	return d
+}
+
+func (d *door) do(method, path string, header map[string]string, body string) *http.Response {
+	d.t.Helper()
+	r := httptest.NewRequest(method, "http://127.0.0.1:8420"+path, strings.NewReader(body))
+	r.Host = "127.0.0.1:8420"
+	for k, v := range header {
+		if k == "Host" {
+			r.Host = v
+			continue
+		}
+		r.Header.Set(k, v)
+	}
+	w := httptest.NewRecorder()
+	d.front.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func (d *door) status(want int, method, path string, header map[string]string) *http.Response {
+	d.t.Helper()
+	got := d.do(method, path, header, "")
+	if got.StatusCode != want {
+		body, _ := io.ReadAll(got.Body)
+		d.t.Errorf("%s %s %v: %d, want %d: %s", method, path, header, got.StatusCode, want, body)
+	}
+	return got
+}
+
+const good = "Bearer test-key"
+
+func TestWhoComesIn(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t, nil)
+	d.status(200, "GET", "/healthz", nil)
+	d.status(401, "GET", "/api/sessions", nil)
+	d.status(303, "GET", "/", map[string]string{"Accept": "text/html"})
+	d.status(401, "POST", "/", map[string]string{"Accept": "text/html"})
+	d.status(401, "GET", "/api/sessions", map[string]string{"Authorization": "Bearer wrong"})
+	d.status(401, "GET", "/healthz", map[string]string{"Authorization": "Bearer wrong"})
+	d.status(401, "GET", "/api/sessions", map[string]string{"Authorization": "Basic dGVzdC1rZXk="})
+	got := d.status(200, "GET", "/api/sessions", map[string]string{"Authorization": good})
+	if body, _ := io.ReadAll(got.Body); string(body) != "true token:one [chat]" {
+		t.Errorf("the caller is %s", body)
+	}
+}
+
+// Every answer of the door itself is a problem, and every answer has the headers.
+func TestAnswersAreProblems(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t, nil)
+	got := d.status(401, "GET", "/api/x", nil)
+	var problem struct {
+		Status int
+		Error  string
+	}
+	if err := json.NewDecoder(got.Body).Decode(&problem); err != nil || problem.Status != 401 || !strings.Contains(problem.Error, "chorus token create") {
+		t.Errorf("%v %+v", err, problem)
+	}
+	if got.Header.Get("Content-Type") != "application/problem+json" || got.Header.Get("WWW-Authenticate") == "" {
+		t.Errorf("headers %v", got.Header)
+	}
+	policy := got.Header.Get("Content-Security-Policy")
+	if !strings.Contains(policy, "script-src 'self'") || strings.Contains(policy, "unsafe") {
+		t.Errorf("policy %q", policy)
+	}
+}
+
+// What the database says about itself is for the log, not for whoever knocks.
+func TestTroubleInsideStaysInside(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t, func(o *Options) { o.Keeper = broken{} })
+	got := d.status(503, "GET", "/api/x", map[string]string{"Authorization": good})
+	if body, _ := io.ReadAll(got.Body); strings.Contains(string(body), "fire") {
+		t.Errorf("it told %s", body)
+	}
+}
+
+func TestHostsAndOrigins(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t, func(o *Options) { o.Hosts = []string{"chorus.example:8443", "inside.example"} })
+	for host, want := range map[string]int{
+		"127.0.0.1:8420": 200, "localhost:8420": 200, "[::1]:8420": 200, "LOCALHOST": 200, "a.localhost:1": 200, "localhost.": 200, "127.9.9.9": 200,
+		"evil.example": 403, "127.0.0.1.evil.example": 403, "localhost.evil.example:8420": 403, "": 403, "0.0.0.0:8420": 403, "192.168.1.5:8420": 403,
+		"chorus.example:8443": 200, "chorus.example": 403, "inside.example:99": 200, "evil.example:8443": 403,
+	} {
+		d.status(want, "GET", "/api/x", map[string]string{"Authorization": good, "Host": host})
+	}
+	post := func(want int, header map[string]string) {
+		t.Helper()
+		header["Authorization"] = good
+		d.status(want, "POST", "/api/x", header)
+	}
+	post(200, map[string]string{})
+	post(200, map[string]string{"Origin": "http://127.0.0.1:8420"})
+	post(200, map[string]string{"Origin": "http://127.0.0.1:8420", "Sec-Fetch-Site": "same-origin"})
+	post(403, map[string]string{"Origin": "http://evil.example"})
+	post(403, map[string]string{"Origin": "http://localhost:3000"})
+	post(403, map[string]string{"Origin": "null"})
+	post(403, map[string]string{"Origin": "http://127.0.0.1:8420", "Sec-Fetch-Site": "cross-site"})
+	post(403, map[string]string{"Sec-Fetch-Site": "same-site"})
+	d.status(403, "GET", "/api/x", map[string]string{"Authorization": good, "Origin": "https://evil.example"})
+}
+
+func cookieOf(t *testing.T, r *http.Response) *http.Cookie {
+	t.Helper()
+	for _, c := range r.Cookies() {
+		if c.MaxAge > 0 {
+			return c
+		}
+	}
+	t.Fatalf("no cookie in %v", r.Header)
+	return nil
+}
+
+func TestSignIn(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t, nil)
+	form := map[string]string{"Content-Type": "application/x-www-form-urlencoded"}
+	post := func(values url.Values) *http.Response { return d.do("POST", "/sign-in", form, values.Encode()) }
+	if got := post(url.Values{"token": {"wrong"}}); got.StatusCode != 401 || len(got.Cookies()) > 0 {
+		t.Errorf("a wrong token: %d %v", got.StatusCode, got.Cookies())
+	}
+	got := post(url.Values{"token": {" test-key\n"}, "next": {"/s/1?x=2"}})
+	c := cookieOf(t, got)
+	if got.StatusCode != 303 || got.Header.Get("Location") != "/s/1?x=2" || !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || strings.Contains(c.Value, "test-key") {
+		t.Errorf("%d %q %+v", got.StatusCode, got.Header.Get("Location"), c)
+	}
+	with := map[string]string{"Cookie": c.Name + "=" + c.Value}
+	d.status(200, "GET", "/", with)
+	d.status(403, "POST", "/", map[string]string{"Cookie": with["Cookie"], "Sec-Fetch-Site": "cross-site"})
+	d.status(401, "GET", "/", map[string]string{"Cookie": c.Name + "=" + c.Value + "x"})
+	if out := d.do("POST", "/sign-out", with, ""); len(out.Cookies()) != 1 || out.Cookies()[0].MaxAge >= 0 {
+		t.Errorf("sign-out leaves %v", out.Cookies())
+	}
+	d.now = d.now.Add(cookieLife + time.Minute)
+	d.status(401, "GET", "/", with)
+	d.now = d.now.Add(-time.Hour)
+	d.status(200, "GET", "/", with)
+	delete(d.keys, "test-key") // revoked
+	d.status(401, "GET", "/", with)
+}
+
+func TestLinkIsGoodOnce(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t, nil)
+	link := Link(testKey, "http://127.0.0.1:8420/", "one", d.now)
+	path := strings.TrimPrefix(link, "http://127.0.0.1:8420")
+	if got := d.status(303, "GET", path, nil); got.Header.Get("Location") != "/" {
+		t.Errorf("it leads to %q", got.Header.Get("Location"))
+	}
+	d.status(401, "GET", path, nil)
+	old := strings.TrimPrefix(Link(testKey, "", "one", d.now.Add(-linkLife-time.Minute)), "")
+	d.status(401, "GET", old, nil)
+	d.status(401, "GET", Link(testKey, "", "somebody-else", d.now), nil)
+	cookie := Seal(testKey, "cookie", "one", d.now.Add(time.Hour))
+	d.status(401, "GET", "/sign-in?code="+cookie, nil)
+	d.status(401, "GET", "/", map[string]string{"Cookie": "chorus=" + Seal(testKey, "link", "one", d.now.Add(time.Hour))})
+}
+
+func TestGuessingIsSlow(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t, nil)
+	wrong := map[string]string{"Authorization": "Bearer wrong"}
+	for range freeFailures + 1 {
+		d.status(401, "GET", "/api/x", wrong)
+	}
+	got := d.status(429, "GET", "/api/x", map[string]string{"Authorization": good})
+	if got.Header.Get("Retry-After") == "" {
+		t.Error("nobody says how long")
+	}
+	if form := d.do("POST", "/sign-in", map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, "token=test-key"); form.StatusCode != 429 {
+		t.Errorf("the form: %d", form.StatusCode)
+	}
+	d.now = d.now.Add(firstWait)
+	d.status(200, "GET", "/api/x", map[string]string{"Authorization": good})
+	d.status(401, "GET", "/api/x", wrong)
+	d.now = d.now.Add(firstWait)
+	d.status(429, "GET", "/api/x", wrong) // twice as long now
+	d.now = d.now.Add(forgetAfter + longestWait)
+	d.status(401, "GET", "/api/x", wrong)
+	d.status(200, "GET", "/api/x", map[string]string{"Authorization": good})
+}
+
+// However many places guess, little is remembered, and new ones still wait.
+func TestManyGuessers(t *testing.T) {
+	t.Parallel()
+	s, now := newSlowness(), time.Unix(1000, 0)
+	for i := range manyGuessers * 2 {
+		s.failed(fmt.Sprint("10.0.", i), now)
+	}
+	if len(s.known) > manyGuessers+1 {
+		t.Errorf("%d are remembered", len(s.known))
+	}
+	if s.wait("another one", now) <= 0 {
+		t.Error("a new place does not wait")
+	}
+}
+
+func TestBehindProxy(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t, func(o *Options) { o.BehindProxy, o.TLS, o.Hosts = true, true, []string{"chorus.example"} })
+	head := func(forwarded, token string) map[string]string {
+		return map[string]string{"Host": "chorus.example", "X-Forwarded-For": forwarded, "Authorization": "Bearer " + token}
+	}
+	for range freeFailures + 1 {
+		d.status(401, "GET", "/api/x", head("1.1.1.1, 9.9.9.9", "wrong"))
+	}
+	d.status(429, "GET", "/api/x", head("2.2.2.2, 9.9.9.9", "test-key")) // only the last hop is our proxy's word
+	got := d.status(200, "GET", "/api/x", head("9.9.9.8", "test-key"))
+	if got.Header.Get("Strict-Transport-Security") == "" {
+		t.Error("no promise of https")
+	}
+}
+
+// Whatever is asked for, signing in leads to a place of ours.
+func TestNextIsOurs(t *testing.T) {
+	t.Parallel()
+	for next, want := range map[string]string{"": "/", "/s/a": "/s/a", "//evil.example": "/", "https://evil.example/": "/", `/\evil.example`: "/",
+		"javascript:alert(1)": "/", "s/a": "/", "/sign-in?next=/": "/", "/a?b=c#d": "/a?b=c", "/%2F/evil.example": "/"} {
+		if got := safePath(next); got != want && !(next == "/%2F/evil.example" && strings.HasPrefix(got, "/%2F")) {
+			t.Errorf("%q leads to %q, want %q", next, got, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		next := rapid.OneOf(rapid.String(), rapid.StringMatching(`[/\\]{0,3}[a-z.:@/\\%]{0,12}`)).Draw(t, "next")
+		base, _ := url.Parse("http://127.0.0.1:8420/sign-in")
+		got, err := base.Parse(safePath(next))
+		if err != nil || got.Host != base.Host || got.Scheme != "http" {
+			t.Fatalf("%q leads to %v (%v)", next, got, err)
+		}
+	})
+}
+
+// A seal that was changed anywhere opens nothing.
+func TestSealsCannotBeChanged(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_700_000_000, 0)
+	rapid.Check(t, func(t *rapid.T) {
+		text := Seal(testKey, "cookie", "one", now.Add(time.Hour))
+		if s, ok := open(testKey, "cookie", text, now); !ok || s.token != "one" {
+			t.Fatal("it does not open at all")
+		}
+		at := rapid.IntRange(0, len(text)-1).Draw(t, "at")
+		with := rapid.Byte().Draw(t, "with")
+		changed := text[:at] + string([]byte{with}) + text[at+1:]
+		if _, ok := open(testKey, "cookie", changed, now); ok && changed != text {
+			t.Fatalf("%q opens as %q does", changed, text)
+		}
+	})
+}
+
+func FuzzOpen(f *testing.F) {
+	f.Add(Seal(testKey, "cookie", "one", time.Unix(2_000_000_000, 0)))
+	f.Add("a.b.c.d")
+	f.Add("....")
+	f.Fuzz(func(t *testing.T, text string) {
+		if s, ok := open([]byte(strings.Repeat("x", keySize)), "cookie", text, time.Unix(0, 0)); ok {
+			t.Fatalf("%q opens for %q", text, s.token)
+		}
+	})
+}

@@ -1,0 +1,27 @@
+package guard
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"chorus/internal/command"
+)
+
+// refuse answers as the API does: RFC 9457.
+func refuse(w http.ResponseWriter, _ *http.Request, err error) {
+	status := map[command.Kind]int{command.Unsigned: http.StatusUnauthorized, command.Forbidden: http.StatusForbidden,
+		command.Busy: http.StatusTooManyRequests}[command.KindOf(err)]
+	text := "this could not be checked now; try again"
+	if status == 0 {
+		status = http.StatusServiceUnavailable
+	} else {
+		var known *command.Error
+		if errors.As(err, &known) {
+			text = known.Message
+		}
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"type": "about:blank", "title": http.StatusText(status), "status": status, "detail": text, "error": text})
+}

@@ -1,0 +1,73 @@
+package guard
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"chorus/internal/command"
+)
+
+// maxForm is far more than a token and a path need.
+const maxForm = 16 << 10
+
+// SignIn serves /sign-in and /sign-out. page shows the form with why the last try
+// failed ("" the first time) and where to go afterwards.
+func (g *Guard) SignIn(page func(w http.ResponseWriter, r *http.Request, status int, problem, next string)) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /sign-in", func(w http.ResponseWriter, r *http.Request) {
+		next := safePath(r.URL.Query().Get("next"))
+		code := r.URL.Query().Get("code")
+		if code == "" {
+			page(w, r, http.StatusOK, "", next)
+			return
+		}
+		s, ok := open(g.Key, "link", code, g.Now())
+		if !ok || !g.used.use(s.nonce, s.until, g.Now()) {
+			page(w, r, http.StatusUnauthorized, "This link was used before or is too old. `chorus token link` makes a new one.", next)
+			return
+		}
+		if _, err := g.Keeper.TokenByID(r.Context(), s.token); err != nil {
+			page(w, r, http.StatusUnauthorized, "The token behind this link was revoked. `chorus token link` makes a new one.", next)
+			return
+		}
+		g.setCookie(w, s.token)
+		http.Redirect(w, r, next, http.StatusSeeOther)
+	})
+	mux.HandleFunc("POST /sign-in", func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		next := safePath(r.PostFormValue("next"))
+		from := g.remote(r)
+		if wait := g.slow.wait(from, g.Now()); wait > 0 {
+			page(w, r, http.StatusTooManyRequests, tooOften(w, wait).Error(), next)
+			return
+		}
+		token, err := g.Keeper.TokenByText(r.Context(), strings.TrimSpace(r.PostFormValue("token")))
+		switch {
+		case command.KindOf(err) == command.NotFound:
+			g.slow.failed(from, g.Now())
+			page(w, r, http.StatusUnauthorized, "This token opens nothing: it is wrong, has expired or was revoked.", next)
+		case err != nil:
+			g.Log.Error("a token could not be checked", "component", "http", "error", err)
+			page(w, r, http.StatusServiceUnavailable, "This could not be checked now; try again.", next)
+		default:
+			g.setCookie(w, token.ID)
+			http.Redirect(w, r, next, http.StatusSeeOther)
+		}
+	})
+	mux.HandleFunc("POST /sign-out", func(w http.ResponseWriter, r *http.Request) {
+		g.dropCookie(w)
+		http.Redirect(w, r, "/sign-in", http.StatusSeeOther)
+	})
+	return mux
+}
+
+// safePath is where to go after signing in: a place of ours, or the first page.
+func safePath(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") ||
+		strings.ContainsAny(next, "\\\r\n\t") || strings.HasPrefix(u.Path, "/sign-") {
+		return "/"
+	}
+	return u.RequestURI()
+}
