@@ -92,8 +92,11 @@ type Agent struct {
 	FallsBack func(model.ErrorKind) bool
 	// CacheMissed hears of answers that cost more than they should; may be nil.
 	CacheMissed func(CacheMiss)
-	// ToolLimit is how long any call may take; 0: DefaultToolLimit.
-	ToolLimit time.Duration
+	Bounds      Bounds
+	// Waits hears what the run waits for from now on; may be nil. Abandoned hears of
+	// something that did not end when it was told to, and gives what to call should it end after all; may be nil.
+	Waits     func(Wait)
+	Abandoned func(what string) (back func())
 	Now       func() time.Time
 	Random    func() float64 // in [0,1), for jitter
 }
@@ -143,16 +146,13 @@ const (
 	maxRepeats     = 5 // identical calls in a row
 )
 
-// DefaultToolLimit is longer than any tool's own limit: it is for those that have none.
-const DefaultToolLimit = 15 * time.Minute
-
 // DefaultMaxSteps is how many answers a run may take when nothing else is said.
 const DefaultMaxSteps = 20
 
 // Run goes on with the thread until a run has ended, waits for an approval, or
 // there is nothing to do. The log must be folded up to the host's last event.
 func (a *Agent) Run(ctx context.Context, log *transcript.Log, h Host) (State, error) {
-	r := &runner{Agent: a, log: log, host: h}
+	r := &runner{Agent: a, log: log, host: h, bounds: a.Bounds.Or(Defaults())}
 	if err := r.recover(ctx); err != nil {
 		return Stopped, err
 	}
@@ -171,14 +171,15 @@ func (a *Agent) Run(ctx context.Context, log *transcript.Log, h Host) (State, er
 
 type runner struct {
 	*Agent
-	log   *transcript.Log
-	host  Host
-	head  *model.Head
-	room  []byte           // the last request's body, to be written over by the next
-	sent  []*model.Message // what the last request showed, pairs and all
-	held  *held            // a result that the next commit takes with it
-	mu    sync.Mutex       // guards fatal while calls run together
-	fatal *chat.Failure    // our own failure: the run ends with it
+	bounds Bounds
+	log    *transcript.Log
+	host   Host
+	head   *model.Head
+	room   []byte           // the last request's body, to be written over by the next
+	sent   []*model.Message // what the last request showed, pairs and all
+	held   *held            // a result that the next commit takes with it
+	mu     sync.Mutex       // guards fatal while calls run together
+	fatal  *chat.Failure    // our own failure: the run ends with it
 }
 
 // held is the last result of an answer. The request that shows it is asked for at
@@ -278,6 +279,7 @@ func (r *runner) recover(ctx context.Context) error {
 			continue
 		}
 		if r.Reap != nil {
+			r.waits("what still runs of an earlier call to be ended", r.bounds.Setup, 0)
 			if err := r.Reap(ctx, callKey(r.log.Run(), c.Use.ID)); err != nil {
 				return err
 			}
@@ -337,8 +339,11 @@ func (r *runner) next(ctx context.Context) (State, error) {
 }
 
 // stopped: the context ended. An abort is in the journal; it may only not have
-// been read yet.
+// been read yet. A run that has waited in vain is over.
 func (r *runner) stopped(ctx context.Context) (State, error) {
+	if s := stuckBy(ctx); s != nil && r.log.Run() != nil {
+		return Finished, r.fail(ctx, failure(s))
+	}
 	if context.Cause(ctx) == ErrAborted {
 		if err := r.commit(ctx, Batch{}); err != nil {
 			return Stopped, err
@@ -377,8 +382,12 @@ func (r *runner) begin(ctx context.Context) (State, error) {
 	if prompt.Terms != r.Terms {
 		return Finished, nil
 	}
+	r.waits("what a run begins with", r.bounds.Setup, 0)
 	b, err := r.Begin(ctx, r.log, prompt)
 	if err != nil {
+		if s := stuckBy(ctx); s != nil {
+			err = s
+		}
 		return Finished, r.stillborn(ctx, b, prompt, err)
 	}
 	batch := Batch{Blobs: []chat.Blob{b.Head}}

@@ -29,6 +29,7 @@ func (r *runner) ask(ctx context.Context, run *transcript.Run) error {
 			return err
 		}
 	}
+	r.waits("the request to be put together", r.bounds.Setup, 0)
 	engine, err := r.Model(run.Model)
 	if err != nil {
 		return r.unavailable(ctx, run, err)
@@ -129,6 +130,7 @@ func (r *runner) wait(ctx context.Context, t time.Time) error {
 	if t.IsZero() || d <= 0 {
 		return ctx.Err()
 	}
+	r.waits("the pause before the next attempt", d+r.bounds.Setup, 0)
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -243,6 +245,7 @@ func (r *runner) listen(ctx context.Context, engine Engine, p model.Prepared, sa
 		}
 	}
 	args := map[string]int{}
+	r.waits("the model "+r.log.Run().Model, r.bounds.Model, r.bounds.Answer)
 	for chunk, err := range engine.Model.Stream(ctx, p) {
 		if err != nil {
 			return r.broken(ctx, said, err, text.String())
@@ -277,6 +280,9 @@ func (r *runner) broken(ctx context.Context, said chat.Said, err error, text str
 		return said
 	}
 	said.Partial, said.Stop = true, chat.StopError
+	if s := stuckBy(ctx); s != nil {
+		err = s
+	}
 	said.Error = failure(err)
 	var e *model.Error
 	if !errors.As(err, &e) {
@@ -310,6 +316,10 @@ func (r *runner) random() float64 {
 
 func failure(err error) *chat.Failure {
 	f := &chat.Failure{Kind: "internal", Message: err.Error()}
+	var s *Stuck
+	if errors.As(err, &s) {
+		f.Kind, f.Message = "stuck", "stopped: "+s.Error()+"; say it again to try once more"
+	}
 	if kind := model.KindOf(err); kind != "" {
 		f.Kind = string(kind)
 	}

@@ -54,7 +54,7 @@ func TestNoCallHoldsTheThread(t *testing.T) {
 				h := &host{}
 				h.guest(prompt())
 				ag := newAgent(t, &act{}, call(1), chat.TextBlocks("I went on"))
-				ag.Tools, ag.ToolLimit, ag.Now = set, time.Minute, time.Now
+				ag.Tools, ag.Bounds.Tool, ag.Now = set, time.Minute, time.Now
 				begun := time.Now()
 				state, err := ag.Run(context.Background(), fold(t, h), h)
 				if err != nil || state != agent.Finished {

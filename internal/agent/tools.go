@@ -176,6 +176,7 @@ func (r *runner) alone(ctx context.Context, one ready) error {
 // finish runs a call and writes its result down, or, when nothing else of the
 // answer is left to do, keeps it for the commit of the next request.
 func (r *runner) finish(ctx context.Context, one ready) error {
+	r.waitsFor(one)
 	ran, blobs := r.run(ctx, one)
 	b := Batch{Events: []chat.Event{{Body: ran}}, Blobs: blobs}
 	// What the request shows of blobs must be there when it is made.
@@ -196,6 +197,9 @@ func (r *runner) onlyOpen(call string) bool {
 	return true
 }
 
+// atOnce is how many calls run together: enough to overlap waits, few enough to spare the disk.
+const atOnce = 8
+
 // together runs read-only calls at the same time; their results stand in the
 // order of the calls.
 func (r *runner) together(ctx context.Context, batch []ready) error {
@@ -207,7 +211,8 @@ func (r *runner) together(ctx context.Context, batch []ready) error {
 		blobs []chat.Blob
 	}
 	outcomes := make([]outcome, len(batch))
-	slots := make(chan struct{}, 8) // enough to overlap waits, few enough to spare the disk
+	r.waitsFor(batch...)
+	slots := make(chan struct{}, atOnce)
 	var wg sync.WaitGroup
 	for i, one := range batch {
 		wg.Go(func() {
@@ -234,16 +239,17 @@ func (r *runner) run(ctx context.Context, one ready) (chat.ToolRan, []chat.Blob)
 	}})
 	res, err := r.bounded(ctx, one)
 	ran := chat.ToolRan{Call: one.use.ID, Name: one.use.Name, Blocks: res.Blocks, Failed: res.Failed, Outcome: chat.Ran,
-		TookMS: r.Now().Sub(start).Round(time.Millisecond).Milliseconds(), Read: res.Read, Changed: res.Changed}
+		TookMS: r.Now().Sub(start).Round(time.Millisecond).Milliseconds(), Read: res.Read, Changed: res.Changed, Foreign: res.Foreign}
 	if ctx.Err() != nil {
 		ran.Outcome, ran.Failed = chat.Interrupted, true
 		if len(ran.Blocks) == 0 {
+			ran.Foreign = ""
 			ran.Blocks = chat.TextBlocks("interrupted: " + context.Cause(ctx).Error())
 		}
 		return ran, res.Blobs
 	}
 	if err != nil {
-		ran.Failed, ran.Blocks = true, chat.TextBlocks("the tool itself failed: "+err.Error())
+		ran.Failed, ran.Foreign, ran.Blocks = true, "", chat.TextBlocks("the tool itself failed: "+err.Error())
 		r.setFatal(fmt.Sprintf("the tool %s failed: %v", one.use.Name, err))
 	}
 	return ran, res.Blobs
@@ -261,10 +267,7 @@ func (r *runner) setFatal(message string) {
 // bounded ends every call: after the limit its context is cancelled, and one that does
 // not even obey that is left to itself, so that the conversation can go on.
 func (r *runner) bounded(ctx context.Context, one ready) (tool.Result, error) {
-	limit := r.ToolLimit
-	if limit <= 0 {
-		limit = DefaultToolLimit
-	}
+	limit, patience := r.bounds.Tool, r.bounds.Grace
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if one.tool.Spec().Ends {
@@ -284,7 +287,7 @@ func (r *runner) bounded(ctx context.Context, one ready) (tool.Result, error) {
 		return e.res, e.err
 	case <-ctx.Done():
 	}
-	grace := time.NewTimer(toolGrace)
+	grace := time.NewTimer(patience)
 	defer grace.Stop()
 	select {
 	case e := <-done:
@@ -293,14 +296,26 @@ func (r *runner) bounded(ctx context.Context, one ready) (tool.Result, error) {
 		}
 		return e.res, e.err
 	case <-grace.C:
+		if r.Abandoned != nil {
+			back := r.Abandoned("the tool " + one.use.Name)
+			go func() { <-done; back() }()
+		}
 		return tool.Fail(fmt.Sprintf("%s did not end, also when it was told to; it was left alone after %s. Whatever it does may still happen: check before repeating it.",
-			one.use.Name, limit+toolGrace)), nil
+			one.use.Name, limit+patience)), nil
 	}
 }
 
-// toolGrace is how long a call may take to end once it was told to: longer than killing
-// a process tree takes.
-const toolGrace = 10 * time.Second
+// waitsFor says which calls the run waits for: each has its limit, and its grace when it
+// is told to end.
+func (r *runner) waitsFor(calls ...ready) {
+	what := "the tool " + calls[0].use.Name
+	if n := len(calls); n > 1 {
+		what = fmt.Sprintf("%s and %d other calls", what, n-1)
+	}
+	rounds := time.Duration((len(calls) + atOnce - 1) / atOnce)
+	most := rounds*(r.bounds.Tool+r.bounds.Grace) + r.bounds.Grace
+	r.waits(what, most, most)
+}
 
 // safely turns a tool's panic into a failed result: one bad tool must not take
 // the process with it.
