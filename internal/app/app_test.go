@@ -93,7 +93,7 @@ func TestTermsTravelWithThePrompt(t *testing.T) {
 		{"another session's --yes is its own affair", wishes{Terms: chat.Terms{By: "a"}}, engine.Work{Terms: chat.Terms{By: "b", Yes: true}, Seq: 5}, desk.Allow},
 		{"nobody to ask", wishes{Terms: chat.Terms{By: "a"}}, engine.Work{Terms: chat.Terms{By: "a"}, Seq: 5}, desk.End},
 	} {
-		g := &gate{standard, permit.JudgeOptions{}, &Choice{wishes: c.session, always: map[string]bool{}}, c.work}
+		g := &gate{standard, permit.JudgeOptions{}, &Choice{wishes: c.session, always: map[string]bool{}}, c.work, nil}
 		q := agent.Question{Tool: anyShell{}, Args: json.RawMessage(`{}`), Touches: anyShell{}.Access(nil)}
 		if got := g.Judge(q, chat.Principal{}); got.Verdict != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got.Verdict, c.want)

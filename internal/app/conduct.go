@@ -25,6 +25,9 @@ type conduct struct {
 
 	mu    sync.Mutex
 	files *config.Files
+
+	kept  keeping
+	rules lastRules
 }
 
 // openConduct reads the files. Every mistake in them is told.

@@ -8,6 +8,7 @@ import (
 	"chorus/internal/desk"
 	"chorus/internal/engine"
 	"chorus/internal/permit"
+	"chorus/internal/transcript"
 )
 
 // gate judges calls by a profile and by what the person at the terminal chose.
@@ -16,6 +17,7 @@ type gate struct {
 	place   permit.JudgeOptions
 	choice  *Choice
 	work    engine.Work
+	kept    func(permit.Judgement, []transcript.Sender) string // by which kept rule it is allowed; nil: none are
 }
 
 // Judge implements engine.Gate.
@@ -32,12 +34,14 @@ func (g *gate) Judge(q agent.Question, who chat.Principal) desk.Ruling {
 			Audit: &desk.Audit{Decision: "deny", Detail: d.List}}
 	}
 	now := g.choice.snapshot()
-	own := now.own(g.work)
+	own, kept := now.own(g.work), g.keptBy(j, q)
 	switch {
 	case g.work.Terms.Yes || own && now.Yes:
 		return approved(d, "--yes")
 	case own && g.remembered(j):
 		return approved(d, "allowed for this session")
+	case kept != "":
+		return approved(d, kept)
 	case !now.canAsk:
 		return desk.Ruling{Verdict: desk.End, Rule: d.Rule,
 			Reason: fmt.Sprintf("%s must be asked for (profile %s), and there is no terminal to ask on; run it in a terminal, or pass --yes or a wider --permissions", d.Action, g.profile.Name())}
@@ -58,6 +62,14 @@ func (g *gate) remembered(j permit.Judgement) bool {
 		}
 	}
 	return true
+}
+
+// keptBy says by which rule what would be asked was allowed for good; "" by none.
+func (g *gate) keptBy(j permit.Judgement, q agent.Question) string {
+	if g.kept == nil {
+		return ""
+	}
+	return g.kept(j, q.Senders)
 }
 
 func why(p *permit.Profile, d permit.Decision) string {

@@ -147,7 +147,7 @@ func (a *App) setup(ctx context.Context, row journal.Thread, work engine.Work) (
 	if err != nil {
 		return engine.Setup{}, err
 	}
-	rules, err := profile(bot, first(now.Profile, bot.Permissions))
+	rules, err := a.rules(bot, first(now.Profile, bot.Permissions))
 	if err != nil {
 		return engine.Setup{}, err
 	}
@@ -174,7 +174,7 @@ func (a *App) setup(ctx context.Context, row journal.Thread, work engine.Work) (
 		Dir:   row.Dir,
 		Price: priceOf(models, bot), Budget: budgetOf(bot, now.Yes),
 		Gate: &gate{rules, permit.JudgeOptions{Home: a.Home.Dir(), Workspace: row.Dir, UserHome: home,
-			Who: permit.Who{Agent: row.Agent, Channel: row.Place}}, choice, work},
+			Who: permit.Who{Agent: row.Agent, Channel: row.Place}}, choice, work, a.keptFor(row)},
 		Agent: &agent.Agent{
 			Tools: a.redacting(offered),
 			Model: engineOf(models, row, bot, b),

@@ -45,7 +45,7 @@ func (a *App) toolBench(o *SessionOptions) (*bench, *gate, error) {
 	}
 	choice := a.choice(thread)
 	choice.set(func(c *Choice) { c.canAsk = o.CanAsk })
-	return b, &gate{profile, permit.JudgeOptions{Home: a.Home.Dir(), Workspace: o.Dir}, choice, engine.Work{Terms: chat.Terms{Yes: o.Yes}}}, nil
+	return b, &gate{profile, permit.JudgeOptions{Home: a.Home.Dir(), Workspace: o.Dir}, choice, engine.Work{Terms: chat.Terms{Yes: o.Yes}}, nil}, nil
 }
 
 // ToolSpecs lists the tools.

@@ -141,6 +141,9 @@ func examples(j Judgement, after []*Profile, history []string) (also, still []st
 	return also, still
 }
 
+// RequestOf is the request that an action string, or a shell command, stands for.
+func RequestOf(entry string) Request { return requestOf(entry) }
+
 func requestOf(entry string) Request {
 	tool, detail, ok := Split(entry)
 	if !ok {
