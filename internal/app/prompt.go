@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"chorus/internal/foreign"
 )
 
 //go:embed prompt.md
@@ -101,7 +103,7 @@ func instructions(dir string) document {
 
 // harmless keeps untrusted text from ending the element it stands in.
 func harmless(text string) string {
-	return strings.ReplaceAll(strings.TrimSpace(text), "</repository-instructions", "<\\/repository-instructions")
+	return foreign.Defuse("repository-instructions", strings.TrimSpace(text))
 }
 
 // docs reads an agent's docs folder, sorted by name.

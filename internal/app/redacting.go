@@ -100,7 +100,7 @@ func (t *redactedTool) Run(ctx context.Context, args []byte) (tool.Result, error
 		}
 		blocks[i] = b
 	}
-	res.Blocks = blocks
+	res.Blocks, res.Foreign = blocks, r.Text(res.Foreign)
 	if err != nil {
 		err = &redactedError{err, r.Text(err.Error())}
 	}

@@ -16,6 +16,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/engine"
+	"chorus/internal/foreign"
 	"chorus/internal/id"
 	"chorus/internal/journal"
 	"chorus/internal/model"
@@ -320,7 +321,7 @@ func (a *App) begin(ctx context.Context, with beginning) (agent.Beginning, error
 	out.Head = chat.NewBlob(data)
 	out.Notes = a.notes(ctx, with.bench)
 	if with.tools.notice != "" {
-		out.Notes = append(out.Notes, chat.Noted{What: "mcp servers", Text: with.tools.notice})
+		out.Notes = append(out.Notes, chat.Noted{What: "mcp servers", Text: foreign.Defuse("note", with.tools.notice)})
 	}
 	return out, nil
 }
@@ -334,7 +335,7 @@ func (a *App) notes(ctx context.Context, b *bench) []chat.Noted {
 		for _, n := range list {
 			fmt.Fprintf(&text, "%s: %s\n", n.Key, n.Value)
 		}
-		out = append(out, chat.Noted{What: "work notes", Text: strings.TrimSpace(text.String())})
+		out = append(out, chat.Noted{What: "work notes", Text: foreign.Defuse("note", strings.TrimSpace(text.String()))})
 	}
 	return out
 }

@@ -243,6 +243,7 @@ type ToolRan struct {
 	TookMS  int64    `json:"tookMs,omitempty"`
 	Read    []string `json:"read,omitempty"`    // files it read
 	Changed []string `json:"changed,omitempty"` // files it wrote, moved or deleted
+	Foreign string   `json:"foreign,omitempty"` // where its text is from, when others wrote it: "file a.go"
 }
 
 // ApprovalAsked: the call waits for somebody's yes. The approval's row has the whole story.

@@ -98,12 +98,19 @@ type Result struct {
 	Read    []string    // files it read, as the model named them
 	Changed []string    // files it changed
 	Blobs   []chat.Blob // bytes its images refer to
+	Foreign string      // where its text is from when others may have written it, "file a.go"; the model is told
 }
 
 // Textf-like helpers: most tools answer with text.
 
 // OK is a result with text.
 func OK(text string) Result { return Result{Blocks: chat.TextBlocks(text)} }
+
+// From is a result with text that others may have written: source says in a few words
+// where it is from.
+func From(source, text string) Result {
+	return Result{Blocks: chat.TextBlocks(text), Foreign: source}
+}
 
 // Fail is a mistake the model can mend.
 func Fail(text string) Result { return Result{Blocks: chat.TextBlocks(text), Failed: true} }

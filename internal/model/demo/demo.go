@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"chorus/internal/chat"
+	"chorus/internal/foreign"
 	"chorus/internal/model"
 )
 
@@ -123,7 +124,11 @@ func (t turn) result() (text string, failed, ok bool) {
 	var out []string
 	for _, b := range t.Blocks {
 		if r, is := b.(chat.ToolResult); is {
-			out, ok, failed = append(out, r.Blocks.Text()), true, failed || r.Failed
+			said := r.Blocks.Text()
+			if _, inner, framed := foreign.Open(said); framed {
+				said = inner
+			}
+			out, ok, failed = append(out, said), true, failed || r.Failed
 		}
 	}
 	return strings.Join(out, "\n"), failed, ok

@@ -44,7 +44,7 @@ func Edit(r *Roots) tool.Tool {
 				text = fmt.Sprintf("Replaced %d occurrences in %s", made.count, name)
 			}
 			text += "\n" + made.snippet() + warning(d.place, made.content)
-			res := tool.OK(tool.Clip(ctx, text, tool.Head, nil))
+			res := tool.From(source(d.place), tool.Clip(ctx, text, tool.Head, nil)) // the lines around it are the file's
 			res.Changed = []string{name}
 			return res, nil
 		},

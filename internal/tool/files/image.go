@@ -61,7 +61,8 @@ func (r *Roots) picture(place Place, media string, in io.Reader, size int64) (to
 			chat.Text{Text: fmt.Sprintf("[%s: %s, %d bytes]", place, media, len(data))},
 			chat.Image{Blob: hash, MediaType: media, Name: path.Base(place.Path), Size: int64(len(data))},
 		},
-		Read:  []string{place.String()},
-		Blobs: []chat.Blob{{Hash: hash, Data: data}},
+		Read:    []string{place.String()},
+		Blobs:   []chat.Blob{{Hash: hash, Data: data}},
+		Foreign: source(place),
 	}, nil
 }

@@ -11,6 +11,8 @@ import (
 // maxListed is how many files list_files names at most.
 const maxListed = 500
 
+const noFiles = "No files found."
+
 type listIn struct {
 	Glob  string `json:"glob,omitempty" jsonschema:"which files, like *.go or src/**/*.ts; all when left out"`
 	Path  string `json:"path,omitempty" jsonschema:"directory to begin in; the workspace when left out"`
@@ -31,7 +33,10 @@ func ListFiles(r *Roots) tool.Tool {
 			if err != nil {
 				return answer(err)
 			}
-			return tool.OK(tool.Clip(ctx, text, tool.Head, nil)), nil
+			if text == noFiles {
+				return tool.OK(text), nil
+			}
+			return tool.From("names of files", tool.Clip(ctx, text, tool.Head, nil)), nil
 		},
 	})
 }
@@ -63,7 +68,7 @@ func (r *Roots) list(ctx context.Context, in listIn) (string, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return "No files found.", nil
+		return noFiles, nil
 	case len(found) > limit:
 		return strings.Join(found[:limit], "\n") + fmt.Sprintf("\n[Only the first %d files are shown; narrow the glob or the path.]", limit), nil
 	}

@@ -82,9 +82,15 @@ func (r *Roots) read(ctx context.Context, in readIn) (tool.Result, error) {
 		return tool.Result{}, r.explain(place, err)
 	}
 	res := tool.OK(w.render(place.String()))
+	if w.shown > 0 {
+		res.Foreign = source(place)
+	}
 	res.Read = []string{place.String()}
 	return res, nil
 }
+
+// source says of a text that it is what a file has.
+func source(place Place) string { return "file " + place.String() }
 
 // listing is a directory's names, directories with a slash.
 func (r *Roots) listing(ctx context.Context, place Place, dir *os.File) (tool.Result, error) {
@@ -103,7 +109,7 @@ func (r *Roots) listing(ctx context.Context, place Place, dir *os.File) (tool.Re
 	if len(names) == 0 {
 		return tool.OK("(empty directory)"), nil
 	}
-	return tool.OK(tool.Clip(ctx, strings.Join(names, "\n"), tool.Head, nil)), nil
+	return tool.From("names of files", tool.Clip(ctx, strings.Join(names, "\n"), tool.Head, nil)), nil
 }
 
 // window picks lines out of a file that may be larger than memory.

@@ -64,13 +64,13 @@ func Tools(run sandbox.Executor, roots *files.Roots, keep tool.Keep) []tool.Tool
 func (r *repo) status(ctx context.Context, _ statusIn) (tool.Result, error) {
 	out, failed, err := r.git(ctx, "status", "--porcelain=v1", "--branch", "--ignore-submodules=dirty", "--no-renames")
 	if err != nil || failed != "" {
-		return tool.Fail(failed), err
+		return failure(failed), err
 	}
 	out = strings.TrimSuffix(out, "\n")
 	if !strings.Contains(out, "\n") {
 		out += "\nnothing to commit, working tree clean"
 	}
-	return tool.OK(tool.Clip(ctx, out, tool.Head, r.keep)), nil
+	return tool.From("git status", tool.Clip(ctx, out, tool.Head, r.keep)), nil
 }
 
 // diffArgs is the command as it is judged and shown.
@@ -106,13 +106,25 @@ func (r *repo) diff(ctx context.Context, in diffIn) (tool.Result, error) {
 	}
 	out, failed, err := r.git(ctx, args...)
 	if err != nil || failed != "" {
-		return tool.Fail(failed), err
+		return failure(failed), err
 	}
 	if out == "" {
 		return tool.OK("No changes."), nil
 	}
-	return tool.OK(tool.Clip(ctx, strings.TrimSuffix(out, "\n"), tool.Head, r.keep)), nil
+	return tool.From("git diff", tool.Clip(ctx, strings.TrimSuffix(out, "\n"), tool.Head, r.keep)), nil
 }
+
+// failure is an answer that something went wrong. What git itself says quotes names and
+// settings of the repository.
+func failure(text string) tool.Result {
+	res := tool.Fail(text)
+	if strings.HasPrefix(text, gitSays) {
+		res.Foreign = "git"
+	}
+	return res
+}
+
+const gitSays = "git: "
 
 // git runs one looking command with everything switched off that would run
 // programs of the repository's choice. failed is an answer for the model.
@@ -178,5 +190,5 @@ func (r *repo) plain(ctx context.Context, args ...string) (out, failed string, e
 	case said == "":
 		return "", nothing, nil
 	}
-	return "", "git: " + tool.Clip(ctx, said, tool.Tail, nil), nil
+	return "", gitSays + tool.Clip(ctx, said, tool.Tail, nil), nil
 }

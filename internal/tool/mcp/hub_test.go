@@ -171,14 +171,14 @@ func TestPictures(t *testing.T) {
 	for range mostPictures + 1 {
 		a.picture(png, "image/png", "x://y")
 	}
-	res := a.result(t.Context(), nil)
+	res := a.result(t.Context(), "mcp server x", nil)
 	const want = "[image/png: a picture of 5242988 bytes, too large to look at; at most 5242880]\n[x://y, image/png: one more picture, left out; at most 8 are shown]"
 	if text := res.Blocks.Text(); text != want || len(res.Blobs) != mostPictures || len(res.Blocks) != 1+mostPictures {
 		t.Errorf("%d pictures, %s", len(res.Blobs), text)
 	}
 	var b answer
 	b.picture(png, "text/html", "")
-	if res := b.result(t.Context(), nil); res.Blocks.Text() != "(1 pictures)" || res.Blocks[1].(chat.Image).MediaType != "image/png" {
+	if res := b.result(t.Context(), "mcp server x", nil); res.Blocks.Text() != "(1 pictures)" || res.Blocks[1].(chat.Image).MediaType != "image/png" {
 		t.Errorf("%v", res.Blocks)
 	}
 }

@@ -115,8 +115,9 @@ func (h *Hub) listResources(ctx context.Context, in resourcesIn, keep tool.Keep)
 		if in.Filter != "" {
 			text = fmt.Sprintf("There is nothing with %q in it.", in.Filter)
 		}
+		return tool.OK(text), nil
 	}
-	return tool.OK(tool.Clip(ctx, text, tool.Head, keep)), nil
+	return tool.From("mcp servers", tool.Clip(ctx, text, tool.Head, keep)), nil
 }
 
 // resourceLines lists what one server has, or says why it cannot.
@@ -216,11 +217,11 @@ func (h *Hub) readResource(ctx context.Context, in readIn, keep tool.Keep) (tool
 	case err != nil:
 		return tool.Result{}, err
 	case failed != "":
-		return tool.Fail(failed), nil
+		return s.failure(failed), nil
 	}
 	var a answer
 	for _, c := range res.Contents {
 		a.resource(c)
 	}
-	return a.result(ctx, keep), nil
+	return a.result(ctx, s.source(), keep), nil
 }

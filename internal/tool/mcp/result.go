@@ -128,19 +128,21 @@ func imageType(data []byte) string {
 
 // result is the answer as the model gets it: the text within what one result may
 // hold, then the pictures.
-func (a *answer) result(ctx context.Context, keep tool.Keep) tool.Result {
+func (a *answer) result(ctx context.Context, source string, keep tool.Keep) tool.Result {
 	text := strings.TrimRight(strings.Join(a.text, "\n"), "\n")
 	switch {
 	case strings.TrimSpace(text) != "":
+	case a.failed && len(a.images) == 0:
+		text, source = "The tool failed without saying why.", ""
 	case a.failed:
 		text = "The tool failed without saying why."
 	case len(a.images) == 0:
-		text = "(no output)"
+		text, source = "(no output)", ""
 	default:
 		text = fmt.Sprintf("(%d pictures)", len(a.images))
 	}
 	return tool.Result{
 		Blocks: append(chat.Blocks{chat.Text{Text: tool.Clip(ctx, text, tool.Head, keep)}}, a.images...),
-		Failed: a.failed, Blobs: a.blobs,
+		Failed: a.failed, Blobs: a.blobs, Foreign: source,
 	}
 }

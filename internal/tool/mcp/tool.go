@@ -91,11 +91,21 @@ func (r *remote) Run(ctx context.Context, args []byte) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	if failed != "" {
-		return tool.Fail(failed), nil
+		return r.srv.failure(failed), nil
 	}
 	var a answer
 	a.call(result)
-	return a.result(ctx, r.keep), nil
+	return a.result(ctx, r.srv.source(), r.keep), nil
+}
+
+// source says of a text that the server wrote it.
+func (s *server) source() string { return "mcp server " + printable(s.Name, 60) }
+
+// failure is an answer that a call failed; the reason quotes the server.
+func (s *server) failure(why string) tool.Result {
+	res := tool.Fail(why)
+	res.Foreign = s.source()
+	return res
 }
 
 var errDeadline = errors.New("the call took too long")

@@ -72,7 +72,10 @@ func (s *searcher) run(ctx context.Context, in input) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return tool.OK(tool.Clip(ctx, text, tool.Head, nil)), nil
+	if text == noMatches {
+		return tool.OK(text), nil
+	}
+	return tool.From("lines of files", tool.Clip(ctx, text, tool.Head, nil)), nil
 }
 
 // query is a search that was understood.
@@ -175,9 +178,11 @@ func (s *searcher) search(ctx context.Context, in input) (string, error) {
 	return render(&q, found), nil
 }
 
+const noMatches = "No matches found."
+
 func render(q *query, found []match) string {
 	if len(found) == 0 {
-		return "No matches found."
+		return noMatches
 	}
 	more := len(found) > q.results
 	found = found[:min(len(found), q.results)]

@@ -41,7 +41,7 @@ func newFind(specs []tool.Spec) tool.Tool {
 		JudgedAs:    []string{"info"},
 		Label:       func(in findIn) string { return "find tools: " + clip(in.Query, 60) },
 		Run: func(_ context.Context, in findIn) (tool.Result, error) {
-			return tool.OK(index.answer(clip(in.Query, longestQuery))), nil
+			return tool.From("descriptions of tools", index.answer(clip(in.Query, longestQuery))), nil
 		},
 	})
 }

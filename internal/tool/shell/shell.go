@@ -91,10 +91,11 @@ func (b *bash) call(ctx context.Context, in input) (tool.Result, error) {
 	case text == "":
 		text = body
 	}
-	if failed {
-		return tool.Fail(text), nil
+	out := tool.OK(text)
+	if out.Failed = failed; body != "" {
+		out.Foreign = "output of a command"
 	}
-	return tool.OK(text), nil
+	return out, nil
 }
 
 // seconds is the timeout asked for, within its limits.
