@@ -267,7 +267,9 @@ func clip(text string, n int) string {
 type SearchOptions struct {
 	Thread chat.ThreadID
 	Agent  string
-	Limit  int // 0: 20
+	Prefix string // how the thread's id begins
+	Limit  int    // 0: 20
+	Skip   int    // so many of the best are left out
 	// MarkStart and MarkEnd stand around the words that were found.
 	MarkStart, MarkEnd string
 }
@@ -298,10 +300,11 @@ func (db *DB) Search(ctx context.Context, query string, o SearchOptions) ([]Hit,
 	where.add("words MATCH ?", match)
 	where.equal("d.thread", string(o.Thread))
 	where.equal("d.agent", o.Agent)
+	where.begins("d.thread", o.Prefix)
 	rest, args := where.on(` FROM words JOIN docs d ON d.id = words.rowid`)
 	args = append([]any{o.MarkStart, o.MarkEnd}, args...)
 	rows, err := ix.db.QueryContext(ctx, `SELECT d.thread, d.seq, d.at, d.who, d.kind, snippet(words, 0, ?, ?, '…', 24)`+
-		rest+` ORDER BY rank, d.at DESC LIMIT ?`, append(args, orDefault(o.Limit, 20))...)
+		rest+` ORDER BY rank, d.at DESC, d.id LIMIT ? OFFSET ?`, append(args, orDefault(o.Limit, 20), o.Skip)...)
 	if err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}

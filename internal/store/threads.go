@@ -73,6 +73,7 @@ type ThreadFilter struct {
 	Transport string
 	Place     string
 	Status    chat.Status
+	Title     string  // what the title holds, in whatever case
 	Limit     int     // 0: 100
 	Before    *Cursor // only threads after this one in the list
 }
@@ -93,6 +94,10 @@ func (db *DB) Threads(ctx context.Context, f ThreadFilter) ([]journal.Thread, er
 	where.equal("transport", f.Transport)
 	where.equal("place", f.Place)
 	where.equal("status", string(f.Status))
+	if f.Title != "" {
+		escaped := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(f.Title))
+		where.add(`lower(title) LIKE ? ESCAPE '\'`, "%"+escaped+"%")
+	}
 	if f.Before != nil {
 		at := micros(f.Before.LastActive)
 		where.add("(last_active < ? OR last_active = ? AND id > ?)", at, at, string(f.Before.ID))

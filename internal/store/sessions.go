@@ -1,0 +1,231 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/desk"
+	"chorus/internal/journal"
+)
+
+// EventsBefore reads the newest events in front of number before (0: the newest of all),
+// in order: at most limit and never more than 500.
+func (db *DB) EventsBefore(ctx context.Context, thread chat.ThreadID, before int64, limit int) ([]chat.Event, error) {
+	if limit <= 0 || limit > maxPage {
+		limit = maxPage
+	}
+	var where filter
+	where.equal("thread_id", string(thread))
+	if before > 0 {
+		where.add("seq < ?", before)
+	}
+	query, args := where.on(`SELECT ` + eventColumns + ` FROM events`)
+	var out []chat.Event
+	err := db.query(ctx, query+` ORDER BY seq DESC LIMIT ?`, append(args, limit), func(rows *sql.Rows) error {
+		e, _, err := scanEvent(rows, thread)
+		out = append(out, e)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read events of thread %s: %w", thread, err)
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
+// Seqs lists the numbers of the thread's events of one kind behind after, in order. With
+// before they are the newest in front of it instead, in order too. It reads no bodies.
+func (db *DB) Seqs(ctx context.Context, thread chat.ThreadID, kind chat.Kind, after, before int64, limit int) ([]int64, error) {
+	var where filter
+	where.equal("thread_id", string(thread))
+	where.equal("kind", string(kind))
+	where.add("seq > ?", after)
+	order := ` ORDER BY seq LIMIT ?`
+	if before > 0 {
+		where.add("seq < ?", before)
+		order = ` ORDER BY seq DESC LIMIT ?`
+	}
+	query, args := where.on(`SELECT seq FROM events`)
+	var out []int64
+	err := db.query(ctx, query+order, append(args, orDefault(limit, 100)), func(rows *sql.Rows) error {
+		var seq int64
+		err := rows.Scan(&seq)
+		out = append(out, seq)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("numbers of %s in thread %s: %w", kind, thread, err)
+	}
+	if before > 0 {
+		slices.Reverse(out)
+	}
+	return out, nil
+}
+
+// Event reads one event; ErrUnknown if there is none.
+func (db *DB) Event(ctx context.Context, thread chat.ThreadID, seq int64) (chat.Event, error) {
+	found, _, err := db.page(ctx, thread, seq-1, 1, 0)
+	if err == nil && (len(found) == 0 || found[0].Seq != seq) {
+		err = fmt.Errorf("event %d of thread %s: %w", seq, thread, journal.ErrUnknown)
+	}
+	if err != nil {
+		return chat.Event{}, err
+	}
+	return found[0], nil
+}
+
+// Ends is how a thread's runs ended: the last one, and what all of them came to.
+type Ends struct {
+	Runs  int
+	Last  chat.RunEnded
+	Usage chat.Usage
+	Cost  int64
+}
+
+// maxAsked bounds how many threads one question may name.
+const maxAsked = 500
+
+// EndsOf sums up how the runs of threads ended. It reads the ends alone, through their
+// index. Threads without a run that has ended are not in the answer.
+func (db *DB) EndsOf(ctx context.Context, threads []chat.ThreadID) (map[chat.ThreadID]Ends, error) {
+	out := map[chat.ThreadID]Ends{}
+	for part := range slices.Chunk(threads, maxAsked) {
+		if err := db.endsOf(ctx, part, out); err != nil {
+			return nil, fmt.Errorf("how runs ended: %w", err)
+		}
+	}
+	return out, nil
+}
+
+func (db *DB) endsOf(ctx context.Context, threads []chat.ThreadID, out map[chat.ThreadID]Ends) error {
+	args := make([]any, len(threads))
+	for i, t := range threads {
+		args[i] = string(t)
+	}
+	in := strings.TrimSuffix(strings.Repeat("?, ", len(args)), ", ")
+	return db.query(ctx, `SELECT thread_id, body FROM events WHERE kind = 'run_ended' AND thread_id IN (`+in+`) ORDER BY thread_id, seq`,
+		args, func(rows *sql.Rows) error {
+			var thread chat.ThreadID
+			var text string
+			if err := rows.Scan(&thread, &text); err != nil {
+				return err
+			}
+			body, err := chat.DecodeBody(chat.KindRunEnded, []byte(text))
+			if err != nil {
+				return err
+			}
+			end, sum := body.(chat.RunEnded), out[thread]
+			sum.Runs++
+			sum.Last, sum.Usage, sum.Cost = end, sum.Usage.Plus(end.Usage), sum.Cost+end.Cost
+			out[thread] = sum
+			return nil
+		})
+}
+
+// RunEvents are the first and the last event of a run; the last is nil while it is on.
+type RunEvents struct {
+	Start chat.Event
+	End   *chat.Event
+}
+
+// RunsOf lists the thread's newest runs, the newest first.
+func (db *DB) RunsOf(ctx context.Context, thread chat.ThreadID, limit int) ([]RunEvents, error) {
+	read := func(kind chat.Kind) ([]chat.Event, error) {
+		var out []chat.Event
+		err := db.query(ctx, `SELECT `+eventColumns+` FROM events WHERE thread_id = ? AND kind = '`+string(kind)+`' ORDER BY seq DESC LIMIT ?`,
+			[]any{string(thread), orDefault(limit, 20)}, func(rows *sql.Rows) error {
+				e, _, err := scanEvent(rows, thread)
+				out = append(out, e)
+				return err
+			})
+		return out, err
+	}
+	starts, err := read(chat.KindRunStarted)
+	ends, err2 := read(chat.KindRunEnded)
+	if err := errors.Join(err, err2); err != nil {
+		return nil, fmt.Errorf("runs of thread %s: %w", thread, err)
+	}
+	var out []RunEvents
+	for _, s := range starts {
+		run := RunEvents{Start: s}
+		for i := range ends {
+			if ends[i].Body.(chat.RunEnded).Run == s.Body.(chat.RunStarted).Run {
+				run.End = &ends[i]
+			}
+		}
+		out = append(out, run)
+	}
+	return out, nil
+}
+
+// HasBlob reports whether an event of the thread refers to the bytes.
+func (db *DB) HasBlob(ctx context.Context, thread chat.ThreadID, hash string) (bool, error) {
+	n, err := db.count(ctx, `SELECT count(*) FROM event_blobs WHERE hash = ? AND thread_id = ?`, hash, string(thread))
+	if err != nil {
+		return false, fmt.Errorf("blob %s of thread %s: %w", hash, thread, err)
+	}
+	return n > 0, nil
+}
+
+// AgentCount is how many threads an agent has, and what they do.
+type AgentCount struct {
+	Threads, Running, Waiting int
+}
+
+// AgentCounts counts the threads of every agent.
+func (db *DB) AgentCounts(ctx context.Context) (map[string]AgentCount, error) {
+	out := map[string]AgentCount{}
+	err := db.query(ctx, `SELECT agent, count(*), sum(CASE WHEN status = 'running' THEN 1 ELSE 0 END),
+		sum(CASE WHEN status = 'waiting_for_permission' THEN 1 ELSE 0 END) FROM threads GROUP BY agent`, nil, func(rows *sql.Rows) error {
+		var name string
+		var c AgentCount
+		err := rows.Scan(&name, &c.Threads, &c.Running, &c.Waiting)
+		out[name] = c
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count threads: %w", err)
+	}
+	return out, nil
+}
+
+// ApprovalList narrows a list of approvals for people; zero fields do not. The newest
+// come first.
+type ApprovalList struct {
+	Thread chat.ThreadID
+	Prefix string // how the thread's id begins
+	Call   string // the call it is about
+	State  desk.State
+	Before string // only those with a smaller id: they were asked earlier
+	Limit  int
+}
+
+// ApprovalsFor lists approvals for people.
+func (db *DB) ApprovalsFor(ctx context.Context, f ApprovalList) ([]desk.Approval, error) {
+	var where filter
+	where.equal("thread_id", string(f.Thread))
+	where.equal("call_id", f.Call)
+	where.equal("state", string(f.State))
+	where.begins("thread_id", f.Prefix)
+	if f.Before != "" {
+		where.add("id < ?", f.Before)
+	}
+	rest, args := where.on("")
+	found, err := db.approvals(ctx, rest+` ORDER BY id DESC LIMIT ?`, append(args, orDefault(f.Limit, 100))...)
+	if err != nil {
+		return nil, fmt.Errorf("list approvals: %w", err)
+	}
+	return found, nil
+}
+
+// begins keeps a column to texts that begin with prefix.
+func (f *filter) begins(column, prefix string) {
+	if prefix != "" {
+		f.add(column+" >= ? AND "+column+" < ?", prefix, prefix+"\U0010FFFF")
+	}
+}
