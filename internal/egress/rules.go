@@ -33,6 +33,12 @@ type Secret struct {
 	Hosts []string
 }
 
+// Check says what is wrong with rules, before anybody needs them.
+func Check(r Rules) error {
+	_, err := compile(r)
+	return err
+}
+
 // place is one entry of a list of hosts.
 type place struct {
 	host string // canonical; below: without "*."; empty: every name

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 const trustFile = "trust.pem"
@@ -57,9 +59,17 @@ type View struct {
 	Trust string // path of the trust file; empty: the variables for it are left out
 }
 
+// near are the names that lead to the sandbox itself.
+func (p *Proxy) near() string {
+	rules := p.way.Load().rules
+	return strings.Join(slices.DeleteFunc([]string{"localhost", "127.0.0.1", "::1"}, func(host string) bool {
+		return slices.ContainsFunc(rules.places, func(at place) bool { return !at.wild && at.host == host })
+	}), ",")
+}
+
 // Environ gives the variables that lead programs through the proxy, NAME=value. They hold the proxy's
 // own password, which is worth nothing outside the sandbox. What listens on the sandbox's
-// own loopback is reached without it.
+// own loopback is reached without it, unless the rules name that: then this machine's is meant.
 func (p *Proxy) Environ(v View) ([]string, error) {
 	if v.Proxy == "" {
 		if p.Addr().Network() == "unix" {
@@ -71,7 +81,7 @@ func (p *Proxy) Environ(v View) ([]string, error) {
 	if p.token != "" {
 		u.User = url.UserPassword(proxyUser, p.token)
 	}
-	at, near := u.String(), "localhost,127.0.0.1,::1"
+	at, near := u.String(), p.near()
 	env := []string{
 		"HTTP_PROXY=" + at, "HTTPS_PROXY=" + at, "ALL_PROXY=" + at, "NO_PROXY=" + near,
 		"http_proxy=" + at, "https_proxy=" + at, "all_proxy=" + at, "no_proxy=" + near, // curl reads only these for http

@@ -29,12 +29,15 @@ type way struct {
 // newWay makes one; HTTP/2 is off, because nothing needs it.
 func (p *Proxy) newWay(rules *ruleset) *way {
 	w := &way{rules: rules, guard: &netguard.Guard{Allow: rules.inner, Resolve: p.opt.Resolve, Dial: p.opt.Dial}}
-	roots, err := x509.SystemCertPool()
-	if err != nil {
-		roots = x509.NewCertPool()
-	}
-	for _, c := range p.opt.Roots {
-		roots.AddCert(c)
+	var roots *x509.CertPool // nil: the system's, read by the first connection that needs them
+	if len(p.opt.Roots) > 0 {
+		var err error
+		if roots, err = x509.SystemCertPool(); err != nil {
+			roots = x509.NewCertPool()
+		}
+		for _, c := range p.opt.Roots {
+			roots.AddCert(c)
+		}
 	}
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)

@@ -78,6 +78,10 @@ type Fact struct {
 // the walls and must call Launch with the rest.
 const LaunchArg = "sandbox-launch"
 
+// Proxy is where a command finds the proxy of its Network, in its own network, where
+// nobody else can be.
+const Proxy = "127.0.0.1:3128"
+
 // Executor runs commands behind walls. Safe for concurrent use.
 type Executor struct {
 	opts    Options

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"chorus/internal/sandbox/process"
@@ -41,7 +40,7 @@ func (a *attempt) environment() []string {
 	}
 	set("HOME="+homePath, "TMPDIR=/tmp", "USER=chorus", "LOGNAME=chorus", "PWD="+a.view.dir)
 	if a.network.Proxy != "" {
-		address := "http://127.0.0.1:" + strconv.Itoa(proxyPort)
+		address := "http://" + Proxy
 		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
 			set(name+"="+address, strings.ToLower(name)+"="+address)
 		}

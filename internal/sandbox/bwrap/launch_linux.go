@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"runtime"
-	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -88,7 +87,7 @@ func launch(args []string) error {
 // handOver listens where the proxy is expected and gives the listener away: it
 // stays in this network when somebody outside of it takes the connections.
 func handOver(fd int) error {
-	listener, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(proxyPort))
+	listener, err := net.Listen("tcp", Proxy)
 	if err != nil {
 		return err
 	}

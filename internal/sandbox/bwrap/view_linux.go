@@ -39,7 +39,6 @@ var never = []string{"/proc", "/sys", "/dev"}
 const (
 	homePath   = "/home/chorus" // the home inside, be it in memory or kept
 	launchPath = "/.chorus-launch"
-	proxyPort  = 3128 // in a network namespace of its own nobody else can have it
 )
 
 // view is what one command sees.
