@@ -71,7 +71,7 @@ func (c *conduct) watch(ctx context.Context, changed func(), say func(repl.Remar
 }
 
 // attend does, once, what a process that stays around does beside its work: it keeps
-// the configuration fresh and the list of models not too old.
+// the configuration fresh and the list of models not too old, and sweeps once a day.
 func (a *App) attend() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -102,6 +102,7 @@ func (a *App) attend() {
 			a.Log.Warn("the list of models was not renewed: "+err.Error(), "component", "models")
 		}
 	})
+	work.Go(func() { a.sweepDaily(ctx) })
 }
 
 // manyRemarks is how many wait for whoever shows them; more than that nobody reads.

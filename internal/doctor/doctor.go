@@ -166,3 +166,14 @@ func gather(checks []Check, found [][]Finding) Report {
 	r.OK = r.Broken == 0
 	return r
 }
+
+// Before puts a section in front of the others; an empty one is left out.
+func (r *Report) Before(section string, found []Finding) {
+	if len(found) == 0 {
+		return
+	}
+	first := gather([]Check{{Section: section}}, [][]Finding{found})
+	r.Sections = append(first.Sections, r.Sections...)
+	r.Broken, r.Warnings = r.Broken+first.Broken, r.Warnings+first.Warnings
+	r.OK = r.Broken == 0
+}

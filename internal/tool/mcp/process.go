@@ -118,6 +118,15 @@ func (p *process) stop() {
 	<-p.heard
 }
 
+// Program is the file that the server's command would start from dir, or why none
+// would. Nothing is started.
+func (s Server) Program(dir string, ours []string) (string, error) {
+	if !filepath.IsAbs(s.Dir) {
+		s.Dir = filepath.Join(dir, s.Dir)
+	}
+	return findProgram(s.Command, s.Dir, environ(ours, s.Env))
+}
+
 // findProgram looks for a command in the PATH that the server will have.
 func findProgram(command, dir string, env []string) (string, error) {
 	if filepath.Base(command) != command {

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"chorus/internal/app"
+	"chorus/internal/doctor"
+	"chorus/internal/markdown"
+)
+
+func (c *cli) doctorCommand() *cobra.Command {
+	var e app.Examination
+	mend := false
+	cmd := c.jsonFlag(&cobra.Command{
+		Use: "doctor", Short: "Check everything and say how to mend it", Args: exactly(0),
+		Long: `Looks at the program, the home folder, the database, the configuration, the audit
+log, the keys of the vendors, the programs that agents use, MCP servers, sandboxes,
+budgets and approvals. Each line that is not well is followed by what to do.
+
+It works also where nothing else does: with a broken configuration, a damaged or newer
+database, a home that cannot be read or is not there yet. It changes nothing unless
+--mend is given, never shows a key, and takes a few seconds at most.
+
+Exit 1 if something is broken; warnings and notes are only shown.`,
+		Example: `  chorus doctor
+  chorus doctor --online       ask the vendors whether the keys are accepted
+  chorus doctor --mend         also close the home off and remove unused bytes
+  chorus doctor --json | jq '.sections[].findings[] | select(.mark == "broken")'`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o := app.Options{Env: c.getenv, Home: c.home}
+			e.Version = version
+			wait := c.waiting()
+			var mended []doctor.Finding
+			if mend {
+				mended = app.Mend(cmd.Context(), o)
+			}
+			e.Heard = wait.show
+			report := app.Examine(cmd.Context(), o, e)
+			wait.end()
+			report.Before("mended", mended)
+			if !report.OK {
+				c.exit = 1
+			}
+			if c.json {
+				return c.printJSON(report)
+			}
+			_, err := io.WriteString(c.out(), report.Text(doctor.Style{Color: c.console.Color && c.console.OutTTY}))
+			return err
+		},
+	})
+	cmd.Flags().BoolVar(&e.Online, "online", false, "ask the vendors whether the keys are accepted")
+	cmd.Flags().BoolVar(&e.Thorough, "thorough", false, "read all of a big database and a long audit log")
+	cmd.Flags().BoolVar(&mend, "mend", false, "do what can be done safely: close the home off, remove unused bytes")
+	return cmd
+}
+
+// waiting shows on a terminal what is still looked at, and nothing anywhere else.
+type waiting struct {
+	out   io.Writer // nil: nobody sees it
+	width int
+	mu    sync.Mutex
+	names []string
+	stop  chan struct{}
+	done  chan struct{}
+}
+
+// turns are the pictures of something that goes on.
+const turns = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+func (c *cli) waiting() *waiting {
+	w := &waiting{stop: make(chan struct{}), done: make(chan struct{}), width: 80}
+	if !c.console.ErrTTY || !c.console.Color || c.json {
+		close(w.done)
+		return w
+	}
+	w.out = c.console.Err
+	if c.console.Size != nil {
+		w.width, _ = c.console.Size()
+	}
+	go w.turn()
+	return w
+}
+
+func (w *waiting) turn() {
+	defer close(w.done)
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	signs := []rune(turns)
+	for frame := 0; ; frame++ {
+		select {
+		case <-w.stop:
+			fmt.Fprint(w.out, "\r\x1b[K")
+			return
+		case <-tick.C:
+			w.mu.Lock()
+			names := strings.Join(w.names, ", ")
+			w.mu.Unlock()
+			fmt.Fprintf(w.out, "\r\x1b[K%c %s", signs[frame%len(signs)], markdown.Truncate("looking at "+names, max(w.width-4, 10)))
+		}
+	}
+}
+
+// show is what is still waited for.
+func (w *waiting) show(names []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.names = names
+}
+
+// end takes it from the screen.
+func (w *waiting) end() {
+	close(w.stop)
+	<-w.done
+}

@@ -1,0 +1,206 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/doctor"
+	"chorus/internal/home"
+	"chorus/internal/store"
+	"chorus/internal/transport/repl"
+)
+
+// Examination says how thoroughly to look.
+type Examination struct {
+	Version  string         // of this program
+	Online   bool           // ask the vendors whether the keys are accepted
+	Thorough bool           // read all of the database and of the audit log, however long it takes
+	Heard    func([]string) // is told which sections are still looked at; may be nil
+}
+
+// How long is waited for what. Without --online and --thorough all of it is over in
+// a few seconds, since the checks are made at the same time.
+const (
+	readTime     = 3 * time.Second  // of a database that may be big
+	wallTime     = 5 * time.Second  // to try sandboxes, also on a busy machine
+	onlineTime   = 15 * time.Second // for vendors
+	thoroughTime = 30 * time.Minute
+)
+
+// Examine looks at everything and changes nothing. It does not open the home as others
+// do, because it must work where that fails.
+func Examine(ctx context.Context, o Options, e Examination) doctor.Report {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p := newPatient(ctx, o, e)
+	defer p.close()
+	defer cancel() // before the store is closed: a read that goes on would hold it
+	reading, asking := readTime, readTime
+	if e.Thorough {
+		reading = thoroughTime
+	}
+	if e.Online {
+		asking = onlineTime
+	}
+	return doctor.Run(ctx, []doctor.Check{
+		{Section: "program", Do: p.program},
+		{Section: "home", Do: p.homeFolder},
+		{Section: "home", Do: p.locks},
+		{Section: "database", Do: p.database},
+		{Section: "database", Within: reading, Do: p.sound},
+		{Section: "database", Within: reading, Do: p.blobs},
+		{Section: "configuration", Do: p.configuration},
+		{Section: "audit log", Within: reading, Do: p.audit},
+		{Section: "models", Within: asking, Do: p.models},
+		{Section: "models", Do: p.ollama},
+		{Section: "tools", Do: p.tools},
+		{Section: "MCP servers", Do: p.servers},
+		{Section: "sandboxes", Within: wallTime, Do: p.walls},
+		{Section: "budgets", Do: p.budgets},
+		{Section: "approvals", Do: p.approvals},
+	}, e.Heard)
+}
+
+// patient is a home that may be ill.
+type patient struct {
+	Examination
+	app   *App  // not opened: without a store, and with a configuration only where that can be used
+	lost  error // why it cannot be said where the home is
+	there bool  // whether the folder is
+
+	read   func() readConfig
+	opened func() openedStore
+}
+
+// readConfig is the configuration as far as it can be used.
+type readConfig struct {
+	files    *config.Files
+	problems config.Problems
+	err      error       // what is wrong beside the problems
+	bot      *config.Bot // what holds for everybody; nil: something is broken
+}
+
+// openedStore is the database as far as it can be used.
+type openedStore struct {
+	store.Inspection
+	err error     // why it cannot be
+	db  *store.DB // nil: it cannot be, or is of an older version
+}
+
+func newPatient(ctx context.Context, o Options, e Examination) *patient {
+	o = o.complete()
+	o.Log = slog.New(slog.DiscardHandler)
+	p := &patient{Examination: e, app: &App{Options: o, choices: map[chat.ThreadID]*Choice{}, benches: map[chat.ThreadID]*bench{}, ears: map[chan repl.Remark]bool{}}}
+	dir, err := homeFolder(o.Env, o.Home)
+	p.lost, p.app.Home = err, home.At(dir)
+	if err == nil {
+		_, err := os.Stat(dir)
+		p.there = !errors.Is(err, fs.ErrNotExist)
+	}
+	p.app.Models = NewModels(o.Env, "", "").In(p.app.Home)
+	p.read = sync.OnceValue(p.readConfig)
+	p.opened = sync.OnceValue(func() openedStore { return p.openStore(ctx) })
+	return p
+}
+
+// complete fills in what the process has.
+func (o Options) complete() Options {
+	if o.Env == nil {
+		o.Env = os.Getenv
+	}
+	if o.Environ == nil {
+		o.Environ = os.Environ()
+	}
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
+	return o
+}
+
+func (p *patient) close() {
+	if db := p.opened().db; db != nil {
+		_ = db.Close() // nothing was written
+	}
+}
+
+func (p *patient) readConfig() readConfig {
+	env := p.app.Env
+	var out readConfig
+	o, err := ConfigOptions(env, p.app.Home.Dir(), "")
+	if err != nil {
+		return readConfig{err: err}
+	}
+	out.files, out.problems, out.err = CheckConfig(o, env, p.app.Home.Dir())
+	if out.err == nil && out.problems.Err() == nil {
+		_, out.err = config.Read(p.app.Home.Settings()) // it is JSON, and held to that
+	}
+	if out.err != nil || out.problems.Err() != nil {
+		return out
+	}
+	bot, problems := out.files.Bot(config.Ask{})
+	if out.err = problems.Err(); out.err == nil {
+		out.bot = bot
+	}
+	return out
+}
+
+// openStore opens the database only where that changes nothing: it is there, of this
+// version, and can be read.
+func (p *patient) openStore(ctx context.Context) openedStore {
+	var out openedStore
+	if p.lost != nil || !p.there {
+		return out
+	}
+	looking, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	out.Inspection, out.err = store.Inspect(looking, p.app.Home.DB())
+	if out.err == nil && out.Exists && !out.Older() {
+		out.db, out.err = store.Open(looking, store.Options{Path: p.app.Home.DB(), BlobDir: p.app.Home.Blobs()})
+	}
+	return out
+}
+
+// withStore is what a check says that needs the database, where there is none.
+func (p *patient) withStore(name string, do func(*store.DB) []doctor.Finding) []doctor.Finding {
+	s := p.opened()
+	switch {
+	case s.db != nil:
+		return do(s.db)
+	case s.err != nil:
+		return []doctor.Finding{doctor.Noted(name, "", "not looked at: the database cannot be opened")}
+	case s.Older():
+		return []doctor.Finding{doctor.Noted(name, "chorus migrate", "not looked at: the database is of an older version")}
+	default:
+		return []doctor.Finding{doctor.Good(name, "none yet")}
+	}
+}
+
+func (p *patient) program(context.Context) []doctor.Finding {
+	return []doctor.Finding{
+		doctor.Good("version", "chorus %s", first(p.Version, "dev")),
+		doctor.Good("go", "%s", runtime.Version()),
+		doctor.Good("platform", "%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
+	}
+}
+
+// bytesWords is a size for people.
+func bytesWords(n int64) string {
+	for _, unit := range []struct {
+		bytes int64
+		name  string
+	}{{1 << 40, "TiB"}, {1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if n >= unit.bytes {
+			return fmt.Sprintf("%.1f %s", float64(n)/float64(unit.bytes), unit.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
