@@ -1,0 +1,31 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+)
+
+// SteerOnce is Steer for words that may be sent again because nobody heard that they
+// had come: those with the same platform id are taken once.
+func (e *Engine) SteerOnce(ctx context.Context, thread chat.ThreadID, s chat.Steered, platform, platformID string) (Receipt, error) {
+	if s.Mode == "" {
+		s.Mode = chat.Interrupt
+	}
+	c := e.guest(thread, s.Principal.String(), s)
+	if platformID == "" {
+		platform, platformID = c.Events[0].Platform, c.Events[0].PlatformID
+	}
+	c.Events[0].Platform, c.Events[0].PlatformID = platform, platformID
+	done, err := e.Journal.Arrive(ctx, journal.Arrival{Platform: platform, What: "steer", PlatformID: platformID, Commits: []journal.Commit{c}})
+	if err != nil {
+		return Receipt{}, fmt.Errorf("steer: %w", err)
+	}
+	if done.Again {
+		return Receipt{Thread: thread, Again: true}, nil
+	}
+	e.moved(thread, done.Commits[0].Events)
+	return Receipt{Thread: thread, Seq: done.Commits[0].Events[0].Seq, Waiting: done.Commits[0].Waiting}, nil
+}
