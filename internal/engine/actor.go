@@ -10,6 +10,7 @@ import (
 	"chorus/internal/agent"
 	"chorus/internal/bus"
 	"chorus/internal/chat"
+	"chorus/internal/id"
 	"chorus/internal/journal"
 	"chorus/internal/transcript"
 )
@@ -28,6 +29,11 @@ type actor struct {
 	log      *transcript.Log
 	snapshot int64 // event of the last snapshot
 	troubles int   // failures in a row, for the pause before the next try
+
+	dog     watchdog
+	grip    grip
+	verdict *verdict  // how the run ends that an actor before this one was stuck in
+	over    sync.Once // the engine does not wait for it any more
 
 	liveMu sync.Mutex
 	live_  liveText
@@ -51,6 +57,8 @@ func (a *actor) ring() {
 // the thread waits for somebody, or when somebody else has it.
 func (a *actor) live() {
 	e := a.engine
+	defer a.grip.ended()
+	defer a.over.Do(e.wg.Done)
 	idle := time.NewTimer(e.IdleAfter)
 	defer idle.Stop()
 	for {
@@ -78,6 +86,9 @@ func (a *actor) leave(always bool) bool {
 	e := a.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.actors[a.thread] != a {
+		return true // left behind: another one has the thread
+	}
 	if !always && len(a.bell) > 0 {
 		return false
 	}
@@ -85,62 +96,120 @@ func (a *actor) leave(always bool) bool {
 	return true
 }
 
+// waits says what the actor is about to wait for.
+func (a *actor) waits(what string, most time.Duration) {
+	a.dog.waits(agent.Wait{For: what, Quiet: most})
+}
+
+// waitsForStore leaves a commit the time to fail by itself.
+func (a *actor) waitsForStore() { a.waits(database, a.engine.Bounds.Store+a.engine.Bounds.Grace/2) }
+
 // work takes the thread and goes on until nothing can be done now. It reports
 // whether the actor should stay around for the next words.
 func (a *actor) work() (stay bool) {
 	e := a.engine
-	row, err := e.Journal.Thread(e.ctx, a.thread)
+	ctx, cancel := context.WithCancelCause(e.ctx)
+	defer cancel(nil)
+	a.dog.begin(cancel)
+	defer a.dog.rest()
+	a.waitsForStore()
+	row, err := e.Journal.Thread(ctx, a.thread)
 	switch {
 	case errors.Is(err, journal.ErrUnknown):
 		return false
 	case err != nil:
-		return a.trouble(err)
+		return a.trouble(ctx, err)
 	case row.Status != chat.Running && !row.Wake:
 		return row.Status != chat.Waiting // nothing to do; a suspended thread needs nobody
 	}
+	a.waits("the thread's lock", e.Bounds.Store)
 	held, err := takeLock(e.LockDir, a.thread)
 	if errors.Is(err, errHeld) {
 		return false // whoever has it sees what we saw
 	}
 	if err != nil {
-		return a.trouble(err)
+		return a.trouble(ctx, err)
 	}
-	defer held.release()
-	if row, err = e.Journal.Take(e.ctx, a.thread); err != nil {
-		return a.trouble(err)
+	if !a.grip.keep(held) {
+		return false
+	}
+	defer a.grip.release()
+	a.waitsForStore()
+	if row, err = e.Journal.Take(ctx, a.thread); err != nil {
+		return a.trouble(ctx, err)
 	}
 	for {
-		if err := a.catchUp(e.ctx); err != nil {
-			return a.trouble(err)
+		if stay, again := a.step(ctx, row); !again {
+			return stay
 		}
-		if a.log.Run() == nil && (len(a.log.Waiting()) == 0 || !a.takes(a.log.Waiting()[0])) {
-			a.save()
-			return true
-		}
-		state, err := a.runOnce(row)
-		switch {
-		case errors.Is(err, journal.ErrFenced):
-			a.log = nil
-			return false
-		case e.ctx.Err() != nil:
-			a.save()
-			return false
-		case err != nil:
-			return a.trouble(err)
-		}
-		a.troubles = 0
-		if state == agent.Suspended {
-			before := a.log.Seq()
-			if err := a.catchUp(e.ctx); err != nil {
-				return a.trouble(err)
-			}
-			if a.log.Seq() == before {
-				a.save()
-				return false
-			}
-		}
-		a.save()
 	}
+}
+
+// step does one run of the loop, or carries out a verdict. again: there may be more.
+func (a *actor) step(ctx context.Context, row journal.Thread) (stay, again bool) {
+	e := a.engine
+	err := a.catchUp(ctx)
+	if err == nil {
+		err = a.carryOut(ctx, row)
+	}
+	if err != nil {
+		return a.trouble(ctx, err), false
+	}
+	if a.log.Run() == nil && (len(a.log.Waiting()) == 0 || !a.takes(a.log.Waiting()[0])) {
+		a.save()
+		return true, false
+	}
+	state, err := a.runOnce(ctx, row)
+	switch {
+	case errors.Is(err, journal.ErrFenced):
+		a.log = nil
+		return false, false
+	case e.ctx.Err() != nil:
+		a.save()
+		return false, false
+	case ctx.Err() != nil: // stuck: what is left to do is done with a new context
+		if err != nil {
+			a.verdict = a.dog.ordered()
+		}
+		if err != nil && a.verdict == nil {
+			return a.trouble(ctx, err), false
+		}
+		a.log = nil
+		a.ring()
+		return true, false
+	case err != nil:
+		return a.trouble(ctx, err), false
+	}
+	a.troubles = 0
+	if state == agent.Suspended {
+		before := a.log.Seq()
+		if err := a.catchUp(ctx); err != nil {
+			return a.trouble(ctx, err), false
+		}
+		if a.log.Seq() == before {
+			a.save()
+			return false, false
+		}
+	}
+	a.save()
+	return true, true
+}
+
+// carryOut ends the run, or answers the prompt, that something was stuck in.
+func (a *actor) carryOut(ctx context.Context, row journal.Thread) error {
+	v := a.verdict
+	if v == nil {
+		return nil
+	}
+	run, waiting := a.log.Run(), a.log.Waiting()
+	if run != nil && run.ID == v.run || run == nil && v.run == "" && len(waiting) > 0 && waiting[0].Seq == v.prompt {
+		a.engine.Log.Error("run stuck", "component", "watchdog", "thread", a.thread, "run", v.run, "error", v.cause)
+		if err := agent.Fail(ctx, a.log, newHost(a, Setup{}, row), id.New(), v.cause); err != nil {
+			return err
+		}
+	}
+	a.verdict = nil
+	return nil
 }
 
 func (a *actor) takes(w transcript.Waiting) bool {
@@ -171,11 +240,16 @@ func (a *actor) senders() []transcript.Sender {
 
 // trouble tells watchers what could not be written down, and tries again after a
 // pause: a full disk or a lost database is no reason to give a run up.
-func (a *actor) trouble(err error) bool {
+func (a *actor) trouble(ctx context.Context, err error) bool {
 	e := a.engine
-	if e.ctx.Err() != nil {
+	if e.ctx.Err() != nil || a.dog.gone() || errors.Is(err, journal.ErrFenced) {
+		a.log = nil
 		return false
 	}
+	if s := a.dog.stuck(); s != nil && ctx.Err() != nil {
+		err = s
+	}
+	a.dog.rest() // the pause is ours
 	e.Log.Error("thread stopped", "component", "engine", "thread", a.thread, "error", err)
 	e.Bus.Ring(a.thread, bus.Note{Err: err})
 	a.log = nil // folded anew from what is really there
@@ -195,6 +269,7 @@ func (a *actor) trouble(err error) bool {
 // the log is not there yet.
 func (a *actor) catchUp(ctx context.Context) error {
 	e := a.engine
+	a.waitsForStore()
 	if a.log == nil {
 		log, err := Load(ctx, e.Journal, a.thread)
 		if err != nil {
@@ -202,12 +277,16 @@ func (a *actor) catchUp(ctx context.Context) error {
 		}
 		a.log, a.snapshot = log, log.Seq()
 	}
-	return fold(ctx, e.Journal, a.thread, a.log)
+	return fold(ctx, e.Journal, a.thread, a.log, a.waitsForStore)
 }
 
 // Load is the log as of the thread's last snapshot: fold the rest with Fold.
 func Load(ctx context.Context, j Reader, thread chat.ThreadID) (*transcript.Log, error) {
-	blob := func(hash string) ([]byte, error) { return j.Blob(context.WithoutCancel(ctx), hash) }
+	blob := func(hash string) ([]byte, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), agent.DefaultStoreBound)
+		defer cancel()
+		return j.Blob(ctx, hash)
+	}
 	snap, err := j.Snapshot(ctx, thread, transcript.Codec)
 	if err == nil {
 		if log, err := transcript.Restore(snap.State, blob); err == nil {
@@ -224,14 +303,16 @@ func Load(ctx context.Context, j Reader, thread chat.ThreadID) (*transcript.Log,
 
 // Fold brings a log up to the journal's last event.
 func Fold(ctx context.Context, j Reader, thread chat.ThreadID, log *transcript.Log) error {
-	return fold(ctx, j, thread, log)
+	return fold(ctx, j, thread, log, func() {})
 }
 
 // page is how many events are read at a time.
 const page = 500
 
-func fold(ctx context.Context, j Reader, thread chat.ThreadID, log *transcript.Log) error {
+// fold calls look before it reads a page.
+func fold(ctx context.Context, j Reader, thread chat.ThreadID, log *transcript.Log, look func()) error {
 	for {
+		look()
 		events, err := j.Events(ctx, thread, log.Seq(), page)
 		if err != nil {
 			return err
@@ -258,7 +339,8 @@ func (a *actor) save() {
 		a.engine.Log.Warn("could not make a snapshot", "component", "engine", "thread", a.thread, "error", err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.engine.ctx), commitTimeout)
+	a.waitsForStore()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.engine.ctx), a.engine.Bounds.Store)
 	defer cancel()
 	err = a.engine.Journal.SaveSnapshot(ctx, journal.Snapshot{Thread: a.thread, Seq: a.log.Seq(), Codec: transcript.Codec, State: data})
 	if err != nil {
@@ -270,23 +352,33 @@ func (a *actor) save() {
 
 // runOnce lets the loop go on under a watcher that listens for aborts and for
 // being fenced.
-func (a *actor) runOnce(row journal.Thread) (agent.State, error) {
+func (a *actor) runOnce(ctx context.Context, row journal.Thread) (agent.State, error) {
 	e := a.engine
 	work := a.due()
-	setup, err := e.Setup(e.ctx, row, work)
+	a.dog.about(work.Seq, nil)
+	a.waits("its settings, servers and sandbox", e.Bounds.Setup)
+	setup, err := e.Setup(ctx, row, work)
 	if err != nil {
 		return agent.Stopped, err
 	}
+	if a.dog.gone() {
+		return agent.Stopped, journal.ErrFenced
+	}
 	setup.Agent.Terms = work.Terms
-	ctx, cancel := context.WithCancelCause(e.ctx)
+	setup.Agent.Bounds = setup.Agent.Bounds.Or(e.Bounds)
+	setup.Agent.Waits = a.dog.waits
+	setup.Agent.Abandoned = func(what string) func() { return e.abandoned(what, "thread", a.thread) }
+	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	h := newHost(a, setup, row)
+	a.dog.about(work.Seq, h)
 	done := make(chan struct{})
 	var watching sync.WaitGroup
 	seen := a.log.Seq() // the log is the loop's from here on
 	watching.Go(func() { a.watch(ctx, h, seen, cancel, done) })
 	state, err := setup.Agent.Run(ctx, a.log, h)
 	close(done)
+	a.waitsForStore()
 	watching.Wait()
 	a.liveMu.Lock()
 	a.live_ = liveText{}
@@ -311,15 +403,16 @@ func (a *actor) watch(ctx context.Context, h *host, seen int64, cancel context.C
 		case <-a.bell:
 			rang = true
 		}
-		row, err := a.engine.Journal.Thread(ctx, a.thread)
+		row, err := a.engine.quick.Thread(ctx, a.thread)
 		if err != nil {
 			continue
 		}
 		if row.Epoch != h.epoch {
 			cancel(journal.ErrFenced)
+			a.dog.hurry()
 			return
 		}
-		events, err := a.engine.Journal.Events(ctx, a.thread, seen, page)
+		events, err := a.engine.quick.Events(ctx, a.thread, seen, page)
 		if err != nil {
 			continue
 		}
@@ -327,6 +420,7 @@ func (a *actor) watch(ctx context.Context, h *host, seen int64, cancel context.C
 			seen = ev.Seq
 			if abort, ok := ev.Body.(chat.AbortAsked); ok && abort.Run == h.runID() {
 				cancel(agent.ErrAborted)
+				a.dog.hurry()
 				return
 			}
 		}

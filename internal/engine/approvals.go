@@ -97,14 +97,14 @@ func (h *host) auditNo(ctx context.Context, c *journal.Commit, ran chat.ToolRan)
 // Approvals implements desk.Desk.
 func (e *Engine) Approvals(ctx context.Context, f desk.Filter) ([]desk.Approval, error) {
 	e.expire(ctx)
-	return e.Journal.Approvals(ctx, f)
+	return e.quick.Approvals(ctx, f)
 }
 
 // Answer implements desk.Desk. The first answer wins; a later one is told who gave
 // it, and gets journal.ErrSettled.
 func (e *Engine) Answer(ctx context.Context, approval string, by chat.Principal, ok bool, note string) error {
 	for {
-		a, err := e.Journal.Approval(ctx, approval)
+		a, err := e.quick.Approval(ctx, approval)
 		if err != nil {
 			return fmt.Errorf("answer approval %s: %w", approval, err)
 		}
@@ -166,7 +166,7 @@ func (e *Engine) change(ctx context.Context, a desk.Approval, by string, body ch
 	c := e.guest(a.Thread, by, body)
 	c.Events[0].Run = a.Run
 	c.Approvals = []desk.Change{change}
-	done, err := e.Journal.Commit(ctx, c)
+	done, err := e.quick.Commit(ctx, c)
 	if err != nil {
 		return fmt.Errorf("answer approval %s: %w", a.ID, err)
 	}
@@ -176,7 +176,7 @@ func (e *Engine) change(ctx context.Context, a desk.Approval, by string, body ch
 
 // expire ends the approvals whose time is over.
 func (e *Engine) expire(ctx context.Context) {
-	overdue, err := e.Journal.Overdue(ctx, e.Now())
+	overdue, err := e.quick.Overdue(ctx, e.Now())
 	if err != nil {
 		return // the next sweep tries again
 	}
@@ -190,7 +190,7 @@ func (e *Engine) expire(ctx context.Context) {
 // remind says once of an approval that nobody has answered it yet. Whatever transport
 // shows it to people finds it in the journal.
 func (e *Engine) remind() {
-	forgotten, err := e.Journal.Approvals(e.ctx, desk.Filter{State: desk.Open, Remind: e.Now()})
+	forgotten, err := e.quick.Approvals(e.ctx, desk.Filter{State: desk.Open, Remind: e.Now()})
 	if err != nil {
 		return // the next sweep tries again
 	}
@@ -259,7 +259,7 @@ func (e *Engine) tell(ctx context.Context, f desk.Filter, told map[string]standi
 		if listed[id] {
 			continue
 		}
-		a, err := e.Journal.Approval(ctx, id)
+		a, err := e.quick.Approval(ctx, id)
 		if err != nil {
 			return ctx.Err() == nil && yield(desk.Approval{}, err)
 		}

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"chorus/internal/agent"
@@ -106,6 +107,7 @@ type Config struct {
 	MaxWaiting int           // prompts waiting in a thread; 0: DefaultMaxWaiting
 	IdleAfter  time.Duration // 0: DefaultIdleAfter
 	SweepEvery time.Duration // 0: DefaultSweep
+	Bounds     agent.Bounds  // how long anything outside is waited for; an agent may have its own
 	Now        func() time.Time
 	Log        *slog.Logger
 }
@@ -117,15 +119,14 @@ const (
 	DefaultSweep      = 2 * time.Second
 )
 
-// commitTimeout bounds a write: longer than the store waits for another process.
-const commitTimeout = 30 * time.Second
-
 // Engine runs threads. Make it with New, end it with Stop.
 type Engine struct {
 	Config
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
+	quick  Journal      // the journal, never waited for too long; actors have their watchdog instead
+	lost   atomic.Int64 // waits that were left behind and have not ended
 
 	mu     sync.Mutex
 	actors map[chat.ThreadID]*actor
@@ -153,6 +154,8 @@ func New(c Config) *Engine {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	e := &Engine{Config: c, actors: map[chat.ThreadID]*actor{}, desks: map[chan struct{}]bool{}}
+	e.Bounds = e.Bounds.Or(agent.Defaults())
+	e.quick = impatient{c.Journal, e}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	e.wg.Go(e.sweep)
 	return e
@@ -206,7 +209,7 @@ func (e *Engine) Deliver(ctx context.Context, in chat.Inbound, create func(chat.
 		}
 		arrival.Commits = append(arrival.Commits, c)
 	}
-	done, err := e.Journal.Arrive(ctx, arrival)
+	done, err := e.quick.Arrive(ctx, arrival)
 	if err != nil {
 		return nil, fmt.Errorf("deliver: %w", err)
 	}
@@ -250,14 +253,14 @@ func (e *Engine) moved(thread chat.ThreadID, events []chat.Event) {
 // Steer gives words to the run that is on. asPrompt reports that none was, so
 // that they will be answered as a prompt of their own.
 func (e *Engine) Steer(ctx context.Context, thread chat.ThreadID, s chat.Steered) (asPrompt bool, err error) {
-	row, err := e.Journal.Thread(ctx, thread)
+	row, err := e.quick.Thread(ctx, thread)
 	if err != nil {
 		return false, fmt.Errorf("steer: %w", err)
 	}
 	if s.Mode == "" {
 		s.Mode = chat.Interrupt
 	}
-	done, err := e.Journal.Commit(ctx, e.guest(thread, s.Principal.String(), s))
+	done, err := e.quick.Commit(ctx, e.guest(thread, s.Principal.String(), s))
 	if err != nil {
 		return false, fmt.Errorf("steer: %w", err)
 	}
@@ -268,18 +271,18 @@ func (e *Engine) Steer(ctx context.Context, thread chat.ThreadID, s chat.Steered
 // Abort ends the run that is on; with all, what waits is refused too. It reports
 // whether there was anything to end.
 func (e *Engine) Abort(ctx context.Context, thread chat.ThreadID, by string, all bool) (bool, error) {
-	row, err := e.Journal.Thread(ctx, thread)
+	row, err := e.quick.Thread(ctx, thread)
 	if err != nil {
 		return false, fmt.Errorf("abort: %w", err)
 	}
 	if row.Status == chat.Running || row.Status == chat.Waiting {
-		run, err := e.Journal.LastRun(ctx, thread)
+		run, err := e.quick.LastRun(ctx, thread)
 		if err != nil {
 			return false, fmt.Errorf("abort: %w", err)
 		}
 		c := e.guest(thread, by, chat.AbortAsked{Run: run, By: by, All: all})
 		c.Approvals = []desk.Change{{CancelRun: run}}
-		done, err := e.Journal.Commit(ctx, c)
+		done, err := e.quick.Commit(ctx, c)
 		if err != nil {
 			return false, fmt.Errorf("abort: %w", err)
 		}
@@ -289,7 +292,7 @@ func (e *Engine) Abort(ctx context.Context, thread chat.ThreadID, by string, all
 	if !all || row.Waiting == 0 {
 		return false, nil
 	}
-	seqs, err := e.Journal.Untaken(ctx, thread)
+	seqs, err := e.quick.Untaken(ctx, thread)
 	if err != nil {
 		return false, fmt.Errorf("abort: %w", err)
 	}
@@ -300,7 +303,7 @@ func (e *Engine) Abort(ctx context.Context, thread chat.ThreadID, by string, all
 	if len(bodies) == 0 {
 		return false, nil
 	}
-	done, err := e.Journal.Commit(ctx, e.guest(thread, by, bodies...))
+	done, err := e.quick.Commit(ctx, e.guest(thread, by, bodies...))
 	if err != nil {
 		return false, fmt.Errorf("abort: %w", err)
 	}
@@ -315,7 +318,7 @@ func (e *Engine) sweep() {
 	defer tick.Stop()
 	var seen int64 = -1
 	for {
-		if version, err := e.Journal.DataVersion(e.ctx); err == nil && version != seen {
+		if version, err := e.quick.DataVersion(e.ctx); err == nil && version != seen {
 			if seen >= 0 {
 				e.Bus.RingAll()
 				e.ringActors()
@@ -337,7 +340,7 @@ func (e *Engine) sweep() {
 }
 
 func (e *Engine) stir() {
-	threads, err := e.Journal.Stirring(e.ctx)
+	threads, err := e.quick.Stirring(e.ctx)
 	if err != nil {
 		if e.ctx.Err() == nil {
 			e.Log.Warn("sweep could not read the threads that moved", "component", "engine", "error", err)
@@ -368,9 +371,7 @@ func (e *Engine) Wake(thread chat.ThreadID) {
 	}
 	a := e.actors[thread]
 	if a == nil {
-		a = &actor{engine: e, thread: thread, bell: make(chan struct{}, 1)}
-		e.actors[thread] = a
-		e.wg.Go(a.live)
+		a = e.newActor(thread)
 	}
 	a.ring()
 }

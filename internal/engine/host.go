@@ -58,7 +58,11 @@ func (h *host) runID() string {
 
 // Commit implements agent.Host.
 func (h *host) Commit(ctx context.Context, b agent.Batch) ([]chat.Event, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	if h.a.dog.gone() {
+		return nil, journal.ErrFenced
+	}
+	h.a.waitsForStore()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.a.engine.Bounds.Store)
 	defer cancel()
 	if len(b.Events) == 0 {
 		return h.news(ctx)
@@ -220,6 +224,7 @@ func (h *host) audit(c *journal.Commit, call string) {
 // Live implements agent.Host.
 func (h *host) Live(piece chat.Live) {
 	a := h.a
+	a.dog.beat()
 	a.liveMu.Lock()
 	defer a.liveMu.Unlock()
 	if d, ok := piece.(chat.Delta); ok {
@@ -239,6 +244,10 @@ func (h *host) Live(piece chat.Live) {
 // Judge implements agent.Host: the gate rules, an earlier yes is checked against
 // the facts it was given for, and the audit log gets its line with the result.
 func (h *host) Judge(ctx context.Context, q agent.Question) (desk.Ruling, error) {
+	if h.a.dog.gone() {
+		return desk.Ruling{}, journal.ErrFenced
+	}
+	h.a.waits("the permission check of "+q.Call.Name, h.a.engine.Bounds.Setup)
 	q.Senders = h.a.senders()
 	ruling := h.setup.Gate.Judge(q, h.payer)
 	audit := desk.Audit{Agent: h.agent, Thread: h.a.thread, Run: h.runID(), Call: q.Call.ID, Principal: h.payer,

@@ -23,15 +23,15 @@ func (e *Engine) Trim(ctx context.Context, thread chat.ThreadID, n int) error {
 		return err
 	}
 	defer held.release()
-	row, err := e.Journal.Take(ctx, thread)
+	row, err := e.quick.Take(ctx, thread)
 	if err != nil {
 		return err
 	}
-	log, err := Load(ctx, e.Journal, thread)
+	log, err := Load(ctx, e.quick, thread)
 	if err != nil {
 		return err
 	}
-	if err := fold(ctx, e.Journal, thread, log); err != nil {
+	if err := fold(ctx, e.quick, thread, log, func() {}); err != nil {
 		return err
 	}
 	if log.Run() != nil {
@@ -41,9 +41,7 @@ func (e *Engine) Trim(ctx context.Context, thread chat.ThreadID, n int) error {
 	if body == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
-	defer cancel()
-	done, err := e.Journal.Commit(ctx, journal.Commit{Thread: thread, Epoch: row.Epoch, Expect: log.Seq() + 1,
+	done, err := e.quick.Commit(ctx, journal.Commit{Thread: thread, Epoch: row.Epoch, Expect: log.Seq() + 1,
 		Events: []chat.Event{{Thread: thread, Body: body, At: time.Time{}}}})
 	if err != nil {
 		return fmt.Errorf("trim %s: %w", thread, err)

@@ -100,7 +100,7 @@ type watch struct {
 // read yields what the journal has beyond seq.
 func (w *watch) read(ctx context.Context) bool {
 	for {
-		events, err := w.engine.Journal.Events(ctx, w.thread, w.seq, page)
+		events, err := w.engine.quick.Events(ctx, w.thread, w.seq, page)
 		if err != nil {
 			return ctx.Err() == nil && w.yield(Item{}, err)
 		}
