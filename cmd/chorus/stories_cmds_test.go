@@ -22,12 +22,12 @@ import (
 	"chorus/internal/sim/llmsim"
 )
 
-type command = func(ts *testscript.TestScript, neg bool, args []string)
+type step = func(ts *testscript.TestScript, neg bool, args []string)
 
 // storyCommands are what stories can do beside testscript's own commands. A file
 // is looked for in the current directory, then in $WORK.
-func storyCommands() map[string]command {
-	return map[string]command{
+func storyCommands() map[string]step {
+	return map[string]step{
 		"exits":     exits,     // exits CODE PROGRAM ARGS…: run it and expect that exit code
 		"llm":       llm,       // llm FILE [KEY…]: a model server that plays the script; sets keys and base URLs; further keys are accepted too
 		"llmsaw":    llmSaw,    // [!] llmsaw N REGEX: in the body of the N-th request; 0 is the last, -1 the one before
