@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"syscall"
 	"time"
 
 	"chorus/internal/chat"
@@ -73,12 +74,18 @@ func Examine(ctx context.Context, o Options, e Examination) doctor.Report {
 // patient is a home that may be ill.
 type patient struct {
 	Examination
-	app   *App  // not opened: without a store, and with a configuration only where that can be used
-	lost  error // why it cannot be said where the home is
-	there bool  // whether the folder is
+	app  *App  // not opened: without a store, and with a configuration only where that can be used
+	lost error // why it cannot be said where the home is
 
+	found  func() foundHome
 	read   func() readConfig
 	opened func() openedStore
+}
+
+// foundHome is the folder before anything in it is looked at.
+type foundHome struct {
+	there bool
+	err   error // why nothing in it can be read
 }
 
 // readConfig is the configuration as far as it can be used.
@@ -102,10 +109,7 @@ func newPatient(ctx context.Context, o Options, e Examination) *patient {
 	p := &patient{Examination: e, app: &App{Options: o, choices: map[chat.ThreadID]*Choice{}, benches: map[chat.ThreadID]*bench{}, ears: map[chan repl.Remark]bool{}}}
 	dir, err := homeFolder(o.Env, o.Home)
 	p.lost, p.app.Home = err, home.At(dir)
-	if err == nil {
-		_, err := os.Stat(dir)
-		p.there = !errors.Is(err, fs.ErrNotExist)
-	}
+	p.found = sync.OnceValue(func() foundHome { return findHome(dir, p.lost) })
 	p.app.Models = NewModels(o.Env, "", "").In(p.app.Home)
 	p.read = sync.OnceValue(p.readConfig)
 	p.opened = sync.OnceValue(func() openedStore { return p.openStore(ctx) })
@@ -126,6 +130,23 @@ func (o Options) complete() Options {
 	return o
 }
 
+func findHome(dir string, lost error) foundHome {
+	if lost != nil {
+		return foundHome{err: lost}
+	}
+	_, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return foundHome{}
+	}
+	if err == nil {
+		_, err = os.ReadDir(dir)
+	}
+	return foundHome{there: true, err: err}
+}
+
+// errNoHome: what is wrong with the folder is said where it is looked at.
+var errNoHome = errors.New("the home folder cannot be read")
+
 func (p *patient) close() {
 	if db := p.opened().db; db != nil {
 		_ = db.Close() // nothing was written
@@ -134,6 +155,9 @@ func (p *patient) close() {
 
 func (p *patient) readConfig() readConfig {
 	env := p.app.Env
+	if p.found().err != nil {
+		return readConfig{err: errNoHome}
+	}
 	var out readConfig
 	o, err := ConfigOptions(env, p.app.Home.Dir(), "")
 	if err != nil {
@@ -157,7 +181,10 @@ func (p *patient) readConfig() readConfig {
 // version, and can be read.
 func (p *patient) openStore(ctx context.Context) openedStore {
 	var out openedStore
-	if p.lost != nil || !p.there {
+	if home := p.found(); home.err != nil || !home.there {
+		if home.err != nil {
+			out.err = errNoHome
+		}
 		return out
 	}
 	looking, cancel := context.WithTimeout(ctx, readTime)
@@ -176,12 +203,19 @@ func (p *patient) withStore(name string, do func(*store.DB) []doctor.Finding) []
 	case s.db != nil:
 		return do(s.db)
 	case s.err != nil:
-		return []doctor.Finding{doctor.Noted(name, "", "not looked at: the database cannot be opened")}
+		return []doctor.Finding{doctor.Noted(name, "", "not looked at: %s", unopened(s.err))}
 	case s.Older():
 		return []doctor.Finding{doctor.Noted(name, "chorus migrate", "not looked at: the database is of an older version")}
 	default:
 		return []doctor.Finding{doctor.Good(name, "none yet")}
 	}
+}
+
+func unopened(err error) string {
+	if errors.Is(err, errNoHome) {
+		return err.Error()
+	}
+	return "the database cannot be opened"
 }
 
 func (p *patient) program(context.Context) []doctor.Finding {

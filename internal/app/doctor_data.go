@@ -16,8 +16,8 @@ func (p *patient) database(context.Context) []doctor.Finding {
 	s := p.opened()
 	path := p.app.Home.DB()
 	switch {
-	case p.lost != nil:
-		return []doctor.Finding{doctor.Noted("file", "", "not looked at: it cannot be said where the home is")}
+	case errors.Is(s.err, errNoHome):
+		return []doctor.Finding{doctor.Noted("file", "", "not looked at: %v", s.err)}
 	case s.err != nil:
 		return []doctor.Finding{doctor.Bad("file", databaseFix(path, s.err), "%v", s.err)}
 	case !s.Exists:
@@ -152,10 +152,18 @@ func (p *patient) approvals(ctx context.Context) []doctor.Finding {
 	})
 }
 
+// unread is why something of the configuration is not known.
+func unread(err error) string {
+	if errors.Is(err, errNoHome) {
+		return err.Error()
+	}
+	return "the configuration is broken"
+}
+
 func (p *patient) budgets(ctx context.Context) []doctor.Finding {
 	bot := p.read().bot
 	if bot == nil {
-		return []doctor.Finding{doctor.Noted("limits", "", "not looked at: the configuration is broken")}
+		return []doctor.Finding{doctor.Noted("limits", "", "not looked at: %s", unread(p.read().err))}
 	}
 	budget := budgetOf(bot, false)
 	if len(budget.Ceilings) == 0 && len(p.read().files.Bots()) == 0 {

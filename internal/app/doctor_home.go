@@ -34,8 +34,8 @@ func (p *patient) homeFolder(context.Context) []doctor.Finding {
 		return []doctor.Finding{doctor.Bad("folder", "export CHORUS_HOME=/a/folder/that/may/be/used", "%v", p.lost)}
 	}
 	dir := p.app.Home.Dir()
-	if !p.there {
-		return p.futureHome(dir)
+	if !p.found().there {
+		return futureHome(dir)
 	}
 	out := []doctor.Finding{doctor.Good("folder", "%s", dir)}
 	if _, err := home.Open(dir); err != nil { // it is there, so nothing is made
@@ -60,12 +60,12 @@ func homeFix(dir string, err error) string {
 }
 
 // futureHome asks whether the folder could be made, without making it.
-func (p *patient) futureHome(dir string) []doctor.Finding {
+func futureHome(dir string) []doctor.Finding {
 	above := dir
 	for {
 		above = filepath.Dir(above)
 		info, err := os.Stat(above)
-		if errors.Is(err, fs.ErrNotExist) && above != filepath.Dir(above) {
+		if (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && above != filepath.Dir(above) {
 			continue
 		}
 		if err == nil && !info.IsDir() {
@@ -138,7 +138,7 @@ func holds(fds, file string) bool {
 // locks looks who runs threads. It takes no lock to find out: for that moment whoever
 // wants the thread would find it taken.
 func (p *patient) locks(context.Context) []doctor.Finding {
-	if p.lost != nil || !p.there {
+	if home := p.found(); home.err != nil || !home.there {
 		return nil
 	}
 	files, _ := filepath.Glob(filepath.Join(p.app.Home.Locks(), "*.lock"))

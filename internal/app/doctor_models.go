@@ -28,7 +28,7 @@ func (p *patient) models(ctx context.Context) []doctor.Finding {
 	if p.Online {
 		list = vendor.Discover(ctx, vendor.Discovery{Vendors: all, Open: func(v vendor.Vendor) (vendor.Lister, error) { return m.open(v) },
 			Limits: vendor.Limits{Total: onlineTime - 2*time.Second, Each: 8 * time.Second}})
-	} else {
+	} else if p.found().err == nil {
 		if list, err = vendor.ReadAvailable(p.app.Home.Models()); err != nil {
 			out = append(out, doctor.Warning("list", "chorus models --refresh", "%v", err))
 		}

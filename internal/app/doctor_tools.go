@@ -19,6 +19,9 @@ import (
 
 func (p *patient) configuration(context.Context) []doctor.Finding {
 	c := p.read()
+	if errors.Is(c.err, errNoHome) {
+		return []doctor.Finding{doctor.Noted("files", "", "not looked at: %v", c.err)}
+	}
 	var out []doctor.Finding
 	if c.files != nil {
 		out = append(out, p.configFiles(c.files))
@@ -158,7 +161,7 @@ func install(pack string) string {
 func (p *patient) servers(context.Context) []doctor.Finding {
 	c := p.read()
 	if c.bot == nil {
-		return []doctor.Finding{doctor.Noted("servers", "", "not looked at: the configuration is broken")}
+		return []doctor.Finding{doctor.Noted("servers", "", "not looked at: %s", unread(c.err))}
 	}
 	here, _ := os.Getwd()
 	var out []doctor.Finding

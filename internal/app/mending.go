@@ -20,7 +20,7 @@ func Mend(ctx context.Context, o Options) []doctor.Finding {
 	ctx, cancel := context.WithTimeout(ctx, mendTime)
 	defer cancel()
 	p := newPatient(ctx, o, Examination{})
-	if p.lost != nil || !p.there {
+	if p.lost != nil || !p.found().there {
 		return nil
 	}
 	var out []doctor.Finding
