@@ -1,0 +1,220 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// Document is an OpenAPI 3.1 document, as far as ours go. Its fields stand in the
+// order in which people read them.
+type Document struct {
+	OpenAPI    string                           `json:"openapi"`
+	Info       Info                             `json:"info"`
+	Tags       []Tag                            `json:"tags,omitempty"`
+	Security   []map[string][]string            `json:"security"`
+	Paths      map[string]map[string]*Described `json:"paths"`
+	Components Components                       `json:"components"`
+}
+
+// Info is what the document is about.
+type Info struct {
+	Title       string `json:"title"`
+	Version     string `json:"version"`
+	Description string `json:"description,omitempty"`
+}
+
+// Tag is a group of operations.
+type Tag struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+}
+
+// Described is one operation.
+type Described struct {
+	OperationID string             `json:"operationId"`
+	Summary     string             `json:"summary"`
+	Description string             `json:"description,omitempty"`
+	Tags        []string           `json:"tags,omitempty"`
+	Scope       string             `json:"x-scope,omitempty"`
+	Security    *[]map[string]any  `json:"security,omitempty"`
+	Parameters  []Parameter        `json:"parameters,omitempty"`
+	RequestBody *RequestBody       `json:"requestBody,omitempty"`
+	Responses   map[string]*Answer `json:"responses"`
+}
+
+// Parameter is a value outside of the body.
+type Parameter struct {
+	Name        string             `json:"name"`
+	In          string             `json:"in"`
+	Description string             `json:"description,omitempty"`
+	Required    bool               `json:"required,omitempty"`
+	Schema      *jsonschema.Schema `json:"schema"`
+}
+
+// RequestBody is what comes in.
+type RequestBody struct {
+	Required bool             `json:"required,omitempty"`
+	Content  map[string]Media `json:"content"`
+}
+
+// Answer is one answer.
+type Answer struct {
+	Description string            `json:"description"`
+	Headers     map[string]Header `json:"headers,omitempty"`
+	Content     map[string]Media  `json:"content,omitempty"`
+}
+
+// Header is one header of an answer.
+type Header struct {
+	Description string             `json:"description"`
+	Schema      *jsonschema.Schema `json:"schema"`
+}
+
+// Media is a body of one media type.
+type Media struct {
+	Schema *jsonschema.Schema `json:"schema"`
+}
+
+// Components are what is referred to.
+type Components struct {
+	Schemas         map[string]*jsonschema.Schema `json:"schemas"`
+	SecuritySchemes map[string]map[string]string  `json:"securitySchemes"`
+}
+
+const problemMedia = "application/problem+json"
+
+func (k *Kernel) makeDocument(s *shapes) ([]byte, error) {
+	doc := Document{
+		OpenAPI:  "3.1.0",
+		Info:     Info{Title: k.o.Title, Version: k.o.Version, Description: k.o.Doc},
+		Security: []map[string][]string{{"bearer": {}}},
+		Paths:    map[string]map[string]*Described{},
+	}
+	for _, tag := range k.o.Tags {
+		doc.Tags = append(doc.Tags, Tag{tag[0], tag[1]})
+	}
+	problem := s.of(reflect.TypeFor[Problem](), answer)
+	for i := range k.ops {
+		op := &k.ops[i]
+		path := strings.NewReplacer("...}", "}", "{$}", "").Replace(op.Path)
+		if doc.Paths[path] == nil {
+			doc.Paths[path] = map[string]*Described{}
+		}
+		doc.Paths[path][strings.ToLower(op.Method)] = k.describe(op, s, problem)
+	}
+	doc.Components = Components{Schemas: s.components, SecuritySchemes: map[string]map[string]string{
+		"bearer": {"type": "http", "scheme": "bearer", "description": "A token of the API; x-scope of an operation says what it must open."},
+	}}
+	if s.err != nil {
+		return nil, s.err
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(doc)
+	return buf.Bytes(), err
+}
+
+func (k *Kernel) describe(op *Operation, s *shapes, problem *jsonschema.Schema) *Described {
+	d := &Described{OperationID: op.ID, Summary: op.Summary, Description: op.Doc, Scope: op.Scope, Responses: map[string]*Answer{}}
+	if op.Tag != "" {
+		d.Tags = []string{op.Tag}
+	}
+	if op.Scope == "" {
+		d.Security = &[]map[string]any{}
+	}
+	for _, p := range op.bind.params {
+		schema := p.check.schema.CloneSchemas()
+		schema.Description = ""
+		d.Parameters = append(d.Parameters, Parameter{p.name, p.in, p.doc, p.required, schema})
+	}
+	if op.Creates {
+		most := maxKey
+		d.Parameters = append(d.Parameters, Parameter{"Idempotency-Key", "header",
+			"a name of your own for this request: sent again within a day, it has its effect once and the same answer", false,
+			&jsonschema.Schema{Type: "string", MaxLength: &most}})
+	}
+	d.RequestBody = op.describeBody(s)
+	d.Responses[strconv.Itoa(op.Status)] = op.describeAnswer(s)
+	for _, status := range k.statuses(op) {
+		d.Responses[strconv.Itoa(status)] = &Answer{Description: http.StatusText(status), Content: map[string]Media{problemMedia: {problem}}}
+	}
+	return d
+}
+
+func (op *Operation) describeBody(s *shapes) *RequestBody {
+	switch {
+	case op.takes != "":
+		body := &RequestBody{Required: true, Content: map[string]Media{}}
+		for media := range strings.SplitSeq(op.takes, ",") {
+			body.Content[media] = Media{mediaSchema(media)}
+		}
+		return body
+	case op.bind.body < 0:
+		return nil
+	}
+	t := op.in.Field(op.bind.body).Type
+	return &RequestBody{Required: op.bind.want, Content: map[string]Media{"application/json": {s.of(t, asked)}}}
+}
+
+func mediaSchema(media string) *jsonschema.Schema {
+	if media == "multipart/form-data" {
+		return &jsonschema.Schema{Type: "object", Required: []string{"file"}, Properties: map[string]*jsonschema.Schema{
+			"file": {Type: "string", Format: "binary"}}}
+	}
+	return &jsonschema.Schema{}
+}
+
+func (op *Operation) describeAnswer(s *shapes) *Answer {
+	a := &Answer{Description: http.StatusText(op.Status)}
+	switch {
+	case op.out == nil:
+		a.Content = map[string]Media{}
+		for media := range strings.SplitSeq(op.media, ",") {
+			a.Content[media] = Media{&jsonschema.Schema{}}
+		}
+		if op.shape != nil {
+			a.Content[op.media] = Media{s.of(op.shape, answer)}
+		}
+	case op.out != reflect.TypeFor[None]():
+		a.Content = map[string]Media{"application/json": {s.of(op.out, answer)}}
+		if op.out.Implements(reflect.TypeFor[Locator]()) {
+			a.Headers = map[string]Header{"Location": {"where it is", &jsonschema.Schema{Type: "string", Format: "uri-reference"}}}
+		}
+	}
+	return a
+}
+
+// statuses are the failures that a route may answer with, in order.
+func (k *Kernel) statuses(op *Operation) []int {
+	all := map[int]bool{http.StatusInternalServerError: true}
+	if op.Scope != "" {
+		all[http.StatusUnauthorized], all[http.StatusForbidden] = true, true
+		for _, status := range k.o.Common {
+			all[status] = true
+		}
+	}
+	all[http.StatusBadRequest] = true // an unknown parameter at least
+	if op.bind.body >= 0 || op.takes != "" {
+		all[http.StatusRequestEntityTooLarge], all[http.StatusUnsupportedMediaType] = true, true
+	}
+	if op.Creates {
+		all[http.StatusUnprocessableEntity] = true
+	}
+	if op.Secret {
+		all[http.StatusConflict] = true
+	}
+	for _, status := range op.Errors {
+		all[status] = true
+	}
+	return slices.Sorted(maps.Keys(all))
+}

@@ -1,0 +1,115 @@
+package rest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"sync"
+	"unicode/utf8"
+)
+
+// Memory keeps what requests with an Idempotency-Key were answered, for a day, also
+// through a restart. It may be called from any goroutine.
+type Memory interface {
+	// RecallAnswer gives what a request with this key was answered, and the digest of
+	// that request; status 0: there was none.
+	RecallAnswer(ctx context.Context, principal, key, route string) (digest string, status int, body []byte, err error)
+	// KeepAnswer keeps an answer. The first one stays.
+	KeepAnswer(ctx context.Context, principal, key, route, digest string, status int, body []byte) error
+}
+
+// maxKey is longer than any key that is made by a machine.
+const maxKey = 255
+
+// Key is the Idempotency-Key of a request; "": it has none. Functions whose work is
+// idempotent by itself pass it on, so that a crash between the deed and its record
+// still gives one deed.
+func Key(ctx context.Context) string {
+	return metaOf(ctx).key
+}
+
+// once runs do, or gives the answer that the same request had before. A request that
+// comes while its twin is being served waits for it.
+func (k *Kernel) once(op *Operation, r *http.Request, body []byte, do func() ([]byte, error)) (int, []byte, error) {
+	key := Key(r.Context())
+	if op.Creates && (len(key) > maxKey || !utf8.ValidString(key)) {
+		return 0, nil, badFields(http.StatusBadRequest, FieldError{In: "header", Field: "Idempotency-Key", Message: "it must be UTF-8 of at most 255 bytes"})
+	}
+	if !op.Creates || key == "" || k.o.Memory == nil {
+		out, err := do()
+		return op.Status, out, err
+	}
+	who, route := "", op.Method+" "+r.URL.EscapedPath()
+	if k.o.Who != nil {
+		who = k.o.Who(r.Context())
+	}
+	leave, err := k.inFlight.enter(r.Context(), who+"\x00"+key+"\x00"+route)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer leave()
+	digest := digestOf(body)
+	before, status, kept, err := k.o.Memory.RecallAnswer(r.Context(), who, key, route)
+	switch {
+	case err != nil:
+		return 0, nil, err
+	case status != 0 && before != digest:
+		return 0, nil, NewProblem(http.StatusUnprocessableEntity, "key_reused",
+			"this Idempotency-Key was used for another body; take a new key for a new request")
+	case status != 0 && op.Secret:
+		return 0, nil, NewProblem(http.StatusConflict, "conflict",
+			"this request was served before, and its answer is shown only once; take a new key to make another")
+	case status != 0:
+		return status, kept, nil
+	}
+	out, err := do()
+	if err != nil {
+		return 0, nil, err
+	}
+	record := out
+	if op.Secret {
+		record = nil
+	}
+	// It is done, whether or not anybody still waits for the answer.
+	if err := k.o.Memory.KeepAnswer(context.WithoutCancel(r.Context()), who, key, route, digest, op.Status, record); err != nil {
+		k.o.Log.WarnContext(r.Context(), "an answer could not be kept", "route", route, "request", RequestID(r.Context()), "error", err)
+	}
+	return op.Status, out, nil
+}
+
+func digestOf(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
+}
+
+// inFlight are the requests with a key that are being served here.
+type inFlight struct {
+	mu   sync.Mutex
+	open map[string]chan struct{}
+}
+
+// enter waits until nobody else serves the same request.
+func (f *inFlight) enter(ctx context.Context, name string) (leave func(), err error) {
+	for {
+		f.mu.Lock()
+		busy, ok := f.open[name]
+		if !ok {
+			done := make(chan struct{})
+			f.open[name] = done
+			f.mu.Unlock()
+			return func() {
+				f.mu.Lock()
+				delete(f.open, name)
+				f.mu.Unlock()
+				close(done)
+			}, nil
+		}
+		f.mu.Unlock()
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strconv"
+)
+
+// Route is everything about an endpoint but its code.
+type Route struct {
+	Method  string
+	Path    string // a pattern of http.ServeMux, without the method
+	ID      string // its name in the document
+	Tag     string // the group it is shown in
+	Scope   string // "": open to everybody
+	Summary string
+	Doc     string
+	Status  int   // of success; 0: 200, or 204 where nothing goes out
+	Errors  []int // statuses it may answer beside those that every route may
+	// Creates says that asking twice would do it twice: an Idempotency-Key is honoured.
+	Creates bool
+	// Secret says that the answer must not be kept: who asks again learns only that
+	// it was answered.
+	Secret  bool
+	MaxBody int64 // bytes; 0: a megabyte
+}
+
+// maxBody is room for a long pasted text and little enough to hold in memory.
+const maxBody = 1 << 20
+
+// None is what goes out of an operation that answers nothing.
+type None struct{}
+
+// Locator is an answer that names where what was made is.
+type Locator interface{ Location() string }
+
+// Operation is a route with its code.
+type Operation struct {
+	Route
+	in    reflect.Type
+	out   reflect.Type // nil: raw
+	media string       // of a raw answer
+	shape reflect.Type // what a raw answer is made of, in the document; nil: bytes
+	takes string       // media types of a raw body, in the document; "": JSON by In's Body
+	bind  *binding
+	serve func(k *Kernel, op *Operation, w http.ResponseWriter, r *http.Request) error
+}
+
+// Op declares a route that takes In and answers Out as JSON. In is a struct whose
+// fields are tagged path, query or header with the name there, and one may be called
+// Body. Further tags say more: doc, enum, min, max, minLen, maxLen, pattern, required.
+func Op[In, Out any](r Route, do func(context.Context, In) (Out, error)) Operation {
+	op := Operation{Route: r, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out]()}
+	op.serve = func(k *Kernel, op *Operation, w http.ResponseWriter, r *http.Request) error {
+		var in In
+		body, err := op.bind.read(op, w, r, reflect.ValueOf(&in).Elem())
+		if err != nil {
+			return err
+		}
+		status, answer, err := k.once(op, r, body, func() ([]byte, error) {
+			out, err := do(r.Context(), in)
+			if err != nil || op.out == reflect.TypeFor[None]() {
+				return nil, err
+			}
+			fill(reflect.ValueOf(&out).Elem())
+			return encode(out)
+		})
+		if err != nil {
+			return err
+		}
+		var out Out
+		if _, ok := any(out).(Locator); ok && json.Unmarshal(answer, &out) == nil {
+			w.Header().Set("Location", any(out).(Locator).Location())
+		}
+		writeJSON(w, r, status, answer)
+		return nil
+	}
+	return op
+}
+
+// Raw declares a route that writes its answer itself, as one of the media types. It
+// must not begin one before it knows that it will not fail. takes names the media types
+// of a body that it reads itself; "": none, or JSON where In has a Body.
+func Raw[In any](r Route, takes, media string, do func(http.ResponseWriter, *http.Request, In) error) Operation {
+	op := Operation{Route: r, in: reflect.TypeFor[In](), media: media, takes: takes}
+	op.serve = func(_ *Kernel, op *Operation, w http.ResponseWriter, r *http.Request) error {
+		var in In
+		if _, err := op.bind.read(op, w, r, reflect.ValueOf(&in).Elem()); err != nil {
+			return err
+		}
+		return do(w, r, in)
+	}
+	return op
+}
+
+// Of names the type that a raw answer is made of, for the document.
+func (op Operation) Of(t reflect.Type) Operation {
+	op.shape = t
+	return op
+}
+
+func (op *Operation) prepare(s *shapes) (err error) {
+	if op.Status == 0 {
+		op.Status = http.StatusOK
+		if op.out == reflect.TypeFor[None]() {
+			op.Status = http.StatusNoContent
+		}
+	}
+	if op.MaxBody == 0 {
+		op.MaxBody = maxBody
+	}
+	op.bind, err = newBinding(op.in, s)
+	return err
+}
+
+// WriteJSON answers with a value.
+func WriteJSON(w http.ResponseWriter, r *http.Request, status int, v any) error {
+	body, err := encode(v)
+	if err == nil {
+		writeJSON(w, r, status, body)
+	}
+	return err
+}
+
+func writeJSON(w http.ResponseWriter, r *http.Request, status int, body []byte) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	if status != http.StatusNoContent {
+		h.Set("Content-Type", "application/json")
+		h.Set("Content-Length", strconv.Itoa(len(body)))
+	}
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead && status != http.StatusNoContent {
+		_, _ = w.Write(body) // whoever asked may be gone
+	}
+}
+
+// fill makes lists that are nil empty, so that clients never meet null for a list.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return
+		}
+		if v.IsNil() && v.CanSet() {
+			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		}
+		for i := range v.Len() {
+			fill(v.Index(i))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(v.Field(i))
+			}
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			fill(v.Elem())
+		}
+	}
+}

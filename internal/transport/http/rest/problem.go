@@ -1,0 +1,97 @@
+package rest
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// Problem is why a request was not served, as RFC 9457 has it. Message repeats
+// the detail under the name that simple clients look for.
+type Problem struct {
+	Type      string       `json:"type" doc:"where this kind of problem is described"`
+	Title     string       `json:"title" doc:"the kind of problem"`
+	Status    int          `json:"status"`
+	Detail    string       `json:"detail" doc:"what is wrong and what to do"`
+	Instance  string       `json:"instance,omitempty" doc:"the path that was asked for"`
+	Message   string       `json:"error" doc:"the same as detail"`
+	RequestID string       `json:"requestId,omitempty" doc:"under this number the log has more"`
+	Fields    []FieldError `json:"errors,omitempty" doc:"each place in the request that is wrong"`
+	About     any          `json:"about,omitempty" doc:"for a conflict: what stands in the way"`
+
+	RetryAfter int `json:"-"` // seconds; 0: not said
+}
+
+// FieldError is one place of a request that is wrong.
+type FieldError struct {
+	In      string `json:"in" doc:"body, path, query or header"`
+	Field   string `json:"field,omitempty"`
+	Message string `json:"message"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+}
+
+func (f FieldError) String() string {
+	var out strings.Builder
+	if f.Line > 0 {
+		fmt.Fprintf(&out, "line %d, column %d: ", f.Line, f.Column)
+	}
+	if f.In != "body" {
+		out.WriteString(f.In + " ")
+	}
+	if f.Field != "" {
+		out.WriteString(f.Field + ": ")
+	}
+	return out.String() + f.Message
+}
+
+// Error makes a problem an error, so that any function may answer with one.
+func (p *Problem) Error() string { return p.Detail }
+
+// NewProblem makes a problem of a kind, which is a word, and a sentence.
+func NewProblem(status int, kind, format string, args ...any) *Problem {
+	detail := fmt.Sprintf(format, args...)
+	return &Problem{Type: "/docs#problem-" + kind, Title: title(status, kind), Status: status, Detail: detail, Message: detail}
+}
+
+func title(status int, kind string) string {
+	if text := http.StatusText(status); text != "" {
+		return text
+	}
+	return kind
+}
+
+// badFields is the problem of a request with these mistakes.
+func badFields(status int, fields ...FieldError) *Problem {
+	said := make([]string, len(fields))
+	for i, f := range fields {
+		said[i] = f.String()
+	}
+	p := NewProblem(status, "invalid", "%s", strings.Join(said, "; "))
+	p.Fields = fields
+	return p
+}
+
+// WriteProblem answers with a problem. It is for handlers beside the kernel too.
+func WriteProblem(w http.ResponseWriter, r *http.Request, p *Problem) {
+	body, err := encode(p)
+	if err != nil { // what it is about cannot be written
+		p.About = nil
+		body, _ = encode(p)
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("Cache-Control", "no-store")
+	if p.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(p.RetryAfter))
+	}
+	if p.Status == http.StatusUnauthorized && h.Get("WWW-Authenticate") == "" {
+		h.Set("WWW-Authenticate", "Bearer")
+	}
+	w.WriteHeader(p.Status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // whoever asked may be gone
+	}
+}
