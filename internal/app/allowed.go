@@ -195,7 +195,7 @@ func (a *App) askedBefore(ctx context.Context, q desk.Approval) ([]string, error
 }
 
 // few is as many samples as fit the eye.
-func few(list []string) []string { return list[:min(len(list), 4)] }
+func few(list []string) []string { return list[:min(len(list), 3)] }
 
 // Keep implements desk.Keeper. The yes comes first: what somebody else answered
 // before must not leave a rule behind.

@@ -423,6 +423,16 @@ func (s *Session) Answer(ctx context.Context, approval string, ok bool, note str
 	return s.engine.Answer(ctx, approval, s.app.Me(), ok, note)
 }
 
+// Propose implements repl.Session.
+func (s *Session) Propose(ctx context.Context, approval string) (desk.Always, error) {
+	return s.app.Propose(ctx, approval, s.app.Me())
+}
+
+// Keep implements repl.Session.
+func (s *Session) Keep(ctx context.Context, approval string, rules []string) error {
+	return s.app.Keep(ctx, approval, s.app.Me(), rules)
+}
+
 // remember allows exactly what was asked for the rest of the session.
 func (s *Session) remember(a desk.Approval) {
 	b, err := s.app.bench(s.thread, s.dir)

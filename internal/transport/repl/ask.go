@@ -2,6 +2,7 @@ package repl
 
 import (
 	"context"
+	"strings"
 
 	"chorus/internal/desk"
 )
@@ -30,7 +31,7 @@ func (f *follower) ask(ctx context.Context) {
 		f.printer.screen.clear()
 		f.printer.screen.print(f.con.Err, f.card(a)...)
 		discardTyped(f.con.In)
-		f.open = &a
+		f.open, f.offer = &a, nil
 		f.prompt()
 	}
 }
@@ -40,9 +41,26 @@ func (f *follower) card(a desk.Approval) []string {
 }
 
 func (f *follower) prompt() {
-	if f.open != nil {
-		f.printer.screen.write(f.con.Err, f.con.paint(yellow, "└ ")+choices+" ")
+	if f.open == nil {
+		return
 	}
+	words := choices
+	if f.offer != nil {
+		words = offerChoices(*f.offer)
+	}
+	f.printer.screen.write(f.con.Err, f.con.paint(yellow, "└ ")+words+" ")
+}
+
+// propose shows what "always" may mean for the open question.
+func (f *follower) propose(ctx context.Context) {
+	o, err := f.s.Propose(ctx, f.open.ID)
+	if err != nil {
+		f.printer.fail(red, "✗ ", "could not tell what always would mean: "+err.Error())
+	} else {
+		f.printer.screen.print(f.con.Err, offer(o, f.con.room(), f.con.tinted())...)
+		f.offer = &o
+	}
+	f.prompt()
 }
 
 // deny answers for nobody. In a run of one prompt the run ends there as well.
@@ -67,19 +85,23 @@ func (f *follower) typed(ctx context.Context, line string, ok bool) {
 	if f.open == nil {
 		return
 	}
-	v, clear := readVerdict(line)
+	v, clear := f.read(line)
 	if !ok {
 		v, clear = verdict{note: "the input ended"}, true
 		f.printer.screen.write(f.con.Err, "\n")
 	}
-	if !clear {
+	switch {
+	case !clear:
 		f.prompt()
+		return
+	case v.always && f.offer == nil:
+		f.propose(ctx)
 		return
 	}
 	a := *f.open
-	f.open = nil
+	f.open, f.offer = nil, nil
 	f.own[a.ID] = true
-	if err := f.s.Answer(ctx, a.ID, v.ok, v.note, v.always); err != nil {
+	if err := f.say(ctx, a.ID, v); err != nil {
 		f.printer.fail(red, "✗ ", "could not answer: "+err.Error())
 		if now, err := f.s.Approval(ctx, a.ID); err == nil && now.State == desk.Open && ok {
 			f.open = &a
@@ -88,6 +110,31 @@ func (f *follower) typed(ctx context.Context, line string, ok bool) {
 		}
 	}
 	f.ask(ctx)
+}
+
+// read understands what was typed to the question, or to what always may mean.
+func (f *follower) read(line string) (verdict, bool) {
+	if f.offer == nil {
+		return readVerdict(line)
+	}
+	if step, ok := pick(*f.offer, line); ok {
+		return verdict{ok: true, step: &step}, true
+	}
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "s", "session":
+		return verdict{ok: true, always: true}, true
+	case "a", "always":
+		return verdict{}, false // which one?
+	}
+	return readVerdict(line)
+}
+
+// say hands in an answer.
+func (f *follower) say(ctx context.Context, id string, v verdict) error {
+	if v.step != nil {
+		return f.s.Keep(ctx, id, v.step.Rules)
+	}
+	return f.s.Answer(ctx, id, v.ok, v.note, v.always)
 }
 
 // settled forgets a question that was answered, here or elsewhere.

@@ -66,7 +66,7 @@ func card(a desk.Approval, label string, width int, color bool) []string {
 	return out
 }
 
-const choices = "[y]es  [n]o  [a]lways this session  (n and words: no, with that note)"
+const choices = "[y]es  [n]o  [a]lways…  (n and words: no, with that note)"
 
 // sameAction reports whether the only action merely repeats the arguments.
 func sameAction(a desk.Approval) bool {
@@ -130,6 +130,7 @@ type verdict struct {
 	ok     bool
 	always bool
 	note   string
+	step   *desk.Step // to be kept for good
 }
 
 // readVerdict understands what was typed. Anything but a clear answer is none:

@@ -39,6 +39,9 @@ type fake struct {
 	failSend  error
 	failNext  error // the next Answer fails with it
 	info      Info
+
+	always      desk.Always
+	failPropose error
 }
 
 var _ Session = (*fake)(nil)
@@ -137,6 +140,16 @@ func (f *fake) Answer(_ context.Context, id string, ok bool, note string, always
 		f.onAnswer(f, id, ok, note)
 	}
 	return nil
+}
+
+func (f *fake) Propose(_ context.Context, id string) (desk.Always, error) {
+	f.log("propose %s", id)
+	return f.always, f.failPropose
+}
+
+func (f *fake) Keep(ctx context.Context, id string, rules []string) error {
+	f.log("keep %s %q", id, rules)
+	return f.Answer(ctx, id, true, "", false)
 }
 
 func (f *fake) Watch(ctx context.Context, after int64) iter.Seq2[Item, error] {

@@ -253,11 +253,14 @@ func (w *window) cardKey(name string) (tea.Cmd, bool) {
 	if !w.answering {
 		return nil, false
 	}
+	if w.offer != nil {
+		return w.offerKey(name), true
+	}
 	switch strings.ToLower(name) {
 	case "y", "shift+y":
 		return w.answer(verdict{ok: true}), true
 	case "a", "shift+a":
-		return w.answer(verdict{ok: true, always: true}), true
+		return w.propose(), true
 	case "n", "shift+n":
 		return w.answer(verdict{}), true
 	case "r", "shift+r":
@@ -273,7 +276,7 @@ func (w *window) cardKey(name string) (tea.Cmd, bool) {
 
 func (w *window) answer(v verdict) tea.Cmd {
 	a := *w.card
-	w.card, w.answering, w.note = nil, false, nil
+	w.card, w.answering, w.note, w.offer = nil, false, nil, nil
 	w.own[a.ID] = true
 	word := "no"
 	switch {
@@ -335,7 +338,7 @@ func (w *window) showCard(msg approvalMsg) {
 	}
 	w.put(blank, "")
 	w.put(aside, card(a, w.s.Label(a.Call.Name, a.Call.Args), w.room(), w.color)...)
-	w.card, w.answering, w.typing = &a, false, false
+	w.card, w.answering, w.typing, w.offer = &a, false, false, nil
 	w.arm()
 }
 

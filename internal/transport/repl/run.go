@@ -89,6 +89,7 @@ type follower struct {
 	aim       target
 	questions []chat.ApprovalAsked
 	open      *desk.Approval  // the question on the terminal
+	offer     *desk.Always    // what always may mean for it, being decided
 	own       map[string]bool // questions that were answered here: no news
 	aborted   bool
 	left      bool // without waiting for the run's end

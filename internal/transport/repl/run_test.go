@@ -167,8 +167,22 @@ var scripts = []script{
 		inTTY: true, errTTY: true, in: "n use git clean\n", send: asksFor(edit, ""), answer: thenRuns},
 	{name: "asked-eof", about: "the end of input is a no", prompt: "clean", exit: 0,
 		inTTY: true, errTTY: true, send: asksFor(bash, ""), answer: thenRuns},
-	{name: "asked-always", about: "always", prompt: "clean", exit: 0,
-		inTTY: true, errTTY: true, in: "a\n", send: asksFor(bash, ""), answer: thenRuns},
+	{name: "asked-always", about: "always, which is shown first; then one of its rules", prompt: "clean", exit: 0,
+		inTTY: true, errTTY: true, in: "a\n9\na\n2\n", before: offers, send: asksFor(bash, ""), answer: thenRuns},
+	{name: "asked-session", about: "always, but for this session only", prompt: "clean", exit: 0,
+		inTTY: true, errTTY: true, in: "a\ns\n", before: offers, send: asksFor(bash, ""), answer: thenRuns},
+	{name: "asked-never", about: "what cannot be kept says why", prompt: "clean", exit: 0,
+		inTTY: true, errTTY: true, in: "a\n1\ny\n", send: asksFor(bash, ""), answer: thenRuns,
+		before: func(f *fake) {
+			f.always = desk.Always{Never: "no rule can tell what it would do: eval of text that is not known before it runs"}
+		}},
+}
+
+func offers(f *fake) {
+	f.always = desk.Always{Where: "on the words of local:ada alone, agent helper in /repo", Steps: []desk.Step{
+		{Rules: []string{`tool:bash:go test \./\.\.\.`}, Means: "exactly this", Still: []string{"go test other", "sudo go test ./..."}},
+		{Rules: []string{`tool:bash:go test(?: .*)?`}, Means: "go test with any arguments", Also: []string{"go test other"}, Still: []string{"sudo go test ./..."}},
+	}}
 }
 
 func TestRunTranscripts(t *testing.T) {

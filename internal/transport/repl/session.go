@@ -28,6 +28,10 @@ type Session interface {
 	Abort(ctx context.Context, all bool) error
 	// Answer settles an approval; always means: and every one like it in this session.
 	Answer(ctx context.Context, approvalID string, ok bool, note string, always bool) error
+	// Propose says what "always" may mean for an approval, before anything is kept.
+	Propose(ctx context.Context, approvalID string) (desk.Always, error)
+	// Keep says yes to an approval and keeps the rules of one step for good.
+	Keep(ctx context.Context, approvalID string, rules []string) error
 	// Watch yields journal events with a number greater than after, in order, and
 	// live pieces between them, until ctx ends or the reader stops.
 	Watch(ctx context.Context, after int64) iter.Seq2[Item, error]

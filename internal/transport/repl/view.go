@@ -145,10 +145,12 @@ func (w *window) busy() []string {
 }
 
 func (w *window) question() []string {
-	keys := "y yes · n no · a always this session · r no, with a reason · Tab to type"
+	keys := "y yes · n no · a always… · r no, with a reason · Tab to type"
 	switch {
 	case w.note != nil:
 		keys = "why not? Enter sends the no, Esc goes back"
+	case w.answering && w.offer != nil:
+		keys = w.offerKeys()
 	case !w.answering:
 		keys = "a question waits: Tab to answer it"
 	}

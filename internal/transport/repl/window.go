@@ -55,6 +55,7 @@ type window struct {
 	answering bool                 // keys belong to the card
 	typing    bool                 // the person chose to type on beside the card
 	note      *editor              // the reason for a no, being typed
+	offer     *desk.Always         // what always may mean, being decided
 	own       map[string]bool      // questions answered here
 }
 
@@ -174,6 +175,8 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		w.say(red, "✗ ", msg.what)
 	case approvalMsg:
 		w.showCard(msg)
+	case offerMsg:
+		w.showOffer(msg)
 	case answeredMsg:
 		cmds = append(cmds, w.answered(msg))
 	case commandMsg:

@@ -229,7 +229,11 @@ func TestChatQuestions(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, keys, call, word string }{
 		{"yes", "y", `answer a1 true "" false`, "└ yes"},
-		{"always", "A", `answer a1 true "" true`, "└ yes, always"},
+		{"always", "A2", "propose a1\nkeep a1 [\"tool:bash:go test(?: .*)?\"]\nanswer a1 true \"\" false", "└ yes, always: go test with any arguments"},
+		{"always, narrowest", "a1", "propose a1\nkeep a1 [\"tool:bash:go test \\\\./\\\\.\\\\.\\\\.\"]\nanswer a1 true \"\" false", "still asks   go test other"},
+		{"for the session", "as", "propose a1\nanswer a1 true \"\" true", "└ yes, always in this session"},
+		{"always, then only once", "a7xy", "propose a1\nanswer a1 true \"\" false", "└ yes"},
+		{"always and back", "a<esc>n", "propose a1\nanswer a1 false \"\" false", "└ no"},
 		{"no", "n", `answer a1 false "" false`, "└ no"},
 		{"no with a reason", "xruse git<enter>", `answer a1 false "use git" false`, "└ no: use git"},
 		{"reason and back", "rabc<esc>y", `answer a1 true "" false`, "└ yes"},
@@ -239,6 +243,7 @@ func TestChatQuestions(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, ChatOptions{})
+			offers(s.f)
 			s.put(starts()...)
 			s.put(says(1, 1, "", edit.Call))
 			s.f.asks(edit)

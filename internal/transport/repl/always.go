@@ -1,0 +1,142 @@
+package repl
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"chorus/internal/desk"
+	"chorus/internal/markdown"
+)
+
+// offer shows what "always" may mean, below its card: from the narrowest on, with
+// samples of what each would allow and what would be asked all the same.
+func offer(o desk.Always, width int, color bool) []string {
+	width = max(width, 20)
+	bar := ink(color, yellow, "│") + " "
+	out := []string{bar}
+	put := func(mark, code, text string) {
+		for i, line := range markdown.Wrap(markdown.Visible(text), width-2-len(mark)) {
+			if i > 0 {
+				mark = strings.Repeat(" ", len(mark))
+			}
+			out = append(out, bar+mark+ink(color, code, line))
+		}
+	}
+	if o.Never != "" {
+		put("", strong, "This cannot be kept for good: "+o.Never+".")
+		return out
+	}
+	put("", strong, "Always, "+o.Where+":")
+	column := len("also allows")
+	for i, s := range o.Steps {
+		put(fmt.Sprintf("%d  ", i+1), "", s.Means)
+		for _, r := range s.Rows() {
+			for k, line := range hardWrap(markdown.Visible(r.Text), width-2-3-column-2) {
+				name := r.Name
+				if k > 0 {
+					name = ""
+				}
+				out = append(out, bar+"   "+ink(color, faint, name+strings.Repeat(" ", column-len(name)))+"  "+line)
+			}
+		}
+	}
+	return out
+}
+
+// numbers are the keys of the steps: "1", "1-3", or "" where there are none.
+func numbers(o desk.Always) string {
+	switch len(o.Steps) {
+	case 0:
+		return ""
+	case 1:
+		return "1"
+	default:
+		return "1-" + strconv.Itoa(len(o.Steps))
+	}
+}
+
+// pick is the step whose number was typed.
+func pick(o desk.Always, typed string) (desk.Step, bool) {
+	n, err := strconv.Atoi(strings.TrimSpace(typed))
+	if err != nil || n < 1 || n > len(o.Steps) {
+		return desk.Step{}, false
+	}
+	return o.Steps[n-1], true
+}
+
+// offerChoices is the line below an offer, where lines are typed.
+func offerChoices(o desk.Always) string {
+	text := "[s]ession: until this one ends  [y]es, once  [n]o"
+	if keys := numbers(o); keys != "" {
+		text = "[" + keys + "] keep  " + text
+	}
+	return text
+}
+
+type offerMsg struct {
+	id    string
+	offer desk.Always
+	err   error
+}
+
+// propose fetches what "always" may mean for the question on the screen.
+func (w *window) propose() tea.Cmd {
+	id := w.card.ID
+	return func() tea.Msg {
+		o, err := w.s.Propose(w.ctx, id)
+		return offerMsg{id, o, err}
+	}
+}
+
+func (w *window) showOffer(msg offerMsg) {
+	switch {
+	case w.card == nil || w.card.ID != msg.id || w.offer != nil: // answered meanwhile, or asked for twice
+	case msg.err != nil:
+		w.say(red, "✗ ", "could not tell what always would mean: "+msg.err.Error())
+	default:
+		w.put(aside, offer(msg.offer, w.room(), w.color)...)
+		w.offer = &msg.offer
+	}
+}
+
+// offerKey handles a key while "always" is being decided.
+func (w *window) offerKey(name string) tea.Cmd {
+	switch strings.ToLower(name) {
+	case "s", "shift+s":
+		return w.answer(verdict{ok: true, always: true})
+	case "y", "shift+y":
+		return w.answer(verdict{ok: true})
+	case "n", "shift+n":
+		return w.answer(verdict{})
+	case "esc", "a", "shift+a":
+		w.offer = nil
+		return nil
+	}
+	if step, ok := pick(*w.offer, name); ok {
+		return w.keep(step)
+	}
+	w.flash = "a number keeps that rule; s, y or n answer without keeping any; Esc goes back"
+	return nil
+}
+
+func (w *window) offerKeys() string {
+	text := "s this session · y once · n no · Esc back"
+	if keys := numbers(*w.offer); keys != "" {
+		text = keys + " keep for good · " + text
+	}
+	return text
+}
+
+// keep says yes and keeps a rule.
+func (w *window) keep(step desk.Step) tea.Cmd {
+	a := *w.card
+	w.card, w.answering, w.note, w.offer = nil, false, nil, nil
+	w.own[a.ID] = true
+	w.say(yellow, "└ ", keptWords(step))
+	return func() tea.Msg { return answeredMsg{a.ID, w.s.Keep(w.ctx, a.ID, step.Rules)} }
+}
+
+func keptWords(s desk.Step) string { return "yes, always: " + s.Means }
