@@ -39,6 +39,7 @@ type inliner struct {
 	pos  int
 	out  []glyph
 	open bool // some opener found no closer
+	web  bool // links carry where they lead instead of showing it
 }
 
 // maxNesting bounds spans within spans; text deeper than that is shown as it is.
@@ -73,9 +74,37 @@ func (p *inliner) parse(st style, closer string, depth int) {
 			p.pos += n
 			continue
 		}
+		if p.web && c == 'h' && p.bareURL() > 0 {
+			flush()
+			n := p.bareURL()
+			p.out = append(p.out, glyphs(p.src[p.pos:p.pos+n], st|underline)...)
+			p.leads(utf8.RuneCountInString(p.src[p.pos:p.pos+n]), p.src[p.pos:p.pos+n])
+			p.pos += n
+			continue
+		}
 		run.WriteByte(c)
 		p.pos++
 	}
+}
+
+// bareURL is how long the address is that stands here without any marks; 0: none does.
+func (p *inliner) bareURL() int {
+	rest := p.src[p.pos:]
+	if before, _ := p.around(p.pos, 0); isWord(before) || !strings.HasPrefix(rest, "http://") && !strings.HasPrefix(rest, "https://") {
+		return 0
+	}
+	n := 0
+	for n < len(rest) && n < 2048 && rest[n] > ' ' && rest[n] < 0x7f && strings.IndexByte("<>\"`|\\^{}*", rest[n]) < 0 {
+		n++
+	}
+	url := strings.TrimRight(rest[:n], ".,;:!?'_~")
+	if strings.Count(url, ")") > strings.Count(url, "(") {
+		url = strings.TrimSuffix(url, ")")
+	}
+	if strings.HasSuffix(url, "/") && strings.Count(url, "/") == 2 {
+		return 0
+	}
+	return len(url)
 }
 
 // run is how many times c is repeated here; only emphasis and code marks run.
@@ -223,9 +252,17 @@ func (p *inliner) link(st style, skip int) bool {
 	}
 	url, _, _ := strings.Cut(strings.TrimSpace(target), " ")
 	url = strings.Trim(url, "<>")
-	inner := inliner{src: text}
+	inner := inliner{src: text, web: p.web}
 	inner.parse(st|underline, "", maxNesting/2)
+	if p.web && len(inner.out) == 0 {
+		inner.out = glyphs(url, st|underline)
+	}
 	p.out = append(p.out, inner.out...)
+	if p.web {
+		p.leads(len(inner.out), url)
+		p.pos = end
+		return true
+	}
 	if shown := plain(inner.out); url != "" && shown != url && "mailto:"+shown != url {
 		if shown != "" {
 			url = " (" + url + ")"
@@ -265,9 +302,20 @@ func (p *inliner) autolink(st style) bool {
 		strings.ContainsAny(url, " \n<") {
 		return false
 	}
-	p.out = append(p.out, glyphs(url, st|underline)...)
+	shown := glyphs(url, st|underline)
+	p.out = append(p.out, shown...)
+	if p.web {
+		p.leads(len(shown), url)
+	}
 	p.pos += end + 1
 	return true
+}
+
+// leads makes the last n glyphs a link.
+func (p *inliner) leads(n int, url string) {
+	for i := len(p.out) - n; i < len(p.out); i++ {
+		p.out[i].link = url
+	}
 }
 
 func isPunct(c byte) bool {

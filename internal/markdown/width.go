@@ -60,6 +60,7 @@ type glyph struct {
 	text  string
 	width int
 	style style
+	link  string // where it leads; web pages only
 }
 
 // glyphs takes a text apart so that no break falls inside a combined character.
@@ -81,7 +82,7 @@ func glyphs(s string, st style) []glyph {
 			}
 			flag = false
 		default:
-			out = append(out, glyph{text, w, st})
+			out = append(out, glyph{text: text, width: w, style: st})
 			flag = regional
 		}
 		joined = r == 0x200d

@@ -1,0 +1,109 @@
+package markdown
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestHTML(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, src, want string }{
+		{"paragraphs", "one\ntwo\n\nthree", "<p>one<br>\ntwo</p>\n<p>three</p>"},
+		{"spans", "**b** *i* ~~s~~ `c<d`", "<p><strong>b</strong> <em>i</em> <s>s</s> <code>c&lt;d</code></p>"},
+		{"markup is text", "<script>alert(1)</script> & <b>", "<p>&lt;script&gt;alert(1)&lt;/script&gt; &amp; &lt;b&gt;</p>"},
+		{"heading", "# Title *x*", "<h2>Title <em>x</em></h2>"},
+		{"rule", "a\n\n---\nb", "<p>a</p>\n<hr>\n<p>b</p>"},
+		{"list", "- a\n- b\n  - c\n- d", "<ul><li>a</li><li>b\n<ul><li>c</li></ul></li><li>d</li></ul>"},
+		{"numbered", "3. c\n4. d", `<ol start="3"><li>c</li><li>d</li></ol>`},
+		{"loose list", "1. a\n\n   more\n\n2. b\n\nend", "<ol><li>a\n<p>more</p></li><li>b</li></ol>\n<p>end</p>"},
+		{"tasks", "- [x] done\n- [ ] not", `<ul><li class="task">☑ done</li><li class="task">☐ not</li></ul>`},
+		{"quote", "> a\n> - b", "<blockquote><p>a</p>\n<ul><li>b</li></ul></blockquote>"},
+		{"code", "```go\nvar x = \"<\" // c\n```", `<figure class="code"><figcaption>go</figcaption><pre><code><span class="k">var</span> x = <span class="s">&#34;&lt;&#34;</span> <span class="c">// c</span>` + "\n</code></pre></figure>"},
+		{"open code", "```\nx", `<figure class="code"><pre><code>x` + "\n</code></pre></figure>"},
+		{"table", "a | b\n--|--:\n1 | **2**", `<div class="table"><table><thead><tr><th>a</th><th class="right">b</th></tr></thead><tbody><tr><td>1</td><td class="right"><strong>2</strong></td></tr></tbody></table></div>`},
+		{"link", "[x](https://a.example/?q=\"1\")", `<p><a href="https://a.example/?q=&#34;1&#34;" rel="noopener noreferrer nofollow" target="_blank">x</a></p>`},
+		{"bare address", "see https://a.example/x(y).", `<p>see <a href="https://a.example/x(y)" rel="noopener noreferrer nofollow" target="_blank">https://a.example/x(y)</a>.</p>`},
+		{"bad link", "[x](javascript:alert(1)) [y](data:text/html,x) [z](//evil.example)", "<p>x y z</p>"},
+		{"picture", "![alt](https://a.example/p.png)", `<p><a href="https://a.example/p.png" rel="noopener noreferrer nofollow" target="_blank">alt</a></p>`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if got := HTML(c.src); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// known are the only things that may stand between angle brackets.
+var known = regexp.MustCompile(`^(/?(p|strong|em|s|code|h[2-6]|ul|ol|li|blockquote|pre|figure|figcaption|div|table|thead|tbody|tr|th|td|span|a)|br|hr|` +
+	`ol start="\d+"|li class="task"|figure class="code"|div class="table"|t[hd] class="(right|middle)"|span class="[a-z]+"|` +
+	`a href="(https?://|mailto:)[^"<>]*" rel="noopener noreferrer nofollow" target="_blank")$`)
+
+func checkSafe(t interface{ Fatalf(string, ...any) }, src string) {
+	var open []string
+	rest := HTML(src)
+	for {
+		at := strings.IndexByte(rest, '<')
+		if at < 0 {
+			break
+		}
+		end := strings.IndexByte(rest[at:], '>')
+		if end < 0 || !known.MatchString(rest[at+1:at+end]) {
+			t.Fatalf("%q makes %.200q", src, rest[at:])
+		}
+		tag, _, _ := strings.Cut(rest[at+1:at+end], " ")
+		switch name, closing := strings.CutPrefix(tag, "/"); {
+		case closing:
+			if len(open) == 0 || open[len(open)-1] != name {
+				t.Fatalf("%q closes %s inside %v", src, name, open)
+			}
+			open = open[:len(open)-1]
+		case tag != "br" && tag != "hr":
+			open = append(open, tag)
+		}
+		rest = rest[at+end+1:]
+	}
+	if len(open) > 0 {
+		t.Fatalf("%q leaves %v open", src, open)
+	}
+}
+
+func scraps() *rapid.Generator[string] {
+	return rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "word ", "\n", "\n\n", "- ", "  - ", "1. ", "> ", "```\n", "```go\n", "| a | b |\n", "|--|--|\n", "# ",
+		"**", "*", "`", "~~", "[x](https://a.b)", "[", "](", "<b>", "\"'>", "---\n", "    ", "https://x.y/z ", "- [ ] ", "\t", "javascript:", "\\", "&amp;", "é", "\x1b[31m"}),
+		0, 40), func(parts []string) string { return strings.Join(parts, "") })
+}
+
+// Whatever a model writes, a page shows elements of ours, each closed.
+func TestHTMLIsSafe(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) { checkSafe(t, rapid.OneOf(scraps(), rapid.String()).Draw(t, "src")) })
+}
+
+// Blocks before the last one never change while more is written.
+func TestBlocksAreFinal(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		src := scraps().Draw(t, "src")
+		cut := rapid.IntRange(0, len(src)).Draw(t, "cut")
+		if cut < len(src) && src[cut]&0xc0 == 0x80 || strings.Contains(src, "\x1b") {
+			return // half a character is not yet written
+		}
+		before, after := Blocks(src[:cut]), Blocks(src)
+		n := max(0, len(before)-1)
+		if len(after) < n || !slices.Equal(before[:n], after[:n]) {
+			t.Fatalf("%q\nof %q:\n%q\n%q", src[:cut], src, before, after)
+		}
+	})
+}
+
+func FuzzHTML(f *testing.F) {
+	f.Add("# a\n- b\n```go\nx\n```\n| a | b |\n|--|--|\n| 1 | 2 |\n> q [l](https://x.y)")
+	f.Add("<img src=x onerror=alert(1)>")
+	f.Fuzz(func(t *testing.T, src string) { checkSafe(t, src) })
+}
