@@ -222,8 +222,16 @@ func (p *patient) program(context.Context) []doctor.Finding {
 	return []doctor.Finding{
 		doctor.Good("version", "chorus %s", first(p.Version, "dev")),
 		doctor.Good("go", "%s", runtime.Version()),
-		doctor.Good("platform", "%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
+		doctor.Good("platform", "%s/%s, %s", runtime.GOOS, runtime.GOARCH, number(runtime.NumCPU(), "core")),
 	}
+}
+
+// number is how many of something, for people.
+func number(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // bytesWords is a size for people.

@@ -107,8 +107,8 @@ func (p *patient) blobs(ctx context.Context) []doctor.Finding {
 	case unused.Count == 0:
 		return []doctor.Finding{doctor.Good("unused bytes", "none")}
 	default:
-		return []doctor.Finding{doctor.Noted("unused bytes", "chorus doctor --mend", "%s in %d files and rows that nothing refers to; a long session removes them once a day",
-			bytesWords(unused.Bytes), unused.Count)}
+		return []doctor.Finding{doctor.Noted("unused bytes", "chorus doctor --mend", "%s in %s that nothing refers to; a long session removes them once a day",
+			bytesWords(unused.Bytes), number(unused.Count, "piece"))}
 	}
 }
 
@@ -128,7 +128,7 @@ func (p *patient) audit(ctx context.Context) []doctor.Finding {
 		case found.Lines == 0:
 			return []doctor.Finding{doctor.Good("chain", "empty")}
 		default:
-			return []doctor.Finding{doctor.Good("chain", "%d lines, all as written", found.Lines)}
+			return []doctor.Finding{doctor.Good("chain", "%s, all as written", number(int(found.Lines), "line"))}
 		}
 	})
 }
@@ -148,7 +148,7 @@ func (p *patient) approvals(ctx context.Context) []doctor.Finding {
 				oldest = a.AskedAt
 			}
 		}
-		return []doctor.Finding{doctor.Noted("waiting", "chorus approvals", "%d wait for an answer, the oldest is %s", len(open), age(oldest, time.Now()))}
+		return []doctor.Finding{doctor.Noted("waiting", "chorus approvals", "%s not answered, the oldest is %s", number(len(open), "question"), age(oldest, time.Now()))}
 	})
 }
 
@@ -171,7 +171,7 @@ func (p *patient) budgets(ctx context.Context) []doctor.Finding {
 	}
 	db := p.opened().db
 	if db == nil {
-		return []doctor.Finding{doctor.Good("limits", "%d for everybody, nothing spent yet", len(budget.Ceilings))}
+		return []doctor.Finding{doctor.Good("limits", "%s for everybody, nothing spent yet", number(len(budget.Ceilings), "ceiling"))}
 	}
 	looking := &App{Options: p.app.Options, Home: p.app.Home, DB: db, conduct: &conduct{files: p.read().files}}
 	used, err := looking.budgetsUsed(ctx, time.Now())

@@ -81,7 +81,7 @@ func vendorFinding(v vendor.Vendor, list vendor.Available, when string) doctor.F
 	offered := list.Providers[v.Name]
 	switch list.State(v) {
 	case "valid":
-		return doctor.Good(v.Name, "%s: accepted, %d models (%s)", where, len(offered.Models), when)
+		return doctor.Good(v.Name, "%s: accepted, %s (%s)", where, number(len(offered.Models), "model"), when)
 	case "valid, but":
 		return doctor.Warning(v.Name, "chorus models --refresh", "%s: accepted, but %s (%s)", where, offered.Error, when)
 	case "no":
@@ -93,6 +93,9 @@ func vendorFinding(v vendor.Vendor, list vendor.Available, when string) doctor.F
 
 // defaultModel says what answers when nobody names a model.
 func (p *patient) defaultModel(m *Models, all []vendor.Vendor, keys int) doctor.Finding {
+	if p.read().bot == nil {
+		return doctor.Noted("default", "", "not known: %s", unread(p.read().err))
+	}
 	name, err := m.Name("", "")
 	if err != nil {
 		return doctor.Bad("default", "chorus models", "%v", err)
@@ -133,6 +136,6 @@ func (p *patient) ollama(ctx context.Context) []doctor.Finding {
 	case len(models) == 0:
 		return []doctor.Finding{doctor.Noted("ollama", "ollama pull "+vendor.DefaultModel(vendor.Ollama), "it runs, and has no model yet")}
 	default:
-		return []doctor.Finding{doctor.Good("ollama", "it runs, %d models; try: chorus chat -m ollama/%s", len(models), models[0])}
+		return []doctor.Finding{doctor.Good("ollama", "it runs, %s; try: chorus chat -m ollama/%s", number(len(models), "model"), models[0])}
 	}
 }

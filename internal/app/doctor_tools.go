@@ -54,9 +54,9 @@ func (p *patient) configFiles(files *config.Files) doctor.Finding {
 			read = append(read, filepath.Base(path))
 		}
 	}
-	for what, names := range map[string][]string{"bots": files.Bots(), "guilds": files.Guilds()} {
+	for what, names := range map[string][]string{"bot": files.Bots(), "guild": files.Guilds()} {
 		if len(names) > 0 {
-			read = append(read, fmt.Sprintf("%d %s", len(names), what))
+			read = append(read, number(len(names), what))
 		}
 	}
 	slices.Sort(read)
@@ -203,7 +203,7 @@ func (p *patient) repository(dir string) []doctor.Finding {
 	case len(repo.Servers) == 0:
 		return nil
 	case !repo.Trusted:
-		return []doctor.Finding{doctor.Noted(".mcp.json", "chorus config trust", "%d servers of this directory are left out until you trust it", len(repo.Servers))}
+		return []doctor.Finding{doctor.Noted(".mcp.json", "chorus config trust", "%s of this directory left out until you trust it", number(len(repo.Servers), "server"))}
 	}
 	var out []doctor.Finding
 	for _, s := range repo.Servers {
