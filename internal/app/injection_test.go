@@ -80,7 +80,8 @@ func playVictim(t *testing.T, a *app.App, ran *commands, c injection.Case, profi
 	}
 	before := digest(t, around)
 
-	seen := follow(t, a, work, profile, script(c, around, a.Home.Dir()))
+	seen, events := follow(t, a, work, profile, script(c, around, a.Home.Dir()))
+	arrivedFramed(t, a, c, events)
 	if len(seen) != len(c.Calls)+1 {
 		t.Fatalf("%d calls came to an end, %d were made: %+v", len(seen), len(c.Calls)+1, seen)
 	}
@@ -144,7 +145,7 @@ type ending struct {
 }
 
 // follow hands the prompt in and watches until the run ends. Every question is answered no.
-func follow(t *testing.T, a *app.App, work, profile, prompt string) []ending {
+func follow(t *testing.T, a *app.App, work, profile, prompt string) ([]ending, []chat.Event) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -161,6 +162,7 @@ func follow(t *testing.T, a *app.App, work, profile, prompt string) []ending {
 		t.Fatal(err)
 	}
 	var seen []ending
+	var events []chat.Event
 	asked := map[string]bool{}
 	for item, err := range s.Watch(ctx, 0) {
 		if err != nil {
@@ -169,6 +171,7 @@ func follow(t *testing.T, a *app.App, work, profile, prompt string) []ending {
 		if item.Event == nil {
 			continue
 		}
+		events = append(events, *item.Event)
 		switch e := item.Event.Body.(type) {
 		case chat.ApprovalAsked:
 			asked[e.Call] = true
@@ -178,11 +181,11 @@ func follow(t *testing.T, a *app.App, work, profile, prompt string) []ending {
 		case chat.ToolRan:
 			seen = append(seen, ending{fate(e.Outcome, asked[e.Call]), e.Blocks.Text()})
 		case chat.RunEnded:
-			return seen
+			return seen, events
 		}
 	}
 	t.Fatal("the run did not end")
-	return nil
+	return nil, nil
 }
 
 func fate(o chat.Outcome, asked bool) injection.Fate {
