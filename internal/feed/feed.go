@@ -12,8 +12,9 @@
 //   - an event without a type of its own is a trace that carries its body, so a
 //     reader sees each number.
 //
-// One event may become several objects, all with its number. A stream that can be
-// resumed by number must name the number only on the last of them.
+// One event may become several objects, all with its number, and all but the last say
+// that there is more. A stream that can be resumed by number must name the number only
+// on the last of them.
 package feed
 
 import (
@@ -66,6 +67,7 @@ type Head struct {
 	Type      Type      `json:"type"`
 	SessionID string    `json:"sessionId"`
 	Seq       int64     `json:"seq,omitempty"`
+	More      bool      `json:"more,omitempty"` // further objects with this number follow
 	At        time.Time `json:"at"`
 	Run       string    `json:"run,omitempty"`
 }

@@ -180,6 +180,18 @@ func TestParseReadsWhatEncodeWrote(t *testing.T) {
 	}
 }
 
+func TestAllButTheLastSayThatThereIsMore(t *testing.T) {
+	t.Parallel()
+	for _, ev := range story() {
+		items := Translate(ev, Options{})
+		for i, item := range items {
+			if more := item.Header().More; more != (i < len(items)-1) {
+				t.Errorf("event %d: object %d of %d says more: %v", ev.Seq, i+1, len(items), more)
+			}
+		}
+	}
+}
+
 func TestOneTerminalPerRun(t *testing.T) {
 	t.Parallel()
 	want := map[chat.Reason]Type{

@@ -101,7 +101,7 @@ func translate(ev chat.Event, o Options) []Item {
 
 func sessionStarted(ev chat.Event, o Options) Item {
 	item := SessionStarted{Head: head(ev, TypeSessionStarted), Agent: ev.Thread.Agent()}
-	item.Run = ""
+	item.Run, item.More = "", true // the first event itself
 	item.Provider, item.Model = splitModel(o.Model)
 	switch b := ev.Body.(type) {
 	case chat.Imported:
@@ -139,11 +139,15 @@ func said(ev chat.Event, b chat.Said, o Options) []Item {
 	var items []Item
 	calls := b.Blocks.Calls()
 	if text := b.Blocks.Text(); text != "" {
-		items = append(items, AssistantMessage{head(ev, TypeAssistantMessage), b.Step, b.Attempt, text,
-			thinking(b.Blocks), string(b.Stop), b.Partial, len(calls)})
+		item := AssistantMessage{head(ev, TypeAssistantMessage), b.Step, b.Attempt, text,
+			thinking(b.Blocks), string(b.Stop), b.Partial, len(calls)}
+		item.More = len(calls) > 0
+		items = append(items, item)
 	}
-	for _, c := range calls {
-		items = append(items, ToolCall{head(ev, TypeToolCall), c.ID, c.Name, argsText(c.Args), o.label(c.Name, c.Args), b.Step})
+	for i, c := range calls {
+		item := ToolCall{head(ev, TypeToolCall), c.ID, c.Name, argsText(c.Args), o.label(c.Name, c.Args), b.Step}
+		item.More = i < len(calls)-1
+		items = append(items, item)
 	}
 	if items == nil {
 		return []Item{trace(ev, string(b.Kind()), b)} // an answer without text or calls is still a number
