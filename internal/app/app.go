@@ -24,6 +24,7 @@ import (
 	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/host"
 	"chorus/internal/store"
+	"chorus/internal/transcript"
 	"chorus/internal/transport/repl"
 )
 
@@ -179,10 +180,10 @@ type wishes struct {
 	until  int64 // it begins no run with a later prompt; 0: with any
 }
 
-// own reports whether work is this session's: its own prompt, or what it was opened
-// to go on with.
-func (w wishes) own(work engine.Work) bool {
-	return work.Terms.By != "" && work.Terms.By == w.By || work.Seq <= w.start
+// own reports whether words are this session's: its own, or those of a terminal that it
+// was opened to go on with.
+func (w wishes) own(s transcript.Sender) bool {
+	return s.Terms.By != "" && s.Terms.By == w.By || s.Principal.Kind == chat.LocalUser && s.Seq <= w.start
 }
 
 // Choice is a thread's wishes in this process; they change while it runs.

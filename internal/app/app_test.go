@@ -12,8 +12,10 @@ import (
 
 	"chorus/internal/agent"
 	"chorus/internal/chat"
+	"chorus/internal/config"
 	"chorus/internal/desk"
 	"chorus/internal/engine"
+	"chorus/internal/journal"
 	"chorus/internal/permit"
 	"chorus/internal/tool"
 )
@@ -66,6 +68,10 @@ func TestModelNames(t *testing.T) {
 	}
 }
 
+func newLimits(bot *config.Bot, row journal.Thread) *limits {
+	return limitsOf(bot, row, func(name string) (*permit.Profile, error) { return profile(bot, name) })
+}
+
 type anyShell struct{}
 
 func (anyShell) Spec() tool.Spec                                  { return tool.Spec{Name: "bash"} }
@@ -75,10 +81,6 @@ func (anyShell) Run(context.Context, []byte) (tool.Result, error) { return tool.
 // TestTermsTravelWithThePrompt: what one session was allowed is no use to another's prompt.
 func TestTermsTravelWithThePrompt(t *testing.T) {
 	t.Parallel()
-	standard, err := permit.Preset("standard")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []struct {
 		name    string
 		session wishes
@@ -93,9 +95,9 @@ func TestTermsTravelWithThePrompt(t *testing.T) {
 		{"another session's --yes is its own affair", wishes{Terms: chat.Terms{By: "a"}}, engine.Work{Terms: chat.Terms{By: "b", Yes: true}, Seq: 5}, desk.Allow},
 		{"nobody to ask", wishes{Terms: chat.Terms{By: "a"}}, engine.Work{Terms: chat.Terms{By: "a"}, Seq: 5}, desk.End},
 	} {
-		g := &gate{standard, permit.JudgeOptions{}, &Choice{wishes: c.session, always: map[string]bool{}}, c.work, nil}
+		g := &gate{limits: newLimits(&config.Bot{Permissions: "standard"}, journal.Thread{}), choice: &Choice{wishes: c.session, always: map[string]bool{}}, work: c.work}
 		q := agent.Question{Tool: anyShell{}, Args: json.RawMessage(`{}`), Touches: anyShell{}.Access(nil)}
-		if got := g.Judge(q, chat.Principal{}); got.Verdict != c.want {
+		if got := g.Judge(q, chat.Principal{Kind: chat.LocalUser, ID: "ada"}); got.Verdict != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got.Verdict, c.want)
 		}
 	}

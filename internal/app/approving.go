@@ -25,7 +25,8 @@ func (a *App) setupAsking(ctx context.Context, row journal.Thread, work engine.W
 	if err != nil {
 		return s, err
 	}
-	terms := a.terms(a.choice(row.ID), work)
+	g := a.gate(row, bot, work)
+	terms := g.granted(a.terms(g.choice, work))
 	s.Asking, err = a.asking(row, bot, first(terms.Profile, bot.Permissions))
 	return s, err
 }

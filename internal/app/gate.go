@@ -2,52 +2,209 @@ package app
 
 import (
 	"fmt"
+	"os"
+	"strings"
 
 	"chorus/internal/agent"
 	"chorus/internal/chat"
+	"chorus/internal/config"
 	"chorus/internal/desk"
 	"chorus/internal/engine"
+	"chorus/internal/journal"
 	"chorus/internal/permit"
 	"chorus/internal/transcript"
 )
 
-// gate judges calls by a profile and by what the person at the terminal chose.
+// gate judges calls by the rights of everybody on whose words a run works, of the
+// channel and of the agent, and by what the person at the terminal chose.
 type gate struct {
-	profile *permit.Profile
-	place   permit.JudgeOptions
-	choice  *Choice
-	work    engine.Work
-	kept    func(permit.Judgement, []transcript.Sender) string // by which kept rule it is allowed; nil: none are
+	limits *limits
+	place  permit.JudgeOptions
+	choice *Choice
+	work   engine.Work
+	kept   func(permit.Judgement, []transcript.Sender) string // by which kept rule it is allowed; nil: none are
+}
+
+// gate is that of a thread's next run.
+func (a *App) gate(row journal.Thread, bot *config.Bot, work engine.Work) *gate {
+	home, _ := os.UserHomeDir()
+	place := permit.JudgeOptions{Home: a.Home.Dir(), Workspace: row.Dir, UserHome: home, Who: permit.Who{Agent: row.Agent, Channel: row.Place}}
+	load := func(name string) (*permit.Profile, error) { return a.rules(bot, name) }
+	return &gate{limitsOf(bot, row, load), place, a.choice(row.ID), work, a.keptFor(row)}
 }
 
 // Judge implements engine.Gate.
 func (g *gate) Judge(q agent.Question, who chat.Principal) desk.Ruling {
-	place := g.place
-	place.Who.Roles = who.Roles
-	j := g.profile.Judge(requests(q), place)
+	senders := q.Senders
+	if len(senders) == 0 {
+		senders = []transcript.Sender{{Principal: who, Terms: g.work.Terms, Seq: g.work.Seq}}
+	}
+	asked := requests(q)
+	if why := g.mayNotGive(asked, senders); why != "" {
+		return refused(why, "self-edit")
+	}
+	checks, err := g.checks(senders)
+	if err != nil {
+		return refused(err.Error(), "rights")
+	}
+	j := g.judge(checks, asked)
 	d := j.Decision
 	switch j.Verdict {
 	case permit.Allow:
 		return desk.Ruling{Verdict: desk.Allow, Rule: d.Rule}
 	case permit.Deny:
-		return desk.Ruling{Verdict: desk.Deny, Rule: d.Rule, Reason: why(g.profile, d),
-			Audit: &desk.Audit{Decision: "deny", Detail: d.List}}
+		return desk.Ruling{Verdict: desk.Deny, Rule: d.Rule, Reason: why(d), Audit: &desk.Audit{Decision: "deny", Detail: d.List}}
 	}
-	now := g.choice.snapshot()
-	own, kept := now.own(g.work), g.keptBy(j, q)
-	switch {
-	case g.work.Terms.Yes || own && now.Yes:
+	switch kept := g.keptBy(j, senders); {
+	case g.yes(senders):
 		return approved(d, "--yes")
-	case own && g.remembered(j):
+	case g.own(senders) && g.remembered(j):
 		return approved(d, "allowed for this session")
 	case kept != "":
 		return approved(d, kept)
-	case !now.canAsk:
+	case !g.choice.snapshot().canAsk:
 		return desk.Ruling{Verdict: desk.End, Rule: d.Rule,
-			Reason: fmt.Sprintf("%s must be asked for (profile %s), and there is no terminal to ask on; run it in a terminal, or pass --yes or a wider --permissions", d.Action, g.profile.Name())}
+			Reason: fmt.Sprintf("%s must be asked for (profile %s), and there is no terminal to ask on; run it in a terminal, or pass --yes or a wider --permissions", d.Action, d.Profile)}
 	default:
-		return desk.Ruling{Verdict: desk.Pending, Rule: d.Rule, Reason: d.Why}
+		return desk.Ruling{Verdict: desk.Pending, Rule: d.Rule, Reason: because(d)}
 	}
+}
+
+// checks are those that hold now: a session that goes on with somebody's run at the
+// terminal may have said since which profile it wants.
+func (g *gate) checks(senders []transcript.Sender) ([]check, error) {
+	now := g.choice.snapshot()
+	meant := make([]transcript.Sender, len(senders))
+	for i, s := range senders {
+		if now.own(s) && s.Terms.By != now.By {
+			s.Terms.Profile = first(now.Profile, s.Terms.Profile)
+		}
+		meant[i] = s
+	}
+	return g.limits.checks(meant)
+}
+
+// judge asks every profile; the strictest of them decides, and says whose it is.
+func (g *gate) judge(checks []check, asked []permit.Request) permit.Judgement {
+	js := make([]permit.Judgement, len(checks))
+	for i, c := range checks {
+		place := g.place
+		place.Who.Roles = c.roles
+		js[i] = c.profile.Judge(asked, place)
+		js[i].Decision.Profile = c.label()
+		for k := range js[i].Decisions {
+			js[i].Decisions[k].Profile = c.label()
+		}
+	}
+	return permit.Strictest(js...)
+}
+
+// possible reports whether some call of a tool could be anything but denied.
+func (g *gate) possible() func(tool string) bool {
+	checks, err := g.checks(g.work.Senders)
+	return func(tool string) bool {
+		for _, c := range checks {
+			if !c.profile.Possible(tool) {
+				return false
+			}
+		}
+		return err == nil
+	}
+}
+
+// open reports that nothing limits those whose words these are.
+func (g *gate) open(senders []transcript.Sender) bool {
+	checks, err := g.checks(senders)
+	return err == nil && len(checks) == 1 && g.limits.allows(checks[0])
+}
+
+// granted is what of the terms of a run holds, given who asked for them.
+func (g *gate) granted(t chat.Terms) chat.Terms {
+	var people []chat.Principal
+	for _, s := range g.work.Senders {
+		people = append(people, s.Principal)
+	}
+	t.Yes = g.yes(g.work.Senders)
+	if may, _ := g.limits.book.MayGive(t.Profile, people...); !may && !g.limits.book.Narrower(t.Profile, g.limits.bot.Permissions) {
+		t.Profile = ""
+	}
+	return t
+}
+
+// own reports that all of these words are the business of the session in this process.
+func (g *gate) own(senders []transcript.Sender) bool {
+	now := g.choice.snapshot()
+	for _, s := range senders {
+		if !now.own(s) {
+			return false
+		}
+	}
+	return len(senders) > 0
+}
+
+// yes reports that everybody whose words these are wants every question answered yes,
+// and that each of them may: one's yes is no answer for another.
+func (g *gate) yes(senders []transcript.Sender) bool {
+	now := g.choice.snapshot()
+	for _, s := range senders {
+		if !(now.own(s) && now.Yes) && !(s.Terms.Yes && g.limits.mayAnswer(s)) {
+			return false
+		}
+	}
+	return len(senders) > 0
+}
+
+// mayAnswer reports whether somebody's yes to their own question is enough.
+func (l *limits) mayAnswer(s transcript.Sender) bool {
+	if s.Principal.Kind == chat.LocalUser && s.Principal.For == nil {
+		return true
+	}
+	by, _ := l.bot.Asked(first(s.Terms.Profile, l.bot.Permissions), "by")
+	state, err := desk.Weigh(desk.Approval{AskedBy: s.Principal, Who: by}, s.Principal, true)
+	return err == nil && state == desk.Approved
+}
+
+// mayNotGive says why these people may not have the agent change what it may do itself.
+// A profile is given only by those who may give it; whatever else decides over rights
+// could widen them in any way, and takes somebody who has them all.
+func (g *gate) mayNotGive(asked []permit.Request, senders []transcript.Sender) string {
+	var givers []chat.Principal
+	for _, s := range senders {
+		givers = append(givers, s.Principal)
+	}
+	for _, r := range asked {
+		what, value, ok := selfEdit(r)
+		if !ok {
+			continue
+		}
+		given := everything
+		switch what {
+		case "docs", "system_prompt", "model", "web_search":
+			continue // decide over no rights
+		case "permissions":
+			given = value
+		}
+		if may, why := g.limits.book.MayGive(given, givers...); !may {
+			return fmt.Sprintf("the agent's %s cannot be changed: %s", what, why)
+		}
+	}
+	return ""
+}
+
+// selfEdit takes an edit of the agent by itself apart: what, and to which value.
+func selfEdit(r permit.Request) (what, value string, ok bool) {
+	detail := r.Detail
+	if op, old := strings.CutPrefix(r.Tool, "self_edit_"); old {
+		detail = op + " " + detail
+	} else if r.Tool != "self_edit" {
+		return "", "", false
+	}
+	what, value, _ = strings.Cut(strings.TrimSpace(detail), " ")
+	return what, strings.TrimSpace(value), true
+}
+
+func refused(why, detail string) desk.Ruling {
+	return desk.Ruling{Verdict: desk.Deny, Reason: why, Audit: &desk.Audit{Decision: "deny", Detail: detail}}
 }
 
 func approved(d permit.Decision, how string) desk.Ruling {
@@ -65,22 +222,30 @@ func (g *gate) remembered(j permit.Judgement) bool {
 }
 
 // keptBy says by which rule what would be asked was allowed for good; "" by none.
-func (g *gate) keptBy(j permit.Judgement, q agent.Question) string {
+func (g *gate) keptBy(j permit.Judgement, senders []transcript.Sender) string {
 	if g.kept == nil {
 		return ""
 	}
-	return g.kept(j, q.Senders)
+	return g.kept(j, senders)
 }
 
-func why(p *permit.Profile, d permit.Decision) string {
+func why(d permit.Decision) string {
 	switch d.List {
 	case permit.ListCatastrophic:
 		return fmt.Sprintf("%s is refused under every profile: %s", d.Action, d.Why)
 	case permit.ListDeny:
-		return fmt.Sprintf("%s is denied by the rule %s of profile %s", d.Action, d.Rule, p.Name())
+		return fmt.Sprintf("%s is denied by the rule %s of profile %s", d.Action, d.Rule, d.Profile)
 	default:
-		return fmt.Sprintf("no rule of profile %s allows %s", p.Name(), d.Action)
+		return fmt.Sprintf("no rule of profile %s allows %s", d.Profile, d.Action)
 	}
+}
+
+// because says why something is asked; and under whose profile, if it is not the run's.
+func because(d permit.Decision) string {
+	if _, _, others := strings.Cut(d.Profile, " of "); !others {
+		return d.Why
+	}
+	return strings.TrimPrefix(d.Why+"; profile "+d.Profile+" wants it asked", "; ")
 }
 
 func requests(q agent.Question) []permit.Request {

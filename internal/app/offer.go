@@ -9,7 +9,6 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/config"
-	"chorus/internal/permit"
 	"chorus/internal/tool"
 	"chorus/internal/tool/mcp"
 	"chorus/internal/tool/shelf"
@@ -17,12 +16,12 @@ import (
 
 // offer is the tools of a run: those of the mode, of the agent and of its servers that
 // the profile could ever allow; beyond forty they are found by searching.
-func (a *App) offer(ctx context.Context, b *bench, bot *config.Bot, who persona, rules *permit.Profile, now chat.Terms) (*chosen, error) {
-	all, listing, err := a.withServers(ctx, b, bot, now.Yes || rules.Name() == "open")
+func (a *App) offer(ctx context.Context, b *bench, bot *config.Bot, who persona, g *gate, now chat.Terms) (*chosen, error) {
+	all, listing, err := a.withServers(ctx, b, bot, now.Yes || g.open(g.work.Senders))
 	if err != nil {
 		return nil, err
 	}
-	could := shelf.Keep(append(slices.Clone(b.list), listing.Tools...), rules.Possible)
+	could := shelf.Keep(append(slices.Clone(b.list), listing.Tools...), g.possible())
 	has := func(s tool.Spec) bool {
 		return bot.ToolsEnabled && inMode(now.Mode, s.Name, s.ReadOnly) && (len(who.tools) == 0 || slices.Contains(who.tools, s.Name))
 	}

@@ -20,7 +20,6 @@ import (
 	"chorus/internal/id"
 	"chorus/internal/journal"
 	"chorus/internal/model"
-	"chorus/internal/permit"
 	"chorus/internal/pictures"
 	"chorus/internal/roster"
 	"chorus/internal/tool"
@@ -122,7 +121,8 @@ func (a *App) takes(thread chat.ThreadID, prompt transcript.Waiting) bool {
 // this session's own, what the person at the terminal has said since.
 func (a *App) terms(choice *Choice, work engine.Work) chat.Terms {
 	t := work.Terms
-	if now := choice.snapshot(); now.own(work) {
+	began := transcript.Sender{Principal: a.Me(), Terms: t, Seq: work.Seq}
+	if now := choice.snapshot(); now.own(began) {
 		t.Yes = t.Yes || now.Yes
 		if t.By != now.By { // taken up again: with the flags of now
 			t.Model, t.Profile = first(now.Model, t.Model), first(now.Profile, t.Profile)
@@ -138,21 +138,21 @@ func (a *App) setup(ctx context.Context, row journal.Thread, work engine.Work) (
 	if err != nil {
 		return engine.Setup{}, err
 	}
-	choice := a.choice(row.ID)
-	now := a.terms(choice, work)
 	bot, err := a.bot(row.Agent)
 	if err != nil {
 		return engine.Setup{}, err
 	}
+	g := a.gate(row, bot, work)
+	now := g.granted(a.terms(g.choice, work))
 	who, err := a.persona(ctx, row.Agent, bot)
 	if err != nil {
 		return engine.Setup{}, err
 	}
-	rules, err := a.rules(bot, first(now.Profile, bot.Permissions))
+	rules, err := g.limits.load(first(now.Profile, bot.Permissions))
 	if err != nil {
 		return engine.Setup{}, err
 	}
-	offered, err := a.offer(ctx, b, bot, who, rules, now)
+	offered, err := a.offer(ctx, b, bot, who, g, now)
 	if err != nil {
 		return engine.Setup{}, err
 	}
@@ -170,12 +170,10 @@ func (a *App) setup(ctx context.Context, row journal.Thread, work engine.Work) (
 		}
 	}
 	b.walls.choose(walls)
-	home, _ := os.UserHomeDir()
 	return engine.Setup{
 		Dir:   row.Dir,
 		Price: priceOf(models, bot), Budget: budgetOf(bot, now.Yes),
-		Gate: &gate{rules, permit.JudgeOptions{Home: a.Home.Dir(), Workspace: row.Dir, UserHome: home,
-			Who: permit.Who{Agent: row.Agent, Channel: row.Place}}, choice, work, a.keptFor(row)},
+		Gate: g,
 		Agent: &agent.Agent{
 			Tools: a.redacting(offered),
 			Model: engineOf(models, row, bot, b),

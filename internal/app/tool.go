@@ -9,7 +9,7 @@ import (
 	"chorus/internal/desk"
 	"chorus/internal/engine"
 	"chorus/internal/id"
-	"chorus/internal/permit"
+	"chorus/internal/journal"
 	"chorus/internal/tool"
 )
 
@@ -39,13 +39,15 @@ func (a *App) toolBench(o *SessionOptions) (*bench, *gate, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	profile, err := a.profile(o.Profile)
+	bot, err := a.bot("")
 	if err != nil {
 		return nil, nil, err
 	}
-	choice := a.choice(thread)
-	choice.set(func(c *Choice) { c.canAsk = o.CanAsk })
-	return b, &gate{profile, permit.JudgeOptions{Home: a.Home.Dir(), Workspace: o.Dir}, choice, engine.Work{Terms: chat.Terms{Yes: o.Yes}}, nil}, nil
+	work := engine.Work{Terms: chat.Terms{Yes: o.Yes, Profile: o.Profile}, Seq: 1}
+	g := a.gate(journal.Thread{ID: thread, Place: thread.Place(), Dir: o.Dir}, bot, work)
+	g.kept = nil // what was allowed for good was an agent's
+	g.choice.set(func(c *Choice) { c.canAsk = o.CanAsk })
+	return b, g, nil
 }
 
 // ToolSpecs lists the tools.

@@ -101,6 +101,8 @@ type Book struct {
 	// Order are chains of profiles of which each allows no more than those before it.
 	// One that stands in none is comparable with itself alone.
 	Order [][]string
+	// Widest is a profile that allows everything; every other one is narrower. "": none is.
+	Widest string
 }
 
 // Presets are the chains of the built-in profiles. Standard and guarded each allow
@@ -218,7 +220,7 @@ func (b Book) MayGive(profile string, givers ...chat.Principal) (bool, string) {
 
 // Narrower reports whether a profile certainly allows no more than another.
 func (b Book) Narrower(profile, than string) bool {
-	if profile == than {
+	if profile == than || than == b.Widest {
 		return profile != ""
 	}
 	return slices.ContainsFunc(b.Order, func(chain []string) bool {

@@ -93,6 +93,21 @@ func TestMayGive(t *testing.T) {
 	}
 }
 
+// Below the profile that allows everything stands every other, also one nobody compared.
+func TestWidest(t *testing.T) {
+	t.Parallel()
+	b := book
+	b.Widest = "open"
+	for profile, want := range map[string]bool{"custom": true, "open": true, "standard": true, "": false} {
+		if may, why := b.MayGive(profile, ada); may != want {
+			t.Errorf("%q: %v %s", profile, may, why)
+		}
+	}
+	if b.Narrower("open", "standard") || b.Narrower("custom", "standard") {
+		t.Error("open is not narrower than anything")
+	}
+}
+
 func people() *rapid.Generator[chat.Principal] {
 	return rapid.SampledFrom([]chat.Principal{ada, boss, guest, token, robot, {}, {Kind: chat.ScheduleRule, ID: "x"}})
 }
