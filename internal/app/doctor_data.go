@@ -137,7 +137,7 @@ func (p *patient) approvals(ctx context.Context) []doctor.Finding {
 	return p.withStore("waiting", func(db *store.DB) []doctor.Finding {
 		open, err := db.Approvals(ctx, store.ApprovalFilter{State: desk.Open})
 		if err != nil {
-			return []doctor.Finding{doctor.Bad("waiting", "chorus approvals", "%v", err)}
+			return []doctor.Finding{doctor.Bad("waiting", "chorus approvals list", "%v", err)}
 		}
 		if len(open) == 0 {
 			return []doctor.Finding{doctor.Good("waiting", "none")}
@@ -148,7 +148,7 @@ func (p *patient) approvals(ctx context.Context) []doctor.Finding {
 				oldest = a.AskedAt
 			}
 		}
-		return []doctor.Finding{doctor.Noted("waiting", "chorus approvals", "%s not answered, the oldest is %s", number(len(open), "question"), age(oldest, time.Now()))}
+		return []doctor.Finding{doctor.Noted("waiting", "chorus approvals list", "%s not answered, the oldest is %s", number(len(open), "question"), age(oldest, time.Now()))}
 	})
 }
 

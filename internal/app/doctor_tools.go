@@ -30,10 +30,7 @@ func (p *patient) configuration(context.Context) []doctor.Finding {
 		out = append(out, doctor.Bad("error", "chorus config check", "%v", c.err))
 	}
 	for _, problem := range c.problems {
-		fix := "chorus config check"
-		if problem.Place.Line > 0 {
-			fix = fmt.Sprintf("edit %s at line %d, then: chorus config check", quoted(problem.Place.File), problem.Place.Line)
-		}
+		fix := edit(problem.Place)
 		if problem.Warning {
 			out = append(out, doctor.Warning("warning", fix, "%v", problem))
 		} else {
@@ -44,6 +41,14 @@ func (p *patient) configuration(context.Context) []doctor.Finding {
 		out = append(out, p.profiles(c)...)
 	}
 	return out
+}
+
+// edit is how what stands at a place is mended.
+func edit(at config.Place) string {
+	if at.Line == 0 {
+		return "chorus config check"
+	}
+	return fmt.Sprintf("edit %s at line %d, then: chorus config check", quoted(at.File), at.Line)
 }
 
 // configFiles says what was read.
@@ -76,7 +81,7 @@ func (p *patient) profiles(c readConfig) []doctor.Finding {
 				continue
 			}
 			if _, err := profile(bot, name); err != nil {
-				out = append(out, doctor.Bad("rules", "chorus permit explain --profile "+quoted(name)+" 'git push'", "%s: %v", bot.Origin("permissions"), err))
+				out = append(out, doctor.Bad("rules", edit(bot.Origin("permissions")), "%s: %v", bot.Origin("permissions"), err))
 			}
 			good[name] = true
 		}
@@ -215,18 +220,24 @@ func (p *patient) repository(dir string) []doctor.Finding {
 // walls says where commands run. A sandbox that is not there is no illness as long as
 // another one works; without any, what keeps an agent in are the rules alone.
 func (p *patient) walls(ctx context.Context) []doctor.Finding {
-	facts := p.app.WallFacts(ctx)
 	var out []doctor.Finding
-	works := slices.ContainsFunc(facts, func(f WallFact) bool { return f.Name == "sandbox auto" && f.OK })
 	if bot := p.read().bot; bot != nil && bot.Sandbox != "" {
 		out = append(out, doctor.Good("chosen", "%s", bot.Sandbox))
 	}
+	return append(out, judgeWalls(p.app.WallFacts(ctx))...)
+}
+
+func judgeWalls(facts []WallFact) []doctor.Finding {
+	var out []doctor.Finding
+	works := slices.ContainsFunc(facts, func(f WallFact) bool { return f.Name == "sandbox auto" && f.OK })
 	for _, f := range facts {
 		name := strings.TrimPrefix(f.Name, "sandbox ")
 		switch {
 		case f.OK:
 			out = append(out, doctor.Good(name, "%s", f.Detail))
-		case name == "docker", !works && name != "auto":
+		case name == "docker":
+			out = append(out, doctor.Noted(name, f.Fix, "%s", f.Detail))
+		case !works && name != "auto": // follows, and what helps stands there
 			out = append(out, doctor.Noted(name, "", "%s", f.Detail))
 		default:
 			out = append(out, doctor.Warning(name, f.Fix, "%s", f.Detail))

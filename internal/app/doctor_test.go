@@ -1,0 +1,144 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"chorus/internal/doctor"
+	"chorus/internal/store"
+)
+
+// A server that takes the call and says nothing holds the report up for a second.
+func TestDeafOllama(t *testing.T) {
+	t.Parallel()
+	deaf, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer deaf.Close()
+	p := newPatient(t.Context(), Options{Home: filepath.Join(t.TempDir(), "none"), Env: env("OLLAMA_HOST", deaf.Addr().String())}, Examination{})
+	found := p.ollama(t.Context())
+	if len(found) != 1 || found[0].Mark != doctor.Warn || !strings.Contains(found[0].Detail, "does not answer in 1s") {
+		t.Errorf("ollama: %+v", found)
+	}
+}
+
+// What walls and limits are worth depends on whether any sandbox works.
+func TestWallsAreJudgedTogether(t *testing.T) {
+	t.Parallel()
+	marks := func(facts ...WallFact) string {
+		var out []string
+		for _, f := range judgeWalls(facts) {
+			out = append(out, f.Name+" "+string(f.Mark))
+		}
+		return strings.Join(out, ", ")
+	}
+	no := []WallFact{{"sandbox bwrap", false, "none", "get it"}, {"sandbox auto", false, "host", "get bwrap"}, {"sandbox docker", false, "none", "get it"}, {"limit memory", false, "no cgroup", ""}}
+	if got := marks(no...); got != "bwrap note, auto warn, docker note, limit memory note" {
+		t.Errorf("without walls: %s", got)
+	}
+	yes := []WallFact{{"sandbox bwrap", true, "works", ""}, {"sandbox auto", true, "bwrap", ""}, {"sandbox docker", false, "none", "get it"}, {"limit memory", false, "no cgroup", ""}}
+	if got := marks(yes...); got != "bwrap ok, auto ok, docker note, limit memory warn" {
+		t.Errorf("with walls: %s", got)
+	}
+}
+
+func TestLocksSayWhoIsThere(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	locks := filepath.Join(dir, "locks")
+	if err := os.Mkdir(locks, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const gone = "2147483646" // more than any system gives
+	for name, pid := range map[string]string{"a.lock": "1", "b.lock": gone, "c.lock": "", "d.lock": "-1"} {
+		if err := os.WriteFile(filepath.Join(locks, name), []byte(pid), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := newPatient(t.Context(), Options{Home: dir, Env: env()}, Examination{})
+	found := p.locks(t.Context())
+	if len(found) != 2 || found[0].Detail != "1 running, by process 1" || !strings.HasPrefix(found[1].Detail, "1 of processes that are gone") {
+		t.Errorf("locks: %+v", found)
+	}
+}
+
+func TestQuoted(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{"/a/b-c_d.e": "/a/b-c_d.e", "/a b": "'/a b'", "/it's": `'/it'\''s'`, "": "''", "/$(x)": "'/$(x)'", "/é": "'/é'"} {
+		if got := quoted(path); got != want {
+			t.Errorf("%q: %s, want %s", path, got, want)
+		}
+	}
+}
+
+func TestSweepIsDoneOnceADay(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ctx := t.Context()
+	put := func(at time.Time, text string) string {
+		t.Helper()
+		db, err := store.Open(ctx, store.Options{Path: filepath.Join(dir, "chorus.db"), Now: func() time.Time { return at }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		hash, err := db.PutBlob(ctx, []byte(text))
+		if err := errors.Join(err, db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return hash
+	}
+	now := time.Now()
+	old, young := put(now.Add(-48*time.Hour), "old"), put(now, "young")
+	a, err := Open(ctx, Options{Home: dir, Env: env()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	sweep := func(at time.Time, want int) {
+		t.Helper()
+		if n, err := a.sweepIfDue(ctx, at); n != want || err != nil {
+			t.Errorf("sweepIfDue = %d, %v; want %d", n, err, want)
+		}
+	}
+	sweep(now, 1)
+	if _, err := a.DB.Blob(ctx, old); err == nil {
+		t.Error("the old bytes are still there")
+	}
+	if _, err := a.DB.Blob(ctx, young); err != nil {
+		t.Errorf("the young bytes: %v", err)
+	}
+	put(now.Add(-48*time.Hour), "another")
+	sweep(now.Add(23*time.Hour), 0) // somebody did it today
+	sweep(now.Add(25*time.Hour), 1)
+	put(now.Add(-48*time.Hour), "a third")
+	sweep(now.Add(-time.Hour), 1) // a clock that was wrong does not stop it for ever
+}
+
+func TestDaily(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		began := time.Now()
+		var at []time.Duration
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			daily(ctx, func(context.Context) { at = append(at, time.Since(began)) })
+		}()
+		time.Sleep(2*time.Hour + 2*time.Minute)
+		cancel()
+		<-done
+		want := []time.Duration{sweepFirst, sweepFirst + time.Hour, sweepFirst + 2*time.Hour}
+		if len(at) != 3 || at[0] != want[0] || at[1] != want[1] || at[2] != want[2] {
+			t.Errorf("at %v, want %v", at, want)
+		}
+	})
+}
