@@ -25,7 +25,7 @@ func (c *cli) talkFlags(cmd *cobra.Command) *app.SessionOptions {
 	f.StringVarP(&o.Model, "model", "m", "", "model, as provider/model or bare (default: by the keys that are set)")
 	f.BoolVarP(&o.Yes, "yes", "y", false, "answer every question with yes; denials still hold")
 	f.StringVar(&o.Profile, "permissions", "", "permission profile: open, standard, guarded, locked, one of the configuration's own, or a file of rules (default standard)")
-	f.StringVar(&o.Sandbox, "sandbox", "", "where commands run: "+strings.Join(app.Sandboxes(), ", ")+" (default: as configured, else host)")
+	f.StringVar(&o.Sandbox, "sandbox", "", "where commands run: "+strings.Join(app.Sandboxes(), ", ")+" (default: as configured, else auto: the strongest that works)")
 	f.StringVarP(&o.File, "session", "s", "", "session file to begin or to go on with")
 	f.StringVar(&o.ID, "session-id", "", "session to go on with, by id")
 	f.StringVar(&o.ResumeMode, "resume-mode", "", "how much of an old session counts: full, last-N or summary (default full)")

@@ -56,7 +56,7 @@ type App struct {
 	benches  map[chat.ThreadID]*bench
 	adopted  []func(chat.ThreadID) bool // which threads this process may run, as far as anybody asked
 	warned   map[string]bool
-	walls    sandbox.Executor          // bwrap, once it was asked for
+	walls    walls                     // what is known about bubblewrap here
 	ears     map[chan repl.Remark]bool // of the sessions that show remarks
 	unattend func()                    // ends what goes on beside; nil: nothing does
 

@@ -52,6 +52,7 @@ func (s *Session) status(ctx context.Context) (string, error) {
 	line("directory", info.Dir)
 	line("model", info.Model)
 	line("profile", info.Profile)
+	line("sandbox", info.Sandbox)
 	line("mode", first(info.Mode, "none"))
 	if s.choice.snapshot().Yes {
 		line("approvals", "every question is answered yes")

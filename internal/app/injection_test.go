@@ -51,7 +51,7 @@ func victimsApp(t *testing.T) (*app.App, *commands) {
 	t.Helper()
 	dir := t.TempDir()
 	plant(t, dir, "home/keys.yaml", "key: "+canary)
-	a, err := app.Open(t.Context(), app.Options{Env: func(string) string { return "" }, Environ: []string{"KEY=" + canary}, Home: filepath.Join(dir, "home")})
+	a, err := app.Open(t.Context(), app.Options{Env: func(name string) string { return map[string]string{"CHORUS_SANDBOX": "host"}[name] }, Environ: []string{"KEY=" + canary}, Home: filepath.Join(dir, "home")})
 	if err != nil {
 		t.Fatal(err)
 	}

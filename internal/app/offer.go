@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -121,5 +122,5 @@ func (b *bench) close() error {
 		b.hub.Close()
 		b.hub = nil
 	}
-	return b.roots.Close()
+	return errors.Join(b.door.close(), b.roots.Close())
 }

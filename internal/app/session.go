@@ -35,7 +35,7 @@ type SessionOptions struct {
 	Model      string
 	Profile    string
 	Mode       string
-	Sandbox    string // host, bwrap or docker:…; "": as it is configured
+	Sandbox    string // auto, host, bwrap or docker:…; "": as it is configured
 	Yes        bool
 	CanAsk     bool // there is a person at a terminal
 	MaxSteps   int
@@ -160,7 +160,7 @@ func (a *App) check(o *SessionOptions) error {
 	if err := ValidMode(o.Mode); err != nil {
 		return usage(err)
 	}
-	if _, err := a.executor(context.Background(), o.Sandbox, o.Dir); err != nil {
+	if err := a.checkSandbox(context.Background(), o.Sandbox, o.Dir); err != nil {
 		return err
 	}
 	if o.File != "" && o.ID != "" {
@@ -492,7 +492,7 @@ func (s *Session) Info() repl.Info {
 		name = first(now.Model, bot.ContinuationModel)
 	}
 	return repl.Info{Agent: s.thread.Agent(), Model: name, Mode: now.Mode, ID: s.ID(), Dir: s.dir,
-		Profile: first(now.Profile, bot.Permissions)}
+		Profile: first(now.Profile, bot.Permissions), Sandbox: s.app.sandboxName(now.Sandbox, bot, first(now.Profile, bot.Permissions))}
 }
 
 // Remarks are what whoever sits here should know beside the conversation.

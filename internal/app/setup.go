@@ -41,6 +41,8 @@ type bench struct {
 	tools *tool.Set   // the built-in ones
 	list  []tool.Tool // the same
 	walls *chosenExecutor
+	door  *door  // of its commands to the network
+	agent string // whose it is
 
 	mu      sync.Mutex
 	tellers map[string]teller // by the model's name
@@ -89,7 +91,7 @@ func (a *App) newBench(thread chat.ThreadID, dir string) (*bench, error) {
 		return fitted, media, err
 	}
 	walls := &chosenExecutor{inner: a.Executor}
-	b := &bench{dir: dir, roots: roots, walls: walls, notes: notes.NewFile(filepath.Join(a.Home.ThreadDir(thread), "notes.json")), tellers: map[string]teller{}}
+	b := &bench{dir: dir, roots: roots, walls: walls, door: &door{thread: thread}, agent: thread.Agent(), notes: notes.NewFile(filepath.Join(a.Home.ThreadDir(thread), "notes.json")), tellers: map[string]teller{}}
 	list := files.Tools(roots)
 	list = append(list, search.New(roots, search.Options{}))
 	list = append(list, shell.New(walls, shell.Options{Dir: dir, Env: roots.Env(), Keep: a.redactingKeep(roots.Keep), Roots: rooms(dir, named)}))
@@ -160,7 +162,7 @@ func (a *App) setup(ctx context.Context, row journal.Thread, work engine.Work) (
 	if err != nil {
 		return engine.Setup{}, err
 	}
-	walls, err := a.executor(ctx, first(now.Sandbox, bot.Sandbox), row.Dir)
+	walls, err := a.executor(b, a.planWalls(bot, rules, row, now, work))
 	if err != nil {
 		return engine.Setup{}, err
 	}

@@ -2,12 +2,19 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"sync"
 	"time"
 
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/egress"
+	"chorus/internal/engine"
+	"chorus/internal/journal"
+	"chorus/internal/permit"
 	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/bwrap"
 	"chorus/internal/sandbox/docker"
@@ -15,7 +22,7 @@ import (
 )
 
 // Sandboxes are the names people may choose.
-func Sandboxes() []string { return []string{"host", "bwrap", "docker:CONTAINER[:PATH]"} }
+func Sandboxes() []string { return []string{"auto", "host", "bwrap", "docker:CONTAINER[:PATH]"} }
 
 // LaunchSandboxed is what our own program does when it is started inside a sandbox to
 // put the last belt on. It reports false when that is not why it was started.
@@ -29,47 +36,122 @@ func LaunchSandboxed(args []string) (code int, ours bool) {
 // probeTime is more than starting a sandbox takes, also on a busy machine.
 const probeTime = 15 * time.Second
 
-// executor gives what runs commands under a name. One that does not work here is an
-// error with the reason: a command never falls back to weaker walls by itself.
-func (a *App) executor(ctx context.Context, name, dir string) (sandbox.Executor, error) {
-	kind, rest, _ := strings.Cut(name, ":")
-	switch kind {
-	case "", "host", "auto": // auto will be the strongest that works; walls still have to be asked for
-		return a.Executor, nil
-	case "bwrap":
-		return a.bwrap(ctx)
-	case "docker":
-		container, inside, _ := strings.Cut(rest, ":")
-		if container == "" {
-			return nil, usage(fmt.Errorf("sandbox docker needs the name of a running container: docker:NAME, or docker:NAME:/path/in/it"))
-		}
-		made, err := docker.New(docker.Options{Container: container, Host: dir, Inside: inside, Environ: a.Environ})
-		if err != nil {
-			return nil, fmt.Errorf("sandbox docker: %w", err)
-		}
-		return made, nil
-	default:
-		return nil, usage(fmt.Errorf("unknown sandbox %q; there are %s", name, strings.Join(Sandboxes(), ", ")))
-	}
+// What a profile says about walls.
+const (
+	wallsRequired  = "required"
+	wallsPreferred = "preferred"
+	wallsNone      = "none"
+)
+
+// wallPlan is how the commands of a run are to be run: what was chosen, and what may
+// be done where that cannot be had.
+type wallPlan struct {
+	sandbox string // auto, host, bwrap, docker:…
+	profile string
+	walls   string // required, preferred or none
+	own     bool   // somebody wrote that into the profile
+	yes     bool
+	hosts   []string
+	secrets []config.SecretRule
+	roots   []string
 }
 
-// bwrap makes the executor on first use and tries it once.
-func (a *App) bwrap(ctx context.Context) (sandbox.Executor, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.walls != nil {
-		return a.walls, nil
+// planWalls reads the plan off the configuration and the flags.
+func (a *App) planWalls(bot *config.Bot, rules *permit.Profile, row journal.Thread, now chat.Terms, work engine.Work) wallPlan {
+	own := bot.Profiles[rules.Name()]
+	p := wallPlan{sandbox: first(now.Sandbox, bot.Sandbox), profile: rules.Name(), walls: own.Walls, own: own.Walls != "", yes: now.Yes,
+		hosts: append(append([]string(nil), bot.EgressHosts...), own.Hosts...), secrets: bot.Secrets, roots: bot.SandboxRoots}
+	if p.sandbox == "docker" && bot.SandboxContainer != "" {
+		p.sandbox += ":" + bot.SandboxContainer
 	}
-	made, err := a.newBwrap()
+	if p.walls == "" {
+		p.walls = wallsPreferred
+		place := permit.JudgeOptions{Home: a.Home.Dir(), Workspace: row.Dir, UserHome: a.userHome(), Who: permit.Who{Agent: row.Agent, Channel: row.Place}}
+		if now.Yes || unasked(rules, place, work) {
+			p.walls = wallsRequired
+		}
+	}
+	return p
+}
+
+// unasked reports that a profile lets a command run that nobody named, without a
+// person seeing it first.
+func unasked(rules *permit.Profile, place permit.JudgeOptions, work engine.Work) bool {
+	request := []permit.Request{{Tool: "bash", Detail: "some-program --flag", Command: "some-program --flag"}}
+	if rules.Judge(request, place).Verdict == permit.Allow {
+		return true
+	}
+	for _, sender := range work.Senders {
+		place.Who.Roles = sender.Principal.Roles
+		if rules.Judge(request, place).Verdict == permit.Allow {
+			return true
+		}
+	}
+	return false
+}
+
+// executor gives what runs the commands of a thread under a plan. A command never runs
+// behind weaker walls than the plan allows; what it may not have is said by the command.
+func (a *App) executor(b *bench, p wallPlan) (sandbox.Executor, error) {
+	if err := egress.Check(doorRules(p)); err != nil {
+		return nil, fmt.Errorf("%w (egress.hosts, profiles.%s.hosts, secrets)", err, p.profile)
+	}
+	kind, rest, _ := strings.Cut(p.sandbox, ":")
+	switch kind {
+	case "host":
+		if p.own && p.walls == wallsRequired {
+			return nil, usage(fmt.Errorf("profile %s requires walls (profiles.%s.walls), and sandbox host has none; choose auto or bwrap", p.profile, p.profile))
+		}
+		return a.Executor, nil
+	case "", "auto":
+		if p.walls == wallsNone {
+			return a.Executor, nil
+		}
+		return a.newBehind(b, p), nil
+	case "bwrap":
+		p.walls, p.own = wallsRequired, true
+		return a.newBehind(b, p), nil
+	case "docker":
+		if len(p.hosts) > 0 {
+			a.logOnce("egress.hosts does not hold in a container: it reaches what its own network reaches", "sandbox")
+		}
+		return a.docker(rest, b.dir)
+	}
+	return nil, unknownSandbox(p.sandbox)
+}
+
+func unknownSandbox(name string) error {
+	return usage(fmt.Errorf("unknown sandbox %q; there are %s", name, strings.Join(Sandboxes(), ", ")))
+}
+
+// checkSandbox looks at a name before anything is begun with it. Walls that somebody
+// asked for by name are tried.
+func (a *App) checkSandbox(ctx context.Context, name, dir string) error {
+	kind, rest, _ := strings.Cut(name, ":")
+	switch kind {
+	case "", "auto", "host":
+		return nil
+	case "bwrap":
+		if _, err := a.walls.executor(ctx, a); err != nil {
+			return fmt.Errorf("sandbox bwrap does not work here: %w; or choose --sandbox host, which has no walls", err)
+		}
+		return nil
+	case "docker":
+		_, err := a.docker(rest, dir)
+		return err
+	}
+	return unknownSandbox(name)
+}
+
+func (a *App) docker(name, dir string) (sandbox.Executor, error) {
+	container, inside, _ := strings.Cut(name, ":")
+	if container == "" {
+		return nil, usage(errors.New("sandbox docker needs the name of a running container: docker:NAME, or docker:NAME:/path/in/it, or sandboxContainer in the configuration"))
+	}
+	made, err := docker.New(docker.Options{Container: container, Host: dir, Inside: inside, Environ: a.Environ})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("sandbox docker: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
-	defer cancel()
-	if err := made.Probe(ctx); err != nil {
-		return nil, fmt.Errorf("sandbox bwrap does not work here: %w; or choose --sandbox host, which has no walls", err)
-	}
-	a.walls = made
 	return made, nil
 }
 
@@ -78,7 +160,27 @@ func (a *App) newBwrap() (*bwrap.Executor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sandbox bwrap: %w", err)
 	}
-	return bwrap.New(bwrap.Options{Environ: a.Environ, Hide: []string{a.Home.Dir()}, Launcher: self}), nil
+	return bwrap.New(bwrap.Options{Environ: a.Environ, Hide: a.unseen(), Launcher: self}), nil
+}
+
+// sandboxName is where commands of a thread run, for people: what was chosen, and what
+// that means here as far as it is known without trying.
+func (a *App) sandboxName(chosen string, bot *config.Bot, profile string) string {
+	name := first(chosen, bot.Sandbox)
+	if name != "auto" {
+		return name
+	}
+	if bot.Profiles[profile].Walls == wallsNone {
+		return "host"
+	}
+	switch _, err, known := a.walls.known(a); {
+	case !known:
+		return "auto"
+	case err == nil:
+		return "bwrap"
+	default:
+		return "no walls"
+	}
 }
 
 // rooms are what a command of a thread sees behind walls.

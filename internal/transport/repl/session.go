@@ -73,6 +73,7 @@ type Info struct {
 	Mode    string
 	ID      string
 	Dir     string
+	Sandbox string // where commands run, in a word; "": nobody knows
 }
 
 // Exit codes of run and chat.

@@ -168,7 +168,7 @@ func (w *window) statusText() string {
 	if n := w.teller.usage.Total(); n > 0 {
 		tokens = count(n) + " tokens"
 	}
-	for _, part := range []string{info.Agent, info.Model, mode, info.Profile, tokens, money(w.teller.cost)} {
+	for _, part := range []string{info.Agent, info.Model, mode, info.Profile, info.Sandbox, tokens, money(w.teller.cost)} {
 		if part != "" {
 			parts = append(parts, part)
 		}

@@ -1,0 +1,150 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"chorus/internal/home"
+	"chorus/internal/sandbox"
+	"chorus/internal/sandbox/around"
+)
+
+// behind runs a thread's commands behind walls: each sees the workspace, what a
+// developer needs around it, and a home of its own that is kept; it reaches what the plan
+// lists. Nothing is looked for before the first command.
+type behind struct {
+	app   *App
+	bench *bench
+	plan  wallPlan
+
+	mu    sync.Mutex
+	ready *surroundings
+}
+
+// surroundings are what all commands of a run have in common.
+type surroundings struct {
+	roots []sandbox.Root
+	env   []string
+	home  string
+}
+
+var _ sandbox.Executor = (*behind)(nil)
+
+func (a *App) newBehind(b *bench, p wallPlan) *behind { return &behind{app: a, bench: b, plan: p} }
+
+// Name implements sandbox.Executor.
+func (e *behind) Name() string { return "bwrap" }
+
+// Reap implements sandbox.Executor. Children carry their mark with and without walls.
+func (e *behind) Reap(ctx context.Context, call string) (int, error) {
+	return e.app.Executor.Reap(ctx, call)
+}
+
+// Run implements sandbox.Executor.
+func (e *behind) Run(ctx context.Context, cmd sandbox.Command) (sandbox.Result, error) {
+	walls, err := e.app.walls.executor(ctx, e.app)
+	if err != nil {
+		return e.without(ctx, cmd, err)
+	}
+	around, err := e.surroundings(ctx)
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	door, err := e.bench.door.open(ctx, e.app, e.plan)
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	inner := cmd
+	if len(inner.Roots) == 0 {
+		inner.Roots = []sandbox.Root{{Path: cmd.Dir, Writable: true}}
+	}
+	inner.Roots = slices.Concat(around.roots, door.roots, inner.Roots)
+	inner.Env = slices.Concat(around.env, door.env, cmd.Env)
+	inner.Home, inner.Network = around.home, &sandbox.Network{Proxy: door.socket}
+	heard, done := e.bench.door.listen()
+	res, err := walls.Run(ctx, inner)
+	done()
+	if err != nil {
+		// Known to work, and yet it does not: the machine may have changed.
+		if lost := e.app.walls.again(ctx, e.app); lost != nil {
+			return e.without(ctx, cmd, lost)
+		}
+		return res, err
+	}
+	return withNote(res, cmd, heard()), nil
+}
+
+// without is what happens where there are no walls: the command runs all the same where
+// the profile puts each one to a person, and that is said; otherwise it does not.
+func (e *behind) without(ctx context.Context, cmd sandbox.Command, why error) (sandbox.Result, error) {
+	if ctx.Err() != nil {
+		return sandbox.Result{Aborted: true, ExitCode: -1}, nil
+	}
+	if e.plan.walls == wallsPreferred {
+		e.app.warnOnce(fmt.Sprintf("commands run without walls, as you and with your files: %s", why))
+		return e.app.Executor.Run(ctx, cmd)
+	}
+	reason := "profile " + e.plan.profile + " lets commands run unasked"
+	switch {
+	case e.plan.own:
+		reason = "walls are required"
+	case e.plan.yes:
+		reason = "with --yes commands run unasked"
+	}
+	return sandbox.Result{}, fmt.Errorf("%s, so they run only behind walls, and there are none: %w. To run them without, choose --sandbox host (sandbox: host)", reason, why)
+}
+
+// surroundings looks around once.
+func (e *behind) surroundings(ctx context.Context) (*surroundings, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ready != nil {
+		return e.ready, nil
+	}
+	a, dir := e.app, e.bench.dir
+	view := around.Find(around.Options{Environ: a.Environ, Home: a.userHome(), Dir: dir, Hide: []string{a.Home.Dir()},
+		Roots: e.plan.roots, Network: len(e.plan.hosts) > 0, Root: os.Getuid() == 0})
+	for _, text := range view.Problems {
+		a.warnOnce(text)
+	}
+	found := &surroundings{roots: view.Roots, env: view.Env}
+	base := filepath.Join(a.Home.Dir(), "walls", first(e.bench.agent, DefaultAgent), place(dir))
+	var err error
+	if found.home, err = a.Home.Ensure(filepath.Join(base, "home")); err != nil {
+		return nil, fmt.Errorf("make a home for commands: %w", err)
+	}
+	if text := around.Identity(ctx, dir, a.Environ); text != "" {
+		file := filepath.Join(base, "gitconfig")
+		if err := home.WriteFile(file, []byte(text), 0o600); err != nil {
+			return nil, fmt.Errorf("write the name that commits are made in: %w", err)
+		}
+		found.roots = append(found.roots, sandbox.Root{Path: file})
+		found.env = append(found.env, "GIT_CONFIG_SYSTEM="+file)
+	}
+	e.ready = found
+	return found, nil
+}
+
+// withNote adds what the proxy refused to what the command printed: many programs say
+// nothing but a number.
+func withNote(res sandbox.Result, cmd sandbox.Command, refused []string) sandbox.Result {
+	if len(refused) == 0 {
+		return res
+	}
+	note := strings.Join(refused, "\n") + "\n"
+	if res.Output != "" && !strings.HasSuffix(res.Output, "\n") {
+		note = "\n" + note
+	}
+	res.Output += note
+	if cmd.Merge {
+		res.Stdout += note
+	} else {
+		res.Stderr += note
+	}
+	return res
+}
