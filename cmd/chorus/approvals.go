@@ -25,6 +25,7 @@ in another terminal goes on by itself; one whose process has gone goes on with
 its next chorus chat or chorus run --session-id.`,
 		Example: `  chorus approvals list
   chorus approvals approve 01k3       a unique beginning of the id; without one, the only question there is
+  chorus approvals approve --always   shows what a rule would allow, and keeps the one you pick
   chorus approvals deny 01k3 --note "not on a Friday"`,
 	}
 	cmd.AddCommand(c.approvalsList(), c.approvalsShow(), c.approvalsAnswer(true), c.approvalsAnswer(false))
@@ -214,12 +215,18 @@ func (c *cli) approvalsAnswer(ok bool) *cobra.Command {
 	if !ok {
 		use, short = "deny", "Say no to a question"
 	}
-	note := ""
+	note, always, rule := "", false, 0
 	cmd := c.jsonFlag(&cobra.Command{
 		Use: use + " [ID]", Short: short, Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.with(cmd.Context(), func(a *app.App) error {
-				x, err := a.Approve(cmd.Context(), strings.Join(args, ""), ok, note)
+				var x desk.Approval
+				var err error
+				if always || rule != 0 {
+					x, err = c.approveAlways(cmd.Context(), a, strings.Join(args, ""), rule)
+				} else {
+					x, err = a.Approve(cmd.Context(), strings.Join(args, ""), ok, note)
+				}
 				if err != nil {
 					return err
 				}
@@ -238,5 +245,9 @@ func (c *cli) approvalsAnswer(ok bool) *cobra.Command {
 		},
 	})
 	cmd.Flags().StringVar(&note, "note", "", "a reason; the agent reads it when the answer is no")
+	if ok {
+		cmd.Flags().BoolVar(&always, "always", false, "show which rules would allow it for good, and keep the one you pick")
+		cmd.Flags().IntVar(&rule, "rule", 0, "with --always: keep this one, without being asked")
+	}
 	return cmd
 }

@@ -40,6 +40,6 @@ func (c *cli) permitCommand() *cobra.Command {
 		sub.Flags().StringVar(&who.Agent, "agent", "", "judge for this agent")
 		sub.Flags().StringVar(&who.Channel, "channel", "", "judge in this channel")
 	}
-	cmd.AddCommand(check, explain, narrow)
+	cmd.AddCommand(check, explain, narrow, c.allowedCommand())
 	return cmd
 }
