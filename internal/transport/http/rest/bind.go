@@ -33,6 +33,7 @@ type binding struct {
 	queries []string
 	body    int  // the field's index; -1: none
 	want    bool // a body is required
+	file    bool // the body is a File
 	check   *checker
 }
 
@@ -43,6 +44,10 @@ func newBinding(t reflect.Type, s *shapes) (*binding, error) {
 	b := &binding{body: -1}
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if f.Name == "Body" && f.Type == fileType {
+			b.body, b.want, b.file = i, true, true
+			continue
+		}
 		if f.Name == "Body" {
 			check, err := newChecker(s.input(f.Type))
 			if err != nil {
@@ -91,6 +96,11 @@ func (b *binding) read(op *Operation, w http.ResponseWriter, r *http.Request, in
 	}
 	if b.body < 0 {
 		return nil, nil
+	}
+	if b.file {
+		file, sum, err := openFile(op, w, r)
+		into.Field(b.body).Set(reflect.ValueOf(file))
+		return sum, err
 	}
 	data, err := readBody(op, w, r)
 	if err != nil {

@@ -153,9 +153,9 @@ func (k *Kernel) describe(op *Operation, s *shapes, problem *jsonschema.Schema) 
 
 func (op *Operation) describeBody(s *shapes) *RequestBody {
 	switch {
-	case op.takes != "":
+	case op.bind.file:
 		body := &RequestBody{Required: true, Content: map[string]Media{}}
-		for media := range strings.SplitSeq(op.takes, ",") {
+		for media := range strings.SplitSeq(fileMedia, ",") {
 			body.Content[media] = Media{mediaSchema(media)}
 		}
 		return body
@@ -204,7 +204,7 @@ func (k *Kernel) statuses(op *Operation) []int {
 		}
 	}
 	all[http.StatusBadRequest] = true // an unknown parameter at least
-	if op.bind.body >= 0 || op.takes != "" {
+	if op.bind.body >= 0 {
 		all[http.StatusRequestEntityTooLarge], all[http.StatusUnsupportedMediaType] = true, true
 	}
 	if op.Creates {

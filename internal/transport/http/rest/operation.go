@@ -43,14 +43,13 @@ type Operation struct {
 	out   reflect.Type // nil: raw
 	media string       // of a raw answer
 	shape reflect.Type // what a raw answer is made of, in the document; nil: bytes
-	takes string       // media types of a raw body, in the document; "": JSON by In's Body
 	bind  *binding
 	serve func(k *Kernel, op *Operation, w http.ResponseWriter, r *http.Request) error
 }
 
 // Op declares a route that takes In and answers Out as JSON. In is a struct whose
 // fields are tagged path, query or header with the name there, and one may be called
-// Body. Further tags say more: doc, enum, min, max, minLen, maxLen, pattern, required.
+// Body: JSON, a pointer where it may be left out, or a File. Further tags say more: doc, enum, min, max, minLen, maxLen, pattern, required.
 func Op[In, Out any](r Route, do func(context.Context, In) (Out, error)) Operation {
 	op := Operation{Route: r, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out]()}
 	op.serve = func(k *Kernel, op *Operation, w http.ResponseWriter, r *http.Request) error {
@@ -81,10 +80,9 @@ func Op[In, Out any](r Route, do func(context.Context, In) (Out, error)) Operati
 }
 
 // Raw declares a route that writes its answer itself, as one of the media types. It
-// must not begin one before it knows that it will not fail. takes names the media types
-// of a body that it reads itself; "": none, or JSON where In has a Body.
-func Raw[In any](r Route, takes, media string, do func(http.ResponseWriter, *http.Request, In) error) Operation {
-	op := Operation{Route: r, in: reflect.TypeFor[In](), media: media, takes: takes}
+// must not begin one before it knows that it will not fail.
+func Raw[In any](r Route, media string, do func(http.ResponseWriter, *http.Request, In) error) Operation {
+	op := Operation{Route: r, in: reflect.TypeFor[In](), media: media}
 	op.serve = func(_ *Kernel, op *Operation, w http.ResponseWriter, r *http.Request) error {
 		var in In
 		if _, err := op.bind.read(op, w, r, reflect.ValueOf(&in).Elem()); err != nil {

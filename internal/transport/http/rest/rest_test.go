@@ -341,3 +341,56 @@ func TestPageHoldsEverything(t *testing.T) {
 		t.Error("not escaped, or a script")
 	}
 }
+
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	k := kennel(t, io.Discard, Op(Route{Method: "POST", Path: "/files", ID: "file", Creates: true, MaxBody: 2000},
+		func(_ context.Context, in struct{ Body File }) (dog, error) {
+			calls.Add(1)
+			data, err := io.ReadAll(in.Body)
+			if err != nil {
+				return dog{}, NewProblem(http.StatusBadRequest, "invalid", "%v", err)
+			}
+			return dog{ID: in.Body.Name + ":" + string(data)}, nil
+		}))
+	form := func(parts ...string) string {
+		out := ""
+		for _, name := range parts {
+			out += "--b\r\nContent-Disposition: form-data; name=\"x\"" + name + "\r\n\r\nbytes\r\n"
+		}
+		return out + "--b--\r\n"
+	}
+	const multi = "multipart/form-data; boundary=b"
+	for name, c := range map[string]struct {
+		body, media string
+		status      int
+		said        string
+	}{
+		"bytes":      {"hello", "text/plain", 200, `"id":":hello"`},
+		"no type":    {"hello", "", 200, `"id":":hello"`},
+		"form":       {form(`; filename="../a/b.txt"`), multi, 200, `"id":"b.txt:bytes"`},
+		"with more":  {form("", `; filename="b.txt"`, ""), multi, 200, `"id":"b.txt:bytes"`},
+		"two":        {form(`; filename="a"`, `; filename="b"`), multi, 400, "more than one file"},
+		"none":       {form(""), multi, 400, "no file"},
+		"bad form":   {"x", "multipart/form-data", 400, "cannot be read"},
+		"urlencoded": {"a=b", "application/x-www-form-urlencoded", 415, "holds no files"},
+		"bad type":   {"a=b", "text/", 415, "cannot be read"},
+		"large":      {strings.Repeat("x", 3000), "text/plain", 413, "limit"},
+	} {
+		w := ask(k, "POST", "/files", c.body, "Content-Type", c.media)
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.said) {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
+	}
+	before := calls.Load()
+	for range 2 {
+		ask(k, "POST", "/files", "hello", "Content-Type", "text/plain", "Idempotency-Key", "k")
+	}
+	if w := ask(k, "POST", "/files", "hello!", "Content-Type", "text/plain", "Idempotency-Key", "k"); w.Code != 422 {
+		t.Errorf("another file under the same key: %d", w.Code)
+	}
+	if n := calls.Load() - before; n != 1 {
+		t.Errorf("stored %d times", n)
+	}
+}

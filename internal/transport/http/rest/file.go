@@ -1,0 +1,84 @@
+package rest
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"path"
+	"reflect"
+	"strings"
+)
+
+// File is a Body that is not JSON: the bytes as they come, or the one file of a form.
+// It is read once, while it arrives; nothing of it is kept here.
+type File struct {
+	Name string // of the form's part; "": the bytes came without one
+	io.Reader
+}
+
+var fileType = reflect.TypeFor[File]()
+
+// fileMedia is what a File may come as, for the document.
+const fileMedia = "application/octet-stream,multipart/form-data"
+
+// openFile makes a File of a request. What tells one upload from another is its length
+// and its kind: the bytes are not known before they have been used.
+func openFile(op *Operation, w http.ResponseWriter, r *http.Request) (File, []byte, error) {
+	if r.ContentLength > op.MaxBody {
+		return File{}, nil, TooLarge(op.MaxBody)
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, op.MaxBody)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", r.ContentLength, r.URL.RawQuery))
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case media == "":
+		return File{Reader: r.Body}, sum[:], nil
+	case err != nil:
+		return File{}, nil, NewProblem(http.StatusUnsupportedMediaType, "unsupported", "the Content-Type cannot be read; send application/octet-stream")
+	case media == "application/x-www-form-urlencoded":
+		return File{}, nil, NewProblem(http.StatusUnsupportedMediaType, "unsupported", "a form of this kind holds no files; send the bytes with their own Content-Type, or multipart/form-data")
+	case media != "multipart/form-data":
+		return File{Reader: r.Body}, sum[:], nil
+	}
+	parts, err := r.MultipartReader()
+	if err != nil {
+		return File{}, nil, badFields(http.StatusBadRequest, FieldError{In: "body", Message: "the form cannot be read: " + err.Error()})
+	}
+	for {
+		part, err := parts.NextPart()
+		switch {
+		case err != nil:
+			return File{}, nil, badFields(http.StatusBadRequest, FieldError{In: "body", Message: "there is no file in the form"})
+		case part.FileName() != "":
+			return File{Name: path.Base(strings.ReplaceAll(part.FileName(), `\`, "/")), Reader: &onlyPart{part, parts}}, sum[:], nil
+		}
+	}
+}
+
+var errTwoFiles = errors.New("there is more than one file in the form; send them one by one")
+
+// onlyPart reads a part, and fails where another file follows: none is left out in silence.
+type onlyPart struct {
+	part  *multipart.Part
+	parts *multipart.Reader
+}
+
+func (p *onlyPart) Read(into []byte) (int, error) {
+	n, err := p.part.Read(into)
+	if !errors.Is(err, io.EOF) {
+		return n, err
+	}
+	for {
+		next, err := p.parts.NextPart()
+		switch {
+		case err != nil: // also a form that was not closed: the part itself is whole
+			return n, io.EOF
+		case next.FileName() != "":
+			return n, errTwoFiles
+		}
+	}
+}
