@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -68,7 +69,7 @@ func (a *actor) live() {
 			return
 		case <-a.bell:
 			stay := a.work()
-			if !stay && a.leave(false) {
+			if a.dog.gone() || !stay && a.leave(false) {
 				return
 			}
 			idle.Reset(e.IdleAfter)
@@ -171,8 +172,11 @@ func (a *actor) step(ctx context.Context, row journal.Thread) (stay, again bool)
 		if err != nil {
 			a.verdict = a.dog.ordered()
 		}
-		if err != nil && a.verdict == nil {
+		switch {
+		case err != nil && a.verdict == nil:
 			return a.trouble(ctx, err), false
+		case err == nil && state != agent.Finished: // it came to something after all
+			e.Bus.Ring(a.thread, bus.Note{Err: context.Cause(ctx)})
 		}
 		a.log = nil
 		a.ring()
@@ -214,6 +218,16 @@ func (a *actor) carryOut(ctx context.Context, row journal.Thread) error {
 
 func (a *actor) takes(w transcript.Waiting) bool {
 	return a.engine.Takes == nil || a.engine.Takes(a.thread, w)
+}
+
+// running knows the run that is on; nil: none is.
+func (a *actor) running() func() string {
+	run := a.log.Run()
+	if run == nil {
+		return nil
+	}
+	id := run.ID
+	return func() string { return id }
 }
 
 // due is what the next setup is for.
@@ -285,7 +299,11 @@ func Load(ctx context.Context, j Reader, thread chat.ThreadID) (*transcript.Log,
 	blob := func(hash string) ([]byte, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), agent.DefaultStoreBound)
 		defer cancel()
-		return j.Blob(ctx, hash)
+		data, err := j.Blob(ctx, hash)
+		if err != nil && ctx.Err() != nil {
+			err = fmt.Errorf("%s did not answer within %s: %w", database, agent.DefaultStoreBound, err)
+		}
+		return data, err
 	}
 	snap, err := j.Snapshot(ctx, thread, transcript.Codec)
 	if err == nil {
@@ -355,7 +373,7 @@ func (a *actor) save() {
 func (a *actor) runOnce(ctx context.Context, row journal.Thread) (agent.State, error) {
 	e := a.engine
 	work := a.due()
-	a.dog.about(work.Seq, nil)
+	a.dog.about(work.Seq, a.running())
 	a.waits("its settings, servers and sandbox", e.Bounds.Setup)
 	setup, err := e.Setup(ctx, row, work)
 	if err != nil {
@@ -371,14 +389,14 @@ func (a *actor) runOnce(ctx context.Context, row journal.Thread) (agent.State, e
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	h := newHost(a, setup, row)
-	a.dog.about(work.Seq, h)
+	a.dog.looped(h.runID)
 	done := make(chan struct{})
 	var watching sync.WaitGroup
 	seen := a.log.Seq() // the log is the loop's from here on
 	watching.Go(func() { a.watch(ctx, h, seen, cancel, done) })
 	state, err := setup.Agent.Run(ctx, a.log, h)
 	close(done)
-	a.waitsForStore()
+	a.waits(database, e.Bounds.Store+2*e.Bounds.Grace) // it has a bound of its own
 	watching.Wait()
 	a.liveMu.Lock()
 	a.live_ = liveText{}
@@ -404,17 +422,17 @@ func (a *actor) watch(ctx context.Context, h *host, seen int64, cancel context.C
 			rang = true
 		}
 		row, err := a.engine.quick.Thread(ctx, a.thread)
-		if err != nil {
-			continue
-		}
-		if row.Epoch != h.epoch {
+		if err == nil && row.Epoch != h.epoch {
 			cancel(journal.ErrFenced)
 			a.dog.hurry()
 			return
 		}
-		events, err := a.engine.quick.Events(ctx, a.thread, seen, page)
-		if err != nil {
-			continue
+		var events []chat.Event
+		if err == nil {
+			events, err = a.engine.quick.Events(ctx, a.thread, seen, page)
+		}
+		if err != nil && ctx.Err() == nil {
+			a.engine.Bus.Ring(a.thread, bus.Note{Err: fmt.Errorf("look for an abort: %w", err)})
 		}
 		for _, ev := range events {
 			seen = ev.Seq

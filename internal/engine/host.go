@@ -62,8 +62,17 @@ func (h *host) Commit(ctx context.Context, b agent.Batch) ([]chat.Event, error) 
 		return nil, journal.ErrFenced
 	}
 	h.a.waitsForStore()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.a.engine.Bounds.Store)
+	limit := h.a.engine.Bounds.Store
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
+	events, err := h.commit(ctx, b)
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%s did not answer within %s: %w", database, limit, err)
+	}
+	return events, err
+}
+
+func (h *host) commit(ctx context.Context, b agent.Batch) ([]chat.Event, error) {
 	if len(b.Events) == 0 {
 		return h.news(ctx)
 	}

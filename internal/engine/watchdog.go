@@ -25,7 +25,7 @@ type watchdog struct {
 	mu     sync.Mutex
 	cancel context.CancelCauseFunc // ends what the actor does now
 	prompt int64                   // what it does: answers this one
-	host   *host                   // with this; nil: no loop runs
+	run    func() string           // in this run; nil: none was on
 	timer  *time.Timer
 	rings  time.Time  // when the timer will; zero: it will not
 	wait   agent.Wait // nothing in it: at rest
@@ -72,16 +72,22 @@ func (d *watchdog) rest() {
 func (d *watchdog) begin(cancel context.CancelCauseFunc) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.cancel, d.prompt, d.host = cancel, 0, nil
+	d.cancel, d.prompt, d.run = cancel, 0, nil
 }
 
-// about says which prompt or run the work is about; h is nil until its loop runs.
-func (d *watchdog) about(prompt int64, h *host) {
+// about begins a run, or goes on with one.
+func (d *watchdog) about(prompt int64, run func() string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.prompt, d.host = prompt, h; h == nil {
-		d.told = nil // that was another run
-	}
+	d.prompt, d.run = prompt, run
+	d.told = nil // that was another run
+}
+
+// looped says who knows the run once its loop is on.
+func (d *watchdog) looped(run func() string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.run = run
 }
 
 // hurry: the wait was ended by somebody else and has only its grace left.
@@ -180,8 +186,8 @@ func (d *watchdog) judge(s *agent.Stuck) *verdict {
 		return nil
 	}
 	v := &verdict{prompt: d.prompt, cause: s}
-	if d.host != nil {
-		v.run = d.host.runID()
+	if d.run != nil {
+		v.run = d.run()
 	}
 	return v
 }
