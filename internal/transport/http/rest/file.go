@@ -35,7 +35,7 @@ func openFile(op *Operation, w http.ResponseWriter, r *http.Request) (File, []by
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", r.ContentLength, r.URL.RawQuery))
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
-	case media == "":
+	case r.Header.Get("Content-Type") == "":
 		return File{Reader: r.Body}, sum[:], nil
 	case err != nil:
 		return File{}, nil, NewProblem(http.StatusUnsupportedMediaType, "unsupported", "the Content-Type cannot be read; send application/octet-stream")
