@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -77,6 +78,7 @@ type patient struct {
 	app  *App  // not opened: without a store, and with a configuration only where that can be used
 	lost error // why it cannot be said where the home is
 
+	db     atomic.Pointer[store.DB] // once it is open
 	found  func() foundHome
 	read   func() readConfig
 	opened func() openedStore
@@ -147,8 +149,9 @@ func findHome(dir string, lost error) foundHome {
 // errNoHome: what is wrong with the folder is said where it is looked at.
 var errNoHome = errors.New("the home folder cannot be read")
 
+// close does not wait for a check that hangs in a dead file system.
 func (p *patient) close() {
-	if db := p.opened().db; db != nil {
+	if db := p.db.Load(); db != nil {
 		_ = db.Close() // nothing was written
 	}
 }
@@ -192,6 +195,7 @@ func (p *patient) openStore(ctx context.Context) openedStore {
 	out.Inspection, out.err = store.Inspect(looking, p.app.Home.DB())
 	if out.err == nil && out.Exists && !out.Older() {
 		out.db, out.err = store.Open(looking, store.Options{Path: p.app.Home.DB(), BlobDir: p.app.Home.Blobs()})
+		p.db.Store(out.db)
 	}
 	return out
 }

@@ -47,13 +47,17 @@ func (p *patient) homeFolder(context.Context) []doctor.Finding {
 		} else {
 			out = append(out, doctor.Good("permissions", "%04o, for you alone", mode))
 		}
+		if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Getuid() {
+			out = append(out, doctor.Warning("owner", fmt.Sprintf("sudo chown -R %d %s   or run chorus as its owner", os.Getuid(), quoted(dir)),
+				"it belongs to user %d, and you are user %d: what one writes the other may not be able to read", owner.Uid, os.Getuid()))
+		}
 	}
 	out = append(out, space(dir))
 	return append(out, p.others()...)
 }
 
 func homeFix(dir string, err error) string {
-	if errors.Is(err, fs.ErrPermission) {
+	if _, hidden := os.Stat(dir); hidden == nil && errors.Is(err, fs.ErrPermission) {
 		return "chmod u+rwx " + quoted(dir)
 	}
 	return "export CHORUS_HOME=/a/folder/that/may/be/used"

@@ -240,8 +240,22 @@ func judgeWalls(facts []WallFact) []doctor.Finding {
 		case !works && name != "auto": // follows, and what helps stands there
 			out = append(out, doctor.Noted(name, "", "%s", f.Detail))
 		default:
-			out = append(out, doctor.Warning(name, f.Fix, "%s", f.Detail))
+			out = append(out, doctor.Warning(name, first(f.Fix, wallFixes(name)), "%s", f.Detail))
 		}
 	}
 	return out
+}
+
+// wallFixes is what helps with a wall or a limit that does not hold although the rest do.
+func wallFixes(name string) string {
+	switch name {
+	case "limit memory", "limit processes":
+		return "systemd-run --user --scope -p Delegate=yes chorus chat"
+	case "limit tmp", "wall nested namespaces", "wall symlink races":
+		return "get a newer bubblewrap: " + install("bubblewrap")
+	case "wall landlock":
+		return "get a newer kernel, or add landlock to lsm= of its command line"
+	default:
+		return "chorus doctor --json   and look at what this machine lacks"
+	}
 }

@@ -45,8 +45,8 @@ const mendTime = 10 * time.Minute
 
 // closeOff takes what others may do from a file that is there.
 func closeOff(path string, mode fs.FileMode) []doctor.Finding {
-	info, err := os.Lstat(path)
-	if err != nil || info.Mode()&fs.ModeSymlink != 0 || info.Mode().Perm()&0o077 == 0 {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm()&0o077 == 0 {
 		return nil
 	}
 	if err := os.Chmod(path, mode); err != nil {
