@@ -108,7 +108,7 @@ Without any key it talks to a built-in offline model, so that you can look aroun
 
 // open opens the home.
 func (c *cli) open(ctx context.Context) (*app.App, error) {
-	o := app.Options{Env: c.getenv, Home: c.home, Warn: c.warn}
+	o := app.Options{Env: c.getenv, Home: c.home, Version: version, Warn: c.warn}
 	hook(&o)
 	return app.Open(ctx, o)
 }

@@ -33,6 +33,7 @@ type Options struct {
 	Env     func(string) string // nil: the process's
 	Environ []string            // for programs that agents start; nil: the process's
 	Home    string              // "": as Env says
+	Version string              // of this program
 	Log     *slog.Logger        // nil: the file of the home
 	Warn    func(string)        // hears what went wrong without stopping anything; nil: nobody does
 	// Journal wraps the store before the engine gets it; tests kill the process in it.
@@ -63,6 +64,7 @@ type App struct {
 	log    *logFile // nil: somebody else's
 	logged sync.Map // what logOnce has written
 	hide   hiding
+	served serving // what the doors need
 }
 
 // Open opens the home and its database. Close ends it.
@@ -141,6 +143,7 @@ const stopTimeout = 10 * time.Second
 // Close stops what runs and closes the store. What was on goes on at the next start.
 func (a *App) Close() error {
 	var errs []error
+	a.served.close()
 	if a.engine != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
@@ -199,6 +202,7 @@ func (a *App) choice(thread chat.ThreadID) *Choice {
 	c := a.choices[thread]
 	if c == nil {
 		c = &Choice{always: map[string]bool{}}
+		c.canAsk = thread.Transport() != "cli" // elsewhere somebody will come by
 		a.choices[thread] = c
 	}
 	return c

@@ -90,7 +90,7 @@ func (a *App) attend() {
 			}
 			a.Log.Log(ctx, level, r.Text, "component", "config")
 		}
-		if err := a.conduct.watch(ctx, a.Models.forget, say); err != nil {
+		if err := a.conduct.watch(ctx, a.renewed, say); err != nil {
 			say(repl.Remark{Bad: true, Text: "changes of the configuration are not noticed: " + err.Error()})
 		}
 	})
@@ -103,6 +103,27 @@ func (a *App) attend() {
 		}
 	})
 	work.Go(func() { a.sweepDaily(ctx) })
+}
+
+// renewed lets a new version of the configuration count for the models.
+func (a *App) renewed() {
+	a.Models.forget()
+	if bot, err := a.bot(""); err == nil {
+		a.Models.prefer(bot.DefaultProvider, bot.DefaultModel)
+	}
+}
+
+// reread reads the configuration again at once, for whoever has just changed it.
+func (a *App) reread() error {
+	files, problems := config.ReadFiles(a.conduct.options)
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	a.conduct.mu.Lock()
+	a.conduct.files = files
+	a.conduct.mu.Unlock()
+	a.renewed()
+	return nil
 }
 
 // manyRemarks is how many wait for whoever shows them; more than that nobody reads.

@@ -58,6 +58,19 @@ func (m *Models) forget() {
 	m.read, m.made, m.views = false, map[string]*vendor.Pool{}, nil // what is in use goes on with what it has
 }
 
+// prefer changes what is used where nobody chose.
+func (m *Models) prefer(provider, name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.provider, m.model = provider, name
+}
+
+func (m *Models) preferred() (provider, name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.provider, m.model
+}
+
 // Providers lists the names that are always there before the slash.
 func Providers() []string {
 	var names []string
@@ -71,15 +84,16 @@ func Providers() []string {
 // Default is the model when nobody chose one: the settings', else that of the first
 // vendor with a key, else the offline one.
 func (m *Models) Default() string {
-	if m.model != "" {
-		return m.model
+	provider, name := m.preferred()
+	if name != "" {
+		return name
 	}
 	all, _ := m.Vendors() // whoever uses the name hears of it
-	if m.provider != "" {
-		if i := slices.IndexFunc(all, func(v vendor.Vendor) bool { return v.Name == m.provider }); i >= 0 {
+	if provider != "" {
+		if i := slices.IndexFunc(all, func(v vendor.Vendor) bool { return v.Name == provider }); i >= 0 {
 			return m.defaultOf(all[i])
 		}
-		return m.provider + "/"
+		return provider + "/"
 	}
 	for _, k := range vendor.Kinds() {
 		if k == vendor.Completions {

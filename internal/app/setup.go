@@ -64,6 +64,7 @@ func (a *App) bench(thread chat.ThreadID, dir string) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.clearAway()
 	a.benches[thread] = b
 	return b, nil
 }
@@ -81,6 +82,13 @@ func (a *App) newBench(thread chat.ThreadID, dir string) (*bench, error) {
 		if docs := filepath.Join(a.Home.AgentDir(name), "docs"); isDir(docs) {
 			named = append(named, files.Root{Name: "docs", Dir: docs, Writable: true})
 		}
+	}
+	if thread.Transport() != "cli" { // at a terminal files are where they are
+		handed, err := a.Home.Ensure(a.attachments(thread))
+		if err != nil {
+			return nil, err
+		}
+		named = append(named, files.Root{Name: "attachments", Dir: handed})
 	}
 	roots, err := files.NewRoots(dir, named...)
 	if err != nil {
@@ -115,6 +123,9 @@ func isDir(path string) bool {
 // takes reports whether this process begins a run with a prompt: a session of one
 // prompt leaves what came after its own to whoever sent it.
 func (a *App) takes(thread chat.ThreadID, prompt transcript.Waiting) bool {
+	if a.served.hasTold(thread) {
+		return prompt.Terms.By == servedBy // what is said at the terminal is the terminal's
+	}
 	now := a.choice(thread).snapshot()
 	return now.until == 0 || prompt.Seq <= now.until
 }

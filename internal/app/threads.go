@@ -67,23 +67,23 @@ func rebuild(log *transcript.Log, head *model.Head, asked chat.Asked) (string, e
 	if head == nil {
 		return "", fmt.Errorf("the run has no head")
 	}
-	var req model.Request
-	var err error
-	switch asked.Purpose {
-	case chat.ForTurn:
-		req, err = log.Request(head, asked.Sees)
-	default:
-		cut, _ := log.Plan(asked.Sees, log.Run().Settings)
-		if asked.Purpose == chat.ForExcerpt {
-			req, err = log.ExcerptRequest(asked.Sees, cut)
-		} else {
-			req, err = log.CompactionRequest(head, asked.Sees, cut)
-		}
-	}
+	req, err := rebuilt(log, head, asked)
 	if err != nil {
 		return "", err
 	}
 	return req.Digest()
+}
+
+// rebuilt is the request that was sent, from the log as it was then.
+func rebuilt(log *transcript.Log, head *model.Head, asked chat.Asked) (model.Request, error) {
+	if asked.Purpose == chat.ForTurn {
+		return log.Request(head, asked.Sees)
+	}
+	cut, _ := log.Plan(asked.Sees, log.Run().Settings)
+	if asked.Purpose == chat.ForExcerpt {
+		return log.ExcerptRequest(asked.Sees, cut)
+	}
+	return log.CompactionRequest(head, asked.Sees, cut)
 }
 
 // ExportMarkdown writes a thread for people to read, without secrets: it is made to be

@@ -29,3 +29,10 @@ func (e *Engine) SteerOnce(ctx context.Context, thread chat.ThreadID, s chat.Ste
 	e.moved(thread, done.Commits[0].Events)
 	return Receipt{Thread: thread, Seq: done.Commits[0].Events[0].Seq, Waiting: done.Commits[0].Waiting}, nil
 }
+
+// Awake reports whether the thread has an actor now: it works, or did lately.
+func (e *Engine) Awake(thread chat.ThreadID) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.actors[thread] != nil
+}

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"chorus/internal/chat"
@@ -172,4 +174,26 @@ func (db *DB) SetSetting(ctx context.Context, scope, key, value string) error {
 		return fmt.Errorf("set %s %s: %w", scope, key, err)
 	}
 	return nil
+}
+
+// SettingsOf reads what was set for keys in scope; those without a value are not in it.
+func (db *DB) SettingsOf(ctx context.Context, scope string, keys []string) (map[string]string, error) {
+	out := map[string]string{}
+	for part := range slices.Chunk(keys, maxAsked) {
+		args := []any{scope}
+		for _, key := range part {
+			args = append(args, key)
+		}
+		in := strings.TrimSuffix(strings.Repeat("?, ", len(part)), ", ")
+		err := db.query(ctx, `SELECT key, value FROM settings WHERE scope = ? AND key IN (`+in+`)`, args, func(rows *sql.Rows) error {
+			var key, value string
+			err := rows.Scan(&key, &value)
+			out[key] = value
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("settings of %s: %w", scope, err)
+		}
+	}
+	return out, nil
 }

@@ -1,0 +1,350 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/feed"
+	"chorus/internal/id"
+	"chorus/internal/journal"
+	"chorus/internal/store"
+)
+
+// standing is what was asked for when a session was made. It lies in the settings
+// beside the thread, so that it holds for every prompt, in whatever process.
+type standing struct {
+	Terms  chat.Terms    `json:"terms"`
+	Forked chat.ThreadID `json:"forked,omitempty"`
+}
+
+// threadScope is where standings lie among the settings.
+const threadScope = "thread"
+
+func (o *orders) putStanding(ctx context.Context, thread chat.ThreadID, s standing) error {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return o.app.DB.SetSetting(ctx, threadScope, string(thread), string(data))
+}
+
+func (o *orders) standing(ctx context.Context, thread chat.ThreadID) (standing, error) {
+	all, err := o.standings(ctx, []chat.ThreadID{thread})
+	return all[thread], err
+}
+
+func (o *orders) standings(ctx context.Context, threads []chat.ThreadID) (map[chat.ThreadID]standing, error) {
+	keys := make([]string, len(threads))
+	for i, t := range threads {
+		keys[i] = string(t)
+	}
+	found, err := o.app.DB.SettingsOf(ctx, threadScope, keys)
+	if err != nil {
+		return nil, err
+	}
+	out := map[chat.ThreadID]standing{}
+	for key, text := range found {
+		var s standing
+		if err := json.Unmarshal([]byte(text), &s); err != nil {
+			return nil, fmt.Errorf("what was asked for in %s cannot be read: %w", key, err)
+		}
+		out[chat.ThreadID(key)] = s
+	}
+	return out, nil
+}
+
+// maxTitle is what a list has room for.
+const maxTitle = 200
+
+// CreateSession implements command.Sessions.
+func (o *orders) CreateSession(ctx context.Context, by command.Caller, in command.NewSession) (command.Session, error) {
+	if err := need(by, command.Chat); err != nil {
+		return command.Session{}, err
+	}
+	name := id.New()
+	if in.Key != "" {
+		name = id.Of("session", by.Principal.String(), in.Key)
+	}
+	thread, err := chat.NewThreadID("web", ownPlace(by.Principal), name, cmp.Or(in.Agent, DefaultAgent))
+	if err != nil {
+		return command.Session{}, invalid("agent", "%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", in.Agent)
+	}
+	terms, dir, err := o.plan(by, in, thread)
+	if err != nil {
+		return command.Session{}, o.wrong(err)
+	}
+	made := standing{Terms: terms}
+	if err := o.begin(ctx, journal.Thread{ID: thread, Owner: by.Principal, Dir: dir, Title: in.Title}, made, in.Key != ""); err != nil {
+		return command.Session{}, o.wrong(err)
+	}
+	return o.GetSession(ctx, by, name)
+}
+
+// begin makes a thread with what was asked for in it. What comes first is the standing:
+// one without a thread harms nobody, a thread without it would forget what was asked for.
+func (o *orders) begin(ctx context.Context, row journal.Thread, made standing, again bool, events ...chat.Event) error {
+	if again {
+		there, err := o.app.DB.Thread(ctx, row.ID)
+		switch {
+		case err == nil:
+			before, err := o.standing(ctx, row.ID)
+			if err == nil && (before != made || there.Dir != row.Dir) {
+				err = command.Errorf(command.Conflict, "this key has made another session, with other wishes; use a new key")
+			}
+			return err
+		case !errors.Is(err, journal.ErrUnknown):
+			return err
+		}
+	}
+	if err := o.putStanding(ctx, row.ID, made); err != nil {
+		return err
+	}
+	if dir := o.scratch(row.ID); row.Dir == dir {
+		if _, err := o.app.Home.Ensure(dir); err != nil {
+			return err
+		}
+	}
+	_, err := o.app.DB.Commit(ctx, journal.Commit{Thread: row.ID, Create: &row, Events: events})
+	return err
+}
+
+// scratch is the folder of a session that works nowhere else.
+func (o *orders) scratch(thread chat.ThreadID) string {
+	return filepath.Join(o.app.Home.ThreadDir(thread), "scratch")
+}
+
+// plan turns wishes into terms and a directory, or says what is wrong with them.
+func (o *orders) plan(by command.Caller, in command.NewSession, thread chat.ThreadID) (chat.Terms, string, error) {
+	dir, err := o.workplace(in, thread)
+	if err != nil {
+		return chat.Terms{}, "", err
+	}
+	if len(in.Title) > maxTitle {
+		return chat.Terms{}, "", invalid("title", "the title is longer than %d bytes", maxTitle)
+	}
+	if in.MaxIterations < 0 {
+		return chat.Terms{}, "", invalid("maxIterations", "maxIterations must be 0 (as configured) or more")
+	}
+	if err := o.within(by, in); err != nil {
+		return chat.Terms{}, "", err
+	}
+	checked := SessionOptions{Dir: o.app.Home.Dir(), Agent: in.Agent, Provider: in.Provider, Model: in.Model, Profile: in.Permissions, Mode: in.Mode, Sandbox: in.Sandbox}
+	if err := o.app.check(&checked); err != nil {
+		return chat.Terms{}, "", &command.Error{Kind: command.Invalid, Message: o.app.Redactor().Text(err.Error()), Err: err}
+	}
+	if checked.Agent != DefaultAgent && !isDir(o.app.Home.AgentDir(checked.Agent)) {
+		return chat.Terms{}, "", invalid("agent", "there is no agent %q", checked.Agent)
+	}
+	return chat.Terms{Model: checked.Model, Mode: in.Mode, Profile: in.Permissions, Sandbox: in.Sandbox, MaxSteps: in.MaxIterations, By: servedBy}, dir, nil
+}
+
+// workplace is where a session works: where it was told to, in its agent's workspace, or
+// in a folder of its own.
+func (o *orders) workplace(in command.NewSession, thread chat.ThreadID) (string, error) {
+	if in.WorkspacePath == "" {
+		if in.Agent != "" && in.Agent != DefaultAgent && isDir(o.app.Home.AgentDir(in.Agent)) {
+			return o.app.Roster().Workspace(in.Agent), nil
+		}
+		return o.scratch(thread), nil
+	}
+	if !filepath.IsAbs(in.WorkspacePath) {
+		return "", invalid("workspacePath", "workspacePath must be an absolute path on the server, not %.200q", in.WorkspacePath)
+	}
+	dir := filepath.Clean(in.WorkspacePath)
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	if !isDir(dir) {
+		return "", invalid("workspacePath", "there is no directory %.200s on the server; make it first, or leave workspacePath out for a folder of its own", in.WorkspacePath)
+	}
+	return dir, nil
+}
+
+// narrow are the profiles that everybody who may chat may choose.
+var narrow = []string{"", "standard", "locked"}
+
+// within holds a caller without the admin scope to what the owner of the house has set
+// up: a token to talk is no key to the machine.
+func (o *orders) within(by command.Caller, in command.NewSession) error {
+	if by.May(command.Admin) {
+		return nil
+	}
+	if !slices.Contains(append(narrow, o.app.shared.Permissions), in.Permissions) {
+		return command.Errorf(command.Forbidden, "the profile %.80q can be chosen with the scope admin only; leave it out, or choose standard or locked", in.Permissions)
+	}
+	if in.Sandbox != "" && in.Sandbox != "bwrap" && in.Sandbox != "auto" && in.Sandbox != o.app.shared.Sandbox {
+		return command.Errorf(command.Forbidden, "the sandbox %.80q can be chosen with the scope admin only; leave it out", in.Sandbox)
+	}
+	return nil
+}
+
+// statuses are the words of the API for what a thread does.
+var statuses = map[string]chat.Status{"": "", "idle": chat.Idle, "running": chat.Running, "waiting": chat.Waiting, "failed": chat.Failed}
+
+// ListSessions implements command.Sessions.
+func (o *orders) ListSessions(ctx context.Context, by command.Caller, q command.SessionQuery) (command.List[command.Session], error) {
+	var out command.List[command.Session]
+	if err := need(by, command.Read); err != nil {
+		return out, err
+	}
+	status, known := statuses[q.Status]
+	if !known {
+		return out, invalid("status", "there is no status %.40q; there are idle, running and waiting", q.Status)
+	}
+	f := store.ThreadFilter{Agent: q.Agent, Status: status, Title: q.Search, Limit: limit(q.Limit, 50, 200) + 1}
+	if !by.May(command.Admin) {
+		f.Transport, f.Place = "web", ownPlace(by.Principal)
+	}
+	var err error
+	if f.Before, err = readCursor(q.Cursor); err != nil {
+		return out, err
+	}
+	rows, err := o.app.DB.Threads(ctx, f)
+	if err != nil {
+		return out, o.wrong(err)
+	}
+	if len(rows) == f.Limit {
+		rows = rows[:f.Limit-1]
+		out.Next = writeCursor(rows[len(rows)-1])
+	}
+	out.Items, err = o.views(ctx, rows)
+	return out, o.wrong(err)
+}
+
+func writeCursor(t journal.Thread) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(t.LastActive.UnixMicro(), 36) + " " + string(t.ID)))
+}
+
+func readCursor(text string) (*store.Cursor, error) {
+	if text == "" {
+		return nil, nil
+	}
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	at, thread, ok := strings.Cut(string(data), " ")
+	micros, nerr := strconv.ParseInt(at, 36, 64)
+	if err != nil || nerr != nil || !ok {
+		return nil, invalid("cursor", "the cursor %.80q is none that this list has given", text)
+	}
+	return &store.Cursor{LastActive: time.UnixMicro(micros), ID: chat.ThreadID(thread)}, nil
+}
+
+// GetSession implements command.Sessions.
+func (o *orders) GetSession(ctx context.Context, by command.Caller, id string) (command.Session, error) {
+	row, err := o.find(ctx, by, id, command.Read)
+	if err != nil {
+		return command.Session{}, err
+	}
+	views, err := o.views(ctx, []journal.Thread{row})
+	if err != nil {
+		return command.Session{}, o.wrong(err)
+	}
+	s := views[0]
+	s.Runs, err = o.runs(ctx, row.ID)
+	return s, o.wrong(err)
+}
+
+// views shows threads, with one question to the store for all of them.
+func (o *orders) views(ctx context.Context, rows []journal.Thread) ([]command.Session, error) {
+	ids := make([]chat.ThreadID, len(rows))
+	for i, row := range rows {
+		ids[i] = row.ID
+	}
+	ends, err := o.app.DB.EndsOf(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	wishes, err := o.standings(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	defaults := map[string]command.Session{}
+	out := make([]command.Session, 0, len(rows))
+	for _, row := range rows {
+		own, ok := defaults[row.Agent]
+		if !ok {
+			own = o.defaults(row.Agent)
+			defaults[row.Agent] = own
+		}
+		out = append(out, o.view(row, ends[row.ID], wishes[row.ID], own))
+	}
+	return out, nil
+}
+
+// defaults are what an agent's sessions have when nobody chose.
+func (o *orders) defaults(agent string) command.Session {
+	bot, err := o.app.bot(agent)
+	if err != nil {
+		bot = o.app.shared
+	}
+	name, err := o.app.Models.Name("", bot.ContinuationModel)
+	if err != nil {
+		name = bot.ContinuationModel
+	}
+	return command.Session{Model: name, Permissions: bot.Permissions, Sandbox: bot.Sandbox}
+}
+
+func (o *orders) view(row journal.Thread, ends store.Ends, made standing, own command.Session) command.Session {
+	hide := o.app.Redactor()
+	s := command.Session{
+		ID: row.ID.Thread(), Thread: string(row.ID), Title: hide.Clipped(row.Title), WorkspacePath: row.Dir, Agent: row.Agent,
+		Model: first(made.Terms.Model, own.Model), Permissions: first(made.Terms.Profile, own.Permissions),
+		Sandbox: first(made.Terms.Sandbox, own.Sandbox), Mode: made.Terms.Mode, Owner: row.Owner.String(),
+		CreatedAt: row.Created, MovedAt: row.LastActive, Status: "idle", Queue: row.Waiting, Seq: row.Next - 1,
+		LastOutcome: string(ends.Last.Reason), Usage: usageOf(ends.Usage), Cost: feed.USD(ends.Cost),
+	}
+	if provider, name, ok := strings.Cut(s.Model, "/"); ok {
+		s.Provider, s.Model = provider, name
+	}
+	switch row.Status {
+	case chat.Running:
+		s.Status = "running"
+	case chat.Waiting:
+		s.Status = "waiting"
+	}
+	if made.Forked != "" {
+		s.ForkedFrom = made.Forked.Thread()
+	}
+	if ends.Last.Error != nil {
+		s.Error = hide.Text(ends.Last.Error.Message)
+	} else if ends.Last.Reason != chat.EndDone {
+		s.Error = hide.Text(ends.Last.Text)
+	}
+	return s
+}
+
+func usageOf(u chat.Usage) feed.Usage {
+	return feed.Usage{InputTokens: u.Input, OutputTokens: u.Output, CacheReadTokens: u.CacheRead, CacheWriteTokens: u.CacheWrite}
+}
+
+// shownRuns is how many runs a session shows.
+const shownRuns = 20
+
+func (o *orders) runs(ctx context.Context, thread chat.ThreadID) ([]command.RunSummary, error) {
+	found, err := o.app.DB.RunsOf(ctx, thread, shownRuns)
+	if err != nil {
+		return nil, err
+	}
+	var out []command.RunSummary
+	for _, r := range found {
+		start := r.Start.Body.(chat.RunStarted)
+		run := command.RunSummary{Run: start.Run, Seq: r.Start.Seq, Model: start.Model, StartedAt: r.Start.At}
+		if r.End != nil {
+			end := r.End.Body.(chat.RunEnded)
+			run.Outcome, run.Steps, run.EndedAt = string(end.Reason), end.Steps, r.End.At
+			run.Usage, run.Cost = usageOf(end.Usage), feed.USD(end.Cost)
+		}
+		out = append(out, run)
+	}
+	return out, nil
+}
