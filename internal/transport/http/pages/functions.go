@@ -1,0 +1,159 @@
+package pages
+
+import (
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"strings"
+	"time"
+
+	"chorus/internal/feed"
+	"chorus/internal/ledger"
+	"chorus/internal/markdown"
+)
+
+// functions are what templates can ask for.
+func (p *Pages) functions() template.FuncMap {
+	return template.FuncMap{
+		"static":   p.static.href,
+		"markdown": func(text string) template.HTML { return template.HTML(markdown.HTML(text)) }, // made of our own elements
+		"diff":     diff,
+		"code":     func(text, lang string) template.HTML { return template.HTML(markdown.Code(text, lang)) },
+		"pretty":   pretty,
+		"visible":  markdown.Visible,
+		"ago":      func(t time.Time) string { return ago(t, p.Now()) },
+		"clock":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"usd":      usd,
+		"dollars":  dollars,
+		"count":    count,
+		"short":    short,
+		"firstOf":  firstOf,
+		"join":     strings.Join,
+		"join2":    func(parts []string) string { return strings.Join(parts, "\n") },
+		"prefix":   strings.HasPrefix,
+		"person":   person,
+		"initial":  initial,
+		"tokens":   func(u feed.Usage) int { return u.InputTokens + u.OutputTokens },
+	}
+}
+
+// diff colours a unified diff, line by line, with whatever could hide spelled out.
+func diff(text string) template.HTML {
+	if strings.TrimSpace(text) == "" {
+		return ""
+	}
+	return template.HTML(markdown.Code(text, "diff"))
+}
+
+// pretty is JSON for people; what is not JSON stays as it is.
+func pretty(text string) string {
+	var v any
+	if json.Unmarshal([]byte(text), &v) != nil {
+		return text
+	}
+	out, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return text
+	}
+	return string(out)
+}
+
+// ago is when something was, as people say it.
+func ago(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	d := now.Sub(t)
+	switch {
+	case d < 0:
+		return "in " + span(-d)
+	case d < 45*time.Second:
+		return "just now"
+	case d < 7*24*time.Hour:
+		return span(d) + " ago"
+	case t.Year() == now.Year():
+		return t.Format("2 January")
+	}
+	return t.Format("2 January 2006")
+}
+
+func span(d time.Duration) string {
+	say := func(n int, unit string) string {
+		if n == 1 {
+			return "1 " + unit
+		}
+		return fmt.Sprintf("%d %ss", n, unit)
+	}
+	switch {
+	case d < time.Minute:
+		return say(int(d/time.Second), "second")
+	case d < time.Hour:
+		return say(int(d/time.Minute), "minute")
+	case d < 24*time.Hour:
+		return say(int(d/time.Hour), "hour")
+	}
+	return say(int(d/(24*time.Hour)), "day")
+}
+
+func usd(n feed.USD) string { return dollars(float64(ledger.Nanos(n)) / 1e9) }
+
+// dollars shows as many digits as it takes to see something.
+func dollars(n float64) string {
+	switch {
+	case n == 0:
+		return "$0"
+	case n < 0.0001:
+		return "< $0.0001"
+	case n < 0.1:
+		return fmt.Sprintf("$%.4f", n)
+	}
+	return fmt.Sprintf("$%.2f", n)
+}
+
+// count is a number that is read rather than computed with.
+func count(n int) string {
+	switch {
+	case n >= 10_000_000:
+		return fmt.Sprintf("%d M", n/1_000_000)
+	case n >= 1_000_000:
+		return fmt.Sprintf("%.1f M", float64(n)/1e6)
+	case n >= 10_000:
+		return fmt.Sprintf("%d k", n/1000)
+	case n >= 1000:
+		return fmt.Sprintf("%.1f k", float64(n)/1e3)
+	}
+	return fmt.Sprint(n)
+}
+
+// short is the beginning of a text, on one line.
+func short(text string, most int) string {
+	text = strings.Join(strings.Fields(markdown.Clean(text)), " ")
+	if r := []rune(text); len(r) > most {
+		return strings.TrimSpace(string(r[:most-1])) + "…"
+	}
+	return text
+}
+
+func firstOf(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// person is a principal's key without its kind.
+func person(key string) string {
+	if _, name, ok := strings.Cut(key, ":"); ok {
+		return name
+	}
+	return key
+}
+
+func initial(name string) string {
+	for _, r := range strings.TrimSpace(name) {
+		return strings.ToUpper(string(r))
+	}
+	return "?"
+}

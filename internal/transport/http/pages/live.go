@@ -1,0 +1,280 @@
+package pages
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"chorus/internal/command"
+	"chorus/internal/feed"
+	"chorus/internal/markdown"
+)
+
+// The rhythm of a stream.
+const (
+	drawEvery    = 80 * time.Millisecond // text in the making, at most
+	heartbeat    = 15 * time.Second
+	writeTimeout = 20 * time.Second // a reader that takes longer for one piece comes again
+)
+
+// fragment is one change of a page: HTML for the element with that id. One that is not
+// there yet comes behind the last, or, with In, at the end of that element.
+type fragment struct {
+	ID       string `json:"id"`
+	HTML     string `json:"html"`
+	Replaces string `json:"replaces,omitempty"`
+	In       string `json:"in,omitempty"`
+}
+
+// stream is one reader of one conversation.
+type stream struct {
+	pages   *Pages
+	w       http.ResponseWriter
+	control *http.ResponseController
+	by      command.Caller
+	talk    talk
+	draft   draft
+}
+
+// draft is the answer in the making, as the page has it.
+type draft struct {
+	key      string // of which run, step and attempt
+	text     string
+	thinking string
+	blocks   []string // as they were sent
+	dirty    bool
+}
+
+// live sends what moves in a conversation as fragments of its page.
+func (p *Pages) live(w http.ResponseWriter, r *http.Request) {
+	by, ok := command.CallerOf(r.Context())
+	if !ok {
+		http.Error(w, "sign in first", http.StatusUnauthorized)
+		return
+	}
+	s, err := p.Service.GetSession(r.Context(), by, r.PathValue("id"))
+	if err != nil {
+		http.Error(w, p.sentence(err), statusOf(err))
+		return
+	}
+	after, _ := strconv.ParseInt(firstOf(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("after")), 10, 64)
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	h.Set("X-Accel-Buffering", "no")
+	st := &stream{pages: p, w: w, control: http.NewResponseController(w), by: by, talk: talkOf(s, by)}
+	if st.send("retry: 1000\n\n") != nil || st.state(s) != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	if err := st.run(ctx, p.watch(ctx, by, s.ID, after)); err != nil && ctx.Err() == nil {
+		p.Log.Debug("a page's stream ended", "component", "web", "error", err)
+	}
+}
+
+// moved is an item, or why there are no more.
+type moved struct {
+	item feed.Item
+	err  error
+}
+
+// watch reads items ahead by a few; a reader that cannot keep up holds the journal's
+// cursor back and no memory.
+func (p *Pages) watch(ctx context.Context, by command.Caller, id string, after int64) <-chan moved {
+	out := make(chan moved, 64)
+	go func() {
+		defer close(out)
+		for item, err := range p.Service.Watch(ctx, by, id, after) {
+			select {
+			case out <- moved{item, err}:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return out
+}
+
+func (s *stream) run(ctx context.Context, items <-chan moved) error {
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	draw := time.NewTimer(time.Hour)
+	defer draw.Stop()
+	waiting := false
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.pages.Stopping:
+			return s.send(": the server is stopping; come again\n\n")
+		case <-beat.C:
+			err = s.send(": still here\n\n")
+		case <-draw.C:
+			waiting = false
+			err = s.draw()
+		case m, ok := <-items:
+			if !ok {
+				return nil
+			}
+			if m.err != nil {
+				return m.err
+			}
+			if s.draft.take(m.item) {
+				if !waiting {
+					draw.Reset(drawEvery)
+					waiting = true
+				}
+				continue
+			}
+			if err = s.draw(); err == nil {
+				err = s.item(m.item)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// send writes a piece of the stream; a reader who does not take it in time is let go and
+// comes again with the number it has.
+func (s *stream) send(text string) error {
+	if err := s.control.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return err
+	}
+	if _, err := s.w.Write([]byte(text)); err != nil {
+		return err
+	}
+	return s.control.Flush()
+}
+
+func (s *stream) put(f fragment) error {
+	data, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	return s.send("event: put\ndata: " + string(data) + "\n\n")
+}
+
+// item sends what a fact of the journal, or a sign of life, puts on the page.
+func (s *stream) item(item feed.Item) error {
+	seq := item.Header().Seq
+	if it, ok := item.(feed.ToolProgress); ok {
+		return s.put(fragment{ID: "progress-" + it.CallID, In: "out-" + it.CallID,
+			HTML: `<pre id="progress-` + html.EscapeString(it.CallID) + `" class="progress">` + html.EscapeString(markdown.Clean(it.Message)) + "</pre>"})
+	}
+	for _, r := range s.talk.rowsOf(item) {
+		made, err := "", error(nil)
+		if r.Template != "nothing" {
+			made, err = s.pages.piece(r.Template, r.Data)
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.put(fragment{ID: r.ID, HTML: made, Replaces: r.Replaces}); err != nil {
+			return err
+		}
+	}
+	if seq == 0 {
+		return nil
+	}
+	switch item.(type) {
+	case feed.UserMessage, feed.RunStarted, feed.Completed, feed.Error, feed.ApprovalRequired, feed.ApprovalResolved, feed.Refused, feed.ToolResult:
+		now, err := s.pages.Service.GetSession(context.Background(), s.by, s.talk.Session)
+		if err == nil {
+			if err := s.state(now); err != nil {
+				return err
+			}
+		}
+	}
+	// The number comes last: whoever has it has everything up to it.
+	return s.send(fmt.Sprintf("id: %d\nevent: seen\ndata: %d\n\n", seq, seq))
+}
+
+func (s *stream) state(now command.Session) error {
+	data, err := json.Marshal(s.pages.stateOf(now))
+	if err != nil {
+		return err
+	}
+	return s.send("event: state\ndata: " + string(data) + "\n\n")
+}
+
+// take keeps a piece of an answer in the making; false: it is none. A new attempt
+// begins anew.
+func (d *draft) take(item feed.Item) bool {
+	var piece feed.TextDelta
+	thinking := false
+	switch it := item.(type) {
+	case feed.TextDelta:
+		piece = it
+	case feed.ThinkingDelta:
+		piece, thinking = feed.TextDelta(it), true
+	default:
+		return false
+	}
+	if key := fmt.Sprint(piece.Run, ".", piece.Step, ".", piece.Attempt); key != d.key {
+		*d = draft{key: key}
+	}
+	d.dirty = true
+	if thinking {
+		d.thinking = spliced(d.thinking, piece)
+	} else {
+		d.text = spliced(d.text, piece)
+	}
+	return true
+}
+
+// spliced puts a piece where it belongs: pieces may come twice, and the first may hold
+// what was said before we came.
+func spliced(text string, piece feed.TextDelta) string {
+	if piece.Offset > len(text) {
+		return text // something is missing; the whole answer will follow
+	}
+	return text[:piece.Offset] + piece.Text
+}
+
+// draw sends what changed in the draft: the blocks that are new, and the last one.
+func (s *stream) draw() error {
+	d := &s.draft
+	if !d.dirty {
+		return nil
+	}
+	d.dirty = false
+	if d.blocks == nil {
+		made, err := s.pages.piece("live", map[string]any{"Agent": s.talk.Agent})
+		if err != nil {
+			return err
+		}
+		if err := s.put(fragment{ID: "live", HTML: made}); err != nil {
+			return err
+		}
+		d.blocks = []string{}
+	}
+	if d.thinking != "" && d.text == "" {
+		tail := d.thinking[max(0, len(d.thinking)-4000):]
+		if err := s.put(fragment{ID: "live-thinking", In: "live-body", HTML: `<p id="live-thinking" class="thinking">` + html.EscapeString(strings.ToValidUTF8(tail, "")) + "</p>"}); err != nil {
+			return err
+		}
+	}
+	now := markdown.Blocks(d.text)
+	for i, block := range now {
+		if i < len(d.blocks) && d.blocks[i] == block {
+			continue
+		}
+		id := fmt.Sprint("live-", i)
+		if err := s.put(fragment{ID: id, In: "live-body", HTML: `<div id="` + id + `">` + block + "</div>"}); err != nil {
+			return err
+		}
+	}
+	d.blocks = now
+	return nil
+}

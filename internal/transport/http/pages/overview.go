@@ -1,0 +1,36 @@
+package pages
+
+import (
+	"net/http"
+
+	"chorus/internal/command"
+)
+
+// overview is the first page: what is going on, what waits, what it costs.
+func (p *Pages) overview(w http.ResponseWriter, r *http.Request, by command.Caller) error {
+	o, err := p.Service.Overview(r.Context(), by)
+	if err != nil {
+		return err
+	}
+	var health []command.Check
+	if len(o.Recent) == 0 { // a newcomer wants to know what is missing
+		if list, err := p.Service.Health(r.Context(), by); err == nil {
+			health = list.Items
+		}
+	}
+	return p.render(w, http.StatusOK, "overview.html", map[string]any{"Frame": p.frame(r, by, "Overview"), "O": o, "Health": health, "May": by.May(command.Chat)})
+}
+
+// more are the pages behind the first ones.
+func (p *Pages) more() {
+	p.page("GET /approvals", p.approvals)
+}
+
+func (p *Pages) approvals(w http.ResponseWriter, r *http.Request, by command.Caller) error {
+	which := firstOf(r.URL.Query().Get("state"), "pending")
+	list, err := p.Service.Approvals(r.Context(), by, command.ApprovalQuery{State: which, Cursor: r.URL.Query().Get("cursor"), Limit: 50})
+	if err != nil {
+		return err
+	}
+	return p.render(w, http.StatusOK, "approvals.html", map[string]any{"Frame": p.frame(r, by, "Approvals"), "List": list, "State": which, "Answer": by.May(command.Approve)})
+}

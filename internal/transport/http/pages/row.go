@@ -1,0 +1,87 @@
+package pages
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"chorus/internal/feed"
+)
+
+// row is one piece of a conversation: an element of the page with an id of its own,
+// rendered by the template of its kind.
+type row struct {
+	ID       string // of the element it is, or is put into
+	Template string
+	Data     any
+	Replaces string // the element it takes the place of, if that is there
+}
+
+// talk is what a page of a conversation knows beside the items.
+type talk struct {
+	Session string
+	Agent   string
+	May     bool // the reader may write
+	Answer  bool // the reader may answer questions
+	Fork    bool
+}
+
+// shown is an item with the conversation it is of.
+type shown struct {
+	Talk talk
+	Item any
+}
+
+// rowsOf are what an item puts on the page. Each item stands alone: a result is put
+// into the element that its call made, so a reader may begin anywhere.
+func (t talk) rowsOf(item feed.Item) []row {
+	s := shown{t, item}
+	switch it := item.(type) {
+	case feed.UserMessage:
+		return []row{{ID: fmt.Sprint("e", it.Seq), Template: "user", Data: s}}
+	case feed.Steered:
+		return []row{{ID: fmt.Sprint("e", it.Seq), Template: "steered", Data: s}}
+	case feed.AssistantMessage:
+		if strings.TrimSpace(it.Text) == "" && strings.TrimSpace(it.Thinking) == "" {
+			return []row{{ID: "live", Template: "nothing"}}
+		}
+		return []row{{ID: fmt.Sprint("e", it.Seq), Template: "assistant", Data: s, Replaces: "live"}}
+	case feed.ToolCall:
+		return []row{{ID: "call-" + it.CallID, Template: "call", Data: s}}
+	case feed.ToolResult:
+		return []row{{ID: "out-" + it.CallID, Template: "result", Data: s}, {ID: "state-" + it.CallID, Template: "callstate", Data: s}}
+	case feed.ApprovalRequired:
+		return []row{{ID: "ask-" + it.ApprovalID, Template: "ask", Data: s}}
+	case feed.ApprovalResolved:
+		return []row{{ID: "answer-" + it.ApprovalID, Template: "answered", Data: s}}
+	case feed.Refused:
+		return []row{{ID: fmt.Sprint("e", it.Seq), Template: "refused", Data: s}}
+	case feed.Compacted:
+		return []row{{ID: fmt.Sprint("e", it.Seq), Template: "compacted", Data: s}}
+	case feed.Cleared:
+		return []row{{ID: fmt.Sprint("e", it.Seq), Template: "cleared", Data: s}}
+	case feed.Completed:
+		return []row{{ID: "live", Template: "nothing"}, {ID: fmt.Sprint("e", it.Seq), Template: "completed", Data: s}}
+	case feed.Error:
+		return []row{{ID: "live", Template: "nothing"}, {ID: fmt.Sprint("e", it.Seq), Template: "failed", Data: s}}
+	}
+	return nil
+}
+
+// inner reports whether a row is put into another one rather than behind the last.
+func (r row) inner() bool {
+	return strings.HasPrefix(r.ID, "out-") || strings.HasPrefix(r.ID, "state-") || strings.HasPrefix(r.ID, "answer-")
+}
+
+// state is what a reader wants to know beside the conversation.
+type state struct {
+	Session  string    `json:"session"`
+	Status   string    `json:"status"`
+	Queue    int       `json:"queue"`
+	Tokens   string    `json:"tokens"`
+	Cost     string    `json:"cost"`
+	Title    string    `json:"title"`
+	Model    string    `json:"model"`
+	At       time.Time `json:"at"`
+	Question bool      `json:"question"`
+}
