@@ -182,7 +182,8 @@ func (b *stand) argv(name string) []string {
 	if name == "floor" {
 		return []string{b.floor, prompt}
 	}
-	return []string{b.chorus, "run", "-y", "-m", "anthropic/claude-sonnet-4-5", "--max-iterations", "1000", prompt}
+	// The floor has no walls around its commands; with them each costs what the sandbox costs (BenchmarkStart of internal/sandbox/bwrap).
+	return []string{b.chorus, "run", "-y", "--sandbox", "host", "-m", "anthropic/claude-sonnet-4-5", "--max-iterations", "1000", prompt}
 }
 
 // once holds one conversation and makes sure that it was a whole one.

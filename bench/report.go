@@ -260,7 +260,7 @@ func (rep report) save(path, facts string, at time.Time) error {
 	_, earlier, _ := strings.Cut(string(old), historyHead)
 	day := at.UTC().Format(time.DateOnly)
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Results\n\nWritten by `make bench` on %s. Machine: %s. Quantile %.2f of %d runs each, floor and Chorus by turns.\n\n", day, facts, rep.q, rep.runs)
+	fmt.Fprintf(&b, "# Results\n\nWritten by `make bench` on %s. Machine: %s. Quantile %.2f of %d runs each, floor and Chorus by turns, both without a sandbox.\n\n", day, facts, rep.q, rep.runs)
 	b.WriteString(rep.table())
 	b.WriteString("\n" + method + "\n" + historyHead + "\n" + rep.history(day, facts) + strings.TrimLeft(earlier, "\n"))
 	return os.WriteFile(path, []byte(b.String()), 0o644)

@@ -122,6 +122,7 @@ func llm(ts *testscript.TestScript, neg bool, args []string) {
 	url, stop, err := s.server.Start()
 	ts.Check(err)
 	s.stop = stop
+	ts.Setenv("LLM_HOST", strings.TrimPrefix(url, "http://"))
 	ts.Setenv("ANTHROPIC_BASE_URL", url)
 	ts.Setenv("ANTHROPIC_API_KEY", "test-key")
 	ts.Setenv("OPENAI_BASE_URL", url+"/v1")

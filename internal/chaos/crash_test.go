@@ -91,10 +91,19 @@ func newSite(t testing.TB, template string) *crashSite {
 	return s
 }
 
+// sandbox is the default, or none where walls cannot be put up: what is killed here
+// runs unasked, and would be refused.
+var sandbox = sync.OnceValue(func() string {
+	if exec.Command("bwrap", "--ro-bind", "/", "/", "--unshare-all", "true").Run() != nil {
+		return "host"
+	}
+	return "auto"
+})
+
 func (s *crashSite) command(ctx context.Context, env []string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, s.bin, args...)
 	cmd.Dir = s.repo
-	cmd.Env = append([]string{"CHORUS_HOME=" + s.home, "PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "USER=ada"}, env...)
+	cmd.Env = append([]string{"CHORUS_HOME=" + s.home, "PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "USER=ada", "CHORUS_SANDBOX=" + sandbox()}, env...)
 	return cmd
 }
 
