@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"chorus/internal/chat"
 	"chorus/internal/desk"
 	"chorus/internal/roster"
 )
@@ -28,6 +29,11 @@ func (a *App) recordChange(ctx context.Context, agent, action, detail string) er
 
 // CreateAgent makes an agent and writes it down.
 func (a *App) CreateAgent(ctx context.Context, given roster.Agent) (roster.Agent, error) {
+	if given.Permissions != "" {
+		if err := a.mayGive(given.Permissions, a.Me()); err != nil {
+			return given, err
+		}
+	}
 	made, err := a.Roster().Create(ctx, given)
 	if err != nil {
 		return made, err
@@ -38,11 +44,29 @@ func (a *App) CreateAgent(ctx context.Context, given roster.Agent) (roster.Agent
 
 // ConfigureAgent changes one setting of an agent and writes it down.
 func (a *App) ConfigureAgent(ctx context.Context, name, key, value string) (roster.Agent, error) {
+	if key == "permissions" {
+		if err := a.mayGive(value, a.Me()); err != nil {
+			return roster.Agent{}, err
+		}
+	}
 	changed, err := a.Roster().Configure(ctx, name, key, value)
 	if err != nil {
 		return changed, err
 	}
 	return changed, a.recordChange(ctx, changed.Name, "agent config "+key, shortened(value))
+}
+
+// mayGive is the rule of self-edit for people who change an agent themselves: nobody gives
+// it more than they have, and only those give who may change permissions.
+func (a *App) mayGive(profile string, who chat.Principal) error {
+	bot, err := a.bot("")
+	if err != nil {
+		return err
+	}
+	if may, why := bookOf(bot).MayGive(strings.TrimSpace(profile), who); !may {
+		return fmt.Errorf("%s; `access` and `editors` in the configuration say who may", why)
+	}
+	return nil
 }
 
 // DestroyAgent removes an agent and writes it down.

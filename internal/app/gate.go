@@ -40,10 +40,12 @@ func (g *gate) Judge(q agent.Question, who chat.Principal) desk.Ruling {
 		senders = []transcript.Sender{{Principal: who, Terms: g.work.Terms, Seq: g.work.Seq}}
 	}
 	asked := requests(q)
+	own := g.own(senders)
+	senders = g.meant(senders)
 	if why := g.mayNotGive(asked, senders); why != "" {
 		return refused(why, "self-edit")
 	}
-	checks, err := g.checks(senders)
+	checks, err := g.limits.checks(senders)
 	if err != nil {
 		return refused(err.Error(), "rights")
 	}
@@ -58,7 +60,7 @@ func (g *gate) Judge(q agent.Question, who chat.Principal) desk.Ruling {
 	switch kept := g.keptBy(j, senders); {
 	case g.yes(senders):
 		return approved(d, "--yes")
-	case g.own(senders) && g.remembered(j):
+	case own && g.remembered(j):
 		return approved(d, "allowed for this session")
 	case kept != "":
 		return approved(d, kept)
@@ -70,18 +72,28 @@ func (g *gate) Judge(q agent.Question, who chat.Principal) desk.Ruling {
 	}
 }
 
-// checks are those that hold now: a session that goes on with somebody's run at the
-// terminal may have said since which profile it wants.
-func (g *gate) checks(senders []transcript.Sender) ([]check, error) {
+// meant is on which terms people's words count now. Somebody's further words are on the
+// terms of their earlier ones, where they say nothing else; never the other way round.
+// What a session at the terminal has said since counts for the words that are its own.
+func (g *gate) meant(senders []transcript.Sender) []transcript.Sender {
 	now := g.choice.snapshot()
-	meant := make([]transcript.Sender, len(senders))
-	for i, s := range senders {
-		if now.own(s) && s.Terms.By != now.By {
-			s.Terms.Profile = first(now.Profile, s.Terms.Profile)
+	out := make([]transcript.Sender, 0, len(senders))
+	for _, s := range senders {
+		if now.own(s) {
+			s.Terms.Yes = s.Terms.Yes || now.Yes
+			if s.Terms.By != now.By { // taken up again: with the flags of now
+				s.Terms.Profile = first(now.Profile, s.Terms.Profile)
+			}
 		}
-		meant[i] = s
+		for _, earlier := range out {
+			if earlier.Principal.Same(s.Principal) {
+				s.Terms.Yes = s.Terms.Yes || earlier.Terms.Yes
+				s.Terms.Profile = first(s.Terms.Profile, earlier.Terms.Profile)
+			}
+		}
+		out = append(out, s)
 	}
-	return g.limits.checks(meant)
+	return out
 }
 
 // judge asks every profile; the strictest of them decides, and says whose it is.
@@ -101,7 +113,7 @@ func (g *gate) judge(checks []check, asked []permit.Request) permit.Judgement {
 
 // possible reports whether some call of a tool could be anything but denied.
 func (g *gate) possible() func(tool string) bool {
-	checks, err := g.checks(g.work.Senders)
+	checks, err := g.limits.checks(g.meant(g.work.Senders))
 	return func(tool string) bool {
 		for _, c := range checks {
 			if !c.profile.Possible(tool) {
@@ -112,9 +124,9 @@ func (g *gate) possible() func(tool string) bool {
 	}
 }
 
-// open reports that nothing limits those whose words these are.
-func (g *gate) open(senders []transcript.Sender) bool {
-	checks, err := g.checks(senders)
+// open reports that nothing limits those whose words the run begins with.
+func (g *gate) open() bool {
+	checks, err := g.limits.checks(g.meant(g.work.Senders))
 	return err == nil && len(checks) == 1 && g.limits.allows(checks[0])
 }
 
@@ -124,7 +136,7 @@ func (g *gate) granted(t chat.Terms) chat.Terms {
 	for _, s := range g.work.Senders {
 		people = append(people, s.Principal)
 	}
-	t.Yes = g.yes(g.work.Senders)
+	t.Yes = g.yes(g.meant(g.work.Senders))
 	if may, _ := g.limits.book.MayGive(t.Profile, people...); !may && !g.limits.book.Narrower(t.Profile, g.limits.bot.Permissions) {
 		t.Profile = ""
 	}
@@ -145,9 +157,8 @@ func (g *gate) own(senders []transcript.Sender) bool {
 // yes reports that everybody whose words these are wants every question answered yes,
 // and that each of them may: one's yes is no answer for another.
 func (g *gate) yes(senders []transcript.Sender) bool {
-	now := g.choice.snapshot()
 	for _, s := range senders {
-		if !(now.own(s) && now.Yes) && !(s.Terms.Yes && g.limits.mayAnswer(s)) {
+		if !s.Terms.Yes || !g.limits.mayAnswer(s) {
 			return false
 		}
 	}

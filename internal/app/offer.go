@@ -18,7 +18,7 @@ import (
 // offer is the tools of a run: those of the mode, of the agent and of its servers that
 // the profile could ever allow; beyond forty they are found by searching.
 func (a *App) offer(ctx context.Context, b *bench, bot *config.Bot, who persona, g *gate, now chat.Terms) (*chosen, error) {
-	all, listing, err := a.withServers(ctx, b, bot, now.Yes || g.open(g.work.Senders))
+	all, listing, err := a.withServers(ctx, b, bot, now.Yes || g.open())
 	if err != nil {
 		return nil, err
 	}
