@@ -56,7 +56,12 @@ func (w *walker) call(c *syntax.CallExpr, redirs []*syntax.Redirect) {
 // run judges what a list of words starts, and emits it.
 func (w *walker) run(p Part, words []word, redirs []*syntax.Redirect) {
 	p.words, p.cwd = words, w.cwd
-	p.Argv, p.Text = argv(words), text(words)
+	p.Argv = argv(words)
+	if p.Action == "" {
+		w.line = appendAction(w.line[:0], words)
+		p.Action = string(w.line)
+	}
+	p.Text = p.Action[len(bashAction):]
 	prog := program(words)
 	if prog == "" {
 		p.opaque("the program is not known before it runs")
@@ -122,35 +127,54 @@ func (w *walker) guesses(p *Part, words []word) {
 			most = max(most, len(words[i].possible()))
 		}
 	}
+	saved := w.parts
+	w.parts = nil
+	w.unwrap++
 	for i := range most {
-		guess := filled(words, i)
-		if w.guessedBefore(guess) {
+		w.filled = filled(w.filled[:0], words, i)
+		action, before := w.guessedBefore(w.filled)
+		if before {
 			continue
 		}
-		w.unwrap++
-		got := w.collect(func() { w.run(Part{Kind: KindCommand}, guess, nil) })
-		w.unwrap--
-		markGuess(got)
-		p.Children = append(p.Children, got...)
+		if w.parts == nil {
+			w.parts = make([]Part, 0, most-i)
+		}
+		w.run(Part{Kind: KindCommand, Action: action}, slices.Clone(w.filled), nil)
+	}
+	w.unwrap--
+	got := w.parts
+	w.parts = saved
+	markGuess(got)
+	p.adopt(got)
+}
+
+// adopt adds children, without a copy where they are the first: parts are large.
+func (p *Part) adopt(parts []Part) {
+	if p.Children == nil {
+		p.Children = slices.Clip(parts)
+	} else {
+		p.Children = append(p.Children, parts...)
 	}
 }
 
 // guessedBefore says whether the same guess was made already where it means the
 // same; once is enough, since the strictest part decides. Long scripts with a few
-// variables would be judged many times over otherwise.
-func (w *walker) guessedBefore(words []word) bool {
+// variables would be judged many times over otherwise. For a new one it gives its
+// action, if that had to be made.
+func (w *walker) guessedBefore(words []word) (action string, before bool) {
 	if len(w.funcs) > 0 || w.stdin != nil && startsOthers(program(words)) || slices.ContainsFunc(words, func(x word) bool { return !x.known }) {
-		return false
+		return "", false
 	}
-	key := guessKey{text(words), w.cwd, w.piped}
-	if w.guessed[key] {
-		return true
+	w.line = appendAction(w.line[:0], words)
+	if w.guessed[guessKey{string(w.line), w.cwd, w.piped}] {
+		return "", true
 	}
 	if w.guessed == nil {
 		w.guessed = map[guessKey]bool{}
 	}
-	w.guessed[key] = true
-	return false
+	action = string(w.line)
+	w.guessed[guessKey{action, w.cwd, w.piped}] = true
+	return action, false
 }
 
 // startsOthers says whether a program's child may read what comes through the pipe
@@ -162,14 +186,13 @@ func startsOthers(prog string) bool {
 }
 
 type guessKey struct {
-	text  string
-	cwd   cwd
-	piped bool
+	action string
+	cwd    cwd
+	piped  bool
 }
 
-// filled puts the i-th guess for each unknown word in its place.
-func filled(words []word, i int) []word {
-	out := make([]word, 0, len(words)+2)
+// filled adds the words with the i-th guess for each unknown one in its place.
+func filled(out []word, words []word, i int) []word {
 	for k := range words {
 		x := &words[k]
 		if x.known {
@@ -242,6 +265,24 @@ func text(words []word) string {
 	return b.String()
 }
 
+// bashAction is what the action of every command begins with.
+const bashAction = "tool:bash:"
+
+// appendAction adds the action of the words: what it begins with, then their text.
+func appendAction(to []byte, words []word) []byte {
+	to = append(to, bashAction...)
+	for i := range words {
+		if words[i].hidden {
+			continue
+		}
+		if i > 0 {
+			to = append(to, ' ')
+		}
+		to = append(to, words[i].text...)
+	}
+	return to
+}
+
 // program is the name of what the words start, without its directory; "" when it
 // is not known.
 func program(words []word) string {
@@ -262,8 +303,7 @@ func (w *walker) nested(p *Part, code string) {
 		return
 	}
 	sub := &walker{unwrap: w.unwrap + 1, count: w.count, seen: w.seen, cwd: w.cwd, vars: w.vars}
-	t := sub.parse(code)
-	p.Children = append(p.Children, t.Parts...)
+	p.adopt(sub.parse(code).Parts)
 }
 
 // child runs the words that a wrapper starts.
@@ -278,7 +318,7 @@ func (w *walker) child(p *Part, words []word, redirs []*syntax.Redirect) {
 	w.unwrap++
 	got := w.collect(func() { w.run(Part{Kind: KindCommand}, words, redirs) })
 	w.unwrap--
-	p.Children = append(p.Children, got...)
+	p.adopt(got)
 }
 
 // chdir follows a change of directory, so that later relative paths are judged

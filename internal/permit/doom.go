@@ -240,6 +240,9 @@ func (o JudgeOptions) touchesHome(v string, whole bool) bool {
 		if ws == "" || strings.HasPrefix(v, "~") {
 			return false
 		}
+		if !strings.Contains(v, "..") && !strings.Contains(v, "*") && !within(home, ws) {
+			return false // it stays in the workspace, and the home is elsewhere or around it
+		}
 		v = path.Join(ws, v)
 	}
 	v = path.Clean(v)

@@ -147,6 +147,9 @@ func (r *rule) couldMatch(spans []span) bool {
 	if r.any {
 		return true
 	}
+	if !r.couldBegin(spans) {
+		return false
+	}
 	n := newNFA(r.prog)
 	for _, s := range spans {
 		if s.gap {
@@ -160,6 +163,26 @@ func (r *rule) couldMatch(spans []span) bool {
 		}
 	}
 	return n.matched()
+}
+
+// couldBegin compares what is known of the beginning with what every match begins with:
+// most rules are out by that.
+func (r *rule) couldBegin(spans []span) bool {
+	prefix := r.prefix
+	for i, s := range spans {
+		switch {
+		case s.gap:
+			return true
+		case i == 0 && r.noShell && strings.HasPrefix(s.text, "tool:bash:"):
+			return false
+		case len(s.text) >= len(prefix):
+			return strings.HasPrefix(s.text, prefix)
+		case !strings.HasPrefix(prefix, s.text):
+			return false
+		}
+		prefix = prefix[len(s.text):]
+	}
+	return prefix == ""
 }
 
 // nfa walks a compiled pattern over text in which some of it is unknown, which

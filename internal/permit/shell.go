@@ -78,7 +78,7 @@ const (
 func Shell(command string) Tree {
 	// Few characters can end a command or redirect it: enough room from the start.
 	room := 2
-	for i := 0; i < len(command) && room < 64; i++ {
+	for i := 0; i < len(command) && room < 1024; i++ {
 		switch command[i] {
 		case '|', '&', ';', '\n', '>', '<':
 			room++
@@ -124,6 +124,8 @@ type walker struct {
 	cwd     cwd
 	vars    map[string][]string
 	guessed map[guessKey]bool // in this text; nested ones have their own
+	filled  []word            // the guess at hand, until it is known to be new
+	line    []byte            // room to put an action together
 	funcs   map[string]bool   // functions that are certainly declared by now
 	sure    bool              // this statement certainly runs, in this shell
 	piped   bool              // stdin is a pipe

@@ -134,11 +134,11 @@ func braces(parts []syntax.WordPart, limit int) ([][]syntax.WordPart, bool) {
 }
 
 func (w *walker) pieces(parts []syntax.WordPart) []piece {
-	var out []piece
+	out := make([]piece, 0, room(parts))
 	for _, p := range parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
-			out = append(out, unescape(p.Value)...)
+			out = unescape(out, p.Value)
 		case *syntax.SglQuoted:
 			v := p.Value
 			if p.Dollar {
@@ -161,9 +161,25 @@ func (w *walker) pieces(parts []syntax.WordPart) []piece {
 	return out
 }
 
+// room is how many pieces the parts of a word usually make.
+func room(parts []syntax.WordPart) int {
+	n := 0
+	for _, p := range parts {
+		n++
+		if q, ok := p.(*syntax.DblQuoted); ok {
+			n += len(q.Parts)
+		}
+	}
+	return n
+}
+
 // join makes a word of its pieces.
 func (w *walker) join(pieces []piece) word {
+	if whole, ok := single(pieces); ok {
+		return whole
+	}
 	out := word{known: true, values: []string{""}}
+	out.spans = make([]span, 0, len(pieces)+2)
 	var value, text strings.Builder
 	quoted := false
 	for i, p := range pieces {
@@ -210,18 +226,42 @@ func (w *walker) join(pieces []piece) word {
 	return out
 }
 
+// single is the word that is nothing but one expansion, perhaps in quotes: most of
+// those in scripts are.
+func single(pieces []piece) (word, bool) {
+	if len(pieces) == 2 && pieces[0].quoted && !pieces[0].gap && pieces[0].text == "" {
+		pieces = pieces[1:]
+	}
+	if len(pieces) != 1 || !pieces[0].gap {
+		return word{}, false
+	}
+	p := pieces[0]
+	values := p.values
+	if len(values) == 0 {
+		values = nil
+	} else if len(values) > 1 {
+		values = values[:min(len(values), mostValues)]
+	}
+	return word{value: p.text, text: p.text, split: !p.quoted, spans: oneGap, values: values}, true
+}
+
+// oneGap is what is known of a word of which nothing is; nobody changes it.
+var oneGap = []span{{gap: true}}
+
+// multiply gives every head every tail. The heads are changed where that is enough.
 func multiply(heads, tails []string) []string {
 	if len(heads) == 0 || len(tails) == 0 {
 		return nil
 	}
 	if len(tails) == 1 {
-		out := make([]string, len(heads))
-		for i, h := range heads {
-			out[i] = h + tails[0]
+		if tails[0] != "" {
+			for i, h := range heads {
+				heads[i] = h + tails[0]
+			}
 		}
-		return out
+		return heads
 	}
-	var out []string
+	out := make([]string, 0, min(len(heads)*len(tails), mostValues))
 	for _, h := range heads {
 		for _, t := range tails {
 			if len(out) < mostValues {
@@ -245,7 +285,7 @@ func (w *walker) guess(p syntax.WordPart) []string {
 	case "CHORUS_HOME":
 		out = append(out, homeMark)
 	default:
-		out = append(out, w.vars[exp.Param.Value]...)
+		out = slices.Clip(w.vars[exp.Param.Value]) // whoever adds to it gets a copy
 	}
 	if exp.Exp != nil {
 		switch exp.Exp.Op {
@@ -283,13 +323,12 @@ func globSpans(s string) []span {
 	return []span{{text: s[:i]}, {gap: true}, {text: s[j+1:]}}
 }
 
-// unescape takes the backslashes out of unquoted text; what they protected counts
-// as quoted.
-func unescape(s string) []piece {
+// unescape adds unquoted text without its backslashes; what they protected counts as
+// quoted.
+func unescape(out []piece, s string) []piece {
 	if !strings.Contains(s, `\`) {
-		return []piece{{text: s}}
+		return append(out, piece{text: s})
 	}
-	var out []piece
 	start := 0
 	for i := 0; i < len(s); i++ {
 		if s[i] != '\\' || i+1 == len(s) {
