@@ -27,6 +27,10 @@ type Bot struct {
 	LLMRetries        int      `key:"llmRetries"`
 	RetryEnabled      bool     `key:"retry.enabled"`
 	RetryBaseDelayMS  int      `key:"retry.baseDelayMs"`
+	FirstByteMS       int      `key:"timeouts.firstByteMs"` // 0: as the provider has it
+	IdleMS            int      `key:"timeouts.idleMs"`      // likewise
+	ToolMS            int      `key:"timeouts.toolMs"`      // 0: the default, as below
+	SetupMS           int      `key:"timeouts.setupMs"`
 	Vendors           []Vendor // in file order
 
 	WindowMessages         int  `key:"recencyWindow.messages"` // 0: no limit

@@ -552,8 +552,8 @@ func TestNoHangHoldsAThread(t *testing.T) {
 		}
 		for nth := range min(calls[seam], each) {
 			for _, deaf := range []bool{false, true} {
-				if !deaf && all.blind[seam] {
-					continue // it has no context to obey
+				if !deaf && (all.blind[seam] || each == 1) {
+					continue // it has no context to obey, or the harder case must do
 				}
 				t.Run(fmt.Sprintf("%s/%d/deaf=%v", seam, nth+1, deaf), func(t *testing.T) {
 					t.Parallel()
