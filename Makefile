@@ -14,7 +14,7 @@ LDFLAGS   = -s -w -X main.version=$(VERSION)
 SOURCES   = $(shell git ls-files --cached --others --exclude-standard '*.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test need-rg need-bwrap check fmt bench fuzz chaos demo clean
+.PHONY: help run build test need-rg need-bwrap check openapi fmt bench fuzz chaos demo clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ check: ## formatting, vet, staticcheck, go.mod tidy
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 	$(GO) mod tidy -diff
+
+openapi: ## write docs/openapi.json anew from the code
+	@$(GO) test -count=1 -run TestDocumentIsCheckedIn ./internal/transport/http/api -update
 
 fmt: ## format every Go file
 	@gofmt -w $(SOURCES)

@@ -12,14 +12,14 @@ import (
 )
 
 // Page renders the document for people, as HTML without any script. style is the
-// address of a style sheet; problems are the words and sentences of the problem types.
-func (k *Kernel) Page(style string, problems [][2]string) ([]byte, error) {
+// address of a style sheet; version is of the program that serves it; problems are the words and sentences of the problem types.
+func (k *Kernel) Page(style, version string, problems [][2]string) ([]byte, error) {
 	var doc Document
 	if err := json.Unmarshal(k.document, &doc); err != nil {
 		return nil, fmt.Errorf("read our own document: %w", err)
 	}
 	p := &page{doc: doc}
-	p.head(style)
+	p.head(style, version)
 	for _, tag := range doc.Tags {
 		p.add(`<h2 id="tag-%s">%s</h2><p>%s</p>`, tag.Name, tag.Name, tag.Description)
 		for _, r := range k.Operations() {
@@ -62,11 +62,11 @@ func (p *page) add(format string, values ...string) {
 	p.out.WriteByte('\n')
 }
 
-func (p *page) head(style string) {
+func (p *page) head(style, version string) {
 	p.add(`<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>%s</title><link rel="stylesheet" href="%s"></head><body><main><h1>%s</h1><p>%s</p>
-<p>Version %s. The same for machines: <a href="/openapi.json">openapi.json</a>.</p><nav><ul>`,
-		p.doc.Info.Title, style, p.doc.Info.Title, p.doc.Info.Description, p.doc.Info.Version)
+<p>Served by %s. The same for machines: <a href="/openapi.json">openapi.json</a>.</p><nav><ul>`,
+		p.doc.Info.Title, style, p.doc.Info.Title, p.doc.Info.Description, version)
 	for _, tag := range p.doc.Tags {
 		p.add(`<li><a href="#tag-%s">%s</a></li>`, tag.Name, tag.Name)
 	}

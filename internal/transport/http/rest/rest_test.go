@@ -328,7 +328,7 @@ func TestPageHoldsEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := k.Page("/style.css", [][2]string{{"invalid", "it is wrong"}})
+	page, err := k.Page("/style.css", "v1", [][2]string{{"invalid", "it is wrong"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"path"
+	"reflect"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/feed"
+	"chorus/internal/transport/http/rest"
+)
+
+// kernelOptions say what the kernel cannot know.
+func (a *API) kernelOptions(o Options) rest.Options {
+	return rest.Options{
+		Title: "Chorus", Version: "1",
+		Doc: "Agents that work for people, over HTTP. JSON in camelCase; errors as RFC 9457 problems; lists go on at next; " +
+			"every POST that makes something honours Idempotency-Key for a day.",
+		Allow: allow, Explain: explain, Who: who, Memory: o.Memory, Log: o.Log,
+		Common:  []int{429, 503},
+		Name:    typeName,
+		Schemas: schemas(), OneOf: unions(), Docs: docs(),
+		Tags: [][2]string{
+			{"sessions", "Conversations: begin one, say something, stop it."},
+			{"history", "What was said, and what is being said."},
+			{"approvals", "What waits for somebody's yes."},
+			{"agents", "Who answers."},
+			{"books", "Money and decisions."},
+			{"house", "What holds for everybody."},
+			{"tokens", "The keys of the API."},
+			{"doors", "Beside the API."},
+		},
+	}
+}
+
+// typeName tells types apart that have the same name in different packages.
+func typeName(t reflect.Type) string {
+	switch path.Base(t.PkgPath()) {
+	case "feed":
+		if t == reflect.TypeFor[feed.Item]() {
+			return "Event"
+		}
+		if t == reflect.TypeFor[feed.Usage]() {
+			return "Usage"
+		}
+		return "Event" + t.Name()
+	case "command":
+		if t == reflect.TypeFor[command.List[feed.Item]]() {
+			return "EventList"
+		}
+	}
+	return ""
+}
+
+func schemas() map[reflect.Type]*jsonschema.Schema {
+	scopes := &jsonschema.Schema{Type: "string"}
+	for _, s := range command.Scopes() {
+		scopes.Enum = append(scopes.Enum, string(s))
+	}
+	return map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[feed.USD]():      {Type: "number", Description: "dollars, not rounded"},
+		reflect.TypeFor[command.Scope](): scopes,
+	}
+}
+
+// unions lists the objects of the stream.
+func unions() map[reflect.Type][]reflect.Type {
+	return map[reflect.Type][]reflect.Type{reflect.TypeFor[feed.Item](): {
+		reflect.TypeFor[feed.SessionStarted](), reflect.TypeFor[feed.RunStarted](), reflect.TypeFor[feed.UserMessage](),
+		reflect.TypeFor[feed.AssistantMessage](), reflect.TypeFor[feed.Refused](), reflect.TypeFor[feed.Cleared](),
+		reflect.TypeFor[feed.TextDelta](), reflect.TypeFor[feed.ThinkingDelta](), reflect.TypeFor[feed.ToolCall](),
+		reflect.TypeFor[feed.ToolProgress](), reflect.TypeFor[feed.ToolResult](), reflect.TypeFor[feed.ApprovalRequired](),
+		reflect.TypeFor[feed.ApprovalResolved](), reflect.TypeFor[feed.Steered](), reflect.TypeFor[feed.Compacted](),
+		reflect.TypeFor[feed.Completed](), reflect.TypeFor[feed.Error](), reflect.TypeFor[feed.Trace](),
+	}}
+}
+
+func docs() map[reflect.Type]string {
+	return map[reflect.Type]string{
+		reflect.TypeFor[command.Session]():       "A conversation as it stands.",
+		reflect.TypeFor[command.RunSummary]():    "What one run came to.",
+		reflect.TypeFor[command.Said]():          "What became of words: their number, and how many are answered first.",
+		reflect.TypeFor[command.Approval]():      "A question with everything a person needs to answer it.",
+		reflect.TypeFor[command.Request]():       "One call of a model: what was sent, what of it was cached, what it cost.",
+		reflect.TypeFor[command.RawEvent]():      "An event as the journal has it.",
+		reflect.TypeFor[command.Hit]():           "One place where something was said.",
+		reflect.TypeFor[command.Overview]():      "What is going on.",
+		reflect.TypeFor[command.Costs]():         "Sums of spending.",
+		reflect.TypeFor[command.AuditLine]():     "One decision.",
+		reflect.TypeFor[command.Token]():         "A key of the API. Its text is there once, when it is made.",
+		reflect.TypeFor[command.Check]():         "One thing that was looked at: ok, warn or broken.",
+		reflect.TypeFor[command.Model]():         "A model that could answer; prices are dollars for a million tokens.",
+		reflect.TypeFor[command.Entry]():         "A file, or a folder with what is in it.",
+		reflect.TypeFor[chat.Participant]():      "Anybody who speaks.",
+		reflect.TypeFor[feed.Item]():             "An object of the stream; type tells which.",
+		reflect.TypeFor[feed.AssistantMessage](): "A whole answer of the model's. It replaces the deltas of its run, step and attempt.",
+		reflect.TypeFor[feed.TextDelta]():        "A piece of an answer in the making. Offset 0 begins it anew.",
+		reflect.TypeFor[feed.Completed]():        "The end of a run: done, aborted, limit or denied.",
+		reflect.TypeFor[feed.Error]():            "The end of a run that could not go on: failed or budget.",
+		reflect.TypeFor[feed.Trace]():            "Everything else, for the curious.",
+		reflect.TypeFor[rest.Problem]():          "Why a request was not served (RFC 9457).",
+	}
+}
