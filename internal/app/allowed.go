@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"chorus/internal/chat"
 	"chorus/internal/desk"
+	"chorus/internal/engine"
 	"chorus/internal/journal"
 	"chorus/internal/permit"
 	"chorus/internal/transcript"
@@ -53,7 +53,7 @@ func (a *App) keptFor(row journal.Thread) func(permit.Judgement, []transcript.Se
 	}
 }
 
-// judged judges what a question asks for anew, as its run does.
+// judged judges what a question asks for anew, as its run does for whoever asked.
 func (a *App) judged(ctx context.Context, q desk.Approval) (permit.Judgement, journal.Thread, error) {
 	row, err := a.DB.Thread(ctx, q.Thread)
 	if err != nil {
@@ -63,34 +63,33 @@ func (a *App) judged(ctx context.Context, q desk.Approval) (permit.Judgement, jo
 	if err != nil {
 		return permit.Judgement{}, row, err
 	}
-	name, err := a.profileOf(ctx, q)
+	sender, err := a.askerOf(ctx, q)
 	if err != nil {
 		return permit.Judgement{}, row, err
 	}
-	rules, err := a.rules(bot, first(name, bot.Permissions))
+	g := a.gate(row, bot, engine.Work{Terms: sender.Terms, Seq: sender.Seq})
+	checks, err := g.limits.checks([]transcript.Sender{sender})
 	if err != nil {
 		return permit.Judgement{}, row, err
 	}
-	home, _ := os.UserHomeDir()
-	j := rules.Judge(asRequests(q), permit.JudgeOptions{Home: a.Home.Dir(), Workspace: row.Dir, UserHome: home,
-		Who: permit.Who{Roles: q.AskedBy.Roles, Agent: row.Agent, Channel: row.Place}})
-	return j, row, nil
+	return g.judge(checks, asRequests(q)), row, nil
 }
 
-// profileOf is the name of the permission profile of the run that asks.
-func (a *App) profileOf(ctx context.Context, q desk.Approval) (string, error) {
+// askerOf is whoever asked, on the terms that the run began with.
+func (a *App) askerOf(ctx context.Context, q desk.Approval) (transcript.Sender, error) {
+	out := transcript.Sender{Principal: q.AskedBy}
 	at, err := a.DB.LastRunAt(ctx, q.Thread)
 	if err != nil {
-		return "", err
+		return out, err
 	}
 	events, err := a.DB.Events(ctx, q.Thread, at-1, 1)
 	if err != nil || len(events) == 0 {
-		return "", err
+		return out, err
 	}
 	if started, ok := events[0].Body.(chat.RunStarted); ok && started.Run == q.Run {
-		return started.Settings.Profile, nil
+		out.Terms, out.Seq = started.Terms, at
 	}
-	return "", nil
+	return out, nil
 }
 
 // asRequests is what a stored question would touch.
@@ -130,7 +129,7 @@ func (a *App) propose(ctx context.Context, q desk.Approval, by chat.Principal) (
 		return out, row, err
 	}
 	for _, p := range permit.Narrow(j, append(history, permit.Neighbours(j)...)...) {
-		out.Steps = append(out.Steps, desk.Step{Rules: p.Rules, Means: p.Means, Also: few(p.Also), Still: few(p.Still)})
+		out.Steps = append(out.Steps, desk.Step{Rules: p.Rules, Means: p.Means, Also: few(p.Also, 4), Still: few(p.Still, 3)})
 	}
 	if len(out.Steps) == 0 {
 		out.Never = unruly(j)
@@ -195,7 +194,7 @@ func (a *App) askedBefore(ctx context.Context, q desk.Approval) ([]string, error
 }
 
 // few is as many samples as fit the eye.
-func few(list []string) []string { return list[:min(len(list), 3)] }
+func few(list []string, n int) []string { return list[:min(len(list), n)] }
 
 // Keep implements desk.Keeper. The yes comes first: what somebody else answered
 // before must not leave a rule behind.
@@ -221,7 +220,6 @@ func (a *App) Keep(ctx context.Context, id string, by chat.Principal, rules []st
 	w := whose(by, row)
 	entry := permit.Kept{By: w.By, Agent: w.Agent, Dir: w.Dir, Channel: w.Channel, At: time.Now().UTC().Truncate(time.Second),
 		Approval: q.ID, Means: offer.Steps[at].Means, Rules: rules}
-	entry.ID = entry.Name()
 	if err := a.keep(ctx, entry, by); err != nil {
 		return fmt.Errorf("the answer was yes, but it is not kept: %w", err)
 	}
@@ -231,6 +229,7 @@ func (a *App) Keep(ctx context.Context, id string, by chat.Principal, rules []st
 // keep adds an entry and writes down who did it.
 func (a *App) keep(ctx context.Context, entry permit.Kept, by chat.Principal) error {
 	known := false
+	entry.ID = entry.Name()
 	err := a.changeKept(ctx, func(list []permit.Kept) ([]permit.Kept, error) {
 		if known = slices.ContainsFunc(list, func(k permit.Kept) bool { return k.ID == entry.ID }); known {
 			return list, nil

@@ -158,7 +158,7 @@ func (k *KeptRules) Encode() ([]byte, error) {
 	if len(k.list) == 0 {
 		return []byte(keptHead), nil
 	}
-	data, err := yaml.MarshalWithOptions(k.list, yaml.IndentSequence(true))
+	data, err := yaml.MarshalWithOptions(k.list, yaml.UseSingleQuote(true))
 	if err != nil {
 		return nil, fmt.Errorf("write down the rules that are kept: %w", err)
 	}

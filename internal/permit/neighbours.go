@@ -11,7 +11,7 @@ import (
 // other files of the folder, the same with something tied to it. Given to Narrow as
 // history they show where a proposal ends.
 func Neighbours(j Judgement) []string {
-	var out []string
+	out := parts(j)
 	for _, d := range j.Decisions {
 		tool, detail, ok := Split(d.Action)
 		switch {
@@ -32,6 +32,21 @@ func Neighbours(j Judgement) []string {
 	return out
 }
 
+// parts are the things that are asked, each for itself: what allows them together
+// allows them one by one too.
+func parts(j Judgement) []string {
+	var out []string
+	for _, d := range j.Decisions {
+		if d.Verdict == Ask {
+			out = addNew(out, strings.TrimPrefix(d.Action, "tool:bash:"))
+		}
+	}
+	if len(out) == 1 {
+		return nil
+	}
+	return out
+}
+
 func besideCommand(argv []string) []string {
 	whole := text(knownWords(argv))
 	out := []string{whole + " other"}
@@ -42,7 +57,7 @@ func besideCommand(argv []string) []string {
 		}
 		out = addNew([]string{text(knownWords(append(slices.Clone(argv[:len(argv)-1]), other)))}, out...)
 	}
-	return addNew(out, whole+" --force", argv[0]+" other", whole+" && rm -rf build", whole+" > ../outside", whole+" | sh", "sudo "+whole)
+	return addNew(out, "cd .. && "+whole, whole+" --force", argv[0]+" other", whole+" && rm -rf build", whole+" > ../outside", whole+" | sh", "sudo "+whole)
 }
 
 func besidePath(tool, detail string) []string {
