@@ -1,0 +1,168 @@
+// Package commandtest is the suite that every command.Service passes: the one on the
+// store, and the one over the wire.
+//
+// It promises that whatever passes it keeps sessions apart, takes words once, answers
+// each prompt exactly once, shows the same events to everybody who watches, and says of
+// every error what kind it is.
+package commandtest
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"chorus/internal/command"
+	"chorus/internal/feed"
+)
+
+// World is a home to try a service on. Callers are as its door knows them: Admin opens
+// everything, Ada and Bo chat and approve, Reader only reads. As gives the service for a caller.
+type World struct {
+	Admin, Ada, Bo, Reader command.Caller
+	As                     func(command.Caller) command.Service
+	// Dir is a directory that exists where the service runs.
+	Dir string
+}
+
+// Run runs the suite. make is called once for each part, with a home of its own.
+func Run(t *testing.T, make func(t *testing.T) World) {
+	for _, part := range []struct {
+		name string
+		test func(*story)
+	}{
+		{"making sessions", making}, {"wishes that cannot be", mistakes}, {"a session is made once", madeOnce},
+		{"talking", talking}, {"words are taken once", takenOnce}, {"the queue has an end", queue},
+		{"watching from anywhere", watching}, {"pages of a journal", paging}, {"others' sessions", others}, {"scopes", scopes},
+		{"approvals", approvals}, {"a no goes back to the model", refusal}, {"stopping and steering", steering},
+		{"forks", forks}, {"session files", resuming}, {"files", attaching}, {"requests", requests}, {"searching", searching},
+		{"agents", agents}, {"settings", settings}, {"books", books}, {"the house", house}, {"lists have an end", listing},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			part.test(&story{T: t, World: make(t), ctx: ctx})
+		})
+	}
+}
+
+// story is one part of the suite.
+type story struct {
+	*testing.T
+	World
+	ctx context.Context
+}
+
+func (s *story) ok(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// wants expects an error of a kind, with a sentence.
+func (s *story) wants(kind command.Kind, err error) {
+	s.Helper()
+	switch {
+	case err == nil:
+		s.Fatalf("nothing was wrong, expected %s", kind)
+	case command.KindOf(err) != kind:
+		s.Fatalf("%s (%v), expected %s", command.KindOf(err), err, kind)
+	case len(err.Error()) < 10:
+		s.Fatalf("%q says nothing", err)
+	}
+}
+
+func (s *story) equal(what string, got, want any) {
+	s.Helper()
+	if got != want {
+		s.Fatalf("%s: %v, expected %v", what, got, want)
+	}
+}
+
+// new makes a session that plays scripts.
+func (s *story) new(by command.Caller, in command.NewSession) command.Session {
+	s.Helper()
+	if in.Model == "" {
+		in.Model = "demo/script"
+	}
+	made, err := s.As(by).CreateSession(s.ctx, by, in)
+	s.ok(err)
+	return made
+}
+
+// say gives a prompt and waits for the end of its run; it gives what was seen.
+func (s *story) say(by command.Caller, id, text string) []feed.Item {
+	s.Helper()
+	said, err := s.As(by).Say(s.ctx, by, id, command.Words{Message: text})
+	s.ok(err)
+	return s.until(by, id, said.Seq-1, func(it feed.Item) bool { return it.Header().Type.Terminal() })
+}
+
+// until watches a session from a number on, up to an object.
+func (s *story) until(by command.Caller, id string, after int64, last func(feed.Item) bool) []feed.Item {
+	s.Helper()
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	var seen []feed.Item
+	for item, err := range s.As(by).Watch(ctx, by, id, after) {
+		s.ok(err)
+		seen = append(seen, item)
+		if last(item) {
+			return seen
+		}
+	}
+	s.Fatalf("the watch ended after %d objects: %v", len(seen), types(seen))
+	return nil
+}
+
+func isType(t feed.Type) func(feed.Item) bool {
+	return func(it feed.Item) bool { return it.Header().Type == t }
+}
+
+func types(items []feed.Item) []feed.Type {
+	var out []feed.Type
+	for _, it := range items {
+		out = append(out, it.Header().Type)
+	}
+	return out
+}
+
+// durable are the objects with a number.
+func durable(items []feed.Item) []feed.Item {
+	return slices.DeleteFunc(slices.Clone(items), func(it feed.Item) bool { return it.Header().Seq == 0 })
+}
+
+// only gives the objects of one type.
+func only[T feed.Item](items []feed.Item) []T {
+	var out []T
+	for _, it := range items {
+		if v, ok := it.(T); ok {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// answer is the text of the last answer.
+func (s *story) answer(items []feed.Item) string {
+	s.Helper()
+	all := only[feed.AssistantMessage](items)
+	if len(all) == 0 {
+		s.Fatalf("nobody answered: %v", types(items))
+	}
+	return all[len(all)-1].Text
+}
+
+// lines are objects as they go over the wire.
+func (s *story) lines(items []feed.Item) []string {
+	s.Helper()
+	var out []string
+	for _, it := range items {
+		data, err := feed.Encode(it)
+		s.ok(err)
+		out = append(out, string(data))
+	}
+	return out
+}

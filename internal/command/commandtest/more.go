@@ -1,0 +1,317 @@
+package commandtest
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/png"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"chorus/internal/command"
+	"chorus/internal/feed"
+)
+
+func forks(s *story) {
+	id := s.new(s.Ada, command.NewSession{Permissions: "standard"}).ID
+	seen := s.say(s.Ada, id, "!say first answer")
+	at := seen[len(seen)-1].Header().Seq
+	s.say(s.Ada, id, "!call list_files {}\n!end\n!say second answer")
+	now, err := s.As(s.Ada).GetSession(s.ctx, s.Ada, id)
+	s.ok(err)
+	// Wherever it is cut, the fork is a session that can be talked to.
+	for seq := int64(1); seq <= now.Seq; seq += 2 {
+		fork, err := s.As(s.Ada).Fork(s.ctx, s.Ada, id, seq)
+		s.ok(err)
+		s.equal("where it comes from", fork.ForkedFrom, id)
+		s.equal("answer in the fork", s.answer(s.say(s.Ada, fork.ID, fmt.Sprintf("!say after %d", seq))), fmt.Sprintf("after %d", seq))
+	}
+	fork, err := s.As(s.Ada).Fork(s.ctx, s.Ada, id, at)
+	s.ok(err)
+	list, err := s.As(s.Ada).Messages(s.ctx, s.Ada, fork.ID, command.Span{})
+	s.ok(err)
+	answers := only[feed.AssistantMessage](list.Items)
+	if len(answers) != 1 || answers[0].Text != "first answer" {
+		s.Errorf("the fork begins with %v", s.lines(list.Items))
+	}
+	if started := only[feed.SessionStarted](list.Items); len(started) != 1 || started[0].ForkedFrom != id {
+		s.Errorf("it does not say where it comes from: %+v", started)
+	}
+	for _, seq := range []int64{-1, now.Seq + 1} {
+		_, err = s.As(s.Ada).Fork(s.ctx, s.Ada, id, seq)
+		s.wants(command.Invalid, err)
+	}
+	after, err := s.As(s.Ada).GetSession(s.ctx, s.Ada, id)
+	s.ok(err)
+	s.equal("events of the old one", after.Seq, now.Seq)
+}
+
+func resuming(s *story) {
+	folder := filepath.Join(s.Dir, ".agent")
+	s.ok(os.MkdirAll(folder, 0o755))
+	log := `{"type":"session_start","sessionId":"old-one","timestamp":"2026-01-01T00:00:00Z"}
+{"type":"message","timestamp":"2026-01-01T00:00:01Z","message":{"role":"user","content":"remember the marmot"}}
+{"type":"message","timestamp":"2026-01-01T00:00:02Z","message":{"role":"assistant","content":"I do"}}
+`
+	s.ok(os.WriteFile(filepath.Join(folder, "session_old-one.jsonl"), []byte(log), 0o600))
+	svc := s.As(s.Ada)
+	in := command.Resume{WorkspacePath: s.Dir, Provider: "demo", Model: "script"}
+	got, err := svc.ResumeSession(s.ctx, s.Ada, "old-one", in)
+	s.ok(err)
+	s.equal("its name", got.ID, "old-one")
+	s.equal("answer", s.answer(s.say(s.Ada, got.ID, "!say here again")), "here again")
+	again, err := svc.ResumeSession(s.ctx, s.Ada, "old-one", command.Resume{WorkspacePath: s.Dir, Mode: "last-1"})
+	s.ok(err)
+	s.equal("the same one", again.Thread, got.Thread)
+	_, err = svc.ResumeSession(s.ctx, s.Ada, "never-was", in)
+	s.wants(command.NotFound, err)
+	_, err = svc.ResumeSession(s.ctx, s.Ada, "../../etc/passwd", in)
+	s.wants(command.NotFound, err)
+	_, err = svc.ResumeSession(s.ctx, s.Ada, "old-one", command.Resume{WorkspacePath: s.Dir, Mode: "backwards"})
+	s.wants(command.Invalid, err)
+	said, err := svc.Say(s.ctx, s.Ada, got.ID, command.Words{Message: "!say begun\n!wait"})
+	s.ok(err)
+	s.until(s.Ada, got.ID, said.Seq, isType(feed.TypeTextDelta))
+	_, err = svc.ResumeSession(s.ctx, s.Ada, got.ID, in)
+	s.wants(command.Conflict, err)
+}
+
+func attaching(s *story) {
+	id := s.new(s.Ada, command.NewSession{}).ID
+	svc := s.As(s.Ada)
+	text, err := svc.Attach(s.ctx, s.Ada, id, "../../notes <b>.txt", strings.NewReader("the word is marzipan\n"))
+	s.ok(err)
+	if strings.ContainsAny(text.Name, "/<>") || !strings.HasPrefix(text.MediaType, "text/plain") || text.Size != 21 {
+		s.Errorf("%+v", text)
+	}
+	var picture bytes.Buffer
+	s.ok(png.Encode(&picture, image.NewGray(image.Rect(0, 0, 8, 8))))
+	image, err := svc.Attach(s.ctx, s.Ada, id, "not-a-page.html", bytes.NewReader(picture.Bytes()))
+	s.ok(err)
+	s.equal("type of a picture", image.MediaType, "image/png")
+	page, err := svc.Attach(s.ctx, s.Ada, id, "page.png", strings.NewReader("<html>\x00"))
+	s.ok(err)
+	if strings.Contains(page.MediaType, "html") || strings.Contains(page.MediaType, "png") {
+		s.Errorf("bytes were taken for %s", page.MediaType)
+	}
+	said, err := svc.Say(s.ctx, s.Ada, id, command.Words{Message: "!say got them", Attachments: []string{text.ID, image.ID}})
+	s.ok(err)
+	seen := s.until(s.Ada, id, 0, func(it feed.Item) bool { return it.Header().Type.Terminal() })
+	message := only[feed.UserMessage](seen)[0]
+	if message.Seq != said.Seq || len(message.Attachments) != 2 || !strings.Contains(message.Text, "marzipan") {
+		s.Errorf("%+v", message)
+	}
+	for _, a := range message.Attachments {
+		file, err := svc.Blob(s.ctx, s.Ada, id, a.Blob)
+		s.ok(err)
+		data, err := io.ReadAll(file)
+		s.ok(err)
+		s.ok(file.Close())
+		s.equal("size of "+a.Name, int64(len(data)), file.Size)
+	}
+	_, err = svc.Blob(s.ctx, s.Ada, id, strings.Repeat("0", 64))
+	s.wants(command.NotFound, err)
+	for _, bad := range [][]string{{"nothing-like-it"}, {"../x"}, make([]string, 50)} {
+		_, err = svc.Say(s.ctx, s.Ada, id, command.Words{Message: "x", Attachments: bad})
+		s.wants(command.Invalid, err)
+	}
+	_, err = svc.Attach(s.ctx, s.Ada, id, "big", io.LimitReader(zeros{}, 30<<20))
+	s.wants(command.TooLarge, err)
+	_, err = svc.Attach(s.ctx, s.Ada, id, "empty", strings.NewReader(""))
+	s.wants(command.Invalid, err)
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+func requests(s *story) {
+	id := s.new(s.Ada, command.NewSession{Permissions: "standard"}).ID
+	s.say(s.Ada, id, "!call list_files {}\n!usage in=100 out=10\n!end\n!say one")
+	s.say(s.Ada, id, "!say two")
+	list, err := s.As(s.Ada).Requests(s.ctx, s.Ada, id, command.Span{})
+	s.ok(err)
+	if len(list.Items) != 3 {
+		s.Fatalf("%d requests", len(list.Items))
+	}
+	for i, r := range list.Items {
+		if !r.Verified || r.System == "" || len(r.Tools) == 0 || len(r.Fragments) == 0 || r.Digest == "" {
+			s.Errorf("request %d: %+v", i, r)
+		}
+		cached := 0
+		for k, f := range r.Fragments {
+			if f.Cached {
+				s.equal("cached fragments stand in front", k, cached)
+				cached++
+			}
+		}
+		s.equal(fmt.Sprintf("cached of request %d", i), cached > 0, i > 0)
+	}
+	s.equal("tokens of the first", list.Items[0].Usage.InputTokens, 100)
+	last, err := s.As(s.Ada).Requests(s.ctx, s.Ada, id, command.Span{Before: 1 << 40, Limit: 1})
+	s.ok(err)
+	if len(last.Items) != 1 || last.Items[0].Seq != list.Items[2].Seq || last.Next == "" || !last.Items[0].Verified || !last.Items[0].Fragments[0].Cached {
+		s.Errorf("the last one: %+v", last)
+	}
+}
+
+func searching(s *story) {
+	id := s.new(s.Ada, command.NewSession{}).ID
+	s.say(s.Ada, id, "!say the quick brown marmot")
+	hits, err := s.As(s.Ada).Search(s.ctx, s.Ada, command.SearchQuery{Text: "marmot"})
+	s.ok(err)
+	if len(hits.Items) == 0 || hits.Items[0].Session != id || !strings.Contains(hits.Items[0].Snippet, "\x01marmot\x02") {
+		s.Errorf("%+v", hits)
+	}
+	page, err := s.As(s.Ada).Search(s.ctx, s.Ada, command.SearchQuery{Text: "marmot", Limit: 1})
+	s.ok(err)
+	if len(page.Items) != 1 || page.Next == "" {
+		s.Errorf("a page of one: %+v", page)
+	}
+	_, err = s.As(s.Ada).Search(s.ctx, s.Ada, command.SearchQuery{})
+	s.wants(command.Invalid, err)
+}
+
+func agents(s *story) {
+	svc, by := s.As(s.Admin), s.Admin
+	made, err := svc.CreateAgent(s.ctx, by, command.NewAgent{Name: "helper", Model: "demo/script", Permissions: "standard", SystemPrompt: "You help."})
+	s.ok(err)
+	s.equal("name", made.Name, "helper")
+	for _, in := range []command.NewAgent{{Name: "No Name"}, {Name: "other", Model: "demo-nothing"}, {Name: "other", Permissions: "nothing-like-it"}} {
+		_, err := svc.CreateAgent(s.ctx, by, in)
+		s.wants(command.Invalid, err)
+	}
+	_, err = svc.CreateAgent(s.ctx, by, command.NewAgent{Name: "helper"})
+	s.wants(command.Conflict, err)
+	session := s.new(s.Ada, command.NewSession{Agent: "helper"})
+	s.equal("where its session works", session.WorkspacePath, made.Workspace)
+	s.say(s.Ada, session.ID, "!call write {\"path\":\"notes/a.txt\",\"content\":\"hello\"}\n!end\n!say written")
+	dir, err := svc.AgentFile(s.ctx, by, "helper", "")
+	s.ok(err)
+	if !dir.Dir || len(dir.Entries) == 0 {
+		s.Errorf("%+v", dir)
+	}
+	file, err := svc.AgentFile(s.ctx, by, "helper", "notes/a.txt")
+	s.ok(err)
+	s.equal("what is in the file", strings.TrimSpace(file.Text), "hello")
+	// A path never leads out of the workspace: dots in front of it mean nothing.
+	for _, path := range []string{"../agent.json", "/etc/passwd", "../../../../etc/passwd", "notes/../../agent.json", "missing"} {
+		_, err := svc.AgentFile(s.ctx, by, "helper", path)
+		s.wants(command.NotFound, err)
+	}
+	detail, err := svc.GetAgent(s.ctx, by, "helper")
+	s.ok(err)
+	if detail.SystemPrompt != "You help." || len(detail.Tools) == 0 || len(detail.Sessions) != 1 {
+		s.Errorf("%+v", detail)
+	}
+	changed, err := svc.ConfigureAgent(s.ctx, by, "helper", "permissions", "locked")
+	s.ok(err)
+	s.equal("permissions", changed.Permissions, "locked")
+	_, err = svc.ConfigureAgent(s.ctx, by, "helper", "colour", "blue")
+	s.wants(command.Invalid, err)
+	_, err = svc.GetAgent(s.ctx, by, "nobody-here")
+	s.wants(command.NotFound, err)
+	s.ok(svc.DestroyAgent(s.ctx, by, "helper", true))
+	s.wants(command.NotFound, svc.DestroyAgent(s.ctx, by, "helper", true))
+	list, err := svc.ListAgents(s.ctx, by)
+	s.ok(err)
+	s.equal("agents left", len(list.Items), 1)
+}
+
+func settings(s *story) {
+	svc, by := s.As(s.Admin), s.Admin
+	_, err := svc.SetSetting(s.ctx, by, "noSuchKey", "1")
+	s.wants(command.NotFound, err)
+	_, err = svc.SetSetting(s.ctx, by, "maxTokens", "many")
+	s.wants(command.Invalid, err)
+	_, err = svc.SetSetting(s.ctx, by, "permissions", "nothing-like-it")
+	s.wants(command.Invalid, err)
+	_, err = svc.SetSetting(s.ctx, by, "databaseUrl", "postgres://x")
+	s.wants(command.Conflict, err)
+	got, err := svc.SetSetting(s.ctx, by, "defaultModel", "demo/echo")
+	s.ok(err)
+	s.equal("value", got.Value, "demo/echo")
+	made, err := svc.CreateSession(s.ctx, by, command.NewSession{})
+	s.ok(err)
+	s.equal("model of a new session", made.Model, "echo")
+	got, err = svc.SetSetting(s.ctx, by, "compaction.reserveTokens", "2000")
+	s.ok(err)
+	s.equal("value", got.Value, "2000")
+	got, err = svc.SetSetting(s.ctx, by, "defaultModel", "")
+	s.ok(err)
+	s.equal("value", got.Value, "")
+	all, err := svc.Settings(s.ctx, by)
+	s.ok(err)
+	found := false
+	for _, one := range all.Items {
+		found = found || one.Key == "compaction.reserveTokens" && one.Value == "2000" && one.Doc != ""
+	}
+	s.equal("it is in the list", found, true)
+	lines, err := svc.Audit(s.ctx, by, command.AuditQuery{Decision: "changed"})
+	s.ok(err)
+	s.equal("changes in the audit log", len(lines.Items), 3)
+	s.equal("who", lines.Items[0].Who, by.Principal.String())
+}
+
+func books(s *story) {
+	id := s.new(s.Ada, command.NewSession{}).ID
+	s.say(s.Ada, id, "!say x\n!usage in=100 out=50")
+	for _, by := range []string{"", "agent", "model", "person", "channel", "day", "session", "run"} {
+		costs, err := s.As(s.Ada).Costs(s.ctx, s.Ada, command.CostQuery{By: by, Since: "today"})
+		s.ok(err)
+		if len(costs.Rows) != 1 || costs.Rows[0].OutputTokens != 50 || costs.Rows[0].Calls != 1 {
+			s.Errorf("by %q: %+v", by, costs)
+		}
+		if by == "session" {
+			s.equal("session", costs.Rows[0].Key, id)
+		}
+	}
+	costs, err := s.As(s.Bo).Costs(s.ctx, s.Bo, command.CostQuery{})
+	s.ok(err)
+	s.equal("costs of Bo", len(costs.Rows), 0)
+	for _, q := range []command.CostQuery{{By: "colour"}, {Since: "whenever"}} {
+		_, err := s.As(s.Ada).Costs(s.ctx, s.Ada, q)
+		s.wants(command.Invalid, err)
+	}
+	check, err := s.As(s.Admin).VerifyAudit(s.ctx, s.Admin)
+	s.ok(err)
+	if !check.OK || check.Problem != "" {
+		s.Errorf("%+v", check)
+	}
+}
+
+func house(s *story) {
+	id := s.new(s.Ada, command.NewSession{Permissions: "standard"}).ID
+	s.asks(s.Ada, id, "touch waits")
+	running := s.new(s.Ada, command.NewSession{}).ID
+	_, err := s.As(s.Ada).Say(s.ctx, s.Ada, running, command.Words{Message: "!say begun\n!wait"})
+	s.ok(err)
+	s.until(s.Ada, running, 0, isType(feed.TypeTextDelta))
+	broken := s.new(s.Ada, command.NewSession{}).ID
+	s.say(s.Ada, broken, "!fail auth")
+	for _, by := range []command.Caller{s.Ada, s.Admin} {
+		over, err := s.As(by).Overview(s.ctx, by)
+		s.ok(err)
+		if len(over.Running) != 1 || over.Running[0].ID != running || len(over.Waiting) != 1 || len(over.Failed) != 1 ||
+			over.Failed[0].ID != broken || over.Failed[0].Error == "" || len(over.Recent) != 3 || over.Model == "" || over.StartedAt.IsZero() {
+			s.Errorf("%+v", over)
+		}
+	}
+	over, err := s.As(s.Bo).Overview(s.ctx, s.Bo)
+	s.ok(err)
+	s.equal("what Bo sees", len(over.Running)+len(over.Waiting)+len(over.Failed)+len(over.Recent), 0)
+	models, err := s.As(s.Ada).Models(s.ctx, s.Ada)
+	s.ok(err)
+	found := false
+	for _, m := range models.Items {
+		found = found || m.Name == "demo/guide" && m.Ready
+	}
+	s.equal("the offline model is ready", found, true)
+	checks, err := s.As(s.Ada).Health(s.ctx, s.Ada)
+	s.ok(err)
+	if len(checks.Items) < 3 {
+		s.Errorf("%+v", checks)
+	}
+}

@@ -1,0 +1,51 @@
+package commandtest_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"chorus/internal/app"
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/command/commandtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// holder is somebody with a token.
+func holder(name string, scopes ...command.Scope) command.Caller {
+	return command.Caller{Principal: chat.Principal{Kind: chat.TokenHolder, ID: name, Name: name}, Scopes: scopes}
+}
+
+// open opens a home without any key.
+func open(t *testing.T, dir string) *app.App {
+	t.Helper()
+	env := map[string]string{"USER": "ada", "HOME": dir}
+	a, err := app.Open(t.Context(), app.Options{Env: func(key string) string { return env[key] }, Environ: []string{"PATH=/usr/bin:/bin"}, Home: dir, Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func ended(t *testing.T, a *app.App) {
+	t.Helper()
+	if err := a.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTheHouse runs the suite on the service that everything else stands before.
+func TestTheHouse(t *testing.T) {
+	t.Parallel()
+	commandtest.Run(t, func(t *testing.T) commandtest.World {
+		a := open(t, t.TempDir())
+		t.Cleanup(func() { ended(t, a) })
+		return commandtest.World{
+			Admin: holder("root", command.Admin), Ada: holder("ada", command.Chat, command.Approve), Bo: holder("bo", command.Chat, command.Approve),
+			Reader: holder("reader", command.Read), Dir: t.TempDir(),
+			As: func(command.Caller) command.Service { return a.Service() },
+		}
+	})
+}

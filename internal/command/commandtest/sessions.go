@@ -1,0 +1,283 @@
+package commandtest
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/feed"
+)
+
+func making(s *story) {
+	own := s.new(s.Ada, command.NewSession{Title: "first"})
+	s.equal("title", own.Title, "first")
+	s.equal("status", own.Status, "idle")
+	s.equal("provider and model", own.Provider+" "+own.Model, "demo script")
+	s.equal("queue", own.Queue, 0)
+	s.equal("owner", own.Owner, s.Ada.Principal.String())
+	if own.ID == "" || !strings.HasPrefix(own.Thread, "web:") || !strings.Contains(own.Thread, own.ID) {
+		s.Errorf("%q is called %q", own.ID, own.Thread)
+	}
+	if own.WorkspacePath == "" {
+		s.Error("it works nowhere")
+	}
+	there := s.new(s.Ada, command.NewSession{WorkspacePath: s.Dir, Mode: "plan", Permissions: "locked"})
+	if same, _ := filepath.EvalSymlinks(s.Dir); there.WorkspacePath != same {
+		s.Errorf("it works in %s", there.WorkspacePath)
+	}
+	s.equal("mode and permissions", there.Mode+" "+there.Permissions, "plan locked")
+	again, err := s.As(s.Ada).GetSession(s.ctx, s.Ada, own.ID)
+	s.ok(err)
+	s.equal("what is kept of its title", again.Title, "first")
+}
+
+func mistakes(s *story) {
+	file := filepath.Join(s.Dir, "file")
+	s.ok(os.WriteFile(file, nil, 0o600))
+	for name, in := range map[string]command.NewSession{
+		"no such directory": {WorkspacePath: filepath.Join(s.Dir, "nowhere")},
+		"a file":            {WorkspacePath: file},
+		"a relative path":   {WorkspacePath: "here"},
+		"no such agent":     {Agent: "nobody-here"},
+		"no agent's name":   {Agent: "No Name"},
+		"no such model":     {Model: "demo-nothing"},
+		"no such provider":  {Provider: "nobody"},
+		"no such profile":   {Permissions: "nothing-like-it"},
+		"no such mode":      {Mode: "dreaming"},
+		"no such sandbox":   {Sandbox: "sand"},
+		"a negative limit":  {MaxIterations: -1},
+		"an endless title":  {Title: strings.Repeat("x", 10000)},
+	} {
+		if _, err := s.As(s.Admin).CreateSession(s.ctx, s.Admin, in); command.KindOf(err) != command.Invalid || len(err.Error()) < 20 {
+			s.Errorf("%s: %v", name, err)
+		}
+	}
+	_, err := s.As(s.Ada).CreateSession(s.ctx, s.Ada, command.NewSession{Permissions: "open"})
+	s.wants(command.Forbidden, err)
+	_, err = s.As(s.Ada).CreateSession(s.ctx, s.Ada, command.NewSession{Sandbox: "host"})
+	s.wants(command.Forbidden, err)
+	id := s.new(s.Ada, command.NewSession{}).ID
+	for _, text := range []string{"", " \n\t"} {
+		_, err := s.As(s.Ada).Say(s.ctx, s.Ada, id, command.Words{Message: text})
+		s.wants(command.Invalid, err)
+	}
+}
+
+func madeOnce(s *story) {
+	in := command.NewSession{Title: "once", Key: "k1"}
+	one := s.new(s.Ada, in)
+	s.equal("the same key", s.new(s.Ada, in).ID, one.ID)
+	if s.new(s.Bo, in).ID == one.ID {
+		s.Error("somebody else's key gave Ada's session")
+	}
+	if s.new(s.Ada, command.NewSession{Title: "once", Key: "k2"}).ID == one.ID {
+		s.Error("another key gave the same session")
+	}
+}
+
+func talking(s *story) {
+	id := s.new(s.Ada, command.NewSession{}).ID
+	seen := s.say(s.Ada, id, "!think hm\n!say one\n!usage in=10 out=5")
+	s.equal("answer", s.answer(seen), "one")
+	end := only[feed.Completed](seen)
+	s.equal("ends", len(end), 1)
+	s.equal("why", end[0].StopReason, "done")
+	s.equal("first object", seen[0].Header().Type, feed.TypeSessionStarted)
+	s.equal("answer to the second", s.answer(s.say(s.Ada, id, "!say two")), "two")
+	got, err := s.As(s.Ada).GetSession(s.ctx, s.Ada, id)
+	s.ok(err)
+	s.equal("status", got.Status, "idle")
+	s.equal("outcome", got.LastOutcome, "done")
+	s.equal("runs", len(got.Runs), 2)
+	s.equal("steps", got.Runs[0].Steps, 1)
+	s.equal("output of the first", got.Runs[1].Usage.OutputTokens, 5)
+	if got.Usage.OutputTokens < 5 || got.Title == "" {
+		s.Errorf("%+v", got)
+	}
+}
+
+func takenOnce(s *story) {
+	id := s.new(s.Ada, command.NewSession{}).ID
+	words := command.Words{Message: "!say once", Key: "the key"}
+	first, err := s.As(s.Ada).Say(s.ctx, s.Ada, id, words)
+	s.ok(err)
+	second, err := s.As(s.Ada).Say(s.ctx, s.Ada, id, words)
+	s.ok(err)
+	if first.Again || !second.Again || second.Seq != first.Seq {
+		s.Errorf("%+v, then %+v", first, second)
+	}
+	s.until(s.Ada, id, 0, func(it feed.Item) bool { return it.Header().Type.Terminal() })
+	list, err := s.As(s.Ada).Messages(s.ctx, s.Ada, id, command.Span{})
+	s.ok(err)
+	s.equal("messages of Ada", len(only[feed.UserMessage](list.Items)), 1)
+	other := s.new(s.Ada, command.NewSession{}).ID
+	third, err := s.As(s.Ada).Say(s.ctx, s.Ada, other, words)
+	s.ok(err)
+	s.equal("the same key elsewhere", third.Again, false)
+}
+
+func queue(s *story) {
+	id := s.new(s.Ada, command.NewSession{}).ID
+	_, err := s.As(s.Ada).Say(s.ctx, s.Ada, id, command.Words{Message: "!say begun\n!wait"})
+	s.ok(err)
+	s.until(s.Ada, id, 0, isType(feed.TypeTextDelta))
+	var last error
+	places := []int{}
+	for i := range 20 {
+		said, err := s.As(s.Ada).Say(s.ctx, s.Ada, id, command.Words{Message: "!say " + strconv.Itoa(i), Key: strconv.Itoa(i)})
+		if last = err; err != nil {
+			break
+		}
+		places = append(places, said.Position)
+	}
+	s.wants(command.Busy, last)
+	if len(places) == 0 || places[0] != 1 || !slices.IsSorted(places) {
+		s.Errorf("places %v", places)
+	}
+	full := strconv.Itoa(len(places))
+	ended, err := s.As(s.Ada).Abort(s.ctx, s.Ada, id, true)
+	s.ok(err)
+	s.equal("something ended", ended, true)
+	s.until(s.Ada, id, 0, func(it feed.Item) bool { return it.Header().Type.Terminal() })
+	// A refusal frees the key.
+	said, err := s.As(s.Ada).Say(s.ctx, s.Ada, id, command.Words{Message: "!say at last", Key: full})
+	s.ok(err)
+	s.equal("answer", s.answer(s.until(s.Ada, id, said.Seq, func(it feed.Item) bool { return it.Header().Type.Terminal() })), "at last")
+}
+
+// watching: whoever begins anywhere sees exactly what is behind that place.
+func watching(s *story) {
+	id := s.new(s.Ada, command.NewSession{Permissions: "standard"}).ID
+	whole := durable(s.say(s.Ada, id, "!call list_files {}\n!end\n!say there: {{last}}"))
+	last := whole[len(whole)-1].Header()
+	for after := int64(0); after < last.Seq; after++ {
+		got := durable(s.until(s.Ada, id, after, func(it feed.Item) bool { return it.Header().Seq == last.Seq }))
+		want := slices.DeleteFunc(slices.Clone(whole), func(it feed.Item) bool { return it.Header().Seq <= after })
+		if !slices.Equal(s.lines(got), s.lines(want)) {
+			s.Fatalf("after %d:\n%s\nexpected\n%s", after, strings.Join(s.lines(got), "\n"), strings.Join(s.lines(want), "\n"))
+		}
+	}
+	for item, err := range s.As(s.Ada).Watch(s.ctx, s.Ada, "01nowhere", 0) {
+		s.wants(command.NotFound, err)
+		if item != nil {
+			s.Error("an object of no session")
+		}
+	}
+}
+
+func paging(s *story) {
+	id := s.new(s.Ada, command.NewSession{}).ID
+	for range 3 {
+		s.say(s.Ada, id, "!say hello")
+	}
+	all, err := s.As(s.Ada).Events(s.ctx, s.Ada, id, command.Span{Limit: 500})
+	s.ok(err)
+	s.equal("next of all", all.Next, "")
+	var forth, back []int64
+	for after := int64(0); ; {
+		page, err := s.As(s.Ada).Events(s.ctx, s.Ada, id, command.Span{After: after, Limit: 4})
+		s.ok(err)
+		for _, ev := range page.Items {
+			forth = append(forth, ev.Seq)
+		}
+		if page.Next == "" {
+			break
+		}
+		after, err = strconv.ParseInt(page.Next, 10, 64)
+		s.ok(err)
+	}
+	for before := int64(1 << 40); ; {
+		page, err := s.As(s.Ada).Events(s.ctx, s.Ada, id, command.Span{Before: before, Limit: 4})
+		s.ok(err)
+		for _, ev := range slices.Backward(page.Items) {
+			back = append(back, ev.Seq)
+		}
+		if page.Next == "" {
+			break
+		}
+		before, err = strconv.ParseInt(page.Next, 10, 64)
+		s.ok(err)
+	}
+	slices.Reverse(back)
+	if len(forth) != len(all.Items) || !slices.Equal(forth, back) {
+		s.Errorf("forth %v, back %v, %d events", forth, back, len(all.Items))
+	}
+	list, err := s.As(s.Ada).Messages(s.ctx, s.Ada, id, command.Span{})
+	s.ok(err)
+	if n := len(only[feed.Trace](list.Items)); n > 0 {
+		s.Errorf("%d traces among the messages", n)
+	}
+	s.equal("prompts", len(only[feed.UserMessage](list.Items)), 3)
+	s.equal("answers", len(only[feed.AssistantMessage](list.Items)), 3)
+}
+
+func steering(s *story) {
+	id := s.new(s.Ada, command.NewSession{}).ID
+	said, err := s.As(s.Ada).Steer(s.ctx, s.Ada, id, command.Words{Message: "!say begun\n!wait"})
+	s.ok(err)
+	s.equal("nothing to steer", said.AsPrompt, true)
+	s.until(s.Ada, id, 0, isType(feed.TypeTextDelta))
+	_, err = s.As(s.Ada).Steer(s.ctx, s.Ada, id, command.Words{Message: "x", Mode: "shout"})
+	s.wants(command.Invalid, err)
+	steer := command.Words{Message: "!say turned", Mode: chat.Inject, Key: "s"}
+	said, err = s.As(s.Ada).Steer(s.ctx, s.Ada, id, steer)
+	s.ok(err)
+	if said.AsPrompt || said.Seq == 0 {
+		s.Errorf("%+v", said)
+	}
+	again, err := s.As(s.Ada).Steer(s.ctx, s.Ada, id, steer)
+	s.ok(err)
+	if !again.Again || again.Seq != said.Seq {
+		s.Errorf("%+v, then %+v", said, again)
+	}
+	ended, err := s.As(s.Ada).Abort(s.ctx, s.Ada, id, false)
+	s.ok(err)
+	s.equal("something ended", ended, true)
+	seen := s.until(s.Ada, id, 0, func(it feed.Item) bool { return it.Header().Type.Terminal() })
+	s.equal("why", only[feed.Completed](seen)[0].StopReason, "aborted")
+	// A steer that came too late is the next prompt.
+	seen = s.until(s.Ada, id, seen[len(seen)-1].Header().Seq, func(it feed.Item) bool { return it.Header().Type.Terminal() })
+	s.equal("answer", s.answer(seen), "turned")
+	ended, err = s.As(s.Ada).Abort(s.ctx, s.Ada, id, false)
+	s.ok(err)
+	s.equal("nothing to end", ended, false)
+}
+
+func listing(s *story) {
+	var made []string
+	for i := range 5 {
+		made = append(made, s.new(s.Ada, command.NewSession{Title: "number " + strconv.Itoa(i)}).ID)
+	}
+	var got []string
+	for cursor := ""; ; {
+		page, err := s.As(s.Ada).ListSessions(s.ctx, s.Ada, command.SessionQuery{Limit: 2, Cursor: cursor})
+		s.ok(err)
+		if len(page.Items) > 2 {
+			s.Fatalf("%d on a page of 2", len(page.Items))
+		}
+		for _, one := range page.Items {
+			got = append(got, one.ID)
+		}
+		if cursor = page.Next; cursor == "" {
+			break
+		}
+	}
+	slices.Reverse(got)
+	if !slices.Equal(got, made) {
+		s.Errorf("%v, expected %v", got, made)
+	}
+	found, err := s.As(s.Ada).ListSessions(s.ctx, s.Ada, command.SessionQuery{Search: "NUMBER 3"})
+	s.ok(err)
+	s.equal("found", len(found.Items), 1)
+	none, err := s.As(s.Ada).ListSessions(s.ctx, s.Ada, command.SessionQuery{Search: "100%"})
+	s.ok(err)
+	s.equal("found with a wildcard", len(none.Items), 0)
+	for _, q := range []command.SessionQuery{{Cursor: "zzz"}, {Status: "asleep"}} {
+		_, err := s.As(s.Ada).ListSessions(s.ctx, s.Ada, q)
+		s.wants(command.Invalid, err)
+	}
+}
