@@ -56,6 +56,7 @@ func bench(args []string) error {
 	noFail := flags.Bool("no-fail", false, "exit 0 also when a bar is missed")
 	results := flags.String("o", "bench/RESULTS.md", "where the figures go; empty: nowhere")
 	chorus := flags.String("chorus", "", "a program to measure instead of building ./cmd/chorus")
+	only := flags.String("only", "", "measure one part alone and write nothing: turns, rooms, rights or walls")
 	_ = flags.Parse(args) // exits by itself
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
@@ -65,24 +66,26 @@ func bench(args []string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	b := &stand{dir: dir}
-	if err := b.prepare(ctx, *chorus); err != nil {
-		return err
-	}
+	b := &stand{dir: dir, chorus: *chorus}
 	defer b.close()
-	m, err := b.measure(ctx, max(*n, 1))
-	if err != nil {
-		return err
+	rep := report{runs: max(*n, 1), q: min(max(*q, 0), 1)}
+	known := false
+	for _, p := range b.parts(rep.runs, rep.q) {
+		if *only != "" && *only != p.name {
+			continue
+		}
+		known = true
+		rows, err := p.rows(ctx)
+		if err != nil {
+			return err
+		}
+		rep.rows = append(rep.rows, rows...)
 	}
-	m.q = min(max(*q, 0), 1)
-	rep := m.report()
-	rooms, err := roomRows(ctx, b.dir)
-	if err != nil {
-		return err
+	if !known {
+		return fmt.Errorf("there is no part %q to measure; there are turns, rooms, rights and walls", *only)
 	}
-	rep.rows = append(rep.rows, rooms...)
 	fmt.Print(rep.table())
-	if *results != "" {
+	if *results != "" && *only == "" {
 		if err := rep.save(*results, machineFacts(), time.Now()); err != nil {
 			return err
 		}
@@ -91,6 +94,35 @@ func bench(args []string) error {
 		return fmt.Errorf("missed: %s", strings.Join(missed, "; "))
 	}
 	return nil
+}
+
+// part is some of the report, measured by itself.
+type part struct {
+	name string
+	rows func(context.Context) ([]row, error)
+}
+
+// parts are all of the report, in its order.
+func (b *stand) parts(n int, q float64) []part {
+	return []part{
+		{"turns", func(ctx context.Context) ([]row, error) { return b.turns(ctx, n, q) }},
+		{"rooms", func(ctx context.Context) ([]row, error) { return roomRows(ctx, b.dir) }},
+		{"rights", func(context.Context) ([]row, error) { return rightsRows(q) }},
+		{"walls", func(ctx context.Context) ([]row, error) { return b.wallRows(ctx, q) }},
+	}
+}
+
+// turns are the figures of whole conversations.
+func (b *stand) turns(ctx context.Context, n int, q float64) ([]row, error) {
+	if err := b.prepare(ctx); err != nil {
+		return nil, err
+	}
+	m, err := b.measure(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	m.q = q
+	return m.report().rows, nil
 }
 
 // stand is where measuring takes place: the two programs, a repository, a home.
@@ -103,19 +135,16 @@ type stand struct {
 	simEnd        io.Closer
 }
 
-func (b *stand) prepare(ctx context.Context, chorus string) (err error) {
+func (b *stand) prepare(ctx context.Context) (err error) {
 	if b.self, err = os.Executable(); err != nil {
 		return err
 	}
-	b.floor, b.chorus = filepath.Join(b.dir, "floor"), chorus
+	b.floor = filepath.Join(b.dir, "floor")
 	if err := build(ctx, b.floor, "./bench/floor"); err != nil {
 		return err
 	}
-	if b.chorus == "" {
-		b.chorus = filepath.Join(b.dir, "chorus")
-		if err := build(ctx, b.chorus, "./cmd/chorus"); err != nil {
-			return err
-		}
+	if err := b.program(ctx); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(b.repo(), 0o755); err != nil {
 		return err
@@ -124,6 +153,15 @@ func (b *stand) prepare(ctx context.Context, chorus string) (err error) {
 		return fmt.Errorf("git init: %w: %s", err, out)
 	}
 	return b.startSimulator(ctx)
+}
+
+// program sees to it that there is a chorus to measure.
+func (b *stand) program(ctx context.Context) error {
+	if b.chorus != "" {
+		return nil
+	}
+	b.chorus = filepath.Join(b.dir, "chorus")
+	return build(ctx, b.chorus, "./cmd/chorus")
 }
 
 func (b *stand) repo() string { return filepath.Join(b.dir, "repo") }
@@ -163,6 +201,9 @@ func (b *stand) startSimulator(ctx context.Context) error {
 }
 
 func (b *stand) close() {
+	if b.sim == nil {
+		return
+	}
 	_ = b.simEnd.Close()
 	_ = b.sim.Wait() // it has nothing to say
 }

@@ -281,6 +281,8 @@ before: journal, permissions, session log and mirrors included, in the build tha
   ` + "`recencyWindow: 400` and `rollingThreshold: 50`" + `, through store, engine and Anthropic's wire format; the simulator's prefix cache counts.
   "Between rolls" are the requests after the first roll that do not come right after one. Beside it a window that slides by each message.
 - Building is from new words in a known thread to the bytes that would be sent, in prefill mode; "in a new process" adds reading the snapshot.
+- A permission decision is from the command's text to the verdict, under the preset that takes longest; of the 10 KB scripts the kind that
+  takes longest. A command behind walls is the whole of ` + "`true`" + `, from asking the executor to its result, beside the same without walls.
 `
 
 // machineFacts say what one must know of the machine to read the figures, and no more.

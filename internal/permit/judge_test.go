@@ -1,9 +1,9 @@
 package permit
 
 import (
-	"strconv"
-	"strings"
 	"testing"
+
+	"chorus/internal/permit/permittest"
 )
 
 func TestStrictestWins(t *testing.T) {
@@ -161,31 +161,17 @@ func benchmarkJudge(b *testing.B, profile, command string) {
 	}
 }
 
-const everyday = "cd src && go test -race -count=1 ./internal/permit/... 2>&1 | grep -v '^ok' | head -n 50 > /tmp/out.txt; " +
-	"git status --short && git diff --stat HEAD~1 -- internal/permit docs/README.md | tail -5 || true"
-
 // A decision on 200 characters should take less than 50 µs.
 func BenchmarkJudge200(b *testing.B) {
 	for _, name := range Presets() {
-		b.Run(name, func(b *testing.B) { benchmarkJudge(b, name, everyday) })
+		b.Run(name, func(b *testing.B) { benchmarkJudge(b, name, permittest.Everyday) })
 	}
 }
 
 // A decision on 10 KB of script should take less than 5 ms.
 func BenchmarkJudge10K(b *testing.B) {
-	for name, line := range map[string]string{
-		"everyday":  everyday + "\n",
-		"variables": "for f in a b c d#; do X=$f; Y=${X:-z}; cp \"$X\" $Y/$f && grep -n# \"$X\" \"$Y\" | tee -a log.$f; done\n",
-		"nested":    `bash -c 'env A=# timeout 5 sh -c "echo $(date) > out; ls | xargs -n1 wc"'` + "\n",
-		"remote":    `ssh host 'cd /srv && ls -la'; docker exec app sh -c "ls; cat x#"` + "\n",
-	} {
-		b.Run(name, func(b *testing.B) {
-			var script strings.Builder
-			for i := 0; script.Len() < 10<<10; i++ {
-				script.WriteString(strings.ReplaceAll(line, "#", strconv.Itoa(i))) // no line twice
-			}
-			benchmarkJudge(b, "guarded", script.String())
-		})
+	for kind, script := range permittest.Scripts() {
+		b.Run(kind, func(b *testing.B) { benchmarkJudge(b, "guarded", script) })
 	}
 }
 

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"chorus/internal/permit"
+	"chorus/internal/permit/permittest"
+	"chorus/internal/sandbox"
+	"chorus/internal/sandbox/bwrap"
+	"chorus/internal/sandbox/host"
+)
+
+// The bars of a permission decision.
+const (
+	barCommand = 50.0 // µs for a command of 200 characters
+	barScript  = 5.0  // ms for a script of 10 KB
+)
+
+// rounds is how often each thing is timed here: a round is short, and the quantile needs
+// some of them.
+const rounds = 30
+
+// rightsRows measure permission decisions, each by its worst case.
+func rightsRows(q float64) ([]row, error) {
+	command, _, err := slowest(map[string]string{"everyday": permittest.Everyday}, 100, q)
+	if err != nil {
+		return nil, err
+	}
+	script, kind, err := slowest(permittest.Scripts(), 1, q)
+	if err != nil {
+		return nil, err
+	}
+	return []row{
+		{what: "permission decision, 200-character command", unit: "µs", chorus: 1000 * command, value: 1000 * command, bar: barCommand, how: "%.1f µs"},
+		{what: fmt.Sprintf("permission decision, 10 KB script, worst kind (%s)", kind), unit: "ms", chorus: script, value: script, bar: barScript, how: "%.2f ms"},
+	}, nil
+}
+
+// slowest judges every command under every preset, and gives the longest time in
+// milliseconds and whose it was.
+func slowest(commands map[string]string, times int, q float64) (ms float64, kind string, err error) {
+	opt := permit.JudgeOptions{Home: "/home/u/.chorus", Workspace: "/home/u/project", UserHome: "/home/u"}
+	for _, preset := range permit.Presets() {
+		profile, err := permit.Preset(preset)
+		if err != nil {
+			return 0, "", err
+		}
+		for name, command := range commands {
+			requests := []permit.Request{{Tool: "bash", Command: command}}
+			took := timed(q, func() { profile.Judge(requests, opt) }, times)
+			if took > ms {
+				ms, kind = took, name
+			}
+		}
+	}
+	return ms, kind, nil
+}
+
+// timed is the quantile of some rounds, in milliseconds for one time.
+func timed(q float64, do func(), times int) float64 {
+	do() // not counted: it fills pools
+	var all []float64
+	for range rounds {
+		start := time.Now()
+		for range times {
+			do()
+		}
+		all = append(all, float64(time.Since(start).Nanoseconds())/1e6/float64(times))
+	}
+	return quantile(all, q)
+}
+
+// wallRows measure what it costs to start a command, without walls and behind them.
+func (b *stand) wallRows(ctx context.Context, q float64) ([]row, error) {
+	if err := b.program(ctx); err != nil {
+		return nil, err
+	}
+	bare, err := b.started(ctx, host.New(os.Environ()), q)
+	if err != nil {
+		return nil, err
+	}
+	rows := []row{{what: "one command (true), host", unit: "ms", chorus: bare}}
+	walls := bwrap.New(bwrap.Options{Environ: os.Environ(), Launcher: b.chorus})
+	if err := walls.Probe(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "bwrap is not measured:", err)
+		return rows, nil
+	}
+	behind, err := b.started(ctx, walls, q)
+	if err != nil {
+		return nil, err
+	}
+	return append(rows,
+		row{what: "one command (true), bwrap (beside: host)", unit: "ms", floor: bare, chorus: behind},
+		row{what: "… of it the walls", unit: "ms", chorus: behind - bare}), nil
+}
+
+// started is the time of one command that does nothing.
+func (b *stand) started(ctx context.Context, on sandbox.Executor, q float64) (float64, error) {
+	var failed error
+	took := timed(q, func() {
+		res, err := on.Run(ctx, sandbox.Command{Shell: "true", Dir: b.dir, Timeout: time.Minute})
+		if err == nil && res.ExitCode != 0 {
+			err = fmt.Errorf("exit code %d: %s", res.ExitCode, res.Stderr)
+		}
+		if err != nil && failed == nil {
+			failed = fmt.Errorf("run true by %s: %w", on.Name(), err)
+		}
+	}, 1)
+	return took, failed
+}
