@@ -33,6 +33,9 @@ func (p *Pages) functions() template.FuncMap {
 		"prefix":   strings.HasPrefix,
 		"person":   person,
 		"initial":  initial,
+		"place":    place,
+		"marked":   marked,
+		"percent":  percent,
 		"tokens":   func(u feed.Usage) int { return u.InputTokens + u.OutputTokens },
 	}
 }
@@ -156,4 +159,26 @@ func initial(name string) string {
 		return strings.ToUpper(string(r))
 	}
 	return "?"
+}
+
+// place is a directory as people call it: theirs by its name, ours by what it is.
+func place(dir string) string {
+	if strings.HasSuffix(dir, "/scratch") {
+		return "a folder of its own"
+	}
+	return dir
+}
+
+// marked shows the words that a search found.
+func marked(snippet string) template.HTML {
+	text := template.HTMLEscapeString(snippet)
+	return template.HTML(strings.NewReplacer("\x01", "<mark>", "\x02", "</mark>").Replace(text))
+}
+
+// percent is a part of a whole, as a whole number.
+func percent(part, whole int) int {
+	if whole <= 0 {
+		return 0
+	}
+	return min(100, 100*part/whole)
 }

@@ -12,18 +12,7 @@ func (p *Pages) overview(w http.ResponseWriter, r *http.Request, by command.Call
 	if err != nil {
 		return err
 	}
-	var health []command.Check
-	if len(o.Recent) == 0 { // a newcomer wants to know what is missing
-		if list, err := p.Service.Health(r.Context(), by); err == nil {
-			health = list.Items
-		}
-	}
-	return p.render(w, http.StatusOK, "overview.html", map[string]any{"Frame": p.frame(r, by, "Overview"), "O": o, "Health": health, "May": by.May(command.Chat)})
-}
-
-// more are the pages behind the first ones.
-func (p *Pages) more() {
-	p.page("GET /approvals", p.approvals)
+	return p.render(w, http.StatusOK, "overview.html", map[string]any{"Frame": p.frame(r, by, "Overview"), "O": o, "May": by.May(command.Chat)})
 }
 
 func (p *Pages) approvals(w http.ResponseWriter, r *http.Request, by command.Caller) error {
