@@ -27,6 +27,7 @@ type Models struct {
 	provider string // the default vendor, from settings
 	model    string // the default model, from settings
 	home     *home.Home
+	patience patience
 
 	mu          sync.Mutex
 	read        bool               // whether the files were read

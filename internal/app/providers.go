@@ -22,33 +22,39 @@ func (m *Models) provide(v vendor.Vendor, a vendor.Account) (model.Model, error)
 	case vendor.Demo:
 		return demo.New(), nil
 	case vendor.Anthropic:
-		return anthropic.New(anthropic.Options{APIKey: a.Key, BaseURL: a.Base, HTTPClient: heading(v)}), nil
+		return anthropic.New(anthropic.Options{APIKey: a.Key, BaseURL: a.Base, HTTPClient: heading(v),
+			FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle}), nil
 	case vendor.OpenAI, vendor.OpenRouter:
-		return openAI(v, a)
+		return m.openAI(v, a)
 	case vendor.Completions:
 		extra, err := fields(v)
-		return completions.New(completions.Options{Name: v.Catalog(), APIKey: a.Key, BaseURL: a.Base, Headers: v.Headers, Extra: extra}), err
+		return completions.New(completions.Options{Name: v.Catalog(), APIKey: a.Key, BaseURL: a.Base, Headers: v.Headers, Extra: extra,
+			FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle}), err
 	case vendor.Google:
-		return google.New(google.Options{APIKey: a.Key, BaseURL: a.Base, HTTPClient: heading(v)}), nil
+		return google.New(google.Options{APIKey: a.Key, BaseURL: a.Base, HTTPClient: heading(v),
+			FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle}), nil
 	case vendor.Ollama:
-		return ollama.New(ollama.Options{Host: a.Base, APIKey: a.Key, HTTPClient: heading(v)}), nil
+		return ollama.New(ollama.Options{Host: a.Base, APIKey: a.Key, HTTPClient: heading(v),
+			FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle}), nil
 	case vendor.Bedrock:
 		return bedrock.New(bedrock.Options{
 			APIKey: a.Get("aws_bearer_token_bedrock"), AccessKey: a.Get("aws_access_key"), SecretKey: a.Get("aws_secret_key"),
 			SessionToken: a.Get("aws_session_token"), Region: a.Get("aws_region"), Profile: a.Get("aws_profile"),
 			BaseURL: a.Base, HTTPClient: heading(v), Getenv: m.env,
+			FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle,
 		}), nil
 	default:
 		return nil, fmt.Errorf("there is nothing here that speaks %s", v.Kind)
 	}
 }
 
-func openAI(v vendor.Vendor, a vendor.Account) (model.Model, error) {
+func (m *Models) openAI(v vendor.Vendor, a vendor.Account) (model.Model, error) {
 	extra, err := fields(v)
 	if err != nil {
 		return nil, err
 	}
-	o := openai.Options{Name: v.Catalog(), APIKey: a.Key, BaseURL: a.Base, Headers: v.Headers, Extra: extra, API: openai.API(a.Get("openai_api"))}
+	o := openai.Options{Name: v.Catalog(), APIKey: a.Key, BaseURL: a.Base, Headers: v.Headers, Extra: extra, API: openai.API(a.Get("openai_api")),
+		FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle}
 	switch o.API {
 	case openai.Auto, openai.Chat, openai.Responses:
 	default:

@@ -199,6 +199,7 @@ func (a *App) setup(ctx context.Context, row journal.Thread, work engine.Work) (
 				return err
 			},
 			Backoff:     backoff(bot),
+			Bounds:      agent.Bounds{Tool: milliseconds(bot.ToolMS)},
 			FallsBack:   vendor.Next,
 			CacheMissed: a.cacheMissed,
 			Now:         time.Now,
