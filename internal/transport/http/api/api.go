@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 
 	"chorus/internal/command"
 	"chorus/internal/transport/http/live"
@@ -38,7 +39,7 @@ type API struct {
 	service command.Service
 	ready   func(context.Context) error
 	hub     *live.Hub
-	page    []byte
+	page    func() ([]byte, error)
 }
 
 var _ http.Handler = (*API)(nil)
@@ -62,8 +63,10 @@ func New(o Options) (*API, error) {
 		return nil, err
 	}
 	a.Kernel = kernel
-	a.page, err = kernel.Page("/docs.css", strings.TrimSpace("chorus "+o.Version), problemKinds())
-	return a, err
+	a.page = sync.OnceValues(func() ([]byte, error) {
+		return kernel.Page("/docs.css", strings.TrimSpace("chorus "+o.Version), problemKinds())
+	})
+	return a, nil
 }
 
 // Drain ends every stream with a last word and lets no new one in. It waits until they

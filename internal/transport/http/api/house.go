@@ -64,7 +64,7 @@ func (a *API) doorOps() []rest.Operation {
 			}),
 		rest.Raw(rest.Route{Method: "GET", Path: "/openapi.json", ID: "openapi", Tag: tag, Scope: readScope, Summary: "Fetch this document for machines"},
 			"application/json", func(w http.ResponseWriter, r *http.Request, _ struct{}) error {
-				return send(w, r, "application/json", a.Document())
+				return send(w, r, "application/json", a.DocumentJSON)
 			}),
 		rest.Raw(rest.Route{Method: "GET", Path: "/docs", ID: "docs", Tag: tag, Scope: readScope, Summary: "Read this document"},
 			"text/html", func(w http.ResponseWriter, r *http.Request, _ struct{}) error {
@@ -72,12 +72,16 @@ func (a *API) doorOps() []rest.Operation {
 			}),
 		rest.Raw(rest.Route{Method: "GET", Path: "/docs.css", ID: "docsStyle", Tag: tag, Scope: readScope, Summary: "Fetch how it looks"},
 			"text/css", func(w http.ResponseWriter, r *http.Request, _ struct{}) error {
-				return send(w, r, "text/css; charset=utf-8", docsStyle)
+				return send(w, r, "text/css; charset=utf-8", func() ([]byte, error) { return docsStyle, nil })
 			}),
 	}
 }
 
-func send(w http.ResponseWriter, r *http.Request, media string, data []byte) error {
+func send(w http.ResponseWriter, r *http.Request, media string, get func() ([]byte, error)) error {
+	data, err := get()
+	if err != nil {
+		return err
+	}
 	w.Header().Set("Content-Type", media)
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	w.WriteHeader(http.StatusOK)

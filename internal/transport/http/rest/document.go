@@ -67,7 +67,8 @@ type RequestBody struct {
 
 // Answer is one answer.
 type Answer struct {
-	Description string            `json:"description"`
+	Ref         string            `json:"$ref,omitempty"`
+	Description string            `json:"description,omitempty"`
 	Headers     map[string]Header `json:"headers,omitempty"`
 	Content     map[string]Media  `json:"content,omitempty"`
 }
@@ -86,17 +87,42 @@ type Media struct {
 // Components are what is referred to.
 type Components struct {
 	Schemas         map[string]*jsonschema.Schema `json:"schemas"`
+	Responses       map[string]*Answer            `json:"responses"`
 	SecuritySchemes map[string]map[string]string  `json:"securitySchemes"`
 }
 
 const problemMedia = "application/problem+json"
 
-func (k *Kernel) makeDocument(s *shapes) ([]byte, error) {
-	doc := Document{
+// Document is the OpenAPI document. It is made when somebody first asks: most
+// processes never do.
+func (k *Kernel) Document() (*Document, error) { return k.document() }
+
+// DocumentJSON is the document as JSON.
+func (k *Kernel) DocumentJSON() ([]byte, error) { return k.documentJSON() }
+
+func (k *Kernel) makeJSON() ([]byte, error) {
+	doc, err := k.document()
+	if err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err = enc.Encode(doc)
+	return buf.Bytes(), err
+}
+
+func (k *Kernel) makeDocument() (*Document, error) {
+	s := newShapes(&k.o)
+	doc := &Document{
 		OpenAPI:  "3.1.0",
 		Info:     Info{Title: k.o.Title, Version: k.o.Version, Description: k.o.Doc},
 		Security: []map[string][]string{{"bearer": {}}},
 		Paths:    map[string]map[string]*Described{},
+		Components: Components{Schemas: s.components, Responses: map[string]*Answer{}, SecuritySchemes: map[string]map[string]string{
+			"bearer": {"type": "http", "scheme": "bearer", "description": "A token of the API; x-scope of an operation says what it must open."},
+		}},
 	}
 	for _, tag := range k.o.Tags {
 		doc.Tags = append(doc.Tags, Tag{tag[0], tag[1]})
@@ -104,27 +130,26 @@ func (k *Kernel) makeDocument(s *shapes) ([]byte, error) {
 	problem := s.of(reflect.TypeFor[Problem](), answer)
 	for i := range k.ops {
 		op := &k.ops[i]
-		path := strings.NewReplacer("...}", "}", "{$}", "").Replace(op.Path)
+		for _, status := range k.statuses(op) {
+			doc.Components.Responses[problemName(status)] = &Answer{Description: http.StatusText(status), Content: map[string]Media{problemMedia: {problem}}}
+		}
+		path := plainPath(op.Path)
 		if doc.Paths[path] == nil {
 			doc.Paths[path] = map[string]*Described{}
 		}
-		doc.Paths[path][strings.ToLower(op.Method)] = k.describe(op, s, problem)
+		doc.Paths[path][strings.ToLower(op.Method)] = k.describe(op, s)
 	}
-	doc.Components = Components{Schemas: s.components, SecuritySchemes: map[string]map[string]string{
-		"bearer": {"type": "http", "scheme": "bearer", "description": "A token of the API; x-scope of an operation says what it must open."},
-	}}
-	if s.err != nil {
-		return nil, s.err
-	}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	err := enc.Encode(doc)
-	return buf.Bytes(), err
+	return doc, s.err
 }
 
-func (k *Kernel) describe(op *Operation, s *shapes, problem *jsonschema.Schema) *Described {
+func problemName(status int) string { return "Problem" + strconv.Itoa(status) }
+
+// plainPath is a pattern as the document writes it.
+func plainPath(pattern string) string {
+	return strings.NewReplacer("...}", "}", "{$}", "").Replace(pattern)
+}
+
+func (k *Kernel) describe(op *Operation, s *shapes) *Described {
 	d := &Described{OperationID: op.ID, Summary: op.Summary, Description: op.Doc, Scope: op.Scope, Responses: map[string]*Answer{}}
 	if op.Tag != "" {
 		d.Tags = []string{op.Tag}
@@ -146,7 +171,7 @@ func (k *Kernel) describe(op *Operation, s *shapes, problem *jsonschema.Schema) 
 	d.RequestBody = op.describeBody(s)
 	d.Responses[strconv.Itoa(op.Status)] = op.describeAnswer(s)
 	for _, status := range k.statuses(op) {
-		d.Responses[strconv.Itoa(status)] = &Answer{Description: http.StatusText(status), Content: map[string]Media{problemMedia: {problem}}}
+		d.Responses[strconv.Itoa(status)] = &Answer{Ref: "#/components/responses/" + problemName(status)}
 	}
 	return d
 }

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"encoding/json"
 	"fmt"
 	"html"
 	"maps"
@@ -14,9 +13,9 @@ import (
 // Page renders the document for people, as HTML without any script. style is the
 // address of a style sheet; version is of the program that serves it; problems are the words and sentences of the problem types.
 func (k *Kernel) Page(style, version string, problems [][2]string) ([]byte, error) {
-	var doc Document
-	if err := json.Unmarshal(k.document, &doc); err != nil {
-		return nil, fmt.Errorf("read our own document: %w", err)
+	doc, err := k.document()
+	if err != nil {
+		return nil, err
 	}
 	p := &page{doc: doc}
 	p.head(style, version)
@@ -24,7 +23,7 @@ func (k *Kernel) Page(style, version string, problems [][2]string) ([]byte, erro
 		p.add(`<h2 id="tag-%s">%s</h2><p>%s</p>`, tag.Name, tag.Name, tag.Description)
 		for _, r := range k.Operations() {
 			if r.Tag == tag.Name {
-				path := strings.ReplaceAll(r.Path, "...}", "}")
+				path := plainPath(r.Path)
 				p.operation(r.Method, path, doc.Paths[path][strings.ToLower(r.Method)])
 			}
 		}
@@ -48,7 +47,7 @@ func (k *Kernel) Page(style, version string, problems [][2]string) ([]byte, erro
 }
 
 type page struct {
-	doc Document
+	doc *Document
 	out strings.Builder
 }
 
@@ -102,7 +101,7 @@ func (p *page) operation(method, path string, d *Described) {
 	var failures []string
 	for _, status := range slices.Sorted(maps.Keys(d.Responses)) {
 		if status >= "400" {
-			failures = append(failures, status+" "+d.Responses[status].Description)
+			failures = append(failures, status)
 		}
 	}
 	p.add(`<p>Or %s.</p></section>`, strings.Join(failures, ", "))
@@ -129,7 +128,7 @@ func (p *page) fields(schema *jsonschema.Schema) {
 		return
 	}
 	p.out.WriteString("<table><tr><th>field</th><th>is</th><th></th></tr>\n")
-	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+	for _, name := range schema.PropertyOrder {
 		prop := schema.Properties[name]
 		p.add(`<tr><td><code>%s</code></td><td>%s`, name, need(slices.Contains(schema.Required, name))+limits(prop))
 		target := prop

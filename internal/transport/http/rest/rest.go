@@ -27,6 +27,7 @@ import (
 	"reflect"
 	"runtime/debug"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -63,11 +64,12 @@ type Options struct {
 
 // Kernel serves the routes. It is an http.Handler and may be used from any goroutine.
 type Kernel struct {
-	o        Options
-	ops      []Operation
-	mux      *http.ServeMux
-	inFlight inFlight
-	document []byte
+	o            Options
+	ops          []Operation
+	mux          *http.ServeMux
+	inFlight     inFlight
+	document     func() (*Document, error)
+	documentJSON func() ([]byte, error)
 }
 
 var _ http.Handler = (*Kernel)(nil)
@@ -87,11 +89,10 @@ func New(o Options, ops ...Operation) (*Kernel, error) {
 		}
 		k.mux.Handle(op.Method+" "+op.Path, k.handler(op))
 	}
-	doc, err := k.makeDocument(shapes)
-	if err != nil {
-		return nil, fmt.Errorf("openapi document: %w", err)
+	if shapes.err != nil {
+		return nil, shapes.err
 	}
-	k.document = doc
+	k.document, k.documentJSON = sync.OnceValues(k.makeDocument), sync.OnceValues(k.makeJSON)
 	return k, nil
 }
 
@@ -103,9 +104,6 @@ func (k *Kernel) Operations() []Route {
 	}
 	return routes
 }
-
-// Document is the OpenAPI document as JSON.
-func (k *Kernel) Document() []byte { return k.document }
 
 type metaKey struct{}
 
