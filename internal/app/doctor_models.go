@@ -85,7 +85,7 @@ func vendorFinding(v vendor.Vendor, list vendor.Available, when string) doctor.F
 	case "valid, but":
 		return doctor.Warning(v.Name, "chorus models --refresh", "%s: accepted, but %s (%s)", where, offered.Error, when)
 	case "no":
-		return doctor.Bad(v.Name, "set "+v.KeySetting()+" anew, then: chorus models --refresh", "%s: no answer that can be used (%s): %s", where, when, offered.Error)
+		return doctor.Bad(v.Name, "look at the network and at "+v.KeySetting()+", then: chorus models --refresh", "%s: no answer that can be used (%s): %s", where, when, offered.Error)
 	default:
 		return doctor.Noted(v.Name, "chorus doctor --online", "%s is set; nobody has asked yet whether it is accepted", where)
 	}
