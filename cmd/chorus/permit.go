@@ -1,8 +1,13 @@
 package main
 
 import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
 	"github.com/spf13/cobra"
 
+	"chorus/internal/app"
 	"chorus/internal/permit"
 )
 
@@ -15,7 +20,11 @@ func (c *cli) permitCommand() *cobra.Command {
 		Example: `  chorus permit check --rules standard 'tool:write:src/a.go'
   chorus permit check --rules rules.json 'tool:bash:git push origin main'`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return permit.Check(c.out(), rules, args[0], who, c.json)
+			p, err := app.PermitRules(c.getenv, c.home, who.Agent, rules)
+			if err != nil {
+				return err
+			}
+			return p.WriteCheck(c.out(), args[0], who, c.json)
 		},
 	})
 	explain := c.jsonFlag(&cobra.Command{
@@ -23,7 +32,11 @@ func (c *cli) permitCommand() *cobra.Command {
 		Example: `  chorus permit explain 'cd src && rm -rf build; git push'
   chorus permit explain --rules rules.yaml --role dev --channel ops 'make deploy'`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return permit.Explain(c.out(), rules, args[0], who, c.json, c.console.OutTTY && c.console.Color)
+			p, err := app.PermitRules(c.getenv, c.home, who.Agent, rules)
+			if err != nil {
+				return err
+			}
+			return p.WriteExplained(c.out(), args[0], who, c.json, c.console.OutTTY && c.console.Color)
 		},
 	})
 	narrow := c.jsonFlag(&cobra.Command{
@@ -31,15 +44,56 @@ func (c *cli) permitCommand() *cobra.Command {
 		Args:    cobra.MinimumNArgs(1),
 		Example: `  chorus permit narrow 'go test ./...' 'go test -exec sh ./...' 'go vet ./...'`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return permit.Propose(c.out(), rules, args[0], args[1:], who, c.json)
+			p, err := app.PermitRules(c.getenv, c.home, who.Agent, rules)
+			if err != nil {
+				return err
+			}
+			return p.WriteProposals(c.out(), args[0], args[1:], who, c.json)
 		},
 	})
 	for _, sub := range []*cobra.Command{check, explain, narrow} {
-		sub.Flags().StringVar(&rules, "rules", "", "preset (open, standard, guarded, locked) or file with {allow, ask, deny} (default standard)")
+		sub.Flags().StringVar(&rules, "rules", "", "profile of the configuration, preset (open, standard, guarded, locked) or file with {allow, ask, deny} (default the agent's, else standard)")
 		sub.Flags().StringSliceVar(&who.Roles, "role", nil, "judge as somebody with this role (may be repeated)")
 		sub.Flags().StringVar(&who.Agent, "agent", "", "judge for this agent")
 		sub.Flags().StringVar(&who.Channel, "channel", "", "judge in this channel")
 	}
-	cmd.AddCommand(check, explain, narrow, c.allowedCommand())
+	cmd.AddCommand(check, explain, narrow, c.permitRights(), c.allowedCommand())
+	return cmd
+}
+
+func (c *cli) permitRights() *cobra.Command {
+	var ask app.RightsAsk
+	cmd := c.jsonFlag(&cobra.Command{
+		Use: "rights", Short: "Show what somebody may have done, and why", Args: exactly(0),
+		Long: `What is done on somebody's words must be allowed by the agent's profile, by the
+channel's, and by the one that access in the configuration gives them. Where several
+people's words are in one run, all of theirs must allow it.`,
+		Example: `  chorus permit rights
+  chorus permit rights --as discord:123 --role admin --agent frontend --channel 1/42`,
+		RunE: func(*cobra.Command, []string) error {
+			ask.Me = app.Me(c.getenv)
+			got, err := app.RightsOf(c.getenv, c.home, ask)
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return c.printJSON(got)
+			}
+			w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
+			for _, r := range got.Limits {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Part, r.Who, r.Profile, r.From)
+			}
+			if err := w.Flush(); err != nil {
+				return err
+			}
+			fmt.Fprintf(c.out(), "together: %s\n", orElse(strings.Join(got.Together, " and "), "nothing; "+got.Nothing))
+			fmt.Fprintf(c.out(), "may give an agent: %s\n", orElse(strings.Join(got.Gives, ", "), "nothing"))
+			return nil
+		},
+	})
+	cmd.Flags().StringVar(&ask.As, "as", "", "who: discord:123, token:NAME, local:NAME (default you)")
+	cmd.Flags().StringSliceVar(&ask.Roles, "role", nil, "a role they have (may be repeated)")
+	cmd.Flags().StringVar(&ask.Agent, "agent", "", "with this agent")
+	cmd.Flags().StringVar(&ask.Channel, "channel", "", "in this channel: PLACE or TRANSPORT:PLACE")
 	return cmd
 }

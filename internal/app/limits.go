@@ -45,12 +45,23 @@ func channelNames(row journal.Thread) []string {
 	if row.Place == "" {
 		return nil
 	}
-	transport := row.ID.Transport()
-	out := []string{row.Place, transport + ":" + row.Place, path.Base(row.Place)}
-	if transport == "cli" && row.Dir != "" {
+	out := channelNamed(row.ID.Transport() + ":" + row.Place)
+	if row.ID.Transport() == "cli" && row.Dir != "" {
 		out = append(out, row.Dir)
 	}
 	return out
+}
+
+// channelNamed are the names of a channel, given with or without its transport.
+func channelNamed(name string) []string {
+	if name == "" {
+		return nil
+	}
+	_, place, ok := strings.Cut(name, ":")
+	if !ok {
+		place = name
+	}
+	return []string{name, place, path.Base(place)}
 }
 
 // bookOf is who has which rights: what is configured, the closest name first, and for

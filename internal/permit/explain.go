@@ -15,9 +15,14 @@ func Check(w io.Writer, rulesFileOrPreset, action string, who Who, asJSON bool) 
 	if err != nil {
 		return err
 	}
+	return p.WriteCheck(w, action, who, asJSON)
+}
+
+// WriteCheck is Check for a profile that is there already.
+func (p *Profile) WriteCheck(w io.Writer, action string, who Who, asJSON bool) error {
 	d := p.For(who).Check(action)
 	if !asJSON {
-		_, err = fmt.Fprintln(w, d.Verdict)
+		_, err := fmt.Fprintln(w, d.Verdict)
 		return err
 	}
 	return writeJSON(w, struct {
@@ -63,6 +68,11 @@ func Explain(w io.Writer, rulesFileOrPreset, command string, who Who, asJSON, co
 	if err != nil {
 		return err
 	}
+	return p.WriteExplained(w, command, who, asJSON, color)
+}
+
+// WriteExplained is Explain for a profile that is there already.
+func (p *Profile) WriteExplained(w io.Writer, command string, who Who, asJSON, color bool) error {
 	j := p.Judge([]Request{{Tool: "bash", Command: command}}, JudgeOptions{Who: who})
 	others := p.forOthers(who, j)
 	if asJSON {
@@ -83,7 +93,7 @@ func Explain(w io.Writer, rulesFileOrPreset, command string, who Who, asJSON, co
 	for _, o := range others {
 		text += "for others: " + oneLine(o) + "\n"
 	}
-	_, err = io.WriteString(w, text)
+	_, err := io.WriteString(w, text)
 	return err
 }
 
@@ -109,6 +119,11 @@ func Propose(w io.Writer, rulesFileOrPreset, command string, others []string, wh
 	if err != nil {
 		return err
 	}
+	return p.WriteProposals(w, command, others, who, asJSON)
+}
+
+// WriteProposals is Propose for a profile that is there already.
+func (p *Profile) WriteProposals(w io.Writer, command string, others []string, who Who, asJSON bool) error {
 	j := p.Judge([]Request{requestOf(command)}, JudgeOptions{Who: who})
 	got := Narrow(j, others...)
 	if asJSON {
@@ -144,7 +159,7 @@ func Propose(w io.Writer, rulesFileOrPreset, command string, others []string, wh
 			fmt.Fprintf(&b, "   also: %s\n", oneLine(a))
 		}
 	}
-	_, err = io.WriteString(w, b.String())
+	_, err := io.WriteString(w, b.String())
 	return err
 }
 
