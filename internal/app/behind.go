@@ -107,6 +107,9 @@ func (e *behind) surroundings(ctx context.Context) (*surroundings, error) {
 		return e.ready, nil
 	}
 	a, dir := e.app, e.bench.dir
+	if _, err := a.Home.Ensure(a.Home.Outputs(e.bench.door.thread)); err != nil { // what is bound must be there
+		return nil, err
+	}
 	view := around.Find(around.Options{Environ: a.Environ, Home: a.userHome(), Dir: dir, Hide: []string{a.Home.Dir()},
 		Roots: e.plan.roots, Network: len(e.plan.hosts) > 0, Root: os.Getuid() == 0})
 	for _, text := range view.Problems {

@@ -27,8 +27,7 @@ type door struct {
 
 	mu      sync.Mutex
 	proxy   *egress.Proxy
-	dir     string // its folder
-	ours    bool   // made for this process alone, so removed with it
+	dir     string // its folder, removed with it
 	rules   string // of which plan its rules are
 	opened  opened
 	setting string
@@ -80,7 +79,6 @@ func (d *door) start(ctx context.Context, a *App, rules egress.Rules) error {
 		if d.dir, err = os.MkdirTemp("", "chorus-door-"); err != nil {
 			return err
 		}
-		d.ours = true
 	}
 	d.proxy, err = egress.Listen(context.WithoutCancel(ctx), "unix:"+filepath.Join(d.dir, "door"), rules, egress.Options{
 		Setting: d.setting, Dir: d.dir, OnRefused: func(r egress.Refusal) { d.refused(a, r) },
@@ -166,15 +164,11 @@ func (d *door) listen() (heard func() []string, done func()) {
 // close ends the proxy and its connections.
 func (d *door) close() error {
 	d.mu.Lock()
-	proxy, dir, ours := d.proxy, d.dir, d.ours
+	proxy, dir := d.proxy, d.dir
 	d.proxy = nil
 	d.mu.Unlock() // the proxy may still have something to say
 	if proxy == nil {
 		return nil
 	}
-	err := proxy.Close()
-	if ours {
-		err = errors.Join(err, os.RemoveAll(dir))
-	}
-	return err
+	return errors.Join(proxy.Close(), os.RemoveAll(dir))
 }

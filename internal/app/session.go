@@ -107,6 +107,7 @@ func (a *App) OpenSession(ctx context.Context, o SessionOptions) (*Session, erro
 	}
 	if !o.Once {
 		s.remarks, s.deaf = a.hear()
+		a.announceWalls(ctx, s.Info().Sandbox)
 		a.attend()
 	}
 	return s, nil

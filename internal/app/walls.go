@@ -163,6 +163,18 @@ func (a *App) newBwrap() (*bwrap.Executor, error) {
 	return bwrap.New(bwrap.Options{Environ: a.Environ, Hide: a.unseen(), Launcher: self}), nil
 }
 
+// announceWalls finds out, at the start of a chat, what auto means here, and says so
+// where it means less than it should.
+func (a *App) announceWalls(ctx context.Context, name string) {
+	if name != "auto" {
+		return
+	}
+	if _, err := a.walls.executor(ctx, a); err != nil {
+		a.warnOnce(fmt.Sprintf("there are no walls for commands here: %v. Those that you are asked about run without them; "+
+			"those that would run unasked are refused, unless --sandbox host is chosen", err))
+	}
+}
+
 // sandboxName is where commands of a thread run, for people: what was chosen, and what
 // that means here as far as it is known without trying.
 func (a *App) sandboxName(chosen string, bot *config.Bot, profile string) string {
