@@ -100,6 +100,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		return nil, err
 	}
 	a.Models = NewModels(o.Env, a.shared.DefaultProvider, a.shared.DefaultModel).In(a.Home)
+	a.Models.patience = patienceOf(a.shared)
 	a.Executor = host.New(o.Environ)
 	a.DB, err = store.Open(ctx, store.Options{Path: a.Home.DB(), BlobDir: a.Home.Blobs(), Durability: a.shared.Durability})
 	if err != nil {
@@ -126,6 +127,7 @@ func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 	a.engine = engine.New(engine.Config{
 		Journal: j, Bus: a.bus, Setup: a.setupAsking, Takes: a.takes, Adopt: a.adopts, LockDir: a.Home.Locks(),
 		MaxWaiting: a.shared.MaxQueuedReplies, IdleAfter: time.Duration(a.shared.IdleTimeoutMS) * time.Millisecond, Log: a.Log,
+		Bounds: boundsOf(a.shared),
 	})
 	return a.engine
 }
