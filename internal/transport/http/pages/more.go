@@ -80,9 +80,9 @@ func (p *Pages) journal(w http.ResponseWriter, r *http.Request, by command.Calle
 	if err != nil {
 		return err
 	}
-	bySeq := map[int64]command.Request{}
-	for _, q := range requests.Items {
-		bySeq[q.Seq] = q
+	bySeq := map[int64]*command.Request{}
+	for i, q := range requests.Items {
+		bySeq[q.Seq] = &requests.Items[i]
 	}
 	return p.render(w, http.StatusOK, "journal.html", map[string]any{"Frame": p.frame(r, by, "Journal"), "Session": s, "Events": events, "Requests": bySeq, "Audit": audit.Items})
 }
