@@ -101,7 +101,7 @@ Without any key it talks to a built-in offline model, so that you can look aroun
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentPreRun = func(*cobra.Command, []string) { c.begun = true }
-	root.AddCommand(c.runCommand(), c.chatCommand(), c.threadCommand(), c.agentCommand(), c.modelsCommand(), c.contextCommand(), c.permitCommand(), c.auditCommand(),
+	root.AddCommand(c.serveCommand(), c.runCommand(), c.chatCommand(), c.threadCommand(), c.agentCommand(), c.modelsCommand(), c.contextCommand(), c.permitCommand(), c.auditCommand(),
 		c.toolCommand(), c.costCommand(), c.importCommand(), c.configCommand(), c.doctorCommand(), c.migrateCommand(), c.simCommand(), c.tokenCommand(), c.versionCommand())
 	return root
 }

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"chorus/internal/app"
+	"chorus/internal/transport/repl"
+)
+
+func (c *cli) serveCommand() *cobra.Command {
+	var o app.ServeOptions
+	folder := ""
+	cmd := &cobra.Command{
+		Use: "serve", Short: "The server: HTTP API and web page", Args: exactly(0),
+		Long: `Serves the HTTP API and the web page, and keeps agents at work while nobody sits at a
+terminal. Without a key everything works with a built-in offline model.
+
+It listens on this machine only, and everybody needs a token: the first start makes the
+owner's and, on a terminal, shows a link that signs a browser in. To be reached from
+elsewhere it needs a certificate, or a proxy that has one.
+
+It stops on SIGTERM or ctrl-c: requests are answered to their end, streams say goodbye, and
+a run that is on goes on at the next start. A second signal ends it at once.`,
+		Example: `  chorus serve
+  chorus serve --addr 127.0.0.1:9000
+  chorus serve --addr 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem --host chorus.example.org
+  chorus serve --behind-proxy --host chorus.example.org`,
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Addr, "addr", "", "where to listen (default $CHORUS_ADDR or 127.0.0.1:8420)")
+	f.StringVar(&folder, "config", "", "folder with the configuration (default $CHORUS_CONFIG or config in the home)")
+	f.StringVar(&o.Node, "node", "", "a name for this server, in its logs (default the machine's)")
+	f.BoolVar(&o.BehindProxy, "behind-proxy", false, "a proxy of yours stands in front, does TLS and says who comes")
+	f.StringVar(&o.TLSCert, "tls-cert", "", "certificate, as a PEM file")
+	f.StringVar(&o.TLSKey, "tls-key", "", "its key, as a PEM file")
+	f.StringArrayVar(&o.Hosts, "host", nil, "a name under which people reach this server, besides localhost; may be given more than once")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if o.Addr == "" {
+			o.Addr = app.DefaultAddr(c.getenv)
+		}
+		if o.Node == "" {
+			o.Node, _ = os.Hostname() // without one the logs say nothing of it
+		}
+		if folder != "" {
+			before := c.getenv
+			c.getenv = func(key string) string {
+				if key == "CHORUS_CONFIG" {
+					return folder
+				}
+				return before(key)
+			}
+		}
+		o.Ready = c.announce
+		ctx, stop := twoSignals(cmd.Context(), c)
+		defer stop()
+		return c.with(ctx, func(a *app.App) error { return a.Serve(ctx, o) })
+	}
+	return cmd
+}
+
+// announce says where the server is, and on a terminal how to get in.
+func (c *cli) announce(url, signIn string) {
+	fmt.Fprintf(c.out(), "listening on %s\n", url)
+	if c.console.OutTTY {
+		fmt.Fprintf(c.out(), "sign in with: %s\n", signIn)
+	}
+}
+
+// twoSignals ends the context with the first signal and the process with the second.
+func twoSignals(ctx context.Context, c *cli) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-signals:
+		case <-done:
+			return
+		}
+		cancel()
+		select {
+		case <-signals:
+			c.warn("stopped at once; what ran goes on at the next start")
+			os.Exit(repl.ExitInterrupted)
+		case <-done:
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(done)
+		cancel()
+	}
+}

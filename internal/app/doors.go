@@ -1,0 +1,82 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"chorus/internal/transport/http/api"
+	"chorus/internal/transport/http/guard"
+	"chorus/internal/transport/http/pages"
+)
+
+// doors is everything that answers HTTP: the API and the pages behind the guard.
+type doors struct {
+	handler  http.Handler
+	api      *api.API
+	ready    atomic.Bool
+	stopping chan struct{}
+	link     func(url string) string // signs the owner in
+}
+
+// openDoors puts the parts of the server together. A further part is mounted here.
+func (a *App) openDoors(ctx context.Context, o ServeOptions) (*doors, error) {
+	d := &doors{stopping: make(chan struct{})}
+	var err error
+	d.api, err = api.New(api.Options{Service: a.Service(), Memory: a.DB, Log: a.Log, Version: a.Version, Ready: func(ctx context.Context) error { return d.fit(ctx, a) }})
+	if err != nil {
+		return nil, err
+	}
+	show, err := pages.New(pages.Options{Service: a.Service(), Log: a.Log, Version: a.Version, Stopping: d.stopping})
+	if err != nil {
+		return nil, err
+	}
+	tokens := a.Tokens()
+	_, owner, err := tokens.OwnerToken(ctx)
+	if err != nil {
+		return nil, err
+	}
+	key, err := a.DoorKey()
+	if err != nil {
+		return nil, err
+	}
+	at, err := guard.New(guard.Options{Keeper: tokens, Key: key, Hosts: append(o.Hosts, o.named()...), BehindProxy: o.BehindProxy, TLS: o.TLSCert != "",
+		Open: func(r *http.Request) bool { return api.Open(r) || pages.Open(r.URL.Path) }, Log: a.Log})
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	for _, pattern := range api.Patterns() {
+		mux.Handle(pattern, d.api)
+	}
+	sign := at.SignIn(show.SignIn)
+	mux.Handle("/sign-in", sign)
+	mux.Handle("/sign-out", sign)
+	mux.Handle("/", show)
+	d.handler = at.Wrap(mux)
+	d.link = func(url string) string { return guard.Link(key, url, owner.ID, time.Now()) }
+	return d, nil
+}
+
+// named is the host of the address, where it is one that people can type.
+func (o *ServeOptions) named() []string {
+	host, port, err := net.SplitHostPort(o.Addr)
+	if err != nil || host == "" || loopback(host) || host == "0.0.0.0" || host == "::" {
+		return nil
+	}
+	return []string{net.JoinHostPort(host, port)}
+}
+
+var errClosed = errors.New("the server is starting or stopping")
+
+// fit says why no message can be taken now.
+func (d *doors) fit(ctx context.Context, a *App) error {
+	if !d.ready.Load() {
+		return errClosed
+	}
+	_, err := a.DB.DataVersion(ctx)
+	return err
+}

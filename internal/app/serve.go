@@ -1,0 +1,152 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ServeOptions are the flags of serve.
+type ServeOptions struct {
+	Addr        string
+	BehindProxy bool     // a proxy of ours stands before us and does TLS
+	Hosts       []string // names under which we are reached, besides those of the loopback
+	TLSCert     string
+	TLSKey      string
+	Node        string // which of several this is, in logs
+	// Ready hears where the server listens, once it does, and a link that signs the owner in.
+	Ready func(url, signIn string)
+}
+
+// How long the doors wait. A stream and an upload set their own deadlines as they go.
+const (
+	headerTime  = 10 * time.Second
+	requestTime = 60 * time.Second
+	answerTime  = 90 * time.Second
+	idleTime    = 2 * time.Minute
+	maxHeader   = 64 << 10
+	drainTime   = 10 * time.Second // for requests that are being answered, and for streams to say goodbye
+)
+
+// Serve opens the doors of the home until ctx ends. Then nobody new is let in, streams
+// end with a last word, and what runs stops where it stands: it goes on at the next start.
+func (a *App) Serve(ctx context.Context, o ServeOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	doors, err := a.openDoors(ctx, o)
+	if err != nil {
+		return err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.Addr)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w; choose another address with --addr", o.Addr, reason(err))
+	}
+	defer listener.Close()
+	server := &http.Server{Handler: doors.handler, ReadHeaderTimeout: headerTime, ReadTimeout: requestTime, WriteTimeout: answerTime, IdleTimeout: idleTime,
+		MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelWarn), TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
+	if err := a.service().mayRunHere(ctx); err != nil {
+		return err
+	}
+	a.attend()
+	ended := make(chan error, 1)
+	go func() {
+		if o.TLSCert != "" {
+			ended <- server.ServeTLS(listener, o.TLSCert, o.TLSKey)
+		} else {
+			ended <- server.Serve(listener)
+		}
+	}()
+	url := o.scheme() + "://" + listener.Addr().String()
+	a.Log.Info("listening", "component", "http", "url", url, "node", o.Node)
+	doors.ready.Store(true)
+	notify(a.Env, "READY=1\nSTATUS=listening on "+url)
+	if o.Ready != nil {
+		o.Ready(url, doors.link(url))
+	}
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve %s: %w", url, err)
+	case <-ctx.Done():
+	}
+	doors.ready.Store(false)
+	notify(a.Env, "STOPPING=1\nSTATUS=finishing what is being answered")
+	a.Log.Info("closing the doors", "component", "http")
+	err = a.closeDoors(server, doors)
+	<-ended
+	return err
+}
+
+// closeDoors lets nobody new in and waits for those who are inside, but not for ever.
+func (a *App) closeDoors(server *http.Server, doors *doors) error {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	var goodbye sync.WaitGroup
+	goodbye.Go(func() {
+		close(doors.stopping)
+		_ = doors.api.Drain(ctx) // whoever does not leave is cut off below
+		a.served.close()
+	})
+	err := server.Shutdown(ctx)
+	goodbye.Wait()
+	if errors.Is(err, context.DeadlineExceeded) {
+		a.Log.Warn("some requests were not answered in time and were cut off", "component", "http")
+		err = server.Close()
+	}
+	return err
+}
+
+// check refuses what would show the house to strangers.
+func (o *ServeOptions) check() error {
+	if (o.TLSCert == "") != (o.TLSKey == "") {
+		return usage(errors.New("--tls-cert and --tls-key belong together"))
+	}
+	if o.TLSCert != "" {
+		if _, err := tls.LoadX509KeyPair(o.TLSCert, o.TLSKey); err != nil {
+			return fmt.Errorf("the certificate cannot be used: %w", err)
+		}
+	}
+	host, _, err := net.SplitHostPort(o.Addr)
+	if err != nil {
+		return usage(fmt.Errorf("%q is no address to listen on; say for example 127.0.0.1:8420", o.Addr))
+	}
+	if o.TLSCert == "" && !o.BehindProxy && !loopback(host) {
+		return usage(fmt.Errorf("%s can be reached from other machines, and tokens would pass in the clear; give --tls-cert and --tls-key, "+
+			"or --behind-proxy if a proxy of yours does TLS, or listen on 127.0.0.1", o.Addr))
+	}
+	return nil
+}
+
+// loopback reports whether only this machine can reach a host. A name other than
+// localhost can mean anything, and no host at all means all of them.
+func loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+func (o *ServeOptions) scheme() string {
+	if o.TLSCert != "" {
+		return "https"
+	}
+	return "http"
+}
+
+// reason is what the system says, without the operation around it.
+func reason(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Err
+	}
+	return err
+}
