@@ -123,6 +123,8 @@ type walker struct {
 	parts   []Part
 	cwd     cwd
 	vars    map[string][]string
+	settled bool              // vars has all that there will be
+	words   map[string]word   // those that were read, by their text
 	guessed map[guessKey]bool // in this text; nested ones have their own
 	filled  []word            // the guess at hand, until it is known to be new
 	line    []byte            // room to put an action together
@@ -153,6 +155,7 @@ func (w *walker) parse(command string) Tree {
 	if strings.Contains(command, "$") {
 		w.collectVars(stmts)
 	}
+	w.settled = true
 	w.sure = true
 	w.stmts(stmts)
 	if t.Err != nil {

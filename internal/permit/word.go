@@ -63,6 +63,17 @@ func (w *walker) read(to []word, in *syntax.Word) []word {
 			return append(to, word{value: lit.Value, text: quote(lit.Value), known: true})
 		}
 	}
+	if key := w.repeated(in); key != "" {
+		x, ok := w.words[key]
+		if !ok {
+			x = w.join(w.pieces(in.Parts))
+			if w.words == nil {
+				w.words = map[string]word{}
+			}
+			w.words[key] = x
+		}
+		return append(to, x)
+	}
 	if hasBrace(in) {
 		cp := &syntax.Word{Parts: append([]syntax.WordPart(nil), in.Parts...)}
 		if syntax.SplitBraces(cp) {
@@ -79,6 +90,57 @@ func (w *walker) read(to []word, in *syntax.Word) []word {
 		}
 	}
 	return append(to, w.join(w.pieces(in.Parts)))
+}
+
+// repeated is the text of a word that means the same wherever it stands in a script:
+// plain text and variables, once it is known what the script puts into them. Long
+// scripts say the same few of them on every line. The text must be what the parser read,
+// to the letter, so that nothing can pass for another word.
+func (w *walker) repeated(in *syntax.Word) string {
+	if !w.settled {
+		return ""
+	}
+	src := w.source(in)
+	if rest, ok := simple(src, in.Parts); !ok || rest != "" {
+		return ""
+	}
+	return src
+}
+
+// simple takes parts off the beginning of a text, as long as they are plain text,
+// variables, and these in double quotes.
+func simple(src string, parts []syntax.WordPart) (rest string, ok bool) {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			if strings.ContainsAny(p.Value, "\\*?[{~") {
+				return "", false
+			}
+			src, ok = strings.CutPrefix(src, p.Value)
+		case *syntax.ParamExp:
+			if !p.Short || p.Param == nil || p.Index != nil {
+				return "", false
+			}
+			if src, ok = strings.CutPrefix(src, "$"); ok {
+				src, ok = strings.CutPrefix(src, p.Param.Value)
+			}
+		case *syntax.DblQuoted:
+			if p.Dollar {
+				return "", false
+			}
+			if src, ok = strings.CutPrefix(src, `"`); ok {
+				if src, ok = simple(src, p.Parts); ok || len(p.Parts) == 0 {
+					src, ok = strings.CutPrefix(src, `"`)
+				}
+			}
+		default:
+			return "", false
+		}
+		if !ok {
+			return "", false
+		}
+	}
+	return src, ok
 }
 
 func quotes(parts []syntax.WordPart) bool {
