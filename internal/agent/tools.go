@@ -270,8 +270,15 @@ func (r *runner) bounded(ctx context.Context, one ready) (tool.Result, error) {
 	limit, patience := r.bounds.Tool, r.bounds.Grace
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	late := func(res tool.Result, err error) (tool.Result, error) {
+		if err == nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			res.Failed = true
+			res.Blocks = append(res.Blocks, chat.TextBlocks(fmt.Sprintf("%s was told to end after %s, the limit of a call.", one.use.Name, limit))...)
+		}
+		return res, err
+	}
 	if one.tool.Spec().Ends {
-		return safely(ctx, one)
+		return late(safely(ctx, one))
 	}
 	type ended struct {
 		res tool.Result
@@ -291,10 +298,7 @@ func (r *runner) bounded(ctx context.Context, one ready) (tool.Result, error) {
 	defer grace.Stop()
 	select {
 	case e := <-done:
-		if e.err == nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-			e.res.Failed = true
-		}
-		return e.res, e.err
+		return late(e.res, e.err)
 	case <-grace.C:
 		if r.Abandoned != nil {
 			back := r.Abandoned("the tool " + one.use.Name)
