@@ -43,6 +43,8 @@ func storyCommands() map[string]step {
 		"reap":      reap,      // reap NAME CODE: wait for its end; the code -1 is a death by signal
 		"term":      terminal,  // term FILE PROGRAM ARGS…: on a terminal, played by the file
 		"sql":       runSQL,    // sql STATEMENT: in the home's database
+		"http":      httpAs,    // http SERVER METHOD PATH [BODY]: with the owner's token; status and body go to $WORK/answer
+		"rows":      awaitRows, // rows SELECT: until the home's database gives a row
 		"escapes":   escapes,   // [!] escapes FILE: whether it holds escape codes; stdout and stderr are files too
 	}
 }

@@ -21,8 +21,8 @@ import (
 )
 
 func (c *cli) threadCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "thread", Short: "Conversations: list, read, search, steer, stop, export, replay", RunE: oneOf}
-	cmd.AddCommand(c.threadList(), c.threadShow(), c.threadSearch(), c.threadExport(), c.threadReplay(), c.threadSteer(), c.threadAbort())
+	cmd := &cobra.Command{Use: "thread", Short: "Conversations: list, read, search, steer, stop, fork, export, replay", RunE: oneOf}
+	cmd.AddCommand(c.threadList(), c.threadShow(), c.threadSearch(), c.threadExport(), c.threadReplay(), c.threadSteer(), c.threadAbort(), c.threadFork())
 	return cmd
 }
 

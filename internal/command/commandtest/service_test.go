@@ -1,6 +1,7 @@
 package commandtest_test
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -11,7 +12,12 @@ import (
 	"chorus/internal/command/commandtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if code, ours := app.LaunchSandboxed(os.Args[1:]); ours { // a sandbox knows us by our file
+		os.Exit(code)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // holder is somebody with a token.
 func holder(name string, scopes ...command.Scope) command.Caller {

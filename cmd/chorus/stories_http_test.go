@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var listens = regexp.MustCompile(`listening on (http://\S+)`)
+
+// httpAs asks a server that was spawned, as the owner of the home; "-" before the method: as nobody.
+func httpAs(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, !neg && (len(args) == 3 || len(args) == 4), "http SERVER METHOD PATH [BODY]")
+	s := stageOf(ts)
+	said, err := os.ReadFile(filepath.Join(s.work, args[0]+".out"))
+	ts.Check(err)
+	at := listens.FindSubmatch(said)
+	if at == nil {
+		ts.Fatalf("%s does not listen yet", args[0])
+	}
+	var body io.Reader
+	if len(args) == 4 {
+		body = strings.NewReader(args[3])
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storyTime)
+	defer cancel()
+	method, nobody := strings.CutPrefix(args[1], "-")
+	req, err := http.NewRequestWithContext(ctx, method, string(at[1])+args[2], body)
+	ts.Check(err)
+	if !nobody {
+		token, err := os.ReadFile(filepath.Join(ts.Getenv("CHORUS_HOME"), "token"))
+		ts.Check(err)
+		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Do(req)
+	ts.Check(err)
+	defer res.Body.Close()
+	data, err := io.ReadAll(res.Body)
+	ts.Check(err)
+	answer := fmt.Sprintf("%d\n%s\n", res.StatusCode, data)
+	ts.Logf("%s", answer)
+	ts.Check(os.WriteFile(filepath.Join(s.work, "answer"), []byte(answer), 0o600))
+}
+
+func awaitRows(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, !neg && len(args) == 1, "rows SELECT")
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(ts.Getenv("CHORUS_HOME"), "chorus.db")+"?mode=ro")
+	ts.Check(err)
+	defer db.Close()
+	ticker, deadline := time.NewTicker(4*pollEvery), time.After(storyTime)
+	defer ticker.Stop()
+	for {
+		var one int
+		err := db.QueryRow("SELECT count(*) FROM (" + args[0] + ")").Scan(&one)
+		if err == nil && one > 0 {
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			ts.Fatalf("there never was a row: %v", err)
+		}
+	}
+}
