@@ -66,6 +66,9 @@ var pure = map[string]string{
 	"Agent.Random":      "throws dice",
 }
 
+// blind is for ways out that have no context, and so can only be deaf.
+var blind = context.TODO()
+
 // hang is one call that does not come back: the nth through a seam.
 type hang struct {
 	at      string
@@ -85,7 +88,7 @@ func (h *hang) pass(ctx context.Context, seam string) error {
 	h.mu.Lock()
 	n := h.count[seam]
 	h.count[seam]++
-	if ctx == nil {
+	if ctx == blind {
 		h.blind[seam] = true
 	}
 	h.mu.Unlock()
@@ -96,7 +99,7 @@ func (h *hang) pass(ctx context.Context, seam string) error {
 	begun := time.Now()
 	defer func() { h.held.Store(int64(time.Since(begun))) }()
 	h.held.Store(int64(time.Hour)) // until it is known
-	if h.deaf || ctx == nil {
+	if h.deaf || ctx == blind {
 		<-h.release
 		return errors.New("much too late")
 	}
@@ -176,7 +179,7 @@ type hungModel struct {
 }
 
 func (m hungModel) Prepare(r model.Request) (model.Prepared, error) {
-	return through(nil, m.h, "Model.Prepare", func() (model.Prepared, error) { return m.Model.Prepare(r) })
+	return through(blind, m.h, "Model.Prepare", func() (model.Prepared, error) { return m.Model.Prepare(r) })
 }
 
 func (m hungModel) Stream(ctx context.Context, p model.Prepared) iter.Seq2[model.Chunk, error] {
@@ -202,14 +205,14 @@ type hungTools struct {
 }
 
 func (s hungTools) Resolve(name string, args []byte) (tool.Tool, []byte, error) {
-	if err := s.h.pass(nil, "Tools.Resolve"); err != nil {
+	if err := s.h.pass(blind, "Tools.Resolve"); err != nil {
 		return nil, nil, err
 	}
 	return s.Set.Resolve(name, args)
 }
 
 func (s hungTools) Validate(t tool.Tool, args []byte) error {
-	if err := s.h.pass(nil, "Tools.Validate"); err != nil {
+	if err := s.h.pass(blind, "Tools.Validate"); err != nil {
 		return err
 	}
 	return s.Set.Validate(t, args)
@@ -221,7 +224,7 @@ type hungTool struct {
 }
 
 func (t *hungTool) Access(args []byte) []tool.Access {
-	_ = t.h.pass(nil, "Tool.Access")
+	_ = t.h.pass(blind, "Tool.Access")
 	return t.Tool.Access(args)
 }
 
@@ -254,16 +257,16 @@ func hungSetup(c *engine.Config, h *hang, set *tool.Set) {
 		}
 		a, gate := s.Agent, s.Gate
 		s.Gate = gateFunc(func(q agent.Question, who chat.Principal) desk.Ruling {
-			_ = h.pass(nil, "Gate.Judge")
+			_ = h.pass(blind, "Gate.Judge")
 			return gate.Judge(q, who)
 		})
 		a.Tools = hungTools{set, h}
 		models, head, begin := a.Model, a.Head, a.Begin
 		a.Model = func(name string) (agent.Engine, error) {
-			return through(nil, h, "Agent.Model", func() (agent.Engine, error) { return models(name) })
+			return through(blind, h, "Agent.Model", func() (agent.Engine, error) { return models(name) })
 		}
 		a.Head = func(hash string) (*model.Head, error) {
-			return through(nil, h, "Agent.Head", func() (*model.Head, error) { return head(hash) })
+			return through(blind, h, "Agent.Head", func() (*model.Head, error) { return head(hash) })
 		}
 		a.Begin = func(ctx context.Context, log *transcript.Log, w transcript.Waiting) (agent.Beginning, error) {
 			return through(ctx, h, "Agent.Begin", func() (agent.Beginning, error) { return begin(ctx, log, w) })
