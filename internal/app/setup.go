@@ -177,11 +177,6 @@ func (a *App) setup(ctx context.Context, row journal.Thread, work engine.Work) (
 	if err != nil {
 		return engine.Setup{}, err
 	}
-	if walls != a.Executor { // what is bound into a sandbox must be there
-		if _, err := a.Home.Ensure(a.Home.Outputs(row.ID)); err != nil {
-			return engine.Setup{}, err
-		}
-	}
 	b.walls.choose(walls)
 	return engine.Setup{
 		Dir:   row.Dir,
