@@ -15,9 +15,16 @@ func (r reckoning) both() bool { return r.code && r.names }
 
 // dataWord notes a word that the program gets as it is.
 func (w *walker) dataWord(x *word) {
-	if runsWhenEvaluated(x.value) && (x.known || x.glob) {
-		w.seen.code = true
+	literal := x.value
+	if !x.known && !x.glob {
+		// Substitutions of its own are read elsewhere; what is literal around them is
+		// data, also when nothing comes between its pieces.
+		literal = ""
+		for _, s := range x.spans {
+			literal += s.text
+		}
 	}
+	w.seen.code = w.seen.code || runsWhenEvaluated(literal)
 }
 
 // dataParts notes the words of a part. Those of a wrapper were opened.

@@ -260,7 +260,7 @@ func couldMatch(rules []rule, spans []span) *rule {
 
 // spansAs is the action of words under a tool, with gaps where they are not known.
 func spansAs(tool string, words []word) []span {
-	out := []span{{text: Action(tool, "")}}
+	out := append(make([]span, 0, 2*len(words)+4), span{text: Action(tool, "")})
 	for i := range words {
 		if i > 0 {
 			out = append(out, span{text: " "})

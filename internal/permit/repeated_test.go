@@ -46,3 +46,16 @@ func TestRepeatedWordsAreTheSame(t *testing.T) {
 		t.Errorf("only %d words were remembered", known)
 	}
 }
+
+// Code that is data around an expansion is found where arithmetic may run it.
+func TestCodeAroundAnExpansion(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, Rules{Allow: []string{`tool:bash:echo.*`}})
+	for command, want := range map[string]Verdict{
+		"q=`true`q='a[$(x)]'; echo $((q))": Ask, `q='a[$'$E'(x)]'; echo $((q))`: Ask, `q=$E'a[$(x)]'; echo $((q))`: Ask, `q=$E'a[x]'; echo $((q))`: Allow,
+	} {
+		if j := judged(p, command); j.Verdict != want {
+			t.Errorf("%s: %s, want %s", command, j.Verdict, want)
+		}
+	}
+}
