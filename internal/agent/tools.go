@@ -273,7 +273,7 @@ func (r *runner) bounded(ctx context.Context, one ready) (tool.Result, error) {
 	late := func(res tool.Result, err error) (tool.Result, error) {
 		if err == nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			res.Failed = true
-			res.Blocks = append(res.Blocks, chat.TextBlocks(fmt.Sprintf("%s was told to end after %s, the limit of a call.", one.use.Name, limit))...)
+			res.Blocks = append(res.Blocks, chat.TextBlocks(fmt.Sprintf("\n[%s was told to end after %s, the limit of a call]", one.use.Name, limit))...)
 		}
 		return res, err
 	}
