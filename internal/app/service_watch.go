@@ -67,7 +67,11 @@ func (r *reader) label(name string, args []byte) string {
 // event gives the objects of an event, without secrets.
 func (r *reader) event(ev chat.Event) []feed.Item {
 	r.calls.Note(ev)
-	items := feed.Translate(ev, r.opt)
+	opt := r.opt
+	if ev.Seq == 1 { // what it began with, whatever was wished for since
+		opt.Model = first(termsOf(ev.Body).Model, opt.Model)
+	}
+	items := feed.Translate(ev, opt)
 	for i := range items {
 		items[i] = r.clean(items[i])
 	}

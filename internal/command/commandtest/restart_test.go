@@ -1,0 +1,269 @@
+package commandtest_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"chorus/internal/app"
+	"chorus/internal/command"
+	"chorus/internal/feed"
+)
+
+var (
+	root = holder("root", command.Admin)
+	ada  = holder("ada", command.Chat, command.Approve)
+)
+
+func must[T any](t *testing.T) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// until watches a session up to an object.
+func until(t *testing.T, s command.Service, by command.Caller, id string, after int64, last func(feed.Item) bool) []feed.Item {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	var seen []feed.Item
+	for item, err := range s.Watch(ctx, by, id, after) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen = append(seen, item); last(item) {
+			return seen
+		}
+	}
+	t.Fatalf("the watch ended after %d objects", len(seen))
+	return nil
+}
+
+func terminal(it feed.Item) bool { return it.Header().Type.Terminal() }
+
+func isType(want feed.Type) func(feed.Item) bool {
+	return func(it feed.Item) bool { return it.Header().Type == want }
+}
+
+// TestWishesHoldAfterARestart: what was asked for when a session was made, and the
+// question it stands at, are there for the next process.
+func TestWishesHoldAfterARestart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	a := open(t, dir)
+	made := must[command.Session](t)(a.Service().CreateSession(t.Context(), ada, command.NewSession{Model: "demo/script", Mode: "implement", Permissions: "standard", MaxIterations: 7}))
+	must[command.Said](t)(a.Service().Say(t.Context(), ada, made.ID, command.Words{Message: "!call bash {\"command\":\"echo yes\"}\n!end\n!say {{last}}"}))
+	until(t, a.Service(), ada, made.ID, 0, isType(feed.TypeApprovalRequired))
+	ended(t, a)
+
+	a = open(t, dir)
+	defer ended(t, a)
+	now := must[command.Session](t)(a.Service().GetSession(t.Context(), ada, made.ID))
+	if now.Status != "waiting" || now.Mode != "implement" || now.Model != "script" || now.Permissions != "standard" {
+		t.Errorf("%+v", now)
+	}
+	list := must[command.List[command.Approval]](t)(a.Service().Approvals(t.Context(), ada, command.ApprovalQuery{}))
+	if len(list.Items) != 1 || time.Until(list.Items[0].Deadline) < 23*time.Hour {
+		t.Fatalf("%+v", list.Items)
+	}
+	must[command.Approval](t)(a.Service().Answer(t.Context(), ada, list.Items[0].ID, command.Verdict{Approved: true}))
+	seen := until(t, a.Service(), ada, made.ID, 0, terminal)
+	for _, it := range seen {
+		if run, ok := it.(feed.RunStarted); ok && (run.MaxIterations != 7 || run.Mode != "implement") {
+			t.Errorf("%+v", run)
+		}
+	}
+	if end, ok := seen[len(seen)-1].(feed.Completed); !ok || end.StopReason != "done" {
+		t.Errorf("%+v", seen[len(seen)-1])
+	}
+}
+
+// TestTerminalThreads: a terminal's thread is let alone until somebody speaks to it
+// through a door, and then what is said there is the door's.
+func TestTerminalThreads(t *testing.T) {
+	t.Parallel()
+	dir, repo := t.TempDir(), t.TempDir()
+	first := open(t, dir)
+	at := must[*app.Session](t)(first.OpenSession(t.Context(), app.SessionOptions{Dir: repo, Model: "demo/script", Once: true}))
+	got, err := at.Send(t.Context(), "!say from the terminal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, first.Service(), root, at.ID(), got.Seq, terminal)
+	id := at.ID()
+	if err := at.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ended(t, first)
+
+	a := open(t, dir)
+	defer ended(t, a)
+	s := a.Service()
+	if _, err := s.GetSession(t.Context(), ada, id); command.KindOf(err) != command.NotFound {
+		t.Errorf("Ada sees a terminal's thread: %v", err)
+	}
+	said := must[command.Said](t)(s.Say(t.Context(), root, id, command.Words{Message: "!say from the door"}))
+	seen := until(t, s, root, id, said.Seq, terminal)
+	if end, ok := seen[len(seen)-1].(feed.Completed); !ok || end.StopReason != "done" {
+		t.Errorf("%+v", seen[len(seen)-1])
+	}
+}
+
+// TestSameBytesAsTheTerminal: what a stream carries is what `chorus run --json` prints.
+func TestSameBytesAsTheTerminal(t *testing.T) {
+	t.Parallel()
+	a := open(t, t.TempDir())
+	defer ended(t, a)
+	at := must[*app.Session](t)(a.OpenSession(t.Context(), app.SessionOptions{Dir: t.TempDir(), Model: "demo/script", Once: true}))
+	defer at.Close()
+	got, err := at.Send(t.Context(), "!think hm\n!say <b>looking</b>\n!call list_files {}\n!call read {\"path\":\"none\"}\n!end\n!say done & over")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := until(t, a.Service(), root, at.ID(), 0, terminal)
+	last := seen[len(seen)-1].Header().Seq
+	var want []string
+	calls := feed.Calls{}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for item, err := range at.Watch(ctx, got.Seq-1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if item.Event == nil {
+			continue
+		}
+		calls.Note(*item.Event)
+		for _, it := range feed.Translate(*item.Event, feed.Options{Label: at.Label, Args: calls.Args, Model: at.Info().Model}) {
+			want = append(want, string(must[[]byte](t)(feed.Encode(it))))
+		}
+		if item.Event.Seq == last {
+			break
+		}
+	}
+	var have []string
+	for _, it := range seen {
+		if it.Header().Seq > 0 {
+			have = append(have, string(must[[]byte](t)(feed.Encode(it))))
+		}
+	}
+	if !slices.Equal(have, want) {
+		t.Errorf("the stream has\n%s\nthe terminal\n%s", strings.Join(have, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestSecretsStayInside: what looks like a key is shown nowhere.
+func TestSecretsStayInside(t *testing.T) {
+	t.Parallel()
+	const key = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOP"
+	a := open(t, t.TempDir())
+	defer ended(t, a)
+	s := a.Service()
+	made := must[command.Session](t)(s.CreateSession(t.Context(), ada, command.NewSession{Model: "demo/script"}))
+	must[command.Said](t)(s.Say(t.Context(), ada, made.ID, command.Words{Message: "!say the key is " + key}))
+	shown := fmt.Sprintf("%+v", until(t, s, ada, made.ID, 0, terminal))
+	for _, ev := range must[command.List[command.RawEvent]](t)(s.Events(t.Context(), ada, made.ID, command.Span{})).Items {
+		shown += string(ev.Body)
+	}
+	shown += fmt.Sprintf("%+v", must[command.List[feed.Item]](t)(s.Messages(t.Context(), ada, made.ID, command.Span{})).Items)
+	shown += fmt.Sprintf("%+v", must[command.List[command.Request]](t)(s.Requests(t.Context(), ada, made.ID, command.Span{})).Items)
+	shown += fmt.Sprintf("%+v", must[command.List[command.Hit]](t)(s.Search(t.Context(), ada, command.SearchQuery{Text: "key"})).Items)
+	shown += fmt.Sprintf("%+v", must[command.Session](t)(s.GetSession(t.Context(), ada, made.ID)))
+	if i := strings.Index(shown, key[:30]); i >= 0 {
+		t.Errorf("…%s…", shown[max(0, i-80):i+40])
+	}
+}
+
+// TestIdleSessionsCostNothing: a thousand sessions are rows and nothing else, and an
+// overview of them is quick. Not beside other tests: it counts goroutines.
+func TestIdleSessionsCostNothing(t *testing.T) {
+	a := open(t, t.TempDir())
+	defer ended(t, a)
+	s := a.Service()
+	before := runtime.NumGoroutine()
+	for range 1000 {
+		must[command.Session](t)(s.CreateSession(t.Context(), ada, command.NewSession{Model: "demo/echo"}))
+	}
+	// The database's own go a moment after each question; sessions would be a thousand.
+	if after := runtime.NumGoroutine(); after > before+200 {
+		t.Errorf("%d goroutines before, %d with a thousand sessions", before, after)
+	}
+	began := time.Now()
+	over := must[command.Overview](t)(s.Overview(t.Context(), ada))
+	if len(over.Recent) == 0 {
+		t.Error("nothing is recent")
+	}
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("an overview of a thousand sessions took %v", took)
+	}
+}
+
+// TestServeTellsTheServiceManager: ready when it listens, stopping when it is told to;
+// streams end, and the run goes on at the next start.
+func TestServeTellsTheServiceManager(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	socket := filepath.Join(t.TempDir(), "n")
+	conn := must[*net.UnixConn](t)(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"}))
+	defer conn.Close()
+	env := map[string]string{"USER": "ada", "HOME": dir, "NOTIFY_SOCKET": socket}
+	a := must[*app.App](t)(app.Open(t.Context(), app.Options{Env: func(key string) string { return env[key] }, Environ: []string{"PATH=/usr/bin:/bin"}, Home: dir}))
+	made := must[command.Session](t)(a.Service().CreateSession(t.Context(), ada, command.NewSession{Model: "demo/script"}))
+	must[command.Said](t)(a.Service().Say(t.Context(), ada, made.ID, command.Words{Message: "!say begun\n!wait"}))
+	until(t, a.Service(), ada, made.ID, 0, isType(feed.TypeTextDelta))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	served, ready := make(chan error, 1), make(chan string, 1)
+	go func() {
+		served <- a.Serve(ctx, app.ServeOptions{Addr: "127.0.0.1:0", Ready: func(url, _ string) { ready <- url }})
+	}()
+	read := func() string {
+		buf := make([]byte, 1000)
+		_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+		n, err := conn.Read(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(buf[:n])
+	}
+	if got := read(); !strings.HasPrefix(got, "READY=1\nSTATUS=listening on "+<-ready) {
+		t.Errorf("%q", got)
+	}
+	streamed := make(chan error, 1)
+	go func() {
+		for _, err := range a.Service().Watch(t.Context(), ada, made.ID, 0) {
+			if err != nil {
+				streamed <- err
+				return
+			}
+		}
+		streamed <- nil
+	}()
+	cancel()
+	if got := read(); !strings.HasPrefix(got, "STOPPING=1") {
+		t.Errorf("%q", got)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if err := <-streamed; err != nil {
+		t.Error(err)
+	}
+	ended(t, a)
+	a = open(t, dir)
+	defer ended(t, a)
+	until(t, a.Service(), ada, made.ID, 0, isType(feed.TypeTextDelta))
+	if now := must[command.Session](t)(a.Service().GetSession(t.Context(), ada, made.ID)); now.Status != "running" {
+		t.Errorf("%+v", now)
+	}
+}
