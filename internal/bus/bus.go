@@ -7,6 +7,7 @@
 package bus
 
 import (
+	"slices"
 	"sync"
 
 	"chorus/internal/chat"
@@ -27,6 +28,7 @@ const room = 1024
 type Bus struct {
 	mu   sync.Mutex
 	subs map[chat.ThreadID]map[*Listener]struct{}
+	ears []*Listener // of those who hear every thread
 }
 
 // Listener hears one thread.
@@ -35,6 +37,8 @@ type Listener struct {
 	thread chat.ThreadID
 	bell   chan struct{}
 	calm   bool // is not rung, and gets no live pieces: it looks when it likes
+	every  bool // hears every thread
+	kinds  []chat.Kind
 
 	mu    sync.Mutex
 	notes []Note
@@ -50,6 +54,25 @@ func (b *Bus) Listen(thread chat.ThreadID) *Listener {
 // taken, and nobody is woken for them.
 func (b *Bus) Gather(thread chat.ThreadID) *Listener {
 	return b.listen(&Listener{bus: b, thread: thread, bell: make(chan struct{}, 1), calm: true})
+}
+
+// Hear listens to the events of every thread, without live pieces; with kinds, only to
+// commits that hold one of them. It hears what this process writes and nothing else, so a gap
+// is one that no single journal can fill.
+func (b *Bus) Hear(kinds ...chat.Kind) *Listener {
+	l := &Listener{bus: b, bell: make(chan struct{}, 1), every: true, kinds: kinds}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ears = append(b.ears, l)
+	return l
+}
+
+// wants reports whether a listener to everything is interested.
+func (l *Listener) wants(note Note) bool {
+	if len(l.kinds) == 0 {
+		return len(note.Events) > 0
+	}
+	return slices.ContainsFunc(note.Events, func(ev chat.Event) bool { return slices.Contains(l.kinds, ev.Body.Kind()) })
 }
 
 func (b *Bus) listen(l *Listener) *Listener {
@@ -73,6 +96,11 @@ func (b *Bus) Ring(thread chat.ThreadID, note Note) {
 	defer b.mu.Unlock()
 	for l := range b.subs[thread] {
 		l.put(note)
+	}
+	for _, l := range b.ears {
+		if l.wants(note) {
+			l.put(note)
+		}
 	}
 }
 
@@ -130,6 +158,10 @@ func (l *Listener) Take() (notes []Note, gap bool) {
 func (l *Listener) Close() {
 	l.bus.mu.Lock()
 	defer l.bus.mu.Unlock()
+	if l.every {
+		l.bus.ears = slices.DeleteFunc(l.bus.ears, func(other *Listener) bool { return other == l })
+		return
+	}
 	delete(l.bus.subs[l.thread], l)
 	if len(l.bus.subs[l.thread]) == 0 {
 		delete(l.bus.subs, l.thread)

@@ -65,3 +65,37 @@ func TestSlowListenersGetAGap(t *testing.T) {
 		t.Fatal("RingAll sends everybody to the journal")
 	}
 }
+
+// Whoever hears everything hears the events of every thread, only the kinds it wants,
+// and no live pieces.
+func TestHear(t *testing.T) {
+	t.Parallel()
+	var b Bus
+	all, ends := b.Hear(), b.Hear(chat.KindRunEnded)
+	b.Ring(thread, Note{Events: []chat.Event{{Seq: 1, Body: chat.Took{}}}})
+	b.Ring(thread, Note{Live: chat.Progress{Text: "x"}})
+	b.Ring("cli:here:two", Note{Events: []chat.Event{{Seq: 2, Body: chat.Took{}}, {Seq: 3, Body: chat.RunEnded{}}}})
+	b.RingAll()
+	if notes, gap := all.Take(); len(notes) != 2 || gap {
+		t.Errorf("%+v %v", notes, gap)
+	}
+	notes, gap := ends.Take()
+	if len(notes) != 1 || gap || notes[0].Events[0].Seq != 2 || !rang(ends) {
+		t.Errorf("%+v %v", notes, gap)
+	}
+	for range 2 * room {
+		b.Ring(thread, Note{Events: []chat.Event{{Body: chat.Took{}}}})
+	}
+	if notes, gap := all.Take(); len(notes) > room || !gap {
+		t.Errorf("%d notes, gap %v", len(notes), gap)
+	}
+	ends.Close()
+	ends.Close()
+	b.Ring(thread, Note{Events: []chat.Event{{Body: chat.RunEnded{}}}})
+	if notes, _ := ends.Take(); len(notes) > 0 {
+		t.Error("a closed listener heard something")
+	}
+	if notes, _ := all.Take(); len(notes) != 1 {
+		t.Error("closing one closed the other")
+	}
+}
