@@ -1,4 +1,4 @@
-package api
+package api_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"chorus/internal/command"
+	"chorus/internal/transport/http/api"
 	"chorus/internal/transport/http/rest"
 )
 
@@ -112,7 +113,7 @@ func TestKindsBecomeStatuses(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
 	a := newAPI(t, f)
-	for kind, want := range statuses {
+	for kind, want := range api.Statuses() {
 		e := command.Errorf(kind, "so it is")
 		e.Field, e.About = "message", map[string]bool{"approved": true}
 		f.fail(e)
@@ -121,7 +122,7 @@ func TestKindsBecomeStatuses(t *testing.T) {
 		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
 			t.Fatal(err)
 		}
-		if w.Code != want.status || p.Detail != "so it is" || p.Message != "so it is" || p.Type != "/docs#problem-"+string(kind) ||
+		if w.Code != want || p.Detail != "so it is" || p.Message != "so it is" || p.Type != "/docs#problem-"+string(kind) ||
 			p.About == nil || len(p.Fields) != 1 || p.Fields[0].Field != "message" {
 			t.Errorf("%s: %d %s", kind, w.Code, w.Body)
 		}
@@ -135,7 +136,7 @@ func TestKindsBecomeStatuses(t *testing.T) {
 func TestProblemTypesAreDocumented(t *testing.T) {
 	t.Parallel()
 	page := ask(newAPI(t, &fake{}), admin, "GET", "/docs", "").Body.String()
-	for _, kind := range problemKinds() {
+	for _, kind := range api.ProblemKinds() {
 		if !strings.Contains(page, `id="problem-`+kind[0]+`"`) {
 			t.Errorf("no %s on the page", kind[0])
 		}
@@ -169,7 +170,7 @@ func TestScopes(t *testing.T) {
 				t.Errorf("%s %s with %s: %d", route.Method, target, scope, w.Code)
 			}
 		}
-		if changes := route.Method != http.MethodGet; changes && route.Scope == readScope {
+		if changes := route.Method != http.MethodGet; changes && route.Scope == string(command.Read) {
 			t.Errorf("%s %s changes something and needs only read", route.Method, route.Path)
 		}
 	}
@@ -206,7 +207,7 @@ func TestKeyIsPassedOn(t *testing.T) {
 func TestTokenTextIsNotKept(t *testing.T) {
 	t.Parallel()
 	memory := &shelf{}
-	a, err := New(Options{Service: &fake{}, Memory: memory})
+	a, err := api.New(api.Options{Service: &fake{}, Memory: memory})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +291,7 @@ func TestUpload(t *testing.T) {
 
 func TestNotReady(t *testing.T) {
 	t.Parallel()
-	a, err := New(Options{Service: &fake{}, Ready: func(context.Context) error { return errors.New("the store is being moved") }})
+	a, err := api.New(api.Options{Service: &fake{}, Ready: func(context.Context) error { return errors.New("the store is being moved") }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,15 +66,21 @@ func schemas() map[reflect.Type]*jsonschema.Schema {
 }
 
 // unions lists the objects of the stream.
-func unions() map[reflect.Type][]reflect.Type {
-	return map[reflect.Type][]reflect.Type{reflect.TypeFor[feed.Item](): {
-		reflect.TypeFor[feed.SessionStarted](), reflect.TypeFor[feed.RunStarted](), reflect.TypeFor[feed.UserMessage](),
-		reflect.TypeFor[feed.AssistantMessage](), reflect.TypeFor[feed.Refused](), reflect.TypeFor[feed.Cleared](),
-		reflect.TypeFor[feed.TextDelta](), reflect.TypeFor[feed.ThinkingDelta](), reflect.TypeFor[feed.ToolCall](),
-		reflect.TypeFor[feed.ToolProgress](), reflect.TypeFor[feed.ToolResult](), reflect.TypeFor[feed.ApprovalRequired](),
-		reflect.TypeFor[feed.ApprovalResolved](), reflect.TypeFor[feed.Steered](), reflect.TypeFor[feed.Compacted](),
-		reflect.TypeFor[feed.Completed](), reflect.TypeFor[feed.Error](), reflect.TypeFor[feed.Trace](),
+func unions() map[reflect.Type][]rest.Variant {
+	return map[reflect.Type][]rest.Variant{reflect.TypeFor[feed.Item](): {
+		variant[feed.SessionStarted](feed.TypeSessionStarted), variant[feed.RunStarted](feed.TypeRunStarted),
+		variant[feed.UserMessage](feed.TypeUserMessage), variant[feed.AssistantMessage](feed.TypeAssistantMessage),
+		variant[feed.Refused](feed.TypeRefused), variant[feed.Cleared](feed.TypeCleared),
+		variant[feed.TextDelta](feed.TypeTextDelta), variant[feed.ThinkingDelta](feed.TypeThinkingDelta),
+		variant[feed.ToolCall](feed.TypeToolCall), variant[feed.ToolProgress](feed.TypeToolProgress), variant[feed.ToolResult](feed.TypeToolResult),
+		variant[feed.ApprovalRequired](feed.TypeApprovalRequired), variant[feed.ApprovalResolved](feed.TypeApprovalResolved),
+		variant[feed.Steered](feed.TypeSteered), variant[feed.Compacted](feed.TypeCompacted),
+		variant[feed.Completed](feed.TypeCompleted), variant[feed.Error](feed.TypeError), variant[feed.Trace](feed.TypeTrace),
 	}}
+}
+
+func variant[T feed.Item](name feed.Type) rest.Variant {
+	return rest.Variant{Value: string(name), Type: reflect.TypeFor[T]()}
 }
 
 func docs() map[reflect.Type]string {

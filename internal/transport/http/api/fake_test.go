@@ -1,4 +1,4 @@
-package api
+package api_test
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/feed"
+	"chorus/internal/transport/http/api"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -226,9 +227,9 @@ func (s *shelf) KeepAnswer(_ context.Context, principal, key, route, digest stri
 	return nil
 }
 
-func newAPI(t testing.TB, service command.Service) *API {
+func newAPI(t testing.TB, service command.Service) *api.API {
 	t.Helper()
-	a, err := New(Options{Service: service, Memory: &shelf{}, Log: slog.New(slog.DiscardHandler), Version: "test"})
+	a, err := api.New(api.Options{Service: service, Memory: &shelf{}, Log: slog.New(slog.DiscardHandler), Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,11 +55,17 @@ type Options struct {
 	// Schemas stand in for types whose JSON does not follow from their fields.
 	Schemas map[reflect.Type]*jsonschema.Schema
 	// OneOf lists what may stand behind an interface.
-	OneOf map[reflect.Type][]reflect.Type
+	OneOf map[reflect.Type][]Variant
 	// Docs are sentences about types.
 	Docs map[reflect.Type]string
 	// Tags are sentences about groups of routes, in the order they are shown.
 	Tags [][2]string
+}
+
+// Variant is one of the types behind an interface. Its field "type" has that value.
+type Variant struct {
+	Value string
+	Type  reflect.Type
 }
 
 // Kernel serves the routes. It is an http.Handler and may be used from any goroutine.

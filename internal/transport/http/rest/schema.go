@@ -109,7 +109,12 @@ func (s *shapes) union(t reflect.Type, m mode) *jsonschema.Schema {
 	return s.component(t, func() *jsonschema.Schema {
 		schema := &jsonschema.Schema{Description: s.o.Docs[t]}
 		for _, member := range members {
-			schema.OneOf = append(schema.OneOf, s.of(member, m))
+			schema.OneOf = append(schema.OneOf, s.of(member.Type, m))
+			if prop := s.components[s.name(member.Type)].Properties["type"]; prop != nil {
+				prop.Const = jsonschema.Ptr(any(member.Value))
+			} else {
+				s.fail(fmt.Errorf("%s has no field type that tells it from the others", member.Type))
+			}
 		}
 		return schema
 	})
