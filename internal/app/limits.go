@@ -64,15 +64,19 @@ func channelNamed(name string) []string {
 	return []string{name, place, path.Base(place)}
 }
 
+// ownerToken names the token that the first start of the server made: it lies in a file
+// that only the person at the terminal can read, so it is as good as they are.
+const ownerToken = string(chat.TokenHolder) + "/role:" + chat.OwnerRole
+
 // bookOf is who has which rights: what is configured, the closest name first, and for
 // whom nothing is: whoever sits at the terminal is not limited, others are standard.
 func bookOf(bot *config.Bot) rights.Book {
-	b := rights.Book{Editors: []string{string(chat.LocalUser)}}
+	b := rights.Book{Editors: []string{string(chat.LocalUser), ownerToken}}
 	for _, g := range bot.Access {
 		b.Grants = append(b.Grants, rights.Grant{To: g.To, Profile: g.Profile})
 	}
 	slices.SortStableFunc(b.Grants, func(x, y rights.Grant) int { return cmp.Compare(distance(x.To), distance(y.To)) })
-	b.Grants = append(b.Grants, rights.Grant{To: string(chat.LocalUser), Profile: everything},
+	b.Grants = append(b.Grants, rights.Grant{To: string(chat.LocalUser), Profile: everything}, rights.Grant{To: ownerToken, Profile: everything},
 		rights.Grant{To: string(chat.DiscordUser), Profile: "standard"}, rights.Grant{To: string(chat.TokenHolder), Profile: "standard"})
 	if bot.IsSet("editors") {
 		b.Editors = bot.Editors

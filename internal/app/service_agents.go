@@ -141,6 +141,11 @@ func (o *orders) CreateAgent(ctx context.Context, by command.Caller, in command.
 	if err := o.checkAgent(&given); err != nil {
 		return command.Agent{}, err
 	}
+	if given.Permissions != "" {
+		if err := o.app.mayGive(given.Permissions, by.Principal); err != nil {
+			return command.Agent{}, command.Errorf(command.Forbidden, "%w", err)
+		}
+	}
 	made, err := o.app.Roster().Create(ctx, given)
 	if err != nil {
 		return command.Agent{}, o.wrong(err)
@@ -172,6 +177,11 @@ func (o *orders) ConfigureAgent(ctx context.Context, by command.Caller, name, ke
 	}
 	if _, err := o.findAgent(ctx, name); err != nil {
 		return command.Agent{}, o.wrong(err)
+	}
+	if key == "permissions" {
+		if err := o.app.mayGive(value, by.Principal); err != nil {
+			return command.Agent{}, command.Errorf(command.Forbidden, "%w", err)
+		}
 	}
 	changed, err := o.app.Roster().Configure(ctx, name, key, value)
 	if err != nil {

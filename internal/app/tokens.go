@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/desk"
 	"chorus/internal/home"
@@ -22,9 +23,6 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/store"
 )
-
-// OwnerRole is what the token of the first start has: it is as good as the terminal.
-const OwnerRole = "owner"
 
 // tokenPrefix lets people and scanners for secrets know what they look at.
 const tokenPrefix = "chorus_"
@@ -94,7 +92,7 @@ func checkToken(by command.Caller, in command.NewToken) error {
 		}
 	}
 	for _, r := range in.Roles {
-		if !slices.Contains(by.Principal.Roles, r) && !slices.Contains(by.Principal.Roles, OwnerRole) {
+		if !slices.Contains(by.Principal.Roles, r) && !slices.Contains(by.Principal.Roles, chat.OwnerRole) {
 			return command.Errorf(command.Forbidden, "you cannot give the role %s: you do not have it", r)
 		}
 	}
@@ -231,7 +229,7 @@ func (t *Tokens) OwnerToken(ctx context.Context) (text string, token command.Tok
 			return text, token, err
 		}
 	}
-	token, err = t.CreateToken(ctx, t.app.LocalCaller(), command.NewToken{Name: OwnerRole, Scopes: []command.Scope{command.Admin}, Roles: []string{OwnerRole}})
+	token, err = t.CreateToken(ctx, t.app.LocalCaller(), command.NewToken{Name: chat.OwnerRole, Scopes: []command.Scope{command.Admin}, Roles: []string{chat.OwnerRole}})
 	if err != nil {
 		return "", command.Token{}, err
 	}

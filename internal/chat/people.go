@@ -62,3 +62,12 @@ func (p Principal) String() string {
 	}
 	return string(p.Kind) + ":" + p.ID
 }
+
+// OwnerRole is the role of whoever owns the home: the person at its terminal, and the
+// token that lies there in a file only they can read.
+const OwnerRole = "owner"
+
+// Owns reports whether a principal is the person at the terminal, there or by their token.
+func (p Principal) Owns() bool {
+	return p.Kind == LocalUser || p.Kind == TokenHolder && slices.Contains(p.Roles, OwnerRole)
+}

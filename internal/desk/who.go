@@ -91,7 +91,7 @@ func MayAnswer(rule Who, a Approval, p chat.Principal) (bool, string) {
 		return false, "only people can answer"
 	}
 	asked := a.AskedBy.String()
-	if rule.Anyone || rule.Asker && p.String() == asked || rule.Local && p.Kind == chat.LocalUser {
+	if rule.Anyone || rule.Asker && p.String() == asked || rule.Local && p.Owns() {
 		return true, ""
 	}
 	for _, role := range rule.Roles {
@@ -129,7 +129,7 @@ func Weigh(a Approval, p chat.Principal, ok bool) (State, error) {
 		return Approved, nil
 	}
 	for _, v := range a.Votes {
-		if v.OK && v.By.String() == p.String() {
+		if v.OK && samePerson(v.By, p) {
 			return Open, fmt.Errorf("%w: %s has said yes already; now another person must", ErrMayNot, p)
 		}
 	}
@@ -139,6 +139,12 @@ func Weigh(a Approval, p chat.Principal, ok bool) (State, error) {
 		}
 	}
 	return Open, nil
+}
+
+// samePerson reports whether two principals are one person as far as can be known: whoever
+// sits at the terminal has the owner's token too.
+func samePerson(p, q chat.Principal) bool {
+	return p.String() == q.String() || p.Owns() && q.Owns() && (p.Kind != chat.LocalUser || q.Kind != chat.LocalUser)
 }
 
 // NeedsTwo reports whether one person's yes is not enough.

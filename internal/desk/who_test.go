@@ -147,3 +147,26 @@ func TestFourEyes(t *testing.T) {
 		}
 	})
 }
+
+// The owner's token is the person at the terminal: it may answer what they may, and
+// both together are one of two.
+func TestOwnersToken(t *testing.T) {
+	t.Parallel()
+	terminal := chat.Principal{Kind: chat.LocalUser, ID: "ada"}
+	token := chat.Principal{Kind: chat.TokenHolder, ID: "t1", Roles: []string{chat.OwnerRole}}
+	other := chat.Principal{Kind: chat.TokenHolder, ID: "t2", Roles: []string{"guest"}}
+	asked := Approval{AskedBy: chat.Principal{Kind: chat.DiscordUser, ID: "7"}, Who: "local"}
+	if s, err := Weigh(asked, token, true); s != Approved || err != nil {
+		t.Errorf("the owner's token: %v %v", s, err)
+	}
+	if s, err := Weigh(asked, other, true); s != Open || err == nil {
+		t.Errorf("another token: %v %v", s, err)
+	}
+	asked.Who, asked.Votes = "two", []Vote{{By: terminal, OK: true}}
+	if s, err := Weigh(asked, token, true); s != Open || err == nil {
+		t.Errorf("one person twice: %v %v", s, err)
+	}
+	if s, err := Weigh(asked, chat.Principal{Kind: chat.LocalUser, ID: "grace"}, true); s != Approved || err != nil {
+		t.Errorf("two people: %v %v", s, err)
+	}
+}
