@@ -353,22 +353,6 @@ func (w *walker) command(s *syntax.Stmt) {
 	w.redirects(s.Redirs)
 }
 
-// coproc walks a coprocess. What the parser takes for its name is the program when
-// nothing but redirections follow.
-func (w *walker) coproc(c *syntax.CoprocClause) {
-	if c.Name != nil {
-		w.inside(c.Name)
-		if c.Stmt == nil || c.Stmt.Cmd == nil {
-			var redirs []*syntax.Redirect
-			if c.Stmt != nil {
-				redirs = c.Stmt.Redirs
-			}
-			w.run(Part{Kind: KindCommand, offset: int(c.Name.Pos().Offset())}, w.read(nil, c.Name), redirs)
-		}
-	}
-	w.stmt(c.Stmt)
-}
-
 func (w *walker) ifClause(c *syntax.IfClause) {
 	for c != nil {
 		w.stmts(c.Cond)
