@@ -20,6 +20,7 @@ import (
 type orders struct {
 	app    *App
 	engine *engine.Engine
+	last   examination
 
 	mu     sync.Mutex
 	names  map[string]chat.ThreadID // by what people call a session; threads never change their name

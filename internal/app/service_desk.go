@@ -89,7 +89,6 @@ func (o *orders) Answer(ctx context.Context, by command.Caller, id string, in co
 	if err != nil {
 		return command.Approval{}, o.wrong(err)
 	}
-	o.runHere(a.Thread)
 	err = o.engine.Answer(ctx, a.ID, by.Principal, in.Approved, in.Note)
 	now, rerr := o.app.DB.Approval(ctx, a.ID)
 	switch {

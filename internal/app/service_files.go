@@ -29,6 +29,7 @@ const (
 	maxAttachment  = 25 << 20
 	maxAttachments = 10   // with one message
 	maxStored      = 1000 // in one session
+	maxStoredBytes = 500 << 20
 	maxFileName    = 120
 )
 
@@ -57,14 +58,25 @@ func (o *orders) Attach(ctx context.Context, by command.Caller, session, name st
 	if err != nil {
 		return command.Attachment{}, o.wrong(err)
 	}
-	if list, err := os.ReadDir(dir); err == nil && len(list) >= maxStored {
-		return command.Attachment{}, command.Errorf(command.TooLarge, "this session has %d files already; begin another one", len(list))
+	if count, bytes := held(dir); count >= maxStored || bytes+int64(len(data)) > maxStoredBytes {
+		return command.Attachment{}, command.Errorf(command.TooLarge, "this session has %d files with %d MB already; begin another one", count, bytes>>20)
 	}
 	a := command.Attachment{ID: id.New(), Name: fileName(name), MediaType: sniff(data), Size: int64(len(data))}
 	if err := home.WriteFile(filepath.Join(dir, a.ID+"-"+a.Name), data, 0o600); err != nil {
 		return command.Attachment{}, o.wrong(err)
 	}
 	return a, nil
+}
+
+// held is how many files a folder has, and how large they are together.
+func held(dir string) (count int, bytes int64) {
+	list, _ := os.ReadDir(dir) // what cannot be read cannot be written either
+	for _, entry := range list {
+		if info, err := entry.Info(); err == nil {
+			count, bytes = count+1, bytes+info.Size()
+		}
+	}
+	return count, bytes
 }
 
 // fileName makes a name that is one on every disk and says nothing but a name.

@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"chorus/internal/command"
 	"chorus/internal/doctor"
@@ -13,7 +15,7 @@ func (o *orders) Health(ctx context.Context, by command.Caller) (command.List[co
 	if err := need(by, command.Read); err != nil {
 		return out, err
 	}
-	report := Examine(ctx, o.app.Options, Examination{Version: o.app.Version})
+	report := o.examined(ctx)
 	hide := o.app.Redactor()
 	for _, s := range report.Sections {
 		for _, f := range s.Findings {
@@ -25,4 +27,29 @@ func (o *orders) Health(ctx context.Context, by command.Caller) (command.List[co
 		}
 	}
 	return out, nil
+}
+
+// lookAgain is how old a report may be: looking tries sandboxes and opens files, and
+// pages ask often.
+const lookAgain = 20 * time.Second
+
+// examination is the last report.
+type examination struct {
+	mu     sync.Mutex
+	at     time.Time
+	report doctor.Report
+}
+
+func (o *orders) examined(ctx context.Context) doctor.Report {
+	e := &o.last
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if time.Since(e.at) > lookAgain {
+		report := Examine(ctx, o.app.Options, Examination{Version: o.app.Version})
+		if ctx.Err() != nil {
+			return report // it was cut short, and is nobody else's
+		}
+		e.report, e.at = report, time.Now()
+	}
+	return e.report
 }

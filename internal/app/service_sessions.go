@@ -139,6 +139,11 @@ func (o *orders) plan(by command.Caller, in command.NewSession, thread chat.Thre
 	if err := o.within(by, in); err != nil {
 		return chat.Terms{}, "", err
 	}
+	if in.WorkspacePath != "" && !by.May(command.Admin) {
+		if err := o.public(dir); err != nil {
+			return chat.Terms{}, "", err
+		}
+	}
 	checked := SessionOptions{Dir: o.app.Home.Dir(), Agent: in.Agent, Provider: in.Provider, Model: in.Model, Profile: in.Permissions, Mode: in.Mode, Sandbox: in.Sandbox}
 	if err := o.app.check(&checked); err != nil {
 		return chat.Terms{}, "", &command.Error{Kind: command.Invalid, Message: o.app.Redactor().Text(err.Error()), Err: err}
@@ -161,14 +166,50 @@ func (o *orders) workplace(in command.NewSession, thread chat.ThreadID) (string,
 	if !filepath.IsAbs(in.WorkspacePath) {
 		return "", invalid("workspacePath", "workspacePath must be an absolute path on the server, not %.200q", in.WorkspacePath)
 	}
-	dir := filepath.Clean(in.WorkspacePath)
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
+	dir := resolved(filepath.Clean(in.WorkspacePath))
 	if !isDir(dir) {
 		return "", invalid("workspacePath", "there is no directory %.200s on the server; make it first, or leave workspacePath out for a folder of its own", in.WorkspacePath)
 	}
 	return dir, nil
+}
+
+// public refuses directories whose files are keys to more than a conversation: whoever
+// may talk may have the workspace read without anybody being asked.
+func (o *orders) public(dir string) error {
+	no := func(why string) error {
+		err := command.Errorf(command.Forbidden, "%.200s can be worked in with the scope admin only: %s", dir, why)
+		err.Field = "workspacePath"
+		return err
+	}
+	house, user := resolved(o.app.Home.Dir()), resolved(o.app.userHome())
+	switch {
+	case encloses(dir, house) || encloses(house, dir):
+		return no("the keys of this house lie there")
+	case user != "" && encloses(dir, user):
+		return no("somebody's whole home lies there")
+	case strings.Contains(dir, "/."):
+		return no("hidden folders hold keys and settings")
+	}
+	for _, system := range []string{"/etc", "/proc", "/sys", "/dev", "/run", "/boot", "/var/run", "/var/lib"} {
+		if encloses(system, dir) || encloses(dir, system) {
+			return no("it belongs to the system")
+		}
+	}
+	return nil
+}
+
+// resolved is a path without links, as far as it is there.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// encloses reports whether a directory is another one, or holds it.
+func encloses(outer, inner string) bool {
+	rel, err := filepath.Rel(outer, inner)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }
 
 // narrow are the profiles that everybody who may chat may choose.

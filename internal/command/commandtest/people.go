@@ -19,11 +19,14 @@ func others(s *story) {
 	_, err = svc.GetSession(s.ctx, s.Bo, strings.Repeat("0", len(id)))
 	s.equal("a hint that it is there", strings.ReplaceAll(err.Error(), strings.Repeat("0", len(id)), id), unknown)
 	tries := map[string]func() error{
-		"say":      func() error { _, err := svc.Say(s.ctx, s.Bo, id, command.Words{Message: "hi"}); return err },
-		"steer":    func() error { _, err := svc.Steer(s.ctx, s.Bo, id, command.Words{Message: "hi"}); return err },
-		"abort":    func() error { _, err := svc.Abort(s.ctx, s.Bo, id, true); return err },
-		"fork":     func() error { _, err := svc.Fork(s.ctx, s.Bo, id, 1); return err },
-		"resume":   func() error { _, err := svc.ResumeSession(s.ctx, s.Bo, id, command.Resume{WorkspacePath: s.Dir}); return err },
+		"say":   func() error { _, err := svc.Say(s.ctx, s.Bo, id, command.Words{Message: "hi"}); return err },
+		"steer": func() error { _, err := svc.Steer(s.ctx, s.Bo, id, command.Words{Message: "hi"}); return err },
+		"abort": func() error { _, err := svc.Abort(s.ctx, s.Bo, id, true); return err },
+		"fork":  func() error { _, err := svc.Fork(s.ctx, s.Bo, id, 1); return err },
+		"resume": func() error {
+			_, err := svc.ResumeSession(s.ctx, s.Bo, id, command.Resume{WorkspacePath: s.Dir})
+			return err
+		},
 		"events":   func() error { _, err := svc.Events(s.ctx, s.Bo, id, command.Span{}); return err },
 		"messages": func() error { _, err := svc.Messages(s.ctx, s.Bo, id, command.Span{}); return err },
 		"requests": func() error { _, err := svc.Requests(s.ctx, s.Bo, id, command.Span{}); return err },

@@ -184,19 +184,19 @@ func TestSecretsStayInside(t *testing.T) {
 	}
 }
 
-// TestIdleSessionsCostNothing: a thousand sessions are rows and nothing else, and an
+// TestIdleSessionsCostNothing: hundreds of sessions are rows and nothing else, and an
 // overview of them is quick. Not beside other tests: it counts goroutines.
 func TestIdleSessionsCostNothing(t *testing.T) {
 	a := open(t, t.TempDir())
 	defer ended(t, a)
 	s := a.Service()
 	before := runtime.NumGoroutine()
-	for range 1000 {
+	for range 300 {
 		must[command.Session](t)(s.CreateSession(t.Context(), ada, command.NewSession{Model: "demo/echo"}))
 	}
-	// The database's own go a moment after each question; sessions would be a thousand.
-	if after := runtime.NumGoroutine(); after > before+200 {
-		t.Errorf("%d goroutines before, %d with a thousand sessions", before, after)
+	// The database's own go a moment after each question; sessions would be hundreds.
+	if after := runtime.NumGoroutine(); after > before+150 {
+		t.Errorf("%d goroutines before, %d with hundreds of sessions", before, after)
 	}
 	began := time.Now()
 	over := must[command.Overview](t)(s.Overview(t.Context(), ada))
@@ -204,7 +204,7 @@ func TestIdleSessionsCostNothing(t *testing.T) {
 		t.Error("nothing is recent")
 	}
 	if took := time.Since(began); took > 2*time.Second {
-		t.Errorf("an overview of a thousand sessions took %v", took)
+		t.Errorf("an overview of them took %v", took)
 	}
 }
 

@@ -21,7 +21,11 @@ func TestMain(m *testing.M) {
 
 // holder is somebody with a token.
 func holder(name string, scopes ...command.Scope) command.Caller {
-	return command.Caller{Principal: chat.Principal{Kind: chat.TokenHolder, ID: name, Name: name}, Scopes: scopes}
+	c := command.Caller{Principal: chat.Principal{Kind: chat.TokenHolder, ID: name, Name: name}, Scopes: scopes}
+	if c.May(command.Admin) {
+		c.Principal.Roles = []string{"owner"}
+	}
+	return c
 }
 
 // open opens a home without any key.

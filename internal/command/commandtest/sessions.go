@@ -60,6 +60,10 @@ func mistakes(s *story) {
 	s.wants(command.Forbidden, err)
 	_, err = s.As(s.Ada).CreateSession(s.ctx, s.Ada, command.NewSession{Sandbox: "host"})
 	s.wants(command.Forbidden, err)
+	for _, dir := range []string{"/", "/etc", filepath.Dir(os.TempDir())} {
+		_, err = s.As(s.Ada).CreateSession(s.ctx, s.Ada, command.NewSession{WorkspacePath: dir})
+		s.wants(command.Forbidden, err)
+	}
 	id := s.new(s.Ada, command.NewSession{}).ID
 	for _, text := range []string{"", " \n\t"} {
 		_, err := s.As(s.Ada).Say(s.ctx, s.Ada, id, command.Words{Message: text})
