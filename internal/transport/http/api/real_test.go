@@ -28,7 +28,7 @@ import (
 var owner = command.Caller{Principal: chat.Principal{Kind: chat.LocalUser, ID: "ada", Name: "Ada"}, Scopes: command.Scopes()}
 
 // realHouse is the API on a home of its own, with the offline model.
-func realHouse(t *testing.T) (*api.API, *httptest.Server) {
+func realHouse(t testing.TB) (*api.API, *httptest.Server) {
 	t.Helper()
 	home, err := app.Open(t.Context(), app.Options{Home: t.TempDir(), Env: func(string) string { return "" }, Environ: []string{"PATH=/usr/bin:/bin"},
 		Log: slog.New(slog.DiscardHandler)})
@@ -58,7 +58,7 @@ func realHouse(t *testing.T) (*api.API, *httptest.Server) {
 }
 
 // post sends JSON and gives the answer's.
-func post(t *testing.T, url, body string, want int) map[string]any {
+func post(t testing.TB, url, body string, want int) map[string]any {
 	t.Helper()
 	res, err := http.Post(url, "application/json", strings.NewReader(body))
 	if err != nil {
