@@ -177,7 +177,8 @@ func (e *exporter) body(batch []span) ([]byte, error) {
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)
 	_, err = z.Write(body)
-	return out.Bytes(), errors.Join(err, z.Close())
+	err = errors.Join(err, z.Close()) // closing writes the end
+	return out.Bytes(), err
 }
 
 // maxAnswer is how much of a collector's answer is read.
