@@ -34,13 +34,17 @@ func (p *Pool) doubtful() *seat {
 	return first
 }
 
-// wait is how long it takes until the first key that was too fast may be asked again.
+// soonest is as good as at once; no time at all would mean that nobody said how long.
+const soonest = time.Millisecond
+
+// wait is how long it takes until the first key that was too fast may be asked again. One
+// whose rest ended while the others were asked is free already.
 func (p *Pool) wait() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now, least := time.Now(), time.Duration(0)
 	for _, s := range p.seats {
-		if d := s.until.Sub(now); !s.auth && d > 0 && (least == 0 || d < least) {
+		if d := max(s.until.Sub(now), soonest); !s.auth && !s.until.IsZero() && (least == 0 || d < least) {
 			least = d
 		}
 	}
