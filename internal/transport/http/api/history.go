@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"io"
 	"iter"
 	"net/http"
 	"reflect"
@@ -107,8 +106,7 @@ func (a *API) blob(w http.ResponseWriter, r *http.Request, in struct {
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	_, err = io.Copy(w, file)
-	return err
+	return rest.Copy(w, file)
 }
 
 func (a *API) search(ctx context.Context, in struct {

@@ -11,6 +11,7 @@ import (
 	"path"
 	"reflect"
 	"strings"
+	"time"
 )
 
 // File is a Body that is not JSON: the bytes as they come, or the one file of a form.
@@ -31,7 +32,7 @@ func openFile(op *Operation, w http.ResponseWriter, r *http.Request) (File, []by
 	if r.ContentLength > op.MaxBody {
 		return File{}, nil, TooLarge(op.MaxBody)
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, op.MaxBody)
+	r.Body = &patientBody{http.MaxBytesReader(w, r.Body, op.MaxBody), http.NewResponseController(w)}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", r.ContentLength, r.URL.RawQuery))
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
@@ -57,6 +58,39 @@ func openFile(op *Operation, w http.ResponseWriter, r *http.Request) (File, []by
 			return File{Name: path.Base(strings.ReplaceAll(part.FileName(), `\`, "/")), Reader: &onlyPart{part, parts}}, sum[:], nil
 		}
 	}
+}
+
+// Patience is how long the next piece of something large may take. A whole file may take
+// as long as it likes: the deadlines of ordinary requests are moved on with each piece.
+const Patience = 30 * time.Second
+
+// patientBody is a body that may come slowly, but must come.
+type patientBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+func (b *patientBody) Read(into []byte) (int, error) {
+	soon := time.Now().Add(Patience)
+	_ = b.control.SetReadDeadline(soon)                // not every writer has deadlines,
+	_ = b.control.SetWriteDeadline(soon.Add(Patience)) // and then there are none to move
+	return b.ReadCloser.Read(into)
+}
+
+// Copy writes something large to somebody who may be slow, but must take it.
+func Copy(w http.ResponseWriter, from io.Reader) error {
+	_, err := io.Copy(&patientWriter{w, http.NewResponseController(w)}, from)
+	return err
+}
+
+type patientWriter struct {
+	w       io.Writer
+	control *http.ResponseController
+}
+
+func (p *patientWriter) Write(data []byte) (int, error) {
+	_ = p.control.SetWriteDeadline(time.Now().Add(Patience)) // see patientBody
+	return p.w.Write(data)
 }
 
 var errTwoFiles = errors.New("there is more than one file in the form; send them one by one")

@@ -33,6 +33,9 @@ const maxBody = 1 << 20
 // None is what goes out of an operation that answers nothing.
 type None struct{}
 
+// Replayed is the header of an answer that an earlier request with the same key had.
+const Replayed = "Idempotency-Replayed"
+
 // Locator is an answer that names where what was made is.
 type Locator interface{ Location() string }
 
@@ -58,7 +61,9 @@ func Op[In, Out any](r Route, do func(context.Context, In) (Out, error)) Operati
 		if err != nil {
 			return err
 		}
+		ran := false
 		status, answer, err := k.once(op, r, body, func() ([]byte, error) {
+			ran = true
 			out, err := do(r.Context(), in)
 			if err != nil || op.out == reflect.TypeFor[None]() {
 				return nil, err
@@ -68,6 +73,9 @@ func Op[In, Out any](r Route, do func(context.Context, In) (Out, error)) Operati
 		})
 		if err != nil {
 			return err
+		}
+		if !ran {
+			w.Header().Set(Replayed, "true")
 		}
 		var out Out
 		if _, ok := any(out).(Locator); ok && json.Unmarshal(answer, &out) == nil {

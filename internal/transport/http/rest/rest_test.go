@@ -14,6 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -341,6 +343,37 @@ func TestPageHoldsEverything(t *testing.T) {
 		t.Error("not escaped, or a script")
 	}
 }
+
+// deadlines notes how often they are moved.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	reads, writes []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(t time.Time) error  { d.reads = append(d.reads, t); return nil }
+func (d *deadlines) SetWriteDeadline(t time.Time) error { d.writes = append(d.writes, t); return nil }
+
+// A file may take as long as it likes, piece by piece.
+func TestLargeThingsMoveTheirDeadlines(t *testing.T) {
+	t.Parallel()
+	k := kennel(t, io.Discard, Op(Route{Method: "POST", Path: "/files", ID: "file"},
+		func(_ context.Context, in struct{ Body File }) (dog, error) {
+			data, err := io.ReadAll(iotest.OneByteReader(in.Body))
+			return dog{ID: string(data)}, err
+		}))
+	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+	k.ServeHTTP(w, httptest.NewRequest("POST", "/files", strings.NewReader("four")))
+	if len(w.reads) < 4 || len(w.writes) < 4 || time.Until(w.reads[3]) < Patience/2 || !w.writes[3].After(w.reads[3]) {
+		t.Errorf("reads until %v, writes until %v", w.reads, w.writes)
+	}
+	w = &deadlines{ResponseRecorder: httptest.NewRecorder()}
+	if err := Copy(w, onlyReader{strings.NewReader(strings.Repeat("x", 100_000))}); err != nil || len(w.writes) < 2 || w.Body.Len() != 100_000 {
+		t.Errorf("%v: %d deadlines for %d bytes", err, len(w.writes), w.Body.Len())
+	}
+}
+
+// onlyReader hides what else a reader can do.
+type onlyReader struct{ io.Reader }
 
 func TestFiles(t *testing.T) {
 	t.Parallel()
