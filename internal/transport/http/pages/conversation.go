@@ -17,26 +17,33 @@ import (
 // manyItems is how much of a conversation a page shows at once; the rest is one click away.
 const manyItems = 200
 
-// conversation shows a session.
+// conversation shows a session: its newest part, which moves, or an earlier one.
 func (p *Pages) conversation(w http.ResponseWriter, r *http.Request, by command.Caller) error {
 	ctx := r.Context()
 	s, err := p.Service.GetSession(ctx, by, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	before, _ := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64)
-	items, err := p.Service.Messages(ctx, by, s.ID, command.Span{Before: before, Limit: manyItems})
+	// What the page shows ends with what the session was; the stream goes on from there.
+	span := command.Span{Before: s.Seq + 1, Limit: manyItems}
+	t := talkOf(s, by)
+	if before, err := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64); err == nil && before > 0 && before <= s.Seq {
+		span.Before, t.Past = before, true
+	}
+	items, err := p.Service.Messages(ctx, by, s.ID, span)
 	if err != nil {
 		return err
 	}
-	html, last, err := p.rows(talkOf(s, by), items.Items)
+	html, err := p.rows(t, items.Items)
 	if err != nil {
 		return err
 	}
 	f := p.frame(r, by, firstOf(s.Title, "Conversation"))
-	f.Script = "live.js"
+	if !t.Past {
+		f.Script = "live.js"
+	}
 	return p.render(w, http.StatusOK, "conversation.html", map[string]any{
-		"Frame": f, "Session": s, "Rows": html, "After": max(last, 0), "Earlier": items.Next, "Talk": talkOf(s, by), "State": p.stateOf(s),
+		"Frame": f, "Session": s, "Rows": html, "After": s.Seq, "Earlier": items.Next, "Talk": t, "State": p.stateOf(s),
 	})
 }
 
@@ -45,56 +52,78 @@ func talkOf(s command.Session, by command.Caller) talk {
 }
 
 func (p *Pages) stateOf(s command.Session) state {
-	return state{Session: s.ID, Status: s.Status, Queue: s.Queue, Tokens: count(s.Usage.InputTokens + s.Usage.OutputTokens), Cost: usd(s.Cost),
+	return state{Session: s.ID, Status: s.Status, Words: statusWords(s.Status), Queue: s.Queue, Tokens: count(s.Usage.InputTokens + s.Usage.OutputTokens), Cost: usd(s.Cost),
 		Title: firstOf(s.Title, "Conversation"), Model: s.Model, At: s.MovedAt}
 }
 
 // rows renders items for a page that is made at once: results go into their calls.
-func (p *Pages) rows(t talk, items []feed.Item) (template.HTML, int64, error) {
-	var order []string
-	made := map[string]string{}
-	var last int64
+func (p *Pages) rows(t talk, items []feed.Item) (template.HTML, error) {
+	var order []*row
+	made := map[string]*row{}
+	add := func(r row) {
+		if old, ok := made[r.ID]; ok {
+			*old = r
+			return
+		}
+		made[r.ID] = &r
+		order = append(order, &r)
+	}
 	for _, item := range items {
-		last = max(last, item.Header().Seq)
 		for _, r := range t.rowsOf(item) {
+			owner, part := r.inside()
 			if r.Template == "nothing" {
+				continue // nothing is in the making on a page that is whole
+			}
+			if owner == "" {
+				add(r)
 				continue
+			}
+			if made[owner] == nil {
+				alone, ok := t.alone(item)
+				if !ok {
+					continue
+				}
+				add(alone)
 			}
 			html, err := p.piece(r.Template, r.Data)
 			if err != nil {
-				return "", 0, err
+				return "", err
 			}
-			if r.inner() {
-				owner, slot := ownerOf(r.ID)
-				if old, ok := made[owner]; ok {
-					made[owner] = strings.Replace(old, slot, html, 1)
-				}
-				continue
-			}
-			if _, ok := made[r.ID]; !ok {
-				order = append(order, r.ID)
-			}
-			made[r.ID] = html
+			made[owner].put(part, template.HTML(html))
 		}
 	}
 	var out strings.Builder
-	for _, id := range order {
-		out.WriteString(made[id])
+	for _, r := range order {
+		html, err := p.piece(r.Template, r.Data)
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(html)
 	}
-	return template.HTML(out.String()), last, nil
+	return template.HTML(out.String()), nil
 }
 
-// ownerOf is the row that an inner one is put into, and the empty place for it there.
-func ownerOf(id string) (owner, slot string) {
-	kind, rest, _ := strings.Cut(id, "-")
-	switch kind {
-	case "out":
-		return "call-" + rest, `<div id="` + template.HTMLEscapeString(id) + `" class="out"></div>`
-	case "state":
-		return "call-" + rest, `<span id="` + template.HTMLEscapeString(id) + `" class="state running">running</span>`
-	default:
-		return "ask-" + rest, `<div id="` + template.HTMLEscapeString(id) + `"></div>`
+// alone is the row of a call whose beginning is on an earlier page.
+func (t talk) alone(item feed.Item) (row, bool) {
+	it, ok := item.(feed.ToolResult)
+	if !ok {
+		return row{}, false
 	}
+	call := feed.ToolCall{Head: it.Head, CallID: it.CallID, Tool: it.Tool}
+	return row{ID: "call-" + it.CallID, Template: "call", Data: shown{Talk: t, Item: call}}, true
+}
+
+// put gives a row one of its parts.
+func (r *row) put(part string, html template.HTML) {
+	s, ok := r.Data.(shown)
+	if !ok {
+		return
+	}
+	if s.Parts == nil {
+		s.Parts = map[string]template.HTML{}
+	}
+	s.Parts[part] = html
+	r.Data = s
 }
 
 // newSession shows what a conversation can be begun with.

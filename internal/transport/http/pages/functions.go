@@ -36,6 +36,7 @@ func (p *Pages) functions() template.FuncMap {
 		"place":    place,
 		"marked":   marked,
 		"percent":  percent,
+		"status":   statusWords,
 		"tokens":   func(u feed.Usage) int { return u.InputTokens + u.OutputTokens },
 	}
 }
@@ -159,6 +160,19 @@ func initial(name string) string {
 		return strings.ToUpper(string(r))
 	}
 	return "?"
+}
+
+// statusWords is what a session does, as people say it.
+func statusWords(status string) string {
+	switch status {
+	case "idle":
+		return "ready"
+	case "running":
+		return "working"
+	case "waiting":
+		return "waiting for an answer"
+	}
+	return status
 }
 
 // place is a directory as people call it: theirs by its name, ours by what it is.

@@ -22,6 +22,9 @@ const (
 	writeTimeout = 20 * time.Second // a reader that takes longer for one piece comes again
 )
 
+// shownThinking is how much of the reasoning in the making is sent, again and again.
+const shownThinking = 4000
+
 // fragment is one change of a page: HTML for the element with that id. One that is not
 // there yet comes behind the last, or, with In, at the end of that element.
 type fragment struct {
@@ -39,6 +42,7 @@ type stream struct {
 	by      command.Caller
 	talk    talk
 	draft   draft
+	stale   bool // what stands beside the conversation changed since it was sent
 }
 
 // draft is the answer in the making, as the page has it.
@@ -47,6 +51,7 @@ type draft struct {
 	text     string
 	thinking string
 	blocks   []string // as they were sent
+	thought  bool     // the place for reasoning was sent
 	dirty    bool
 }
 
@@ -138,6 +143,9 @@ func (s *stream) run(ctx context.Context, items <-chan moved) error {
 			if err = s.draw(); err == nil {
 				err = s.item(m.item)
 			}
+			if err == nil && s.stale && len(items) == 0 { // while it catches up, nobody needs every step
+				err = s.refresh(ctx)
+			}
 		}
 		if err != nil {
 			return err
@@ -184,20 +192,26 @@ func (s *stream) item(item feed.Item) error {
 			return err
 		}
 	}
-	if seq == 0 {
-		return nil
-	}
 	switch item.(type) {
 	case feed.UserMessage, feed.RunStarted, feed.Completed, feed.Error, feed.ApprovalRequired, feed.ApprovalResolved, feed.Refused, feed.ToolResult:
-		now, err := s.pages.Service.GetSession(context.Background(), s.by, s.talk.Session)
-		if err == nil {
-			if err := s.state(now); err != nil {
-				return err
-			}
-		}
+		s.stale = true
+	}
+	if head := item.Header(); head.Seq == 0 || head.More {
+		return nil
 	}
 	// The number comes last: whoever has it has everything up to it.
 	return s.send(fmt.Sprintf("id: %d\nevent: seen\ndata: %d\n\n", seq, seq))
+}
+
+// refresh sends what stands beside the conversation.
+func (s *stream) refresh(ctx context.Context) error {
+	s.stale = false
+	now, err := s.pages.Service.GetSession(ctx, s.by, s.talk.Session)
+	if err != nil {
+		s.pages.Log.Debug("a session could not be looked at", "component", "web", "error", err)
+		return nil // the next event tries again
+	}
+	return s.state(now)
 }
 
 func (s *stream) state(now command.Session) error {
@@ -260,8 +274,7 @@ func (s *stream) draw() error {
 		d.blocks = []string{}
 	}
 	if d.thinking != "" && d.text == "" {
-		tail := d.thinking[max(0, len(d.thinking)-4000):]
-		if err := s.put(fragment{ID: "live-thinking", In: "live-body", HTML: `<p id="live-thinking" class="thinking">` + html.EscapeString(strings.ToValidUTF8(tail, "")) + "</p>"}); err != nil {
+		if err := s.think(); err != nil {
 			return err
 		}
 	}
@@ -275,6 +288,25 @@ func (s *stream) draw() error {
 			return err
 		}
 	}
+	for i := len(now); i < len(d.blocks); i++ { // two blocks became one
+		if err := s.put(fragment{ID: fmt.Sprint("live-", i)}); err != nil {
+			return err
+		}
+	}
 	d.blocks = now
 	return nil
+}
+
+// think sends the end of the reasoning. It is folded, as it will be in the answer, so
+// that nothing moves when the answer comes.
+func (s *stream) think() error {
+	d := &s.draft
+	if !d.thought {
+		d.thought = true
+		if err := s.put(fragment{ID: "live-think", In: "live-body", HTML: `<details class="think" id="live-think"><summary>Thinking</summary></details>`}); err != nil {
+			return err
+		}
+	}
+	tail := strings.ToValidUTF8(d.thinking[max(0, len(d.thinking)-shownThinking):], "")
+	return s.put(fragment{ID: "live-thinking", In: "live-think", HTML: `<p id="live-thinking" class="thinking">` + html.EscapeString(markdown.Clean(tail)) + "</p>"})
 }

@@ -25,6 +25,7 @@ func (p *Pages) more() {
 	p.page("POST /settings/tokens/revoke", p.revokeToken)
 	p.page("GET /search", p.search)
 	p.page("GET /doctor", p.doctor)
+	p.page("GET /doctor/checks", p.checks)
 }
 
 func (p *Pages) agents(w http.ResponseWriter, r *http.Request, by command.Caller) error {
@@ -244,13 +245,4 @@ func (p *Pages) search(w http.ResponseWriter, r *http.Request, by command.Caller
 		data["Sessions"], data["More"] = list.Items, more(v, list.Next)
 	}
 	return p.render(w, http.StatusOK, "search.html", data)
-}
-
-// doctor looks at the machine and says what is missing and how to get it.
-func (p *Pages) doctor(w http.ResponseWriter, r *http.Request, by command.Caller) error {
-	checks, err := p.Service.Health(r.Context(), by)
-	if err != nil {
-		return err
-	}
-	return p.render(w, http.StatusOK, "doctor.html", map[string]any{"Frame": p.frame(r, by, "This machine"), "Checks": checks.Items})
 }

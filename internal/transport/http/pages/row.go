@@ -2,6 +2,7 @@ package pages
 
 import (
 	"fmt"
+	"html/template"
 	"strings"
 	"time"
 
@@ -24,18 +25,21 @@ type talk struct {
 	May     bool // the reader may write
 	Answer  bool // the reader may answer questions
 	Fork    bool
+	Past    bool // a page of earlier things, which does not move
 }
 
-// shown is an item with the conversation it is of.
+// shown is an item with the conversation it is of. Parts are rows that were put into it,
+// by what they are: "out", "state", "answer".
 type shown struct {
-	Talk talk
-	Item any
+	Talk  talk
+	Item  any
+	Parts map[string]template.HTML
 }
 
 // rowsOf are what an item puts on the page. Each item stands alone: a result is put
 // into the element that its call made, so a reader may begin anywhere.
 func (t talk) rowsOf(item feed.Item) []row {
-	s := shown{t, item}
+	s := shown{Talk: t, Item: item}
 	switch it := item.(type) {
 	case feed.UserMessage:
 		return []row{{ID: fmt.Sprint("e", it.Seq), Template: "user", Data: s}}
@@ -68,20 +72,28 @@ func (t talk) rowsOf(item feed.Item) []row {
 	return nil
 }
 
-// inner reports whether a row is put into another one rather than behind the last.
-func (r row) inner() bool {
-	return strings.HasPrefix(r.ID, "out-") || strings.HasPrefix(r.ID, "state-") || strings.HasPrefix(r.ID, "answer-")
+// inside is the row that a row is put into, and as which part of it. A row that stands
+// for itself is in none.
+func (r row) inside() (owner, part string) {
+	kind, rest, _ := strings.Cut(r.ID, "-")
+	switch kind {
+	case "out", "state":
+		return "call-" + rest, kind
+	case "answer":
+		return "ask-" + rest, kind
+	}
+	return "", ""
 }
 
 // state is what a reader wants to know beside the conversation.
 type state struct {
-	Session  string    `json:"session"`
-	Status   string    `json:"status"`
-	Queue    int       `json:"queue"`
-	Tokens   string    `json:"tokens"`
-	Cost     string    `json:"cost"`
-	Title    string    `json:"title"`
-	Model    string    `json:"model"`
-	At       time.Time `json:"at"`
-	Question bool      `json:"question"`
+	Session string    `json:"session"`
+	Status  string    `json:"status"`
+	Words   string    `json:"words"` // the status as people say it
+	Queue   int       `json:"queue"`
+	Tokens  string    `json:"tokens"`
+	Cost    string    `json:"cost"`
+	Title   string    `json:"title"`
+	Model   string    `json:"model"`
+	At      time.Time `json:"at"`
 }

@@ -18,6 +18,9 @@ function element(html) {
   return holder.content.firstElementChild;
 }
 
+// Parts belong into a row; where that is on an earlier page, there is nothing to do.
+const isPart = (id) => /^(out|state|answer)-/.test(id);
+
 function put({ id, html, replaces, in: inside }) {
   const stay = atEnd();
   const old = document.getElementById(id) ?? (replaces && document.getElementById(replaces));
@@ -25,48 +28,78 @@ function put({ id, html, replaces, in: inside }) {
     old?.remove();
   } else if (old) {
     const made = element(html);
-    if (old.open) made.open = true;
+    keepOpen(old, made);
     old.replaceWith(made);
-  } else {
+  } else if (!isPart(id)) {
     (inside ? document.getElementById(inside) : log)?.append(element(html));
   }
   if (replaces && id !== replaces) document.getElementById(replaces)?.remove();
-  if (id.startsWith("answer-")) document.getElementById(id)?.closest(".ask")?.querySelector("form.verdict")?.remove();
   document.getElementById("hello")?.remove();
   if (stay) toEnd();
 }
 
-const words = { idle: "ready", running: "working", waiting: "waiting for an answer" };
+// What a reader unfolded stays so when it is drawn anew.
+function keepOpen(old, made) {
+  if (old.open) made.open = true;
+  const folds = made.querySelectorAll("details");
+  old.querySelectorAll("details").forEach((d, i) => { if (d.open && folds[i]) folds[i].open = true; });
+}
+
+let status = document.getElementById("status")?.dataset.status ?? "idle";
 
 function show(now) {
   const text = (name, value) => { const e = document.getElementById(name); if (e && e.textContent !== value) e.textContent = value; };
+  status = now.status;
   text("tokens", now.tokens);
   text("cost", now.cost);
   text("title", now.title);
   if (now.model) text("model", now.model);
-  text("status-text", words[now.status] ?? now.status);
+  text("status-text", now.words);
   text("queue", now.queue ? ` · ${now.queue} waiting` : "");
   document.title = `${now.status === "running" ? "… " : now.status === "waiting" ? "? " : ""}${now.title} · Chorus`;
-  document.querySelectorAll(`#status .dot, [data-session="${CSS.escape(id)}"] .dot`).forEach((d) => (d.className = `dot ${now.status}`));
+  document.querySelectorAll(`#status .dot, a[data-session="${CSS.escape(id)}"] .dot`).forEach((d) => { d.className = `dot ${now.status}`; d.title = now.words; });
+  document.querySelectorAll(`a[data-session="${CSS.escape(id)}"] .name`).forEach((n) => { if (n.textContent !== now.title) n.textContent = now.title; });
   document.getElementById("status")?.setAttribute("data-status", now.status);
   const busy = now.status !== "idle";
   const stop = document.getElementById("stop");
   if (stop) stop.hidden = !busy;
   const steer = document.getElementById("steer-mode");
   if (steer) steer.hidden = !busy;
+  if (document.hidden) rest();
 }
 
-let source;
+let source = null;
+
 function listen() {
-  source = new EventSource(`/s/${encodeURIComponent(id)}/live?after=${talk.dataset.after}`);
-  source.addEventListener("put", (e) => put(JSON.parse(e.data)));
-  source.addEventListener("state", (e) => show(JSON.parse(e.data)));
-  source.addEventListener("seen", (e) => (talk.dataset.after = e.data));
-  source.addEventListener("open", () => document.body.classList.remove("away"));
-  source.addEventListener("error", () => {
+  if (source) return;
+  const mine = new EventSource(`/s/${encodeURIComponent(id)}/live?after=${talk.dataset.after}`);
+  source = mine;
+  mine.addEventListener("put", (e) => put(JSON.parse(e.data)));
+  mine.addEventListener("state", (e) => show(JSON.parse(e.data)));
+  mine.addEventListener("seen", (e) => (talk.dataset.after = e.data));
+  mine.addEventListener("open", () => document.body.classList.remove("away"));
+  mine.addEventListener("error", () => {
     document.body.classList.add("away");
-    if (source.readyState === EventSource.CLOSED) setTimeout(listen, 2000); // the browser gave up; we do not
+    if (mine.readyState !== EventSource.CLOSED || source !== mine) return; // the browser tries again by itself
+    source = null;
+    setTimeout(listen, 2000);
   });
+}
+
+// A browser has few connections for one server: a page that nobody sees holds one only
+// while something goes on. It catches up when it is looked at again.
+function rest() {
+  if (status !== "idle" || !source) return;
+  source.close();
+  source = null;
+}
+
+document.addEventListener("visibilitychange", () => (document.hidden ? rest() : listen()));
+
+function grow() {
+  const area = form.elements.message;
+  area.style.height = "auto";
+  area.style.height = `${Math.min(area.scrollHeight + 2, innerHeight / 2)}px`;
 }
 
 async function send(event) {
@@ -84,9 +117,11 @@ async function send(event) {
   body.set("key", crypto.randomUUID?.() ?? String(Math.random())); // sent twice, taken once
   const text = area.value;
   area.value = "";
+  grow();
   const done = await post(form.action, body);
   if (!done) {
     area.value = text + area.value; // what was written is not lost
+    grow();
   } else {
     files.value = "";
     document.getElementById("chosen").replaceChildren();
@@ -105,7 +140,6 @@ if (form) {
     }
     if (e.key === "Escape" && !document.getElementById("stop").hidden) form.requestSubmit(document.getElementById("stop"));
   });
-  const grow = () => { area.style.height = "auto"; area.style.height = `${Math.min(area.scrollHeight + 2, innerHeight / 2)}px`; };
   area.addEventListener("input", grow);
   form.elements.files.addEventListener("change", () => {
     const list = [...form.elements.files.files].map((f) => Object.assign(document.createElement("li"), { textContent: `${f.name} (${Math.ceil(f.size / 1024)} KB)` }));
@@ -121,4 +155,4 @@ if (form) {
 }
 addEventListener("offline", () => toast("You are offline. The agent goes on; this page catches up later.", true));
 listen();
-toEnd();
+if (!location.hash) toEnd(); // else the browser goes to what was linked

@@ -54,7 +54,6 @@ function copying() {
   };
   document.addEventListener("pointerover", offer);
   document.addEventListener("focusin", offer);
-  document.querySelectorAll("figure.code").forEach((f) => (f.tabIndex = 0));
 }
 
 // Forms that answer a question do it without leaving the page.
@@ -67,14 +66,77 @@ function answering() {
     form.querySelectorAll("button").forEach((b) => (b.disabled = true));
     const done = await post(form.action, body);
     if (done) {
-      if (form.querySelector("[name=back]")) location.reload();
-      else form.remove();
+      if (form.querySelector("[name=back]")) await renew();
+      else form.remove(); // the answer comes in its place
       return;
     }
     form.querySelectorAll("button").forEach((b) => (b.disabled = false));
   });
 }
 
+// Pages about everything are read anew while somebody looks at them and does not write.
+async function renew() {
+  const now = document.querySelector("[data-renew]");
+  if (!now || document.hidden) return;
+  const field = document.activeElement?.closest?.("input, textarea, select");
+  if (field && now.contains(field) && field.value) return;
+  let page;
+  try {
+    const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    if (!answer.ok || answer.redirected) return;
+    page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  } catch {
+    return; // the next time
+  }
+  for (const part of ["[data-renew]", ".sessions", ".bar nav"]) {
+    const [old, made] = [document.querySelector(part), page.querySelector(part)];
+    if (!old || !made || old.innerHTML === made.innerHTML) continue;
+    const open = [...old.querySelectorAll("details")].map((d) => d.open);
+    const at = document.activeElement;
+    const path = old.contains(at) && at.getAttribute("href");
+    old.innerHTML = made.innerHTML; // our own page, made by the same server
+    old.querySelectorAll("details").forEach((d, i) => (d.open = open[i] ?? false));
+    if (path) old.querySelector(`[href="${CSS.escape(path)}"]`)?.focus();
+  }
+}
+
+function renewing() {
+  if (!document.querySelector("[data-renew]")) return;
+  setInterval(renew, 4000);
+  document.addEventListener("visibilitychange", renew);
+}
+
+// What takes the server a moment comes after the page.
+function filling() {
+  document.querySelectorAll("[data-fill]").forEach(async (place) => {
+    try {
+      const answer = await fetch(place.dataset.fill, { headers: { "X-Chorus": "1" } });
+      const text = await answer.text();
+      if (answer.ok) place.innerHTML = text; // a fragment of ours
+      else place.textContent = text.trim();
+    } catch {
+      place.textContent = "The server cannot be reached.";
+    }
+    place.removeAttribute("aria-busy");
+  });
+}
+
+// Times are told anew as they pass.
+function aging() {
+  const say = (n, unit) => `${n} ${unit}${n === 1 ? "" : "s"} ago`;
+  setInterval(() => {
+    for (const t of document.querySelectorAll("time[datetime]")) {
+      const s = Math.floor((Date.now() - Date.parse(t.dateTime)) / 1000);
+      if (!(s >= 45 && s < 86400)) continue;
+      const words = s < 60 ? say(s, "second") : s < 3600 ? say(Math.floor(s / 60), "minute") : say(Math.floor(s / 3600), "hour");
+      if (t.textContent !== words) t.textContent = words;
+    }
+  }, 30000);
+}
+
 light();
+renewing();
+filling();
+aging();
 copying();
 answering();
