@@ -38,3 +38,21 @@ func toolTime(pid int) time.Duration {
 	}
 	return sum
 }
+
+// residentPeak is the most memory that a running process has had, in bytes; 0: not known here.
+func residentPeak(pid int) int64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	fields := strings.Fields(rest)
+	if len(fields) == 0 {
+		return 0
+	}
+	kilobytes, err := strconv.ParseInt(fields[0], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return kilobytes * 1024
+}

@@ -56,7 +56,7 @@ func bench(args []string) error {
 	noFail := flags.Bool("no-fail", false, "exit 0 also when a bar is missed")
 	results := flags.String("o", "bench/RESULTS.md", "where the figures go; empty: nowhere")
 	chorus := flags.String("chorus", "", "a program to measure instead of building ./cmd/chorus")
-	only := flags.String("only", "", "measure one part alone and write nothing: turns, rooms, rights or walls")
+	only := flags.String("only", "", "measure one part alone and write nothing: turns, rooms, rights, walls or load")
 	_ = flags.Parse(args) // exits by itself
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
@@ -82,7 +82,7 @@ func bench(args []string) error {
 		rep.rows = append(rep.rows, rows...)
 	}
 	if !known {
-		return fmt.Errorf("there is no part %q to measure; there are turns, rooms, rights and walls", *only)
+		return fmt.Errorf("there is no part %q to measure; there are turns, rooms, rights, walls and load", *only)
 	}
 	fmt.Print(rep.table())
 	if *results != "" && *only == "" {
@@ -109,6 +109,7 @@ func (b *stand) parts(n int, q float64) []part {
 		{"rooms", func(ctx context.Context) ([]row, error) { return roomRows(ctx, b.dir) }},
 		{"rights", func(context.Context) ([]row, error) { return rightsRows(q) }},
 		{"walls", func(ctx context.Context) ([]row, error) { return b.wallRows(ctx, q) }},
+		{"load", func(ctx context.Context) ([]row, error) { return b.loadRows(ctx, n, q) }},
 	}
 }
 
@@ -136,6 +137,9 @@ type stand struct {
 }
 
 func (b *stand) prepare(ctx context.Context) (err error) {
+	if b.sim != nil {
+		return nil // another part has done it
+	}
 	if b.self, err = os.Executable(); err != nil {
 		return err
 	}

@@ -32,9 +32,11 @@ type clock struct {
 	next http.Handler
 	sim  *llmsim.Server
 
-	mu    sync.Mutex
-	times []int64 // unix nanoseconds, one a request
-	conns map[string]bool
+	mu     sync.Mutex
+	times  []int64 // unix nanoseconds, one a request
+	conns  map[string]bool
+	enough int           // so many requests
+	rung   chan struct{} // is closed then
 }
 
 func newClock() *clock {
@@ -57,6 +59,9 @@ func (c *clock) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.mu.Lock()
 		c.times = append(c.times, now)
 		c.conns[r.RemoteAddr] = true
+		if len(c.times) == c.enough {
+			close(c.rung)
+		}
 		c.mu.Unlock()
 		c.next.ServeHTTP(w, r)
 	case r.URL.Path == "/bench" && r.Method == http.MethodPost:
@@ -68,13 +73,33 @@ func (c *clock) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.sim.Load(llmsim.Script{Bench: &llmsim.Bench{Turns: turns, Command: r.URL.Query().Get("command")}})
 		c.mu.Lock()
 		c.times, c.conns = make([]int64, 0, turns+1), map[string]bool{}
+		c.enough, c.rung = 0, nil
 		c.mu.Unlock()
+	case r.URL.Path == "/bench" && r.URL.Query().Has("await"):
+		c.await(r)
 	case r.URL.Path == "/bench":
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		_ = json.NewEncoder(w).Encode(seen{c.times, len(c.conns)}) // a bench that left needs none
 	default:
 		c.next.ServeHTTP(w, r)
+	}
+}
+
+// await answers when so many requests have come since the run was announced.
+func (c *clock) await(r *http.Request) {
+	n, err := strconv.Atoi(r.URL.Query().Get("await"))
+	c.mu.Lock()
+	if err != nil || len(c.times) >= n {
+		c.mu.Unlock()
+		return
+	}
+	rung := make(chan struct{})
+	c.enough, c.rung = n, rung
+	c.mu.Unlock()
+	select {
+	case <-rung:
+	case <-r.Context().Done():
 	}
 }
 

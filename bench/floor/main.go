@@ -11,11 +11,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 )
 
 type block struct {
@@ -52,15 +54,31 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 1 {
+	flags := flag.NewFlagSet("floor", flag.ExitOnError)
+	sessions := flags.Int("sessions", 1, "how many conversations at once")
+	_ = flags.Parse(args) // exits by itself
+	if flags.NArg() != 1 {
 		return errors.New("one prompt, please")
 	}
+	// Each conversation keeps its connection.
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: *sessions}}
+	errs := make([]error, *sessions)
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() { errs[i] = converse(client, flags.Arg(0)) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// converse holds one conversation to its end.
+func converse(client *http.Client, prompt string) error {
 	req := request{
 		Model: "claude-sonnet-4-5", MaxTokens: 8192, Stream: true, System: "You are a coding agent.", Tools: tools,
-		Messages: []message{{Role: "user", Content: []block{{Type: "text", Text: args[0]}}}},
+		Messages: []message{{Role: "user", Content: []block{{Type: "text", Text: prompt}}}},
 	}
 	for {
-		answer, err := ask(req)
+		answer, err := ask(client, req)
 		if err != nil {
 			return err
 		}
@@ -99,7 +117,7 @@ func sh(input json.RawMessage) (string, error) {
 	return string(out), nil
 }
 
-func ask(req request) ([]block, error) {
+func ask(client *http.Client, req request) ([]block, error) {
 	body, err := json.Marshal(req)
 	if err != nil {
 		return nil, err
@@ -111,7 +129,7 @@ func ask(req request) ([]block, error) {
 	post.Header.Set("Content-Type", "application/json")
 	post.Header.Set("X-Api-Key", os.Getenv("ANTHROPIC_API_KEY"))
 	post.Header.Set("Anthropic-Version", "2023-06-01")
-	resp, err := http.DefaultClient.Do(post)
+	resp, err := client.Do(post)
 	if err != nil {
 		return nil, err
 	}
