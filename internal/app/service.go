@@ -21,6 +21,7 @@ type orders struct {
 	app    *App
 	engine *engine.Engine
 	last   examination
+	shown  shown
 
 	mu     sync.Mutex
 	names  map[string]chat.ThreadID // by what people call a session; threads never change their name

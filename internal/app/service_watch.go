@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"iter"
 	"strconv"
+	"sync"
 	"time"
 
 	"chorus/internal/chat"
@@ -50,6 +51,38 @@ func (r *reader) args(call string) []byte {
 	return found[0].Call.Args
 }
 
+// shown remembers what was last made of events.
+type shown struct {
+	mu    sync.Mutex
+	items map[shownKey][]feed.Item
+}
+
+// shownKey names an event, and what is kept out of it.
+type shownKey struct {
+	thread chat.ThreadID
+	seq    int64
+	hide   *redact.Redactor
+}
+
+// manyShown is at most some megabytes of what readers read at the same time.
+const manyShown = 512
+
+func (s *shown) get(key shownKey) ([]feed.Item, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	items, ok := s.items[key]
+	return items, ok
+}
+
+func (s *shown) put(key shownKey, items []feed.Item) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.items == nil || len(s.items) >= manyShown {
+		s.items = map[shownKey][]feed.Item{}
+	}
+	s.items[key] = items
+}
+
 // label says what a call does: as the thread's own tools say it, where they are at hand.
 func (r *reader) label(name string, args []byte) string {
 	r.o.app.mu.Lock()
@@ -64,9 +97,42 @@ func (r *reader) label(name string, args []byte) string {
 	return b.label(name, args)
 }
 
-// event gives the objects of an event, without secrets.
+// event gives the objects of an event, without secrets. Many read the same events at the
+// same time: what was made for one of them is there for the others.
 func (r *reader) event(ev chat.Event) []feed.Item {
 	r.calls.Note(ev)
+	key := shownKey{ev.Thread, ev.Seq, r.hide}
+	if items, ok := r.o.shown.get(key); ok {
+		return items
+	}
+	items := r.translate(ev)
+	if r.ctx.Err() == nil && textSize(ev.Body) < maxRemembered {
+		r.o.shown.put(key, items)
+	}
+	return items
+}
+
+// maxRemembered keeps long results, which are read once, from filling the memory.
+const maxRemembered = 8 << 10
+
+func textSize(body chat.Body) int {
+	switch b := body.(type) {
+	case chat.Received:
+		return len(b.Blocks.Text())
+	case chat.Said:
+		return len(b.Blocks.Text())
+	case chat.ToolRan:
+		return len(b.Blocks.Text())
+	case chat.ApprovalAsked:
+		return len(b.Preview)
+	case chat.Compacted:
+		return len(b.Summary)
+	default:
+		return 0
+	}
+}
+
+func (r *reader) translate(ev chat.Event) []feed.Item {
 	opt := r.opt
 	if ev.Seq == 1 { // what it began with, whatever was wished for since
 		opt.Model = first(termsOf(ev.Body).Model, opt.Model)
@@ -78,8 +144,20 @@ func (r *reader) event(ev chat.Event) []feed.Item {
 	return items
 }
 
-// clean takes secrets out of an object. One without any is given as it was.
+// clean takes secrets out of an object. One without any is given as it was. Of a piece
+// of an answer only the text can hold any: pieces come often, to many readers.
 func (r *reader) clean(item feed.Item) feed.Item {
+	switch v := item.(type) {
+	case feed.TextDelta:
+		v.Text = r.hide.Text(v.Text)
+		return v
+	case feed.ThinkingDelta:
+		v.Text = r.hide.Text(v.Text)
+		return v
+	case feed.ToolProgress:
+		v.Message = r.hide.Text(v.Message)
+		return v
+	}
 	data, err := feed.Encode(item)
 	if err != nil {
 		return item
@@ -251,7 +329,7 @@ func (r *reader) imported(ev chat.Event, b chat.Imported) ([]feed.Item, error) {
 			if !line.At.IsZero() {
 				as.At = line.At
 			}
-			for _, item := range r.event(as) {
+			for _, item := range r.translate(as) {
 				if item.Header().Type != feed.TypeSessionStarted {
 					out = append(out, item)
 				}
