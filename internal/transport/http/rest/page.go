@@ -114,7 +114,7 @@ func (p *page) media(what string, content map[string]Media) {
 	for _, media := range slices.Sorted(maps.Keys(content)) {
 		p.add(`<p>%s <code>%s</code>`, what, media)
 		if name := refName(content[media].Schema); name != "" {
-			p.add(`: <a href="#type-%s">%s</a>`, name, name)
+			p.add(`<a href="#type-%s">%s</a>`, name, name)
 		}
 		p.out.WriteString("</p>\n")
 	}
