@@ -249,7 +249,7 @@ func settings(s *story) {
 		found = found || one.Key == "compaction.reserveTokens" && one.Value == "2000" && one.Doc != ""
 	}
 	s.equal("it is in the list", found, true)
-	lines, err := svc.Audit(s.ctx, by, command.AuditQuery{Decision: "changed"})
+	lines, err := svc.Audit(s.ctx, by, command.AuditQuery{Decision: "changed", Who: by.Principal.String()})
 	s.ok(err)
 	s.equal("changes in the audit log", len(lines.Items), 3)
 	s.equal("who", lines.Items[0].Who, by.Principal.String())

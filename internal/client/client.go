@@ -1,0 +1,239 @@
+// Package client keeps command.Service over the wire: orders go to a Chorus server
+// as HTTP requests, and what a session does comes back as its event stream.
+//
+// It promises:
+//   - whoever is handed a Client need not know that it is one: errors are *command.Error
+//     of the same kinds, with the server's own sentence;
+//   - a watch survives cut connections and restarts of the server: each event comes once, in
+//     order, without a gap;
+//   - every call ends: with its context, with its own time limit, or with the server's answer;
+//     and no answer takes more room than its limit;
+//   - the token goes to the server it is for and nowhere else: redirects are not followed.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"chorus/internal/command"
+)
+
+// Options are what a client is made of.
+type Options struct {
+	URL   string // http://127.0.0.1:8420
+	Token string
+	// Timeout is how long a call may take; 0: 60 s. Uploads and watches are not calls.
+	Timeout time.Duration
+	// Patience is how long a watch waits for a server that is gone; 0: two minutes.
+	Patience time.Duration
+	// Silence is how long a stream may say nothing, not even that it is still there; 0: 45 s.
+	Silence time.Duration
+	// FirstWait is what a watch waits before it comes back; it doubles each time. 0: 250 ms.
+	FirstWait time.Duration
+}
+
+// Client is a server as a service. It may be used from any goroutine. Who gives an
+// order is said by its token: callers that are named to it are not looked at.
+type Client struct {
+	o    Options
+	base *url.URL
+	http *http.Client
+}
+
+var _ command.Service = (*Client)(nil)
+
+// What an answer may be at most.
+const (
+	maxAnswer  = 64 << 20
+	maxProblem = 1 << 20
+)
+
+// New makes a client. Nothing is sent yet.
+func New(o Options) (*Client, error) {
+	base, err := ParseURL(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	if strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, errors.New("the token is no token: it holds blanks or characters that cannot be sent")
+	}
+	o.Timeout = positive(o.Timeout, time.Minute)
+	o.Patience = positive(o.Patience, 2*time.Minute)
+	o.Silence = positive(o.Silence, 45*time.Second)
+	o.FirstWait = positive(o.FirstWait, 250*time.Millisecond)
+	transport := &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		ForceAttemptHTTP2:   true,
+		TLSHandshakeTimeout: 10 * time.Second,
+		IdleConnTimeout:     time.Minute,
+	}
+	return &Client{o: o, base: base, http: &http.Client{Transport: transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, nil
+}
+
+func positive(d, otherwise time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return otherwise
+}
+
+// Close lets go of connections that nobody uses.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// ParseURL reads the address of a server; a missing scheme is http on this machine and
+// https elsewhere.
+func ParseURL(text string) (*url.URL, error) {
+	text = strings.TrimSuffix(strings.TrimSpace(text), "/")
+	if text != "" && !strings.Contains(text, ":/") {
+		host, _, err := net.SplitHostPort(text)
+		if err != nil {
+			host = text
+		}
+		if Loopback(host) {
+			text = "http://" + text
+		} else {
+			text = "https://" + text
+		}
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%q is no address of a server; say for example http://127.0.0.1:8420", text)
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("the address of a server is only http(s)://host:port; the token is given in CHORUS_TOKEN or with --token-file")
+	}
+	return u, nil
+}
+
+// Loopback reports whether a host is this machine.
+func Loopback(host string) bool {
+	host = strings.Trim(host, "[]")
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// order is one request: what is wanted of the server.
+type order struct {
+	method string
+	path   []string // escaped by us
+	query  url.Values
+	body   any       // as JSON; nil: none
+	stream io.Reader // instead of body: bytes as they are
+	key    string    // its Idempotency-Key
+}
+
+func (c *Client) request(ctx context.Context, o order) (*http.Request, error) {
+	var escaped strings.Builder
+	for _, part := range o.path {
+		escaped.WriteString("/" + url.PathEscape(part))
+	}
+	target := strings.TrimRight(c.base.String(), "/") + escaped.String()
+	if len(o.query) > 0 {
+		target += "?" + o.query.Encode()
+	}
+	body, media := o.stream, "application/octet-stream"
+	if o.body != nil {
+		data, err := json.Marshal(o.body)
+		if err != nil {
+			return nil, fmt.Errorf("write the request: %w", err)
+		}
+		body, media = bytes.NewReader(data), "application/json"
+	}
+	r, err := http.NewRequestWithContext(ctx, o.method, target, body)
+	if err != nil {
+		return nil, fmt.Errorf("make the request: %w", err)
+	}
+	if body != nil {
+		r.Header.Set("Content-Type", media)
+	}
+	if c.o.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.o.Token)
+	}
+	if o.key != "" {
+		r.Header.Set("Idempotency-Key", o.key)
+	}
+	return r, nil
+}
+
+// send sends a request and gives the answer if it is a good one; the caller closes it.
+func (c *Client) send(ctx context.Context, o order) (*http.Response, error) {
+	r, err := c.request(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	res, err := c.http.Do(r)
+	if err != nil {
+		return nil, c.unreached(ctx, err)
+	}
+	if res.StatusCode >= 200 && res.StatusCode < 300 {
+		return res, nil
+	}
+	defer res.Body.Close()
+	return nil, c.problem(res)
+}
+
+// unreached says why there was no answer.
+func (c *Client) unreached(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return &command.Error{Kind: command.Unavailable, Message: fmt.Sprintf("the server at %s did not answer in time", c.base.Host), Err: err}
+	}
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	return &command.Error{Kind: command.Unavailable, Err: err,
+		Message: fmt.Sprintf("no answer from %s: %v; is `chorus serve` running there?", c.base.Host, err)}
+}
+
+// call gives an order and reads its answer into out; nil: there is none to read. It
+// reports whether the server had given this answer before.
+func (c *Client) call(ctx context.Context, o order, out any) (again bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
+	defer cancel()
+	res, err := c.send(ctx, o)
+	if err != nil {
+		return false, err
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return false, c.unreached(ctx, err)
+	case len(data) > maxAnswer:
+		return false, command.Errorf(command.TooLarge, "the server's answer is longer than %d MB; ask for less at once", maxAnswer>>20)
+	case out == nil:
+		return false, nil
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return false, command.Errorf(command.Failed, "%s answered something that is not for us; is it a Chorus server? (%w)", c.base.Host, err)
+	}
+	return res.Header.Get(replayed) != "", nil
+}
+
+// replayed is the header of an answer that an earlier request with the same key had.
+const replayed = "Idempotency-Replayed"
+
+// get reads from a path.
+func get[T any](ctx context.Context, c *Client, query url.Values, path ...string) (T, error) {
+	var out T
+	_, err := c.call(ctx, order{method: http.MethodGet, path: path, query: query}, &out)
+	return out, err
+}

@@ -1,0 +1,147 @@
+package client_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"chorus/internal/app"
+	"chorus/internal/chat"
+	"chorus/internal/client"
+	"chorus/internal/command"
+	"chorus/internal/command/commandtest"
+	"chorus/internal/transport/http/api"
+	"chorus/internal/transport/http/guard"
+)
+
+func TestMain(m *testing.M) {
+	if code, ours := app.LaunchSandboxed(os.Args[1:]); ours { // a sandbox knows us by our file
+		os.Exit(code)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// house is a home behind its real door, on a socket.
+type house struct {
+	*testing.T
+	app    *app.App
+	server *httptest.Server
+}
+
+func openHouse(t *testing.T) *house {
+	t.Helper()
+	dir := t.TempDir()
+	env := map[string]string{"USER": "ada", "HOME": dir}
+	a, err := app.Open(t.Context(), app.Options{Env: func(key string) string { return env[key] }, Environ: []string{"PATH=/usr/bin:/bin"},
+		Home: dir, Version: "test", Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	doors, err := api.New(api.Options{Service: a.Service(), Memory: a.DB, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := a.DoorKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := guard.New(guard.Options{Keeper: a.Tokens(), Key: key, Open: api.Open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{t, a, httptest.NewServer(at.Wrap(doors))}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := doors.Drain(ctx); err != nil {
+			t.Error(err)
+		}
+		h.server.Close()
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// token makes a token and gives it with its holder.
+func (h *house) token(name string, scopes ...command.Scope) (string, command.Caller) {
+	h.Helper()
+	in := command.NewToken{Name: name, Scopes: scopes}
+	if scopes[0] == command.Admin {
+		in.Roles = []string{chat.OwnerRole}
+	}
+	made, err := h.app.Tokens().CreateToken(h.Context(), h.app.LocalCaller(), in)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return made.Text, command.Caller{Principal: made.Holder(), Scopes: scopes}
+}
+
+func (h *house) client(url, token string) *client.Client {
+	h.Helper()
+	c, err := client.New(client.Options{URL: url, Token: token, FirstWait: time.Millisecond})
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.Cleanup(c.Close)
+	return c
+}
+
+// TestTheWire runs the suite of every service through a socket, with tokens.
+func TestTheWire(t *testing.T) {
+	t.Parallel()
+	commandtest.Run(t, func(t *testing.T) commandtest.World {
+		h := openHouse(t)
+		clients := map[string]*client.Client{}
+		holder := func(name string, scopes ...command.Scope) command.Caller {
+			text, caller := h.token(name, scopes...)
+			clients[caller.Principal.ID] = h.client(h.server.URL, text)
+			return caller
+		}
+		return commandtest.World{
+			Admin: holder("root", command.Admin), Ada: holder("ada", command.Chat, command.Approve), Bo: holder("bo", command.Chat, command.Approve),
+			Reader: holder("reader", command.Read), Dir: t.TempDir(),
+			As: func(by command.Caller) command.Service { return clients[by.Principal.ID] },
+		}
+	})
+}
+
+func TestWrongTokens(t *testing.T) {
+	t.Parallel()
+	h := openHouse(t)
+	for _, token := range []string{"", "chorus_wrong"} {
+		_, err := h.client(h.server.URL, token).ListSessions(t.Context(), command.Caller{}, command.SessionQuery{})
+		if command.KindOf(err) != command.Unsigned {
+			t.Errorf("%q: %v", token, err)
+		}
+		for _, err := range h.client(h.server.URL, token).Watch(t.Context(), command.Caller{}, "x", 0) {
+			if command.KindOf(err) != command.Unsigned {
+				t.Errorf("watch with %q: %v", token, err)
+			}
+		}
+	}
+	if _, err := client.New(client.Options{URL: h.server.URL, Token: "two words"}); err == nil {
+		t.Error("a token with a blank was taken")
+	}
+}
+
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	seen := false
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = seen || r.Header.Get("Authorization") != "" }))
+	defer other.Close()
+	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	defer server.Close()
+	h := &house{T: t}
+	_, err := h.client(server.URL, "test-key").Models(t.Context(), command.Caller{})
+	if command.KindOf(err) != command.Unavailable || seen {
+		t.Errorf("%v; the token was sent on: %v", err, seen)
+	}
+}

@@ -1,0 +1,70 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"chorus/internal/command"
+)
+
+// trouble is a problem as the server sends it.
+type trouble struct {
+	Type   string `json:"type"`
+	Detail string `json:"detail"`
+	Error  string `json:"error"`
+	Fields []struct {
+		Field string `json:"field"`
+	} `json:"errors"`
+	About any `json:"about"`
+}
+
+// kinds are what a status means where the server does not name a kind that we know.
+var kinds = map[int]command.Kind{
+	http.StatusBadRequest: command.Invalid, http.StatusUnprocessableEntity: command.Conflict, http.StatusUnauthorized: command.Unsigned,
+	http.StatusForbidden: command.Forbidden, http.StatusNotFound: command.NotFound, http.StatusConflict: command.Conflict,
+	http.StatusRequestEntityTooLarge: command.TooLarge, http.StatusTooManyRequests: command.Busy,
+	http.StatusServiceUnavailable: command.Unavailable, http.StatusBadGateway: command.Unavailable, http.StatusGatewayTimeout: command.Unavailable,
+	http.StatusUnsupportedMediaType: command.Invalid, http.StatusMethodNotAllowed: command.Invalid,
+}
+
+// problem makes an error of an answer that is none.
+func (c *Client) problem(res *http.Response) error {
+	out := &command.Error{Kind: command.Failed}
+	if kind, ok := kinds[res.StatusCode]; ok {
+		out.Kind = kind
+	}
+	if res.StatusCode >= 300 && res.StatusCode < 400 {
+		out.Kind = command.Unavailable
+		out.Message = fmt.Sprintf("%s sends us elsewhere, to %.200q; give that address as --server", c.base.Host, res.Header.Get("Location"))
+		return out
+	}
+	data, _ := io.ReadAll(io.LimitReader(res.Body, maxProblem)) // what came counts
+	var t trouble
+	if json.Unmarshal(data, &t) != nil || t.Detail == "" && t.Error == "" {
+		out.Message = fmt.Sprintf("%s answered %s; is it a Chorus server?", c.base.Host, res.Status)
+		return out
+	}
+	out.Message, out.About = t.Detail, t.About
+	if out.Message == "" {
+		out.Message = t.Error
+	}
+	if len(t.Fields) > 0 {
+		out.Field = t.Fields[0].Field
+	}
+	if _, name, ok := strings.Cut(t.Type, "#problem-"); ok {
+		out.Kind = named(name, out.Kind)
+	}
+	return out
+}
+
+func named(name string, otherwise command.Kind) command.Kind {
+	for _, kind := range kinds {
+		if string(kind) == name {
+			return kind
+		}
+	}
+	return otherwise
+}

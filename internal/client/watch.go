@@ -1,0 +1,211 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"chorus/internal/command"
+	"chorus/internal/feed"
+)
+
+// maxLine is more than any event of ours: results are cut long before.
+const maxLine = 32 << 20
+
+// lastWait is the longest pause between two attempts to come back.
+const lastWait = 10 * time.Second
+
+// Watch implements command.Sessions. A connection that breaks is taken up behind the last
+// whole number, until the server is gone for longer than the client's patience.
+func (c *Client) Watch(ctx context.Context, _ command.Caller, id string, after int64) iter.Seq2[feed.Item, error] {
+	return func(yield func(feed.Item, error) bool) {
+		w := &watch{client: c, id: id, after: after, yield: yield}
+		wait, since := c.o.FirstWait, time.Now()
+		for {
+			err := w.once(ctx)
+			switch {
+			case w.over:
+				return
+			case ctx.Err() != nil:
+				yield(nil, ctx.Err())
+				return
+			case !passing(err):
+				yield(nil, err)
+				return
+			}
+			if w.heard {
+				w.heard, wait, since = false, c.o.FirstWait, time.Now()
+			} else if time.Since(since) > c.o.Patience {
+				yield(nil, err)
+				return
+			}
+			if !pause(ctx, wait/2+rand.N(wait/2+1)) {
+				yield(nil, ctx.Err())
+				return
+			}
+			wait = min(2*wait, lastWait)
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// passing reports whether it may be better in a moment: a cut, a server that starts or is
+// too busy.
+func passing(err error) bool {
+	switch command.KindOf(err) {
+	case command.Unavailable, command.Busy:
+		return true
+	case command.Failed:
+		var ours *command.Error
+		return !errors.As(err, &ours)
+	default:
+		return false
+	}
+}
+
+// watch is one reader over all its connections.
+type watch struct {
+	client *Client
+	id     string
+	after  int64       // the last number that was given on, whole
+	group  []feed.Item // objects of a number whose last has not come yet
+	yield  func(feed.Item, error) bool
+	heard  bool // this connection said something
+	over   bool // the reader has enough
+}
+
+// once is one connection. It ends with an error, or when the reader has enough.
+func (w *watch) once(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w.group = nil // a number that was cut comes whole again
+	r, err := w.client.request(ctx, order{method: http.MethodGet, path: []string{"api", "sessions", w.id, "stream"}})
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Accept", "text/event-stream")
+	r.Header.Set("Last-Event-ID", strconv.FormatInt(w.after, 10))
+	silence := time.AfterFunc(w.client.o.Silence, cancel)
+	defer silence.Stop()
+	res, err := w.client.http.Do(r)
+	if err != nil {
+		return w.client.unreached(context.Background(), err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return w.client.problem(res)
+	}
+	if media := res.Header.Get("Content-Type"); !strings.HasPrefix(media, "text/event-stream") {
+		return command.Errorf(command.Failed, "%s answered %.80q instead of a stream; is it a Chorus server?", w.client.base.Host, media)
+	}
+	w.heard = true
+	return w.read(bufio.NewReaderSize(res.Body, 32<<10), func() { silence.Reset(w.client.o.Silence) })
+}
+
+// read takes frames until the connection ends.
+func (w *watch) read(in *bufio.Reader, alive func()) error {
+	var data []byte
+	for {
+		line, err := readLine(in)
+		if err != nil {
+			return err
+		}
+		alive()
+		name, value, _ := strings.Cut(string(line), ":")
+		switch {
+		case len(line) == 0:
+			if err := w.frame(data); err != nil || w.over {
+				return err
+			}
+			data = nil
+		case name == "data":
+			if len(data)+len(value) > maxLine {
+				return command.Errorf(command.TooLarge, "an event is longer than %d MB", maxLine>>20)
+			}
+			if data != nil {
+				data = append(data, '\n')
+			}
+			data = append(data, strings.TrimPrefix(value, " ")...)
+		}
+	}
+}
+
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var whole []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		if len(whole)+len(part) > maxLine {
+			return nil, command.Errorf(command.TooLarge, "an event is longer than %d MB", maxLine>>20)
+		}
+		whole = append(whole, part...)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err != nil:
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, fmt.Errorf("the stream was cut: %w", err)
+		}
+		return []byte(strings.TrimRight(string(whole), "\r\n")), nil
+	}
+}
+
+// frame takes one object. Those of one number are given on together, when the last is
+// here: after a cut they all come again.
+func (w *watch) frame(data []byte) error {
+	if data == nil {
+		return nil
+	}
+	item, err := feed.Parse(data)
+	if errors.Is(err, feed.ErrUnknownType) { // of a newer Chorus: its number counts all the same
+		var head feed.Head
+		err = json.Unmarshal(data, &head)
+		kind := string(head.Type)
+		head.Type = feed.TypeTrace
+		item = feed.Trace{Head: head, Kind: kind, Data: data}
+	}
+	if err != nil {
+		return command.Errorf(command.Failed, "the server sent an event that cannot be read: %w", err)
+	}
+	head := item.Header()
+	switch {
+	case head.Seq == 0:
+		w.over = !w.yield(item, nil)
+		return nil
+	case head.Seq <= w.after:
+		return nil // known
+	}
+	w.group = append(w.group, item)
+	if head.More {
+		return nil
+	}
+	group := w.group
+	w.group, w.after = nil, head.Seq
+	for _, one := range group {
+		if !w.yield(one, nil) {
+			w.over = true
+			return nil
+		}
+	}
+	return nil
+}
