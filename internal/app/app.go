@@ -61,10 +61,12 @@ type App struct {
 	ears     map[chan repl.Remark]bool // of the sessions that show remarks
 	unattend func()                    // ends what goes on beside; nil: nothing does
 
-	log    *logFile // nil: somebody else's
-	logged sync.Map // what logOnce has written
+	log    *logFiles // nil: somebody else's
+	logged sync.Map  // what logOnce has written
 	hide   hiding
 	served serving // what the doors need
+
+	watched watching // what machines are told
 }
 
 // Open opens the home and its database. Close ends it.
@@ -124,6 +126,10 @@ func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 	if a.Journal != nil {
 		j = a.Journal(j)
 	}
+	if a.watched.counts != nil {
+		j = timed{j, a.watched.counts}
+	}
+	a.follow()
 	a.engine = engine.New(engine.Config{
 		Journal: j, Bus: a.bus, Setup: a.setupAsking, Takes: a.takes, Adopt: a.adopts, LockDir: a.Home.Locks(),
 		MaxWaiting: a.shared.MaxQueuedReplies, IdleAfter: time.Duration(a.shared.IdleTimeoutMS) * time.Millisecond, Log: a.Log,
@@ -157,6 +163,7 @@ func (a *App) Close() error {
 	for _, b := range a.benches {
 		errs = append(errs, b.close())
 	}
+	a.watched.close()
 	errs = append(errs, a.DB.Close())
 	if a.log != nil {
 		a.log.close()

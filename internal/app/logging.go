@@ -4,46 +4,57 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 
 	"chorus/internal/config"
 	"chorus/internal/redact"
 )
 
-const (
-	logName  = "chorus.log"
-	maxLog   = 10 << 20 // a larger one is put aside by whoever opens it next
-	keptLogs = 3        // of those that were put aside
-)
-
 // newLog is the log of the home as the environment wants it: what nobody at a terminal
-// has to see, for whoever looks for a reason later.
-func (a *App) newLog() (*slog.Logger, *logFile) {
+// has to see, for whoever looks for a reason later. Warnings and errors stand in a file of
+// their own besides.
+func (a *App) newLog() (*slog.Logger, *logFiles) {
 	known := &secrets{environ: a.Environ}
-	file := &logFile{
-		dir:    func() (string, error) { return a.Home.Ensure(a.Home.Logs()) },
-		hidden: func() []string { return known.of(a.conduct.now()) },
+	dir := func() (string, error) { return a.Home.Ensure(a.Home.Logs()) }
+	hidden := func() []string { return known.of(a.conduct.now()) }
+	files := &logFiles{
+		all:    &logFile{name: "chorus", dir: dir, hidden: hidden, keep: a.logDays},
+		errors: &logFile{name: "error", dir: dir, hidden: hidden, keep: a.logDays},
+		spoken: &logSpeaker{hidden: hidden},
 	}
-	options := &slog.HandlerOptions{Level: logLevel(a.Env, a.Warn)}
-	var handler slog.Handler = slog.NewTextHandler(file, options)
+	format := func(w io.Writer, level slog.Level) slog.Handler {
+		return slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})
+	}
 	switch name := strings.ToLower(strings.TrimSpace(a.Env("CHORUS_LOG_FORMAT"))); name {
 	case "", "text":
 	case "json":
-		handler = slog.NewJSONHandler(file, options)
+		format = func(w io.Writer, level slog.Level) slog.Handler {
+			return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
+		}
 	default:
 		a.Warn(fmt.Sprintf("CHORUS_LOG_FORMAT is %q, which is no format; there are text and json, and text holds", name))
 	}
+	level := logLevel(a.Env, a.Warn)
+	var handler slog.Handler = slog.NewMultiHandler(format(files.all, level), format(files.errors, max(level, slog.LevelWarn)),
+		whenSpoken{format(files.spoken, level), files.spoken})
 	handler = handler.WithAttrs([]slog.Attr{slog.Int("pid", os.Getpid())}) // before the redactor: it reads the configuration, and there may be no record
-	return slog.New(redact.Handler(handler, a.Redactor)), file
+	return slog.New(logFields{redact.Handler(handler, a.Redactor)}), files
+}
+
+// logDays is how many days of the log are kept, this one included.
+func (a *App) logDays() int {
+	bot, problems := a.conduct.now().Bot(config.Ask{})
+	if problems.Err() != nil {
+		return defaultLogDays
+	}
+	return bot.LogDays
 }
 
 // logLevel is from which level on records are written.
@@ -73,81 +84,6 @@ func (a *App) logOnce(text, component string) {
 	if _, said := a.logged.LoadOrStore(text, true); !said {
 		a.Log.Warn(text, "component", component)
 	}
-}
-
-// logFile is a file that is opened with the first record and not before. Several
-// processes may write to it: each record is one append. What cannot be written is
-// dropped; nothing stops for the want of a log.
-type logFile struct {
-	dir    func() (string, error) // makes the folder
-	hidden func() []string        // what no record may show
-
-	mu     sync.Mutex
-	file   *os.File
-	closed bool
-}
-
-// Write implements io.Writer: slog calls it once for each record.
-func (l *logFile) Write(record []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return len(record), nil
-	}
-	if l.file == nil {
-		l.file, _ = l.open() // nil: the next record tries again
-	}
-	if l.file != nil {
-		_, _ = l.file.Write(hide(record, l.hidden())) // a full disk loses records, and nothing else
-	}
-	return len(record), nil
-}
-
-// close ends it. What is written afterwards is dropped.
-func (l *logFile) close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.closed = true
-	if l.file != nil {
-		_ = l.file.Close()
-	}
-}
-
-func (l *logFile) open() (*os.File, error) {
-	dir, err := l.dir()
-	if err != nil {
-		return nil, err
-	}
-	path := filepath.Join(dir, logName)
-	for try := 1; ; try++ {
-		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-			return nil, errors.New(path + " is no file") // a pipe would wait for its reader
-		}
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-		if err != nil {
-			return nil, err
-		}
-		if try > 3 || !putAside(f, path) {
-			return f, nil
-		}
-		_ = f.Close() // nothing was written to it
-	}
-}
-
-// putAside renames a file that has grown too large, and reports whether path has to
-// be opened again. One process does it at a time; another goes on with what it has.
-func putAside(f *os.File, path string) bool {
-	info, err := f.Stat()
-	if err != nil || info.Size() <= maxLog || syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
-		return false
-	}
-	if now, err := os.Stat(path); err != nil || !os.SameFile(info, now) {
-		return true // it was done meanwhile
-	}
-	for n := keptLogs; n > 1; n-- {
-		_ = os.Rename(path+"."+strconv.Itoa(n-1), path+"."+strconv.Itoa(n)) // most are not there
-	}
-	return os.Rename(path, path+".1") == nil
 }
 
 // secrets are the values that no record may show: those of the environment whose name

@@ -11,10 +11,13 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"chorus/internal/agent"
+	"chorus/internal/chat"
 )
 
 // openLogging opens a home in dir and gives what it warned of.
@@ -141,66 +144,195 @@ func TestLogHidesSecrets(t *testing.T) {
 	}
 }
 
-// Several processes find a log that is too large: it is put aside once, those before it
-// move on, and no record is lost or torn.
-func TestLogIsPutAside(t *testing.T) {
+// dayFile is a log file of a day that a test chooses.
+func dayFile(dir string, now func() time.Time) *logFile {
+	return &logFile{name: "chorus", dir: func() (string, error) { return dir, nil }, hidden: func() []string { return nil }, keep: func() int { return 3 }, now: now}
+}
+
+func namesIn(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return strings.Join(out, " ")
+}
+
+// Several processes write through several midnights: no record is lost, torn or doubled, old
+// days go, what is not ours stays, and the link leads to the newest day.
+func TestLogTurnsTheDay(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	path := filepath.Join(dir, logName)
-	for _, name := range []string{"", ".1", ".2", ".3"} {
-		if err := os.WriteFile(path+name, []byte("old"+name+"\n"), 0o600); err != nil {
+	for _, name := range []string{"chorus-2026-01-01.log", "chorus-notes.log", "error-2026-01-01.log", "chorus-2026-01-01.log.gz", logName} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("old "+name+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Truncate(path, maxLog+1); err != nil {
-		t.Fatal(err)
-	}
+	var day atomic.Int64
+	now := func() time.Time { return time.Date(2026, 2, 27+int(day.Load()), 12, 0, 0, 0, time.Local) }
 	var work sync.WaitGroup
-	const writers, records = 8, 50
+	const writers, records, days = 8, 60, 4
 	for w := range writers {
 		work.Go(func() {
-			file := &logFile{dir: func() (string, error) { return dir, nil }, hidden: func() []string { return nil }}
+			file := dayFile(dir, now)
 			defer file.close()
 			log := slog.New(slog.NewTextHandler(file, nil))
 			for n := range records {
+				if w == 0 && n > 0 && n%(records/days) == 0 {
+					day.Add(1)
+				}
 				log.Info("record", "id", fmt.Sprintf("w%d-%d", w, n), "long", strings.Repeat("x", 2000))
 			}
 		})
 	}
 	work.Wait()
-	for name, want := range map[string]string{".1": "old\n", ".2": "old.1\n", ".3": "old.2\n"} {
-		data, err := os.ReadFile(path + name)
-		if err != nil || !bytes.HasPrefix(data, []byte(want)) {
-			t.Errorf("%s: %.20q, %v", name, data, err)
-		}
+	if got, want := namesIn(t, dir), "chorus-2026-01-01.log.gz chorus-2026-02-28.log chorus-2026-03-01.log chorus-2026-03-02.log chorus-notes.log "+
+		"chorus.log chorus.log.old error-2026-01-01.log"; got != want {
+		t.Errorf("there are %s", got)
 	}
-	if _, err := os.Stat(path + ".4"); !os.IsNotExist(err) {
-		t.Errorf("a fourth was kept: %v", err)
+	if target, err := os.Readlink(filepath.Join(dir, logName)); err != nil || target != "chorus-2026-03-02.log" {
+		t.Errorf("the link leads to %q, %v", target, err)
 	}
-	var all []byte
-	for _, name := range []string{"", ".1"} {
-		data, err := os.ReadFile(path + name)
+	if data, err := os.ReadFile(filepath.Join(dir, logName+".old")); err != nil || string(data) != "old chorus.log\n" {
+		t.Errorf("what stood there before: %q, %v", data, err)
+	}
+	found := map[string]int{}
+	for _, name := range []string{"chorus-2026-02-28.log", "chorus-2026-03-01.log", "chorus-2026-03-02.log"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, data...)
+		for line := range bytes.Lines(data) {
+			rest, whole := bytes.CutSuffix(line, []byte(" long="+strings.Repeat("x", 2000)+"\n"))
+			_, id, _ := bytes.Cut(rest, []byte("msg=record id="))
+			if found[string(id)]++; !whole || found[string(id)] > 1 {
+				t.Fatalf("torn or doubled: %.100q", line)
+			}
+		}
 	}
+	// The first day went with its records, which are the first of each; no other is missing.
 	for w := range writers {
-		for n := range records {
-			if line := fmt.Sprintf("msg=record id=w%d-%d long=%s\n", w, n, strings.Repeat("x", 2000)); bytes.Count(all, []byte(line)) != 1 {
-				t.Fatalf("record w%d-%d is not there whole and once", w, n)
+		for n, begun := 0, false; n < records; n++ {
+			there := found[fmt.Sprintf("w%d-%d", w, n)] == 1
+			if begun = begun || there; begun && !there || w == 0 && n >= records/days && !there {
+				t.Errorf("record w%d-%d is missing", w, n)
 			}
 		}
 	}
 }
 
+// The link never leads back: a process that is late leaves it where it is.
+func TestLogLinkGoesForward(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := time.Date(2026, 5, 1, 0, 0, 0, 0, time.Local)
+	early, late := dayFile(dir, func() time.Time { return at }), dayFile(dir, func() time.Time { return at.Add(-time.Second) })
+	for _, f := range []*logFile{early, late} {
+		_, _ = f.Write([]byte("x\n"))
+		f.close()
+	}
+	if target, _ := os.Readlink(filepath.Join(dir, logName)); target != "chorus-2026-05-01.log" {
+		t.Errorf("the link leads to %q", target)
+	}
+	if got := namesIn(t, dir); got != "chorus-2026-04-30.log chorus-2026-05-01.log chorus.log" {
+		t.Error(got)
+	}
+}
+
+// A day has room for so much and no more, and says so once, in its own format.
+func TestLogOfADayIsBounded(t *testing.T) {
+	t.Parallel()
+	for _, record := range []string{"level=INFO msg=x\n", `{"level":"INFO","msg":"x"}` + "\n"} {
+		dir := t.TempDir()
+		at := time.Date(2026, 5, 1, 0, 0, 0, 0, time.Local)
+		f := dayFile(dir, func() time.Time { return at })
+		f.most = 1000
+		for range 200 {
+			_, _ = f.Write([]byte(record))
+		}
+		at = at.AddDate(0, 0, 1)
+		_, _ = f.Write([]byte(record))
+		f.close()
+		data, err := os.ReadFile(filepath.Join(dir, "chorus-2026-05-01.log"))
+		if err != nil || len(data) > 1400 || bytes.Count(data, []byte("log_full")) != 1 {
+			t.Errorf("%d bytes, %v:\n%s", len(data), err, data)
+		}
+		if record[0] == '{' {
+			for line := range bytes.Lines(data) {
+				if !json.Valid(line) {
+					t.Errorf("no JSON: %s", line)
+				}
+			}
+		}
+		if data, err := os.ReadFile(filepath.Join(dir, "chorus-2026-05-02.log")); err != nil || string(data) != record {
+			t.Errorf("the next day: %q, %v", data, err)
+		}
+	}
+}
+
+// Warnings and errors stand in a file of their own too, and whoever listens hears everything.
+func TestErrorLog(t *testing.T) {
+	t.Parallel()
+	for _, wish := range []string{"", "off"} {
+		dir := t.TempDir()
+		a, _ := openLogging(t, dir, []string{"SOME_KEY=test-key-env"}, "CHORUS_LOG_STDERR", wish)
+		var heard bytes.Buffer
+		a.Log.Info("before")
+		a.SpeakLog(&heard, true)
+		a.Log.Info("a small thing")
+		a.Log.With("component", "engine").Warn("a test-key-env", "thread", chat.ThreadID("web:local/ada:one@helper"), "run", "r1")
+		a.Log.Error("a bad thing", "thread", "no thread at all", "agent", "x")
+		if err := a.Close(); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(filepath.Join(dir, "logs", errorLogName))
+		text := string(data)
+		if err != nil || strings.Count(text, "\n") != 2 || strings.Contains(text, "small") || strings.Contains(text, "test-key-env") {
+			t.Errorf("%v:\n%s", err, text)
+		}
+		if !strings.Contains(text, "component=engine thread=web:local/ada:one@helper run=r1 agent=helper channel=web:local/ada\n") ||
+			!strings.Contains(text, `thread="no thread at all" agent=x`+"\n") {
+			t.Errorf("the fields:\n%s", text)
+		}
+		if all := readLog(t, dir); strings.Count(all, "\n") != 4 {
+			t.Errorf("the log:\n%s", all)
+		}
+		if got := heard.String(); (strings.Count(got, "\n") == 3) != (wish == "") || strings.Contains(got, "test-key-env") {
+			t.Errorf("heard with %q:\n%s", wish, got)
+		}
+	}
+}
+
+// How many days are kept is a matter of configuration.
+func TestLogDays(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "config"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "settings.json"), []byte(`{"logDays": 2}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a, _ := openLogging(t, dir, nil)
+	defer func() { _ = a.Close() }()
+	if n := a.logDays(); n != 2 {
+		t.Errorf("%d days", n)
+	}
+}
+
+func todaysLog() string { return "chorus-" + time.Now().Format(logDay) + ".log" }
+
 func TestLogThatCannotBeWrittenDisturbsNothing(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(dir string) error{
 		"a file in the folder's place": func(dir string) error { return os.WriteFile(filepath.Join(dir, "logs"), nil, 0o600) },
-		"a folder in the file's place": func(dir string) error { return os.MkdirAll(filepath.Join(dir, "logs", logName), 0o700) },
+		"a folder in the file's place": func(dir string) error { return os.MkdirAll(filepath.Join(dir, "logs", todaysLog()), 0o700) },
 		"a pipe that nobody reads": func(dir string) error {
-			return errors.Join(os.Mkdir(filepath.Join(dir, "logs"), 0o700), syscall.Mkfifo(filepath.Join(dir, "logs", logName), 0o600))
+			return errors.Join(os.Mkdir(filepath.Join(dir, "logs"), 0o700), syscall.Mkfifo(filepath.Join(dir, "logs", todaysLog()), 0o600))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -102,6 +102,7 @@ type Bot struct {
 	DefaultModel    string `key:"defaultModel"`
 	IdleTimeoutMS   int    `key:"idleTimeoutMs"`
 	Durability      string `key:"durability"`
+	LogDays         int    `key:"logDays"`
 	DatabaseURL     Secret `key:"databaseUrl"`
 	NATSURL         Secret `key:"natsUrl"`
 

@@ -163,6 +163,9 @@ func (a *actor) step(ctx context.Context, row journal.Thread) (stay, again bool)
 	state, err := a.runOnce(ctx, row)
 	switch {
 	case errors.Is(err, journal.ErrFenced):
+		if !a.dog.gone() { // else it was our own watchdog's doing
+			e.fenced.Add(1)
+		}
 		a.log = nil
 		return false, false
 	case e.ctx.Err() != nil:

@@ -127,6 +127,7 @@ type Engine struct {
 	wg     sync.WaitGroup
 	quick  Journal      // the journal, never waited for too long; actors have their watchdog instead
 	lost   atomic.Int64 // waits that were left behind and have not ended
+	fenced atomic.Int64 // runs that another process took over while they were on here
 
 	mu     sync.Mutex
 	actors map[chat.ThreadID]*actor
@@ -382,3 +383,6 @@ func (e *Engine) Actors() int {
 	defer e.mu.Unlock()
 	return len(e.actors)
 }
+
+// Fenced is how often another process has taken a thread from this one in mid-run.
+func (e *Engine) Fenced() int64 { return e.fenced.Load() }

@@ -100,6 +100,9 @@ func TestFencedOwnerIsSilent(t *testing.T) {
 	if after, err := r.db.Thread(context.Background(), thread); err != nil || after.Epoch <= row.Epoch {
 		t.Fatalf("epoch %d, %v", after.Epoch, err)
 	}
+	if n := r.engine.Fenced(); n != 1 {
+		t.Errorf("%d threads were lost to others", n)
+	}
 }
 
 // A guest process only hears: it writes a steer and runs nothing.
