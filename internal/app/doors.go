@@ -8,7 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"chorus/internal/command"
 	"chorus/internal/transport/http/api"
+	"chorus/internal/transport/http/compat"
 	"chorus/internal/transport/http/guard"
 	"chorus/internal/transport/http/pages"
 )
@@ -25,6 +27,7 @@ type doors struct {
 // openDoors puts the parts of the server together. A further part is mounted here.
 func (a *App) openDoors(ctx context.Context, o ServeOptions) (*doors, error) {
 	d := &doors{stopping: make(chan struct{})}
+	counts := a.Telemetry() // before there is an engine, whose commits are timed
 	var err error
 	d.api, err = api.New(api.Options{Service: a.Service(), Memory: a.DB, Log: a.Log, Version: a.Version, Ready: func(ctx context.Context) error { return d.fit(ctx, a) }})
 	if err != nil {
@@ -55,10 +58,23 @@ func (a *App) openDoors(ctx context.Context, o ServeOptions) (*doors, error) {
 	sign := at.SignIn(show.SignIn)
 	mux.Handle("/sign-in", sign)
 	mux.Handle("/sign-out", sign)
+	mux.Handle("/metrics", readers(counts.Handler()))
+	mux.Handle("/v1/", compat.New(compat.Options{Service: a.Service(), Log: a.Log}))
 	mux.Handle("/", show)
-	d.handler = at.Wrap(mux)
+	d.handler = counts.HTTP(at.Wrap(counts.HTTP(mux))) // the guard copies requests, and only the inner one sees the pattern
 	d.link = func(url string) string { return guard.Link(key, url, owner.ID, time.Now()) }
 	return d, nil
+}
+
+// readers lets whoever may read pass.
+func readers(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if by, _ := command.CallerOf(r.Context()); !by.May(command.Read) {
+			http.Error(w, "this needs a token with the scope read; `chorus token create --scopes read` makes one", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // named is the host of the address, where it is one that people can type.

@@ -129,7 +129,8 @@ func RequestID(ctx context.Context) string { return metaOf(ctx).id }
 
 // ServeHTTP implements http.Handler.
 func (k *Kernel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	id := newRequestID()
+	id, outside := newRequestID(), r
+	defer func() { outside.Pattern = r.Pattern }() // whoever counts by routes holds the request from before the copy
 	r = r.WithContext(context.WithValue(r.Context(), metaKey{}, meta{id: id, key: r.Header.Get("Idempotency-Key")}))
 	out := &response{ResponseWriter: w}
 	out.Header().Set("X-Request-Id", id)
