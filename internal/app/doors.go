@@ -10,7 +10,6 @@ import (
 
 	"chorus/internal/command"
 	"chorus/internal/transport/http/api"
-	"chorus/internal/transport/http/compat"
 	"chorus/internal/transport/http/guard"
 	"chorus/internal/transport/http/pages"
 )
@@ -59,7 +58,6 @@ func (a *App) openDoors(ctx context.Context, o ServeOptions) (*doors, error) {
 	mux.Handle("/sign-in", sign)
 	mux.Handle("/sign-out", sign)
 	mux.Handle("/metrics", readers(counts.Handler()))
-	mux.Handle("/v1/", compat.New(compat.Options{Service: a.Service(), Log: a.Log}))
 	mux.Handle("/", show)
 	d.handler = counts.HTTP(at.Wrap(counts.HTTP(mux))) // the guard copies requests, and only the inner one sees the pattern
 	d.link = func(url string) string { return guard.Link(key, url, owner.ID, time.Now()) }
