@@ -30,6 +30,9 @@ type Options struct {
 	Version string // of the program, for people
 	// Ready says why no message can be taken now; nil, or nil error: it can.
 	Ready func(context.Context) error
+	// Still says why a caller who was let in would not be now: streams outlive tokens.
+	// nil: nobody is asked again.
+	Still func(context.Context, command.Caller) error
 	Live  live.Options
 }
 
@@ -56,6 +59,9 @@ func Open(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.Path 
 func New(o Options) (*API, error) {
 	if o.Live.Log == nil {
 		o.Live.Log = o.Log
+	}
+	if o.Still != nil {
+		o.Live.Still = func(ctx context.Context) error { return o.Still(ctx, by(ctx)) }
 	}
 	a := &API{service: o.Service, ready: o.Ready, hub: live.New(o.Live)}
 	kernel, err := rest.New(a.kernelOptions(o), a.operations()...)

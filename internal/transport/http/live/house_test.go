@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,7 +35,9 @@ type house struct {
 	watches int
 }
 
-func newHouse(script ...feed.Item) *house { return &house{script: script, moved: make(chan struct{})} }
+func newHouse(script ...feed.Item) *house {
+	return &house{script: slices.Clone(script), moved: make(chan struct{})}
+}
 
 func (h *house) publish(items ...feed.Item) {
 	h.mu.Lock()

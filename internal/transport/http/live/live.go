@@ -33,7 +33,10 @@ type Options struct {
 	Patience time.Duration
 	// Room is how many bytes may wait for a reader; 0: 128 KB, some hundred events.
 	Room int
-	Log  *slog.Logger
+	// Still says why the reader of a request may not read any more; it is asked about
+	// twice a minute. nil: whoever was let in stays.
+	Still func(ctx context.Context) error
+	Log   *slog.Logger
 }
 
 // Hub knows every open stream. Its methods may be called from any goroutine.
@@ -137,7 +140,7 @@ func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, after int64, source 
 	header.Set("Content-Type", "text/event-stream; charset=utf-8")
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Accel-Buffering", "no") // or a proxy collects what should be seen at once
-	s := &stream{hub: h, w: w, control: http.NewResponseController(w), position: position{after: after}}
+	s := &stream{hub: h, w: w, control: http.NewResponseController(w), position: position{after: after}, asked: time.Now()}
 	// A stream outlives every deadline of an ordinary request.
 	_ = s.control.SetReadDeadline(time.Time{}) // not every writer can, and then there is none
 	w.WriteHeader(http.StatusOK)
@@ -155,6 +158,18 @@ type stream struct {
 	control  *http.ResponseController
 	position position
 	buf      []byte
+	asked    time.Time // when it was last asked whether the reader may still read
+}
+
+// stillEvery is how long a token that was taken back may still be read with.
+const stillEvery = 30 * time.Second
+
+func (s *stream) still(ctx context.Context) error {
+	if s.hub.o.Still == nil || time.Since(s.asked) < stillEvery {
+		return nil
+	}
+	s.asked = time.Now()
+	return s.hub.o.Still(ctx)
 }
 
 // run follows the source until the reader or the house has gone. Each round is one
@@ -191,6 +206,9 @@ func (s *stream) send(ctx context.Context, q *queue) (behind bool, err error) {
 	beat := time.NewTimer(s.hub.o.Heartbeat)
 	defer beat.Stop()
 	for {
+		if err := s.still(ctx); err != nil {
+			return false, err
+		}
 		select {
 		case <-ctx.Done():
 			return false, ctx.Err()

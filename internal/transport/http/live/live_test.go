@@ -167,6 +167,28 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
+func TestWhoMayNotReadAnyMoreIsCutOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		c, end := pipe(t, New(Options{Still: func(context.Context) error {
+			if time.Since(begin) > time.Minute {
+				return errors.New("the token was taken back")
+			}
+			return nil
+		}}), newHouse())
+		defer end()
+		for {
+			if _, err := c.next(); err != nil {
+				break
+			}
+		}
+		if took := time.Since(begin); took < time.Minute || took > 2*time.Minute {
+			t.Errorf("cut off after %s", took)
+		}
+	})
+}
+
 // pipe is a stream without a network, for tests that hold the clock.
 func pipe(t *testing.T, h *Hub, house *house) (*client, func()) {
 	t.Helper()
