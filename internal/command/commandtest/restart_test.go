@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -265,5 +266,37 @@ func TestServeTellsTheServiceManager(t *testing.T) {
 	until(t, a.Service(), ada, made.ID, 0, isType(feed.TypeTextDelta))
 	if now := must[command.Session](t)(a.Service().GetSession(t.Context(), ada, made.ID)); now.Status != "running" {
 		t.Errorf("%+v", now)
+	}
+}
+
+// TestToolsArePutAway: sessions that nobody talks to any more do not keep their
+// directories open.
+func TestToolsArePutAway(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "settings.json"), []byte(`{"idleTimeoutMs": 1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := open(t, dir)
+	defer ended(t, a)
+	s := a.Service()
+	const many = 90
+	for range many {
+		made := must[command.Session](t)(s.CreateSession(t.Context(), ada, command.NewSession{Model: "demo/script"}))
+		must[command.Said](t)(s.Say(t.Context(), ada, made.ID, command.Words{Message: "!call list_files {}"}))
+		until(t, s, ada, made.ID, 0, terminal)
+	}
+	held := 0
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("what is open cannot be seen here")
+	}
+	for _, entry := range list {
+		if at, err := os.Readlink(filepath.Join("/proc/self/fd", entry.Name())); err == nil && strings.HasPrefix(at, dir) && strings.HasSuffix(at, "/scratch") {
+			held++
+		}
+	}
+	if held == 0 || held > 70 {
+		t.Errorf("%d of %d directories are open", held, many)
 	}
 }
