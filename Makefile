@@ -14,12 +14,15 @@ LDFLAGS   = -s -w -X main.version=$(VERSION)
 SOURCES   = $(shell git ls-files --cached --others --exclude-standard '*.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test need-rg need-bwrap check openapi fmt bench fuzz chaos demo clean
+.PHONY: help run chat build test need-rg need-bwrap check openapi fmt bench fuzz chaos demo clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: build ## talk to an agent in this repository (ARGS="-m anthropic/claude-sonnet-4-5" for more)
+run: build ## the server with its web page on http://127.0.0.1:8420 (ARGS="--addr 127.0.0.1:9000" for more)
+	@$(BIN) serve $(ARGS)
+
+chat: build ## talk to an agent in this repository (ARGS="-m anthropic/claude-sonnet-4-5" for more)
 	@$(BIN) chat $(ARGS)
 
 build: ## bin/chorus, one static file

@@ -57,4 +57,4 @@ say "Every word of it is in the journal:"
 show chorus thread list
 "$chorus" thread list
 
-say "That was all. Talk to it yourself: make run"
+say "That was all. Talk to it yourself: make chat, or make run for the web page"
