@@ -2,11 +2,12 @@ package pages
 
 import (
 	"fmt"
-	"html/template"
+	"html"
 	"strings"
 	"time"
 
 	"chorus/internal/command"
+	"chorus/internal/transport/http/sheet"
 )
 
 // The drawing of a chart, in its own units.
@@ -16,7 +17,7 @@ const (
 )
 
 // dayChart draws what each day cost, days without spending too.
-func dayChart(c command.Costs, now time.Time) template.HTML {
+func dayChart(c command.Costs, now time.Time) sheet.HTML {
 	spent := map[string]float64{}
 	most := 0.0
 	for _, row := range c.Rows {
@@ -37,7 +38,7 @@ func dayChart(c command.Costs, now time.Time) template.HTML {
 	for i := range 3 {
 		y := 14 + tall*float64(i)/2
 		fmt.Fprintf(&out, `<line class="axis" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/><text x="%d" y="%.1f" text-anchor="end">%s</text>`,
-			chartLeft, chartWidth, y, y, chartLeft-8, y+4, template.HTMLEscapeString(dollars(most*float64(2-i)/2)))
+			chartLeft, chartWidth, y, y, chartLeft-8, y+4, html.EscapeString(dollars(most*float64(2-i)/2)))
 	}
 	for i := range days {
 		day := first.AddDate(0, 0, i)
@@ -45,12 +46,12 @@ func dayChart(c command.Costs, now time.Time) template.HTML {
 		x, h := float64(chartLeft)+room*float64(i), tall*spent[key]/most
 		if h > 0 {
 			fmt.Fprintf(&out, `<rect class="bar" x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="2"><title>%s: %s</title></rect>`,
-				x+room*.12, 14+tall-h, min(room*.76, 60), max(h, 1), key, template.HTMLEscapeString(dollars(spent[key])))
+				x+room*.12, 14+tall-h, min(room*.76, 60), max(h, 1), key, html.EscapeString(dollars(spent[key])))
 		}
 		if i == 0 || i == days-1 || days <= 14 || i%7 == 0 && days-i > 4 {
 			fmt.Fprintf(&out, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`, x+min(room/2, 36), chartHeight-6, day.Format("2 Jan"))
 		}
 	}
 	out.WriteString("</svg>")
-	return template.HTML(out.String())
+	return sheet.HTML(out.String())
 }

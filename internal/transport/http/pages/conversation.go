@@ -2,7 +2,6 @@ package pages
 
 import (
 	"fmt"
-	"html/template"
 	"io"
 	"net/http"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/feed"
+	"chorus/internal/transport/http/sheet"
 )
 
 // manyItems is how much of a conversation a page shows at once; the rest is one click away.
@@ -57,7 +57,7 @@ func (p *Pages) stateOf(s command.Session) state {
 }
 
 // rows renders items for a page that is made at once: results go into their calls.
-func (p *Pages) rows(t talk, items []feed.Item) (template.HTML, error) {
+func (p *Pages) rows(t talk, items []feed.Item) (sheet.HTML, error) {
 	var order []*row
 	made := map[string]*row{}
 	add := func(r row) {
@@ -89,7 +89,7 @@ func (p *Pages) rows(t talk, items []feed.Item) (template.HTML, error) {
 			if err != nil {
 				return "", err
 			}
-			made[owner].put(part, template.HTML(html))
+			made[owner].put(part, sheet.HTML(html))
 		}
 	}
 	var out strings.Builder
@@ -100,7 +100,7 @@ func (p *Pages) rows(t talk, items []feed.Item) (template.HTML, error) {
 		}
 		out.WriteString(html)
 	}
-	return template.HTML(out.String()), nil
+	return sheet.HTML(out.String()), nil
 }
 
 // alone is the row of a call whose beginning is on an earlier page.
@@ -114,13 +114,13 @@ func (t talk) alone(item feed.Item) (row, bool) {
 }
 
 // put gives a row one of its parts.
-func (r *row) put(part string, html template.HTML) {
+func (r *row) put(part string, html sheet.HTML) {
 	s, ok := r.Data.(shown)
 	if !ok {
 		return
 	}
 	if s.Parts == nil {
-		s.Parts = map[string]template.HTML{}
+		s.Parts = map[string]sheet.HTML{}
 	}
 	s.Parts[part] = html
 	r.Data = s

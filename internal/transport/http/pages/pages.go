@@ -14,12 +14,12 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"html/template"
 	"log/slog"
 	"net/http"
 	"time"
 
 	"chorus/internal/command"
+	"chorus/internal/transport/http/sheet"
 )
 
 //go:embed templates/*.html
@@ -39,8 +39,8 @@ type Options struct {
 type Pages struct {
 	Options
 	mux    *http.ServeMux
-	looks  map[string]*template.Template
-	pieces *template.Template
+	looks  map[string]*sheet.Set
+	pieces *sheet.Set
 	static *statics
 }
 
@@ -66,12 +66,12 @@ func New(o Options) (*Pages, error) {
 
 // parse reads the templates: each page stands with the layout and the pieces.
 func (p *Pages) parse() error {
-	base, err := template.New("layout.html").Funcs(p.functions()).ParseFS(templateFiles, "templates/layout.html", "templates/pieces.html")
-	if err != nil {
+	base := sheet.New(p.functions())
+	if err := base.ParseFS(templateFiles, "templates/layout.html", "templates/pieces.html"); err != nil {
 		return err
 	}
 	p.pieces = base
-	p.looks = map[string]*template.Template{}
+	p.looks = map[string]*sheet.Set{}
 	entries, err := templateFiles.ReadDir("templates")
 	if err != nil {
 		return err
@@ -80,13 +80,11 @@ func (p *Pages) parse() error {
 		if e.Name() == "layout.html" || e.Name() == "pieces.html" {
 			continue
 		}
-		own, err := base.Clone()
-		if err != nil {
+		own := base.Clone()
+		if err := own.ParseFS(templateFiles, "templates/"+e.Name()); err != nil {
 			return err
 		}
-		if p.looks[e.Name()], err = own.ParseFS(templateFiles, "templates/"+e.Name()); err != nil {
-			return err
-		}
+		p.looks[e.Name()] = own
 	}
 	return nil
 }
@@ -198,7 +196,7 @@ func (p *Pages) frame(r *http.Request, by command.Caller, title string) frame {
 // render writes a whole page, or nothing at all when its template fails.
 func (p *Pages) render(w http.ResponseWriter, status int, name string, data any) error {
 	var out bytes.Buffer
-	if err := p.looks[name].ExecuteTemplate(&out, "layout.html", data); err != nil {
+	if err := p.looks[name].Execute(&out, "layout.html", data); err != nil {
 		return fmt.Errorf("page %s: %w", name, err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -210,7 +208,7 @@ func (p *Pages) render(w http.ResponseWriter, status int, name string, data any)
 // piece renders a fragment.
 func (p *Pages) piece(name string, data any) (string, error) {
 	var out bytes.Buffer
-	if err := p.pieces.ExecuteTemplate(&out, name, data); err != nil {
+	if err := p.pieces.Execute(&out, name, data); err != nil {
 		return "", fmt.Errorf("fragment %s: %w", name, err)
 	}
 	return out.String(), nil

@@ -2,11 +2,11 @@ package pages
 
 import (
 	"fmt"
-	"html/template"
 	"strings"
 	"time"
 
 	"chorus/internal/feed"
+	"chorus/internal/transport/http/sheet"
 )
 
 // row is one piece of a conversation: an element of the page with an id of its own,
@@ -33,7 +33,7 @@ type talk struct {
 type shown struct {
 	Talk  talk
 	Item  any
-	Parts map[string]template.HTML
+	Parts map[string]sheet.HTML
 }
 
 // rowsOf are what an item puts on the page. Each item stands alone: a result is put
