@@ -19,11 +19,11 @@ SOURCES   = $(shell git ls-files --cached --others --exclude-standard '*.go')
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: build ## the server with its web page on http://127.0.0.1:8420 (ARGS="--addr 127.0.0.1:9000" for more)
+run: build ## the server and its web page on 127.0.0.1:8420; prints the link that signs you in (ARGS="--addr 127.0.0.1:9000")
 	@$(BIN) serve $(ARGS)
 
 chat: build ## talk to an agent in this repository (ARGS="-m anthropic/claude-sonnet-4-5" for more)
-	@$(BIN) chat $(ARGS)
+	@$(BIN) serve $(ARGS)
 
 build: ## bin/chorus, one static file
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/chorus
