@@ -15,7 +15,7 @@ import (
 
 func (c *cli) serveCommand() *cobra.Command {
 	var o app.ServeOptions
-	folder := ""
+	folder, check := "", false
 	cmd := &cobra.Command{
 		Use: "serve", Short: "The server: HTTP API and web page", Args: exactly(0),
 		Long: `Serves the HTTP API and the web page, and keeps agents at work while nobody sits at a
@@ -40,9 +40,13 @@ a run that is on goes on at the next start. A second signal ends it at once.`,
 	f.StringVar(&o.TLSCert, "tls-cert", "", "certificate, as a PEM file")
 	f.StringVar(&o.TLSKey, "tls-key", "", "its key, as a PEM file")
 	f.StringArrayVar(&o.Hosts, "host", nil, "a name under which people reach this server, besides localhost; may be given more than once")
+	f.BoolVar(&check, "check", false, "start nothing: ask the server at --addr whether it takes messages; exit 0 or 1")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if o.Addr == "" {
 			o.Addr = app.DefaultAddr(c.getenv)
+		}
+		if check {
+			return checkServer(cmd.Context(), o.Addr, o.TLSCert != "")
 		}
 		if o.Node == "" {
 			o.Node, _ = os.Hostname() // without one the logs say nothing of it
