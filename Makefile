@@ -23,7 +23,7 @@ run: build ## the server and its web page on 127.0.0.1:8420; prints the link tha
 	@$(BIN) serve $(ARGS)
 
 chat: build ## talk to an agent in this repository (ARGS="-m anthropic/claude-sonnet-4-5" for more)
-	@$(BIN) serve $(ARGS)
+	@$(BIN) chat $(ARGS)
 
 build: ## bin/chorus, one static file
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/chorus
