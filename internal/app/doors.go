@@ -8,8 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/transport/http/api"
+	"chorus/internal/transport/http/compat"
 	"chorus/internal/transport/http/guard"
 	"chorus/internal/transport/http/pages"
 )
@@ -28,7 +30,9 @@ func (a *App) openDoors(ctx context.Context, o ServeOptions) (*doors, error) {
 	d := &doors{stopping: make(chan struct{})}
 	counts := a.Telemetry() // before there is an engine, whose commits are timed
 	var err error
-	d.api, err = api.New(api.Options{Service: a.Service(), Memory: a.DB, Log: a.Log, Version: a.Version, Ready: func(ctx context.Context) error { return d.fit(ctx, a) }})
+	tokens := a.Tokens()
+	d.api, err = api.New(api.Options{Service: a.Service(), Memory: a.DB, Log: a.Log, Version: a.Version, Still: tokens.still,
+		Ready: func(ctx context.Context) error { return d.fit(ctx, a) }})
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +40,6 @@ func (a *App) openDoors(ctx context.Context, o ServeOptions) (*doors, error) {
 	if err != nil {
 		return nil, err
 	}
-	tokens := a.Tokens()
 	_, owner, err := tokens.OwnerToken(ctx)
 	if err != nil {
 		return nil, err
@@ -58,6 +61,7 @@ func (a *App) openDoors(ctx context.Context, o ServeOptions) (*doors, error) {
 	mux.Handle("/sign-in", sign)
 	mux.Handle("/sign-out", sign)
 	mux.Handle("/metrics", readers(counts.Handler()))
+	mux.Handle("/v1/", compat.New(compat.Options{Service: a.Service(), Log: a.Log}))
 	mux.Handle("/", show)
 	d.handler = counts.HTTP(at.Wrap(counts.HTTP(mux))) // the guard copies requests, and only the inner one sees the pattern
 	d.link = func(url string) string { return guard.Link(key, url, owner.ID, time.Now()) }
@@ -92,5 +96,14 @@ func (d *doors) fit(ctx context.Context, a *App) error {
 		return errClosed
 	}
 	_, err := a.DB.DataVersion(ctx)
+	return err
+}
+
+// still says why a caller would not be let in any more: the token is not good now.
+func (t *Tokens) still(ctx context.Context, by command.Caller) error {
+	if by.Principal.Kind != chat.TokenHolder {
+		return nil
+	}
+	_, err := t.TokenByID(ctx, by.Principal.ID)
 	return err
 }
