@@ -106,6 +106,10 @@ func (a *App) newBench(thread chat.ThreadID, dir string) (*bench, error) {
 	list = append(list, git.Tools(walls, roots, a.redactingKeep(roots.Keep))...)
 	list = append(list, notes.New(b.notes))
 	b.list = list
+	for _, other := range a.benches { // any will do: threads differ in what tools reach, not in how they are described
+		tool.Share(list, other.list)
+		break
+	}
 	if b.tools, err = tool.NewSet(list...); err != nil {
 		return nil, err
 	}

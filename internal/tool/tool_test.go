@@ -254,3 +254,34 @@ func BenchmarkNewSet(b *testing.B) {
 		}
 	}
 }
+
+func TestToolsAlikeShareTheirSchema(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		Path string `json:"path"`
+	}
+	made := func(name, about string, enum ...string) tool.Tool {
+		f := tool.Func[in]{Name: name, Description: about, Run: func(context.Context, in) (tool.Result, error) { return tool.OK(about), nil }}
+		if enum != nil {
+			f.Enum = map[string][]string{"path": enum}
+		}
+		return tool.New(f)
+	}
+	first := made("read", "reads")
+	for _, c := range []struct {
+		name   string
+		other  tool.Tool
+		shared bool
+	}{
+		{"alike", made("read", "reads"), true},
+		{"another name", made("write", "reads"), false},
+		{"another description", made("read", "really reads"), false},
+		{"other values", made("read", "reads", "a", "b"), false},
+	} {
+		tool.Share([]tool.Tool{c.other}, []tool.Tool{first})
+		a, b := first.Spec().Schema, c.other.Spec().Schema
+		if same := &a[0] == &b[0]; same != c.shared {
+			t.Errorf("%s: shared %v, want %v", c.name, same, c.shared)
+		}
+	}
+}

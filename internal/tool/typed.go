@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -75,6 +76,38 @@ func (t *typed[In]) build() {
 	t.spec.Schema, t.err = json.Marshal(schema)
 	t.chk = newChecker(schema)
 	t.chk.sorted = d.Access == nil
+}
+
+// Share lets the tools of a list use the schemas of others that are described alike: one
+// of each is enough for any number of threads. Neither list changes.
+func Share(list, from []Tool) {
+	for _, t := range list {
+		t, ok := t.(interface{ like(Tool) bool })
+		if !ok {
+			continue
+		}
+		for _, other := range from {
+			if t.like(other) {
+				break
+			}
+		}
+	}
+}
+
+// like takes the schema over from a tool that would make the same, and says so.
+func (t *typed[In]) like(other Tool) bool {
+	o, ok := other.(*typed[In])
+	if !ok || o == t {
+		return false
+	}
+	a, b := &t.def, &o.def
+	if a.Name != b.Name || a.Description != b.Description || a.ReadOnly != b.ReadOnly || a.Risk != b.Risk || (a.Access == nil) != (b.Access == nil) ||
+		!maps.EqualFunc(a.Enum, b.Enum, slices.Equal) {
+		return false
+	}
+	o.once.Do(o.build)
+	t.once.Do(func() { t.spec, t.chk, t.err = o.spec, o.chk, o.err })
+	return true
 }
 
 // plain takes "or null" out of pointers and slices: models that see a list of
