@@ -84,8 +84,12 @@ func (o *orders) CreateSession(ctx context.Context, by command.Caller, in comman
 	if err != nil {
 		return command.Session{}, o.wrong(err)
 	}
+	before, err := o.history(ctx, by, thread, in.History)
+	if err != nil {
+		return command.Session{}, o.wrong(err)
+	}
 	made := standing{Terms: terms}
-	if err := o.begin(ctx, journal.Thread{ID: thread, Owner: by.Principal, Dir: dir, Title: in.Title}, made, in.Key != ""); err != nil {
+	if err := o.begin(ctx, journal.Thread{ID: thread, Owner: by.Principal, Dir: dir, Title: in.Title}, made, in.Key != "", before...); err != nil {
 		return command.Session{}, o.wrong(err)
 	}
 	return o.GetSession(ctx, by, name)

@@ -52,6 +52,9 @@ type made struct {
 // CreateSession implements command.Sessions.
 func (c *Client) CreateSession(ctx context.Context, _ command.Caller, in command.NewSession) (command.Session, error) {
 	var out made
+	if len(in.History) > 0 {
+		return out.Session, command.Errorf(command.Invalid, "what was said elsewhere cannot be sent along; begin the session without it")
+	}
 	_, err := c.call(ctx, order{method: http.MethodPost, path: []string{"api", "sessions"}, body: in, key: in.Key}, &out)
 	return out.Session, err
 }

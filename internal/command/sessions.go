@@ -20,6 +20,17 @@ type NewSession struct {
 	Title         string `json:"title,omitempty"`
 	MaxIterations int    `json:"maxIterations,omitempty"`
 	Key           string `json:"-"` // the same key makes the same session
+	// History is what was said elsewhere before; it begins the session. It stays in the
+	// house: it cannot be sent over the wire.
+	History []Spoken `json:"-"`
+}
+
+// Spoken is a message of a conversation from elsewhere.
+type Spoken struct {
+	Agent    bool   // the agent said it, else a person
+	Name     string // of the person; "": the caller's own
+	Text     string
+	Pictures [][]byte
 }
 
 // Session is a conversation as it stands.

@@ -1,0 +1,392 @@
+package compat_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"image"
+	"image/png"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"chorus/internal/app"
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/feed"
+	"chorus/internal/transport/http/compat"
+	"chorus/internal/transport/http/guard"
+)
+
+func TestMain(m *testing.M) {
+	if code, ours := app.LaunchSandboxed(os.Args[1:]); ours { // a sandbox knows us by our file
+		os.Exit(code)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// house is a home whose agent "helper" plays scripts, behind its real door.
+type house struct {
+	*testing.T
+	app   *app.App
+	owner command.Caller
+	url   string
+	token string // may chat
+}
+
+func open(t *testing.T) *house {
+	t.Helper()
+	dir := t.TempDir()
+	env := map[string]string{"USER": "ada", "HOME": dir}
+	a, err := app.Open(t.Context(), app.Options{Env: func(key string) string { return env[key] }, Environ: []string{"PATH=/usr/bin:/bin"},
+		Home: dir, Version: "test", Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := a.DoorKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := guard.New(guard.Options{Keeper: a.Tokens(), Key: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(at.Wrap(compat.New(compat.Options{Service: a.Service(), Heartbeat: 50 * time.Millisecond})))
+	t.Cleanup(func() {
+		server.Close()
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	})
+	h := &house{T: t, app: a, owner: a.LocalCaller(), url: server.URL}
+	if _, err := a.Service().CreateAgent(t.Context(), h.owner, command.NewAgent{Name: "helper", Model: "demo/script", Permissions: "standard"}); err != nil {
+		t.Fatal(err)
+	}
+	h.token = h.make(command.Chat)
+	return h
+}
+
+func (h *house) make(scopes ...command.Scope) string {
+	h.Helper()
+	made, err := h.app.Tokens().CreateToken(h.Context(), h.owner, command.NewToken{Name: string(scopes[0]), Scopes: scopes})
+	if err != nil {
+		h.Fatal(err)
+	}
+	return made.Text
+}
+
+func (h *house) request(ctx context.Context, token, path, body string, header ...string) *http.Response {
+	h.Helper()
+	method := http.MethodGet
+	if body != "" {
+		method = http.MethodPost
+	}
+	r, err := http.NewRequestWithContext(ctx, method, h.url+path, strings.NewReader(body))
+	if err != nil {
+		h.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.Cleanup(func() { res.Body.Close() })
+	return res
+}
+
+type reply struct {
+	ID, Object, Model string
+	Choices           []struct {
+		Message      struct{ Role, Content string }
+		Delta        struct{ Role, Content string }
+		FinishReason string `json:"finish_reason"`
+	}
+	Usage *struct {
+		Prompt     int `json:"prompt_tokens"`
+		Completion int `json:"completion_tokens"`
+		Total      int `json:"total_tokens"`
+	}
+	Error struct {
+		Message, Type, Param, Code string
+	}
+}
+
+func (h *house) ask(body string, header ...string) (reply, *http.Response) {
+	h.Helper()
+	res := h.request(h.Context(), h.token, "/v1/chat/completions", body, header...)
+	var out reply
+	if err := json.NewDecoder(res.Body).Decode(&out); err != nil {
+		h.Fatal(err)
+	}
+	return out, res
+}
+
+// asks makes a request with messages of these roles and texts.
+func asks(stream bool, said ...string) string {
+	body := map[string]any{"model": "agent/helper", "stream": stream, "stream_options": map[string]bool{"include_usage": true}}
+	var messages []map[string]string
+	for i := 0; i+1 < len(said); i += 2 {
+		messages = append(messages, map[string]string{"role": said[i], "content": said[i+1]})
+	}
+	body["messages"] = messages
+	data, _ := json.Marshal(body)
+	return string(data)
+}
+
+func TestOneAnswer(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	got, res := h.ask(asks(false, "user", "!say hello\n!call list_files {}\n!usage in=10 out=5\n!end\n!say done\n!usage in=20 out=7"))
+	if res.StatusCode != http.StatusOK || len(got.Choices) != 1 || got.Object != "chat.completion" || got.Model != "agent/helper" {
+		t.Fatalf("%s: %+v", res.Status, got)
+	}
+	if c := got.Choices[0]; c.Message.Content != "hello\n\ndone" || c.Message.Role != "assistant" || c.FinishReason != "stop" {
+		t.Errorf("%+v", c)
+	}
+	if u := got.Usage; u == nil || u.Prompt != 30 || u.Completion != 12 || u.Total != 42 {
+		t.Errorf("%+v", u)
+	}
+	// Another request with its header goes on with the same session; without it is another one.
+	session := res.Header.Get(compat.SessionHeader)
+	_, res = h.ask(asks(false, "user", "!say again"), compat.SessionHeader, session)
+	if again := res.Header.Get(compat.SessionHeader); again != session {
+		t.Errorf("%s went on as %s", session, again)
+	}
+	_, res = h.ask(asks(false, "user", "!say again"))
+	if other := res.Header.Get(compat.SessionHeader); other == session || other == "" {
+		t.Errorf("a session of its own is %q", other)
+	}
+}
+
+// TestHistory: what a client sends again each time is what the model sees.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	got, res := h.ask(asks(false, "system", "Speak of marmots.", "user", "my name is Xylander", "assistant", "noted", "user", "!say answered"))
+	if got.Choices[0].Message.Content != "answered" {
+		t.Fatalf("%+v", got)
+	}
+	requests, err := h.app.Service().Requests(t.Context(), h.owner, res.Header.Get(compat.SessionHeader), command.Span{})
+	if err != nil || len(requests.Items) != 1 {
+		t.Fatalf("%+v, %v", requests, err)
+	}
+	var seen strings.Builder
+	for _, f := range requests.Items[0].Fragments {
+		seen.WriteString(f.Role + ": " + f.Text + "\n")
+	}
+	for _, want := range []string{"Speak of marmots.", "my name is Xylander", "assistant: noted"} {
+		if !strings.Contains(seen.String(), want) {
+			t.Errorf("the model did not see %q:\n%s", want, seen.String())
+		}
+	}
+}
+
+func TestPictures(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 8, 8))); err != nil {
+		t.Fatal(err)
+	}
+	shown := `{"type":"image_url","image_url":{"url":"data:image/png;base64,` + base64.StdEncoding.EncodeToString(picture.Bytes()) + `"}}`
+	body := `{"model":"agent/helper","messages":[
+		{"role":"user","content":[{"type":"text","text":"look"},` + shown + `]},{"role":"assistant","content":"seen"},
+		{"role":"user","content":[{"type":"text","text":"!say a picture"},` + shown + `]}]}`
+	got, res := h.ask(body)
+	if res.StatusCode != http.StatusOK || got.Choices[0].Message.Content != "a picture" {
+		t.Fatalf("%s: %+v", res.Status, got)
+	}
+	list, err := h.app.Service().Messages(t.Context(), h.owner, res.Header.Get(compat.SessionHeader), command.Span{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, it := range list.Items {
+		if m, ok := it.(feed.UserMessage); ok && (len(m.Attachments) != 1 || m.Attachments[0].MediaType != "image/png") {
+			t.Errorf("%+v", m)
+		}
+	}
+}
+
+// frames are the data of a stream.
+func frames(t *testing.T, in io.Reader) []string {
+	t.Helper()
+	var out []string
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+			out = append(out, data)
+		}
+	}
+	return out
+}
+
+func TestStream(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	res := h.request(t.Context(), h.token, "/v1/chat/completions", asks(true, "user", "!say one two\n!call list_files {}\n!usage in=1 out=1\n!end\n!say three\n!usage in=3 out=4"))
+	all := frames(t, res.Body)
+	if len(all) < 4 || all[len(all)-1] != "[DONE]" || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+		t.Fatalf("%v", all)
+	}
+	text, finish, role := "", "", ""
+	for i, data := range all[:len(all)-1] {
+		var c reply
+		if err := json.Unmarshal([]byte(data), &c); err != nil || c.Object != "chat.completion.chunk" {
+			t.Fatalf("%s: %v", data, err)
+		}
+		if i == len(all)-2 {
+			if c.Usage == nil || c.Usage.Completion != 5 || len(c.Choices) != 0 {
+				t.Errorf("the last chunk is %s", data)
+			}
+			continue
+		}
+		text += c.Choices[0].Delta.Content
+		role += c.Choices[0].Delta.Role
+		finish += c.Choices[0].FinishReason
+	}
+	if text != "one two\n\nthree" || finish != "stop" || role != "assistant" {
+		t.Errorf("%q, %q, %q", text, finish, role)
+	}
+}
+
+// TestQuestions: nothing hangs at what a person must be asked; it says so.
+func TestQuestions(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	got, res := h.ask(asks(false, "user", `!call bash {"command":"touch made"}`+"\n!end\n!say after"))
+	if res.StatusCode != http.StatusOK || got.Choices[0].FinishReason != "stop" {
+		t.Fatalf("%s: %+v", res.Status, got)
+	}
+	session := res.Header.Get(compat.SessionHeader)
+	list, err := h.app.Service().Approvals(t.Context(), h.owner, command.ApprovalQuery{Session: session})
+	if err != nil || len(list.Items) != 1 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	text := got.Choices[0].Message.Content
+	if !strings.Contains(text, list.Items[0].ID) || !strings.Contains(text, session) || !strings.Contains(text, "somebody says yes") {
+		t.Error(text)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	ok := `"messages":[{"role":"user","content":"hi"}]`
+	for body, param := range map[string]string{
+		`{"model":"gpt-4o",` + ok + `}`:                                                                                               "model",
+		`{"model":"agent/helper","messages":[]}`:                                                                                      "messages",
+		`{"model":"agent/helper","messages":[{"role":"assistant","content":"x"}]}`:                                                    "messages",
+		`{"model":"agent/helper","n":2,` + ok + `}`:                                                                                   "n",
+		`{"model":"agent/helper","tools":[{"type":"function"}],` + ok + `}`:                                                           "tools",
+		`{"model":"agent/helper","stop":["x"],` + ok + `}`:                                                                            "stop",
+		`{"model":"agent/helper","response_format":{"type":"json_object"},` + ok + `}`:                                                "response_format",
+		`{"model":"agent/helper","messages":[{"role":"user","content":[{"type":"input_audio"}]}]}`:                                    "messages",
+		`{"model":"agent/helper","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"http://x/y.png"}}]}]}`: "messages",
+		`{"model":"agent/helper","messages":[{"role":"user","content":"  "}]}`:                                                        "message",
+		`{"model":"agent/helper","messages":7}`:                                                                                       "",
+		`nonsense`:                                                                                                                    "",
+	} {
+		got, res := h.ask(body)
+		if res.StatusCode/100 != 4 || got.Error.Message == "" || got.Error.Type != "invalid_request_error" || got.Error.Param != param {
+			t.Errorf("%s: %s %+v", body, res.Status, got.Error)
+		}
+	}
+	got, res := h.ask(`{"model":"agent/helper","messages":[{"role":"user","content":"!fail auth"}]}`)
+	if res.StatusCode != http.StatusInternalServerError || got.Error.Type != "server_error" {
+		t.Errorf("%s: %+v", res.Status, got)
+	}
+	// What only tunes a model is the agent's own business.
+	got, _ = h.ask(`{"model":"helper","temperature":0.1,"max_tokens":5,"stop":null,"user":"x","seed":1,"messages":[{"role":"user","content":"!say fine"}]}`)
+	if len(got.Choices) != 1 || got.Choices[0].Message.Content != "fine" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestScopes(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	reader := h.make(command.Read)
+	for _, path := range []string{"/v1/models", "/v1/models/agent/helper", "/v1/chat/completions"} {
+		body := ""
+		if strings.HasSuffix(path, "completions") {
+			body = asks(false, "user", "!say x")
+		}
+		for token, want := range map[string]int{"": 401, "chorus_wrong": 401, reader: 403, h.token: 200} {
+			if res := h.request(t.Context(), token, path, body); res.StatusCode != want {
+				t.Errorf("%s with %.10q: %s", path, token, res.Status)
+			}
+		}
+	}
+	if res := h.request(t.Context(), h.token, "/v1/embeddings", "{}"); res.StatusCode != http.StatusNotFound {
+		t.Error(res.Status)
+	}
+}
+
+// TestGone: whoever goes away takes their run with them.
+func TestGone(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for _, stream := range []bool{true, false} {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			r, _ := http.NewRequestWithContext(ctx, "POST", h.url+"/v1/chat/completions", strings.NewReader(asks(stream, "user", "!say begun\n!wait")))
+			r.Header.Set("Authorization", "Bearer "+h.token)
+			if res, err := http.DefaultClient.Do(r); err == nil {
+				_, _ = io.Copy(io.Discard, res.Body)
+				res.Body.Close()
+			}
+		}()
+		session := h.running()
+		cancel()
+		<-ended
+		for it, err := range h.app.Service().Watch(t.Context(), h.owner, session, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if end, ok := it.(feed.Completed); ok {
+				if end.StopReason != string(chat.EndAborted) {
+					t.Errorf("it ended %s", end.StopReason)
+				}
+				break
+			}
+		}
+	}
+}
+
+// running waits for the one run that is on, up to its first words.
+func (h *house) running() string {
+	h.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for time.Now().Before(deadline) {
+		list, err := h.app.Service().ListSessions(h.Context(), h.owner, command.SessionQuery{Status: "running"})
+		if err != nil {
+			h.Fatal(err)
+		}
+		if len(list.Items) == 1 {
+			for it := range h.app.Service().Watch(h.Context(), h.owner, list.Items[0].ID, 0) {
+				if _, ok := it.(feed.TextDelta); ok {
+					return list.Items[0].ID
+				}
+			}
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	h.Fatal("nothing runs")
+	return ""
+}
