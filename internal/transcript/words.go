@@ -1,0 +1,119 @@
+package transcript
+
+import (
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/model"
+)
+
+// sent is what a provider's cache can be expected to hold.
+type sent struct {
+	Tokens int    `json:"tokens"`
+	Model  string `json:"model"`
+	Head   string `json:"head"`
+}
+
+type entry struct {
+	place int64
+	seq   int64 // the event that brought it
+	kind  entryKind
+	msg   *model.Message
+}
+
+type entryKind string
+
+const (
+	said    entryKind = "said"
+	results entryKind = "results"
+	words   entryKind = "words"
+	note    entryKind = "note"
+	summary entryKind = "summary"
+)
+
+// item is something that will be placed: one message, or the lines of an import.
+type item struct {
+	seq  int64
+	kind entryKind
+	msgs []*model.Message
+}
+
+type edit struct {
+	Blocks  chat.Blocks
+	Deleted bool
+}
+
+// Waiting is a prompt that no run has taken.
+type Waiting struct {
+	Seq       int64
+	From      chat.Participant
+	Principal chat.Principal
+	Blocks    chat.Blocks
+	Intake    chat.Intake
+	Steer     bool
+	Terms     chat.Terms
+}
+
+// Sender is somebody on whose words a run works, and the terms they came on.
+type Sender struct {
+	Principal chat.Principal
+	Terms     chat.Terms
+	Seq       int64 // of the last of those words
+}
+
+// Run is the run that is on.
+type Run struct {
+	ID        string
+	Seq       int64 // the event that began it
+	Model     string
+	Head      string
+	Settings  chat.Settings
+	Principal chat.Principal
+	Terms     chat.Terms
+	Senders   []Sender // everybody whose words it has taken
+	Started   time.Time
+
+	Step    int // of the last request; 0 before the first
+	Attempt int
+	Open    bool         // a request was sent and has no end: in flight, or lost in a crash
+	Purpose chat.Purpose // of the open or last request
+	Lost    int          // requests in a row that were lost
+	Errors  int          // requests in a row that failed
+	Failure *chat.Failure
+	RetryAt time.Time // not before
+
+	Aborted   bool
+	AbortedBy string
+	AbortAll  bool
+
+	Stop      chat.Stop // of the last answer
+	Final     bool      // the last answer has no calls
+	Steps     int       // answers so far
+	Continued int       // times an answer was cut by the length limit
+	Compacted int       // compactions without an answer between them
+	TooLong   int       // times the provider said the request was too long, since the last answer
+	Fails     int       // failed results in a row
+	Repeats   int       // identical calls in a row
+	LastCall  string
+	Usage     chat.Usage
+}
+
+// Call is one tool call of the last answer.
+type Call struct {
+	Use      chat.ToolUse
+	Began    bool
+	Done     bool
+	Approval string // id, once asked
+	Answered bool
+	OK       bool
+	Note     string
+	By       string
+	Result   chat.ToolRan
+}
+
+type turn struct {
+	Seq   int64
+	Cut   bool // stopped by the length limit: none of its calls may run
+	Calls []Call
+	msg   *model.Message
+}
