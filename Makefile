@@ -14,7 +14,7 @@ LDFLAGS   = -s -w -X main.version=$(VERSION)
 SOURCES   = $(shell git ls-files --cached --others --exclude-standard '*.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help run chat build test need-rg need-bwrap check openapi fmt bench fuzz chaos demo clean
+.PHONY: help run chat build test need-rg need-bwrap need-chromium check openapi screens fmt bench fuzz chaos demo clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,7 +28,7 @@ chat: build ## talk to an agent in this repository (ARGS="-m anthropic/claude-so
 build: ## bin/chorus, one static file
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/chorus
 
-test: need-rg need-bwrap ## every test, with the race detector and in random order (PKG=./internal/permit for one)
+test: need-rg need-bwrap need-chromium ## every test, with the race detector and in random order (PKG=./internal/permit for one)
 	$(GO) test -race -shuffle=on -timeout $(TIMEOUT) $(PKG)
 
 # What tests need beside Go: a program, its package, and what is skipped without it. Root installs it by apt; with CI=true
@@ -52,6 +52,9 @@ ifeq ($(shell uname),Linux)
 	$(call need,bwrap,bubblewrap,tests of the sandbox bwrap)
 endif
 
+need-chromium: # the pages are tested in a browser
+	$(call need,chromium,chromium,tests of the web pages)
+
 check: ## formatting, vet, staticcheck, go.mod tidy
 	@bad=$$(gofmt -l $(SOURCES)); if [ -n "$$bad" ]; then echo "not formatted (make fmt):"; echo "$$bad"; exit 1; fi
 	$(GO) vet ./...
@@ -60,6 +63,9 @@ check: ## formatting, vet, staticcheck, go.mod tidy
 
 openapi: ## write docs/openapi.json anew from the code
 	@$(GO) test -count=1 -run TestDocumentIsCheckedIn ./internal/transport/http/api -update
+
+screens: need-chromium ## take the pictures of the pages under testdata/screens anew
+	@$(GO) test -count=1 -run TestScreens ./internal/transport/http/webtest -screens
 
 fmt: ## format every Go file
 	@gofmt -w $(SOURCES)

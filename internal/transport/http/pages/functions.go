@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"net/url"
 	"strings"
 	"time"
 
@@ -39,6 +40,9 @@ func (p *Pages) functions() sheet.FuncMap {
 		"marked":   marked,
 		"percent":  percent,
 		"status":   statusWords,
+		"path":     func(text string) string { return (&url.URL{Path: text}).EscapedPath() },
+		"words":    func(text string) string { said, _ := apart(text); return said },
+		"inlined":  func(text string) []inlined { _, files := apart(text); return files },
 		"tokens":   func(u feed.Usage) int { return u.InputTokens + u.OutputTokens },
 	}
 }
@@ -197,4 +201,28 @@ func percent(part, whole int) int {
 		return 0
 	}
 	return min(100, 100*part/whole)
+}
+
+// inlined is a text file that stands in the message it came with.
+type inlined struct{ Name, Text string }
+
+// How a text file begins and ends in the message that the model reads.
+const fileBegins, fileEnds = `<attachment filename="`, "\n</attachment>"
+
+// apart takes the files off the end of what was said: people see them folded.
+func apart(text string) (said string, files []inlined) {
+	for said = text; strings.HasSuffix(said, fileEnds); {
+		at := strings.LastIndex(said, fileBegins)
+		if at < 0 {
+			break
+		}
+		head, body, ok := strings.Cut(strings.TrimSuffix(said[at+len(fileBegins):], fileEnds), "\n")
+		name, _, named := strings.Cut(head, `"`)
+		if !ok || !named {
+			break
+		}
+		files = append([]inlined{{name, body}}, files...)
+		said = strings.TrimRight(said[:at], "\n")
+	}
+	return said, files
 }

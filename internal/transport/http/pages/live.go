@@ -53,6 +53,8 @@ type draft struct {
 	blocks   []string // as they were sent
 	thought  bool     // the place for reasoning was sent
 	dirty    bool
+	over     string // the run, step and attempt whose answer is whole; pieces of it may still come
+	overRun  string // the run that ended
 }
 
 // live sends what moves in a conversation as fragments of its page.
@@ -134,13 +136,12 @@ func (s *stream) run(ctx context.Context, items <-chan moved) error {
 				return m.err
 			}
 			if s.draft.take(m.item) {
-				if !waiting {
+				if s.draft.dirty && !waiting {
 					draw.Reset(drawEvery)
 					waiting = true
 				}
-				continue
-			}
-			if err = s.draw(); err == nil {
+			} else if err = s.draw(); err == nil {
+				s.draft.end(m.item)
 				err = s.item(m.item)
 			}
 			if err == nil && s.stale && len(items) == 0 { // while it catches up, nobody needs every step
@@ -235,8 +236,12 @@ func (d *draft) take(item feed.Item) bool {
 	default:
 		return false
 	}
-	if key := fmt.Sprint(piece.Run, ".", piece.Step, ".", piece.Attempt); key != d.key {
-		*d = draft{key: key}
+	key := draftKey(piece.Run, piece.Step, piece.Attempt)
+	if key == d.over || piece.Run != "" && piece.Run == d.overRun {
+		return true // what is whole needs no pieces
+	}
+	if key != d.key {
+		*d = draft{key: key, over: d.over, overRun: d.overRun}
 	}
 	d.dirty = true
 	if thinking {
@@ -245,6 +250,18 @@ func (d *draft) take(item feed.Item) bool {
 		d.text = spliced(d.text, piece)
 	}
 	return true
+}
+
+func draftKey(run string, step, attempt int) string { return fmt.Sprint(run, ".", step, ".", attempt) }
+
+// end takes note of what will not be written any further.
+func (d *draft) end(item feed.Item) {
+	switch it := item.(type) {
+	case feed.AssistantMessage:
+		d.over = draftKey(it.Run, it.Step, it.Attempt)
+	case feed.Completed, feed.Error:
+		d.overRun = it.Header().Run
+	}
 }
 
 // spliced puts a piece where it belongs: pieces may come twice, and the first may hold

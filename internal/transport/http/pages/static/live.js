@@ -31,7 +31,8 @@ function put({ id, html, replaces, in: inside }) {
     keepOpen(old, made);
     old.replaceWith(made);
   } else if (!isPart(id)) {
-    (inside ? document.getElementById(inside) : log)?.append(element(html));
+    if (inside) document.getElementById(inside)?.append(element(html));
+    else log.insertBefore(element(html), document.getElementById("live")); // what is being written will be the last
   }
   if (replaces && id !== replaces) document.getElementById(replaces)?.remove();
   document.getElementById("hello")?.remove();

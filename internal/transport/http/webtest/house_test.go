@@ -1,0 +1,228 @@
+package webtest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"chorus/internal/app"
+	"chorus/internal/command"
+)
+
+// house is a server on a home of its own.
+type house struct {
+	*testing.T
+	dir    string
+	url    string
+	signIn string
+	app    *app.App
+	owner  command.Caller
+	shut   func()
+}
+
+// environ is what a house sees of the machine: no keys.
+func environ(key string) string {
+	switch key {
+	case "PATH":
+		return os.Getenv("PATH")
+	case "USER":
+		return "ada"
+	}
+	return ""
+}
+
+func options(dir string) app.Options {
+	return app.Options{Home: dir, Version: "test", Env: environ, Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir},
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+}
+
+// newHouse opens a house. Its settings are those of a newcomer, and what is given.
+func newHouse(t *testing.T, settings ...string) *house {
+	t.Helper()
+	h := &house{T: t, dir: t.TempDir()}
+	if len(settings) > 0 {
+		h.file("config/shared.yaml", strings.Join(settings, "\n"))
+	}
+	h.start("127.0.0.1:0")
+	return h
+}
+
+// file writes a file of the home.
+func (h *house) file(name, text string) {
+	h.Helper()
+	path := filepath.Join(h.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		h.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *house) start(addr string) {
+	h.Helper()
+	a, err := app.Open(context.Background(), options(h.dir))
+	if err != nil {
+		h.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- a.Serve(ctx, app.ServeOptions{Addr: addr, Ready: func(url, signIn string) {
+			h.url, h.signIn = url, signIn
+			close(ready)
+		}})
+	}()
+	select {
+	case <-ready:
+	case err := <-ended:
+		h.Fatal(err)
+	}
+	h.app = a
+	if h.owner.Scopes == nil {
+		_, token, err := a.Tokens().OwnerToken(context.Background())
+		if err != nil {
+			h.Fatal(err)
+		}
+		h.owner = command.Caller{Principal: token.Holder(), Scopes: token.Scopes}
+	}
+	var once bool
+	h.shut = func() {
+		if once {
+			return
+		}
+		once = true
+		cancel()
+		if err := <-ended; err != nil {
+			h.Error(err)
+		}
+		if err := a.Close(); err != nil {
+			h.Error(err)
+		}
+	}
+	h.Cleanup(h.shut)
+}
+
+// restart stops the server and starts it again at the same address.
+func (h *house) restart() {
+	h.Helper()
+	h.shut()
+	h.start(strings.TrimPrefix(h.url, "http://"))
+}
+
+// enter opens a tab that is signed in, on the first page.
+func (h *house) enter() *tab {
+	h.Helper()
+	t := h.open()
+	t.visit(strings.TrimPrefix(h.signIn, h.url))
+	t.until(`document.querySelector("header.bar") !== null`)
+	return t
+}
+
+// session makes a conversation that answers by scripts, and gives its address.
+func (h *house) session(in command.NewSession) string {
+	h.Helper()
+	if in.Model == "" {
+		in.Model = "demo/script"
+	}
+	s, err := h.app.Service().CreateSession(h.Context(), h.owner, in)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return s.ID
+}
+
+// begin makes a conversation and shows it in a tab.
+func (h *house) begin(in command.NewSession) (*tab, string) {
+	h.Helper()
+	t, id := h.enter(), h.session(in)
+	t.visit("/s/" + id)
+	return t, id
+}
+
+// tell says something in a conversation and waits for the end of its run.
+func (h *house) tell(id, text string) {
+	h.Helper()
+	ctx, cancel := context.WithTimeout(h.Context(), patience)
+	defer cancel()
+	said, err := h.app.Service().Say(ctx, h.owner, id, command.Words{Message: text})
+	if err != nil {
+		h.Fatal(err)
+	}
+	for item, err := range h.app.Service().Watch(ctx, h.owner, id, said.Seq) {
+		if err != nil {
+			h.Fatal(err)
+		}
+		if item.Header().Type.Terminal() {
+			return
+		}
+	}
+	h.Fatalf("%q was never answered", text)
+}
+
+// serveHere is a server in a process of its own, which can be killed.
+func serveHere(home, addr string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	a, err := app.Open(ctx, options(home))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer a.Close()
+	if err := a.Serve(ctx, app.ServeOptions{Addr: addr, Ready: func(url, signIn string) { fmt.Println(url, signIn) }}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// process is a server that can be killed.
+type process struct {
+	cmd         *exec.Cmd
+	url, signIn string
+}
+
+func startProcess(t *testing.T, home, addr string) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command(os.Args[0], "-test.run=^$")}
+	p.cmd.Env = append(os.Environ(), "WEBTEST_HOME="+home, "WEBTEST_ADDR="+addr)
+	p.cmd.Stderr = os.Stderr
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.kill)
+	if _, err := fmt.Fscan(out, &p.url, &p.signIn); err != nil {
+		t.Fatalf("the server did not start: %v", err)
+	}
+	return p
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // it may be gone
+	_ = p.cmd.Wait()
+}
+
+// freeAddr is an address that nobody listens on.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}

@@ -1,0 +1,185 @@
+package webtest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/journal"
+)
+
+// The server is killed in the middle of an answer, and started again at the same
+// address: the page says so, catches up by itself, and shows everything once.
+func TestServerKilledInMidRun(t *testing.T) {
+	t.Parallel()
+	dir, addr := t.TempDir(), freeAddr(t)
+	server := startProcess(t, dir, addr)
+	h := &house{T: t, dir: dir, url: server.url, signIn: server.signIn}
+	p := h.enter()
+	p.expects("net::ERR") // while nobody listens
+	p.visit("/new")
+	p.eval(fmt.Sprintf(`const f = document.querySelector(".form"); f.elements.message.value = %q; f.elements.model.value = "demo/script"`, slowly("10ms", 20)))
+	p.click(".form .button")
+	p.until(`location.pathname.startsWith("/s/")`)
+	p.answers("Line 4 of")
+	server.kill()
+	p.until(`document.body.classList.contains("away")`)
+	startProcess(t, dir, addr)
+	p.until(`!document.body.classList.contains("away")`)
+	p.idle()
+	for i := range 20 {
+		p.once(fmt.Sprintf("Line %d of", i), ".said.agent:not(.live) p:not(.thinking)")
+	}
+	shown := p.logged()
+	p.do(reload())
+	if again := p.logged(); again != shown {
+		t.Errorf("what the page caught up with is not what is there\ncaught up %s\nloaded    %s", shown, again)
+	}
+}
+
+// A server that is stopped in good order lets pages go, and they come again.
+func TestServerRestarted(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	p, id := h.begin(command.NewSession{})
+	p.expects("net::ERR")
+	h.tell(id, "say before")
+	p.answers("before")
+	h.restart()
+	h.tell(id, "say afterwards")
+	p.answers("afterwards")
+	p.once("afterwards", ".said.agent")
+	p.once("before", ".said.agent")
+}
+
+func TestLongConversationOpensFast(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	id := h.session(command.NewSession{Title: "Ten thousand"})
+	s, err := h.app.Service().GetSession(t.Context(), h.owner, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const many = 10000
+	var events []chat.Event
+	for i := range many {
+		body := chat.Body(chat.Received{From: chat.Participant{Name: "ada"}, Blocks: chat.TextBlocks(fmt.Sprintf("message %d", i))})
+		events = append(events, chat.Event{At: time.Now(), Body: body})
+	}
+	for len(events) > 0 {
+		n := min(500, len(events))
+		if _, err := h.app.DB.Commit(t.Context(), journal.Commit{Thread: chat.ThreadID(s.Thread), Events: events[:n]}); err != nil {
+			t.Fatal(err)
+		}
+		events = events[n:]
+	}
+	p := h.enter()
+	p.visit("/s/" + id)
+	p.says(fmt.Sprint("message ", many-1))
+	if took := p.number(`performance.getEntriesByType("navigation")[0].responseEnd`); took > 1000 {
+		t.Errorf("it took %v ms to send", took)
+	}
+	if n := p.number(`document.querySelectorAll(".said").length`); n > 210 {
+		t.Errorf("%v messages are on one page", n)
+	}
+	first := p.text(`document.querySelector(".said .text").innerText`)
+	p.click(".earlier a")
+	p.says("To the newest")
+	last := p.text(`[...document.querySelectorAll(".said .text")].at(-1).innerText`)
+	var a, b int
+	if _, err := fmt.Sscanf(last+" "+first, "message %d message %d", &a, &b); err != nil || a+1 != b {
+		t.Errorf("the earlier page ends with %q, the later one begins with %q", last, first)
+	}
+	if p.text(`document.getElementById("say")`) != "null" {
+		t.Error("one can talk into the past")
+	}
+}
+
+// evil is text that would show at once if it were ever taken for anything but text.
+const evil = `"><img src=x onerror="window.pwned=1"><script>window.pwned=1</script>'{{7*7}}<svg/onload=window.pwned=1>`
+
+func TestNothingThatWasWrittenRuns(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	id := h.session(command.NewSession{Title: evil})
+	name := strings.NewReplacer("/", "_").Replace(evil)
+	shot, err := h.app.Service().Attach(t.Context(), h.owner, id, name, strings.NewReader("<script>window.pwned=1</script>"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := h.enter()
+	p.visit("/s/" + id)
+	if _, err := h.app.Service().Say(t.Context(), h.owner, id, command.Words{Attachments: []string{shot.ID}, Message: "```demo\nsay " + evil +
+		"\\n\\n[link](javascript:window.pwned=1) <a href=javascript:window.pwned=1>x</a> ![pic](javascript:window.pwned=1)" +
+		"\nthink " + evil + "\ncall bash {\"command\":\"touch x; printf '%s' '<script>window.pwned=1</script><img src=x onerror=window.pwned=1>'\"}\nend\nsay {{last}}\n```\n"}); err != nil {
+		t.Fatal(err)
+	}
+	p.until(`document.querySelector("form.verdict")`)
+	p.write(".ask input[name=note]", evil)
+	p.click(".ask button.yes")
+	p.idle()
+	p.eval(`document.querySelectorAll("details").forEach((d) => (d.open = true))`)
+	for _, path := range []string{"/s/" + id, "/", "/approvals?state=all", "/s/" + id + "/journal", "/audit", "/search?q=pwned", "/search?q=" + "%22%3E%3Cimg+src%3Dx+onerror%3Dwindow.pwned%3D1%3E",
+		"/costs", "/agents", "/agents/chorus", "/settings", "/doctor", "/no-such-page/%3Cscript%3Ewindow.pwned=1%3C/script%3E"} {
+		if strings.HasPrefix(path, "/no-such") {
+			p.expects("404")
+		}
+		p.visit(path)
+		p.until(`document.readyState === "complete"`)
+		p.eval(`document.querySelectorAll("details").forEach((d) => (d.open = true))`)
+		if p.text("window.pwned") != "undefined" {
+			t.Errorf("%s ran what somebody wrote", path)
+		}
+		if n := p.number(`document.querySelectorAll("main script, main img[src=x], main svg[onload], main [onerror], main a[href^=javascript], main style, main iframe").length`); n != 0 {
+			t.Errorf("%s has %v elements that somebody wrote: %s", path, n, p.text(`document.querySelector("main").innerHTML.slice(0, 3000)`))
+		}
+	}
+}
+
+// Long words and lines stay in their place on a phone.
+func TestPhone(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	p, id := h.begin(command.NewSession{Title: strings.Repeat("Title", 40)})
+	p.phone()
+	long := strings.Repeat("x", 400)
+	p.visit("/s/" + id)
+	p.say("say A word: " + long + "\\n\\n```go\\nfunc main() { /* " + long + " */ }\\n```\\n\\n| a | b |\\n|---|---|\\n| " + long + " | 2 |\\n\\n" +
+		"`" + long + "`\\n\\n> " + long + "\\n\\n- " + long + "\ncall bash {\"command\":\"touch x; echo " + long + "\"}\nend\nsay done with it")
+	p.until(`document.querySelector("form.verdict")`)
+	p.fits("/s/" + id + " while it asks")
+	p.click(".ask button.yes")
+	p.idle()
+	p.eval(`document.querySelectorAll("details").forEach((d) => (d.open = true))`)
+	p.fits("/s/" + id)
+	for _, path := range []string{"/", "/approvals?state=all", "/agents", "/agents/chorus", "/agents/chorus/files/", "/costs", "/audit", "/settings", "/doctor?wait=1", "/search?q=word", "/new", "/s/" + id + "/journal"} {
+		if path == "/agents/chorus/files/" {
+			continue
+		}
+		p.visit(path)
+		p.eval(`document.querySelectorAll("details").forEach((d) => (d.open = true))`)
+		p.fits(path)
+	}
+	p.visit("/s/" + id)
+	if p.text(`getComputedStyle(document.querySelector(".side")).visibility`) != "hidden" {
+		t.Error("the list of conversations covers the conversation")
+	}
+	p.click(".drawer-label")
+	p.until(`getComputedStyle(document.querySelector(".side")).visibility === "visible" && document.querySelector(".side").getBoundingClientRect().left >= 0`)
+}
+
+// fits fails when a page is wider than its window.
+func (t *tab) fits(what string) {
+	t.Helper()
+	const wide = `[...document.querySelectorAll("body *")].filter((e) => {
+		const box = e.getBoundingClientRect();
+		if (box.right <= 391 || getComputedStyle(e).visibility === "hidden") return false;
+		for (let p = e.parentElement; p && p !== document.body; p = p.parentElement) if (getComputedStyle(p).overflowX !== "visible") return false;
+		return true }).map((e) => e.outerHTML.slice(0, 160))`
+	if over := t.number(`document.documentElement.scrollWidth - 390`); over > 0 {
+		t.Errorf("%s is %v pixels too wide: %s", what, over, strings.Join(value[[]string](t, wide), "\n"))
+	}
+}

@@ -1,0 +1,272 @@
+package webtest
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"chorus/internal/command"
+)
+
+// picture is a small PNG.
+func picture(t *testing.T) []byte {
+	t.Helper()
+	img := image.NewRGBA(image.Rect(0, 0, 120, 60))
+	for x := range 120 {
+		for y := range 60 {
+			img.Set(x, y, color.RGBA{uint8(2 * x), uint8(4 * y), 120, 255})
+		}
+	}
+	var out bytes.Buffer
+	if err := png.Encode(&out, img); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func TestAttachForkAndSearch(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	p, id := h.begin(command.NewSession{})
+	file := filepath.Join(t.TempDir(), "colours.png")
+	if err := os.WriteFile(file, picture(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.do(chromedp.SetUploadFiles(chromedp.CSS("#files"), []string{file}))
+	p.says("colours.png")
+	p.say("say What a fine marmalade picture")
+	p.idle()
+	p.until(`document.querySelector(".said.user .files img")?.naturalWidth === 120`)
+	if p.text(`document.getElementById("chosen").children.length`) != "0" {
+		t.Error("what was sent is still chosen")
+	}
+	h.tell(id, "say a second answer")
+	p.says("a second answer")
+
+	p.do(chromedp.Focus(chromedp.CSS(".said.agent .fork button")))
+	p.do(chromedp.KeyEvent(kb.Enter))
+	p.until(`location.pathname !== "/s/` + id + `"`)
+	p.says("marmalade picture")
+	if strings.Contains(p.glimpse(), "a second answer") {
+		t.Error("the fork has what came after it")
+	}
+	p.say("say a third way")
+	p.says("a third way")
+
+	p.visit("/")
+	p.write(".search input", "marmalade\r")
+	p.until(`document.querySelector("mark")`)
+	p.click("td.main a")
+	p.until(`location.pathname.startsWith("/s/") && location.hash.startsWith("#e")`)
+	p.says("marmalade")
+}
+
+func TestTheOtherPages(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	id := h.session(command.NewSession{Permissions: "open"})
+	h.tell(id, "usage in=1200 out=80 read=0 write=1000\ncall bash {\"command\":\"echo hello\"}\nend\nusage in=1400 out=30 read=1000\nsay all done")
+	p := h.enter()
+	p.says("Overview")
+	for _, href := range value[[]string](p, `[...document.querySelectorAll(".tiles a")].map((a) => a.getAttribute("href"))`) {
+		if strings.HasPrefix(href, "#") {
+			continue
+		}
+		p.visit(href)
+		p.until(`document.querySelector("h1")`)
+	}
+
+	p.visit("/s/" + id + "/journal")
+	p.says("Why each call was allowed")
+	p.says("echo hello")
+	p.eval(`[...document.querySelectorAll(".timeline a")].at(-1).click()`)
+	p.says("rebuilt from the journal, equal")
+	p.until(`document.querySelector(".fragment.cached")`)
+	if cached, plain := p.text(`getComputedStyle(document.querySelector(".fragment.cached")).backgroundColor`), p.text(`getComputedStyle(document.querySelector(".fragment:not(.cached)")).backgroundColor`); cached == plain {
+		t.Error("what was cached looks like what was not")
+	}
+
+	p.visit("/audit")
+	p.click("button[name=verify]")
+	p.says("The chain holds")
+
+	p.visit("/settings")
+	p.write("input[name=name]", "for a reader")
+	p.click(`input[name=scopes][value=read]`)
+	p.click(`form[action="/settings/tokens"] .button`)
+	p.says("Copy it now")
+	token := p.text(`document.querySelector("pre.command").textContent.trim()`)
+	reader := h.open()
+	reader.visit("/sign-in")
+	reader.write("input[name=token]", token+"\r")
+	reader.says("Overview")
+	reader.expects("404")
+	reader.visit("/s/" + id)
+	reader.says("Back to the overview") // it is somebody else's
+	p.visit("/settings")
+	p.eval(`[...document.querySelectorAll("tr")].find((r) => r.textContent.includes("for a reader")).querySelector("button").click()`)
+	p.says("revoked")
+	reader.expects("401")
+	reader.visit("/")
+	reader.says("Sign in")
+
+	p.expects("404")
+	p.visit("/s/no-such-conversation")
+	p.says("Back to the overview")
+	p.visit("/agents")
+	p.visit("/agents/chorus")
+	p.says("Tools")
+}
+
+func TestCostsHaveCharts(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, "prices:", "  demo/script: {input: 3, output: 15}")
+	id := h.session(command.NewSession{})
+	h.tell(id, "usage in=900000 out=100000\nsay that was expensive")
+	p := h.enter()
+	for _, by := range []string{"model", "agent", "person", "day"} {
+		p.visit("/costs?by=" + by)
+		p.until(`document.querySelector("svg.chart rect.bar") && document.querySelector(".hbars meter")`)
+	}
+}
+
+// Everything can be done from the keyboard alone.
+func TestKeyboardOnly(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	p, _ := h.begin(command.NewSession{})
+	keys := func(text string) { p.do(chromedp.KeyEvent(text)) }
+	p.until(`document.activeElement.name === "message"`)
+	keys("first line")
+	p.do(chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(8))) // shift: a new line
+	if got := p.text(`document.activeElement.value`); got != "first line\n" {
+		t.Errorf("shift and enter gave %q", got)
+	}
+	p.eval(`document.activeElement.value = "say asking\ncall bash {\"command\":\"touch x\"}\nend\nsay after"`)
+	keys(kb.Enter)
+	p.until(`document.querySelector("form.verdict")`)
+	p.eval(`document.querySelector("main").focus()`)
+	for range 60 {
+		keys(kb.Tab)
+		if p.text(`document.activeElement.value`) == "deny" {
+			break
+		}
+	}
+	if ring := p.text(`getComputedStyle(document.activeElement).outlineStyle`); p.text(`document.activeElement.value`) != "deny" || ring == "none" {
+		t.Fatalf("the way to no is not found with the tabulator, or cannot be seen (%s)", ring)
+	}
+	keys(kb.Enter)
+	p.says("Denied")
+	p.idle()
+	p.eval(`document.querySelector("#say textarea").focus(); document.activeElement.value = "wait"`)
+	keys(kb.Enter)
+	p.until(`!document.getElementById("stop").hidden`)
+	keys(kb.Escape)
+	p.says("aborted")
+	p.visit("/")
+	keys(kb.Tab)
+	if p.text(`document.activeElement.className`) != "skip" {
+		t.Error("the first thing is not the way past the frame")
+	}
+	keys(kb.Enter)
+	p.until(`document.activeElement.id === "main"`)
+	bare := value[[]string](p, `[...document.querySelectorAll("a, button, input, select, textarea")].filter((e) => e.type !== "hidden" && !(e.textContent.trim() || e.getAttribute("aria-label") || e.labels?.length || e.title)).map((e) => e.outerHTML)`)
+	if len(bare) > 0 {
+		t.Errorf("without a name for whoever does not see: %q", bare)
+	}
+}
+
+func TestLightAndDark(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	p := h.enter()
+	ground := func() string { return p.text(`getComputedStyle(document.body).backgroundColor`) }
+	light := ground()
+	p.dark()
+	if ground() == light {
+		t.Error("it is as bright on a machine that likes it dark")
+	}
+	p.click("#theme")
+	if ground() != light {
+		t.Error("the switch does nothing")
+	}
+	p.do(reload())
+	if ground() != light {
+		t.Error("what was chosen is forgotten")
+	}
+	for _, wish := range []string{"light", "dark"} {
+		p.eval(`document.documentElement.dataset.theme = "` + wish + `"`)
+		for _, pair := range []string{"ink ground", "soft ground", "soft paper", "soft sunk", "link ground", "accent-ink accent", "good paper", "bad paper", "warn paper", "paper warn", "paper good", "ink you", "bad bad-ground", "ink warn-ground", "soft warn-ground"} {
+			if ratio := p.number(contrast(pair)); ratio < 4.5 {
+				t.Errorf("%s: %s has the contrast %.2f", wish, pair, ratio)
+			}
+		}
+	}
+}
+
+// contrast is a script that gives how well one named colour is read on another.
+func contrast(pair string) string {
+	a, b, _ := strings.Cut(pair, " ")
+	return `(() => { const probe = document.createElement("i"); document.body.append(probe);
+		const lum = (name) => { probe.style.color = "var(--" + name + ")";
+			const c = getComputedStyle(probe).color.match(/[\d.]+/g).slice(0, 3).map((v) => { v /= 255; return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4 });
+			return .2126 * c[0] + .7152 * c[1] + .0722 * c[2] };
+		const [x, y] = [lum("` + a + `"), lum("` + b + `")].sort((p, q) => q - p); probe.remove(); return (x + .05) / (y + .05) })()`
+}
+
+// Without scripts everything can be read, and a message can be sent.
+func TestWithoutScripts(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	p, id := h.begin(command.NewSession{})
+	h.tell(id, "say **bold** words")
+	call(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	for _, path := range []string{"/", "/approvals", "/agents", "/costs", "/audit", "/settings", "/doctor", "/search?q=bold", "/s/" + id + "/journal", "/s/" + id} {
+		p.visit(path)
+		p.until(`document.querySelector("h1")?.innerText`)
+	}
+	p.until(`document.querySelector(".said strong")?.innerText === "bold"`)
+	p.says("Without JavaScript")
+	p.eval(`document.querySelector("textarea").value = "say sent without a script"; document.getElementById("send").click()`)
+	p.until(`document.querySelectorAll(".said.user").length === 2`)
+}
+
+// The first page is small and there at once.
+func TestFirstPageIsLight(t *testing.T) {
+	h := newHouse(t)
+	for range 12 {
+		h.tell(h.session(command.NewSession{}), "say hello")
+	}
+	p := h.enter()
+	var sizes int64
+	call(p, network.Enable, network.EnableParams{})
+	call(p, network.ClearBrowserCache, struct{}{})
+	p.visit("/")
+	p.until(`document.readyState === "complete"`)
+	sizes = int64(p.number(`performance.getEntriesByType("navigation")[0].transferSize + performance.getEntriesByType("resource").reduce((n, e) => n + e.transferSize, 0)`))
+	if sizes <= 0 || sizes > 100_000 {
+		t.Errorf("the first page takes %d bytes", sizes)
+	}
+	var paints []float64
+	for range 10 {
+		p.visit("/")
+		p.until(`performance.getEntriesByName("first-contentful-paint").length`)
+		paints = append(paints, p.number(`performance.getEntriesByName("first-contentful-paint")[0].startTime`))
+	}
+	slices.Sort(paints)
+	t.Logf("first page: %d bytes, first paint after %.0f ms (median of %d)", sizes, paints[len(paints)/2], len(paints))
+	if paints[len(paints)/2] > 200 {
+		t.Errorf("first paint after %.0f ms: %v", paints[len(paints)/2], paints)
+	}
+}

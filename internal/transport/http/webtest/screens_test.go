@@ -1,0 +1,140 @@
+package webtest
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"os"
+	"path/filepath"
+	"sort"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"chorus/internal/command"
+)
+
+var screens = flag.Bool("screens", false, "take the pictures under testdata/screens anew")
+
+// screensDir is where they are kept.
+const screensDir = "../../../../testdata/screens"
+
+// TestScreens takes the pictures of the pages. It looks at nothing: people do.
+func TestScreens(t *testing.T) {
+	if !*screens {
+		t.Skip("the pictures are taken by: make screens")
+	}
+	h := newHouse(t, "prices:", "  demo/script: {input: 3, output: 15}")
+	p := h.open()
+	p.visit("/sign-in")
+	p.shoot("sign-in")
+	p.visit(h.signIn[len(h.url):])
+	p.says("none runs on this machine")
+	p.shoot("welcome")
+	h.tell(h.session(command.NewSession{Title: "What changed since the last release?"}), "usage in=52000 out=1800\nsay Three things.")
+	h.tell(h.session(command.NewSession{Title: "Why is the build red?"}), "usage in=8200 out=900\nfail bad_request")
+	id := h.session(command.NewSession{Title: "Make the greeting friendlier"})
+	h.tell(id, greeting)
+	asking := h.session(command.NewSession{Title: "Make the greeting friendlier"})
+	p.visit("/s/" + asking)
+	p.say(asks)
+	p.until(`document.querySelector("form.verdict")`)
+	p.eval(`document.querySelectorAll(".said.user .text").forEach((e) => (e.textContent = "Make the greeting friendlier, and run the tests."))`)
+	p.shoot("approval")
+	p.phone()
+	p.until(`innerWidth === 390`)
+	p.eval(`scrollTo(0, document.documentElement.scrollHeight)`)
+	p.shoot("approval-phone")
+	p.do(chromedp.EmulateReset())
+	p.visit("/s/" + id)
+	p.eval(`document.querySelectorAll(".said.user .text").forEach((e) => (e.textContent = "Make the greeting friendlier, and say what you did.")); document.querySelector(".call").open = true; scrollTo(0, 0)`)
+	p.shoot("conversation")
+	p.eval(`document.documentElement.dataset.theme = "dark"; scrollTo(0, 0)`)
+	p.shoot("conversation-dark")
+	p.phone()
+	p.until(`innerWidth === 390`)
+	p.eval(`scrollTo(0, 0)`)
+	p.shoot("conversation-phone-dark")
+	p.do(chromedp.EmulateReset())
+	for _, page := range []struct{ path, name string }{{"/", "overview"}, {"/costs", "costs"}, {"/s/" + id + "/journal", "journal"}, {"/audit", "audit"},
+		{"/settings", "settings"}, {"/agents/chorus", "agent"}} {
+		p.visit(page.path)
+		p.shoot(page.name)
+	}
+	p.visit("/s/" + id + "/journal")
+	p.eval(`[...document.querySelectorAll(".timeline a")].at(-1).click()`)
+	p.until(`document.querySelector(".fragment")`)
+	p.shoot("request")
+	p.visit("/")
+	p.phone()
+	p.until(`innerWidth === 390`)
+	p.shoot("overview-phone")
+}
+
+const greeting = "usage in=4200 out=300\nthink The greeting is in main.go.\nsay I will look at the file first.\ncall bash {\"command\":\"printf 'package main\\\\n\\\\nfunc main() {\\\\n\\\\tprintln(\\\\\\\"hi\\\\\\\")\\\\n}\\\\n'\"}\nend\nusage in=4600 out=500 read=4100\n" +
+	`say The program now greets by name:\n\n` + "```go\\nfunc greet(name string) string {\\n\\tif name == \\\"\\\" {\\n\\t\\tname = \\\"friend\\\" // nobody is nobody\\n\\t}\\n\\treturn \\\"Good to see you, \\\" + name + \\\"!\\\"\\n}\\n```" +
+	`\n\nWhat I changed:\n\n| File | Change |\n|---|---|\n| main.go | a function ` + "`greet`" + ` |\n| main_test.go | two cases |\n\n- All tests pass.\n- Nothing else was **touched**.`
+
+const asks = "say The tests need one more file. I would like to write it:\ncall bash {\"command\":\"touch main_test.go && go test ./...\"}\nend\nsay done"
+
+// shoot keeps what the window shows, in few colours so that it stays small.
+func (t *tab) shoot(name string) {
+	t.Helper()
+	t.eval(`document.activeElement?.blur(); await document.fonts.ready; await new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))`)
+	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	defer cancel()
+	raw, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, fewer(img)); err != nil {
+		t.Fatal(err)
+	}
+	if out.Len() > 100_000 {
+		t.Errorf("%s takes %d bytes", name, out.Len())
+	}
+	if err := os.MkdirAll(screensDir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(screensDir, name+".png"), out.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fewer draws a picture with the 256 colours that it has most of.
+func fewer(img image.Image) image.Image {
+	seen := map[color.RGBA]int{}
+	b := img.Bounds()
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			seen[color.RGBAModel.Convert(img.At(x, y)).(color.RGBA)]++
+		}
+	}
+	all := make([]color.RGBA, 0, len(seen))
+	for c := range seen {
+		all = append(all, c)
+	}
+	sort.Slice(all, func(i, j int) bool {
+		if seen[all[i]] != seen[all[j]] {
+			return seen[all[i]] > seen[all[j]]
+		}
+		a, b := all[i], all[j]
+		return uint32(a.R)<<16|uint32(a.G)<<8|uint32(a.B) < uint32(b.R)<<16|uint32(b.G)<<8|uint32(b.B)
+	})
+	palette := color.Palette{}
+	for _, c := range all[:min(256, len(all))] {
+		palette = append(palette, c)
+	}
+	out := image.NewPaletted(b, palette)
+	draw.Draw(out, b, img, b.Min, draw.Src)
+	return out
+}

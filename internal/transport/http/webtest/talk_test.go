@@ -1,0 +1,201 @@
+package webtest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"chorus/internal/command"
+)
+
+func TestSignInAndFirstConversation(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	p := h.open()
+	p.expects("401") // a wrong token
+	p.visit("/")
+	p.says("Sign in")
+	p.write("input[name=token]", "wrong\r")
+	p.says("This token opens nothing")
+	p.visit(strings.TrimPrefix(h.signIn, h.url))
+	p.says("Welcome to Chorus")
+	p.says("demo/guide")
+	p.says("none runs on this machine") // what takes a moment came after the page
+	p.write("textarea[name=message]", "hello there")
+	p.click(".first .button")
+	p.until(`location.pathname.startsWith("/s/")`)
+	p.idle()
+	p.says("hello there")
+	p.once("hello there", ".said.user")
+	p.visit("/settings")
+	p.click(`form[action="/sign-out"] button`)
+	p.says("Sign in")
+	p.visit("/")
+	p.says("Sign in")
+}
+
+// once fails unless a text stands in exactly one element of a kind.
+func (t *tab) once(text, selector string) {
+	t.Helper()
+	if n := t.number(fmt.Sprintf(`[...document.querySelectorAll(%q)].filter(e => e.textContent.includes(%q)).length`, selector, text)); n != 1 {
+		t.Errorf("%q stands in %v elements %s\nthe page: %s", text, n, selector, t.glimpse())
+	}
+}
+
+// slowly is a script that says a numbered list of words, a piece at a time.
+func slowly(pause string, words int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "slow %s\nchunk 12\nthink first some thoughts about it\n", pause)
+	for i := range words {
+		fmt.Fprintf(&b, "say Line %d of **this** answer is long enough to need room. `word%d`\\n\n", i, i)
+	}
+	return b.String()
+}
+
+func TestStreamingDoesNotJump(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	p, id := h.begin(command.NewSession{})
+	h.tell(id, "say An answer from before.")
+	p.answers("An answer from before.")
+	p.eval(`window.shifts = []; window.tops = new Set();
+		new PerformanceObserver((list) => { for (const e of list.getEntries()) window.shifts.push([e.value, ...e.sources.map((s) => s.node?.nodeName + "#" + s.node?.id + "." + s.node?.className)]); }).observe({ type: "layout-shift", buffered: false });
+		const first = document.querySelector(".said");
+		window.watch = setInterval(() => window.tops.add(Math.round(first.getBoundingClientRect().top + scrollY)), 5)`)
+	p.say(slowly("5ms", 24))
+	p.until(`document.getElementById("live-0")`)
+	p.answers("Line 3 of")
+	if p.text(`document.getElementById("status").dataset.status`) != "running" {
+		t.Error("it is being written, and the page does not say so")
+	}
+	p.until(`document.querySelectorAll("#log .end").length === 2`)
+	p.answers("Line 23 of")
+	if n := p.number(`window.tops.size`); n != 1 {
+		t.Errorf("what was read before moved while the answer came: %s", p.text(`[...window.tops].join()`))
+	}
+	if sum := p.number(`window.shifts.reduce((n, s) => n + s[0], 0)`); sum > 0.02 {
+		t.Errorf("things jumped by %v in all: %s", sum, p.text(`JSON.stringify(window.shifts)`))
+	}
+	if p.text(`document.getElementById("live")`) != "null" {
+		t.Error("the answer in the making is still there beside the answer")
+	}
+	p.once("Line 23 of", ".said.agent")
+	if gap := p.number(`document.scrollingElement.scrollHeight - document.scrollingElement.scrollTop - innerHeight`); gap > 4 {
+		t.Errorf("whoever was at the end is %v pixels above it", gap)
+	}
+	// Whoever reads further up stays there.
+	p.eval(`scrollTo(0, 0)`)
+	p.eval(fmt.Sprintf("const area = document.querySelector('#say textarea'); area.value = %q; area.form.requestSubmit()", "say one more"))
+	p.answers("one more")
+}
+
+func TestReloadInMidRun(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	p, _ := h.begin(command.NewSession{})
+	other := p.second()
+	other.visit(p.text("location.pathname"))
+	p.say(slowly("8ms", 30))
+	p.answers("Line 4 of")
+	other.answers("Line 4 of")
+	for i := 6; i < 22; i += 5 {
+		p.do(reload())
+		p.answers(fmt.Sprintf("Line %d of", i))
+	}
+	p.idle()
+	other.idle()
+	for _, page := range []*tab{p, other} {
+		for i := range 30 {
+			page.once(fmt.Sprintf("Line %d of", i), ".said.agent p")
+		}
+		page.once("slow 8ms", ".said.user")
+	}
+	same(t, p, other)
+	before := p.logged()
+	p.do(reload())
+	if after := p.logged(); after != before {
+		t.Errorf("loaded anew the page differs\nbefore %s\nafter  %s", before, after)
+	}
+}
+
+// logged is the conversation as a page shows it, without when things were.
+func (t *tab) logged() string {
+	t.Helper()
+	return t.text(`(() => { const copy = document.getElementById("log").cloneNode(true);
+		copy.querySelectorAll("time, .copy").forEach((e) => e.remove());
+		copy.querySelectorAll("[open]").forEach((e) => e.removeAttribute("open"));
+		return copy.innerHTML.replace(/\s+/g, " ") })()`)
+}
+
+// same fails unless two tabs come to show the same.
+func same(t *testing.T, a, b *tab) {
+	t.Helper()
+	if a.logged() != b.logged() {
+		t.Errorf("two tabs differ\none %s\ntwo %s", a.logged(), b.logged())
+	}
+}
+
+func TestSteerAndStop(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	p, _ := h.begin(command.NewSession{})
+	if p.text(`document.getElementById("steer-mode").hidden`) != "true" || p.text(`document.getElementById("stop").hidden`) != "true" {
+		t.Error("there is something to stop before anything began")
+	}
+	p.say("say working on it\nwait")
+	p.answers("working on it")
+	p.until(`!document.getElementById("steer-mode").hidden && !document.getElementById("stop").hidden`)
+	p.write("#say textarea", "also look at this\r") // added to what it does
+	p.until(`document.querySelector(".said.steered")`)
+	p.once("also look at this", ".said.steered")
+	p.eval(`document.querySelector("#steer-mode select").value = ""`)
+	p.write("#say textarea", "and then this\r")
+	p.until(`document.getElementById("queue").textContent.includes("2 waiting")`) // and what was added
+	p.click("#stop")
+	p.says("aborted")
+	p.says("and then this")
+	p.until(`document.getElementById("stop").hidden && document.getElementById("queue").textContent === ""`)
+}
+
+func TestApprovals(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	p, id := h.begin(command.NewSession{})
+	other, desk := p.second(), p.second()
+	other.visit("/s/" + id)
+	desk.visit("/approvals")
+	desk.says("Nothing waits for an answer.")
+	script := "```demo\ncall bash {\"command\":\"echo it ran > made.txt && cat made.txt\"}\nend\nsay the end {{last}}\n```"
+	p.say(script)
+	p.until(`document.querySelector(".ask form.verdict")`)
+	p.says("echo it ran > made.txt && cat made.txt")
+	p.says("waiting for an answer")
+	other.until(`document.querySelector(".ask form.verdict")`)
+	desk.until(`document.querySelector(".ask form.verdict")`)
+	p.write(".ask input[name=note]", "go on then")
+	p.click(".ask button.yes")
+	for _, page := range []*tab{p, other} {
+		page.idle()
+		page.says("Allowed")
+		page.says("go on then")
+		page.says("it ran")
+		page.until(`!document.querySelector("form.verdict")`)
+	}
+	desk.says("Nothing waits for an answer.") // answered in another tab
+	same(t, p, other)
+
+	desk.eval(`document.activeElement.blur()`)
+	p.say(script)
+	p.until(`document.querySelector("form.verdict")`)
+	desk.until(`document.querySelector("form.verdict")`)
+	desk.click(".ask button.no")
+	desk.says("Nothing waits for an answer.")
+	p.until(`!document.querySelector("form.verdict")`)
+	p.says("Denied")
+	p.until(`document.querySelectorAll("#log .end").length === 2`)
+	p.do(reload())
+	p.says("Denied")
+	if p.text(`document.querySelector("form.verdict")`) != "null" {
+		t.Error("what was answered can be answered again")
+	}
+}
