@@ -13,6 +13,7 @@ import (
 	"chorus/internal/model/google"
 	"chorus/internal/model/ollama"
 	"chorus/internal/model/openai"
+	"chorus/internal/model/wire"
 	"chorus/internal/vendor"
 )
 
@@ -90,7 +91,7 @@ func heading(v vendor.Vendor) *http.Client {
 	if len(v.Headers) == 0 {
 		return nil
 	}
-	return &http.Client{Transport: headers{http.DefaultTransport.(*http.Transport).Clone(), v.Headers}}
+	return &http.Client{Transport: headers{wire.Transport(), v.Headers}}
 }
 
 // headers sends some with each request.

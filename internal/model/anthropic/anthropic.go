@@ -49,7 +49,7 @@ func New(opts Options) *Provider {
 	opts.APIKey = strings.TrimSpace(opts.APIKey)
 	p := &Provider{opts: opts, http: opts.HTTPClient}
 	if p.http == nil {
-		p.http = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+		p.http = wire.Client()
 	}
 	// The client is made by hand: NewClient would read keys, profiles and addresses
 	// from the environment.

@@ -72,7 +72,7 @@ func New(opts Options) *Provider {
 	}
 	p := &Provider{opts: opts, http: opts.HTTPClient}
 	if p.http == nil {
-		p.http = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+		p.http = wire.Client()
 	}
 	p.chain = newChain(opts, p.http)
 	return p

@@ -74,7 +74,7 @@ func New(opts Options) *Provider {
 	p := &Provider{opts: opts, http: opts.HTTPClient, extra: opts.Extra, base: openai}
 	p.wrong = p.extra.Check()
 	if p.http == nil {
-		p.http = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+		p.http = wire.Client()
 	}
 	if base, query := format.Base(opts.BaseURL); base != "" {
 		p.base = base

@@ -51,7 +51,7 @@ func New(opts Options) *Provider {
 	opts.APIKey = strings.TrimSpace(opts.APIKey)
 	p := &Provider{opts: opts, base: baseURL(opts.BaseURL), http: opts.HTTPClient}
 	if p.http == nil {
-		p.http = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+		p.http = wire.Client()
 	}
 	return p
 }

@@ -55,7 +55,7 @@ func New(opts Options) *Provider {
 	}
 	p := &Provider{opts: opts, base: Host(opts.Host), http: opts.HTTPClient}
 	if p.http == nil {
-		p.http = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+		p.http = wire.Client()
 	}
 	return p
 }

@@ -105,7 +105,7 @@ func New(opts Options) *Provider {
 	p := &Provider{opts: opts, http: opts.HTTPClient, extra: opts.Extra}
 	p.wrong = p.extra.Check()
 	if p.http == nil {
-		p.http = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+		p.http = wire.Client()
 	}
 	// The client is made by hand: NewClient would read keys, organisations and
 	// addresses from the environment.
