@@ -29,7 +29,7 @@ its next chorus chat or chorus run --session-id.`,
   chorus approvals deny 01k3 --note "not on a Friday"`,
 	}
 	cmd.AddCommand(c.approvalsList(), c.approvalsShow(), c.approvalsAnswer(true), c.approvalsAnswer(false))
-	return cmd
+	return c.serverFlags(cmd)
 }
 
 type approvalJSON struct {
@@ -90,6 +90,9 @@ func (c *cli) approvalsList() *cobra.Command {
 	cmd := c.jsonFlag(&cobra.Command{
 		Use: "list", Short: "List the questions that wait, the oldest first", Args: exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if c.remote() {
+				return c.farApprovals(cmd.Context(), all)
+			}
 			return c.with(cmd.Context(), func(a *app.App) error {
 				f := desk.Filter{State: desk.Open}
 				if all {
@@ -158,6 +161,9 @@ func (c *cli) approvalsShow() *cobra.Command {
 	return c.jsonFlag(&cobra.Command{
 		Use: "show [ID]", Short: "Show a question with all there is to know", Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.remote() {
+				return c.farApproval(cmd.Context(), strings.Join(args, ""))
+			}
 			return c.with(cmd.Context(), func(a *app.App) error {
 				x, err := a.FindApproval(cmd.Context(), strings.Join(args, ""))
 				if err != nil {
@@ -219,6 +225,9 @@ func (c *cli) approvalsAnswer(ok bool) *cobra.Command {
 	cmd := c.jsonFlag(&cobra.Command{
 		Use: use + " [ID]", Short: short, Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.remote() && !always && rule == 0 {
+				return c.farAnswer(cmd.Context(), strings.Join(args, ""), ok, note)
+			}
 			return c.with(cmd.Context(), func(a *app.App) error {
 				var x desk.Approval
 				var err error

@@ -30,6 +30,9 @@ Kill it whenever you like: chorus chat --session-id ID goes on with every word.`
 		}
 		o.CanAsk, o.Warn = c.console.Interactive(), c.warn
 		ctx := cmd.Context()
+		if c.remote() {
+			return c.farChat(ctx, *o, strings.Join(args, " "))
+		}
 		return c.with(ctx, func(a *app.App) error {
 			s, err := a.OpenSession(ctx, *o)
 			if err != nil {

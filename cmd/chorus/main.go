@@ -43,6 +43,7 @@ type cli struct {
 	json    bool
 	exit    int
 	begun   bool // the command line was understood
+	far     far
 }
 
 // exitError carries an exit code; what there was to say has been said.
@@ -115,6 +116,9 @@ func (c *cli) open(ctx context.Context) (*app.App, error) {
 
 // with opens the home, does something and closes it.
 func (c *cli) with(ctx context.Context, do func(*app.App) error) error {
+	if c.remote() {
+		return &app.UsageError{Err: errors.New("this works on the home of this machine only; leave --server out, or do it where the server runs")}
+	}
 	a, err := c.open(ctx)
 	if err != nil {
 		return err

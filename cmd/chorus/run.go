@@ -18,6 +18,7 @@ import (
 // talkFlags are the flags that run and chat share.
 func (c *cli) talkFlags(cmd *cobra.Command) *app.SessionOptions {
 	o := &app.SessionOptions{}
+	c.serverFlags(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "repo", "r", "", "directory to work in (default: here)")
 	f.StringVarP(&o.Agent, "agent", "a", "", "agent to talk to (default "+app.DefaultAgent+")")
@@ -85,6 +86,9 @@ Exit code: 0 done, 1 failed, 2 wrong use, 3 stopped at the iteration limit,
 			return &app.UsageError{Err: errors.New("what shall be done? Give a prompt: chorus run \"…\"")}
 		}
 		o.Once, o.CanAsk, o.Warn = true, c.console.CanAsk(), c.warn
+		if c.remote() {
+			return c.farRun(cmd.Context(), *o, prompt, *asJSON)
+		}
 		return c.with(cmd.Context(), func(a *app.App) error { return c.runOnce(cmd.Context(), a, *o, prompt, *asJSON) })
 	}
 	return cmd

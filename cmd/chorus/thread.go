@@ -23,7 +23,7 @@ import (
 func (c *cli) threadCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "thread", Short: "Conversations: list, read, search, steer, stop, fork, export, replay", RunE: oneOf}
 	cmd.AddCommand(c.threadList(), c.threadShow(), c.threadSearch(), c.threadExport(), c.threadReplay(), c.threadSteer(), c.threadAbort(), c.threadFork())
-	return cmd
+	return c.serverFlags(cmd)
 }
 
 type threadJSON struct {
@@ -48,6 +48,9 @@ func (c *cli) threadList() *cobra.Command {
 	cmd := c.jsonFlag(&cobra.Command{
 		Use: "list", Short: "List threads, the last active first", Args: exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if c.remote() {
+				return c.farThreads(cmd.Context(), f.Agent, f.Limit)
+			}
 			return c.with(cmd.Context(), func(a *app.App) error {
 				rows, err := a.DB.Threads(cmd.Context(), f)
 				if err != nil {
@@ -91,6 +94,9 @@ func (c *cli) threadShow() *cobra.Command {
 		Use: "show ID", Short: "Show a thread's journal", Args: exactly(1),
 		Example: "  chorus thread show 01k3            a unique beginning of the id is enough",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.remote() {
+				return c.farShow(cmd.Context(), args[0])
+			}
 			return c.with(cmd.Context(), func(a *app.App) error {
 				row, err := a.FindThread(cmd.Context(), args[0])
 				if err != nil {
@@ -135,6 +141,9 @@ func (c *cli) threadSearch() *cobra.Command {
 		Use: "search WORDS…", Short: "Find what was said", Args: between(1, anyNumber),
 		Example: "  chorus thread search retry budget",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.remote() {
+				return c.farSearch(cmd.Context(), strings.Join(args, " "), o.Agent, o.Limit)
+			}
 			return c.with(cmd.Context(), func(a *app.App) error {
 				if _, err := a.DB.IndexNew(cmd.Context()); err != nil {
 					return err
@@ -169,6 +178,9 @@ func (c *cli) threadExport() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if format != "markdown" && format != "jsonl" {
 				return &app.UsageError{Err: fmt.Errorf("unknown format %q; there are jsonl and markdown", format)}
+			}
+			if c.remote() && format == "jsonl" && file == "" {
+				return c.farExport(cmd.Context(), args[0])
 			}
 			return c.with(cmd.Context(), func(a *app.App) (err error) {
 				row, err := a.FindThread(cmd.Context(), args[0])
@@ -262,6 +274,9 @@ func (c *cli) threadSteer() *cobra.Command {
 	return &cobra.Command{
 		Use: "steer ID WORDS…", Short: "Say something to a run that is on", Args: between(2, anyNumber),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.remote() {
+				return c.farSteer(cmd.Context(), args[0], strings.Join(args[1:], " "))
+			}
 			return c.with(cmd.Context(), func(a *app.App) error {
 				row, err := a.FindThread(cmd.Context(), args[0])
 				if err != nil {
@@ -287,6 +302,9 @@ func (c *cli) threadAbort() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "abort ID", Short: "Stop the run that is on", Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.remote() {
+				return c.farAbort(cmd.Context(), args[0], all)
+			}
 			return c.with(cmd.Context(), func(a *app.App) error {
 				row, err := a.FindThread(cmd.Context(), args[0])
 				if err != nil {

@@ -25,6 +25,9 @@ left out.`,
 		if cmd.Flags().Changed("at") && at < 1 {
 			return &app.UsageError{Err: errors.New("--at must be the number of an event, 1 or more")}
 		}
+		if c.remote() {
+			return c.farFork(cmd.Context(), args[0], at)
+		}
 		return c.with(cmd.Context(), func(a *app.App) error {
 			row, err := a.FindThread(cmd.Context(), args[0])
 			if err != nil {

@@ -56,6 +56,8 @@ type Receipt struct {
 type Item struct {
 	Event *chat.Event
 	Live  chat.Live
+	// Lines are the objects that it came as, where it came over the wire.
+	Lines [][]byte
 }
 
 // Remark is something that whoever sits here should know and that is no part of the

@@ -1,0 +1,103 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"chorus/internal/command"
+)
+
+// Command implements repl.Session: the orders that make sense from afar.
+func (s *Session) Command(ctx context.Context, line string) (string, error) {
+	name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+	rest = strings.TrimSpace(rest)
+	switch strings.ToLower(name) {
+	case "/status":
+		return s.status(ctx)
+	case "/cost":
+		return s.cost(ctx)
+	case "/model":
+		return s.model(ctx, rest)
+	case "/mode":
+		if rest != "" {
+			return "", fmt.Errorf("the mode of a session on a server is chosen when it begins: chorus chat --server … --mode %s", rest)
+		}
+		if mode := s.session().Mode; mode != "" {
+			return mode, nil
+		}
+		return "none", nil
+	case "/approve-all":
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.yes = !s.yes; s.yes {
+			return "every question is answered with yes while this terminal sits here", nil
+		}
+		return "questions are asked again", nil
+	case "/diff", "/notes":
+		return "", fmt.Errorf("%s looks at files of the server, and this terminal does not; ask the agent for it", name)
+	default:
+		return "", fmt.Errorf("there is no command %s; /help lists them", name)
+	}
+}
+
+func (s *Session) refresh(ctx context.Context) (command.Session, error) {
+	now, err := s.service.GetSession(ctx, s.by, s.ID())
+	if err == nil {
+		s.mu.Lock()
+		s.now = now
+		s.mu.Unlock()
+	}
+	return now, err
+}
+
+func (s *Session) status(ctx context.Context) (string, error) {
+	now, err := s.refresh(ctx)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	row := func(key, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%-14s%s\n", key, value)
+		}
+	}
+	row("session", now.ID)
+	row("agent", now.Agent)
+	row("directory", now.WorkspacePath)
+	row("model", joined(now.Provider, now.Model))
+	row("profile", now.Permissions)
+	row("sandbox", now.Sandbox)
+	row("mode", now.Mode)
+	row("status", now.Status)
+	if now.Queue > 0 {
+		row("waiting", fmt.Sprint(now.Queue))
+	}
+	row("events", fmt.Sprint(now.Seq))
+	return strings.TrimRight(b.String(), "\n"), nil
+}
+
+func (s *Session) cost(ctx context.Context) (string, error) {
+	now, err := s.refresh(ctx)
+	if err != nil {
+		return "", err
+	}
+	dollars, err := now.Cost.MarshalJSON()
+	return fmt.Sprintf("%d tokens in, %d out, %d read from a cache; $%s",
+		now.Usage.InputTokens, now.Usage.OutputTokens, now.Usage.CacheReadTokens, dollars), err
+}
+
+func (s *Session) model(ctx context.Context, name string) (string, error) {
+	now := s.session()
+	if name == "" {
+		return joined(now.Provider, now.Model), nil
+	}
+	changed, err := s.service.ResumeSession(ctx, s.by, now.ID, command.Resume{WorkspacePath: now.WorkspacePath, Model: name})
+	if err != nil {
+		return "", err
+	}
+	s.mu.Lock()
+	s.now = changed
+	s.mu.Unlock()
+	return "from the next prompt on: " + joined(changed.Provider, changed.Model), nil
+}

@@ -1,0 +1,266 @@
+// Package remote lets the terminal hold a conversation that runs on a server: a
+// repl.Session on a command.Service.
+//
+// It promises that what is shown is what a terminal beside the server would show,
+// made of the server's events alone, and that nothing of this machine is read or run
+// for it.
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/desk"
+	"chorus/internal/feed"
+	"chorus/internal/transport/repl"
+)
+
+// Session is one conversation on a server.
+type Session struct {
+	service command.Service
+	by      command.Caller
+
+	mu     sync.Mutex
+	now    command.Session
+	used   bool
+	yes    bool              // every question is answered with yes
+	always map[string]bool   // actions that were allowed for the rest of this sitting
+	labels map[string]string // what calls do, as the server says it
+}
+
+var _ repl.Session = (*Session)(nil)
+
+// Options say which conversation it is, and how its questions are answered.
+type Options struct {
+	New command.NewSession
+	// ID takes up a session; Resume says how much of it and with which model.
+	ID     string
+	Resume command.Resume
+	Yes    bool
+}
+
+// Open makes a session on the server, or takes one up.
+func Open(ctx context.Context, service command.Service, by command.Caller, o Options) (*Session, error) {
+	s := &Session{service: service, by: by, yes: o.Yes, always: map[string]bool{}, labels: map[string]string{}, used: o.ID != ""}
+	var err error
+	if o.ID == "" {
+		s.now, err = service.CreateSession(ctx, by, o.New)
+		return s, err
+	}
+	if s.now, err = service.GetSession(ctx, by, o.ID); err != nil {
+		return nil, err
+	}
+	if o.Resume.Mode != "" || o.Resume.Model != "" || o.Resume.Provider != "" {
+		o.Resume.WorkspacePath = s.now.WorkspacePath
+		s.now, err = service.ResumeSession(ctx, by, s.now.ID, o.Resume)
+	}
+	return s, err
+}
+
+func (s *Session) session() command.Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+// ID is what people call the session.
+func (s *Session) ID() string { return s.session().ID }
+
+// Start is the number of the last event there was.
+func (s *Session) Start() int64 { return s.session().Seq }
+
+// Used reports whether anything was ever said in it.
+func (s *Session) Used() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used
+}
+
+// Unfinished is the number before the run that is on; false: none is.
+func (s *Session) Unfinished() (int64, bool) {
+	now := s.session()
+	if now.Status != "running" && now.Status != "waiting" && now.Queue == 0 {
+		return now.Seq, false
+	}
+	if len(now.Runs) > 0 && now.Runs[0].Outcome == "" {
+		return max(0, now.Runs[0].Seq-1), true
+	}
+	return now.Seq, true
+}
+
+// Send implements repl.Session.
+func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
+	said, err := s.service.Say(ctx, s.by, s.ID(), command.Words{Message: text})
+	if command.KindOf(err) == command.Busy {
+		return repl.Receipt{Refused: err.Error()}, nil
+	}
+	if err == nil {
+		s.mu.Lock()
+		s.used = true
+		s.mu.Unlock()
+	}
+	return repl.Receipt{Seq: said.Seq, Position: said.Position}, err
+}
+
+// Steer implements repl.Session.
+func (s *Session) Steer(ctx context.Context, text string, mode chat.Intake) (bool, error) {
+	said, err := s.service.Steer(ctx, s.by, s.ID(), command.Words{Message: text, Mode: mode})
+	return said.AsPrompt, err
+}
+
+// Abort implements repl.Session.
+func (s *Session) Abort(ctx context.Context, all bool) error {
+	_, err := s.service.Abort(ctx, s.by, s.ID(), all)
+	return err
+}
+
+// Answer implements repl.Session. Always holds while this terminal sits here: then the
+// same is answered again without asking.
+func (s *Session) Answer(ctx context.Context, id string, ok bool, note string, always bool) error {
+	if ok && always {
+		if a, err := s.find(ctx, id); err == nil {
+			s.mu.Lock()
+			for _, action := range a.Actions {
+				s.always[action] = true
+			}
+			s.mu.Unlock()
+		}
+	}
+	_, err := s.service.Answer(ctx, s.by, id, command.Verdict{Approved: ok, Note: note})
+	return err
+}
+
+// Propose implements repl.Session: rules are kept only where the server runs.
+func (s *Session) Propose(context.Context, string) (desk.Always, error) {
+	return desk.Always{Never: "rules are kept where the server runs, with `chorus approvals approve --always`"}, nil
+}
+
+// Keep implements repl.Session.
+func (s *Session) Keep(context.Context, string, []string) error {
+	return errors.New("rules are kept where the server runs, with `chorus approvals approve --always`")
+}
+
+// Watch implements repl.Session. What this terminal has allowed beforehand is answered
+// before it is shown.
+func (s *Session) Watch(ctx context.Context, after int64) iter.Seq2[repl.Item, error] {
+	return func(yield func(repl.Item, error) bool) {
+		var group []feed.Item
+		for item, err := range s.service.Watch(ctx, s.by, s.ID(), after) {
+			if err != nil {
+				yield(repl.Item{}, err)
+				return
+			}
+			s.note(ctx, item)
+			group = append(group, item)
+			if item.Header().More {
+				continue
+			}
+			out, err := shown(group)
+			group = nil
+			if !yield(out, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// maxLabels is how many calls are remembered.
+const maxLabels = 1000
+
+func (s *Session) note(ctx context.Context, item feed.Item) {
+	switch it := item.(type) {
+	case feed.ToolCall:
+		s.mu.Lock()
+		if len(s.labels) >= maxLabels {
+			clear(s.labels)
+		}
+		s.labels[it.Tool+"\x00"+it.ArgsJSON] = it.Label
+		s.mu.Unlock()
+	case feed.ApprovalRequired:
+		s.mu.Lock()
+		known := s.yes || len(it.Actions) > 0 && !slices.ContainsFunc(it.Actions, func(a string) bool { return !s.always[a] })
+		s.mu.Unlock()
+		if known {
+			// Where it was answered meanwhile, or may not be answered here, the question shows it.
+			_, _ = s.service.Answer(ctx, s.by, it.ApprovalID, command.Verdict{Approved: true, Note: "allowed beforehand"})
+		}
+	}
+}
+
+// Label implements repl.Session.
+func (s *Session) Label(name string, args []byte) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if label := s.labels[name+"\x00"+string(args)]; label != "" {
+		return label
+	}
+	return name
+}
+
+// Info implements repl.Session.
+func (s *Session) Info() repl.Info {
+	now := s.session()
+	return repl.Info{Agent: now.Agent, Model: joined(now.Provider, now.Model), Profile: now.Permissions, Mode: now.Mode, ID: now.ID,
+		Dir: now.WorkspacePath, Sandbox: now.Sandbox}
+}
+
+// find looks for one question among those of the session, the open ones first.
+func (s *Session) find(ctx context.Context, id string) (command.Approval, error) {
+	for _, state := range []string{"pending", "all"} {
+		q := command.ApprovalQuery{Session: s.ID(), State: state}
+		for {
+			list, err := s.service.Approvals(ctx, s.by, q)
+			if err != nil {
+				return command.Approval{}, err
+			}
+			for _, a := range list.Items {
+				if a.ID == id {
+					return a, nil
+				}
+			}
+			if q.Cursor = list.Next; q.Cursor == "" {
+				break
+			}
+		}
+	}
+	return command.Approval{}, fmt.Errorf("the server knows no question %s", id)
+}
+
+// Approval implements repl.Session.
+func (s *Session) Approval(ctx context.Context, id string) (desk.Approval, error) {
+	a, err := s.find(ctx, id)
+	if err != nil {
+		return desk.Approval{}, err
+	}
+	return Question(a), nil
+}
+
+// Question is an approval as the terminal shows it.
+func Question(a command.Approval) desk.Approval {
+	out := desk.Approval{ID: a.ID, Run: a.Run, Call: chat.ToolUse{ID: a.CallID, Name: a.Tool, Args: arguments(a.ArgsJSON)}, Actions: a.Actions, Dir: a.Dir,
+		Bound: a.Bound, Preview: a.Preview, Risk: a.Risk, Rule: a.Rule, Reason: a.Reason, Again: a.Again, AskedBy: principal(a.AskedBy), Payer: principal(a.Payer),
+		AskedAt: a.AskedAt, Deadline: a.Deadline, Who: a.Who, State: desk.State(a.State), AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt, Note: a.Note}
+	if thread, err := chat.NewThreadID("web", "server", a.Session, a.Agent); err == nil {
+		out.Thread = thread
+	}
+	for _, v := range a.Votes {
+		out.Votes = append(out.Votes, desk.Vote{By: principal(v.By), OK: v.OK, Note: v.Note, At: v.At})
+	}
+	return out
+}
+
+// principal reads what its String wrote, as far as it is shown.
+func principal(text string) chat.Principal {
+	kind, id, ok := strings.Cut(text, ":")
+	if !ok {
+		return chat.Principal{ID: text}
+	}
+	return chat.Principal{Kind: chat.PrincipalKind(kind), ID: id}
+}
