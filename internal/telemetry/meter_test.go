@@ -1,11 +1,14 @@
 package telemetry
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -263,5 +266,28 @@ func BenchmarkRequest(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		h.ServeHTTP(httptest.NewRecorder(), r)
+	}
+}
+
+// The guide explains every number that there is, and none that there is not.
+func TestGuideExplainsTheNumbers(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile("../../docs/guides/observability.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tel := New(Options{})
+	defer tel.Close()
+	there := map[string]bool{}
+	for _, f := range tel.reg.families {
+		there[f.name] = true
+		if strings.HasPrefix(f.name, "chorus_") && !bytes.Contains(guide, []byte("`"+f.name+"`")) {
+			t.Errorf("%s is not explained", f.name)
+		}
+	}
+	for _, name := range regexp.MustCompile("`(chorus_[a-z_]+)`").FindAllSubmatch(guide, -1) {
+		if !there[string(name[1])] {
+			t.Errorf("there is no %s", name[1])
+		}
 	}
 }
