@@ -99,7 +99,7 @@ func (a *App) attend() {
 			return
 		}
 		if _, err := a.RefreshModels(ctx, nil); err != nil && ctx.Err() == nil {
-			a.Log.Warn("the list of models was not renewed: "+err.Error(), "component", "models")
+			a.Log.Warn("the list of models was not renewed: "+err.Error(), "component", "models", "event", "models_not_renewed")
 		}
 	})
 	work.Go(func() { a.sweepDaily(ctx) })

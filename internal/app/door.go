@@ -127,7 +127,7 @@ func secretsOf(list []config.SecretRule) []string {
 
 // refused writes a refusal down, and for those commands that run now.
 func (d *door) refused(a *App, r egress.Refusal) {
-	a.Log.Info("the sandbox's network refused a host", "component", "sandbox", "thread", d.thread, "host", r.Host, "why", string(r.Kind), "secret", r.Secret)
+	a.Log.Info("the sandbox's network refused a host", "component", "sandbox", "event", "host_refused", "thread", d.thread, "host", r.Host, "why", string(r.Kind), "secret", r.Secret)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	text := fmt.Sprintf("[network: %s was refused (%s); whoever owns this Chorus may add %q to %s]", r.Host, r.Kind, r.Host, d.setting)

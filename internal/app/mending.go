@@ -72,9 +72,9 @@ func (a *App) sweepDaily(ctx context.Context) {
 	daily(ctx, func(ctx context.Context) {
 		switch n, err := a.sweepIfDue(ctx, time.Now()); {
 		case err != nil && ctx.Err() == nil:
-			a.Log.Warn("unused bytes were not swept: "+err.Error(), "component", "store")
+			a.Log.Warn("unused bytes were not swept: "+err.Error(), "component", "store", "event", "sweep_failed")
 		case n > 0:
-			a.Log.Info("unused bytes were swept", "component", "store", "removed", n)
+			a.Log.Info("unused bytes were swept", "component", "store", "event", "blobs_swept", "removed", n)
 		}
 	})
 }

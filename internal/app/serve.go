@@ -66,7 +66,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 		}
 	}()
 	url := o.scheme() + "://" + listener.Addr().String()
-	a.Log.Info("listening", "component", "http", "url", url, "node", o.Node)
+	a.Log.Info("listening", "component", "http", "event", "listening", "url", url, "node", o.Node)
 	doors.ready.Store(true)
 	notify(a.Env, "READY=1\nSTATUS=listening on "+url)
 	if o.Ready != nil {
@@ -79,7 +79,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	}
 	doors.ready.Store(false)
 	notify(a.Env, "STOPPING=1\nSTATUS=finishing what is being answered")
-	a.Log.Info("closing the doors", "component", "http")
+	a.Log.Info("closing the doors", "component", "http", "event", "draining")
 	err = a.closeDoors(server, doors)
 	<-ended
 	return err
@@ -98,7 +98,7 @@ func (a *App) closeDoors(server *http.Server, doors *doors) error {
 	err := server.Shutdown(ctx)
 	goodbye.Wait()
 	if errors.Is(err, context.DeadlineExceeded) {
-		a.Log.Warn("some requests were not answered in time and were cut off", "component", "http")
+		a.Log.Warn("some requests were not answered in time and were cut off", "component", "http", "event", "requests_cut")
 		err = server.Close()
 	}
 	return err

@@ -90,7 +90,7 @@ func (a *App) clearAway() {
 			continue
 		}
 		if err := b.close(); err != nil {
-			a.Log.Warn("could not put tools away", "component", "app", "thread", thread, "error", err)
+			a.Log.Warn("could not put tools away", "component", "app", "event", "tools_not_put_away", "thread", thread, "error", err)
 		}
 		delete(a.benches, thread)
 		delete(a.choices, thread)

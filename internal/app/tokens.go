@@ -189,7 +189,7 @@ func (t *Tokens) good(ctx context.Context, row store.Token, err error) (command.
 	t.mu.Unlock()
 	if note {
 		if err := t.app.DB.TokenUsed(ctx, row.ID, now); err != nil {
-			t.app.Log.Warn("the use of a token was not noted", "component", "http", "error", err)
+			t.app.Log.Warn("the use of a token was not noted", "component", "http", "event", "token_use_not_noted", "error", err)
 		}
 	}
 	return tokenOf(row), nil

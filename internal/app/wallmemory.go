@@ -114,7 +114,7 @@ func (a *App) rememberWalls(work bool) {
 		err = os.Remove(a.wallFile())
 	}
 	if err != nil {
-		a.Log.Warn("whether the sandbox works is not remembered: "+err.Error(), "component", "sandbox")
+		a.Log.Warn("whether the sandbox works is not remembered: "+err.Error(), "component", "sandbox", "event", "walls_not_remembered")
 	}
 }
 

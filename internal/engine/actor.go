@@ -210,7 +210,7 @@ func (a *actor) carryOut(ctx context.Context, row journal.Thread) error {
 	}
 	run, waiting := a.log.Run(), a.log.Waiting()
 	if run != nil && run.ID == v.run || run == nil && v.run == "" && len(waiting) > 0 && waiting[0].Seq == v.prompt {
-		a.engine.Log.Error("run stuck", "component", "watchdog", "thread", a.thread, "run", v.run, "error", v.cause)
+		a.engine.Log.Error("run stuck", "component", "watchdog", "event", "run_stuck", "thread", a.thread, "run", v.run, "error", v.cause)
 		if err := agent.Fail(ctx, a.log, newHost(a, Setup{}, row), id.New(), v.cause); err != nil {
 			return err
 		}
@@ -267,7 +267,7 @@ func (a *actor) trouble(ctx context.Context, err error) bool {
 		err = s
 	}
 	a.dog.rest() // the pause is ours
-	e.Log.Error("thread stopped", "component", "engine", "thread", a.thread, "error", err)
+	e.Log.Error("thread stopped", "component", "engine", "event", "thread_stopped", "thread", a.thread, "error", err)
 	e.Bus.Ring(a.thread, bus.Note{Err: err})
 	a.log = nil // folded anew from what is really there
 	a.troubles++

@@ -182,7 +182,7 @@ func (e *Engine) expire(ctx context.Context) {
 	}
 	for _, a := range overdue {
 		if err := e.settle(ctx, a, desk.Expired, deadline, late, nil); err != nil && !errors.Is(err, journal.ErrSettled) {
-			e.Log.Warn("could not end an approval whose time is over", "component", "engine", "approval", a.ID, "error", err)
+			e.Log.Warn("could not end an approval whose time is over", "component", "engine", "event", "approval_expiry_failed", "approval", a.ID, "error", err)
 		}
 	}
 }
@@ -197,7 +197,7 @@ func (e *Engine) remind() {
 	for _, a := range forgotten {
 		err := e.change(e.ctx, a, "system", chat.ApprovalNoted{ID: a.ID, Call: a.Call.ID, What: chat.Reminder}, desk.Change{Remind: a.ID})
 		if err != nil && !errors.Is(err, journal.ErrSettled) {
-			e.Log.Warn("could not remind of an approval", "component", "engine", "approval", a.ID, "error", err)
+			e.Log.Warn("could not remind of an approval", "component", "engine", "event", "approval_reminder_failed", "approval", a.ID, "error", err)
 		}
 	}
 }

@@ -344,7 +344,7 @@ func (e *Engine) stir() {
 	threads, err := e.quick.Stirring(e.ctx)
 	if err != nil {
 		if e.ctx.Err() == nil {
-			e.Log.Warn("sweep could not read the threads that moved", "component", "engine", "error", err)
+			e.Log.Warn("sweep could not read the threads that moved", "component", "engine", "event", "sweep_failed", "error", err)
 		}
 		return
 	}

@@ -225,10 +225,10 @@ func (e *Engine) abandoned(what string, args ...any) (back func()) {
 	e.lost.Add(1)
 	since := time.Now()
 	args = append([]any{"component", "watchdog", "what", what}, args...)
-	e.Log.Error("something did not end when it was told to, and was left behind", append(args, "left", e.lost.Load())...)
+	e.Log.Error("something did not end when it was told to, and was left behind", append(args, "event", "wait_abandoned", "left", e.lost.Load())...)
 	return func() {
 		e.lost.Add(-1)
-		e.Log.Info("something that was left behind has ended", append(args, "after", time.Since(since).Round(time.Millisecond), "left", e.lost.Load())...)
+		e.Log.Info("something that was left behind has ended", append(args, "event", "wait_ended", "after", time.Since(since).Round(time.Millisecond), "left", e.lost.Load())...)
 	}
 }
 
