@@ -166,7 +166,7 @@ func (b *stand) watchRows(ctx context.Context) ([]row, error) {
 	return []row{
 		{what: "events a second, " + name, unit: "/s", chorus: float64(events) / took.Seconds()},
 		{what: "… turns a second meanwhile", unit: "/s", chorus: watchSessions * short / took.Seconds()},
-		{what: "… peak memory", unit: "MB", chorus: cost.peak, value: cost.peak, bar: barLoad, how: "%.1f MB"},
+		{what: "… peak memory", unit: "MB", chorus: cost.peak},
 	}, nil
 }
 

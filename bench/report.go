@@ -283,6 +283,9 @@ before: journal, permissions, session log and mirrors included, in the build tha
 - Building is from new words in a known thread to the bytes that would be sent, in prefill mode; "in a new process" adds reading the snapshot.
 - A permission decision is from the command's text to the verdict, under the preset that takes longest; of the 10 KB scripts the kind that
   takes longest. A command behind walls is the whole of ` + "`true`" + `, from asking the executor to its result, beside the same without walls.
+- The load is a real ` + "`chorus serve`" + ` over HTTP with everything allowed, and beside it the floor with as many conversations in one process; simulator and driver
+  share the machine with them. Turns a second are counted from the first request at the simulator to the last. Every session's stream is read afterwards: a result that is missing, or
+  a request that was made twice, is an error. The readers follow all of their runs live, and each must see every numbered event once and in order.
 `
 
 // machineFacts say what one must know of the machine to read the figures, and no more.
