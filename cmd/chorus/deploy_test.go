@@ -300,3 +300,13 @@ func TestServeCheck(t *testing.T) {
 		t.Error("an address without a port was taken")
 	}
 }
+
+func TestFromHere(t *testing.T) {
+	t.Parallel()
+	for addr, want := range map[string]string{"127.0.0.1:8420": "127.0.0.1:8420", "0.0.0.0:8420": "localhost:8420", ":8420": "localhost:8420", "[::]:1": "localhost:1",
+		"chorus.example.org:443": "chorus.example.org:443", "nowhere": "nowhere"} {
+		if got := fromHere(addr); got != want {
+			t.Errorf("%s is reached at %s, want %s", addr, got, want)
+		}
+	}
+}

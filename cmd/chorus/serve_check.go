@@ -17,19 +17,14 @@ const checkTime = 4 * time.Second
 // checkServer asks the server that listens at addr whether it takes messages. It is for
 // those who watch over it where there is no other client, as in a container.
 func checkServer(ctx context.Context, addr string, secure bool) error {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
+	if _, _, err := net.SplitHostPort(addr); err != nil {
 		return fmt.Errorf("%q is no address: %w", addr, err)
-	}
-	ip, err := netip.ParseAddr(host)
-	if host == "" || err == nil && ip.IsUnspecified() {
-		host = "localhost" // it listens everywhere, so also here
 	}
 	scheme := "http"
 	if secure {
 		scheme = "https"
 	}
-	url := scheme + "://" + net.JoinHostPort(host, port) + "/readyz"
+	url := scheme + "://" + fromHere(addr) + "/readyz"
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -49,4 +44,17 @@ func checkServer(ctx context.Context, addr string, secure bool) error {
 		return fmt.Errorf("the server at %s is not ready: %s: %s", addr, resp.Status, text)
 	}
 	return nil
+}
+
+// fromHere is how an address to listen on is reached from this machine.
+func fromHere(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr
+	}
+	ip, err := netip.ParseAddr(host)
+	if host == "" || err == nil && ip.IsUnspecified() {
+		host = "localhost" // everywhere is also here
+	}
+	return net.JoinHostPort(host, port)
 }

@@ -150,7 +150,7 @@ func (c *cli) tokenLink() *cobra.Command {
 					return err
 				}
 				if url == "" {
-					url = "http://" + app.DefaultAddr(c.getenv)
+					url = "http://" + fromHere(app.DefaultAddr(c.getenv))
 				}
 				fmt.Fprintln(c.out(), guard.Link(key, url, token.ID, time.Now()))
 				return nil
