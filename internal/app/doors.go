@@ -48,7 +48,7 @@ func (a *App) openDoors(ctx context.Context, o ServeOptions) (*doors, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, err := guard.New(guard.Options{Keeper: tokens, Key: key, Hosts: append(o.Hosts, o.named()...), BehindProxy: o.BehindProxy, TLS: o.TLSCert != "",
+	at, err := guard.New(guard.Options{Keeper: tokens, Key: key, Hosts: append(o.Hosts, o.named()...), BehindProxy: o.BehindProxy, TLS: o.TLSCert != "" || o.BehindProxy,
 		Open: func(r *http.Request) bool { return api.Open(r) || pages.Open(r.URL.Path) }, Log: a.Log})
 	if err != nil {
 		return nil, err
