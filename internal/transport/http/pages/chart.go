@@ -45,7 +45,7 @@ func dayChart(c command.Costs, now time.Time) sheet.HTML {
 		key := day.Format(time.DateOnly)
 		x, h := float64(chartLeft)+room*float64(i), tall*spent[key]/most
 		if h > 0 {
-			fmt.Fprintf(&out, `<rect class="bar" x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="2"><title>%s: %s</title></rect>`,
+			fmt.Fprintf(&out, `<rect class="spent" x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="2"><title>%s: %s</title></rect>`,
 				x+room*.12, 14+tall-h, min(room*.76, 60), max(h, 1), key, html.EscapeString(dollars(spent[key])))
 		}
 		if i == 0 || i == days-1 || days <= 14 || i%7 == 0 && days-i > 4 {

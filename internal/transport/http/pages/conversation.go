@@ -27,6 +27,7 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request, by command.
 	// What the page shows ends with what the session was; the stream goes on from there.
 	span := command.Span{Before: s.Seq + 1, Limit: manyItems}
 	t := talkOf(s, by)
+	t.Names = p.names(ctx, by)
 	if before, err := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64); err == nil && before > 0 && before <= s.Seq {
 		span.Before, t.Past = before, true
 	}
@@ -53,7 +54,15 @@ func talkOf(s command.Session, by command.Caller) talk {
 
 func (p *Pages) stateOf(s command.Session) state {
 	return state{Session: s.ID, Status: s.Status, Words: statusWords(s.Status), Queue: s.Queue, Tokens: count(s.Usage.InputTokens + s.Usage.OutputTokens), Cost: usd(s.Cost),
-		Title: firstOf(s.Title, "Conversation"), Model: s.Model, At: s.MovedAt}
+		Title: firstOf(s.Title, "Conversation"), Model: modelOf(s), At: s.MovedAt}
+}
+
+// modelOf is the whole name of what answers.
+func modelOf(s command.Session) string {
+	if s.Provider == "" || s.Model == "" || strings.Contains(s.Model, "/") {
+		return s.Model
+	}
+	return s.Provider + "/" + s.Model
 }
 
 // rows renders items for a page that is made at once: results go into their calls.

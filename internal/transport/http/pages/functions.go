@@ -32,9 +32,10 @@ func (p *Pages) functions() sheet.FuncMap {
 		"short":    short,
 		"firstOf":  firstOf,
 		"join":     strings.Join,
-		"join2":    func(parts []string) string { return strings.Join(parts, "\n") },
+		"actions":  actions,
 		"prefix":   strings.HasPrefix,
 		"person":   person,
+		"who":      who,
 		"initial":  initial,
 		"place":    place,
 		"marked":   marked,
@@ -161,6 +162,12 @@ func person(key string) string {
 	return key
 }
 
+// who is a principal as people know it: a token by its name, where that is known.
+func who(names map[string]string, key string) string {
+	id := person(key)
+	return firstOf(names[id], id, "—")
+}
+
 func initial(name string) string {
 	for _, r := range strings.TrimSpace(name) {
 		return strings.ToUpper(string(r))
@@ -179,6 +186,16 @@ func statusWords(status string) string {
 		return "waiting for an answer"
 	}
 	return status
+}
+
+// actions are what a call would do, a line each. Rules name the tool before a command;
+// people are shown the command.
+func actions(list []string) string {
+	out := make([]string, len(list))
+	for i, action := range list {
+		out[i] = strings.TrimPrefix(action, "tool:bash:")
+	}
+	return strings.Join(out, "\n")
 }
 
 // place is a directory as people call it: theirs by its name, ours by what it is.

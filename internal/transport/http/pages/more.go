@@ -85,7 +85,7 @@ func (p *Pages) journal(w http.ResponseWriter, r *http.Request, by command.Calle
 	for i, q := range requests.Items {
 		bySeq[q.Seq] = &requests.Items[i]
 	}
-	return p.render(w, http.StatusOK, "journal.html", map[string]any{"Frame": p.frame(r, by, "Journal"), "Session": s, "Events": events, "Requests": bySeq, "Audit": audit.Items})
+	return p.render(w, http.StatusOK, "journal.html", map[string]any{"Frame": p.frame(r, by, "Journal"), "Session": s, "Events": events, "Requests": bySeq, "Audit": audit.Items, "Names": p.names(r.Context(), by)})
 }
 
 // request shows what a model was sent, and which of it the provider had seen before.
@@ -119,7 +119,7 @@ func (p *Pages) costs(w http.ResponseWriter, r *http.Request, by command.Caller)
 	for _, row := range sums.Rows {
 		most = max(most, row.Dollars)
 	}
-	return p.render(w, http.StatusOK, "costs.html", map[string]any{"Frame": p.frame(r, by, "Costs"), "C": sums, "Query": q, "Most": most,
+	return p.render(w, http.StatusOK, "costs.html", map[string]any{"Frame": p.frame(r, by, "Costs"), "C": sums, "Query": q, "Most": most, "Names": p.names(r.Context(), by),
 		"Chart": dayChart(days, p.Now()), "Bys": []string{"model", "agent", "person", "channel", "day"}, "Sinces": []string{"24h", "7d", "30d", "month"}})
 }
 
@@ -130,7 +130,7 @@ func (p *Pages) audit(w http.ResponseWriter, r *http.Request, by command.Caller)
 	if err != nil {
 		return err
 	}
-	data := map[string]any{"Frame": p.frame(r, by, "Audit"), "List": list, "Query": q, "More": more(v, list.Next), "Decisions": []string{"allow", "ask_approved", "ask_denied", "deny", "changed"}}
+	data := map[string]any{"Frame": p.frame(r, by, "Audit"), "List": list, "Names": p.names(r.Context(), by), "Query": q, "More": more(v, list.Next), "Decisions": []string{"allow", "ask_approved", "ask_denied", "deny", "changed"}}
 	if v.Get("verify") != "" {
 		check, err := p.Service.VerifyAudit(r.Context(), by)
 		if err != nil {
@@ -230,7 +230,7 @@ func (p *Pages) revokeToken(w http.ResponseWriter, r *http.Request, by command.C
 func (p *Pages) search(w http.ResponseWriter, r *http.Request, by command.Caller) error {
 	v := r.URL.Query()
 	text, agent := strings.TrimSpace(v.Get("q")), v.Get("agent")
-	data := map[string]any{"Frame": p.frame(r, by, "Search"), "Text": text, "Agent": agent}
+	data := map[string]any{"Frame": p.frame(r, by, "Search"), "Text": text, "Agent": agent, "Names": p.names(r.Context(), by)}
 	if text != "" {
 		hits, err := p.Service.Search(r.Context(), by, command.SearchQuery{Text: text, Agent: agent, Cursor: v.Get("cursor"), Limit: 50})
 		if err != nil {

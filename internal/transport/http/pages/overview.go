@@ -21,5 +21,5 @@ func (p *Pages) approvals(w http.ResponseWriter, r *http.Request, by command.Cal
 	if err != nil {
 		return err
 	}
-	return p.render(w, http.StatusOK, "approvals.html", map[string]any{"Frame": p.frame(r, by, "Approvals"), "List": list, "State": which, "Answer": by.May(command.Approve)})
+	return p.render(w, http.StatusOK, "approvals.html", map[string]any{"Frame": p.frame(r, by, "Approvals"), "List": list, "State": which, "Names": p.names(r.Context(), by), "Answer": by.May(command.Approve)})
 }

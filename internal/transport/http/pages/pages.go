@@ -11,6 +11,7 @@ package pages
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -191,6 +192,22 @@ func (p *Pages) frame(r *http.Request, by command.Caller, title string) frame {
 		f.Waiting = len(list.Items)
 	}
 	return f
+}
+
+// names are what tokens are called, for whoever may know.
+func (p *Pages) names(ctx context.Context, by command.Caller) map[string]string {
+	if !by.May(command.Admin) {
+		return nil
+	}
+	list, err := p.Service.ListTokens(ctx, by)
+	if err != nil {
+		return nil // they are shown by their numbers
+	}
+	out := map[string]string{}
+	for _, t := range list.Items {
+		out[t.ID] = t.Name
+	}
+	return out
 }
 
 // render writes a whole page, or nothing at all when its template fails.

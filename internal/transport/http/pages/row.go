@@ -25,6 +25,7 @@ type talk struct {
 	May     bool // the reader may write
 	Answer  bool // the reader may answer questions
 	Fork    bool
+	Names   map[string]string
 	Past    bool // a page of earlier things, which does not move
 }
 
@@ -55,9 +56,9 @@ func (t talk) rowsOf(item feed.Item) []row {
 	case feed.ToolResult:
 		return []row{{ID: "out-" + it.CallID, Template: "result", Data: s}, {ID: "state-" + it.CallID, Template: "callstate", Data: s}}
 	case feed.ApprovalRequired:
-		return []row{{ID: "ask-" + it.ApprovalID, Template: "ask", Data: s}}
+		return []row{{ID: "ask-" + it.ApprovalID, Template: "ask", Data: s}, {ID: "state-" + it.CallID, Template: "asking", Data: s}}
 	case feed.ApprovalResolved:
-		return []row{{ID: "answer-" + it.ApprovalID, Template: "answered", Data: s}}
+		return []row{{ID: "answer-" + it.ApprovalID, Template: "answered", Data: s}, {ID: "state-" + it.CallID, Template: "answeredstate", Data: s}}
 	case feed.Refused:
 		return []row{{ID: fmt.Sprint("e", it.Seq), Template: "refused", Data: s}}
 	case feed.Compacted:

@@ -137,7 +137,10 @@ func TestCostsHaveCharts(t *testing.T) {
 	p := h.enter()
 	for _, by := range []string{"model", "agent", "person", "day"} {
 		p.visit("/costs?by=" + by)
-		p.until(`document.querySelector("svg.chart rect.bar") && document.querySelector(".hbars meter")`)
+		p.until(`document.querySelector("svg.chart rect.spent") && document.querySelector(".hbars meter")`)
+		if gap := p.number(`Math.abs([...document.querySelectorAll("svg.chart .axis")].at(-1).getBoundingClientRect().top - document.querySelector("rect.spent").getBoundingClientRect().bottom)`); gap > 2 {
+			t.Errorf("the bar stands %v pixels above the ground", gap)
+		}
 	}
 }
 

@@ -30,6 +30,7 @@ func TestScreens(t *testing.T) {
 	}
 	h := newHouse(t, "prices:", "  demo/script: {input: 3, output: 15}")
 	p := h.open()
+	p.desktop()
 	p.visit("/sign-in")
 	p.shoot("sign-in")
 	p.visit(h.signIn[len(h.url):])
@@ -37,21 +38,27 @@ func TestScreens(t *testing.T) {
 	p.shoot("welcome")
 	h.tell(h.session(command.NewSession{Title: "What changed since the last release?"}), "usage in=52000 out=1800\nsay Three things.")
 	h.tell(h.session(command.NewSession{Title: "Why is the build red?"}), "usage in=8200 out=900\nfail bad_request")
-	id := h.session(command.NewSession{Title: "Make the greeting friendlier"})
+	work := t.TempDir()
+	if err := os.WriteFile(filepath.Join(work, "main.go"), []byte("package main\n\nfunc main() {\n\tprintln(\"hi\")\n}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	id := h.session(command.NewSession{Title: "Make the greeting friendlier", WorkspacePath: work, Permissions: "open"})
 	h.tell(id, greeting)
-	asking := h.session(command.NewSession{Title: "Make the greeting friendlier"})
+	asking := h.session(command.NewSession{Title: "Add a test for the greeting", WorkspacePath: work})
 	p.visit("/s/" + asking)
 	p.say(asks)
 	p.until(`document.querySelector("form.verdict")`)
-	p.eval(`document.querySelectorAll(".said.user .text").forEach((e) => (e.textContent = "Make the greeting friendlier, and run the tests."))`)
+	p.eval(`document.querySelectorAll(".said.user .text").forEach((e) => (e.textContent = "Add a test for the greeting."));
+		document.querySelector(".head [title]").textContent = "~/src/greeter"`)
 	p.shoot("approval")
 	p.phone()
 	p.until(`innerWidth === 390`)
 	p.eval(`scrollTo(0, document.documentElement.scrollHeight)`)
 	p.shoot("approval-phone")
-	p.do(chromedp.EmulateReset())
+	p.desktop()
 	p.visit("/s/" + id)
-	p.eval(`document.querySelectorAll(".said.user .text").forEach((e) => (e.textContent = "Make the greeting friendlier, and say what you did.")); document.querySelector(".call").open = true; scrollTo(0, 0)`)
+	p.eval(`document.querySelectorAll(".said.user .text").forEach((e) => (e.textContent = "Make the greeting friendlier, and say what you did."));
+		document.querySelector(".head [title]").textContent = "~/src/greeter"; document.querySelector(".call").open = true; scrollTo(0, 0)`)
 	p.shoot("conversation")
 	p.eval(`document.documentElement.dataset.theme = "dark"; scrollTo(0, 0)`)
 	p.shoot("conversation-dark")
@@ -59,7 +66,7 @@ func TestScreens(t *testing.T) {
 	p.until(`innerWidth === 390`)
 	p.eval(`scrollTo(0, 0)`)
 	p.shoot("conversation-phone-dark")
-	p.do(chromedp.EmulateReset())
+	p.desktop()
 	for _, page := range []struct{ path, name string }{{"/", "overview"}, {"/costs", "costs"}, {"/s/" + id + "/journal", "journal"}, {"/audit", "audit"},
 		{"/settings", "settings"}, {"/agents/chorus", "agent"}} {
 		p.visit(page.path)
@@ -75,11 +82,36 @@ func TestScreens(t *testing.T) {
 	p.shoot("overview-phone")
 }
 
-const greeting = "usage in=4200 out=300\nthink The greeting is in main.go.\nsay I will look at the file first.\ncall bash {\"command\":\"printf 'package main\\\\n\\\\nfunc main() {\\\\n\\\\tprintln(\\\\\\\"hi\\\\\\\")\\\\n}\\\\n'\"}\nend\nusage in=4600 out=500 read=4100\n" +
-	`say The program now greets by name:\n\n` + "```go\\nfunc greet(name string) string {\\n\\tif name == \\\"\\\" {\\n\\t\\tname = \\\"friend\\\" // nobody is nobody\\n\\t}\\n\\treturn \\\"Good to see you, \\\" + name + \\\"!\\\"\\n}\\n```" +
-	`\n\nWhat I changed:\n\n| File | Change |\n|---|---|\n| main.go | a function ` + "`greet`" + ` |\n| main_test.go | two cases |\n\n- All tests pass.\n- Nothing else was **touched**.`
+const greeting = `usage in=4200 out=300
+think The greeting is in main.go.
+say I will look at the file first.
+call bash {"command":"cat main.go"}
+end
+usage in=4600 out=500 read=4100
+say The program now greets by name:\n
+say ` + "```go" + `
+say func greet(name string) string {
+say 	if name == "" {
+say 		name = "friend" // nobody is nobody
+say 	}
+say 	return "Good to see you, " + name + "!"
+say }
+say ` + "```" + `\n
+say What I changed:\n
+say | File | Change |
+say |---|---|
+say | main.go | a function ` + "`greet`" + ` |
+say | main_test.go | two cases |\n
+say - All tests pass.
+say - Nothing else was **touched**.`
 
 const asks = "say The tests need one more file. I would like to write it:\ncall bash {\"command\":\"touch main_test.go && go test ./...\"}\nend\nsay done"
+
+// desktop makes the window as large as a desk's.
+func (t *tab) desktop() {
+	t.Helper()
+	t.do(chromedp.EmulateViewport(1280, 800))
+}
 
 // shoot keeps what the window shows, in few colours so that it stays small.
 func (t *tab) shoot(name string) {

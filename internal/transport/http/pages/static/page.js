@@ -88,7 +88,7 @@ async function renew() {
   } catch {
     return; // the next time
   }
-  for (const part of ["[data-renew]", ".sessions", ".bar nav"]) {
+  for (const part of ["[data-renew]", ".sessions", ".bar nav", ".places", ".asked-place"]) {
     const [old, made] = [document.querySelector(part), page.querySelector(part)];
     if (!old || !made || old.innerHTML === made.innerHTML) continue;
     const open = [...old.querySelectorAll("details")].map((d) => d.open);
