@@ -1,0 +1,75 @@
+package split
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// File is an answer that is too long for messages.
+type File struct {
+	Name string
+	Text string
+}
+
+// Answer is what is sent: messages, or one message with a file.
+type Answer struct {
+	Pieces []Piece
+	File   *File
+}
+
+// Texts are the messages' texts.
+func (a Answer) Texts() []string {
+	out := make([]string, len(a.Pieces))
+	for i, p := range a.Pieces {
+		out[i] = p.Text
+	}
+	return out
+}
+
+// previewLength is how much of an attached answer is shown in the message.
+const previewLength = 500
+
+// Fit is Split, and a file where that would be more than Most messages: then the one
+// message is how the answer begins and that the rest is attached. An answer without
+// words is nothing.
+func Fit(text string, o Options) Answer {
+	o = o.or()
+	pieces := newCutter(text, o).pieces(o.Most + 1)
+	if len(pieces) <= o.Most {
+		return Answer{Pieces: pieces}
+	}
+	note := fmt.Sprintf("*The whole answer is attached (%s characters).*", Thousands(Length(text)))
+	room := min(previewLength, max(o.Target-Length(note)-2, leastTarget))
+	first := newCutter(text, Options{Target: room, Hard: o.Hard, Most: 1}).pieces(1)[0]
+	return Answer{
+		Pieces: []Piece{{Text: strings.TrimRightFunc(first.Text, unicode.IsSpace) + "\n\n" + note}},
+		File:   &File{Name: "answer.md", Text: text},
+	}
+}
+
+// Thousands writes a number as people read it: 1,234.
+func Thousands(n int) string {
+	s := fmt.Sprint(n)
+	sign := ""
+	if n < 0 {
+		sign, s = "-", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// Clip cuts a text to so many characters, with a sign that something is missing. It
+// breaks no combined character.
+func Clip(text string, limit int) string {
+	if Length(text) <= limit {
+		return text
+	}
+	if limit <= 0 {
+		return ""
+	}
+	at := whole(text, within(text, limit-1))
+	return strings.TrimRightFunc(text[:at], unicode.IsSpace) + "…"
+}
