@@ -48,6 +48,7 @@ type logFile struct {
 	size   int64  // as far as we know
 	ours   int64  // what we wrote since we last looked
 	full   bool   // that it is full was said in it
+	torn   bool   // the disk had no room for the end of the last record
 	closed bool
 }
 
@@ -81,7 +82,11 @@ func (l *logFile) append(record []byte) {
 		}
 		return
 	}
+	if l.torn {
+		record = append([]byte{'\n'}, record...)
+	}
 	n, _ := l.file.Write(record)
+	l.torn = n > 0 && n < len(record) || n == 0 && l.torn
 	l.size, l.ours = l.size+int64(n), l.ours+int64(n)
 }
 
@@ -123,7 +128,7 @@ func (l *logFile) turn() {
 	if l.file != nil {
 		_ = l.file.Close()
 	}
-	l.file, l.size, l.ours, l.full = nil, 0, 0, false
+	l.file, l.size, l.ours, l.full, l.torn = nil, 0, 0, false, false
 	dir, err := l.dir()
 	if err != nil {
 		return

@@ -174,8 +174,9 @@ func TestLogTurnsTheDay(t *testing.T) {
 	}
 	var day atomic.Int64
 	now := func() time.Time { return time.Date(2026, 2, 27+int(day.Load()), 12, 0, 0, 0, time.Local) }
-	var work sync.WaitGroup
+	var work, begun sync.WaitGroup
 	const writers, records, days = 8, 60, 4
+	begun.Add(writers)
 	for w := range writers {
 		work.Go(func() {
 			file := dayFile(dir, now)
@@ -183,9 +184,13 @@ func TestLogTurnsTheDay(t *testing.T) {
 			log := slog.New(slog.NewTextHandler(file, nil))
 			for n := range records {
 				if w == 0 && n > 0 && n%(records/days) == 0 {
+					begun.Wait() // nobody opens the first day when it is three days old
 					day.Add(1)
 				}
 				log.Info("record", "id", fmt.Sprintf("w%d-%d", w, n), "long", strings.Repeat("x", 2000))
+				if n == 0 {
+					begun.Done()
+				}
 			}
 		})
 	}
@@ -321,6 +326,37 @@ func TestLogDays(t *testing.T) {
 	defer func() { _ = a.Close() }()
 	if n := a.logDays(); n != 2 {
 		t.Errorf("%d days", n)
+	}
+}
+
+// A full disk loses records, and whoever logs never hears of it; what comes when there is
+// room again stands on a line of its own.
+func TestLogOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("there is no /dev/full here")
+	}
+	dir := t.TempDir()
+	at := time.Date(2026, 5, 1, 0, 0, 0, 0, time.Local)
+	f := dayFile(dir, func() time.Time { return at })
+	f.file, f.day = full, at.Format(logDay)
+	for range 3 {
+		if n, err := f.Write([]byte("lost\n")); n != 5 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	_ = full.Close()
+	half, err := os.Create(filepath.Join(dir, "half"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.file, f.torn = half, true // as after a write that was cut short
+	_, _ = f.Write([]byte("one\n"))
+	_, _ = f.Write([]byte("two\n"))
+	f.close()
+	if data, err := os.ReadFile(filepath.Join(dir, "half")); err != nil || string(data) != "\none\ntwo\n" {
+		t.Errorf("%q, %v", data, err)
 	}
 }
 
