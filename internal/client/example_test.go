@@ -1,0 +1,139 @@
+package client_test
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"chorus/internal/command"
+)
+
+// script is the example client, as somebody sits before it.
+type script struct {
+	*testing.T
+	in    io.WriteCloser
+	lines chan string
+	cmd   *exec.Cmd
+}
+
+func node(t *testing.T, h *house, token string, flags ...string) *script {
+	t.Helper()
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("SKIPPED: the example client was NOT tried, there is no node here")
+	}
+	cmd := exec.CommandContext(t.Context(), "node", append([]string{filepath.Join("..", "..", "examples", "server-client.mjs"), "--base", h.server.URL}, flags...)...)
+	cmd.Env = append(os.Environ(), "CHORUS_TOKEN="+token)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s := &script{t, in, make(chan string, 1000), cmd}
+	go func() {
+		defer close(s.lines)
+		for scan := bufio.NewScanner(out); scan.Scan(); {
+			s.lines <- scan.Text()
+		}
+	}()
+	return s
+}
+
+// sees waits for a line with these words and gives it.
+func (s *script) sees(words string) string {
+	s.Helper()
+	deadline := time.After(30 * time.Second)
+	var before []string
+	for {
+		select {
+		case line, ok := <-s.lines:
+			if !ok {
+				s.Fatalf("it ended without %q:\n%s", words, strings.Join(before, "\n"))
+			}
+			if strings.Contains(line, words) {
+				return line
+			}
+			before = append(before, line)
+		case <-deadline:
+			s.Fatalf("it never said %q:\n%s", words, strings.Join(before, "\n"))
+		}
+	}
+}
+
+func (s *script) types(line string) {
+	s.Helper()
+	if _, err := io.WriteString(s.in, line+"\n"); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *script) ends() {
+	s.Helper()
+	for range s.lines { // to its end
+	}
+	if err := s.cmd.Wait(); err != nil {
+		s.Error(err)
+	}
+}
+
+func TestExample(t *testing.T) {
+	t.Parallel()
+	h := openHouse(t)
+	token, _ := h.token("ada", command.Chat, command.Approve)
+	one := node(t, h, token, "--model", "demo/script", "--permissions", "standard")
+	id := strings.Fields(one.sees("session "))[1]
+	one.types("")
+	one.types("!say hello there")
+	one.sees("hello there")
+	one.sees("• done")
+	one.types("y") // no question is open: it is words like any other
+	one.sees("• done")
+	one.types(`!call bash {"command":"touch first"}`)
+	one.sees("? 1.")
+	one.types("please say something nice") // no answer
+	one.sees("still waits")
+
+	// Somebody else resumes the live session, sees the question and answers it.
+	two := node(t, h, token, "--session", id)
+	two.sees("waiting")
+	two.sees("? 1.")
+	two.types("/approve all is well")
+	two.sees("approved by")
+	one.sees("approved by")
+	one.sees("✓ bash ran")
+	two.sees("• done") // the run with the question
+	two.sees("please say something nice")
+	two.sees("• done")
+	two.types("/approve")
+	two.sees("nothing waits")
+	two.types("/abort")
+	two.sees("nothing is running")
+	two.types("/nonsense")
+	two.sees("there is no /nonsense")
+	two.types("/exit")
+	two.ends()
+	one.in.Close()
+	one.ends()
+}
+
+func TestExampleWithoutToken(t *testing.T) {
+	t.Parallel()
+	h := openHouse(t)
+	s := node(t, h, "")
+	for range s.lines { // to its end
+	}
+	if err := s.cmd.Wait(); err == nil || s.cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("it ended with %v", err)
+	}
+}
