@@ -44,6 +44,7 @@ func storyCommands() map[string]step {
 		"term":      terminal,  // term FILE PROGRAM ARGS…: on a terminal, played by the file
 		"sql":       runSQL,    // sql STATEMENT: in the home's database
 		"http":      httpAs,    // http SERVER METHOD PATH [BODY]: with the owner's token; status and body go to $WORK/answer
+		"address":   addressOf, // address SERVER VAR: where it listens, as a URL, and without its scheme in VAR_ADDR
 		"rows":      awaitRows, // rows SELECT: until the home's database gives a row
 		"escapes":   escapes,   // [!] escapes FILE: whether it holds escape codes; stdout and stderr are files too
 	}

@@ -21,12 +21,7 @@ var listens = regexp.MustCompile(`listening on (http://\S+)`)
 func httpAs(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, !neg && (len(args) == 3 || len(args) == 4), "http SERVER METHOD PATH [BODY]")
 	s := stageOf(ts)
-	said, err := os.ReadFile(filepath.Join(s.work, args[0]+".out"))
-	ts.Check(err)
-	at := listens.FindSubmatch(said)
-	if at == nil {
-		ts.Fatalf("%s does not listen yet", args[0])
-	}
+	at := whereIs(ts, args[0])
 	var body io.Reader
 	if len(args) == 4 {
 		body = strings.NewReader(args[3])
@@ -34,7 +29,7 @@ func httpAs(ts *testscript.TestScript, neg bool, args []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), storyTime)
 	defer cancel()
 	method, nobody := strings.CutPrefix(args[1], "-")
-	req, err := http.NewRequestWithContext(ctx, method, string(at[1])+args[2], body)
+	req, err := http.NewRequestWithContext(ctx, method, at+args[2], body)
 	ts.Check(err)
 	if !nobody {
 		token, err := os.ReadFile(filepath.Join(ts.Getenv("CHORUS_HOME"), "token"))
@@ -53,6 +48,24 @@ func httpAs(ts *testscript.TestScript, neg bool, args []string) {
 	answer := fmt.Sprintf("%d\n%s\n", res.StatusCode, data)
 	ts.Logf("%s", answer)
 	ts.Check(os.WriteFile(filepath.Join(s.work, "answer"), []byte(answer), 0o600))
+}
+
+// whereIs is the URL of a server that was spawned.
+func whereIs(ts *testscript.TestScript, server string) string {
+	said, err := os.ReadFile(filepath.Join(stageOf(ts).work, server+".out"))
+	ts.Check(err)
+	at := listens.FindSubmatch(said)
+	if at == nil {
+		ts.Fatalf("%s does not listen yet", server)
+	}
+	return string(at[1])
+}
+
+func addressOf(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, !neg && len(args) == 2, "address SERVER VAR")
+	url := whereIs(ts, args[0])
+	ts.Setenv(args[1], url)
+	ts.Setenv(args[1]+"_ADDR", strings.TrimPrefix(url, "http://"))
 }
 
 func awaitRows(ts *testscript.TestScript, neg bool, args []string) {
