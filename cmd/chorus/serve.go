@@ -60,11 +60,14 @@ a run that is on goes on at the next start. A second signal ends it at once.`,
 				return before(key)
 			}
 		}
-		o.Ready = c.announce
 		ctx, stop := twoSignals(cmd.Context(), c)
 		defer stop()
 		return c.with(ctx, func(a *app.App) error {
-			a.SpeakLog(c.console.Err, c.console.ErrTTY || c.getenv("JOURNAL_STREAM") != "") // systemd keeps what is said there
+			speak := func() { a.SpeakLog(c.console.Err, c.console.ErrTTY || c.getenv("JOURNAL_STREAM") != "") } // systemd keeps what is said there
+			if !c.console.ErrTTY {
+				speak()
+			}
+			o.Ready = func(url, signIn string) { c.announce(url, signIn); speak() } // people read first where it is
 			return a.Serve(ctx, o)
 		})
 	}
