@@ -45,6 +45,7 @@ func storyCommands() map[string]step {
 		"sql":       runSQL,    // sql STATEMENT: in the home's database
 		"http":      httpAs,    // http SERVER METHOD PATH [BODY]: with the owner's token; status and body go to $WORK/answer
 		"address":   addressOf, // address SERVER VAR: where it listens, as a URL, and without its scheme in VAR_ADDR
+		"guide":     runGuide,  // guide FILE SERVER: run the sh blocks of a guide against that server; output to $WORK/guide.out
 		"rows":      awaitRows, // rows SELECT: until the home's database gives a row
 		"escapes":   escapes,   // [!] escapes FILE: whether it holds escape codes; stdout and stderr are files too
 	}

@@ -15,6 +15,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// storyRoot is the repository, wherever a story stands.
+var storyRoot, _ = filepath.Abs(filepath.Join("..", ".."))
+
 var listens = regexp.MustCompile(`listening on (http://\S+)`)
 
 // httpAs asks a server that was spawned, as the owner of the home; "-" before the method: as nobody.
@@ -66,6 +69,24 @@ func addressOf(ts *testscript.TestScript, neg bool, args []string) {
 	url := whereIs(ts, args[0])
 	ts.Setenv(args[1], url)
 	ts.Setenv(args[1]+"_ADDR", strings.TrimPrefix(url, "http://"))
+}
+
+var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
+
+// runGuide does what a guide says, as one script that ends at its first mistake.
+func runGuide(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, !neg && len(args) == 2, "guide FILE SERVER")
+	text, err := os.ReadFile(filepath.Join(storyRoot, "docs", "guides", args[0]))
+	ts.Check(err)
+	script := "set -e\n"
+	for _, block := range shellBlock.FindAllStringSubmatch(string(text), -1) {
+		script += block[1] + "echo\n"
+	}
+	script = strings.ReplaceAll(script, "http://127.0.0.1:8420", whereIs(ts, args[1]))
+	path := filepath.Join(stageOf(ts).work, "guide.sh")
+	ts.Check(os.WriteFile(path, []byte(script), 0o600))
+	ts.Check(ts.Exec("sh", path))
+	ts.Check(os.WriteFile(filepath.Join(stageOf(ts).work, "guide.out"), []byte(ts.ReadFile("stdout")), 0o600))
 }
 
 func awaitRows(ts *testscript.TestScript, neg bool, args []string) {
