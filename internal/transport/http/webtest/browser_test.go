@@ -24,8 +24,8 @@ import (
 // patience bounds every wait for the browser; a loaded machine may need much of it.
 const patience = 40 * time.Second
 
-// browser is the one Chromium of all tests, in which each has a profile of its own.
-var browser struct {
+// chrome is the one Chromium of all tests, in which each has a profile of its own.
+var chrome struct {
 	sync.Once
 	ctx  context.Context
 	stop []context.CancelFunc
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 		os.Exit(serveHere(home, os.Getenv("WEBTEST_ADDR")))
 	}
 	code := m.Run()
-	for _, stop := range browser.stop {
+	for _, stop := range chrome.stop {
 		stop()
 	}
 	if code == 0 {
@@ -65,7 +65,7 @@ func chromium() (string, error) {
 func startBrowser() {
 	path, err := chromium()
 	if err != nil {
-		browser.err = err
+		chrome.err = err
 		return
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WindowSize(1280, 860),
@@ -75,10 +75,10 @@ func startBrowser() {
 		options = append(options, chromedp.NoSandbox)
 	}
 	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
-	browser.stop = append(browser.stop, stop)
-	browser.ctx, stop = chromedp.NewContext(ctx)
-	browser.stop = append([]context.CancelFunc{stop}, browser.stop...)
-	browser.err = chromedp.Do(browser.ctx)
+	chrome.stop = append(chrome.stop, stop)
+	chrome.ctx, stop = chromedp.NewContext(ctx)
+	chrome.stop = append([]context.CancelFunc{stop}, chrome.stop...)
+	chrome.err = chromedp.Do(chrome.ctx)
 }
 
 // tab is a page in the browser, with everything it complained about.
@@ -95,14 +95,14 @@ type tab struct {
 // open gives a tab of a fresh profile, not signed in.
 func (h *house) open(options ...chromedp.ContextOption) *tab {
 	h.Helper()
-	browser.Do(startBrowser)
-	if browser.err != nil {
+	chrome.Do(startBrowser)
+	if chrome.err != nil {
 		if os.Getenv("CI") == "true" {
-			h.Fatalf("with CI=true nothing is skipped: %v", browser.err)
+			h.Fatalf("with CI=true nothing is skipped: %v", chrome.err)
 		}
-		h.Skipf("!!! %v: what the pages do in a browser is NOT TESTED; install chromium", browser.err)
+		h.Skipf("!!! %v: what the pages do in a browser is NOT TESTED; install chromium", chrome.err)
 	}
-	return h.attach(browser.ctx, append(options, chromedp.WithNewBrowserContext())...)
+	return h.attach(chrome.ctx, append(options, chromedp.WithNewBrowserContext())...)
 }
 
 // second is another tab of the same person.

@@ -2,6 +2,8 @@ package webtest
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -79,7 +81,7 @@ func TestLongConversationOpensFast(t *testing.T) {
 	p := h.enter()
 	p.visit("/s/" + id)
 	p.says(fmt.Sprint("message ", many-1))
-	if took := p.number(`performance.getEntriesByType("navigation")[0].responseEnd`); took > 1000 {
+	if took := p.number(`performance.getEntriesByType("navigation")[0].responseEnd`); took > 1000*slower {
 		t.Errorf("it took %v ms to send", took)
 	}
 	if n := p.number(`document.querySelectorAll(".said").length`); n > 210 {
@@ -110,6 +112,13 @@ func TestNothingThatWasWrittenRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	agent, err := h.app.Service().CreateAgent(t.Context(), h.owner, command.NewAgent{Name: "evil", SystemPrompt: evil})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(agent.Workspace, name), []byte(evil), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	p := h.enter()
 	p.visit("/s/" + id)
 	if _, err := h.app.Service().Say(t.Context(), h.owner, id, command.Words{Attachments: []string{shot.ID}, Message: "```demo\nsay " + evil +
@@ -123,13 +132,19 @@ func TestNothingThatWasWrittenRuns(t *testing.T) {
 	p.idle()
 	p.eval(`document.querySelectorAll("details").forEach((d) => (d.open = true))`)
 	for _, path := range []string{"/s/" + id, "/", "/approvals?state=all", "/s/" + id + "/journal", "/audit", "/search?q=pwned", "/search?q=" + "%22%3E%3Cimg+src%3Dx+onerror%3Dwindow.pwned%3D1%3E",
-		"/costs", "/agents", "/agents/chorus", "/settings", "/doctor", "/no-such-page/%3Cscript%3Ewindow.pwned=1%3C/script%3E"} {
+		"/costs", "/agents", "/agents/chorus", "/agents/evil", "/agents/evil/files/", "/settings", "/doctor", "/no-such-page/%3Cscript%3Ewindow.pwned=1%3C/script%3E"} {
 		if strings.HasPrefix(path, "/no-such") {
 			p.expects("404")
 		}
 		p.visit(path)
 		p.until(`document.readyState === "complete"`)
 		p.eval(`document.querySelectorAll("details").forEach((d) => (d.open = true))`)
+		if path == "/agents/evil/files/" {
+			p.until(`document.querySelector("td.main a")`)
+			p.click("td.main a") // a file with such a name opens
+			p.says("pwned")
+			p.until(`document.querySelector("figure.code")`)
+		}
 		if p.text("window.pwned") != "undefined" {
 			t.Errorf("%s ran what somebody wrote", path)
 		}

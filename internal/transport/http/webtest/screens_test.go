@@ -58,7 +58,7 @@ func TestScreens(t *testing.T) {
 	p.desktop()
 	p.visit("/s/" + id)
 	p.eval(`document.querySelectorAll(".said.user .text").forEach((e) => (e.textContent = "Make the greeting friendlier, and say what you did."));
-		document.querySelector(".head [title]").textContent = "~/src/greeter"; document.querySelector(".call").open = true; scrollTo(0, 0)`)
+		document.querySelector(".head [title]").textContent = "~/src/greeter"; scrollTo(0, 0)`)
 	p.shoot("conversation")
 	p.eval(`document.documentElement.dataset.theme = "dark"; scrollTo(0, 0)`)
 	p.shoot("conversation-dark")

@@ -1,6 +1,6 @@
 // A conversation that moves: fragments from the server are put in their place, and
 // words are sent without leaving the page. The server is the one who knows; this keeps nothing.
-import { post, toast } from "./page.js";
+import { post, reachable, toast } from "./page.js";
 
 const talk = document.querySelector(".talk");
 const log = document.getElementById("log");
@@ -34,6 +34,7 @@ function put({ id, html, replaces, in: inside }) {
     if (inside) document.getElementById(inside)?.append(element(html));
     else log.insertBefore(element(html), document.getElementById("live")); // what is being written will be the last
   }
+  if (html && !inside) reachable(document.getElementById(id));
   if (replaces && id !== replaces) document.getElementById(replaces)?.remove();
   document.getElementById("hello")?.remove();
   if (stay) toEnd();
@@ -83,8 +84,23 @@ function listen() {
     document.body.classList.add("away");
     if (mine.readyState !== EventSource.CLOSED || source !== mine) return; // the browser tries again by itself
     source = null;
-    setTimeout(listen, 2000);
+    again();
   });
+}
+
+// The browser gave up. Whoever is signed out, or looks at something that is gone, is told so.
+async function again() {
+  try {
+    const page = await fetch(location.pathname, { method: "HEAD" });
+    if (page.redirected || page.status === 401 || page.status === 404) {
+      if (form?.elements.message.value) toast("You are signed out here. Sign in in another tab; what you wrote is kept.", true);
+      else location.reload();
+      return;
+    }
+  } catch {
+    // nobody is there yet
+  }
+  setTimeout(listen, 2000);
 }
 
 // A browser has few connections for one server: a page that nobody sees holds one only

@@ -34,6 +34,11 @@ function light() {
   });
 }
 
+// reachable lets the keyboard come to code, where its copy button then is the next thing.
+export function reachable(root) {
+  root?.querySelectorAll("figure.code, pre.command").forEach((f) => (f.tabIndex = 0));
+}
+
 // Copy buttons are made when a pointer or the keyboard comes near, so that pages stay small.
 function copying() {
   const offer = (event) => {
@@ -46,7 +51,12 @@ function copying() {
     button.addEventListener("click", async () => {
       const code = (figure.querySelector("code") ?? figure).cloneNode(true);
       code.querySelectorAll(".copy").forEach((b) => b.remove());
-      await navigator.clipboard.writeText(code.textContent);
+      try {
+        await navigator.clipboard.writeText(code.textContent);
+      } catch {
+        toast("The browser does not let this page copy: select the text and copy it yourself.", true);
+        return;
+      }
       button.textContent = "Copied";
       setTimeout(() => (button.textContent = "Copy"), 1500);
     });
@@ -54,6 +64,7 @@ function copying() {
   };
   document.addEventListener("pointerover", offer);
   document.addEventListener("focusin", offer);
+  reachable(document);
 }
 
 // Forms that answer a question do it without leaving the page.
