@@ -1,0 +1,94 @@
+package remote
+
+import (
+	"context"
+	"iter"
+	"testing"
+	"time"
+
+	"chorus/internal/command"
+	"chorus/internal/desk"
+	"chorus/internal/feed"
+)
+
+// far is a server that asks two questions, one after the other.
+type far struct {
+	command.Service
+	answers []string
+}
+
+func (f *far) CreateSession(context.Context, command.Caller, command.NewSession) (command.Session, error) {
+	return command.Session{ID: "one", Agent: "helper"}, nil
+}
+
+func (f *far) Watch(context.Context, command.Caller, string, int64) iter.Seq2[feed.Item, error] {
+	return func(yield func(feed.Item, error) bool) {
+		for i, id := range []string{"q1", "q2"} {
+			head := feed.Head{Type: feed.TypeApprovalRequired, SessionID: "one", Seq: int64(i + 1), At: time.Unix(0, 0)}
+			if !yield(feed.ApprovalRequired{Head: head, ApprovalID: id, CallID: "c", Tool: "bash", Actions: []string{"tool:bash:ls"}}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (f *far) Approvals(context.Context, command.Caller, command.ApprovalQuery) (command.List[command.Approval], error) {
+	return command.List[command.Approval]{Items: []command.Approval{{ID: "q1", Actions: []string{"tool:bash:ls"}, State: "pending", AskedBy: "local:ada"}}}, nil
+}
+
+func (f *far) Answer(_ context.Context, _ command.Caller, id string, _ command.Verdict) (command.Approval, error) {
+	f.answers = append(f.answers, id)
+	return command.Approval{}, nil
+}
+
+func (f *far) Say(context.Context, command.Caller, string, command.Words) (command.Said, error) {
+	return command.Said{}, command.Errorf(command.Busy, "too many wait")
+}
+
+func TestQuestions(t *testing.T) {
+	t.Parallel()
+	for _, yes := range []bool{true, false} {
+		server := &far{}
+		s, err := Open(t.Context(), server, command.Caller{}, Options{Yes: yes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for item, err := range s.Watch(t.Context(), 0) {
+			if err != nil || item.Event == nil {
+				t.Fatalf("%+v, %v", item, err)
+			}
+			if !yes && item.Event.Seq == 1 {
+				if err := s.Answer(t.Context(), "q1", true, "", true); err != nil { // and whatever is like it
+					t.Fatal(err)
+				}
+			}
+		}
+		if len(server.answers) != 2 || server.answers[0] != "q1" || server.answers[1] != "q2" {
+			t.Errorf("yes %v: answered %v", yes, server.answers)
+		}
+		q, err := s.Approval(t.Context(), "q1")
+		if err != nil || q.State != desk.Open || q.AskedBy.String() != "local:ada" {
+			t.Errorf("%+v, %v", q, err)
+		}
+		if _, err := s.Approval(t.Context(), "unknown"); err == nil {
+			t.Error("there is a question that nobody asked")
+		}
+	}
+}
+
+func TestRefusedWords(t *testing.T) {
+	t.Parallel()
+	s, err := Open(t.Context(), &far{}, command.Caller{}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Send(t.Context(), "hi")
+	if err != nil || got.Refused != "too many wait" || s.Used() {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, line := range []string{"/diff", "/mode plan", "/nothing"} {
+		if _, err := s.Command(t.Context(), line); err == nil {
+			t.Errorf("%s went through", line)
+		}
+	}
+}
