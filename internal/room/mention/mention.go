@@ -1,0 +1,225 @@
+// Package mention turns the platform's numbers for people, roles, channels and emoji
+// into names that a model can read, and names that a model wrote back into numbers.
+//
+// It promises that code and links stay as they are, that what is not known stays as it
+// is, that a longer name wins over a shorter one that it begins with, and that nobody is
+// rung by what a model wrote unless somebody allowed it: everyone, here and roles
+// never come out as mentions.
+package mention
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"chorus/internal/room/split"
+)
+
+// Named is somebody or something with its number.
+type Named struct {
+	ID   string
+	Name string
+}
+
+// Directory is who and what is known here. Where a name stands twice the first one is
+// meant, so put those first who spoke last, and people before bots.
+type Directory struct {
+	People   []Named
+	Roles    []Named
+	Channels []Named
+	Emoji    []Named
+	Animated map[string]bool // ids of emoji that move
+}
+
+// Allowed says whom a message may ring. The zero value rings nobody, and is what a
+// connector must send: leaving it out would ring everybody.
+type Allowed struct {
+	Users       []string
+	RepliedUser bool
+}
+
+// Written is a text as the platform wants it.
+type Written struct {
+	Text  string
+	Users []string // whom it mentions, in order, each once
+}
+
+// longestName bounds what is looked at between brackets; platforms' names are shorter.
+const longestName = 256
+
+// number is how the platform writes them.
+var (
+	number  = regexp.MustCompile(`<(?:(@!?|@&|#)(\d{1,25})|a?:(\w{1,64}):\d{1,25})>`)
+	numbers = regexp.MustCompile(`^` + number.String())
+)
+
+// Read puts names in the place of numbers: <@1> becomes <@ada>, <@&1> @role, <#1>
+// #channel, <:wave:1> :wave:.
+func Read(text string, d Directory) string {
+	return split.Prose(text, func(s string) string {
+		return number.ReplaceAllStringFunc(s, func(whole string) string {
+			part := number.FindStringSubmatch(whole)
+			switch {
+			case part[3] != "":
+				return ":" + part[3] + ":"
+			case part[1] == "#":
+				return named(d.Channels, part[2], "#", "", whole)
+			case part[1] == "@&":
+				return named(d.Roles, part[2], "@", "", whole)
+			default:
+				return named(d.People, part[2], "<@", ">", whole)
+			}
+		})
+	})
+}
+
+func named(among []Named, id, before, after, otherwise string) string {
+	i := slices.IndexFunc(among, func(n Named) bool { return n.ID == id })
+	if i < 0 || among[i].Name == "" {
+		return otherwise
+	}
+	return before + among[i].Name + after
+}
+
+// Write puts numbers in the place of names: <@ada> and @Ada of people, #general of
+// channels, :wave: of the guild's own emoji.
+func Write(text string, d Directory) Written {
+	w := writer{people: longestFirst(d.People), channels: longestFirst(d.Channels), emoji: longestFirst(d.Emoji), moves: d.Animated}
+	out := split.Prose(text, w.prose)
+	return Written{Text: out, Users: w.users}
+}
+
+type writer struct {
+	people, channels, emoji []Named
+	moves                   map[string]bool
+	users                   []string
+}
+
+// longestFirst also leaves out names that mean everybody, and those that mean nothing.
+func longestFirst(names []Named) []Named {
+	out := slices.Clone(names)
+	out = slices.DeleteFunc(out, func(n Named) bool {
+		return n.ID == "" || strings.TrimSpace(n.Name) == "" || strings.EqualFold(n.Name, "everyone") || strings.EqualFold(n.Name, "here")
+	})
+	slices.SortStableFunc(out, func(a, b Named) int { return len(b.Name) - len(a.Name) })
+	return out
+}
+
+func (w *writer) prose(s string) string {
+	var out strings.Builder
+	before := rune(' ')
+	for len(s) > 0 {
+		if text, used := w.sign(s, before); used > 0 {
+			out.WriteString(text)
+			before, s = '>', s[used:]
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s)
+		out.WriteString(s[:n])
+		before, s = r, s[n:]
+	}
+	return out.String()
+}
+
+// sign reads what stands at the beginning of s, if it is a name with its sign.
+func (w *writer) sign(s string, before rune) (text string, used int) {
+	switch {
+	case s[0] == '<':
+		return w.bracketed(s)
+	case s[0] == '@' && !within(before):
+		if who, n := begins(s[1:], w.people); n > 0 {
+			w.ring(who.ID)
+			return "<@" + who.ID + ">", n + 1
+		}
+	case s[0] == '#' && !within(before):
+		if where, n := begins(s[1:], w.channels); n > 0 {
+			return "<#" + where.ID + ">", n + 1
+		}
+	case s[0] == ':':
+		return w.picture(s)
+	}
+	return "", 0
+}
+
+// bracketed reads <@name>, and numbers that the model gave back.
+func (w *writer) bracketed(s string) (string, int) {
+	if part := numbers.FindStringSubmatch(s); part != nil {
+		if part[1] == "@" || part[1] == "@!" {
+			w.ring(part[2])
+		}
+		return part[0], len(part[0])
+	}
+	name, ok := strings.CutPrefix(s[:min(len(s), longestName)], "<@")
+	name, _, ends := strings.Cut(name, ">")
+	if !ok || !ends {
+		return "", 0
+	}
+	i := slices.IndexFunc(w.people, func(n Named) bool { return strings.EqualFold(n.Name, name) })
+	if i < 0 {
+		return "", 0
+	}
+	w.ring(w.people[i].ID)
+	return "<@" + w.people[i].ID + ">", len(name) + 3
+}
+
+// picture reads :name:.
+func (w *writer) picture(s string) (string, int) {
+	name, _, ok := strings.Cut(s[1:min(len(s), longestName)], ":")
+	i := slices.IndexFunc(w.emoji, func(n Named) bool { return n.Name == name })
+	if !ok || i < 0 {
+		return "", 0
+	}
+	open := "<:"
+	if w.moves[w.emoji[i].ID] {
+		open = "<a:"
+	}
+	return open + name + ":" + w.emoji[i].ID + ">", len(name) + 2
+}
+
+func (w *writer) ring(id string) {
+	if !slices.Contains(w.users, id) {
+		w.users = append(w.users, id)
+	}
+}
+
+// begins finds the longest name that s begins with and that ends where a word ends.
+func begins(s string, names []Named) (Named, int) {
+	for _, n := range names {
+		if len(s) < len(n.Name) || !strings.EqualFold(s[:len(n.Name)], n.Name) {
+			continue
+		}
+		if next, _ := utf8.DecodeRuneInString(s[len(n.Name):]); len(s) == len(n.Name) || !within(next) {
+			return n, len(n.Name)
+		}
+	}
+	return Named{}, 0
+}
+
+// within: the sign stands in the middle of a word, as in an address for mail.
+func within(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_'
+}
+
+// Reply is the mark of whom a message answers; without a name, of somebody unknown.
+func Reply(name string) string {
+	if name == "" {
+		name = "someone"
+	}
+	return "<reply:@" + name + "> "
+}
+
+// WithoutReply takes off the mark that a model wrote after the example of others.
+func WithoutReply(text string) string {
+	trimmed := strings.TrimLeft(text, " \n")
+	rest, ok := strings.CutPrefix(trimmed, "<reply:")
+	if !ok {
+		return text
+	}
+	name, rest, ok := strings.Cut(rest, ">")
+	if !ok || strings.Contains(name, "\n") {
+		return text
+	}
+	return strings.TrimLeft(rest, " ")
+}

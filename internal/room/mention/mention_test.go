@@ -1,0 +1,104 @@
+package mention
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+var here = Directory{
+	People:   []Named{{"1", "ada"}, {"2", "Ada Lovelace"}, {"3", "d.e"}, {"4", "Claude"}, {"5", "ada"}, {"6", "everyone"}},
+	Roles:    []Named{{"20", "admins"}},
+	Channels: []Named{{"30", "general"}, {"31", "general-talk"}},
+	Emoji:    []Named{{"40", "wave"}, {"41", "dance"}},
+	Animated: map[string]bool{"41": true},
+}
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"<@1> and <@!2>":            "<@ada> and <@Ada Lovelace>",
+		"<@99> is unknown":          "<@99> is unknown",
+		"<@&20> in <#30>":           "@admins in #general",
+		"<:wave:40><a:dance:41>":    ":wave::dance:",
+		"`<@1>` and ```\n<@1>\n```": "`<@1>` and ```\n<@1>\n```",
+		"https://x.example/<@1>":    "https://x.example/<@1>",
+		"a < b @ c":                 "a < b @ c",
+	} {
+		if got := Read(in, here); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestWrite(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		in, want string
+		users    []string
+	}{
+		{"hi @ada!", "hi <@1>!", []string{"1"}},
+		{"hi @Ada Lovelace, hi @ada", "hi <@2>, hi <@1>", []string{"2", "1"}},
+		{"<@ada> <@d.e> <@ADA LOVELACE>", "<@1> <@3> <@2>", []string{"1", "3", "2"}},
+		{"<@1> stays", "<@1> stays", []string{"1"}},
+		{"mail me@ada.example", "mail me@ada.example", nil},
+		{"@adams is another", "@adams is another", nil},
+		{"@d.e.", "<@3>.", []string{"3"}},
+		{"`@ada` ```\n@ada\n``` @ada", "`@ada` ```\n@ada\n``` <@1>", []string{"1"}},
+		{"https://x.example/@ada", "https://x.example/@ada", nil},
+		{"@everyone @here @admins", "@everyone @here @admins", nil},
+		{"in #general-talk and #general", "in <#31> and <#30>", nil},
+		{":wave: :dance: 10:30:20 :none:", "<:wave:40> <a:dance:41> 10:30:20 :none:", nil},
+		{"<@nobody> <@", "<@nobody> <@", nil},
+	} {
+		got := Write(c.in, here)
+		if got.Text != c.want || !slices.Equal(got.Users, c.users) {
+			t.Errorf("%q: %q %v, want %q %v", c.in, got.Text, got.Users, c.want, c.users)
+		}
+	}
+}
+
+func TestReply(t *testing.T) {
+	t.Parallel()
+	if Reply("ada") != "<reply:@ada> " || Reply("") != "<reply:@someone> " {
+		t.Error(Reply("ada"), Reply(""))
+	}
+	for in, want := range map[string]string{"<reply:@ada> hi": "hi", " <reply:@a b> hi": "hi", "hi <reply:@ada>": "hi <reply:@ada>", "<reply:@ada": "<reply:@ada", "": "", " x": " x"} {
+		if got := WithoutReply(in); got != want {
+			t.Errorf("%q: %q", in, got)
+		}
+	}
+}
+
+// TestThereAndBack: what the platform wrote comes back after a model has read it.
+func TestThereAndBack(t *testing.T) {
+	t.Parallel()
+	parts := []string{"<@1>", "<@2>", "<@3>", "<@4>", "<#30>", "<#31>", "<:wave:40>", "<a:dance:41>", " word ", "`<@1>`", "<@99>", ", ", "\n```\n<@1>\n```\n"}
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(parts), 0, 20).Draw(t, "parts"), " ")
+		if got := Write(Read(text, here), here).Text; got != text {
+			t.Fatalf("%q came back as %q", text, got)
+		}
+	})
+}
+
+func FuzzWrite(f *testing.F) {
+	for _, s := range []string{"@ada", "<@ada>", "`@ada", "<@", ":wave:", "@Ada Lovelace`@ada`", "\xff@ada", "<@1>", "<reply:@x> y"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		once := Write(s, here)
+		if again := Write(once.Text, here); again.Text != once.Text {
+			t.Fatalf("%q became %q became %q", s, once.Text, again.Text)
+		}
+		for _, id := range once.Users {
+			if !strings.Contains(once.Text, "<@"+id+">") && !strings.Contains(once.Text, "<@!"+id+">") {
+				t.Fatalf("%q rings %s", once.Text, id)
+			}
+		}
+		_ = Read(s, here)
+		_ = WithoutReply(s)
+	})
+}

@@ -1,0 +1,200 @@
+// Package route says which conversations a message belongs to: who hears it and,
+// where that needs no further rule, who answers.
+//
+// It promises to be a function of the message, the agents that listen there and what is
+// known of earlier messages, so that a message that comes twice goes the same way
+// twice. Thread ids are discord:<guild>/<channel>:<root>@<agent>; a platform thread has
+// the place of the channel it hangs under, and with it its agents and its memory.
+package route
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"chorus/internal/chat"
+	"chorus/internal/room"
+	"chorus/internal/window"
+)
+
+// Routing is what one conversation is in a channel.
+type Routing string
+
+// The routings.
+const (
+	Reply  Routing = "reply"  // a new message opens one, a reply continues the one that produced the message
+	Thread Routing = "thread" // the platform's own thread is one
+	Room   Routing = "room"   // the whole channel is one, with rules about who speaks
+)
+
+// Listener is an agent that is bound to the channel, or to the one above it.
+type Listener struct {
+	room.Agent
+	Routing Routing     // "" means Reply
+	Intake  chat.Intake // for what is no reply to a thread; "" means Queue
+}
+
+// Known is what is remembered of earlier messages. Both may be nil.
+type Known struct {
+	// Produced names the thread whose answer (or status, or card) the message is.
+	Produced func(message string) (chat.ThreadID, bool)
+	// Heard names the threads that a message of somebody else's went to.
+	Heard func(message string) []chat.ThreadID
+}
+
+func (k Known) produced(message string) (chat.ThreadID, bool) {
+	if k.Produced == nil || message == "" {
+		return "", false
+	}
+	return k.Produced(message)
+}
+
+func (k Known) heard(message string) []chat.ThreadID {
+	if k.Heard == nil || message == "" {
+		return nil
+	}
+	return k.Heard(message)
+}
+
+// Way is how a message came to a thread.
+type Way string
+
+// The ways.
+const (
+	Opened    Way = "opened"    // it begins the thread
+	Continued Way = "continued" // it answers a message of the thread
+	InThread  Way = "in thread" // it stands in the platform thread that is the thread
+	InRoom    Way = "in room"   // it was said in the room
+)
+
+// Heard is one thread that a message goes to.
+type Heard struct {
+	Thread chat.ThreadID
+	Agent  room.Agent
+	Way    Way
+	Intake chat.Intake
+	Post   string // the channel where an answer goes
+	Open   bool   // the connector opens a platform thread on the message, whose id is the message's
+	Prompt bool   // it is to be answered. In a room false: whether it is, says package activate
+	Hidden bool   // it is kept from models: a dot stands in front
+}
+
+// Message says where a message goes, in the order of the threads' ids. Orders to us,
+// notices of the platform, and an agent's own words go nowhere.
+func Message(m room.Message, listeners []Listener, known Known) ([]Heard, error) {
+	if m.System || m.ID == "" || room.IsDotCommand(m.Text) {
+		return nil, nil
+	}
+	speaker := ""
+	if thread, ok := known.produced(m.ID); ok {
+		speaker = thread.Agent()
+	}
+	var out []Heard
+	for _, l := range listeners {
+		if speaker == l.Name && speaker != "" || speaker == "" && l.Wrote(m.Author) {
+			continue
+		}
+		h, ok, err := one(m, l, listeners, known)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			out = append(out, h)
+		}
+	}
+	slices.SortFunc(out, func(a, b Heard) int { return cmp.Compare(a.Thread, b.Thread) })
+	return slices.CompactFunc(out, func(a, b Heard) bool { return a.Thread == b.Thread }), nil
+}
+
+func one(m room.Message, l Listener, all []Listener, known Known) (Heard, bool, error) {
+	h := Heard{Agent: l.Agent, Post: m.In.ID, Intake: cmp.Or(l.Intake, chat.Queue)}
+	var root string
+	switch cmp.Or(l.Routing, Reply) {
+	case Room:
+		h.Way, h.Hidden, root = InRoom, Hidden(m.Text), m.In.ID
+	case Thread:
+		if !addressed(m, l, all, known) {
+			return Heard{}, false, nil
+		}
+		h.Prompt, h.Way, root = true, InThread, m.In.ID
+		if m.In.Parent == "" && m.In.Guild != "" && m.In.Guild != room.Direct {
+			h.Way, h.Open, root, h.Post = Opened, true, m.ID, m.ID
+		}
+	case Reply:
+		if !addressed(m, l, all, known) {
+			return Heard{}, false, nil
+		}
+		h.Prompt = true
+		if thread, ok := continued(m, l, known); ok {
+			h.Thread, h.Way, h.Intake = thread, Continued, chat.Inject
+			return h, true, nil
+		}
+		h.Way, root = Opened, m.ID
+		if m.In.Parent != "" {
+			h.Way, root = InThread, m.In.ID
+		}
+	default:
+		return Heard{}, false, fmt.Errorf("routing %q: there are reply, thread and room", l.Routing)
+	}
+	id, err := chat.NewThreadID(room.Transport, m.In.Place(), root, l.Name)
+	if err != nil {
+		return Heard{}, false, fmt.Errorf("route message %s: %w", m.ID, err)
+	}
+	h.Thread = id
+	return h, true, nil
+}
+
+// continued finds the thread of this agent that a reply goes on with. In a platform
+// thread that somebody opened on an answer, every message does.
+func continued(m room.Message, l Listener, known Known) (chat.ThreadID, bool) {
+	for _, message := range []string{m.ReplyTo, starter(m.In)} {
+		if thread, ok := known.produced(message); ok && thread.Agent() == l.Name {
+			return thread, true
+		}
+	}
+	return "", false
+}
+
+// starter is the message that a platform thread was opened on; they share their id.
+func starter(c room.Channel) string {
+	if c.Parent == "" {
+		return ""
+	}
+	return c.ID
+}
+
+// addressed reports whether the message is this agent's to answer, outside of rooms: a
+// reply is for whoever is replied to, a mention for whoever is mentioned, anything else
+// for all. Programs must mention us, so that no two of them talk without end.
+func addressed(m room.Message, l Listener, all []Listener, known Known) bool {
+	if l.Mentioned(m) {
+		return true
+	}
+	if m.Author.Program() {
+		return false
+	}
+	for _, message := range []string{m.ReplyTo, starter(m.In)} {
+		if thread, ok := known.produced(message); ok && listens(all, thread.Agent()) {
+			return thread.Agent() == l.Name
+		}
+	}
+	return !slices.ContainsFunc(all, func(other Listener) bool { return other.Mentioned(m) })
+}
+
+func listens(all []Listener, agent string) bool {
+	return slices.ContainsFunc(all, func(l Listener) bool { return l.Name == agent })
+}
+
+// Change says which threads are told that a message was edited, taken back or reacted
+// to: those that heard it, and the one whose answer it is.
+func Change(message string, known Known) []chat.ThreadID {
+	out := slices.Clone(known.heard(message))
+	if thread, ok := known.produced(message); ok {
+		out = append(out, thread)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Hidden reports words in a room that are for people only: they begin with a dot.
+func Hidden(text string) bool { return window.Hidden(window.Item{Text: text, Heard: true}) }
