@@ -17,7 +17,7 @@ import (
 func (c *cli) agentCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "agent", Short: "Agents: who they are and what they may do", RunE: oneOf}
 	cmd.AddCommand(c.agentCreate(), c.agentList(), c.agentShow(), c.agentConfig(), c.agentDestroy())
-	return cmd
+	return c.serverFlags(cmd)
 }
 
 func (c *cli) agentCreate() *cobra.Command {
@@ -54,6 +54,9 @@ func (c *cli) agentList() *cobra.Command {
 	return c.jsonFlag(&cobra.Command{
 		Use: "list", Short: "List the agents", Args: exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if c.remote() {
+				return c.farAgents(cmd.Context())
+			}
 			return c.with(cmd.Context(), func(app *app.App) error {
 				list, err := app.Roster().List(cmd.Context())
 				if err != nil {

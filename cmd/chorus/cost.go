@@ -21,6 +21,9 @@ was reserved for it. Days and months are those of UTC.`,
   chorus cost --by person --since 7d
   chorus cost --by day --since 2026-11`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if c.remote() {
+				return c.farCosts(cmd.Context(), q.By, q.Since)
+			}
 			return c.with(cmd.Context(), func(a *app.App) error {
 				costs, err := a.Costs(cmd.Context(), q, time.Now())
 				if err != nil {
@@ -35,7 +38,7 @@ was reserved for it. Days and months are those of UTC.`,
 	})
 	cmd.Flags().StringVar(&q.By, "by", "model", "group by "+strings.Join(app.CostBy(), ", "))
 	cmd.Flags().StringVar(&q.Since, "since", "month", "from when on: 2026-11-01, 2026-11, 7d, 12h, today, month or all")
-	return cmd
+	return c.serverFlags(cmd)
 }
 
 func (c *cli) printCosts(costs app.Costs) error {

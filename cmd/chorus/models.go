@@ -20,6 +20,9 @@ func (c *cli) modelsCommand() *cobra.Command {
 each can do. With --refresh it asks every vendor that has a key, which also shows
 whether the key is accepted, and rewrites the list available_models.json.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if c.remote() && !refresh {
+				return c.farModels(cmd.Context())
+			}
 			return c.with(cmd.Context(), func(a *app.App) error {
 				list := vendor.Available{}
 				if refresh {
@@ -42,7 +45,7 @@ whether the key is accepted, and rewrites the list available_models.json.`,
 		},
 	})
 	cmd.Flags().BoolVar(&refresh, "refresh", false, "ask the vendors and rewrite the list")
-	return cmd
+	return c.serverFlags(cmd)
 }
 
 // heard is the progress of a refresh, a line for each vendor.

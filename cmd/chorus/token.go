@@ -28,7 +28,7 @@ a file that only you can read.`,
   chorus token revoke laptop`,
 	}
 	cmd.AddCommand(c.tokenCreate(), c.tokenList(), c.tokenRevoke(), c.tokenLink())
-	return cmd
+	return c.serverFlags(cmd)
 }
 
 func (c *cli) tokenCreate() *cobra.Command {
@@ -41,8 +41,8 @@ func (c *cli) tokenCreate() *cobra.Command {
 			for _, s := range scopes {
 				in.Scopes = append(in.Scopes, command.Scope(strings.ToLower(strings.TrimSpace(s))))
 			}
-			return c.with(cmd.Context(), func(a *app.App) error {
-				made, err := a.Tokens().CreateToken(cmd.Context(), a.LocalCaller(), in)
+			return c.keys(cmd.Context(), func(keys command.Keys, by command.Caller) error {
+				made, err := keys.CreateToken(cmd.Context(), by, in)
 				if command.KindOf(err) == command.Invalid {
 					return &app.UsageError{Err: err}
 				}
@@ -77,8 +77,8 @@ func (c *cli) tokenList() *cobra.Command {
 	return c.jsonFlag(&cobra.Command{
 		Use: "list", Short: "List the tokens there are, the newest first", Args: exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.with(cmd.Context(), func(a *app.App) error {
-				list, err := a.Tokens().ListTokens(cmd.Context(), a.LocalCaller())
+			return c.keys(cmd.Context(), func(keys command.Keys, by command.Caller) error {
+				list, err := keys.ListTokens(cmd.Context(), by)
 				if err != nil {
 					return err
 				}
@@ -123,8 +123,8 @@ func (c *cli) tokenRevoke() *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke NAME|ID", Short: "End a token at once and for good", Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.with(cmd.Context(), func(a *app.App) error {
-				if err := a.Tokens().RevokeToken(cmd.Context(), a.LocalCaller(), args[0]); err != nil {
+			return c.keys(cmd.Context(), func(keys command.Keys, by command.Caller) error {
+				if err := keys.RevokeToken(cmd.Context(), by, args[0]); err != nil {
 					return err
 				}
 				fmt.Fprintf(c.out(), "token %s opens nothing any more\n", args[0])
