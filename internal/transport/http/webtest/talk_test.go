@@ -2,6 +2,8 @@ package webtest
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -198,5 +200,25 @@ func TestApprovals(t *testing.T) {
 	p.says("Denied")
 	if p.text(`document.querySelector("form.verdict")`) != "null" {
 		t.Error("what was answered can be answered again")
+	}
+}
+
+// A question about a file shows what would become of it.
+func TestApprovalShowsTheDiff(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, "profiles:", "  careful:", "    allow: ['tool:read:.*']", "    ask: ['tool:edit:.*']")
+	work := t.TempDir()
+	if err := os.WriteFile(filepath.Join(work, "greet.txt"), []byte("one\ntwo\nthree\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, _ := h.begin(command.NewSession{WorkspacePath: work, Permissions: "careful"})
+	p.say("call read {\"path\":\"greet.txt\"}\nend\ncall edit {\"path\":\"greet.txt\",\"old_string\":\"two\",\"new_string\":\"<b>2</b>\"}\nend\nsay done")
+	p.until(`document.querySelector("form.verdict")`)
+	p.until(`document.querySelector(".ask .diff .del")?.innerText.includes("two") && document.querySelector(".ask .diff .add")?.innerText.includes("<b>2</b>")`)
+	p.click(".ask button.yes")
+	p.idle()
+	got, err := os.ReadFile(filepath.Join(work, "greet.txt"))
+	if err != nil || string(got) != "one\n<b>2</b>\nthree\n" {
+		t.Errorf("%v: the file is %q", err, got)
 	}
 }
