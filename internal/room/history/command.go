@@ -1,0 +1,130 @@
+// Package history follows .history: the order that replaces what was said before it in
+// a room by a range of other messages, or by nothing.
+//
+// It promises that every walk ends, wherever people point: each order is followed once,
+// orders lead to orders only so deep, and no more messages come back than the budget;
+// that nobody reaches through an agent what they could not read themselves; and that
+// an order with a mistake in it changes nothing and is answered by a sentence. It reads
+// nothing itself: it says what it needs, and is given it.
+package history
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"chorus/internal/near"
+)
+
+// Link names a message. Without a channel it is in the one where the link stands.
+type Link struct{ Guild, Channel, Message string }
+
+// Command is a .history order.
+type Command struct {
+	Targets string // who is meant; "" everybody
+	First   *Link  // where the range begins; nil: as far back as the budget goes
+	Last    *Link  // where it ends, that message included; nil: the order clears
+}
+
+// Clear reports an order that brings nothing in the place of what it takes away.
+func (c Command) Clear() bool { return c.Last == nil }
+
+var (
+	address = regexp.MustCompile(`^<?https?://(?:[a-z]+\.)?discord(?:app)?\.com/channels/(@me|\d{1,25})/(\d{1,25})/(\d{1,25})/?(?:\?[^\s>]*)?>?$`)
+	pair    = regexp.MustCompile(`^(\d{15,25})-(\d{15,25})$`)
+	number  = regexp.MustCompile(`^\d{1,25}$`)
+)
+
+var errDirect = errors.New("direct messages cannot be brought into another conversation")
+
+// ParseLink reads the address of a message, the pair of numbers that the platform copies
+// for it, or its number alone.
+func ParseLink(s string) (Link, error) {
+	s = strings.TrimSpace(s)
+	if m := address.FindStringSubmatch(s); m != nil {
+		if m[1] == "@me" {
+			return Link{}, errDirect
+		}
+		return Link{m[1], m[2], m[3]}, nil
+	}
+	if m := pair.FindStringSubmatch(s); m != nil {
+		return Link{Channel: m[1], Message: m[2]}, nil
+	}
+	if number.MatchString(s) {
+		return Link{Message: s}, nil
+	}
+	return Link{}, fmt.Errorf("%q is not a message link; use \"Copy Message Link\" on the message", clip(s))
+}
+
+const word = ".history"
+
+// Parse reads an order. Text that does not begin with .history is none, and no mistake;
+// one that does and cannot be understood is an error whose text is for whoever wrote it.
+func Parse(text string) (cmd Command, is bool, err error) {
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	head, rest, more := strings.Cut(text, "\n")
+	targets, ok := strings.CutPrefix(head, word)
+	if !ok || targets != "" && targets[0] != ' ' && targets[0] != '\t' {
+		return Command{}, false, nil
+	}
+	cmd.Targets = strings.TrimSpace(targets)
+	line, body, _ := strings.Cut(rest, "\n")
+	if !more || strings.TrimRight(line, " \t") != "---" {
+		return Command{}, true, errors.New("the second line of .history must be ---, and the lines after it first: and last: with links to messages (none to clear)")
+	}
+	if err := cmd.bounds(body); err != nil {
+		return Command{}, true, err
+	}
+	return cmd, true, nil
+}
+
+// bounds reads the lines behind the ---.
+func (c *Command) bounds(body string) error {
+	for _, line := range strings.Split(body, "\n") {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		key, value, _ := strings.Cut(line, ":")
+		var to **Link
+		switch strings.ToLower(strings.TrimSpace(key)) {
+		case "first":
+			to = &c.First
+		case "last":
+			to = &c.Last
+		default:
+			return unknownLine(line, key)
+		}
+		if *to != nil {
+			return fmt.Errorf("%s stands twice in this .history", strings.TrimSpace(key))
+		}
+		link, err := ParseLink(value)
+		if err != nil {
+			return fmt.Errorf("%s of this .history: %w", strings.TrimSpace(key), err)
+		}
+		*to = &link
+	}
+	if c.First != nil && c.Last != nil && c.First.Channel != c.Last.Channel {
+		return errors.New("first and last of this .history are in different channels")
+	}
+	return nil
+}
+
+func unknownLine(line, key string) error {
+	if best := near.Best(strings.TrimSpace(key), []string{"first", "last"}); best != "" {
+		return fmt.Errorf(".history knows first: and last:, not %q; did you mean %s?", clip(line), best)
+	}
+	return fmt.Errorf(".history knows first: and last:, not %q", clip(line))
+}
+
+// clip keeps what is repeated to people short.
+func clip(s string) string {
+	const most = 60
+	n := 0
+	for i := range s {
+		if n++; n > most {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
