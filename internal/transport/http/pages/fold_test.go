@@ -313,3 +313,34 @@ func TestSplicing(t *testing.T) {
 		}
 	})
 }
+
+// Pieces that come after the whole answer, or after the run, draw nothing.
+func TestLatePiecesAreDropped(t *testing.T) {
+	t.Parallel()
+	head := feed.Head{Run: "r1", At: noon}
+	piece := func(run string, step, attempt int) feed.Item {
+		return feed.TextDelta{Head: feed.Head{Run: run, At: noon}, Step: step, Attempt: attempt, Text: "x"}
+	}
+	var d draft
+	d.end(feed.AssistantMessage{Head: head, Step: 1, Attempt: 1})
+	for _, c := range []struct {
+		item  feed.Item
+		drawn bool
+	}{{piece("r1", 1, 1), false}, {piece("r1", 1, 2), true}, {piece("r1", 2, 1), true}, {piece("r2", 1, 1), true}} {
+		d.dirty = false
+		if took := d.take(c.item); !took || d.dirty != c.drawn {
+			t.Errorf("%+v: taken %v, drawn %v", c.item, took, d.dirty)
+		}
+	}
+	d.end(feed.Completed{Head: head})
+	d.dirty = false
+	if d.take(piece("r1", 3, 1)); d.dirty {
+		t.Error("a run that is over writes on")
+	}
+	if d.take(piece("r2", 1, 1)); !d.dirty {
+		t.Error("the next run is not heard")
+	}
+	if d.take(feed.Completed{Head: head}) {
+		t.Error("the end of a run was taken for a piece of an answer")
+	}
+}
