@@ -92,7 +92,8 @@ type follower struct {
 	offer     *desk.Always    // what always may mean for it, being decided
 	own       map[string]bool // questions that were answered here: no news
 	aborted   bool
-	left      bool // without waiting for the run's end
+	leaving   <-chan time.Time // rings when nothing was heard of the run that is to be left
+	left      bool             // without waiting for the run's end
 	denied    bool
 }
 
@@ -105,7 +106,7 @@ func newFollower(s Session, con Console, json func(io.Writer, Item) error) *foll
 
 // follow shows items until the run in question has ended.
 func (f *follower) follow(ctx context.Context, items <-chan watched, aim target) (int, error) {
-	f.aim, f.aborted, f.denied = aim, false, false
+	f.aim, f.aborted, f.denied, f.leaving = aim, false, false, nil
 	if aim.place > 0 {
 		f.printer.note(faint, "• ", fmt.Sprintf("waiting, place %d in the queue", aim.place))
 	}
@@ -138,8 +139,16 @@ func (f *follower) follow(ctx context.Context, items <-chan watched, aim target)
 			if f.left = f.interrupt(ctx); f.left {
 				return ExitInterrupted, nil
 			}
+		case <-f.leaving:
+			f.printer.note(faint, "• ", "left; the prompt still waits for its turn")
+			f.left = true
+			return ExitInterrupted, nil
 		case <-ctx.Done():
 			return ExitInterrupted, nil
+		}
+		if f.leaving != nil && f.aim.run != "" { // it had begun, and the news was on its way
+			f.leaving = nil
+			f.stop(ctx)
 		}
 	}
 }
@@ -299,13 +308,25 @@ func (f *follower) interrupt(ctx context.Context) bool {
 		return true
 	}
 	f.aborted = true
-	if f.aim.run == "" {
-		f.printer.note(faint, "• ", "left; the prompt still waits for its turn")
-		return true
+	switch {
+	case f.aim.run != "":
+		f.stop(ctx)
+	case f.aim.place > 0:
+		f.leaving = time.After(0) // others come first
+	default:
+		f.leaving = time.After(newsTime)
 	}
+	return false
+}
+
+// newsTime is how long the news that a run has begun may take to come here, on a machine
+// that has much else to do.
+const newsTime = 2 * time.Second
+
+// stop ends the run that is followed.
+func (f *follower) stop(ctx context.Context) {
 	f.printer.note(faint, "• ", "stopping; once more leaves at once")
 	if err := f.s.Abort(ctx, false); err != nil {
 		f.printer.fail(red, "✗ ", "could not stop it: "+err.Error())
 	}
-	return false
 }
