@@ -1,0 +1,174 @@
+package discordsim
+
+import "fmt"
+
+// The kinds of components, by Discord's numbers.
+const (
+	componentRow     = 1
+	componentButton  = 2
+	componentSelect  = 3
+	componentInput   = 4
+	componentUsers   = 5
+	componentAny     = 7
+	componentChannel = 8
+	componentSection = 9
+	componentText    = 10
+	componentLabel   = 18
+)
+
+func kindOf(c object) int {
+	n, _ := c["type"].(float64)
+	return int(n)
+}
+
+func isSelect(kind int) bool {
+	return kind == componentSelect || kind >= componentUsers && kind <= componentChannel
+}
+
+// componentCheck goes through a tree of components once.
+type componentCheck struct {
+	f     *form
+	v2    bool
+	count int
+	text  int
+	ids   map[string]bool
+}
+
+// checkComponents holds the components of a message against Discord's rules: rows of five
+// without the second version's flag, a tree of forty with it; custom ids that differ.
+func checkComponents(f *form, list []object, v2 bool) {
+	c := &componentCheck{f: f, v2: v2, ids: map[string]bool{}}
+	if !v2 && len(list) > 5 {
+		f.add("components", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 5 in length.")
+	}
+	for i, one := range list {
+		at := index("components", i)
+		if !v2 && kindOf(one) != componentRow {
+			f.add(at+".type", "UNION_TYPE_CHOICES", "Value of field \"type\" must be one of (1,).")
+			continue
+		}
+		c.one(at, one)
+	}
+	if v2 && c.count > 40 {
+		f.add("components", "BASE_TYPE_BAD_LENGTH", "The total number of components must be 40 or fewer.")
+	}
+	if c.text > 4000 {
+		f.add("components", "COMPONENT_MAX_TOTAL_TEXT_SIZE_EXCEEDED", "The total size of displayable text must be 4000 or fewer.")
+	}
+}
+
+func (c *componentCheck) one(at string, o object) {
+	c.count++
+	kind := kindOf(o)
+	switch {
+	case kind == componentRow:
+		c.row(at, listOf(o, "components"))
+		return
+	case kind == componentButton:
+		c.button(at, o)
+	case isSelect(kind):
+		c.selectMenu(at, o)
+	case kind == componentText:
+		if textOf(o, "content") == "" {
+			c.f.required(at + ".content")
+		}
+		c.text += len([]rune(textOf(o, "content")))
+	case kind == componentInput:
+		c.customID(at, o)
+	case kind < componentSection || kind > 25:
+		c.f.add(at+".type", "UNION_TYPE_CHOICES", "Value of field \"type\" is not a component: %d.", kind)
+	}
+	for i, child := range listOf(o, "components") {
+		c.one(index(at+".components", i), child)
+	}
+	for _, key := range []string{"accessory", "component"} {
+		if child, ok := o[key].(map[string]any); ok {
+			c.one(at+"."+key, child)
+		}
+	}
+}
+
+func (c *componentCheck) row(at string, children []object) {
+	if len(children) < 1 || len(children) > 5 {
+		c.f.between(at+".components", len(children), 1, 5)
+	}
+	for i, child := range children {
+		kind := kindOf(child)
+		if kind != componentButton && kind != componentInput && !isSelect(kind) {
+			c.f.add(index(at+".components", i)+".type", "UNION_TYPE_CHOICES", "Value of field \"type\" must be one of (2, 3, 4, 5, 6, 7, 8).")
+			continue
+		}
+		if isSelect(kind) && len(children) > 1 {
+			c.f.add(at+".components", "COMPONENT_LAYOUT_WIDTH_EXCEEDED", "The specified component exceeds the maximum width")
+		}
+		c.one(index(at+".components", i), child)
+	}
+}
+
+func (c *componentCheck) customID(at string, o object) {
+	id := textOf(o, "custom_id")
+	switch {
+	case id == "":
+		c.f.required(at + ".custom_id")
+	case c.ids[id]:
+		c.f.add(at+".custom_id", "COMPONENT_CUSTOM_ID_DUPLICATED", "Component custom id cannot be duplicated")
+	}
+	c.ids[id] = true
+	c.f.longest(at+".custom_id", id, 100)
+}
+
+func (c *componentCheck) button(at string, o object) {
+	c.f.longest(at+".label", textOf(o, "label"), 80)
+	style, _ := o["style"].(float64)
+	switch {
+	case style < 1 || style > 6:
+		c.f.add(at+".style", "BASE_TYPE_CHOICES", "Value must be one of {1, 2, 3, 4, 5, 6}.")
+	case style == 5:
+		if textOf(o, "url") == "" {
+			c.f.required(at + ".url")
+		}
+	case style != 6:
+		c.customID(at, o)
+	}
+}
+
+func (c *componentCheck) selectMenu(at string, o object) {
+	c.customID(at, o)
+	c.f.longest(at+".placeholder", textOf(o, "placeholder"), 150)
+	if kindOf(o) != componentSelect {
+		return
+	}
+	options := listOf(o, "options")
+	c.f.between(at+".options", len(options), 1, 25)
+	seen := map[string]bool{}
+	for i, option := range options {
+		value := textOf(option, "value")
+		where := fmt.Sprintf("%s.options.%d", at, i)
+		if seen[value] {
+			c.f.add(where+".value", "SELECT_COMPONENT_OPTION_VALUE_DUPLICATED", "The specified option value is already used")
+		}
+		seen[value] = true
+		c.f.between(where+".label", len([]rune(textOf(option, "label"))), 1, 100)
+		c.f.between(where+".value", len([]rune(value)), 1, 100)
+	}
+}
+
+// findComponent is the part of a message that has a custom id.
+func findComponent(list []object, customID string) object {
+	for _, o := range list {
+		if textOf(o, "custom_id") == customID && customID != "" {
+			return o
+		}
+		if found := findComponent(listOf(o, "components"), customID); found != nil {
+			return found
+		}
+		for _, key := range []string{"accessory", "component"} {
+			if child, ok := o[key].(map[string]any); ok {
+				if found := findComponent([]object{child}, customID); found != nil {
+					return found
+				}
+			}
+		}
+	}
+	return nil
+}

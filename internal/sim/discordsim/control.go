@@ -1,0 +1,186 @@
+package discordsim
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// routesSim mounts what is not Discord: faults, the state, waiting, acting.
+func (s *Sim) routesSim() {
+	s.mux.HandleFunc("GET /sim/state", func(w http.ResponseWriter, r *http.Request) { s.locked(w, s.state) })
+	s.mux.HandleFunc("GET /sim/faults", func(w http.ResponseWriter, r *http.Request) {
+		s.locked(w, func() any { return object{"faults": append([]*Fault{}, s.faults...)} })
+	})
+	s.mux.HandleFunc("POST /sim/faults", func(w http.ResponseWriter, r *http.Request) {
+		var f Fault
+		if !readJSON(w, r, &f) {
+			return
+		}
+		id, err := s.Inject(f)
+		if err != nil {
+			complain(w, err)
+			return
+		}
+		show(w, http.StatusOK, object{"id": id})
+	})
+	s.mux.HandleFunc("DELETE /sim/faults", func(w http.ResponseWriter, r *http.Request) {
+		s.Clear(0)
+		show(w, http.StatusOK, object{})
+	})
+	s.mux.HandleFunc("GET /sim/wait", s.simWait)
+	s.mux.HandleFunc("POST /sim/act", func(w http.ResponseWriter, r *http.Request) {
+		var step Step
+		if !readJSON(w, r, &step) {
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+		defer cancel()
+		id, err := s.act(ctx, step)
+		if err != nil {
+			complain(w, err)
+			return
+		}
+		show(w, http.StatusOK, object{"id": id})
+	})
+}
+
+func complain(w http.ResponseWriter, err error) {
+	show(w, http.StatusBadRequest, object{"message": err.Error()})
+}
+
+// readJSON reads a body of ours, in which a word that is not known is a mistake.
+func readJSON(w http.ResponseWriter, r *http.Request, into any) bool {
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		complain(w, err)
+		return false
+	}
+	return true
+}
+
+// locked shows something that is read and written out under the lock.
+func (s *Sim) locked(w http.ResponseWriter, read func() any) {
+	s.mu.Lock()
+	raw, err := json.Marshal(read())
+	s.mu.Unlock()
+	if err != nil {
+		complain(w, err)
+		return
+	}
+	write(w, http.StatusOK, raw)
+}
+
+// Listing is what the command prints: where everything is, and everybody's token.
+type Listing struct {
+	API      string            `json:"api"`
+	Page     string            `json:"page"`
+	Gateway  string            `json:"gateway"`
+	Guild    ID                `json:"guild"`
+	Channels map[string]ID     `json:"channels"`
+	Bots     map[string]string `json:"bots"`
+	People   map[string]string `json:"people"`
+}
+
+// List is where everything is.
+func (s *Sim) List() Listing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := Listing{API: s.API(), Page: s.url + "/", Gateway: s.Gateway(), Guild: s.w.guild,
+		Channels: map[string]ID{}, Bots: map[string]string{}, People: map[string]string{}}
+	for _, c := range s.w.channels {
+		if c.GuildID != 0 {
+			l.Channels[c.Name] = c.ID
+		}
+	}
+	for _, a := range s.w.accounts {
+		if a.Bot {
+			l.Bots[a.Username] = a.token
+		} else {
+			l.People[a.Username] = a.token
+		}
+	}
+	return l
+}
+
+// state is everything there is, for tests and for the page.
+func (s *Sim) state() any {
+	channels := []object{}
+	for _, c := range s.w.channels {
+		channels = append(channels, object{"channel": c, "messages": s.w.all(c)})
+	}
+	accounts := []object{}
+	for _, a := range s.w.accounts {
+		accounts = append(accounts, object{"user": a.User, "member": a.member, "token": a.token, "commands": append([]*Command{}, a.commands...)})
+	}
+	sessions := []object{}
+	for _, n := range s.sessions {
+		sessions = append(sessions, object{"id": n.id, "bot": n.who.Username, "intents": n.intents, "shard": n.shard, "seq": n.seq, "connected": n.socket != nil})
+	}
+	asked := []object{}
+	for _, i := range s.w.interactions {
+		asked = append(asked, object{"id": i.id, "type": i.kind, "bot": i.app.Username, "person": i.person.Username, "channel_id": i.channel.ID,
+			"answered": i.acked, "failed": i.failed, "answer": i.answer, "message_id": i.original, "data": i.data})
+	}
+	roles := []Role{}
+	for _, r := range s.w.roles {
+		roles = append(roles, roleView(r))
+	}
+	return object{"guild": object{"id": s.w.guild, "name": s.w.name, "owner_id": s.w.owner}, "roles": roles, "accounts": accounts,
+		"channels": channels, "sessions": sessions, "interactions": asked, "webhooks": append([]*Webhook{}, s.w.webhooks...),
+		"faults": append([]*Fault{}, s.faults...), "script": s.script}
+}
+
+// simWait waits for a message: ?from=NAME&in=CHANNEL&contains=TEXT&after=ID&connected=BOT&timeout=10s.
+func (s *Sim) simWait(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	within := 10 * time.Second
+	if text := q.Get("timeout"); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil || d > 10*time.Minute {
+			http.Error(w, `{"message":"timeout must be like 10s, and 10m at most"}`, http.StatusBadRequest)
+			return
+		}
+		within = d
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), within)
+	defer cancel()
+	if bot := q.Get("connected"); bot != "" {
+		if err := s.WaitConnected(ctx, bot); err != nil {
+			show(w, http.StatusRequestTimeout, object{"message": err.Error()})
+			return
+		}
+		show(w, http.StatusOK, object{"connected": bot})
+		return
+	}
+	after, _ := ParseID(q.Get("after"))
+	m, err := s.waitFor(ctx, q.Get("from"), q.Get("in"), q.Get("contains"), after)
+	if err != nil {
+		show(w, http.StatusRequestTimeout, object{"message": err.Error()})
+		return
+	}
+	show(w, http.StatusOK, m)
+}
+
+// waitFor waits for a message by who wrote it, where, and what is in it; what is empty does not matter.
+func (s *Sim) waitFor(ctx context.Context, from, in, contains string, after ID) (Message, error) {
+	var place ID
+	if in != "" {
+		s.mu.Lock()
+		c, err := s.w.in(in)
+		if err == nil {
+			place = c.ID
+		}
+		s.mu.Unlock()
+		if err != nil {
+			return Message{}, err
+		}
+	}
+	return s.WaitMessage(ctx, func(m Message) bool {
+		return m.ID > after && (from == "" || m.Author.Username == from) && (place == 0 || m.ChannelID == place) &&
+			strings.Contains(m.Content+displayed(m.Components), contains)
+	})
+}

@@ -1,0 +1,230 @@
+package discordsim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// The kinds of faults. Those of the first line happen once, at once; the others stay until they are used up or cleared.
+const (
+	FaultDrop, FaultReconnect, FaultInvalidate = "drop", "reconnect", "invalidate"
+	// FaultLose, FaultDuplicate and FaultDelay are about events.
+	FaultLose, FaultDuplicate, FaultDelay = "lose", "duplicate", "delay"
+	// FaultDeaf is a gateway that is connected and says nothing, not even acks; FaultMute acks, and loses every event.
+	FaultDeaf, FaultMute = "deaf", "mute"
+	// FaultError, FaultLimit, FaultSlow and FaultHangup are about REST.
+	FaultError, FaultLimit, FaultSlow, FaultHangup = "error", "limit", "slow", "hangup"
+)
+
+// Fault is something that goes wrong on purpose.
+type Fault struct {
+	ID   int    `json:"id"`
+	Kind string `json:"kind" yaml:"kind"`
+	// Bot is whom it hits; empty: everybody.
+	Bot string `json:"bot,omitempty" yaml:"bot"`
+	// Event is which event, such as MESSAGE_CREATE; empty: every one.
+	Event string `json:"event,omitempty" yaml:"event"`
+	// Route is which requests: a part of "POST /channels/{channel}/messages"; empty: all.
+	Route string `json:"route,omitempty" yaml:"route"`
+	// Count is how often; 0: until it is cleared.
+	Count int `json:"count,omitempty" yaml:"count"`
+	// Rate is the share that it hits, between 0 and 1; 0: all. Seed makes it repeatable.
+	Rate float64 `json:"rate,omitempty" yaml:"rate"`
+	Seed uint64  `json:"seed,omitempty" yaml:"seed"`
+	// Millis is how long something is late or slow, or how long a client shall wait; by the machine's clock.
+	Millis int `json:"millis,omitempty" yaml:"millis"`
+	// Status is the HTTP status of an error; 0: 500. Code is that of a drop; 0: without a goodbye.
+	Status int `json:"status,omitempty" yaml:"status"`
+	Code   int `json:"code,omitempty" yaml:"code"`
+	// After lets a request do its work first: only the answer goes wrong.
+	After bool `json:"after,omitempty" yaml:"after"`
+	// Global makes a rate limit the global one.
+	Global bool `json:"global,omitempty" yaml:"global"`
+	// Resumable is whether an invalidated session may be resumed.
+	Resumable bool `json:"resumable,omitempty" yaml:"resumable"`
+
+	dice *rand.Rand
+}
+
+// Inject makes something go wrong; the number clears it again.
+func (s *Sim) Inject(f Fault) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.Bot != "" && s.w.accountNamed(f.Bot) == nil {
+		return 0, fmt.Errorf("there is no bot %q", f.Bot)
+	}
+	switch f.Kind {
+	case FaultDrop, FaultReconnect, FaultInvalidate:
+		s.strike(f)
+		return 0, nil
+	case FaultLose, FaultDuplicate, FaultDelay, FaultDeaf, FaultMute, FaultError, FaultLimit, FaultSlow, FaultHangup:
+	default:
+		return 0, fmt.Errorf("there is no fault %q; there are drop, reconnect, invalidate, lose, duplicate, delay, deaf, mute, error, limit, slow and hangup", f.Kind)
+	}
+	f.dice = rand.New(rand.NewPCG(f.Seed, 1))
+	f.ID = int(s.w.id() & 0x7fffffff)
+	s.faults = append(s.faults, &f)
+	return f.ID, nil
+}
+
+// Clear ends a fault; 0: all of them. What a deaf gateway kept back is sent then.
+func (s *Sim) Clear(id int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := s.faults[:0:0]
+	for _, f := range s.faults {
+		if id != 0 && f.ID != id {
+			kept = append(kept, f)
+		}
+	}
+	s.faults = kept
+	for _, n := range s.sessions {
+		if n.socket != nil {
+			n.socket.ring()
+		}
+	}
+}
+
+// strike does what happens at once to the sockets of a bot.
+func (s *Sim) strike(f Fault) {
+	for _, n := range append([]*session(nil), s.sessions...) {
+		if f.Bot != "" && n.who.Username != f.Bot {
+			continue
+		}
+		k := n.socket
+		switch f.Kind {
+		case FaultInvalidate:
+			if !f.Resumable {
+				s.forget(n)
+			}
+			if k != nil {
+				k.send(opInvalidSession, f.Resumable)
+			}
+		case FaultReconnect:
+			if k != nil {
+				k.send(opReconnect, nil)
+			}
+		case FaultDrop:
+			if k == nil {
+				continue
+			}
+			n.socket = nil
+			if f.Code != 0 {
+				k.shut(f.Code, "closed on demand")
+			} else {
+				k.cancel()
+			}
+		}
+	}
+}
+
+// pick is the first fault of a kind that hits now, before or after the work, and counts it. The lock is held.
+func (s *Sim) pick(kind, bot, name string, after bool) *Fault {
+	for i, f := range s.faults {
+		about := f.Event
+		if f.Event == "" {
+			about = f.Route
+		}
+		if f.Kind != kind || f.After != after || f.Bot != "" && f.Bot != bot || !strings.Contains(name, about) {
+			continue
+		}
+		if f.Rate > 0 && f.dice.Float64() >= f.Rate {
+			continue
+		}
+		if f.Count > 0 {
+			if f.Count--; f.Count == 0 {
+				s.faults = append(s.faults[:i:i], s.faults[i+1:]...)
+			}
+		}
+		return f
+	}
+	return nil
+}
+
+// deaf is whether a bot's gateway is deaf now. The lock is held.
+func (s *Sim) deaf(who *account) bool {
+	for _, f := range s.faults {
+		if f.Kind == FaultDeaf && (f.Bot == "" || f.Bot == who.Username) {
+			return true
+		}
+	}
+	return false
+}
+
+// deliver sends an event to a session, with what goes wrong on the way. The lock is held.
+func (s *Sim) deliver(n *session, e event) {
+	bot := n.who.Username
+	if !n.who.Bot {
+		n.push(e.name, n.rendered(s.w, e))
+		return
+	}
+	if s.pick(FaultMute, bot, e.name, false) != nil || s.pick(FaultLose, bot, e.name, false) != nil {
+		return
+	}
+	raw := n.rendered(s.w, e)
+	send := func() { n.push(e.name, raw) }
+	if s.pick(FaultDuplicate, bot, e.name, false) != nil {
+		once := send
+		send = func() { once(); once() }
+	}
+	if f := s.pick(FaultDelay, bot, e.name, false); f != nil {
+		s.ring(time.Duration(f.Millis)*time.Millisecond, send)
+		return
+	}
+	send()
+}
+
+// faulty answers a request wrongly where it is told to; true: it has answered. People are spared.
+func (s *Sim) faulty(w http.ResponseWriter, r *http.Request, pattern string, who *account) bool {
+	if who != nil && !who.Bot {
+		return false
+	}
+	bot := nameOf(who)
+	s.mu.Lock()
+	slow := s.pick(FaultSlow, bot, pattern, false)
+	f := s.pickAnswer(bot, pattern, false)
+	s.mu.Unlock()
+	if slow != nil && !waitOr(s.quit, r.Context().Done(), time.Duration(slow.Millis)*time.Millisecond) {
+		return true
+	}
+	if f == nil {
+		return false
+	}
+	s.goWrong(w, f)
+	return true
+}
+
+// pickAnswer is the fault that a request runs into, before or after its work. The lock is held.
+func (s *Sim) pickAnswer(bot, pattern string, after bool) *Fault {
+	for _, kind := range []string{FaultLimit, FaultError, FaultHangup} {
+		if f := s.pick(kind, bot, pattern, after); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// goWrong is a wrong answer.
+func (s *Sim) goWrong(w http.ResponseWriter, f *Fault) {
+	switch f.Kind {
+	case FaultHangup:
+		panic(http.ErrAbortHandler) // closes the connection without a word, which is what is asked for
+	case FaultLimit:
+		wait := time.Duration(f.Millis) * time.Millisecond
+		v := verdict{global: f.Global, scope: "shared", name: "storm", limit: 5, wait: wait, ends: s.opts.Clock.Now().Add(wait)}
+		if f.Global {
+			v.scope = "global"
+		}
+		v.headers(w.Header())
+		show(w, http.StatusTooManyRequests, v.body())
+	default:
+		status := f.Status
+		if status == 0 {
+			status = http.StatusInternalServerError
+		}
+		show(w, status, object{"message": fmt.Sprintf("%d: %s", status, http.StatusText(status)), "code": 0})
+	}
+}

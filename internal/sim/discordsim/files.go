@@ -1,0 +1,65 @@
+package discordsim
+
+import (
+	"bytes"
+	"image"
+	_ "image/gif"  // so that pictures have a size, as Discord gives them one
+	_ "image/jpeg" // the same
+	_ "image/png"  // the same
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+)
+
+// keep stores the files of a body and returns all attachments that the message then has.
+func (w *world) keep(c *Channel, b *messageBody, have []Attachment) ([]Attachment, error) {
+	out := append([]Attachment{}, have...)
+	for _, f := range b.files {
+		if len(f.data) > attachmentLimit {
+			return nil, refuse(http.StatusRequestEntityTooLarge, 40005, "Request entity too large")
+		}
+	}
+	for _, f := range b.files {
+		a := Attachment{ID: w.id(), Filename: fileName(f.name), Size: len(f.data), ContentType: f.kind}
+		for _, said := range b.Attachments {
+			if strings.Trim(string(said.ID), `"`) == f.number {
+				a.Description = said.Description
+				if said.Filename != "" {
+					a.Filename = fileName(said.Filename)
+				}
+			}
+		}
+		if a.ContentType == "" || a.ContentType == "application/octet-stream" {
+			a.ContentType = mime.TypeByExtension(path.Ext(a.Filename))
+		}
+		if size, _, err := image.DecodeConfig(bytes.NewReader(f.data)); err == nil {
+			a.Width, a.Height = &size.Width, &size.Height
+		}
+		a.URL = w.url + "/attachments/" + c.ID.String() + "/" + a.ID.String() + "/" + a.Filename
+		a.ProxyURL = a.URL
+		w.files[a.ID] = f.data
+		out = append(out, a)
+	}
+	if len(out) > 10 {
+		return nil, wrong("attachments", "BASE_TYPE_MAX_LENGTH", "Must be 10 or fewer in length.")
+	}
+	return out, nil
+}
+
+// fileName keeps what Discord keeps of a name: letters, digits, dots, dashes, underscores.
+func fileName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '-', r == '_':
+			return r
+		case r == ' ':
+			return '_'
+		}
+		return -1
+	}, path.Base(name))
+	if strings.Trim(name, ".") == "" {
+		return "file"
+	}
+	return name
+}

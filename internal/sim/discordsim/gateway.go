@@ -1,0 +1,385 @@
+package discordsim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// The gateway's operations.
+const (
+	opDispatch       = 0
+	opHeartbeat      = 1
+	opIdentify       = 2
+	opPresence       = 3
+	opVoice          = 4
+	opResume         = 6
+	opReconnect      = 7
+	opMembers        = 8
+	opInvalidSession = 9
+	opHello          = 10
+	opAck            = 11
+)
+
+// The codes with which the gateway closes.
+const (
+	closeUnknownOp    = 4001
+	closeDecode       = 4002
+	closeNotAuth      = 4003
+	closeAuthFailed   = 4004
+	closeAlreadyAuth  = 4005
+	closeInvalidSeq   = 4007
+	closeRate         = 4008
+	closeTimedOut     = 4009
+	closeShard        = 4010
+	closeVersion      = 4012
+	closeIntents      = 4013
+	closeDisallowed   = 4014
+	heartbeatEvery    = 41250 * time.Millisecond
+	heartbeatAtLeast  = 250 * time.Millisecond // a faster beat would only measure the machine
+	commandsPerMinute = 120
+	writeWithin       = 10 * time.Second
+)
+
+// socket is one connection. What it sends waits in out and in its session; Sim's lock is around both.
+type socket struct {
+	sim     *Sim
+	ws      *websocket.Conn
+	session *session
+	sent    int      // the number of the last event that went out
+	out     [][]byte // what is not an event: HELLO, acks
+	wake    chan struct{}
+	beat    chan struct{}
+	code    int // set: close with this
+	reason  string
+	rate    bucket
+	cancel  context.CancelFunc
+}
+
+// ring wakes the writer.
+func (k *socket) ring() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// heartbeat is how often clients must beat.
+func (s *Sim) heartbeat() time.Duration { return max(s.w.scale(heartbeatEvery), heartbeatAtLeast) }
+
+// socket takes a client's connection and serves it to its end.
+func (s *Sim) socket(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	if q.Get("compress") != "" || q.Get("encoding") == "etf" {
+		http.Error(w, "this gateway speaks plain JSON; switch the client's compression off", http.StatusBadRequest)
+		return
+	}
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
+	if err != nil {
+		return // Accept has answered
+	}
+	ws.SetReadLimit(1 << 16) // Discord's is 4096; clients are told so by a close, which decode does
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	k := &socket{sim: s, ws: ws, wake: make(chan struct{}, 1), beat: make(chan struct{}, 1), cancel: cancel}
+	s.mu.Lock()
+	if v := q.Get("v"); v != "" && v != "10" && v != "9" {
+		k.shut(closeVersion, "Invalid API version.")
+	}
+	k.send(opHello, object{"heartbeat_interval": s.heartbeat().Milliseconds(), "_trace": []string{"discordsim"}})
+	s.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		k.write(ctx)
+	}()
+	k.read(ctx)
+	cancel()
+	<-done
+	s.mu.Lock()
+	if k.session != nil && k.session.socket == k {
+		k.session.socket = nil
+	}
+	s.mu.Unlock()
+	_ = ws.CloseNow() // mostly closed already
+}
+
+// send queues something that is not an event. The lock is held.
+func (k *socket) send(op int, data any) {
+	raw, err := json.Marshal(object{"op": op, "d": data, "s": nil, "t": nil})
+	if err != nil {
+		return
+	}
+	k.out = append(k.out, raw)
+	k.ring()
+}
+
+// shut closes with a code after what is queued. The lock is held.
+func (k *socket) shut(code int, reason string) {
+	if k.code == 0 {
+		k.code, k.reason = code, reason
+	}
+	k.ring()
+}
+
+// next takes what is to be written. A deaf gateway has nothing to say.
+func (k *socket) next() (list [][]byte, code int, reason string) {
+	k.sim.mu.Lock()
+	defer k.sim.mu.Unlock()
+	if k.session != nil && k.sim.deaf(k.session.who) {
+		k.out = nil
+		return nil, k.code, k.reason
+	}
+	list, k.out = k.out, nil
+	if k.session != nil && k.session.socket == k {
+		frames, _ := k.session.since(k.sent)
+		for _, f := range frames {
+			list = append(list, f.raw)
+			k.sent = f.seq
+		}
+	}
+	return list, k.code, k.reason
+}
+
+func (k *socket) write(ctx context.Context) {
+	defer k.cancel()
+	dead := time.NewTimer(k.sim.heartbeat() * 3 / 2)
+	defer dead.Stop()
+	for {
+		list, code, reason := k.next()
+		for _, raw := range list {
+			within, cancel := context.WithTimeout(ctx, writeWithin)
+			err := k.ws.Write(within, websocket.MessageText, raw)
+			cancel()
+			if err != nil {
+				return
+			}
+		}
+		if code != 0 {
+			_ = k.ws.Close(websocket.StatusCode(code), reason) // the other side may be gone
+			return
+		}
+		select {
+		case <-k.wake:
+		case <-k.beat:
+			dead.Reset(k.sim.heartbeat() * 3 / 2)
+		case <-dead.C:
+			k.sim.mu.Lock()
+			k.sim.forget(k.session)
+			k.shut(closeTimedOut, "Session timed out.")
+			k.sim.mu.Unlock()
+		case <-k.sim.quit:
+			_ = k.ws.Close(websocket.StatusGoingAway, "the simulator ends")
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// payload is what a client sends.
+type payload struct {
+	Op int             `json:"op"`
+	D  json.RawMessage `json:"d"`
+}
+
+func (k *socket) read(ctx context.Context) {
+	for {
+		kind, raw, err := k.ws.Read(ctx)
+		if err != nil {
+			var closed websocket.CloseError
+			if errors.As(err, &closed) && (closed.Code == 1000 || closed.Code == 1001) {
+				k.sim.mu.Lock()
+				k.sim.forget(k.session) // who says goodbye cannot resume
+				k.sim.mu.Unlock()
+			}
+			return
+		}
+		p := payload{}
+		k.sim.mu.Lock()
+		switch err := json.Unmarshal(raw, &p); {
+		case kind != websocket.MessageText || err != nil || len(raw) > 4096:
+			k.shut(closeDecode, "Error while decoding payload.")
+		case !k.rate.take(k.sim.w.now(), rate{limit: commandsPerMinute}, k.sim.w.scale(time.Minute)):
+			k.shut(closeRate, "Rate limited.")
+		default:
+			k.sim.handle(k, p)
+		}
+		k.sim.mu.Unlock()
+	}
+}
+
+// handle answers one payload. The lock is held.
+func (s *Sim) handle(k *socket, p payload) {
+	if k.session == nil && p.Op != opHeartbeat && p.Op != opIdentify && p.Op != opResume {
+		if p.Op == opPresence || p.Op == opVoice || p.Op == opMembers {
+			k.shut(closeNotAuth, "Not authenticated.")
+		} else {
+			k.shut(closeUnknownOp, "Unknown opcode.")
+		}
+		return
+	}
+	switch p.Op {
+	case opHeartbeat:
+		if k.session != nil && s.deaf(k.session.who) {
+			return
+		}
+		select {
+		case k.beat <- struct{}{}:
+		default:
+		}
+		k.send(opAck, nil)
+	case opIdentify:
+		s.identify(k, p.D)
+	case opResume:
+		s.resume(k, p.D)
+	case opMembers:
+		s.members(k, p.D)
+	case opPresence, opVoice:
+	default:
+		k.shut(closeUnknownOp, "Unknown opcode.")
+	}
+}
+
+type identifyBody struct {
+	Token   string  `json:"token"`
+	Intents *int    `json:"intents"`
+	Shard   *[2]int `json:"shard"`
+}
+
+func (s *Sim) identify(k *socket, raw json.RawMessage) {
+	var b identifyBody
+	if err := json.Unmarshal(raw, &b); err != nil {
+		k.shut(closeDecode, "Error while decoding payload.")
+		return
+	}
+	who := find(s.w.accounts, func(a *account) bool { return a.token == trimBot(b.Token) })
+	shard := [2]int{0, 1}
+	if b.Shard != nil {
+		shard = *b.Shard
+	}
+	switch {
+	case k.session != nil:
+		k.shut(closeAlreadyAuth, "Already authenticated.")
+	case who == nil:
+		k.shut(closeAuthFailed, "Authentication failed.")
+	case shard[1] < 1 || shard[0] < 0 || shard[0] >= shard[1]:
+		k.shut(closeShard, "Invalid shard.")
+	case who.Bot && (b.Intents == nil || *b.Intents&^intentsKnown != 0):
+		k.shut(closeIntents, "Invalid intent(s).")
+	case who.Bot && *b.Intents&intentsPrivileged&^who.privileged != 0:
+		k.shut(closeDisallowed, "Disallowed intent(s).")
+	default:
+		intents := intentsAll
+		if who.Bot {
+			intents = *b.Intents
+		}
+		s.open(k, who, intents, shard)
+	}
+}
+
+func trimBot(token string) string {
+	if len(token) > 4 && token[:4] == "Bot " {
+		return token[4:]
+	}
+	return token
+}
+
+// open begins a session: READY, and the guild where it is asked for.
+func (s *Sim) open(k *socket, who *account, intents int, shard [2]int) {
+	n := &session{id: fmt.Sprintf("%x", uint64(s.w.id())), who: who, intents: intents, shard: shard, keep: s.opts.Replay, socket: k}
+	s.sessions = append(s.sessions, n)
+	k.session = n
+	ready := object{
+		"v": 10, "user": who.User, "session_id": n.id, "resume_gateway_url": s.Gateway() + "/resume", "shard": shard,
+		"guilds": []object{{"id": s.w.guild, "unavailable": true}}, "private_channels": []any{}, "relationships": []any{},
+		"_trace": []string{"discordsim"}, "application": object{"id": who.ID, "flags": applicationView(who)["flags"]},
+	}
+	s.tell(n, "READY", ready)
+	if intents&intentGuilds != 0 && n.mine(&Channel{GuildID: s.w.guild}) {
+		s.tell(n, "GUILD_CREATE", s.w.guildCreate(who, intents&intentMembers != 0))
+	}
+	s.stir()
+}
+
+// stir wakes those who wait for a connection.
+func (s *Sim) stir() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// tell sends something to one session alone, past the faults.
+func (s *Sim) tell(n *session, name string, data any) {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return
+	}
+	n.push(name, raw)
+}
+
+func (s *Sim) resume(k *socket, raw json.RawMessage) {
+	var b struct {
+		Token string `json:"token"`
+		ID    string `json:"session_id"`
+		Seq   int    `json:"seq"`
+	}
+	if err := json.Unmarshal(raw, &b); err != nil {
+		k.shut(closeDecode, "Error while decoding payload.")
+		return
+	}
+	n := find(s.sessions, func(n *session) bool { return n.id == b.ID })
+	switch {
+	case k.session != nil:
+		k.shut(closeAlreadyAuth, "Already authenticated.")
+		return
+	case n == nil || n.who.token != trimBot(b.Token):
+		k.send(opInvalidSession, false)
+		return
+	case b.Seq > n.seq:
+		k.shut(closeInvalidSeq, "Invalid seq.")
+		return
+	}
+	if _, whole := n.since(b.Seq); !whole {
+		s.forget(n)
+		k.send(opInvalidSession, false)
+		return
+	}
+	if old := n.socket; old != nil {
+		old.shut(closeTimedOut, "Resumed elsewhere.")
+	}
+	n.socket, k.session, k.sent = k, n, b.Seq
+	s.tell(n, "RESUMED", object{"_trace": []string{"discordsim"}})
+	s.stir()
+}
+
+// forget ends a session: it cannot be resumed.
+func (s *Sim) forget(n *session) {
+	for i, have := range s.sessions {
+		if have == n && n != nil {
+			s.sessions = append(s.sessions[:i:i], s.sessions[i+1:]...)
+			s.stir()
+			return
+		}
+	}
+}
+
+// members answers a request for members in one piece.
+func (s *Sim) members(k *socket, raw json.RawMessage) {
+	var b struct {
+		Nonce string `json:"nonce"`
+	}
+	if err := json.Unmarshal(raw, &b); err != nil {
+		k.shut(closeDecode, "Error while decoding payload.")
+		return
+	}
+	all := []*Member{}
+	for _, a := range s.w.accounts {
+		all = append(all, s.w.memberOf(a, true))
+	}
+	s.tell(k.session, "GUILD_MEMBERS_CHUNK", object{"guild_id": s.w.guild, "members": all, "chunk_index": 0, "chunk_count": 1, "nonce": b.Nonce})
+}

@@ -1,0 +1,64 @@
+package discordsim
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var mentionPattern = regexp.MustCompile(`<@(!|&)?(\d{1,20})>`)
+
+// readMentions finds whom a message names, and keeps those whom it may ping.
+func (w *world) readMentions(m *Message, mayEveryone bool) {
+	m.Mentions, m.MentionRoles, m.MentionEveryone, m.mentions = []User{}, []ID{}, false, nil
+	text := m.Content + displayed(m.Components)
+	parse := func(kind string, ids []ID, id ID) bool {
+		return m.allowed == nil || slices.Contains(m.allowed.Parse, kind) || slices.Contains(ids, id)
+	}
+	for _, hit := range mentionPattern.FindAllStringSubmatch(text, -1) {
+		id, err := ParseID(hit[2])
+		if err != nil {
+			continue
+		}
+		if hit[1] == "&" {
+			if r := w.role(id); r != nil && (m.allowed == nil || parse("roles", m.allowed.Roles, id)) && !slices.Contains(m.MentionRoles, id) {
+				m.MentionRoles = append(m.MentionRoles, id)
+			}
+			continue
+		}
+		if m.allowed == nil || parse("users", m.allowed.Users, id) {
+			w.mention(m, id)
+		}
+	}
+	if mayEveryone && (strings.Contains(text, "@everyone") || strings.Contains(text, "@here")) {
+		m.MentionEveryone = m.allowed == nil || slices.Contains(m.allowed.Parse, "everyone")
+	}
+	if m.Type == kindReply && m.Reference != nil && (m.allowed == nil || m.allowed.RepliedUser) {
+		if c := w.channel(m.Reference.ChannelID); c != nil {
+			if target := c.message(m.Reference.MessageID); target != nil {
+				w.mention(m, target.Author.ID)
+			}
+		}
+	}
+}
+
+func (w *world) mention(m *Message, id ID) {
+	a := w.account(id)
+	if a == nil || slices.Contains(m.mentions, id) {
+		return
+	}
+	m.mentions = append(m.mentions, id)
+	m.Mentions = append(m.Mentions, a.User)
+}
+
+// displayed is the text inside components of the second version.
+func displayed(list []object) string {
+	var all strings.Builder
+	for _, o := range list {
+		if kindOf(o) == componentText {
+			all.WriteString("\n" + textOf(o, "content"))
+		}
+		all.WriteString(displayed(listOf(o, "components")))
+	}
+	return all.String()
+}

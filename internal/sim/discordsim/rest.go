@@ -1,0 +1,287 @@
+package discordsim
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// bodyLimit is the most that one request may carry: ten files and a little.
+const bodyLimit = 10*attachmentLimit + 1<<20
+
+// call is one request, while it is answered. The lock is held around its handler.
+type call struct {
+	*http.Request
+	w      *world
+	who    *account
+	body   json.RawMessage
+	files  []upload
+	status int // of a good answer; 0: 200, or 204 where there is nothing to say
+}
+
+// handler answers a call: with something to show, with nil, or with an error.
+type handler func(*call) (any, error)
+
+// needs says who may use a route.
+type needs int
+
+const (
+	withAccount needs = iota // a bot or a person
+	withNobody               // the path carries a token of its own, or it is open
+)
+
+// route mounts a handler at a method and path, as Go's mux writes them.
+func (s *Sim) route(pattern string, n needs, h handler) {
+	method, path, _ := strings.Cut(pattern, " ")
+	serve := func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, pattern, n, h) }
+	for _, base := range []string{"/api/v10", "/api/v9", "/api"} {
+		s.mux.HandleFunc(method+" "+base+path, serve)
+	}
+}
+
+func (s *Sim) answer(w http.ResponseWriter, r *http.Request, pattern string, n needs, h handler) {
+	c := &call{Request: r, w: s.w}
+	who, err := s.account(r)
+	if n == withAccount && err != nil {
+		fail(w, verdict{}, err)
+		return
+	}
+	c.who = who
+	v := s.limit(who, r, pattern, n)
+	v.headers(w.Header())
+	if !v.ok {
+		show(w, http.StatusTooManyRequests, v.body())
+		return
+	}
+	if done := s.faulty(w, r, pattern, who); done {
+		return
+	}
+	if err := c.read(w); err != nil {
+		fail(w, v, err)
+		return
+	}
+	s.mu.Lock()
+	out, err := h(c)
+	var raw []byte
+	if err == nil && out != nil {
+		raw, err = json.Marshal(out) // with the lock, since out points into the guild
+	}
+	var late *Fault
+	if who == nil || who.Bot {
+		late = s.pickAnswer(nameOf(who), pattern, true)
+	}
+	s.mu.Unlock()
+	switch {
+	case late != nil:
+		s.goWrong(w, late)
+	case err != nil:
+		fail(w, v, err)
+	case raw == nil:
+		if c.status == 0 {
+			c.status = http.StatusNoContent
+		}
+		w.WriteHeader(c.status)
+	default:
+		if c.status == 0 {
+			c.status = http.StatusOK
+		}
+		write(w, c.status, raw)
+	}
+}
+
+func nameOf(a *account) string {
+	if a == nil {
+		return ""
+	}
+	return a.Username
+}
+
+// account is who asks, by the token. Bots must say that they are bots.
+func (s *Sim) account(r *http.Request) (*account, error) {
+	kind, token, two := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !two {
+		kind, token = "", kind
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := find(s.w.accounts, func(a *account) bool { return a.token == token })
+	if a == nil || a.Bot && kind != "Bot" {
+		return nil, refuse(http.StatusUnauthorized, 0, "401: Unauthorized")
+	}
+	return a, nil
+}
+
+// limit asks the limiter. People are not limited; what carries its own token does not count globally.
+func (s *Sim) limit(who *account, r *http.Request, pattern string, n needs) verdict {
+	if s.opts.NoRateLimits || who == nil && n == withAccount || who != nil && !who.Bot {
+		return verdict{ok: true}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var id ID
+	if who != nil {
+		id = who.ID
+	}
+	return s.limits.ask(id, pattern, majorOf(r), n == withNobody)
+}
+
+// read takes the body: JSON, or a form of which one part is JSON and the others are files.
+func (c *call) read(w http.ResponseWriter) error {
+	if c.Body == nil || c.Method == http.MethodGet || c.Method == http.MethodHead {
+		return nil
+	}
+	limited := http.MaxBytesReader(w, c.Body, bodyLimit)
+	kind, params, _ := mime.ParseMediaType(c.Header.Get("Content-Type"))
+	if kind == "multipart/form-data" {
+		body, files, err := readForm(multipart.NewReader(limited, params["boundary"]))
+		c.body, c.files = body, files
+		return err
+	}
+	raw, err := io.ReadAll(limited)
+	if err != nil {
+		return tooLarge(err)
+	}
+	c.body = raw
+	return nil
+}
+
+func tooLarge(err error) error {
+	var big *http.MaxBytesError
+	if errors.As(err, &big) {
+		return refuse(http.StatusRequestEntityTooLarge, 40005, "Request entity too large")
+	}
+	return refuse(http.StatusBadRequest, 50109, "The request body contains invalid JSON.")
+}
+
+// readForm reads a multipart body: payload_json, and files under files[n].
+func readForm(r *multipart.Reader) (json.RawMessage, []upload, error) {
+	var body json.RawMessage
+	var files []upload
+	for {
+		part, err := r.NextPart()
+		if errors.Is(err, io.EOF) {
+			return body, files, nil
+		}
+		if err != nil {
+			return nil, nil, tooLarge(err)
+		}
+		data, err := io.ReadAll(part)
+		if err != nil {
+			return nil, nil, tooLarge(err)
+		}
+		name := part.FormName()
+		switch {
+		case name == "payload_json":
+			body = data
+		case part.FileName() != "":
+			number := strings.TrimSuffix(strings.TrimPrefix(name, "files["), "]")
+			files = append(files, upload{number: number, name: part.FileName(), kind: part.Header.Get("Content-Type"), data: data})
+		}
+		if len(files) > 10 {
+			return nil, nil, wrong("attachments", "BASE_TYPE_MAX_LENGTH", "Must be 10 or fewer in length.")
+		}
+	}
+}
+
+func fail(w http.ResponseWriter, v verdict, err error) {
+	var e *apiError
+	if !errors.As(err, &e) {
+		e = &apiError{status: http.StatusInternalServerError, Message: "500: Internal Server Error"}
+	}
+	if v.name == "" {
+		v.headers(w.Header())
+	}
+	if e.Code == 20016 { // slow mode is told like a rate limit, though it is none
+		w.Header().Set("Retry-After", "1")
+		show(w, e.status, object{"message": e.Message, "code": e.Code, "retry_after": 1, "global": false})
+		return
+	}
+	show(w, e.status, e)
+}
+
+func show(w http.ResponseWriter, status int, v any) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		status, raw = http.StatusInternalServerError, []byte(`{"message":"500: Internal Server Error","code":0}`)
+	}
+	write(w, status, raw)
+}
+
+func write(w http.ResponseWriter, status int, raw []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(raw)))
+	w.WriteHeader(status)
+	_, _ = w.Write(raw) // who went away hears nothing
+}
+
+// id reads a snowflake of the path; what is none is an unknown thing of that kind.
+func (c *call) id(name string) ID {
+	id, err := ParseID(c.PathValue(name))
+	if err != nil {
+		return 0
+	}
+	return id
+}
+
+// decode reads the body.
+func (c *call) decode(into any) error { return decode(c.body, into) }
+
+// place is the channel of the path.
+func (c *call) place(need Perm) (*Channel, error) { return c.w.place(c.who, c.id("channel"), need) }
+
+// at is the channel and the message of the path.
+func (c *call) at(need Perm) (*Channel, *Message, error) {
+	in, err := c.place(need)
+	if err != nil {
+		return nil, nil, err
+	}
+	m := in.message(c.id("message"))
+	if m == nil || m.seenBy != 0 && m.seenBy != c.who.ID {
+		return nil, nil, notFound(10008, "Message")
+	}
+	return in, m, nil
+}
+
+// query reads a number of the query, within bounds.
+func (c *call) query(name string, otherwise, least, most int) (int, error) {
+	s := c.URL.Query().Get(name)
+	if s == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < least || n > most {
+		return 0, wrong(name, "NUMBER_TYPE_MAX", "int value should be between %d and %d.", least, most)
+	}
+	return n, nil
+}
+
+func (c *call) queryID(name string) (ID, error) {
+	s := c.URL.Query().Get(name)
+	if s == "" {
+		return 0, nil
+	}
+	id, err := ParseID(s)
+	if err != nil {
+		return 0, wrong(name, "NUMBER_TYPE_COERCE", "Value %q is not snowflake.", s)
+	}
+	return id, nil
+}
+
+// waitOr waits for d; false: the guild ended or the client went away before.
+func waitOr(quit <-chan struct{}, gone <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-quit:
+	case <-gone:
+	}
+	return false
+}

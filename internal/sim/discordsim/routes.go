@@ -1,0 +1,42 @@
+package discordsim
+
+import "net/http"
+
+// routes mounts everything.
+func (s *Sim) routes() {
+	s.routesMessages()
+	s.routesChannels()
+	s.routesThreads()
+	s.routesGuild()
+	s.routesMembers()
+	s.routesApps()
+	s.routesWebhooks()
+	s.route("GET /gateway", withNobody, func(*call) (any, error) { return object{"url": s.Gateway()}, nil })
+	s.route("GET /gateway/bot", withAccount, func(*call) (any, error) {
+		return object{"url": s.Gateway(), "shards": 1, "session_start_limit": object{
+			"total": 1000, "remaining": 1000, "reset_after": 0, "max_concurrency": 1}}, nil
+	})
+	s.mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
+		fail(w, verdict{}, refuse(http.StatusNotFound, 0, "404: Not Found"))
+	})
+	s.mux.HandleFunc("GET /attachments/{channel}/{id}/{name}", s.attachment)
+	s.mux.HandleFunc("/gateway", s.socket)
+	s.mux.HandleFunc("/gateway/", s.socket)
+	s.routesSim()
+	s.routesPage()
+}
+
+func (s *Sim) attachment(w http.ResponseWriter, r *http.Request) {
+	id, _ := ParseID(r.PathValue("id"))
+	s.mu.Lock()
+	data, ok := s.w.files[id]
+	s.mu.Unlock()
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	// The bytes came from somebody: a browser must not take them for a page of ours.
+	w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_, _ = w.Write(data) // who went away gets nothing
+}

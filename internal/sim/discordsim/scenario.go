@@ -1,0 +1,264 @@
+package discordsim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Step is one line of a script: somebody does one thing. What it made can be named by
+// Label and be used by later steps in On; there "last" is the newest message of the channel.
+type Step struct {
+	After Span   `yaml:"after" json:"after,omitempty"` // how long to wait before it, in the guild's time
+	As    string `yaml:"as" json:"as,omitempty"`
+	In    string `yaml:"in" json:"in,omitempty"`
+	On    string `yaml:"on" json:"on,omitempty"`
+	Label string `yaml:"label" json:"label,omitempty"`
+
+	Say     string            `yaml:"say" json:"say,omitempty"` // with On it is a reply
+	Edit    string            `yaml:"edit" json:"edit,omitempty"`
+	Delete  bool              `yaml:"delete" json:"delete,omitempty"`
+	React   string            `yaml:"react" json:"react,omitempty"`
+	Unreact string            `yaml:"unreact" json:"unreact,omitempty"`
+	Click   string            `yaml:"click" json:"click,omitempty"`
+	Values  []string          `yaml:"values" json:"values,omitempty"`
+	Slash   string            `yaml:"slash" json:"slash,omitempty"`
+	Bot     string            `yaml:"bot" json:"bot,omitempty"`
+	Options map[string]any    `yaml:"options" json:"options,omitempty"`
+	Submit  string            `yaml:"submit" json:"submit,omitempty"`
+	Fields  map[string]string `yaml:"fields" json:"fields,omitempty"`
+	Thread  string            `yaml:"thread" json:"thread,omitempty"`
+	Pin     bool              `yaml:"pin" json:"pin,omitempty"`
+	Fault   *Fault            `yaml:"fault" json:"fault,omitempty"`
+	Clear   bool              `yaml:"clear" json:"clear,omitempty"`
+	// Wait waits for a message of As in In that contains this, and labels it.
+	Wait   string `yaml:"wait" json:"wait,omitempty"`
+	Within Span   `yaml:"within" json:"within,omitempty"`
+}
+
+// Span is a duration, written like 1.5s.
+type Span time.Duration
+
+// UnmarshalText reads what time.ParseDuration reads.
+func (d *Span) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	*d = Span(v)
+	return err
+}
+
+// MarshalText writes it the same way.
+func (d Span) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// scriptState is how far a script has come.
+type scriptState struct {
+	Steps  int    `json:"steps"`
+	Played int    `json:"played"`
+	Error  string `json:"error,omitempty"`
+
+	labels map[string]ID
+}
+
+// ReadScenario reads a guild and its script from a YAML file.
+func ReadScenario(file string) (Options, error) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return Options{}, fmt.Errorf("read the scenario: %w", err)
+	}
+	o, err := ParseScenario(raw)
+	if err != nil {
+		return Options{}, fmt.Errorf("%s: %w", file, err)
+	}
+	return o, nil
+}
+
+// ParseScenario is ReadScenario for what was read. A word that is not known is a mistake.
+func ParseScenario(raw []byte) (Options, error) {
+	var o Options
+	if err := yaml.UnmarshalWithOptions(raw, &o, yaml.Strict()); err != nil {
+		return Options{}, err
+	}
+	for i, step := range o.Script {
+		if err := step.check(); err != nil {
+			return Options{}, fmt.Errorf("step %d: %w", i+1, err)
+		}
+	}
+	return o, nil
+}
+
+// check looks for exactly one thing to do.
+func (t Step) check() error {
+	done := 0
+	for _, is := range []bool{t.Say != "", t.Edit != "", t.Delete, t.React != "", t.Unreact != "", t.Click != "", t.Slash != "",
+		t.Submit != "", t.Thread != "", t.Pin, t.Fault != nil, t.Clear, t.Wait != ""} {
+		if is {
+			done++
+		}
+	}
+	switch {
+	case done != 1:
+		return fmt.Errorf("a step does one thing (say, edit, delete, react, unreact, click, slash, submit, thread, pin, fault, clear or wait); this one does %d", done)
+	case t.As == "" && t.Fault == nil && !t.Clear && t.Wait == "":
+		return errors.New("it must say who does it: as: NAME")
+	case (t.Say != "" || t.Slash != "") && t.In == "" && t.On == "":
+		return errors.New("it must say where: in: CHANNEL")
+	case t.On == "" && (t.Edit != "" || t.Delete || t.React != "" || t.Unreact != "" || t.Click != "" || t.Thread != "" || t.Pin):
+		return errors.New("it must say which message: on: LABEL")
+	}
+	return nil
+}
+
+// checkScript holds a script against the guild: its people and channels must be there.
+func (s *Sim) checkScript(script []Step) error {
+	for i, t := range script {
+		if t.As != "" && s.w.accountNamed(t.As) == nil {
+			return fmt.Errorf("step %d: there is nobody called %q", i+1, t.As)
+		}
+	}
+	s.script = scriptState{Steps: len(script), labels: map[string]ID{}}
+	return nil
+}
+
+// play runs the script in its own goroutine, which the end waits for.
+func (s *Sim) play() {
+	if len(s.opts.Script) == 0 || !s.begin() {
+		return
+	}
+	go func() {
+		defer s.tasks.Done()
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		for i, step := range s.opts.Script {
+			if !waitOr(s.quit, nil, s.w.scale(time.Duration(step.After))) {
+				return
+			}
+			err := s.actUntilEnd(ctx, step)
+			s.mu.Lock()
+			s.script.Played = i + 1
+			if err != nil {
+				s.script.Error = fmt.Sprintf("step %d: %v", i+1, err)
+			}
+			s.stir()
+			s.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+}
+
+func (s *Sim) actUntilEnd(ctx context.Context, t Step) error {
+	within := time.Duration(t.Within)
+	if within == 0 {
+		within = time.Minute
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.w.scale(within))
+	defer cancel()
+	_, err := s.act(ctx, t)
+	return err
+}
+
+// WaitScript waits until the script has been played, and says what went wrong in it.
+func (s *Sim) WaitScript(ctx context.Context) error {
+	var said string
+	err := s.wait(ctx, "the script", func() bool {
+		said = s.script.Error
+		return said != "" || s.script.Played == s.script.Steps
+	})
+	if err == nil && said != "" {
+		return errors.New(said)
+	}
+	return err
+}
+
+// act does one step and returns what it made.
+func (s *Sim) act(ctx context.Context, t Step) (ID, error) {
+	if err := t.check(); err != nil {
+		return 0, err
+	}
+	on, err := s.labelled(t.On, t.In)
+	if err != nil {
+		return 0, err
+	}
+	id, err := s.do(ctx, t, on)
+	if err == nil && t.Label != "" && id != 0 {
+		s.mu.Lock()
+		s.script.labels[t.Label] = id
+		s.mu.Unlock()
+	}
+	return id, err
+}
+
+func (s *Sim) do(ctx context.Context, t Step, on ID) (ID, error) {
+	switch {
+	case t.Say != "":
+		in := t.In
+		if in == "" {
+			return s.Reply(t.As, on, t.Say)
+		}
+		s.mu.Lock()
+		if id, ok := s.script.labels[in]; ok {
+			in = id.String() // a thread that an earlier step opened
+		}
+		s.mu.Unlock()
+		return s.Post(t.As, in, Said{Text: t.Say, Reply: on})
+	case t.Edit != "":
+		return on, s.Edit(t.As, on, t.Edit)
+	case t.Delete:
+		return on, s.Delete(t.As, on)
+	case t.React != "":
+		return on, s.React(t.As, on, t.React)
+	case t.Unreact != "":
+		return on, s.Unreact(t.As, on, t.Unreact)
+	case t.Pin:
+		return on, s.Pin(t.As, on, true)
+	case t.Thread != "":
+		return s.OpenThread(t.As, on, t.Thread)
+	case t.Click != "":
+		i, err := s.Click(t.As, on, t.Click, t.Values...)
+		return i.ID, err
+	case t.Slash != "":
+		i, err := s.Slash(t.As, t.In, t.Bot, strings.TrimPrefix(t.Slash, "/"), t.Options)
+		return i.ID, err
+	case t.Submit != "":
+		i, err := s.Submit(t.As, t.Submit, t.Fields)
+		return i.ID, err
+	case t.Fault != nil:
+		_, err := s.Inject(*t.Fault)
+		return 0, err
+	case t.Clear:
+		s.Clear(0)
+		return 0, nil
+	}
+	m, err := s.waitFor(ctx, t.As, t.In, t.Wait, on)
+	return m.ID, err
+}
+
+// labelled is the message that a step means.
+func (s *Sim) labelled(label, in string) (ID, error) {
+	if label == "" {
+		return 0, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if id, ok := s.script.labels[label]; ok {
+		return id, nil
+	}
+	if label == "last" {
+		c, err := s.w.in(in)
+		if err != nil {
+			return 0, err
+		}
+		if len(c.messages) > 0 {
+			return c.messages[len(c.messages)-1].ID, nil
+		}
+	}
+	if id, err := ParseID(label); err == nil {
+		return id, nil
+	}
+	return 0, fmt.Errorf("no step before was labelled %q", label)
+}

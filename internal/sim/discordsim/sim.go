@@ -1,0 +1,264 @@
+// Package discordsim is a Discord that runs here: a guild with people, bots, channels
+// and threads behind the real REST API (v10) and the real gateway, on one port. It promises
+// to be as strict as Discord is (rights, limits, error codes, intents, time-outs), to lose,
+// double, delay and refuse only what it is told to, and to leave nothing behind when it stops.
+//
+// Bots talk to it with any client library; people talk over the same API with their own
+// token, by the page, by a script, or by the methods of Sim.
+package discordsim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Sim is a running guild. All methods may be called from several goroutines.
+type Sim struct {
+	opts  Options
+	url   string
+	mux   *http.ServeMux
+	quit  chan struct{} // closed when the guild ends: whoever waits, ends
+	done  chan struct{} // closed when nothing runs any more
+	close func()
+	tasks sync.WaitGroup // sockets, streams, timers
+
+	mu       sync.Mutex
+	stopped  bool
+	w        *world
+	limits   *limiter
+	sessions []*session
+	streams  map[*stream]struct{}
+	faults   []*Fault
+	changed  chan struct{} // closed and replaced whenever something happened
+	log      []Happening
+	timers   map[*func() bool]struct{}
+	script   scriptState
+}
+
+// Happening is an event of the guild, for those who wait for one.
+type Happening struct {
+	Name string
+	Data []byte // as JSON
+}
+
+// New makes a guild that listens nowhere yet; url is where it will be found.
+func New(o Options, url string) (*Sim, error) {
+	o, err := o.filled()
+	if err != nil {
+		return nil, err
+	}
+	w, err := newWorld(o)
+	if err != nil {
+		return nil, err
+	}
+	s := &Sim{
+		opts: o, url: url, w: w, quit: make(chan struct{}), done: make(chan struct{}), changed: make(chan struct{}),
+		streams: map[*stream]struct{}{}, timers: map[*func() bool]struct{}{},
+		limits: &limiter{now: w.now, scale: w.scale, buckets: map[string]*bucket{}, global: map[ID]*bucket{}},
+	}
+	w.url, w.emit, w.after = url, s.spread, s.ring
+	s.mux = http.NewServeMux()
+	s.routes()
+	if err := s.checkScript(o.Script); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Start runs a guild until ctx ends or Stop is called.
+func Start(ctx context.Context, o Options) (*Sim, error) {
+	if o.Addr == "" {
+		o.Addr = "127.0.0.1:0"
+	}
+	l, err := net.Listen("tcp", o.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("start the Discord simulator: %w", err)
+	}
+	s, err := New(o, "http://"+l.Addr().String())
+	if err != nil {
+		_ = l.Close() // nothing was served on it
+		return nil, err
+	}
+	ctx, s.close = context.WithCancel(ctx)
+	go func() {
+		defer close(s.done)
+		_ = s.serve(ctx, l) // it ends with the context; there is nobody to tell
+	}()
+	s.play()
+	return s, nil
+}
+
+// TB is the part of testing.TB that StartT needs.
+type TB interface {
+	Helper()
+	Cleanup(func())
+	Fatalf(format string, args ...any)
+}
+
+// StartT runs a guild for one test.
+func StartT(t TB, o Options) *Sim {
+	t.Helper()
+	s, err := Start(context.Background(), o)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// Stop ends the guild and waits until nothing of it runs; it may be called twice.
+func (s *Sim) Stop() {
+	s.close()
+	<-s.done
+}
+
+// Done is closed when the guild has ended.
+func (s *Sim) Done() <-chan struct{} { return s.done }
+
+func (s *Sim) serve(ctx context.Context, l net.Listener) error {
+	srv := &http.Server{Handler: http.HandlerFunc(s.front), ReadHeaderTimeout: 30 * time.Second}
+	ended := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		defer close(ended)
+		s.end()
+		_ = srv.Close() // its error is the listener's, which is closing anyway
+	})
+	err := srv.Serve(l)
+	s.close()
+	<-ended
+	s.tasks.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// front counts the handlers, so that the end can wait for them.
+func (s *Sim) front(w http.ResponseWriter, r *http.Request) {
+	if !s.begin() {
+		return
+	}
+	defer s.tasks.Done()
+	s.mux.ServeHTTP(w, r)
+}
+
+// begin is a task that the end waits for; false: it has come.
+func (s *Sim) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		return false
+	}
+	s.tasks.Add(1)
+	return true
+}
+
+func (s *Sim) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped = true
+	close(s.quit)
+	for stop := range s.timers {
+		if (*stop)() {
+			s.tasks.Done()
+		}
+	}
+}
+
+// ring calls f with the lock held after d. The lock is held when it is called.
+func (s *Sim) ring(d time.Duration, f func()) {
+	if s.stopped {
+		return
+	}
+	s.tasks.Add(1)
+	var stop func() bool
+	key := &stop
+	stop = s.opts.Clock.AfterFunc(d, func() {
+		defer s.tasks.Done()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.timers, key)
+		if !s.stopped {
+			f()
+		}
+	})
+	s.timers[key] = struct{}{}
+}
+
+// spread takes an event to everybody who may hear it. The lock is held.
+func (s *Sim) spread(e event) {
+	raw := s.w.render(e, nil)
+	s.log = append(s.log, Happening{Name: e.name, Data: raw})
+	if len(s.log) > 2*s.opts.Replay {
+		s.log = append([]Happening(nil), s.log[s.opts.Replay:]...)
+	}
+	for _, session := range s.sessions {
+		if session.wants(s.w, e) {
+			s.deliver(session, e)
+		}
+	}
+	for stream := range s.streams {
+		if s.w.reaches(e, stream.who) {
+			stream.push(e.name, s.w.render(e, stream.who))
+		}
+	}
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// URL is where the simulator is.
+func (s *Sim) URL() string { return s.url }
+
+// API is what clients take as the base of REST.
+func (s *Sim) API() string { return s.url + "/api/v10" }
+
+// Gateway is where the socket is.
+func (s *Sim) Gateway() string { return "ws" + s.url[len("http"):] + "/gateway" }
+
+// Guild is the guild's id.
+func (s *Sim) Guild() ID { return s.w.guild }
+
+// Token is the token of a person or a bot; "" where there is nobody of that name.
+func (s *Sim) Token(name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.w.accountNamed(name); a != nil {
+		return a.token
+	}
+	return ""
+}
+
+// User is the id of a person or a bot; 0 where there is nobody of that name.
+func (s *Sim) User(name string) ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.w.accountNamed(name); a != nil {
+		return a.ID
+	}
+	return 0
+}
+
+// Channel is the id of the first channel or thread of that name; 0 where there is none.
+func (s *Sim) Channel(name string) ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.w.channelNamed(name); c != nil {
+		return c.ID
+	}
+	return 0
+}
+
+// Role is the id of a role; 0 where there is none of that name.
+func (s *Sim) Role(name string) ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.w.roleNamed(name); r != nil {
+		return r.ID
+	}
+	return 0
+}
