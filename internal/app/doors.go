@@ -63,7 +63,7 @@ func (a *App) openDoors(ctx context.Context, o ServeOptions) (*doors, error) {
 	mux.Handle("/metrics", readers(counts.Handler()))
 	mux.Handle("/v1/", compat.New(compat.Options{Service: a.Service(), Log: a.Log}))
 	mux.Handle("/", show)
-	d.handler = counts.HTTP(at.Wrap(counts.HTTP(mux))) // the guard copies requests, and only the inner one sees the pattern
+	d.handler = counts.HTTP(compat.Guarded(at.Wrap(counts.HTTP(mux)))) // the guard copies requests, and only the inner one sees the pattern
 	d.link = func(url string) string { return guard.Link(key, url, owner.ID, time.Now()) }
 	return d, nil
 }

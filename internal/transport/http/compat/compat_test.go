@@ -60,7 +60,7 @@ func open(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(at.Wrap(compat.New(compat.Options{Service: a.Service(), Heartbeat: 50 * time.Millisecond})))
+	server := httptest.NewServer(compat.Guarded(at.Wrap(compat.New(compat.Options{Service: a.Service(), Heartbeat: 50 * time.Millisecond}))))
 	t.Cleanup(func() {
 		server.Close()
 		if err := a.Close(); err != nil {
@@ -330,6 +330,11 @@ func TestScopes(t *testing.T) {
 				t.Errorf("%s with %.10q: %s", path, token, res.Status)
 			}
 		}
+	}
+	var out reply
+	res := h.request(t.Context(), "chorus_wrong", "/v1/models", "")
+	if err := json.NewDecoder(res.Body).Decode(&out); err != nil || out.Error.Code != "invalid_api_key" || out.Error.Message == "" {
+		t.Errorf("a wrong token is told %+v, %v", out.Error, err)
 	}
 	if res := h.request(t.Context(), h.token, "/v1/embeddings", "{}"); res.StatusCode != http.StatusNotFound {
 		t.Error(res.Status)

@@ -42,5 +42,5 @@ await assert.rejects(
   (e) => e instanceof OpenAI.BadRequestError && e.param === "tools",
 );
 const stranger = new OpenAI({ baseURL: process.env.BASE, apiKey: "test-key", maxRetries: 0 });
-await assert.rejects(stranger.models.list(), OpenAI.AuthenticationError);
+await assert.rejects(stranger.models.list(), (e) => e instanceof OpenAI.AuthenticationError && e.code === "invalid_api_key");
 console.log("all well");
