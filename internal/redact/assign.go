@@ -231,10 +231,15 @@ func (a *assignment) credentials() {
 var ordinary = []string{"string", "str", "text", "null", "nil", "none", "true", "false", "undefined", "required", "optional", "changed", "password", "passwd", "secret",
 	"token", "bool", "boolean", "number", "int", "bytes", "any", "object", "optional[str]", "required.", "hidden", "empty", "unset", "redacted"}
 
+// isID reports whether a value is an id of ours: "token:01k3…" names a token and does not show it.
+func isID(value string) bool {
+	return len(value) == 26 && strings.HasPrefix(value, "01") && strings.Trim(value, "0123456789abcdefghjkmnpqrstvwxyz") == ""
+}
+
 // secret judges the value.
 func (a *assignment) secret() bool {
 	value := a.text[a.from:a.to]
-	if placeholder(value) {
+	if placeholder(value) || a.of == token && isID(value) {
 		return false
 	}
 	simple := span(value, alnumDot) == len(value)

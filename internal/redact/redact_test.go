@@ -313,3 +313,16 @@ func BenchmarkText(b *testing.B) {
 		r.Text(text)
 	}
 }
+
+// Our own tokens are hidden; the ids that stand for them are not.
+func TestOwnTokens(t *testing.T) {
+	t.Parallel()
+	r := New(Options{})
+	text := "by token:01m7f6yymxnckmeac3n0tt041g with chorus_" + strings.Repeat("ABCDEFGHJKMNPQ234567ABCDEF", 2)
+	if got, want := r.Text(text), "by token:01m7f6yymxnckmeac3n0tt041g with [redacted:chorus-token]"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := r.Text("token: 91m7f6yymxnckmeac3n0tt041g"); !strings.Contains(got, "redacted") {
+		t.Errorf("what only looks like an id stays: %q", got)
+	}
+}

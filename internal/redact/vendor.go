@@ -47,6 +47,7 @@ var shapes = []shape{
 	{head: "xoxs-", set: alnumDash, least: 10, kind: "slack-token"},
 	{head: "xoxe-", set: alnumDash, least: 10, kind: "slack-token"},
 	{head: "xapp-", set: alnumDash, least: 10, digit: true, kind: "slack-token"},
+	{head: "chorus_", set: alnum, least: 40, kind: "chorus-token"},
 	{head: "AIza", set: alnumDash, least: 35, kind: "google-key"},
 	{head: "ya29.", set: alnumDash, least: 20, kind: "google-token"},
 	{head: "GOCSPX-", set: alnumDash, least: 20, kind: "google-key"},
