@@ -59,6 +59,7 @@ type Store interface {
 	SetSetting(ctx context.Context, scope, key, value string) error
 	IndexNew(context.Context) (int, error)
 	Search(ctx context.Context, query string, o store.SearchOptions) ([]store.Hit, error)
+	Outbox
 	Close() error
 }
 
@@ -111,6 +112,15 @@ func Run(t *testing.T, home Home) {
 		"Agents":                testAgents,
 		"Settings":              testSettings,
 		"SearchFinds":           testSearch,
+		"OutboxWishes":          testWishes,
+		"OutboxFreezesMaking":   testFreeze,
+		"OutboxOutcomes":        testOutcomes,
+		"OutboxGroups":          testGroups,
+		"OutboxEcho":            testEcho,
+		"OutboxPlan":            testPlan,
+		"OutboxTwoHandles":      testOutboxTwoHandles,
+		"Places":                testPlaces,
+		"Cursors":               testCursors,
 		"SearchTakesAnything":   testSearchSyntax,
 		"TwoHandles":            testTwoHandles,
 		"TwoHandlesIndex":       testTwoHandlesIndex,

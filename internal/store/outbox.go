@@ -1,0 +1,149 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"chorus/internal/journal"
+)
+
+const (
+	ofLane = `platform = ? AND bot = ? AND channel = ?`
+	ofKey  = ofLane + ` AND key = ?`
+
+	outColumns = `platform, bot, channel, seq, key, thread_id, event, part, team, thing, target, target_key, nonce, final, gone,
+		want, have, message_id, tried, tried_at, tried_body, state, attempts, not_before, why, error, created, changed, body`
+)
+
+func laneArgs(l journal.Lane, more ...any) []any {
+	return append([]any{l.Platform, l.Bot, l.Channel}, more...)
+}
+
+// Wish writes wishes that follow from no event. Wishing the same again changes nothing.
+func (db *DB) Wish(ctx context.Context, wishes ...journal.Desired) error {
+	err := checkWishes(wishes)
+	if err == nil {
+		err = db.w.write(ctx, func(w *writer) error { return db.wishAll(w, wishes) })
+	}
+	if err != nil {
+		return fmt.Errorf("write to the outbox: %w", err)
+	}
+	return nil
+}
+
+// Plan takes one step of a durable reader: wishes, state and place in one transaction.
+// If the reader does not stand at From any more it gives ErrMoved and nothing is written.
+func (db *DB) Plan(ctx context.Context, p journal.Plan) error {
+	err := checkWishes(p.Wishes)
+	if err == nil && p.UpTo < p.From {
+		err = fmt.Errorf("a reader never moves back, from %d to %d", p.From, p.UpTo)
+	}
+	if err == nil {
+		err = db.w.write(ctx, func(w *writer) error { return db.plan(w, p) })
+	}
+	if err != nil {
+		return fmt.Errorf("plan of reader %s in thread %s: %w", p.Reader, p.Thread, err)
+	}
+	return nil
+}
+
+func (db *DB) plan(w *writer, p journal.Plan) error {
+	var next, at int64
+	err := w.row(`SELECT t.next_seq, coalesce(r.seq, 0) FROM threads t
+		LEFT JOIN readers r ON r.thread_id = t.id AND r.reader = ? WHERE t.id = ?`, []any{p.Reader, string(p.Thread)}, &next, &at)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return journal.ErrUnknown
+	case err != nil:
+		return err
+	case at != p.From:
+		return journal.ErrMoved
+	case p.UpTo >= next:
+		return fmt.Errorf("there is no event %d", p.UpTo)
+	}
+	err = w.exec(`INSERT INTO readers (reader, thread_id, seq) VALUES (?, ?, ?)
+		ON CONFLICT (reader, thread_id) DO UPDATE SET seq = excluded.seq`, p.Reader, string(p.Thread), p.UpTo)
+	if err != nil {
+		return err
+	}
+	if s := p.State; s != nil {
+		err := w.exec(`INSERT INTO snapshots (thread_id, codec, seq, state, at) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT (thread_id, codec) DO UPDATE SET seq = excluded.seq, state = excluded.state, at = excluded.at`,
+			string(p.Thread), s.Codec, s.Seq, append([]byte{}, s.State...), micros(db.now()))
+		if err != nil {
+			return err
+		}
+	}
+	return db.wishAll(w, p.Wishes)
+}
+
+func checkWishes(wishes []journal.Desired) error {
+	for _, d := range wishes {
+		switch {
+		case d.Lane.Platform == "" || d.Lane.Bot == "" || d.Lane.Channel == "" || d.Key == "":
+			return fmt.Errorf("wish %q in lane %s: platform, bot, channel and key are needed", d.Key, d.Lane)
+		case d.Thing != "" && d.Thing != journal.Message && d.Thing != journal.Reaction:
+			return fmt.Errorf("wish %q in lane %s: what is a %q", d.Key, d.Lane, d.Thing)
+		case d.Thing == journal.Reaction && d.Target == "" && d.TargetKey == "":
+			return fmt.Errorf("wish %q in lane %s: a reaction needs a message", d.Key, d.Lane)
+		case !d.Gone && !json.Valid(d.Body):
+			return fmt.Errorf("wish %q in lane %s: its body is not JSON", d.Key, d.Lane)
+		}
+	}
+	return nil
+}
+
+func (db *DB) wishAll(w *writer, wishes []journal.Desired) error {
+	for _, d := range wishes {
+		if d.Thing == "" {
+			d.Thing = journal.Message
+		}
+		if err := db.wish(w, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wish writes one wish. A changed one is a new revision, and opens again what had been
+// sent, had failed or had been given up. The body of what should not be there does not
+// count as a change; it is kept, because taking a reaction off needs it.
+func (db *DB) wish(w *writer, d journal.Desired) error {
+	now := micros(db.now())
+	n, err := w.change(`UPDATE outbox SET event = ?, final = ?, gone = ?, body = CASE WHEN ? = '' THEN body ELSE ? END, part = ?, want = want + 1, changed = ?,
+			state = CASE WHEN state = 'sending' THEN state ELSE 'planned' END,
+			attempts = CASE WHEN state = 'failed' THEN 0 ELSE attempts END,
+			not_before = CASE WHEN state = 'failed' THEN NULL ELSE not_before END, why = '', error = ''
+		WHERE `+ofKey+` AND event <= ? AND NOT (gone = ? AND (body = ? OR gone = 1))`,
+		append([]any{d.Seq, flag(d.Final), flag(d.Gone), string(d.Body), string(d.Body), d.Part, now}, laneArgs(d.Lane, d.Key, d.Seq, flag(d.Gone), string(d.Body))...)...)
+	if err != nil || n > 0 {
+		return err
+	}
+	// The same wish, an older one, or the first.
+	n, err = w.change(`UPDATE outbox SET event = CASE WHEN event < ? THEN ? ELSE event END,
+		final = CASE WHEN event <= ? AND ? = 1 THEN 1 ELSE final END WHERE `+ofKey,
+		append([]any{d.Seq, d.Seq, d.Seq, flag(d.Final)}, laneArgs(d.Lane, d.Key)...)...)
+	if err != nil || n > 0 {
+		return err
+	}
+	var place int64
+	err = w.row(`INSERT INTO lanes (platform, bot, channel, next_seq) VALUES (?, ?, ?, 2)
+		ON CONFLICT (platform, bot, channel) DO UPDATE SET next_seq = lanes.next_seq + 1 RETURNING next_seq - 1`, laneArgs(d.Lane), &place)
+	if err != nil {
+		return err
+	}
+	return w.exec(`INSERT INTO outbox (platform, bot, channel, seq, key, thread_id, event, part, team, thing, target, target_key,
+		nonce, final, gone, created, changed, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		laneArgs(d.Lane, place, d.Key, string(d.Thread), d.Seq, d.Part, d.Group, string(d.Thing), d.Target, d.TargetKey,
+			d.Lane.Nonce(d.Key), flag(d.Final), flag(d.Gone), now, now, string(d.Body))...)
+}
+
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,237 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+)
+
+const isOpen = `(state = 'planned' OR state = 'sending')`
+
+// OpenLanes lists the lanes of a bot that have something to do.
+func (db *DB) OpenLanes(ctx context.Context, platform, bot string) ([]journal.Lane, error) {
+	var out []journal.Lane
+	err := db.query(ctx, `SELECT DISTINCT channel FROM outbox WHERE platform = ? AND bot = ? AND `+isOpen+` ORDER BY channel`,
+		[]any{platform, bot}, func(rows *sql.Rows) error {
+			l := journal.Lane{Platform: platform, Bot: bot}
+			err := rows.Scan(&l.Channel)
+			out = append(out, l)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("open lanes of %s:%s: %w", platform, bot, err)
+	}
+	return out, nil
+}
+
+// OpenRows lists what a lane has to do, in order.
+func (db *DB) OpenRows(ctx context.Context, lane journal.Lane, limit int) ([]journal.Outgoing, error) {
+	out, err := db.outgoing(ctx, ofLane+` AND `+isOpen+` ORDER BY seq LIMIT ?`, laneArgs(lane, orDefault(limit, 100)))
+	if err != nil {
+		return nil, fmt.Errorf("open rows of lane %s: %w", lane, err)
+	}
+	return out, nil
+}
+
+// Outgoing reads one row; ErrUnknown if there is none.
+func (db *DB) Outgoing(ctx context.Context, lane journal.Lane, key string) (journal.Outgoing, error) {
+	out, err := db.outgoing(ctx, ofKey, laneArgs(lane, key))
+	if err == nil && len(out) == 0 {
+		err = journal.ErrUnknown
+	}
+	if err != nil {
+		return journal.Outgoing{}, fmt.Errorf("%s in lane %s: %w", key, lane, err)
+	}
+	return out[0], nil
+}
+
+// OutFilter narrows a list of outgoing things; zero fields do not.
+type OutFilter struct {
+	Platform, Bot, Channel string
+	Thread                 chat.ThreadID
+	State                  journal.OutState
+	Limit                  int
+}
+
+// OutgoingFor lists rows for people and for whoever must say what could not be said; the
+// last changed first.
+func (db *DB) OutgoingFor(ctx context.Context, f OutFilter) ([]journal.Outgoing, error) {
+	var where filter
+	where.equal("platform", f.Platform)
+	where.equal("bot", f.Bot)
+	where.equal("channel", f.Channel)
+	where.equal("thread_id", string(f.Thread))
+	if f.State != "" { // spelled out, so that the index of failures is found
+		where.add("state = '" + string(f.State) + "'")
+	}
+	if len(where.terms) == 0 {
+		where.add("1 = 1")
+	}
+	rest, args := where.on("")
+	out, err := db.outgoing(ctx, rest[len(" WHERE "):]+` ORDER BY changed DESC, seq DESC LIMIT ?`, append(args, orDefault(f.Limit, 100)))
+	if err != nil {
+		return nil, fmt.Errorf("list the outbox: %w", err)
+	}
+	return out, nil
+}
+
+func (db *DB) outgoing(ctx context.Context, where string, args []any) ([]journal.Outgoing, error) {
+	var out []journal.Outgoing
+	err := db.query(ctx, `SELECT `+outColumns+` FROM outbox WHERE `+where, args, func(rows *sql.Rows) error {
+		o, err := scanOutgoing(rows)
+		out = append(out, o)
+		return err
+	})
+	return out, err
+}
+
+func scanOutgoing(row scanner) (o journal.Outgoing, err error) {
+	var triedAt, notBefore sql.NullInt64
+	var created, changed int64
+	var body, tried string
+	err = row.Scan(&o.Lane.Platform, &o.Lane.Bot, &o.Lane.Channel, &o.Order, &o.Key, &o.Thread, &o.Seq, &o.Part, &o.Group, &o.Thing,
+		&o.Target, &o.TargetKey, &o.Nonce, &o.Final, &o.Gone, &o.Want, &o.Have, &o.ID, &o.Tried, &triedAt, &tried, &o.State,
+		&o.Attempts, &notBefore, &o.Why, &o.Error, &created, &changed, &body)
+	if triedAt.Valid {
+		o.TriedAt = instant(triedAt.Int64)
+	}
+	if notBefore.Valid {
+		o.NotBefore = instant(notBefore.Int64)
+	}
+	if body != "" {
+		o.Body = json.RawMessage(body)
+	}
+	if tried != "" {
+		o.TriedBody = json.RawMessage(tried)
+	}
+	o.Created, o.Changed = instant(created), instant(changed)
+	return o, err
+}
+
+// BeginSend notes that a call is about to be made, and gives the row as it is then. If the
+// row is not as the caller has seen it (another attempt, another wish): ErrMoved.
+//
+// Making a message freezes what is made: until its outcome is known, every further try
+// makes the same, and what is wished meanwhile becomes an edit.
+func (db *DB) BeginSend(ctx context.Context, seen journal.Outgoing) (journal.Outgoing, error) {
+	var out journal.Outgoing
+	err := db.w.write(ctx, func(w *writer) error {
+		now := micros(db.now())
+		freeze := `tried = want, tried_body = body, tried_at = ?`
+		if seen.State == journal.Sending && seen.Tried > 0 && !seen.Made() {
+			freeze = `tried_at = ?`
+		}
+		st, err := w.stmt(`UPDATE outbox SET state = 'sending', attempts = attempts + 1, changed = ?, ` + freeze + `
+			WHERE ` + ofKey + ` AND state = ? AND attempts = ? AND want = ? AND ` + isOpen + ` RETURNING ` + outColumns)
+		if err != nil {
+			return err
+		}
+		out, err = scanOutgoing(st.QueryRowContext(context.Background(), append([]any{now, now},
+			laneArgs(seen.Lane, seen.Key, string(seen.State), seen.Attempts, seen.Want)...)...))
+		if errors.Is(err, sql.ErrNoRows) {
+			return journal.ErrMoved
+		}
+		return err
+	})
+	if err != nil {
+		return journal.Outgoing{}, fmt.Errorf("begin to send %s in lane %s: %w", seen.Key, seen.Lane, err)
+	}
+	return out, nil
+}
+
+// EndSend writes down what a call came to. Telling it twice changes nothing.
+func (db *DB) EndSend(ctx context.Context, o journal.Outcome) error {
+	err := db.w.write(ctx, func(w *writer) error {
+		switch o.State {
+		case journal.Sent:
+			return db.sent(w, o)
+		case journal.Planned, journal.Sending, journal.Superseded:
+			tried := `tried`
+			if o.State != journal.Sending {
+				tried = `0`
+			}
+			return w.exec(`UPDATE outbox SET state = ?, not_before = ?, why = ?, error = ?, changed = ?, tried = `+tried+
+				` WHERE `+ofKey+` AND attempts = ? AND `+isOpen, append([]any{string(o.State), nullMicros(o.NotBefore), o.Why, o.Error,
+				micros(db.now())}, laneArgs(o.Lane, o.Key, o.Attempt)...)...)
+		case journal.Failed:
+			return db.failed(w, o)
+		default:
+			return fmt.Errorf("no outcome is %q", o.State)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("note what became of %s in lane %s: %w", o.Key, o.Lane, err)
+	}
+	return nil
+}
+
+// sent notes a success, and where a message that was made belongs.
+func (db *DB) sent(w *writer, o journal.Outcome) error {
+	n, err := w.change(`UPDATE outbox SET have = ?, message_id = CASE WHEN message_id = '' THEN ? ELSE message_id END,
+			state = CASE WHEN want > ? THEN 'planned' ELSE 'sent' END, attempts = 0, not_before = NULL, tried = 0, tried_body = '',
+			why = '', error = '', changed = ? WHERE `+ofKey+` AND have < ?`,
+		append([]any{o.Rev, o.ID, o.Rev, micros(db.now())}, laneArgs(o.Lane, o.Key, o.Rev)...)...)
+	if err != nil || n == 0 || o.ID == "" {
+		return err
+	}
+	return w.exec(`INSERT INTO message_places (platform, message_id, thread_id, seq, part, bot, channel, key)
+		SELECT platform, message_id, thread_id, event, part, bot, channel, key FROM outbox
+		WHERE `+ofKey+` AND thread_id <> '' AND message_id <> '' ON CONFLICT DO NOTHING`, laneArgs(o.Lane, o.Key)...)
+}
+
+// failed gives a row up, and with it whatever of its group has not been made yet.
+func (db *DB) failed(w *writer, o journal.Outcome) error {
+	now := micros(db.now())
+	n, err := w.change(`UPDATE outbox SET state = 'failed', not_before = NULL, tried = 0, tried_body = '', why = ?, error = ?, changed = ?
+		WHERE `+ofKey+` AND attempts = ? AND `+isOpen, append([]any{o.Why, o.Error, now}, laneArgs(o.Lane, o.Key, o.Attempt)...)...)
+	if err != nil || n == 0 {
+		return err
+	}
+	return w.exec(`UPDATE outbox SET state = 'failed', not_before = NULL, why = ?, error = ?, changed = ?
+		WHERE `+ofLane+` AND state = 'planned' AND thing = 'message' AND message_id = '' AND target = ''
+		AND team <> '' AND team = (SELECT team FROM outbox WHERE `+ofKey+` AND message_id = '' AND target = '' AND thing = 'message')
+		AND seq > (SELECT seq FROM outbox WHERE `+ofKey+`)`,
+		append(append(append([]any{o.Why, o.Error, now}, laneArgs(o.Lane)...), laneArgs(o.Lane, o.Key)...), laneArgs(o.Lane, o.Key)...)...)
+}
+
+// Echo notes that a message of ours was seen on the platform, whoever told it: the answer
+// to the call may have been lost. It gives the lane that may go on; a message that is
+// not ours, or known already, changes nothing.
+func (db *DB) Echo(ctx context.Context, platform, bot, nonce, messageID string) (lane journal.Lane, ours bool, err error) {
+	err = db.w.write(ctx, func(w *writer) error {
+		lane, ours = journal.Lane{Platform: platform, Bot: bot}, false
+		var key string
+		var tried int64
+		err := w.row(`SELECT channel, key, tried FROM outbox WHERE platform = ? AND bot = ? AND nonce = ?
+			AND state = 'sending' AND message_id = '' AND target = '' AND thing = 'message'`, []any{platform, bot, nonce}, &lane.Channel, &key, &tried)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		ours = true
+		return db.sent(w, journal.Outcome{Lane: lane, Key: key, Rev: tried, ID: messageID})
+	})
+	if err != nil {
+		return journal.Lane{}, false, fmt.Errorf("note message %s: %w", messageID, err)
+	}
+	return lane, ours, nil
+}
+
+// LastMade is the id of the newest message that the lane made in front of a place: what
+// is looked for behind it is never an older one.
+func (db *DB) LastMade(ctx context.Context, lane journal.Lane, before int64) (string, error) {
+	var id string
+	err := db.query(ctx, `SELECT message_id FROM outbox WHERE `+ofLane+` AND seq < ? AND message_id <> '' ORDER BY seq DESC LIMIT 1`,
+		laneArgs(lane, before), func(rows *sql.Rows) error { return rows.Scan(&id) })
+	if err != nil {
+		return "", fmt.Errorf("last message of lane %s: %w", lane, err)
+	}
+	return id, nil
+}

@@ -1,0 +1,115 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+)
+
+// Places says which threads a message on a platform belongs to: those that heard it, or
+// the one that said it.
+func (db *DB) Places(ctx context.Context, platform, messageID string) ([]journal.Place, error) {
+	var out []journal.Place
+	if messageID == "" {
+		return nil, nil
+	}
+	err := db.query(ctx, `SELECT thread_id, seq, part, bot, channel, key, 1 FROM message_places WHERE platform = ? AND message_id = ?
+		UNION ALL SELECT thread_id, seq, 0, '', '', '', 0 FROM events
+		WHERE platform = ? AND platform_id = ? AND kind = 'received' AND platform_id <> '' ORDER BY 1, 2`,
+		[]any{platform, messageID, platform, messageID}, func(rows *sql.Rows) error {
+			var p journal.Place
+			err := rows.Scan(&p.Thread, &p.Seq, &p.Part, &p.Lane.Bot, &p.Lane.Channel, &p.Key, &p.Ours)
+			if p.Ours {
+				p.Lane.Platform = platform
+			}
+			out = append(out, p)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("where message %s belongs: %w", messageID, err)
+	}
+	return out, nil
+}
+
+// PutPlace notes where a message of ours belongs that was not made through the outbox.
+// The first note stays.
+func (db *DB) PutPlace(ctx context.Context, messageID string, p journal.Place) error {
+	err := errors.New("platform, message and thread are needed")
+	if messageID != "" && p.Lane.Platform != "" && p.Thread != "" {
+		err = db.w.write(ctx, func(w *writer) error {
+			return w.exec(`INSERT INTO message_places (platform, message_id, thread_id, seq, part, bot, channel, key)
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+				p.Lane.Platform, messageID, string(p.Thread), p.Seq, p.Part, p.Lane.Bot, p.Lane.Channel, p.Key)
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("note where message %s belongs: %w", messageID, err)
+	}
+	return nil
+}
+
+// Cursor is the id of the message up to which a channel's history was read; empty if the
+// channel was never seen.
+func (db *DB) Cursor(ctx context.Context, lane journal.Lane) (string, error) {
+	var id string
+	err := db.query(ctx, `SELECT message_id FROM cursors WHERE `+ofLane, laneArgs(lane), func(rows *sql.Rows) error { return rows.Scan(&id) })
+	if err != nil {
+		return "", fmt.Errorf("cursor of lane %s: %w", lane, err)
+	}
+	return id, nil
+}
+
+// Cursors gives the cursor of every channel that a bot has seen.
+func (db *DB) Cursors(ctx context.Context, platform, bot string) (map[string]string, error) {
+	out := map[string]string{}
+	err := db.query(ctx, `SELECT channel, message_id FROM cursors WHERE platform = ? AND bot = ?`, []any{platform, bot}, func(rows *sql.Rows) error {
+		var channel, id string
+		err := rows.Scan(&channel, &id)
+		out[channel] = id
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cursors of %s:%s: %w", platform, bot, err)
+	}
+	return out, nil
+}
+
+// MoveCursor notes that everything up to a message has been read and kept. A cursor never
+// moves back: ids are numbers without leading zeros that grow with time.
+func (db *DB) MoveCursor(ctx context.Context, lane journal.Lane, messageID string) error {
+	err := errors.New("no message given")
+	if messageID != "" {
+		err = db.w.write(ctx, func(w *writer) error {
+			return w.exec(`INSERT INTO cursors (platform, bot, channel, message_id, at) VALUES (?, ?, ?, ?, ?)
+				ON CONFLICT (platform, bot, channel) DO UPDATE SET message_id = excluded.message_id, at = excluded.at
+				WHERE length(excluded.message_id) > length(cursors.message_id)
+				OR (length(excluded.message_id) = length(cursors.message_id) AND excluded.message_id > cursors.message_id)`,
+				laneArgs(lane, messageID, micros(db.now()))...)
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("move cursor of lane %s: %w", lane, err)
+	}
+	return nil
+}
+
+// BehindIn is Behind for the threads of one transport.
+func (db *DB) BehindIn(ctx context.Context, reader, transport string, limit int) ([]chat.ThreadID, error) {
+	var out []chat.ThreadID
+	err := db.query(ctx, `SELECT t.id FROM threads t LEFT JOIN readers r ON r.thread_id = t.id AND r.reader = ?
+		WHERE t.transport = ? AND t.next_seq - 1 > coalesce(r.seq, 0) ORDER BY t.last_active, t.id LIMIT ?`,
+		[]any{reader, transport, orDefault(limit, 100)}, func(rows *sql.Rows) error {
+			var id chat.ThreadID
+			err := rows.Scan(&id)
+			out = append(out, id)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("where reader %s is behind: %w", reader, err)
+	}
+	return out, nil
+}
