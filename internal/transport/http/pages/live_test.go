@@ -67,7 +67,9 @@ func TestStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	by := command.Caller{Scopes: []command.Scope{command.Chat}}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.ServeHTTP(w, r.WithContext(command.WithCaller(r.Context(), by))) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.ServeHTTP(w, r.WithContext(command.WithCaller(r.Context(), by)))
+	}))
 	defer server.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
