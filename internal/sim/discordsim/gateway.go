@@ -104,6 +104,7 @@ func (s *Sim) socket(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	if k.session != nil && k.session.socket == k {
 		k.session.socket = nil
+		s.stir()
 	}
 	s.mu.Unlock()
 	_ = ws.CloseNow() // mostly closed already
@@ -226,14 +227,11 @@ func (s *Sim) handle(k *socket, p payload) {
 	}
 	switch p.Op {
 	case opHeartbeat:
-		if k.session != nil && s.deaf(k.session.who) {
-			return
-		}
 		select {
 		case k.beat <- struct{}{}:
 		default:
 		}
-		k.send(opAck, nil)
+		k.send(opAck, nil) // which a deaf gateway does not write
 	case opIdentify:
 		s.identify(k, p.D)
 	case opResume:

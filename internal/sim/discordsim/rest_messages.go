@@ -38,7 +38,11 @@ func (s *Sim) routesMessages() {
 			return nil
 		})
 	})
-	s.route("DELETE "+message+"/reactions", withAccount, func(c *call) (any, error) {
+	// The last part is "reactions"; spelled out it would stand beside pins/{message}, and the mux could not choose.
+	s.route("DELETE "+message+"/{what}", withAccount, func(c *call) (any, error) {
+		if c.PathValue("what") != "reactions" {
+			return nil, refuse(http.StatusNotFound, 0, "404: Not Found")
+		}
 		in, m, err := c.at(PermManageMessages)
 		if err == nil {
 			c.w.unreactAll(in, m, nil)
