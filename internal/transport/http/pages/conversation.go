@@ -77,9 +77,18 @@ func (p *Pages) rows(t talk, items []feed.Item) (sheet.HTML, error) {
 		made[r.ID] = &r
 		order = append(order, &r)
 	}
+	asks := map[string]string{} // by call, the row that asks for it
 	for _, item := range items {
+		if ask, ok := item.(feed.ApprovalRequired); ok {
+			asks[ask.CallID] = "ask-" + ask.ApprovalID
+		}
 		for _, r := range t.rowsOf(item) {
 			owner, part := r.inside()
+			if call, ok := strings.CutPrefix(owner, "ask of "); ok { // what has its result needs no answer
+				if owner = asks[call]; made[owner] == nil {
+					continue
+				}
+			}
 			if r.Template == "nothing" {
 				continue // nothing is in the making on a page that is whole
 			}

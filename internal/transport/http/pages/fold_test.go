@@ -212,7 +212,12 @@ func (s *story) run() {
 		}
 		if len(made) > 0 && rapid.Bool().Draw(s.T, "asks") {
 			s.items = append(s.items, feed.ApprovalRequired{Head: s.next(), CallID: made[0], Tool: "bash", ApprovalID: "a" + made[0], Reason: "it changes things", Actions: []string{"rm <x>"}})
-			s.items = append(s.items, feed.ApprovalResolved{Head: s.next(), CallID: made[0], ApprovalID: "a" + made[0], Approved: true, By: "user:ada", Note: "<i>"})
+			if rapid.Bool().Draw(s.T, "broken in") { // somebody broke in: the call is skipped, and nobody answers
+				s.items = append(s.items, feed.ToolResult{Head: s.next(), CallID: made[0], Tool: "bash", Result: feed.Result{Stderr: "skipped"}, Outcome: "skipped"})
+				made = made[1:]
+			} else {
+				s.items = append(s.items, feed.ApprovalResolved{Head: s.next(), CallID: made[0], ApprovalID: "a" + made[0], Approved: true, By: "user:ada", Note: "<i>"})
+			}
 		}
 		late()
 		for _, call := range rapid.Permutation(made).Draw(s.T, "order") {

@@ -30,7 +30,7 @@ type talk struct {
 }
 
 // shown is an item with the conversation it is of. Parts are rows that were put into it,
-// by what they are: "out", "state", "answer".
+// by what they are: "out", "state", "answer", "over".
 type shown struct {
 	Talk  talk
 	Item  any
@@ -54,7 +54,8 @@ func (t talk) rowsOf(item feed.Item) []row {
 	case feed.ToolCall:
 		return []row{{ID: "call-" + it.CallID, Template: "call", Data: s}}
 	case feed.ToolResult:
-		return []row{{ID: "out-" + it.CallID, Template: "result", Data: s}, {ID: "state-" + it.CallID, Template: "callstate", Data: s}}
+		return []row{{ID: "out-" + it.CallID, Template: "result", Data: s}, {ID: "state-" + it.CallID, Template: "callstate", Data: s},
+			{ID: "over-" + it.CallID, Template: "over", Data: s}}
 	case feed.ApprovalRequired:
 		return []row{{ID: "ask-" + it.ApprovalID, Template: "ask", Data: s}, {ID: "state-" + it.CallID, Template: "asking", Data: s}}
 	case feed.ApprovalResolved:
@@ -82,6 +83,8 @@ func (r row) inside() (owner, part string) {
 		return "call-" + rest, kind
 	case "answer":
 		return "ask-" + rest, kind
+	case "over":
+		return "ask of " + rest, kind // which row that is, only the page knows
 	}
 	return "", ""
 }

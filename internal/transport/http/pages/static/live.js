@@ -19,7 +19,7 @@ function element(html) {
 }
 
 // Parts belong into a row; where that is on an earlier page, there is nothing to do.
-const isPart = (id) => /^(out|state|answer)-/.test(id);
+const isPart = (id) => /^(out|state|answer|over)-/.test(id);
 
 function put({ id, html, replaces, in: inside }) {
   const stay = atEnd();
