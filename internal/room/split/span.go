@@ -3,15 +3,18 @@ package split
 import (
 	"regexp"
 	"sort"
+	"strings"
+	"unicode"
 )
 
-// oneThing is what means something only as a whole: inline code, mentions, emoji, times,
-// commands, links.
-var oneThing = regexp.MustCompile("``[^\\n]+?``|`[^`\\n]+`" +
-	`|<(?:@[!&]?|#|a?:\w{1,64}:)\d{1,25}>|<t:-?\d{1,20}(?::[a-zA-Z])?>|</[^>\n]{1,100}:\d{1,25}>|<id:\w{1,32}>` +
-	`|\[[^\]\n]*\]\([^)\s]*\)|<https?://[^\s>]+>|https?://\S+`)
+// longestSpan bounds what is looked at: anything longer than a message is broken anyway.
+const longestSpan = 4 * DefaultHard
 
-// spans finds them outside of code blocks, in order.
+// pointy is what stands in pointed brackets: mentions, emoji, times, commands.
+var pointy = regexp.MustCompile(`^<(?:(?:@[!&]?|#|a?:\w{1,64}:)\d{1,25}|t:-?\d{1,20}(?::[a-zA-Z])?|/[^>\n]{1,100}:\d{1,25}|id:\w{1,32})>$`)
+
+// spans finds, outside of code blocks and in order, what means something only as a
+// whole: inline code, what stands in pointed brackets, links.
 func spans(text string, code []fence) []span {
 	var out []span
 	from := 0
@@ -20,14 +23,69 @@ func spans(text string, code []fence) []span {
 		if i < len(code) {
 			to = code[i].from
 		}
-		for _, at := range oneThing.FindAllStringIndex(text[from:to], -1) {
-			out = append(out, span{from + at[0], from + at[1]})
+		for at := from; at < to; {
+			next := strings.IndexAny(text[at:to], "`<[h")
+			if next < 0 {
+				break
+			}
+			at += next
+			n, whole := oneThing(text[at:min(to, at+longestSpan)])
+			if whole {
+				out = append(out, span{at, at + n})
+			}
+			at += n
 		}
 		if i < len(code) {
 			from = code[i].to
 		}
 	}
 	return out
+}
+
+// oneThing is how long the thing is that s begins with; not whole: how far to go on.
+func oneThing(s string) (n int, whole bool) {
+	line, _, _ := strings.Cut(s, "\n")
+	switch s[0] {
+	case '`':
+		mark := ticks(s)
+		if end := strings.Index(line[mark:], line[:mark]); end > 0 && mark <= 2 {
+			return mark + end + mark, true
+		}
+		return mark, false
+	case '<':
+		end := strings.IndexByte(line, '>') + 1
+		if end > 0 && (end <= 160 && pointy.MatchString(line[:end]) || link(line[1:end]) == end-2) {
+			return end, true
+		}
+	case '[':
+		words := strings.IndexByte(line, ']') + 1
+		if words > 0 && strings.HasPrefix(line[words:], "(") {
+			if end := strings.IndexAny(line[words:], ") \t"); end > 0 && line[words+end] == ')' {
+				return words + end + 1, true
+			}
+		}
+	default:
+		if n := link(line); n > 0 {
+			return n, true
+		}
+	}
+	return 1, false
+}
+
+// link is the length of the bare link that s begins with; 0: none.
+func link(s string) int {
+	rest, ok := strings.CutPrefix(s, "https://")
+	if !ok {
+		rest, ok = strings.CutPrefix(s, "http://")
+	}
+	if !ok || rest == "" {
+		return 0
+	}
+	end := strings.IndexFunc(rest, func(r rune) bool { return unicode.IsSpace(r) || r == '>' })
+	if end < 0 {
+		end = len(rest)
+	}
+	return len(s) - len(rest) + end
 }
 
 // span finds the one that a cut at the offset would break.

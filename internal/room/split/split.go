@@ -238,11 +238,8 @@ func (c *cutter) cutProse(end int) place {
 	best := [3]int{}
 	word := 0
 	for at := end; at > c.at; at-- {
-		if !c.free(at) {
-			continue
-		}
 		level := c.level(at)
-		if level == noBreak {
+		if level == noBreak || !c.free(at) {
 			continue
 		}
 		if level == atParagraph && at > worth {
@@ -280,6 +277,9 @@ const (
 func (c *cutter) level(at int) int {
 	if at >= len(c.text) {
 		return noBreak
+	}
+	if b, a := c.text[at-1], c.text[at]; b < utf8.RuneSelf && a > ' ' && a < utf8.RuneSelf {
+		return noBreak // most places are within a word
 	}
 	after, _ := utf8.DecodeRuneInString(c.text[at:])
 	before, _ := utf8.DecodeLastRuneInString(c.text[:at])
