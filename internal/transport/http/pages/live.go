@@ -125,6 +125,11 @@ func (s *stream) run(ctx context.Context, items <-chan moved) error {
 		case <-s.pages.Stopping:
 			return s.send(": the server is stopping; come again\n\n")
 		case <-beat.C:
+			if s.pages.Still != nil {
+				if over := s.pages.Still(ctx, s.by); over != nil {
+					return over // the page comes again, and is shown the way in
+				}
+			}
 			err = s.send(": still here\n\n")
 		case <-draw.C:
 			waiting = false

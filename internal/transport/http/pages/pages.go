@@ -31,6 +31,8 @@ type Options struct {
 	Service command.Service
 	Log     *slog.Logger
 	Version string
+	// Still says why a reader who was let in would not be now: streams outlive tokens. May be nil.
+	Still func(context.Context, command.Caller) error
 	// Stopping is closed when the server goes down: streams end then.
 	Stopping <-chan struct{}
 	Now      func() time.Time
