@@ -51,7 +51,7 @@ func oneThing(s string) (n int, whole bool) {
 		if end := strings.Index(line[mark:], line[:mark]); end > 0 && mark <= 2 {
 			return mark + end + mark, true
 		}
-		return mark, false
+		return mark, mark > 2 // a ruler; half of one would be a mark
 	case '<':
 		end := strings.IndexByte(line, '>') + 1
 		if end > 0 && (end <= 160 && pointy.MatchString(line[:end]) || link(line[1:end]) == end-2) {

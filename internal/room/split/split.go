@@ -314,6 +314,9 @@ func (c *cutter) forced(end int) int {
 	if w := c.at + whole(c.text[c.at:], at-c.at); w > c.at {
 		at = w
 	}
+	if left := ticks(c.text[at:]); at > c.at && left > 0 && left <= longestMark && c.text[at-1] == '`' {
+		at -= longestMark + 1 - left // what is left of a ruler stays a ruler
+	}
 	if at > c.at {
 		return at
 	}
