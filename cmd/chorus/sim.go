@@ -15,7 +15,7 @@ import (
 
 func (c *cli) simCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "sim", Short: "Simulators, for trying an agent without the world", RunE: oneOf}
-	cmd.AddCommand(c.simLLM())
+	cmd.AddCommand(c.simLLM(), c.simDiscord())
 	return cmd
 }
 
