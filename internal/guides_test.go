@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -204,6 +205,8 @@ func TestGuidesAreTrue(t *testing.T) {
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no guides: %v", err)
 	}
+	bin := filepath.Join(t.TempDir(), "chorus")
+	build := sync.OnceFunc(func() { goCommand(t, "build", "-o", bin, "./"+program) }) // once for all of them
 	for _, file := range names {
 		name := filepath.Base(file)
 		t.Run(name, func(t *testing.T) {
@@ -225,18 +228,17 @@ func TestGuidesAreTrue(t *testing.T) {
 				}
 			}
 			for _, run := range g.runs {
-				g.run(t, name, run)
+				build()
+				g.run(t, name, bin, run)
 			}
 		})
 	}
 }
 
 // run runs the commands of a block, each behind "$ ", and compares what they print.
-func (g guide) run(t *testing.T, name string, block fence) {
+func (g guide) run(t *testing.T, name, bin string, block fence) {
 	t.Helper()
 	dir := t.TempDir()
-	bin := filepath.Join(dir, "bin", "chorus")
-	goCommand(t, "build", "-o", bin, "./"+program)
 	for file, text := range g.files {
 		if !strings.Contains(file, "/") {
 			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
