@@ -122,7 +122,8 @@ type Message struct {
 	In       Channel
 	Author   Author
 	Text     string
-	Mentions []string // ids of users that it mentions
+	Mentions []string // ids of users that its text mentions; not the one that a reply rings
+	Roles    []string // ids of roles that it mentions
 	ReplyTo  string   // the id of the message it answers
 	System   bool     // the platform's own notice: somebody joined, something was pinned
 }
@@ -135,6 +136,7 @@ type Agent struct {
 	InnerName string   // what it is called in the conversation
 	Aliases   []string // what else people call it
 	Webhooks  []string // ids of webhooks that it speaks through
+	Role      string   // the id of the role that the platform made for it, which people mention by mistake
 }
 
 // Names are all the words the agent is called by, the inner name first, each once.
@@ -156,8 +158,10 @@ func (a Agent) Wrote(by Author) bool {
 	return a.User != "" && by.ID == a.User
 }
 
-// Mentioned reports whether the message mentions the agent.
-func (a Agent) Mentioned(m Message) bool { return a.User != "" && slices.Contains(m.Mentions, a.User) }
+// Mentioned reports whether the message mentions the agent, or the role that is its own.
+func (a Agent) Mentioned(m Message) bool {
+	return a.User != "" && slices.Contains(m.Mentions, a.User) || a.Role != "" && slices.Contains(m.Roles, a.Role)
+}
 
 // Addressed reports whether targets name the agent: nobody means everybody; else one of
 // its names is one of the words, or all of them together, whatever their case.

@@ -56,6 +56,9 @@ func TestWrote(t *testing.T) {
 	if (Agent{}).Wrote(Author{}) || (Agent{}).Mentioned(Message{Mentions: []string{""}}) {
 		t.Error("an agent without a user is nobody")
 	}
+	if !(Agent{Role: "5"}).Mentioned(Message{Roles: []string{"5"}}) || (Agent{}).Mentioned(Message{Roles: []string{""}}) {
+		t.Error("a role that is the agent's own")
+	}
 }
 
 func TestOlder(t *testing.T) {

@@ -118,6 +118,10 @@ func one(m room.Message, l Listener, all []Listener, known Known) (Heard, bool, 
 		}
 		h.Prompt, h.Way, root = true, InThread, m.In.ID
 		if m.In.Parent == "" && m.In.Guild != "" && m.In.Guild != room.Direct {
+			if thread, ok := continued(m, l, known); ok && thread.Place() == m.In.Place() {
+				h.Thread, h.Way, h.Intake, h.Post = thread, Continued, chat.Inject, thread.Thread()
+				return h, true, nil
+			}
 			h.Way, h.Open, root, h.Post = Opened, true, m.ID, m.ID
 		}
 	case Reply:
