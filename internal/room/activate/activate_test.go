@@ -238,6 +238,38 @@ func TestNoWishIsLost(t *testing.T) {
 	})
 }
 
+// TestProgramsFallSilent: two agents that wake each other by every rule there is stop
+// after as many words as the limit allows, whether they reply or not.
+func TestProgramsFallSilent(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.IntRange(0, 5).Draw(t, "limit")
+		r := Rules{ReplyOnRandom: 1, ReplyOnName: true, AutoReplyOwnChannel: true, MaxBotReplyChainDepth: limit}
+		pair := []room.Agent{{Name: "one", User: "901"}, {Name: "two", User: "902"}}
+		replies := rapid.Bool().Draw(t, "they reply")
+		recent := []room.Author{ada}
+		chain := []room.Author{ada}
+		for words := 0; ; words++ {
+			if words > limit+1 {
+				t.Fatalf("%d words with a limit of %d", words, limit)
+			}
+			speaker := pair[words%2]
+			e := said(recent[0], "one and two", speaker.User)
+			if d := Decide(e, speaker, r, Seen{Replied: replies, Chain: chain, Recent: recent}, always); !d.Answer {
+				if words == 0 {
+					t.Fatal("a person is not answered")
+				}
+				return
+			}
+			me := room.Author{ID: speaker.User, Bot: true}
+			recent = append([]room.Author{me}, recent...)
+			if chain = []room.Author{me}; replies {
+				chain = recent
+			}
+		}
+	})
+}
+
 func TestOrdered(t *testing.T) {
 	t.Parallel()
 	react := func(by, emoji string, added bool) room.Event {
