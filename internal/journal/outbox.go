@@ -42,8 +42,8 @@ type Desired struct {
 	Group  string        // when a thing of a group cannot be made, the later ones of it are not made either
 	Thing  Thing         // empty: a message
 	// Target is the platform's id of a message that is there already: the one to change
-	// or delete, or the one to react to. TargetKey is the same for a message of ours in
-	// this lane. Both empty: a message to be made.
+	// or delete, or the one to react to. TargetKey is, for a reaction, the key of a message
+	// of ours in this lane. Both empty: a message to be made.
 	Target    string
 	TargetKey string
 	Body      json.RawMessage

@@ -89,6 +89,8 @@ func checkWishes(wishes []journal.Desired) error {
 			return fmt.Errorf("wish %q in lane %s: what is a %q", d.Key, d.Lane, d.Thing)
 		case d.Thing == journal.Reaction && d.Target == "" && d.TargetKey == "":
 			return fmt.Errorf("wish %q in lane %s: a reaction needs a message", d.Key, d.Lane)
+		case d.Thing != journal.Reaction && d.TargetKey != "":
+			return fmt.Errorf("wish %q in lane %s: a message of ours is changed by its own key", d.Key, d.Lane)
 		case !d.Gone && !json.Valid(d.Body):
 			return fmt.Errorf("wish %q in lane %s: its body is not JSON", d.Key, d.Lane)
 		}
@@ -110,15 +112,16 @@ func (db *DB) wishAll(w *writer, wishes []journal.Desired) error {
 
 // wish writes one wish. A changed one is a new revision, and opens again what had been
 // sent, had failed or had been given up. The body of what should not be there does not
-// count as a change; it is kept, because taking a reaction off needs it.
+// count as a change; it is kept, because taking a reaction off needs it. The last word does
+// count, even if it says the same: previews may have been shown in between.
 func (db *DB) wish(w *writer, d journal.Desired) error {
 	now := micros(db.now())
 	n, err := w.change(`UPDATE outbox SET event = ?, final = ?, gone = ?, body = CASE WHEN ? = '' THEN body ELSE ? END, part = ?, want = want + 1, changed = ?,
 			state = CASE WHEN state = 'sending' THEN state ELSE 'planned' END,
 			attempts = CASE WHEN state = 'failed' THEN 0 ELSE attempts END,
 			not_before = CASE WHEN state = 'failed' THEN NULL ELSE not_before END, why = '', error = ''
-		WHERE `+ofKey+` AND event <= ? AND NOT (gone = ? AND (body = ? OR gone = 1))`,
-		append([]any{d.Seq, flag(d.Final), flag(d.Gone), string(d.Body), string(d.Body), d.Part, now}, laneArgs(d.Lane, d.Key, d.Seq, flag(d.Gone), string(d.Body))...)...)
+		WHERE `+ofKey+` AND event <= ? AND (gone <> ? OR (body <> ? AND gone = 0) OR (final < ? AND (have > 0 OR tried > 0)))`,
+		append([]any{d.Seq, flag(d.Final), flag(d.Gone), string(d.Body), string(d.Body), d.Part, now}, laneArgs(d.Lane, d.Key, d.Seq, flag(d.Gone), string(d.Body), flag(d.Final))...)...)
 	if err != nil || n > 0 {
 		return err
 	}

@@ -123,8 +123,8 @@ func (db *DB) BeginSend(ctx context.Context, seen journal.Outgoing) (journal.Out
 	err := db.w.write(ctx, func(w *writer) error {
 		now := micros(db.now())
 		freeze := `tried = want, tried_body = body, tried_at = ?`
-		if seen.State == journal.Sending && seen.Tried > 0 && !seen.Made() {
-			freeze = `tried_at = ?`
+		if seen.State == journal.Sending && seen.Tried > 0 && seen.Thing == journal.Message && !seen.Made() {
+			freeze = `tried_at = coalesce(tried_at, ?)` // the first try may have been the one that was heard
 		}
 		st, err := w.stmt(`UPDATE outbox SET state = 'sending', attempts = attempts + 1, changed = ?, ` + freeze + `
 			WHERE ` + ofKey + ` AND state = ? AND attempts = ? AND want = ? AND ` + isOpen + ` RETURNING ` + outColumns)

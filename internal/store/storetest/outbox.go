@@ -89,6 +89,13 @@ func testWishes(t *testing.T, f *fixture) {
 	f.ok(f.s.Wish(f.ctx(), final))
 	f.equal("final", f.stands("a", journal.Planned, 2, 0).Final, true)
 	f.equal("in order", f.openKeys(), "a:planned b:planned ")
+	made := f.begin("b")
+	f.ok(f.s.EndSend(f.ctx(), journal.Outcome{Lane: lane, Key: "b", Rev: made.Tried, ID: "1", State: journal.Sent}))
+	last := wish("b", 4, "two") // previews may have been shown since
+	last.Final = true
+	f.ok(f.s.Wish(f.ctx(), last))
+	f.ok(f.s.Wish(f.ctx(), last))
+	f.stands("b", journal.Planned, 2, 1)
 	f.equal("lanes", len(must[[]journal.Lane](t)(f.s.OpenLanes(f.ctx(), "talk", "one"))), 2)
 	f.equal("of another bot", len(must[[]journal.Lane](t)(f.s.OpenLanes(f.ctx(), "talk", "two"))), 0)
 	_, err := f.s.Outgoing(f.ctx(), lane, "none")
@@ -96,6 +103,7 @@ func testWishes(t *testing.T, f *fixture) {
 	for name, bad := range map[string]journal.Desired{
 		"no lane": {Key: "x", Body: text("x")}, "no key": {Lane: lane, Body: text("x")}, "no body": {Lane: lane, Key: "x"},
 		"no JSON": {Lane: lane, Key: "x", Body: []byte("{")}, "a bird": {Lane: lane, Key: "x", Thing: "bird", Body: text("x")},
+		"another's":             {Lane: lane, Key: "x", TargetKey: "a", Body: text("x")},
 		"a reaction to nothing": {Lane: lane, Key: "x", Thing: journal.Reaction, Body: text("x")},
 	} {
 		if f.s.Wish(f.ctx(), wish("good", 1, "x"), bad) == nil {

@@ -1,0 +1,155 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"chorus/internal/journal"
+)
+
+// errNoTarget: the message that a reaction is for was never made.
+var errNoTarget = errors.New("the message it belongs to is not there")
+
+// do makes one call and writes down what it came to. It gives a moment before which the
+// lane has no use in looking again; its errors are the store's.
+func (l *lane) do(on context.Context, j job) (time.Time, error) {
+	switch {
+	case j.do == drop:
+		return time.Time{}, l.end(j.row, journal.Outcome{Attempt: j.row.Attempts, State: journal.Superseded})
+	case (j.do == react || j.do == unreact) && j.id == "":
+		return time.Time{}, l.fail(j.row, Gone, errNoTarget)
+	}
+	select {
+	case l.e.slots <- struct{}{}:
+		defer func() { <-l.e.slots }()
+	case <-on.Done():
+		return time.Time{}, nil
+	}
+	if at := l.e.limits.take(l.route(j.do), time.Now()); !at.IsZero() {
+		return at, nil
+	}
+	if j.preview != nil {
+		l.show(j)
+		return time.Time{}, nil
+	}
+	seen := j.row
+	row, err := l.e.o.Store.BeginSend(on, seen)
+	if err != nil {
+		return time.Time{}, err
+	}
+	j.row = row
+	unknown := seen.State == journal.Sending
+	id, err := l.call(on, j, seen)
+	return time.Time{}, l.outcome(j, unknown, id, err)
+}
+
+// call makes the call. Once begun it is waited for, even if the engine is to stop.
+func (l *lane) call(on context.Context, j job, seen journal.Outgoing) (string, error) {
+	ctx, cancel := context.WithTimeout(l.e.calls, l.e.o.CallTimeout)
+	defer cancel()
+	c := Call{Lane: l.id, Key: j.row.Key, Nonce: j.row.Nonce, ID: j.id, Thread: j.row.Thread, Part: j.row.Part, Body: j.row.TriedBody}
+	p := l.e.o.Platform
+	switch j.do {
+	case edit:
+		return "", p.Edit(ctx, c)
+	case remove:
+		return "", p.Delete(ctx, c)
+	case react:
+		return "", p.React(ctx, c)
+	case unreact:
+		return "", p.Unreact(ctx, c)
+	}
+	if seen.State == journal.Sending && time.Since(seen.TriedAt) >= l.e.o.NonceWindow {
+		after, err := l.e.o.Store.LastMade(on, l.id, j.row.Order)
+		if err != nil {
+			return "", err
+		}
+		id, found, err := p.Find(ctx, Probe{Lane: l.id, Key: j.row.Key, Nonce: j.row.Nonce, Body: j.row.TriedBody, After: after, Since: seen.TriedAt})
+		if err != nil || found {
+			return id, err
+		}
+	}
+	id, err := p.Create(ctx, c)
+	if err == nil && id == "" {
+		err = fmt.Errorf("the platform made %s without an id", j.row.Key)
+	}
+	return id, err
+}
+
+// outcome writes down what a call came to. unknown: an earlier try has an unknown outcome,
+// which no refusal of this one settles.
+func (l *lane) outcome(j job, unknown bool, id string, err error) error {
+	now := time.Now()
+	o, attempt := j.row, j.row.Attempts
+	if why, ever := permanent(err); ever && (why != Gone || (j.do != remove && j.do != unreact)) {
+		return l.fail(o, why, err)
+	} else if ever {
+		err = nil
+	}
+	var limited *RateLimited
+	switch {
+	case errors.As(err, &limited):
+		l.limit(j.do, limited, now)
+		state := journal.Planned
+		if unknown {
+			state = journal.Sending
+		}
+		return l.end(o, journal.Outcome{Attempt: attempt, State: state, NotBefore: now.Add(limited.After), Why: "rate limited", Error: err.Error()})
+	case err != nil:
+		if j.do == edit {
+			l.doubt(o.Key, o.TriedBody, now)
+		}
+		wait := l.e.backoff(attempt)
+		l.e.o.Log.Info("outbox: trying again", "lane", l.id.String(), "key", o.Key, "do", string(j.do), "in", wait, "error", err)
+		return l.end(o, journal.Outcome{Attempt: attempt, State: journal.Sending, NotBefore: now.Add(wait), Why: string(Temporary), Error: err.Error()})
+	}
+	if j.do == create || j.do == edit {
+		l.edited[o.Key] = now
+	}
+	if d, ok := l.doubts[o.Key]; ok && j.do == edit {
+		delete(l.doubts, o.Key)
+		if d.body != string(o.TriedBody) { // what we gave up may still come: say the last word once more
+			return l.end(o, journal.Outcome{Attempt: attempt, State: journal.Planned, NotBefore: now.Add(l.e.again())})
+		}
+	}
+	return l.end(o, journal.Outcome{Attempt: attempt, Rev: o.Tried, ID: id, State: journal.Sent})
+}
+
+// again is how long a call that we have given up may reasonably be under way.
+func (e *Engine) again() time.Duration { return max(e.o.Pace, 5*time.Second) }
+
+func (l *lane) limit(do action, e *RateLimited, now time.Time) {
+	l.e.limits.hold(l.route(do), e, now)
+	l.e.o.Log.Info("outbox: rate limited", "lane", l.id.String(), "do", string(do), "after", e.After, "global", e.Global)
+}
+
+func (l *lane) fail(o journal.Outgoing, why Why, err error) error {
+	if err := l.end(o, journal.Outcome{Attempt: o.Attempts, State: journal.Failed, Why: string(why), Error: err.Error()}); err != nil {
+		return err
+	}
+	l.e.failed(o, why, err)
+	return nil
+}
+
+// end records an outcome; not even a stop keeps it from doing so.
+func (l *lane) end(row journal.Outgoing, o journal.Outcome) error {
+	o.Lane, o.Key = l.id, row.Key
+	return l.e.o.Store.EndSend(context.WithoutCancel(l.e.calls), o)
+}
+
+// show shows a preview. Whatever happens to it, the final text comes later.
+func (l *lane) show(j job) {
+	ctx, cancel := context.WithTimeout(l.e.calls, l.e.o.CallTimeout)
+	defer cancel()
+	err := l.e.o.Platform.Edit(ctx, Call{Lane: l.id, Key: j.row.Key, ID: j.id, Thread: j.row.Thread, Part: j.row.Part, Body: j.preview})
+	now := time.Now()
+	l.edited[j.row.Key] = now
+	var limited *RateLimited
+	if errors.As(err, &limited) {
+		l.limit(edit, limited, now)
+	} else if _, ever := permanent(err); err != nil && !ever {
+		l.doubt(j.row.Key, j.preview, now)
+	}
+}

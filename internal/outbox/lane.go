@@ -1,0 +1,325 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"chorus/internal/journal"
+)
+
+// action is what a row needs next.
+type action string
+
+const (
+	create  action = "create"
+	edit    action = "edit"
+	remove  action = "delete"
+	react   action = "react"
+	unreact action = "unreact"
+	drop    action = "drop" // was never made and is not wanted: no call at all
+)
+
+// actionOf says what a row needs. Something that may have been made is made for certain
+// before it is taken away again: only then its id is known.
+func actionOf(o journal.Outgoing) action {
+	untouched := o.Have == 0 && o.Tried == 0
+	switch {
+	case o.Thing == journal.Reaction && o.Gone && untouched:
+		return drop
+	case o.Thing == journal.Reaction && o.Gone:
+		return unreact
+	case o.Thing == journal.Reaction:
+		return react
+	case o.Made() && o.Gone:
+		return remove
+	case o.Made():
+		return edit
+	case o.Gone && untouched:
+		return drop
+	default:
+		return create
+	}
+}
+
+// maxRows is how far a lane looks ahead.
+const maxRows = 200
+
+// lane is the worker of one lane; it lives while there is something to do. Its maps save
+// calls and hold nothing that a restart would miss.
+type lane struct {
+	e    *Engine
+	id   journal.Lane
+	bell chan struct{} // room for one ring
+
+	previews map[string]json.RawMessage // under e.mu
+	edited   map[string]time.Time       // when a message was last changed
+	doubts   map[string]doubt
+	trouble  int // failures of the store in a row
+}
+
+// doubt is an edit with an unknown outcome: it may still arrive, behind a newer one.
+type doubt struct {
+	body string
+	at   time.Time
+}
+
+// doubtFor is how long a platform may sit on a call that we have given up.
+const doubtFor = 30 * time.Second
+
+func (l *lane) ring() {
+	select {
+	case l.bell <- struct{}{}:
+	default:
+	}
+}
+
+// work goes on until there is nothing to do, or the engine ends.
+func (l *lane) work(on context.Context) {
+	for {
+		select { // drain, then read
+		case <-l.bell:
+		default:
+		}
+		next := time.Time{}
+		if on.Err() == nil {
+			next = l.step(on)
+		}
+		if next.IsZero() && l.leave(on.Err() != nil) {
+			return
+		}
+		l.wait(on, next)
+	}
+}
+
+// leave takes the lane off the map, unless somebody has rung meanwhile.
+func (l *lane) leave(stopping bool) bool {
+	l.e.mu.Lock()
+	defer l.e.mu.Unlock()
+	if !stopping && len(l.bell) > 0 {
+		return false
+	}
+	delete(l.e.lanes, l.id)
+	return true
+}
+
+// wait waits for the next moment, a ring or the end.
+func (l *lane) wait(on context.Context, next time.Time) {
+	timer := time.NewTimer(time.Until(next))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-l.bell:
+	case <-on.Done():
+	}
+}
+
+// step does one thing if one is due. It gives the moment to look again (one that has
+// passed: at once); zero: nothing is left.
+func (l *lane) step(on context.Context) time.Time {
+	rows, err := l.e.o.Store.OpenRows(on, l.id, maxRows)
+	if err != nil {
+		return l.storeTrouble(err)
+	}
+	now := time.Now()
+	l.forget(now)
+	for _, o := range rows {
+		// An edit of a process that died.
+		if _, known := l.doubts[o.Key]; !known && o.State == journal.Sending && actionOf(o) == edit && string(o.TriedBody) != string(o.Body) {
+			l.doubt(o.Key, o.TriedBody, now)
+		}
+	}
+	j, next, err := l.pick(on, rows, now)
+	if err == nil && j == nil {
+		j, next, err = l.pickPreview(on, rows, now, next)
+	}
+	if err != nil {
+		return l.storeTrouble(err)
+	}
+	if j == nil {
+		return l.linger(next)
+	}
+	next, err = l.do(on, *j)
+	if err != nil && !errors.Is(err, journal.ErrMoved) {
+		return l.storeTrouble(err)
+	}
+	l.trouble = 0
+	l.e.tell()
+	return later(next, now) // never zero: look again
+}
+
+// storeTrouble waits longer with every failure.
+func (l *lane) storeTrouble(err error) time.Time {
+	l.trouble++
+	l.e.o.Log.Warn("outbox: the store does not answer; trying again", "lane", l.id.String(), "error", err)
+	return time.Now().Add(l.e.backoff(l.trouble))
+}
+
+// backoff is 1 s, doubled with every attempt up to the maximum.
+func (e *Engine) backoff(attempts int) time.Duration {
+	d := time.Second
+	for ; attempts > 1 && d < e.o.BackoffMax; attempts-- {
+		d *= 2
+	}
+	return min(d, e.o.BackoffMax)
+}
+
+// linger keeps the worker for as long as it remembers something that is of use.
+func (l *lane) linger(next time.Time) time.Time {
+	if !next.IsZero() {
+		return next
+	}
+	for _, at := range l.edited {
+		next = later(next, at.Add(l.e.o.Pace))
+	}
+	for _, d := range l.doubts {
+		next = later(next, d.at.Add(doubtFor))
+	}
+	return next
+}
+
+func (l *lane) forget(now time.Time) {
+	for key, at := range l.edited {
+		if !at.Add(l.e.o.Pace).After(now) {
+			delete(l.edited, key)
+		}
+	}
+	for key, d := range l.doubts {
+		if !d.at.Add(doubtFor).After(now) {
+			delete(l.doubts, key)
+		}
+	}
+}
+
+// doubt remembers an edit of which nobody knows when it arrives.
+func (l *lane) doubt(key string, body json.RawMessage, now time.Time) {
+	d := doubt{body: string(body), at: now}
+	if old, ok := l.doubts[key]; ok && old.body != d.body {
+		d.body = "" // several: no text is sure to be the last
+	}
+	l.doubts[key] = d
+}
+
+// job is what a lane does next.
+type job struct {
+	row     journal.Outgoing
+	do      action
+	id      string // the message it is done to
+	preview json.RawMessage
+}
+
+// pick finds the first row that is due: messages are made in order, everything else waits
+// only for its own message. Without one it gives the moment of the next.
+func (l *lane) pick(on context.Context, rows []journal.Outgoing, now time.Time) (*job, time.Time, error) {
+	var next time.Time
+	making := false
+	unmade := map[string]bool{}
+	for _, o := range rows {
+		j := job{row: o, do: actionOf(o), id: o.ID}
+		if o.Target != "" {
+			j.id = o.Target
+		}
+		due := o.NotBefore
+		switch j.do {
+		case create:
+			unmade[o.Key] = true
+			if making {
+				continue
+			}
+			making = true
+		case edit:
+			if at, ok := l.edited[o.Key]; ok && !o.Final {
+				due = later(due, at.Add(l.e.o.Pace))
+			}
+		case react, unreact:
+			if j.id == "" {
+				id, wait, err := l.target(on, o, unmade)
+				if err != nil {
+					return nil, next, err
+				}
+				if wait {
+					continue
+				}
+				j.id = id
+			}
+		}
+		if j.do != drop {
+			due = later(due, l.e.limits.when(l.route(j.do), now))
+		}
+		if !due.After(now) {
+			return &j, time.Time{}, nil
+		}
+		if next.IsZero() || due.Before(next) {
+			next = due
+		}
+	}
+	return nil, next, nil
+}
+
+// target finds the message of ours that a reaction is for; none: it will never be there.
+func (l *lane) target(on context.Context, o journal.Outgoing, unmade map[string]bool) (id string, wait bool, err error) {
+	if unmade[o.TargetKey] {
+		return "", true, nil
+	}
+	to, err := l.e.o.Store.Outgoing(on, l.id, o.TargetKey)
+	switch {
+	case errors.Is(err, journal.ErrUnknown):
+		return "", false, nil
+	case err != nil:
+		return "", false, err
+	}
+	open := to.State == journal.Planned || to.State == journal.Sending
+	return to.ID, to.ID == "" && open, nil
+}
+
+// pickPreview finds a preview that may be shown now; those that may not be any more leave.
+func (l *lane) pickPreview(on context.Context, rows []journal.Outgoing, now, next time.Time) (*job, time.Time, error) {
+	open := map[string]bool{}
+	for _, o := range rows {
+		open[o.Key] = true
+	}
+	for _, key := range l.waitingPreviews() {
+		o, err := l.e.o.Store.Outgoing(on, l.id, key)
+		if err != nil && !errors.Is(err, journal.ErrUnknown) {
+			return nil, next, err
+		}
+		if err != nil || o.Final || o.Gone || o.State == journal.Failed || o.State == journal.Superseded {
+			l.takePreview(key)
+			continue
+		}
+		due := later(l.e.limits.when(l.route(edit), now), l.edited[key].Add(l.e.o.Pace))
+		switch {
+		case open[key]: // its row comes first, and rings nobody when it is done: we look again then
+		case !due.After(now):
+			return &job{row: o, do: edit, id: o.ID, preview: l.takePreview(key)}, time.Time{}, nil
+		case next.IsZero() || due.Before(next):
+			next = due
+		}
+	}
+	return nil, next, nil
+}
+
+func (l *lane) waitingPreviews() []string {
+	l.e.mu.Lock()
+	defer l.e.mu.Unlock()
+	return slices.Sorted(maps.Keys(l.previews))
+}
+
+// takePreview gives the newest preview, which is not waiting any more.
+func (l *lane) takePreview(key string) json.RawMessage {
+	l.e.mu.Lock()
+	defer l.e.mu.Unlock()
+	body := l.previews[key]
+	delete(l.previews, key)
+	return body
+}
+
+func (l *lane) route(do action) route {
+	if do == unreact {
+		do = react
+	}
+	return route{lane: l.id, kind: do}
+}

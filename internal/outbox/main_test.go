@@ -1,0 +1,24 @@
+package outbox
+
+import (
+	"flag"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain keeps the model check to a few seconds unless somebody asks for more.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "rapid.checks" })
+	if !asked {
+		if err := flag.Set("rapid.checks", "25"); err != nil {
+			panic(err)
+		}
+	}
+	if _, err := empty(); err != nil { // outside of any bubble
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
