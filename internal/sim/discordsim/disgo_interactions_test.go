@@ -131,7 +131,9 @@ func TestDisgoComponentsAndModals(t *testing.T) {
 		t.Fatalf("modal %+v", sent.Data)
 	}
 	ok(t, sent.CreateMessage(discord.NewMessageCreate().WithContent("I see")))
-	must[Message](t)(s.WaitMessage(within(t), func(m Message) bool { return m.Content == "I see" && m.Reference != nil && m.Reference.MessageID == ID(plain.ID) }))
+	must[Message](t)(s.WaitMessage(within(t), func(m Message) bool {
+		return m.Content == "I see" && m.Reference != nil && m.Reference.MessageID == ID(plain.ID)
+	}))
 }
 
 func TestDisgoPlaces(t *testing.T) {

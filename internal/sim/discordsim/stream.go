@@ -1,7 +1,6 @@
 package discordsim
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"strings"
@@ -15,7 +14,7 @@ type stream struct {
 }
 
 func (t *stream) push(name string, data []byte) {
-	t.queue = append(t.queue, fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, bytes.ReplaceAll(data, []byte("\n"), nil)))
+	t.queue = append(t.queue, fmt.Appendf(nil, "data: {\"t\":%q,\"d\":%s}\n\n", name, data))
 	select {
 	case t.wake <- struct{}{}:
 	default:
@@ -44,7 +43,7 @@ func (s *Sim) events(w http.ResponseWriter, r *http.Request) {
 	out := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write([]byte("event: hello\ndata: {}\n\n")) // who went away is noticed below
+	_, _ = w.Write([]byte("data: {\"t\":\"HELLO\",\"d\":null}\n\n")) // who went away is noticed below
 	for {
 		if err := out.Flush(); err != nil {
 			return

@@ -1,0 +1,225 @@
+// The page: one person's view of the guild. It asks for the state of one channel and
+// asks again when the stream says that something happened.
+import { api, el, modal, components, rich } from "./parts.js";
+
+const $ = (id) => document.getElementById(id);
+const view = { token: "", channel: "", state: null, reply: null, unread: new Set(), shown: new Map(), typing: new Map() };
+let stream, waiting;
+
+async function load() {
+  clearTimeout(waiting);
+  waiting = null;
+  const query = new URLSearchParams({ token: view.token, channel: view.channel });
+  const answer = await fetch("/sim/page?" + query);
+  if (!answer.ok) return notice((await answer.json()).message);
+  view.state = await answer.json();
+  view.token = view.state.me.token;
+  view.channel = view.state.channel;
+  draw();
+}
+
+// soon gathers a burst of events into one reading.
+const soon = () => { waiting ??= setTimeout(load, 40); };
+
+function listen() {
+  stream?.close();
+  stream = new EventSource("/sim/events?" + new URLSearchParams({ token: view.token }));
+  stream.onmessage = ({ data }) => {
+    const { t, d } = JSON.parse(data);
+    if (t === "TYPING_START") return typing(d);
+    if (t === "INTERACTION_FAILURE") return notice("This interaction failed: the application did not respond.");
+    if (t === "INTERACTION_SUCCESS") return notice("");
+    if (t === "INTERACTION_MODAL_CREATE") return modal($("modal"), d, (data) => interact({ type: 5, application_id: d.application.id, channel_id: d.channel_id, data }));
+    if (t === "MESSAGE_CREATE") {
+      view.typing.delete(d.author.username);
+      if (d.channel_id !== view.channel) view.unread.add(d.channel_id);
+      showTyping();
+    }
+    soon();
+  };
+}
+
+function typing(d) {
+  if (d.channel_id !== view.channel || d.user_id === view.state.me.id) return;
+  const name = d.member?.user?.username ?? "Somebody";
+  clearTimeout(view.typing.get(name));
+  view.typing.set(name, setTimeout(() => { view.typing.delete(name); showTyping(); }, 10000));
+  showTyping();
+}
+const showTyping = () => notice(view.typing.size ? [...view.typing.keys()].join(", ") + " is typing…" : "");
+function notice(text) { $("notice").textContent = text ?? ""; }
+
+async function tell(promise) {
+  const said = await promise;
+  if (said?.message && said.code !== undefined) notice(said.message + (said.errors ? " " + JSON.stringify(said.errors) : ""));
+  return said;
+}
+const ask = (method, path, body) => tell(api(view.token, method, path, body));
+const interact = (body) => ask("POST", "/interactions", { guild_id: view.state.guild.id, nonce: String(Date.now()), ...body });
+
+function draw() {
+  const { guild, channels, people, members, me } = view.state;
+  $("guild").textContent = guild.name;
+  document.title = guild.name;
+  $("person").replaceChildren(...people.map((p) => el("option", { value: p.token, selected: p.token === me.token }, p.name)));
+  $("channels").replaceChildren(...channels.map(place));
+  $("members").replaceChildren(...members.map((m) => el("li", {}, m.name, m.bot ? el("span", { className: "bot" }, m.online ? "BOT" : "OFFLINE") : "")));
+  const here = channels.find((c) => c.id === view.channel);
+  view.unread.delete(view.channel);
+  $("place").textContent = here ? mark(here) + here.name : "";
+  $("topic").textContent = here?.topic ?? "";
+  messages();
+}
+
+const mark = (c) => ({ 1: "@ ", 11: "↳ ", 12: "🔒 ", 15: "▤ " })[c.type] ?? "# ";
+
+function place(c) {
+  if (c.type === 4) return el("li", { className: "category" }, c.name);
+  const button = el("button", { type: "button", onclick: () => go(c.id) }, mark(c) + c.name);
+  if (c.id === view.channel) button.setAttribute("aria-current", "page");
+  const classes = [c.type === 11 || c.type === 12 ? "thread" : "", view.unread.has(c.id) ? "unread" : ""];
+  return el("li", { className: classes.join(" ") }, button);
+}
+
+function go(id) {
+  view.channel = id;
+  view.shown.clear();
+  $("messages").replaceChildren();
+  answerTo(null);
+  load();
+}
+
+function messages() {
+  const box = $("messages");
+  const low = box.scrollHeight - box.scrollTop - box.clientHeight < 80;
+  const seen = new Set();
+  let before = null;
+  for (const m of view.state.messages) {
+    seen.add(m.id);
+    const json = JSON.stringify(m);
+    let have = view.shown.get(m.id);
+    if (have?.json !== json) {
+      const node = message(m);
+      have?.node.replaceWith(node);
+      have = { json, node };
+      view.shown.set(m.id, have);
+    }
+    const next = before ? before.nextSibling : box.firstChild;
+    if (next !== have.node) box.insertBefore(have.node, next);
+    before = have.node;
+  }
+  for (const [id, { node }] of view.shown) if (!seen.has(id)) { node.remove(); view.shown.delete(id); }
+  if (low) box.scrollTop = box.scrollHeight;
+}
+
+const named = (id) => view.state.members.find((m) => m.id === id)?.name;
+
+function message(m) {
+  const path = `/channels/${m.channel_id}/messages/${m.id}`;
+  const mine = m.author.id === view.state.me.id;
+  const art = el("article", { id: "m" + m.id });
+  art.dataset.author = m.author.username;
+  if (m.mentions.some((u) => u.id === view.state.me.id) || m.mention_everyone) art.classList.add("mention");
+  if (m.flags & 64) art.classList.add("ephemeral");
+  if (m.type === 6) return art.append(el("p", { className: "system" }, m.author.username + " pinned a message.")), art;
+  if (m.type === 18) return art.append(el("p", { className: "system" }, m.author.username + " started a thread: " + m.content)), art;
+  const first = m.referenced_message;
+  if (m.message_reference) art.append(el("div", { className: "reply" }, first ? `↩ ${first.author.username}: ${first.content.slice(0, 90)}` : "↩ a message that was deleted"));
+  if (m.type === 21) return art;
+  if (m.interaction_metadata?.name) art.append(el("div", { className: "reply" }, `${m.interaction_metadata.user.username} used /${m.interaction_metadata.name}`));
+  art.append(el("div", { className: "by" }, el("b", {}, m.author.username), m.author.bot ? el("span", { className: "bot" }, "BOT") : "",
+    el("time", { dateTime: m.timestamp }, new Date(m.timestamp).toLocaleTimeString()), m.pinned ? el("span", { className: "note" }, "📌") : ""));
+  const content = el("div", { className: "content" }, ...rich(m.flags & 128 ? "*is thinking…*" : m.content, named));
+  if (m.edited_timestamp) content.append(el("span", { className: "edited" }, " (edited)"));
+  art.append(content, ...m.attachments.map(file), ...m.embeds.map(embed));
+  art.append(...components(m.components, named, (data) => interact({ type: 3, application_id: m.application_id ?? m.author.id, channel_id: m.channel_id, message_id: m.id, message_flags: m.flags, data })));
+  if (m.thread) art.append(el("div", { className: "row" }, el("button", { type: "button", onclick: () => go(m.thread.id) }, "↳ " + m.thread.name)));
+  if (m.reactions?.length) art.append(el("div", { className: "reactions" }, ...m.reactions.map((r) => el("button", {
+    type: "button", className: r.me ? "me" : "", onclick: () => ask(r.me ? "DELETE" : "PUT", `${path}/reactions/${emoji(r.emoji)}/@me`) }, `${r.emoji.name} ${r.count}`))));
+  if (m.flags & 64) art.append(el("div", { className: "note" }, "Only you can see this"));
+  else art.append(tools(m, path, mine));
+  return art;
+}
+
+const emoji = (e) => encodeURIComponent(e.id ? `${e.name}:${e.id}` : e.name);
+
+function tools(m, path, mine) {
+  const tool = (label, title, onclick) => el("button", { type: "button", title, onclick }, label);
+  const list = ["👍", "👀", "✅", "❌"].map((e) => tool(e, "React with " + e, () => ask("PUT", `${path}/reactions/${encodeURIComponent(e)}/@me`)));
+  list.push(tool("Reply", "Reply", () => answerTo(m)));
+  list.push(tool("Thread", "Open a thread", async () => {
+    const name = prompt("Name of the thread");
+    if (name) { const t = await ask("POST", path + "/threads", { name }); if (t.id) go(t.id); }
+  }));
+  for (const bot of view.state.commands.filter((c) => c.type === 3)) list.push(tool(bot.name, "Use " + bot.name, () => interact({ type: 2, application_id: bot.application_id, channel_id: m.channel_id, data: { id: bot.id, name: bot.name, type: 3, target_id: m.id } })));
+  if (mine) list.push(tool("Edit", "Edit", () => { const text = prompt("Edit", m.content); if (text) ask("PATCH", path, { content: text }); }));
+  if (mine) list.push(tool("Delete", "Delete", () => ask("DELETE", path)));
+  return el("div", { className: "tools" }, ...list);
+}
+
+function file(a) {
+  if (a.content_type?.startsWith("image/")) return el("img", { src: new URL(a.url).pathname, alt: a.description || a.filename });
+  return el("div", {}, el("a", { href: new URL(a.url).pathname, download: a.filename }, `📎 ${a.filename} (${a.size} bytes)`));
+}
+
+function embed(e) {
+  const box = el("div", { className: "embed" });
+  if (e.color) box.style.setProperty("--stripe", "#" + e.color.toString(16).padStart(6, "0"));
+  if (e.author) box.append(el("div", { className: "note" }, e.author.name));
+  if (e.title) box.append(el("b", {}, e.title));
+  if (e.description) box.append(el("div", { className: "content" }, ...rich(e.description, named)));
+  if (e.fields) box.append(el("div", { className: "fields" }, ...e.fields.map((f) => el("div", {}, el("b", {}, f.name), el("div", { className: "content" }, ...rich(f.value, named))))));
+  if (e.footer) box.append(el("div", { className: "note" }, e.footer.text));
+  return box;
+}
+
+function answerTo(m) {
+  view.reply = m;
+  $("replying").hidden = !m;
+  $("replying").firstElementChild.textContent = m ? `Replying to ${m.author.username}` : "";
+  $("text").focus();
+}
+
+// command reads "/agent init name:helper size:3" as the use of a command.
+function command(text) {
+  const [name, ...rest] = text.slice(1).trim().split(/\s+/);
+  const known = view.state.commands.find((c) => c.type === 1 && c.name === name);
+  if (!known) return notice("No bot here has a command /" + name);
+  let defined = known.options ?? [], options = [];
+  const data = { id: known.id, name, type: 1, options };
+  while (rest.length && defined.find((o) => o.name === rest[0] && o.type <= 2)) {
+    const sub = defined.find((o) => o.name === rest[0]);
+    const one = { name: rest.shift(), type: sub.type, options: [] };
+    options.push(one);
+    options = one.options;
+    defined = sub.options ?? [];
+  }
+  for (const [, key, value] of rest.join(" ").matchAll(/([\w-]+):(.*?)(?=\s[\w-]+:|$)/g)) {
+    const type = defined.find((o) => o.name === key)?.type;
+    const person = view.state.members.find((m) => "@" + m.name === value)?.id;
+    options.push({ name: key, type, value: type === 4 || type === 10 ? Number(value) : type === 5 ? value === "true" : person ?? value });
+  }
+  interact({ type: 2, application_id: known.application_id, channel_id: view.channel, data });
+}
+
+async function send() {
+  const text = $("text").value;
+  if (!text.trim()) return;
+  $("text").value = "";
+  notice("");
+  if (text.startsWith("/")) return command(text);
+  const here = view.state.channels.find((c) => c.id === view.channel);
+  const people = text.replace(/@([\w-]+)/g, (all, name) => { const m = view.state.members.find((m) => m.name === name); return m ? `<@${m.id}>` : all; });
+  if (here?.type === 15) return ask("POST", `/channels/${view.channel}/threads`, { name: text.slice(0, 80), message: { content: people } });
+  const body = { content: people };
+  if (view.reply) body.message_reference = { message_id: view.reply.id };
+  answerTo(null);
+  ask("POST", `/channels/${view.channel}/messages`, body);
+}
+
+$("composer").onsubmit = (e) => { e.preventDefault(); send(); };
+$("text").onkeydown = (e) => { if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); send(); } };
+$("replying").querySelector("button").onclick = () => answerTo(null);
+$("person").onchange = async (e) => { view.token = e.target.value; view.channel = ""; view.shown.clear(); $("messages").replaceChildren(); await load(); listen(); };
+await load();
+listen();
