@@ -57,6 +57,11 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 		return err
 	}
 	a.attend()
+	disconnect, err := a.connectDiscord()
+	if err != nil {
+		return err
+	}
+	defer disconnect()
 	ended := make(chan error, 1)
 	go func() {
 		if o.TLSCert != "" {

@@ -79,6 +79,8 @@ type Received struct {
 	Intake    Intake      `json:"intake,omitempty"`
 	Prompt    bool        `json:"prompt,omitempty"`
 	Terms     Terms       `json:"terms,omitzero"`
+	Channel   string      `json:"channel,omitempty"` // the platform's channel in which it was said
+	Post      string      `json:"post,omitempty"`    // the channel that the answer goes to, where that is another
 }
 
 // Refused: the prompt Seq will not be answered, visibly.

@@ -1,0 +1,149 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/room"
+	"chorus/internal/transport/discord"
+)
+
+// discordBot is a bot that is to be connected.
+type discordBot struct {
+	name  string // of its file, and of its own agent
+	token string
+}
+
+// discordBots are those that have a token: every file in bots/ with one, and the one of
+// the environment. BOT_NAME leaves only that bot.
+func (a *App) discordBots() ([]discordBot, error) {
+	only := a.Env("BOT_NAME")
+	token, err := a.secretEnv("DISCORD_BOT_TOKEN", "DISCORD_TOKEN")
+	if err != nil {
+		return nil, err
+	}
+	var out []discordBot
+	var bare []string // files without a token
+	for _, name := range a.conduct.now().Bots() {
+		bot, err := a.bot(name)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case only != "" && name != only:
+		case bot.DiscordToken != "" && bot.Origin("discordToken").Layer != config.Environment:
+			out = append(out, discordBot{name, string(bot.DiscordToken)})
+		default:
+			bare = append(bare, name)
+		}
+	}
+	if token == "" {
+		if only != "" && len(out) == 0 {
+			return nil, fmt.Errorf("BOT_NAME is %s, but there is no token for it: set DISCORD_BOT_TOKEN, or discordToken in bots/%s.yaml", only, only)
+		}
+		return out, nil
+	}
+	if slices.ContainsFunc(out, func(b discordBot) bool { return b.token == token }) {
+		return out, nil
+	}
+	name := DefaultAgent
+	switch {
+	case only != "" && len(out) == 0:
+		name = only
+	case only != "":
+		return out, nil // its file says which
+	case len(bare) == 1:
+		name = bare[0]
+	}
+	return append([]discordBot{{name, token}}, out...), nil
+}
+
+// secretEnv is the first of the variables that is set, itself or by a file.
+func (a *App) secretEnv(names ...string) (string, error) {
+	for _, name := range names {
+		if v := strings.TrimSpace(a.Env(name)); v != "" {
+			return v, nil
+		}
+		if file := a.Env(name + "_FILE"); file != "" {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return "", fmt.Errorf("read %s_FILE: %w", name, err)
+			}
+			return strings.TrimSpace(string(data)), nil
+		}
+	}
+	return "", nil
+}
+
+// connectDiscord connects every bot that has a token. stop ends the connections and waits
+// for them. One that cannot be made is told of and costs nobody else anything.
+func (a *App) connectDiscord() (stop func(), err error) {
+	bots, err := a.discordBots()
+	if err != nil {
+		return nil, fmt.Errorf("connect to Discord: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	stop = func() { cancel(); work.Wait() }
+	h := &discordHouse{DB: a.DB, app: a, orders: a.service(), bots: bots, selves: map[string]room.Author{}}
+	for _, b := range bots {
+		if err := a.connectBot(ctx, &work, h, b); err != nil {
+			stop()
+			return nil, fmt.Errorf("connect bot %s to Discord: %w", b.name, err)
+		}
+	}
+	return stop, nil
+}
+
+func (a *App) connectBot(ctx context.Context, work *sync.WaitGroup, h *discordHouse, b discordBot) error {
+	if !chat.ValidAgentName(b.name) {
+		return fmt.Errorf("%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", b.name)
+	}
+	settings, err := a.bot(b.name)
+	if err != nil {
+		return err
+	}
+	a.Redactor() // knows the secrets of the configuration before anything is logged
+	bot, err := discord.New(discord.Options{Name: b.name, Token: b.token, API: a.Env("DISCORD_API_URL"), Guild: a.Env("DISCORD_GUILD_ID"),
+		BackoffMax: milliseconds(settings.DiscordBackoffMaxMS), House: h, Log: a.Log, Version: a.Version})
+	if err != nil {
+		return err
+	}
+	lock, err := a.lockBot(b.name)
+	if err != nil {
+		return err
+	}
+	work.Go(func() {
+		defer lock.Close()
+		if err := bot.Run(ctx); err != nil {
+			a.Log.Error("bot "+b.name+" is not on Discord: "+err.Error(), "component", "discord", "event", "bot_failed", "bot", b.name)
+			a.Warn("bot " + b.name + " is not on Discord: " + err.Error())
+		}
+	})
+	return nil
+}
+
+// lockBot takes a bot for this process: two that answer for it would answer twice.
+func (a *App) lockBot(name string) (*os.File, error) {
+	dir, err := a.Home.Ensure(a.Home.Locks())
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "discord-"+name+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(errors.New("another process on this home runs it already; stop that one first"), f.Close())
+	}
+	return f, nil
+}

@@ -1,0 +1,201 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/config"
+	"chorus/internal/engine"
+	"chorus/internal/journal"
+	"chorus/internal/pictures"
+	"chorus/internal/room"
+	"chorus/internal/room/activate"
+	"chorus/internal/room/route"
+	"chorus/internal/store"
+	"chorus/internal/transport/discord"
+)
+
+// discordHouse is the program as its connectors to Discord see it.
+type discordHouse struct {
+	*store.DB
+	app    *App
+	orders *orders
+	bots   []discordBot
+
+	mu     sync.Mutex
+	selves map[string]room.Author // who the connected bots are, by name
+}
+
+var _ discord.House = (*discordHouse)(nil)
+
+func (h *discordHouse) engine() *engine.Engine { return h.orders.engine }
+
+// Arrive implements discord.Heart.
+func (h *discordHouse) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, error) {
+	return h.engine().Arrive(ctx, a)
+}
+
+// Watch implements discord.Heart.
+func (h *discordHouse) Watch(ctx context.Context, thread chat.ThreadID, after int64) iter.Seq2[discord.Item, error] {
+	return func(yield func(discord.Item, error) bool) {
+		for item, err := range h.engine().Watch(ctx, thread, after) {
+			if !yield(discord.Item{Event: item.Event, Live: item.Live}, err) {
+				return
+			}
+		}
+	}
+}
+
+// Abort implements discord.Heart.
+func (h *discordHouse) Abort(ctx context.Context, thread chat.ThreadID, by string, all bool) (bool, error) {
+	return h.engine().Abort(ctx, thread, by, all)
+}
+
+// Steer implements discord.Heart.
+func (h *discordHouse) Steer(ctx context.Context, thread chat.ThreadID, s chat.Steered) (bool, error) {
+	return h.engine().Steer(ctx, thread, s)
+}
+
+// Answer implements discord.Desk.
+func (h *discordHouse) Answer(ctx context.Context, id string, by chat.Principal, ok bool, note string) error {
+	return h.engine().Answer(ctx, id, by, ok, note)
+}
+
+// ThreadsIn implements discord.Journal.
+func (h *discordHouse) ThreadsIn(ctx context.Context, place string, limit int) ([]journal.Thread, error) {
+	return h.Threads(ctx, store.ThreadFilter{Transport: room.Transport, Place: place, Limit: limit})
+}
+
+// ListAgents implements discord.Orders.
+func (h *discordHouse) ListAgents(ctx context.Context, by command.Caller) (command.List[command.Agent], error) {
+	return h.orders.ListAgents(ctx, by)
+}
+
+// GetSession implements discord.Orders.
+func (h *discordHouse) GetSession(ctx context.Context, by command.Caller, id string) (command.Session, error) {
+	return h.orders.GetSession(ctx, by, id)
+}
+
+// Costs implements discord.Orders.
+func (h *discordHouse) Costs(ctx context.Context, by command.Caller, q command.CostQuery) (command.Costs, error) {
+	return h.orders.Costs(ctx, by, q)
+}
+
+// Audit implements discord.Orders.
+func (h *discordHouse) Audit(ctx context.Context, by command.Caller, q command.AuditQuery) (command.List[command.AuditLine], error) {
+	return h.orders.Audit(ctx, by, q)
+}
+
+// isBot reports whether an agent has a bot of its own.
+func (h *discordHouse) isBot(agent string) bool {
+	return slices.ContainsFunc(h.bots, func(b discordBot) bool { return b.name == agent })
+}
+
+// Serves implements discord.Agents: a bot speaks for its own agent, the first one also for
+// all agents that have none.
+func (h *discordHouse) Serves(bot string, thread chat.ThreadID) bool {
+	agent := thread.Agent()
+	return agent == bot || !h.isBot(agent) && len(h.bots) > 0 && h.bots[0].name == bot
+}
+
+// Listeners implements discord.Agents. A channel that is called like an agent is that
+// agent's; everywhere else every bot's own agent hears. Those of other bots are named too, so
+// that a message for one of them is no other's.
+func (h *discordHouse) Listeners(_ context.Context, bot string, self room.Author, in room.Channel) ([]discord.Listener, error) {
+	h.mu.Lock()
+	h.selves[bot] = self
+	selves := maps.Clone(h.selves)
+	h.mu.Unlock()
+	own := h.channelAgent(in)
+	var out []discord.Listener
+	for _, b := range h.bots {
+		user, connected := selves[b.name]
+		if !connected {
+			continue
+		}
+		name := b.name
+		if own != "" && h.Serves(b.name, chat.ThreadID("discord:x:x@"+own)) {
+			name = own
+		}
+		l, err := h.listener(name, user, in.Guild)
+		if err != nil {
+			return nil, err
+		}
+		if own == "" || name == own || l.Routing == route.Room {
+			out = append(out, l)
+		}
+	}
+	return out, nil
+}
+
+func (h *discordHouse) listener(name string, self room.Author, guild string) (discord.Listener, error) {
+	settings, err := h.settings(name, guild)
+	if err != nil {
+		return discord.Listener{}, err
+	}
+	l := discord.Listener{Images: settings.IncludeImages, MaxChars: settings.MaxMessageChars}
+	l.Agent = room.Agent{Name: name, User: self.ID, Username: self.Name, InnerName: settings.InnerName}
+	l.Routing, l.Intake = route.Routing(settings.Routing), chat.Intake(settings.Intake)
+	l.Rules = activate.Rules{ReplyOnRandom: settings.ReplyOnRandom, ReplyOnName: settings.ReplyOnName, AutoReplyOwnChannel: settings.AutoReplyOwnChannel,
+		MaxBotReplyChainDepth: settings.MaxBotReplyChainDepth, ChainEmote: settings.BotReplyChainDepthEmote}
+	return l, nil
+}
+
+// channelAgent is the agent that a channel is called like; "": none.
+func (h *discordHouse) channelAgent(in room.Channel) string {
+	name := strings.ToLower(in.Name)
+	if in.Parent != "" || !chat.ValidAgentName(name) {
+		return ""
+	}
+	if h.isBot(name) || isDir(h.app.Home.AgentDir(name)) {
+		return name
+	}
+	return ""
+}
+
+// settings are what holds for an agent in a guild.
+func (h *discordHouse) settings(name, guild string) (*config.Bot, error) {
+	ask := config.Ask{Bot: name}
+	if guild != room.Direct {
+		ask.Guild = guild
+	}
+	var err error
+	if ask.Agent, ask.AgentFile, err = AgentValues(h.app.Home.Dir(), name); err != nil {
+		h.app.logOnce(err.Error(), "config")
+		ask.Agent = nil
+	}
+	bot, problems := h.app.conduct.now().Bot(ask)
+	return bot, problems.Err()
+}
+
+// Row implements discord.Agents: an agent works in its workspace, a conversation without
+// one in a folder of its own.
+func (h *discordHouse) Row(_ context.Context, thread chat.ThreadID, owner chat.Principal, title string) (journal.Thread, error) {
+	row := journal.Thread{ID: thread, Agent: thread.Agent(), Place: thread.Place(), Owner: owner, Title: title}
+	row.Dir = h.orders.scratch(thread)
+	if isDir(h.app.Home.AgentDir(row.Agent)) {
+		row.Dir = h.app.Roster().Workspace(row.Agent)
+	}
+	_, err := h.app.Home.Ensure(row.Dir)
+	return row, err
+}
+
+// Picture implements discord.Agents.
+func (h *discordHouse) Picture(ctx context.Context, name string, data []byte) (chat.Image, error) {
+	if pictures.Sniff(data) == "" {
+		return chat.Image{}, fmt.Errorf("%s is no picture", name)
+	}
+	fitted, media, _, _, err := pictures.Fit(data, pictures.Limits{}, maxPixels)
+	if err != nil {
+		return chat.Image{}, err
+	}
+	hash, err := h.PutBlob(ctx, fitted)
+	return chat.Image{Blob: hash, MediaType: media, Name: name, Size: int64(len(fitted))}, err
+}

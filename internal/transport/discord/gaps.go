@@ -1,0 +1,249 @@
+package discord
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/disgoorg/disgo/discord"
+	"github.com/disgoorg/disgo/gateway"
+	"github.com/disgoorg/snowflake/v2"
+
+	"chorus/internal/journal"
+	"chorus/internal/room"
+)
+
+func (b *Bot) lane(channel string) journal.Lane {
+	return journal.Lane{Platform: room.Transport, Bot: b.Name, Channel: channel}
+}
+
+// messages is a channel that says which message in it is the newest.
+type messages interface {
+	discord.Channel
+	LastMessageID() *snowflake.ID
+}
+
+// guild learns a guild and reads on, in every channel, where we were. Live events
+// come behind this one, so the order holds.
+func (b *Bot) guild(ctx context.Context, e gateway.EventGuildCreate) error {
+	for _, r := range e.Roles {
+		b.world.role(e.ID.String(), r.ID.String(), r.Name)
+	}
+	cursors, err := b.House.Cursors(ctx, room.Transport, b.Name)
+	if err != nil {
+		return err
+	}
+	var list []discord.Channel
+	for _, c := range e.Channels {
+		list = append(list, c)
+	}
+	for _, c := range e.Threads {
+		list = append(list, c)
+	}
+	for _, c := range list {
+		b.world.channel(c)
+		m, ok := c.(messages)
+		if !ok {
+			continue
+		}
+		newest := "0"
+		if id := m.LastMessageID(); id != nil {
+			newest = id.String()
+		}
+		id := c.ID().String()
+		cursor, seen := cursors[id]
+		if !seen {
+			// At first sight nobody waits for an answer to what was said before.
+			if err := b.House.MoveCursor(ctx, b.lane(id), newest); err != nil {
+				return err
+			}
+			continue
+		}
+		if room.Older(cursor, newest) {
+			if err := b.readOn(ctx, id); err != nil {
+				return err
+			}
+		}
+	}
+	b.mu.Lock()
+	delete(b.guilds, e.ID.String())
+	b.mu.Unlock()
+	return b.direct(ctx)
+}
+
+// opened learns a channel that was made while we listen: it is read from its beginning.
+func (b *Bot) opened(ctx context.Context, c discord.Channel) error {
+	b.world.channel(c)
+	if _, ok := c.(messages); !ok {
+		return nil
+	}
+	lane := b.lane(c.ID().String())
+	cursor, err := b.House.Cursor(ctx, lane)
+	if err != nil || cursor != "" {
+		return err
+	}
+	// A thread has the id of the message it was opened on, which stands elsewhere.
+	return b.House.MoveCursor(ctx, lane, before(lane.Channel))
+}
+
+// stir notes that something was said in a channel, so that it is read again soon. The
+// first message of a channel never seen is behind its cursor.
+func (b *Bot) stir(ctx context.Context, channel, message string) error {
+	b.mu.Lock()
+	_, known := b.stirred[channel]
+	if !known {
+		b.stirred[channel] = stirring{time.Now()}
+	}
+	b.mu.Unlock()
+	if known {
+		return nil
+	}
+	lane := b.lane(channel)
+	cursor, err := b.House.Cursor(ctx, lane)
+	if err != nil || cursor != "" {
+		return err
+	}
+	return b.House.MoveCursor(ctx, lane, before(message))
+}
+
+// stirredChannels are those in which something was said at least so long ago.
+func (b *Bot) stirredChannels(age time.Duration) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []string
+	for id, s := range b.stirred {
+		if time.Since(s.since) >= age {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+func (b *Bot) catchUp(ctx context.Context, channels []string) error {
+	for _, id := range channels {
+		if err := b.readOn(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readOn reads a channel's history from its cursor on, hears what is new, and moves the
+// cursor. A channel that is gone, or closed to us, is left alone.
+func (b *Bot) readOn(ctx context.Context, channel string) error {
+	_, err := b.readNews(ctx, channel)
+	return err
+}
+
+// readNews is readOn, and counts messages that the gateway should have told of before.
+func (b *Bot) readNews(ctx context.Context, channel string) (missed int, err error) {
+	lane := b.lane(channel)
+	// Whoever replied to a message that we were just making shall find its thread.
+	if err := b.outbox.Settled(ctx, lane); err != nil {
+		return 0, err
+	}
+	for {
+		cursor, err := b.House.Cursor(ctx, lane)
+		if err != nil || cursor == "" {
+			return missed, err
+		}
+		list, err := b.history(ctx, channel, cursor)
+		switch status(err) {
+		case http.StatusForbidden, http.StatusNotFound:
+			b.Log.Info("a channel cannot be read any more", "event", "channel_closed", "channel", channel, "error", err)
+			b.settle(channel)
+			return missed, nil
+		}
+		if err != nil {
+			return missed, err
+		}
+		for _, m := range list {
+			news, err := b.message(ctx, m)
+			if err != nil {
+				return missed, err
+			}
+			if news && time.Since(m.CreatedAt) > grace {
+				missed++
+			}
+		}
+		if n := len(list); n > 0 {
+			if err := b.House.MoveCursor(ctx, lane, list[n-1].ID.String()); err != nil {
+				return missed, err
+			}
+		}
+		if len(list) < historyPage {
+			b.settle(channel)
+			return missed, nil
+		}
+	}
+}
+
+// grace is how late the gateway may be.
+const grace = 20 * time.Second
+
+func (b *Bot) settle(channel string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.stirred, channel)
+}
+
+// patrol reads channels again some minutes after something was said in them. What it
+// finds there for the first time, a connection that seems well has not told: it is deaf, and let go of.
+func (b *Bot) patrol(ctx context.Context) {
+	for sleep(ctx, b.Patrol) {
+		missed := 0
+		for _, channel := range b.watched(ctx) {
+			n, err := b.readNews(ctx, channel)
+			if err != nil && ctx.Err() == nil {
+				b.Log.Warn("a channel could not be read", "event", "patrol_failed", "channel", channel, "error", err)
+			}
+			missed += n
+		}
+		if missed > 0 && ctx.Err() == nil {
+			b.Log.Warn("the connection did not tell of messages; making a new one", "event", "deaf", "missed", missed)
+			b.mu.Lock()
+			again := b.resync
+			b.mu.Unlock()
+			if again != nil {
+				again()
+			}
+		}
+	}
+}
+
+// manyWatched is how many quiet channels a patrol looks at, the newest cursors first.
+const manyWatched = 20
+
+// watched are the channels that a patrol reads: where something was said, and those
+// where something was said last, because a deaf connection stirs none.
+func (b *Bot) watched(ctx context.Context) []string {
+	out := b.stirredChannels(0)
+	cursors, err := b.House.Cursors(ctx, room.Transport, b.Name)
+	if err != nil {
+		return out
+	}
+	for _, id := range out {
+		delete(cursors, id)
+	}
+	for range manyWatched {
+		newest := ""
+		for id, at := range cursors {
+			if newest == "" || room.Older(cursors[newest], at) {
+				newest = id
+			}
+		}
+		if newest == "" {
+			return out
+		}
+		delete(cursors, newest)
+		out = append(out, newest)
+	}
+	return out
+}
+
+// onResync takes how a connection is let go of.
+func (b *Bot) onResync(f func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.resync = f
+}

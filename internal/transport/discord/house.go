@@ -1,0 +1,102 @@
+package discord
+
+import (
+	"context"
+	"iter"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/desk"
+	"chorus/internal/journal"
+	"chorus/internal/outbox"
+	"chorus/internal/room"
+	"chorus/internal/room/activate"
+	"chorus/internal/room/route"
+)
+
+type threadID = chat.ThreadID
+
+// House is the program as a connector needs it.
+type House interface {
+	Heart
+	Desk
+	Agents
+	Journal
+	Outbox
+	Places
+	Orders
+}
+
+// Item is what a watcher of a conversation sees: an event, or a live piece between two.
+type Item struct {
+	Event *chat.Event
+	Live  chat.Live
+}
+
+// Heart runs conversations.
+type Heart interface {
+	// Arrive writes what came from the platform, once, and wakes whoever must answer.
+	Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, error)
+	Watch(ctx context.Context, thread chat.ThreadID, after int64) iter.Seq2[Item, error]
+	Abort(ctx context.Context, thread chat.ThreadID, by string, all bool) (bool, error)
+	Steer(ctx context.Context, thread chat.ThreadID, s chat.Steered) (asPrompt bool, err error)
+}
+
+// Desk is where questions are answered.
+type Desk interface {
+	Approval(ctx context.Context, id string) (desk.Approval, error)
+	Answer(ctx context.Context, id string, by chat.Principal, ok bool, note string) error
+}
+
+// Listener is an agent that hears in a channel, with the rules of its rooms.
+type Listener struct {
+	route.Listener
+	Rules    activate.Rules
+	Images   bool // pictures are shown to it
+	MaxChars int  // a message is cut there; 0: never
+}
+
+// Agents says who answers where.
+type Agents interface {
+	// Listeners are those who hear in a channel through a bot.
+	Listeners(ctx context.Context, bot string, self room.Author, in room.Channel) ([]Listener, error)
+	// Serves reports whether a bot speaks for the thread's agent.
+	Serves(bot string, thread chat.ThreadID) bool
+	// Row describes a conversation that begins.
+	Row(ctx context.Context, thread chat.ThreadID, owner chat.Principal, title string) (journal.Thread, error)
+	// Picture keeps a picture for a model to see.
+	Picture(ctx context.Context, name string, data []byte) (chat.Image, error)
+}
+
+// Journal is the part of the store that is read.
+type Journal interface {
+	Thread(ctx context.Context, thread chat.ThreadID) (journal.Thread, error)
+	ThreadsIn(ctx context.Context, place string, limit int) ([]journal.Thread, error)
+	Event(ctx context.Context, thread chat.ThreadID, seq int64) (chat.Event, error)
+	Snapshot(ctx context.Context, thread chat.ThreadID, codec string) (journal.Snapshot, error)
+}
+
+// Outbox is where wishes are written, and how far the conversations have been told.
+type Outbox interface {
+	outbox.Store
+	Reader(ctx context.Context, name string, thread chat.ThreadID) (int64, error)
+	BehindIn(ctx context.Context, reader, transport string, limit int) ([]chat.ThreadID, error)
+	Plan(ctx context.Context, p journal.Plan) error
+	Wish(ctx context.Context, wishes ...journal.Desired) error
+}
+
+// Places knows what messages belong to, and how far channels have been read.
+type Places interface {
+	Places(ctx context.Context, platform, message string) ([]journal.Place, error)
+	Cursor(ctx context.Context, lane journal.Lane) (string, error)
+	Cursors(ctx context.Context, platform, bot string) (map[string]string, error)
+	MoveCursor(ctx context.Context, lane journal.Lane, message string) error
+}
+
+// Orders is what people can order beside talking.
+type Orders interface {
+	ListAgents(ctx context.Context, by command.Caller) (command.List[command.Agent], error)
+	GetSession(ctx context.Context, by command.Caller, id string) (command.Session, error)
+	Costs(ctx context.Context, by command.Caller, q command.CostQuery) (command.Costs, error)
+	Audit(ctx context.Context, by command.Caller, q command.AuditQuery) (command.List[command.AuditLine], error)
+}

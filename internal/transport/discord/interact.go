@@ -1,0 +1,223 @@
+package discord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/disgoorg/disgo/discord"
+	"github.com/disgoorg/disgo/gateway"
+	"github.com/disgoorg/disgo/rest"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/journal"
+	"chorus/internal/room"
+	"chorus/internal/room/activate"
+	"chorus/internal/room/show"
+	"chorus/internal/room/split"
+)
+
+// Discord loses patience after three seconds, and forgets after fifteen minutes.
+const (
+	deferTime  = 2500 * time.Millisecond
+	answerTime = 5 * time.Minute
+)
+
+// interact answers a click or a command. The first thing is always to say that it was
+// heard, whatever it takes to carry it out.
+func (b *Bot) interact(ctx context.Context, i discord.Interaction) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	switch i := i.(type) {
+	case discord.ComponentInteraction:
+		if !b.acknowledge(ctx, i, discord.InteractionResponse{Type: discord.InteractionResponseTypeDeferredUpdateMessage}) {
+			return
+		}
+		if said := b.press(ctx, i); said != "" {
+			b.followUp(ctx, i, said)
+		}
+	case discord.ApplicationCommandInteraction:
+		hidden := discord.InteractionResponse{Type: discord.InteractionResponseTypeDeferredCreateMessage, Data: discord.MessageCreate{Flags: discord.MessageFlagEphemeral}}
+		if !b.acknowledge(ctx, i, hidden) {
+			return
+		}
+		b.respond(ctx, i, b.order(ctx, i))
+	}
+}
+
+func (b *Bot) acknowledge(ctx context.Context, i discord.Interaction, how discord.InteractionResponse) bool {
+	ctx, cancel := context.WithTimeout(ctx, deferTime)
+	defer cancel()
+	if err := b.rest.CreateInteractionResponse(i.ID(), i.Token(), how, rest.WithCtx(ctx)); err != nil {
+		b.Log.Warn("a click or command could not be acknowledged in time", "event", "defer_failed", "error", err)
+		return false
+	}
+	return true
+}
+
+// respond fills in what was deferred.
+func (b *Bot) respond(ctx context.Context, i discord.Interaction, said string) {
+	text := split.Clip(first(said, "done"), 1900)
+	_, err := again(ctx, b.rest, "answer a command", func(ctx context.Context) (*discord.Message, error) {
+		return b.rest.UpdateInteractionResponse(i.ApplicationID(), i.Token(), discord.MessageUpdate{Content: &text, AllowedMentions: nobody()}, rest.WithCtx(ctx))
+	})
+	if err != nil {
+		b.Log.Warn("a command could not be answered", "event", "answer_failed", "error", err)
+	}
+}
+
+// followUp says something to whoever clicked, and to nobody else.
+func (b *Bot) followUp(ctx context.Context, i discord.Interaction, said string) {
+	_, err := b.rest.CreateFollowupMessage(i.ApplicationID(), i.Token(), discord.MessageCreate{Content: split.Clip(said, 1900),
+		Flags: discord.MessageFlagEphemeral, AllowedMentions: nobody()}, rest.WithCtx(ctx))
+	if err != nil {
+		b.Log.Warn("a click could not be answered", "event", "answer_failed", "error", err)
+	}
+}
+
+// clicker is who gives an order, with the roles they have in the guild.
+func (b *Bot) clicker(i discord.Interaction) chat.Principal {
+	guild := room.Direct
+	if i.GuildID() != nil {
+		guild = i.GuildID().String()
+	}
+	var member *discord.Member
+	if m := i.Member(); m != nil {
+		member = &m.Member
+	}
+	return principal(b.author(guild, i.User(), member, ""))
+}
+
+// press carries out a click; what it gives is told to the one who clicked.
+func (b *Bot) press(ctx context.Context, i discord.ComponentInteraction) string {
+	what, id, ok := readPressed(i.Data.CustomID())
+	if !ok {
+		return "This button is of another version of Chorus and does nothing any more."
+	}
+	by := b.clicker(i)
+	switch what {
+	case pressYes, pressNo:
+		return b.decide(ctx, id, by, what == pressYes, "")
+	case pressStop:
+		return b.stopped(ctx, i.Message.ID.String(), by, may(i))
+	default:
+		return "This button is of another version of Chorus and does nothing any more."
+	}
+}
+
+// decide answers a question and has its card told anew, whoever asked and whenever.
+func (b *Bot) decide(ctx context.Context, id string, by chat.Principal, yes bool, note string) string {
+	a, err := b.House.Approval(ctx, id)
+	if errors.Is(err, journal.ErrUnknown) {
+		return "This question is not known any more."
+	}
+	if err == nil {
+		err = b.House.Answer(ctx, id, by, yes, note)
+		b.wake(context.WithoutCancel(ctx), a.Thread)
+	}
+	if errors.Is(err, journal.ErrSettled) {
+		if now, rerr := b.House.Approval(ctx, id); rerr == nil {
+			return "Too late: " + now.Ended() + "."
+		}
+	}
+	if err != nil {
+		return plainly(err)
+	}
+	return ""
+}
+
+// plainly is an error for people on Discord.
+func plainly(err error) string {
+	var ours *command.Error
+	if errors.As(err, &ours) {
+		return show.SignNot + " " + ours.Message
+	}
+	return show.SignNot + " " + split.Clip(err.Error(), 500)
+}
+
+// may reports whether Discord lets somebody order others about in this channel.
+func may(i discord.Interaction) bool {
+	m := i.Member()
+	return m == nil || m.Permissions.Has(discord.PermissionManageMessages)
+}
+
+// stopped ends the run that a message of ours belongs to, on the word of whoever asked
+// for it, or of somebody who keeps order in the channel.
+func (b *Bot) stopped(ctx context.Context, message string, by chat.Principal, keeper bool) string {
+	places, err := b.House.Places(ctx, room.Transport, message)
+	if err != nil {
+		return plainly(err)
+	}
+	for _, p := range places {
+		if !keeper && !b.asker(ctx, p.Thread, by.ID) {
+			return "Only whoever asked can stop this, or somebody who may manage messages here."
+		}
+		ended, err := b.House.Abort(ctx, p.Thread, by.String(), false)
+		if err != nil {
+			return plainly(err)
+		}
+		if ended {
+			return ""
+		}
+	}
+	return "Nothing is running here any more."
+}
+
+// asker reports whether the run that is on is for this person, or the thread theirs.
+func (b *Bot) asker(ctx context.Context, thread chat.ThreadID, user string) bool {
+	b.mu.Lock()
+	t := b.tellers[thread]
+	b.mu.Unlock()
+	if t != nil && t.askedBy(user) {
+		return true
+	}
+	row, err := b.House.Thread(ctx, thread)
+	return err == nil && row.Owner.Kind == chat.DiscordUser && row.Owner.ID == user
+}
+
+// reacted carries out what a reaction orders: a cross by the asker stops, on a card a
+// check or a cross answers. Others are not orders.
+func (b *Bot) reacted(ctx context.Context, e gateway.EventMessageReactionAdd) error {
+	me := b.me()
+	if e.UserID.String() == me.ID || e.Emoji.Name == nil {
+		return nil
+	}
+	places, err := b.House.Places(ctx, room.Transport, e.MessageID.String())
+	if err != nil || len(places) == 0 {
+		return err
+	}
+	guild := room.Direct
+	if e.GuildID != nil {
+		guild = e.GuildID.String()
+	}
+	author := room.Author{ID: e.UserID.String()}
+	if e.Member != nil {
+		author = b.author(guild, e.Member.User, e.Member, "")
+	}
+	ev := room.Event{Kind: room.Reacted, Emoji: *e.Emoji.Name, Added: true, By: author}
+	for _, p := range places {
+		if !b.House.Serves(b.Name, p.Thread) {
+			continue
+		}
+		id, onCard := strings.CutPrefix(p.Key, "ask/")
+		on := activate.On{Card: onCard, Run: !onCard}
+		if b.asker(ctx, p.Thread, author.ID) {
+			on.Sender = author.ID
+		}
+		switch activate.Ordered(ev, on, room.Agent{User: me.ID}) {
+		case activate.Approve, activate.Deny:
+			yes := activate.Ordered(ev, on, room.Agent{User: me.ID}) == activate.Approve
+			if said := b.decide(ctx, id, principal(author), yes, "by reaction"); said != "" {
+				b.Log.Info("a reaction did not answer a question", "event", "reaction_refused", "why", said)
+			}
+		case activate.Abort:
+			if _, err := b.House.Abort(ctx, p.Thread, principal(author).String(), false); err != nil {
+				return fmt.Errorf("stop by reaction: %w", err)
+			}
+		}
+	}
+	return nil
+}

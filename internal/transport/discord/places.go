@@ -1,0 +1,218 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/disgoorg/disgo/discord"
+	"github.com/disgoorg/disgo/rest"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+	"chorus/internal/room"
+	"chorus/internal/room/mention"
+	"chorus/internal/room/show"
+	"chorus/internal/room/split"
+)
+
+// places is where the messages of a conversation stand: each prompt where it was said,
+// each run where its first prompt wants the answer.
+type places struct {
+	thread chat.ThreadID
+	asks   map[int64]ask
+	runs   map[string][]int64 // what each run answers
+	cards  map[string]string  // the run of each question
+	run    string             // the one that is on; "": none
+}
+
+// ask is a message that waits for an answer.
+type ask struct{ message, channel, post, by string }
+
+func newPlaces(thread chat.ThreadID) places {
+	return places{thread: thread, asks: map[int64]ask{}, runs: map[string][]int64{}, cards: map[string]string{}}
+}
+
+func (p *places) learn(ev chat.Event) {
+	switch e := ev.Body.(type) {
+	case chat.Received:
+		if !e.Prompt {
+			return
+		}
+		a := ask{channel: e.Channel, post: first(e.Post, e.Channel), by: e.Principal.ID}
+		if ev.Platform == room.Transport {
+			a.message = ev.PlatformID
+		}
+		p.asks[ev.Seq] = a
+	case chat.Steered:
+		p.asks[ev.Seq] = ask{by: e.Principal.ID}
+	case chat.RunStarted:
+		p.run = e.Run
+	case chat.Took:
+		p.runs[e.Run] = append(p.runs[e.Run], e.Seqs...)
+	case chat.ApprovalAsked:
+		p.cards[e.ID] = first(ev.Run, p.run)
+	case chat.RunEnded:
+		p.run = ""
+	}
+}
+
+// home is where the thread is when nobody says otherwise: its channel, or the platform
+// thread that it is.
+func (p *places) home() string {
+	_, channel, _ := strings.Cut(p.thread.Place(), "/")
+	return channel
+}
+
+// of is where a run is told.
+func (p *places) of(run string) string {
+	for _, seq := range p.runs[run] {
+		if a := p.asks[seq]; a.post != "" {
+			return a.post
+		}
+	}
+	return p.home()
+}
+
+func (p *places) now() string { return p.of(p.run) }
+
+// askers are the people whose run is on.
+func (p *places) askers() []string {
+	var out []string
+	for _, seq := range p.runs[p.run] {
+		out = append(out, p.asks[seq].by)
+	}
+	return out
+}
+
+// ofKey is where a message of ours stands.
+func (p *places) ofKey(key string) string {
+	what, id, _ := strings.Cut(key, "/")
+	switch what {
+	case "ask":
+		return p.of(p.cards[id])
+	case "refused":
+		if seq, err := strconv.ParseInt(id, 10, 64); err == nil && p.asks[seq].channel != "" {
+			return p.asks[seq].channel
+		}
+		return p.home()
+	default:
+		return p.of(what)
+	}
+}
+
+// ofMessage is where a message of somebody else's stands.
+func (p *places) ofMessage(id string) string {
+	for _, a := range p.asks {
+		if a.message == id && a.channel != "" {
+			return a.channel
+		}
+	}
+	return p.home()
+}
+
+// forget drops what is over; only when nothing is on.
+func (p *places) forget() {
+	clear(p.asks)
+	clear(p.runs)
+	clear(p.cards)
+}
+
+// message is the wish for a message.
+func (t *teller) message(m show.Message, seq int64) journal.Desired {
+	channel := t.where.ofKey(m.Key)
+	d := journal.Desired{Lane: t.bot.lane(channel), Key: m.Key, Thread: t.thread, Seq: seq, Final: m.Final, Gone: m.Absent()}
+	if run, n, ok := strings.Cut(m.Key, "/"); ok {
+		if i, err := strconv.Atoi(n); err == nil {
+			d.Part, d.Group = i, run
+		}
+	}
+	p := post{Text: m.Text, Stop: m.Stop}
+	if m.ReplyTo != "" && t.where.ofMessage(m.ReplyTo) == channel {
+		p.ReplyTo = m.ReplyTo // across channels there are no replies
+	}
+	if m.File != nil {
+		p.File, p.Content = m.File.Name, m.File.Text
+	}
+	if m.Card != nil {
+		p.Text = cardText(*m.Card)
+		if m.Card.Open {
+			p.Card = m.Card.Approval
+		}
+	}
+	d.Body, _ = json.Marshal(p) // strings only
+	return d
+}
+
+// reaction is the wish for a sign, on or off.
+func (t *teller) reaction(r show.Reaction, seq int64, on bool) journal.Desired {
+	body, _ := json.Marshal(post{Emoji: r.Emoji}) // strings only
+	d := journal.Desired{Key: "sign/" + first(r.On, r.Key) + "/" + r.Emoji, Thread: t.thread, Seq: seq, Thing: journal.Reaction,
+		Target: r.On, TargetKey: r.Key, Body: body, Final: true, Gone: !on}
+	if r.On != "" {
+		d.Lane, d.TargetKey = t.bot.lane(t.where.ofMessage(r.On)), ""
+	} else {
+		d.Lane = t.bot.lane(t.where.ofKey(r.Key))
+	}
+	return d
+}
+
+// shows is how the conversations of a thread are shown.
+func (b *Bot) shows(thread chat.ThreadID) show.Options {
+	guild, _, _ := strings.Cut(thread.Place(), "/")
+	return show.Options{
+		Platform: room.Transport, Status: true, Reactions: true, Name: thread.Agent(),
+		Words: func(s string) string { return mention.Write(s, b.world.directory(guild)).Text },
+		Call:  label,
+	}
+}
+
+// label is a call in a line.
+func label(name string, raw []byte) string {
+	var args map[string]any
+	_ = json.Unmarshal(raw, &args) // what is no object has no detail
+	for _, key := range []string{"command", "path", "pattern", "query", "url", "name"} {
+		if s, ok := args[key].(string); ok && s != "" {
+			line, _, _ := strings.Cut(s, "\n")
+			return name + " " + line
+		}
+	}
+	return name
+}
+
+func first(list ...string) string {
+	i := slices.IndexFunc(list, func(s string) bool { return s != "" })
+	if i < 0 {
+		return ""
+	}
+	return list[i]
+}
+
+// open opens the platform's thread that an answer goes into. It is there already when
+// this is not the first time.
+func (t *teller) open(ctx context.Context, ev *chat.Event) error {
+	e, ok := ev.Body.(chat.Received)
+	if !ok || !e.Prompt || e.Post == "" || e.Post != ev.PlatformID {
+		return nil
+	}
+	b := t.bot
+	if _, known := b.world.known(e.Post); known {
+		return nil
+	}
+	name := first(strings.TrimSpace(split.Clip(strings.ReplaceAll(e.Blocks.Text(), "\n", " "), 90)), "conversation")
+	made, err := again(ctx, b.rest, "open thread", func(ctx context.Context) (*discord.GuildThread, error) {
+		return b.rest.CreateThreadFromMessage(number(e.Channel), number(e.Post), discord.ThreadCreateFromMessage{Name: name}, rest.WithCtx(ctx))
+	})
+	switch {
+	case err == nil:
+		b.world.channel(*made)
+	case rest.IsJSONErrorCode(err, rest.JSONErrorCodeThreadAlreadyCreatedForMessage):
+	case ctx.Err() != nil:
+		return ctx.Err()
+	default:
+		b.Log.Warn("could not open a thread", "event", "thread_not_opened", "message", ev.PlatformID, "error", err)
+	}
+	return nil
+}

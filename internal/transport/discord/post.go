@@ -1,0 +1,59 @@
+package discord
+
+import (
+	"strings"
+
+	"github.com/disgoorg/disgo/discord"
+)
+
+// post is a message, or a reaction, as it stands in the outbox.
+type post struct {
+	Text    string `json:"text,omitempty"`
+	ReplyTo string `json:"replyTo,omitempty"`
+	Card    string `json:"card,omitempty"`    // the approval that its buttons answer
+	Stop    string `json:"stop,omitempty"`    // the run that its button stops
+	File    string `json:"file,omitempty"`    // name
+	Content string `json:"content,omitempty"` // of the file
+	Emoji   string `json:"emoji,omitempty"`   // of a reaction
+}
+
+// version stands in front of what buttons carry, so that a later Chorus knows what an
+// old card means.
+const version = "c1"
+
+// The buttons.
+const (
+	pressYes  = "yes"
+	pressNo   = "no"
+	pressStop = "stop"
+)
+
+// pressed is what a button carries: version, what, about whom.
+func pressed(what, id string) string { return version + ":" + what + ":" + id }
+
+// readPressed takes it apart; false: not ours, or of another version.
+func readPressed(s string) (what, id string, ok bool) {
+	v, rest, ok := strings.Cut(s, ":")
+	if !ok || v != version {
+		return "", "", false
+	}
+	what, id, ok = strings.Cut(rest, ":")
+	return what, id, ok && id != ""
+}
+
+// buttons are the components of a post; none is an empty list, which takes old ones away.
+func (p post) buttons() []discord.LayoutComponent {
+	switch {
+	case p.Card != "":
+		return []discord.LayoutComponent{discord.ActionRowComponent{Components: []discord.InteractiveComponent{
+			discord.ButtonComponent{Style: discord.ButtonStyleSuccess, Label: "Yes", CustomID: pressed(pressYes, p.Card)},
+			discord.ButtonComponent{Style: discord.ButtonStyleDanger, Label: "No", CustomID: pressed(pressNo, p.Card)},
+		}}}
+	case p.Stop != "":
+		return []discord.LayoutComponent{discord.ActionRowComponent{Components: []discord.InteractiveComponent{
+			discord.ButtonComponent{Style: discord.ButtonStyleSecondary, Label: "Stop", CustomID: pressed(pressStop, p.Stop)},
+		}}}
+	default:
+		return []discord.LayoutComponent{}
+	}
+}

@@ -1,0 +1,154 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/disgoorg/disgo/discord"
+	"github.com/disgoorg/disgo/rest"
+
+	"chorus/internal/outbox"
+)
+
+// sender does on Discord what the outbox asks for.
+type sender struct{ bot *Bot }
+
+var _ outbox.Platform = sender{}
+
+func read(body json.RawMessage) (post, error) {
+	var p post
+	if err := json.Unmarshal(body, &p); err != nil {
+		return p, &outbox.Trouble{Why: outbox.Invalid, Err: err}
+	}
+	return p, nil
+}
+
+// Create implements outbox.Platform.
+func (s sender) Create(ctx context.Context, c outbox.Call) (string, error) {
+	p, err := read(c.Body)
+	if err != nil {
+		return "", err
+	}
+	m := discord.MessageCreate{Content: p.Text, Nonce: c.Nonce, EnforceNonce: true, AllowedMentions: nobody(), Components: p.buttons()}
+	if p.ReplyTo != "" {
+		id, channel := number(p.ReplyTo), number(c.Lane.Channel)
+		// A message that is gone meanwhile is no reason not to answer.
+		m.MessageReference = &discord.MessageReference{MessageID: &id, ChannelID: &channel, FailIfNotExists: false}
+	}
+	if p.File != "" {
+		m.Files = []*discord.File{discord.NewFile(p.File, "", strings.NewReader(p.Content))}
+	}
+	made, err := s.bot.rest.once.CreateMessage(number(c.Lane.Channel), m, rest.WithCtx(ctx))
+	if err != nil {
+		return "", trouble(err)
+	}
+	return made.ID.String(), nil
+}
+
+// Edit implements outbox.Platform.
+func (s sender) Edit(ctx context.Context, c outbox.Call) error {
+	p, err := read(c.Body)
+	if err != nil {
+		return err
+	}
+	buttons := p.buttons()
+	m := discord.MessageUpdate{Content: &p.Text, AllowedMentions: nobody(), Components: &buttons}
+	if p.File != "" {
+		m.Files = []*discord.File{discord.NewFile(p.File, "", strings.NewReader(p.Content))}
+	}
+	_, err = s.bot.rest.once.UpdateMessage(number(c.Lane.Channel), number(c.ID), m, rest.WithCtx(ctx))
+	return trouble(err)
+}
+
+// Delete implements outbox.Platform.
+func (s sender) Delete(ctx context.Context, c outbox.Call) error {
+	return trouble(s.bot.rest.once.DeleteMessage(number(c.Lane.Channel), number(c.ID), rest.WithCtx(ctx)))
+}
+
+// React implements outbox.Platform.
+func (s sender) React(ctx context.Context, c outbox.Call) error {
+	p, err := read(c.Body)
+	if err != nil {
+		return err
+	}
+	return trouble(s.bot.rest.once.AddReaction(number(c.Lane.Channel), number(c.ID), p.Emoji, rest.WithCtx(ctx)))
+}
+
+// Unreact implements outbox.Platform.
+func (s sender) Unreact(ctx context.Context, c outbox.Call) error {
+	p, err := read(c.Body)
+	if err != nil {
+		return err
+	}
+	return trouble(s.bot.rest.once.RemoveOwnReaction(number(c.Lane.Channel), number(c.ID), p.Emoji, rest.WithCtx(ctx)))
+}
+
+// clockSkew is how far Discord's clock and ours may be apart.
+const clockSkew = 5 * time.Second
+
+// Find implements outbox.Platform. Discord does not give nonces back, so a message is ours
+// when we wrote it, it answers the same message and says the same. Of several the oldest is meant.
+func (s sender) Find(ctx context.Context, p outbox.Probe) (string, bool, error) {
+	want, err := read(p.Body)
+	if err != nil {
+		return "", false, err
+	}
+	list, err := s.bot.rest.once.GetMessages(number(p.Lane.Channel), 0, 0, number(p.After), historyPage, rest.WithCtx(ctx))
+	if err != nil {
+		return "", false, trouble(err)
+	}
+	me := s.bot.me().ID
+	for _, m := range slices.Backward(list) { // the newest come first
+		replies := ""
+		if m.MessageReference != nil && m.MessageReference.MessageID != nil {
+			replies = m.MessageReference.MessageID.String()
+		}
+		if m.Author.ID.String() == me && replies == want.ReplyTo && !m.CreatedAt.Before(p.Since.Add(-clockSkew)) && same(m.Content, want.Text) {
+			return m.ID.String(), true, nil
+		}
+	}
+	return "", false, nil
+}
+
+// same compares texts as the platform keeps them: without space around.
+func same(a, b string) bool { return strings.TrimSpace(a) == strings.TrimSpace(b) }
+
+// trouble says what sort of error it is.
+func trouble(err error) error {
+	var said *rest.Error
+	if err == nil || !errors.As(err, &said) || said.Response == nil {
+		return err
+	}
+	switch code := said.Response.StatusCode; {
+	case code == http.StatusTooManyRequests:
+		wait := seconds(said.Response.Header.Get("X-RateLimit-Reset-After"))
+		if wait <= 0 {
+			wait = seconds(said.Response.Header.Get("Retry-After"))
+		}
+		return &outbox.RateLimited{After: max(wait, 50*time.Millisecond), Global: said.Response.Header.Get("X-RateLimit-Global") != ""}
+	case code >= 500:
+		return &outbox.Trouble{Why: outbox.Temporary, Err: err}
+	case said.Code == rest.JSONErrorCodeOperationOnArchivedThread:
+		return &outbox.Trouble{Why: outbox.Archived, Err: err}
+	case code == http.StatusNotFound:
+		return &outbox.Trouble{Why: outbox.Gone, Err: err}
+	case code == http.StatusForbidden || code == http.StatusUnauthorized:
+		return &outbox.Trouble{Why: outbox.Forbidden, Err: err}
+	default:
+		return &outbox.Trouble{Why: outbox.Invalid, Err: err}
+	}
+}
+
+// echo notes a message of ours that the gateway tells of.
+func (b *Bot) echo(ctx context.Context, m discord.Message) error {
+	if m.Nonce == "" {
+		return nil
+	}
+	_, err := b.outbox.Echo(ctx, string(m.Nonce), m.ID.String())
+	return err
+}

@@ -1,0 +1,301 @@
+package discord
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+	"chorus/internal/room"
+	"chorus/internal/room/show"
+)
+
+// reader is the name under which a bot's place in the journals is kept.
+func (b *Bot) reader() string { return room.Transport + "/" + b.Name }
+
+// sweepEvery is how long a conversation that moved unheard (in another process, at a
+// restart) stays untold.
+const sweepEvery = 2 * time.Second
+
+// tellAll looks for conversations that have moved and have not been told, until ctx ends.
+func (b *Bot) tellAll(ctx context.Context) {
+	for {
+		if b.me().ID != "" { // before that nothing could be said
+			b.sweep(ctx)
+		}
+		if !sleep(ctx, sweepEvery) {
+			return
+		}
+	}
+}
+
+// manyBehind bounds one look.
+const manyBehind = 1000
+
+func (b *Bot) sweep(ctx context.Context) {
+	list, err := b.House.BehindIn(ctx, b.reader(), room.Transport, manyBehind)
+	if err != nil {
+		if ctx.Err() == nil {
+			b.Log.Warn("could not look for what is to be told", "event", "sweep_failed", "error", err)
+		}
+		return
+	}
+	for _, thread := range list {
+		if b.House.Serves(b.Name, thread) {
+			b.wake(ctx, thread)
+		}
+	}
+}
+
+// teller tells one conversation as long as it moves. Its place in the journal moves only
+// when nothing is on and nothing waits, so what it knows can always be folded anew from
+// there; wishes that were written before are written again and change nothing.
+type teller struct {
+	bot     *Bot
+	thread  chat.ThreadID
+	view    *show.View
+	from    int64 // the place that the store knows
+	where   places
+	wishes  []journal.Desired
+	signs   map[show.Reaction]bool // wished last
+	shown   map[string]bool        // messages on the way for which there is a row
+	typed   time.Time
+	beaten  time.Time
+	changed bool // something live came since
+
+	mu   sync.Mutex
+	asks []string // whose run is on; others look at it
+}
+
+// wake tells a conversation, unless somebody does already. The telling ends with the bot.
+func (b *Bot) wake(ctx context.Context, thread chat.ThreadID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.tellers[thread] != nil || b.running == nil || ctx.Err() != nil {
+		return
+	}
+	ctx = b.running
+	t := &teller{bot: b, thread: thread, signs: map[show.Reaction]bool{}, shown: map[string]bool{}, where: newPlaces(thread)}
+	b.tellers[thread] = t
+	b.work.Go(func() {
+		err := t.run(ctx)
+		b.mu.Lock()
+		delete(b.tellers, thread)
+		b.mu.Unlock()
+		if err != nil && ctx.Err() == nil {
+			b.Log.Warn("a conversation could not be told; trying again", "event", "telling_failed", "thread", thread, "error", err)
+		}
+	})
+}
+
+func (t *teller) run(ctx context.Context) error {
+	var err error
+	if t.from, err = t.bot.House.Reader(ctx, t.bot.reader(), t.thread); err != nil {
+		return err
+	}
+	t.view = show.New(t.bot.shows(t.thread))
+	ctx, cancel := context.WithCancel(ctx)
+	items := make(chan Item, 64)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer close(items)
+		for item, err := range t.bot.House.Watch(ctx, t.thread, t.from) {
+			if err != nil {
+				continue // the thread's trouble, or the store's: watching goes on
+			}
+			select {
+			case items <- item:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	err = t.follow(ctx, items)
+	cancel()
+	<-ended
+	return err
+}
+
+// follow takes what comes until nothing has for a while.
+func (t *teller) follow(ctx context.Context, items <-chan Item) error {
+	idle := time.NewTimer(t.bot.Idle)
+	defer idle.Stop()
+	beat := time.NewTicker(t.bot.Preview)
+	defer beat.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case item, ok := <-items:
+			if !ok {
+				return nil
+			}
+			if err := t.take(ctx, item, len(items) == 0); err != nil {
+				return err
+			}
+			idle.Reset(t.bot.Idle)
+		case now := <-beat.C:
+			if err := t.beat(ctx, now); err != nil {
+				return err
+			}
+		case <-idle.C:
+			if t.view.Idle() {
+				return nil
+			}
+			idle.Reset(t.bot.Idle) // somebody thinks long, or is asked
+		}
+	}
+}
+
+// take folds one item in. Wishes are written when nothing more lies ready, so that what
+// came at once is one transaction.
+func (t *teller) take(ctx context.Context, item Item, last bool) error {
+	if item.Live != nil {
+		t.view.Live(item.Live)
+		t.changed = true
+	}
+	if ev := item.Event; ev != nil && ev.Seq > t.view.Seq() {
+		t.where.learn(*ev)
+		if err := t.open(ctx, ev); err != nil {
+			return err
+		}
+		t.view.Apply(*ev)
+		t.note(*ev)
+		t.want(ev.Seq)
+	}
+	if !last || item.Event == nil {
+		return nil
+	}
+	return t.write(ctx)
+}
+
+// note keeps who asked for what is on, and shows at once that somebody is at work.
+func (t *teller) note(ev chat.Event) {
+	switch ev.Body.(type) {
+	case chat.Took, chat.RunEnded:
+		t.mu.Lock()
+		t.asks = t.where.askers()
+		t.mu.Unlock()
+	}
+}
+
+// askedBy reports whether somebody asked for the run that is on.
+func (t *teller) askedBy(user string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Contains(t.asks, user)
+}
+
+// want turns what is to be shown after an event into wishes. Passing states of messages
+// are left to the beat.
+func (t *teller) want(seq int64) {
+	w := t.view.Wanted(time.Now())
+	for _, m := range w.Messages {
+		if !m.Final && m.Card == nil {
+			continue
+		}
+		if m.Absent() && !t.shown[m.Key] && m.Final {
+			// A row of an earlier process may stand there: it is unwished all the same.
+			t.wishes = append(t.wishes, t.message(m, seq))
+			continue
+		}
+		t.wishes = append(t.wishes, t.message(m, seq))
+	}
+	signs := map[show.Reaction]bool{}
+	for _, r := range w.Reactions {
+		signs[r] = true
+		if !t.signs[r] {
+			t.wishes = append(t.wishes, t.reaction(r, seq, true))
+		}
+	}
+	for r := range t.signs {
+		if !signs[r] && spoken(r, w.Reactions) {
+			t.wishes = append(t.wishes, t.reaction(r, seq, false))
+		}
+	}
+	t.signs = signs
+}
+
+// spoken reports whether another sign took this one's place; what was forgotten stays.
+func spoken(r show.Reaction, now []show.Reaction) bool {
+	return slices.ContainsFunc(now, func(o show.Reaction) bool { return o.On == r.On && o.Key == r.Key })
+}
+
+// write brings the wishes to the store: with our place in the journal where nothing is
+// left to fold anew, otherwise without.
+func (t *teller) write(ctx context.Context) error {
+	wishes := newest(t.wishes)
+	idle := t.view.Idle()
+	var err error
+	switch seq := t.view.Seq(); {
+	case idle && seq > t.from:
+		err = t.bot.House.Plan(ctx, journal.Plan{Reader: t.bot.reader(), Thread: t.thread, From: t.from, UpTo: seq, Wishes: wishes})
+		if err == nil {
+			t.from = seq
+		}
+	case len(wishes) > 0:
+		err = t.bot.House.Wish(ctx, wishes...)
+	}
+	if err != nil {
+		return err
+	}
+	t.wishes = nil
+	if idle {
+		t.view.Forget()
+		t.where.forget()
+		clear(t.shown)
+	}
+	for _, d := range wishes {
+		t.bot.outbox.Wake(d.Lane)
+	}
+	return nil
+}
+
+// newest keeps the last wish for each thing, in the order of the first: what would be
+// shown for no time at all need not be.
+func newest(list []journal.Desired) []journal.Desired {
+	var out []journal.Desired
+	for _, d := range list {
+		i := slices.IndexFunc(out, func(o journal.Desired) bool { return o.Lane == d.Lane && o.Key == d.Key })
+		if i < 0 {
+			out = append(out, d)
+			continue
+		}
+		out[i] = d
+	}
+	return out
+}
+
+// beat keeps a run that is on visible: typing every few seconds, its message about once a
+// second. An answer that is there within a beat needs neither.
+func (t *teller) beat(ctx context.Context, now time.Time) error {
+	w := t.view.Wanted(now)
+	if w.Typing && now.Sub(t.typed) >= t.bot.Typing {
+		t.typed = now
+		t.bot.typing(ctx, t.where.now())
+	}
+	if !t.changed && now.Sub(t.beaten) < 5*t.bot.Preview {
+		return nil // only the clock has moved
+	}
+	t.changed, t.beaten = false, now
+	for _, m := range w.Messages {
+		if m.Final || m.Card != nil {
+			continue
+		}
+		d := t.message(m, t.view.Seq())
+		if t.shown[m.Key] {
+			t.bot.outbox.Preview(d.Lane, d.Key, d.Body)
+			continue
+		}
+		// The first one makes the message; those that follow are only shown.
+		if err := t.bot.House.Wish(ctx, d); err != nil {
+			return err
+		}
+		t.shown[m.Key] = true
+		t.bot.outbox.Wake(d.Lane)
+	}
+	return nil
+}

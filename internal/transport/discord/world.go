@@ -1,0 +1,133 @@
+package discord
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/disgoorg/disgo/discord"
+	"github.com/disgoorg/disgo/rest"
+
+	"chorus/internal/room"
+	"chorus/internal/room/mention"
+)
+
+// world is what the gateway has told of guilds: names and which channel hangs where. It
+// may always be behind; what is missing is asked for.
+type world struct {
+	mu       sync.Mutex
+	roles    map[string]map[string]string // names by guild and id
+	channels map[string]room.Channel
+	people   map[string][]mention.Named // by guild, who spoke last first
+}
+
+func newWorld() *world {
+	return &world{roles: map[string]map[string]string{}, channels: map[string]room.Channel{}, people: map[string][]mention.Named{}}
+}
+
+// manyPeople is how many of a guild can be mentioned by name.
+const manyPeople = 200
+
+func (w *world) role(guild, id, name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.roles[guild] == nil {
+		w.roles[guild] = map[string]string{}
+	}
+	if name == "" {
+		delete(w.roles[guild], id)
+		return
+	}
+	w.roles[guild][id] = name
+}
+
+// roleNames are what access rules know roles by.
+func (w *world) roleNames(guild string, m *discord.Member) []string {
+	if m == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []string
+	for _, id := range m.RoleIDs {
+		if name := w.roles[guild][id.String()]; name != "" {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (w *world) channel(c discord.Channel) room.Channel {
+	out := room.Channel{ID: c.ID().String(), Name: c.Name(), Guild: room.Direct}
+	if g, ok := c.(discord.GuildChannel); ok {
+		out.Guild = g.GuildID().String()
+		if _, ok := c.(discord.GuildThread); ok && g.ParentID() != nil {
+			out.Parent = g.ParentID().String() // the parent of others is a category
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.channels[out.ID] = out
+	return out
+}
+
+func (w *world) forget(channel string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.channels, channel)
+}
+
+func (w *world) known(channel string) (room.Channel, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c, ok := w.channels[channel]
+	return c, ok
+}
+
+// met remembers who speaks, so that a model can mention them by name.
+func (w *world) met(guild string, n mention.Named) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := slices.DeleteFunc(w.people[guild], func(o mention.Named) bool { return o.ID == n.ID })
+	list = append([]mention.Named{n}, list...)
+	w.people[guild] = list[:min(len(list), manyPeople)]
+}
+
+// directory is who and what can be named in a guild.
+func (w *world) directory(guild string) mention.Directory {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	d := mention.Directory{People: slices.Clone(w.people[guild])}
+	for id, name := range w.roles[guild] {
+		d.Roles = append(d.Roles, mention.Named{ID: id, Name: name})
+	}
+	for _, c := range w.channels {
+		if c.Guild == guild {
+			d.Channels = append(d.Channels, mention.Named{ID: c.ID, Name: c.Name})
+		}
+	}
+	byID := func(a, b mention.Named) int {
+		if room.Older(a.ID, b.ID) {
+			return -1
+		}
+		return 1
+	}
+	slices.SortFunc(d.Roles, byID)
+	slices.SortFunc(d.Channels, byID)
+	return d
+}
+
+// channelOf finds a channel, asking for it where the gateway has not told.
+func (b *Bot) channelOf(ctx context.Context, id string) (room.Channel, error) {
+	if c, ok := b.world.known(id); ok {
+		return c, nil
+	}
+	c, err := again(ctx, b.rest, "channel", func(ctx context.Context) (discord.Channel, error) {
+		return b.rest.GetChannel(number(id), rest.WithCtx(ctx))
+	})
+	if err != nil {
+		return room.Channel{}, err
+	}
+	return b.world.channel(c), nil
+}
