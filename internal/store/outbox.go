@@ -138,10 +138,14 @@ func (db *DB) wish(w *writer, d journal.Desired) error {
 	if err != nil {
 		return err
 	}
+	state := journal.Planned
+	if d.Gone && (d.Thing == journal.Reaction || d.Target == "") {
+		state = journal.Superseded // nothing is to be done, and what an older wish asks for never will be
+	}
 	return w.exec(`INSERT INTO outbox (platform, bot, channel, seq, key, thread_id, event, part, team, thing, target, target_key,
-		nonce, final, gone, created, changed, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		nonce, final, gone, created, changed, body, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		laneArgs(d.Lane, place, d.Key, string(d.Thread), d.Seq, d.Part, d.Group, string(d.Thing), d.Target, d.TargetKey,
-			d.Lane.Nonce(d.Key), flag(d.Final), flag(d.Gone), now, now, string(d.Body))...)
+			d.Lane.Nonce(d.Key), flag(d.Final), flag(d.Gone), now, now, string(d.Body), string(state))...)
 }
 
 func flag(b bool) int64 {

@@ -185,6 +185,15 @@ func testOutcomes(t *testing.T, f *fixture) {
 	f.equal("body is kept", string(f.stands("a", journal.Planned, 3, 0).Body), `"y"`)
 	end(journal.Outcome{State: journal.Superseded})
 	f.stands("a", journal.Superseded, 3, 0)
+	never := wish("never", 9, "x")
+	never.Gone = true
+	f.ok(f.s.Wish(f.ctx(), never))
+	f.ok(f.s.Wish(f.ctx(), wish("never", 8, "x"))) // older than the end of it
+	f.stands("never", journal.Superseded, 1, 0)
+	theirs := never
+	theirs.Key, theirs.Target = "theirs", "77"
+	f.ok(f.s.Wish(f.ctx(), theirs))
+	f.equal("a message of somebody else's goes", f.openKeys(), "theirs:planned ")
 	if f.s.EndSend(f.ctx(), journal.Outcome{Lane: lane, Key: "a", State: "odd"}) == nil {
 		t.Fatal("an odd outcome")
 	}
