@@ -72,6 +72,7 @@ func TestDecide(t *testing.T) {
 		{"random on deep bots", said(botA, "hm"), random, deep, always, Decision{Why: TooDeep}},
 		{"own channel", inOwn, owned, Seen{}, never, Decision{Answer: true, Why: ByChannel}},
 		{"own channel, switched off", inOwn, rules, Seen{}, never, Decision{}},
+		{"own channel, somewhere else", said(ada, "hi"), owned, Seen{}, never, Decision{}},
 		{"own channel, a dot", dotOwn, owned, Seen{}, never, Decision{Why: NotWords}},
 		{"a dot message with a mention", said(ada, ".psst <@900>", "900"), rules, Seen{}, never, Decision{Why: NotWords}},
 		{"an order with a mention", said(ada, ".history <@900>\n---", "900"), rules, Seen{}, never, Decision{Why: NotWords}},
@@ -185,6 +186,28 @@ func TestAnErrorStopsNothing(t *testing.T) {
 	}
 }
 
+// TestTriggers: a command is taken away, and our own events are no messages; neither
+// can be replied to.
+func TestTriggers(t *testing.T) {
+	t.Parallel()
+	timer := said(ada, "")
+	timer.Kind = room.Timer
+	for _, c := range []struct {
+		e    room.Event
+		d    Decision
+		want string
+	}{
+		{said(ada, "hi"), Decision{Answer: true, Why: ByMention}, "50"},
+		{said(ada, "m continue"), Decision{Answer: true, Why: ByCommand, Delete: true}, ""},
+		{timer, Decision{Answer: true, Why: ByTimer}, ""},
+	} {
+		_, out := Round(Floor{}, Batches([]room.Event{c.e}), func(room.Event) (Decision, error) { return c.d, nil })
+		if len(out.Start) != 1 || out.Start[0].Trigger() != c.want || len(out.Start[0].Messages) > 1 {
+			t.Errorf("%s: %+v", c.d, out.Start)
+		}
+	}
+}
+
 // TestNoWishIsLost: whatever comes while the agent speaks is answered afterwards, in
 // one go; in a channel never two at once; what was asked is told once.
 func TestNoWishIsLost(t *testing.T) {
@@ -283,9 +306,13 @@ func TestOrdered(t *testing.T) {
 	}{
 		{react("1", "❌", true), run, Abort}, {react("2", "❌", true), run, None}, {react("1", "❌", false), run, None}, {react("1", "👎", true), run, None},
 		{react("2", "✅", true), card, Approve}, {react("2", "✔️", true), card, Approve}, {react("2", "❌", true), card, Deny}, {react("1", "✅", true), run, None},
-		{react("900", "❌", true), run, None}, {react("2", "\U0001FAE5", true), On{}, Hide}, {react("2", "dotted_line_face", false), On{}, Show},
+		{react("900", "❌", true), On{Run: true, Sender: "900"}, None}, {react("2", "\U0001FAE5", true), On{}, Hide}, {react("2", "dotted_line_face", false), On{}, Show},
 		{react("2", "🙃", true), On{}, None}, {said(ada, "❌"), run, None},
 	} {
+		if c.e.By.Bot = true; Ordered(c.e, c.on, claude) != None {
+			t.Errorf("a program orders by %s", c.e.Emoji)
+		}
+		c.e.By.Bot = false
 		if got := Ordered(c.e, c.on, claude); got != c.want {
 			t.Errorf("%s by %s on %+v: %q, want %q", c.e.Emoji, c.e.By.ID, c.on, got, c.want)
 		}

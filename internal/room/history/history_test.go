@@ -274,6 +274,46 @@ func TestParseLink(t *testing.T) {
 	}
 }
 
+func TestParse(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"hello": "no", "": "no", ".historyx\n---": "no", " .history\n---": "no", ".history": "mistake", ".history\n--": "mistake", ".history\n---\nlast": "mistake",
+		".history\n---": "clear", ".history\t@a\n---  \n\n": "clear", ".history a b\n---\nlast: 5": "range", ".history\r\n---\r\nLAST: 5": "range",
+		".history\n---\nfirst: " + link("1", 2) + "\nlast: " + link("2", 3): "mistake",
+	} {
+		got := "range"
+		switch cmd, is, err := Parse(text); {
+		case err != nil:
+			got = "mistake"
+		case !is:
+			got = "no"
+		case cmd.Clear():
+			got = "clear"
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+	if _, _, err := Parse(".history\n---\nlsat: 5"); err == nil || !strings.Contains(err.Error(), "did you mean last") {
+		t.Error(err)
+	}
+}
+
+// TestPrograms: what an agent wrote is no order, and not shown either.
+func TestPrograms(t *testing.T) {
+	t.Parallel()
+	w := target()
+	w.say("2", ada, 100, "x")
+	w.say("2", room.Author{ID: "900", Bot: true}, 101, last("1", 15))
+	w.say("2", ada, 102, "z")
+	if got := w.walk(room.Channel{Guild: "7", ID: "2"}, Rules{}); ids(got) != "100 102" || got.Origin != "" {
+		t.Error(ids(got), got.Origin)
+	}
+	if got := w.walk(room.Channel{Guild: "7", ID: "404"}, Rules{}); len(got.Notes) != 1 || !strings.Contains(got.Notes[0].Text, "gone") {
+		t.Errorf("a room that cannot be read: %+v", got.Notes)
+	}
+}
+
 func TestAfter(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{"1": "2", "9": "10", "199": "200", "": "1", "99999999999999999999": "100000000000000000000"} {

@@ -9,7 +9,7 @@ import (
 )
 
 var here = Directory{
-	People:   []Named{{"1", "ada"}, {"2", "Ada Lovelace"}, {"3", "d.e"}, {"4", "Claude"}, {"5", "ada"}, {"6", "everyone"}},
+	People:   []Named{{"1", "ada"}, {"2", "Ada Lovelace"}, {"3", "d.e"}, {"4", "Claude"}, {"5", "ada"}, {"6", "everyone"}, {"7", " "}, {"", "Nobody"}},
 	Roles:    []Named{{"20", "admins"}},
 	Channels: []Named{{"30", "general"}, {"31", "general-talk"}},
 	Emoji:    []Named{{"40", "wave"}, {"41", "dance"}},
@@ -45,6 +45,7 @@ func TestWrite(t *testing.T) {
 		{"<@1> stays", "<@1> stays", []string{"1"}},
 		{"mail me@ada.example", "mail me@ada.example", nil},
 		{"@adams is another", "@adams is another", nil},
+		{"@ada2 and @ada_", "@ada2 and @ada_", nil},
 		{"@d.e.", "<@3>.", []string{"3"}},
 		{"`@ada` ```\n@ada\n``` @ada", "`@ada` ```\n@ada\n``` <@1>", []string{"1"}},
 		{"https://x.example/@ada", "https://x.example/@ada", nil},
@@ -52,6 +53,7 @@ func TestWrite(t *testing.T) {
 		{"in #general-talk and #general", "in <#31> and <#30>", nil},
 		{":wave: :dance: 10:30:20 :none:", "<:wave:40> <a:dance:41> 10:30:20 :none:", nil},
 		{"<@nobody> <@", "<@nobody> <@", nil},
+		{"@ x, @Nobody", "@ x, @Nobody", nil},
 	} {
 		got := Write(c.in, here)
 		if got.Text != c.want || !slices.Equal(got.Users, c.users) {

@@ -84,6 +84,7 @@ func TestMessage(t *testing.T) {
 		{"routing thread opens a platform thread", say("420", plain, "hi"), listen(Thread, opus), []string{"discord:10/20:420@opus opened prompt queue to 420 open"}},
 		{"and stays in it", say("421", room.Channel{Guild: "10", ID: "420", Parent: "20"}, "more"), listen(Thread, opus), []string{"discord:10/20:420@opus in thread prompt queue to 420"}},
 		{"a reply from outside goes on inside", replying(say("423", plain, "more"), "300"), listen(Thread, opus), []string{"discord:10/20:299@opus continued prompt inject to 299"}},
+		{"a reply to what stands elsewhere opens another", replying(say("424", room.Channel{Guild: "10", ID: "21"}, "more"), "300"), listen(Thread, opus), []string{"discord:10/21:424@opus opened prompt queue to 424 open"}},
 		{"direct messages have no threads", say("422", room.Channel{ID: "40"}, "hi"), listen(Thread, opus), []string{"discord:@me/40:40@opus in thread prompt queue to 40"}},
 
 		{"a room is one conversation", say("430", plain, "hi"), listen(Room, opus), []string{"discord:10/20:20@opus in room queue to 20"}},

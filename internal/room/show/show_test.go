@@ -219,7 +219,7 @@ func TestDotMessages(t *testing.T) {
 		chat.ToolUse{ID: "c", Name: "bash", Args: json.RawMessage(`{"command": "ls"}`)}}})
 	s.add("r", chat.ToolRan{Call: "c", Outcome: chat.Ran, Blocks: chat.TextBlocks("a\n b\n" + strings.Repeat("z", 300))})
 	w := fold(Options{Thinking: true, ToolOutput: true, Name: "Claude"}, s.events).Wanted(at(9))
-	if len(w.Messages) != 3 || w.Messages[0].Text != ".💭 hm" || w.Messages[1].File == nil || w.Messages[1].File.Name != "thinking.txt" {
+	if len(w.Messages) != 3 || w.Messages[0].Text != ".💭 hm" || !w.Messages[0].Aside || !w.Messages[2].Aside || w.Messages[1].File == nil || w.Messages[1].File.Name != "thinking.txt" {
 		t.Fatalf("%+v", w.Messages)
 	}
 	if got := w.Messages[2].Text; !strings.HasPrefix(got, ".Claude>[bash]: {\"command\": \"ls\"}\n.Claude<[bash]: a b zzz") || !strings.HasSuffix(got, "… (304 characters)") {
@@ -251,9 +251,107 @@ func TestLive(t *testing.T) {
 	}
 }
 
+func TestOlderAttemptsAreSilent(t *testing.T) {
+	t.Parallel()
+	var s tape
+	s.begin("r", s.prompt("m1"))
+	s.calls("r", "", "c1", "c2")
+	s.add("r", chat.ToolRan{Call: "c1", Outcome: chat.Ran})
+	s.add("r", chat.Asked{Step: 2, Attempt: 2, Purpose: chat.ForTurn})
+	v := fold(full(), s.events)
+	v.Live(chat.Delta{Run: "r", Step: 2, Attempt: 1, What: chat.DeltaText, Text: "old"})
+	v.Live(chat.Delta{Run: "r", Step: 1, Attempt: 9, What: chat.DeltaText, Text: "older"})
+	v.Live(chat.Delta{Run: "r", Step: 2, Attempt: 2, What: chat.DeltaThinking, Text: "thought"})
+	v.Live(chat.Progress{Run: "r", Call: "c1", Text: "late"})
+	v.Live(chat.Progress{Run: "r", Call: "c2", Text: "10 lines"})
+	if text := v.Wanted(at(9)).Messages[0].Text; strings.Contains(text, "old") || strings.Contains(text, "thought") || !strings.HasSuffix(text, "- `bash` ok\n- `bash` 10 lines") {
+		t.Errorf("%q", text)
+	}
+	s.add("r", chat.Asked{Step: 3, Attempt: 1, Purpose: chat.ForCompaction})
+	o := full()
+	o.Price = func(model string, u chat.Usage) int64 { return int64(u.Output) * 1_000_000 }
+	if text := fold(o, s.events).Wanted(at(9)).Messages[0].Text; !strings.HasPrefix(text, "**compacting the conversation** · step 3 · ") || !strings.Contains(text, "$0.010") {
+		t.Errorf("%q", text)
+	}
+}
+
+func TestNotices(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		end  chat.RunEnded
+		want string
+	}{
+		{chat.RunEnded{Reason: chat.EndAborted}, "*Stopped.*"},
+		{chat.RunEnded{Reason: chat.EndLimit, Text: "Enough."}, "*Enough.*"},
+		{chat.RunEnded{Reason: chat.EndLimit}, "*Stopped at the limit of model calls; the task may be incomplete.*"},
+		{chat.RunEnded{Reason: chat.EndBudget, Text: "Today is spent."}, "**Out of budget.** Today is spent."},
+		{chat.RunEnded{Reason: chat.EndDenied, Error: &chat.Failure{Message: "no"}}, "**Not allowed.** no"},
+	} {
+		if got := notice(c.end); got != c.want {
+			t.Errorf("%+v: %q", c.end, got)
+		}
+	}
+}
+
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	var s tape
+	idle := func() bool { return fold(full(), s.events).Idle() }
+	if !idle() {
+		t.Error("nothing has happened")
+	}
+	p := s.prompt("m1")
+	if idle() {
+		t.Error("somebody waits")
+	}
+	s.begin("r", p)
+	if idle() {
+		t.Error("somebody works")
+	}
+	if s.end("r", chat.EndDone); !idle() {
+		t.Error("all is done")
+	}
+}
+
+// TestCards: an answered question is edited, a reminder changes nothing, two must say yes.
+func TestCards(t *testing.T) {
+	t.Parallel()
+	var s tape
+	s.begin("r", s.prompt("m1"))
+	s.add("r", chat.ApprovalAsked{ID: "a", Call: "c", Name: "bash", Actions: []string{"tool:bash:ls"}})
+	var shown Shown
+	step := func() (acts []Act) {
+		for _, a := range Diff(shown, fold(Options{}, s.events).Wanted(at(9))) {
+			acts = append(acts, a.Act)
+			shown.Done(a)
+		}
+		return acts
+	}
+	for _, c := range []struct {
+		body chat.Body
+		want string
+	}{
+		{nil, "[create]"},
+		{chat.ApprovalNoted{ID: "a", What: chat.Reminder, By: "clock"}, "[]"},
+		{chat.ApprovalNoted{ID: "a", What: chat.FirstYes, By: "discord:1"}, "[edit]"},
+		{chat.ApprovalAnswered{ID: "a", OK: true, By: "discord:2"}, "[edit]"},
+		{chat.ApprovalAnswered{ID: "unknown", OK: true}, "[]"},
+	} {
+		if c.body != nil {
+			s.add("r", c.body)
+		}
+		if got := fmt.Sprint(step()); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.body, got, c.want)
+		}
+	}
+	if card := shown.Messages["ask/a"].Card; card.Open || !card.OK || card.FirstYes != "discord:1" || card.By != "discord:2" {
+		t.Errorf("%+v", card)
+	}
+}
+
 func TestElapsed(t *testing.T) {
 	t.Parallel()
-	for d, want := range map[time.Duration]string{0: "0s", -time.Second: "0s", 59 * time.Second: "59s", 64 * time.Second: "1m 00s", 65 * time.Second: "1m 05s", 601 * time.Second: "10m", 2*time.Hour + 3*time.Minute: "2h 03m"} {
+	for d, want := range map[time.Duration]string{0: "0s", -time.Second: "0s", 59 * time.Second: "59s", 64 * time.Second: "1m 00s", 65 * time.Second: "1m 05s", 600 * time.Second: "10m", 3600 * time.Second: "1h 00m", 2*time.Hour + 3*time.Minute: "2h 03m"} {
 		if got := elapsed(d); got != want {
 			t.Errorf("%s: %s", d, got)
 		}

@@ -57,6 +57,10 @@ func TestWhereItCuts(t *testing.T) {
 		{"a link with words", words(18) + " [read me please](https://example.com)", "word", "[read"},
 		{"family", strings.Repeat("z", 95) + "👩‍👩‍👧‍👦 end", "z", "👩‍👩‍👧‍👦"},
 		{"accent", strings.Repeat("z", 99) + "e\u0301 end", "z", "e\u0301"},
+		{"a link in brackets", words(18) + " <https://example.com/and/so/on>", "word", "<https"},
+		{"a time", words(18) + "12345678x<t:1700000000:R> end", "word", "word12345678x<t:"},
+		{"brackets that are no link", words(17) + " [aaaaaaaa](bbb ccc dddd) end", "(bbb", "ccc"},
+		{"syllables", strings.Repeat("z", 99) + "\u1112\u1161\u11ab end", "z", "\u1112\u1161\u11ab"},
 		{"flag", strings.Repeat("z", 97) + "🇩🇪 end", "z", "🇩🇪"},
 	} {
 		pieces := Split(c.text, Options{Target: 100, Hard: 200})
@@ -241,6 +245,25 @@ func TestEmbeds(t *testing.T) {
 			t.Fatalf("%d fields of %d", fields, want)
 		}
 	})
+}
+
+func TestFootersOfEmbeds(t *testing.T) {
+	t.Parallel()
+	many := make([]Field, 30)
+	for i := range many {
+		many[i] = Field{Name: "n", Value: "v"}
+	}
+	pages := Embeds([]Embed{{Title: "t", Author: "a", Footer: "f", Fields: many}, {}, {Title: "x"}})
+	if len(pages) != 1 || len(pages[0]) != 3 {
+		t.Fatalf("%+v", pages)
+	}
+	if one, two := pages[0][0], pages[0][1]; one.Footer != "" || len(one.Fields) != 25 || two.Footer != "f" || two.Author != "a" || len(two.Fields) != 5 {
+		t.Errorf("%+v", pages[0])
+	}
+	full := Embed{Description: strings.Repeat("d", 4096), Fields: []Field{{Name: "n", Value: strings.Repeat("v", 1000)}, {Name: "n", Value: strings.Repeat("w", 900)}}}
+	if pages := Embeds([]Embed{full, {Title: "b"}}); len(pages) != 1 || len(pages[0]) != 2 {
+		t.Errorf("5,999 characters are %d pages", len(pages))
+	}
 }
 
 func FuzzSplit(f *testing.F) {
