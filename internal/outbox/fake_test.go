@@ -34,6 +34,7 @@ type platform struct {
 	nonces   map[string]nonceUse
 	lastID   int
 	deny     map[string]Why // by channel
+	probes   []Probe
 	mishap   func() mishap
 	calls    []string // kind and key, with the time since the start
 	begun    time.Time
@@ -157,6 +158,9 @@ func (p *platform) Unreact(ctx context.Context, c Call) error {
 // Find knows no nonces: it goes by body, place and time.
 func (p *platform) Find(ctx context.Context, q Probe) (string, bool, error) {
 	var id string
+	p.mu.Lock()
+	p.probes = append(p.probes, q)
+	p.mu.Unlock()
 	err := p.call(ctx, "find", Call{Lane: q.Lane, Key: q.Key}, func() error {
 		for _, m := range p.channels[q.Lane.Channel] {
 			if newer(m.id, q.After) && m.body == string(q.Body) && !m.at.Before(q.Since) {

@@ -381,3 +381,33 @@ func TestForeignMessages(t *testing.T) {
 		}
 	})
 }
+
+// Two messages may say the same: the one that is looked for stands behind the other.
+func TestFindLooksBehindTheLast(t *testing.T) {
+	t.Parallel()
+	in(t, 0, Options{}, func(t *testing.T, h *home, p *platform) {
+		what := []mishap{fine, notDone}
+		p.mishap = func() mishap {
+			if len(what) == 0 {
+				return fine
+			}
+			m := what[0]
+			what = what[1:]
+			return m
+		}
+		h.wish(wished("10", "a", "ok"), wished("10", "b", "ok"))
+		h.settled()
+		h.shows("10", `"ok"`, `"ok"`)
+		want := Probe{Lane: laneOf("10"), Key: "b", Nonce: laneOf("10").Nonce("b"), Body: quoted("ok"), After: "1"}
+		if len(p.probes) != 1 {
+			t.Fatalf("%+v", p.probes)
+		}
+		got := p.probes[0]
+		if since := got.Since.Sub(p.begun); since != 10*time.Millisecond { // the first took that long
+			t.Fatalf("since %v", since)
+		}
+		if got.Since = (time.Time{}); fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+			t.Fatalf("%+v, want %+v", got, want)
+		}
+	})
+}

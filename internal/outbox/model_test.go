@@ -159,6 +159,10 @@ func TestModel(t *testing.T) {
 // One life with everything in it, killed once at each of its steps.
 func TestKillAtEveryStep(t *testing.T) {
 	t.Parallel()
+	stride := 1
+	if raceDetector {
+		stride = 13
+	}
 	for _, window := range []time.Duration{0, 5 * time.Minute} {
 		l := life{window: window, acts: []act{
 			{say: "10 a w1"}, {say: "10 b w2"}, {say: "10 a ~ok"}, {say: "20 c w3", wait: 3 * time.Second}, {say: "10 a w4!"},
@@ -168,7 +172,7 @@ func TestKillAtEveryStep(t *testing.T) {
 			l.acts[i].steps = -1
 		}
 		l.acts[len(l.acts)-1].wait = time.Minute
-		for l.first = 1; ; l.first++ {
+		for l.first = 1; ; l.first += stride {
 			deaths, err := live(t, l)
 			if err != nil {
 				t.Fatalf("killed at step %d with window %v: %v", l.first, window, err)
