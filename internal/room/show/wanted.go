@@ -30,7 +30,7 @@ func (v *View) Wanted(now time.Time) Wanted {
 	for _, seq := range v.order {
 		p := v.prompts[seq]
 		if p.refused != "" {
-			w.Messages = append(w.Messages, Message{Key: fmt.Sprintf("refused/%d", seq), ReplyTo: p.target(), Text: "Not taken: " + p.refused + ".", Final: true})
+			w.Messages = append(w.Messages, Message{Key: fmt.Sprintf("refused/%d", seq), ReplyTo: p.target(), Text: "Not taken: " + strings.TrimRight(p.refused, ".") + ".", Final: true})
 		}
 		if sign := v.sign(p); v.o.Reactions && p.target() != "" {
 			w.Reactions = append(w.Reactions, Reaction{On: p.id, Emoji: sign})
