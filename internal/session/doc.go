@@ -13,17 +13,18 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"sync"
 )
 
 // Folder is where session logs lie, below the repository.
 const Folder = ".agent"
 
 // validID keeps an id from being a path.
-var validID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
+var validID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`) })
 
 // Path is the log of a session in a repository.
 func Path(repo, id string) (string, error) {
-	if !validID.MatchString(id) {
+	if !validID().MatchString(id) {
 		return "", fmt.Errorf("session id %.80q: want letters, digits, hyphens and underscores only", id)
 	}
 	return filepath.Join(repo, Folder, "session_"+id+".jsonl"), nil

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"chorus/internal/room"
 )
@@ -12,7 +13,7 @@ import (
 // could be a sentence that somebody began in a hurry, and would be deleted.
 var bare = []string{"continue"}
 
-var mentions = regexp.MustCompile(`<@!?\d{1,25}>`)
+var mentions = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<@!?\d{1,25}>`) })
 
 // command reads an m command. It is for this agent if it mentions it, answers it, or is
 // one of the bare ones and it is the agent's turn; then it is taken away, and the
@@ -21,7 +22,7 @@ func command(m room.Message, agent room.Agent, seen Seen) (Decision, bool) {
 	if m.Author.Program() {
 		return Decision{}, false
 	}
-	words := strings.TrimSpace(mentions.ReplaceAllString(m.Text, " "))
+	words := strings.TrimSpace(mentions().ReplaceAllString(m.Text, " "))
 	isBare := slices.ContainsFunc(bare, func(word string) bool { return strings.EqualFold(strings.Join(strings.Fields(words), " "), "m "+word) })
 	inFront := strings.HasPrefix(strings.TrimSpace(m.Text), "m ")
 	others := len(m.Mentions) > 0 && !agent.Mentioned(m)

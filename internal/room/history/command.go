@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"chorus/internal/near"
 )
@@ -31,9 +32,11 @@ type Command struct {
 func (c Command) Clear() bool { return c.Last == nil }
 
 var (
-	address = regexp.MustCompile(`^<?https?://(?:[a-z]+\.)?discord(?:app)?\.com/channels/(@me|\d{1,25})/(\d{1,25})/(\d{1,25})/?(?:\?[^\s>]*)?>?$`)
-	pair    = regexp.MustCompile(`^(\d{15,25})-(\d{15,25})$`)
-	number  = regexp.MustCompile(`^\d{1,25}$`)
+	address = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^<?https?://(?:[a-z]+\.)?discord(?:app)?\.com/channels/(@me|\d{1,25})/(\d{1,25})/(\d{1,25})/?(?:\?[^\s>]*)?>?$`)
+	})
+	pair   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\d{15,25})-(\d{15,25})$`) })
+	number = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d{1,25}$`) })
 )
 
 var errDirect = errors.New("direct messages cannot be brought into another conversation")
@@ -42,16 +45,16 @@ var errDirect = errors.New("direct messages cannot be brought into another conve
 // for it, or its number alone.
 func ParseLink(s string) (Link, error) {
 	s = strings.TrimSpace(s)
-	if m := address.FindStringSubmatch(s); m != nil {
+	if m := address().FindStringSubmatch(s); m != nil {
 		if m[1] == "@me" {
 			return Link{}, errDirect
 		}
 		return Link{m[1], m[2], m[3]}, nil
 	}
-	if m := pair.FindStringSubmatch(s); m != nil {
+	if m := pair().FindStringSubmatch(s); m != nil {
 		return Link{Channel: m[1], Message: m[2]}, nil
 	}
-	if number.MatchString(s) {
+	if number().MatchString(s) {
 		return Link{Message: s}, nil
 	}
 	return Link{}, fmt.Errorf("%q is not a message link; use \"Copy Message Link\" on the message", clip(s))

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -51,16 +52,16 @@ const longestName = 256
 
 // number is how the platform writes them.
 var (
-	number  = regexp.MustCompile(`<(?:(@!?|@&|#)(\d{1,25})|a?:(\w{1,64}):\d{1,25})>`)
-	numbers = regexp.MustCompile(`^` + number.String())
+	number  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<(?:(@!?|@&|#)(\d{1,25})|a?:(\w{1,64}):\d{1,25})>`) })
+	numbers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + number().String()) })
 )
 
 // Read puts names in the place of numbers: <@1> becomes <@ada>, <@&1> @role, <#1>
 // #channel, <:wave:1> :wave:.
 func Read(text string, d Directory) string {
 	return split.Prose(text, func(s string) string {
-		return number.ReplaceAllStringFunc(s, func(whole string) string {
-			part := number.FindStringSubmatch(whole)
+		return number().ReplaceAllStringFunc(s, func(whole string) string {
+			part := number().FindStringSubmatch(whole)
 			switch {
 			case part[3] != "":
 				return ":" + part[3] + ":"
@@ -145,7 +146,7 @@ func (w *writer) sign(s string, before rune) (text string, used int) {
 
 // bracketed reads <@name>, and numbers that the model gave back.
 func (w *writer) bracketed(s string) (string, int) {
-	if part := numbers.FindStringSubmatch(s); part != nil {
+	if part := numbers().FindStringSubmatch(s); part != nil {
 		if part[1] == "@" || part[1] == "@!" {
 			w.ring(part[2])
 		}

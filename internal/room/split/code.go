@@ -3,10 +3,11 @@ package split
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // notProse is inline code and bare links, where signs mean themselves.
-var notProse = regexp.MustCompile("``[^\\n]+?``|`[^`\\n]+`" + `|https?://[^\s>]+`)
+var notProse = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("``[^\\n]+?``|`[^`\\n]+`" + `|https?://[^\s>]+`) })
 
 // Prose changes what of a text is neither code nor a link, piece by piece; everything
 // else stays as it is.
@@ -14,7 +15,7 @@ func Prose(text string, change func(string) string) string {
 	var out strings.Builder
 	prose := func(s string) {
 		for s != "" {
-			at := notProse.FindStringIndex(s)
+			at := notProse().FindStringIndex(s)
 			if at == nil {
 				at = []int{len(s), len(s)}
 			}

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"sort"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -11,7 +12,9 @@ import (
 const longestSpan = 4 * DefaultHard
 
 // pointy is what stands in pointed brackets: mentions, emoji, times, commands.
-var pointy = regexp.MustCompile(`^<(?:(?:@[!&]?|#|a?:\w{1,64}:)\d{1,25}|t:-?\d{1,20}(?::[a-zA-Z])?|/[^>\n]{1,100}:\d{1,25}|id:\w{1,32})>$`)
+var pointy = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^<(?:(?:@[!&]?|#|a?:\w{1,64}:)\d{1,25}|t:-?\d{1,20}(?::[a-zA-Z])?|/[^>\n]{1,100}:\d{1,25}|id:\w{1,32})>$`)
+})
 
 // spans finds, outside of code blocks and in order, what means something only as a
 // whole: inline code, what stands in pointed brackets, links.
@@ -54,7 +57,7 @@ func oneThing(s string) (n int, whole bool) {
 		return mark, mark > 2 // a ruler; half of one would be a mark
 	case '<':
 		end := strings.IndexByte(line, '>') + 1
-		if end > 0 && (end <= 160 && pointy.MatchString(line[:end]) || link(line[1:end]) == end-2) {
+		if end > 0 && (end <= 160 && pointy().MatchString(line[:end]) || link(line[1:end]) == end-2) {
 			return end, true
 		}
 	case '[':

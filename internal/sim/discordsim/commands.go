@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sync"
 )
 
 // Command is an application's command. Options stay as they came.
@@ -33,7 +34,7 @@ const (
 	commandMessage = 3
 )
 
-var commandName = regexp.MustCompile(`^[-_'\p{L}\p{N}\p{Devanagari}\p{Thai}]{1,32}$`)
+var commandName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[-_'\p{L}\p{N}\p{Devanagari}\p{Thai}]{1,32}$`) })
 
 func (c *Command) check(f *form, at string) {
 	if c.Type == 0 {
@@ -44,7 +45,7 @@ func (c *Command) check(f *form, at string) {
 		f.add(at+"type", "BASE_TYPE_CHOICES", "Value must be one of {1, 2, 3, 4}.")
 	case c.Name == "":
 		f.required(at + "name")
-	case c.Type == commandChat && (!commandName.MatchString(c.Name) || lower(c.Name) != c.Name):
+	case c.Type == commandChat && (!commandName().MatchString(c.Name) || lower(c.Name) != c.Name):
 		f.add(at+"name", "APPLICATION_COMMAND_INVALID_NAME", "Command name is invalid")
 	}
 	f.longest(at+"name", c.Name, 32)
@@ -64,7 +65,7 @@ func checkCommandOptions(f *form, at string, options []object) {
 	for i, o := range options {
 		where := index(at, i)
 		name := textOf(o, "name")
-		if !commandName.MatchString(name) || lower(name) != name {
+		if !commandName().MatchString(name) || lower(name) != name {
 			f.add(where+".name", "APPLICATION_COMMAND_INVALID_NAME", "Command name is invalid")
 		}
 		if seen[name] {

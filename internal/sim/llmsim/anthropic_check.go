@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"chorus/internal/model"
 )
@@ -25,7 +26,7 @@ type anthropicCheck struct {
 	unthought bool // the newest answer called tools without having thought
 }
 
-var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
+var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`) })
 
 // all checks everything in the order the real one complains.
 func (c *anthropicCheck) all() *refusal {
@@ -117,7 +118,7 @@ func (c *anthropicCheck) tools() *refusal {
 			return invalid("tools.%d: %v", i, err)
 		case unknown != "":
 			return invalid("tools.%d.custom.%s: Extra inputs are not permitted", i, unknown)
-		case !toolName.MatchString(t.Name):
+		case !toolName().MatchString(t.Name):
 			return invalid("tools.%d.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", i)
 		case slices.Contains(c.req.Tools, t.Name):
 			return invalid("tools: Tool names must be unique.")
@@ -260,7 +261,7 @@ func (c *anthropicCheck) toolUse(i, j int, b anthropicBlock, out *Message) *refu
 		return invalid("messages.%d: `tool_use` blocks can only be in `assistant` messages", i)
 	case b.ID == "" || b.Name == "":
 		return invalid("messages.%d.content.%d.tool_use.id: Field required", i, j)
-	case !toolName.MatchString(b.ID):
+	case !toolName().MatchString(b.ID):
 		return invalid("messages.%d.content.%d.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'", i, j)
 	case len(b.Input) == 0 || b.Input[0] != '{':
 		return invalid("messages.%d.content.%d.tool_use.input: Input should be a valid dictionary", i, j)

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"chorus/internal/model"
 )
@@ -22,7 +23,7 @@ type converseCheck struct {
 	tooled  bool     // there are calls or results
 }
 
-var toolUseID = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+var toolUseID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`) })
 
 // converseRequest reads and judges a body.
 func (s *Server) converseRequest(req *Request, data []byte) *refusal {
@@ -113,7 +114,7 @@ func (c *converseCheck) tools() *refusal {
 				return e
 			}
 			continue
-		case t.Spec == nil || !toolUseID.MatchString(t.Spec.Name):
+		case t.Spec == nil || !toolUseID().MatchString(t.Spec.Name):
 			return awsInvalid("1 validation error detected: Value at 'toolConfig.tools.%d.member.toolSpec.name' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+", i+1)
 		case t.Spec.Description != nil && *t.Spec.Description == "":
 			return awsInvalid("1 validation error detected: Value '' at 'toolConfig.tools.%d.member.toolSpec.description' failed to satisfy constraint: Member must have length greater than or equal to 1", i+1)
@@ -229,7 +230,7 @@ func (c *converseCheck) block(i, j int, b converseBlock, out *Message) *refusal 
 		switch {
 		case out.Role != "assistant":
 			return awsInvalid("User messages cannot contain toolUse blocks: messages.%d.content.%d", i, j)
-		case !toolUseID.MatchString(u.ID) || u.Name == "":
+		case !toolUseID().MatchString(u.ID) || u.Name == "":
 			return awsInvalid("1 validation error detected: Value '%s' at 'messages.%d.member.content.%d.member.toolUse.toolUseId' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+", u.ID, i+1, j+1)
 		case len(u.Input) == 0 || u.Input[0] != '{':
 			return awsInvalid("The format of the value at messages.%d.content.%d.toolUse.input is invalid. Provide a json object for the field and try again.", i, j)

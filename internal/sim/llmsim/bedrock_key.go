@@ -10,10 +10,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // authorization is a SigV4 header with its parts.
-var authorization = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=([^/ ]+)/(\d{8})/([a-z0-9-]+)/bedrock/aws4_request, ?SignedHeaders=([a-z0-9;-]+), ?Signature=([0-9a-f]{64})$`)
+var authorization = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=([^/ ]+)/(\d{8})/([a-z0-9-]+)/bedrock/aws4_request, ?SignedHeaders=([a-z0-9;-]+), ?Signature=([0-9a-f]{64})$`)
+})
 
 // awsKey accepts a Bedrock API key or a signature. The keys of the options are API
 // keys and secret keys alike; without any, every well-formed header will do.
@@ -31,7 +34,7 @@ func (s *Server) awsKey(r *http.Request, body []byte) *refusal {
 		}
 		return &refusal{code: 403, kind: "MissingAuthenticationTokenException", message: "Missing Authentication Token"}
 	}
-	parts := authorization.FindStringSubmatch(header)
+	parts := authorization().FindStringSubmatch(header)
 	date := r.Header.Get("X-Amz-Date")
 	if parts == nil || !strings.HasPrefix(date, parts[2]) {
 		return &refusal{code: 403, kind: "IncompleteSignatureException", message: "Authorization header requires 'Credential', 'SignedHeaders' and 'Signature' parameters and an 'X-Amz-Date' header."}

@@ -25,14 +25,14 @@ type cache struct {
 }
 
 // cacheMark is a cache mark with the comma before it.
-var cacheMark = regexp.MustCompile(`,?"cache_control":\{[^}]*\}`)
+var cacheMark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`,?"cache_control":\{[^}]*\}`) })
 
 // newPart takes the marks out, so that a prefix is the same wherever they move.
 func newPart(raw []byte) part {
 	if !bytes.Contains(raw, []byte(`"cache_control"`)) {
 		return part{bytes: raw}
 	}
-	return part{bytes: cacheMark.ReplaceAll(raw, nil), marked: true}
+	return part{bytes: cacheMark().ReplaceAll(raw, nil), marked: true}
 }
 
 // byItself reports whether a provider caches without being asked.

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"chorus/internal/model"
 )
@@ -87,7 +88,7 @@ func (c *googleCheck) thinking() *refusal {
 	return nil
 }
 
-var googleName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`)
+var googleName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`) })
 
 func (c *googleCheck) tools() *refusal {
 	for i, raw := range c.body.Tools {
@@ -111,7 +112,7 @@ func (c *googleCheck) tools() *refusal {
 				Type string `json:"type"`
 			}
 			switch {
-			case !googleName.MatchString(f.Name):
+			case !googleName().MatchString(f.Name):
 				return unfit("* GenerateContentRequest.tools[%d].function_declarations[%d].name: [FIELD_INVALID] Invalid function name. Must start with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 64.\n", i, j)
 			case slices.Contains(c.req.Tools, f.Name):
 				return unfit("Duplicate function declaration found: %s", f.Name)

@@ -239,7 +239,7 @@ func (c *openaiCheck) tools() *refusal {
 			return wrong("Unknown parameter: 'tools[%d].%s'.", i, unknown)
 		case t.Type != "function":
 			return wrong("Invalid value: '%s'. Supported values are: 'function'.", t.Type)
-		case !toolName.MatchString(t.Function.Name) || len(t.Function.Name) > 64:
+		case !toolName().MatchString(t.Function.Name) || len(t.Function.Name) > 64:
 			return wrong("Invalid 'tools[%d].function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", i)
 		case t.Function.Parameters != nil && (json.Unmarshal(t.Function.Parameters, &schema) != nil || schema.Type != "object"):
 			return wrong("Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"'.", t.Function.Name)

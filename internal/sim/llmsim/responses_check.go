@@ -100,7 +100,7 @@ func (c *responsesCheck) tools() *refusal {
 			return wrong("Unknown parameter: 'tools[%d].%s'.", i, unknown)
 		case t.Type != "function":
 			return wrong("Invalid value: '%s'. The simulator supports only: 'function'.", t.Type)
-		case !toolName.MatchString(t.Name) || len(t.Name) > 64:
+		case !toolName().MatchString(t.Name) || len(t.Name) > 64:
 			return wrong("Invalid 'tools[%d].name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", i)
 		case json.Unmarshal(t.Parameters, &schema) != nil || schema.Type != "object":
 			return wrong("Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"'.", t.Name)
