@@ -202,3 +202,38 @@ func (p *platform) called() []string {
 	defer p.mu.Unlock()
 	return slices.Clone(p.calls)
 }
+
+// goes says what happens to the next calls; after them all is well.
+func (p *platform) goes(list ...mishap) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mishap = func() mishap {
+		if len(list) == 0 {
+			return fine
+		}
+		m := list[0]
+		list = list[1:]
+		return m
+	}
+}
+
+// always says what happens to every call from now on.
+func (p *platform) always(m mishap) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mishap = func() mishap { return m }
+}
+
+// message gives a copy of one.
+func (p *platform) message(channel string, i int) message {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return *p.channels[channel][i]
+}
+
+// denies refuses every call in these channels, and in no others.
+func (p *platform) denies(deny map[string]Why) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.deny = deny
+}

@@ -84,7 +84,7 @@ func TestEditsAreCoalesced(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 		h.shows("10", `"the end"`) // the last word does not wait for its turn
 		h.settled()
-		m := p.channels["10"][0]
+		m := p.message("10", 0)
 		if n := len(m.edits); n < 5 || n > 6 {
 			t.Fatalf("%d edits in five seconds", n)
 		}
@@ -107,7 +107,7 @@ func TestPreviews(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		h.shows("10", `"so far 29"`)
-		if n := len(p.channels["10"][0].edits); n < 3 || n > 4 {
+		if n := len(p.message("10", 0).edits); n < 3 || n > 4 {
 			t.Fatalf("%d previews in three seconds", n)
 		}
 		h.engine.Preview(laneOf("10"), "a", quoted("too late"))
@@ -125,12 +125,10 @@ func TestLatePreview(t *testing.T) {
 	in(t, 0, Options{CallTimeout: time.Second}, func(t *testing.T, h *home, p *platform) {
 		h.wish(wished("10", "a", "…"))
 		time.Sleep(2 * time.Second)
-		p.mishap = func() mishap { return slow }
+		p.always(slow)
 		h.engine.Preview(laneOf("10"), "a", quoted("half"))
 		time.Sleep(100 * time.Millisecond)
-		p.mu.Lock()
-		p.mishap = func() mishap { return fine }
-		p.mu.Unlock()
+		p.always(fine)
 		h.wish(final(wished("10", "a", "whole")))
 		h.settled()
 		h.shows("10", `"whole"`)
@@ -143,13 +141,7 @@ func TestLatePreview(t *testing.T) {
 func TestBackoff(t *testing.T) {
 	t.Parallel()
 	in(t, 0, Options{BackoffMax: 5 * time.Second}, func(t *testing.T, h *home, p *platform) {
-		n := 0
-		p.mishap = func() mishap {
-			if n++; n <= 9 { // finds and creates in turn
-				return notDone
-			}
-			return fine
-		}
+		p.goes(notDone, notDone, notDone, notDone, notDone, notDone, notDone, notDone, notDone) // one create, then finds
 		h.wish(wished("10", "a", "x"))
 		h.settled()
 		var times []string
@@ -167,15 +159,7 @@ func TestBackoff(t *testing.T) {
 func TestRateLimits(t *testing.T) {
 	t.Parallel()
 	in(t, 0, Options{}, func(t *testing.T, h *home, p *platform) {
-		what := []mishap{stormedAll}
-		p.mishap = func() mishap {
-			if len(what) == 0 {
-				return fine
-			}
-			m := what[0]
-			what = what[1:]
-			return m
-		}
+		p.goes(stormedAll)
 		h.wish(wished("10", "a", "x"))
 		time.Sleep(100 * time.Millisecond)
 		h.wish(wished("20", "b", "y")) // waits too: the limit is global
@@ -183,7 +167,7 @@ func TestRateLimits(t *testing.T) {
 		if got := p.called(); len(got) != 3 || !strings.HasSuffix(got[1], " 2.01s") || !strings.HasSuffix(got[2], " 2.01s") {
 			t.Fatal(got)
 		}
-		what = []mishap{stormed}
+		p.goes(stormed)
 		from := time.Now()
 		h.wish(wished("10", "c", "x"))
 		time.Sleep(100 * time.Millisecond)
@@ -191,7 +175,7 @@ func TestRateLimits(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		h.shows("20", `"y"`, `"y"`)
 		h.settled()
-		if took := p.channels["10"][1].at.Sub(from); took < 3*time.Second {
+		if took := p.message("10", 1).at.Sub(from); took < 3*time.Second {
 			t.Fatalf("after %v already", took)
 		}
 	})
@@ -222,7 +206,7 @@ func TestDeadLanes(t *testing.T) {
 	var heard []journal.Outgoing
 	o := Options{Parallel: 3, Failed: func(o journal.Outgoing) { mu.Lock(); heard = append(heard, o); mu.Unlock() }}
 	in(t, 0, o, func(t *testing.T, h *home, p *platform) {
-		p.deny = map[string]Why{"10": Forbidden, "20": Gone, "30": Archived, "40": Temporary}
+		p.denies(map[string]Why{"10": Forbidden, "20": Gone, "30": Archived, "40": Temporary})
 		group := func(d journal.Desired) journal.Desired { d.Group = "run"; return d }
 		for _, c := range []string{"10", "20", "30", "40"} {
 			h.wish(group(wished(c, "a", "x")), group(wished(c, "b", "y")), wished(c, "c", "z"))
@@ -244,9 +228,7 @@ func TestDeadLanes(t *testing.T) {
 			t.Fatalf("%d heard: %+v", len(heard), heard)
 		}
 		mu.Unlock()
-		p.mu.Lock()
-		p.deny = map[string]Why{}
-		p.mu.Unlock()
+		p.denies(nil)
 		h.settled()
 		h.shows("40", `"x" +"ok"`, `"y"`, `"z"`)
 		h.wish(wished("10", "a", "another text is worth a try"))
@@ -262,8 +244,11 @@ func TestParallel(t *testing.T) {
 			h.wish(wished(fmt.Sprint(10+i%20), fmt.Sprint(i), fmt.Sprint(i)))
 		}
 		h.settled()
-		if p.most != 3 {
-			t.Fatalf("%d calls at the same time", p.most)
+		p.mu.Lock()
+		most := p.most
+		p.mu.Unlock()
+		if most != 3 {
+			t.Fatalf("%d calls at the same time", most)
 		}
 		for c := range 20 {
 			h.shows(fmt.Sprint(10+c), fmt.Sprintf("%q", fmt.Sprint(c)), fmt.Sprintf("%q", fmt.Sprint(c+20)), fmt.Sprintf("%q", fmt.Sprint(c+40)))
@@ -276,7 +261,7 @@ func TestParallel(t *testing.T) {
 func TestEchoAndSettled(t *testing.T) {
 	t.Parallel()
 	in(t, 0, Options{}, func(t *testing.T, h *home, p *platform) {
-		p.mishap = func() mishap { return lost }
+		p.always(lost)
 		h.wish(wished("10", "a", "x"))
 		time.Sleep(100 * time.Millisecond)
 		short, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -316,7 +301,7 @@ func TestStop(t *testing.T) {
 		if got := p.called(); len(got) != 1 {
 			t.Fatal(got)
 		}
-		p.mishap = func() mishap { return slow }
+		p.always(slow)
 		h.start(-1)
 		o, err := h.db.Outgoing(t.Context(), laneOf("10"), "a")
 		if err != nil || o.State != journal.Sent {
@@ -328,7 +313,7 @@ func TestStop(t *testing.T) {
 		if took := time.Since(begun); took != 3*time.Second {
 			t.Fatalf("the stop took %v", took)
 		}
-		p.mishap = func() mishap { return fine }
+		p.always(fine)
 		h.start(-1)
 		h.settled()
 		h.shows("10", `"x"`, `"y"`)
@@ -386,15 +371,7 @@ func TestForeignMessages(t *testing.T) {
 func TestFindLooksBehindTheLast(t *testing.T) {
 	t.Parallel()
 	in(t, 0, Options{}, func(t *testing.T, h *home, p *platform) {
-		what := []mishap{fine, notDone}
-		p.mishap = func() mishap {
-			if len(what) == 0 {
-				return fine
-			}
-			m := what[0]
-			what = what[1:]
-			return m
-		}
+		p.goes(fine, notDone)
 		h.wish(wished("10", "a", "ok"), wished("10", "b", "ok"))
 		h.settled()
 		h.shows("10", `"ok"`, `"ok"`)

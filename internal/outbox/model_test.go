@@ -110,13 +110,7 @@ func expect(acts []act) map[string][]string {
 func live(t *testing.T, l life) (deaths int, err error) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlatform(l.window)
-		next := 0
-		p.mishap = func() mishap {
-			if next++; next > len(l.faults) {
-				return fine
-			}
-			return l.faults[next-1]
-		}
+		p.goes(l.faults...)
 		window := l.window / 2 // ours is shorter than theirs, to be sure
 		h := newHome(t, p, Options{NonceWindow: window, Parallel: 2, BackoffMax: 8 * time.Second,
 			AllCalls: Rate{20, time.Second}, LaneCalls: Rate{5, 2 * time.Second}})
@@ -137,7 +131,7 @@ func live(t *testing.T, l life) (deaths int, err error) {
 		}
 		for c, want := range expect(l.acts) {
 			if got := p.shows(c); !slices.Equal(got, want) {
-				err = fmt.Errorf("channel %s shows\n%s\nand should show\n%s\nafter %s", c, strings.Join(got, "\n"), strings.Join(want, "\n"), strings.Join(p.calls, "; "))
+				err = fmt.Errorf("channel %s shows\n%s\nand should show\n%s\nafter %s", c, strings.Join(got, "\n"), strings.Join(want, "\n"), strings.Join(p.called(), "; "))
 			}
 		}
 		deaths = h.deaths
@@ -161,7 +155,7 @@ func TestKillAtEveryStep(t *testing.T) {
 	t.Parallel()
 	stride := 1
 	if raceDetector {
-		stride = 13
+		stride = 23
 	}
 	for _, window := range []time.Duration{0, 5 * time.Minute} {
 		l := life{window: window, acts: []act{
