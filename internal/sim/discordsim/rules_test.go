@@ -1,0 +1,210 @@
+package discordsim
+
+import (
+	"bytes"
+	"encoding/json"
+	"mime/multipart"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// stillWorld is a guild without sockets, whose events are thrown away.
+func stillWorld(t interface{ Fatalf(string, ...any) }, o Options) *world {
+	o, err := o.filled()
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	w, err := newWorld(o)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	w.after = func(time.Duration, func()) {}
+	return w
+}
+
+func TestSnowflakesOnlyGrow(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		m, now := mint{}, time.Now()
+		last := ID(0)
+		for _, step := range rapid.SliceOf(rapid.Int64Range(-5000, 5000)).Draw(t, "steps") {
+			now = now.Add(time.Duration(step) * time.Millisecond)
+			id := m.next(now)
+			if id <= last {
+				t.Fatalf("%d comes after %d", id, last)
+			}
+			last = id
+		}
+	})
+}
+
+func TestHistoryPagesAreComplete(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		w := stillWorld(t, Options{})
+		c := w.channelNamed("general")
+		ada := w.accountNamed("ada")
+		n := rapid.IntRange(0, 40).Draw(t, "messages")
+		var want []ID
+		for range n {
+			text := "x"
+			m, err := w.send(ada, c, &messageBody{Content: &text})
+			if err != nil {
+				t.Fatalf("%v", err)
+			}
+			want = append(want, m.ID)
+		}
+		for i := rapid.IntRange(0, 5).Draw(t, "deleted"); i > 0 && len(want) > 0; i-- {
+			at := rapid.IntRange(0, len(want)-1).Draw(t, "which")
+			w.remove(c, want[at])
+			want = slices.Delete(want, at, at+1)
+		}
+		limit := rapid.IntRange(1, 10).Draw(t, "limit")
+		var forward, back []ID
+		for after := ID(1); ; {
+			page := c.history(limit, 0, after, 0)
+			for i := len(page) - 1; i >= 0; i-- {
+				forward = append(forward, page[i].ID)
+			}
+			if len(page) == 0 {
+				break
+			}
+			after = page[0].ID
+		}
+		for before := ID(0); ; {
+			page := c.history(limit, before, 0, 0)
+			for _, m := range page {
+				back = append(back, m.ID)
+			}
+			if len(page) == 0 {
+				break
+			}
+			before = page[len(page)-1].ID
+		}
+		slices.Reverse(back)
+		if !slices.Equal(forward, want) || !slices.Equal(back, want) {
+			t.Fatalf("of %v the pages forward are %v, those back %v", want, forward, back)
+		}
+	})
+}
+
+func TestRightsFollowDiscordsOrder(t *testing.T) {
+	t.Parallel()
+	w := stillWorld(t, Options{
+		People:   []PersonSpec{{Name: "owner", Owner: true}, {Name: "ada", Roles: []string{"crew"}}, {Name: "bob"}, {Name: "eve", Roles: []string{"chief"}}},
+		Roles:    []RoleSpec{{Name: "crew"}, {Name: "chief", Permissions: []string{"administrator"}}},
+		Channels: []ChannelSpec{{Name: "open"}, {Name: "crew-only", Deny: map[string][]string{"@everyone": {"view_channel"}}, Allow: map[string][]string{"crew": {"view_channel"}}}, {Name: "not-ada", Allow: map[string][]string{"crew": {"send_messages"}}, Deny: map[string][]string{"ada": {"send_messages"}}}},
+	})
+	for _, tt := range []struct {
+		who, where string
+		need       Perm
+		may        bool
+	}{
+		{"bob", "open", PermSend, true}, {"bob", "open", PermManageMessages, false},
+		{"bob", "crew-only", PermView, false}, {"ada", "crew-only", PermView | PermSend, true},
+		{"ada", "not-ada", PermSend, false}, {"ada", "not-ada", PermView, true},
+		{"eve", "crew-only", PermManageChannels, true}, {"owner", "not-ada", permAll, true}, {"chorus", "open", PermManageMessages, true},
+	} {
+		if got := w.rights(w.accountNamed(tt.who), w.channelNamed(tt.where)).Has(tt.need); got != tt.may {
+			t.Errorf("%s in %s, %b: %v", tt.who, tt.where, tt.need, got)
+		}
+	}
+}
+
+func TestFormsAreChecked(t *testing.T) {
+	t.Parallel()
+	button := func(id string) string {
+		return `{"type":1,"components":[{"type":2,"style":1,"label":"x","custom_id":"` + id + `"}]}`
+	}
+	for _, tt := range []struct{ name, body, at string }{
+		{"nonce", `{"content":"x","nonce":"` + strings.Repeat("n", 26) + `"}`, "nonce"},
+		{"embed's sum", `{"embeds":[{"description":"` + strings.Repeat("d", 4000) + `"},{"description":"` + strings.Repeat("d", 2001) + `"}]}`, "embeds"},
+		{"field without a value", `{"embeds":[{"fields":[{"name":"n"}]}]}`, "embeds"},
+		{"the same custom id", `{"components":[` + button("a") + `,` + button("a") + `]}`, "components"},
+		{"six rows", `{"components":[` + strings.Join([]string{button("a"), button("b"), button("c"), button("d"), button("e"), button("f")}, ",") + `]}`, "components"},
+		{"text with the second version", `{"content":"x","flags":32768,"components":[{"type":10,"content":"y"}]}`, "content"},
+		{"the second version without its flag", `{"components":[{"type":10,"content":"y"}]}`, "components"},
+		{"mentions both ways", `{"content":"x","allowed_mentions":{"parse":["users"],"users":["1"]}}`, "allowed_mentions"},
+		{"wrong type", `{"content":{}}`, "content"},
+	} {
+		_, err := decodeMessage([]byte(tt.body), nil)
+		e, _ := err.(*apiError)
+		if e == nil || e.Code != 50035 || e.Errors[tt.at] == nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+	if _, err := decodeMessage([]byte(`{"content"`), nil); err == nil || err.(*apiError).Code != 50109 {
+		t.Errorf("no JSON: %v", err)
+	}
+}
+
+func FuzzMessageBody(f *testing.F) {
+	for _, seed := range []string{`{"content":"hi <@1>","nonce":1}`, `{"embeds":[{"fields":[{}]}],"components":[{"type":1,"components":[{"type":3}]}]}`,
+		`{"flags":32768,"components":[{"type":17,"components":[{"type":9,"accessory":{"type":2}}]}]}`, `{"message_reference":{"message_id":5}}`, `[]`, `{`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		b, err := decodeMessage(raw, nil)
+		if err != nil {
+			return
+		}
+		w := stillWorld(t, Options{})
+		m, err := w.send(w.accountNamed("ada"), w.channelNamed("general"), b)
+		if err != nil {
+			return
+		}
+		shown, err := json.Marshal(w.view(m, 0, true))
+		if err != nil || !json.Valid(shown) {
+			t.Fatalf("a message that was taken cannot be shown: %v", err)
+		}
+	})
+}
+
+func FuzzScenario(f *testing.F) {
+	f.Add([]byte("guild: x\nscript:\n  - {as: ada, in: general, say: hi, after: 1s}\n"))
+	f.Add([]byte("channels: [{name: a, type: forum, deny: {'@everyone': [view_channel]}}]\n"))
+	f.Add([]byte("roles: [{name: x, permissions: [nothing]}]"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		o, err := ParseScenario(raw)
+		if err != nil {
+			return
+		}
+		if o, err = o.filled(); err != nil {
+			return
+		}
+		if w, err := newWorld(o); err == nil && len(w.channels) == 0 {
+			t.Fatal("a guild without channels was built")
+		}
+	})
+}
+
+func FuzzForm(f *testing.F) {
+	f.Add([]byte("--b\r\nContent-Disposition: form-data; name=\"payload_json\"\r\n\r\n{}\r\n--b\r\nContent-Disposition: form-data; name=\"files[0]\"; filename=\"../../x\"\r\n\r\nhi\r\n--b--\r\n"))
+	f.Add([]byte("--b--"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		_, files, err := readForm(multipart.NewReader(bytes.NewReader(raw), "b"))
+		if err != nil {
+			return
+		}
+		for _, file := range files {
+			if name := fileName(file.name); name == "" || strings.ContainsAny(name, "/\\") {
+				t.Fatalf("%q became %q", file.name, name)
+			}
+		}
+	})
+}
+
+func FuzzEmoji(f *testing.F) {
+	for _, seed := range []string{"👍", "name:123", "a", "", ":", "1️⃣", "😀😀"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if e, err := parseEmoji(s); err == nil && e.key() == "" {
+			t.Fatalf("%q is an emoji without a name", s)
+		}
+	})
+}
