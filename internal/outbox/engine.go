@@ -51,8 +51,8 @@ type Options struct {
 	AllCalls    Rate // of the bot
 	LaneCalls   Rate // of each kind of call in each lane
 
-	// Failed hears of what cannot be shown, after it was recorded. May be nil. The store
-	// has it too, for whoever was not listening.
+	// Failed hears of what cannot be shown, after it was recorded. May be nil; it holds up
+	// its lane while it thinks. The store has it too, for whoever was not listening.
 	Failed func(journal.Outgoing)
 	Log    *slog.Logger // nil: silence
 }

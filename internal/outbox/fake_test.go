@@ -35,6 +35,7 @@ type platform struct {
 	lastID   int
 	deny     map[string]Why // by channel
 	probes   []Probe
+	echo     func(nonce, id string) // tells of every message that is made; may be nil
 	mishap   func() mishap
 	calls    []string // kind and key, with the time since the start
 	begun    time.Time
@@ -113,6 +114,9 @@ func (p *platform) Create(ctx context.Context, c Call) (string, error) {
 		p.nonces[c.Nonce] = nonceUse{id, time.Now()}
 		p.channels[c.Lane.Channel] = append(p.channels[c.Lane.Channel],
 			&message{id: id, body: string(c.Body), at: time.Now(), reactions: map[string]bool{}})
+		if p.echo != nil {
+			p.echo(c.Nonce, id)
+		}
 		return nil
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -126,6 +127,13 @@ func (s mortalStore) EndSend(ctx context.Context, o journal.Outcome) error {
 	return err
 }
 
+func (s mortalStore) Echo(ctx context.Context, platform, bot, nonce, id string) (journal.Lane, bool, error) {
+	if s.f.isDead() {
+		return journal.Lane{}, false, errDead
+	}
+	return s.DB.Echo(ctx, platform, bot, nonce, id)
+}
+
 func (s mortalStore) Plan(ctx context.Context, p journal.Plan) error {
 	_, err := mortal(s.f, func() (int, error) { return 0, s.DB.Plan(ctx, p) })
 	return err
@@ -174,6 +182,7 @@ type home struct {
 	fuse     *fuse
 	end      func()
 	deaths   int
+	living   atomic.Pointer[Engine] // for those who do not wait for births and deaths
 }
 
 func newHome(t testing.TB, p *platform, o Options) *home {
@@ -213,6 +222,7 @@ func (h *home) start(steps int) {
 	o := h.options
 	o.Store, o.Platform, o.Name, o.Bot = mortalStore{db, h.fuse}, mortalPlatform{h.platform, h.fuse}, "talk", "one"
 	h.engine = New(o)
+	h.living.Store(h.engine)
 	h.planner = NewPlanner(PlannerOptions{Journal: mortalStore{db, h.fuse}, Reader: "outbox", Transport: "talk", Fold: telling{}, Wake: h.engine.Wake})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup

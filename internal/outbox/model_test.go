@@ -1,6 +1,8 @@
 package outbox
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/journal"
+	"chorus/internal/store"
 )
 
 // act is one thing that happens in a life.
@@ -27,11 +30,13 @@ type life struct {
 	faults []mishap // of the calls, in order; after the last all is well
 	window time.Duration
 	first  int // steps of the first process
+	echoes int // how often the gateway tells of a message that was made
 }
 
 func drawLife(t *rapid.T) life {
 	steps := rapid.IntRange(1, 40)
 	l := life{first: steps.Draw(t, "first"), window: rapid.SampledFrom([]time.Duration{0, 5 * time.Minute}).Draw(t, "window")}
+	l.echoes = rapid.IntRange(0, 2).Draw(t, "echoes")
 	there := map[string]int{} // 1: said, 2: taken away
 	for i := range rapid.IntRange(1, 25).Draw(t, "acts") {
 		a := act{steps: steps.Draw(t, "steps"), wait: rapid.SampledFrom([]time.Duration{0, 0, 5 * time.Millisecond, 300 * time.Millisecond, 2 * time.Second, 40 * time.Second}).Draw(t, "wait")}
@@ -114,6 +119,14 @@ func live(t *testing.T, l life) (deaths int, err error) {
 		window := l.window / 2 // ours is shorter than theirs, to be sure
 		h := newHome(t, p, Options{NonceWindow: window, Parallel: 2, BackoffMax: 8 * time.Second,
 			AllCalls: Rate{20, time.Second}, LaneCalls: Rate{5, 2 * time.Second}})
+		p.echo = func(nonce, id string) {
+			for range l.echoes {
+				// A process that is dead or closing does not hear it.
+				if _, err := h.living.Load().Echo(context.Background(), nonce, id); err != nil && !errors.Is(err, errDead) && !errors.Is(err, store.ErrClosed) {
+					t.Error(err)
+				}
+			}
+		}
 		h.start(l.first)
 		defer func() { h.end() }()
 		for _, a := range l.acts {
@@ -157,8 +170,8 @@ func TestKillAtEveryStep(t *testing.T) {
 	if raceDetector {
 		stride = 23
 	}
-	for _, window := range []time.Duration{0, 5 * time.Minute} {
-		l := life{window: window, acts: []act{
+	for echoes, window := range []time.Duration{0, 5 * time.Minute} {
+		l := life{window: window, echoes: 2 * echoes, acts: []act{
 			{say: "10 a w1"}, {say: "10 b w2"}, {say: "10 a ~ok"}, {say: "20 c w3", wait: 3 * time.Second}, {say: "10 a w4!"},
 			{say: "20 c -"}, {say: "20 d w5!", wait: 3 * time.Second}, {say: "10 a ~-ok"}, {say: "10 e w6!", wait: 3 * time.Second},
 		}, faults: []mishap{fine, lost, fine, stormed, fine, fine, notDone, lost, fine, lost, stormedAll}}
