@@ -26,6 +26,7 @@ func main() {
 		// The heap is a few megabytes; collecting it a little less often costs little room.
 		debug.SetGCPercent(125)
 	}
+	giveBack()
 	os.Exit(Main(os.Args[1:]))
 }
 
