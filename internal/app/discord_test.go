@@ -1,0 +1,309 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"chorus/internal/sim/discordsim"
+)
+
+// guildT is a guild with a bot of ours in it.
+type guildT struct {
+	*testing.T
+	*discordsim.Sim
+	home string
+	app  *App
+	stop func()
+}
+
+// inGuild opens a home whose bot lives in a simulated guild.
+func inGuild(t *testing.T, o discordsim.Options, files map[string]string) *guildT {
+	t.Helper()
+	g := &guildT{T: t, home: t.TempDir()}
+	o.NoRateLimits = true
+	g.Sim = discordsim.StartT(t, o)
+	files["shared.yaml"] += "continuationModel: demo/script\nsandbox: host\n"
+	for name, text := range files {
+		path := filepath.Join(g.home, "config", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.start()
+	t.Cleanup(g.end)
+	return g
+}
+
+func (g *guildT) start() {
+	g.Helper()
+	a, err := Open(g.Context(), Options{Home: g.home, Env: env("DISCORD_API_URL", g.API(), "DISCORD_BOT_TOKEN", g.Token("chorus"), "USER", "tester")})
+	if err != nil {
+		g.Fatal(err)
+	}
+	g.app = a
+	a.service()
+	if g.stop, err = a.connectDiscord(); err != nil {
+		g.Fatal(err)
+	}
+	if err := g.WaitConnected(g.soon(), "chorus"); err != nil {
+		g.Fatal(err)
+	}
+}
+
+func (g *guildT) end() {
+	if g.app == nil {
+		return
+	}
+	g.stop()
+	if err := g.app.Close(); err != nil {
+		g.Error(err)
+	}
+	g.app = nil
+}
+
+func (g *guildT) soon() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	g.Cleanup(cancel)
+	return ctx
+}
+
+func (g *guildT) say(who, channel, text string) discordsim.ID {
+	g.Helper()
+	id, err := g.Say(who, channel, text)
+	if err != nil {
+		g.Fatal(err)
+	}
+	return id
+}
+
+func (g *guildT) reply(who string, to discordsim.ID, text string) discordsim.ID {
+	g.Helper()
+	id, err := g.Reply(who, to, text)
+	if err != nil {
+		g.Fatal(err)
+	}
+	return id
+}
+
+// message waits for one of the bot's that fits.
+func (g *guildT) message(what string, fits func(discordsim.Message) bool) discordsim.Message {
+	g.Helper()
+	m, err := g.WaitMessage(g.soon(), func(m discordsim.Message) bool { return m.Author.Bot && fits(m) })
+	if err != nil {
+		g.Fatalf("no %s: %v\n%s", what, err, g.board())
+	}
+	return m
+}
+
+func answers(id discordsim.ID) func(discordsim.Message) bool {
+	return func(m discordsim.Message) bool { return m.Reference != nil && m.Reference.MessageID == id }
+}
+
+// signed waits until a message has a sign.
+func (g *guildT) signed(id discordsim.ID, emoji string) {
+	g.Helper()
+	_, err := g.WaitMessage(g.soon(), func(m discordsim.Message) bool {
+		return m.ID == id && len(m.Reactions) == 1 && m.Reactions[0].Emoji.Name == emoji
+	})
+	if err != nil {
+		g.Fatalf("message %s never had %s alone: %v\n%s", id, emoji, err, g.board())
+	}
+}
+
+// board is what stands in the channel, for people who read failures.
+func (g *guildT) board() string {
+	var b strings.Builder
+	list, _ := g.Messages("general")
+	for _, m := range list {
+		fmt.Fprintf(&b, "%s %s: %q", m.ID, m.Author.Username, m.Content)
+		for _, r := range m.Reactions {
+			fmt.Fprintf(&b, " %s", r.Emoji.Name)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// ours counts the bot's messages in a channel.
+func (g *guildT) ours(channel string) int {
+	g.Helper()
+	list, err := g.Messages(channel)
+	if err != nil {
+		g.Fatal(err)
+	}
+	n := 0
+	for _, m := range list {
+		if m.Author.Bot {
+			n++
+		}
+	}
+	return n
+}
+
+func TestDiscordReplyRouting(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	asked := g.say("ada", "general", "say first answer")
+	first := g.message("answer", answers(asked))
+	if first.Content != "first answer" {
+		t.Fatalf("the answer is %q", first.Content)
+	}
+	g.signed(asked, "✅")
+	again := g.reply("ada", first.ID, "say second answer")
+	g.message("second answer", func(m discordsim.Message) bool { return answers(again)(m) && m.Content == "second answer" })
+	other := g.say("bob", "general", "say another thread")
+	g.message("third answer", answers(other))
+	g.signed(other, "✅")
+
+	rows, err := g.app.DB.BehindIn(t.Context(), "discord/none", "discord", 10)
+	if err != nil || len(rows) != 2 {
+		t.Fatalf("a reply goes on with its thread, so there are two: %v, %v", rows, err)
+	}
+	thread := fmt.Sprintf("discord:%s/%s:%s@%s", g.Guild(), g.Channel("general"), asked, DefaultAgent)
+	row, err := g.app.FindThread(t.Context(), thread)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if row.Owner.String() != "discord:"+g.User("ada").String() || row.Owner.Name != "ada" {
+		t.Errorf("it belongs to %+v", row.Owner)
+	}
+	if n := g.ours("general"); n != 3 {
+		t.Errorf("three answers, not %d:\n%s", n, g.board())
+	}
+}
+
+func TestDiscordSurvivesTheConnection(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	g.signed(g.say("ada", "general", "say one"), "✅")
+	for _, fault := range []discordsim.Fault{
+		{Kind: discordsim.FaultDrop}, {Kind: discordsim.FaultReconnect}, {Kind: discordsim.FaultInvalidate}, {Kind: discordsim.FaultDuplicate, Count: 3},
+	} {
+		if _, err := g.Inject(fault); err != nil {
+			t.Fatal(err)
+		}
+		id := g.say("ada", "general", "say after "+fault.Kind)
+		g.message("answer after "+fault.Kind, answers(id))
+		g.signed(id, "✅")
+	}
+	if n := g.ours("general"); n != 5 {
+		t.Errorf("five answers, not %d:\n%s", n, g.board())
+	}
+}
+
+func TestDiscordAnswersOnceAcrossRestarts(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	running := g.say("ada", "general", "chunk 3\nslow 40ms\nsay a long answer that is still being written when the program ends\nsay and it goes on")
+	g.message("preview", func(m discordsim.Message) bool { return answers(running)(m) && strings.Contains(m.Content, "a long") })
+	g.end()
+	missed := g.say("bob", "general", "say said while nobody listened")
+	g.start()
+	g.message("answer to what was missed", func(m discordsim.Message) bool {
+		return answers(missed)(m) && m.Content == "said while nobody listened"
+	})
+	g.signed(missed, "✅")
+	g.signed(running, "✅")
+	g.message("whole answer", func(m discordsim.Message) bool {
+		return answers(running)(m) && strings.HasSuffix(m.Content, "and it goes on") && !strings.Contains(m.Content, "step")
+	})
+	if n := g.ours("general"); n != 2 {
+		t.Errorf("two answers, not %d:\n%s", n, g.board())
+	}
+}
+
+func TestDiscordApprovalByButton(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	script := "call bash {\"command\":\"echo one-two > proof.txt\"}\nend\nsay it is done"
+	asked := g.say("ada", "general", script)
+	isCard := func(m discordsim.Message) bool { return strings.Contains(m.Content, "May I?") && len(m.Components) == 1 }
+	card := g.message("card", isCard)
+	g.end() // the question outlives the process that asked it
+	g.start()
+	answered, err := g.Click("ada", card.ID, "c1:yes:"+approvalOf(t, card))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := g.WaitInteraction(g.soon(), answered.ID); err != nil || got.Failed {
+		t.Fatalf("the click was not acknowledged: %+v, %v", got, err)
+	}
+	decided := "**yes**, <@" + g.User("ada").String() + ">"
+	g.message("decision on the card", func(m discordsim.Message) bool {
+		return m.ID == card.ID && len(m.Components) == 0 && strings.Contains(m.Content, decided)
+	})
+	g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "it is done" })
+	g.signed(asked, "✅")
+
+	late, err := g.Click("ada", card.ID, "c1:no:"+approvalOf(t, card))
+	if err == nil {
+		g.WaitInteraction(g.soon(), late.ID)
+		g.message("word about the late click", func(m discordsim.Message) bool { return strings.Contains(m.Content, "Too late") })
+	}
+}
+
+// approvalOf reads the question's id off its card.
+func approvalOf(t *testing.T, m discordsim.Message) string {
+	t.Helper()
+	text := fmt.Sprint(m.Components)
+	_, rest, ok := strings.Cut(text, "c1:yes:")
+	if !ok {
+		t.Fatalf("no button on %v", text)
+	}
+	return rest[:26]
+}
+
+func TestDiscordCrossStops(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	asked := g.say("ada", "general", "say begun\nwait")
+	g.signed(asked, "⚙️")
+	if err := g.React("bob", asked, "❌"); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.React("ada", asked, "❌"); err != nil {
+		t.Fatal(err)
+	}
+	g.message("word about the end", func(m discordsim.Message) bool { return answers(asked)(m) && strings.Contains(m.Content, "topped") })
+}
+
+func TestDiscordCommands(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	g.signed(g.say("ada", "general", "say hello"), "✅")
+	for _, c := range []struct {
+		command string
+		options map[string]any
+		want    string
+	}{
+		{"status", nil, "**" + DefaultAgent + "** answers here"},
+		{"agent list", nil, "- **" + DefaultAgent + "**"},
+		{"cost", nil, "Since"},
+		{"stop", nil, "Nothing runs here"},
+		{"steer", map[string]any{"message": "hurry"}, "Nothing runs here"},
+		{"why", nil, "demo/script"},
+	} {
+		var i discordsim.Interaction
+		for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) { // until the commands are registered
+			var err error
+			if i, err = g.Slash("ada", "general", "chorus", c.command, c.options); err == nil {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatal(err)
+			}
+		}
+		if got, err := g.WaitInteraction(g.soon(), i.ID); err != nil || got.Failed {
+			t.Fatalf("/%s was not acknowledged: %+v, %v", c.command, got, err)
+		}
+		g.message("answer to /"+c.command, func(m discordsim.Message) bool { return m.ID != 0 && strings.Contains(m.Content, c.want) })
+	}
+}
