@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -237,7 +238,7 @@ func ask(t *testing.T, s *Sim, who, method, path string, body any) (int, object,
 	req, err := http.NewRequestWithContext(within(t), method, s.API()+path, bytes.NewReader(raw))
 	ok(t, err)
 	token := s.Token(who)
-	if who == "chorus" {
+	if strings.Contains(token, ".sim-bot.") {
 		token = "Bot " + token
 	}
 	req.Header.Set("Authorization", token)
