@@ -291,6 +291,7 @@ func trimBot(token string) string {
 // open begins a session: READY, and the guild where it is asked for.
 func (s *Sim) open(k *socket, who *account, intents int, shard [2]int) {
 	n := &session{id: fmt.Sprintf("%x", uint64(s.w.id())), who: who, intents: intents, shard: shard, keep: s.opts.Replay, socket: k}
+	s.forgetOldest(who)
 	s.sessions = append(s.sessions, n)
 	k.session = n
 	ready := object{
@@ -307,6 +308,9 @@ func (s *Sim) open(k *socket, who *account, intents int, shard [2]int) {
 
 // stir wakes those who wait for a connection.
 func (s *Sim) stir() {
+	for stream := range s.streams {
+		stream.push("SIM_CONNECTION", []byte("null")) // the page shows who is online
+	}
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
@@ -353,6 +357,22 @@ func (s *Sim) resume(k *socket, raw json.RawMessage) {
 	n.socket, k.session, k.sent = k, n, b.Seq
 	s.tell(n, "RESUMED", object{"_trace": []string{"discordsim"}})
 	s.stir()
+}
+
+// awayMost is how many sessions without a socket a bot may leave behind; a bot that is killed often would leave any number.
+const awayMost = 4
+
+// forgetOldest ends the oldest sessions of a bot that nobody came back to.
+func (s *Sim) forgetOldest(who *account) {
+	var away []*session
+	for _, n := range s.sessions {
+		if n.who == who && n.socket == nil {
+			away = append(away, n)
+		}
+	}
+	for i := 0; i < len(away)-awayMost; i++ {
+		s.forget(away[i])
+	}
 }
 
 // forget ends a session: it cannot be resumed.

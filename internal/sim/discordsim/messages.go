@@ -369,9 +369,16 @@ func (c *Channel) history(limit int, before, after, around ID) []*Message {
 }
 
 func (w *world) tellMessage(name string, c *Channel, m *Message, nonce any) {
+	w.touch(m)
 	shown := *m
 	shown.Nonce = nonce
 	w.emit(event{name: name, intent: intentMessages, dmIntent: intentDMs, channel: c, message: &shown, only: m.seenBy})
+}
+
+// touch notes that a message is not what it was, so that those who wait look at it again.
+func (w *world) touch(m *Message) {
+	w.count++
+	m.changed = w.count
 }
 
 // view is a message as one account sees it; asEvent adds what only the gateway tells.

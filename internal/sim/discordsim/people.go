@@ -150,6 +150,19 @@ func (s *Sim) reaction(person string, message ID, emoji string, do func(*account
 	})
 }
 
+// Unfurl adds an embed to a message, as Discord does for a link: an update that is no edit.
+func (s *Sim) Unfurl(message ID, title string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, m, err := s.w.holds(message)
+	if err != nil {
+		return err
+	}
+	m.Embeds = append(m.Embeds, object{"type": "link", "title": title})
+	s.w.tellMessage("MESSAGE_UPDATE", c, m, nil)
+	return nil
+}
+
 // Pin pins a message, or unpins it.
 func (s *Sim) Pin(person string, message ID, on bool) error {
 	return s.as(person, func(a *account) error {
@@ -425,9 +438,15 @@ func (w *world) all(c *Channel) []Message {
 // WaitMessage waits for a message, in any channel, that fits as it stands now: also one that
 // was there before, also one that an edit made fit.
 func (s *Sim) WaitMessage(ctx context.Context, fits func(Message) bool) (found Message, err error) {
+	var seen uint64
 	err = s.wait(ctx, "a message", func() bool {
+		before := seen
+		seen = s.w.count
 		for _, c := range s.w.channels {
 			for _, m := range c.messages {
+				if m.changed <= before && before > 0 {
+					continue // it did not fit, and is what it was
+				}
 				if found = s.w.view(m, 0, true); fits(found) {
 					return true
 				}

@@ -334,3 +334,57 @@ func TestStopEndsEverything(t *testing.T) {
 	}
 	c.closed()
 }
+
+func TestWaitsSeeEveryChange(t *testing.T) {
+	t.Parallel()
+	s := StartT(t, Options{})
+	id := must[ID](t)(s.Say("ada", "general", "one"))
+	for _, step := range []struct {
+		do   func() error
+		fits func(Message) bool
+	}{
+		{func() error { return s.Edit("ada", id, "two") }, func(m Message) bool { return m.Content == "two" && m.Edited != nil }},
+		{func() error { return s.React("bob", id, "👀") }, func(m Message) bool { return len(m.Reactions) == 1 }},
+		{func() error { return s.Unreact("bob", id, "👀") }, func(m Message) bool { return m.Content == "two" && len(m.Reactions) == 0 }},
+		{func() error { return s.Unfurl(id, "a page") }, func(m Message) bool { return len(m.Embeds) == 1 }},
+		{func() error { return s.Pin("ada", id, true) }, func(m Message) bool { return m.Pinned }},
+	} {
+		began, done := make(chan struct{}), make(chan error, 1)
+		go func() {
+			first := true
+			_, err := s.WaitMessage(within(t), func(m Message) bool {
+				if first {
+					first = false
+					close(began)
+				}
+				return step.fits(m)
+			})
+			done <- err
+		}()
+		next(t, began, "look")
+		ok(t, step.do())
+		ok(t, next(t, done, "end of the wait"))
+	}
+}
+
+func TestSessionsThatNobodyResumesAreForgotten(t *testing.T) {
+	t.Parallel()
+	s := StartT(t, Options{})
+	for range 3 * awayMost {
+		c, _ := identified(t, s, "chorus", talkative)
+		ok(t, c.ws.CloseNow())
+		ok(t, s.wait(within(t), "the socket to end", func() bool {
+			for _, n := range s.sessions {
+				if n.socket != nil {
+					return false
+				}
+			}
+			return true
+		}))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.sessions); n > awayMost+1 {
+		t.Fatalf("%d sessions are kept", n)
+	}
+}

@@ -45,6 +45,7 @@ func (w *world) react(a *account, c *Channel, m *Message, e Emoji) error {
 		return nil // a reaction is a set: twice is once, and no event
 	}
 	r.users = append(r.users, a.ID)
+	w.touch(m)
 	data := w.reactionData(a.ID, c, m, e)
 	data["message_author_id"] = m.Author.ID
 	if c.GuildID != 0 {
@@ -60,6 +61,7 @@ func (w *world) unreact(user ID, c *Channel, m *Message, e Emoji) error {
 		return notFound(10014, "Emoji")
 	}
 	r.users = slices.DeleteFunc(r.users, func(id ID) bool { return id == user })
+	w.touch(m)
 	if len(r.users) == 0 {
 		m.reactions = slices.DeleteFunc(m.reactions, func(have *Reaction) bool { return have == r })
 	}
@@ -69,6 +71,7 @@ func (w *world) unreact(user ID, c *Channel, m *Message, e Emoji) error {
 
 // unreactAll clears one emoji, or all where e is nil.
 func (w *world) unreactAll(c *Channel, m *Message, e *Emoji) {
+	w.touch(m)
 	data := object{"channel_id": c.ID, "message_id": m.ID, "guild_id": c.GuildID}
 	if e == nil {
 		m.reactions = nil

@@ -59,7 +59,11 @@ func (s *Sim) answer(w http.ResponseWriter, r *http.Request, pattern string, n n
 		show(w, http.StatusTooManyRequests, v.body())
 		return
 	}
-	if done := s.faulty(w, r, pattern, who); done {
+	actor := who
+	if who == nil {
+		actor = s.owner(r)
+	}
+	if done := s.faulty(w, r, pattern, actor); done {
 		return
 	}
 	if err := c.read(w); err != nil {
@@ -73,8 +77,8 @@ func (s *Sim) answer(w http.ResponseWriter, r *http.Request, pattern string, n n
 		raw, err = json.Marshal(out) // with the lock, since out points into the guild
 	}
 	var late *Fault
-	if who == nil || who.Bot {
-		late = s.pickAnswer(nameOf(who), pattern, true)
+	if actor == nil || actor.Bot {
+		late = s.pickAnswer(nameOf(actor), pattern, true)
 	}
 	s.mu.Unlock()
 	switch {
@@ -93,6 +97,20 @@ func (s *Sim) answer(w http.ResponseWriter, r *http.Request, pattern string, n n
 		}
 		write(w, c.status, raw)
 	}
+}
+
+// owner is the bot behind a token in the path, of an interaction or its follow-ups; nil: nobody knows.
+func (s *Sim) owner(r *http.Request) *account {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if id, err := ParseID(r.PathValue("webhook")); err == nil {
+		return s.w.account(id)
+	}
+	token := r.PathValue("token")
+	if i := find(s.w.interactions, func(i *interaction) bool { return i.token == token }); i != nil {
+		return i.app
+	}
+	return nil
 }
 
 func nameOf(a *account) string {

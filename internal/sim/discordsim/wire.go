@@ -230,6 +230,7 @@ type Message struct {
 	reactions []*Reaction
 	mentions  []ID
 	allowed   *allowedMentions
+	changed   uint64 // when it last changed, by the guild's count
 }
 
 func (m *Message) ephemeral() bool { return m.Flags&FlagEphemeral != 0 }

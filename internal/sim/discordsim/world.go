@@ -27,6 +27,7 @@ type world struct {
 	emit  func(event)
 	url   string // where attachments are read from
 	mint  mint
+	count uint64 // of changes to messages
 
 	guild        ID
 	name         string
