@@ -62,9 +62,20 @@ func (db *DB) blobPath(hash string) string {
 	return filepath.Join(db.blobDir, hash[:2], hash)
 }
 
-// writeBlobFile writes beside the place, syncs and renames, so that a file with
-// the right name always has the right bytes.
+// writeBlobFile lays bytes into their file. A clock that jumps ahead makes a sweep take what
+// is being written for something old; then it is written again.
 func (db *DB) writeBlobFile(hash string, data []byte) error {
+	const tries = 3
+	for i := 1; ; i++ {
+		if err := db.tryBlobFile(hash, data); i == tries || !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+}
+
+// tryBlobFile writes beside the place, syncs and renames, so that a file with
+// the right name always has the right bytes.
+func (db *DB) tryBlobFile(hash string, data []byte) error {
 	path := db.blobPath(hash)
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -83,7 +94,10 @@ func (db *DB) writeBlobFile(hash string, data []byte) error {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		return explain(path, fmt.Errorf("keep blob: %w", errors.Join(err, os.Remove(f.Name()))))
+		if gone := os.Remove(f.Name()); !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+		return explain(path, fmt.Errorf("keep blob: %w", err))
 	}
 	return syncDir(dir)
 }
