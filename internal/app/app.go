@@ -25,6 +25,7 @@ import (
 	"chorus/internal/sandbox/host"
 	"chorus/internal/store"
 	"chorus/internal/transcript"
+	"chorus/internal/transport/discord"
 	"chorus/internal/transport/repl"
 )
 
@@ -67,6 +68,8 @@ type App struct {
 	served serving // what the doors need
 
 	watched watching // what machines are told
+
+	tuneDiscord func(*discord.Options) // for tests; nil: nobody is in a hurry
 }
 
 // Open opens the home and its database. Close ends it.

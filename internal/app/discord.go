@@ -112,9 +112,12 @@ func (a *App) connectBot(ctx context.Context, work *sync.WaitGroup, h *discordHo
 	if err != nil {
 		return err
 	}
-	a.Redactor() // knows the secrets of the configuration before anything is logged
-	bot, err := discord.New(discord.Options{Name: b.name, Token: b.token, API: a.Env("DISCORD_API_URL"), Guild: a.Env("DISCORD_GUILD_ID"),
-		BackoffMax: milliseconds(settings.DiscordBackoffMaxMS), House: h, Log: a.Log, Version: a.Version})
+	o := discord.Options{Name: b.name, Token: b.token, API: a.Env("DISCORD_API_URL"), Guild: a.Env("DISCORD_GUILD_ID"),
+		BackoffMax: milliseconds(settings.DiscordBackoffMaxMS), House: h, Log: a.Log, Version: a.Version}
+	if a.tuneDiscord != nil {
+		a.tuneDiscord(&o)
+	}
+	bot, err := discord.New(o)
 	if err != nil {
 		return err
 	}

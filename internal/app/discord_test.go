@@ -9,22 +9,26 @@ import (
 	"testing"
 	"time"
 
+	"chorus/internal/chat"
 	"chorus/internal/sim/discordsim"
+	"chorus/internal/transport/discord"
 )
 
 // guildT is a guild with a bot of ours in it.
 type guildT struct {
 	*testing.T
 	*discordsim.Sim
-	home string
-	app  *App
-	stop func()
+	home   string
+	app    *App
+	stop   func()
+	tune   func(*discord.Options)
+	warned chan string
 }
 
 // inGuild opens a home whose bot lives in a simulated guild.
 func inGuild(t *testing.T, o discordsim.Options, files map[string]string) *guildT {
 	t.Helper()
-	g := &guildT{T: t, home: t.TempDir()}
+	g := &guildT{T: t, home: t.TempDir(), warned: make(chan string, 16)}
 	o.NoRateLimits = true
 	g.Sim = discordsim.StartT(t, o)
 	files["shared.yaml"] += "continuationModel: demo/script\nsandbox: host\n"
@@ -37,21 +41,36 @@ func inGuild(t *testing.T, o discordsim.Options, files map[string]string) *guild
 			t.Fatal(err)
 		}
 	}
+	if tune, ok := hasty[t.Name()]; ok {
+		g.tune = tune
+	}
 	g.start()
 	t.Cleanup(g.end)
 	return g
 }
 
+// hasty are the times of tests that wait for them.
+var hasty = map[string]func(*discord.Options){
+	"TestDiscordNoticesADeafConnection": func(o *discord.Options) {
+		o.Patrol, o.Grace = 200*time.Millisecond, time.Millisecond
+	},
+}
+
 func (g *guildT) start() {
 	g.Helper()
-	a, err := Open(g.Context(), Options{Home: g.home, Env: env("DISCORD_API_URL", g.API(), "DISCORD_BOT_TOKEN", g.Token("chorus"), "USER", "tester")})
+	a, err := Open(g.Context(), Options{Home: g.home, Env: env("DISCORD_API_URL", g.API(), "DISCORD_BOT_TOKEN", g.Token("chorus"), "USER", "tester"),
+		Warn: func(s string) { g.warned <- s }})
 	if err != nil {
 		g.Fatal(err)
 	}
 	g.app = a
+	a.tuneDiscord = g.tune
 	a.service()
 	if g.stop, err = a.connectDiscord(); err != nil {
 		g.Fatal(err)
+	}
+	if strings.Contains(g.Name(), "Missing") {
+		return
 	}
 	if err := g.WaitConnected(g.soon(), "chorus"); err != nil {
 		g.Fatal(err)
@@ -225,7 +244,9 @@ func TestDiscordApprovalByButton(t *testing.T) {
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	script := "call bash {\"command\":\"echo one-two > proof.txt\"}\nend\nsay it is done"
 	asked := g.say("ada", "general", script)
-	isCard := func(m discordsim.Message) bool { return strings.Contains(m.Content, "May I?") && len(m.Components) == 1 }
+	isCard := func(m discordsim.Message) bool {
+		return strings.Contains(m.Content, "May I?") && len(m.Components) == 1
+	}
 	card := g.message("card", isCard)
 	g.end() // the question outlives the process that asked it
 	g.start()
@@ -305,5 +326,100 @@ func TestDiscordCommands(t *testing.T) {
 			t.Fatalf("/%s was not acknowledged: %+v, %v", c.command, got, err)
 		}
 		g.message("answer to /"+c.command, func(m discordsim.Message) bool { return m.ID != 0 && strings.Contains(m.Content, c.want) })
+	}
+}
+
+func TestDiscordThreadRouting(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: thread\n"})
+	asked := g.say("ada", "general", "say into the thread")
+	g.message("answer in the thread", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content == "into the thread" })
+	g.signed(asked, "✅")
+	if _, err := g.Say("bob", asked.String(), "say and on in it"); err != nil {
+		t.Fatal(err)
+	}
+	g.message("second answer in the thread", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content == "and on in it" })
+	rows, err := g.app.DB.BehindIn(t.Context(), "discord/none", "discord", 10)
+	if err != nil || len(rows) != 1 {
+		t.Fatalf("a platform thread is one thread: %v, %v", rows, err)
+	}
+	if n := g.ours("general"); n != 0 {
+		t.Errorf("nothing is said in the channel itself:\n%s", g.board())
+	}
+}
+
+func TestDiscordRoomRouting(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: room\n"})
+	g.say("bob", "general", "only between us")
+	mention := "<@" + g.User("chorus").String() + ">"
+	asked := g.say("ada", "general", mention+" hello\n!say heard you")
+	g.message("answer", func(m discordsim.Message) bool { return m.Content == "heard you" })
+	g.signed(asked, "✅")
+	thread := chat.ThreadID(fmt.Sprintf("discord:%s/%s:%s@chorus", g.Guild(), g.Channel("general"), g.Channel("general")))
+	events, err := g.app.DB.Events(t.Context(), thread, 0, 3)
+	if err != nil || len(events) == 0 {
+		t.Fatalf("the room has no events: %v", err)
+	}
+	heard, ok := events[0].Body.(chat.Received)
+	if !ok || heard.Prompt || heard.From.Name != "bob" {
+		t.Errorf("the room began with %+v", events[0].Body)
+	}
+}
+
+func TestDiscordChanges(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	asked := g.say("ada", "general", "say before")
+	g.signed(asked, "✅")
+	if err := g.Edit("ada", asked, "say after"); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Delete("ada", asked); err != nil {
+		t.Fatal(err)
+	}
+	thread := chat.ThreadID(fmt.Sprintf("discord:%s/%s:%s@%s", g.Guild(), g.Channel("general"), asked, DefaultAgent))
+	var kinds []chat.Kind
+	for item, err := range g.app.engine.Watch(g.soon(), thread, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if item.Event != nil {
+			kinds = append(kinds, item.Event.Body.Kind())
+		}
+		if n := len(kinds); n > 0 && kinds[n-1] == chat.KindDeleted {
+			break
+		}
+	}
+	if n := len(kinds); n < 2 || kinds[n-2] != chat.KindEdited {
+		t.Errorf("an edit and a deletion are events: %v", kinds)
+	}
+}
+
+func TestDiscordNoticesADeafConnection(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	g.signed(g.say("ada", "general", "say one"), "✅")
+	if _, err := g.Inject(discordsim.Fault{Kind: discordsim.FaultMute, Event: "MESSAGE_CREATE"}); err != nil {
+		t.Fatal(err)
+	}
+	unheard := g.say("ada", "general", "say found all the same")
+	g.message("answer", func(m discordsim.Message) bool { return answers(unheard)(m) && m.Content == "found all the same" })
+	g.signed(unheard, "✅")
+	if n := g.ours("general"); n != 2 {
+		t.Errorf("two answers, not %d:\n%s", n, g.board())
+	}
+}
+
+func TestDiscordMissingIntent(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{Bots: []discordsim.BotSpec{{Name: "chorus", Intents: &[]string{}}}}, map[string]string{})
+	select {
+	case text := <-g.warned:
+		if !strings.Contains(text, "Message Content Intent") {
+			t.Errorf("people are told %q", text)
+		}
+	case <-g.soon().Done():
+		t.Fatal("nobody was told")
 	}
 }

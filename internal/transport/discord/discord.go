@@ -40,8 +40,8 @@ type Options struct {
 	Version    string
 
 	// Times, for tests; zero: as below.
-	Typing, Preview, Patrol, Idle time.Duration
-	FirstBackoff                  time.Duration
+	Typing, Preview, Patrol, Idle, Grace time.Duration
+	FirstBackoff                         time.Duration
 }
 
 // The times of a connector.
@@ -67,7 +67,7 @@ func (o Options) filled() (Options, error) {
 	o.BackoffMax = cmp.Or(o.BackoffMax, defaultMostMS)
 	o.Typing, o.Preview = cmp.Or(o.Typing, typingEvery), cmp.Or(o.Preview, previewEvery)
 	o.Patrol, o.Idle = cmp.Or(o.Patrol, patrolEvery), cmp.Or(o.Idle, idleAfter)
-	o.FirstBackoff = cmp.Or(o.FirstBackoff, firstBackoff)
+	o.FirstBackoff, o.Grace = cmp.Or(o.FirstBackoff, firstBackoff), cmp.Or(o.Grace, grace)
 	if o.HTTP == nil {
 		o.HTTP = &http.Client{Timeout: callTime}
 	}

@@ -162,7 +162,7 @@ func (b *Bot) readNews(ctx context.Context, channel string) (missed int, err err
 			if err != nil {
 				return missed, err
 			}
-			if news && time.Since(m.CreatedAt) > grace {
+			if news && time.Since(m.CreatedAt) > b.Grace {
 				missed++
 			}
 		}
