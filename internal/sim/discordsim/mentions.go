@@ -4,9 +4,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
-var mentionPattern = regexp.MustCompile(`<@(!|&)?(\d{1,20})>`)
+var mentionPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<@(!|&)?(\d{1,20})>`) })
 
 // readMentions finds whom a message names, and keeps those whom it may ping.
 func (w *world) readMentions(m *Message, mayEveryone bool) {
@@ -15,7 +16,7 @@ func (w *world) readMentions(m *Message, mayEveryone bool) {
 	parse := func(kind string, ids []ID, id ID) bool {
 		return m.allowed == nil || slices.Contains(m.allowed.Parse, kind) || slices.Contains(ids, id)
 	}
-	for _, hit := range mentionPattern.FindAllStringSubmatch(text, -1) {
+	for _, hit := range mentionPattern().FindAllStringSubmatch(text, -1) {
 		id, err := ParseID(hit[2])
 		if err != nil {
 			continue

@@ -383,6 +383,24 @@ func (w *world) touch(m *Message) {
 
 // view is a message as one account sees it; asEvent adds what only the gateway tells.
 func (w *world) view(m *Message, viewer ID, asEvent bool) Message {
+	out := w.alone(m, viewer)
+	if m.Reference != nil && (m.Type == kindReply || m.Type == kindStarter) {
+		out.Referenced = json.RawMessage("null")
+		if in := w.channel(m.Reference.ChannelID); in != nil {
+			if target := in.message(m.Reference.MessageID); target != nil {
+				out.Referenced, _ = json.Marshal(w.alone(target, viewer)) // a message is always good JSON: it came as such
+			}
+		}
+	}
+	if c := w.channel(m.ChannelID); asEvent && c != nil && c.GuildID != 0 {
+		out.GuildID = c.GuildID
+		out.Member = w.memberOf(w.account(m.Author.ID), false)
+	}
+	return out
+}
+
+// alone is a message without the one that it answers: chains of replies are as long as people like.
+func (w *world) alone(m *Message, viewer ID) Message {
 	out := *m
 	out.Reactions = nil
 	for _, r := range m.reactions {
@@ -391,23 +409,8 @@ func (w *world) view(m *Message, viewer ID, asEvent bool) Message {
 			Me: slices.Contains(r.users, viewer), Colors: []string{},
 		})
 	}
-	c := w.channel(m.ChannelID)
-	if m.Reference != nil && (m.Type == kindReply || m.Type == kindStarter) {
-		out.Referenced = json.RawMessage("null")
-		if in := w.channel(m.Reference.ChannelID); in != nil {
-			if target := in.message(m.Reference.MessageID); target != nil {
-				plain := w.view(target, viewer, false)
-				plain.Referenced = nil
-				out.Referenced, _ = json.Marshal(plain) // a message is always good JSON: it came as such
-			}
-		}
-	}
 	if m.Flags&FlagHasThread != 0 {
 		out.Thread = w.channel(m.ID)
-	}
-	if asEvent && c != nil && c.GuildID != 0 {
-		out.GuildID = c.GuildID
-		out.Member = w.memberOf(w.account(m.Author.ID), false)
 	}
 	return out
 }

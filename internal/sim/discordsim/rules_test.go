@@ -92,6 +92,25 @@ func TestHistoryPagesAreComplete(t *testing.T) {
 	})
 }
 
+func TestLongChainsOfRepliesStaySmall(t *testing.T) {
+	t.Parallel()
+	w := stillWorld(t, Options{})
+	c, ada := w.channelNamed("general"), w.accountNamed("ada")
+	var last *Message
+	for range 500 {
+		text := "x"
+		b := &messageBody{Content: &text}
+		if last != nil {
+			b.Reference = &Reference{MessageID: last.ID}
+		}
+		last = must[*Message](t)(w.send(ada, c, b))
+	}
+	raw := must[[]byte](t)(json.Marshal(w.view(last, 0, false)))
+	if n := strings.Count(string(raw), `"content"`); n != 2 {
+		t.Fatalf("a reply shows %d messages", n)
+	}
+}
+
 func TestRightsFollowDiscordsOrder(t *testing.T) {
 	t.Parallel()
 	w := stillWorld(t, Options{
