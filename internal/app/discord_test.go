@@ -54,6 +54,9 @@ var hasty = map[string]func(*discord.Options){
 	"TestDiscordNoticesADeafConnection": func(o *discord.Options) {
 		o.Patrol, o.Grace = 200*time.Millisecond, time.Millisecond
 	},
+	"TestDiscordAnswersOnceInAStorm": func(o *discord.Options) {
+		o.Patrol, o.FirstBackoff, o.BackoffMax = 300*time.Millisecond, 20*time.Millisecond, 200*time.Millisecond
+	},
 }
 
 func (g *guildT) start() {
@@ -421,5 +424,48 @@ func TestDiscordMissingIntent(t *testing.T) {
 		}
 	case <-g.soon().Done():
 		t.Fatal("nobody was told")
+	}
+}
+
+// Whatever goes wrong on the way, each message is answered, and once.
+func TestDiscordAnswersOnceInAStorm(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	g.signed(g.say("ada", "general", "say calm"), "✅")
+	for _, f := range []discordsim.Fault{
+		{Kind: discordsim.FaultError, Route: "POST /channels", Rate: 0.15, Seed: 1, After: true},
+		{Kind: discordsim.FaultError, Route: "PATCH /channels", Rate: 0.15, Seed: 2},
+		{Kind: discordsim.FaultHangup, Route: "POST /channels", Rate: 0.1, Seed: 3, After: true},
+		{Kind: discordsim.FaultLimit, Rate: 0.1, Seed: 4, Millis: 100},
+		{Kind: discordsim.FaultLose, Event: "MESSAGE_CREATE", Rate: 0.15, Seed: 5},
+		{Kind: discordsim.FaultDuplicate, Rate: 0.2, Seed: 6},
+	} {
+		if _, err := g.Inject(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const many = 30
+	var asked []discordsim.ID
+	for i := range many {
+		asked = append(asked, g.say([]string{"ada", "bob"}[i%2], []string{"general", "random"}[i%3%2], fmt.Sprintf("say answer %d", i)))
+		if i%7 == 3 {
+			if _, err := g.Inject(discordsim.Fault{Kind: discordsim.FaultDrop}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i == 15 {
+			g.end()
+			g.start()
+		}
+	}
+	for i, id := range asked {
+		g.message(fmt.Sprintf("answer %d", i), func(m discordsim.Message) bool { return answers(id)(m) && m.Content == fmt.Sprintf("answer %d", i) })
+	}
+	g.Clear(0)
+	for _, id := range asked {
+		g.signed(id, "✅")
+	}
+	if n := g.ours("general") + g.ours("random"); n != many+1 {
+		t.Errorf("%d answers to %d messages:\n%s", n, many+1, g.board())
 	}
 }
