@@ -14,7 +14,7 @@ const patience = 30 * time.Second
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
 		// disgo's limiter cleans its buckets for ever, and cannot be told to stop.
-		goleak.IgnoreTopFunction("github.com/disgoorg/disgo/rest.(*rateLimiterImpl).cleanup"))
+		goleak.IgnoreAnyFunction("github.com/disgoorg/disgo/rest.(*rateLimiterImpl).cleanup"))
 }
 
 // within is a context that outlasts every hope of a test.

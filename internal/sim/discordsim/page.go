@@ -71,6 +71,11 @@ func (s *Sim) pageState(token string, at ID) any {
 		"guild": object{"id": s.w.guild, "name": s.w.name}, "people": people, "members": members, "commands": commands,
 		"channels": places, "channel": "", "messages": []Message{}, "me": object{"id": me.ID, "name": me.Username, "token": me.token},
 	}
+	roles := []object{}
+	for _, r := range s.w.roles {
+		roles = append(roles, object{"id": r.ID, "name": r.Name})
+	}
+	out["roles"] = roles
 	if here != nil {
 		out["channel"], out["messages"] = here.ID, s.w.shown(here, me)
 	}

@@ -115,13 +115,12 @@ func (s *session) push(name string, data []byte) {
 
 // since are the events after a number; false: they are no longer all there.
 func (s *session) since(seq int) ([]frame, bool) {
-	if seq > s.seq {
-		return nil, false
+	if seq > s.seq || len(s.events) == 0 {
+		return nil, seq == s.seq
 	}
-	for i, f := range s.events {
-		if f.seq > seq {
-			return s.events[i:], f.seq == seq+1
-		}
+	skip := seq - s.events[0].seq + 1 // the numbers have no gaps
+	if skip < 0 {
+		return s.events, false
 	}
-	return nil, true
+	return s.events[skip:], true
 }

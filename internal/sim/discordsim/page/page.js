@@ -1,6 +1,6 @@
 // The page: one person's view of the guild. It asks for the state of one channel and
 // asks again when the stream says that something happened.
-import { api, el, modal, components, rich } from "./parts.js";
+import { api, el, guild as offered, modal, components, rich } from "./parts.js";
 
 const $ = (id) => document.getElementById(id);
 const view = { token: "", channel: "", state: null, reply: null, unread: new Set(), shown: new Map(), typing: new Map() };
@@ -58,7 +58,8 @@ const ask = (method, path, body) => tell(api(view.token, method, path, body));
 const interact = (body) => ask("POST", "/interactions", { guild_id: view.state.guild.id, nonce: String(Date.now()), ...body });
 
 function draw() {
-  const { guild, channels, people, members, me } = view.state;
+  const { guild, channels, people, members, roles, me } = view.state;
+  Object.assign(offered, { channels, members, roles });
   $("guild").textContent = guild.name;
   document.title = guild.name;
   $("person").replaceChildren(...people.map((p) => el("option", { value: p.token, selected: p.token === me.token }, p.name)));

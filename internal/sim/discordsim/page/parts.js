@@ -33,6 +33,10 @@ export function rich(text, named) {
   return out.filter((part) => part !== "");
 }
 
+// guild is what menus of people, roles and channels offer; the page fills it.
+export const guild = { members: [], roles: [], channels: [] };
+const choices = (type) => ({ 5: guild.members, 6: guild.roles, 7: [...guild.members, ...guild.roles], 8: guild.channels })[type]?.map(({ id, name }) => ({ value: id, label: name })) ?? [];
+
 // components draws buttons, menus and the layout of the second version; use is called with what a person chose.
 export function components(list, named, use) {
   return list.map((c) => component(c, named, use)).filter(Boolean);
@@ -66,7 +70,7 @@ function button(c, use) {
 function menu(c, use) {
   const node = el("select", { disabled: !!c.disabled, multiple: (c.max_values ?? 1) > 1, ariaLabel: c.placeholder ?? c.custom_id });
   if (!node.multiple) node.append(el("option", { value: "", disabled: true, selected: true }, c.placeholder ?? "Choose"));
-  node.append(...(c.options ?? []).map((o) => el("option", { value: o.value, selected: !!o.default }, o.label)));
+  node.append(...(c.options ?? choices(c.type)).map((o) => el("option", { value: o.value, selected: !!o.default }, o.label)));
   node.onchange = () => use({ component_type: c.type, custom_id: c.custom_id, values: [...node.selectedOptions].map((o) => o.value) });
   node.dataset.customId = c.custom_id;
   return node;
