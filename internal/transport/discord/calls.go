@@ -96,7 +96,7 @@ func (b *Bot) gateway(ctx context.Context) (*discord.GatewayBot, error) {
 		return b.rest.GetGatewayBot(rest.WithCtx(ctx))
 	})
 	if status(err) == http.StatusUnauthorized {
-		return nil, errors.New("Discord does not know this token; make a new one under Bot in the developer portal and set DISCORD_BOT_TOKEN (or discordToken)")
+		return nil, errToken
 	}
 	return info, err
 }

@@ -46,13 +46,13 @@ type Options struct {
 
 // The times of a connector.
 const (
-	typingEvery   = 8 * time.Second         // Discord shows it for ten
-	previewEvery  = 1100 * time.Millisecond // edits of a channel are limited to five in five seconds
-	patrolEvery   = 3 * time.Minute         // how long a deaf connection stays unnoticed
-	idleAfter     = time.Minute             // a conversation without news needs no watcher
-	firstBackoff  = time.Second
-	callTime      = 30 * time.Second
-	defaultMostMS = 32 * time.Second
+	typingEvery    = 8 * time.Second         // Discord shows it for ten
+	previewEvery   = 1100 * time.Millisecond // edits of a channel are limited to five in five seconds
+	patrolEvery    = 3 * time.Minute         // how long a deaf connection stays unnoticed
+	idleAfter      = time.Minute             // a conversation without news needs no watcher
+	firstBackoff   = time.Second
+	callTime       = 30 * time.Second
+	longestBackoff = 32 * time.Second
 )
 
 func (o Options) filled() (Options, error) {
@@ -64,7 +64,7 @@ func (o Options) filled() (Options, error) {
 	}
 	o.Token = strings.TrimPrefix(strings.TrimSpace(o.Token), "Bot ")
 	o.API = strings.TrimRight(cmp.Or(o.API, DefaultAPI), "/")
-	o.BackoffMax = cmp.Or(o.BackoffMax, defaultMostMS)
+	o.BackoffMax = cmp.Or(o.BackoffMax, longestBackoff)
 	o.Typing, o.Preview = cmp.Or(o.Typing, typingEvery), cmp.Or(o.Preview, previewEvery)
 	o.Patrol, o.Idle = cmp.Or(o.Patrol, patrolEvery), cmp.Or(o.Idle, idleAfter)
 	o.FirstBackoff, o.Grace = cmp.Or(o.FirstBackoff, firstBackoff), cmp.Or(o.Grace, grace)

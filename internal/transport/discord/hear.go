@@ -2,6 +2,7 @@ package discord
 
 import (
 	"context"
+	"encoding/json"
 	"strconv"
 	"time"
 
@@ -235,10 +236,17 @@ func (b *Bot) message(ctx context.Context, m discord.Message) (bool, error) {
 			continue // another bot of ours hears it itself
 		}
 		l := listenerOf(listeners, h.Agent.Name)
-		if h.Way == route.InRoom && !b.speaks(&h, msg, l, k) {
-			continue
+		words := msg
+		if h.Way == route.InRoom {
+			hears, err := b.speaks(ctx, &h, &words, l, k)
+			if err != nil {
+				return false, err
+			}
+			if !hears {
+				continue
+			}
 		}
-		c, err := b.commit(ctx, m, msg, h, l)
+		c, err := b.commit(ctx, m, words, h, l)
 		if err != nil {
 			return false, err
 		}
@@ -275,15 +283,34 @@ func listenerOf(list []Listener, agent string) Listener {
 	return Listener{}
 }
 
-// speaks decides in a room whether the agent answers; false: it does not even hear.
-func (b *Bot) speaks(h *route.Heard, m room.Message, l Listener, k *known) bool {
+// speaks decides in a room whether the agent answers; false: it does not even hear. A
+// command is taken away from the channel, and the agent is told to go on in its place.
+func (b *Bot) speaks(ctx context.Context, h *route.Heard, m *room.Message, l Listener, k *known) (bool, error) {
 	seen := activate.Seen{Chain: []room.Author{m.Author}, Recent: []room.Author{m.Author}, Turn: true}
 	for _, p := range k.places(m.ReplyTo) {
 		seen.Replied = seen.Replied || p.Ours && p.Thread.Agent() == l.Name
 	}
-	d := activate.Decide(room.Event{Kind: room.Said, Message: m}, l.Agent, l.Rules, seen, diceOf(m.ID, l.Name))
+	d := activate.Decide(room.Event{Kind: room.Said, Message: *m}, l.Agent, l.Rules, seen, diceOf(m.ID, l.Name))
 	h.Prompt = d.Answer
-	return !d.Drop
+	var wishes []journal.Desired
+	if d.Delete {
+		wishes = append(wishes, journal.Desired{Lane: b.lane(m.In.ID), Key: "delete/" + m.ID, Target: m.ID, Gone: true, Final: true})
+	}
+	if d.React != "" {
+		body, _ := json.Marshal(post{Emoji: d.React}) // strings only
+		wishes = append(wishes, journal.Desired{Lane: b.lane(m.In.ID), Key: "sign/" + m.ID + "/" + d.React, Thing: journal.Reaction, Target: m.ID, Body: body, Final: true})
+	}
+	if len(wishes) > 0 {
+		if err := b.House.Wish(ctx, wishes...); err != nil {
+			return false, err
+		}
+		b.outbox.Wake(b.lane(m.In.ID))
+	}
+	if d.Answer && d.Drop {
+		m.Text = "(go on)"
+		return true, nil
+	}
+	return !d.Drop, nil
 }
 
 // commit is what a thread is told of a message.

@@ -51,6 +51,9 @@ const (
 	closeResume = websocket.CloseServiceRestart // keeps it
 )
 
+// errToken: nobody knows us.
+var errToken = errors.New("the token is not known to Discord; make a new one under Bot in the developer portal and set DISCORD_BOT_TOKEN (or discordToken)")
+
 // errAgain: the connection is over and another one is to be made at once.
 var errAgain = errors.New("the gateway asked for a new connection")
 
@@ -103,12 +106,12 @@ func hopeless(err error) error {
 	}
 	switch closed.Code {
 	case gateway.CloseEventCodeAuthenticationFailed.Code:
-		return errors.New("Discord does not know this token; make a new one under Bot in the developer portal and set DISCORD_BOT_TOKEN (or discordToken)")
+		return errToken
 	case gateway.CloseEventCodeDisallowedIntent.Code:
-		return fmt.Errorf("Discord refuses an intent (%d): switch on \"Message Content Intent\" under Bot, Privileged Gateway Intents, in the developer portal, "+
+		return fmt.Errorf("an intent is refused (%d): switch on \"Message Content Intent\" under Bot, Privileged Gateway Intents, in the developer portal, "+
 			"and start again; without it a bot sees no words", closed.Code)
 	case gateway.CloseEventCodeInvalidIntent.Code, gateway.CloseEventCodeInvalidAPIVersion.Code, gateway.CloseEventCodeInvalidShard.Code, gateway.CloseEventCodeShardingRequired.Code:
-		return fmt.Errorf("Discord closed the connection for good: %d %s", closed.Code, closed.Text)
+		return fmt.Errorf("the connection was closed for good: %d %s", closed.Code, closed.Text)
 	default:
 		return nil
 	}
