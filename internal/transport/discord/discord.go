@@ -64,6 +64,9 @@ func (o Options) filled() (Options, error) {
 	}
 	o.Token = strings.TrimPrefix(strings.TrimSpace(o.Token), "Bot ")
 	o.API = strings.TrimRight(cmp.Or(o.API, DefaultAPI), "/")
+	if strings.HasSuffix(o.API, "/api") {
+		o.API += "/v10" // both are called the root
+	}
 	o.BackoffMax = cmp.Or(o.BackoffMax, longestBackoff)
 	o.Typing, o.Preview = cmp.Or(o.Typing, typingEvery), cmp.Or(o.Preview, previewEvery)
 	o.Patrol, o.Idle = cmp.Or(o.Patrol, patrolEvery), cmp.Or(o.Idle, idleAfter)

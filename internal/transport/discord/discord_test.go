@@ -154,6 +154,19 @@ func TestTroubleIsToldApart(t *testing.T) {
 	}
 }
 
+func TestTheRootIsFound(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{"": DefaultAPI, "http://x/api": "http://x/api/v10", "http://x/api/": "http://x/api/v10", "http://x/api/v10": "http://x/api/v10"} {
+		o, err := Options{Name: "b", Token: "Bot test-token", API: given, House: struct{ House }{}}.filled()
+		if err != nil || o.API != want || o.Token != "test-token" {
+			t.Errorf("%q becomes %q, %v", given, o.API, err)
+		}
+	}
+	if _, err := (Options{Name: "b", House: struct{ House }{}}).filled(); err == nil || !strings.Contains(err.Error(), "DISCORD_BOT_TOKEN") {
+		t.Errorf("without a token: %v", err)
+	}
+}
+
 // said is the error that the library makes of an answer.
 func said(t *testing.T, status int, body string, header http.Header) error {
 	t.Helper()

@@ -3,6 +3,7 @@ package discord
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/disgoorg/disgo/discord"
@@ -246,4 +247,16 @@ func (b *Bot) onResync(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.resync = f
+}
+
+// stirring is a channel in which something was said since it was last read.
+type stirring struct{ since time.Time }
+
+// before is the id just before a message's.
+func before(id string) string {
+	n, err := strconv.ParseUint(id, 10, 64)
+	if err != nil || n == 0 {
+		return "0"
+	}
+	return strconv.FormatUint(n-1, 10)
 }
