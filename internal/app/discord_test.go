@@ -476,3 +476,18 @@ func TestDiscordAnswersOnceInAStorm(t *testing.T) {
 		t.Errorf("%d answers to %d messages:\n%s", n, many+1, g.board())
 	}
 }
+
+// Whoever takes their question back while it is answered, is answered all the same.
+func TestDiscordAnswersATakenBackQuestion(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	if _, err := g.Inject(discordsim.Fault{Kind: discordsim.FaultLose, Event: "MESSAGE_DELETE"}); err != nil {
+		t.Fatal(err)
+	}
+	asked := g.say("ada", "general", "slow 300ms\nsay too late to take back")
+	g.signed(asked, "⚙️")
+	if err := g.Delete("ada", asked); err != nil {
+		t.Fatal(err)
+	}
+	g.message("answer", func(m discordsim.Message) bool { return m.Content == "too late to take back" })
+}

@@ -29,7 +29,12 @@ func (b *Bot) edited(ctx context.Context, m discord.Message) error {
 	})
 }
 
-func (b *Bot) deleted(ctx context.Context, message string) error {
+// deleted tells whoever heard a message that it was taken back. A command that we took
+// away ourselves is still to be carried out.
+func (b *Bot) deleted(ctx context.Context, channel, message string) error {
+	if _, err := b.House.Outgoing(ctx, b.lane(channel), "delete/"+message); err == nil {
+		return nil
+	}
 	return b.changed(ctx, room.Deleted, message, 0, "", func(seq int64) chat.Body { return chat.Deleted{Seq: seq} })
 }
 

@@ -83,10 +83,10 @@ func (b *Bot) hear(ctx context.Context, data gateway.EventData) error {
 	case gateway.EventMessageUpdate:
 		return b.edited(ctx, e.Message)
 	case gateway.EventMessageDelete:
-		return b.deleted(ctx, e.ID.String())
+		return b.deleted(ctx, e.ChannelID.String(), e.ID.String())
 	case gateway.EventMessageDeleteBulk:
 		for _, id := range e.IDs {
-			if err := b.deleted(ctx, id.String()); err != nil {
+			if err := b.deleted(ctx, e.ChannelID.String(), id.String()); err != nil {
 				return err
 			}
 		}

@@ -37,13 +37,20 @@ func (s sender) Create(ctx context.Context, c outbox.Call) (string, error) {
 	m := discord.MessageCreate{Content: p.Text, Nonce: c.Nonce, EnforceNonce: true, AllowedMentions: nobody(), Components: p.buttons()}
 	if p.ReplyTo != "" {
 		id, channel := number(p.ReplyTo), number(c.Lane.Channel)
-		// A message that is gone meanwhile is no reason not to answer.
-		m.MessageReference = &discord.MessageReference{MessageID: &id, ChannelID: &channel, FailIfNotExists: false}
+		m.MessageReference = &discord.MessageReference{MessageID: &id, ChannelID: &channel}
 	}
 	if p.File != "" {
 		m.Files = []*discord.File{discord.NewFile(p.File, "", strings.NewReader(p.Content))}
 	}
 	made, err := s.bot.rest.once.CreateMessage(number(c.Lane.Channel), m, rest.WithCtx(ctx))
+	if m.MessageReference != nil && (status(err) == http.StatusBadRequest || rest.IsJSONErrorCode(err, rest.JSONErrorCodeUnknownMessage)) {
+		// A message that is gone meanwhile is no reason not to answer. The library cannot ask Discord to see it that way.
+		m.MessageReference = nil
+		if p.File != "" {
+			m.Files = []*discord.File{discord.NewFile(p.File, "", strings.NewReader(p.Content))}
+		}
+		made, err = s.bot.rest.once.CreateMessage(number(c.Lane.Channel), m, rest.WithCtx(ctx))
+	}
 	if err != nil {
 		return "", trouble(err)
 	}
@@ -92,7 +99,7 @@ func (s sender) Unreact(ctx context.Context, c outbox.Call) error {
 const clockSkew = 5 * time.Second
 
 // Find implements outbox.Platform. Discord does not give nonces back, so a message is ours
-// when we wrote it, it answers the same message and says the same. Of several the oldest is meant.
+// when we wrote it, it answers the same message (or none, if that was gone) and says the same. Of several the oldest is meant.
 func (s sender) Find(ctx context.Context, p outbox.Probe) (string, bool, error) {
 	want, err := read(p.Body)
 	if err != nil {
@@ -108,7 +115,7 @@ func (s sender) Find(ctx context.Context, p outbox.Probe) (string, bool, error) 
 		if m.MessageReference != nil && m.MessageReference.MessageID != nil {
 			replies = m.MessageReference.MessageID.String()
 		}
-		if m.Author.ID.String() == me && replies == want.ReplyTo && !m.CreatedAt.Before(p.Since.Add(-clockSkew)) && same(m.Content, want.Text) {
+		if m.Author.ID.String() == me && (replies == want.ReplyTo || replies == "") && !m.CreatedAt.Before(p.Since.Add(-clockSkew)) && same(m.Content, want.Text) {
 			return m.ID.String(), true, nil
 		}
 	}
