@@ -180,9 +180,13 @@ func (w *walker) guessedBefore(words []word) (action string, before bool) {
 // startsOthers says whether a program's child may read what comes through the pipe
 // as words or as a script.
 func startsOthers(prog string) bool {
+	switch prog {
+	case "", "find", "fd", "fdfind", "git", "docker", "podman", "nerdctl", "docker-compose", "kubectl", "oc":
+		return true
+	}
 	_, wraps := wrappers[prog]
 	_, runs := runners[prog]
-	return wraps || runs || isShell(prog) || slices.Contains([]string{"", "find", "fd", "fdfind", "git", "docker", "podman", "nerdctl", "docker-compose", "kubectl", "oc"}, prog)
+	return wraps || runs || isShell(prog)
 }
 
 type guessKey struct {

@@ -226,12 +226,12 @@ func (j doom) ownHome(args []word, what string) string {
 // touchesHome says whether a path lies in Chorus's home but not in the workspace;
 // with whole, also whether it holds the home.
 func (o JudgeOptions) touchesHome(v string, whole bool) bool {
+	if o.Home == "" || v == "" || v[0] == '-' {
+		return false
+	}
 	home, ws := path.Clean(o.Home), ""
 	if o.Workspace != "" {
 		ws = path.Clean(o.Workspace)
-	}
-	if o.Home == "" || v == "" || strings.HasPrefix(v, "-") {
-		return false
 	}
 	if !path.IsAbs(v) {
 		if rest, ok := strings.CutPrefix(v, "~/"); ok {

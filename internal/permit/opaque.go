@@ -37,13 +37,13 @@ var interpreters = map[string]interpreter{
 }
 
 // launchers start other programs in ways that are not followed here.
-var launchers = []string{
-	"parallel", "script", "screen", "tmux", "at", "batch", "crontab", "systemd-run", "unshare", "nsenter", "flatpak-spawn",
-	"firejail", "bwrap", "entr", "watchexec", "socat", "ncat", "dbus-send", "gdb", "lldb", "ld.so", "start-stop-daemon", "daemonize",
-	"setpriv", "run-parts", "fakeroot", "proot", "sshpass", "xdg-open", "dtach", "mosh", "zargs", "rlwrap", "capsh", "faketime", "sg", "newgrp",
-	"flock", "setarch", "linux32", "linux64", "i386", "x86_64", "prlimit", "choom", "numactl", "valgrind", "perf", "xvfb-run", "dbus-run-session",
-	"torify", "torsocks", "proxychains", "proxychains4", "chpst", "envdir", "sem", "nix-shell", "machinectl", "apptainer", "singularity", "eatmydata",
-	"catchsegv", "cgexec", "aa-exec", "runcon", "compgen", "complete", "bind", "fc",
+var launchers = map[string]bool{
+	"parallel": true, "script": true, "screen": true, "tmux": true, "at": true, "batch": true, "crontab": true, "systemd-run": true, "unshare": true, "nsenter": true, "flatpak-spawn": true,
+	"firejail": true, "bwrap": true, "entr": true, "watchexec": true, "socat": true, "ncat": true, "dbus-send": true, "gdb": true, "lldb": true, "ld.so": true, "start-stop-daemon": true, "daemonize": true,
+	"setpriv": true, "run-parts": true, "fakeroot": true, "proot": true, "sshpass": true, "xdg-open": true, "dtach": true, "mosh": true, "zargs": true, "rlwrap": true, "capsh": true, "faketime": true, "sg": true, "newgrp": true,
+	"flock": true, "setarch": true, "linux32": true, "linux64": true, "i386": true, "x86_64": true, "prlimit": true, "choom": true, "numactl": true, "valgrind": true, "perf": true, "xvfb-run": true, "dbus-run-session": true,
+	"torify": true, "torsocks": true, "proxychains": true, "proxychains4": true, "chpst": true, "envdir": true, "sem": true, "nix-shell": true, "machinectl": true, "apptainer": true, "singularity": true, "eatmydata": true,
+	"catchsegv": true, "cgexec": true, "aa-exec": true, "runcon": true, "compgen": true, "complete": true, "bind": true, "fc": true,
 }
 
 // launchingVerbs are subcommands of otherwise harmless programs after which another
@@ -93,7 +93,7 @@ func startsPrograms(prog string, args []word) string {
 			}
 		}
 	}
-	if slices.Contains(launchers, prog) {
+	if launchers[prog] {
 		if slices.ContainsFunc(args, func(x word) bool { return x.value == "--version" || x.value == "--help" || x.value == "-V" }) && len(args) == 1 {
 			return ""
 		}

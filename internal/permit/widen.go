@@ -100,7 +100,7 @@ func leading(argv []string) int {
 			return 0
 		}
 		return 2
-	case slices.Contains(sharp, prog) || slices.Contains(launchers, prog) || strings.HasPrefix(prog, "mkfs"):
+	case slices.Contains(sharp, prog) || launchers[prog] || strings.HasPrefix(prog, "mkfs"):
 		return 0
 	}
 	words, ok := verbs[prog]
