@@ -41,6 +41,10 @@ const maxPictures = 10
 
 // completions answers one request.
 func (d *door) completions(w http.ResponseWriter, r *http.Request) {
+	if _, err := caller(r.Context()); err != nil { // before anything that was sent is looked at
+		d.fail(w, r, err)
+		return
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), d.Longest)
 	defer cancel()
 	control := http.NewResponseController(w)

@@ -1,0 +1,134 @@
+package app
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"chorus/internal/command"
+)
+
+// wayIn is one: what is asked for, and the scope that opens it.
+type wayIn struct {
+	method, path string
+	scope        command.Scope
+	page         bool // it is for people: they are shown the way in
+}
+
+// allDoors are those of the API, as its document has them, and those beside it.
+func allDoors(t *testing.T) []wayIn {
+	t.Helper()
+	data, err := os.ReadFile("../../docs/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Paths map[string]map[string]struct {
+			Scope command.Scope `json:"x-scope"`
+		}
+	}
+	if err := json.Unmarshal(data, &document); err != nil {
+		t.Fatal(err)
+	}
+	var doors []wayIn
+	for path, operations := range document.Paths {
+		for method, op := range operations {
+			if op.Scope != "" {
+				doors = append(doors, wayIn{method: strings.ToUpper(method), path: path, scope: op.Scope})
+			}
+		}
+	}
+	if len(doors) < 30 {
+		t.Fatalf("the document has only %d doors", len(doors))
+	}
+	doors = append(doors, wayIn{"GET", "/openapi.json", command.Read, false}, wayIn{"GET", "/docs", command.Read, false}, wayIn{"GET", "/metrics", command.Read, false},
+		wayIn{"GET", "/v1/models", command.Chat, false}, wayIn{"POST", "/v1/chat/completions", command.Chat, false})
+	for _, path := range []string{"/", "/new", "/s/x", "/s/x/journal", "/s/x/requests/1", "/s/x/blob/x", "/approvals", "/agents", "/agents/chorus", "/agents/chorus/files/", "/costs", "/audit", "/settings", "/search", "/doctor"} {
+		doors = append(doors, wayIn{"GET", path, command.Read, true})
+	}
+	return append(doors, wayIn{"GET", "/s/x/live", command.Read, false}, wayIn{"POST", "/new", command.Chat, false}, wayIn{"POST", "/s/x/say", command.Chat, false},
+		wayIn{"POST", "/s/x/stop", command.Chat, false}, wayIn{"POST", "/s/x/fork", command.Chat, false}, wayIn{"POST", "/approvals/x", command.Approve, false},
+		wayIn{"POST", "/settings", command.Admin, false}, wayIn{"POST", "/settings/tokens", command.Admin, false}, wayIn{"POST", "/settings/tokens/revoke", command.Admin, false})
+}
+
+// Every door is shut without a token and with a wrong one, and opens with the scope it
+// names and with no other.
+func TestEveryDoor(t *testing.T) {
+	t.Parallel()
+	a, err := Open(t.Context(), Options{Home: t.TempDir(), Env: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	doors, err := a.openDoors(t.Context(), ServeOptions{Addr: "127.0.0.1:8420"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	doors.ready.Store(true)
+	close(doors.stopping) // streams end at once
+	tokens := map[command.Scope]string{}
+	for _, s := range command.Scopes() {
+		made, err := a.Tokens().CreateToken(t.Context(), a.LocalCaller(), command.NewToken{Name: string(s), Scopes: []command.Scope{s}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens[s] = made.Text
+	}
+	knock := func(d wayIn, token string) int {
+		path := d.path
+		for _, name := range []string{"{id}", "{name}", "{seq}", "{hash}", "{callId}", "{key}", "{file}"} {
+			path = strings.ReplaceAll(path, name, "x")
+		}
+		body := ""
+		r := httptest.NewRequestWithContext(t.Context(), d.method, "http://127.0.0.1:8420"+path, strings.NewReader(body))
+		if d.page {
+			r.Header.Set("Accept", "text/html")
+		}
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		w := httptest.NewRecorder()
+		doors.handler.ServeHTTP(w, r)
+		return w.Code
+	}
+	for _, d := range allDoors(t) {
+		name := d.method + " " + d.path
+		want := http.StatusUnauthorized
+		if d.page {
+			want = http.StatusSeeOther
+		}
+		if got := knock(d, ""); got != want {
+			t.Errorf("%s without a token: %d, want %d", name, got, want)
+		}
+		for _, s := range command.Scopes() {
+			got := knock(d, tokens[s])
+			may := (command.Caller{Scopes: []command.Scope{s}}).May(d.scope)
+			switch {
+			case got == http.StatusUnauthorized || got == http.StatusInternalServerError:
+				t.Errorf("%s with scope %s: %d", name, s, got)
+			case !may && got != http.StatusForbidden:
+				t.Errorf("%s needs %s and has %s: %d", name, d.scope, s, got)
+			case may && got == http.StatusForbidden && !slices.Contains(adminReads, d.path):
+				t.Errorf("%s with scope %s: forbidden", name, s)
+			}
+		}
+	}
+	// Wrong ones come last: after a few of them everybody from here waits.
+	for i, d := range allDoors(t) {
+		want := http.StatusUnauthorized
+		if i > 10 {
+			want = http.StatusTooManyRequests
+		}
+		if got := knock(d, "chorus_wrong"); got != want {
+			t.Errorf("%s %s with a wrong token, the %d. one: %d, want %d", d.method, d.path, i+1, got, want)
+		}
+	}
+}
+
+// adminReads are pages that everybody may open and that show an admin's things: whoever
+// is none is told so there.
+var adminReads = []string{"/api/audit", "/audit", "/s/{id}/journal", "/s/x/journal"}
