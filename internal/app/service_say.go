@@ -44,29 +44,46 @@ func (o *orders) Say(ctx context.Context, by command.Caller, id string, in comma
 	return said, o.wrong(err)
 }
 
-func (o *orders) say(ctx context.Context, by command.Caller, row journal.Thread, in command.Words) (command.Said, error) {
+// utterance is what somebody says, ready to be given to a thread.
+type utterance struct {
+	blocks chat.Blocks
+	terms  chat.Terms
+	intake chat.Intake
+	key    string
+}
+
+// utter makes it of what was sent, and lets the thread run here.
+func (o *orders) utter(ctx context.Context, row journal.Thread, in command.Words) (utterance, error) {
 	bot, err := o.app.bot(row.Agent)
 	if err != nil {
-		return command.Said{}, err
+		return utterance{}, err
 	}
 	blocks, err := o.words(ctx, row, in, bot)
 	if err != nil {
-		return command.Said{}, err
+		return utterance{}, err
 	}
 	key, err := keyed(row.ID, in.Key)
 	if err != nil {
-		return command.Said{}, err
+		return utterance{}, err
 	}
 	made, err := o.standing(ctx, row.ID)
 	if err != nil {
-		return command.Said{}, err
+		return utterance{}, err
 	}
 	made.Terms.By = servedBy
 	o.runHere(row.ID)
+	return utterance{blocks, made.Terms, chat.Intake(bot.Intake), key}, nil
+}
+
+func (o *orders) say(ctx context.Context, by command.Caller, row journal.Thread, in command.Words) (command.Said, error) {
+	u, err := o.utter(ctx, row, in)
+	if err != nil {
+		return command.Said{}, err
+	}
 	inbound := chat.Inbound{Threads: []chat.ThreadID{row.ID}, Principal: by.Principal, From: from(by.Principal), Prompt: true,
-		Intake: chat.Intake(bot.Intake), Blocks: blocks, Terms: made.Terms}
-	if key != "" {
-		inbound.Platform, inbound.PlatformID = platform, key
+		Intake: u.intake, Blocks: u.blocks, Terms: u.terms}
+	if u.key != "" {
+		inbound.Platform, inbound.PlatformID = platform, u.key
 	}
 	for ; ; inbound.Version++ {
 		got, err := o.engine.Deliver(ctx, inbound, nil)
@@ -132,29 +149,15 @@ func (o *orders) Steer(ctx context.Context, by command.Caller, id string, in com
 }
 
 func (o *orders) steer(ctx context.Context, by command.Caller, row journal.Thread, in command.Words) (command.Said, error) {
-	bot, err := o.app.bot(row.Agent)
+	u, err := o.utter(ctx, row, in)
 	if err != nil {
 		return command.Said{}, err
 	}
-	blocks, err := o.words(ctx, row, in, bot)
-	if err != nil {
-		return command.Said{}, err
-	}
-	key, err := keyed(row.ID, in.Key)
-	if err != nil {
-		return command.Said{}, err
-	}
-	made, err := o.standing(ctx, row.ID)
-	if err != nil {
-		return command.Said{}, err
-	}
-	made.Terms.By = servedBy
-	o.runHere(row.ID)
-	got, err := o.engine.SteerOnce(ctx, row.ID, chat.Steered{From: from(by.Principal), Principal: by.Principal, Blocks: blocks, Mode: in.Mode, Terms: made.Terms}, platform, key)
+	got, err := o.engine.SteerOnce(ctx, row.ID, chat.Steered{From: from(by.Principal), Principal: by.Principal, Blocks: u.blocks, Mode: in.Mode, Terms: u.terms}, platform, u.key)
 	if err != nil || !got.Again {
 		return command.Said{Seq: got.Seq}, err
 	}
-	ev, err := o.app.DB.Find(ctx, row.ID, platform, key, chat.KindSteered, 0)
+	ev, err := o.app.DB.Find(ctx, row.ID, platform, u.key, chat.KindSteered, 0)
 	return command.Said{Seq: ev.Seq, Again: true}, err
 }
 
