@@ -314,11 +314,17 @@ func TestDiscordCommands(t *testing.T) {
 		{"stop", nil, "Nothing runs here"},
 		{"steer", map[string]any{"message": "hurry"}, "Nothing runs here"},
 		{"why", nil, "demo/script"},
+		{"bob: cost", nil, "for those who may manage the server"},
+		{"bob: agent list", nil, "for those who may manage the server"},
 	} {
+		person := "ada" // who owns the server; bob is anybody
+		if rest, ok := strings.CutPrefix(c.command, "bob: "); ok {
+			person, c.command = "bob", rest
+		}
 		var i discordsim.Interaction
 		for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) { // until the commands are registered
 			var err error
-			if i, err = g.Slash("ada", "general", "chorus", c.command, c.options); err == nil {
+			if i, err = g.Slash(person, "general", "chorus", c.command, c.options); err == nil {
 				break
 			}
 			if time.Now().After(end) {

@@ -144,6 +144,13 @@ func may(i discord.Interaction) bool {
 	return m == nil || m.Permissions.Has(discord.PermissionManageMessages)
 }
 
+// keeps reports whether somebody keeps the server: they may see what concerns all of it.
+// In a direct message nobody does.
+func keeps(i discord.Interaction) bool {
+	m := i.Member()
+	return m != nil && m.Permissions.Has(discord.PermissionManageGuild)
+}
+
 // stopped ends the run that a message of ours belongs to, on the word of whoever asked
 // for it, or of somebody who keeps order in the channel.
 func (b *Bot) stopped(ctx context.Context, message string, by chat.Principal, keeper bool) string {

@@ -58,9 +58,12 @@ func (b *Bot) order(ctx context.Context, i discord.ApplicationCommandInteraction
 	if err != nil {
 		return plainly(err)
 	}
+	if path := data.CommandPath(); !keeps(i) && (path == "/agent/list" || path == "/cost") {
+		return "This shows the whole house, so it is for those who may manage the server."
+	}
 	switch data.CommandPath() {
 	case "/status":
-		return b.statusOf(ctx, in, by)
+		return b.statusOf(ctx, in, by, keeps(i))
 	case "/stop":
 		return b.stopHere(ctx, in, by, may(i), data.Bool("all"))
 	case "/steer":
@@ -95,7 +98,7 @@ func caller(by chat.Principal) command.Caller {
 	return command.Caller{Principal: by, Scopes: []command.Scope{command.Admin}}
 }
 
-func (b *Bot) statusOf(ctx context.Context, in room.Channel, by chat.Principal) string {
+func (b *Bot) statusOf(ctx context.Context, in room.Channel, by chat.Principal, keeper bool) string {
 	listeners, err := b.House.Listeners(ctx, b.Name, b.me(), in)
 	if err != nil {
 		return plainly(err)
@@ -129,6 +132,9 @@ func (b *Bot) statusOf(ctx context.Context, in room.Channel, by chat.Principal) 
 	}
 	if running == 0 {
 		out.WriteString("Nothing runs.\n")
+	}
+	if !keeper {
+		return strings.TrimSpace(out.String())
 	}
 	if costs, err := b.House.Costs(ctx, caller(by), command.CostQuery{By: "agent", Since: "24h"}); err == nil {
 		fmt.Fprintf(&out, "-# last 24 hours: $%.4f", costs.Total)
