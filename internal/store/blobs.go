@@ -52,7 +52,8 @@ func (db *DB) keepBlob(b chat.Blob) (blobRow, error) {
 		return row, nil
 	}
 	row.data = nil
-	if _, err := os.Stat(db.blobPath(hash)); err == nil {
+	// A file that nothing refers to becomes young again, so that no sweep takes it before its row is there.
+	if err := os.Chtimes(db.blobPath(hash), time.Time{}, db.now()); err == nil {
 		return row, nil
 	}
 	return row, db.writeBlobFile(hash, b.Data)
@@ -90,6 +91,9 @@ func (db *DB) tryBlobFile(hash string, data []byte) error {
 		err = f.Sync()
 	}
 	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Chtimes(f.Name(), time.Time{}, db.now()) // sweeps go by our clock
+	}
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}
@@ -278,6 +282,9 @@ func (db *DB) sweepFiles(ctx context.Context, before time.Time) (int, error) {
 				if err := w.row(`SELECT count(*) FROM blobs WHERE hash = ?`, []any{hash}, &there); err != nil || there > 0 {
 					return err
 				}
+			}
+			if info, err := os.Stat(path); err == nil && !info.ModTime().Before(before) {
+				return nil // young again: somebody keeps it
 			}
 			err := os.Remove(path)
 			removed = err == nil
