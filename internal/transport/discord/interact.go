@@ -45,6 +45,8 @@ func (b *Bot) interact(ctx context.Context, i discord.Interaction) {
 			return
 		}
 		b.respond(ctx, i, b.order(ctx, i))
+	case discord.AutocompleteInteraction:
+		b.propose(ctx, i)
 	}
 }
 
@@ -59,10 +61,17 @@ func (b *Bot) acknowledge(ctx context.Context, i discord.Interaction, how discor
 }
 
 // respond fills in what was deferred.
-func (b *Bot) respond(ctx context.Context, i discord.Interaction, said string) {
-	text := split.Clip(first(said, "done"), 1900)
+func (b *Bot) respond(ctx context.Context, i discord.Interaction, a answer) {
+	text := split.Clip(first(a.text, "done"), 1900)
+	update := discord.MessageUpdate{Content: &text, AllowedMentions: nobody()}
+	if len(a.buttons) > 0 {
+		update.Components = &a.buttons
+	}
+	if a.file != nil {
+		update.Files = []*discord.File{a.file}
+	}
 	_, err := again(ctx, b.rest, "answer a command", func(ctx context.Context) (*discord.Message, error) {
-		return b.rest.UpdateInteractionResponse(i.ApplicationID(), i.Token(), discord.MessageUpdate{Content: &text, AllowedMentions: nobody()}, rest.WithCtx(ctx))
+		return b.rest.UpdateInteractionResponse(i.ApplicationID(), i.Token(), update, rest.WithCtx(ctx))
 	})
 	if err != nil {
 		b.Log.Warn("a command could not be answered", "event", "answer_failed", "error", err)

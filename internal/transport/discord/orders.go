@@ -2,33 +2,91 @@ package discord
 
 import (
 	"context"
-	"fmt"
-	"strings"
-	"time"
+	"slices"
 
 	"github.com/disgoorg/disgo/discord"
 	"github.com/disgoorg/disgo/rest"
 
 	"chorus/internal/chat"
-	"chorus/internal/command"
-	"chorus/internal/journal"
 	"chorus/internal/room"
 )
 
-// commands are what Discord offers people to type.
-func commands() []discord.ApplicationCommandCreate {
-	return []discord.ApplicationCommandCreate{
-		discord.SlashCommandCreate{Name: "status", Description: "Who answers here, what runs, what waits, what it cost today"},
-		discord.SlashCommandCreate{Name: "stop", Description: "Stop what runs in this channel", Options: []discord.ApplicationCommandOption{
-			discord.ApplicationCommandOptionBool{Name: "all", Description: "Also refuse what waits"}}},
-		discord.SlashCommandCreate{Name: "steer", Description: "Say something to the run that is on", Options: []discord.ApplicationCommandOption{
-			discord.ApplicationCommandOptionString{Name: "message", Description: "What to say", Required: true}}},
-		discord.SlashCommandCreate{Name: "agent", Description: "Agents", Options: []discord.ApplicationCommandOption{
-			discord.ApplicationCommandOptionSubCommand{Name: "list", Description: "Which agents there are"}}},
-		discord.SlashCommandCreate{Name: "cost", Description: "What was spent", Options: []discord.ApplicationCommandOption{
-			discord.ApplicationCommandOptionString{Name: "since", Description: "24h, 7d, month"}}},
-		discord.SlashCommandCreate{Name: "why", Description: "Who asked for the last answer here, on what model, what was allowed, what it cost"},
+// orders are one entry of Discord's list of commands: what Discord is told of it, and who
+// carries out each of its paths ("/agent/list"; of an entry in a menu its name).
+type orders struct {
+	create   discord.ApplicationCommandCreate
+	carry    map[string]handler
+	complete map[string]completer // by path; nil: nothing is proposed
+}
+
+// handler carries out an order. It was acknowledged already; what it gives is shown to
+// whoever gave it, and to nobody else.
+type handler func(b *Bot, ctx context.Context, o order) answer
+
+// completer proposes values for the option that somebody is typing; at most 25 are shown.
+type completer func(b *Bot, ctx context.Context, o asking) []discord.AutocompleteChoice
+
+// order is a command that somebody gave.
+type order struct {
+	interaction discord.Interaction
+	data        discord.SlashCommandInteractionData // of a slash command
+	on          *discord.Message                    // what an entry in a message's menu was chosen for
+	by          chat.Principal
+	in          room.Channel
+}
+
+// asking is a command that somebody is still typing.
+type asking struct {
+	interaction discord.Interaction
+	data        discord.AutocompleteInteractionData
+	by          chat.Principal
+	in          room.Channel
+}
+
+// answer is what is shown for an order.
+type answer struct {
+	text    string
+	buttons []discord.LayoutComponent
+	file    *discord.File
+}
+
+func says(text string) answer { return answer{text: text} }
+
+// mayManage reports whether the giver keeps order in the channel.
+func (o order) mayManage() bool { return may(o.interaction) }
+
+// keeps reports whether the giver keeps the server.
+func (o order) keeps() bool { return keeps(o.interaction) }
+
+// forKeepers is a handler for those who keep the server.
+func forKeepers(h handler) handler {
+	return func(b *Bot, ctx context.Context, o order) answer {
+		if !o.keeps() {
+			return says("This shows the whole house, so it is for those who may manage the server.")
+		}
+		return h(b, ctx, o)
 	}
+}
+
+// allOrders is every entry there is, in the order in which Discord is told of them.
+func allOrders() []orders { return slices.Concat(agentOrders(), runOrders()) }
+
+func handlerOf(path string) handler {
+	for _, o := range allOrders() {
+		if h := o.carry[path]; h != nil {
+			return h
+		}
+	}
+	return nil
+}
+
+func completerOf(path string) completer {
+	for _, o := range allOrders() {
+		if c := o.complete[path]; c != nil {
+			return c
+		}
+	}
+	return nil
 }
 
 // register tells Discord which commands there are. Doing it again changes nothing.
@@ -36,215 +94,56 @@ func (b *Bot) register(ctx context.Context) {
 	b.mu.Lock()
 	app := number(b.app)
 	b.mu.Unlock()
+	var list []discord.ApplicationCommandCreate
+	for _, o := range allOrders() {
+		list = append(list, o.create)
+	}
 	_, err := again(ctx, b.rest, "register commands", func(ctx context.Context) ([]discord.ApplicationCommand, error) {
 		if b.Guild != "" {
-			return b.rest.SetGuildCommands(app, number(b.Guild), commands(), rest.WithCtx(ctx))
+			return b.rest.SetGuildCommands(app, number(b.Guild), list, rest.WithCtx(ctx))
 		}
-		return b.rest.SetGlobalCommands(app, commands(), rest.WithCtx(ctx))
+		return b.rest.SetGlobalCommands(app, list, rest.WithCtx(ctx))
 	})
 	if err != nil && ctx.Err() == nil {
 		b.Log.Warn("the commands could not be registered", "event", "commands_failed", "error", err)
 	}
 }
 
-// order carries out a command and gives what is told to whoever gave it.
-func (b *Bot) order(ctx context.Context, i discord.ApplicationCommandInteraction) string {
-	data, ok := i.Data.(discord.SlashCommandInteractionData)
-	if !ok {
-		return "There is no such command."
+// order carries out a command and gives what is shown to whoever gave it.
+func (b *Bot) order(ctx context.Context, i discord.ApplicationCommandInteraction) answer {
+	o := order{interaction: i, by: b.clicker(i)}
+	path := ""
+	switch data := i.Data.(type) {
+	case discord.SlashCommandInteractionData:
+		o.data, path = data, data.CommandPath()
+	case discord.MessageCommandInteractionData:
+		m := data.TargetMessage()
+		o.on, path = &m, data.CommandName()
 	}
-	by := b.clicker(i)
-	in, err := b.channelOf(ctx, i.Channel().ID().String())
-	if err != nil {
-		return plainly(err)
+	h := handlerOf(path)
+	if h == nil {
+		return says("There is no such command.")
 	}
-	if path := data.CommandPath(); !keeps(i) && (path == "/agent/list" || path == "/cost") {
-		return "This shows the whole house, so it is for those who may manage the server."
+	var err error
+	if o.in, err = b.channelOf(ctx, i.Channel().ID().String()); err != nil {
+		return says(plainly(err))
 	}
-	switch data.CommandPath() {
-	case "/status":
-		return b.statusOf(ctx, in, by, keeps(i))
-	case "/stop":
-		return b.stopHere(ctx, in, by, may(i), data.Bool("all"))
-	case "/steer":
-		return b.steerHere(ctx, in, by, data.String("message"))
-	case "/agent/list":
-		return b.agents(ctx, by)
-	case "/cost":
-		return b.costs(ctx, by, data.String("since"))
-	case "/why":
-		return b.why(ctx, in, by)
-	default:
-		return "There is no such command."
-	}
+	return h(b, ctx, o)
 }
 
-// here gives the conversations of a channel that this bot tells, the newest first.
-func (b *Bot) here(ctx context.Context, in room.Channel) ([]journal.Thread, error) {
-	rows, err := b.House.ThreadsIn(ctx, in.Place(), 100)
-	var out []journal.Thread
-	for _, row := range rows {
-		if b.House.Serves(b.Name, row.ID) && (in.Parent == "" || row.ID.Thread() == in.ID) {
-			out = append(out, row)
+// propose answers somebody who is typing; nothing is proposed rather than too late.
+func (b *Bot) propose(ctx context.Context, i discord.AutocompleteInteraction) {
+	ctx, cancel := context.WithTimeout(ctx, deferTime)
+	defer cancel()
+	choices := []discord.AutocompleteChoice{}
+	if c := completerOf(i.Data.CommandPath()); c != nil {
+		if in, err := b.channelOf(ctx, i.Channel().ID().String()); err == nil {
+			choices = append(choices, c(b, ctx, asking{interaction: i, data: i.Data, by: b.clicker(i), in: in})...)
 		}
 	}
-	return out, err
+	choices = choices[:min(len(choices), maxChoices)]
+	b.acknowledge(ctx, i, discord.InteractionResponse{Type: discord.InteractionResponseTypeAutocompleteResult, Data: discord.AutocompleteResult{Choices: choices}})
 }
 
-func on(row journal.Thread) bool { return row.Status == chat.Running || row.Status == chat.Waiting }
-
-// reader of this channel: whoever is in it may see what happens in it.
-func caller(by chat.Principal) command.Caller {
-	return command.Caller{Principal: by, Scopes: []command.Scope{command.Admin}}
-}
-
-func (b *Bot) statusOf(ctx context.Context, in room.Channel, by chat.Principal, keeper bool) string {
-	listeners, err := b.House.Listeners(ctx, b.Name, b.me(), in)
-	if err != nil {
-		return plainly(err)
-	}
-	var out strings.Builder
-	for _, l := range listeners {
-		fmt.Fprintf(&out, "**%s** answers here, routing `%s`\n", l.Name, first(string(l.Routing), "reply"))
-	}
-	if len(listeners) == 0 {
-		out.WriteString("Nobody answers here.\n")
-	}
-	rows, err := b.here(ctx, in)
-	if err != nil {
-		return plainly(err)
-	}
-	running := 0
-	for _, row := range rows {
-		if !on(row) {
-			continue
-		}
-		running++
-		state := "runs"
-		if row.Status == chat.Waiting {
-			state = "waits for a yes"
-		}
-		fmt.Fprintf(&out, "- %s: %s, since <t:%d:R>", first(row.Title, row.ID.Thread()), state, row.LastActive.Unix())
-		if row.Waiting > 0 {
-			fmt.Fprintf(&out, ", %d more wait", row.Waiting)
-		}
-		out.WriteByte('\n')
-	}
-	if running == 0 {
-		out.WriteString("Nothing runs.\n")
-	}
-	if !keeper {
-		return strings.TrimSpace(out.String())
-	}
-	if costs, err := b.House.Costs(ctx, caller(by), command.CostQuery{By: "agent", Since: "24h"}); err == nil {
-		fmt.Fprintf(&out, "-# last 24 hours: $%.4f", costs.Total)
-	}
-	return strings.TrimSpace(out.String())
-}
-
-func (b *Bot) stopHere(ctx context.Context, in room.Channel, by chat.Principal, keeper, all bool) string {
-	rows, err := b.here(ctx, in)
-	if err != nil {
-		return plainly(err)
-	}
-	ended, others := 0, 0
-	for _, row := range rows {
-		if !on(row) && (!all || row.Waiting == 0) {
-			continue
-		}
-		if !keeper && !b.asker(ctx, row.ID, by.ID) {
-			others++
-			continue
-		}
-		did, err := b.House.Abort(ctx, row.ID, by.String(), all)
-		if err != nil {
-			return plainly(err)
-		}
-		if did {
-			ended++
-		}
-	}
-	switch {
-	case ended > 0:
-		return fmt.Sprintf("Stopped %d.", ended)
-	case others > 0:
-		return "What runs here was asked for by others; they can stop it, or somebody who may manage messages."
-	default:
-		return "Nothing runs here."
-	}
-}
-
-func (b *Bot) steerHere(ctx context.Context, in room.Channel, by chat.Principal, words string) string {
-	rows, err := b.here(ctx, in)
-	if err != nil {
-		return plainly(err)
-	}
-	for _, row := range rows {
-		if !on(row) {
-			continue
-		}
-		_, err := b.House.Steer(ctx, row.ID, chat.Steered{From: chat.Participant{ID: by.ID, Name: by.Name, Kind: chat.Person}, Principal: by,
-			Blocks: chat.TextBlocks(words), Mode: chat.Interrupt})
-		if err != nil {
-			return plainly(err)
-		}
-		return "Said to: " + first(row.Title, row.ID.Thread())
-	}
-	return "Nothing runs here; say it in the channel instead."
-}
-
-func (b *Bot) agents(ctx context.Context, by chat.Principal) string {
-	list, err := b.House.ListAgents(ctx, caller(by))
-	if err != nil {
-		return plainly(err)
-	}
-	var out strings.Builder
-	for _, a := range list.Items {
-		fmt.Fprintf(&out, "- **%s** %s %s\n", a.Name, a.Model, a.Description)
-	}
-	return first(strings.TrimSpace(out.String()), "There are no agents.")
-}
-
-func (b *Bot) costs(ctx context.Context, by chat.Principal, since string) string {
-	costs, err := b.House.Costs(ctx, caller(by), command.CostQuery{By: "agent", Since: first(since, "24h")})
-	if err != nil {
-		return plainly(err)
-	}
-	var out strings.Builder
-	fmt.Fprintf(&out, "Since <t:%d:f>: **$%.4f**\n", costs.Since.Unix(), costs.Total)
-	for _, c := range costs.Rows {
-		fmt.Fprintf(&out, "- %s: $%.4f, %d calls, %d tokens in, %d out\n", c.Key, c.Dollars, c.Calls, c.InputTokens+c.CacheReadTokens+c.CacheWriteTokens, c.OutputTokens)
-	}
-	return strings.TrimSpace(out.String())
-}
-
-// why explains the last answer of the channel.
-func (b *Bot) why(ctx context.Context, in room.Channel, by chat.Principal) string {
-	rows, err := b.here(ctx, in)
-	if err != nil {
-		return plainly(err)
-	}
-	for _, row := range rows {
-		s, err := b.House.GetSession(ctx, caller(by), string(row.ID))
-		if err != nil || len(s.Runs) == 0 {
-			continue
-		}
-		run := s.Runs[0]
-		var out strings.Builder
-		fmt.Fprintf(&out, "**%s**\nasked by %s, answered by `%s` on `%s`: %s in %d steps", first(row.Title, row.ID.Thread()), people(row.Owner.String()),
-			row.Agent, run.Model, first(run.Outcome, "still on"), run.Steps)
-		if !run.EndedAt.IsZero() {
-			fmt.Fprintf(&out, ", %s", run.EndedAt.Sub(run.StartedAt).Round(time.Millisecond))
-		}
-		fmt.Fprintf(&out, "\ntokens: %+v\ncost: $%v\n", run.Usage, run.Cost)
-		if audit, err := b.House.Audit(ctx, caller(by), command.AuditQuery{Session: string(row.ID), Limit: 20}); err == nil {
-			for _, line := range audit.Items {
-				if line.Run == run.Run {
-					fmt.Fprintf(&out, "- %s: `%s` (%s)\n", line.Decision, strings.ReplaceAll(line.Action, "`", "'"), first(line.Rule, "no rule"))
-				}
-			}
-		}
-		return strings.TrimSpace(out.String())
-	}
-	return "Nothing has been answered here yet."
-}
+// maxChoices is how many proposals Discord takes.
+const maxChoices = 25
