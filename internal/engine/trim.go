@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -18,6 +19,51 @@ var ErrBusy = errors.New("the thread is running")
 // its last n prompts, or, with n 0, everything, for a summary made without a model.
 // Nothing is lost from the journal.
 func (e *Engine) Trim(ctx context.Context, thread chat.ThreadID, n int) error {
+	err := e.rewrite(ctx, thread, func(log *transcript.Log) ([]chat.Body, []chat.Blob) {
+		if body := trimmed(log, n); body != nil {
+			return []chat.Body{body}, nil
+		}
+		return nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("trim %s: %w", thread, err)
+	}
+	return nil
+}
+
+// Clear empties an idle thread's window and says how many messages were in it. Nothing
+// is lost from the journal, and prompts that wait still are answered.
+func (e *Engine) Clear(ctx context.Context, thread chat.ThreadID, by string) (messages int, err error) {
+	err = e.rewrite(ctx, thread, func(log *transcript.Log) ([]chat.Body, []chat.Blob) {
+		if messages = log.Shown(); messages == 0 {
+			return nil, nil
+		}
+		return []chat.Body{chat.Cleared{UpTo: log.Places(), By: by}}, nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("clear %s: %w", thread, err)
+	}
+	return messages, nil
+}
+
+// Replace puts other lines in place of an idle thread's window.
+func (e *Engine) Replace(ctx context.Context, thread chat.ThreadID, by, source string, lines []chat.Line) error {
+	data, err := json.Marshal(lines)
+	if err != nil {
+		return fmt.Errorf("replace the window of %s: %w", thread, err)
+	}
+	blob := chat.NewBlob(data)
+	err = e.rewrite(ctx, thread, func(log *transcript.Log) ([]chat.Body, []chat.Blob) {
+		return []chat.Body{chat.Cleared{UpTo: log.Places(), By: by}, chat.Imported{Source: source, Blob: blob.Hash, Count: len(lines)}}, []chat.Blob{blob}
+	})
+	if err != nil {
+		return fmt.Errorf("replace the window of %s: %w", thread, err)
+	}
+	return nil
+}
+
+// rewrite lets change say, as the owner of an idle thread, what becomes of its window.
+func (e *Engine) rewrite(ctx context.Context, thread chat.ThreadID, change func(*transcript.Log) ([]chat.Body, []chat.Blob)) error {
 	held, err := e.patientLock(ctx, thread)
 	if err != nil {
 		return err
@@ -35,16 +81,19 @@ func (e *Engine) Trim(ctx context.Context, thread chat.ThreadID, n int) error {
 		return err
 	}
 	if log.Run() != nil {
-		return fmt.Errorf("trim %s: %w", thread, ErrBusy)
+		return ErrBusy
 	}
-	body := trimmed(log, n)
-	if body == nil {
+	bodies, blobs := change(log)
+	if len(bodies) == 0 {
 		return nil
 	}
-	done, err := e.quick.Commit(ctx, journal.Commit{Thread: thread, Epoch: row.Epoch, Expect: log.Seq() + 1,
-		Events: []chat.Event{{Thread: thread, Body: body, At: time.Time{}}}})
+	c := journal.Commit{Thread: thread, Epoch: row.Epoch, Expect: log.Seq() + 1, Blobs: blobs}
+	for _, body := range bodies {
+		c.Events = append(c.Events, chat.Event{Thread: thread, Body: body})
+	}
+	done, err := e.quick.Commit(ctx, c)
 	if err != nil {
-		return fmt.Errorf("trim %s: %w", thread, err)
+		return err
 	}
 	e.moved(thread, done.Events)
 	return nil

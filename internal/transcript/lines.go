@@ -9,6 +9,22 @@ import (
 // every answer whose calls all have their results, and everything people said, also what
 // nobody has taken yet. Notes are left out: whoever goes on makes its own.
 func (l *Log) Lines() ([]chat.Line, error) {
+	placed, err := l.PlacedLines()
+	out := make([]chat.Line, 0, len(placed))
+	for _, p := range placed {
+		out = append(out, p.Line)
+	}
+	return out, err
+}
+
+// PlacedLine is a line with the event that brought it.
+type PlacedLine struct {
+	chat.Line
+	Seq int64
+}
+
+// PlacedLines is Lines, with where each comes from.
+func (l *Log) PlacedLines() ([]PlacedLine, error) {
 	next, err := l.upcoming(l.seq)
 	if err != nil {
 		return nil, err
@@ -17,7 +33,7 @@ func (l *Log) Lines() ([]chat.Line, error) {
 	if l.halfDone() {
 		all = withoutTurn(all, l.turn.Seq)
 	}
-	var out []chat.Line
+	var out []PlacedLine
 	for _, e := range all {
 		if e.kind == note {
 			continue
@@ -26,10 +42,10 @@ func (l *Log) Lines() ([]chat.Line, error) {
 		if kindOf(e.kind, e.msg) == results {
 			role = "tool"
 		}
-		out = append(out, chat.Line{Role: role, From: e.msg.From, Blocks: e.msg.Blocks})
+		out = append(out, PlacedLine{chat.Line{Role: role, From: e.msg.From, Blocks: e.msg.Blocks}, e.seq})
 	}
 	for _, w := range l.waiting {
-		out = append(out, chat.Line{Role: string(model.User), From: w.From, Blocks: w.Blocks})
+		out = append(out, PlacedLine{chat.Line{Role: string(model.User), From: w.From, Blocks: w.Blocks}, w.Seq})
 	}
 	return out, nil
 }

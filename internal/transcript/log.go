@@ -97,6 +97,23 @@ func (l *Log) PlaceOf(seq int64) int64 {
 // Messages is how many messages the window has.
 func (l *Log) Messages() int { return len(l.window) }
 
+// Shown is how many messages the next request would have, apart from prompts that wait
+// and from notes.
+func (l *Log) Shown() int {
+	n := 0
+	for _, e := range l.window {
+		if e.kind != note {
+			n++
+		}
+	}
+	for _, it := range l.pending {
+		if it.kind != note {
+			n += len(it.msgs)
+		}
+	}
+	return n
+}
+
 // PromptPlace is the place of the nth prompt from the end; 0 when there are fewer.
 func (l *Log) PromptPlace(n int) int64 {
 	for i := len(l.window) - 1; i >= 0; i-- {
@@ -210,7 +227,9 @@ func (l *Log) apply(ev chat.Event) error {
 	case chat.Rolled:
 		return l.roll(b)
 	case chat.Cleared:
-		l.pending = slices.DeleteFunc(l.pending, func(it item) bool { return it.kind != words })
+		// What a run has taken it must still answer; what was only heard is cleared with the rest.
+		idle := l.run == nil
+		l.pending = slices.DeleteFunc(l.pending, func(it item) bool { return idle || it.kind != words })
 		return l.cutBefore(b.UpTo + 1)
 	case chat.Compacted:
 		return l.compacted(ev, b)

@@ -1,0 +1,126 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/ledger"
+)
+
+// SavedContext is what is known of conversations that were kept to be taken up again.
+// The file has all of it.
+type SavedContext struct {
+	ID          string
+	Agent       string
+	Transport   string
+	Place       string
+	Description string
+	Summary     string
+	By          string // who had it saved
+	At          time.Time
+	Messages    int
+	From, Until time.Time // of the first and the last message
+	File        string
+	Quiet       time.Time // since when nobody had spoken; zero: somebody asked for it
+}
+
+const contextColumns = `id, agent, transport, place, description, summary, saved_by, saved_at, message_count, window_start, window_end, file_path, quiet`
+
+// KeepContext writes the row of a saved context. One of a quiet time is kept once: false
+// means that there is one of that time already, and nothing was written.
+func (db *DB) KeepContext(ctx context.Context, c SavedContext) (bool, error) {
+	var kept int64
+	err := db.w.write(ctx, func(w *writer) (err error) {
+		var quiet any
+		if !c.Quiet.IsZero() {
+			quiet = micros(c.Quiet)
+		}
+		kept, err = w.change(`INSERT INTO saved_contexts (`+contextColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			c.ID, c.Agent, c.Transport, c.Place, c.Description, c.Summary, c.By, micros(c.At), c.Messages, micros(c.From), micros(c.Until), c.File, quiet)
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("keep context %s: %w", c.ID, err)
+	}
+	return kept == 1, nil
+}
+
+// ContextFilter narrows a list of saved contexts; zero fields do not.
+type ContextFilter struct {
+	Agent     string
+	Transport string
+	Place     string
+	Prefix    string // how the id begins
+	Quiet     time.Time
+	Limit     int // 0: 50
+}
+
+// SavedContexts lists saved contexts, the newest first.
+func (db *DB) SavedContexts(ctx context.Context, f ContextFilter) ([]SavedContext, error) {
+	var where filter
+	where.equal("agent", f.Agent)
+	where.equal("transport", f.Transport)
+	where.equal("place", f.Place)
+	where.begins("id", f.Prefix)
+	if !f.Quiet.IsZero() {
+		where.add("quiet = ?", micros(f.Quiet))
+	}
+	query, args := where.on(`SELECT ` + contextColumns + ` FROM saved_contexts`)
+	var out []SavedContext
+	err := db.query(ctx, query+` ORDER BY saved_at DESC, id LIMIT ?`, append(args, orDefault(f.Limit, 50)), func(rows *sql.Rows) error {
+		var c SavedContext
+		var at, from, until int64
+		var quiet sql.NullInt64
+		err := rows.Scan(&c.ID, &c.Agent, &c.Transport, &c.Place, &c.Description, &c.Summary, &c.By, &at, &c.Messages, &from, &until, &c.File, &quiet)
+		c.At, c.From, c.Until = instant(at), instant(from), instant(until)
+		if quiet.Valid {
+			c.Quiet = instant(quiet.Int64)
+		}
+		out = append(out, c)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list saved contexts: %w", err)
+	}
+	return out, nil
+}
+
+// PlaceStir is when anything last happened in the conversations of a place.
+type PlaceStir struct {
+	Agent  string
+	Place  string
+	Last   time.Time
+	Active int // conversations with a run on, or with prompts that wait
+}
+
+// Stirred says of every place of a transport, and each agent in it, when it last moved.
+func (db *DB) Stirred(ctx context.Context, transport string) ([]PlaceStir, error) {
+	var out []PlaceStir
+	err := db.query(ctx, `SELECT agent, place, max(last_active),
+			sum(CASE WHEN status IN ('running', 'waiting_for_permission') OR waiting > 0 THEN 1 ELSE 0 END)
+		FROM threads WHERE transport = ? GROUP BY agent, place ORDER BY agent, place`, []any{transport}, func(rows *sql.Rows) error {
+		var p PlaceStir
+		var last int64
+		err := rows.Scan(&p.Agent, &p.Place, &last, &p.Active)
+		p.Last = instant(last)
+		out = append(out, p)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("when the places of %s last moved: %w", transport, err)
+	}
+	return out, nil
+}
+
+// Charge writes what a call costs that no run makes: first what it may cost at most,
+// under its ceilings, then what it did. The thread is not touched.
+func (db *DB) Charge(ctx context.Context, thread chat.ThreadID, e ledger.Entry, under *ledger.Ceilings) error {
+	err := db.w.write(ctx, func(w *writer) error { return writeMoney(w, thread, e, under, micros(db.now())) })
+	if err != nil {
+		return fmt.Errorf("charge a call of thread %s: %w", thread, err)
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package store
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+	"chorus/internal/ledger"
+)
+
+func TestSavedContexts(t *testing.T) {
+	t.Parallel()
+	db := open(t, filepath.Join(t.TempDir(), "chorus.db"))
+	at := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	save := func(id, place string, minutes int, quiet time.Time) bool {
+		t.Helper()
+		fresh, err := db.KeepContext(t.Context(), SavedContext{ID: id, Agent: "main", Transport: "discord", Place: place, Summary: "about " + id, By: "discord:1",
+			At: at.Add(time.Duration(minutes) * time.Minute), Messages: 3, From: at, Until: at.Add(time.Second), File: "/x/" + id, Quiet: quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fresh
+	}
+	if !save("aa1", "g/1", 1, time.Time{}) || !save("ab2", "g/1", 2, time.Time{}) || !save("ac3", "g/2", 3, at) {
+		t.Fatal("not kept")
+	}
+	if save("ad4", "g/2", 4, at) {
+		t.Error("one quiet time was kept twice")
+	}
+	if !save("ae5", "g/2", 5, at.Add(time.Hour)) {
+		t.Error("the next quiet time was not kept")
+	}
+	for name, c := range map[string]struct {
+		f    ContextFilter
+		want string
+	}{
+		"place":   {ContextFilter{Agent: "main", Transport: "discord", Place: "g/1"}, "ab2 aa1 "},
+		"prefix":  {ContextFilter{Place: "g/1", Prefix: "aa"}, "aa1 "},
+		"quiet":   {ContextFilter{Place: "g/2", Quiet: at}, "ac3 "},
+		"limit":   {ContextFilter{Limit: 1}, "ae5 "},
+		"another": {ContextFilter{Agent: "other"}, ""},
+	} {
+		found, err := db.SavedContexts(t.Context(), c.f)
+		got := ""
+		for _, x := range found {
+			got += x.ID + " "
+		}
+		if err != nil || got != c.want {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
+		}
+	}
+	found, err := db.SavedContexts(t.Context(), ContextFilter{Prefix: "ac3"})
+	if err != nil || len(found) != 1 || !found[0].Quiet.Equal(at) || !found[0].From.Equal(at) || found[0].Messages != 3 || found[0].File != "/x/ac3" {
+		t.Errorf("read back as %+v, %v", found, err)
+	}
+}
+
+func TestStirredAndCharge(t *testing.T) {
+	t.Parallel()
+	db := open(t, filepath.Join(t.TempDir(), "chorus.db"))
+	say := func(thread chat.ThreadID, prompt bool) {
+		t.Helper()
+		_, err := db.Commit(t.Context(), journal.Commit{Thread: thread, Create: &journal.Thread{},
+			Events: []chat.Event{{Body: chat.Received{Blocks: chat.TextBlocks("hi"), Prompt: prompt}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	say("discord:g/1:a@main", false)
+	say("discord:g/1:b@main", true)
+	say("discord:g/2:c@main", false)
+	say("web:g/1:d@main", false)
+	before, err := db.Thread(t.Context(), "discord:g/2:c@main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := ledger.Entry{Run: "sum1", Step: 1, Attempt: 1, Agent: "main", Payer: chat.Principal{Kind: chat.DiscordUser, ID: "1"}, Model: "m", Reserved: 100}
+	if err := db.Charge(t.Context(), "discord:g/2:c@main", entry, nil); err != nil {
+		t.Fatal(err)
+	}
+	entry.How, entry.Settled = ledger.ByUsage, 40
+	if err := db.Charge(t.Context(), "discord:g/2:c@main", entry, nil); err != nil {
+		t.Fatal(err)
+	}
+	if cost, err := db.RunCost(t.Context(), "sum1"); err != nil || cost != 40 {
+		t.Errorf("it cost %d, %v", cost, err)
+	}
+	found, err := db.Stirred(t.Context(), "discord")
+	if err != nil || len(found) != 2 || found[0].Place != "g/1" || found[0].Active != 1 || found[1].Active != 0 || !found[1].Last.Equal(before.LastActive) {
+		t.Errorf("stirred: %+v, %v", found, err)
+	}
+}
