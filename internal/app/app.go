@@ -24,6 +24,7 @@ import (
 	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/host"
 	"chorus/internal/store"
+	"chorus/internal/tool/files"
 	"chorus/internal/transcript"
 	"chorus/internal/transport/discord"
 	"chorus/internal/transport/repl"
@@ -56,6 +57,7 @@ type App struct {
 	mu       sync.Mutex
 	choices  map[chat.ThreadID]*Choice
 	benches  map[chat.ThreadID]*bench
+	locks    *files.Locks               // of files that are changed; nil: nobody has changed one yet
 	adopted  []func(chat.ThreadID) bool // which threads this process may run, as far as anybody asked
 	warned   map[string]bool
 	walls    walls                     // what is known about bubblewrap here

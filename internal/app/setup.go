@@ -94,6 +94,7 @@ func (a *App) newBench(thread chat.ThreadID, dir string) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
+	roots.WithLocks(a.fileLocks(), string(thread))
 	roots.Fit = func(data []byte) ([]byte, string, error) {
 		fitted, media, _, _, err := pictures.Fit(data, pictures.Limits{}, maxPixels)
 		return fitted, media, err

@@ -12,7 +12,12 @@ import (
 	"chorus/internal/tool"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(holderEnv); dir != "" {
+		holdLock(dir)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // place is a workspace with an outside that nobody may reach.
 type place struct {

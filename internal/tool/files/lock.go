@@ -2,6 +2,9 @@ package files
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -13,54 +16,124 @@ import (
 const lockWait = 30 * time.Second
 
 // Locks keep two calls from changing one file at the same time. Share one among
-// all Roots that may meet in a directory.
+// all Roots that may meet in a directory; give it a folder to hold against other processes too.
 type Locks struct {
+	dir string // of the lock files; "": this process alone
+
 	mu   sync.Mutex
-	held map[string]chan struct{} // closed when the holder is done
+	held map[string]holding
 }
 
-// NewLocks is a set of locks, all free.
-func NewLocks() *Locks { return &Locks{held: map[string]chan struct{}{}} }
+// holding is a lock that somebody has.
+type holding struct {
+	Who   string    `json:"who,omitempty"` // the thread that changes the file
+	Since time.Time `json:"since"`
+	Pid   int       `json:"pid,omitempty"` // 0: of this process
+	done  chan struct{}
+}
+
+// NewLocks is a set of locks for this process, all free.
+func NewLocks() *Locks { return &Locks{held: map[string]holding{}} }
+
+// SharedLocks hold also against other processes that were given the same folder. They
+// end with their process, however that ends.
+func SharedLocks(dir string) *Locks {
+	l := NewLocks()
+	l.dir = dir
+	return l
+}
+
+// busyError: somebody else had the file for all of the time that was waited.
+type busyError struct {
+	key  string
+	held holding
+}
+
+func (e *busyError) Error() string {
+	who := "another call"
+	if e.held.Who != "" {
+		who = "another conversation (" + e.held.Who + ")"
+	}
+	if e.held.Pid != 0 {
+		who += fmt.Sprintf(" in process %d", e.held.Pid)
+	}
+	if e.held.Since.IsZero() {
+		return fmt.Sprintf("%s is being changed by %s.", filepath.Base(e.key), who)
+	}
+	return fmt.Sprintf("%s is being changed by %s since %s.", filepath.Base(e.key), who, e.held.Since.UTC().Format("15:04:05 MST"))
+}
+
+// busy is what a model is told of it.
+func busy(err *busyError) error {
+	return tool.Mistake(fmt.Sprintf("%s Waited %d s and changed nothing: do something else first and try again, or ask there how long it will take.",
+		err.Error(), int(lockWait/time.Second)))
+}
 
 // acquire takes all keys, in one order for everybody so that nobody waits in a
 // circle. The error is an answer for the model, or the context's.
-func (l *Locks) acquire(ctx context.Context, keys ...string) (release func(), err error) {
+func (l *Locks) acquire(ctx context.Context, who string, keys ...string) (release func(), err error) {
 	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
-	timer := time.NewTimer(lockWait)
-	defer timer.Stop()
-	done := make(chan struct{})
-	var got []string
+	limited, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	var got []func()
 	release = func() {
-		l.mu.Lock()
-		for _, key := range got {
-			delete(l.held, key)
+		for _, free := range slices.Backward(got) {
+			free()
 		}
-		l.mu.Unlock()
-		close(done)
 	}
 	for _, key := range keys {
-		for {
-			l.mu.Lock()
-			busy := l.held[key]
-			if busy == nil {
-				l.held[key] = done
-				got = append(got, key)
-			}
-			l.mu.Unlock()
-			if busy == nil {
-				break
-			}
-			select {
-			case <-busy:
-				continue
-			case <-ctx.Done():
-				err = ctx.Err()
-			case <-timer.C:
-				err = tool.Mistake("Another call has been changing the same file for 30 s; try again later.")
-			}
-			release()
+		free, err := l.one(limited, who, key)
+		if err == nil {
+			got = append(got, free)
+			continue
+		}
+		release()
+		var held *busyError
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case errors.As(err, &held):
+			return nil, busy(held)
+		default:
 			return nil, err
 		}
 	}
 	return release, nil
+}
+
+// one takes one key: first from those in this process, then from the others. It gives up
+// when ctx ends and says then who has it.
+func (l *Locks) one(ctx context.Context, who, key string) (free func(), err error) {
+	for {
+		l.mu.Lock()
+		other, taken := l.held[key]
+		mine := holding{Who: who, Since: time.Now(), done: make(chan struct{})}
+		if !taken {
+			l.held[key] = mine
+		}
+		l.mu.Unlock()
+		if taken {
+			select {
+			case <-other.done:
+				continue
+			case <-ctx.Done():
+				return nil, &busyError{key, other}
+			}
+		}
+		back := func() {
+			l.mu.Lock()
+			delete(l.held, key)
+			l.mu.Unlock()
+			close(mine.done)
+		}
+		if l.dir == "" {
+			return back, nil
+		}
+		file, err := waitFile(ctx, l.dir, key, mine)
+		if err != nil {
+			back()
+			return nil, err
+		}
+		return func() { file.release(); back() }, nil
+	}
 }

@@ -243,7 +243,7 @@ func (r *Roots) patch(ctx context.Context, text string) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	release, err := r.locks.acquire(ctx, p.keys()...)
+	release, err := r.locks.acquire(ctx, r.who, p.keys()...)
 	if err != nil {
 		return tool.Result{}, err
 	}

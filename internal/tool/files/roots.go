@@ -39,12 +39,14 @@ type Roots struct {
 	names []string // sorted
 	work  []string // spellings of the workspace's own path
 	locks *Locks
+	who   string // whose writers these are
 }
 
 type openRoot struct {
 	Root
 	mu   sync.Mutex
 	root *os.Root
+	real string // its path without links, once known
 }
 
 // NewRoots makes the roots of one agent. Nothing is opened; workspace must be an
@@ -75,9 +77,9 @@ func NewRoots(workspace string, named ...Root) (*Roots, error) {
 }
 
 // WithLocks makes writers share locks with the other roots that have them: two
-// agents in one workspace need it. To be called before the first use.
-func (r *Roots) WithLocks(locks *Locks) *Roots {
-	r.locks = locks
+// threads in one workspace need it. Others who wait are told who. To be called before the first use.
+func (r *Roots) WithLocks(locks *Locks, who string) *Roots {
+	r.locks, r.who = locks, who
 	return r
 }
 
@@ -118,6 +120,21 @@ func (o *openRoot) close() error {
 	err := o.root.Close()
 	o.root = nil
 	return err
+}
+
+// trueDir is the root's directory free of links: two roots that reach it by different names
+// lock the same files.
+func (o *openRoot) trueDir() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.real == "" {
+		real, err := filepath.EvalSymlinks(o.Dir)
+		if err != nil {
+			return o.Dir // not made yet
+		}
+		o.real = real
+	}
+	return o.real
 }
 
 // handle opens the root's directory, once. Only who is about to write makes it.

@@ -245,27 +245,27 @@ func TestLocks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLocks()
-		release, err := l.acquire(t.Context(), "a", "b", "a")
+		release, err := l.acquire(t.Context(), "", "a", "b", "a")
 		if err != nil {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		if _, err := l.acquire(t.Context(), "c", "b"); err == nil || time.Since(start) != lockWait {
+		if _, err := l.acquire(t.Context(), "", "c", "b"); err == nil || time.Since(start) != lockWait {
 			t.Errorf("got %v after %s", err, time.Since(start))
 		}
-		other, err := l.acquire(t.Context(), "c") // given back when b could not be had
+		other, err := l.acquire(t.Context(), "", "c") // given back when b could not be had
 		if err != nil {
 			t.Fatal(err)
 		}
 		other()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := l.acquire(ctx, "a"); err != context.Canceled {
+		if _, err := l.acquire(ctx, "", "a"); err != context.Canceled {
 			t.Errorf("cancelled: %v", err)
 		}
 		got := make(chan struct{})
 		go func() {
-			again, err := l.acquire(t.Context(), "b")
+			again, err := l.acquire(t.Context(), "", "b")
 			if err == nil {
 				again()
 			}

@@ -50,7 +50,7 @@ func (r *Roots) target(place Place) (draft, error) {
 	if err != nil {
 		return draft{}, r.explain(place, err)
 	}
-	return draft{place: place, real: real, key: filepath.Join(o.Dir, filepath.FromSlash(real))}, nil
+	return draft{place: place, real: real, key: filepath.Join(o.trueDir(), filepath.FromSlash(real))}, nil
 }
 
 // load fills in what is there now. A missing file is not an error.
@@ -187,7 +187,7 @@ func (r *Roots) change(ctx context.Context, name string, next func(draft) (strin
 	if err != nil {
 		return d, "", err
 	}
-	release, err := r.locks.acquire(ctx, d.key)
+	release, err := r.locks.acquire(ctx, r.who, d.key)
 	if err != nil {
 		return d, "", err
 	}
