@@ -1,0 +1,64 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// Remember keeps a value under a kind and a key; what was there before is replaced. Keys
+// of one kind belong to one part of the program.
+func (db *DB) Remember(ctx context.Context, kind, key string, value []byte) error {
+	err := errors.New("kind and key are needed")
+	if kind != "" && key != "" {
+		err = db.w.write(ctx, func(w *writer) error {
+			return w.exec(`INSERT INTO memos (kind, key, value, at) VALUES (?, ?, ?, ?)
+				ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value, at = excluded.at`, kind, key, string(value), micros(db.now()))
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("remember %s %s: %w", kind, key, err)
+	}
+	return nil
+}
+
+// Recall gives what was remembered; nil if nothing was.
+func (db *DB) Recall(ctx context.Context, kind, key string) ([]byte, error) {
+	var value []byte
+	err := db.query(ctx, `SELECT value FROM memos WHERE kind = ? AND key = ?`, []any{kind, key}, func(rows *sql.Rows) error { return rows.Scan(&value) })
+	if err != nil {
+		return nil, fmt.Errorf("recall %s %s: %w", kind, key, err)
+	}
+	return value, nil
+}
+
+// Memo is something that was remembered.
+type Memo struct {
+	Key   string
+	Value []byte
+}
+
+// Memos gives everything of a kind, the oldest first.
+func (db *DB) Memos(ctx context.Context, kind string) ([]Memo, error) {
+	var out []Memo
+	err := db.query(ctx, `SELECT key, value FROM memos WHERE kind = ? ORDER BY at, key`, []any{kind}, func(rows *sql.Rows) error {
+		var m Memo
+		err := rows.Scan(&m.Key, &m.Value)
+		out = append(out, m)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("recall all of %s: %w", kind, err)
+	}
+	return out, nil
+}
+
+// Forget drops a memo; one that is not there is no error.
+func (db *DB) Forget(ctx context.Context, kind, key string) error {
+	err := db.w.write(ctx, func(w *writer) error { return w.exec(`DELETE FROM memos WHERE kind = ? AND key = ?`, kind, key) })
+	if err != nil {
+		return fmt.Errorf("forget %s %s: %w", kind, key, err)
+	}
+	return nil
+}
