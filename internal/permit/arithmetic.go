@@ -20,7 +20,7 @@ func (w *walker) dataWord(x *word) {
 		// Substitutions of its own are read elsewhere; what is literal around them is
 		// data, also when nothing comes between its pieces.
 		literal = ""
-		for _, s := range x.spans {
+		for _, s := range x.spans() {
 			literal += s.text
 		}
 	}

@@ -1,6 +1,7 @@
 package permit
 
 import (
+	"bytes"
 	"path"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ func (w *walker) call(c *syntax.CallExpr, redirs []*syntax.Redirect) {
 	})
 	if len(c.Args) == 0 {
 		text := w.source(c)
-		w.emit(Part{
+		w.emit(&Part{
 			Argv: []string{text}, Text: text, Kind: KindPlain, Opaque: opaque != "", Why: opaque,
 			Children: children, offset: offset, words: []word{{value: text, text: text}}, cwd: w.cwd,
 		})
@@ -48,7 +49,7 @@ func (w *walker) call(c *syntax.CallExpr, redirs []*syntax.Redirect) {
 		p.Opaque, p.Why = true, opaque
 	}
 	if len(c.Assigns) > 0 {
-		p.deny = append(p.deny, Action("bash", w.source(c)))
+		p.more().deny = append(p.more().deny, Action("bash", w.source(c)))
 	}
 	w.run(p, words, redirs)
 }
@@ -67,7 +68,7 @@ func (w *walker) run(p Part, words []word, redirs []*syntax.Redirect) {
 		p.opaque("the program is not known before it runs")
 	} else {
 		if prog != words[0].value {
-			p.deny = append(p.deny, Action("bash", strings.Replace(p.Text, words[0].text, prog, 1)))
+			p.more().deny = append(p.more().deny, Action("bash", strings.Replace(p.Text, words[0].text, prog, 1)))
 		}
 		w.known(&p, prog, words, redirs)
 		if startedByPath(words) {
@@ -75,7 +76,7 @@ func (w *walker) run(p Part, words []word, redirs []*syntax.Redirect) {
 		}
 	}
 	w.guesses(&p, words)
-	w.emit(p)
+	w.emit(&p)
 }
 
 // known deals with a program whose name is known.
@@ -115,7 +116,7 @@ func (w *walker) known(p *Part, prog string, words []word, redirs []*syntax.Redi
 
 // guesses adds what the part would be if variables hold what the script put there.
 func (w *walker) guesses(p *Part, words []word) {
-	if !slices.ContainsFunc(words, func(x word) bool { return !x.known && !x.glob && len(x.values) > 0 }) {
+	if !slices.ContainsFunc(words, func(x word) bool { return !x.known && !x.glob && len(x.values()) > 0 }) {
 		return
 	}
 	if w.unwrap >= deepestUnwrap || *w.count > mostParts {
@@ -166,15 +167,27 @@ func (w *walker) guessedBefore(words []word) (action string, before bool) {
 		return "", false
 	}
 	w.line = appendAction(w.line[:0], words)
-	if w.guessed[guessKey{string(w.line), w.cwd, w.piped}] {
+	end := len(w.line)
+	if bytes.IndexByte(w.line, 0) >= 0 {
+		return "", false // no shell has such a word; it could pass for another key
+	}
+	w.line = append(w.line, 0)
+	if w.piped {
+		w.line = append(w.line, '|')
+	}
+	if w.cwd.unknown {
+		w.line = append(w.line, '?')
+	}
+	w.line = append(append(w.line, 0), w.cwd.dir...)
+	if _, before = w.guessed[string(w.line)]; before {
 		return "", true
 	}
 	if w.guessed == nil {
-		w.guessed = map[guessKey]bool{}
+		w.guessed = map[string]struct{}{}
 	}
-	action = string(w.line)
-	w.guessed[guessKey{action, w.cwd, w.piped}] = true
-	return action, false
+	key := string(w.line)
+	w.guessed[key] = struct{}{}
+	return key[:end], false
 }
 
 // startsOthers says whether a program's child may read what comes through the pipe
@@ -187,12 +200,6 @@ func startsOthers(prog string) bool {
 	_, wraps := wrappers[prog]
 	_, runs := runners[prog]
 	return wraps || runs || isShell(prog)
-}
-
-type guessKey struct {
-	action string
-	cwd    cwd
-	piped  bool
 }
 
 // filled adds the words with the i-th guess for each unknown one in its place.
@@ -363,7 +370,7 @@ func (w *walker) declare(c *syntax.DeclClause) {
 		}
 	})
 	src := w.source(c)
-	w.emit(Part{
+	w.emit(&Part{
 		Argv: strings.Fields(src), Text: src, Kind: KindPlain, Opaque: opaque != "", Why: opaque, Children: children,
 		offset: int(c.Pos().Offset()), words: []word{{value: src, text: src}}, cwd: w.cwd,
 	})
@@ -384,14 +391,14 @@ func (w *walker) assigned(a *syntax.Assign) string {
 		if a.Value == nil {
 			return ""
 		}
-		if v := w.join(w.pieces(a.Value.Parts)); !v.known || runsWhenEvaluated(v.value) {
+		if v := w.whole(a.Value); !v.known || runsWhenEvaluated(v.value) {
 			return "a declaration that is not known before it runs"
 		}
 		return ""
 	}
 	value, known := "", true
 	if a.Value != nil {
-		v := w.join(w.pieces(a.Value.Parts))
+		v := w.whole(a.Value)
 		value, known = v.value, v.known
 		w.dataWord(&v)
 	}

@@ -31,8 +31,8 @@ var (
 
 // catastrophe says why a part must be refused under every profile, or "".
 func catastrophe(p *Part, opt JudgeOptions) string {
-	if p.doom != "" {
-		return p.doom
+	if p.rare != nil && p.rare.doom != "" {
+		return p.rare.doom
 	}
 	j := doom{part: p, opt: opt}
 	switch p.Kind {

@@ -46,7 +46,7 @@ func (w *walker) ssh(p *Part, words []word) {
 		v := x.value
 		if !x.known && x.split {
 			p.opaque("arguments of ssh that are not known before it runs")
-			p.may = append(p.may, Action("remote", ""))
+			p.more().may = append(p.more().may, Action("remote", ""))
 			return
 		}
 		if v == "--" {
@@ -71,14 +71,14 @@ func (w *walker) ssh(p *Part, words []word) {
 	}
 	if len(rest) == 0 {
 		p.opaque("a shell on another machine")
-		p.may = append(p.may, Action("remote", ""))
+		p.more().may = append(p.more().may, Action("remote", ""))
 		return
 	}
 	got := w.inner(p, func() { w.joined(p, rest) })
 	if yes, maybe := changesThere(got); yes {
-		p.tight = append(p.tight, Action("remote", p.Text))
+		p.more().tight = append(p.more().tight, Action("remote", p.Text))
 	} else if maybe {
-		p.may = append(p.may, Action("remote", ""))
+		p.more().may = append(p.more().may, Action("remote", ""))
 	}
 	markGuess(got)
 	p.lift(got)
@@ -134,7 +134,7 @@ func (w *walker) container(p *Part, prog string, words []word) bool {
 		}
 		if !rest[0].known {
 			p.opaque("the " + prog + " command is not known before it runs")
-			p.may = append(p.may, Action("remote", ""))
+			p.more().may = append(p.more().may, Action("remote", ""))
 			return true
 		}
 		switch v := rest[0].value; v {
@@ -257,7 +257,7 @@ func (w *walker) pod(p *Part, words []word) bool {
 	}) {
 		return false
 	}
-	p.tight = append(p.tight, Action("remote", p.Text))
+	p.more().tight = append(p.more().tight, Action("remote", p.Text))
 	var rest []word
 	if dashes >= 0 {
 		rest = words[dashes+1:]

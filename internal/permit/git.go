@@ -34,17 +34,18 @@ func (w *walker) git(p *Part, words []word) {
 	}
 	if !rest[0].known {
 		p.opaque("the git command is not known before it runs")
-		p.may = append(p.may, Action("git", ""), Action("remote", ""))
+		p.more().may = append(p.more().may, Action("git", ""), Action("remote", ""))
 		return
 	}
-	p.gitWords = rest
+	also := p.more()
+	also.gitWords = rest
 	detail := text(rest)
-	p.tight = append(p.tight, Action("git", detail))
+	also.tight = append(also.tight, Action("git", detail))
 	if len(rest) < len(words)-1 {
-		p.deny = append(p.deny, Action("bash", "git "+detail))
+		also.deny = append(also.deny, Action("bash", "git "+detail))
 	}
 	if remoteGit(argv(rest)) {
-		p.tight = append(p.tight, Action("remote", "git "+detail))
+		also.tight = append(also.tight, Action("remote", "git "+detail))
 	}
 	sub := rest[0].value
 	if !slices.Contains(gitCommands, sub) && sub != "--version" && sub != "--help" {

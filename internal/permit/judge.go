@@ -169,7 +169,7 @@ func (s *shellJudge) part(part *Part, depth int) {
 	if d.Action == "" {
 		d.Action = s.action(part)
 	}
-	d.Kind, d.Argv, d.Depth, d.Opaque = part.Kind, part.Argv, depth, part.Opaque || part.file.at > 0 && d.Verdict == Ask
+	d.Kind, d.Argv, d.Depth, d.Opaque = part.Kind, part.Argv, depth, part.Opaque || part.file().at > 0 && d.Verdict == Ask
 	if d.Why == "" {
 		d.Why = part.Why
 	}
@@ -188,11 +188,16 @@ func (s *shellJudge) decide(part *Part) Decision {
 	if s.single && part.Kind != KindWrite && part.Kind != KindRead && strings.HasPrefix(part.Action, "tool:bash:") {
 		// The everyday case, without making lists of one.
 		s.one[0] = part.Action
-		return s.profile.decide(names{open: s.one[:], tight: part.tight, shut: part.deny})
+		if part.rare == nil {
+			return s.profile.decide(names{open: s.one[:]})
+		}
+		also := part.rare
+		return s.profile.decide(names{open: s.one[:], tight: also.tight, shut: also.deny})
 	}
 	n := namesOf(s.action(part), s.profile.mention)
-	n.tight = append(n.tight, part.tight...)
-	n.shut = append(n.shut, part.deny...)
+	also := part.seldom()
+	n.tight = append(n.tight, also.tight...)
+	n.shut = append(n.shut, also.deny...)
 	return s.profile.decide(n)
 }
 
@@ -202,8 +207,9 @@ func (s *shellJudge) redirect(part *Part) Decision {
 	tool, at, _ := Split(part.Action)
 	at = relativeTo(at, s.opt.Workspace)
 	n := namesOf(Action(tool, at), s.profile.mention)
-	n.tight = append(n.tight, part.tight...)
-	n.shut = append(n.shut, part.deny...)
+	also := part.seldom()
+	n.tight = append(n.tight, also.tight...)
+	n.shut = append(n.shut, also.deny...)
 	d := s.profile.decide(n)
 	if d.List == ListImplicit {
 		if shell := s.profile.decide(s.names(part.Text)); shell.Verdict != Deny {
@@ -219,27 +225,28 @@ func (s *shellJudge) unsure(part *Part) string {
 	if part.Opaque {
 		return part.Why
 	}
-	if part.file.at > 0 && !s.meant(part) {
-		return part.file.why
+	also := part.seldom()
+	if also.file.at > 0 && !s.meant(part) {
+		return also.file.why
 	}
-	if len(s.profile.deny) == 0 && len(part.may) == 0 {
+	if len(s.profile.deny) == 0 && len(also.may) == 0 {
 		return ""
 	}
-	for _, name := range part.may {
+	for _, name := range also.may {
 		spans := []span{{text: name}, {gap: true}}
 		if r := couldMatch(s.profile.deny, spans); r != nil {
 			return "could be denied by " + r.pattern
 		}
 	}
-	if !slices.ContainsFunc(part.words, func(w word) bool { return w.spans != nil }) {
+	if !slices.ContainsFunc(part.words, func(w word) bool { return w.gaps != nil }) {
 		return ""
 	}
 	tries := [][]span{spansAs(s.tool, part.words)}
 	if s.tool != "bash" {
 		tries = append(tries, spansAs("bash", part.words))
 	}
-	if part.gitWords != nil {
-		tries = append(tries, spansAs("git", part.gitWords))
+	if also.gitWords != nil {
+		tries = append(tries, spansAs("git", also.gitWords))
 	}
 	for _, spans := range tries {
 		if r := couldMatch(s.profile.deny, spans); r != nil {
@@ -265,10 +272,10 @@ func spansAs(tool string, words []word) []span {
 		if i > 0 {
 			out = append(out, span{text: " "})
 		}
-		if words[i].spans == nil {
+		if words[i].gaps == nil {
 			out = append(out, span{text: words[i].text})
 		} else {
-			out = append(out, words[i].spans...)
+			out = append(out, words[i].gaps.spans...)
 		}
 	}
 	return out

@@ -37,7 +37,8 @@ func (w *walker) redirect(r *syntax.Redirect) {
 			continue
 		}
 		if !isStream(target.value) {
-			w.emit(w.redirectPart(kind, sign, target, int(r.OpPos.Offset())))
+			p := w.redirectPart(kind, sign, target, int(r.OpPos.Offset()))
+			w.emit(&p)
 		}
 	}
 }
@@ -56,7 +57,7 @@ func (w *walker) redirectPart(kind Kind, sign string, target word, offset int) P
 		joined := w.cwd.join(at)
 		if strings.HasPrefix(cleanPath(at), "..") && joined != at {
 			// If the cd before it fails, the path climbs from where the command began.
-			p.deny = append(p.deny, Action(tool, cleanPath(at)))
+			p.more().deny = append(p.more().deny, Action(tool, cleanPath(at)))
 		}
 		if relative := !strings.HasPrefix(joined, "/"); relative && w.cwd.unknown {
 			p.Opaque, p.Why = true, "the directory is not known here"
@@ -69,7 +70,7 @@ func (w *walker) redirectPart(kind Kind, sign string, target word, offset int) P
 		p.Opaque, p.Why = true, "the path is not known before it runs"
 	}
 	if strings.HasPrefix(at, "/dev/tcp/") || strings.HasPrefix(at, "/dev/udp/") {
-		p.tight = append(p.tight, Action("remote", p.Text))
+		p.more().tight = append(p.more().tight, Action("remote", p.Text))
 	}
 	p.Action = Action(tool, at)
 	return p

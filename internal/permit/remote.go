@@ -13,9 +13,9 @@ func remember(p *Part, prog string, words []word) {
 	}
 	yes, maybe := changesRemote(prog, words[1:])
 	if yes {
-		p.tight = append(p.tight, Action("remote", prog+strings.TrimPrefix(p.Text, words[0].text)))
+		p.more().tight = append(p.more().tight, Action("remote", prog+strings.TrimPrefix(p.Text, words[0].text)))
 	} else if maybe {
-		p.may = append(p.may, Action("remote", ""))
+		p.more().may = append(p.more().may, Action("remote", ""))
 	}
 }
 

@@ -26,8 +26,8 @@ func startedByPath(words []word) bool {
 
 // runsFile notes that a word names what runs.
 func (p *Part) runsFile(words []word, at int, why string) {
-	if p.file.at == 0 {
-		p.file = aFile{at: at + 1, why: why + " " + words[at].text}
+	if p.file().at == 0 {
+		p.more().file = aFile{at: at + 1, why: why + " " + words[at].text}
 	}
 }
 
@@ -36,13 +36,13 @@ func (p *Part) runsFile(words []word, at int, why string) {
 func (p *Part) lift(children []Part) {
 	for i := range children {
 		c := &children[i]
-		if c.file.at > 0 {
-			name := c.words[c.file.at-1].text
+		if file := c.file(); file.at > 0 {
+			name := c.words[file.at-1].text
 			if at := slices.IndexFunc(p.words, func(x word) bool { return x.text == name }); at >= 0 {
-				if p.file.at == 0 {
-					p.file = aFile{at: at + 1, why: c.file.why}
+				if p.file().at == 0 {
+					p.more().file = aFile{at: at + 1, why: file.why}
 				}
-				c.file = aFile{}
+				c.rare.file = aFile{}
 			}
 		}
 		p.lift(c.Children)
@@ -68,8 +68,8 @@ const otherFile = "\x01Zq9"
 // not match if the file had another name.
 func (s *shellJudge) meant(part *Part) bool {
 	other := slices.Clone(part.words)
-	other[part.file.at-1] = knownWord(otherFile)
-	other[part.file.at-1].text = otherFile
+	other[part.file().at-1] = knownWord(otherFile)
+	other[part.file().at-1].text = otherFile
 	is, would := s.names(part.Text).open, s.names(text(other)).open
 	for i := range s.profile.allow {
 		r := s.profile.allow[i : i+1]

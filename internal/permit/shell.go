@@ -34,15 +34,43 @@ type Part struct {
 	Why      string
 	Children []Part // what it starts: substitutions in its words, wrapped commands
 
-	words    []word
-	gitWords []word // the words after git's own options
-	cwd      cwd
-	offset   int      // where it stands in the command; -1 in text that was unwrapped
+	words  []word
+	cwd    cwd
+	offset int   // where it stands in the command; -1 in text that was unwrapped
+	rare   *rare // nil of most
+}
+
+// rare is what only some parts have; parts are many, and copied often.
+type rare struct {
+	gitWords []word   // the words after git's own options
 	deny     []string // further names under which it may be denied
 	tight    []string // further names that may make the verdict stricter
 	may      []string // beginnings of names it would have if what is unknown were so
 	file     aFile    // the word that names a file which decides what runs
 	doom     string   // why it is catastrophic whatever its words are
+}
+
+// seldom is what only some parts have, to be read.
+func (p *Part) seldom() rare {
+	if p.rare == nil {
+		return rare{}
+	}
+	return *p.rare
+}
+
+// more is what only some parts have, to be added to.
+func (p *Part) more() *rare {
+	if p.rare == nil {
+		p.rare = new(rare)
+	}
+	return p.rare
+}
+
+func (p *Part) file() aFile {
+	if p.rare == nil {
+		return aFile{}
+	}
+	return p.rare.file
 }
 
 // Tree is a shell command taken apart.
@@ -123,15 +151,15 @@ type walker struct {
 	parts   []Part
 	cwd     cwd
 	vars    map[string][]string
-	settled bool              // vars has all that there will be
-	words   map[string]word   // those that were read, by their text
-	guessed map[guessKey]bool // in this text; nested ones have their own
-	filled  []word            // the guess at hand, until it is known to be new
-	line    []byte            // room to put an action together
-	funcs   map[string]bool   // functions that are certainly declared by now
-	sure    bool              // this statement certainly runs, in this shell
-	piped   bool              // stdin is a pipe
-	stdin   *syntax.Stmt      // what writes into it
+	settled bool                // vars has all that there will be
+	words   map[string]word     // those that were read, by their text
+	guessed map[string]struct{} // in this text; nested ones have their own
+	filled  []word              // the guess at hand, until it is known to be new
+	line    []byte              // room to put an action together
+	funcs   map[string]bool     // functions that are certainly declared by now
+	sure    bool                // this statement certainly runs, in this shell
+	piped   bool                // stdin is a pipe
+	stdin   *syntax.Stmt        // what writes into it
 }
 
 // parse reads a command and walks it.
@@ -211,21 +239,21 @@ func nesting(s string) int {
 
 func (w *walker) unknown(text, why string) {
 	text = strings.TrimSpace(text)
-	w.emit(Part{Argv: []string{text}, Text: text, Kind: KindUnknown, Opaque: true, Why: why, offset: -1, words: []word{{value: text, text: text}}})
+	w.emit(&Part{Argv: []string{text}, Text: text, Kind: KindUnknown, Opaque: true, Why: why, offset: -1, words: []word{{value: text, text: text}}})
 }
 
-func (w *walker) emit(p Part) {
+func (w *walker) emit(p *Part) {
 	if *w.count++; *w.count > mostParts {
 		return // Shell says so
 	}
-	w.dataParts(&p)
+	w.dataParts(p)
 	if p.Action == "" {
 		p.Action = Action("bash", p.Text)
 	}
 	if w.unwrap > 0 {
 		p.offset = -1
 	}
-	w.parts = append(w.parts, p)
+	w.parts = append(w.parts, *p)
 }
 
 // collect gives the parts that f emits, instead of adding them here.
@@ -241,8 +269,8 @@ func (w *walker) collect(f func()) []Part {
 // collectVars notes what the script itself puts into its variables.
 func (w *walker) collectVars(stmts []*syntax.Stmt) {
 	note := func(name string, in *syntax.Word) {
-		if in == nil {
-			return
+		if in == nil || len(w.vars[name]) == mostValues {
+			return // as many as are looked at
 		}
 		for _, v := range w.read(nil, in) {
 			got := w.vars[name]
@@ -436,7 +464,7 @@ func (w *walker) function(c *syntax.FuncDecl) {
 		return
 	}
 	if isForkBomb(name, c.Body) {
-		w.emit(Part{Argv: []string{name}, Text: name + "() " + w.source(c.Body), Kind: KindPlain, doom: "a fork bomb", offset: -1, words: []word{knownWord(name)}})
+		w.emit(&Part{Argv: []string{name}, Text: name + "() " + w.source(c.Body), Kind: KindPlain, rare: &rare{doom: "a fork bomb"}, offset: -1, words: []word{knownWord(name)}})
 	}
 	// A body without commands could hide that the name means a program.
 	if sure && len(w.parts) > before {
@@ -545,7 +573,7 @@ func (w *walker) evaluated(n syntax.Node) {
 // hidden emits an opaque part for a place where bash runs text that is data here.
 func (w *walker) hidden(n syntax.Node, why string) {
 	src := w.source(n)
-	w.emit(Part{Argv: []string{src}, Text: src, Kind: KindPlain, Opaque: true, Why: why, offset: int(n.Pos().Offset()), words: []word{{value: src, text: src}}})
+	w.emit(&Part{Argv: []string{src}, Text: src, Kind: KindPlain, Opaque: true, Why: why, offset: int(n.Pos().Offset()), words: []word{{value: src, text: src}}})
 }
 
 func runsWhenEvaluated(s string) bool {

@@ -12,15 +12,35 @@ import (
 
 // word is one word of a command as far as it can be known without running it.
 type word struct {
-	value  string   // what the program gets; expansions stand in it as written
-	text   string   // how the shell would need it written
-	known  bool     // value is exactly what the program gets, as one argument
-	home   bool     // begins with an unquoted tilde
-	glob   bool     // has an active glob: it may become several arguments
-	split  bool     // an unquoted expansion: it may become no, one or many arguments
-	hidden bool     // stands for arguments that the text does not show
-	spans  []span   // text, with gaps for what is not known; nil when all is known
-	values []string // what value may become, as far as the script itself tells
+	value  string // what the program gets; expansions stand in it as written
+	text   string // how the shell would need it written
+	known  bool   // value is exactly what the program gets, as one argument
+	home   bool   // begins with an unquoted tilde
+	glob   bool   // has an active glob: it may become several arguments
+	split  bool   // an unquoted expansion: it may become no, one or many arguments
+	hidden bool   // stands for arguments that the text does not show
+	gaps   *gaps  // nil when all is known, as it is of most words
+}
+
+// gaps is what is known of a word of which something is not. Words share it; nobody changes it.
+type gaps struct {
+	spans  []span   // text, with gaps for what is not known
+	values []string // what the value may become, as far as the script itself tells
+}
+
+// spans are nil when all is known.
+func (w *word) spans() []span {
+	if w.gaps == nil {
+		return nil
+	}
+	return w.gaps.spans
+}
+
+func (w *word) values() []string {
+	if w.gaps == nil {
+		return nil
+	}
+	return w.gaps.values
 }
 
 func knownWord(v string) word { return word{value: v, text: quote(v), known: true} }
@@ -38,10 +58,10 @@ func (w *word) possible() []string {
 	switch {
 	case w.known && !w.home && strings.HasPrefix(w.value, "~"):
 		return []string{"./" + w.value} // a quoted tilde is a name like any other
-	case w.known || w.glob && len(w.values) == 0:
+	case w.known || w.glob && len(w.values()) == 0:
 		return []string{w.value}
 	}
-	return w.values
+	return w.values()
 }
 
 // piece is a run of a word that is literal or not.
@@ -63,17 +83,6 @@ func (w *walker) read(to []word, in *syntax.Word) []word {
 			return append(to, word{value: lit.Value, text: quote(lit.Value), known: true})
 		}
 	}
-	if key := w.repeated(in); key != "" {
-		x, ok := w.words[key]
-		if !ok {
-			x = w.join(w.pieces(in.Parts))
-			if w.words == nil {
-				w.words = map[string]word{}
-			}
-			w.words[key] = x
-		}
-		return append(to, x)
-	}
 	if hasBrace(in) {
 		cp := &syntax.Word{Parts: append([]syntax.WordPart(nil), in.Parts...)}
 		if syntax.SplitBraces(cp) {
@@ -86,10 +95,27 @@ func (w *walker) read(to []word, in *syntax.Word) []word {
 				return to
 			}
 			src := w.source(in)
-			return append(to, word{value: src, text: src, split: true, spans: []span{{gap: true}}})
+			return append(to, word{value: src, text: src, split: true, gaps: oneGap})
 		}
 	}
-	return append(to, w.join(w.pieces(in.Parts)))
+	return append(to, w.whole(in))
+}
+
+// whole reads a word as one, without opening its braces.
+func (w *walker) whole(in *syntax.Word) word {
+	key := w.repeated(in)
+	if key == "" {
+		return w.join(w.pieces(in.Parts))
+	}
+	x, ok := w.words[key]
+	if !ok {
+		x = w.join(w.pieces(in.Parts))
+		if w.words == nil {
+			w.words = map[string]word{}
+		}
+		w.words[key] = x
+	}
+	return x
 }
 
 // repeated is the text of a word that means the same wherever it stands in a script:
@@ -240,8 +266,8 @@ func (w *walker) join(pieces []piece) word {
 	if whole, ok := single(pieces); ok {
 		return whole
 	}
-	out := word{known: true, values: []string{""}}
-	out.spans = make([]span, 0, len(pieces)+2)
+	out := word{known: true}
+	spans, values := make([]span, 0, len(pieces)+2), []string{""}
 	var value, text strings.Builder
 	quoted := false
 	for i, p := range pieces {
@@ -251,8 +277,8 @@ func (w *walker) join(pieces []piece) word {
 			out.known = false
 			out.split = out.split || !p.quoted
 			text.WriteString(p.text)
-			out.spans = append(out.spans, span{gap: true})
-			out.values = multiply(out.values, p.values)
+			spans = append(spans, span{gap: true})
+			values = multiply(values, p.values)
 			continue
 		case p.quoted:
 			quoted = true
@@ -265,26 +291,27 @@ func (w *walker) join(pieces []piece) word {
 			}
 			if isGlob(p.text) {
 				out.glob, out.known = true, false
-				out.spans = append(out.spans, globSpans(p.text)...)
+				spans = append(spans, globSpans(p.text)...)
 				text.WriteString(p.text)
-				out.values = multiply(out.values, []string{p.text})
+				values = multiply(values, []string{p.text})
 				continue
 			}
 			text.WriteString(p.text)
 		}
-		out.spans = append(out.spans, span{text: p.text})
-		out.values = multiply(out.values, []string{p.text})
+		spans = append(spans, span{text: p.text})
+		values = multiply(values, []string{p.text})
 	}
 	out.value, out.text = value.String(), text.String()
 	if out.known {
-		out.spans, out.values = nil, nil
 		if !out.home || quoted {
 			out.text = quote(out.value)
 		}
 		if out.home && strings.HasPrefix(out.text, "'") {
 			out.text = out.value
 		}
+		return out
 	}
+	out.gaps = &gaps{spans: spans, values: values}
 	return out
 }
 
@@ -298,17 +325,15 @@ func single(pieces []piece) (word, bool) {
 		return word{}, false
 	}
 	p := pieces[0]
-	values := p.values
-	if len(values) == 0 {
-		values = nil
-	} else if len(values) > 1 {
-		values = values[:min(len(values), mostValues)]
+	out := word{value: p.text, text: p.text, split: !p.quoted, gaps: oneGap}
+	if len(p.values) > 0 {
+		out.gaps = &gaps{spans: oneGap.spans, values: p.values[:min(len(p.values), mostValues)]}
 	}
-	return word{value: p.text, text: p.text, split: !p.quoted, spans: oneGap, values: values}, true
+	return out, true
 }
 
 // oneGap is what is known of a word of which nothing is; nobody changes it.
-var oneGap = []span{{gap: true}}
+var oneGap = &gaps{spans: []span{{gap: true}}}
 
 // multiply gives every head every tail. The heads are changed where that is enough.
 func multiply(heads, tails []string) []string {

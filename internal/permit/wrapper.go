@@ -212,9 +212,9 @@ func (w *walker) envSplit(p *Part, words, rest []word) []word {
 
 // xargs adds what it reads from its input: words the script tells, or unknown ones.
 func (w *walker) xargs(p *Part, words, rest []word) []word {
-	gap := word{hidden: true, split: true, spans: []span{{gap: true}}}
+	gap := word{hidden: true, split: true, gaps: oneGap}
 	if in := w.printed(); in != nil {
-		gap.values = []string{*in}
+		gap.gaps = &gaps{spans: oneGap.spans, values: []string{*in}}
 	}
 	for _, x := range words[1 : len(words)-len(rest)] {
 		if v := x.value; strings.HasPrefix(v, "-I") || strings.HasPrefix(v, "-i") || strings.HasPrefix(v, "--replace") {
@@ -261,7 +261,7 @@ func (w *walker) replaced(p *Part, rest []word, mark string, gap word) []word {
 			}
 			spans = append(spans, span{text: s})
 		}
-		out[i].spans = spans
+		out[i].gaps = &gaps{spans: spans, values: out[i].values()}
 		if i > 0 && isShell(program(out)) {
 			p.opaque("input becomes part of a script")
 		}
@@ -352,7 +352,7 @@ func (w *walker) findExec(p *Part, prog string, words []word) {
 	if prog != "find" {
 		starts = []string{"-x", "-X", "--exec", "--exec-batch"}
 	}
-	gap := word{value: "{}", text: "{}", spans: []span{{gap: true}}, values: findRoots(words)}
+	gap := word{value: "{}", text: "{}", gaps: &gaps{spans: oneGap.spans, values: findRoots(words)}}
 	for i := 1; i < len(words); i++ {
 		if !words[i].known && words[i].split {
 			p.opaque("arguments of find that are not known before it runs")
