@@ -59,7 +59,7 @@ func (a *App) judged(ctx context.Context, q desk.Approval) (permit.Judgement, jo
 	if err != nil {
 		return permit.Judgement{}, row, err
 	}
-	bot, err := a.bot(row.Agent)
+	bot, err := a.botFor(row)
 	if err != nil {
 		return permit.Judgement{}, row, err
 	}

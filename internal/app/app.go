@@ -67,7 +67,9 @@ type App struct {
 	log    *logFiles // nil: somebody else's
 	logged sync.Map  // what logOnce has written
 	hide   hiding
-	served serving // what the doors need
+
+	guildFiles sync.Mutex // one writer of what `/settings` keeps
+	served     serving    // what the doors need
 
 	watched watching // what machines are told
 

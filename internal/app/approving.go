@@ -21,7 +21,7 @@ func (a *App) setupAsking(ctx context.Context, row journal.Thread, work engine.W
 	if err != nil {
 		return s, err
 	}
-	bot, err := a.bot(row.Agent)
+	bot, err := a.botFor(row)
 	if err != nil {
 		return s, err
 	}

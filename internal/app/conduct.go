@@ -155,23 +155,8 @@ func (a *App) remark(r repl.Remark) bool {
 	return len(a.ears) > 0
 }
 
-// bot is what holds for an agent; "" is what holds for everybody.
-func (a *App) bot(name string) (*config.Bot, error) {
-	ask := config.Ask{Bot: name}
-	if name != "" {
-		var err error
-		if ask.Agent, ask.AgentFile, err = AgentValues(a.Home.Dir(), name); err != nil {
-			// Hand-written and half done: the row in the store holds the last good version.
-			a.logOnce(err.Error(), "config")
-			ask.Agent = nil
-		}
-	}
-	bot, problems := a.conduct.now().Bot(ask)
-	if err := problems.Err(); err != nil {
-		return nil, err
-	}
-	return bot, nil
-}
+// bot is what holds for an agent wherever it is; "" is what holds for everybody.
+func (a *App) bot(name string) (*config.Bot, error) { return a.botIn(name, "") }
 
 // profile is the permission profile of that name: one of the configuration's own, a
 // preset or a file of rules.

@@ -52,6 +52,15 @@ func AgentValues(homeDir, name string) (map[string]any, string, error) {
 		return nil, path, fmt.Errorf("%s: %w", path, err)
 	}
 	out := map[string]any{}
+	for key, raw := range a.Extra {
+		if config.AgentFile.Knows(key) {
+			var value any
+			if err := json.Unmarshal(raw, &value); err != nil {
+				return nil, path, fmt.Errorf("%s: %s: %w", path, key, err)
+			}
+			out[key] = value
+		}
+	}
 	for key, value := range map[string]string{"systemPrompt": a.SystemPrompt, "continuationModel": a.Model, "permissions": a.Permissions} {
 		if value != "" {
 			out[key] = value
@@ -60,13 +69,17 @@ func AgentValues(homeDir, name string) (map[string]any, string, error) {
 	return out, path, nil
 }
 
-// ConfigAsk fills in what a home knows about a bot: its agent.json.
+// ConfigAsk fills in what a home knows about a bot: its agent.json, and what was said to
+// `/settings` in the guild.
 func ConfigAsk(env func(string) string, homeDir, bot, guild string) (config.Ask, error) {
 	dir, err := homeFolder(env, homeDir)
 	if err != nil {
 		return config.Ask{}, err
 	}
 	ask := config.Ask{Bot: bot, Guild: guild}
+	if ask.GuildSettings, err = GuildValues(dir, guild); err != nil {
+		return ask, err
+	}
 	ask.Agent, ask.AgentFile, err = AgentValues(dir, bot)
 	return ask, err
 }

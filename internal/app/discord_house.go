@@ -11,7 +11,6 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/command"
-	"chorus/internal/config"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
 	"chorus/internal/pictures"
@@ -136,7 +135,7 @@ func (h *discordHouse) Listeners(_ context.Context, bot string, self room.Author
 }
 
 func (h *discordHouse) listener(name string, self room.Author, guild string) (discord.Listener, error) {
-	settings, err := h.settings(name, guild)
+	settings, err := h.app.botIn(name, guild)
 	if err != nil {
 		return discord.Listener{}, err
 	}
@@ -158,21 +157,6 @@ func (h *discordHouse) channelAgent(in room.Channel) string {
 		return name
 	}
 	return ""
-}
-
-// settings are what holds for an agent in a guild.
-func (h *discordHouse) settings(name, guild string) (*config.Bot, error) {
-	ask := config.Ask{Bot: name}
-	if guild != room.Direct {
-		ask.Guild = guild
-	}
-	var err error
-	if ask.Agent, ask.AgentFile, err = AgentValues(h.app.Home.Dir(), name); err != nil {
-		h.app.logOnce(err.Error(), "config")
-		ask.Agent = nil
-	}
-	bot, problems := h.app.conduct.now().Bot(ask)
-	return bot, problems.Err()
 }
 
 // Row implements discord.Agents: an agent works in its workspace, a conversation without

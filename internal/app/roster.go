@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"chorus/internal/config"
 	"chorus/internal/journal"
 	"chorus/internal/roster"
 	"chorus/internal/store"
@@ -23,8 +24,28 @@ func (a *App) Roster() *roster.Roster {
 			_, err := a.profile(name)
 			return err
 		},
-		Warn: a.Warn,
+		Other: otherSetting,
+		Knows: config.AgentFile.Knows,
+		Warn:  a.Warn,
 	})
+}
+
+// otherSetting reads a key of the configuration that may stand in agent.json.
+func otherSetting(key, value string) (string, json.RawMessage, error) {
+	typed, err := config.AgentFile.Read(key, value)
+	if err != nil {
+		return "", nil, err
+	}
+	raw, err := json.Marshal(typed.Value)
+	return agentPath(typed.Path), raw, err
+}
+
+// agentPath is how agent.json calls a key: a few have their names of old there.
+func agentPath(path string) string {
+	if path == "continuationModel" {
+		return "model"
+	}
+	return path
 }
 
 // agentRows is the store as the roster sees it: the row holds the whole agent.json.

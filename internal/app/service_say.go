@@ -54,7 +54,7 @@ type utterance struct {
 
 // utter makes it of what was sent, and lets the thread run here.
 func (o *orders) utter(ctx context.Context, row journal.Thread, in command.Words) (utterance, error) {
-	bot, err := o.app.bot(row.Agent)
+	bot, err := o.app.botFor(row)
 	if err != nil {
 		return utterance{}, err
 	}

@@ -156,7 +156,7 @@ func (a *App) setup(ctx context.Context, row journal.Thread, work engine.Work) (
 	if err != nil {
 		return engine.Setup{}, err
 	}
-	bot, err := a.bot(row.Agent)
+	bot, err := a.botFor(row)
 	if err != nil {
 		return engine.Setup{}, err
 	}

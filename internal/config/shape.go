@@ -181,14 +181,26 @@ func isEntry(b *branch) bool { return strings.HasSuffix(b.path, ".*") && len(b.f
 func (s *shaper) allowed(b *branch, path string, f field) bool {
 	k := b.first()
 	switch {
-	case s.layer.outside() && !k.Pins && (k.Path != "permissions" || s.layer == ParentPin || s.layer == ChannelPin):
+	case s.layer.outside() && !s.layer.sets(k):
 		s.report.warn(f.at, path, "%s cannot be set in %s; it is left out", shownPath(path), s.where())
 		return false
-	case k.Home && (s.layer == Guild || s.layer == BotFile || s.layer == BotGuild):
+	case !s.layer.sets(k):
 		s.report.fail(f.at, path, "%s belongs to the whole process: set it in shared.yaml", shownPath(path))
 		return false
 	}
 	return true
+}
+
+// sets reports whether a layer may set the key.
+func (l Layer) sets(k *Key) bool {
+	switch {
+	case l == ParentPin || l == ChannelPin:
+		return k.Pins
+	case l.outside():
+		return k.Pins || k.Path == "permissions"
+	default:
+		return !k.Home || l != Guild && l != BotFile && l != BotGuild
+	}
 }
 
 func (s *shaper) where() string {

@@ -134,6 +134,7 @@ func (h *Home) Events() string   { return h.join("events") }
 func (h *Home) Images() string   { return h.join("cache", "images") }
 func (h *Home) Logs() string     { return h.join("logs") }
 func (h *Home) Agents() string   { return h.join("agents") }
+func (h *Home) Guilds() string   { return h.join("guilds") }
 func (h *Home) Template() string { return h.join("template") }
 func (h *Home) Trash() string    { return h.join(".trash") }
 

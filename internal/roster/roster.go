@@ -10,6 +10,7 @@ package roster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -50,6 +51,10 @@ type Config struct {
 	// nothing wrong. An empty model, the default, is never asked about.
 	Model   func(name string) error
 	Profile func(name string) error
+	// Other reads a setting that is none of ours: under which path it stands in the
+	// file, and as what. Knows reports whether a name at the top of the file is one. nil: there are none.
+	Other func(key, value string) (path string, read json.RawMessage, err error)
+	Knows func(name string) bool
 	// Warn hears what went wrong without stopping anything.
 	Warn func(text string)
 	// GitInit makes a repository of a folder; nil: the git program.
@@ -137,6 +142,9 @@ func (r *Roster) heal(ctx context.Context, name string, row Agent, known bool) (
 		return Agent{}, fmt.Errorf("take over %s: %w", r.file(name), err)
 	}
 	for key := range a.Extra {
+		if r.Knows != nil && r.Knows(key) {
+			continue
+		}
 		if meant := near.Best(key, configurable); meant != "" {
 			r.Warn(fmt.Sprintf("%s: %q means nothing to Chorus; did you mean %q?", r.file(name), key, meant))
 		}
@@ -266,9 +274,34 @@ func (r *Roster) folders() ([]string, error) {
 }
 
 // Configure changes one setting, given as text: systemPrompt, model, permissions,
-// tools (names with commas between; empty: all) or webSearch. The older spellings
-// of the keys are understood.
+// tools (names with commas between; empty: all), webSearch, or one that Other knows. The
+// older spellings of the keys are understood.
 func (r *Roster) Configure(ctx context.Context, name, key, value string) (Agent, error) {
+	return r.change(ctx, name, func(a *Agent) error { return r.set(a, key, value) })
+}
+
+// Unset takes one setting away, so that what holds for everybody holds for the agent.
+func (r *Roster) Unset(ctx context.Context, name, key string) (Agent, error) {
+	return r.change(ctx, name, func(a *Agent) error { return r.unset(a, key) })
+}
+
+// Mark writes down something of a connector's about the agent, under a name that is no setting.
+func (r *Roster) Mark(ctx context.Context, name, key string, value any) (Agent, error) {
+	return r.change(ctx, name, func(a *Agent) error {
+		raw, err := json.Marshal(value)
+		if err != nil {
+			return err
+		}
+		a.Extra = maps.Clone(a.Extra)
+		if a.Extra == nil {
+			a.Extra = map[string]json.RawMessage{}
+		}
+		a.Extra[key] = raw
+		return nil
+	})
+}
+
+func (r *Roster) change(ctx context.Context, name string, how func(*Agent) error) (Agent, error) {
 	if !chat.ValidAgentName(name) {
 		return Agent{}, fmt.Errorf("agent %.80q: %w", name, ErrName)
 	}
@@ -278,7 +311,7 @@ func (r *Roster) Configure(ctx context.Context, name, key, value string) (Agent,
 	if err != nil {
 		return Agent{}, fmt.Errorf("configure agent %s: %w", name, err)
 	}
-	if err := r.set(&a, key, value); err != nil {
+	if err := how(&a); err != nil {
 		return Agent{}, fmt.Errorf("configure agent %s: %w", name, err)
 	}
 	if err := r.writeFile(a); err != nil {

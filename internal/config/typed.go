@@ -1,0 +1,81 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Typed is one value that somebody typed for a key.
+type Typed struct {
+	Key   Key
+	Path  string // canonical
+	Value any    // as encoding/json knows it
+}
+
+// Read reads a value that somebody typed for a key, as it may stand in the layer. The key
+// may be spelt as in files; the error says what is wrong in the words that files are told.
+func (l Layer) Read(key, text string) (Typed, error) {
+	s, b, path, err := l.find(key)
+	if err != nil {
+		return Typed{}, err
+	}
+	n := s.check(b.key, path, convert(b.key, &node{form: isText, text: text, at: Place{Layer: l}}))
+	if n == nil {
+		return Typed{}, s.first()
+	}
+	return Typed{Key: *b.key, Path: path, Value: n.plain()}, nil
+}
+
+// Key finds the key that somebody means, where the layer may set it.
+func (l Layer) Key(name string) (Key, error) {
+	_, b, _, err := l.find(name)
+	if err != nil {
+		return Key{}, err
+	}
+	return *b.key, nil
+}
+
+// Keys are those that the layer may set, in the table's order; none with a free name in it.
+func (l Layer) Keys() []Key {
+	return slices.DeleteFunc(Keys(), func(k Key) bool { return strings.Contains(k.Path, "*") || !l.sets(&k) })
+}
+
+// Knows reports whether a name at the top of a document of this layer means something.
+func (l Layer) Knows(name string) bool {
+	s := &shaper{report: &report{}, layer: l, seen: map[string]field{}}
+	b, _ := s.find(table().root, "", field{name: name})
+	return b != nil && l.sets(b.first())
+}
+
+func (l Layer) find(name string) (s *shaper, b *branch, path string, err error) {
+	s = &shaper{report: &report{}, layer: l, seen: map[string]field{}}
+	b = table().root
+	f := field{at: Place{Layer: l}}
+	for part := range strings.SplitSeq(strings.TrimSpace(name), ".") {
+		f.name = part
+		if b, path = s.find(b, path, f); b == nil {
+			return nil, nil, "", s.first()
+		}
+	}
+	if !s.allowed(b, path, f) {
+		return nil, nil, "", s.first()
+	}
+	if b.key == nil && b.group.short != "" {
+		path = join(path, b.group.short)
+		b = b.fields[b.group.short]
+	}
+	if b.key == nil {
+		return nil, nil, "", fmt.Errorf("%s has keys of its own: %s", shownPath(path), strings.Join(b.order, ", "))
+	}
+	return s, b, path, nil
+}
+
+// first is what was reported, without its place: the reader knows where they typed it.
+func (s *shaper) first() error {
+	if len(s.report.found) == 0 {
+		return errors.New("it cannot be read")
+	}
+	return errors.New(strings.TrimSuffix(s.report.found[0].Text, "; it is left out"))
+}
