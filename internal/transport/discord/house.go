@@ -25,6 +25,7 @@ type House interface {
 	Outbox
 	Places
 	Orders
+	Talks
 }
 
 // Item is what a watcher of a conversation sees: an event, or a live piece between two.

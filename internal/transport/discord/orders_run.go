@@ -35,7 +35,11 @@ func runOrders() []orders {
 
 // here gives the conversations of a channel that this bot tells, the newest first.
 func (b *Bot) here(ctx context.Context, in room.Channel) ([]journal.Thread, error) {
-	rows, err := b.House.ThreadsIn(ctx, in.Place(), 100)
+	return b.hereMost(ctx, in, 100)
+}
+
+func (b *Bot) hereMost(ctx context.Context, in room.Channel, most int) ([]journal.Thread, error) {
+	rows, err := b.House.ThreadsIn(ctx, in.Place(), most)
 	var out []journal.Thread
 	for _, row := range rows {
 		if b.House.Serves(b.Name, row.ID) && (in.Parent == "" || row.ID.Thread() == in.ID) {

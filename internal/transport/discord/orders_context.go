@@ -1,0 +1,274 @@
+package discord
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/disgoorg/disgo/discord"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+	"chorus/internal/room"
+	"chorus/internal/room/split"
+)
+
+// contextOrders are about what an agent has before its eyes.
+func contextOrders() []orders {
+	create := discord.SlashCommandCreate{Name: "context", Description: "What the agent here has before its eyes", Options: []discord.ApplicationCommandOption{
+		discord.ApplicationCommandOptionSubCommand{Name: "clear", Description: "Begin anew: what was said so far is not shown to the agent any more", Options: []discord.ApplicationCommandOption{
+			discord.ApplicationCommandOptionString{Name: "thread", Description: "Only this conversation", Autocomplete: true}}},
+		discord.ApplicationCommandOptionSubCommand{Name: "save", Description: "Keep what was said, with a summary; nothing is cleared", Options: []discord.ApplicationCommandOption{
+			discord.ApplicationCommandOptionString{Name: "description", Description: "What you will look for it by"}}},
+		discord.ApplicationCommandOptionSubCommand{Name: "history", Description: "What was kept here"},
+		discord.ApplicationCommandOptionSubCommand{Name: "restore", Description: "Put what was kept in place of what is there now", Options: []discord.ApplicationCommandOption{
+			discord.ApplicationCommandOptionString{Name: "session_id", Description: "The id, or its beginning", Required: true, Autocomplete: true}}},
+	}}
+	return []orders{{create: create,
+		carry: map[string]handler{"/context/clear": (*Bot).clearContext, "/context/save": (*Bot).saveContext,
+			"/context/history": (*Bot).savedContexts, "/context/restore": (*Bot).restoreContext},
+		complete: map[string]completer{"/context/clear": (*Bot).proposeThreads, "/context/restore": (*Bot).proposeSaved}}}
+}
+
+// manyHere is how many conversations of a channel an order reaches, the newest first.
+const manyHere = 1000
+
+// mine are the conversations of a channel that somebody may order about: all for those
+// who keep order in it, else those they began or asked for.
+func (b *Bot) mine(ctx context.Context, o order) (mine []journal.Thread, others int, err error) {
+	rows, err := b.hereMost(ctx, o.in, manyHere)
+	for _, row := range rows {
+		if o.mayManage() || b.asker(ctx, row.ID, o.by.ID) {
+			mine = append(mine, row)
+		} else {
+			others++
+		}
+	}
+	return mine, others, err
+}
+
+// notYours is told to those who may not change other people's conversations.
+const notYours = "The conversations here were begun by others; they can do this, or somebody who may manage messages."
+
+func (b *Bot) clearContext(ctx context.Context, o order) answer {
+	rows, others, err := b.mine(ctx, o)
+	if err != nil {
+		return says(plainly(err))
+	}
+	if name := o.data.String("thread"); name != "" {
+		row, err := b.named(ctx, o.in, name)
+		if err != nil {
+			return says(plainly(err))
+		}
+		if !slices.ContainsFunc(rows, func(r journal.Thread) bool { return r.ID == row.ID }) {
+			return says("That conversation was begun by somebody else; they can clear it, or somebody who may manage messages.")
+		}
+		rows, others = []journal.Thread{row}, 0
+	}
+	cleared, messages, busy := 0, 0, 0
+	for _, row := range rows {
+		if on(row) {
+			busy++
+			continue
+		}
+		n, err := b.House.ClearContext(ctx, row.ID, o.by)
+		if err != nil {
+			return says(plainly(err))
+		}
+		if n > 0 {
+			cleared++
+			messages += n
+		}
+	}
+	var out strings.Builder
+	switch {
+	case cleared > 0:
+		fmt.Fprintf(&out, "Cleared: %s of %s. They stay in the journal; the agent begins anew.", count(messages, "message"), count(cleared, "conversation"))
+	case busy == 0 && len(rows) == 0 && others > 0:
+		return says(notYours)
+	case busy == 0:
+		return says("There was nothing to clear.")
+	}
+	if busy > 0 {
+		fmt.Fprintf(&out, " %s still running and kept what it has; stop it first to clear it too.", was(busy, "conversation is", "conversations are"))
+	}
+	return says(strings.TrimSpace(out.String()))
+}
+
+func count(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+func was(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+func (b *Bot) saveContext(ctx context.Context, o order) answer {
+	rows, err := b.hereMost(ctx, o.in, manyHere)
+	if err != nil {
+		return says(plainly(err))
+	}
+	var agents []string
+	by := map[string][]journal.Thread{}
+	for _, row := range rows {
+		if by[row.Agent] == nil {
+			agents = append(agents, row.Agent)
+		}
+		by[row.Agent] = append(by[row.Agent], row)
+	}
+	if len(agents) == 0 {
+		agents = []string{""}
+	}
+	var out strings.Builder
+	for _, agent := range agents {
+		saved, err := b.House.SaveContext(ctx, by[agent], o.by, o.data.String("description"))
+		if err != nil {
+			out.WriteString(plainly(err) + "\n")
+			continue
+		}
+		fmt.Fprintf(&out, "Saved as `%s`: %s with **%s**. Nothing was cleared.\n", saved.ID, count(saved.Messages, "message"), saved.Agent)
+		fmt.Fprintf(&out, "> %s\n", strings.ReplaceAll(split.Clip(saved.Summary, 1200), "\n", "\n> "))
+		fmt.Fprintf(&out, "-# `/context restore %s` brings it back\n", short(saved.ID))
+	}
+	return says(strings.TrimSpace(out.String()))
+}
+
+// short is the part of an id that people see.
+func short(id string) string { return id[:min(len(id), 8)] }
+
+func (b *Bot) savedContexts(ctx context.Context, o order) answer {
+	list, err := b.House.SavedContexts(ctx, "", o.in.Place())
+	if err != nil {
+		return says(plainly(err))
+	}
+	var out strings.Builder
+	for _, s := range list {
+		fmt.Fprintf(&out, "- `%s` <t:%d:f> **%s**, %s%s: %s\n", short(s.ID), s.At.Unix(), s.Agent, count(s.Messages, "message"), whose(s), aboutSaved(s, 160))
+	}
+	return says(first(strings.TrimSpace(out.String()), "Nothing was saved here yet; `/context save` does."))
+}
+
+func whose(s Saved) string {
+	if s.Quiet {
+		return ", by itself when it had been quiet"
+	}
+	return ", by " + people(s.By)
+}
+
+// aboutSaved is what a saved context is about in one line.
+func aboutSaved(s Saved, limit int) string {
+	text := s.Summary
+	if s.Description != "" {
+		text = s.Description + " · " + text
+	}
+	return split.Clip(strings.Join(strings.Fields(text), " "), limit)
+}
+
+func (b *Bot) restoreContext(ctx context.Context, o order) answer {
+	rows, others, err := b.mine(ctx, o)
+	if err != nil {
+		return says(plainly(err))
+	}
+	if len(rows) == 0 && others > 0 {
+		return says(notYours)
+	}
+	done, err := b.House.RestoreContext(ctx, o.in.Place(), strings.ToLower(strings.TrimSpace(o.data.String("session_id"))), rows, o.by)
+	if err != nil {
+		return says(plainly(err))
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "Restored `%s`: %s in %s are before the agent's eyes again, in place of what was there.", short(done.ID), count(done.Messages, "message"),
+		count(done.Conversations, "conversation"))
+	if done.Cleared > 0 {
+		fmt.Fprintf(&out, " %s began later and are cleared.", count(done.Cleared, "conversation"))
+	}
+	if done.LeftOut > 0 {
+		fmt.Fprintf(&out, " %s of it left out: not here, or not yours.", was(done.LeftOut, "conversation was", "conversations were"))
+	}
+	return says(out.String())
+}
+
+// proposeSaved proposes what was kept here.
+func (b *Bot) proposeSaved(ctx context.Context, o asking) []discord.AutocompleteChoice {
+	list, err := b.House.SavedContexts(ctx, "", o.in.Place())
+	if err != nil {
+		return nil
+	}
+	typed := strings.ToLower(strings.TrimSpace(o.data.String("session_id")))
+	var out []discord.AutocompleteChoice
+	for _, s := range list {
+		name := split.Clip(fmt.Sprintf("%s %s, %s: %s", short(s.ID), s.At.UTC().Format("2 Jan 15:04"), count(s.Messages, "message"), aboutSaved(s, 80)), 100)
+		if strings.HasPrefix(s.ID, typed) || strings.Contains(strings.ToLower(name), typed) {
+			out = append(out, discord.AutocompleteChoiceString{Name: name, Value: s.ID})
+		}
+	}
+	return out
+}
+
+// proposeThreads proposes the conversations of the channel, the newest first.
+func (b *Bot) proposeThreads(ctx context.Context, o asking) []discord.AutocompleteChoice {
+	rows, err := b.here(ctx, o.in)
+	if err != nil {
+		return nil
+	}
+	typed := strings.ToLower(strings.TrimSpace(o.data.String("thread")))
+	var out []discord.AutocompleteChoice
+	for _, row := range rows {
+		name := split.Clip(fmt.Sprintf("%s · %s · %s", oneLine(first(row.Title, "without words"), 60), state(row), row.ID.Thread()), 100)
+		if strings.Contains(strings.ToLower(name), typed) {
+			out = append(out, discord.AutocompleteChoiceString{Name: name, Value: row.ID.Thread()})
+		}
+	}
+	return out
+}
+
+// state says in a word or two what a conversation does.
+func state(row journal.Thread) string {
+	switch row.Status {
+	case chat.Running:
+		return "running"
+	case chat.Waiting:
+		return "waiting for an approval"
+	default:
+		return "idle"
+	}
+}
+
+// oneLine is a text on one line that marks cannot break.
+func oneLine(s string, limit int) string {
+	return split.Clip(strings.Join(strings.Fields(strings.ReplaceAll(s, "`", "'")), " "), limit)
+}
+
+// named finds a conversation of a channel by its id, a beginning of it, or its words.
+func (b *Bot) named(ctx context.Context, in room.Channel, name string) (journal.Thread, error) {
+	rows, err := b.hereMost(ctx, in, manyHere)
+	if err != nil {
+		return journal.Thread{}, err
+	}
+	name = strings.Trim(strings.TrimSpace(name), "`#")
+	var found []journal.Thread
+	for _, row := range rows {
+		id := row.ID.Thread()
+		if id == name || string(row.ID) == name {
+			return row, nil
+		}
+		if name != "" && (strings.HasPrefix(id, name) || strings.EqualFold(row.Title, name)) {
+			found = append(found, row)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return journal.Thread{}, fmt.Errorf("there is no conversation %.60q here; `/thread list` shows them", name)
+	default:
+		return journal.Thread{}, fmt.Errorf("%.60q is the beginning of %d conversations here; give more of it", name, len(found))
+	}
+}
