@@ -10,10 +10,10 @@ CREATE TABLE memos (
     PRIMARY KEY (kind, key)
 ) WITHOUT ROWID;
 
-PRAGMA user_version = 8;
+PRAGMA user_version = 9;
 
 -- +goose Down
 
 DROP TABLE memos;
 
-PRAGMA user_version = 7;
+PRAGMA user_version = 8;
