@@ -64,6 +64,7 @@ type teller struct {
 	typed   time.Time
 	beaten  time.Time
 	changed bool // something live came since
+	unsaid  bool // an event was folded in, and what follows from it is not written yet
 
 	mu   sync.Mutex
 	asks []string // whose run is on; others look at it
@@ -151,7 +152,7 @@ func (t *teller) follow(ctx context.Context, items <-chan Item) error {
 }
 
 // take folds one item in. Wishes are written when nothing more lies ready, so that what
-// came at once is one transaction.
+// came at once is one transaction; also when the last that came is only a live piece.
 func (t *teller) take(ctx context.Context, item Item, last bool) error {
 	if item.Live != nil {
 		t.view.Live(item.Live)
@@ -165,8 +166,9 @@ func (t *teller) take(ctx context.Context, item Item, last bool) error {
 		t.view.Apply(*ev)
 		t.note(*ev)
 		t.want(ev.Seq)
+		t.unsaid = true
 	}
-	if !last || item.Event == nil {
+	if !last || !t.unsaid {
 		return nil
 	}
 	return t.write(ctx)
@@ -242,7 +244,7 @@ func (t *teller) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.wishes = nil
+	t.wishes, t.unsaid = nil, false
 	if idle {
 		t.view.Forget()
 		t.where.forget()

@@ -1,0 +1,66 @@
+package discord
+
+import (
+	"context"
+	"testing"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+	"chorus/internal/room"
+	"chorus/internal/room/show"
+)
+
+// planned is a house that only takes wishes.
+type planned struct {
+	House
+	wishes []journal.Desired
+	upTo   int64
+}
+
+func (p *planned) Wish(_ context.Context, list ...journal.Desired) error {
+	p.wishes = append(p.wishes, list...)
+	return nil
+}
+
+func (p *planned) Plan(_ context.Context, plan journal.Plan) error {
+	p.wishes, p.upTo = append(p.wishes, plan.Wishes...), plan.UpTo
+	return nil
+}
+
+// An answer whose last piece lies behind its last event in the reader's queue is told all
+// the same: nothing else would come to set it going.
+func TestALivePieceBehindTheEndHoldsNothingBack(t *testing.T) {
+	t.Parallel()
+	house := &planned{}
+	b, err := New(Options{Name: "b", Token: "test-token", House: house})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const thread = chat.ThreadID("discord:9/100:200@helper")
+	l := &teller{bot: b, thread: thread, signs: map[show.Reaction]bool{}, shown: map[string]bool{}, where: newPlaces(thread)}
+	l.view = show.New(b.shows(thread))
+	events := []chat.Body{
+		chat.Received{Prompt: true, Channel: "100", Blocks: chat.TextBlocks("hello"), Principal: chat.Principal{Kind: chat.DiscordUser, ID: "7"}},
+		chat.RunStarted{Run: "r"}, chat.Took{Run: "r", Seqs: []int64{1}}, chat.Asked{}, chat.Said{Blocks: chat.TextBlocks("the answer")},
+		chat.RunEnded{Run: "r", Reason: chat.EndDone},
+	}
+	for i, body := range events {
+		ev := chat.Event{Thread: thread, Seq: int64(i + 1), Run: "r", Body: body, Platform: room.Transport}
+		if i == 0 {
+			ev.PlatformID = "200"
+		}
+		if err := l.take(t.Context(), Item{Event: &ev}, false); err != nil { // more lies ready
+			t.Fatal(err)
+		}
+	}
+	if err := l.take(t.Context(), Item{Live: chat.Delta{}}, true); err != nil {
+		t.Fatal(err)
+	}
+	answered := false
+	for _, w := range house.wishes {
+		answered = answered || w.Key == "r/0" && w.Final && !w.Gone
+	}
+	if !answered || house.upTo != int64(len(events)) {
+		t.Errorf("told up to %d of %d: %+v", house.upTo, len(events), house.wishes)
+	}
+}
