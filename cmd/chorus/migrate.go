@@ -28,11 +28,11 @@ drops what the steps had made; a copy of the database is kept beside it.`,
 					return err
 				}
 			}
-			h, err := home.Open(dir)
+			path, err := app.DatabasePath(c.getenv, dir)
 			if err != nil {
 				return err
 			}
-			report, err := store.Migrate(cmd.Context(), h.DB(), o)
+			report, err := store.Migrate(cmd.Context(), path, o)
 			if err != nil {
 				return err
 			}

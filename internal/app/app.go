@@ -111,7 +111,11 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	a.Models = NewModels(o.Env, a.shared.DefaultProvider, a.shared.DefaultModel).In(a.Home)
 	a.Models.patience = patienceOf(a.shared)
 	a.Executor = host.New(o.Environ)
-	a.DB, err = store.Open(ctx, store.Options{Path: a.Home.DB(), BlobDir: a.Home.Blobs(), Durability: a.shared.Durability})
+	path, err := databasePath(a.Home, a.shared)
+	if err != nil {
+		return nil, err
+	}
+	a.DB, err = store.Open(ctx, store.Options{Path: path, BlobDir: a.Home.Blobs(), Durability: a.shared.Durability})
 	if err != nil {
 		return nil, err
 	}

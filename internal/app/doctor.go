@@ -192,12 +192,25 @@ func (p *patient) openStore(ctx context.Context) openedStore {
 	}
 	looking, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	out.Inspection, out.err = store.Inspect(looking, p.app.Home.DB())
+	path, err := databasePath(p.app.Home, p.read().bot)
+	if err != nil {
+		out.err = err
+		return out
+	}
+	out.Inspection, out.err = store.Inspect(looking, path)
 	if out.err == nil && out.Exists && !out.Older() {
-		out.db, out.err = store.Open(looking, store.Options{Path: p.app.Home.DB(), BlobDir: p.app.Home.Blobs()})
+		out.db, out.err = store.Open(looking, store.Options{Path: path, BlobDir: p.app.Home.Blobs()})
 		p.db.Store(out.db)
 	}
 	return out
+}
+
+// databasePath is where the database lies; in the home where that cannot be told.
+func (p *patient) databasePath() string {
+	if path, err := databasePath(p.app.Home, p.read().bot); err == nil {
+		return path
+	}
+	return p.app.Home.DB()
 }
 
 // withStore is what a check says that needs the database, where there is none.

@@ -14,7 +14,7 @@ import (
 
 func (p *patient) database(context.Context) []doctor.Finding {
 	s := p.opened()
-	path := p.app.Home.DB()
+	path := p.databasePath()
 	switch {
 	case errors.Is(s.err, errNoHome):
 		return []doctor.Finding{doctor.Noted("file", "", "not looked at: %v", s.err)}
@@ -74,14 +74,14 @@ func (p *patient) sound(ctx context.Context) []doctor.Finding {
 	ctx, cancel := hurry(ctx)
 	defer cancel()
 	began := time.Now()
-	switch err := store.CheckFile(ctx, p.app.Home.DB()); {
+	switch err := store.CheckFile(ctx, p.databasePath()); {
 	case err == nil:
 		return []doctor.Finding{doctor.Good("pages", "all sound")}
 	case errors.Is(err, context.DeadlineExceeded):
 		return []doctor.Finding{doctor.Noted("pages", "chorus doctor --thorough", "%s are too much to read in %s; no damage so far",
 			bytesWords(s.Size), time.Since(began).Round(time.Second))}
 	default:
-		return []doctor.Finding{doctor.Bad("pages", databaseFix(p.app.Home.DB(), err), "%v", err)}
+		return []doctor.Finding{doctor.Bad("pages", databaseFix(p.databasePath(), err), "%v", err)}
 	}
 }
 

@@ -109,7 +109,7 @@ func (p *patient) others() []doctor.Finding {
 	if err != nil || len(found) == 0 {
 		return nil // nobody tells here
 	}
-	db, err := filepath.EvalSymlinks(p.app.Home.DB())
+	db, err := filepath.EvalSymlinks(p.databasePath())
 	if err != nil {
 		return nil
 	}

@@ -210,7 +210,7 @@ func homeKeys() []Key {
 		{Path: "idleTimeoutMs", Kind: Integer, Home: true, Default: 300_000, Least: at(0), Doc: "How long a conversation that says nothing is kept in memory, in milliseconds."},
 		{Path: "durability", Kind: Text, Home: true, Default: "normal", Choices: []string{"normal", "full"}, Doc: "full: every commit waits for the disk."},
 		{Path: "logDays", Kind: Integer, Home: true, Default: 30, Least: at(1), Most: at(3650), Doc: "How many days of the log are kept, in logs/ of the home; one file a day."},
-		{Path: "databaseUrl", Kind: Text, Home: true, Secret: true, Doc: "postgres://…; without it, SQLite in the home folder."},
-		{Path: "natsUrl", Kind: Text, Home: true, Secret: true, Doc: "A NATS server for several processes; without it, in the process."},
+		{Path: "databaseUrl", Kind: Text, Home: true, Secret: true, Doc: "Where the journal is kept: sqlite:PATH, relative to the home; without it, chorus.db in the home. postgres://… is refused: this build has SQLite only."},
+		{Path: "natsUrl", Kind: Text, Home: true, Secret: true, Doc: "A NATS server for several processes. Refused in this build; processes on one home find each other through the database."},
 	}
 }
