@@ -303,6 +303,9 @@ func TestDiscordCommands(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	g.signed(g.say("ada", "general", "say hello"), "✅")
+	if err := g.WaitCommand(g.soon(), "chorus", "status"); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		command string
 		options map[string]any
@@ -321,15 +324,9 @@ func TestDiscordCommands(t *testing.T) {
 		if rest, ok := strings.CutPrefix(c.command, "bob: "); ok {
 			person, c.command = "bob", rest
 		}
-		var i discordsim.Interaction
-		for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) { // until the commands are registered
-			var err error
-			if i, err = g.Slash(person, "general", "chorus", c.command, c.options); err == nil {
-				break
-			}
-			if time.Now().After(end) {
-				t.Fatal(err)
-			}
+		i, err := g.Slash(person, "general", "chorus", c.command, c.options)
+		if err != nil {
+			t.Fatal(err)
 		}
 		if got, err := g.WaitInteraction(g.soon(), i.ID); err != nil || got.Failed {
 			t.Fatalf("/%s was not acknowledged: %+v, %v", c.command, got, err)

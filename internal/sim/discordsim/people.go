@@ -464,6 +464,14 @@ func (s *Sim) WaitConnected(ctx context.Context, bot string) error {
 	})
 }
 
+// WaitCommand waits until a bot has told of a command, or of an entry in a menu, with this name.
+func (s *Sim) WaitCommand(ctx context.Context, bot, name string) error {
+	return s.wait(ctx, "the command "+name, func() bool {
+		app := s.w.accountNamed(bot)
+		return app != nil && slices.ContainsFunc(app.commands, func(c *Command) bool { return c.Name == name })
+	})
+}
+
 // WaitEvent waits for an event that happened after Start, by its name.
 func (s *Sim) WaitEvent(ctx context.Context, fits func(Happening) bool) (found Happening, err error) {
 	seen := 0

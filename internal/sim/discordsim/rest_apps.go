@@ -72,6 +72,7 @@ func (s *Sim) routesCommands(base string, guild bool) {
 		if err := firstOf(c.app(), c.decode(&list)); err != nil {
 			return nil, err
 		}
+		defer s.stir() // somebody may wait for one of them
 		return c.w.overwriteCommands(c.who, scope(c), list)
 	})
 	s.route("POST "+base, withAccount, func(c *call) (any, error) {
@@ -79,6 +80,7 @@ func (s *Sim) routesCommands(base string, guild bool) {
 		if err := firstOf(c.app(), c.decode(&one)); err != nil {
 			return nil, err
 		}
+		defer s.stir()
 		out, made, err := c.w.setCommand(c.who, scope(c), one)
 		if made {
 			c.status = http.StatusCreated

@@ -1,0 +1,192 @@
+package app
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"chorus/internal/chat"
+	"chorus/internal/sim/discordsim"
+	"chorus/internal/store"
+)
+
+// order gives a command and waits for what is shown for it.
+func (g *guildT) order(person, channel, command string, options map[string]any) discordsim.Message {
+	g.Helper()
+	name, _, _ := strings.Cut(command, " ")
+	if err := g.WaitCommand(g.soon(), "chorus", name); err != nil {
+		g.Fatal(err)
+	}
+	i, err := g.Slash(person, channel, "chorus", command, options)
+	if err != nil {
+		g.Fatal(err)
+	}
+	return g.shown("/"+command, i)
+}
+
+// shown waits for the whole answer to a click or a command.
+func (g *guildT) shown(what string, i discordsim.Interaction) discordsim.Message {
+	g.Helper()
+	got, err := g.WaitInteraction(g.soon(), i.ID)
+	if err != nil || got.Failed {
+		g.Fatalf("%s was not acknowledged: %+v, %v", what, got, err)
+	}
+	const loading = 1 << 7
+	m, err := g.WaitMessage(g.soon(), func(m discordsim.Message) bool { return m.ID == got.Message && m.Flags&loading == 0 })
+	if err != nil {
+		g.Fatalf("%s was not answered: %v", what, err)
+	}
+	return m
+}
+
+// orders gives a command and looks for words in what is shown.
+func (g *guildT) orders(person, command string, options map[string]any, want ...string) string {
+	g.Helper()
+	text := g.order(person, "general", command, options).Content
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			g.Errorf("/%s by %s shows %q without %q", command, person, text, w)
+		}
+	}
+	if strings.Contains(text, "{") && strings.Contains(text, ":{") {
+		g.Errorf("/%s shows the inside of the program: %q", command, text)
+	}
+	return text
+}
+
+// row finds the thread that a message of somebody's opened.
+func (g *guildT) thread(id discordsim.ID) chat.ThreadID {
+	g.Helper()
+	row, err := g.app.FindThread(g.Context(), id.String())
+	if err != nil {
+		g.Fatal(err)
+	}
+	return row.ID
+}
+
+// lines are the words in a thread's window.
+func (g *guildT) lines(thread chat.ThreadID) string {
+	g.Helper()
+	row, err := g.app.DB.Thread(g.Context(), thread)
+	if err != nil {
+		g.Fatal(err)
+	}
+	lines, err := g.app.linesUpTo(g.Context(), thread, row.Next-1)
+	if err != nil {
+		g.Fatal(err)
+	}
+	var out []string
+	for _, l := range lines {
+		out = append(out, l.Blocks.Text())
+	}
+	return strings.Join(out, "|")
+}
+
+func TestDiscordContext(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	g.orders("ada", "context save", nil, "nothing to save")
+	g.orders("ada", "context history", nil, "Nothing was saved here yet")
+	g.orders("ada", "context clear", nil, "nothing to clear")
+
+	asked := g.say("ada", "general", "remember the red door\n!say remembered")
+	g.signed(asked, "✅")
+	other := g.say("bob", "general", "remember the blue door\n!say noted")
+	g.signed(other, "✅")
+	one, two := g.thread(asked), g.thread(other)
+	before := g.lines(one)
+
+	text := g.orders("bob", "context save", map[string]any{"description": "doors"}, "4 messages", "Nothing was cleared")
+	id := regexp.MustCompile("`([0-9a-f-]{36})`").FindStringSubmatch(text)
+	if id == nil {
+		t.Fatalf("no id in %q", text)
+	}
+	if g.lines(one) != before {
+		t.Error("a save cleared something")
+	}
+	found, err := g.app.DB.SavedContexts(t.Context(), store.ContextFilter{Agent: DefaultAgent})
+	if err != nil || len(found) != 1 || found[0].ID != id[1] || found[0].Messages != 4 || found[0].Description != "doors" || found[0].Summary == "" || found[0].Summary == noSummary {
+		t.Fatalf("the row is %+v, %v", found, err)
+	}
+	data, err := os.ReadFile(found[0].File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file map[string]any
+	if err := json.Unmarshal(data, &file); err != nil || file["session_id"] != id[1] || file["message_count"] != 4.0 || len(file["messages"].([]any)) != 4 {
+		t.Errorf("the file is %s, %v", data, err)
+	}
+	if sums, err := g.app.DB.LedgerEntries(t.Context(), "save-"+id[1]); err != nil || len(sums) != 1 || sums[0].How == "" || sums[0].Payer.ID != g.User("bob").String() {
+		t.Errorf("the summary stands in the ledger as %+v, %v", sums, err)
+	}
+	g.orders("ada", "context history", nil, "`"+id[1][:8]+"`", "doors", "4 messages")
+
+	// Whoever keeps no order clears their own conversations only.
+	g.orders("bob", "context clear", nil, "2 messages of 1 conversation")
+	if g.lines(two) != "" || g.lines(one) != before {
+		t.Errorf("left are %q and %q", g.lines(one), g.lines(two))
+	}
+	g.signed(g.reply("ada", g.message("answer", answers(asked)).ID, "and the green one\n!say that too"), "✅")
+	later := g.say("ada", "general", "something else\n!say yes")
+	g.signed(later, "✅")
+	g.orders("ada", "context restore", map[string]any{"session_id": "zzz"}, "no context saved here", "/context history")
+	g.orders("ada", "context restore", map[string]any{"session_id": id[1][:6]}, "4 messages in 2 conversations", "1 conversation began later")
+	if g.lines(one) != before || !strings.Contains(g.lines(two), "blue door") || g.lines(g.thread(later)) != "" {
+		t.Errorf("restored are %q, %q and %q", g.lines(one), g.lines(two), g.lines(g.thread(later)))
+	}
+	g.signed(g.reply("bob", g.message("answer", answers(other)).ID, "go on\n!say on it goes"), "✅")
+	if got := g.lines(two); !strings.Contains(got, "blue door") || !strings.HasSuffix(got, "on it goes") {
+		t.Errorf("the restored conversation goes on as %q", got)
+	}
+}
+
+// A summary that fails costs the summary, not what is saved; what runs is not touched.
+func TestDiscordContextWithoutSummary(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{"shared.yaml": "retry: {baseDelayMs: 1}\n"})
+	g.signed(g.say("ada", "general", "hello\n!fail overloaded once\n!say hi"), "✅")
+	g.orders("ada", "context save", nil, "2 messages", noSummary)
+	running := g.say("ada", "general", "say begun\nwait")
+	g.signed(running, "⚙️")
+	g.orders("ada", "context clear", nil, "2 messages of 1 conversation", "1 conversation is still running")
+	g.orders("ada", "context restore", map[string]any{"session_id": firstSaved(g)}, "is running")
+	g.orders("ada", "stop", nil, "Stopped 1")
+}
+
+func firstSaved(g *guildT) string {
+	found, err := g.app.DB.SavedContexts(g.Context(), store.ContextFilter{})
+	if err != nil || len(found) == 0 {
+		g.Fatalf("nothing saved: %v", err)
+	}
+	return found[0].ID
+}
+
+func TestDiscordContextProposals(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	asked := g.say("ada", "general", "the red door\n!say yes")
+	g.signed(asked, "✅")
+	g.orders("ada", "context save", nil, "Saved")
+	propose := func(command, option, typed string) string {
+		i, err := g.Complete("ada", "general", "chorus", command, map[string]any{option: typed}, option)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := g.WaitInteraction(g.soon(), i.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(got.Choices)
+	}
+	if got := propose("context restore", "session_id", firstSaved(g)[:3]); !strings.Contains(got, firstSaved(g)) {
+		t.Errorf("proposed %s", got)
+	}
+	if got := propose("context clear", "thread", "red"); !strings.Contains(got, asked.String()) {
+		t.Errorf("proposed %s", got)
+	}
+	if got := propose("context clear", "thread", "nothing like it"); got != "[]" {
+		t.Errorf("proposed %s", got)
+	}
+}
