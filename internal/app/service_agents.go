@@ -18,6 +18,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/roster"
 	"chorus/internal/store"
+	"chorus/internal/tool/selfedit"
 )
 
 // ListAgents implements command.Agents. The one that answers where nobody is named
@@ -117,7 +118,11 @@ func (o *orders) toolsOf(a roster.Agent, bot *config.Bot) ([]command.Tool, error
 		return nil, err
 	}
 	out := []command.Tool{}
-	for _, t := range b.list {
+	tools := b.list
+	if isDir(o.app.Home.AgentDir(a.Name)) && b.self == nil {
+		tools = append(slices.Clip(tools), selfedit.Tools(nil)...) // they are only described
+	}
+	for _, t := range tools {
 		s := t.Spec()
 		if len(a.Tools) > 0 && !slices.Contains(a.Tools, s.Name) {
 			continue

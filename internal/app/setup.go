@@ -28,6 +28,7 @@ import (
 	"chorus/internal/tool/mcp"
 	"chorus/internal/tool/notes"
 	"chorus/internal/tool/search"
+	"chorus/internal/tool/selfedit"
 	"chorus/internal/tool/shell"
 	"chorus/internal/transcript"
 	"chorus/internal/vendor"
@@ -43,6 +44,7 @@ type bench struct {
 	walls *chosenExecutor
 	door  *door  // of its commands to the network
 	agent string // whose it is
+	self  *self  // that agent, for its own tools; nil: it was never made
 
 	mu      sync.Mutex
 	tellers map[string]teller // by the model's name
@@ -106,6 +108,9 @@ func (a *App) newBench(thread chat.ThreadID, dir string) (*bench, error) {
 	list = append(list, shell.New(walls, shell.Options{Dir: dir, Env: roots.Env(), Keep: a.redactingKeep(roots.Keep), Roots: rooms(dir, named)}))
 	list = append(list, git.Tools(walls, roots, a.redactingKeep(roots.Keep))...)
 	list = append(list, notes.New(b.notes))
+	if b.self = a.selfOf(thread); b.self != nil {
+		list = append(list, selfedit.Tools(b.self)...)
+	}
 	b.list = list
 	for _, other := range a.benches { // any will do: threads differ in what tools reach, not in how they are described
 		tool.Share(list, other.list)
@@ -183,6 +188,7 @@ func (a *App) setup(ctx context.Context, row journal.Thread, work engine.Work) (
 		return engine.Setup{}, err
 	}
 	b.walls.choose(walls)
+	b.self.serve(work)
 	return engine.Setup{
 		Dir:   row.Dir,
 		Price: priceOf(models, bot), Budget: budgetOf(bot, now.Yes),
