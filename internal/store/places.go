@@ -97,6 +97,23 @@ func (db *DB) MoveCursor(ctx context.Context, lane journal.Lane, messageID strin
 	return nil
 }
 
+// LastArrivals gives the ids of what arrived through a bot, of one kind, the newest first:
+// ids of a platform grow with time.
+func (db *DB) LastArrivals(ctx context.Context, platform, bot, kind string, limit int) ([]string, error) {
+	var out []string
+	err := db.query(ctx, `SELECT DISTINCT platform_id FROM arrivals WHERE platform = ? AND bot = ? AND kind = ? ORDER BY platform_id DESC LIMIT ?`,
+		[]any{platform, bot, kind, orDefault(limit, 100)}, func(rows *sql.Rows) error {
+			var id string
+			err := rows.Scan(&id)
+			out = append(out, id)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("what arrived last at %s:%s: %w", platform, bot, err)
+	}
+	return out, nil
+}
+
 // BehindIn is Behind for the threads of one transport.
 func (db *DB) BehindIn(ctx context.Context, reader, transport string, limit int) ([]chat.ThreadID, error) {
 	var out []chat.ThreadID

@@ -101,10 +101,11 @@ func (b *Bot) gateway(ctx context.Context) (*discord.GatewayBot, error) {
 	return info, err
 }
 
-// history reads messages behind one, the oldest first.
+// history reads messages behind one, the oldest first. Behind none means from the
+// beginning, which must be said: without it Discord gives the newest.
 func (b *Bot) history(ctx context.Context, channel, after string) ([]discord.Message, error) {
 	got, err := again(ctx, b.rest, "history", func(ctx context.Context) ([]discord.Message, error) {
-		return b.rest.GetMessages(number(channel), 0, 0, number(after), historyPage, rest.WithCtx(ctx))
+		return b.rest.GetMessages(number(channel), 0, 0, max(number(after), 1), historyPage, rest.WithCtx(ctx))
 	})
 	for i, j := 0, len(got)-1; i < j; i, j = i+1, j-1 {
 		got[i], got[j] = got[j], got[i]

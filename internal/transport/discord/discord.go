@@ -99,6 +99,8 @@ type Bot struct {
 	running context.Context // ends with the bot; nil: it does not run
 	synced  bool            // commands are registered
 	guilds  map[string]bool // those that have not told of their channels yet
+	// comparing: somebody looks for edits and deletions that we missed.
+	comparing bool
 }
 
 // New makes a bot. Nothing is connected yet.

@@ -2,8 +2,11 @@ package discord
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/disgoorg/disgo/discord"
@@ -41,6 +44,7 @@ func (b *Bot) guild(ctx context.Context, e gateway.EventGuildCreate) error {
 	for _, c := range e.Threads {
 		list = append(list, c)
 	}
+	latest := latestOf(list, cursors)
 	for _, c := range list {
 		b.world.channel(c)
 		m, ok := c.(messages)
@@ -54,16 +58,22 @@ func (b *Bot) guild(ctx context.Context, e gateway.EventGuildCreate) error {
 		id := c.ID().String()
 		cursor, seen := cursors[id]
 		if !seen {
-			// At first sight nobody waits for an answer to what was said before.
-			if err := b.House.MoveCursor(ctx, b.lane(id), newest); err != nil {
+			if cursor, err = b.firstSight(ctx, c, newest, latest); err == nil {
+				err = b.House.MoveCursor(ctx, b.lane(id), cursor)
+			}
+			if err != nil {
 				return err
 			}
+		}
+		if !room.Older(cursor, newest) {
 			continue
 		}
-		if room.Older(cursor, newest) {
-			if err := b.readOn(ctx, id); err != nil {
+		if err := b.readOn(ctx, id); err != nil {
+			if ctx.Err() != nil {
 				return err
 			}
+			// One channel that cannot be read must not cost the others.
+			b.Log.Warn("a channel could not be read", "event", "catch_up_failed", "channel", id, "error", err)
 		}
 	}
 	b.mu.Lock()
@@ -226,20 +236,22 @@ func (b *Bot) watched(ctx context.Context) []string {
 	for _, id := range out {
 		delete(cursors, id)
 	}
-	for range manyWatched {
-		newest := ""
-		for id, at := range cursors {
-			if newest == "" || room.Older(cursors[newest], at) {
-				newest = id
-			}
+	return append(out, newestCursors(cursors, manyWatched)...)
+}
+
+// newestCursors are the channels where something was read last, the newest first.
+func newestCursors(cursors map[string]string, limit int) []string {
+	list := slices.SortedFunc(maps.Keys(cursors), func(a, b string) int {
+		switch {
+		case room.Older(cursors[b], cursors[a]):
+			return -1
+		case room.Older(cursors[a], cursors[b]):
+			return 1
+		default:
+			return strings.Compare(a, b)
 		}
-		if newest == "" {
-			return out
-		}
-		delete(cursors, newest)
-		out = append(out, newest)
-	}
-	return out
+	})
+	return list[:min(len(list), limit)]
 }
 
 // onResync takes how a connection is let go of.

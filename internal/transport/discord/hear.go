@@ -115,6 +115,10 @@ func (b *Bot) ready(ctx context.Context, e gateway.EventReady) error {
 	return b.direct(ctx)
 }
 
+// manyDirect bounds how many channels are read that nobody has told of: threads that are
+// archived are among them, which can be thousands and say nothing new.
+const manyDirect = 50
+
 // direct reads direct messages on, once every guild has told of its channels: they are
 // what nobody has told of.
 func (b *Bot) direct(ctx context.Context) error {
@@ -128,13 +132,13 @@ func (b *Bot) direct(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var channels []string
 	for id := range cursors {
-		if _, ok := b.world.known(id); !ok {
-			channels = append(channels, id)
+		if _, ok := b.world.known(id); ok {
+			delete(cursors, id)
 		}
 	}
-	return b.catchUp(ctx, channels)
+	b.compareSoon(ctx)
+	return b.catchUp(ctx, newestCursors(cursors, manyDirect))
 }
 
 func (b *Bot) me() room.Author {

@@ -92,6 +92,8 @@ type Places interface {
 	Cursor(ctx context.Context, lane journal.Lane) (string, error)
 	Cursors(ctx context.Context, platform, bot string) (map[string]string, error)
 	MoveCursor(ctx context.Context, lane journal.Lane, message string) error
+	// LastArrivals are the newest messages that were heard through a bot, the newest first.
+	LastArrivals(ctx context.Context, platform, bot, kind string, limit int) ([]string, error)
 }
 
 // Orders is what people can order beside talking.

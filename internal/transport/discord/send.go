@@ -11,6 +11,7 @@ import (
 
 	"github.com/disgoorg/disgo/discord"
 	"github.com/disgoorg/disgo/rest"
+	"github.com/disgoorg/snowflake/v2"
 
 	"chorus/internal/outbox"
 )
@@ -105,7 +106,8 @@ func (s sender) Find(ctx context.Context, p outbox.Probe) (string, bool, error) 
 	if err != nil {
 		return "", false, err
 	}
-	list, err := s.bot.rest.once.GetMessages(number(p.Lane.Channel), 0, 0, number(p.After), historyPage, rest.WithCtx(ctx))
+	after := max(number(p.After), snowflake.New(p.Since.Add(-clockSkew))) // it was made after we first tried
+	list, err := s.bot.rest.once.GetMessages(number(p.Lane.Channel), 0, 0, after, historyPage, rest.WithCtx(ctx))
 	if err != nil {
 		return "", false, trouble(err)
 	}

@@ -1,0 +1,168 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/sim/discordsim"
+)
+
+// changesIn waits until a conversation has the changes, and gives those after seq.
+func (g *guildT) changesIn(thread chat.ThreadID, want int) []chat.Body {
+	g.Helper()
+	var got []chat.Body
+	for item, err := range g.app.engine.Watch(g.soon(), thread, 0) {
+		if err != nil {
+			g.Fatalf("%d of %d changes: %v", len(got), want, err)
+		}
+		if item.Event == nil {
+			continue
+		}
+		switch b := item.Event.Body.(type) {
+		case chat.Edited, chat.Deleted:
+			got = append(got, b)
+		}
+		if len(got) == want {
+			return got
+		}
+	}
+	g.Fatalf("%d of %d changes", len(got), want)
+	return nil
+}
+
+// What people changed while nobody listened is noticed, once.
+func TestDiscordNoticesChangesMadeMeanwhile(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: room\n"})
+	kept := g.say("bob", "general", "stays as it is")
+	edited := g.say("bob", "general", "a typo")
+	before := g.say("bob", "general", "edited before it was heard twice")
+	gone := g.say("bob", "general", "never mind")
+	asked := g.say("ada", "general", "<@"+g.User("chorus").String()+">\n!say heard you")
+	g.signed(asked, "✅")
+	if err := g.Edit("bob", before, "seen in time"); err != nil {
+		t.Fatal(err)
+	}
+	room := chat.ThreadID(fmt.Sprintf("discord:%s/%s:%s@chorus", g.Guild(), g.Channel("general"), g.Channel("general")))
+	g.changesIn(room, 1)
+	g.end()
+	if err := g.Edit("bob", edited, "no typo"); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Delete("bob", gone); err != nil {
+		t.Fatal(err)
+	}
+	g.start()
+	list := g.changesIn(room, 3)[1:]
+	words := map[string]bool{}
+	for _, b := range list {
+		switch e := b.(type) {
+		case chat.Edited:
+			words["edited "+e.Blocks.Text()] = true
+		case chat.Deleted:
+			ev, err := g.app.DB.Event(t.Context(), room, e.Seq)
+			if err != nil {
+				t.Fatal(err)
+			}
+			words["deleted "+ev.PlatformID] = true
+		}
+	}
+	if !words["edited no typo"] || !words["deleted "+gone.String()] {
+		t.Errorf("noticed: %v (kept %s)", words, kept)
+	}
+	g.end()
+	g.start() // and not once more
+	again := g.say("ada", "general", "<@"+g.User("chorus").String()+">\n!say still here")
+	g.signed(again, "✅")
+	events, err := g.app.DB.Events(t.Context(), room, 0, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, ev := range events {
+		switch ev.Body.(type) {
+		case chat.Edited, chat.Deleted:
+			n++
+		}
+	}
+	if n != 3 {
+		t.Errorf("three changes are noticed once each, not %d times", n)
+	}
+}
+
+// What is said in a thread that was opened while nobody listened is answered.
+func TestDiscordReadsWhatWasOpenedMeanwhile(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	first := g.say("ada", "general", "say one")
+	g.signed(first, "✅")
+	g.end()
+	thread, err := g.OpenThread("bob", first, "aside")
+	if err != nil {
+		t.Fatal(err)
+	}
+	aside := g.say("bob", thread.String(), "say heard in the thread")
+	g.start()
+	g.message("answer in the thread", func(m discordsim.Message) bool {
+		return m.ChannelID == thread && m.Content == "heard in the thread"
+	})
+	g.signed(aside, "✅")
+}
+
+// A long backlog is read in order, and what is said meanwhile comes behind it.
+func TestDiscordReadsALongBacklogInOrder(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: room\n"})
+	mention := "<@" + g.User("chorus").String() + ">"
+	g.signed(g.say("ada", "general", mention+"\n!say here"), "✅")
+	g.end()
+	const many = 230 // three pages
+	for i := range many {
+		g.say("bob", "general", fmt.Sprintf("line %d", i))
+	}
+	if _, err := g.Inject(discordsim.Fault{Kind: discordsim.FaultSlow, Route: "GET /channels/{channel}/messages", Millis: 100}); err != nil {
+		t.Fatal(err)
+	}
+	g.start()
+	for i := range 5 {
+		g.say("bob", "general", fmt.Sprintf("line %d", many+i)) // while the backlog is read
+	}
+	g.signed(g.say("ada", "general", mention+"\n!say all heard"), "✅")
+	room := chat.ThreadID(fmt.Sprintf("discord:%s/%s:%s@chorus", g.Guild(), g.Channel("general"), g.Channel("general")))
+	events, err := g.app.DB.Events(t.Context(), room, 0, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, ev := range events {
+		if e, ok := ev.Body.(chat.Received); ok && strings.HasPrefix(e.Blocks.Text(), "line ") {
+			lines = append(lines, e.Blocks.Text())
+		}
+	}
+	if len(lines) != many+5 {
+		t.Fatalf("%d of %d lines were heard", len(lines), many+5)
+	}
+	for i, line := range lines {
+		if line != fmt.Sprintf("line %d", i) {
+			t.Fatalf("line %d is %q", i, line)
+		}
+	}
+}
+
+// A gateway that is connected and deaf, not even acknowledging heartbeats, is let go of.
+func TestDiscordLetsGoOfADeadGateway(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{TimeScale: 100}, map[string]string{}) // a heartbeat takes 400 ms
+	g.signed(g.say("ada", "general", "say one"), "✅")
+	id, err := g.Inject(discordsim.Fault{Kind: discordsim.FaultDeaf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unheard := g.say("ada", "general", "say heard late")
+	time.AfterFunc(1500*time.Millisecond, func() { g.Clear(id) })
+	g.message("answer", func(m discordsim.Message) bool { return answers(unheard)(m) && m.Content == "heard late" })
+	g.signed(unheard, "✅")
+}
