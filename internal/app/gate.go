@@ -57,11 +57,13 @@ func (g *gate) Judge(q agent.Question, who chat.Principal) desk.Ruling {
 	case permit.Deny:
 		return desk.Ruling{Verdict: desk.Deny, Rule: d.Rule, Reason: why(d), Audit: &desk.Audit{Decision: "deny", Detail: d.List}}
 	}
-	switch kept := g.keptBy(j, senders); {
-	case g.yes(senders):
+	if g.yes(senders) {
 		return approved(d, "--yes")
-	case own && g.remembered(j):
+	}
+	if own && g.remembered(j) {
 		return approved(d, "allowed for this session")
+	}
+	switch kept := g.keptBy(j, senders); { // reads a file: only where nothing else says yes
 	case kept != "":
 		return approved(d, kept)
 	case !g.choice.snapshot().canAsk:
