@@ -3,6 +3,9 @@ package app
 import (
 	"context"
 	"errors"
+	"regexp"
+	"slices"
+	"sync"
 
 	"chorus/internal/chat"
 	"chorus/internal/command"
@@ -66,4 +69,105 @@ func (h *discordHouse) RestoreContext(ctx context.Context, place, id string, row
 	out, err := h.app.restoreContext(ctx, saved, own, by.String())
 	out.Saved = h.saved(saved)
 	return out, h.orders.wrong(err)
+}
+
+// manyRunEvents bounds what is read of one run.
+const manyRunEvents = 20_000
+
+// RunEvents implements discord.Talks.
+func (h *discordHouse) RunEvents(ctx context.Context, thread chat.ThreadID, run string) ([]chat.Event, error) {
+	runs, err := h.DB.RunsOf(ctx, thread, 200)
+	if err != nil {
+		return nil, err
+	}
+	var out []chat.Event
+	for _, r := range runs {
+		id := r.Start.Body.(chat.RunStarted).Run
+		if run != "" && id != run {
+			continue
+		}
+		for ev, err := range h.DB.AllEvents(ctx, thread, r.Start.Seq-1) {
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, ev)
+			end, over := ev.Body.(chat.RunEnded)
+			if over && end.Run == id || len(out) == manyRunEvents {
+				break
+			}
+		}
+		return out, nil
+	}
+	return nil, nil
+}
+
+// RunOf implements discord.Talks.
+func (h *discordHouse) RunOf(ctx context.Context, thread chat.ThreadID, seq int64) (string, error) {
+	seqs, err := h.DB.Seqs(ctx, thread, chat.KindTook, seq, 0, 500)
+	if err != nil {
+		return "", err
+	}
+	for _, at := range seqs {
+		ev, err := h.DB.Event(ctx, thread, at)
+		if err != nil {
+			return "", err
+		}
+		if took, ok := ev.Body.(chat.Took); ok && slices.Contains(took.Seqs, seq) {
+			return took.Run, nil
+		}
+	}
+	return "", nil
+}
+
+// WindowUse implements discord.Talks.
+func (h *discordHouse) WindowUse(ctx context.Context, thread chat.ThreadID) (int, error) {
+	row, err := h.DB.Thread(ctx, thread)
+	if err != nil {
+		return 0, err
+	}
+	log, err := h.app.logAt(ctx, thread, row.Next-1)
+	if err != nil {
+		return 0, err
+	}
+	return log.Tokens(), nil
+}
+
+// Defaults implements discord.Talks.
+func (h *discordHouse) Defaults(agent string) (model, profile string) {
+	own := h.orders.defaults(agent)
+	return own.Model, own.Permissions
+}
+
+var promptParts = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^<(?:doc name|repository-instructions file)="([^"\n]{1,200})">$`)
+})
+
+// Knew implements discord.Talks.
+func (h *discordHouse) Knew(_ context.Context, hash string) ([]string, error) {
+	head, err := h.app.head(hash)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, m := range promptParts().FindAllStringSubmatch(head.System, -1) {
+		out = append(out, m[1])
+	}
+	return out, nil
+}
+
+// ForkInto implements discord.Talks.
+func (h *discordHouse) ForkInto(ctx context.Context, from journal.Thread, into chat.ThreadID, by chat.Principal, atSeq int64) (int, error) {
+	made, err := h.orders.standing(ctx, from.ID)
+	if err != nil {
+		return 0, h.orders.wrong(err)
+	}
+	if err := h.app.fork(ctx, from, into, by, atSeq, made.Terms); err != nil {
+		return 0, h.orders.wrong(err)
+	}
+	row, err := h.DB.Thread(ctx, into)
+	if err != nil {
+		return 0, h.orders.wrong(err)
+	}
+	lines, err := h.app.linesUpTo(ctx, into, row.Next-1)
+	return len(lines), h.orders.wrong(err)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/desk"
 	"chorus/internal/journal"
 )
 
@@ -18,6 +19,25 @@ type Talks interface {
 	SavedContexts(ctx context.Context, agent, place string) ([]Saved, error)
 	// RestoreContext puts what was kept in place of what is in the windows of conversations.
 	RestoreContext(ctx context.Context, place, id string, rows []journal.Thread, by chat.Principal) (Restored, error)
+
+	// RunEvents are the events of a run, with what others wrote meanwhile. Without a run it
+	// is the conversation's last; none: it has had none.
+	RunEvents(ctx context.Context, thread chat.ThreadID, run string) ([]chat.Event, error)
+	// RunOf is the run that took a prompt; "": none has.
+	RunOf(ctx context.Context, thread chat.ThreadID, seq int64) (string, error)
+	// Untaken are the numbers of the prompts that wait, the oldest first.
+	Untaken(ctx context.Context, thread chat.ThreadID) ([]int64, error)
+	// Approvals lists questions.
+	Approvals(ctx context.Context, f desk.Filter) ([]desk.Approval, error)
+	// WindowUse is how many tokens the next request of a conversation would have.
+	WindowUse(ctx context.Context, thread chat.ThreadID) (int, error)
+	// Defaults are an agent's model and profile where nobody chose others.
+	Defaults(agent string) (model, profile string)
+	// Knew names what stood in the system prompt of a run, by the blob of its head.
+	Knew(ctx context.Context, head string) ([]string, error)
+	// ForkInto makes a conversation whose history is another's up to an event, and says how
+	// many messages that is.
+	ForkInto(ctx context.Context, from journal.Thread, into chat.ThreadID, by chat.Principal, atSeq int64) (int, error)
 }
 
 // Saved is a context that was kept.

@@ -71,6 +71,9 @@ func (b *Bot) respond(ctx context.Context, i discord.Interaction, a answer) {
 		update.Files = []*discord.File{a.file}
 	}
 	_, err := again(ctx, b.rest, "answer a command", func(ctx context.Context) (*discord.Message, error) {
+		if a.file == nil && split.Length(a.text) > 1900 { // all of it goes along; a reader is read once
+			update.Files = []*discord.File{discord.NewFile("whole.md", "", strings.NewReader(a.text))}
+		}
 		return b.rest.UpdateInteractionResponse(i.ApplicationID(), i.Token(), update, rest.WithCtx(ctx))
 	})
 	if err != nil {
@@ -112,6 +115,12 @@ func (b *Bot) press(ctx context.Context, i discord.ComponentInteraction) string 
 		return b.decide(ctx, id, by, what == pressYes, "")
 	case pressStop:
 		return b.stopped(ctx, i.Message.ID.String(), by, may(i))
+	case pressHalt:
+		in, err := b.channelOf(ctx, i.Channel().ID().String())
+		if err != nil {
+			return plainly(err)
+		}
+		return b.halt(ctx, in, id, by, may(i))
 	default:
 		return "This button is of another version of Chorus and does nothing any more."
 	}

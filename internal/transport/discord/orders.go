@@ -69,7 +69,9 @@ func forKeepers(h handler) handler {
 }
 
 // allOrders is every entry there is, in the order in which Discord is told of them.
-func allOrders() []orders { return slices.Concat(agentOrders(), runOrders(), contextOrders()) }
+func allOrders() []orders {
+	return slices.Concat(agentOrders(), runOrders(), lookOrders(), threadOrders(), contextOrders(), whyOrders())
+}
 
 func handlerOf(path string) handler {
 	for _, o := range allOrders() {

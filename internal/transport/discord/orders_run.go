@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/disgoorg/disgo/discord"
 
@@ -17,8 +16,6 @@ import (
 // runOrders look at what runs here, and stop or steer it.
 func runOrders() []orders {
 	return []orders{
-		{create: discord.SlashCommandCreate{Name: "status", Description: "Who answers here, what runs, what waits, what it cost today"},
-			carry: map[string]handler{"/status": (*Bot).statusOf}},
 		{create: discord.SlashCommandCreate{Name: "stop", Description: "Stop what runs in this channel", Options: []discord.ApplicationCommandOption{
 			discord.ApplicationCommandOptionBool{Name: "all", Description: "Also refuse what waits"}}},
 			carry: map[string]handler{"/stop": (*Bot).stopHere}},
@@ -28,8 +25,6 @@ func runOrders() []orders {
 		{create: discord.SlashCommandCreate{Name: "cost", Description: "What was spent", Options: []discord.ApplicationCommandOption{
 			discord.ApplicationCommandOptionString{Name: "since", Description: "24h, 7d, month"}}},
 			carry: map[string]handler{"/cost": forKeepers((*Bot).costs)}},
-		{create: discord.SlashCommandCreate{Name: "why", Description: "Who asked for the last answer here, on what model, what was allowed, what it cost"},
-			carry: map[string]handler{"/why": (*Bot).why}},
 	}
 }
 
@@ -54,54 +49,6 @@ func on(row journal.Thread) bool { return row.Status == chat.Running || row.Stat
 // reader of this channel: whoever is in it may see what happens in it.
 func caller(by chat.Principal) command.Caller {
 	return command.Caller{Principal: by, Scopes: []command.Scope{command.Admin}}
-}
-
-func (b *Bot) statusOf(ctx context.Context, o order) answer {
-	return says(b.status(ctx, o.in, o.by, o.keeps()))
-}
-
-func (b *Bot) status(ctx context.Context, in room.Channel, by chat.Principal, keeper bool) string {
-	listeners, err := b.House.Listeners(ctx, b.Name, b.me(), in)
-	if err != nil {
-		return plainly(err)
-	}
-	var out strings.Builder
-	for _, l := range listeners {
-		fmt.Fprintf(&out, "**%s** answers here, routing `%s`\n", l.Name, first(string(l.Routing), "reply"))
-	}
-	if len(listeners) == 0 {
-		out.WriteString("Nobody answers here.\n")
-	}
-	rows, err := b.here(ctx, in)
-	if err != nil {
-		return plainly(err)
-	}
-	running := 0
-	for _, row := range rows {
-		if !on(row) {
-			continue
-		}
-		running++
-		state := "runs"
-		if row.Status == chat.Waiting {
-			state = "waits for a yes"
-		}
-		fmt.Fprintf(&out, "- %s: %s, since <t:%d:R>", first(row.Title, row.ID.Thread()), state, row.LastActive.Unix())
-		if row.Waiting > 0 {
-			fmt.Fprintf(&out, ", %d more wait", row.Waiting)
-		}
-		out.WriteByte('\n')
-	}
-	if running == 0 {
-		out.WriteString("Nothing runs.\n")
-	}
-	if !keeper {
-		return strings.TrimSpace(out.String())
-	}
-	if costs, err := b.House.Costs(ctx, caller(by), command.CostQuery{By: "agent", Since: "24h"}); err == nil {
-		fmt.Fprintf(&out, "-# last 24 hours: $%.4f", costs.Total)
-	}
-	return strings.TrimSpace(out.String())
 }
 
 func (b *Bot) stopHere(ctx context.Context, o order) answer {
@@ -174,39 +121,4 @@ func (b *Bot) costs(ctx context.Context, o order) answer {
 		fmt.Fprintf(&out, "- %s: $%.4f, %d calls, %d tokens in, %d out\n", c.Key, c.Dollars, c.Calls, c.InputTokens+c.CacheReadTokens+c.CacheWriteTokens, c.OutputTokens)
 	}
 	return says(strings.TrimSpace(out.String()))
-}
-
-// why explains the last answer of the channel.
-func (b *Bot) why(ctx context.Context, o order) answer {
-	return says(b.explain(ctx, o.in, o.by))
-}
-
-func (b *Bot) explain(ctx context.Context, in room.Channel, by chat.Principal) string {
-	rows, err := b.here(ctx, in)
-	if err != nil {
-		return plainly(err)
-	}
-	for _, row := range rows {
-		s, err := b.House.GetSession(ctx, caller(by), string(row.ID))
-		if err != nil || len(s.Runs) == 0 {
-			continue
-		}
-		run := s.Runs[0]
-		var out strings.Builder
-		fmt.Fprintf(&out, "**%s**\nasked by %s, answered by `%s` on `%s`: %s in %d steps", first(row.Title, row.ID.Thread()), people(row.Owner.String()),
-			row.Agent, run.Model, first(run.Outcome, "still on"), run.Steps)
-		if !run.EndedAt.IsZero() {
-			fmt.Fprintf(&out, ", %s", run.EndedAt.Sub(run.StartedAt).Round(time.Millisecond))
-		}
-		fmt.Fprintf(&out, "\ntokens: %+v\ncost: $%v\n", run.Usage, run.Cost)
-		if audit, err := b.House.Audit(ctx, caller(by), command.AuditQuery{Session: string(row.ID), Limit: 20}); err == nil {
-			for _, line := range audit.Items {
-				if line.Run == run.Run {
-					fmt.Fprintf(&out, "- %s: `%s` (%s)\n", line.Decision, strings.ReplaceAll(line.Action, "`", "'"), first(line.Rule, "no rule"))
-				}
-			}
-		}
-		return strings.TrimSpace(out.String())
-	}
-	return "Nothing has been answered here yet."
 }

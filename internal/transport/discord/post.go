@@ -26,6 +26,7 @@ const (
 	pressYes  = "yes"
 	pressNo   = "no"
 	pressStop = "stop"
+	pressHalt = "halt" // in a list: of which conversation
 )
 
 // pressed is what a button carries: version, what, about whom.

@@ -1,0 +1,272 @@
+package discord
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/disgoorg/disgo/discord"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/desk"
+	"chorus/internal/journal"
+	"chorus/internal/room"
+	"chorus/internal/room/show"
+	"chorus/internal/room/split"
+)
+
+// lookOrders look at what goes on in a channel.
+func lookOrders() []orders {
+	plain := func(name, description string, h handler) orders {
+		return orders{create: discord.SlashCommandCreate{Name: name, Description: description}, carry: map[string]handler{"/" + name: h}}
+	}
+	return []orders{
+		plain("status", "Who answers here and how, what runs, what waits for a yes, what you spent today", (*Bot).status),
+		plain("tasks", "What runs and what waits in this channel, with a button to stop each", (*Bot).tasks),
+		plain("queue", "Who waits here for an answer, and at which place", (*Bot).queued),
+	}
+}
+
+// told folds the run that is on in a conversation, or its last one.
+func (b *Bot) told(ctx context.Context, thread chat.ThreadID, run string) (show.Told, error) {
+	events, err := b.House.RunEvents(ctx, thread, run)
+	return show.Tell(events, label), err
+}
+
+// titleOf is what people know a conversation by.
+func titleOf(row journal.Thread) string { return oneLine(first(row.Title, row.ID.Thread()), 60) }
+
+// going is what a conversation does now: its step, for how long, what it waits for.
+func (b *Bot) going(ctx context.Context, row journal.Thread) string {
+	t, err := b.told(ctx, row.ID, "")
+	if err != nil || t.End != nil || t.Began.IsZero() {
+		return state(row)
+	}
+	parts := []string{state(row)}
+	if t.Step > 0 {
+		parts = append(parts, fmt.Sprintf("step %d", t.Step))
+	}
+	parts = append(parts, show.Duration(time.Since(t.Began).Truncate(time.Second)))
+	if doing := t.Doing(); row.Status == chat.Running && doing != "" {
+		parts = append(parts, oneLine(doing, 80))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// waitingHere are the questions that are open in a channel.
+func (b *Bot) waitingHere(ctx context.Context, rows []journal.Thread) ([]desk.Approval, error) {
+	var out []desk.Approval
+	for _, row := range rows {
+		if row.Status != chat.Waiting {
+			continue
+		}
+		list, err := b.House.Approvals(ctx, desk.Filter{Thread: row.ID, State: desk.Open})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, list...)
+	}
+	return out, nil
+}
+
+func (b *Bot) status(ctx context.Context, o order) answer {
+	listeners, err := b.House.Listeners(ctx, b.Name, b.me(), o.in)
+	if err != nil {
+		return says(plainly(err))
+	}
+	rows, err := b.here(ctx, o.in)
+	if err != nil {
+		return says(plainly(err))
+	}
+	var out strings.Builder
+	for _, l := range listeners {
+		b.statusOf(ctx, &out, l, rows)
+	}
+	if len(listeners) == 0 {
+		out.WriteString("Nobody answers here.\n")
+	}
+	running := 0
+	for _, row := range rows {
+		if on(row) {
+			running++
+			fmt.Fprintf(&out, "- %s: %s%s\n", titleOf(row), b.going(ctx, row), behind(row))
+		}
+	}
+	if running == 0 {
+		out.WriteString("Nothing runs here.\n")
+	}
+	open, err := b.waitingHere(ctx, rows)
+	if err != nil {
+		return says(plainly(err))
+	}
+	for _, a := range open {
+		fmt.Fprintf(&out, "- waits for a yes: `%s`, asked <t:%d:R>\n", oneLine(label(a.Call.Name, a.Call.Args), 80), a.AskedAt.Unix())
+	}
+	b.spent(ctx, &out, o)
+	return says(strings.TrimSpace(out.String()))
+}
+
+// statusOf is one agent: on what it works, and how full its window is.
+func (b *Bot) statusOf(ctx context.Context, out *strings.Builder, l Listener, rows []journal.Thread) {
+	model, profile := b.House.Defaults(l.Name)
+	fmt.Fprintf(out, "**%s** answers here · model `%s` · profile `%s` · routing `%s`\n", l.Name, model, profile, first(string(l.Routing), "reply"))
+	for _, row := range rows {
+		if row.Agent != l.Name {
+			continue
+		}
+		used, err := b.House.WindowUse(ctx, row.ID)
+		if err != nil {
+			return
+		}
+		text := split.Thousands(used) + " tokens"
+		if t, err := b.told(ctx, row.ID, ""); err == nil && t.Window > 0 {
+			text = fmt.Sprintf("%s of %s tokens (%d %%)", split.Thousands(used), split.Thousands(t.Window), used*100/t.Window)
+		}
+		fmt.Fprintf(out, "-# window of the last conversation: %s\n", text)
+		return
+	}
+}
+
+// behind says how many wait for a conversation.
+func behind(row journal.Thread) string {
+	if row.Waiting == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d more wait", row.Waiting)
+}
+
+// spent is what somebody paid for today, and for those who keep the server what all did.
+func (b *Bot) spent(ctx context.Context, out *strings.Builder, o order) {
+	own := command.Caller{Principal: o.by, Scopes: []command.Scope{command.Read}}
+	mine, err := b.House.Costs(ctx, own, command.CostQuery{By: "agent", Since: "today"})
+	if err != nil {
+		return
+	}
+	fmt.Fprintf(out, "-# today (UTC) you spent %s", dollars(mine.Total))
+	if o.keeps() {
+		if all, err := b.House.Costs(ctx, caller(o.by), command.CostQuery{By: "agent", Since: "today"}); err == nil {
+			fmt.Fprintf(out, ", all agents together %s", dollars(all.Total))
+		}
+	}
+}
+
+func dollars(usd float64) string {
+	if usd == 0 {
+		return "nothing"
+	}
+	return fmt.Sprintf("$%.4f", usd)
+}
+
+// manyStops is how many buttons a message has room for.
+const manyStops = 25
+
+func (b *Bot) tasks(ctx context.Context, o order) answer {
+	rows, err := b.here(ctx, o.in)
+	if err != nil {
+		return says(plainly(err))
+	}
+	var out strings.Builder
+	var stops []discord.InteractiveComponent
+	for _, row := range rows {
+		if !on(row) && row.Waiting == 0 {
+			continue
+		}
+		n := len(stops) + 1
+		fmt.Fprintf(&out, "%d. **%s** (%s): %s%s\n", n, titleOf(row), row.Agent, b.going(ctx, row), behind(row))
+		b.waitingIn(ctx, &out, row, "   - ")
+		if n <= manyStops {
+			stops = append(stops, discord.ButtonComponent{Style: discord.ButtonStyleDanger, Label: fmt.Sprintf("Stop %d", n), CustomID: pressed(pressHalt, haltID(row.ID))})
+		}
+	}
+	if out.Len() == 0 {
+		return says("Nothing runs here, and nothing waits.")
+	}
+	a := says(strings.TrimSpace(out.String()))
+	for len(stops) > 0 {
+		n := min(5, len(stops))
+		a.buttons = append(a.buttons, discord.ActionRowComponent{Components: stops[:n]})
+		stops = stops[n:]
+	}
+	return a
+}
+
+// haltID names a conversation on a button: the channel is where the button is pressed.
+func haltID(thread chat.ThreadID) string { return thread.Thread() + "@" + thread.Agent() }
+
+// halt ends a conversation's run and refuses what waits for it.
+func (b *Bot) halt(ctx context.Context, in room.Channel, id string, by chat.Principal, keeper bool) string {
+	rows, err := b.hereMost(ctx, in, manyHere)
+	if err != nil {
+		return plainly(err)
+	}
+	for _, row := range rows {
+		if haltID(row.ID) == id {
+			return b.kill(ctx, row, by, keeper)
+		}
+	}
+	return "That conversation is not here any more."
+}
+
+func (b *Bot) kill(ctx context.Context, row journal.Thread, by chat.Principal, keeper bool) string {
+	if !keeper && !b.asker(ctx, row.ID, by.ID) {
+		return "Only whoever asked can stop this, or somebody who may manage messages here."
+	}
+	ended, err := b.House.Abort(ctx, row.ID, by.String(), true)
+	switch {
+	case err != nil:
+		return plainly(err)
+	case !ended:
+		return "It was over already: " + titleOf(row)
+	default:
+		return "Stopped: " + titleOf(row)
+	}
+}
+
+func (b *Bot) queued(ctx context.Context, o order) answer {
+	rows, err := b.here(ctx, o.in)
+	if err != nil {
+		return says(plainly(err))
+	}
+	var out strings.Builder
+	for _, row := range rows {
+		if row.Waiting == 0 {
+			continue
+		}
+		fmt.Fprintf(&out, "**%s** (%s): %s\n", titleOf(row), row.Agent, b.going(ctx, row))
+		b.waitingIn(ctx, &out, row, "")
+	}
+	return says(first(strings.TrimSpace(out.String()), "Nobody waits here."))
+}
+
+// waitingIn lists who waits for a conversation, by place.
+func (b *Bot) waitingIn(ctx context.Context, out *strings.Builder, row journal.Thread, indent string) {
+	if row.Waiting == 0 {
+		return
+	}
+	seqs, err := b.House.Untaken(ctx, row.ID)
+	if err != nil {
+		return
+	}
+	for i, seq := range seqs {
+		ev, err := b.House.Event(ctx, row.ID, seq)
+		if err != nil {
+			continue
+		}
+		who, words := asked(ev)
+		fmt.Fprintf(out, "%splace %d: %s, since <t:%d:R>: %s\n", indent, i+1, who, ev.At.Unix(), oneLine(words, 80))
+	}
+}
+
+// asked is who asked for something, and in which words.
+func asked(ev chat.Event) (who, words string) {
+	switch e := ev.Body.(type) {
+	case chat.Received:
+		return people(e.Principal.String()), e.Blocks.Text()
+	case chat.Steered:
+		return people(e.Principal.String()), e.Blocks.Text()
+	default:
+		return people(ev.Who), ""
+	}
+}
