@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"chorus/internal/command"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
-	"chorus/internal/pictures"
 	"chorus/internal/room"
 	"chorus/internal/room/activate"
 	"chorus/internal/room/route"
@@ -139,7 +137,7 @@ func (h *discordHouse) listener(name string, self room.Author, guild string) (di
 	if err != nil {
 		return discord.Listener{}, err
 	}
-	l := discord.Listener{Images: settings.IncludeImages, MaxChars: settings.MaxMessageChars}
+	l := discord.Listener{MaxChars: settings.MaxMessageChars}
 	l.Agent = room.Agent{Name: name, User: self.ID, Username: self.Name, InnerName: settings.InnerName}
 	l.Routing, l.Intake = route.Routing(settings.Routing), chat.Intake(settings.Intake)
 	l.Rules = activate.Rules{ReplyOnRandom: settings.ReplyOnRandom, ReplyOnName: settings.ReplyOnName, AutoReplyOwnChannel: settings.AutoReplyOwnChannel,
@@ -169,17 +167,4 @@ func (h *discordHouse) Row(_ context.Context, thread chat.ThreadID, owner chat.P
 	}
 	_, err := h.app.Home.Ensure(row.Dir)
 	return row, err
-}
-
-// Picture implements discord.Agents.
-func (h *discordHouse) Picture(ctx context.Context, name string, data []byte) (chat.Image, error) {
-	if pictures.Sniff(data) == "" {
-		return chat.Image{}, fmt.Errorf("%s is no picture", name)
-	}
-	fitted, media, _, _, err := pictures.Fit(data, pictures.Limits{}, maxPixels)
-	if err != nil {
-		return chat.Image{}, err
-	}
-	hash, err := h.PutBlob(ctx, fitted)
-	return chat.Image{Blob: hash, MediaType: media, Name: name, Size: int64(len(fitted))}, err
 }

@@ -51,6 +51,8 @@ func inGuild(t *testing.T, o discordsim.Options, files map[string]string) *guild
 
 // hasty are the times of tests that wait for them.
 var hasty = map[string]func(*discord.Options){
+	"TestDiscordFilesHang":            func(o *discord.Options) { o.Fetch = time.Second },
+	"TestDiscordFilesThatCannotBeHad": func(o *discord.Options) { o.FirstBackoff = 10 * time.Millisecond },
 	"TestDiscordNoticesADeafConnection": func(o *discord.Options) {
 		o.Patrol, o.Grace = 200*time.Millisecond, time.Millisecond
 	},

@@ -197,7 +197,8 @@ func (a *App) setup(ctx context.Context, row journal.Thread, work engine.Work) (
 			Tools: a.redacting(offered),
 			Model: engineOf(models, row, bot, b),
 			Head:  a.head,
-			Begin: func(ctx context.Context, _ *transcript.Log, _ transcript.Waiting) (agent.Beginning, error) {
+			Begin: func(ctx context.Context, log *transcript.Log, prompt transcript.Waiting) (agent.Beginning, error) {
+				a.awaitFiles(ctx, row.ID, log.Seq(), prompt)
 				return a.begin(ctx, beginning{row, b, models, offered, now, who, bot, rules.Name()})
 			},
 			Reap: func(ctx context.Context, call string) error {

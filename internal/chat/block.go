@@ -59,6 +59,9 @@ type File struct {
 	MediaType string `json:"mediaType,omitempty"`
 	Path      string `json:"path,omitempty"`
 	Size      int64  `json:"size,omitempty"`
+	Source    string `json:"source,omitempty"`  // the address it was attached under
+	Wanted    bool   `json:"wanted,omitempty"`  // it is still to be fetched; Size is what its sender says
+	Trouble   string `json:"trouble,omitempty"` // why it could not be had: there is nothing at Path
 }
 
 func (Text) block()       {}
@@ -89,6 +92,27 @@ func (b Blocks) Text() string {
 		}
 	}
 	return out.String()
+}
+
+// Apart parts the words of a message from its files: those begin with the first block
+// that is no text, and each of them may have text of its own behind it.
+func (b Blocks) Apart() (words, files Blocks) {
+	for i, block := range b {
+		if _, ok := block.(Text); !ok {
+			return b[:i:i], b[i:]
+		}
+	}
+	return b, nil
+}
+
+// Wanted reports whether a file is still to be fetched.
+func (b Blocks) Wanted() bool {
+	for _, block := range b {
+		if f, ok := block.(File); ok && f.Wanted {
+			return true
+		}
+	}
+	return false
 }
 
 // Calls lists the tool uses in order.

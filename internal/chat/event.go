@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -89,10 +90,22 @@ type Refused struct {
 	Why string `json:"why"`
 }
 
-// Edited: the words of Seq were changed by their author.
+// Edited: the words of Seq were changed by their author, or, with Files, the files that
+// came with them have been fetched and stand where they were announced.
 type Edited struct {
 	Seq    int64  `json:"seq"`
 	Blocks Blocks `json:"blocks"`
+	Files  bool   `json:"files,omitempty"`
+}
+
+// Over is what a message is after the change: new words keep its files, files that
+// have come keep its words.
+func (e Edited) Over(old Blocks) Blocks {
+	words, files := old.Apart()
+	if e.Files {
+		return slices.Concat(words, e.Blocks)
+	}
+	return slices.Concat(e.Blocks, files)
 }
 
 // Deleted: the words of Seq were taken back.

@@ -124,6 +124,12 @@ type Place struct {
 	Key    string
 }
 
+// Memo is a small thing that a part of the program must not forget.
+type Memo struct {
+	Key   string
+	Value []byte
+}
+
 // MaxNonce is how long the shortest of the platforms lets a nonce be.
 const MaxNonce = 25
 

@@ -99,22 +99,19 @@ func (b *batch) window(ev chat.Event) error {
 	switch body := ev.Body.(type) {
 	case chat.Received:
 		if body.Prompt {
-			b.st.Waiting = append(b.st.Waiting, held{ev.Seq, b.t.userContent(body.Blocks, "", ev.At)})
+			b.st.Waiting = append(b.st.Waiting, b.t.hold(ev, body.Blocks, ""))
 		} else {
-			b.st.Heard = append(b.st.Heard, held{ev.Seq, b.t.userContent(body.Blocks, body.From.Name, ev.At)})
+			b.st.Heard = append(b.st.Heard, b.t.hold(ev, body.Blocks, body.From.Name))
 		}
 	case chat.Steered:
-		b.st.Waiting = append(b.st.Waiting, held{ev.Seq, b.t.userContent(body.Blocks, "", ev.At)})
+		b.st.Waiting = append(b.st.Waiting, b.t.hold(ev, body.Blocks, ""))
 	case chat.Imported:
 		for _, message := range b.t.imported(body, ev.At) {
-			b.st.Heard = append(b.st.Heard, held{ev.Seq, message})
+			b.st.Heard = append(b.st.Heard, held{Seq: ev.Seq, Message: message})
 		}
 	case chat.Edited:
-		for i, h := range b.st.Waiting {
-			if h.Seq == body.Seq {
-				b.st.Waiting[i].Message = b.t.userContent(body.Blocks, "", ev.At)
-			}
-		}
+		b.t.change(b.st.Waiting, body, ev.At)
+		b.t.change(b.st.Heard, body, ev.At)
 	case chat.Deleted:
 		b.st.Waiting, b.st.Heard = forget(b.st.Waiting, body.Seq), forget(b.st.Heard, body.Seq)
 	case chat.Refused:
@@ -254,6 +251,26 @@ func millis(at time.Time) int64 {
 		return 0
 	}
 	return at.UnixMilli()
+}
+
+// hold is a message that has no place yet.
+func (t *Thread) hold(ev chat.Event, blocks chat.Blocks, name string) held {
+	h := held{Seq: ev.Seq, Message: t.userContent(blocks, name, ev.At), Name: name}
+	if _, files := blocks.Apart(); len(files) > 0 {
+		h.Blocks = blocks
+	}
+	return h
+}
+
+// change gives a message that has no place yet its new words or its files.
+func (t *Thread) change(list []held, body chat.Edited, at time.Time) {
+	for i, h := range list {
+		if h.Seq == body.Seq {
+			blocks := body.Over(h.Blocks)
+			list[i].Message = t.userContent(blocks, h.Name, at)
+			list[i].Blocks = blocks
+		}
+	}
 }
 
 // userContent is a user message without its place. A name in front tells apart

@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -89,7 +90,7 @@ func (b *batch) logSpeech(ev chat.Event, from chat.Participant, blocks chat.Bloc
 			if local == "" {
 				local = "blob:" + f.Blob
 			}
-			entry.Attachments = append(entry.Attachments, LogAttachment{f.Name, local})
+			entry.Attachments = append(entry.Attachments, LogAttachment{cmp.Or(f.Source, f.Name), local})
 		}
 	}
 	b.logEntry(ev, entry)

@@ -67,6 +67,8 @@ type state struct {
 type held struct {
 	Seq     int64           `json:"seq"`
 	Message json.RawMessage `json:"message"`
+	Name    string          `json:"name,omitempty"`   // in front of the words
+	Blocks  chat.Blocks     `json:"blocks,omitempty"` // with files: its words may change by themselves
 }
 
 // Open looks at a thread's folder, which is made if it is not there, and mends

@@ -95,9 +95,20 @@ func (w *Writer) edited(b chat.Edited) []any {
 	if !ok {
 		return nil
 	}
-	s := speechOf(chat.Participant{ID: old.UserID, Name: old.UserName}, b.Blocks)
+	s := changed(old, b)
 	s.PromptSeq = b.Seq
 	return []any{&promptLine{Type: "user_prompt", speech: s}}
+}
+
+// changed is what somebody said after a change of its words or its files.
+func changed(old speech, b chat.Edited) speech {
+	s := speechOf(chat.Participant{ID: old.UserID, Name: old.UserName}, b.Blocks)
+	if b.Files {
+		s.Content = old.Content
+	} else {
+		s.Attachments = old.Attachments
+	}
+	return s
 }
 
 func (w *Writer) taken(b chat.Took) []any {
@@ -207,7 +218,7 @@ func (w *Writer) absorb(ev chat.Event) {
 		w.waiting[ev.Seq] = speechOf(b.From, b.Blocks)
 	case chat.Edited:
 		if old, ok := w.waiting[b.Seq]; ok {
-			w.edit(b.Seq, speechOf(chat.Participant{ID: old.UserID, Name: old.UserName}, b.Blocks))
+			w.edit(b.Seq, changed(old, b))
 		}
 	case chat.Took:
 		for _, seq := range b.Seqs {

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+
+	"chorus/internal/journal"
 )
 
 // Remember keeps a value under a kind and a key; what was there before is replaced. Keys
@@ -33,17 +35,11 @@ func (db *DB) Recall(ctx context.Context, kind, key string) ([]byte, error) {
 	return value, nil
 }
 
-// Memo is something that was remembered.
-type Memo struct {
-	Key   string
-	Value []byte
-}
-
 // Memos gives everything of a kind, the oldest first.
-func (db *DB) Memos(ctx context.Context, kind string) ([]Memo, error) {
-	var out []Memo
+func (db *DB) Memos(ctx context.Context, kind string) ([]journal.Memo, error) {
+	var out []journal.Memo
 	err := db.query(ctx, `SELECT key, value FROM memos WHERE kind = ? ORDER BY at, key`, []any{kind}, func(rows *sql.Rows) error {
-		var m Memo
+		var m journal.Memo
 		err := rows.Scan(&m.Key, &m.Value)
 		out = append(out, m)
 		return err

@@ -198,6 +198,9 @@ func indexEvent(ctx context.Context, tx *sql.Tx, agent string, e chat.Event) err
 	const byPlace = `(SELECT id FROM docs WHERE thread = ? AND seq = ?)`
 	switch b := e.Body.(type) {
 	case chat.Edited:
+		if b.Files {
+			return nil // the words are the same
+		}
 		_, err := tx.ExecContext(ctx, `UPDATE words SET text = ? WHERE rowid = `+byPlace, clip(b.Blocks.Text(), maxIndexedMessage), thread, b.Seq)
 		return err
 	case chat.Deleted:

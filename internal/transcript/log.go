@@ -293,13 +293,13 @@ func (l *Log) delete(seq int64) {
 func (l *Log) edit(at int64, b chat.Edited) error {
 	for i := range l.waiting {
 		if l.waiting[i].Seq == b.Seq {
-			l.waiting[i].Blocks = b.Blocks
+			l.waiting[i].Blocks = b.Over(l.waiting[i].Blocks)
 			return nil
 		}
 	}
 	for i, it := range l.pending {
 		if it.seq == b.Seq && it.kind == words && len(it.msgs) == 1 {
-			msg, err := model.NewMessage(it.msgs[0].Role, it.msgs[0].From, b.Blocks)
+			msg, err := model.NewMessage(it.msgs[0].Role, it.msgs[0].From, b.Over(it.msgs[0].Blocks))
 			if err != nil {
 				return err
 			}
@@ -309,7 +309,17 @@ func (l *Log) edit(at int64, b chat.Edited) error {
 	}
 	for _, e := range l.window {
 		if e.seq == b.Seq {
-			l.edits[b.Seq] = edit{Blocks: b.Blocks}
+			before := e.msg.Blocks
+			if changed, ok := l.edits[b.Seq]; ok && changed.Deleted {
+				return nil
+			} else if ok {
+				before = changed.Blocks
+			}
+			l.edits[b.Seq] = edit{Blocks: b.Over(before)}
+			if b.Files {
+				note := chat.Text{Text: fmt.Sprintf("<note about=\"files\">\nThe files of an earlier message of %s have come:\n</note>", e.msg.From.Name)}
+				return l.pend(at, words, model.User, chat.Participant{Kind: chat.System}, append(chat.Blocks{note}, b.Blocks...))
+			}
 			text := fmt.Sprintf("<note about=\"edit\">\n%s changed an earlier message. It now reads:\n%s\n</note>", e.msg.From.Name, b.Blocks.Text())
 			return l.pend(at, note, model.User, chat.Participant{Kind: chat.System}, chat.TextBlocks(text))
 		}

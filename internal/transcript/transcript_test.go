@@ -262,8 +262,11 @@ func TestPrefixAndPairs(t *testing.T) {
 					t.Fatalf("a supposition left a trace:\n%s\n%s", before, after)
 				}
 			},
-			"note":   func(*rapid.T) { w.tell(chat.Noted{What: "date", Text: words("note").Text()}) },
-			"edit":   func(*rapid.T) { w.tell(chat.Edited{Seq: anySeq(), Blocks: words("edit")}) },
+			"note": func(*rapid.T) { w.tell(chat.Noted{What: "date", Text: words("note").Text()}) },
+			"edit": func(*rapid.T) { w.tell(chat.Edited{Seq: anySeq(), Blocks: words("edit")}) },
+			"files": func(*rapid.T) {
+				w.tell(chat.Edited{Seq: anySeq(), Files: true, Blocks: append(chat.Blocks{chat.File{Name: "f", Path: "attachments/f"}}, words("file")...)})
+			},
 			"delete": func(*rapid.T) { w.tell(chat.Deleted{Seq: anySeq()}) },
 			"refuse": func(*rapid.T) { w.tell(chat.Refused{Seq: anySeq()}) },
 			"end":    func(*rapid.T) { w.tell(chat.RunEnded{Run: fmt.Sprint(w.runs), Reason: chat.EndDone}) },

@@ -105,7 +105,12 @@ func FileLine(f chat.File) string {
 	if len(about) > 0 {
 		line += " (" + strings.Join(about, ", ") + ")"
 	}
-	if f.Path != "" {
+	switch {
+	case f.Trouble != "":
+		return line + ": not there: " + f.Trouble + "]"
+	case f.Wanted:
+		return line + ": still being fetched, will be at " + f.Path + "]"
+	case f.Path != "":
 		return line + ": " + f.Path + "]"
 	}
 	return line + ": not laid into the workspace]"

@@ -246,6 +246,8 @@ func TestLines(t *testing.T) {
 	}{
 		{chat.File{Name: "a.pdf", MediaType: "application/pdf", Size: 12, Path: "@attachments/a.pdf"}, "[file a.pdf (application/pdf, 12 bytes): @attachments/a.pdf]"},
 		{chat.File{Name: "a"}, "[file a: not laid into the workspace]"},
+		{chat.File{Name: "a.pdf", Size: 12, Path: "attachments/1_a.pdf", Wanted: true}, "[file a.pdf (12 bytes): still being fetched, will be at attachments/1_a.pdf]"},
+		{chat.File{Name: "a.pdf", Path: "attachments/1_a.pdf", Trouble: "Discord answered 404"}, "[file a.pdf: not there: Discord answered 404]"},
 		{chat.File{}, "[file without a name: not laid into the workspace]"},
 	} {
 		if got := FileLine(c.file); got != c.want {

@@ -30,6 +30,7 @@ type messageBody struct {
 
 	keys  map[string]bool
 	files []upload
+	lie   func(*Attachment)
 }
 
 // attachmentBody names a file of the same request by its number, or an attachment that stays by its id.

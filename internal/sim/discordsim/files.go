@@ -39,6 +39,9 @@ func (w *world) keep(c *Channel, b *messageBody, have []Attachment) ([]Attachmen
 		a.URL = w.url + "/attachments/" + c.ID.String() + "/" + a.ID.String() + "/" + a.Filename
 		a.ProxyURL = a.URL
 		w.files[a.ID] = f.data
+		if b.lie != nil {
+			b.lie(&a)
+		}
 		out = append(out, a)
 	}
 	if len(out) > 10 {

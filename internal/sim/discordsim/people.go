@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -15,6 +16,8 @@ type Said struct {
 	// Reply is the message it answers; 0: none.
 	Reply ID
 	Files map[string][]byte
+	// Lie changes what the message says of each file; nil: the truth.
+	Lie func(*Attachment)
 }
 
 // as does something as a person or a bot, with the lock held.
@@ -81,9 +84,10 @@ func (s *Sim) Post(person, channel string, what Said) (id ID, err error) {
 		if what.Reply != 0 {
 			b.Reference = &Reference{MessageID: what.Reply}
 		}
-		for name, data := range what.Files {
-			b.files = append(b.files, upload{name: name, data: data})
+		for _, name := range slices.Sorted(maps.Keys(what.Files)) {
+			b.files = append(b.files, upload{name: name, data: what.Files[name]})
 		}
+		b.lie = what.Lie
 		f := &form{}
 		b.check(f)
 		if err := f.err(); err != nil {

@@ -19,14 +19,20 @@ func (s *Sim) routes() {
 	s.mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
 		fail(w, verdict{}, refuse(http.StatusNotFound, 0, "404: Not Found"))
 	})
-	s.mux.HandleFunc("GET /attachments/{channel}/{id}/{name}", s.attachment)
+	s.mux.HandleFunc(attachmentRoute, s.attachment)
 	s.mux.HandleFunc("/gateway", s.socket)
 	s.mux.HandleFunc("/gateway/", s.socket)
 	s.routesSim()
 	s.routesPage()
 }
 
+// attachmentRoute is the one of Discord's store of files.
+const attachmentRoute = "GET /attachments/{channel}/{id}/{name}"
+
 func (s *Sim) attachment(w http.ResponseWriter, r *http.Request) {
+	if s.faulty(w, r, attachmentRoute, nil) {
+		return
+	}
 	id, _ := ParseID(r.PathValue("id"))
 	s.mu.Lock()
 	data, ok := s.w.files[id]

@@ -20,7 +20,8 @@ type Step struct {
 	On    string `yaml:"on" json:"on,omitempty"`
 	Label string `yaml:"label" json:"label,omitempty"`
 
-	Say     string            `yaml:"say" json:"say,omitempty"` // with On it is a reply
+	Say     string            `yaml:"say" json:"say,omitempty"`     // with On it is a reply
+	Files   map[string]string `yaml:"files" json:"files,omitempty"` // with Say: texts by their names
 	Edit    string            `yaml:"edit" json:"edit,omitempty"`
 	Delete  bool              `yaml:"delete" json:"delete,omitempty"`
 	React   string            `yaml:"react" json:"react,omitempty"`
@@ -205,7 +206,7 @@ func (s *Sim) do(ctx context.Context, t Step, on ID) (ID, error) {
 			in = id.String() // a thread that an earlier step opened
 		}
 		s.mu.Unlock()
-		return s.Post(t.As, in, Said{Text: t.Say, Reply: on})
+		return s.Post(t.As, in, Said{Text: t.Say, Reply: on, Files: t.files()})
 	case t.Edit != "":
 		return on, s.Edit(t.As, on, t.Edit)
 	case t.Delete:
@@ -261,4 +262,13 @@ func (s *Sim) labelled(label, in string) (ID, error) {
 		return id, nil
 	}
 	return 0, fmt.Errorf("no step before was labelled %q", label)
+}
+
+// files are the step's texts as files.
+func (t Step) files() map[string][]byte {
+	out := make(map[string][]byte, len(t.Files))
+	for name, text := range t.Files {
+		out[name] = []byte(text)
+	}
+	return out
 }

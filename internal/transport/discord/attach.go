@@ -8,101 +8,100 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/disgoorg/disgo/discord"
 
 	"chorus/internal/chat"
+	"chorus/internal/room/attach"
 )
 
 // The limits of what is taken from a message.
 const (
-	maxPictures = 8
-	maxPicture  = 20 << 20
-	fetchTime   = 20 * time.Second
+	maxFile      = 25 << 20
+	maxFiles     = 10 // Discord's own
+	fetchTime    = 20 * time.Second
+	leastTime    = 2 * time.Second // for one file, when its store has hung before
+	fetchTries   = 3
+	fetchedAgain = time.Hour // a link that is older is asked for anew
 )
 
-// attachments are the files of a message: pictures as pictures, others by their names. A
-// file that cannot be had never keeps the words back.
-func (b *Bot) attachments(ctx context.Context, m discord.Message, l Listener) chat.Blocks {
+// announced are the files of a message before anything of them is here: their names as
+// their sender gave them, and where they will lie.
+func announced(m discord.Message) chat.Blocks {
 	var out chat.Blocks
-	pictures := 0
-	for _, a := range m.Attachments {
-		note := fmt.Sprintf("[attached: %s, %s]", a.Filename, size(a.Size))
-		if !l.Images || !picture(a) || pictures >= maxPictures {
-			out = append(out, chat.Text{Text: note})
-			continue
-		}
-		img, err := b.fetchPicture(ctx, a)
-		if err != nil {
-			b.Log.Warn("an attachment could not be taken", "event", "attachment_failed", "name", a.Filename, "error", err)
-			out = append(out, chat.Text{Text: strings.TrimSuffix(note, "]") + ", could not be read]"})
-			continue
-		}
-		pictures++
-		out = append(out, img)
+	taken := map[string]bool{}
+	for _, a := range m.Attachments[:min(len(m.Attachments), maxFiles)] {
+		at := attach.Path(m.CreatedAt, a.Filename, func(p string) bool { return taken[p] })
+		taken[at] = true
+		out = append(out, chat.File{Name: attach.Name(a.Filename), Path: at, Size: int64(a.Size), Source: a.URL, Wanted: true})
 	}
 	return out
 }
 
-func picture(a discord.Attachment) bool {
-	return a.ContentType != nil && strings.HasPrefix(*a.ContentType, "image/")
-}
+// Refusal is why a file cannot be had, in words for the model and for people.
+type Refusal string
 
-func size(n int) string {
-	switch {
-	case n >= 1<<20:
-		return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
-	case n >= 1<<10:
-		return fmt.Sprintf("%d KB", n>>10)
-	default:
-		return fmt.Sprintf("%d bytes", n)
-	}
-}
+func (r Refusal) Error() string { return string(r) }
 
-// fetchPicture loads a picture from the platform's own store; what it says of its size
-// and type is not believed.
-func (b *Bot) fetchPicture(ctx context.Context, a discord.Attachment) (chat.Image, error) {
-	if a.Size > maxPicture {
-		return chat.Image{}, fmt.Errorf("%s is larger than %s", a.Filename, size(maxPicture))
+// errStale: the store does not know the link (any more); a new one may work.
+var errStale = errors.New("the link does not lead to it any more")
+
+// download loads a file from the platform's own store. What the message says of its size and
+// type is not believed.
+func (b *Bot) download(ctx context.Context, at string) ([]byte, error) {
+	if !b.trusts(at) {
+		return nil, Refusal("it does not lie with Discord")
 	}
-	if !b.trusts(a.URL) {
-		return chat.Image{}, fmt.Errorf("%s does not lie with Discord", a.Filename)
-	}
-	ctx, cancel := context.WithTimeout(ctx, fetchTime)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
-		return chat.Image{}, err
+		return nil, Refusal("its link is no address")
 	}
-	rs, err := b.HTTP.Do(req)
+	rs, err := b.files.client.Do(req)
 	if err != nil {
-		return chat.Image{}, err
+		return nil, err
 	}
 	defer rs.Body.Close()
-	if rs.StatusCode != http.StatusOK {
-		return chat.Image{}, errors.New(rs.Status)
+	switch code := rs.StatusCode; {
+	case code == http.StatusOK:
+	case code == http.StatusNotFound || code == http.StatusForbidden || code == http.StatusGone || code == http.StatusUnauthorized:
+		return nil, errStale
+	case code >= 500 || code == http.StatusTooManyRequests:
+		return nil, fmt.Errorf("Discord answered %d", code)
+	default:
+		return nil, Refusal(fmt.Sprintf("Discord answered %d", code))
 	}
-	data, err := io.ReadAll(io.LimitReader(rs.Body, maxPicture+1))
+	if rs.ContentLength > maxFile {
+		return nil, tooLarge()
+	}
+	data, err := io.ReadAll(io.LimitReader(rs.Body, maxFile+1))
 	if err != nil {
-		return chat.Image{}, err
+		return nil, err
 	}
-	if len(data) > maxPicture {
-		return chat.Image{}, fmt.Errorf("%s is larger than %s", a.Filename, size(maxPicture))
+	if len(data) > maxFile {
+		return nil, tooLarge()
 	}
-	return b.House.Picture(ctx, a.Filename, data)
+	return data, nil
+}
+
+func tooLarge() error {
+	return Refusal("it is larger than the " + attach.Size(maxFile) + " that are taken")
 }
 
 // stores are where Discord keeps what people attach.
 var stores = []string{"cdn.discordapp.com", "media.discordapp.net"}
 
 // trusts reports whether a file lies with Discord, or with whatever stands in for it.
-func (b *Bot) trusts(at string) bool {
+func (b *Bot) trusts(at string) bool { return trusted(b.API, at) }
+
+func trusted(root, at string) bool {
 	u, err := url.Parse(at)
 	if err != nil {
 		return false
 	}
-	api, err := url.Parse(b.API)
-	return slices.Contains(stores, u.Hostname()) && u.Scheme == "https" || err == nil && u.Host == api.Host && u.Scheme == api.Scheme
+	if slices.Contains(stores, u.Hostname()) {
+		return u.Scheme == "https" && u.Port() == ""
+	}
+	api, err := url.Parse(root)
+	return err == nil && root != DefaultAPI && u.Host == api.Host && u.Scheme == api.Scheme
 }

@@ -42,6 +42,7 @@ type Options struct {
 	// Times, for tests; zero: as below.
 	Typing, Preview, Patrol, Idle, Grace time.Duration
 	FirstBackoff                         time.Duration
+	Fetch                                time.Duration // how long one file may take
 }
 
 // The times of a connector.
@@ -71,6 +72,7 @@ func (o Options) filled() (Options, error) {
 	o.Typing, o.Preview = cmp.Or(o.Typing, typingEvery), cmp.Or(o.Preview, previewEvery)
 	o.Patrol, o.Idle = cmp.Or(o.Patrol, patrolEvery), cmp.Or(o.Idle, idleAfter)
 	o.FirstBackoff, o.Grace = cmp.Or(o.FirstBackoff, firstBackoff), cmp.Or(o.Grace, grace)
+	o.Fetch = cmp.Or(o.Fetch, fetchTime)
 	if o.HTTP == nil {
 		o.HTTP = &http.Client{Timeout: callTime}
 	}
@@ -88,6 +90,7 @@ type Bot struct {
 	outbox *outbox.Engine
 	world  *world
 	queue  *queue
+	files  *fetcher
 	work   sync.WaitGroup
 
 	mu      sync.Mutex
@@ -109,7 +112,7 @@ func New(o Options) (*Bot, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bot{Options: o, rest: newCalls(o), world: newWorld(), queue: newQueue(), tellers: map[threadID]*teller{}, stirred: map[string]stirring{}}
+	b := &Bot{Options: o, rest: newCalls(o), world: newWorld(), queue: newQueue(), files: newFetcher(o), tellers: map[threadID]*teller{}, stirred: map[string]stirring{}}
 	b.outbox = outbox.New(outbox.Options{Store: o.House, Platform: sender{b}, Name: room.Transport, Bot: o.Name, Pace: o.Preview,
 		BackoffMax: o.BackoffMax, NonceWindow: nonceWindow, Log: o.Log})
 	return b, nil
@@ -129,6 +132,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	b.work.Go(func() { b.tellAll(ctx) })
 	b.work.Go(func() { b.patrol(ctx) })
 	b.work.Go(func() { b.send(ctx) })
+	b.work.Go(func() { b.fetchAll(ctx) })
 	err := b.connect(ctx)
 	cancel()
 	b.work.Wait()

@@ -258,9 +258,17 @@ func (b *Bot) message(ctx context.Context, m discord.Message) (bool, error) {
 	if len(arrival.Commits) == 0 {
 		return false, nil
 	}
+	// First what is to be fetched, so that it is fetched whatever happens next.
+	files, err := b.wants(ctx, m)
+	if err != nil {
+		return false, err
+	}
 	done, err := b.House.Arrive(ctx, arrival)
 	if err != nil || done.Again {
 		return false, err
+	}
+	if files {
+		b.files.put(fetch{channel: m.ChannelID.String(), message: m.ID.String()})
 	}
 	for _, c := range arrival.Commits {
 		b.wake(ctx, c.Thread)
@@ -326,7 +334,7 @@ func (b *Bot) commit(ctx context.Context, m discord.Message, msg room.Message, h
 	if text != "" {
 		blocks = append(blocks, chat.Text{Text: text})
 	}
-	blocks = append(blocks, b.attachments(ctx, m, l)...)
+	blocks = append(blocks, announced(m)...)
 	if len(blocks) == 0 {
 		blocks = chat.TextBlocks("(a message without words)")
 	}

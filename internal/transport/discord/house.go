@@ -26,6 +26,7 @@ type House interface {
 	Places
 	Orders
 	Talks
+	Files
 }
 
 // Item is what a watcher of a conversation sees: an event, or a live piece between two.
@@ -53,8 +54,7 @@ type Desk interface {
 type Listener struct {
 	route.Listener
 	Rules    activate.Rules
-	Images   bool // pictures are shown to it
-	MaxChars int  // a message is cut there; 0: never
+	MaxChars int // a message is cut there; 0: never
 }
 
 // Agents says who answers where.
@@ -65,8 +65,16 @@ type Agents interface {
 	Serves(bot string, thread chat.ThreadID) bool
 	// Row describes a conversation that begins.
 	Row(ctx context.Context, thread chat.ThreadID, owner chat.Principal, title string) (journal.Thread, error)
-	// Picture keeps a picture for a model to see.
-	Picture(ctx context.Context, name string, data []byte) (chat.Image, error)
+}
+
+// Files keeps what people attach, and what is still to be fetched of it.
+type Files interface {
+	// Keep lays a file into the workspace of a thread and gives what its agent is shown of
+	// it: where it lies, and its picture or its words. A file that cannot be kept says so itself.
+	Keep(ctx context.Context, thread chat.ThreadID, file chat.File, data []byte) (chat.Blocks, error)
+	Remember(ctx context.Context, kind, key string, value []byte) error
+	Memos(ctx context.Context, kind string) ([]journal.Memo, error)
+	Forget(ctx context.Context, kind, key string) error
 }
 
 // Journal is the part of the store that is read.

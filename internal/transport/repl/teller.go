@@ -63,7 +63,7 @@ func (t *teller) event(e chat.Event) []news {
 			t.wait(e.Seq, heard{from: b.From, text: b.Blocks.Text()})
 		}
 	case chat.Edited:
-		if h, ok := t.prompts[b.Seq]; ok {
+		if h, ok := t.prompts[b.Seq]; ok && !b.Files {
 			h.text = b.Blocks.Text()
 			t.prompts[b.Seq] = h
 		}
