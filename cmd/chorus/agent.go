@@ -34,6 +34,9 @@ git repository. A folder template/ in the home replaces the built-in one.`,
 	cmd.Flags().StringVar(&a.Permissions, "permissions", "", "permission profile (default standard)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		a.Name = args[0]
+		if c.remote() {
+			return c.farCreateAgent(cmd.Context(), a)
+		}
 		return c.with(cmd.Context(), func(app *app.App) error {
 			made, err := app.CreateAgent(cmd.Context(), a)
 			if err != nil {
@@ -84,6 +87,9 @@ func (c *cli) agentShow() *cobra.Command {
 	return c.jsonFlag(&cobra.Command{
 		Use: "show NAME", Short: "Show an agent", Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.remote() {
+				return c.farAgent(cmd.Context(), args[0])
+			}
 			return c.with(cmd.Context(), func(app *app.App) error {
 				a, err := app.Roster().Get(cmd.Context(), args[0])
 				var file *roster.FileError
@@ -118,6 +124,9 @@ func (c *cli) agentConfig() *cobra.Command {
 		Example: `  chorus agent config frontend model anthropic/claude-sonnet-4-5
   chorus agent config frontend permissions guarded`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.remote() {
+				return c.farConfigureAgent(cmd.Context(), args[0], args[1], args[2])
+			}
 			return c.with(cmd.Context(), func(app *app.App) error {
 				a, err := app.ConfigureAgent(cmd.Context(), args[0], args[1], args[2])
 				if err != nil {
@@ -140,6 +149,9 @@ func (c *cli) agentDestroy() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !yes {
 				return &app.UsageError{Err: fmt.Errorf("this removes %s for good; say --yes if you mean it (and --keep-files to keep its folder)", args[0])}
+			}
+			if c.remote() {
+				return c.farDestroyAgent(cmd.Context(), args[0], keep)
 			}
 			return c.with(cmd.Context(), func(app *app.App) error {
 				if err := app.DestroyAgent(cmd.Context(), args[0], keep); err != nil {

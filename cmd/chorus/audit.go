@@ -23,7 +23,7 @@ itself and the line before, so that nothing can be changed unseen.`,
   chorus audit verify`,
 	}
 	cmd.AddCommand(c.auditList(), c.auditVerify())
-	return cmd
+	return c.serverFlags(cmd)
 }
 
 // auditJSON is a line as a script reads it.
@@ -64,6 +64,9 @@ func (c *cli) auditList() *cobra.Command {
 		}
 		if f.Until, err = moment(until, now); err != nil {
 			return &app.UsageError{Err: fmt.Errorf("--until: %w", err)}
+		}
+		if c.remote() {
+			return c.farAudit(cmd.Context(), f, thread)
 		}
 		return c.with(cmd.Context(), func(a *app.App) error {
 			if thread != "" {
@@ -179,6 +182,9 @@ line it names must still be there, and everything behind it is checked.`,
 		Example: `  chorus audit verify
   chorus audit verify --since 5f0c…`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if c.remote() && since == "" {
+				return c.farVerify(cmd.Context())
+			}
 			return c.with(cmd.Context(), func(a *app.App) error {
 				found, err := a.DB.VerifyAudit(cmd.Context(), since, progress(c.console.Err, time.Now))
 				if err != nil {
