@@ -166,3 +166,18 @@ func TestDiscordLetsGoOfADeadGateway(t *testing.T) {
 	g.message("answer", func(m discordsim.Message) bool { return answers(unheard)(m) && m.Content == "heard late" })
 	g.signed(unheard, "✅")
 }
+
+// A platform thread belongs to the agent of the channel that it hangs under.
+func TestDiscordThreadIsItsChannelsAgents(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{Channels: []discordsim.ChannelSpec{{Name: "general"}, {Name: "planner"}}},
+		map[string]string{"../agents/planner/agent.json": `{"name":"planner","model":"demo/script","routing":"thread"}`})
+	asked := g.say("ada", "planner", "say in a thread")
+	g.message("answer in the thread", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content == "in a thread" })
+	g.signed(asked, "✅")
+	g.signed(g.say("bob", asked.String(), "say and on"), "✅")
+	rows, err := g.app.DB.BehindIn(t.Context(), "discord/none", "discord", 10)
+	if err != nil || len(rows) != 1 || rows[0].Agent() != "planner" {
+		t.Fatalf("one conversation of planner's: %v, %v", rows, err)
+	}
+}

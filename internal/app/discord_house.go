@@ -145,10 +145,14 @@ func (h *discordHouse) listener(name string, self room.Author, guild string) (di
 	return l, nil
 }
 
-// channelAgent is the agent that a channel is called like; "": none.
+// channelAgent is the agent that a channel, or the one that a platform thread hangs under,
+// is called like; "": none.
 func (h *discordHouse) channelAgent(in room.Channel) string {
-	name := strings.ToLower(in.Name)
-	if in.Parent != "" || !chat.ValidAgentName(name) {
+	name := strings.ToLower(in.HomeName)
+	if in.HomeName == "" && in.Parent == "" {
+		name = strings.ToLower(in.Name)
+	}
+	if !chat.ValidAgentName(name) {
 		return ""
 	}
 	if h.isBot(name) || isDir(h.app.Home.AgentDir(name)) {

@@ -268,6 +268,10 @@ func (g *guild) say(n int) {
 	g.Helper()
 	person := fmt.Sprintf("person%d", g.dice.IntN(g.people))
 	channel := g.dice.IntN(len(routings))
+	most := 4 // of one conversation that wait
+	if n%100 >= 50 && n%100 < 58 {
+		channel, most = len(routings)-1, 8 // all at once: more than may wait, so that some are refused
+	}
 	var k *talk
 	var to discordsim.ID
 	switch routings[channel] {
@@ -277,12 +281,8 @@ func (g *guild) say(n int) {
 			to = k.said[len(k.said)-1].answer
 		}
 	case "thread":
-		k = g.find(channel, func(k *talk) bool { return k.place != "" && k.open() < 4 })
+		k = g.find(channel, func(k *talk) bool { return k.place != "" && k.open() < most })
 	case "room":
-		most := 4
-		if n%50 == 49 {
-			most = 8 // more than may wait: some are refused
-		}
 		for k = g.room(channel); k.open() >= most; {
 			g.read(20 * time.Millisecond)
 		}
@@ -522,10 +522,27 @@ func (g *guild) look() {
 		}
 		at[a.talk] = said[0].ID
 	}
+	g.agents()
 	g.effects()
 	for _, a := range g.asked {
 		if a.question && !slices.ContainsFunc(ours, func(m discordsim.Message) bool { return g.cardOf[m.ID] == a }) && !a.refused {
 			g.Errorf("message %d was never asked about", a.n)
+		}
+	}
+}
+
+// agents holds the journal against the channels: each conversation is its channel's agent's.
+func (g *guild) agents() {
+	g.Helper()
+	out, err := g.site.output("thread", "list", "--json")
+	if err != nil {
+		g.Fatal(err)
+	}
+	for i, routing := range routings {
+		name := fmt.Sprintf("%s-%d", routing, i)
+		if place := g.Guild().String() + "/" + g.Channel(name).String(); strings.Count(out, place) != strings.Count(out, place+":") || strings.Contains(out, "@chorus") {
+			g.Errorf("somebody else than %s answered in its channel:\n%s", name, out)
+			return
 		}
 	}
 }

@@ -60,6 +60,8 @@ type Channel struct {
 	ID     string
 	Parent string // of a platform thread: the channel it hangs under
 	Name   string
+	// HomeName is the name of Home: of a platform thread the parent's. "": not known.
+	HomeName string
 }
 
 // Home is the channel that lends its agents, settings and memory: of a platform thread

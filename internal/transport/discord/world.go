@@ -82,6 +82,10 @@ func (w *world) known(channel string) (room.Channel, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c, ok := w.channels[channel]
+	c.HomeName = c.Name
+	if c.Parent != "" {
+		c.HomeName = w.channels[c.Parent].Name
+	}
 	return c, ok
 }
 
@@ -118,16 +122,32 @@ func (w *world) directory(guild string) mention.Directory {
 	return d
 }
 
-// channelOf finds a channel, asking for it where the gateway has not told.
+// channelOf finds a channel, asking for it, and for the one that it hangs under, where the
+// gateway has not told.
 func (b *Bot) channelOf(ctx context.Context, id string) (room.Channel, error) {
-	if c, ok := b.world.known(id); ok {
-		return c, nil
+	c, ok := b.world.known(id)
+	if !ok {
+		if err := b.learn(ctx, id); err != nil {
+			return room.Channel{}, err
+		}
+		c, _ = b.world.known(id)
 	}
+	if c.Parent != "" && c.HomeName == "" {
+		if err := b.learn(ctx, c.Parent); err != nil {
+			return room.Channel{}, err
+		}
+		c, _ = b.world.known(id)
+	}
+	return c, nil
+}
+
+// learn asks for a channel.
+func (b *Bot) learn(ctx context.Context, id string) error {
 	c, err := again(ctx, b.rest, "channel", func(ctx context.Context) (discord.Channel, error) {
 		return b.rest.GetChannel(number(id), rest.WithCtx(ctx))
 	})
-	if err != nil {
-		return room.Channel{}, err
+	if err == nil {
+		b.world.channel(c)
 	}
-	return b.world.channel(c), nil
+	return err
 }
