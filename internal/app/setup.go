@@ -199,7 +199,7 @@ func (a *App) setup(ctx context.Context, row journal.Thread, work engine.Work) (
 			Head:  a.head,
 			Begin: func(ctx context.Context, log *transcript.Log, prompt transcript.Waiting) (agent.Beginning, error) {
 				a.awaitFiles(ctx, row.ID, log.Seq(), prompt)
-				return a.begin(ctx, beginning{row, b, models, offered, now, who, bot, rules.Name()})
+				return a.begin(ctx, beginning{row, b, models, offered, now, who, bot, rules.Name(), log})
 			},
 			Reap: func(ctx context.Context, call string) error {
 				_, err := b.walls.Reap(ctx, call)
@@ -292,6 +292,7 @@ type beginning struct {
 	who     persona
 	bot     *config.Bot
 	profile string
+	log     *transcript.Log
 }
 
 // begin is how a new run of the thread starts.
@@ -339,6 +340,9 @@ func (a *App) begin(ctx context.Context, with beginning) (agent.Beginning, error
 	}
 	out.Head = chat.NewBlob(data)
 	out.Notes = a.notes(ctx, with.bench)
+	if note, ok := a.others(ctx, row, with.log); ok {
+		out.Notes = append(out.Notes, note)
+	}
 	if with.tools.notice != "" {
 		out.Notes = append(out.Notes, chat.Noted{What: "mcp servers", Text: foreign.Defuse("note", with.tools.notice)})
 	}
