@@ -14,7 +14,7 @@ LDFLAGS   = -s -w -X main.version=$(VERSION)
 SOURCES   = $(shell git ls-files --cached --others --exclude-standard '*.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help run chat build test need-rg need-bwrap need-chromium check openapi screens fmt bench fuzz chaos demo clean
+.PHONY: help run chat build test race need-rg need-bwrap need-chromium check openapi screens fmt bench fuzz chaos demo clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ build: ## bin/chorus, one static file
 
 test: need-rg need-bwrap need-chromium ## every test, with the race detector and in random order (PKG=./internal/permit for one)
 	$(GO) test -race -shuffle=on -timeout $(TIMEOUT) $(PKG)
+
+race: need-rg need-bwrap ## every story with the race detector in the program too (make test does it with a few of them)
+	STORIES_RACE=1 $(GO) test -race -count=1 -timeout 30m ./cmd/chorus
 
 # What tests need beside Go: a program, its package, and what is skipped without it. Root installs it by apt; with CI=true
 # a missing one is a failure. (A kernel that forbids namespaces cannot be installed: those tests skip and say so.)

@@ -237,8 +237,13 @@ func session(ts *testscript.TestScript, neg bool, args []string) {
 
 // program is a command as the story's exec would start it.
 func program(ts *testscript.TestScript, name string, args ...string) *exec.Cmd {
-	path, err := exec.LookPath(name) // testscript has put chorus into our own PATH
-	ts.Check(err)
+	path := name
+	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
+		if found, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			path = found
+			break
+		}
+	}
 	cmd := exec.Command(path, args...)
 	cmd.Dir = ts.MkAbs(".")
 	cmd.Env = append(environment(ts), "PWD="+cmd.Dir)

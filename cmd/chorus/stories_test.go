@@ -41,6 +41,7 @@ type sealed struct{ *testing.M }
 
 func (s sealed) Run() int {
 	code := s.M.Run()
+	quick.remove()
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -79,6 +80,9 @@ func beginStory(env *testscript.Env) error {
 	}
 	if !wallsWork() { // stories of walls are skipped there; the others run without
 		env.Setenv("CHORUS_SANDBOX", "host")
+	}
+	if err := unraced(env); err != nil {
+		return err
 	}
 	s := &stage{work: env.WorkDir, spawned: map[string]*spawned{}}
 	env.Values[stageKey{}] = s
