@@ -70,11 +70,6 @@ func (h *discordHouse) ThreadsIn(ctx context.Context, place string, limit int) (
 	return h.Threads(ctx, store.ThreadFilter{Transport: room.Transport, Place: place, Limit: limit})
 }
 
-// ListAgents implements discord.Orders.
-func (h *discordHouse) ListAgents(ctx context.Context, by command.Caller) (command.List[command.Agent], error) {
-	return h.orders.ListAgents(ctx, by)
-}
-
 // GetSession implements discord.Orders.
 func (h *discordHouse) GetSession(ctx context.Context, by command.Caller, id string) (command.Session, error) {
 	return h.orders.GetSession(ctx, by, id)
@@ -155,7 +150,7 @@ func (h *discordHouse) channelAgent(in room.Channel) string {
 	if !chat.ValidAgentName(name) {
 		return ""
 	}
-	if h.isBot(name) || isDir(h.app.Home.AgentDir(name)) {
+	if h.isBot(name) || isDir(h.app.Home.AgentDir(name)) && h.lives(name, in) {
 		return name
 	}
 	return ""

@@ -320,7 +320,6 @@ func TestDiscordCommands(t *testing.T) {
 		{"steer", map[string]any{"message": "hurry"}, "Nothing runs here"},
 		{"why", nil, "demo/script"},
 		{"bob: cost", nil, "for those who may manage the server"},
-		{"bob: agent list", nil, "for those who may manage the server"},
 	} {
 		person := "ada" // who owns the server; bob is anybody
 		if rest, ok := strings.CutPrefix(c.command, "bob: "); ok {

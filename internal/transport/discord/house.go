@@ -25,6 +25,7 @@ type House interface {
 	Outbox
 	Places
 	Orders
+	Keeping
 	Talks
 	Files
 }
@@ -106,7 +107,6 @@ type Places interface {
 
 // Orders is what people can order beside talking.
 type Orders interface {
-	ListAgents(ctx context.Context, by command.Caller) (command.List[command.Agent], error)
 	GetSession(ctx context.Context, by command.Caller, id string) (command.Session, error)
 	Costs(ctx context.Context, by command.Caller, q command.CostQuery) (command.Costs, error)
 	Audit(ctx context.Context, by command.Caller, q command.AuditQuery) (command.List[command.AuditLine], error)

@@ -121,6 +121,8 @@ func (b *Bot) press(ctx context.Context, i discord.ComponentInteraction) string 
 			return plainly(err)
 		}
 		return b.halt(ctx, in, id, by, may(i))
+	case pressRetire:
+		return b.retire(ctx, i, id)
 	default:
 		return "This button is of another version of Chorus and does nothing any more."
 	}

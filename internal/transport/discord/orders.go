@@ -70,7 +70,7 @@ func forKeepers(h handler) handler {
 
 // allOrders is every entry there is, in the order in which Discord is told of them.
 func allOrders() []orders {
-	return slices.Concat(agentOrders(), runOrders(), lookOrders(), threadOrders(), contextOrders(), whyOrders())
+	return slices.Concat(agentOrders(), settingsOrders(), runOrders(), lookOrders(), threadOrders(), contextOrders(), whyOrders())
 }
 
 func handlerOf(path string) handler {

@@ -1,0 +1,297 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/config"
+	"chorus/internal/permit"
+	"chorus/internal/room"
+	"chorus/internal/roster"
+	"chorus/internal/store"
+	"chorus/internal/transport/discord"
+)
+
+var _ discord.Keeping = (*discordHouse)(nil)
+
+// The marks in agent.json of an agent that a guild has: whose it is, and its channel.
+const (
+	guildMark   = "guildId"
+	channelMark = "channelId"
+)
+
+// living is where an agent lives on Discord; empty: nowhere in particular.
+type living struct{ guild, channel string }
+
+// livesIn reads it off the agent's file; what cannot be read says nothing.
+func (a *App) livesIn(name string) living {
+	data, err := os.ReadFile(filepath.Join(a.Home.AgentDir(name), "agent.json"))
+	if err != nil {
+		return living{}
+	}
+	var marks struct {
+		Guild   string `json:"guildId"`
+		Channel string `json:"channelId"`
+	}
+	_ = json.Unmarshal(data, &marks)
+	return living{marks.Guild, marks.Channel}
+}
+
+// mayOrder holds an order that changes agents or settings against the giver's own rights:
+// what their profile denies to an agent that works on their word, they cannot order either.
+// Where it would be asked, they are the ones who say it.
+func (h *discordHouse) mayOrder(by discord.Giver, detail string) error {
+	bot, err := h.app.botIn("", by.Guild)
+	if err != nil {
+		return err
+	}
+	l := h.limitsIn(bot)
+	for _, who := range l.book.Behind(by.By) {
+		c, err := l.granted(who)
+		if err != nil {
+			return command.Errorf(command.Forbidden, "%v", err)
+		}
+		j := c.profile.Judge([]permit.Request{{Tool: "self_edit", Detail: detail}}, permit.JudgeOptions{Home: h.app.Home.Dir(), Who: permit.Who{Roles: who.Roles}})
+		if j.Verdict == permit.Deny {
+			return command.Errorf(command.Forbidden, "you have the rights of %s here, which do not allow this; `/access` says why", c.profile.Name())
+		}
+	}
+	return nil
+}
+
+func (h *discordHouse) limitsIn(bot *config.Bot) *limits {
+	return &limits{bot: bot, book: bookOf(bot), loaded: map[string]*permit.Profile{},
+		find: func(name string) (*permit.Profile, error) { return h.app.rules(bot, name) }}
+}
+
+// mayGive is whether somebody may give a profile to agents of a guild: it must have a
+// name, and be no more than their own.
+func (h *discordHouse) mayGive(by discord.Giver, profile string) error {
+	bot, err := h.app.botIn("", by.Guild)
+	if err != nil {
+		return err
+	}
+	if err := namedProfile(bot, profile); err != nil {
+		return invalid("permissions", "%v", err)
+	}
+	if may, why := bookOf(bot).MayGive(profile, by.By); !may {
+		return command.Errorf(command.Forbidden, "%s; `access` and `editors` in the house's configuration say who may", toYou(why, by.By))
+	}
+	return nil
+}
+
+// toYou says "you" where a reason names whoever reads it.
+func toYou(why string, who chat.Principal) string {
+	for old, now := range map[string]string{" may not": " may not", " has ": " have "} {
+		if rest, ok := strings.CutPrefix(why, who.String()+old); ok {
+			return "you" + now + rest
+		}
+	}
+	return why
+}
+
+// own finds an agent that people of the guild may change: one of the guild, or, for those
+// who could give it what it may, one that no guild has.
+func (h *discordHouse) own(ctx context.Context, by discord.Giver, name string) (roster.Agent, error) {
+	a, err := h.orders.findAgent(ctx, name)
+	if err != nil {
+		return a, h.notThere(by, name, err)
+	}
+	at := h.app.livesIn(name)
+	if at.guild == by.Guild {
+		return a, nil
+	}
+	if at.guild != "" {
+		return a, h.notThere(by, name, command.Errorf(command.NotFound, "there is no agent %.80q", name))
+	}
+	if err := h.mayGive(by, a.Permissions); err != nil {
+		return a, command.Errorf(command.Forbidden, "%s belongs to the whole house, not to this server: %v", name, err)
+	}
+	return a, nil
+}
+
+func (h *discordHouse) notThere(by discord.Giver, name string, err error) error {
+	if command.KindOf(err) != command.NotFound {
+		return h.orders.wrong(err)
+	}
+	if h.isBot(name) || name == DefaultAgent {
+		return command.Errorf(command.NotFound, "%s has no file of its own yet; `/agent init name:%s` makes it, and the house's configuration holds until then", name, name)
+	}
+	return command.Errorf(command.NotFound, "there is no agent %.80q on this server; `/agent list` shows those there are", name)
+}
+
+// MayInit implements discord.AgentLife.
+func (h *discordHouse) MayInit(ctx context.Context, by discord.Giver, want discord.NewAgent) error {
+	if !chat.ValidAgentName(want.Name) {
+		return invalid("name", "%.80q cannot be an agent's name: %v", want.Name, roster.ErrName)
+	}
+	if err := h.mayOrder(by, "system_prompt"); err != nil {
+		return err
+	}
+	if _, err := h.orders.findAgent(ctx, want.Name); err == nil {
+		if _, err := h.own(ctx, by, want.Name); err != nil {
+			return command.Errorf(command.Conflict, "the name %s is taken: choose another", want.Name)
+		}
+	}
+	if want.Permissions != "" {
+		if err := h.mayGive(by, want.Permissions); err != nil {
+			return err
+		}
+	}
+	if want.Model == "" {
+		return nil
+	}
+	_, err := h.modelFor(by, want.Model)
+	return err
+}
+
+// modelFor is the model that somebody in a guild means.
+func (h *discordHouse) modelFor(by discord.Giver, wanted string) (string, error) {
+	bot, err := h.app.botIn("", by.Guild)
+	if err != nil {
+		return "", err
+	}
+	name, err := h.app.modelMeant(bot, strings.TrimSpace(wanted))
+	if err != nil {
+		return "", invalid("model", "%v", err)
+	}
+	return name, nil
+}
+
+// Init implements discord.AgentLife. It may be repeated: what is there is used. A profile
+// that nobody named is the one that the guild's settings give to agents, else standard.
+func (h *discordHouse) Init(ctx context.Context, by discord.Giver, want discord.NewAgent, channel string) (discord.AgentView, error) {
+	if err := h.MayInit(ctx, by, want); err != nil {
+		return discord.AgentView{}, err
+	}
+	given := roster.Agent{Name: want.Name, Permissions: want.Permissions, SystemPrompt: want.Prompt, Extra: map[string]json.RawMessage{}}
+	given.Extra[guildMark], _ = json.Marshal(by.Guild) // strings
+	given.Extra[channelMark], _ = json.Marshal(channel)
+	if want.Model != "" {
+		var err error
+		if given.Model, err = h.modelFor(by, want.Model); err != nil {
+			return discord.AgentView{}, err
+		}
+	}
+	if given.Permissions == "" {
+		if bot, err := h.app.botIn("", by.Guild); err == nil && bot.Origin("permissions").Layer >= config.Guild {
+			given.Permissions = bot.Permissions
+		}
+	}
+	made, err := h.app.Roster().Create(ctx, given)
+	isNew := err == nil
+	switch {
+	case isNew:
+		detail := "model " + first(made.Model, "(default)") + ", permissions " + made.Permissions + ", channel " + channel
+		err = h.orders.record(ctx, caller(by), made.Name, "agent create", detail)
+	case errors.Is(err, roster.ErrExists):
+		if made, err = h.own(ctx, by, want.Name); err == nil {
+			err = h.settle(ctx, by, made.Name, channel)
+		}
+	}
+	if err != nil {
+		return discord.AgentView{}, h.orders.wrong(err)
+	}
+	view := h.view(made, by.Guild)
+	view.New = isNew
+	return view, nil
+}
+
+// settle has an agent that is there live in a channel of the guild.
+func (h *discordHouse) settle(ctx context.Context, by discord.Giver, name, channel string) error {
+	if h.app.livesIn(name) == (living{by.Guild, channel}) {
+		return nil
+	}
+	for _, mark := range [][2]string{{guildMark, by.Guild}, {channelMark, channel}} {
+		if _, err := h.app.Roster().Mark(ctx, name, mark[0], mark[1]); err != nil {
+			return err
+		}
+	}
+	return h.orders.record(ctx, caller(by), name, "agent channel", channel)
+}
+
+func caller(by discord.Giver) command.Caller {
+	return command.Caller{Principal: by.By, Scopes: []command.Scope{command.Admin}}
+}
+
+// view is an agent as a guild sees it.
+func (h *discordHouse) view(a roster.Agent, guild string) discord.AgentView {
+	shown := h.orders.agent(a)
+	v := discord.AgentView{Name: a.Name, Model: shown.Model, Permissions: shown.Permissions, Description: shown.Description}
+	if at := h.app.livesIn(a.Name); at.guild == guild {
+		v.Channel = at.channel
+	}
+	if bot, err := h.app.botIn(a.Name, guild); err == nil {
+		v.Permissions = bot.Permissions
+		if name, err := h.app.Models.Name("", bot.ContinuationModel); err == nil {
+			v.Model = name
+		}
+	}
+	return v
+}
+
+// MayRetire implements discord.AgentLife.
+func (h *discordHouse) MayRetire(ctx context.Context, by discord.Giver, name string) (discord.AgentView, error) {
+	if err := h.mayOrder(by, "system_prompt"); err != nil {
+		return discord.AgentView{}, err
+	}
+	a, err := h.own(ctx, by, name)
+	if err != nil {
+		return discord.AgentView{}, err
+	}
+	for _, status := range []string{"running", "waiting"} {
+		busy, err := h.Threads(ctx, store.ThreadFilter{Agent: name, Status: statuses[status], Limit: 1})
+		if err != nil {
+			return discord.AgentView{}, h.orders.wrong(err)
+		}
+		if len(busy) > 0 {
+			return discord.AgentView{}, command.Errorf(command.Conflict, "%s is at work; `/stop` in its channel ends that", name)
+		}
+	}
+	return h.view(a, by.Guild), nil
+}
+
+// Retire implements discord.AgentLife.
+func (h *discordHouse) Retire(ctx context.Context, by discord.Giver, name string, keepFiles bool) error {
+	if _, err := h.MayRetire(ctx, by, name); err != nil {
+		return err
+	}
+	return h.orders.DestroyAgent(ctx, caller(by), name, keepFiles)
+}
+
+// GuildAgents implements discord.AgentSettings: those of the guild and those of the house;
+// other guilds' are nobody's business here.
+func (h *discordHouse) GuildAgents(ctx context.Context, by discord.Giver) ([]discord.AgentView, error) {
+	list, err := h.app.Roster().List(ctx)
+	if err != nil {
+		return nil, h.orders.wrong(err)
+	}
+	var out []discord.AgentView
+	for _, b := range h.bots {
+		if !slices.ContainsFunc(list, func(a roster.Agent) bool { return a.Name == b.name }) {
+			v := h.view(roster.Agent{Name: b.name}, by.Guild)
+			v.Description = "answers where no other agent does"
+			out = append(out, v)
+		}
+	}
+	for _, a := range list {
+		if at := h.app.livesIn(a.Name); at.guild == "" || at.guild == by.Guild {
+			out = append(out, h.view(a, by.Guild))
+		}
+	}
+	return out, nil
+}
+
+// lives reports whether an agent may be met in a guild: one that a guild has is not
+// lent to others who call a channel like it.
+func (h *discordHouse) lives(name string, in room.Channel) bool {
+	at := h.app.livesIn(name)
+	return at.guild == "" || at.guild == in.Guild
+}

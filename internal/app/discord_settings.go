@@ -1,0 +1,282 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"chorus/internal/command"
+	"chorus/internal/config"
+	"chorus/internal/roster"
+	"chorus/internal/transport/discord"
+)
+
+// ownKeys are settings of an agent that are no keys of the configuration.
+var ownKeys = []string{"tools", "webSearch"}
+
+// AgentSetting implements discord.AgentSettings.
+func (h *discordHouse) AgentSetting(ctx context.Context, by discord.Giver, name, key string) (discord.Setting, error) {
+	a, err := h.own(ctx, by, name)
+	if err != nil && (command.KindOf(err) != command.NotFound || !h.isBot(name)) {
+		return discord.Setting{}, err
+	}
+	if slices.Contains(ownKeys, key) {
+		return ownSetting(a, key), nil
+	}
+	k, err := config.AgentFile.Key(key)
+	if err != nil {
+		return discord.Setting{}, invalid("key", "%v", err)
+	}
+	bot, err := h.app.botIn(name, by.Guild)
+	if err != nil {
+		return discord.Setting{}, h.orders.wrong(err)
+	}
+	return h.setting(bot, k.Path), nil
+}
+
+// ownSetting is one that agent.json alone has.
+func ownSetting(a roster.Agent, key string) discord.Setting {
+	s := discord.Setting{Key: key, From: "agent.json"}
+	switch key {
+	case "tools":
+		s.Value = first(strings.Join(a.Tools, ", "), "all")
+	default:
+		s.Value = fmt.Sprint(a.WebSearch)
+	}
+	return s
+}
+
+// setting is what holds under a key, and where it was set. Files are named from the home on.
+func (h *discordHouse) setting(bot *config.Bot, path string) discord.Setting {
+	out := discord.Setting{Key: path, Value: "not set", From: "built in"}
+	for _, row := range bot.Rows() {
+		if row.Key != path {
+			continue
+		}
+		if text, ok := row.Value.(string); ok && !row.Secret {
+			out.Value = cmp.Or(text, "(empty)")
+		} else if row.Value != nil {
+			out.Value = row.Shown()
+		}
+		out.Value = h.app.Redactor().Text(out.Value)
+		out.From = row.From()
+		if rel, err := filepath.Rel(h.app.Home.Dir(), row.File); err == nil && filepath.IsAbs(row.File) && filepath.IsLocal(rel) {
+			out.From = strings.Replace(out.From, row.File, rel, 1)
+		} else if filepath.IsAbs(row.File) {
+			out.From = strings.Replace(out.From, row.File, filepath.Base(row.File), 1)
+		}
+		if bot.Origin(path).Layer == config.GuildSettings {
+			out.From = "said to `/settings` here"
+		}
+	}
+	if path == "continuationModel" {
+		out.Key = "model"
+		if name, err := h.app.Models.Name("", bot.ContinuationModel); err == nil {
+			if out.Value = name; !bot.IsSet(path) {
+				out.From = "the house's default"
+			}
+		}
+	}
+	return out
+}
+
+// SetAgent implements discord.AgentSettings.
+func (h *discordHouse) SetAgent(ctx context.Context, by discord.Giver, name, key, value string) (discord.Setting, string, error) {
+	path := key
+	if !slices.Contains(ownKeys, key) {
+		k, err := config.AgentFile.Key(key)
+		if err != nil {
+			return discord.Setting{}, "", invalid("key", "%v", err)
+		}
+		path = k.Path
+	}
+	if err := h.mayOrder(by, selfEditOf(path, value)); err != nil {
+		return discord.Setting{}, "", err
+	}
+	if _, err := h.own(ctx, by, name); err != nil {
+		return discord.Setting{}, "", err
+	}
+	if err := h.writeAgent(ctx, by, name, path, value); err != nil {
+		return discord.Setting{}, "", err
+	}
+	if err := h.orders.record(ctx, caller(by), name, "agent config "+path, shortened(value)); err != nil {
+		return discord.Setting{}, "", h.orders.wrong(err)
+	}
+	now, err := h.AgentSetting(ctx, by, name, path)
+	if err != nil {
+		return now, "", err
+	}
+	return now, h.above(name, by.Guild, path, value), nil
+}
+
+// selfEditOf is the action of an agent's own tools that comes to the same.
+func selfEditOf(path, value string) string {
+	switch path {
+	case "continuationModel":
+		return "model " + value
+	case "permissions":
+		return "permissions " + value
+	default:
+		return "system_prompt"
+	}
+}
+
+func (h *discordHouse) writeAgent(ctx context.Context, by discord.Giver, name, path, value string) error {
+	unset := value == discord.Unset
+	switch path {
+	case "permissions":
+		profile := value
+		if unset {
+			profile = "standard" // what an agent has that names none
+		}
+		if err := h.mayGive(by, strings.TrimSpace(profile)); err != nil {
+			return err
+		}
+	case "continuationModel":
+		if path = "model"; !unset {
+			var err error
+			if value, err = h.modelFor(by, value); err != nil {
+				return err
+			}
+		}
+	}
+	var err error
+	if unset {
+		_, err = h.app.Roster().Unset(ctx, name, path)
+	} else {
+		_, err = h.app.Roster().Configure(ctx, name, path, value)
+	}
+	if err != nil {
+		return invalid(path, "%v", strings.TrimPrefix(err.Error(), "configure agent "+name+": "))
+	}
+	return nil
+}
+
+// above says that what was written does not hold, because something stronger says otherwise.
+func (h *discordHouse) above(name, guild, path, value string) string {
+	bot, err := h.app.botIn(name, guild)
+	if err != nil || value == discord.Unset || slices.Contains(ownKeys, path) {
+		return ""
+	}
+	if at := bot.Origin(path); at.Layer > config.AgentFile {
+		return fmt.Sprintf("It is written, but the %s also sets it, which is stronger.", at.Layer)
+	}
+	return ""
+}
+
+// GuildSettings implements discord.GuildSettings.
+func (h *discordHouse) GuildSettings(_ context.Context, by discord.Giver) ([]discord.Setting, []discord.KeyState, error) {
+	bot, err := h.app.botIn("", by.Guild)
+	if err != nil {
+		return nil, nil, h.orders.wrong(err)
+	}
+	out := []discord.Setting{h.setting(bot, "continuationModel"), h.setting(bot, "permissions")}
+	for _, row := range bot.Rows() {
+		at := bot.Origin(row.Key).Layer
+		if at != config.Guild && at != config.GuildSettings {
+			continue
+		}
+		if k, err := config.GuildSettings.Key(row.Key); err == nil && k.Path != "continuationModel" && k.Path != "permissions" {
+			out = append(out, h.setting(bot, row.Key))
+		}
+	}
+	keys, err := h.keyStates()
+	return out, keys, err
+}
+
+// SetGuild implements discord.GuildSettings.
+func (h *discordHouse) SetGuild(ctx context.Context, by discord.Giver, key, value string) (discord.Setting, string, error) {
+	typed, err := config.GuildSettings.Read(key, value)
+	if err != nil {
+		return discord.Setting{}, "", invalid(key, "%v", err)
+	}
+	if err := h.mayOrder(by, selfEditOf(typed.Path, value)); err != nil {
+		return discord.Setting{}, "", err
+	}
+	var stored any = value
+	switch {
+	case value == discord.Unset:
+		stored = nil
+		if typed.Path == "permissions" {
+			err = h.mayUnset(by)
+		}
+	case typed.Path == "permissions":
+		err = h.mayGive(by, value)
+	case typed.Path == "continuationModel":
+		stored, err = h.modelFor(by, value)
+	default:
+		stored = typed.Value
+	}
+	if err == nil {
+		err = h.app.setGuild(by.Guild, typed.Path, stored)
+	}
+	if err == nil {
+		err = h.orders.record(ctx, caller(by), "", "settings "+by.Guild+" "+typed.Path, shortened(value))
+	}
+	if err != nil {
+		return discord.Setting{}, "", h.orders.wrong(err)
+	}
+	bot, err := h.app.botIn("", by.Guild)
+	if err != nil {
+		return discord.Setting{}, "", h.orders.wrong(err)
+	}
+	return h.setting(bot, typed.Path), h.others(ctx, by, typed.Path), nil
+}
+
+// mayUnset is whether somebody may have the house's profile hold here again.
+func (h *discordHouse) mayUnset(by discord.Giver) error {
+	bot, problems := h.app.conduct.now().Bot(config.Ask{Guild: by.Guild})
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	return h.mayGive(by, bot.Permissions)
+}
+
+// others names the agents for which something else holds than what was just set.
+func (h *discordHouse) others(ctx context.Context, by discord.Giver, path string) string {
+	list, err := h.GuildAgents(ctx, by)
+	if err != nil {
+		return ""
+	}
+	var own []string
+	for _, a := range list {
+		if bot, err := h.app.botIn(a.Name, by.Guild); err == nil && bot.Origin(path).Layer > config.GuildSettings {
+			own = append(own, a.Name)
+		}
+	}
+	if len(own) == 0 {
+		return ""
+	}
+	return "These have their own and keep it: " + strings.Join(own, ", ") + "."
+}
+
+// CheckKeys implements discord.GuildSettings.
+func (h *discordHouse) CheckKeys(ctx context.Context, _ discord.Giver) ([]discord.KeyState, error) {
+	if _, err := h.app.RefreshModels(ctx, nil); err != nil {
+		return nil, h.orders.wrong(err)
+	}
+	return h.keyStates()
+}
+
+// keyStates are the vendors that a key is for, as they answered last.
+func (h *discordHouse) keyStates() ([]discord.KeyState, error) {
+	list := h.app.Available(func(string) {})
+	all, err := h.app.Catalog(list)
+	if err != nil {
+		return nil, h.orders.wrong(err)
+	}
+	hide := h.app.Redactor()
+	var out []discord.KeyState
+	for _, v := range all.Vendors {
+		state := map[string]string{"valid": "valid", "valid, but": "valid, but", "no": "invalid", "none": "no key", "none needed": "needs none", "not checked": "not checked yet"}[v.Key]
+		k := discord.KeyState{Vendor: v.Name, State: first(state, v.Key), Error: hide.Clipped(shortened(v.Error))}
+		if v.Key != "none" && v.Key != "none needed" {
+			k.Models = list.Providers[v.Name].Models
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}

@@ -1,0 +1,21 @@
+package discordsim
+
+// Parent is the category or channel that a channel hangs under; 0: none.
+func (s *Sim) Parent(channel string) ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.w.channelNamed(channel); c != nil && c.ParentID != nil {
+		return *c.ParentID
+	}
+	return 0
+}
+
+// Nick is what somebody is called in the guild; "": by their own name.
+func (s *Sim) Nick(name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.w.accountNamed(name); a != nil && a.member != nil && a.member.Nick != nil {
+		return *a.member.Nick
+	}
+	return ""
+}

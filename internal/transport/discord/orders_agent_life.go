@@ -1,0 +1,201 @@
+package discord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/disgoorg/disgo/discord"
+	"github.com/disgoorg/disgo/rest"
+	"github.com/disgoorg/snowflake/v2"
+
+	"chorus/internal/room"
+	"chorus/internal/room/show"
+)
+
+// initAgent makes the channel and the agent. Every step that was done is found again, so
+// that the same order, given once more after a crash, ends the work.
+func (b *Bot) initAgent(ctx context.Context, o order) answer {
+	by, ok := o.giver()
+	if !ok {
+		return says(onlyInGuilds)
+	}
+	want := NewAgent{Name: strings.ToLower(strings.TrimSpace(o.data.String("name"))), Model: o.data.String("model"),
+		Permissions: o.data.String("permissions"), Prompt: o.data.String("prompt")}
+	if err := b.House.MayInit(ctx, by, want); err != nil {
+		return says(plainly(err))
+	}
+	channel, made, err := b.channelFor(ctx, o, want.Name)
+	if err != nil {
+		return says(channelRefused(err, want.Name))
+	}
+	agent, err := b.House.Init(ctx, by, want, channel)
+	if err != nil {
+		return says(fmt.Sprintf("%s\nThe channel <#%s> is there; say the same again, and only the rest is done.", plainly(err), channel))
+	}
+	b.renewed(ctx)
+	text := fmt.Sprintf("**%s** is ready in <#%s>: say something there.\n-# model `%s`, permissions `%s`", agent.Name, channel, code(agent.Model), code(agent.Permissions))
+	switch {
+	case !made && !agent.New:
+		text += "\nThe channel and the agent were there already and are used; nothing of the agent was changed."
+	case !made:
+		text += "\nThe channel was there already and is used."
+	case !agent.New:
+		text += "\nThe agent was there already and has a channel now; nothing else of it was changed."
+	}
+	return says(text)
+}
+
+// creating is how often a channel is looked for and made, if Discord does not answer.
+const creating = 3
+
+// channelFor is the channel of an agent: the one of its name that is there, or a new one
+// beside the channel where it was asked for. Without an answer it may have been made, so it
+// is looked for before it is made again.
+func (b *Bot) channelFor(ctx context.Context, o order, name string) (id string, made bool, err error) {
+	guild := number(o.in.Guild)
+	wait := b.FirstBackoff
+	for range creating {
+		var all []discord.GuildChannel
+		all, err = again(ctx, b.rest, "channels", func(ctx context.Context) ([]discord.GuildChannel, error) {
+			return b.rest.GetGuildChannels(guild, rest.WithCtx(ctx))
+		})
+		if err != nil {
+			return "", false, err
+		}
+		for _, c := range all {
+			if c.Type() == discord.ChannelTypeGuildText && c.Name() == name {
+				b.world.channel(c)
+				return c.ID().String(), made, nil
+			}
+		}
+		var c discord.GuildChannel
+		c, err = b.rest.CreateGuildChannel(guild, discord.GuildTextChannelCreate{Name: name, ParentID: categoryOf(all, o.in),
+			Topic: "Talk to the agent " + name + " here."}, rest.WithCtx(ctx), rest.WithReason("/agent init by "+o.by.Name))
+		if err == nil {
+			b.world.channel(c)
+			return c.ID().String(), true, nil
+		}
+		if !passing(err) {
+			return "", false, err
+		}
+		made = true // perhaps; if it is there now, we were it
+		if !sleep(ctx, wait) {
+			return "", false, ctx.Err()
+		}
+		wait = min(2*wait, b.BackoffMax)
+	}
+	return "", false, err
+}
+
+// categoryOf is the category that a channel stands in; 0: none.
+func categoryOf(all []discord.GuildChannel, in room.Channel) snowflake.ID {
+	for _, c := range all {
+		if c.ID().String() == in.Home() && c.ParentID() != nil {
+			return *c.ParentID()
+		}
+	}
+	return 0
+}
+
+func channelRefused(err error, name string) string {
+	if status(err) == http.StatusForbidden {
+		return fmt.Sprintf("%s I may not make channels here. Give my role the permission **Manage Channels**, or make a text channel called `%s` yourself, and say the same again.", show.SignNot, name)
+	}
+	return plainly(fmt.Errorf("the channel could not be made: %w", err))
+}
+
+// pressRetire is the button that ends an agent. It carries for whom it is, whether the
+// files stay, and the agent's name.
+const pressRetire = "retire"
+
+// retireTime is how long the question can be answered.
+const retireTime = 15 * time.Minute
+
+func (b *Bot) destroyAgent(ctx context.Context, o order) answer {
+	by, ok := o.giver()
+	if !ok {
+		return says(onlyInGuilds)
+	}
+	agent, err := b.House.MayRetire(ctx, by, strings.TrimSpace(o.data.String("name")))
+	if err != nil {
+		return says(plainly(err))
+	}
+	text, keep := "its folder with everything in it is deleted", "gone"
+	if o.data.Bool("keep_files") {
+		text, keep = "its folder goes to `.trash` of the house", "keep"
+	}
+	if agent.Channel != "" {
+		text += fmt.Sprintf(", the channel <#%s> is deleted with everything said in it", agent.Channel)
+	}
+	return answer{text: fmt.Sprintf("End **%s**? Then %s. What was said stays in the journal.", agent.Name, text),
+		buttons: []discord.LayoutComponent{discord.ActionRowComponent{Components: []discord.InteractiveComponent{
+			discord.ButtonComponent{Style: discord.ButtonStyleDanger, Label: "End " + agent.Name, CustomID: pressed(pressRetire, o.by.ID+":"+keep+":"+agent.Name)},
+			discord.ButtonComponent{Style: discord.ButtonStyleSecondary, Label: "Leave it", CustomID: pressed(pressRetire, o.by.ID+":leave:"+agent.Name)},
+		}}}}
+}
+
+// retire ends an agent on the click of whoever asked for it. The channel goes first: if we
+// stop there, the agent still knows that it was its own, and the same order ends it.
+func (b *Bot) retire(ctx context.Context, i discord.ComponentInteraction, id string) string {
+	parts := strings.SplitN(id, ":", 3)
+	by := b.clicker(i)
+	if len(parts) != 3 || i.GuildID() == nil || parts[0] != by.ID {
+		return "This question is for whoever asked it."
+	}
+	keep, name := parts[1], parts[2]
+	if keep == "leave" {
+		b.replace(ctx, i, "**"+name+"** stays.")
+		return ""
+	}
+	if i.ID().Time().Sub(i.Message.ID.Time()) > retireTime {
+		return "That was asked a while ago; say `/agent destroy` again."
+	}
+	giver := Giver{By: by, Guild: i.GuildID().String()}
+	agent, err := b.House.MayRetire(ctx, giver, name)
+	if err != nil {
+		return plainly(err)
+	}
+	note := ""
+	if agent.Channel != "" {
+		switch err := b.deleteChannel(ctx, agent.Channel, by.Name); {
+		case err == nil:
+		case status(err) == http.StatusForbidden:
+			note = fmt.Sprintf("\nI may not delete <#%s>; that is left to you.", agent.Channel)
+		default:
+			return plainly(fmt.Errorf("the channel could not be deleted, so nothing was done: %w", err))
+		}
+	}
+	if err := b.House.Retire(ctx, giver, name, keep == "keep"); err != nil {
+		return plainly(err)
+	}
+	b.renewed(ctx)
+	if i.Channel().ID().String() != agent.Channel || note != "" {
+		b.replace(ctx, i, "**"+name+"** is gone."+note)
+	}
+	return ""
+}
+
+func (b *Bot) deleteChannel(ctx context.Context, id, who string) error {
+	_, err := again(ctx, b.rest, "delete channel", func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, b.rest.DeleteChannel(number(id), rest.WithCtx(ctx), rest.WithReason("/agent destroy by "+who))
+	})
+	if status(err) == http.StatusNotFound {
+		return nil // it went before
+	}
+	return err
+}
+
+// replace puts a text in the place of a question and its buttons.
+func (b *Bot) replace(ctx context.Context, i discord.ComponentInteraction, text string) {
+	none := []discord.LayoutComponent{}
+	_, err := again(ctx, b.rest, "answer a click", func(ctx context.Context) (*discord.Message, error) {
+		return b.rest.UpdateInteractionResponse(i.ApplicationID(), i.Token(), discord.MessageUpdate{Content: &text, Components: &none, AllowedMentions: nobody()}, rest.WithCtx(ctx))
+	})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		b.Log.Warn("a click could not be answered", "event", "answer_failed", "error", err)
+	}
+}
