@@ -376,6 +376,18 @@ func (r *runner) openCalls() bool {
 	return false
 }
 
+// together are the prompts that a run takes when it begins: the oldest, and those that
+// wait together with it.
+func together(waiting []transcript.Waiting) []int64 {
+	seqs := []int64{waiting[0].Seq}
+	for _, w := range waiting[1:] {
+		if waiting[0].Together && w.Together && w.Terms == waiting[0].Terms {
+			seqs = append(seqs, w.Seq)
+		}
+	}
+	return seqs
+}
+
 // begin starts a run with the oldest waiting prompt.
 func (r *runner) begin(ctx context.Context) (State, error) {
 	prompt := r.log.Waiting()[0]
@@ -399,7 +411,7 @@ func (r *runner) begin(ctx context.Context) (State, error) {
 			batch.Events = append(batch.Events, chat.Event{Run: b.Run, Body: n})
 		}
 	}
-	batch.Events = append(batch.Events, chat.Event{Run: b.Run, Body: chat.Took{Run: b.Run, Step: 1, Seqs: []int64{prompt.Seq}}})
+	batch.Events = append(batch.Events, chat.Event{Run: b.Run, Body: chat.Took{Run: b.Run, Step: 1, Seqs: together(r.log.Waiting())}})
 	r.head = nil
 	return "", r.commit(ctx, batch)
 }
@@ -410,7 +422,7 @@ func (r *runner) stillborn(ctx context.Context, b Beginning, prompt transcript.W
 	f := failure(cause)
 	b.Start.Run, b.Start.Renderer, b.Start.Principal, b.Start.Terms = b.Run, transcript.Renderer, prompt.Principal, prompt.Terms
 	var batch Batch
-	for _, body := range []chat.Body{b.Start, chat.Took{Run: b.Run, Step: 1, Seqs: []int64{prompt.Seq}},
+	for _, body := range []chat.Body{b.Start, chat.Took{Run: b.Run, Step: 1, Seqs: together(r.log.Waiting())},
 		chat.RunEnded{Run: b.Run, Reason: chat.EndFailed, Error: f, Text: f.Message}} {
 		batch.Events = append(batch.Events, chat.Event{Run: b.Run, Body: body})
 	}

@@ -272,3 +272,23 @@ func withSettings(ag *agent.Agent, s chat.Settings) {
 		return agent.Beginning{Run: "r", Start: chat.RunStarted{Model: "x/m", Settings: s}}, nil
 	}
 }
+
+// TestPromptsThatWaitTogether: in a room several wishes to hear the agent are one run,
+// others have each their own.
+func TestPromptsThatWaitTogether(t *testing.T) {
+	t.Parallel()
+	for together, want := range map[bool][]int64{true: {1, 3}, false: {1}} {
+		h := &host{}
+		for _, text := range []string{"one", "alone", "two"} {
+			h.guest(chat.Received{Blocks: chat.TextBlocks(text), Prompt: true, Together: together && text != "alone"})
+		}
+		if _, err := newAgent(t, &act{}, chat.TextBlocks("done")).Run(context.Background(), fold(t, h), h); err != nil {
+			t.Fatal(err)
+		}
+		for _, ev := range h.journal {
+			if took, ok := ev.Body.(chat.Took); ok && !slices.Equal(took.Seqs, want) {
+				t.Errorf("together %v: the run took %v, not %v", together, took.Seqs, want)
+			}
+		}
+	}
+}

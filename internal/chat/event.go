@@ -82,6 +82,9 @@ type Received struct {
 	Terms     Terms       `json:"terms,omitzero"`
 	Channel   string      `json:"channel,omitempty"` // the platform's channel in which it was said
 	Post      string      `json:"post,omitempty"`    // the channel that the answer goes to, where that is another
+	// Together: a run that begins with it takes all such prompts that wait. In a room
+	// several wishes to hear the agent are one.
+	Together bool `json:"together,omitempty"`
 }
 
 // Refused: the prompt Seq will not be answered, visibly.
@@ -122,11 +125,13 @@ type Reacted struct {
 }
 
 // Imported: Count messages from elsewhere (a session file, a parent thread, a
-// platform's history) joined the thread. Blob holds them as JSON of []Line.
+// platform's history) joined the thread. Blob holds them as JSON of []Line. With Instead
+// they take the place of everything before them; while a run is on, once it has ended.
 type Imported struct {
-	Source string `json:"source"`
-	Blob   string `json:"blob"`
-	Count  int    `json:"count"`
+	Source  string `json:"source"`
+	Blob    string `json:"blob"`
+	Count   int    `json:"count"`
+	Instead bool   `json:"instead,omitempty"`
 }
 
 // Line is one imported message.

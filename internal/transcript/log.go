@@ -9,7 +9,6 @@
 package transcript
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -44,6 +43,7 @@ type Log struct {
 	mark     int64          // place of the lasting cache mark
 	sent     sent           // the last request that was answered
 	opening  *model.Message // stands before a window that begins with an answer
+	renewal  *item          // takes the place of everything before it, once no run is on
 
 	blob func(hash string) ([]byte, error)
 }
@@ -168,7 +168,7 @@ func (l *Log) Suppose(ran chat.ToolRan) (takeBack func()) {
 func (l *Log) apply(ev chat.Event) error {
 	switch b := ev.Body.(type) {
 	case chat.Received:
-		w := Waiting{ev.Seq, b.From, b.Principal, b.Blocks, b.Intake, false, b.Terms}
+		w := Waiting{ev.Seq, b.From, b.Principal, b.Blocks, b.Intake, false, b.Terms, b.Together}
 		if b.Prompt {
 			l.waiting = append(l.waiting, w)
 			return nil
@@ -178,7 +178,7 @@ func (l *Log) apply(ev chat.Event) error {
 		}
 		return l.pend(ev.Seq, words, model.User, b.From, b.Blocks)
 	case chat.Steered:
-		l.waiting = append(l.waiting, Waiting{ev.Seq, b.From, b.Principal, b.Blocks, b.Mode, true, b.Terms})
+		l.waiting = append(l.waiting, Waiting{ev.Seq, b.From, b.Principal, b.Blocks, b.Mode, true, b.Terms, false})
 	case chat.Refused:
 		l.drop(b.Seq)
 	case chat.Deleted:
@@ -236,6 +236,7 @@ func (l *Log) apply(ev chat.Event) error {
 	case chat.RunEnded:
 		if l.run != nil && l.run.ID == b.Run {
 			l.run, l.ended = nil, &b
+			return l.renew()
 		}
 	default:
 		return fmt.Errorf("no rule for %T", ev.Body)
@@ -323,28 +324,6 @@ func (l *Log) edit(at int64, b chat.Edited) error {
 			text := fmt.Sprintf("<note about=\"edit\">\n%s changed an earlier message. It now reads:\n%s\n</note>", e.msg.From.Name, b.Blocks.Text())
 			return l.pend(at, note, model.User, chat.Participant{Kind: chat.System}, chat.TextBlocks(text))
 		}
-	}
-	return nil
-}
-
-func (l *Log) imported(seq int64, b chat.Imported) error {
-	if l.blob == nil {
-		return fmt.Errorf("import from %s: no blobs here", b.Source)
-	}
-	data, err := l.blob(b.Blob)
-	if err != nil {
-		return fmt.Errorf("import from %s: %w", b.Source, err)
-	}
-	var lines []chat.Line
-	if err := json.Unmarshal(data, &lines); err != nil {
-		return fmt.Errorf("import from %s: %w", b.Source, err)
-	}
-	msgs, err := pairLines(lines)
-	if err != nil {
-		return err
-	}
-	if len(msgs) > 0 {
-		l.pending = append(l.pending, item{seq, words, msgs})
 	}
 	return nil
 }

@@ -49,12 +49,33 @@ type saved struct {
 	Rolled   int64             `json:"rolled,omitempty"`
 	Mark     int64             `json:"mark,omitempty"`
 	Sent     sent              `json:"sent,omitzero"`
+	Renewal  *savedItem        `json:"renewal,omitempty"`
 }
 
 func save(m *model.Message) savedMessage { return savedMessage{m.Role, m.From, m.Blocks} }
 
 func (s savedMessage) message() (*model.Message, error) {
 	return model.NewMessage(s.Role, s.From, s.Blocks)
+}
+
+func (it item) save() savedItem {
+	s := savedItem{Seq: it.seq, Kind: it.kind}
+	for _, m := range it.msgs {
+		s.Msgs = append(s.Msgs, save(m))
+	}
+	return s
+}
+
+func (s savedItem) item() (item, error) {
+	it := item{seq: s.Seq, kind: s.Kind}
+	for _, m := range s.Msgs {
+		msg, err := m.message()
+		if err != nil {
+			return it, err
+		}
+		it.msgs = append(it.msgs, msg)
+	}
+	return it, nil
 }
 
 // Snapshot writes the folded state. Its size is that of the window, not of the
@@ -66,11 +87,11 @@ func (l *Log) Snapshot() ([]byte, error) {
 		s.Window = append(s.Window, savedEntry{e.place, e.seq, e.kind, save(e.msg)})
 	}
 	for _, it := range l.pending {
-		si := savedItem{Seq: it.seq, Kind: it.kind}
-		for _, m := range it.msgs {
-			si.Msgs = append(si.Msgs, save(m))
-		}
-		s.Pending = append(s.Pending, si)
+		s.Pending = append(s.Pending, it.save())
+	}
+	if l.renewal != nil {
+		renewal := l.renewal.save()
+		s.Renewal = &renewal
 	}
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -103,15 +124,18 @@ func Restore(data []byte, blob func(hash string) ([]byte, error)) (*Log, error) 
 		l.window = append(l.window, entry{e.Place, e.Seq, e.Kind, msg})
 	}
 	for _, si := range s.Pending {
-		it := item{seq: si.Seq, kind: si.Kind}
-		for _, m := range si.Msgs {
-			msg, err := m.message()
-			if err != nil {
-				return nil, fmt.Errorf("read snapshot: %w", err)
-			}
-			it.msgs = append(it.msgs, msg)
+		it, err := si.item()
+		if err != nil {
+			return nil, fmt.Errorf("read snapshot: %w", err)
 		}
 		l.pending = append(l.pending, it)
+	}
+	if s.Renewal != nil {
+		it, err := s.Renewal.item()
+		if err != nil {
+			return nil, fmt.Errorf("read snapshot: %w", err)
+		}
+		l.renewal = &it
 	}
 	return l, nil
 }

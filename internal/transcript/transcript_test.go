@@ -148,7 +148,7 @@ func (w *teller) ask() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	again, err := Restore(data, nil)
+	again, err := Restore(data, twoLines)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func (w *teller) anyCall() string {
 func TestPrefixAndPairs(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		w := &teller{t: t, log: New(nil), head: &model.Head{System: "s"}}
+		w := &teller{t: t, log: New(twoLines), head: &model.Head{System: "s"}}
 		words := func(label string) chat.Blocks {
 			return chat.TextBlocks(rapid.SampledFrom([]string{"hello", "what?", "go on", "ж", ".hidden"}).Draw(t, label))
 		}
@@ -269,7 +269,14 @@ func TestPrefixAndPairs(t *testing.T) {
 			},
 			"delete": func(*rapid.T) { w.tell(chat.Deleted{Seq: anySeq()}) },
 			"refuse": func(*rapid.T) { w.tell(chat.Refused{Seq: anySeq()}) },
-			"end":    func(*rapid.T) { w.tell(chat.RunEnded{Run: fmt.Sprint(w.runs), Reason: chat.EndDone}) },
+			"end": func(*rapid.T) {
+				w.cut = w.cut || w.log.renewal != nil
+				w.tell(chat.RunEnded{Run: fmt.Sprint(w.runs), Reason: chat.EndDone})
+			},
+			"instead": func(*rapid.T) {
+				w.cut = w.cut || w.log.Run() == nil
+				w.tell(chat.Imported{Source: "elsewhere", Blob: rapid.SampledFrom([]string{"", "two"}).Draw(t, "blob"), Instead: true, Count: 0})
+			},
 			"roll": func(*rapid.T) {
 				roll := chat.Rolled{KeepFrom: rapid.Int64Range(0, w.log.Places()+5).Draw(t, "keep")}
 				if rapid.Bool().Draw(t, "dim") {

@@ -52,6 +52,7 @@ type Waiting struct {
 	Intake    chat.Intake
 	Steer     bool
 	Terms     chat.Terms
+	Together  bool // a run that begins with it takes all such that wait
 }
 
 // Sender is somebody on whose words a run works, and the terms they came on.

@@ -1,0 +1,84 @@
+package transcript
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"chorus/internal/chat"
+	"chorus/internal/model"
+)
+
+func (l *Log) imported(seq int64, b chat.Imported) error {
+	msgs, err := l.lines(b)
+	if err != nil {
+		return err
+	}
+	if b.Instead {
+		l.renewal = &item{seq, words, msgs}
+		if l.run != nil {
+			return nil // what it works on stays whole until it has ended
+		}
+		return l.renew()
+	}
+	if len(msgs) > 0 {
+		l.pending = append(l.pending, item{seq, words, msgs})
+	}
+	return nil
+}
+
+// lines loads what was imported; nothing at all needs no blob.
+func (l *Log) lines(b chat.Imported) ([]*model.Message, error) {
+	if b.Blob == "" && b.Count == 0 {
+		return nil, nil
+	}
+	if l.blob == nil {
+		return nil, fmt.Errorf("import from %s: no blobs here", b.Source)
+	}
+	data, err := l.blob(b.Blob)
+	if err != nil {
+		return nil, fmt.Errorf("import from %s: %w", b.Source, err)
+	}
+	var lines []chat.Line
+	if err := json.Unmarshal(data, &lines); err != nil {
+		return nil, fmt.Errorf("import from %s: %w", b.Source, err)
+	}
+	return pairLines(lines)
+}
+
+// renew puts what was imported in the place of everything that was there before it. What
+// came after it keeps its order behind, and is placed anew.
+func (l *Log) renew() error {
+	if l.renewal == nil {
+		return nil
+	}
+	fresh := *l.renewal
+	l.renewal = nil
+	first := l.place + 1
+	if i := slices.IndexFunc(l.window, func(e entry) bool { return e.seq > fresh.seq && e.kind != results }); i >= 0 {
+		first = l.window[i].place
+	}
+	if err := l.cutBefore(first); err != nil {
+		return err
+	}
+	next := []item{fresh}
+	for _, e := range l.window {
+		next = append(next, item{e.seq, e.kind, []*model.Message{e.msg}})
+	}
+	if l.turn != nil {
+		msg, err := l.turn.message()
+		if err != nil {
+			return err
+		}
+		next = append(next, item{l.turn.Seq, results, []*model.Message{msg}})
+		l.turn = nil
+	}
+	for _, it := range l.pending {
+		if it.seq > fresh.seq {
+			next = append(next, it)
+		}
+	}
+	l.window = nil
+	l.pending = slices.DeleteFunc(next, func(it item) bool { return len(it.msgs) == 0 })
+	return nil
+}
