@@ -39,6 +39,11 @@ func (h *discordHouse) Arrive(ctx context.Context, a journal.Arrival) (journal.A
 	return h.engine().Arrive(ctx, a)
 }
 
+// ArriveQuietly implements discord.Heart.
+func (h *discordHouse) ArriveQuietly(ctx context.Context, a journal.Arrival) (journal.Arrived, func(), error) {
+	return h.engine().ArriveQuietly(ctx, a)
+}
+
 // Watch implements discord.Heart.
 func (h *discordHouse) Watch(ctx context.Context, thread chat.ThreadID, after int64) iter.Seq2[discord.Item, error] {
 	return func(yield func(discord.Item, error) bool) {
@@ -132,12 +137,22 @@ func (h *discordHouse) listener(name string, self room.Author, guild string) (di
 	if err != nil {
 		return discord.Listener{}, err
 	}
-	l := discord.Listener{MaxChars: settings.MaxMessageChars}
+	l := discord.Listener{MaxChars: settings.MaxMessageChars, Waiting: settings.MaxQueuedReplies,
+		Roles: settings.AuthorizedRoles, Past: pastOf(settings), PastChars: settings.WindowCharacters}
 	l.Agent = room.Agent{Name: name, User: self.ID, Username: self.Name, InnerName: settings.InnerName}
 	l.Routing, l.Intake = route.Routing(settings.Routing), chat.Intake(settings.Intake)
 	l.Rules = activate.Rules{ReplyOnRandom: settings.ReplyOnRandom, ReplyOnName: settings.ReplyOnName, AutoReplyOwnChannel: settings.AutoReplyOwnChannel,
 		MaxBotReplyChainDepth: settings.MaxBotReplyChainDepth, ChainEmote: settings.BotReplyChainDepthEmote}
 	return l, nil
+}
+
+// pastOf is how many messages of a room an agent knows when it comes there. Where only
+// characters are limited it is a number that those will hardly reach.
+func pastOf(settings *config.Bot) int {
+	if settings.WindowMessages > 0 {
+		return settings.WindowMessages
+	}
+	return 200
 }
 
 // channelAgent is the agent that a channel, or the one that a platform thread hangs under,

@@ -52,6 +52,7 @@ type Event struct {
 	Emoji   string // of a reaction: the sign, or the name of one of the guild's own
 	Added   bool   // of a reaction: put on, not taken off
 	By      Author // of a reaction: whose
+	Raw     any    // what the connector needs to carry it out; no rule looks at it
 }
 
 // Channel is a place where messages stand. A platform thread is one too.
@@ -127,6 +128,7 @@ type Message struct {
 	Mentions []string // ids of users that its text mentions; not the one that a reply rings
 	Roles    []string // ids of roles that it mentions
 	ReplyTo  string   // the id of the message it answers
+	Answers  string   // the name of whoever wrote that; "" if it is not known
 	System   bool     // the platform's own notice: somebody joined, something was pinned
 }
 

@@ -76,6 +76,7 @@ type Result struct {
 	Messages []room.Message // as they are to be told: the oldest first
 	Cleared  bool
 	Origin   string // the channel of the first order that was followed; "" none was
+	Undone   bool   // the first order could not be followed after all: it is as if it were not there
 	Notes    []Note
 }
 
@@ -90,6 +91,7 @@ type Walk struct {
 	seen    map[string]bool
 	cleared bool
 	origin  string
+	undone  bool
 	notes   []Note
 	done    bool
 }
@@ -179,6 +181,7 @@ func (w *Walk) turnBack(p Page) {
 		note.Text = "this .history is left out: it names a channel that not everybody who asked for it may read"
 	}
 	w.notes = append(w.notes, note)
+	w.undone = w.undone || w.back.depth == 0
 	w.at, w.back = *w.back, nil
 }
 
@@ -273,7 +276,7 @@ func (w *Walk) follow(m room.Message, cmd Command) (goOn bool) {
 func (w *Walk) Result() Result {
 	out := slices.Clone(w.out)
 	slices.Reverse(out)
-	return Result{Messages: out, Cleared: w.cleared, Origin: w.origin, Notes: slices.Clone(w.notes)}
+	return Result{Messages: out, Cleared: w.cleared, Origin: w.origin, Undone: w.undone, Notes: slices.Clone(w.notes)}
 }
 
 // after is the number after an id: what is older than it includes the id's message.

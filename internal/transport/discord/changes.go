@@ -9,6 +9,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/room"
 	"chorus/internal/room/activate"
+	"chorus/internal/room/history"
 	"chorus/internal/room/mention"
 )
 
@@ -24,6 +25,10 @@ func (b *Bot) edited(ctx context.Context, m discord.Message) error {
 	}
 	text := mention.Read(m.Content, b.world.directory(in.Guild))
 	version := int(m.EditedTimestamp.UnixMilli())
+	if _, is, _ := history.Parse(m.Content); is || b.tails.ordered(in.ID, m.ID.String()) {
+		b.tails.order(in.ID, m.ID.String())
+		return b.reordered(ctx, in, m.ID.String(), version)
+	}
 	return b.changed(ctx, room.Edited, m.ID.String(), version, m.Author.ID.String(), func(seq int64) chat.Body {
 		return chat.Edited{Seq: seq, Blocks: chat.TextBlocks(text)}
 	})
@@ -35,8 +40,18 @@ func (b *Bot) deleted(ctx context.Context, channel, message string) error {
 	if _, err := b.House.Outgoing(ctx, b.lane(channel), "delete/"+message); err == nil {
 		return nil
 	}
+	if b.tails.ordered(channel, message) {
+		in, err := b.channelOf(ctx, channel)
+		if err != nil {
+			return err
+		}
+		return b.reordered(ctx, in, message, takenBack)
+	}
 	return b.changed(ctx, room.Deleted, message, 0, "", func(seq int64) chat.Body { return chat.Deleted{Seq: seq} })
 }
+
+// takenBack is the version of an order that is not there any more: behind every edit.
+const takenBack = 1<<62 - 1
 
 // changed writes a change of a message into every thread of ours that heard it.
 func (b *Bot) changed(ctx context.Context, kind room.Kind, message string, version int, by string, body func(seq int64) chat.Body) error {

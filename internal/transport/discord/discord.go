@@ -89,9 +89,13 @@ type Bot struct {
 	rest   *calls
 	outbox *outbox.Engine
 	world  *world
+	tails  *tails
 	queue  *queue
 	files  *fetcher
 	work   sync.WaitGroup
+
+	meeting sync.Mutex        // one message is heard at a time
+	met     map[threadID]bool // rooms whose past was read; guarded by meeting
 
 	mu      sync.Mutex
 	self    room.Author // who we are, once connected
@@ -112,7 +116,7 @@ func New(o Options) (*Bot, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bot{Options: o, rest: newCalls(o), world: newWorld(), queue: newQueue(), files: newFetcher(o), tellers: map[threadID]*teller{}, stirred: map[string]stirring{}}
+	b := &Bot{Options: o, rest: newCalls(o), world: newWorld(), tails: newTails(), met: map[threadID]bool{}, queue: newQueue(), files: newFetcher(o), tellers: map[threadID]*teller{}, stirred: map[string]stirring{}}
 	b.outbox = outbox.New(outbox.Options{Store: o.House, Platform: sender{b}, Name: room.Transport, Bot: o.Name, Pace: o.Preview,
 		BackoffMax: o.BackoffMax, NonceWindow: nonceWindow, Log: o.Log})
 	return b, nil

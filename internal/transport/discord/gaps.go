@@ -31,7 +31,7 @@ type messages interface {
 // come behind this one, so the order holds.
 func (b *Bot) guild(ctx context.Context, e gateway.EventGuildCreate) error {
 	for _, r := range e.Roles {
-		b.world.role(e.ID.String(), r.ID.String(), r.Name)
+		b.world.roleOf(e.ID.String(), r)
 	}
 	cursors, err := b.House.Cursors(ctx, room.Transport, b.Name)
 	if err != nil {
@@ -168,14 +168,9 @@ func (b *Bot) readNews(ctx context.Context, channel string) (missed int, err err
 		if err != nil {
 			return missed, err
 		}
-		for _, m := range list {
-			news, err := b.message(ctx, m)
-			if err != nil {
-				return missed, err
-			}
-			if news && time.Since(m.CreatedAt) > b.Grace {
-				missed++
-			}
+		n, err := b.hearPage(ctx, list)
+		if missed += n; err != nil {
+			return missed, err
 		}
 		if n := len(list); n > 0 {
 			if err := b.House.MoveCursor(ctx, lane, list[n-1].ID.String()); err != nil {
@@ -187,6 +182,23 @@ func (b *Bot) readNews(ctx context.Context, channel string) (missed int, err err
 			return missed, nil
 		}
 	}
+}
+
+// hearPage hears messages that stood in a channel's history, as one batch, and counts those
+// that the gateway should have told of before.
+func (b *Bot) hearPage(ctx context.Context, list []discord.Message) (missed int, err error) {
+	w := &waking{bot: b}
+	defer w.up(ctx)
+	for _, m := range list {
+		news, err := b.message(ctx, m, w)
+		if err != nil {
+			return missed, err
+		}
+		if news && time.Since(m.CreatedAt) > b.Grace {
+			missed++
+		}
+	}
+	return missed, nil
 }
 
 // grace is how late the gateway may be.

@@ -2,7 +2,8 @@ package discord
 
 import (
 	"context"
-	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/disgoorg/disgo/discord"
 	"github.com/disgoorg/disgo/gateway"
@@ -10,10 +11,8 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/room"
-	"chorus/internal/room/activate"
 	"chorus/internal/room/mention"
 	"chorus/internal/room/route"
-	"chorus/internal/room/split"
 )
 
 // take hands on what the gateway says. Clicks and commands cannot wait behind history
@@ -36,20 +35,15 @@ func (b *Bot) hearAll(ctx context.Context) {
 		if !ok {
 			return
 		}
-		for _, e := range list {
-			if ctx.Err() != nil {
-				return
-			}
-			if err := b.hear(ctx, e); err != nil && ctx.Err() == nil {
-				// One event that fails never stops the rest; a message is found again by the next history read.
-				b.Log.Error("could not take an event", "event", "event_failed", "error", err)
-			}
-		}
+		b.hearList(ctx, list)
 	}
 }
 
-func (b *Bot) hear(ctx context.Context, data gateway.EventData) error {
+// hear takes one event; w is whom it wakes, nil for those that wake nobody.
+func (b *Bot) hear(ctx context.Context, data any, w *waking) error {
 	switch e := data.(type) {
+	case Happening:
+		return b.happened(ctx, e, w)
 	case gateway.EventReady:
 		return b.ready(ctx, e)
 	case gateway.EventResumed:
@@ -69,16 +63,16 @@ func (b *Bot) hear(ctx context.Context, data gateway.EventData) error {
 	case gateway.EventThreadDelete:
 		b.world.forget(e.ID.String())
 	case gateway.EventGuildRoleCreate:
-		b.world.role(e.GuildID.String(), e.Role.ID.String(), e.Role.Name)
+		b.world.roleOf(e.GuildID.String(), e.Role)
 	case gateway.EventGuildRoleUpdate:
-		b.world.role(e.GuildID.String(), e.Role.ID.String(), e.Role.Name)
+		b.world.roleOf(e.GuildID.String(), e.Role)
 	case gateway.EventGuildRoleDelete:
 		b.world.role(e.GuildID.String(), e.RoleID.String(), "")
 	case gateway.EventMessageCreate:
 		if err := b.stir(ctx, e.ChannelID.String(), e.ID.String()); err != nil {
 			return err
 		}
-		_, err := b.message(ctx, e.Message)
+		_, err := b.message(ctx, e.Message, w)
 		return err
 	case gateway.EventMessageUpdate:
 		return b.edited(ctx, e.Message)
@@ -162,11 +156,21 @@ func (b *Bot) converted(m discord.Message, in room.Channel) room.Message {
 	}
 	out.Author = b.author(in.Guild, m.Author, m.Member, webhook)
 	for _, u := range m.Mentions {
-		out.Mentions = append(out.Mentions, u.ID.String())
+		id := u.ID.String()
+		if strings.Contains(m.Content, "<@"+id+">") || strings.Contains(m.Content, "<@!"+id+">") { // else a reply rings them
+			out.Mentions = append(out.Mentions, id)
+		}
+	}
+	for _, id := range m.MentionRoles {
+		out.Roles = append(out.Roles, id.String())
 	}
 	if m.MessageReference != nil && m.MessageReference.MessageID != nil {
 		out.ReplyTo = m.MessageReference.MessageID.String()
 	}
+	if m.ReferencedMessage != nil {
+		out.Answers = m.ReferencedMessage.Author.Username
+	}
+	out.System = out.System || out.Author.Program() && pressable(m)
 	return out
 }
 
@@ -208,21 +212,30 @@ func (k *known) rules() route.Known {
 }
 
 // message hears one. It reports whether it was new to us.
-func (b *Bot) message(ctx context.Context, m discord.Message) (bool, error) {
-	if m.Author.ID.String() == b.me().ID && m.WebhookID == nil {
-		return false, b.echo(ctx, m)
-	}
+func (b *Bot) message(ctx context.Context, m discord.Message, w *waking) (bool, error) {
 	in, err := b.channelOf(ctx, m.ChannelID.String())
 	if err != nil {
 		return false, err
 	}
 	msg := b.converted(m, in)
+	if m.Author.ID.String() == b.me().ID && m.WebhookID == nil {
+		b.tails.add(in.ID, remarkOf(msg))
+		return false, b.echo(ctx, m)
+	}
 	if !msg.Author.Program() {
 		b.world.met(in.Guild, mention.Named{ID: msg.Author.ID, Name: msg.Author.Name})
 	}
-	listeners, err := b.House.Listeners(ctx, b.Name, b.me(), in)
+	b.meeting.Lock() // whoever meets a room first reads what was said before, and nobody else does
+	defer b.meeting.Unlock()
+	listeners, err := b.listeners(ctx, in)
 	if err != nil {
 		return false, err
+	}
+	if slices.ContainsFunc(listeners, Listener.isRoom) {
+		defer b.tails.add(in.ID, remarkOf(msg))
+	}
+	if room.IsDotCommand(msg.Text) {
+		return b.ordered(ctx, msg, listeners, w)
 	}
 	k := &known{ctx: ctx, b: b}
 	heard, err := route.Message(msg, plain(listeners), k.rules())
@@ -237,23 +250,15 @@ func (b *Bot) message(ctx context.Context, m discord.Message) (bool, error) {
 		if !b.House.Serves(b.Name, h.Thread) {
 			continue // another bot of ours hears it itself
 		}
-		l := listenerOf(listeners, h.Agent.Name)
-		words := msg
-		if h.Way == route.InRoom {
-			hears, err := b.speaks(ctx, &h, &words, l, k)
-			if err != nil {
-				return false, err
-			}
-			if !hears {
-				continue
-			}
-		}
-		c, err := b.commit(ctx, m, words, h, l)
+		c, why, err := b.tells(ctx, m, msg, h, listeners, k)
 		if err != nil {
 			return false, err
 		}
-		arrival.Decision += string(h.Way) + " " + h.Agent.Name + "; "
-		arrival.Commits = append(arrival.Commits, c)
+		if c == nil {
+			continue
+		}
+		arrival.Decision += why + "; "
+		arrival.Commits = append(arrival.Commits, *c)
 	}
 	if len(arrival.Commits) == 0 {
 		return false, nil
@@ -263,17 +268,27 @@ func (b *Bot) message(ctx context.Context, m discord.Message) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	done, err := b.House.Arrive(ctx, arrival)
-	if err != nil || done.Again {
-		return false, err
-	}
-	if files {
+	news, err := w.arrive(ctx, arrival)
+	if news && files {
 		b.files.put(fetch{channel: m.ChannelID.String(), message: m.ID.String()})
 	}
-	for _, c := range arrival.Commits {
-		b.wake(ctx, c.Thread)
+	return news, err
+}
+
+// tells is what one of the threads that hear a message is told of it; nil: nothing.
+func (b *Bot) tells(ctx context.Context, m discord.Message, msg room.Message, h route.Heard, all []Listener, k *known) (*journal.Commit, string, error) {
+	l := listenerOf(all, h.Agent.Name)
+	why := string(h.Way) + " " + h.Agent.Name
+	s := saying{said: m, msg: msg, heard: h, to: l}
+	if h.Way == route.InRoom {
+		d, err := b.speaks(ctx, &s, all, k)
+		if err != nil || d.Drop && !d.Answer {
+			return nil, "", err
+		}
+		why += ": " + d.String()
 	}
-	return true, nil
+	c, err := b.commit(ctx, s)
+	return &c, why, err
 }
 
 func plain(list []Listener) []route.Listener {
@@ -291,64 +306,6 @@ func listenerOf(list []Listener, agent string) Listener {
 		}
 	}
 	return Listener{}
-}
-
-// speaks decides in a room whether the agent answers; false: it does not even hear. A
-// command is taken away from the channel, and the agent is told to go on in its place.
-func (b *Bot) speaks(ctx context.Context, h *route.Heard, m *room.Message, l Listener, k *known) (bool, error) {
-	seen := activate.Seen{Chain: []room.Author{m.Author}, Recent: []room.Author{m.Author}, Turn: true}
-	for _, p := range k.places(m.ReplyTo) {
-		seen.Replied = seen.Replied || p.Ours && p.Thread.Agent() == l.Name
-	}
-	d := activate.Decide(room.Event{Kind: room.Said, Message: *m}, l.Agent, l.Rules, seen, diceOf(m.ID, l.Name))
-	h.Prompt = d.Answer
-	var wishes []journal.Desired
-	if d.Delete {
-		wishes = append(wishes, journal.Desired{Lane: b.lane(m.In.ID), Key: "delete/" + m.ID, Target: m.ID, Gone: true, Final: true})
-	}
-	if d.React != "" {
-		body, _ := json.Marshal(post{Emoji: d.React}) // strings only
-		wishes = append(wishes, journal.Desired{Lane: b.lane(m.In.ID), Key: "sign/" + m.ID + "/" + d.React, Thing: journal.Reaction, Target: m.ID, Body: body, Final: true})
-	}
-	if len(wishes) > 0 {
-		if err := b.House.Wish(ctx, wishes...); err != nil {
-			return false, err
-		}
-		b.outbox.Wake(b.lane(m.In.ID))
-	}
-	if d.Answer && d.Drop {
-		m.Text = "(go on)"
-		return true, nil
-	}
-	return !d.Drop, nil
-}
-
-// commit is what a thread is told of a message.
-func (b *Bot) commit(ctx context.Context, m discord.Message, msg room.Message, h route.Heard, l Listener) (journal.Commit, error) {
-	who := principal(msg.Author)
-	text := mention.Read(msg.Text, b.world.directory(msg.In.Guild))
-	if l.MaxChars > 0 {
-		text = split.Clip(text, l.MaxChars)
-	}
-	blocks := chat.Blocks{}
-	if text != "" {
-		blocks = append(blocks, chat.Text{Text: text})
-	}
-	blocks = append(blocks, announced(m)...)
-	if len(blocks) == 0 {
-		blocks = chat.TextBlocks("(a message without words)")
-	}
-	body := chat.Received{From: msg.Author.Participant(), Principal: who, Blocks: blocks, ReplyTo: msg.ReplyTo, Intake: h.Intake, Prompt: h.Prompt,
-		Channel: msg.In.ID}
-	if h.Post != msg.In.ID {
-		body.Post = h.Post
-	}
-	row, err := b.House.Row(ctx, h.Thread, who, split.Clip(text, 80))
-	if err != nil {
-		return journal.Commit{}, err
-	}
-	return journal.Commit{Thread: h.Thread, Create: &row, Events: []chat.Event{{Thread: h.Thread, Who: who.String(), Body: body,
-		Platform: room.Transport, PlatformID: msg.ID}}}, nil
 }
 
 // principal is on whose authority a message was said.

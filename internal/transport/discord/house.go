@@ -40,6 +40,8 @@ type Item struct {
 type Heart interface {
 	// Arrive writes what came from the platform, once, and wakes whoever must answer.
 	Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, error)
+	// ArriveQuietly is Arrive for one of several that come at once: tell wakes, and is never nil.
+	ArriveQuietly(ctx context.Context, a journal.Arrival) (done journal.Arrived, tell func(), err error)
 	Watch(ctx context.Context, thread chat.ThreadID, after int64) iter.Seq2[Item, error]
 	Abort(ctx context.Context, thread chat.ThreadID, by string, all bool) (bool, error)
 	Steer(ctx context.Context, thread chat.ThreadID, s chat.Steered) (asPrompt bool, err error)
@@ -56,7 +58,14 @@ type Listener struct {
 	route.Listener
 	Rules    activate.Rules
 	MaxChars int // a message is cut there; 0: never
+	Waiting  int // messages that may wait in one conversation; 0: as everywhere
+
+	Roles     []string // that may order its past about; none: everybody
+	Past      int      // messages of a room that it knows when it comes there
+	PastChars int      // and how many characters of them
 }
+
+func (l Listener) isRoom() bool { return l.Routing == route.Room }
 
 // Agents says who answers where.
 type Agents interface {

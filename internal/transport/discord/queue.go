@@ -3,20 +3,18 @@ package discord
 import (
 	"context"
 	"sync"
-
-	"github.com/disgoorg/disgo/gateway"
 )
 
 // queue keeps events in order between the socket, which must not wait, and the journal.
 type queue struct {
 	mu   sync.Mutex
-	list []gateway.EventData
+	list []any
 	bell chan struct{}
 }
 
 func newQueue() *queue { return &queue{bell: make(chan struct{}, 1)} }
 
-func (q *queue) put(e gateway.EventData) {
+func (q *queue) put(e any) {
 	q.mu.Lock()
 	q.list = append(q.list, e)
 	q.mu.Unlock()
@@ -27,7 +25,7 @@ func (q *queue) put(e gateway.EventData) {
 }
 
 // take gives what there is, in order; false: ctx ended.
-func (q *queue) take(ctx context.Context) ([]gateway.EventData, bool) {
+func (q *queue) take(ctx context.Context) ([]any, bool) {
 	for {
 		q.mu.Lock()
 		list := q.list

@@ -19,10 +19,11 @@ type world struct {
 	roles    map[string]map[string]string // names by guild and id
 	channels map[string]room.Channel
 	people   map[string][]mention.Named // by guild, who spoke last first
+	bots     map[string]string          // the role that a guild made for a bot, by guild/user
 }
 
 func newWorld() *world {
-	return &world{roles: map[string]map[string]string{}, channels: map[string]room.Channel{}, people: map[string][]mention.Named{}}
+	return &world{roles: map[string]map[string]string{}, channels: map[string]room.Channel{}, people: map[string][]mention.Named{}, bots: map[string]string{}}
 }
 
 // manyPeople is how many of a guild can be mentioned by name.
@@ -39,6 +40,23 @@ func (w *world) role(guild, id, name string) {
 		return
 	}
 	w.roles[guild][id] = name
+}
+
+// roleOf learns a role, and whose it is if it was made for a bot.
+func (w *world) roleOf(guild string, r discord.Role) {
+	w.role(guild, r.ID.String(), r.Name)
+	if r.Tags != nil && r.Tags.BotID != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.bots[guild+"/"+r.Tags.BotID.String()] = r.ID.String()
+	}
+}
+
+// botRole is the role that a guild made for a bot; people mention it by mistake.
+func (w *world) botRole(guild, user string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.bots[guild+"/"+user]
 }
 
 // roleNames are what access rules know roles by.
