@@ -146,15 +146,6 @@ func (h *discordHouse) listener(name string, self room.Author, guild string) (di
 	return l, nil
 }
 
-// pastOf is how many messages of a room an agent knows when it comes there. Where only
-// characters are limited it is a number that those will hardly reach.
-func pastOf(settings *config.Bot) int {
-	if settings.WindowMessages > 0 {
-		return settings.WindowMessages
-	}
-	return 200
-}
-
 // channelAgent is the agent that a channel, or the one that a platform thread hangs under,
 // is called like; "": none.
 func (h *discordHouse) channelAgent(in room.Channel) string {

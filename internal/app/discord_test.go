@@ -28,6 +28,12 @@ type guildT struct {
 // inGuild opens a home whose bot lives in a simulated guild.
 func inGuild(t *testing.T, o discordsim.Options, files map[string]string) *guildT {
 	t.Helper()
+	return inOldGuild(t, o, files, func(*guildT) {})
+}
+
+// inOldGuild is inGuild where something was said before the bot came.
+func inOldGuild(t *testing.T, o discordsim.Options, files map[string]string, before func(*guildT)) *guildT {
+	t.Helper()
 	g := &guildT{T: t, home: t.TempDir(), warned: make(chan string, 16)}
 	o.NoRateLimits = true
 	g.Sim = discordsim.StartT(t, o)
@@ -44,6 +50,7 @@ func inGuild(t *testing.T, o discordsim.Options, files map[string]string) *guild
 	if tune, ok := hasty[t.Name()]; ok {
 		g.tune = tune
 	}
+	before(g)
 	g.start()
 	t.Cleanup(g.end)
 	return g
@@ -63,7 +70,7 @@ var hasty = map[string]func(*discord.Options){
 
 func (g *guildT) start() {
 	g.Helper()
-	a, err := Open(g.Context(), Options{Home: g.home, Env: env("DISCORD_API_URL", g.API(), "DISCORD_BOT_TOKEN", g.Token("chorus"), "USER", "tester"),
+	a, err := Open(g.Context(), Options{Home: g.home, Env: g.env,
 		Warn: func(s string) { g.warned <- s }})
 	if err != nil {
 		g.Fatal(err)
@@ -80,6 +87,14 @@ func (g *guildT) start() {
 	if err := g.WaitConnected(g.soon(), "chorus"); err != nil {
 		g.Fatal(err)
 	}
+}
+
+// env has the first bot's token, and each other's as TOKEN_ and its name.
+func (g *guildT) env(name string) string {
+	if bot, ok := strings.CutPrefix(name, "TOKEN_"); ok {
+		return g.Token(strings.ToLower(bot))
+	}
+	return env("DISCORD_API_URL", g.API(), "DISCORD_BOT_TOKEN", g.Token("chorus"), "USER", "tester")(name)
 }
 
 func (g *guildT) end() {

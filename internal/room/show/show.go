@@ -41,6 +41,7 @@ type Options struct {
 	Thinking   bool   // what the model thought, as dot messages
 	ToolOutput bool   // each call and its result, as dot messages
 	Name       string // the agent's, in those
+	Newest     bool   // an answer replies to the newest of the prompts that it answers, not to the oldest
 
 	// Words prepares a model's text for the platform (mentions); nil: as it is.
 	Words func(string) string

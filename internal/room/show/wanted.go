@@ -63,14 +63,17 @@ func (v *View) sign(p *prompt) string {
 	}
 }
 
-// replyTo is the first of a run's prompts that still stands.
+// replyTo is the first of a run's prompts that still stands, or the last one.
 func (v *View) replyTo(r *run) string {
+	found := ""
 	for _, seq := range r.prompts {
 		if p := v.prompts[seq]; p != nil && p.target() != "" {
-			return p.id
+			if found = p.id; !v.o.Newest {
+				return found
+			}
 		}
 	}
-	return ""
+	return found
 }
 
 // refusal puts the sign on every message of the answer, or on the prompt.

@@ -67,12 +67,22 @@ type Listener struct {
 
 func (l Listener) isRoom() bool { return l.Routing == route.Room }
 
+// Manner is how a conversation is shown.
+type Manner struct {
+	Room       bool   // it is a whole channel: other programs read what stands there
+	ToolOutput bool   // each call and its result are posted
+	Thinking   bool   // what the model thought is posted
+	Name       string // of the agent, as those posts call it
+}
+
 // Agents says who answers where.
 type Agents interface {
 	// Listeners are those who hear in a channel through a bot.
 	Listeners(ctx context.Context, bot string, self room.Author, in room.Channel) ([]Listener, error)
 	// Serves reports whether a bot speaks for the thread's agent.
 	Serves(bot string, thread chat.ThreadID) bool
+	// Manner is how a conversation is shown.
+	Manner(thread chat.ThreadID) Manner
 	// Row describes a conversation that begins.
 	Row(ctx context.Context, thread chat.ThreadID, owner chat.Principal, title string) (journal.Thread, error)
 }

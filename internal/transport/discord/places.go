@@ -162,11 +162,13 @@ func (t *teller) reaction(r show.Reaction, seq int64, on bool) journal.Desired {
 // shows is how the conversations of a thread are shown.
 func (b *Bot) shows(thread chat.ThreadID) show.Options {
 	guild, _, _ := strings.Cut(thread.Place(), "/")
-	return show.Options{
+	o := show.Options{
 		Platform: room.Transport, Status: true, Reactions: true, Name: thread.Agent(),
-		Words: func(s string) string { return mention.Write(s, b.world.directory(guild)).Text },
+		Words: func(s string) string { return mention.Write(mention.WithoutReply(s), b.world.directory(guild)).Text },
 		Call:  label,
 	}
+	b.inManner(&o, thread)
+	return o
 }
 
 // label is a call in a line.

@@ -13,6 +13,7 @@ import (
 	"chorus/internal/room/activate"
 	"chorus/internal/room/mention"
 	"chorus/internal/room/route"
+	"chorus/internal/room/show"
 	"chorus/internal/room/split"
 )
 
@@ -178,4 +179,12 @@ func pressable(m discord.Message) bool {
 		}
 	}
 	return false
+}
+
+// inManner shows a conversation as its agent's settings say. In a room there is no status:
+// others would hear it as words, and answer it.
+func (b *Bot) inManner(o *show.Options, thread chat.ThreadID) {
+	m := b.House.Manner(thread)
+	o.Status, o.Newest = o.Status && !m.Room, m.Room
+	o.ToolOutput, o.Thinking, o.Name = m.ToolOutput, m.Thinking, first(m.Name, o.Name)
 }
