@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"chorus/internal/bus"
@@ -73,7 +74,8 @@ type App struct {
 
 	watched watching // what machines are told
 
-	tuneDiscord func(*discord.Options) // for tests; nil: nobody is in a hurry
+	onDiscord   atomic.Pointer[discordHouse] // nil: nothing is connected
+	tuneDiscord func(*discord.Options)       // for tests; nil: nobody is in a hurry
 }
 
 // Open opens the home and its database. Close ends it.

@@ -93,8 +93,9 @@ func (a *App) connectDiscord() (stop func(), err error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
-	stop = func() { cancel(); work.Wait() }
-	h := &discordHouse{DB: a.DB, app: a, orders: a.service(), bots: bots, selves: map[string]room.Author{}}
+	stop = func() { cancel(); work.Wait(); a.onDiscord.Store(nil) }
+	h := &discordHouse{DB: a.DB, app: a, orders: a.service(), bots: bots, selves: map[string]room.Author{}, live: map[string]*discord.Bot{}}
+	a.onDiscord.Store(h)
 	for _, b := range bots {
 		if err := a.connectBot(ctx, &work, h, b); err != nil {
 			stop()
@@ -125,6 +126,9 @@ func (a *App) connectBot(ctx context.Context, work *sync.WaitGroup, h *discordHo
 	if err != nil {
 		return err
 	}
+	h.mu.Lock()
+	h.live[b.name] = bot
+	h.mu.Unlock()
 	work.Go(func() {
 		defer lock.Close()
 		if err := bot.Run(ctx); err != nil {

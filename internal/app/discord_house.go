@@ -28,6 +28,7 @@ type discordHouse struct {
 
 	mu     sync.Mutex
 	selves map[string]room.Author // who the connected bots are, by name
+	live   map[string]*discord.Bot
 }
 
 var _ discord.House = (*discordHouse)(nil)

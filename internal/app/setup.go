@@ -111,6 +111,7 @@ func (a *App) newBench(thread chat.ThreadID, dir string) (*bench, error) {
 	if b.self = a.selfOf(thread); b.self != nil {
 		list = append(list, selfedit.Tools(b.self)...)
 	}
+	list = append(list, a.channelTools(thread, roots)...)
 	b.list = list
 	for _, other := range a.benches { // any will do: threads differ in what tools reach, not in how they are described
 		tool.Share(list, other.list)

@@ -62,7 +62,7 @@ var presetRules = []struct {
 			writers + `@(?:docs|memory)` + belowRoot,
 			localGit,
 			`tool:self_edit:docs ` + name + belowRoot,
-			`tool:(?:info|list_models|list_agents|read_agent_docs|work_notes):.*`,
+			`tool:(?:info|list_models|list_agents|read_agent_docs|work_notes|search_channel):.*`,
 		},
 		Ask: []string{
 			writers + `@(?:skills|events)` + belowRoot,

@@ -92,6 +92,8 @@ type Files interface {
 	// Keep lays a file into the workspace of a thread and gives what its agent is shown of
 	// it: where it lies, and its picture or its words. A file that cannot be kept says so itself.
 	Keep(ctx context.Context, thread chat.ThreadID, file chat.File, data []byte) (chat.Blocks, error)
+	// Blob gives bytes that were kept.
+	Blob(ctx context.Context, hash string) ([]byte, error)
 	Remember(ctx context.Context, kind, key string, value []byte) error
 	Memos(ctx context.Context, kind string) ([]journal.Memo, error)
 	Forget(ctx context.Context, kind, key string) error

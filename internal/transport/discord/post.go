@@ -14,6 +14,7 @@ type post struct {
 	Stop    string `json:"stop,omitempty"`    // the run that its button stops
 	File    string `json:"file,omitempty"`    // name
 	Content string `json:"content,omitempty"` // of the file
+	Blob    string `json:"blob,omitempty"`    // of the file, where its bytes are kept apart
 	Emoji   string `json:"emoji,omitempty"`   // of a reaction
 }
 

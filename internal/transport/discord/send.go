@@ -40,16 +40,16 @@ func (s sender) Create(ctx context.Context, c outbox.Call) (string, error) {
 		id, channel := number(p.ReplyTo), number(c.Lane.Channel)
 		m.MessageReference = &discord.MessageReference{MessageID: &id, ChannelID: &channel}
 	}
-	if p.File != "" {
-		m.Files = []*discord.File{discord.NewFile(p.File, "", strings.NewReader(p.Content))}
+	data, err := s.file(ctx, p)
+	if err != nil {
+		return "", err
 	}
+	m.Files = p.attached(data)
 	made, err := s.bot.rest.once.CreateMessage(number(c.Lane.Channel), m, rest.WithCtx(ctx))
 	if m.MessageReference != nil && (status(err) == http.StatusBadRequest || rest.IsJSONErrorCode(err, rest.JSONErrorCodeUnknownMessage)) {
 		// A message that is gone meanwhile is no reason not to answer. The library cannot ask Discord to see it that way.
 		m.MessageReference = nil
-		if p.File != "" {
-			m.Files = []*discord.File{discord.NewFile(p.File, "", strings.NewReader(p.Content))}
-		}
+		m.Files = p.attached(data)
 		made, err = s.bot.rest.once.CreateMessage(number(c.Lane.Channel), m, rest.WithCtx(ctx))
 	}
 	if err != nil {
@@ -66,9 +66,11 @@ func (s sender) Edit(ctx context.Context, c outbox.Call) error {
 	}
 	buttons := p.buttons()
 	m := discord.MessageUpdate{Content: &p.Text, AllowedMentions: nobody(), Components: &buttons}
-	if p.File != "" {
-		m.Files = []*discord.File{discord.NewFile(p.File, "", strings.NewReader(p.Content))}
+	data, err := s.file(ctx, p)
+	if err != nil {
+		return err
 	}
+	m.Files = p.attached(data)
 	_, err = s.bot.rest.once.UpdateMessage(number(c.Lane.Channel), number(c.ID), m, rest.WithCtx(ctx))
 	return trouble(err)
 }
@@ -117,7 +119,7 @@ func (s sender) Find(ctx context.Context, p outbox.Probe) (string, bool, error) 
 		if m.MessageReference != nil && m.MessageReference.MessageID != nil {
 			replies = m.MessageReference.MessageID.String()
 		}
-		if m.Author.ID.String() == me && (replies == want.ReplyTo || replies == "") && !m.CreatedAt.Before(p.Since.Add(-clockSkew)) && same(m.Content, want.Text) {
+		if m.Author.ID.String() == me && (replies == want.ReplyTo || replies == "") && !m.CreatedAt.Before(p.Since.Add(-clockSkew)) && same(m.Content, want.Text) && (want.File == "" || len(m.Attachments) > 0) {
 			return m.ID.String(), true, nil
 		}
 	}
