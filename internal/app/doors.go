@@ -36,7 +36,7 @@ func (a *App) openDoors(ctx context.Context, o ServeOptions) (*doors, error) {
 	if err != nil {
 		return nil, err
 	}
-	show, err := pages.New(pages.Options{Service: a.Service(), Log: a.Log, Version: a.Version, Still: tokens.still, Stopping: d.stopping})
+	show, err := pages.New(pages.Options{Service: a.Service(), Log: a.Log, Version: a.Version, Still: tokens.still, Stopping: d.stopping, Stirs: a.stirs})
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func allDoors(t *testing.T) []wayIn {
 	for _, path := range []string{"/", "/new", "/s/x", "/s/x/journal", "/s/x/requests/1", "/s/x/blob/x", "/approvals", "/agents", "/agents/chorus", "/agents/chorus/files/", "/costs", "/audit", "/settings", "/search", "/doctor"} {
 		doors = append(doors, wayIn{"GET", path, command.Read, true})
 	}
-	return append(doors, wayIn{"GET", "/s/x/live", command.Read, false}, wayIn{"POST", "/new", command.Chat, false}, wayIn{"POST", "/s/x/say", command.Chat, false},
+	return append(doors, wayIn{"GET", "/s/x/live", command.Read, false}, wayIn{"GET", "/moves", command.Read, false}, wayIn{"POST", "/new", command.Chat, false}, wayIn{"POST", "/s/x/say", command.Chat, false},
 		wayIn{"POST", "/s/x/stop", command.Chat, false}, wayIn{"POST", "/s/x/fork", command.Chat, false}, wayIn{"POST", "/approvals/x", command.Approve, false},
 		wayIn{"POST", "/settings", command.Admin, false}, wayIn{"POST", "/settings/tokens", command.Admin, false}, wayIn{"POST", "/settings/tokens/revoke", command.Admin, false})
 }

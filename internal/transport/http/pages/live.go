@@ -111,6 +111,14 @@ func (p *Pages) watch(ctx context.Context, by command.Caller, id string, after i
 	return out
 }
 
+// still says why the reader would not be let in now; the page comes again, and is shown the way in.
+func (s *stream) still(ctx context.Context) error {
+	if s.pages.Still == nil {
+		return nil
+	}
+	return s.pages.Still(ctx, s.by)
+}
+
 func (s *stream) run(ctx context.Context, items <-chan moved) error {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
@@ -125,12 +133,9 @@ func (s *stream) run(ctx context.Context, items <-chan moved) error {
 		case <-s.pages.Stopping:
 			return s.send(": the server is stopping; come again\n\n")
 		case <-beat.C:
-			if s.pages.Still != nil {
-				if over := s.pages.Still(ctx, s.by); over != nil {
-					return over // the page comes again, and is shown the way in
-				}
+			if err = s.still(ctx); err == nil {
+				err = s.send(": still here\n\n")
 			}
-			err = s.send(": still here\n\n")
 		case <-draw.C:
 			waiting = false
 			err = s.draw()

@@ -35,6 +35,8 @@ type Options struct {
 	Still func(context.Context, command.Caller) error
 	// Stopping is closed when the server goes down: streams end then.
 	Stopping <-chan struct{}
+	// Stirs has a value when something began, ended, waits or was answered, until the context ends. nil: nobody tells.
+	Stirs func(context.Context) <-chan struct{}
 	Now      func() time.Time
 }
 
@@ -104,6 +106,7 @@ func (p *Pages) routes() {
 	p.page("POST /approvals/{id}", p.answer)
 	p.page("GET /s/{id}/blob/{hash}", p.blob)
 	p.mux.HandleFunc("GET /s/{id}/live", p.live)
+	p.mux.HandleFunc("GET /moves", p.moves)
 	p.more()
 	p.page("/", func(http.ResponseWriter, *http.Request, command.Caller) error {
 		return command.Errorf(command.NotFound, "there is no such page")

@@ -113,7 +113,11 @@ async function renew() {
 
 function renewing() {
   if (!document.querySelector("[data-renew]")) return;
-  setInterval(renew, 4000);
+  // The server tells when something moves in its own process; what others on its home do is found by and by.
+  const moves = new EventSource("/moves");
+  moves.addEventListener("open", renew); // something may have moved before
+  moves.addEventListener("message", renew);
+  setInterval(renew, 30000);
   document.addEventListener("visibilitychange", renew);
 }
 

@@ -1,0 +1,30 @@
+package app
+
+import (
+	"context"
+
+	"chorus/internal/chat"
+)
+
+// stirs has a value when something that the pages about everything show has moved in this
+// process, until ctx ends. Rings that come before the last was heard are one.
+func (a *App) stirs(ctx context.Context) <-chan struct{} {
+	ear := a.bus.Hear(chat.KindReceived, chat.KindRefused, chat.KindRunStarted, chat.KindRunEnded, chat.KindApprovalAsked, chat.KindApprovalAnswered, chat.KindForked)
+	out := make(chan struct{}, 1)
+	go func() {
+		defer ear.Close()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ear.Bell():
+				ear.Take() // what it was does not matter
+				select {
+				case out <- struct{}{}:
+				default:
+				}
+			}
+		}
+	}()
+	return out
+}
