@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -111,11 +112,11 @@ func (c *cli) configShow(folder *string) *cobra.Command {
 	cmd := c.jsonFlag(&cobra.Command{
 		Use: "show", Short: "Show what holds for a bot, and where each value came from", Args: exactly(0),
 		Long: `Merges the layers and prints every value with the file and line it came from. Secrets
-are masked. Pinned messages are known to the running server; --pin and --parent-pin try
-one from a file.`,
+are masked. With --channel it counts what is pinned there, as the server read it last;
+--pin and --parent-pin try a message from a file instead.`,
 		Example: `  chorus config show --bot claude
   chorus config show --bot claude --guild 1234 --pin pinned.txt --json`,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			o, err := app.ConfigOptions(c.getenv, c.home, *folder)
 			if err != nil {
 				return err
@@ -127,10 +128,10 @@ one from a file.`,
 			if ask.Pins, err = readPins(parents, pins); err != nil {
 				return err
 			}
-			if channel != "" && len(ask.Pins) == 0 {
-				c.warn("the pins of channel " + channel + " are not known here; --pin FILE tries one")
-			}
 			files, problems := config.ReadFiles(o)
+			if channel != "" && len(ask.Pins) == 0 && problems.Err() == nil {
+				ask.Pins = c.storedPins(cmd.Context(), bot, guild, channel)
+			}
 			var found *config.Bot
 			if problems.Err() == nil {
 				if bot != "" && !files.Has(bot) {
@@ -159,6 +160,35 @@ one from a file.`,
 	cmd.Flags().StringArrayVar(&parents, "parent-pin", nil, "a file that holds a pinned message of a channel above")
 	cmd.Flags().BoolVar(&set, "set", false, "only what somebody set")
 	return cmd
+}
+
+// storedPins is what the server last read in a channel. Without a home, or a server that was
+// ever there, nothing is known.
+func (c *cli) storedPins(ctx context.Context, bot, guild, channel string) []config.Pin {
+	var list []config.Pin
+	known := false
+	if dir, err := app.HomeDir(c.getenv, c.home); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "chorus.db")); err == nil {
+			err = c.with(ctx, func(a *app.App) error {
+				stored, err := app.PinsAt(ctx, a, bot, guild, channel)
+				if err != nil {
+					return err
+				}
+				list, known = stored.Pins, stored.Known
+				for _, note := range stored.Notes {
+					c.warn(note)
+				}
+				return nil
+			})
+			if err != nil {
+				c.warn("the pins could not be read: " + err.Error())
+			}
+		}
+	}
+	if !known {
+		c.warn("the pins of channel " + channel + " are not known here; --pin FILE tries one")
+	}
+	return list
 }
 
 func orEmpty(before, text, after string) string {

@@ -106,7 +106,7 @@ func (h *discordHouse) Serves(bot string, thread chat.ThreadID) bool {
 // Listeners implements discord.Agents. A channel that is called like an agent is that
 // agent's; everywhere else every bot's own agent hears. Those of other bots are named too, so
 // that a message for one of them is no other's.
-func (h *discordHouse) Listeners(_ context.Context, bot string, self room.Author, in room.Channel) ([]discord.Listener, error) {
+func (h *discordHouse) Listeners(ctx context.Context, bot string, self room.Author, in room.Channel) ([]discord.Listener, error) {
 	h.mu.Lock()
 	h.selves[bot] = self
 	selves := maps.Clone(h.selves)
@@ -118,11 +118,8 @@ func (h *discordHouse) Listeners(_ context.Context, bot string, self room.Author
 		if !connected {
 			continue
 		}
-		name := b.name
-		if own != "" && h.Serves(b.name, chat.ThreadID("discord:x:x@"+own)) {
-			name = own
-		}
-		l, err := h.listener(name, user, in.Guild)
+		name := h.answering(b.name, in)
+		l, err := h.listener(ctx, name, user, in)
 		if err != nil {
 			return nil, err
 		}
@@ -133,8 +130,16 @@ func (h *discordHouse) Listeners(_ context.Context, bot string, self room.Author
 	return out, nil
 }
 
-func (h *discordHouse) listener(name string, self room.Author, guild string) (discord.Listener, error) {
-	settings, err := h.app.botIn(name, guild)
+// answering is the agent that a bot speaks for in a channel.
+func (h *discordHouse) answering(bot string, in room.Channel) string {
+	if own := h.channelAgent(in); own != "" && h.Serves(bot, chat.ThreadID("discord:x:x@"+own)) {
+		return own
+	}
+	return bot
+}
+
+func (h *discordHouse) listener(ctx context.Context, name string, self room.Author, in room.Channel) (discord.Listener, error) {
+	settings, _, err := h.app.botAt(ctx, room.Agent{Name: name, User: self.ID, Username: self.Name}, in.Guild, in.ID)
 	if err != nil {
 		return discord.Listener{}, err
 	}

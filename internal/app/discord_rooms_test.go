@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/journal"
 	"chorus/internal/sim/discordsim"
 	"chorus/internal/transcript"
 )
@@ -65,6 +66,10 @@ func (g *guildT) expect(thread chat.ThreadID, want ...string) {
 	if got := g.sees(thread); !slices.Equal(got, want) {
 		g.Errorf("the model sees\n  %s\nnot\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
 	}
+}
+
+func rowOf(thread chat.ThreadID) journal.Thread {
+	return journal.Thread{ID: thread, Agent: thread.Agent(), Place: thread.Place()}
 }
 
 // until looks again until something is so. Only for what no message tells of.

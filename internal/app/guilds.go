@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"chorus/internal/chat"
 	"chorus/internal/config"
@@ -91,7 +93,15 @@ func guildOf(thread chat.ThreadID) string {
 // botIn is what holds for an agent in a guild; "" is none. Files that somebody else left
 // half done are told of once, and count as not there.
 func (a *App) botIn(name, guild string) (*config.Bot, error) {
-	ask := config.Ask{Bot: name}
+	bot, problems := a.conduct.now().Bot(a.askIn(name, guild, nil))
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	return bot, nil
+}
+
+func (a *App) askIn(name, guild string, pins []config.Pin) config.Ask {
+	ask := config.Ask{Bot: name, Pins: pins}
 	var err error
 	if name != "" {
 		if ask.Agent, ask.AgentFile, err = AgentValues(a.Home.Dir(), name); err != nil {
@@ -106,14 +116,16 @@ func (a *App) botIn(name, guild string) (*config.Bot, error) {
 			a.logOnce(err.Error(), "config")
 		}
 	}
-	bot, problems := a.conduct.now().Bot(ask)
-	if err := problems.Err(); err != nil {
-		return nil, err
-	}
-	return bot, nil
+	return ask
 }
 
 // botFor is what holds for a thread's agent where the thread is.
 func (a *App) botFor(row journal.Thread) (*config.Bot, error) {
-	return a.botIn(row.Agent, guildOf(row.ID))
+	ctx, cancel := context.WithTimeout(context.Background(), pinTime)
+	defer cancel()
+	bot, _, err := a.botAt(ctx, room.Agent{Name: row.Agent}, guildOf(row.ID), a.channelOf(ctx, row.ID))
+	return bot, err
 }
+
+// pinTime bounds the reading of a channel's pins from the store.
+const pinTime = 10 * time.Second

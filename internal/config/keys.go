@@ -156,7 +156,7 @@ func conversationKeys() []Key {
 		{Path: "autoReplyOwnChannel", Kind: Bool, Pins: true, Default: false, Doc: "Answer every message in the channel that is called like the bot."},
 		{Path: "maxBotReplyChainDepth", Kind: Integer, Pins: true, Default: 3, Least: at(0), Doc: "Bots that may answer each other in a chain before this one stays silent."},
 		{Path: "botReplyChainDepthEmote", Kind: Text, Pins: true, Default: "🔁", Doc: "The reaction that says so."},
-		{Path: "authorizedRoles", Kind: List, Doc: "Roles that may use .history; none: everybody."},
+		{Path: "authorizedRoles", Kind: List, Doc: "Roles whose .history orders and pinned .config count; none: everybody's."},
 		{Path: "discordBackoffMax", Kind: Integer, Default: 32_000, Least: at(1), Doc: "The longest pause between two tries to reach Discord, in milliseconds."},
 	}
 }

@@ -16,6 +16,9 @@ import (
 // edited tells whoever heard a message that its words are others now. Without a time of
 // the edit only a preview of a link came: nothing was changed.
 func (b *Bot) edited(ctx context.Context, m discord.Message) error {
+	if isConfig(m) && m.Pinned || b.isPin(m.ChannelID.String(), m.ID.String()) {
+		return b.repinned(ctx, m.ChannelID.String())
+	}
 	if m.EditedTimestamp == nil || m.Author.ID.String() == b.me().ID {
 		return nil
 	}
@@ -39,6 +42,9 @@ func (b *Bot) edited(ctx context.Context, m discord.Message) error {
 func (b *Bot) deleted(ctx context.Context, channel, message string) error {
 	if _, err := b.House.Outgoing(ctx, b.lane(channel), "delete/"+message); err == nil {
 		return nil
+	}
+	if b.isPin(channel, message) {
+		return b.repinned(ctx, channel)
 	}
 	if b.tails.ordered(channel, message) {
 		in, err := b.channelOf(ctx, channel)

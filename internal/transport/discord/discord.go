@@ -98,6 +98,7 @@ type Bot struct {
 	met     map[threadID]bool // rooms whose past was read; guarded by meeting
 
 	mu      sync.Mutex
+	pins    pinboard
 	self    room.Author // who we are, once connected
 	app     string      // our application
 	tellers map[threadID]*teller
@@ -116,7 +117,7 @@ func New(o Options) (*Bot, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bot{Options: o, rest: newCalls(o), world: newWorld(), tails: newTails(), met: map[threadID]bool{}, queue: newQueue(), files: newFetcher(o), tellers: map[threadID]*teller{}, stirred: map[string]stirring{}}
+	b := &Bot{Options: o, rest: newCalls(o), world: newWorld(), tails: newTails(), pins: pinboard{map[string]time.Time{}, map[string][]string{}}, met: map[threadID]bool{}, queue: newQueue(), files: newFetcher(o), tellers: map[threadID]*teller{}, stirred: map[string]stirring{}}
 	b.outbox = outbox.New(outbox.Options{Store: o.House, Platform: sender{b}, Name: room.Transport, Bot: o.Name, Pace: o.Preview,
 		BackoffMax: o.BackoffMax, NonceWindow: nonceWindow, Log: o.Log})
 	return b, nil

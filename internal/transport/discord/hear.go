@@ -56,6 +56,8 @@ func (b *Bot) hear(ctx context.Context, data any, w *waking) error {
 		b.world.channel(e.GuildChannel)
 	case gateway.EventChannelDelete:
 		b.world.forget(e.GuildChannel.ID().String())
+	case gateway.EventChannelPinsUpdate:
+		return b.repinned(ctx, e.ChannelID.String())
 	case gateway.EventThreadCreate:
 		return b.opened(ctx, e.GuildThread)
 	case gateway.EventThreadUpdate:
@@ -103,6 +105,7 @@ func (b *Bot) ready(ctx context.Context, e gateway.EventReady) error {
 	sync := !b.synced
 	b.synced = true
 	b.mu.Unlock()
+	b.unpinned() // they may have changed while nobody told
 	if sync {
 		b.work.Go(func() { b.register(ctx) })
 	}

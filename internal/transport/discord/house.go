@@ -27,6 +27,7 @@ type House interface {
 	Orders
 	Keeping
 	Talks
+	Pins
 	Files
 }
 

@@ -29,6 +29,7 @@ const (
 
 // listeners are those who hear in a channel, with what only a connector knows of them.
 func (b *Bot) listeners(ctx context.Context, in room.Channel) ([]Listener, error) {
+	b.pinned(ctx, in) // they may say how things are done here
 	list, err := b.House.Listeners(ctx, b.Name, b.me(), in)
 	for i := range list {
 		list[i].Role = b.world.botRole(in.Guild, list[i].User)

@@ -1,0 +1,202 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/room"
+	"chorus/internal/room/pins"
+	"chorus/internal/store"
+	"chorus/internal/transport/discord"
+)
+
+// keptPins is the kind of the memos that hold a copy of what is pinned in channels.
+const keptPins = room.Transport + "-pins"
+
+// pinboard has the pinned configuration of channels: as a connector of this process read it,
+// else as one of any process did last.
+type pinboard struct {
+	mu    sync.Mutex
+	known map[string]board
+}
+
+// board is what is pinned in one channel.
+type board struct {
+	Parent string         `json:"parent,omitempty"` // the channel above
+	Pins   []room.Message `json:"pins,omitempty"`
+}
+
+func (p *pinboard) of(ctx context.Context, db *store.DB, channel string) (board, error) {
+	p.mu.Lock()
+	b, ok := p.known[channel]
+	p.mu.Unlock()
+	if ok || channel == "" {
+		return b, nil
+	}
+	data, err := db.Recall(ctx, keptPins, channel)
+	if err != nil || data == nil {
+		return board{}, err
+	}
+	if err := json.Unmarshal(data, &b); err != nil {
+		return board{}, fmt.Errorf("read the copy of the pins of channel %s: %w", channel, err)
+	}
+	return b, nil
+}
+
+func (p *pinboard) keep(ctx context.Context, db *store.DB, channel string, b board) error {
+	data, err := json.Marshal(b)
+	if err != nil {
+		return err
+	}
+	if err := db.Remember(ctx, keptPins, channel, data); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known == nil {
+		p.known = map[string]board{}
+	}
+	p.known[channel] = b
+	return nil
+}
+
+// pinned is the configuration that is pinned in a channel and above it: what counts for an
+// agent, and what does not and why. Without pins it costs nothing.
+func (a *App) pinned(ctx context.Context, who pins.Who, channel string) ([]config.Pin, []pins.Refused, error) {
+	here, err := a.board.of(ctx, a.DB, channel)
+	if err != nil {
+		return nil, nil, err
+	}
+	above, err := a.board.of(ctx, a.DB, here.Parent)
+	if err != nil {
+		return nil, nil, err
+	}
+	var all []pins.Pin
+	for _, m := range here.Pins {
+		all = append(all, pins.Pin{Message: m})
+	}
+	for _, m := range above.Pins {
+		all = append(all, pins.Pin{Message: m, Above: 1})
+	}
+	count, refused := pins.Counting(all, who)
+	var out []config.Pin
+	for _, p := range count {
+		out = append(out, config.Pin{ID: p.Message.ID, Text: p.Message.Text, Parent: p.Above > 0})
+	}
+	return out, refused, nil
+}
+
+// botAt is what holds for an agent in a channel of Discord, its pins included, with what is
+// wrong with those.
+func (a *App) botAt(ctx context.Context, agent room.Agent, guild, channel string) (*config.Bot, []discord.PinTrouble, error) {
+	bot, err := a.botIn(agent.Name, guild)
+	if err != nil || channel == "" {
+		return bot, nil, err
+	}
+	agent.InnerName = cmp.Or(agent.InnerName, bot.InnerName)
+	list, refused, err := a.pinned(ctx, pins.Who{Roles: bot.AuthorizedRoles, Agent: agent}, channel)
+	if err != nil {
+		return nil, nil, err
+	}
+	var wrong []discord.PinTrouble
+	for _, r := range refused {
+		wrong = append(wrong, discord.PinTrouble{Message: r.Pin.Message.ID, Text: r.Why})
+	}
+	if len(list) == 0 {
+		return bot, wrong, nil
+	}
+	with, problems := a.conduct.now().Bot(a.askIn(agent.Name, guild, list))
+	if err := problems.Err(); err != nil {
+		return nil, nil, err
+	}
+	for _, p := range problems.Warnings() {
+		if p.Place.Layer != config.ParentPin && p.Place.Layer != config.ChannelPin {
+			continue
+		}
+		text := p.Text
+		if p.Place.Line > 0 {
+			text = fmt.Sprintf("line %d: %s", p.Place.Line, text)
+		}
+		wrong = append(wrong, discord.PinTrouble{Message: strings.TrimPrefix(p.Place.File, "pinned message "), Text: text})
+	}
+	return with, wrong, nil
+}
+
+// channelOf is the channel that a thread of Discord is in: the platform thread that it
+// is, if pins are known of that, else its place. "": it is elsewhere.
+func (a *App) channelOf(ctx context.Context, thread chat.ThreadID) string {
+	if thread.Transport() != room.Transport {
+		return ""
+	}
+	_, home, _ := strings.Cut(thread.Place(), "/")
+	if own, err := a.board.of(ctx, a.DB, thread.Thread()); err == nil && own.Parent == home {
+		return thread.Thread()
+	}
+	return home
+}
+
+// KeepPins implements discord.Pins. What is wrong is told by the first bot that is connected.
+func (h *discordHouse) KeepPins(ctx context.Context, bot string, in room.Channel, list []room.Message) ([]discord.PinTrouble, error) {
+	if err := h.app.board.keep(ctx, h.app.DB, in.ID, board{Parent: in.Parent, Pins: list}); err != nil || len(list) == 0 {
+		return nil, err
+	}
+	h.mu.Lock()
+	first := slices.IndexFunc(h.bots, func(b discordBot) bool { _, ok := h.selves[b.name]; return ok })
+	h.mu.Unlock()
+	if first >= 0 && h.bots[first].name != bot {
+		return nil, nil
+	}
+	var wrong []discord.PinTrouble
+	for _, b := range h.bots {
+		h.mu.Lock()
+		self := h.selves[b.name]
+		h.mu.Unlock()
+		_, found, err := h.app.botAt(ctx, room.Agent{Name: h.answering(b.name, in), User: self.ID, Username: self.Name}, in.Guild, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range found {
+			if !slices.Contains(wrong, t) {
+				wrong = append(wrong, t)
+			}
+		}
+	}
+	return wrong, nil
+}
+
+// StoredPins is the copy of what is pinned in a channel, for people who look.
+type StoredPins struct {
+	Known bool         // somebody has read them
+	Pins  []config.Pin // all that counts for an agent
+	Notes []string     // on what does not
+}
+
+// PinsAt looks at the copy of what is pinned in a channel.
+func PinsAt(ctx context.Context, a *App, bot, guild, channel string) (StoredPins, error) {
+	var out StoredPins
+	data, err := a.DB.Recall(ctx, keptPins, channel)
+	if err != nil || data == nil {
+		return out, err
+	}
+	out.Known = true
+	settings, err := a.botIn(bot, guild)
+	if err != nil {
+		return out, err
+	}
+	var refused []pins.Refused
+	out.Pins, refused, err = a.pinned(ctx, pins.Who{Roles: settings.AuthorizedRoles, Agent: room.Agent{Name: bot, InnerName: settings.InnerName}}, channel)
+	for _, r := range refused {
+		out.Notes = append(out.Notes, "the pinned message "+r.Pin.Message.ID+" does not count: "+r.Why)
+	}
+	return out, err
+}
+
+// HomeDir is where the home is, whether there is one or not.
+func HomeDir(env func(string) string, dir string) (string, error) { return homeFolder(env, dir) }
