@@ -63,6 +63,9 @@ var hasty = map[string]func(*discord.Options){
 	"TestDiscordNoticesADeafConnection": func(o *discord.Options) {
 		o.Patrol, o.Grace = 200*time.Millisecond, time.Millisecond
 	},
+	"TestDiscordDownForTenMinutes": func(o *discord.Options) {
+		o.FirstBackoff, o.BackoffMax = 4*time.Millisecond, 128*time.Millisecond // 1 s and 32 s
+	},
 	"TestDiscordAnswersOnceInAStorm": func(o *discord.Options) {
 		o.Patrol, o.FirstBackoff, o.BackoffMax = 300*time.Millisecond, 20*time.Millisecond, 200*time.Millisecond
 	},

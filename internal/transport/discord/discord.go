@@ -119,7 +119,7 @@ func New(o Options) (*Bot, error) {
 	}
 	b := &Bot{Options: o, rest: newCalls(o), world: newWorld(), tails: newTails(), pins: pinboard{map[string]time.Time{}, map[string][]string{}}, met: map[threadID]bool{}, queue: newQueue(), files: newFetcher(o), tellers: map[threadID]*teller{}, stirred: map[string]stirring{}}
 	b.outbox = outbox.New(outbox.Options{Store: o.House, Platform: sender{b}, Name: room.Transport, Bot: o.Name, Pace: o.Preview,
-		BackoffMax: o.BackoffMax, NonceWindow: nonceWindow, Log: o.Log})
+		BackoffMax: o.BackoffMax, NonceWindow: nonceWindow, Failed: b.untold, Log: o.Log})
 	return b, nil
 }
 

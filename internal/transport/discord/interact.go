@@ -53,7 +53,10 @@ func (b *Bot) interact(ctx context.Context, i discord.Interaction) {
 func (b *Bot) acknowledge(ctx context.Context, i discord.Interaction, how discord.InteractionResponse) bool {
 	ctx, cancel := context.WithTimeout(ctx, deferTime)
 	defer cancel()
-	if err := b.rest.CreateInteractionResponse(i.ID(), i.Token(), how, rest.WithCtx(ctx)); err != nil {
+	_, err := again(ctx, b.rest, "acknowledge", func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, b.rest.CreateInteractionResponse(i.ID(), i.Token(), how, rest.WithCtx(ctx))
+	})
+	if err != nil && !rest.IsJSONErrorCode(err, rest.JSONErrorCodeInteractionAlreadyAcknowledged) { // by the try before
 		b.Log.Warn("a click or command could not be acknowledged in time", "event", "defer_failed", "error", err)
 		return false
 	}

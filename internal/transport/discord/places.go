@@ -103,6 +103,24 @@ func (p *places) ofKey(key string) string {
 	}
 }
 
+// askOf is the first message that a message of ours answers.
+func (p *places) askOf(key string) ask {
+	what, id, _ := strings.Cut(key, "/")
+	switch what {
+	case "ask":
+		what = p.cards[id]
+	case "refused":
+		seq, _ := strconv.ParseInt(id, 10, 64) // 0 is nobody's number
+		return p.asks[seq]
+	}
+	for _, seq := range p.runs[what] {
+		if a := p.asks[seq]; a.message != "" {
+			return a
+		}
+	}
+	return ask{}
+}
+
 // ofMessage is where a message of somebody else's stands.
 func (p *places) ofMessage(id string) string {
 	for _, a := range p.asks {
@@ -130,6 +148,12 @@ func (t *teller) message(m show.Message, seq int64) journal.Desired {
 		}
 	}
 	p := post{Text: m.Text, Stop: m.Stop}
+	if a := t.where.askOf(m.Key); a.message != "" {
+		p.Asker, p.Ask, p.AskIn = a.by, a.message, a.channel
+		if a.channel != channel {
+			p.Home = a.channel
+		}
+	}
 	if m.ReplyTo != "" && t.where.ofMessage(m.ReplyTo) == channel {
 		p.ReplyTo = m.ReplyTo // across channels there are no replies
 	}

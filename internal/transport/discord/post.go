@@ -16,6 +16,12 @@ type post struct {
 	Content string `json:"content,omitempty"` // of the file
 	Blob    string `json:"blob,omitempty"`    // of the file, where its bytes are kept apart
 	Emoji   string `json:"emoji,omitempty"`   // of a reaction
+	// For the case that it cannot be shown: who asked, by which message, and the channel
+	// that the thread hangs under.
+	Asker string `json:"asker,omitempty"`
+	Ask   string `json:"ask,omitempty"`
+	AskIn string `json:"askIn,omitempty"`
+	Home  string `json:"home,omitempty"`
 }
 
 // version stands in front of what buttons carry, so that a later Chorus knows what an

@@ -46,6 +46,10 @@ func (s sender) Create(ctx context.Context, c outbox.Call) (string, error) {
 	}
 	m.Files = p.attached(data)
 	made, err := s.bot.rest.once.CreateMessage(number(c.Lane.Channel), m, rest.WithCtx(ctx))
+	if s.bot.reopened(ctx, c.Lane.Channel, err) {
+		m.Files = p.attached(data)
+		made, err = s.bot.rest.once.CreateMessage(number(c.Lane.Channel), m, rest.WithCtx(ctx))
+	}
 	if m.MessageReference != nil && (status(err) == http.StatusBadRequest || rest.IsJSONErrorCode(err, rest.JSONErrorCodeUnknownMessage)) {
 		// A message that is gone meanwhile is no reason not to answer. The library cannot ask Discord to see it that way.
 		m.MessageReference = nil
@@ -72,6 +76,10 @@ func (s sender) Edit(ctx context.Context, c outbox.Call) error {
 	}
 	m.Files = p.attached(data)
 	_, err = s.bot.rest.once.UpdateMessage(number(c.Lane.Channel), number(c.ID), m, rest.WithCtx(ctx))
+	if s.bot.reopened(ctx, c.Lane.Channel, err) {
+		m.Files = p.attached(data)
+		_, err = s.bot.rest.once.UpdateMessage(number(c.Lane.Channel), number(c.ID), m, rest.WithCtx(ctx))
+	}
 	return trouble(err)
 }
 

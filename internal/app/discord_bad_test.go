@@ -1,0 +1,271 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"chorus/internal/command"
+	"chorus/internal/sim/discordsim"
+	"chorus/internal/transport/discord"
+)
+
+// bears waits until a message has a sign, whatever else stands under it.
+func (g *guildT) bears(id discordsim.ID, emoji string) {
+	g.Helper()
+	_, err := g.WaitMessage(g.soon(), func(m discordsim.Message) bool {
+		return m.ID == id && slices.ContainsFunc(m.Reactions, func(r discordsim.Reaction) bool { return r.Emoji.Name == emoji })
+	})
+	if err != nil {
+		g.Fatalf("message %s never had %s: %v\n%s", id, emoji, err, g.board())
+	}
+}
+
+// settledRows waits until nothing in the outbox is open.
+func (g *guildT) settledRows() {
+	g.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		lanes, err := g.app.DB.OpenLanes(g.Context(), "discord", DefaultAgent)
+		if err != nil {
+			g.Fatal(err)
+		}
+		if len(lanes) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			g.Fatalf("lanes are still open: %v", lanes)
+		}
+	}
+}
+
+// Where the bot may not write, whoever asked is told by a sign and in private, once.
+func TestDiscordMayNotWriteHere(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{Channels: []discordsim.ChannelSpec{
+		{Name: "general", Deny: map[string][]string{"chorus": {"send_messages"}}}, {Name: "random"},
+	}}, map[string]string{})
+	asked := g.say("bob", "general", "say into the void")
+	told := g.message("private word", func(m discordsim.Message) bool { return strings.Contains(m.Content, "I may not write in") })
+	if !strings.Contains(told.Content, "into the void") || told.GuildID != 0 {
+		t.Errorf("bob is told %q in guild %v", told.Content, told.GuildID)
+	}
+	g.bears(asked, "🔇")
+	g.settledRows() // and it is not tried for ever
+	fine := g.say("bob", "random", "say but here")
+	g.message("answer elsewhere", answers(fine))
+	g.signed(fine, "✅")
+}
+
+// A channel that is deleted while its question is answered costs nobody else anything.
+func TestDiscordChannelDeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	asked := g.say("bob", "random", "slow 200ms\nsay nobody home")
+	g.signed(asked, "⚙️")
+	if err := g.DeleteChannel("random"); err != nil {
+		t.Fatal(err)
+	}
+	g.message("private word", func(m discordsim.Message) bool {
+		return strings.Contains(m.Content, "not there any more") && strings.Contains(m.Content, "nobody home")
+	})
+	g.settledRows()
+	fine := g.say("bob", "general", "say still here")
+	g.message("answer elsewhere", answers(fine))
+	g.end()
+	g.start() // its cursor points nowhere
+	g.signed(g.say("bob", "general", "say after all"), "✅")
+}
+
+// A thread that was archived is opened again for the answer; a locked one that the bot may not open is not.
+func TestDiscordArchivedThread(t *testing.T) {
+	t.Parallel()
+	perms := []string{"view_channel", "send_messages", "send_messages_in_threads", "create_public_threads", "add_reactions", "read_message_history"}
+	g := inGuild(t, discordsim.Options{Bots: []discordsim.BotSpec{{Name: "chorus", Permissions: &perms}}}, map[string]string{"bots/chorus.yaml": "routing: thread\n"})
+	asked := g.say("ada", "general", "slow 300ms\nsay in here")
+	g.signed(asked, "⚙️")
+	if err := g.Archive(asked, false); err != nil {
+		t.Fatal(err)
+	}
+	g.message("answer in the thread", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content == "in here" })
+	locked := g.say("ada", "general", "slow 300ms\nsay behind a lock")
+	g.signed(locked, "⚙️")
+	if err := g.Archive(locked, true); err != nil {
+		t.Fatal(err)
+	}
+	g.message("private word", func(m discordsim.Message) bool {
+		return m.GuildID == 0 && strings.Contains(m.Content, "archived") && strings.Contains(m.Content, "behind a lock")
+	})
+	g.settledRows()
+}
+
+// Where the message is gone on which a thread was to be opened, the answer stands in the channel.
+func TestDiscordThreadCannotBeOpened(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: thread\n"})
+	for _, f := range []discordsim.Fault{
+		{Kind: discordsim.FaultLose, Event: "MESSAGE_DELETE"}, {Kind: discordsim.FaultSlow, Route: "POST /channels/{channel}/messages/{message}/threads", Millis: 300},
+	} {
+		if _, err := g.Inject(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asked := g.say("ada", "general", "say "+strings.Repeat("long words ", 170)+"\nsay and the end")
+	if err := g.Delete("ada", asked); err != nil {
+		t.Fatal(err)
+	}
+	general := g.Channel("general")
+	g.message("first part in the channel", func(m discordsim.Message) bool {
+		return m.ChannelID == general && strings.HasPrefix(m.Content, "long words")
+	})
+	g.message("last part in the channel", func(m discordsim.Message) bool {
+		return m.ChannelID == general && strings.HasSuffix(m.Content, "and the end")
+	})
+	g.settledRows()
+	if n := g.ours("general"); n != 2 {
+		t.Errorf("two parts, not %d:\n%s", n, g.board())
+	}
+}
+
+// Fifty replies, one on the other, are one conversation.
+func TestDiscordFiftyReplies(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	last := g.say("ada", "general", "say answer 0")
+	for i := range 50 {
+		answer := g.message("answer", answers(last))
+		g.message("final answer", func(m discordsim.Message) bool { return m.ID == answer.ID && m.Content == fmt.Sprintf("answer %d", i) })
+		last = g.reply("ada", answer.ID, fmt.Sprintf("say answer %d", i+1))
+	}
+	g.message("last answer", func(m discordsim.Message) bool { return answers(last)(m) && m.Content == "answer 50" })
+	g.signed(last, "✅")
+	rows, err := g.app.DB.BehindIn(t.Context(), "discord/none", "discord", 100)
+	if err != nil || len(rows) != 1 {
+		t.Fatalf("one conversation, not %d: %v", len(rows), err)
+	}
+	if n := g.ours("general"); n != 51 {
+		t.Errorf("51 answers, not %d", n)
+	}
+}
+
+// A thousand messages at once are all heard, and those that ask are answered or visibly refused.
+func TestDiscordAThousandAtOnce(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: room\n"})
+	mention := "<@" + g.User("chorus").String() + ">"
+	var asked []discordsim.ID
+	for i := range 1000 {
+		text := fmt.Sprintf("chatter %d", i)
+		if i%50 == 0 {
+			text = fmt.Sprintf("%s\n!say answer %d", mention, i)
+		}
+		id := g.say([]string{"ada", "bob"}[i%2], "general", text)
+		if i%50 == 0 {
+			asked = append(asked, id)
+		}
+	}
+	done := 0
+	for _, id := range asked {
+		m, err := g.WaitMessage(g.soon(), func(m discordsim.Message) bool {
+			return m.ID == id && len(m.Reactions) == 1 && (m.Reactions[0].Emoji.Name == "✅" || m.Reactions[0].Emoji.Name == "❌")
+		})
+		if err != nil {
+			t.Fatalf("message %s is neither answered nor refused: %v", id, err)
+		}
+		if m.Reactions[0].Emoji.Name == "✅" {
+			done++
+		}
+	}
+	if done == 0 {
+		t.Error("nobody was answered")
+	}
+	g.settledRows()
+	if n := g.ours("general"); n != len(asked) {
+		t.Errorf("%d words of ours for %d questions", n, len(asked))
+	}
+}
+
+// Discord is down for ten minutes, of which each lasts a quarter of a second here: everything that was said meanwhile is answered.
+func TestDiscordDownForTenMinutes(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{TimeScale: 100}, map[string]string{})
+	running := g.say("ada", "general", "slow 300ms\nsay begun before")
+	g.signed(running, "⚙️")
+	for _, f := range []discordsim.Fault{
+		{Kind: discordsim.FaultDeaf}, {Kind: discordsim.FaultHangup, Rate: 0.5, Seed: 1}, {Kind: discordsim.FaultError, Status: 503}, {Kind: discordsim.FaultDrop},
+	} {
+		if _, err := g.Inject(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	began := time.Now()
+	asked := []discordsim.ID{running}
+	for i := range 10 {
+		asked = append(asked, g.say("bob", []string{"general", "random"}[i%2], fmt.Sprintf("say minute %d", i)))
+		if err := g.WaitConnected(g.minute(began, i+1), "nobody"); err == nil {
+			t.Fatal("who is that?")
+		}
+		if i == 5 {
+			if _, err := g.Inject(discordsim.Fault{Kind: discordsim.FaultInvalidate}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	g.Clear(0)
+	for _, id := range asked {
+		g.signed(id, "✅")
+	}
+	g.settledRows()
+	if n := g.ours("general") + g.ours("random"); n != len(asked) {
+		t.Errorf("%d answers to %d messages:\n%s", n, len(asked), g.board())
+	}
+}
+
+// minute ends when the nth of them is over.
+func (g *guildT) minute(began time.Time, n int) context.Context {
+	ctx, cancel := context.WithDeadline(context.Background(), began.Add(time.Duration(n)*250*time.Millisecond))
+	g.Cleanup(cancel)
+	return ctx
+}
+
+// slowHouse takes its time.
+type slowHouse struct {
+	discord.House
+	free chan struct{}
+}
+
+func (h slowHouse) Costs(ctx context.Context, by command.Caller, q command.CostQuery) (command.Costs, error) {
+	select {
+	case <-h.free:
+	case <-ctx.Done():
+	}
+	return h.House.Costs(ctx, by, q)
+}
+
+// A command that takes long is acknowledged before Discord loses patience, and answered when it is done.
+func TestDiscordDefersWhatTakesLong(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	g.end()
+	free := make(chan struct{})
+	g.tune = func(o *discord.Options) { o.House = slowHouse{o.House, free} }
+	g.start()
+	g.signed(g.say("ada", "general", "say hello"), "✅")
+	if _, err := g.Inject(discordsim.Fault{Kind: discordsim.FaultError, Route: "POST /interactions", Count: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.WaitCommand(g.soon(), "chorus", "cost"); err != nil {
+		t.Fatal(err)
+	}
+	i, err := g.Slash("ada", "general", "chorus", "cost", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := g.WaitInteraction(g.soon(), i.ID); err != nil || got.Failed {
+		t.Fatalf("it was not acknowledged in time: %+v, %v", got, err)
+	}
+	close(free)
+	g.message("answer", func(m discordsim.Message) bool { return strings.Contains(m.Content, "Since") })
+}

@@ -1,0 +1,142 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/disgoorg/disgo/discord"
+	"github.com/disgoorg/disgo/rest"
+
+	"chorus/internal/journal"
+	"chorus/internal/outbox"
+	"chorus/internal/room/split"
+)
+
+// signUntold stands under a question whose answer may not be written where it was asked.
+const signUntold = "🔇"
+
+// toldElsewhere stands in front of the keys of words about what could not be said.
+const toldElsewhere = "untold/"
+
+// untold hears of a message that Discord will never take. An answer for a thread that could
+// not be opened goes to the channel; otherwise whoever asked is told: by a sign, and by a
+// direct message with the reason. The row has ended by then, so this is done at most once: if the
+// program dies right here, only the log has it.
+func (b *Bot) untold(o journal.Outgoing) {
+	deleted := o.ID != "" && o.Why == string(outbox.Gone) // somebody took our message away
+	if o.Thing == journal.Reaction || o.Gone || deleted || strings.HasPrefix(o.Key, toldElsewhere) {
+		return
+	}
+	p, err := read(o.Body)
+	if err != nil || !o.Final && p.Card == "" { // what was only a preview has its last word still to come
+		return
+	}
+	b.mu.Lock()
+	ctx := b.running
+	b.mu.Unlock()
+	b.work.Go(func() {
+		var err error
+		if p.Home != "" && p.Home != o.Lane.Channel && o.Why == string(outbox.Gone) {
+			err = b.moveHome(ctx, o, p)
+		} else if o.Part == 0 {
+			err = b.tellAsker(ctx, o, p)
+		}
+		if err != nil && ctx.Err() == nil {
+			b.Log.Warn("nobody could be told of an answer that cannot be shown", "event", "untold", "thread", o.Thread, "key", o.Key, "error", err)
+		}
+	})
+}
+
+// moveHome says in the channel what should have been said in its thread; of a group also
+// the parts that failed together with this one.
+func (b *Bot) moveHome(ctx context.Context, o journal.Outgoing, p post) error {
+	lane := b.lane(p.Home)
+	var wishes []journal.Desired
+	for part := o.Part; ; part++ {
+		p.Home = ""
+		body, err := json.Marshal(p)
+		if err != nil {
+			return err
+		}
+		wishes = append(wishes, journal.Desired{Lane: lane, Key: o.Key, Thread: o.Thread, Seq: o.Seq, Part: part, Group: o.Group, Body: body, Final: true})
+		if o.Group == "" {
+			break
+		}
+		next, err := b.House.Outgoing(ctx, o.Lane, o.Group+"/"+strconv.Itoa(part+1))
+		if err != nil || next.Gone {
+			break // there is no further part
+		}
+		if p, err = read(next.Body); err != nil {
+			return err
+		}
+		o.Key = next.Key
+	}
+	if err := b.House.Wish(ctx, wishes...); err != nil {
+		return err
+	}
+	b.outbox.Wake(lane)
+	return nil
+}
+
+// tellAsker tells whoever asked why there is no answer where they look for it.
+func (b *Bot) tellAsker(ctx context.Context, o journal.Outgoing, p post) error {
+	if p.Ask != "" && p.AskIn != "" {
+		body, _ := json.Marshal(post{Emoji: signUntold}) // strings only
+		sign := journal.Desired{Lane: b.lane(p.AskIn), Key: "sign/" + p.Ask + "/" + signUntold, Thread: o.Thread, Seq: o.Seq, Thing: journal.Reaction,
+			Target: p.Ask, Body: body, Final: true}
+		if err := b.House.Wish(ctx, sign); err != nil {
+			return err
+		}
+		b.outbox.Wake(sign.Lane)
+	}
+	if number(p.Asker) == 0 {
+		return nil // a program, or nobody
+	}
+	direct, err := again(ctx, b.rest, "open direct messages", func(ctx context.Context) (*discord.DMChannel, error) {
+		return b.rest.CreateDMChannel(number(p.Asker), rest.WithCtx(ctx))
+	})
+	if err != nil {
+		return err
+	}
+	b.world.channel(*direct)
+	said := post{Text: whyUntold(o), Card: p.Card}
+	if p.Text != "" {
+		said.Text += "\n\n" + split.Clip(p.Text, 1900-split.Length(said.Text))
+	}
+	body, _ := json.Marshal(said) // strings only
+	word := journal.Desired{Lane: b.lane(direct.ID().String()), Key: toldElsewhere + o.Key, Thread: o.Thread, Seq: o.Seq, Body: body, Final: true}
+	if err := b.House.Wish(ctx, word); err != nil {
+		return err
+	}
+	b.outbox.Wake(word.Lane)
+	return nil
+}
+
+// whyUntold says to a person why there is no answer, and what to do.
+func whyUntold(o journal.Outgoing) string {
+	in := "<#" + o.Lane.Channel + ">"
+	switch outbox.Why(o.Why) {
+	case outbox.Forbidden:
+		return fmt.Sprintf("I may not write in %s. Whoever manages the server can allow it: Send Messages, and in threads Send Messages in Threads. Here is what I wanted to say.", in)
+	case outbox.Archived:
+		return fmt.Sprintf("The thread %s is archived, and I may not open it again. Here is what I wanted to say.", in)
+	case outbox.Gone:
+		return "The channel in which you asked is not there any more. Here is what I wanted to say."
+	default:
+		return fmt.Sprintf("Discord did not take my answer in %s. Here is what I wanted to say.", in)
+	}
+}
+
+// reopened opens a thread again that was archived meanwhile; false: err was another one,
+// or we may not.
+func (b *Bot) reopened(ctx context.Context, channel string, err error) bool {
+	if !rest.IsJSONErrorCode(err, rest.JSONErrorCodeOperationOnArchivedThread) {
+		return false
+	}
+	archived := false
+	_, err = b.rest.UpdateChannel(number(channel), discord.GuildThreadUpdate{Archived: &archived}, rest.WithCtx(ctx))
+	return err == nil
+}
