@@ -29,6 +29,8 @@ type discordHouse struct {
 	mu     sync.Mutex
 	selves map[string]room.Author // who the connected bots are, by name
 	live   map[string]*discord.Bot
+
+	digests turns // one summary of a channel at a time
 }
 
 var _ discord.House = (*discordHouse)(nil)

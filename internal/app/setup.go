@@ -200,6 +200,7 @@ func (a *App) setup(ctx context.Context, row journal.Thread, work engine.Work) (
 			Head:  a.head,
 			Begin: func(ctx context.Context, log *transcript.Log, prompt transcript.Waiting) (agent.Beginning, error) {
 				a.awaitFiles(ctx, row.ID, log.Seq(), prompt)
+				a.recallChannel(ctx, row, bot, log, prompt)
 				return a.begin(ctx, beginning{row, b, models, offered, now, who, bot, rules.Name(), log})
 			},
 			Reap: func(ctx context.Context, call string) error {

@@ -76,6 +76,7 @@ type Bot struct {
 	AutoReplyOwnChannel     bool     `key:"autoReplyOwnChannel"`
 	MaxBotReplyChainDepth   int      `key:"maxBotReplyChainDepth"`
 	BotReplyChainDepthEmote string   `key:"botReplyChainDepthEmote"`
+	ChannelHistory          bool     `key:"channelHistory"`
 	AuthorizedRoles         []string `key:"authorizedRoles"`
 	DiscordBackoffMaxMS     int      `key:"discordBackoffMax"`
 

@@ -8,6 +8,7 @@ import (
 	"github.com/disgoorg/disgo/discord"
 	"github.com/disgoorg/disgo/rest"
 
+	"chorus/internal/chat"
 	"chorus/internal/room/mention"
 )
 
@@ -18,7 +19,8 @@ const olderPages = 10
 type Found struct {
 	ID     string
 	Author string
-	Bot    bool
+	From   chat.Participant
+	Ours   bool // this bot said it
 	At     time.Time
 	Text   string
 }
@@ -39,12 +41,12 @@ func (b *Bot) Older(ctx context.Context, channel, before string, limit int, fits
 			return out, err
 		}
 		for _, m := range list { // the newest come first
-			f := Found{ID: m.ID.String(), Author: m.Author.Username, Bot: m.Author.Bot, At: m.CreatedAt,
+			f := Found{ID: m.ID.String(), Author: m.Author.Username, From: b.author(in.Guild, m.Author, m.Member, "").Participant(), Ours: m.Author.ID.String() == b.me().ID, At: m.CreatedAt,
 				Text: mention.Read(m.Content, b.world.directory(in.Guild))}
 			for _, a := range m.Attachments {
 				f.Text = strings.TrimSpace(f.Text + "\n[file " + a.Filename + "]")
 			}
-			if m.Type != discord.MessageTypeDefault && m.Type != discord.MessageTypeReply || !fits(f) {
+			if m.Type != discord.MessageTypeDefault && m.Type != discord.MessageTypeReply || pressable(m) || !fits(f) {
 				continue
 			}
 			if out = append(out, f); len(out) == limit {
