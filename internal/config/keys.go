@@ -153,7 +153,7 @@ func conversationKeys() []Key {
 		{Path: "maxQueuedReplies", Kind: Integer, Pins: true, Default: 5, Least: at(1), Most: at(1000), Aliases: []string{"maxQueueDepth"}, Doc: "Messages that may wait in one conversation; the next is told that the bot is busy."},
 		{Path: "replyOnRandom", Kind: Integer, Pins: true, Default: 0, Least: at(0), Doc: "Answer one in so many messages unasked; 0: never."},
 		{Path: "replyOnName", Kind: Bool, Pins: true, Default: false, Doc: "Answer messages that contain the bot's name."},
-		{Path: "channelHistory", Kind: Bool, Default: false, Doc: "Whether a conversation in a channel begins knowing what was said there before: the newest messages, and a summary of those before them."},
+		{Path: "channelHistory", Kind: Bool, Pins: true, Default: false, Doc: "Whether a conversation in a channel begins knowing what was said there before: the newest messages, and a summary of those before them."},
 		{Path: "autoReplyOwnChannel", Kind: Bool, Pins: true, Default: false, Doc: "Answer every message in the channel that is called like the bot."},
 		{Path: "maxBotReplyChainDepth", Kind: Integer, Pins: true, Default: 3, Least: at(0), Doc: "Bots that may answer each other in a chain before this one stays silent."},
 		{Path: "botReplyChainDepthEmote", Kind: Text, Pins: true, Default: "🔁", Doc: "The reaction that says so."},

@@ -22,6 +22,8 @@ func (p *planned) Wish(_ context.Context, list ...journal.Desired) error {
 	return nil
 }
 
+func (p *planned) Manner(chat.ThreadID) Manner { return Manner{} }
+
 func (p *planned) Plan(_ context.Context, plan journal.Plan) error {
 	p.wishes, p.upTo = append(p.wishes, plan.Wishes...), plan.UpTo
 	return nil
