@@ -64,6 +64,7 @@ type App struct {
 	board    pinboard                  // what is pinned in channels
 	walls    walls                     // what is known about bubblewrap here
 	ears     map[chan repl.Remark]bool // of the sessions that show remarks
+	bells    map[chan struct{}]bool    // of those who follow the configuration
 	unattend func()                    // ends what goes on beside; nil: nothing does
 
 	log    *logFiles // nil: somebody else's

@@ -111,6 +111,31 @@ func (a *App) renewed() {
 	if bot, err := a.bot(""); err == nil {
 		a.Models.prefer(bot.DefaultProvider, bot.DefaultModel)
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for bell := range a.bells {
+		select {
+		case bell <- struct{}{}:
+		default: // it rings already
+		}
+	}
+}
+
+// renewals rings when the configuration was read again, until ctx ends.
+func (a *App) renewals(ctx context.Context) <-chan struct{} {
+	bell := make(chan struct{}, 1)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.bells == nil {
+		a.bells = map[chan struct{}]bool{}
+	}
+	a.bells[bell] = true
+	context.AfterFunc(ctx, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.bells, bell)
+	})
+	return bell
 }
 
 // reread reads the configuration again at once, for whoever has just changed it.

@@ -295,3 +295,21 @@ func (h *discordHouse) lives(name string, in room.Channel) bool {
 	at := h.app.livesIn(name)
 	return at.guild == "" || at.guild == in.Guild
 }
+
+// Called implements discord.Names: a bot that has one agent in a guild is called like it,
+// where somebody gave that a name.
+func (h *discordHouse) Called(_ context.Context, bot, guild string, channels []room.Channel) string {
+	settings, err := h.app.botIn(bot, guild)
+	if err != nil || !settings.IsSet("innerName") {
+		return ""
+	}
+	for _, c := range channels {
+		if other := h.channelAgent(c); other != "" && other != bot && h.Serves(bot, chat.ThreadID("discord:x:x@"+other)) {
+			return ""
+		}
+	}
+	return settings.InnerName
+}
+
+// Renewals implements discord.Names.
+func (h *discordHouse) Renewals(ctx context.Context) <-chan struct{} { return h.app.renewals(ctx) }

@@ -14,8 +14,8 @@ import (
 // a guest who may as well (dan), and anybody (bob).
 func kept(t *testing.T, o discordsim.Options, files map[string]string) *guildT {
 	t.Helper()
-	o.Roles = []discordsim.RoleSpec{{Name: "keeper", Permissions: []string{"manage_guild", "manage_channels"}},
-		{Name: "builder", Permissions: []string{"manage_channels"}}, {Name: "guest"}}
+	o.Roles = append(o.Roles, discordsim.RoleSpec{Name: "keeper", Permissions: []string{"manage_guild", "manage_channels"}},
+		discordsim.RoleSpec{Name: "builder", Permissions: []string{"manage_channels"}}, discordsim.RoleSpec{Name: "guest"})
 	o.People = []discordsim.PersonSpec{{Name: "ada", Owner: true, Roles: []string{"keeper"}}, {Name: "bob"},
 		{Name: "carol", Roles: []string{"builder"}}, {Name: "dan", Roles: []string{"builder", "guest"}}}
 	if o.Channels == nil {

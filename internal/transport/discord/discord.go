@@ -91,6 +91,7 @@ type Bot struct {
 	world  *world
 	tails  *tails
 	queue  *queue
+	names  chan struct{} // rings when a name may have changed
 	files  *fetcher
 	work   sync.WaitGroup
 
@@ -117,7 +118,7 @@ func New(o Options) (*Bot, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bot{Options: o, rest: newCalls(o), world: newWorld(), tails: newTails(), pins: pinboard{map[string]time.Time{}, map[string][]string{}}, met: map[threadID]bool{}, queue: newQueue(), files: newFetcher(o), tellers: map[threadID]*teller{}, stirred: map[string]stirring{}}
+	b := &Bot{Options: o, rest: newCalls(o), world: newWorld(), tails: newTails(), pins: pinboard{map[string]time.Time{}, map[string][]string{}}, met: map[threadID]bool{}, queue: newQueue(), names: make(chan struct{}, 1), files: newFetcher(o), tellers: map[threadID]*teller{}, stirred: map[string]stirring{}}
 	b.outbox = outbox.New(outbox.Options{Store: o.House, Platform: sender{b}, Name: room.Transport, Bot: o.Name, Pace: o.Preview,
 		BackoffMax: o.BackoffMax, NonceWindow: nonceWindow, Failed: b.untold, Log: o.Log})
 	return b, nil
@@ -136,6 +137,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	b.work.Go(func() { b.hearAll(ctx) })
 	b.work.Go(func() { b.tellAll(ctx) })
 	b.work.Go(func() { b.patrol(ctx) })
+	b.work.Go(func() { b.followNames(ctx) })
 	b.work.Go(func() { b.send(ctx) })
 	b.work.Go(func() { b.fetchAll(ctx) })
 	err := b.connect(ctx)

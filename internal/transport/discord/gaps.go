@@ -79,6 +79,7 @@ func (b *Bot) guild(ctx context.Context, e gateway.EventGuildCreate) error {
 	b.mu.Lock()
 	delete(b.guilds, e.ID.String())
 	b.mu.Unlock()
+	b.renewed(ctx)
 	return b.direct(ctx)
 }
 

@@ -26,6 +26,7 @@ type House interface {
 	Places
 	Orders
 	Keeping
+	Names
 	Talks
 	Pins
 	Files
