@@ -215,6 +215,7 @@ func windowOf(bot *config.Bot) chat.Window {
 		w.NoImages = w.NoImages || bot.MaxImages == 0
 	}
 	if windowed(bot) {
+		w.CacheImages = bot.CacheImages && !w.NoImages
 		w.Messages, w.Characters, w.HardMax, w.Threshold = bot.WindowMessages, bot.WindowCharacters, bot.WindowHardMax, bot.RollingThreshold
 	}
 	return w

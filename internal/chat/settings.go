@@ -45,4 +45,6 @@ type Window struct {
 	Images     int   `json:"images,omitempty"`     // newest pictures shown
 	ImageBytes int64 `json:"imageBytes,omitempty"` // of those, together
 	NoImages   bool  `json:"noImages,omitempty"`
+	// CacheImages lets pictures stand before the lasting cache mark too.
+	CacheImages bool `json:"cacheImages,omitempty"`
 }

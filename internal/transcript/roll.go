@@ -29,7 +29,7 @@ func (l *Log) RollDue(s chat.Settings) (chat.Rolled, bool) {
 	}
 	since := int(l.place + int64(len(next)) - l.rolled)
 	plan := window.Build(items, since, window.Limits{Messages: w.Messages, Characters: w.Characters, HardMax: w.HardMax,
-		Threshold: w.Threshold, Images: w.Images, ImageBytes: w.ImageBytes})
+		Threshold: w.Threshold, Images: w.Images, ImageBytes: w.ImageBytes, CacheImages: w.CacheImages, Mark: l.marked(all) + 1})
 	if !plan.Rolled && !plan.Dimmed {
 		return chat.Rolled{}, false
 	}
@@ -38,6 +38,14 @@ func (l *Log) RollDue(s chat.Settings) (chat.Rolled, bool) {
 		out.Images = &plan.Images
 	}
 	return out, true
+}
+
+// marked is the index of the message with the lasting cache mark; -1: there is none.
+func (l *Log) marked(all []entry) int {
+	if l.mark == 0 {
+		return -1
+	}
+	return slices.IndexFunc(all, func(e entry) bool { return e.place == l.mark })
 }
 
 func textChars(blocks chat.Blocks) int {

@@ -21,6 +21,9 @@ type Limits struct {
 	Threshold  int   // messages between two rolls; at least 1
 	Images     int   // newest pictures that are shown
 	ImageBytes int64 // of those, together
+
+	CacheImages bool // pictures may stand before the lasting cache mark; otherwise a roll leaves them out there
+	Mark        int  // one more than the index of the item with that mark; 0: there is none yet
 }
 
 // Item is one message as the rule sees it.
@@ -67,6 +70,9 @@ func Build(items []Item, since int, l Limits) Plan {
 		all += len(it.Images)
 	}
 	p.Images = newest(items[p.From:], l)
+	if p.Rolled && !l.CacheImages {
+		p.Images = min(p.Images, behindMark(items[p.From:], l.Mark-1-p.From))
+	}
 	if p.Dimmed = p.Images < all; p.Dimmed && p.Because == "" {
 		p.Because = fmt.Sprintf("%d pictures are more than are shown", all)
 	}
@@ -127,6 +133,19 @@ func newest(items []Item, l Limits) int {
 			}
 			n++
 		}
+	}
+	return n
+}
+
+// behindMark counts the pictures from the lasting cache mark on: where it stands, or where
+// one is put because it went with the roll. They are part of no prefix that lasts.
+func behindMark(items []Item, mark int) int {
+	if mark < 0 {
+		mark = Mark(len(items))
+	}
+	n := 0
+	for _, it := range items[min(mark, len(items)):] {
+		n += len(it.Images)
 	}
 	return n
 }
