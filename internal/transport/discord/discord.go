@@ -100,8 +100,10 @@ type Bot struct {
 
 	mu      sync.Mutex
 	pins    pinboard
-	self    room.Author // who we are, once connected
-	app     string      // our application
+	hooks   map[string]hook // by channel
+	tried   []string        // what was begun through them, the newest last
+	self    room.Author     // who we are, once connected
+	app     string          // our application
 	tellers map[threadID]*teller
 	resync  func() // lets go of the connection for a new one; nil: there is none
 	stirred map[string]stirring
@@ -118,7 +120,9 @@ func New(o Options) (*Bot, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bot{Options: o, rest: newCalls(o), world: newWorld(), tails: newTails(), pins: pinboard{map[string]time.Time{}, map[string][]string{}}, met: map[threadID]bool{}, queue: newQueue(), names: make(chan struct{}, 1), files: newFetcher(o), tellers: map[threadID]*teller{}, stirred: map[string]stirring{}}
+	b := &Bot{Options: o, rest: newCalls(o), world: newWorld(), tails: newTails(), hooks: map[string]hook{},
+		pins: pinboard{map[string]time.Time{}, map[string][]string{}}, met: map[threadID]bool{}, queue: newQueue(),
+		names: make(chan struct{}, 1), files: newFetcher(o), tellers: map[threadID]*teller{}, stirred: map[string]stirring{}}
 	b.outbox = outbox.New(outbox.Options{Store: o.House, Platform: sender{b}, Name: room.Transport, Bot: o.Name, Pace: o.Preview,
 		BackoffMax: o.BackoffMax, NonceWindow: nonceWindow, Failed: b.untold, Log: o.Log})
 	return b, nil

@@ -225,6 +225,9 @@ func (b *Bot) message(ctx context.Context, m discord.Message, w *waking) (bool, 
 		b.tails.add(in.ID, remarkOf(msg))
 		return false, b.echo(ctx, m)
 	}
+	if b.ours(m) {
+		return false, nil
+	}
 	if !msg.Author.Program() {
 		b.world.met(in.Guild, mention.Named{ID: msg.Author.ID, Name: msg.Author.Name})
 	}

@@ -157,6 +157,9 @@ func (t *teller) message(m show.Message, seq int64) journal.Desired {
 	if m.ReplyTo != "" && t.where.ofMessage(m.ReplyTo) == channel {
 		p.ReplyTo = m.ReplyTo // across channels there are no replies
 	}
+	if m.Aside {
+		p.Aside, p.Name = true, t.bot.House.Manner(t.thread).Name
+	}
 	if m.File != nil {
 		p.File, p.Content = m.File.Name, m.File.Text
 	}

@@ -16,6 +16,8 @@ type post struct {
 	Content string `json:"content,omitempty"` // of the file
 	Blob    string `json:"blob,omitempty"`    // of the file, where its bytes are kept apart
 	Emoji   string `json:"emoji,omitempty"`   // of a reaction
+	Aside   bool   `json:"aside,omitempty"`   // said beside the conversation, through a webhook where there is one
+	Name    string `json:"name,omitempty"`    // under which that is said
 	// For the case that it cannot be shown: who asked, by which message, and the channel
 	// that the thread hangs under.
 	Asker string `json:"asker,omitempty"`

@@ -35,6 +35,11 @@ func (s sender) Create(ctx context.Context, c outbox.Call) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if p.Aside {
+		if id, done, err := s.beside(ctx, c, p); err != nil || done {
+			return id, trouble(err)
+		}
+	}
 	m := discord.MessageCreate{Content: p.Text, Nonce: c.Nonce, EnforceNonce: true, AllowedMentions: nobody(), Components: p.buttons()}
 	if p.ReplyTo != "" {
 		id, channel := number(p.ReplyTo), number(c.Lane.Channel)
@@ -127,7 +132,7 @@ func (s sender) Find(ctx context.Context, p outbox.Probe) (string, bool, error) 
 		if m.MessageReference != nil && m.MessageReference.MessageID != nil {
 			replies = m.MessageReference.MessageID.String()
 		}
-		if m.Author.ID.String() == me && (replies == want.ReplyTo || replies == "") && !m.CreatedAt.Before(p.Since.Add(-clockSkew)) && same(m.Content, want.Text) && (want.File == "" || len(m.Attachments) > 0) {
+		if (m.Author.ID.String() == me || want.Aside && s.bot.ours(m)) && (replies == want.ReplyTo || replies == "") && !m.CreatedAt.Before(p.Since.Add(-clockSkew)) && same(m.Content, want.Text) && (want.File == "" || len(m.Attachments) > 0) {
 			return m.ID.String(), true, nil
 		}
 	}

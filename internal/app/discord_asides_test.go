@@ -1,0 +1,109 @@
+package app
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"chorus/internal/chat"
+	"chorus/internal/sim/discordsim"
+)
+
+// talkative shows what it does.
+func talkative() map[string]string {
+	files := roomFiles()
+	files["bots/chorus.yaml"] += "toolOutputVisible: true\ndebugThinking: true\n"
+	return files
+}
+
+const looksAround = "\n!think a list would help\n!call list_files {\"path\":\".\"}\n!end\n!say looked around"
+
+func TestRoomPostsToolOutputThroughAWebhook(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, talkative())
+	asked := g.say("ada", "general", g.mention("chorus")+looksAround)
+	answer := g.message("answer", func(m discordsim.Message) bool { return m.Content == "looked around" })
+	g.signed(asked, "✅")
+	list, err := g.Messages("general")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asides []string
+	for _, m := range list {
+		if m.WebhookID != 0 {
+			asides = append(asides, m.Content)
+			if m.Author.Username != "Cora" || m.ID > answer.ID {
+				t.Errorf("%q comes from %s, after the answer: %v", m.Content, m.Author.Username, m.ID > answer.ID)
+			}
+		}
+	}
+	if len(asides) != 2 || asides[0] != ".💭 a list would help" || !strings.HasPrefix(asides[1], ".Cora>[list_files]: {") || !strings.Contains(asides[1], "\n.Cora<[list_files]: ") {
+		t.Errorf("beside the conversation stands %q", asides)
+	}
+	// None of it comes back, and not after a restart either; the webhook is made once.
+	g.ask("ada", "general", "chorus", "still well")
+	g.end()
+	g.start()
+	g.signed(g.say("ada", "general", g.mention("chorus")+looksAround), "✅")
+	for _, ev := range g.events(g.room("general", "chorus")) {
+		if said, ok := ev.Body.(chat.Received); ok && strings.HasPrefix(said.Blocks.Text(), ".") {
+			t.Errorf("heard as words: %q", said.Blocks.Text())
+		}
+	}
+	ids := map[discordsim.ID]bool{}
+	list, _ = g.Messages("general")
+	for _, m := range list {
+		if m.WebhookID != 0 {
+			ids[m.WebhookID] = true
+		}
+	}
+	if len(ids) != 1 {
+		t.Errorf("%d webhooks speak", len(ids))
+	}
+}
+
+func TestToolOutputWithoutAWebhook(t *testing.T) {
+	t.Parallel()
+	may := []string{"view_channel", "send_messages", "read_message_history", "add_reactions", "send_messages_in_threads"}
+	g := inGuild(t, discordsim.Options{Bots: []discordsim.BotSpec{{Name: "chorus", Permissions: &may}}}, talkative())
+	g.signed(g.say("ada", "general", g.mention("chorus")+looksAround), "✅")
+	list, err := g.Messages("general")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, m := range list {
+		if m.Author.Bot && strings.HasPrefix(m.Content, ".") {
+			n++
+		}
+	}
+	if n != 2 {
+		t.Errorf("the bot says itself what it did:\n%s", g.board())
+	}
+	if got := g.sees(g.room("general", "chorus")); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, ": .") }) {
+		t.Errorf("the model sees %q", got)
+	}
+}
+
+func TestToolOutputInAThread(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: thread\ntoolOutputVisible: true\n"})
+	asked := g.say("ada", "general", "call list_files {\"path\":\".\"}\nend\nsay looked around")
+	aside := g.message("tool output", func(m discordsim.Message) bool { return m.WebhookID != 0 })
+	if aside.ChannelID != asked {
+		t.Errorf("it stands in %s, the thread is %s", aside.ChannelID, asked)
+	}
+	g.signed(asked, "✅")
+}
+
+func TestRefusalIsMarked(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, roomFiles())
+	g.say("ada", "general", g.mention("chorus")+"\n!say no\n!stop refused")
+	_, err := g.WaitMessage(g.soon(), func(m discordsim.Message) bool {
+		return m.Author.Bot && len(m.Reactions) > 0 && m.Reactions[0].Emoji.Name == "🛑"
+	})
+	if err != nil {
+		t.Fatalf("the refusal is not marked: %v\n%s", err, g.board())
+	}
+}
