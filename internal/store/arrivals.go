@@ -6,15 +6,22 @@ import (
 	"fmt"
 )
 
-// ArrivalVersion is the newest version of something that arrived; -1 if it never did.
-func (db *DB) ArrivalVersion(ctx context.Context, platform, bot, what, platformID string) (int, error) {
-	version := -1
-	err := db.query(ctx, `SELECT coalesce(max(version), -1) FROM arrivals WHERE platform = ? AND bot = ? AND kind = ? AND platform_id = ?`,
-		[]any{platform, bot, what, platformID}, func(rows *sql.Rows) error { return rows.Scan(&version) })
+// ArrivalsUnder are the newest versions of what arrived under ids that begin alike.
+func (db *DB) ArrivalsUnder(ctx context.Context, platform, bot, what, begins string) (map[string]int, error) {
+	out := map[string]int{}
+	err := db.query(ctx, `SELECT platform_id, max(version) FROM arrivals WHERE platform = ? AND bot = ? AND kind = ?
+		AND platform_id >= ? AND platform_id < ? GROUP BY platform_id`,
+		[]any{platform, bot, what, begins, begins + "\U0010FFFF"}, func(rows *sql.Rows) error {
+			var id string
+			var version int
+			err := rows.Scan(&id, &version)
+			out[id] = version
+			return err
+		})
 	if err != nil {
-		return 0, fmt.Errorf("version of %s %s: %w", what, platformID, err)
+		return nil, fmt.Errorf("what arrived under %s: %w", begins, err)
 	}
-	return version, nil
+	return out, nil
 }
 
 // Decisions are what was decided about the newest things that a bot heard, the newest first.

@@ -337,6 +337,7 @@ func (l *Log) cutBefore(place int64) error {
 	for _, e := range kept {
 		ed, changed := l.edits[e.seq]
 		switch {
+		case changed && ed.Deleted && e.kind == said && len(e.msg.Blocks.Calls()) == 0: // an answer that was taken away
 		case !changed || e.kind != words:
 			out = append(out, e)
 		case !ed.Deleted:

@@ -79,6 +79,10 @@ func eventOf(data any) (room.Event, bool) {
 		e.Kind, e.Message.ID, e.Message.In.ID = room.Reacted, d.MessageID.String(), d.ChannelID.String()
 	case gateway.EventMessageReactionRemove:
 		e.Kind, e.Message.ID, e.Message.In.ID = room.Reacted, d.MessageID.String(), d.ChannelID.String()
+	case gateway.EventMessageReactionRemoveAll:
+		e.Kind, e.Message.ID, e.Message.In.ID = room.Reacted, d.MessageID.String(), d.ChannelID.String()
+	case gateway.EventMessageReactionRemoveEmoji:
+		e.Kind, e.Message.ID, e.Message.In.ID = room.Reacted, d.MessageID.String(), d.ChannelID.String()
 	case Happening:
 		e.Kind, e.Message.ID, e.Message.In.ID = d.Kind, d.ID, d.Channel
 	default:

@@ -53,6 +53,9 @@ func (b *Bot) deleted(ctx context.Context, channel, message string) error {
 		}
 		return b.reordered(ctx, in, message, takenBack)
 	}
+	if err := b.unsaid(ctx, message); err != nil {
+		return err
+	}
 	return b.changed(ctx, room.Deleted, message, 0, "", func(seq int64) chat.Body { return chat.Deleted{Seq: seq} })
 }
 

@@ -87,7 +87,13 @@ func (b *Bot) hear(ctx context.Context, data any, w *waking) error {
 			}
 		}
 	case gateway.EventMessageReactionAdd:
-		return b.reacted(ctx, e)
+		return b.reactionAdded(ctx, e)
+	case gateway.EventMessageReactionRemove:
+		return b.reactionRemoved(ctx, e)
+	case gateway.EventMessageReactionRemoveAll:
+		return b.reactionsRemoved(ctx, e.GuildID, e.MessageID.String(), "")
+	case gateway.EventMessageReactionRemoveEmoji:
+		return b.reactionsRemoved(ctx, e.GuildID, e.MessageID.String(), signOf(e.Emoji))
 	}
 	return nil
 }

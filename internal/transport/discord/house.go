@@ -121,6 +121,8 @@ type Outbox interface {
 // Places knows what messages belong to, and how far channels have been read.
 type Places interface {
 	Places(ctx context.Context, platform, message string) ([]journal.Place, error)
+	// ArrivalsUnder are the newest versions of what arrived under ids that begin alike.
+	ArrivalsUnder(ctx context.Context, platform, bot, what, begins string) (map[string]int, error)
 	Cursor(ctx context.Context, lane journal.Lane) (string, error)
 	Cursors(ctx context.Context, platform, bot string) (map[string]string, error)
 	MoveCursor(ctx context.Context, lane journal.Lane, message string) error

@@ -286,7 +286,8 @@ var told = map[gateway.EventType]bool{
 	gateway.EventTypeThreadCreate: true, gateway.EventTypeThreadUpdate: true, gateway.EventTypeThreadDelete: true,
 	gateway.EventTypeGuildRoleCreate: true, gateway.EventTypeGuildRoleUpdate: true, gateway.EventTypeGuildRoleDelete: true,
 	gateway.EventTypeMessageCreate: true, gateway.EventTypeMessageUpdate: true, gateway.EventTypeMessageDelete: true, gateway.EventTypeMessageDeleteBulk: true,
-	gateway.EventTypeMessageReactionAdd: true, gateway.EventTypeMessageReactionRemove: true, gateway.EventTypeChannelPinsUpdate: true, gateway.EventTypeInteractionCreate: true,
+	gateway.EventTypeMessageReactionAdd: true, gateway.EventTypeMessageReactionRemove: true,
+	gateway.EventTypeMessageReactionRemoveAll: true, gateway.EventTypeMessageReactionRemoveEmoji: true, gateway.EventTypeChannelPinsUpdate: true, gateway.EventTypeInteractionCreate: true,
 }
 
 // dispatch hands an event on; it never waits for what is done about it.

@@ -116,6 +116,18 @@ func (w *world) met(guild string, n mention.Named) {
 	w.people[guild] = list[:min(len(list), manyPeople)]
 }
 
+// nameOf is what somebody who has spoken is called; "" if they have not.
+func (w *world) nameOf(guild, user string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, n := range w.people[guild] {
+		if n.ID == user {
+			return n.Name
+		}
+	}
+	return ""
+}
+
 // directory is who and what can be named in a guild.
 func (w *world) directory(guild string) mention.Directory {
 	w.mu.Lock()
