@@ -119,7 +119,7 @@ func (r *runner) gate(ctx context.Context, c transcript.Call, t tool.Tool, args 
 	case desk.Pending:
 		a := ruling.Ask
 		return gateSuspended, r.write(ctx, chat.ApprovalAsked{ID: a.ID, Call: c.Use.ID, Name: c.Use.Name,
-			Actions: a.Actions, Rule: a.Rule, Preview: a.Preview, Until: a.Deadline})
+			Actions: a.Actions, Rule: a.Rule, Preview: a.Preview, Until: a.Deadline, Who: a.Who})
 	case desk.End:
 		r.fatal = &chat.Failure{Kind: "denied", Message: ruling.Reason}
 		return gateAgain, r.deny(ctx, c.Use, "denied: "+ruling.Reason)

@@ -32,7 +32,7 @@ type digesting struct {
 func (a *App) digest(ctx context.Context, d digesting) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, digestTime)
 	defer cancel()
-	bot, err := a.bot(d.agent)
+	bot, err := a.botIn(d.agent, guildOf(d.thread))
 	if err != nil {
 		return "", err
 	}

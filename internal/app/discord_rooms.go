@@ -24,6 +24,10 @@ func (h *discordHouse) Manner(thread chat.ThreadID) discord.Manner {
 		h.app.logOnce(err.Error(), "config")
 		return discord.Manner{Name: thread.Agent()}
 	}
-	return discord.Manner{Room: route.Routing(settings.Routing) == route.Room, ToolOutput: settings.ToolOutputVisible,
-		Thinking: settings.DebugThinking, Name: settings.InnerName}
+	m := discord.Manner{Room: route.Routing(settings.Routing) == route.Room, ToolOutput: settings.ToolOutputVisible,
+		Thinking: settings.DebugThinking, Name: settings.InnerName, Footer: settings.Footer, Price: h.pricing(settings)}
+	if m.Room && !settings.IsSet("footer") {
+		m.Footer = "off" // what is said in a room is read by others as it stands
+	}
+	return m
 }

@@ -9,6 +9,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/command"
+	"chorus/internal/config"
 	"chorus/internal/journal"
 	"chorus/internal/room"
 	"chorus/internal/store"
@@ -170,4 +171,29 @@ func (h *discordHouse) ForkInto(ctx context.Context, from journal.Thread, into c
 	}
 	lines, err := h.app.linesUpTo(ctx, into, row.Next-1)
 	return len(lines), h.orders.wrong(err)
+}
+
+// Question implements discord.Talks.
+func (h *discordHouse) Question(ctx context.Context, id string) (command.Approval, error) {
+	a, err := h.DB.Approval(ctx, id)
+	if errors.Is(err, journal.ErrUnknown) {
+		return command.Approval{}, command.Errorf(command.NotFound, "this question is not known any more")
+	}
+	return h.orders.approval(command.Caller{}, a), h.orders.wrong(err)
+}
+
+// Hide implements discord.Talks.
+func (h *discordHouse) Hide(text string) string { return h.app.Redactor().Text(text) }
+
+// pricing is what an agent's tokens cost, for whoever shows a run while it is on.
+func (h *discordHouse) pricing(bot *config.Bot) func(model string, u chat.Usage) int64 {
+	models, err := h.app.Models.For(bot.Vendors)
+	if err != nil {
+		return nil
+	}
+	prices := priceOf(models, bot)
+	return func(model string, u chat.Usage) int64 {
+		price, _ := prices(model)
+		return price.Cost(u)
+	}
 }

@@ -58,6 +58,7 @@ func inOldGuild(t *testing.T, o discordsim.Options, files map[string]string, bef
 
 // hasty are the times of tests that wait for them.
 var hasty = map[string]func(*discord.Options){
+	"TestDiscordLiveStatusAndTyping":  func(o *discord.Options) { o.Typing, o.Preview = 20*time.Millisecond, 20*time.Millisecond },
 	"TestDiscordFilesHang":            func(o *discord.Options) { o.Fetch = time.Second },
 	"TestDiscordFilesThatCannotBeHad": func(o *discord.Options) { o.FirstBackoff = 10 * time.Millisecond },
 	"TestDiscordNoticesADeafConnection": func(o *discord.Options) {

@@ -275,6 +275,7 @@ type ApprovalAsked struct {
 	Rule    string    `json:"rule,omitempty"`
 	Preview string    `json:"preview,omitempty"`
 	Until   time.Time `json:"until,omitzero"`
+	Who     string    `json:"who,omitempty"` // may answer
 }
 
 // ApprovalAnswered: somebody, or the deadline, answered.

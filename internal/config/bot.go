@@ -64,6 +64,7 @@ type Bot struct {
 	ChatBotAsAssistant bool   `key:"chatBotAsAssistant"`
 
 	ToolsEnabled      bool        `key:"toolsEnabled"`
+	Footer            string      `key:"footer"`
 	ToolOutputVisible bool        `key:"toolOutputVisible"`
 	MaxToolDepth      int         `key:"maxToolDepth"`
 	MCPServers        []MCPServer // those that are not disabled, in file order

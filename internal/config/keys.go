@@ -131,6 +131,7 @@ func formatKeys() []Key {
 func toolKeys() []Key {
 	return []Key{
 		{Path: "toolsEnabled", Kind: Bool, Pins: true, Default: true, Doc: "Whether the bot has tools."},
+		{Path: "footer", Kind: Text, Pins: true, Default: "short", Choices: []string{"off", "short", "full"}, Doc: "Small print under an answer: none; cost and time of one that cost something; steps, tokens, cost and time."},
 		{Path: "toolOutputVisible", Kind: Bool, Pins: true, Default: false, Doc: "Post each tool call and its result as dot messages."},
 		{Path: "maxToolDepth", Kind: Integer, Pins: true, Default: 100, Least: at(1), Doc: "Model calls in one run."},
 		{Path: "mcpServers.*.type", Kind: Text, Choices: []string{"stdio", "http", "streamable-http", "sse"}, Doc: "How it is spoken to; told from command and url when absent."},

@@ -36,6 +36,7 @@ type Options struct {
 	Status     bool   // a message that shows how the work goes, and becomes the answer
 	Reactions  bool   // signs on the prompts
 	Footer     bool   // steps, tokens, cost and time under the answer
+	Brief      bool   // of those only cost and time, and nothing where it cost nothing
 	Label      string // stands first in the footer
 	Preambles  bool   // what was said between calls is part of the answer
 	Thinking   bool   // what the model thought, as dot messages
@@ -79,6 +80,7 @@ type Card struct {
 	Rule     string
 	Preview  string
 	Until    time.Time
+	Who      string // may answer
 	FirstYes string // who said yes where two must
 	Open     bool   // buttons are under it
 	OK       bool
@@ -154,7 +156,7 @@ func (v *View) Apply(ev chat.Event) {
 	case chat.Took:
 		v.took(b)
 	case chat.ApprovalAsked:
-		v.cards = append(v.cards, &card{run: v.runOf(ev), Card: Card{Approval: b.ID, Tool: b.Name, Actions: b.Actions, Rule: b.Rule, Preview: b.Preview, Until: b.Until, Open: true}})
+		v.cards = append(v.cards, &card{run: v.runOf(ev), Card: Card{Approval: b.ID, Tool: b.Name, Actions: b.Actions, Rule: b.Rule, Preview: b.Preview, Until: b.Until, Who: b.Who, Open: true}})
 	case chat.ApprovalNoted:
 		if c := v.card(b.ID); c != nil && b.What == chat.FirstYes {
 			c.FirstYes = b.By

@@ -1,39 +1,53 @@
 package discord
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
+	"github.com/disgoorg/disgo/discord"
+
 	"chorus/internal/chat"
+	"chorus/internal/desk"
 	"chorus/internal/room/show"
 	"chorus/internal/room/split"
 )
 
 // The sizes of a card: the whole of it stays below the platform's 2,000 characters.
 const (
-	cardActions = 900
-	cardPreview = 700
+	cardActions = 700
+	cardLines   = 15
+	cardPreview = 600
 )
 
-// cardText is a question with all that is needed to answer it, and the answer once there is one.
-func cardText(c show.Card) string {
+// cardText is a question with what is needed to answer it, and the answer once there is
+// one. clipped reports that not all of it is there.
+func cardText(c show.Card) (text string, clipped bool) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "**May I?** `%s`\n", strings.ReplaceAll(c.Tool, "`", "'"))
-	if list := split.Clip(strings.Join(c.Actions, "\n"), cardActions); list != "" {
+	clip := func(s string, most int) string {
+		clipped = clipped || split.Length(s) > most
+		return split.Clip(s, most)
+	}
+	fmt.Fprintf(&b, "**May I?** `%s`\n", oneLine(c.Tool, 60))
+	lines := strings.Split(strings.Join(c.Actions, "\n"), "\n")
+	if len(lines) > cardLines {
+		lines, clipped = append(lines[:cardLines:cardLines], "…"), true
+	}
+	if list := clip(strings.Join(lines, "\n"), cardActions); list != "" {
 		fmt.Fprintf(&b, "> %s\n", strings.ReplaceAll(list, "\n", "\n> "))
 	}
 	if c.Preview != "" {
-		fmt.Fprintf(&b, "```diff\n%s\n```\n", strings.ReplaceAll(split.Clip(c.Preview, cardPreview), "```", "'''"))
+		fmt.Fprintf(&b, "```diff\n%s\n```\n", strings.ReplaceAll(clip(c.Preview, cardPreview), "```", "'''"))
 	}
 	if c.Rule != "" {
 		fmt.Fprintf(&b, "-# rule: %s\n", split.Clip(c.Rule, 100))
 	}
 	switch {
-	case c.Open && c.FirstYes != "":
-		fmt.Fprintf(&b, "-# %s %s said yes; one more person must\n", show.SignDone, people(c.FirstYes))
-	case c.Open && !c.Until.IsZero():
-		fmt.Fprintf(&b, "-# no answer by <t:%d:f> means no\n", c.Until.Unix())
 	case c.Open:
+		b.WriteString(openText(c))
 	case c.By == "":
 		b.WriteString("-# not needed any more\n")
 	case c.OK:
@@ -44,7 +58,81 @@ func cardText(c show.Card) string {
 	if !c.Open && c.Note != "" {
 		fmt.Fprintf(&b, ": %s", split.Clip(c.Note, 200))
 	}
-	return strings.TrimSpace(b.String())
+	return strings.TrimSpace(b.String()), clipped
+}
+
+// openText is who is waited for, and until when.
+func openText(c show.Card) string {
+	var b strings.Builder
+	rule, err := desk.ParseWho(c.Who)
+	switch {
+	case c.FirstYes != "":
+		fmt.Fprintf(&b, "-# %s %s said yes (1 of 2); one more person must\n", show.SignDone, people(c.FirstYes))
+	case err == nil && rule.Two:
+		b.WriteString("-# two people must say yes (0 of 2)\n")
+	}
+	if !c.Until.IsZero() {
+		fmt.Fprintf(&b, "-# no answer by <t:%d:f> means no\n", c.Until.Unix())
+	}
+	b.WriteString("-# answer with a button, with ✅ or ❌, or by a reply: yes, no, or what to do instead")
+	return b.String()
+}
+
+// details is all that there is to know about a question.
+func (b *Bot) details(ctx context.Context, id string) answer {
+	q, err := b.House.Question(ctx, id)
+	if err != nil {
+		return says(plainly(err))
+	}
+	var out strings.Builder
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&out, "%s: %s\n", name, value)
+		}
+	}
+	line("tool", q.Tool)
+	line("asked by", q.AskedBy)
+	line("works in", q.Dir)
+	line("risk", q.Risk)
+	line("rule", q.Rule)
+	line("why it is asked", q.Reason)
+	line("changed since it was approved before", q.Again)
+	line("who may answer", q.Who)
+	line("state", q.State)
+	line("answered by", q.AnsweredBy)
+	line("note", q.Note)
+	for _, v := range q.Votes {
+		line("said by "+v.By, map[bool]string{true: "yes", false: "no"}[v.OK]+" "+v.Note)
+	}
+	for _, action := range q.Actions {
+		line("action", action)
+	}
+	fmt.Fprintf(&out, "\narguments:\n%s\n", readable(q.ArgsJSON))
+	if q.Preview != "" {
+		fmt.Fprintf(&out, "\nwhat it would change:\n%s\n", q.Preview)
+	}
+	return answer{text: "All of it is in the file.", file: discord.NewFile("question.txt", "", strings.NewReader(out.String()))}
+}
+
+// readable writes arguments so that people can read them: a command as it would be typed.
+func readable(raw string) string {
+	var args map[string]any
+	if json.Unmarshal([]byte(raw), &args) != nil {
+		return raw
+	}
+	var b strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(args)) {
+		text, ok := args[key].(string)
+		if !ok {
+			data, _ := json.Marshal(args[key]) // it came as JSON
+			text = string(data)
+		}
+		if strings.Contains(text, "\n") {
+			text = "\n" + text
+		}
+		fmt.Fprintf(&b, "%s: %s\n", key, text)
+	}
+	return strings.TrimRight(b.String(), "\n")
 }
 
 // people writes principals so that Discord shows the names of its own; nobody is rung.

@@ -69,10 +69,15 @@ func TestCardsFit(t *testing.T) {
 			Tool: rapid.StringN(0, 40, 60).Draw(t, "tool"), Actions: rapid.SliceOfN(rapid.StringN(0, 400, 800), 0, 8).Draw(t, "actions"),
 			Preview: rapid.StringN(0, 2000, 4000).Draw(t, "preview"), Rule: rapid.StringN(0, 300, 600).Draw(t, "rule"),
 			Open: rapid.Bool().Draw(t, "open"), OK: rapid.Bool().Draw(t, "ok"), Note: rapid.StringN(0, 500, 900).Draw(t, "note"),
-			By: rapid.SampledFrom([]string{"", "discord:1", "discord:1 and discord:2", "local:ada"}).Draw(t, "by"),
+			By:  rapid.SampledFrom([]string{"", "discord:1", "discord:1 and discord:2", "local:ada"}).Draw(t, "by"),
+			Who: rapid.SampledFrom([]string{"", "two", "asker"}).Draw(t, "who"), FirstYes: rapid.SampledFrom([]string{"", "discord:1"}).Draw(t, "first"),
 		}
-		if n := split.Length(cardText(c)); n == 0 || n > 2000 {
+		text, clipped := cardText(c)
+		if n := split.Length(text); n == 0 || n > 2000 {
 			t.Fatalf("a card of %d characters", n)
+		}
+		if whole := strings.Join(c.Actions, "\n"); !clipped && !strings.Contains(strings.ReplaceAll(text, "\n> ", "\n"), strings.TrimSpace(whole)) {
+			t.Fatalf("a card that is not whole says so: %q of %q", text, whole)
 		}
 	})
 }

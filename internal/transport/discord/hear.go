@@ -237,6 +237,9 @@ func (b *Bot) message(ctx context.Context, m discord.Message, w *waking) (bool, 
 	if !msg.Author.Program() {
 		b.world.met(in.Guild, mention.Named{ID: msg.Author.ID, Name: msg.Author.Name})
 	}
+	if answered, err := b.replied(ctx, msg); answered || err != nil {
+		return answered, err
+	}
 	b.meeting.Lock() // whoever meets a room first reads what was said before, and nobody else does
 	defer b.meeting.Unlock()
 	listeners, err := b.listeners(ctx, in)

@@ -75,6 +75,9 @@ type Manner struct {
 	ToolOutput bool   // each call and its result are posted
 	Thinking   bool   // what the model thought is posted
 	Name       string // of the agent, as those posts call it
+	Footer     string // off, short or full
+	// Price is what tokens cost, in billionths of a dollar; nil: not known.
+	Price func(model string, u chat.Usage) int64
 }
 
 // Agents says who answers where.

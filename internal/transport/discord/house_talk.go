@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/command"
 	"chorus/internal/desk"
 	"chorus/internal/journal"
 )
@@ -38,6 +39,11 @@ type Talks interface {
 	// ForkInto makes a conversation whose history is another's up to an event, and says how
 	// many messages that is.
 	ForkInto(ctx context.Context, from journal.Thread, into chat.ThreadID, by chat.Principal, atSeq int64) (int, error)
+
+	// Question is all that there is to know about a question.
+	Question(ctx context.Context, id string) (command.Approval, error)
+	// Hide takes secrets out of a text.
+	Hide(text string) string
 }
 
 // Saved is a context that was kept.

@@ -36,7 +36,7 @@ func (b *Bot) interact(ctx context.Context, i discord.Interaction) {
 		if !b.acknowledge(ctx, i, discord.InteractionResponse{Type: discord.InteractionResponseTypeDeferredUpdateMessage}) {
 			return
 		}
-		if said := b.press(ctx, i); said != "" {
+		if said := b.press(ctx, i); said.text != "" {
 			b.followUp(ctx, i, said)
 		}
 	case discord.ApplicationCommandInteraction:
@@ -85,10 +85,12 @@ func (b *Bot) respond(ctx context.Context, i discord.Interaction, a answer) {
 }
 
 // followUp says something to whoever clicked, and to nobody else.
-func (b *Bot) followUp(ctx context.Context, i discord.Interaction, said string) {
-	_, err := b.rest.CreateFollowupMessage(i.ApplicationID(), i.Token(), discord.MessageCreate{Content: split.Clip(said, 1900),
-		Flags: discord.MessageFlagEphemeral, AllowedMentions: nobody()}, rest.WithCtx(ctx))
-	if err != nil {
+func (b *Bot) followUp(ctx context.Context, i discord.Interaction, said answer) {
+	m := discord.MessageCreate{Content: split.Clip(said.text, 1900), Flags: discord.MessageFlagEphemeral, AllowedMentions: nobody()}
+	if said.file != nil {
+		m.Files = []*discord.File{said.file}
+	}
+	if _, err := b.rest.CreateFollowupMessage(i.ApplicationID(), i.Token(), m, rest.WithCtx(ctx)); err != nil {
 		b.Log.Warn("a click could not be answered", "event", "answer_failed", "error", err)
 	}
 }
@@ -107,27 +109,29 @@ func (b *Bot) clicker(i discord.Interaction) chat.Principal {
 }
 
 // press carries out a click; what it gives is told to the one who clicked.
-func (b *Bot) press(ctx context.Context, i discord.ComponentInteraction) string {
+func (b *Bot) press(ctx context.Context, i discord.ComponentInteraction) answer {
 	what, id, ok := readPressed(i.Data.CustomID())
 	if !ok {
-		return "This button is of another version of Chorus and does nothing any more."
+		return says("This button is of another version of Chorus and does nothing any more.")
 	}
 	by := b.clicker(i)
 	switch what {
 	case pressYes, pressNo:
-		return b.decide(ctx, id, by, what == pressYes, "")
+		return says(b.decide(ctx, id, by, what == pressYes, ""))
+	case pressTell:
+		return b.details(ctx, id)
 	case pressStop:
-		return b.stopped(ctx, i.Message.ID.String(), by, may(i))
+		return says(b.stopped(ctx, i.Message.ID.String(), by, may(i)))
 	case pressHalt:
 		in, err := b.channelOf(ctx, i.Channel().ID().String())
 		if err != nil {
-			return plainly(err)
+			return says(plainly(err))
 		}
-		return b.halt(ctx, in, id, by, may(i))
+		return says(b.halt(ctx, in, id, by, may(i)))
 	case pressRetire:
-		return b.retire(ctx, i, id)
+		return says(b.retire(ctx, i, id))
 	default:
-		return "This button is of another version of Chorus and does nothing any more."
+		return says("This button is of another version of Chorus and does nothing any more.")
 	}
 }
 

@@ -164,11 +164,16 @@ func (t *teller) message(m show.Message, seq int64) journal.Desired {
 		p.File, p.Content = m.File.Name, m.File.Text
 	}
 	if m.Card != nil {
-		p.Text = cardText(*m.Card)
+		var clipped bool
+		p.Text, clipped = cardText(*m.Card)
 		if m.Card.Open {
 			p.Card = m.Card.Approval
 		}
+		if clipped {
+			p.Details = m.Card.Approval
+		}
 	}
+	p.Text, p.Content = t.bot.House.Hide(p.Text), t.bot.House.Hide(p.Content)
 	d.Body, _ = json.Marshal(p) // strings only
 	return d
 }

@@ -11,6 +11,7 @@ type post struct {
 	Text    string `json:"text,omitempty"`
 	ReplyTo string `json:"replyTo,omitempty"`
 	Card    string `json:"card,omitempty"`    // the approval that its buttons answer
+	Details string `json:"details,omitempty"` // the approval that a button tells all about
 	Stop    string `json:"stop,omitempty"`    // the run that its button stops
 	File    string `json:"file,omitempty"`    // name
 	Content string `json:"content,omitempty"` // of the file
@@ -34,6 +35,7 @@ const version = "c1"
 const (
 	pressYes  = "yes"
 	pressNo   = "no"
+	pressTell = "details"
 	pressStop = "stop"
 	pressHalt = "halt" // in a list: of which conversation
 )
@@ -53,17 +55,19 @@ func readPressed(s string) (what, id string, ok bool) {
 
 // buttons are the components of a post; none is an empty list, which takes old ones away.
 func (p post) buttons() []discord.LayoutComponent {
-	switch {
-	case p.Card != "":
-		return []discord.LayoutComponent{discord.ActionRowComponent{Components: []discord.InteractiveComponent{
-			discord.ButtonComponent{Style: discord.ButtonStyleSuccess, Label: "Yes", CustomID: pressed(pressYes, p.Card)},
-			discord.ButtonComponent{Style: discord.ButtonStyleDanger, Label: "No", CustomID: pressed(pressNo, p.Card)},
-		}}}
-	case p.Stop != "":
-		return []discord.LayoutComponent{discord.ActionRowComponent{Components: []discord.InteractiveComponent{
-			discord.ButtonComponent{Style: discord.ButtonStyleSecondary, Label: "Stop", CustomID: pressed(pressStop, p.Stop)},
-		}}}
-	default:
+	var row []discord.InteractiveComponent
+	if p.Card != "" {
+		row = append(row, discord.ButtonComponent{Style: discord.ButtonStyleSuccess, Label: "Yes", CustomID: pressed(pressYes, p.Card)},
+			discord.ButtonComponent{Style: discord.ButtonStyleDanger, Label: "No", CustomID: pressed(pressNo, p.Card)})
+	}
+	if p.Details != "" {
+		row = append(row, discord.ButtonComponent{Style: discord.ButtonStyleSecondary, Label: "Details", CustomID: pressed(pressTell, p.Details)})
+	}
+	if p.Stop != "" {
+		row = append(row, discord.ButtonComponent{Style: discord.ButtonStyleSecondary, Label: "Stop", CustomID: pressed(pressStop, p.Stop)})
+	}
+	if len(row) == 0 {
 		return []discord.LayoutComponent{}
 	}
+	return []discord.LayoutComponent{discord.ActionRowComponent{Components: row}}
 }

@@ -188,4 +188,5 @@ func (b *Bot) inManner(o *show.Options, thread chat.ThreadID) {
 	m := b.House.Manner(thread)
 	o.Status, o.Newest = o.Status && !m.Room, m.Room
 	o.ToolOutput, o.Thinking, o.Name = m.ToolOutput, m.Thinking, first(m.Name, o.Name)
+	o.Footer, o.Brief, o.Price = m.Footer != "" && m.Footer != "off", m.Footer == "short", m.Price
 }

@@ -1,0 +1,85 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/desk"
+	"chorus/internal/journal"
+	"chorus/internal/room"
+	"chorus/internal/room/activate"
+	"chorus/internal/room/show"
+)
+
+// replied takes a reply to a card as the answer to its question. false means that it is
+// words like any others. Hearing it again changes nothing.
+func (b *Bot) replied(ctx context.Context, m room.Message) (bool, error) {
+	if m.ReplyTo == "" || m.System || m.Author.Program() {
+		return false, nil
+	}
+	places, err := b.House.Places(ctx, room.Transport, m.ReplyTo)
+	if err != nil {
+		return false, err
+	}
+	for _, p := range places {
+		id, onCard := strings.CutPrefix(p.Key, "ask/")
+		if !p.Ours || !onCard || !b.House.Serves(b.Name, p.Thread) {
+			continue
+		}
+		return b.answerBy(ctx, m, p.Thread, id)
+	}
+	return false, nil
+}
+
+// answerBy answers a question with a message.
+func (b *Bot) answerBy(ctx context.Context, m room.Message, thread chat.ThreadID, id string) (bool, error) {
+	order, note, plain := activate.Answered(m.Text)
+	if order == activate.None {
+		return false, nil
+	}
+	by, yes := principal(m.Author), order == activate.Approve
+	a, err := b.House.Approval(ctx, id)
+	switch {
+	case errors.Is(err, journal.ErrUnknown):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	said := func(v desk.Vote) bool { return v.By.String() == by.String() && v.OK == yes && v.Note == note }
+	if slices.ContainsFunc(a.Votes, said) {
+		return true, b.sign(ctx, m.In.ID, m.ID, show.SignDone) // heard before
+	}
+	if a.State == desk.Open {
+		if _, err := desk.Weigh(a, by, yes); err != nil {
+			if !plain {
+				return false, nil // somebody who may not answer talks about it
+			}
+			return true, b.tellBack(ctx, m, plainly(err))
+		}
+		err = b.House.Answer(ctx, id, by, yes, note)
+		if err == nil {
+			b.wake(context.WithoutCancel(ctx), thread)
+			return true, b.sign(ctx, m.In.ID, m.ID, show.SignDone)
+		}
+		if !errors.Is(err, journal.ErrSettled) {
+			return true, b.tellBack(ctx, m, plainly(err))
+		}
+		if a, err = b.House.Approval(ctx, id); err != nil {
+			return false, err
+		}
+	}
+	if !plain {
+		return false, nil // the question is over: these are words for the conversation
+	}
+	return true, b.tellBack(ctx, m, "Too late: "+a.Ended()+".")
+}
+
+// tellBack answers a message that no conversation took, once.
+func (b *Bot) tellBack(ctx context.Context, m room.Message, text string) error {
+	body, _ := json.Marshal(post{Text: b.House.Hide(text), ReplyTo: m.ID}) // strings only
+	return b.wish(ctx, m.In.ID, journal.Desired{Lane: b.lane(m.In.ID), Key: "told/" + m.ID, Body: body, Final: true})
+}
