@@ -141,8 +141,8 @@ func (v *View) tell(r *run) (out []Message) {
 	if len(texts) == 0 {
 		return []Message{{Key: part(r, 0), Final: true}} // a status that was there goes
 	}
-	if footer := v.footer(r); footer != "" {
-		texts = underneath(texts, footer, v.o.Split)
+	if v.o.Footer && (r.end.Cost > 0 || !v.o.Brief) {
+		texts = underneath(texts, v.footer(r), v.o.Split)
 	}
 	for i, text := range texts {
 		out = append(out, Message{Key: part(r, i), Text: text, Final: true})
@@ -166,9 +166,6 @@ func underneath(texts []string, footer string, o split.Options) []string {
 
 // footer is the small print: *branch #3 · 2 steps · 1,234 (100 cached) in / 567 out · $0.042 · 12.5s*.
 func (v *View) footer(r *run) string {
-	if !v.o.Footer || v.o.Brief && r.end.Cost <= 0 {
-		return ""
-	}
 	var parts []string
 	if v.o.Label != "" {
 		parts = append(parts, v.o.Label)
