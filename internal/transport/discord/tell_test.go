@@ -29,8 +29,7 @@ func (p *planned) Plan(_ context.Context, plan journal.Plan) error {
 	return nil
 }
 
-func (p *planned) Manner(chat.ThreadID) Manner { return Manner{} }
-func (p *planned) Hide(text string) string     { return text }
+func (p *planned) Hide(text string) string { return text }
 
 // An answer whose last piece lies behind its last event in the reader's queue is told all
 // the same: nothing else would come to set it going.
