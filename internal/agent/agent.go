@@ -396,6 +396,9 @@ func (r *runner) begin(ctx context.Context) (State, error) {
 	}
 	r.waits("what a run begins with", r.bounds.Setup, 0)
 	b, err := r.Begin(ctx, r.log, prompt)
+	if ctx.Err() != nil && stuckBy(ctx) == nil {
+		return r.stopped(ctx) // the prompt waits for whoever comes next
+	}
 	if err != nil {
 		if s := stuckBy(ctx); s != nil {
 			err = s

@@ -10,7 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
+	"slices"
 	"time"
 
 	"chorus/internal/chat"
@@ -29,8 +29,7 @@ func (h *discordHouse) Keep(ctx context.Context, thread chat.ThreadID, file chat
 	if err != nil {
 		return nil, err
 	}
-	guild, _, _ := strings.Cut(thread.Place(), "/")
-	bot, err := h.app.botIn(row.Agent, guild)
+	bot, err := h.app.botFor(row)
 	if err != nil {
 		return nil, err
 	}
@@ -113,27 +112,29 @@ func layDown(root *os.Root, at string, data []byte) error {
 // told to the model when it has come.
 const filesWait = 30 * time.Second
 
-// awaitFiles waits until the files of a prompt have come. The journal says so, whoever
-// fetches them; the caller notices that its thread has moved.
-func (a *App) awaitFiles(ctx context.Context, thread chat.ThreadID, after int64, prompt transcript.Waiting) {
-	if !prompt.Blocks.Wanted() {
+// awaitFiles waits until the files have come of what a run is about to show its model for the
+// first time. The journal says so, whoever fetches them; the caller notices that its thread has moved.
+func (a *App) awaitFiles(ctx context.Context, thread chat.ThreadID, log *transcript.Log) {
+	open := log.Wanted()
+	if len(open) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, filesWait)
 	defer cancel()
-	for item, err := range a.Engine(nil).Watch(ctx, thread, after) {
+	for item, err := range a.Engine(nil).Watch(ctx, thread, log.Seq()) {
 		if err != nil || item.Event == nil {
 			continue
 		}
 		switch b := item.Event.Body.(type) {
 		case chat.Edited:
-			if b.Seq == prompt.Seq && b.Files {
-				return
+			if b.Files {
+				open = slices.DeleteFunc(open, func(seq int64) bool { return seq == b.Seq })
 			}
 		case chat.Deleted:
-			if b.Seq == prompt.Seq {
-				return
-			}
+			open = slices.DeleteFunc(open, func(seq int64) bool { return seq == b.Seq })
+		}
+		if len(open) == 0 {
+			return
 		}
 	}
 }

@@ -239,6 +239,26 @@ func TestDiscordFilesHang(t *testing.T) {
 	}
 }
 
+// In a room a picture that somebody showed is there when somebody else asks about it.
+func TestDiscordFilesInRooms(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: room\nmode: chat\ninnerName: Wren\n"})
+	if _, err := g.Inject(discordsim.Fault{Kind: discordsim.FaultSlow, Route: "GET /attachments", Millis: 600, Count: 1}); err != nil {
+		t.Fatal(err)
+	}
+	g.post("bob", "general", discordsim.Said{Text: "my bird", Files: map[string][]byte{"bird.png": aPicture(t)}})
+	g.say("bob", "general", "isn't it nice")
+	asked := g.say("ada", "general", "<@"+g.User("chorus").String()+"> what is that?\n!say a bird")
+	g.message("answer", func(m discordsim.Message) bool { return strings.Contains(m.Content, "a bird") })
+	g.signed(asked, "✅")
+	room := chat.ThreadID(fmt.Sprintf("discord:%s/%s:%s@chorus", g.Guild(), g.Channel("general"), g.Channel("general")))
+	text := toldOf(g.asked(room))
+	picture, nice := strings.Index(text, "<picture bird.png"), strings.Index(text, "isn't it nice")
+	if picture < 0 || nice < picture || !strings.HasPrefix(text[max(0, strings.Index(text, "my bird")):], "my bird\n<file bird.png image/png") {
+		t.Errorf("the model was told:\n%s", text)
+	}
+}
+
 // What was announced and not fetched is fetched after a restart.
 func TestDiscordFilesOutliveTheProcess(t *testing.T) {
 	t.Parallel()

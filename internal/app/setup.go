@@ -199,7 +199,7 @@ func (a *App) setup(ctx context.Context, row journal.Thread, work engine.Work) (
 			Model: engineOf(models, row, bot, b),
 			Head:  a.head,
 			Begin: func(ctx context.Context, log *transcript.Log, prompt transcript.Waiting) (agent.Beginning, error) {
-				a.awaitFiles(ctx, row.ID, log.Seq(), prompt)
+				a.awaitFiles(ctx, row.ID, log)
 				a.recallChannel(ctx, row, bot, log, prompt)
 				return a.begin(ctx, beginning{row, b, models, offered, now, who, bot, rules.Name(), log})
 			},

@@ -80,6 +80,23 @@ func (l *Log) Cut() bool { return l.turn != nil && l.turn.Cut }
 // Note is what was last shown about something in this window; "" if nothing was.
 func (l *Log) Note(what string) string { return l.notes[what] }
 
+// Wanted lists the events whose files are still to come, of what the next request would be
+// the first to show.
+func (l *Log) Wanted() []int64 {
+	var out []int64
+	for _, w := range l.waiting {
+		if w.Blocks.Wanted() {
+			out = append(out, w.Seq)
+		}
+	}
+	for _, it := range l.pending {
+		if slices.ContainsFunc(it.msgs, func(m *model.Message) bool { return m.Blocks.Wanted() }) {
+			out = append(out, it.seq)
+		}
+	}
+	return out
+}
+
 // Places is how many messages have been placed so far.
 func (l *Log) Places() int64 { return l.place }
 
