@@ -40,12 +40,17 @@ func toolTime(pid int) time.Duration {
 }
 
 // residentPeak is the most memory that a running process has had, in bytes; 0: not known here.
-func residentPeak(pid int) int64 {
+func residentPeak(pid int) int64 { return statusLine(pid, "VmHWM:") }
+
+// residentNow is what a process has in memory at this moment.
+func residentNow(pid int) int64 { return statusLine(pid, "VmRSS:") }
+
+func statusLine(pid int, name string) int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0
 	}
-	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	_, rest, _ := strings.Cut(string(status), name)
 	fields := strings.Fields(rest)
 	if len(fields) == 0 {
 		return 0

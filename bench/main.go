@@ -38,6 +38,8 @@ func main() {
 	switch os.Getenv(modeVariable) {
 	case "simulate":
 		err = simulate()
+	case "echo":
+		err = echo()
 	case "launch":
 		err = launch(os.Args[1:])
 	default:
@@ -56,7 +58,7 @@ func bench(args []string) error {
 	noFail := flags.Bool("no-fail", false, "exit 0 also when a bar is missed")
 	results := flags.String("o", "bench/RESULTS.md", "where the figures go; empty: nowhere")
 	chorus := flags.String("chorus", "", "a program to measure instead of building ./cmd/chorus")
-	only := flags.String("only", "", "measure one part alone and write nothing: turns, rooms, rights, walls or load")
+	only := flags.String("only", "", "measure one part alone and write nothing: turns, rooms, rights, walls, load or discord")
 	_ = flags.Parse(args) // exits by itself
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
@@ -82,7 +84,7 @@ func bench(args []string) error {
 		rep.rows = append(rep.rows, rows...)
 	}
 	if !known {
-		return fmt.Errorf("there is no part %q to measure; there are turns, rooms, rights, walls and load", *only)
+		return fmt.Errorf("there is no part %q to measure; there are turns, rooms, rights, walls, load and discord", *only)
 	}
 	fmt.Print(rep.table())
 	if *results != "" && *only == "" {
@@ -110,6 +112,7 @@ func (b *stand) parts(n int, q float64) []part {
 		{"rights", func(context.Context) ([]row, error) { return rightsRows(q) }},
 		{"walls", func(ctx context.Context) ([]row, error) { return b.wallRows(ctx, q) }},
 		{"load", func(ctx context.Context) ([]row, error) { return b.loadRows(ctx, n, q) }},
+		{"discord", func(ctx context.Context) ([]row, error) { return b.discordRows(ctx, q) }},
 	}
 }
 

@@ -33,8 +33,8 @@ type served struct {
 	client *http.Client
 }
 
-// serve starts a server on a home of its own.
-func (b *stand) serve(ctx context.Context, name string) (*served, error) {
+// serve starts a server on a home of its own; more is added to its environment.
+func (b *stand) serve(ctx context.Context, name string, more ...string) (*served, error) {
 	home := filepath.Join(b.dir, name)
 	if err := os.MkdirAll(filepath.Join(home, "config"), 0o700); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (b *stand) serve(ctx context.Context, name string) (*served, error) {
 		return nil, err
 	}
 	s := &served{cmd: exec.CommandContext(ctx, b.chorus, "serve", "--home", home, "--addr", "127.0.0.1:0")}
-	s.cmd.Dir, s.cmd.Env, s.cmd.Stderr = b.repo(), b.environ(), os.Stderr
+	s.cmd.Dir, s.cmd.Env, s.cmd.Stderr = b.repo(), append(b.environ(), more...), os.Stderr
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
 	s.cmd.WaitDelay = 20 * time.Second
 	out, err := s.cmd.StdoutPipe()

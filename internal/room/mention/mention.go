@@ -59,6 +59,9 @@ var (
 // Read puts names in the place of numbers: <@1> becomes <@ada>, <@&1> @role, <#1>
 // #channel, <:wave:1> :wave:.
 func Read(text string, d Directory) string {
+	if !strings.Contains(text, "<") {
+		return text
+	}
 	return split.Prose(text, func(s string) string {
 		return number().ReplaceAllStringFunc(s, func(whole string) string {
 			part := number().FindStringSubmatch(whole)
@@ -87,7 +90,13 @@ func named(among []Named, id, before, after, otherwise string) string {
 // Write puts numbers in the place of names: <@ada> and @Ada of people, #general of
 // channels, :wave: of the guild's own emoji.
 func Write(text string, d Directory) Written {
-	w := writer{people: longestFirst(d.People), channels: longestFirst(d.Channels), emoji: longestFirst(d.Emoji), moves: d.Animated}
+	if !strings.ContainsAny(text, "<@#:") {
+		return Written{Text: text}
+	}
+	w := writer{people: longestFirst(d.People), emoji: longestFirst(d.Emoji), moves: d.Animated}
+	if strings.Contains(text, "#") { // a guild may have thousands
+		w.channels = longestFirst(d.Channels)
+	}
 	out := split.Prose(text, w.prose)
 	return Written{Text: out, Users: w.users}
 }

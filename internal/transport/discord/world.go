@@ -20,10 +20,13 @@ type world struct {
 	channels map[string]room.Channel
 	people   map[string][]mention.Named // by guild, who spoke last first
 	bots     map[string]string          // the role that a guild made for a bot, by guild/user
+	// sorted are the names of a guild in order; nil: they must be sorted anew.
+	sorted map[string]*mention.Directory
 }
 
 func newWorld() *world {
-	return &world{roles: map[string]map[string]string{}, channels: map[string]room.Channel{}, people: map[string][]mention.Named{}, bots: map[string]string{}}
+	return &world{roles: map[string]map[string]string{}, channels: map[string]room.Channel{}, people: map[string][]mention.Named{}, bots: map[string]string{},
+		sorted: map[string]*mention.Directory{}}
 }
 
 // manyPeople is how many of a guild can be mentioned by name.
@@ -35,6 +38,7 @@ func (w *world) role(guild, id, name string) {
 	if w.roles[guild] == nil {
 		w.roles[guild] = map[string]string{}
 	}
+	delete(w.sorted, guild)
 	if name == "" {
 		delete(w.roles[guild], id)
 		return
@@ -86,7 +90,9 @@ func (w *world) channel(c discord.Channel) room.Channel {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	old, known := w.channels[out.ID]
 	w.channels[out.ID] = out
+	w.named(out, old, known)
 	return out
 }
 
@@ -94,6 +100,7 @@ func (w *world) forget(channel string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.channels, channel)
+	clear(w.sorted)
 }
 
 func (w *world) known(channel string) (room.Channel, bool) {
@@ -128,11 +135,23 @@ func (w *world) nameOf(guild, user string) string {
 	return ""
 }
 
-// directory is who and what can be named in a guild.
+// directory is who and what can be named in a guild. Its roles and channels are shared:
+// nobody may change them.
 func (w *world) directory(guild string) mention.Directory {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	d := mention.Directory{People: slices.Clone(w.people[guild])}
+	d := w.sorted[guild]
+	if d == nil {
+		d = w.sort(guild)
+		w.sorted[guild] = d
+	}
+	return mention.Directory{People: slices.Clone(w.people[guild]), Roles: d.Roles, Channels: d.Channels}
+}
+
+// sort puts a guild's names in order, the oldest first. A large guild has thousands, so
+// it is done when something has changed and not for each message.
+func (w *world) sort(guild string) *mention.Directory {
+	d := &mention.Directory{}
 	for id, name := range w.roles[guild] {
 		d.Roles = append(d.Roles, mention.Named{ID: id, Name: name})
 	}
@@ -141,15 +160,33 @@ func (w *world) directory(guild string) mention.Directory {
 			d.Channels = append(d.Channels, mention.Named{ID: c.ID, Name: c.Name})
 		}
 	}
-	byID := func(a, b mention.Named) int {
-		if room.Older(a.ID, b.ID) {
-			return -1
-		}
-		return 1
-	}
-	slices.SortFunc(d.Roles, byID)
-	slices.SortFunc(d.Channels, byID)
+	slices.SortFunc(d.Roles, byAge)
+	slices.SortFunc(d.Channels, byAge)
 	return d
+}
+
+func byAge(a, b mention.Named) int {
+	if room.Older(a.ID, b.ID) {
+		return -1
+	}
+	return 1
+}
+
+// named keeps the order when a channel is learned. A new one is mostly the newest and goes
+// behind all others, which those who read the list meanwhile do not see.
+func (w *world) named(c room.Channel, old room.Channel, known bool) {
+	d := w.sorted[c.Guild]
+	switch n := 0; {
+	case d == nil || known && old.Name == c.Name && old.Guild == c.Guild:
+	case !known:
+		if n = len(d.Channels); n == 0 || room.Older(d.Channels[n-1].ID, c.ID) {
+			w.sorted[c.Guild] = &mention.Directory{Roles: d.Roles, Channels: append(d.Channels, mention.Named{ID: c.ID, Name: c.Name})}
+			return
+		}
+		fallthrough
+	default:
+		clear(w.sorted)
+	}
 }
 
 // channelOf finds a channel, asking for it, and for the one that it hangs under, where the
