@@ -78,6 +78,7 @@ type App struct {
 
 	onDiscord   atomic.Pointer[discordHouse] // nil: nothing is connected
 	tuneDiscord func(*discord.Options)       // for tests; nil: nobody is in a hurry
+	quietMinute time.Duration                // for tests; 0: a minute
 }
 
 // Open opens the home and its database. Close ends it.

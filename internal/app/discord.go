@@ -102,6 +102,9 @@ func (a *App) connectDiscord() (stop func(), err error) {
 			return nil, fmt.Errorf("connect bot %s to Discord: %w", b.name, err)
 		}
 	}
+	if len(bots) > 0 {
+		work.Go(func() { h.watchQuiet(ctx) })
+	}
 	return stop, nil
 }
 

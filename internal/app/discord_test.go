@@ -22,6 +22,7 @@ type guildT struct {
 	app    *App
 	stop   func()
 	tune   func(*discord.Options)
+	quiet  time.Duration // how long a minute lasts for those who wait for quiet
 	warned chan string
 }
 
@@ -80,7 +81,7 @@ func (g *guildT) start() {
 		g.Fatal(err)
 	}
 	g.app = a
-	a.tuneDiscord = g.tune
+	a.tuneDiscord, a.quietMinute = g.tune, g.quiet
 	a.service()
 	if g.stop, err = a.connectDiscord(); err != nil {
 		g.Fatal(err)

@@ -1,0 +1,239 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/engine"
+	"chorus/internal/id"
+	"chorus/internal/journal"
+	"chorus/internal/room"
+	"chorus/internal/room/split"
+	"chorus/internal/store"
+)
+
+// quietScope is where it is kept how far the places that fell quiet have been seen to.
+const quietScope = "quiet"
+
+// seenQuiet is how far that is in one place.
+type seenQuiet struct {
+	Since time.Time `json:"since"`           // the quiet time that was seen to last
+	Until time.Time `json:"until,omitzero"`  // nothing that happened up to here is a reason to look again
+	Saved string    `json:"saved,omitempty"` // what was kept and is not cleared yet
+	Count int       `json:"count,omitempty"`
+	Text  string    `json:"text,omitempty"`
+}
+
+// watchQuiet sums up conversations that have been quiet, where that is wanted, until ctx
+// ends. There is one clock for all of them, and it is read off the journal: what fell quiet
+// while nobody was there is seen to at the next start.
+func (h *discordHouse) watchQuiet(ctx context.Context) {
+	for {
+		wait, err := h.seeToQuiet(ctx, time.Now())
+		if err != nil && ctx.Err() == nil {
+			h.app.Log.Warn("could not see to the places that fell quiet", "component", "contexts", "event", "quiet_failed", "error", err)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+// quietMinute is a minute, but for tests.
+func (a *App) quietMinuteOr() time.Duration { return cmp.Or(a.quietMinute, time.Minute) }
+
+// quietPlace is a place where summing up is wanted.
+type quietPlace struct {
+	store.PlaceStir
+	after time.Duration
+}
+
+func (p quietPlace) key() string { return p.Agent + " " + p.Place }
+
+// thread is the name of some conversation of the place.
+func (p quietPlace) thread() chat.ThreadID {
+	return chat.ThreadID(room.Transport + ":" + p.Place + ":quiet@" + p.Agent)
+}
+
+// seeToQuiet sums up what is due and says when to look again: never later than in a
+// minute, since whoever speaks moves the time.
+func (h *discordHouse) seeToQuiet(ctx context.Context, now time.Time) (time.Duration, error) {
+	wait := h.app.quietMinuteOr()
+	places, err := h.quietPlaces(ctx)
+	if err != nil || len(places) == 0 {
+		return wait, err
+	}
+	keys := make([]string, len(places))
+	for i, p := range places {
+		keys[i] = p.key()
+	}
+	states, err := h.SettingsOf(ctx, quietScope, keys)
+	if err != nil {
+		return wait, err
+	}
+	var errs []error
+	for _, p := range places {
+		var seen seenQuiet
+		if text := states[p.key()]; text != "" {
+			if err := json.Unmarshal([]byte(text), &seen); err != nil {
+				errs = append(errs, fmt.Errorf("what is known of the quiet in %s: %w", p.key(), err))
+			}
+		}
+		switch due := p.Last.Add(p.after); {
+		case seen.Saved != "":
+			errs = append(errs, h.beginAnew(ctx, p, seen)) // cut off in the middle
+		case p.Active > 0 || !p.Last.After(seen.Until):
+		case due.After(now):
+			wait = min(wait, due.Sub(now))
+		default:
+			errs = append(errs, h.fellQuiet(ctx, p))
+		}
+	}
+	return max(wait, time.Millisecond), errors.Join(errs...)
+}
+
+// quietPlaces are those where summing up is wanted, and that some bot of ours speaks in.
+func (h *discordHouse) quietPlaces(ctx context.Context) ([]quietPlace, error) {
+	stirs, err := h.Stirred(ctx, room.Transport)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]*config.Bot{}
+	var out []quietPlace
+	for _, s := range stirs {
+		p := quietPlace{PlaceStir: s}
+		guild := guildOf(p.thread())
+		bot, ok := known[s.Agent+" "+guild]
+		if !ok {
+			if bot, err = h.app.botIn(s.Agent, guild); err != nil {
+				h.app.logOnce(err.Error(), "config")
+				bot = &config.Bot{}
+			}
+			known[s.Agent+" "+guild] = bot
+		}
+		if p.after = time.Duration(bot.IdleSummaryAfterMinutes) * h.app.quietMinuteOr(); bot.IdleSummaryEnabled && h.speaks(p) != "" {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// speaks is the bot that speaks for the agent; "": none of ours.
+func (h *discordHouse) speaks(p quietPlace) string {
+	for _, b := range h.bots {
+		if h.Serves(b.name, p.thread()) {
+			return b.name
+		}
+	}
+	return ""
+}
+
+// fellQuiet keeps what was said before a place fell quiet: a summary, a file and a row, once
+// for each time. A crash before the row costs another summary, one after it nothing.
+func (h *discordHouse) fellQuiet(ctx context.Context, p quietPlace) error {
+	seen := seenQuiet{Since: p.Last, Until: p.Last}
+	rows, err := h.quietRows(ctx, p)
+	if err != nil {
+		return err
+	}
+	found, err := h.DB.SavedContexts(ctx, store.ContextFilter{Agent: p.Agent, Transport: room.Transport, Place: p.Place, Quiet: p.Last, Limit: 1})
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		run := "quiet-" + id.Of(p.Agent, p.Place, p.Last.Format(time.RFC3339Nano))
+		before, err := h.LedgerEntries(ctx, run)
+		if err != nil {
+			return err
+		}
+		saved, err := h.app.saveContext(ctx, saving{rows: rows, by: chat.Principal{Kind: chat.TheSystem, ID: p.Agent}, quiet: p.Last, run: run, attempt: len(before) + 1})
+		if errors.Is(err, errNothingSaved) {
+			return h.seenTo(ctx, p, seen)
+		}
+		if err != nil {
+			return err
+		}
+		found = []store.SavedContext{saved}
+	}
+	seen.Saved, seen.Count, seen.Text = found[0].ID, found[0].Messages, found[0].Summary
+	if err := h.seenTo(ctx, p, seen); err != nil {
+		return err
+	}
+	return h.beginAnew(ctx, p, seen)
+}
+
+func (h *discordHouse) quietRows(ctx context.Context, p quietPlace) ([]journal.Thread, error) {
+	rows, err := h.Threads(ctx, store.ThreadFilter{Agent: p.Agent, Transport: room.Transport, Place: p.Place, Limit: 1000})
+	if err == nil && len(rows) == 0 {
+		err = errNothingSaved
+	}
+	return rows, err
+}
+
+func (h *discordHouse) seenTo(ctx context.Context, p quietPlace, seen seenQuiet) error {
+	data, err := json.Marshal(seen)
+	if err != nil {
+		return err
+	}
+	return h.SetSetting(ctx, quietScope, p.key(), string(data))
+}
+
+// beginAnew clears what was kept, tells the channel, and notes that it is done. Every step
+// of it can be repeated. A conversation that somebody has taken up meanwhile stays as it is.
+func (h *discordHouse) beginAnew(ctx context.Context, p quietPlace, seen seenQuiet) error {
+	rows, err := h.quietRows(ctx, p)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if row.LastActive.After(seen.Since) {
+			continue
+		}
+		n, err := h.engine().Clear(ctx, row.ID, "system:"+p.Agent)
+		if errors.Is(err, engine.ErrBusy) || err == nil && n == 0 {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		after, err := h.Thread(ctx, row.ID)
+		if err != nil {
+			return err
+		}
+		if after.Next == row.Next+1 && after.LastActive.After(seen.Until) {
+			seen.Until = after.LastActive // our own doing is no new life
+		}
+	}
+	_, channel, _ := strings.Cut(p.Place, "/")
+	h.mu.Lock()
+	bot := h.live[h.speaks(p)]
+	h.mu.Unlock()
+	if bot != nil {
+		if err := bot.Announce(ctx, channel, "quiet/"+seen.Saved, quietText(p, seen)); err != nil {
+			return err
+		}
+	}
+	seen.Saved, seen.Text, seen.Count = "", "", 0
+	return h.seenTo(ctx, p, seen)
+}
+
+func quietText(p quietPlace, seen seenQuiet) string {
+	messages := fmt.Sprintf("%d messages", seen.Count)
+	if seen.Count == 1 {
+		messages = "1 message"
+	}
+	short := seen.Saved[:min(8, len(seen.Saved))]
+	return fmt.Sprintf("It has been quiet here since <t:%d:t>. I keep what was said (%s) as `%s` and begin anew.\n> %s\n-# `/context restore %s` brings it back",
+		seen.Since.Unix(), messages, short, strings.ReplaceAll(split.Clip(seen.Text, 1200), "\n", "\n> "), short)
+}
