@@ -44,6 +44,7 @@ func (a *App) CreateAgent(ctx context.Context, given roster.Agent) (roster.Agent
 
 // ConfigureAgent changes one setting of an agent and writes it down.
 func (a *App) ConfigureAgent(ctx context.Context, name, key, value string) (roster.Agent, error) {
+	key = canonicalKey(key)
 	if key == "permissions" {
 		if err := a.mayGive(value, a.Me()); err != nil {
 			return roster.Agent{}, err

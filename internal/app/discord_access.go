@@ -50,7 +50,8 @@ func (h *discordHouse) Access(_ context.Context, of discord.Giver, agent string,
 		out.Profiles = append(out.Profiles, discord.Explained{Name: name, Means: profileMeans(bot, name)})
 	}
 	out.Open = len(checks) == 1 && l.allows(checks[0])
-	out.Answers, _ = bot.Asked(bot.Permissions, "by")
+	by, _ := bot.Asked(bot.Permissions, "by")
+	out.Answers = strings.NewReplacer("asker", "whoever asked", "local", "whoever sits at the house's terminal").Replace(by)
 	for _, name := range profileNames(bot) {
 		if may, _ := l.book.MayGive(name, of.By); may {
 			out.Gives = append(out.Gives, name)

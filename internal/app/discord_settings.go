@@ -261,7 +261,7 @@ func (h *discordHouse) CheckKeys(ctx context.Context, _ discord.Giver) ([]discor
 	return h.keyStates()
 }
 
-// keyStates are the vendors that a key is for, as they answered last.
+// keyStates are the vendors that there is a key for, as they answered last.
 func (h *discordHouse) keyStates() ([]discord.KeyState, error) {
 	list := h.app.Available(func(string) {})
 	all, err := h.app.Catalog(list)
@@ -271,9 +271,12 @@ func (h *discordHouse) keyStates() ([]discord.KeyState, error) {
 	hide := h.app.Redactor()
 	var out []discord.KeyState
 	for _, v := range all.Vendors {
-		state := map[string]string{"valid": "valid", "valid, but": "valid, but", "no": "invalid", "none": "no key", "none needed": "needs none", "not checked": "not checked yet"}[v.Key]
+		if v.Key == "none" {
+			continue // there is nothing to tell of it
+		}
+		state := map[string]string{"valid": "valid", "valid, but": "valid, but", "no": "invalid", "none needed": "needs none", "not checked": "not checked yet"}[v.Key]
 		k := discord.KeyState{Vendor: v.Name, State: first(state, v.Key), Error: hide.Clipped(shortened(v.Error))}
-		if v.Key != "none" && v.Key != "none needed" {
+		if v.Key != "none needed" {
 			k.Models = list.Providers[v.Name].Models
 		}
 		out = append(out, k)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"chorus/internal/chat"
+	"chorus/internal/command"
 	"chorus/internal/config"
 	"chorus/internal/journal"
 	"chorus/internal/roster"
@@ -110,6 +111,13 @@ func TestAgentFileHoldsSettings(t *testing.T) {
 	for key, wrong := range map[string]string{"temperature": "0 to 2", "vendors": "cannot be set in agent.json", "temprature": "did you mean"} {
 		if _, err := a.ConfigureAgent(t.Context(), "helper", key, "9"); err == nil || !strings.Contains(err.Error(), wrong) {
 			t.Errorf("%s: %v", key, err)
+		}
+	}
+	// However the key is spelt, rights are given by those alone who may.
+	for _, key := range []string{"permissions", " permissions", "Permissions", "permissions.", "PERMISSIONS"} {
+		_, err := a.service().ConfigureAgent(t.Context(), command.Caller{Principal: chat.Principal{Kind: chat.TokenHolder, ID: "x"}, Scopes: []command.Scope{command.Admin}}, "helper", key, "open")
+		if now, _ := a.Roster().Get(t.Context(), "helper"); err == nil || now.Permissions != "standard" {
+			t.Errorf("%q: %v, and it has %s", key, err, now.Permissions)
 		}
 	}
 	for _, key := range []string{"temperature", "recencyWindow.messages", "model"} {

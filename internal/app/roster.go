@@ -48,6 +48,14 @@ func agentPath(path string) string {
 	return path
 }
 
+// canonicalKey is a setting of an agent under the one name that it is judged by.
+func canonicalKey(key string) string {
+	if k, err := config.AgentFile.Key(key); err == nil {
+		return agentPath(k.Path)
+	}
+	return key
+}
+
 // agentRows is the store as the roster sees it: the row holds the whole agent.json.
 type agentRows struct{ db *store.DB }
 

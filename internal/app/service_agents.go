@@ -183,6 +183,7 @@ func (o *orders) ConfigureAgent(ctx context.Context, by command.Caller, name, ke
 	if _, err := o.findAgent(ctx, name); err != nil {
 		return command.Agent{}, o.wrong(err)
 	}
+	key = canonicalKey(key)
 	if key == "permissions" {
 		if err := o.app.mayGive(value, by.Principal); err != nil {
 			return command.Agent{}, command.Errorf(command.Forbidden, "%w", err)

@@ -53,7 +53,7 @@ func (l Layer) find(name string) (s *shaper, b *branch, path string, err error) 
 	s = &shaper{report: &report{}, layer: l, seen: map[string]field{}}
 	b = table().root
 	f := field{at: Place{Layer: l}}
-	for part := range strings.SplitSeq(strings.TrimSpace(name), ".") {
+	for part := range strings.SplitSeq(name, ".") {
 		f.name = part
 		if b, path = s.find(b, path, f); b == nil {
 			return nil, nil, "", s.first()
