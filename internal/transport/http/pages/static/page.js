@@ -113,12 +113,19 @@ async function renew() {
 
 function renewing() {
   if (!document.querySelector("[data-renew]")) return;
-  // The server tells when something moves in its own process; what others on its home do is found by and by.
-  const moves = new EventSource("/moves");
-  moves.addEventListener("open", renew); // something may have moved before
-  moves.addEventListener("message", renew);
+  // The server tells when something moves in its own process; what others on its home do is found by and by. A page that nobody
+  // sees holds no connection: a browser has few.
+  let moves;
+  const listen = () => {
+    moves?.close();
+    if (document.hidden) return;
+    moves = new EventSource("/moves");
+    moves.addEventListener("open", renew); // something may have moved before
+    moves.addEventListener("message", renew);
+  };
+  listen();
   setInterval(renew, 30000);
-  document.addEventListener("visibilitychange", renew);
+  document.addEventListener("visibilitychange", listen);
 }
 
 // What takes the server a moment comes after the page.
