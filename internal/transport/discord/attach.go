@@ -67,7 +67,7 @@ func (b *Bot) download(ctx context.Context, at string) ([]byte, error) {
 	case code == http.StatusNotFound || code == http.StatusForbidden || code == http.StatusGone || code == http.StatusUnauthorized:
 		return nil, errStale
 	case code >= 500 || code == http.StatusTooManyRequests:
-		return nil, fmt.Errorf("Discord answered %d", code)
+		return nil, fmt.Errorf("the store answered %d", code)
 	default:
 		return nil, Refusal(fmt.Sprintf("Discord answered %d", code))
 	}
