@@ -114,3 +114,28 @@ func TestDiscordLongAnswersAreFiles(t *testing.T) {
 		t.Errorf("%d messages of ours:\n%s", n, g.board())
 	}
 }
+
+// A name that a model writes is the person again, and nobody is rung by it.
+func TestDiscordMentionsAreResolvedBack(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	bob := "<@" + g.User("bob").String() + ">"
+	g.signed(g.say("bob", "general", "say hello"), "✅")
+	asked := g.say("ada", "general", "say I told @bob and @nobody-here and @everyone")
+	answer := g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && strings.Contains(m.Content, "I told") })
+	g.signed(asked, "✅")
+	if !strings.Contains(answer.Content, "I told "+bob+" and @nobody-here") || answer.MentionEveryone {
+		t.Errorf("the answer is %q, rings %v and everybody: %v", answer.Content, answer.Mentions, answer.MentionEveryone)
+	}
+	for _, rung := range answer.Mentions {
+		if rung.ID != g.User("ada") { // a reply may name whom it answers
+			t.Errorf("%s was rung", rung.Username)
+		}
+	}
+	// What people write by number the model reads by name.
+	other := g.say("ada", "general", "say do you know "+bob)
+	g.signed(other, "✅")
+	if text := toldOf(g.asked(g.threadOf("general", other))); !strings.Contains(text, "@bob") {
+		t.Errorf("the model was told %s", text)
+	}
+}
