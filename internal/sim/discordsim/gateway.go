@@ -294,9 +294,13 @@ func (s *Sim) open(k *socket, who *account, intents int, shard [2]int) {
 	s.forgetOldest(who)
 	s.sessions = append(s.sessions, n)
 	k.session = n
+	guilds := []object{}
+	if n.mine(&Channel{GuildID: s.w.guild}) {
+		guilds = append(guilds, object{"id": s.w.guild, "unavailable": true})
+	}
 	ready := object{
 		"v": 10, "user": who.User, "session_id": n.id, "resume_gateway_url": s.Gateway() + "/resume", "shard": shard,
-		"guilds": []object{{"id": s.w.guild, "unavailable": true}}, "private_channels": []any{}, "relationships": []any{},
+		"guilds": guilds, "private_channels": []any{}, "relationships": []any{},
 		"_trace": []string{"discordsim"}, "application": object{"id": who.ID, "flags": applicationView(who)["flags"]},
 	}
 	s.tell(n, "READY", ready)

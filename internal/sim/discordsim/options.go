@@ -17,6 +17,8 @@ type Options struct {
 	NoRateLimits bool `yaml:"noRateLimits"`
 	// Replay is how many events a session keeps for a resume; 0: 10,000.
 	Replay int `yaml:"replay"`
+	// Shards is how many connections a bot is told to make; 0: 1. They may all identify at once.
+	Shards int `yaml:"shards"`
 	// Clock is what time it is; nil: the machine's.
 	Clock Clock `yaml:"-"`
 
@@ -92,6 +94,7 @@ func (o Options) filled() (Options, error) {
 		return o, fmt.Errorf("a time scale of %v would run backwards; give a number above 0", o.TimeScale)
 	}
 	o.Replay = cmp.Or(o.Replay, 10_000)
+	o.Shards = max(o.Shards, 1)
 	o.Guild = cmp.Or(o.Guild, "Chorus")
 	if o.Clock == nil {
 		o.Clock = wallClock{}

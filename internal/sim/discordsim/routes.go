@@ -13,8 +13,8 @@ func (s *Sim) routes() {
 	s.routesWebhooks()
 	s.route("GET /gateway", withNobody, func(*call) (any, error) { return object{"url": s.Gateway()}, nil })
 	s.route("GET /gateway/bot", withAccount, func(*call) (any, error) {
-		return object{"url": s.Gateway(), "shards": 1, "session_start_limit": object{
-			"total": 1000, "remaining": 1000, "reset_after": 0, "max_concurrency": 1}}, nil
+		return object{"url": s.Gateway(), "shards": s.opts.Shards, "session_start_limit": object{
+			"total": 1000, "remaining": 1000, "reset_after": 0, "max_concurrency": s.opts.Shards}}, nil
 	})
 	s.mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
 		fail(w, verdict{}, refuse(http.StatusNotFound, 0, "404: Not Found"))

@@ -105,7 +105,7 @@ type Bot struct {
 	self    room.Author     // who we are, once connected
 	app     string          // our application
 	tellers map[threadID]*teller
-	resync  func() // lets go of the connection for a new one; nil: there is none
+	resync  map[int]func() // let go of a shard's connection for a new one
 	stirred map[string]stirring
 	running context.Context // ends with the bot; nil: it does not run
 	synced  bool            // commands are registered
@@ -122,11 +122,14 @@ func New(o Options) (*Bot, error) {
 	}
 	b := &Bot{Options: o, rest: newCalls(o), world: newWorld(), tails: newTails(), hooks: map[string]hook{},
 		pins: pinboard{map[string]time.Time{}, map[string][]string{}}, met: map[threadID]bool{}, queue: newQueue(),
-		names: make(chan struct{}, 1), files: newFetcher(o), tellers: map[threadID]*teller{}, stirred: map[string]stirring{}}
+		names: make(chan struct{}, 1), files: newFetcher(o), tellers: map[threadID]*teller{}, resync: map[int]func(){}, stirred: map[string]stirring{}}
 	b.outbox = outbox.New(outbox.Options{Store: o.House, Platform: sender{b}, Name: room.Transport, Bot: o.Name, Pace: o.Preview,
 		BackoffMax: o.BackoffMax, NonceWindow: nonceWindow, Failed: b.untold, Log: o.Log})
 	return b, nil
 }
+
+// identifyEvery is how long Discord wants to lie between two rounds of introductions.
+const identifyEvery = 5 * time.Second
 
 // nonceWindow is how long Discord surely knows a nonce again: it promises a few minutes.
 const nonceWindow = time.Minute
@@ -168,6 +171,10 @@ func (b *Bot) connect(ctx context.Context) error {
 	for i := range shards {
 		l := &link{bot: b, url: info.URL, shard: [2]int{i, shards}, log: b.Log.With("shard", i)}
 		running.Go(func() {
+			// Discord lets so many introduce themselves in five seconds, and throws out the others.
+			if at := i / max(1, info.SessionStartLimit.MaxConcurrency); at > 0 && !sleep(ctx, time.Duration(at)*identifyEvery) {
+				return
+			}
 			if err := l.run(ctx); err != nil {
 				failed <- err
 				cancel()

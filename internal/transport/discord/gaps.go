@@ -226,11 +226,10 @@ func (b *Bot) patrol(ctx context.Context) {
 		if missed > 0 && ctx.Err() == nil {
 			b.Log.Warn("the connection did not tell of messages; making a new one", "event", "deaf", "missed", missed)
 			b.mu.Lock()
-			again := b.resync
-			b.mu.Unlock()
-			if again != nil {
+			for _, again := range b.resync { // which shard is deaf is not known
 				again()
 			}
+			b.mu.Unlock()
 		}
 	}
 }
@@ -267,11 +266,11 @@ func newestCursors(cursors map[string]string, limit int) []string {
 	return list[:min(len(list), limit)]
 }
 
-// onResync takes how a connection is let go of.
-func (b *Bot) onResync(f func()) {
+// onResync takes how a shard's connection is let go of; it must not wait.
+func (b *Bot) onResync(shard int, f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.resync = f
+	b.resync[shard] = f
 }
 
 // stirring is a channel in which something was said since it was last read.

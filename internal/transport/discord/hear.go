@@ -50,6 +50,10 @@ func (b *Bot) hear(ctx context.Context, data any, w *waking) error {
 		return b.catchUp(ctx, b.stirredChannels(0))
 	case gateway.EventGuildCreate:
 		return b.guild(ctx, e)
+	case gateway.EventGuildDelete: // gone, or not to be had for now: nobody waits for it
+		b.mu.Lock()
+		delete(b.guilds, e.ID.String())
+		b.mu.Unlock()
 	case gateway.EventChannelCreate:
 		return b.opened(ctx, e.GuildChannel)
 	case gateway.EventChannelUpdate:
@@ -104,7 +108,9 @@ func (b *Bot) ready(ctx context.Context, e gateway.EventReady) error {
 	b.mu.Lock()
 	b.self = room.Author{ID: e.User.ID.String(), Name: e.User.Username, Bot: true}
 	b.app = e.Application.ID.String()
-	b.guilds = map[string]bool{}
+	if b.guilds == nil {
+		b.guilds = map[string]bool{} // each shard has its own
+	}
 	for _, g := range e.Guilds {
 		b.guilds[g.ID.String()] = true
 	}

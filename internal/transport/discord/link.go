@@ -182,7 +182,7 @@ func (l *link) read(ctx context.Context, conn *websocket.Conn, out chan<- frame)
 // talk is the conversation on one socket.
 func (l *link) talk(ctx context.Context, conn *websocket.Conn, frames <-chan frame) error {
 	resync := make(chan struct{}, 1)
-	l.bot.onResync(func() {
+	l.bot.onResync(l.shard[0], func() {
 		select {
 		case resync <- struct{}{}:
 		default:

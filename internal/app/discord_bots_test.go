@@ -1,0 +1,121 @@
+package app
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"chorus/internal/sim/discordsim"
+)
+
+// twoBots is a guild with two bots of ours, each with a file and a token of its own.
+func twoBots(t *testing.T, only string) *guildT {
+	t.Helper()
+	g := &guildT{T: t, home: t.TempDir(), warned: make(chan string, 16)}
+	g.Sim = discordsim.StartT(t, discordsim.Options{NoRateLimits: true, Bots: []discordsim.BotSpec{{Name: "alpha"}, {Name: "beta"}}})
+	g.write("shared.yaml", "continuationModel: demo/script\nsandbox: host\n")
+	g.write("bots/alpha.yaml", "discordToken: "+g.Token("alpha")+"\n")
+	g.write("bots/beta.yaml", "discordToken: "+g.Token("beta")+"\n")
+	a, err := Open(t.Context(), Options{Home: g.home, Env: env("DISCORD_API_URL", g.API(), "BOT_NAME", only, "USER", "tester"), Warn: func(s string) { g.warned <- s }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.app = a
+	a.service()
+	if g.stop, err = a.connectDiscord(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.end)
+	return g
+}
+
+// write puts a file into the home's configuration.
+func (g *guildT) write(name, text string) {
+	g.Helper()
+	path := filepath.Join(g.home, "config", name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		g.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		g.Fatal(err)
+	}
+}
+
+// seen waits until a bot has seen the guild's channels: what was said before, nobody answers.
+func (g *guildT) seen(bot string) {
+	g.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		cursors, err := g.app.DB.Cursors(g.Context(), "discord", bot)
+		if err != nil {
+			g.Fatal(err)
+		}
+		if _, ok := cursors[g.Channel("ideas").String()]; ok || len(cursors) > 1 {
+			return
+		}
+		if time.Now().After(end) {
+			g.Fatalf("%s has seen no channel", bot)
+		}
+	}
+}
+
+// Several bots live in one process, each with its own token, and each answers what is for it.
+func TestDiscordTwoBotsInOneProcess(t *testing.T) {
+	t.Parallel()
+	g := twoBots(t, "")
+	for _, bot := range []string{"alpha", "beta"} {
+		g.seen(bot)
+	}
+	for i, bot := range []string{"beta", "alpha", "beta"} {
+		asked := g.say("ada", "general", fmt.Sprintf("<@%s>\n!say from %s %d", g.User(bot), bot, i))
+		m := g.message("answer of "+bot, answers(asked))
+		if m.Author.Username != bot {
+			t.Errorf("%s answered for %s", m.Author.Username, bot)
+		}
+		g.signed(asked, "✅")
+	}
+	if n := g.ours("general"); n != 3 {
+		t.Errorf("three answers, not %d:\n%s", n, g.board())
+	}
+}
+
+// BOT_NAME leaves one of them; without a token for it the error says what to do.
+func TestDiscordBotNameSelects(t *testing.T) {
+	t.Parallel()
+	g := twoBots(t, "beta")
+	g.seen("beta")
+	asked := g.say("ada", "general", "say only one of us")
+	if m := g.message("answer", answers(asked)); m.Author.Username != "beta" {
+		t.Errorf("%s answered", m.Author.Username)
+	}
+	g.signed(asked, "✅")
+	bots, err := g.app.discordBots()
+	if err != nil || len(bots) != 1 || bots[0].name != "beta" {
+		t.Errorf("connected: %v, %v", len(bots), err)
+	}
+	g.app.Env = env("BOT_NAME", "gamma")
+	if _, err := g.app.discordBots(); err == nil || !strings.Contains(err.Error(), "bots/gamma.yaml") {
+		t.Errorf("a bot without a token: %v", err)
+	}
+}
+
+// Where Discord wants several connections, each has its guilds, and what is said is answered once.
+func TestDiscordShards(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{Shards: 3}, map[string]string{})
+	g.seen(DefaultAgent)
+	for i := range 3 {
+		asked := g.say("ada", "general", fmt.Sprintf("say answer %d", i))
+		g.message("answer", answers(asked))
+		g.signed(asked, "✅")
+		if _, err := g.Inject(discordsim.Fault{Kind: []string{discordsim.FaultDrop, discordsim.FaultInvalidate, discordsim.FaultReconnect}[i]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.signed(g.say("ada", "random", "say after all"), "✅")
+	if n := g.ours("general"); n != 3 {
+		t.Errorf("three answers, not %d:\n%s", n, g.board())
+	}
+}
