@@ -215,6 +215,7 @@ func (b *Bot) settle(channel string) {
 // finds there for the first time, a connection that seems well has not told: it is deaf, and let go of.
 func (b *Bot) patrol(ctx context.Context) {
 	for sleep(ctx, b.Patrol) {
+		b.prune(ctx)
 		missed := 0
 		for _, channel := range b.watched(ctx) {
 			n, err := b.readNews(ctx, channel)
@@ -231,6 +232,17 @@ func (b *Bot) patrol(ctx context.Context) {
 			}
 			b.mu.Unlock()
 		}
+	}
+}
+
+// shownFor is how long what was shown to its end is remembered. Nobody needs it by then; it
+// is for people who look into the outbox.
+const shownFor = 7 * 24 * time.Hour
+
+// prune forgets some of it.
+func (b *Bot) prune(ctx context.Context) {
+	if _, err := b.House.PruneOutbox(ctx, room.Transport, b.Name, b.reader(), time.Now().Add(-shownFor)); err != nil && ctx.Err() == nil {
+		b.Log.Warn("the outbox could not be pruned", "event", "prune_failed", "error", err)
 	}
 }
 

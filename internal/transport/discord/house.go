@@ -3,6 +3,7 @@ package discord
 import (
 	"context"
 	"iter"
+	"time"
 
 	"chorus/internal/chat"
 	"chorus/internal/command"
@@ -119,6 +120,8 @@ type Outbox interface {
 	BehindIn(ctx context.Context, reader, transport string, limit int) ([]chat.ThreadID, error)
 	Plan(ctx context.Context, p journal.Plan) error
 	Wish(ctx context.Context, wishes ...journal.Desired) error
+	// PruneOutbox forgets some of what was shown to its end before a moment.
+	PruneOutbox(ctx context.Context, platform, bot, reader string, before time.Time) (int64, error)
 }
 
 // Places knows what messages belong to, and how far channels have been read.

@@ -1,0 +1,30 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"chorus/internal/journal"
+)
+
+// manyPruned bounds one transaction; whoever prunes comes again.
+const manyPruned = 500
+
+// PruneOutbox forgets what a bot has shown to its end and nobody can wish again: final,
+// settled, older than a moment, and behind the reader whose wishes they are. To which thread a
+// message belongs is kept elsewhere and stays. It gives how many rows have gone.
+func (db *DB) PruneOutbox(ctx context.Context, platform, bot, reader string, before time.Time) (int64, error) {
+	var n int64
+	err := db.w.write(ctx, func(w *writer) (err error) {
+		n, err = w.change(`DELETE FROM outbox WHERE (platform, bot, channel, key) IN (
+			SELECT o.platform, o.bot, o.channel, o.key FROM outbox o JOIN readers r ON r.reader = ? AND r.thread_id = o.thread_id AND r.seq >= o.event
+			WHERE o.platform = ? AND o.bot = ? AND o.final = 1 AND o.changed < ? AND o.state IN (?, ?, ?) LIMIT ?)`,
+			reader, platform, bot, micros(before), string(journal.Sent), string(journal.Superseded), string(journal.Failed), manyPruned)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("prune the outbox of %s:%s: %w", platform, bot, err)
+	}
+	return n, nil
+}
