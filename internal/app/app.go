@@ -61,6 +61,7 @@ type App struct {
 	locks    *files.Locks               // of files that are changed; nil: nobody has changed one yet
 	adopted  []func(chat.ThreadID) bool // which threads this process may run, as far as anybody asked
 	warned   map[string]bool
+	discord  *discordHouse             // nil: no bot is connected
 	board    pinboard                  // what is pinned in channels
 	walls    walls                     // what is known about bubblewrap here
 	ears     map[chan repl.Remark]bool // of the sessions that show remarks

@@ -95,6 +95,9 @@ func (a *App) connectDiscord() (stop func(), err error) {
 	var work sync.WaitGroup
 	stop = func() { cancel(); work.Wait(); a.onDiscord.Store(nil) }
 	h := &discordHouse{DB: a.DB, app: a, orders: a.service(), bots: bots, selves: map[string]room.Author{}, live: map[string]*discord.Bot{}}
+	a.mu.Lock()
+	a.discord = h
+	a.mu.Unlock()
 	a.onDiscord.Store(h)
 	for _, b := range bots {
 		if err := a.connectBot(ctx, &work, h, b); err != nil {

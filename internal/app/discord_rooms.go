@@ -1,6 +1,9 @@
 package app
 
 import (
+	"errors"
+	"fmt"
+
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/journal"
@@ -30,4 +33,24 @@ func (h *discordHouse) Manner(thread chat.ThreadID) discord.Manner {
 		m.Footer = "off" // what is said in a room is read by others as it stands
 	}
 	return m
+}
+
+// happen brings something to a room that no platform tells of, through the bot that speaks
+// for its agent.
+func (a *App) happen(e discord.Happening) error {
+	a.mu.Lock()
+	h := a.discord
+	a.mu.Unlock()
+	if h == nil {
+		return errors.New("no bot is connected to Discord here")
+	}
+	for _, b := range h.bots {
+		h.mu.Lock()
+		bot := h.live[b.name]
+		h.mu.Unlock()
+		if bot != nil && h.Serves(b.name, chat.ThreadID("discord:x:x@"+e.Agent)) {
+			return bot.Happen(e)
+		}
+	}
+	return fmt.Errorf("no bot on Discord speaks for the agent %s", e.Agent)
 }

@@ -9,8 +9,10 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/journal"
+	"chorus/internal/room"
 	"chorus/internal/sim/discordsim"
 	"chorus/internal/transcript"
+	"chorus/internal/transport/discord"
 )
 
 // room is the conversation of an agent that is a whole channel.
@@ -144,7 +146,7 @@ func TestRoomAnswersSeveralAtOnce(t *testing.T) {
 	for i := range 8 { // more than may wait elsewhere
 		asked = append(asked, g.say("bob", "general", fmt.Sprintf("%s %d\n!say together", g.mention("chorus"), i)))
 	}
-	last := g.message("one answer to all", func(m discordsim.Message) bool { return m.Content == "together" })
+	last := g.message("one answer to all", func(m discordsim.Message) bool { return strings.HasSuffix(m.Content, "together") })
 	for _, id := range asked {
 		g.signed(id, "✅")
 	}
@@ -174,13 +176,13 @@ func TestRoomShowsNoStatus(t *testing.T) {
 
 func TestRoomOfTwoAgentsFallsSilent(t *testing.T) {
 	t.Parallel()
-	talk := "routing: room\nreplyOnRandom: 1\nmaxBotReplyChainDepth: 3\n"
+	talk := "routing: room\nreplyOnRandom: 1\nmaxBotReplyChainDepth: 3\ncontinuationModel: demo/guide\n"
 	g := inGuild(t, discordsim.Options{Bots: []discordsim.BotSpec{{Name: "chorus"}, {Name: "echo"}}}, map[string]string{
 		"bots/chorus.yaml": talk, "bots/echo.yaml": talk + "discordToken: ${TOKEN_ECHO}\n"})
 	if err := g.WaitConnected(g.soon(), "echo"); err != nil {
 		t.Fatal(err)
 	}
-	g.say("ada", "general", "!say hello")
+	g.say("ada", "general", "hello")
 	silent := func(bot string) bool {
 		got, err := g.app.DB.Decisions(g.Context(), "discord", bot, 50)
 		if err != nil {
@@ -197,6 +199,85 @@ func TestRoomOfTwoAgentsFallsSilent(t *testing.T) {
 			t.Errorf("%s has heard only %q", who, got)
 		}
 	}
-	// A person is answered again at once, and then it is quiet again.
-	g.ask("ada", "general", "echo", "I am here")
+	// A person is answered again at once.
+	asked := g.say("ada", "general", g.mention("echo")+" are you there?")
+	g.message("answer to a person", answers(asked))
+}
+
+func TestRoomHearsItsOwnHappenings(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, roomFiles())
+	by := chat.Principal{Kind: chat.DiscordUser, ID: g.User("ada").String(), Name: "ada"}
+	rings := func(kind room.Kind, id, channel, text string) error {
+		return g.app.happen(discord.Happening{Kind: kind, ID: id, Channel: g.Channel(channel).String(), Agent: "chorus", By: by, Text: text})
+	}
+	for _, id := range []string{"t1", "t1", "t2"} { // each once
+		if err := rings(room.Timer, id, "general", "!say it is time "+id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := rings(room.Internal, "i1", "general", "!say nobody hears this"); err != nil {
+		t.Fatal(err)
+	}
+	if err := rings(room.SelfActivation, "s1", "general", "!say by myself"); err != nil {
+		t.Fatal(err)
+	}
+	g.message("what it says by itself", func(m discordsim.Message) bool { return strings.HasSuffix(m.Content, "by myself") && m.Reference == nil })
+	g.ask("ada", "general", "chorus", "enough")
+	list, err := g.Messages("general")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range list {
+		if m.Author.Bot && (strings.Contains(m.Content, "nobody hears") || strings.Count(m.Content, "time t1") > 1) {
+			t.Errorf("the room has %q", m.Content)
+		}
+	}
+	if err := rings(room.Said, "x", "general", "no"); err == nil {
+		t.Error("a message is not something of our own")
+	}
+	if err := g.app.happen(discord.Happening{Kind: room.Timer, ID: "x", Channel: "1", Agent: "chorus-2"}); err != nil {
+		t.Errorf("the first bot speaks for all that have none: %v", err)
+	}
+}
+
+func TestRoomLongChains(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{Bots: []discordsim.BotSpec{{Name: "chorus"}, {Name: "tick"}, {Name: "tock"}}}, roomFiles())
+	id := g.say("ada", "general", "begin")
+	for i := range 50 { // programs, one answering the other
+		id = g.reply([]string{"tick", "tock"}[i%2], id, fmt.Sprintf("level %d", i))
+	}
+	deep := g.reply("tick", id, g.mention("chorus")+" and you?")
+	g.signed(deep, "🔁")
+	id = g.say("bob", "general", "people may go on")
+	for i := range 50 {
+		id = g.reply([]string{"ada", "bob"}[i%2], id, fmt.Sprintf("people %d", i))
+	}
+	asked := g.reply("ada", id, g.mention("chorus")+"\n!say of course")
+	g.message("answer to people", func(m discordsim.Message) bool { return m.Content == "of course" && answers(asked)(m) })
+	// Few enough programs are answered.
+	begin := g.say("ada", "general", "again")
+	few := g.reply("tock", begin, g.mention("chorus")+"\n!say a short one")
+	g.message("answer to a program", func(m discordsim.Message) bool { return m.Content == "a short one" && answers(few)(m) })
+	// A reply alone is no reason to answer a program.
+	last := g.message("that answer", func(m discordsim.Message) bool { return m.Content == "a short one" })
+	before := g.ours("general")
+	g.reply("tock", last.ID, "and what is this?")
+	g.ask("bob", "general", "chorus", "the end")
+	if n := g.ours("general"); n != before+2 { // tock's own and the last answer
+		t.Errorf("a program was answered for a reply:\n%s", g.board())
+	}
+}
+
+// TestRoomGoesOn: an event that cannot be taken costs only itself.
+func TestRoomGoesOn(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, roomFiles())
+	g.ask("ada", "general", "chorus", "well")
+	// Of a happening in a channel that is not there nothing can be found out.
+	if err := g.app.happen(discord.Happening{Kind: room.Timer, ID: "lost", Channel: "77", Agent: "chorus"}); err != nil {
+		t.Fatal(err)
+	}
+	g.ask("ada", "general", "chorus", "still well")
 }

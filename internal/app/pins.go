@@ -9,10 +9,12 @@ import (
 	"strings"
 	"sync"
 
+	"chorus/internal/cast"
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/room"
 	"chorus/internal/room/pins"
+	"chorus/internal/room/route"
 	"chorus/internal/store"
 	"chorus/internal/transport/discord"
 )
@@ -109,13 +111,27 @@ func (a *App) botAt(ctx context.Context, agent room.Agent, guild, channel string
 	for _, r := range refused {
 		wrong = append(wrong, discord.PinTrouble{Message: r.Pin.Message.ID, Text: r.Why})
 	}
-	if len(list) == 0 {
-		return bot, wrong, nil
+	ask := a.askIn(agent.Name, guild, list)
+	if len(list) > 0 {
+		var problems config.Problems
+		if bot, problems = a.conduct.now().Bot(ask); problems.Err() != nil {
+			return nil, nil, problems.Err()
+		}
+		wrong = append(wrong, pinTroubles(problems)...)
 	}
-	with, problems := a.conduct.now().Bot(a.askIn(agent.Name, guild, list))
-	if err := problems.Err(); err != nil {
-		return nil, nil, err
+	if bot.Routing == string(route.Room) && !bot.IsSet("mode") {
+		// Among several people a model must know who says what.
+		ask.Assumed = map[string]any{"mode": string(cast.Chat)}
+		var problems config.Problems
+		if bot, problems = a.conduct.now().Bot(ask); problems.Err() != nil {
+			return nil, nil, problems.Err()
+		}
 	}
+	return bot, wrong, nil
+}
+
+// pinTroubles are the problems that lie in pins.
+func pinTroubles(problems config.Problems) (out []discord.PinTrouble) {
 	for _, p := range problems.Warnings() {
 		if p.Place.Layer != config.ParentPin && p.Place.Layer != config.ChannelPin {
 			continue
@@ -124,9 +140,9 @@ func (a *App) botAt(ctx context.Context, agent room.Agent, guild, channel string
 		if p.Place.Line > 0 {
 			text = fmt.Sprintf("line %d: %s", p.Place.Line, text)
 		}
-		wrong = append(wrong, discord.PinTrouble{Message: strings.TrimPrefix(p.Place.File, "pinned message "), Text: text})
+		out = append(out, discord.PinTrouble{Message: strings.TrimPrefix(p.Place.File, "pinned message "), Text: text})
 	}
-	return with, wrong, nil
+	return out
 }
 
 // channelOf is the channel that a thread of Discord is in: the platform thread that it

@@ -18,6 +18,7 @@ type Ask struct {
 	AgentFile     string         // its path, for [Bot.Origin]
 	Pins          []Pin          // outermost channel first, oldest first
 	Flags         map[string]any // by key
+	Assumed       map[string]any // by key: where nobody says anything else, and as if somebody had said this
 }
 
 // Bot merges the layers. With an error among the problems there is no bot.
@@ -25,6 +26,7 @@ func (f *Files) Bot(ask Ask) (*Bot, Problems) {
 	r := &report{}
 	b := &Bot{Name: ask.Bot, Guild: ask.Guild}
 	m := &b.merged
+	m.lay(values(r, BuiltIn, "", ask.Assumed))
 	m.lay(f.settings)
 	m.lay(f.shared)
 	if ask.Guild != "" {
