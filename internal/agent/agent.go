@@ -376,12 +376,12 @@ func (r *runner) openCalls() bool {
 	return false
 }
 
-// together are the prompts that a run takes when it begins: the oldest, and those that
-// wait together with it.
+// together are the prompts that a run takes when it begins: the oldest, and those of the
+// same person that wait together with it. Nobody pays, or says yes, for another.
 func together(waiting []transcript.Waiting) []int64 {
 	seqs := []int64{waiting[0].Seq}
 	for _, w := range waiting[1:] {
-		if waiting[0].Together && w.Together && w.Terms == waiting[0].Terms {
+		if waiting[0].Together && w.Together && w.Terms == waiting[0].Terms && w.Principal.Same(waiting[0].Principal) {
 			seqs = append(seqs, w.Seq)
 		}
 	}

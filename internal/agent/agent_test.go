@@ -273,14 +273,18 @@ func withSettings(ag *agent.Agent, s chat.Settings) {
 	}
 }
 
-// TestPromptsThatWaitTogether: in a room several wishes to hear the agent are one run,
-// others have each their own.
+// TestPromptsThatWaitTogether: in a room several wishes of one person to hear the agent are
+// one run, others have each their own.
 func TestPromptsThatWaitTogether(t *testing.T) {
 	t.Parallel()
 	for together, want := range map[bool][]int64{true: {1, 3}, false: {1}} {
 		h := &host{}
-		for _, text := range []string{"one", "alone", "two"} {
-			h.guest(chat.Received{Blocks: chat.TextBlocks(text), Prompt: true, Together: together && text != "alone"})
+		for _, text := range []string{"one", "alone", "two", "by another"} {
+			by := chat.Principal{Kind: chat.DiscordUser, ID: "1"}
+			if text == "by another" {
+				by.ID = "2"
+			}
+			h.guest(chat.Received{Principal: by, Blocks: chat.TextBlocks(text), Prompt: true, Together: together && text != "alone"})
 		}
 		if _, err := newAgent(t, &act{}, chat.TextBlocks("done")).Run(context.Background(), fold(t, h), h); err != nil {
 			t.Fatal(err)

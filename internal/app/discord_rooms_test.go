@@ -222,7 +222,9 @@ func TestRoomHearsItsOwnHappenings(t *testing.T) {
 	if err := rings(room.SelfActivation, "s1", "general", "!say by myself"); err != nil {
 		t.Fatal(err)
 	}
-	g.message("what it says by itself", func(m discordsim.Message) bool { return strings.HasSuffix(m.Content, "by myself") && m.Reference == nil })
+	g.message("what it says by itself", func(m discordsim.Message) bool {
+		return strings.HasSuffix(m.Content, "by myself") && m.Reference == nil
+	})
 	g.ask("ada", "general", "chorus", "enough")
 	list, err := g.Messages("general")
 	if err != nil {
@@ -280,4 +282,31 @@ func TestRoomGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.ask("ada", "general", "chorus", "still well")
+}
+
+// TestRoomQuestionOfSeveral: whoever asked for a command allows it, whoever else waits.
+func TestRoomQuestionOfSeveral(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, roomFiles())
+	g.say("ada", "general", g.mention("chorus")+"\n!chunk 1\n!slow 30ms\n!say slowly spoken")
+	g.until("it speaks", func() bool {
+		return slices.ContainsFunc(g.events(g.room("general", "chorus")), func(ev chat.Event) bool { return ev.Body.Kind() == chat.KindAsked })
+	})
+	g.say("bob", "general", g.mention("chorus")+"\n!say first")
+	asked := g.say("ada", "general", g.mention("chorus")+"\n!call bash {\"command\":\"echo one-two > proof.txt\"}\n!end\n!say it is done")
+	last := g.say("bob", "general", g.mention("chorus")+"\n!say last")
+	card := g.message("card", func(m discordsim.Message) bool {
+		return strings.Contains(m.Content, "May I?") && len(m.Components) == 1
+	})
+	i, err := g.Click("ada", card.ID, "c1:yes:"+approvalOf(t, card))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := g.WaitInteraction(g.soon(), i.ID)
+	if err != nil || got.Failed {
+		t.Fatalf("the click: %+v, %v", got, err)
+	}
+	g.message("answer", func(m discordsim.Message) bool { return strings.Contains(m.Content, "it is done") })
+	g.signed(asked, "✅")
+	g.signed(last, "✅")
 }
