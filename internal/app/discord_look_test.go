@@ -125,6 +125,7 @@ func TestDiscordForksIntoAThread(t *testing.T) {
 	g := inGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: thread\n"})
 	asked := g.say("ada", "general", "say one")
 	first := g.message("answer", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content == "one" })
+	g.settledRows()
 	i, err := g.Menu("bob", "chorus", "Fork from here", first.ID)
 	if err != nil {
 		t.Fatal(err)

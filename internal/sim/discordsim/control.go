@@ -134,7 +134,8 @@ func (s *Sim) state() any {
 		"faults": append([]*Fault{}, s.faults...), "script": s.script}
 }
 
-// simWait waits for a message: ?from=NAME&in=CHANNEL&contains=TEXT&after=ID&connected=BOT&timeout=10s.
+// simWait waits for a message: ?from=NAME&in=CHANNEL&contains=TEXT&after=ID&timeout=10s, or for a bot and a
+// command of its: ?connected=BOT&command=NAME.
 func (s *Sim) simWait(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	within := 10 * time.Second
@@ -149,7 +150,11 @@ func (s *Sim) simWait(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), within)
 	defer cancel()
 	if bot := q.Get("connected"); bot != "" {
-		if err := s.WaitConnected(ctx, bot); err != nil {
+		err := s.WaitConnected(ctx, bot)
+		if name := q.Get("command"); err == nil && name != "" {
+			err = s.WaitCommand(ctx, bot, name)
+		}
+		if err != nil {
 			show(w, http.StatusRequestTimeout, object{"message": err.Error()})
 			return
 		}

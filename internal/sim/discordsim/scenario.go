@@ -29,6 +29,7 @@ type Step struct {
 	Click   string            `yaml:"click" json:"click,omitempty"`
 	Values  []string          `yaml:"values" json:"values,omitempty"`
 	Slash   string            `yaml:"slash" json:"slash,omitempty"`
+	Menu    string            `yaml:"menu" json:"menu,omitempty"` // an entry in the menu of the message On
 	Bot     string            `yaml:"bot" json:"bot,omitempty"`
 	Options map[string]any    `yaml:"options" json:"options,omitempty"`
 	Submit  string            `yaml:"submit" json:"submit,omitempty"`
@@ -94,7 +95,7 @@ func ParseScenario(raw []byte) (Options, error) {
 // check looks for exactly one thing to do.
 func (t Step) check() error {
 	done := 0
-	for _, is := range []bool{t.Say != "", t.Edit != "", t.Delete, t.React != "", t.Unreact != "", t.Click != "", t.Slash != "",
+	for _, is := range []bool{t.Say != "", t.Edit != "", t.Delete, t.React != "", t.Unreact != "", t.Click != "", t.Slash != "", t.Menu != "",
 		t.Submit != "", t.Thread != "", t.Pin, t.Fault != nil, t.Clear, t.Wait != ""} {
 		if is {
 			done++
@@ -102,12 +103,12 @@ func (t Step) check() error {
 	}
 	switch {
 	case done != 1:
-		return fmt.Errorf("a step does one thing (say, edit, delete, react, unreact, click, slash, submit, thread, pin, fault, clear or wait); this one does %d", done)
+		return fmt.Errorf("a step does one thing (say, edit, delete, react, unreact, click, slash, menu, submit, thread, pin, fault, clear or wait); this one does %d", done)
 	case t.As == "" && t.Fault == nil && !t.Clear && t.Wait == "":
 		return errors.New("it must say who does it: as: NAME")
 	case (t.Say != "" || t.Slash != "") && t.In == "" && t.On == "":
 		return errors.New("it must say where: in: CHANNEL")
-	case t.On == "" && (t.Edit != "" || t.Delete || t.React != "" || t.Unreact != "" || t.Click != "" || t.Thread != "" || t.Pin):
+	case t.On == "" && (t.Edit != "" || t.Delete || t.React != "" || t.Unreact != "" || t.Click != "" || t.Menu != "" || t.Thread != "" || t.Pin):
 		return errors.New("it must say which message: on: LABEL")
 	}
 	return nil
@@ -224,6 +225,9 @@ func (s *Sim) do(ctx context.Context, t Step, on ID) (ID, error) {
 		return i.ID, err
 	case t.Slash != "":
 		i, err := s.Slash(t.As, t.In, t.Bot, strings.TrimPrefix(t.Slash, "/"), t.Options)
+		return i.ID, err
+	case t.Menu != "":
+		i, err := s.Menu(t.As, t.Bot, t.Menu, on)
 		return i.ID, err
 	case t.Submit != "":
 		i, err := s.Submit(t.As, t.Submit, t.Fields)
