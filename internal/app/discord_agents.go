@@ -214,6 +214,7 @@ func (h *discordHouse) settle(ctx context.Context, by discord.Giver, name, chann
 			return err
 		}
 	}
+	h.dwell.forget()
 	return h.orders.record(ctx, caller(by), name, "agent channel", channel)
 }
 

@@ -47,6 +47,17 @@ func TestDiscordAgentInit(t *testing.T) {
 	if err != nil || a.SystemPrompt != "You are kind." || a.Model != "demo/script" {
 		t.Errorf("%+v, %v", a, err)
 	}
+	if err := g.Rename("helper", "front-desk"); err != nil {
+		t.Fatal(err)
+	}
+	renamed := g.say("bob", "front-desk", "say still here")
+	g.message("answer in the renamed channel", answers(renamed))
+	if got := g.thread(renamed).Agent(); got != "helper" {
+		t.Errorf("in its renamed channel %s answers", got)
+	}
+	if err := g.Rename("front-desk", "helper"); err != nil {
+		t.Fatal(err)
+	}
 	// The same again, as after a crash between any two steps.
 	g.orders("carol", "agent init", map[string]any{"name": "helper"}, "were there already", "nothing of the agent was changed")
 	if err := g.DeleteChannel("helper"); err != nil {

@@ -29,6 +29,7 @@ type discordHouse struct {
 	mu     sync.Mutex
 	selves map[string]room.Author // who the connected bots are, by name
 	live   map[string]*discord.Bot
+	dwell  dwellings
 
 	digests turns // one summary of a channel at a time
 }
@@ -154,12 +155,15 @@ func (h *discordHouse) listener(ctx context.Context, name string, self room.Auth
 	return l, nil
 }
 
-// channelAgent is the agent that a channel, or the one that a platform thread hangs under,
-// is called like; "": none.
+// channelAgent is the agent whose own channel it is, or that it is called like; of a
+// platform thread, that of the channel it hangs under. "": none.
 func (h *discordHouse) channelAgent(in room.Channel) string {
 	name := strings.ToLower(in.HomeName)
 	if in.HomeName == "" && in.Parent == "" {
 		name = strings.ToLower(in.Name)
+	}
+	if dweller := h.dweller(in.Guild, in.Home()); dweller != "" {
+		return dweller
 	}
 	if !chat.ValidAgentName(name) {
 		return ""

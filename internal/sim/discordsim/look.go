@@ -1,5 +1,7 @@
 package discordsim
 
+import "encoding/json"
+
 // Parent is the category or channel that a channel hangs under; 0: none.
 func (s *Sim) Parent(channel string) ID {
 	s.mu.Lock()
@@ -18,4 +20,23 @@ func (s *Sim) Nick(name string) string {
 		return *a.member.Nick
 	}
 	return ""
+}
+
+// Rename gives a channel another name, as whoever keeps the guild would.
+func (s *Sim) Rename(channel, name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.w.in(channel)
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(name)
+	if err != nil {
+		return err
+	}
+	if err := s.w.changeChannel(c, patch{"name": raw}); err != nil {
+		return err
+	}
+	s.w.tellChannel("CHANNEL_UPDATE", c)
+	return nil
 }

@@ -1,0 +1,49 @@
+package app
+
+import (
+	"os"
+	"sync"
+	"time"
+
+	"chorus/internal/chat"
+)
+
+// dwellings are the agents by the channel that is their own: a channel may be renamed. They
+// are read again when an agent comes or goes, in whichever process.
+type dwellings struct {
+	mu   sync.Mutex
+	seen time.Time // when the folder of all agents was last changed
+	by   map[string]string
+}
+
+// dweller is the agent whose own channel it is; "": nobody's.
+func (h *discordHouse) dweller(guild, channel string) string {
+	d := &h.dwell
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	info, err := os.Stat(h.app.Home.Agents())
+	if err != nil {
+		return ""
+	}
+	if d.by == nil || !info.ModTime().Equal(d.seen) {
+		d.seen, d.by = info.ModTime(), map[string]string{}
+		entries, _ := os.ReadDir(h.app.Home.Agents())
+		for _, e := range entries {
+			if at := h.app.livesIn(e.Name()); chat.ValidAgentName(e.Name()) && at.channel != "" {
+				d.by[at.channel] = e.Name()
+			}
+		}
+	}
+	name := d.by[channel]
+	if name == "" || h.app.livesIn(name) != (living{guild, channel}) { // it may have moved since
+		return ""
+	}
+	return name
+}
+
+// forget has the next look read all of them.
+func (d *dwellings) forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.by = nil
+}
