@@ -33,7 +33,7 @@ func (b *Bot) edited(ctx context.Context, m discord.Message) error {
 		return b.reordered(ctx, in, m.ID.String(), version)
 	}
 	return b.changed(ctx, room.Edited, m.ID.String(), version, m.Author.ID.String(), func(seq int64) chat.Body {
-		return chat.Edited{Seq: seq, Blocks: chat.TextBlocks(text)}
+		return chat.Edited{Seq: seq, Blocks: append(chat.TextBlocks(text), embedded(m)...)}
 	})
 }
 

@@ -115,6 +115,7 @@ func (b *Bot) commit(ctx context.Context, s saying) (journal.Commit, error) {
 		blocks = append(blocks, chat.Text{Text: text})
 	}
 	if !s.order {
+		blocks = append(blocks, embedded(s.said)...)
 		blocks = append(blocks, announced(s.said)...)
 	}
 	if len(blocks) == 0 {
