@@ -39,7 +39,7 @@ func TestDiscordApprovalByReply(t *testing.T) {
 	asked, card := g.asks("ada", "echo one > one.txt")
 	no := g.reply("bob", card.ID, "yes")
 	g.message("word to somebody who may not", func(m discordsim.Message) bool {
-		return answers(no)(m) && strings.Contains(m.Content, "may not answer")
+		return answers(no)(m) && strings.Contains(m.Content, "not yours to answer; it is for "+ada)
 	})
 	yes := g.reply("ada", card.ID, "yes: go for it")
 	g.signed(yes, "✅")
@@ -104,6 +104,10 @@ func TestDiscordApprovalByTwo(t *testing.T) {
 		}
 	}
 	click("ada")
+	click("ada")
+	g.message("word about the second yes", func(m discordsim.Message) bool {
+		return strings.Contains(m.Content, "said yes already; now another person must")
+	})
 	first := "<@" + g.User("ada").String() + "> said yes (1 of 2)"
 	g.message("first yes", func(m discordsim.Message) bool {
 		return m.ID == card.ID && strings.Contains(m.Content, first) && len(m.Components) == 1

@@ -78,6 +78,28 @@ func openText(c show.Card) string {
 	return b.String()
 }
 
+// mayNot tells somebody why their answer does not count, and whose would.
+func mayNot(a desk.Approval, by chat.Principal) string {
+	rule, err := desk.ParseWho(a.Who)
+	if err != nil {
+		return plainly(err)
+	}
+	if may, _ := desk.MayAnswer(rule, a, by); may {
+		return "You have said yes already; now another person must."
+	}
+	var who []string
+	if rule.Asker {
+		who = append(who, people(a.AskedBy.String()))
+	}
+	for _, role := range rule.Roles {
+		who = append(who, "those with the role "+role)
+	}
+	if rule.Local {
+		who = append(who, "whoever sits at the terminal")
+	}
+	return "This is not yours to answer; it is for " + strings.Join(who, " or ") + "."
+}
+
 // details is all that there is to know about a question.
 func (b *Bot) details(ctx context.Context, id string) answer {
 	q, err := b.House.Question(ctx, id)

@@ -110,7 +110,7 @@ func (b *Bot) forkPlace(ctx context.Context, o order, row journal.Thread) (root,
 		return b.rest.CreateThread(number(o.in.Home()), discord.GuildPublicThreadCreate{Name: name}, rest.WithCtx(ctx))
 	})
 	if err != nil {
-		return "", "", fmt.Errorf("Discord would not open a thread for the fork (the bot needs Create Public Threads): %w", err)
+		return "", "", fmt.Errorf("no thread could be opened for the fork; the bot needs the right Create Public Threads: %w", err)
 	}
 	b.world.channel(*made)
 	return made.ID().String(), made.ID().String(), nil

@@ -13,6 +13,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/command"
+	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/room"
 	"chorus/internal/room/activate"
@@ -150,7 +151,10 @@ func (b *Bot) decide(ctx context.Context, id string, by chat.Principal, yes bool
 			return "Too late: " + now.Ended() + "."
 		}
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, desk.ErrMayNot):
+		return mayNot(a, by)
+	case err != nil:
 		return plainly(err)
 	}
 	return ""

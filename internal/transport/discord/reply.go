@@ -58,7 +58,7 @@ func (b *Bot) answerBy(ctx context.Context, m room.Message, thread chat.ThreadID
 			if !plain {
 				return false, nil // somebody who may not answer talks about it
 			}
-			return true, b.tellBack(ctx, m, plainly(err))
+			return true, b.tellBack(ctx, m, mayNot(a, by))
 		}
 		err = b.House.Answer(ctx, id, by, yes, note)
 		if err == nil {
