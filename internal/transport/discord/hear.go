@@ -234,7 +234,7 @@ func (b *Bot) message(ctx context.Context, m discord.Message, w *waking) (bool, 
 	}
 	msg := b.converted(m, in)
 	if m.Author.ID.String() == b.me().ID && m.WebhookID == nil {
-		b.tails.add(in.ID, remarkOf(msg))
+		b.tails.spoke(in.ID, remarkOf(msg))
 		return false, b.echo(ctx, m)
 	}
 	if b.ours(m) {

@@ -74,7 +74,7 @@ func (b *Bot) ordered(ctx context.Context, m room.Message, listeners []Listener,
 		return false, nil
 	}
 	b.tails.order(m.In.ID, m.ID)
-	return b.renew(ctx, m.In, m.ID, 0, listeners, w, func(l Listener) history.Result {
+	return b.renew(ctx, renewal{m.In, m.ID, 0, principal(m.Author)}, listeners, w, func(l Listener) history.Result {
 		rules := history.Rules{Roles: l.Roles, Budget: l.Past}
 		walk := history.Start(l.Agent, m.In, after(m.ID), rules)
 		walk.Give(history.Page{Messages: []room.Message{m}}) // what is older is asked for only if the order says so
@@ -100,7 +100,7 @@ func (b *Bot) reordered(ctx context.Context, in room.Channel, message string, ve
 	if newest != "" {
 		newest = after(newest) // what comes later is heard by itself
 	}
-	_, err = b.renew(ctx, in, message, version, listeners, w, func(l Listener) history.Result {
+	_, err = b.renew(ctx, renewal{in, message, version, chat.Principal{}}, listeners, w, func(l Listener) history.Result {
 		res := b.walk(ctx, in, history.Start(l.Agent, in, newest, history.Rules{Roles: l.Roles, Budget: l.Past}))
 		res.Origin = first(res.Origin, in.ID)
 		return res
@@ -108,10 +108,32 @@ func (b *Bot) reordered(ctx context.Context, in room.Channel, message string, ve
 	return err
 }
 
+// renewal is an order to put another past into a room.
+type renewal struct {
+	in      room.Channel
+	order   string         // the message
+	version int            // 0: it was just written
+	by      chat.Principal // who wrote it; nobody: it was changed or taken back
+}
+
+// rowFor is the conversation that an order is about; nil, and no error: there is none yet, and
+// an order that is gone makes none.
+func (b *Bot) rowFor(ctx context.Context, r renewal, thread chat.ThreadID) (*journal.Thread, error) {
+	if r.by.ID == "" {
+		row, err := b.House.Thread(ctx, thread)
+		if errors.Is(err, journal.ErrUnknown) {
+			return nil, nil
+		}
+		return &row, err
+	}
+	row, err := b.House.Row(ctx, thread, r.by, roomTitle(r.in))
+	return &row, err
+}
+
 // renew puts the past that a walk gives in the place of each agent's own, and tells people
 // what became of the order.
-func (b *Bot) renew(ctx context.Context, in room.Channel, order string, version int, listeners []Listener, w *waking,
-	walk func(Listener) history.Result) (bool, error) {
+func (b *Bot) renew(ctx context.Context, r renewal, listeners []Listener, w *waking, walk func(Listener) history.Result) (bool, error) {
+	in, order, version := r.in, r.order, r.version
 	arrival := journal.Arrival{Platform: room.Transport, Bot: b.Name, What: whatHistory, PlatformID: order, Version: version}
 	var wishes []journal.Desired
 	speaks := true // of several agents the first tells what is wrong
@@ -132,11 +154,14 @@ func (b *Bot) renew(ctx context.Context, in room.Channel, order string, version 
 		if res.Origin == "" || res.Undone {
 			continue
 		}
-		row, err := b.House.Row(ctx, thread, chat.Principal{Kind: chat.DiscordUser, ID: b.me().ID, Name: b.me().Name}, roomTitle(in))
+		row, err := b.rowFor(ctx, r, thread)
 		if err != nil {
 			return false, err
 		}
-		c := journal.Commit{Thread: thread, Create: &row}
+		if row == nil {
+			continue
+		}
+		c := journal.Commit{Thread: thread, Create: row}
 		if err := addPast(&c, b.lines(res.Messages, in.Guild, l), "history", order, version, true); err != nil {
 			return false, err
 		}

@@ -68,6 +68,16 @@ func (t *tails) add(channel string, list ...remark) {
 	}
 }
 
+// spoke notes something of our own, in rooms that are kept in mind.
+func (t *tails) spoke(channel string, s remark) {
+	t.mu.Lock()
+	known := t.of[channel] != nil
+	t.mu.Unlock()
+	if known {
+		t.add(channel, s)
+	}
+}
+
 // before are the messages before one, the newest first, and whether older ones were asked for.
 func (t *tails) before(channel, id string) (list []remark, read bool) {
 	t.mu.Lock()
