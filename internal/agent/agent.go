@@ -376,14 +376,16 @@ func (r *runner) openCalls() bool {
 	return false
 }
 
-// together are the prompts that a run takes when it begins: the oldest, and those of the
-// same person that wait together with it. Nobody pays, or says yes, for another.
+// together are the prompts that a run takes when it begins: the oldest, and those behind it
+// that wait together with it, up to the first of somebody else. Nobody pays, or says yes, for another,
+// and nobody is overtaken.
 func together(waiting []transcript.Waiting) []int64 {
 	seqs := []int64{waiting[0].Seq}
 	for _, w := range waiting[1:] {
-		if waiting[0].Together && w.Together && w.Terms == waiting[0].Terms && w.Principal.Same(waiting[0].Principal) {
-			seqs = append(seqs, w.Seq)
+		if !waiting[0].Together || !w.Together || w.Terms != waiting[0].Terms || !w.Principal.Same(waiting[0].Principal) {
+			break
 		}
+		seqs = append(seqs, w.Seq)
 	}
 	return seqs
 }

@@ -82,8 +82,8 @@ type Received struct {
 	Terms     Terms       `json:"terms,omitzero"`
 	Channel   string      `json:"channel,omitempty"` // the platform's channel in which it was said
 	Post      string      `json:"post,omitempty"`    // the channel that the answer goes to, where that is another
-	// Together: a run that begins with it takes all such prompts of the same person that
-	// wait. In a room several wishes to hear the agent are one.
+	// Together: a run that begins with it takes also what the same person asked next. In a
+	// room several wishes to hear the agent are one.
 	Together bool `json:"together,omitempty"`
 }
 
