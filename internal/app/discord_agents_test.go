@@ -217,3 +217,49 @@ func TestDiscordAgentConfig(t *testing.T) {
 	g.proposes("agent destroy", map[string]any{"name": ""}, "name", "chorus", "helper")
 	g.proposes("agent init", map[string]any{"name": "x1", "model": "scr"}, "model", "demo/script")
 }
+
+// Discord makes the channel, and its answer is lost: there is one channel all the same.
+func TestDiscordAgentInitWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	g := kept(t, discordsim.Options{}, map[string]string{})
+	if err := g.WaitCommand(g.soon(), "chorus", "agent"); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []discordsim.Fault{
+		{Kind: discordsim.FaultHangup, Route: "POST /guilds/{guild}/channels", Count: 1, After: true},
+		{Kind: discordsim.FaultError, Route: "GET /guilds/{guild}/channels", Count: 1, Status: 502},
+	} {
+		if _, err := g.Inject(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := g.orders("carol", "agent init", map[string]any{"name": "helper"}, "**helper** is ready in <#")
+	if strings.Contains(text, "there already") {
+		t.Errorf("it was we who made the channel: %s", text)
+	}
+	if n := g.Count("helper"); n != 1 {
+		t.Errorf("there are %d channels of that name", n)
+	}
+}
+
+// The question whether to end an agent is for whoever asked it, and is forgotten.
+func TestDiscordAgentDestroyByOthers(t *testing.T) {
+	t.Parallel()
+	g := kept(t, discordsim.Options{}, map[string]string{})
+	g.orders("carol", "agent init", map[string]any{"name": "helper"}, "is ready")
+	g.orders("dan", "agent destroy", map[string]any{"name": "helper"}, "you have the rights of locked here")
+	asked := g.order("carol", "general", "agent destroy", map[string]any{"name": "helper"})
+	if _, err := g.Click("ada", asked.ID, "c1:retire:"+g.User("carol").String()+":gone:helper"); err == nil {
+		t.Error("others see the question")
+	}
+	running := g.say("bob", "helper", "say begun\nwait")
+	g.signed(running, "⚙️")
+	g.orders("carol", "agent destroy", map[string]any{"name": "helper"}, "helper is at work")
+	g.click("carol", asked.ID, "c1:retire:"+g.User("carol").String()+":gone:helper")
+	g.message("refusal", func(m discordsim.Message) bool {
+		return m.ID != asked.ID && strings.Contains(m.Content, "helper is at work") && m.ID > running
+	})
+	if !isDir(g.app.Home.AgentDir("helper")) || g.Channel("helper") == 0 {
+		t.Error("it was ended in the middle of its work")
+	}
+}

@@ -40,3 +40,16 @@ func (s *Sim) Rename(channel, name string) error {
 	s.w.tellChannel("CHANNEL_UPDATE", c)
 	return nil
 }
+
+// Count is how many channels have a name.
+func (s *Sim) Count(channel string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, c := range s.w.channels {
+		if c.Name == channel {
+			n++
+		}
+	}
+	return n
+}
