@@ -9,6 +9,8 @@ TIMEOUT  ?= 10m
 # Where the test that kills the process at random lives, and how many kills.
 CHAOS     ?= ./internal/chaos
 KILLS     ?= 10000
+# Which of its stories on Discord is played; each number is another one.
+SEED      ?= 1
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS   = -s -w -X main.version=$(VERSION)
 SOURCES   = $(shell git ls-files --cached --others --exclude-standard '*.go')
@@ -84,8 +86,8 @@ fuzz: ## every fuzz target, 30 seconds each (FUZZTIME=5m for longer)
 		done; \
 	done
 
-chaos: ## kill the program ten thousand times at random moments and look what is left (KILLS=n)
-	CHORUS_CHAOS=$(KILLS) $(GO) test -run Chaos -count=1 -v -timeout 12h $(CHAOS)
+chaos: ## kill the program ten thousand times at random moments, and a hundred times while people talk to it on Discord (KILLS=n SEED=n)
+	CHORUS_CHAOS=$(KILLS) CHORUS_CHAOS_SEED=$(SEED) $(GO) test -run Chaos -count=1 -v -timeout 12h $(CHAOS)
 
 demo: build ## watch it work for a minute, without a key
 	@CHORUS=$(abspath $(BIN)) sh docs/demo.sh

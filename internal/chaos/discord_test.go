@@ -106,7 +106,6 @@ type guild struct {
 	refused, questions int
 	killed, struck     int
 
-	mu      sync.Mutex
 	process *exec.Cmd
 	ended   chan struct{} // closed when the process has
 	stderr  bytes.Buffer
