@@ -52,6 +52,10 @@ type plot struct {
 	within                  time.Duration
 }
 
+// alone is the room in which people wait for each other's answer. In the others what comes
+// while the agent speaks is taken together, and the answer is to the last of it.
+const alone = 7
+
 // The channels: each is called like an agent, whose file says what a conversation is.
 var routings = []string{"reply", "reply", "reply", "reply", "thread", "thread", "thread", "room", "room", "room"}
 
@@ -282,6 +286,9 @@ func (g *guild) say(n int) {
 	case "thread":
 		k = g.find(channel, func(k *talk) bool { return k.place != "" && k.open() < most })
 	case "room":
+		if channel == alone {
+			most = 1
+		}
 		for k = g.room(channel); k.open() >= most; {
 			g.read(20 * time.Millisecond)
 		}
@@ -512,6 +519,9 @@ func (g *guild) look() {
 			}
 			continue
 		}
+		if len(said) == 0 && g.together(a, found) {
+			continue
+		}
 		if len(said) != 1 {
 			g.Errorf("message %d in %s-%d was answered %d times", a.n, routings[a.channel], a.channel, len(said))
 			continue
@@ -524,10 +534,25 @@ func (g *guild) look() {
 	g.agents()
 	g.effects()
 	for _, a := range g.asked {
-		if a.question && !slices.ContainsFunc(ours, func(m discordsim.Message) bool { return g.cardOf[m.ID] == a }) && !a.refused {
+		if len(found[fmt.Sprintf("answer-%d;", a.n)]) == 0 {
+			continue // refused, or taken together with a later one
+		}
+		if a.question && !slices.ContainsFunc(ours, func(m discordsim.Message) bool { return g.cardOf[m.ID] == a }) {
 			g.Errorf("message %d was never asked about", a.n)
 		}
 	}
+}
+
+// together reports whether a message was taken together with one that was said later in
+// its room: that one's answer stands for both.
+func (g *guild) together(a *asked, found map[string][]discordsim.Message) bool {
+	if routings[a.channel] != "room" || a.channel == alone {
+		return false
+	}
+	return slices.ContainsFunc(a.talk.said, func(b *asked) bool {
+		answer := found[fmt.Sprintf("answer-%d;", b.n)]
+		return b.n > a.n && len(answer) == 1
+	})
 }
 
 // agents holds the journal against the channels: each conversation is its channel's agent's.
@@ -566,13 +591,23 @@ func (g *guild) effects() {
 		case !a.question:
 		case n > 1:
 			g.Errorf("what message %d asked for was done %d times", a.n, n)
-		case n == 0 && !a.refused:
+		case n == 0 && g.cardOfAsked(a):
 			missing++ // a kill between its beginning and its end: it is never repeated
 		}
 	}
 	if missing > g.killed {
 		g.Errorf("%d commands that were allowed were not carried out, at %d kills", missing, g.killed)
 	}
+}
+
+// cardOfAsked reports whether somebody was asked about what a message wants.
+func (g *guild) cardOfAsked(a *asked) bool {
+	for _, b := range g.cardOf {
+		if a == b {
+			return true
+		}
+	}
+	return false
 }
 
 // places are the channels and their threads.
