@@ -53,3 +53,28 @@ func TestTell(t *testing.T) {
 		t.Errorf("told: %+v", got)
 	}
 }
+
+// Small print is put under an answer only where somebody wants it, and in short where it says something.
+func TestFooterIsWanted(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		o    Options
+		cost int64
+		want string
+	}{
+		"off":             {Options{}, 42_000_000, "the answer"},
+		"full":            {Options{Footer: true}, 0, "the answer\n*1 step · 3 in / 2 out · 1.0s*"},
+		"full and dear":   {Options{Footer: true}, 42_000_000, "the answer\n*1 step · 3 in / 2 out · $0.042 · 1.0s*"},
+		"short":           {Options{Footer: true, Brief: true}, 42_000_000, "the answer\n*$0.042 · 1.0s*"},
+		"short and cheap": {Options{Footer: true, Brief: true}, 0, "the answer"},
+	} {
+		at := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+		v := New(c.o)
+		v.Apply(chat.Event{Seq: 1, At: at, Body: chat.RunStarted{Run: "r"}})
+		v.Apply(chat.Event{Seq: 2, At: at, Run: "r", Body: chat.Said{Blocks: chat.TextBlocks("the answer")}})
+		v.Apply(chat.Event{Seq: 3, At: at.Add(time.Second), Run: "r", Body: chat.RunEnded{Run: "r", Reason: chat.EndDone, Steps: 1, Usage: chat.Usage{Input: 3, Output: 2}, Cost: c.cost}})
+		if got := v.Wanted(at).Messages[0].Text; got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
