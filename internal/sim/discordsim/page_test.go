@@ -46,7 +46,7 @@ func TestPageHoldsAConversation(t *testing.T) {
 	if said.Author.Username != "ada" || !strings.HasPrefix(said.Content, "hello <@"+s.User("chorus").String()+">") {
 		t.Fatalf("the page said %+v", said)
 	}
-	status, _, _ := ask(t, s, "chorus", "POST", general, object{"content": "**Shall I?**", "message_reference": object{"message_id": said.ID},
+	status, _, _ := ask(t, s, "chorus", "POST", general, object{"content": "**Shall I?**\n> one\n> two\n-# until <t:86400:d> in <#" + s.Channel("general").String() + ">\n- a point", "message_reference": object{"message_id": said.ID},
 		"embeds":     []object{{"title": "Plan", "description": "one step"}},
 		"components": []object{{"type": 1, "components": []object{{"type": 2, "style": 3, "label": "Yes", "custom_id": "yes"}}}}})
 	if status != 200 {
@@ -56,6 +56,11 @@ func TestPageHoldsAConversation(t *testing.T) {
 	bold := must[int](t)(chromedp.Run(ctx, chromedp.Evaluate[int](`document.querySelectorAll("article[data-author=ada] .content b").length`)))
 	if content != "hello @chorus <b>not bold</b>" || bold != 0 || !strings.Contains(embed, "one step") {
 		t.Fatalf("the page shows %q (%d bold) and %q", content, bold, embed)
+	}
+	shown := `article[data-author=chorus] .content `
+	quote, small, item := text(shown+"blockquote"), text(shown+".small"), text(shown+".item")
+	if quote != "one\ntwo" || !strings.HasPrefix(small, "until January") || !strings.HasSuffix(small, "in #general") || item != "a point" {
+		t.Errorf("Markdown is shown as %q, %q and %q", quote, small, item)
 	}
 	ok(t, chromedp.Do(ctx, chromedp.Click(css(`button[data-custom-id=yes]`))))
 	answer := func(kind int, data object) {

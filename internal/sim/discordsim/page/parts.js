@@ -12,25 +12,67 @@ export async function api(token, method, path, body) {
   return answer.status === 204 ? {} : answer.json();
 }
 
-// rich reads the little of Markdown that chat uses: fences, code, bold, italics, mentions, links.
+// rich reads the Markdown that chat uses, as Discord shows it: fences, quotes, small print, headings, lists, and within a line code,
+// bold, italics, mentions, times and links.
 export function rich(text, named) {
   const out = [];
-  const parts = /```(?:\w*\n)?([\s\S]*?)```|`([^`]+)`|\*\*([\s\S]+?)\*\*|\*([^*\n]+)\*|<@!?(\d+)>|<[@#]&?(\d+)>|(https?:\/\/[^\s<>]+)/g;
+  let at = 0;
+  for (const fence of text.matchAll(/```(?:\w*\n)?([\s\S]*?)```\n?/g)) {
+    out.push(...lines(text.slice(at, fence.index), named), el("pre", {}, fence[1]));
+    at = fence.index + fence[0].length;
+  }
+  return [...out, ...lines(text.slice(at), named)];
+}
+
+function lines(text, named) {
+  const out = [];
+  let loose = ""; // ordinary lines stay together: bold may go over several
+  const settle = () => { out.push(...inline(loose, named)); loose = ""; };
+  for (const line of text.match(/[^\n]*\n|[^\n]+$/g) ?? []) {
+    const [, mark, rest] = /^(> |-# |#{1,3} |[-*] )(.*)/.exec(line) ?? [];
+    if (!mark) { loose += line; continue; }
+    settle();
+    if (mark === "> " && out.at(-1)?.tagName === "BLOCKQUOTE") out.at(-1).append("\n", ...inline(rest, named));
+    else out.push(el(mark === "> " ? "blockquote" : "div", { className: { "-": mark === "-# " ? "small" : "item", "*": "item", "#": "heading" }[mark[0]] ?? "" }, ...inline(rest, named)));
+  }
+  settle();
+  return out;
+}
+
+function inline(text, named) {
+  const out = [];
+  const parts = /`([^`]+)`|\*\*([\s\S]+?)\*\*|\*([^*\n]+)\*|<@!?(\d+)>|<t:(\d+)(?::(\w))?>|<#(\d+)>|<@&(\d+)>|(https?:\/\/[^\s<>]+)/g;
   let at = 0;
   for (const hit of text.matchAll(parts)) {
     out.push(text.slice(at, hit.index));
     at = hit.index + hit[0].length;
-    const [, fence, code, bold, italic, user, other, link] = hit;
-    if (fence !== undefined) out.push(el("pre", {}, fence));
-    else if (code) out.push(el("code", {}, code));
-    else if (bold) out.push(el("b", {}, ...rich(bold, named)));
+    const [, code, bold, italic, user, moment, how, channel, role, link] = hit;
+    const name = (list, id) => list.find((one) => one.id === id)?.name ?? id;
+    if (code) out.push(el("code", {}, code));
+    else if (bold) out.push(el("b", {}, ...inline(bold, named)));
     else if (italic) out.push(el("i", {}, italic));
     else if (user) out.push(el("span", { className: "at" }, "@" + (named(user) ?? user)));
-    else if (other) out.push(el("span", { className: "at" }, hit[0]));
+    else if (moment) out.push(el("time", { className: "moment" }, told(Number(moment), how)));
+    else if (channel) out.push(el("span", { className: "at" }, "#" + name(guild.channels, channel)));
+    else if (role) out.push(el("span", { className: "at" }, "@" + name(guild.roles, role)));
     else out.push(el("a", { href: link, rel: "noreferrer noopener", target: "_blank" }, link));
   }
   out.push(text.slice(at));
   return out.filter((part) => part !== "");
+}
+
+// told is a moment as Discord tells it: how far away, or the day and the hour.
+function told(seconds, how) {
+  const at = new Date(seconds * 1000);
+  if (how === "R") {
+    const away = seconds - Date.now() / 1000;
+    const [unit, size] = Object.entries({ day: 86400, hour: 3600, minute: 60 }).find(([, size]) => Math.abs(away) >= size) ?? ["second", 1];
+    return new Intl.RelativeTimeFormat("en", { numeric: "auto" }).format(Math.round(away / size), unit);
+  }
+  const hour = at.toLocaleTimeString("en", { hour: "numeric", minute: "2-digit" });
+  if (how === "t" || how === "T") return hour;
+  const day = at.toLocaleDateString("en", { dateStyle: "long" });
+  return how === "d" || how === "D" ? day : `${day} ${hour}`;
 }
 
 // guild is what menus of people, roles and channels offer; the page fills it.
