@@ -384,13 +384,21 @@ func TestDiscordRoomRouting(t *testing.T) {
 	g.message("answer", func(m discordsim.Message) bool { return m.Content == "heard you" })
 	g.signed(asked, "✅")
 	order := g.say("ada", "general", "m continue")
-	g.message("second answer", func(m discordsim.Message) bool { return strings.Contains(m.Content, "(go on)") || m.Content == "done" })
 	if _, err := g.WaitEvent(g.soon(), func(h discordsim.Happening) bool {
 		return h.Name == "MESSAGE_DELETE" && strings.Contains(string(h.Data), order.String())
 	}); err != nil {
 		t.Fatalf("the command was not taken away: %v", err)
 	}
 	thread := chat.ThreadID(fmt.Sprintf("discord:%s/%s:%s@chorus", g.Guild(), g.Channel("general"), g.Channel("general")))
+	g.until("it went on", func() bool {
+		n := 0
+		for _, ev := range g.events(thread) {
+			if ev.Body.Kind() == chat.KindRunEnded {
+				n++
+			}
+		}
+		return n == 2
+	})
 	events, err := g.app.DB.Events(t.Context(), thread, 0, 3)
 	if err != nil || len(events) == 0 {
 		t.Fatalf("the room has no events: %v", err)

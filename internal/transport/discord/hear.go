@@ -118,6 +118,10 @@ func (b *Bot) ready(ctx context.Context, e gateway.EventReady) error {
 	b.synced = true
 	b.mu.Unlock()
 	b.unpinned() // they may have changed while nobody told
+	// From now on our other bots know whom a mention of this one is for.
+	if _, err := b.House.Listeners(ctx, b.Name, b.me(), room.Channel{Guild: room.Direct}); err != nil {
+		return err
+	}
 	if sync {
 		b.work.Go(func() { b.register(ctx) })
 	}
