@@ -151,7 +151,7 @@ func (b *Bot) readOn(ctx context.Context, channel string) error {
 func (b *Bot) readNews(ctx context.Context, channel string) (missed int, err error) {
 	lane := b.lane(channel)
 	// Whoever replied to a message that we were just making shall find its thread.
-	if err := b.outbox.Settled(ctx, lane); err != nil {
+	if err := b.settled(ctx, lane); err != nil {
 		return 0, err
 	}
 	for {
@@ -200,6 +200,22 @@ func (b *Bot) hearPage(ctx context.Context, list []discord.Message) (missed int,
 		}
 	}
 	return missed, nil
+}
+
+// settleTime is how long a channel's history waits for messages of ours whose outcome is not
+// known. One that cannot be settled, because Discord fails on that channel, must not keep us from
+// hearing all others.
+const settleTime = 10 * time.Second
+
+func (b *Bot) settled(ctx context.Context, lane journal.Lane) error {
+	within, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	err := b.outbox.Settled(within, lane)
+	if err != nil && ctx.Err() == nil && within.Err() != nil {
+		b.Log.Warn("a message of ours is neither there nor not there; reading on all the same", "event", "unsettled", "channel", lane.Channel)
+		return nil
+	}
+	return err
 }
 
 // grace is how late the gateway may be.
