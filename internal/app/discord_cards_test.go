@@ -7,9 +7,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"chorus/internal/chat"
 	"chorus/internal/desk"
 	"chorus/internal/sim/discordsim"
 )
@@ -194,7 +196,9 @@ func TestDiscordSignsEnd(t *testing.T) {
 	g.signed(waits, "❌")
 
 	gone := g.say("ada", "general", "slow 300ms\nsay for nobody\nsay at all")
-	g.signed(gone, "⚙️")
+	g.until("the model was asked", func() bool {
+		return slices.ContainsFunc(g.events(g.threadOf("general", gone)), func(ev chat.Event) bool { return ev.Body.Kind() == chat.KindAsked })
+	})
 	if err := g.Delete("ada", gone); err != nil {
 		t.Fatal(err)
 	}
