@@ -103,6 +103,7 @@ func (c *cli) runOnce(ctx context.Context, a *app.App, o app.SessionOptions, pro
 		return err
 	}
 	defer s.Close()
+	a.Narrow()
 	ro := repl.RunOptions{Prompt: prompt, After: s.Start, Console: c.console}
 	if asJSON {
 		ro.JSON = c.encoder(a, s)

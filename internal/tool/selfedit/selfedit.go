@@ -141,8 +141,10 @@ type permissionsInput struct {
 func permissionsTool(self Self) tool.Tool {
 	return tool.New(tool.Func[permissionsInput]{
 		Name: "self_edit_permissions", Description: permissionsProse, Risk: tool.High, JudgedAs: []string{judged},
-		Access: func(in permissionsInput) []tool.Access { return touches("permissions " + strings.TrimSpace(in.Profile)) },
-		Label:  func(in permissionsInput) string { return "change my permissions to " + strings.TrimSpace(in.Profile) },
+		Access: func(in permissionsInput) []tool.Access {
+			return touches("permissions " + strings.TrimSpace(in.Profile))
+		},
+		Label: func(in permissionsInput) string { return "change my permissions to " + strings.TrimSpace(in.Profile) },
 		Run: func(ctx context.Context, in permissionsInput) (tool.Result, error) {
 			return result(ctx)(self.SetPermissions(ctx, strings.TrimSpace(in.Profile)))
 		},

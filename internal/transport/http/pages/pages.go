@@ -37,7 +37,7 @@ type Options struct {
 	Stopping <-chan struct{}
 	// Stirs has a value when something began, ended, waits or was answered, until the context ends. nil: nobody tells.
 	Stirs func(context.Context) <-chan struct{}
-	Now      func() time.Time
+	Now   func() time.Time
 }
 
 // Pages serves them. Make it with New.
