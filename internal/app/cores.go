@@ -1,11 +1,24 @@
 package app
 
 import (
+	"os"
 	"runtime"
 	"sync"
 
 	"chorus/internal/chat"
+	"chorus/internal/permit"
 )
+
+// warm does once what is dear the first time: the check how children can be waited for,
+// the parser of commands and the rules of a profile.
+func warm() {
+	if self, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = self.Release()
+	}
+	if p, err := permit.Preset("standard"); err == nil {
+		p.Judge([]permit.Request{{Tool: "bash", Command: "true"}}, permit.JudgeOptions{})
+	}
+}
 
 // cores is over how many cores the goroutines of this process are spread. A session of one
 // prompt does one thing after another: there, waking a second core for every step costs
@@ -61,18 +74,27 @@ func (c *cores) set() {
 	}
 }
 
-// Narrow leaves this process one core from the first answer on: the start is work for many.
+// warmedUp is how many answers it takes until everything has been done once.
+const warmedUp = 2
+
+// Narrow leaves this process one core once it has warmed up: until then there is work for
+// more. What the first command needs is made ready meanwhile.
 func (a *App) Narrow() {
 	ear := a.bus.Hear(chat.KindSaid)
 	stop := make(chan struct{})
 	var done sync.WaitGroup
 	done.Go(func() {
 		defer ear.Close()
-		select {
-		case <-ear.Bell():
-			a.cores.one()
-		case <-stop:
+		warm()
+		for range warmedUp {
+			select {
+			case <-ear.Bell():
+				ear.Take()
+			case <-stop:
+				return
+			}
 		}
+		a.cores.one()
 	})
 	a.widen = sync.OnceFunc(func() {
 		close(stop)
