@@ -16,7 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"chorus/internal/chat"
 	"chorus/internal/sim/discordsim"
+	"chorus/internal/store"
 )
 
 // TestChaosOnDiscord lets people talk in a guild while our process is killed, the connection
@@ -34,6 +36,7 @@ func TestChaosOnDiscord(t *testing.T) {
 	}
 	if n, err := strconv.Atoi(os.Getenv("CHORUS_CHAOS_MESSAGES")); err == nil {
 		p.messages, p.kills = max(n, 2), max(n/20, 1)
+		p.within = max(p.within, time.Duration(n)*time.Second)
 	}
 	if n, err := strconv.ParseUint(os.Getenv("CHORUS_CHAOS_SEED"), 10, 64); err == nil {
 		p.seed = n
@@ -224,8 +227,8 @@ func (g *guild) play() {
 		}
 	}
 	g.Clear(0)
-	for g.unsettled() > 0 || len(g.cards) > 0 {
-		g.read(20 * time.Millisecond)
+	for g.unsettled() > 0 || len(g.cards) > 0 || g.unsaid() {
+		g.read(50 * time.Millisecond)
 	}
 	g.read(500 * time.Millisecond) // what would be said twice is said by now
 }
@@ -544,15 +547,70 @@ func (g *guild) look() {
 }
 
 // together reports whether a message was taken together with one that was said later in
-// its room: that one's answer stands for both.
+// its room: that one's answer stands for both. The journal says what was taken when.
 func (g *guild) together(a *asked, found map[string][]discordsim.Message) bool {
+	g.Helper()
 	if routings[a.channel] != "room" || a.channel == alone {
 		return false
 	}
-	return slices.ContainsFunc(a.talk.said, func(b *asked) bool {
-		answer := found[fmt.Sprintf("answer-%d;", b.n)]
-		return b.n > a.n && len(answer) == 1
+	mine := g.tookBy(a)
+	return mine != 0 && slices.ContainsFunc(a.talk.said, func(b *asked) bool {
+		return b.n > a.n && len(found[fmt.Sprintf("answer-%d;", b.n)]) == 1 && g.tookBy(b) == mine
 	})
+}
+
+// unsaid reports whether something still waits to be posted: a sign may stand before its answer does.
+func (g *guild) unsaid() bool {
+	g.Helper()
+	db := g.journal()
+	defer db.Close()
+	lanes, err := db.OpenLanes(g.Context(), "discord", "chorus")
+	if err != nil {
+		g.Fatal(err)
+	}
+	return len(lanes) > 0
+}
+
+// journal opens what the program writes, beside it.
+func (g *guild) journal() *store.DB {
+	g.Helper()
+	db, err := store.Open(g.Context(), store.Options{Path: filepath.Join(g.site.home, "chorus.db"), BlobDir: filepath.Join(g.site.home, "blobs")})
+	if err != nil {
+		g.Fatal(err)
+	}
+	return db
+}
+
+// tookBy is the number of the event by which a message was taken; 0: none did.
+func (g *guild) tookBy(a *asked) int64 {
+	g.Helper()
+	db := g.journal()
+	defer db.Close()
+	places, err := db.Places(g.Context(), "discord", a.id.String())
+	if err != nil {
+		g.Fatal(err)
+	}
+	for _, p := range places {
+		if p.Ours {
+			continue
+		}
+		for after := p.Seq; ; {
+			events, err := db.Events(g.Context(), p.Thread, after, 0)
+			if err != nil {
+				g.Fatal(err)
+			}
+			if len(events) == 0 {
+				break
+			}
+			for _, ev := range events {
+				if took, ok := ev.Body.(chat.Took); ok && slices.Contains(took.Seqs, p.Seq) {
+					return ev.Seq
+				}
+				after = ev.Seq
+			}
+		}
+	}
+	return 0
 }
 
 // agents holds the journal against the channels: each conversation is its channel's agent's.

@@ -101,10 +101,13 @@ func (l *lane) outcome(j job, unknown bool, id string, err error) error {
 		if j.do == edit {
 			l.doubt(o.Key, o.TriedBody, now)
 		}
-		wait := l.e.backoff(attempt)
+		// Attempts count rate limits too, which say themselves how long to wait, and are no reason to wait longer.
+		l.stumbled[o.Key]++
+		wait := l.e.backoff(l.stumbled[o.Key])
 		l.e.o.Log.Info("outbox: trying again", "lane", l.id.String(), "key", o.Key, "do", string(j.do), "in", wait, "error", err)
 		return l.end(o, journal.Outcome{Attempt: attempt, State: journal.Sending, NotBefore: now.Add(wait), Why: string(Temporary), Error: err.Error()})
 	}
+	delete(l.stumbled, o.Key)
 	if j.do == create || j.do == edit {
 		l.edited[o.Key] = now
 	}
@@ -126,6 +129,7 @@ func (l *lane) limit(do action, e *RateLimited, now time.Time) {
 }
 
 func (l *lane) fail(o journal.Outgoing, why Why, err error) error {
+	delete(l.stumbled, o.Key)
 	if err := l.end(o, journal.Outcome{Attempt: o.Attempts, State: journal.Failed, Why: string(why), Error: err.Error()}); err != nil {
 		return err
 	}
