@@ -58,7 +58,8 @@ func TestManyConversationsAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Times) != 20 || s.Connections != 5 {
-		t.Errorf("%d requests over %d connections, want 20 over 5", len(s.Times), s.Connections)
+	// The library may open one while another is just being laid back: at worst one for each conversation.
+	if len(s.Times) != 20 || s.Connections < 5 || s.Connections > 10 {
+		t.Errorf("%d requests over %d connections, want 20 over 5, or a few more", len(s.Times), s.Connections)
 	}
 }
