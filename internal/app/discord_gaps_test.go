@@ -181,3 +181,47 @@ func TestDiscordThreadIsItsChannelsAgents(t *testing.T) {
 		t.Fatalf("one conversation of planner's: %v, %v", rows, err)
 	}
 }
+
+// Before the first connection nobody knows whom a mention is for: what was said meanwhile waits, however
+// often its channel could be read already.
+func TestDiscordMissingItsNameReadsNothing(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, roomFiles())
+	if err := g.WaitConnected(g.soon(), "chorus"); err != nil {
+		t.Fatal(err)
+	}
+	g.ask("ada", "general", "chorus", "here")
+	g.end()
+	if _, err := g.Inject(discordsim.Fault{Kind: discordsim.FaultError, Route: "GET /gateway", Status: 503, Count: 12}); err != nil {
+		t.Fatal(err)
+	}
+	asked := g.say("ada", "general", g.mention("chorus")+"\n!say said while you were away")
+	g.start()
+	g.message("answer", func(m discordsim.Message) bool { return m.Content == "said while you were away" })
+	g.signed(asked, "✅")
+}
+
+// What somebody said while we were away counts as theirs, roles and all, though history does not tell these.
+func TestDiscordKnowsTheRolesOfWhatItMissed(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{Roles: []discordsim.RoleSpec{{Name: "keeper"}},
+		People: []discordsim.PersonSpec{{Name: "ada", Roles: []string{"keeper"}}}}, map[string]string{})
+	g.signed(g.say("ada", "general", "say here"), "✅")
+	g.end()
+	missed := g.say("ada", "general", "say heard late")
+	g.start()
+	g.signed(missed, "✅")
+	places, err := g.app.DB.Places(t.Context(), "discord", missed.String())
+	if err != nil || len(places) == 0 {
+		t.Fatal(places, err)
+	}
+	for _, ev := range g.events(places[0].Thread) {
+		if said, ok := ev.Body.(chat.Received); ok && ev.PlatformID == missed.String() {
+			if got := said.Principal.Roles; len(got) != 1 || got[0] != "keeper" {
+				t.Errorf("it was said by somebody with the roles %q", got)
+			}
+			return
+		}
+	}
+	t.Error("it was not heard")
+}

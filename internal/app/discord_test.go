@@ -65,6 +65,9 @@ var hasty = map[string]func(*discord.Options){
 	"TestDiscordNoticesADeafConnection": func(o *discord.Options) {
 		o.Patrol, o.Grace = 200*time.Millisecond, time.Millisecond
 	},
+	"TestDiscordMissingItsNameReadsNothing": func(o *discord.Options) {
+		o.Patrol, o.Grace, o.FirstBackoff, o.BackoffMax = 20*time.Millisecond, time.Millisecond, 10*time.Millisecond, 50*time.Millisecond
+	},
 	"TestDiscordDownForTenMinutes": func(o *discord.Options) {
 		o.FirstBackoff, o.BackoffMax = 4*time.Millisecond, 128*time.Millisecond // 1 s and 32 s
 	},

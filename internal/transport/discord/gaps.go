@@ -11,6 +11,7 @@ import (
 
 	"github.com/disgoorg/disgo/discord"
 	"github.com/disgoorg/disgo/gateway"
+	"github.com/disgoorg/disgo/rest"
 	"github.com/disgoorg/snowflake/v2"
 
 	"chorus/internal/journal"
@@ -190,7 +191,11 @@ func (b *Bot) readNews(ctx context.Context, channel string) (missed int, err err
 func (b *Bot) hearPage(ctx context.Context, list []discord.Message) (missed int, err error) {
 	w := &waking{bot: b}
 	defer w.up(ctx)
+	members := map[snowflake.ID]*discord.Member{}
 	for _, m := range list {
+		if err := b.enrol(ctx, &m, members); err != nil {
+			return missed, err
+		}
 		news, err := b.message(ctx, m, w)
 		if err != nil {
 			return missed, err
@@ -200,6 +205,38 @@ func (b *Bot) hearPage(ctx context.Context, list []discord.Message) (missed int,
 		}
 	}
 	return missed, nil
+}
+
+// enrol says who wrote a message that stood in a channel's history: history does not tell their
+// roles, and without them they might less than when they are heard at once. Those who were asked for
+// are kept for the rest of the page.
+func (b *Bot) enrol(ctx context.Context, m *discord.Message, asked map[snowflake.ID]*discord.Member) error {
+	if m.Member != nil || m.Author.Bot || m.WebhookID != nil {
+		return nil
+	}
+	in, err := b.channelOf(ctx, m.ChannelID.String())
+	if err != nil || in.Guild == room.Direct {
+		return err
+	}
+	if who, ok := asked[m.Author.ID]; ok {
+		m.Member = who
+		return nil
+	}
+	heard, err := b.House.Places(ctx, room.Transport, m.ID.String())
+	if err != nil || len(heard) > 0 {
+		return err
+	}
+	who, err := again(ctx, b.rest, "member", func(ctx context.Context) (*discord.Member, error) {
+		return b.rest.GetMember(number(in.Guild), m.Author.ID, rest.WithCtx(ctx))
+	})
+	if err != nil && status(err) == 0 {
+		return err
+	}
+	if err != nil {
+		who = nil // they are gone, or hidden from us: without roles they may what everybody may
+	}
+	m.Member, asked[m.Author.ID] = who, who
+	return nil
 }
 
 // settleTime is how long a channel's history waits for messages of ours whose outcome is not
@@ -232,6 +269,9 @@ func (b *Bot) settle(channel string) {
 func (b *Bot) patrol(ctx context.Context) {
 	for sleep(ctx, b.Patrol) {
 		b.prune(ctx)
+		if b.me().ID == "" {
+			continue // there was no connection yet: nobody knows whom a mention is for
+		}
 		missed := 0
 		for _, channel := range b.watched(ctx) {
 			n, err := b.readNews(ctx, channel)
@@ -275,6 +315,10 @@ func (b *Bot) watched(ctx context.Context) []string {
 	}
 	for _, id := range out {
 		delete(cursors, id)
+	}
+	if b.untoldGuilds() > 0 {
+		// What nobody has told of may belong to a guild that is about to, with its roles.
+		maps.DeleteFunc(cursors, func(id, _ string) bool { _, ok := b.world.known(id); return !ok })
 	}
 	return append(out, newestCursors(cursors, manyWatched)...)
 }

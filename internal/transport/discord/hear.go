@@ -135,10 +135,7 @@ const manyDirect = 50
 // direct reads direct messages on, once every guild has told of its channels: they are
 // what nobody has told of.
 func (b *Bot) direct(ctx context.Context) error {
-	b.mu.Lock()
-	waiting := len(b.guilds)
-	b.mu.Unlock()
-	if waiting > 0 {
+	if b.untoldGuilds() > 0 {
 		return nil
 	}
 	cursors, err := b.House.Cursors(ctx, room.Transport, b.Name)
@@ -152,6 +149,13 @@ func (b *Bot) direct(ctx context.Context) error {
 	}
 	b.compareSoon(ctx)
 	return b.catchUp(ctx, newestCursors(cursors, manyDirect))
+}
+
+// untoldGuilds is how many guilds have not told of their channels yet.
+func (b *Bot) untoldGuilds() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.guilds)
 }
 
 func (b *Bot) me() room.Author {
