@@ -57,7 +57,7 @@ func (w *walker) call(c *syntax.CallExpr, redirs []*syntax.Redirect) {
 // run judges what a list of words starts, and emits it.
 func (w *walker) run(p Part, words []word, redirs []*syntax.Redirect) {
 	p.words, p.cwd = words, w.cwd
-	p.Argv = argv(words)
+	p.Argv = argv(p.Argv, words)
 	if p.Action == "" {
 		w.line = appendAction(w.line[:0], words)
 		p.Action = string(w.line)
@@ -128,25 +128,40 @@ func (w *walker) guesses(p *Part, words []word) {
 			most = max(most, len(words[i].possible()))
 		}
 	}
-	saved := w.parts
-	w.parts = nil
+	saved, use := w.parts, w.scrap
+	w.parts, w.scrap = use.parts[:0], scrap{} // guesses within guesses have their own
 	w.unwrap++
 	for i := range most {
-		w.filled = filled(w.filled[:0], words, i)
-		action, before := w.guessedBefore(w.filled)
+		use.words = filled(use.words[:0], words, i)
+		action, before := w.guessedBefore(use.words)
 		if before {
 			continue
 		}
-		if w.parts == nil {
-			w.parts = make([]Part, 0, most-i)
+		at := len(w.parts)
+		w.run(Part{Kind: KindCommand, Action: action, Argv: use.argv[:0]}, use.words, nil)
+		made := w.parts[at:]
+		markGuess(made)
+		if len(made) == 1 && made[0].Children == nil && w.idle != nil && w.idle(&made[0]) {
+			use.argv, w.parts = made[0].Argv, w.parts[:at]
+		} else {
+			use.words, use.argv = nil, nil // they are the part's now
 		}
-		w.run(Part{Kind: KindCommand, Action: action}, slices.Clone(w.filled), nil)
 	}
 	w.unwrap--
 	got := w.parts
 	w.parts = saved
-	markGuess(got)
-	p.adopt(got)
+	if use.parts = got; len(got) > 0 {
+		p.adopt(got)
+		use.parts = nil
+	}
+	w.scrap = use
+}
+
+// scrap is room for guesses, used again after each one that was not kept.
+type scrap struct {
+	parts []Part
+	words []word
+	argv  []string
 }
 
 // adopt adds children, without a copy where they are the first: parts are large.
@@ -247,8 +262,9 @@ func (p *Part) opaque(why string) {
 	}
 }
 
-func argv(words []word) []string {
-	out := make([]string, 0, len(words))
+// argv adds what the program gets, as far as the text shows it.
+func argv(out []string, words []word) []string {
+	out = slices.Grow(out, len(words))
 	for i := range words {
 		if !words[i].hidden {
 			out = append(out, words[i].value)
@@ -313,7 +329,7 @@ func (w *walker) nested(p *Part, code string) {
 		p.opaque("nested too deeply")
 		return
 	}
-	sub := &walker{unwrap: w.unwrap + 1, count: w.count, seen: w.seen, cwd: w.cwd, vars: w.vars}
+	sub := &walker{unwrap: w.unwrap + 1, count: w.count, seen: w.seen, cwd: w.cwd, vars: w.vars, idle: w.idle}
 	p.adopt(sub.parse(code).Parts)
 }
 

@@ -1,6 +1,7 @@
 package permit
 
 import (
+	"iter"
 	"path"
 	"regexp"
 	"slices"
@@ -114,21 +115,30 @@ type doom struct {
 }
 
 // targets are the absolute or home-relative places a word may name.
-func (j doom) targets(x word) []string {
-	possible := x.possible()
-	out := make([]string, 0, len(possible)+1)
-	for _, v := range possible {
-		v = j.part.cwd.join(v)
-		if rest, ok := strings.CutPrefix(v, homeMark); ok && j.opt.Home != "" {
-			v = j.opt.Home + rest
+func (j doom) targets(x *word) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if x.known && (x.home || !strings.HasPrefix(x.value, "~")) {
+			j.places(x.value, yield) // the everyday case, without making a list of one
+			return
 		}
-		if rest, ok := strings.CutPrefix(v, "~"); ok && j.opt.UserHome != "" && (rest == "" || rest[0] == '/') {
-			out = append(out, v)
-			v = j.opt.UserHome + rest
+		for _, v := range x.possible() {
+			if !j.places(v, yield) {
+				return
+			}
 		}
-		out = append(out, v)
 	}
-	return out
+}
+
+// places are those one value names; false: enough were seen.
+func (j doom) places(v string, yield func(string) bool) bool {
+	v = j.part.cwd.join(v)
+	if rest, ok := strings.CutPrefix(v, homeMark); ok && j.opt.Home != "" {
+		v = j.opt.Home + rest
+	}
+	if rest, ok := strings.CutPrefix(v, "~"); ok && j.opt.UserHome != "" && (rest == "" || rest[0] == '/') {
+		return yield(v) && yield(j.opt.UserHome+rest)
+	}
+	return yield(v)
 }
 
 // removed judges rm and its like.
@@ -150,11 +160,11 @@ func (j doom) removed(prog string, args []word) string {
 }
 
 func (j doom) rootish(args []word, what string) string {
-	for _, x := range args {
-		if strings.HasPrefix(x.value, "-") && x.known {
+	for i := range args {
+		if strings.HasPrefix(args[i].value, "-") && args[i].known {
 			continue
 		}
-		for _, v := range j.targets(x) {
+		for v := range j.targets(&args[i]) {
 			if isRootish(v) {
 				return what + " " + v
 			}
@@ -198,14 +208,17 @@ func isRootish(v string) bool {
 
 // overwritten judges places that are written.
 func (j doom) overwritten(args []word) string {
-	for _, x := range args {
-		for _, v := range j.targets(x) {
+	for i := range args {
+		for v := range j.targets(&args[i]) {
 			if strings.HasPrefix(v, "/") && blockDevice.MatchString(path.Clean(v)) {
 				return "writing to the device " + v
 			}
+			if j.opt.touchesHome(v, false) {
+				return "writing to Chorus's own home"
+			}
 		}
 	}
-	return j.ownHome(args, "writing to")
+	return ""
 }
 
 // ownHome protects Chorus's home; a workspace inside it is the agent's own.
@@ -213,8 +226,8 @@ func (j doom) ownHome(args []word, what string) string {
 	if j.opt.Home == "" {
 		return ""
 	}
-	for _, x := range args {
-		for _, v := range j.targets(x) {
+	for i := range args {
+		for v := range j.targets(&args[i]) {
 			if j.opt.touchesHome(v, what == "removing" || what == "moving") {
 				return what + " Chorus's own home"
 			}

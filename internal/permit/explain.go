@@ -73,7 +73,7 @@ func Explain(w io.Writer, rulesFileOrPreset, command string, who Who, asJSON, co
 
 // WriteExplained is Explain for a profile that is there already.
 func (p *Profile) WriteExplained(w io.Writer, command string, who Who, asJSON, color bool) error {
-	j := p.Judge([]Request{{Tool: "bash", Command: command}}, JudgeOptions{Who: who})
+	j := p.Judge([]Request{{Tool: "bash", Command: command}}, JudgeOptions{Who: who, Guesses: true})
 	others := p.forOthers(who, j)
 	if asJSON {
 		out := struct {

@@ -44,7 +44,7 @@ func (w *walker) git(p *Part, words []word) {
 	if len(rest) < len(words)-1 {
 		also.deny = append(also.deny, Action("bash", "git "+detail))
 	}
-	if remoteGit(argv(rest)) {
+	if remoteGit(argv(nil, rest)) {
 		also.tight = append(also.tight, Action("remote", "git "+detail))
 	}
 	sub := rest[0].value

@@ -20,6 +20,7 @@ type JudgeOptions struct {
 	Workspace string // where relative paths begin; absolute paths inside it are its own
 	UserHome  string // what ~ stands for; may be ""
 	Who       Who    // on whose behalf; rules may be restricted to some
+	Guesses   bool   // decide also on the guesses that change nothing, for whoever explains it
 }
 
 // Judgement is the verdict on a whole call: the strictest of its parts.
@@ -100,9 +101,16 @@ func (p *Profile) judgeShell(r Request, opt JudgeOptions) []Decision {
 	if tool == "" {
 		tool = "bash"
 	}
-	tree := Shell(command)
-	s := shellJudge{profile: p, opt: opt, tool: tool, broad: p.allowsAnyShell(), out: make([]Decision, 0, tree.count+2)}
+	s := shellJudge{profile: p, opt: opt, tool: tool, broad: p.allowsAnyShell()}
 	s.single = tool == "bash" && !slices.ContainsFunc(aliases[tool], func(a string) bool { return p.mention[a] })
+	idle := s.idle
+	if opt.Guesses {
+		idle = nil
+	}
+	tree := shell(command, idle)
+	parts := 0
+	tree.All(func(*Part, int) { parts++ })
+	s.out = make([]Decision, 0, parts+2)
 	// A deny rule may speak of the command as it was written.
 	if d := firstMatch(p.deny, s.denyNames(command)); d != nil {
 		as := d.decision(Deny, ListDeny)
@@ -128,6 +136,7 @@ type shellJudge struct {
 	real    bool // some part was judged in its own right
 	single  bool // no rule knows the tool by another name
 	one     [1]string
+	spans   []span // room for one question
 	out     []Decision
 }
 
@@ -140,7 +149,27 @@ func (s *shellJudge) names(text string) names {
 	return namesOf(Action(s.tool, text), s.profile.mention)
 }
 
+// part decides on a part of the command.
 func (s *shellJudge) part(part *Part, depth int) {
+	d := s.judged(part)
+	s.real = s.real || part.Kind == KindCommand || part.Kind == KindUnknown
+	if d.Action == "" {
+		d.Action = s.action(part)
+	}
+	d.Kind, d.Argv, d.Depth, d.Opaque = part.Kind, part.Argv, depth, part.Opaque || part.file().at > 0 && d.Verdict == Ask
+	if d.Why == "" {
+		d.Why = part.Why
+	}
+	s.out = append(s.out, d)
+}
+
+// idle says of a guess that it makes nothing stricter and tells nobody anything.
+func (s *shellJudge) idle(guess *Part) bool {
+	return guess.Why == "" && !guess.Opaque && s.judged(guess).Verdict == Allow
+}
+
+// judged is the decision on a part by itself.
+func (s *shellJudge) judged(part *Part) Decision {
 	var d Decision
 	switch part.Kind {
 	case KindWrite, KindRead:
@@ -154,7 +183,6 @@ func (s *shellJudge) part(part *Part, depth int) {
 		}
 	default:
 		d = s.decide(part)
-		s.real = true
 	}
 	// What cannot be parsed is asked for also where everything is allowed: no honest
 	// command is lost by it, and nobody knows what the text would do.
@@ -166,14 +194,7 @@ func (s *shellJudge) part(part *Part, depth int) {
 	if why := catastrophe(part, s.opt); why != "" {
 		d = Decision{Verdict: Deny, List: ListCatastrophic, Why: why}
 	}
-	if d.Action == "" {
-		d.Action = s.action(part)
-	}
-	d.Kind, d.Argv, d.Depth, d.Opaque = part.Kind, part.Argv, depth, part.Opaque || part.file().at > 0 && d.Verdict == Ask
-	if d.Why == "" {
-		d.Why = part.Why
-	}
-	s.out = append(s.out, d)
+	return d
 }
 
 // action is the part's action under the tool that was called.
@@ -241,19 +262,23 @@ func (s *shellJudge) unsure(part *Part) string {
 	if !slices.ContainsFunc(part.words, func(w word) bool { return w.gaps != nil }) {
 		return ""
 	}
-	tries := [][]span{spansAs(s.tool, part.words)}
-	if s.tool != "bash" {
-		tries = append(tries, spansAs("bash", part.words))
+	r := s.couldBeDenied(s.tool, part.words)
+	if r == nil && s.tool != "bash" {
+		r = s.couldBeDenied("bash", part.words)
 	}
-	if also.gitWords != nil {
-		tries = append(tries, spansAs("git", also.gitWords))
+	if r == nil && also.gitWords != nil {
+		r = s.couldBeDenied("git", also.gitWords)
 	}
-	for _, spans := range tries {
-		if r := couldMatch(s.profile.deny, spans); r != nil {
-			return "depending on what its words expand to, it is denied by " + r.pattern
-		}
+	if r == nil {
+		return ""
 	}
-	return ""
+	return "depending on what its words expand to, it is denied by " + r.pattern
+}
+
+// couldBeDenied is the rule that denies the words under a tool, if they expand so.
+func (s *shellJudge) couldBeDenied(tool string, words []word) *rule {
+	s.spans = spansAs(s.spans[:0], tool, words)
+	return couldMatch(s.profile.deny, s.spans)
 }
 
 func couldMatch(rules []rule, spans []span) *rule {
@@ -265,9 +290,9 @@ func couldMatch(rules []rule, spans []span) *rule {
 	return nil
 }
 
-// spansAs is the action of words under a tool, with gaps where they are not known.
-func spansAs(tool string, words []word) []span {
-	out := append(make([]span, 0, 2*len(words)+4), span{text: Action(tool, "")})
+// spansAs adds the action of words under a tool, with gaps where they are not known.
+func spansAs(out []span, tool string, words []word) []span {
+	out = append(slices.Grow(out, 2*len(words)+4), span{text: Action(tool, "")})
 	for i := range words {
 		if i > 0 {
 			out = append(out, span{text: " "})

@@ -31,7 +31,8 @@ func cleanPath(p string) string {
 
 // within says whether a clean path is the directory or lies in it.
 func within(p, dir string) bool {
-	return dir != "" && (p == dir || dir == "/" || strings.HasPrefix(p, dir+"/"))
+	rest, ok := strings.CutPrefix(p, dir)
+	return dir != "" && ok && (rest == "" || rest[0] == '/' || dir == "/")
 }
 
 // relativeTo is an absolute path as the workspace's own, if it lies there.

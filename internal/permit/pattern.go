@@ -18,6 +18,7 @@ type rule struct {
 	shell   bool   // covers every shell command
 	noShell bool   // matches no shell command
 	prefix  string // every match begins with this
+	begins  bool   // whatever begins so matches: no need to run it
 	re      *regexp.Regexp
 	prog    *syntax.Prog // for asking whether it could match what is not fully known
 }
@@ -85,7 +86,7 @@ func compilePattern(list string, index int, pattern string) (rule, error) {
 		return bad(0, err.Error(), "")
 	}
 	prefix, _ := free.LiteralPrefix()
-	r := rule{pattern: pattern, any: pattern == ".*", prefix: prefix, re: re, prog: prog}
+	r := rule{pattern: pattern, any: pattern == ".*", prefix: prefix, begins: pattern == regexp.QuoteMeta(prefix)+".*", re: re, prog: prog}
 	r.shell = r.coversShell()
 	r.noShell = !r.couldMatch([]span{{text: "tool:bash:"}, {gap: true}})
 	return r, nil
@@ -118,7 +119,7 @@ func (r *rule) matches(s string) bool {
 	if !strings.HasPrefix(s, r.prefix) || r.noShell && strings.HasPrefix(s, "tool:bash:") {
 		return false
 	}
-	return r.re.MatchString(s)
+	return r.begins || r.re.MatchString(s)
 }
 
 // probes are shell commands nobody names in a rule: a pattern that matches them
@@ -149,6 +150,9 @@ func (r *rule) couldMatch(spans []span) bool {
 	}
 	if !r.couldBegin(spans) {
 		return false
+	}
+	if r.begins {
+		return true
 	}
 	n := newNFA(r.prog)
 	for _, s := range spans {

@@ -70,7 +70,8 @@ const unknownWord = "\x00"
 // changesRemote says whether a command changes things elsewhere, or may if its
 // unknown words are so.
 func changesRemote(prog string, args []word) (yes, maybe bool) {
-	known := make([]string, 0, len(args))
+	var room [12]string // of most commands
+	known := room[:0]
 	for _, x := range args {
 		if x.known || x.glob {
 			known = append(known, x.value)

@@ -78,8 +78,6 @@ type Tree struct {
 	Command string
 	Parts   []Part
 	Err     error // why the rest could not be parsed; what was read stands in Parts
-
-	count int // parts in all
 }
 
 // All calls f for every part with its depth, parents first.
@@ -103,7 +101,10 @@ const (
 
 // Shell takes a command apart. It never fails: what it cannot read is an opaque
 // part.
-func Shell(command string) Tree {
+func Shell(command string) Tree { return shell(command, nil) }
+
+// shell is Shell without the guesses that are idle.
+func shell(command string, idle func(*Part) bool) Tree {
 	// Few characters can end a command or redirect it: enough room from the start.
 	room := 2
 	for i := 0; i < len(command) && room < 1024; i++ {
@@ -112,7 +113,7 @@ func Shell(command string) Tree {
 			room++
 		}
 	}
-	w := &walker{parts: make([]Part, 0, room)}
+	w := &walker{parts: make([]Part, 0, room), idle: idle}
 	t := w.parse(command)
 	if w.seen.both() {
 		t.Parts = append(t.Parts, Part{
@@ -120,7 +121,7 @@ func Shell(command string) Tree {
 		})
 		*w.count++
 	}
-	if t.count = min(*w.count, mostParts+1); t.count > mostParts {
+	if *w.count > mostParts {
 		// Here and not where it happened: what held that part was dropped too.
 		t.Parts = append(t.Parts, Part{Kind: KindUnknown, Opaque: true, Why: "too many commands to read", Text: "…", Action: Action("bash", "…"), offset: -1})
 	}
@@ -154,12 +155,13 @@ type walker struct {
 	settled bool                // vars has all that there will be
 	words   map[string]word     // those that were read, by their text
 	guessed map[string]struct{} // in this text; nested ones have their own
-	filled  []word              // the guess at hand, until it is known to be new
-	line    []byte              // room to put an action together
-	funcs   map[string]bool     // functions that are certainly declared by now
-	sure    bool                // this statement certainly runs, in this shell
-	piped   bool                // stdin is a pipe
-	stdin   *syntax.Stmt        // what writes into it
+	idle    func(*Part) bool    // says of a guess that nobody needs to hear of it; nil: all are kept
+	scrap   scrap
+	line    []byte          // room to put an action together
+	funcs   map[string]bool // functions that are certainly declared by now
+	sure    bool            // this statement certainly runs, in this shell
+	piped   bool            // stdin is a pipe
+	stdin   *syntax.Stmt    // what writes into it
 }
 
 // parse reads a command and walks it.
@@ -511,7 +513,7 @@ func (w *walker) arithmetic(n syntax.Node) {
 // inside finds the commands that run while a node is expanded.
 func (w *walker) inside(n syntax.Node) {
 	if word, ok := n.(*syntax.Word); ok {
-		if word == nil || len(word.Parts) == 1 && isFlat(word.Parts[0]) {
+		if word == nil || isFlat(word.Parts) {
 			return
 		}
 	}
@@ -542,12 +544,25 @@ func (w *walker) inside(n syntax.Node) {
 	})
 }
 
-func isFlat(p syntax.WordPart) bool {
-	switch p.(type) {
-	case *syntax.Lit, *syntax.SglQuoted:
-		return true
+// isFlat says that nothing can run while the parts are expanded: text, and variables as
+// they are.
+func isFlat(parts []syntax.WordPart) bool {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case *syntax.Lit, *syntax.SglQuoted:
+		case *syntax.ParamExp:
+			if !p.Short || p.Index != nil || p.NestedParam != nil {
+				return false
+			}
+		case *syntax.DblQuoted:
+			if !isFlat(p.Parts) {
+				return false
+			}
+		default:
+			return false
+		}
 	}
-	return false
+	return true
 }
 
 // evaluated walks what bash computes itself. Arithmetic runs the commands that
