@@ -198,11 +198,7 @@ func (p *person) step(step string, cmd *exec.Cmd, exited <-chan struct{}) error 
 	case "send":
 		return p.types(rest)
 	case "line":
-		// Two writes: a terminal that gets both at once takes it for pasted text.
-		if err := p.types(rest); err != nil {
-			return err
-		}
-		return p.types("\r")
+		return p.types(rest + "\r") // one write: two would reach the program together or apart, as it happens
 	case "key":
 		keys, ok := screenKeys[rest]
 		if !ok {
