@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"sync"
@@ -29,6 +30,8 @@ type writer struct {
 	pool  *sql.DB
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
+	acts  map[string]driver.StmtExecContext // statements without an answer
+	args  []driver.NamedValue               // room for those of one
 	known map[chat.ThreadID]known
 	end   auditRow      // the end of the audit log, if this writer was the last to add to it; no hash: ask
 	turn  chan struct{} // holds a value while somebody has the turn
@@ -70,7 +73,7 @@ func openWriter(ctx context.Context, path, durability string) (*writer, error) {
 		return nil, err
 	}
 	pool.SetMaxOpenConns(1)
-	w := &writer{path: path, pool: pool, stmts: make(map[string]*sql.Stmt), known: map[chat.ThreadID]known{}, queue: make(chan *job, maxGroup),
+	w := &writer{path: path, pool: pool, stmts: make(map[string]*sql.Stmt), acts: make(map[string]driver.StmtExecContext), known: map[chat.ThreadID]known{}, queue: make(chan *job, maxGroup),
 		turn: make(chan struct{}, 1), bell: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	if err := w.connect(ctx); err != nil {
 		return nil, errors.Join(err, pool.Close())
@@ -142,7 +145,7 @@ func (w *writer) warm() {
 	for _, query := range []string{numberKnown, insertEvent, reserve, settle, auditEnd, insertAudit, updateThread, beginWrite, "COMMIT"} {
 		w.turn <- struct{}{}
 		if !w.isClosed() {
-			_, _ = w.stmt(query) // an error shows again when it is used
+			_, _ = w.act(query) // an error shows again when it is used
 		}
 		<-w.turn
 		if len(w.queue) > 0 || w.isClosed() {
@@ -183,6 +186,9 @@ func (w *writer) shutDown(group []*job) {
 	var err error
 	for _, st := range w.stmts {
 		err = errors.Join(err, st.Close())
+	}
+	for _, st := range w.acts {
+		err = errors.Join(err, w.raw(func() error { return st.(driver.Stmt).Close() }))
 	}
 	w.closing = errors.Join(err, w.conn.Close(), w.pool.Close())
 }
@@ -382,26 +388,73 @@ func (w *writer) stmt(query string) (*sql.Stmt, error) {
 	return st, nil
 }
 
-func (w *writer) exec(query string, args ...any) error {
-	st, err := w.stmt(query)
-	if err != nil {
-		return err
+// act gives the prepared statement for a query that has no answer, as the driver made it: a
+// commit is a dozen of them, and what the general package does around each (locks, tries, every
+// argument looked at twice) would be a tenth of it.
+func (w *writer) act(query string) (driver.StmtExecContext, error) {
+	if st, ok := w.acts[query]; ok {
+		return st, nil
 	}
-	_, err = st.ExecContext(context.Background(), args...)
+	var st driver.StmtExecContext
+	err := w.conn.Raw(func(conn any) error {
+		made, err := conn.(driver.ConnPrepareContext).PrepareContext(context.Background(), query)
+		if err == nil {
+			st = made.(driver.StmtExecContext)
+		}
+		return err
+	})
+	if err == nil {
+		w.acts[query] = st
+	}
+	return st, err
+}
+
+// raw lets f use what the driver made.
+func (w *writer) raw(f func() error) error { return w.conn.Raw(func(any) error { return f() }) }
+
+func (w *writer) exec(query string, args ...any) error {
+	_, err := w.result(query, args)
 	return err
 }
 
 // change is exec that counts the rows.
 func (w *writer) change(query string, args ...any) (int64, error) {
-	st, err := w.stmt(query)
-	if err != nil {
-		return 0, err
-	}
-	res, err := st.ExecContext(context.Background(), args...)
+	res, err := w.result(query, args)
 	if err != nil {
 		return 0, err
 	}
 	return res.RowsAffected()
+}
+
+func (w *writer) result(query string, args []any) (res driver.Result, err error) {
+	st, err := w.act(query)
+	if err != nil {
+		return nil, err
+	}
+	w.args = w.args[:0]
+	for i, a := range args {
+		v, err := asValue(a)
+		if err != nil {
+			return nil, fmt.Errorf("argument %d: %w", i+1, err)
+		}
+		w.args = append(w.args, driver.NamedValue{Ordinal: i + 1, Value: v})
+	}
+	err = w.raw(func() error {
+		res, err = st.ExecContext(context.Background(), w.args)
+		return err
+	})
+	return res, err
+}
+
+// asValue is an argument as drivers take it.
+func asValue(a any) (driver.Value, error) {
+	switch v := a.(type) {
+	case nil, int64, string, []byte, bool:
+		return v, nil
+	case int:
+		return int64(v), nil
+	}
+	return driver.DefaultParameterConverter.ConvertValue(a)
 }
 
 // row reads one row; sql.ErrNoRows if there is none.

@@ -76,6 +76,18 @@ func (t *typed[In]) build() {
 	t.spec.Schema, t.err = json.Marshal(schema)
 	t.chk = newChecker(schema)
 	t.chk.sorted = d.Access == nil
+	t.chk.shallow = flat(schema)
+}
+
+// flat reports a schema of our own making in which names and types are all there is.
+func flat(schema *jsonschema.Schema) bool {
+	for _, p := range schema.Properties {
+		simple := p.Type == "string" || p.Type == "number" || p.Type == "integer" || p.Type == "boolean"
+		if !simple || p.Enum != nil || p.AnyOf != nil || p.Minimum != nil || p.Maximum != nil || p.Pattern != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // Share lets the tools of a list use the schemas of others that are described alike: one

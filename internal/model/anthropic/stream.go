@@ -135,6 +135,9 @@ func (a *Answer) Read(name string, data []byte) bool {
 		return false
 	case "ping", "content_block_stop":
 		return true // say nothing that we do not know
+	case "message_stop":
+		a.Finish()
+		return false
 	}
 	var ev Event
 	if err := json.Unmarshal(data, &ev); err != nil {

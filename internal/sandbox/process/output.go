@@ -25,14 +25,20 @@ type piece struct {
 	stream, end int
 }
 
+// buffers are what pipes are read into: most commands print a line, and would leave one of
+// these behind each.
+var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
 // read takes one pipe until its end, or until its deadline.
 func (o *output) read(pipe *os.File, stream int) {
 	var (
 		clean cleaner
-		buf   = make([]byte, 32<<10)
+		room  = buffers.Get().(*[32 << 10]byte)
+		buf   = room[:]
 		text  []byte
 		kept  int
 	)
+	defer buffers.Put(room)
 	for {
 		n, err := pipe.Read(buf)
 		take := min(n, sandbox.MaxStream-kept)

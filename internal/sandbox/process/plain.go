@@ -72,13 +72,14 @@ var redirection = regexp.MustCompile(`(^|\s)(2>&1|[12]?>>?\s*[A-Za-z0-9_./-]+|<\
 // withoutRedirections takes the redirections to and from plain names out, one after
 // the other; what is left of any other kind is no plain word.
 func withoutRedirections(s string) string {
-	for {
+	for strings.ContainsAny(s, "<>") {
 		at := redirection.FindStringIndex(s)
 		if at == nil {
 			return s
 		}
 		s = s[:at[0]] + " " + s[at[1]:]
 	}
+	return s
 }
 
 // sameEverywhere reports the shell's own commands that bash and every other sh agree on.

@@ -181,6 +181,8 @@ func (r *Running) start(command sandbox.Command) (err error) {
 		r.stdin = ours
 		theirs = append(theirs, child)
 		cmd.Stdin = child
+	} else if nothing, err := emptiness(); err == nil {
+		cmd.Stdin = nothing // or else it is opened once more
 	}
 	if err := cmd.Start(); err != nil {
 		return startError(cmd, err)
@@ -196,6 +198,10 @@ func (r *Running) start(command sandbox.Command) (err error) {
 	}
 	return nil
 }
+
+// emptiness is what a command reads that is given nothing. It has no end and no place, so all of them
+// share it.
+var emptiness = sync.OnceValues(func() (*os.File, error) { return os.Open(os.DevNull) })
 
 // startError says what is wrong with the directory when it is that: the system
 // blames the program.
