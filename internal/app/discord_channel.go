@@ -52,7 +52,7 @@ func (c discordChannel) bot() *discord.Bot {
 
 // place is the guild and the channel of the thread.
 func (c discordChannel) place() (guild, in string) {
-	guild, in, _ = strings.Cut(c.thread.Place(), "/")
+	guild, _, in = room.PlaceParts(c.thread.Place())
 	return guild, in
 }
 

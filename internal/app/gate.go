@@ -28,7 +28,7 @@ type gate struct {
 // gate is that of a thread's next run.
 func (a *App) gate(row journal.Thread, bot *config.Bot, work engine.Work) *gate {
 	home, _ := os.UserHomeDir()
-	place := permit.JudgeOptions{Home: a.Home.Dir(), Workspace: row.Dir, UserHome: home, Who: permit.Who{Agent: row.Agent, Channel: row.Place}}
+	place := permit.JudgeOptions{Home: a.Home.Dir(), Workspace: row.Dir, UserHome: home, Who: permit.Who{Agent: row.Agent, Channel: homePlace(row.ID.Transport(), row.Place)}}
 	load := func(name string) (*permit.Profile, error) { return a.rules(bot, name) }
 	return &gate{limitsOf(bot, row, load), place, a.choice(row.ID), work, a.keptFor(row)}
 }

@@ -13,6 +13,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/permit"
 	"chorus/internal/rights"
+	"chorus/internal/room"
 	"chorus/internal/transcript"
 )
 
@@ -57,11 +58,25 @@ func channelNamed(name string) []string {
 	if name == "" {
 		return nil
 	}
-	_, place, ok := strings.Cut(name, ":")
+	transport, place, ok := strings.Cut(name, ":")
 	if !ok {
 		place = name
 	}
-	return []string{name, place, path.Base(place)}
+	out := []string{name, place, path.Base(place)}
+	if home := homePlace(transport, place); home != place {
+		out = append(out, channelNamed(transport+":"+home)...)
+	}
+	return out
+}
+
+// homePlace is the place whose rules hold in another: a private thread has those of the
+// channel that it hangs under.
+func homePlace(transport, place string) string {
+	guild, home, in := room.PlaceParts(place)
+	if transport != room.Transport || in == home {
+		return place
+	}
+	return guild + "/" + home
 }
 
 // ownerToken names the token that the first start of the server made: it lies in a file

@@ -151,9 +151,12 @@ func (a *App) channelOf(ctx context.Context, thread chat.ThreadID) string {
 	if thread.Transport() != room.Transport {
 		return ""
 	}
-	_, home, _ := strings.Cut(thread.Place(), "/")
-	if own, err := a.board.of(ctx, a.DB, thread.Thread()); err == nil && own.Parent == home {
-		return thread.Thread()
+	_, home, in := room.PlaceParts(thread.Place())
+	if in == home {
+		in = thread.Thread()
+	}
+	if own, err := a.board.of(ctx, a.DB, in); err == nil && own.Parent == home {
+		return in
 	}
 	return home
 }

@@ -215,7 +215,7 @@ func (h *discordHouse) beginAnew(ctx context.Context, p quietPlace, seen seenQui
 			seen.Until = after.LastActive // our own doing is no new life
 		}
 	}
-	_, channel, _ := strings.Cut(p.Place, "/")
+	_, _, channel := room.PlaceParts(p.Place)
 	h.mu.Lock()
 	bot := h.live[h.speaks(p)]
 	h.mu.Unlock()

@@ -66,7 +66,7 @@ func (a *App) planWalls(bot *config.Bot, rules *permit.Profile, row journal.Thre
 	}
 	if p.walls == "" {
 		p.walls = wallsPreferred
-		place := permit.JudgeOptions{Home: a.Home.Dir(), Workspace: row.Dir, UserHome: a.userHome(), Who: permit.Who{Agent: row.Agent, Channel: row.Place}}
+		place := permit.JudgeOptions{Home: a.Home.Dir(), Workspace: row.Dir, UserHome: a.userHome(), Who: permit.Who{Agent: row.Agent, Channel: homePlace(row.ID.Transport(), row.Place)}}
 		if now.Yes || unasked(rules, place, work) {
 			p.walls = wallsRequired
 		}

@@ -63,6 +63,7 @@ type Channel struct {
 	Name   string
 	// HomeName is the name of Home: of a platform thread the parent's. "": not known.
 	HomeName string
+	Private  bool // a platform thread that not everybody sees who sees its parent
 }
 
 // Home is the channel that lends its agents, settings and memory: of a platform thread
@@ -74,12 +75,28 @@ func (c Channel) Home() string {
 	return c.ID
 }
 
-// Place is the second part of the thread ids of a channel: guild and home.
+// Place is the second part of the thread ids of a channel: guild and home. A private
+// thread is a place of its own, so that nothing of it is found from its parent.
 func (c Channel) Place() string {
+	place := c.Guild + "/" + c.Home()
 	if c.Guild == "" {
-		return Direct + "/" + c.Home()
+		place = Direct + place
 	}
-	return c.Guild + "/" + c.Home()
+	if c.Private && c.Parent != "" {
+		place += "/" + c.ID
+	}
+	return place
+}
+
+// PlaceParts takes a place apart: the guild, the channel whose agents and settings hold
+// there, and the channel where it is said, which is the same but for private threads.
+func PlaceParts(place string) (guild, home, in string) {
+	guild, rest, _ := strings.Cut(place, "/")
+	home, in, under := strings.Cut(rest, "/")
+	if !under {
+		in = home
+	}
+	return guild, home, in
 }
 
 // Author is whoever wrote a message.

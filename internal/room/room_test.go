@@ -87,9 +87,17 @@ func TestPlaces(t *testing.T) {
 	for _, c := range []struct {
 		in   Channel
 		want string
-	}{{Channel{Guild: "1", ID: "2"}, "1/2"}, {Channel{Guild: "1", ID: "3", Parent: "2"}, "1/2"}, {Channel{ID: "5"}, "@me/5"}} {
+	}{{Channel{Guild: "1", ID: "2"}, "1/2"}, {Channel{Guild: "1", ID: "3", Parent: "2"}, "1/2"}, {Channel{ID: "5"}, "@me/5"},
+		{Channel{Guild: "1", ID: "3", Parent: "2", Private: true}, "1/2/3"}} {
 		if got := c.in.Place(); got != c.want {
 			t.Errorf("%+v: %s", c.in, got)
+		}
+		in := c.in.Home()
+		if c.in.Private {
+			in = c.in.ID
+		}
+		if guild, home, at := PlaceParts(c.want); c.in.Guild != "" && guild != c.in.Guild || home != c.in.Home() || at != in {
+			t.Errorf("%s is %s, %s, %s", c.want, guild, home, at)
 		}
 	}
 }

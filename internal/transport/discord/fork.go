@@ -18,6 +18,9 @@ import (
 // forkName is the entry in a message's menu.
 const forkName = "Fork from here"
 
+// forkMark stands in the id of a fork behind the platform thread that it was made in.
+const forkMark = "-fork-"
+
 // forkHere forks the conversation that a message belongs to, as it was with that message.
 func (b *Bot) forkHere(ctx context.Context, o order) answer {
 	if o.on == nil {
@@ -100,10 +103,17 @@ func (b *Bot) forkPlace(ctx context.Context, o order, row journal.Thread) (root,
 		return "", "", err
 	}
 	if r := listenerOf(listeners, row.Agent).Routing; r == "" || r == route.Reply {
-		return "fork-" + o.interaction.ID().String(), o.in.ID, nil
+		root := "fork-" + o.interaction.ID().String()
+		if o.in.Parent != "" {
+			root = o.in.ID + forkMark + o.interaction.ID().String()
+		}
+		return root, o.in.ID, nil
 	}
 	if o.in.Guild == "" || o.in.Guild == room.Direct {
 		return "", "", fmt.Errorf("a direct message is one conversation, and has no threads to fork into; ask in a channel of a server")
+	}
+	if o.in.Private {
+		return "", "", fmt.Errorf("a fork would stand in a thread that everybody sees, and this one is private; nothing was done")
 	}
 	name := split.Clip("fork: "+titleOf(row), 90)
 	made, err := again(ctx, b.rest, "open thread", func(ctx context.Context) (*discord.GuildThread, error) {

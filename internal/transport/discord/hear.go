@@ -187,8 +187,8 @@ func (b *Bot) converted(m discord.Message, in room.Channel) room.Message {
 	for _, id := range m.MentionRoles {
 		out.Roles = append(out.Roles, id.String())
 	}
-	if m.MessageReference != nil && m.MessageReference.MessageID != nil {
-		out.ReplyTo = m.MessageReference.MessageID.String()
+	if r := m.MessageReference; r != nil && r.MessageID != nil && r.Type == discord.MessageReferenceTypeDefault && (r.ChannelID == nil || *r.ChannelID == m.ChannelID) {
+		out.ReplyTo = r.MessageID.String() // what is passed on from elsewhere is no reply
 	}
 	if m.ReferencedMessage != nil {
 		out.Answers = m.ReferencedMessage.Author.Username

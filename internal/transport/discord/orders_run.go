@@ -3,6 +3,7 @@ package discord
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/disgoorg/disgo/discord"
@@ -35,13 +36,33 @@ func (b *Bot) here(ctx context.Context, in room.Channel) ([]journal.Thread, erro
 
 func (b *Bot) hereMost(ctx context.Context, in room.Channel, most int) ([]journal.Thread, error) {
 	rows, err := b.House.ThreadsIn(ctx, in.Place(), most)
+	if err != nil {
+		return nil, err
+	}
+	isHere := func(chat.ThreadID) bool { return true }
+	if in.Parent != "" && !in.Private {
+		if isHere, err = b.inThread(ctx, in); err != nil {
+			return nil, err
+		}
+	}
 	var out []journal.Thread
 	for _, row := range rows {
-		if b.House.Serves(b.Name, row.ID) && (in.Parent == "" || row.ID.Thread() == in.ID) {
+		if b.House.Serves(b.Name, row.ID) && isHere(row.ID) {
 			out = append(out, row)
 		}
 	}
-	return out, err
+	return out, nil
+}
+
+// inThread tells the conversations of a platform thread from the others of its channel: the
+// one that it is, forks that were made in it, and the one whose answer it was opened on.
+func (b *Bot) inThread(ctx context.Context, in room.Channel) (func(chat.ThreadID) bool, error) {
+	places, err := b.House.Places(ctx, room.Transport, in.ID)
+	return func(thread chat.ThreadID) bool {
+		root := thread.Thread()
+		return root == in.ID || strings.HasPrefix(root, in.ID+forkMark) ||
+			slices.ContainsFunc(places, func(p journal.Place) bool { return p.Ours && p.Thread == thread })
+	}, err
 }
 
 func on(row journal.Thread) bool { return row.Status == chat.Running || row.Status == chat.Waiting }

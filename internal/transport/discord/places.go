@@ -59,10 +59,10 @@ func (p *places) learn(ev chat.Event) {
 	}
 }
 
-// home is where the thread is when nobody says otherwise: its channel, or the platform
-// thread that it is.
+// home is where the thread is when nobody says otherwise: its channel, or the private
+// thread that it is in.
 func (p *places) home() string {
-	_, channel, _ := strings.Cut(p.thread.Place(), "/")
+	_, _, channel := room.PlaceParts(p.thread.Place())
 	return channel
 }
 

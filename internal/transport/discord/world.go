@@ -86,6 +86,7 @@ func (w *world) channel(c discord.Channel) room.Channel {
 		out.Guild = g.GuildID().String()
 		if _, ok := c.(discord.GuildThread); ok && g.ParentID() != nil {
 			out.Parent = g.ParentID().String() // the parent of others is a category
+			out.Private = c.Type() == discord.ChannelTypeGuildPrivateThread
 		}
 	}
 	w.mu.Lock()
