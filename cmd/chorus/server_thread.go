@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"text/tabwriter"
@@ -187,33 +186,4 @@ func plainSnippet(text string) string {
 		out = append(out, r)
 	}
 	return string(out)
-}
-
-// farExport writes the raw journal of a session of a server.
-func (c *cli) farExport(ctx context.Context, name string) error {
-	return c.at(func(service command.Service) error {
-		s, err := farSession(ctx, service, name)
-		if err != nil {
-			return err
-		}
-		enc := json.NewEncoder(c.out())
-		enc.SetEscapeHTML(false)
-		for after := int64(0); ; {
-			page, err := service.Events(ctx, command.Caller{}, s.ID, command.Span{After: after, Limit: 500})
-			if err != nil {
-				return err
-			}
-			for _, ev := range page.Items {
-				if err := enc.Encode(ev); err != nil {
-					return err
-				}
-			}
-			if page.Next == "" {
-				return nil
-			}
-			if after, err = strconv.ParseInt(page.Next, 10, 64); err != nil {
-				return fmt.Errorf("the server's next page: %w", err)
-			}
-		}
-	})
 }

@@ -2,10 +2,7 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -168,100 +165,6 @@ func (c *cli) threadSearch() *cobra.Command {
 	cmd.Flags().StringVar(&o.Agent, "agent", "", "only this agent's threads")
 	cmd.Flags().IntVar(&o.Limit, "limit", 20, "at most so many")
 	return cmd
-}
-
-func (c *cli) threadExport() *cobra.Command {
-	format, file := "", ""
-	cmd := &cobra.Command{
-		Use: "export ID", Short: "Write a thread as Markdown or JSON lines, without secrets", Args: exactly(1),
-		Example: "  chorus thread export 01k3 --format jsonl --output talk.jsonl",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if format != "markdown" && format != "jsonl" {
-				return &app.UsageError{Err: fmt.Errorf("unknown format %q; there are jsonl and markdown", format)}
-			}
-			if c.remote() && format == "jsonl" && file == "" {
-				return c.farExport(cmd.Context(), args[0])
-			}
-			return c.with(cmd.Context(), func(a *app.App) (err error) {
-				row, err := a.FindThread(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				out := c.out()
-				if file != "" {
-					f, err := os.Create(file)
-					if err != nil {
-						return fmt.Errorf("export: %w", err)
-					}
-					defer func() { err = errors.Join(err, f.Close()) }()
-					out = f
-				}
-				w, hide := bufio.NewWriter(out), a.Redactor()
-				if format == "markdown" {
-					err = a.ExportMarkdown(cmd.Context(), w, row)
-				} else {
-					for ev, rerr := range a.DB.AllEvents(cmd.Context(), row.ID, 0) {
-						if rerr != nil {
-							return rerr
-						}
-						data, rerr := json.Marshal(ev)
-						if rerr != nil {
-							return rerr
-						}
-						_, _ = w.Write(append(hide.JSON(data), '\n'))
-					}
-				}
-				return errors.Join(err, w.Flush())
-			})
-		},
-	}
-	cmd.Flags().StringVar(&format, "format", "markdown", "jsonl or markdown")
-	cmd.Flags().StringVarP(&file, "output", "o", "", "file to write (default: standard output)")
-	return cmd
-}
-
-func (c *cli) threadReplay() *cobra.Command {
-	return c.jsonFlag(&cobra.Command{
-		Use: "replay ID", Short: "Rebuild every request from the journal and compare it with what was sent", Args: exactly(1),
-		Long: `Rebuilds every request of a thread from its journal alone and compares its digest
-with the one recorded when it was sent. Exit code 1 if one differs.`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.with(cmd.Context(), func(a *app.App) error {
-				row, err := a.FindThread(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				all, differ := 0, 0
-				list := []app.Replayed{}
-				err = a.Replay(cmd.Context(), row.ID, func(r app.Replayed) error {
-					all++
-					word := "same"
-					if !r.Same {
-						differ++
-						word = "DIFFERS " + r.Why
-					}
-					if c.json {
-						list = append(list, r)
-						return nil
-					}
-					_, err := fmt.Fprintf(c.out(), "#%d  step %d attempt %d  %-10s  %.12s  %s\n", r.Seq, r.Step, r.Attempt, r.Purpose, r.Digest, word)
-					return err
-				})
-				if err != nil {
-					return err
-				}
-				if c.json {
-					err = c.printJSON(list)
-				} else {
-					_, err = fmt.Fprintf(c.out(), "%d requests, %d differ\n", all, differ)
-				}
-				if err == nil && differ > 0 {
-					err = exitError(1)
-				}
-				return err
-			})
-		},
-	})
 }
 
 // guest is an engine that only writes as a guest: the thread's owner, in whatever

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"chorus/internal/chat"
+	"chorus/internal/command"
 	"chorus/internal/journal"
 	"chorus/internal/tool"
 )
@@ -156,8 +157,10 @@ func TestFiftySecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	var export bytes.Buffer
-	if err := a.ExportMarkdown(t.Context(), &export, row); err != nil {
-		t.Fatal(err)
+	for _, as := range []command.Format{command.Markdown, command.JSONLines} {
+		if err := a.Export(t.Context(), &export, row, as); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.WriteFile(filepath.Join(home, "export.md"), export.Bytes(), 0o600); err != nil {
 		t.Fatal(err)

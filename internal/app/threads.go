@@ -1,66 +1,67 @@
 package app
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 
 	"chorus/internal/chat"
+	"chorus/internal/command"
 	"chorus/internal/journal"
 	"chorus/internal/model"
 	"chorus/internal/transcript"
 )
 
-// Replayed is one request, rebuilt.
-type Replayed struct {
-	Seq     int64        `json:"seq"`
-	Run     string       `json:"run"`
-	Step    int          `json:"step"`
-	Attempt int          `json:"attempt"`
-	Purpose chat.Purpose `json:"purpose"`
-	Digest  string       `json:"digest"`
-	Rebuilt string       `json:"rebuilt"`
-	Same    bool         `json:"same"`
-	Why     string       `json:"why,omitempty"` // why it could not be rebuilt
-}
-
 // Replay rebuilds every request of a thread from its journal and compares each
 // with the digest that was recorded when it was sent.
-func (a *App) Replay(ctx context.Context, thread chat.ThreadID, each func(Replayed) error) error {
-	blob := func(hash string) ([]byte, error) { return a.DB.Blob(ctx, hash) }
-	log := transcript.New(blob)
-	var head *model.Head
-	for ev, err := range a.DB.AllEvents(ctx, thread, 0) {
-		if err != nil {
-			return err
-		}
-		switch b := ev.Body.(type) {
-		case chat.RunStarted:
-			head = nil
-			if b.Head != "" {
-				if head, err = a.head(b.Head); err != nil {
-					return err
+func (a *App) Replay(ctx context.Context, thread chat.ThreadID) iter.Seq2[command.Replayed, error] {
+	return func(yield func(command.Replayed, error) bool) {
+		blob := func(hash string) ([]byte, error) { return a.DB.Blob(ctx, hash) }
+		log := transcript.New(blob)
+		var head *model.Head
+		for ev, err := range a.DB.AllEvents(ctx, thread, 0) {
+			switch b := ev.Body.(type) {
+			case chat.RunStarted:
+				head, err = a.headOf(b)
+			case chat.Asked:
+				if !yield(a.replayed(log, head, ev, b), nil) {
+					return
 				}
 			}
-			if b.Renderer != transcript.Renderer {
-				return fmt.Errorf("run %s was rendered by %s, this chorus renders %s: it cannot be rebuilt", b.Run, b.Renderer, transcript.Renderer)
+			if err == nil {
+				err = log.Apply(ev)
 			}
-		case chat.Asked:
-			r := Replayed{Seq: ev.Seq, Run: ev.Run, Step: b.Step, Attempt: b.Attempt, Purpose: b.Purpose, Digest: b.Digest}
-			if r.Rebuilt, err = rebuild(log, head, b); err != nil {
-				r.Why = err.Error()
+			if err != nil {
+				yield(command.Replayed{}, err)
+				return
 			}
-			r.Same = r.Rebuilt == r.Digest
-			if err := each(r); err != nil {
-				return err
-			}
-		}
-		if err := log.Apply(ev); err != nil {
-			return err
 		}
 	}
-	return nil
+}
+
+// headOf is what the requests of a run begin with; nil: it has none.
+func (a *App) headOf(b chat.RunStarted) (*model.Head, error) {
+	if b.Renderer != transcript.Renderer {
+		return nil, fmt.Errorf("run %s was rendered by %s, this chorus renders %s: it cannot be rebuilt", b.Run, b.Renderer, transcript.Renderer)
+	}
+	if b.Head == "" {
+		return nil, nil
+	}
+	return a.head(b.Head)
+}
+
+func (a *App) replayed(log *transcript.Log, head *model.Head, ev chat.Event, b chat.Asked) command.Replayed {
+	r := command.Replayed{Seq: ev.Seq, Run: ev.Run, Step: b.Step, Attempt: b.Attempt, Purpose: b.Purpose, Digest: b.Digest}
+	var err error
+	if r.Rebuilt, err = rebuild(log, head, b); err != nil {
+		r.Why = a.Redactor().Text(err.Error())
+	}
+	r.Same = r.Rebuilt == r.Digest
+	return r
 }
 
 func rebuild(log *transcript.Log, head *model.Head, asked chat.Asked) (string, error) {
@@ -86,9 +87,45 @@ func rebuilt(log *transcript.Log, head *model.Head, asked chat.Asked) (model.Req
 	return log.CompactionRequest(head, asked.Sees, cut)
 }
 
-// ExportMarkdown writes a thread for people to read, without secrets: it is made to be
-// passed on.
-func (a *App) ExportMarkdown(ctx context.Context, w io.Writer, row journal.Thread) error {
+// Export writes a thread, without secrets: it is made to be passed on. It is written while
+// it is read, so that a long one needs no more room than a short one.
+func (a *App) Export(ctx context.Context, to io.Writer, row journal.Thread, as command.Format) error {
+	w := bufio.NewWriterSize(to, 32<<10) // a few events at once
+	var err error
+	switch as {
+	case command.Markdown:
+		err = a.exportMarkdown(ctx, w, row)
+	case command.JSONLines:
+		err = a.exportLines(ctx, w, row)
+	default:
+		return usage(fmt.Errorf("unknown format %q; there are %s and %s", as, command.JSONLines, command.Markdown))
+	}
+	if err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// exportLines writes the journal, an event a line.
+func (a *App) exportLines(ctx context.Context, w io.Writer, row journal.Thread) error {
+	hide := a.Redactor()
+	for ev, err := range a.DB.AllEvents(ctx, row.ID, 0) {
+		if err != nil {
+			return err
+		}
+		data, err := json.Marshal(ev)
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(append(hide.JSON(data), '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exportMarkdown writes a thread for people to read.
+func (a *App) exportMarkdown(ctx context.Context, w io.Writer, row journal.Thread) error {
 	hide := a.Redactor()
 	fmt.Fprintf(w, "# %s\n\n%s · %s\n", hide.Clipped(orTitle(row)), row.ID, row.Created.Local().Format("2 January 2006 15:04"))
 	for ev, err := range a.DB.AllEvents(ctx, row.ID, 0) {

@@ -80,6 +80,12 @@ type Sessions interface {
 	Messages(ctx context.Context, by Caller, id string, q Span) (List[feed.Item], error)
 	// Requests are the model calls of a session, with what was sent.
 	Requests(ctx context.Context, by Caller, id string, q Span) (List[Request], error)
+	// Export writes a whole session for somebody to keep, without secrets and as it is read:
+	// where it fails, nothing or a part was written.
+	Export(ctx context.Context, by Caller, id string, as Format, to io.Writer) error
+	// Replay rebuilds every request from the journal and compares it with what was sent. An
+	// error is the last thing it gives.
+	Replay(ctx context.Context, by Caller, id string) iter.Seq2[Replayed, error]
 	// Attach stores a file that a later message names.
 	Attach(ctx context.Context, by Caller, id string, name string, body io.Reader) (Attachment, error)
 	// Blob opens a picture or file that an event of the session names.

@@ -152,6 +152,28 @@ type Fragment struct {
 	Cached bool   `json:"cached"` // it was sent before, byte for byte
 }
 
+// Format is what a session is written as.
+type Format string
+
+// The formats of an export.
+const (
+	Markdown  Format = "markdown" // for people to read
+	JSONLines Format = "jsonl"    // the journal, an event a line
+)
+
+// Replayed is one request, rebuilt from the journal alone.
+type Replayed struct {
+	Seq     int64        `json:"seq"`
+	Run     string       `json:"run"`
+	Step    int          `json:"step"`
+	Attempt int          `json:"attempt"`
+	Purpose chat.Purpose `json:"purpose"`
+	Digest  string       `json:"digest"`  // recorded when it was sent
+	Rebuilt string       `json:"rebuilt"` // of what the journal makes of it now
+	Same    bool         `json:"same"`
+	Why     string       `json:"why,omitempty"` // why it could not be rebuilt
+}
+
 // Attachment is an uploaded file.
 type Attachment struct {
 	ID        string `json:"id"`

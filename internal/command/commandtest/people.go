@@ -18,6 +18,7 @@ func others(s *story) {
 	unknown := err.Error()
 	_, err = svc.GetSession(s.ctx, s.Bo, strings.Repeat("0", len(id)))
 	s.equal("a hint that it is there", strings.ReplaceAll(err.Error(), strings.Repeat("0", len(id)), id), unknown)
+	var taken strings.Builder
 	tries := map[string]func() error{
 		"say":   func() error { _, err := svc.Say(s.ctx, s.Bo, id, command.Words{Message: "hi"}); return err },
 		"steer": func() error { _, err := svc.Steer(s.ctx, s.Bo, id, command.Words{Message: "hi"}); return err },
@@ -30,9 +31,16 @@ func others(s *story) {
 		"events":   func() error { _, err := svc.Events(s.ctx, s.Bo, id, command.Span{}); return err },
 		"messages": func() error { _, err := svc.Messages(s.ctx, s.Bo, id, command.Span{}); return err },
 		"requests": func() error { _, err := svc.Requests(s.ctx, s.Bo, id, command.Span{}); return err },
-		"blob":     func() error { _, err := svc.Blob(s.ctx, s.Bo, id, strings.Repeat("a", 64)); return err },
-		"audit":    func() error { _, err := svc.Audit(s.ctx, s.Bo, command.AuditQuery{Session: id}); return err },
-		"asked":    func() error { _, err := svc.Approvals(s.ctx, s.Bo, command.ApprovalQuery{Session: id}); return err },
+		"export":   func() error { return svc.Export(s.ctx, s.Bo, id, command.Markdown, &taken) },
+		"replay": func() error {
+			for _, err := range svc.Replay(s.ctx, s.Bo, id) {
+				return err
+			}
+			return nil
+		},
+		"blob":  func() error { _, err := svc.Blob(s.ctx, s.Bo, id, strings.Repeat("a", 64)); return err },
+		"audit": func() error { _, err := svc.Audit(s.ctx, s.Bo, command.AuditQuery{Session: id}); return err },
+		"asked": func() error { _, err := svc.Approvals(s.ctx, s.Bo, command.ApprovalQuery{Session: id}); return err },
 		"attach": func() error {
 			_, err := svc.Attach(s.ctx, s.Bo, id, "x", strings.NewReader("x"))
 			return err
@@ -49,6 +57,7 @@ func others(s *story) {
 			s.Errorf("%s: %v", name, err)
 		}
 	}
+	s.equal("what Bo took along", taken.String(), "")
 	list, err := svc.ListSessions(s.ctx, s.Bo, command.SessionQuery{})
 	s.ok(err)
 	s.equal("sessions of Bo", len(list.Items), 0)

@@ -86,7 +86,7 @@ func (a *API) Readers() int { return a.hub.Readers() }
 func (a *API) operations() []rest.Operation {
 	var all []rest.Operation
 	for _, some := range [][]rest.Operation{
-		a.sessionOps(), a.historyOps(), a.deskOps(), a.agentOps(), a.bookOps(), a.houseOps(), a.tokenOps(), a.doorOps(),
+		a.sessionOps(), a.historyOps(), a.exportOps(), a.deskOps(), a.agentOps(), a.bookOps(), a.houseOps(), a.tokenOps(), a.doorOps(),
 	} {
 		all = append(all, some...)
 	}

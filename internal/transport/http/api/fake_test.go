@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -31,6 +32,7 @@ type fake struct {
 	mu      sync.Mutex
 	orders  []string
 	failing error // what every order answers, if any
+	late    error // what exports and replays end with, once they have begun
 }
 
 var _ command.Service = (*fake)(nil)
@@ -122,6 +124,24 @@ func (f *fake) Messages(_ context.Context, by command.Caller, id string, q comma
 }
 func (f *fake) Requests(_ context.Context, by command.Caller, id string, q command.Span) (command.List[command.Request], error) {
 	return one(command.Request{Seq: 1}, f.note(by, "Requests", id, q))
+}
+func (f *fake) Export(_ context.Context, by command.Caller, id string, as command.Format, to io.Writer) error {
+	if err := f.note(by, "Export", id, as); err != nil {
+		return err
+	}
+	_, err := io.WriteString(to, "all of it\n")
+	return errors.Join(err, f.late)
+}
+func (f *fake) Replay(_ context.Context, by command.Caller, id string) iter.Seq2[command.Replayed, error] {
+	return func(yield func(command.Replayed, error) bool) {
+		if err := f.note(by, "Replay", id); err != nil {
+			yield(command.Replayed{}, err)
+			return
+		}
+		if yield(command.Replayed{Seq: 3, Same: true}, nil) && yield(command.Replayed{Seq: 5, Why: "no head"}, nil) && f.late != nil {
+			yield(command.Replayed{}, f.late)
+		}
+	}
 }
 func (f *fake) Attach(_ context.Context, by command.Caller, id, name string, body io.Reader) (command.Attachment, error) {
 	data, err := io.ReadAll(body)

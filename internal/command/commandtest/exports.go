@@ -1,0 +1,92 @@
+package commandtest
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+)
+
+// secret has the shape of a key, and opens nothing.
+const secret = "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345"
+
+// exports: a session is written whole, without secrets, and whoever cannot take it says so.
+func exports(s *story) {
+	made := s.new(s.Ada, command.NewSession{Title: "a long walk"})
+	s.say(s.Ada, made.ID, "!say first\n\n"+secret+" is my key")
+	long := strings.Repeat("so it goes ", 20_000)
+	s.say(s.Ada, made.ID, "!say "+long+"the end")
+	svc := s.As(s.Ada)
+	var text strings.Builder
+	s.ok(svc.Export(s.ctx, s.Ada, made.ID, command.Markdown, &text))
+	for _, want := range []string{"# a long walk\n", made.Thread, ", ", "\nfirst\n", long + "the end\n", "[redacted:"} {
+		if !strings.Contains(text.String(), want) {
+			s.Errorf("the export lacks %.60q", want)
+		}
+	}
+	var lines strings.Builder
+	s.ok(svc.Export(s.ctx, s.Ada, made.ID, command.JSONLines, &lines))
+	if strings.Contains(text.String()+lines.String(), secret) {
+		s.Error("an export shows a secret")
+	}
+	now, err := svc.GetSession(s.ctx, s.Ada, made.ID)
+	s.ok(err)
+	seq := int64(0)
+	for scan := bufio.NewReader(strings.NewReader(lines.String())); ; {
+		line, err := scan.ReadBytes('\n')
+		if len(line) == 0 {
+			break
+		}
+		s.ok(err)
+		var ev chat.Event
+		s.ok(json.Unmarshal(line, &ev))
+		seq++
+		s.equal("number", ev.Seq, seq)
+		s.equal("thread", string(ev.Thread), made.Thread)
+	}
+	s.equal("the last number", seq, now.Seq)
+	full := errors.New("the disk is full")
+	if err := svc.Export(s.ctx, s.Ada, made.ID, command.Markdown, fullDisk{full}); err == nil {
+		s.Error("an export that could not be written was called good")
+	}
+	s.wants(command.Invalid, svc.Export(s.ctx, s.Ada, made.ID, "pdf", &text))
+	s.wants(command.NotFound, svc.Export(s.ctx, s.Ada, "01nowhere", command.Markdown, &text))
+	s.ok(s.As(s.Admin).Export(s.ctx, s.Admin, made.ID, command.Markdown, &text))
+}
+
+type fullDisk struct{ error }
+
+func (f fullDisk) Write([]byte) (int, error) { return 0, f.error }
+
+// replays: every request can be rebuilt, in order, and leaving early is no trouble.
+func replays(s *story) {
+	id := s.new(s.Ada, command.NewSession{Permissions: "standard"}).ID
+	svc := s.As(s.Ada)
+	for range svc.Replay(s.ctx, s.Ada, id) {
+		s.Error("a request of a session in which nothing was said")
+	}
+	s.say(s.Ada, id, "!call list_files {}\n!end\n!say one")
+	s.say(s.Ada, id, "!say two")
+	last, count := int64(0), 0
+	for r, err := range svc.Replay(s.ctx, s.Ada, id) {
+		s.ok(err)
+		if !r.Same || r.Digest == "" || r.Rebuilt != r.Digest || r.Why != "" || r.Seq <= last || r.Run == "" || r.Step == 0 || r.Purpose != chat.ForTurn {
+			s.Errorf("after %d: %+v", last, r)
+		}
+		last = r.Seq
+		count++
+	}
+	s.equal("requests", count, 3)
+	for _, err := range svc.Replay(s.ctx, s.Ada, id) {
+		s.ok(err)
+		break
+	}
+	for _, err := range svc.Replay(s.ctx, s.Ada, "01nowhere") {
+		s.wants(command.NotFound, err)
+		count++
+	}
+	s.equal("told of a session that is not there", count, 4)
+}
