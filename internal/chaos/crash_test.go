@@ -22,22 +22,6 @@ import (
 	"chorus/internal/chat"
 )
 
-// victim is the real program, built so that it can be told where to die.
-var victim = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "chorus-victim")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "chorus")
-	cmd := exec.Command("go", "build", "-tags", "chaos", "-o", path, "chorus/cmd/chorus")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is built for people
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build: %w\n%s", err, out)
-	}
-	return path, nil
-})
-
 // crashSteps is how long the run is that gets killed.
 const crashSteps = 30
 
@@ -73,7 +57,7 @@ type crashSite struct {
 // would measure the making.
 func newSite(t testing.TB, template string) *crashSite {
 	t.Helper()
-	bin, err := victim()
+	bin, err := victim.program()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +89,7 @@ var sandbox = sync.OnceValue(func() string {
 func (s *crashSite) command(ctx context.Context, env []string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, s.bin, args...)
 	cmd.Dir = s.repo
-	cmd.Env = append([]string{"CHORUS_HOME=" + s.home, "PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "USER=ada", "CHORUS_SANDBOX=" + cmp.Or(s.walls, sandbox())}, env...)
+	cmd.Env = append([]string{"CHORUS_HOME=" + s.home, "TMPDIR=" + victim.dir, "PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "USER=ada", "CHORUS_SANDBOX=" + cmp.Or(s.walls, sandbox())}, env...)
 	return cmd
 }
 

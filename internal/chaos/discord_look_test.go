@@ -167,15 +167,23 @@ func (g *guild) effects() {
 			done[line]++
 		}
 	}
-	missing := 0
+	missing, allowed := 0, 0
 	for _, a := range g.asked {
+		if !a.question {
+			continue
+		}
+		if g.cardOfAsked(a) {
+			allowed++
+		}
 		switch n := done[fmt.Sprintf("effect-%d", a.n)]; {
-		case !a.question:
 		case n > 1:
 			g.Errorf("what message %d asked for was done %d times", a.n, n)
 		case n == 0 && g.cardOfAsked(a):
 			missing++ // a kill between its beginning and its end: it is never repeated
 		}
+	}
+	if allowed > 0 && len(done) == 0 {
+		g.Errorf("none of %d commands that were allowed left a trace in %v", allowed, files)
 	}
 	if missing > g.killed {
 		g.Errorf("%d commands that were allowed were not carried out, at %d kills", missing, g.killed)

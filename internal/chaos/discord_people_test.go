@@ -65,9 +65,8 @@ func (g *guild) say(n int) {
 		if channel == alone {
 			most = 1
 		}
-		for k = g.room(channel); k.open() >= most; {
-			g.read(20 * time.Millisecond)
-		}
+		k = g.room(channel)
+		g.until(func() bool { return k.open() < most })
 	}
 	text := fmt.Sprintf("!say answer-%d;", n)
 	kind := g.dice.IntN(12)
@@ -144,21 +143,39 @@ func (g *guild) unsettled() int {
 	return n
 }
 
+// until takes in what happens until something is so.
+func (g *guild) until(is func() bool) {
+	g.Helper()
+	again := time.NewTicker(clickAgain)
+	defer again.Stop()
+	for !is() {
+		g.next(again.C)
+		g.click()
+	}
+}
+
 // read takes in what happens for a while.
 func (g *guild) read(d time.Duration) {
 	g.Helper()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	for {
-		select {
-		case h := <-g.events:
-			g.happened(h)
-		case <-timer.C:
-			g.click()
-			return
-		case <-g.ctx.Done():
-			g.Fatalf("%v: %d of %d messages are not settled, %d questions open; seed %d\n%s", g.ctx.Err(), g.unsettled(), len(g.asked), len(g.cards), g.seed, g.board())
-		}
+	for !g.next(timer.C) {
+	}
+	g.click()
+}
+
+// next takes in one thing that happens. It reports whether the time was up instead.
+func (g *guild) next(late <-chan time.Time) bool {
+	g.Helper()
+	select {
+	case h := <-g.events:
+		g.happened(h)
+		return false
+	case <-late:
+		return true
+	case <-g.ctx.Done():
+		g.Fatalf("%v: %d of %d messages are not settled, %d questions open; seed %d\n%s", g.ctx.Err(), g.unsettled(), len(g.asked), len(g.cards), g.seed, g.board())
+		return true
 	}
 }
 
@@ -233,11 +250,14 @@ func (g *guild) card(m discordsim.Message) {
 	g.cards[m.ID], g.cardOf[m.ID] = "c1:yes:"+rest[:26], g.asked[n]
 }
 
+// clickAgain is how long a person waits for a button to do something.
+const clickAgain = time.Second
+
 // click answers open questions; whoever is not heard clicks again after a while.
 func (g *guild) click() {
 	for id, button := range g.cards {
 		a := g.cardOf[id]
-		if time.Since(a.cardClicked) < time.Second {
+		if time.Since(a.cardClicked) < clickAgain {
 			continue
 		}
 		a.cardClicked = time.Now()

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -159,6 +160,23 @@ func (g *guild) kill() {
 	g.process = nil
 }
 
+// stop lets it end in order.
+func (g *guild) stop() {
+	g.Helper()
+	if err := g.process.Process.Signal(syscall.SIGTERM); err != nil {
+		g.Fatal(err)
+	}
+	select {
+	case <-g.ended:
+	case <-g.ctx.Done():
+		g.Fatalf("the program does not end: %v", g.ctx.Err())
+	}
+	if !g.process.ProcessState.Success() {
+		g.Errorf("the program did not end well: %v\n%s", g.process.ProcessState, g.stderr.String())
+	}
+	g.process = nil
+}
+
 // play says everything, and breaks things on the way.
 func (g *guild) play() {
 	g.Helper()
@@ -185,24 +203,21 @@ func (g *guild) play() {
 			g.read(time.Duration(g.dice.IntN(150)) * time.Millisecond)
 			g.start()
 		}
-		for g.unsettled() > 25 {
-			g.read(20 * time.Millisecond)
-		}
+		g.until(func() bool { return g.unsettled() <= 25 })
 	}
 	g.Clear(0)
-	for g.unsettled() > 0 || len(g.cards) > 0 || g.unsaid() {
-		g.read(50 * time.Millisecond)
+	quiet := func() bool { return g.unsettled() == 0 && len(g.cards) == 0 }
+	for g.until(quiet); g.unsaid(); g.until(quiet) {
+		g.read(50 * time.Millisecond) // nothing rings when another process has written
 	}
-	g.read(500 * time.Millisecond) // what would be said twice is said by now
+	g.stop() // from here on nothing is said a second time
 }
 
 // warm waits until every channel has been seen: what was said before that, nobody answers.
 func (g *guild) warm() {
 	g.Helper()
 	a := g.put("person0", 0, nil, "say here", 0)
-	for !a.settled {
-		g.read(20 * time.Millisecond)
-	}
+	g.until(func() bool { return a.settled })
 	g.asked = nil
 }
 
