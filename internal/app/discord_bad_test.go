@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,34 +11,6 @@ import (
 	"chorus/internal/sim/discordsim"
 	"chorus/internal/transport/discord"
 )
-
-// bears waits until a message has a sign, whatever else stands under it.
-func (g *guildT) bears(id discordsim.ID, emoji string) {
-	g.Helper()
-	_, err := g.WaitMessage(g.soon(), func(m discordsim.Message) bool {
-		return m.ID == id && slices.ContainsFunc(m.Reactions, func(r discordsim.Reaction) bool { return r.Emoji.Name == emoji })
-	})
-	if err != nil {
-		g.Fatalf("message %s never had %s: %v\n%s", id, emoji, err, g.board())
-	}
-}
-
-// settledRows waits until nothing in the outbox is open.
-func (g *guildT) settledRows() {
-	g.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		lanes, err := g.app.DB.OpenLanes(g.Context(), "discord", DefaultAgent)
-		if err != nil {
-			g.Fatal(err)
-		}
-		if len(lanes) == 0 {
-			return
-		}
-		if time.Now().After(end) {
-			g.Fatalf("lanes are still open: %v", lanes)
-		}
-	}
-}
 
 // Where the bot may not write, whoever asked is told by a sign and in private, once.
 func TestDiscordMayNotWriteHere(t *testing.T) {
@@ -225,13 +196,6 @@ func TestDiscordDownForTenMinutes(t *testing.T) {
 	if n := g.ours("general") + g.ours("random"); n != len(asked) {
 		t.Errorf("%d answers to %d messages:\n%s", n, len(asked), g.board())
 	}
-}
-
-// minute ends when the nth of them is over.
-func (g *guildT) minute(began time.Time, n int) context.Context {
-	ctx, cancel := context.WithDeadline(context.Background(), began.Add(time.Duration(n)*250*time.Millisecond))
-	g.Cleanup(cancel)
-	return ctx
 }
 
 // slowHouse takes its time.

@@ -2,11 +2,8 @@ package app
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"chorus/internal/sim/discordsim"
 )
@@ -30,35 +27,6 @@ func twoBots(t *testing.T, only string) *guildT {
 	}
 	t.Cleanup(g.end)
 	return g
-}
-
-// write puts a file into the home's configuration.
-func (g *guildT) write(name, text string) {
-	g.Helper()
-	path := filepath.Join(g.home, "config", name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		g.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		g.Fatal(err)
-	}
-}
-
-// seen waits until a bot has seen the guild's channels: what was said before, nobody answers.
-func (g *guildT) seen(bot string) {
-	g.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		cursors, err := g.app.DB.Cursors(g.Context(), "discord", bot)
-		if err != nil {
-			g.Fatal(err)
-		}
-		if _, ok := cursors[g.Channel("ideas").String()]; ok || len(cursors) > 1 {
-			return
-		}
-		if time.Now().After(end) {
-			g.Fatalf("%s has seen no channel", bot)
-		}
-	}
 }
 
 // Several bots live in one process, each with its own token, and each answers what is for it.

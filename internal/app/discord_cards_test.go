@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -298,13 +297,6 @@ func stopOf(t *testing.T, m discordsim.Message) string {
 		t.Fatalf("no button on %v", m.Components)
 	}
 	return "c1:stop:" + rest[:26]
-}
-
-// past is a time that is over: nothing is waited for.
-func (g *guildT) past() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
 }
 
 // rewrite changes a file of the configuration.

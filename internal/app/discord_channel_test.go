@@ -11,20 +11,6 @@ import (
 	"chorus/internal/sim/discordsim"
 )
 
-// result waits for what a thread's call gave.
-func (g *guildT) result(thread chat.ThreadID, tool string) chat.ToolRan {
-	g.Helper()
-	for item, err := range g.app.engine.Watch(g.soon(), thread, 0) {
-		if err == nil && item.Event != nil {
-			if ran, ok := item.Event.Body.(chat.ToolRan); ok && ran.Name == tool {
-				return ran
-			}
-		}
-	}
-	g.Fatalf("%s gave nothing", tool)
-	return chat.ToolRan{}
-}
-
 func TestDiscordSearchChannel(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})

@@ -2,7 +2,6 @@ package app
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"image"
 	"image/color"
@@ -11,10 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"chorus/internal/chat"
-	"chorus/internal/mirror"
 	"chorus/internal/model"
 	"chorus/internal/sim/discordsim"
 	"chorus/internal/transcript"
@@ -31,21 +28,6 @@ func aPicture(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	return buf.Bytes()
-}
-
-// post says something with files.
-func (g *guildT) post(who, channel string, what discordsim.Said) discordsim.ID {
-	g.Helper()
-	id, err := g.Post(who, channel, what)
-	if err != nil {
-		g.Fatal(err)
-	}
-	return id
-}
-
-// threadOf is the thread that a message began.
-func (g *guildT) threadOf(channel string, message discordsim.ID) chat.ThreadID {
-	return chat.ThreadID(fmt.Sprintf("discord:%s/%s:%s@%s", g.Guild(), g.Channel(channel), message, DefaultAgent))
 }
 
 // asked are the messages of a thread's last request to its model.
@@ -89,16 +71,6 @@ func toldOf(messages []*model.Message) string {
 	return b.String()
 }
 
-// workspace is where a thread's tools work.
-func (g *guildT) workspace(thread chat.ThreadID) string {
-	g.Helper()
-	row, err := g.app.DB.Thread(g.Context(), thread)
-	if err != nil {
-		g.Fatal(err)
-	}
-	return row.Dir
-}
-
 func TestDiscordFiles(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
@@ -139,27 +111,6 @@ func TestDiscordFiles(t *testing.T) {
 	}
 	if left, err := g.app.DB.Memos(t.Context(), "discord-files/chorus"); err != nil || len(left) > 0 {
 		t.Errorf("still to be fetched: %v, %v", left, err)
-	}
-}
-
-// log waits until a thread's log.jsonl has its answer, and reads it.
-func (g *guildT) log(thread chat.ThreadID) []mirror.LogEntry {
-	g.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		data, err := os.ReadFile(filepath.Join(g.app.Home.ThreadDir(thread), mirror.LogName))
-		var out []mirror.LogEntry
-		for _, line := range bytes.Split(bytes.TrimSpace(data), []byte("\n")) {
-			var e mirror.LogEntry
-			if json.Unmarshal(line, &e) == nil {
-				out = append(out, e)
-			}
-		}
-		if n := len(out); n > 0 && out[n-1].IsBot {
-			return out
-		}
-		if time.Now().After(end) {
-			g.Fatalf("no answer in the log: %s, %v", data, err)
-		}
 	}
 }
 

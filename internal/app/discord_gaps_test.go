@@ -10,29 +10,6 @@ import (
 	"chorus/internal/sim/discordsim"
 )
 
-// changesIn waits until a conversation has the changes, and gives those after seq.
-func (g *guildT) changesIn(thread chat.ThreadID, want int) []chat.Body {
-	g.Helper()
-	var got []chat.Body
-	for item, err := range g.app.engine.Watch(g.soon(), thread, 0) {
-		if err != nil {
-			g.Fatalf("%d of %d changes: %v", len(got), want, err)
-		}
-		if item.Event == nil {
-			continue
-		}
-		switch b := item.Event.Body.(type) {
-		case chat.Edited, chat.Deleted:
-			got = append(got, b)
-		}
-		if len(got) == want {
-			return got
-		}
-	}
-	g.Fatalf("%d of %d changes", len(got), want)
-	return nil
-}
-
 // What people changed while nobody listened is noticed, once.
 func TestDiscordNoticesChangesMadeMeanwhile(t *testing.T) {
 	t.Parallel()

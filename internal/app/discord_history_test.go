@@ -3,7 +3,6 @@ package app
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"chorus/internal/sim/discordsim"
@@ -21,17 +20,6 @@ func withSecrets() discordsim.Options {
 		People: []discordsim.PersonSpec{{Name: "ada", Roles: []string{"keeper"}}, {Name: "bob"}, {Name: "own", Owner: true}},
 		Channels: []discordsim.ChannelSpec{{Name: "general"}, {Name: "other"},
 			{Name: "secret", Deny: map[string][]string{"@everyone": {"view_channel"}}, Allow: map[string][]string{"ada": {"view_channel"}, "chorus": {"view_channel"}}}},
-	}
-}
-
-// noted waits for a note of ours under a message.
-func (g *guildT) noted(under discordsim.ID, words string) {
-	g.Helper()
-	m := g.message("note "+words, func(m discordsim.Message) bool {
-		return answers(under)(m) && strings.HasPrefix(m.Content, ".note: ") && strings.Contains(m.Content, words)
-	})
-	if m.MentionEveryone || len(m.Mentions) > 1 {
-		g.Errorf("a note rings people: %+v", m)
 	}
 }
 

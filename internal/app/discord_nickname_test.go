@@ -10,16 +10,6 @@ import (
 	"chorus/internal/sim/discordsim"
 )
 
-// nick waits until the bot is called so.
-func (g *guildT) nick(want string) {
-	g.Helper()
-	for end := time.Now().Add(20 * time.Second); g.Nick("chorus") != want; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			g.Fatalf("the bot is called %q, not %q", g.Nick("chorus"), want)
-		}
-	}
-}
-
 func TestDiscordNickname(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "innerName: Claire\n"})

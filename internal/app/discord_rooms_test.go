@@ -5,86 +5,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/room"
 	"chorus/internal/sim/discordsim"
-	"chorus/internal/transcript"
 	"chorus/internal/transport/discord"
 )
 
-// room is the conversation of an agent that is a whole channel.
-func (g *guildT) room(channel, agent string) chat.ThreadID {
-	return chat.ThreadID(fmt.Sprintf("discord:%s/%s:%s@%s", g.Guild(), g.Channel(channel), g.Channel(channel), agent))
-}
-
-func (g *guildT) events(thread chat.ThreadID) []chat.Event {
-	g.Helper()
-	list, err := g.app.DB.Events(g.Context(), thread, 0, 1000)
-	if err != nil {
-		g.Fatal(err)
-	}
-	return list
-}
-
-// sees is what a model would be shown of a conversation.
-func (g *guildT) sees(thread chat.ThreadID) []string {
-	g.Helper()
-	log := transcript.New(func(hash string) ([]byte, error) { return g.app.DB.Blob(g.Context(), hash) })
-	for _, ev := range g.events(thread) {
-		if err := log.Apply(ev); err != nil {
-			g.Fatal(err)
-		}
-	}
-	lines, err := log.Lines()
-	if err != nil {
-		g.Fatal(err)
-	}
-	var out []string
-	for _, l := range lines {
-		name := l.From.Name
-		if l.Role == "assistant" {
-			name = "(own)"
-		}
-		out = append(out, name+": "+l.Blocks.Text())
-	}
-	return out
-}
-
-func (g *guildT) mention(bot string) string { return "<@" + g.User(bot).String() + ">" }
-
-// ask mentions a bot and waits for what it says.
-func (g *guildT) ask(who, channel, bot, words string) discordsim.Message {
-	g.Helper()
-	g.say(who, channel, g.mention(bot)+"\n!say "+words)
-	in := g.Channel(channel)
-	return g.message("answer "+words, func(m discordsim.Message) bool { return m.Content == words && m.ChannelID == in })
-}
-
-func (g *guildT) expect(thread chat.ThreadID, want ...string) {
-	g.Helper()
-	if got := g.sees(thread); !slices.Equal(got, want) {
-		g.Errorf("the model sees\n  %s\nnot\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
-	}
-}
-
 func rowOf(thread chat.ThreadID) journal.Thread {
 	return journal.Thread{ID: thread, Agent: thread.Agent(), Place: thread.Place()}
-}
-
-// until looks again until something is so. Only for what no message tells of.
-func (g *guildT) until(what string, is func() bool) {
-	g.Helper()
-	ctx := g.soon()
-	for !is() {
-		select {
-		case <-ctx.Done():
-			g.Fatalf("never: %s\n%s", what, g.board())
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
 }
 
 var roomFiles = func() map[string]string {

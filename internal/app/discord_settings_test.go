@@ -41,17 +41,6 @@ func (g *guildT) proposes(command string, options map[string]any, focus string, 
 	}
 }
 
-func (g *guildT) click(who string, message discordsim.ID, button string) {
-	g.Helper()
-	i, err := g.Click(who, message, button)
-	if err != nil {
-		g.Fatal(err)
-	}
-	if got, err := g.WaitInteraction(g.soon(), i.ID); err != nil || got.Failed {
-		g.Fatalf("the click was not acknowledged: %+v, %v", got, err)
-	}
-}
-
 func roomChannel(g *guildT, name string) room.Channel {
 	return room.Channel{Guild: g.Guild().String(), ID: "1", Name: name}
 }

@@ -7,82 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"chorus/internal/chat"
 	"chorus/internal/sim/discordsim"
 	"chorus/internal/store"
 )
-
-// order gives a command and waits for what is shown for it.
-func (g *guildT) order(person, channel, command string, options map[string]any) discordsim.Message {
-	g.Helper()
-	name, _, _ := strings.Cut(command, " ")
-	if err := g.WaitCommand(g.soon(), "chorus", name); err != nil {
-		g.Fatal(err)
-	}
-	i, err := g.Slash(person, channel, "chorus", command, options)
-	if err != nil {
-		g.Fatal(err)
-	}
-	return g.shown("/"+command, i)
-}
-
-// shown waits for the whole answer to a click or a command.
-func (g *guildT) shown(what string, i discordsim.Interaction) discordsim.Message {
-	g.Helper()
-	got, err := g.WaitInteraction(g.soon(), i.ID)
-	if err != nil || got.Failed {
-		g.Fatalf("%s was not acknowledged: %+v, %v", what, got, err)
-	}
-	const loading = 1 << 7
-	m, err := g.WaitMessage(g.soon(), func(m discordsim.Message) bool { return m.ID == got.Message && m.Flags&loading == 0 })
-	if err != nil {
-		g.Fatalf("%s was not answered: %v", what, err)
-	}
-	return m
-}
-
-// orders gives a command and looks for words in what is shown.
-func (g *guildT) orders(person, command string, options map[string]any, want ...string) string {
-	g.Helper()
-	text := g.order(person, "general", command, options).Content
-	for _, w := range want {
-		if !strings.Contains(text, w) {
-			g.Errorf("/%s by %s shows %q without %q", command, person, text, w)
-		}
-	}
-	if strings.Contains(text, "{") && strings.Contains(text, ":{") {
-		g.Errorf("/%s shows the inside of the program: %q", command, text)
-	}
-	return text
-}
-
-// row finds the thread that a message of somebody's opened.
-func (g *guildT) thread(id discordsim.ID) chat.ThreadID {
-	g.Helper()
-	row, err := g.app.FindThread(g.Context(), id.String())
-	if err != nil {
-		g.Fatal(err)
-	}
-	return row.ID
-}
-
-// lines are the words in a thread's window.
-func (g *guildT) lines(thread chat.ThreadID) string {
-	g.Helper()
-	row, err := g.app.DB.Thread(g.Context(), thread)
-	if err != nil {
-		g.Fatal(err)
-	}
-	lines, err := g.app.linesUpTo(g.Context(), thread, row.Next-1)
-	if err != nil {
-		g.Fatal(err)
-	}
-	var out []string
-	for _, l := range lines {
-		out = append(out, l.Blocks.Text())
-	}
-	return strings.Join(out, "|")
-}
 
 func TestDiscordContext(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,221 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/mirror"
+	"chorus/internal/sim/discordsim"
+)
+
+func (g *guildT) soon() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	g.Cleanup(cancel)
+	return ctx
+}
+
+// past is a time that is over: nothing is waited for.
+func (g *guildT) past() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+// minute ends when the nth of them is over.
+func (g *guildT) minute(began time.Time, n int) context.Context {
+	ctx, cancel := context.WithDeadline(context.Background(), began.Add(time.Duration(n)*250*time.Millisecond))
+	g.Cleanup(cancel)
+	return ctx
+}
+
+// until looks again until something is so. Only for what no message tells of.
+func (g *guildT) until(what string, is func() bool) {
+	g.Helper()
+	ctx := g.soon()
+	for !is() {
+		select {
+		case <-ctx.Done():
+			g.Fatalf("never: %s\n%s", what, g.board())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// message waits for one of the bot's that fits.
+func (g *guildT) message(what string, fits func(discordsim.Message) bool) discordsim.Message {
+	g.Helper()
+	m, err := g.WaitMessage(g.soon(), func(m discordsim.Message) bool { return m.Author.Bot && fits(m) })
+	if err != nil {
+		g.Fatalf("no %s: %v\n%s", what, err, g.board())
+	}
+	return m
+}
+
+func answers(id discordsim.ID) func(discordsim.Message) bool {
+	return func(m discordsim.Message) bool { return m.Reference != nil && m.Reference.MessageID == id }
+}
+
+// signed waits until a message has a sign.
+func (g *guildT) signed(id discordsim.ID, emoji string) {
+	g.Helper()
+	_, err := g.WaitMessage(g.soon(), func(m discordsim.Message) bool {
+		return m.ID == id && len(m.Reactions) == 1 && m.Reactions[0].Emoji.Name == emoji
+	})
+	if err != nil {
+		g.Fatalf("message %s never had %s alone: %v\n%s", id, emoji, err, g.board())
+	}
+}
+
+// bears waits until a message has a sign, whatever else stands under it.
+func (g *guildT) bears(id discordsim.ID, emoji string) {
+	g.Helper()
+	_, err := g.WaitMessage(g.soon(), func(m discordsim.Message) bool {
+		return m.ID == id && slices.ContainsFunc(m.Reactions, func(r discordsim.Reaction) bool { return r.Emoji.Name == emoji })
+	})
+	if err != nil {
+		g.Fatalf("message %s never had %s: %v\n%s", id, emoji, err, g.board())
+	}
+}
+
+// settledRows waits until nothing in the outbox is open.
+func (g *guildT) settledRows() {
+	g.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		lanes, err := g.app.DB.OpenLanes(g.Context(), "discord", DefaultAgent)
+		if err != nil {
+			g.Fatal(err)
+		}
+		if len(lanes) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			g.Fatalf("lanes are still open: %v", lanes)
+		}
+	}
+}
+
+// seen waits until a bot has seen the guild's channels: what was said before, nobody answers.
+func (g *guildT) seen(bot string) {
+	g.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		cursors, err := g.app.DB.Cursors(g.Context(), "discord", bot)
+		if err != nil {
+			g.Fatal(err)
+		}
+		if _, ok := cursors[g.Channel("ideas").String()]; ok || len(cursors) > 1 {
+			return
+		}
+		if time.Now().After(end) {
+			g.Fatalf("%s has seen no channel", bot)
+		}
+	}
+}
+
+// nick waits until the bot is called so.
+func (g *guildT) nick(want string) {
+	g.Helper()
+	for end := time.Now().Add(20 * time.Second); g.Nick("chorus") != want; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			g.Fatalf("the bot is called %q, not %q", g.Nick("chorus"), want)
+		}
+	}
+}
+
+// log waits until a thread's log.jsonl has its answer, and reads it.
+func (g *guildT) log(thread chat.ThreadID) []mirror.LogEntry {
+	g.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		data, err := os.ReadFile(filepath.Join(g.app.Home.ThreadDir(thread), mirror.LogName))
+		var out []mirror.LogEntry
+		for _, line := range bytes.Split(bytes.TrimSpace(data), []byte("\n")) {
+			var e mirror.LogEntry
+			if json.Unmarshal(line, &e) == nil {
+				out = append(out, e)
+			}
+		}
+		if n := len(out); n > 0 && out[n-1].IsBot {
+			return out
+		}
+		if time.Now().After(end) {
+			g.Fatalf("no answer in the log: %s, %v", data, err)
+		}
+	}
+}
+
+// shown waits for the whole answer to a click or a command.
+func (g *guildT) shown(what string, i discordsim.Interaction) discordsim.Message {
+	g.Helper()
+	got, err := g.WaitInteraction(g.soon(), i.ID)
+	if err != nil || got.Failed {
+		g.Fatalf("%s was not acknowledged: %+v, %v", what, got, err)
+	}
+	const loading = 1 << 7
+	m, err := g.WaitMessage(g.soon(), func(m discordsim.Message) bool { return m.ID == got.Message && m.Flags&loading == 0 })
+	if err != nil {
+		g.Fatalf("%s was not answered: %v", what, err)
+	}
+	return m
+}
+
+// ask mentions a bot and waits for what it says.
+func (g *guildT) ask(who, channel, bot, words string) discordsim.Message {
+	g.Helper()
+	g.say(who, channel, g.mention(bot)+"\n!say "+words)
+	in := g.Channel(channel)
+	return g.message("answer "+words, func(m discordsim.Message) bool { return m.Content == words && m.ChannelID == in })
+}
+
+// result waits for what a thread's call gave.
+func (g *guildT) result(thread chat.ThreadID, tool string) chat.ToolRan {
+	g.Helper()
+	for item, err := range g.app.engine.Watch(g.soon(), thread, 0) {
+		if err == nil && item.Event != nil {
+			if ran, ok := item.Event.Body.(chat.ToolRan); ok && ran.Name == tool {
+				return ran
+			}
+		}
+	}
+	g.Fatalf("%s gave nothing", tool)
+	return chat.ToolRan{}
+}
+
+// changesIn waits until a conversation has the changes, and gives those after seq.
+func (g *guildT) changesIn(thread chat.ThreadID, want int) []chat.Body {
+	g.Helper()
+	var got []chat.Body
+	for item, err := range g.app.engine.Watch(g.soon(), thread, 0) {
+		if err != nil {
+			g.Fatalf("%d of %d changes: %v", len(got), want, err)
+		}
+		if item.Event == nil {
+			continue
+		}
+		switch b := item.Event.Body.(type) {
+		case chat.Edited, chat.Deleted:
+			got = append(got, b)
+		}
+		if len(got) == want {
+			return got
+		}
+	}
+	g.Fatalf("%d of %d changes", len(got), want)
+	return nil
+}
+
+// noted waits for a note of ours under a message.
+func (g *guildT) noted(under discordsim.ID, words string) {
+	g.Helper()
+	m := g.message("note "+words, func(m discordsim.Message) bool {
+		return answers(under)(m) && strings.HasPrefix(m.Content, ".note: ") && strings.Contains(m.Content, words)
+	})
+	if m.MentionEveryone || len(m.Mentions) > 1 {
+		g.Errorf("a note rings people: %+v", m)
+	}
+}
