@@ -12,6 +12,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/desk"
+	"chorus/internal/markdown"
 	"chorus/internal/room/show"
 	"chorus/internal/room/split"
 )
@@ -27,23 +28,22 @@ const (
 // one. clipped reports that not all of it is there.
 func cardText(c show.Card) (text string, clipped bool) {
 	var b strings.Builder
-	clip := func(s string, most int) string {
-		clipped = clipped || split.Length(s) > most
-		return split.Clip(s, most)
+	block := func(kind, s string, most int) {
+		seen := literal(s)
+		clipped = clipped || seen != s || split.Length(seen) > most
+		if seen = split.Clip(seen, most); seen != "" {
+			fmt.Fprintf(&b, "```%s\n%s\n```\n", kind, seen)
+		}
 	}
 	fmt.Fprintf(&b, "**May I?** `%s`\n", oneLine(c.Tool, 60))
 	lines := strings.Split(strings.Join(c.Actions, "\n"), "\n")
 	if len(lines) > cardLines {
 		lines, clipped = append(lines[:cardLines:cardLines], "…"), true
 	}
-	if list := clip(strings.Join(lines, "\n"), cardActions); list != "" {
-		fmt.Fprintf(&b, "> %s\n", strings.ReplaceAll(list, "\n", "\n> "))
-	}
-	if c.Preview != "" {
-		fmt.Fprintf(&b, "```diff\n%s\n```\n", strings.ReplaceAll(clip(c.Preview, cardPreview), "```", "'''"))
-	}
+	block("", strings.Join(lines, "\n"), cardActions)
+	block("diff", c.Preview, cardPreview)
 	if c.Rule != "" {
-		fmt.Fprintf(&b, "-# rule: %s\n", split.Clip(c.Rule, 100))
+		fmt.Fprintf(&b, "-# rule: `%s`\n", oneLine(c.Rule, 100))
 	}
 	switch {
 	case c.Open:
@@ -59,6 +59,13 @@ func cardText(c show.Card) (text string, clipped bool) {
 		fmt.Fprintf(&b, ": %s", split.Clip(c.Note, 200))
 	}
 	return strings.TrimSpace(b.String()), clipped
+}
+
+// literal is text for a block of code, where Discord takes no star for a mark and hides
+// nothing between bars: what people say yes to must be what is done. Characters that nobody
+// sees, or that turn others round, are spelled out.
+func literal(s string) string {
+	return strings.ReplaceAll(markdown.Visible(s), "```", "'''")
 }
 
 // openText is who is waited for, and until when.
@@ -133,7 +140,7 @@ func (b *Bot) details(ctx context.Context, id string) answer {
 	if q.Preview != "" {
 		fmt.Fprintf(&out, "\nwhat it would change:\n%s\n", q.Preview)
 	}
-	return answer{text: "All of it is in the file.", file: discord.NewFile("question.txt", "", strings.NewReader(out.String()))}
+	return answer{text: "All of it is in the file.", file: discord.NewFile("question.txt", "", strings.NewReader(markdown.Visible(out.String())))}
 }
 
 // readable writes arguments so that people can read them: a command as it would be typed.

@@ -82,6 +82,24 @@ func TestCardsFit(t *testing.T) {
 	})
 }
 
+// What stands on a card is what would be done: no mark of Discord's eats a part of it or hides
+// it, and no character turns the others round.
+func TestCardsHideNothing(t *testing.T) {
+	t.Parallel()
+	for _, action := range []string{"tool:bash:rm a*b*", "tool:bash:true ||rm -rf .||", "tool:bash:[ls](https://x.invalid)", "tool:bash:~~not~~ this", "tool:bash:echo _a_b"} {
+		text, clipped := cardText(show.Card{Tool: "bash", Actions: []string{action}, Rule: "tool:bash:*", Open: true})
+		if !strings.Contains(text, "```\n"+action+"\n```") || clipped || !strings.Contains(text, "rule: `tool:bash:*`") {
+			t.Errorf("%q is shown as %q, %v", action, text, clipped)
+		}
+	}
+	for action, want := range map[string]string{"tool:bash:rm \u202ea\u202c": `rm \u{202e}a\u{202c}`, "tool:bash:a\u200bb": `a\u{200b}b`, "tool:bash:```\n**yes**": "'''\n**yes**\n```"} {
+		text, clipped := cardText(show.Card{Tool: "bash", Actions: []string{action}, Open: true})
+		if !strings.Contains(text, want) || !clipped {
+			t.Errorf("%q is shown as %q, %v", action, text, clipped)
+		}
+	}
+}
+
 func TestPeopleAreShownAsDiscordDoes(t *testing.T) {
 	t.Parallel()
 	if got := people("discord:12 and local:ada"); got != "<@12> and local:ada" {
