@@ -88,9 +88,14 @@ type Ceilings struct {
 	Soft   float64
 }
 
-// ChannelOf is the channel of a thread, as the ledger counts it: transport:place.
+// ChannelOf is the channel of a thread, as the ledger counts it: transport:place. What
+// stands behind a second slash is a corner of the channel, and spends what is the channel's.
 func ChannelOf(thread chat.ThreadID) string {
 	transport, place, _, _ := thread.Parts()
+	if guild, rest, ok := strings.Cut(place, "/"); ok {
+		channel, _, _ := strings.Cut(rest, "/")
+		place = guild + "/" + channel
+	}
 	return transport + ":" + place
 }
 

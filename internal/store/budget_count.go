@@ -8,11 +8,15 @@ import (
 )
 
 // Where and when a line of the ledger counts, told from what it has: columns for it,
-// even computed ones, would be paid for in every turn. A channel is transport:place; a
-// guild what stands before the place's first slash, or the transport where there is none.
+// even computed ones, would be paid for in every turn. A channel is transport:place
+// without what stands behind a second slash, which is a corner of it; a guild what stands
+// before the place's first slash, or the transport where there is none.
 const (
-	channelOf = `substr(thread_id, 1, instr(thread_id, ':') + instr(substr(thread_id, instr(thread_id, ':') + 1), ':') - 1)`
-	guildOf   = `CASE WHEN instr(` + channelOf + `, '/') > 0 THEN substr(thread_id, 1, instr(thread_id, '/') - 1)
+	placeOf   = `substr(thread_id, 1, instr(thread_id, ':') + instr(substr(thread_id, instr(thread_id, ':') + 1), ':') - 1)`
+	inGuild   = `substr(` + placeOf + `, instr(` + placeOf + `, '/') + 1)` // all of it where there is no slash
+	channelOf = `CASE WHEN instr(` + placeOf + `, '/') > 0 AND instr(` + inGuild + `, '/') > 0
+		THEN substr(thread_id, 1, instr(thread_id, '/') + instr(` + inGuild + `, '/') - 1) ELSE ` + placeOf + ` END`
+	guildOf = `CASE WHEN instr(` + placeOf + `, '/') > 0 THEN substr(thread_id, 1, instr(thread_id, '/') - 1)
 		ELSE substr(thread_id, 1, instr(thread_id, ':') - 1) END`
 	dayOf   = `strftime('%Y-%m-%d', at / 1000000, 'unixepoch')`
 	monthOf = `strftime('%Y-%m', at / 1000000, 'unixepoch')`
