@@ -155,7 +155,7 @@ func (b *stand) fill(ctx context.Context, name string, g *discordsim.Sim, thread
 			Thread: thread, Create: &row, Events: []chat.Event{{Thread: thread, Who: by.String(), Platform: "discord", PlatformID: fmt.Sprint(1_000_000 + i),
 				Body: chat.Received{Principal: by, Blocks: chat.TextBlocks("said long ago"), Channel: "1"}}}}}})
 		if err == nil {
-			err = db.MoveReader(ctx, "discord/chorus", thread, 1)
+			err = db.MoveReader(ctx, "discord", thread, 1)
 		}
 		if err != nil {
 			return errors.Join(err, db.Close())

@@ -91,10 +91,14 @@ func (a *App) connectDiscord() (stop func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to Discord: %w", err)
 	}
+	kin, err := a.discordKin()
+	if err != nil {
+		return nil, fmt.Errorf("connect to Discord: %w", err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
 	stop = func() { cancel(); work.Wait(); a.onDiscord.Store(nil) }
-	h := &discordHouse{DB: a.DB, app: a, orders: a.service(), bots: bots, selves: map[string]room.Author{}, live: map[string]*discord.Bot{}}
+	h := &discordHouse{DB: a.DB, app: a, orders: a.service(), bots: bots, kin: kin, selves: map[string]room.Author{}, live: map[string]*discord.Bot{}}
 	a.mu.Lock()
 	a.discord = h
 	a.mu.Unlock()

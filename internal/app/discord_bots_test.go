@@ -16,17 +16,24 @@ func twoBots(t *testing.T, only string) *guildT {
 	g.write("shared.yaml", "continuationModel: demo/script\nsandbox: host\n")
 	g.write("bots/alpha.yaml", "discordToken: "+g.Token("alpha")+"\n")
 	g.write("bots/beta.yaml", "discordToken: "+g.Token("beta")+"\n")
-	a, err := Open(t.Context(), Options{Home: g.home, Env: env("DISCORD_API_URL", g.API(), "BOT_NAME", only, "USER", "tester"), Warn: func(s string) { g.warned <- s }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.app = a
-	a.service()
-	if g.stop, err = a.connectDiscord(); err != nil {
-		t.Fatal(err)
-	}
+	g.begin(only)
 	t.Cleanup(g.end)
 	return g
+}
+
+// begin connects the bots of a home that have files, or only one of them.
+func (g *guildT) begin(only string) {
+	g.Helper()
+	a, err := Open(g.Context(), Options{Home: g.home, Env: env("DISCORD_API_URL", g.API(), "BOT_NAME", only, "USER", "tester"), Warn: func(s string) { g.warned <- s }})
+	if err != nil {
+		g.Fatal(err)
+	}
+	g.app = a
+	a.tuneDiscord = g.tune
+	a.service()
+	if g.stop, err = a.connectDiscord(); err != nil {
+		g.Fatal(err)
+	}
 }
 
 // Several bots live in one process, each with its own token, and each answers what is for it.

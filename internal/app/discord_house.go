@@ -25,6 +25,7 @@ type discordHouse struct {
 	app    *App
 	orders *orders
 	bots   []discordBot
+	kin    []discordBot // those that run in other processes
 
 	mu     sync.Mutex
 	selves map[string]room.Author // who the connected bots are, by name
@@ -103,23 +104,27 @@ func (h *discordHouse) isBot(agent string) bool {
 // all agents that have none.
 func (h *discordHouse) Serves(bot string, thread chat.ThreadID) bool {
 	agent := thread.Agent()
-	return agent == bot || !h.isBot(agent) && len(h.bots) > 0 && h.bots[0].name == bot
+	return agent == bot || !h.isBot(agent) && !h.isKin(agent) && len(h.bots) > 0 && h.bots[0].name == bot
 }
 
 // Listeners implements discord.Agents. A channel that is called like an agent is that
 // agent's; everywhere else every bot's own agent hears. Those of other bots are named too, so
-// that a message for one of them is no other's.
+// that a message for one of them is no other's, also while that one is not connected (yet).
 func (h *discordHouse) Listeners(ctx context.Context, bot string, self room.Author, in room.Channel) ([]discord.Listener, error) {
 	h.mu.Lock()
-	h.selves[bot] = self
+	if self.ID != "" {
+		h.selves[bot] = self
+	}
 	selves := maps.Clone(h.selves)
 	h.mu.Unlock()
 	own := h.channelAgent(in)
 	var out []discord.Listener
-	for _, b := range h.bots {
+	for _, b := range slices.Concat(h.bots, h.kin) {
 		user, connected := selves[b.name]
 		if !connected {
-			continue
+			if user = b.user(); user.ID == "" {
+				continue
+			}
 		}
 		name := h.answering(b.name, in)
 		l, err := h.listener(ctx, name, user, in)

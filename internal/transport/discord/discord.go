@@ -43,6 +43,7 @@ type Options struct {
 	Typing, Preview, Patrol, Idle, Grace time.Duration
 	FirstBackoff                         time.Duration
 	Fetch                                time.Duration // how long one file may take
+	Nonce                                time.Duration // how long Discord surely knows a nonce again
 }
 
 // The times of a connector.
@@ -72,7 +73,7 @@ func (o Options) filled() (Options, error) {
 	o.Typing, o.Preview = cmp.Or(o.Typing, typingEvery), cmp.Or(o.Preview, previewEvery)
 	o.Patrol, o.Idle = cmp.Or(o.Patrol, patrolEvery), cmp.Or(o.Idle, idleAfter)
 	o.FirstBackoff, o.Grace = cmp.Or(o.FirstBackoff, firstBackoff), cmp.Or(o.Grace, grace)
-	o.Fetch = cmp.Or(o.Fetch, fetchTime)
+	o.Fetch, o.Nonce = cmp.Or(o.Fetch, fetchTime), cmp.Or(o.Nonce, nonceWindow)
 	if o.HTTP == nil {
 		o.HTTP = &http.Client{Timeout: callTime}
 	}
@@ -86,14 +87,15 @@ func (o Options) filled() (Options, error) {
 // Bot is one bot with its connection. Make it with New, run it with Run.
 type Bot struct {
 	Options
-	rest   *calls
-	outbox *outbox.Engine
-	world  *world
-	tails  *tails
-	queue  *queue
-	names  chan struct{} // rings when a name may have changed
-	files  *fetcher
-	work   sync.WaitGroup
+	rest    *calls
+	outbox  *outbox.Engine
+	world   *world
+	tails   *tails
+	queue   *queue
+	names   chan struct{} // rings when a name may have changed
+	greeted chan struct{} // closed when we know who we are
+	files   *fetcher
+	work    sync.WaitGroup
 
 	meeting sync.Mutex        // one message is heard at a time
 	met     map[threadID]bool // rooms whose past was read; guarded by meeting
@@ -122,9 +124,9 @@ func New(o Options) (*Bot, error) {
 	}
 	b := &Bot{Options: o, rest: newCalls(o), world: newWorld(), tails: newTails(), hooks: map[string]hook{},
 		pins: pinboard{map[string]time.Time{}, map[string][]string{}}, met: map[threadID]bool{}, queue: newQueue(),
-		names: make(chan struct{}, 1), files: newFetcher(o), tellers: map[threadID]*teller{}, resync: map[int]func(){}, stirred: map[string]stirring{}}
+		names: make(chan struct{}, 1), greeted: make(chan struct{}), files: newFetcher(o), tellers: map[threadID]*teller{}, resync: map[int]func(){}, stirred: map[string]stirring{}}
 	b.outbox = outbox.New(outbox.Options{Store: o.House, Platform: sender{b}, Name: room.Transport, Bot: o.Name, Pace: o.Preview,
-		BackoffMax: o.BackoffMax, NonceWindow: nonceWindow, Failed: b.untold, Log: o.Log})
+		BackoffMax: o.BackoffMax, NonceWindow: o.Nonce, Failed: b.untold, Log: o.Log})
 	return b, nil
 }
 
@@ -190,8 +192,14 @@ func (b *Bot) connect(ctx context.Context) error {
 	}
 }
 
-// send runs the outbox until ctx ends.
+// send runs the outbox until ctx ends. It begins when we know who we are: what may have been
+// posted before a crash is looked for among our own messages.
 func (b *Bot) send(ctx context.Context) {
+	select {
+	case <-b.greeted:
+	case <-ctx.Done():
+		return
+	}
 	wait := b.FirstBackoff
 	for {
 		err := b.outbox.Run(ctx)

@@ -297,7 +297,7 @@ const shownFor = 7 * 24 * time.Hour
 
 // prune forgets some of it.
 func (b *Bot) prune(ctx context.Context) {
-	if _, err := b.House.PruneOutbox(ctx, room.Transport, b.Name, b.reader(), time.Now().Add(-shownFor)); err != nil && ctx.Err() == nil {
+	if _, err := b.House.PruneOutbox(ctx, room.Transport, b.Name, reader, time.Now().Add(-shownFor)); err != nil && ctx.Err() == nil {
 		b.Log.Warn("the outbox could not be pruned", "event", "prune_failed", "error", err)
 	}
 }

@@ -106,6 +106,9 @@ func (b *Bot) hear(ctx context.Context, data any, w *waking) error {
 // events of their own.
 func (b *Bot) ready(ctx context.Context, e gateway.EventReady) error {
 	b.mu.Lock()
+	if b.self.ID == "" {
+		close(b.greeted)
+	}
 	b.self = room.Author{ID: e.User.ID.String(), Name: e.User.Username, Bot: true}
 	b.app = e.Application.ID.String()
 	if b.guilds == nil {

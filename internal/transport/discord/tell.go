@@ -12,8 +12,9 @@ import (
 	"chorus/internal/room/show"
 )
 
-// reader is the name under which a bot's place in the journals is kept.
-func (b *Bot) reader() string { return room.Transport + "/" + b.Name }
+// reader is the name under which it is kept how far conversations have been told. All bots share
+// it: each conversation is told by one of them, and which one may change.
+const reader = room.Transport
 
 // sweepEvery is how long a conversation that moved unheard (in another process, at a
 // restart) stays untold.
@@ -35,7 +36,7 @@ func (b *Bot) tellAll(ctx context.Context) {
 const manyBehind = 1000
 
 func (b *Bot) sweep(ctx context.Context) {
-	list, err := b.House.BehindIn(ctx, b.reader(), room.Transport, manyBehind)
+	list, err := b.House.BehindIn(ctx, reader, room.Transport, manyBehind)
 	if err != nil {
 		if ctx.Err() == nil {
 			b.Log.Warn("could not look for what is to be told", "event", "sweep_failed", "error", err)
@@ -93,7 +94,7 @@ func (b *Bot) wake(ctx context.Context, thread chat.ThreadID) {
 
 func (t *teller) run(ctx context.Context) error {
 	var err error
-	if t.from, err = t.bot.House.Reader(ctx, t.bot.reader(), t.thread); err != nil {
+	if t.from, err = t.bot.House.Reader(ctx, reader, t.thread); err != nil {
 		return err
 	}
 	t.view = show.New(t.bot.shows(t.thread))
@@ -234,7 +235,7 @@ func (t *teller) write(ctx context.Context) error {
 	var err error
 	switch seq := t.view.Seq(); {
 	case idle && seq > t.from:
-		err = t.bot.House.Plan(ctx, journal.Plan{Reader: t.bot.reader(), Thread: t.thread, From: t.from, UpTo: seq, Wishes: wishes})
+		err = t.bot.House.Plan(ctx, journal.Plan{Reader: reader, Thread: t.thread, From: t.from, UpTo: seq, Wishes: wishes})
 		if err == nil {
 			t.from = seq
 		}
