@@ -90,10 +90,7 @@ func (c *cli) auditList() *cobra.Command {
 				}
 				page.Lines = append(page.Lines, auditJSON{l.ID, l.At, l.Agent, l.Thread, l.Run, l.Call, l.Principal, l.Action, l.Decision, l.Rule, l.Detail, l.Hash})
 			}
-			if c.json {
-				return c.printJSON(page)
-			}
-			return c.showAudit(page)
+			return c.tellAudit(page)
 		})
 	}
 	cmd.Flags().StringVar(&f.Agent, "agent", "", "only this agent's")
@@ -114,7 +111,10 @@ func (c *cli) auditList() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) showAudit(page auditPageJSON) error {
+func (c *cli) tellAudit(page auditPageJSON) error {
+	if c.json {
+		return c.printJSON(page)
+	}
 	if len(page.Lines) == 0 {
 		fmt.Fprintln(c.out(), "nothing of that kind was decided")
 		return nil
@@ -182,28 +182,33 @@ line it names must still be there, and everything behind it is checked.`,
 		Example: `  chorus audit verify
   chorus audit verify --since 5f0c…`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if c.remote() && since == "" {
-				return c.farVerify(cmd.Context())
+			if c.remote() {
+				return c.farVerify(cmd.Context(), since)
 			}
 			return c.with(cmd.Context(), func(a *app.App) error {
 				found, err := a.DB.VerifyAudit(cmd.Context(), since, progress(c.console.Err, time.Now))
 				if err != nil {
 					return err
 				}
-				if c.json {
-					err = c.printJSON(verified(found))
-				} else {
-					err = c.showVerified(found)
-				}
-				if err == nil && found.Break != nil {
-					err = exitError(1)
-				}
-				return err
+				return c.tellVerified(found)
 			})
 		},
 	})
 	cmd.Flags().StringVar(&since, "since", "", "begin at the line with this hash: a head that was kept")
 	return cmd
+}
+
+// tellVerified says what a look at the log found; a break is a failure.
+func (c *cli) tellVerified(found store.AuditCheck) error {
+	tell := c.showVerified
+	if c.json {
+		tell = func(found store.AuditCheck) error { return c.printJSON(verified(found)) }
+	}
+	err := tell(found)
+	if err == nil && found.Break != nil {
+		err = exitError(1)
+	}
+	return err
 }
 
 func verified(found store.AuditCheck) verifyJSON {

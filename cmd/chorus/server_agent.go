@@ -6,11 +6,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"chorus/internal/app"
-	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/roster"
-	"chorus/internal/store"
 )
 
 // farCreateAgent makes an agent on a server.
@@ -80,67 +77,5 @@ func (c *cli) farDestroyAgent(ctx context.Context, name string, keep bool) error
 		}
 		fmt.Fprintf(c.out(), "%s is gone\n", name)
 		return nil
-	})
-}
-
-// farAudit lists decisions of a server. What its API cannot be asked for is refused
-// rather than left out unseen.
-func (c *cli) farAudit(ctx context.Context, f store.AuditFilter, thread string) error {
-	if f.Run != "" || !f.Since.IsZero() || !f.Until.IsZero() {
-		return &app.UsageError{Err: fmt.Errorf("a server is asked by --agent, --thread, --principal and --decision only")}
-	}
-	return c.at(func(service command.Service) error {
-		q := command.AuditQuery{Agent: f.Agent, Who: f.Principal, Decision: f.Decision, Limit: f.Limit}
-		if f.Before > 0 {
-			q.Cursor = fmt.Sprint(f.Before)
-		}
-		if thread != "" {
-			s, err := farSession(ctx, service, thread)
-			if err != nil {
-				return err
-			}
-			q.Session = s.ID
-		}
-		list, err := service.Audit(ctx, command.Caller{}, q)
-		if err != nil {
-			return err
-		}
-		if c.json {
-			return c.printJSON(list)
-		}
-		page := auditPageJSON{}
-		for _, l := range list.Items {
-			kind, id, _ := strings.Cut(l.Who, ":")
-			page.Lines = append(page.Lines, auditJSON{ID: l.Seq, At: l.At, Agent: l.Agent, Run: l.Run, Call: l.Call, Action: l.Action,
-				Decision: l.Decision, Rule: l.Rule, Detail: l.Detail, Principal: chat.Principal{Kind: chat.PrincipalKind(kind), ID: id}})
-		}
-		if list.Next != "" && len(page.Lines) > 0 {
-			page.Next = page.Lines[len(page.Lines)-1].ID
-		}
-		return c.showAudit(page)
-	})
-}
-
-// farVerify has a server look at its own audit log.
-func (c *cli) farVerify(ctx context.Context) error {
-	return c.at(func(service command.Service) error {
-		found, err := service.VerifyAudit(ctx, command.Caller{})
-		if err != nil {
-			return err
-		}
-		switch {
-		case c.json:
-			err = c.printJSON(found)
-		case !found.OK:
-			fmt.Fprintf(c.out(), "BROKEN  %s\n", found.Problem)
-		case found.Lines == 0:
-			fmt.Fprintln(c.out(), "the audit log is empty")
-		default:
-			fmt.Fprintf(c.out(), "%s, all as written\nhead  %s\n", howMany(int(found.Lines), "line"), found.Head)
-		}
-		if err == nil && !found.OK {
-			err = exitError(1)
-		}
-		return err
 	})
 }

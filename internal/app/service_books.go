@@ -97,7 +97,8 @@ func (o *orders) Audit(ctx context.Context, by command.Caller, q command.AuditQu
 	if err := need(by, command.Read); err != nil {
 		return out, err
 	}
-	f := store.AuditFilter{Agent: q.Agent, Principal: q.Who, Decision: q.Decision, Limit: limit(q.Limit, 100, 500) + 1}
+	f := store.AuditFilter{Agent: q.Agent, Principal: q.Who, Decision: q.Decision, Run: q.Run, Since: q.Since, Until: q.Until,
+		Before: max(0, q.Before), Limit: limit(q.Limit, 100, 500) + 1}
 	switch {
 	case q.Session != "":
 		row, err := o.find(ctx, by, q.Session, command.Read)
@@ -126,7 +127,7 @@ func (o *orders) Audit(ctx context.Context, by command.Caller, q command.AuditQu
 	hide := o.app.Redactor()
 	for _, l := range lines {
 		line := command.AuditLine{Seq: l.ID, At: l.At, Who: l.Principal.String(), Agent: l.Agent, Run: l.Run, Call: l.Call,
-			Action: hide.Text(l.Action), Decision: l.Decision, Rule: l.Rule, Detail: hide.Text(l.Detail)}
+			Action: hide.Text(l.Action), Decision: l.Decision, Rule: l.Rule, Detail: hide.Text(l.Detail), Thread: string(l.Thread), Hash: l.Hash}
 		if l.Thread != "" {
 			line.Session = l.Thread.Thread()
 		}
@@ -136,17 +137,18 @@ func (o *orders) Audit(ctx context.Context, by command.Caller, q command.AuditQu
 }
 
 // VerifyAudit implements command.Books.
-func (o *orders) VerifyAudit(ctx context.Context, by command.Caller) (command.AuditCheck, error) {
+func (o *orders) VerifyAudit(ctx context.Context, by command.Caller, since string) (command.AuditCheck, error) {
 	if err := need(by, command.Admin); err != nil {
 		return command.AuditCheck{}, err
 	}
-	c, err := o.app.DB.VerifyAudit(ctx, "", nil)
+	c, err := o.app.DB.VerifyAudit(ctx, since, nil)
 	if err != nil {
 		return command.AuditCheck{}, o.wrong(err)
 	}
-	out := command.AuditCheck{OK: c.Break == nil, Lines: c.Lines, Head: c.Head}
-	if c.Break != nil {
-		out.Problem = fmt.Sprintf("line %d: %s", c.Break.ID, c.Break.What)
+	out := command.AuditCheck{OK: c.Break == nil, Lines: c.Lines, Before: c.Before, Head: c.Head, HeadLine: c.HeadID}
+	if b := c.Break; b != nil {
+		out.Problem = fmt.Sprintf("line %d: %s", b.ID, b.What)
+		out.Break = &command.AuditBreak{Line: b.ID, What: string(b.What), Text: b.Text}
 	}
 	return out, nil
 }

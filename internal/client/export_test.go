@@ -124,7 +124,9 @@ func TestExportsAreNotGathered(t *testing.T) {
 		t.Fatal(err)
 	}
 	caller := command.Caller{Principal: chat.Principal{Kind: chat.LocalUser, ID: "ada"}, Scopes: command.Scopes()}
-	far := answering(t, 0, func(w http.ResponseWriter, r *http.Request) { a.ServeHTTP(w, r.WithContext(command.WithCaller(r.Context(), caller))) })
+	far := answering(t, 0, func(w http.ResponseWriter, r *http.Request) {
+		a.ServeHTTP(w, r.WithContext(command.WithCaller(r.Context(), caller)))
+	})
 	to := &gauge{flood: f}
 	if err := far.Export(t.Context(), command.Caller{}, "s1", command.Markdown, to); err != nil || to.got != sea {
 		t.Fatalf("%d of %d bytes: %v", to.got, sea, err)

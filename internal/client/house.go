@@ -65,12 +65,20 @@ func (c *Client) Costs(ctx context.Context, _ command.Caller, q command.CostQuer
 // Audit implements command.Books.
 func (c *Client) Audit(ctx context.Context, _ command.Caller, q command.AuditQuery) (command.List[command.AuditLine], error) {
 	return get[command.List[command.AuditLine]](ctx, c, values("session", q.Session, "agent", q.Agent, "who", q.Who, "decision", q.Decision,
-		"cursor", q.Cursor, "limit", number(min(q.Limit, maxSpan))), "api", "audit")
+		"run", q.Run, "since", moment(q.Since), "until", moment(q.Until), "before", number(q.Before), "cursor", q.Cursor, "limit", number(min(q.Limit, maxSpan))), "api", "audit")
 }
 
 // VerifyAudit implements command.Books.
-func (c *Client) VerifyAudit(ctx context.Context, _ command.Caller) (command.AuditCheck, error) {
-	return get[command.AuditCheck](ctx, c, nil, "api", "audit", "verify")
+func (c *Client) VerifyAudit(ctx context.Context, _ command.Caller, since string) (command.AuditCheck, error) {
+	return get[command.AuditCheck](ctx, c, values("since", since), "api", "audit", "verify")
+}
+
+// moment is a time of a query; the zero one is left out.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
 }
 
 // ListTokens implements command.Keys.

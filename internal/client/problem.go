@@ -16,7 +16,9 @@ type trouble struct {
 	Detail string `json:"detail"`
 	Error  string `json:"error"`
 	Fields []struct {
-		Field string `json:"field"`
+		In      string `json:"in"`
+		Field   string `json:"field"`
+		Message string `json:"message"`
 	} `json:"errors"`
 	About any `json:"about"`
 }
@@ -53,11 +55,28 @@ func (c *Client) problem(res *http.Response) error {
 	}
 	if len(t.Fields) > 0 {
 		out.Field = t.Fields[0].Field
+		out.Message = t.about(out.Message)
 	}
 	if _, name, ok := strings.Cut(t.Type, "#problem-"); ok {
 		out.Kind = named(name, out.Kind)
 	}
 	return out
+}
+
+// about is what is wrong with an order without where that stood in the request, which nobody
+// has seen who gave the order; otherwise where it was said of the order as a whole.
+func (t *trouble) about(otherwise string) string {
+	said := make([]string, 0, len(t.Fields))
+	for _, f := range t.Fields {
+		if f.Message == "" || f.In == "request" {
+			return otherwise
+		}
+		if f.Field != "" {
+			f.Message = f.Field + ": " + f.Message
+		}
+		said = append(said, f.Message)
+	}
+	return strings.Join(said, "; ")
 }
 
 func named(name string, otherwise command.Kind) command.Kind {

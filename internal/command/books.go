@@ -159,6 +159,10 @@ type AuditQuery struct {
 	Agent    string
 	Who      string
 	Decision string
+	Run      string
+	Since    time.Time // not older
+	Until    time.Time // older than this
+	Before   int64     // only lines with a smaller number
 	Cursor   string
 	Limit    int
 }
@@ -170,20 +174,32 @@ type AuditLine struct {
 	Who      string    `json:"who"`
 	Agent    string    `json:"agent,omitempty"`
 	Session  string    `json:"session,omitempty"`
+	Thread   string    `json:"thread,omitempty"`
 	Run      string    `json:"run,omitempty"`
 	Call     string    `json:"call,omitempty"`
 	Action   string    `json:"action"`
 	Decision string    `json:"decision"`
 	Rule     string    `json:"rule,omitempty"`
 	Detail   string    `json:"detail,omitempty"`
+	Hash     string    `json:"hash,omitempty"` // "": from before the chain
 }
 
 // AuditCheck is what a look at the chain found.
 type AuditCheck struct {
-	OK      bool   `json:"ok"`
-	Lines   int64  `json:"lines"`
-	Head    string `json:"head"`
-	Problem string `json:"problem,omitempty"`
+	OK       bool        `json:"ok"`
+	Lines    int64       `json:"lines"`
+	Before   int64       `json:"beforeChain,omitempty"` // lines that are covered together
+	Head     string      `json:"head"`
+	HeadLine int64       `json:"headLine,omitempty"` // the last good one
+	Problem  string      `json:"problem,omitempty"`
+	Break    *AuditBreak `json:"break,omitempty"` // the first line that is not as written
+}
+
+// AuditBreak is where the audit log is not what was written.
+type AuditBreak struct {
+	Line int64  `json:"line"`
+	What string `json:"what"`
+	Text string `json:"text"`
 }
 
 // NewToken is what a token is made of.

@@ -115,7 +115,8 @@ type Agents interface {
 type Books interface {
 	Costs(ctx context.Context, by Caller, q CostQuery) (Costs, error)
 	Audit(ctx context.Context, by Caller, q AuditQuery) (List[AuditLine], error)
-	VerifyAudit(ctx context.Context, by Caller) (AuditCheck, error)
+	// VerifyAudit looks at the audit log from the line with a hash on; "": at all of it.
+	VerifyAudit(ctx context.Context, by Caller, since string) (AuditCheck, error)
 }
 
 // Keys are the tokens of the API.

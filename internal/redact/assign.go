@@ -232,7 +232,9 @@ var ordinary = []string{"string", "str", "text", "null", "nil", "none", "true", 
 	"token", "bool", "boolean", "number", "int", "bytes", "any", "object", "optional[str]", "required.", "hidden", "empty", "unset", "redacted"}
 
 // isID reports whether a value is an id of ours: "token:01k3…" names a token and does not show it.
+// What ends a sentence or an emphasis around it is none of it.
 func isID(value string) bool {
+	value = strings.TrimRight(value, ".:!?*_")
 	return len(value) == 26 && strings.HasPrefix(value, "01") && strings.Trim(value, "0123456789abcdefghjkmnpqrstvwxyz") == ""
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net/url"
@@ -321,6 +322,11 @@ func TestOwnTokens(t *testing.T) {
 	text := "by token:01m7f6yymxnckmeac3n0tt041g with chorus_" + strings.Repeat("ABCDEFGHJKMNPQ234567ABCDEF", 2)
 	if got, want := r.Text(text), "by token:01m7f6yymxnckmeac3n0tt041g with [redacted:chorus-token]"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	for _, around := range []string{"*denied by %s* no", "denied by %s: no", "it was %s.", "__%s__", `{"by":"%s"}`} {
+		if text := fmt.Sprintf(around, "token:01m7f6yymxnckmeac3n0tt041g"); r.Text(text) != text {
+			t.Errorf("%q became %q", text, r.Text(text))
+		}
 	}
 	if got := r.Text("token: 91m7f6yymxnckmeac3n0tt041g"); !strings.Contains(got, "redacted") {
 		t.Errorf("what only looks like an id stays: %q", got)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"chorus/internal/command"
 	"chorus/internal/feed"
@@ -275,10 +276,48 @@ func books(s *story) {
 		_, err := s.As(s.Ada).Costs(s.ctx, s.Ada, q)
 		s.wants(command.Invalid, err)
 	}
-	check, err := s.As(s.Admin).VerifyAudit(s.ctx, s.Admin)
+	s.audited()
+}
+
+// audited: the audit log is asked by time and by number, and proves itself from a hash on.
+func (s *story) audited() {
+	s.Helper()
+	svc := s.As(s.Admin)
+	for _, name := range []string{"ann", "ben"} {
+		_, err := svc.CreateAgent(s.ctx, s.Admin, command.NewAgent{Name: name})
+		s.ok(err)
+	}
+	all, err := svc.Audit(s.ctx, s.Admin, command.AuditQuery{})
 	s.ok(err)
-	if !check.OK || check.Problem != "" {
+	if len(all.Items) < 2 {
+		s.Fatalf("%d lines", len(all.Items))
+	}
+	last, first := all.Items[0], all.Items[len(all.Items)-1]
+	for _, c := range []struct {
+		what string
+		q    command.AuditQuery
+		want int
+	}{
+		{"since the last", command.AuditQuery{Since: last.At}, 1}, {"until the last", command.AuditQuery{Until: last.At}, len(all.Items) - 1},
+		{"since tomorrow", command.AuditQuery{Since: last.At.Add(24 * time.Hour)}, 0}, {"before the last", command.AuditQuery{Before: last.Seq}, len(all.Items) - 1},
+		{"before the first", command.AuditQuery{Before: first.Seq}, 0}, {"of no run", command.AuditQuery{Run: "01none"}, 0},
+	} {
+		got, err := svc.Audit(s.ctx, s.Admin, c.q)
+		s.ok(err)
+		s.equal(c.what, len(got.Items), c.want)
+	}
+	check, err := svc.VerifyAudit(s.ctx, s.Admin, "")
+	s.ok(err)
+	if !check.OK || check.Problem != "" || check.Break != nil || check.Head != last.Hash || check.HeadLine != last.Seq {
 		s.Errorf("%+v", check)
+	}
+	check, err = svc.VerifyAudit(s.ctx, s.Admin, last.Hash)
+	s.ok(err)
+	s.equal("lines from the last on", check.Lines, int64(1))
+	check, err = svc.VerifyAudit(s.ctx, s.Admin, "00ff")
+	s.ok(err)
+	if check.OK || check.Break == nil || check.Break.What == "" || check.Break.Text == "" {
+		s.Errorf("a hash that is nowhere: %+v", check)
 	}
 }
 

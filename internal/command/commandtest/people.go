@@ -82,7 +82,7 @@ func scopes(s *story) {
 		"create agent":  func() error { _, err := svc.CreateAgent(s.ctx, by, command.NewAgent{Name: "helper"}); return err },
 		"destroy agent": func() error { return svc.DestroyAgent(s.ctx, by, "helper", true) },
 		"set":           func() error { _, err := svc.SetSetting(s.ctx, by, "maxTokens", "5"); return err },
-		"verify":        func() error { _, err := svc.VerifyAudit(s.ctx, by); return err },
+		"verify":        func() error { _, err := svc.VerifyAudit(s.ctx, by, ""); return err },
 		"tokens":        func() error { _, err := svc.ListTokens(s.ctx, by); return err },
 		"make a token": func() error {
 			_, err := svc.CreateToken(s.ctx, by, command.NewToken{Name: "x", Scopes: []command.Scope{command.Read}})

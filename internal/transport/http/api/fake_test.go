@@ -190,8 +190,8 @@ func (f *fake) Costs(_ context.Context, by command.Caller, q command.CostQuery) 
 func (f *fake) Audit(_ context.Context, by command.Caller, q command.AuditQuery) (command.List[command.AuditLine], error) {
 	return one(command.AuditLine{Seq: 1}, f.note(by, "Audit", q))
 }
-func (f *fake) VerifyAudit(_ context.Context, by command.Caller) (command.AuditCheck, error) {
-	return command.AuditCheck{OK: true}, f.note(by, "VerifyAudit")
+func (f *fake) VerifyAudit(_ context.Context, by command.Caller, since string) (command.AuditCheck, error) {
+	return command.AuditCheck{OK: true}, f.note(by, "VerifyAudit", since)
 }
 func (f *fake) ListTokens(_ context.Context, by command.Caller) (command.List[command.Token], error) {
 	return one(command.Token{ID: "t1"}, f.note(by, "ListTokens"))

@@ -132,7 +132,7 @@ func (p *Pages) audit(w http.ResponseWriter, r *http.Request, by command.Caller)
 	}
 	data := map[string]any{"Frame": p.frame(r, by, "Audit"), "List": list, "Names": p.names(r.Context(), by), "Query": q, "More": more(v, list.Next), "Decisions": []string{"allow", "ask_approved", "ask_denied", "deny", "changed"}}
 	if v.Get("verify") != "" {
-		check, err := p.Service.VerifyAudit(r.Context(), by)
+		check, err := p.Service.VerifyAudit(r.Context(), by, "")
 		if err != nil {
 			return err
 		}
