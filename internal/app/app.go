@@ -63,6 +63,7 @@ type App struct {
 	warned   map[string]bool
 	discord  *discordHouse             // nil: no bot is connected
 	board    pinboard                  // what is pinned in channels
+	heads    heads                     // what prompts begin with
 	walls    walls                     // what is known about bubblewrap here
 	ears     map[chan repl.Remark]bool // of the sessions that show remarks
 	bells    map[chan struct{}]bool    // of those who follow the configuration

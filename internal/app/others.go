@@ -7,11 +7,9 @@ import (
 	"time"
 
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/foreign"
 	"chorus/internal/journal"
 	"chorus/internal/room/show"
-	"chorus/internal/store"
 	"chorus/internal/transcript"
 )
 
@@ -59,7 +57,7 @@ func (a *App) active(ctx context.Context, row journal.Thread) ([]journal.Thread,
 	if err != nil {
 		return nil, err
 	}
-	asking, err := a.DB.Approvals(ctx, store.ApprovalFilter{State: desk.Open})
+	asking, err := a.DB.Asking(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -74,11 +72,11 @@ func (a *App) active(ctx context.Context, row journal.Thread) ([]journal.Thread,
 	for _, t := range moving {
 		take(t)
 	}
-	for _, q := range asking {
-		if seen[q.Thread] || q.Thread.Agent() != row.Agent {
+	for _, id := range asking {
+		if seen[id] || id.Agent() != row.Agent {
 			continue
 		}
-		t, err := a.DB.Thread(ctx, q.Thread)
+		t, err := a.DB.Thread(ctx, id)
 		if err != nil {
 			return nil, err
 		}

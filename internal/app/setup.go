@@ -273,17 +273,6 @@ func first(values ...string) string {
 	return ""
 }
 
-// head loads the system prompt and tools a run was started with.
-func (a *App) head(hash string) (*model.Head, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	data, err := a.DB.Blob(ctx, hash)
-	if err != nil {
-		return nil, err
-	}
-	return model.ParseHead(data)
-}
-
 // beginning is what a new run of a thread is made of.
 type beginning struct {
 	row     journal.Thread

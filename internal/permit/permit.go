@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 )
 
 // Verdict is what a profile says of an action. Greater is stricter.
@@ -108,6 +109,7 @@ type Profile struct {
 	allow   []rule
 	ask     []rule
 	mention map[string]bool // alias tools that some rule other than a catch-all could match
+	could   *sync.Map       // what Possible found, by tool
 
 	scoped   []scoped // rules that hold only for some; not in the lists above
 	narrowed bool     // those that apply are
@@ -116,7 +118,7 @@ type Profile struct {
 // Compile makes a profile. The error names the list, the pattern, the position
 // in it, and for syntax that RE2 lacks how to say the same with the lists.
 func Compile(name string, r Rules) (*Profile, error) {
-	p := &Profile{name: name, rules: Rules{
+	p := &Profile{name: name, could: new(sync.Map), rules: Rules{
 		Allow: slices.Clone(r.Allow), Ask: slices.Clone(r.Ask), Deny: slices.Clone(r.Deny),
 	}}
 	every := map[string][]rule{}

@@ -10,6 +10,15 @@ import (
 // need not be shown a tool for which it is false. It errs only towards yes. The
 // tool is a name as it stands in action strings, ours or another design's.
 func (p *Profile) Possible(tool string) bool {
+	if known, ok := p.could.Load(tool); ok {
+		return known.(bool)
+	}
+	possible := p.possible(tool)
+	p.could.Store(tool, possible)
+	return possible
+}
+
+func (p *Profile) possible(tool string) bool {
 	switch tool {
 	case "file":
 		return slices.ContainsFunc([]string{"read", "list_files", "write", "edit", "apply_patch"}, p.Possible)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Who is on whose behalf, by which agent and where something is to be done. The
@@ -117,7 +118,7 @@ func (p *Profile) For(w Who) *Profile {
 		return p
 	}
 	out := *p
-	out.narrowed = true
+	out.narrowed, out.could = true, new(sync.Map)
 	out.deny, out.allow, out.ask = slices.Clip(p.deny), slices.Clip(p.allow), slices.Clip(p.ask)
 	for _, s := range p.scoped {
 		if s.only.appliesTo(w) {

@@ -180,6 +180,21 @@ func (db *DB) Approvals(ctx context.Context, f ApprovalFilter) ([]desk.Approval,
 	return found, nil
 }
 
+// Asking lists the threads in which a question is open.
+func (db *DB) Asking(ctx context.Context) ([]chat.ThreadID, error) {
+	var out []chat.ThreadID
+	err := db.query(ctx, `SELECT DISTINCT thread_id FROM approvals WHERE state = 'pending'`, nil, func(rows *sql.Rows) error {
+		var id string
+		err := rows.Scan(&id)
+		out = append(out, chat.ThreadID(id))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list threads that ask: %w", err)
+	}
+	return out, nil
+}
+
 func (db *DB) approvals(ctx context.Context, rest string, args ...any) ([]desk.Approval, error) {
 	var out []desk.Approval
 	err := db.query(ctx, `SELECT id, thread_id, run_id, call, actions, dir, bound, preview, risk, rule, reason, again, asked_by, payer,

@@ -1,0 +1,63 @@
+package app
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"chorus/internal/model"
+)
+
+// manyHeads is how many beginnings of prompts are kept at hand.
+const manyHeads = 16
+
+// heads are the beginnings of prompts that were used last, by their hash, newest first. All
+// conversations of an agent share one, and so what providers made of it.
+type heads struct {
+	mu   sync.Mutex
+	list []*knownHead
+}
+
+type knownHead struct {
+	hash string
+	head *model.Head
+}
+
+// at is the one with a hash; nil: it is not at hand.
+func (h *heads) at(hash string) *model.Head {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i := slices.IndexFunc(h.list, func(k *knownHead) bool { return k.hash == hash })
+	if i < 0 {
+		return nil
+	}
+	found := h.list[i]
+	h.list = slices.Insert(slices.Delete(h.list, i, i+1), 0, found)
+	return found.head
+}
+
+func (h *heads) keep(hash string, head *model.Head) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.list = slices.Insert(h.list, 0, &knownHead{hash, head})
+	h.list = slices.Delete(h.list, min(manyHeads, len(h.list)), len(h.list))
+}
+
+// head loads the system prompt and tools a run was started with.
+func (a *App) head(hash string) (*model.Head, error) {
+	if head := a.heads.at(hash); head != nil {
+		return head, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	data, err := a.DB.Blob(ctx, hash)
+	if err != nil {
+		return nil, err
+	}
+	head, err := model.ParseHead(data)
+	if err == nil {
+		a.heads.keep(hash, head)
+	}
+	return head, err
+}
