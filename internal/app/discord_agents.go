@@ -21,14 +21,19 @@ import (
 
 var _ discord.Keeping = (*discordHouse)(nil)
 
-// The marks in agent.json of an agent that a guild has: whose it is, and its channel.
+// The marks in agent.json of an agent that a guild has: whose it is, its channel, and which
+// channel was made for it.
 const (
 	guildMark   = "guildId"
 	channelMark = "channelId"
+	madeMark    = "madeChannelId"
 )
 
 // living is where an agent lives on Discord; empty: nowhere in particular.
-type living struct{ guild, channel string }
+type living struct{ guild, channel, made string }
+
+// in reports whether it lives in that very channel.
+func (l living) in(guild, channel string) bool { return l.guild == guild && l.channel == channel }
 
 // livesIn reads it off the agent's file; what cannot be read says nothing.
 func (a *App) livesIn(name string) living {
@@ -39,9 +44,10 @@ func (a *App) livesIn(name string) living {
 	var marks struct {
 		Guild   string `json:"guildId"`
 		Channel string `json:"channelId"`
+		Made    string `json:"madeChannelId"`
 	}
 	_ = json.Unmarshal(data, &marks)
-	return living{marks.Guild, marks.Channel}
+	return living{marks.Guild, marks.Channel, marks.Made}
 }
 
 // mayOrder holds an order that changes agents or settings against the giver's own rights:
@@ -111,10 +117,15 @@ func (h *discordHouse) own(ctx context.Context, by discord.Giver, name string) (
 	if at.guild != "" {
 		return a, h.notThere(by, name, command.Errorf(command.NotFound, "there is no agent %.80q", name))
 	}
-	if err := h.mayGive(by, a.Permissions); err != nil {
-		return a, command.Errorf(command.Forbidden, "%s belongs to the whole house, not to this server: %v", name, err)
+	return a, h.ofHouse(by, name, a.Permissions)
+}
+
+// ofHouse is whether somebody may change an agent that is met on every server.
+func (h *discordHouse) ofHouse(by discord.Giver, name, permissions string) error {
+	if err := h.mayGive(by, permissions); err != nil {
+		return command.Errorf(command.Forbidden, "%s belongs to the whole house, not to this server: %v", name, err)
 	}
-	return a, nil
+	return nil
 }
 
 func (h *discordHouse) notThere(by discord.Giver, name string, err error) error {
@@ -138,6 +149,14 @@ func (h *discordHouse) MayInit(ctx context.Context, by discord.Giver, want disco
 	if _, err := h.orders.findAgent(ctx, want.Name); err == nil {
 		if _, err := h.own(ctx, by, want.Name); err != nil {
 			return command.Errorf(command.Conflict, "the name %s is taken: choose another", want.Name)
+		}
+	} else if h.isBot(want.Name) || want.Name == DefaultAgent {
+		bot, err := h.app.botIn(want.Name, by.Guild)
+		if err != nil {
+			return h.orders.wrong(err)
+		}
+		if err := h.ofHouse(by, want.Name, bot.Permissions); err != nil {
+			return err
 		}
 	}
 	if want.Permissions != "" {
@@ -167,13 +186,16 @@ func (h *discordHouse) modelFor(by discord.Giver, wanted string) (string, error)
 
 // Init implements discord.AgentLife. It may be repeated: what is there is used. A profile
 // that nobody named is the one that the guild's settings give to agents, else standard.
-func (h *discordHouse) Init(ctx context.Context, by discord.Giver, want discord.NewAgent, channel string) (discord.AgentView, error) {
+func (h *discordHouse) Init(ctx context.Context, by discord.Giver, want discord.NewAgent, in discord.Dwelling) (discord.AgentView, error) {
 	if err := h.MayInit(ctx, by, want); err != nil {
 		return discord.AgentView{}, err
 	}
 	given := roster.Agent{Name: want.Name, Permissions: want.Permissions, SystemPrompt: want.Prompt, Extra: map[string]json.RawMessage{}}
 	given.Extra[guildMark], _ = json.Marshal(by.Guild) // strings
-	given.Extra[channelMark], _ = json.Marshal(channel)
+	given.Extra[channelMark], _ = json.Marshal(in.ID)
+	if in.Made {
+		given.Extra[madeMark] = given.Extra[channelMark]
+	}
 	if want.Model != "" {
 		var err error
 		if given.Model, err = h.modelFor(by, want.Model); err != nil {
@@ -189,11 +211,11 @@ func (h *discordHouse) Init(ctx context.Context, by discord.Giver, want discord.
 	isNew := err == nil
 	switch {
 	case isNew:
-		detail := "model " + first(made.Model, "(default)") + ", permissions " + made.Permissions + ", channel " + channel
+		detail := "model " + first(made.Model, "(default)") + ", permissions " + made.Permissions + ", channel " + in.ID
 		err = h.orders.record(ctx, caller(by), made.Name, "agent create", detail)
 	case errors.Is(err, roster.ErrExists):
 		if made, err = h.own(ctx, by, want.Name); err == nil {
-			err = h.settle(ctx, by, made.Name, channel)
+			err = h.settle(ctx, by, made.Name, in)
 		}
 	}
 	if err != nil {
@@ -205,17 +227,22 @@ func (h *discordHouse) Init(ctx context.Context, by discord.Giver, want discord.
 }
 
 // settle has an agent that is there live in a channel of the guild.
-func (h *discordHouse) settle(ctx context.Context, by discord.Giver, name, channel string) error {
-	if h.app.livesIn(name) == (living{by.Guild, channel}) {
+func (h *discordHouse) settle(ctx context.Context, by discord.Giver, name string, in discord.Dwelling) error {
+	at := h.app.livesIn(name)
+	if at.in(by.Guild, in.ID) {
 		return nil
 	}
-	for _, mark := range [][2]string{{guildMark, by.Guild}, {channelMark, channel}} {
+	made := at.made
+	if in.Made {
+		made = in.ID
+	}
+	for _, mark := range [][2]string{{madeMark, made}, {guildMark, by.Guild}, {channelMark, in.ID}} {
 		if _, err := h.app.Roster().Mark(ctx, name, mark[0], mark[1]); err != nil {
 			return err
 		}
 	}
 	h.dwell.forget()
-	return h.orders.record(ctx, caller(by), name, "agent channel", channel)
+	return h.orders.record(ctx, caller(by), name, "agent channel", in.ID)
 }
 
 func caller(by discord.Giver) command.Caller {
@@ -227,7 +254,7 @@ func (h *discordHouse) view(a roster.Agent, guild string) discord.AgentView {
 	shown := h.orders.agent(a)
 	v := discord.AgentView{Name: a.Name, Model: shown.Model, Permissions: shown.Permissions, Description: shown.Description}
 	if at := h.app.livesIn(a.Name); at.guild == guild {
-		v.Channel = at.channel
+		v.Channel, v.MadeChannel = at.channel, at.channel != "" && at.made == at.channel
 	}
 	if bot, err := h.app.botIn(a.Name, guild); err == nil {
 		v.Permissions = bot.Permissions

@@ -236,5 +236,5 @@ func TestDiscordDefersWhatTakesLong(t *testing.T) {
 		t.Fatalf("it was not acknowledged in time: %+v, %v", got, err)
 	}
 	close(free)
-	g.message("answer", func(m discordsim.Message) bool { return strings.Contains(m.Content, "Since") })
+	g.message("answer", func(m discordsim.Message) bool { return strings.Contains(m.Content, "since") })
 }

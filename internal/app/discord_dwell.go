@@ -35,7 +35,7 @@ func (h *discordHouse) dweller(guild, channel string) string {
 		}
 	}
 	name := d.by[channel]
-	if name == "" || h.app.livesIn(name) != (living{guild, channel}) { // it may have moved since
+	if name == "" || !h.app.livesIn(name).in(guild, channel) { // it may have moved since
 		return ""
 	}
 	return name

@@ -90,6 +90,11 @@ func (h *discordHouse) Costs(ctx context.Context, by command.Caller, q command.C
 	return h.orders.Costs(ctx, by, q)
 }
 
+// GuildCosts implements discord.Orders.
+func (h *discordHouse) GuildCosts(ctx context.Context, by discord.Giver, q command.CostQuery) (command.Costs, error) {
+	return h.orders.costsUnder(ctx, caller(by), q, room.Transport+":"+by.Guild+"/")
+}
+
 // Audit implements discord.Orders.
 func (h *discordHouse) Audit(ctx context.Context, by command.Caller, q command.AuditQuery) (command.List[command.AuditLine], error) {
 	return h.orders.Audit(ctx, by, q)

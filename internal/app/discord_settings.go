@@ -93,6 +93,9 @@ func (h *discordHouse) SetAgent(ctx context.Context, by discord.Giver, name, key
 		}
 		path = k.Path
 	}
+	if path == "permissions" || path == "continuationModel" {
+		value = strings.TrimSpace(value) // a name; in other values a space may mean something
+	}
 	if err := h.mayOrder(by, selfEditOf(path, value)); err != nil {
 		return discord.Setting{}, "", err
 	}
@@ -132,7 +135,7 @@ func (h *discordHouse) writeAgent(ctx context.Context, by discord.Giver, name, p
 		if unset {
 			profile = "standard" // what an agent has that names none
 		}
-		if err := h.mayGive(by, strings.TrimSpace(profile)); err != nil {
+		if err := h.mayGive(by, profile); err != nil {
 			return err
 		}
 	case "continuationModel":

@@ -134,9 +134,16 @@ func (h *discordHouse) WindowUse(ctx context.Context, thread chat.ThreadID) (int
 }
 
 // Defaults implements discord.Talks.
-func (h *discordHouse) Defaults(agent string) (model, profile string) {
-	own := h.orders.defaults(agent)
-	return own.Model, own.Permissions
+func (h *discordHouse) Defaults(ctx context.Context, agent room.Agent, in room.Channel) (model, profile string) {
+	bot, _, err := h.app.botAt(ctx, agent, in.Guild, in.ID)
+	if err != nil {
+		own := h.orders.defaults(agent.Name)
+		return own.Model, own.Permissions
+	}
+	if model, err = h.app.Models.Name("", bot.ContinuationModel); err != nil {
+		model = bot.ContinuationModel
+	}
+	return model, bot.Permissions
 }
 
 var promptParts = sync.OnceValue(func() *regexp.Regexp {

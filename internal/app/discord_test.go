@@ -152,11 +152,11 @@ func TestDiscordCommands(t *testing.T) {
 	}{
 		{"status", nil, "**" + DefaultAgent + "** answers here"},
 		{"agent list", nil, "- **" + DefaultAgent + "**"},
-		{"cost", nil, "Since"},
+		{"cost", nil, "Spent on this server since"},
 		{"stop", nil, "Nothing runs here"},
 		{"steer", map[string]any{"message": "hurry"}, "Nothing runs here"},
 		{"why", nil, "demo/script"},
-		{"bob: cost", nil, "for those who may manage the server"},
+		{"bob: cost", nil, "You spent"},
 	} {
 		person := "ada" // who owns the server; bob is anybody
 		if rest, ok := strings.CutPrefix(c.command, "bob: "); ok {

@@ -23,6 +23,11 @@ const maxCosts = 1000
 
 // Costs implements command.Books. Who is no admin sees what they paid themselves.
 func (o *orders) Costs(ctx context.Context, by command.Caller, q command.CostQuery) (command.Costs, error) {
+	return o.costsUnder(ctx, by, q, "")
+}
+
+// costsUnder are the costs of threads whose ids begin alike.
+func (o *orders) costsUnder(ctx context.Context, by command.Caller, q command.CostQuery, under string) (command.Costs, error) {
 	if err := need(by, command.Read); err != nil {
 		return command.Costs{}, err
 	}
@@ -36,7 +41,7 @@ func (o *orders) Costs(ctx context.Context, by command.Caller, q command.CostQue
 		return command.Costs{}, invalid("since", "%v", err)
 	}
 	out := command.Costs{By: cmp.Or(q.By, "model"), Since: since, Rows: []command.Cost{}, Budgets: []command.Budget{}}
-	f := store.SpendFilter{By: group, Since: since}
+	f := store.SpendFilter{By: group, Since: since, Under: under}
 	if !by.May(command.Admin) {
 		f.Payer = by.Principal.String()
 	}

@@ -106,6 +106,7 @@ type SpendFilter struct {
 	Payer        string
 	Model        string
 	Thread       chat.ThreadID
+	Under        string // how the ids of the threads begin
 	Run          string
 	Since, Until time.Time
 }
@@ -131,6 +132,7 @@ func (db *DB) Spend(ctx context.Context, f SpendFilter) ([]Sum, error) {
 	where.equal("payer", f.Payer)
 	where.equal("model", f.Model)
 	where.equal("thread_id", string(f.Thread))
+	where.begins("thread_id", f.Under)
 	where.equal("run_id", f.Run)
 	where.from("at", f.Since)
 	where.until("at", f.Until)

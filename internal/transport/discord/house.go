@@ -140,5 +140,7 @@ type Places interface {
 type Orders interface {
 	GetSession(ctx context.Context, by command.Caller, id string) (command.Session, error)
 	Costs(ctx context.Context, by command.Caller, q command.CostQuery) (command.Costs, error)
+	// GuildCosts are what everybody spent in a guild. Other guilds' are nobody's business there.
+	GuildCosts(ctx context.Context, by Giver, q command.CostQuery) (command.Costs, error)
 	Audit(ctx context.Context, by command.Caller, q command.AuditQuery) (command.List[command.AuditLine], error)
 }

@@ -31,7 +31,14 @@ type NewAgent struct{ Name, Model, Permissions, Prompt string }
 type AgentView struct {
 	Name, Model, Permissions, Description string
 	Channel                               string // the one that is its own; "": none that is known
+	MadeChannel                           bool   // that one was made for it, and goes with it
 	New                                   bool   // it was made just now
+}
+
+// Dwelling is the channel that an agent gets.
+type Dwelling struct {
+	ID   string
+	Made bool // for the agent: it goes with it
 }
 
 // AgentLife makes agents and ends them.
@@ -39,7 +46,7 @@ type AgentLife interface {
 	// MayInit says what is wrong with a wish for an agent, before anything is made.
 	MayInit(ctx context.Context, by Giver, want NewAgent) error
 	// Init makes an agent, or takes the one of that name that this guild has, and gives it its channel.
-	Init(ctx context.Context, by Giver, want NewAgent, channel string) (AgentView, error)
+	Init(ctx context.Context, by Giver, want NewAgent, in Dwelling) (AgentView, error)
 	// MayRetire says whether an agent can be ended now, and which channel is its own.
 	MayRetire(ctx context.Context, by Giver, agent string) (AgentView, error)
 	Retire(ctx context.Context, by Giver, agent string, keepFiles bool) error

@@ -8,6 +8,7 @@ import (
 	"chorus/internal/command"
 	"chorus/internal/desk"
 	"chorus/internal/journal"
+	"chorus/internal/room"
 )
 
 // Talks is what people do with conversations beside taking part in them.
@@ -32,8 +33,8 @@ type Talks interface {
 	Approvals(ctx context.Context, f desk.Filter) ([]desk.Approval, error)
 	// WindowUse is how many tokens the next request of a conversation would have.
 	WindowUse(ctx context.Context, thread chat.ThreadID) (int, error)
-	// Defaults are an agent's model and profile where nobody chose others.
-	Defaults(agent string) (model, profile string)
+	// Defaults are an agent's model and profile in a channel where nobody chose others.
+	Defaults(ctx context.Context, agent room.Agent, in room.Channel) (model, profile string)
 	// Knew names what stood in the system prompt of a run, by the blob of its head.
 	Knew(ctx context.Context, head string) ([]string, error)
 	// ForkInto makes a conversation whose history is another's up to an event, and says how

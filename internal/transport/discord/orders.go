@@ -58,16 +58,6 @@ func (o order) mayManage() bool { return may(o.interaction) }
 // keeps reports whether the giver keeps the server.
 func (o order) keeps() bool { return keeps(o.interaction) }
 
-// forKeepers is a handler for those who keep the server.
-func forKeepers(h handler) handler {
-	return func(b *Bot, ctx context.Context, o order) answer {
-		if !o.keeps() {
-			return says("This shows the whole house, so it is for those who may manage the server.")
-		}
-		return h(b, ctx, o)
-	}
-}
-
 // allOrders is every entry there is, in the order in which Discord is told of them.
 func allOrders() []orders {
 	return slices.Concat(agentOrders(), settingsOrders(), runOrders(), lookOrders(), threadOrders(), contextOrders(), whyOrders())

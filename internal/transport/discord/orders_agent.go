@@ -50,6 +50,11 @@ func (o order) giver() (Giver, bool) {
 	return Giver{By: o.by, Guild: o.in.Guild}, o.in.Guild != "" && o.in.Guild != room.Direct
 }
 
+// nameIn is the agent that an order names, as names are written.
+func nameIn(data discord.SlashCommandInteractionData) string {
+	return strings.ToLower(strings.TrimSpace(data.String("name")))
+}
+
 const onlyInGuilds = "This is for servers; in a direct message there are no agents to keep."
 
 func (b *Bot) agents(ctx context.Context, o order) answer {
@@ -98,7 +103,7 @@ func (b *Bot) configAgent(ctx context.Context, o order) answer {
 	if !ok {
 		return says(onlyInGuilds)
 	}
-	name, key := o.data.String("name"), o.data.String("key")
+	name, key := nameIn(o.data), strings.TrimSpace(o.data.String("key"))
 	if name == "" {
 		var err error
 		if name, err = b.agentHere(ctx, o.in); err != nil {

@@ -23,16 +23,17 @@ func (b *Bot) initAgent(ctx context.Context, o order) answer {
 	if !ok {
 		return says(onlyInGuilds)
 	}
-	want := NewAgent{Name: strings.ToLower(strings.TrimSpace(o.data.String("name"))), Model: o.data.String("model"),
+	want := NewAgent{Name: nameIn(o.data), Model: o.data.String("model"),
 		Permissions: o.data.String("permissions"), Prompt: o.data.String("prompt")}
 	if err := b.House.MayInit(ctx, by, want); err != nil {
 		return says(plainly(err))
 	}
-	channel, made, err := b.channelFor(ctx, o, want.Name)
+	at, err := b.channelFor(ctx, o, want.Name)
 	if err != nil {
 		return says(channelRefused(err, want.Name))
 	}
-	agent, err := b.House.Init(ctx, by, want, channel)
+	channel, made := at.ID, at.now
+	agent, err := b.House.Init(ctx, by, want, at.Dwelling)
 	if err != nil {
 		return says(fmt.Sprintf("%s\nThe channel <#%s> is there; say the same again, and only the rest is done.", plainly(err), channel))
 	}
@@ -52,43 +53,87 @@ func (b *Bot) initAgent(ctx context.Context, o order) answer {
 // creating is how often a channel is looked for and made, if Discord does not answer.
 const creating = 3
 
-// channelFor is the channel of an agent: the one of its name that is there, or a new one
-// beside the channel where it was asked for. Without an answer it may have been made, so it
-// is looked for before it is made again.
-func (b *Bot) channelFor(ctx context.Context, o order, name string) (id string, made bool, err error) {
+// found is a channel for an agent.
+type found struct {
+	Dwelling
+	now bool // it was made just now
+}
+
+// channelFor is the channel of an agent: the one that it has, the one of its name that is
+// there, or a new one beside the channel where it was asked for. Without an answer it may have
+// been made, so it is looked for before it is made again.
+func (b *Bot) channelFor(ctx context.Context, o order, name string) (at found, err error) {
 	guild := number(o.in.Guild)
 	wait := b.FirstBackoff
+	topic := "Talk to the agent " + name + " here."
 	for range creating {
 		var all []discord.GuildChannel
 		all, err = again(ctx, b.rest, "channels", func(ctx context.Context) ([]discord.GuildChannel, error) {
 			return b.rest.GetGuildChannels(guild, rest.WithCtx(ctx))
 		})
 		if err != nil {
-			return "", false, err
+			return at, err
 		}
-		for _, c := range all {
-			if c.Type() == discord.ChannelTypeGuildText && c.Name() == name {
-				b.world.channel(c)
-				return c.ID().String(), made, nil
-			}
+		if c := b.channelNamed(ctx, o, all, name); c != nil {
+			text, ok := c.(discord.GuildTextChannel)
+			at.ID, at.Made = c.ID().String(), ok && text.Topic() != nil && *text.Topic() == topic // ours, from a try that was cut off
+			b.world.channel(c)
+			return at, b.maySee(ctx, o, at.ID)
 		}
 		var c discord.GuildChannel
-		c, err = b.rest.CreateGuildChannel(guild, discord.GuildTextChannelCreate{Name: name, ParentID: categoryOf(all, o.in),
-			Topic: "Talk to the agent " + name + " here."}, rest.WithCtx(ctx), rest.WithReason("/agent init by "+o.by.Name))
+		c, err = b.rest.CreateGuildChannel(guild, discord.GuildTextChannelCreate{Name: name, ParentID: categoryOf(all, o.in), Topic: topic},
+			rest.WithCtx(ctx), rest.WithReason("/agent init by "+o.by.Name))
 		if err == nil {
 			b.world.channel(c)
-			return c.ID().String(), true, nil
+			return found{Dwelling{c.ID().String(), true}, true}, nil
 		}
 		if !passing(err) {
-			return "", false, err
+			return at, err
 		}
-		made = true // perhaps; if it is there now, we were it
+		at.now = true // perhaps; if it is there now, we were it
 		if !sleep(ctx, wait) {
-			return "", false, ctx.Err()
+			return at, ctx.Err()
 		}
 		wait = min(2*wait, b.BackoffMax)
 	}
-	return "", false, err
+	return at, err
+}
+
+// channelNamed is the channel that an agent has, whatever it is called by now, else the one
+// that is called like it; nil: there is none.
+func (b *Bot) channelNamed(ctx context.Context, o order, all []discord.GuildChannel, name string) discord.GuildChannel {
+	has := ""
+	by, _ := o.giver()
+	agents, _ := b.House.GuildAgents(ctx, by) // what is not known now is looked for by its name
+	for _, a := range agents {
+		if a.Name == name {
+			has = a.Channel
+		}
+	}
+	var called discord.GuildChannel
+	for _, c := range all {
+		if c.Type() != discord.ChannelTypeGuildText {
+			continue
+		}
+		if c.ID().String() == has {
+			return c
+		}
+		if c.Name() == name && called == nil {
+			called = c
+		}
+	}
+	return called
+}
+
+var errTaken = errors.New("the name is taken")
+
+// maySee refuses to put an agent where whoever wants it cannot see what it does.
+func (b *Bot) maySee(ctx context.Context, o order, channel string) error {
+	may, err := b.mayRead(ctx, o.in.Guild, channel, o.by.ID)
+	if err == nil && !may {
+		err = errTaken
+	}
+	return err
 }
 
 // categoryOf is the category that a channel stands in; 0: none.
@@ -102,6 +147,9 @@ func categoryOf(all []discord.GuildChannel, in room.Channel) snowflake.ID {
 }
 
 func channelRefused(err error, name string) string {
+	if errors.Is(err, errTaken) {
+		return fmt.Sprintf("%s The name %s is taken on this server: choose another.", show.SignNot, name)
+	}
 	if status(err) == http.StatusForbidden {
 		return fmt.Sprintf("%s I may not make channels here. Give my role the permission **Manage Channels**, or make a text channel called `%s` yourself, and say the same again.", show.SignNot, name)
 	}
@@ -120,7 +168,7 @@ func (b *Bot) destroyAgent(ctx context.Context, o order) answer {
 	if !ok {
 		return says(onlyInGuilds)
 	}
-	agent, err := b.House.MayRetire(ctx, by, strings.TrimSpace(o.data.String("name")))
+	agent, err := b.House.MayRetire(ctx, by, nameIn(o.data))
 	if err != nil {
 		return says(plainly(err))
 	}
@@ -128,8 +176,11 @@ func (b *Bot) destroyAgent(ctx context.Context, o order) answer {
 	if o.data.Bool("keep_files") {
 		text, keep = "its folder goes to `.trash` of the house", "keep"
 	}
-	if agent.Channel != "" {
+	switch {
+	case agent.Channel != "" && agent.MadeChannel:
 		text += fmt.Sprintf(", the channel <#%s> is deleted with everything said in it", agent.Channel)
+	case agent.Channel != "":
+		text += fmt.Sprintf(", the channel <#%s> stays: it was there before", agent.Channel)
 	}
 	return answer{text: fmt.Sprintf("End **%s**? Then %s. What was said stays in the journal.", agent.Name, text),
 		buttons: []discord.LayoutComponent{discord.ActionRowComponent{Components: []discord.InteractiveComponent{
@@ -160,7 +211,9 @@ func (b *Bot) retire(ctx context.Context, i discord.ComponentInteraction, id str
 		return plainly(err)
 	}
 	note := ""
-	if agent.Channel != "" {
+	if agent.Channel != "" && !agent.MadeChannel {
+		note = fmt.Sprintf("\nThe channel <#%s> stays.", agent.Channel)
+	} else if agent.Channel != "" {
 		switch err := b.deleteChannel(ctx, agent.Channel, by.Name); {
 		case err == nil:
 		case status(err) == http.StatusForbidden:

@@ -82,7 +82,7 @@ func (b *Bot) status(ctx context.Context, o order) answer {
 	}
 	var out strings.Builder
 	for _, l := range listeners {
-		b.statusOf(ctx, &out, l, rows)
+		b.statusOf(ctx, &out, l, o.in, rows)
 	}
 	if len(listeners) == 0 {
 		out.WriteString("Nobody answers here.\n")
@@ -109,8 +109,8 @@ func (b *Bot) status(ctx context.Context, o order) answer {
 }
 
 // statusOf is one agent: on what it works, and how full its window is.
-func (b *Bot) statusOf(ctx context.Context, out *strings.Builder, l Listener, rows []journal.Thread) {
-	model, profile := b.House.Defaults(l.Name)
+func (b *Bot) statusOf(ctx context.Context, out *strings.Builder, l Listener, in room.Channel, rows []journal.Thread) {
+	model, profile := b.House.Defaults(ctx, l.Agent, in)
 	fmt.Fprintf(out, "**%s** answers here · model `%s` · profile `%s` · routing `%s`\n", l.Name, model, profile, first(string(l.Routing), "reply"))
 	for _, row := range rows {
 		if row.Agent != l.Name {
@@ -146,8 +146,8 @@ func (b *Bot) spent(ctx context.Context, out *strings.Builder, o order) {
 	}
 	fmt.Fprintf(out, "-# today (UTC) you spent %s", dollars(mine.Total))
 	if o.keeps() {
-		if all, err := b.House.Costs(ctx, caller(o.by), command.CostQuery{By: "agent", Since: "today"}); err == nil {
-			fmt.Fprintf(out, ", all agents together %s", dollars(all.Total))
+		if all, err := b.spentBy(ctx, o, "today"); err == nil {
+			fmt.Fprintf(out, ", all on this server together %s", dollars(all.Total))
 		}
 	}
 }

@@ -23,9 +23,9 @@ func runOrders() []orders {
 		{create: discord.SlashCommandCreate{Name: "steer", Description: "Say something to the run that is on", Options: []discord.ApplicationCommandOption{
 			discord.ApplicationCommandOptionString{Name: "message", Description: "What to say", Required: true}}},
 			carry: map[string]handler{"/steer": (*Bot).steerHere}},
-		{create: discord.SlashCommandCreate{Name: "cost", Description: "What was spent", Options: []discord.ApplicationCommandOption{
-			discord.ApplicationCommandOptionString{Name: "since", Description: "24h, 7d, month"}}},
-			carry: map[string]handler{"/cost": forKeepers((*Bot).costs)}},
+		{create: discord.SlashCommandCreate{Name: "cost", Description: "What you spent; for those who may manage the server, what all did here", Options: []discord.ApplicationCommandOption{
+			discord.ApplicationCommandOptionString{Name: "since", Description: "24h, 7d, today, month, all or a date; without it 24h"}}},
+			carry: map[string]handler{"/cost": (*Bot).costs}},
 	}
 }
 
@@ -131,13 +131,29 @@ func (b *Bot) steer(ctx context.Context, in room.Channel, by chat.Principal, wor
 	return "Nothing runs here; say it in the channel instead."
 }
 
+// spentBy is what everybody spent on the server, for those who keep it, and else what the giver did.
+func (b *Bot) spentBy(ctx context.Context, o order, since string) (command.Costs, error) {
+	q := command.CostQuery{By: "agent", Since: since}
+	if by, ok := o.giver(); ok && o.keeps() {
+		return b.House.GuildCosts(ctx, by, q)
+	}
+	return b.House.Costs(ctx, command.Caller{Principal: o.by, Scopes: []command.Scope{command.Read}}, q)
+}
+
 func (b *Bot) costs(ctx context.Context, o order) answer {
-	costs, err := b.House.Costs(ctx, caller(o.by), command.CostQuery{By: "agent", Since: first(o.data.String("since"), "24h")})
+	costs, err := b.spentBy(ctx, o, first(strings.TrimSpace(o.data.String("since")), "24h"))
 	if err != nil {
 		return says(plainly(err))
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "Since <t:%d:f>: **$%.4f**\n", costs.Since.Unix(), costs.Total)
+	who, since := "You spent", fmt.Sprintf("since <t:%d:f>", costs.Since.Unix())
+	if o.keeps() {
+		who = "Spent on this server"
+	}
+	if costs.Since.IsZero() {
+		since = "in all"
+	}
+	fmt.Fprintf(&out, "%s %s: **$%.4f**\n", who, since, costs.Total)
 	for _, c := range costs.Rows {
 		fmt.Fprintf(&out, "- %s: $%.4f, %d calls, %d tokens in, %d out\n", c.Key, c.Dollars, c.Calls, c.InputTokens+c.CacheReadTokens+c.CacheWriteTokens, c.OutputTokens)
 	}
