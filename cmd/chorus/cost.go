@@ -22,17 +22,14 @@ was reserved for it. Days and months are those of UTC.`,
   chorus cost --by day --since 2026-11`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.remote() {
-				return c.farCosts(cmd.Context(), q.By, q.Since)
+				return c.farCosts(cmd.Context(), q)
 			}
 			return c.with(cmd.Context(), func(a *app.App) error {
 				costs, err := a.Costs(cmd.Context(), q, time.Now())
 				if err != nil {
 					return err
 				}
-				if c.json {
-					return c.printJSON(costs)
-				}
-				return c.printCosts(costs)
+				return c.tellCosts(costs)
 			})
 		},
 	})
@@ -41,7 +38,10 @@ was reserved for it. Days and months are those of UTC.`,
 	return c.serverFlags(cmd)
 }
 
-func (c *cli) printCosts(costs app.Costs) error {
+func (c *cli) tellCosts(costs app.Costs) error {
+	if c.json {
+		return c.printJSON(costs)
+	}
 	when := "so far"
 	if !costs.Since.IsZero() {
 		when = "since " + costs.Since.UTC().Format("2006-01-02 15:04") + " UTC"

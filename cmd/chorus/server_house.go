@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"chorus/internal/app"
+	"chorus/internal/chat"
 	"chorus/internal/command"
 )
 
@@ -64,25 +66,31 @@ func (c *cli) farModels(ctx context.Context) error {
 }
 
 // farCosts sums what was spent on a server.
-func (c *cli) farCosts(ctx context.Context, by, since string) error {
+func (c *cli) farCosts(ctx context.Context, q app.CostQuery) error {
+	if !slices.Contains(app.CostBy(), q.By) {
+		return &app.UsageError{Err: fmt.Errorf("costs cannot be grouped by %q; there are %s", q.By, strings.Join(app.CostBy(), ", "))}
+	}
 	return c.at(func(service command.Service) error {
-		costs, err := service.Costs(ctx, command.Caller{}, command.CostQuery{By: by, Since: since})
+		asked := command.CostQuery{By: q.By, Since: q.Since}
+		if q.By == "thread" {
+			asked.By = "session"
+		}
+		costs, err := service.Costs(ctx, command.Caller{}, asked)
 		if err != nil {
 			return wrongUse(err)
 		}
-		if c.json {
-			return c.printJSON(costs)
-		}
-		if len(costs.Rows) == 0 {
-			fmt.Fprintln(c.out(), "nothing was spent")
-			return nil
-		}
-		w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
-		fmt.Fprintf(w, "%s\tSPENT\tCALLS\tIN\tOUT\tCACHED\n", strings.ToUpper(costs.By))
+		out := app.Costs{By: q.By, Since: costs.Since, Rows: []app.Cost{}}
 		for _, r := range costs.Rows {
-			fmt.Fprintf(w, "%s\t$%.4f\t%d\t%d\t%d\t%d\n", orElse(r.Key, "–"), r.Dollars, r.Calls, r.InputTokens+r.CacheWriteTokens, r.OutputTokens, r.CacheReadTokens)
+			row := app.Cost{Key: r.Key, Calls: r.Calls, Spent: r.Dollars,
+				Usage: chat.Usage{Input: r.InputTokens, Output: r.OutputTokens, CacheRead: r.CacheReadTokens, CacheWrite: r.CacheWriteTokens}}
+			out.Rows = append(out.Rows, row)
+			out.Total.Calls, out.Total.Usage = out.Total.Calls+row.Calls, out.Total.Usage.Plus(row.Usage)
 		}
-		fmt.Fprintf(w, "together\t$%.4f\n", costs.Total)
-		return w.Flush()
+		out.Total.Spent = costs.Total
+		for _, b := range costs.Budgets {
+			key, whose, _ := strings.Cut(b.Name, " ")
+			out.Budgets = append(out.Budgets, app.BudgetUsed{Key: key, Whose: whose, Period: b.Per, Spent: b.Spent, Most: b.Hard, Left: max(0, b.Hard-b.Spent)})
+		}
+		return c.tellCosts(out)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"text/tabwriter"
 
+	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/feed"
 )
@@ -21,7 +22,11 @@ func (c *cli) farThreads(ctx context.Context, agent string, most int) error {
 			return err
 		}
 		if c.json {
-			return c.printJSON(list)
+			out := []threadJSON{}
+			for _, s := range list {
+				out = append(out, threadJSON{chat.ThreadID(s.Thread), s.ID, s.Agent, s.Title, s.WorkspacePath, chat.Status(s.Status), s.Queue, s.Seq, s.CreatedAt, s.MovedAt})
+			}
+			return c.printJSON(out)
 		}
 		if len(list) == 0 {
 			fmt.Fprintf(c.out(), "nothing was said there yet; begin with: chorus chat --server %s\n", c.far.server)
@@ -160,30 +165,10 @@ func (c *cli) farSearch(ctx context.Context, words, agent string, most int) erro
 		if err != nil {
 			return err
 		}
-		if c.json {
-			return c.printJSON(hits)
-		}
-		if len(hits) == 0 {
-			fmt.Fprintln(c.out(), "nothing found")
-		}
+		found := []hitJSON{}
 		for _, h := range hits {
-			fmt.Fprintf(c.out(), "%s  #%d  %s  %s\n    %s\n", h.Session, h.Seq, h.At.Local().Format("2006-01-02 15:04"), h.Who, clipLine(plainSnippet(h.Snippet), 200))
+			found = append(found, hitJSON{h.Session, h.Agent, h.Seq, h.At, h.Who, h.Snippet})
 		}
-		return nil
+		return c.tellHits(found)
 	})
-}
-
-// plainSnippet shows found words between brackets.
-func plainSnippet(text string) string {
-	out := make([]rune, 0, len(text))
-	for _, r := range text {
-		switch r {
-		case '\x01':
-			r = '['
-		case '\x02':
-			r = ']'
-		}
-		out = append(out, r)
-	}
-	return string(out)
 }

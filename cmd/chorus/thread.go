@@ -132,41 +132,6 @@ func (c *cli) threadShow() *cobra.Command {
 	})
 }
 
-func (c *cli) threadSearch() *cobra.Command {
-	var o store.SearchOptions
-	cmd := c.jsonFlag(&cobra.Command{
-		Use: "search WORDS…", Short: "Find what was said", Args: between(1, anyNumber),
-		Example: "  chorus thread search retry budget",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if c.remote() {
-				return c.farSearch(cmd.Context(), strings.Join(args, " "), o.Agent, o.Limit)
-			}
-			return c.with(cmd.Context(), func(a *app.App) error {
-				if _, err := a.DB.IndexNew(cmd.Context()); err != nil {
-					return err
-				}
-				hits, err := a.DB.Search(cmd.Context(), strings.Join(args, " "), o)
-				if err != nil {
-					return err
-				}
-				if c.json {
-					return c.printJSON(nonNil(hits))
-				}
-				if len(hits) == 0 {
-					fmt.Fprintln(c.out(), "nothing found")
-				}
-				for _, h := range hits {
-					fmt.Fprintf(c.out(), "%s  #%d  %s  %s\n    %s\n", h.Thread.Thread(), h.Seq, h.At.Local().Format("2006-01-02 15:04"), h.Who, clipLine(h.Snippet, 200))
-				}
-				return nil
-			})
-		},
-	})
-	cmd.Flags().StringVar(&o.Agent, "agent", "", "only this agent's threads")
-	cmd.Flags().IntVar(&o.Limit, "limit", 20, "at most so many")
-	return cmd
-}
-
 // guest is an engine that only writes as a guest: the thread's owner, in whatever
 // process it lives, notices.
 func guest(a *app.App) *engine.Engine {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"chorus/internal/chat"
@@ -158,6 +159,22 @@ func (o *orders) VerifyAudit(ctx context.Context, by command.Caller, since strin
 	return out, nil
 }
 
+// The words found stand between these in a snippet.
+const (
+	MarkStart = "\x01"
+	MarkEnd   = "\x02"
+)
+
+// Snippet takes secrets out of what was found. A word that was looked for may be a part of
+// one, and its marks would hide it: then there are none.
+func (a *App) Snippet(found string) string {
+	plain := strings.NewReplacer(MarkStart, "", MarkEnd, "").Replace(found)
+	if hidden := a.Redactor().Text(plain); hidden != plain {
+		return hidden
+	}
+	return found
+}
+
 // Search implements command.Sessions.
 func (o *orders) Search(ctx context.Context, by command.Caller, q command.SearchQuery) (command.List[command.Hit], error) {
 	out := command.List[command.Hit]{Items: []command.Hit{}}
@@ -178,7 +195,7 @@ func (o *orders) Search(ctx context.Context, by command.Caller, q command.Search
 		return out, o.wrong(err)
 	}
 	n := limit(q.Limit, 20, 100)
-	hits, err := o.app.DB.Search(ctx, q.Text, store.SearchOptions{Agent: q.Agent, Prefix: ownPrefix(by), Limit: n + 1, Skip: skip, MarkStart: "\x01", MarkEnd: "\x02"})
+	hits, err := o.app.DB.Search(ctx, q.Text, store.SearchOptions{Agent: q.Agent, Prefix: ownPrefix(by), Limit: n + 1, Skip: skip, MarkStart: MarkStart, MarkEnd: MarkEnd})
 	if err != nil {
 		return out, o.wrong(err)
 	}
@@ -198,7 +215,7 @@ func (o *orders) Search(ctx context.Context, by command.Caller, q command.Search
 			title = hide.Clipped(row.Title)
 			titles[h.Thread] = title
 		}
-		out.Items = append(out.Items, command.Hit{Session: h.Thread.Thread(), Title: title, Agent: h.Thread.Agent(), Seq: h.Seq, At: h.At, Who: h.Who, Snippet: hide.Text(h.Snippet)})
+		out.Items = append(out.Items, command.Hit{Session: h.Thread.Thread(), Title: title, Agent: h.Thread.Agent(), Seq: h.Seq, At: h.At, Who: h.Who, Snippet: o.app.Snippet(h.Snippet)})
 	}
 	return out, nil
 }

@@ -119,7 +119,7 @@ type NewAgent struct {
 
 // CostQuery is over which time and by what spending is summed.
 type CostQuery struct {
-	By    string // agent, model, person, channel, day, session, run
+	By    string // agent, model, person, channel, day, month, session, run
 	Since string // 24h, 7d, 2026-01-31, month
 }
 

@@ -259,7 +259,7 @@ func settings(s *story) {
 func books(s *story) {
 	id := s.new(s.Ada, command.NewSession{}).ID
 	s.say(s.Ada, id, "!say x\n!usage in=100 out=50")
-	for _, by := range []string{"", "agent", "model", "person", "channel", "day", "session", "run"} {
+	for _, by := range []string{"", "agent", "model", "person", "channel", "day", "month", "session", "run"} {
 		costs, err := s.As(s.Ada).Costs(s.ctx, s.Ada, command.CostQuery{By: by, Since: "today"})
 		s.ok(err)
 		if len(costs.Rows) != 1 || costs.Rows[0].OutputTokens != 50 || costs.Rows[0].Calls != 1 {

@@ -13,7 +13,7 @@ func (a *API) bookOps() []rest.Operation {
 	return []rest.Operation{
 		rest.Op(rest.Route{Method: "GET", Path: "/api/costs", ID: "costs", Tag: tag, Scope: readScope, Summary: "Sum what was spent"},
 			func(ctx context.Context, in struct {
-				By    string `query:"by" enum:"agent,model,person,channel,day,session,run"`
+				By    string `query:"by" enum:"agent,model,person,channel,day,month,session,run"`
 				Since string `query:"since" maxLen:"40" doc:"24h, 7d, 2026-01-31 or month"`
 			}) (command.Costs, error) {
 				return a.service.Costs(ctx, by(ctx), command.CostQuery{By: in.By, Since: in.Since})
