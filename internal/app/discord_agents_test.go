@@ -229,9 +229,7 @@ func TestDiscordAgentInitWithoutAnAnswer(t *testing.T) {
 		{Kind: discordsim.FaultHangup, Route: "POST /guilds/{guild}/channels", Count: 1, After: true},
 		{Kind: discordsim.FaultError, Route: "GET /guilds/{guild}/channels", Count: 1, Status: 502},
 	} {
-		if _, err := g.Inject(f); err != nil {
-			t.Fatal(err)
-		}
+		g.strike(f)
 	}
 	text := g.orders("carol", "agent init", map[string]any{"name": "helper"}, "**helper** is ready in <#")
 	if strings.Contains(text, "there already") {

@@ -85,9 +85,7 @@ func TestDiscordShards(t *testing.T) {
 		asked := g.say("ada", "general", fmt.Sprintf("say answer %d", i))
 		g.message("answer", answers(asked))
 		g.signed(asked, "✅")
-		if _, err := g.Inject(discordsim.Fault{Kind: []string{discordsim.FaultDrop, discordsim.FaultInvalidate, discordsim.FaultReconnect}[i]}); err != nil {
-			t.Fatal(err)
-		}
+		g.strike(discordsim.Fault{Kind: []string{discordsim.FaultDrop, discordsim.FaultInvalidate, discordsim.FaultReconnect}[i]})
 	}
 	g.signed(g.say("ada", "random", "say after all"), "✅")
 	if n := g.ours("general"); n != 3 {

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -94,18 +91,8 @@ func TestDiscordApprovalByTwo(t *testing.T) {
 		t.Errorf("the card says %q", card.Content)
 	}
 	id := approvalOf(t, card)
-	click := func(who string) {
-		t.Helper()
-		i, err := g.Click(who, card.ID, "c1:yes:"+id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := g.WaitInteraction(g.soon(), i.ID); err != nil || got.Failed {
-			t.Fatalf("the click was not acknowledged: %+v, %v", got, err)
-		}
-	}
-	click("ada")
-	click("ada")
+	g.click("ada", card.ID, "c1:yes:"+id)
+	g.click("ada", card.ID, "c1:yes:"+id)
 	g.message("word about the second yes", func(m discordsim.Message) bool {
 		return strings.Contains(m.Content, "said yes already; now another person must")
 	})
@@ -130,13 +117,7 @@ func TestDiscordApprovalDetails(t *testing.T) {
 		t.Fatalf("the card is %q with %v", card.Content, card.Components)
 	}
 	id := approvalOf(t, card)
-	i, err := g.Click("bob", card.ID, "c1:details:"+id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := g.WaitInteraction(g.soon(), i.ID); err != nil || got.Failed {
-		t.Fatalf("the click was not acknowledged: %+v, %v", got, err)
-	}
+	g.click("bob", card.ID, "c1:details:"+id)
 	file := g.message("details", func(m discordsim.Message) bool {
 		return len(m.Attachments) == 1 && m.Flags&discordsim.FlagEphemeral != 0
 	})
@@ -149,10 +130,7 @@ func TestDiscordApprovalDetails(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), long) || !strings.Contains(string(text), "who may answer: asker, local") {
 		t.Errorf("the details are %s, %v", text, err)
 	}
-	i, err = g.Click("ada", card.ID, "c1:no:"+id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g.click("ada", card.ID, "c1:no:"+id)
 	g.decided(card.ID, "**no**")
 	if _, err := g.Click("ada", card.ID, "c1:details:"+id); err != nil {
 		t.Errorf("the details are gone with the answer: %v", err)
@@ -195,9 +173,7 @@ func TestDiscordSignsEnd(t *testing.T) {
 	g.signed(waits, "❌")
 
 	gone := g.say("ada", "general", "slow 300ms\nsay for nobody\nsay at all")
-	g.until("the model was asked", func() bool {
-		return slices.ContainsFunc(g.events(g.threadOf("general", gone)), func(ev chat.Event) bool { return ev.Body.Kind() == chat.KindAsked })
-	})
+	g.has(g.threadOf("general", gone), chat.KindAsked, 1)
 	if err := g.Delete("ada", gone); err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +189,7 @@ func TestDiscordSignsEnd(t *testing.T) {
 
 	// A question that nobody answers, ended by its deadline.
 	g.end()
-	g.rewrite("shared.yaml", files["shared.yaml"]+"approvals: {deadline: 1s}\n")
+	g.write("shared.yaml", files["shared.yaml"]+"approvals: {deadline: 1s}\n")
 	g.start()
 	asked, card := g.asks("ada", "echo one > one.txt")
 	g.decided(card.ID, "**no**, deadline")
@@ -253,13 +229,7 @@ func TestDiscordLiveStatusAndTyping(t *testing.T) {
 		t.Errorf("there is no button to stop it: %v", live.Components)
 	}
 	typing("general", 3)
-	i, err := g.Click("ada", live.ID, stopOf(t, live))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := g.WaitInteraction(g.soon(), i.ID); err != nil || got.Failed {
-		t.Fatalf("the click was not acknowledged: %+v, %v", got, err)
-	}
+	g.click("ada", live.ID, stopOf(t, live))
 	ended := g.message("end", func(m discordsim.Message) bool {
 		return m.ID == live.ID && strings.Contains(m.Content, "topped") && len(m.Components) == 0
 	})
@@ -297,12 +267,4 @@ func stopOf(t *testing.T, m discordsim.Message) string {
 		t.Fatalf("no button on %v", m.Components)
 	}
 	return "c1:stop:" + rest[:26]
-}
-
-// rewrite changes a file of the configuration.
-func (g *guildT) rewrite(name, text string) {
-	g.Helper()
-	if err := os.WriteFile(filepath.Join(g.home, "config", name), []byte(text), 0o600); err != nil {
-		g.Fatal(err)
-	}
 }

@@ -68,17 +68,18 @@ func TestDiscordUpload(t *testing.T) {
 	if places, err := g.app.DB.Places(t.Context(), "discord", again.String()); err != nil || len(places) != 1 || places[0].Thread != thread {
 		t.Errorf("the reply belongs to %v, %v", places, err)
 	}
-	number, err := g.Inject(discordsim.Fault{Kind: discordsim.FaultError, Status: 403, Route: "POST /channels/{channel}/messages", Count: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	number := g.strike(discordsim.Fault{Kind: discordsim.FaultError, Status: 403, Route: "POST /channels/{channel}/messages", Count: 1})
 	refused := g.reply("ada", file.ID, `call upload {"path":"report.csv"}`+"\nend\nsay well")
 	g.signed(refused, "✅")
 	g.Clear(number)
-	for ev, err := range g.app.DB.AllEvents(t.Context(), thread, 0) {
-		if ran, ok := ev.Body.(chat.ToolRan); err == nil && ok && ran.Failed && !strings.Contains(ran.Blocks.Text(), "I may not attach files") {
-			t.Errorf("the model reads %q", ran.Blocks.Text())
+	var last chat.ToolRan
+	for _, ev := range g.events(thread) {
+		if ran, ok := ev.Body.(chat.ToolRan); ok && ran.Name == "upload" {
+			last = ran
 		}
+	}
+	if !last.Failed || !strings.Contains(last.Blocks.Text(), "I may not attach files") {
+		t.Errorf("refused, the model reads %q, failed: %v", last.Blocks.Text(), last.Failed)
 	}
 }
 

@@ -23,7 +23,7 @@ func TestDiscordChannelHistory(t *testing.T) {
 	g := inGuild(t, discordsim.Options{Channels: []discordsim.ChannelSpec{{Name: "general"}, {Name: "aviary"}}},
 		map[string]string{"bots/chorus.yaml": "channelHistory: true\nrouting: thread\n"})
 	thread := func(id discordsim.ID) chat.ThreadID {
-		return chat.ThreadID(fmt.Sprintf("discord:%s/%s:%s@%s", g.Guild(), g.Channel("aviary"), id, DefaultAgent))
+		return g.threadOf("aviary", id)
 	}
 	if err := g.stopped(func() { g.talked(1, 30) }); err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestDiscordChannelHistoryWithoutSummary(t *testing.T) {
 	}
 	asked := g.say("ada", "aviary", "say alone")
 	g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "alone" })
-	text := toldOf(g.asked(chat.ThreadID(fmt.Sprintf("discord:%s/%s:%s@%s", g.Guild(), g.Channel("aviary"), asked, DefaultAgent))))
+	text := toldOf(g.asked(g.threadOf("aviary", asked)))
 	if strings.Contains(text, "SUMMARY") || !strings.Contains(text, "[from bob]: bird 17 ") || strings.Contains(text, "bird 16 ") {
 		t.Errorf("the model was told:\n%s", text)
 	}

@@ -134,10 +134,7 @@ func TestDiscordFilesThatCannotBeHad(t *testing.T) {
 		number := 0
 		if c.fault != nil {
 			c.fault.Route = "GET /attachments"
-			var err error
-			if number, err = g.Inject(*c.fault); err != nil {
-				t.Fatal(err)
-			}
+			number = g.strike(*c.fault)
 		}
 		asked := g.post("ada", "general", discordsim.Said{Text: "see\n!say " + c.name, Files: map[string][]byte{"x.txt": []byte("x")}, Lie: c.lie})
 		g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == c.name })
@@ -178,9 +175,7 @@ func TestDiscordFilesLie(t *testing.T) {
 func TestDiscordFilesHang(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
-	if _, err := g.Inject(discordsim.Fault{Kind: discordsim.FaultSlow, Route: "GET /attachments", Millis: 60_000}); err != nil {
-		t.Fatal(err)
-	}
+	g.strike(discordsim.Fault{Kind: discordsim.FaultSlow, Route: "GET /attachments", Millis: 60_000})
 	hanging := g.post("ada", "general", discordsim.Said{Text: "see\n!say without it", Files: map[string][]byte{"x.txt": []byte("x")}})
 	other := g.say("bob", "general", "say at once")
 	g.message("other answer", func(m discordsim.Message) bool { return answers(other)(m) && m.Content == "at once" })
@@ -194,15 +189,13 @@ func TestDiscordFilesHang(t *testing.T) {
 func TestDiscordFilesInRooms(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: room\nmode: chat\ninnerName: Wren\n"})
-	if _, err := g.Inject(discordsim.Fault{Kind: discordsim.FaultSlow, Route: "GET /attachments", Millis: 600, Count: 1}); err != nil {
-		t.Fatal(err)
-	}
+	g.strike(discordsim.Fault{Kind: discordsim.FaultSlow, Route: "GET /attachments", Millis: 600, Count: 1})
 	g.post("bob", "general", discordsim.Said{Text: "my bird", Files: map[string][]byte{"bird.png": aPicture(t)}})
 	g.say("bob", "general", "isn't it nice")
 	asked := g.say("ada", "general", "<@"+g.User("chorus").String()+"> what is that?\n!say a bird")
 	g.message("answer", func(m discordsim.Message) bool { return strings.Contains(m.Content, "a bird") })
 	g.signed(asked, "✅")
-	room := chat.ThreadID(fmt.Sprintf("discord:%s/%s:%s@chorus", g.Guild(), g.Channel("general"), g.Channel("general")))
+	room := g.room("general", "chorus")
 	text := toldOf(g.asked(room))
 	picture, nice := strings.Index(text, "<picture bird.png"), strings.Index(text, "isn't it nice")
 	if picture < 0 || nice < picture || !strings.HasPrefix(text[max(0, strings.Index(text, "my bird")):], "my bird\n<file bird.png image/png") {
@@ -214,10 +207,7 @@ func TestDiscordFilesInRooms(t *testing.T) {
 func TestDiscordFilesOutliveTheProcess(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
-	number, err := g.Inject(discordsim.Fault{Kind: discordsim.FaultSlow, Route: "GET /attachments", Millis: 60_000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	number := g.strike(discordsim.Fault{Kind: discordsim.FaultSlow, Route: "GET /attachments", Millis: 60_000})
 	asked := g.post("ada", "general", discordsim.Said{Text: "see\n!say now I have it", Files: map[string][]byte{"x.txt": []byte("after all")}})
 	g.signed(asked, "👀")
 	g.end()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"chorus/internal/chat"
 	"chorus/internal/sim/discordsim"
@@ -23,7 +22,7 @@ func TestDiscordNoticesChangesMadeMeanwhile(t *testing.T) {
 	if err := g.Edit("bob", before, "seen in time"); err != nil {
 		t.Fatal(err)
 	}
-	room := chat.ThreadID(fmt.Sprintf("discord:%s/%s:%s@chorus", g.Guild(), g.Channel("general"), g.Channel("general")))
+	room := g.room("general", "chorus")
 	g.changesIn(room, 1)
 	g.end()
 	if err := g.Edit("bob", edited, "no typo"); err != nil {
@@ -93,22 +92,20 @@ func TestDiscordReadsWhatWasOpenedMeanwhile(t *testing.T) {
 func TestDiscordReadsALongBacklogInOrder(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: room\n"})
-	mention := "<@" + g.User("chorus").String() + ">"
+	mention := g.mention("chorus")
 	g.signed(g.say("ada", "general", mention+"\n!say here"), "✅")
 	g.end()
 	const many = 230 // three pages
 	for i := range many {
 		g.say("bob", "general", fmt.Sprintf("line %d", i))
 	}
-	if _, err := g.Inject(discordsim.Fault{Kind: discordsim.FaultSlow, Route: "GET /channels/{channel}/messages", Millis: 100}); err != nil {
-		t.Fatal(err)
-	}
+	g.strike(discordsim.Fault{Kind: discordsim.FaultSlow, Route: "GET /channels/{channel}/messages", Millis: 100})
 	g.start()
 	for i := range 5 {
 		g.say("bob", "general", fmt.Sprintf("line %d", many+i)) // while the backlog is read
 	}
 	g.signed(g.say("ada", "general", mention+"\n!say all heard"), "✅")
-	room := chat.ThreadID(fmt.Sprintf("discord:%s/%s:%s@chorus", g.Guild(), g.Channel("general"), g.Channel("general")))
+	room := g.room("general", "chorus")
 	events, err := g.app.DB.Events(t.Context(), room, 0, 1000)
 	if err != nil {
 		t.Fatal(err)
@@ -134,12 +131,12 @@ func TestDiscordLetsGoOfADeadGateway(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{TimeScale: 100}, map[string]string{}) // a heartbeat takes 400 ms
 	g.signed(g.say("ada", "general", "say one"), "✅")
-	id, err := g.Inject(discordsim.Fault{Kind: discordsim.FaultDeaf})
-	if err != nil {
+	id := g.strike(discordsim.Fault{Kind: discordsim.FaultDeaf})
+	unheard := g.say("ada", "general", "say heard late")
+	if err := g.WaitGone(g.soon(), "chorus"); err != nil { // cleared before that, it would hear without ever having let go
 		t.Fatal(err)
 	}
-	unheard := g.say("ada", "general", "say heard late")
-	time.AfterFunc(1500*time.Millisecond, func() { g.Clear(id) })
+	g.Clear(id)
 	g.message("answer", func(m discordsim.Message) bool { return answers(unheard)(m) && m.Content == "heard late" })
 	g.signed(unheard, "✅")
 }
@@ -169,9 +166,7 @@ func TestDiscordMissingItsNameReadsNothing(t *testing.T) {
 	}
 	g.ask("ada", "general", "chorus", "here")
 	g.end()
-	if _, err := g.Inject(discordsim.Fault{Kind: discordsim.FaultError, Route: "GET /gateway", Status: 503, Count: 12}); err != nil {
-		t.Fatal(err)
-	}
+	g.strike(discordsim.Fault{Kind: discordsim.FaultError, Route: "GET /gateway", Status: 503, Count: 12})
 	asked := g.say("ada", "general", g.mention("chorus")+"\n!say said while you were away")
 	g.start()
 	g.message("answer", func(m discordsim.Message) bool { return m.Content == "said while you were away" })

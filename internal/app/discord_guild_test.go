@@ -41,13 +41,7 @@ func inOldGuild(t *testing.T, o discordsim.Options, files map[string]string, bef
 	g.Sim = discordsim.StartT(t, o)
 	files["shared.yaml"] += "continuationModel: demo/script\nsandbox: host\n"
 	for name, text := range files {
-		path := filepath.Join(g.home, "config", name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		g.write(name, text)
 	}
 	if tune, ok := hasty[t.Name()]; ok {
 		g.tune = tune
@@ -150,6 +144,16 @@ func (g *guildT) thread(id discordsim.ID) chat.ThreadID {
 	return row.ID
 }
 
+// strike makes something go wrong; the number clears it again.
+func (g *guildT) strike(f discordsim.Fault) int {
+	g.Helper()
+	n, err := g.Inject(f)
+	if err != nil {
+		g.Fatal(err)
+	}
+	return n
+}
+
 func (g *guildT) mention(bot string) string { return "<@" + g.User(bot).String() + ">" }
 
 func (g *guildT) say(who, channel, text string) discordsim.ID {
@@ -215,9 +219,17 @@ func (g *guildT) click(who string, message discordsim.ID, button string) {
 	if err != nil {
 		g.Fatal(err)
 	}
-	if got, err := g.WaitInteraction(g.soon(), i.ID); err != nil || got.Failed {
-		g.Fatalf("the click was not acknowledged: %+v, %v", got, err)
+	g.answered("the click", i)
+}
+
+// answered waits until Discord knows that a click or a command was heard.
+func (g *guildT) answered(what string, i discordsim.Interaction) discordsim.Interaction {
+	g.Helper()
+	got, err := g.WaitInteraction(g.soon(), i.ID)
+	if err != nil || got.Failed {
+		g.Fatalf("%s was not acknowledged: %+v, %v", what, got, err)
 	}
+	return got
 }
 
 // board is what stands in the channel, for people who read failures.

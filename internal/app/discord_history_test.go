@@ -65,11 +65,11 @@ func TestHistoryOrders(t *testing.T) {
 	g.signed(last, "✅")
 	g.expect(room)
 	g.say("bob", "general", "heard after")
-	g.until("it is heard", func() bool { return slices.Contains(g.sees(room), "bob: heard after") })
+	g.when(room, "it is heard", func() bool { return slices.Contains(g.sees(room), "bob: heard after") })
 	if err := g.Delete("bob", last); err != nil {
 		t.Fatal(err)
 	}
-	g.until("the order before it counts again", func() bool {
+	g.when(room, "the order before it counts again", func() bool {
 		return slices.Equal(g.sees(room), []string{"ada: not for bob", "bob: heard after"})
 	})
 }
@@ -88,10 +88,9 @@ func TestHistoryEnds(t *testing.T) {
 	}
 	// One that points at itself.
 	self := g.say("bob", "general", ".history\n---\nlast: "+g.link("general", order+1<<40))
-	g.until("it was followed, once", func() bool {
-		list, err := g.Messages("general")
-		return err == nil && slices.ContainsFunc(list, func(m discordsim.Message) bool { return m.ID == self && len(m.Reactions) > 0 })
-	})
+	if _, err := g.WaitMessage(g.soon(), func(m discordsim.Message) bool { return m.ID == self && len(m.Reactions) > 0 }); err != nil {
+		t.Fatalf("it was not followed: %v\n%s", err, g.board())
+	}
 	g.ask("ada", "general", "chorus", "alive")
 }
 

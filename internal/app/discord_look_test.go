@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"chorus/internal/chat"
 	"chorus/internal/sim/discordsim"
 )
 
@@ -33,13 +32,7 @@ func TestDiscordLooking(t *testing.T) {
 	if !strings.Contains(list.Content, "1. **say begun") || !strings.Contains(list.Content, "place 1") || len(list.Components) != 1 {
 		t.Errorf("the tasks are %q with %v", list.Content, list.Components)
 	}
-	i, err := g.Click("ada", list.ID, "c1:halt:"+running.String()+"@chorus")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := g.WaitInteraction(g.soon(), i.ID); err != nil || got.Failed {
-		t.Fatalf("the click was not acknowledged: %+v, %v", got, err)
-	}
+	g.click("ada", list.ID, "c1:halt:"+running.String()+"@chorus")
 	g.message("word about the stop", func(m discordsim.Message) bool { return strings.HasPrefix(m.Content, "Stopped: say begun") })
 	g.signed(running, "❌")
 	g.signed(next, "❌")
@@ -78,7 +71,8 @@ func TestDiscordWhy(t *testing.T) {
 
 func TestDiscordForks(t *testing.T) {
 	t.Parallel()
-	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	var stray discordsim.ID
+	g := inOldGuild(t, discordsim.Options{}, map[string]string{}, func(g *guildT) { stray = g.say("ada", "random", "before anybody listened") })
 	asked := g.say("ada", "general", "say one")
 	first := g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "one" })
 	g.signed(asked, "✅")
@@ -112,11 +106,12 @@ func TestDiscordForks(t *testing.T) {
 	g.message("start of the second fork", func(m discordsim.Message) bool {
 		return strings.HasPrefix(m.Content, "Forked from the conversation") && strings.Contains(m.Content, "4 messages")
 	})
-	stray := g.say("ada", "random", ".nothing for agents")
 	if i, err = g.Menu("bob", "chorus", "Fork from here", stray); err != nil {
 		t.Fatal(err)
 	}
-	g.shown("the menu on a stray message", i)
+	if got := g.shown("the menu on a stray message", i).Content; !strings.Contains(got, "belongs to no conversation") {
+		t.Errorf("on a message that is nobody's answer the menu shows %q", got)
+	}
 }
 
 // Where a platform thread is a conversation, a fork is one too.
@@ -141,7 +136,7 @@ func TestDiscordForksIntoAThread(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.message("answer in the fork", func(m discordsim.Message) bool { return m.ChannelID == start.ChannelID && m.Content == "two" })
-	thread := chat.ThreadID(fmt.Sprintf("discord:%s/%s:%s@chorus", g.Guild(), g.Channel("general"), start.ChannelID))
+	thread := g.threadOf("general", start.ChannelID)
 	if got := g.lines(thread); got != "say one|one|say two|two" {
 		t.Errorf("the fork has %q", got)
 	}

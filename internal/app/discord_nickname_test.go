@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"chorus/internal/sim/discordsim"
 )
@@ -14,18 +13,14 @@ func TestDiscordNickname(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "innerName: Claire\n"})
 	g.nick("Claire")
-	if err := os.WriteFile(filepath.Join(g.home, "config", "bots", "chorus.yaml"), []byte("innerName: Clara\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	g.write("bots/chorus.yaml", "innerName: Clara\n")
 	if err := g.app.reread(); err != nil {
 		t.Fatal(err)
 	}
 	g.nick("Clara")
 	// A bot that speaks for a second agent in the guild keeps the name it has.
 	g.orders("carol", "agent init", map[string]any{"name": "helper"}, "is ready")
-	if err := os.WriteFile(filepath.Join(g.home, "config", "bots", "chorus.yaml"), []byte("innerName: Carla\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	g.write("bots/chorus.yaml", "innerName: Carla\n")
 	if err := g.app.reread(); err != nil {
 		t.Fatal(err)
 	}
@@ -45,9 +40,10 @@ func TestDiscordNicknameRefused(t *testing.T) {
 	g := kept(t, discordsim.Options{Roles: []discordsim.RoleSpec{{Name: "@everyone", Permissions: few}}, Bots: []discordsim.BotSpec{{Name: "chorus", Permissions: &few}}},
 		map[string]string{"bots/chorus.yaml": "innerName: Claire\n"})
 	found := ""
-	for end := time.Now().Add(20 * time.Second); found == "" && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	g.until("the refusal is logged", func() bool {
 		found = logged(g, "nickname_refused")
-	}
+		return found != ""
+	})
 	if !strings.Contains(found, "Change Nickname") {
 		t.Errorf("nobody is told what to do: %q", found)
 	}

@@ -38,20 +38,18 @@ func TestReactionsAreVersions(t *testing.T) {
 		}
 	}
 	do(g.React("ada", said, "👍"))
-	if _, err := g.Inject(discordsim.Fault{Kind: discordsim.FaultDuplicate, Count: 2}); err != nil {
-		t.Fatal(err)
-	}
+	g.strike(discordsim.Fault{Kind: discordsim.FaultDuplicate, Count: 2})
 	do(g.Unreact("ada", said, "👍"))
 	do(g.React("ada", said, "👍"))
 	do(g.React("bob", answer.ID, "🎉"))
 	want := []string{"+👍 ada", "-👍 ada", "+👍 ada", "+🎉 bob"}
-	g.until("all of them are written, each once", func() bool { return slices.Equal(g.reactions(thread), want) })
+	g.when(thread, "all of them are written, each once", func() bool { return slices.Equal(g.reactions(thread), want) })
 
 	// The dotted face hides what was not told to the model yet.
 	heard := g.say("bob", "general", "not for programs")
-	g.until("it is heard", func() bool { return slices.Contains(g.sees(thread), "bob: not for programs") })
+	g.when(thread, "it is heard", func() bool { return slices.Contains(g.sees(thread), "bob: not for programs") })
 	do(g.React("ada", heard, "\U0001FAE5"))
-	g.until("it is hidden", func() bool { return !slices.Contains(g.sees(thread), "bob: not for programs") })
+	g.when(thread, "it is hidden", func() bool { return !slices.Contains(g.sees(thread), "bob: not for programs") })
 }
 
 func TestAnswerThatWasTakenAway(t *testing.T) {
@@ -62,9 +60,7 @@ func TestAnswerThatWasTakenAway(t *testing.T) {
 	if err := g.Delete("own", answer.ID); err != nil {
 		t.Fatal(err)
 	}
-	g.until("the journal knows", func() bool {
-		return slices.ContainsFunc(g.events(thread), func(ev chat.Event) bool { return ev.Body.Kind() == chat.KindDeleted })
-	})
+	g.has(thread, chat.KindDeleted, 1)
 	g.ask("ada", "general", "chorus", "well")
 	if got := strings.Join(g.sees(thread), "|"); !strings.HasSuffix(got, "(own): well") {
 		t.Errorf("the room has %s", got)

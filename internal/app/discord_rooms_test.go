@@ -61,7 +61,7 @@ func TestRoomInAThreadSeesItsParent(t *testing.T) {
 		g.say("bob", thread.String(), "in the thread")
 	})
 	g.ask("ada", "aside", "chorus", "here")
-	thread := chat.ThreadID(fmt.Sprintf("discord:%s/%s:%s@chorus", g.Guild(), g.Channel("general"), g.Channel("aside")))
+	thread := g.threadOf("general", g.Channel("aside"))
 	g.expect(thread, "ada: above", "bob: the start", "bob: in the thread", "ada: <@Cora>\n!say here", "(own): here")
 }
 
@@ -69,9 +69,7 @@ func TestRoomAnswersSeveralAtOnce(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, roomFiles())
 	g.say("ada", "general", g.mention("chorus")+"\n!chunk 1\n!slow 30ms\n!say slowly spoken")
-	g.until("it speaks", func() bool {
-		return slices.ContainsFunc(g.events(g.room("general", "chorus")), func(ev chat.Event) bool { return ev.Body.Kind() == chat.KindAsked })
-	})
+	g.has(g.room("general", "chorus"), chat.KindAsked, 1)
 	var asked []discordsim.ID
 	for i := range 8 { // more than may wait elsewhere
 		asked = append(asked, g.say("bob", "general", fmt.Sprintf("%s %d\n!say together", g.mention("chorus"), i)))
@@ -101,6 +99,9 @@ func TestRoomShowsNoStatus(t *testing.T) {
 		if m.Author.Bot && (m.Edited != nil || m.Content != "for more than a second") {
 			t.Errorf("others have heard %q", m.Content)
 		}
+	}
+	if n := g.ours("general"); n != 1 {
+		t.Errorf("one answer, not %d:\n%s", n, g.board())
 	}
 }
 
@@ -160,9 +161,15 @@ func TestRoomHearsItsOwnHappenings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	said := ""
 	for _, m := range list {
-		if m.Author.Bot && (strings.Contains(m.Content, "nobody hears") || strings.Count(m.Content, "time t1") > 1) {
-			t.Errorf("the room has %q", m.Content)
+		if m.Author.Bot {
+			said += m.Content + "\n"
+		}
+	}
+	for words, n := range map[string]int{"time t1": 1, "time t2": 1, "nobody hears": 0} {
+		if got := strings.Count(said, words); got != n {
+			t.Errorf("%q is said %d times, not %d:\n%s", words, got, n, said)
 		}
 	}
 	if err := rings(room.Said, "x", "general", "no"); err == nil {
@@ -219,23 +226,14 @@ func TestRoomQuestionOfSeveral(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, roomFiles())
 	g.say("ada", "general", g.mention("chorus")+"\n!chunk 1\n!slow 30ms\n!say slowly spoken")
-	g.until("it speaks", func() bool {
-		return slices.ContainsFunc(g.events(g.room("general", "chorus")), func(ev chat.Event) bool { return ev.Body.Kind() == chat.KindAsked })
-	})
+	g.has(g.room("general", "chorus"), chat.KindAsked, 1)
 	g.say("bob", "general", g.mention("chorus")+"\n!say first")
 	asked := g.say("ada", "general", g.mention("chorus")+"\n!call bash {\"command\":\"echo one-two > proof.txt\"}\n!end\n!say it is done")
 	last := g.say("bob", "general", g.mention("chorus")+"\n!say last")
 	card := g.message("card", func(m discordsim.Message) bool {
 		return strings.Contains(m.Content, "May I?") && len(m.Components) == 1
 	})
-	i, err := g.Click("ada", card.ID, "c1:yes:"+approvalOf(t, card))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := g.WaitInteraction(g.soon(), i.ID)
-	if err != nil || got.Failed {
-		t.Fatalf("the click: %+v, %v", got, err)
-	}
+	g.click("ada", card.ID, "c1:yes:"+approvalOf(t, card))
 	g.message("answer", func(m discordsim.Message) bool { return strings.Contains(m.Content, "it is done") })
 	g.signed(asked, "✅")
 	g.signed(last, "✅")

@@ -96,24 +96,7 @@ func TestDiscordContextProposals(t *testing.T) {
 	asked := g.say("ada", "general", "the red door\n!say yes")
 	g.signed(asked, "✅")
 	g.orders("ada", "context save", nil, "Saved")
-	propose := func(command, option, typed string) string {
-		i, err := g.Complete("ada", "general", "chorus", command, map[string]any{option: typed}, option)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := g.WaitInteraction(g.soon(), i.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(got.Choices)
-	}
-	if got := propose("context restore", "session_id", firstSaved(g)[:3]); !strings.Contains(got, firstSaved(g)) {
-		t.Errorf("proposed %s", got)
-	}
-	if got := propose("context clear", "thread", "red"); !strings.Contains(got, asked.String()) {
-		t.Errorf("proposed %s", got)
-	}
-	if got := propose("context clear", "thread", "nothing like it"); got != "[]" {
-		t.Errorf("proposed %s", got)
-	}
+	g.proposes("context restore", map[string]any{"session_id": firstSaved(g)[:3]}, "session_id", firstSaved(g))
+	g.proposes("context clear", map[string]any{"thread": "red"}, "thread", asked.String())
+	g.proposes("context clear", map[string]any{"thread": "nothing like it"}, "thread")
 }

@@ -28,8 +28,7 @@ func TestDiscordReplyRouting(t *testing.T) {
 	if err != nil || len(rows) != 2 {
 		t.Fatalf("a reply goes on with its thread, so there are two: %v, %v", rows, err)
 	}
-	thread := fmt.Sprintf("discord:%s/%s:%s@%s", g.Guild(), g.Channel("general"), asked, DefaultAgent)
-	row, err := g.app.FindThread(t.Context(), thread)
+	row, err := g.app.FindThread(t.Context(), string(g.threadOf("general", asked)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,9 +47,7 @@ func TestDiscordSurvivesTheConnection(t *testing.T) {
 	for _, fault := range []discordsim.Fault{
 		{Kind: discordsim.FaultDrop}, {Kind: discordsim.FaultReconnect}, {Kind: discordsim.FaultInvalidate}, {Kind: discordsim.FaultDuplicate, Count: 3},
 	} {
-		if _, err := g.Inject(fault); err != nil {
-			t.Fatal(err)
-		}
+		g.strike(fault)
 		id := g.say("ada", "general", "say after "+fault.Kind)
 		g.message("answer after "+fault.Kind, answers(id))
 		g.signed(id, "✅")
@@ -86,19 +83,10 @@ func TestDiscordApprovalByButton(t *testing.T) {
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	script := "call bash {\"command\":\"echo one-two > proof.txt\"}\nend\nsay it is done"
 	asked := g.say("ada", "general", script)
-	isCard := func(m discordsim.Message) bool {
-		return strings.Contains(m.Content, "May I?") && len(m.Components) == 1
-	}
-	card := g.message("card", isCard)
+	card := g.message("card", func(m discordsim.Message) bool { return isCard(m) && len(m.Components) == 1 })
 	g.end() // the question outlives the process that asked it
 	g.start()
-	answered, err := g.Click("ada", card.ID, "c1:yes:"+approvalOf(t, card))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := g.WaitInteraction(g.soon(), answered.ID); err != nil || got.Failed {
-		t.Fatalf("the click was not acknowledged: %+v, %v", got, err)
-	}
+	g.click("ada", card.ID, "c1:yes:"+approvalOf(t, card))
 	decided := "**yes**, <@" + g.User("ada").String() + ">"
 	g.message("decision on the card", func(m discordsim.Message) bool {
 		return m.ID == card.ID && len(m.Components) == 0 && strings.Contains(m.Content, decided)
@@ -106,10 +94,8 @@ func TestDiscordApprovalByButton(t *testing.T) {
 	g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "it is done" })
 	g.signed(asked, "✅")
 
-	late, err := g.Click("ada", card.ID, "c1:no:"+approvalOf(t, card))
-	if err == nil {
-		g.WaitInteraction(g.soon(), late.ID)
-		g.message("word about the late click", func(m discordsim.Message) bool { return strings.Contains(m.Content, "Too late") })
+	if _, err := g.Click("ada", card.ID, "c1:no:"+approvalOf(t, card)); err == nil {
+		t.Error("what is decided can still be clicked")
 	}
 }
 
@@ -136,15 +122,17 @@ func TestDiscordCrossStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.message("word about the end", func(m discordsim.Message) bool { return answers(asked)(m) && strings.Contains(m.Content, "topped") })
+	for _, ev := range g.events(g.threadOf("general", asked)) {
+		if ev.Body.Kind() == chat.KindAbortAsked && ev.Who != "discord:"+g.User("ada").String() {
+			t.Errorf("it was stopped by %s", ev.Who)
+		}
+	}
 }
 
 func TestDiscordCommands(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	g.signed(g.say("ada", "general", "say hello"), "✅")
-	if err := g.WaitCommand(g.soon(), "chorus", "status"); err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []struct {
 		command string
 		options map[string]any
@@ -162,14 +150,7 @@ func TestDiscordCommands(t *testing.T) {
 		if rest, ok := strings.CutPrefix(c.command, "bob: "); ok {
 			person, c.command = "bob", rest
 		}
-		i, err := g.Slash(person, "general", "chorus", c.command, c.options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := g.WaitInteraction(g.soon(), i.ID); err != nil || got.Failed {
-			t.Fatalf("/%s was not acknowledged: %+v, %v", c.command, got, err)
-		}
-		g.message("answer to /"+c.command, func(m discordsim.Message) bool { return m.ID != 0 && strings.Contains(m.Content, c.want) })
+		g.orders(person, c.command, c.options, c.want)
 	}
 }
 
@@ -196,7 +177,7 @@ func TestDiscordRoomRouting(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: room\n"})
 	g.say("bob", "general", "only between us")
-	mention := "<@" + g.User("chorus").String() + ">"
+	mention := g.mention("chorus")
 	asked := g.say("ada", "general", mention+" hello\n!say heard you")
 	g.message("answer", func(m discordsim.Message) bool { return m.Content == "heard you" })
 	g.signed(asked, "✅")
@@ -206,16 +187,8 @@ func TestDiscordRoomRouting(t *testing.T) {
 	}); err != nil {
 		t.Fatalf("the command was not taken away: %v", err)
 	}
-	thread := chat.ThreadID(fmt.Sprintf("discord:%s/%s:%s@chorus", g.Guild(), g.Channel("general"), g.Channel("general")))
-	g.until("it went on", func() bool {
-		n := 0
-		for _, ev := range g.events(thread) {
-			if ev.Body.Kind() == chat.KindRunEnded {
-				n++
-			}
-		}
-		return n == 2
-	})
+	thread := g.room("general", "chorus")
+	g.has(thread, chat.KindRunEnded, 2)
 	events, err := g.app.DB.Events(t.Context(), thread, 0, 3)
 	if err != nil || len(events) == 0 {
 		t.Fatalf("the room has no events: %v", err)
@@ -237,7 +210,7 @@ func TestDiscordChanges(t *testing.T) {
 	if err := g.Delete("ada", asked); err != nil {
 		t.Fatal(err)
 	}
-	thread := chat.ThreadID(fmt.Sprintf("discord:%s/%s:%s@%s", g.Guild(), g.Channel("general"), asked, DefaultAgent))
+	thread := g.threadOf("general", asked)
 	var kinds []chat.Kind
 	for item, err := range g.app.engine.Watch(g.soon(), thread, 0) {
 		if err != nil {
@@ -259,9 +232,7 @@ func TestDiscordNoticesADeafConnection(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	g.signed(g.say("ada", "general", "say one"), "✅")
-	if _, err := g.Inject(discordsim.Fault{Kind: discordsim.FaultMute, Event: "MESSAGE_CREATE"}); err != nil {
-		t.Fatal(err)
-	}
+	g.strike(discordsim.Fault{Kind: discordsim.FaultMute, Event: "MESSAGE_CREATE"})
 	unheard := g.say("ada", "general", "say found all the same")
 	g.message("answer", func(m discordsim.Message) bool { return answers(unheard)(m) && m.Content == "found all the same" })
 	g.signed(unheard, "✅")
@@ -296,18 +267,14 @@ func TestDiscordAnswersOnceInAStorm(t *testing.T) {
 		{Kind: discordsim.FaultLose, Event: "MESSAGE_CREATE", Rate: 0.15, Seed: 5},
 		{Kind: discordsim.FaultDuplicate, Rate: 0.2, Seed: 6},
 	} {
-		if _, err := g.Inject(f); err != nil {
-			t.Fatal(err)
-		}
+		g.strike(f)
 	}
 	const many = 30
 	var asked []discordsim.ID
 	for i := range many {
 		asked = append(asked, g.say([]string{"ada", "bob"}[i%2], []string{"general", "random"}[i%3%2], fmt.Sprintf("say answer %d", i)))
 		if i%7 == 3 {
-			if _, err := g.Inject(discordsim.Fault{Kind: discordsim.FaultDrop}); err != nil {
-				t.Fatal(err)
-			}
+			g.strike(discordsim.Fault{Kind: discordsim.FaultDrop})
 		}
 		if i == 15 {
 			g.end()
@@ -330,9 +297,7 @@ func TestDiscordAnswersOnceInAStorm(t *testing.T) {
 func TestDiscordAnswersATakenBackQuestion(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
-	if _, err := g.Inject(discordsim.Fault{Kind: discordsim.FaultLose, Event: "MESSAGE_DELETE"}); err != nil {
-		t.Fatal(err)
-	}
+	g.strike(discordsim.Fault{Kind: discordsim.FaultLose, Event: "MESSAGE_DELETE"})
 	asked := g.say("ada", "general", "slow 300ms\nsay too late to take back")
 	g.signed(asked, "⚙️")
 	if err := g.Delete("ada", asked); err != nil {

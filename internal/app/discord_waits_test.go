@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,8 +16,9 @@ import (
 	"chorus/internal/sim/discordsim"
 )
 
+// soon is more time than anything here needs, also on a busy machine.
 func (g *guildT) soon() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	g.Cleanup(cancel)
 	return ctx
 }
@@ -35,17 +37,53 @@ func (g *guildT) minute(began time.Time, n int) context.Context {
 	return ctx
 }
 
-// until looks again until something is so. Only for what no message tells of.
+// until looks again until something is so. Only for what nothing rings for: rows and files that others write.
 func (g *guildT) until(what string, is func() bool) {
 	g.Helper()
-	ctx := g.soon()
+	ctx, again := g.soon(), time.NewTicker(5*time.Millisecond)
+	defer again.Stop()
 	for !is() {
 		select {
 		case <-ctx.Done():
 			g.Fatalf("never: %s\n%s", what, g.board())
-		case <-time.After(5 * time.Millisecond):
+		case <-again.C:
 		}
 	}
+}
+
+// when looks whenever something is written to a conversation, until something is so.
+func (g *guildT) when(thread chat.ThreadID, what string, is func() bool) {
+	g.Helper()
+	after := int64(0)
+	if list := g.events(thread); len(list) > 0 {
+		after = list[len(list)-1].Seq
+	}
+	if is() {
+		return
+	}
+	for item, err := range g.app.engine.Watch(g.soon(), thread, after) {
+		if err != nil {
+			g.Fatalf("%s: %v", what, err)
+		}
+		if item.Event != nil && is() {
+			return
+		}
+	}
+	g.Fatalf("never: %s\n%s", what, g.board())
+}
+
+// has waits until a conversation has so many events of one kind.
+func (g *guildT) has(thread chat.ThreadID, kind chat.Kind, n int) {
+	g.Helper()
+	g.when(thread, fmt.Sprintf("%d events %s", n, kind), func() bool {
+		found := 0
+		for _, ev := range g.events(thread) {
+			if ev.Body.Kind() == kind {
+				found++
+			}
+		}
+		return found >= n
+	})
 }
 
 // message waits for one of the bot's that fits.
@@ -87,75 +125,61 @@ func (g *guildT) bears(id discordsim.ID, emoji string) {
 // settledRows waits until nothing in the outbox is open.
 func (g *guildT) settledRows() {
 	g.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	g.until("no lane is open", func() bool {
 		lanes, err := g.app.DB.OpenLanes(g.Context(), "discord", DefaultAgent)
 		if err != nil {
 			g.Fatal(err)
 		}
-		if len(lanes) == 0 {
-			return
-		}
-		if time.Now().After(end) {
-			g.Fatalf("lanes are still open: %v", lanes)
-		}
-	}
+		return len(lanes) == 0
+	})
 }
 
 // seen waits until a bot has seen the guild's channels: what was said before, nobody answers.
 func (g *guildT) seen(bot string) {
 	g.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	g.until(bot+" has seen a channel", func() bool {
 		cursors, err := g.app.DB.Cursors(g.Context(), "discord", bot)
 		if err != nil {
 			g.Fatal(err)
 		}
-		if _, ok := cursors[g.Channel("ideas").String()]; ok || len(cursors) > 1 {
-			return
-		}
-		if time.Now().After(end) {
-			g.Fatalf("%s has seen no channel", bot)
-		}
-	}
+		_, ok := cursors[g.Channel("ideas").String()]
+		return ok || len(cursors) > 1
+	})
 }
 
-// nick waits until the bot is called so.
+// nick waits until the bot is given a name.
 func (g *guildT) nick(want string) {
 	g.Helper()
-	for end := time.Now().Add(20 * time.Second); g.Nick("chorus") != want; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			g.Fatalf("the bot is called %q, not %q", g.Nick("chorus"), want)
-		}
+	_, err := g.WaitEvent(g.soon(), func(h discordsim.Happening) bool {
+		var member struct{ Nick string }
+		return h.Name == "GUILD_MEMBER_UPDATE" && json.Unmarshal(h.Data, &member) == nil && member.Nick == want
+	})
+	if err != nil {
+		g.Fatalf("the bot is called %q, not %q: %v", g.Nick("chorus"), want, err)
 	}
 }
 
 // log waits until a thread's log.jsonl has its answer, and reads it.
-func (g *guildT) log(thread chat.ThreadID) []mirror.LogEntry {
+func (g *guildT) log(thread chat.ThreadID) (out []mirror.LogEntry) {
 	g.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	g.until("the answer stands in the log", func() bool {
 		data, err := os.ReadFile(filepath.Join(g.app.Home.ThreadDir(thread), mirror.LogName))
-		var out []mirror.LogEntry
-		for _, line := range bytes.Split(bytes.TrimSpace(data), []byte("\n")) {
+		out = nil
+		for line := range bytes.Lines(data) {
 			var e mirror.LogEntry
-			if json.Unmarshal(line, &e) == nil {
+			if json.Unmarshal(line, &e) == nil { // the last may be half written
 				out = append(out, e)
 			}
 		}
-		if n := len(out); n > 0 && out[n-1].IsBot {
-			return out
-		}
-		if time.Now().After(end) {
-			g.Fatalf("no answer in the log: %s, %v", data, err)
-		}
-	}
+		return err == nil && len(out) > 0 && out[len(out)-1].IsBot
+	})
+	return out
 }
 
 // shown waits for the whole answer to a click or a command.
 func (g *guildT) shown(what string, i discordsim.Interaction) discordsim.Message {
 	g.Helper()
-	got, err := g.WaitInteraction(g.soon(), i.ID)
-	if err != nil || got.Failed {
-		g.Fatalf("%s was not acknowledged: %+v, %v", what, got, err)
-	}
+	got := g.answered(what, i)
 	const loading = 1 << 7
 	m, err := g.WaitMessage(g.soon(), func(m discordsim.Message) bool { return m.ID == got.Message && m.Flags&loading == 0 })
 	if err != nil {

@@ -59,6 +59,7 @@ func (s *Sim) Inject(f Fault) (int, error) {
 	switch f.Kind {
 	case FaultDrop, FaultReconnect, FaultInvalidate:
 		s.strike(f)
+		s.stir()
 		return 0, nil
 	case FaultLose, FaultDuplicate, FaultDelay, FaultDeaf, FaultMute, FaultError, FaultLimit, FaultSlow, FaultHangup:
 	default:

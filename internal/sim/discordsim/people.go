@@ -468,6 +468,13 @@ func (s *Sim) WaitConnected(ctx context.Context, bot string) error {
 	})
 }
 
+// WaitGone waits until a bot has no open session: it went, or was thrown out.
+func (s *Sim) WaitGone(ctx context.Context, bot string) error {
+	return s.wait(ctx, bot+" to go", func() bool {
+		return !slices.ContainsFunc(s.sessions, func(n *session) bool { return n.who.Username == bot && n.socket != nil })
+	})
+}
+
 // WaitCommand waits until a bot has told of a command, or of an entry in a menu, with this name.
 func (s *Sim) WaitCommand(ctx context.Context, bot, name string) error {
 	return s.wait(ctx, "the command "+name, func() bool {
