@@ -35,6 +35,18 @@ func (c *cli) farTalk(o app.SessionOptions) (remote.Options, error) {
 	return out, nil
 }
 
+// farOpen makes a session on a server or takes one up, of whose id a unique beginning is enough.
+func farOpen(ctx context.Context, service command.Service, o remote.Options) (*remote.Session, error) {
+	if o.ID != "" {
+		found, err := farSession(ctx, service, o.ID)
+		if err != nil {
+			return nil, err
+		}
+		o.ID = found.ID
+	}
+	return remote.Open(ctx, service, command.Caller{}, o)
+}
+
 // farRun is run on a server.
 func (c *cli) farRun(ctx context.Context, o app.SessionOptions, prompt string, asJSON bool) error {
 	return c.at(func(service command.Service) error {
@@ -42,7 +54,7 @@ func (c *cli) farRun(ctx context.Context, o app.SessionOptions, prompt string, a
 		if err != nil {
 			return err
 		}
-		s, err := remote.Open(ctx, service, command.Caller{}, options)
+		s, err := farOpen(ctx, service, options)
 		if err != nil {
 			return wrongUse(err)
 		}
@@ -96,7 +108,7 @@ func (c *cli) farChat(ctx context.Context, o app.SessionOptions, prompt string) 
 		if err != nil {
 			return err
 		}
-		s, err := remote.Open(ctx, service, command.Caller{}, options)
+		s, err := farOpen(ctx, service, options)
 		if err != nil {
 			return wrongUse(err)
 		}

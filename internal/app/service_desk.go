@@ -55,7 +55,7 @@ func (o *orders) Approvals(ctx context.Context, by command.Caller, q command.App
 func (o *orders) approval(by command.Caller, a desk.Approval) command.Approval {
 	hide := o.app.Redactor()
 	out := command.Approval{
-		ID: a.ID, Session: a.Thread.Thread(), Agent: a.Thread.Agent(), Run: a.Run, CallID: a.Call.ID, Tool: a.Call.Name,
+		ID: a.ID, Session: a.Thread.Thread(), Thread: string(a.Thread), Agent: a.Thread.Agent(), Run: a.Run, CallID: a.Call.ID, Tool: a.Call.Name,
 		ArgsJSON: hide.Text(string(a.Call.Args)), Dir: a.Dir, Preview: hide.Text(a.Preview), Risk: a.Risk, Rule: a.Rule, Reason: hide.Text(a.Reason),
 		Again: hide.Text(a.Again), AskedBy: a.AskedBy.String(), Payer: a.Payer.String(), AskedAt: a.AskedAt, Deadline: a.Deadline,
 		Who: first(a.Who, desk.DefaultWho), State: string(a.State), AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt, Note: a.Note,

@@ -19,6 +19,7 @@ type ApprovalQuery struct {
 type Approval struct {
 	ID         string          `json:"id"`
 	Session    string          `json:"session"`
+	Thread     string          `json:"thread,omitempty"` // the session's whole name
 	Agent      string          `json:"agent"`
 	Run        string          `json:"run"`
 	CallID     string          `json:"callId"`

@@ -247,8 +247,9 @@ func Question(a command.Approval) desk.Approval {
 	out := desk.Approval{ID: a.ID, Run: a.Run, Call: chat.ToolUse{ID: a.CallID, Name: a.Tool, Args: arguments(a.ArgsJSON)}, Actions: a.Actions, Dir: a.Dir,
 		Bound: a.Bound, Preview: a.Preview, Risk: a.Risk, Rule: a.Rule, Reason: a.Reason, Again: a.Again, AskedBy: principal(a.AskedBy), Payer: principal(a.Payer),
 		AskedAt: a.AskedAt, Deadline: a.Deadline, Who: a.Who, State: desk.State(a.State), AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt, Note: a.Note}
-	if thread, err := chat.NewThreadID("web", "server", a.Session, a.Agent); err == nil {
-		out.Thread = thread
+	var err error
+	if out.Thread, err = chat.ParseThreadID(a.Thread); err != nil { // of a server that does not say it
+		out.Thread, _ = chat.NewThreadID("web", "server", a.Session, a.Agent)
 	}
 	for _, v := range a.Votes {
 		out.Votes = append(out.Votes, desk.Vote{By: principal(v.By), OK: v.OK, Note: v.Note, At: v.At})
