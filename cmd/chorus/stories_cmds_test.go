@@ -19,6 +19,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"chorus/internal/polltest"
 	"chorus/internal/sim/llmsim"
 )
 
@@ -323,25 +324,16 @@ func (s *stage) process(ts *testscript.TestScript, name string) *spawned {
 	return p
 }
 
-// pollEvery is how often a file of another process is looked at.
-const pollEvery = 5 * time.Millisecond
-
 func await(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, !neg && len(args) == 2, "await FILE REGEX")
 	re, err := regexp.Compile("(?m)" + args[1])
 	ts.Check(err)
-	ticker, deadline := time.NewTicker(pollEvery), time.After(storyTime)
-	defer ticker.Stop()
-	for {
-		data, err := os.ReadFile(stageOf(ts).file(ts, args[0]))
-		if err == nil && re.Match(data) { // it may not be there yet
-			return
-		}
-		select {
-		case <-ticker.C:
-		case <-deadline:
-			ts.Fatalf("%s never held %s:\n%s", args[0], args[1], data)
-		}
+	var data []byte
+	if !polltest.Soon(func() bool {
+		data, err = os.ReadFile(stageOf(ts).file(ts, args[0]))
+		return err == nil && re.Match(data) // it may not be there yet
+	}) {
+		ts.Fatalf("%s never held %s:\n%s", args[0], args[1], data)
 	}
 }
 

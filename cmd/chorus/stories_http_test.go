@@ -10,9 +10,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"chorus/internal/polltest"
 )
 
 // storyRoot is the repository, wherever a story stands.
@@ -94,18 +95,11 @@ func awaitRows(ts *testscript.TestScript, neg bool, args []string) {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(ts.Getenv("CHORUS_HOME"), "chorus.db")+"?mode=ro")
 	ts.Check(err)
 	defer db.Close()
-	ticker, deadline := time.NewTicker(4*pollEvery), time.After(storyTime)
-	defer ticker.Stop()
-	for {
-		var one int
-		err := db.QueryRow("SELECT count(*) FROM (" + args[0] + ")").Scan(&one)
-		if err == nil && one > 0 {
-			return
-		}
-		select {
-		case <-ticker.C:
-		case <-deadline:
-			ts.Fatalf("there never was a row: %v", err)
-		}
+	if !polltest.Soon(func() bool {
+		var n int
+		err = db.QueryRow("SELECT count(*) FROM (" + args[0] + ")").Scan(&n)
+		return err == nil && n > 0
+	}) {
+		ts.Fatalf("there never was a row: %v", err)
 	}
 }

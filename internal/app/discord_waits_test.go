@@ -13,6 +13,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/mirror"
+	"chorus/internal/polltest"
 	"chorus/internal/sim/discordsim"
 )
 
@@ -40,14 +41,8 @@ func (g *guildT) minute(began time.Time, n int) context.Context {
 // until looks again until something is so. Only for what nothing rings for: rows and files that others write.
 func (g *guildT) until(what string, is func() bool) {
 	g.Helper()
-	ctx, again := g.soon(), time.NewTicker(5*time.Millisecond)
-	defer again.Stop()
-	for !is() {
-		select {
-		case <-ctx.Done():
-			g.Fatalf("never: %s\n%s", what, g.board())
-		case <-again.C:
-		}
+	if !polltest.Soon(is) {
+		g.Fatalf("never: %s\n%s", what, g.board())
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"chorus/internal/desk"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
+	"chorus/internal/polltest"
 	"chorus/internal/tool"
 )
 
@@ -549,14 +550,7 @@ func TestIdleThreadsCostNothing(t *testing.T) {
 	r.restart()
 	r.say("!say one")
 	r.untilEnds(1)
-	deadline := time.After(10 * time.Second)
-	for r.engine.Actors() > 0 {
-		select {
-		case <-deadline:
-			t.Fatal("the actor stayed")
-		case <-time.After(time.Millisecond):
-		}
-	}
+	polltest.Until(t, "the actor goes", func() bool { return r.engine.Actors() == 0 })
 	r.say("!say two")
 	if got := lastText(r.untilEnds(2)); got != "two" {
 		t.Fatal(got)

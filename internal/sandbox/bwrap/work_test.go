@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"chorus/internal/polltest"
 	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/bwrap"
 )
@@ -186,11 +187,7 @@ func TestForkBomb(t *testing.T) {
 	if took := time.Since(began); took > 15*time.Second {
 		t.Errorf("it took %s", took)
 	}
-	for deadline := time.Now().Add(10 * time.Second); running(nap); time.Sleep(5 * time.Millisecond) { // nothing rings when a stranger dies
-		if time.Now().After(deadline) {
-			t.Fatal("it still burns")
-		}
-	}
+	polltest.Until(t, "the fire goes out", func() bool { return !running(nap) }) // nothing rings when a stranger dies
 }
 
 // TestProxy: with a proxy the command reaches that and nothing else.
@@ -283,14 +280,7 @@ func TestDiesWithTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = server.Wait()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) { // nothing rings when a stranger dies
-		if !running(nap) {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the command still runs")
-		}
-	}
+	polltest.Until(t, "the command ends too", func() bool { return !running(nap) }) // nothing rings when a stranger dies
 }
 
 // serverArg makes this test a server with one command that sleeps.

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"chorus/internal/polltest"
 	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/sandboxtest"
 )
@@ -264,15 +265,12 @@ func dead(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) { // nothing rings when a stranger dies
+	if !polltest.Soon(func() bool { // nothing rings when a stranger dies
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		if err != nil || strings.Contains(string(stat), ") Z") {
-			return
-		}
-		if time.Now().After(deadline) {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-			t.Fatalf("%d still runs", pid)
-		}
+		return err != nil || strings.Contains(string(stat), ") Z")
+	}) {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+		t.Fatalf("%d still runs", pid)
 	}
 }
 

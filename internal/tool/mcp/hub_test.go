@@ -14,21 +14,11 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/permit"
+	"chorus/internal/polltest"
 	"chorus/internal/tool"
 	"chorus/internal/tool/shelf"
 	"chorus/internal/tool/tooltest"
 )
-
-// soon looks again and again until it is so.
-func soon(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for end := time.Now().Add(15 * time.Second); !so(); {
-		if time.Now().After(end) {
-			t.Fatalf("never: %s", what)
-		}
-		time.Sleep(5 * time.Millisecond) // real processes ring no bell
-	}
-}
 
 // until waits for the hub to change until it is so.
 func until(t *testing.T, h *Hub, what string, so func() bool) {
@@ -273,7 +263,7 @@ func TestCancelledCallIsCancelledThere(t *testing.T) {
 	if _, err := one.Run(ctx, []byte(`{}`)); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	soon(t, "the server hears of it", func() bool { data, _ := os.ReadFile(file); return string(data) == "cancelled" })
+	polltest.Until(t, "the server hears of it", func() bool { data, _ := os.ReadFile(file); return string(data) == "cancelled" })
 	if res := run(t, set, "mcp__fake__echo", `{"text":"x"}`); res.Failed {
 		t.Error("it does not answer any more")
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"chorus/internal/polltest"
 	"chorus/internal/tool"
 )
 
@@ -177,7 +178,7 @@ func TestCloseKillsTheWholeGroup(t *testing.T) {
 	}
 	h.Close()
 	for _, pid := range pids {
-		soon(t, fmt.Sprintf("process %d ends", pid), func() bool { return gone(pid) })
+		polltest.Until(t, fmt.Sprintf("process %d ends", pid), func() bool { return gone(pid) })
 	}
 	h.Close()
 	list := h.Tools(t.Context(), nil)

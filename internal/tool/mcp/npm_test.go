@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"chorus/internal/polltest"
 	"chorus/internal/tool"
 )
 
@@ -163,7 +164,7 @@ func TestRealEverythingOverHTTP(t *testing.T) {
 				kill(cmd.Process.Pid)
 				_ = cmd.Wait()
 			})
-			soon(t, "the server listens", func() bool {
+			polltest.Until(t, "the server listens", func() bool {
 				conn, err := net.Dial("tcp", addr)
 				if err == nil {
 					_ = conn.Close()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -77,23 +78,24 @@ func TestWriteThatNeverBeganHarmsNobody(t *testing.T) {
 
 func TestQuestionsWaitForTheirAnswers(t *testing.T) {
 	t.Parallel()
-	p, _, says := wire(t)
-	fmt.Fprintln(says, `{"jsonrpc":"2.0","id":7,"method":"ping"}`)
-	p.turn <- struct{}{} // an answer is being written
-	got := make(chan error, 1)
-	go func() {
-		_, err := p.Read(context.Background())
-		got <- err
-	}()
-	select {
-	case <-got:
-		t.Error("the next question was taken before the answer was out")
-	case <-time.After(30 * time.Millisecond):
+	synctest.Test(t, func(t *testing.T) {
+		p, _, says := wire(t)
+		fmt.Fprintln(says, `{"jsonrpc":"2.0","id":7,"method":"ping"}`)
+		p.turn <- struct{}{} // an answer is being written
+		got := make(chan error, 1)
+		go func() {
+			_, err := p.Read(context.Background())
+			got <- err
+		}()
+		synctest.Wait()
+		if len(got) > 0 {
+			t.Fatal("the next question was taken before the answer was out")
+		}
 		<-p.turn
 		if err := <-got; err != nil {
 			t.Error(err)
 		}
-	}
+	})
 }
 
 func TestLinesThatAreNoMessages(t *testing.T) {

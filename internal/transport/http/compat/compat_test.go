@@ -23,6 +23,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/feed"
+	"chorus/internal/polltest"
 	"chorus/internal/transport/http/compat"
 	"chorus/internal/transport/http/guard"
 )
@@ -377,21 +378,22 @@ func TestGone(t *testing.T) {
 // running waits for the one run that is on, up to its first words.
 func (h *house) running() string {
 	h.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for time.Now().Before(deadline) {
+	id := ""
+	polltest.Until(h, "something runs", func() bool {
 		list, err := h.app.Service().ListSessions(h.Context(), h.owner, command.SessionQuery{Status: "running"})
 		if err != nil {
 			h.Fatal(err)
 		}
 		if len(list.Items) == 1 {
-			for it := range h.app.Service().Watch(h.Context(), h.owner, list.Items[0].ID, 0) {
-				if _, ok := it.(feed.TextDelta); ok {
-					return list.Items[0].ID
-				}
-			}
+			id = list.Items[0].ID
 		}
-		time.Sleep(5 * time.Millisecond)
+		return id != ""
+	})
+	for it := range h.app.Service().Watch(h.Context(), h.owner, id, 0) {
+		if _, ok := it.(feed.TextDelta); ok {
+			return id
+		}
 	}
-	h.Fatal("nothing runs")
+	h.Fatal("it says nothing")
 	return ""
 }
