@@ -215,11 +215,12 @@ func (a *App) restoreContext(ctx context.Context, saved store.SavedContext, rows
 	var out discord.Restored
 	data, err := os.ReadFile(saved.File)
 	if err != nil {
-		return out, command.Errorf(command.NotFound, "the file of this context cannot be read any more: %v", err)
+		a.Log.Warn("a saved context cannot be read", "component", "contexts", "event", "restore_failed", "error", err)
+		return out, command.Errorf(command.NotFound, "the file of this context is not there any more, or cannot be read; nothing was changed")
 	}
 	var file savedFile
 	if err := json.Unmarshal(data, &file); err != nil {
-		return out, command.Errorf(command.Failed, "the file %s is damaged: %v", saved.File, err)
+		return out, command.Errorf(command.Failed, "the file %s is damaged; nothing was changed: %v", filepath.Base(saved.File), err)
 	}
 	lines := map[chat.ThreadID][]chat.Line{}
 	for _, m := range file.Messages {

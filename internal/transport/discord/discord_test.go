@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"chorus/internal/chat"
+	"chorus/internal/command"
 	"chorus/internal/journal"
 	"chorus/internal/outbox"
 	"chorus/internal/room/show"
@@ -252,6 +254,29 @@ func TestOnlyDiscordsOwnStoreIsAsked(t *testing.T) {
 	} {
 		if got := b.trusts(at); got != want {
 			t.Errorf("%s: %v", at, got)
+		}
+	}
+}
+
+// Whatever goes wrong, people are told whose fault it is and what to do.
+func TestErrorsAreToldPlainly(t *testing.T) {
+	t.Parallel()
+	answered := func(code int, message string) error {
+		return fmt.Errorf("post: %w", &rest.Error{Response: &http.Response{StatusCode: code, Status: "x"}, Message: message})
+	}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{Refusal("there is none"), "there is none"},
+		{command.Errorf(command.NotFound, "not here"), "not here"},
+		{fmt.Errorf("list: %w", context.DeadlineExceeded), "took too long"},
+		{answered(403, "Missing Permissions"), "Discord refused it: Missing Permissions"},
+		{answered(503, ""), "Discord does not answer as it should"},
+		{errors.New("disk I/O error"), "something failed inside Chorus (disk I/O error); say it again"},
+	} {
+		if got := plainly(c.err); !strings.Contains(got, c.want) || !strings.HasPrefix(got, show.SignNot) || split.Length(got) > 510 {
+			t.Errorf("%v is told as %q", c.err, got)
 		}
 	}
 }

@@ -110,10 +110,10 @@ func (b *Bot) forkPlace(ctx context.Context, o order, row journal.Thread) (root,
 		return root, o.in.ID, nil
 	}
 	if o.in.Guild == "" || o.in.Guild == room.Direct {
-		return "", "", fmt.Errorf("a direct message is one conversation, and has no threads to fork into; ask in a channel of a server")
+		return "", "", Refusal("a direct message is one conversation, and has no threads to fork into; ask in a channel of a server")
 	}
 	if o.in.Private {
-		return "", "", fmt.Errorf("a fork would stand in a thread that everybody sees, and this one is private; nothing was done")
+		return "", "", Refusal("a fork would stand in a thread that everybody sees, and this one is private; nothing was done")
 	}
 	name := split.Clip("fork: "+titleOf(row), 90)
 	made, err := again(ctx, b.rest, "open thread", func(ctx context.Context) (*discord.GuildThread, error) {

@@ -66,6 +66,7 @@ func (b *Bot) acknowledge(ctx context.Context, i discord.Interaction, how discor
 
 // respond fills in what was deferred.
 func (b *Bot) respond(ctx context.Context, i discord.Interaction, a answer) {
+	a.text = b.House.Hide(a.text)
 	text := split.Clip(first(a.text, "done"), 1900)
 	update := discord.MessageUpdate{Content: &text, AllowedMentions: nobody()}
 	if len(a.buttons) > 0 {
@@ -87,7 +88,7 @@ func (b *Bot) respond(ctx context.Context, i discord.Interaction, a answer) {
 
 // followUp says something to whoever clicked, and to nobody else.
 func (b *Bot) followUp(ctx context.Context, i discord.Interaction, said answer) {
-	m := discord.MessageCreate{Content: split.Clip(said.text, 1900), Flags: discord.MessageFlagEphemeral, AllowedMentions: nobody()}
+	m := discord.MessageCreate{Content: split.Clip(b.House.Hide(said.text), 1900), Flags: discord.MessageFlagEphemeral, AllowedMentions: nobody()}
 	if said.file != nil {
 		m.Files = []*discord.File{said.file}
 	}
@@ -160,13 +161,28 @@ func (b *Bot) decide(ctx context.Context, id string, by chat.Principal, yes bool
 	return ""
 }
 
-// plainly is an error for people on Discord.
+// plainly is an error for people on Discord: what is wrong with their order, what Discord
+// refused, or that it was neither and may go well the next time.
 func plainly(err error) string {
 	var ours *command.Error
-	if errors.As(err, &ours) {
-		return show.SignNot + " " + ours.Message
+	var refused Refusal
+	var theirs *rest.Error
+	text := ""
+	switch {
+	case errors.As(err, &ours):
+		text = ours.Message
+	case errors.As(err, &refused):
+		text = refused.Error()
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		text = "it took too long and was given up; say it again in a moment"
+	case errors.As(err, &theirs) && theirs.Response != nil && !passing(err):
+		text = fmt.Sprintf("Discord refused it: %s; perhaps my role lacks a permission here", first(theirs.Message, theirs.Response.Status))
+	case errors.As(err, &theirs):
+		text = "Discord does not answer as it should; say it again in a moment"
+	default:
+		text = "something failed inside Chorus (" + split.Clip(err.Error(), 300) + "); say it again in a moment"
 	}
-	return show.SignNot + " " + split.Clip(err.Error(), 500)
+	return show.SignNot + " " + split.Clip(text, 500)
 }
 
 // may reports whether Discord lets somebody order others about in this channel.
@@ -213,7 +229,10 @@ func (b *Bot) asker(ctx context.Context, thread chat.ThreadID, user string) bool
 		return true
 	}
 	row, err := b.House.Thread(ctx, thread)
-	return err == nil && row.Owner.Kind == chat.DiscordUser && row.Owner.ID == user
+	if err != nil || row.Owner.Kind != chat.DiscordUser || row.Owner.ID != user {
+		return false
+	}
+	return !b.House.Manner(thread).Room // which is not its first speaker's
 }
 
 // reacted carries out what a reaction orders: a cross by the asker stops, on a card a

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/disgoorg/disgo/discord"
 
 	"chorus/internal/chat"
+	"chorus/internal/command"
 	"chorus/internal/journal"
 	"chorus/internal/room"
 	"chorus/internal/room/split"
@@ -18,7 +20,8 @@ import (
 func contextOrders() []orders {
 	create := discord.SlashCommandCreate{Name: "context", Description: "What the agent here has before its eyes", Options: []discord.ApplicationCommandOption{
 		discord.ApplicationCommandOptionSubCommand{Name: "clear", Description: "Begin anew: what was said so far is not shown to the agent any more", Options: []discord.ApplicationCommandOption{
-			discord.ApplicationCommandOptionString{Name: "thread", Description: "Only this conversation", Autocomplete: true}}},
+			discord.ApplicationCommandOptionString{Name: "thread", Description: "Only this conversation", Autocomplete: true},
+			discord.ApplicationCommandOptionBool{Name: "stop", Description: "Stop what runs first, and clear it too"}}},
 		discord.ApplicationCommandOptionSubCommand{Name: "save", Description: "Keep what was said, with a summary; nothing is cleared", Options: []discord.ApplicationCommandOption{
 			discord.ApplicationCommandOptionString{Name: "description", Description: "What you will look for it by"}}},
 		discord.ApplicationCommandOptionSubCommand{Name: "history", Description: "What was kept here"},
@@ -49,7 +52,7 @@ func (b *Bot) mine(ctx context.Context, o order) (mine []journal.Thread, others 
 }
 
 // notYours is told to those who may not change other people's conversations.
-const notYours = "The conversations here were begun by others; they can do this, or somebody who may manage messages."
+const notYours = "The conversations here are not yours alone; whoever began one can do this, or somebody who may manage messages."
 
 func (b *Bot) clearContext(ctx context.Context, o order) answer {
 	rows, others, err := b.mine(ctx, o)
@@ -68,11 +71,15 @@ func (b *Bot) clearContext(ctx context.Context, o order) answer {
 	}
 	cleared, messages, busy := 0, 0, 0
 	for _, row := range rows {
-		if on(row) {
+		if on(row) && (!o.data.Bool("stop") || !b.halted(ctx, row, o.by)) {
 			busy++
 			continue
 		}
 		n, err := b.House.ClearContext(ctx, row.ID, o.by)
+		if command.KindOf(err) == command.Conflict {
+			busy++ // it began meanwhile, or what waited did
+			continue
+		}
 		if err != nil {
 			return says(plainly(err))
 		}
@@ -91,9 +98,32 @@ func (b *Bot) clearContext(ctx context.Context, o order) answer {
 		return says("There was nothing to clear.")
 	}
 	if busy > 0 {
-		fmt.Fprintf(&out, " %s still running and kept what it has; stop it first to clear it too.", was(busy, "conversation is", "conversations are"))
+		fmt.Fprintf(&out, " %s still running and kept what it has; with `stop` it is stopped first and cleared too.", was(busy, "conversation is", "conversations are"))
 	}
 	return says(strings.TrimSpace(out.String()))
+}
+
+// haltTime is how long a run may take to end when it is told to.
+const haltTime = 30 * time.Second
+
+// halted stops a conversation's run and waits until it is over.
+func (b *Bot) halted(ctx context.Context, row journal.Thread, by chat.Principal) bool {
+	ctx, cancel := context.WithTimeout(ctx, haltTime)
+	defer cancel()
+	if _, err := b.House.Abort(ctx, row.ID, by.String(), false); err != nil {
+		return false
+	}
+	for item, err := range b.House.Watch(ctx, row.ID, row.Next-1) {
+		if err != nil {
+			return false
+		}
+		if item.Event != nil {
+			if _, over := item.Event.Body.(chat.RunEnded); over {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func count(n int, word string) string {
@@ -187,7 +217,7 @@ func (b *Bot) restoreContext(ctx context.Context, o order) answer {
 	fmt.Fprintf(&out, "Restored `%s`: %s in %s are before the agent's eyes again, in place of what was there.", short(done.ID), count(done.Messages, "message"),
 		count(done.Conversations, "conversation"))
 	if done.Cleared > 0 {
-		fmt.Fprintf(&out, " %s began later and are cleared.", count(done.Cleared, "conversation"))
+		fmt.Fprintf(&out, " %s cleared.", was(done.Cleared, "conversation began later and is", "conversations began later and are"))
 	}
 	if done.LeftOut > 0 {
 		fmt.Fprintf(&out, " %s of it left out: not here, or not yours.", was(done.LeftOut, "conversation was", "conversations were"))
@@ -267,8 +297,8 @@ func (b *Bot) named(ctx context.Context, in room.Channel, name string) (journal.
 	case 1:
 		return found[0], nil
 	case 0:
-		return journal.Thread{}, fmt.Errorf("there is no conversation %.60q here; `/thread list` shows them", name)
+		return journal.Thread{}, Refusal(fmt.Sprintf("there is no conversation %.60q here; `/thread list` shows them", name))
 	default:
-		return journal.Thread{}, fmt.Errorf("%.60q is the beginning of %d conversations here; give more of it", name, len(found))
+		return journal.Thread{}, Refusal(fmt.Sprintf("%.60q is the beginning of %d conversations here; give more of it", name, len(found)))
 	}
 }

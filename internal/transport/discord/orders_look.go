@@ -50,7 +50,7 @@ func (b *Bot) going(ctx context.Context, row journal.Thread) string {
 	}
 	parts = append(parts, show.Duration(time.Since(t.Began).Truncate(time.Second)))
 	if doing := t.Doing(); row.Status == chat.Running && doing != "" {
-		parts = append(parts, oneLine(doing, 80))
+		parts = append(parts, oneLine(b.House.Hide(doing), 80))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -102,7 +102,7 @@ func (b *Bot) status(ctx context.Context, o order) answer {
 		return says(plainly(err))
 	}
 	for _, a := range open {
-		fmt.Fprintf(&out, "- waits for a yes: `%s`, asked <t:%d:R>\n", oneLine(label(a.Call.Name, a.Call.Args), 80), a.AskedAt.Unix())
+		fmt.Fprintf(&out, "- waits for a yes: `%s`, asked <t:%d:R>\n", oneLine(b.House.Hide(label(a.Call.Name, a.Call.Args)), 80), a.AskedAt.Unix())
 	}
 	b.spent(ctx, &out, o)
 	return says(strings.TrimSpace(out.String()))
@@ -169,11 +169,12 @@ func (b *Bot) tasks(ctx context.Context, o order) answer {
 	}
 	var out strings.Builder
 	var stops []discord.InteractiveComponent
+	n := 0
 	for _, row := range rows {
 		if !on(row) && row.Waiting == 0 {
 			continue
 		}
-		n := len(stops) + 1
+		n++
 		fmt.Fprintf(&out, "%d. **%s** (%s): %s%s\n", n, titleOf(row), row.Agent, b.going(ctx, row), behind(row))
 		b.waitingIn(ctx, &out, row, "   - ")
 		if n <= manyStops {
@@ -255,7 +256,7 @@ func (b *Bot) waitingIn(ctx context.Context, out *strings.Builder, row journal.T
 			continue
 		}
 		who, words := asked(ev)
-		fmt.Fprintf(out, "%splace %d: %s, since <t:%d:R>: %s\n", indent, i+1, who, ev.At.Unix(), oneLine(words, 80))
+		fmt.Fprintf(out, "%splace %d: %s, since <t:%d:R>: %s\n", indent, i+1, who, ev.At.Unix(), oneLine(b.House.Hide(words), 80))
 	}
 }
 

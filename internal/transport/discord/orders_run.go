@@ -48,6 +48,7 @@ func (b *Bot) hereMost(ctx context.Context, in room.Channel, most int) ([]journa
 	var out []journal.Thread
 	for _, row := range rows {
 		if b.House.Serves(b.Name, row.ID) && isHere(row.ID) {
+			row.Title = b.House.Hide(row.Title) // before it is cut: half a secret is not known for one
 			out = append(out, row)
 		}
 	}
@@ -109,6 +110,9 @@ func (b *Bot) stopAll(ctx context.Context, in room.Channel, by chat.Principal, k
 }
 
 func (b *Bot) steerHere(ctx context.Context, o order) answer {
+	if strings.TrimSpace(o.data.String("message")) == "" {
+		return says("Say what it shall hear: there are no words in that.")
+	}
 	return says(b.steer(ctx, o.in, o.by, o.data.String("message")))
 }
 
@@ -126,7 +130,7 @@ func (b *Bot) steer(ctx context.Context, in room.Channel, by chat.Principal, wor
 		if err != nil {
 			return plainly(err)
 		}
-		return "Said to: " + first(row.Title, row.ID.Thread())
+		return "Said to: " + titleOf(row)
 	}
 	return "Nothing runs here; say it in the channel instead."
 }

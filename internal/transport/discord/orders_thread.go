@@ -68,7 +68,7 @@ func (b *Bot) one(ctx context.Context, o order) (journal.Thread, error) {
 	}
 	rows, err := b.here(ctx, o.in)
 	if err == nil && len(rows) == 0 {
-		err = fmt.Errorf("there are no conversations here yet")
+		err = Refusal("there are no conversations here yet")
 	}
 	if err != nil {
 		return journal.Thread{}, err

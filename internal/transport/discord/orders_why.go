@@ -118,7 +118,7 @@ func (b *Bot) explain(ctx context.Context, o order, row journal.Thread, t show.T
 	for _, seq := range t.Prompts {
 		if ev, err := b.House.Event(ctx, row.ID, seq); err == nil {
 			who, words := asked(ev)
-			fmt.Fprintf(&out, "%s asked <t:%d:R>: %s\n", who, ev.At.Unix(), oneLine(words, 100))
+			fmt.Fprintf(&out, "%s asked <t:%d:R>: %s\n", who, ev.At.Unix(), oneLine(b.House.Hide(words), 100))
 		}
 	}
 	fmt.Fprintf(&out, "**%s** worked on it under the profile `%s`, and it was %s.\n", row.Agent, first(t.Profile, "none"), ending(t))

@@ -1,0 +1,71 @@
+package app
+
+import (
+	"strings"
+	"testing"
+
+	"chorus/internal/sim/discordsim"
+)
+
+// Whoever wants to begin anew while something runs can have it stopped by the same order.
+func TestDiscordClearStopsFirst(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	running := g.say("ada", "general", "say begun\nwait")
+	g.signed(running, "⚙️")
+	thread := g.thread(running)
+	g.orders("bob", "context clear", map[string]any{"stop": true}, "manage messages")
+	g.orders("ada", "context clear", nil, "still running", "`stop`")
+	if g.lines(thread) == "" {
+		t.Error("it was cleared in the middle of its work")
+	}
+	g.orders("ada", "context clear", map[string]any{"stop": true}, "Cleared:")
+	if got := g.lines(thread); got != "" {
+		t.Errorf("left is %q", got)
+	}
+	g.signed(running, "❌")
+}
+
+// A room is not its first speaker's: what is said there is everybody's.
+func TestDiscordRoomIsNobodysOwn(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{"shared.yaml": "routing: room\n"})
+	mention := "<@" + g.User("chorus").String() + "> "
+	g.signed(g.say("bob", "general", mention+"remember the red door\n!say noted"), "✅")
+	g.orders("ada", "context save", nil, "Saved as")
+	g.orders("bob", "context clear", nil, "manage messages")
+	g.orders("bob", "context restore", map[string]any{"session_id": firstSaved(g)[:6]}, "manage messages")
+	g.orders("ada", "context clear", nil, "Cleared:")
+	running := g.say("bob", "general", mention+"go on\n!say on it\n!wait")
+	g.signed(running, "⚙️")
+	g.orders("bob", "stop", nil, "Stopped 1.")
+	g.signed(running, "❌")
+}
+
+// What is told to somebody alone holds no more secrets than what is told to all.
+func TestDiscordOrdersTellNoSecrets(t *testing.T) {
+	t.Parallel()
+	key := "sk-" + strings.Repeat("test-key", 4)
+	g := inGuild(t, discordsim.Options{}, map[string]string{"shared.yaml": "permissions: open\nvendors:\n  local:\n    config:\n      openai_api_key: " + key +
+		"\n      api_base: http://127.0.0.1:1/v1\n    provides: [mine]\n"})
+	asked := g.say("ada", "general", "call write {\"path\":\""+key+".txt\",\"content\":\"x\"}\nend\nsay done")
+	g.signed(asked, "✅")
+	cut := g.say("ada", "general", "say "+strings.Repeat("x", 40)+key+" is the key")
+	g.signed(cut, "✅")
+	for _, command := range []string{"thread history", "why", "thread list", "status"} {
+		if text := g.order("bob", "general", command, nil).Content; strings.Contains(text, key[:12]) {
+			t.Errorf("/%s tells a secret: %s", command, text)
+		}
+	}
+}
+
+// Nothing said is nothing to say.
+func TestDiscordSteerWithoutWords(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	running := g.say("ada", "general", "say begun\nwait")
+	g.signed(running, "⚙️")
+	g.orders("ada", "steer", map[string]any{"message": "   "}, "Say what")
+	g.orders("ada", "stop", nil, "Stopped 1.")
+	g.signed(running, "❌")
+}
