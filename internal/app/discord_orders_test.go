@@ -69,3 +69,50 @@ func TestDiscordSteerWithoutWords(t *testing.T) {
 	g.orders("ada", "stop", nil, "Stopped 1.")
 	g.signed(running, "❌")
 }
+
+// Whoever may not speak in a channel does not speak there through orders either.
+func TestDiscordOrdersOfThoseWhoMayNotSpeak(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{Channels: []discordsim.ChannelSpec{{Name: "general"}, {Name: "news", Deny: map[string][]string{"@everyone": {"send_messages"}}}}}, map[string]string{})
+	running := g.say("ada", "news", "say begun\nwait")
+	g.signed(running, "⚙️")
+	for command, options := range map[string]map[string]any{"steer": {"message": "do my bidding"}, "thread fork": {"thread": running.String()}, "context save": nil} {
+		if got := g.order("bob", "news", command, options).Content; !strings.Contains(got, "You may not write here") {
+			t.Errorf("/%s: %q", command, got)
+		}
+	}
+	if got := g.order("bob", "news", "status", nil).Content; !strings.Contains(got, "running") {
+		t.Errorf("looking: %q", got)
+	}
+	if got := g.order("ada", "news", "stop", nil).Content; got != "Stopped 1." {
+		t.Errorf("/stop: %q", got)
+	}
+	g.signed(running, "❌")
+}
+
+// In a direct message everything ends in an answer that fits there.
+func TestDiscordOrdersInADirectMessage(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	at := g.direct("bob")
+	asked := g.say("bob", at, "say hello")
+	g.signed(asked, "✅")
+	if err := g.WaitCommand(g.soon(), "chorus", "why"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		command string
+		options map[string]any
+		want    string
+	}{
+		{"status", nil, "answers here"}, {"tasks", nil, "Nothing runs here"}, {"queue", nil, "Nobody waits"}, {"thread list", nil, "say hello"}, {"thread history", nil, "done in"},
+		{"why", nil, "demo/script"}, {"cost", nil, "You spent"}, {"cost", map[string]any{"since": "all"}, "You spent in all"}, {"access", nil, "What chorus does when you say so here"},
+		{"context save", nil, "Saved as"}, {"context history", nil, "2 messages"}, {"steer", map[string]any{"message": "x"}, "Nothing runs here"}, {"stop", nil, "Nothing runs here"},
+		{"thread fork", map[string]any{"thread": "no such"}, "there is no conversation"}, {"thread kill", map[string]any{"thread": strings.Repeat("9", 3000)}, "there is no conversation"},
+		{"context restore", map[string]any{"session_id": "%"}, "no context saved here"}, {"context clear", nil, "Cleared: 2 messages"},
+	} {
+		if got := g.order("bob", at, c.command, c.options).Content; !strings.Contains(got, c.want) {
+			t.Errorf("/%s: %q without %q", c.command, got, c.want)
+		}
+	}
+}

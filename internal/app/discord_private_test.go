@@ -40,6 +40,12 @@ func (g *guildT) calls(who, method, path string, body any) map[string]any {
 	return out
 }
 
+// direct is the channel in which somebody is alone with the bot.
+func (g *guildT) direct(who string) string {
+	g.Helper()
+	return g.calls(who, "POST", "/users/@me/channels", map[string]any{"recipient_id": g.User("chorus")})["id"].(string)
+}
+
 // hush opens a private thread of one person under a channel.
 func (g *guildT) hush(who, channel, name string) string {
 	g.Helper()

@@ -9,6 +9,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/foreign"
 	"chorus/internal/journal"
+	"chorus/internal/room"
 	"chorus/internal/room/show"
 	"chorus/internal/transcript"
 )
@@ -21,8 +22,8 @@ const manyOthers = 10
 
 // others tells a run what else its agent is doing, so that it keeps out of its own way.
 // It is a note at the end of the window: nothing that was sent before changes. What
-// people said is shown only of conversations in the same place or of the same person: an
-// agent must not carry one room's words into another.
+// people said is shown only of conversations in the same place, and to somebody who is alone
+// with the agent of their own: an agent must not carry one room's words into another.
 func (a *App) others(ctx context.Context, row journal.Thread, log *transcript.Log) (chat.Noted, bool) {
 	list, err := a.active(ctx, row)
 	if err != nil {
@@ -35,11 +36,12 @@ func (a *App) others(ctx context.Context, row journal.Thread, log *transcript.Lo
 		}
 		return chat.Noted{What: otherThreads, Text: "None is active any more."}, true
 	}
+	alone := row.ID.Transport() != room.Transport || guildOf(row.ID) == "" // nobody else listens
 	var text strings.Builder
 	text.WriteString("These run at the same time as this one. You share your workspace with them, so do not undo what they do.\n")
 	for _, other := range list[:min(len(list), manyOthers)] {
 		summary := "(in another place)"
-		if other.Place == row.Place || other.Owner.String() != "" && other.Owner.String() == row.Owner.String() {
+		if other.Place == row.Place || alone && other.Owner.String() != "" && other.Owner.String() == row.Owner.String() {
 			summary = fmt.Sprintf("%q", clipped(strings.Join(strings.Fields(other.Title), " "), 80))
 		}
 		fmt.Fprintf(&text, "- %s %s: %s\n", other.ID.Thread(), summary, a.doing(ctx, other))

@@ -45,10 +45,15 @@ func TestOtherThreadsAreNoted(t *testing.T) {
 	if strings.Contains(got, "echo hi") {
 		t.Errorf("another room's words were told: %q", got)
 	}
-	// The same person may hear of their own, wherever they are.
+	// The same person may hear of their own where nobody else listens.
 	own := g.say("ada", "general", "say mine")
 	g.signed(own, "✅")
-	if got := strings.Join(g.told(g.thread(own)), ""); !strings.Contains(got, "echo hi") {
+	if got := strings.Join(g.told(g.thread(own)), ""); strings.Contains(got, "echo hi") {
+		t.Errorf("ada's words of another room were told where all can ask for them: %q", got)
+	}
+	alone = g.say("ada", g.direct("ada"), "say mine")
+	g.signed(alone, "✅")
+	if got := strings.Join(g.told(g.thread(alone)), ""); !strings.Contains(got, "echo hi") {
 		t.Errorf("ada was not told of her own: %q", got)
 	}
 	g.orders("ada", "stop", map[string]any{"all": true}, "Stopped 1")

@@ -115,6 +115,9 @@ func (b *Bot) forkPlace(ctx context.Context, o order, row journal.Thread) (root,
 	if o.in.Private {
 		return "", "", Refusal("a fork would stand in a thread that everybody sees, and this one is private; nothing was done")
 	}
+	if m := o.interaction.Member(); m != nil && !m.Permissions.Has(discord.PermissionCreatePublicThreads) {
+		return "", "", Refusal("a fork stands in a thread of its own here, and you may not open threads in this channel")
+	}
 	name := split.Clip("fork: "+titleOf(row), 90)
 	made, err := again(ctx, b.rest, "open thread", func(ctx context.Context) (*discord.GuildThread, error) {
 		return b.rest.CreateThread(number(o.in.Home()), discord.GuildPublicThreadCreate{Name: name}, rest.WithCtx(ctx))

@@ -191,6 +191,27 @@ func may(i discord.Interaction) bool {
 	return m == nil || m.Permissions.Has(discord.PermissionManageMessages)
 }
 
+// speaks reports whether Discord lets somebody write in this channel: what they order then
+// costs something, or is heard as theirs.
+func (o order) speaks() bool {
+	m := o.interaction.Member()
+	need := discord.PermissionSendMessages
+	if o.in.Parent != "" {
+		need = discord.PermissionSendMessagesInThreads
+	}
+	return m == nil || m.Permissions.Has(need)
+}
+
+// forSpeakers is a handler for those who may write where they give the order.
+func forSpeakers(h handler) handler {
+	return func(b *Bot, ctx context.Context, o order) answer {
+		if !o.speaks() {
+			return says("You may not write here, so you cannot do this here either.")
+		}
+		return h(b, ctx, o)
+	}
+}
+
 // keeps reports whether somebody keeps the server: they may see what concerns all of it.
 // In a direct message nobody does.
 func keeps(i discord.Interaction) bool {

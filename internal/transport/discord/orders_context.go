@@ -29,7 +29,7 @@ func contextOrders() []orders {
 			discord.ApplicationCommandOptionString{Name: "session_id", Description: "The id, or its beginning", Required: true, Autocomplete: true}}},
 	}}
 	return []orders{{create: create,
-		carry: map[string]handler{"/context/clear": (*Bot).clearContext, "/context/save": (*Bot).saveContext,
+		carry: map[string]handler{"/context/clear": (*Bot).clearContext, "/context/save": forSpeakers((*Bot).saveContext),
 			"/context/history": (*Bot).savedContexts, "/context/restore": (*Bot).restoreContext},
 		complete: map[string]completer{"/context/clear": (*Bot).proposeThreads, "/context/restore": (*Bot).proposeSaved}}}
 }

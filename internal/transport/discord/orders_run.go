@@ -22,7 +22,7 @@ func runOrders() []orders {
 			carry: map[string]handler{"/stop": (*Bot).stopHere}},
 		{create: discord.SlashCommandCreate{Name: "steer", Description: "Say something to the run that is on", Options: []discord.ApplicationCommandOption{
 			discord.ApplicationCommandOptionString{Name: "message", Description: "What to say", Required: true}}},
-			carry: map[string]handler{"/steer": (*Bot).steerHere}},
+			carry: map[string]handler{"/steer": forSpeakers((*Bot).steerHere)}},
 		{create: discord.SlashCommandCreate{Name: "cost", Description: "What you spent; for those who may manage the server, what all did here", Options: []discord.ApplicationCommandOption{
 			discord.ApplicationCommandOptionString{Name: "since", Description: "24h, 7d, today, month, all or a date; without it 24h"}}},
 			carry: map[string]handler{"/cost": (*Bot).costs}},

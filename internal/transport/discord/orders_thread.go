@@ -30,8 +30,8 @@ func threadOrders() []orders {
 	}
 	return []orders{
 		{create: create, complete: complete, carry: map[string]handler{"/thread/list": (*Bot).threads, "/thread/kill": (*Bot).killOne,
-			"/thread/history": (*Bot).threadHistory, "/thread/fork": (*Bot).forkWhole}},
-		{create: discord.MessageCommandCreate{Name: forkName}, carry: map[string]handler{forkName: (*Bot).forkHere}},
+			"/thread/history": (*Bot).threadHistory, "/thread/fork": forSpeakers((*Bot).forkWhole)}},
+		{create: discord.MessageCommandCreate{Name: forkName}, carry: map[string]handler{forkName: forSpeakers((*Bot).forkHere)}},
 	}
 }
 
