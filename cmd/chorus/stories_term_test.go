@@ -74,7 +74,7 @@ var screenKeys = map[string]string{
 }
 
 // screenTime is how long something may take to be shown.
-const screenTime = 40 * time.Second
+const screenTime = storyTime
 
 // person holds the other end of a terminal.
 type person struct {

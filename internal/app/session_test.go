@@ -11,7 +11,7 @@ import (
 // answer sends a prompt and waits for the end of its run.
 func answer(t *testing.T, s *Session, text string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	got, err := s.Send(ctx, text)
 	if err != nil {

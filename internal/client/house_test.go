@@ -57,7 +57,7 @@ func openHouse(t *testing.T) *house {
 	}
 	h := &house{t, a, httptest.NewServer(at.Wrap(doors))}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := doors.Drain(ctx); err != nil {
 			t.Error(err)

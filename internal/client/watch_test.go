@@ -63,7 +63,7 @@ func (c *cutter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func watchWhole(t *testing.T, c *client.Client, id string) []string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out []string
 	for item, err := range c.Watch(ctx, command.Caller{}, id, 0) {

@@ -231,7 +231,7 @@ func TestWatchApprovals(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, echo(false))
 	asking(r, engine.Asking{Who: "two"})
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	r.say("!call act {}\n!---\n!say after")
 	var seen []string

@@ -142,7 +142,7 @@ func TestAbortInMidStreamKeepsTheText(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.say("!say half of it\n!wait")
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for item, err := range r.engine.Watch(ctx, thread, 0) {
 		if err != nil {
@@ -561,7 +561,7 @@ func TestLateWatcherGetsTheTextSoFar(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.say("!say some words\n!wait")
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	read := func() string {
 		text := ""

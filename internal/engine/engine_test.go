@@ -130,7 +130,7 @@ func (r *rig) close() {
 	if r.engine == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := r.engine.Stop(ctx); err != nil {
 		r.t.Error(err)
@@ -155,7 +155,7 @@ func (r *rig) say(text string) engine.Receipt {
 // until watches from the start until want is true of an event, and returns all events up to it.
 func (r *rig) until(want func(chat.Event) bool) []chat.Event {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var seen []chat.Event
 	for item, err := range r.engine.Watch(ctx, thread, 0) {

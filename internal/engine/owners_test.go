@@ -22,7 +22,7 @@ func (r *rig) second(adopt bool) *engine.Engine {
 	c.Adopt = func(chat.ThreadID) bool { return adopt }
 	e := engine.New(c)
 	r.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := e.Stop(ctx); err != nil {
 			r.t.Error(err)
@@ -46,7 +46,7 @@ func TestTakeover(t *testing.T) {
 		t.Fatal(err)
 	}
 	epoch := row.Epoch
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := r.engine.Stop(ctx); err != nil { // the first process ends
 		t.Fatal(err)

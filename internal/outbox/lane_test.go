@@ -192,6 +192,9 @@ func TestRateLimits(t *testing.T) {
 			}
 			at = append(at, d)
 		}
+		if len(at) != 20 {
+			t.Fatalf("%d calls for 20 messages", len(at))
+		}
 		for i := 10; i < len(at); i++ {
 			if at[i]-at[i-10] < time.Second {
 				t.Fatalf("eleven calls within %v: %v", at[i]-at[i-10], at)

@@ -83,7 +83,7 @@ func wait[T any](t *testing.T, from <-chan T) T {
 	select {
 	case v := <-from:
 		return v
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("nothing came")
 		panic("unreachable")
 	}

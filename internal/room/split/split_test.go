@@ -86,6 +86,9 @@ func TestCodeBlocks(t *testing.T) {
 		t.Parallel()
 		text := "Look:\n```go\n" + strings.Repeat(line, 300) + "```\nDone."
 		pieces := Split(text, Options{})
+		if len(pieces) != 4 {
+			t.Errorf("%d characters are %d pieces", len(text), len(pieces))
+		}
 		for i, p := range pieces[1:] {
 			if !strings.HasPrefix(p.Text, "```go\nfmt.") || p.Open != "```go\n" {
 				t.Errorf("piece %d: %+v", i+1, p)

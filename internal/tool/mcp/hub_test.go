@@ -23,7 +23,7 @@ import (
 // until waits for the hub to change until it is so.
 func until(t *testing.T, h *Hub, what string, so func() bool) {
 	t.Helper()
-	late := time.After(15 * time.Second)
+	late := time.After(time.Minute)
 	for {
 		changed := h.Changed()
 		if so() {

@@ -43,7 +43,7 @@ func realHouse(t testing.TB) (*api.API, *httptest.Server) {
 		a.ServeHTTP(w, r.WithContext(command.WithCaller(r.Context(), owner)))
 	}))
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := a.Drain(ctx); err != nil {
 			t.Error(err)

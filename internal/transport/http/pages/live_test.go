@@ -71,7 +71,7 @@ func TestStream(t *testing.T) {
 		p.ServeHTTP(w, r.WithContext(command.WithCaller(r.Context(), by)))
 	}))
 	defer server.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/s/s1/live?after=0", nil)
 	if err != nil {
