@@ -71,3 +71,11 @@ func (db *DB) DataVersion(ctx context.Context) (int64, error) {
 	}
 	return v, nil
 }
+
+// Writes are two numbers that stay while nobody writes to the file: one is moved by this
+// handle, one by all others.
+func (db *DB) Writes(ctx context.Context) (own, others int64, err error) {
+	own = db.w.made.Load() // first: what is written meanwhile must show next time
+	others, err = db.DataVersion(ctx)
+	return own, others, err
+}

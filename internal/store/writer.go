@@ -34,6 +34,7 @@ type writer struct {
 	args  []driver.NamedValue               // room for those of one
 	known map[chat.ThreadID]known
 	end   auditRow      // the end of the audit log, if this writer was the last to add to it; no hash: ask
+	made  atomic.Int64  // transactions that came true, or may have
 	turn  chan struct{} // holds a value while somebody has the turn
 	queue chan *job
 	bell  chan struct{} // there is something in the queue; room for one ring
@@ -267,6 +268,7 @@ func (w *writer) step(j *job) bool {
 // commit makes the group's work true. If COMMIT fails, those whose work had
 // gone well are told so and must read back what became of it.
 func (w *writer) commit(jobs []*job) {
+	w.made.Add(1)
 	err := w.faulty(false)
 	if err == nil {
 		err = w.exec("COMMIT")

@@ -16,6 +16,13 @@ import (
 func testTwoHandles(t *testing.T, f *fixture) {
 	second := f.open()
 	f.guest(thread, prompt("a"))
+	writes := func(s Store) [2]int64 {
+		own, others, err := s.Writes(f.ctx())
+		f.wants(err, nil)
+		return [2]int64{own, others}
+	}
+	quiet := [2][2]int64{writes(f.s), writes(second)}
+	f.equal("writes while nobody writes", [2][2]int64{writes(f.s), writes(second)}, quiet)
 	before := must[int64](t)(second.DataVersion(f.ctx()))
 	mine := must[int64](t)(f.s.DataVersion(f.ctx()))
 	row := must[journal.Thread](t)(f.s.Take(f.ctx(), thread))
@@ -24,6 +31,9 @@ func testTwoHandles(t *testing.T, f *fixture) {
 		t.Error("the second handle did not notice the first one's commit")
 	}
 	f.equal("own commits", must[int64](t)(f.s.DataVersion(f.ctx())), mine)
+	if writes(f.s) == quiet[0] || writes(second) == quiet[1] {
+		t.Error("a commit changed no number of its own handle, or of the other")
+	}
 	now := must[journal.Thread](t)(second.Take(f.ctx(), thread))
 	_, err := f.s.Commit(f.ctx(), journal.Commit{Thread: thread, Epoch: row.Epoch, Events: []chat.Event{noted("late")}})
 	f.wants(err, journal.ErrFenced)

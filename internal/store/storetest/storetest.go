@@ -37,6 +37,7 @@ type Store interface {
 	MoveReader(ctx context.Context, name string, thread chat.ThreadID, seq int64) error
 	Behind(ctx context.Context, reader string, limit int) ([]store.Lag, error)
 	DataVersion(context.Context) (int64, error)
+	Writes(context.Context) (own, others int64, err error)
 	Approval(ctx context.Context, id string) (desk.Approval, error)
 	Approvals(context.Context, store.ApprovalFilter) ([]desk.Approval, error)
 	Overdue(ctx context.Context, now time.Time) ([]desk.Approval, error)

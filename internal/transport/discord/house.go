@@ -118,6 +118,8 @@ type Outbox interface {
 	outbox.Store
 	Reader(ctx context.Context, name string, thread chat.ThreadID) (int64, error)
 	BehindIn(ctx context.Context, reader, transport string, limit int) ([]chat.ThreadID, error)
+	// Writes are two numbers that stay while nobody writes.
+	Writes(ctx context.Context) (own, others int64, err error)
 	Plan(ctx context.Context, p journal.Plan) error
 	Wish(ctx context.Context, wishes ...journal.Desired) error
 	// PruneOutbox forgets some of what was shown to its end before a moment.

@@ -21,10 +21,16 @@ const reader = room.Transport
 const sweepEvery = 2 * time.Second
 
 // tellAll looks for conversations that have moved and have not been told, until ctx ends.
+// Where nothing was found and nothing was written since, there is nothing to look for.
 func (b *Bot) tellAll(ctx context.Context) {
+	var seen [2]int64
+	told := false
 	for {
 		if b.me().ID != "" { // before that nothing could be said
-			b.sweep(ctx)
+			own, others, err := b.House.Writes(ctx)
+			if now := [2]int64{own, others}; err != nil || !told || now != seen {
+				told, seen = b.sweep(ctx), now
+			}
 		}
 		if !sleep(ctx, sweepEvery) {
 			return
@@ -35,19 +41,23 @@ func (b *Bot) tellAll(ctx context.Context) {
 // manyBehind bounds one look.
 const manyBehind = 1000
 
-func (b *Bot) sweep(ctx context.Context) {
+// sweep wakes what is behind; true: nothing of ours was.
+func (b *Bot) sweep(ctx context.Context) bool {
 	list, err := b.House.BehindIn(ctx, reader, room.Transport, manyBehind)
 	if err != nil {
 		if ctx.Err() == nil {
 			b.Log.Warn("could not look for what is to be told", "event", "sweep_failed", "error", err)
 		}
-		return
+		return false
 	}
+	told := true
 	for _, thread := range list {
 		if b.House.Serves(b.Name, thread) {
 			b.wake(ctx, thread)
+			told = false
 		}
 	}
+	return told
 }
 
 // teller tells one conversation as long as it moves. Its place in the journal moves only
