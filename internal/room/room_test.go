@@ -26,6 +26,18 @@ func TestAuthors(t *testing.T) {
 	}
 }
 
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[Kind][2]bool{ // whether it is known, and whether it comes from the platform
+		Said: {true, true}, Reacted: {true, true}, Edited: {true, true}, Deleted: {true, true},
+		SelfActivation: {true, false}, Timer: {true, false}, Internal: {true, false}, "nonsense": {false, false}, "": {false, false},
+	} {
+		if got := [2]bool{kind.Known(), kind.FromPlatform()}; got != want {
+			t.Errorf("%q: known and from the platform are %v", kind, got)
+		}
+	}
+}
+
 func TestAddressed(t *testing.T) {
 	t.Parallel()
 	a := Agent{Name: "opus", User: "9", Username: "Opus Bot", InnerName: "Inner", Aliases: []string{"Op"}}

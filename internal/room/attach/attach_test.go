@@ -32,6 +32,9 @@ func TestName(t *testing.T) {
 		strings.Repeat("é", 100) + ".jpeg":     strings.Repeat("é", 57) + ".jpeg",
 		"a." + strings.Repeat("b", 300):        "a." + strings.Repeat("b", 118),
 		strings.Repeat("a", 119) + ".md/..md/": "file",
+		// The ending stays as long as it is one.
+		strings.Repeat("a", 120) + "." + strings.Repeat("b", 19): strings.Repeat("a", 100) + "." + strings.Repeat("b", 19),
+		strings.Repeat("a", 120) + "." + strings.Repeat("b", 20): strings.Repeat("a", 120),
 	} {
 		if got := Name(said); got != want {
 			t.Errorf("%.40q becomes %q, want %q", said, got, want)

@@ -111,6 +111,9 @@ func TestLines(t *testing.T) {
 	if got := p.Lines(true); len(got) != 5 || got[3].From.Name != "ada" || got[3].Blocks.Text() != "one" {
 		t.Errorf("got %s", show(got))
 	}
+	if got := show(Plan{Recent: p.Recent}.Lines(false)); got != "assistant: hello | user: [from ada]: one\n[from bob]: two" {
+		t.Errorf("without a summary it begins %s", got)
+	}
 	p.Older = said(1, 2)
 	if got := show(p.Excerpt()); got != "user: they talked | user: m1 | user: m2" {
 		t.Errorf("summed up is %s", got)

@@ -54,6 +54,19 @@ func TestTell(t *testing.T) {
 	}
 }
 
+// A request that was open when the process died is lost, also the very first.
+func TestTellOfADeath(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	got := Tell([]chat.Event{
+		{Seq: 1, At: at, Body: chat.Asked{Step: 1, Attempt: 1, Purpose: chat.ForTurn}},
+		{Seq: 2, At: at, Body: chat.Asked{Step: 1, Attempt: 2, Purpose: chat.ForTurn}},
+	}, nil)
+	if lines := strings.Join(got.Lines(at), "\n"); lines != "1. `the model` lost, no time\n2. `the model` still on, no time" {
+		t.Errorf("steps:\n%s", lines)
+	}
+}
+
 // Small print is put under an answer only where somebody wants it, and in short where it says something.
 func TestFooterIsWanted(t *testing.T) {
 	t.Parallel()

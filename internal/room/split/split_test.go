@@ -103,6 +103,18 @@ func TestCodeBlocks(t *testing.T) {
 			t.Errorf("the last ends %q", last)
 		}
 	})
+	t.Run("a line that is too long is cut between words", func(t *testing.T) {
+		t.Parallel()
+		pieces := Split("```\n"+strings.Repeat("many words ", 400)+"\n```", Options{})
+		for i, p := range pieces[:len(pieces)-1] {
+			if text := strings.TrimSuffix(strings.TrimSuffix(p.Text, "```"), "\n"); !strings.HasSuffix(text, "many ") && !strings.HasSuffix(text, "words ") {
+				t.Errorf("piece %d ends %q", i, p.Text[len(p.Text)-30:])
+			}
+		}
+		if len(pieces) != 3 {
+			t.Errorf("%d pieces", len(pieces))
+		}
+	})
 	t.Run("one that is never closed is closed", func(t *testing.T) {
 		t.Parallel()
 		pieces := Split("```go\nx := 1", Options{})
@@ -277,4 +289,22 @@ func FuzzSplit(f *testing.F) {
 		target = max(64, min(target, 2000))
 		check(t, text, Split(text, Options{Target: target, Hard: target + 16}), target, target+16)
 	})
+}
+
+func TestProse(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                                  "",
+		"words":                             "WORDS",
+		"a `b` c":                           "A `b` C",
+		"``a`b`` c":                         "``a`b`` C",
+		"a `b":                              "A `B",
+		"see https://example.com/x?y=z now": "SEE https://example.com/x?y=z NOW",
+		"a\n```go\nb\n```\nc":               "A\n```go\nb\n```\nC",
+		"`a`":                               "`a`",
+	} {
+		if got := Prose(text, strings.ToUpper); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
 }

@@ -140,6 +140,12 @@ func TestUpload(t *testing.T) {
 	if f := h.posted["run/c1"]; len(h.posted) != 1 || f.Name != "a.txt" || string(f.Data) != "words" || f.Text != "here" {
 		t.Errorf("posted %v", h.posted)
 	}
+	if err := os.Truncate(large.Name(), MaxUpload); err != nil {
+		t.Fatal(err)
+	}
+	if text := run(t, set, "upload", `{"path":"large"}`).Blocks.Text(); !strings.HasPrefix(text, "Posted large") {
+		t.Errorf("as much as may be carried: %q", text)
+	}
 	found, plain, err := set.Resolve("upload_file", []byte(`{"path":"./a.txt"}`))
 	if err != nil || found.Access(plain)[0].Action() != "tool:upload:a.txt" {
 		t.Errorf("judged as %v, %v", found.Access(plain), err)

@@ -83,6 +83,9 @@ func TestActionsAndEffects(t *testing.T) {
 	}{
 		{"self_edit_system_prompt", `{"new_prompt":" be brief\n"}`, "tool:self_edit:system_prompt", "", func(a *agentT) bool { return a.prompt == "be brief" }},
 		{"self_edit_system_prompt", `{"new_prompt":"\n "}`, "tool:self_edit:system_prompt", "cannot be empty", nil},
+		{"self_edit_system_prompt", `{"new_prompt":"` + strings.Repeat("x", maxText) + `"}`, "tool:self_edit:system_prompt", "", func(a *agentT) bool { return len(a.prompt) == maxText }},
+		{"self_edit_system_prompt", `{"new_prompt":"` + strings.Repeat("x", maxText+1) + `"}`, "tool:self_edit:system_prompt", "Make it shorter", nil},
+		{"self_edit_docs", `{"path":"a.md","content":"` + strings.Repeat("x", maxText) + `"}`, "tool:self_edit:docs a.md", "", func(a *agentT) bool { return len(a.docs["a.md"]) == maxText }},
 		{"self_edit_docs", `{"path":"@docs/sub/b.md","content":"x"}`, "tool:self_edit:docs sub/b.md", "", func(a *agentT) bool { return a.docs["sub/b.md"] == "x" }},
 		{"self_edit_docs", `{"path":"../../agent.json","content":"x"}`, "tool:self_edit:docs ../../agent.json", "leads out of your docs", nil},
 		{"self_edit_docs", `{"path":"sub/../../x.md","content":"x"}`, "tool:self_edit:docs ../x.md", "leads out of your docs", nil},
