@@ -116,3 +116,52 @@ func TestDiscordOrdersInADirectMessage(t *testing.T) {
 		}
 	}
 }
+
+// What was said with an agent that is gone can be looked at, and is not gone on with.
+func TestDiscordOrdersAboutAnAgentThatIsGone(t *testing.T) {
+	t.Parallel()
+	g := kept(t, discordsim.Options{}, map[string]string{})
+	g.orders("carol", "agent init", map[string]any{"name": "random"}, "is ready")
+	asked := g.say("bob", "random", "say hello")
+	g.signed(asked, "✅")
+	question := g.order("carol", "general", "agent destroy", map[string]any{"name": "random"})
+	button := "c1:retire:" + g.User("carol").String() + ":gone:random"
+	g.click("carol", question.ID, button)
+	g.message("answer", func(m discordsim.Message) bool {
+		return m.ID == question.ID && strings.HasPrefix(m.Content, "**random** is gone.")
+	})
+	for _, c := range []struct {
+		command string
+		options map[string]any
+		want    string
+	}{
+		{"thread history", nil, "done in"}, {"why", map[string]any{"message": asked.String()}, "demo/script"}, {"status", nil, "**chorus** answers here"},
+		{"thread fork", map[string]any{"thread": asked.String()}, "the agent random does not answer here any more"},
+		{"agent config", map[string]any{"name": "random", "key": "model"}, "there is no agent"},
+	} {
+		if got := g.order("carol", "random", c.command, c.options).Content; !strings.Contains(got, c.want) {
+			t.Errorf("/%s: %q without %q", c.command, got, c.want)
+		}
+	}
+	again := g.reply("bob", g.message("old answer", answers(asked)).ID, "say anybody there")
+	g.signed(again, "✅")
+	if got := g.thread(again).Agent(); got != "chorus" {
+		t.Errorf("%s answers", got)
+	}
+}
+
+// A click is answered also when Discord stumbles over the answer.
+func TestDiscordOrdersClickWhileDiscordStumbles(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	_, card := g.asks("ada", "echo "+strings.Repeat("and on ", 200))
+	if _, err := g.Inject(discordsim.Fault{Kind: discordsim.FaultError, Route: "POST /webhooks/{webhook}/{token}", Count: 1, Status: 502}); err != nil {
+		t.Fatal(err)
+	}
+	g.click("bob", card.ID, "c1:yes:"+approvalOf(t, card))
+	g.message("refusal", func(m discordsim.Message) bool { return strings.Contains(m.Content, "not yours to answer") })
+	g.click("ada", card.ID, "c1:details:"+approvalOf(t, card))
+	g.message("details", func(m discordsim.Message) bool { return len(m.Attachments) == 1 && m.Attachments[0].Size > 500 })
+	g.click("ada", card.ID, "c1:no:"+approvalOf(t, card))
+	g.decided(card.ID, "**no**")
+}

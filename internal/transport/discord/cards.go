@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/disgoorg/disgo/discord"
-
 	"chorus/internal/chat"
 	"chorus/internal/desk"
 	"chorus/internal/markdown"
@@ -140,7 +138,7 @@ func (b *Bot) details(ctx context.Context, id string) answer {
 	if q.Preview != "" {
 		fmt.Fprintf(&out, "\nwhat it would change:\n%s\n", q.Preview)
 	}
-	return answer{text: "All of it is in the file.", file: discord.NewFile("question.txt", "", strings.NewReader(markdown.Visible(out.String())))}
+	return answer{text: "All of it is in the file.", file: attached{"question.txt", markdown.Visible(out.String())}}
 }
 
 // readable writes arguments so that people can read them: a command as it would be typed.

@@ -102,6 +102,9 @@ func (b *Bot) forkPlace(ctx context.Context, o order, row journal.Thread) (root,
 	if err != nil {
 		return "", "", err
 	}
+	if listenerOf(listeners, row.Agent).Name == "" {
+		return "", "", Refusal(fmt.Sprintf("the agent %s does not answer here any more, so nobody would go on with it", row.Agent))
+	}
 	if r := listenerOf(listeners, row.Agent).Routing; r == "" || r == route.Reply {
 		root := "fork-" + o.interaction.ID().String()
 		if o.in.Parent != "" {

@@ -72,13 +72,11 @@ func (b *Bot) respond(ctx context.Context, i discord.Interaction, a answer) {
 	if len(a.buttons) > 0 {
 		update.Components = &a.buttons
 	}
-	if a.file != nil {
-		update.Files = []*discord.File{a.file}
+	if a.file.name == "" && split.Length(a.text) > 1900 {
+		a.file = attached{"whole.md", a.text} // all of it goes along
 	}
 	_, err := again(ctx, b.rest, "answer a command", func(ctx context.Context) (*discord.Message, error) {
-		if a.file == nil && split.Length(a.text) > 1900 { // all of it goes along; a reader is read once
-			update.Files = []*discord.File{discord.NewFile("whole.md", "", strings.NewReader(a.text))}
-		}
+		update.Files = a.file.files()
 		return b.rest.UpdateInteractionResponse(i.ApplicationID(), i.Token(), update, rest.WithCtx(ctx))
 	})
 	if err != nil {
@@ -89,10 +87,11 @@ func (b *Bot) respond(ctx context.Context, i discord.Interaction, a answer) {
 // followUp says something to whoever clicked, and to nobody else.
 func (b *Bot) followUp(ctx context.Context, i discord.Interaction, said answer) {
 	m := discord.MessageCreate{Content: split.Clip(b.House.Hide(said.text), 1900), Flags: discord.MessageFlagEphemeral, AllowedMentions: nobody()}
-	if said.file != nil {
-		m.Files = []*discord.File{said.file}
-	}
-	if _, err := b.rest.CreateFollowupMessage(i.ApplicationID(), i.Token(), m, rest.WithCtx(ctx)); err != nil {
+	_, err := again(ctx, b.rest, "answer a click", func(ctx context.Context) (*discord.Message, error) {
+		m.Files = said.file.files()
+		return b.rest.CreateFollowupMessage(i.ApplicationID(), i.Token(), m, rest.WithCtx(ctx))
+	})
+	if err != nil {
 		b.Log.Warn("a click could not be answered", "event", "answer_failed", "error", err)
 	}
 }

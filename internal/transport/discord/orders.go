@@ -3,6 +3,7 @@ package discord
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/disgoorg/disgo/discord"
 	"github.com/disgoorg/disgo/rest"
@@ -47,7 +48,18 @@ type asking struct {
 type answer struct {
 	text    string
 	buttons []discord.LayoutComponent
-	file    *discord.File
+	file    attached
+}
+
+// attached is a text that goes along as a file; without a name there is none.
+type attached struct{ name, text string }
+
+// files are made anew for each try: a reader is read once.
+func (a attached) files() []*discord.File {
+	if a.name == "" {
+		return nil
+	}
+	return []*discord.File{discord.NewFile(a.name, "", strings.NewReader(a.text))}
 }
 
 func says(text string) answer { return answer{text: text} }
