@@ -54,6 +54,7 @@ type App struct {
 	shared   *config.Bot // what holds for everybody, as the start found it
 	bus      *bus.Bus
 	engine   *engine.Engine // nil until something must run
+	agents   theRoster
 
 	mu       sync.Mutex
 	choices  map[chat.ThreadID]*Choice

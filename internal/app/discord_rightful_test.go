@@ -139,3 +139,50 @@ func TestDiscordOrdersInAThreadOnAnAnswer(t *testing.T) {
 	}
 	g.signed(running, "❌")
 }
+
+// An order that is given twice at once makes one channel.
+func TestDiscordInitTwiceAtOnce(t *testing.T) {
+	t.Parallel()
+	g := kept(t, discordsim.Options{}, map[string]string{})
+	if err := g.WaitCommand(g.soon(), "chorus", "agent"); err != nil {
+		t.Fatal(err)
+	}
+	var given []discordsim.Interaction
+	for range 4 {
+		i, err := g.Slash("carol", "general", "chorus", "agent init", map[string]any{"name": "helper"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		given = append(given, i)
+	}
+	for _, i := range given {
+		if got := g.shown("/agent init", i).Content; !strings.Contains(got, "**helper** is ready in <#"+g.Channel("helper").String()+">") {
+			t.Errorf("one of several is told %q", got)
+		}
+	}
+	if n := g.Count("helper"); n != 1 {
+		t.Errorf("there are %d channels of that name", n)
+	}
+}
+
+// Two changes of one agent at once are both there afterwards.
+func TestDiscordConfigTwiceAtOnce(t *testing.T) {
+	t.Parallel()
+	g := kept(t, discordsim.Options{}, map[string]string{})
+	g.orders("carol", "agent init", map[string]any{"name": "helper"}, "is ready")
+	values := map[string]string{"temperature": "0.3", "maxTokens": "77", "routing": "thread", "intake": "queue", "topP": "0.5", "maxImages": "3"}
+	var given []discordsim.Interaction
+	for key, value := range values {
+		i, err := g.Slash("carol", "general", "chorus", "agent config", map[string]any{"name": "helper", "key": key, "value": value})
+		if err != nil {
+			t.Fatal(err)
+		}
+		given = append(given, i)
+	}
+	for _, i := range given {
+		g.shown("/agent config", i)
+	}
+	for key, value := range values {
+		g.orders("carol", "agent config", map[string]any{"name": "helper", "key": key}, "is `"+value+"`")
+	}
+}

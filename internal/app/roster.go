@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 
 	"chorus/internal/config"
 	"chorus/internal/journal"
@@ -11,8 +12,19 @@ import (
 	"chorus/internal/store"
 )
 
+// theRoster is the one that all share: it lets one change happen at a time.
+type theRoster struct {
+	once sync.Once
+	*roster.Roster
+}
+
 // Roster keeps the agents of this home.
 func (a *App) Roster() *roster.Roster {
+	a.agents.once.Do(func() { a.agents.Roster = a.newRoster() })
+	return a.agents.Roster
+}
+
+func (a *App) newRoster() *roster.Roster {
 	return roster.New(roster.Config{
 		Home: a.Home,
 		Rows: agentRows{a.DB},

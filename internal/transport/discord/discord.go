@@ -97,6 +97,7 @@ type Bot struct {
 	files   *fetcher
 	work    sync.WaitGroup
 
+	making  sync.Mutex        // one agent is made at a time
 	meeting sync.Mutex        // one message is heard at a time
 	met     map[threadID]bool // rooms whose past was read; guarded by meeting
 

@@ -28,6 +28,8 @@ func (b *Bot) initAgent(ctx context.Context, o order) answer {
 	if err := b.House.MayInit(ctx, by, want); err != nil {
 		return says(plainly(err))
 	}
+	b.making.Lock() // an order that is given twice finds what the first one made
+	defer b.making.Unlock()
 	at, err := b.channelFor(ctx, o, want.Name)
 	if err != nil {
 		return says(channelRefused(err, want.Name))
