@@ -15,6 +15,8 @@ const (
 	FaultLose, FaultDuplicate, FaultDelay = "lose", "duplicate", "delay"
 	// FaultDeaf is a gateway that is connected and says nothing, not even acks; FaultMute acks, and loses every event.
 	FaultDeaf, FaultMute = "deaf", "mute"
+	// FaultAway is a guild that is not available: whoever connects hears of it and nothing from it.
+	FaultAway = "away"
 	// FaultError, FaultLimit, FaultSlow and FaultHangup are about REST.
 	FaultError, FaultLimit, FaultSlow, FaultHangup = "error", "limit", "slow", "hangup"
 )
@@ -61,9 +63,9 @@ func (s *Sim) Inject(f Fault) (int, error) {
 		s.strike(f)
 		s.stir()
 		return 0, nil
-	case FaultLose, FaultDuplicate, FaultDelay, FaultDeaf, FaultMute, FaultError, FaultLimit, FaultSlow, FaultHangup:
+	case FaultLose, FaultDuplicate, FaultDelay, FaultDeaf, FaultMute, FaultAway, FaultError, FaultLimit, FaultSlow, FaultHangup:
 	default:
-		return 0, fmt.Errorf("there is no fault %q; there are drop, reconnect, invalidate, lose, duplicate, delay, deaf, mute, error, limit, slow and hangup", f.Kind)
+		return 0, fmt.Errorf("there is no fault %q; there are drop, reconnect, invalidate, lose, duplicate, delay, deaf, mute, away, error, limit, slow and hangup", f.Kind)
 	}
 	f.dice = rand.New(rand.NewPCG(f.Seed, 1))
 	f.ID = int(s.w.id() & 0x7fffffff)

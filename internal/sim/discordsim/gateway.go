@@ -304,7 +304,7 @@ func (s *Sim) open(k *socket, who *account, intents int, shard [2]int) {
 		"_trace": []string{"discordsim"}, "application": object{"id": who.ID, "flags": applicationView(who)["flags"]},
 	}
 	s.tell(n, "READY", ready)
-	if intents&intentGuilds != 0 && n.mine(&Channel{GuildID: s.w.guild}) {
+	if intents&intentGuilds != 0 && n.mine(&Channel{GuildID: s.w.guild}) && s.pick(FaultAway, who.Username, "GUILD_CREATE", false) == nil {
 		s.tell(n, "GUILD_CREATE", s.w.guildCreate(who, intents&intentMembers != 0))
 	}
 	s.stir()

@@ -103,8 +103,8 @@ func (b *Bot) gateway(ctx context.Context) (*discord.GatewayBot, error) {
 
 // history reads messages behind one, the oldest first. Behind none means from the
 // beginning, which must be said: without it Discord gives the newest.
-func (b *Bot) history(ctx context.Context, channel, after string) ([]discord.Message, error) {
-	got, err := again(ctx, b.rest, "history", func(ctx context.Context) ([]discord.Message, error) {
+func (b *Bot) history(ctx context.Context, channel, after string, wait time.Duration) ([]discord.Message, error) {
+	got, err := patiently(ctx, b, wait, "history", func(ctx context.Context) ([]discord.Message, error) {
 		return b.rest.GetMessages(number(channel), 0, 0, max(number(after), 1), historyPage, rest.WithCtx(ctx))
 	})
 	for i, j := 0, len(got)-1; i < j; i, j = i+1, j-1 {

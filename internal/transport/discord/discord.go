@@ -44,6 +44,7 @@ type Options struct {
 	FirstBackoff                         time.Duration
 	Fetch                                time.Duration // how long one file may take
 	Nonce                                time.Duration // how long Discord surely knows a nonce again
+	Patience                             time.Duration // how long one thing that is not answered holds up others
 }
 
 // The times of a connector.
@@ -74,6 +75,7 @@ func (o Options) filled() (Options, error) {
 	o.Patrol, o.Idle = cmp.Or(o.Patrol, patrolEvery), cmp.Or(o.Idle, idleAfter)
 	o.FirstBackoff, o.Grace = cmp.Or(o.FirstBackoff, firstBackoff), cmp.Or(o.Grace, grace)
 	o.Fetch, o.Nonce = cmp.Or(o.Fetch, fetchTime), cmp.Or(o.Nonce, nonceWindow)
+	o.Patience = cmp.Or(o.Patience, patience)
 	if o.HTTP == nil {
 		o.HTTP = &http.Client{Timeout: callTime}
 	}

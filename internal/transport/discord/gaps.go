@@ -45,7 +45,7 @@ func (b *Bot) guild(ctx context.Context, e gateway.EventGuildCreate) error {
 	for _, c := range e.Threads {
 		list = append(list, c)
 	}
-	latest := latestOf(list, cursors)
+	latest, wait := latestOf(list, cursors), b.Patience
 	for _, c := range list {
 		b.world.channel(c)
 		m, ok := c.(messages)
@@ -69,12 +69,8 @@ func (b *Bot) guild(ctx context.Context, e gateway.EventGuildCreate) error {
 		if !room.Older(cursor, newest) {
 			continue
 		}
-		if err := b.readOn(ctx, id); err != nil {
-			if ctx.Err() != nil {
-				return err
-			}
-			// One channel that cannot be read must not cost the others.
-			b.Log.Warn("a channel could not be read", "event", "catch_up_failed", "channel", id, "error", err)
+		if err := b.readOn(ctx, id, &wait); err != nil {
+			return err
 		}
 	}
 	b.mu.Lock()
@@ -133,23 +129,19 @@ func (b *Bot) stirredChannels(age time.Duration) []string {
 }
 
 func (b *Bot) catchUp(ctx context.Context, channels []string) error {
+	wait := b.Patience
 	for _, id := range channels {
-		if err := b.readOn(ctx, id); err != nil {
+		if err := b.readOn(ctx, id, &wait); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// readOn reads a channel's history from its cursor on, hears what is new, and moves the
-// cursor. A channel that is gone, or closed to us, is left alone.
-func (b *Bot) readOn(ctx context.Context, channel string) error {
-	_, err := b.readNews(ctx, channel)
-	return err
-}
-
-// readNews is readOn, and counts messages that the gateway should have told of before.
-func (b *Bot) readNews(ctx context.Context, channel string) (missed int, err error) {
+// readNews reads a channel's history from its cursor on, hears what is new, and moves the
+// cursor. A channel that is gone, or closed to us, is left alone. It counts messages that the gateway
+// should have told of before.
+func (b *Bot) readNews(ctx context.Context, channel string, wait time.Duration) (missed int, err error) {
 	lane := b.lane(channel)
 	// Whoever replied to a message that we were just making shall find its thread.
 	if err := b.settled(ctx, lane); err != nil {
@@ -160,7 +152,7 @@ func (b *Bot) readNews(ctx context.Context, channel string) (missed int, err err
 		if err != nil || cursor == "" {
 			return missed, err
 		}
-		list, err := b.history(ctx, channel, cursor)
+		list, err := b.history(ctx, channel, cursor, wait)
 		switch status(err) {
 		case http.StatusForbidden, http.StatusNotFound:
 			b.Log.Info("a channel cannot be read any more", "event", "channel_closed", "channel", channel, "error", err)
@@ -226,11 +218,11 @@ func (b *Bot) enrol(ctx context.Context, m *discord.Message, asked map[snowflake
 	if err != nil || len(heard) > 0 {
 		return err
 	}
-	who, err := again(ctx, b.rest, "member", func(ctx context.Context) (*discord.Member, error) {
+	who, err := patiently(ctx, b, b.Patience, "member", func(ctx context.Context) (*discord.Member, error) {
 		return b.rest.GetMember(number(in.Guild), m.Author.ID, rest.WithCtx(ctx))
 	})
-	if err != nil && status(err) == 0 {
-		return err
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	if err != nil {
 		who = nil // they are gone, or hidden from us: without roles they may what everybody may
@@ -274,7 +266,7 @@ func (b *Bot) patrol(ctx context.Context) {
 		}
 		missed := 0
 		for _, channel := range b.watched(ctx) {
-			n, err := b.readNews(ctx, channel)
+			n, err := b.readNews(ctx, channel, b.Patience)
 			if err != nil && ctx.Err() == nil {
 				b.Log.Warn("a channel could not be read", "event", "patrol_failed", "channel", channel, "error", err)
 			}

@@ -50,10 +50,10 @@ func (b *Bot) hear(ctx context.Context, data any, w *waking) error {
 		return b.catchUp(ctx, b.stirredChannels(0))
 	case gateway.EventGuildCreate:
 		return b.guild(ctx, e)
-	case gateway.EventGuildDelete: // gone, or not to be had for now: nobody waits for it
-		b.mu.Lock()
-		delete(b.guilds, e.ID.String())
-		b.mu.Unlock()
+	case gateway.EventGuildDelete:
+		return b.guildGone(ctx, e.ID.String())
+	case lateGuilds:
+		return b.guildsLate(ctx)
 	case gateway.EventChannelCreate:
 		return b.opened(ctx, e.GuildChannel)
 	case gateway.EventChannelUpdate:
@@ -128,6 +128,11 @@ func (b *Bot) ready(ctx context.Context, e gateway.EventReady) error {
 	if sync {
 		b.work.Go(func() { b.register(ctx) })
 	}
+	b.work.Go(func() {
+		if sleep(ctx, b.Patience) {
+			b.queue.put(lateGuilds{})
+		}
+	})
 	return b.direct(ctx)
 }
 
@@ -240,6 +245,9 @@ func (k *known) rules() route.Known {
 // message hears one. It reports whether it was new to us.
 func (b *Bot) message(ctx context.Context, m discord.Message, w *waking) (bool, error) {
 	in, err := b.channelOf(ctx, m.ChannelID.String())
+	if err == nil {
+		err = b.learnRoles(ctx, in.Guild)
+	}
 	if err != nil {
 		return false, err
 	}

@@ -97,10 +97,10 @@ func (b *Bot) followUp(ctx context.Context, i discord.Interaction, said answer) 
 }
 
 // clicker is who gives an order, with the roles they have in the guild.
-func (b *Bot) clicker(i discord.Interaction) chat.Principal {
-	guild := room.Direct
-	if i.GuildID() != nil {
-		guild = i.GuildID().String()
+func (b *Bot) clicker(ctx context.Context, i discord.Interaction) chat.Principal {
+	guild := guildOf(i.GuildID())
+	if err := b.learnRoles(ctx, guild); err != nil {
+		b.Log.Warn("the roles of a guild are not known; somebody there has none for now", "event", "roles_unknown", "guild", guild, "error", err)
 	}
 	var member *discord.Member
 	if m := i.Member(); m != nil {
@@ -115,7 +115,7 @@ func (b *Bot) press(ctx context.Context, i discord.ComponentInteraction) answer 
 	if !ok {
 		return says("This button is of another version of Chorus and does nothing any more.")
 	}
-	by := b.clicker(i)
+	by := b.clicker(ctx, i)
 	switch what {
 	case pressYes, pressNo:
 		return says(b.decide(ctx, id, by, what == pressYes, ""))

@@ -115,7 +115,7 @@ func (b *Bot) register(ctx context.Context) {
 
 // order carries out a command and gives what is shown to whoever gave it.
 func (b *Bot) order(ctx context.Context, i discord.ApplicationCommandInteraction) answer {
-	o := order{interaction: i, by: b.clicker(i)}
+	o := order{interaction: i, by: b.clicker(ctx, i)}
 	path := ""
 	switch data := i.Data.(type) {
 	case discord.SlashCommandInteractionData:
@@ -142,7 +142,7 @@ func (b *Bot) propose(ctx context.Context, i discord.AutocompleteInteraction) {
 	choices := []discord.AutocompleteChoice{}
 	if c := completerOf(i.Data.CommandPath()); c != nil {
 		if in, err := b.channelOf(ctx, i.Channel().ID().String()); err == nil {
-			choices = append(choices, c(b, ctx, asking{interaction: i, data: i.Data, by: b.clicker(i), in: in})...)
+			choices = append(choices, c(b, ctx, asking{interaction: i, data: i.Data, by: b.clicker(ctx, i), in: in})...)
 		}
 	}
 	choices = choices[:min(len(choices), maxChoices)]

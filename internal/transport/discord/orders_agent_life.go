@@ -195,7 +195,7 @@ func (b *Bot) destroyAgent(ctx context.Context, o order) answer {
 // stop there, the agent still knows that it was its own, and the same order ends it.
 func (b *Bot) retire(ctx context.Context, i discord.ComponentInteraction, id string) string {
 	parts := strings.SplitN(id, ":", 3)
-	by := b.clicker(i)
+	by := b.clicker(ctx, i)
 	if len(parts) != 3 || i.GuildID() == nil || parts[0] != by.ID {
 		return "This question is for whoever asked it."
 	}

@@ -236,7 +236,7 @@ func (t *teller) open(ctx context.Context, ev *chat.Event) error {
 		return nil
 	}
 	name := first(strings.TrimSpace(split.Clip(strings.ReplaceAll(e.Blocks.Text(), "\n", " "), 90)), "conversation")
-	made, err := again(ctx, b.rest, "open thread", func(ctx context.Context) (*discord.GuildThread, error) {
+	made, err := patiently(ctx, b, b.Patience, "open thread", func(ctx context.Context) (*discord.GuildThread, error) {
 		return b.rest.CreateThreadFromMessage(number(e.Channel), number(e.Post), discord.ThreadCreateFromMessage{Name: name}, rest.WithCtx(ctx))
 	})
 	switch {

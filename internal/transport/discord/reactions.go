@@ -26,6 +26,9 @@ func (r reaction) id() string { return r.message + "/" + r.by.ID + "/" + r.emoji
 
 func (b *Bot) reactionAdded(ctx context.Context, e gateway.EventMessageReactionAdd) error {
 	by := room.Author{ID: e.UserID.String()}
+	if err := b.learnRoles(ctx, guildOf(e.GuildID)); err != nil {
+		return err
+	}
 	if e.Member != nil {
 		by = b.author(guildOf(e.GuildID), e.Member.User, e.Member, "")
 	}

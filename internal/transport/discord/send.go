@@ -55,8 +55,8 @@ func (s sender) Create(ctx context.Context, c outbox.Call) (string, error) {
 		m.Files = p.attached(data)
 		made, err = s.bot.rest.once.CreateMessage(number(c.Lane.Channel), m, rest.WithCtx(ctx))
 	}
-	if m.MessageReference != nil && (status(err) == http.StatusBadRequest || rest.IsJSONErrorCode(err, rest.JSONErrorCodeUnknownMessage)) {
-		// A message that is gone meanwhile is no reason not to answer. The library cannot ask Discord to see it that way.
+	if m.MessageReference != nil && (status(err) == http.StatusBadRequest || rest.IsJSONErrorCode(err, rest.JSONErrorCodeUnknownMessage, rest.JSONErrorCodeCannotReplyWithoutReadMessageHistoryPermission)) {
+		// A message that is gone meanwhile, or that we may not read again, is no reason not to answer. The library cannot ask Discord to see it that way.
 		m.MessageReference = nil
 		m.Files = p.attached(data)
 		made, err = s.bot.rest.once.CreateMessage(number(c.Lane.Channel), m, rest.WithCtx(ctx))

@@ -2,7 +2,6 @@ package discord
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/disgoorg/disgo/discord"
@@ -77,21 +76,30 @@ func (b *Bot) compare(ctx context.Context) error {
 		return err
 	}
 	for _, channel := range channels {
-		page, err := again(ctx, b.rest, "compare", func(ctx context.Context) ([]discord.Message, error) {
+		page, err := patiently(ctx, b, b.Patience, "compare", func(ctx context.Context) ([]discord.Message, error) {
 			return b.rest.GetMessages(number(channel), 0, 0, 0, historyPage, rest.WithCtx(ctx))
 		})
-		switch status(err) {
-		case http.StatusForbidden, http.StatusNotFound:
-			continue // it is closed to us, which says nothing of its messages
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		if err != nil {
-			return err
+		if err != nil || len(page) == 0 && !b.emptied(ctx, heard[channel]) {
+			continue // it is closed to us, or not answered, which says nothing of its messages
 		}
 		if err := b.compareTo(ctx, page, heard[channel]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// emptied reports whether a channel in which nothing stands has lost what was said there. To
+// those who may not read its history Discord shows an empty one.
+func (b *Bot) emptied(ctx context.Context, heard []heardOnce) bool {
+	if len(heard) == 0 {
+		return false
+	}
+	_, err := b.rest.GetMessage(number(heard[0].channel), number(heard[0].id), rest.WithCtx(ctx))
+	return rest.IsJSONErrorCode(err, rest.JSONErrorCodeUnknownMessage)
 }
 
 // compareTo looks at one channel; page is what stands in it, the newest first.

@@ -63,6 +63,13 @@ func (w *world) botRole(guild, user string) string {
 	return w.bots[guild+"/"+user]
 }
 
+// hasRoles reports whether a guild has told of its roles: it has one at least, everyone's.
+func (w *world) hasRoles(guild string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.roles[guild]) > 0
+}
+
 // roleNames are what access rules know roles by.
 func (w *world) roleNames(guild string, m *discord.Member) []string {
 	if m == nil {
@@ -211,7 +218,7 @@ func (b *Bot) channelOf(ctx context.Context, id string) (room.Channel, error) {
 
 // learn asks for a channel.
 func (b *Bot) learn(ctx context.Context, id string) error {
-	c, err := again(ctx, b.rest, "channel", func(ctx context.Context) (discord.Channel, error) {
+	c, err := patiently(ctx, b, b.Patience, "channel", func(ctx context.Context) (discord.Channel, error) {
 		return b.rest.GetChannel(number(id), rest.WithCtx(ctx))
 	})
 	if err == nil {

@@ -1,0 +1,131 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/sim/discordsim"
+	"chorus/internal/transport/discord"
+)
+
+// sick is a Discord that fails on one path, as long as it is told to.
+type sick struct {
+	at atomic.Pointer[string] // a part of "GET /path"; nil: all is well
+}
+
+func (s *sick) RoundTrip(r *http.Request) (*http.Response, error) {
+	if at := s.at.Load(); at != nil && strings.Contains(r.Method+" "+r.URL.Path, *at) {
+		return &http.Response{StatusCode: 500, Status: "500 Internal Server Error", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+			Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(`{"message":"500","code":0}`))}, nil
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// A channel whose history Discord fails to give holds up no other, and nothing that is said in it; what was missed there is
+// heard when it is well again.
+func TestDiscordOneSickChannelHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	ill := &sick{}
+	hasten := func(o *discord.Options) {
+		o.HTTP = &http.Client{Transport: ill, Timeout: 30 * time.Second}
+		o.Patience, o.Patrol, o.FirstBackoff, o.BackoffMax = 200*time.Millisecond, 300*time.Millisecond, 20*time.Millisecond, 100*time.Millisecond
+	}
+	g := inOldGuild(t, discordsim.Options{}, map[string]string{}, func(g *guildT) { g.tune = hasten })
+	for _, channel := range []string{"general", "random"} {
+		g.signed(g.say("ada", channel, "say here"), "✅")
+	}
+	g.end()
+	missed := []discordsim.ID{g.say("ada", "general", "say missed in general"), g.say("ada", "random", "say missed in random")}
+	broken := "GET /api/v10/channels/" + g.Channel("general").String() + "/messages"
+	ill.at.Store(&broken)
+	g.start()
+	g.signed(missed[1], "✅")
+	g.signed(g.say("bob", "general", "say live in general"), "✅")
+	ill.at.Store(nil)
+	g.signed(missed[0], "✅")
+	if n := g.ours("general") + g.ours("random"); n != 5 {
+		t.Errorf("five answers, not %d:\n%s", n, g.board())
+	}
+}
+
+// To a bot that may not read a channel's history Discord shows an empty one: that is no reason to forget what was said.
+func TestDiscordWithoutHistoryForgetsNothing(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{Channels: []discordsim.ChannelSpec{{Name: "general", Deny: map[string][]string{"chorus": {"read_message_history"}}}, {Name: "random"}}},
+		map[string]string{"bots/chorus.yaml": "routing: room\n"})
+	g.ask("ada", "general", "chorus", "one")
+	before := len(g.events(g.room("general", "chorus")))
+	g.end()
+	g.start()
+	g.signed(g.say("ada", "random", g.mention("chorus")+"\n!say compared by now"), "✅")
+	g.end()
+	g.start()
+	g.ask("ada", "general", "chorus", "two")
+	for _, ev := range g.events(g.room("general", "chorus"))[before:] {
+		if gone, ok := ev.Body.(chat.Deleted); ok {
+			t.Errorf("event %d is taken for deleted", gone.Seq)
+		}
+	}
+}
+
+// Where several connections share the guilds, one may read what another one's guild has not told of yet: roles count all the same.
+func TestDiscordShardsKnowEachOthersRoles(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{Shards: 12, Roles: []discordsim.RoleSpec{{Name: "keeper"}},
+		People: []discordsim.PersonSpec{{Name: "ada", Roles: []string{"keeper"}}}}, map[string]string{})
+	g.seen(DefaultAgent)
+	g.signed(g.say("ada", "general", "say here"), "✅")
+	g.end()
+	missed := g.say("ada", "general", "say heard late")
+	g.start()
+	g.signed(missed, "✅")
+	for _, ev := range g.events(g.threadOf("general", missed)) {
+		if said, ok := ev.Body.(chat.Received); ok {
+			if got := said.Principal.Roles; len(got) != 1 || got[0] != "keeper" {
+				t.Errorf("it was said by somebody with the roles %q", got)
+			}
+		}
+	}
+}
+
+// private opens direct messages between a person and a bot.
+func (g *guildT) private(person, bot string) string {
+	g.Helper()
+	body, _ := json.Marshal(map[string]string{"recipient_id": g.User(bot).String()})
+	req, err := http.NewRequestWithContext(g.soon(), http.MethodPost, g.API()+"/users/@me/channels", bytes.NewReader(body))
+	if err != nil {
+		g.Fatal(err)
+	}
+	req.Header.Set("Authorization", g.Token(person))
+	req.Header.Set("Content-Type", "application/json")
+	rs, err := http.DefaultClient.Do(req)
+	if err != nil {
+		g.Fatal(err)
+	}
+	defer rs.Body.Close()
+	var c struct{ ID string }
+	if err := json.NewDecoder(rs.Body).Decode(&c); err != nil || c.ID == "" {
+		g.Fatalf("no direct messages: %s, %v", rs.Status, err)
+	}
+	return c.ID
+}
+
+// A guild that is not available keeps nobody from being heard who wrote in private while we were away.
+func TestDiscordHearsPrivateWordsWithoutTheGuild(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	at := g.private("bob", "chorus")
+	g.signed(g.say("bob", at, "say here"), "✅")
+	g.end()
+	missed := g.say("bob", at, "say heard late")
+	g.fault(discordsim.Fault{Kind: discordsim.FaultAway})
+	g.start()
+	g.signed(missed, "✅")
+}
