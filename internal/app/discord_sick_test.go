@@ -17,11 +17,13 @@ import (
 
 // sick is a Discord that fails on one path, as long as it is told to.
 type sick struct {
-	at atomic.Pointer[string] // a part of "GET /path"; nil: all is well
+	at   atomic.Pointer[string] // the end of "GET /path"; nil: all is well
+	hits atomic.Int32
 }
 
 func (s *sick) RoundTrip(r *http.Request) (*http.Response, error) {
-	if at := s.at.Load(); at != nil && strings.Contains(r.Method+" "+r.URL.Path, *at) {
+	if at := s.at.Load(); at != nil && strings.HasSuffix(r.Method+" "+r.URL.Path, *at) {
+		s.hits.Add(1)
 		return &http.Response{StatusCode: 500, Status: "500 Internal Server Error", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
 			Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(`{"message":"500","code":0}`))}, nil
 	}
@@ -128,4 +130,47 @@ func TestDiscordHearsPrivateWordsWithoutTheGuild(t *testing.T) {
 	g.fault(discordsim.Fault{Kind: discordsim.FaultAway})
 	g.start()
 	g.signed(missed, "✅")
+}
+
+// A thread that Discord fails to open again just now is opened later: the answer stands in it.
+func TestDiscordArchivedThreadInBadTimes(t *testing.T) {
+	t.Parallel()
+	ill := &sick{}
+	g := inOldGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: thread\n"}, func(g *guildT) {
+		g.tune = func(o *discord.Options) {
+			o.HTTP = &http.Client{Transport: ill, Timeout: 30 * time.Second}
+			o.Preview, o.BackoffMax = 20*time.Millisecond, 20*time.Millisecond
+		}
+	})
+	asked := g.say("ada", "general", "slow 400ms\nsay in here")
+	g.message("preview", func(m discordsim.Message) bool { return m.ChannelID == asked && strings.Contains(m.Content, "step") })
+	broken := "PATCH /api/v10/channels/" + asked.String()
+	ill.at.Store(&broken)
+	if err := g.Archive(asked, false); err != nil {
+		t.Fatal(err)
+	}
+	g.signed(asked, "✅") // in the channel: the answer is complete
+	n := ill.hits.Load()
+	g.until("tries to open the thread again", func() bool { return ill.hits.Load() > n+1 })
+	ill.at.Store(nil)
+	g.message("answer in the thread", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content == "in here" })
+	g.settledRows()
+}
+
+// An edit whose receipt is lost is made again, and its file stands there once.
+func TestDiscordFileOfAnEditStandsOnce(t *testing.T) {
+	t.Parallel()
+	g := inOldGuild(t, discordsim.Options{}, map[string]string{}, func(g *guildT) {
+		g.tune = func(o *discord.Options) { o.Preview, o.BackoffMax = 20*time.Millisecond, 20*time.Millisecond }
+	})
+	script := "!slow 200ms\n!say begun\n!slow 0ms\n" + strings.Repeat("!say "+strings.Repeat("heron ", 8)+"\n", 400)
+	asked := g.post("ada", "general", discordsim.Said{Text: "play this", Files: map[string][]byte{"script.txt": []byte(script)}})
+	g.message("preview", answers(asked))
+	g.fault(discordsim.Fault{Kind: discordsim.FaultHangup, Route: "PATCH /channels/{channel}/messages/{message}", After: true, Rate: 0.7, Seed: 3})
+	g.message("file", func(m discordsim.Message) bool { return answers(asked)(m) && len(m.Attachments) > 0 })
+	g.settledRows()
+	g.signed(asked, "✅")
+	if m := g.message("answer", answers(asked)); len(m.Attachments) != 1 {
+		t.Errorf("%d files", len(m.Attachments))
+	}
 }

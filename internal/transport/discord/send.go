@@ -51,7 +51,8 @@ func (s sender) Create(ctx context.Context, c outbox.Call) (string, error) {
 	}
 	m.Files = p.attached(data)
 	made, err := s.bot.rest.once.CreateMessage(number(c.Lane.Channel), m, rest.WithCtx(ctx))
-	if s.bot.reopened(ctx, c.Lane.Channel, err) {
+	open, err := s.bot.reopened(ctx, c.Lane.Channel, err)
+	if open {
 		m.Files = p.attached(data)
 		made, err = s.bot.rest.once.CreateMessage(number(c.Lane.Channel), m, rest.WithCtx(ctx))
 	}
@@ -74,16 +75,24 @@ func (s sender) Edit(ctx context.Context, c outbox.Call) error {
 		return err
 	}
 	buttons := p.buttons()
-	m := discord.MessageUpdate{Content: &p.Text, AllowedMentions: nobody(), Components: &buttons}
+	// Files that are not named here leave: an edit that is made twice has its file once.
+	m := discord.MessageUpdate{Content: &p.Text, AllowedMentions: nobody(), Components: &buttons, Attachments: p.named()}
 	data, err := s.file(ctx, p)
 	if err != nil {
 		return err
 	}
-	m.Files = p.attached(data)
-	_, err = s.bot.rest.once.UpdateMessage(number(c.Lane.Channel), number(c.ID), m, rest.WithCtx(ctx))
-	if s.bot.reopened(ctx, c.Lane.Channel, err) {
+	return s.inOpen(ctx, c, func() error {
 		m.Files = p.attached(data)
-		_, err = s.bot.rest.once.UpdateMessage(number(c.Lane.Channel), number(c.ID), m, rest.WithCtx(ctx))
+		_, err := s.bot.rest.once.UpdateMessage(number(c.Lane.Channel), number(c.ID), m, rest.WithCtx(ctx))
+		return err
+	})
+}
+
+// inOpen does something that cannot be done in an archived thread.
+func (s sender) inOpen(ctx context.Context, c outbox.Call, do func() error) error {
+	open, err := s.bot.reopened(ctx, c.Lane.Channel, do())
+	if open {
+		err = do()
 	}
 	return trouble(err)
 }
@@ -99,7 +108,9 @@ func (s sender) React(ctx context.Context, c outbox.Call) error {
 	if err != nil {
 		return err
 	}
-	return trouble(s.bot.rest.once.AddReaction(number(c.Lane.Channel), number(c.ID), p.Emoji, rest.WithCtx(ctx)))
+	return s.inOpen(ctx, c, func() error {
+		return s.bot.rest.once.AddReaction(number(c.Lane.Channel), number(c.ID), p.Emoji, rest.WithCtx(ctx))
+	})
 }
 
 // Unreact implements outbox.Platform.
@@ -108,7 +119,9 @@ func (s sender) Unreact(ctx context.Context, c outbox.Call) error {
 	if err != nil {
 		return err
 	}
-	return trouble(s.bot.rest.once.RemoveOwnReaction(number(c.Lane.Channel), number(c.ID), p.Emoji, rest.WithCtx(ctx)))
+	return s.inOpen(ctx, c, func() error {
+		return s.bot.rest.once.RemoveOwnReaction(number(c.Lane.Channel), number(c.ID), p.Emoji, rest.WithCtx(ctx))
+	})
 }
 
 // clockSkew is how far Discord's clock and ours may be apart.

@@ -130,13 +130,16 @@ func whyUntold(o journal.Outgoing) string {
 	}
 }
 
-// reopened opens a thread again that was archived meanwhile; false: err was another one,
-// or we may not.
-func (b *Bot) reopened(ctx context.Context, channel string, err error) bool {
+// reopened opens a thread again that was archived meanwhile; false: err was another one, or
+// it cannot be opened: never, or not now, as the error says that is left.
+func (b *Bot) reopened(ctx context.Context, channel string, err error) (bool, error) {
 	if !rest.IsJSONErrorCode(err, rest.JSONErrorCodeOperationOnArchivedThread) {
-		return false
+		return false, err
 	}
 	archived := false
-	_, err = b.rest.UpdateChannel(number(channel), discord.GuildThreadUpdate{Archived: &archived}, rest.WithCtx(ctx))
-	return err == nil
+	_, refused := b.rest.UpdateChannel(number(channel), discord.GuildThreadUpdate{Archived: &archived}, rest.WithCtx(ctx))
+	if refused != nil && passing(refused) {
+		return false, refused
+	}
+	return refused == nil, err
 }

@@ -34,6 +34,15 @@ func (p post) attached(data []byte) []*discord.File {
 	return []*discord.File{discord.NewFile(p.File, "", bytes.NewReader(data))}
 }
 
+// named are the files that a message has after an edit: the one of the call, or none.
+func (p post) named() *[]discord.AttachmentUpdate {
+	list := []discord.AttachmentUpdate{}
+	if p.File != "" {
+		list = append(list, discord.AttachmentCreate{ID: 0})
+	}
+	return &list
+}
+
 // Upload is a file that goes into a channel.
 type Upload struct {
 	Thread  chat.ThreadID // whose it is: whoever replies to it goes on with that
