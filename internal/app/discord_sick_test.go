@@ -2,7 +2,9 @@ package app
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/journal"
 	"chorus/internal/sim/discordsim"
 	"chorus/internal/transport/discord"
 )
@@ -172,5 +175,57 @@ func TestDiscordFileOfAnEditStandsOnce(t *testing.T) {
 	g.signed(asked, "✅")
 	if m := g.message("answer", answers(asked)); len(m.Attachments) != 1 {
 		t.Errorf("%d files", len(m.Attachments))
+	}
+}
+
+// forgetful is a house that does not take down what is to be said in a channel, as if the program had died before.
+type forgetful struct {
+	discord.House
+	channel string
+}
+
+func (h forgetful) Wish(ctx context.Context, wishes ...journal.Desired) error {
+	for _, w := range wishes {
+		if w.Lane.Channel == h.channel && w.Thing != journal.Reaction {
+			return errors.New("the program is not there any more")
+		}
+	}
+	return h.House.Wish(ctx, wishes...)
+}
+
+// An answer that could not be said where it belongs is said in the channel, also by the next program if this one died right then.
+func TestDiscordNextProgramSaysWhatCouldNotBeSaid(t *testing.T) {
+	t.Parallel()
+	dies := true
+	g := inOldGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: thread\n"}, func(g *guildT) {
+		g.tune = func(o *discord.Options) {
+			if dies {
+				o.House = forgetful{o.House, g.Channel("general").String()}
+			}
+		}
+	})
+	g.fault(discordsim.Fault{Kind: discordsim.FaultLose, Event: "MESSAGE_DELETE"})
+	g.fault(discordsim.Fault{Kind: discordsim.FaultSlow, Route: "POST /channels/{channel}/messages/{message}/threads", Millis: 200})
+	asked := g.say("ada", "general", "say "+strings.Repeat("long words ", 170)+"\nsay and the end")
+	if err := g.Delete("ada", asked); err != nil {
+		t.Fatal(err)
+	}
+	g.until("an answer that cannot be said", func() bool {
+		list, err := g.app.DB.FailedSince(t.Context(), "discord", DefaultAgent, time.Now().Add(-time.Minute))
+		return err == nil && len(list) > 0
+	})
+	g.end()
+	dies = false
+	for range 2 { // and the one after that does not say it again
+		g.start()
+		general := g.Channel("general")
+		g.message("last part in the channel", func(m discordsim.Message) bool {
+			return m.ChannelID == general && strings.HasSuffix(m.Content, "and the end")
+		})
+		g.settledRows()
+		g.end()
+	}
+	if n := g.ours("general"); n != 2 {
+		t.Errorf("two parts, not %d:\n%s", n, g.board())
 	}
 }

@@ -203,6 +203,7 @@ func (b *Bot) send(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
+	b.untoldBefore(ctx)
 	wait := b.FirstBackoff
 	for {
 		err := b.outbox.Run(ctx)

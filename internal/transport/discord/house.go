@@ -122,6 +122,8 @@ type Outbox interface {
 	Writes(ctx context.Context) (own, others int64, err error)
 	Plan(ctx context.Context, p journal.Plan) error
 	Wish(ctx context.Context, wishes ...journal.Desired) error
+	// FailedSince are the things of a bot that were given up since a moment.
+	FailedSince(ctx context.Context, platform, bot string, since time.Time) ([]journal.Outgoing, error)
 	// PruneOutbox forgets some of what was shown to its end before a moment.
 	PruneOutbox(ctx context.Context, platform, bot, reader string, before time.Time) (int64, error)
 }

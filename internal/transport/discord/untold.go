@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/disgoorg/disgo/discord"
 	"github.com/disgoorg/disgo/rest"
 
 	"chorus/internal/journal"
 	"chorus/internal/outbox"
+	"chorus/internal/room"
 	"chorus/internal/room/split"
 )
 
@@ -23,8 +25,8 @@ const toldElsewhere = "untold/"
 
 // untold hears of a message that Discord will never take. An answer for a thread that could
 // not be opened goes to the channel; otherwise whoever asked is told: by a sign, and by a
-// direct message with the reason. The row has ended by then, so this is done at most once: if the
-// program dies right here, only the log has it.
+// direct message with the reason. The row has ended by then; if the program dies right here, the
+// next one hears of it again, and wishes that were written already change nothing.
 func (b *Bot) untold(o journal.Outgoing) {
 	deleted := o.ID != "" && o.Why == string(outbox.Gone) // somebody took our message away
 	if o.Thing == journal.Reaction || o.Gone || deleted || strings.HasPrefix(o.Key, toldElsewhere) {
@@ -48,6 +50,21 @@ func (b *Bot) untold(o journal.Outgoing) {
 			b.Log.Warn("nobody could be told of an answer that cannot be shown", "event", "untold", "thread", o.Thread, "key", o.Key, "error", err)
 		}
 	})
+}
+
+// failedFor is how far back a program that begins looks for what nobody was told of: not as far as
+// what was shown is remembered, or it would be told twice.
+const failedFor = 24 * time.Hour
+
+// untoldBefore hears again of what failed before this program began.
+func (b *Bot) untoldBefore(ctx context.Context) {
+	list, err := b.House.FailedSince(ctx, room.Transport, b.Name, time.Now().Add(-failedFor))
+	if err != nil && ctx.Err() == nil {
+		b.Log.Warn("could not look for what nobody was told of", "event", "untold", "error", err)
+	}
+	for _, o := range list {
+		b.untold(o)
+	}
 }
 
 // moveHome says in the channel what should have been said in its thread; of a group also

@@ -1,0 +1,19 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"chorus/internal/journal"
+)
+
+// FailedSince are the things of a bot that were given up since a moment, in the order in which
+// they were wished for: whoever was to be told of them may not have been.
+func (db *DB) FailedSince(ctx context.Context, platform, bot string, since time.Time) ([]journal.Outgoing, error) {
+	out, err := db.outgoing(ctx, `platform = ? AND bot = ? AND state = 'failed' AND changed >= ? ORDER BY channel, seq`, []any{platform, bot, micros(since)})
+	if err != nil {
+		return nil, fmt.Errorf("what %s:%s has given up: %w", platform, bot, err)
+	}
+	return out, nil
+}
