@@ -124,9 +124,12 @@ func (c discordChannel) heard(ctx context.Context, q channel.Query, seen map[str
 				continue
 			}
 			seen[ev.PlatformID] = true
-			words, err := c.wordsNow(ctx, h.Thread, ev, b.Blocks)
+			words, gone, err := c.app.wordsNow(ctx, h.Thread, h.Seq, b.Blocks)
 			if err != nil {
 				return nil, err
+			}
+			if gone {
+				continue
 			}
 			m.Text, m.Link = words.Text(), discord.Link(guild, first(b.Channel, in), ev.PlatformID)
 		case chat.Steered:
@@ -140,28 +143,6 @@ func (c discordChannel) heard(ctx context.Context, q channel.Query, seen map[str
 		out = append(out, m)
 	}
 	return out, nil
-}
-
-// manyEdits is how many changes of a conversation's messages are looked through.
-const manyEdits = 500
-
-// wordsNow is a message as it stands now: the index finds it by its new words, and nobody is
-// shown the old ones.
-func (c discordChannel) wordsNow(ctx context.Context, thread chat.ThreadID, said chat.Event, words chat.Blocks) (chat.Blocks, error) {
-	seqs, err := c.app.DB.Seqs(ctx, thread, chat.KindEdited, said.Seq, 0, manyEdits)
-	if err != nil {
-		return nil, err
-	}
-	for _, seq := range seqs {
-		ev, err := c.app.DB.Event(ctx, thread, seq)
-		if err != nil {
-			return nil, err
-		}
-		if e, ok := ev.Body.(chat.Edited); ok && e.Seq == said.Seq {
-			words = e.Over(words)
-		}
-	}
-	return words, nil
 }
 
 // uploadTime is how long a call waits for its file to stand there.

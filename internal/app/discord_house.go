@@ -41,7 +41,11 @@ func (h *discordHouse) engine() *engine.Engine { return h.orders.engine }
 
 // Arrive implements discord.Heart.
 func (h *discordHouse) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, error) {
-	return h.engine().Arrive(ctx, a)
+	done, err := h.engine().Arrive(ctx, a)
+	if err == nil {
+		h.retitle(ctx, a)
+	}
+	return done, err
 }
 
 // ArriveQuietly implements discord.Heart.

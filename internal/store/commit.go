@@ -326,10 +326,16 @@ func (a *applying) entitle(blocks chat.Blocks) {
 	if a.is.titled != 0 || a.title != "" {
 		return
 	}
-	a.title = strings.Join(strings.Fields(blocks.Text()), " ")
-	if utf8.RuneCountInString(a.title) > titleLength {
-		a.title = string([]rune(a.title)[:titleLength])
+	a.title = TitleOf(blocks)
+}
+
+// TitleOf is what a thread is called that begins with these words.
+func TitleOf(blocks chat.Blocks) string {
+	title := strings.Join(strings.Fields(blocks.Text()), " ")
+	if utf8.RuneCountInString(title) > titleLength {
+		title = string([]rune(title)[:titleLength])
 	}
+	return title
 }
 
 // beside writes what a commit holds beside its events.

@@ -110,6 +110,8 @@ type Journal interface {
 	Thread(ctx context.Context, thread chat.ThreadID) (journal.Thread, error)
 	ThreadsIn(ctx context.Context, place string, limit int) ([]journal.Thread, error)
 	Event(ctx context.Context, thread chat.ThreadID, seq int64) (chat.Event, error)
+	// EventNow is Event with the words that a message has now, after its edits.
+	EventNow(ctx context.Context, thread chat.ThreadID, seq int64) (chat.Event, error)
 	Snapshot(ctx context.Context, thread chat.ThreadID, codec string) (journal.Snapshot, error)
 }
 

@@ -251,7 +251,7 @@ func (b *Bot) waitingIn(ctx context.Context, out *strings.Builder, row journal.T
 		return
 	}
 	for i, seq := range seqs {
-		ev, err := b.House.Event(ctx, row.ID, seq)
+		ev, err := b.House.EventNow(ctx, row.ID, seq)
 		if err != nil {
 			continue
 		}

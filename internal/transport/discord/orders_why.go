@@ -116,7 +116,7 @@ func (b *Bot) explain(ctx context.Context, o order, row journal.Thread, t show.T
 	var out strings.Builder
 	fmt.Fprintf(&out, "**%s**\n", titleOf(row))
 	for _, seq := range t.Prompts {
-		if ev, err := b.House.Event(ctx, row.ID, seq); err == nil {
+		if ev, err := b.House.EventNow(ctx, row.ID, seq); err == nil {
 			who, words := asked(ev)
 			fmt.Fprintf(&out, "%s asked <t:%d:R>: %s\n", who, ev.At.Unix(), oneLine(b.House.Hide(words), 100))
 		}
