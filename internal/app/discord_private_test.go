@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"chorus/internal/config"
 	"chorus/internal/sim/discordsim"
@@ -148,5 +149,20 @@ func TestDiscordForwardIsNoReply(t *testing.T) {
 	g.signed(g.say("bob", "general", "say after it"), "✅")
 	if got := g.lines(g.thread(asked)); strings.Contains(got, "look at that") {
 		t.Errorf("what was passed on continues the conversation of another channel: %q", got)
+	}
+}
+
+// A private thread that falls quiet is summed up in it, not in the channel above.
+func TestDiscordPrivateThreadsAreQuietAmongThemselves(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{"shared.yaml": "idleSummary: {enabled: true, afterMinutes: 2}\n"})
+	id := g.hush("ada", "general", "hush")
+	g.signed(g.say("ada", "hush", "the merger is on friday\n!say noted"), "✅")
+	g.end()
+	g.quiet = 50 * time.Millisecond
+	g.start()
+	notice := g.message("notice", func(m discordsim.Message) bool { return strings.HasPrefix(m.Content, "It has been quiet here") })
+	if notice.ChannelID.String() != id || g.ours("general") != 0 {
+		t.Errorf("%q is told in %s", notice.Content, notice.ChannelID)
 	}
 }
