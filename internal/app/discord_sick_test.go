@@ -212,7 +212,9 @@ func TestDiscordNextProgramSaysWhatCouldNotBeSaid(t *testing.T) {
 	}
 	g.until("an answer that cannot be said", func() bool {
 		list, err := g.app.DB.FailedSince(t.Context(), "discord", DefaultAgent, time.Now().Add(-time.Minute))
-		return err == nil && len(list) > 0
+		behind, berr := g.app.DB.BehindIn(t.Context(), "discord", "discord", 10)
+		open, oerr := g.app.DB.OpenLanes(t.Context(), "discord", DefaultAgent)
+		return err == nil && berr == nil && oerr == nil && len(list) > 0 && list[0].Final && len(behind) == 0 && len(open) == 0
 	})
 	g.end()
 	dies = false
@@ -228,4 +230,21 @@ func TestDiscordNextProgramSaysWhatCouldNotBeSaid(t *testing.T) {
 	if n := g.ours("general"); n != 2 {
 		t.Errorf("two parts, not %d:\n%s", n, g.board())
 	}
+}
+
+// A sign that somebody put on a card while nobody listened answers its question.
+func TestDiscordSignPutOnACardMeanwhile(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{Roles: []discordsim.RoleSpec{{Name: "keeper"}},
+		People: []discordsim.PersonSpec{{Name: "ada"}, {Name: "bob"}, {Name: "carol", Roles: []string{"keeper"}}}}, map[string]string{"shared.yaml": "approvals: {by: \"role:keeper\"}\n"})
+	asked, card := g.asks("ada", "echo one > one.txt")
+	g.end()
+	for person, sign := range map[string]string{"bob": "❌", "carol": "✅"} { // bob may not
+		if err := g.React(person, card.ID, sign); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.start()
+	g.decided(card.ID, "**yes**, <@"+g.User("carol").String()+">")
+	g.signed(asked, "✅")
 }

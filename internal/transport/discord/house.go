@@ -54,6 +54,8 @@ type Heart interface {
 type Desk interface {
 	Approval(ctx context.Context, id string) (desk.Approval, error)
 	Answer(ctx context.Context, id string, by chat.Principal, ok bool, note string) error
+	// OpenCards are the questions of a bot that nobody has answered yet.
+	OpenCards(ctx context.Context, bot string) ([]Card, error)
 }
 
 // Listener is an agent that hears in a channel, with the rules of its rooms.

@@ -2,6 +2,7 @@ package discord
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/disgoorg/disgo/discord"
@@ -194,12 +195,12 @@ func (b *Bot) compareSoon(ctx context.Context) {
 	}
 	b.comparing = true
 	b.work.Go(func() {
-		err := b.compare(ctx)
+		err := errors.Join(b.compare(ctx), b.signedMeanwhile(ctx))
 		b.mu.Lock()
 		b.comparing = false
 		b.mu.Unlock()
 		if err != nil && ctx.Err() == nil {
-			b.Log.Warn("could not look for edits and deletions", "event", "compare_failed", "error", err)
+			b.Log.Warn("could not look for what was changed meanwhile", "event", "compare_failed", "error", err)
 		}
 	})
 }

@@ -1,0 +1,34 @@
+package app
+
+import (
+	"context"
+
+	"chorus/internal/desk"
+	"chorus/internal/room"
+	"chorus/internal/store"
+	"chorus/internal/transport/discord"
+)
+
+// OpenCards implements discord.Desk: where a bot has asked what nobody has answered yet.
+func (h *discordHouse) OpenCards(ctx context.Context, bot string) ([]discord.Card, error) {
+	open, err := h.Approvals(ctx, store.ApprovalFilter{State: desk.Open})
+	if err != nil {
+		return nil, err
+	}
+	var out []discord.Card
+	for _, a := range open {
+		if a.Thread.Transport() != room.Transport || !h.Serves(bot, a.Thread) {
+			continue
+		}
+		rows, err := h.OutgoingFor(ctx, store.OutFilter{Platform: room.Transport, Bot: bot, Thread: a.Thread})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			if r.Key == "ask/"+a.ID && r.ID != "" {
+				out = append(out, discord.Card{Channel: r.Lane.Channel, Message: r.ID})
+			}
+		}
+	}
+	return out, nil
+}
