@@ -3,8 +3,10 @@ package app
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"chorus/internal/sim/discordsim"
+	"chorus/internal/transport/discord"
 )
 
 // fault makes something go wrong until the test clears it.
@@ -114,5 +116,28 @@ func TestDiscordAgentGetsABotOfItsOwn(t *testing.T) {
 	if n := g.ours("gamma"); n != 2 {
 		list, _ := g.Messages("gamma")
 		t.Errorf("two answers, not %d: %v", n, list)
+	}
+}
+
+// An answer that Discord took at the last of many tries is found again, however much others have said since the first.
+func TestDiscordFindsItsAnswerAmongMany(t *testing.T) {
+	t.Parallel()
+	g := inOldGuild(t, discordsim.Options{TimeScale: 100_000}, map[string]string{}, func(g *guildT) {
+		g.tune = func(o *discord.Options) { o.Nonce, o.BackoffMax = time.Millisecond, 100*time.Millisecond }
+	})
+	g.seen(DefaultAgent)
+	asked := g.say("ada", "general", "slow 100ms\nsay said once")
+	g.signed(asked, "⚙️")
+	down := g.fault(discordsim.Fault{Kind: discordsim.FaultError, Route: "POST /channels/{channel}/messages", Status: 503})
+	g.signed(asked, "✅")
+	g.fault(discordsim.Fault{Kind: discordsim.FaultMute})
+	for i := range 130 {
+		g.say("bob", "general", fmt.Sprintf("word %d", i))
+	}
+	g.fault(discordsim.Fault{Kind: discordsim.FaultHangup, Route: "POST /channels/{channel}/messages", After: true, Count: 1})
+	g.Clear(down)
+	g.settledRows()
+	if n := g.ours("general"); n != 1 {
+		t.Errorf("one answer, not %d", n)
 	}
 }

@@ -135,21 +135,35 @@ func (s sender) Find(ctx context.Context, p outbox.Probe) (string, bool, error) 
 		return "", false, err
 	}
 	after := max(number(p.After), snowflake.New(p.Since.Add(-clockSkew))) // it was made after we first tried
-	list, err := s.bot.rest.once.GetMessages(number(p.Lane.Channel), 0, 0, after, historyPage, rest.WithCtx(ctx))
-	if err != nil {
-		return "", false, trouble(err)
+	for range findPages {                                                 // it may be a later try that was heard, with much said before
+		list, err := s.bot.rest.once.GetMessages(number(p.Lane.Channel), 0, 0, after, historyPage, rest.WithCtx(ctx))
+		if err != nil {
+			return "", false, trouble(err)
+		}
+		if id, found := s.findIn(list, want, p.Since); found || len(list) < historyPage {
+			return id, found, nil
+		}
+		after = list[0].ID
 	}
+	return "", false, nil
+}
+
+// findPages bounds how far a message is looked for.
+const findPages = 10
+
+// findIn looks for a message of ours among others, the newest of which come first.
+func (s sender) findIn(list []discord.Message, want post, since time.Time) (string, bool) {
 	me := s.bot.me().ID
-	for _, m := range slices.Backward(list) { // the newest come first
+	for _, m := range slices.Backward(list) {
 		replies := ""
 		if m.MessageReference != nil && m.MessageReference.MessageID != nil {
 			replies = m.MessageReference.MessageID.String()
 		}
-		if (m.Author.ID.String() == me || want.Aside && s.bot.ours(m)) && (replies == want.ReplyTo || replies == "") && !m.CreatedAt.Before(p.Since.Add(-clockSkew)) && same(m.Content, want.Text) && (want.File == "" || len(m.Attachments) > 0) {
-			return m.ID.String(), true, nil
+		if (m.Author.ID.String() == me || want.Aside && s.bot.ours(m)) && (replies == want.ReplyTo || replies == "") && !m.CreatedAt.Before(since.Add(-clockSkew)) && same(m.Content, want.Text) && (want.File == "" || len(m.Attachments) > 0) {
+			return m.ID.String(), true
 		}
 	}
-	return "", false, nil
+	return "", false
 }
 
 // same compares texts as the platform keeps them: without space around.
