@@ -58,8 +58,9 @@ func TestManyConversationsAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The library may open one while another is just being laid back: at worst one for each conversation.
-	if len(s.Times) != 20 || s.Connections < 5 || s.Connections > 10 {
-		t.Errorf("%d requests over %d connections, want 20 over 5, or a few more", len(s.Times), s.Connections)
+	// One a conversation; fewer where one ends before another begins, and the library may open one while
+	// another is just being laid back. What must not be is one a request.
+	if len(s.Times) != 20 || s.Connections < 1 || s.Connections > 10 {
+		t.Errorf("%d requests over %d connections, want 20 over about 5", len(s.Times), s.Connections)
 	}
 }

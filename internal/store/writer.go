@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +21,8 @@ const (
 	// maxQueued is how long an owner's commit may stand in the queue. It is longer
 	// than SQLite's own patience, so that the true reason comes first.
 	maxQueued = 30 * time.Second
+	// meeting is how long processes that make one file together wait for each other.
+	meeting = 20 * time.Second
 )
 
 // writer has the one connection that may write. Whoever holds the turn uses it: a
@@ -83,8 +86,26 @@ func openWriter(ctx context.Context, path, durability string) (*writer, error) {
 	return w, nil
 }
 
-// connect opens the connection and makes sure of what is behind it.
+// connect opens the connection and makes sure of what is behind it. Processes that meet on a
+// new home wait for each other here: while one of them changes how the file is written, SQLite
+// refuses the others at once, whatever patience they have.
 func (w *writer) connect(ctx context.Context) error {
+	end := time.Now().Add(meeting)
+	for {
+		err := w.ready(ctx)
+		if code := resultCode(err) & 0xff; code != codeBusy && code != codeLocked || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-time.After(time.Duration(5+rand.IntN(20)) * time.Millisecond):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// ready knows the file for ours, brings it up to date, and keeps the connection.
+func (w *writer) ready(ctx context.Context) error {
 	conn, err := w.pool.Conn(ctx)
 	if err != nil {
 		return err
