@@ -89,6 +89,7 @@ Exit code: 0 done, 1 failed, 2 wrong use, 3 stopped at the iteration limit,
 		if c.remote() {
 			return c.farRun(cmd.Context(), *o, prompt, *asJSON)
 		}
+		app.Warm()
 		return c.with(cmd.Context(), func(a *app.App) error { return c.runOnce(cmd.Context(), a, *o, prompt, *asJSON) })
 	}
 	return cmd

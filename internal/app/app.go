@@ -155,10 +155,13 @@ func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 	a.engine = engine.New(engine.Config{
 		Journal: j, Bus: a.bus, Setup: a.setupAsking, Takes: a.takes, Adopt: a.adopts, LockDir: a.Home.Locks(),
 		MaxWaiting: a.shared.MaxQueuedReplies, IdleAfter: time.Duration(a.shared.IdleTimeoutMS) * time.Millisecond, Log: a.Log,
-		Bounds: boundsOf(a.shared),
+		Bounds: boundsOf(a.shared), FirstSweep: firstSweep,
 	})
 	return a.engine
 }
+
+// firstSweep lets a start ask its model before it looks for what others left behind.
+const firstSweep = 50 * time.Millisecond
 
 // adopts reports whether somebody in this process wants the thread to be run here.
 func (a *App) adopts(thread chat.ThreadID) bool {

@@ -9,15 +9,17 @@ import (
 	"chorus/internal/permit"
 )
 
-// warm does once what is dear the first time: the check how children can be waited for,
-// the parser of commands and the rules of a profile.
-func warm() {
-	if self, err := os.FindProcess(os.Getpid()); err == nil {
-		_ = self.Release()
-	}
-	if p, err := permit.Preset("standard"); err == nil {
-		p.Judge([]permit.Request{{Tool: "bash", Command: "true"}}, permit.JudgeOptions{})
-	}
+// Warm does once what is dear the first time, beside the start of a session: the check how
+// children can be waited for, the parser of commands and the rules of the usual profile.
+func Warm() {
+	go func() {
+		if p, err := permit.Preset("standard"); err == nil {
+			p.Judge([]permit.Request{{Tool: "bash", Command: "true"}}, permit.JudgeOptions{})
+		}
+		if self, err := os.FindProcess(os.Getpid()); err == nil {
+			_ = self.Release()
+		}
+	}()
 }
 
 // cores is over how many cores the goroutines of this process are spread. A session of one
@@ -78,14 +80,13 @@ func (c *cores) set() {
 const warmedUp = 2
 
 // Narrow leaves this process one core once it has warmed up: until then there is work for
-// more. What the first command needs is made ready meanwhile.
+// more.
 func (a *App) Narrow() {
 	ear := a.bus.Hear(chat.KindSaid)
 	stop := make(chan struct{})
 	var done sync.WaitGroup
 	done.Go(func() {
 		defer ear.Close()
-		warm()
 		for range warmedUp {
 			select {
 			case <-ear.Bell():

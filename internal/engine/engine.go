@@ -107,6 +107,7 @@ type Config struct {
 	MaxWaiting int           // prompts waiting in a thread; 0: DefaultMaxWaiting
 	IdleAfter  time.Duration // 0: DefaultIdleAfter
 	SweepEvery time.Duration // 0: DefaultSweep
+	FirstSweep time.Duration // how long the first one waits, so that whoever came with a prompt is served before
 	Bounds     agent.Bounds  // how long anything outside is waited for; an agent may have its own
 	Now        func() time.Time
 	Log        *slog.Logger
@@ -315,12 +316,19 @@ func (e *Engine) Abort(ctx context.Context, thread chat.ThreadID, by string, all
 // sweep stands behind every bell: it wakes what a lost ring left asleep, notices
 // what other processes wrote, reminds of approvals and ends those whose time is over.
 func (e *Engine) sweep() {
+	if e.FirstSweep > 0 {
+		select {
+		case <-time.After(e.FirstSweep):
+		case <-e.ctx.Done():
+			return
+		}
+	}
 	tick := time.NewTicker(e.SweepEvery)
 	defer tick.Stop()
 	var seen int64 = -1
 	for {
 		if version, err := e.quick.DataVersion(e.ctx); err == nil && version != seen {
-			if seen >= 0 {
+			if seen >= 0 || e.FirstSweep > 0 { // others may have written while it waited
 				e.Bus.RingAll()
 				e.ringActors()
 				e.ringDesks()
