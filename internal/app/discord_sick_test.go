@@ -145,7 +145,7 @@ func TestDiscordArchivedThreadInBadTimes(t *testing.T) {
 			o.Preview, o.BackoffMax = 20*time.Millisecond, 20*time.Millisecond
 		}
 	})
-	asked := g.say("ada", "general", "slow 400ms\nsay in here")
+	asked := g.say("ada", "general", "slow 2s\nsay in here")
 	g.message("preview", func(m discordsim.Message) bool { return m.ChannelID == asked && strings.Contains(m.Content, "step") })
 	broken := "PATCH /api/v10/channels/" + asked.String()
 	ill.at.Store(&broken)

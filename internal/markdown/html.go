@@ -20,7 +20,16 @@ func Blocks(src string) []string {
 	for i, line := range p.lines {
 		p.lines[i] = expandTabs(strings.TrimSuffix(line, "\r"))
 	}
-	return p.blocks(0)
+	out := p.blocks(0)
+	// The last line may still become anything, and with it the block that stands before it: a row, an item, the
+	// line that makes a table of the one above.
+	if n := len(p.lines) - 1; n > 0 && strings.TrimSpace(p.lines[n]) != "" {
+		done := (&page{lines: p.lines[:n]}).blocks(0)
+		if m := max(0, len(done)-1); m < len(out)-1 {
+			out = append(out[:m], strings.Join(out[m:], "\n"))
+		}
+	}
+	return out
 }
 
 // maxDepth bounds lists and quotes within each other.

@@ -85,6 +85,16 @@ func TestHTMLIsSafe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { checkSafe(t, rapid.OneOf(scraps(), rapid.String()).Draw(t, "src")) })
 }
 
+// A line that is still being written may become part of the block before it.
+func TestUnfinishedLine(t *testing.T) {
+	t.Parallel()
+	for src, want := range map[string]int{"1. \n1": 1, "1. a\n\n2.": 1, "- a\n\n-": 1, "- a\n\n1\n": 2, "| a | b |\n|--|--|\nc": 1, "|--|--|\n| a | b |\n- |": 1, "a\n\nb\n\nc": 2, "a\n\nb\n": 2} {
+		if got := Blocks(src); len(got) != want {
+			t.Errorf("%q is %q", src, got)
+		}
+	}
+}
+
 // Blocks before the last one never change while more is written.
 func TestBlocksAreFinal(t *testing.T) {
 	t.Parallel()
