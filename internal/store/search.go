@@ -53,14 +53,19 @@ func (db *DB) openIndex(ctx context.Context) (*index, error) {
 		return db.search, nil
 	}
 	path := filepath.Join(filepath.Dir(db.path), "search.db")
-	ix, err := db.tryIndex(ctx, path)
+	var ix *index
+	try := func() (err error) {
+		ix, err = db.tryIndex(ctx, path)
+		return err
+	}
+	err := meet(ctx, try)
 	if code := resultCode(err) & 0xff; code == codeCorrupt || code == codeNotADB {
 		for _, tail := range []string{"", "-wal", "-shm"} {
 			if err := os.Remove(path + tail); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return nil, fmt.Errorf("open search index: %w", err)
 			}
 		}
-		ix, err = db.tryIndex(ctx, path)
+		err = meet(ctx, try)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open search index: %w", explain(path, err))

@@ -86,13 +86,18 @@ func openWriter(ctx context.Context, path, durability string) (*writer, error) {
 	return w, nil
 }
 
-// connect opens the connection and makes sure of what is behind it. Processes that meet on a
-// new home wait for each other here: while one of them changes how the file is written, SQLite
-// refuses the others at once, whatever patience they have.
+// connect opens the connection and makes sure of what is behind it.
 func (w *writer) connect(ctx context.Context) error {
+	return meet(ctx, func() error { return w.ready(ctx) })
+}
+
+// meet opens a file that may be new. Processes that make one together wait for each other here: while
+// one of them changes how the file is written, SQLite refuses the others at once, whatever
+// patience they have.
+func meet(ctx context.Context, open func() error) error {
 	end := time.Now().Add(meeting)
 	for {
-		err := w.ready(ctx)
+		err := open()
 		if code := resultCode(err) & 0xff; code != codeBusy && code != codeLocked || time.Now().After(end) {
 			return err
 		}
