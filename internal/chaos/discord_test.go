@@ -90,11 +90,11 @@ func openGuild(t *testing.T, p plot) *guild {
 	}
 	site := newSite(t, "")
 	site.walls = "host"
-	for i, routing := range routings {
+	for i, routing := range routings { // ten refusals in a row are over in seconds: the story is not about patience
 		name := fmt.Sprintf("%s-%d", routing, i)
 		o.Channels = append(o.Channels, discordsim.ChannelSpec{Name: name})
 		file := fmt.Sprintf(`{"name":%q,"model":"demo/script","routing":%q}`, name, routing)
-		for path, text := range map[string]string{filepath.Join("agents", name, "agent.json"): file, filepath.Join("config", "shared.yaml"): "continuationModel: demo/script\nsandbox: host\n"} {
+		for path, text := range map[string]string{filepath.Join("agents", name, "agent.json"): file, filepath.Join("config", "shared.yaml"): "continuationModel: demo/script\nsandbox: host\ndiscordBackoffMax: 2000\n"} {
 			path = filepath.Join(site.home, path)
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 				t.Fatal(err)

@@ -106,6 +106,10 @@ func (c *Cache) join(ctx context.Context, key string, u *url.URL) (Picture, erro
 	}
 	f := c.flights[key]
 	if f == nil {
+		if e, ok := c.index.entries[key]; ok && c.usable(e) { // one that landed since we looked
+			c.mu.Unlock()
+			return e.picture(), nil
+		}
 		f = c.begin(context.WithoutCancel(ctx), key, u)
 	}
 	f.waiters++

@@ -78,6 +78,13 @@ func (p *places) of(run string) string {
 
 func (p *places) now() string { return p.of(p.run) }
 
+// placed reports whether it is known where the run that is on is told: a run begins one event before
+// it takes what it answers.
+func (p *places) placed() bool {
+	_, took := p.runs[p.run]
+	return took || p.run == ""
+}
+
 // askers are the people whose run is on.
 func (p *places) askers() []string {
 	var out []string

@@ -285,6 +285,9 @@ func newest(list []journal.Desired) []journal.Desired {
 // beat keeps a run that is on visible: typing every few seconds, its message about once a
 // second. An answer that is there within a beat needs neither.
 func (t *teller) beat(ctx context.Context, now time.Time) error {
+	if !t.where.placed() {
+		return nil
+	}
 	w := t.view.Wanted(now)
 	if w.Typing && now.Sub(t.typed) >= t.bot.Typing {
 		t.typed = now

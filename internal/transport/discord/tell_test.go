@@ -3,6 +3,7 @@ package discord
 import (
 	"context"
 	"testing"
+	"time"
 
 	"chorus/internal/chat"
 	"chorus/internal/journal"
@@ -31,6 +32,54 @@ func (p *planned) Plan(_ context.Context, plan journal.Plan) error {
 
 func (p *planned) Hide(text string) string { return text }
 
+const thread = chat.ThreadID("discord:9/100:200@helper")
+
+func tellerOf(b *Bot, thread chat.ThreadID) *teller {
+	return &teller{bot: b, thread: thread, signs: map[show.Reaction]bool{}, shown: map[string]bool{}, where: newPlaces(thread), view: show.New(b.shows(thread))}
+}
+
+// A run whose first event was read and whose second was not is shown nowhere yet: its status would
+// stand in the channel for ever while the answer goes to the thread.
+func TestStatusWaitsUntilItsPlaceIsKnown(t *testing.T) {
+	t.Parallel()
+	house := &planned{}
+	b, err := New(Options{Name: "b", Token: "test-token", House: house})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := tellerOf(b, thread)
+	l.typed = time.Now() // typing is asked of the platform itself
+	b.world.channels["200"] = room.Channel{ID: "200"}
+	for i, body := range []chat.Body{
+		chat.Received{Prompt: true, Channel: "100", Post: "200", Blocks: chat.TextBlocks("hello"), Principal: chat.Principal{Kind: chat.DiscordUser, ID: "7"}},
+		chat.RunStarted{Run: "r"}, chat.Took{Run: "r", Seqs: []int64{1}},
+	} {
+		ev := chat.Event{Thread: thread, Seq: int64(i + 1), Run: "r", Body: body, Platform: room.Transport}
+		if i == 0 {
+			ev.PlatformID = "200"
+		}
+		if err := l.take(t.Context(), Item{Event: &ev}, true); err != nil {
+			t.Fatal(err)
+		}
+		l.changed = true
+		if err := l.beat(t.Context(), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shown := 0
+	for _, w := range house.wishes {
+		if w.Thing == journal.Reaction {
+			continue
+		}
+		if shown++; w.Lane.Channel != "200" {
+			t.Errorf("%s stands in %s", w.Key, w.Lane.Channel)
+		}
+	}
+	if shown != 1 {
+		t.Errorf("shown %d times", shown)
+	}
+}
+
 // An answer whose last piece lies behind its last event in the reader's queue is told all
 // the same: nothing else would come to set it going.
 func TestALivePieceBehindTheEndHoldsNothingBack(t *testing.T) {
@@ -40,9 +89,7 @@ func TestALivePieceBehindTheEndHoldsNothingBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const thread = chat.ThreadID("discord:9/100:200@helper")
-	l := &teller{bot: b, thread: thread, signs: map[show.Reaction]bool{}, shown: map[string]bool{}, where: newPlaces(thread)}
-	l.view = show.New(b.shows(thread))
+	l := tellerOf(b, thread)
 	events := []chat.Body{
 		chat.Received{Prompt: true, Channel: "100", Blocks: chat.TextBlocks("hello"), Principal: chat.Principal{Kind: chat.DiscordUser, ID: "7"}},
 		chat.RunStarted{Run: "r"}, chat.Took{Run: "r", Seqs: []int64{1}}, chat.Asked{}, chat.Said{Blocks: chat.TextBlocks("the answer")},
