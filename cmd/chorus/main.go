@@ -24,7 +24,7 @@ func main() {
 	}
 	if os.Getenv("GOGC") == "" {
 		// The heap is a few megabytes; collecting it a little less often costs little room.
-		debug.SetGCPercent(125)
+		debug.SetGCPercent(140)
 	}
 	giveBack()
 	os.Exit(Main(os.Args[1:]))

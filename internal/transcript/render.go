@@ -96,8 +96,8 @@ func (l *Log) Request(head *model.Head, sees int64) (model.Request, error) {
 	if err != nil {
 		return model.Request{}, err
 	}
-	req := model.Request{Head: head, Blob: l.blob, Messages: make([]*model.Message, 0, len(l.window)+len(next))}
-	all := append(l.window[:len(l.window):len(l.window)], next...)
+	req := model.Request{Head: head, Blob: l.blob, Messages: make([]*model.Message, 0, len(l.window)+len(next)+1)}
+	all := append(l.window, next...) // behind the window's end, where nobody looks after this
 	if len(all) > 0 && all[0].msg.Role == model.Assistant {
 		// A window may begin in the middle; a conversation begins with somebody else.
 		if l.opening == nil {
@@ -105,7 +105,7 @@ func (l *Log) Request(head *model.Head, sees int64) (model.Request, error) {
 				return model.Request{}, err
 			}
 		}
-		all = slices.Insert(all, 0, entry{msg: l.opening})
+		all = slices.Concat([]entry{{msg: l.opening}}, all)
 	}
 	for _, e := range all {
 		req.Messages = append(req.Messages, e.msg)

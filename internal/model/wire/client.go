@@ -6,10 +6,14 @@ import "net/http"
 // standard library's two, many conversations at once would shake hands anew for nearly every step.
 const idleConns = 256
 
+// writeBuffer holds most requests whole: they go out in one piece, and the library makes no buffer for
+// what did not fit each time.
+const writeBuffer = 64 << 10
+
 // Transport is how vendors are reached unless somebody brings their own.
 func Transport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConns, t.MaxIdleConnsPerHost = idleConns, idleConns
+	t.MaxIdleConns, t.MaxIdleConnsPerHost, t.WriteBufferSize = idleConns, idleConns, writeBuffer
 	return t
 }
 
