@@ -27,7 +27,7 @@ func (db *DB) ArrivalsUnder(ctx context.Context, platform, bot, what, begins str
 // Decisions are what was decided about the newest things that a bot heard, the newest first.
 func (db *DB) Decisions(ctx context.Context, platform, bot string, limit int) ([]string, error) {
 	var out []string
-	err := db.query(ctx, `SELECT decision FROM arrivals WHERE platform = ? AND bot = ? ORDER BY at DESC LIMIT ?`,
+	err := db.query(ctx, `SELECT decision FROM arrivals WHERE platform = ? AND bot = ? ORDER BY at DESC LIMIT ?+0`,
 		[]any{platform, bot, orDefault(limit, 100)}, func(rows *sql.Rows) error {
 			var one string
 			err := rows.Scan(&one)

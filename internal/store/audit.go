@@ -123,7 +123,7 @@ func (db *DB) AuditLog(ctx context.Context, f AuditFilter) ([]AuditLine, error) 
 	}
 	query, args := where.on(`SELECT id, at, agent, thread_id, run_id, call_id, principal_body, action, decision, rule, detail, hash FROM audit`)
 	var out []AuditLine
-	err := db.query(ctx, query+` ORDER BY id DESC LIMIT ?`, append(args, orDefault(f.Limit, 100)), func(rows *sql.Rows) error {
+	err := db.query(ctx, query+` ORDER BY id DESC LIMIT ?+0`, append(args, orDefault(f.Limit, 100)), func(rows *sql.Rows) error {
 		var l AuditLine
 		var at int64
 		var body string

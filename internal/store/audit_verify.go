@@ -60,7 +60,7 @@ func (db *DB) VerifyAudit(ctx context.Context, since string, progress func(done,
 	err := db.query(ctx, `SELECT count(*) FROM audit WHERE id >= ?`, []any{from}, func(rows *sql.Rows) error { return rows.Scan(&all) })
 	for more := err == nil; more && v.found.Break == nil; {
 		n := 0
-		err = db.query(ctx, `SELECT `+auditColumns+` FROM audit WHERE id >= ? ORDER BY id LIMIT ?`, []any{from, auditPage}, func(rows *sql.Rows) error {
+		err = db.query(ctx, `SELECT `+auditColumns+` FROM audit WHERE id >= ? ORDER BY id LIMIT ?+0`, []any{from, auditPage}, func(rows *sql.Rows) error {
 			var r auditRow
 			if err := r.scan(rows); err != nil {
 				return err

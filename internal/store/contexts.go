@@ -70,7 +70,7 @@ func (db *DB) SavedContexts(ctx context.Context, f ContextFilter) ([]SavedContex
 	}
 	query, args := where.on(`SELECT ` + contextColumns + ` FROM saved_contexts`)
 	var out []SavedContext
-	err := db.query(ctx, query+` ORDER BY saved_at DESC, id LIMIT ?`, append(args, orDefault(f.Limit, 50)), func(rows *sql.Rows) error {
+	err := db.query(ctx, query+` ORDER BY saved_at DESC, id LIMIT ?+0`, append(args, orDefault(f.Limit, 50)), func(rows *sql.Rows) error {
 		var c SavedContext
 		var at, from, until int64
 		var quiet sql.NullInt64

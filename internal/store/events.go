@@ -56,7 +56,7 @@ func (db *DB) AllEvents(ctx context.Context, thread chat.ThreadID, after int64) 
 // reached so many; more tells whether it stopped for one of these reasons.
 func (db *DB) page(ctx context.Context, thread chat.ThreadID, after int64, limit, bytes int) (out []chat.Event, more bool, err error) {
 	size := 0
-	err = db.query(ctx, `SELECT `+eventColumns+` FROM events WHERE thread_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
+	err = db.query(ctx, `SELECT `+eventColumns+` FROM events WHERE thread_id = ? AND seq > ? ORDER BY seq LIMIT ?+0`,
 		[]any{string(thread), after, limit}, func(rows *sql.Rows) error {
 			e, n, err := scanEvent(rows, thread)
 			if err != nil {
@@ -106,7 +106,7 @@ func (db *DB) Find(ctx context.Context, thread chat.ThreadID, platform, platform
 	var out chat.Event
 	found := false
 	err := db.query(ctx, `SELECT `+eventColumns+` FROM events WHERE thread_id = ? AND platform = ? AND platform_id = ?
-		AND kind = ? AND version = ? AND platform_id <> ''`,
+		AND +kind = ? AND version = ? AND platform_id <> ''`,
 		[]any{string(thread), platform, platformID, string(kind), version}, func(rows *sql.Rows) (err error) {
 			out, _, err = scanEvent(rows, thread)
 			found = true

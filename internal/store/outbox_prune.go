@@ -19,7 +19,7 @@ func (db *DB) PruneOutbox(ctx context.Context, platform, bot, reader string, bef
 	err := db.w.write(ctx, func(w *writer) (err error) {
 		n, err = w.change(`DELETE FROM outbox WHERE (platform, bot, channel, key) IN (
 			SELECT o.platform, o.bot, o.channel, o.key FROM outbox o JOIN readers r ON r.reader = ? AND r.thread_id = o.thread_id AND r.seq >= o.event
-			WHERE o.platform = ? AND o.bot = ? AND o.final = 1 AND o.changed < ? AND o.state IN (?, ?, ?) LIMIT ?)`,
+			WHERE o.platform = ? AND o.bot = ? AND o.final = 1 AND o.changed < ? AND o.state IN (?, ?, ?) LIMIT ?+0)`,
 			reader, platform, bot, micros(before), string(journal.Sent), string(journal.Superseded), string(journal.Failed), manyPruned)
 		return err
 	})

@@ -31,7 +31,7 @@ func (db *DB) OpenLanes(ctx context.Context, platform, bot string) ([]journal.La
 
 // OpenRows lists what a lane has to do, in order.
 func (db *DB) OpenRows(ctx context.Context, lane journal.Lane, limit int) ([]journal.Outgoing, error) {
-	out, err := db.outgoing(ctx, ofLane+` AND `+isOpen+` ORDER BY seq LIMIT ?`, laneArgs(lane, orDefault(limit, 100)))
+	out, err := db.outgoing(ctx, ofLane+` AND `+isOpen+` ORDER BY seq LIMIT ?+0`, laneArgs(lane, orDefault(limit, 100)))
 	if err != nil {
 		return nil, fmt.Errorf("open rows of lane %s: %w", lane, err)
 	}
@@ -73,7 +73,7 @@ func (db *DB) OutgoingFor(ctx context.Context, f OutFilter) ([]journal.Outgoing,
 		where.add("1 = 1")
 	}
 	rest, args := where.on("")
-	out, err := db.outgoing(ctx, rest[len(" WHERE "):]+` ORDER BY changed DESC, seq DESC LIMIT ?`, append(args, orDefault(f.Limit, 100)))
+	out, err := db.outgoing(ctx, rest[len(" WHERE "):]+` ORDER BY changed DESC, seq DESC LIMIT ?+0`, append(args, orDefault(f.Limit, 100)))
 	if err != nil {
 		return nil, fmt.Errorf("list the outbox: %w", err)
 	}
@@ -127,7 +127,7 @@ func (db *DB) BeginSend(ctx context.Context, seen journal.Outgoing) (journal.Out
 			freeze = `tried_at = coalesce(tried_at, ?)` // the first try may have been the one that was heard
 		}
 		st, err := w.stmt(`UPDATE outbox SET state = 'sending', attempts = attempts + 1, changed = ?, ` + freeze + `
-			WHERE ` + ofKey + ` AND state = ? AND attempts = ? AND want = ? AND ` + isOpen + ` RETURNING ` + outColumns)
+			WHERE ` + ofKey + ` AND +state = ? AND attempts = ? AND want = ? AND ` + isOpen + ` RETURNING ` + outColumns)
 		if err != nil {
 			return err
 		}

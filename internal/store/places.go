@@ -101,7 +101,7 @@ func (db *DB) MoveCursor(ctx context.Context, lane journal.Lane, messageID strin
 // ids of a platform grow with time.
 func (db *DB) LastArrivals(ctx context.Context, platform, bot, kind string, limit int) ([]string, error) {
 	var out []string
-	err := db.query(ctx, `SELECT DISTINCT platform_id FROM arrivals WHERE platform = ? AND bot = ? AND kind = ? ORDER BY platform_id DESC LIMIT ?`,
+	err := db.query(ctx, `SELECT DISTINCT platform_id FROM arrivals WHERE platform = ? AND bot = ? AND kind = ? ORDER BY platform_id DESC LIMIT ?+0`,
 		[]any{platform, bot, kind, orDefault(limit, 100)}, func(rows *sql.Rows) error {
 			var id string
 			err := rows.Scan(&id)
@@ -118,7 +118,7 @@ func (db *DB) LastArrivals(ctx context.Context, platform, bot, kind string, limi
 func (db *DB) BehindIn(ctx context.Context, reader, transport string, limit int) ([]chat.ThreadID, error) {
 	var out []chat.ThreadID
 	err := db.query(ctx, `SELECT t.id FROM threads t LEFT JOIN readers r ON r.thread_id = t.id AND r.reader = ?
-		WHERE t.transport = ? AND t.next_seq - 1 > coalesce(r.seq, 0) ORDER BY t.last_active, t.id LIMIT ?`,
+		WHERE t.transport = ? AND t.next_seq - 1 > coalesce(r.seq, 0) ORDER BY t.last_active, t.id LIMIT ?+0`,
 		[]any{reader, transport, orDefault(limit, 100)}, func(rows *sql.Rows) error {
 			var id chat.ThreadID
 			err := rows.Scan(&id)

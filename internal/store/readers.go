@@ -48,7 +48,7 @@ func (db *DB) Behind(ctx context.Context, reader string, limit int) ([]Lag, erro
 	var out []Lag
 	err := db.query(ctx, `SELECT t.id, coalesce(r.seq, 0), t.next_seq FROM threads t
 		LEFT JOIN readers r ON r.thread_id = t.id AND r.reader = ?
-		WHERE t.next_seq - 1 > coalesce(r.seq, 0) ORDER BY t.last_active DESC, t.id LIMIT ?`,
+		WHERE t.next_seq - 1 > coalesce(r.seq, 0) ORDER BY t.last_active DESC, t.id LIMIT ?+0`,
 		[]any{reader, orDefault(limit, 100)}, func(rows *sql.Rows) error {
 			var l Lag
 			err := rows.Scan(&l.Thread, &l.Seq, &l.Next)

@@ -312,7 +312,7 @@ func (db *DB) Search(ctx context.Context, query string, o SearchOptions) ([]Hit,
 	rest, args := where.on(` FROM words JOIN docs d ON d.id = words.rowid`)
 	args = append([]any{o.MarkStart, o.MarkEnd}, args...)
 	rows, err := ix.db.QueryContext(ctx, `SELECT d.thread, d.seq, d.at, d.who, d.kind, snippet(words, 0, ?, ?, '…', 24)`+
-		rest+` ORDER BY rank, d.at DESC, d.id LIMIT ? OFFSET ?`, append(args, orDefault(o.Limit, 20), o.Skip)...)
+		rest+` ORDER BY rank, d.at DESC, d.id LIMIT ?+0 OFFSET ?`, append(args, orDefault(o.Limit, 20), o.Skip)...)
 	if err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}

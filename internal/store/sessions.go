@@ -26,7 +26,7 @@ func (db *DB) EventsBefore(ctx context.Context, thread chat.ThreadID, before int
 	}
 	query, args := where.on(`SELECT ` + eventColumns + ` FROM events`)
 	var out []chat.Event
-	err := db.query(ctx, query+` ORDER BY seq DESC LIMIT ?`, append(args, limit), func(rows *sql.Rows) error {
+	err := db.query(ctx, query+` ORDER BY seq DESC LIMIT ?+0`, append(args, limit), func(rows *sql.Rows) error {
 		e, _, err := scanEvent(rows, thread)
 		out = append(out, e)
 		return err
@@ -45,10 +45,10 @@ func (db *DB) Seqs(ctx context.Context, thread chat.ThreadID, kind chat.Kind, af
 	where.equal("thread_id", string(thread))
 	where.equal("kind", string(kind))
 	where.add("seq > ?", after)
-	order := ` ORDER BY seq LIMIT ?`
+	order := ` ORDER BY seq LIMIT ?+0`
 	if before > 0 {
 		where.add("seq < ?", before)
-		order = ` ORDER BY seq DESC LIMIT ?`
+		order = ` ORDER BY seq DESC LIMIT ?+0`
 	}
 	query, args := where.on(`SELECT seq FROM events`)
 	var out []int64
@@ -137,7 +137,7 @@ type RunEvents struct {
 func (db *DB) RunsOf(ctx context.Context, thread chat.ThreadID, limit int) ([]RunEvents, error) {
 	read := func(kind chat.Kind) ([]chat.Event, error) {
 		var out []chat.Event
-		err := db.query(ctx, `SELECT `+eventColumns+` FROM events WHERE thread_id = ? AND kind = '`+string(kind)+`' ORDER BY seq DESC LIMIT ?`,
+		err := db.query(ctx, `SELECT `+eventColumns+` FROM events WHERE thread_id = ? AND kind = '`+string(kind)+`' ORDER BY seq DESC LIMIT ?+0`,
 			[]any{string(thread), orDefault(limit, 20)}, func(rows *sql.Rows) error {
 				e, _, err := scanEvent(rows, thread)
 				out = append(out, e)
@@ -216,7 +216,7 @@ func (db *DB) ApprovalsFor(ctx context.Context, f ApprovalList) ([]desk.Approval
 		where.add("id < ?", f.Before)
 	}
 	rest, args := where.on("")
-	found, err := db.approvals(ctx, rest+` ORDER BY id DESC LIMIT ?`, append(args, orDefault(f.Limit, 100))...)
+	found, err := db.approvals(ctx, rest+` ORDER BY id DESC LIMIT ?+0`, append(args, orDefault(f.Limit, 100))...)
 	if err != nil {
 		return nil, fmt.Errorf("list approvals: %w", err)
 	}

@@ -103,7 +103,7 @@ func (db *DB) Threads(ctx context.Context, f ThreadFilter) ([]journal.Thread, er
 		where.add("(last_active < ? OR last_active = ? AND id > ?)", at, at, string(f.Before.ID))
 	}
 	query, args := where.on(`SELECT ` + threadColumns + ` FROM threads`)
-	found, err := db.threads(ctx, query+` ORDER BY last_active DESC, id LIMIT ?`, append(args, orDefault(f.Limit, 100))...)
+	found, err := db.threads(ctx, query+` ORDER BY last_active DESC, id LIMIT ?+0`, append(args, orDefault(f.Limit, 100))...)
 	if err != nil {
 		return nil, fmt.Errorf("list threads: %w", err)
 	}
