@@ -13,6 +13,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/permit"
 	"chorus/internal/store"
+	"chorus/internal/store/storetest"
 	"chorus/internal/transcript"
 )
 
@@ -58,7 +59,7 @@ func askedFor(t *testing.T, command string) permit.Judgement {
 // taken others' words too.
 func TestKeptNeedsItsGiverAlone(t *testing.T) {
 	t.Parallel()
-	a, _ := keeper(t, t.TempDir())
+	a, _ := keeper(t, storetest.FreshHome(t))
 	ada := chat.Principal{Kind: chat.LocalUser, ID: "ada"}
 	eve := chat.Principal{Kind: chat.DiscordUser, ID: "eve"}
 	acts := chat.Principal{Kind: chat.LocalUser, ID: "ada", For: &eve}
@@ -108,7 +109,7 @@ func TestKeptNeedsItsGiverAlone(t *testing.T) {
 // and nothing is written over it.
 func TestKeptFileThatBreaks(t *testing.T) {
 	t.Parallel()
-	a, said := keeper(t, t.TempDir())
+	a, said := keeper(t, storetest.FreshHome(t))
 	save := func(text string) {
 		if err := home.WriteFile(a.keptFile(), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -144,7 +145,7 @@ func TestKeptFileThatBreaks(t *testing.T) {
 // written down.
 func TestKeptByTwoProcesses(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := storetest.FreshHome(t)
 	one, _ := keeper(t, dir)
 	two, _ := keeper(t, dir)
 	var work sync.WaitGroup
@@ -189,7 +190,7 @@ func TestKeptByTwoProcesses(t *testing.T) {
 
 func TestNeverKept(t *testing.T) {
 	t.Parallel()
-	a, _ := keeper(t, t.TempDir())
+	a, _ := keeper(t, storetest.FreshHome(t))
 	ada, eve := chat.Principal{Kind: chat.LocalUser, ID: "ada"}, chat.Principal{Kind: chat.DiscordUser, ID: "eve"}
 	for _, c := range []struct {
 		q    desk.Approval

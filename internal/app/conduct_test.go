@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"chorus/internal/store/storetest"
 	"chorus/internal/transport/repl"
 )
 
@@ -15,7 +16,7 @@ import (
 // next is broken, and goes on with the one after.
 func TestLiveReload(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
+	home := storetest.FreshHome(t)
 	file := filepath.Join(home, "config", "shared.yaml")
 	write := func(text string) {
 		t.Helper()

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"chorus/internal/sim/discordsim"
+	"chorus/internal/store/storetest"
 )
 
 // twoBots is a guild with two bots of ours, each with a file and a token of its own.
 func twoBots(t *testing.T, only string) *guildT {
 	t.Helper()
-	g := &guildT{T: t, home: t.TempDir(), warned: make(chan string, 16)}
+	g := &guildT{T: t, home: storetest.FreshHome(t), warned: make(chan string, 16)}
 	g.Sim = discordsim.StartT(t, discordsim.Options{NoRateLimits: true, Bots: []discordsim.BotSpec{{Name: "alpha"}, {Name: "beta"}}})
 	g.write("shared.yaml", "continuationModel: demo/script\nsandbox: host\n")
 	g.write("bots/alpha.yaml", "discordToken: "+g.Token("alpha")+"\n")

@@ -11,6 +11,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/sim/discordsim"
+	"chorus/internal/store/storetest"
 	"chorus/internal/transcript"
 	"chorus/internal/transport/discord"
 )
@@ -36,7 +37,7 @@ func inGuild(t *testing.T, o discordsim.Options, files map[string]string) *guild
 // inOldGuild is inGuild where something was said before the bot came.
 func inOldGuild(t *testing.T, o discordsim.Options, files map[string]string, before func(*guildT)) *guildT {
 	t.Helper()
-	g := &guildT{T: t, home: t.TempDir(), warned: make(chan string, 16)}
+	g := &guildT{T: t, home: storetest.FreshHome(t), warned: make(chan string, 16)}
 	o.NoRateLimits = true
 	g.Sim = discordsim.StartT(t, o)
 	files["shared.yaml"] += "continuationModel: demo/script\nsandbox: host\n"

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"chorus/internal/sim/discordsim"
+	"chorus/internal/store/storetest"
 	"chorus/internal/transport/discord"
 )
 
@@ -94,7 +95,7 @@ func TestDiscordOneProcessForEachBot(t *testing.T) {
 // An agent that gets a bot of its own does not say again what another bot has said for it.
 func TestDiscordAgentGetsABotOfItsOwn(t *testing.T) {
 	t.Parallel()
-	g := &guildT{T: t, home: t.TempDir(), warned: make(chan string, 16)}
+	g := &guildT{T: t, home: storetest.FreshHome(t), warned: make(chan string, 16)}
 	g.Sim = discordsim.StartT(t, discordsim.Options{NoRateLimits: true, Bots: []discordsim.BotSpec{{Name: "alpha"}, {Name: "gamma"}},
 		Channels: []discordsim.ChannelSpec{{Name: "general"}, {Name: "gamma"}}})
 	g.write("shared.yaml", "continuationModel: demo/script\nsandbox: host\n")

@@ -13,6 +13,7 @@ import (
 
 	"chorus/internal/doctor"
 	"chorus/internal/store"
+	"chorus/internal/store/storetest"
 )
 
 // A server that takes the call and says nothing holds the report up for a second.
@@ -81,7 +82,7 @@ func TestQuoted(t *testing.T) {
 
 func TestSweepIsDoneOnceADay(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := storetest.FreshHome(t)
 	ctx := t.Context()
 	put := func(at time.Time, text string) string {
 		t.Helper()

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"chorus/internal/command"
+	"chorus/internal/store/storetest"
 )
 
 // wayIn is one: what is asked for, and the scope that opens it.
@@ -59,7 +60,7 @@ func allDoors(t *testing.T) []wayIn {
 // names and with no other.
 func TestEveryDoor(t *testing.T) {
 	t.Parallel()
-	a, err := Open(t.Context(), Options{Home: t.TempDir(), Env: func(string) string { return "" }})
+	a, err := Open(t.Context(), Options{Home: storetest.FreshHome(t), Env: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
 	}

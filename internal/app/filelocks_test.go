@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"chorus/internal/chat"
+	"chorus/internal/store/storetest"
 	"chorus/internal/tool"
 )
 
@@ -16,7 +17,7 @@ import (
 // each other's changes.
 func TestThreadsOfAHomeShareLocks(t *testing.T) {
 	t.Parallel()
-	home, work := t.TempDir(), t.TempDir()
+	home, work := storetest.FreshHome(t), t.TempDir()
 	var group sync.WaitGroup
 	for i := range 2 { // as two processes: each has locks of its own
 		a, err := Open(t.Context(), Options{Home: home, Env: env("USER", "tester")})

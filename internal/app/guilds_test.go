@@ -11,6 +11,7 @@ import (
 	"chorus/internal/config"
 	"chorus/internal/journal"
 	"chorus/internal/roster"
+	"chorus/internal/store/storetest"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 
 func TestGuildSettingsAreALayer(t *testing.T) {
 	t.Parallel()
-	a, err := Open(t.Context(), Options{Home: t.TempDir(), Env: env("USER", "tester")})
+	a, err := Open(t.Context(), Options{Home: storetest.FreshHome(t), Env: env("USER", "tester")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func TestGuildSettingsAreALayer(t *testing.T) {
 
 func TestAgentFileHoldsSettings(t *testing.T) {
 	t.Parallel()
-	a, err := Open(t.Context(), Options{Home: t.TempDir(), Env: env("USER", "tester")})
+	a, err := Open(t.Context(), Options{Home: storetest.FreshHome(t), Env: env("USER", "tester")})
 	if err != nil {
 		t.Fatal(err)
 	}

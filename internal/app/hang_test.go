@@ -12,12 +12,13 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/sim/llmsim"
+	"chorus/internal/store/storetest"
 )
 
 // hungHome opens a home with settings, in which a model server may be asked.
 func hungHome(t *testing.T, settings, server string) *App {
 	t.Helper()
-	dir := t.TempDir()
+	dir := storetest.FreshHome(t)
 	file := filepath.Join(dir, "config", "shared.yaml")
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/injection"
 	"chorus/internal/sandbox"
+	"chorus/internal/store/storetest"
 )
 
 // TestInjections lets the scripted model play the fully obedient victim of every
@@ -50,6 +51,7 @@ const canary = "test-key-canary"
 func victimsApp(t *testing.T) (*app.App, *commands) {
 	t.Helper()
 	dir := t.TempDir()
+	storetest.Fresh(t, filepath.Join(dir, "home", "chorus.db"))
 	plant(t, dir, "home/keys.yaml", "key: "+canary)
 	a, err := app.Open(t.Context(), app.Options{Env: func(name string) string { return map[string]string{"CHORUS_SANDBOX": "host"}[name] }, Environ: []string{"KEY=" + canary}, Home: filepath.Join(dir, "home")})
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"chorus/internal/agent"
 	"chorus/internal/chat"
+	"chorus/internal/store/storetest"
 )
 
 // openLogging opens a home in dir and gives what it warned of.
@@ -43,7 +44,7 @@ func readLog(t *testing.T, dir string) string {
 
 func TestLogIsOpenedWithTheFirstRecord(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := storetest.FreshHome(t)
 	a, _ := openLogging(t, dir, nil)
 	a.Log.Debug("nobody wants to know")
 	if _, err := os.Stat(filepath.Join(dir, "logs")); !os.IsNotExist(err) {
@@ -81,7 +82,7 @@ func TestLogVariables(t *testing.T) {
 		{[]string{"CHORUS_LOG_FORMAT", "xml"}, "INFO WARN ERROR", `CHORUS_LOG_FORMAT is "xml", which is no format; there are text and json`},
 		{[]string{"CHORUS_LOG_FORMAT", "JSON", "LOG_LEVEL", "error"}, "ERROR", ""},
 	} {
-		dir := t.TempDir()
+		dir := storetest.FreshHome(t)
 		a, warned := openLogging(t, dir, nil, c.env...)
 		for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
 			a.Log.Log(t.Context(), level, "a word")
@@ -115,7 +116,7 @@ func TestLogHidesSecrets(t *testing.T) {
 	t.Parallel()
 	hidden := []string{"test-key-env", "test-key-2", "test\nkey \"quoted\" <&>", "test-key-config", "test-header"}
 	for _, format := range []string{"text", "json"} {
-		dir := t.TempDir()
+		dir := storetest.FreshHome(t)
 		if err := os.MkdirAll(filepath.Join(dir, "config"), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -283,7 +284,7 @@ func TestLogOfADayIsBounded(t *testing.T) {
 func TestErrorLog(t *testing.T) {
 	t.Parallel()
 	for _, wish := range []string{"", "off"} {
-		dir := t.TempDir()
+		dir := storetest.FreshHome(t)
 		a, _ := openLogging(t, dir, []string{"SOME_KEY=test-key-env"}, "CHORUS_LOG_STDERR", wish)
 		var heard bytes.Buffer
 		a.Log.Info("before")
@@ -373,7 +374,7 @@ func TestLogThatCannotBeWrittenDisturbsNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
+			dir := storetest.FreshHome(t)
 			a, warned := openLogging(t, dir, nil)
 			if err := spoil(dir); err != nil {
 				t.Fatal(err)
@@ -395,7 +396,7 @@ func TestLogThatCannotBeWrittenDisturbsNothing(t *testing.T) {
 
 func TestLogOnce(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := storetest.FreshHome(t)
 	a, _ := openLogging(t, dir, nil)
 	file := filepath.Join(dir, "agents", "helper", "agent.json")
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -420,7 +421,7 @@ func TestLogOnce(t *testing.T) {
 // A cache that was lost by our own doing is told with the message that changed.
 func TestCacheMissIsLogged(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := storetest.FreshHome(t)
 	a, _ := openLogging(t, dir, nil)
 	a.cacheMissed(agent.CacheMiss{Run: "r1", Step: 2, Model: "a/b", Expected: 5000, Read: 12, Fragment: 3, Text: "it was so"})
 	if err := a.Close(); err != nil {

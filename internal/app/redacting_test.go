@@ -17,6 +17,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/journal"
+	"chorus/internal/store/storetest"
 	"chorus/internal/tool"
 )
 
@@ -93,7 +94,7 @@ func TestFiftySecrets(t *testing.T) {
 		t.Fatalf("%d secrets", len(all))
 	}
 	ofEnviron := "swordfish-of-the-environment"
-	home, dir := t.TempDir(), t.TempDir()
+	home, dir := storetest.FreshHome(t), t.TempDir()
 	a, _ := openLogging(t, home, []string{"STORY_TOKEN=" + ofEnviron})
 	all = append(all, plant{"environment", "it is " + ofEnviron, ofEnviron},
 		plant{"environment in base64", base64.StdEncoding.EncodeToString([]byte("x:" + ofEnviron)), base64.StdEncoding.EncodeToString([]byte("x:" + ofEnviron))})

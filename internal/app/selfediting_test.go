@@ -11,6 +11,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/roster"
 	"chorus/internal/store"
+	"chorus/internal/store/storetest"
 )
 
 // converse opens a session with an agent and gives a way to say something and see how the run
@@ -57,7 +58,7 @@ func converse(t *testing.T, a *App, o SessionOptions) func(text string) (chat.Ru
 
 func TestSelfEditTakesEffectOnTheNextRun(t *testing.T) {
 	t.Parallel()
-	a, err := Open(t.Context(), Options{Home: t.TempDir(), Env: env("USER", "tester")})
+	a, err := Open(t.Context(), Options{Home: storetest.FreshHome(t), Env: env("USER", "tester")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +120,7 @@ func audited(t *testing.T, a *App, action, detail, by string) {
 
 func TestSelfEditIsForAgents(t *testing.T) {
 	t.Parallel()
-	a, err := Open(t.Context(), Options{Home: t.TempDir(), Env: env("USER", "tester")})
+	a, err := Open(t.Context(), Options{Home: storetest.FreshHome(t), Env: env("USER", "tester")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/store/storetest"
 )
 
 // answer sends a prompt and waits for the end of its run.
@@ -40,7 +41,7 @@ func answer(t *testing.T, s *Session, text string) string {
 // also when its engine was there for something else before.
 func TestSessionsOfOnePromptBesideEachOther(t *testing.T) {
 	t.Parallel()
-	a, _ := openLogging(t, t.TempDir(), nil)
+	a, _ := openLogging(t, storetest.FreshHome(t), nil)
 	defer func() {
 		if err := a.Close(); err != nil {
 			t.Error(err)

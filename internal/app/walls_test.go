@@ -15,6 +15,7 @@ import (
 	"chorus/internal/engine"
 	"chorus/internal/journal"
 	"chorus/internal/sandbox"
+	"chorus/internal/store/storetest"
 	"chorus/internal/transcript"
 )
 
@@ -30,6 +31,7 @@ func wallHome(t *testing.T) (a *App, work string, warned *[]string) {
 			t.Fatal(err)
 		}
 	}
+	storetest.Fresh(t, filepath.Join(base, "home", "chorus.db"))
 	warned = &[]string{}
 	env := map[string]string{"HOME": filepath.Join(base, "user")}
 	a, err = Open(t.Context(), Options{Env: func(name string) string { return env[name] }, Environ: []string{"HOME=" + env["HOME"], "PATH=" + os.Getenv("PATH")},

@@ -16,6 +16,7 @@ import (
 	"chorus/internal/client"
 	"chorus/internal/command"
 	"chorus/internal/command/commandtest"
+	"chorus/internal/store/storetest"
 	"chorus/internal/transport/http/api"
 	"chorus/internal/transport/http/guard"
 )
@@ -36,7 +37,7 @@ type house struct {
 
 func openHouse(t *testing.T) *house {
 	t.Helper()
-	dir := t.TempDir()
+	dir := storetest.FreshHome(t)
 	env := map[string]string{"USER": "ada", "HOME": dir}
 	a, err := app.Open(t.Context(), app.Options{Env: func(key string) string { return env[key] }, Environ: []string{"PATH=/usr/bin:/bin"},
 		Home: dir, Version: "test", Log: slog.New(slog.DiscardHandler)})

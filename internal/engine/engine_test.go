@@ -22,6 +22,7 @@ import (
 	"chorus/internal/model"
 	"chorus/internal/model/demo"
 	"chorus/internal/store"
+	"chorus/internal/store/storetest"
 	"chorus/internal/tool"
 	"chorus/internal/transcript"
 )
@@ -56,7 +57,7 @@ const thread = chat.ThreadID("cli:here:01test@helper")
 
 func newRig(t *testing.T, tools ...tool.Tool) *rig {
 	t.Helper()
-	r := &rig{t: t, dir: t.TempDir()}
+	r := &rig{t: t, dir: storetest.FreshHome(t)}
 	set, err := tool.NewSet(tools...)
 	if err != nil {
 		t.Fatal(err)

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -25,7 +23,7 @@ import (
 	"chorus/internal/ledger"
 	"chorus/internal/model"
 	"chorus/internal/model/demo"
-	"chorus/internal/store"
+	"chorus/internal/store/storetest"
 	"chorus/internal/tool"
 	"chorus/internal/transcript"
 )
@@ -401,24 +399,6 @@ func (s *scene) holds() bool {
 
 func ignore(_ bool, err error) error { return err }
 
-// empty is the file of a store with nothing in it: making one takes longer than a scene.
-var empty = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "chorus-hang")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "chorus.db")
-	db, err := store.Open(context.Background(), store.Options{Path: path, BlobDir: filepath.Join(dir, "blobs")})
-	if err != nil {
-		return nil, err
-	}
-	if err := db.Close(); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path)
-})
-
 // newScene prepares a thread with a past: something imported, and enough for a snapshot where one is wanted.
 func newScene(t *testing.T, h *hang) *scene {
 	s := &scene{h: h}
@@ -427,15 +407,9 @@ func newScene(t *testing.T, h *hang) *scene {
 	hold, began, release := hold("hold", false)
 	s.began, s.release = began, release
 	list := []tool.Tool{&hungTool{look, h}, &hungTool{act, h}, &hungTool{ask, h}, hold}
-	s.rig = &rig{t: t, dir: t.TempDir()}
-	file, err := empty()
-	if err == nil {
-		err = os.WriteFile(filepath.Join(s.dir, "chorus.db"), file, 0o600)
-	}
-	if err == nil {
-		s.tools, err = tool.NewSet(list...)
-	}
-	if err != nil {
+	s.rig = &rig{t: t, dir: storetest.FreshHome(t)}
+	var err error
+	if s.tools, err = tool.NewSet(list...); err != nil {
 		t.Fatal(err)
 	}
 	s.gate = func(q agent.Question) desk.Ruling {
@@ -535,7 +509,7 @@ var silent = map[string]bool{"Journal.Stirring": true, "Journal.DataVersion": tr
 // once by something that obeys its context and once by something that does not.
 func TestNoHangHoldsAThread(t *testing.T) {
 	t.Parallel()
-	if _, err := empty(); err != nil { // not in a bubble: it is for all of them
+	if _, err := storetest.Empty(); err != nil { // not in a bubble: it is for all of them
 		t.Fatal(err)
 	}
 	var all *hang

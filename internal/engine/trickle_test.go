@@ -13,6 +13,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/model"
 	"chorus/internal/model/demo"
+	"chorus/internal/store/storetest"
 )
 
 // drip is a model that never stops, and does not listen.
@@ -44,7 +45,7 @@ func (m drip) Stream(ctx context.Context, p model.Prepared) iter.Seq2[model.Chun
 // does not listen to an abort holds the thread for no longer than its grace.
 func TestATrickleEnds(t *testing.T) {
 	t.Parallel()
-	if _, err := empty(); err != nil {
+	if _, err := storetest.Empty(); err != nil {
 		t.Fatal(err)
 	}
 	bounds := agent.Defaults()

@@ -16,22 +16,8 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/store"
+	"chorus/internal/store/storetest"
 )
-
-// empty is a database without anything in it: migrating a new one for every life would
-// cost more than the life.
-var empty = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "outbox")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "chorus.db")
-	if _, err := store.Migrate(context.Background(), path, store.MigrateOptions{}); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path)
-})
 
 func laneOf(channel string) journal.Lane {
 	return journal.Lane{Platform: "talk", Bot: "one", Channel: channel}
@@ -186,14 +172,8 @@ type home struct {
 }
 
 func newHome(t testing.TB, p *platform, o Options) *home {
-	data, err := empty()
-	if err != nil {
-		t.Fatal(err)
-	}
 	h := &home{t: t, path: filepath.Join(memory(t), "chorus.db"), platform: p, options: o}
-	if err := os.WriteFile(h.path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Fresh(t, h.path)
 	return h
 }
 

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"chorus/internal/store/storetest"
 )
 
 // TestMain keeps the model check to a few seconds unless somebody asks for more.
@@ -21,7 +23,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	if _, err := empty(); err != nil { // outside of any bubble
+	if _, err := storetest.Empty(); err != nil { // outside of any bubble
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)

@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"flag"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -31,21 +30,9 @@ func TestMain(m *testing.M) {
 
 func TestSuite(t *testing.T) {
 	t.Parallel()
-	// One empty store is made and copied: migrations are tested elsewhere, and
-	// running them for every test costs more than the tests.
-	made := filepath.Join(t.TempDir(), "chorus.db")
-	if _, err := store.Migrate(t.Context(), made, store.MigrateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	empty, err := os.ReadFile(made)
-	if err != nil {
-		t.Fatal(err)
-	}
 	storetest.Run(t, func(t *testing.T) func() storetest.Store {
 		path := filepath.Join(t.TempDir(), "chorus.db")
-		if err := os.WriteFile(path, empty, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Fresh(t, path)
 		return func() storetest.Store {
 			db, err := store.Open(t.Context(), store.Options{Path: path})
 			if err != nil {

@@ -15,6 +15,7 @@ import (
 	"chorus/internal/app"
 	"chorus/internal/command"
 	"chorus/internal/feed"
+	"chorus/internal/store/storetest"
 )
 
 var (
@@ -93,7 +94,7 @@ func TestWishesHoldAfterARestart(t *testing.T) {
 // through a door, and then what is said there is the door's.
 func TestTerminalThreads(t *testing.T) {
 	t.Parallel()
-	dir, repo := t.TempDir(), t.TempDir()
+	dir, repo := storetest.FreshHome(t), t.TempDir()
 	first := open(t, dir)
 	at := must[*app.Session](t)(first.OpenSession(t.Context(), app.SessionOptions{Dir: repo, Model: "demo/script", Once: true}))
 	got, err := at.Send(t.Context(), "!say from the terminal")
@@ -123,7 +124,7 @@ func TestTerminalThreads(t *testing.T) {
 // TestSameBytesAsTheTerminal: what a stream carries is what `chorus run --json` prints.
 func TestSameBytesAsTheTerminal(t *testing.T) {
 	t.Parallel()
-	a := open(t, t.TempDir())
+	a := open(t, storetest.FreshHome(t))
 	defer ended(t, a)
 	at := must[*app.Session](t)(a.OpenSession(t.Context(), app.SessionOptions{Dir: t.TempDir(), Model: "demo/script", Once: true}))
 	defer at.Close()
@@ -167,7 +168,7 @@ func TestSameBytesAsTheTerminal(t *testing.T) {
 func TestSecretsStayInside(t *testing.T) {
 	t.Parallel()
 	const key = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOP"
-	a := open(t, t.TempDir())
+	a := open(t, storetest.FreshHome(t))
 	defer ended(t, a)
 	s := a.Service()
 	made := must[command.Session](t)(s.CreateSession(t.Context(), ada, command.NewSession{Model: "demo/script"}))
@@ -188,7 +189,7 @@ func TestSecretsStayInside(t *testing.T) {
 // TestIdleSessionsCostNothing: hundreds of sessions are rows and nothing else, and an
 // overview of them is quick. Not beside other tests: it counts goroutines.
 func TestIdleSessionsCostNothing(t *testing.T) {
-	a := open(t, t.TempDir())
+	a := open(t, storetest.FreshHome(t))
 	defer ended(t, a)
 	s := a.Service()
 	before := runtime.NumGoroutine()
@@ -273,7 +274,7 @@ func TestServeTellsTheServiceManager(t *testing.T) {
 // directories open.
 func TestToolsArePutAway(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := storetest.FreshHome(t)
 	if err := os.WriteFile(filepath.Join(dir, "settings.json"), []byte(`{"idleTimeoutMs": 1}`), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/command/commandtest"
+	"chorus/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) {
@@ -50,7 +51,7 @@ func ended(t *testing.T, a *app.App) {
 func TestTheHouse(t *testing.T) {
 	t.Parallel()
 	commandtest.Run(t, func(t *testing.T) commandtest.World {
-		a := open(t, t.TempDir())
+		a := open(t, storetest.FreshHome(t))
 		t.Cleanup(func() { ended(t, a) })
 		return commandtest.World{
 			Admin: holder("root", command.Admin), Ada: holder("ada", command.Chat, command.Approve), Bo: holder("bo", command.Chat, command.Approve),

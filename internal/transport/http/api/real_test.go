@@ -21,6 +21,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/feed"
+	"chorus/internal/store/storetest"
 	"chorus/internal/transport/http/api"
 )
 
@@ -30,7 +31,7 @@ var owner = command.Caller{Principal: chat.Principal{Kind: chat.LocalUser, ID: "
 // realHouse is the API on a home of its own, with the offline model.
 func realHouse(t testing.TB) (*api.API, *httptest.Server) {
 	t.Helper()
-	home, err := app.Open(t.Context(), app.Options{Home: t.TempDir(), Env: func(string) string { return "" }, Environ: []string{"PATH=/usr/bin:/bin"},
+	home, err := app.Open(t.Context(), app.Options{Home: storetest.FreshHome(t), Env: func(string) string { return "" }, Environ: []string{"PATH=/usr/bin:/bin"},
 		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

@@ -24,6 +24,7 @@ import (
 	"chorus/internal/command"
 	"chorus/internal/feed"
 	"chorus/internal/polltest"
+	"chorus/internal/store/storetest"
 	"chorus/internal/transport/http/compat"
 	"chorus/internal/transport/http/guard"
 )
@@ -46,7 +47,7 @@ type house struct {
 
 func open(t *testing.T) *house {
 	t.Helper()
-	dir := t.TempDir()
+	dir := storetest.FreshHome(t)
 	env := map[string]string{"USER": "ada", "HOME": dir}
 	a, err := app.Open(t.Context(), app.Options{Env: func(key string) string { return env[key] }, Environ: []string{"PATH=/usr/bin:/bin"},
 		Home: dir, Version: "test", Log: slog.New(slog.DiscardHandler)})

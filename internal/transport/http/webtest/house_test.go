@@ -16,6 +16,7 @@ import (
 
 	"chorus/internal/app"
 	"chorus/internal/command"
+	"chorus/internal/store/storetest"
 )
 
 // house is a server on a home of its own.
@@ -48,7 +49,7 @@ func options(dir string) app.Options {
 // newHouse opens a house. Its settings are those of a newcomer, and what is given.
 func newHouse(t *testing.T, settings ...string) *house {
 	t.Helper()
-	h := &house{T: t, dir: t.TempDir()}
+	h := &house{T: t, dir: storetest.FreshHome(t)}
 	if len(settings) > 0 {
 		h.file("config/shared.yaml", strings.Join(settings, "\n"))
 	}
