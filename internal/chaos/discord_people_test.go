@@ -3,6 +3,7 @@ package chaos
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,8 +49,9 @@ func (g *guild) say(n int) {
 	person := fmt.Sprintf("person%d", g.dice.IntN(g.people))
 	channel := g.dice.IntN(len(routings))
 	most := 4 // of one conversation that wait
-	if n%100 >= 50 && n%100 < 58 {
-		channel, most = len(routings)-1, 8 // all at once: more than may wait, so that some are refused
+	crowd := n%100 >= 50 && n%100 < 50+crowded
+	if crowd {
+		channel, most = busy, crowded // all at once: more than may wait, so that some are refused
 	}
 	var k *talk
 	var to discordsim.ID
@@ -60,7 +62,10 @@ func (g *guild) say(n int) {
 			to = k.said[len(k.said)-1].answer
 		}
 	case "thread":
-		k = g.find(channel, func(k *talk) bool { return k.place != "" && k.open() < most })
+		open := func(k *talk) bool { return k.place != "" && k.open() < most }
+		if k = g.find(channel, open); crowd {
+			k = g.first(channel, open)
+		}
 	case "room":
 		if channel == alone {
 			most = 1
@@ -70,7 +75,12 @@ func (g *guild) say(n int) {
 	}
 	text := fmt.Sprintf("!say answer-%d;", n)
 	kind := g.dice.IntN(12)
+	if n%100 == 50 {
+		kind = -1
+	}
 	switch kind {
+	case -1: // long enough that the crowd finds it at work
+		text = "!chunk 1\n!slow 100ms\n" + text + "\n!say in my own time"
 	case 0:
 		text = fmt.Sprintf("!call bash {\"command\":\"echo effect-%d >> effects.txt\"}\n!end\n%s", n, text)
 		g.questions++
@@ -88,6 +98,18 @@ func (g *guild) say(n int) {
 	}
 	a := g.put(person, channel, k, text, to)
 	a.n, a.question, a.long = n, kind == 0, kind == 1
+}
+
+// crowded is how many talk at once into one conversation in the channel busy.
+const busy, crowded = 6, 10
+
+// first finds the oldest conversation that fits.
+func (g *guild) first(channel int, fits func(*talk) bool) *talk {
+	i := slices.IndexFunc(g.talks, func(k *talk) bool { return k.channel == channel && len(k.said) > 0 && fits(k) })
+	if i < 0 {
+		return nil
+	}
+	return g.talks[i]
 }
 
 func (g *guild) find(channel int, fits func(*talk) bool) *talk {
