@@ -20,8 +20,8 @@ func TestFloorHoldsAConversation(t *testing.T) {
 	srv := httptest.NewServer(newClock())
 	defer srv.Close()
 	floor := filepath.Join(t.TempDir(), "floor")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", floor, "./floor").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	if err := build(t.Context(), floor, "./floor"); err != nil {
+		t.Fatal(err)
 	}
 	for _, turns := range []int{0, 5} {
 		if err := expect(t.Context(), srv.URL, turns, plain); err != nil {

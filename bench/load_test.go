@@ -34,8 +34,8 @@ func TestManyConversationsAtOnce(t *testing.T) {
 	srv := httptest.NewServer(newClock())
 	defer srv.Close()
 	floor := filepath.Join(t.TempDir(), "floor")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", floor, "./floor").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	if err := build(t.Context(), floor, "./floor"); err != nil {
+		t.Fatal(err)
 	}
 	if err := expect(t.Context(), srv.URL, 3, builtin); err != nil {
 		t.Fatal(err)

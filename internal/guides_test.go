@@ -177,7 +177,7 @@ func (g guide) test(t *testing.T, overlay, pkg string) {
 	t.Helper()
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "guide.test")
-	goCommand(t, "test", "-c", "-vet=off", "-overlay", overlay, "-o", bin, pkg)
+	goCommand(t, "test", "-c", "-trimpath", "-vet=off", "-overlay", overlay, "-o", bin, pkg)
 	cmd := exec.CommandContext(t.Context(), bin, "-test.v", "-test.run", "^("+strings.Join(g.tests(), "|")+")$")
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
@@ -190,6 +190,7 @@ func goCommand(t *testing.T, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // with -trimpath as make build does: what is compiled is used again
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
@@ -206,7 +207,7 @@ func TestGuidesAreTrue(t *testing.T) {
 		t.Fatalf("no guides: %v", err)
 	}
 	bin := filepath.Join(t.TempDir(), "chorus")
-	build := sync.OnceFunc(func() { goCommand(t, "build", "-o", bin, "./"+program) }) // once for all of them
+	build := sync.OnceFunc(func() { goCommand(t, "build", "-trimpath", "-o", bin, "./"+program) }) // once for all of them
 	for _, file := range names {
 		name := filepath.Base(file)
 		t.Run(name, func(t *testing.T) {
@@ -218,7 +219,7 @@ func TestGuidesAreTrue(t *testing.T) {
 				t.Fatalf("%s brings no code with a test", name)
 			}
 			overlay := g.overlay(t)
-			goCommand(t, append([]string{"build", "-overlay", overlay}, g.packages()...)...)
+			goCommand(t, append([]string{"build", "-trimpath", "-overlay", overlay}, g.packages()...)...)
 			for _, pkg := range g.tested() {
 				g.test(t, overlay, pkg)
 			}

@@ -50,7 +50,9 @@ func (q *quickProgram) build() (string, error) {
 			return
 		}
 		program := filepath.Join(q.dir, "chorus")
-		if text, err := exec.Command("go", "test", "-c", "-o", program, ".").CombinedOutput(); err != nil {
+		build := exec.Command("go", "test", "-c", "-trimpath", "-vet=off", "-o", program, ".")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does: what is compiled is used again
+		if text, err := build.CombinedOutput(); err != nil {
 			q.err = fmt.Errorf("build the program of the stories: %w\n%s", err, text)
 			return
 		}

@@ -55,9 +55,12 @@ func inOldGuild(t *testing.T, o discordsim.Options, files map[string]string, bef
 
 // hasty are the times of tests that wait for them.
 var hasty = map[string]func(*discord.Options){
-	"TestDiscordLiveStatusAndTyping":  func(o *discord.Options) { o.Typing, o.Preview = 20*time.Millisecond, 20*time.Millisecond },
-	"TestDiscordFilesHang":            func(o *discord.Options) { o.Fetch = time.Second },
-	"TestDiscordFilesThatCannotBeHad": func(o *discord.Options) { o.FirstBackoff = 10 * time.Millisecond },
+	"TestDiscordLiveStatusAndTyping":       func(o *discord.Options) { o.Typing, o.Preview = 20*time.Millisecond, 20*time.Millisecond },
+	"TestDiscordSignsEnd":                  func(o *discord.Options) { o.Preview = 50 * time.Millisecond },
+	"TestDiscordAnswersOnceAcrossRestarts": func(o *discord.Options) { o.Preview = 50 * time.Millisecond },
+	"TestDiscordShards":                    func(o *discord.Options) { o.FirstBackoff = 20 * time.Millisecond },
+	"TestDiscordFilesHang":                 func(o *discord.Options) { o.Fetch = time.Second },
+	"TestDiscordFilesThatCannotBeHad":      func(o *discord.Options) { o.FirstBackoff = 10 * time.Millisecond },
 	"TestDiscordNoticesADeafConnection": func(o *discord.Options) {
 		o.Patrol, o.Grace = 200*time.Millisecond, time.Millisecond
 	},

@@ -142,10 +142,10 @@ func TestDiscordArchivedThreadInBadTimes(t *testing.T) {
 	g := inOldGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: thread\n"}, func(g *guildT) {
 		g.tune = func(o *discord.Options) {
 			o.HTTP = &http.Client{Transport: ill, Timeout: 30 * time.Second}
-			o.Preview, o.BackoffMax = 20*time.Millisecond, 20*time.Millisecond
+			o.Preview, o.FirstBackoff, o.BackoffMax = 20*time.Millisecond, 20*time.Millisecond, 20*time.Millisecond
 		}
 	})
-	asked := g.say("ada", "general", "slow 2s\nsay in here")
+	asked := g.say("ada", "general", "slow 700ms\nsay in here")
 	g.message("preview", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content != "" })
 	broken := "PATCH /api/v10/channels/" + asked.String()
 	ill.at.Store(&broken)
@@ -164,7 +164,9 @@ func TestDiscordArchivedThreadInBadTimes(t *testing.T) {
 func TestDiscordFileOfAnEditStandsOnce(t *testing.T) {
 	t.Parallel()
 	g := inOldGuild(t, discordsim.Options{}, map[string]string{}, func(g *guildT) {
-		g.tune = func(o *discord.Options) { o.Preview, o.BackoffMax = 20*time.Millisecond, 20*time.Millisecond }
+		g.tune = func(o *discord.Options) {
+			o.Preview, o.FirstBackoff, o.BackoffMax = 20*time.Millisecond, 20*time.Millisecond, 20*time.Millisecond
+		}
 	})
 	script := "!slow 200ms\n!say begun\n!slow 0ms\n" + strings.Repeat("!say "+strings.Repeat("heron ", 8)+"\n", 400)
 	asked := g.post("ada", "general", discordsim.Said{Text: "play this", Files: map[string][]byte{"script.txt": []byte(script)}})
