@@ -63,6 +63,9 @@ endif
 need-chromium: # the pages are tested in a browser
 	$(call need,chromium,chromium,tests of the web pages)
 
+# As `make build` does it, so that what one has compiled the other need not.
+check: export CGO_ENABLED = 0
+check: export GOFLAGS = -trimpath
 check: ## formatting, vet, staticcheck, go.mod tidy
 	@bad=$$(gofmt -l $(SOURCES)); if [ -n "$$bad" ]; then echo "not formatted (make fmt):"; echo "$$bad"; exit 1; fi
 	$(GO) vet ./...

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -75,16 +76,13 @@ func TestDiscordArchivedThread(t *testing.T) {
 // Where the message is gone on which a thread was to be opened, the answer stands in the channel.
 func TestDiscordThreadCannotBeOpened(t *testing.T) {
 	t.Parallel()
-	g := inGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: thread\n"})
-	for _, f := range []discordsim.Fault{
-		{Kind: discordsim.FaultLose, Event: "MESSAGE_DELETE"}, {Kind: discordsim.FaultSlow, Route: "POST /channels/{channel}/messages/{message}/threads", Millis: 300},
-	} {
-		g.strike(f)
-	}
-	asked := g.say("ada", "general", "say "+strings.Repeat("long words ", 170)+"\nsay and the end")
-	if err := g.Delete("ada", asked); err != nil {
-		t.Fatal(err)
-	}
+	g := inOldGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: thread\n"}, func(g *guildT) {
+		g.tune = func(o *discord.Options) {
+			o.HTTP = &http.Client{Transport: &vanishing{g: g}, Timeout: 30 * time.Second}
+		}
+	})
+	g.strike(discordsim.Fault{Kind: discordsim.FaultLose, Event: "MESSAGE_DELETE"})
+	g.say("ada", "general", "say "+strings.Repeat("long words ", 170)+"\nsay and the end")
 	general := g.Channel("general")
 	g.message("first part in the channel", func(m discordsim.Message) bool {
 		return m.ChannelID == general && strings.HasPrefix(m.Content, "long words")

@@ -62,7 +62,14 @@ func (b *Bot) untoldBefore(ctx context.Context) {
 	if err != nil && ctx.Err() == nil {
 		b.Log.Warn("could not look for what nobody was told of", "event", "untold", "error", err)
 	}
+	told := map[string]bool{} // answers of several parts: with the first that failed the others are moved, in order
 	for _, o := range list {
+		if o.Group != "" && o.Final {
+			if told[o.Lane.Channel+"/"+o.Group] {
+				continue
+			}
+			told[o.Lane.Channel+"/"+o.Group] = true
+		}
 		b.untold(o)
 	}
 }
