@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -105,7 +107,8 @@ func (c *cli) runOnce(ctx context.Context, a *app.App, o app.SessionOptions, pro
 	}
 	defer s.Close()
 	a.Narrow()
-	ro := repl.RunOptions{Prompt: prompt, After: s.Start, Console: c.console}
+	interrupts, over := untilTheEnd()
+	ro := repl.RunOptions{Prompt: prompt, After: s.Start, Console: c.console, Interrupts: interrupts}
 	if asJSON {
 		ro.JSON = c.encoder(a, s)
 	}
@@ -116,6 +119,7 @@ func (c *cli) runOnce(ctx context.Context, a *app.App, o app.SessionOptions, pro
 		ro.After = s.Unfinished()
 	}
 	code, err := repl.Run(ctx, s, ro)
+	over()
 	if err != nil {
 		return err
 	}
@@ -130,6 +134,19 @@ func (c *cli) runOnce(ctx context.Context, a *app.App, o app.SessionOptions, pro
 		return exitError(code)
 	}
 	return nil
+}
+
+// untilTheEnd hears Ctrl-C as long as the program lives. After over it leaves at once, with the code that a run has
+// which was interrupted, whatever is still being put away: what was said is written.
+func untilTheEnd() (interrupts <-chan os.Signal, over func()) {
+	ch := make(chan os.Signal, 2)
+	signal.Notify(ch, os.Interrupt)
+	return ch, func() {
+		go func() {
+			<-ch
+			os.Exit(repl.ExitInterrupted)
+		}()
+	}
 }
 
 // encoder writes items as the objects that every client sees.

@@ -58,7 +58,8 @@ func (c *cli) farRun(ctx context.Context, o app.SessionOptions, prompt string, a
 		if err != nil {
 			return wrongUse(err)
 		}
-		ro := repl.RunOptions{Prompt: prompt, After: s.Start(), Console: c.console}
+		interrupts, over := untilTheEnd()
+		ro := repl.RunOptions{Prompt: prompt, After: s.Start(), Console: c.console, Interrupts: interrupts}
 		if asJSON {
 			ro.JSON = writeLines
 		}
@@ -70,6 +71,7 @@ func (c *cli) farRun(ctx context.Context, o app.SessionOptions, prompt string, a
 			ro.After = after
 		}
 		code, err := repl.Run(ctx, s, ro)
+		over()
 		if err != nil {
 			return err
 		}
