@@ -22,12 +22,16 @@ func main() {
 	if code, ours := app.LaunchSandboxed(os.Args[1:]); ours {
 		os.Exit(code)
 	}
-	if os.Getenv("GOGC") == "" {
-		// The heap is a few megabytes; collecting it a little less often costs little room.
-		debug.SetGCPercent(140)
-	}
+	grow(140) // one conversation is a few megabytes: a short one need not be collected at all
 	giveBack()
 	os.Exit(Main(os.Args[1:]))
+}
+
+// grow says by how many per cent the heap may grow before it is collected, unless somebody else has.
+func grow(percent int) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(percent)
+	}
 }
 
 // Main runs one command line and returns the exit code.

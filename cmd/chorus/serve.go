@@ -60,6 +60,7 @@ a run that is on goes on at the next start. A second signal ends it at once.`,
 				return before(key)
 			}
 		}
+		grow(125) // many conversations are many megabytes
 		ctx, stop := twoSignals(cmd.Context(), c)
 		defer stop()
 		return c.with(ctx, func(a *app.App) error {

@@ -1,20 +1,44 @@
 package wire
 
-import "net/http"
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+)
 
 // idleConns is how many connections to one vendor are kept between requests. With the
 // standard library's two, many conversations at once would shake hands anew for nearly every step.
 const idleConns = 256
 
-// writeBuffer holds most requests whole: they go out in one piece, and the library makes no buffer for
-// what did not fit each time.
-const writeBuffer = 64 << 10
-
 // Transport is how vendors are reached unless somebody brings their own.
 func Transport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConns, t.MaxIdleConnsPerHost, t.WriteBufferSize = idleConns, idleConns, writeBuffer
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = idleConns, idleConns
+	dial, buffers := t.DialContext, &sync.Pool{New: func() any { return new([32 << 10]byte) }}
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &lender{c, buffers}, nil
+	}
 	return t
+}
+
+// lender is a connection that lends a buffer to whoever sends a body over it. The library would make one
+// for each request, as large as the request.
+type lender struct {
+	net.Conn
+	buffers *sync.Pool
+}
+
+// ReadFrom implements io.ReaderFrom, which the library looks for.
+func (c *lender) ReadFrom(r io.Reader) (int64, error) {
+	buffer := c.buffers.Get().(*[32 << 10]byte)
+	defer c.buffers.Put(buffer)
+	return io.CopyBuffer(struct{ io.Writer }{c.Conn}, r, buffer[:])
 }
 
 // Client is a client with a transport of its own.
