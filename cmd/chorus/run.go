@@ -107,8 +107,7 @@ func (c *cli) runOnce(ctx context.Context, a *app.App, o app.SessionOptions, pro
 	}
 	defer s.Close()
 	a.Narrow()
-	interrupts, over := untilTheEnd()
-	ro := repl.RunOptions{Prompt: prompt, After: s.Start, Console: c.console, Interrupts: interrupts}
+	ro := repl.RunOptions{Prompt: prompt, After: s.Start, Console: c.console}
 	if asJSON {
 		ro.JSON = c.encoder(a, s)
 	}
@@ -118,6 +117,8 @@ func (c *cli) runOnce(ctx context.Context, a *app.App, o app.SessionOptions, pro
 		}
 		ro.After = s.Unfinished()
 	}
+	interrupts, over := untilTheEnd()
+	ro.Interrupts = interrupts
 	code, err := repl.Run(ctx, s, ro)
 	over()
 	if err != nil {

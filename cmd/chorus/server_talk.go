@@ -58,8 +58,7 @@ func (c *cli) farRun(ctx context.Context, o app.SessionOptions, prompt string, a
 		if err != nil {
 			return wrongUse(err)
 		}
-		interrupts, over := untilTheEnd()
-		ro := repl.RunOptions{Prompt: prompt, After: s.Start(), Console: c.console, Interrupts: interrupts}
+		ro := repl.RunOptions{Prompt: prompt, After: s.Start(), Console: c.console}
 		if asJSON {
 			ro.JSON = writeLines
 		}
@@ -70,6 +69,8 @@ func (c *cli) farRun(ctx context.Context, o app.SessionOptions, prompt string, a
 			}
 			ro.After = after
 		}
+		interrupts, over := untilTheEnd()
+		ro.Interrupts = interrupts
 		code, err := repl.Run(ctx, s, ro)
 		over()
 		if err != nil {

@@ -126,6 +126,7 @@ func (db *DB) BeginSend(ctx context.Context, seen journal.Outgoing) (journal.Out
 		if seen.State == journal.Sending && seen.Tried > 0 && seen.Thing == journal.Message && !seen.Made() {
 			freeze = `tried_at = coalesce(tried_at, ?)` // the first try may have been the one that was heard
 		}
+		// The plus keeps SQLite from planning anew for each state, in search of an index that is for one state only.
 		st, err := w.stmt(`UPDATE outbox SET state = 'sending', attempts = attempts + 1, changed = ?, ` + freeze + `
 			WHERE ` + ofKey + ` AND +state = ? AND attempts = ? AND want = ? AND ` + isOpen + ` RETURNING ` + outColumns)
 		if err != nil {

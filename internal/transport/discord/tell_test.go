@@ -34,22 +34,24 @@ func (p *planned) Hide(text string) string { return text }
 
 const thread = chat.ThreadID("discord:9/100:200@helper")
 
-func tellerOf(b *Bot, thread chat.ThreadID) *teller {
-	return &teller{bot: b, thread: thread, signs: map[show.Reaction]bool{}, shown: map[string]bool{}, where: newPlaces(thread), view: show.New(b.shows(thread))}
+// telling is a conversation that is told to a house that only takes wishes.
+func telling(t *testing.T) (*planned, *teller) {
+	t.Helper()
+	house := &planned{}
+	b, err := New(Options{Name: "b", Token: "test-token", House: house})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return house, &teller{bot: b, thread: thread, signs: map[show.Reaction]bool{}, shown: map[string]bool{}, where: newPlaces(thread), view: show.New(b.shows(thread))}
 }
 
 // A run whose first event was read and whose second was not is shown nowhere yet: its status would
 // stand in the channel for ever while the answer goes to the thread.
 func TestStatusWaitsUntilItsPlaceIsKnown(t *testing.T) {
 	t.Parallel()
-	house := &planned{}
-	b, err := New(Options{Name: "b", Token: "test-token", House: house})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := tellerOf(b, thread)
+	house, l := telling(t)
 	l.typed = time.Now() // typing is asked of the platform itself
-	b.world.channels["200"] = room.Channel{ID: "200"}
+	l.bot.world.channels["200"] = room.Channel{ID: "200"}
 	for i, body := range []chat.Body{
 		chat.Received{Prompt: true, Channel: "100", Post: "200", Blocks: chat.TextBlocks("hello"), Principal: chat.Principal{Kind: chat.DiscordUser, ID: "7"}},
 		chat.RunStarted{Run: "r"}, chat.Took{Run: "r", Seqs: []int64{1}},
@@ -84,12 +86,7 @@ func TestStatusWaitsUntilItsPlaceIsKnown(t *testing.T) {
 // the same: nothing else would come to set it going.
 func TestALivePieceBehindTheEndHoldsNothingBack(t *testing.T) {
 	t.Parallel()
-	house := &planned{}
-	b, err := New(Options{Name: "b", Token: "test-token", House: house})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := tellerOf(b, thread)
+	house, l := telling(t)
 	events := []chat.Body{
 		chat.Received{Prompt: true, Channel: "100", Blocks: chat.TextBlocks("hello"), Principal: chat.Principal{Kind: chat.DiscordUser, ID: "7"}},
 		chat.RunStarted{Run: "r"}, chat.Took{Run: "r", Seqs: []int64{1}}, chat.Asked{}, chat.Said{Blocks: chat.TextBlocks("the answer")},

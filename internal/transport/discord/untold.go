@@ -28,12 +28,8 @@ const toldElsewhere = "untold/"
 // direct message with the reason. The row has ended by then; if the program dies right here, the
 // next one hears of it again, and wishes that were written already change nothing.
 func (b *Bot) untold(o journal.Outgoing) {
-	deleted := o.ID != "" && o.Why == string(outbox.Gone) // somebody took our message away
-	if o.Thing == journal.Reaction || o.Gone || deleted || strings.HasPrefix(o.Key, toldElsewhere) {
-		return
-	}
-	p, err := read(o.Body)
-	if err != nil || !o.Final && p.Card == "" { // what was only a preview has its last word still to come
+	p, ok := wanted(o)
+	if !ok {
 		return
 	}
 	b.mu.Lock()
@@ -52,6 +48,17 @@ func (b *Bot) untold(o journal.Outgoing) {
 	})
 }
 
+// wanted is what a row that failed had to say, if anybody misses it: not a sign, not what was taken back or deleted, not words
+// about something else that failed, and not a preview, which has its last word still to come.
+func wanted(o journal.Outgoing) (post, bool) {
+	deleted := o.ID != "" && o.Why == string(outbox.Gone) // somebody took our message away
+	if o.Thing == journal.Reaction || o.Gone || deleted || strings.HasPrefix(o.Key, toldElsewhere) {
+		return post{}, false
+	}
+	p, err := read(o.Body)
+	return p, err == nil && (o.Final || p.Card != "")
+}
+
 // failedFor is how far back a program that begins looks for what nobody was told of: not as far as
 // what was shown is remembered, or it would be told twice.
 const failedFor = 24 * time.Hour
@@ -64,12 +71,11 @@ func (b *Bot) untoldBefore(ctx context.Context) {
 	}
 	told := map[string]bool{} // answers of several parts: with the first that failed the others are moved, in order
 	for _, o := range list {
-		if o.Group != "" && o.Final {
-			if told[o.Lane.Channel+"/"+o.Group] {
-				continue
-			}
-			told[o.Lane.Channel+"/"+o.Group] = true
+		answer := o.Lane.Channel + "/" + o.Group
+		if _, ok := wanted(o); !ok || told[answer] {
+			continue
 		}
+		told[answer] = o.Group != ""
 		b.untold(o)
 	}
 }
