@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"chorus/internal/programtest"
 )
 
 // cage is a folder in which commands really run, with no programs but a few
@@ -55,11 +57,7 @@ func newCage(t testing.TB) *cage {
 			}
 		}
 	}
-	write := func(name, body string) {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!"+bash+"\n"+body+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write := func(name, body string) { programtest.Write(t, filepath.Join(bin, name), "#!"+bash+"\n"+body+"\n") }
 	for name, body := range standIns {
 		write(name, body)
 	}

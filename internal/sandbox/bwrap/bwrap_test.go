@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"chorus/internal/programtest"
 	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/bwrap"
 	"chorus/internal/sandbox/host"
@@ -114,9 +115,7 @@ func TestProbe(t *testing.T) {
 			t.Parallel()
 			program := filepath.Join(t.TempDir(), "bwrap")
 			text := "#!/bin/sh\ncase $1 in --version) echo bubblewrap " + tt.version + "; exit;; --help) exit;; esac\n" + tt.script + "\n"
-			if err := os.WriteFile(program, []byte(text), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			programtest.Write(t, program, text)
 			err := bwrap.New(bwrap.Options{Environ: os.Environ(), Program: program}).Probe(t.Context())
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v", err)

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"chorus/internal/programtest"
 )
 
 // The stand-in is a docker program for machines without a daemon: this test binary,
@@ -44,9 +46,7 @@ func newStandin(t *testing.T, r room) *standin {
 	s := &standin{dir: t.TempDir()}
 	s.program = filepath.Join(s.dir, "docker")
 	script := fmt.Sprintf("#!/bin/sh\nGORACE=atexit_sleep_ms=0 CHORUS_STANDIN='%s' exec '%s' \"$@\"\n", s.dir, self)
-	if err := os.WriteFile(s.program, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, s.program, script)
 	if r.Status == "" {
 		r.Status = "running"
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"chorus/internal/programtest"
 	"chorus/internal/sandbox"
 )
 
@@ -18,14 +19,11 @@ func TestPlainIsWhatTheShellDoes(t *testing.T) {
 		t.Skip("no bash")
 	}
 	dir := t.TempDir()
-	write := func(name, text string, mode os.FileMode) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
+	programtest.Write(t, filepath.Join(dir, "script"), "#!/bin/sh\necho \"$# $1\"; exit 7\n")
+	programtest.Write(t, filepath.Join(dir, "bare"), "echo no shebang $1\n")
+	if err := os.WriteFile(filepath.Join(dir, "data"), []byte("x\n"), 0o644); err != nil {
+		t.Fatal(err)
 	}
-	write("script", "#!/bin/sh\necho \"$# $1\"; exit 7\n", 0o755)
-	write("bare", "echo no shebang $1\n", 0o755)
-	write("data", "x\n", 0o644)
 	e := New(os.Environ())
 	for _, command := range []string{"expr 1 + 2", "expr 1 - 1", "./script 'a b' ''", "./bare x", "./data", "./missing", "nosuch-program", "cat data nosuch", "env -u HOME pwd", "ls -1", "cat '' data",
 		"true 5", "cd . && ls -1 | cat", "echo one two > made; cat made", "cat nosuch 2>/dev/null || echo no", "exit 3", "echo 'a;  b'", "false && echo x", "cat < data", "pwd"} {

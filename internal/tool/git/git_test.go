@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"chorus/internal/programtest"
 	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/host"
 	"chorus/internal/tool"
@@ -134,9 +135,7 @@ func TestNothingOfTheRepositoryRuns(t *testing.T) {
 	need(t)
 	dir, proof := t.TempDir(), filepath.Join(t.TempDir(), "ran")
 	evil := filepath.Join(t.TempDir(), "evil")
-	if err := os.WriteFile(evil, []byte("#!/bin/sh\necho \"$0 $*\" >> '"+proof+"'\ncat\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, evil, "#!/bin/sh\necho \"$0 $*\" >> '"+proof+"'\ncat\n")
 	git(t, dir, "init", "-q")
 	put(t, dir, "a.txt", "one\n")
 	git(t, dir, "add", ".")

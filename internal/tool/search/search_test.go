@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"chorus/internal/programtest"
 	"chorus/internal/tool"
 	"chorus/internal/tool/files"
 )
@@ -150,9 +151,7 @@ func TestSameAnswers(t *testing.T) {
 	put(t, dir, "utf16", string(wide))
 	used := filepath.Join(t.TempDir(), "used")
 	spy := filepath.Join(t.TempDir(), "rg")
-	if err := os.WriteFile(spy, []byte("#!/bin/sh\necho x >> "+used+"\nexec "+real+" \"$@\"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, spy, "#!/bin/sh\necho x >> "+used+"\nexec "+real+" \"$@\"\n")
 	with, without := newSet(t, dir, spy), newSet(t, dir, "-")
 	queries := []string{
 		"needle", "NEEDLE", `foo\.bar`, "foo.bar", "kkelvin", "kelvin", "strange", `func \w+\(`, `id_\d+`, "(alpha|beta) gamma", "al(pha)+", "(?i)Beta", "(?-i)BETA", "^alpha", "gamma $", `\bneedle\b`, "日本", "caf.", "x", "", "a.*needle", "(needle){2}", `tab\t`, `\x1b\[0m`, "(?s)alpha.*", "nee[d]le", "needle|x", "none-of-it", "[", "--", "-e", `\Qfoo.bar\E`,
@@ -186,9 +185,7 @@ func TestBrokenRipgrepIsNoHarm(t *testing.T) {
 	for name, body := range map[string]string{"fails": "exit 2", "lies about nothing": "exit 127", "missing": ""} {
 		fake := filepath.Join(t.TempDir(), "rg")
 		if body != "" {
-			if err := os.WriteFile(fake, []byte("#!/bin/sh\n"+body+"\n"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			programtest.Write(t, fake, "#!/bin/sh\n"+body+"\n")
 		}
 		if text, _ := call(t, newSet(t, dir, fake), "search_files", `{"query":"needle","max_results":200}`); strings.Count(text, "needle") != 100 {
 			t.Errorf("%s: %d matches", name, strings.Count(text, "needle"))
