@@ -188,7 +188,7 @@ func TestWhyNot(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e.patience, e.begin = 2*time.Second, 2*time.Second
+			e.patience, e.begin = 20*time.Second, 20*time.Second
 			if r.Fault == "hang" {
 				e.patience, e.begin = 300*time.Millisecond, 300*time.Millisecond
 			}
@@ -344,9 +344,11 @@ func TestAbortBeforeTheStart(t *testing.T) {
 func TestDeafDaemon(t *testing.T) {
 	t.Parallel()
 	e, _, dir := newExecutor(t, "deaf")
-	e.patience, e.linger = 500*time.Millisecond, 100*time.Millisecond
-	res, err := e.Run(t.Context(), sandbox.Command{Shell: "echo $$ > child; echo NOW; exec sleep 300", Dir: dir, Timeout: 500 * time.Millisecond})
-	if err != nil || !res.TimedOut || res.ExitCode != -1 || res.Stdout != "NOW\n" || !strings.Contains(res.Stderr, "may still run") {
+	e.patience, e.linger = 3*time.Second, 100*time.Millisecond // before it is deaf it must answer in that time
+	ctx, abort := context.WithCancel(t.Context())
+	defer abort()
+	res, err := e.Run(ctx, sandbox.Command{Shell: "echo $$ > child; echo NOW; exec sleep 300", Dir: dir, OnOutput: func(string) { abort() }})
+	if err != nil || !res.Aborted || res.ExitCode != -1 || res.Stdout != "NOW\n" || !strings.Contains(res.Stderr, "may still run") {
 		t.Errorf("%+v, %v", res, err)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "child"))
