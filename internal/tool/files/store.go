@@ -115,7 +115,11 @@ func (r *Roots) save(d draft, content string) error {
 	return nil
 }
 
+// writeTemp lets nothing be started while the file is open. A child would have a copy of it until a little after its own
+// program has begun, and the system does not run a script that somebody could still write to.
 func writeTemp(root *os.Root, temp, content string, mode fs.FileMode) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	file, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
