@@ -65,6 +65,7 @@ func (e *behind) Run(ctx context.Context, cmd sandbox.Command) (sandbox.Result, 
 	}
 	inner.Roots = slices.Concat(around.roots, door.roots, inner.Roots)
 	inner.Env = slices.Concat(around.env, door.env, cmd.Env)
+	inner.OpenGit = e.plan.openGit
 	inner.Home, inner.Network = around.home, &sandbox.Network{Proxy: door.socket}
 	heard, done := e.bench.door.listen()
 	res, err := walls.Run(ctx, inner)
@@ -76,7 +77,7 @@ func (e *behind) Run(ctx context.Context, cmd sandbox.Command) (sandbox.Result, 
 		}
 		return res, err
 	}
-	return withNote(res, cmd, heard()), nil
+	return withNotes(res, cmd, append(heard(), res.Notes...)), nil
 }
 
 // without is what happens where there are no walls: the command runs all the same where
@@ -133,13 +134,13 @@ func (e *behind) surroundings(ctx context.Context) (*surroundings, error) {
 	return found, nil
 }
 
-// withNote adds what the proxy refused to what the command printed: many programs say
-// nothing but a number.
-func withNote(res sandbox.Result, cmd sandbox.Command, refused []string) sandbox.Result {
-	if len(refused) == 0 {
+// withNotes adds what the proxy refused, and what the walls say, to what the command
+// printed: many programs say nothing but a number.
+func withNotes(res sandbox.Result, cmd sandbox.Command, notes []string) sandbox.Result {
+	if len(notes) == 0 {
 		return res
 	}
-	note := strings.Join(refused, "\n") + "\n"
+	note := strings.Join(notes, "\n") + "\n"
 	if res.Output != "" && !strings.HasSuffix(res.Output, "\n") {
 		note = "\n" + note
 	}

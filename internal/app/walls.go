@@ -54,13 +54,15 @@ type wallPlan struct {
 	hosts   []string
 	secrets []config.SecretRule
 	roots   []string
+	openGit bool // a repository's settings and hooks may be changed
 }
 
 // planWalls reads the plan off the configuration and the flags.
 func (a *App) planWalls(bot *config.Bot, rules *permit.Profile, row journal.Thread, now chat.Terms, work engine.Work) wallPlan {
 	own := bot.Profiles[rules.Name()]
 	p := wallPlan{sandbox: first(now.Sandbox, bot.Sandbox), profile: rules.Name(), walls: own.Walls, own: own.Walls != "", yes: now.Yes,
-		hosts: append(append([]string(nil), bot.EgressHosts...), own.Hosts...), secrets: bot.Secrets, roots: bot.SandboxRoots}
+		hosts: append(append([]string(nil), bot.EgressHosts...), own.Hosts...), secrets: bot.Secrets, roots: bot.SandboxRoots,
+		openGit: bot.SandboxGit == "open"}
 	if p.sandbox == "docker" && bot.SandboxContainer != "" {
 		p.sandbox += ":" + bot.SandboxContainer
 	}

@@ -89,6 +89,7 @@ type Bot struct {
 	Sandbox           string             `key:"sandbox"`
 	SandboxContainer  string             `key:"sandboxContainer"`
 	SandboxRoots      []string           `key:"sandboxRoots"` // as written
+	SandboxGit        string             `key:"sandboxGit"`
 	EgressHosts       []string           `key:"egress.hosts"` // for every profile; the profile's own stand in Profiles
 	Secrets           []SecretRule       // in file order
 	Prices            map[string]Price   // by the model's name

@@ -177,6 +177,7 @@ func trustKeys() []Key {
 		{Path: "sandbox", Kind: Text, Default: "auto", Choices: []string{"auto", "host", "bwrap", "docker"}, Doc: "Where commands run; auto: the strongest that works. host has no walls."},
 		{Path: "sandboxContainer", Kind: Text, Doc: "For docker, the running container: its name, or name:/path where it has the directory."},
 		{Path: "sandboxRoots", Kind: List, Doc: "Further directories that commands see behind walls, read-only; with :rw at the end they may write there. ~ is your home."},
+		{Path: "sandboxGit", Kind: Text, Default: "guarded", Choices: []string{"guarded", "open"}, Doc: "Whether commands behind walls may change a repository's .git/config and hooks, from which git starts programs outside: guarded: they read them; open: they may."},
 		{Path: "egress.hosts", Kind: List, Doc: "Hosts that commands behind walls may reach: name, *.domain, name:port; an address that is not public only with its port. None: no network."},
 		{Path: "secrets.*.value", Kind: Text, Secret: true, Doc: "The value, as ${ENV} or file: reference."},
 		{Path: "secrets.*.hosts", Kind: List, Doc: "Hosts that it may be sent to in place of its placeholder, {{secret:name}}; they must be open too."},

@@ -31,6 +31,9 @@ type Command struct {
 	// home, kept between commands; empty: the executor's own choice. Executors
 	// without walls do not look at it.
 	Home string
+	// OpenGit lets the command change a repository's hooks and settings, which git
+	// starts programs from. Executors without walls do not look at it.
+	OpenGit bool
 	// Network is what an executor with walls lets it reach; nil: what the executor
 	// was made for.
 	Network *Network
@@ -67,6 +70,7 @@ type Result struct {
 	Left     int   // processes that outlived a command which ended by itself; they were killed
 	Dropped  int64 // bytes beyond MaxStream
 	Took     time.Duration
+	Notes    []string // what the walls say about it, one line each; not part of the output
 }
 
 // Executor runs commands.

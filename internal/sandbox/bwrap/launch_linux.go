@@ -24,7 +24,7 @@ type order struct {
 func (a *attempt) order() string {
 	o := order{Read: append([]string{"/etc", launchPath}, system...), Write: []string{"/tmp", "/dev/shm", homePath}, Use: []string{"/dev", "/proc"}, Proxy: a.proxyFD}
 	for _, m := range a.view.mounts {
-		if m.cover != noCover {
+		if m.cover != noCover || m.guard { // what is inside of a root needs no rule
 			continue
 		}
 		if m.writable {

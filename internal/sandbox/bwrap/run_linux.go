@@ -79,6 +79,7 @@ func (e *Executor) run(ctx context.Context, command sandbox.Command) (sandbox.Re
 	if a.view, err = e.view(command); err != nil {
 		return sandbox.Result{}, err
 	}
+	defer a.view.release()
 	if err := a.prepare(); err != nil {
 		return sandbox.Result{}, err
 	}
@@ -150,9 +151,11 @@ func (a *attempt) run(ctx context.Context) (sandbox.Result, error) {
 	}
 	a.close() // or the report would never end
 	res, err := r.Wait(ctx)
-	if err != nil {
+	notes, unsettled := a.view.settle() // whatever came of it
+	if err := errors.Join(err, unsettled); err != nil {
 		return res, err
 	}
+	res.Notes = append(notes, a.view.explains(res)...)
 	return a.judge(res, report)
 }
 

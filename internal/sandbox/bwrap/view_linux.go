@@ -48,6 +48,10 @@ type view struct {
 	kept   bool   // its home is one of ours, not in memory
 	uid    int
 	gid    int
+
+	guarded []string  // folders of git whose settings and hooks cannot be changed
+	held    []*held   // made for the time of the command
+	watches []watched // looked at when it has ended
 }
 
 // mount is one piece of this machine in the view; source is resolved.
@@ -55,7 +59,8 @@ type mount struct {
 	source, dest string
 	writable     bool
 	cover        cover
-	fd           int // source, opened, as bubblewrap will have it; 0: by its path
+	guard        bool // of something inside of a root
+	fd           int  // source, opened, as bubblewrap will have it; 0: by its path
 }
 
 // cover is a mount that hides what is there; it has no source.
@@ -119,9 +124,22 @@ func (e *Executor) view(command sandbox.Command) (*view, error) {
 	if err := v.hide(e.opts.Hide); err != nil {
 		return nil, err
 	}
+	if !command.OpenGit {
+		if err := v.guard(); err != nil {
+			v.release()
+			return nil, err
+		}
+	}
 	// Outer before inner, or the outer would cover it.
 	slices.SortStableFunc(v.mounts, func(a, b mount) int { return strings.Count(a.dest, "/") - strings.Count(b.dest, "/") })
 	return v, nil
+}
+
+// release takes away what was made for the command.
+func (v *view) release() {
+	for _, h := range v.held {
+		h.release()
+	}
 }
 
 // keepHome makes the first of the directories the command's home.

@@ -16,15 +16,8 @@ func mainRepository(dir string) string {
 	if err != nil || !info.Mode().IsRegular() || info.Size() > 4096 {
 		return ""
 	}
-	gitDir, ok := strings.CutPrefix(line(dotGit), "gitdir: ")
-	if !ok {
-		return ""
-	}
-	if !filepath.IsAbs(gitDir) {
-		gitDir = filepath.Join(dir, gitDir)
-	}
-	gitDir, err = filepath.EvalSymlinks(gitDir)
-	if err != nil {
+	gitDir := gitFile(dotGit)
+	if gitDir == "" {
 		return ""
 	}
 	// <main>/.git/worktrees/<name>, or the same in a bare repository
@@ -39,12 +32,36 @@ func mainRepository(dir string) string {
 	if real, err := filepath.EvalSymlinks(back); err != nil || real != dotGit {
 		return ""
 	}
-	for _, name := range []string{"HEAD", "objects", "refs"} {
-		if _, err := os.Lstat(filepath.Join(common, name)); err != nil {
-			return ""
-		}
+	if !isGitDir(common) {
+		return ""
 	}
 	return common
+}
+
+// gitFile is where a .git that is a file leads to; empty when it leads nowhere.
+func gitFile(dotGit string) string {
+	dir, ok := strings.CutPrefix(line(dotGit), "gitdir: ")
+	if !ok {
+		return ""
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(filepath.Dir(dotGit), dir)
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return ""
+	}
+	return real
+}
+
+// isGitDir says whether git would take the directory for its own.
+func isGitDir(dir string) bool {
+	for _, name := range []string{"HEAD", "objects", "refs"} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // line is a small file's text without the newline at its end.

@@ -1,0 +1,245 @@
+package bwrap
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"chorus/internal/sandbox"
+)
+
+// Git starts programs that a repository's own files name: hooks, and whatever stands
+// in its settings as fsmonitor, sshCommand, alias or filter. Whoever uses git outside
+// of the walls would start what a command left there. So these files can be read in
+// here and not changed; everything else of a repository can.
+//
+// A mount holds them: it can be neither written nor renamed nor removed. The folders
+// above are held in their place too, or another one could be put where they were.
+// What is not there has no place for a mount: it is made for the time of the command
+// (hold), or looked at afterwards (watch).
+
+// guard protects the repositories of the writable roots. Those in folders below a
+// root are the command's own: it may have made them.
+func (v *view) guard() error {
+	for _, m := range slices.Clone(v.mounts) {
+		if m.cover != noCover || !m.writable || m.dest == homePath {
+			continue
+		}
+		if info, err := os.Stat(m.source); err != nil || !info.IsDir() {
+			continue
+		}
+		var err error
+		if isGitDir(m.source) {
+			err = v.guardGit(m.source)
+		} else {
+			err = v.guardTree(m.source)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// guardTree protects the repository whose files lie in dir.
+func (v *view) guardTree(dir string) error {
+	dotGit := filepath.Join(dir, ".git")
+	info, err := os.Lstat(dotGit)
+	switch {
+	case err != nil:
+		v.watch(dotGit, newRepository)
+		return nil
+	case info.Mode().IsRegular():
+		v.keep(dotGit)
+		gitDir := gitFile(dotGit)
+		if common := mainRepository(dir); common != "" {
+			gitDir = common
+		}
+		if gitDir == "" || !isGitDir(gitDir) {
+			return nil
+		}
+		return v.guardGit(gitDir)
+	case info.Mode()&os.ModeSymlink != 0:
+		v.watch(dotGit, link)
+	}
+	real, err := filepath.EvalSymlinks(dotGit)
+	switch {
+	case err != nil: // it leads nowhere
+		return nil
+	case !isGitDir(real):
+		v.watch(real, newRepository)
+		return nil
+	}
+	return v.guardGit(real)
+}
+
+// guardGit protects what git reads in its own folder, and the folders of submodules
+// and worktrees in there.
+func (v *view) guardGit(gitDir string) error {
+	if slices.Contains(v.guarded, gitDir) {
+		return nil
+	}
+	v.guarded = append(v.guarded, gitDir)
+	config := filepath.Join(gitDir, "config")
+	says := readSettings(config)
+	if err := v.keepOrMake(config, false); err != nil {
+		return err
+	}
+	if err := v.keepOrMake(filepath.Join(gitDir, "hooks"), true); err != nil {
+		return err
+	}
+	// Git takes its settings and hooks from where this file says.
+	v.keepOrWatch(filepath.Join(gitDir, "commondir"))
+	if err := v.guardWorktree(gitDir, says); err != nil {
+		return err
+	}
+	for _, path := range says.paths(gitDir) {
+		v.keep(path)
+	}
+	if err := v.guardWorktrees(gitDir, says); err != nil {
+		return err
+	}
+	return v.guardModules(filepath.Join(gitDir, "modules"), 0)
+}
+
+// guardWorktree protects the settings of one worktree, which are read only where the
+// repository says so.
+func (v *view) guardWorktree(gitDir string, says gitSettings) error {
+	file := filepath.Join(gitDir, "config.worktree")
+	if says.perWorktree {
+		return v.keepOrMake(file, false)
+	}
+	v.keep(file)
+	return nil
+}
+
+// guardWorktrees protects how the worktrees find the repository and are found by it.
+// One that a command made below its workspace is its own.
+func (v *view) guardWorktrees(gitDir string, says gitSettings) error {
+	all := filepath.Join(gitDir, "worktrees")
+	entries, _ := os.ReadDir(all)
+	for _, entry := range entries {
+		dir := filepath.Join(all, entry.Name())
+		tree := filepath.Dir(line(filepath.Join(dir, "gitdir")))
+		if !entry.IsDir() || v.writable(tree) && !v.has(tree) {
+			continue
+		}
+		v.show(filepath.Join(tree, ".git"))
+		v.keep(filepath.Join(dir, "commondir"))
+		v.keep(filepath.Join(dir, "gitdir"))
+		if err := v.guardWorktree(dir, says); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// show puts an empty file where the command would see nothing of a worktree: git takes
+// one that it cannot see for gone, and forgets it with everything that was staged there.
+func (v *view) show(dotGit string) {
+	if _, err := os.Lstat(dotGit); err != nil || !filepath.IsAbs(dotGit) {
+		return // it is gone
+	}
+	if top, ok := v.top(dotGit); ok && top.cover != coverDirectory {
+		return
+	}
+	if slices.ContainsFunc(slices.Concat(system, never, []string{"/etc"}), func(dir string) bool { return inside(dotGit, dir) }) {
+		return
+	}
+	v.mounts = append(v.mounts, mount{dest: dotGit, cover: coverFile})
+}
+
+// deepest is how many slashes a submodule's name may have and still be looked for.
+const deepest = 4
+
+func (v *view) guardModules(dir string, depth int) error {
+	entries, _ := os.ReadDir(dir)
+	for _, entry := range entries {
+		path := filepath.Join(dir, entry.Name())
+		var err error
+		switch {
+		case !entry.IsDir():
+		case isGitDir(path):
+			err = v.guardGit(path)
+		case depth < deepest: // part of a name
+			err = v.guardModules(path, depth+1)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep makes the path read-only wherever the command would find it writable, and holds
+// the folders above it, up to the root that shows it. What is no path here needs nothing,
+// and a root that somebody named stays what they called it.
+func (v *view) keep(path string) {
+	if info, err := os.Lstat(path); err != nil {
+		return
+	} else if info.Mode()&os.ModeSymlink != 0 {
+		// Nothing can be mounted on a symlink; what it leads to is kept.
+		v.watch(path, link)
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return
+		}
+	}
+	for _, at := range v.places(path) {
+		top, ok := v.top(at)
+		if !ok || top.cover != noCover || !top.writable || top.dest == at || top.source+strings.TrimPrefix(at, top.dest) != path {
+			continue
+		}
+		for dir, source := filepath.Dir(at), filepath.Dir(path); dir != top.dest; dir, source = filepath.Dir(dir), filepath.Dir(source) {
+			v.mounts = append(v.mounts, mount{source: source, dest: dir, writable: true, guard: true})
+		}
+		v.mounts = append(v.mounts, mount{source: path, dest: at, guard: true})
+	}
+}
+
+// top is the mount that decides about a path in the view.
+func (v *view) top(path string) (top mount, ok bool) {
+	for _, m := range v.mounts {
+		if inside(path, m.dest) && (!ok || len(m.dest) >= len(top.dest)) {
+			top, ok = m, true
+		}
+	}
+	return top, ok
+}
+
+// keepOrMake keeps what is there, and otherwise makes it for as long as it is needed.
+func (v *view) keepOrMake(path string, directory bool) error {
+	if !slices.ContainsFunc(v.places(path), v.writableAt) {
+		return nil
+	}
+	held, err := hold(path, directory)
+	if err != nil {
+		return err
+	}
+	if held != nil {
+		v.held = append(v.held, held)
+	}
+	v.keep(path)
+	return nil
+}
+
+func (v *view) keepOrWatch(path string) {
+	if _, err := os.Lstat(path); err != nil {
+		v.watch(path, stranger)
+		return
+	}
+	v.keep(path)
+}
+
+// explains tells a command that met the guard what it met: git itself only says that
+// a file is busy.
+func (v *view) explains(res sandbox.Result) []string {
+	met := strings.Contains(res.Output, "could not write config file") || strings.Contains(res.Output, "could not lock config file") ||
+		strings.Contains(res.Output, "hooks") && strings.Contains(res.Output, "Read-only file system")
+	if len(v.guarded) == 0 || !met {
+		return nil
+	}
+	return []string{"[sandbox: a repository's .git/config and hooks can be read in here and not changed, because git starts what they name. " +
+		"For one command there is `git -c name=value`, for all in this sandbox `git config --global`; branches and commits are not affected. " +
+		"Whoever owns this Chorus may open them with sandboxGit: open]"}
+}

@@ -1,0 +1,84 @@
+package bwrap
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// held is an empty file or folder that is only there so that something can be mounted
+// on it. It is shared by all commands that need it, of other servers too: each holds a
+// lock on it, and the last one takes it away. What a killed server left behind is
+// known by being empty and writable for nobody, and goes with the next command.
+type held struct {
+	path string
+	file *os.File
+}
+
+// hold makes path if there is nothing, or joins those who made it. It is nil when
+// something else is there, and where we may not write: then the command may not either.
+func hold(path string, directory bool) (*held, error) {
+	for range 100 { // whoever takes it away is done at once
+		err := place(path, directory)
+		switch {
+		case errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS):
+			return nil, nil
+		case err != nil && !errors.Is(err, fs.ErrExist):
+			return nil, fmt.Errorf("guard %s: %w", path, err)
+		}
+		if info, err := os.Lstat(path); err != nil {
+			continue
+		} else if !ours(info) {
+			return nil, nil
+		}
+		file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+		if err != nil {
+			continue
+		}
+		if unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil && same(file, path) {
+			return &held{path, file}, nil
+		}
+		_ = file.Close()
+	}
+	return nil, fmt.Errorf("guard %s: others make and remove it all the time", path)
+}
+
+func place(path string, directory bool) error {
+	if directory {
+		return os.Mkdir(path, 0o555)
+	}
+	file, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE|os.O_EXCL, 0o444)
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// ours says whether it can be one that we made.
+func ours(info fs.FileInfo) bool {
+	return info.Mode().Perm()&0o222 == 0 && (info.IsDir() || info.Mode().IsRegular() && info.Size() == 0)
+}
+
+// same says whether the path still is the open file.
+func same(file *os.File, path string) bool {
+	open, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Lstat(path)
+	return err == nil && os.SameFile(open, now)
+}
+
+// release takes it away unless somebody else holds it too. A folder that is not empty
+// does not go.
+func (h *held) release() {
+	if unix.Flock(int(h.file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil && same(h.file, h.path) {
+		if info, err := h.file.Stat(); err == nil && ours(info) {
+			_ = os.Remove(h.path)
+		}
+	}
+	_ = h.file.Close()
+}

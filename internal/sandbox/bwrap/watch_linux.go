@@ -1,0 +1,93 @@
+package bwrap
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// watched is a path on which nothing can be mounted, because it is a symlink or not
+// there. What a command did to it is undone when the command has ended.
+type watched struct {
+	path   string
+	kind   kind
+	target string // of a link
+}
+
+type kind uint8
+
+const (
+	stranger      kind = iota // nothing was there, and git itself never makes it
+	link                      // it was a symlink
+	newRepository             // there was no repository, and there may be one now
+)
+
+func (v *view) watch(path string, kind kind) {
+	w := watched{path: path, kind: kind}
+	if kind == link {
+		w.target, _ = os.Readlink(path)
+	}
+	if !slices.Contains(v.watches, w) && slices.ContainsFunc(v.places(path), v.writableAt) {
+		v.watches = append(v.watches, w)
+	}
+}
+
+// writableAt says whether the command can change what it sees at the path.
+func (v *view) writableAt(path string) bool {
+	top, ok := v.top(path)
+	return ok && top.writable && top.cover == noCover
+}
+
+// settle looks at what was watched, and says what had to be undone.
+func (v *view) settle() (notes []string, err error) {
+	for _, w := range v.watches {
+		note, failed := w.settle()
+		if failed != nil {
+			return notes, fmt.Errorf("look at what the command left in %s: %w", w.path, failed)
+		}
+		if note != "" {
+			notes = append(notes, note)
+		}
+	}
+	return notes, nil
+}
+
+func (w watched) settle() (note string, err error) {
+	info, err := os.Lstat(w.path)
+	there := err == nil
+	switch {
+	case w.kind == stranger && there:
+		if _, err := setAside(w.path); err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("[sandbox: %s was set aside: git outside of the sandbox would have started what it leads to]", w.path), nil
+	case w.kind == link && there && info.Mode()&os.ModeSymlink != 0:
+		if target, err := os.Readlink(w.path); err == nil && target == w.target {
+			return "", nil
+		}
+		fallthrough
+	case w.kind == link:
+		if there {
+			if _, err := setAside(w.path); err != nil {
+				return "", err
+			}
+		}
+		if err := os.Symlink(w.target, w.path); err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("[sandbox: %s leads to %s again: git outside of the sandbox starts what it finds there]", w.path, w.target), nil
+	}
+	return "", nil
+}
+
+// setAside gives what is at the path a name under which git does not look for it.
+func setAside(path string) (string, error) {
+	for n := 1; ; n++ {
+		aside := fmt.Sprintf("%s.from-sandbox-%d", filepath.Clean(path), n)
+		if _, err := os.Lstat(aside); err == nil {
+			continue
+		}
+		return aside, os.Rename(path, aside)
+	}
+}
