@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 
 	"chorus/internal/chat"
 	"chorus/internal/config"
+	"chorus/internal/lockfile"
 	"chorus/internal/room"
 	"chorus/internal/transport/discord"
 )
@@ -140,7 +140,7 @@ func (a *App) connectBot(ctx context.Context, work *sync.WaitGroup, h *discordHo
 	h.live[b.name] = bot
 	h.mu.Unlock()
 	work.Go(func() {
-		defer lock.Close()
+		defer lock.Release()
 		if err := bot.Run(ctx); err != nil {
 			a.Log.Error("bot "+b.name+" is not on Discord: "+err.Error(), "component", "discord", "event", "bot_failed", "bot", b.name)
 			a.Warn("bot " + b.name + " is not on Discord: " + err.Error())
@@ -150,17 +150,14 @@ func (a *App) connectBot(ctx context.Context, work *sync.WaitGroup, h *discordHo
 }
 
 // lockBot takes a bot for this process: two that answer for it would answer twice.
-func (a *App) lockBot(name string) (*os.File, error) {
+func (a *App) lockBot(name string) (*lockfile.Lock, error) {
 	dir, err := a.Home.Ensure(a.Home.Locks())
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "discord-"+name+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
+	l, err := lockfile.Try(filepath.Join(dir, "discord-"+name+".lock"), nil)
+	if errors.Is(err, lockfile.ErrHeld) {
+		return nil, errors.New("another process on this home runs it already; stop that one first")
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(errors.New("another process on this home runs it already; stop that one first"), f.Close())
-	}
-	return f, nil
+	return l, err
 }

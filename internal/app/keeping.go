@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"chorus/internal/config"
 	"chorus/internal/home"
+	"chorus/internal/lockfile"
 	"chorus/internal/permit"
 	"chorus/internal/transport/repl"
 )
@@ -117,22 +117,24 @@ func (a *App) lockKept(ctx context.Context) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "allowed.lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("lock the rules that are kept: %w", err)
-	}
 	ctx, cancel := context.WithTimeout(ctx, keepWait)
 	defer cancel()
 	again := time.NewTicker(10 * time.Millisecond) // a lock does not ring
 	defer again.Stop()
-	for syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+	for {
+		l, err := lockfile.Try(filepath.Join(dir, "allowed.lock"), nil)
+		if err == nil {
+			return l.Release, nil
+		}
+		if !errors.Is(err, lockfile.ErrHeld) {
+			return nil, fmt.Errorf("the rules that are kept: %w", err)
+		}
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			return nil, errors.Join(errors.New("another process is changing the rules that are kept; try again"), f.Close())
+			return nil, errors.New("another process is changing the rules that are kept; try again")
 		}
 	}
-	return func() { _ = f.Close() }, nil // closing lets go
 }
 
 // lastRules are the profiles that could be read last, by bot and name.

@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/lockfile"
 	"chorus/internal/mirror"
 	"chorus/internal/session"
 	"chorus/internal/toollog"
@@ -32,7 +32,7 @@ type mirrors struct {
 	done   sync.WaitGroup
 	once   sync.Once
 	warned bool
-	lock   *os.File // only one process writes the files of a thread
+	lock   *lockfile.Lock // only one process writes the files of a thread
 }
 
 func (s *Session) startMirrors(o SessionOptions) error {
@@ -66,15 +66,11 @@ func (m *mirrors) takeLock() (bool, error) {
 		return false, err
 	}
 	sum := sha256.Sum256([]byte(m.thread))
-	f, err := os.OpenFile(filepath.Join(dir, "mirror-"+hex.EncodeToString(sum[:12])+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return false, err
+	m.lock, err = lockfile.Try(filepath.Join(dir, "mirror-"+hex.EncodeToString(sum[:12])+".lock"), nil)
+	if errors.Is(err, lockfile.ErrHeld) {
+		return false, nil
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return false, f.Close()
-	}
-	m.lock = f
-	return true, nil
+	return err == nil, err
 }
 
 // open opens the session file and says in it and in the index what begins.
@@ -181,10 +177,7 @@ func (m *mirrors) close(s *Session) error {
 		if m.lock == nil && !m.inherit(s) {
 			return
 		}
-		defer func() {
-			_ = os.Remove(m.lock.Name())
-			_ = m.lock.Close()
-		}()
+		defer m.lock.Release()
 		if m.cancel != nil {
 			m.cancel()
 			m.done.Wait()

@@ -13,6 +13,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/id"
 	"chorus/internal/journal"
+	"chorus/internal/lockfile"
 	"chorus/internal/transcript"
 )
 
@@ -125,7 +126,7 @@ func (a *actor) work() (stay bool) {
 	}
 	a.waits("the thread's lock", e.Bounds.Store)
 	held, err := takeLock(e.LockDir, a.thread)
-	if errors.Is(err, errHeld) {
+	if errors.Is(err, lockfile.ErrHeld) {
 		return false // whoever has it sees what we saw
 	}
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/journal"
+	"chorus/internal/lockfile"
 	"chorus/internal/transcript"
 )
 
@@ -68,7 +69,7 @@ func (e *Engine) rewrite(ctx context.Context, thread chat.ThreadID, change func(
 	if err != nil {
 		return err
 	}
-	defer held.release()
+	defer held.Release()
 	row, err := e.quick.Take(ctx, thread)
 	if err != nil {
 		return err
@@ -103,14 +104,14 @@ func (e *Engine) rewrite(ctx context.Context, thread chat.ThreadID, change func(
 // its run's end.
 const patience = time.Second
 
-func (e *Engine) patientLock(ctx context.Context, thread chat.ThreadID) (*lock, error) {
+func (e *Engine) patientLock(ctx context.Context, thread chat.ThreadID) (*lockfile.Lock, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	tick := time.NewTicker(patience / 100)
 	defer tick.Stop()
 	for {
 		held, err := takeLock(e.LockDir, thread)
-		if !errors.Is(err, errHeld) {
+		if !errors.Is(err, lockfile.ErrHeld) {
 			return held, err
 		}
 		select {

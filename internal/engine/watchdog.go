@@ -8,6 +8,7 @@ import (
 	"chorus/internal/agent"
 	"chorus/internal/bus"
 	"chorus/internal/chat"
+	"chorus/internal/lockfile"
 )
 
 // database is what is waited for when a run is at the journal. It is the one wait
@@ -239,17 +240,17 @@ func (e *Engine) Abandoned() int { return int(e.lost.Load()) }
 // grip is an actor's hold on its thread's lock, which the watchdog can loosen.
 type grip struct {
 	mu    sync.Mutex
-	lock  *lock
+	lock  *lockfile.Lock
 	loose bool   // nothing is held any more, and nothing will be
 	back  func() // says that a loosened actor has ended
 }
 
 // keep holds on to a lock; false: too late, and it was let go.
-func (g *grip) keep(l *lock) bool {
+func (g *grip) keep(l *lockfile.Lock) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.loose {
-		l.release()
+		l.Release()
 		return false
 	}
 	g.lock = l
@@ -261,7 +262,7 @@ func (g *grip) release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.lock != nil {
-		g.lock.release()
+		g.lock.Release()
 		g.lock = nil
 	}
 }

@@ -134,6 +134,6 @@ func (l *Locks) one(ctx context.Context, who, key string) (free func(), err erro
 			back()
 			return nil, err
 		}
-		return func() { file.release(); back() }, nil
+		return func() { file.Release(); back() }, nil
 	}
 }

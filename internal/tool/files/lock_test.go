@@ -115,5 +115,5 @@ func TestAKilledHolderLetsGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.release()
+	got.Release()
 }
