@@ -77,6 +77,7 @@ type Outgoing struct {
 	TriedAt   time.Time
 	Attempts  int       // calls begun since the last success
 	NotBefore time.Time // zero: at once
+	Alone     time.Time // since when the platform fails on this one, though it answers others; zero: it does not
 	Why       string    // of a failure: gone, forbidden, …
 	Error     string
 	Created   time.Time
@@ -110,6 +111,7 @@ type Outcome struct {
 	// again at NotBefore); Failed (for ever); Superseded.
 	State     OutState
 	NotBefore time.Time
+	Alone     time.Time // of Planned and Sending: as in Outgoing
 	Why       string
 	Error     string
 }

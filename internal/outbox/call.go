@@ -40,9 +40,9 @@ func (l *lane) do(on context.Context, j job) (time.Time, error) {
 		return time.Time{}, err
 	}
 	j.row = row
-	unknown := seen.State == journal.Sending
+	unknown, began := seen.State == journal.Sending, time.Now()
 	id, err := l.call(on, j, seen)
-	return time.Time{}, l.outcome(j, unknown, id, err)
+	return time.Time{}, l.outcome(on, j, began, unknown, id, err)
 }
 
 // call makes the call. Once begun it is waited for, even if the engine is to stop.
@@ -61,7 +61,8 @@ func (l *lane) call(on context.Context, j job, seen journal.Outgoing) (string, e
 	case unreact:
 		return "", p.Unreact(ctx, c)
 	}
-	if seen.State == journal.Sending && time.Since(seen.TriedAt) >= l.e.o.NonceWindow {
+	last := l.lastLook(j.row.Key)
+	if seen.State == journal.Sending && (last || time.Since(seen.TriedAt) >= l.e.o.NonceWindow) {
 		after, err := l.e.o.Store.LastMade(on, l.id, j.row.Order)
 		if err != nil {
 			return "", err
@@ -69,6 +70,9 @@ func (l *lane) call(on context.Context, j job, seen journal.Outgoing) (string, e
 		id, found, err := p.Find(ctx, Probe{Lane: l.id, Key: j.row.Key, Nonce: j.row.Nonce, Body: j.row.TriedBody, After: after, Since: seen.TriedAt})
 		if err != nil || found {
 			return id, err
+		}
+		if last {
+			return "", broken(seen)
 		}
 	}
 	id, err := p.Create(ctx, c)
@@ -80,7 +84,7 @@ func (l *lane) call(on context.Context, j job, seen journal.Outgoing) (string, e
 
 // outcome writes down what a call came to. unknown: an earlier try has an unknown outcome,
 // which no refusal of this one settles.
-func (l *lane) outcome(j job, unknown bool, id string, err error) error {
+func (l *lane) outcome(on context.Context, j job, began time.Time, unknown bool, id string, err error) error {
 	now := time.Now()
 	o, attempt := j.row, j.row.Attempts
 	if why, ever := permanent(err); ever && (why != Gone || (j.do != remove && j.do != unreact)) {
@@ -96,18 +100,24 @@ func (l *lane) outcome(j job, unknown bool, id string, err error) error {
 		if unknown {
 			state = journal.Sending
 		}
-		return l.end(o, journal.Outcome{Attempt: attempt, State: state, NotBefore: now.Add(limited.After), Why: "rate limited", Error: err.Error()})
+		return l.end(o, journal.Outcome{Attempt: attempt, State: state, NotBefore: now.Add(limited.After), Alone: o.Alone, Why: "rate limited", Error: err.Error()})
 	case err != nil:
 		if j.do == edit {
 			l.doubt(o.Key, o.TriedBody, now)
 		}
 		// Attempts count rate limits too, which say themselves how long to wait, and are no reason to wait longer.
 		l.stumbled[o.Key]++
+		since, over := l.alone(on, j, began)
+		if over {
+			return l.fail(o, Broken, err)
+		}
 		wait := l.e.backoff(l.stumbled[o.Key])
 		l.e.o.Log.Info("outbox: trying again", "lane", l.id.String(), "key", o.Key, "do", string(j.do), "in", wait, "error", err)
-		return l.end(o, journal.Outcome{Attempt: attempt, State: journal.Sending, NotBefore: now.Add(wait), Why: string(Temporary), Error: err.Error()})
+		return l.end(o, journal.Outcome{Attempt: attempt, State: journal.Sending, NotBefore: time.Now().Add(wait), Alone: since, Why: string(Temporary), Error: err.Error()})
 	}
 	delete(l.stumbled, o.Key)
+	delete(l.solos, o.Key)
+	l.e.pulse.took(j.do, now)
 	if j.do == create || j.do == edit {
 		l.edited[o.Key] = now
 	}
@@ -130,6 +140,7 @@ func (l *lane) limit(do action, e *RateLimited, now time.Time) {
 
 func (l *lane) fail(o journal.Outgoing, why Why, err error) error {
 	delete(l.stumbled, o.Key)
+	delete(l.solos, o.Key)
 	if err := l.end(o, journal.Outcome{Attempt: o.Attempts, State: journal.Failed, Why: string(why), Error: err.Error()}); err != nil {
 		return err
 	}
@@ -150,6 +161,9 @@ func (l *lane) show(j job) {
 	err := l.e.o.Platform.Edit(ctx, Call{Lane: l.id, Key: j.row.Key, ID: j.id, Thread: j.row.Thread, Part: j.row.Part, Body: j.preview})
 	now := time.Now()
 	l.edited[j.row.Key] = now
+	if err == nil {
+		l.e.pulse.took(edit, now)
+	}
 	var limited *RateLimited
 	if errors.As(err, &limited) {
 		l.limit(edit, limited, now)

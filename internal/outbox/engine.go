@@ -44,6 +44,10 @@ type Options struct {
 	CallTimeout time.Duration // 20 s
 	Grace       time.Duration // how long a stop waits for calls that are on; 5 s
 	Sweep       time.Duration // between looks for work that nobody rang for; 30 s
+	// A thing on which the platform fails, though it answers, is given up: after GiveUp (5 min) if
+	// others of its kind are done meanwhile, after GiveUpUnsure (1 h) if there are none. Time in
+	// which the platform answers nothing does not count.
+	GiveUp, GiveUpUnsure time.Duration
 	// NonceWindow is how long the platform surely recognises a nonce. Within it a message
 	// with an unknown outcome is simply sent again; after it, or if it is 0, it is looked
 	// for first.
@@ -66,7 +70,7 @@ func (o Options) filled() Options {
 		what time.Duration
 	}{
 		{&o.Pace, time.Second}, {&o.BackoffMax, time.Minute}, {&o.CallTimeout, 20 * time.Second},
-		{&o.Grace, 5 * time.Second}, {&o.Sweep, 30 * time.Second},
+		{&o.Grace, 5 * time.Second}, {&o.Sweep, 30 * time.Second}, {&o.GiveUp, 5 * time.Minute}, {&o.GiveUpUnsure, time.Hour},
 	} {
 		if *d.at <= 0 {
 			*d.at = d.what
@@ -83,6 +87,7 @@ func (o Options) filled() Options {
 type Engine struct {
 	o      Options
 	limits limits
+	pulse  *pulse
 	slots  chan struct{}
 
 	mu    sync.Mutex
@@ -96,7 +101,7 @@ type Engine struct {
 // New makes an engine that does nothing yet.
 func New(o Options) *Engine {
 	o = o.filled()
-	return &Engine{o: o, limits: limits{all: o.AllCalls, each: o.LaneCalls}, slots: make(chan struct{}, o.Parallel),
+	return &Engine{o: o, limits: limits{all: o.AllCalls, each: o.LaneCalls}, pulse: newPulse(), slots: make(chan struct{}, o.Parallel),
 		lanes: map[journal.Lane]*lane{}, moved: make(chan struct{})}
 }
 
@@ -170,7 +175,7 @@ func (e *Engine) wake(id journal.Lane) *lane {
 	}
 	l, ok := e.lanes[id]
 	if !ok {
-		l = &lane{e: e, id: id, bell: make(chan struct{}, 1), edited: map[string]time.Time{}, doubts: map[string]doubt{}, stumbled: map[string]int{}}
+		l = &lane{e: e, id: id, bell: make(chan struct{}, 1), edited: map[string]time.Time{}, doubts: map[string]doubt{}, stumbled: map[string]int{}, solos: map[string]*solo{}}
 		e.lanes[id] = l
 		e.wg.Go(func() { l.work(e.on) })
 	}

@@ -39,6 +39,9 @@ type platform struct {
 	mishap   func() mishap
 	calls    []string // kind and key, with the time since the start
 	begun    time.Time
+	dumb     bool              // does not even say that it is there
+	asked    int               // whether it is
+	cursed   map[string]mishap // by key
 	late     sync.WaitGroup
 	on, most int // calls at the same time
 }
@@ -56,11 +59,32 @@ type message struct {
 }
 
 func newPlatform(window time.Duration) *platform {
-	return &platform{window: window, channels: map[string][]*message{}, nonces: map[string]nonceUse{}, deny: map[string]Why{},
+	return &platform{window: window, channels: map[string][]*message{}, nonces: map[string]nonceUse{}, deny: map[string]Why{}, cursed: map[string]mishap{},
 		mishap: func() mishap { return fine }, begun: time.Now()}
 }
 
 var _ Platform = (*platform)(nil)
+
+func (p *platform) Answers(context.Context) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked++
+	return !p.dumb
+}
+
+// curses lets something go wrong with every call about a key, from now on.
+func (p *platform) curses(key string, m mishap) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cursed[key] = m
+}
+
+// silent lets it fall silent, or speak again.
+func (p *platform) silent(dumb bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dumb = dumb
+}
 
 var errStatus = errors.New("status 502")
 
@@ -71,6 +95,13 @@ func (p *platform) call(ctx context.Context, kind string, c Call, work func() er
 	p.on++
 	p.most = max(p.most, p.on)
 	what, why := p.mishap(), p.deny[c.Lane.Channel]
+	cursed := c.Key
+	if kind == "find" {
+		cursed = "find " + c.Key
+	}
+	if curse, ok := p.cursed[cursed]; ok {
+		what = curse
+	}
 	p.mu.Unlock()
 	defer func() { p.mu.Lock(); p.on--; p.mu.Unlock() }()
 	time.Sleep(10 * time.Millisecond)

@@ -156,6 +156,8 @@ func (m mortalPlatform) Find(ctx context.Context, q Probe) (string, bool, error)
 	return id, err == nil && id != "", err
 }
 
+func (m mortalPlatform) Answers(ctx context.Context) bool { return m.p.Answers(ctx) }
+
 // home is a place on disk in which processes live one after the other.
 type home struct {
 	t        testing.TB

@@ -59,7 +59,8 @@ type lane struct {
 	edited   map[string]time.Time       // when a message was last changed
 	doubts   map[string]doubt
 	stumbled map[string]int // failures of a message in a row, without rate limits
-	trouble  int            // failures of the store in a row
+	solos    map[string]*solo
+	trouble  int // failures of the store in a row
 }
 
 // doubt is an edit with an unknown outcome: it may still arrive, behind a newer one.

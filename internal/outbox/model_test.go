@@ -116,6 +116,7 @@ func live(t *testing.T, l life) (deaths int, err error) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlatform(l.window)
 		p.goes(l.faults...)
+		p.silent(true)         // whatever fails, fails with everything else
 		window := l.window / 2 // ours is shorter than theirs, to be sure
 		h := newHome(t, p, Options{NonceWindow: window, Parallel: 2, BackoffMax: 8 * time.Second,
 			AllCalls: Rate{20, time.Second}, LaneCalls: Rate{5, 2 * time.Second}})

@@ -47,6 +47,9 @@ type Platform interface {
 	Unreact(context.Context, Call) error
 	// Find looks for a message of ours by nonce, or by author, body and time.
 	Find(context.Context, Probe) (id string, found bool, err error)
+	// Answers reports whether the platform says anything at all just now: what fails then
+	// fails by itself.
+	Answers(context.Context) bool
 }
 
 // RateLimited is the platform's word that a call was not done because there were too many.
@@ -70,6 +73,7 @@ const (
 	Forbidden Why = "forbidden" // a permission is missing
 	Archived  Why = "archived"  // the platform's thread is closed
 	Invalid   Why = "invalid"   // the platform does not take this body
+	Broken    Why = "broken"    // the platform fails on this one again and again, and answers others; it was looked for and is not there
 )
 
 // Trouble is an error of the platform.

@@ -15,7 +15,7 @@ const (
 	ofKey  = ofLane + ` AND key = ?`
 
 	outColumns = `platform, bot, channel, seq, key, thread_id, event, part, team, thing, target, target_key, nonce, final, gone,
-		want, have, message_id, tried, tried_at, tried_body, state, attempts, not_before, why, error, created, changed, body`
+		want, have, message_id, tried, tried_at, tried_body, state, attempts, not_before, alone, why, error, created, changed, body`
 )
 
 func laneArgs(l journal.Lane, more ...any) []any {
@@ -119,7 +119,8 @@ func (db *DB) wish(w *writer, d journal.Desired) error {
 	n, err := w.change(`UPDATE outbox SET event = ?, final = ?, gone = ?, body = CASE WHEN ? = '' THEN body ELSE ? END, part = ?, want = want + 1, changed = ?,
 			state = CASE WHEN state = 'sending' THEN state ELSE 'planned' END,
 			attempts = CASE WHEN state = 'failed' THEN 0 ELSE attempts END,
-			not_before = CASE WHEN state = 'failed' THEN NULL ELSE not_before END, why = '', error = ''
+			not_before = CASE WHEN state = 'failed' THEN NULL ELSE not_before END,
+			alone = CASE WHEN state = 'failed' OR message_id <> '' THEN NULL ELSE alone END, why = '', error = ''
 		WHERE `+ofKey+` AND event <= ? AND (gone <> ? OR (body <> ? AND gone = 0) OR (final < ? AND (have > 0 OR tried > 0)))`,
 		append([]any{d.Seq, flag(d.Final), flag(d.Gone), string(d.Body), string(d.Body), d.Part, now}, laneArgs(d.Lane, d.Key, d.Seq, flag(d.Gone), string(d.Body), flag(d.Final))...)...)
 	if err != nil || n > 0 {

@@ -91,17 +91,20 @@ func (db *DB) outgoing(ctx context.Context, where string, args []any) ([]journal
 }
 
 func scanOutgoing(row scanner) (o journal.Outgoing, err error) {
-	var triedAt, notBefore sql.NullInt64
+	var triedAt, notBefore, alone sql.NullInt64
 	var created, changed int64
 	var body, tried string
 	err = row.Scan(&o.Lane.Platform, &o.Lane.Bot, &o.Lane.Channel, &o.Order, &o.Key, &o.Thread, &o.Seq, &o.Part, &o.Group, &o.Thing,
 		&o.Target, &o.TargetKey, &o.Nonce, &o.Final, &o.Gone, &o.Want, &o.Have, &o.ID, &o.Tried, &triedAt, &tried, &o.State,
-		&o.Attempts, &notBefore, &o.Why, &o.Error, &created, &changed, &body)
+		&o.Attempts, &notBefore, &alone, &o.Why, &o.Error, &created, &changed, &body)
 	if triedAt.Valid {
 		o.TriedAt = instant(triedAt.Int64)
 	}
 	if notBefore.Valid {
 		o.NotBefore = instant(notBefore.Int64)
+	}
+	if alone.Valid {
+		o.Alone = instant(alone.Int64)
 	}
 	if body != "" {
 		o.Body = json.RawMessage(body)
@@ -156,8 +159,8 @@ func (db *DB) EndSend(ctx context.Context, o journal.Outcome) error {
 			if o.State != journal.Sending {
 				tried = `0`
 			}
-			return w.exec(`UPDATE outbox SET state = ?, not_before = ?, why = ?, error = ?, changed = ?, tried = `+tried+
-				` WHERE `+ofKey+` AND attempts = ? AND `+isOpen, append([]any{string(o.State), nullMicros(o.NotBefore), o.Why, o.Error,
+			return w.exec(`UPDATE outbox SET state = ?, not_before = ?, alone = ?, why = ?, error = ?, changed = ?, tried = `+tried+
+				` WHERE `+ofKey+` AND attempts = ? AND `+isOpen, append([]any{string(o.State), nullMicros(o.NotBefore), nullMicros(o.Alone), o.Why, o.Error,
 				micros(db.now())}, laneArgs(o.Lane, o.Key, o.Attempt)...)...)
 		case journal.Failed:
 			return db.failed(w, o)
@@ -174,7 +177,7 @@ func (db *DB) EndSend(ctx context.Context, o journal.Outcome) error {
 // sent notes a success, and where a message that was made belongs.
 func (db *DB) sent(w *writer, o journal.Outcome) error {
 	n, err := w.change(`UPDATE outbox SET have = ?, message_id = CASE WHEN message_id = '' THEN ? ELSE message_id END,
-			state = CASE WHEN want > ? THEN 'planned' ELSE 'sent' END, attempts = 0, not_before = NULL, tried = 0, tried_body = '',
+			state = CASE WHEN want > ? THEN 'planned' ELSE 'sent' END, attempts = 0, not_before = NULL, alone = NULL, tried = 0, tried_body = '',
 			why = '', error = '', changed = ? WHERE `+ofKey+` AND have < ?`,
 		append([]any{o.Rev, o.ID, o.Rev, micros(db.now())}, laneArgs(o.Lane, o.Key, o.Rev)...)...)
 	if err != nil || n == 0 || o.ID == "" {

@@ -1,9 +1,12 @@
 package discordsim
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -31,6 +34,8 @@ type Fault struct {
 	Event string `json:"event,omitempty" yaml:"event"`
 	// Route is which requests: a part of "POST /channels/{channel}/messages"; empty: all.
 	Route string `json:"route,omitempty" yaml:"route"`
+	// Body is a part of what the request says; empty: whatever it says.
+	Body string `json:"body,omitempty" yaml:"body"`
 	// Count is how often; 0: until it is cleared.
 	Count int `json:"count,omitempty" yaml:"count"`
 	// Rate is the share that it hits, between 0 and 1; 0: all. Seed makes it repeatable.
@@ -126,12 +131,17 @@ func (s *Sim) strike(f Fault) {
 
 // pick is the first fault of a kind that hits now, before or after the work, and counts it. The lock is held.
 func (s *Sim) pick(kind, bot, name string, after bool) *Fault {
+	return s.pickAbout(kind, bot, name, "", after)
+}
+
+// pickAbout is pick for a request that says something.
+func (s *Sim) pickAbout(kind, bot, name, body string, after bool) *Fault {
 	for i, f := range s.faults {
 		about := f.Event
 		if f.Event == "" {
 			about = f.Route
 		}
-		if f.Kind != kind || f.After != after || f.Bot != "" && f.Bot != bot || !strings.Contains(name, about) {
+		if f.Kind != kind || f.After != after || f.Bot != "" && f.Bot != bot || !strings.Contains(name, about) || !strings.Contains(body, f.Body) {
 			continue
 		}
 		if f.Rate > 0 && f.dice.Float64() >= f.Rate {
@@ -181,14 +191,14 @@ func (s *Sim) deliver(n *session, e event) {
 }
 
 // faulty answers a request wrongly where it is told to; true: it has answered. People are spared.
-func (s *Sim) faulty(w http.ResponseWriter, r *http.Request, pattern string, who *account) bool {
+func (s *Sim) faulty(w http.ResponseWriter, r *http.Request, pattern, body string, who *account) bool {
 	if who != nil && !who.Bot {
 		return false
 	}
 	bot := nameOf(who)
 	s.mu.Lock()
-	slow := s.pick(FaultSlow, bot, pattern, false)
-	f := s.pickAnswer(bot, pattern, false)
+	slow := s.pickAbout(FaultSlow, bot, pattern, body, false)
+	f := s.pickAnswer(bot, pattern, body, false)
 	s.mu.Unlock()
 	if slow != nil && !waitOr(s.quit, r.Context().Done(), time.Duration(slow.Millis)*time.Millisecond) {
 		return true
@@ -200,10 +210,26 @@ func (s *Sim) faulty(w http.ResponseWriter, r *http.Request, pattern string, who
 	return true
 }
 
+// peek reads what a request says, where a fault wants to know, and puts it back.
+func (s *Sim) peek(r *http.Request) string {
+	s.mu.Lock()
+	curious := slices.ContainsFunc(s.faults, func(f *Fault) bool { return f.Body != "" })
+	s.mu.Unlock()
+	if !curious || r.Body == nil {
+		return ""
+	}
+	data, _ := io.ReadAll(io.LimitReader(r.Body, bodyLimit)) // whoever reads it next hears of the error
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(data), r.Body), r.Body}
+	return string(data)
+}
+
 // pickAnswer is the fault that a request runs into, before or after its work. The lock is held.
-func (s *Sim) pickAnswer(bot, pattern string, after bool) *Fault {
+func (s *Sim) pickAnswer(bot, pattern, body string, after bool) *Fault {
 	for _, kind := range []string{FaultLimit, FaultError, FaultHangup} {
-		if f := s.pick(kind, bot, pattern, after); f != nil {
+		if f := s.pickAbout(kind, bot, pattern, body, after); f != nil {
 			return f
 		}
 	}

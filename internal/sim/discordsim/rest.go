@@ -63,7 +63,8 @@ func (s *Sim) answer(w http.ResponseWriter, r *http.Request, pattern string, n n
 	if who == nil {
 		actor = s.owner(r)
 	}
-	if done := s.faulty(w, r, pattern, actor); done {
+	said := s.peek(r)
+	if done := s.faulty(w, r, pattern, said, actor); done {
 		return
 	}
 	if err := c.read(w); err != nil {
@@ -78,7 +79,7 @@ func (s *Sim) answer(w http.ResponseWriter, r *http.Request, pattern string, n n
 	}
 	var late *Fault
 	if actor == nil || actor.Bot {
-		late = s.pickAnswer(nameOf(actor), pattern, true)
+		late = s.pickAnswer(nameOf(actor), pattern, said, true)
 	}
 	s.mu.Unlock()
 	switch {

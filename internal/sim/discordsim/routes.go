@@ -30,7 +30,7 @@ func (s *Sim) routes() {
 const attachmentRoute = "GET /attachments/{channel}/{id}/{name}"
 
 func (s *Sim) attachment(w http.ResponseWriter, r *http.Request) {
-	if s.faulty(w, r, attachmentRoute, nil) {
+	if s.faulty(w, r, attachmentRoute, "", nil) {
 		return
 	}
 	id, _ := ParseID(r.PathValue("id"))

@@ -45,6 +45,7 @@ type Options struct {
 	Fetch                                time.Duration // how long one file may take
 	Nonce                                time.Duration // how long Discord surely knows a nonce again
 	Patience                             time.Duration // how long one thing that is not answered holds up others
+	GiveUp, GiveUpUnsure                 time.Duration // how long what Discord fails on is tried; zero: as the outbox does
 }
 
 // The times of a connector.
@@ -129,7 +130,7 @@ func New(o Options) (*Bot, error) {
 		pins: pinboard{map[string]time.Time{}, map[string][]string{}}, met: map[threadID]bool{}, queue: newQueue(),
 		names: make(chan struct{}, 1), greeted: make(chan struct{}), files: newFetcher(o), tellers: map[threadID]*teller{}, resync: map[int]func(){}, stirred: map[string]stirring{}}
 	b.outbox = outbox.New(outbox.Options{Store: o.House, Platform: sender{b}, Name: room.Transport, Bot: o.Name, Pace: o.Preview,
-		BackoffMax: o.BackoffMax, NonceWindow: o.Nonce, Failed: b.untold, Log: o.Log})
+		BackoffMax: o.BackoffMax, NonceWindow: o.Nonce, GiveUp: o.GiveUp, GiveUpUnsure: o.GiveUpUnsure, Failed: b.untold, Log: o.Log})
 	return b, nil
 }
 

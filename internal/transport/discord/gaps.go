@@ -237,7 +237,7 @@ func (b *Bot) enrol(ctx context.Context, m *discord.Message, asked map[snowflake
 const settleTime = 10 * time.Second
 
 func (b *Bot) settled(ctx context.Context, lane journal.Lane) error {
-	within, cancel := context.WithTimeout(ctx, settleTime)
+	within, cancel := context.WithTimeout(ctx, min(settleTime, b.Patience))
 	defer cancel()
 	err := b.outbox.Settled(within, lane)
 	if err != nil && ctx.Err() == nil && within.Err() != nil {

@@ -148,6 +148,13 @@ func (s sender) Find(ctx context.Context, p outbox.Probe) (string, bool, error) 
 	return "", false, nil
 }
 
+// Answers implements outbox.Platform. It asks for something that Discord must look up: what it
+// only repeats (where the gateway is) it says in its worst hours too.
+func (s sender) Answers(ctx context.Context) bool {
+	_, err := s.bot.rest.once.GetUser(number(s.bot.me().ID), rest.WithCtx(ctx))
+	return err == nil || !passing(err)
+}
+
 // findPages bounds how far a message is looked for.
 const findPages = 10
 

@@ -132,17 +132,35 @@ func (b *Bot) tellAsker(ctx context.Context, o journal.Outgoing, p post) error {
 		return err
 	}
 	b.world.channel(*direct)
-	said := post{Text: whyUntold(o), Card: p.Card}
-	if p.Text != "" {
-		said.Text += "\n\n" + split.Clip(p.Text, 1900-split.Length(said.Text))
+	lane := b.lane(direct.ID().String())
+	var words []journal.Desired
+	for i, said := range insteadOf(o, p) {
+		body, _ := json.Marshal(said) // strings only
+		key := toldElsewhere + o.Key + strings.Repeat("/text", i)
+		words = append(words, journal.Desired{Lane: lane, Key: key, Thread: o.Thread, Seq: o.Seq, Body: body, Final: true})
 	}
-	body, _ := json.Marshal(said) // strings only
-	word := journal.Desired{Lane: b.lane(direct.ID().String()), Key: toldElsewhere + o.Key, Thread: o.Thread, Seq: o.Seq, Body: body, Final: true}
-	if err := b.House.Wish(ctx, word); err != nil {
+	if err := b.House.Wish(ctx, words...); err != nil {
 		return err
 	}
-	b.outbox.Wake(word.Lane)
+	b.outbox.Wake(lane)
 	return nil
+}
+
+// insteadOf is what somebody is told instead of an answer: why, and what it would have been. Where the
+// words themselves may be the reason they are said apart: they may not be taken here either.
+func insteadOf(o journal.Outgoing, p post) []post {
+	why, said := post{Text: whyUntold(o)}, post{Text: p.Text, Card: p.Card}
+	short := split.Length(why.Text)+split.Length(p.Text) < 1900
+	suspect := o.Why == string(outbox.Broken) || o.Why == string(outbox.Invalid)
+	switch {
+	case p.Text == "" && p.Card == "":
+		return []post{why}
+	case short && !suspect:
+		said.Text = strings.TrimSpace(why.Text + "\n\n" + p.Text)
+		return []post{said}
+	default:
+		return []post{why, said}
+	}
 }
 
 // whyUntold says to a person why there is no answer, and what to do.
@@ -155,6 +173,8 @@ func whyUntold(o journal.Outgoing) string {
 		return fmt.Sprintf("The thread %s is archived, and I may not open it again. Here is what I wanted to say.", in)
 	case outbox.Gone:
 		return "The channel in which you asked is not there any more. Here is what I wanted to say."
+	case outbox.Broken:
+		return fmt.Sprintf("Discord failed again and again to show my answer in %s, and I have stopped trying. Here is what I wanted to say.", in)
 	default:
 		return fmt.Sprintf("Discord did not take my answer in %s. Here is what I wanted to say.", in)
 	}
