@@ -4,15 +4,14 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"chorus/internal/agent"
 	"chorus/internal/chat"
 	"chorus/internal/ledger"
 	"chorus/internal/permit"
-	"chorus/internal/sandbox"
 	"chorus/internal/store"
 	"chorus/internal/tool"
+	"chorus/internal/tool/git"
 )
 
 // Command implements repl.Session: what can be ordered beside talking.
@@ -73,22 +72,18 @@ func (s *Session) status(ctx context.Context) (string, error) {
 }
 
 func (s *Session) diff(ctx context.Context) (string, error) {
-	res, err := s.app.Executor.Run(ctx, sandbox.Command{Dir: s.dir, Timeout: 20 * time.Second,
-		Argv: []string{"git", "-c", "core.fsmonitor=false", "--no-pager", "diff", "--no-ext-diff", "--no-textconv", "--stat", "HEAD"}})
-	if err != nil {
-		return "", err
-	}
-	if res.ExitCode != 0 {
-		if !inGit(s.dir) {
-			return "", fmt.Errorf("%s is not in a git repository", s.dir)
-		}
-		line, _, _ := strings.Cut(strings.TrimSpace(res.Stderr), "\n") // git explains itself at length
-		return "", fmt.Errorf("git diff: %s", line)
-	}
-	if strings.TrimSpace(res.Stdout) == "" {
+	// Outside of any walls: nothing that commands left in the repository is started.
+	out, err := git.Summary(ctx, s.app.Executor, s.dir)
+	switch {
+	case err != nil && !inGit(s.dir):
+		return "", fmt.Errorf("%s is not in a git repository", s.dir)
+	case err != nil:
+		line, _, _ := strings.Cut(err.Error(), "\n") // git explains itself at length
+		return "", fmt.Errorf("look at what has changed: %s", line)
+	case out == "":
 		return "nothing has changed", nil
 	}
-	return strings.TrimRight(res.Stdout, "\n"), nil
+	return out, nil
 }
 
 func (s *Session) notes(ctx context.Context, rest string) (string, error) {

@@ -6,6 +6,7 @@ package git
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"strings"
 	"time"
 
@@ -28,6 +29,30 @@ type repo struct {
 	run   sandbox.Executor
 	roots *files.Roots
 	keep  tool.Keep
+	dir   string // without roots
+}
+
+// workspace is where git runs.
+func (r *repo) workspace() string {
+	if r.roots == nil {
+		return r.dir
+	}
+	return r.roots.Dir(files.Workspace)
+}
+
+// Summary is what has changed in the directory since the last commit, a line for each
+// file, with the same promise as the tools; empty when nothing has. An error is in
+// git's own words, or says that git could not be used.
+func Summary(ctx context.Context, run sandbox.Executor, dir string) (string, error) {
+	r := &repo{run: run, dir: dir}
+	out, failed, err := r.git(ctx, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty", "--stat", "HEAD")
+	if err != nil {
+		return "", err
+	}
+	if failed != "" {
+		return "", errors.New(failed)
+	}
+	return strings.TrimRight(out, "\n"), nil
 }
 
 type statusIn struct{}
@@ -170,7 +195,7 @@ func (r *repo) plain(ctx context.Context, args ...string) (out, failed string, e
 		"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", "-c", "diff.external=", "-c", "status.submoduleSummary=false",
 	}, args...)
 	res, err := r.run.Run(ctx, sandbox.Command{
-		Argv: argv, Dir: r.roots.Dir(files.Workspace), Timeout: timeout, Call: tool.CallFrom(ctx).Key,
+		Argv: argv, Dir: r.workspace(), Timeout: timeout, Call: tool.CallFrom(ctx).Key,
 		Env: []string{"GIT_OPTIONAL_LOCKS=0", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "GIT_EXTERNAL_DIFF=", "LC_ALL=C"},
 	})
 	switch {

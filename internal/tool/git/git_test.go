@@ -149,7 +149,24 @@ func TestNothingOfTheRepositoryRuns(t *testing.T) {
 	git(t, dir, "config", "filter.mine.required", "true")
 	put(t, dir, ".gitattributes", "*.txt diff=mine filter=mine\n*.md filter=Other\\ One\n")
 	put(t, dir, "a.txt", "two\n")
+	// A repository inside, which git looks into by itself, with settings of its own.
+	inner := filepath.Join(dir, "inner")
+	if err := os.Mkdir(inner, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	git(t, inner, "init", "-q")
+	put(t, inner, "b.txt", "one\n")
+	put(t, inner, ".gitattributes", "*.txt filter=deep\n")
+	git(t, inner, "add", ".")
+	git(t, inner, "commit", "-q", "-m", "first")
+	put(t, inner, "b.txt", "six\n") // as long as before, so that git must look
+	git(t, dir, "-c", "core.fsmonitor=", "-c", "filter.mine.required=false", "-c", "filter.mine.clean=", "-c", "filter.mine.process=", "add", "inner")
+	git(t, inner, "config", "filter.deep.clean", evil)
+	_ = os.Remove(proof) // whatever ran until now was ours
 	s := set(t, dir, host.New(os.Environ()), nil)
+	if out, err := Summary(t.Context(), host.New(os.Environ()), dir); err != nil || !strings.Contains(out, "a.txt | 2 +-") {
+		t.Errorf("summary: %q, %v", out, err)
+	}
 	for _, c := range [][2]string{{"git_status", `{}`}, {"git_diff", `{}`}, {"git_diff", `{"staged":true}`}} {
 		if res := call(t, s, c[0], c[1]); res.Failed {
 			t.Errorf("%s: %s", c[0], res.Blocks.Text())
