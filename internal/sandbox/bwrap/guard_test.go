@@ -51,6 +51,11 @@ var plants = map[string]plant{
 	"another worktree":         {setup: `git worktree add -q ../tree`, used: "tree", inside: `cp -r .git evil; EVIL >> evil/config; mv .git/worktrees w; cp -r w .git/worktrees; echo $PWD/evil > .git/worktrees/tree/commondir`},
 	"submodule": {setup: `git -c protocol.file.allow=always submodule --quiet add "$PWD" sub; git commit -q -m sub`, used: "ws/sub",
 		inside: `EVIL >> .git/modules/sub/config; mv .git/modules m; cp -r m .git/modules; EVIL >> .git/modules/sub/config`},
+	"a new repository":           {setup: `cd ..; rm -rf ws; mkdir ws`, inside: `git init -q .; EVIL >> .git/config`},
+	"a new repository's hook":    {setup: `cd ..; rm -rf ws; mkdir ws`, inside: `git init -q .; printf '#!/bin/sh\ntouch PROOF\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit`},
+	"a new repository elsewhere": {setup: `cd ..; rm -rf ws; mkdir ws`, inside: `git init -q sub; EVIL >> sub/.git/config; ln -s sub/.git .git || echo "gitdir: sub/.git" > .git`},
+	"a new repository all round": {setup: `cd ..; rm -rf ws; mkdir ws`, inside: `git init -q --bare .; git config core.bare false; git config core.worktree "$PWD"; EVIL >> config`},
+	"a half repository":          {setup: `cd ..; rm -rf ws; mkdir -p ws/.git`, inside: `git init -q .; cp -r .git evil; EVIL >> evil/config; echo ../evil > .git/commondir`},
 	"a folder of the repository": {setup: `mkdir part`, dir: "ws/part", inside: `EVIL >> ../.git/config; printf '#!/bin/sh\ntouch PROOF\n' > ../.git/hooks/pre-commit; chmod +x ../.git/hooks/pre-commit`},
 	"a bare repository":          {setup: `cd ..; git clone -q --bare ws bare`, dir: "bare", used: "bare", inside: `printf '[alias]\n\tst = "!touch PROOF"\n' >> config`},
 }
@@ -117,7 +122,6 @@ func TestPlants(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			base, fill := p.grow(t)
-			before := listing(t, base)
 			res := run(t, ex, p.command(base, fill))
 			if !strings.Contains(res.Output, "tried") {
 				t.Errorf("the attempt itself is broken: %+v", res)
@@ -125,17 +129,8 @@ func TestPlants(t *testing.T) {
 			if p.use(t, base) {
 				t.Errorf("git outside started it; inside:\n%s%q", res.Output, res.Notes)
 			}
-			if strings.Contains(before, "/hooks\n") != strings.Contains(listing(t, base), "/hooks\n") {
-				t.Errorf("a folder that was made for the command is still there")
-			}
 		})
 	}
-}
-
-// listing are the folders of the repository.
-func listing(t *testing.T, base string) string {
-	t.Helper()
-	return outsideGit(t, base, "ls -d ws/.git/* | cat")
 }
 
 // TestThePlantsThemselves: each gets through where there are no walls, and where
@@ -246,5 +241,31 @@ func TestGuardWithoutLitter(t *testing.T) {
 	}
 	if _, err := os.Lstat(hooks); err == nil {
 		t.Error("the folder is still there")
+	}
+}
+
+// TestNewRepository: a command may make a repository. What starts nothing stays as it
+// was written, the rest is set aside and told.
+func TestNewRepository(t *testing.T) {
+	t.Parallel()
+	ex := with(t, options(t))
+	const made = `git init -q . && git config user.name 'a "b" \ c' && git config user.email a@example.com && git remote add origin https://example.com/x.git &&
+		git commit -q --allow-empty -m first && git config branch.x.remote origin && cp .git/config before`
+	dir := t.TempDir()
+	res := run(t, ex, sandbox.Command{Shell: made, Dir: dir})
+	if res.ExitCode != 0 || len(res.Notes) != 0 || outsideGit(t, dir, "cmp before .git/config; ls .git | grep sandbox || true") != "" {
+		t.Errorf("nothing to object to: %+v", res)
+	}
+	dir = t.TempDir()
+	res = run(t, ex, sandbox.Command{Shell: made + ` && git config alias.x '!touch y' && echo x > .git/hooks/post-commit`, Dir: dir})
+	if len(res.Notes) != 1 || !strings.Contains(res.Notes[0], ".git/config.from-sandbox-1") || !strings.Contains(res.Notes[0], ".git/hooks.from-sandbox-1") {
+		t.Errorf("it is not told: %+v", res)
+	}
+	if out := outsideGit(t, dir, "git config -f before --list > b; git config -f .git/config --list > c; cmp b c; git log --format=%s"); out != "first\n" {
+		t.Errorf("what was harmless is gone: %s", out)
+	}
+	// It is a repository like any other from now on.
+	if res := run(t, ex, sandbox.Command{Shell: "git config alias.x y; git commit -q --allow-empty -m second && git log --format=%s", Dir: dir}); res.Stdout != "second\nfirst\n" || len(res.Notes) != 1 {
+		t.Errorf("got %+v", res)
 	}
 }

@@ -57,6 +57,8 @@ func (w watched) settle() (note string, err error) {
 	info, err := os.Lstat(w.path)
 	there := err == nil
 	switch {
+	case w.kind == newRepository:
+		return tame(w.path)
 	case w.kind == stranger && there:
 		if _, err := setAside(w.path); err != nil {
 			return "", err

@@ -1,0 +1,172 @@
+package bwrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A workspace without a repository has nothing to guard, and a command that makes one
+// writes its settings and hooks. What in them starts nothing stays; the rest is set
+// aside before the next command, which finds a repository that is guarded.
+
+// harmless are the settings that start no program and lead nowhere, as git lists them.
+// What is not here is not known to be harmless.
+var harmless = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(` + strings.Join([]string{
+		`core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf|quotepath|abbrev|` +
+			`longpaths|sparsecheckout|sparsecheckoutcone|untrackedcache|preloadindex|protecthfs|protectntfs|whitespace|commentchar|trustctime|checkstat)`,
+		`(user|author|committer)\.(name|email)`, `init\.defaultbranch`,
+		`remote\..+\.(url|pushurl|fetch|push|tagopt|prune|mirror|promisor|partialclonefilter)`, `remote\.pushdefault`,
+		`branch\..+\.(remote|merge|rebase|pushremote|description)`, `branch\.(autosetupmerge|autosetuprebase|sort)`,
+		`extensions\.(objectformat|worktreeconfig|partialclone|refstorage|preciousobjects|relativeworktrees)`,
+		`pull\.(rebase|ff)`, `push\.(default|autosetupremote|followtags)`, `fetch\.(prune|prunetags|parallel)`, `merge\.(ff|conflictstyle|log|stat)`,
+		`rebase\.(autostash|autosquash|updaterefs)`, `rerere\.(enabled|autoupdate)`, `gc\.auto`, `advice\.[a-z]+`, `color\.[a-z]+`,
+		`status\.(short|branch|showuntrackedfiles)`, `log\.(date|decorate|follow)`, `diff\.(renames|algorithm|colormoved|mnemonicprefix|noprefix)`,
+		`submodule\..+\.(url|active|branch)`, `submodule\.(active|recurse)`,
+	}, "|") + `)$`)
+})
+
+// tame takes out of a repository that a command made whatever git would start, and
+// says what that was. dotGit is where it would be.
+func tame(dotGit string) (note string, err error) {
+	gitDir := dotGit
+	info, err := os.Lstat(dotGit)
+	switch {
+	case err != nil && isGitDir(filepath.Dir(dotGit)): // the workspace became one itself
+		gitDir = filepath.Dir(dotGit)
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case err != nil:
+		return "", err
+	case !info.IsDir(): // it leads to a repository elsewhere
+		return tell(dotGit, []string{dotGit}, nil)
+	}
+	var found []string // what goes as a whole
+	for _, name := range []string{"commondir", "config.worktree"} {
+		if exists(filepath.Join(gitDir, name)) {
+			found = append(found, filepath.Join(gitDir, name))
+		}
+	}
+	if hooks := filepath.Join(gitDir, "hooks"); armed(hooks) {
+		found = append(found, hooks)
+	}
+	config := filepath.Join(gitDir, "config")
+	var left []byte
+	if exists(config) {
+		kept, all := tamed(config)
+		if !all {
+			found, left = append(found, config), []byte(kept)
+		}
+	}
+	return tell(dotGit, found, func() error {
+		if left == nil {
+			return nil
+		}
+		return os.WriteFile(config, left, 0o644)
+	})
+}
+
+// tell sets the paths aside, does what comes then, and says so.
+func tell(dotGit string, paths []string, then func() error) (string, error) {
+	if len(paths) == 0 {
+		return "", nil
+	}
+	var names []string
+	for _, path := range paths {
+		aside, err := setAside(path)
+		if err != nil {
+			return "", err
+		}
+		name, _ := filepath.Rel(filepath.Dir(dotGit), aside)
+		names = append(names, name)
+	}
+	if then != nil {
+		if err := then(); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("[sandbox: this repository is new, and git outside of the sandbox would have started what the command left in it; that is set aside as %s. "+
+		"Whoever owns this Chorus may look at it]", strings.Join(names, ", ")), nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// armed says whether a folder of hooks holds any but git's examples.
+func armed(hooks string) bool {
+	info, err := os.Lstat(hooks)
+	if err != nil {
+		return false
+	}
+	if !info.IsDir() {
+		return true // it leads elsewhere
+	}
+	entries, err := os.ReadDir(hooks)
+	if err != nil {
+		return true
+	}
+	for _, entry := range entries {
+		if !strings.HasSuffix(entry.Name(), ".sample") {
+			return true
+		}
+	}
+	return false
+}
+
+// tameTime is far more than git needs to read one file.
+const tameTime = 5 * time.Second
+
+// tamed is what is harmless of a configuration, and whether that is all of it. Git
+// reads the file, and nothing that the file names.
+func tamed(config string) (kept string, all bool) {
+	if info, err := os.Lstat(config); err != nil || !info.Mode().IsRegular() || info.Size() > maxSettings {
+		return "", false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), tameTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", "config", "--file", config, "--no-includes", "--null", "--list")
+	cmd.Dir = "/"
+	out, err := cmd.Output()
+	if err != nil { // no git, or nothing that git can read
+		return "", false
+	}
+	var text strings.Builder
+	all = true
+	for entry := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		key, value, valued := strings.Cut(entry, "\n")
+		if key == "" {
+			continue
+		}
+		if !harmless().MatchString(key) || strings.ContainsAny(value, "\n\r") {
+			all = false
+			continue
+		}
+		if !valued {
+			value = "true"
+		}
+		text.WriteString(written(key, value))
+	}
+	return text.String(), all
+}
+
+// written is a setting as it stands in a file.
+func written(key, value string) string {
+	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+	section, rest, _ := strings.Cut(key, ".")
+	name := rest
+	if i := strings.LastIndexByte(rest, '.'); i >= 0 {
+		section, name = section+` "`+quote.Replace(rest[:i])+`"`, rest[i+1:]
+	}
+	return "[" + section + "]\n\t" + name + ` = "` + quote.Replace(value) + "\"\n"
+}
