@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -49,6 +50,7 @@ type cli struct {
 	exit    int
 	begun   bool // the command line was understood
 	far     far
+	sweep   time.Duration // between looks at what other processes did; 0: as the engine likes it. Stories make it long
 }
 
 // exitError carries an exit code; what there was to say has been said.
@@ -114,7 +116,7 @@ Without any key it talks to a built-in offline model, so that you can look aroun
 
 // open opens the home.
 func (c *cli) open(ctx context.Context) (*app.App, error) {
-	o := app.Options{Env: c.getenv, Home: c.home, Version: version, Warn: c.warn}
+	o := app.Options{Env: c.getenv, Home: c.home, Version: version, Warn: c.warn, Sweep: c.sweep}
 	hook(&o)
 	return app.Open(ctx, o)
 }

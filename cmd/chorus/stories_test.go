@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"chorus/internal/app"
+	"chorus/internal/transport/repl"
 )
 
 // Stories are conversations with the real program, from the outside: what a person
@@ -33,7 +34,13 @@ func TestMain(m *testing.M) {
 	if code, ours := app.LaunchSandboxed(os.Args[1:]); ours { // a sandbox knows us by our file, not by our name
 		os.Exit(code)
 	}
-	testscript.Main(sealed{m}, map[string]func(){"chorus": main, "mcpserver": mcpServer})
+	testscript.Main(sealed{m}, map[string]func(){"chorus": main, "patient": patient, "mcpserver": mcpServer})
+}
+
+// patient is the program, but it looks only every hour by itself at what other processes did.
+func patient() {
+	c := &cli{console: repl.Standard(), getenv: os.Getenv, sweep: time.Hour}
+	os.Exit(c.run(os.Args[1:]))
 }
 
 // sealed fails when the tests leave goroutines behind.

@@ -22,6 +22,7 @@ import (
 	"chorus/internal/engine"
 	"chorus/internal/home"
 	"chorus/internal/journal"
+	"chorus/internal/neighbours"
 	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/host"
 	"chorus/internal/store"
@@ -41,6 +42,7 @@ type Options struct {
 	Warn    func(string)        // hears what went wrong without stopping anything; nil: nobody does
 	// Journal wraps the store before the engine gets it; tests kill the process in it.
 	Journal func(engine.Journal) engine.Journal
+	Sweep   time.Duration // between looks at what other processes did; 0: the engine's own. Tests make it long
 }
 
 // App is an opened home with everything that works on it.
@@ -155,7 +157,7 @@ func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 	a.engine = engine.New(engine.Config{
 		Journal: j, Bus: a.bus, Setup: a.setupAsking, Takes: a.takes, Adopt: a.adopts, LockDir: a.Home.Locks(),
 		MaxWaiting: a.shared.MaxQueuedReplies, IdleAfter: time.Duration(a.shared.IdleTimeoutMS) * time.Millisecond, Log: a.Log,
-		Bounds: boundsOf(a.shared), FirstSweep: firstSweep,
+		Bounds: boundsOf(a.shared), FirstSweep: firstSweep, SweepEvery: a.Sweep, Neighbours: neighbours.In(a.Home.Bells()),
 	})
 	return a.engine
 }

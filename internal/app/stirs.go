@@ -6,10 +6,10 @@ import (
 	"chorus/internal/chat"
 )
 
-// stirs has a value when something that the pages about everything show has moved in this
-// process, until ctx ends. Rings that come before the last was heard are one.
+// stirs has a value when something that the pages about everything show has moved, or another
+// process wrote anything, until ctx ends. Rings that come before the last was heard are one.
 func (a *App) stirs(ctx context.Context) <-chan struct{} {
-	ear := a.bus.Hear(chat.KindReceived, chat.KindRefused, chat.KindRunStarted, chat.KindRunEnded, chat.KindApprovalAsked, chat.KindApprovalAnswered, chat.KindForked)
+	ear := a.bus.HearAround(chat.KindReceived, chat.KindRefused, chat.KindRunStarted, chat.KindRunEnded, chat.KindApprovalAsked, chat.KindApprovalAnswered, chat.KindForked)
 	out := make(chan struct{}, 1)
 	go func() {
 		defer ear.Close()

@@ -38,6 +38,7 @@ type Listener struct {
 	bell   chan struct{}
 	calm   bool // is not rung, and gets no live pieces: it looks when it likes
 	every  bool // hears every thread
+	abroad bool // is also told that others wrote
 	kinds  []chat.Kind
 
 	mu    sync.Mutex
@@ -60,7 +61,16 @@ func (b *Bus) Gather(thread chat.ThreadID) *Listener {
 // commits that hold one of them. It hears what this process writes and nothing else, so a gap
 // is one that no single journal can fill.
 func (b *Bus) Hear(kinds ...chat.Kind) *Listener {
-	l := &Listener{bus: b, bell: make(chan struct{}, 1), every: true, kinds: kinds}
+	return b.hear(&Listener{bus: b, bell: make(chan struct{}, 1), every: true, kinds: kinds})
+}
+
+// HearAround is Hear for whoever only wants to know that something moved: what other
+// processes wrote rings too, whatever it was, and shows as a gap.
+func (b *Bus) HearAround(kinds ...chat.Kind) *Listener {
+	return b.hear(&Listener{bus: b, bell: make(chan struct{}, 1), every: true, abroad: true, kinds: kinds})
+}
+
+func (b *Bus) hear(l *Listener) *Listener {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ears = append(b.ears, l)
@@ -104,18 +114,42 @@ func (b *Bus) Ring(thread chat.ThreadID, note Note) {
 	}
 }
 
+// Stir tells the listeners of a thread that somebody else wrote to it: what it was
+// stands in the journal.
+func (b *Bus) Stir(thread chat.ThreadID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for l := range b.subs[thread] {
+		l.stir()
+	}
+	b.stirEars()
+}
+
 // RingAll tells every listener that something may have moved.
 func (b *Bus) RingAll() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, subs := range b.subs {
 		for l := range subs {
-			l.mu.Lock()
-			l.gap = true
-			l.mu.Unlock()
-			l.ring()
+			l.stir()
 		}
 	}
+	b.stirEars()
+}
+
+func (b *Bus) stirEars() {
+	for _, l := range b.ears {
+		if l.abroad {
+			l.stir()
+		}
+	}
+}
+
+func (l *Listener) stir() {
+	l.mu.Lock()
+	l.gap = true
+	l.mu.Unlock()
+	l.ring()
 }
 
 func (l *Listener) put(note Note) {

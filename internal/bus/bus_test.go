@@ -99,3 +99,31 @@ func TestHear(t *testing.T) {
 		t.Error("closing one closed the other")
 	}
 }
+
+// What others wrote is told to the listeners of that thread and to whoever wants to know
+// of everything around; whoever hears what this process writes has missed nothing.
+func TestStir(t *testing.T) {
+	t.Parallel()
+	var b Bus
+	l, other, own, around := b.Listen(thread), b.Listen("cli:here:two"), b.Hear(), b.HearAround(chat.KindRunEnded)
+	b.Stir(thread)
+	for name, c := range map[string]struct {
+		l    *Listener
+		want bool
+	}{"its listener": {l, true}, "another thread's": {other, false}, "this process's": {own, false}, "around": {around, true}} {
+		if notes, gap := c.l.Take(); len(notes) > 0 || gap != c.want || rang(c.l) != c.want {
+			t.Errorf("%s: %v %v", name, notes, gap)
+		}
+	}
+	b.Ring(thread, Note{Events: []chat.Event{{Body: chat.Took{}}}})
+	if rang(around) || !rang(own) {
+		t.Error("of this process only the kinds it asked for")
+	}
+	b.RingAll()
+	if _, gap := around.Take(); !gap || !rang(around) || rang(own) {
+		t.Error("RingAll is about others")
+	}
+	for _, l := range []*Listener{l, other, own, around} {
+		l.Close()
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"chorus/internal/agent"
@@ -27,8 +28,10 @@ type actor struct {
 	engine *Engine
 	thread chat.ThreadID
 	bell   chan struct{} // room for one ring
+	news   atomic.Bool   // this process wrote to the thread, and whoever runs it may not know
 
 	log      *transcript.Log
+	ended    bool  // the last thing done was to end a run
 	snapshot int64 // event of the last snapshot
 	troubles int   // failures in a row, for the pause before the next try
 
@@ -125,8 +128,12 @@ func (a *actor) work() (stay bool) {
 		return row.Status != chat.Waiting // nothing to do; a suspended thread needs nobody
 	}
 	a.waits("the thread's lock", e.Bounds.Store)
+	news := a.news.Swap(false)
 	held, err := takeLock(e.LockDir, a.thread)
 	if errors.Is(err, lockfile.ErrHeld) {
+		if news {
+			e.Neighbours.Ring(a.thread)
+		}
 		return false // whoever has it sees what we saw
 	}
 	if err != nil {
@@ -135,6 +142,8 @@ func (a *actor) work() (stay bool) {
 	if !a.grip.keep(held) {
 		return false
 	}
+	a.ended = false
+	defer a.passOn()
 	defer a.grip.release()
 	a.waitsForStore()
 	if row, err = e.Journal.Take(ctx, a.thread); err != nil {
@@ -162,6 +171,7 @@ func (a *actor) step(ctx context.Context, row journal.Thread) (stay, again bool)
 		return true, false
 	}
 	state, err := a.runOnce(ctx, row)
+	a.ended = err == nil && state == agent.Finished
 	switch {
 	case errors.Is(err, journal.ErrFenced):
 		if !a.dog.gone() { // else it was our own watchdog's doing

@@ -23,6 +23,7 @@ import (
 	"chorus/internal/id"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
+	"chorus/internal/neighbours"
 	"chorus/internal/transcript"
 )
 
@@ -104,11 +105,12 @@ type Config struct {
 	// what is written here. A thread named in Wake needs no leave.
 	Adopt      func(chat.ThreadID) bool
 	LockDir    string
-	MaxWaiting int           // prompts waiting in a thread; 0: DefaultMaxWaiting
-	IdleAfter  time.Duration // 0: DefaultIdleAfter
-	SweepEvery time.Duration // 0: DefaultSweep
-	FirstSweep time.Duration // how long the first one waits, so that whoever came with a prompt is served before
-	Bounds     agent.Bounds  // how long anything outside is waited for; an agent may have its own
+	Neighbours *neighbours.Bells // rings between the processes of this home; nil: only the sweep sees what others do
+	MaxWaiting int               // prompts waiting in a thread; 0: DefaultMaxWaiting
+	IdleAfter  time.Duration     // 0: DefaultIdleAfter
+	SweepEvery time.Duration     // 0: DefaultSweep
+	FirstSweep time.Duration     // how long the first one waits, so that whoever came with a prompt is served before
+	Bounds     agent.Bounds      // how long anything outside is waited for; an agent may have its own
 	Now        func() time.Time
 	Log        *slog.Logger
 }
@@ -244,9 +246,13 @@ func (e *Engine) guest(thread chat.ThreadID, who string, bodies ...chat.Body) jo
 func (e *Engine) moved(thread chat.ThreadID, events []chat.Event) {
 	e.Bus.Ring(thread, bus.Note{Events: events})
 	e.ringDesks()
+	if !e.Adopt(thread) {
+		e.Neighbours.Ring(thread)
+		return
+	}
 	for _, ev := range events {
-		if journal.Wakes(ev.Body) && e.Adopt(thread) {
-			e.Wake(thread)
+		if journal.Wakes(ev.Body) {
+			e.wake(thread, true)
 			return
 		}
 	}
@@ -323,15 +329,15 @@ func (e *Engine) sweep() {
 			return
 		}
 	}
+	ear := e.listenAround() // before the first look, so that nothing falls between the two
+	defer ear.Close()
 	tick := time.NewTicker(e.SweepEvery)
 	defer tick.Stop()
 	var seen int64 = -1
 	for {
 		if version, err := e.quick.DataVersion(e.ctx); err == nil && version != seen {
 			if seen >= 0 || e.FirstSweep > 0 { // others may have written while it waited
-				e.Bus.RingAll()
-				e.ringActors()
-				e.ringDesks()
+				e.ringAll()
 			}
 			seen = version
 		}
@@ -340,10 +346,8 @@ func (e *Engine) sweep() {
 		e.stir()
 		e.expire(e.ctx)
 		e.remind()
-		select {
-		case <-e.ctx.Done():
+		if !e.hear(ear, tick.C) {
 			return
-		case <-tick.C:
 		}
 	}
 }
@@ -363,7 +367,10 @@ func (e *Engine) stir() {
 	}
 }
 
-func (e *Engine) ringActors() {
+// ringAll lets everybody look who waits for anything.
+func (e *Engine) ringAll() {
+	e.Bus.RingAll()
+	e.ringDesks()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, a := range e.actors {
@@ -372,7 +379,10 @@ func (e *Engine) ringActors() {
 }
 
 // Wake lets the thread's actor look, making one if there is none.
-func (e *Engine) Wake(thread chat.ThreadID) {
+func (e *Engine) Wake(thread chat.ThreadID) { e.wake(thread, false) }
+
+// wake is Wake; news: this process has just written what there is to see.
+func (e *Engine) wake(thread chat.ThreadID, news bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ctx.Err() != nil {
@@ -381,6 +391,9 @@ func (e *Engine) Wake(thread chat.ThreadID) {
 	a := e.actors[thread]
 	if a == nil {
 		a = e.newActor(thread)
+	}
+	if news {
+		a.news.Store(true)
 	}
 	a.ring()
 }

@@ -123,6 +123,7 @@ func (h *Home) join(names ...string) string {
 func (h *Home) DB() string       { return h.join("chorus.db") }
 func (h *Home) Blobs() string    { return h.join("blobs") }
 func (h *Home) Locks() string    { return h.join("locks") }
+func (h *Home) Bells() string    { return h.join("run", "bells") }
 func (h *Home) Config() string   { return h.join("config") }
 func (h *Home) Models() string   { return h.join("available_models.json") }
 func (h *Home) Settings() string { return h.join("settings.json") }

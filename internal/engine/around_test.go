@@ -1,0 +1,147 @@
+package engine_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"chorus/internal/bus"
+	"chorus/internal/chat"
+	"chorus/internal/engine"
+	"chorus/internal/neighbours"
+	"chorus/internal/polltest"
+	"chorus/internal/tool"
+)
+
+// newStreet is a rig whose neighbours can ring. Nobody sweeps after the start, so what
+// another process does is heard by its ring or never.
+func newStreet(t *testing.T, tools ...tool.Tool) *rig {
+	t.Helper()
+	r := newRig(t, tools...)
+	r.config = func(c *engine.Config) { c.Neighbours = r.bells() }
+	r.restart()
+	r.listening(1)
+	return r
+}
+
+func (r *rig) bells() *neighbours.Bells { return neighbours.In(filepath.Join(r.dir, "bells")) }
+
+// listening waits until that many processes listen.
+func (r *rig) listening(n int) {
+	r.t.Helper()
+	polltest.Until(r.t, "all listen", func() bool {
+		names, err := os.ReadDir(filepath.Join(r.dir, "bells"))
+		return err == nil && len(names) == n
+	})
+}
+
+// neighbour is another process on the same home.
+func (r *rig) neighbour(adopt bool) *engine.Engine {
+	r.t.Helper()
+	c := r.engine.Config
+	c.Bus, c.Neighbours = &bus.Bus{}, r.bells()
+	c.Adopt = func(chat.ThreadID) bool { return adopt }
+	e := engine.New(c)
+	r.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := e.Stop(ctx); err != nil {
+			r.t.Error(err)
+		}
+	})
+	r.listening(2)
+	return e
+}
+
+// An abort in another process is heard by the one that runs the thread, whether the other
+// could run it too or not.
+func TestANeighboursAbort(t *testing.T) {
+	t.Parallel()
+	for name, adopt := range map[string]bool{"a guest": false, "one that would run it": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, began, _ := hold("act", false)
+			r := newStreet(t, f)
+			r.say("!call act {}\n!---\n!say over")
+			<-began
+			other := r.neighbour(adopt)
+			if ended, err := other.Abort(context.Background(), thread, "local:bob", false); err != nil || !ended {
+				t.Fatal(ended, err)
+			}
+			events := r.untilEnds(1)
+			if end := bodies[chat.RunEnded](events)[0]; end.Reason != chat.EndAborted {
+				t.Fatalf("%+v", end)
+			}
+		})
+	}
+}
+
+// Words and answers from another process wake the one that may run the thread.
+func TestANeighboursWords(t *testing.T) {
+	t.Parallel()
+	r := newStreet(t, echo(false))
+	r.gate = ask
+	ctx := context.Background()
+	r.say("!say one")
+	r.untilEnds(1)
+	other := r.neighbour(false)
+	if asPrompt, err := other.Steer(ctx, thread, steer("!call act {}\n!---\n!say two", chat.Interrupt)); err != nil || !asPrompt {
+		t.Fatal(asPrompt, err)
+	}
+	a := r.asked(1)
+	polltest.Until(t, "the question costs no goroutine", func() bool { return !r.engine.Awake(thread) })
+	if err := other.Answer(ctx, a.ID, bob, true, ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := lastText(r.untilEnds(2)); got != "two" {
+		t.Fatal(got)
+	}
+	if other.Actors() > 0 {
+		t.Error("a guest runs a thread")
+	}
+}
+
+// Whoever only watches sees at once what another process wrote.
+func TestWatchersHearNeighbours(t *testing.T) {
+	t.Parallel()
+	f, began, release := hold("act", false)
+	r := newStreet(t, f)
+	around := r.engine.Bus.HearAround()
+	defer around.Close()
+	own := r.engine.Bus.Hear(chat.KindSteered)
+	defer own.Close()
+	r.say("!call act {}\n!---\n!say over")
+	<-began
+	around.Take()
+	if _, err := r.neighbour(false).Steer(context.Background(), thread, steer("mind the gap", chat.Inject)); err != nil {
+		t.Fatal(err)
+	}
+	r.until(func(ev chat.Event) bool { return is[chat.Steered](ev) })
+	polltest.Until(t, "whoever shows everything is told", func() bool { _, gap := around.Take(); return gap })
+	if notes, gap := own.Take(); len(notes) > 0 || gap {
+		t.Errorf("whoever counts what this process does was told: %v %v", notes, gap)
+	}
+	release <- struct{}{}
+	r.untilEnds(1)
+}
+
+// A run rings nowhere, nor does the prompt that it begins with.
+func TestRunsRingNowhere(t *testing.T) {
+	t.Parallel()
+	r := newStreet(t, echo(true), echo(false))
+	ear, err := r.bells().Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ear.Close()
+	r.say("!call act {}\n!---\n!call look {}\n!---\n!say over")
+	r.untilEnds(1)
+	const last = chat.ThreadID("cli:here:last@helper")
+	r.bells().Ring(last)
+	<-ear.Bell()
+	if threads, _ := ear.Take(); len(threads) != 1 || threads[0] != last {
+		t.Errorf("rung for %q", threads)
+	}
+}
