@@ -90,3 +90,42 @@ func TestDiscordFailsOnEverything(t *testing.T) {
 		t.Errorf("one answer, not %d:\n%s", n, g.board())
 	}
 }
+
+// Of a long answer whose later part Discord does not take, the rest is told in private, in order and once, whoever looks again.
+func TestDiscordRefusesALaterPart(t *testing.T) {
+	t.Parallel()
+	g := inOldGuild(t, discordsim.Options{}, map[string]string{}, func(g *guildT) {
+		g.tune = func(o *discord.Options) { o.Preview = time.Hour } // only the answer itself is sent
+	})
+	at := g.private("ada", "chorus")
+	refused := cursed("beta beta")
+	refused.Status, refused.Count = 400, 1
+	g.fault(refused)
+	var script []string
+	for _, word := range []string{"alpha", "beta", "gamma"} {
+		script = append(script, "!say "+strings.TrimSpace(strings.Repeat(word+" ", 290)))
+	}
+	asked := g.post("ada", "general", discordsim.Said{Text: "play this", Files: map[string][]byte{"script.txt": []byte(strings.Join(script, "\n"))}})
+	g.message("beginning", answers(asked))
+	for range 2 {
+		g.bears(asked, "🔇")
+		g.message("last of it", func(m discordsim.Message) bool { return m.GuildID == 0 && strings.HasSuffix(m.Content, "gamma") })
+		g.settledRows()
+		list, err := g.Messages(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []string
+		for _, m := range list {
+			told = append(told, m.Content)
+		}
+		if len(told) != 3 || !strings.Contains(told[0], "the rest of what I wanted to say") || !strings.HasPrefix(told[1], "beta") || !strings.HasPrefix(told[2], "gamma") {
+			t.Errorf("ada is told %q", told)
+		}
+		if n := g.ours("general"); n != 1 {
+			t.Errorf("%d parts:\n%s", n, g.board())
+		}
+		g.end()
+		g.start()
+	}
+}

@@ -149,7 +149,7 @@ func (p *places) forget() {
 func (t *teller) message(m show.Message, seq int64) journal.Desired {
 	channel := t.where.ofKey(m.Key)
 	d := journal.Desired{Lane: t.bot.lane(channel), Key: m.Key, Thread: t.thread, Seq: seq, Final: m.Final, Gone: m.Absent()}
-	if run, n, ok := strings.Cut(m.Key, "/"); ok {
+	if run, n, ok := strings.Cut(m.Key, "/"); ok && run != "refused" { // that is the number of an event
 		if i, err := strconv.Atoi(n); err == nil {
 			d.Part, d.Group = i, run
 		}

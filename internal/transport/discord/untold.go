@@ -3,6 +3,7 @@ package discord
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -39,7 +40,7 @@ func (b *Bot) untold(o journal.Outgoing) {
 		var err error
 		if p.Home != "" && p.Home != o.Lane.Channel && o.Why == string(outbox.Gone) {
 			err = b.moveHome(ctx, o, p)
-		} else if o.Part == 0 {
+		} else {
 			err = b.tellAsker(ctx, o, p)
 		}
 		if err != nil && ctx.Err() == nil {
@@ -111,7 +112,43 @@ func (b *Bot) moveHome(ctx context.Context, o journal.Outgoing, p post) error {
 	return nil
 }
 
-// tellAsker tells whoever asked why there is no answer where they look for it.
+// missing are the parts of an answer that nobody can see, from one on, and whether it is the first of them: what is in
+// front of it may have been told of before, and tells of it too.
+func (b *Bot) missing(ctx context.Context, o journal.Outgoing) (list []journal.Outgoing, first bool, err error) {
+	list, first = []journal.Outgoing{o}, true
+	if o.Group == "" {
+		return list, first, nil
+	}
+	step := func(part int) (journal.Outgoing, bool, error) {
+		row, err := b.House.Outgoing(ctx, o.Lane, o.Group+"/"+strconv.Itoa(part))
+		if errors.Is(err, journal.ErrUnknown) {
+			return row, false, nil
+		}
+		return row, err == nil && !row.Gone, err
+	}
+	failed := func(row journal.Outgoing) bool {
+		_, missed := wanted(row)
+		return row.State == journal.Failed && missed
+	}
+	for part := range o.Part {
+		row, there, err := step(part)
+		if err != nil {
+			return nil, false, err
+		}
+		first = first && !(there && failed(row))
+	}
+	for part := o.Part + 1; ; part++ {
+		row, there, err := step(part)
+		if err != nil || !there {
+			return list, first, err
+		}
+		if failed(row) {
+			list = append(list, row)
+		}
+	}
+}
+
+// tellAsker tells whoever asked why there is no answer where they look for it, or only its beginning.
 func (b *Bot) tellAsker(ctx context.Context, o journal.Outgoing, p post) error {
 	if p.Ask != "" && p.AskIn != "" {
 		body, _ := json.Marshal(post{Emoji: signUntold}) // strings only
@@ -133,11 +170,20 @@ func (b *Bot) tellAsker(ctx context.Context, o journal.Outgoing, p post) error {
 	}
 	b.world.channel(*direct)
 	lane := b.lane(direct.ID().String())
+	parts, first, err := b.missing(ctx, o)
+	if err != nil {
+		return err
+	}
 	var words []journal.Desired
-	for i, said := range insteadOf(o, p) {
-		body, _ := json.Marshal(said) // strings only
-		key := toldElsewhere + o.Key + strings.Repeat("/text", i)
-		words = append(words, journal.Desired{Lane: lane, Key: key, Thread: o.Thread, Seq: o.Seq, Body: body, Final: true})
+	for i, part := range parts {
+		if p, err = read(part.Body); err != nil {
+			return err
+		}
+		for n, said := range insteadOf(part, p, first && i == 0) {
+			body, _ := json.Marshal(said) // strings only
+			key := toldElsewhere + part.Key + strings.Repeat("/text", n)
+			words = append(words, journal.Desired{Lane: lane, Key: key, Thread: o.Thread, Seq: o.Seq, Body: body, Final: true})
+		}
 	}
 	if err := b.House.Wish(ctx, words...); err != nil {
 		return err
@@ -146,14 +192,16 @@ func (b *Bot) tellAsker(ctx context.Context, o journal.Outgoing, p post) error {
 	return nil
 }
 
-// insteadOf is what somebody is told instead of an answer: why, and what it would have been. Where the
-// words themselves may be the reason they are said apart: they may not be taken here either.
-func insteadOf(o journal.Outgoing, p post) []post {
-	why, said := post{Text: whyUntold(o)}, post{Text: p.Text, Card: p.Card}
+// insteadOf is what somebody is told instead of an answer: why, for its first part, and what it would have been.
+// Where the words themselves may be the reason they are said apart: they may not be taken here either.
+func insteadOf(o journal.Outgoing, p post, first bool) []post {
+	why, said := post{Text: whyUntold(o)}, post{Text: p.Text, Card: p.Card, File: p.File, Content: p.Content, Blob: p.Blob}
 	short := split.Length(why.Text)+split.Length(p.Text) < 1900
 	suspect := o.Why == string(outbox.Broken) || o.Why == string(outbox.Invalid)
 	switch {
-	case p.Text == "" && p.Card == "":
+	case !first:
+		return []post{said}
+	case p.Text == "" && p.Card == "" && p.File == "":
 		return []post{why}
 	case short && !suspect:
 		said.Text = strings.TrimSpace(why.Text + "\n\n" + p.Text)
@@ -165,18 +213,21 @@ func insteadOf(o journal.Outgoing, p post) []post {
 
 // whyUntold says to a person why there is no answer, and what to do.
 func whyUntold(o journal.Outgoing) string {
-	in := "<#" + o.Lane.Channel + ">"
+	in, here := "<#"+o.Lane.Channel+">", "Here is what I wanted to say."
+	if o.Part > 0 {
+		here = "Here is the rest of what I wanted to say."
+	}
 	switch outbox.Why(o.Why) {
 	case outbox.Forbidden:
-		return fmt.Sprintf("I may not write in %s. Whoever manages the server can allow it: Send Messages, and in threads Send Messages in Threads. Here is what I wanted to say.", in)
+		return fmt.Sprintf("I may not write in %s. Whoever manages the server can allow it: Send Messages, and in threads Send Messages in Threads. %s", in, here)
 	case outbox.Archived:
-		return fmt.Sprintf("The thread %s is archived, and I may not open it again. Here is what I wanted to say.", in)
+		return fmt.Sprintf("The thread %s is archived, and I may not open it again. %s", in, here)
 	case outbox.Gone:
-		return "The channel in which you asked is not there any more. Here is what I wanted to say."
+		return "The channel in which you asked is not there any more. " + here
 	case outbox.Broken:
-		return fmt.Sprintf("Discord failed again and again to show my answer in %s, and I have stopped trying. Here is what I wanted to say.", in)
+		return fmt.Sprintf("Discord failed again and again to show my answer in %s, and I have stopped trying. %s", in, here)
 	default:
-		return fmt.Sprintf("Discord did not take my answer in %s. Here is what I wanted to say.", in)
+		return fmt.Sprintf("Discord did not take my answer in %s. %s", in, here)
 	}
 }
 
