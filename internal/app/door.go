@@ -2,11 +2,8 @@ package app
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,8 +24,8 @@ type door struct {
 
 	mu      sync.Mutex
 	proxy   *egress.Proxy
-	dir     string // its folder, removed with it
-	rules   string // of which plan its rules are
+	dir     *ownDir // removed with it
+	rules   string  // of which plan its rules are
 	opened  opened
 	setting string
 	ears    map[int]*[]string // by number, of the commands that run
@@ -70,27 +67,25 @@ func (d *door) open(ctx context.Context, a *App, p wallPlan) (opened, error) {
 }
 
 func (d *door) start(ctx context.Context, a *App, rules egress.Rules) error {
-	var err error
-	sum := sha256.Sum256([]byte(d.thread))
-	if d.dir, err = a.Home.Ensure(filepath.Join(a.Home.Dir(), "run", hex.EncodeToString(sum[:4]))); err != nil {
+	dir, err := a.doorDir(d.thread)
+	if err != nil {
 		return err
 	}
-	if len(d.dir) > longestSocket-len("/door") {
-		if d.dir, err = os.MkdirTemp("", "chorus-door-"); err != nil {
-			return err
-		}
-	}
-	d.proxy, err = egress.Listen(context.WithoutCancel(ctx), "unix:"+filepath.Join(d.dir, "door"), rules, egress.Options{
-		Setting: d.setting, Dir: d.dir, OnRefused: func(r egress.Refusal) { d.refused(a, r) },
+	proxy, err := egress.Listen(context.WithoutCancel(ctx), "unix:"+filepath.Join(dir.path, "door"), rules, egress.Options{
+		Setting: d.setting, Dir: dir.path, OnRefused: func(r egress.Refusal) { d.refused(a, r) },
 	})
-	return err
+	if err != nil {
+		return errors.Join(err, dir.close())
+	}
+	d.proxy, d.dir = proxy, dir
+	return nil
 }
 
 // describe tells how the proxy is reached; the roots that must be trusted are shown
 // only where something is opened for a secret.
 func (d *door) describe(secrets bool) error {
 	view := egress.View{Proxy: bwrap.Proxy}
-	d.opened = opened{socket: filepath.Join(d.dir, "door")}
+	d.opened = opened{socket: filepath.Join(d.dir.path, "door")}
 	var err error
 	if secrets {
 		if view.Trust, err = d.proxy.TrustFile(); err != nil {
@@ -170,5 +165,5 @@ func (d *door) close() error {
 	if proxy == nil {
 		return nil
 	}
-	return errors.Join(proxy.Close(), os.RemoveAll(dir))
+	return errors.Join(proxy.Close(), dir.close())
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Mend does what can be done without asking: it takes from others the right to look
-// into the home, and removes bytes that nothing refers to. It does nothing in a home
+// into the home, and removes bytes that nothing refers to and folders of killed processes. It does nothing in a home
 // that is not there. What it could not do is a finding too.
 func Mend(ctx context.Context, o Options) []doctor.Finding {
 	ctx, cancel := context.WithTimeout(ctx, mendTime)
@@ -36,6 +36,9 @@ func Mend(ctx context.Context, o Options) []doctor.Finding {
 		case n > 0:
 			out = append(out, doctor.Good("unused bytes", "removed %d that nothing referred to", n))
 		}
+	}
+	if n := p.app.sweepDoors(); n > 0 {
+		out = append(out, doctor.Good("left folders", "removed %d of processes that were killed", n))
 	}
 	return out
 }

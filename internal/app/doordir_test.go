@@ -1,0 +1,112 @@
+package app
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A folder of a killed process goes with the next sweep, one that is in use does not.
+func TestOwnDirsOfTheKilled(t *testing.T) {
+	t.Parallel()
+	above := t.TempDir()
+	var made []*ownDir
+	for range 3 {
+		dir, err := makeOwnDir(above, "x-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir.path, "door"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		made = append(made, dir)
+	}
+	pattern := filepath.Join(above, "*")
+	if n := sweepOwnDirs(pattern); n != 0 {
+		t.Fatalf("%d were removed while somebody had them", n)
+	}
+	_ = made[1].lock.Close() // as the system does for a killed process
+	if n := sweepOwnDirs(pattern); n != 1 {
+		t.Errorf("%d were removed", n)
+	}
+	for i, dir := range made {
+		if _, err := os.Stat(filepath.Join(dir.path, "door")); (err == nil) != (i != 1) {
+			t.Errorf("%d: %v", i, err)
+		}
+		if i != 1 {
+			if err := dir.close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if left, _ := filepath.Glob(pattern); len(left) != 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
+// Many make folders while others sweep: nobody loses theirs.
+func TestOwnDirsAtOnce(t *testing.T) {
+	t.Parallel()
+	above := t.TempDir()
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 50 {
+				dir, err := makeOwnDir(above, "x-")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				sweepOwnDirs(filepath.Join(above, "*"))
+				if err := os.WriteFile(filepath.Join(dir.path, "door"), nil, 0o600); err != nil {
+					t.Errorf("somebody took it: %v", err)
+				}
+				if err := dir.close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// What a killed process left in the home goes with the first command of the next, or
+// when somebody mends; a door that is open stays.
+func TestDoorsAreSwept(t *testing.T) {
+	t.Parallel()
+	a, work, _ := wallHome(t)
+	left := filepath.Join(a.Home.Dir(), "run", "0badc0de-1")
+	leave := func() {
+		if err := errors.Join(os.MkdirAll(left, 0o700), os.WriteFile(filepath.Join(left, "trust.pem"), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leave()
+	if doors := behindWallsDoors(t, a, work); len(doors) != 1 || doors[0] == left {
+		t.Errorf("after a command: %q", doors)
+	}
+	leave()
+	var said []string
+	for _, f := range Mend(t.Context(), Options{Home: a.Home.Dir(), Env: func(string) string { return "" }}) {
+		said = append(said, f.Name)
+	}
+	if doors := behindWallsDoors(t, a, work); !strings.Contains(strings.Join(said, " "), "left folders") || len(doors) != 1 {
+		t.Errorf("%q, %q", said, doors)
+	}
+}
+
+// behindWallsDoors runs a command, and says which doors there are then.
+func behindWallsDoors(t *testing.T, a *App, work string) []string {
+	t.Helper()
+	if res := behindWalls(t, a, work, wallPlan{})("echo ran"); res.Output != "ran\n" {
+		t.Fatalf("%+v", res)
+	}
+	doors, err := filepath.Glob(filepath.Join(a.Home.Dir(), "run", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doors
+}
