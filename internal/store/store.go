@@ -31,6 +31,9 @@ type Options struct {
 	BlobDir string
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+	// Patience is how long a commit waits for another process that writes, before it
+	// fails with ErrBusy; 0 means 10 s, far beyond any commit.
+	Patience time.Duration
 }
 
 // DB is an open store. All methods may be called from any goroutine; after
@@ -71,7 +74,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err := ensureFile(path); err != nil {
 		return nil, err
 	}
-	w, err := openWriter(ctx, path, o.Durability)
+	w, err := openWriter(ctx, path, o.Durability, o.Patience)
 	if err != nil {
 		return nil, explain(path, err)
 	}

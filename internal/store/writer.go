@@ -70,8 +70,11 @@ const (
 	jobDropped
 )
 
-func openWriter(ctx context.Context, path, durability string) (*writer, error) {
-	pragmas := append([]string{syncPragma(durability)}, writerPragmas...)
+func openWriter(ctx context.Context, path, durability string, patience time.Duration) (*writer, error) {
+	pragmas := append([]string{syncPragma(durability), busyPragma}, writerPragmas...)
+	if patience > 0 {
+		pragmas[1] = fmt.Sprintf("busy_timeout(%d)", max(1, patience.Milliseconds()))
+	}
 	pool, err := sql.Open(driverName, dsn(path, pragmas))
 	if err != nil {
 		return nil, err
