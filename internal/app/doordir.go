@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"chorus/internal/chat"
@@ -87,9 +88,9 @@ func sweepOwnDirs(pattern string) (removed int) {
 	return removed
 }
 
-// sweepDoors removes what killed processes left of their doors.
+// sweepDoors removes what killed processes left of their doors, and nothing else that lies beside them.
 func (a *App) sweepDoors() int {
-	return sweepOwnDirs(filepath.Join(a.Home.Dir(), "run", "*")) + sweepOwnDirs(filepath.Join(os.TempDir(), strayDoors+"*"))
+	return sweepOwnDirs(filepath.Join(a.Home.Dir(), "run", strings.Repeat("[0-9a-f]", 8)+"*")) + sweepOwnDirs(filepath.Join(os.TempDir(), strayDoors+"*"))
 }
 
 // doorDir makes the folder of a thread's door.

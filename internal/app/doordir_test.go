@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -28,7 +29,10 @@ func TestOwnDirsOfTheKilled(t *testing.T) {
 	if n := sweepOwnDirs(pattern); n != 0 {
 		t.Fatalf("%d were removed while somebody had them", n)
 	}
-	_ = made[1].lock.Close() // as the system does for a killed process
+	// As the system does for a killed process; closing alone leaves it to children that are being started.
+	if err := errors.Join(syscall.Flock(int(made[1].lock.Fd()), syscall.LOCK_UN), made[1].lock.Close()); err != nil {
+		t.Fatal(err)
+	}
 	if n := sweepOwnDirs(pattern); n != 1 {
 		t.Errorf("%d were removed", n)
 	}
@@ -85,6 +89,9 @@ func TestDoorsAreSwept(t *testing.T) {
 		}
 	}
 	leave()
+	if _, err := a.Home.Ensure(a.Home.Bells()); err != nil {
+		t.Fatal(err)
+	}
 	if doors := behindWallsDoors(t, a, work); len(doors) != 1 || doors[0] == left {
 		t.Errorf("after a command: %q", doors)
 	}
@@ -96,6 +103,9 @@ func TestDoorsAreSwept(t *testing.T) {
 	if doors := behindWallsDoors(t, a, work); !strings.Contains(strings.Join(said, " "), "left folders") || len(doors) != 1 {
 		t.Errorf("%q, %q", said, doors)
 	}
+	if _, err := os.Stat(a.Home.Bells()); err != nil {
+		t.Errorf("what else lies there: %v", err)
+	}
 }
 
 // behindWallsDoors runs a command, and says which doors there are then.
@@ -104,7 +114,7 @@ func behindWallsDoors(t *testing.T, a *App, work string) []string {
 	if res := behindWalls(t, a, work, wallPlan{})("echo ran"); res.Output != "ran\n" {
 		t.Fatalf("%+v", res)
 	}
-	doors, err := filepath.Glob(filepath.Join(a.Home.Dir(), "run", "*"))
+	doors, err := filepath.Glob(filepath.Join(a.Home.Dir(), "run", "*-*"))
 	if err != nil {
 		t.Fatal(err)
 	}
