@@ -25,6 +25,11 @@ const (
 	queryVersionTag  = `PRAGMA data_version`
 	queryJournalMode = `PRAGMA journal_mode`
 	quickCheck       = `PRAGMA quick_check(1)`
+
+	// Events are numbered over all threads by SQLite itself, in the order of their commits, whoever makes them: there is one writer
+	// at a time, and no event ever leaves.
+	queryJournalEnd = `SELECT coalesce(max(rowid), 0) FROM events`
+	queryStirred    = `SELECT thread_id FROM events WHERE rowid > ? UNION ALL SELECT value FROM json_each(?)`
 )
 
 // Several processes on one home are normal; 10 s is far beyond any commit, so

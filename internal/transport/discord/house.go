@@ -121,7 +121,9 @@ type Journal interface {
 type Outbox interface {
 	outbox.Store
 	Reader(ctx context.Context, name string, thread chat.ThreadID) (int64, error)
-	BehindIn(ctx context.Context, reader, transport string, limit int) ([]chat.ThreadID, error)
+	// BehindSince are the threads that a reader has not read to their end, among those that have changed since a
+	// mark and some others, and the next mark. Mark 0: among all.
+	BehindSince(ctx context.Context, reader, transport string, mark int64, others []chat.ThreadID) ([]chat.ThreadID, int64, error)
 	// Writes are two numbers that stay while nobody writes.
 	Writes(ctx context.Context) (own, others int64, err error)
 	Plan(ctx context.Context, p journal.Plan) error

@@ -24,12 +24,13 @@ const sweepEvery = 2 * time.Second
 // Where nothing was found and nothing was written since, there is nothing to look for.
 func (b *Bot) tellAll(ctx context.Context) {
 	var seen [2]int64
+	l := &lookout{bot: b}
 	told := false
 	for {
 		if b.me().ID != "" { // before that nothing could be said
 			own, others, err := b.House.Writes(ctx)
 			if now := [2]int64{own, others}; err != nil || !told || now != seen {
-				told, seen = b.sweep(ctx), now
+				told, seen = l.look(ctx), now
 			}
 		}
 		if !sleep(ctx, sweepEvery) {
@@ -38,26 +39,33 @@ func (b *Bot) tellAll(ctx context.Context) {
 	}
 }
 
-// manyBehind bounds one look.
+// manyBehind bounds how many are woken by one look.
 const manyBehind = 1000
 
-// sweep wakes what is behind; true: nothing of ours was.
-func (b *Bot) sweep(ctx context.Context) bool {
-	list, err := b.House.BehindIn(ctx, reader, room.Transport, manyBehind)
+// lookout knows up to where the journal has been looked at. The first look is at all conversations, every other one at
+// those that have changed since, or were behind then.
+type lookout struct {
+	bot    *Bot
+	mark   int64
+	behind []chat.ThreadID
+}
+
+// look wakes what is behind; true: nothing of ours was.
+func (l *lookout) look(ctx context.Context) bool {
+	b := l.bot
+	list, mark, err := b.House.BehindSince(ctx, reader, room.Transport, l.mark, l.behind)
 	if err != nil {
 		if ctx.Err() == nil {
 			b.Log.Warn("could not look for what is to be told", "event", "sweep_failed", "error", err)
 		}
 		return false
 	}
-	told := true
-	for _, thread := range list {
-		if b.House.Serves(b.Name, thread) {
-			b.wake(ctx, thread)
-			told = false
-		}
+	// What another bot serves is that one's, as long as this program runs.
+	l.mark, l.behind = mark, slices.DeleteFunc(list, func(t chat.ThreadID) bool { return !b.House.Serves(b.Name, t) })
+	for _, thread := range l.behind[:min(len(l.behind), manyBehind)] {
+		b.wake(ctx, thread)
 	}
-	return told
+	return len(l.behind) == 0
 }
 
 // teller tells one conversation as long as it moves. Its place in the journal moves only
