@@ -224,7 +224,8 @@ func (p *patient) walls(ctx context.Context) []doctor.Finding {
 	if bot := p.read().bot; bot != nil && bot.Sandbox != "" {
 		out = append(out, doctor.Good("chosen", "%s", bot.Sandbox))
 	}
-	return append(out, judgeWalls(p.app.WallFacts(ctx))...)
+	out = append(out, judgeWalls(p.app.WallFacts(ctx))...)
+	return append(out, p.keptHomes(ctx)...)
 }
 
 func judgeWalls(facts []WallFact) []doctor.Finding {

@@ -142,6 +142,7 @@ func tamed(config string) (kept string, all bool) {
 		return "", false
 	}
 	var text strings.Builder
+	last := ""
 	all = true
 	for entry := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		key, value, valued := strings.Cut(entry, "\n")
@@ -155,18 +156,23 @@ func tamed(config string) (kept string, all bool) {
 		if !valued {
 			value = "true"
 		}
-		text.WriteString(written(key, value))
+		head, row := written(key, value)
+		if head != last {
+			text.WriteString(head)
+			last = head
+		}
+		text.WriteString(row)
 	}
 	return text.String(), all
 }
 
-// written is a setting as it stands in a file.
-func written(key, value string) string {
+// written is a setting as it stands in a file: the head of its section, and its row.
+func written(key, value string) (head, row string) {
 	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 	section, rest, _ := strings.Cut(key, ".")
 	name := rest
 	if i := strings.LastIndexByte(rest, '.'); i >= 0 {
 		section, name = section+` "`+quote.Replace(rest[:i])+`"`, rest[i+1:]
 	}
-	return "[" + section + "]\n\t" + name + ` = "` + quote.Replace(value) + "\"\n"
+	return "[" + section + "]\n", "\t" + name + ` = "` + quote.Replace(value) + "\"\n"
 }
