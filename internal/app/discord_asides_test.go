@@ -4,9 +4,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"chorus/internal/chat"
 	"chorus/internal/sim/discordsim"
+	"chorus/internal/transport/discord"
 )
 
 // talkative shows what it does.
@@ -94,6 +96,48 @@ func TestToolOutputInAThread(t *testing.T) {
 		t.Errorf("it stands in %s, the thread is %s", aside.ChannelID, asked)
 	}
 	g.signed(asked, "✅")
+}
+
+// Where a status is shown the answer stands below what tools said meanwhile, and the status goes: one text is the answer,
+// and answering either goes on with the conversation.
+func TestDiscordAnswerStandsBelowToolOutput(t *testing.T) {
+	t.Parallel()
+	for name, restart := range map[string]bool{"in one life": false, "across a restart": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := inOldGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "toolOutputVisible: true\n"}, func(g *guildT) {
+				g.tune = func(o *discord.Options) { o.Preview = 20 * time.Millisecond }
+			})
+			asked := g.say("ada", "general", "slow 300ms\nsay looking around\ncall list_files {\"path\":\".\"}\nend\nslow 300ms\nsay looked around")
+			status := g.message("status", answers(asked))
+			aside := g.message("tool output", func(m discordsim.Message) bool { return m.WebhookID != 0 })
+			if restart {
+				g.end()
+				g.start()
+			}
+			g.signed(asked, "✅")
+			g.settledRows()
+			list, err := g.Messages("general")
+			if err != nil {
+				t.Fatal(err)
+			}
+			words := slices.DeleteFunc(list, func(m discordsim.Message) bool { return !m.Author.Bot || m.WebhookID != 0 })
+			if len(words) != 1 || words[0].ID < aside.ID || !answers(asked)(words[0]) || !strings.HasPrefix(words[0].Content, "looked around") {
+				t.Fatalf("the answer is not one message below the tool output:\n%s", g.board())
+			}
+			for _, id := range []discordsim.ID{status.ID, words[0].ID} {
+				places, err := g.app.DB.Places(t.Context(), "discord", id.String())
+				if err != nil || len(places) != 1 || places[0].Thread != g.threadOf("general", asked) {
+					t.Errorf("message %s belongs to %+v, %v", id, places, err)
+				}
+			}
+			more := g.reply("ada", words[0].ID, "say and on")
+			g.message("answer to the reply", answers(more))
+			g.when(g.threadOf("general", asked), "the reply is heard in the conversation", func() bool {
+				return slices.ContainsFunc(g.events(g.threadOf("general", asked)), func(ev chat.Event) bool { return ev.PlatformID == more.String() })
+			})
+		})
+	}
 }
 
 func TestRefusalIsMarked(t *testing.T) {

@@ -5,7 +5,7 @@
 // It promises that what is wanted in the end is a function of the journal alone: pieces
 // that were dropped, a crash, or a second reader change nothing but what is seen on the
 // way. Each ended run has one authoritative answer; it begins in the message that was
-// the status. Every prompt that was taken or refused ends with a terminal sign. Keys
+// the status, or takes its place below what was said beside the conversation. Every prompt that was taken or refused ends with a terminal sign. Keys
 // of messages never change, so whoever remembers what it has sent knows what to edit.
 package show
 

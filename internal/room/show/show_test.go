@@ -3,6 +3,7 @@ package show
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -227,6 +228,47 @@ func TestDotMessages(t *testing.T) {
 	}
 	if w := fold(Options{}, s.events).Wanted(at(9)); len(w.Messages) != 0 || !w.Typing {
 		t.Errorf("a quiet agent shows %+v", w)
+	}
+}
+
+// The answer stands below what was said beside the conversation while a status was shown; without one it always did.
+func TestAnswerBelowAsides(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		o    Options
+		call bool
+		want []string
+	}{
+		"status":         {Options{Status: true, ToolOutput: true}, true, []string{"r/tool/0", "r/0 gone", "r/1 to m1"}},
+		"nothing beside": {Options{Status: true, ToolOutput: true}, false, []string{"r/0 to m1"}},
+		"not shown":      {Options{Status: true}, true, []string{"r/0 to m1"}},
+		"no status":      {Options{ToolOutput: true}, true, []string{"r/tool/0", "r/0 to m1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var s tape
+			s.begin("r", s.prompt("m1"))
+			if c.call {
+				s.add("r", chat.Said{Step: 1, Stop: chat.StopTools, Blocks: chat.Blocks{chat.ToolUse{ID: "c", Name: "bash", Args: json.RawMessage(`{}`)}}})
+				s.add("r", chat.ToolRan{Call: "c", Outcome: chat.Ran, Blocks: chat.TextBlocks("a")})
+			}
+			s.add("r", chat.Said{Step: 2, Stop: chat.StopEnd, Blocks: chat.TextBlocks("done")})
+			s.add("r", chat.RunEnded{Run: "r", Reason: chat.EndDone})
+			var got []string
+			for _, m := range fold(c.o, s.events).Wanted(at(9)).Messages {
+				line := m.Key
+				if m.Absent() {
+					line += " gone"
+				}
+				if m.ReplyTo != "" {
+					line += " to " + m.ReplyTo
+				}
+				got = append(got, line)
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
 	}
 }
 

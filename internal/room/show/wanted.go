@@ -106,7 +106,7 @@ func (v *View) cardMessage(c *card, r *run) Message {
 	return Message{Key: "ask/" + c.Approval, ReplyTo: v.replyTo(r), Card: &shown, Final: !shown.Open}
 }
 
-// part is the key of a run's n-th message. The first is the status and then the answer.
+// part is the key of a run's n-th message. The first is the status, and then the answer, unless that stands below.
 func part(r *run, n int) string { return fmt.Sprintf("%s/%d", r.id, n) }
 
 func (v *View) runMessages(r *run, now time.Time) (out []Message) {
@@ -128,8 +128,8 @@ func (v *View) finals(r *run) (out []Message) {
 		r.told = v.tell(r)
 	}
 	out = slices.Clone(r.told)
-	if !out[0].Absent() {
-		out[0].ReplyTo = v.replyTo(r) // whose prompt may be taken back later
+	if i := slices.IndexFunc(out, func(m Message) bool { return !m.Absent() }); i >= 0 {
+		out[i].ReplyTo = v.replyTo(r) // whose prompt may be taken back later
 	}
 	return out
 }
@@ -144,10 +144,15 @@ func (v *View) tell(r *run) (out []Message) {
 	if v.o.Footer && (r.end.Cost > 0 || !v.o.Brief) {
 		texts = underneath(texts, v.footer(r), v.o.Split)
 	}
-	for i, text := range texts {
-		out = append(out, Message{Key: part(r, i), Text: text, Final: true})
+	if v.o.Status && len(v.asides(r)) > 0 {
+		// What was said beside the conversation stands under the status. The answer comes below it, and the status goes.
+		out = append(out, Message{Key: part(r, 0), Final: true})
 	}
-	out[0].File = answer.File
+	first := len(out)
+	for i, text := range texts {
+		out = append(out, Message{Key: part(r, first+i), Text: text, Final: true})
+	}
+	out[first].File = answer.File
 	return out
 }
 

@@ -112,12 +112,18 @@ func (b *Bot) moveHome(ctx context.Context, o journal.Outgoing, p post) error {
 	return nil
 }
 
-// missing are the parts of an answer that nobody can see, from one on, and whether it is the first of them: what is in
-// front of it may have been told of before, and tells of it too.
-func (b *Bot) missing(ctx context.Context, o journal.Outgoing) (list []journal.Outgoing, first bool, err error) {
-	list, first = []journal.Outgoing{o}, true
+// hole is what of an answer nobody can see.
+type hole struct {
+	parts []journal.Outgoing
+	first bool // nothing in front of them failed, which would have been told of before
+	rest  bool // something in front of them stands there
+}
+
+// missing are the parts of an answer that nobody can see, from one on.
+func (b *Bot) missing(ctx context.Context, o journal.Outgoing) (hole, error) {
+	h := hole{parts: []journal.Outgoing{o}, first: true}
 	if o.Group == "" {
-		return list, first, nil
+		return h, nil
 	}
 	step := func(part int) (journal.Outgoing, bool, error) {
 		row, err := b.House.Outgoing(ctx, o.Lane, o.Group+"/"+strconv.Itoa(part))
@@ -133,17 +139,18 @@ func (b *Bot) missing(ctx context.Context, o journal.Outgoing) (list []journal.O
 	for part := range o.Part {
 		row, there, err := step(part)
 		if err != nil {
-			return nil, false, err
+			return h, err
 		}
-		first = first && !(there && failed(row))
+		lost := there && failed(row)
+		h.first, h.rest = h.first && !lost, h.rest || there && !lost
 	}
 	for part := o.Part + 1; ; part++ {
 		row, there, err := step(part)
 		if err != nil || !there {
-			return list, first, err
+			return h, err
 		}
 		if failed(row) {
-			list = append(list, row)
+			h.parts = append(h.parts, row)
 		}
 	}
 }
@@ -170,16 +177,16 @@ func (b *Bot) tellAsker(ctx context.Context, o journal.Outgoing, p post) error {
 	}
 	b.world.channel(*direct)
 	lane := b.lane(direct.ID().String())
-	parts, first, err := b.missing(ctx, o)
+	hole, err := b.missing(ctx, o)
 	if err != nil {
 		return err
 	}
 	var words []journal.Desired
-	for i, part := range parts {
+	for i, part := range hole.parts {
 		if p, err = read(part.Body); err != nil {
 			return err
 		}
-		for n, said := range insteadOf(part, p, first && i == 0) {
+		for n, said := range insteadOf(part, p, hole.first && i == 0, hole.rest) {
 			body, _ := json.Marshal(said) // strings only
 			key := toldElsewhere + part.Key + strings.Repeat("/text", n)
 			words = append(words, journal.Desired{Lane: lane, Key: key, Thread: o.Thread, Seq: o.Seq, Body: body, Final: true})
@@ -192,10 +199,10 @@ func (b *Bot) tellAsker(ctx context.Context, o journal.Outgoing, p post) error {
 	return nil
 }
 
-// insteadOf is what somebody is told instead of an answer: why, for its first part, and what it would have been.
+// insteadOf is what somebody is told instead of an answer, or of the rest of it: why, for its first part, and what it would have been.
 // Where the words themselves may be the reason they are said apart: they may not be taken here either.
-func insteadOf(o journal.Outgoing, p post, first bool) []post {
-	why, said := post{Text: whyUntold(o)}, post{Text: p.Text, Card: p.Card, File: p.File, Content: p.Content, Blob: p.Blob}
+func insteadOf(o journal.Outgoing, p post, first, rest bool) []post {
+	why, said := post{Text: whyUntold(o, rest)}, post{Text: p.Text, Card: p.Card, File: p.File, Content: p.Content, Blob: p.Blob}
 	short := split.Length(why.Text)+split.Length(p.Text) < 1900
 	suspect := o.Why == string(outbox.Broken) || o.Why == string(outbox.Invalid)
 	switch {
@@ -212,9 +219,9 @@ func insteadOf(o journal.Outgoing, p post, first bool) []post {
 }
 
 // whyUntold says to a person why there is no answer, and what to do.
-func whyUntold(o journal.Outgoing) string {
+func whyUntold(o journal.Outgoing, rest bool) string {
 	in, here := "<#"+o.Lane.Channel+">", "Here is what I wanted to say."
-	if o.Part > 0 {
+	if rest {
 		here = "Here is the rest of what I wanted to say."
 	}
 	switch outbox.Why(o.Why) {
