@@ -44,6 +44,7 @@ func (v *view) guard() error {
 
 // guardTree protects the repository whose files lie in dir.
 func (v *view) guardTree(dir string) error {
+	v.watch(dir, newGit)
 	dotGit := filepath.Join(dir, ".git")
 	info, err := os.Lstat(dotGit)
 	switch {

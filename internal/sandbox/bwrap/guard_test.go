@@ -55,6 +55,8 @@ var plants = map[string]plant{
 	"a new repository's hook":    {setup: `cd ..; rm -rf ws; mkdir ws`, inside: `git init -q .; printf '#!/bin/sh\ntouch PROOF\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit`},
 	"a new repository elsewhere": {setup: `cd ..; rm -rf ws; mkdir ws`, inside: `git init -q sub; EVIL >> sub/.git/config; ln -s sub/.git .git || echo "gitdir: sub/.git" > .git`},
 	"a new repository all round": {setup: `cd ..; rm -rf ws; mkdir ws`, inside: `git init -q --bare .; git config core.bare false; git config core.worktree "$PWD"; EVIL >> config`},
+	"around a broken .git":       {inside: `rm .git/HEAD; mkdir g; git init -q --bare g; mv g/* .; git config -f config core.bare false; git config -f config core.worktree "$PWD"; EVIL >> config`},
+	"around an empty .git":       {setup: `cd ..; rm -rf ws; mkdir ws`, inside: `git init -q --bare .; git config core.bare false; git config core.worktree "$PWD"; EVIL >> config; mkdir .git`},
 	"a half repository":          {setup: `cd ..; rm -rf ws; mkdir -p ws/.git`, inside: `git init -q .; cp -r .git evil; EVIL >> evil/config; echo ../evil > .git/commondir`},
 	"a folder of the repository": {setup: `mkdir part`, dir: "ws/part", inside: `EVIL >> ../.git/config; printf '#!/bin/sh\ntouch PROOF\n' > ../.git/hooks/pre-commit; chmod +x ../.git/hooks/pre-commit`},
 	"a bare repository":          {setup: `cd ..; git clone -q --bare ws bare`, dir: "bare", used: "bare", inside: `printf '[alias]\n\tst = "!touch PROOF"\n' >> config`},

@@ -38,11 +38,8 @@ var harmless = sync.OnceValue(func() *regexp.Regexp {
 // tame takes out of a repository that a command made whatever git would start, and
 // says what that was. dotGit is where it would be.
 func tame(dotGit string) (note string, err error) {
-	gitDir := dotGit
 	info, err := os.Lstat(dotGit)
 	switch {
-	case err != nil && isGitDir(filepath.Dir(dotGit)): // the workspace became one itself
-		gitDir = filepath.Dir(dotGit)
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
 	case err != nil:
@@ -50,6 +47,11 @@ func tame(dotGit string) (note string, err error) {
 	case !info.IsDir(): // it leads to a repository elsewhere
 		return tell(dotGit, []string{dotGit}, nil)
 	}
+	return tameGit(dotGit)
+}
+
+// tameGit does so in git's own folder.
+func tameGit(gitDir string) (note string, err error) {
 	var found []string // what goes as a whole
 	for _, name := range []string{"commondir", "config.worktree"} {
 		if exists(filepath.Join(gitDir, name)) {
@@ -67,7 +69,7 @@ func tame(dotGit string) (note string, err error) {
 			found, left = append(found, config), []byte(kept)
 		}
 	}
-	return tell(dotGit, found, func() error {
+	return tell(gitDir, found, func() error {
 		if left == nil {
 			return nil
 		}
@@ -76,7 +78,7 @@ func tame(dotGit string) (note string, err error) {
 }
 
 // tell sets the paths aside, does what comes then, and says so.
-func tell(dotGit string, paths []string, then func() error) (string, error) {
+func tell(gitDir string, paths []string, then func() error) (string, error) {
 	if len(paths) == 0 {
 		return "", nil
 	}
@@ -86,7 +88,7 @@ func tell(dotGit string, paths []string, then func() error) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		name, _ := filepath.Rel(filepath.Dir(dotGit), aside)
+		name, _ := filepath.Rel(filepath.Dir(gitDir), aside)
 		names = append(names, name)
 	}
 	if then != nil {

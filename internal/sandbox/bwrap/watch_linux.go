@@ -21,6 +21,7 @@ const (
 	stranger      kind = iota // nothing was there, and git itself never makes it
 	link                      // it was a symlink
 	newRepository             // there was no repository, and there may be one now
+	newGit                    // a folder that was no git's own: git falls back on it where it finds no .git that it can use
 )
 
 func (v *view) watch(path string, kind kind) {
@@ -59,6 +60,8 @@ func (w watched) settle() (note string, err error) {
 	switch {
 	case w.kind == newRepository:
 		return tame(w.path)
+	case w.kind == newGit && isGitDir(w.path):
+		return tameGit(w.path)
 	case w.kind == stranger && there:
 		if _, err := setAside(w.path); err != nil {
 			return "", err
