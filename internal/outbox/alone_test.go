@@ -54,10 +54,10 @@ func TestCursedMessageHoldsUpNobodyForEver(t *testing.T) {
 	})
 }
 
-// Where nothing else is said nobody knows whether messages can be made at all: that takes an hour, also across restarts.
+// Where nothing else is said nobody knows whether messages can be made at all: that takes an hour here, also across restarts.
 func TestCursedMessageAlone(t *testing.T) {
 	t.Parallel()
-	in(t, 5*time.Minute, Options{NonceWindow: time.Minute}, func(t *testing.T, h *home, p *platform) {
+	in(t, 5*time.Minute, Options{NonceWindow: time.Minute, GiveUpUnsure: time.Hour}, func(t *testing.T, h *home, p *platform) {
 		p.curses("a", notDone)
 		h.wish(wished("10", "a", "cursed"), wished("10", "b", "behind"))
 		for range 5 {
@@ -81,7 +81,7 @@ func TestCursedMessageAlone(t *testing.T) {
 // against anything when it is back.
 func TestNothingIsGivenUpWhileThePlatformIsDown(t *testing.T) {
 	t.Parallel()
-	in(t, 5*time.Minute, Options{NonceWindow: time.Minute}, func(t *testing.T, h *home, p *platform) {
+	in(t, 5*time.Minute, Options{NonceWindow: time.Minute, GiveUpUnsure: time.Hour}, func(t *testing.T, h *home, p *platform) {
 		p.curses("a", notDone) // at first only this one fails
 		h.wish(wished("10", "a", "one"), wished("10", "b", "two"))
 		time.Sleep(50 * time.Minute)
@@ -121,7 +121,7 @@ func TestLastLook(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			in(t, 48*time.Hour, Options{NonceWindow: 24 * time.Hour}, func(t *testing.T, h *home, p *platform) {
+			in(t, 48*time.Hour, Options{NonceWindow: 24 * time.Hour, GiveUpUnsure: time.Hour}, func(t *testing.T, h *home, p *platform) {
 				p.curses("a", c.curse)
 				if c.blind {
 					p.curses("find a", notDone)
@@ -139,7 +139,7 @@ func TestLastLook(t *testing.T) {
 // Edits and signs end too; they hold up nobody meanwhile, and a newer text has the whole time for itself.
 func TestCursedEditAndSign(t *testing.T) {
 	t.Parallel()
-	in(t, 5*time.Minute, Options{NonceWindow: time.Minute}, func(t *testing.T, h *home, p *platform) {
+	in(t, 5*time.Minute, Options{NonceWindow: time.Minute, GiveUpUnsure: time.Hour}, func(t *testing.T, h *home, p *platform) {
 		sign := journal.Desired{Lane: laneOf("10"), Key: "sign", Thread: thread, Thing: journal.Reaction, TargetKey: "a", Body: quoted("ok")}
 		h.wish(wished("10", "a", "first"))
 		h.settled()

@@ -45,7 +45,7 @@ type Options struct {
 	Grace       time.Duration // how long a stop waits for calls that are on; 5 s
 	Sweep       time.Duration // between looks for work that nobody rang for; 30 s
 	// A thing on which the platform fails, though it answers, is given up: after GiveUp (5 min) if
-	// others of its kind are done meanwhile, after GiveUpUnsure (1 h) if there are none. Time in
+	// others of its kind are done meanwhile, after GiveUpUnsure (6 h) if there are none. Time in
 	// which the platform answers nothing does not count.
 	GiveUp, GiveUpUnsure time.Duration
 	// NonceWindow is how long the platform surely recognises a nonce. Within it a message
@@ -70,7 +70,7 @@ func (o Options) filled() Options {
 		what time.Duration
 	}{
 		{&o.Pace, time.Second}, {&o.BackoffMax, time.Minute}, {&o.CallTimeout, 20 * time.Second},
-		{&o.Grace, 5 * time.Second}, {&o.Sweep, 30 * time.Second}, {&o.GiveUp, 5 * time.Minute}, {&o.GiveUpUnsure, time.Hour},
+		{&o.Grace, 5 * time.Second}, {&o.Sweep, 30 * time.Second}, {&o.GiveUp, 5 * time.Minute}, {&o.GiveUpUnsure, 6 * time.Hour},
 	} {
 		if *d.at <= 0 {
 			*d.at = d.what
