@@ -31,7 +31,7 @@ type actor struct {
 	news   atomic.Bool   // this process wrote to the thread, and whoever runs it may not know
 
 	log      *transcript.Log
-	ended    bool  // the last thing done was to end a run
+	passed   int64 // up to here it was said that words wait for somebody else
 	snapshot int64 // event of the last snapshot
 	troubles int   // failures in a row, for the pause before the next try
 
@@ -126,6 +126,8 @@ func (a *actor) work() (stay bool) {
 		return a.trouble(ctx, err)
 	case row.Status != chat.Running && !row.Wake:
 		return row.Status != chat.Waiting // nothing to do; a suspended thread needs nobody
+	case row.Status != chat.Running && a.verdict == nil && a.log != nil && a.log.Seq()+1 == row.Next && a.forOthers():
+		return true // with the lock taken for nothing, those others would find it held
 	}
 	a.waits("the thread's lock", e.Bounds.Store)
 	news := a.news.Swap(false)
@@ -142,7 +144,6 @@ func (a *actor) work() (stay bool) {
 	if !a.grip.keep(held) {
 		return false
 	}
-	a.ended = false
 	defer a.passOn()
 	defer a.grip.release()
 	a.waitsForStore()
@@ -171,7 +172,6 @@ func (a *actor) step(ctx context.Context, row journal.Thread) (stay, again bool)
 		return true, false
 	}
 	state, err := a.runOnce(ctx, row)
-	a.ended = err == nil && state == agent.Finished
 	switch {
 	case errors.Is(err, journal.ErrFenced):
 		if !a.dog.gone() { // else it was our own watchdog's doing

@@ -11,10 +11,16 @@ import (
 // when it finds the lock taken. So a run that nobody else has rings nowhere, and nobody is
 // called to a prompt that its own process is about to take.
 
-// passOn rings when the thread is free after a run and words wait in it that this process
-// does not answer: whoever does may have found it taken.
+// forOthers reports whether words wait, as far as the log goes, that this process does not answer.
+func (a *actor) forOthers() bool {
+	return a.log.Run() == nil && len(a.log.Waiting()) > 0 && (a.engine.ctx.Err() != nil || !a.takes(a.log.Waiting()[0]))
+}
+
+// passOn rings when the thread was let go of and words wait in it for somebody else, who may
+// have found it taken. Once for the same words: else two that both do not answer would ring for ever.
 func (a *actor) passOn() {
-	if a.ended && a.log != nil && len(a.log.Waiting()) > 0 {
+	if a.log != nil && a.log.Seq() > a.passed && a.forOthers() {
+		a.passed = a.log.Seq()
 		a.engine.Neighbours.Ring(a.thread)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"chorus/internal/neighbours"
 	"chorus/internal/polltest"
 	"chorus/internal/tool"
+	"chorus/internal/transcript"
 )
 
 // newStreet is a rig whose neighbours can ring. Nobody sweeps after the start, so what
@@ -42,7 +43,7 @@ func (r *rig) neighbour(adopt bool) *engine.Engine {
 	r.t.Helper()
 	c := r.engine.Config
 	c.Bus, c.Neighbours = &bus.Bus{}, r.bells()
-	c.Adopt = func(chat.ThreadID) bool { return adopt }
+	c.Adopt, c.Takes = func(chat.ThreadID) bool { return adopt }, nil
 	e := engine.New(c)
 	r.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -125,6 +126,47 @@ func TestWatchersHearNeighbours(t *testing.T) {
 	}
 	release <- struct{}{}
 	r.untilEnds(1)
+}
+
+// Words that wait in another process's thread, which does not answer them, are answered as
+// soon as it lets go.
+func TestWaitingWordsArePassedOn(t *testing.T) {
+	t.Parallel()
+	f, began, release := hold("act", false)
+	r := newStreet(t, f)
+	config := r.config
+	r.config = func(c *engine.Config) {
+		config(c)
+		c.Takes = func(_ chat.ThreadID, w transcript.Waiting) bool { return w.Seq == 1 }
+	}
+	r.restart()
+	r.say("!call act {}\n!---\n!say one")
+	<-began
+	other := r.neighbour(true)
+	if _, err := other.Deliver(context.Background(), chat.Inbound{Threads: []chat.ThreadID{thread}, Principal: bob,
+		From: chat.Participant{ID: "bob", Kind: chat.Person}, Blocks: chat.TextBlocks("!say two"), Prompt: true}, nil); err != nil {
+		t.Fatal(err)
+	}
+	polltest.Until(t, "the other found it taken", func() bool { return !other.Awake(thread) })
+	release <- struct{}{}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	text := ""
+	for item, err := range other.Watch(ctx, thread, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if item.Event == nil {
+			continue
+		}
+		if said, ok := item.Event.Body.(chat.Said); ok {
+			text = said.Blocks.Text()
+		}
+		if is[chat.RunEnded](*item.Event) && text == "two" {
+			return
+		}
+	}
+	t.Fatalf("the last words were %q", text)
 }
 
 // A run rings nowhere, nor does the prompt that it begins with.
