@@ -149,7 +149,7 @@ func (w *window) question() []string {
 	switch {
 	case w.note != nil:
 		keys = "why not? Enter sends the no, Esc goes back"
-	case w.answering && w.offer != nil:
+	case w.answering && w.offer != nil && w.offer == w.offered: // not before what they choose from can be read
 		keys = w.offerKeys()
 	case !w.answering:
 		keys = "a question waits: Tab to answer it"

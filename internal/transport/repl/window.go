@@ -56,6 +56,7 @@ type window struct {
 	typing    bool                 // the person chose to type on beside the card
 	note      *editor              // the reason for a no, being typed
 	offer     *desk.Always         // what always may mean, being decided
+	offered   *desk.Always         // the one that is printed to its end
 	own       map[string]bool      // questions answered here
 }
 
@@ -166,6 +167,9 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		w.arm()
 	case printedMsg:
 		w.printing = false
+		if len(w.above) == 0 {
+			w.offered = w.offer
+		}
 	case sentMsg:
 		w.sent(msg.receipt)
 	case steeredMsg:

@@ -259,6 +259,24 @@ func TestChatQuestions(t *testing.T) {
 	}
 }
 
+// TestChatChoicesComeAfterWhatTheyChooseFrom: the keys of an offer are shown once all of it is printed.
+func TestChatChoicesComeAfterWhatTheyChooseFrom(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, ChatOptions{})
+	offers(s.f)
+	s.put(starts()...)
+	s.put(says(1, 1, "", edit.Call))
+	s.f.asks(edit)
+	s.show()
+	s.w.print = func(lines []string) tea.Cmd { s.above = append(s.above, lines...); return nil } // a slow terminal
+	s.typing("a")
+	if live := s.live(); strings.Contains(live, "keep for good") || !strings.Contains(live, "y yes") {
+		t.Errorf("too early:\n%s", live)
+	}
+	s.msg(printedMsg{})
+	s.wants("window", s.live(), "keep for good · s this session")
+}
+
 func TestChatQuestionDoesNotTakeWhatIsTyped(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, ChatOptions{})
