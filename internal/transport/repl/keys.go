@@ -338,13 +338,12 @@ func (w *window) showCard(msg approvalMsg) {
 	}
 	w.put(blank, "")
 	w.put(aside, card(a, w.s.Label(a.Call.Name, a.Call.Args), w.room(), w.color)...)
-	w.card, w.answering, w.typing, w.offer = &a, false, false, nil
-	w.arm()
+	w.card, w.answering, w.typing, w.offer = &a, false, false, nil // until it is printed
 }
 
-// arm gives the keys to the question on the screen, unless somebody is typing.
+// arm gives the keys to the question on the screen, once all of it is there and unless somebody is typing.
 func (w *window) arm() {
-	if w.card != nil && !w.typing && w.input.empty() && w.now().Sub(w.lastKey) > handsOff {
+	if w.card != nil && w.printed() && !w.typing && w.input.empty() && w.now().Sub(w.lastKey) > handsOff {
 		w.answering = true
 	}
 }

@@ -167,8 +167,9 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		w.arm()
 	case printedMsg:
 		w.printing = false
-		if len(w.above) == 0 {
+		if w.printed() {
 			w.offered = w.offer
+			w.arm()
 		}
 	case sentMsg:
 		w.sent(msg.receipt)
@@ -228,6 +229,9 @@ func (w *window) tick() tea.Cmd {
 	w.ticking = true
 	return w.after(tick, tickMsg{})
 }
+
+// printed reports whether everything stands on the screen that was to be printed.
+func (w *window) printed() bool { return len(w.above) == 0 && !w.printing }
 
 // put prints lines above.
 func (w *window) put(t texture, lines ...string) {

@@ -259,7 +259,7 @@ func TestChatQuestions(t *testing.T) {
 	}
 }
 
-// TestChatChoicesComeAfterWhatTheyChooseFrom: the keys of an offer are shown once all of it is printed.
+// TestChatChoicesComeAfterWhatTheyChooseFrom: the keys of a question and of an offer count once all of it is printed.
 func TestChatChoicesComeAfterWhatTheyChooseFrom(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, ChatOptions{})
@@ -267,8 +267,16 @@ func TestChatChoicesComeAfterWhatTheyChooseFrom(t *testing.T) {
 	s.put(starts()...)
 	s.put(says(1, 1, "", edit.Call))
 	s.f.asks(edit)
-	s.show()
+	quick := s.w.print
 	s.w.print = func(lines []string) tea.Cmd { s.above = append(s.above, lines...); return nil } // a slow terminal
+	s.show()
+	if live := s.live(); strings.Contains(live, "y yes") {
+		t.Errorf("too early:\n%s", live)
+	}
+	s.w.print = quick
+	s.msg(printedMsg{})
+	s.wants("window", s.live(), "y yes")
+	s.w.print = func(lines []string) tea.Cmd { s.above = append(s.above, lines...); return nil }
 	s.typing("a")
 	if live := s.live(); strings.Contains(live, "keep for good") || !strings.Contains(live, "y yes") {
 		t.Errorf("too early:\n%s", live)
