@@ -47,9 +47,9 @@ func (r *rig) asked(n int) desk.Approval {
 }
 
 func asking(r *rig, a engine.Asking) {
-	r.asking = a
-	r.gate = ask
-	r.restart()
+	r.close() // the one before may still look at how it asks
+	r.asking, r.gate = a, ask
+	r.open()
 }
 
 func TestTwoPeopleMustSayYes(t *testing.T) {
