@@ -17,7 +17,7 @@ import (
 // out here before they are felt.
 const initLimit = 10.0 // milliseconds
 
-// initRuns is how often we look. The least counts: the work is always the same, and
+// initRuns is how often we look. The least of each package counts: the work is always the same, and
 // whatever else the machine does can only add to it.
 const initRuns = 15
 
@@ -37,7 +37,7 @@ func TestPackageInitialisationIsCheap(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	best, costs := 0.0, []initCost(nil)
+	least := map[string]float64{}
 	for range initRuns {
 		run := exec.CommandContext(t.Context(), bin, "version")
 		run.Env = append(os.Environ(), "GODEBUG=inittrace=1", "CHORUS_HOME="+t.TempDir())
@@ -45,16 +45,20 @@ func TestPackageInitialisationIsCheap(t *testing.T) {
 		if err != nil {
 			t.Fatalf("chorus version: %v\n%s", err, out)
 		}
-		sum, each := 0.0, readInitTrace(string(out))
+		each := readInitTrace(string(out))
 		if len(each) < 10 {
 			t.Fatalf("only %d packages in the trace:\n%s", len(each), out)
 		}
 		for _, c := range each {
-			sum += c.ms
+			if before, ok := least[c.pkg]; !ok || c.ms < before {
+				least[c.pkg] = c.ms
+			}
 		}
-		if costs == nil || sum < best {
-			best, costs = sum, each
-		}
+	}
+	best, costs := 0.0, []initCost(nil)
+	for pkg, ms := range least {
+		best += ms
+		costs = append(costs, initCost{pkg, ms})
 	}
 	t.Logf("package initialisation: %.2f ms", best)
 	if best <= initLimit {
