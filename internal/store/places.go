@@ -117,14 +117,12 @@ func (db *DB) LastArrivals(ctx context.Context, platform, bot, kind string, limi
 // BehindIn is Behind for the threads of one transport.
 func (db *DB) BehindIn(ctx context.Context, reader, transport string, limit int) ([]chat.ThreadID, error) {
 	var out []chat.ThreadID
-	err := db.query(ctx, `SELECT t.id FROM threads t LEFT JOIN readers r ON r.thread_id = t.id AND r.reader = ?
-		WHERE t.transport = ? AND t.next_seq - 1 > coalesce(r.seq, 0) ORDER BY t.last_active, t.id LIMIT ?+0`,
-		[]any{reader, transport, orDefault(limit, 100)}, func(rows *sql.Rows) error {
-			var id chat.ThreadID
-			err := rows.Scan(&id)
-			out = append(out, id)
-			return err
-		})
+	err := db.query(ctx, behindIn+oldestFirst+` LIMIT ?+0`, []any{reader, transport, orDefault(limit, 100)}, func(rows *sql.Rows) error {
+		var id chat.ThreadID
+		err := rows.Scan(&id)
+		out = append(out, id)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("where reader %s is behind: %w", reader, err)
 	}

@@ -80,5 +80,7 @@ func (h *held) release() {
 			_ = os.Remove(h.path)
 		}
 	}
+	// Closing alone would leave the lock to a child that is being started, and the last one would find it held.
+	_ = unix.Flock(int(h.file.Fd()), unix.LOCK_UN)
 	_ = h.file.Close()
 }
