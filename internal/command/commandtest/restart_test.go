@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -244,9 +245,11 @@ func TestServeTellsTheServiceManager(t *testing.T) {
 	if got := read(); !strings.HasPrefix(got, "READY=1\nSTATUS=listening on "+<-ready) {
 		t.Errorf("%q", got)
 	}
-	streamed := make(chan error, 1)
+	streaming, streamed := make(chan struct{}), make(chan error, 1)
 	go func() {
+		var begun sync.Once
 		for _, err := range a.Service().Watch(t.Context(), ada, made.ID, 0) {
+			begun.Do(func() { close(streaming) })
 			if err != nil {
 				streamed <- err
 				return
@@ -254,6 +257,7 @@ func TestServeTellsTheServiceManager(t *testing.T) {
 		}
 		streamed <- nil
 	}()
+	<-streaming // one that only asks for it now may be told that it is too late
 	cancel()
 	if got := read(); !strings.HasPrefix(got, "STOPPING=1") {
 		t.Errorf("%q", got)
