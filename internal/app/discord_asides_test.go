@@ -108,13 +108,17 @@ func TestDiscordAnswerStandsBelowToolOutput(t *testing.T) {
 			g := inOldGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "toolOutputVisible: true\n"}, func(g *guildT) {
 				g.tune = func(o *discord.Options) { o.Preview = 20 * time.Millisecond }
 			})
-			asked := g.say("ada", "general", "slow 300ms\nsay looking around\ncall list_files {\"path\":\".\"}\nend\nslow 300ms\nsay looked around")
+			look := g.hold(0)
+			asked := g.say("ada", "general", "say looking around\ncall list_files {\"path\":\".\"}\nend\nsay looked around")
 			status := g.message("status", answers(asked))
+			tell := g.hold(0)
+			look()
 			aside := g.message("tool output", func(m discordsim.Message) bool { return m.WebhookID != 0 })
 			if restart {
 				g.end()
 				g.start()
 			}
+			tell()
 			g.signed(asked, "✅")
 			g.settledRows()
 			list, err := g.Messages("general")

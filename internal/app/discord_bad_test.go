@@ -35,11 +35,13 @@ func TestDiscordMayNotWriteHere(t *testing.T) {
 func TestDiscordChannelDeletedMeanwhile(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
-	asked := g.say("bob", "random", "slow 200ms\nsay nobody home")
+	goOn := g.hold(0)
+	asked := g.say("bob", "random", "say nobody home")
 	g.signed(asked, "⚙️")
 	if err := g.DeleteChannel("random"); err != nil {
 		t.Fatal(err)
 	}
+	goOn()
 	g.message("private word", func(m discordsim.Message) bool {
 		return strings.Contains(m.Content, "not there any more") && strings.Contains(m.Content, "nobody home")
 	})
@@ -56,17 +58,21 @@ func TestDiscordArchivedThread(t *testing.T) {
 	t.Parallel()
 	perms := []string{"view_channel", "send_messages", "send_messages_in_threads", "create_public_threads", "add_reactions", "read_message_history"}
 	g := inGuild(t, discordsim.Options{Bots: []discordsim.BotSpec{{Name: "chorus", Permissions: &perms}}}, map[string]string{"bots/chorus.yaml": "routing: thread\n"})
-	asked := g.say("ada", "general", "slow 300ms\nsay in here")
+	goOn := g.hold(0)
+	asked := g.say("ada", "general", "say in here")
 	g.signed(asked, "⚙️")
 	if err := g.Archive(asked, false); err != nil {
 		t.Fatal(err)
 	}
+	goOn()
 	g.message("answer in the thread", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content == "in here" })
-	locked := g.say("ada", "general", "slow 300ms\nsay behind a lock")
+	goOn = g.hold(0)
+	locked := g.say("ada", "general", "say behind a lock")
 	g.signed(locked, "⚙️")
 	if err := g.Archive(locked, true); err != nil {
 		t.Fatal(err)
 	}
+	goOn()
 	g.message("private word", func(m discordsim.Message) bool {
 		return m.GuildID == 0 && strings.Contains(m.Content, "archived") && strings.Contains(m.Content, "behind a lock")
 	})
@@ -162,13 +168,15 @@ func TestDiscordAThousandAtOnce(t *testing.T) {
 func TestDiscordDownForTenMinutes(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{TimeScale: 100}, map[string]string{})
-	running := g.say("ada", "general", "slow 300ms\nsay begun before")
+	goOn := g.hold(0)
+	running := g.say("ada", "general", "say begun before")
 	g.signed(running, "⚙️")
 	for _, f := range []discordsim.Fault{
 		{Kind: discordsim.FaultDeaf}, {Kind: discordsim.FaultHangup, Rate: 0.5, Seed: 1}, {Kind: discordsim.FaultError, Status: 503}, {Kind: discordsim.FaultDrop},
 	} {
 		g.strike(f)
 	}
+	goOn()
 	began := time.Now()
 	asked := []discordsim.ID{running}
 	for i := range 10 {

@@ -25,12 +25,12 @@ func twoBots(t *testing.T, only string) *guildT {
 // begin connects the bots of a home that have files, or only one of them.
 func (g *guildT) begin(only string) {
 	g.Helper()
-	a, err := Open(g.Context(), Options{Home: g.home, Env: env("DISCORD_API_URL", g.API(), "BOT_NAME", only, "USER", "tester"), Warn: func(s string) { g.warned <- s }})
+	a, err := Open(g.Context(), Options{Home: g.home, Env: env("DISCORD_API_URL", g.API(), "BOT_NAME", only, "USER", "tester"), Warn: g.warn})
 	if err != nil {
 		g.Fatal(err)
 	}
 	g.app = a
-	a.tuneDiscord = g.tune
+	a.tuneDiscord, a.Models.through = g.tune, g.latch.through
 	a.service()
 	if g.stop, err = a.connectDiscord(); err != nil {
 		g.Fatal(err)

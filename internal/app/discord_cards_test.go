@@ -172,18 +172,22 @@ func TestDiscordSignsEnd(t *testing.T) {
 	g.signed(running, "❌")
 	g.signed(waits, "❌")
 
-	gone := g.say("ada", "general", "slow 300ms\nsay for nobody\nsay at all")
+	goOn := g.hold(0)
+	gone := g.say("ada", "general", "say for nobody\nsay at all")
 	g.has(g.threadOf("general", gone), chat.KindAsked, 1)
 	if err := g.Delete("ada", gone); err != nil {
 		t.Fatal(err)
 	}
+	goOn()
 	g.message("answer to what is gone", func(m discordsim.Message) bool { return m.Content == "for nobody\nat all" })
 	g.signed(g.say("ada", "general", "say after it"), "✅")
 
 	// A process that dies in mid-run.
-	again := g.say("ada", "general", "chunk 3\nslow 40ms\nsay this is said in full once somebody is there again to say it")
+	goOn = g.hold(2)
+	again := g.say("ada", "general", "chunk 3\nsay this is said in full once somebody is there again to say it")
 	g.signed(again, "⚙️")
 	g.end()
+	goOn()
 	g.start()
 	g.signed(again, "✅")
 

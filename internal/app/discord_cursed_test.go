@@ -68,9 +68,11 @@ func TestDiscordFailsOnEverything(t *testing.T) {
 		tune := g.tune
 		g.tune = func(o *discord.Options) { tune(o); o.GiveUp, o.GiveUpUnsure = time.Millisecond, time.Millisecond }
 	})
-	asked := g.say("ada", "general", "slow 100ms\nsay said in the end")
+	goOn := g.hold(0)
+	asked := g.say("ada", "general", "say said in the end")
 	g.signed(asked, "⚙️")
 	g.fault(discordsim.Fault{Kind: discordsim.FaultError, Status: 503})
+	goOn()
 	row := func() (tries int) {
 		rows, err := g.app.DB.OpenRows(t.Context(), journal.Lane{Platform: "discord", Bot: DefaultAgent, Channel: g.Channel("general").String()}, 10)
 		if err != nil {

@@ -26,6 +26,7 @@ type guildT struct {
 	tune   func(*discord.Options)
 	quiet  time.Duration // how long a minute lasts for those who wait for quiet
 	warned chan string
+	latch  latch
 }
 
 // inGuild opens a home whose bot lives in a simulated guild.
@@ -80,12 +81,12 @@ var hasty = map[string]func(*discord.Options){
 func (g *guildT) start() {
 	g.Helper()
 	a, err := Open(g.Context(), Options{Home: g.home, Env: g.env,
-		Warn: func(s string) { g.warned <- s }})
+		Warn: g.warn})
 	if err != nil {
 		g.Fatal(err)
 	}
 	g.app = a
-	a.tuneDiscord, a.quietMinute = g.tune, g.quiet
+	a.tuneDiscord, a.quietMinute, a.Models.through = g.tune, g.quiet, g.latch.through
 	a.service()
 	if g.stop, err = a.connectDiscord(); err != nil {
 		g.Fatal(err)
@@ -95,6 +96,14 @@ func (g *guildT) start() {
 	}
 	if err := g.WaitConnected(g.soon(), "chorus"); err != nil {
 		g.Fatal(err)
+	}
+}
+
+// warn keeps the first warnings; nobody waits for somebody to read them.
+func (g *guildT) warn(text string) {
+	select {
+	case g.warned <- text:
+	default:
 	}
 }
 

@@ -30,10 +30,12 @@ func TestDiscordMissingTheAnswerPostsOnce(t *testing.T) {
 	}
 	g.seen(DefaultAgent)
 	g.signed(g.say("ada", "random", "say here"), "✅")
-	asked := g.say("ada", "general", "slow 200ms\nsay said once")
+	goOn := g.hold(0)
+	asked := g.say("ada", "general", "say said once")
 	g.signed(asked, "⚙️")
 	g.fault(discordsim.Fault{Kind: discordsim.FaultMute}) // nobody tells us of our own message either
 	g.fault(discordsim.Fault{Kind: discordsim.FaultHangup, Route: "POST /channels/{channel}/messages", After: true, Count: 1})
+	goOn()
 	g.message("answer whose receipt is lost", answers(asked))
 	g.end()
 	g.Clear(0)
@@ -127,9 +129,11 @@ func TestDiscordFindsItsAnswerAmongMany(t *testing.T) {
 		g.tune = func(o *discord.Options) { o.Nonce, o.BackoffMax = time.Millisecond, 100*time.Millisecond }
 	})
 	g.seen(DefaultAgent)
-	asked := g.say("ada", "general", "slow 100ms\nsay said once")
+	goOn := g.hold(0)
+	asked := g.say("ada", "general", "say said once")
 	g.signed(asked, "⚙️")
 	down := g.fault(discordsim.Fault{Kind: discordsim.FaultError, Route: "POST /channels/{channel}/messages", Status: 503})
+	goOn()
 	g.signed(asked, "✅")
 	g.fault(discordsim.Fault{Kind: discordsim.FaultMute})
 	for i := range 130 {

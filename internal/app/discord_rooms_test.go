@@ -68,12 +68,15 @@ func TestRoomInAThreadSeesItsParent(t *testing.T) {
 func TestRoomAnswersSeveralAtOnce(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, roomFiles())
-	g.say("ada", "general", g.mention("chorus")+"\n!chunk 1\n!slow 30ms\n!say slowly spoken")
+	goOn := g.hold(0)
+	g.say("ada", "general", g.mention("chorus")+"\n!say slowly spoken")
 	g.has(g.room("general", "chorus"), chat.KindAsked, 1)
 	var asked []discordsim.ID
 	for i := range 8 { // more than may wait elsewhere
 		asked = append(asked, g.say("bob", "general", fmt.Sprintf("%s %d\n!say together", g.mention("chorus"), i)))
 	}
+	g.has(g.room("general", "chorus"), chat.KindReceived, 9)
+	goOn()
 	last := g.message("one answer to all", func(m discordsim.Message) bool { return strings.HasSuffix(m.Content, "together") })
 	for _, id := range asked {
 		g.signed(id, "✅")
@@ -225,11 +228,14 @@ func TestRoomGoesOn(t *testing.T) {
 func TestRoomQuestionOfSeveral(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, roomFiles())
-	g.say("ada", "general", g.mention("chorus")+"\n!chunk 1\n!slow 30ms\n!say slowly spoken")
+	goOn := g.hold(0)
+	g.say("ada", "general", g.mention("chorus")+"\n!say slowly spoken")
 	g.has(g.room("general", "chorus"), chat.KindAsked, 1)
 	g.say("bob", "general", g.mention("chorus")+"\n!say first")
 	asked := g.say("ada", "general", g.mention("chorus")+"\n!call bash {\"command\":\"echo one-two > proof.txt\"}\n!end\n!say it is done")
 	last := g.say("bob", "general", g.mention("chorus")+"\n!say last")
+	g.has(g.room("general", "chorus"), chat.KindReceived, 4)
+	goOn()
 	card := g.message("card", func(m discordsim.Message) bool {
 		return strings.Contains(m.Content, "May I?") && len(m.Components) == 1
 	})

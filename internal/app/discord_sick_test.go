@@ -168,13 +168,15 @@ func TestDiscordArchivedThreadInBadTimes(t *testing.T) {
 			o.Preview, o.FirstBackoff, o.BackoffMax = 20*time.Millisecond, 20*time.Millisecond, 20*time.Millisecond
 		}
 	})
-	asked := g.say("ada", "general", "slow 700ms\nsay in here")
+	goOn := g.hold(0)
+	asked := g.say("ada", "general", "say in here")
 	g.message("preview", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content != "" })
 	broken := "PATCH /api/v10/channels/" + asked.String()
 	ill.at.Store(&broken)
 	if err := g.Archive(asked, false); err != nil {
 		t.Fatal(err)
 	}
+	goOn()
 	g.signed(asked, "✅") // in the channel: the answer is complete
 	n := ill.hits.Load()
 	g.until("tries to open the thread again", func() bool { return ill.hits.Load() > n+1 })
@@ -191,10 +193,12 @@ func TestDiscordFileOfAnEditStandsOnce(t *testing.T) {
 			o.Preview, o.FirstBackoff, o.BackoffMax = 20*time.Millisecond, 20*time.Millisecond, 20*time.Millisecond
 		}
 	})
-	script := "!slow 200ms\n!say begun\n!slow 0ms\n" + strings.Repeat("!say "+strings.Repeat("heron ", 8)+"\n", 400)
+	goOn := g.hold(1)
+	script := "!say begun\n" + strings.Repeat("!say "+strings.Repeat("heron ", 8)+"\n", 400)
 	asked := g.post("ada", "general", discordsim.Said{Text: "play this", Files: map[string][]byte{"script.txt": []byte(script)}})
 	g.message("preview", answers(asked))
 	g.fault(discordsim.Fault{Kind: discordsim.FaultHangup, Route: "PATCH /channels/{channel}/messages/{message}", After: true, Rate: 0.7, Seed: 3})
+	goOn()
 	g.message("file", func(m discordsim.Message) bool { return answers(asked)(m) && len(m.Attachments) > 0 })
 	g.settledRows()
 	g.signed(asked, "✅")

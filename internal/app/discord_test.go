@@ -60,9 +60,11 @@ func TestDiscordSurvivesTheConnection(t *testing.T) {
 func TestDiscordAnswersOnceAcrossRestarts(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
-	running := g.say("ada", "general", "chunk 3\nslow 40ms\nsay a long answer that is still being written when the program ends\nsay and it goes on")
+	goOn := g.hold(5)
+	running := g.say("ada", "general", "chunk 3\nsay a long answer that is still being written when the program ends\nsay and it goes on")
 	g.message("preview", func(m discordsim.Message) bool { return answers(running)(m) && strings.Contains(m.Content, "a long") })
 	g.end()
+	goOn()
 	missed := g.say("bob", "general", "say said while nobody listened")
 	g.start()
 	g.message("answer to what was missed", func(m discordsim.Message) bool {
@@ -298,10 +300,12 @@ func TestDiscordAnswersATakenBackQuestion(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	g.strike(discordsim.Fault{Kind: discordsim.FaultLose, Event: "MESSAGE_DELETE"})
-	asked := g.say("ada", "general", "slow 300ms\nsay too late to take back")
+	goOn := g.hold(0)
+	asked := g.say("ada", "general", "say too late to take back")
 	g.signed(asked, "⚙️")
 	if err := g.Delete("ada", asked); err != nil {
 		t.Fatal(err)
 	}
+	goOn()
 	g.message("answer", func(m discordsim.Message) bool { return m.Content == "too late to take back" })
 }

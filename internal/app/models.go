@@ -28,6 +28,7 @@ type Models struct {
 	model    string // the default model, from settings
 	home     *home.Home
 	patience patience
+	through  func(model.Model) model.Model // for tests, what the offline model is asked through; nil: nothing
 
 	mu          sync.Mutex
 	read        bool               // whether the files were read

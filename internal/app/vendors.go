@@ -30,7 +30,7 @@ func (m *Models) For(all []config.Vendor) (*Models, error) {
 		return nil, err
 	}
 	view := NewModels(m.env, m.provider, m.model).In(m.home)
-	view.patience = m.patience
+	view.patience, view.through = m.patience, m.through
 	view.read, view.declared, view.fingerprint = true, vendors, key
 	if m.views == nil {
 		m.views = map[string]*Models{}
