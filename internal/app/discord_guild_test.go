@@ -59,6 +59,7 @@ var hasty = map[string]func(*discord.Options){
 	"TestDiscordLiveStatusAndTyping":       func(o *discord.Options) { o.Typing, o.Preview = 20*time.Millisecond, 20*time.Millisecond },
 	"TestDiscordSignsEnd":                  func(o *discord.Options) { o.Preview = 50 * time.Millisecond },
 	"TestDiscordAnswersOnceAcrossRestarts": func(o *discord.Options) { o.Preview = 50 * time.Millisecond },
+	"TestDiscordUpload":                    func(o *discord.Options) { o.Preview = time.Hour }, // the file is the first thing said
 	"TestDiscordShards":                    func(o *discord.Options) { o.FirstBackoff = 20 * time.Millisecond },
 	"TestDiscordFilesHang":                 func(o *discord.Options) { o.Fetch = time.Second },
 	"TestDiscordFilesThatCannotBeHad":      func(o *discord.Options) { o.FirstBackoff = 10 * time.Millisecond },
