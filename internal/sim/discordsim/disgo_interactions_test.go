@@ -25,7 +25,7 @@ var agentCommands = []discord.ApplicationCommandCreate{
 
 func TestDisgoCommands(t *testing.T) {
 	t.Parallel()
-	s := StartT(t, Options{})
+	s := StartT(t, Options{TimeScale: leisurely})
 	commands := make(chan *events.ApplicationCommandInteractionCreate, 8)
 	completes := make(chan *events.AutocompleteInteractionCreate, 8)
 	c := client(t, s, "chorus", gateway.IntentGuilds, bot.WithEventListenerFunc(func(e *events.ApplicationCommandInteractionCreate) { commands <- e }),
@@ -84,7 +84,7 @@ func TestDisgoCommands(t *testing.T) {
 
 func TestDisgoComponentsAndModals(t *testing.T) {
 	t.Parallel()
-	s := StartT(t, Options{})
+	s := StartT(t, Options{TimeScale: leisurely})
 	clicks := make(chan *events.ComponentInteractionCreate, 8)
 	modals := make(chan *events.ModalSubmitInteractionCreate, 8)
 	c := client(t, s, "chorus", gateway.IntentGuilds, bot.WithEventListenerFunc(func(e *events.ComponentInteractionCreate) { clicks <- e }),
@@ -209,11 +209,13 @@ func TestDisgoPlaces(t *testing.T) {
 
 func TestInteractionsEndInTime(t *testing.T) {
 	t.Parallel()
-	s := StartT(t, Options{TimeScale: 1000, NoRateLimits: true}) // an answer within 3 ms
+	clock := newHandClock()
+	s := StartT(t, Options{Clock: clock, NoRateLimits: true})
 	c := client(t, s, "chorus", gateway.IntentGuilds)
 	_, err := c.Rest.SetGlobalCommands(c.ApplicationID, agentCommands[:1])
 	ok(t, err)
 	i := must[Interaction](t)(s.Slash("ada", "general", "chorus", "agent init", map[string]any{"name": "x"}))
+	clock.pass(answerWithin)
 	if got := must[Interaction](t)(s.WaitInteraction(within(t), i.ID)); !got.Failed {
 		t.Fatalf("it has not failed: %+v", got)
 	}

@@ -2,6 +2,8 @@ package discordsim
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -9,7 +11,63 @@ import (
 )
 
 // patience is more than anything here needs, also on a busy machine.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
+
+// leisurely is a guild in which nobody has to hurry: what Discord wants within three seconds
+// is in time for half a minute.
+const leisurely = 0.1
+
+// handClock is a clock that goes only when it is told to.
+type handClock struct {
+	mu  sync.Mutex
+	at  time.Time
+	due []*alarm
+}
+
+// alarm is something that a clock rings for once.
+type alarm struct {
+	at   time.Time
+	ring func()
+}
+
+func newHandClock() *handClock { return &handClock{at: time.Now()} }
+
+func (c *handClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *handClock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := &alarm{at: c.at.Add(d), ring: f}
+	c.due = append(c.due, a)
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		i := slices.Index(c.due, a)
+		if i < 0 {
+			return false
+		}
+		c.due = slices.Delete(c.due, i, i+1)
+		return true
+	}
+}
+
+// pass lets time pass, and rings for what is due.
+func (c *handClock) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+	c.due = slices.DeleteFunc(c.due, func(a *alarm) bool {
+		if c.at.Before(a.at) {
+			return false
+		}
+		go a.ring()
+		return true
+	})
+}
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,

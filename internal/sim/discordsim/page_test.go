@@ -19,7 +19,7 @@ func browser(t *testing.T) context.Context {
 			t.Skip("SKIPPED: there is no Chromium here, so nobody looks at the page")
 		}
 	}
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()))
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(patience))
 	alloc, stop := chromedp.NewExecAllocator(within(t), opts...)
 	t.Cleanup(stop)
 	ctx, cancel := chromedp.NewContext(alloc)
@@ -33,7 +33,7 @@ func browser(t *testing.T) context.Context {
 // TestPageHoldsAConversation is a person in a browser and a bot on the wire.
 func TestPageHoldsAConversation(t *testing.T) {
 	t.Parallel()
-	s := StartT(t, Options{})
+	s := StartT(t, Options{TimeScale: leisurely})
 	ctx := browser(t)
 	bot, _ := identified(t, s, "chorus", talkative)
 	css := func(s string) chromedp.CSS { return chromedp.CSS(s) }

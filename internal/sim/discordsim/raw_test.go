@@ -178,7 +178,8 @@ func TestGatewayRefuses(t *testing.T) {
 func TestGatewayDropsWhoDoesNotBeat(t *testing.T) {
 	t.Parallel()
 	s := StartT(t, Options{TimeScale: 1000}) // a beat in 250 ms
-	c, _ := identified(t, s, "chorus", talkative)
+	c := dial(t, s.Gateway())
+	c.send(opIdentify, object{"token": s.Token("chorus"), "intents": talkative, "properties": object{}}) // without waiting to be greeted: it may be too late by then
 	if got := c.closed(); got != closeTimedOut {
 		t.Fatalf("closed with %d", got)
 	}
@@ -186,7 +187,8 @@ func TestGatewayDropsWhoDoesNotBeat(t *testing.T) {
 
 func TestFaultsOfEvents(t *testing.T) {
 	t.Parallel()
-	s := StartT(t, Options{})
+	clock := newHandClock()
+	s := StartT(t, Options{Clock: clock})
 	c, _ := identified(t, s, "chorus", talkative)
 	say := func(text string) { must[ID](t)(s.Say("ada", "general", text)) }
 	hear := func(want ...string) {
@@ -205,7 +207,9 @@ func TestFaultsOfEvents(t *testing.T) {
 	must[int](t)(s.Inject(Fault{Kind: FaultDelay, Count: 1, Millis: 20}))
 	say("late")
 	say("early")
-	hear("early", "late")
+	hear("early")
+	clock.pass(20 * time.Millisecond)
+	hear("late")
 	mute := must[int](t)(s.Inject(Fault{Kind: FaultMute}))
 	say("unheard")
 	c.send(opHeartbeat, 1)
@@ -297,7 +301,7 @@ func TestFaultsOfREST(t *testing.T) {
 
 func TestRateLimitHeaders(t *testing.T) {
 	t.Parallel()
-	s := StartT(t, Options{})
+	s := StartT(t, Options{Clock: newHandClock()}) // all of it in one moment
 	path := "/channels/" + s.Channel("general").String() + "/messages"
 	for i := range 5 {
 		status, _, h := ask(t, s, "chorus", "POST", path, object{"content": "x"})
