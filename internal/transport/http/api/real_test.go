@@ -186,7 +186,7 @@ say all is well
 
 // cutRun follows one run, cuts the connection after so many objects, and comes back.
 // It gives what it saw, and what somebody sees who was never cut.
-func cutRun(t *testing.T, url string, cut int) (got, want follower, objects int) {
+func cutRun(t *testing.T, url string, cut int) (got, want follower) {
 	t.Helper()
 	session, _ := post(t, url+"/api/sessions", `{"sandbox":"host"}`, 201)["sessionId"].(string)
 	at := url + "/api/sessions/" + session
@@ -194,7 +194,7 @@ func cutRun(t *testing.T, url string, cut int) (got, want follower, objects int)
 	// The model fails once for each request; so each run says something else.
 	message, _ := json.Marshal(map[string]string{"message": fmt.Sprintf("Errand %d.\n%s", cut, errand)})
 	post(t, at+"/chat", string(message), 202)
-	answered := 0
+	answered, objects := 0, 0
 	for !got.run {
 		id, data, err := c.next()
 		if err == nil {
@@ -226,18 +226,19 @@ func cutRun(t *testing.T, url string, cut int) (got, want follower, objects int)
 			t.Fatal(err)
 		}
 	}
-	return got, want, objects
+	return got, want
 }
 
 func TestCutAtEveryEventOfARealRun(t *testing.T) {
 	t.Parallel()
 	_, server := realHouse(t)
-	first, want, objects := cutRun(t, server.URL, -1)
-	if !slices.Equal(first.whole, want.whole) || objects < 40 {
-		t.Fatalf("the run is not what it should be: %d objects\n%s", objects, strings.Join(want.whole, "\n"))
+	first, want := cutRun(t, server.URL, -1)
+	if !slices.Equal(first.whole, want.whole) || len(want.whole) < 19 {
+		t.Fatalf("the run is not what it should be:\n%s", strings.Join(want.whole, "\n"))
 	}
-	for cut := 1; cut <= objects; cut++ {
-		got, want, _ := cutRun(t, server.URL, cut)
+	// With its pieces the run has some fifty objects; a reader that comes late gets several pieces as one.
+	for cut := 1; cut <= 51; cut++ {
+		got, want := cutRun(t, server.URL, cut)
 		if !slices.Equal(got.whole, want.whole) || !want.attempts["error"] || len(want.calls) != 1 {
 			t.Fatalf("cut at %d:\n%s\nwant\n%s", cut, strings.Join(got.whole, "\n"), strings.Join(want.whole, "\n"))
 		}

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type oneTalk struct {
 	command.Service
 	items []feed.Item
-	told  chan struct{} // closed when all were
+	told  chan struct{} // closed when the end of the run is about to be
 }
 
 func (o *oneTalk) GetSession(context.Context, command.Caller, string) (command.Session, error) {
@@ -37,9 +37,9 @@ func (o *oneTalk) GetSession(context.Context, command.Caller, string) (command.S
 
 func (o *oneTalk) Watch(ctx context.Context, _ command.Caller, _ string, after int64) iter.Seq2[feed.Item, error] {
 	return func(yield func(feed.Item, error) bool) {
-		for i, item := range o.items {
-			if i == len(o.items)-1 {
-				close(o.told)
+		for _, item := range o.items {
+			if _, over := item.(feed.Completed); over {
+				close(o.told) // whoever hears of the end and looks finds it ended
 			}
 			if item.Header().Seq > after || item.Header().Seq == 0 {
 				if !yield(item, nil) {
@@ -83,7 +83,11 @@ func TestStream(t *testing.T) {
 	}
 	defer answer.Body.Close()
 	var got strings.Builder
-	for buffer := make([]byte, 4096); !strings.Contains(got.String(), `"status":"idle"`); {
+	toldOfTheEnd := func() bool {
+		_, after, ended := strings.Cut(got.String(), "id: 4\n")
+		return ended && strings.Contains(after, `"status":"idle"`)
+	}
+	for buffer := make([]byte, 4096); !toldOfTheEnd(); {
 		n, err := answer.Body.Read(buffer)
 		if got.Write(buffer[:n]); err != nil {
 			t.Fatalf("%v after %s", err, got.String())
