@@ -62,15 +62,15 @@ func TestStreamingDoesNotJump(t *testing.T) {
 	p.answers("An answer from before.")
 	p.eval(`window.shifts = []; window.tops = new Set();
 		new PerformanceObserver((list) => { for (const e of list.getEntries()) window.shifts.push([e.value, ...e.sources.map((s) => s.node?.nodeName + "#" + s.node?.id + "." + s.node?.className)]); }).observe({ type: "layout-shift", buffered: false });
-		const first = document.querySelector(".said");
+		const first = document.querySelector(".said"), status = document.getElementById("status");
+		window.meanwhile = new Set(); // what the page said of the agent while its answer came
+		new MutationObserver(() => { if (document.getElementById("live-0")) window.meanwhile.add(status.dataset.status); }).observe(document.querySelector(".talk"), { subtree: true, childList: true, attributes: true });
 		window.watch = setInterval(() => window.tops.add(Math.round(first.getBoundingClientRect().top + scrollY)), 5)`)
-	p.say(slowly("5ms", 24))
-	p.until(`document.getElementById("live-0")`)
-	p.answers("Line 3 of")
-	if p.text(`document.getElementById("status").dataset.status`) != "running" {
-		t.Error("it is being written, and the page does not say so")
-	}
+	p.say(slowly("10ms", 24))
 	p.until(`document.querySelectorAll("#log .end").length === 2`)
+	if got := p.text(`[...window.meanwhile].join()`); !strings.Contains(got, "running") {
+		t.Errorf("while the answer was being written the page said %q of the agent", got)
+	}
 	p.answers("Line 23 of")
 	if n := p.number(`window.tops.size`); n != 1 {
 		t.Errorf("what was read before moved while the answer came: %s", p.text(`[...window.tops].join()`))
@@ -135,6 +135,23 @@ func same(t *testing.T, a, b *tab) {
 	t.Helper()
 	if a.logged() != b.logged() {
 		t.Errorf("two tabs differ\none %s\ntwo %s", a.logged(), b.logged())
+	}
+}
+
+// A server that is slow to say that it took a message does not pull back whoever has gone on.
+func TestSendingLeavesTheReaderAlone(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	p, _ := h.begin(command.NewSession{})
+	p.eval(`const real = fetch; window.fetch = async (...asked) => { const answer = await real(...asked); await new Promise((go) => (window.letGo = go)); return answer }`)
+	p.eval(`document.getElementById("chosen").append(document.createElement("li"))`) // gone when it is known that the message was taken
+	p.say("say heard")
+	p.idle()
+	p.until(`window.letGo`)
+	p.eval(`document.getElementById("main").focus(); window.letGo()`)
+	p.until(`document.getElementById("chosen").children.length === 0`)
+	if at := p.text(`document.activeElement.id`); at != "main" {
+		t.Errorf("the focus was taken away, to %q", at)
 	}
 }
 

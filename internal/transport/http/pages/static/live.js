@@ -135,6 +135,9 @@ async function send(event) {
   const text = area.value;
   area.value = "";
   grow();
+  // Now and not when the server has answered: by then whoever sent it may be elsewhere on the page.
+  area.focus();
+  toEnd();
   const done = await post(form.action, body);
   if (!done) {
     area.value = text + area.value; // what was written is not lost
@@ -142,9 +145,7 @@ async function send(event) {
   } else {
     files.value = "";
     document.getElementById("chosen").replaceChildren();
-    toEnd();
   }
-  area.focus();
 }
 
 if (form) {
