@@ -31,26 +31,94 @@ func TestDiscordMayNotWriteHere(t *testing.T) {
 	g.signed(fine, "✅")
 }
 
-// A channel that is deleted while its question is answered costs nobody else anything.
+// A channel that is deleted while its question is answered costs nobody else anything, and not the answer either,
+// whether something of it was shown already or not.
 func TestDiscordChannelDeletedMeanwhile(t *testing.T) {
 	t.Parallel()
-	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	for name, preview := range map[string]time.Duration{"nothing shown": time.Hour, "a status shown": 20 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := inOldGuild(t, discordsim.Options{}, map[string]string{}, func(g *guildT) {
+				g.tune = func(o *discord.Options) { o.Preview = preview }
+			})
+			goOn := g.hold(0)
+			asked := g.say("bob", "random", "say nobody home")
+			g.signed(asked, "⚙️")
+			if preview < time.Minute {
+				g.message("status", answers(asked))
+			}
+			if err := g.DeleteChannel("random"); err != nil {
+				t.Fatal(err)
+			}
+			goOn()
+			g.message("private word", func(m discordsim.Message) bool {
+				return strings.Contains(m.Content, "not there any more") && strings.Contains(m.Content, "nobody home")
+			})
+			g.settledRows()
+			fine := g.say("bob", "general", "say still here")
+			g.message("answer elsewhere", answers(fine))
+			g.end()
+			g.start() // its cursor points nowhere
+			g.signed(g.say("bob", "general", "say after all"), "✅")
+		})
+	}
+}
+
+// The answer for a thread that is deleted stands in its channel, also where something of it was shown in the thread.
+func TestDiscordThreadDeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	g := inOldGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: thread\n"}, func(g *guildT) {
+		g.tune = func(o *discord.Options) { o.Preview = 20 * time.Millisecond }
+	})
 	goOn := g.hold(0)
-	asked := g.say("bob", "random", "say nobody home")
-	g.signed(asked, "⚙️")
-	if err := g.DeleteChannel("random"); err != nil {
+	asked := g.say("bob", "general", "say for the channel then")
+	g.message("status", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content != "" })
+	if err := g.DeleteChannel(asked.String()); err != nil {
+		t.Fatal(err)
+	}
+	goOn()
+	general := g.Channel("general")
+	g.message("answer in the channel", func(m discordsim.Message) bool {
+		return m.ChannelID == general && m.Content == "for the channel then"
+	})
+	g.settledRows()
+}
+
+// Whoever keeps the server and takes away what an agent shows of its work does not take the answer away from who asked.
+func TestDiscordStatusDeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	g := inOldGuild(t, withSecrets(), map[string]string{}, func(g *guildT) {
+		g.tune = func(o *discord.Options) { o.Preview = 20 * time.Millisecond }
+	})
+	goOn := g.hold(0)
+	asked := g.say("bob", "general", "say said in private then")
+	status := g.message("status", answers(asked))
+	if err := g.Delete("own", status.ID); err != nil {
 		t.Fatal(err)
 	}
 	goOn()
 	g.message("private word", func(m discordsim.Message) bool {
-		return strings.Contains(m.Content, "not there any more") && strings.Contains(m.Content, "nobody home")
+		return m.GuildID == 0 && strings.Contains(m.Content, "was deleted before my answer") && strings.Contains(m.Content, "said in private then")
 	})
+	g.bears(asked, "🔇")
 	g.settledRows()
-	fine := g.say("bob", "general", "say still here")
-	g.message("answer elsewhere", answers(fine))
+	// An answer that stood there and is taken away is not said again.
+	g.tune = func(o *discord.Options) { o.Preview = time.Hour }
 	g.end()
-	g.start() // its cursor points nowhere
-	g.signed(g.say("bob", "general", "say after all"), "✅")
+	g.start()
+	again := g.say("bob", "general", "say for a moment")
+	g.signed(again, "✅")
+	if err := g.Delete("own", g.message("answer", answers(again)).ID); err != nil {
+		t.Fatal(err)
+	}
+	g.end()
+	g.start()
+	g.signed(g.say("bob", "general", "say and on"), "✅")
+	g.settledRows()
+	list, err := g.Messages(g.private("bob", "chorus"))
+	if err != nil || len(list) != 1 {
+		t.Errorf("bob was told %v, %v", list, err)
+	}
 }
 
 // A thread that was archived is opened again for the answer; a locked one that the bot may not open is not.

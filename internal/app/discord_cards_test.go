@@ -195,8 +195,10 @@ func TestDiscordSignsEnd(t *testing.T) {
 	g.end()
 	g.write("shared.yaml", files["shared.yaml"]+"approvals: {deadline: 1s}\n")
 	g.start()
-	asked, card := g.asks("ada", "echo one > one.txt")
-	g.decided(card.ID, "**no**, deadline")
+	asked := g.say("ada", "general", "call bash {\"command\":\"echo one > one.txt\"}\nend\nsay it is done")
+	g.message("decision", func(m discordsim.Message) bool {
+		return answers(asked)(m) && strings.Contains(m.Content, "**no**, deadline")
+	})
 	g.signed(asked, "✅")
 	if open, err := g.app.DB.Approvals(t.Context(), desk.Filter{State: desk.Open}); err != nil || len(open) != 0 {
 		t.Errorf("open questions: %v, %v", open, err)

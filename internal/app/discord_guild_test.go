@@ -69,8 +69,10 @@ var hasty = map[string]func(*discord.Options){
 	"TestDiscordMissingItsNameReadsNothing": func(o *discord.Options) {
 		o.Patrol, o.Grace, o.FirstBackoff, o.BackoffMax = 20*time.Millisecond, time.Millisecond, 10*time.Millisecond, 50*time.Millisecond
 	},
-	"TestDiscordHearsPrivateWordsWithoutTheGuild": func(o *discord.Options) { o.Patience = 200 * time.Millisecond },
-	"TestDiscordMissingTheAnswerPostsOnce":        func(o *discord.Options) { o.Nonce = time.Millisecond },
+	"TestDiscordHearsPrivateWordsWithoutTheGuild": func(o *discord.Options) {
+		o.Patience, o.Patrol, o.Grace = 500*time.Millisecond, time.Second, time.Millisecond // what takes longer than patience is heard by the patrol
+	},
+	"TestDiscordMissingTheAnswerPostsOnce": func(o *discord.Options) { o.Nonce = time.Millisecond },
 	"TestDiscordDownForTenMinutes": func(o *discord.Options) {
 		o.FirstBackoff, o.BackoffMax = 4*time.Millisecond, 128*time.Millisecond // 1 s and 32 s
 	},

@@ -87,7 +87,7 @@ func (l *lane) call(on context.Context, j job, seen journal.Outgoing) (string, e
 func (l *lane) outcome(on context.Context, j job, began time.Time, unknown bool, id string, err error) error {
 	now := time.Now()
 	o, attempt := j.row, j.row.Attempts
-	if why, ever := permanent(err); ever && (why != Gone || (j.do != remove && j.do != unreact)) {
+	if why, ever := permanent(err); ever && (why != Gone && why != Nowhere || (j.do != remove && j.do != unreact)) {
 		return l.fail(o, why, err)
 	} else if ever {
 		err = nil

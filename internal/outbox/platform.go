@@ -69,7 +69,8 @@ type Why string
 // The closed set of reasons. All but Temporary are for ever and mean that nothing was done.
 const (
 	Temporary Why = "temporary" // it may have been done, or not; try again
-	Gone      Why = "gone"      // the channel or the message is not there
+	Gone      Why = "gone"      // the message is not there, or nobody says what is not
+	Nowhere   Why = "nowhere"   // the channel is not there, and nothing that stood in it
 	Forbidden Why = "forbidden" // a permission is missing
 	Archived  Why = "archived"  // the platform's thread is closed
 	Invalid   Why = "invalid"   // the platform does not take this body

@@ -163,7 +163,7 @@ func TestTroubleIsToldApart(t *testing.T) {
 		body   string
 		want   outbox.Why
 	}{
-		{500, `{}`, outbox.Temporary}, {404, `{"code":10008}`, outbox.Gone}, {403, `{"code":50013}`, outbox.Forbidden},
+		{500, `{}`, outbox.Temporary}, {404, `{"code":10008}`, outbox.Gone}, {404, `{"code":10003}`, outbox.Nowhere}, {403, `{"code":50013}`, outbox.Forbidden},
 		{400, `{"code":50083}`, outbox.Archived}, {400, `{"code":50035}`, outbox.Invalid},
 	} {
 		err := trouble(said(t, c.status, c.body, nil))

@@ -193,6 +193,8 @@ func trouble(err error) error {
 		return &outbox.Trouble{Why: outbox.Temporary, Err: err}
 	case said.Code == rest.JSONErrorCodeOperationOnArchivedThread:
 		return &outbox.Trouble{Why: outbox.Archived, Err: err}
+	case said.Code == rest.JSONErrorCodeUnknownChannel:
+		return &outbox.Trouble{Why: outbox.Nowhere, Err: err}
 	case code == http.StatusNotFound:
 		return &outbox.Trouble{Why: outbox.Gone, Err: err}
 	case code == http.StatusForbidden || code == http.StatusUnauthorized:

@@ -38,7 +38,7 @@ func (b *Bot) untold(o journal.Outgoing) {
 	b.mu.Unlock()
 	b.work.Go(func() {
 		var err error
-		if p.Home != "" && p.Home != o.Lane.Channel && o.Why == string(outbox.Gone) {
+		if p.Home != "" && p.Home != o.Lane.Channel && noPlace(o) {
 			err = b.moveHome(ctx, o, p)
 		} else {
 			err = b.tellAsker(ctx, o, p)
@@ -52,12 +52,20 @@ func (b *Bot) untold(o journal.Outgoing) {
 // wanted is what a row that failed had to say, if anybody misses it: not a sign, not what was taken back or deleted, not words
 // about something else that failed, and not a preview, which has its last word still to come.
 func wanted(o journal.Outgoing) (post, bool) {
-	deleted := o.ID != "" && o.Why == string(outbox.Gone) // somebody took our message away
+	deleted := takenAway(o) && o.Group == "" // of an answer nobody has seen what was to come in its place
 	if o.Thing == journal.Reaction || o.Gone || deleted || strings.HasPrefix(o.Key, toldElsewhere) {
 		return post{}, false
 	}
 	p, err := read(o.Body)
 	return p, err == nil && (o.Final || p.Card != "")
+}
+
+// takenAway reports whether a message of ours was deleted before it said what it should in the end.
+func takenAway(o journal.Outgoing) bool { return o.ID != "" && o.Why == string(outbox.Gone) }
+
+// noPlace reports whether a row failed because there is nowhere to say it.
+func noPlace(o journal.Outgoing) bool {
+	return o.Why == string(outbox.Nowhere) || o.Why == string(outbox.Gone) && o.ID == ""
 }
 
 // failedFor is how far back a program that begins looks for what nobody was told of: not as far as
@@ -224,12 +232,15 @@ func whyUntold(o journal.Outgoing, rest bool) string {
 	if rest {
 		here = "Here is the rest of what I wanted to say."
 	}
+	if takenAway(o) {
+		return fmt.Sprintf("My message in %s was deleted before my answer was in it. %s", in, here)
+	}
 	switch outbox.Why(o.Why) {
 	case outbox.Forbidden:
 		return fmt.Sprintf("I may not write in %s. Whoever manages the server can allow it: Send Messages, and in threads Send Messages in Threads. %s", in, here)
 	case outbox.Archived:
 		return fmt.Sprintf("The thread %s is archived, and I may not open it again. %s", in, here)
-	case outbox.Gone:
+	case outbox.Gone, outbox.Nowhere:
 		return "The channel in which you asked is not there any more. " + here
 	case outbox.Broken:
 		return fmt.Sprintf("Discord failed again and again to show my answer in %s, and I have stopped trying. %s", in, here)

@@ -72,7 +72,7 @@ func (b *Bot) Upload(ctx context.Context, u Upload) (link string, err error) {
 	switch outbox.Why(row.Why) {
 	case outbox.Forbidden:
 		return "", Refusal("I may not attach files in this channel; somebody who keeps the server can allow it")
-	case outbox.Gone:
+	case outbox.Gone, outbox.Nowhere:
 		return "", Refusal("the channel is not there any more")
 	default:
 		return "", Refusal("Discord does not take this file: it may be too large for this server, or of a kind that is not allowed")
