@@ -552,9 +552,9 @@ func hold(db *DB) (release func()) {
 
 // await yields until ok; a test that waits for ever says so.
 func await(ok func() bool) {
-	for deadline := time.Now().Add(10 * time.Second); !ok(); runtime.Gosched() {
+	for deadline := time.Now().Add(time.Minute); !ok(); runtime.Gosched() {
 		if time.Now().After(deadline) {
-			panic("waited ten seconds for the queue to fill")
+			panic("waited a minute for the queue to fill")
 		}
 	}
 }

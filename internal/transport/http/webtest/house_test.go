@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -53,7 +55,7 @@ func newHouse(t *testing.T, settings ...string) *house {
 	if len(settings) > 0 {
 		h.file("config/shared.yaml", strings.Join(settings, "\n"))
 	}
-	h.start("127.0.0.1:0")
+	h.start(ownHost() + ":0")
 	return h
 }
 
@@ -217,10 +219,19 @@ func (p *process) kill() {
 	_ = p.cmd.Wait()
 }
 
+// ownHost is this machine by a name that no other test has: what listens there can be stopped
+// and started again, and nobody takes its port meanwhile.
+func ownHost() string {
+	if runtime.GOOS != "linux" {
+		return "127.0.0.1" // elsewhere it has only this one
+	}
+	return fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
+}
+
 // freeAddr is an address that nobody listens on.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", ownHost()+":0")
 	if err != nil {
 		t.Fatal(err)
 	}

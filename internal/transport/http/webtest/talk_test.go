@@ -1,6 +1,7 @@
 package webtest
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"chorus/internal/command"
+	"chorus/internal/feed"
 )
 
 func TestSignInAndFirstConversation(t *testing.T) {
@@ -218,6 +220,51 @@ func TestApprovals(t *testing.T) {
 	if p.text(`document.querySelector("form.verdict")`) != "null" {
 		t.Error("what was answered can be answered again")
 	}
+}
+
+// A page that is being read anew leaves alone what somebody began to write meanwhile.
+func TestRenewingLeavesWhatIsWritten(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	p := h.enter()
+	h.question("touch first")
+	p.visit("/approvals")
+	p.until(`document.querySelector("form.verdict")`)
+	p.eval(`const real = fetch; window.held = [];
+		window.fetch = async (...asked) => {
+			const answer = await real(...asked), text = await answer.text();
+			await new Promise((go) => window.held.push(go));
+			answer.text = async () => { setTimeout(() => (window.renewed = true)); return text };
+			return answer }`)
+	h.question("touch second")
+	p.eval(`window.before = window.held.length; document.dispatchEvent(new Event("visibilitychange"))`) // it listens and looks anew
+	p.until(`window.held.length > window.before`)
+	p.write(".ask input[name=note]", "a note")
+	p.eval(`window.held.forEach((go) => go())`)
+	p.until(`window.renewed`)
+	if note := p.text(`document.querySelector(".ask input[name=note]").value`); note != "a note" {
+		t.Errorf("what was written has become %q", note)
+	}
+}
+
+// question has an agent ask whether it may run a command.
+func (h *house) question(run string) {
+	h.Helper()
+	ctx, cancel := context.WithTimeout(h.Context(), patience)
+	defer cancel()
+	id := h.session(command.NewSession{})
+	if _, err := h.app.Service().Say(ctx, h.owner, id, command.Words{Message: fmt.Sprintf("call bash {\"command\":%q}", run)}); err != nil {
+		h.Fatal(err)
+	}
+	for item, err := range h.app.Service().Watch(ctx, h.owner, id, 0) {
+		if err != nil {
+			h.Fatal(err)
+		}
+		if _, ok := item.(feed.ApprovalRequired); ok {
+			return
+		}
+	}
+	h.Fatalf("nobody was asked about %q", run)
 }
 
 // A question about a file shows what would become of it.

@@ -85,12 +85,19 @@ function answering() {
   });
 }
 
+// writing tells whether somebody has begun to write in a part of the page.
+function writing(part) {
+  const field = document.activeElement?.closest?.("input, textarea, select");
+  return field && part.contains(field) && field.value;
+}
+
+let looks = 0;
+
 // Pages about everything are read anew while somebody looks at them and does not write.
 async function renew() {
   const now = document.querySelector("[data-renew]");
-  if (!now || document.hidden) return;
-  const field = document.activeElement?.closest?.("input, textarea, select");
-  if (field && now.contains(field) && field.value) return;
+  if (!now || document.hidden || writing(now)) return;
+  const look = ++looks;
   let page;
   try {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
@@ -99,6 +106,7 @@ async function renew() {
   } catch {
     return; // the next time
   }
+  if (look !== looks || writing(now)) return; // a later look knows better; and what was begun meanwhile stays
   for (const part of ["[data-renew]", ".sessions", ".bar nav", ".places", ".asked-place"]) {
     const [old, made] = [document.querySelector(part), page.querySelector(part)];
     if (!old || !made || old.innerHTML === made.innerHTML) continue;
