@@ -155,9 +155,9 @@ func (s *stream) run(ctx context.Context, items <-chan moved) error {
 				s.draft.end(m.item)
 				err = s.item(m.item)
 			}
-			if err == nil && s.stale && len(items) == 0 { // while it catches up, nobody needs every step
-				err = s.refresh(ctx)
-			}
+		}
+		if err == nil && s.stale && len(items) == 0 { // while it catches up, nobody needs every step
+			err = s.refresh(ctx)
 		}
 		if err != nil {
 			return err
@@ -217,12 +217,12 @@ func (s *stream) item(item feed.Item) error {
 
 // refresh sends what stands beside the conversation.
 func (s *stream) refresh(ctx context.Context) error {
-	s.stale = false
 	now, err := s.pages.Service.GetSession(ctx, s.by, s.talk.Session)
 	if err != nil {
 		s.pages.Log.Debug("a session could not be looked at", "component", "web", "error", err)
-		return nil // the next event tries again
+		return nil // the next event tries again, or the next sign of life
 	}
+	s.stale = false
 	return s.state(now)
 }
 

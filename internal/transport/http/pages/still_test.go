@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"chorus/internal/command"
+	"chorus/internal/feed"
 )
 
 // A stream outlives no token: at the next sign of life it looks, and ends.
@@ -31,6 +33,37 @@ func TestStreamEndsWithItsToken(t *testing.T) {
 		}
 		if n := strings.Count(w.String(), ": still here"); n != 2 {
 			t.Errorf("%d signs of life, want 2: %q", n, w.String())
+		}
+	})
+}
+
+// blinking is a service that cannot be asked the first time.
+type blinking struct {
+	command.Service
+	asked int
+}
+
+func (b *blinking) GetSession(context.Context, command.Caller, string) (command.Session, error) {
+	if b.asked++; b.asked == 1 {
+		return command.Session{}, errors.New("the disk is busy")
+	}
+	return command.Session{ID: "s1", Status: "idle"}, nil
+}
+
+// How things stand at the end of a run is told also where it could not be found out at once.
+func TestStreamAsksAgainHowThingsStand(t *testing.T) {
+	t.Parallel()
+	p := newPages(t)
+	synctest.Test(t, func(t *testing.T) {
+		p.Service = &blinking{}
+		w := &wire{header: http.Header{}}
+		s := &stream{pages: p, w: w, control: http.NewResponseController(w)}
+		items := make(chan moved, 1)
+		items <- moved{item: feed.Completed{Head: feed.Head{Seq: 4, Run: "r", At: noon}, StopReason: "done"}}
+		ctx, cancel := context.WithTimeout(t.Context(), heartbeat+time.Second)
+		defer cancel()
+		if err := s.run(ctx, items); !errors.Is(err, context.DeadlineExceeded) || strings.Count(w.String(), `"status":"idle"`) != 1 {
+			t.Errorf("%v: %s", err, w.String())
 		}
 	})
 }
