@@ -25,6 +25,9 @@ import (
 // crashSteps is how long the run is that gets killed.
 const crashSteps = 30
 
+// atMost is more than any of our processes takes, also while the machine does much else.
+const atMost = 5 * time.Minute
+
 // crashScript is a run with every kind of step: commands that leave a trace, reads
 // side by side, files written, and a last word.
 func crashScript(steps int) string {
@@ -94,7 +97,7 @@ func (s *crashSite) command(ctx context.Context, env []string, args ...string) *
 }
 
 func (s *crashSite) output(args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), atMost)
 	defer cancel()
 	cmd := s.command(ctx, nil, args...)
 	var stderr bytes.Buffer
@@ -253,7 +256,7 @@ func undisturbed(t *testing.T) (lines []string, writes int, template string) {
 	}
 	s := newSite(t, warm.home)
 	counter := filepath.Join(t.TempDir(), "count")
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), atMost)
 	defer cancel()
 	out, err := s.command(ctx, []string{"CHORUS_KILL=count", "CHORUS_KILL_COUNT=" + counter}, s.runArgs()...).Output()
 	if err != nil || strings.TrimSpace(string(out)) != "all done" {
@@ -290,7 +293,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 				if n%8 != 0 { // walls cost more than all the rest; some kills behind them are enough
 					s.walls = "host"
 				}
-				ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+				ctx, cancel := context.WithTimeout(context.Background(), atMost)
 				defer cancel()
 				cmd := s.command(ctx, []string{fmt.Sprintf("CHORUS_KILL=%s:%d", when, n)}, s.runArgs()...)
 				var stderr bytes.Buffer
@@ -376,7 +379,7 @@ func chaosSite(t *testing.T, template string, lines []string, r *rand.Rand, take
 			s.check(lines)
 			return true
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), atMost)
 		cmd := s.command(ctx, nil, s.runArgs()...)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
