@@ -195,6 +195,22 @@ func TestPhone(t *testing.T) {
 	p.until(`getComputedStyle(document.querySelector(".side")).visibility === "visible" && document.querySelector(".side").getBoundingClientRect().left >= 0`)
 }
 
+// What stands below a conversation grows when something runs, and then covers nothing of it.
+func TestTheLastWordsStayInView(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	id := h.session(command.NewSession{})
+	h.tell(id, "say "+strings.Repeat("one more line\\n\\n", 60))
+	p := h.enter()
+	p.phone()
+	p.visit("/s/" + id)
+	p.say("wait")
+	p.until(`!document.getElementById("stop").hidden`)
+	if gap := p.number(`document.scrollingElement.scrollHeight - document.scrollingElement.scrollTop - innerHeight`); gap > 4 {
+		t.Errorf("the end is %v pixels below the window", gap)
+	}
+}
+
 // fits fails when a page is wider than its window.
 func (t *tab) fits(what string) {
 	t.Helper()

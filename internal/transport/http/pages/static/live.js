@@ -50,6 +50,7 @@ function keepOpen(old, made) {
 let status = document.getElementById("status")?.dataset.status ?? "idle";
 
 function show(now) {
+  const stay = atEnd();
   const text = (name, value) => { const e = document.getElementById(name); if (e && e.textContent !== value) e.textContent = value; };
   status = now.status;
   text("tokens", now.tokens);
@@ -67,6 +68,7 @@ function show(now) {
   if (stop) stop.hidden = !busy;
   const steer = document.getElementById("steer-mode");
   if (steer) steer.hidden = !busy;
+  if (stay) toEnd(); // what stands below may need more room now, and would cover the last words
   if (document.hidden) rest();
 }
 
