@@ -4,9 +4,12 @@ import { api, el, guild as offered, modal, components, rich } from "./parts.js";
 
 const $ = (id) => document.getElementById(id);
 const view = { token: "", channel: "", state: null, reply: null, unread: new Set(), shown: new Map(), typing: new Map() };
-let stream, waiting;
+let stream, waiting, reading = Promise.resolve();
 
-async function load() {
+// load reads and draws, one reading after the other: an answer that was overtaken would show what is no longer so.
+const load = () => (reading = reading.then(read, read));
+
+async function read() {
   clearTimeout(waiting);
   waiting = null;
   const query = new URLSearchParams({ token: view.token, channel: view.channel });
