@@ -16,9 +16,9 @@ type teller struct {
 
 	last    int64 // number of the last event seen
 	run     string
-	over    string    // the last run that ended; late pieces of it mean nothing
-	since   time.Time // when the current state of the run began
-	calls   []*call   // without a result, in the order they were made
+	over    map[string]bool // runs that ended; late pieces of them mean nothing, however many runs later they come
+	since   time.Time       // when the current state of the run began
+	calls   []*call         // without a result, in the order they were made
 	prompts map[int64]heard
 	order   []int64 // the keys of prompts in order
 	usage   chat.Usage
@@ -33,7 +33,7 @@ type teller struct {
 }
 
 func newTeller(label func(string, []byte) string) *teller {
-	return &teller{label: label, now: time.Now, prompts: map[int64]heard{}, closed: true, step: -1}
+	return &teller{label: label, now: time.Now, over: map[string]bool{}, prompts: map[int64]heard{}, closed: true, step: -1}
 }
 
 // tell takes the next item.
@@ -166,7 +166,7 @@ func (t *teller) begin(step, attempt int) []news {
 }
 
 func (t *teller) delta(d chat.Delta) []news {
-	if d.Run == t.over || d.Run != t.run && t.run != "" || d.Step < t.step || d.Step == t.step && d.Attempt < t.attempt {
+	if t.over[d.Run] || d.Run != t.run && t.run != "" || d.Step < t.step || d.Step == t.step && d.Attempt < t.attempt {
 		return nil // of something that is over
 	}
 	t.run = d.Run
@@ -276,7 +276,7 @@ func (t *teller) progress(p chat.Progress) {
 
 func (t *teller) runEnded(b chat.RunEnded) []news {
 	t.cost += b.Cost
-	t.over = b.Run
+	t.over[b.Run] = true
 	if t.run != "" && b.Run != t.run {
 		return []news{ended{b}}
 	}

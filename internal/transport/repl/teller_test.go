@@ -71,6 +71,25 @@ func TestTextIsToldExactlyOnce(t *testing.T) {
 	})
 }
 
+// A piece may come after the run that it belongs to has ended, and another one after that.
+func TestLatePiecesOpenNoRun(t *testing.T) {
+	t.Parallel()
+	tell := newTeller(func(name string, _ []byte) string { return name })
+	for seq, run := range []string{"r1", "r1", "r2", "r2"} {
+		e := chat.Event{Seq: int64(seq + 1), Run: run, Body: chat.RunStarted{Run: run}}
+		if seq%2 == 1 {
+			e.Body = chat.RunEnded{Run: run, Reason: chat.EndDone}
+		}
+		tell.tell(Item{Event: &e})
+	}
+	for _, run := range []string{"r1", "r2"} {
+		late := chat.Delta{Run: run, Step: 9, Attempt: 1, What: chat.DeltaText, Text: "late"}
+		if n := tell.tell(Item{Live: late}); len(n) > 0 || tell.run != "" {
+			t.Errorf("a piece of %s, which is over: %v, run %q", run, n, tell.run)
+		}
+	}
+}
+
 func TestEventsSeenTwiceAreToldOnce(t *testing.T) {
 	t.Parallel()
 	tell := newTeller(func(name string, _ []byte) string { return name })
