@@ -74,16 +74,30 @@ func addressOf(ts *testscript.TestScript, neg bool, args []string) {
 
 var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 
+// untilCompleted lets a guide's curl with a time for a stream read it until a run's end is told, however
+// long or short that takes.
+const untilCompleted = `
+curl() {
+	case "$*" in *--max-time*) ;; *) command curl "$@"; return ;; esac
+	command curl "$@" >stream.out & reader=$!
+	until grep -q '^event: completed' stream.out || ! kill -0 $reader; do sleep 0.02; done
+	kill $reader || true
+	wait $reader || true
+	cat stream.out
+}
+`
+
 // runGuide does what a guide says, as one script that ends at its first mistake.
 func runGuide(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, !neg && len(args) == 2, "guide FILE SERVER")
 	text, err := os.ReadFile(filepath.Join(storyRoot, "docs", "guides", args[0]))
 	ts.Check(err)
-	script := "set -e\n"
+	script := "set -e\n" + untilCompleted
 	for _, block := range shellBlock.FindAllStringSubmatch(string(text), -1) {
 		script += block[1] + "echo\n"
 	}
 	script = strings.ReplaceAll(script, "http://127.0.0.1:8420", whereIs(ts, args[1]))
+	script = strings.ReplaceAll(script, "--max-time 2", "--max-time 60")
 	path := filepath.Join(stageOf(ts).work, "guide.sh")
 	ts.Check(os.WriteFile(path, []byte(script), 0o600))
 	ts.Check(ts.Exec("sh", path))

@@ -25,7 +25,7 @@ import (
 //	never REGEX    it has not been shown so far
 //	send TEXT      type it
 //	line TEXT      type it and press Enter
-//	key NAME       enter, esc, ctrl-c, ctrl-d, up, tab, alt-enter
+//	key NAME…      enter, esc, ctrl-c, ctrl-d, up, tab, alt-enter; several at once
 //	size W H       the terminal's size changes
 //	make FILE      an empty file appears in the program's directory
 //	save FROM TO   a file is saved as another, from and in the program's directory
@@ -165,14 +165,16 @@ func (p *person) raw() string {
 }
 
 // control sequences, titles and single controls; a move to the right stands for
-// blanks that are there already.
+// blanks that are there already. One whose end was not read yet is not text either.
 var (
-	moveRight = regexp.MustCompile(`\x1b\[\d*C`)
-	sequences = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[PX^_][^\x1b]*\x1b\\|\x1b[ -/]*[0-~]|[\x00-\x08\x0b-\x1f\x7f]`)
+	unfinished = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*|\][^\x07\x1b]*\x1b?|[PX^_][^\x1b]*\x1b?|[ -/]*)$`)
+	moveRight  = regexp.MustCompile(`\x1b\[\d*C`)
+	sequences  = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[PX^_][^\x1b]*\x1b\\|\x1b[ -/]*[0-~]|[\x00-\x08\x0b-\x1f\x7f]`)
 )
 
 func (p *person) text() string {
-	return sequences.ReplaceAllString(moveRight.ReplaceAllString(p.raw(), " "), "")
+	whole := unfinished.ReplaceAllString(p.raw(), "")
+	return sequences.ReplaceAllString(moveRight.ReplaceAllString(whole, " "), "")
 }
 
 func (p *person) step(step string, cmd *exec.Cmd, exited <-chan struct{}) error {
@@ -200,9 +202,13 @@ func (p *person) step(step string, cmd *exec.Cmd, exited <-chan struct{}) error 
 	case "line":
 		return p.types(rest + "\r") // one write: two would reach the program together or apart, as it happens
 	case "key":
-		keys, ok := screenKeys[rest]
-		if !ok {
-			return fmt.Errorf("unknown key %q", rest)
+		var keys string
+		for _, name := range strings.Fields(rest) {
+			key, ok := screenKeys[name]
+			if !ok {
+				return fmt.Errorf("unknown key %q", name)
+			}
+			keys += key
 		}
 		return p.types(keys)
 	case "size":
