@@ -53,7 +53,7 @@ func node(t *testing.T, h *house, token string, flags ...string) *script {
 // sees waits for a line with these words and gives it.
 func (s *script) sees(words string) string {
 	s.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(time.Minute)
 	var before []string
 	for {
 		select {

@@ -24,7 +24,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds every wait of a test.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 const testKey = "test-key-0123456789"
 

@@ -173,7 +173,7 @@ func retries(t *testing.T, m Maker) {
 // gone waits until the simulator has seen the client leave.
 func (b *bench) gone() {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	err := b.sim.Wait(ctx, func(all []llmsim.Request) bool {
 		return len(all) > 0 && all[len(all)-1].State == llmsim.Gone

@@ -184,7 +184,7 @@ func TestForkBomb(t *testing.T) {
 	if !res.TimedOut && res.Left == 0 {
 		t.Errorf("it did not go off: %+v", res)
 	}
-	if took := time.Since(began); took > 15*time.Second {
+	if took := time.Since(began); took > time.Minute { // the naps are five
 		t.Errorf("it took %s", took)
 	}
 	polltest.Until(t, "the fire goes out", func() bool { return !running(nap) }) // nothing rings when a stranger dies

@@ -315,7 +315,7 @@ func TestNothingRunsForSomebodyWhoLeft(t *testing.T) {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
 			e, s, dir := newExecutor(t, fault)
-			e.begin = 2 * time.Second
+			e.begin = 5 * time.Second // the late start must have happened by then
 			res, err := e.Run(t.Context(), sandbox.Command{Shell: "touch ran", Dir: dir, Stdin: []byte("go\n")})
 			if err == nil || !strings.Contains(err.Error(), "did not begin within") {
 				t.Errorf("%+v, %v", res, err)
@@ -344,7 +344,7 @@ func TestAbortBeforeTheStart(t *testing.T) {
 func TestDeafDaemon(t *testing.T) {
 	t.Parallel()
 	e, _, dir := newExecutor(t, "deaf")
-	e.patience, e.linger = 3*time.Second, 100*time.Millisecond // before it is deaf it must answer in that time
+	e.patience, e.linger = 5*time.Second, 100*time.Millisecond // before it is deaf it must answer in that time
 	ctx, abort := context.WithCancel(t.Context())
 	defer abort()
 	res, err := e.Run(ctx, sandbox.Command{Shell: "echo $$ > child; echo NOW; exec sleep 300", Dir: dir, OnOutput: func(string) { abort() }})
@@ -377,7 +377,7 @@ func TestGroupSignals(t *testing.T) {
 		t.Errorf("%+v, %v", res, err)
 	}
 	// And what ends by itself a moment later is let finish.
-	res, err = e.Run(t.Context(), sandbox.Command{Shell: "(sleep 0.1; echo late) & echo early", Dir: dir})
+	res, err = e.Run(t.Context(), sandbox.Command{Shell: "(while kill -0 $$ 2>/dev/null; do sleep 0.01; done; echo late) & echo early", Dir: dir})
 	if err != nil || res.Stdout != "early\nlate\n" || res.Left != 0 {
 		t.Errorf("%+v, %v", res, err)
 	}

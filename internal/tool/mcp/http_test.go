@@ -66,7 +66,7 @@ func TestOverHTTP(t *testing.T) {
 			t.Parallel()
 			cancelled := make(chan struct{})
 			srv := listen(t, c.serve(t, fake(sync.OnceFunc(func() { close(cancelled) }))))
-			h := open(t, Server{Name: "web", Type: c.kind, URL: srv.URL, StartTimeout: 20 * time.Second})
+			h := open(t, Server{Name: "web", Type: c.kind, URL: srv.URL, StartTimeout: time.Minute})
 			set := toolsOf(t, h)
 			if text := run(t, set, "mcp__web__echo", `{"text":"x"}`).Blocks.Text(); text != `{"text":"x"}` {
 				t.Errorf("%s", text)
@@ -115,7 +115,7 @@ func TestHeadersGoToTheirHostOnly(t *testing.T) {
 	}
 	other := listen(t, note("other", streamable(t, fake(nil))))
 	home := listen(t, note("home", http.RedirectHandler(other.URL, http.StatusTemporaryRedirect)))
-	h := open(t, Server{Name: "web", Type: HTTP, URL: home.URL, Headers: map[string]string{"X-Key": "test-key-head"}, StartTimeout: 20 * time.Second})
+	h := open(t, Server{Name: "web", Type: HTTP, URL: home.URL, Headers: map[string]string{"X-Key": "test-key-head"}, StartTimeout: time.Minute})
 	run(t, toolsOf(t, h), "mcp__web__echo", `{"text":"x"}`)
 	h.Close()
 	mu.Lock()
@@ -166,7 +166,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := Server{Name: "web", URL: c.url + "/mcp?api_key=test-key-url", Headers: map[string]string{"X-Key": "test-key-head"}, StartTimeout: 20 * time.Second}
+			s := Server{Name: "web", URL: c.url + "/mcp?api_key=test-key-url", Headers: map[string]string{"X-Key": "test-key-head"}, StartTimeout: time.Minute}
 			if c.name == "hangs" {
 				s.StartTimeout = 500 * time.Millisecond
 			}
@@ -196,7 +196,7 @@ func TestServerForgetsTheSession(t *testing.T) {
 		mu.Unlock()
 		h.ServeHTTP(w, r)
 	}))
-	h := open(t, Server{Name: "web", Type: HTTP, URL: srv.URL, StartTimeout: 20 * time.Second})
+	h := open(t, Server{Name: "web", Type: HTTP, URL: srv.URL, StartTimeout: time.Minute})
 	set := toolsOf(t, h)
 	mu.Lock()
 	handler = streamable(t, fake(nil)) // as after a restart: it knows no session of before
