@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"chorus/internal/polltest"
 	"chorus/internal/sandbox/host"
 	"chorus/internal/tool"
 	"chorus/internal/tool/files"
@@ -114,14 +115,15 @@ func TestSmallPrefix(t *testing.T) {
 
 // TestQuickToBuild: a set is made at every start.
 func TestQuickToBuild(t *testing.T) {
+	const limit = 10 * time.Millisecond // about 1 ms where nothing else runs and without the race detector
 	work, home := t.TempDir(), t.TempDir()
 	best := time.Hour
-	for range 20 { // the machine may be busy: the quickest counts
+	if !polltest.Soon(func() bool { // the machine may be busy, which can only add: the quickest counts
 		start := time.Now()
 		builtin(t, work, home)
 		best = min(best, time.Since(start))
-	}
-	if best > 10*time.Millisecond { // about 1 ms where nothing else runs and without the race detector
+		return best <= limit
+	}) {
 		t.Errorf("the set took %s", best)
 	}
 	t.Log(best)
