@@ -345,6 +345,12 @@ func TestLatePiecesAreDropped(t *testing.T) {
 	if d.take(piece("r2", 1, 1)); !d.dirty {
 		t.Error("the next run is not heard")
 	}
+	d.end(feed.AssistantMessage{Head: feed.Head{Run: "r2", At: noon}, Step: 1, Attempt: 1})
+	d.end(feed.Completed{Head: feed.Head{Run: "r2", At: noon}})
+	d.dirty = false
+	if d.take(piece("r1", 3, 1)); d.dirty {
+		t.Error("a run that was over before the last one writes on")
+	}
 	if d.take(feed.Completed{Head: head}) {
 		t.Error("the end of a run was taken for a piece of an answer")
 	}

@@ -53,8 +53,7 @@ type draft struct {
 	blocks   []string // as they were sent
 	thought  bool     // the place for reasoning was sent
 	dirty    bool
-	over     string // the run, step and attempt whose answer is whole; pieces of it may still come
-	overRun  string // the run that ended
+	over     map[string]bool // answers that are whole, and runs that ended: pieces of them may still come, however late
 }
 
 // live sends what moves in a conversation as fragments of its page.
@@ -248,11 +247,11 @@ func (d *draft) take(item feed.Item) bool {
 		return false
 	}
 	key := draftKey(piece.Run, piece.Step, piece.Attempt)
-	if key == d.over || piece.Run != "" && piece.Run == d.overRun {
+	if d.over[key] || piece.Run != "" && d.over[piece.Run] {
 		return true // what is whole needs no pieces
 	}
 	if key != d.key {
-		*d = draft{key: key, over: d.over, overRun: d.overRun}
+		*d = draft{key: key, over: d.over}
 	}
 	d.dirty = true
 	if thinking {
@@ -267,11 +266,14 @@ func draftKey(run string, step, attempt int) string { return fmt.Sprint(run, "."
 
 // end takes note of what will not be written any further.
 func (d *draft) end(item feed.Item) {
+	if d.over == nil {
+		d.over = map[string]bool{}
+	}
 	switch it := item.(type) {
 	case feed.AssistantMessage:
-		d.over = draftKey(it.Run, it.Step, it.Attempt)
+		d.over[draftKey(it.Run, it.Step, it.Attempt)] = true
 	case feed.Completed, feed.Error:
-		d.overRun = it.Header().Run
+		d.over[it.Header().Run] = true
 	}
 }
 
