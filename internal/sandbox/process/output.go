@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 
 	"chorus/internal/sandbox"
 )
@@ -29,7 +30,7 @@ type piece struct {
 // these behind each.
 var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// read takes one pipe until its end, or until its deadline.
+// read takes one pipe until its end, or until its deadline and what was written by then.
 func (o *output) read(pipe *os.File, stream int) {
 	var (
 		clean cleaner
@@ -37,10 +38,14 @@ func (o *output) read(pipe *os.File, stream int) {
 		buf   = room[:]
 		text  []byte
 		kept  int
+		from  io.Reader = pipe
 	)
 	defer buffers.Put(room)
 	for {
-		n, err := pipe.Read(buf)
+		n, err := from.Read(buf)
+		if from == pipe && errors.Is(err, os.ErrDeadlineExceeded) {
+			from, err = &written{pipe: pipe, most: pipeful}, nil
+		}
 		take := min(n, sandbox.MaxStream-kept)
 		kept += take
 		text = clean.clean(text[:0], buf[:take])
@@ -57,6 +62,42 @@ func (o *output) read(pipe *os.File, stream int) {
 			return
 		}
 	}
+}
+
+// pipeful is the most that a pipe can hold without more rights than we have.
+const pipeful = 1 << 20
+
+// written reads what lies in a pipe, and never waits for more. After a deadline the pipe itself gives
+// nothing any more, not even that: on a busy machine nobody may have come to read it before.
+type written struct {
+	pipe *os.File
+	most int // what may still be read: whoever holds the other end may write for ever
+}
+
+// Read implements io.Reader. A pipe that is empty, but not at its end, is an error.
+func (w *written) Read(buf []byte) (int, error) {
+	if w.most <= 0 {
+		return 0, os.ErrDeadlineExceeded
+	}
+	conn, err := w.pipe.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var n int
+	var failed error
+	err = conn.Control(func(fd uintptr) { // its end is ours, and such ends never block
+		for failed = syscall.EINTR; errors.Is(failed, syscall.EINTR); {
+			n, failed = syscall.Read(int(fd), buf[:min(len(buf), w.most)])
+		}
+	})
+	switch err := errors.Join(err, failed); {
+	case err != nil:
+		return 0, err
+	case n == 0:
+		return 0, io.EOF
+	}
+	w.most -= n
+	return n, nil
 }
 
 func (o *output) add(text []byte, stream int, dropped int64) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -69,4 +70,66 @@ func TestArgv(t *testing.T) {
 			t.Errorf("%+v: %q, %q", tt.command, plain, full)
 		}
 	}
+}
+
+// TestOutputThatIsReadLate: what was written before the deadline is kept, also where nobody came to read it
+// before; what is written for ever is not waited for.
+func TestOutputThatIsReadLate(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text string
+		ends bool
+	}{
+		"ended": {"said\n", true}, "held": {"said\n", false}, "nothing, ended": {"", true}, "nothing, held": {"", false},
+		"more than one read": {strings.Repeat("x", 50_000), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ours, theirs, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer ours.Close()
+			defer theirs.Close()
+			if _, err := theirs.WriteString(c.text); err != nil {
+				t.Fatal(err)
+			}
+			if c.ends {
+				theirs.Close()
+			}
+			if err := ours.SetReadDeadline(time.Unix(1, 0)); err != nil {
+				t.Fatal(err)
+			}
+			var out output
+			if out.read(ours, 0); string(out.all) != c.text || out.held == c.ends {
+				t.Errorf("%d bytes of %d, held %v", len(out.all), len(c.text), out.held)
+			}
+		})
+	}
+	t.Run("for ever", func(t *testing.T) {
+		t.Parallel()
+		ours, theirs, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer theirs.Close()
+		stopped := make(chan struct{})
+		go func() {
+			defer close(stopped)
+			for {
+				if _, err := theirs.WriteString(strings.Repeat("x", 1000)); err != nil {
+					return
+				}
+			}
+		}()
+		if err := ours.SetReadDeadline(time.Unix(1, 0)); err != nil {
+			t.Fatal(err)
+		}
+		var out output
+		if out.read(ours, 0); !out.held || len(out.all) > pipeful {
+			t.Errorf("held %v, %d bytes", out.held, len(out.all))
+		}
+		ours.Close()
+		<-stopped
+	})
 }
