@@ -22,7 +22,7 @@ import (
 )
 
 // patience bounds every wait for the browser; a loaded machine may need much of it.
-const patience = 40 * time.Second
+const patience = 90 * time.Second
 
 // chrome is the one Chromium of all tests, in which each has a profile of its own.
 var chrome struct {
