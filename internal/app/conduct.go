@@ -107,8 +107,8 @@ func (a *App) attend() {
 
 // renewed lets a new version of the configuration count for the models.
 func (a *App) renewed() {
-	a.Models.forget()
 	if bot, err := a.bot(""); err == nil {
+		a.Models.renew(bot.Vendors)
 		a.Models.prefer(bot.DefaultProvider, bot.DefaultModel)
 	}
 	a.mu.Lock()

@@ -80,6 +80,31 @@ func TestLiveReload(t *testing.T) {
 	}
 }
 
+// The models go by the version that holds, also when the files were broken before anybody asked for one.
+func TestModelsOfTheVersionThatHolds(t *testing.T) {
+	t.Parallel()
+	home := storetest.FreshHome(t)
+	file := filepath.Join(home, "config", "shared.yaml")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("maxTokens: 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a, err := Open(context.Background(), Options{Home: home, Env: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if err := os.WriteFile(file, []byte("maxTokens: none at all\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.renewed()
+	if _, err := a.Models.Vendors(); err != nil {
+		t.Error(err)
+	}
+}
+
 // What a chat should know is heard while its session is open, said to nobody else
 // meanwhile, and never waited for.
 func TestRemarks(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"chorus/internal/agent"
 	"chorus/internal/chat"
+	"chorus/internal/config"
 	"chorus/internal/home"
 	"chorus/internal/ledger"
 	"chorus/internal/model"
@@ -53,11 +54,13 @@ func (m *Models) In(h *home.Home) *Models {
 	return m
 }
 
-// forget lets the next name be looked up in the files as they are then.
-func (m *Models) forget() {
+// renew lets these vendors count from the next name on. They come from the version of the files that holds:
+// the files themselves may be broken by now.
+func (m *Models) renew(all []config.Vendor) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.read, m.made, m.views = false, map[string]*vendor.Pool{}, nil // what is in use goes on with what it has
+	m.made, m.views = map[string]*vendor.Pool{}, nil // what is in use goes on with what it has
+	m.take(all, nil)
 }
 
 // prefer changes what is used where nobody chose.

@@ -203,7 +203,7 @@ func TestBotsOfTheirOwnKeys(t *testing.T) {
 	if _, err := m.For(one("test-c", "[.*")); err == nil {
 		t.Error("a wrong pattern was taken")
 	}
-	if m.forget(); view(one("test-a", "*")) == first {
+	if m.renew(nil); view(one("test-a", "*")) == first {
 		t.Error("nothing was forgotten")
 	}
 }

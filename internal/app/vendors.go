@@ -68,7 +68,10 @@ func (m *Models) readFiles() {
 	if m.read {
 		return
 	}
-	all, err := m.shared()
+	m.take(m.shared())
+}
+
+func (m *Models) take(all []config.Vendor, err error) {
 	m.read, m.broken, m.fingerprint, m.declared = true, err, fingerprint(all), nil
 	if err == nil {
 		m.declared, m.broken = declared(all)
