@@ -122,8 +122,9 @@ func (l *lane) outcome(on context.Context, j job, began time.Time, unknown bool,
 		l.edited[o.Key] = now
 	}
 	if d, ok := l.doubts[o.Key]; ok && j.do == edit {
-		delete(l.doubts, o.Key)
-		if d.body != string(o.TriedBody) { // what we gave up may still come: say the last word once more
+		// What we gave up may still come. If it says the same, that matters only to the next edit; else the last word is said once more.
+		if d.body != string(o.TriedBody) {
+			delete(l.doubts, o.Key)
 			return l.end(o, journal.Outcome{Attempt: attempt, State: journal.Planned, NotBefore: now.Add(l.e.again())})
 		}
 	}

@@ -129,9 +129,13 @@ func (l *lane) step(on context.Context) time.Time {
 	now := time.Now()
 	l.forget(now)
 	for _, o := range rows {
-		// An edit of a process that died.
-		if _, known := l.doubts[o.Key]; !known && o.State == journal.Sending && actionOf(o) == edit && string(o.TriedBody) != string(o.Body) {
-			l.doubt(o.Key, o.TriedBody, now)
+		// An edit of a process that died. What its tries before the last one said is not written down.
+		if _, known := l.doubts[o.Key]; !known && o.State == journal.Sending && actionOf(o) == edit {
+			body := o.TriedBody
+			if o.Attempts > 1 {
+				body = nil
+			}
+			l.doubt(o.Key, body, now)
 		}
 	}
 	j, next, err := l.pick(on, rows, now)

@@ -138,6 +138,30 @@ func TestLatePreview(t *testing.T) {
 	})
 }
 
+// An edit that we gave up may arrive behind the one after it, also where the same text was said again in between.
+func TestLateEdit(t *testing.T) {
+	t.Parallel()
+	in(t, 0, Options{CallTimeout: time.Second}, func(t *testing.T, h *home, p *platform) {
+		h.wish(wished("10", "a", "one"))
+		h.settled()
+		p.goes(slow, fine)
+		h.wish(wished("10", "a", "two"))
+		for range 250 { // given up after a second, and said again half a second before it arrives
+			time.Sleep(10 * time.Millisecond)
+			if n := len(p.message("10", 0).edits); n > 0 {
+				break
+			}
+		}
+		h.wish(final(wished("10", "a", "three")))
+		h.settled()
+		time.Sleep(10 * time.Second)
+		h.shows("10", `"three"`)
+		if n := len(p.message("10", 0).edits); n < 4 {
+			t.Errorf("%d edits: nothing came late", n)
+		}
+	})
+}
+
 func TestBackoff(t *testing.T) {
 	t.Parallel()
 	in(t, 0, Options{BackoffMax: 5 * time.Second}, func(t *testing.T, h *home, p *platform) {
