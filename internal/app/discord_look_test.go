@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"chorus/internal/sim/discordsim"
+	"chorus/internal/transport/discord"
 )
 
 func TestDiscordLooking(t *testing.T) {
@@ -114,30 +116,42 @@ func TestDiscordForks(t *testing.T) {
 	}
 }
 
-// Where a platform thread is a conversation, a fork is one too.
+// Where a platform thread is a conversation, a fork is one too. The answer belongs to it, also where its message had shown a status before.
 func TestDiscordForksIntoAThread(t *testing.T) {
 	t.Parallel()
-	g := inGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: thread\n"})
-	asked := g.say("ada", "general", "say one")
-	first := g.message("answer", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content == "one" })
-	g.settledRows()
-	i, err := g.Menu("bob", "chorus", "Fork from here", first.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := g.shown("the fork", i).Content; !strings.Contains(got, "goes on in <#") {
-		t.Fatalf("the fork shows %q", got)
-	}
-	start := g.message("start of the fork", func(m discordsim.Message) bool { return strings.HasPrefix(m.Content, "Forked from [here]") })
-	if start.ChannelID == asked || start.ChannelID == g.Channel("general") {
-		t.Fatalf("it begins in %s", start.ChannelID)
-	}
-	if _, err := g.Say("bob", start.ChannelID.String(), "say two"); err != nil {
-		t.Fatal(err)
-	}
-	g.message("answer in the fork", func(m discordsim.Message) bool { return m.ChannelID == start.ChannelID && m.Content == "two" })
-	thread := g.threadOf("general", start.ChannelID)
-	if got := g.lines(thread); got != "say one|one|say two|two" {
-		t.Errorf("the fork has %q", got)
+	for name, preview := range map[string]time.Duration{"nothing shown before": time.Hour, "a status shown before": 20 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := inOldGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: thread\n"}, func(g *guildT) {
+				g.tune = func(o *discord.Options) { o.Preview = preview }
+			})
+			goOn := g.hold(0)
+			asked := g.say("ada", "general", "say one")
+			if preview < time.Minute {
+				g.message("status", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content != "" })
+			}
+			goOn()
+			first := g.message("answer", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content == "one" })
+			g.settledRows()
+			i, err := g.Menu("bob", "chorus", "Fork from here", first.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := g.shown("the fork", i).Content; !strings.Contains(got, "goes on in <#") {
+				t.Fatalf("the fork shows %q", got)
+			}
+			start := g.message("start of the fork", func(m discordsim.Message) bool { return strings.HasPrefix(m.Content, "Forked from [here]") })
+			if start.ChannelID == asked || start.ChannelID == g.Channel("general") {
+				t.Fatalf("it begins in %s", start.ChannelID)
+			}
+			if _, err := g.Say("bob", start.ChannelID.String(), "say two"); err != nil {
+				t.Fatal(err)
+			}
+			g.message("answer in the fork", func(m discordsim.Message) bool { return m.ChannelID == start.ChannelID && m.Content == "two" })
+			thread := g.threadOf("general", start.ChannelID)
+			if got := g.lines(thread); got != "say one|one|say two|two" {
+				t.Errorf("the fork has %q", got)
+			}
+		})
 	}
 }

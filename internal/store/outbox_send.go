@@ -180,12 +180,14 @@ func (db *DB) sent(w *writer, o journal.Outcome) error {
 			state = CASE WHEN want > ? THEN 'planned' ELSE 'sent' END, attempts = 0, not_before = NULL, alone = NULL, tried = 0, tried_body = '',
 			why = '', error = '', changed = ? WHERE `+ofKey+` AND have < ?`,
 		append([]any{o.Rev, o.ID, o.Rev, micros(db.now())}, laneArgs(o.Lane, o.Key, o.Rev)...)...)
-	if err != nil || n == 0 || o.ID == "" {
+	if err != nil || n == 0 {
 		return err
 	}
+	// A message that showed how far things were and then the answer stands for the answer.
 	return w.exec(`INSERT INTO message_places (platform, message_id, thread_id, seq, part, bot, channel, key)
 		SELECT platform, message_id, thread_id, event, part, bot, channel, key FROM outbox
-		WHERE `+ofKey+` AND thread_id <> '' AND message_id <> '' ON CONFLICT DO NOTHING`, laneArgs(o.Lane, o.Key)...)
+		WHERE `+ofKey+` AND thread_id <> '' AND message_id <> '' AND gone = 0
+		ON CONFLICT DO UPDATE SET seq = excluded.seq WHERE excluded.seq > seq`, laneArgs(o.Lane, o.Key)...)
 }
 
 // failed gives a row up, and with it whatever of its group has not been made yet.
