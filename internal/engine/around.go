@@ -18,8 +18,12 @@ func (a *actor) forOthers() bool {
 
 // passOn rings when the thread was let go of and words wait in it for somebody else, who may
 // have found it taken. Once for the same words: else two that both do not answer would ring for ever.
+// An engine that stops may have dropped its log in the middle of reading: then it rings in case.
 func (a *actor) passOn() {
-	if a.log != nil && a.log.Seq() > a.passed && a.forOthers() {
+	switch {
+	case a.log == nil && a.engine.ctx.Err() != nil:
+		a.engine.Neighbours.Ring(a.thread)
+	case a.log != nil && a.log.Seq() > a.passed && a.forOthers():
 		a.passed = a.log.Seq()
 		a.engine.Neighbours.Ring(a.thread)
 	}

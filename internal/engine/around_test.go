@@ -4,12 +4,14 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"chorus/internal/bus"
 	"chorus/internal/chat"
 	"chorus/internal/engine"
+	"chorus/internal/journal"
 	"chorus/internal/neighbours"
 	"chorus/internal/polltest"
 	"chorus/internal/tool"
@@ -42,8 +44,13 @@ func (r *rig) listening(n int) {
 func (r *rig) neighbour(adopt bool) *engine.Engine {
 	r.t.Helper()
 	c := r.engine.Config
-	c.Bus, c.Neighbours = &bus.Bus{}, r.bells()
-	c.Adopt, c.Takes = func(chat.ThreadID) bool { return adopt }, nil
+	c.Adopt = func(chat.ThreadID) bool { return adopt }
+	return r.neighbourWith(c)
+}
+
+func (r *rig) neighbourWith(c engine.Config) *engine.Engine {
+	r.t.Helper()
+	c.Bus, c.Neighbours, c.Takes = &bus.Bus{}, r.bells(), nil
 	e := engine.New(c)
 	r.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -185,5 +192,80 @@ func TestRunsRingNowhere(t *testing.T) {
 	<-ear.Bell()
 	if threads, _ := ear.Take(); len(threads) != 1 || threads[0] != last {
 		t.Errorf("rung for %q", threads)
+	}
+}
+
+// deafAfter is a store that, once a run has ended, answers whoever reads on only when they give up.
+type deafAfter struct {
+	engine.Journal
+	ended   atomic.Bool
+	reading chan struct{}
+}
+
+func (j *deafAfter) Commit(ctx context.Context, c journal.Commit) (journal.Committed, error) {
+	done, err := j.Journal.Commit(ctx, c)
+	for _, ev := range c.Events {
+		if ev.Body.Kind() == chat.KindRunEnded {
+			j.ended.Store(true)
+		}
+	}
+	return done, err
+}
+
+func (j *deafAfter) Events(ctx context.Context, id chat.ThreadID, after int64, limit int) ([]chat.Event, error) {
+	if !j.ended.Load() {
+		return j.Journal.Events(ctx, id, after, limit)
+	}
+	select {
+	case j.reading <- struct{}{}:
+	default:
+	}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// Words that wait for another process are passed on also by one that is stopped while it reads whether any do.
+func TestWordsArePassedOnAtTheEnd(t *testing.T) {
+	t.Parallel()
+	f, began, release := hold("act", false)
+	r := newStreet(t, f)
+	r.close()
+	deaf := &deafAfter{reading: make(chan struct{}, 1)}
+	r.config = func(c *engine.Config) {
+		c.Neighbours = r.bells()
+		deaf.Journal, c.Journal = c.Journal, deaf
+	}
+	r.open()
+	r.listening(1)
+	r.say("!call act {}\n!---\n!say one")
+	<-began
+	c := r.engine.Config
+	c.Journal = r.db
+	other := r.neighbourWith(c)
+	if _, err := other.Deliver(context.Background(), chat.Inbound{Threads: []chat.ThreadID{thread}, Principal: bob,
+		From: chat.Participant{ID: "bob", Name: "Bob", Kind: chat.Person}, Blocks: chat.TextBlocks("!say two"), Prompt: true}, nil); err != nil {
+		t.Fatal(err)
+	}
+	polltest.Until(t, "the other has found it taken", func() bool { return other.Actors() == 0 })
+	release <- struct{}{}
+	<-deaf.reading
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := r.engine.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	ends := 0
+	for item, err := range other.Watch(ctx, thread, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if item.Event != nil && item.Event.Body.Kind() == chat.KindRunEnded {
+			if ends++; ends == 2 {
+				break
+			}
+		}
+	}
+	if ends != 2 {
+		t.Errorf("%d runs ended", ends)
 	}
 }
