@@ -29,7 +29,7 @@ type Models struct {
 	model    string // the default model, from settings
 	home     *home.Home
 	patience patience
-	through  func(model.Model) model.Model // for tests, what the offline model is asked through; nil: nothing
+	through  func(model.Model) model.Model // for tests, what models are asked through; nil: nothing
 
 	mu          sync.Mutex
 	read        bool               // whether the files were read
@@ -222,7 +222,13 @@ func (m *Models) open(v vendor.Vendor) (*vendor.Pool, error) {
 	if pool := m.made[v.Name]; pool != nil {
 		return pool, nil
 	}
-	pool, err := vendor.Open(v, m.provide)
+	pool, err := vendor.Open(v, func(v vendor.Vendor, a vendor.Account) (model.Model, error) {
+		made, err := m.provide(v, a)
+		if err == nil && m.through != nil {
+			made = m.through(made)
+		}
+		return made, err
+	})
 	if err == nil {
 		m.made[v.Name] = pool
 	}

@@ -21,9 +21,6 @@ import (
 func (m *Models) provide(v vendor.Vendor, a vendor.Account) (model.Model, error) {
 	switch v.Kind {
 	case vendor.Demo:
-		if m.through != nil {
-			return m.through(demo.New()), nil
-		}
 		return demo.New(), nil
 	case vendor.Anthropic:
 		return anthropic.New(anthropic.Options{APIKey: a.Key, BaseURL: a.Base, HTTPClient: heading(v),
