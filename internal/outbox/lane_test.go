@@ -146,7 +146,7 @@ func TestLateEdit(t *testing.T) {
 		h.settled()
 		p.goes(slow, fine)
 		h.wish(wished("10", "a", "two"))
-		for range 250 { // given up after a second, and said again half a second before it arrives
+		for range 250 { // given up after a second, and said again before it arrives two seconds later
 			time.Sleep(10 * time.Millisecond)
 			if n := len(p.message("10", 0).edits); n > 0 {
 				break

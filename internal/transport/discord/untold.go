@@ -49,10 +49,10 @@ func (b *Bot) untold(o journal.Outgoing) {
 	})
 }
 
-// wanted is what a row that failed had to say, if anybody misses it: not a sign, not what was taken back or deleted, not words
-// about something else that failed, and not a preview, which has its last word still to come.
+// wanted is what a row that failed had to say, if anybody misses it: not a sign, not what we took back, not words about
+// something else that failed, not a preview, which has its last word still to come, and of what others deleted only answers.
 func wanted(o journal.Outgoing) (post, bool) {
-	deleted := takenAway(o) && o.Group == "" // of an answer nobody has seen what was to come in its place
+	deleted := takenAway(o) && o.Group == "" // a message with a group was to become an answer, which nobody has seen
 	if o.Thing == journal.Reaction || o.Gone || deleted || strings.HasPrefix(o.Key, toldElsewhere) {
 		return post{}, false
 	}
