@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/internal/app"
-	"chorus/internal/approval"
+	"chorus/internal/desk"
 	"chorus/internal/markdown"
-	"chorus/internal/permit"
+	"chorus/internal/permit/always"
 )
 
 func (c *cli) allowedCommand() *cobra.Command {
@@ -66,7 +66,7 @@ every process reads it again at the next question, so it may be edited while age
 	return cmd
 }
 
-func (c *cli) printKept(list []permit.Kept) error {
+func (c *cli) printKept(list []always.Entry) error {
 	if c.json {
 		return c.printJSON(nonNil(list))
 	}
@@ -87,7 +87,7 @@ func (c *cli) printKept(list []permit.Kept) error {
 }
 
 // keptRule names the rules in a line.
-func keptRule(k permit.Kept) string {
+func keptRule(k always.Entry) string {
 	return clipLine(markdown.Visible(strings.Join(k.Rules, " ")), 100)
 }
 
@@ -100,12 +100,12 @@ type stepJSON struct {
 
 // approveAlways shows what "always" would mean, lets the person pick, and only then
 // answers and keeps. A number says which without being asked.
-func (c *cli) approveAlways(ctx context.Context, a *app.App, name string, number int) (approval.Approval, error) {
+func (c *cli) approveAlways(ctx context.Context, a *app.App, name string, number int) (desk.Approval, error) {
 	x, err := a.FindApproval(ctx, name)
 	if err != nil {
 		return x, err
 	}
-	if x.State != approval.Open {
+	if x.State != desk.Open {
 		return x, fmt.Errorf("too late: %s", x.Ended())
 	}
 	o, err := a.Propose(ctx, x.ID, a.Me())
@@ -132,7 +132,7 @@ func (c *cli) approveAlways(ctx context.Context, a *app.App, name string, number
 	return a.DB.Approval(ctx, x.ID)
 }
 
-func (c *cli) showAlways(x approval.Approval, o approval.Always) error {
+func (c *cli) showAlways(x desk.Approval, o desk.Always) error {
 	if c.json {
 		out := []stepJSON{}
 		for _, s := range o.Steps {
@@ -144,7 +144,7 @@ func (c *cli) showAlways(x approval.Approval, o approval.Always) error {
 	return nil
 }
 
-func writeAlways(w io.Writer, what string, o approval.Always) {
+func writeAlways(w io.Writer, what string, o desk.Always) {
 	fmt.Fprintf(w, "%s\nalways, %s:\n", what, o.Where)
 	for i, s := range o.Steps {
 		fmt.Fprintf(w, "%d  %s\n", i+1, markdown.Visible(s.Means))

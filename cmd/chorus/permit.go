@@ -9,6 +9,7 @@ import (
 
 	"chorus/internal/app"
 	"chorus/internal/permit"
+	"chorus/internal/permit/always"
 )
 
 func (c *cli) permitCommand() *cobra.Command {
@@ -48,7 +49,7 @@ func (c *cli) permitCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.WriteProposals(c.out(), args[0], args[1:], who, c.json)
+			return always.WriteProposals(c.out(), p, args[0], args[1:], who, c.json)
 		},
 	})
 	for _, sub := range []*cobra.Command{check, explain, narrow} {

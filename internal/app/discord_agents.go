@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"chorus/internal/agents"
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/config"
 	"chorus/internal/permit"
 	"chorus/internal/room"
+	"chorus/internal/roster"
 	"chorus/internal/store"
 	"chorus/internal/transport/discord"
 )
@@ -105,7 +105,7 @@ func toYou(why string, who chat.Principal) string {
 
 // own finds an agent that people of the guild may change: one of the guild, or, for those
 // who could give it what it may, one that no guild has.
-func (h *discordHouse) own(ctx context.Context, by discord.Giver, name string) (agents.Agent, error) {
+func (h *discordHouse) own(ctx context.Context, by discord.Giver, name string) (roster.Agent, error) {
 	a, err := h.orders.findAgent(ctx, name)
 	if err != nil {
 		return a, h.notThere(by, name, err)
@@ -141,7 +141,7 @@ func (h *discordHouse) notThere(by discord.Giver, name string, err error) error 
 // MayInit implements discord.AgentLife.
 func (h *discordHouse) MayInit(ctx context.Context, by discord.Giver, want discord.NewAgent) error {
 	if !chat.ValidAgentName(want.Name) {
-		return invalid("name", "%.80q cannot be an agent's name: %v", want.Name, agents.ErrName)
+		return invalid("name", "%.80q cannot be an agent's name: %v", want.Name, roster.ErrName)
 	}
 	if err := h.mayOrder(by, "system_prompt"); err != nil {
 		return err
@@ -190,7 +190,7 @@ func (h *discordHouse) Init(ctx context.Context, by discord.Giver, want discord.
 	if err := h.MayInit(ctx, by, want); err != nil {
 		return discord.AgentView{}, err
 	}
-	given := agents.Agent{Name: want.Name, Permissions: want.Permissions, SystemPrompt: want.Prompt, Extra: map[string]json.RawMessage{}}
+	given := roster.Agent{Name: want.Name, Permissions: want.Permissions, SystemPrompt: want.Prompt, Extra: map[string]json.RawMessage{}}
 	given.Extra[guildMark], _ = json.Marshal(by.Guild) // strings
 	given.Extra[channelMark], _ = json.Marshal(in.ID)
 	if in.Made {
@@ -213,7 +213,7 @@ func (h *discordHouse) Init(ctx context.Context, by discord.Giver, want discord.
 	case isNew:
 		detail := "model " + first(made.Model, "(default)") + ", permissions " + made.Permissions + ", channel " + in.ID
 		err = h.orders.record(ctx, caller(by), made.Name, "agent create", detail)
-	case errors.Is(err, agents.ErrExists):
+	case errors.Is(err, roster.ErrExists):
 		if made, err = h.own(ctx, by, want.Name); err == nil {
 			err = h.settle(ctx, by, made.Name, in)
 		}
@@ -250,7 +250,7 @@ func caller(by discord.Giver) command.Caller {
 }
 
 // view is an agent as a guild sees it.
-func (h *discordHouse) view(a agents.Agent, guild string) discord.AgentView {
+func (h *discordHouse) view(a roster.Agent, guild string) discord.AgentView {
 	shown := h.orders.agent(a)
 	v := discord.AgentView{Name: a.Name, Model: shown.Model, Permissions: shown.Permissions, Description: shown.Description}
 	if at := h.app.livesIn(a.Name); at.guild == guild {
@@ -303,8 +303,8 @@ func (h *discordHouse) GuildAgents(ctx context.Context, by discord.Giver) ([]dis
 	}
 	var out []discord.AgentView
 	for _, b := range h.bots {
-		if !slices.ContainsFunc(list, func(a agents.Agent) bool { return a.Name == b.name }) {
-			v := h.view(agents.Agent{Name: b.name}, by.Guild)
+		if !slices.ContainsFunc(list, func(a roster.Agent) bool { return a.Name == b.name }) {
+			v := h.view(roster.Agent{Name: b.name}, by.Guild)
 			v.Description = "answers where no other agent does"
 			out = append(out, v)
 		}

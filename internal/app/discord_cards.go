@@ -3,7 +3,7 @@ package app
 import (
 	"context"
 
-	"chorus/internal/approval"
+	"chorus/internal/desk"
 	"chorus/internal/room"
 	"chorus/internal/store"
 	"chorus/internal/transport/discord"
@@ -11,7 +11,7 @@ import (
 
 // OpenCards implements discord.Desk: where a bot has asked what nobody has answered yet.
 func (h *discordHouse) OpenCards(ctx context.Context, bot string) ([]discord.Card, error) {
-	open, err := h.Approvals(ctx, store.ApprovalFilter{State: approval.Open})
+	open, err := h.Approvals(ctx, store.ApprovalFilter{State: desk.Open})
 	if err != nil {
 		return nil, err
 	}

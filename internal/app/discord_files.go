@@ -15,8 +15,8 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/config"
-	"chorus/internal/images"
 	"chorus/internal/journal"
+	"chorus/internal/pictures"
 	"chorus/internal/room/attach"
 	"chorus/internal/transcript"
 	"chorus/internal/transport/discord"
@@ -48,8 +48,8 @@ func (h *discordHouse) Keep(ctx context.Context, thread chat.ThreadID, file chat
 func (a *App) shown(ctx context.Context, file chat.File, data []byte, bot *config.Bot) (chat.Blocks, error) {
 	out := chat.Blocks{file}
 	switch {
-	case images.Sniff(data) != "" && bot.IncludeImages:
-		fitted, media, _, _, err := images.Fit(data, images.Limits{}, maxPixels)
+	case pictures.Sniff(data) != "" && bot.IncludeImages:
+		fitted, media, _, _, err := pictures.Fit(data, pictures.Limits{}, maxPixels)
 		if err != nil {
 			return append(out, chat.Text{Text: fmt.Sprintf("\n[%s cannot be shown as a picture: %v]", file.Name, err)}), nil
 		}

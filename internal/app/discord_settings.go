@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"chorus/internal/agents"
 	"chorus/internal/command"
 	"chorus/internal/config"
+	"chorus/internal/roster"
 	"chorus/internal/transport/discord"
 )
 
@@ -38,7 +38,7 @@ func (h *discordHouse) AgentSetting(ctx context.Context, by discord.Giver, name,
 }
 
 // ownSetting is one that agent.json alone has.
-func ownSetting(a agents.Agent, key string) discord.Setting {
+func ownSetting(a roster.Agent, key string) discord.Setting {
 	s := discord.Setting{Key: key, From: "agent.json"}
 	switch key {
 	case "tools":

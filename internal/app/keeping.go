@@ -13,9 +13,10 @@ import (
 	"time"
 
 	"chorus/internal/config"
-	"chorus/internal/datadir"
+	"chorus/internal/home"
 	"chorus/internal/lockfile"
 	"chorus/internal/permit"
+	"chorus/internal/permit/always"
 	"chorus/internal/transport/repl"
 )
 
@@ -24,14 +25,14 @@ import (
 // was read last without a mistake holds; where nothing was, nothing is allowed.
 type keeping struct {
 	mu     sync.Mutex
-	good   *permit.KeptRules
+	good   *always.Rules
 	data   []byte // what good was read from
 	broken string // what was said of the version that cannot be used
 }
 
 // now gives what holds, and the mistake of the file as it is now. fresh reports that
 // the mistake was not known yet.
-func (k *keeping) now(path string) (rules *permit.KeptRules, mistake error, fresh bool) {
+func (k *keeping) now(path string) (rules *always.Rules, mistake error, fresh bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	data, err := os.ReadFile(path)
@@ -42,15 +43,15 @@ func (k *keeping) now(path string) (rules *permit.KeptRules, mistake error, fres
 		k.broken = ""
 		return k.good, nil, false
 	}
-	var read *permit.KeptRules
+	var read *always.Rules
 	if err == nil {
-		read, err = permit.ParseKept(data)
+		read, err = always.Parse(data)
 	}
 	if err != nil {
 		fresh = k.broken != err.Error()
 		k.broken = err.Error()
 		if k.good == nil {
-			none, _ := permit.NewKept(nil) // nothing cannot be wrong
+			none, _ := always.New(nil) // nothing cannot be wrong
 			return none, fmt.Errorf("%s: %w", path, err), fresh
 		}
 		return k.good, fmt.Errorf("%s: %w", path, err), fresh
@@ -62,7 +63,7 @@ func (k *keeping) now(path string) (rules *permit.KeptRules, mistake error, fres
 func (a *App) keptFile() string { return filepath.Join(a.Home.Dir(), "allowed.yaml") }
 
 // keptRules gives what is kept now. A mistake in the file is told to whoever is there.
-func (a *App) keptRules() *permit.KeptRules {
+func (a *App) keptRules() *always.Rules {
 	rules, mistake, fresh := a.conduct.kept.now(a.keptFile())
 	if fresh {
 		holds := fmt.Sprintf("the %d from before hold", len(rules.List()))
@@ -87,7 +88,7 @@ const keepWait = 5 * time.Second
 
 // changeKept changes the file, one process at a time. A file with a mistake is not
 // written over: somebody edited it by hand and will want to see what.
-func (a *App) changeKept(ctx context.Context, change func([]permit.Kept) ([]permit.Kept, error)) error {
+func (a *App) changeKept(ctx context.Context, change func([]always.Entry) ([]always.Entry, error)) error {
 	unlock, err := a.lockKept(ctx)
 	if err != nil {
 		return err
@@ -101,7 +102,7 @@ func (a *App) changeKept(ctx context.Context, change func([]permit.Kept) ([]perm
 	if err != nil {
 		return err
 	}
-	changed, err := permit.NewKept(list)
+	changed, err := always.New(list)
 	if err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func (a *App) changeKept(ctx context.Context, change func([]permit.Kept) ([]perm
 	if err != nil {
 		return err
 	}
-	return datadir.WriteFile(a.keptFile(), data, 0o600)
+	return home.WriteFile(a.keptFile(), data, 0o600)
 }
 
 func (a *App) lockKept(ctx context.Context) (unlock func(), err error) {
@@ -167,7 +168,7 @@ func (a *App) rules(bot *config.Bot, name string) (*permit.Profile, error) {
 }
 
 // Kept lists what is kept, the oldest first. A file with a mistake is an error.
-func (a *App) Kept() ([]permit.Kept, error) {
+func (a *App) Kept() ([]always.Entry, error) {
 	rules, mistake, _ := a.conduct.kept.now(a.keptFile())
 	if mistake != nil {
 		return nil, mistake
@@ -176,11 +177,11 @@ func (a *App) Kept() ([]permit.Kept, error) {
 }
 
 // Unkeep removes what is kept under these ids, or none of it if one is unknown.
-func (a *App) Unkeep(ctx context.Context, ids []string) ([]permit.Kept, error) {
-	var gone []permit.Kept
-	err := a.changeKept(ctx, func(list []permit.Kept) ([]permit.Kept, error) {
+func (a *App) Unkeep(ctx context.Context, ids []string) ([]always.Entry, error) {
+	var gone []always.Entry
+	err := a.changeKept(ctx, func(list []always.Entry) ([]always.Entry, error) {
 		for _, id := range ids {
-			at := slices.IndexFunc(list, func(k permit.Kept) bool { return k.ID == id })
+			at := slices.IndexFunc(list, func(k always.Entry) bool { return k.ID == id })
 			if at < 0 {
 				return nil, usage(fmt.Errorf("nothing is kept under %q; `chorus permit allowed list` shows what is", id))
 			}

@@ -14,30 +14,30 @@ import (
 	"chorus/internal/model/ollama"
 	"chorus/internal/model/openai"
 	"chorus/internal/model/wire"
-	"chorus/internal/modelrouter"
+	"chorus/internal/vendor"
 )
 
 // provide makes what speaks a vendor's language, for one of its keys.
-func (m *Models) provide(v modelrouter.Vendor, a modelrouter.Account) (model.Model, error) {
+func (m *Models) provide(v vendor.Vendor, a vendor.Account) (model.Model, error) {
 	switch v.Kind {
-	case modelrouter.Demo:
+	case vendor.Demo:
 		return demo.New(), nil
-	case modelrouter.Anthropic:
+	case vendor.Anthropic:
 		return anthropic.New(anthropic.Options{APIKey: a.Key, BaseURL: a.Base, HTTPClient: heading(v),
 			FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle}), nil
-	case modelrouter.OpenAI, modelrouter.OpenRouter:
+	case vendor.OpenAI, vendor.OpenRouter:
 		return m.openAI(v, a)
-	case modelrouter.Completions:
+	case vendor.Completions:
 		extra, err := fields(v)
 		return completions.New(completions.Options{Name: v.Catalog(), APIKey: a.Key, BaseURL: a.Base, Headers: v.Headers, Extra: extra,
 			FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle}), err
-	case modelrouter.Google:
+	case vendor.Google:
 		return google.New(google.Options{APIKey: a.Key, BaseURL: a.Base, HTTPClient: heading(v),
 			FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle}), nil
-	case modelrouter.Ollama:
+	case vendor.Ollama:
 		return ollama.New(ollama.Options{Host: a.Base, APIKey: a.Key, HTTPClient: heading(v),
 			FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle}), nil
-	case modelrouter.Bedrock:
+	case vendor.Bedrock:
 		return bedrock.New(bedrock.Options{
 			APIKey: a.Get("aws_bearer_token_bedrock"), AccessKey: a.Get("aws_access_key"), SecretKey: a.Get("aws_secret_key"),
 			SessionToken: a.Get("aws_session_token"), Region: a.Get("aws_region"), Profile: a.Get("aws_profile"),
@@ -49,7 +49,7 @@ func (m *Models) provide(v modelrouter.Vendor, a modelrouter.Account) (model.Mod
 	}
 }
 
-func (m *Models) openAI(v modelrouter.Vendor, a modelrouter.Account) (model.Model, error) {
+func (m *Models) openAI(v vendor.Vendor, a vendor.Account) (model.Model, error) {
 	extra, err := fields(v)
 	if err != nil {
 		return nil, err
@@ -61,14 +61,14 @@ func (m *Models) openAI(v modelrouter.Vendor, a modelrouter.Account) (model.Mode
 	default:
 		return nil, fmt.Errorf("openai_api is %q; it may be chat or responses, or be left out", o.API)
 	}
-	if v.Kind == modelrouter.OpenRouter {
+	if v.Kind == vendor.OpenRouter {
 		o.Router = &openai.Router{Title: "Chorus", Prefill: true}
 	}
 	return openai.New(o), nil
 }
 
 // fields are the vendor's extra fields as they are sent.
-func fields(v modelrouter.Vendor) (map[string]json.RawMessage, error) {
+func fields(v vendor.Vendor) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
 	for name, value := range v.Extra {
 		data, err := json.Marshal(value)
@@ -81,13 +81,13 @@ func fields(v modelrouter.Vendor) (map[string]json.RawMessage, error) {
 }
 
 // takesExtra reports whether a kind's body has room for fields of one's own.
-func takesExtra(k modelrouter.Kind) bool {
-	return k == modelrouter.OpenAI || k == modelrouter.OpenRouter || k == modelrouter.Completions
+func takesExtra(k vendor.Kind) bool {
+	return k == vendor.OpenAI || k == vendor.OpenRouter || k == vendor.Completions
 }
 
 // heading is a client that sends the vendor's headers; nil when there are none, so
 // that the provider makes its own.
-func heading(v modelrouter.Vendor) *http.Client {
+func heading(v vendor.Vendor) *http.Client {
 	if len(v.Headers) == 0 {
 		return nil
 	}

@@ -3,13 +3,10 @@ package permit
 import (
 	"slices"
 	"strings"
+
+	"chorus/internal/permit/action"
+	"chorus/internal/permit/shell"
 )
-
-// Tools whose detail is a shell command.
-var shellTools = []string{"bash", "run_background", "run_concurrent"}
-
-// Tools whose detail is a path.
-var pathTools = []string{"read", "list_files", "search_files", "write", "edit", "apply_patch", "upload"}
 
 // aliases are the names that other designs give to our tools. A rule under any of
 // them is a rule for ours.
@@ -64,18 +61,6 @@ type names struct {
 	shut  []string // may only deny
 }
 
-// Action is the action string of a tool's detail.
-func Action(tool, detail string) string { return "tool:" + tool + ":" + detail }
-
-// Split takes an action string apart; ok is false if it is none.
-func Split(action string) (tool, detail string, ok bool) {
-	rest, ok := strings.CutPrefix(action, "tool:")
-	if !ok {
-		return "", "", false
-	}
-	return strings.Cut(rest, ":")
-}
-
 // Aliases are the other strings that mean the same action, canonical one first if
 // the given one is not it.
 func Aliases(action string) []string {
@@ -91,28 +76,28 @@ func Aliases(action string) []string {
 
 // namesOf lists every name of an action. With mention, alias tools that no rule
 // speaks of are left out: most profiles never name most of them.
-func namesOf(action string, mention map[string]bool) names {
-	tool, detail, ok := Split(action)
+func namesOf(given string, mention map[string]bool) names {
+	tool, detail, ok := action.Split(given)
 	if !ok {
-		return names{open: []string{action}}
+		return names{open: []string{given}}
 	}
-	main := action
+	main := given
 	if t, d := toCanonical(tool, detail); t != tool || d != detail {
-		tool, detail, main = t, d, Action(t, d)
+		tool, detail, main = t, d, action.Join(t, d)
 	}
 	n := names{open: []string{main}}
-	if main != action {
-		n.shut = append(n.shut, action)
+	if main != given {
+		n.shut = append(n.shut, given)
 	}
 	add := func(to *[]string, tool, detail string) {
 		if mention == nil || mention[family(tool)] {
-			*to = append(*to, Action(tool, detail))
+			*to = append(*to, action.Join(tool, detail))
 		}
 	}
-	if slices.Contains(pathTools, tool) {
+	if action.IsPath(tool) {
 		raw := detail
-		if detail = cleanPath(raw); detail != raw {
-			n.open[0] = Action(tool, detail)
+		if detail = action.CleanPath(raw); detail != raw {
+			n.open[0] = action.Join(tool, detail)
 			n.shut = append(n.shut, main)
 		}
 	}
@@ -196,9 +181,9 @@ func oldForms(tool, detail string, n *names, add func(*[]string, string, string)
 			add(&n.open, "GitDiff", args)
 		}
 		// A deny of the command in the shell denies the tool that does the same.
-		n.shut = append(n.shut, Action("bash", "git "+detail))
-		if remoteGit(strings.Fields(detail)) {
-			n.tight = append(n.tight, Action("remote", "git "+detail))
+		n.shut = append(n.shut, action.Join("bash", "git "+detail))
+		if shell.GitChangesRemote(strings.Fields(detail)) {
+			n.tight = append(n.tight, action.Join("remote", "git "+detail))
 		}
 	case "self_edit":
 		op, rest, _ := strings.Cut(detail, " ")
@@ -210,7 +195,7 @@ func oldForms(tool, detail string, n *names, add func(*[]string, string, string)
 	case "list_agents":
 		add(&n.open, "agent_comm", "list")
 	case "run_background", "run_concurrent":
-		n.shut = append(n.shut, Action("bash", detail))
+		n.shut = append(n.shut, action.Join("bash", detail))
 	}
 }
 
@@ -221,7 +206,7 @@ func mentions(lists ...[]rule) map[string]bool {
 		if m[tool] {
 			return
 		}
-		spans := []span{{text: "tool:" + tool}, {gap: true}}
+		spans := []shell.Span{{Text: "tool:" + tool}, {Gap: true}}
 		for _, list := range lists {
 			for i := range list {
 				if !list[i].any && list[i].couldMatch(spans) {

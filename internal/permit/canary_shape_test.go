@@ -4,7 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"testing"
+
+	"chorus/internal/permit/permittest"
 )
 
 // What a stranger's command may look like around the name of a denied program. In
@@ -92,18 +93,17 @@ var reaching = regexp.MustCompile(`(?:^|[^.\w])/[a-z?]|\brm\b|~|/dev/tcp|\bgit p
 // shapes are the corpus's ways to hide "git push", around the canary.
 var shapes = sync.OnceValue(func() []string {
 	var out []string
-	corpus(quietly{}, func(_ *Profile, _ Verdict, command, _ string) {
-		if c := strings.ReplaceAll(command, "git push", "canary"); c != command && !reaching.MatchString(c) {
+	cases, err := permittest.Corpus()
+	if err != nil {
+		panic(err) // TestCorpus says it better
+	}
+	for _, k := range cases {
+		if c := strings.ReplaceAll(k.Command, "git push", "canary"); c != k.Command && !reaching.MatchString(c) {
 			out = append(out, c)
 		}
-	})
+	}
 	return out
 })
-
-// quietly lets the corpus be read outside a test.
-type quietly struct{ testing.TB }
-
-func (quietly) Helper() {}
 
 // chooser turns bytes into choices, so that a fuzzer's change is another command;
 // only what stands in the lists above is ever run.

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"chorus/internal/permit/action"
+	"chorus/internal/permit/shell"
 	"chorus/internal/programtest"
 )
 
@@ -145,11 +147,11 @@ func TestCanaryOracleCanFail(t *testing.T) {
 	p := mustCompile(t, canaryRules)
 	weak := map[string]judge{
 		"the text alone": func(command string) Verdict {
-			return p.decide(namesOf(Action("bash", command), p.mention)).Verdict
+			return p.decide(namesOf(action.Join("bash", command), p.mention)).Verdict
 		},
 		"the outermost commands": func(command string) Verdict {
 			worst := Allow
-			for _, part := range Shell(command).Parts {
+			for _, part := range shell.Parse(command, nil).Parts {
 				worst = max(worst, p.decide(namesOf(part.Action, p.mention)).Verdict)
 			}
 			return worst

@@ -1,65 +1,42 @@
 package permit
 
 import (
-	"bufio"
 	"encoding/json"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
+
+	"chorus/internal/permit/permittest"
 )
 
-// corpus reads testdata/bypass: the header names the profile, each line is a
-// verdict, a tab and a command, in which ␤ stands for a newline.
+// corpus calls each for every case of the corpus.
 func corpus(t testing.TB, each func(p *Profile, want Verdict, command, at string)) int {
 	t.Helper()
-	files, err := filepath.Glob("testdata/bypass/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no corpus: %v", err)
+	cases, err := permittest.Corpus()
+	if err != nil {
+		t.Fatal(err)
 	}
-	n := 0
-	for _, name := range files {
-		f, err := os.Open(name)
+	compiled := map[string]*Profile{}
+	for _, c := range cases {
+		p := compiled[c.Preset+c.Rules]
+		switch {
+		case p != nil:
+		case c.Preset != "":
+			p = mustPreset(t, c.Preset)
+		default:
+			var r Rules
+			if err := json.Unmarshal([]byte(c.Rules), &r); err != nil {
+				t.Fatalf("%s: %v", c.At, err)
+			}
+			p = mustCompile(t, r)
+		}
+		compiled[c.Preset+c.Rules] = p
+		want, err := ParseVerdict(c.Verdict)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%s: %v", c.At, err)
 		}
-		var p *Profile
-		scan := bufio.NewScanner(f)
-		for line := 1; scan.Scan(); line++ {
-			text := scan.Text()
-			at := filepath.Base(name) + ":" + itoa(line)
-			if preset, ok := strings.CutPrefix(text, "# profile: "); ok {
-				p = mustPreset(t, preset)
-				continue
-			}
-			if rules, ok := strings.CutPrefix(text, "# rules: "); ok {
-				var r Rules
-				if err := json.Unmarshal([]byte(rules), &r); err != nil {
-					t.Fatalf("%s: %v", at, err)
-				}
-				p = mustCompile(t, r)
-				continue
-			}
-			word, command, ok := strings.Cut(text, "\t")
-			if !ok {
-				if !strings.HasPrefix(text, "#") {
-					t.Fatalf("%s: neither comment nor case", at)
-				}
-				continue
-			}
-			want, err := ParseVerdict(word)
-			if err != nil || p == nil {
-				t.Fatalf("%s: verdict %v, profile %v", at, err, p)
-			}
-			n++
-			each(p, want, strings.ReplaceAll(command, "␤", "\n"), at)
-		}
-		f.Close()
+		each(p, want, c.Command, c.At)
 	}
-	return n
+	return len(cases)
 }
-
-func itoa(n int) string { b, _ := json.Marshal(n); return string(b) }
 
 func TestCorpus(t *testing.T) {
 	t.Parallel()

@@ -6,19 +6,14 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"chorus/internal/permit/action"
+	"chorus/internal/permit/shell"
+	"chorus/internal/text"
 )
 
-// Check writes the verdict of a preset or rules file on one action string of
-// somebody; with asJSON also the rule. A shell action is taken apart as the gate does.
-func Check(w io.Writer, rulesFileOrPreset, action string, who Who, asJSON bool) error {
-	p, err := Load(rulesFileOrPreset)
-	if err != nil {
-		return err
-	}
-	return p.WriteCheck(w, action, who, asJSON)
-}
-
-// WriteCheck is Check for a profile that is there already.
+// WriteCheck writes the verdict on one action string of somebody; with asJSON also the
+// rule. A shell action is taken apart as Judge does.
 func (p *Profile) WriteCheck(w io.Writer, action string, who Who, asJSON bool) error {
 	d := p.For(who).Check(action)
 	if !asJSON {
@@ -36,42 +31,33 @@ func (p *Profile) WriteCheck(w io.Writer, action string, who Who, asJSON bool) e
 }
 
 // Check judges an action string as the gate would judge the call it stands for.
-func (p *Profile) Check(action string) Decision {
-	tool, detail, ok := Split(action)
+func (p *Profile) Check(given string) Decision {
+	tool, detail, ok := action.Split(given)
 	if !ok {
-		return p.Decide(action)
+		return p.Decide(given)
 	}
 	tool, detail = toCanonical(tool, detail)
-	if slices.Contains(shellTools, tool) {
+	if action.IsShell(tool) {
 		return p.Judge([]Request{{Tool: tool, Command: detail}}, JudgeOptions{}).Decision
 	}
-	return p.Decide(action)
+	return p.Decide(given)
 }
 
 type explainedPart struct {
-	Argv    []string `json:"argv"`
-	Verdict Verdict  `json:"verdict"`
-	Rule    string   `json:"rule"`
-	Opaque  bool     `json:"opaque"`
-	List    string   `json:"list"`
-	Kind    Kind     `json:"kind,omitempty"`
-	Action  string   `json:"action"`
-	Depth   int      `json:"depth"`
-	Why     string   `json:"why,omitempty"`
-	Scope   string   `json:"scope,omitempty"`
+	Argv    []string   `json:"argv"`
+	Verdict Verdict    `json:"verdict"`
+	Rule    string     `json:"rule"`
+	Opaque  bool       `json:"opaque"`
+	List    string     `json:"list"`
+	Kind    shell.Kind `json:"kind,omitempty"`
+	Action  string     `json:"action"`
+	Depth   int        `json:"depth"`
+	Why     string     `json:"why,omitempty"`
+	Scope   string     `json:"scope,omitempty"`
 }
 
-// Explain writes how a shell command of somebody is taken apart and judged: a tree
-// for people, or JSON. Rules for others that speak of it are named too.
-func Explain(w io.Writer, rulesFileOrPreset, command string, who Who, asJSON, color bool) error {
-	p, err := Load(rulesFileOrPreset)
-	if err != nil {
-		return err
-	}
-	return p.WriteExplained(w, command, who, asJSON, color)
-}
-
-// WriteExplained is Explain for a profile that is there already.
+// WriteExplained writes how a shell command of somebody is taken apart and judged: a
+// tree for people, or JSON. Rules for others that match it are listed too.
 func (p *Profile) WriteExplained(w io.Writer, command string, who Who, asJSON, color bool) error {
 	j := p.Judge([]Request{{Tool: "bash", Command: command}}, JudgeOptions{Who: who, Guesses: true})
 	others := p.forOthers(who, j)
@@ -89,11 +75,11 @@ func (p *Profile) WriteExplained(w io.Writer, command string, who Who, asJSON, c
 		}
 		return writeJSON(w, out)
 	}
-	text := drawn(p.Name(), j, color)
+	out := drawn(p.Name(), j, color)
 	for _, o := range others {
-		text += "for others: " + oneLine(o) + "\n"
+		out += "for others: " + line(o) + "\n"
 	}
-	_, err := io.WriteString(w, text)
+	_, err := io.WriteString(w, out)
 	return err
 }
 
@@ -106,61 +92,10 @@ func (p *Profile) forOthers(who Who, j Judgement) []string {
 			continue
 		}
 		if slices.ContainsFunc(j.Decisions, func(d Decision) bool { return s.rule.matches(d.Action) }) {
-			out = append(out, fmt.Sprintf("%s %s (%s)", s.list, shortened(s.rule.pattern, 72), s.rule.scope))
+			out = append(out, fmt.Sprintf("%s %s (%s)", s.list, text.Clip(s.rule.pattern, 72), s.rule.scope))
 		}
 	}
 	return out
-}
-
-// Propose writes what "always allow" may mean for a command that is asked for, and
-// what of the other commands each proposal would allow as well.
-func Propose(w io.Writer, rulesFileOrPreset, command string, others []string, who Who, asJSON bool) error {
-	p, err := Load(rulesFileOrPreset)
-	if err != nil {
-		return err
-	}
-	return p.WriteProposals(w, command, others, who, asJSON)
-}
-
-// WriteProposals is Propose for a profile that is there already.
-func (p *Profile) WriteProposals(w io.Writer, command string, others []string, who Who, asJSON bool) error {
-	j := p.Judge([]Request{requestOf(command)}, JudgeOptions{Who: who})
-	got := Narrow(j, others...)
-	if asJSON {
-		type proposal struct {
-			Rules []string `json:"rules"`
-			Means string   `json:"means"`
-			Also  []string `json:"also"`
-			Still []string `json:"still"`
-		}
-		out := struct {
-			Verdict   Verdict    `json:"verdict"`
-			Proposals []proposal `json:"proposals"`
-		}{j.Verdict, []proposal{}}
-		for _, g := range got {
-			out.Proposals = append(out.Proposals, proposal{g.Rules, g.Means, slices.Concat([]string{}, g.Also), slices.Concat([]string{}, g.Still)})
-		}
-		return writeJSON(w, out)
-	}
-	var b strings.Builder
-	if len(got) == 0 {
-		b.WriteString(map[Verdict]string{Allow: "allowed already", Ask: "no rule can allow this unasked", Deny: "denied; an allow rule changes nothing"}[j.Verdict])
-		if why := j.Decision.Why; why != "" {
-			b.WriteString(": " + oneLine(why))
-		}
-		b.WriteString("\n")
-	}
-	for i, g := range got {
-		fmt.Fprintf(&b, "%d. %s\n", i+1, oneLine(g.Means))
-		for _, r := range g.Rules {
-			fmt.Fprintf(&b, "   %s\n", oneLine(r))
-		}
-		for _, a := range g.Also {
-			fmt.Fprintf(&b, "   also: %s\n", oneLine(a))
-		}
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 func writeJSON(w io.Writer, v any) error {
@@ -196,12 +131,11 @@ func drawn(profile string, j Judgement, color bool) string {
 			b.WriteString(map[bool]string{true: "│  ", false: "   "}[open[depth]])
 		}
 		b.WriteString(map[bool]string{true: "├─ ", false: "└─ "}[later])
-		_, text, _ := Split(d.Action)
-		tool, _, _ := Split(d.Action)
+		tool, detail, _ := action.Split(d.Action)
 		if tool != "bash" {
-			text = tool + " " + text
+			detail = tool + " " + detail
 		}
-		fmt.Fprintf(&b, "%s  %s  (%s)\n", paint(d.Verdict, fmt.Sprintf("%-5s", d.Verdict)), oneLine(text), reason(d))
+		fmt.Fprintf(&b, "%s  %s  (%s)\n", paint(d.Verdict, fmt.Sprintf("%-5s", d.Verdict)), line(detail), reason(d))
 	}
 	return b.String()
 }
@@ -213,14 +147,14 @@ func reason(d Decision) string {
 		return "refused under every profile: " + d.Why
 	case d.List == ListImplicit:
 		s = "no rule"
-	case d.Rule == "" && d.Kind == KindWrapper:
+	case d.Rule == "" && d.Kind == shell.KindWrapper:
 		s = "only starts what stands below"
-	case d.Rule == "" && d.Kind == KindGuess:
+	case d.Rule == "" && d.Kind == shell.KindGuess:
 		s = "as far as the script tells"
 	case d.Rule == "":
 		s = "needs no rule of its own"
 	default:
-		s = d.List + " " + shortened(d.Rule, 72)
+		s = d.List + " " + text.Clip(d.Rule, 72)
 		if d.Scope != "" {
 			s += " for " + d.Scope
 		}
@@ -231,23 +165,5 @@ func reason(d Decision) string {
 	return s
 }
 
-// oneLine keeps control characters of a command off the terminal.
-func oneLine(s string) string {
-	q := strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0:
-			return '\uFFFD'
-		}
-		return r
-	}, s)
-	return shortened(q, 160)
-}
-
-func shortened(s string, most int) string {
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return s
-}
+// line is a text in one line of the output.
+func line(s string) string { return text.Clip(text.OneLine(s), 160) }

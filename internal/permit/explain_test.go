@@ -2,6 +2,7 @@ package permit
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,22 @@ func rulesFile(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	return name
+}
+
+func check(w io.Writer, rules, action string, who Who, asJSON bool) error {
+	p, err := Load(rules)
+	if err != nil {
+		return err
+	}
+	return p.WriteCheck(w, action, who, asJSON)
+}
+
+func explain(w io.Writer, rules, command string, who Who, asJSON, color bool) error {
+	p, err := Load(rules)
+	if err != nil {
+		return err
+	}
+	return p.WriteExplained(w, command, who, asJSON, color)
 }
 
 func TestCheckCommand(t *testing.T) {
@@ -32,12 +49,12 @@ func TestCheckCommand(t *testing.T) {
 		{"open", "tool:bash:rm -rf / && ls", "deny\n"},
 	} {
 		var b strings.Builder
-		if err := Check(&b, c.rules, c.action, Who{}, false); err != nil || b.String() != c.want {
+		if err := check(&b, c.rules, c.action, Who{}, false); err != nil || b.String() != c.want {
 			t.Errorf("%s %s: %q, %v", c.rules, c.action, b.String(), err)
 		}
 	}
 	var b strings.Builder
-	if err := Check(&b, asJSON, "tool:bash:rm x", Who{}, true); err != nil {
+	if err := check(&b, asJSON, "tool:bash:rm x", Who{}, true); err != nil {
 		t.Fatal(err)
 	}
 	var got map[string]any
@@ -52,7 +69,7 @@ func TestCheckCommand(t *testing.T) {
 func TestExplainJSON(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	if err := Explain(&b, "guarded", "ls 'a b' && $X | git push", Who{}, true, false); err != nil {
+	if err := explain(&b, "guarded", "ls 'a b' && $X | git push", Who{}, true, false); err != nil {
 		t.Fatal(err)
 	}
 	var got struct {
@@ -85,7 +102,7 @@ func TestExplainJSON(t *testing.T) {
 func TestExplainTree(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	if err := Explain(&b, "guarded", "timeout 5 git push | tee log\nrm -rf / > \x1b[31m", Who{}, false, false); err != nil {
+	if err := explain(&b, "guarded", "timeout 5 git push | tee log\nrm -rf / > \x1b[31m", Who{}, false, false); err != nil {
 		t.Fatal(err)
 	}
 	want := `deny under guarded
@@ -105,7 +122,7 @@ func TestExplainTree(t *testing.T) {
 		t.Errorf("control characters: %q", got)
 	}
 	b.Reset()
-	if err := Explain(&b, "guarded", "ls", Who{}, false, true); err != nil || !strings.Contains(b.String(), "\x1b[32m") {
+	if err := explain(&b, "guarded", "ls", Who{}, false, true); err != nil || !strings.Contains(b.String(), "\x1b[32m") {
 		t.Errorf("%q, %v: no colour", b.String(), err)
 	}
 }
@@ -126,7 +143,7 @@ func TestBrokenRules(t *testing.T) {
 		`{"deny":["(?<!x)y"]}`:                "put the exception into deny",
 	} {
 		var b strings.Builder
-		err := Check(&b, rulesFile(t, text), "tool:bash:ls", Who{}, false)
+		err := check(&b, rulesFile(t, text), "tool:bash:ls", Who{}, false)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q in it", text, err, want)
 		}
@@ -134,7 +151,7 @@ func TestBrokenRules(t *testing.T) {
 			t.Errorf("%q: wrote %q", text, b.String())
 		}
 	}
-	err := Explain(&strings.Builder{}, "nowhere.json", "ls", Who{}, false, false)
+	err := explain(&strings.Builder{}, "nowhere.json", "ls", Who{}, false, false)
 	if err == nil || !strings.Contains(err.Error(), "standard") {
 		t.Errorf("missing file: %v", err)
 	}
@@ -159,7 +176,7 @@ for others: allow tool:bash:make.* (roles dev; channels ops)
 `},
 	} {
 		var b strings.Builder
-		if err := Explain(&b, rules, "ls; make", c.who, false, false); err != nil {
+		if err := explain(&b, rules, "ls; make", c.who, false, false); err != nil {
 			t.Fatal(err)
 		}
 		// The command as a whole is denied where the rule speaks of it, not here.
@@ -168,26 +185,7 @@ for others: allow tool:bash:make.* (roles dev; channels ops)
 		}
 	}
 	var b strings.Builder
-	if err := Explain(&b, rules, "ls", Who{Agent: "scout"}, true, false); err != nil || !strings.Contains(b.String(), `"scope":"agents scout"`) {
-		t.Errorf("%s, %v", b.String(), err)
-	}
-}
-
-func TestPropose(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ rules, command, want string }{
-		{"standard", "go test ./a", "1. exactly this\n   tool:bash:go test \\./a\n2. go test with any arguments\n   tool:bash:go test(?: .*)?\n   also: go test ./b\n"},
-		{"standard", `eval "$X"`, "no rule can allow this unasked: eval of text that is not known before it runs\n"},
-		{"open", "ls", "allowed already\n"},
-		{"open", "rm -rf /", "denied; an allow rule changes nothing: removing /\n"},
-	} {
-		var b strings.Builder
-		if err := Propose(&b, c.rules, c.command, []string{"go test ./b", "make"}, Who{}, false); err != nil || b.String() != c.want {
-			t.Errorf("%s: %q, %v; want %q", c.command, b.String(), err, c.want)
-		}
-	}
-	var b strings.Builder
-	if err := Propose(&b, "standard", "make", nil, Who{}, true); err != nil || !json.Valid([]byte(b.String())) || !strings.Contains(b.String(), `"tool:bash:make"`) {
+	if err := explain(&b, rules, "ls", Who{Agent: "scout"}, true, false); err != nil || !strings.Contains(b.String(), `"scope":"agents scout"`) {
 		t.Errorf("%s, %v", b.String(), err)
 	}
 }

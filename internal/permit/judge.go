@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"chorus/internal/permit/action"
+	"chorus/internal/permit/shell"
 )
 
 // Request is one thing a call would touch, as its tool declares it.
@@ -23,6 +26,11 @@ type JudgeOptions struct {
 	Guesses   bool   // decide also on the guesses that change nothing, for whoever explains it
 }
 
+// Place is what package shell must know of the machine.
+func (o JudgeOptions) Place() shell.Place {
+	return shell.Place{Home: o.Home, Workspace: o.Workspace, UserHome: o.UserHome}
+}
+
 // Judgement is the verdict on a whole call: the strictest of its parts.
 type Judgement struct {
 	Verdict   Verdict
@@ -30,18 +38,18 @@ type Judgement struct {
 	Decisions []Decision // all of them, in the order of the call
 
 	// What it was judged by, so that a rule can be proposed that changes it.
-	by       []*Profile
-	requests []Request
-	opt      JudgeOptions
+	By       []*Profile
+	Requests []Request
+	Options  JudgeOptions
 }
 
 // Judge decides on everything a call would touch. Nothing to judge is denied: a
 // call that declares no access is judged by Request{Tool, ToolDetail(args)}.
 func (p *Profile) Judge(requests []Request, opt JudgeOptions) Judgement {
 	p = p.For(opt.Who)
-	j := Judgement{by: []*Profile{p}, requests: requests, opt: opt}
+	j := Judgement{By: []*Profile{p}, Requests: requests, Options: opt}
 	for _, r := range requests {
-		if r.Command != "" || slices.Contains(shellTools, r.Tool) {
+		if r.Command != "" || action.IsShell(r.Tool) {
 			if got := p.judgeShell(r, opt); j.Decisions == nil {
 				j.Decisions = got
 			} else {
@@ -84,12 +92,12 @@ func rank(d Decision) int {
 
 func (p *Profile) judgeOther(r Request, opt JudgeOptions) Decision {
 	tool, detail := toCanonical(r.Tool, r.Detail)
-	if slices.Contains(pathTools, tool) {
-		if detail = relativeTo(detail, opt.Workspace); slices.Contains([]string{"write", "edit", "apply_patch"}, tool) && opt.touchesHome(detail, true) {
-			return Decision{Verdict: Deny, List: ListCatastrophic, Action: Action(tool, detail), Why: "writing to Chorus's own home"}
+	if action.IsPath(tool) {
+		if detail = action.RelativeTo(detail, opt.Workspace); slices.Contains([]string{"write", "edit", "apply_patch"}, tool) && opt.Place().TouchesHome(detail, true) {
+			return Decision{Verdict: Deny, List: ListCatastrophic, Action: action.Join(tool, detail), Why: "writing to Chorus's own home"}
 		}
 	}
-	return p.Decide(Action(tool, detail))
+	return p.Decide(action.Join(tool, detail))
 }
 
 func (p *Profile) judgeShell(r Request, opt JudgeOptions) []Decision {
@@ -101,27 +109,27 @@ func (p *Profile) judgeShell(r Request, opt JudgeOptions) []Decision {
 	if tool == "" {
 		tool = "bash"
 	}
-	s := shellJudge{profile: p, opt: opt, tool: tool, broad: p.allowsAnyShell()}
+	s := shellJudge{profile: p, opt: opt, place: opt.Place(), tool: tool, broad: p.allowsAnyShell()}
 	s.single = tool == "bash" && !slices.ContainsFunc(aliases[tool], func(a string) bool { return p.mention[a] })
-	idle := s.idle
+	drop := s.drop
 	if opt.Guesses {
-		idle = nil
+		drop = nil
 	}
-	tree := shell(command, idle)
+	tree := shell.Parse(command, drop)
 	parts := 0
-	tree.All(func(*Part, int) { parts++ })
+	tree.All(func(*shell.Part, int) { parts++ })
 	s.out = make([]Decision, 0, parts+2)
 	// A deny rule may speak of the command as it was written.
 	if d := firstMatch(p.deny, s.denyNames(command)); d != nil {
 		as := d.decision(Deny, ListDeny)
-		as.Action, as.Argv, as.Why = Action(tool, command), []string{command}, "the command as written"
+		as.Action, as.Argv, as.Why = action.Join(tool, command), []string{command}, "the command as written"
 		s.out = append(s.out, as)
 	}
 	tree.All(s.part)
 	if !s.real {
 		// Nothing but steps that need no rule beside others: then they do need one.
-		d := p.decide(namesOf(Action(tool, command), p.mention))
-		d.Action, d.Argv = Action(tool, command), []string{command}
+		d := p.decide(namesOf(action.Join(tool, command), p.mention))
+		d.Action, d.Argv = action.Join(tool, command), []string{command}
 		s.out = append(s.out, d)
 	}
 	return s.out
@@ -131,12 +139,13 @@ func (p *Profile) judgeShell(r Request, opt JudgeOptions) []Decision {
 type shellJudge struct {
 	profile *Profile
 	opt     JudgeOptions
+	place   shell.Place
 	tool    string
 	broad   bool // opaque parts need not be asked
 	real    bool // some part was judged in its own right
 	single  bool // no rule knows the tool by another name
 	one     [1]string
-	spans   []span // room for one question
+	spans   []shell.Span // room for one question
 	out     []Decision
 }
 
@@ -146,35 +155,35 @@ func (s *shellJudge) denyNames(text string) []string {
 }
 
 func (s *shellJudge) names(text string) names {
-	return namesOf(Action(s.tool, text), s.profile.mention)
+	return namesOf(action.Join(s.tool, text), s.profile.mention)
 }
 
 // part decides on a part of the command.
-func (s *shellJudge) part(part *Part, depth int) {
+func (s *shellJudge) part(part *shell.Part, depth int) {
 	d := s.judged(part)
-	s.real = s.real || part.Kind == KindCommand || part.Kind == KindUnknown
+	s.real = s.real || part.Kind == shell.KindCommand || part.Kind == shell.KindUnknown
 	if d.Action == "" {
 		d.Action = s.action(part)
 	}
-	d.Kind, d.Argv, d.Depth, d.Opaque = part.Kind, part.Argv, depth, part.Opaque || part.file().at > 0 && d.Verdict == Ask
+	d.Kind, d.Argv, d.Depth, d.Opaque = part.Kind, part.Argv, depth, part.Opaque || part.RunsFile() != "" && d.Verdict == Ask
 	if d.Why == "" {
 		d.Why = part.Why
 	}
 	s.out = append(s.out, d)
 }
 
-// idle says of a guess that it makes nothing stricter and tells nobody anything.
-func (s *shellJudge) idle(guess *Part) bool {
+// drop reports that a guess makes nothing stricter and explains nothing.
+func (s *shellJudge) drop(guess *shell.Part) bool {
 	return guess.Why == "" && !guess.Opaque && s.judged(guess).Verdict == Allow
 }
 
 // judged is the decision on a part by itself.
-func (s *shellJudge) judged(part *Part) Decision {
+func (s *shellJudge) judged(part *shell.Part) Decision {
 	var d Decision
 	switch part.Kind {
-	case KindWrite, KindRead:
+	case shell.KindWrite, shell.KindRead:
 		d = s.redirect(part)
-	case KindWrapper, KindPlain, KindGuess:
+	case shell.KindWrapper, shell.KindPlain, shell.KindGuess:
 		d = s.decide(part)
 		// These are not judged in their own right: only a rule that means them
 		// makes the verdict stricter.
@@ -186,88 +195,89 @@ func (s *shellJudge) judged(part *Part) Decision {
 	}
 	// What cannot be parsed is asked for also where everything is allowed: no honest
 	// command is lost by it, and nobody knows what the text would do.
-	if d.Verdict == Allow && (!s.broad || part.Kind == KindUnknown) {
+	if d.Verdict == Allow && (!s.broad || part.Kind == shell.KindUnknown) {
 		if why := s.unsure(part); why != "" {
 			d.Verdict, d.Why = Ask, why
 		}
 	}
-	if why := catastrophe(part, s.opt); why != "" {
+	if why := part.Catastrophe(s.place); why != "" {
 		d = Decision{Verdict: Deny, List: ListCatastrophic, Why: why}
 	}
 	return d
 }
 
 // action is the part's action under the tool that was called.
-func (s *shellJudge) action(part *Part) string {
-	if s.tool != "bash" && part.Kind != KindWrite && part.Kind != KindRead {
-		return Action(s.tool, part.Text)
+func (s *shellJudge) action(part *shell.Part) string {
+	if s.tool != "bash" && part.Kind != shell.KindWrite && part.Kind != shell.KindRead {
+		return action.Join(s.tool, part.Text)
 	}
 	return part.Action
 }
 
-func (s *shellJudge) decide(part *Part) Decision {
-	if s.single && part.Kind != KindWrite && part.Kind != KindRead && strings.HasPrefix(part.Action, "tool:bash:") {
+func (s *shellJudge) decide(part *shell.Part) Decision {
+	if s.single && part.Kind != shell.KindWrite && part.Kind != shell.KindRead && strings.HasPrefix(part.Action, "tool:bash:") {
 		// The everyday case, without making lists of one.
 		s.one[0] = part.Action
-		if part.rare == nil {
-			return s.profile.decide(names{open: s.one[:]})
-		}
-		also := part.rare
-		return s.profile.decide(names{open: s.one[:], tight: also.tight, shut: also.deny})
+		stricter, denyOnly := part.Names()
+		return s.profile.decide(names{open: s.one[:], tight: stricter, shut: denyOnly})
 	}
-	n := namesOf(s.action(part), s.profile.mention)
-	also := part.seldom()
-	n.tight = append(n.tight, also.tight...)
-	n.shut = append(n.shut, also.deny...)
-	return s.profile.decide(n)
+	return s.profile.decide(s.withNames(s.action(part), part))
+}
+
+// withNames are the names of an action and those that the part adds.
+func (s *shellJudge) withNames(action string, part *shell.Part) names {
+	n := namesOf(action, s.profile.mention)
+	stricter, denyOnly := part.Names()
+	n.tight = append(n.tight, stricter...)
+	n.shut = append(n.shut, denyOnly...)
+	return n
 }
 
 // redirect judges a redirection as the read or write it is. Where no rule speaks
 // of the path, a rule for the whole shell covers it.
-func (s *shellJudge) redirect(part *Part) Decision {
-	tool, at, _ := Split(part.Action)
-	at = relativeTo(at, s.opt.Workspace)
-	n := namesOf(Action(tool, at), s.profile.mention)
-	also := part.seldom()
-	n.tight = append(n.tight, also.tight...)
-	n.shut = append(n.shut, also.deny...)
-	d := s.profile.decide(n)
+func (s *shellJudge) redirect(part *shell.Part) Decision {
+	tool, at, _ := action.Split(part.Action)
+	at = action.RelativeTo(at, s.opt.Workspace)
+	d := s.profile.decide(s.withNames(action.Join(tool, at), part))
 	if d.List == ListImplicit {
 		if shell := s.profile.decide(s.names(part.Text)); shell.Verdict != Deny {
 			d = shell
 		}
 	}
-	d.Action = Action(tool, at)
+	d.Action = action.Join(tool, at)
 	return d
 }
 
 // unsure says why a part that a rule allows should be asked nevertheless.
-func (s *shellJudge) unsure(part *Part) string {
+func (s *shellJudge) unsure(part *shell.Part) string {
 	if part.Opaque {
 		return part.Why
 	}
-	also := part.seldom()
-	if also.file.at > 0 && !s.meant(part) {
-		return also.file.why
+	if why := part.RunsFile(); why != "" && !s.namesFile(part) {
+		return why
 	}
-	if len(s.profile.deny) == 0 && len(also.may) == 0 {
+	if len(s.profile.deny) == 0 {
 		return ""
 	}
-	for _, name := range also.may {
-		spans := []span{{text: name}, {gap: true}}
+	for _, name := range part.MaybeNames() {
+		spans := []shell.Span{{Text: name}, {Gap: true}}
 		if r := couldMatch(s.profile.deny, spans); r != nil {
 			return "could be denied by " + r.pattern
 		}
 	}
-	if !slices.ContainsFunc(part.words, func(w word) bool { return w.gaps != nil }) {
+	if !part.Expands() {
 		return ""
 	}
-	r := s.couldBeDenied(s.tool, part.words)
+	s.spans = part.AppendSpans(s.spans[:0], s.tool)
+	r := couldMatch(s.profile.deny, s.spans)
 	if r == nil && s.tool != "bash" {
-		r = s.couldBeDenied("bash", part.words)
+		s.spans = part.AppendSpans(s.spans[:0], "bash")
+		r = couldMatch(s.profile.deny, s.spans)
 	}
-	if r == nil && also.gitWords != nil {
-		r = s.couldBeDenied("git", also.gitWords)
+	if r == nil {
+		if s.spans = part.AppendGitSpans(s.spans[:0]); len(s.spans) > 0 {
+			r = couldMatch(s.profile.deny, s.spans)
+		}
 	}
 	if r == nil {
 		return ""
@@ -275,13 +285,23 @@ func (s *shellJudge) unsure(part *Part) string {
 	return "depending on what its words expand to, it is denied by " + r.pattern
 }
 
-// couldBeDenied is the rule that denies the words under a tool, if they expand so.
-func (s *shellJudge) couldBeDenied(tool string, words []word) *rule {
-	s.spans = spansAs(s.spans[:0], tool, words)
-	return couldMatch(s.profile.deny, s.spans)
+// otherFile is a name that no file has.
+const otherFile = "\x01Zq9"
+
+// namesFile reports whether some allow rule speaks of the file that a part runs: it
+// would not match if the file had another name.
+func (s *shellJudge) namesFile(part *shell.Part) bool {
+	is, would := s.names(part.Text).open, s.names(part.WithFile(otherFile)).open
+	for i := range s.profile.allow {
+		r := s.profile.allow[i : i+1]
+		if firstMatch(r, is) != nil && firstMatch(r, would) == nil {
+			return true
+		}
+	}
+	return false
 }
 
-func couldMatch(rules []rule, spans []span) *rule {
+func couldMatch(rules []rule, spans []shell.Span) *rule {
 	for i := range rules {
 		if rules[i].couldMatch(spans) {
 			return &rules[i]
@@ -290,20 +310,16 @@ func couldMatch(rules []rule, spans []span) *rule {
 	return nil
 }
 
-// spansAs adds the action of words under a tool, with gaps where they are not known.
-func spansAs(out []span, tool string, words []word) []span {
-	out = append(slices.Grow(out, 2*len(words)+4), span{text: Action(tool, "")})
-	for i := range words {
-		if i > 0 {
-			out = append(out, span{text: " "})
-		}
-		if words[i].gaps == nil {
-			out = append(out, span{text: words[i].text})
-		} else {
-			out = append(out, words[i].gaps.spans...)
-		}
+// RequestOf is the request that an action string, or a shell command, stands for.
+func RequestOf(entry string) Request {
+	tool, detail, ok := action.Split(entry)
+	if !ok {
+		return Request{Tool: "bash", Command: entry}
 	}
-	return out
+	if action.IsShell(tool) {
+		return Request{Tool: tool, Command: detail}
+	}
+	return Request{Tool: tool, Detail: detail}
 }
 
 // ToolDetail is the detail of a call whose tool declares no access: its arguments

@@ -4,7 +4,12 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
+	"sync"
+
+	"chorus/internal/permit/action"
+	"chorus/internal/permit/shell"
 )
 
 // longestPattern keeps one rule from making every decision slow.
@@ -88,8 +93,39 @@ func compilePattern(list string, index int, pattern string) (rule, error) {
 	prefix, _ := free.LiteralPrefix()
 	r := rule{pattern: pattern, any: pattern == ".*", prefix: prefix, begins: pattern == regexp.QuoteMeta(prefix)+".*", re: re, prog: prog}
 	r.shell = r.coversShell()
-	r.noShell = !r.couldMatch([]span{{text: "tool:bash:"}, {gap: true}})
+	r.noShell = !r.couldMatch([]shell.Span{{Text: "tool:bash:"}, {Gap: true}})
 	return r, nil
+}
+
+// Patterns are compiled patterns that extend the allow list of a profile.
+type Patterns []rule
+
+// CompilePatterns compiles patterns that hold for everybody the profile is applied to.
+func CompilePatterns(patterns []string) (Patterns, error) {
+	var out Patterns
+	for i, text := range patterns {
+		r, only, err := compileRule(ListAllow, i, text)
+		if err == nil && only.restricted() {
+			err = &PatternError{List: ListAllow, Index: i, Pattern: text, Problem: "a pattern alone is expected, without roles, agents or channels"}
+		}
+		if err != nil {
+			return nil, err
+		}
+		// However wide it is, it does not make the profile one that allows commands
+		// which cannot be resolved.
+		r.shell = false
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// Allowing is the profile with further allow rules.
+func (p *Profile) Allowing(more Patterns) *Profile {
+	out := *p
+	out.allow = slices.Concat(p.allow, more)
+	out.mention = mentions(out.deny, out.allow, out.ask)
+	out.narrowed, out.could = true, new(sync.Map)
+	return &out
 }
 
 // closeQuote ends a \Q that runs to the end of the pattern, which would swallow
@@ -136,15 +172,9 @@ func (r *rule) coversShell() bool {
 	return true
 }
 
-// A span is a piece of text that is known, or a gap that could hold anything.
-type span struct {
-	text string
-	gap  bool
-}
-
 // couldMatch says whether the rule matches for some filling of the gaps. It errs
 // only towards yes: assertions inside a pattern are taken as true.
-func (r *rule) couldMatch(spans []span) bool {
+func (r *rule) couldMatch(spans []shell.Span) bool {
 	if r.any {
 		return true
 	}
@@ -156,11 +186,11 @@ func (r *rule) couldMatch(spans []span) bool {
 	}
 	n := newNFA(r.prog)
 	for _, s := range spans {
-		if s.gap {
+		if s.Gap {
 			n.widen()
 			continue
 		}
-		for _, c := range s.text {
+		for _, c := range s.Text {
 			if !n.step(c) {
 				return false
 			}
@@ -171,20 +201,20 @@ func (r *rule) couldMatch(spans []span) bool {
 
 // couldBegin compares what is known of the beginning with what every match begins with:
 // most rules are out by that.
-func (r *rule) couldBegin(spans []span) bool {
+func (r *rule) couldBegin(spans []shell.Span) bool {
 	prefix := r.prefix
 	for i, s := range spans {
 		switch {
-		case s.gap:
+		case s.Gap:
 			return true
-		case i == 0 && r.noShell && strings.HasPrefix(s.text, "tool:bash:"):
+		case i == 0 && r.noShell && strings.HasPrefix(s.Text, action.Bash):
 			return false
-		case len(s.text) >= len(prefix):
-			return strings.HasPrefix(s.text, prefix)
-		case !strings.HasPrefix(prefix, s.text):
+		case len(s.Text) >= len(prefix):
+			return strings.HasPrefix(s.Text, prefix)
+		case !strings.HasPrefix(prefix, s.Text):
 			return false
 		}
-		prefix = prefix[len(s.text):]
+		prefix = prefix[len(s.Text):]
 	}
 	return prefix == ""
 }

@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"chorus/internal/permit/shell"
 )
 
 // Verdict is what a profile says of an action. Greater is stricter.
@@ -90,14 +92,17 @@ type Decision struct {
 	Profile string // whose rule it is, where several were asked
 
 	// What follows is set for parts of a shell command.
-	Kind   Kind
+	Kind   shell.Kind
 	Argv   []string
 	Depth  int    // how deep the part is nested: 0 for the command itself
 	Opaque bool   // what runs cannot be told from the text
 	Why    string // why it is opaque, asked or catastrophic
 
-	broad bool   // the rule covers every shell command, so it says little of this one
-	tight string // a stricter name under which it may be asked too
+	// Stricter is a second action string under which an asked one must be allowed too:
+	// "git fetch" in the shell is also tool:git:fetch. "" if there is none.
+	Stricter string
+
+	broad bool // the rule covers every shell command, so it says little of this one
 }
 
 // Profile is a compiled set of rules. It never changes and may be used by many
@@ -179,7 +184,7 @@ func (p *Profile) decide(n names) Decision {
 		}
 	}
 	if len(n.tight) > 0 && d.Verdict == Ask {
-		d.tight = n.tight[0]
+		d.Stricter = n.tight[0]
 	}
 	return d
 }

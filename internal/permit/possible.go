@@ -4,6 +4,9 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"slices"
+
+	"chorus/internal/permit/action"
+	"chorus/internal/permit/shell"
 )
 
 // Possible says whether some call of a tool could be anything but denied: a model
@@ -29,19 +32,19 @@ func (p *Profile) possible(tool string) bool {
 	}
 	ours, detail := toCanonical(tool, "")
 	// Every call has these names, whatever its detail is.
-	always := []string{Action(ours, detail)}
+	always := []string{action.Join(ours, detail)}
 	for _, a := range aliases[ours] {
 		if a != "agent_comm" {
-			always = append(always, Action(a, detail))
+			always = append(always, action.Join(a, detail))
 		}
 	}
 	for i := range p.deny {
-		if slices.ContainsFunc(append(always, Action(tool, "")), p.deny[i].covers) {
+		if slices.ContainsFunc(append(always, action.Join(tool, "")), p.deny[i].covers) {
 			return false
 		}
 	}
 	for _, begin := range slices.Concat(always, sometimes(ours)) {
-		spans := []span{{text: begin}, {gap: true}}
+		spans := []shell.Span{{Text: begin}, {Gap: true}}
 		if couldMatch(p.allow, spans) != nil || couldMatch(p.ask, spans) != nil {
 			return true
 		}
@@ -57,13 +60,13 @@ func (p *Profile) possible(tool string) bool {
 func sometimes(tool string) []string {
 	switch tool {
 	case "read", "list_files", "write", "edit", "apply_patch":
-		return []string{Action("file", "")}
+		return []string{action.Join("file", "")}
 	case "git":
-		return []string{"tool:git_", Action("GitStatus", ""), Action("GitDiff", "")}
+		return []string{"tool:git_", action.Join("GitStatus", ""), action.Join("GitDiff", "")}
 	case "self_edit":
 		return []string{"tool:self_edit_"}
 	case "send_to_agent", "read_agent_docs", "list_agents":
-		return []string{Action("agent_comm", "")}
+		return []string{action.Join("agent_comm", "")}
 	}
 	return nil
 }

@@ -12,15 +12,16 @@ import (
 const (
 	// name is a path element other than "." and "..".
 	name = `(?:[^/.][^/]*|\.[^/.][^/]*|\.\.[^/]+)`
-	// plain is a name that is not .git either, in any case: what stands there is
-	// run by git without anybody being asked.
-	plain = `(?:[^/.][^/]*|\.[^/.gG][^/]*|\.[gG]|\.[gG][^/iI][^/]*|\.[gG][iI]|\.[gG][iI][^/tT][^/]*|\.[gG][iI][tT][^/]+|\.\.[^/]+)`
+	// NamePattern matches a path element that is not .git either, in any case: git runs
+	// what it finds there without anybody being asked.
+	NamePattern = `(?:[^/.][^/]*|\.[^/.gG][^/]*|\.[gG]|\.[gG][^/iI][^/]*|\.[gG][iI]|\.[gG][iI][^/tT][^/]*|\.[gG][iI][tT][^/]+|\.\.[^/]+)`
 	// outset is a first element that is not a named root.
-	outset      = `(?:[^/.@][^/]*|\.[^/.][^/]*|\.\.[^/]+)`
-	plainOutset = `(?:[^/.@][^/]*|\.[^/.gG][^/]*|\.[gG]|\.[gG][^/iI][^/]*|\.[gG][iI]|\.[gG][iI][^/tT][^/]*|\.[gG][iI][tT][^/]+|\.\.[^/]+)`
+	outset = `(?:[^/.@][^/]*|\.[^/.][^/]*|\.\.[^/]+)`
+	// FirstNamePattern is NamePattern for the first element, which is no named root.
+	FirstNamePattern = `(?:[^/.@][^/]*|\.[^/.gG][^/]*|\.[gG]|\.[gG][^/iI][^/]*|\.[gG][iI]|\.[gG][iI][^/tT][^/]*|\.[gG][iI][tT][^/]+|\.\.[^/]+)`
 
 	inWorkspace  = `(?:\.|` + outset + `(?:/` + name + `)*)`
-	ownFiles     = `(?:\.|` + plainOutset + `(?:/` + plain + `)*)`
+	ownFiles     = `(?:\.|` + FirstNamePattern + `(?:/` + NamePattern + `)*)`
 	belowRoot    = `(?:/` + name + `)*`
 	readers      = `tool:(?:read|list_files|search_files|upload):`
 	plainReaders = `tool:(?:read|list_files|search_files):`

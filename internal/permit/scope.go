@@ -165,10 +165,10 @@ func Strictest(js ...Judgement) Judgement {
 	}
 	out := js[0]
 	out.Decisions = slices.Clone(out.Decisions)
-	out.by = slices.Clip(out.by)
+	out.By = slices.Clip(out.By)
 	for _, j := range js[1:] {
 		out.Decisions = mergeDecisions(out.Decisions, j.Decisions)
-		out.by = append(out.by, j.by...)
+		out.By = append(out.By, j.By...)
 		if stricter(j.Decision, out.Decision) {
 			out.Decision = j.Decision
 		}

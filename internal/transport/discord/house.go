@@ -5,9 +5,9 @@ import (
 	"iter"
 	"time"
 
-	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/command"
+	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/outbox"
 	"chorus/internal/room"
@@ -52,7 +52,7 @@ type Heart interface {
 
 // Desk is where questions are answered.
 type Desk interface {
-	Approval(ctx context.Context, id string) (approval.Approval, error)
+	Approval(ctx context.Context, id string) (desk.Approval, error)
 	Answer(ctx context.Context, id string, by chat.Principal, ok bool, note string) error
 	// OpenCards are the questions of a bot that nobody has answered yet.
 	OpenCards(ctx context.Context, bot string) ([]Card, error)

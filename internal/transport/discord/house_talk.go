@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/command"
+	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/room"
 )
@@ -30,7 +30,7 @@ type Talks interface {
 	// Untaken are the numbers of the prompts that wait, the oldest first.
 	Untaken(ctx context.Context, thread chat.ThreadID) ([]int64, error)
 	// Approvals lists questions.
-	Approvals(ctx context.Context, f approval.Filter) ([]approval.Approval, error)
+	Approvals(ctx context.Context, f desk.Filter) ([]desk.Approval, error)
 	// WindowUse is how many tokens the next request of a conversation would have.
 	WindowUse(ctx context.Context, thread chat.ThreadID) (int, error)
 	// Defaults are an agent's model and profile in a channel where nobody chose others.

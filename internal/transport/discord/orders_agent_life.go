@@ -13,7 +13,7 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 
 	"chorus/internal/room"
-	"chorus/internal/room/render"
+	"chorus/internal/room/show"
 )
 
 // initAgent makes the channel and the agent. Every step that was done is found again, so
@@ -150,10 +150,10 @@ func categoryOf(all []discord.GuildChannel, in room.Channel) snowflake.ID {
 
 func channelRefused(err error, name string) string {
 	if errors.Is(err, errTaken) {
-		return fmt.Sprintf("%s The name %s is taken on this server: choose another.", render.SignNot, name)
+		return fmt.Sprintf("%s The name %s is taken on this server: choose another.", show.SignNot, name)
 	}
 	if status(err) == http.StatusForbidden {
-		return fmt.Sprintf("%s I may not make channels here. Give my role the permission **Manage Channels**, or make a text channel called `%s` yourself, and say the same again.", render.SignNot, name)
+		return fmt.Sprintf("%s I may not make channels here. Give my role the permission **Manage Channels**, or make a text channel called `%s` yourself, and say the same again.", show.SignNot, name)
 	}
 	return plainly(fmt.Errorf("the channel could not be made: %w", err))
 }

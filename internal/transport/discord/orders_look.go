@@ -8,12 +8,12 @@ import (
 
 	"github.com/disgoorg/disgo/discord"
 
-	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/command"
+	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/room"
-	"chorus/internal/room/render"
+	"chorus/internal/room/show"
 	"chorus/internal/room/split"
 )
 
@@ -30,9 +30,9 @@ func lookOrders() []orders {
 }
 
 // told folds the run that is on in a conversation, or its last one.
-func (b *Bot) told(ctx context.Context, thread chat.ThreadID, run string) (render.Told, error) {
+func (b *Bot) told(ctx context.Context, thread chat.ThreadID, run string) (show.Told, error) {
 	events, err := b.House.RunEvents(ctx, thread, run)
-	return render.Tell(events, label), err
+	return show.Tell(events, label), err
 }
 
 // titleOf is what people know a conversation by.
@@ -48,7 +48,7 @@ func (b *Bot) going(ctx context.Context, row journal.Thread) string {
 	if t.Step > 0 {
 		parts = append(parts, fmt.Sprintf("step %d", t.Step))
 	}
-	parts = append(parts, render.Duration(time.Since(t.Began).Truncate(time.Second)))
+	parts = append(parts, show.Duration(time.Since(t.Began).Truncate(time.Second)))
 	if doing := t.Doing(); row.Status == chat.Running && doing != "" {
 		parts = append(parts, oneLine(b.House.Hide(doing), 80))
 	}
@@ -56,13 +56,13 @@ func (b *Bot) going(ctx context.Context, row journal.Thread) string {
 }
 
 // waitingHere are the questions that are open in a channel.
-func (b *Bot) waitingHere(ctx context.Context, rows []journal.Thread) ([]approval.Approval, error) {
-	var out []approval.Approval
+func (b *Bot) waitingHere(ctx context.Context, rows []journal.Thread) ([]desk.Approval, error) {
+	var out []desk.Approval
 	for _, row := range rows {
 		if row.Status != chat.Waiting {
 			continue
 		}
-		list, err := b.House.Approvals(ctx, approval.Filter{Thread: row.ID, State: approval.Open})
+		list, err := b.House.Approvals(ctx, desk.Filter{Thread: row.ID, State: desk.Open})
 		if err != nil {
 			return nil, err
 		}

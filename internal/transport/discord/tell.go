@@ -9,7 +9,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/room"
-	"chorus/internal/room/render"
+	"chorus/internal/room/show"
 )
 
 // reader is the name under which it is kept how far conversations have been told. All bots share
@@ -74,12 +74,12 @@ func (l *lookout) look(ctx context.Context) bool {
 type teller struct {
 	bot     *Bot
 	thread  chat.ThreadID
-	view    *render.View
+	view    *show.View
 	from    int64 // the place that the store knows
 	where   places
 	wishes  []journal.Desired
-	signs   map[render.Reaction]bool // wished last
-	shown   map[string]bool          // messages on the way for which there is a row
+	signs   map[show.Reaction]bool // wished last
+	shown   map[string]bool        // messages on the way for which there is a row
 	typed   time.Time
 	beaten  time.Time
 	changed bool // something live came since
@@ -97,7 +97,7 @@ func (b *Bot) wake(ctx context.Context, thread chat.ThreadID) {
 		return
 	}
 	ctx = b.running
-	t := &teller{bot: b, thread: thread, signs: map[render.Reaction]bool{}, shown: map[string]bool{}, where: newPlaces(thread)}
+	t := &teller{bot: b, thread: thread, signs: map[show.Reaction]bool{}, shown: map[string]bool{}, where: newPlaces(thread)}
 	b.tellers[thread] = t
 	b.work.Go(func() {
 		err := t.run(ctx)
@@ -115,7 +115,7 @@ func (t *teller) run(ctx context.Context) error {
 	if t.from, err = t.bot.House.Reader(ctx, reader, t.thread); err != nil {
 		return err
 	}
-	t.view = render.New(t.bot.shows(t.thread))
+	t.view = show.New(t.bot.shows(t.thread))
 	ctx, cancel := context.WithCancel(ctx)
 	items := make(chan Item, 64)
 	ended := make(chan struct{})
@@ -225,7 +225,7 @@ func (t *teller) want(seq int64) {
 		}
 		t.wishes = append(t.wishes, t.message(m, seq))
 	}
-	signs := map[render.Reaction]bool{}
+	signs := map[show.Reaction]bool{}
 	for _, r := range w.Reactions {
 		signs[r] = true
 		if !t.signs[r] {
@@ -241,8 +241,8 @@ func (t *teller) want(seq int64) {
 }
 
 // spoken reports whether another sign took this one's place; what was forgotten stays.
-func spoken(r render.Reaction, now []render.Reaction) bool {
-	return slices.ContainsFunc(now, func(o render.Reaction) bool { return o.On == r.On && o.Key == r.Key })
+func spoken(r show.Reaction, now []show.Reaction) bool {
+	return slices.ContainsFunc(now, func(o show.Reaction) bool { return o.On == r.On && o.Key == r.Key })
 }
 
 // write brings the wishes to the store: with our place in the journal where nothing is

@@ -8,7 +8,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/room"
-	"chorus/internal/room/render"
+	"chorus/internal/room/show"
 )
 
 // planned is a house that only takes wishes.
@@ -42,7 +42,7 @@ func telling(t *testing.T) (*planned, *teller) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return house, &teller{bot: b, thread: thread, signs: map[render.Reaction]bool{}, shown: map[string]bool{}, where: newPlaces(thread), view: render.New(b.shows(thread))}
+	return house, &teller{bot: b, thread: thread, signs: map[show.Reaction]bool{}, shown: map[string]bool{}, where: newPlaces(thread), view: show.New(b.shows(thread))}
 }
 
 // A run whose first event was read and whose second was not is shown nowhere yet: its status would

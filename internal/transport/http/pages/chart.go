@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	template "github.com/DataDog/datadog-agent/pkg/template/html"
-
 	"chorus/internal/command"
+	"chorus/internal/transport/http/sheet"
 )
 
 // The drawing of a chart, in its own units.
@@ -18,7 +17,7 @@ const (
 )
 
 // dayChart draws what each day cost, days without spending too.
-func dayChart(c command.Costs, now time.Time) template.HTML {
+func dayChart(c command.Costs, now time.Time) sheet.HTML {
 	spent := map[string]float64{}
 	most := 0.0
 	for _, row := range c.Rows {
@@ -54,5 +53,5 @@ func dayChart(c command.Costs, now time.Time) template.HTML {
 		}
 	}
 	out.WriteString("</svg>")
-	return template.HTML(out.String())
+	return sheet.HTML(out.String())
 }

@@ -1,0 +1,164 @@
+// Package always holds the rules that people keep by answering "always allow", and
+// proposes what such an answer may mean. It promises that a kept rule
+//
+//   - holds only for the person who gave it, one agent, one directory and one channel;
+//   - only turns an ask into an allow: what is denied, catastrophic or opaque stays so.
+package always
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"chorus/internal/permit"
+)
+
+// Grantee is for whom and where a kept rule holds: all of it must match.
+type Grantee struct {
+	By      string // who gave it; it holds only for what is done on their behalf
+	Agent   string
+	Dir     string
+	Channel string // "" at a terminal
+}
+
+// Entry is what one person allowed with one answer.
+type Entry struct {
+	ID       string    `yaml:"id" json:"id"`
+	By       string    `yaml:"by" json:"by"`
+	Agent    string    `yaml:"agent" json:"agent"`
+	Dir      string    `yaml:"dir" json:"dir"`
+	Channel  string    `yaml:"channel,omitempty" json:"channel,omitempty"`
+	At       time.Time `yaml:"at" json:"at"`
+	Approval string    `yaml:"approval,omitempty" json:"approval,omitempty"` // the approval that was answered
+	Means    string    `yaml:"means,omitempty" json:"means,omitempty"`
+	Rules    []string  `yaml:"rules" json:"rules"`
+}
+
+// Grantee is for whom the entry holds.
+func (e Entry) Grantee() Grantee { return Grantee{e.By, e.Agent, e.Dir, e.Channel} }
+
+// Name is an id made of what the entry allows: the same grant has the same id.
+func (e Entry) Name() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q", append([]string{e.By, e.Agent, e.Dir, e.Channel}, e.Rules...))
+	return hex.EncodeToString(h.Sum(nil)[:4])
+}
+
+// Rules is everything that people keep. It never changes.
+type Rules struct {
+	list     []Entry
+	patterns []permit.Patterns // of the entry at the same index
+}
+
+// New compiles entries. An entry without an id gets its Name.
+func New(list []Entry) (*Rules, error) {
+	out := &Rules{list: slices.Clone(list)}
+	seen := map[string]bool{}
+	for i := range out.list {
+		e := &out.list[i]
+		if e.ID == "" {
+			e.ID = e.Name()
+		}
+		compiled, err := e.compile()
+		if err == nil && seen[e.ID] {
+			err = errors.New("another entry has this id")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("entry %d (%s): %w", i+1, e.ID, err)
+		}
+		seen[e.ID] = true
+		out.patterns = append(out.patterns, compiled)
+	}
+	return out, nil
+}
+
+func (e *Entry) compile() (permit.Patterns, error) {
+	for name, value := range map[string]string{"by": e.By, "agent": e.Agent, "dir": e.Dir} {
+		if value == "" {
+			return nil, fmt.Errorf("%s is missing: a kept rule holds for one person, one agent and one directory", name)
+		}
+	}
+	if len(e.Rules) == 0 {
+		return nil, errors.New("it has no rules")
+	}
+	return permit.CompilePatterns(e.Rules)
+}
+
+// List is the entries, in order.
+func (r *Rules) List() []Entry { return slices.Clone(r.list) }
+
+// Allow reports whether what is asked for is allowed by the entries for exactly this
+// person, agent and place, and by which of them.
+func (r *Rules) Allow(j permit.Judgement, to Grantee) (used []Entry, ok bool) {
+	if j.Verdict != permit.Ask || len(j.By) == 0 || to.By == "" {
+		return nil, false
+	}
+	var more permit.Patterns
+	for i := range r.list {
+		if r.list[i].Grantee() == to {
+			more = append(more, r.patterns[i]...)
+		}
+	}
+	if len(more) == 0 {
+		return nil, false
+	}
+	deciding := map[string]bool{}
+	for _, p := range j.By {
+		after := p.Allowing(more).Judge(j.Requests, j.Options)
+		if after.Verdict != permit.Allow {
+			return nil, false
+		}
+		for _, d := range after.Decisions {
+			deciding[d.Rule] = true
+		}
+	}
+	for _, e := range r.list {
+		if e.Grantee() == to && slices.ContainsFunc(e.Rules, func(rule string) bool { return deciding[rule] }) {
+			used = append(used, e)
+		}
+	}
+	return used, true
+}
+
+// fileHeader is what somebody reads who opens the file.
+const fileHeader = `# What people have allowed for good, each for themselves, one agent and one directory.
+# It turns what would be asked into a yes, never what is denied. Edit it as you like:
+# it is read again at the next question. "chorus permit allowed" lists and removes.
+`
+
+// maxFileSize is far beyond any file that people make by answering.
+const maxFileSize = 1 << 20
+
+// Parse reads what Encode wrote. An unknown key is an error, and so is anything that
+// cannot be used: half a file must not look like a whole one.
+func Parse(data []byte) (*Rules, error) {
+	if len(data) > maxFileSize {
+		return nil, fmt.Errorf("larger than %d bytes", maxFileSize)
+	}
+	var list []Entry
+	if len(bytes.TrimSpace(data)) > 0 {
+		if err := yaml.UnmarshalWithOptions(data, &list, yaml.Strict()); err != nil {
+			return nil, fmt.Errorf("%s", strings.TrimSpace(yaml.FormatError(err, false, false)))
+		}
+	}
+	return New(list)
+}
+
+// Encode is the contents of the file.
+func (r *Rules) Encode() ([]byte, error) {
+	if len(r.list) == 0 {
+		return []byte(fileHeader), nil
+	}
+	data, err := yaml.MarshalWithOptions(r.list, yaml.UseSingleQuote(true))
+	if err != nil {
+		return nil, fmt.Errorf("encode the kept rules: %w", err)
+	}
+	return append([]byte(fileHeader), data...), nil
+}

@@ -1,0 +1,63 @@
+package always
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"chorus/internal/permit"
+	"chorus/internal/text"
+)
+
+// WriteProposals writes what "always allow" may mean for a command that a profile asks
+// for, and which of the other commands each proposal would allow as well.
+func WriteProposals(w io.Writer, p *permit.Profile, command string, others []string, who permit.Who, asJSON bool) error {
+	j := p.Judge([]permit.Request{permit.RequestOf(command)}, permit.JudgeOptions{Who: who})
+	got := Propose(j, others...)
+	if asJSON {
+		return writeJSON(w, j.Verdict, got)
+	}
+	var b strings.Builder
+	line := func(s string) string { return text.Clip(text.OneLine(s), 160) }
+	if len(got) == 0 {
+		b.WriteString(map[permit.Verdict]string{
+			permit.Allow: "allowed already", permit.Ask: "no rule can allow this unasked", permit.Deny: "denied; an allow rule changes nothing",
+		}[j.Verdict])
+		if why := j.Decision.Why; why != "" {
+			b.WriteString(": " + line(why))
+		}
+		b.WriteString("\n")
+	}
+	for i, g := range got {
+		fmt.Fprintf(&b, "%d. %s\n", i+1, line(g.Means))
+		for _, r := range g.Rules {
+			fmt.Fprintf(&b, "   %s\n", line(r))
+		}
+		for _, a := range g.Also {
+			fmt.Fprintf(&b, "   also: %s\n", line(a))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeJSON(w io.Writer, verdict permit.Verdict, proposals []Proposal) error {
+	type proposal struct {
+		Rules []string `json:"rules"`
+		Means string   `json:"means"`
+		Also  []string `json:"also"`
+		Still []string `json:"still"`
+	}
+	out := struct {
+		Verdict   permit.Verdict `json:"verdict"`
+		Proposals []proposal     `json:"proposals"`
+	}{verdict, []proposal{}}
+	for _, p := range proposals {
+		out.Proposals = append(out.Proposals, proposal{p.Rules, p.Means, slices.Concat([]string{}, p.Also), slices.Concat([]string{}, p.Still)})
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(out)
+}

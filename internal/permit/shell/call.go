@@ -1,0 +1,409 @@
+package shell
+
+import (
+	"bytes"
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"chorus/internal/permit/action"
+)
+
+// call walks a simple command.
+func (w *walker) call(c *syntax.CallExpr, redirs []*syntax.Redirect) {
+	offset := int(c.Pos().Offset())
+	opaque := ""
+	children := w.collect(func() {
+		for _, a := range c.Assigns {
+			if a.Value != nil {
+				w.inside(a.Value)
+			}
+			if a.Array != nil {
+				w.inside(a.Array)
+			}
+			if a.Index != nil {
+				w.inside(a.Index)
+			}
+			if why := w.assigned(a); why != "" {
+				opaque = why
+			}
+		}
+		for _, a := range c.Args {
+			w.inside(a)
+		}
+	})
+	if len(c.Args) == 0 {
+		text := w.source(c)
+		w.emit(&Part{
+			Argv: []string{text}, Text: text, Kind: KindPlain, Opaque: opaque != "", Why: opaque,
+			Children: children, offset: offset, words: []word{{value: text, text: text}}, cwd: w.cwd,
+		})
+		return
+	}
+	words := make([]word, 0, len(c.Args))
+	for _, a := range c.Args {
+		words = w.read(words, a)
+	}
+	p := Part{Kind: KindCommand, Children: children, offset: offset}
+	if opaque != "" {
+		p.Opaque, p.Why = true, opaque
+	}
+	if len(c.Assigns) > 0 {
+		p.addExtra().deny = append(p.addExtra().deny, action.Join("bash", w.source(c)))
+	}
+	w.run(p, words, redirs)
+}
+
+// run judges what a list of words starts, and emits it.
+func (w *walker) run(p Part, words []word, redirs []*syntax.Redirect) {
+	p.words, p.cwd = words, w.cwd
+	p.Argv = argv(p.Argv, words)
+	if p.Action == "" {
+		w.line = appendAction(w.line[:0], words)
+		p.Action = string(w.line)
+	}
+	p.Text = p.Action[len(action.Bash):]
+	prog := program(words)
+	if prog == "" {
+		p.opaque("the program is not known before it runs")
+	} else {
+		if prog != words[0].value {
+			p.addExtra().deny = append(p.addExtra().deny, action.Join("bash", strings.Replace(p.Text, words[0].text, prog, 1)))
+		}
+		w.known(&p, prog, words, redirs)
+		if startedByPath(words) {
+			p.runsFile(words, 0, "nobody has read")
+		}
+	}
+	w.guesses(&p, words)
+	w.emit(&p)
+}
+
+// known deals with a program whose name is known.
+func (w *walker) known(p *Part, prog string, words []word, redirs []*syntax.Redirect) {
+	switch {
+	case w.unwrapped(p, prog, words, redirs):
+	case w.elsewhere(p, prog, words):
+	case prog == "." || prog == "source":
+		w.sourced(p, words)
+	case isShell(prog):
+		w.shellProgram(p, words, redirs)
+	case prog == "git":
+		w.git(p, words)
+	case prog == "cd" || prog == "pushd" || prog == "popd":
+		w.chdir(p, words)
+	case isPlain(prog, words):
+		p.Kind = KindPlain
+	case w.funcs[prog] && !strings.Contains(words[0].value, "/"):
+		p.Kind = KindPlain // its body was judged where it was declared
+	default:
+		why, file := runsCode(prog, words, w.piped || readsStdin(redirs))
+		if why != "" {
+			p.opaque(why)
+		}
+		if file > 0 {
+			p.runsFile(words, file, "nobody has read")
+		}
+	}
+	if prog == "unset" || prog == "enable" || prog == "shopt" || prog == "alias" {
+		clear(w.funcs) // names may mean something else from here on
+	}
+	if why := setsVariable(prog, words[1:]); why != "" {
+		p.opaque(why)
+	}
+	remember(p, prog, words)
+}
+
+// guesses adds what the part would be if variables hold what the script put there.
+func (w *walker) guesses(p *Part, words []word) {
+	if !slices.ContainsFunc(words, func(x word) bool { return !x.known && !x.glob && len(x.values()) > 0 }) {
+		return
+	}
+	if w.unwrap >= deepestUnwrap || *w.count > mostParts {
+		return
+	}
+	most := 0
+	for i := range words {
+		if !words[i].known {
+			most = max(most, len(words[i].possible()))
+		}
+	}
+	saved, use := w.parts, w.scrap
+	w.parts, w.scrap = use.parts[:0], scrap{} // guesses within guesses have their own
+	w.unwrap++
+	for i := range most {
+		use.words = filled(use.words[:0], words, i)
+		action, before := w.guessedBefore(use.words)
+		if before {
+			continue
+		}
+		at := len(w.parts)
+		w.run(Part{Kind: KindCommand, Action: action, Argv: use.argv[:0]}, use.words, nil)
+		made := w.parts[at:]
+		markGuess(made)
+		if len(made) == 1 && made[0].Children == nil && w.drop != nil && w.drop(&made[0]) {
+			use.argv, w.parts = made[0].Argv, w.parts[:at]
+		} else {
+			use.words, use.argv = nil, nil // they are the part's now
+		}
+	}
+	w.unwrap--
+	got := w.parts
+	w.parts = saved
+	if use.parts = got; len(got) > 0 {
+		p.adopt(got)
+		use.parts = nil
+	}
+	w.scrap = use
+}
+
+// scrap is room for guesses, used again after each one that was not kept.
+type scrap struct {
+	parts []Part
+	words []word
+	argv  []string
+}
+
+// guessedBefore says whether the same guess was made already where it means the
+// same; once is enough, since the strictest part decides. Long scripts with a few
+// variables would be judged many times over otherwise. For a new one it gives its
+// action, if that had to be made.
+func (w *walker) guessedBefore(words []word) (action string, before bool) {
+	if len(w.funcs) > 0 || w.stdin != nil && startsOthers(program(words)) || slices.ContainsFunc(words, func(x word) bool { return !x.known }) {
+		return "", false
+	}
+	w.line = appendAction(w.line[:0], words)
+	end := len(w.line)
+	if bytes.IndexByte(w.line, 0) >= 0 {
+		return "", false // no shell has such a word; it could pass for another key
+	}
+	w.line = append(w.line, 0)
+	if w.piped {
+		w.line = append(w.line, '|')
+	}
+	if w.cwd.unknown {
+		w.line = append(w.line, '?')
+	}
+	w.line = append(append(w.line, 0), w.cwd.dir...)
+	if _, before = w.guessed[string(w.line)]; before {
+		return "", true
+	}
+	if w.guessed == nil {
+		w.guessed = map[string]struct{}{}
+	}
+	key := string(w.line)
+	w.guessed[key] = struct{}{}
+	return key[:end], false
+}
+
+// startsOthers says whether a program's child may read what comes through the pipe
+// as words or as a script.
+func startsOthers(prog string) bool {
+	switch prog {
+	case "", "find", "fd", "fdfind", "git", "docker", "podman", "nerdctl", "docker-compose", "kubectl", "oc":
+		return true
+	}
+	_, wraps := wrappers[prog]
+	_, runs := runners[prog]
+	return wraps || runs || isShell(prog)
+}
+
+// filled adds the words with the i-th guess for each unknown one in its place.
+func filled(out []word, words []word, i int) []word {
+	for k := range words {
+		x := &words[k]
+		if x.known {
+			out = append(out, *x)
+			continue
+		}
+		v := x.possible()
+		switch {
+		case len(v) == 0:
+			out = append(out, *x)
+		case x.split:
+			for f := range strings.FieldsSeq(v[min(i, len(v)-1)]) {
+				out = append(out, homeWord(f))
+			}
+		default:
+			out = append(out, homeWord(v[min(i, len(v)-1)]))
+		}
+	}
+	return out
+}
+
+// homeWord is a word from a value in which a leading tilde stands for the home.
+func homeWord(v string) word {
+	out := knownWord(v)
+	if strings.HasPrefix(v, "~") || strings.HasPrefix(v, homeMark) {
+		out.home, out.text = true, v
+	}
+	return out
+}
+
+// argv adds what the program gets, as far as the text shows it.
+func argv(out []string, words []word) []string {
+	out = slices.Grow(out, len(words))
+	for i := range words {
+		if !words[i].hidden {
+			out = append(out, words[i].value)
+		}
+	}
+	return out
+}
+
+func text(words []word) string {
+	n := 0
+	for i := range words {
+		n += len(words[i].text) + 1
+	}
+	var b strings.Builder
+	b.Grow(n)
+	for i := range words {
+		if words[i].hidden {
+			continue
+		}
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(words[i].text)
+	}
+	return b.String()
+}
+
+// appendAction adds the action of the words: what it begins with, then their text.
+func appendAction(to []byte, words []word) []byte {
+	to = append(to, action.Bash...)
+	for i := range words {
+		if words[i].hidden {
+			continue
+		}
+		if i > 0 {
+			to = append(to, ' ')
+		}
+		to = append(to, words[i].text...)
+	}
+	return to
+}
+
+// program is the name of what the words start, without its directory; "" when it
+// is not known.
+func program(words []word) string {
+	if len(words) == 0 || !words[0].known || words[0].home || words[0].value == "" {
+		return ""
+	}
+	v := words[0].value
+	if !strings.Contains(v, "/") {
+		return v
+	}
+	return path.Base(v)
+}
+
+// nested parses the text of a command that a program is given and judges it.
+func (w *walker) nested(p *Part, code string) {
+	if w.unwrap >= deepestUnwrap || *w.count > mostParts {
+		p.opaque("nested too deeply")
+		return
+	}
+	sub := &walker{unwrap: w.unwrap + 1, count: w.count, seen: w.seen, cwd: w.cwd, vars: w.vars, drop: w.drop}
+	p.adopt(sub.parse(code).Parts)
+}
+
+// child runs the words that a wrapper starts.
+func (w *walker) child(p *Part, words []word, redirs []*syntax.Redirect) {
+	if len(words) == 0 {
+		return
+	}
+	if w.unwrap >= deepestUnwrap*4 {
+		p.opaque("nested too deeply")
+		return
+	}
+	w.unwrap++
+	got := w.collect(func() { w.run(Part{Kind: KindCommand}, words, redirs) })
+	w.unwrap--
+	p.adopt(got)
+}
+
+// chdir follows a change of directory, so that later relative paths are judged
+// where they lead.
+func (w *walker) chdir(p *Part, words []word) {
+	to := slices.DeleteFunc(slices.Clone(words[1:]), func(x word) bool { return x.value == "-P" || x.value == "-L" || x.value == "--" })
+	if len(to) != 1 || !to[0].known || to[0].home || strings.HasPrefix(to[0].value, "-") || strings.HasPrefix(to[0].value, "+") {
+		w.cwd = cwd{unknown: true}
+		return
+	}
+	dir := to[0].value
+	if path.IsAbs(dir) {
+		w.cwd = cwd{dir: path.Clean(dir)}
+		return
+	}
+	if w.cwd.unknown {
+		return
+	}
+	w.cwd.dir = path.Join(w.cwd.dir, dir)
+	if w.cwd.dir == "." {
+		w.cwd.dir = ""
+	}
+	if clean := path.Clean(dir); clean != ".." && !strings.HasPrefix(clean, "../") && !path.IsAbs(w.cwd.dir) {
+		p.Kind = KindPlain
+	}
+}
+
+// declare walks export, declare and the like.
+func (w *walker) declare(c *syntax.DeclClause) {
+	opaque := ""
+	children := w.collect(func() {
+		for _, a := range c.Args {
+			w.inside(a)
+			w.declared(a)
+			if why := w.assigned(a); why != "" {
+				opaque = why
+			}
+		}
+	})
+	src := w.source(c)
+	w.emit(&Part{
+		Argv: strings.Fields(src), Text: src, Kind: KindPlain, Opaque: opaque != "", Why: opaque, Children: children,
+		offset: int(c.Pos().Offset()), words: []word{{value: src, text: src}}, cwd: w.cwd,
+	})
+}
+
+// declared notes a declaration of a number, which is computed when it is set.
+func (w *walker) declared(a *syntax.Assign) {
+	if a.Name == nil && a.Value != nil {
+		if flags := a.Value.Lit(); flags == "" || strings.HasPrefix(flags, "-") && strings.Contains(flags, "i") {
+			w.seen.names = true
+		}
+	}
+}
+
+// assigned says why an assignment makes opaque what runs after it.
+func (w *walker) assigned(a *syntax.Assign) string {
+	if a.Name == nil {
+		if a.Value == nil {
+			return ""
+		}
+		if v := w.whole(a.Value); !v.known || runsWhenEvaluated(v.value) {
+			return "a declaration that is not known before it runs"
+		}
+		return ""
+	}
+	value, known := "", true
+	if a.Value != nil {
+		v := w.whole(a.Value)
+		value, known = v.value, v.known
+		w.dataWord(&v)
+	}
+	return changesPrograms(a.Name.Value, value, known)
+}
+
+func readsStdin(redirs []*syntax.Redirect) bool {
+	for _, r := range redirs {
+		switch r.Op {
+		case syntax.RdrIn, syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc, syntax.RdrInOut, syntax.DplIn:
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,40 @@
+package shell
+
+import "mvdan.cc/sh/v3/syntax"
+
+// coproc walks a coprocess. What the parser takes for its name is the program unless a
+// compound command follows, also where a pipe stands between the parser and that.
+func (w *walker) coproc(c *syntax.CoprocClause) {
+	if c.Name != nil {
+		w.inside(c.Name)
+		w.misnamed(c)
+	}
+	w.stmt(c.Stmt)
+}
+
+// misnamed judges the name of a coprocess where bash starts it as a program.
+func (w *walker) misnamed(c *syntax.CoprocClause) {
+	first := c.Stmt
+	for first != nil {
+		pipe, ok := first.Cmd.(*syntax.BinaryCmd)
+		if !ok {
+			break
+		}
+		first = pipe.X
+	}
+	if first == nil {
+		first = new(syntax.Stmt)
+	}
+	switch cmd := first.Cmd.(type) {
+	case nil:
+		w.run(Part{Kind: KindCommand, offset: int(c.Name.Pos().Offset())}, w.read(nil, c.Name), first.Redirs)
+	case *syntax.CallExpr:
+		w.call(&syntax.CallExpr{Assigns: cmd.Assigns, Args: append([]*syntax.Word{c.Name}, cmd.Args...)}, first.Redirs)
+	case *syntax.Block, *syntax.Subshell, *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause, *syntax.TestClause, *syntax.ArithmCmd:
+		if len(first.Redirs) > 0 && first.Redirs[0].Pos().Offset() < cmd.Pos().Offset() {
+			w.unknown(w.source(c), "a coprocess that may be a plain command")
+		}
+	default: // words that mean something to the parser alone here
+		w.unknown(w.source(c), "a coprocess that may be a plain command")
+	}
+}

@@ -1,0 +1,93 @@
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"chorus/internal/permit/action"
+)
+
+func (w *walker) redirects(list []*syntax.Redirect) {
+	for _, r := range list {
+		w.redirect(r)
+	}
+}
+
+func (w *walker) redirect(r *syntax.Redirect) {
+	if r.Hdoc != nil {
+		w.inside(r.Hdoc)
+	}
+	w.inside(r.Word)
+	for _, text := range []*syntax.Word{r.Hdoc, r.Word} {
+		if text != nil && strings.ContainsAny(w.source(text), "$`\\") { // most hold no code
+			x := w.join(w.pieces(text.Parts))
+			w.dataWord(&x)
+		}
+	}
+	kind, sign := KindWrite, ">"
+	switch r.Op {
+	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc, syntax.DplIn:
+		return
+	case syntax.RdrIn:
+		kind, sign = KindRead, "<"
+	case syntax.AppOut, syntax.AppAll, syntax.AppClob:
+		sign = ">>"
+	}
+	for _, target := range w.read(nil, r.Word) {
+		if r.Op == syntax.DplOut && isDescriptor(target.value) {
+			continue
+		}
+		if !isStream(target.value) {
+			p := w.redirectPart(kind, sign, target, int(r.OpPos.Offset()))
+			w.emit(&p)
+		}
+	}
+}
+
+func (w *walker) redirectPart(kind Kind, sign string, target word, offset int) Part {
+	tool := "write"
+	if kind == KindRead {
+		tool = "read"
+	}
+	p := Part{
+		Argv: []string{sign, target.value}, Text: sign + " " + target.text, Kind: kind,
+		words: []word{knownWord(sign), target}, cwd: w.cwd, offset: offset,
+	}
+	at := target.value
+	if target.known {
+		joined := w.cwd.join(at)
+		if strings.HasPrefix(action.CleanPath(at), "..") && joined != at {
+			// If the cd before it fails, the path climbs from where the command began.
+			p.addExtra().deny = append(p.addExtra().deny, action.Join(tool, action.CleanPath(at)))
+		}
+		if relative := !strings.HasPrefix(joined, "/"); relative && w.cwd.unknown {
+			p.Opaque, p.Why = true, "the directory is not known here"
+		}
+		at = joined
+		if target.home {
+			p.Opaque, p.Why = true, "a path in a home directory"
+		}
+	} else {
+		p.Opaque, p.Why = true, "the path is not known before it runs"
+	}
+	if strings.HasPrefix(at, "/dev/tcp/") || strings.HasPrefix(at, "/dev/udp/") {
+		p.addExtra().stricter = append(p.addExtra().stricter, action.Join("remote", p.Text))
+	}
+	p.Action = action.Join(tool, at)
+	return p
+}
+
+func isDescriptor(s string) bool {
+	s = strings.TrimSuffix(s, "-")
+	return strings.Trim(s, "0123456789") == ""
+}
+
+// isStream says whether a path is one of the streams a process has anyway.
+func isStream(p string) bool {
+	switch p {
+	case "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full":
+		return true
+	}
+	return strings.HasPrefix(p, "/dev/fd/") && isDescriptor(p[len("/dev/fd/"):])
+}

@@ -1,0 +1,298 @@
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+func (w *walker) stmts(list []*syntax.Stmt) {
+	for _, s := range list {
+		w.stmt(s)
+	}
+}
+
+// apart walks something that runs in a shell of its own or perhaps not at all.
+func (w *walker) apart(f func()) {
+	c, s, p, in := w.cwd, w.sure, w.piped, w.stdin
+	w.sure = false
+	f()
+	w.cwd, w.sure, w.piped, w.stdin = c, s, p, in
+}
+
+// perhaps walks something that may run or not, in this shell: it may have changed
+// the directory.
+func (w *walker) perhaps(f func()) {
+	before, s := w.cwd, w.sure
+	w.sure = false
+	f()
+	w.sure = s
+	if w.cwd != before {
+		w.cwd = cwd{unknown: true}
+	}
+}
+
+func (w *walker) stmt(s *syntax.Stmt) {
+	if s == nil {
+		return
+	}
+	if s.Background || s.Coprocess || s.Disown {
+		w.apart(func() { w.command(s) })
+		return
+	}
+	w.command(s)
+}
+
+func (w *walker) command(s *syntax.Stmt) {
+	switch c := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		w.call(c, s.Redirs)
+	case *syntax.BinaryCmd:
+		w.binary(c)
+	case *syntax.Block:
+		w.stmts(c.Stmts)
+	case *syntax.Subshell:
+		w.apart(func() { w.stmts(c.Stmts) })
+	case *syntax.IfClause:
+		w.perhaps(func() { w.ifClause(c) })
+	case *syntax.WhileClause:
+		w.perhaps(func() { w.stmts(c.Cond); w.stmts(c.Do) })
+	case *syntax.ForClause:
+		w.loop(c)
+		w.perhaps(func() { w.stmts(c.Do) })
+	case *syntax.CaseClause:
+		w.inside(c.Word)
+		for _, item := range c.Items {
+			for _, p := range item.Patterns {
+				w.inside(p)
+			}
+			w.perhaps(func() { w.stmts(item.Stmts) })
+		}
+	case *syntax.FuncDecl:
+		w.function(c)
+	case *syntax.DeclClause:
+		w.declare(c)
+	case *syntax.TimeClause:
+		w.stmt(c.Stmt)
+	case *syntax.CoprocClause:
+		w.apart(func() { w.coproc(c) })
+	case *syntax.TestClause, *syntax.ArithmCmd, *syntax.LetClause:
+		w.evaluated(c)
+	case nil:
+	default:
+		w.unknown(w.source(s), "unknown kind of command")
+	}
+	w.redirects(s.Redirs)
+}
+
+func (w *walker) ifClause(c *syntax.IfClause) {
+	for c != nil {
+		w.stmts(c.Cond)
+		w.stmts(c.Then)
+		c = c.Else
+	}
+}
+
+func (w *walker) binary(c *syntax.BinaryCmd) {
+	switch c.Op {
+	case syntax.AndStmt:
+		w.stmt(c.X)
+		s := w.sure
+		w.sure = false
+		w.stmt(c.Y)
+		w.sure = s
+	case syntax.OrStmt:
+		w.stmt(c.X)
+		w.perhaps(func() { w.stmt(c.Y) })
+	default: // a pipe: both sides in shells of their own
+		w.apart(func() { w.stmt(c.X) })
+		w.apart(func() {
+			w.piped, w.stdin = true, c.X
+			w.stmt(c.Y)
+		})
+	}
+}
+
+// printed is what comes through the pipe, if a simple echo or printf writes it.
+func (w *walker) printed() *string {
+	s := w.stdin
+	if s == nil {
+		return nil
+	}
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) < 2 || len(s.Redirs) > 0 {
+		return nil
+	}
+	var words []word
+	for _, a := range call.Args {
+		words = w.read(words, a)
+	}
+	args := words[1:]
+	switch words[0].value {
+	case "echo":
+		for len(args) > 0 && strings.HasPrefix(args[0].value, "-") {
+			args = args[1:]
+		}
+	case "printf":
+		if len(args) > 1 {
+			args = args[1:] // the format only arranges them
+		}
+	default:
+		return nil
+	}
+	var out []string
+	for i := range args {
+		v := args[i].possible()
+		if len(v) == 0 {
+			return nil
+		}
+		out = append(out, ansiC(v[0]))
+	}
+	text := strings.Join(out, " ")
+	return &text
+}
+
+func (w *walker) function(c *syntax.FuncDecl) {
+	name := ""
+	if c.Name != nil {
+		name = c.Name.Value
+	}
+	sure := w.sure
+	before := len(w.parts)
+	saved := w.cwd
+	w.sure = false
+	w.cwd = cwd{unknown: true} // it may be called from anywhere
+	w.stmt(c.Body)
+	w.cwd, w.sure = saved, sure
+	if name == "" {
+		return
+	}
+	if isForkBomb(name, c.Body) {
+		w.emit(&Part{Argv: []string{name}, Text: name + "() " + w.source(c.Body), Kind: KindPlain, extra: &extra{catastrophe: "a fork bomb"}, offset: -1, words: []word{knownWord(name)}})
+	}
+	// A body without commands could hide that the name means a program.
+	if sure && len(w.parts) > before {
+		if w.funcs == nil {
+			w.funcs = map[string]bool{}
+		}
+		w.funcs[name] = true
+	}
+}
+
+// loop walks the head of a for, which assigns like any assignment does.
+func (w *walker) loop(c *syntax.ForClause) {
+	w.inside(c.Loop)
+	switch l := c.Loop.(type) {
+	case *syntax.WordIter:
+		for _, item := range l.Items {
+			for _, x := range w.read(nil, item) {
+				w.dataWord(&x)
+			}
+		}
+		if why := changesPrograms(l.Name.Value, "", false); why != "" {
+			w.hidden(l, why)
+		}
+	case *syntax.CStyleLoop:
+		w.reckons(l)
+		w.arithmetic(l)
+	}
+}
+
+// arithmetic finds assignments in what bash computes.
+func (w *walker) arithmetic(n syntax.Node) {
+	why := ""
+	syntax.Walk(n, func(n syntax.Node) bool {
+		if word, ok := n.(*syntax.Word); ok && why == "" {
+			why = changesPrograms(word.Lit(), "", false)
+		}
+		return why == ""
+	})
+	if why != "" {
+		w.hidden(n, why)
+	}
+}
+
+// inside finds the commands that run while a node is expanded.
+func (w *walker) inside(n syntax.Node) {
+	if word, ok := n.(*syntax.Word); ok {
+		if word == nil || isFlat(word.Parts) {
+			return
+		}
+	}
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.ParamExp:
+			if n.Slice != nil || n.Index != nil {
+				w.reckons(n)
+			}
+			if n.Exp != nil && n.Exp.Op == syntax.OtherParamOps && n.Exp.Word != nil && n.Exp.Word.Lit() == "P" {
+				w.hidden(n, "a prompt expansion runs the code in its value")
+			}
+			if n.Exp != nil && n.Param != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
+				if why := changesPrograms(n.Param.Value, "", false); why != "" {
+					w.hidden(n, why)
+				}
+			}
+		case *syntax.ArithmExp:
+			w.reckons(n)
+		case *syntax.CmdSubst:
+			w.apart(func() { w.piped = false; w.stmts(n.Stmts) })
+			return false
+		case *syntax.ProcSubst:
+			w.apart(func() { w.piped = false; w.stmts(n.Stmts) })
+			return false
+		}
+		return true
+	})
+}
+
+// isFlat says that nothing can run while the parts are expanded: text, and variables as
+// they are.
+func isFlat(parts []syntax.WordPart) bool {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case *syntax.Lit, *syntax.SglQuoted:
+		case *syntax.ParamExp:
+			if !p.Short || p.Index != nil || p.NestedParam != nil {
+				return false
+			}
+		case *syntax.DblQuoted:
+			if !isFlat(p.Parts) {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// evaluated walks what bash computes itself. Arithmetic runs the commands that
+// stand in the subscripts of quoted text.
+func (w *walker) evaluated(n syntax.Node) {
+	w.inside(n)
+	w.reckons(n)
+	if _, test := n.(*syntax.TestClause); !test {
+		w.arithmetic(n)
+	}
+	hidden := false
+	syntax.Walk(n, func(n syntax.Node) bool {
+		if q, ok := n.(*syntax.SglQuoted); ok && runsWhenEvaluated(q.Value) {
+			hidden = true
+		}
+		return !hidden
+	})
+	if hidden {
+		w.hidden(n, "quoted code in arithmetic")
+	}
+}
+
+// hidden emits an opaque part for a place where bash runs text that is data here.
+func (w *walker) hidden(n syntax.Node, why string) {
+	src := w.source(n)
+	w.emit(&Part{Argv: []string{src}, Text: src, Kind: KindPlain, Opaque: true, Why: why, offset: int(n.Pos().Offset()), words: []word{{value: src, text: src}}})
+}
+
+func runsWhenEvaluated(s string) bool {
+	return strings.Contains(s, "$(") || strings.Contains(s, "`")
+}
