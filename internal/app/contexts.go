@@ -13,11 +13,11 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/command"
+	"chorus/internal/connector"
 	"chorus/internal/engine"
 	"chorus/internal/home"
 	"chorus/internal/journal"
 	"chorus/internal/store"
-	"chorus/internal/transport/discord"
 )
 
 // noSummary stands where a model would not or could not write one.
@@ -211,8 +211,8 @@ func (a *App) savedNamed(ctx context.Context, f store.ContextFilter, id string) 
 // restoreContext puts a saved context in place of what is in the windows now: what was
 // saved of each conversation, and nothing of those that were not. Doing it again changes
 // nothing, so one that was cut off is simply repeated.
-func (a *App) restoreContext(ctx context.Context, saved store.SavedContext, rows []journal.Thread, by string) (discord.Restored, error) {
-	var out discord.Restored
+func (a *App) restoreContext(ctx context.Context, saved store.SavedContext, rows []journal.Thread, by string) (connector.Restored, error) {
+	var out connector.Restored
 	data, err := os.ReadFile(saved.File)
 	if err != nil {
 		a.Log.Warn("a saved context cannot be read", "component", "contexts", "event", "restore_failed", "error", err)

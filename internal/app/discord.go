@@ -124,7 +124,7 @@ func (a *App) connectBot(ctx context.Context, work *sync.WaitGroup, h *discordHo
 		return err
 	}
 	o := discord.Options{Name: b.name, Token: b.token, API: a.Env("DISCORD_API_URL"), Guild: a.Env("DISCORD_GUILD_ID"),
-		BackoffMax: milliseconds(settings.DiscordBackoffMaxMS), House: h, Log: a.Log, Version: a.Version}
+		BackoffMax: milliseconds(settings.DiscordBackoffMaxMS), Backend: h.backend(), Log: a.Log, Version: a.Version}
 	if a.tuneDiscord != nil {
 		a.tuneDiscord(&o)
 	}

@@ -8,35 +8,35 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/config"
+	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/permit"
 	"chorus/internal/room"
 	"chorus/internal/transcript"
-	"chorus/internal/transport/discord"
 )
 
-// Access implements discord.Keeping: sender, channel and agent, each with where it is set.
-func (h *discordHouse) Access(_ context.Context, of discord.Giver, agent string, in room.Channel) (discord.Access, error) {
+// Access implements connector.Admin: sender, channel and agent, each with where it is set.
+func (h *discordHouse) Access(_ context.Context, of connector.Caller, agent string, in room.Channel) (connector.Access, error) {
 	thread := chat.ThreadID(room.Transport + ":" + in.Place() + ":" + in.ID + "@" + agent)
 	bot, err := h.app.botIn(agent, of.Guild)
 	if err != nil {
-		return discord.Access{}, h.orders.wrong(err)
+		return connector.Access{}, h.orders.wrong(err)
 	}
 	l := limitsOf(bot, journal.Thread{ID: thread, Place: thread.Place(), Agent: agent}, func(name string) (*permit.Profile, error) { return h.app.rules(bot, name) })
 	at := h.setting(bot, "permissions")
-	out := discord.Access{Limits: []discord.Limit{{Part: "agent", Who: "the agent " + agent, Profile: bot.Permissions, From: at.From}}}
+	out := connector.Access{Limits: []connector.Limit{{Part: "agent", Who: "the agent " + agent, Profile: bot.Permissions, From: at.From}}}
 	for _, c := range l.rooms {
-		out.Limits = append(out.Limits, discord.Limit{Part: "channel", Who: "this channel", Profile: c.Permissions, From: "`channels` of the configuration: " + c.Name})
+		out.Limits = append(out.Limits, connector.Limit{Part: "channel", Who: "this channel", Profile: c.Permissions, From: "`channels` of the configuration: " + c.Name})
 	}
 	if len(l.rooms) == 0 {
-		out.Limits = append(out.Limits, discord.Limit{Part: "channel", Who: "this channel", Profile: "no limit", From: "`channels` of the configuration do not name it"})
+		out.Limits = append(out.Limits, connector.Limit{Part: "channel", Who: "this channel", Profile: "no limit", From: "`channels` of the configuration do not name it"})
 	}
 	if g, ok := l.book.Grant(of.By); ok {
 		from := "`access` of the configuration: " + g.To
 		if !slices.Contains(bot.Access, config.Grant{To: g.To, Profile: g.Profile}) {
 			from = "built in for everybody on Discord; `access` of the configuration can say otherwise"
 		}
-		out.Limits = append(out.Limits, discord.Limit{Part: "sender", Who: "whoever says it", Profile: g.Profile, From: from})
+		out.Limits = append(out.Limits, connector.Limit{Part: "sender", Who: "whoever says it", Profile: g.Profile, From: from})
 	}
 	checks, err := l.checks([]transcript.Sender{{Principal: of.By}})
 	if err != nil {
@@ -44,10 +44,10 @@ func (h *discordHouse) Access(_ context.Context, of discord.Giver, agent string,
 	}
 	for _, c := range checks {
 		name := c.profile.Name()
-		if slices.ContainsFunc(out.Profiles, func(e discord.Explained) bool { return e.Name == name }) {
+		if slices.ContainsFunc(out.Profiles, func(e connector.ProfileSummary) bool { return e.Name == name }) {
 			continue
 		}
-		out.Profiles = append(out.Profiles, discord.Explained{Name: name, Means: profileMeans(bot, name)})
+		out.Profiles = append(out.Profiles, connector.ProfileSummary{Name: name, Means: profileMeans(bot, name)})
 	}
 	out.Open = len(checks) == 1 && l.allows(checks[0])
 	by, _ := bot.Asked(bot.Permissions, "by")
@@ -82,8 +82,8 @@ func profileMeans(bot *config.Bot, name string) string {
 // manyProposals is more than Discord shows.
 const manyProposals = 25
 
-// ProposeAgents implements discord.Proposals.
-func (h *discordHouse) ProposeAgents(ctx context.Context, by discord.Giver, part string) []string {
+// ProposeAgents implements connector.Admin.
+func (h *discordHouse) ProposeAgents(ctx context.Context, by connector.Caller, part string) []string {
 	list, err := h.GuildAgents(ctx, by)
 	if err != nil {
 		return nil
@@ -95,7 +95,7 @@ func (h *discordHouse) ProposeAgents(ctx context.Context, by discord.Giver, part
 	return matching(names, part)
 }
 
-// ProposeKeys implements discord.Proposals. What people change most comes first.
+// ProposeKeys implements connector.Admin. What people change most comes first.
 func (h *discordHouse) ProposeKeys(part string) []string {
 	names := []string{"model", "permissions", "systemPrompt", "routing", "intake", "temperature", "innerName"}
 	names = append(names, ownKeys...)
@@ -107,8 +107,8 @@ func (h *discordHouse) ProposeKeys(part string) []string {
 	return matching(names, part)
 }
 
-// ProposeValues implements discord.Proposals.
-func (h *discordHouse) ProposeValues(_ context.Context, by discord.Giver, key, part string) []string {
+// ProposeValues implements connector.Admin.
+func (h *discordHouse) ProposeValues(_ context.Context, by connector.Caller, key, part string) []string {
 	if slices.Contains(ownKeys, key) {
 		return matching([]string{"true", "false"}, part)
 	}
@@ -118,19 +118,19 @@ func (h *discordHouse) ProposeValues(_ context.Context, by discord.Giver, key, p
 	}
 	switch {
 	case k.Path == "continuationModel":
-		return append(h.app.modelNames(part), matching([]string{discord.Unset}, part)...)
+		return append(h.app.modelNames(part), matching([]string{connector.Unset}, part)...)
 	case k.Path == "permissions":
 		return matching(h.givable(by), part)
 	case k.Kind == config.Bool:
-		return matching([]string{"true", "false", discord.Unset}, part)
+		return matching([]string{"true", "false", connector.Unset}, part)
 	default:
-		return matching(append(slices.Clone(k.Choices), discord.Unset), part)
+		return matching(append(slices.Clone(k.Choices), connector.Unset), part)
 	}
 }
 
 // givable are the profiles that somebody may give; where they may give none, all, so
 // that they learn why.
-func (h *discordHouse) givable(by discord.Giver) []string {
+func (h *discordHouse) givable(by connector.Caller) []string {
 	bot, err := h.app.botIn("", by.Guild)
 	if err != nil {
 		return nil

@@ -12,14 +12,14 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/config"
+	"chorus/internal/connector"
 	"chorus/internal/permit"
 	"chorus/internal/room"
 	"chorus/internal/roster"
 	"chorus/internal/store"
-	"chorus/internal/transport/discord"
 )
 
-var _ discord.Keeping = (*discordHouse)(nil)
+var _ connector.Admin = (*discordHouse)(nil)
 
 // The marks in agent.json of an agent that a guild has: whose it is, its channel, and which
 // channel was made for it.
@@ -53,7 +53,7 @@ func (a *App) livesIn(name string) living {
 // mayOrder holds an order that changes agents or settings against the giver's own rights:
 // what their profile denies to an agent that works on their word, they cannot order either.
 // Where it would be asked, they are the ones who say it.
-func (h *discordHouse) mayOrder(by discord.Giver, detail string) error {
+func (h *discordHouse) mayOrder(by connector.Caller, detail string) error {
 	bot, err := h.app.botIn("", by.Guild)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (h *discordHouse) limitsIn(bot *config.Bot) *limits {
 
 // mayGive is whether somebody may give a profile to agents of a guild: it must have a
 // name, and be no more than their own.
-func (h *discordHouse) mayGive(by discord.Giver, profile string) error {
+func (h *discordHouse) mayGive(by connector.Caller, profile string) error {
 	bot, err := h.app.botIn("", by.Guild)
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func toYou(why string, who chat.Principal) string {
 
 // own finds an agent that people of the guild may change: one of the guild, or, for those
 // who could give it what it may, one that no guild has.
-func (h *discordHouse) own(ctx context.Context, by discord.Giver, name string) (roster.Agent, error) {
+func (h *discordHouse) own(ctx context.Context, by connector.Caller, name string) (roster.Agent, error) {
 	a, err := h.orders.findAgent(ctx, name)
 	if err != nil {
 		return a, h.notThere(by, name, err)
@@ -121,14 +121,14 @@ func (h *discordHouse) own(ctx context.Context, by discord.Giver, name string) (
 }
 
 // ofHouse is whether somebody may change an agent that is met on every server.
-func (h *discordHouse) ofHouse(by discord.Giver, name, permissions string) error {
+func (h *discordHouse) ofHouse(by connector.Caller, name, permissions string) error {
 	if err := h.mayGive(by, permissions); err != nil {
 		return command.Errorf(command.Forbidden, "%s belongs to the whole house, not to this server: %v", name, err)
 	}
 	return nil
 }
 
-func (h *discordHouse) notThere(by discord.Giver, name string, err error) error {
+func (h *discordHouse) notThere(by connector.Caller, name string, err error) error {
 	if command.KindOf(err) != command.NotFound {
 		return h.orders.wrong(err)
 	}
@@ -138,8 +138,8 @@ func (h *discordHouse) notThere(by discord.Giver, name string, err error) error 
 	return command.Errorf(command.NotFound, "there is no agent %.80q on this server; `/agent list` shows those there are", name)
 }
 
-// MayInit implements discord.AgentLife.
-func (h *discordHouse) MayInit(ctx context.Context, by discord.Giver, want discord.NewAgent) error {
+// MayInit implements connector.Admin.
+func (h *discordHouse) CheckNewAgent(ctx context.Context, by connector.Caller, want connector.NewAgent) error {
 	if !chat.ValidAgentName(want.Name) {
 		return invalid("name", "%.80q cannot be an agent's name: %v", want.Name, roster.ErrName)
 	}
@@ -172,7 +172,7 @@ func (h *discordHouse) MayInit(ctx context.Context, by discord.Giver, want disco
 }
 
 // modelFor is the model that somebody in a guild means.
-func (h *discordHouse) modelFor(by discord.Giver, wanted string) (string, error) {
+func (h *discordHouse) modelFor(by connector.Caller, wanted string) (string, error) {
 	bot, err := h.app.botIn("", by.Guild)
 	if err != nil {
 		return "", err
@@ -184,11 +184,11 @@ func (h *discordHouse) modelFor(by discord.Giver, wanted string) (string, error)
 	return name, nil
 }
 
-// Init implements discord.AgentLife. It may be repeated: what is there is used. A profile
+// Init implements connector.Admin. It may be repeated: what is there is used. A profile
 // that nobody named is the one that the guild's settings give to agents, else standard.
-func (h *discordHouse) Init(ctx context.Context, by discord.Giver, want discord.NewAgent, in discord.Dwelling) (discord.AgentView, error) {
-	if err := h.MayInit(ctx, by, want); err != nil {
-		return discord.AgentView{}, err
+func (h *discordHouse) CreateAgent(ctx context.Context, by connector.Caller, want connector.NewAgent, in connector.AgentChannel) (connector.AgentView, error) {
+	if err := h.CheckNewAgent(ctx, by, want); err != nil {
+		return connector.AgentView{}, err
 	}
 	given := roster.Agent{Name: want.Name, Permissions: want.Permissions, SystemPrompt: want.Prompt, Extra: map[string]json.RawMessage{}}
 	given.Extra[guildMark], _ = json.Marshal(by.Guild) // strings
@@ -199,7 +199,7 @@ func (h *discordHouse) Init(ctx context.Context, by discord.Giver, want discord.
 	if want.Model != "" {
 		var err error
 		if given.Model, err = h.modelFor(by, want.Model); err != nil {
-			return discord.AgentView{}, err
+			return connector.AgentView{}, err
 		}
 	}
 	if given.Permissions == "" {
@@ -219,7 +219,7 @@ func (h *discordHouse) Init(ctx context.Context, by discord.Giver, want discord.
 		}
 	}
 	if err != nil {
-		return discord.AgentView{}, h.orders.wrong(err)
+		return connector.AgentView{}, h.orders.wrong(err)
 	}
 	view := h.view(made, by.Guild)
 	view.New = isNew
@@ -227,7 +227,7 @@ func (h *discordHouse) Init(ctx context.Context, by discord.Giver, want discord.
 }
 
 // settle has an agent that is there live in a channel of the guild.
-func (h *discordHouse) settle(ctx context.Context, by discord.Giver, name string, in discord.Dwelling) error {
+func (h *discordHouse) settle(ctx context.Context, by connector.Caller, name string, in connector.AgentChannel) error {
 	at := h.app.livesIn(name)
 	if at.in(by.Guild, in.ID) {
 		return nil
@@ -245,14 +245,14 @@ func (h *discordHouse) settle(ctx context.Context, by discord.Giver, name string
 	return h.orders.record(ctx, caller(by), name, "agent channel", in.ID)
 }
 
-func caller(by discord.Giver) command.Caller {
+func caller(by connector.Caller) command.Caller {
 	return command.Caller{Principal: by.By, Scopes: []command.Scope{command.Admin}}
 }
 
 // view is an agent as a guild sees it.
-func (h *discordHouse) view(a roster.Agent, guild string) discord.AgentView {
+func (h *discordHouse) view(a roster.Agent, guild string) connector.AgentView {
 	shown := h.orders.agent(a)
-	v := discord.AgentView{Name: a.Name, Model: shown.Model, Permissions: shown.Permissions, Description: shown.Description}
+	v := connector.AgentView{Name: a.Name, Model: shown.Model, Permissions: shown.Permissions, Description: shown.Description}
 	if at := h.app.livesIn(a.Name); at.guild == guild {
 		v.Channel, v.MadeChannel = at.channel, at.channel != "" && at.made == at.channel
 	}
@@ -265,43 +265,43 @@ func (h *discordHouse) view(a roster.Agent, guild string) discord.AgentView {
 	return v
 }
 
-// MayRetire implements discord.AgentLife.
-func (h *discordHouse) MayRetire(ctx context.Context, by discord.Giver, name string) (discord.AgentView, error) {
+// MayRetire implements connector.Admin.
+func (h *discordHouse) CheckDeleteAgent(ctx context.Context, by connector.Caller, name string) (connector.AgentView, error) {
 	if err := h.mayOrder(by, "system_prompt"); err != nil {
-		return discord.AgentView{}, err
+		return connector.AgentView{}, err
 	}
 	a, err := h.own(ctx, by, name)
 	if err != nil {
-		return discord.AgentView{}, err
+		return connector.AgentView{}, err
 	}
 	for _, status := range []string{"running", "waiting"} {
 		busy, err := h.Threads(ctx, store.ThreadFilter{Agent: name, Status: statuses[status], Limit: 1})
 		if err != nil {
-			return discord.AgentView{}, h.orders.wrong(err)
+			return connector.AgentView{}, h.orders.wrong(err)
 		}
 		if len(busy) > 0 {
-			return discord.AgentView{}, command.Errorf(command.Conflict, "%s is at work; `/stop` in its channel ends that", name)
+			return connector.AgentView{}, command.Errorf(command.Conflict, "%s is at work; `/stop` in its channel ends that", name)
 		}
 	}
 	return h.view(a, by.Guild), nil
 }
 
-// Retire implements discord.AgentLife.
-func (h *discordHouse) Retire(ctx context.Context, by discord.Giver, name string, keepFiles bool) error {
-	if _, err := h.MayRetire(ctx, by, name); err != nil {
+// Retire implements connector.Admin.
+func (h *discordHouse) DeleteAgent(ctx context.Context, by connector.Caller, name string, keepFiles bool) error {
+	if _, err := h.CheckDeleteAgent(ctx, by, name); err != nil {
 		return err
 	}
 	return h.orders.DestroyAgent(ctx, caller(by), name, keepFiles)
 }
 
-// GuildAgents implements discord.AgentSettings: those of the guild and those of the house;
+// GuildAgents implements connector.Admin: those of the guild and those of the house;
 // other guilds' are nobody's business here.
-func (h *discordHouse) GuildAgents(ctx context.Context, by discord.Giver) ([]discord.AgentView, error) {
+func (h *discordHouse) GuildAgents(ctx context.Context, by connector.Caller) ([]connector.AgentView, error) {
 	list, err := h.app.Roster().List(ctx)
 	if err != nil {
 		return nil, h.orders.wrong(err)
 	}
-	var out []discord.AgentView
+	var out []connector.AgentView
 	for _, b := range h.bots {
 		if !slices.ContainsFunc(list, func(a roster.Agent) bool { return a.Name == b.name }) {
 			v := h.view(roster.Agent{Name: b.name}, by.Guild)
@@ -324,9 +324,9 @@ func (h *discordHouse) lives(name string, in room.Channel) bool {
 	return at.guild == "" || at.guild == in.Guild
 }
 
-// Called implements discord.Names: a bot that has one agent in a guild is called like it,
+// Called implements connector.BotNames: a bot that has one agent in a guild is called like it,
 // where somebody gave that a name.
-func (h *discordHouse) Called(_ context.Context, bot, guild string, channels []room.Channel) string {
+func (h *discordHouse) BotName(_ context.Context, bot, guild string, channels []room.Channel) string {
 	settings, err := h.app.botIn(bot, guild)
 	if err != nil || !settings.IsSet("innerName") {
 		return ""
@@ -339,5 +339,5 @@ func (h *discordHouse) Called(_ context.Context, bot, guild string, channels []r
 	return settings.InnerName
 }
 
-// Renewals implements discord.Names.
-func (h *discordHouse) Renewals(ctx context.Context) <-chan struct{} { return h.app.renewals(ctx) }
+// Renewals implements connector.BotNames.
+func (h *discordHouse) Reloads(ctx context.Context) <-chan struct{} { return h.app.renewals(ctx) }

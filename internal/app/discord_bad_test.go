@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"chorus/internal/command"
+	"chorus/internal/connector"
 	"chorus/internal/sim/discordsim"
 	"chorus/internal/transport/discord"
 )
@@ -264,18 +265,18 @@ func TestDiscordDownForTenMinutes(t *testing.T) {
 	}
 }
 
-// slowHouse takes its time.
-type slowHouse struct {
-	discord.House
+// slowReports take its time.
+type slowReports struct {
+	connector.Reports
 	free chan struct{}
 }
 
-func (h slowHouse) Costs(ctx context.Context, by command.Caller, q command.CostQuery) (command.Costs, error) {
+func (h slowReports) Costs(ctx context.Context, by command.Caller, q command.CostQuery) (command.Costs, error) {
 	select {
 	case <-h.free:
 	case <-ctx.Done():
 	}
-	return h.House.Costs(ctx, by, q)
+	return h.Reports.Costs(ctx, by, q)
 }
 
 // A command that takes long is acknowledged before Discord loses patience, and answered when it is done.
@@ -285,7 +286,7 @@ func TestDiscordDefersWhatTakesLong(t *testing.T) {
 	g.signed(g.say("ada", "general", "say first"), "✅") // what is said at first sight of a channel nobody answers
 	g.end()
 	free := make(chan struct{})
-	g.tune = func(o *discord.Options) { o.House = slowHouse{o.House, free} }
+	g.tune = func(o *discord.Options) { o.Backend.Reports = slowReports{o.Backend.Reports, free} }
 	g.start()
 	g.signed(g.say("ada", "general", "say hello"), "✅")
 	g.strike(discordsim.Fault{Kind: discordsim.FaultError, Route: "POST /interactions", Count: 1})

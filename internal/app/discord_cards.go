@@ -3,19 +3,19 @@ package app
 import (
 	"context"
 
+	"chorus/internal/connector"
 	"chorus/internal/desk"
 	"chorus/internal/room"
 	"chorus/internal/store"
-	"chorus/internal/transport/discord"
 )
 
-// OpenCards implements discord.Desk: where a bot has asked what nobody has answered yet.
-func (h *discordHouse) OpenCards(ctx context.Context, bot string) ([]discord.Card, error) {
+// OpenCards implements connector.Approver: where a bot has asked what nobody has answered yet.
+func (h *discordHouse) OpenCards(ctx context.Context, bot string) ([]connector.Card, error) {
 	open, err := h.Approvals(ctx, store.ApprovalFilter{State: desk.Open})
 	if err != nil {
 		return nil, err
 	}
-	var out []discord.Card
+	var out []connector.Card
 	for _, a := range open {
 		if a.Thread.Transport() != room.Transport || !h.Serves(bot, a.Thread) {
 			continue
@@ -26,7 +26,7 @@ func (h *discordHouse) OpenCards(ctx context.Context, bot string) ([]discord.Car
 		}
 		for _, r := range rows {
 			if r.Key == "ask/"+a.ID && r.ID != "" {
-				out = append(out, discord.Card{Channel: r.Lane.Channel, Message: r.ID})
+				out = append(out, connector.Card{Channel: r.Lane.Channel, Message: r.ID})
 			}
 		}
 	}

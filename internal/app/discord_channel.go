@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/room"
 	"chorus/internal/room/attach"
@@ -173,7 +174,7 @@ func (c discordChannel) Post(ctx context.Context, key string, f channel.File) (s
 	defer cancel()
 	link, err := bot.Upload(waiting, discord.Upload{Thread: c.thread, Seq: row.Next - 1, Channel: to, Key: key, Name: attach.Name(f.Name), Blob: hash,
 		Text: clipped(c.app.Redactor().Text(f.Text), maxUploadText)})
-	var said discord.Refusal
+	var said connector.Refusal
 	if errors.As(err, &said) {
 		return "", tool.Mistake("Not posted: " + said.Error() + ".")
 	}

@@ -15,16 +15,16 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/config"
+	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/pictures"
 	"chorus/internal/room/attach"
 	"chorus/internal/transcript"
-	"chorus/internal/transport/discord"
 	"chorus/internal/window"
 )
 
-// Keep implements discord.Files.
-func (h *discordHouse) Keep(ctx context.Context, thread chat.ThreadID, file chat.File, data []byte) (chat.Blocks, error) {
+// Keep implements connector.Files.
+func (h *discordHouse) SaveFile(ctx context.Context, thread chat.ThreadID, file chat.File, data []byte) (chat.Blocks, error) {
 	row, err := h.Thread(ctx, thread)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func lay(dir, at string, data []byte) (string, error) {
 	defer root.Close()
 	folder := filepath.Join(dir, attach.Folder)
 	if count, size := held(folder); count >= maxStored || size+int64(len(data)) > maxStoredBytes {
-		return "", discord.Refusal("the folder of attachments is full; delete some of them")
+		return "", connector.Refusal("the folder of attachments is full; delete some of them")
 	}
 	if err := root.MkdirAll(path.Dir(at), 0o755); err != nil {
 		return "", err
@@ -89,7 +89,7 @@ func lay(dir, at string, data []byte) (string, error) {
 		case errors.Is(err, fs.ErrNotExist):
 			return at, layDown(root, at, data)
 		case n > maxStored:
-			return "", discord.Refusal("there are too many files of that name")
+			return "", connector.Refusal("there are too many files of that name")
 		}
 		at = attach.Numbered(plain, n)
 	}
@@ -139,7 +139,7 @@ func (a *App) awaitFiles(ctx context.Context, thread chat.ThreadID, log *transcr
 	}
 }
 
-// Plan implements discord.Outbox. Whenever a conversation has come to rest its files on disk
+// Plan implements connector.Outbox. Whenever a conversation has come to rest its files on disk
 // are brought to the journal's end first, so that a crash between the two tells, and writes, again.
 func (h *discordHouse) Plan(ctx context.Context, p journal.Plan) error {
 	if err := h.app.Mirror(ctx, p.Thread); err != nil && ctx.Err() == nil {

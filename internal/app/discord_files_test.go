@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"chorus/internal/chat"
+	"chorus/internal/connector"
 	"chorus/internal/model"
 	"chorus/internal/sim/discordsim"
 	"chorus/internal/transcript"
-	"chorus/internal/transport/discord"
 )
 
 // aPicture is a small one.
@@ -249,4 +249,4 @@ func TestLayKeepsToTheWorkspace(t *testing.T) {
 	}
 }
 
-var _ discord.Files = (*discordHouse)(nil)
+var _ connector.Files = (*discordHouse)(nil)

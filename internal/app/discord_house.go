@@ -10,6 +10,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/command"
+	"chorus/internal/connector"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
 	"chorus/internal/room"
@@ -35,11 +36,15 @@ type discordHouse struct {
 	digests turns // one summary of a channel at a time
 }
 
-var _ discord.House = (*discordHouse)(nil)
+// backend is the same as interfaces.
+func (h *discordHouse) backend() connector.Backend {
+	return connector.Backend{Runner: h, Approver: h, Agents: h, Journal: h, Outbox: h, ReadState: h, Reports: h, Admin: h,
+		BotNames: h, Conversations: h, Pins: h, Files: h}
+}
 
 func (h *discordHouse) engine() *engine.Engine { return h.orders.engine }
 
-// Arrive implements discord.Heart.
+// Arrive implements connector.Runner.
 func (h *discordHouse) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, error) {
 	done, err := h.engine().Arrive(ctx, a)
 	if err == nil {
@@ -48,58 +53,58 @@ func (h *discordHouse) Arrive(ctx context.Context, a journal.Arrival) (journal.A
 	return done, err
 }
 
-// ArriveQuietly implements discord.Heart.
+// ArriveQuietly implements connector.Runner.
 func (h *discordHouse) ArriveQuietly(ctx context.Context, a journal.Arrival) (journal.Arrived, func(), error) {
 	return h.engine().ArriveQuietly(ctx, a)
 }
 
-// Watch implements discord.Heart.
-func (h *discordHouse) Watch(ctx context.Context, thread chat.ThreadID, after int64) iter.Seq2[discord.Item, error] {
-	return func(yield func(discord.Item, error) bool) {
+// Watch implements connector.Runner.
+func (h *discordHouse) Watch(ctx context.Context, thread chat.ThreadID, after int64) iter.Seq2[connector.Item, error] {
+	return func(yield func(connector.Item, error) bool) {
 		for item, err := range h.engine().Watch(ctx, thread, after) {
-			if !yield(discord.Item{Event: item.Event, Live: item.Live}, err) {
+			if !yield(connector.Item{Event: item.Event, Live: item.Live}, err) {
 				return
 			}
 		}
 	}
 }
 
-// Abort implements discord.Heart.
+// Abort implements connector.Runner.
 func (h *discordHouse) Abort(ctx context.Context, thread chat.ThreadID, by string, all bool) (bool, error) {
 	return h.engine().Abort(ctx, thread, by, all)
 }
 
-// Steer implements discord.Heart.
+// Steer implements connector.Runner.
 func (h *discordHouse) Steer(ctx context.Context, thread chat.ThreadID, s chat.Steered) (bool, error) {
 	return h.engine().Steer(ctx, thread, s)
 }
 
-// Answer implements discord.Desk.
+// Answer implements connector.Approver.
 func (h *discordHouse) Answer(ctx context.Context, id string, by chat.Principal, ok bool, note string) error {
 	return h.engine().Answer(ctx, id, by, ok, note)
 }
 
-// ThreadsIn implements discord.Journal.
+// ThreadsIn implements connector.Journal.
 func (h *discordHouse) ThreadsIn(ctx context.Context, place string, limit int) ([]journal.Thread, error) {
 	return h.Threads(ctx, store.ThreadFilter{Transport: room.Transport, Place: place, Limit: limit})
 }
 
-// GetSession implements discord.Orders.
+// GetSession implements connector.Reports.
 func (h *discordHouse) GetSession(ctx context.Context, by command.Caller, id string) (command.Session, error) {
 	return h.orders.GetSession(ctx, by, id)
 }
 
-// Costs implements discord.Orders.
+// Costs implements connector.Reports.
 func (h *discordHouse) Costs(ctx context.Context, by command.Caller, q command.CostQuery) (command.Costs, error) {
 	return h.orders.Costs(ctx, by, q)
 }
 
-// GuildCosts implements discord.Orders.
-func (h *discordHouse) GuildCosts(ctx context.Context, by discord.Giver, q command.CostQuery) (command.Costs, error) {
+// GuildCosts implements connector.Reports.
+func (h *discordHouse) GuildCosts(ctx context.Context, by connector.Caller, q command.CostQuery) (command.Costs, error) {
 	return h.orders.costsUnder(ctx, caller(by), q, room.Transport+":"+by.Guild+"/")
 }
 
-// Audit implements discord.Orders.
+// Audit implements connector.Reports.
 func (h *discordHouse) Audit(ctx context.Context, by command.Caller, q command.AuditQuery) (command.List[command.AuditLine], error) {
 	return h.orders.Audit(ctx, by, q)
 }
@@ -109,17 +114,17 @@ func (h *discordHouse) isBot(agent string) bool {
 	return slices.ContainsFunc(h.bots, func(b discordBot) bool { return b.name == agent })
 }
 
-// Serves implements discord.Agents: a bot speaks for its own agent, the first one also for
+// Serves implements connector.Agents: a bot speaks for its own agent, the first one also for
 // all agents that have none.
 func (h *discordHouse) Serves(bot string, thread chat.ThreadID) bool {
 	agent := thread.Agent()
 	return agent == bot || !h.isBot(agent) && !h.isKin(agent) && len(h.bots) > 0 && h.bots[0].name == bot
 }
 
-// Listeners implements discord.Agents. A channel that is called like an agent is that
+// Listeners implements connector.Agents. A channel that is called like an agent is that
 // agent's; everywhere else every bot's own agent hears. Those of other bots are named too, so
 // that a message for one of them is no other's, also while that one is not connected (yet).
-func (h *discordHouse) Listeners(ctx context.Context, bot string, self room.Author, in room.Channel) ([]discord.Listener, error) {
+func (h *discordHouse) Listeners(ctx context.Context, bot string, self room.Author, in room.Channel) ([]connector.Listener, error) {
 	h.mu.Lock()
 	if self.ID != "" {
 		h.selves[bot] = self
@@ -127,7 +132,7 @@ func (h *discordHouse) Listeners(ctx context.Context, bot string, self room.Auth
 	selves := maps.Clone(h.selves)
 	h.mu.Unlock()
 	own := h.channelAgent(in)
-	var out []discord.Listener
+	var out []connector.Listener
 	for _, b := range slices.Concat(h.bots, h.kin) {
 		user, connected := selves[b.name]
 		if !connected {
@@ -155,13 +160,13 @@ func (h *discordHouse) answering(bot string, in room.Channel) string {
 	return bot
 }
 
-func (h *discordHouse) listener(ctx context.Context, name string, self room.Author, in room.Channel) (discord.Listener, error) {
+func (h *discordHouse) listener(ctx context.Context, name string, self room.Author, in room.Channel) (connector.Listener, error) {
 	settings, _, err := h.app.botAt(ctx, room.Agent{Name: name, User: self.ID, Username: self.Name}, in.Guild, in.ID)
 	if err != nil {
-		return discord.Listener{}, err
+		return connector.Listener{}, err
 	}
-	l := discord.Listener{MaxChars: settings.MaxMessageChars, Waiting: settings.MaxQueuedReplies,
-		Roles: settings.AuthorizedRoles, Past: pastOf(settings), PastChars: settings.WindowCharacters}
+	l := connector.Listener{MaxChars: settings.MaxMessageChars, Waiting: settings.MaxQueuedReplies,
+		Roles: settings.AuthorizedRoles, History: pastOf(settings), HistoryChars: settings.WindowCharacters}
 	l.Agent = room.Agent{Name: name, User: self.ID, Username: self.Name, InnerName: settings.InnerName}
 	l.Routing, l.Intake = route.Routing(settings.Routing), chat.Intake(settings.Intake)
 	l.Rules = activate.Rules{ReplyOnRandom: settings.ReplyOnRandom, ReplyOnName: settings.ReplyOnName, AutoReplyOwnChannel: settings.AutoReplyOwnChannel,
@@ -188,9 +193,9 @@ func (h *discordHouse) channelAgent(in room.Channel) string {
 	return ""
 }
 
-// Row implements discord.Agents: an agent works in its workspace, a conversation without
+// Row implements connector.Agents: an agent works in its workspace, a conversation without
 // one in a folder of its own.
-func (h *discordHouse) Row(_ context.Context, thread chat.ThreadID, owner chat.Principal, title string) (journal.Thread, error) {
+func (h *discordHouse) NewThread(_ context.Context, thread chat.ThreadID, owner chat.Principal, title string) (journal.Thread, error) {
 	row := journal.Thread{ID: thread, Agent: thread.Agent(), Place: thread.Place(), Owner: owner, Title: title}
 	row.Dir = h.orders.scratch(thread)
 	if isDir(h.app.Home.AgentDir(row.Agent)) {

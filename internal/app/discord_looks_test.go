@@ -8,22 +8,23 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/connector"
 	"chorus/internal/sim/discordsim"
 	"chorus/internal/transport/discord"
 )
 
-// countedHouse notes from where on the journal is looked at for what is to be told.
-type countedHouse struct {
-	discord.House
+// countedOutbox notes from where on the journal is looked at for what is to be told.
+type countedOutbox struct {
+	connector.Outbox
 	mu    *sync.Mutex
 	marks *[]int64
 }
 
-func (h countedHouse) BehindSince(ctx context.Context, reader, transport string, mark int64, others []chat.ThreadID) ([]chat.ThreadID, int64, error) {
+func (h countedOutbox) BehindSince(ctx context.Context, reader, transport string, mark int64, others []chat.ThreadID) ([]chat.ThreadID, int64, error) {
 	h.mu.Lock()
 	*h.marks = append(*h.marks, mark)
 	h.mu.Unlock()
-	return h.House.BehindSince(ctx, reader, transport, mark, others)
+	return h.Outbox.BehindSince(ctx, reader, transport, mark, others)
 }
 
 // All conversations are looked at once, at the start; then only those that have changed. What somebody in another process
@@ -33,7 +34,9 @@ func TestDiscordLooksAtWhatChanged(t *testing.T) {
 	var mu sync.Mutex
 	var marks []int64
 	g := inOldGuild(t, discordsim.Options{}, map[string]string{}, func(g *guildT) {
-		g.tune = func(o *discord.Options) { o.House, o.Idle = countedHouse{o.House, &mu, &marks}, 200*time.Millisecond }
+		g.tune = func(o *discord.Options) {
+			o.Backend.Outbox, o.Idle = countedOutbox{o.Backend.Outbox, &mu, &marks}, 200*time.Millisecond
+		}
 	})
 	asked := g.say("ada", "general", "say one")
 	g.signed(asked, "✅")

@@ -25,7 +25,7 @@ func TestDiscordNickname(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := &discordHouse{app: g.app, bots: []discordBot{{name: "chorus"}}}
-	if got := h.Called(t.Context(), "chorus", g.Guild().String(), nil); got != "Carla" {
+	if got := h.BotName(t.Context(), "chorus", g.Guild().String(), nil); got != "Carla" {
 		t.Errorf("alone it would be called %q", got)
 	}
 	g.signed(g.say("bob", "helper", "say hello"), "✅")

@@ -6,6 +6,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/config"
+	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/room/route"
 	"chorus/internal/transport/discord"
@@ -20,14 +21,14 @@ func pastOf(settings *config.Bot) int {
 	return 200
 }
 
-// Manner implements discord.Agents. What cannot be read leaves a conversation as it is shown by default.
-func (h *discordHouse) Manner(thread chat.ThreadID) discord.Manner {
+// Manner implements connector.Agents. What cannot be read leaves a conversation as it is shown by default.
+func (h *discordHouse) Display(thread chat.ThreadID) connector.Display {
 	settings, err := h.app.botFor(journal.Thread{ID: thread, Agent: thread.Agent(), Place: thread.Place()})
 	if err != nil {
 		h.app.logOnce(err.Error(), "config")
-		return discord.Manner{Name: thread.Agent()}
+		return connector.Display{Name: thread.Agent()}
 	}
-	m := discord.Manner{Room: route.Routing(settings.Routing) == route.Room, ToolOutput: settings.ToolOutputVisible,
+	m := connector.Display{Room: route.Routing(settings.Routing) == route.Room, ToolOutput: settings.ToolOutputVisible,
 		Thinking: settings.DebugThinking, Name: settings.InnerName, Footer: settings.Footer, Price: h.pricing(settings)}
 	if m.Room && !settings.IsSet("footer") {
 		m.Footer = "off" // what is said in a room is read by others as it stands

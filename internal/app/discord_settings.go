@@ -10,36 +10,36 @@ import (
 
 	"chorus/internal/command"
 	"chorus/internal/config"
+	"chorus/internal/connector"
 	"chorus/internal/roster"
-	"chorus/internal/transport/discord"
 )
 
 // ownKeys are settings of an agent that are no keys of the configuration.
 var ownKeys = []string{"tools", "webSearch"}
 
-// AgentSetting implements discord.AgentSettings.
-func (h *discordHouse) AgentSetting(ctx context.Context, by discord.Giver, name, key string) (discord.Setting, error) {
+// AgentSetting implements connector.Admin.
+func (h *discordHouse) AgentSetting(ctx context.Context, by connector.Caller, name, key string) (connector.Setting, error) {
 	a, err := h.own(ctx, by, name)
 	if err != nil && (command.KindOf(err) != command.NotFound || !h.isBot(name)) {
-		return discord.Setting{}, err
+		return connector.Setting{}, err
 	}
 	if slices.Contains(ownKeys, key) {
 		return ownSetting(a, key), nil
 	}
 	k, err := config.AgentFile.Key(key)
 	if err != nil {
-		return discord.Setting{}, invalid("key", "%v", err)
+		return connector.Setting{}, invalid("key", "%v", err)
 	}
 	bot, err := h.app.botIn(name, by.Guild)
 	if err != nil {
-		return discord.Setting{}, h.orders.wrong(err)
+		return connector.Setting{}, h.orders.wrong(err)
 	}
 	return h.setting(bot, k.Path), nil
 }
 
 // ownSetting is one that agent.json alone has.
-func ownSetting(a roster.Agent, key string) discord.Setting {
-	s := discord.Setting{Key: key, From: "agent.json"}
+func ownSetting(a roster.Agent, key string) connector.Setting {
+	s := connector.Setting{Key: key, From: "agent.json"}
 	switch key {
 	case "tools":
 		s.Value = first(strings.Join(a.Tools, ", "), "all")
@@ -50,8 +50,8 @@ func ownSetting(a roster.Agent, key string) discord.Setting {
 }
 
 // setting is what holds under a key, and where it was set. Files are named from the home on.
-func (h *discordHouse) setting(bot *config.Bot, path string) discord.Setting {
-	out := discord.Setting{Key: path, Value: "not set", From: "built in"}
+func (h *discordHouse) setting(bot *config.Bot, path string) connector.Setting {
+	out := connector.Setting{Key: path, Value: "not set", From: "built in"}
 	for _, row := range bot.Rows() {
 		if row.Key != path {
 			continue
@@ -83,13 +83,13 @@ func (h *discordHouse) setting(bot *config.Bot, path string) discord.Setting {
 	return out
 }
 
-// SetAgent implements discord.AgentSettings.
-func (h *discordHouse) SetAgent(ctx context.Context, by discord.Giver, name, key, value string) (discord.Setting, string, error) {
+// SetAgent implements connector.Admin.
+func (h *discordHouse) SetAgent(ctx context.Context, by connector.Caller, name, key, value string) (connector.Setting, string, error) {
 	path := key
 	if !slices.Contains(ownKeys, key) {
 		k, err := config.AgentFile.Key(key)
 		if err != nil {
-			return discord.Setting{}, "", invalid("key", "%v", err)
+			return connector.Setting{}, "", invalid("key", "%v", err)
 		}
 		path = k.Path
 	}
@@ -97,16 +97,16 @@ func (h *discordHouse) SetAgent(ctx context.Context, by discord.Giver, name, key
 		value = strings.TrimSpace(value) // a name; in other values a space may mean something
 	}
 	if err := h.mayOrder(by, selfEditOf(path, value)); err != nil {
-		return discord.Setting{}, "", err
+		return connector.Setting{}, "", err
 	}
 	if _, err := h.own(ctx, by, name); err != nil {
-		return discord.Setting{}, "", err
+		return connector.Setting{}, "", err
 	}
 	if err := h.writeAgent(ctx, by, name, path, value); err != nil {
-		return discord.Setting{}, "", err
+		return connector.Setting{}, "", err
 	}
 	if err := h.orders.record(ctx, caller(by), name, "agent config "+path, shortened(value)); err != nil {
-		return discord.Setting{}, "", h.orders.wrong(err)
+		return connector.Setting{}, "", h.orders.wrong(err)
 	}
 	now, err := h.AgentSetting(ctx, by, name, path)
 	if err != nil {
@@ -127,8 +127,8 @@ func selfEditOf(path, value string) string {
 	}
 }
 
-func (h *discordHouse) writeAgent(ctx context.Context, by discord.Giver, name, path, value string) error {
-	unset := value == discord.Unset
+func (h *discordHouse) writeAgent(ctx context.Context, by connector.Caller, name, path, value string) error {
+	unset := value == connector.Unset
 	switch path {
 	case "permissions":
 		profile := value
@@ -161,7 +161,7 @@ func (h *discordHouse) writeAgent(ctx context.Context, by discord.Giver, name, p
 // above says that what was written does not hold, because something stronger says otherwise.
 func (h *discordHouse) above(name, guild, path, value string) string {
 	bot, err := h.app.botIn(name, guild)
-	if err != nil || value == discord.Unset || slices.Contains(ownKeys, path) {
+	if err != nil || value == connector.Unset || slices.Contains(ownKeys, path) {
 		return ""
 	}
 	if at := bot.Origin(path); at.Layer > config.AgentFile {
@@ -170,13 +170,13 @@ func (h *discordHouse) above(name, guild, path, value string) string {
 	return ""
 }
 
-// GuildSettings implements discord.GuildSettings.
-func (h *discordHouse) GuildSettings(_ context.Context, by discord.Giver) ([]discord.Setting, []discord.KeyState, error) {
+// GuildSettings implements connector.Admin.
+func (h *discordHouse) GuildSettings(_ context.Context, by connector.Caller) ([]connector.Setting, []connector.KeyState, error) {
 	bot, err := h.app.botIn("", by.Guild)
 	if err != nil {
 		return nil, nil, h.orders.wrong(err)
 	}
-	out := []discord.Setting{h.setting(bot, "continuationModel"), h.setting(bot, "permissions")}
+	out := []connector.Setting{h.setting(bot, "continuationModel"), h.setting(bot, "permissions")}
 	for _, row := range bot.Rows() {
 		at := bot.Origin(row.Key).Layer
 		if at != config.Guild && at != config.GuildSettings {
@@ -190,18 +190,18 @@ func (h *discordHouse) GuildSettings(_ context.Context, by discord.Giver) ([]dis
 	return out, keys, err
 }
 
-// SetGuild implements discord.GuildSettings.
-func (h *discordHouse) SetGuild(ctx context.Context, by discord.Giver, key, value string) (discord.Setting, string, error) {
+// SetGuild implements connector.Admin.
+func (h *discordHouse) SetGuild(ctx context.Context, by connector.Caller, key, value string) (connector.Setting, string, error) {
 	typed, err := config.GuildSettings.Read(key, value)
 	if err != nil {
-		return discord.Setting{}, "", invalid(key, "%v", err)
+		return connector.Setting{}, "", invalid(key, "%v", err)
 	}
 	if err := h.mayOrder(by, selfEditOf(typed.Path, value)); err != nil {
-		return discord.Setting{}, "", err
+		return connector.Setting{}, "", err
 	}
 	var stored any = value
 	switch {
-	case value == discord.Unset:
+	case value == connector.Unset:
 		stored = nil
 		if typed.Path == "permissions" {
 			err = h.mayUnset(by)
@@ -220,17 +220,17 @@ func (h *discordHouse) SetGuild(ctx context.Context, by discord.Giver, key, valu
 		err = h.orders.record(ctx, caller(by), "", "settings "+by.Guild+" "+typed.Path, shortened(value))
 	}
 	if err != nil {
-		return discord.Setting{}, "", h.orders.wrong(err)
+		return connector.Setting{}, "", h.orders.wrong(err)
 	}
 	bot, err := h.app.botIn("", by.Guild)
 	if err != nil {
-		return discord.Setting{}, "", h.orders.wrong(err)
+		return connector.Setting{}, "", h.orders.wrong(err)
 	}
 	return h.setting(bot, typed.Path), h.others(ctx, by, typed.Path), nil
 }
 
 // mayUnset is whether somebody may have the house's profile hold here again.
-func (h *discordHouse) mayUnset(by discord.Giver) error {
+func (h *discordHouse) mayUnset(by connector.Caller) error {
 	bot, problems := h.app.conduct.now().Bot(config.Ask{Guild: by.Guild})
 	if err := problems.Err(); err != nil {
 		return err
@@ -239,7 +239,7 @@ func (h *discordHouse) mayUnset(by discord.Giver) error {
 }
 
 // others names the agents for which something else holds than what was just set.
-func (h *discordHouse) others(ctx context.Context, by discord.Giver, path string) string {
+func (h *discordHouse) others(ctx context.Context, by connector.Caller, path string) string {
 	list, err := h.GuildAgents(ctx, by)
 	if err != nil {
 		return ""
@@ -256,8 +256,8 @@ func (h *discordHouse) others(ctx context.Context, by discord.Giver, path string
 	return "These have their own and keep it: " + strings.Join(own, ", ") + "."
 }
 
-// CheckKeys implements discord.GuildSettings.
-func (h *discordHouse) CheckKeys(ctx context.Context, _ discord.Giver) ([]discord.KeyState, error) {
+// CheckKeys implements connector.Admin.
+func (h *discordHouse) CheckKeys(ctx context.Context, _ connector.Caller) ([]connector.KeyState, error) {
 	if _, err := h.app.RefreshModels(ctx, nil); err != nil {
 		return nil, h.orders.wrong(err)
 	}
@@ -265,20 +265,20 @@ func (h *discordHouse) CheckKeys(ctx context.Context, _ discord.Giver) ([]discor
 }
 
 // keyStates are the vendors that there is a key for, as they answered last.
-func (h *discordHouse) keyStates() ([]discord.KeyState, error) {
+func (h *discordHouse) keyStates() ([]connector.KeyState, error) {
 	list := h.app.Available(func(string) {})
 	all, err := h.app.Catalog(list)
 	if err != nil {
 		return nil, h.orders.wrong(err)
 	}
 	hide := h.app.Redactor()
-	var out []discord.KeyState
+	var out []connector.KeyState
 	for _, v := range all.Vendors {
 		if v.Key == "none" {
 			continue // there is nothing to tell of it
 		}
 		state := map[string]string{"valid": "valid", "valid, but": "valid, but", "no": "invalid", "none needed": "needs none", "not checked": "not checked yet"}[v.Key]
-		k := discord.KeyState{Vendor: v.Name, State: first(state, v.Key), Error: hide.Clipped(shortened(v.Error))}
+		k := connector.KeyState{Vendor: v.Name, State: first(state, v.Key), Error: hide.Clipped(shortened(v.Error))}
 		if v.Key != "none needed" {
 			k.Models = list.Providers[v.Name].Models
 		}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/sim/discordsim"
 	"chorus/internal/transport/discord"
@@ -207,9 +208,9 @@ func TestDiscordFileOfAnEditStandsOnce(t *testing.T) {
 	}
 }
 
-// forgetful is a house that does not take down what is to be said in a channel, as if the program had died before.
+// forgetful is an outbox that does not take what is to be said in a channel, as if the program had died before.
 type forgetful struct {
-	discord.House
+	connector.Outbox
 	channel string
 }
 
@@ -219,7 +220,7 @@ func (h forgetful) Wish(ctx context.Context, wishes ...journal.Desired) error {
 			return errors.New("the program is not there any more")
 		}
 	}
-	return h.House.Wish(ctx, wishes...)
+	return h.Outbox.Wish(ctx, wishes...)
 }
 
 // An answer that could not be said where it belongs is said in the channel, also by the next program if this one died right then.
@@ -230,7 +231,7 @@ func TestDiscordNextProgramSaysWhatCouldNotBeSaid(t *testing.T) {
 		g.tune = func(o *discord.Options) {
 			o.HTTP = &http.Client{Transport: &vanishing{g: g}, Timeout: 30 * time.Second}
 			if dies {
-				o.House = forgetful{o.House, g.Channel("general").String()}
+				o.Backend.Outbox = forgetful{o.Backend.Outbox, g.Channel("general").String()}
 			}
 		}
 	})

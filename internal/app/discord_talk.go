@@ -10,26 +10,26 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/config"
+	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/room"
 	"chorus/internal/store"
-	"chorus/internal/transport/discord"
 )
 
-// ClearContext implements discord.Talks.
+// ClearContext implements connector.Conversations.
 func (h *discordHouse) ClearContext(ctx context.Context, thread chat.ThreadID, by chat.Principal) (int, error) {
 	n, err := h.engine().Clear(ctx, thread, by.String())
 	return n, h.orders.wrong(err)
 }
 
-// SaveContext implements discord.Talks.
-func (h *discordHouse) SaveContext(ctx context.Context, rows []journal.Thread, by chat.Principal, description string) (discord.Saved, error) {
+// SaveContext implements connector.Conversations.
+func (h *discordHouse) SaveContext(ctx context.Context, rows []journal.Thread, by chat.Principal, description string) (connector.Saved, error) {
 	if len(rows) == 0 {
-		return discord.Saved{}, nothingSaved()
+		return connector.Saved{}, nothingSaved()
 	}
 	saved, err := h.app.saveContext(ctx, saving{rows: rows, by: by, description: description})
 	if errors.Is(err, errNothingSaved) {
-		return discord.Saved{}, nothingSaved()
+		return connector.Saved{}, nothingSaved()
 	}
 	return h.saved(saved), h.orders.wrong(err)
 }
@@ -39,27 +39,27 @@ func nothingSaved() error {
 }
 
 // saved shows a row, without secrets that somebody said.
-func (h *discordHouse) saved(c store.SavedContext) discord.Saved {
+func (h *discordHouse) saved(c store.SavedContext) connector.Saved {
 	hide := h.app.Redactor()
-	return discord.Saved{ID: c.ID, Agent: c.Agent, Description: hide.Text(c.Description), Summary: hide.Text(c.Summary), By: c.By, At: c.At,
+	return connector.Saved{ID: c.ID, Agent: c.Agent, Description: hide.Text(c.Description), Summary: hide.Text(c.Summary), By: c.By, At: c.At,
 		Messages: c.Messages, Quiet: !c.Quiet.IsZero()}
 }
 
-// SavedContexts implements discord.Talks.
-func (h *discordHouse) SavedContexts(ctx context.Context, agent, place string) ([]discord.Saved, error) {
+// SavedContexts implements connector.Conversations.
+func (h *discordHouse) SavedContexts(ctx context.Context, agent, place string) ([]connector.Saved, error) {
 	found, err := h.DB.SavedContexts(ctx, store.ContextFilter{Agent: agent, Transport: room.Transport, Place: place})
-	out := make([]discord.Saved, 0, len(found))
+	out := make([]connector.Saved, 0, len(found))
 	for _, c := range found {
 		out = append(out, h.saved(c))
 	}
 	return out, h.orders.wrong(err)
 }
 
-// RestoreContext implements discord.Talks.
-func (h *discordHouse) RestoreContext(ctx context.Context, place, id string, rows []journal.Thread, by chat.Principal) (discord.Restored, error) {
+// RestoreContext implements connector.Conversations.
+func (h *discordHouse) RestoreContext(ctx context.Context, place, id string, rows []journal.Thread, by chat.Principal) (connector.Restored, error) {
 	saved, err := h.app.savedNamed(ctx, store.ContextFilter{Transport: room.Transport, Place: place}, id)
 	if err != nil {
-		return discord.Restored{}, h.orders.wrong(err)
+		return connector.Restored{}, h.orders.wrong(err)
 	}
 	var own []journal.Thread
 	for _, row := range rows {
@@ -75,7 +75,7 @@ func (h *discordHouse) RestoreContext(ctx context.Context, place, id string, row
 // manyRunEvents bounds what is read of one run.
 const manyRunEvents = 20_000
 
-// RunEvents implements discord.Talks.
+// RunEvents implements connector.Conversations.
 func (h *discordHouse) RunEvents(ctx context.Context, thread chat.ThreadID, run string) ([]chat.Event, error) {
 	runs, err := h.DB.RunsOf(ctx, thread, 200)
 	if err != nil {
@@ -102,7 +102,7 @@ func (h *discordHouse) RunEvents(ctx context.Context, thread chat.ThreadID, run 
 	return nil, nil
 }
 
-// RunOf implements discord.Talks.
+// RunOf implements connector.Conversations.
 func (h *discordHouse) RunOf(ctx context.Context, thread chat.ThreadID, seq int64) (string, error) {
 	seqs, err := h.DB.Seqs(ctx, thread, chat.KindTook, seq, 0, 500)
 	if err != nil {
@@ -120,7 +120,7 @@ func (h *discordHouse) RunOf(ctx context.Context, thread chat.ThreadID, seq int6
 	return "", nil
 }
 
-// WindowUse implements discord.Talks.
+// WindowUse implements connector.Conversations.
 func (h *discordHouse) WindowUse(ctx context.Context, thread chat.ThreadID) (int, error) {
 	row, err := h.DB.Thread(ctx, thread)
 	if err != nil {
@@ -133,7 +133,7 @@ func (h *discordHouse) WindowUse(ctx context.Context, thread chat.ThreadID) (int
 	return log.Tokens(), nil
 }
 
-// Defaults implements discord.Talks.
+// Defaults implements connector.Conversations.
 func (h *discordHouse) Defaults(ctx context.Context, agent room.Agent, in room.Channel) (model, profile string) {
 	bot, _, err := h.app.botAt(ctx, agent, in.Guild, in.ID)
 	if err != nil {
@@ -150,8 +150,8 @@ var promptParts = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^<(?:doc name|repository-instructions file)="([^"\n]{1,200})">$`)
 })
 
-// Knew implements discord.Talks.
-func (h *discordHouse) Knew(_ context.Context, hash string) ([]string, error) {
+// Knew implements connector.Conversations.
+func (h *discordHouse) PromptSources(_ context.Context, hash string) ([]string, error) {
 	head, err := h.app.head(hash)
 	if err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (h *discordHouse) Knew(_ context.Context, hash string) ([]string, error) {
 	return out, nil
 }
 
-// ForkInto implements discord.Talks.
+// ForkInto implements connector.Conversations.
 func (h *discordHouse) ForkInto(ctx context.Context, from journal.Thread, into chat.ThreadID, by chat.Principal, atSeq int64) (int, error) {
 	made, err := h.orders.standing(ctx, from.ID)
 	if err != nil {
@@ -180,8 +180,8 @@ func (h *discordHouse) ForkInto(ctx context.Context, from journal.Thread, into c
 	return len(lines), h.orders.wrong(err)
 }
 
-// Question implements discord.Talks.
-func (h *discordHouse) Question(ctx context.Context, id string) (command.Approval, error) {
+// Question implements connector.Conversations.
+func (h *discordHouse) ApprovalDetails(ctx context.Context, id string) (command.Approval, error) {
 	a, err := h.DB.Approval(ctx, id)
 	if errors.Is(err, journal.ErrUnknown) {
 		return command.Approval{}, command.Errorf(command.NotFound, "this question is not known any more")
@@ -189,8 +189,8 @@ func (h *discordHouse) Question(ctx context.Context, id string) (command.Approva
 	return h.orders.approval(command.Caller{}, a), h.orders.wrong(err)
 }
 
-// Hide implements discord.Talks.
-func (h *discordHouse) Hide(text string) string { return h.app.Redactor().Text(text) }
+// Hide implements connector.Conversations.
+func (h *discordHouse) Redact(text string) string { return h.app.Redactor().Text(text) }
 
 // pricing is what an agent's tokens cost, for whoever shows a run while it is on.
 func (h *discordHouse) pricing(bot *config.Bot) func(model string, u chat.Usage) int64 {

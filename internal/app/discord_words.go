@@ -52,7 +52,7 @@ func (a *App) versions(ctx context.Context, thread chat.ThreadID, said int64, wo
 	return all, gone, nil
 }
 
-// EventNow implements discord.Journal.
+// EventNow implements connector.Journal.
 func (h *discordHouse) EventNow(ctx context.Context, thread chat.ThreadID, seq int64) (chat.Event, error) {
 	ev, err := h.DB.Event(ctx, thread, seq)
 	said, ok := ev.Body.(chat.Received)

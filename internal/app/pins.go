@@ -16,7 +16,6 @@ import (
 	"chorus/internal/room/pins"
 	"chorus/internal/room/route"
 	"chorus/internal/store"
-	"chorus/internal/transport/discord"
 )
 
 // keptPins is the kind of the memos that hold a copy of what is pinned in channels.
@@ -97,7 +96,7 @@ func (a *App) pinned(ctx context.Context, who pins.Who, channel string) ([]confi
 
 // botAt is what holds for an agent in a channel of Discord, its pins included, with what is
 // wrong with those.
-func (a *App) botAt(ctx context.Context, agent room.Agent, guild, channel string) (*config.Bot, []discord.PinTrouble, error) {
+func (a *App) botAt(ctx context.Context, agent room.Agent, guild, channel string) (*config.Bot, []pins.Trouble, error) {
 	bot, err := a.botIn(agent.Name, guild)
 	if err != nil || channel == "" {
 		return bot, nil, err
@@ -107,9 +106,9 @@ func (a *App) botAt(ctx context.Context, agent room.Agent, guild, channel string
 	if err != nil {
 		return nil, nil, err
 	}
-	var wrong []discord.PinTrouble
+	var wrong []pins.Trouble
 	for _, r := range refused {
-		wrong = append(wrong, discord.PinTrouble{Message: r.Pin.Message.ID, Text: r.Why})
+		wrong = append(wrong, pins.Trouble{Message: r.Pin.Message.ID, Text: r.Why})
 	}
 	ask := a.askIn(agent.Name, guild, list)
 	if len(list) > 0 {
@@ -131,7 +130,7 @@ func (a *App) botAt(ctx context.Context, agent room.Agent, guild, channel string
 }
 
 // pinTroubles are the problems that lie in pins.
-func pinTroubles(problems config.Problems) (out []discord.PinTrouble) {
+func pinTroubles(problems config.Problems) (out []pins.Trouble) {
 	for _, p := range problems.Warnings() {
 		if p.Place.Layer != config.ParentPin && p.Place.Layer != config.ChannelPin {
 			continue
@@ -140,7 +139,7 @@ func pinTroubles(problems config.Problems) (out []discord.PinTrouble) {
 		if p.Place.Line > 0 {
 			text = fmt.Sprintf("line %d: %s", p.Place.Line, text)
 		}
-		out = append(out, discord.PinTrouble{Message: strings.TrimPrefix(p.Place.File, "pinned message "), Text: text})
+		out = append(out, pins.Trouble{Message: strings.TrimPrefix(p.Place.File, "pinned message "), Text: text})
 	}
 	return out
 }
@@ -161,8 +160,8 @@ func (a *App) channelOf(ctx context.Context, thread chat.ThreadID) string {
 	return home
 }
 
-// KeepPins implements discord.Pins. What is wrong is told by the first bot that is connected.
-func (h *discordHouse) KeepPins(ctx context.Context, bot string, in room.Channel, list []room.Message) ([]discord.PinTrouble, error) {
+// KeepPins implements connector.Pins. What is wrong is told by the first bot that is connected.
+func (h *discordHouse) KeepPins(ctx context.Context, bot string, in room.Channel, list []room.Message) ([]pins.Trouble, error) {
 	if err := h.app.board.keep(ctx, h.app.DB, in.ID, board{Parent: in.Parent, Pins: list}); err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -172,7 +171,7 @@ func (h *discordHouse) KeepPins(ctx context.Context, bot string, in room.Channel
 	if first >= 0 && h.bots[first].name != bot {
 		return nil, nil
 	}
-	var wrong []discord.PinTrouble
+	var wrong []pins.Trouble
 	for _, b := range h.bots {
 		h.mu.Lock()
 		self := h.selves[b.name]

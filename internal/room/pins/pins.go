@@ -94,3 +94,9 @@ func name(a room.Author) string {
 	}
 	return a.Name
 }
+
+// Trouble is what is wrong with a pin, in a sentence for people.
+type Trouble struct {
+	Message string
+	Text    string
+}

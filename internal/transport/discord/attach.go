@@ -13,6 +13,7 @@ import (
 	"github.com/disgoorg/disgo/discord"
 
 	"chorus/internal/chat"
+	"chorus/internal/connector"
 	"chorus/internal/room/attach"
 )
 
@@ -39,11 +40,6 @@ func announced(m discord.Message) chat.Blocks {
 	return out
 }
 
-// Refusal is why a file cannot be had, in words for the model and for people.
-type Refusal string
-
-func (r Refusal) Error() string { return string(r) }
-
 // errStale: the store does not know the link (any more); a new one may work.
 var errStale = errors.New("the link does not lead to it any more")
 
@@ -51,11 +47,11 @@ var errStale = errors.New("the link does not lead to it any more")
 // type is not believed.
 func (b *Bot) download(ctx context.Context, at string) ([]byte, error) {
 	if !b.trusts(at) {
-		return nil, Refusal("it does not lie with Discord")
+		return nil, connector.Refusal("it does not lie with Discord")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
-		return nil, Refusal("its link is no address")
+		return nil, connector.Refusal("its link is no address")
 	}
 	rs, err := b.files.client.Do(req)
 	if err != nil {
@@ -69,7 +65,7 @@ func (b *Bot) download(ctx context.Context, at string) ([]byte, error) {
 	case code >= 500 || code == http.StatusTooManyRequests:
 		return nil, fmt.Errorf("the store answered %d", code)
 	default:
-		return nil, Refusal(fmt.Sprintf("Discord answered %d", code))
+		return nil, connector.Refusal(fmt.Sprintf("Discord answered %d", code))
 	}
 	if rs.ContentLength > maxFile {
 		return nil, tooLarge()
@@ -85,7 +81,7 @@ func (b *Bot) download(ctx context.Context, at string) ([]byte, error) {
 }
 
 func tooLarge() error {
-	return Refusal("it is larger than the " + attach.Size(maxFile) + " that are taken")
+	return connector.Refusal("it is larger than the " + attach.Size(maxFile) + " that are taken")
 }
 
 // stores are where Discord keeps what people attach.

@@ -100,7 +100,7 @@ type waking struct {
 
 // arrive writes an arrival; whoever must answer hears of it with the rest.
 func (w *waking) arrive(ctx context.Context, a journal.Arrival) (news bool, err error) {
-	done, tell, err := w.bot.House.ArriveQuietly(ctx, a)
+	done, tell, err := w.bot.Backend.ArriveQuietly(ctx, a)
 	if err != nil || done.Again {
 		return false, err
 	}
@@ -156,15 +156,15 @@ func (b *Bot) happened(ctx context.Context, h Happening, w *waking) error {
 	}
 	l := listenerOf(listeners, h.Agent)
 	d := activate.Decide(room.Event{Kind: h.Kind, Message: room.Message{In: in}}, l.Agent, l.Rules, activate.Seen{}, nil)
-	if !d.Answer || !l.isRoom() {
-		b.Log.Info("nothing is done about a happening", "event", "happening", "kind", h.Kind, "channel", h.Channel, "agent", h.Agent, "room", l.isRoom())
+	if !d.Answer || !l.IsRoom() {
+		b.Log.Info("nothing is done about a happening", "event", "happening", "kind", h.Kind, "channel", h.Channel, "agent", h.Agent, "room", l.IsRoom())
 		return nil
 	}
 	thread, err := chat.NewThreadID(room.Transport, in.Place(), in.ID, l.Name)
-	if err != nil || !b.House.Serves(b.Name, thread) {
+	if err != nil || !b.Backend.Serves(b.Name, thread) {
 		return err
 	}
-	row, err := b.House.Row(ctx, thread, h.By, roomTitle(in))
+	row, err := b.Backend.NewThread(ctx, thread, h.By, roomTitle(in))
 	if err != nil {
 		return err
 	}

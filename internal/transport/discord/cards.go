@@ -107,7 +107,7 @@ func mayNot(a desk.Approval, by chat.Principal) string {
 
 // details is all that there is to know about a question.
 func (b *Bot) details(ctx context.Context, id string) answer {
-	q, err := b.House.Question(ctx, id)
+	q, err := b.Backend.ApprovalDetails(ctx, id)
 	if err != nil {
 		return says(plainly(err))
 	}

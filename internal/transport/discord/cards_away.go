@@ -7,12 +7,10 @@ import (
 	"github.com/disgoorg/disgo/gateway"
 	"github.com/disgoorg/disgo/rest"
 
+	"chorus/internal/connector"
 	"chorus/internal/room"
 	"chorus/internal/room/activate"
 )
-
-// Card is where a question stands that nobody has answered yet.
-type Card struct{ Channel, Message string }
 
 // manySigned bounds how many people are asked after who put one sign on a card.
 const manySigned = 100
@@ -20,7 +18,7 @@ const manySigned = 100
 // signedMeanwhile hears of the signs on open cards that were put there while nobody listened. Those
 // that were heard before change nothing. A no goes before a yes.
 func (b *Bot) signedMeanwhile(ctx context.Context) error {
-	cards, err := b.House.OpenCards(ctx, b.Name)
+	cards, err := b.Backend.OpenCards(ctx, b.Name)
 	if err != nil {
 		return err
 	}
@@ -35,7 +33,7 @@ func (b *Bot) signedMeanwhile(ctx context.Context) error {
 }
 
 // signedOn hears of the signs on one card.
-func (b *Bot) signedOn(ctx context.Context, c Card) error {
+func (b *Bot) signedOn(ctx context.Context, c connector.Card) error {
 	in, err := b.channelOf(ctx, c.Channel)
 	if err != nil {
 		return err
@@ -67,7 +65,7 @@ func (b *Bot) signedOn(ctx context.Context, c Card) error {
 }
 
 // signed puts somebody's sign where live ones are heard. Without their roles nobody's counts.
-func (b *Bot) signed(ctx context.Context, in room.Channel, c Card, sign string, by discord.User) {
+func (b *Bot) signed(ctx context.Context, in room.Channel, c connector.Card, sign string, by discord.User) {
 	if by.Bot {
 		return
 	}

@@ -40,7 +40,7 @@ func (b *Bot) edited(ctx context.Context, m discord.Message) error {
 // deleted tells whoever heard a message that it was taken back. A command that we took
 // away ourselves is still to be carried out.
 func (b *Bot) deleted(ctx context.Context, channel, message string) error {
-	if _, err := b.House.Outgoing(ctx, b.lane(channel), "delete/"+message); err == nil {
+	if _, err := b.Backend.Outgoing(ctx, b.lane(channel), "delete/"+message); err == nil {
 		return nil
 	}
 	if b.isPin(channel, message) {
@@ -64,13 +64,13 @@ const takenBack = 1<<62 - 1
 
 // changed writes a change of a message into every thread of ours that heard it.
 func (b *Bot) changed(ctx context.Context, kind room.Kind, message string, version int, by string, body func(seq int64) chat.Body) error {
-	places, err := b.House.Places(ctx, room.Transport, message)
+	places, err := b.Backend.Places(ctx, room.Transport, message)
 	if err != nil {
 		return err
 	}
 	a := journal.Arrival{Platform: room.Transport, Bot: b.Name, What: string(kind), PlatformID: message, Version: version}
 	for _, p := range places {
-		if p.Ours || !b.House.Serves(b.Name, p.Thread) {
+		if p.Ours || !b.Backend.Serves(b.Name, p.Thread) {
 			continue
 		}
 		a.Commits = append(a.Commits, journal.Commit{Thread: p.Thread, Events: []chat.Event{{Thread: p.Thread, Who: by, Body: body(p.Seq),
@@ -79,7 +79,7 @@ func (b *Bot) changed(ctx context.Context, kind room.Kind, message string, versi
 	if len(a.Commits) == 0 {
 		return nil
 	}
-	_, err = b.House.Arrive(ctx, a)
+	_, err = b.Backend.Arrive(ctx, a)
 	return err
 }
 

@@ -19,6 +19,8 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/chat"
+	"chorus/internal/connector"
 	"chorus/internal/outbox"
 	"chorus/internal/room"
 )
@@ -34,7 +36,7 @@ type Options struct {
 	Guild string // commands are registered in this guild alone; "": everywhere
 	// BackoffMax is the longest wait between two tries; 0: 32 s.
 	BackoffMax time.Duration
-	House      House
+	Backend    connector.Backend
 	HTTP       *http.Client // nil: one of its own
 	Log        *slog.Logger
 	Version    string
@@ -63,8 +65,8 @@ func (o Options) filled() (Options, error) {
 	if o.Token == "" {
 		return o, fmt.Errorf("bot %s has no token; set DISCORD_BOT_TOKEN, or discordToken in its file", o.Name)
 	}
-	if o.House == nil {
-		return o, errors.New("discord: no house to connect to")
+	if o.Backend.Runner == nil {
+		return o, errors.New("discord: no backend to connect to")
 	}
 	o.Token = strings.TrimPrefix(strings.TrimSpace(o.Token), "Bot ")
 	o.API = strings.TrimRight(cmp.Or(o.API, DefaultAPI), "/")
@@ -100,9 +102,9 @@ type Bot struct {
 	files   *fetcher
 	work    sync.WaitGroup
 
-	making  sync.Mutex        // one agent is made at a time
-	meeting sync.Mutex        // one message is heard at a time
-	met     map[threadID]bool // rooms whose past was read; guarded by meeting
+	making  sync.Mutex             // one agent is made at a time
+	meeting sync.Mutex             // one message is heard at a time
+	met     map[chat.ThreadID]bool // rooms whose past was read; guarded by meeting
 
 	mu      sync.Mutex
 	pins    pinboard
@@ -110,7 +112,7 @@ type Bot struct {
 	tried   []string        // what was begun through them, the newest last
 	self    room.Author     // who we are, once connected
 	app     string          // our application
-	tellers map[threadID]*teller
+	tellers map[chat.ThreadID]*teller
 	resync  map[int]func() // let go of a shard's connection for a new one
 	stirred map[string]stirring
 	running context.Context // ends with the bot; nil: it does not run
@@ -127,9 +129,9 @@ func New(o Options) (*Bot, error) {
 		return nil, err
 	}
 	b := &Bot{Options: o, rest: newCalls(o), world: newWorld(), tails: newTails(), hooks: map[string]hook{},
-		pins: pinboard{map[string]time.Time{}, map[string][]string{}}, met: map[threadID]bool{}, queue: newQueue(),
-		names: make(chan struct{}, 1), greeted: make(chan struct{}), files: newFetcher(o), tellers: map[threadID]*teller{}, resync: map[int]func(){}, stirred: map[string]stirring{}}
-	b.outbox = outbox.New(outbox.Options{Store: o.House, Platform: sender{b}, Name: room.Transport, Bot: o.Name, Pace: o.Preview,
+		pins: pinboard{map[string]time.Time{}, map[string][]string{}}, met: map[chat.ThreadID]bool{}, queue: newQueue(),
+		names: make(chan struct{}, 1), greeted: make(chan struct{}), files: newFetcher(o), tellers: map[chat.ThreadID]*teller{}, resync: map[int]func(){}, stirred: map[string]stirring{}}
+	b.outbox = outbox.New(outbox.Options{Store: o.Backend, Platform: sender{b}, Name: room.Transport, Bot: o.Name, Pace: o.Preview,
 		BackoffMax: o.BackoffMax, NonceWindow: o.Nonce, GiveUp: o.GiveUp, GiveUpUnsure: o.GiveUpUnsure, Failed: b.untold, Log: o.Log})
 	return b, nil
 }

@@ -20,6 +20,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/command"
+	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/outbox"
 	"chorus/internal/room/show"
@@ -182,12 +183,12 @@ func TestTroubleIsToldApart(t *testing.T) {
 func TestTheRootIsFound(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{"": DefaultAPI, "http://x/api": "http://x/api/v10", "http://x/api/": "http://x/api/v10", "http://x/api/v10": "http://x/api/v10"} {
-		o, err := Options{Name: "b", Token: "Bot test-token", API: given, House: struct{ House }{}}.filled()
+		o, err := Options{Name: "b", Token: "Bot test-token", API: given, Backend: connector.Backend{Runner: struct{ connector.Runner }{}}}.filled()
 		if err != nil || o.API != want || o.Token != "test-token" {
 			t.Errorf("%q becomes %q, %v", given, o.API, err)
 		}
 	}
-	if _, err := (Options{Name: "b", House: struct{ House }{}}).filled(); err == nil || !strings.Contains(err.Error(), "DISCORD_BOT_TOKEN") {
+	if _, err := (Options{Name: "b", Backend: connector.Backend{Runner: struct{ connector.Runner }{}}}).filled(); err == nil || !strings.Contains(err.Error(), "DISCORD_BOT_TOKEN") {
 		t.Errorf("without a token: %v", err)
 	}
 }
@@ -268,7 +269,7 @@ func TestErrorsAreToldPlainly(t *testing.T) {
 		err  error
 		want string
 	}{
-		{Refusal("there is none"), "there is none"},
+		{connector.Refusal("there is none"), "there is none"},
 		{command.Errorf(command.NotFound, "not here"), "not here"},
 		{fmt.Errorf("list: %w", context.DeadlineExceeded), "took too long"},
 		{answered(403, "Missing Permissions"), "Discord refused it: Missing Permissions"},

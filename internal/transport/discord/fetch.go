@@ -13,6 +13,7 @@ import (
 	"github.com/disgoorg/disgo/rest"
 
 	"chorus/internal/chat"
+	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/room"
 )
@@ -36,7 +37,7 @@ func newFetcher(o Options) *fetcher {
 	client.Timeout = 0 // each call has its own
 	client.CheckRedirect = func(req *http.Request, _ []*http.Request) error {
 		if !trusted(o.API, req.URL.String()) {
-			return Refusal("its link leads away from Discord")
+			return connector.Refusal("its link leads away from Discord")
 		}
 		return nil
 	}
@@ -83,21 +84,21 @@ func (b *Bot) wants(ctx context.Context, m discord.Message) (bool, error) {
 	if len(m.Attachments) == 0 {
 		return false, nil
 	}
-	places, err := b.House.Places(ctx, room.Transport, m.ID.String())
+	places, err := b.Backend.Places(ctx, room.Transport, m.ID.String())
 	if err != nil {
 		return false, err
 	}
 	for _, p := range places {
-		if !p.Ours && b.House.Serves(b.Name, p.Thread) {
+		if !p.Ours && b.Backend.Serves(b.Name, p.Thread) {
 			return false, nil
 		}
 	}
-	return true, b.House.Remember(ctx, b.fetches(), m.ID.String(), []byte(`"`+m.ChannelID.String()+`"`))
+	return true, b.Backend.Remember(ctx, b.fetches(), m.ID.String(), []byte(`"`+m.ChannelID.String()+`"`))
 }
 
 // fetchAll fetches until ctx ends, beginning with what an earlier process left.
 func (b *Bot) fetchAll(ctx context.Context) {
-	left, err := b.House.Memos(ctx, b.fetches())
+	left, err := b.Backend.Memos(ctx, b.fetches())
 	if err != nil && ctx.Err() == nil {
 		b.Log.Error("could not look for files that are still to be fetched", "event", "files_failed", "error", err)
 	}
@@ -127,16 +128,16 @@ type heardFiles struct {
 
 // waiting are the threads that wait for the files of a message.
 func (b *Bot) waiting(ctx context.Context, message string) ([]heardFiles, error) {
-	places, err := b.House.Places(ctx, room.Transport, message)
+	places, err := b.Backend.Places(ctx, room.Transport, message)
 	if err != nil {
 		return nil, err
 	}
 	var out []heardFiles
 	for _, p := range places {
-		if p.Ours || !b.House.Serves(b.Name, p.Thread) {
+		if p.Ours || !b.Backend.Serves(b.Name, p.Thread) {
 			continue
 		}
-		ev, err := b.House.Event(ctx, p.Thread, p.Seq)
+		ev, err := b.Backend.Event(ctx, p.Thread, p.Seq)
 		if err != nil {
 			return nil, err
 		}
@@ -181,7 +182,7 @@ func (b *Bot) fetched(ctx context.Context, w fetch) error {
 			var blocks chat.Blocks
 			reason := why
 			if reason == nil {
-				if blocks, reason = b.House.Keep(ctx, h.Thread, h.files[i], data); reason != nil {
+				if blocks, reason = b.Backend.SaveFile(ctx, h.Thread, h.files[i], data); reason != nil {
 					reason = errors.Join(errUnkept, reason)
 				}
 			}
@@ -197,7 +198,7 @@ func (b *Bot) fetched(ctx context.Context, w fetch) error {
 		a.Commits = append(a.Commits, journal.Commit{Thread: h.Thread, Events: []chat.Event{{Thread: h.Thread, Platform: room.Transport, PlatformID: w.message,
 			Version: 1, Body: chat.Edited{Seq: h.Seq, Files: true, Blocks: said[n]}}}})
 	}
-	if _, err := b.House.Arrive(ctx, a); err != nil {
+	if _, err := b.Backend.Arrive(ctx, a); err != nil {
 		return err
 	}
 	if failed {
@@ -205,7 +206,7 @@ func (b *Bot) fetched(ctx context.Context, w fetch) error {
 			return err
 		}
 	}
-	return b.House.Forget(ctx, b.fetches(), w.message)
+	return b.Backend.Forget(ctx, b.fetches(), w.message)
 }
 
 // signTrouble stands on a message of which something could not be taken.
@@ -214,7 +215,7 @@ const signTrouble = "⚠️"
 // sign puts a sign of ours on a message, once.
 func (b *Bot) sign(ctx context.Context, channel, message, emoji string) error {
 	body, _ := json.Marshal(post{Emoji: emoji}) // strings only
-	err := b.House.Wish(ctx, journal.Desired{Lane: b.lane(channel), Key: "sign/" + message + "/" + emoji, Thing: journal.Reaction,
+	err := b.Backend.Wish(ctx, journal.Desired{Lane: b.lane(channel), Key: "sign/" + message + "/" + emoji, Thing: journal.Reaction,
 		Target: message, Body: body, Final: true})
 	b.outbox.Wake(b.lane(channel))
 	return err
@@ -226,7 +227,7 @@ var errUnkept = errors.New("not kept")
 // missing is a file that could not be had, with a reason that people understand.
 func missing(f chat.File, why error) chat.File {
 	f.Wanted = false
-	var said Refusal
+	var said connector.Refusal
 	switch {
 	case errors.As(why, &said):
 		f.Trouble = said.Error()
@@ -247,7 +248,7 @@ func (b *Bot) forgetOld(ctx context.Context, w fetch) error {
 	if time.Since(number(w.message).Time()) < 24*time.Hour {
 		return nil
 	}
-	return b.House.Forget(ctx, b.fetches(), w.message)
+	return b.Backend.Forget(ctx, b.fetches(), w.message)
 }
 
 // load has one file. An old link is asked for anew: Discord's end after a day.
@@ -264,7 +265,7 @@ func (b *Bot) load(ctx context.Context, w fetch, i int, f chat.File) ([]byte, er
 	wait := b.FirstBackoff
 	for try := 1; ; try++ {
 		data, err := b.download(ctx, at)
-		var said Refusal
+		var said connector.Refusal
 		switch {
 		case err == nil:
 			b.files.patience = b.Fetch

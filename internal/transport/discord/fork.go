@@ -9,6 +9,7 @@ import (
 	"github.com/disgoorg/disgo/rest"
 
 	"chorus/internal/chat"
+	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/room"
 	"chorus/internal/room/route"
@@ -27,15 +28,15 @@ func (b *Bot) forkHere(ctx context.Context, o order) answer {
 		return says("Choose this in the menu of a message.")
 	}
 	message := o.on.ID.String()
-	places, err := b.House.Places(ctx, room.Transport, message)
+	places, err := b.Backend.Places(ctx, room.Transport, message)
 	if err != nil {
 		return says(plainly(err))
 	}
 	for _, p := range places {
-		if p.Thread.Place() != o.in.Place() || !b.House.Serves(b.Name, p.Thread) {
+		if p.Thread.Place() != o.in.Place() || !b.Backend.Serves(b.Name, p.Thread) {
 			continue
 		}
-		row, err := b.House.Thread(ctx, p.Thread)
+		row, err := b.Backend.Thread(ctx, p.Thread)
 		if err != nil {
 			return says(plainly(err))
 		}
@@ -65,7 +66,7 @@ func (b *Bot) fork(ctx context.Context, o order, row journal.Thread, atSeq int64
 	if err != nil {
 		return says(plainly(err))
 	}
-	n, err := b.House.ForkInto(ctx, row, into, o.by, atSeq)
+	n, err := b.Backend.ForkInto(ctx, row, into, o.by, atSeq)
 	if err != nil {
 		return says(plainly(err))
 	}
@@ -81,7 +82,7 @@ func (b *Bot) fork(ctx context.Context, o order, row journal.Thread, atSeq int64
 	}
 	body, _ := json.Marshal(post{Text: text}) // strings only
 	lane := b.lane(channel)
-	if err := b.House.Wish(ctx, journal.Desired{Lane: lane, Key: "fork/" + root, Thread: into, Seq: 1, Body: body, Final: true}); err != nil {
+	if err := b.Backend.Wish(ctx, journal.Desired{Lane: lane, Key: "fork/" + root, Thread: into, Seq: 1, Body: body, Final: true}); err != nil {
 		return says(plainly(err))
 	}
 	b.outbox.Wake(lane)
@@ -98,12 +99,12 @@ func linkTo(in room.Channel, message string) string {
 
 // forkPlace says under which name a fork goes on, and in which channel.
 func (b *Bot) forkPlace(ctx context.Context, o order, row journal.Thread) (root, channel string, err error) {
-	listeners, err := b.House.Listeners(ctx, b.Name, b.me(), o.in)
+	listeners, err := b.Backend.Listeners(ctx, b.Name, b.me(), o.in)
 	if err != nil {
 		return "", "", err
 	}
 	if listenerOf(listeners, row.Agent).Name == "" {
-		return "", "", Refusal(fmt.Sprintf("the agent %s does not answer here any more, so nobody would go on with it", row.Agent))
+		return "", "", connector.Refusal(fmt.Sprintf("the agent %s does not answer here any more, so nobody would go on with it", row.Agent))
 	}
 	if r := listenerOf(listeners, row.Agent).Routing; r == "" || r == route.Reply {
 		root := "fork-" + o.interaction.ID().String()
@@ -113,13 +114,13 @@ func (b *Bot) forkPlace(ctx context.Context, o order, row journal.Thread) (root,
 		return root, o.in.ID, nil
 	}
 	if o.in.Guild == "" || o.in.Guild == room.Direct {
-		return "", "", Refusal("a direct message is one conversation, and has no threads to fork into; ask in a channel of a server")
+		return "", "", connector.Refusal("a direct message is one conversation, and has no threads to fork into; ask in a channel of a server")
 	}
 	if o.in.Private {
-		return "", "", Refusal("a fork would stand in a thread that everybody sees, and this one is private; nothing was done")
+		return "", "", connector.Refusal("a fork would stand in a thread that everybody sees, and this one is private; nothing was done")
 	}
 	if m := o.interaction.Member(); m != nil && !m.Permissions.Has(discord.PermissionCreatePublicThreads) {
-		return "", "", Refusal("a fork stands in a thread of its own here, and you may not open threads in this channel")
+		return "", "", connector.Refusal("a fork stands in a thread of its own here, and you may not open threads in this channel")
 	}
 	name := split.Clip("fork: "+titleOf(row), 90)
 	made, err := again(ctx, b.rest, "open thread", func(ctx context.Context) (*discord.GuildThread, error) {

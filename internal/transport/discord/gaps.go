@@ -34,7 +34,7 @@ func (b *Bot) guild(ctx context.Context, e gateway.EventGuildCreate) error {
 	for _, r := range e.Roles {
 		b.world.roleOf(e.ID.String(), r)
 	}
-	cursors, err := b.House.Cursors(ctx, room.Transport, b.Name)
+	cursors, err := b.Backend.Cursors(ctx, room.Transport, b.Name)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (b *Bot) guild(ctx context.Context, e gateway.EventGuildCreate) error {
 		cursor, seen := cursors[id]
 		if !seen {
 			if cursor, err = b.firstSight(ctx, c, newest, latest); err == nil {
-				err = b.House.MoveCursor(ctx, b.lane(id), cursor)
+				err = b.Backend.MoveCursor(ctx, b.lane(id), cursor)
 			}
 			if err != nil {
 				return err
@@ -87,12 +87,12 @@ func (b *Bot) opened(ctx context.Context, c discord.Channel) error {
 		return nil
 	}
 	lane := b.lane(c.ID().String())
-	cursor, err := b.House.Cursor(ctx, lane)
+	cursor, err := b.Backend.Cursor(ctx, lane)
 	if err != nil || cursor != "" {
 		return err
 	}
 	// A thread has the id of the message it was opened on, which stands elsewhere.
-	return b.House.MoveCursor(ctx, lane, before(lane.Channel))
+	return b.Backend.MoveCursor(ctx, lane, before(lane.Channel))
 }
 
 // stir notes that something was said in a channel, so that it is read again soon. The
@@ -108,11 +108,11 @@ func (b *Bot) stir(ctx context.Context, channel, message string) error {
 		return nil
 	}
 	lane := b.lane(channel)
-	cursor, err := b.House.Cursor(ctx, lane)
+	cursor, err := b.Backend.Cursor(ctx, lane)
 	if err != nil || cursor != "" {
 		return err
 	}
-	return b.House.MoveCursor(ctx, lane, before(message))
+	return b.Backend.MoveCursor(ctx, lane, before(message))
 }
 
 // stirredChannels are those in which something was said at least so long ago.
@@ -148,7 +148,7 @@ func (b *Bot) readNews(ctx context.Context, channel string, wait time.Duration) 
 		return 0, err
 	}
 	for {
-		cursor, err := b.House.Cursor(ctx, lane)
+		cursor, err := b.Backend.Cursor(ctx, lane)
 		if err != nil || cursor == "" {
 			return missed, err
 		}
@@ -167,7 +167,7 @@ func (b *Bot) readNews(ctx context.Context, channel string, wait time.Duration) 
 			return missed, err
 		}
 		if n := len(list); n > 0 {
-			if err := b.House.MoveCursor(ctx, lane, list[n-1].ID.String()); err != nil {
+			if err := b.Backend.MoveCursor(ctx, lane, list[n-1].ID.String()); err != nil {
 				return missed, err
 			}
 		}
@@ -214,7 +214,7 @@ func (b *Bot) enrol(ctx context.Context, m *discord.Message, asked map[snowflake
 		m.Member = who
 		return nil
 	}
-	heard, err := b.House.Places(ctx, room.Transport, m.ID.String())
+	heard, err := b.Backend.Places(ctx, room.Transport, m.ID.String())
 	if err != nil || len(heard) > 0 {
 		return err
 	}
@@ -289,7 +289,7 @@ const shownFor = 7 * 24 * time.Hour
 
 // prune forgets some of it.
 func (b *Bot) prune(ctx context.Context) {
-	if _, err := b.House.PruneOutbox(ctx, room.Transport, b.Name, reader, time.Now().Add(-shownFor)); err != nil && ctx.Err() == nil {
+	if _, err := b.Backend.PruneOutbox(ctx, room.Transport, b.Name, reader, time.Now().Add(-shownFor)); err != nil && ctx.Err() == nil {
 		b.Log.Warn("the outbox could not be pruned", "event", "prune_failed", "error", err)
 	}
 }
@@ -301,7 +301,7 @@ const manyWatched = 20
 // where something was said last, because a deaf connection stirs none.
 func (b *Bot) watched(ctx context.Context) []string {
 	out := b.stirredChannels(0)
-	cursors, err := b.House.Cursors(ctx, room.Transport, b.Name)
+	cursors, err := b.Backend.Cursors(ctx, room.Transport, b.Name)
 	if err != nil {
 		return out
 	}

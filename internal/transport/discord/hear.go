@@ -9,6 +9,7 @@ import (
 	"github.com/disgoorg/disgo/gateway"
 
 	"chorus/internal/chat"
+	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/room"
 	"chorus/internal/room/mention"
@@ -122,7 +123,7 @@ func (b *Bot) ready(ctx context.Context, e gateway.EventReady) error {
 	b.mu.Unlock()
 	b.unpinned() // they may have changed while nobody told
 	// From now on our other bots know whom a mention of this one is for.
-	if _, err := b.House.Listeners(ctx, b.Name, b.me(), room.Channel{Guild: room.Direct}); err != nil {
+	if _, err := b.Backend.Listeners(ctx, b.Name, b.me(), room.Channel{Guild: room.Direct}); err != nil {
 		return err
 	}
 	if sync {
@@ -146,7 +147,7 @@ func (b *Bot) direct(ctx context.Context) error {
 	if b.untoldGuilds() > 0 {
 		return nil
 	}
-	cursors, err := b.House.Cursors(ctx, room.Transport, b.Name)
+	cursors, err := b.Backend.Cursors(ctx, room.Transport, b.Name)
 	if err != nil {
 		return err
 	}
@@ -213,7 +214,7 @@ type known struct {
 }
 
 func (k *known) places(message string) []journal.Place {
-	got, err := k.b.House.Places(k.ctx, room.Transport, message)
+	got, err := k.b.Backend.Places(k.ctx, room.Transport, message)
 	if err != nil {
 		k.err = err
 	}
@@ -271,7 +272,7 @@ func (b *Bot) message(ctx context.Context, m discord.Message, w *waking) (bool, 
 	if err != nil {
 		return false, err
 	}
-	if slices.ContainsFunc(listeners, Listener.isRoom) {
+	if slices.ContainsFunc(listeners, connector.Listener.IsRoom) {
 		defer b.tails.add(in.ID, remarkOf(msg))
 	}
 	if room.IsDotCommand(msg.Text) {
@@ -287,7 +288,7 @@ func (b *Bot) message(ctx context.Context, m discord.Message, w *waking) (bool, 
 	}
 	arrival := journal.Arrival{Platform: room.Transport, Bot: b.Name, What: string(room.Said), PlatformID: msg.ID}
 	for _, h := range heard {
-		if !b.House.Serves(b.Name, h.Thread) {
+		if !b.Backend.Serves(b.Name, h.Thread) {
 			continue // another bot of ours hears it itself
 		}
 		c, why, err := b.tells(ctx, m, msg, h, listeners, k)
@@ -316,7 +317,7 @@ func (b *Bot) message(ctx context.Context, m discord.Message, w *waking) (bool, 
 }
 
 // tells is what one of the threads that hear a message is told of it; nil: nothing.
-func (b *Bot) tells(ctx context.Context, m discord.Message, msg room.Message, h route.Heard, all []Listener, k *known) (*journal.Commit, string, error) {
+func (b *Bot) tells(ctx context.Context, m discord.Message, msg room.Message, h route.Heard, all []connector.Listener, k *known) (*journal.Commit, string, error) {
 	l := listenerOf(all, h.Agent.Name)
 	why := string(h.Way) + " " + h.Agent.Name
 	s := saying{said: m, msg: msg, heard: h, to: l}
@@ -331,7 +332,7 @@ func (b *Bot) tells(ctx context.Context, m discord.Message, msg room.Message, h 
 	return &c, why, err
 }
 
-func plain(list []Listener) []route.Listener {
+func plain(list []connector.Listener) []route.Listener {
 	out := make([]route.Listener, len(list))
 	for i, l := range list {
 		out[i] = l.Listener
@@ -339,13 +340,13 @@ func plain(list []Listener) []route.Listener {
 	return out
 }
 
-func listenerOf(list []Listener, agent string) Listener {
+func listenerOf(list []connector.Listener, agent string) connector.Listener {
 	for _, l := range list {
 		if l.Name == agent {
 			return l
 		}
 	}
-	return Listener{}
+	return connector.Listener{}
 }
 
 // principal is on whose authority a message was said.

@@ -13,6 +13,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/command"
+	"chorus/internal/connector"
 	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/room"
@@ -66,7 +67,7 @@ func (b *Bot) acknowledge(ctx context.Context, i discord.Interaction, how discor
 
 // respond fills in what was deferred.
 func (b *Bot) respond(ctx context.Context, i discord.Interaction, a answer) {
-	a.text = b.House.Hide(a.text)
+	a.text = b.Backend.Redact(a.text)
 	text := split.Clip(first(a.text, "done"), 1900)
 	update := discord.MessageUpdate{Content: &text, AllowedMentions: nobody()}
 	if len(a.buttons) > 0 {
@@ -86,7 +87,7 @@ func (b *Bot) respond(ctx context.Context, i discord.Interaction, a answer) {
 
 // followUp says something to whoever clicked, and to nobody else.
 func (b *Bot) followUp(ctx context.Context, i discord.Interaction, said answer) {
-	m := discord.MessageCreate{Content: split.Clip(b.House.Hide(said.text), 1900), Flags: discord.MessageFlagEphemeral, AllowedMentions: nobody()}
+	m := discord.MessageCreate{Content: split.Clip(b.Backend.Redact(said.text), 1900), Flags: discord.MessageFlagEphemeral, AllowedMentions: nobody()}
 	_, err := again(ctx, b.rest, "answer a click", func(ctx context.Context) (*discord.Message, error) {
 		m.Files = said.file.files()
 		return b.rest.CreateFollowupMessage(i.ApplicationID(), i.Token(), m, rest.WithCtx(ctx))
@@ -138,16 +139,16 @@ func (b *Bot) press(ctx context.Context, i discord.ComponentInteraction) answer 
 
 // decide answers a question and has its card told anew, whoever asked and whenever.
 func (b *Bot) decide(ctx context.Context, id string, by chat.Principal, yes bool, note string) string {
-	a, err := b.House.Approval(ctx, id)
+	a, err := b.Backend.Approval(ctx, id)
 	if errors.Is(err, journal.ErrUnknown) {
 		return "This question is not known any more."
 	}
 	if err == nil {
-		err = b.House.Answer(ctx, id, by, yes, note)
+		err = b.Backend.Answer(ctx, id, by, yes, note)
 		b.wake(context.WithoutCancel(ctx), a.Thread)
 	}
 	if errors.Is(err, journal.ErrSettled) {
-		if now, rerr := b.House.Approval(ctx, id); rerr == nil {
+		if now, rerr := b.Backend.Approval(ctx, id); rerr == nil {
 			return "Too late: " + now.Ended() + "."
 		}
 	}
@@ -164,7 +165,7 @@ func (b *Bot) decide(ctx context.Context, id string, by chat.Principal, yes bool
 // refused, or that it was neither and may go well the next time.
 func plainly(err error) string {
 	var ours *command.Error
-	var refused Refusal
+	var refused connector.Refusal
 	var theirs *rest.Error
 	text := ""
 	switch {
@@ -221,7 +222,7 @@ func keeps(i discord.Interaction) bool {
 // stopped ends the run that a message of ours belongs to, on the word of whoever asked
 // for it, or of somebody who keeps order in the channel.
 func (b *Bot) stopped(ctx context.Context, message string, by chat.Principal, keeper bool) string {
-	places, err := b.House.Places(ctx, room.Transport, message)
+	places, err := b.Backend.Places(ctx, room.Transport, message)
 	if err != nil {
 		return plainly(err)
 	}
@@ -229,7 +230,7 @@ func (b *Bot) stopped(ctx context.Context, message string, by chat.Principal, ke
 		if !keeper && !b.asker(ctx, p.Thread, by.ID) {
 			return "Only whoever asked can stop this, or somebody who may manage messages here."
 		}
-		ended, err := b.House.Abort(ctx, p.Thread, by.String(), false)
+		ended, err := b.Backend.Abort(ctx, p.Thread, by.String(), false)
 		if err != nil {
 			return plainly(err)
 		}
@@ -248,11 +249,11 @@ func (b *Bot) asker(ctx context.Context, thread chat.ThreadID, user string) bool
 	if t != nil && t.askedBy(user) {
 		return true
 	}
-	row, err := b.House.Thread(ctx, thread)
+	row, err := b.Backend.Thread(ctx, thread)
 	if err != nil || row.Owner.Kind != chat.DiscordUser || row.Owner.ID != user {
 		return false
 	}
-	return !b.House.Manner(thread).Room // which is not its first speaker's
+	return !b.Backend.Display(thread).Room // which is not its first speaker's
 }
 
 // reacted carries out what a reaction orders: a cross by the asker stops, on a card a
@@ -262,7 +263,7 @@ func (b *Bot) reacted(ctx context.Context, e gateway.EventMessageReactionAdd) er
 	if e.UserID.String() == me.ID || e.Emoji.Name == nil {
 		return nil
 	}
-	places, err := b.House.Places(ctx, room.Transport, e.MessageID.String())
+	places, err := b.Backend.Places(ctx, room.Transport, e.MessageID.String())
 	if err != nil || len(places) == 0 {
 		return err
 	}
@@ -276,7 +277,7 @@ func (b *Bot) reacted(ctx context.Context, e gateway.EventMessageReactionAdd) er
 	}
 	ev := room.Event{Kind: room.Reacted, Emoji: *e.Emoji.Name, Added: true, By: author}
 	for _, p := range places {
-		if !b.House.Serves(b.Name, p.Thread) {
+		if !b.Backend.Serves(b.Name, p.Thread) {
 			continue
 		}
 		id, onCard := strings.CutPrefix(p.Key, "ask/")
@@ -291,7 +292,7 @@ func (b *Bot) reacted(ctx context.Context, e gateway.EventMessageReactionAdd) er
 				b.Log.Info("a reaction did not answer a question", "event", "reaction_refused", "why", said)
 			}
 		case activate.Abort:
-			if _, err := b.House.Abort(ctx, p.Thread, principal(author).String(), false); err != nil {
+			if _, err := b.Backend.Abort(ctx, p.Thread, principal(author).String(), false); err != nil {
 				return fmt.Errorf("stop by reaction: %w", err)
 			}
 		}

@@ -10,14 +10,6 @@ import (
 	"chorus/internal/room"
 )
 
-// Names says what bots are called.
-type Names interface {
-	// Called is what a bot should be called in a guild with these channels; "": as it is.
-	Called(ctx context.Context, bot, guild string, channels []room.Channel) string
-	// Renewals rings when the configuration was read again, until ctx ends.
-	Renewals(ctx context.Context) <-chan struct{}
-}
-
 // renewed has what follows from settings follow them. It never waits.
 func (b *Bot) renewed(context.Context) {
 	select {
@@ -32,7 +24,7 @@ const longestNick = 32
 // followNames keeps our name in each guild in step with the agent's inner name. It is set
 // once for each name: whoever changes it by hand is not argued with.
 func (b *Bot) followNames(ctx context.Context) {
-	renewals := b.House.Renewals(ctx)
+	renewals := b.Backend.Reloads(ctx)
 	done := map[string]string{} // by guild
 	for {
 		select {
@@ -42,7 +34,7 @@ func (b *Bot) followNames(ctx context.Context) {
 		case <-b.names:
 		}
 		for guild, channels := range b.world.guilds() {
-			want := []rune(b.House.Called(ctx, b.Name, guild, channels))
+			want := []rune(b.Backend.BotName(ctx, b.Name, guild, channels))
 			name := string(want[:min(len(want), longestNick)])
 			if name != "" && done[guild] != name && b.callMyself(ctx, guild, name) {
 				done[guild] = name

@@ -7,6 +7,7 @@ import (
 
 	"github.com/disgoorg/disgo/discord"
 
+	"chorus/internal/connector"
 	"chorus/internal/room"
 )
 
@@ -46,8 +47,8 @@ func allowedTo(c discord.SlashCommandCreate, p discord.Permissions) discord.Slas
 }
 
 // giver is who gives an order; false: it was given in a direct message, where there is no guild.
-func (o order) giver() (Giver, bool) {
-	return Giver{By: o.by, Guild: o.in.Guild}, o.in.Guild != "" && o.in.Guild != room.Direct
+func (o order) giver() (connector.Caller, bool) {
+	return connector.Caller{By: o.by, Guild: o.in.Guild}, o.in.Guild != "" && o.in.Guild != room.Direct
 }
 
 // nameIn is the agent that an order names, as names are written.
@@ -62,7 +63,7 @@ func (b *Bot) agents(ctx context.Context, o order) answer {
 	if !ok {
 		return says(onlyInGuilds)
 	}
-	list, err := b.House.GuildAgents(ctx, by)
+	list, err := b.Backend.GuildAgents(ctx, by)
 	if err != nil {
 		return says(plainly(err))
 	}
@@ -86,7 +87,7 @@ func code(s string) string { return strings.ReplaceAll(s, "`", "'") }
 
 // agentHere is the agent that answers in a channel through this bot; "": none does.
 func (b *Bot) agentHere(ctx context.Context, in room.Channel) (string, error) {
-	list, err := b.House.Listeners(ctx, b.Name, b.me(), in)
+	list, err := b.Backend.Listeners(ctx, b.Name, b.me(), in)
 	if err != nil {
 		return "", err
 	}
@@ -115,13 +116,13 @@ func (b *Bot) configAgent(ctx context.Context, o order) answer {
 	}
 	value, change := o.data.OptString("value")
 	if !change {
-		now, err := b.House.AgentSetting(ctx, by, name, key)
+		now, err := b.Backend.AgentSetting(ctx, by, name, key)
 		if err != nil {
 			return says(plainly(err))
 		}
 		return says(fmt.Sprintf("%s of **%s** is %s\n-# %s", now.Key, name, shownValue(now.Value), now.From))
 	}
-	now, note, err := b.House.SetAgent(ctx, by, name, key, value)
+	now, note, err := b.Backend.SetAgent(ctx, by, name, key, value)
 	if err != nil {
 		return says(plainly(err))
 	}
@@ -130,7 +131,7 @@ func (b *Bot) configAgent(ctx context.Context, o order) answer {
 }
 
 // settled tells what holds after a change.
-func settled(what string, now Setting, note string) string {
+func settled(what string, now connector.Setting, note string) string {
 	text := fmt.Sprintf("%s is now %s\n-# %s; it counts from the next run on", what, shownValue(now.Value), now.From)
 	if note != "" {
 		text += "\n" + note
@@ -152,17 +153,17 @@ func shownValue(v string) string {
 
 // proposeForAgent proposes values for whatever option is being typed.
 func (b *Bot) proposeForAgent(ctx context.Context, o asking) []discord.AutocompleteChoice {
-	by, at := Giver{By: o.by, Guild: o.in.Guild}, o.data.Focused()
+	by, at := connector.Caller{By: o.by, Guild: o.in.Guild}, o.data.Focused()
 	part := o.data.String(at.Name)
 	switch at.Name {
 	case "name":
-		return choices(b.House.ProposeAgents(ctx, by, part))
+		return choices(b.Backend.ProposeAgents(ctx, by, part))
 	case "key":
-		return choices(b.House.ProposeKeys(part))
+		return choices(b.Backend.ProposeKeys(part))
 	case "value":
-		return choices(b.House.ProposeValues(ctx, by, o.data.String("key"), part))
+		return choices(b.Backend.ProposeValues(ctx, by, o.data.String("key"), part))
 	default: // model and permissions are keys themselves
-		return choices(b.House.ProposeValues(ctx, by, at.Name, part))
+		return choices(b.Backend.ProposeValues(ctx, by, at.Name, part))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/disgoorg/disgo/rest"
 	"github.com/disgoorg/snowflake/v2"
 
+	"chorus/internal/connector"
 	"chorus/internal/room"
 	"chorus/internal/room/show"
 )
@@ -23,9 +24,9 @@ func (b *Bot) initAgent(ctx context.Context, o order) answer {
 	if !ok {
 		return says(onlyInGuilds)
 	}
-	want := NewAgent{Name: nameIn(o.data), Model: o.data.String("model"),
+	want := connector.NewAgent{Name: nameIn(o.data), Model: o.data.String("model"),
 		Permissions: o.data.String("permissions"), Prompt: o.data.String("prompt")}
-	if err := b.House.MayInit(ctx, by, want); err != nil {
+	if err := b.Backend.CheckNewAgent(ctx, by, want); err != nil {
 		return says(plainly(err))
 	}
 	b.making.Lock() // an order that is given twice finds what the first one made
@@ -35,7 +36,7 @@ func (b *Bot) initAgent(ctx context.Context, o order) answer {
 		return says(channelRefused(err, want.Name))
 	}
 	channel, made := at.ID, at.now
-	agent, err := b.House.Init(ctx, by, want, at.Dwelling)
+	agent, err := b.Backend.CreateAgent(ctx, by, want, at.AgentChannel)
 	if err != nil {
 		return says(fmt.Sprintf("%s\nThe channel <#%s> is there; say the same again, and only the rest is done.", plainly(err), channel))
 	}
@@ -57,7 +58,7 @@ const creating = 3
 
 // found is a channel for an agent.
 type found struct {
-	Dwelling
+	connector.AgentChannel
 	now bool // it was made just now
 }
 
@@ -87,7 +88,7 @@ func (b *Bot) channelFor(ctx context.Context, o order, name string) (at found, e
 			rest.WithCtx(ctx), rest.WithReason("/agent init by "+o.by.Name))
 		if err == nil {
 			b.world.channel(c)
-			return found{Dwelling{c.ID().String(), true}, true}, nil
+			return found{connector.AgentChannel{ID: c.ID().String(), Made: true}, true}, nil
 		}
 		if !passing(err) {
 			return at, err
@@ -106,7 +107,7 @@ func (b *Bot) channelFor(ctx context.Context, o order, name string) (at found, e
 func (b *Bot) channelNamed(ctx context.Context, o order, all []discord.GuildChannel, name string) discord.GuildChannel {
 	has := ""
 	by, _ := o.giver()
-	agents, _ := b.House.GuildAgents(ctx, by) // what is not known now is looked for by its name
+	agents, _ := b.Backend.GuildAgents(ctx, by) // what is not known now is looked for by its name
 	for _, a := range agents {
 		if a.Name == name {
 			has = a.Channel
@@ -170,7 +171,7 @@ func (b *Bot) destroyAgent(ctx context.Context, o order) answer {
 	if !ok {
 		return says(onlyInGuilds)
 	}
-	agent, err := b.House.MayRetire(ctx, by, nameIn(o.data))
+	agent, err := b.Backend.CheckDeleteAgent(ctx, by, nameIn(o.data))
 	if err != nil {
 		return says(plainly(err))
 	}
@@ -207,8 +208,8 @@ func (b *Bot) retire(ctx context.Context, i discord.ComponentInteraction, id str
 	if i.ID().Time().Sub(i.Message.ID.Time()) > retireTime {
 		return "That was asked a while ago; say `/agent destroy` again."
 	}
-	giver := Giver{By: by, Guild: i.GuildID().String()}
-	agent, err := b.House.MayRetire(ctx, giver, name)
+	giver := connector.Caller{By: by, Guild: i.GuildID().String()}
+	agent, err := b.Backend.CheckDeleteAgent(ctx, giver, name)
 	if err != nil {
 		return plainly(err)
 	}
@@ -224,7 +225,7 @@ func (b *Bot) retire(ctx context.Context, i discord.ComponentInteraction, id str
 			return plainly(fmt.Errorf("the channel could not be deleted, so nothing was done: %w", err))
 		}
 	}
-	if err := b.House.Retire(ctx, giver, name, keep == "keep"); err != nil {
+	if err := b.Backend.DeleteAgent(ctx, giver, name, keep == "keep"); err != nil {
 		return plainly(err)
 	}
 	b.renewed(ctx)

@@ -11,6 +11,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/command"
+	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/room"
 	"chorus/internal/room/split"
@@ -75,7 +76,7 @@ func (b *Bot) clearContext(ctx context.Context, o order) answer {
 			busy++
 			continue
 		}
-		n, err := b.House.ClearContext(ctx, row.ID, o.by)
+		n, err := b.Backend.ClearContext(ctx, row.ID, o.by)
 		if command.KindOf(err) == command.Conflict {
 			busy++ // it began meanwhile, or what waited did
 			continue
@@ -110,10 +111,10 @@ const haltTime = 30 * time.Second
 func (b *Bot) halted(ctx context.Context, row journal.Thread, by chat.Principal) bool {
 	ctx, cancel := context.WithTimeout(ctx, haltTime)
 	defer cancel()
-	if _, err := b.House.Abort(ctx, row.ID, by.String(), false); err != nil {
+	if _, err := b.Backend.Abort(ctx, row.ID, by.String(), false); err != nil {
 		return false
 	}
-	for item, err := range b.House.Watch(ctx, row.ID, row.Next-1) {
+	for item, err := range b.Backend.Watch(ctx, row.ID, row.Next-1) {
 		if err != nil {
 			return false
 		}
@@ -158,7 +159,7 @@ func (b *Bot) saveContext(ctx context.Context, o order) answer {
 	}
 	var out strings.Builder
 	for _, agent := range agents {
-		saved, err := b.House.SaveContext(ctx, by[agent], o.by, o.data.String("description"))
+		saved, err := b.Backend.SaveContext(ctx, by[agent], o.by, o.data.String("description"))
 		if err != nil {
 			out.WriteString(plainly(err) + "\n")
 			continue
@@ -174,7 +175,7 @@ func (b *Bot) saveContext(ctx context.Context, o order) answer {
 func short(id string) string { return id[:min(len(id), 8)] }
 
 func (b *Bot) savedContexts(ctx context.Context, o order) answer {
-	list, err := b.House.SavedContexts(ctx, "", o.in.Place())
+	list, err := b.Backend.SavedContexts(ctx, "", o.in.Place())
 	if err != nil {
 		return says(plainly(err))
 	}
@@ -185,7 +186,7 @@ func (b *Bot) savedContexts(ctx context.Context, o order) answer {
 	return says(first(strings.TrimSpace(out.String()), "Nothing was saved here yet; `/context save` does."))
 }
 
-func whose(s Saved) string {
+func whose(s connector.Saved) string {
 	if s.Quiet {
 		return ", by itself when it had been quiet"
 	}
@@ -193,7 +194,7 @@ func whose(s Saved) string {
 }
 
 // aboutSaved is what a saved context is about in one line.
-func aboutSaved(s Saved, limit int) string {
+func aboutSaved(s connector.Saved, limit int) string {
 	text := s.Summary
 	if s.Description != "" {
 		text = s.Description + " · " + text
@@ -209,7 +210,7 @@ func (b *Bot) restoreContext(ctx context.Context, o order) answer {
 	if len(rows) == 0 && others > 0 {
 		return says(notYours)
 	}
-	done, err := b.House.RestoreContext(ctx, o.in.Place(), strings.ToLower(strings.TrimSpace(o.data.String("session_id"))), rows, o.by)
+	done, err := b.Backend.RestoreContext(ctx, o.in.Place(), strings.ToLower(strings.TrimSpace(o.data.String("session_id"))), rows, o.by)
 	if err != nil {
 		return says(plainly(err))
 	}
@@ -227,7 +228,7 @@ func (b *Bot) restoreContext(ctx context.Context, o order) answer {
 
 // proposeSaved proposes what was kept here.
 func (b *Bot) proposeSaved(ctx context.Context, o asking) []discord.AutocompleteChoice {
-	list, err := b.House.SavedContexts(ctx, "", o.in.Place())
+	list, err := b.Backend.SavedContexts(ctx, "", o.in.Place())
 	if err != nil {
 		return nil
 	}
@@ -297,8 +298,8 @@ func (b *Bot) named(ctx context.Context, in room.Channel, name string) (journal.
 	case 1:
 		return found[0], nil
 	case 0:
-		return journal.Thread{}, Refusal(fmt.Sprintf("there is no conversation %.60q here; `/thread list` shows them", name))
+		return journal.Thread{}, connector.Refusal(fmt.Sprintf("there is no conversation %.60q here; `/thread list` shows them", name))
 	default:
-		return journal.Thread{}, Refusal(fmt.Sprintf("%.60q is the beginning of %d conversations here; give more of it", name, len(found)))
+		return journal.Thread{}, connector.Refusal(fmt.Sprintf("%.60q is the beginning of %d conversations here; give more of it", name, len(found)))
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/command"
+	"chorus/internal/connector"
 	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/room"
@@ -31,7 +32,7 @@ func lookOrders() []orders {
 
 // told folds the run that is on in a conversation, or its last one.
 func (b *Bot) told(ctx context.Context, thread chat.ThreadID, run string) (show.Told, error) {
-	events, err := b.House.RunEvents(ctx, thread, run)
+	events, err := b.Backend.RunEvents(ctx, thread, run)
 	return show.Tell(events, label), err
 }
 
@@ -50,7 +51,7 @@ func (b *Bot) going(ctx context.Context, row journal.Thread) string {
 	}
 	parts = append(parts, show.Duration(time.Since(t.Began).Truncate(time.Second)))
 	if doing := t.Doing(); row.Status == chat.Running && doing != "" {
-		parts = append(parts, oneLine(b.House.Hide(doing), 80))
+		parts = append(parts, oneLine(b.Backend.Redact(doing), 80))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -62,7 +63,7 @@ func (b *Bot) waitingHere(ctx context.Context, rows []journal.Thread) ([]desk.Ap
 		if row.Status != chat.Waiting {
 			continue
 		}
-		list, err := b.House.Approvals(ctx, desk.Filter{Thread: row.ID, State: desk.Open})
+		list, err := b.Backend.Approvals(ctx, desk.Filter{Thread: row.ID, State: desk.Open})
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +73,7 @@ func (b *Bot) waitingHere(ctx context.Context, rows []journal.Thread) ([]desk.Ap
 }
 
 func (b *Bot) status(ctx context.Context, o order) answer {
-	listeners, err := b.House.Listeners(ctx, b.Name, b.me(), o.in)
+	listeners, err := b.Backend.Listeners(ctx, b.Name, b.me(), o.in)
 	if err != nil {
 		return says(plainly(err))
 	}
@@ -102,21 +103,21 @@ func (b *Bot) status(ctx context.Context, o order) answer {
 		return says(plainly(err))
 	}
 	for _, a := range open {
-		fmt.Fprintf(&out, "- waits for a yes: `%s`, asked <t:%d:R>\n", oneLine(b.House.Hide(label(a.Call.Name, a.Call.Args)), 80), a.AskedAt.Unix())
+		fmt.Fprintf(&out, "- waits for a yes: `%s`, asked <t:%d:R>\n", oneLine(b.Backend.Redact(label(a.Call.Name, a.Call.Args)), 80), a.AskedAt.Unix())
 	}
 	b.spent(ctx, &out, o)
 	return says(strings.TrimSpace(out.String()))
 }
 
 // statusOf is one agent: on what it works, and how full its window is.
-func (b *Bot) statusOf(ctx context.Context, out *strings.Builder, l Listener, in room.Channel, rows []journal.Thread) {
-	model, profile := b.House.Defaults(ctx, l.Agent, in)
+func (b *Bot) statusOf(ctx context.Context, out *strings.Builder, l connector.Listener, in room.Channel, rows []journal.Thread) {
+	model, profile := b.Backend.Defaults(ctx, l.Agent, in)
 	fmt.Fprintf(out, "**%s** answers here · model `%s` · profile `%s` · routing `%s`\n", l.Name, model, profile, first(string(l.Routing), "reply"))
 	for _, row := range rows {
 		if row.Agent != l.Name {
 			continue
 		}
-		used, err := b.House.WindowUse(ctx, row.ID)
+		used, err := b.Backend.WindowUse(ctx, row.ID)
 		if err != nil {
 			return
 		}
@@ -140,7 +141,7 @@ func behind(row journal.Thread) string {
 // spent is what somebody paid for today, and for those who keep the server what all did.
 func (b *Bot) spent(ctx context.Context, out *strings.Builder, o order) {
 	own := command.Caller{Principal: o.by, Scopes: []command.Scope{command.Read}}
-	mine, err := b.House.Costs(ctx, own, command.CostQuery{By: "agent", Since: "today"})
+	mine, err := b.Backend.Costs(ctx, own, command.CostQuery{By: "agent", Since: "today"})
 	if err != nil {
 		return
 	}
@@ -214,7 +215,7 @@ func (b *Bot) kill(ctx context.Context, row journal.Thread, by chat.Principal, k
 	if !keeper && !b.asker(ctx, row.ID, by.ID) {
 		return "Only whoever asked can stop this, or somebody who may manage messages here."
 	}
-	ended, err := b.House.Abort(ctx, row.ID, by.String(), true)
+	ended, err := b.Backend.Abort(ctx, row.ID, by.String(), true)
 	switch {
 	case err != nil:
 		return plainly(err)
@@ -246,17 +247,17 @@ func (b *Bot) waitingIn(ctx context.Context, out *strings.Builder, row journal.T
 	if row.Waiting == 0 {
 		return
 	}
-	seqs, err := b.House.Untaken(ctx, row.ID)
+	seqs, err := b.Backend.Untaken(ctx, row.ID)
 	if err != nil {
 		return
 	}
 	for i, seq := range seqs {
-		ev, err := b.House.EventNow(ctx, row.ID, seq)
+		ev, err := b.Backend.EventNow(ctx, row.ID, seq)
 		if err != nil {
 			continue
 		}
 		who, words := asked(ev)
-		fmt.Fprintf(out, "%splace %d: %s, since <t:%d:R>: %s\n", indent, i+1, who, ev.At.Unix(), oneLine(b.House.Hide(words), 80))
+		fmt.Fprintf(out, "%splace %d: %s, since <t:%d:R>: %s\n", indent, i+1, who, ev.At.Unix(), oneLine(b.Backend.Redact(words), 80))
 	}
 }
 

@@ -35,7 +35,7 @@ func (b *Bot) here(ctx context.Context, in room.Channel) ([]journal.Thread, erro
 }
 
 func (b *Bot) hereMost(ctx context.Context, in room.Channel, most int) ([]journal.Thread, error) {
-	rows, err := b.House.ThreadsIn(ctx, in.Place(), most)
+	rows, err := b.Backend.ThreadsIn(ctx, in.Place(), most)
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +47,8 @@ func (b *Bot) hereMost(ctx context.Context, in room.Channel, most int) ([]journa
 	}
 	var out []journal.Thread
 	for _, row := range rows {
-		if b.House.Serves(b.Name, row.ID) && isHere(row.ID) {
-			row.Title = b.House.Hide(row.Title) // before it is cut: half a secret is not known for one
+		if b.Backend.Serves(b.Name, row.ID) && isHere(row.ID) {
+			row.Title = b.Backend.Redact(row.Title) // before it is cut: half a secret is not known for one
 			out = append(out, row)
 		}
 	}
@@ -58,7 +58,7 @@ func (b *Bot) hereMost(ctx context.Context, in room.Channel, most int) ([]journa
 // inThread tells the conversations of a platform thread from the others of its channel: the
 // one that it is, forks that were made in it, and the one whose answer it was opened on.
 func (b *Bot) inThread(ctx context.Context, in room.Channel) (func(chat.ThreadID) bool, error) {
-	places, err := b.House.Places(ctx, room.Transport, in.ID)
+	places, err := b.Backend.Places(ctx, room.Transport, in.ID)
 	return func(thread chat.ThreadID) bool {
 		root := thread.Thread()
 		return root == in.ID || strings.HasPrefix(root, in.ID+forkMark) ||
@@ -91,7 +91,7 @@ func (b *Bot) stopAll(ctx context.Context, in room.Channel, by chat.Principal, k
 			others++
 			continue
 		}
-		did, err := b.House.Abort(ctx, row.ID, by.String(), all)
+		did, err := b.Backend.Abort(ctx, row.ID, by.String(), all)
 		if err != nil {
 			return plainly(err)
 		}
@@ -125,7 +125,7 @@ func (b *Bot) steer(ctx context.Context, in room.Channel, by chat.Principal, wor
 		if !on(row) {
 			continue
 		}
-		_, err := b.House.Steer(ctx, row.ID, chat.Steered{From: chat.Participant{ID: by.ID, Name: by.Name, Kind: chat.Person}, Principal: by,
+		_, err := b.Backend.Steer(ctx, row.ID, chat.Steered{From: chat.Participant{ID: by.ID, Name: by.Name, Kind: chat.Person}, Principal: by,
 			Blocks: chat.TextBlocks(words), Mode: chat.Interrupt})
 		if err != nil {
 			return plainly(err)
@@ -139,9 +139,9 @@ func (b *Bot) steer(ctx context.Context, in room.Channel, by chat.Principal, wor
 func (b *Bot) spentBy(ctx context.Context, o order, since string) (command.Costs, error) {
 	q := command.CostQuery{By: "agent", Since: since}
 	if by, ok := o.giver(); ok && o.keeps() {
-		return b.House.GuildCosts(ctx, by, q)
+		return b.Backend.GuildCosts(ctx, by, q)
 	}
-	return b.House.Costs(ctx, command.Caller{Principal: o.by, Scopes: []command.Scope{command.Read}}, q)
+	return b.Backend.Costs(ctx, command.Caller{Principal: o.by, Scopes: []command.Scope{command.Read}}, q)
 }
 
 func (b *Bot) costs(ctx context.Context, o order) answer {

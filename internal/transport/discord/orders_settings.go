@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"chorus/internal/connector"
+
 	"github.com/disgoorg/disgo/discord"
 )
 
@@ -38,7 +40,7 @@ func setsGuild(key, option string) handler {
 		if !ok {
 			return says(onlyInGuilds)
 		}
-		now, note, err := b.House.SetGuild(ctx, by, key, strings.TrimSpace(o.data.String(option)))
+		now, note, err := b.Backend.SetGuild(ctx, by, key, strings.TrimSpace(o.data.String(option)))
 		if err != nil {
 			return says(plainly(err))
 		}
@@ -51,7 +53,7 @@ func (b *Bot) proposeForSettings(ctx context.Context, o asking) []discord.Autoco
 	if at == "profile" {
 		key = "permissions"
 	}
-	return choices(b.House.ProposeValues(ctx, Giver{By: o.by, Guild: o.in.Guild}, key, o.data.String(at)))
+	return choices(b.Backend.ProposeValues(ctx, connector.Caller{By: o.by, Guild: o.in.Guild}, key, o.data.String(at)))
 }
 
 func (b *Bot) showSettings(ctx context.Context, o order) answer {
@@ -59,7 +61,7 @@ func (b *Bot) showSettings(ctx context.Context, o order) answer {
 	if !ok {
 		return says(onlyInGuilds)
 	}
-	list, keys, err := b.House.GuildSettings(ctx, by)
+	list, keys, err := b.Backend.GuildSettings(ctx, by)
 	if err != nil {
 		return says(plainly(err))
 	}
@@ -77,7 +79,7 @@ func (b *Bot) checkKeys(ctx context.Context, o order) answer {
 	if !ok {
 		return says(onlyInGuilds)
 	}
-	keys, err := b.House.CheckKeys(ctx, by)
+	keys, err := b.Backend.CheckKeys(ctx, by)
 	if err != nil {
 		return says(plainly(err))
 	}
@@ -87,7 +89,7 @@ func (b *Bot) checkKeys(ctx context.Context, o order) answer {
 // fewModels are shown of each vendor.
 const fewModels = 5
 
-func keyLines(keys []KeyState) string {
+func keyLines(keys []connector.KeyState) string {
 	var out strings.Builder
 	for _, k := range keys {
 		fmt.Fprintf(&out, "- **%s**: %s", k.Vendor, k.State)
@@ -107,7 +109,7 @@ func keyLines(keys []KeyState) string {
 
 // access explains rights, in a channel, of whoever asks or of somebody else.
 func (b *Bot) access(ctx context.Context, o order) answer {
-	of := Giver{By: o.by, Guild: o.in.Guild}
+	of := connector.Caller{By: o.by, Guild: o.in.Guild}
 	who := "You"
 	if user, ok := o.data.OptUser("person"); ok && user.ID.String() != o.by.ID {
 		if !o.keeps() {
@@ -126,7 +128,7 @@ func (b *Bot) access(ctx context.Context, o order) answer {
 	if agent == "" {
 		return says("Nobody answers here, so nothing is done on anybody's word.")
 	}
-	a, err := b.House.Access(ctx, of, agent, o.in)
+	a, err := b.Backend.Access(ctx, of, agent, o.in)
 	if err != nil {
 		return says(plainly(err))
 	}
@@ -134,7 +136,7 @@ func (b *Bot) access(ctx context.Context, o order) answer {
 }
 
 // accessText is rights for people who have never heard of profiles.
-func accessText(a Access, who, agent string, roles []string) string {
+func accessText(a connector.Access, who, agent string, roles []string) string {
 	have, speak := "has", "they say"
 	if who == "You" {
 		have, speak = "have", "you say"

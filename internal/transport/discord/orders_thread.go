@@ -8,6 +8,7 @@ import (
 
 	"github.com/disgoorg/disgo/discord"
 
+	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/room/show"
 )
@@ -68,7 +69,7 @@ func (b *Bot) one(ctx context.Context, o order) (journal.Thread, error) {
 	}
 	rows, err := b.here(ctx, o.in)
 	if err == nil && len(rows) == 0 {
-		err = Refusal("there are no conversations here yet")
+		err = connector.Refusal("there are no conversations here yet")
 	}
 	if err != nil {
 		return journal.Thread{}, err
@@ -84,7 +85,7 @@ func (b *Bot) threadHistory(ctx context.Context, o order) answer {
 	if err != nil {
 		return says(plainly(err))
 	}
-	s, err := b.House.GetSession(ctx, caller(o.by), string(row.ID))
+	s, err := b.Backend.GetSession(ctx, caller(o.by), string(row.ID))
 	if err != nil {
 		return says(plainly(err))
 	}

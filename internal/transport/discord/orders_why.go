@@ -70,19 +70,19 @@ func messageIn(link string) string {
 // whyMessage explains the run that a message belongs to: one of ours that told of it, or
 // the one that asked for it. What is said elsewhere is not told here.
 func (b *Bot) whyMessage(ctx context.Context, o order, message string) answer {
-	places, err := b.House.Places(ctx, room.Transport, message)
+	places, err := b.Backend.Places(ctx, room.Transport, message)
 	if err != nil {
 		return says(plainly(err))
 	}
 	for _, p := range places {
-		if p.Thread.Place() != o.in.Place() || !b.House.Serves(b.Name, p.Thread) {
+		if p.Thread.Place() != o.in.Place() || !b.Backend.Serves(b.Name, p.Thread) {
 			continue
 		}
 		run, err := b.runOf(ctx, p)
 		if err != nil {
 			return says(plainly(err))
 		}
-		row, rerr := b.House.Thread(ctx, p.Thread)
+		row, rerr := b.Backend.Thread(ctx, p.Thread)
 		t, err := b.told(ctx, p.Thread, run)
 		if err := errors.Join(rerr, err); err != nil {
 			return says(plainly(err))
@@ -98,12 +98,12 @@ func (b *Bot) whyMessage(ctx context.Context, o order, message string) answer {
 // runOf is the run that a message belongs to; "": none.
 func (b *Bot) runOf(ctx context.Context, p journal.Place) (string, error) {
 	if !p.Ours {
-		return b.House.RunOf(ctx, p.Thread, p.Seq)
+		return b.Backend.RunOf(ctx, p.Thread, p.Seq)
 	}
 	what, rest, _ := strings.Cut(p.Key, "/")
 	switch what {
 	case "ask":
-		a, err := b.House.Approval(ctx, rest)
+		a, err := b.Backend.Approval(ctx, rest)
 		return a.Run, err
 	case "refused", "fork", "told":
 		return "", nil
@@ -116,9 +116,9 @@ func (b *Bot) explain(ctx context.Context, o order, row journal.Thread, t show.T
 	var out strings.Builder
 	fmt.Fprintf(&out, "**%s**\n", titleOf(row))
 	for _, seq := range t.Prompts {
-		if ev, err := b.House.EventNow(ctx, row.ID, seq); err == nil {
+		if ev, err := b.Backend.EventNow(ctx, row.ID, seq); err == nil {
 			who, words := asked(ev)
-			fmt.Fprintf(&out, "%s asked <t:%d:R>: %s\n", who, ev.At.Unix(), oneLine(b.House.Hide(words), 100))
+			fmt.Fprintf(&out, "%s asked <t:%d:R>: %s\n", who, ev.At.Unix(), oneLine(b.Backend.Redact(words), 100))
 		}
 	}
 	fmt.Fprintf(&out, "**%s** worked on it under the profile `%s`, and it was %s.\n", row.Agent, first(t.Profile, "none"), ending(t))
@@ -132,7 +132,7 @@ func (b *Bot) explain(ctx context.Context, o order, row journal.Thread, t show.T
 		}
 	}
 	if t.Head != "" {
-		if knew, err := b.House.Knew(ctx, t.Head); err == nil {
+		if knew, err := b.Backend.PromptSources(ctx, t.Head); err == nil {
 			list("It knew from the start", knew)
 		}
 	}
@@ -155,7 +155,7 @@ func (b *Bot) explain(ctx context.Context, o order, row journal.Thread, t show.T
 
 // rulings are what was allowed or not, and by which rule.
 func (b *Bot) rulings(ctx context.Context, out *strings.Builder, o order, row journal.Thread, t show.Told) {
-	audit, err := b.House.Audit(ctx, caller(o.by), command.AuditQuery{Session: string(row.ID), Limit: 200})
+	audit, err := b.Backend.Audit(ctx, caller(o.by), command.AuditQuery{Session: string(row.ID), Limit: 200})
 	if err != nil {
 		return
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/disgoorg/disgo/rest"
 
 	"chorus/internal/chat"
+	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/room"
 	"chorus/internal/room/attach"
@@ -35,16 +36,16 @@ const whatHistory = "history"
 
 // meet lets an agent that comes to a room for the first time know what was said before.
 // A past that cannot be read keeps nothing back.
-func (b *Bot) meet(ctx context.Context, c *journal.Commit, m room.Message, l Listener) error {
+func (b *Bot) meet(ctx context.Context, c *journal.Commit, m room.Message, l connector.Listener) error {
 	if b.met[c.Thread] {
 		return nil
 	}
-	_, err := b.House.Thread(ctx, c.Thread)
+	_, err := b.Backend.Thread(ctx, c.Thread)
 	if !errors.Is(err, journal.ErrUnknown) {
 		b.met[c.Thread] = err == nil
 		return err
 	}
-	res := b.walk(ctx, m.In, history.Start(l.Agent, m.In, m.ID, history.Rules{Roles: l.Roles, Budget: l.Past}))
+	res := b.walk(ctx, m.In, history.Start(l.Agent, m.In, m.ID, history.Rules{Roles: l.Roles, Budget: l.History}))
 	if lines := b.lines(res.Messages, m.In.Guild, l); len(lines) > 0 {
 		return addPast(c, lines, "#"+m.In.Name, m.In.ID, 0, false)
 	}
@@ -69,13 +70,13 @@ func addPast(c *journal.Commit, lines []chat.Line, source, id string, version in
 
 // ordered carries out a .history that somebody has just written, for every agent of the
 // room that this bot speaks for. Other orders are read where they are pinned.
-func (b *Bot) ordered(ctx context.Context, m room.Message, listeners []Listener, w *waking) (bool, error) {
-	if _, is, _ := history.Parse(m.Text); !is || !slices.ContainsFunc(listeners, Listener.isRoom) {
+func (b *Bot) ordered(ctx context.Context, m room.Message, listeners []connector.Listener, w *waking) (bool, error) {
+	if _, is, _ := history.Parse(m.Text); !is || !slices.ContainsFunc(listeners, connector.Listener.IsRoom) {
 		return false, nil
 	}
 	b.tails.order(m.In.ID, m.ID)
-	return b.renew(ctx, renewal{m.In, m.ID, 0, principal(m.Author)}, listeners, w, func(l Listener) history.Result {
-		rules := history.Rules{Roles: l.Roles, Budget: l.Past}
+	return b.renew(ctx, renewal{m.In, m.ID, 0, principal(m.Author)}, listeners, w, func(l connector.Listener) history.Result {
+		rules := history.Rules{Roles: l.Roles, Budget: l.History}
 		walk := history.Start(l.Agent, m.In, after(m.ID), rules)
 		walk.Give(history.Page{Messages: []room.Message{m}}) // what is older is asked for only if the order says so
 		res := walk.Result()
@@ -100,8 +101,8 @@ func (b *Bot) reordered(ctx context.Context, in room.Channel, message string, ve
 	if newest != "" {
 		newest = after(newest) // what comes later is heard by itself
 	}
-	_, err = b.renew(ctx, renewal{in, message, version, chat.Principal{}}, listeners, w, func(l Listener) history.Result {
-		res := b.walk(ctx, in, history.Start(l.Agent, in, newest, history.Rules{Roles: l.Roles, Budget: l.Past}))
+	_, err = b.renew(ctx, renewal{in, message, version, chat.Principal{}}, listeners, w, func(l connector.Listener) history.Result {
+		res := b.walk(ctx, in, history.Start(l.Agent, in, newest, history.Rules{Roles: l.Roles, Budget: l.History}))
 		res.Origin = first(res.Origin, in.ID)
 		return res
 	})
@@ -120,19 +121,19 @@ type renewal struct {
 // an order that is gone makes none.
 func (b *Bot) rowFor(ctx context.Context, r renewal, thread chat.ThreadID) (*journal.Thread, error) {
 	if r.by.ID == "" {
-		row, err := b.House.Thread(ctx, thread)
+		row, err := b.Backend.Thread(ctx, thread)
 		if errors.Is(err, journal.ErrUnknown) {
 			return nil, nil
 		}
 		return &row, err
 	}
-	row, err := b.House.Row(ctx, thread, r.by, roomTitle(r.in))
+	row, err := b.Backend.NewThread(ctx, thread, r.by, roomTitle(r.in))
 	return &row, err
 }
 
 // renew puts the past that a walk gives in the place of each agent's own, and tells people
 // what became of the order.
-func (b *Bot) renew(ctx context.Context, r renewal, listeners []Listener, w *waking, walk func(Listener) history.Result) (bool, error) {
+func (b *Bot) renew(ctx context.Context, r renewal, listeners []connector.Listener, w *waking, walk func(connector.Listener) history.Result) (bool, error) {
 	in, order, version := r.in, r.order, r.version
 	arrival := journal.Arrival{Platform: room.Transport, Bot: b.Name, What: whatHistory, PlatformID: order, Version: version}
 	var wishes []journal.Desired
@@ -142,8 +143,8 @@ func (b *Bot) renew(ctx context.Context, r renewal, listeners []Listener, w *wak
 		if err != nil {
 			return false, err
 		}
-		if !l.isRoom() || !b.House.Serves(b.Name, thread) {
-			speaks = speaks && !l.isRoom()
+		if !l.IsRoom() || !b.Backend.Serves(b.Name, thread) {
+			speaks = speaks && !l.IsRoom()
 			continue
 		}
 		res := walk(l)
@@ -283,7 +284,7 @@ func (b *Bot) member(ctx context.Context, guild string, a room.Author) room.Auth
 
 // lines are messages as an agent remembers them: its own as its own, and nothing that was
 // hidden from it. Of too many characters the newest are kept.
-func (b *Bot) lines(list []room.Message, guild string, l Listener) []chat.Line {
+func (b *Bot) lines(list []room.Message, guild string, l connector.Listener) []chat.Line {
 	names := b.directory(guild, l)
 	var out []chat.Line
 	chars := 0
@@ -302,7 +303,7 @@ func (b *Bot) lines(list []room.Message, guild string, l Listener) []chat.Line {
 		} else {
 			text = replyMark(m, l) + text
 		}
-		if chars += len(text); l.PastChars > 0 && chars > l.PastChars {
+		if chars += len(text); l.HistoryChars > 0 && chars > l.HistoryChars {
 			break
 		}
 		line.Blocks = chat.TextBlocks(text)

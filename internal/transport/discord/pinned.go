@@ -12,22 +12,8 @@ import (
 
 	"chorus/internal/journal"
 	"chorus/internal/room"
+	"chorus/internal/room/pins"
 )
-
-// Pins keeps what is pinned in channels, as far as it is configuration.
-type Pins interface {
-	// KeepPins takes all .config messages that are pinned in a channel, and says what is wrong with
-	// them. Of several bots one is told; the others get nothing.
-	KeepPins(ctx context.Context, bot string, in room.Channel, list []room.Message) ([]PinTrouble, error)
-	// Recall gives what was remembered; nil if nothing was.
-	Recall(ctx context.Context, kind, key string) ([]byte, error)
-}
-
-// PinTrouble is what is wrong with a pin, in a sentence for people.
-type PinTrouble struct {
-	Message string
-	Text    string
-}
 
 // The bounds of reading pins.
 const (
@@ -124,7 +110,7 @@ func (b *Bot) readPins(ctx context.Context, in room.Channel) error {
 	b.mu.Lock()
 	b.pins.ids[in.ID] = ids
 	b.mu.Unlock()
-	wrong, err := b.House.KeepPins(ctx, b.Name, in, list)
+	wrong, err := b.Backend.KeepPins(ctx, b.Name, in, list)
 	if err != nil {
 		return err
 	}
@@ -136,9 +122,9 @@ func isConfig(m discord.Message) bool {
 }
 
 // tellPins tells people what is wrong with their pins, and takes back what no longer is.
-func (b *Bot) tellPins(ctx context.Context, in room.Channel, wrong []PinTrouble) error {
+func (b *Bot) tellPins(ctx context.Context, in room.Channel, wrong []pins.Trouble) error {
 	kind := room.Transport + "-pin-notes/" + b.Name
-	data, err := b.House.Recall(ctx, kind, in.ID)
+	data, err := b.Backend.Recall(ctx, kind, in.ID)
 	if err != nil {
 		return err
 	}
@@ -164,5 +150,5 @@ func (b *Bot) tellPins(ctx context.Context, in room.Channel, wrong []PinTrouble)
 	if data, err = json.Marshal(now); err != nil {
 		return err
 	}
-	return b.House.Remember(ctx, kind, in.ID, data)
+	return b.Backend.Remember(ctx, kind, in.ID, data)
 }

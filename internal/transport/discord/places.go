@@ -165,7 +165,7 @@ func (t *teller) message(m show.Message, seq int64) journal.Desired {
 		p.ReplyTo = m.ReplyTo // across channels there are no replies
 	}
 	if m.Aside {
-		p.Aside, p.Name = true, t.bot.House.Manner(t.thread).Name
+		p.Aside, p.Name = true, t.bot.Backend.Display(t.thread).Name
 	}
 	if m.File != nil {
 		p.File, p.Content = m.File.Name, m.File.Text
@@ -180,7 +180,7 @@ func (t *teller) message(m show.Message, seq int64) journal.Desired {
 			p.Details = m.Card.Approval
 		}
 	}
-	p.Text, p.Content = t.bot.House.Hide(p.Text), t.bot.House.Hide(p.Content)
+	p.Text, p.Content = t.bot.Backend.Redact(p.Text), t.bot.Backend.Redact(p.Content)
 	d.Body, _ = json.Marshal(p) // strings only
 	return d
 }

@@ -43,7 +43,7 @@ func (b *Bot) reactionRemoved(ctx context.Context, e gateway.EventMessageReactio
 
 // reactionsRemoved takes off all that we know of on a message, or all of one sign.
 func (b *Bot) reactionsRemoved(ctx context.Context, guild *snowflake.ID, message, emoji string) error {
-	known, err := b.House.ArrivalsUnder(ctx, room.Transport, b.Name, string(room.Reacted), message+"/")
+	known, err := b.Backend.ArrivalsUnder(ctx, room.Transport, b.Name, string(room.Reacted), message+"/")
 	if err != nil {
 		return err
 	}
@@ -81,11 +81,11 @@ func (b *Bot) journalled(ctx context.Context, r reaction) error {
 	if r.emoji == "" || r.by.ID == b.me().ID || r.by.Program() {
 		return nil
 	}
-	places, err := b.House.Places(ctx, room.Transport, r.message)
+	places, err := b.Backend.Places(ctx, room.Transport, r.message)
 	if err != nil || len(places) == 0 {
 		return err
 	}
-	known, err := b.House.ArrivalsUnder(ctx, room.Transport, b.Name, string(room.Reacted), r.id())
+	known, err := b.Backend.ArrivalsUnder(ctx, room.Transport, b.Name, string(room.Reacted), r.id())
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (b *Bot) journalled(ctx context.Context, r reaction) error {
 	a := journal.Arrival{Platform: room.Transport, Bot: b.Name, What: string(room.Reacted), PlatformID: r.id(), Version: version}
 	done := map[chat.ThreadID]bool{}
 	for _, p := range places {
-		if done[p.Thread] || !b.House.Serves(b.Name, p.Thread) {
+		if done[p.Thread] || !b.Backend.Serves(b.Name, p.Thread) {
 			continue
 		}
 		seq, err := b.wordsOf(ctx, p)
@@ -115,7 +115,7 @@ func (b *Bot) journalled(ctx context.Context, r reaction) error {
 	if len(a.Commits) == 0 {
 		return nil
 	}
-	_, err = b.House.Arrive(ctx, a)
+	_, err = b.Backend.Arrive(ctx, a)
 	return err
 }
 
@@ -132,7 +132,7 @@ func (b *Bot) wordsOf(ctx context.Context, p journal.Place) (int64, error) {
 		return 0, nil
 	}
 	for seq := p.Seq; seq > max(0, p.Seq-farBack); seq-- {
-		ev, err := b.House.Event(ctx, p.Thread, seq)
+		ev, err := b.Backend.Event(ctx, p.Thread, seq)
 		if errors.Is(err, journal.ErrUnknown) {
 			return 0, nil
 		}
@@ -149,20 +149,20 @@ func (b *Bot) wordsOf(ctx context.Context, p journal.Place) (int64, error) {
 // unsaid tells a room that an answer of its agent was taken away by somebody: it is no
 // longer part of what was said there. One of several messages of an answer takes nothing away.
 func (b *Bot) unsaid(ctx context.Context, message string) error {
-	places, err := b.House.Places(ctx, room.Transport, message)
+	places, err := b.Backend.Places(ctx, room.Transport, message)
 	if err != nil {
 		return err
 	}
 	a := journal.Arrival{Platform: room.Transport, Bot: b.Name, What: string(room.Deleted), PlatformID: message}
 	for _, p := range places {
-		if !p.Ours || !b.House.Serves(b.Name, p.Thread) || !b.House.Manner(p.Thread).Room {
+		if !p.Ours || !b.Backend.Serves(b.Name, p.Thread) || !b.Backend.Display(p.Thread).Room {
 			continue
 		}
 		run, _, _ := strings.Cut(p.Key, "/")
-		if row, err := b.House.Outgoing(ctx, p.Lane, p.Key); err != nil || row.Gone {
+		if row, err := b.Backend.Outgoing(ctx, p.Lane, p.Key); err != nil || row.Gone {
 			continue // we took it away ourselves
 		}
-		if _, err := b.House.Outgoing(ctx, p.Lane, run+"/1"); err == nil {
+		if _, err := b.Backend.Outgoing(ctx, p.Lane, run+"/1"); err == nil {
 			continue
 		}
 		seq, err := b.wordsOf(ctx, p)
@@ -177,6 +177,6 @@ func (b *Bot) unsaid(ctx context.Context, message string) error {
 	if len(a.Commits) == 0 {
 		return nil
 	}
-	_, err = b.House.Arrive(ctx, a)
+	_, err = b.Backend.Arrive(ctx, a)
 	return err
 }

@@ -21,13 +21,13 @@ func (b *Bot) replied(ctx context.Context, m room.Message) (bool, error) {
 	if m.ReplyTo == "" || m.System || m.Author.Program() {
 		return false, nil
 	}
-	places, err := b.House.Places(ctx, room.Transport, m.ReplyTo)
+	places, err := b.Backend.Places(ctx, room.Transport, m.ReplyTo)
 	if err != nil {
 		return false, err
 	}
 	for _, p := range places {
 		id, onCard := strings.CutPrefix(p.Key, "ask/")
-		if !p.Ours || !onCard || !b.House.Serves(b.Name, p.Thread) {
+		if !p.Ours || !onCard || !b.Backend.Serves(b.Name, p.Thread) {
 			continue
 		}
 		return b.answerBy(ctx, m, p.Thread, id)
@@ -42,7 +42,7 @@ func (b *Bot) answerBy(ctx context.Context, m room.Message, thread chat.ThreadID
 		return false, nil
 	}
 	by, yes := principal(m.Author), order == activate.Approve
-	a, err := b.House.Approval(ctx, id)
+	a, err := b.Backend.Approval(ctx, id)
 	switch {
 	case errors.Is(err, journal.ErrUnknown):
 		return false, nil
@@ -60,7 +60,7 @@ func (b *Bot) answerBy(ctx context.Context, m room.Message, thread chat.ThreadID
 			}
 			return true, b.tellBack(ctx, m, mayNot(a, by))
 		}
-		err = b.House.Answer(ctx, id, by, yes, note)
+		err = b.Backend.Answer(ctx, id, by, yes, note)
 		if err == nil {
 			b.wake(context.WithoutCancel(ctx), thread)
 			return true, b.sign(ctx, m.In.ID, m.ID, show.SignDone)
@@ -68,7 +68,7 @@ func (b *Bot) answerBy(ctx context.Context, m room.Message, thread chat.ThreadID
 		if !errors.Is(err, journal.ErrSettled) {
 			return true, b.tellBack(ctx, m, plainly(err))
 		}
-		if a, err = b.House.Approval(ctx, id); err != nil {
+		if a, err = b.Backend.Approval(ctx, id); err != nil {
 			return false, err
 		}
 	}
@@ -80,6 +80,6 @@ func (b *Bot) answerBy(ctx context.Context, m room.Message, thread chat.ThreadID
 
 // tellBack answers a message that no conversation took, once.
 func (b *Bot) tellBack(ctx context.Context, m room.Message, text string) error {
-	body, _ := json.Marshal(post{Text: b.House.Hide(text), ReplyTo: m.ID}) // strings only
+	body, _ := json.Marshal(post{Text: b.Backend.Redact(text), ReplyTo: m.ID}) // strings only
 	return b.wish(ctx, m.In.ID, journal.Desired{Lane: b.lane(m.In.ID), Key: "told/" + m.ID, Body: body, Final: true})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/disgoorg/disgo/discord"
 
 	"chorus/internal/chat"
+	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/room"
 	"chorus/internal/room/activate"
@@ -28,9 +29,9 @@ const (
 )
 
 // listeners are those who hear in a channel, with what only a connector knows of them.
-func (b *Bot) listeners(ctx context.Context, in room.Channel) ([]Listener, error) {
+func (b *Bot) listeners(ctx context.Context, in room.Channel) ([]connector.Listener, error) {
 	b.pinned(ctx, in) // they may say how things are done here
-	list, err := b.House.Listeners(ctx, b.Name, b.me(), in)
+	list, err := b.Backend.Listeners(ctx, b.Name, b.me(), in)
 	for i := range list {
 		list[i].Role = b.world.botRole(in.Guild, list[i].User)
 	}
@@ -42,13 +43,13 @@ type saying struct {
 	said  discord.Message
 	msg   room.Message
 	heard route.Heard
-	to    Listener
+	to    connector.Listener
 	order bool // it was a command: what the agent hears of it is that it shall go on
 }
 
 // speaks decides in a room whether the agent answers. A command is taken away from the
 // channel, and the agent is told to go on in its place.
-func (b *Bot) speaks(ctx context.Context, s *saying, all []Listener, k *known) (activate.Decision, error) {
+func (b *Bot) speaks(ctx context.Context, s *saying, all []connector.Listener, k *known) (activate.Decision, error) {
 	m, l := s.msg, s.to
 	seen := activate.Seen{Chain: b.chain(ctx, m, s.said.ReferencedMessage, l.Rules.Deepest()), Recent: b.recent(ctx, m)}
 	for _, p := range k.places(m.ReplyTo) {
@@ -87,7 +88,7 @@ func (b *Bot) wish(ctx context.Context, channel string, wishes ...journal.Desire
 	if len(wishes) == 0 {
 		return nil
 	}
-	if err := b.House.Wish(ctx, wishes...); err != nil {
+	if err := b.Backend.Wish(ctx, wishes...); err != nil {
 		return err
 	}
 	b.outbox.Wake(b.lane(channel))
@@ -126,7 +127,7 @@ func (b *Bot) commit(ctx context.Context, s saying) (journal.Commit, error) {
 	if h.Post != msg.In.ID {
 		body.Post = h.Post
 	}
-	row, err := b.House.Row(ctx, h.Thread, who, title)
+	row, err := b.Backend.NewThread(ctx, h.Thread, who, title)
 	if err != nil {
 		return journal.Commit{}, err
 	}
@@ -146,7 +147,7 @@ func (b *Bot) commit(ctx context.Context, s saying) (journal.Commit, error) {
 }
 
 // replyMark says whom a person answers, as the conversation knows them.
-func replyMark(m room.Message, l Listener) string {
+func replyMark(m room.Message, l connector.Listener) string {
 	if m.ReplyTo == "" || m.Author.Program() {
 		return ""
 	}
@@ -158,7 +159,7 @@ func replyMark(m room.Message, l Listener) string {
 }
 
 // directory is who can be named to an agent: everybody, and the agent by its inner name.
-func (b *Bot) directory(guild string, l Listener) mention.Directory {
+func (b *Bot) directory(guild string, l connector.Listener) mention.Directory {
 	d := b.world.directory(guild)
 	if l.User != "" {
 		d.People = append([]mention.Named{{ID: l.User, Name: first(l.InnerName, l.Username)}}, d.People...)
@@ -186,7 +187,7 @@ func pressable(m discord.Message) bool {
 // inManner shows a conversation as its agent's settings say. In a room there is no status:
 // others would hear it as words, and answer it.
 func (b *Bot) inManner(o *show.Options, thread chat.ThreadID) {
-	m := b.House.Manner(thread)
+	m := b.Backend.Display(thread)
 	o.Status, o.Newest = o.Status && !m.Room, m.Room
 	o.ToolOutput, o.Thinking, o.Name = m.ToolOutput, m.Thinking, first(m.Name, o.Name)
 	o.Footer, o.Brief, o.Price = m.Footer != "" && m.Footer != "off", m.Footer == "short", m.Price

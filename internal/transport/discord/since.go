@@ -23,7 +23,7 @@ func (b *Bot) firstSight(ctx context.Context, c discord.Channel, newest, latest 
 		return before(id), nil
 	}
 	if _, ok := c.(discord.GuildThread); ok {
-		heard, err := b.House.Places(ctx, room.Transport, id)
+		heard, err := b.Backend.Places(ctx, room.Transport, id)
 		if err != nil {
 			return "", err
 		}
@@ -143,22 +143,22 @@ func (b *Bot) differs(m discord.Message, h heardOnce) bool {
 // lastHeard are the messages that were heard last, by channel, and the channels in the
 // order in which something was said there last.
 func (b *Bot) lastHeard(ctx context.Context) (map[string][]heardOnce, []string, error) {
-	ids, err := b.House.LastArrivals(ctx, room.Transport, b.Name, string(room.Said), manyHeard)
+	ids, err := b.Backend.LastArrivals(ctx, room.Transport, b.Name, string(room.Said), manyHeard)
 	if err != nil {
 		return nil, nil, err
 	}
 	heard := map[string][]heardOnce{}
 	var channels []string
 	for _, id := range ids {
-		places, err := b.House.Places(ctx, room.Transport, id)
+		places, err := b.Backend.Places(ctx, room.Transport, id)
 		if err != nil {
 			return nil, nil, err
 		}
 		for _, p := range places {
-			if p.Ours || !b.House.Serves(b.Name, p.Thread) {
+			if p.Ours || !b.Backend.Serves(b.Name, p.Thread) {
 				continue
 			}
-			ev, err := b.House.Event(ctx, p.Thread, p.Seq)
+			ev, err := b.Backend.Event(ctx, p.Thread, p.Seq)
 			if err != nil {
 				return nil, nil, err
 			}

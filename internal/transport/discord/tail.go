@@ -9,6 +9,7 @@ import (
 	"github.com/disgoorg/disgo/discord"
 	"github.com/disgoorg/disgo/rest"
 
+	"chorus/internal/connector"
 	"chorus/internal/room"
 )
 
@@ -207,8 +208,8 @@ func (b *Bot) chain(ctx context.Context, m room.Message, answered *discord.Messa
 }
 
 // turn reports whether an agent spoke last among those of the room, or is the only one.
-func (b *Bot) turn(ctx context.Context, m room.Message, l Listener, all []Listener) bool {
-	rooms := slices.DeleteFunc(slices.Clone(all), func(o Listener) bool { return !o.isRoom() })
+func (b *Bot) turn(ctx context.Context, m room.Message, l connector.Listener, all []connector.Listener) bool {
+	rooms := slices.DeleteFunc(slices.Clone(all), func(o connector.Listener) bool { return !o.IsRoom() })
 	if len(rooms) == 1 {
 		return rooms[0].Name == l.Name
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/room"
 	"chorus/internal/room/show"
@@ -28,7 +29,7 @@ func (b *Bot) tellAll(ctx context.Context) {
 	told := false
 	for {
 		if b.me().ID != "" { // before that nothing could be said
-			own, others, err := b.House.Writes(ctx)
+			own, others, err := b.Backend.Writes(ctx)
 			if now := [2]int64{own, others}; err != nil || !told || now != seen {
 				told, seen = l.look(ctx), now
 			}
@@ -53,7 +54,7 @@ type lookout struct {
 // look wakes what is behind; true: nothing of ours was.
 func (l *lookout) look(ctx context.Context) bool {
 	b := l.bot
-	list, mark, err := b.House.BehindSince(ctx, reader, room.Transport, l.mark, l.behind)
+	list, mark, err := b.Backend.BehindSince(ctx, reader, room.Transport, l.mark, l.behind)
 	if err != nil {
 		if ctx.Err() == nil {
 			b.Log.Warn("could not look for what is to be told", "event", "sweep_failed", "error", err)
@@ -61,7 +62,7 @@ func (l *lookout) look(ctx context.Context) bool {
 		return false
 	}
 	// What another bot serves is that one's, as long as this program runs.
-	l.mark, l.behind = mark, slices.DeleteFunc(list, func(t chat.ThreadID) bool { return !b.House.Serves(b.Name, t) })
+	l.mark, l.behind = mark, slices.DeleteFunc(list, func(t chat.ThreadID) bool { return !b.Backend.Serves(b.Name, t) })
 	for _, thread := range l.behind[:min(len(l.behind), manyBehind)] {
 		b.wake(ctx, thread)
 	}
@@ -112,17 +113,17 @@ func (b *Bot) wake(ctx context.Context, thread chat.ThreadID) {
 
 func (t *teller) run(ctx context.Context) error {
 	var err error
-	if t.from, err = t.bot.House.Reader(ctx, reader, t.thread); err != nil {
+	if t.from, err = t.bot.Backend.Reader(ctx, reader, t.thread); err != nil {
 		return err
 	}
 	t.view = show.New(t.bot.shows(t.thread))
 	ctx, cancel := context.WithCancel(ctx)
-	items := make(chan Item, 64)
+	items := make(chan connector.Item, 64)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		defer close(items)
-		for item, err := range t.bot.House.Watch(ctx, t.thread, t.from) {
+		for item, err := range t.bot.Backend.Watch(ctx, t.thread, t.from) {
 			if err != nil {
 				continue // the thread's trouble, or the store's: watching goes on
 			}
@@ -140,7 +141,7 @@ func (t *teller) run(ctx context.Context) error {
 }
 
 // follow takes what comes until nothing has for a while.
-func (t *teller) follow(ctx context.Context, items <-chan Item) error {
+func (t *teller) follow(ctx context.Context, items <-chan connector.Item) error {
 	idle := time.NewTimer(t.bot.Idle)
 	defer idle.Stop()
 	beat := time.NewTicker(t.bot.Preview)
@@ -172,7 +173,7 @@ func (t *teller) follow(ctx context.Context, items <-chan Item) error {
 
 // take folds one item in. Wishes are written when nothing more lies ready, so that what
 // came at once is one transaction; also when the last that came is only a live piece.
-func (t *teller) take(ctx context.Context, item Item, last bool) error {
+func (t *teller) take(ctx context.Context, item connector.Item, last bool) error {
 	if item.Live != nil {
 		t.view.Live(item.Live)
 		t.changed = true
@@ -253,12 +254,12 @@ func (t *teller) write(ctx context.Context) error {
 	var err error
 	switch seq := t.view.Seq(); {
 	case idle && seq > t.from:
-		err = t.bot.House.Plan(ctx, journal.Plan{Reader: reader, Thread: t.thread, From: t.from, UpTo: seq, Wishes: wishes})
+		err = t.bot.Backend.Plan(ctx, journal.Plan{Reader: reader, Thread: t.thread, From: t.from, UpTo: seq, Wishes: wishes})
 		if err == nil {
 			t.from = seq
 		}
 	case len(wishes) > 0:
-		err = t.bot.House.Wish(ctx, wishes...)
+		err = t.bot.Backend.Wish(ctx, wishes...)
 	}
 	if err != nil {
 		return err
@@ -315,7 +316,7 @@ func (t *teller) beat(ctx context.Context, now time.Time) error {
 			continue
 		}
 		// The first one makes the message; those that follow are only shown.
-		if err := t.bot.House.Wish(ctx, d); err != nil {
+		if err := t.bot.Backend.Wish(ctx, d); err != nil {
 			return err
 		}
 		t.shown[m.Key] = true

@@ -6,14 +6,17 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/room"
 	"chorus/internal/room/show"
 )
 
-// planned is a house that only takes wishes.
+// planned is a backend that only takes wishes.
 type planned struct {
-	House
+	connector.Outbox
+	connector.Agents
+	connector.Conversations
 	wishes []journal.Desired
 	upTo   int64
 }
@@ -23,22 +26,22 @@ func (p *planned) Wish(_ context.Context, list ...journal.Desired) error {
 	return nil
 }
 
-func (p *planned) Manner(chat.ThreadID) Manner { return Manner{} }
+func (p *planned) Display(chat.ThreadID) connector.Display { return connector.Display{} }
 
 func (p *planned) Plan(_ context.Context, plan journal.Plan) error {
 	p.wishes, p.upTo = append(p.wishes, plan.Wishes...), plan.UpTo
 	return nil
 }
 
-func (p *planned) Hide(text string) string { return text }
+func (p *planned) Redact(text string) string { return text }
 
 const thread = chat.ThreadID("discord:9/100:200@helper")
 
-// telling is a conversation that is told to a house that only takes wishes.
+// telling is a conversation that is told to a backend that only takes wishes.
 func telling(t *testing.T) (*planned, *teller) {
 	t.Helper()
 	house := &planned{}
-	b, err := New(Options{Name: "b", Token: "test-token", House: house})
+	b, err := New(Options{Name: "b", Token: "test-token", Backend: connector.Backend{Runner: struct{ connector.Runner }{}, Outbox: house, Agents: house, Conversations: house}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +63,7 @@ func TestStatusWaitsUntilItsPlaceIsKnown(t *testing.T) {
 		if i == 0 {
 			ev.PlatformID = "200"
 		}
-		if err := l.take(t.Context(), Item{Event: &ev}, true); err != nil {
+		if err := l.take(t.Context(), connector.Item{Event: &ev}, true); err != nil {
 			t.Fatal(err)
 		}
 		l.changed = true
@@ -97,11 +100,11 @@ func TestALivePieceBehindTheEndHoldsNothingBack(t *testing.T) {
 		if i == 0 {
 			ev.PlatformID = "200"
 		}
-		if err := l.take(t.Context(), Item{Event: &ev}, false); err != nil { // more lies ready
+		if err := l.take(t.Context(), connector.Item{Event: &ev}, false); err != nil { // more lies ready
 			t.Fatal(err)
 		}
 	}
-	if err := l.take(t.Context(), Item{Live: chat.Delta{}}, true); err != nil {
+	if err := l.take(t.Context(), connector.Item{Live: chat.Delta{}}, true); err != nil {
 		t.Fatal(err)
 	}
 	answered := false

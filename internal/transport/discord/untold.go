@@ -74,7 +74,7 @@ const failedFor = 24 * time.Hour
 
 // untoldBefore hears again of what failed before this program began.
 func (b *Bot) untoldBefore(ctx context.Context) {
-	list, err := b.House.FailedSince(ctx, room.Transport, b.Name, time.Now().Add(-failedFor))
+	list, err := b.Backend.FailedSince(ctx, room.Transport, b.Name, time.Now().Add(-failedFor))
 	if err != nil && ctx.Err() == nil {
 		b.Log.Warn("could not look for what nobody was told of", "event", "untold", "error", err)
 	}
@@ -104,7 +104,7 @@ func (b *Bot) moveHome(ctx context.Context, o journal.Outgoing, p post) error {
 		if o.Group == "" {
 			break
 		}
-		next, err := b.House.Outgoing(ctx, o.Lane, o.Group+"/"+strconv.Itoa(part+1))
+		next, err := b.Backend.Outgoing(ctx, o.Lane, o.Group+"/"+strconv.Itoa(part+1))
 		if err != nil || next.Gone {
 			break // there is no further part
 		}
@@ -113,7 +113,7 @@ func (b *Bot) moveHome(ctx context.Context, o journal.Outgoing, p post) error {
 		}
 		o.Key = next.Key
 	}
-	if err := b.House.Wish(ctx, wishes...); err != nil {
+	if err := b.Backend.Wish(ctx, wishes...); err != nil {
 		return err
 	}
 	b.outbox.Wake(lane)
@@ -134,7 +134,7 @@ func (b *Bot) missing(ctx context.Context, o journal.Outgoing) (hole, error) {
 		return h, nil
 	}
 	step := func(part int) (journal.Outgoing, bool, error) {
-		row, err := b.House.Outgoing(ctx, o.Lane, o.Group+"/"+strconv.Itoa(part))
+		row, err := b.Backend.Outgoing(ctx, o.Lane, o.Group+"/"+strconv.Itoa(part))
 		if errors.Is(err, journal.ErrUnknown) {
 			return row, false, nil
 		}
@@ -169,7 +169,7 @@ func (b *Bot) tellAsker(ctx context.Context, o journal.Outgoing, p post) error {
 		body, _ := json.Marshal(post{Emoji: signUntold}) // strings only
 		sign := journal.Desired{Lane: b.lane(p.AskIn), Key: "sign/" + p.Ask + "/" + signUntold, Thread: o.Thread, Seq: o.Seq, Thing: journal.Reaction,
 			Target: p.Ask, Body: body, Final: true}
-		if err := b.House.Wish(ctx, sign); err != nil {
+		if err := b.Backend.Wish(ctx, sign); err != nil {
 			return err
 		}
 		b.outbox.Wake(sign.Lane)
@@ -200,7 +200,7 @@ func (b *Bot) tellAsker(ctx context.Context, o journal.Outgoing, p post) error {
 			words = append(words, journal.Desired{Lane: lane, Key: key, Thread: o.Thread, Seq: o.Seq, Body: body, Final: true})
 		}
 	}
-	if err := b.House.Wish(ctx, words...); err != nil {
+	if err := b.Backend.Wish(ctx, words...); err != nil {
 		return err
 	}
 	b.outbox.Wake(lane)

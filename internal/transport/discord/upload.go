@@ -9,6 +9,7 @@ import (
 	"github.com/disgoorg/disgo/discord"
 
 	"chorus/internal/chat"
+	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/outbox"
 	"chorus/internal/room"
@@ -19,7 +20,7 @@ func (s sender) file(ctx context.Context, p post) ([]byte, error) {
 	if p.Blob == "" {
 		return []byte(p.Content), nil
 	}
-	data, err := s.bot.House.Blob(ctx, p.Blob)
+	data, err := s.bot.Backend.Blob(ctx, p.Blob)
 	if err != nil {
 		return nil, &outbox.Trouble{Why: outbox.Invalid, Err: err}
 	}
@@ -58,24 +59,24 @@ type Upload struct {
 func (b *Bot) Upload(ctx context.Context, u Upload) (link string, err error) {
 	body, _ := json.Marshal(post{Text: u.Text, File: u.Name, Blob: u.Blob}) // strings only
 	lane, key := b.lane(u.Channel), "upload/"+u.Key
-	if err := b.House.Wish(ctx, journal.Desired{Lane: lane, Key: key, Thread: u.Thread, Seq: u.Seq, Body: body, Final: true}); err != nil {
+	if err := b.Backend.Wish(ctx, journal.Desired{Lane: lane, Key: key, Thread: u.Thread, Seq: u.Seq, Body: body, Final: true}); err != nil {
 		return "", err
 	}
 	b.outbox.Wake(lane)
 	row, err := b.outbox.Stands(ctx, lane, key)
 	switch {
 	case err != nil:
-		return "", Refusal("Discord does not answer; the file will be posted as soon as it does")
+		return "", connector.Refusal("Discord does not answer; the file will be posted as soon as it does")
 	case row.State == journal.Sent:
 		return b.Link(ctx, u.Channel, row.ID), nil
 	}
 	switch outbox.Why(row.Why) {
 	case outbox.Forbidden:
-		return "", Refusal("I may not attach files in this channel; somebody who keeps the server can allow it")
+		return "", connector.Refusal("I may not attach files in this channel; somebody who keeps the server can allow it")
 	case outbox.Gone, outbox.Nowhere:
-		return "", Refusal("the channel is not there any more")
+		return "", connector.Refusal("the channel is not there any more")
 	default:
-		return "", Refusal("Discord does not take this file: it may be too large for this server, or of a kind that is not allowed")
+		return "", connector.Refusal("Discord does not take this file: it may be too large for this server, or of a kind that is not allowed")
 	}
 }
 

@@ -1,25 +1,23 @@
-package discord
+package connector
 
 import (
 	"context"
 	"time"
 
 	"chorus/internal/chat"
-	"chorus/internal/command"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/room"
 )
 
-// Talks is what people do with conversations beside taking part in them.
-type Talks interface {
+// Conversations is what people do with conversations besides taking part in them.
+type Conversations interface {
 	// ClearContext empties a conversation's window and says how many messages were in it.
 	ClearContext(ctx context.Context, thread chat.ThreadID, by chat.Principal) (int, error)
-	// SaveContext keeps what is in the windows of an agent's conversations in one place.
+	// SaveContext saves what is in the windows of an agent's conversations in one place.
 	SaveContext(ctx context.Context, rows []journal.Thread, by chat.Principal, description string) (Saved, error)
-	// SavedContexts lists what was kept of a place, the newest first; of every agent without one.
+	// SavedContexts lists what was saved in a place, the newest first; of every agent without one.
 	SavedContexts(ctx context.Context, agent, place string) ([]Saved, error)
-	// RestoreContext puts what was kept in place of what is in the windows of conversations.
+	// RestoreContext puts what was saved in place of what is in the windows of conversations.
 	RestoreContext(ctx context.Context, place, id string, rows []journal.Thread, by chat.Principal) (Restored, error)
 
 	// RunEvents are the events of a run, with what others wrote meanwhile. Without a run it
@@ -29,25 +27,21 @@ type Talks interface {
 	RunOf(ctx context.Context, thread chat.ThreadID, seq int64) (string, error)
 	// Untaken are the numbers of the prompts that wait, the oldest first.
 	Untaken(ctx context.Context, thread chat.ThreadID) ([]int64, error)
-	// Approvals lists questions.
-	Approvals(ctx context.Context, f desk.Filter) ([]desk.Approval, error)
 	// WindowUse is how many tokens the next request of a conversation would have.
 	WindowUse(ctx context.Context, thread chat.ThreadID) (int, error)
 	// Defaults are an agent's model and profile in a channel where nobody chose others.
 	Defaults(ctx context.Context, agent room.Agent, in room.Channel) (model, profile string)
-	// Knew names what stood in the system prompt of a run, by the blob of its head.
-	Knew(ctx context.Context, head string) ([]string, error)
+	// PromptSources names what stood in the system prompt of a run, by the blob of its head.
+	PromptSources(ctx context.Context, head string) ([]string, error)
 	// ForkInto makes a conversation whose history is another's up to an event, and says how
 	// many messages that is.
 	ForkInto(ctx context.Context, from journal.Thread, into chat.ThreadID, by chat.Principal, atSeq int64) (int, error)
 
-	// Question is all that there is to know about a question.
-	Question(ctx context.Context, id string) (command.Approval, error)
-	// Hide takes secrets out of a text.
-	Hide(text string) string
+	// Redact removes secrets from a text.
+	Redact(text string) string
 }
 
-// Saved is a context that was kept.
+// Saved is a context that was saved.
 type Saved struct {
 	ID          string
 	Agent       string
@@ -56,7 +50,7 @@ type Saved struct {
 	By          string
 	At          time.Time
 	Messages    int
-	Quiet       bool // nobody asked for it: the place had been quiet
+	Quiet       bool // nobody asked for it: the place had been idle
 }
 
 // Restored is what came of a restore.

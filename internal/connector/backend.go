@@ -1,0 +1,189 @@
+// Package connector is the side of a chat platform that all of them share: which
+// conversation a message belongs to, who answers, what is shown of a run, and how both
+// survive a lost connection or a crash.
+//
+// It promises to know no platform by name and none of its types.
+package connector
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/desk"
+	"chorus/internal/journal"
+	"chorus/internal/outbox"
+	"chorus/internal/room"
+	"chorus/internal/room/activate"
+	"chorus/internal/room/pins"
+	"chorus/internal/room/route"
+)
+
+// Backend is the program as a connector needs it: one small interface per concern, none
+// of which may be nil.
+type Backend struct {
+	Runner
+	Approver
+	Agents
+	Journal
+	Outbox
+	ReadState
+	Reports
+	Admin
+	BotNames
+	Conversations
+	Pins
+	Files
+}
+
+// Item is what a watcher of a conversation sees: an event, or live text between two.
+type Item struct {
+	Event *chat.Event
+	Live  chat.Live
+}
+
+// Runner runs conversations.
+type Runner interface {
+	// Arrive writes what came from the platform, once, and wakes whoever must answer.
+	Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, error)
+	// ArriveQuietly is Arrive for one of several that come together: wake is never nil, and
+	// the caller calls it when all of them are written.
+	ArriveQuietly(ctx context.Context, a journal.Arrival) (done journal.Arrived, wake func(), err error)
+	Watch(ctx context.Context, thread chat.ThreadID, after int64) iter.Seq2[Item, error]
+	Abort(ctx context.Context, thread chat.ThreadID, by string, all bool) (bool, error)
+	Steer(ctx context.Context, thread chat.ThreadID, s chat.Steered) (asPrompt bool, err error)
+}
+
+// Approver has the approvals that runs wait for.
+type Approver interface {
+	Approval(ctx context.Context, id string) (desk.Approval, error)
+	Approvals(ctx context.Context, f desk.Filter) ([]desk.Approval, error)
+	Answer(ctx context.Context, id string, by chat.Principal, ok bool, note string) error
+	// OpenCards are the messages of a bot that ask for approvals still pending.
+	OpenCards(ctx context.Context, bot string) ([]Card, error)
+	// ApprovalDetails is everything there is to know about an approval.
+	ApprovalDetails(ctx context.Context, id string) (command.Approval, error)
+}
+
+// Card is the message that asks for a pending approval.
+type Card struct{ Channel, Message string }
+
+// Listener is an agent that reads a channel, with the rules of its rooms.
+type Listener struct {
+	route.Listener
+	Rules    activate.Rules
+	MaxChars int // messages are cut there; 0: never
+	Waiting  int // prompts that may wait in one conversation; 0: the default
+
+	Roles        []string // that may use .history; none: everybody
+	History      int      // messages of a room that it is shown when it joins
+	HistoryChars int      // and how many characters of them; 0: no limit
+}
+
+// IsRoom reports whether the whole channel is one conversation.
+func (l Listener) IsRoom() bool { return l.Routing == route.Room }
+
+// Display is how a conversation is shown.
+type Display struct {
+	Room       bool   // the conversation is a whole channel: other programs read what is posted there
+	ToolOutput bool   // each call and its result are posted
+	Thinking   bool   // what the model thought is posted
+	Name       string // of the agent, in those posts
+	Footer     string // off, short or full
+	// Price is what tokens cost, in billionths of a dollar; nil: not known.
+	Price func(model string, u chat.Usage) int64
+}
+
+// Agents says who answers where.
+type Agents interface {
+	// Listeners are the agents that read a channel through a bot.
+	Listeners(ctx context.Context, bot string, self room.Author, in room.Channel) ([]Listener, error)
+	// Serves reports whether a bot posts for the thread's agent.
+	Serves(bot string, thread chat.ThreadID) bool
+	Display(thread chat.ThreadID) Display
+	// NewThread describes a conversation that is about to begin.
+	NewThread(ctx context.Context, thread chat.ThreadID, owner chat.Principal, title string) (journal.Thread, error)
+}
+
+// Files stores what people attach, and what is still to be downloaded.
+type Files interface {
+	// SaveFile puts a file into the workspace of a thread and gives what its agent is shown
+	// of it: its path, and its image or its text.
+	SaveFile(ctx context.Context, thread chat.ThreadID, file chat.File, data []byte) (chat.Blocks, error)
+	Blob(ctx context.Context, hash string) ([]byte, error)
+	Remember(ctx context.Context, kind, key string, value []byte) error
+	Memos(ctx context.Context, kind string) ([]journal.Memo, error)
+	Forget(ctx context.Context, kind, key string) error
+}
+
+// Journal is the part of the store that is read.
+type Journal interface {
+	Thread(ctx context.Context, thread chat.ThreadID) (journal.Thread, error)
+	ThreadsIn(ctx context.Context, place string, limit int) ([]journal.Thread, error)
+	Event(ctx context.Context, thread chat.ThreadID, seq int64) (chat.Event, error)
+	// EventNow is Event with the words that a message has after its edits.
+	EventNow(ctx context.Context, thread chat.ThreadID, seq int64) (chat.Event, error)
+	Snapshot(ctx context.Context, thread chat.ThreadID, codec string) (journal.Snapshot, error)
+}
+
+// Outbox is where wanted messages are written, and how far conversations were published.
+type Outbox interface {
+	outbox.Store
+	Reader(ctx context.Context, name string, thread chat.ThreadID) (int64, error)
+	// BehindSince are the threads that a reader has not read to their end, among those that have changed since a
+	// mark and some others, and the next mark. Mark 0: among all.
+	BehindSince(ctx context.Context, reader, transport string, mark int64, others []chat.ThreadID) ([]chat.ThreadID, int64, error)
+	// Writes are two numbers that stay the same while nobody writes.
+	Writes(ctx context.Context) (own, others int64, err error)
+	Plan(ctx context.Context, p journal.Plan) error
+	Wish(ctx context.Context, wishes ...journal.Desired) error
+	// FailedSince are the rows of a bot that were given up since a moment.
+	FailedSince(ctx context.Context, platform, bot string, since time.Time) ([]journal.Outgoing, error)
+	// PruneOutbox deletes some of the rows that were delivered before a moment.
+	PruneOutbox(ctx context.Context, platform, bot, reader string, before time.Time) (int64, error)
+}
+
+// ReadState knows which threads messages belong to, and how far channels have been read.
+type ReadState interface {
+	Places(ctx context.Context, platform, message string) ([]journal.Place, error)
+	// ArrivalsUnder are the newest versions of what arrived under ids with a common prefix.
+	ArrivalsUnder(ctx context.Context, platform, bot, what, prefix string) (map[string]int, error)
+	Cursor(ctx context.Context, lane journal.Lane) (string, error)
+	Cursors(ctx context.Context, platform, bot string) (map[string]string, error)
+	MoveCursor(ctx context.Context, lane journal.Lane, message string) error
+	// LastArrivals are the newest messages that came through a bot, the newest first.
+	LastArrivals(ctx context.Context, platform, bot, kind string, limit int) ([]string, error)
+}
+
+// Reports is what people can look up.
+type Reports interface {
+	GetSession(ctx context.Context, by command.Caller, id string) (command.Session, error)
+	Costs(ctx context.Context, by command.Caller, q command.CostQuery) (command.Costs, error)
+	// GuildCosts are what everybody spent in one guild; other guilds are not counted.
+	GuildCosts(ctx context.Context, by Caller, q command.CostQuery) (command.Costs, error)
+	Audit(ctx context.Context, by command.Caller, q command.AuditQuery) (command.List[command.AuditLine], error)
+}
+
+// Pins stores what is pinned in channels, as far as it is configuration.
+type Pins interface {
+	// KeepPins takes all .config messages that are pinned in a channel, and says what is wrong
+	// with them. Of several bots one is told; the others get nothing.
+	KeepPins(ctx context.Context, bot string, in room.Channel, list []room.Message) ([]pins.Trouble, error)
+	// Recall gives what was remembered; nil if nothing was.
+	Recall(ctx context.Context, kind, key string) ([]byte, error)
+}
+
+// BotNames says what bots are called.
+type BotNames interface {
+	// BotName is what a bot should be called in a guild with these channels; "": as it is.
+	BotName(ctx context.Context, bot, guild string, channels []room.Channel) string
+	// Reloads sends when the configuration was read again, until ctx ends.
+	Reloads(ctx context.Context) <-chan struct{}
+}
+
+// Refusal is an error whose text is written for people and models.
+type Refusal string
+
+func (r Refusal) Error() string { return string(r) }
