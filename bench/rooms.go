@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"chorus/bench/room"
-	"chorus/internal/cast"
 	"chorus/internal/model"
+	"chorus/internal/participants"
 )
 
 // The bars of a room.
@@ -28,12 +28,12 @@ const (
 
 // styles are the ways in which a room is told to a model.
 func styles() map[string]room.Wrap {
-	in := func(mode cast.Mode) room.Wrap {
+	in := func(mode participants.Mode) room.Wrap {
 		return func(m model.Model, e model.Entry) model.Model {
-			return cast.Style{Mode: mode, Bot: room.Bot, Persona: true, Stable: true, StopLimit: 4}.Wrap(m, e)
+			return participants.Style{Mode: mode, Bot: room.Bot, Persona: true, Stable: true, StopLimit: 4}.Wrap(m, e)
 		}
 	}
-	return map[string]room.Wrap{"chat": in(cast.Chat), "prefill": in(cast.Prefill)}
+	return map[string]room.Wrap{"chat": in(participants.Chat), "prefill": in(participants.Prefill)}
 }
 
 // roomRows measures the room in both styles.

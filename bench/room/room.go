@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"chorus/internal/agent"
+	"chorus/internal/approval"
 	"chorus/internal/bus"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/engine"
 	"chorus/internal/id"
 	"chorus/internal/journal"
@@ -73,8 +73,8 @@ func (r *room) close(ctx context.Context) error {
 
 type openGate struct{}
 
-func (openGate) Judge(agent.Question, chat.Principal) desk.Ruling {
-	return desk.Ruling{Verdict: desk.Allow}
+func (openGate) Judge(agent.Question, chat.Principal) approval.Ruling {
+	return approval.Ruling{Verdict: approval.Allow}
 }
 
 func (r *room) setup(context.Context, journal.Thread, engine.Work) (engine.Setup, error) {

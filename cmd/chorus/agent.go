@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"chorus/internal/agents"
 	"chorus/internal/app"
-	"chorus/internal/roster"
 )
 
 func (c *cli) agentCommand() *cobra.Command {
@@ -21,7 +21,7 @@ func (c *cli) agentCommand() *cobra.Command {
 }
 
 func (c *cli) agentCreate() *cobra.Command {
-	var a roster.Agent
+	var a agents.Agent
 	cmd := c.jsonFlag(&cobra.Command{
 		Use: "create NAME", Short: "Make an agent with a workspace of its own", Args: exactly(1),
 		Long: `Makes agents/NAME in the home folder: agent.json, docs/ and a workspace that is a
@@ -92,7 +92,7 @@ func (c *cli) agentShow() *cobra.Command {
 			}
 			return c.with(cmd.Context(), func(app *app.App) error {
 				a, err := app.Roster().Get(cmd.Context(), args[0])
-				var file *roster.FileError
+				var file *agents.FileError
 				if errors.As(err, &file) {
 					c.warn(err.Error())
 				} else if err != nil {

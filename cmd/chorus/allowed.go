@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/internal/app"
-	"chorus/internal/desk"
+	"chorus/internal/approval"
 	"chorus/internal/markdown"
 	"chorus/internal/permit/always"
 )
@@ -100,12 +100,12 @@ type stepJSON struct {
 
 // approveAlways shows what "always" would mean, lets the person pick, and only then
 // answers and keeps. A number says which without being asked.
-func (c *cli) approveAlways(ctx context.Context, a *app.App, name string, number int) (desk.Approval, error) {
+func (c *cli) approveAlways(ctx context.Context, a *app.App, name string, number int) (approval.Approval, error) {
 	x, err := a.FindApproval(ctx, name)
 	if err != nil {
 		return x, err
 	}
-	if x.State != desk.Open {
+	if x.State != approval.Open {
 		return x, fmt.Errorf("too late: %s", x.Ended())
 	}
 	o, err := a.Propose(ctx, x.ID, a.Me())
@@ -132,7 +132,7 @@ func (c *cli) approveAlways(ctx context.Context, a *app.App, name string, number
 	return a.DB.Approval(ctx, x.ID)
 }
 
-func (c *cli) showAlways(x desk.Approval, o desk.Always) error {
+func (c *cli) showAlways(x approval.Approval, o approval.Always) error {
 	if c.json {
 		out := []stepJSON{}
 		for _, s := range o.Steps {
@@ -144,7 +144,7 @@ func (c *cli) showAlways(x desk.Approval, o desk.Always) error {
 	return nil
 }
 
-func writeAlways(w io.Writer, what string, o desk.Always) {
+func writeAlways(w io.Writer, what string, o approval.Always) {
 	fmt.Fprintf(w, "%s\nalways, %s:\n", what, o.Where)
 	for i, s := range o.Steps {
 		fmt.Fprintf(w, "%d  %s\n", i+1, markdown.Visible(s.Means))

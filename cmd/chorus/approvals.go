@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/internal/app"
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/markdown"
 )
 
@@ -54,7 +54,7 @@ type approvalJSON struct {
 	Deadline   time.Time       `json:"deadline,omitzero"`
 	By         string          `json:"mayAnswer"`
 	Votes      []voteJSON      `json:"answers"`
-	State      desk.State      `json:"state"`
+	State      approval.State  `json:"state"`
 	AnsweredBy string          `json:"answeredBy,omitempty"`
 	AnsweredAt time.Time       `json:"answeredAt,omitzero"`
 	Note       string          `json:"note,omitempty"`
@@ -67,7 +67,7 @@ type voteJSON struct {
 	At   time.Time `json:"at"`
 }
 
-func approvalAsJSON(a desk.Approval) approvalJSON {
+func approvalAsJSON(a approval.Approval) approvalJSON {
 	out := approvalJSON{ID: a.ID, SessionID: a.Thread.Thread(), Thread: a.Thread, Run: a.Run, CallID: a.Call.ID, Tool: a.Call.Name,
 		Args: a.Call.Args, Actions: nonNil(a.Actions), Dir: a.Dir, Risk: a.Risk, Rule: a.Rule, Reason: a.Reason, Again: a.Again,
 		Preview: a.Preview, Bound: a.Bound, AskedBy: a.AskedBy.String(), Payer: a.Payer.String(), AskedAt: a.AskedAt, Deadline: a.Deadline,
@@ -78,9 +78,9 @@ func approvalAsJSON(a desk.Approval) approvalJSON {
 	return out
 }
 
-func mayAnswer(a desk.Approval) string {
+func mayAnswer(a approval.Approval) string {
 	if a.Who == "" {
-		return desk.DefaultWho
+		return approval.DefaultWho
 	}
 	return a.Who
 }
@@ -94,9 +94,9 @@ func (c *cli) approvalsList() *cobra.Command {
 				return c.farApprovals(cmd.Context(), all)
 			}
 			return c.with(cmd.Context(), func(a *app.App) error {
-				f := desk.Filter{State: desk.Open}
+				f := approval.Filter{State: approval.Open}
 				if all {
-					f = desk.Filter{Newest: true}
+					f = approval.Filter{Newest: true}
 				}
 				list, err := a.Desk().Approvals(cmd.Context(), f)
 				if err != nil {
@@ -110,7 +110,7 @@ func (c *cli) approvalsList() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) printApprovals(list []desk.Approval) error {
+func (c *cli) printApprovals(list []approval.Approval) error {
 	if c.json {
 		out := []approvalJSON{}
 		for _, x := range list {
@@ -131,14 +131,14 @@ func (c *cli) printApprovals(list []desk.Approval) error {
 }
 
 // standing is the state in a few letters: a first yes is seen.
-func standing(a desk.Approval) string {
-	if a.State == desk.Open && len(a.Votes) > 0 {
+func standing(a approval.Approval) string {
+	if a.State == approval.Open && len(a.Votes) > 0 {
 		return "1 of 2"
 	}
 	return string(a.State)
 }
 
-func until(a desk.Approval) string {
+func until(a approval.Approval) string {
 	if a.Deadline.IsZero() {
 		return "-"
 	}
@@ -146,7 +146,7 @@ func until(a desk.Approval) string {
 }
 
 // what names the call in a line.
-func what(a desk.Approval) string {
+func what(a approval.Approval) string {
 	text := a.Call.Name
 	if len(a.Actions) > 0 {
 		text = strings.TrimPrefix(a.Actions[0], "tool:")
@@ -179,7 +179,7 @@ func (c *cli) approvalsShow() *cobra.Command {
 	})
 }
 
-func showApproval(w io.Writer, a desk.Approval) {
+func showApproval(w io.Writer, a approval.Approval) {
 	row := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(w, "%-9s %s\n", name, strings.ReplaceAll(strings.TrimRight(markdown.Visible(value), "\n"), "\n", "\n          "))
@@ -229,7 +229,7 @@ func (c *cli) approvalsAnswer(ok bool) *cobra.Command {
 				return c.farAnswer(cmd.Context(), strings.Join(args, ""), ok, note)
 			}
 			return c.with(cmd.Context(), func(a *app.App) error {
-				var x desk.Approval
+				var x approval.Approval
 				var err error
 				if always || rule != 0 {
 					x, err = c.approveAlways(cmd.Context(), a, strings.Join(args, ""), rule)
@@ -243,7 +243,7 @@ func (c *cli) approvalsAnswer(ok bool) *cobra.Command {
 					return c.printJSON(approvalAsJSON(x))
 				}
 				switch {
-				case x.State == desk.Open:
+				case x.State == approval.Open:
 					fmt.Fprintf(c.out(), "noted; another person must say yes too: %s\n", what(x))
 				default:
 					fmt.Fprintf(c.out(), "%s: %s\n", x.State, what(x))

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/internal/app"
-	"chorus/internal/home"
+	"chorus/internal/datadir"
 	"chorus/internal/store"
 )
 
@@ -24,7 +24,7 @@ drops what the steps had made; a copy of the database is kept beside it.`,
 			dir := c.home
 			if dir == "" {
 				var err error
-				if dir, err = home.Find(c.getenv); err != nil {
+				if dir, err = datadir.Find(c.getenv); err != nil {
 					return err
 				}
 			}

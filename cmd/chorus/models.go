@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/internal/app"
-	"chorus/internal/vendor"
+	"chorus/internal/modelrouter"
 )
 
 func (c *cli) modelsCommand() *cobra.Command {
@@ -24,7 +24,7 @@ whether the key is accepted, and rewrites the list available_models.json.`,
 				return c.farModels(cmd.Context())
 			}
 			return c.with(cmd.Context(), func(a *app.App) error {
-				list := vendor.Available{}
+				list := modelrouter.Available{}
 				if refresh {
 					var err error
 					if list, err = a.RefreshModels(cmd.Context(), c.heard); err != nil {
@@ -49,7 +49,7 @@ whether the key is accepted, and rewrites the list available_models.json.`,
 }
 
 // heard is the progress of a refresh, a line for each vendor.
-func (c *cli) heard(name string, o vendor.Offered) {
+func (c *cli) heard(name string, o modelrouter.Offered) {
 	switch {
 	case o.Error != "":
 		c.warn(name + ": " + o.Error)

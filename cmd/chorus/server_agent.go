@@ -6,12 +6,12 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"chorus/internal/agents"
 	"chorus/internal/command"
-	"chorus/internal/roster"
 )
 
 // farCreateAgent makes an agent on a server.
-func (c *cli) farCreateAgent(ctx context.Context, a roster.Agent) error {
+func (c *cli) farCreateAgent(ctx context.Context, a agents.Agent) error {
 	return c.at(func(service command.Service) error {
 		made, err := service.CreateAgent(ctx, command.Caller{}, command.NewAgent{Name: a.Name, Model: a.Model, Permissions: a.Permissions, SystemPrompt: a.SystemPrompt})
 		if err != nil {

@@ -7,13 +7,13 @@ import (
 	"strings"
 
 	"chorus/internal/app"
+	"chorus/internal/approval"
 	"chorus/internal/command"
-	"chorus/internal/desk"
 	"chorus/internal/transport/repl/remote"
 )
 
 // farQuestions are the approvals of a server.
-func farQuestions(ctx context.Context, service command.Service, all bool) ([]desk.Approval, error) {
+func farQuestions(ctx context.Context, service command.Service, all bool) ([]approval.Approval, error) {
 	state := "pending"
 	if all {
 		state = "all"
@@ -21,7 +21,7 @@ func farQuestions(ctx context.Context, service command.Service, all bool) ([]des
 	list, err := whole(0, func(cursor string) (command.List[command.Approval], error) {
 		return service.Approvals(ctx, command.Caller{}, command.ApprovalQuery{State: state, Cursor: cursor, Limit: 200})
 	})
-	out := []desk.Approval{}
+	out := []approval.Approval{}
 	for _, a := range list {
 		out = append(out, remote.Question(a))
 	}
@@ -29,16 +29,16 @@ func farQuestions(ctx context.Context, service command.Service, all bool) ([]des
 }
 
 // farQuestion finds one by a beginning of its id; "": the only one that waits.
-func farQuestion(ctx context.Context, service command.Service, name string) (desk.Approval, error) {
+func farQuestion(ctx context.Context, service command.Service, name string) (approval.Approval, error) {
 	for _, all := range []bool{false, true} {
 		if all && name == "" {
 			break
 		}
 		list, err := farQuestions(ctx, service, all)
 		if err != nil {
-			return desk.Approval{}, err
+			return approval.Approval{}, err
 		}
-		var found []desk.Approval
+		var found []approval.Approval
 		for _, a := range list {
 			if strings.HasPrefix(a.ID, strings.ToLower(name)) || a.Call.ID == name {
 				found = append(found, a)
@@ -48,13 +48,13 @@ func farQuestion(ctx context.Context, service command.Service, name string) (des
 		case len(found) == 1:
 			return found[0], nil
 		case len(found) > 1:
-			return desk.Approval{}, &app.UsageError{Err: fmt.Errorf("%d questions are meant; `chorus approvals list` shows them, give more of the id", len(found))}
+			return approval.Approval{}, &app.UsageError{Err: fmt.Errorf("%d questions are meant; `chorus approvals list` shows them, give more of the id", len(found))}
 		}
 	}
 	if name == "" {
-		return desk.Approval{}, errors.New("nothing waits for an answer")
+		return approval.Approval{}, errors.New("nothing waits for an answer")
 	}
-	return desk.Approval{}, fmt.Errorf("there is no approval %q; `chorus approvals list` shows those that wait", name)
+	return approval.Approval{}, fmt.Errorf("there is no approval %q; `chorus approvals list` shows those that wait", name)
 }
 
 func (c *cli) farApprovals(ctx context.Context, all bool) error {
@@ -95,7 +95,7 @@ func (c *cli) farAnswer(ctx context.Context, name string, ok bool, note string) 
 		switch {
 		case c.json:
 			return c.printJSON(approvalAsJSON(x))
-		case x.State == desk.Open:
+		case x.State == approval.Open:
 			fmt.Fprintf(c.out(), "noted; another person must say yes too: %s\n", what(x))
 		default:
 			fmt.Fprintf(c.out(), "%s: %s\n", x.State, what(x))

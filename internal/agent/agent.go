@@ -16,8 +16,8 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/model"
 	"chorus/internal/tool"
@@ -34,7 +34,7 @@ type Host interface {
 	// loop has not seen everything. It does not obey ctx's cancellation.
 	Commit(ctx context.Context, b Batch) ([]chat.Event, error)
 	// Judge is the gate.
-	Judge(ctx context.Context, q Question) (desk.Ruling, error)
+	Judge(ctx context.Context, q Question) (approval.Ruling, error)
 	// Live shows a piece that may be dropped. Safe for concurrent use, never blocks.
 	Live(chat.Live)
 }

@@ -14,8 +14,8 @@ import (
 	"go.uber.org/goleak"
 
 	"chorus/internal/agent"
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/model"
 	"chorus/internal/tool"
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type host struct {
 	journal []chat.Event
 	seen    int64
-	judge   func(agent.Question) desk.Ruling
+	judge   func(agent.Question) approval.Ruling
 	// before, when set, may let a guest write right before a commit.
 	before func(b agent.Batch)
 }
@@ -65,11 +65,11 @@ func (h *host) Commit(_ context.Context, b agent.Batch) ([]chat.Event, error) {
 	return news, nil
 }
 
-func (h *host) Judge(_ context.Context, q agent.Question) (desk.Ruling, error) {
+func (h *host) Judge(_ context.Context, q agent.Question) (approval.Ruling, error) {
 	if h.judge != nil {
 		return h.judge(q), nil
 	}
-	return desk.Ruling{Verdict: desk.Allow}, nil
+	return approval.Ruling{Verdict: approval.Allow}, nil
 }
 
 func (h *host) Live(chat.Live) {}

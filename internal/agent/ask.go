@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
 	"chorus/internal/model"
@@ -121,7 +121,7 @@ func (r *runner) firstCall(ctx context.Context, said chat.Said) (ready, bool, er
 		return ready{}, false, nil // the loop answers it in its own time
 	}
 	ruling, err := r.host.Judge(ctx, Question{Call: calls[0], Tool: t, Args: args, Touches: t.Access(args)})
-	return ready{calls[0], t, args}, ruling.Verdict == desk.Allow, err
+	return ready{calls[0], t, args}, ruling.Verdict == approval.Allow, err
 }
 
 // wait sleeps until t, or until the context ends.

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/tool"
 	"chorus/internal/transcript"
 )
@@ -109,18 +109,18 @@ func (r *runner) gate(ctx context.Context, c transcript.Call, t tool.Tool, args 
 	if err != nil {
 		return gateAgain, err
 	}
-	if ruling.Verdict == desk.Allow {
+	if ruling.Verdict == approval.Allow {
 		return gateOpen, nil
 	}
 	if busy {
 		return gateAgain, nil
 	}
 	switch ruling.Verdict {
-	case desk.Pending:
+	case approval.Pending:
 		a := ruling.Ask
 		return gateSuspended, r.write(ctx, chat.ApprovalAsked{ID: a.ID, Call: c.Use.ID, Name: c.Use.Name,
 			Actions: a.Actions, Rule: a.Rule, Preview: a.Preview, Until: a.Deadline, Who: a.Who})
-	case desk.End:
+	case approval.End:
 		r.fatal = &chat.Failure{Kind: "denied", Message: ruling.Reason}
 		return gateAgain, r.deny(ctx, c.Use, "denied: "+ruling.Reason)
 	default:

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
 	"chorus/internal/permit"
@@ -17,7 +17,7 @@ import (
 	"chorus/internal/transcript"
 )
 
-var _ desk.Keeper = (*App)(nil)
+var _ approval.Keeper = (*App)(nil)
 
 // whose is for whom and where something is kept that one person allows in a thread.
 func whose(by chat.Principal, row journal.Thread) always.Grantee {
@@ -55,7 +55,7 @@ func (a *App) keptFor(row journal.Thread) func(permit.Judgement, []transcript.Se
 }
 
 // judged judges what a question asks for anew, as its run does for whoever asked.
-func (a *App) judged(ctx context.Context, q desk.Approval) (permit.Judgement, journal.Thread, error) {
+func (a *App) judged(ctx context.Context, q approval.Approval) (permit.Judgement, journal.Thread, error) {
 	row, err := a.DB.Thread(ctx, q.Thread)
 	if err != nil {
 		return permit.Judgement{}, row, err
@@ -77,7 +77,7 @@ func (a *App) judged(ctx context.Context, q desk.Approval) (permit.Judgement, jo
 }
 
 // askerOf is whoever asked, on the terms that the run began with.
-func (a *App) askerOf(ctx context.Context, q desk.Approval) (transcript.Sender, error) {
+func (a *App) askerOf(ctx context.Context, q approval.Approval) (transcript.Sender, error) {
 	out := transcript.Sender{Principal: q.AskedBy}
 	at, err := a.DB.LastRunAt(ctx, q.Thread)
 	if err != nil {
@@ -94,7 +94,7 @@ func (a *App) askerOf(ctx context.Context, q desk.Approval) (transcript.Sender, 
 }
 
 // asRequests is what a stored question would touch.
-func asRequests(q desk.Approval) []permit.Request {
+func asRequests(q approval.Approval) []permit.Request {
 	var out []permit.Request
 	for _, action := range q.Actions {
 		r := permit.RequestOf(action)
@@ -107,21 +107,21 @@ func asRequests(q desk.Approval) []permit.Request {
 }
 
 // Propose implements desk.Keeper.
-func (a *App) Propose(ctx context.Context, id string, by chat.Principal) (desk.Always, error) {
+func (a *App) Propose(ctx context.Context, id string, by chat.Principal) (approval.Always, error) {
 	q, err := a.DB.Approval(ctx, id)
 	if err != nil {
-		return desk.Always{}, err
+		return approval.Always{}, err
 	}
 	out, _, err := a.propose(ctx, q, by)
 	return out, err
 }
 
-func (a *App) propose(ctx context.Context, q desk.Approval, by chat.Principal) (desk.Always, journal.Thread, error) {
+func (a *App) propose(ctx context.Context, q approval.Approval, by chat.Principal) (approval.Always, journal.Thread, error) {
 	j, row, err := a.judged(ctx, q)
 	if err != nil {
-		return desk.Always{}, row, err
+		return approval.Always{}, row, err
 	}
-	out := desk.Always{Where: fmt.Sprintf("on the words of %s alone, agent %s in %s", by, row.Agent, row.Dir)}
+	out := approval.Always{Where: fmt.Sprintf("on the words of %s alone, agent %s in %s", by, row.Agent, row.Dir)}
 	if out.Never = a.never(q, by); out.Never != "" {
 		return out, row, nil
 	}
@@ -130,7 +130,7 @@ func (a *App) propose(ctx context.Context, q desk.Approval, by chat.Principal) (
 		return out, row, err
 	}
 	for _, p := range always.Propose(j, append(history, always.Similar(j)...)...) {
-		out.Steps = append(out.Steps, desk.Step{Rules: p.Rules, Means: p.Means, Also: few(p.Also, 4), Still: few(p.Still, 3)})
+		out.Steps = append(out.Steps, approval.Step{Rules: p.Rules, Means: p.Means, Also: few(p.Also, 4), Still: few(p.Still, 3)})
 	}
 	if len(out.Steps) == 0 {
 		out.Never = unruly(j)
@@ -139,12 +139,12 @@ func (a *App) propose(ctx context.Context, q desk.Approval, by chat.Principal) (
 }
 
 // never says why this person cannot allow the call for good, whatever it is.
-func (a *App) never(q desk.Approval, by chat.Principal) string {
-	state, err := desk.Weigh(q, by, true)
+func (a *App) never(q approval.Approval, by chat.Principal) string {
+	state, err := approval.Weigh(q, by, true)
 	switch {
 	case err != nil:
 		return err.Error()
-	case state != desk.Approved || q.NeedsTwo():
+	case state != approval.Approved || q.NeedsTwo():
 		return "two people must say yes each time"
 	case q.AskedBy.String() != by.String() || q.AskedBy.For != nil:
 		return fmt.Sprintf("it was asked on the words of %s, and what you allow for good holds for yours alone", q.AskedBy)
@@ -177,8 +177,8 @@ func unruly(j permit.Judgement) string {
 const manyAsked = 50
 
 // askedBefore is what the same agent asked the same person before, the newest first.
-func (a *App) askedBefore(ctx context.Context, q desk.Approval) ([]string, error) {
-	list, err := a.DB.Approvals(ctx, desk.Filter{Newest: true, Limit: manyAsked})
+func (a *App) askedBefore(ctx context.Context, q approval.Approval) ([]string, error) {
+	list, err := a.DB.Approvals(ctx, approval.Filter{Newest: true, Limit: manyAsked})
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func (a *App) Keep(ctx context.Context, id string, by chat.Principal, rules []st
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(offer.Steps, func(s desk.Step) bool { return slices.Equal(s.Rules, rules) })
+	at := slices.IndexFunc(offer.Steps, func(s approval.Step) bool { return slices.Equal(s.Rules, rules) })
 	if at < 0 {
 		return errors.New(strings.TrimSuffix("this cannot be kept; look at what can: "+offer.Never, ": "))
 	}
@@ -241,7 +241,7 @@ func (a *App) keep(ctx context.Context, entry always.Entry, by chat.Principal) e
 		return err
 	}
 	hide := a.Redactor()
-	return a.DB.Audit(ctx, desk.Audit{Agent: entry.Agent, Principal: by, Action: "permit allowed add", Decision: Changed,
+	return a.DB.Audit(ctx, approval.Audit{Agent: entry.Agent, Principal: by, Action: "permit allowed add", Decision: Changed,
 		Detail: hide.Text(shortened(keptDetail(entry)))})
 }
 

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"testing"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
-	"chorus/internal/home"
+	"chorus/internal/datadir"
 	"chorus/internal/journal"
 	"chorus/internal/permit"
 	"chorus/internal/permit/always"
@@ -112,7 +112,7 @@ func TestKeptFileThatBreaks(t *testing.T) {
 	t.Parallel()
 	a, said := keeper(t, storetest.FreshHome(t))
 	save := func(text string) {
-		if err := home.WriteFile(a.keptFile(), []byte(text), 0o600); err != nil {
+		if err := datadir.WriteFile(a.keptFile(), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -194,14 +194,14 @@ func TestNeverKept(t *testing.T) {
 	a, _ := keeper(t, storetest.FreshHome(t))
 	ada, eve := chat.Principal{Kind: chat.LocalUser, ID: "ada"}, chat.Principal{Kind: chat.DiscordUser, ID: "eve"}
 	for _, c := range []struct {
-		q    desk.Approval
+		q    approval.Approval
 		want string
 	}{
-		{desk.Approval{AskedBy: ada, Actions: []string{"tool:bash:make"}}, ""},
-		{desk.Approval{AskedBy: ada, Who: "two"}, "two people"},
-		{desk.Approval{AskedBy: ada, Who: "role:admin"}, "may not answer"},
-		{desk.Approval{AskedBy: eve}, "on the words of discord:eve"},
-		{desk.Approval{AskedBy: ada, Actions: []string{"tool:bash:curl -H 'Authorization: Bearer sk-ant-api03-" + strings.Repeat("aB3dE5fG7h", 9) + "'"}}, "a secret"},
+		{approval.Approval{AskedBy: ada, Actions: []string{"tool:bash:make"}}, ""},
+		{approval.Approval{AskedBy: ada, Who: "two"}, "two people"},
+		{approval.Approval{AskedBy: ada, Who: "role:admin"}, "may not answer"},
+		{approval.Approval{AskedBy: eve}, "on the words of discord:eve"},
+		{approval.Approval{AskedBy: ada, Actions: []string{"tool:bash:curl -H 'Authorization: Bearer sk-ant-api03-" + strings.Repeat("aB3dE5fG7h", 9) + "'"}}, "a secret"},
 	} {
 		if got := a.never(c.q, ada); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%+v: %q, want %q", c.q, got, c.want)

@@ -19,10 +19,10 @@ import (
 	"chorus/internal/bus"
 	"chorus/internal/chat"
 	"chorus/internal/config"
+	"chorus/internal/datadir"
 	"chorus/internal/engine"
-	"chorus/internal/home"
 	"chorus/internal/journal"
-	"chorus/internal/neighbours"
+	"chorus/internal/peernotify"
 	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/host"
 	"chorus/internal/store"
@@ -48,7 +48,7 @@ type Options struct {
 // App is an opened home with everything that works on it.
 type App struct {
 	Options
-	Home     *home.Home
+	Home     *datadir.Home
 	DB       *store.DB
 	Models   *Models
 	Executor sandbox.Executor
@@ -105,11 +105,11 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	dir := o.Home
 	var err error
 	if dir == "" {
-		if dir, err = home.Find(o.Env); err != nil {
+		if dir, err = datadir.Find(o.Env); err != nil {
 			return nil, err
 		}
 	}
-	if a.Home, err = home.Open(dir); err != nil {
+	if a.Home, err = datadir.Open(dir); err != nil {
 		return nil, err
 	}
 	if a.conduct, err = openConduct(o.Env, a.Home); err != nil {
@@ -157,7 +157,7 @@ func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 	a.engine = engine.New(engine.Config{
 		Journal: j, Bus: a.bus, Setup: a.setupAsking, Takes: a.takes, Adopt: a.adopts, LockDir: a.Home.Locks(),
 		MaxWaiting: a.shared.MaxQueuedReplies, IdleAfter: time.Duration(a.shared.IdleTimeoutMS) * time.Millisecond, Log: a.Log,
-		Bounds: boundsOf(a.shared), FirstSweep: firstSweep, SweepEvery: a.Sweep, Neighbours: neighbours.In(a.Home.Bells()),
+		Bounds: boundsOf(a.shared), FirstSweep: firstSweep, SweepEvery: a.Sweep, Neighbours: peernotify.In(a.Home.Bells()),
 	})
 	return a.engine
 }

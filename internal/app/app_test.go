@@ -11,9 +11,9 @@ import (
 	"go.uber.org/goleak"
 
 	"chorus/internal/agent"
+	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/config"
-	"chorus/internal/desk"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
 	"chorus/internal/permit"
@@ -90,15 +90,15 @@ func TestTermsTravelWithThePrompt(t *testing.T) {
 		name    string
 		session wishes
 		work    engine.Work
-		want    desk.Verdict
+		want    approval.Verdict
 	}{
-		{"its own prompt with --yes", wishes{Terms: chat.Terms{By: "a", Yes: true}}, engine.Work{Terms: chat.Terms{By: "a", Yes: true}, Seq: 5}, desk.Allow},
-		{"approve-all came later", wishes{Terms: chat.Terms{By: "a", Yes: true}}, engine.Work{Terms: chat.Terms{By: "a"}, Seq: 5}, desk.Allow},
-		{"another session's prompt", wishes{Terms: chat.Terms{By: "a", Yes: true}, start: 3}, engine.Work{Terms: chat.Terms{By: "b"}, Seq: 5}, desk.End},
-		{"another session's prompt, with a terminal here", wishes{Terms: chat.Terms{By: "a", Yes: true}, canAsk: true}, engine.Work{Terms: chat.Terms{By: "b"}, Seq: 5}, desk.Pending},
-		{"opened to go on with it", wishes{Terms: chat.Terms{By: "a", Yes: true}, start: 7}, engine.Work{Terms: chat.Terms{By: "b"}, Seq: 5}, desk.Allow},
-		{"another session's --yes is its own affair", wishes{Terms: chat.Terms{By: "a"}}, engine.Work{Terms: chat.Terms{By: "b", Yes: true}, Seq: 5}, desk.Allow},
-		{"nobody to ask", wishes{Terms: chat.Terms{By: "a"}}, engine.Work{Terms: chat.Terms{By: "a"}, Seq: 5}, desk.End},
+		{"its own prompt with --yes", wishes{Terms: chat.Terms{By: "a", Yes: true}}, engine.Work{Terms: chat.Terms{By: "a", Yes: true}, Seq: 5}, approval.Allow},
+		{"approve-all came later", wishes{Terms: chat.Terms{By: "a", Yes: true}}, engine.Work{Terms: chat.Terms{By: "a"}, Seq: 5}, approval.Allow},
+		{"another session's prompt", wishes{Terms: chat.Terms{By: "a", Yes: true}, start: 3}, engine.Work{Terms: chat.Terms{By: "b"}, Seq: 5}, approval.End},
+		{"another session's prompt, with a terminal here", wishes{Terms: chat.Terms{By: "a", Yes: true}, canAsk: true}, engine.Work{Terms: chat.Terms{By: "b"}, Seq: 5}, approval.Pending},
+		{"opened to go on with it", wishes{Terms: chat.Terms{By: "a", Yes: true}, start: 7}, engine.Work{Terms: chat.Terms{By: "b"}, Seq: 5}, approval.Allow},
+		{"another session's --yes is its own affair", wishes{Terms: chat.Terms{By: "a"}}, engine.Work{Terms: chat.Terms{By: "b", Yes: true}, Seq: 5}, approval.Allow},
+		{"nobody to ask", wishes{Terms: chat.Terms{By: "a"}}, engine.Work{Terms: chat.Terms{By: "a"}, Seq: 5}, approval.End},
 	} {
 		g := &gate{limits: newLimits(&config.Bot{Permissions: "standard"}, journal.Thread{}), choice: &Choice{wishes: c.session, always: map[string]bool{}}, work: c.work}
 		q := agent.Question{Tool: anyShell{}, Args: json.RawMessage(`{}`), Touches: anyShell{}.Access(nil)}

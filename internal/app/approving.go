@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/approval"
 	"chorus/internal/config"
-	"chorus/internal/desk"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
 	"chorus/internal/sandbox/process"
@@ -63,19 +63,19 @@ func (a *App) variables() []string {
 
 // Desk is where questions of all threads lie. It answers them in the journal, and runs
 // nothing itself: whoever has the thread goes on with it.
-func (a *App) Desk() desk.Desk { return a.Engine(nil) }
+func (a *App) Desk() approval.Desk { return a.Engine(nil) }
 
 // FindApproval finds an approval by the beginning of its id. Without one it is the
 // only question there is.
-func (a *App) FindApproval(ctx context.Context, name string) (desk.Approval, error) {
+func (a *App) FindApproval(ctx context.Context, name string) (approval.Approval, error) {
 	name = strings.ToLower(name)
-	f := desk.Filter{Prefix: name, Newest: true}
+	f := approval.Filter{Prefix: name, Newest: true}
 	if name == "" {
-		f.State = desk.Open
+		f.State = approval.Open
 	}
 	found, err := a.Desk().Approvals(ctx, f)
 	if err != nil {
-		return desk.Approval{}, err
+		return approval.Approval{}, err
 	}
 	for _, x := range found {
 		if x.ID == name {
@@ -86,19 +86,19 @@ func (a *App) FindApproval(ctx context.Context, name string) (desk.Approval, err
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) == 0 && name == "":
-		return desk.Approval{}, errors.New("nothing waits for an answer")
+		return approval.Approval{}, errors.New("nothing waits for an answer")
 	case len(found) == 0:
-		return desk.Approval{}, fmt.Errorf("there is no approval %q: %w; `chorus approvals list --all` shows them", name, journal.ErrUnknown)
+		return approval.Approval{}, fmt.Errorf("there is no approval %q: %w; `chorus approvals list --all` shows them", name, journal.ErrUnknown)
 	case name == "":
-		return desk.Approval{}, usage(fmt.Errorf("%d questions wait; say which: `chorus approvals list` shows them", len(found)))
+		return approval.Approval{}, usage(fmt.Errorf("%d questions wait; say which: `chorus approvals list` shows them", len(found)))
 	default:
-		return desk.Approval{}, usage(fmt.Errorf("%q is the beginning of %d approvals; give more of it", name, len(found)))
+		return approval.Approval{}, usage(fmt.Errorf("%q is the beginning of %d approvals; give more of it", name, len(found)))
 	}
 }
 
 // Approve answers an approval for the person at this terminal and gives it as it is
 // then: still open where a second person must say yes too.
-func (a *App) Approve(ctx context.Context, name string, ok bool, note string) (desk.Approval, error) {
+func (a *App) Approve(ctx context.Context, name string, ok bool, note string) (approval.Approval, error) {
 	x, err := a.FindApproval(ctx, name)
 	if err != nil {
 		return x, err

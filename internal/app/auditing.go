@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"chorus/internal/agents"
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
-	"chorus/internal/roster"
 )
 
 // Changed is the decision of audit lines that tell of a change of settings.
@@ -20,7 +20,7 @@ const maxChange = 200
 // tells of something that did not happen.
 func (a *App) recordChange(ctx context.Context, agent, action, detail string) error {
 	hide := a.Redactor()
-	err := a.DB.Audit(ctx, desk.Audit{Agent: agent, Principal: a.Me(), Action: hide.Text(action), Decision: Changed, Detail: hide.Text(detail)})
+	err := a.DB.Audit(ctx, approval.Audit{Agent: agent, Principal: a.Me(), Action: hide.Text(action), Decision: Changed, Detail: hide.Text(detail)})
 	if err != nil {
 		return fmt.Errorf("it was done, but the audit log does not know: %w", err)
 	}
@@ -28,7 +28,7 @@ func (a *App) recordChange(ctx context.Context, agent, action, detail string) er
 }
 
 // CreateAgent makes an agent and writes it down.
-func (a *App) CreateAgent(ctx context.Context, given roster.Agent) (roster.Agent, error) {
+func (a *App) CreateAgent(ctx context.Context, given agents.Agent) (agents.Agent, error) {
 	if given.Permissions != "" {
 		if err := a.mayGive(given.Permissions, a.Me()); err != nil {
 			return given, err
@@ -43,11 +43,11 @@ func (a *App) CreateAgent(ctx context.Context, given roster.Agent) (roster.Agent
 }
 
 // ConfigureAgent changes one setting of an agent and writes it down.
-func (a *App) ConfigureAgent(ctx context.Context, name, key, value string) (roster.Agent, error) {
+func (a *App) ConfigureAgent(ctx context.Context, name, key, value string) (agents.Agent, error) {
 	key = canonicalKey(key)
 	if key == "permissions" {
 		if err := a.mayGive(value, a.Me()); err != nil {
-			return roster.Agent{}, err
+			return agents.Agent{}, err
 		}
 	}
 	changed, err := a.Roster().Configure(ctx, name, key, value)

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"chorus/internal/model"
-	"chorus/internal/vendor"
+	"chorus/internal/modelrouter"
 )
 
 // Available is what each vendor said it offers, as it was written down last.
-func (a *App) Available(warn func(string)) vendor.Available {
-	list, err := vendor.ReadAvailable(a.Home.Models())
+func (a *App) Available(warn func(string)) modelrouter.Available {
+	list, err := modelrouter.ReadAvailable(a.Home.Models())
 	if err != nil {
 		warn(err.Error())
 	}
@@ -24,7 +24,7 @@ const staleAfter = 24 * time.Hour
 // stale reports whether somebody has a key and the list of models is old or not there.
 func (m *Models) stale() bool {
 	vendors, err := m.Vendors()
-	if err != nil || !slices.ContainsFunc(vendors, func(v vendor.Vendor) bool { return v.Kind != vendor.Demo && v.Configured() }) {
+	if err != nil || !slices.ContainsFunc(vendors, func(v modelrouter.Vendor) bool { return v.Kind != modelrouter.Demo && v.Configured() }) {
 		return false
 	}
 	return time.Since(m.listed().LastUpdated) > staleAfter
@@ -34,15 +34,15 @@ func (m *Models) stale() bool {
 // the key is accepted, and writes the answers down. It takes half a minute at most: a
 // server does it in the background when it starts. heard is told of each answer; it
 // may be nil.
-func (a *App) RefreshModels(ctx context.Context, heard func(vendor string, offered vendor.Offered)) (vendor.Available, error) {
+func (a *App) RefreshModels(ctx context.Context, heard func(vendor string, offered modelrouter.Offered)) (modelrouter.Available, error) {
 	vendors, err := a.Models.Vendors()
 	if err != nil {
-		return vendor.Available{}, err
+		return modelrouter.Available{}, err
 	}
-	before, _ := vendor.ReadAvailable(a.Home.Models()) // what cannot be read is written anew
-	list := vendor.Discover(ctx, vendor.Discovery{
+	before, _ := modelrouter.ReadAvailable(a.Home.Models()) // what cannot be read is written anew
+	list := modelrouter.Discover(ctx, modelrouter.Discovery{
 		Vendors: vendors, Before: before, Heard: heard,
-		Open: func(v vendor.Vendor) (vendor.Lister, error) { return a.Models.open(v) },
+		Open: func(v modelrouter.Vendor) (modelrouter.Lister, error) { return a.Models.open(v) },
 	})
 	if err := ctx.Err(); err != nil {
 		return before, err
@@ -52,12 +52,12 @@ func (a *App) RefreshModels(ctx context.Context, heard func(vendor string, offer
 
 // VendorView is a vendor as people see it.
 type VendorView struct {
-	Name     string      `json:"name"`
-	Kind     vendor.Kind `json:"kind"`
-	Key      string      `json:"key"` // valid, no, not checked, none, none needed
-	Provides []string    `json:"provides,omitempty"`
-	Listed   int         `json:"listed"`
-	Error    string      `json:"error,omitempty"`
+	Name     string           `json:"name"`
+	Kind     modelrouter.Kind `json:"kind"`
+	Key      string           `json:"key"` // valid, no, not checked, none, none needed
+	Provides []string         `json:"provides,omitempty"`
+	Listed   int              `json:"listed"`
+	Error    string           `json:"error,omitempty"`
 }
 
 // ModelView is a model as people see it.
@@ -75,7 +75,7 @@ type ModelView struct {
 
 // Catalog is everything that can be asked.
 type Catalog struct {
-	vendor.Available
+	modelrouter.Available
 	Vendors []VendorView `json:"vendors"`
 	Models  []ModelView  `json:"models"`
 	Default string       `json:"default"`
@@ -83,7 +83,7 @@ type Catalog struct {
 }
 
 // Catalog lays the lists, the catalog and the vendors side by side.
-func (a *App) Catalog(list vendor.Available) (Catalog, error) {
+func (a *App) Catalog(list modelrouter.Available) (Catalog, error) {
 	vendors, err := a.Models.Vendors()
 	if err != nil {
 		return Catalog{}, err
@@ -105,7 +105,7 @@ func (a *App) Catalog(list vendor.Available) (Catalog, error) {
 }
 
 // modelViews are the models of the catalog that the vendor has, and those of its list.
-func modelViews(v vendor.Vendor, listed []string) []ModelView {
+func modelViews(v modelrouter.Vendor, listed []string) []ModelView {
 	var out []ModelView
 	at := map[string]int{}
 	for _, e := range model.All() {
@@ -124,7 +124,7 @@ func modelViews(v vendor.Vendor, listed []string) []ModelView {
 	return out
 }
 
-func modelView(v vendor.Vendor, name, from string) ModelView {
+func modelView(v modelrouter.Vendor, name, from string) ModelView {
 	e := v.Entry(name)
 	view := ModelView{Name: v.Name + "/" + name, Window: e.ContextWindow, Output: e.MaxOutput, From: from, Can: []string{}, Known: e.Free || e.Price.Known(),
 		Input: e.Price.Input, OutputFor: e.Price.Output, Cached: e.Price.CacheRead}

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"sync"
 
-	"chorus/internal/home"
+	"chorus/internal/datadir"
 	"chorus/internal/sandbox"
-	"chorus/internal/sandbox/around"
+	"chorus/internal/sandbox/hosttools"
 )
 
 // behind runs a thread's commands behind walls: each sees the workspace, what a
@@ -111,7 +111,7 @@ func (e *behind) surroundings(ctx context.Context) (*surroundings, error) {
 	if _, err := a.Home.Ensure(a.Home.Outputs(e.bench.door.thread)); err != nil { // what is bound must be there
 		return nil, err
 	}
-	view := around.Find(around.Options{Environ: a.Environ, Home: a.userHome(), Dir: dir, Hide: []string{a.Home.Dir()},
+	view := hosttools.Find(hosttools.Options{Environ: a.Environ, Home: a.userHome(), Dir: dir, Hide: []string{a.Home.Dir()},
 		Roots: e.plan.roots, Network: len(e.plan.hosts) > 0, Root: os.Getuid() == 0})
 	for _, text := range view.Problems {
 		a.warnOnce(text)
@@ -122,9 +122,9 @@ func (e *behind) surroundings(ctx context.Context) (*surroundings, error) {
 	if found.home, err = a.Home.Ensure(filepath.Join(base, "home")); err != nil {
 		return nil, fmt.Errorf("make a home for commands: %w", err)
 	}
-	if text := around.Identity(ctx, dir, a.Environ); text != "" {
+	if text := hosttools.Identity(ctx, dir, a.Environ); text != "" {
 		file := filepath.Join(base, "gitconfig")
-		if err := home.WriteFile(file, []byte(text), 0o600); err != nil {
+		if err := datadir.WriteFile(file, []byte(text), 0o600); err != nil {
 			return nil, fmt.Errorf("write the name that commits are made in: %w", err)
 		}
 		found.roots = append(found.roots, sandbox.Root{Path: file})

@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"chorus/internal/agent"
-	"chorus/internal/cast"
 	"chorus/internal/chat"
 	"chorus/internal/config"
-	"chorus/internal/home"
+	"chorus/internal/datadir"
 	"chorus/internal/journal"
 	"chorus/internal/model"
+	"chorus/internal/participants"
 	"chorus/internal/permit"
 	"chorus/internal/transport/repl"
 )
@@ -31,7 +31,7 @@ type conduct struct {
 }
 
 // openConduct reads the files. Every mistake in them is told.
-func openConduct(env func(string) string, h *home.Home) (*conduct, error) {
+func openConduct(env func(string) string, h *datadir.Home) (*conduct, error) {
 	o, err := ConfigOptions(env, h.Dir(), "")
 	if err != nil {
 		return nil, err
@@ -252,9 +252,9 @@ func backoff(bot *config.Bot) model.Backoff {
 }
 
 // style is how an agent's conversations are told to a model.
-func style(bot *config.Bot, name string) cast.Style {
-	s := cast.Style{
-		Mode: cast.Mode(bot.Mode), Bot: bot.InnerName, Separator: bot.PrefillSeparator, Opening: bot.PrefillOpening,
+func style(bot *config.Bot, name string) participants.Style {
+	s := participants.Style{
+		Mode: participants.Mode(bot.Mode), Bot: bot.InnerName, Separator: bot.PrefillSeparator, Opening: bot.PrefillOpening,
 		Delimiter: bot.MessageDelimiter, TurnEnd: bot.TurnEndToken, ContextPrefix: bot.ContextPrefix, PrefillThinking: bot.PrefillThinking,
 		Persona: bot.ChatPersonaPrompt, PersonaPrefill: bot.ChatPersonaPrefill, OwnAsUser: !bot.ChatBotAsAssistant,
 		RecentParticipants: bot.RecentParticipantCount, Stop: bot.StopSequences, NoCache: !bot.PromptCaching, Stable: true,
@@ -302,7 +302,7 @@ type teller struct {
 	model model.Model
 }
 
-func (b *bench) tell(s cast.Style, name string, e agent.Engine) model.Model {
+func (b *bench) tell(s participants.Style, name string, e agent.Engine) model.Model {
 	s.StopLimit = stopLimit(e.Entry.Provider)
 	key := fmt.Sprintf("%+v", s)
 	b.mu.Lock()

@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
+	"chorus/internal/agents"
 	"chorus/internal/config"
-	"chorus/internal/home"
-	"chorus/internal/roster"
+	"chorus/internal/datadir"
 )
 
 // ConfigOptions says where the layered configuration of a home is, without opening the
@@ -28,7 +28,7 @@ func ConfigOptions(env func(string) string, homeDir, folder string) (config.Opti
 
 func homeFolder(env func(string) string, homeDir string) (string, error) {
 	if homeDir == "" {
-		return home.Find(env)
+		return datadir.Find(env)
 	}
 	return filepath.Abs(homeDir)
 }
@@ -47,7 +47,7 @@ func AgentValues(homeDir, name string) (map[string]any, string, error) {
 	if err != nil {
 		return nil, path, fmt.Errorf("read the agent's file: %w", err)
 	}
-	var a roster.Agent
+	var a agents.Agent
 	if err := json.Unmarshal(data, &a); err != nil {
 		return nil, path, fmt.Errorf("%s: %w", path, err)
 	}

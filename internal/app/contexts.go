@@ -14,8 +14,8 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/connector"
+	"chorus/internal/datadir"
 	"chorus/internal/engine"
-	"chorus/internal/home"
 	"chorus/internal/journal"
 	"chorus/internal/store"
 )
@@ -182,7 +182,7 @@ func (a *App) writeSaved(row journal.Thread, file savedFile) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, file.ID+".json")
-	return path, home.WriteFile(path, append(data, '\n'), 0o600)
+	return path, datadir.WriteFile(path, append(data, '\n'), 0o600)
 }
 
 // newUUID is a random one (version 4).

@@ -11,8 +11,8 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/ledger"
+	"chorus/internal/modelrouter"
 	"chorus/internal/store"
-	"chorus/internal/vendor"
 )
 
 // budgetOf are the ceilings of a bot. Whoever has every question answered yes is not
@@ -47,7 +47,7 @@ func priceOf(models *Models, bot *config.Bot) func(string) (ledger.Price, int) {
 			price.Free = !price.Known()
 		case !price.Known():
 			_, v, err := models.choose(name)
-			price.Free = err == nil && (v.Kind == vendor.Demo || v.Kind == vendor.Ollama)
+			price.Free = err == nil && (v.Kind == modelrouter.Demo || v.Kind == modelrouter.Ollama)
 		}
 		return price, most
 	}

@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	"chorus/internal/config"
-	"chorus/internal/home"
+	"chorus/internal/datadir"
 )
 
 // DatabasePath is the file of a home's database, for those who do not open it.
 func DatabasePath(env func(string) string, dir string) (string, error) {
-	h, err := home.Open(dir)
+	h, err := datadir.Open(dir)
 	if err != nil {
 		return "", err
 	}
@@ -30,7 +30,7 @@ func DatabasePath(env func(string) string, dir string) (string, error) {
 // databasePath is the file that the journal lives in: in the home, or where databaseUrl
 // says. What this build cannot do is refused instead of being passed over: whoever names a
 // server must not find out later that nothing was ever written there.
-func databasePath(h *home.Home, bot *config.Bot) (string, error) {
+func databasePath(h *datadir.Home, bot *config.Bot) (string, error) {
 	if bot == nil {
 		return h.DB(), nil
 	}
@@ -51,7 +51,7 @@ func databasePath(h *home.Home, bot *config.Bot) (string, error) {
 	}
 }
 
-func databaseFile(h *home.Home, path string) (string, error) {
+func databaseFile(h *datadir.Home, path string) (string, error) {
 	if rest, ok := strings.CutPrefix(path, "//"); ok {
 		host, below, _ := strings.Cut(rest, "/")
 		if host != "" && host != "localhost" {

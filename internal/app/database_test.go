@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"chorus/internal/config"
-	"chorus/internal/home"
+	"chorus/internal/datadir"
 )
 
 func TestDatabasePath(t *testing.T) {
 	t.Parallel()
-	h := home.At("/h")
+	h := datadir.At("/h")
 	for _, c := range []struct{ url, nats, want, wrong string }{
 		{"", "", "/h/chorus.db", ""},
 		{"sqlite:/var/lib/c.db", "", "/var/lib/c.db", ""},

@@ -9,13 +9,13 @@ import (
 	"slices"
 	"strings"
 
+	"chorus/internal/agents"
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/config"
 	"chorus/internal/connector"
 	"chorus/internal/permit"
 	"chorus/internal/room"
-	"chorus/internal/roster"
 	"chorus/internal/store"
 )
 
@@ -105,7 +105,7 @@ func toYou(why string, who chat.Principal) string {
 
 // own finds an agent that people of the guild may change: one of the guild, or, for those
 // who could give it what it may, one that no guild has.
-func (h *discordHouse) own(ctx context.Context, by connector.Caller, name string) (roster.Agent, error) {
+func (h *discordHouse) own(ctx context.Context, by connector.Caller, name string) (agents.Agent, error) {
 	a, err := h.orders.findAgent(ctx, name)
 	if err != nil {
 		return a, h.notThere(by, name, err)
@@ -141,7 +141,7 @@ func (h *discordHouse) notThere(by connector.Caller, name string, err error) err
 // MayInit implements connector.Admin.
 func (h *discordHouse) CheckNewAgent(ctx context.Context, by connector.Caller, want connector.NewAgent) error {
 	if !chat.ValidAgentName(want.Name) {
-		return invalid("name", "%.80q cannot be an agent's name: %v", want.Name, roster.ErrName)
+		return invalid("name", "%.80q cannot be an agent's name: %v", want.Name, agents.ErrName)
 	}
 	if err := h.mayOrder(by, "system_prompt"); err != nil {
 		return err
@@ -190,7 +190,7 @@ func (h *discordHouse) CreateAgent(ctx context.Context, by connector.Caller, wan
 	if err := h.CheckNewAgent(ctx, by, want); err != nil {
 		return connector.AgentView{}, err
 	}
-	given := roster.Agent{Name: want.Name, Permissions: want.Permissions, SystemPrompt: want.Prompt, Extra: map[string]json.RawMessage{}}
+	given := agents.Agent{Name: want.Name, Permissions: want.Permissions, SystemPrompt: want.Prompt, Extra: map[string]json.RawMessage{}}
 	given.Extra[guildMark], _ = json.Marshal(by.Guild) // strings
 	given.Extra[channelMark], _ = json.Marshal(in.ID)
 	if in.Made {
@@ -213,7 +213,7 @@ func (h *discordHouse) CreateAgent(ctx context.Context, by connector.Caller, wan
 	case isNew:
 		detail := "model " + first(made.Model, "(default)") + ", permissions " + made.Permissions + ", channel " + in.ID
 		err = h.orders.record(ctx, caller(by), made.Name, "agent create", detail)
-	case errors.Is(err, roster.ErrExists):
+	case errors.Is(err, agents.ErrExists):
 		if made, err = h.own(ctx, by, want.Name); err == nil {
 			err = h.settle(ctx, by, made.Name, in)
 		}
@@ -250,7 +250,7 @@ func caller(by connector.Caller) command.Caller {
 }
 
 // view is an agent as a guild sees it.
-func (h *discordHouse) view(a roster.Agent, guild string) connector.AgentView {
+func (h *discordHouse) view(a agents.Agent, guild string) connector.AgentView {
 	shown := h.orders.agent(a)
 	v := connector.AgentView{Name: a.Name, Model: shown.Model, Permissions: shown.Permissions, Description: shown.Description}
 	if at := h.app.livesIn(a.Name); at.guild == guild {
@@ -303,8 +303,8 @@ func (h *discordHouse) GuildAgents(ctx context.Context, by connector.Caller) ([]
 	}
 	var out []connector.AgentView
 	for _, b := range h.bots {
-		if !slices.ContainsFunc(list, func(a roster.Agent) bool { return a.Name == b.name }) {
-			v := h.view(roster.Agent{Name: b.name}, by.Guild)
+		if !slices.ContainsFunc(list, func(a agents.Agent) bool { return a.Name == b.name }) {
+			v := h.view(agents.Agent{Name: b.name}, by.Guild)
 			v.Description = "answers where no other agent does"
 			out = append(out, v)
 		}

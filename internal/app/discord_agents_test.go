@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"chorus/internal/roster"
+	"chorus/internal/agents"
 	"chorus/internal/sim/discordsim"
 )
 
@@ -74,10 +74,10 @@ func TestDiscordAgentInit(t *testing.T) {
 func TestDiscordAgentInitRefuses(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{Bots: []discordsim.BotSpec{{Name: "chorus", Permissions: &[]string{"view_channel", "send_messages", "read_message_history", "add_reactions"}}}}, map[string]string{})
-	if _, err := g.app.CreateAgent(t.Context(), roster.Agent{Name: "house"}); err != nil {
+	if _, err := g.app.CreateAgent(t.Context(), agents.Agent{Name: "house"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.app.CreateAgent(t.Context(), roster.Agent{Name: "foreign"}); err != nil {
+	if _, err := g.app.CreateAgent(t.Context(), agents.Agent{Name: "foreign"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := g.app.Roster().Mark(t.Context(), "foreign", guildMark, otherGuild); err != nil {
@@ -165,7 +165,7 @@ func TestDiscordAgentDestroy(t *testing.T) {
 	}
 	g.orders("carol", "agent destroy", map[string]any{"name": "scribe"}, `there is no agent "scribe" on this server`)
 	g.orders("carol", "agent destroy", map[string]any{"name": "chorus"}, "has no file of its own yet")
-	if _, err := g.app.CreateAgent(t.Context(), roster.Agent{Name: "house", Permissions: "open"}); err != nil {
+	if _, err := g.app.CreateAgent(t.Context(), agents.Agent{Name: "house", Permissions: "open"}); err != nil {
 		t.Fatal(err)
 	}
 	g.orders("carol", "agent destroy", map[string]any{"name": "house"}, "belongs to the whole house")

@@ -3,15 +3,15 @@ package app
 import (
 	"context"
 
+	"chorus/internal/approval"
 	"chorus/internal/connector"
-	"chorus/internal/desk"
 	"chorus/internal/room"
 	"chorus/internal/store"
 )
 
 // OpenCards implements connector.Approver: where a bot has asked what nobody has answered yet.
 func (h *discordHouse) OpenCards(ctx context.Context, bot string) ([]connector.Card, error) {
-	open, err := h.Approvals(ctx, store.ApprovalFilter{State: desk.Open})
+	open, err := h.Approvals(ctx, store.ApprovalFilter{State: approval.Open})
 	if err != nil {
 		return nil, err
 	}

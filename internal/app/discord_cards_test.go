@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/sim/discordsim"
 )
 
@@ -200,7 +200,7 @@ func TestDiscordSignsEnd(t *testing.T) {
 		return answers(asked)(m) && strings.Contains(m.Content, "**no**, deadline")
 	})
 	g.signed(asked, "✅")
-	if open, err := g.app.DB.Approvals(t.Context(), desk.Filter{State: desk.Open}); err != nil || len(open) != 0 {
+	if open, err := g.app.DB.Approvals(t.Context(), approval.Filter{State: approval.Open}); err != nil || len(open) != 0 {
 		t.Errorf("open questions: %v, %v", open, err)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/connector"
+	"chorus/internal/images"
 	"chorus/internal/journal"
-	"chorus/internal/pictures"
 	"chorus/internal/room/attach"
 	"chorus/internal/transcript"
 	"chorus/internal/window"
@@ -48,8 +48,8 @@ func (h *discordHouse) SaveFile(ctx context.Context, thread chat.ThreadID, file 
 func (a *App) shown(ctx context.Context, file chat.File, data []byte, bot *config.Bot) (chat.Blocks, error) {
 	out := chat.Blocks{file}
 	switch {
-	case pictures.Sniff(data) != "" && bot.IncludeImages:
-		fitted, media, _, _, err := pictures.Fit(data, pictures.Limits{}, maxPixels)
+	case images.Sniff(data) != "" && bot.IncludeImages:
+		fitted, media, _, _, err := images.Fit(data, images.Limits{}, maxPixels)
 		if err != nil {
 			return append(out, chat.Text{Text: fmt.Sprintf("\n[%s cannot be shown as a picture: %v]", file.Name, err)}), nil
 		}

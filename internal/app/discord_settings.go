@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"chorus/internal/agents"
 	"chorus/internal/command"
 	"chorus/internal/config"
 	"chorus/internal/connector"
-	"chorus/internal/roster"
 )
 
 // ownKeys are settings of an agent that are no keys of the configuration.
@@ -38,7 +38,7 @@ func (h *discordHouse) AgentSetting(ctx context.Context, by connector.Caller, na
 }
 
 // ownSetting is one that agent.json alone has.
-func ownSetting(a roster.Agent, key string) connector.Setting {
+func ownSetting(a agents.Agent, key string) connector.Setting {
 	s := connector.Setting{Key: key, From: "agent.json"}
 	switch key {
 	case "tools":

@@ -15,8 +15,8 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/config"
+	"chorus/internal/datadir"
 	"chorus/internal/doctor"
-	"chorus/internal/home"
 	"chorus/internal/store"
 	"chorus/internal/transport/repl"
 )
@@ -110,7 +110,7 @@ func newPatient(ctx context.Context, o Options, e Examination) *patient {
 	o.Log = slog.New(slog.DiscardHandler)
 	p := &patient{Examination: e, app: &App{Options: o, choices: map[chat.ThreadID]*Choice{}, benches: map[chat.ThreadID]*bench{}, ears: map[chan repl.Remark]bool{}}}
 	dir, err := homeFolder(o.Env, o.Home)
-	p.lost, p.app.Home = err, home.At(dir)
+	p.lost, p.app.Home = err, datadir.At(dir)
 	p.found = sync.OnceValue(func() foundHome { return findHome(dir, p.lost) })
 	p.app.Models = NewModels(o.Env, "", "").In(p.app.Home)
 	p.read = sync.OnceValue(p.readConfig)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"chorus/internal/desk"
+	"chorus/internal/approval"
 	"chorus/internal/doctor"
 	"chorus/internal/store"
 )
@@ -135,7 +135,7 @@ func (p *patient) audit(ctx context.Context) []doctor.Finding {
 
 func (p *patient) approvals(ctx context.Context) []doctor.Finding {
 	return p.withStore("waiting", func(db *store.DB) []doctor.Finding {
-		open, err := db.Approvals(ctx, store.ApprovalFilter{State: desk.Open})
+		open, err := db.Approvals(ctx, store.ApprovalFilter{State: approval.Open})
 		if err != nil {
 			return []doctor.Finding{doctor.Bad("waiting", "chorus approvals list", "%v", err)}
 		}

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"syscall"
 
+	"chorus/internal/datadir"
 	"chorus/internal/doctor"
-	"chorus/internal/home"
 )
 
 // Below littleSpace a long conversation may not fit any more; below noSpace the next
@@ -38,7 +38,7 @@ func (p *patient) homeFolder(context.Context) []doctor.Finding {
 		return futureHome(dir)
 	}
 	out := []doctor.Finding{doctor.Good("folder", "%s", dir)}
-	if _, err := home.Open(dir); err != nil { // it is there, so nothing is made
+	if _, err := datadir.Open(dir); err != nil { // it is there, so nothing is made
 		return []doctor.Finding{doctor.Bad("folder", homeFix(dir, err), "%v", err)}
 	}
 	if info, err := os.Stat(dir); err == nil {

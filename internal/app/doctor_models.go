@@ -10,7 +10,7 @@ import (
 
 	"chorus/internal/doctor"
 	"chorus/internal/model/ollama"
-	"chorus/internal/vendor"
+	"chorus/internal/modelrouter"
 )
 
 // oldList is when a list of models says little about the keys of today.
@@ -24,12 +24,12 @@ func (p *patient) models(ctx context.Context) []doctor.Finding {
 	if err != nil && p.read().bot != nil { // else the configuration's section says it
 		out = append(out, doctor.Bad("vendors", "chorus config check", "%v", err))
 	}
-	list, when := vendor.Available{}, "just now"
+	list, when := modelrouter.Available{}, "just now"
 	if p.Online {
-		list = vendor.Discover(ctx, vendor.Discovery{Vendors: all, Open: func(v vendor.Vendor) (vendor.Lister, error) { return m.open(v) },
-			Limits: vendor.Limits{Total: onlineTime - 2*time.Second, Each: 8 * time.Second}})
+		list = modelrouter.Discover(ctx, modelrouter.Discovery{Vendors: all, Open: func(v modelrouter.Vendor) (modelrouter.Lister, error) { return m.open(v) },
+			Limits: modelrouter.Limits{Total: onlineTime - 2*time.Second, Each: 8 * time.Second}})
 	} else if p.found().err == nil {
-		if list, err = vendor.ReadAvailable(p.app.Home.Models()); err != nil {
+		if list, err = modelrouter.ReadAvailable(p.app.Home.Models()); err != nil {
 			out = append(out, doctor.Warning("list", "chorus models --refresh", "%v", err))
 		}
 		when = age(list.LastUpdated, time.Now())
@@ -38,7 +38,7 @@ func (p *patient) models(ctx context.Context) []doctor.Finding {
 	keys := 0
 	for _, v := range all {
 		switch {
-		case v.Kind == vendor.Demo || v.Kind == vendor.Ollama && !v.Declared:
+		case v.Kind == modelrouter.Demo || v.Kind == modelrouter.Ollama && !v.Declared:
 		case v.Configured():
 			keys++
 			out = append(out, vendorFinding(v, list, when))
@@ -69,7 +69,7 @@ func (p *patient) modelsOf() *Models {
 }
 
 // vendorFinding is a vendor with a key.
-func vendorFinding(v vendor.Vendor, list vendor.Available, when string) doctor.Finding {
+func vendorFinding(v modelrouter.Vendor, list modelrouter.Available, when string) doctor.Finding {
 	accounts, err := v.Accounts()
 	if err != nil {
 		return doctor.Bad(v.Name, "look at "+v.KeySetting(), "its key cannot be read: %v", err)
@@ -92,7 +92,7 @@ func vendorFinding(v vendor.Vendor, list vendor.Available, when string) doctor.F
 }
 
 // defaultModel says what answers when nobody names a model.
-func (p *patient) defaultModel(m *Models, all []vendor.Vendor, keys int) doctor.Finding {
+func (p *patient) defaultModel(m *Models, all []modelrouter.Vendor, keys int) doctor.Finding {
 	if p.read().bot == nil {
 		return doctor.Noted("default", "", "not known: %s", unread(p.read().err))
 	}
@@ -105,7 +105,7 @@ func (p *patient) defaultModel(m *Models, all []vendor.Vendor, keys int) doctor.
 			"%s, the built-in offline model: there is no key for a real one", name)
 	}
 	who, _, _ := strings.Cut(name, "/")
-	if i := slices.IndexFunc(all, func(v vendor.Vendor) bool { return v.Name == who }); i >= 0 {
+	if i := slices.IndexFunc(all, func(v modelrouter.Vendor) bool { return v.Name == who }); i >= 0 {
 		if _, err := all[i].Accounts(); err != nil {
 			fix := "export " + all[i].KeySetting() + "=…"
 			if all[i].Declared {
@@ -134,7 +134,7 @@ func (p *patient) ollama(ctx context.Context) []doctor.Finding {
 	case err != nil:
 		return []doctor.Finding{doctor.Warning("ollama", "ollama serve   (or unset OLLAMA_HOST)", "%s cannot be asked: %v", host, err)}
 	case len(models) == 0:
-		return []doctor.Finding{doctor.Noted("ollama", "ollama pull "+vendor.DefaultModel(vendor.Ollama), "it runs, and has no model yet")}
+		return []doctor.Finding{doctor.Noted("ollama", "ollama pull "+modelrouter.DefaultModel(modelrouter.Ollama), "it runs, and has no model yet")}
 	default:
 		return []doctor.Finding{doctor.Good("ollama", "it runs, %s; try: chorus chat -m ollama/%s", number(len(models), "model"), models[0])}
 	}

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"chorus/internal/agent"
+	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/config"
-	"chorus/internal/desk"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
 	"chorus/internal/permit"
@@ -34,7 +34,7 @@ func (a *App) gate(row journal.Thread, bot *config.Bot, work engine.Work) *gate 
 }
 
 // Judge implements engine.Gate.
-func (g *gate) Judge(q agent.Question, who chat.Principal) desk.Ruling {
+func (g *gate) Judge(q agent.Question, who chat.Principal) approval.Ruling {
 	senders := q.Senders
 	if len(senders) == 0 {
 		senders = []transcript.Sender{{Principal: who, Terms: g.work.Terms, Seq: g.work.Seq}}
@@ -53,9 +53,9 @@ func (g *gate) Judge(q agent.Question, who chat.Principal) desk.Ruling {
 	d := j.Decision
 	switch j.Verdict {
 	case permit.Allow:
-		return desk.Ruling{Verdict: desk.Allow, Rule: d.Rule}
+		return approval.Ruling{Verdict: approval.Allow, Rule: d.Rule}
 	case permit.Deny:
-		return desk.Ruling{Verdict: desk.Deny, Rule: d.Rule, Reason: why(d), Audit: &desk.Audit{Decision: "deny", Detail: d.List}}
+		return approval.Ruling{Verdict: approval.Deny, Rule: d.Rule, Reason: why(d), Audit: &approval.Audit{Decision: "deny", Detail: d.List}}
 	}
 	if g.yes(senders) {
 		return approved(d, "--yes")
@@ -67,10 +67,10 @@ func (g *gate) Judge(q agent.Question, who chat.Principal) desk.Ruling {
 	case kept != "":
 		return approved(d, kept)
 	case !g.choice.snapshot().canAsk:
-		return desk.Ruling{Verdict: desk.End, Rule: d.Rule,
+		return approval.Ruling{Verdict: approval.End, Rule: d.Rule,
 			Reason: fmt.Sprintf("%s must be asked for (profile %s), and there is no terminal to ask on; run it in a terminal, or pass --yes or a wider --permissions", d.Action, d.Profile)}
 	default:
-		return desk.Ruling{Verdict: desk.Pending, Rule: d.Rule, Reason: because(d)}
+		return approval.Ruling{Verdict: approval.Pending, Rule: d.Rule, Reason: because(d)}
 	}
 }
 
@@ -173,8 +173,8 @@ func (l *limits) mayAnswer(s transcript.Sender) bool {
 		return true
 	}
 	by, _ := l.bot.Asked(first(s.Terms.Profile, l.bot.Permissions), "by")
-	state, err := desk.Weigh(desk.Approval{AskedBy: s.Principal, Who: by}, s.Principal, true)
-	return err == nil && state == desk.Approved
+	state, err := approval.Weigh(approval.Approval{AskedBy: s.Principal, Who: by}, s.Principal, true)
+	return err == nil && state == approval.Approved
 }
 
 // mayNotGive says why these people may not have the agent change what it may do itself.
@@ -216,12 +216,12 @@ func selfEdit(r permit.Request) (what, value string, ok bool) {
 	return what, strings.TrimSpace(value), true
 }
 
-func refused(why, detail string) desk.Ruling {
-	return desk.Ruling{Verdict: desk.Deny, Reason: why, Audit: &desk.Audit{Decision: "deny", Detail: detail}}
+func refused(why, detail string) approval.Ruling {
+	return approval.Ruling{Verdict: approval.Deny, Reason: why, Audit: &approval.Audit{Decision: "deny", Detail: detail}}
 }
 
-func approved(d permit.Decision, how string) desk.Ruling {
-	return desk.Ruling{Verdict: desk.Allow, Rule: d.Rule, Audit: &desk.Audit{Decision: "ask_approved", Detail: how}}
+func approved(d permit.Decision, how string) approval.Ruling {
+	return approval.Ruling{Verdict: approval.Allow, Rule: d.Rule, Audit: &approval.Audit{Decision: "ask_approved", Detail: how}}
 }
 
 // remembered reports that everything that would be asked was allowed before.

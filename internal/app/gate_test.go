@@ -9,9 +9,9 @@ import (
 	"pgregory.net/rapid"
 
 	"chorus/internal/agent"
+	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/config"
-	"chorus/internal/desk"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
 	"chorus/internal/permit"
@@ -65,33 +65,33 @@ func TestWhoseRightsCount(t *testing.T) {
 		bot     *config.Bot
 		senders []transcript.Sender
 		touch   tool.Access
-		want    desk.Verdict
+		want    approval.Verdict
 		why     string
 	}{
-		{"the terminal is not limited", open(), []transcript.Sender{said(ada, chat.Terms{})}, bashed("make"), desk.Allow, ""},
-		{"others are standard", open(), []transcript.Sender{said(guest, chat.Terms{})}, bashed("make"), desk.Pending, "profile standard of discord wants it asked"},
-		{"and so are tokens", open(), []transcript.Sender{said(token, chat.Terms{})}, bashed("make"), desk.Pending, "profile standard of token"},
+		{"the terminal is not limited", open(), []transcript.Sender{said(ada, chat.Terms{})}, bashed("make"), approval.Allow, ""},
+		{"others are standard", open(), []transcript.Sender{said(guest, chat.Terms{})}, bashed("make"), approval.Pending, "profile standard of discord wants it asked"},
+		{"and so are tokens", open(), []transcript.Sender{said(token, chat.Terms{})}, bashed("make"), approval.Pending, "profile standard of token"},
 		{"never more than the agent", &config.Bot{Permissions: "locked", Access: []config.Grant{{To: "discord", Profile: "open"}}},
-			[]transcript.Sender{said(boss, chat.Terms{Profile: "open"})}, bashed("make"), desk.Deny, "no rule of profile locked allows"},
+			[]transcript.Sender{said(boss, chat.Terms{Profile: "open"})}, bashed("make"), approval.Deny, "no rule of profile locked allows"},
 		{"the strictest of all senders", open(config.Grant{To: "discord:2", Profile: "locked"}),
-			[]transcript.Sender{said(ada, chat.Terms{}), said(guest, chat.Terms{})}, bashed("make"), desk.Deny, "no rule of profile locked of discord:2 allows tool:bash:make"},
+			[]transcript.Sender{said(ada, chat.Terms{}), said(guest, chat.Terms{})}, bashed("make"), approval.Deny, "no rule of profile locked of discord:2 allows tool:bash:make"},
 		{"the closest name", open(config.Grant{To: "anyone", Profile: "locked"}, config.Grant{To: "role:admin", Profile: "open"}),
-			[]transcript.Sender{said(boss, chat.Terms{})}, bashed("make"), desk.Allow, ""},
-		{"anyone is the terminal too", open(config.Grant{To: "anyone", Profile: "locked"}), []transcript.Sender{said(ada, chat.Terms{})}, bashed("make"), desk.Deny, "locked of anyone"},
-		{"a role of one platform", open(config.Grant{To: "token/role:admin", Profile: "open"}), []transcript.Sender{said(boss, chat.Terms{})}, bashed("make"), desk.Pending, "standard of discord"},
-		{"nobody", open(), []transcript.Sender{said(chat.Principal{}, chat.Terms{})}, bashed("true"), desk.Deny, "nobody in particular has no rights"},
-		{"an agent by itself", open(), []transcript.Sender{said(robot, chat.Terms{})}, bashed("true"), desk.Deny, "agent:helper has no rights here"},
-		{"an agent for somebody", open(), []transcript.Sender{said(onBehalf(robot, guest), chat.Terms{})}, bashed("make"), desk.Pending, "standard of discord"},
+			[]transcript.Sender{said(boss, chat.Terms{})}, bashed("make"), approval.Allow, ""},
+		{"anyone is the terminal too", open(config.Grant{To: "anyone", Profile: "locked"}), []transcript.Sender{said(ada, chat.Terms{})}, bashed("make"), approval.Deny, "locked of anyone"},
+		{"a role of one platform", open(config.Grant{To: "token/role:admin", Profile: "open"}), []transcript.Sender{said(boss, chat.Terms{})}, bashed("make"), approval.Pending, "standard of discord"},
+		{"nobody", open(), []transcript.Sender{said(chat.Principal{}, chat.Terms{})}, bashed("true"), approval.Deny, "nobody in particular has no rights"},
+		{"an agent by itself", open(), []transcript.Sender{said(robot, chat.Terms{})}, bashed("true"), approval.Deny, "agent:helper has no rights here"},
+		{"an agent for somebody", open(), []transcript.Sender{said(onBehalf(robot, guest), chat.Terms{})}, bashed("make"), approval.Pending, "standard of discord"},
 		{"an agent that may, for somebody who may not", open(config.Grant{To: "agent", Profile: "open"}, config.Grant{To: "discord", Profile: "locked"}),
-			[]transcript.Sender{said(onBehalf(robot, guest), chat.Terms{})}, bashed("make"), desk.Deny, "locked of discord"},
-		{"a narrower profile may be asked for", open(config.Grant{To: "discord", Profile: "open"}), []transcript.Sender{said(boss, chat.Terms{Profile: "locked"})}, bashed("make"), desk.Deny, "profile locked allows"},
-		{"a file only by an editor", open(), []transcript.Sender{said(guest, chat.Terms{Profile: "/etc/passwd"})}, bashed("make"), desk.Deny, `discord:2 may not ask for profile "/etc/passwd"`},
-		{"one that is there no more", open(), []transcript.Sender{said(ada, chat.Terms{Profile: "gone.yaml"})}, bashed("make"), desk.Deny, "gone.yaml"},
-		{"one's own yes", open(), []transcript.Sender{said(guest, chat.Terms{Yes: true})}, bashed("make"), desk.Allow, ""},
-		{"another's yes", open(), []transcript.Sender{said(ada, chat.Terms{Yes: true}), said(guest, chat.Terms{})}, bashed("make"), desk.Pending, ""},
-		{"the same person's earlier yes", open(), []transcript.Sender{said(guest, chat.Terms{Yes: true}), said(guest, chat.Terms{})}, bashed("make"), desk.Allow, ""},
-		{"the same person's later yes", open(), []transcript.Sender{said(guest, chat.Terms{}), said(guest, chat.Terms{Yes: true})}, bashed("make"), desk.Pending, ""},
-		{"the yes of an agent", open(config.Grant{To: "agent", Profile: "standard"}), []transcript.Sender{said(robot, chat.Terms{Yes: true})}, bashed("make"), desk.Pending, ""},
+			[]transcript.Sender{said(onBehalf(robot, guest), chat.Terms{})}, bashed("make"), approval.Deny, "locked of discord"},
+		{"a narrower profile may be asked for", open(config.Grant{To: "discord", Profile: "open"}), []transcript.Sender{said(boss, chat.Terms{Profile: "locked"})}, bashed("make"), approval.Deny, "profile locked allows"},
+		{"a file only by an editor", open(), []transcript.Sender{said(guest, chat.Terms{Profile: "/etc/passwd"})}, bashed("make"), approval.Deny, `discord:2 may not ask for profile "/etc/passwd"`},
+		{"one that is there no more", open(), []transcript.Sender{said(ada, chat.Terms{Profile: "gone.yaml"})}, bashed("make"), approval.Deny, "gone.yaml"},
+		{"one's own yes", open(), []transcript.Sender{said(guest, chat.Terms{Yes: true})}, bashed("make"), approval.Allow, ""},
+		{"another's yes", open(), []transcript.Sender{said(ada, chat.Terms{Yes: true}), said(guest, chat.Terms{})}, bashed("make"), approval.Pending, ""},
+		{"the same person's earlier yes", open(), []transcript.Sender{said(guest, chat.Terms{Yes: true}), said(guest, chat.Terms{})}, bashed("make"), approval.Allow, ""},
+		{"the same person's later yes", open(), []transcript.Sender{said(guest, chat.Terms{}), said(guest, chat.Terms{Yes: true})}, bashed("make"), approval.Pending, ""},
+		{"the yes of an agent", open(config.Grant{To: "agent", Profile: "standard"}), []transcript.Sender{said(robot, chat.Terms{Yes: true})}, bashed("make"), approval.Pending, ""},
 	} {
 		got := newGate(c.bot, true).Judge(question(c.senders, c.touch), chat.Principal{})
 		if got.Verdict != c.want || !strings.Contains(got.Reason, c.why) {
@@ -103,10 +103,10 @@ func TestWhoseRightsCount(t *testing.T) {
 // A channel's profile holds for everybody in it, whoever they are and whatever they ask for.
 func TestRightsOfAChannel(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]desk.Verdict{"1/2": desk.Deny, "2": desk.Deny, "discord:1/*": desk.Deny, "1/*": desk.Deny, "1/3": desk.Allow, "discord:2/*": desk.Allow} {
+	for name, want := range map[string]approval.Verdict{"1/2": approval.Deny, "2": approval.Deny, "discord:1/*": approval.Deny, "1/*": approval.Deny, "1/3": approval.Allow, "discord:2/*": approval.Allow} {
 		bot := &config.Bot{Permissions: "open", Channels: []config.Channel{{Name: name, Permissions: "locked"}}}
 		got := newGate(bot, true).Judge(question([]transcript.Sender{said(ada, chat.Terms{Profile: "open", Yes: true})}, bashed("make")), ada)
-		if got.Verdict != want || want == desk.Deny && !strings.Contains(got.Reason, "locked of channel "+name) {
+		if got.Verdict != want || want == approval.Deny && !strings.Contains(got.Reason, "locked of channel "+name) {
 			t.Errorf("%s: %s %s", name, got.Verdict, got.Reason)
 		}
 	}
@@ -119,19 +119,19 @@ func TestSelfEdit(t *testing.T) {
 	for _, c := range []struct {
 		detail  string
 		senders []transcript.Sender
-		want    desk.Verdict
+		want    approval.Verdict
 	}{
-		{"permissions open", both[:1], desk.Allow},
-		{"permissions mine", both[:1], desk.Allow},
-		{"permissions", both[:1], desk.Deny},
-		{"permissions locked", both[1:], desk.Deny}, // no editor
-		{"permissions locked", both, desk.Deny},
-		{"access anyone open", both[1:], desk.Deny},
-		{`{"permissions":"open"}`, both[1:], desk.Deny}, // whatever it means
-		{"access anyone open", both[:1], desk.Allow},
-		{"docs a.md", both[1:], desk.Allow},
-		{"permissions locked", []transcript.Sender{said(onBehalf(robot, ada), chat.Terms{})}, desk.Allow},
-		{"permissions locked", []transcript.Sender{said(onBehalf(robot, boss), chat.Terms{})}, desk.Deny},
+		{"permissions open", both[:1], approval.Allow},
+		{"permissions mine", both[:1], approval.Allow},
+		{"permissions", both[:1], approval.Deny},
+		{"permissions locked", both[1:], approval.Deny}, // no editor
+		{"permissions locked", both, approval.Deny},
+		{"access anyone open", both[1:], approval.Deny},
+		{`{"permissions":"open"}`, both[1:], approval.Deny}, // whatever it means
+		{"access anyone open", both[:1], approval.Allow},
+		{"docs a.md", both[1:], approval.Allow},
+		{"permissions locked", []transcript.Sender{said(onBehalf(robot, ada), chat.Terms{})}, approval.Allow},
+		{"permissions locked", []transcript.Sender{said(onBehalf(robot, boss), chat.Terms{})}, approval.Deny},
 	} {
 		for _, touch := range []tool.Access{{Tool: "self_edit", Detail: c.detail}} {
 			got := newGate(&config.Bot{Permissions: "open"}, true).Judge(question(c.senders, touch), ada)
@@ -141,12 +141,12 @@ func TestSelfEdit(t *testing.T) {
 		}
 	}
 	old := newGate(&config.Bot{Permissions: "open"}, true).Judge(question(both[1:], tool.Access{Tool: "self_edit_permissions", Detail: "open"}), boss)
-	if old.Verdict != desk.Deny || !strings.Contains(old.Reason, "discord:1 may not change permissions") {
+	if old.Verdict != approval.Deny || !strings.Contains(old.Reason, "discord:1 may not change permissions") {
 		t.Errorf("%+v", old)
 	}
 }
 
-var wide = map[desk.Verdict]int{desk.Allow: 0, desk.Pending: 1, desk.End: 1, desk.Deny: 2}
+var wide = map[approval.Verdict]int{approval.Allow: 0, approval.Pending: 1, approval.End: 1, approval.Deny: 2}
 
 func anyRequest() *rapid.Generator[tool.Access] {
 	return rapid.SampledFrom([]tool.Access{bashed("make"), bashed("git push"), bashed("git status && rm -rf build"), bashed("cat $x"), bashed("rm -rf /"),

@@ -14,14 +14,14 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/config"
-	"chorus/internal/home"
+	"chorus/internal/datadir"
 	"chorus/internal/journal"
 	"chorus/internal/room"
 )
 
 // guildFile is where `/settings` keeps what it was told for a guild.
 func guildFile(homeDir, guild string) string {
-	return filepath.Join(home.At(homeDir).Guilds(), guild+".json")
+	return filepath.Join(datadir.At(homeDir).Guilds(), guild+".json")
 }
 
 // validGuild reports whether a guild's id can name a file.
@@ -75,7 +75,7 @@ func (a *App) setGuild(guild, path string, value any) error {
 	if _, err := a.Home.Ensure(a.Home.Guilds()); err != nil {
 		return err
 	}
-	return home.WriteFile(guildFile(a.Home.Dir(), guild), append(data, '\n'), 0o600)
+	return datadir.WriteFile(guildFile(a.Home.Dir(), guild), append(data, '\n'), 0o600)
 }
 
 // guildOf is the guild that a thread is in; "": none.

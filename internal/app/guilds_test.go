@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"chorus/internal/agents"
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/config"
 	"chorus/internal/journal"
-	"chorus/internal/roster"
 	"chorus/internal/store/storetest"
 )
 
@@ -54,7 +54,7 @@ func TestGuildSettingsAreALayer(t *testing.T) {
 			t.Errorf("%s: %v, %v", elsewhere, bot, err)
 		}
 	}
-	if _, err := a.Roster().Create(t.Context(), roster.Agent{Name: "helper", Model: "demo/echo"}); err != nil {
+	if _, err := a.Roster().Create(t.Context(), agents.Agent{Name: "helper", Model: "demo/echo"}); err != nil {
 		t.Fatal(err)
 	}
 	if got, from := model("helper", oneGuild); got != "demo/echo" || from != config.AgentFile {
@@ -94,7 +94,7 @@ func TestAgentFileHoldsSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	if _, err := a.CreateAgent(t.Context(), roster.Agent{Name: "helper"}); err != nil {
+	if _, err := a.CreateAgent(t.Context(), agents.Agent{Name: "helper"}); err != nil {
 		t.Fatal(err)
 	}
 	for key, value := range map[string]string{"temperature": "0.25", "recencyWindow.messages": "12", "innerName": "Helper", "continuationModel": "demo/echo", "mode": "chat"} {

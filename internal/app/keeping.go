@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"chorus/internal/config"
-	"chorus/internal/home"
+	"chorus/internal/datadir"
 	"chorus/internal/lockfile"
 	"chorus/internal/permit"
 	"chorus/internal/permit/always"
@@ -110,7 +110,7 @@ func (a *App) changeKept(ctx context.Context, change func([]always.Entry) ([]alw
 	if err != nil {
 		return err
 	}
-	return home.WriteFile(a.keptFile(), data, 0o600)
+	return datadir.WriteFile(a.keptFile(), data, 0o600)
 }
 
 func (a *App) lockKept(ctx context.Context) (unlock func(), err error) {

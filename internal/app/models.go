@@ -12,10 +12,10 @@ import (
 	"chorus/internal/agent"
 	"chorus/internal/chat"
 	"chorus/internal/config"
-	"chorus/internal/home"
+	"chorus/internal/datadir"
 	"chorus/internal/ledger"
 	"chorus/internal/model"
-	"chorus/internal/vendor"
+	"chorus/internal/modelrouter"
 )
 
 // Offline is the model that needs no key.
@@ -27,29 +27,29 @@ type Models struct {
 	env      func(string) string
 	provider string // the default vendor, from settings
 	model    string // the default model, from settings
-	home     *home.Home
+	home     *datadir.Home
 	patience patience
 	through  func(model.Model) model.Model // for tests, what models are asked through; nil: nothing
 
 	mu          sync.Mutex
-	read        bool               // whether the files were read
-	declared    []vendor.Vendor    // of the files; the built-in ones come behind
-	broken      error              // why there are none
-	views       map[string]*Models // for bots that declare others, by fingerprint
+	read        bool                 // whether the files were read
+	declared    []modelrouter.Vendor // of the files; the built-in ones come behind
+	broken      error                // why there are none
+	views       map[string]*Models   // for bots that declare others, by fingerprint
 	fingerprint string
-	made        map[string]*vendor.Pool
+	made        map[string]*modelrouter.Pool
 
-	list      vendor.Available // available_models.json
-	listStamp string           // of which version
+	list      modelrouter.Available // available_models.json
+	listStamp string                // of which version
 }
 
 // NewModels reads keys from env when a vendor is first used.
 func NewModels(env func(string) string, provider, name string) *Models {
-	return &Models{env: env, provider: provider, model: name, made: map[string]*vendor.Pool{}}
+	return &Models{env: env, provider: provider, model: name, made: map[string]*modelrouter.Pool{}}
 }
 
 // In lets it read the lists and vendors of a home.
-func (m *Models) In(h *home.Home) *Models {
+func (m *Models) In(h *datadir.Home) *Models {
 	m.home = h
 	return m
 }
@@ -59,7 +59,7 @@ func (m *Models) In(h *home.Home) *Models {
 func (m *Models) renew(all []config.Vendor) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.made, m.views = map[string]*vendor.Pool{}, nil // what is in use goes on with what it has
+	m.made, m.views = map[string]*modelrouter.Pool{}, nil // what is in use goes on with what it has
 	m.take(all, nil)
 }
 
@@ -79,7 +79,7 @@ func (m *Models) preferred() (provider, name string) {
 // Providers lists the names that are always there before the slash.
 func Providers() []string {
 	var names []string
-	for _, k := range vendor.Kinds() {
+	for _, k := range modelrouter.Kinds() {
 		names = append(names, string(k))
 	}
 	slices.Sort(names)
@@ -95,17 +95,17 @@ func (m *Models) Default() string {
 	}
 	all, _ := m.Vendors() // whoever uses the name hears of it
 	if provider != "" {
-		if i := slices.IndexFunc(all, func(v vendor.Vendor) bool { return v.Name == provider }); i >= 0 {
+		if i := slices.IndexFunc(all, func(v modelrouter.Vendor) bool { return v.Name == provider }); i >= 0 {
 			return m.defaultOf(all[i])
 		}
 		return provider + "/"
 	}
-	for _, k := range vendor.Kinds() {
-		if k == vendor.Completions {
+	for _, k := range modelrouter.Kinds() {
+		if k == modelrouter.Completions {
 			continue // a base model answers no questions
 		}
 		for _, v := range all {
-			if v.Kind == k && k != vendor.Demo && v.Catalog() == string(k) && v.Configured() {
+			if v.Kind == k && k != modelrouter.Demo && v.Catalog() == string(k) && v.Configured() {
 				return m.defaultOf(v)
 			}
 		}
@@ -115,9 +115,9 @@ func (m *Models) Default() string {
 
 // defaultOf is the model a vendor stands for; one that runs on somebody's own machine
 // stands for what is there.
-func (m *Models) defaultOf(v vendor.Vendor) string {
-	name := vendor.DefaultModel(v.Kind)
-	if v.Kind == vendor.Ollama || v.Catalog() != string(v.Kind) {
+func (m *Models) defaultOf(v modelrouter.Vendor) string {
+	name := modelrouter.DefaultModel(v.Kind)
+	if v.Kind == modelrouter.Ollama || v.Catalog() != string(v.Kind) {
 		if there := m.listed().Providers[v.Name].Models; len(there) > 0 && !slices.Contains(there, name) {
 			name = there[0]
 		}
@@ -132,7 +132,7 @@ func (m *Models) Name(provider, name string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		i := slices.IndexFunc(all, func(v vendor.Vendor) bool { return v.Name == provider })
+		i := slices.IndexFunc(all, func(v modelrouter.Vendor) bool { return v.Name == provider })
 		if i < 0 {
 			return "", fmt.Errorf("unknown provider %q; there are %s", provider, strings.Join(names(all), ", "))
 		}
@@ -148,7 +148,7 @@ func (m *Models) Name(provider, name string) (string, error) {
 	return choice.String(), nil
 }
 
-func names(all []vendor.Vendor) []string {
+func names(all []modelrouter.Vendor) []string {
 	var out []string
 	for _, v := range all {
 		out = append(out, v.Name)
@@ -159,35 +159,35 @@ func names(all []vendor.Vendor) []string {
 
 // choose finds the vendor of a name. One that is in use already is found without
 // looking around; the lists are only read for a name that does not say whose it is.
-func (m *Models) choose(name string) (vendor.Choice, vendor.Vendor, error) {
+func (m *Models) choose(name string) (modelrouter.Choice, modelrouter.Vendor, error) {
 	if first, rest, _ := strings.Cut(name, "/"); rest != "" {
 		m.mu.Lock()
 		pool := m.made[first]
 		m.mu.Unlock()
 		if pool != nil {
 			v := pool.Vendor()
-			return vendor.Choice{Vendor: v.Name, Kind: v.Kind, Model: rest}, v, nil
+			return modelrouter.Choice{Vendor: v.Name, Kind: v.Kind, Model: rest}, v, nil
 		}
 	}
 	all, err := m.Vendors()
 	if err != nil {
-		return vendor.Choice{}, vendor.Vendor{}, err
+		return modelrouter.Choice{}, modelrouter.Vendor{}, err
 	}
-	choice, err := vendor.Resolve(name, all, vendor.Available{}, nil)
+	choice, err := modelrouter.Resolve(name, all, modelrouter.Available{}, nil)
 	if err != nil {
-		choice, err = vendor.Resolve(name, all, m.listed(), model.All())
+		choice, err = modelrouter.Resolve(name, all, m.listed(), model.All())
 	}
 	if err != nil {
-		return vendor.Choice{}, vendor.Vendor{}, err
+		return modelrouter.Choice{}, modelrouter.Vendor{}, err
 	}
-	i := slices.IndexFunc(all, func(v vendor.Vendor) bool { return v.Name == choice.Vendor })
+	i := slices.IndexFunc(all, func(v modelrouter.Vendor) bool { return v.Name == choice.Vendor })
 	return choice, all[i], nil
 }
 
 // listed is available_models.json as it is now; what cannot be read lists nothing.
-func (m *Models) listed() vendor.Available {
+func (m *Models) listed() modelrouter.Available {
 	if m.home == nil {
-		return vendor.Available{}
+		return modelrouter.Available{}
 	}
 	stamp := ""
 	if info, err := os.Stat(m.home.Models()); err == nil {
@@ -196,7 +196,7 @@ func (m *Models) listed() vendor.Available {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if stamp != m.listStamp {
-		m.list, _ = vendor.ReadAvailable(m.home.Models()) // `chorus models` speaks of it
+		m.list, _ = modelrouter.ReadAvailable(m.home.Models()) // `chorus models` speaks of it
 		m.listStamp = stamp
 	}
 	return m.list
@@ -216,13 +216,13 @@ func (m *Models) Resolve(name string) (agent.Engine, error) {
 }
 
 // open gives the vendor's keys, and what is known of how they fare.
-func (m *Models) open(v vendor.Vendor) (*vendor.Pool, error) {
+func (m *Models) open(v modelrouter.Vendor) (*modelrouter.Pool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if pool := m.made[v.Name]; pool != nil {
 		return pool, nil
 	}
-	pool, err := vendor.Open(v, func(v vendor.Vendor, a vendor.Account) (model.Model, error) {
+	pool, err := modelrouter.Open(v, func(v modelrouter.Vendor, a modelrouter.Account) (model.Model, error) {
 		made, err := m.provide(v, a)
 		if err == nil && m.through != nil {
 			made = m.through(made)

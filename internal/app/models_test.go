@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"chorus/internal/config"
-	"chorus/internal/home"
+	"chorus/internal/datadir"
 	"chorus/internal/model"
-	"chorus/internal/vendor"
+	"chorus/internal/modelrouter"
 )
 
 func TestDefaults(t *testing.T) {
@@ -58,21 +58,21 @@ func TestDefaults(t *testing.T) {
 func TestEveryKindHasItsProvider(t *testing.T) {
 	t.Parallel()
 	m := NewModels(env(), "", "")
-	all := vendor.BuiltIn(env())
+	all := modelrouter.BuiltIn(env())
 	if len(all) == 0 {
 		t.Fatal("the table is empty")
 	}
 	for _, v := range all {
-		made, err := m.provide(v, vendor.Account{Key: "test-key"})
+		made, err := m.provide(v, modelrouter.Account{Key: "test-key"})
 		if err != nil {
 			t.Errorf("%s: %v", v.Kind, err)
 			continue
 		}
-		if _, ok := made.(vendor.Lister); !ok {
+		if _, ok := made.(modelrouter.Lister); !ok {
 			t.Errorf("%s cannot say what it has", v.Kind)
 		}
 	}
-	if _, err := m.provide(vendor.Vendor{Kind: "nothing"}, vendor.Account{}); err == nil {
+	if _, err := m.provide(modelrouter.Vendor{Kind: "nothing"}, modelrouter.Account{}); err == nil {
 		t.Error("a kind that does not exist was made")
 	}
 }
@@ -87,7 +87,7 @@ func withShared(t *testing.T, text string, pairs ...string) *Models {
 	if err := os.WriteFile(filepath.Join(dir, "config", "shared.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h, err := home.Open(dir)
+	h, err := datadir.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func TestHeadersStayAtHome(t *testing.T) {
 		http.Redirect(w, r, far.URL, http.StatusTemporaryRedirect)
 	}))
 	defer near.Close()
-	client := heading(vendor.Vendor{Headers: map[string]string{"X-Secret": "test-key"}})
+	client := heading(modelrouter.Vendor{Headers: map[string]string{"X-Secret": "test-key"}})
 	defer client.CloseIdleConnections()
 	res, err := client.Get(near.URL)
 	if err != nil {
@@ -229,7 +229,7 @@ func TestHeadersStayAtHome(t *testing.T) {
 	if !slices.Equal(seen, []string{"near test-key", "far "}) {
 		t.Errorf("%q", seen)
 	}
-	if heading(vendor.Vendor{}) != nil {
+	if heading(modelrouter.Vendor{}) != nil {
 		t.Error("a client for nothing")
 	}
 }
@@ -237,7 +237,7 @@ func TestHeadersStayAtHome(t *testing.T) {
 func TestUnknownIsTyped(t *testing.T) {
 	t.Parallel()
 	_, err := NewModels(env(), "", "").Resolve("zzz")
-	var unknown *vendor.Unknown
+	var unknown *modelrouter.Unknown
 	if !errors.As(err, &unknown) || len(unknown.Considered) == 0 {
 		t.Errorf("%v", err)
 	}

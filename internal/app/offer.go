@@ -12,7 +12,7 @@ import (
 	"chorus/internal/config"
 	"chorus/internal/tool"
 	"chorus/internal/tool/mcp"
-	"chorus/internal/tool/shelf"
+	"chorus/internal/tool/toolsearch"
 )
 
 // offer is the tools of a run: those of the mode, of the agent and of its servers that
@@ -22,12 +22,12 @@ func (a *App) offer(ctx context.Context, b *bench, bot *config.Bot, who persona,
 	if err != nil {
 		return nil, err
 	}
-	could := shelf.Keep(append(slices.Clone(b.list), listing.Tools...), g.possible())
+	could := toolsearch.Keep(append(slices.Clone(b.list), listing.Tools...), g.possible())
 	has := func(s tool.Spec) bool {
 		return bot.ToolsEnabled && inMode(now.Mode, s.Name, s.ReadOnly) && (len(who.tools) == 0 || slices.Contains(who.tools, s.Name))
 	}
 	set := all.Filter(func(s tool.Spec) bool { return has(s) && could(s) })
-	set, err = shelf.Of(set, shelf.Limit, func(s tool.Spec) bool { return !strings.HasPrefix(s.Name, "mcp__") })
+	set, err = toolsearch.Of(set, toolsearch.Limit, func(s tool.Spec) bool { return !strings.HasPrefix(s.Name, "mcp__") })
 	if err != nil {
 		return nil, err
 	}

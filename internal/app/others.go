@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"chorus/internal/chat"
-	"chorus/internal/foreign"
 	"chorus/internal/journal"
 	"chorus/internal/room"
-	"chorus/internal/room/show"
+	"chorus/internal/room/render"
 	"chorus/internal/transcript"
+	"chorus/internal/untrusted"
 )
 
 // otherThreads is what the note about an agent's other work is called.
@@ -49,7 +49,7 @@ func (a *App) others(ctx context.Context, row journal.Thread, log *transcript.Lo
 	if more := len(list) - manyOthers; more > 0 {
 		fmt.Fprintf(&text, "- and %d more\n", more)
 	}
-	return chat.Noted{What: otherThreads, Text: foreign.Defuse("note", strings.TrimSpace(text.String()))}, true
+	return chat.Noted{What: otherThreads, Text: untrusted.Defuse("note", strings.TrimSpace(text.String()))}, true
 }
 
 // active lists an agent's other threads with a run on, or with one that waits for a yes.
@@ -105,5 +105,5 @@ func (a *App) doing(ctx context.Context, t journal.Thread) string {
 			}
 		}
 	}
-	return fmt.Sprintf("%s, step %d, for %s", status, step, show.Duration(time.Since(runs[0].Start.At).Truncate(time.Second)))
+	return fmt.Sprintf("%s, step %d, for %s", status, step, render.Duration(time.Since(runs[0].Start.At).Truncate(time.Second)))
 }

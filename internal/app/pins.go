@@ -9,9 +9,9 @@ import (
 	"strings"
 	"sync"
 
-	"chorus/internal/cast"
 	"chorus/internal/chat"
 	"chorus/internal/config"
+	"chorus/internal/participants"
 	"chorus/internal/room"
 	"chorus/internal/room/pins"
 	"chorus/internal/room/route"
@@ -120,7 +120,7 @@ func (a *App) botAt(ctx context.Context, agent room.Agent, guild, channel string
 	}
 	if bot.Routing == string(route.Room) && !bot.IsSet("mode") {
 		// Among several people a model must know who says what.
-		ask.Assumed = map[string]any{"mode": string(cast.Chat)}
+		ask.Assumed = map[string]any{"mode": string(participants.Chat)}
 		var problems config.Problems
 		if bot, problems = a.conduct.now().Bot(ask); problems.Err() != nil {
 			return nil, nil, problems.Err()

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"chorus/internal/foreign"
+	"chorus/internal/untrusted"
 )
 
 //go:embed prompt.md
@@ -103,7 +103,7 @@ func instructions(dir string) document {
 
 // harmless keeps untrusted text from ending the element it stands in.
 func harmless(text string) string {
-	return foreign.Defuse("repository-instructions", strings.TrimSpace(text))
+	return untrusted.Defuse("repository-instructions", strings.TrimSpace(text))
 }
 
 // docs reads an agent's docs folder, sorted by name.

@@ -14,30 +14,30 @@ import (
 	"chorus/internal/model/ollama"
 	"chorus/internal/model/openai"
 	"chorus/internal/model/wire"
-	"chorus/internal/vendor"
+	"chorus/internal/modelrouter"
 )
 
 // provide makes what speaks a vendor's language, for one of its keys.
-func (m *Models) provide(v vendor.Vendor, a vendor.Account) (model.Model, error) {
+func (m *Models) provide(v modelrouter.Vendor, a modelrouter.Account) (model.Model, error) {
 	switch v.Kind {
-	case vendor.Demo:
+	case modelrouter.Demo:
 		return demo.New(), nil
-	case vendor.Anthropic:
+	case modelrouter.Anthropic:
 		return anthropic.New(anthropic.Options{APIKey: a.Key, BaseURL: a.Base, HTTPClient: heading(v),
 			FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle}), nil
-	case vendor.OpenAI, vendor.OpenRouter:
+	case modelrouter.OpenAI, modelrouter.OpenRouter:
 		return m.openAI(v, a)
-	case vendor.Completions:
+	case modelrouter.Completions:
 		extra, err := fields(v)
 		return completions.New(completions.Options{Name: v.Catalog(), APIKey: a.Key, BaseURL: a.Base, Headers: v.Headers, Extra: extra,
 			FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle}), err
-	case vendor.Google:
+	case modelrouter.Google:
 		return google.New(google.Options{APIKey: a.Key, BaseURL: a.Base, HTTPClient: heading(v),
 			FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle}), nil
-	case vendor.Ollama:
+	case modelrouter.Ollama:
 		return ollama.New(ollama.Options{Host: a.Base, APIKey: a.Key, HTTPClient: heading(v),
 			FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle}), nil
-	case vendor.Bedrock:
+	case modelrouter.Bedrock:
 		return bedrock.New(bedrock.Options{
 			APIKey: a.Get("aws_bearer_token_bedrock"), AccessKey: a.Get("aws_access_key"), SecretKey: a.Get("aws_secret_key"),
 			SessionToken: a.Get("aws_session_token"), Region: a.Get("aws_region"), Profile: a.Get("aws_profile"),
@@ -49,7 +49,7 @@ func (m *Models) provide(v vendor.Vendor, a vendor.Account) (model.Model, error)
 	}
 }
 
-func (m *Models) openAI(v vendor.Vendor, a vendor.Account) (model.Model, error) {
+func (m *Models) openAI(v modelrouter.Vendor, a modelrouter.Account) (model.Model, error) {
 	extra, err := fields(v)
 	if err != nil {
 		return nil, err
@@ -61,14 +61,14 @@ func (m *Models) openAI(v vendor.Vendor, a vendor.Account) (model.Model, error) 
 	default:
 		return nil, fmt.Errorf("openai_api is %q; it may be chat or responses, or be left out", o.API)
 	}
-	if v.Kind == vendor.OpenRouter {
+	if v.Kind == modelrouter.OpenRouter {
 		o.Router = &openai.Router{Title: "Chorus", Prefill: true}
 	}
 	return openai.New(o), nil
 }
 
 // fields are the vendor's extra fields as they are sent.
-func fields(v vendor.Vendor) (map[string]json.RawMessage, error) {
+func fields(v modelrouter.Vendor) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
 	for name, value := range v.Extra {
 		data, err := json.Marshal(value)
@@ -81,13 +81,13 @@ func fields(v vendor.Vendor) (map[string]json.RawMessage, error) {
 }
 
 // takesExtra reports whether a kind's body has room for fields of one's own.
-func takesExtra(k vendor.Kind) bool {
-	return k == vendor.OpenAI || k == vendor.OpenRouter || k == vendor.Completions
+func takesExtra(k modelrouter.Kind) bool {
+	return k == modelrouter.OpenAI || k == modelrouter.OpenRouter || k == modelrouter.Completions
 }
 
 // heading is a client that sends the vendor's headers; nil when there are none, so
 // that the provider makes its own.
-func heading(v vendor.Vendor) *http.Client {
+func heading(v modelrouter.Vendor) *http.Client {
 	if len(v.Headers) == 0 {
 		return nil
 	}

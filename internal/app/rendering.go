@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"chorus/internal/cast"
 	"chorus/internal/model"
 	"chorus/internal/model/anthropic"
 	"chorus/internal/model/bedrock"
@@ -14,7 +13,8 @@ import (
 	"chorus/internal/model/google"
 	"chorus/internal/model/ollama"
 	"chorus/internal/model/openai"
-	"chorus/internal/near"
+	"chorus/internal/participants"
+	"chorus/internal/suggest"
 )
 
 // rendered are the providers whose requests can be shown without a key: each made with
@@ -49,7 +49,7 @@ type Rendering struct {
 // Render gives the body that would be sent for a participant-based request. It sends
 // nothing and reads nothing but data.
 func Render(data []byte, o Rendering) ([]byte, error) {
-	doc, err := cast.ParseDocument(data)
+	doc, err := participants.ParseDocument(data)
 	if err != nil {
 		return nil, err
 	}
@@ -59,12 +59,12 @@ func Render(data []byte, o Rendering) ([]byte, error) {
 	}
 	mode := doc.Config.Mode
 	if o.Mode != "" {
-		mode = cast.Mode(o.Mode)
+		mode = participants.Mode(o.Mode)
 	}
 	switch mode {
 	case "":
-		mode = cast.Prefill
-	case cast.Prefill, cast.Chat:
+		mode = participants.Prefill
+	case participants.Prefill, participants.Chat:
 	default:
 		return nil, &UsageError{Err: fmt.Errorf("unknown mode %q; there are prefill and chat", mode)}
 	}
@@ -85,7 +85,7 @@ func Render(data []byte, o Rendering) ([]byte, error) {
 		r.Model = p.model
 	}
 	entry, _ := model.Lookup(p.name, r.Model)
-	style := cast.Style{Mode: mode, Bot: bot, StopLimit: p.stops}
+	style := participants.Style{Mode: mode, Bot: bot, StopLimit: p.stops}
 	prepared, err := style.Wrap(p.make(), entry).Prepare(r)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func unknownProvider(name string) error {
 		names = append(names, p.name)
 	}
 	hint := ""
-	if best := near.Best(name, names); best != "" {
+	if best := suggest.Best(name, names); best != "" {
 		hint = fmt.Sprintf("did you mean %s? ", best)
 	}
 	return &UsageError{Err: fmt.Errorf("unknown provider %q; %sthere are %s", name, hint, strings.Join(names, ", "))}

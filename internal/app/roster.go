@@ -6,26 +6,26 @@ import (
 	"errors"
 	"sync"
 
+	"chorus/internal/agents"
 	"chorus/internal/config"
 	"chorus/internal/journal"
-	"chorus/internal/roster"
 	"chorus/internal/store"
 )
 
 // theRoster is the one that all share: it lets one change happen at a time.
 type theRoster struct {
 	once sync.Once
-	*roster.Roster
+	*agents.Roster
 }
 
 // Roster keeps the agents of this home.
-func (a *App) Roster() *roster.Roster {
+func (a *App) Roster() *agents.Roster {
 	a.agents.once.Do(func() { a.agents.Roster = a.newRoster() })
 	return a.agents.Roster
 }
 
-func (a *App) newRoster() *roster.Roster {
-	return roster.New(roster.Config{
+func (a *App) newRoster() *agents.Roster {
+	return agents.New(agents.Config{
 		Home: a.Home,
 		Rows: agentRows{a.DB},
 		Model: func(name string) error {
@@ -71,7 +71,7 @@ func canonicalKey(key string) string {
 // agentRows is the store as the roster sees it: the row holds the whole agent.json.
 type agentRows struct{ db *store.DB }
 
-func (r agentRows) PutAgent(ctx context.Context, a roster.Agent) error {
+func (r agentRows) PutAgent(ctx context.Context, a agents.Agent) error {
 	data, err := json.Marshal(a)
 	if err != nil {
 		return err
@@ -79,24 +79,24 @@ func (r agentRows) PutAgent(ctx context.Context, a roster.Agent) error {
 	return r.db.PutAgent(ctx, store.Agent{Name: a.Name, Model: a.Model, Profile: a.Permissions, Config: data, Status: "active", Created: a.CreatedAt})
 }
 
-func (r agentRows) Agent(ctx context.Context, name string) (roster.Agent, bool, error) {
+func (r agentRows) Agent(ctx context.Context, name string) (agents.Agent, bool, error) {
 	row, err := r.db.Agent(ctx, name)
 	if errors.Is(err, journal.ErrUnknown) {
-		return roster.Agent{}, false, nil
+		return agents.Agent{}, false, nil
 	}
 	if err != nil {
-		return roster.Agent{}, false, err
+		return agents.Agent{}, false, err
 	}
-	var a roster.Agent
+	var a agents.Agent
 	return a, true, json.Unmarshal(row.Config, &a)
 }
 
-func (r agentRows) Agents(ctx context.Context) ([]roster.Agent, error) {
+func (r agentRows) Agents(ctx context.Context) ([]agents.Agent, error) {
 	rows, err := r.db.Agents(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]roster.Agent, len(rows))
+	out := make([]agents.Agent, len(rows))
 	for i, row := range rows {
 		if err := json.Unmarshal(row.Config, &out[i]); err != nil {
 			return nil, err

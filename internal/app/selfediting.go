@@ -12,13 +12,13 @@ import (
 	"strings"
 	"sync"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/config"
-	"chorus/internal/desk"
 	"chorus/internal/engine"
 	"chorus/internal/id"
-	"chorus/internal/near"
 	"chorus/internal/permit"
+	"chorus/internal/suggest"
 	"chorus/internal/tool"
 	"chorus/internal/tool/selfedit"
 )
@@ -182,7 +182,7 @@ func (s *self) changed(ctx context.Context, detail, key, old, now, said string) 
 		who.For = &by[0]
 	}
 	hide := s.app.Redactor()
-	err := s.app.DB.Audit(ctx, desk.Audit{Agent: s.name, Thread: s.thread, Principal: who, Action: hide.Text("tool:self_edit:" + detail), Decision: Changed,
+	err := s.app.DB.Audit(ctx, approval.Audit{Agent: s.name, Thread: s.thread, Principal: who, Action: hide.Text("tool:self_edit:" + detail), Decision: Changed,
 		Detail: hide.Text(fmt.Sprintf("from %q to %q", shortened(old), shortened(now)))})
 	if err != nil {
 		return "", fmt.Errorf("it was done, but the audit log does not know: %w", err)
@@ -203,7 +203,7 @@ func namedProfile(bot *config.Bot, name string) error {
 		return nil
 	}
 	hint := ""
-	if best := near.Best(name, known); best != "" {
+	if best := suggest.Best(name, known); best != "" {
 		hint = fmt.Sprintf("; did you mean %q?", best)
 	}
 	return fmt.Errorf("there is no profile %.60q; there are %s%s", name, strings.Join(known, ", "), hint)

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"chorus/internal/agents"
 	"chorus/internal/chat"
-	"chorus/internal/roster"
 	"chorus/internal/store"
 	"chorus/internal/store/storetest"
 )
@@ -63,7 +63,7 @@ func TestSelfEditTakesEffectOnTheNextRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	if _, err := a.CreateAgent(t.Context(), roster.Agent{Name: "bo", Model: "demo/script", SystemPrompt: "You are the old one."}); err != nil {
+	if _, err := a.CreateAgent(t.Context(), agents.Agent{Name: "bo", Model: "demo/script", SystemPrompt: "You are the old one."}); err != nil {
 		t.Fatal(err)
 	}
 	say := converse(t, a, SessionOptions{Dir: a.Roster().Workspace("bo"), Agent: "bo", Yes: true})
@@ -128,7 +128,7 @@ func TestSelfEditIsForAgents(t *testing.T) {
 	if _, seen := converse(t, a, SessionOptions{Dir: t.TempDir(), Model: "demo/script", Yes: true})("call self_edit_model {\"model\":\"demo/echo\"}\nend\nsay done"); !strings.Contains(seen, "self_edit_model") {
 		t.Errorf("whoever was never made has nothing to change: %s", seen)
 	}
-	if _, err := a.CreateAgent(t.Context(), roster.Agent{Name: "bo", Model: "demo/script"}); err != nil {
+	if _, err := a.CreateAgent(t.Context(), agents.Agent{Name: "bo", Model: "demo/script"}); err != nil {
 		t.Fatal(err)
 	}
 	// Without --yes, and without anybody to ask, standard lets nothing but docs through.

@@ -7,12 +7,12 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/agents"
+	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/command"
-	"chorus/internal/desk"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
-	"chorus/internal/roster"
 )
 
 // orders is the home as people order of it: what every door opens onto. It looks itself
@@ -136,13 +136,13 @@ func (o *orders) wrong(err error) error {
 	}
 	kind := command.Failed
 	switch {
-	case errors.As(err, &usage), errors.Is(err, roster.ErrName):
+	case errors.As(err, &usage), errors.Is(err, agents.ErrName):
 		kind = command.Invalid
-	case errors.Is(err, journal.ErrUnknown), errors.Is(err, roster.ErrUnknown):
+	case errors.Is(err, journal.ErrUnknown), errors.Is(err, agents.ErrUnknown):
 		kind = command.NotFound
-	case errors.Is(err, journal.ErrSettled), errors.Is(err, engine.ErrBusy), errors.Is(err, roster.ErrExists):
+	case errors.Is(err, journal.ErrSettled), errors.Is(err, engine.ErrBusy), errors.Is(err, agents.ErrExists):
 		kind = command.Conflict
-	case errors.Is(err, desk.ErrMayNot):
+	case errors.Is(err, approval.ErrMayNot):
 		kind = command.Forbidden
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		kind = command.Unavailable

@@ -12,11 +12,11 @@ import (
 	"strings"
 	"syscall"
 
+	"chorus/internal/agents"
+	"chorus/internal/approval"
 	"chorus/internal/command"
 	"chorus/internal/config"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
-	"chorus/internal/roster"
 	"chorus/internal/store"
 	"chorus/internal/tool/selfedit"
 )
@@ -32,7 +32,7 @@ func (o *orders) ListAgents(ctx context.Context, by command.Caller) (command.Lis
 	if err != nil {
 		return out, o.wrong(err)
 	}
-	if !slices.ContainsFunc(list, func(a roster.Agent) bool { return a.Name == DefaultAgent }) {
+	if !slices.ContainsFunc(list, func(a agents.Agent) bool { return a.Name == DefaultAgent }) {
 		out.Items = append(out.Items, o.plainAgent())
 	}
 	for _, a := range list {
@@ -48,20 +48,20 @@ func (o *orders) plainAgent() command.Agent {
 		Description: "answers where no agent is named"}
 }
 
-func (o *orders) agent(a roster.Agent) command.Agent {
+func (o *orders) agent(a agents.Agent) command.Agent {
 	own := o.defaults(a.Name)
 	line, _, _ := strings.Cut(strings.TrimSpace(a.SystemPrompt), "\n")
 	return command.Agent{Name: a.Name, Model: first(a.Model, own.Model), Permissions: first(a.Permissions, own.Permissions), Sandbox: own.Sandbox,
 		Workspace: o.app.Roster().Workspace(a.Name), CreatedAt: a.CreatedAt, Description: o.app.Redactor().Clipped(shortened(line))}
 }
 
-func (o *orders) findAgent(ctx context.Context, name string) (roster.Agent, error) {
+func (o *orders) findAgent(ctx context.Context, name string) (agents.Agent, error) {
 	a, err := o.app.Roster().Get(ctx, name)
-	var file *roster.FileError
+	var file *agents.FileError
 	if errors.As(err, &file) {
 		err = nil // the last good version holds
 	}
-	if errors.Is(err, roster.ErrUnknown) || errors.Is(err, roster.ErrName) || errors.Is(err, journal.ErrUnknown) {
+	if errors.Is(err, agents.ErrUnknown) || errors.Is(err, agents.ErrName) || errors.Is(err, journal.ErrUnknown) {
 		return a, command.Errorf(command.NotFound, "there is no agent %.80q", name)
 	}
 	return a, err
@@ -108,7 +108,7 @@ func (o *orders) GetAgent(ctx context.Context, by command.Caller, name string) (
 
 // toolsOf are the built-in tools of an agent with what its profile says of them in
 // general. Those of MCP servers are known once they run.
-func (o *orders) toolsOf(a roster.Agent, bot *config.Bot) ([]command.Tool, error) {
+func (o *orders) toolsOf(a agents.Agent, bot *config.Bot) ([]command.Tool, error) {
 	b, err := o.bare()
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (o *orders) CreateAgent(ctx context.Context, by command.Caller, in command.
 	if err := need(by, command.Admin); err != nil {
 		return command.Agent{}, err
 	}
-	given := roster.Agent{Name: in.Name, Model: in.Model, Permissions: in.Permissions, SystemPrompt: in.SystemPrompt}
+	given := agents.Agent{Name: in.Name, Model: in.Model, Permissions: in.Permissions, SystemPrompt: in.SystemPrompt}
 	if err := o.checkAgent(&given); err != nil {
 		return command.Agent{}, err
 	}
@@ -159,7 +159,7 @@ func (o *orders) CreateAgent(ctx context.Context, by command.Caller, in command.
 }
 
 // checkAgent says what is wrong with wishes for an agent before anything is written.
-func (o *orders) checkAgent(a *roster.Agent) error {
+func (o *orders) checkAgent(a *agents.Agent) error {
 	if a.Model != "" {
 		name, err := o.app.Models.Name("", a.Model)
 		if err != nil {
@@ -226,7 +226,7 @@ func (o *orders) DestroyAgent(ctx context.Context, by command.Caller, name strin
 // record writes down who changed what through a door.
 func (o *orders) record(ctx context.Context, by command.Caller, agent, action, detail string) error {
 	hide := o.app.Redactor()
-	return o.app.DB.Audit(ctx, desk.Audit{Agent: agent, Principal: by.Principal, Action: hide.Text(action), Decision: Changed, Detail: hide.Text(detail)})
+	return o.app.DB.Audit(ctx, approval.Audit{Agent: agent, Principal: by.Principal, Action: hide.Text(action), Decision: Changed, Detail: hide.Text(detail)})
 }
 
 // What is shown of an agent's files.

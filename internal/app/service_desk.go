@@ -4,16 +4,16 @@ import (
 	"context"
 	"errors"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/command"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/store"
 )
 
 // approvalStates are what a list of approvals can be narrowed to.
-var approvalStates = map[string]desk.State{"": desk.Open, "all": "", "pending": desk.Open, "approved": desk.Approved,
-	"denied": desk.Refused, "expired": desk.Expired, "cancelled": desk.Cancelled}
+var approvalStates = map[string]approval.State{"": approval.Open, "all": "", "pending": approval.Open, "approved": approval.Approved,
+	"denied": approval.Refused, "expired": approval.Expired, "cancelled": approval.Cancelled}
 
 // Approvals implements command.Desk.
 func (o *orders) Approvals(ctx context.Context, by command.Caller, q command.ApprovalQuery) (command.List[command.Approval], error) {
@@ -34,7 +34,7 @@ func (o *orders) Approvals(ctx context.Context, by command.Caller, q command.App
 		f.Thread, f.Prefix = row.ID, ""
 	}
 	// Those whose time is over are ended first, so that nobody answers in vain.
-	if _, err := o.engine.Approvals(ctx, desk.Filter{State: desk.Open, Limit: 1}); err != nil {
+	if _, err := o.engine.Approvals(ctx, approval.Filter{State: approval.Open, Limit: 1}); err != nil {
 		return out, o.wrong(err)
 	}
 	found, err := o.app.DB.ApprovalsFor(ctx, f)
@@ -52,13 +52,13 @@ func (o *orders) Approvals(ctx context.Context, by command.Caller, q command.App
 }
 
 // approval shows a question to somebody.
-func (o *orders) approval(by command.Caller, a desk.Approval) command.Approval {
+func (o *orders) approval(by command.Caller, a approval.Approval) command.Approval {
 	hide := o.app.Redactor()
 	out := command.Approval{
 		ID: a.ID, Session: a.Thread.Thread(), Thread: string(a.Thread), Agent: a.Thread.Agent(), Run: a.Run, CallID: a.Call.ID, Tool: a.Call.Name,
 		ArgsJSON: hide.Text(string(a.Call.Args)), Dir: a.Dir, Preview: hide.Text(a.Preview), Risk: a.Risk, Rule: a.Rule, Reason: hide.Text(a.Reason),
 		Again: hide.Text(a.Again), AskedBy: a.AskedBy.String(), Payer: a.Payer.String(), AskedAt: a.AskedAt, Deadline: a.Deadline,
-		Who: first(a.Who, desk.DefaultWho), State: string(a.State), AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt, Note: a.Note,
+		Who: first(a.Who, approval.DefaultWho), State: string(a.State), AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt, Note: a.Note,
 		Actions: []string{},
 	}
 	if len(a.Bound) > 0 {
@@ -73,8 +73,8 @@ func (o *orders) approval(by command.Caller, a desk.Approval) command.Approval {
 	if b, err := o.bare(); err == nil {
 		out.Label = hide.Text(b.label(a.Call.Name, a.Call.Args))
 	}
-	if a.State == desk.Open && by.May(command.Approve) {
-		_, err := desk.Weigh(a, by.Principal, true)
+	if a.State == approval.Open && by.May(command.Approve) {
+		_, err := approval.Weigh(a, by.Principal, true)
 		out.MayAnswer = err == nil
 	}
 	return out
@@ -104,7 +104,7 @@ func (o *orders) Answer(ctx context.Context, by command.Caller, id string, in co
 
 // findApproval finds a question of a session that the caller may see, by its id or the
 // call's. Call ids are the model's own and not unique: the open question is meant, else the newest.
-func (o *orders) findApproval(ctx context.Context, by command.Caller, id string) (desk.Approval, error) {
+func (o *orders) findApproval(ctx context.Context, by command.Caller, id string) (approval.Approval, error) {
 	none := command.Errorf(command.NotFound, "there is no approval %.80q", id)
 	a, err := o.app.DB.Approval(ctx, id)
 	if err == nil {
@@ -123,9 +123,9 @@ func (o *orders) findApproval(ctx context.Context, by command.Caller, id string)
 	if err != nil {
 		return a, err
 	}
-	var open []desk.Approval
+	var open []approval.Approval
 	for _, x := range found {
-		if x.State == desk.Open {
+		if x.State == approval.Open {
 			open = append(open, x)
 		}
 	}

@@ -17,10 +17,10 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/config"
-	"chorus/internal/home"
+	"chorus/internal/datadir"
 	"chorus/internal/id"
+	"chorus/internal/images"
 	"chorus/internal/journal"
-	"chorus/internal/pictures"
 	"chorus/internal/window"
 )
 
@@ -62,7 +62,7 @@ func (o *orders) Attach(ctx context.Context, by command.Caller, session, name st
 		return command.Attachment{}, command.Errorf(command.TooLarge, "this session has %d files with %d MB already; begin another one", count, bytes>>20)
 	}
 	a := command.Attachment{ID: id.New(), Name: fileName(name), MediaType: sniff(data), Size: int64(len(data))}
-	if err := home.WriteFile(filepath.Join(dir, a.ID+"-"+a.Name), data, 0o600); err != nil {
+	if err := datadir.WriteFile(filepath.Join(dir, a.ID+"-"+a.Name), data, 0o600); err != nil {
 		return command.Attachment{}, o.wrong(err)
 	}
 	return a, nil
@@ -99,7 +99,7 @@ func fileName(name string) string {
 
 // sniff tells a file's type from its bytes alone.
 func sniff(data []byte) string {
-	if media := pictures.Sniff(data); media != "" {
+	if media := images.Sniff(data); media != "" {
 		return media
 	}
 	if isText(data) {
@@ -151,8 +151,8 @@ func (o *orders) attached(ctx context.Context, thread chat.ThreadID, ref string,
 	}
 	_, name, _ := strings.Cut(file, "-")
 	media := sniff(data)
-	if pictures.Sniff(data) != "" && bot.IncludeImages {
-		fitted, media, _, _, err := pictures.Fit(data, pictures.Limits{}, maxPixels)
+	if images.Sniff(data) != "" && bot.IncludeImages {
+		fitted, media, _, _, err := images.Fit(data, images.Limits{}, maxPixels)
 		if err != nil {
 			return nil, invalid("attachments", "%s: %v", name, err)
 		}

@@ -7,7 +7,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/id"
-	"chorus/internal/pictures"
+	"chorus/internal/images"
 )
 
 // maxHistory is more messages than a model reads.
@@ -61,7 +61,7 @@ func (o *orders) history(ctx context.Context, by command.Caller, thread chat.Thr
 
 func (o *orders) illustrated(ctx context.Context, blocks chat.Blocks, all [][]byte) (chat.Blocks, error) {
 	for _, data := range all {
-		fitted, media, _, _, err := pictures.Fit(data, pictures.Limits{}, maxPixels)
+		fitted, media, _, _, err := images.Fit(data, images.Limits{}, maxPixels)
 		if err != nil {
 			return nil, invalid("history", "a picture: %v", err)
 		}

@@ -15,10 +15,10 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/config"
-	"chorus/internal/home"
+	"chorus/internal/datadir"
 	"chorus/internal/ledger"
+	"chorus/internal/modelrouter"
 	"chorus/internal/store"
-	"chorus/internal/vendor"
 )
 
 // Models implements command.House.
@@ -37,7 +37,7 @@ func (o *orders) Models(ctx context.Context, by command.Caller) (command.List[co
 	}
 	ready := map[string]bool{}
 	for _, v := range vendors {
-		ready[v.Name] = v.Kind == vendor.Demo || v.Configured()
+		ready[v.Name] = v.Kind == modelrouter.Demo || v.Configured()
 	}
 	for _, m := range catalog.Models {
 		provider, _, _ := strings.Cut(m.Name, "/")
@@ -179,7 +179,7 @@ func (o *orders) writeSetting(k config.Key, value string) error {
 	if err := o.tryOut(k, data); err != nil {
 		return err
 	}
-	if err := home.WriteFile(path, data, 0o600); err != nil {
+	if err := datadir.WriteFile(path, data, 0o600); err != nil {
 		return err
 	}
 	return o.app.reread()

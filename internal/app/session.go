@@ -14,8 +14,8 @@ import (
 	"strconv"
 	"strings"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/engine"
 	"chorus/internal/id"
 	"chorus/internal/journal"
@@ -410,32 +410,32 @@ func (s *Session) Abort(ctx context.Context, all bool) error {
 }
 
 // Answer implements repl.Session.
-func (s *Session) Answer(ctx context.Context, approval string, ok bool, note string, always bool) error {
+func (s *Session) Answer(ctx context.Context, id string, ok bool, note string, always bool) error {
 	if ok && always {
-		a, err := s.app.DB.Approval(ctx, approval)
+		a, err := s.app.DB.Approval(ctx, id)
 		if err != nil {
 			return err
 		}
 		// Only a yes that is enough by itself: one of two does not speak for the other.
-		if state, err := desk.Weigh(a, s.app.Me(), true); err == nil && state == desk.Approved && !a.NeedsTwo() {
+		if state, err := approval.Weigh(a, s.app.Me(), true); err == nil && state == approval.Approved && !a.NeedsTwo() {
 			s.remember(a)
 		}
 	}
-	return s.engine.Answer(ctx, approval, s.app.Me(), ok, note)
+	return s.engine.Answer(ctx, id, s.app.Me(), ok, note)
 }
 
 // Propose implements repl.Session.
-func (s *Session) Propose(ctx context.Context, approval string) (desk.Always, error) {
-	return s.app.Propose(ctx, approval, s.app.Me())
+func (s *Session) Propose(ctx context.Context, id string) (approval.Always, error) {
+	return s.app.Propose(ctx, id, s.app.Me())
 }
 
 // Keep implements repl.Session.
-func (s *Session) Keep(ctx context.Context, approval string, rules []string) error {
-	return s.app.Keep(ctx, approval, s.app.Me(), rules)
+func (s *Session) Keep(ctx context.Context, id string, rules []string) error {
+	return s.app.Keep(ctx, id, s.app.Me(), rules)
 }
 
 // remember allows exactly what was asked for the rest of the session.
-func (s *Session) remember(a desk.Approval) {
+func (s *Session) remember(a approval.Approval) {
 	b, err := s.app.bench(s.thread, s.dir)
 	if err != nil {
 		return
@@ -464,7 +464,7 @@ func (s *Session) Watch(ctx context.Context, after int64) iter.Seq2[repl.Item, e
 }
 
 // Approval implements repl.Session.
-func (s *Session) Approval(ctx context.Context, id string) (desk.Approval, error) {
+func (s *Session) Approval(ctx context.Context, id string) (approval.Approval, error) {
 	return s.app.DB.Approval(ctx, id)
 }
 

@@ -13,15 +13,15 @@ import (
 	"time"
 
 	"chorus/internal/agent"
+	"chorus/internal/agents"
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/engine"
-	"chorus/internal/foreign"
 	"chorus/internal/id"
+	"chorus/internal/images"
 	"chorus/internal/journal"
 	"chorus/internal/model"
-	"chorus/internal/pictures"
-	"chorus/internal/roster"
+	"chorus/internal/modelrouter"
 	"chorus/internal/tool"
 	"chorus/internal/tool/files"
 	"chorus/internal/tool/git"
@@ -31,7 +31,7 @@ import (
 	"chorus/internal/tool/selfedit"
 	"chorus/internal/tool/shell"
 	"chorus/internal/transcript"
-	"chorus/internal/vendor"
+	"chorus/internal/untrusted"
 )
 
 // bench is what one thread works with: its directory, its tools.
@@ -98,7 +98,7 @@ func (a *App) newBench(thread chat.ThreadID, dir string) (*bench, error) {
 	}
 	roots.WithLocks(a.fileLocks(), string(thread))
 	roots.Fit = func(data []byte) ([]byte, string, error) {
-		fitted, media, _, _, err := pictures.Fit(data, pictures.Limits{}, maxPixels)
+		fitted, media, _, _, err := images.Fit(data, images.Limits{}, maxPixels)
 		return fitted, media, err
 	}
 	walls := &chosenExecutor{inner: a.Executor}
@@ -209,7 +209,7 @@ func (a *App) setup(ctx context.Context, row journal.Thread, work engine.Work) (
 			},
 			Backoff:     backoff(bot),
 			Bounds:      agent.Bounds{Tool: milliseconds(bot.ToolMS)},
-			FallsBack:   vendor.Next,
+			FallsBack:   modelrouter.Next,
 			CacheMissed: a.cacheMissed,
 			Now:         time.Now,
 			Random:      rand.Float64,
@@ -335,7 +335,7 @@ func (a *App) begin(ctx context.Context, with beginning) (agent.Beginning, error
 		out.Notes = append(out.Notes, note)
 	}
 	if with.tools.notice != "" {
-		out.Notes = append(out.Notes, chat.Noted{What: "mcp servers", Text: foreign.Defuse("note", with.tools.notice)})
+		out.Notes = append(out.Notes, chat.Noted{What: "mcp servers", Text: untrusted.Defuse("note", with.tools.notice)})
 	}
 	return out, nil
 }
@@ -349,7 +349,7 @@ func (a *App) notes(ctx context.Context, b *bench) []chat.Noted {
 		for _, n := range list {
 			fmt.Fprintf(&text, "%s: %s\n", n.Key, n.Value)
 		}
-		out = append(out, chat.Noted{What: "work notes", Text: foreign.Defuse("note", strings.TrimSpace(text.String()))})
+		out = append(out, chat.Noted{What: "work notes", Text: untrusted.Defuse("note", strings.TrimSpace(text.String()))})
 	}
 	return out
 }
@@ -387,7 +387,7 @@ func (a *App) persona(ctx context.Context, name string, bot *config.Bot) (person
 		return p, nil
 	}
 	who, err := a.Roster().Get(ctx, name)
-	var file *roster.FileError
+	var file *agents.FileError
 	switch {
 	case errors.As(err, &file): // the last good version holds
 		a.logOnce(err.Error(), "roster")

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
 	"chorus/internal/telemetry"
@@ -85,7 +85,7 @@ func (a *App) standing(ctx context.Context) (telemetry.Standing, error) {
 			s.Running++
 		}
 	}
-	asked, err := a.DB.Approvals(ctx, desk.Filter{State: desk.Open, Limit: manyQuestions})
+	asked, err := a.DB.Approvals(ctx, approval.Filter{State: approval.Open, Limit: manyQuestions})
 	s.Approvals = len(asked)
 	return s, err
 }

@@ -15,10 +15,10 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/command"
-	"chorus/internal/desk"
-	"chorus/internal/home"
+	"chorus/internal/datadir"
 	"chorus/internal/id"
 	"chorus/internal/journal"
 	"chorus/internal/store"
@@ -151,7 +151,7 @@ func (t *Tokens) RevokeToken(ctx context.Context, by command.Caller, name string
 }
 
 func (t *Tokens) record(ctx context.Context, by command.Caller, action string, row store.Token) error {
-	err := t.app.DB.Audit(ctx, desk.Audit{Principal: by.Principal, Action: action, Decision: Changed,
+	err := t.app.DB.Audit(ctx, approval.Audit{Principal: by.Principal, Action: action, Decision: Changed,
 		Detail: fmt.Sprintf("%s (%s): %s", row.Name, row.ID, strings.Join(row.Scopes, ", "))})
 	if err != nil {
 		return fmt.Errorf("it was done, but the audit log does not know: %w", err)
@@ -233,7 +233,7 @@ func (t *Tokens) OwnerToken(ctx context.Context) (text string, token command.Tok
 	if err != nil {
 		return "", command.Token{}, err
 	}
-	return token.Text, token, home.WriteFile(t.app.tokenFile(), []byte(token.Text+"\n"), 0o600)
+	return token.Text, token, datadir.WriteFile(t.app.tokenFile(), []byte(token.Text+"\n"), 0o600)
 }
 
 // DoorKey signs cookies and sign-in links; it is made at first use.
@@ -247,7 +247,7 @@ func (a *App) DoorKey() ([]byte, error) {
 	}
 	key := make([]byte, sha256.Size)
 	rand.Read(key) // it never fails
-	return key, home.WriteFile(a.doorKeyFile(), []byte(hex.EncodeToString(key)+"\n"), 0o600)
+	return key, datadir.WriteFile(a.doorKeyFile(), []byte(hex.EncodeToString(key)+"\n"), 0o600)
 }
 
 // readPrivate reads a file that nobody else may read; one that is not there is empty.

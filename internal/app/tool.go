@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"chorus/internal/agent"
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/engine"
 	"chorus/internal/id"
 	"chorus/internal/journal"
@@ -22,7 +22,7 @@ type ToolResult struct {
 
 // ToolQuestion is a call that must be asked for.
 type ToolQuestion struct {
-	Approval desk.Approval
+	Approval approval.Approval
 	Label    string
 }
 
@@ -74,9 +74,9 @@ func (a *App) RunTool(ctx context.Context, o SessionOptions, name string, raw []
 	}
 	q := agent.Question{Call: chat.ToolUse{ID: id.New(), Name: name, Args: args}, Tool: t, Args: args, Touches: t.Access(args)}
 	switch r := g.Judge(q, a.Me()); r.Verdict {
-	case desk.Allow:
-	case desk.Pending:
-		approval := desk.Approval{ID: q.Call.ID, Call: q.Call, Dir: o.Dir, Rule: r.Rule, Risk: string(t.Spec().Risk), AskedBy: a.Me()}
+	case approval.Allow:
+	case approval.Pending:
+		approval := approval.Approval{ID: q.Call.ID, Call: q.Call, Dir: o.Dir, Rule: r.Rule, Risk: string(t.Spec().Risk), AskedBy: a.Me()}
 		for _, touch := range q.Touches {
 			approval.Actions = append(approval.Actions, touch.Action())
 		}

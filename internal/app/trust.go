@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"chorus/internal/home"
+	"chorus/internal/datadir"
 	"chorus/internal/tool/mcp"
 	"chorus/internal/transport/repl"
 )
@@ -79,7 +79,7 @@ func (a *App) Trust(r Repository) error {
 	if err != nil {
 		return err
 	}
-	return home.WriteFile(a.trustFile(), append(data, '\n'), 0o600)
+	return datadir.WriteFile(a.trustFile(), append(data, '\n'), 0o600)
 }
 
 func (a *App) trustFile() string { return filepath.Join(a.Home.Dir(), "trusted.json") }

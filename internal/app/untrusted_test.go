@@ -10,11 +10,11 @@ import (
 
 	"chorus/internal/app"
 	"chorus/internal/chat"
-	"chorus/internal/foreign"
 	"chorus/internal/injection"
 	"chorus/internal/model"
 	"chorus/internal/sandbox"
 	"chorus/internal/transcript"
+	"chorus/internal/untrusted"
 )
 
 // arrivedFramed rebuilds the last request of a run and looks how the injected text
@@ -35,7 +35,7 @@ func arrivedFramed(t *testing.T, a *app.App, c injection.Case, events []chat.Eve
 		inner = in
 	} else {
 		text, framed := firstResult(messages), false
-		if _, inner, framed = foreign.Open(text); !framed || strings.Contains(inner, "</untrusted>") || strings.Contains(inner, "<untrusted from=") {
+		if _, inner, framed = untrusted.Open(text); !framed || strings.Contains(inner, "</untrusted>") || strings.Contains(inner, "<untrusted from=") {
 			t.Errorf("the text reached the model without a frame: %s", text)
 		}
 	}
@@ -44,7 +44,7 @@ func arrivedFramed(t *testing.T, a *app.App, c injection.Case, events []chat.Eve
 	}
 	for _, line := range wanted {
 		line = a.Redactor().Text(strings.ToValidUTF8(strings.TrimRight(line, "\r"), "\uFFFD"))
-		if line = foreign.Defuse(element, line); !strings.Contains(inner, line) {
+		if line = untrusted.Defuse(element, line); !strings.Contains(inner, line) {
 			t.Errorf("%q never reached the model: %q", line, inner)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"chorus/internal/config"
-	"chorus/internal/vendor"
+	"chorus/internal/modelrouter"
 )
 
 // For is the same for a bot whose files declare these vendors: a bot of its own keys
@@ -56,11 +56,11 @@ func fingerprint(all []config.Vendor) string {
 
 // Vendors are all there are, in the order in which their rules are asked. The files are
 // read when this is asked first; an error is about them.
-func (m *Models) Vendors() ([]vendor.Vendor, error) {
+func (m *Models) Vendors() ([]modelrouter.Vendor, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.readFiles()
-	return vendor.Merge(m.declared, vendor.BuiltIn(m.env)), m.broken
+	return modelrouter.Merge(m.declared, modelrouter.BuiltIn(m.env)), m.broken
 }
 
 // readFiles takes the vendors that the home's shared.yaml declares for everybody, once.
@@ -94,10 +94,10 @@ func (m *Models) shared() ([]config.Vendor, error) {
 }
 
 // declared makes what the files say into vendors. The kind may stand in the config.
-func declared(all []config.Vendor) ([]vendor.Vendor, error) {
-	var out []vendor.Vendor
+func declared(all []config.Vendor) ([]modelrouter.Vendor, error) {
+	var out []modelrouter.Vendor
 	for _, c := range all {
-		v, err := vendor.Declare(c.Name, vendor.Kind(c.Config["kind"]), c.Config, c.Provides, nil)
+		v, err := modelrouter.Declare(c.Name, modelrouter.Kind(c.Config["kind"]), c.Config, c.Provides, nil)
 		if err != nil {
 			return nil, fmt.Errorf("config: %w", err)
 		}

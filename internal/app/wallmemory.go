@@ -11,9 +11,9 @@ import (
 	"strings"
 	"sync"
 
-	"chorus/internal/home"
-	"chorus/internal/sandbox/around"
+	"chorus/internal/datadir"
 	"chorus/internal/sandbox/bwrap"
+	"chorus/internal/sandbox/hosttools"
 )
 
 // walls are what this process knows about bubblewrap on this machine. It is tried by
@@ -108,7 +108,7 @@ func (a *App) rememberWalls(work bool) {
 	switch {
 	case work:
 		if _, err = a.Home.Ensure(filepath.Dir(a.wallFile())); err == nil {
-			err = home.WriteFile(a.wallFile(), []byte(wallKey()), 0o600)
+			err = datadir.WriteFile(a.wallFile(), []byte(wallKey()), 0o600)
 		}
 	case a.wallsRemembered():
 		err = os.Remove(a.wallFile())
@@ -119,7 +119,7 @@ func (a *App) rememberWalls(work bool) {
 }
 
 // unseen is what no command may see, wherever it works.
-func (a *App) unseen() []string { return append(around.Keys(a.userHome()), a.Home.Dir()) }
+func (a *App) unseen() []string { return append(hosttools.Keys(a.userHome()), a.Home.Dir()) }
 
 // userHome is the home of whoever runs us; "" when nobody knows.
 func (a *App) userHome() string {

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"chorus/internal/near"
 	"chorus/internal/permit"
+	"chorus/internal/suggest"
 )
 
 // Grant gives a permission profile to whoever To names.
@@ -69,7 +69,7 @@ func (b *Bot) named(r *report, at, what string) bool {
 	}
 	known := append(permit.Presets(), slices.Sorted(maps.Keys(b.Profiles))...)
 	hint := ""
-	if best := near.Best(profile, known); best != "" {
+	if best := suggest.Best(profile, known); best != "" {
 		hint = fmt.Sprintf("; did you mean %q?", best)
 	}
 	r.fail(b.Origin(at), at, "%s: there is no profile %q; there are %s%s", what, profile, strings.Join(known, ", "), hint)

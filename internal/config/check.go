@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"chorus/internal/near"
 	"chorus/internal/permit"
+	"chorus/internal/suggest"
 )
 
 // check holds a value against its key. nil: it is wrong, and reported.
@@ -73,7 +73,7 @@ func (k *Key) wrong(n *node) string {
 		}
 		if len(k.Choices) > 0 && !slices.Contains(k.Choices, n.text) {
 			text := "must be " + k.rangeText() + not
-			if best := near.Best(n.text, k.Choices); best != "" {
+			if best := suggest.Best(n.text, k.Choices); best != "" {
 				text += fmt.Sprintf("; did you mean %q?", best)
 			}
 			return text

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"chorus/internal/near"
+	"chorus/internal/suggest"
 )
 
 // Options say where the files are.
@@ -240,7 +240,7 @@ func strays(r *report, dir string) {
 		switch {
 		case strings.HasPrefix(name, ".") || name == "shared.yaml" || name == "guilds" || name == "bots":
 		case e.IsDir():
-			if best := near.Best(name, []string{"guilds", "bots"}); best != "" {
+			if best := suggest.Best(name, []string{"guilds", "bots"}); best != "" {
 				r.warn(at, "", "this folder is not read; did you mean %q?", best)
 			}
 		case strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml"):

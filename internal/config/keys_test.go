@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"chorus/internal/vendor"
+	"chorus/internal/modelrouter"
 )
 
 // sample is a value of the key's kind that is not its default, as YAML and as a variable.
@@ -229,7 +229,7 @@ func TestNeverFromPins(t *testing.T) {
 func TestVendorSettingsAreKnown(t *testing.T) {
 	t.Parallel()
 	known := " " + strings.Join(vendorKeys(), " ") + " "
-	for _, kind := range vendor.Kinds() {
+	for _, kind := range modelrouter.Kinds() {
 		for _, name := range kind.Settings() {
 			if !strings.Contains(known, " "+strings.TrimSuffix(name, "_file")+" ") {
 				t.Errorf("%s of %s is missing in vendorKeys", name, kind)

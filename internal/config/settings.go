@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"chorus/internal/near"
+	"chorus/internal/suggest"
 )
 
 // Settings are the values people can set. Zero means the built-in default.
@@ -139,7 +139,7 @@ var settingsKeys = []string{"defaultProvider", "defaultModel", "permissions", "m
 	"idleTimeoutMs", "maxQueueDepth", "durability", "enabled", "contextWindow", "reserveTokens", "keepRecentTokens", "maxRetries", "baseDelayMs"}
 
 func meant(name string) string {
-	if best := near.Best(name, settingsKeys); best != "" {
+	if best := suggest.Best(name, settingsKeys); best != "" {
 		return fmt.Sprintf("; did you mean %q?", best)
 	}
 	return ""

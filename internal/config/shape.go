@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"chorus/internal/near"
+	"chorus/internal/suggest"
 )
 
 // leaf is one value of a source under its canonical path. Names that people choose
@@ -97,7 +97,7 @@ func (s *shaper) freeName(b *branch, f field) string {
 	name := snake(f.name)
 	if known := vendorKeys(); !slices.Contains(known, strings.TrimSuffix(name, "_file")) {
 		hint := ""
-		if best := near.Best(name, known); best != "" {
+		if best := suggest.Best(name, known); best != "" {
 			hint = fmt.Sprintf("; did you mean %q?", best)
 		}
 		s.report.warn(f.at, b.path, "no vendor we know has a setting %q%s", f.name, hint)
@@ -126,7 +126,7 @@ func (s *shaper) unknown(b *branch, path string, f field) {
 	text := fmt.Sprintf("unknown key %q", f.name)
 	if why, known := dropped()[snake(camel(f.name))]; known && path == "" {
 		text += ": " + why
-	} else if best := near.Best(camel(f.name), names); best != "" {
+	} else if best := suggest.Best(camel(f.name), names); best != "" {
 		text += fmt.Sprintf("; did you mean %q?", best)
 	} else if path != "" && len(names) > 0 {
 		text += fmt.Sprintf("; %s has %s", shownPath(path), strings.Join(b.order, ", "))

@@ -10,9 +10,9 @@ import (
 	"iter"
 	"time"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/command"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/outbox"
 	"chorus/internal/room"
@@ -58,8 +58,8 @@ type Runner interface {
 
 // Approver has the approvals that runs wait for.
 type Approver interface {
-	Approval(ctx context.Context, id string) (desk.Approval, error)
-	Approvals(ctx context.Context, f desk.Filter) ([]desk.Approval, error)
+	Approval(ctx context.Context, id string) (approval.Approval, error)
+	Approvals(ctx context.Context, f approval.Filter) ([]approval.Approval, error)
 	Answer(ctx context.Context, id string, by chat.Principal, ok bool, note string) error
 	// OpenCards are the messages of a bot that ask for approvals still pending.
 	OpenCards(ctx context.Context, bot string) ([]Card, error)

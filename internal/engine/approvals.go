@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"chorus/internal/agent"
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/id"
 	"chorus/internal/journal"
 	"chorus/internal/tool"
 )
 
-var _ desk.Desk = (*Engine)(nil)
+var _ approval.Desk = (*Engine)(nil)
 
 // Asking is how people are asked when a call needs somebody's yes.
 type Asking struct {
@@ -29,11 +29,11 @@ type Asking struct {
 }
 
 // question is the approval of a call, remembered until it is written.
-func (h *host) question(ctx context.Context, q agent.Question, ruling desk.Ruling, facts desk.Facts) *desk.Approval {
+func (h *host) question(ctx context.Context, q agent.Question, ruling approval.Ruling, facts approval.Facts) *approval.Approval {
 	asking := h.setup.Asking
-	a := &desk.Approval{ID: id.New(), Thread: h.a.thread, Run: h.runID(), Call: q.Call, Dir: h.setup.Dir, Bound: facts.Encode(),
+	a := &approval.Approval{ID: id.New(), Thread: h.a.thread, Run: h.runID(), Call: q.Call, Dir: h.setup.Dir, Bound: facts.Encode(),
 		Risk: string(q.Tool.Spec().Risk), Rule: ruling.Rule, Reason: ruling.Reason, AskedBy: h.payer, Payer: h.payer,
-		AskedAt: h.a.engine.Now(), State: desk.Open, Actions: actions(q), Who: asking.Who}
+		AskedAt: h.a.engine.Now(), State: approval.Open, Actions: actions(q), Who: asking.Who}
 	if p, ok := q.Tool.(tool.Previewer); ok {
 		a.Preview = p.Preview(ctx, q.Args)
 	}
@@ -49,8 +49,8 @@ func (h *host) question(ctx context.Context, q agent.Question, ruling desk.Rulin
 
 // bound are the facts a yes is given for: the call, where it runs, what it would
 // change, the files it names, and for a command the variables it would see.
-func bound(ctx context.Context, q agent.Question, setup Setup) desk.Facts {
-	f := desk.Facts{Tool: q.Tool.Spec().Name, Args: q.Args, Dir: setup.Dir}
+func bound(ctx context.Context, q agent.Question, setup Setup) approval.Facts {
+	f := approval.Facts{Tool: q.Tool.Spec().Name, Args: q.Args, Dir: setup.Dir}
 	if p, ok := q.Tool.(tool.Previewer); ok {
 		sum := sha256.Sum256([]byte(p.Preview(ctx, q.Args)))
 		f.Changes = hex.EncodeToString(sum[:8])
@@ -61,12 +61,12 @@ func bound(ctx context.Context, q agent.Question, setup Setup) desk.Facts {
 			paths = append(paths, t.Detail)
 			continue
 		}
-		words = append(words, desk.Words(t.Command)...)
+		words = append(words, approval.Words(t.Command)...)
 		if f.Env == nil {
 			f.Env = slices.Sorted(slices.Values(setup.Asking.Env))
 		}
 	}
-	f.Files = desk.Digests(setup.Dir, paths, words)
+	f.Files = approval.Digests(setup.Dir, paths, words)
 	return f
 }
 
@@ -84,7 +84,7 @@ func (h *host) auditNo(ctx context.Context, c *journal.Commit, ran chat.ToolRan)
 		if err != nil {
 			return fmt.Errorf("audit the answer to approval %s: %w", call.Approval, err)
 		}
-		line := desk.Audit{Agent: h.agent, Thread: h.a.thread, Run: h.runID(), Call: ran.Call, Principal: h.payer,
+		line := approval.Audit{Agent: h.agent, Thread: h.a.thread, Run: h.runID(), Call: ran.Call, Principal: h.payer,
 			Decision: "ask_denied", Rule: a.Rule, Detail: "by " + call.By}
 		if len(a.Actions) > 0 {
 			line.Action = a.Actions[0]
@@ -95,33 +95,33 @@ func (h *host) auditNo(ctx context.Context, c *journal.Commit, ran chat.ToolRan)
 }
 
 // Approvals implements desk.Desk.
-func (e *Engine) Approvals(ctx context.Context, f desk.Filter) ([]desk.Approval, error) {
+func (e *Engine) Approvals(ctx context.Context, f approval.Filter) ([]approval.Approval, error) {
 	e.expire(ctx)
 	return e.quick.Approvals(ctx, f)
 }
 
 // Answer implements desk.Desk. The first answer wins; a later one is told who gave
 // it, and gets journal.ErrSettled.
-func (e *Engine) Answer(ctx context.Context, approval string, by chat.Principal, ok bool, note string) error {
+func (e *Engine) Answer(ctx context.Context, id string, by chat.Principal, ok bool, note string) error {
 	for {
-		a, err := e.quick.Approval(ctx, approval)
+		a, err := e.quick.Approval(ctx, id)
 		if err != nil {
-			return fmt.Errorf("answer approval %s: %w", approval, err)
+			return fmt.Errorf("answer approval %s: %w", id, err)
 		}
-		if a.State == desk.Open && !a.Deadline.IsZero() && !e.Now().Before(a.Deadline) {
-			if err := e.settle(ctx, a, desk.Expired, deadline, late, nil); err != nil && !errors.Is(err, journal.ErrSettled) {
+		if a.State == approval.Open && !a.Deadline.IsZero() && !e.Now().Before(a.Deadline) {
+			if err := e.settle(ctx, a, approval.Expired, deadline, late, nil); err != nil && !errors.Is(err, journal.ErrSettled) {
 				return err
 			}
 			continue // told as everybody who comes too late
 		}
-		if a.State != desk.Open {
+		if a.State != approval.Open {
 			return fmt.Errorf("approval %s is closed, %s: %w", a.ID, a.Ended(), journal.ErrSettled)
 		}
-		state, err := desk.Weigh(a, by, ok)
+		state, err := approval.Weigh(a, by, ok)
 		if err != nil {
 			return fmt.Errorf("approval %s: %w", a.ID, err)
 		}
-		vote := &desk.Ballot{ID: a.ID, Vote: desk.Vote{By: by, OK: ok, Note: note}, Before: len(a.Votes)}
+		vote := &approval.Ballot{ID: a.ID, Vote: approval.Vote{By: by, OK: ok, Note: note}, Before: len(a.Votes)}
 		err = e.settle(ctx, a, state, by.String(), note, vote)
 		if errors.Is(err, journal.ErrSettled) || errors.Is(err, journal.ErrMoved) {
 			continue // somebody was faster: look who
@@ -138,19 +138,19 @@ const (
 
 // settle writes down what somebody, or the clock, said: the end of the approval, or,
 // while its state is still open, one of two yeses.
-func (e *Engine) settle(ctx context.Context, a desk.Approval, state desk.State, by, note string, vote *desk.Ballot) error {
-	change := desk.Change{Vote: vote}
+func (e *Engine) settle(ctx context.Context, a approval.Approval, state approval.State, by, note string, vote *approval.Ballot) error {
+	change := approval.Change{Vote: vote}
 	var body chat.Body = chat.ApprovalNoted{ID: a.ID, Call: a.Call.ID, What: chat.FirstYes, By: by, Note: note}
-	if state != desk.Open {
-		body = chat.ApprovalAnswered{ID: a.ID, Call: a.Call.ID, By: answerers(a, state, by), OK: state == desk.Approved, Note: note}
-		change.Answer = &desk.Answer{ID: a.ID, State: state, By: answerers(a, state, by), Note: note}
+	if state != approval.Open {
+		body = chat.ApprovalAnswered{ID: a.ID, Call: a.Call.ID, By: answerers(a, state, by), OK: state == approval.Approved, Note: note}
+		change.Answer = &approval.Answer{ID: a.ID, State: state, By: answerers(a, state, by), Note: note}
 	}
 	return e.change(ctx, a, by, body, change)
 }
 
 // answerers names everybody whose yes it took.
-func answerers(a desk.Approval, state desk.State, by string) string {
-	if state != desk.Approved {
+func answerers(a approval.Approval, state approval.State, by string) string {
+	if state != approval.Approved {
 		return by
 	}
 	names := ""
@@ -162,10 +162,10 @@ func answerers(a desk.Approval, state desk.State, by string) string {
 	return names + by
 }
 
-func (e *Engine) change(ctx context.Context, a desk.Approval, by string, body chat.Body, change desk.Change) error {
+func (e *Engine) change(ctx context.Context, a approval.Approval, by string, body chat.Body, change approval.Change) error {
 	c := e.guest(a.Thread, by, body)
 	c.Events[0].Run = a.Run
-	c.Approvals = []desk.Change{change}
+	c.Approvals = []approval.Change{change}
 	done, err := e.quick.Commit(ctx, c)
 	if err != nil {
 		return fmt.Errorf("answer approval %s: %w", a.ID, err)
@@ -181,7 +181,7 @@ func (e *Engine) expire(ctx context.Context) {
 		return // the next sweep tries again
 	}
 	for _, a := range overdue {
-		if err := e.settle(ctx, a, desk.Expired, deadline, late, nil); err != nil && !errors.Is(err, journal.ErrSettled) {
+		if err := e.settle(ctx, a, approval.Expired, deadline, late, nil); err != nil && !errors.Is(err, journal.ErrSettled) {
 			e.Log.Warn("could not end an approval whose time is over", "component", "engine", "event", "approval_expiry_failed", "approval", a.ID, "error", err)
 		}
 	}
@@ -190,12 +190,12 @@ func (e *Engine) expire(ctx context.Context) {
 // remind says once of an approval that nobody has answered it yet. Whatever transport
 // shows it to people finds it in the journal.
 func (e *Engine) remind() {
-	forgotten, err := e.quick.Approvals(e.ctx, desk.Filter{State: desk.Open, Remind: e.Now()})
+	forgotten, err := e.quick.Approvals(e.ctx, approval.Filter{State: approval.Open, Remind: e.Now()})
 	if err != nil {
 		return // the next sweep tries again
 	}
 	for _, a := range forgotten {
-		err := e.change(e.ctx, a, "system", chat.ApprovalNoted{ID: a.ID, Call: a.Call.ID, What: chat.Reminder}, desk.Change{Remind: a.ID})
+		err := e.change(e.ctx, a, "system", chat.ApprovalNoted{ID: a.ID, Call: a.Call.ID, What: chat.Reminder}, approval.Change{Remind: a.ID})
 		if err != nil && !errors.Is(err, journal.ErrSettled) {
 			e.Log.Warn("could not remind of an approval", "component", "engine", "event", "approval_reminder_failed", "approval", a.ID, "error", err)
 		}
@@ -203,8 +203,8 @@ func (e *Engine) remind() {
 }
 
 // WatchApprovals implements desk.Desk.
-func (e *Engine) WatchApprovals(ctx context.Context, f desk.Filter) iter.Seq2[desk.Approval, error] {
-	return func(yield func(desk.Approval, error) bool) {
+func (e *Engine) WatchApprovals(ctx context.Context, f approval.Filter) iter.Seq2[approval.Approval, error] {
+	return func(yield func(approval.Approval, error) bool) {
 		bell := make(chan struct{}, 1)
 		e.mu.Lock()
 		e.desks[bell] = true
@@ -232,18 +232,20 @@ func (e *Engine) WatchApprovals(ctx context.Context, f desk.Filter) iter.Seq2[de
 
 // standing is what of an approval can change.
 type standing struct {
-	state    desk.State
+	state    approval.State
 	votes    int
 	reminded bool
 }
 
-func standingOf(a desk.Approval) standing { return standing{a.State, len(a.Votes), a.Remind.IsZero()} }
+func standingOf(a approval.Approval) standing {
+	return standing{a.State, len(a.Votes), a.Remind.IsZero()}
+}
 
 // tell yields what is not as it was told; false when nobody listens any more.
-func (e *Engine) tell(ctx context.Context, f desk.Filter, told map[string]standing, yield func(desk.Approval, error) bool) bool {
+func (e *Engine) tell(ctx context.Context, f approval.Filter, told map[string]standing, yield func(approval.Approval, error) bool) bool {
 	list, err := e.Approvals(ctx, f)
 	if err != nil {
-		return ctx.Err() == nil && yield(desk.Approval{}, err)
+		return ctx.Err() == nil && yield(approval.Approval{}, err)
 	}
 	listed := map[string]bool{}
 	for _, a := range list {
@@ -261,7 +263,7 @@ func (e *Engine) tell(ctx context.Context, f desk.Filter, told map[string]standi
 		}
 		a, err := e.quick.Approval(ctx, id)
 		if err != nil {
-			return ctx.Err() == nil && yield(desk.Approval{}, err)
+			return ctx.Err() == nil && yield(approval.Approval{}, err)
 		}
 		delete(told, id)
 		if !yield(a, nil) {

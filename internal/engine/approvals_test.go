@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
 	"chorus/internal/tool"
@@ -30,7 +30,7 @@ func (c commandTool) Access([]byte) []tool.Access {
 }
 
 // asked says something that needs a yes and waits for the n-th question.
-func (r *rig) asked(n int) desk.Approval {
+func (r *rig) asked(n int) approval.Approval {
 	r.t.Helper()
 	events := r.until(func(ev chat.Event) bool {
 		if is[chat.ApprovalAsked](ev) {
@@ -63,17 +63,17 @@ func TestTwoPeopleMustSayYes(t *testing.T) {
 		t.Fatalf("%+v", a)
 	}
 	robot := chat.Principal{Kind: chat.OtherAgent, ID: "helper"}
-	if err := r.engine.Answer(ctx, a.ID, robot, true, ""); !errors.Is(err, desk.ErrMayNot) {
+	if err := r.engine.Answer(ctx, a.ID, robot, true, ""); !errors.Is(err, approval.ErrMayNot) {
 		t.Fatalf("the agent itself: %v", err)
 	}
 	if err := r.engine.Answer(ctx, a.ID, ada, true, "fine by me"); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.engine.Answer(ctx, a.ID, ada, true, ""); !errors.Is(err, desk.ErrMayNot) || !strings.Contains(err.Error(), "another person") {
+	if err := r.engine.Answer(ctx, a.ID, ada, true, ""); !errors.Is(err, approval.ErrMayNot) || !strings.Contains(err.Error(), "another person") {
 		t.Fatalf("the same person: %v", err)
 	}
 	r.restart() // the first yes outlives the process
-	if now, err := r.db.Approval(ctx, a.ID); err != nil || now.State != desk.Open || len(now.Votes) != 1 {
+	if now, err := r.db.Approval(ctx, a.ID); err != nil || now.State != approval.Open || len(now.Votes) != 1 {
 		t.Fatalf("%+v %v", now, err)
 	}
 	if err := r.engine.Answer(ctx, a.ID, bob, true, ""); err != nil {
@@ -154,7 +154,7 @@ func TestChangedFactsAskAgain(t *testing.T) {
 		t.Fatalf("%s", a.Bound)
 	}
 	write("make && rm -rf .")
-	yes := func(a desk.Approval) {
+	yes := func(a approval.Approval) {
 		if err := r.engine.Answer(context.Background(), a.ID, ada, true, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -235,12 +235,12 @@ func TestWatchApprovals(t *testing.T) {
 	defer cancel()
 	r.say("!call act {}\n!---\n!say after")
 	var seen []string
-	for a, err := range r.engine.WatchApprovals(ctx, desk.Filter{State: desk.Open}) {
+	for a, err := range r.engine.WatchApprovals(ctx, approval.Filter{State: approval.Open}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		seen = append(seen, string(a.State)+strings.Repeat("+", len(a.Votes)))
-		if a.State != desk.Open {
+		if a.State != approval.Open {
 			break
 		}
 		if err := r.engine.Answer(ctx, a.ID, []chat.Principal{ada, bob}[len(a.Votes)], true, ""); err != nil {

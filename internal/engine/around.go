@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
-	"chorus/internal/neighbours"
+	"chorus/internal/peernotify"
 )
 
 // A guest that may not run the thread itself rings at the neighbours; one that may rings
@@ -35,7 +35,7 @@ const ringRest = 10 * time.Millisecond
 
 // listenAround opens the ear for other processes. Without one (a file system that has no
 // sockets, a folder that cannot be written) the sweep sees what they do.
-func (e *Engine) listenAround() *neighbours.Ear {
+func (e *Engine) listenAround() *peernotify.Ear {
 	if e.Neighbours == nil || e.ctx.Err() != nil {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (e *Engine) listenAround() *neighbours.Ear {
 
 // hear looks where other processes rang, until it is time to look at everything; false
 // when the engine stops.
-func (e *Engine) hear(ear *neighbours.Ear, tick <-chan time.Time) bool {
+func (e *Engine) hear(ear *peernotify.Ear, tick <-chan time.Time) bool {
 	rings := ear.Bell()
 	var rested <-chan time.Time
 	for {

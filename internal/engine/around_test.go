@@ -12,7 +12,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
-	"chorus/internal/neighbours"
+	"chorus/internal/peernotify"
 	"chorus/internal/polltest"
 	"chorus/internal/tool"
 	"chorus/internal/transcript"
@@ -29,7 +29,7 @@ func newStreet(t *testing.T, tools ...tool.Tool) *rig {
 	return r
 }
 
-func (r *rig) bells() *neighbours.Bells { return neighbours.In(filepath.Join(r.dir, "bells")) }
+func (r *rig) bells() *peernotify.Bells { return peernotify.In(filepath.Join(r.dir, "bells")) }
 
 // listening waits until that many processes listen.
 func (r *rig) listening(n int) {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"chorus/internal/agent"
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
 	"chorus/internal/polltest"
@@ -299,11 +299,11 @@ func TestReadOnlyCallsOverlapAndAnswerInOrder(t *testing.T) {
 func TestDenialSkipsWhatWouldChange(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, echo(true), echo(false))
-	r.gate = func(q agent.Question) desk.Ruling {
+	r.gate = func(q agent.Question) approval.Ruling {
 		if strings.Contains(string(q.Args), "bad") {
-			return desk.Ruling{Verdict: desk.Deny, Reason: "no bad things", Rule: "bad"}
+			return approval.Ruling{Verdict: approval.Deny, Reason: "no bad things", Rule: "bad"}
 		}
-		return desk.Ruling{Verdict: desk.Allow}
+		return approval.Ruling{Verdict: approval.Allow}
 	}
 	r.say("!call act {\"text\":\"bad\"}\n!call act {\"text\":\"good\"}\n!call look {\"text\":\"x\"}\n!---\n!say {{last}}")
 	events := r.untilEnds(1)
@@ -324,8 +324,8 @@ func TestDenialSkipsWhatWouldChange(t *testing.T) {
 	}
 }
 
-func ask(q agent.Question) desk.Ruling {
-	return desk.Ruling{Verdict: desk.Pending, Rule: "tool:act:.*"}
+func ask(q agent.Question) approval.Ruling {
+	return approval.Ruling{Verdict: approval.Pending, Rule: "tool:act:.*"}
 }
 
 func TestApprovalSuspendsAndResumes(t *testing.T) {
@@ -375,7 +375,7 @@ func TestAbortCancelsAPendingApproval(t *testing.T) {
 	}
 	r.untilEnds(1)
 	a, err := r.db.Approval(context.Background(), id)
-	if err != nil || a.State != desk.Cancelled {
+	if err != nil || a.State != approval.Cancelled {
 		t.Fatalf("%+v %v", a, err)
 	}
 	if err := r.engine.Answer(context.Background(), id, ada, true, ""); !errors.Is(err, journal.ErrSettled) {
@@ -396,7 +396,7 @@ func TestInterruptCancelsAPendingApproval(t *testing.T) {
 	if got := lastText(r.untilEnds(1)); got != "forget it" {
 		t.Fatal(got)
 	}
-	if a, err := r.db.Approval(context.Background(), id); err != nil || a.State != desk.Cancelled {
+	if a, err := r.db.Approval(context.Background(), id); err != nil || a.State != approval.Cancelled {
 		t.Fatalf("%+v %v", a, err)
 	}
 }
@@ -421,7 +421,9 @@ func TestDeadlineEndsAnApproval(t *testing.T) {
 func TestNobodyToAskEndsTheRunDenied(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, echo(false))
-	r.gate = func(agent.Question) desk.Ruling { return desk.Ruling{Verdict: desk.End, Reason: "nobody to ask"} }
+	r.gate = func(agent.Question) approval.Ruling {
+		return approval.Ruling{Verdict: approval.End, Reason: "nobody to ask"}
+	}
 	r.say("!call act {}\n!---\n!say never")
 	events := r.untilEnds(1)
 	if end := bodies[chat.RunEnded](events)[0]; end.Reason != chat.EndDenied {

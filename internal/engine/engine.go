@@ -17,13 +17,13 @@ import (
 	"time"
 
 	"chorus/internal/agent"
+	"chorus/internal/approval"
 	"chorus/internal/bus"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/id"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
-	"chorus/internal/neighbours"
+	"chorus/internal/peernotify"
 	"chorus/internal/transcript"
 )
 
@@ -53,9 +53,9 @@ type Watcher interface {
 
 // Books is the part of the store that keeps approvals and money.
 type Books interface {
-	Approval(ctx context.Context, id string) (desk.Approval, error)
-	Approvals(ctx context.Context, f desk.Filter) ([]desk.Approval, error)
-	Overdue(ctx context.Context, now time.Time) ([]desk.Approval, error)
+	Approval(ctx context.Context, id string) (approval.Approval, error)
+	Approvals(ctx context.Context, f approval.Filter) ([]approval.Approval, error)
+	Overdue(ctx context.Context, now time.Time) ([]approval.Approval, error)
 	RunCost(ctx context.Context, run string) (ledger.Nanos, error)
 }
 
@@ -70,7 +70,7 @@ type Journal interface {
 // Gate judges a call before it runs. Pure apart from reading configuration. The
 // question names everybody whose words the run has taken so far; who pays for it.
 type Gate interface {
-	Judge(q agent.Question, who chat.Principal) desk.Ruling
+	Judge(q agent.Question, who chat.Principal) approval.Ruling
 }
 
 // Work is what a setup is for: the run that is on, or the prompt that is next.
@@ -105,7 +105,7 @@ type Config struct {
 	// what is written here. A thread named in Wake needs no leave.
 	Adopt      func(chat.ThreadID) bool
 	LockDir    string
-	Neighbours *neighbours.Bells // rings between the processes of this home; nil: only the sweep sees what others do
+	Neighbours *peernotify.Bells // rings between the processes of this home; nil: only the sweep sees what others do
 	MaxWaiting int               // prompts waiting in a thread; 0: DefaultMaxWaiting
 	IdleAfter  time.Duration     // 0: DefaultIdleAfter
 	SweepEvery time.Duration     // 0: DefaultSweep
@@ -289,7 +289,7 @@ func (e *Engine) Abort(ctx context.Context, thread chat.ThreadID, by string, all
 			return false, fmt.Errorf("abort: %w", err)
 		}
 		c := e.guest(thread, by, chat.AbortAsked{Run: run, By: by, All: all})
-		c.Approvals = []desk.Change{{CancelRun: run}}
+		c.Approvals = []approval.Change{{CancelRun: run}}
 		done, err := e.quick.Commit(ctx, c)
 		if err != nil {
 			return false, fmt.Errorf("abort: %w", err)

@@ -12,9 +12,9 @@ import (
 	"go.uber.org/goleak"
 
 	"chorus/internal/agent"
+	"chorus/internal/approval"
 	"chorus/internal/bus"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/engine"
 	"chorus/internal/id"
 	"chorus/internal/journal"
@@ -35,7 +35,7 @@ type rig struct {
 	db     *store.DB
 	dir    string
 	engine *engine.Engine
-	gate   func(agent.Question) desk.Ruling
+	gate   func(agent.Question) approval.Ruling
 	tools  *tool.Set
 	config func(*engine.Config)
 	steps  int
@@ -47,9 +47,9 @@ type rig struct {
 
 var storeAll store.AuditFilter
 
-type gateFunc func(agent.Question, chat.Principal) desk.Ruling
+type gateFunc func(agent.Question, chat.Principal) approval.Ruling
 
-func (g gateFunc) Judge(q agent.Question, p chat.Principal) desk.Ruling { return g(q, p) }
+func (g gateFunc) Judge(q agent.Question, p chat.Principal) approval.Ruling { return g(q, p) }
 
 var ada = chat.Principal{Kind: chat.LocalUser, ID: "ada"}
 
@@ -63,7 +63,7 @@ func newRig(t *testing.T, tools ...tool.Tool) *rig {
 		t.Fatal(err)
 	}
 	r.tools = set
-	r.gate = func(agent.Question) desk.Ruling { return desk.Ruling{Verdict: desk.Allow, Rule: ".*"} }
+	r.gate = func(agent.Question) approval.Ruling { return approval.Ruling{Verdict: approval.Allow, Rule: ".*"} }
 	r.open()
 	t.Cleanup(r.close)
 	return r
@@ -87,7 +87,7 @@ func (r *rig) start() {
 	c := engine.Config{Journal: r.db, Bus: &bus.Bus{}, LockDir: filepath.Join(r.dir, "locks"), SweepEvery: time.Hour}
 	c.Setup = func(ctx context.Context, row journal.Thread, _ engine.Work) (engine.Setup, error) {
 		return engine.Setup{
-			Gate:  gateFunc(func(q agent.Question, _ chat.Principal) desk.Ruling { return r.gate(q) }),
+			Gate:  gateFunc(func(q agent.Question, _ chat.Principal) approval.Ruling { return r.gate(q) }),
 			Price: func(string) (ledger.Price, int) { return ledger.Price{Input: 1000, Output: 2000}, 1000 },
 			Dir:   r.dir, Asking: r.asking,
 			Agent: &agent.Agent{

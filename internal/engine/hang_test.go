@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"chorus/internal/agent"
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
@@ -157,14 +157,14 @@ func (j hungJournal) LastRun(ctx context.Context, id chat.ThreadID) (string, err
 func (j hungJournal) Untaken(ctx context.Context, id chat.ThreadID) ([]int64, error) {
 	return through(ctx, j.h, "Journal.Untaken", func() ([]int64, error) { return j.Journal.Untaken(ctx, id) })
 }
-func (j hungJournal) Approval(ctx context.Context, id string) (desk.Approval, error) {
-	return through(ctx, j.h, "Journal.Approval", func() (desk.Approval, error) { return j.Journal.Approval(ctx, id) })
+func (j hungJournal) Approval(ctx context.Context, id string) (approval.Approval, error) {
+	return through(ctx, j.h, "Journal.Approval", func() (approval.Approval, error) { return j.Journal.Approval(ctx, id) })
 }
-func (j hungJournal) Approvals(ctx context.Context, f desk.Filter) ([]desk.Approval, error) {
-	return through(ctx, j.h, "Journal.Approvals", func() ([]desk.Approval, error) { return j.Journal.Approvals(ctx, f) })
+func (j hungJournal) Approvals(ctx context.Context, f approval.Filter) ([]approval.Approval, error) {
+	return through(ctx, j.h, "Journal.Approvals", func() ([]approval.Approval, error) { return j.Journal.Approvals(ctx, f) })
 }
-func (j hungJournal) Overdue(ctx context.Context, now time.Time) ([]desk.Approval, error) {
-	return through(ctx, j.h, "Journal.Overdue", func() ([]desk.Approval, error) { return j.Journal.Overdue(ctx, now) })
+func (j hungJournal) Overdue(ctx context.Context, now time.Time) ([]approval.Approval, error) {
+	return through(ctx, j.h, "Journal.Overdue", func() ([]approval.Approval, error) { return j.Journal.Overdue(ctx, now) })
 }
 func (j hungJournal) RunCost(ctx context.Context, run string) (ledger.Nanos, error) {
 	return through(ctx, j.h, "Journal.RunCost", func() (ledger.Nanos, error) { return j.Journal.RunCost(ctx, run) })
@@ -254,7 +254,7 @@ func hungSetup(c *engine.Config, h *hang, set *tool.Set) {
 			return s, err
 		}
 		a, gate := s.Agent, s.Gate
-		s.Gate = gateFunc(func(q agent.Question, who chat.Principal) desk.Ruling {
+		s.Gate = gateFunc(func(q agent.Question, who chat.Principal) approval.Ruling {
 			_ = h.pass(blind, "Gate.Judge")
 			return gate.Judge(q, who)
 		})
@@ -353,7 +353,7 @@ func (s *scene) play(t *testing.T) {
 
 	s.say("!call ask {}\n!---\n!say asked")
 	s.until(func(row journal.Thread) bool { return row.Status == chat.Waiting || quiet(row) })
-	if open, err := s.db.Approvals(context.Background(), desk.Filter{State: desk.Open}); err == nil && len(open) == 1 {
+	if open, err := s.db.Approvals(context.Background(), approval.Filter{State: approval.Open}); err == nil && len(open) == 1 {
 		for range 2 {
 			s.tell(s.engine.Answer(context.Background(), open[0].ID, ada, true, ""))
 		}
@@ -412,11 +412,11 @@ func newScene(t *testing.T, h *hang) *scene {
 	if s.tools, err = tool.NewSet(list...); err != nil {
 		t.Fatal(err)
 	}
-	s.gate = func(q agent.Question) desk.Ruling {
+	s.gate = func(q agent.Question) approval.Ruling {
 		if q.Call.Name == "ask" {
-			return desk.Ruling{Verdict: desk.Pending, Rule: "ask"}
+			return approval.Ruling{Verdict: approval.Pending, Rule: "ask"}
 		}
-		return desk.Ruling{Verdict: desk.Allow}
+		return approval.Ruling{Verdict: approval.Allow}
 	}
 	s.provider = hungModel{demo.New(), h}
 	s.config = func(c *engine.Config) {

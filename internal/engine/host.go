@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 
 	"chorus/internal/agent"
+	"chorus/internal/approval"
 	"chorus/internal/bus"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
 )
@@ -27,17 +27,17 @@ type host struct {
 	payer  chat.Principal
 	model  string
 	asked  chat.Asked
-	most   int                       // tokens an answer of this run may have; 0: what the model can
-	warned *ledger.Refusal           // the soft limit at which this run ends to ask the room
-	asks   map[string]*desk.Approval // by id, until they are written
-	audits map[string]*desk.Audit    // by call, until they are written
+	most   int                           // tokens an answer of this run may have; 0: what the model can
+	warned *ledger.Refusal               // the soft limit at which this run ends to ask the room
+	asks   map[string]*approval.Approval // by id, until they are written
+	audits map[string]*approval.Audit    // by call, until they are written
 }
 
 var _ agent.Host = (*host)(nil)
 
 func newHost(a *actor, setup Setup, row journal.Thread) *host {
 	h := &host{a: a, setup: setup, epoch: row.Epoch, agent: row.Agent, seen: a.log.Seq(), status: row.Status,
-		asks: map[string]*desk.Approval{}, audits: map[string]*desk.Audit{}}
+		asks: map[string]*approval.Approval{}, audits: map[string]*approval.Audit{}}
 	if run := a.log.Run(); run != nil {
 		h.began(run.ID, run.Model, run.Principal, run.Settings)
 	}
@@ -169,11 +169,11 @@ func (h *host) follow(ctx context.Context, c *journal.Commit, ev *chat.Event) er
 			return err
 		}
 		if call := h.openApproval(b.Call); call != "" && b.Outcome != chat.Ran {
-			c.Approvals = append(c.Approvals, desk.Change{Answer: &desk.Answer{ID: call, State: desk.Cancelled, By: "system"}})
+			c.Approvals = append(c.Approvals, approval.Change{Answer: &approval.Answer{ID: call, State: approval.Cancelled, By: "system"}})
 		}
 	case chat.ApprovalAsked:
 		c.Status = chat.Waiting
-		c.Approvals = append(c.Approvals, desk.Change{New: h.asks[b.ID]})
+		c.Approvals = append(c.Approvals, approval.Change{New: h.asks[b.ID]})
 	case chat.RunEnded:
 		c.Status = chat.Idle
 		if b.Reason == chat.EndFailed {
@@ -252,21 +252,21 @@ func (h *host) Live(piece chat.Live) {
 
 // Judge implements agent.Host: the gate rules, an earlier yes is checked against
 // the facts it was given for, and the audit log gets its line with the result.
-func (h *host) Judge(ctx context.Context, q agent.Question) (desk.Ruling, error) {
+func (h *host) Judge(ctx context.Context, q agent.Question) (approval.Ruling, error) {
 	if h.a.dog.gone() {
-		return desk.Ruling{}, journal.ErrFenced
+		return approval.Ruling{}, journal.ErrFenced
 	}
 	h.a.waits("the permission check of "+q.Call.Name, h.a.engine.Bounds.Setup)
 	q.Senders = h.a.senders()
 	ruling := h.setup.Gate.Judge(q, h.payer)
-	audit := desk.Audit{Agent: h.agent, Thread: h.a.thread, Run: h.runID(), Call: q.Call.ID, Principal: h.payer,
+	audit := approval.Audit{Agent: h.agent, Thread: h.a.thread, Run: h.runID(), Call: q.Call.ID, Principal: h.payer,
 		Action: firstAction(q), Decision: "allow", Rule: ruling.Rule}
 	if ruling.Audit != nil {
 		audit.Decision, audit.Detail = ruling.Audit.Decision, ruling.Audit.Detail
 	}
 	switch ruling.Verdict {
-	case desk.Allow:
-	case desk.Pending:
+	case approval.Allow:
+	case approval.Pending:
 		facts := bound(ctx, q, h.setup)
 		again := ""
 		if q.Approved != "" {
@@ -277,7 +277,7 @@ func (h *host) Judge(ctx context.Context, q agent.Question) (desk.Ruling, error)
 			if again = facts.Since(given.Bound); again == "" {
 				audit.Decision, audit.Detail = "ask_approved", "by "+given.AnsweredBy
 				h.audits[q.Call.ID] = &audit
-				return desk.Ruling{Verdict: desk.Allow, Rule: ruling.Rule}, nil
+				return approval.Ruling{Verdict: approval.Allow, Rule: ruling.Rule}, nil
 			}
 			ruling.Reason = "asked again: " + again
 		}

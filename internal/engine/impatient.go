@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
 )
@@ -119,18 +119,18 @@ func (j impatient) Untaken(ctx context.Context, thread chat.ThreadID) ([]int64, 
 }
 
 // Approval implements Journal.
-func (j impatient) Approval(ctx context.Context, id string) (desk.Approval, error) {
-	return within(ctx, j.e, func(ctx context.Context) (desk.Approval, error) { return j.inner.Approval(ctx, id) })
+func (j impatient) Approval(ctx context.Context, id string) (approval.Approval, error) {
+	return within(ctx, j.e, func(ctx context.Context) (approval.Approval, error) { return j.inner.Approval(ctx, id) })
 }
 
 // Approvals implements Journal.
-func (j impatient) Approvals(ctx context.Context, f desk.Filter) ([]desk.Approval, error) {
-	return within(ctx, j.e, func(ctx context.Context) ([]desk.Approval, error) { return j.inner.Approvals(ctx, f) })
+func (j impatient) Approvals(ctx context.Context, f approval.Filter) ([]approval.Approval, error) {
+	return within(ctx, j.e, func(ctx context.Context) ([]approval.Approval, error) { return j.inner.Approvals(ctx, f) })
 }
 
 // Overdue implements Journal.
-func (j impatient) Overdue(ctx context.Context, now time.Time) ([]desk.Approval, error) {
-	return within(ctx, j.e, func(ctx context.Context) ([]desk.Approval, error) { return j.inner.Overdue(ctx, now) })
+func (j impatient) Overdue(ctx context.Context, now time.Time) ([]approval.Approval, error) {
+	return within(ctx, j.e, func(ctx context.Context) ([]approval.Approval, error) { return j.inner.Overdue(ctx, now) })
 }
 
 // RunCost implements Journal.

@@ -17,8 +17,8 @@ import (
 	"errors"
 	"time"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/ledger"
 )
 
@@ -49,8 +49,8 @@ type Commit struct {
 	Money     []ledger.Entry
 	Ceilings  *ledger.Ceilings  // what the reservations in Money must keep to; nil: nothing
 	Warned    []*ledger.Refusal // soft limits at which the room is being asked with this commit
-	Approvals []desk.Change
-	Audit     []desk.Audit
+	Approvals []approval.Change
+	Audit     []approval.Audit
 	Blobs     []chat.Blob
 	// Create makes the thread if it is not there (guests only).
 	Create *Thread

@@ -9,14 +9,14 @@ import (
 	"fmt"
 	"time"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
 )
 
 // writeApproval makes one change to the approvals. An answer counts only while
 // the question is open: the first one wins, whoever comes later gets ErrSettled.
-func writeApproval(w *writer, thread chat.ThreadID, c desk.Change, now int64) error {
+func writeApproval(w *writer, thread chat.ThreadID, c approval.Change, now int64) error {
 	if c.New != nil {
 		if err := insertApproval(w, thread, *c.New, now); err != nil {
 			return err
@@ -46,7 +46,7 @@ func writeApproval(w *writer, thread chat.ThreadID, c desk.Change, now int64) er
 	return nil
 }
 
-func insertApproval(w *writer, thread chat.ThreadID, a desk.Approval, now int64) error {
+func insertApproval(w *writer, thread chat.ThreadID, a approval.Approval, now int64) error {
 	if a.ID == "" {
 		return errors.New("approval without an id")
 	}
@@ -83,9 +83,9 @@ func insertApproval(w *writer, thread chat.ThreadID, a desk.Approval, now int64)
 	return err
 }
 
-func answerApproval(w *writer, thread chat.ThreadID, a desk.Answer, now int64) error {
+func answerApproval(w *writer, thread chat.ThreadID, a approval.Answer, now int64) error {
 	switch a.State {
-	case desk.Approved, desk.Refused, desk.Expired, desk.Cancelled:
+	case approval.Approved, approval.Refused, approval.Expired, approval.Cancelled:
 	default:
 		return fmt.Errorf("approval %s cannot be answered with %q", a.ID, a.State)
 	}
@@ -114,7 +114,7 @@ func notOpen(w *writer, thread chat.ThreadID, id string) error {
 
 // writeVote keeps what one person said to an open approval. Its writer has decided
 // by the votes it had seen: with others there the decision would be another.
-func writeVote(w *writer, thread chat.ThreadID, v desk.Ballot, now int64) error {
+func writeVote(w *writer, thread chat.ThreadID, v approval.Ballot, now int64) error {
 	var open, votes int
 	err := w.row(`SELECT (SELECT count(*) FROM approvals WHERE id = ? AND thread_id = ? AND state = 'pending'),
 		(SELECT count(*) FROM answers WHERE approval_id = ?)`, []any{v.ID, string(thread), v.ID}, &open, &votes)
@@ -139,26 +139,26 @@ func writeVote(w *writer, thread chat.ThreadID, v desk.Ballot, now int64) error 
 }
 
 // ApprovalFilter narrows a list of approvals; zero fields do not.
-type ApprovalFilter = desk.Filter
+type ApprovalFilter = approval.Filter
 
 // Approval reads one; ErrUnknown if there is none.
-func (db *DB) Approval(ctx context.Context, id string) (desk.Approval, error) {
+func (db *DB) Approval(ctx context.Context, id string) (approval.Approval, error) {
 	found, err := db.approvals(ctx, ` WHERE id = ?`, id)
 	if err == nil && len(found) == 0 {
 		err = journal.ErrUnknown
 	}
 	if err != nil {
-		return desk.Approval{}, fmt.Errorf("approval %s: %w", id, err)
+		return approval.Approval{}, fmt.Errorf("approval %s: %w", id, err)
 	}
 	return found[0], nil
 }
 
 // Approvals lists approvals.
-func (db *DB) Approvals(ctx context.Context, f ApprovalFilter) ([]desk.Approval, error) {
+func (db *DB) Approvals(ctx context.Context, f ApprovalFilter) ([]approval.Approval, error) {
 	var where filter
 	where.equal("thread_id", string(f.Thread))
 	where.equal("run_id", f.Run)
-	if f.State == desk.Open { // spelled out, so that their index is found without planning anew each time
+	if f.State == approval.Open { // spelled out, so that their index is found without planning anew each time
 		where.add("state = 'pending'")
 	} else {
 		where.equal("state", string(f.State))
@@ -199,8 +199,8 @@ func (db *DB) Asking(ctx context.Context) ([]chat.ThreadID, error) {
 	return out, nil
 }
 
-func (db *DB) approvals(ctx context.Context, rest string, args ...any) ([]desk.Approval, error) {
-	var out []desk.Approval
+func (db *DB) approvals(ctx context.Context, rest string, args ...any) ([]approval.Approval, error) {
+	var out []approval.Approval
 	err := db.query(ctx, `SELECT id, thread_id, run_id, call, actions, dir, bound, preview, risk, rule, reason, again, asked_by, payer,
 		asked_at, deadline, remind, who, state, answered_by, answered_at, note FROM approvals`+rest, args, func(rows *sql.Rows) error {
 		a, err := scanApproval(rows)
@@ -215,11 +215,11 @@ func (db *DB) approvals(ctx context.Context, rest string, args ...any) ([]desk.A
 	return out, err
 }
 
-func (db *DB) votes(ctx context.Context, approval string) ([]desk.Vote, error) {
-	var out []desk.Vote
-	err := db.query(ctx, `SELECT principal_body, ok, note, at FROM answers WHERE approval_id = ? ORDER BY at, principal`, []any{approval},
+func (db *DB) votes(ctx context.Context, id string) ([]approval.Vote, error) {
+	var out []approval.Vote
+	err := db.query(ctx, `SELECT principal_body, ok, note, at FROM answers WHERE approval_id = ? ORDER BY at, principal`, []any{id},
 		func(rows *sql.Rows) error {
-			var v desk.Vote
+			var v approval.Vote
 			var body string
 			var ok, at int64
 			if err := rows.Scan(&body, &ok, &v.Note, &at); err != nil {
@@ -232,8 +232,8 @@ func (db *DB) votes(ctx context.Context, approval string) ([]desk.Vote, error) {
 	return out, err
 }
 
-func scanApproval(row scanner) (desk.Approval, error) {
-	var a desk.Approval
+func scanApproval(row scanner) (approval.Approval, error) {
+	var a approval.Approval
 	var call, actions, bound, by, payer string
 	var asked int64
 	var deadline, remind, answered sql.NullInt64

@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
 )
 
 const askedThread = chat.ThreadID("cli:here:asked@helper")
 
 // twoStores are two processes on one file, with an approval that waits.
-func twoStores(t *testing.T, a desk.Approval) (one, two *DB) {
+func twoStores(t *testing.T, a approval.Approval) (one, two *DB) {
 	t.Helper()
 	dir := t.TempDir()
 	open := func() *DB {
@@ -42,33 +42,33 @@ func twoStores(t *testing.T, a desk.Approval) (one, two *DB) {
 		t.Fatal(err)
 	}
 	if _, err := one.Commit(ctx, journal.Commit{Thread: askedThread, Epoch: row.Epoch, Status: chat.Waiting,
-		Events: []chat.Event{{Body: chat.ApprovalAsked{ID: a.ID, Call: "c"}}}, Approvals: []desk.Change{{New: &a}}}); err != nil {
+		Events: []chat.Event{{Body: chat.ApprovalAsked{ID: a.ID, Call: "c"}}}, Approvals: []approval.Change{{New: &a}}}); err != nil {
 		t.Fatal(err)
 	}
 	return one, two
 }
 
-func answerOf(id, by string, state desk.State, before int) journal.Commit {
+func answerOf(id, by string, state approval.State, before int) journal.Commit {
 	who := chat.Principal{Kind: chat.LocalUser, ID: by}
-	ch := desk.Change{Vote: &desk.Ballot{ID: id, Vote: desk.Vote{By: who, OK: state != desk.Refused, Note: "n"}, Before: before}}
+	ch := approval.Change{Vote: &approval.Ballot{ID: id, Vote: approval.Vote{By: who, OK: state != approval.Refused, Note: "n"}, Before: before}}
 	var body chat.Body = chat.ApprovalNoted{ID: id, Call: "c", What: chat.FirstYes, By: by}
-	if state != desk.Open {
-		ch.Answer = &desk.Answer{ID: id, State: state, By: who.String()}
-		body = chat.ApprovalAnswered{ID: id, Call: "c", By: who.String(), OK: state == desk.Approved}
+	if state != approval.Open {
+		ch.Answer = &approval.Answer{ID: id, State: state, By: who.String()}
+		body = chat.ApprovalAnswered{ID: id, Call: "c", By: who.String(), OK: state == approval.Approved}
 	}
-	return journal.Commit{Thread: askedThread, Events: []chat.Event{{Body: body}}, Approvals: []desk.Change{ch}}
+	return journal.Commit{Thread: askedThread, Events: []chat.Event{{Body: body}}, Approvals: []approval.Change{ch}}
 }
 
 // Many answers at once from two processes: exactly one wins, and only its event is there.
 func TestAnswersFromTwoProcesses(t *testing.T) {
 	t.Parallel()
-	one, two := twoStores(t, desk.Approval{ID: "a", Run: "r"})
+	one, two := twoStores(t, approval.Approval{ID: "a", Run: "r"})
 	const each = 4
 	errs := make([]error, 2*each)
 	var wg sync.WaitGroup
 	for i := range errs {
 		wg.Go(func() {
-			db, state := []*DB{one, two}[i%2], []desk.State{desk.Approved, desk.Refused}[i/2%2]
+			db, state := []*DB{one, two}[i%2], []approval.State{approval.Approved, approval.Refused}[i/2%2]
 			_, errs[i] = db.Commit(context.Background(), answerOf("a", fmt.Sprint("p", i), state, 0))
 		})
 	}
@@ -97,25 +97,25 @@ func TestAnswersFromTwoProcesses(t *testing.T) {
 // Two first yeses at once: one of them must look again, and is the second.
 func TestTwoFirstYeses(t *testing.T) {
 	t.Parallel()
-	one, two := twoStores(t, desk.Approval{ID: "a", Run: "r", Who: "two"})
+	one, two := twoStores(t, approval.Approval{ID: "a", Run: "r", Who: "two"})
 	ctx := context.Background()
-	if _, err := one.Commit(ctx, answerOf("a", "ada", desk.Open, 0)); err != nil {
+	if _, err := one.Commit(ctx, answerOf("a", "ada", approval.Open, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := two.Commit(ctx, answerOf("a", "bob", desk.Open, 0)); !errors.Is(err, journal.ErrMoved) {
+	if _, err := two.Commit(ctx, answerOf("a", "bob", approval.Open, 0)); !errors.Is(err, journal.ErrMoved) {
 		t.Fatalf("the second first yes: %v", err)
 	}
 	a, err := two.Approval(ctx, "a")
-	if err != nil || a.State != desk.Open || len(a.Votes) != 1 || a.Votes[0].By.ID != "ada" || !a.Votes[0].OK || a.Votes[0].Note != "n" {
+	if err != nil || a.State != approval.Open || len(a.Votes) != 1 || a.Votes[0].By.ID != "ada" || !a.Votes[0].OK || a.Votes[0].Note != "n" {
 		t.Fatalf("%+v %v", a, err)
 	}
-	if _, err := two.Commit(ctx, answerOf("a", "bob", desk.Approved, 1)); err != nil {
+	if _, err := two.Commit(ctx, answerOf("a", "bob", approval.Approved, 1)); err != nil {
 		t.Fatal(err)
 	}
-	if a, err = one.Approval(ctx, "a"); err != nil || a.State != desk.Approved || len(a.Votes) != 2 {
+	if a, err = one.Approval(ctx, "a"); err != nil || a.State != approval.Approved || len(a.Votes) != 2 {
 		t.Fatalf("%+v %v", a, err)
 	}
-	if _, err := one.Commit(ctx, answerOf("none", "ada", desk.Approved, 0)); !errors.Is(err, journal.ErrUnknown) {
+	if _, err := one.Commit(ctx, answerOf("none", "ada", approval.Approved, 0)); !errors.Is(err, journal.ErrUnknown) {
 		t.Fatalf("an unknown one: %v", err)
 	}
 }
@@ -124,10 +124,10 @@ func TestRemindOnceAndFind(t *testing.T) {
 	t.Parallel()
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	payer := chat.Principal{Kind: chat.DiscordUser, ID: "7"}
-	want := desk.Approval{ID: "abc", Run: "r", Remind: now, Who: "role:admin", Reason: "why", Again: "a.sh has changed", Payer: payer}
+	want := approval.Approval{ID: "abc", Run: "r", Remind: now, Who: "role:admin", Reason: "why", Again: "a.sh has changed", Payer: payer}
 	one, two := twoStores(t, want)
 	ctx := context.Background()
-	for f, n := range map[*desk.Filter]int{
+	for f, n := range map[*approval.Filter]int{
 		{Remind: now}: 1, {Remind: now.Add(-time.Second)}: 0, {Prefix: "ab"}: 1, {Prefix: "b"}: 0, {Prefix: "%"}: 0, {Newest: true}: 1,
 	} {
 		list, err := one.Approvals(ctx, *f)
@@ -140,7 +140,7 @@ func TestRemindOnceAndFind(t *testing.T) {
 	}
 	remind := func(db *DB) error {
 		_, err := db.Commit(ctx, journal.Commit{Thread: askedThread, Events: []chat.Event{{Body: chat.ApprovalNoted{ID: "abc", What: chat.Reminder}}},
-			Approvals: []desk.Change{{Remind: "abc"}}})
+			Approvals: []approval.Change{{Remind: "abc"}}})
 		return err
 	}
 	if err := remind(one); err != nil {

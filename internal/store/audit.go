@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 
 // Audit writes one line that belongs to no commit of a thread, such as a change of
 // settings.
-func (db *DB) Audit(ctx context.Context, a desk.Audit) error {
+func (db *DB) Audit(ctx context.Context, a approval.Audit) error {
 	now := micros(db.now())
 	err := db.w.write(ctx, func(w *writer) error { return writeAudit(w, "", a, now) })
 	if err != nil {
@@ -32,7 +32,7 @@ func (db *DB) Audit(ctx context.Context, a desk.Audit) error {
 
 // writeAudit appends a line to the chain. It must run inside a writer's transaction:
 // nobody else, in whatever process, can come between reading the end and adding to it.
-func writeAudit(w *writer, thread chat.ThreadID, a desk.Audit, now int64) error {
+func writeAudit(w *writer, thread chat.ThreadID, a approval.Audit, now int64) error {
 	if a.Thread == "" {
 		a.Thread = thread
 	}
@@ -79,7 +79,7 @@ func readAuditEnd(w *writer, now int64) (end auditRow, err error) {
 	return end, err
 }
 
-func newAuditRow(a desk.Audit, now int64) (auditRow, error) {
+func newAuditRow(a approval.Audit, now int64) (auditRow, error) {
 	body, err := asJSON(a.Principal)
 	if err != nil {
 		return auditRow{}, err
@@ -104,7 +104,7 @@ type AuditFilter struct {
 type AuditLine struct {
 	ID int64
 	At time.Time
-	desk.Audit
+	approval.Audit
 	Hash string // empty: from before the chain
 }
 

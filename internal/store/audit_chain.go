@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"hash"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 )
 
 // auditTexts is how many text columns a line of the audit log has, without its links.
@@ -157,7 +157,7 @@ func sealAudit(ctx context.Context, tx execer, now int64) (err error) {
 	if err := rows.Err(); err != nil || s.count == 0 {
 		return err
 	}
-	row, err := newAuditRow(desk.Audit{Principal: chat.Principal{Kind: chat.TheSystem, ID: "store"}, Action: "seal the log so far", Decision: sealed,
+	row, err := newAuditRow(approval.Audit{Principal: chat.Principal{Kind: chat.TheSystem, ID: "store"}, Action: "seal the log so far", Decision: sealed,
 		Detail: fmt.Sprintf("%d lines from before the chain", s.count)}, now)
 	if err != nil {
 		return err

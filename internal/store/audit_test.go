@@ -16,12 +16,12 @@ import (
 
 	"pgregory.net/rapid"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 )
 
-func auditLine(n int) desk.Audit {
-	return desk.Audit{Agent: "main", Thread: "cli:home:one@main", Run: fmt.Sprintf("r%d", n/3), Call: fmt.Sprintf("c%d", n),
+func auditLine(n int) approval.Audit {
+	return approval.Audit{Agent: "main", Thread: "cli:home:one@main", Run: fmt.Sprintf("r%d", n/3), Call: fmt.Sprintf("c%d", n),
 		Principal: chat.Principal{Kind: chat.LocalUser, ID: "ada", Name: "Ada"},
 		Action:    fmt.Sprintf("shell echo %d", n), Decision: "allow", Rule: "allow shell", Detail: strings.Repeat("d", n%4)}
 }
@@ -184,7 +184,7 @@ func TestAuditAnchor(t *testing.T) {
 func TestAuditProgress(t *testing.T) {
 	t.Parallel()
 	db := open(t, filepath.Join(t.TempDir(), "chorus.db"))
-	lines := make([]desk.Audit, auditPage+200)
+	lines := make([]approval.Audit, auditPage+200)
 	for n := range lines {
 		lines[n] = auditLine(n)
 	}

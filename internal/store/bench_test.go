@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
 )
 
@@ -102,12 +102,12 @@ func BenchmarkAppendAudited(b *testing.B) {
 	db := benchDB(b)
 	t := benchThread(b, db, "cli:home:bench@main")
 	body := chat.ToolRan{Call: "call_1", Name: "read", Blocks: chat.TextBlocks("a line of a result\n"), Outcome: chat.Ran}
-	line := desk.Audit{Agent: "main", Run: "r", Call: "call_1", Principal: chat.Principal{Kind: chat.LocalUser, ID: "ada", Name: "Ada"},
+	line := approval.Audit{Agent: "main", Run: "r", Call: "call_1", Principal: chat.Principal{Kind: chat.LocalUser, ID: "ada", Name: "Ada"},
 		Action: "read notes.txt", Decision: "allow", Rule: "allow read"}
 	b.ReportAllocs()
 	b.ResetTimer()
 	for range b.N {
-		c := journal.Commit{Thread: t.ID, Epoch: t.Epoch, Events: []chat.Event{{Body: body}}, Audit: []desk.Audit{line}}
+		c := journal.Commit{Thread: t.ID, Epoch: t.Epoch, Events: []chat.Event{{Body: body}}, Audit: []approval.Audit{line}}
 		if _, err := db.Commit(b.Context(), c); err != nil {
 			b.Fatal(err)
 		}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
 )
@@ -44,8 +44,8 @@ func (db *DB) Untaken(ctx context.Context, thread chat.ThreadID) ([]int64, error
 }
 
 // Overdue lists pending approvals whose deadline has passed.
-func (db *DB) Overdue(ctx context.Context, now time.Time) ([]desk.Approval, error) {
-	return db.Approvals(ctx, ApprovalFilter{State: desk.Open, Due: now})
+func (db *DB) Overdue(ctx context.Context, now time.Time) ([]approval.Approval, error) {
+	return db.Approvals(ctx, ApprovalFilter{State: approval.Open, Due: now})
 }
 
 // RunCost is what a run's settled calls came to.

@@ -14,8 +14,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
 )
 
@@ -243,7 +243,7 @@ func (m *machine) abort(t *rapid.T) {
 	}
 	run := rapid.SampledFrom(m.runs).Draw(t, "run")
 	c := m.guestCommit(t, m.id(t), chat.AbortAsked{Run: run, By: "local:ada"})
-	c.Approvals = []desk.Change{{CancelRun: run}}
+	c.Approvals = []approval.Change{{CancelRun: run}}
 	_ = m.commit(t, m.db(t), c, drawFault(t))
 }
 
@@ -253,18 +253,18 @@ func (m *machine) answer(t *rapid.T) {
 		t.Skip("no approval yet")
 	}
 	id := rapid.SampledFrom(m.asked).Draw(t, "approval")
-	state := rapid.SampledFrom([]desk.State{desk.Approved, desk.Refused, desk.Expired}).Draw(t, "state")
+	state := rapid.SampledFrom([]approval.State{approval.Approved, approval.Refused, approval.Expired}).Draw(t, "state")
 	_ = m.commit(t, m.db(t), m.answerCommit(t, id, state), drawFault(t))
 }
 
-func (m *machine) answerCommit(t *rapid.T, id string, state desk.State) journal.Commit {
+func (m *machine) answerCommit(t *rapid.T, id string, state approval.State) journal.Commit {
 	thread := m.ref.approvals[id].thread
 	if thread == "" { // the question itself was lost
 		thread = m.ids[0]
 	}
 	call := m.callOf(t, thread, id)
-	c := m.guestCommit(t, thread, chat.ApprovalAnswered{ID: id, Call: call, OK: state == desk.Approved})
-	c.Approvals = []desk.Change{{Answer: &desk.Answer{ID: id, State: state}}}
+	c := m.guestCommit(t, thread, chat.ApprovalAnswered{ID: id, Call: call, OK: state == approval.Approved})
+	c.Approvals = []approval.Change{{Answer: &approval.Answer{ID: id, State: state}}}
 	return c
 }
 

@@ -3,8 +3,8 @@ package store
 import (
 	"fmt"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
 )
@@ -141,7 +141,7 @@ func (v *refView) next(choose chooser, id chat.ThreadID, fresh func() string) (c
 		}
 		add(chat.RunEnded{Run: v.run, Reason: reason})
 		c.Expect, c.Status = v.seen, chat.Idle
-		c.Approvals = []desk.Change{{CancelRun: v.run}}
+		c.Approvals = []approval.Change{{CancelRun: v.run}}
 		return c, "T9 aborted", nil
 	case v.asked && v.flyingAsk:
 		return v.says(choose, c, fresh)
@@ -210,10 +210,10 @@ func (v *refView) resolves(choose chooser, c *journal.Commit, call *callView, fr
 		ran(chat.Denied)
 		return c, "T8 denied", nil
 	case call.asked == "" && choose("gate", 0, 2) == 0:
-		approval := "approval-" + fresh()
+		id := "approval-" + fresh()
 		c.Status = chat.Waiting
-		c.Events = []chat.Event{{Run: v.run, Body: chat.ApprovalAsked{ID: approval, Call: call.id}}}
-		c.Approvals = []desk.Change{{New: &desk.Approval{ID: approval, Run: v.run, Call: chat.ToolUse{ID: call.id}}}}
+		c.Events = []chat.Event{{Run: v.run, Body: chat.ApprovalAsked{ID: id, Call: call.id}}}
+		c.Approvals = []approval.Change{{New: &approval.Approval{ID: id, Run: v.run, Call: chat.ToolUse{ID: call.id}}}}
 		return c, "T5", nil
 	case call.asked == "" && choose("reads only", 0, 1) == 1:
 		ran(chat.Ran)

@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
 )
@@ -187,7 +187,7 @@ func (m *machine) promisesOfApprovals(t *rapid.T, db *DB, id chat.ThreadID, even
 		if a.State != m.ref.approvals[a.ID].state {
 			t.Fatalf("approval %s: store %s, reference %s", a.ID, a.State, m.ref.approvals[a.ID].state)
 		}
-		settled := a.State != desk.Open
+		settled := a.State != approval.Open
 		if answers[a.ID] > 1 || answers[a.ID] == 1 && !settled {
 			t.Fatalf("approval %s is %s and has %d answers", a.ID, a.State, answers[a.ID])
 		}
@@ -248,7 +248,7 @@ func (m *machine) drain(t *rapid.T) {
 		}
 		pending := ""
 		for _, id := range m.asked {
-			if m.ref.approvals[id].state == desk.Open {
+			if m.ref.approvals[id].state == approval.Open {
 				pending = id
 			}
 		}
@@ -258,7 +258,7 @@ func (m *machine) drain(t *rapid.T) {
 		thread := m.ref.approvals[pending].thread
 		body := chat.ApprovalAnswered{ID: pending, Call: m.callOf(t, thread, pending), OK: true}
 		err := m.commit(t, m.dbs[1], journal.Commit{Thread: thread, Events: []chat.Event{{Body: body}},
-			Approvals: []desk.Change{{Answer: &desk.Answer{ID: pending, State: desk.Approved}}}}, noFault)
+			Approvals: []approval.Change{{Answer: &approval.Answer{ID: pending, State: approval.Approved}}}}, noFault)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
 )
@@ -37,7 +37,7 @@ type refEvent struct {
 type refApproval struct {
 	thread chat.ThreadID
 	run    string
-	state  desk.State
+	state  approval.State
 }
 
 type refCall struct {
@@ -237,22 +237,22 @@ func (r *refJournal) beside(c journal.Commit) error {
 	}
 	for _, change := range c.Approvals {
 		if a := change.New; a != nil {
-			r.approvals[a.ID] = refApproval{c.Thread, a.Run, desk.Open}
+			r.approvals[a.ID] = refApproval{c.Thread, a.Run, approval.Open}
 		}
 		if ans := change.Answer; ans != nil {
 			a, ok := r.approvals[ans.ID]
 			if !ok || a.thread != c.Thread {
 				return journal.ErrUnknown
 			}
-			if a.state != desk.Open {
+			if a.state != approval.Open {
 				return journal.ErrSettled
 			}
 			a.state = ans.State
 			r.approvals[ans.ID] = a
 		}
 		for id, a := range r.approvals {
-			if change.CancelRun != "" && a.run == change.CancelRun && a.thread == c.Thread && a.state == desk.Open {
-				a.state = desk.Cancelled
+			if change.CancelRun != "" && a.run == change.CancelRun && a.thread == c.Thread && a.state == approval.Open {
+				a.state = approval.Cancelled
 				r.approvals[id] = a
 			}
 		}

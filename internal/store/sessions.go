@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
 )
 
@@ -200,13 +200,13 @@ type ApprovalList struct {
 	Thread chat.ThreadID
 	Prefix string // how the thread's id begins
 	Call   string // the call it is about
-	State  desk.State
+	State  approval.State
 	Before string // only those with a smaller id: they were asked earlier
 	Limit  int
 }
 
 // ApprovalsFor lists approvals for people.
-func (db *DB) ApprovalsFor(ctx context.Context, f ApprovalList) ([]desk.Approval, error) {
+func (db *DB) ApprovalsFor(ctx context.Context, f ApprovalList) ([]approval.Approval, error) {
 	var where filter
 	where.equal("thread_id", string(f.Thread))
 	where.equal("call_id", f.Call)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"chorus/internal/near"
+	"chorus/internal/suggest"
 )
 
 // Set is the tools one agent has. It is made once and never changes, so it may be
@@ -268,7 +268,7 @@ func (s *Set) unknown(name string) string {
 	for _, e := range slices.Concat(s.entries, s.shelved) {
 		own := e.spec.Name
 		a, b := squash(name), squash(own)
-		if a != "" && (strings.Contains(a, b) || strings.Contains(b, a) || near.Distance(a, b) <= 2) {
+		if a != "" && (strings.Contains(a, b) || strings.Contains(b, a) || suggest.Distance(a, b) <= 2) {
 			meant = append(meant, own)
 		}
 	}

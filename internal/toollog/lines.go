@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"chorus/internal/chat"
-	"chorus/internal/pictures"
+	"chorus/internal/images"
 )
 
 // Lines gives the entries as messages for chat.Imported, and the pictures in them as
@@ -77,7 +77,7 @@ func (r Result) blocks() (chat.Blocks, []chat.Blob) {
 		picture := chat.Image{Blob: img.Blob, MediaType: img.MimeType, Name: img.Name}
 		if img.Data != "" {
 			data, err := bytesOf(img.Data)
-			if picture.MediaType = pictures.Sniff(data); err != nil || picture.MediaType == "" { // what was declared is often wrong
+			if picture.MediaType = images.Sniff(data); err != nil || picture.MediaType == "" { // what was declared is often wrong
 				blocks = append(blocks, chat.Text{Text: "[a picture that could not be read]"})
 				continue
 			}

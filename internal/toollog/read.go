@@ -256,7 +256,7 @@ func parse(line []byte, at time.Time) (*Entry, *Problem) {
 	if len(e.Result.Output) == 0 {
 		e.Result.Output = json.RawMessage(`""`)
 	}
-	e.Result.Images = images(raw.Result.Images)
+	e.Result.Images = imagesOf(raw.Result.Images)
 	var ok bool
 	if e.At, ok = instant(raw.Timestamp); !ok {
 		e.At = at
@@ -282,7 +282,7 @@ func texts(raw json.RawMessage) []string {
 }
 
 // images takes objects with data, and bare strings of base64.
-func images(raw json.RawMessage) []Image {
+func imagesOf(raw json.RawMessage) []Image {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
 		return nil

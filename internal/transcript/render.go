@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"chorus/internal/chat"
-	"chorus/internal/foreign"
 	"chorus/internal/model"
+	"chorus/internal/untrusted"
 	"chorus/internal/window"
 )
 
@@ -72,7 +72,7 @@ func (t *turn) message() (*model.Message, error) {
 		r := chat.ToolResult{Call: c.Use.ID, Name: c.Use.Name}
 		switch {
 		case c.Done:
-			r.Blocks, r.Failed = foreign.Blocks(c.Result.Foreign, c.Result.Blocks), c.Result.Failed
+			r.Blocks, r.Failed = untrusted.Blocks(c.Result.Foreign, c.Result.Blocks), c.Result.Failed
 		case c.Began:
 			r.Blocks, r.Failed, complete = Interrupted(), true, false
 		default:

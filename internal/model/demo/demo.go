@@ -13,8 +13,8 @@ import (
 	"sync"
 
 	"chorus/internal/chat"
-	"chorus/internal/foreign"
 	"chorus/internal/model"
+	"chorus/internal/untrusted"
 )
 
 // Provider answers as demo/echo, demo/guide or demo/script.
@@ -125,7 +125,7 @@ func (t turn) result() (text string, failed, ok bool) {
 	for _, b := range t.Blocks {
 		if r, is := b.(chat.ToolResult); is {
 			said := r.Blocks.Text()
-			if _, inner, framed := foreign.Open(said); framed {
+			if _, inner, framed := untrusted.Open(said); framed {
 				said = inner
 			}
 			out, ok, failed = append(out, said), true, failed || r.Failed

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"sync"
 
-	"chorus/internal/near"
+	"chorus/internal/suggest"
 )
 
 // Link names a message. Without a channel it is in the one where the link stands.
@@ -114,7 +114,7 @@ func (c *Command) bounds(body string) error {
 }
 
 func unknownLine(line, key string) error {
-	if best := near.Best(strings.TrimSpace(key), []string{"first", "last"}); best != "" {
+	if best := suggest.Best(strings.TrimSpace(key), []string{"first", "last"}); best != "" {
 		return fmt.Errorf(".history knows first: and last:, not %q; did you mean %s?", clip(line), best)
 	}
 	return fmt.Errorf(".history knows first: and last:, not %q", clip(line))

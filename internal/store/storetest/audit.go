@@ -4,14 +4,14 @@ import (
 	"sync"
 	"testing"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/store"
 )
 
-func audited(action string) desk.Audit {
-	return desk.Audit{Agent: "main", Principal: chat.Principal{Kind: chat.LocalUser, ID: "ada"}, Action: action, Decision: "changed"}
+func audited(action string) approval.Audit {
+	return approval.Audit{Agent: "main", Principal: chat.Principal{Kind: chat.LocalUser, ID: "ada"}, Action: action, Decision: "changed"}
 }
 
 // whole verifies the audit log and gives what was found; damage ends the test.
@@ -28,7 +28,7 @@ func (f *fixture) whole(s Store, since string) store.AuditCheck {
 func testAuditChain(t *testing.T, f *fixture) {
 	f.equal("lines of an empty log", f.whole(f.s, "").Lines, int64(0))
 	row := f.owner(thread)
-	_, err := f.s.Commit(f.ctx(), journal.Commit{Thread: row.ID, Epoch: row.Epoch, Audit: []desk.Audit{audited("a"), audited("b")}})
+	_, err := f.s.Commit(f.ctx(), journal.Commit{Thread: row.ID, Epoch: row.Epoch, Audit: []approval.Audit{audited("a"), audited("b")}})
 	f.ok(err)
 	first := f.whole(f.s, "")
 	f.equal("lines", first.Lines, int64(2))
@@ -50,7 +50,7 @@ func testAuditChain(t *testing.T, f *fixture) {
 func testAuditAtomic(t *testing.T, f *fixture) {
 	row := f.owner(thread)
 	f.ok(f.s.Audit(f.ctx(), audited("before")))
-	_, err := f.s.Commit(f.ctx(), journal.Commit{Thread: row.ID, Epoch: row.Epoch + 1, Audit: []desk.Audit{audited("fenced")}})
+	_, err := f.s.Commit(f.ctx(), journal.Commit{Thread: row.ID, Epoch: row.Epoch + 1, Audit: []approval.Audit{audited("fenced")}})
 	f.wants(err, journal.ErrFenced)
 	f.ok(f.s.Audit(f.ctx(), audited("after")))
 	f.equal("lines", f.whole(f.s, "").Lines, int64(2))

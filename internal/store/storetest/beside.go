@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
 	"chorus/internal/store"
@@ -105,51 +105,51 @@ func testSpend(t *testing.T, f *fixture) {
 	}
 }
 
-func (f *fixture) asks(row journal.Thread, id, run string) desk.Approval {
+func (f *fixture) asks(row journal.Thread, id, run string) approval.Approval {
 	f.t.Helper()
-	a := desk.Approval{ID: id, Run: run, Call: chat.ToolUse{ID: "c1", Name: "bash", Args: json.RawMessage(`{"command":"ls"}`)},
+	a := approval.Approval{ID: id, Run: run, Call: chat.ToolUse{ID: "c1", Name: "bash", Args: json.RawMessage(`{"command":"ls"}`)},
 		Actions: []string{"shell"}, Dir: "/work", Bound: json.RawMessage(`{"argv":["ls"]}`), Preview: "p", Risk: "low", Rule: "ask shell",
 		AskedBy: chat.Principal{Kind: chat.LocalUser, ID: "ada"}}
 	_, err := f.s.Commit(f.ctx(), journal.Commit{Thread: row.ID, Epoch: row.Epoch, Status: chat.Waiting,
-		Events: []chat.Event{{Body: chat.ApprovalAsked{ID: id, Call: "c1"}}}, Approvals: []desk.Change{{New: &a}}})
+		Events: []chat.Event{{Body: chat.ApprovalAsked{ID: id, Call: "c1"}}}, Approvals: []approval.Change{{New: &a}}})
 	f.ok(err)
 	return a
 }
 
-func (f *fixture) answers(id string, state desk.State) error {
+func (f *fixture) answers(id string, state approval.State) error {
 	_, err := f.s.Commit(f.ctx(), journal.Commit{Thread: thread,
-		Events:    []chat.Event{{Body: chat.ApprovalAnswered{ID: id, Call: "c1", By: "local:ada", OK: state == desk.Approved}}},
-		Approvals: []desk.Change{{Answer: &desk.Answer{ID: id, State: state, By: "local:ada", Note: "n"}}}})
+		Events:    []chat.Event{{Body: chat.ApprovalAnswered{ID: id, Call: "c1", By: "local:ada", OK: state == approval.Approved}}},
+		Approvals: []approval.Change{{Answer: &approval.Answer{ID: id, State: state, By: "local:ada", Note: "n"}}}})
 	return err
 }
 
 func testApprovals(t *testing.T, f *fixture) {
 	row := f.owner(thread)
 	want := f.asks(row, "a1", "r")
-	got := must[desk.Approval](t)(f.s.Approval(f.ctx(), "a1"))
-	want.Thread, want.State, want.AskedAt = thread, desk.Open, got.AskedAt
+	got := must[approval.Approval](t)(f.s.Approval(f.ctx(), "a1"))
+	want.Thread, want.State, want.AskedAt = thread, approval.Open, got.AskedAt
 	if !reflect.DeepEqual(got, want) {
 		t.Fatalf("read %+v\nwant %+v", got, want)
 	}
-	f.ok(f.answers("a1", desk.Approved))
-	f.wants(f.answers("a1", desk.Refused), journal.ErrSettled)
-	f.wants(f.answers("a2", desk.Approved), journal.ErrUnknown)
+	f.ok(f.answers("a1", approval.Approved))
+	f.wants(f.answers("a1", approval.Refused), journal.ErrSettled)
+	f.wants(f.answers("a2", approval.Approved), journal.ErrUnknown)
 	f.equal("events", len(f.events(thread)), 2) // the late answers left nothing
-	got = must[desk.Approval](t)(f.s.Approval(f.ctx(), "a1"))
-	f.equal("state", got.State, desk.Approved)
+	got = must[approval.Approval](t)(f.s.Approval(f.ctx(), "a1"))
+	f.equal("state", got.State, approval.Approved)
 	f.equal("by", got.AnsweredBy, "local:ada")
 	f.equal("note", got.Note, "n")
 	_, err := f.s.Approval(f.ctx(), "a2")
 	f.wants(err, journal.ErrUnknown)
 
 	f.asks(row, "a3", "r")
-	if err := f.answers("a3", desk.Open); err == nil {
+	if err := f.answers("a3", approval.Open); err == nil {
 		t.Fatal("answered with a question")
 	}
 	f.owner(other)
-	_, err = f.s.Commit(f.ctx(), journal.Commit{Thread: other, Approvals: []desk.Change{{Answer: &desk.Answer{ID: "a3", State: desk.Approved}}}})
+	_, err = f.s.Commit(f.ctx(), journal.Commit{Thread: other, Approvals: []approval.Change{{Answer: &approval.Answer{ID: "a3", State: approval.Approved}}}})
 	f.wants(err, journal.ErrUnknown) // not from another thread
-	_, err = f.s.Commit(f.ctx(), journal.Commit{Thread: thread, Epoch: row.Epoch, Approvals: []desk.Change{{New: &desk.Approval{ID: "a3"}}}})
+	_, err = f.s.Commit(f.ctx(), journal.Commit{Thread: thread, Epoch: row.Epoch, Approvals: []approval.Change{{New: &approval.Approval{ID: "a3"}}}})
 	f.wants(err, journal.ErrDuplicate)
 }
 
@@ -158,14 +158,14 @@ func testCancelRun(t *testing.T, f *fixture) {
 	f.asks(row, "a1", "r")
 	f.asks(row, "a2", "r")
 	f.asks(row, "a3", "another")
-	f.ok(f.answers("a1", desk.Approved))
-	c := journal.Commit{Thread: thread, Events: []chat.Event{{Body: chat.AbortAsked{Run: "r", By: "local:ada"}}}, Approvals: []desk.Change{{CancelRun: "r"}}}
+	f.ok(f.answers("a1", approval.Approved))
+	c := journal.Commit{Thread: thread, Events: []chat.Event{{Body: chat.AbortAsked{Run: "r", By: "local:ada"}}}, Approvals: []approval.Change{{CancelRun: "r"}}}
 	must[journal.Committed](t)(f.s.Commit(f.ctx(), c))
-	for id, state := range map[string]desk.State{"a1": desk.Approved, "a2": desk.Cancelled, "a3": desk.Open} {
-		f.equal(id, must[desk.Approval](t)(f.s.Approval(f.ctx(), id)).State, state)
+	for id, state := range map[string]approval.State{"a1": approval.Approved, "a2": approval.Cancelled, "a3": approval.Open} {
+		f.equal(id, must[approval.Approval](t)(f.s.Approval(f.ctx(), id)).State, state)
 	}
-	f.wants(f.answers("a2", desk.Approved), journal.ErrSettled)
-	pending := must[[]desk.Approval](t)(f.s.Approvals(f.ctx(), store.ApprovalFilter{State: desk.Open}))
+	f.wants(f.answers("a2", approval.Approved), journal.ErrSettled)
+	pending := must[[]approval.Approval](t)(f.s.Approvals(f.ctx(), store.ApprovalFilter{State: approval.Open}))
 	if len(pending) != 1 || pending[0].ID != "a3" {
 		t.Fatalf("pending: %+v", pending)
 	}
@@ -176,15 +176,15 @@ func testDue(t *testing.T, f *fixture) {
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	for id, at := range map[string]time.Time{"past": now.Add(-time.Second), "now": now, "future": now.Add(time.Hour), "never": {}} {
 		f.pays(row, nil)
-		c := journal.Commit{Thread: thread, Epoch: row.Epoch, Approvals: []desk.Change{{New: &desk.Approval{ID: id, Run: "r", Deadline: at}}}}
+		c := journal.Commit{Thread: thread, Epoch: row.Epoch, Approvals: []approval.Change{{New: &approval.Approval{ID: id, Run: "r", Deadline: at}}}}
 		must[journal.Committed](t)(f.s.Commit(f.ctx(), c))
-		f.equal("deadline of "+id, must[desk.Approval](t)(f.s.Approval(f.ctx(), id)).Deadline, at)
+		f.equal("deadline of "+id, must[approval.Approval](t)(f.s.Approval(f.ctx(), id)).Deadline, at)
 	}
-	due := must[[]desk.Approval](t)(f.s.Approvals(f.ctx(), store.ApprovalFilter{State: desk.Open, Due: now, Thread: thread, Run: "r"}))
+	due := must[[]approval.Approval](t)(f.s.Approvals(f.ctx(), store.ApprovalFilter{State: approval.Open, Due: now, Thread: thread, Run: "r"}))
 	f.equal("due", len(due), 2)
-	f.equal("overdue", len(must[[]desk.Approval](t)(f.s.Overdue(f.ctx(), now))), 2)
-	f.ok(f.answers("past", desk.Expired))
-	f.equal("overdue and still open", len(must[[]desk.Approval](t)(f.s.Overdue(f.ctx(), now))), 1)
+	f.equal("overdue", len(must[[]approval.Approval](t)(f.s.Overdue(f.ctx(), now))), 2)
+	f.ok(f.answers("past", approval.Expired))
+	f.equal("overdue and still open", len(must[[]approval.Approval](t)(f.s.Overdue(f.ctx(), now))), 1)
 }
 
 func testLastRun(t *testing.T, f *fixture) {
@@ -201,10 +201,10 @@ func testLastRun(t *testing.T, f *fixture) {
 
 func testAudit(t *testing.T, f *fixture) {
 	row := f.owner(thread)
-	line := desk.Audit{Agent: "main", Run: "r", Call: "c", Principal: chat.Principal{Kind: chat.LocalUser, ID: "ada", Name: "Ada"},
+	line := approval.Audit{Agent: "main", Run: "r", Call: "c", Principal: chat.Principal{Kind: chat.LocalUser, ID: "ada", Name: "Ada"},
 		Action: "shell ls", Decision: "allow", Rule: "allow shell", Detail: "d"}
 	for range 3 {
-		_, err := f.s.Commit(f.ctx(), journal.Commit{Thread: row.ID, Epoch: row.Epoch, Audit: []desk.Audit{line}})
+		_, err := f.s.Commit(f.ctx(), journal.Commit{Thread: row.ID, Epoch: row.Epoch, Audit: []approval.Audit{line}})
 		f.ok(err)
 	}
 	log := must[[]store.AuditLine](t)(f.s.AuditLog(f.ctx(), store.AuditFilter{Thread: thread, Principal: "local:ada", Limit: 2}))

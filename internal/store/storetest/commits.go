@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
 )
@@ -77,7 +77,7 @@ func testGuestKinds(t *testing.T, f *fixture) {
 		"an owner's event": {Events: []chat.Event{noted("x")}},
 		"a status":         {Status: chat.Running},
 		"money":            {Money: []ledger.Entry{{Run: "r", Step: 1, Attempt: 1}}},
-		"a new approval":   {Approvals: []desk.Change{{New: &desk.Approval{ID: "a"}}}},
+		"a new approval":   {Approvals: []approval.Change{{New: &approval.Approval{ID: "a"}}}},
 		"an empty event":   {Events: []chat.Event{{}}},
 	} {
 		c.Thread = thread
@@ -158,7 +158,7 @@ func testAtomic(t *testing.T, f *fixture) {
 		Thread: thread, Epoch: row.Epoch, Status: chat.Running,
 		Events: []chat.Event{noted("a"), {Body: chat.Took{Run: "r", Seqs: []int64{77}}}},
 		Money:  []ledger.Entry{{Run: "r", Step: 1, Attempt: 1, Reserved: 5}},
-		Audit:  []desk.Audit{{Action: "x"}},
+		Audit:  []approval.Audit{{Action: "x"}},
 		Blobs:  []chat.Blob{{Data: []byte("void")}},
 	})
 	f.wants(err, journal.ErrMoved)

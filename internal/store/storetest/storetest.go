@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
 	"chorus/internal/store"
@@ -38,9 +38,9 @@ type Store interface {
 	Behind(ctx context.Context, reader string, limit int) ([]store.Lag, error)
 	DataVersion(context.Context) (int64, error)
 	Writes(context.Context) (own, others int64, err error)
-	Approval(ctx context.Context, id string) (desk.Approval, error)
-	Approvals(context.Context, store.ApprovalFilter) ([]desk.Approval, error)
-	Overdue(ctx context.Context, now time.Time) ([]desk.Approval, error)
+	Approval(ctx context.Context, id string) (approval.Approval, error)
+	Approvals(context.Context, store.ApprovalFilter) ([]approval.Approval, error)
+	Overdue(ctx context.Context, now time.Time) ([]approval.Approval, error)
 	LastRun(ctx context.Context, thread chat.ThreadID) (string, error)
 	LastRunAt(ctx context.Context, thread chat.ThreadID) (int64, error)
 	ThreadsNamed(ctx context.Context, name string) ([]journal.Thread, error)
@@ -48,7 +48,7 @@ type Store interface {
 	RunCost(ctx context.Context, run string) (ledger.Nanos, error)
 	LedgerEntries(ctx context.Context, run string) ([]ledger.Entry, error)
 	Spend(context.Context, store.SpendFilter) ([]store.Sum, error)
-	Audit(context.Context, desk.Audit) error
+	Audit(context.Context, approval.Audit) error
 	AuditLog(context.Context, store.AuditFilter) ([]store.AuditLine, error)
 	VerifyAudit(ctx context.Context, since string, progress func(done, all int64)) (store.AuditCheck, error)
 	Principals(context.Context) ([]store.Seen, error)

@@ -16,7 +16,7 @@ import (
 	"chorus/internal/permit"
 	"chorus/internal/polltest"
 	"chorus/internal/tool"
-	"chorus/internal/tool/shelf"
+	"chorus/internal/tool/toolsearch"
 	"chorus/internal/tool/tooltest"
 )
 
@@ -314,7 +314,7 @@ func TestLists(t *testing.T) {
 			if text := run(t, set, "mcp__s__tool_321", `{}`).Blocks.Text(); text != "number 321" {
 				t.Errorf("%s", text)
 			}
-			short, err := shelf.Of(set, shelf.Limit, func(tool.Spec) bool { return false })
+			short, err := toolsearch.Of(set, toolsearch.Limit, func(tool.Spec) bool { return false })
 			if err != nil || len(short.Specs()) != 2 {
 				t.Fatalf("%v", err)
 			}
@@ -413,14 +413,14 @@ func TestResources(t *testing.T) {
 	if a := one.Access(args); len(a) != 1 || a[0].Action() != "tool:mcp__fake__@read:row://7" || standard.Decide(a[0].Action()).Verdict != permit.Ask {
 		t.Errorf("%v", a)
 	}
-	if kept := shelf.Possible([]tool.Tool{one}, standard.Possible); len(kept) != 1 {
+	if kept := toolsearch.Possible([]tool.Tool{one}, standard.Possible); len(kept) != 1 {
 		t.Error("it is hidden where it is asked for")
 	}
 	locked, err := permit.Preset("locked")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if kept := shelf.Possible(set.Tools(), locked.Possible); len(kept) != 0 {
+	if kept := toolsearch.Possible(set.Tools(), locked.Possible); len(kept) != 0 {
 		t.Errorf("locked is shown %d", len(kept))
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/markdown"
-	"chorus/internal/room/show"
+	"chorus/internal/room/render"
 	"chorus/internal/room/split"
 )
 
@@ -24,7 +24,7 @@ const (
 
 // cardText is a question with what is needed to answer it, and the answer once there is
 // one. clipped reports that not all of it is there.
-func cardText(c show.Card) (text string, clipped bool) {
+func cardText(c render.Card) (text string, clipped bool) {
 	var b strings.Builder
 	block := func(kind, s string, most int) {
 		seen := literal(s)
@@ -49,9 +49,9 @@ func cardText(c show.Card) (text string, clipped bool) {
 	case c.By == "":
 		b.WriteString("-# not needed any more\n")
 	case c.OK:
-		fmt.Fprintf(&b, "%s **yes**, %s", show.SignDone, people(c.By))
+		fmt.Fprintf(&b, "%s **yes**, %s", render.SignDone, people(c.By))
 	default:
-		fmt.Fprintf(&b, "%s **no**, %s", show.SignNot, people(c.By))
+		fmt.Fprintf(&b, "%s **no**, %s", render.SignNot, people(c.By))
 	}
 	if !c.Open && c.Note != "" {
 		fmt.Fprintf(&b, ": %s", split.Clip(c.Note, 200))
@@ -67,12 +67,12 @@ func literal(s string) string {
 }
 
 // openText is who is waited for, and until when.
-func openText(c show.Card) string {
+func openText(c render.Card) string {
 	var b strings.Builder
-	rule, err := desk.ParseWho(c.Who)
+	rule, err := approval.ParseWho(c.Who)
 	switch {
 	case c.FirstYes != "":
-		fmt.Fprintf(&b, "-# %s %s said yes (1 of 2); one more person must\n", show.SignDone, people(c.FirstYes))
+		fmt.Fprintf(&b, "-# %s %s said yes (1 of 2); one more person must\n", render.SignDone, people(c.FirstYes))
 	case err == nil && rule.Two:
 		b.WriteString("-# two people must say yes (0 of 2)\n")
 	}
@@ -84,12 +84,12 @@ func openText(c show.Card) string {
 }
 
 // mayNot tells somebody why their answer does not count, and whose would.
-func mayNot(a desk.Approval, by chat.Principal) string {
-	rule, err := desk.ParseWho(a.Who)
+func mayNot(a approval.Approval, by chat.Principal) string {
+	rule, err := approval.ParseWho(a.Who)
 	if err != nil {
 		return plainly(err)
 	}
-	if may, _ := desk.MayAnswer(rule, a, by); may {
+	if may, _ := approval.MayAnswer(rule, a, by); may {
 		return "You have said yes already; now another person must."
 	}
 	var who []string

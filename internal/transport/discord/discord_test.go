@@ -23,7 +23,7 @@ import (
 	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/outbox"
-	"chorus/internal/room/show"
+	"chorus/internal/room/render"
 	"chorus/internal/room/split"
 )
 
@@ -68,7 +68,7 @@ func TestHopelessEndsSayWhatToDo(t *testing.T) {
 func TestCardsFit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		c := show.Card{
+		c := render.Card{
 			Tool: rapid.StringN(0, 40, 60).Draw(t, "tool"), Actions: rapid.SliceOfN(rapid.StringN(0, 400, 800), 0, 8).Draw(t, "actions"),
 			Preview: rapid.StringN(0, 2000, 4000).Draw(t, "preview"), Rule: rapid.StringN(0, 300, 600).Draw(t, "rule"),
 			Open: rapid.Bool().Draw(t, "open"), OK: rapid.Bool().Draw(t, "ok"), Note: rapid.StringN(0, 500, 900).Draw(t, "note"),
@@ -90,13 +90,13 @@ func TestCardsFit(t *testing.T) {
 func TestCardsHideNothing(t *testing.T) {
 	t.Parallel()
 	for _, action := range []string{"tool:bash:rm a*b*", "tool:bash:true ||rm -rf .||", "tool:bash:[ls](https://x.invalid)", "tool:bash:~~not~~ this", "tool:bash:echo _a_b"} {
-		text, clipped := cardText(show.Card{Tool: "bash", Actions: []string{action}, Rule: "tool:bash:*", Open: true})
+		text, clipped := cardText(render.Card{Tool: "bash", Actions: []string{action}, Rule: "tool:bash:*", Open: true})
 		if !strings.Contains(text, "```\n"+action+"\n```") || clipped || !strings.Contains(text, "rule: `tool:bash:*`") {
 			t.Errorf("%q is shown as %q, %v", action, text, clipped)
 		}
 	}
 	for action, want := range map[string]string{"tool:bash:rm \u202ea\u202c": `rm \u{202e}a\u{202c}`, "tool:bash:a\u200bb": `a\u{200b}b`, "tool:bash:```\n**yes**": "'''\n**yes**\n```"} {
-		text, clipped := cardText(show.Card{Tool: "bash", Actions: []string{action}, Open: true})
+		text, clipped := cardText(render.Card{Tool: "bash", Actions: []string{action}, Open: true})
 		if !strings.Contains(text, want) || !clipped {
 			t.Errorf("%q is shown as %q, %v", action, text, clipped)
 		}
@@ -276,7 +276,7 @@ func TestErrorsAreToldPlainly(t *testing.T) {
 		{answered(503, ""), "Discord does not answer as it should"},
 		{errors.New("disk I/O error"), "something failed inside Chorus (disk I/O error); say it again"},
 	} {
-		if got := plainly(c.err); !strings.Contains(got, c.want) || !strings.HasPrefix(got, show.SignNot) || split.Length(got) > 510 {
+		if got := plainly(c.err); !strings.Contains(got, c.want) || !strings.HasPrefix(got, render.SignNot) || split.Length(got) > 510 {
 			t.Errorf("%v is told as %q", c.err, got)
 		}
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/disgoorg/disgo/gateway"
 	"github.com/disgoorg/disgo/rest"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/connector"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/room"
 	"chorus/internal/room/activate"
-	"chorus/internal/room/show"
+	"chorus/internal/room/render"
 	"chorus/internal/room/split"
 )
 
@@ -153,7 +153,7 @@ func (b *Bot) decide(ctx context.Context, id string, by chat.Principal, yes bool
 		}
 	}
 	switch {
-	case errors.Is(err, desk.ErrMayNot):
+	case errors.Is(err, approval.ErrMayNot):
 		return mayNot(a, by)
 	case err != nil:
 		return plainly(err)
@@ -182,7 +182,7 @@ func plainly(err error) string {
 	default:
 		text = "something failed inside Chorus (" + split.Clip(err.Error(), 300) + "); say it again in a moment"
 	}
-	return show.SignNot + " " + split.Clip(text, 500)
+	return render.SignNot + " " + split.Clip(text, 500)
 }
 
 // may reports whether Discord lets somebody order others about in this channel.

@@ -14,7 +14,7 @@ import (
 
 	"chorus/internal/connector"
 	"chorus/internal/room"
-	"chorus/internal/room/show"
+	"chorus/internal/room/render"
 )
 
 // initAgent makes the channel and the agent. Every step that was done is found again, so
@@ -151,10 +151,10 @@ func categoryOf(all []discord.GuildChannel, in room.Channel) snowflake.ID {
 
 func channelRefused(err error, name string) string {
 	if errors.Is(err, errTaken) {
-		return fmt.Sprintf("%s The name %s is taken on this server: choose another.", show.SignNot, name)
+		return fmt.Sprintf("%s The name %s is taken on this server: choose another.", render.SignNot, name)
 	}
 	if status(err) == http.StatusForbidden {
-		return fmt.Sprintf("%s I may not make channels here. Give my role the permission **Manage Channels**, or make a text channel called `%s` yourself, and say the same again.", show.SignNot, name)
+		return fmt.Sprintf("%s I may not make channels here. Give my role the permission **Manage Channels**, or make a text channel called `%s` yourself, and say the same again.", render.SignNot, name)
 	}
 	return plainly(fmt.Errorf("the channel could not be made: %w", err))
 }

@@ -8,13 +8,13 @@ import (
 
 	"github.com/disgoorg/disgo/discord"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/connector"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/room"
-	"chorus/internal/room/show"
+	"chorus/internal/room/render"
 	"chorus/internal/room/split"
 )
 
@@ -31,9 +31,9 @@ func lookOrders() []orders {
 }
 
 // told folds the run that is on in a conversation, or its last one.
-func (b *Bot) told(ctx context.Context, thread chat.ThreadID, run string) (show.Told, error) {
+func (b *Bot) told(ctx context.Context, thread chat.ThreadID, run string) (render.Told, error) {
 	events, err := b.Backend.RunEvents(ctx, thread, run)
-	return show.Tell(events, label), err
+	return render.Tell(events, label), err
 }
 
 // titleOf is what people know a conversation by.
@@ -49,7 +49,7 @@ func (b *Bot) going(ctx context.Context, row journal.Thread) string {
 	if t.Step > 0 {
 		parts = append(parts, fmt.Sprintf("step %d", t.Step))
 	}
-	parts = append(parts, show.Duration(time.Since(t.Began).Truncate(time.Second)))
+	parts = append(parts, render.Duration(time.Since(t.Began).Truncate(time.Second)))
 	if doing := t.Doing(); row.Status == chat.Running && doing != "" {
 		parts = append(parts, oneLine(b.Backend.Redact(doing), 80))
 	}
@@ -57,13 +57,13 @@ func (b *Bot) going(ctx context.Context, row journal.Thread) string {
 }
 
 // waitingHere are the questions that are open in a channel.
-func (b *Bot) waitingHere(ctx context.Context, rows []journal.Thread) ([]desk.Approval, error) {
-	var out []desk.Approval
+func (b *Bot) waitingHere(ctx context.Context, rows []journal.Thread) ([]approval.Approval, error) {
+	var out []approval.Approval
 	for _, row := range rows {
 		if row.Status != chat.Waiting {
 			continue
 		}
-		list, err := b.Backend.Approvals(ctx, desk.Filter{Thread: row.ID, State: desk.Open})
+		list, err := b.Backend.Approvals(ctx, approval.Filter{Thread: row.ID, State: approval.Open})
 		if err != nil {
 			return nil, err
 		}

@@ -10,7 +10,7 @@ import (
 
 	"chorus/internal/connector"
 	"chorus/internal/journal"
-	"chorus/internal/room/show"
+	"chorus/internal/room/render"
 )
 
 // threadOrders are about single conversations.
@@ -108,15 +108,15 @@ func (b *Bot) threadHistory(ctx context.Context, o order) answer {
 }
 
 // ending says how a run ended, and after how long.
-func ending(t show.Told) string {
+func ending(t render.Told) string {
 	if t.End == nil {
-		return fmt.Sprintf("still on for %s, on `%s`", show.Duration(time.Since(t.Began).Truncate(time.Second)), t.Model)
+		return fmt.Sprintf("still on for %s, on `%s`", render.Duration(time.Since(t.Began).Truncate(time.Second)), t.Model)
 	}
-	return fmt.Sprintf("%s in %s and %s, on `%s`", outcome(t), count(t.End.Steps, "step"), show.Duration(t.Ended.Sub(t.Began)), t.Model)
+	return fmt.Sprintf("%s in %s and %s, on `%s`", outcome(t), count(t.End.Steps, "step"), render.Duration(t.Ended.Sub(t.Began)), t.Model)
 }
 
 // outcome is why a run ended, in words.
-func outcome(t show.Told) string {
+func outcome(t render.Told) string {
 	if t.End == nil {
 		return "still on"
 	}

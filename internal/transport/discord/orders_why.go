@@ -11,7 +11,7 @@ import (
 	"chorus/internal/command"
 	"chorus/internal/journal"
 	"chorus/internal/room"
-	"chorus/internal/room/show"
+	"chorus/internal/room/render"
 	"chorus/internal/room/split"
 )
 
@@ -112,7 +112,7 @@ func (b *Bot) runOf(ctx context.Context, p journal.Place) (string, error) {
 	}
 }
 
-func (b *Bot) explain(ctx context.Context, o order, row journal.Thread, t show.Told) answer {
+func (b *Bot) explain(ctx context.Context, o order, row journal.Thread, t render.Told) answer {
 	var out strings.Builder
 	fmt.Fprintf(&out, "**%s**\n", titleOf(row))
 	for _, seq := range t.Prompts {
@@ -143,18 +143,18 @@ func (b *Bot) explain(ctx context.Context, o order, row journal.Thread, t show.T
 		out.WriteString("It read no files and changed none.\n")
 	}
 	in := t.Usage.Input + t.Usage.CacheRead + t.Usage.CacheWrite
-	fmt.Fprintf(&out, "Tokens: %s", show.Tokens(t.Usage))
+	fmt.Fprintf(&out, "Tokens: %s", render.Tokens(t.Usage))
 	if in > 0 {
 		fmt.Fprintf(&out, "; %d %% of what went in was cached", t.Usage.CacheRead*100/in)
 	}
 	if t.End != nil {
-		fmt.Fprintf(&out, ". It cost %s.", first(show.Money(t.End.Cost), "nothing"))
+		fmt.Fprintf(&out, ". It cost %s.", first(render.Money(t.End.Cost), "nothing"))
 	}
 	return says(strings.TrimSpace(out.String()))
 }
 
 // rulings are what was allowed or not, and by which rule.
-func (b *Bot) rulings(ctx context.Context, out *strings.Builder, o order, row journal.Thread, t show.Told) {
+func (b *Bot) rulings(ctx context.Context, out *strings.Builder, o order, row journal.Thread, t render.Told) {
 	audit, err := b.Backend.Audit(ctx, caller(o.by), command.AuditQuery{Session: string(row.ID), Limit: 200})
 	if err != nil {
 		return

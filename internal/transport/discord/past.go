@@ -21,8 +21,8 @@ import (
 	"chorus/internal/room/attach"
 	"chorus/internal/room/history"
 	"chorus/internal/room/mention"
+	"chorus/internal/room/render"
 	"chorus/internal/room/route"
-	"chorus/internal/room/show"
 )
 
 // The bounds of a walk through the past, beside those of package history.
@@ -176,7 +176,7 @@ func (b *Bot) renew(ctx context.Context, r renewal, listeners []connector.Listen
 			return false, err
 		}
 		if version == 0 {
-			wishes = append(wishes, b.mark(in.ID, order, show.SignDone))
+			wishes = append(wishes, b.mark(in.ID, order, render.SignDone))
 		}
 	}
 	return news, b.wish(ctx, in.ID, wishes...)

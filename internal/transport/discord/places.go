@@ -14,7 +14,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/room"
 	"chorus/internal/room/mention"
-	"chorus/internal/room/show"
+	"chorus/internal/room/render"
 	"chorus/internal/room/split"
 )
 
@@ -146,7 +146,7 @@ func (p *places) forget() {
 }
 
 // message is the wish for a message.
-func (t *teller) message(m show.Message, seq int64) journal.Desired {
+func (t *teller) message(m render.Message, seq int64) journal.Desired {
 	channel := t.where.ofKey(m.Key)
 	d := journal.Desired{Lane: t.bot.lane(channel), Key: m.Key, Thread: t.thread, Seq: seq, Final: m.Final, Gone: m.Absent()}
 	if run, n, ok := strings.Cut(m.Key, "/"); ok && run != "refused" { // that is the number of an event
@@ -186,7 +186,7 @@ func (t *teller) message(m show.Message, seq int64) journal.Desired {
 }
 
 // reaction is the wish for a sign, on or off.
-func (t *teller) reaction(r show.Reaction, seq int64, on bool) journal.Desired {
+func (t *teller) reaction(r render.Reaction, seq int64, on bool) journal.Desired {
 	body, _ := json.Marshal(post{Emoji: r.Emoji}) // strings only
 	d := journal.Desired{Key: "sign/" + first(r.On, r.Key) + "/" + r.Emoji, Thread: t.thread, Seq: seq, Thing: journal.Reaction,
 		Target: r.On, TargetKey: r.Key, Body: body, Final: true, Gone: !on}
@@ -199,9 +199,9 @@ func (t *teller) reaction(r show.Reaction, seq int64, on bool) journal.Desired {
 }
 
 // shows is how the conversations of a thread are shown.
-func (b *Bot) shows(thread chat.ThreadID) show.Options {
+func (b *Bot) shows(thread chat.ThreadID) render.Options {
 	guild, _, _ := strings.Cut(thread.Place(), "/")
-	o := show.Options{
+	o := render.Options{
 		Platform: room.Transport, Status: true, Reactions: true, Name: thread.Agent(),
 		Words: func(s string) string { return mention.Write(mention.WithoutReply(s), b.world.directory(guild)).Text },
 		Call:  label,

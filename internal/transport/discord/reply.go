@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/journal"
 	"chorus/internal/room"
 	"chorus/internal/room/activate"
-	"chorus/internal/room/show"
+	"chorus/internal/room/render"
 )
 
 // replied takes a reply to a card as the answer to its question. false means that it is
@@ -49,12 +49,12 @@ func (b *Bot) answerBy(ctx context.Context, m room.Message, thread chat.ThreadID
 	case err != nil:
 		return false, err
 	}
-	said := func(v desk.Vote) bool { return v.By.String() == by.String() && v.OK == yes && v.Note == note }
+	said := func(v approval.Vote) bool { return v.By.String() == by.String() && v.OK == yes && v.Note == note }
 	if slices.ContainsFunc(a.Votes, said) {
-		return true, b.sign(ctx, m.In.ID, m.ID, show.SignDone) // heard before
+		return true, b.sign(ctx, m.In.ID, m.ID, render.SignDone) // heard before
 	}
-	if a.State == desk.Open {
-		if _, err := desk.Weigh(a, by, yes); err != nil {
+	if a.State == approval.Open {
+		if _, err := approval.Weigh(a, by, yes); err != nil {
 			if !plain {
 				return false, nil // somebody who may not answer talks about it
 			}
@@ -63,7 +63,7 @@ func (b *Bot) answerBy(ctx context.Context, m room.Message, thread chat.ThreadID
 		err = b.Backend.Answer(ctx, id, by, yes, note)
 		if err == nil {
 			b.wake(context.WithoutCancel(ctx), thread)
-			return true, b.sign(ctx, m.In.ID, m.ID, show.SignDone)
+			return true, b.sign(ctx, m.In.ID, m.ID, render.SignDone)
 		}
 		if !errors.Is(err, journal.ErrSettled) {
 			return true, b.tellBack(ctx, m, plainly(err))

@@ -13,8 +13,8 @@ import (
 	"chorus/internal/room"
 	"chorus/internal/room/activate"
 	"chorus/internal/room/mention"
+	"chorus/internal/room/render"
 	"chorus/internal/room/route"
-	"chorus/internal/room/show"
 	"chorus/internal/room/split"
 )
 
@@ -186,7 +186,7 @@ func pressable(m discord.Message) bool {
 
 // inManner shows a conversation as its agent's settings say. In a room there is no status:
 // others would hear it as words, and answer it.
-func (b *Bot) inManner(o *show.Options, thread chat.ThreadID) {
+func (b *Bot) inManner(o *render.Options, thread chat.ThreadID) {
 	m := b.Backend.Display(thread)
 	o.Status, o.Newest = o.Status && !m.Room, m.Room
 	o.ToolOutput, o.Thinking, o.Name = m.ToolOutput, m.Thinking, first(m.Name, o.Name)

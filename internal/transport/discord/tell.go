@@ -10,7 +10,7 @@ import (
 	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/room"
-	"chorus/internal/room/show"
+	"chorus/internal/room/render"
 )
 
 // reader is the name under which it is kept how far conversations have been told. All bots share
@@ -75,12 +75,12 @@ func (l *lookout) look(ctx context.Context) bool {
 type teller struct {
 	bot     *Bot
 	thread  chat.ThreadID
-	view    *show.View
+	view    *render.View
 	from    int64 // the place that the store knows
 	where   places
 	wishes  []journal.Desired
-	signs   map[show.Reaction]bool // wished last
-	shown   map[string]bool        // messages on the way for which there is a row
+	signs   map[render.Reaction]bool // wished last
+	shown   map[string]bool          // messages on the way for which there is a row
 	typed   time.Time
 	beaten  time.Time
 	changed bool // something live came since
@@ -98,7 +98,7 @@ func (b *Bot) wake(ctx context.Context, thread chat.ThreadID) {
 		return
 	}
 	ctx = b.running
-	t := &teller{bot: b, thread: thread, signs: map[show.Reaction]bool{}, shown: map[string]bool{}, where: newPlaces(thread)}
+	t := &teller{bot: b, thread: thread, signs: map[render.Reaction]bool{}, shown: map[string]bool{}, where: newPlaces(thread)}
 	b.tellers[thread] = t
 	b.work.Go(func() {
 		err := t.run(ctx)
@@ -116,7 +116,7 @@ func (t *teller) run(ctx context.Context) error {
 	if t.from, err = t.bot.Backend.Reader(ctx, reader, t.thread); err != nil {
 		return err
 	}
-	t.view = show.New(t.bot.shows(t.thread))
+	t.view = render.New(t.bot.shows(t.thread))
 	ctx, cancel := context.WithCancel(ctx)
 	items := make(chan connector.Item, 64)
 	ended := make(chan struct{})
@@ -226,7 +226,7 @@ func (t *teller) want(seq int64) {
 		}
 		t.wishes = append(t.wishes, t.message(m, seq))
 	}
-	signs := map[show.Reaction]bool{}
+	signs := map[render.Reaction]bool{}
 	for _, r := range w.Reactions {
 		signs[r] = true
 		if !t.signs[r] {
@@ -242,8 +242,8 @@ func (t *teller) want(seq int64) {
 }
 
 // spoken reports whether another sign took this one's place; what was forgotten stays.
-func spoken(r show.Reaction, now []show.Reaction) bool {
-	return slices.ContainsFunc(now, func(o show.Reaction) bool { return o.On == r.On && o.Key == r.Key })
+func spoken(r render.Reaction, now []render.Reaction) bool {
+	return slices.ContainsFunc(now, func(o render.Reaction) bool { return o.On == r.On && o.Key == r.Key })
 }
 
 // write brings the wishes to the store: with our place in the journal where nothing is

@@ -9,7 +9,7 @@ import (
 	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/room"
-	"chorus/internal/room/show"
+	"chorus/internal/room/render"
 )
 
 // planned is a backend that only takes wishes.
@@ -45,7 +45,7 @@ func telling(t *testing.T) (*planned, *teller) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return house, &teller{bot: b, thread: thread, signs: map[show.Reaction]bool{}, shown: map[string]bool{}, where: newPlaces(thread), view: show.New(b.shows(thread))}
+	return house, &teller{bot: b, thread: thread, signs: map[render.Reaction]bool{}, shown: map[string]bool{}, where: newPlaces(thread), view: render.New(b.shows(thread))}
 }
 
 // A run whose first event was read and whose second was not is shown nowhere yet: its status would

@@ -7,13 +7,13 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"chorus/internal/desk"
+	"chorus/internal/approval"
 	"chorus/internal/markdown"
 )
 
 // offer shows what "always" may mean, below its card: from the narrowest on, with
 // samples of what each would allow and what would be asked all the same.
-func offer(o desk.Always, width int, color bool) []string {
+func offer(o approval.Always, width int, color bool) []string {
 	width = max(width, 20)
 	bar := ink(color, yellow, "│") + " "
 	out := []string{bar}
@@ -47,7 +47,7 @@ func offer(o desk.Always, width int, color bool) []string {
 }
 
 // numbers are the keys of the steps: "1", "1-3", or "" where there are none.
-func numbers(o desk.Always) string {
+func numbers(o approval.Always) string {
 	switch len(o.Steps) {
 	case 0:
 		return ""
@@ -59,16 +59,16 @@ func numbers(o desk.Always) string {
 }
 
 // pick is the step whose number was typed.
-func pick(o desk.Always, typed string) (desk.Step, bool) {
+func pick(o approval.Always, typed string) (approval.Step, bool) {
 	n, err := strconv.Atoi(strings.TrimSpace(typed))
 	if err != nil || n < 1 || n > len(o.Steps) {
-		return desk.Step{}, false
+		return approval.Step{}, false
 	}
 	return o.Steps[n-1], true
 }
 
 // offerChoices is the line below an offer, where lines are typed.
-func offerChoices(o desk.Always) string {
+func offerChoices(o approval.Always) string {
 	text := "[s]ession: until this one ends  [y]es, once  [n]o"
 	if keys := numbers(o); keys != "" {
 		text = "[" + keys + "] keep  " + text
@@ -78,7 +78,7 @@ func offerChoices(o desk.Always) string {
 
 type offerMsg struct {
 	id    string
-	offer desk.Always
+	offer approval.Always
 	err   error
 }
 
@@ -131,7 +131,7 @@ func (w *window) offerKeys() string {
 }
 
 // keep says yes and keeps a rule.
-func (w *window) keep(step desk.Step) tea.Cmd {
+func (w *window) keep(step approval.Step) tea.Cmd {
 	a := *w.card
 	w.card, w.answering, w.note, w.offer = nil, false, nil, nil
 	w.own[a.ID] = true
@@ -139,4 +139,4 @@ func (w *window) keep(step desk.Step) tea.Cmd {
 	return func() tea.Msg { return answeredMsg{a.ID, w.s.Keep(w.ctx, a.ID, step.Rules)} }
 }
 
-func keptWords(s desk.Step) string { return "yes, always: " + s.Means }
+func keptWords(s approval.Step) string { return "yes, always: " + s.Means }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"chorus/internal/desk"
+	"chorus/internal/approval"
 )
 
 // ask puts the next open question on the terminal. Where nobody can be asked the
@@ -19,9 +19,9 @@ func (f *follower) ask(ctx context.Context) {
 			return
 		case err != nil:
 			f.printer.fail(red, "✗ ", "could not read what is asked: "+err.Error())
-			a = desk.Approval{ID: q.ID, Actions: q.Actions, Rule: q.Rule, Preview: q.Preview, State: desk.Open}
+			a = approval.Approval{ID: q.ID, Actions: q.Actions, Rule: q.Rule, Preview: q.Preview, State: approval.Open}
 			a.Call.ID, a.Call.Name = q.Call, q.Name
-		case a.State != desk.Open:
+		case a.State != approval.Open:
 			continue // answered meanwhile, here or elsewhere
 		}
 		if f.noAsking || !f.con.CanAsk() {
@@ -36,7 +36,7 @@ func (f *follower) ask(ctx context.Context) {
 	}
 }
 
-func (f *follower) card(a desk.Approval) []string {
+func (f *follower) card(a approval.Approval) []string {
 	return card(a, f.s.Label(a.Call.Name, a.Call.Args), f.con.room(), f.con.tinted())
 }
 
@@ -64,7 +64,7 @@ func (f *follower) propose(ctx context.Context) {
 }
 
 // deny answers for nobody. In a run of one prompt the run ends there as well.
-func (f *follower) deny(ctx context.Context, a desk.Approval) {
+func (f *follower) deny(ctx context.Context, a approval.Approval) {
 	label := f.s.Label(a.Call.Name, a.Call.Args)
 	f.printer.fail(red, "✗ ", "denied, since there is no terminal to ask on: "+firstOf(label, a.Call.Name))
 	f.own[a.ID] = true
@@ -103,7 +103,7 @@ func (f *follower) typed(ctx context.Context, line string, ok bool) {
 	f.own[a.ID] = true
 	if err := f.say(ctx, a.ID, v); err != nil {
 		f.printer.fail(red, "✗ ", "could not answer: "+err.Error())
-		if now, err := f.s.Approval(ctx, a.ID); err == nil && now.State == desk.Open && ok {
+		if now, err := f.s.Approval(ctx, a.ID); err == nil && now.State == approval.Open && ok {
 			f.open = &a
 			f.prompt()
 			return

@@ -7,13 +7,13 @@ import (
 	"sort"
 	"strings"
 
-	"chorus/internal/desk"
+	"chorus/internal/approval"
 	"chorus/internal/markdown"
 )
 
 // card is a question with all that is needed to answer it. Nothing in it is cut
 // or hidden: characters that a terminal would obey are spelled out.
-func card(a desk.Approval, label string, width int, color bool) []string {
+func card(a approval.Approval, label string, width int, color bool) []string {
 	width = max(width, 20)
 	bar := ink(color, yellow, "│") + " "
 	room := width - 2
@@ -69,7 +69,7 @@ func card(a desk.Approval, label string, width int, color bool) []string {
 const choices = "[y]es  [n]o  [a]lways…  (n and words: no, with that note)"
 
 // sameAction reports whether the only action merely repeats the arguments.
-func sameAction(a desk.Approval) bool {
+func sameAction(a approval.Approval) bool {
 	_, detail, ok := strings.Cut(strings.TrimPrefix(a.Actions[0], "tool:"), ":")
 	if !ok {
 		return false
@@ -130,7 +130,7 @@ type verdict struct {
 	ok     bool
 	always bool
 	note   string
-	step   *desk.Step // to be kept for good
+	step   *approval.Step // to be kept for good
 }
 
 // readVerdict understands what was typed. Anything but a clear answer is none:

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"chorus/internal/near"
+	"chorus/internal/suggest"
 )
 
 // Command is one slash command for the help.
@@ -58,7 +58,7 @@ func known(name string, all []Command) bool {
 func unknownWords(name string, all []Command) string {
 	best, least := "", 4
 	for _, c := range all {
-		d := near.Distance(name[:min(len(name), 40)], c.Name)
+		d := suggest.Distance(name[:min(len(name), 40)], c.Name)
 		if name != "" && strings.HasPrefix(c.Name, name) {
 			d = min(d, 1)
 		}

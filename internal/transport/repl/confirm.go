@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"chorus/internal/desk"
+	"chorus/internal/approval"
 )
 
 // Confirm asks one question outside a conversation and reports a yes. The end of
 // input, an unclear answer twice over and the end of ctx are a no.
-func Confirm(ctx context.Context, con Console, a desk.Approval, label string) bool {
+func Confirm(ctx context.Context, con Console, a approval.Approval, label string) bool {
 	for _, line := range card(a, label, con.room(), con.tinted()) {
 		fmt.Fprintln(con.Err, line)
 	}

@@ -14,8 +14,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,7 +27,7 @@ type fake struct {
 	items     []Item
 	seq       int64
 	bell      chan struct{} // closed and replaced at each append
-	approvals map[string]desk.Approval
+	approvals map[string]approval.Approval
 	calls     []string // what was asked of the session, in order
 
 	onSend    func(f *fake, text string, seq int64) Receipt
@@ -40,14 +40,14 @@ type fake struct {
 	failNext  error // the next Answer fails with it
 	info      Info
 
-	always      desk.Always
+	always      approval.Always
 	failPropose error
 }
 
 var _ Session = (*fake)(nil)
 
 func newFake() *fake {
-	return &fake{bell: make(chan struct{}), approvals: map[string]desk.Approval{},
+	return &fake{bell: make(chan struct{}), approvals: map[string]approval.Approval{},
 		info: Info{Agent: "helper", Model: "demo/guide", Profile: "standard", ID: "01SESSION", Dir: "/repo"}}
 }
 
@@ -129,7 +129,7 @@ func (f *fake) Answer(_ context.Context, id string, ok bool, note string, always
 	}
 	f.mu.Lock()
 	a, found := f.approvals[id]
-	a.State = map[bool]desk.State{true: desk.Approved, false: desk.Refused}[ok]
+	a.State = map[bool]approval.State{true: approval.Approved, false: approval.Refused}[ok]
 	f.approvals[id] = a
 	f.mu.Unlock()
 	if !found {
@@ -142,7 +142,7 @@ func (f *fake) Answer(_ context.Context, id string, ok bool, note string, always
 	return nil
 }
 
-func (f *fake) Propose(_ context.Context, id string) (desk.Always, error) {
+func (f *fake) Propose(_ context.Context, id string) (approval.Always, error) {
 	f.log("propose %s", id)
 	return f.always, f.failPropose
 }
@@ -186,7 +186,7 @@ func (f *fake) Watch(ctx context.Context, after int64) iter.Seq2[Item, error] {
 	}
 }
 
-func (f *fake) Approval(_ context.Context, id string) (desk.Approval, error) {
+func (f *fake) Approval(_ context.Context, id string) (approval.Approval, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	a, ok := f.approvals[id]
@@ -253,8 +253,8 @@ func ends(reason chat.Reason) any {
 }
 
 // asks puts a question and its story.
-func (f *fake) asks(a desk.Approval) {
-	a.State = desk.Open
+func (f *fake) asks(a approval.Approval) {
+	a.State = approval.Open
 	f.mu.Lock()
 	f.approvals[a.ID] = a
 	f.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/markdown"
 )
 
@@ -301,7 +301,7 @@ func (w *window) answered(msg answeredMsg) tea.Cmd {
 	w.say(red, "✗ ", "could not answer: "+msg.err.Error())
 	return func() tea.Msg {
 		a, err := w.s.Approval(w.ctx, msg.id)
-		if err != nil || a.State != desk.Open {
+		if err != nil || a.State != approval.Open {
 			return nil
 		}
 		return approvalMsg{chat.ApprovalAsked{ID: msg.id}, a, nil}
@@ -327,9 +327,9 @@ func (w *window) showCard(msg approvalMsg) {
 	switch {
 	case msg.err != nil:
 		w.say(red, "✗ ", "could not read what is asked: "+msg.err.Error())
-		a = desk.Approval{ID: q.ID, Actions: q.Actions, Rule: q.Rule, Preview: q.Preview, State: desk.Open}
+		a = approval.Approval{ID: q.ID, Actions: q.Actions, Rule: q.Rule, Preview: q.Preview, State: approval.Open}
 		a.Call.ID, a.Call.Name = q.Call, q.Name
-	case a.State != desk.Open:
+	case a.State != approval.Open:
 		return
 	}
 	if w.card != nil { // two were fetched at once

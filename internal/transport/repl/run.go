@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 )
 
 // RunOptions say what Run does and where it shows it.
@@ -88,9 +88,9 @@ type follower struct {
 
 	aim       target
 	questions []chat.ApprovalAsked
-	open      *desk.Approval  // the question on the terminal
-	offer     *desk.Always    // what always may mean for it, being decided
-	own       map[string]bool // questions that were answered here: no news
+	open      *approval.Approval // the question on the terminal
+	offer     *approval.Always   // what always may mean for it, being decided
+	own       map[string]bool    // questions that were answered here: no news
 	aborted   bool
 	leaving   <-chan time.Time // rings when nothing was heard of the run that is to be left
 	left      bool             // without waiting for the run's end

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -38,12 +38,12 @@ func golden(t *testing.T, name, got string) {
 }
 
 // bash is a question with a danger in it.
-var bash = desk.Approval{
+var bash = approval.Approval{
 	ID: "a1", Call: use("c1", "bash", `{"command":"rm -rf build\u001b[8m && true"}`), Dir: "/repo",
 	Actions: []string{"tool:bash:rm -rf build", "tool:bash:true"}, Rule: "tool:bash:.*", Risk: "high",
 }
 
-var edit = desk.Approval{
+var edit = approval.Approval{
 	ID: "a1", Call: use("c1", "edit", `{"path":"a.go","old_string":"one\ntwo\nthree","new_string":"1"}`), Dir: "/repo",
 	Actions: []string{"tool:edit:a.go"}, Rule: "tool:edit:.*", Preview: "--- a.go\n+++ a.go\n@@ -1,3 +1 @@\n-one\n-two\n-three\n+1\n",
 }
@@ -64,7 +64,7 @@ type script struct {
 	exit   int
 }
 
-func asksFor(a desk.Approval, text string) func(*fake, int64) Receipt {
+func asksFor(a approval.Approval, text string) func(*fake, int64) Receipt {
 	return func(f *fake, seq int64) Receipt {
 		f.put(starts(seq)...)
 		f.put(asking(1, 1), says(1, 1, text, a.Call))
@@ -174,12 +174,12 @@ var scripts = []script{
 	{name: "asked-never", about: "what cannot be kept says why", prompt: "clean", exit: 0,
 		inTTY: true, errTTY: true, in: "a\n1\ny\n", send: asksFor(bash, ""), answer: thenRuns,
 		before: func(f *fake) {
-			f.always = desk.Always{Never: "no rule can tell what it would do: eval of text that is not known before it runs"}
+			f.always = approval.Always{Never: "no rule can tell what it would do: eval of text that is not known before it runs"}
 		}},
 }
 
 func offers(f *fake) {
-	f.always = desk.Always{Where: "on the words of local:ada alone, agent helper in /repo", Steps: []desk.Step{
+	f.always = approval.Always{Where: "on the words of local:ada alone, agent helper in /repo", Steps: []approval.Step{
 		{Rules: []string{`tool:bash:go test \./\.\.\.`}, Means: "exactly this", Still: []string{"go test other", "sudo go test ./..."}},
 		{Rules: []string{`tool:bash:go test(?: .*)?`}, Means: "go test with any arguments", Also: []string{"go test other"}, Still: []string{"sudo go test ./..."}},
 	}}

@@ -12,8 +12,8 @@ import (
 	"context"
 	"iter"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 )
 
 // Session is one conversation as the terminal sees it. All methods may be called
@@ -29,14 +29,14 @@ type Session interface {
 	// Answer settles an approval; always means: and every one like it in this session.
 	Answer(ctx context.Context, approvalID string, ok bool, note string, always bool) error
 	// Propose says what "always" may mean for an approval, before anything is kept.
-	Propose(ctx context.Context, approvalID string) (desk.Always, error)
+	Propose(ctx context.Context, approvalID string) (approval.Always, error)
 	// Keep says yes to an approval and keeps the rules of one step for good.
 	Keep(ctx context.Context, approvalID string, rules []string) error
 	// Watch yields journal events with a number greater than after, in order, and
 	// live pieces between them, until ctx ends or the reader stops.
 	Watch(ctx context.Context, after int64) iter.Seq2[Item, error]
 	// Approval is the whole story of one question.
-	Approval(ctx context.Context, id string) (desk.Approval, error)
+	Approval(ctx context.Context, id string) (approval.Approval, error)
 	// Command answers a slash command that is not the terminal's own.
 	Command(ctx context.Context, line string) (string, error)
 	// Label says in a few words what a call does: "read src/a.go".

@@ -7,8 +7,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/desk"
 	"chorus/internal/markdown"
 )
 
@@ -51,12 +51,12 @@ type window struct {
 	flow      flow
 	messages  []message
 	questions []chat.ApprovalAsked // not yet on the screen
-	card      *desk.Approval       // the question on the screen
+	card      *approval.Approval   // the question on the screen
 	answering bool                 // keys belong to the card
 	typing    bool                 // the person chose to type on beside the card
 	note      *editor              // the reason for a no, being typed
-	offer     *desk.Always         // what always may mean, being decided
-	offered   *desk.Always         // the one that is printed to its end
+	offer     *approval.Always     // what always may mean, being decided
+	offered   *approval.Always     // the one that is printed to its end
 	own       map[string]bool      // questions answered here
 }
 
@@ -77,7 +77,7 @@ type (
 	failedMsg   struct{ what string }
 	approvalMsg struct {
 		asked chat.ApprovalAsked
-		a     desk.Approval
+		a     approval.Approval
 		err   error
 	}
 	answeredMsg struct {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"chorus/internal/near"
+	"chorus/internal/suggest"
 )
 
 // param is one value outside of the body.
@@ -119,7 +119,7 @@ func (b *binding) strangers(query url.Values) (wrong []FieldError) {
 			continue
 		}
 		said := "there is no such parameter"
-		if best := near.Best(name, b.queries); best != "" {
+		if best := suggest.Best(name, b.queries); best != "" {
 			said += fmt.Sprintf("; did you mean %q?", best)
 		} else if len(b.queries) > 0 {
 			said += "; there are " + strings.Join(b.queries, ", ")

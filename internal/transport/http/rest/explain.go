@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"chorus/internal/near"
+	"chorus/internal/suggest"
 )
 
 // explain lists what is wrong with a tree, in the order of the text.
@@ -57,7 +57,7 @@ func explainObject(data []byte, s *jsonschema.Schema, n node, field string) (wro
 			continue // a map: anything goes
 		}
 		said := "there is no such field"
-		if best := near.Best(m.name, names); best != "" {
+		if best := suggest.Best(m.name, names); best != "" {
 			said += fmt.Sprintf("; did you mean %q?", best)
 		} else if len(names) > 0 {
 			said += "; there are " + strings.Join(names, ", ")
@@ -160,7 +160,7 @@ func oneOf(values []any, got any) string {
 	}
 	text, _ := got.(string)
 	said := "it must be one of " + strings.Join(names, ", ")
-	if best := near.Best(text, names); best != "" && text != "" {
+	if best := suggest.Best(text, names); best != "" && text != "" {
 		said += fmt.Sprintf("; did you mean %q?", best)
 	}
 	return said

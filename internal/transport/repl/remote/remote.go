@@ -15,9 +15,9 @@ import (
 	"strings"
 	"sync"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/command"
-	"chorus/internal/desk"
 	"chorus/internal/feed"
 	"chorus/internal/transport/repl"
 )
@@ -138,8 +138,8 @@ func (s *Session) Answer(ctx context.Context, id string, ok bool, note string, a
 }
 
 // Propose implements repl.Session: rules are kept only where the server runs.
-func (s *Session) Propose(context.Context, string) (desk.Always, error) {
-	return desk.Always{Never: "rules are kept where the server runs, with `chorus approvals approve --always`"}, nil
+func (s *Session) Propose(context.Context, string) (approval.Always, error) {
+	return approval.Always{Never: "rules are kept where the server runs, with `chorus approvals approve --always`"}, nil
 }
 
 // Keep implements repl.Session.
@@ -234,25 +234,25 @@ func (s *Session) find(ctx context.Context, id string) (command.Approval, error)
 }
 
 // Approval implements repl.Session.
-func (s *Session) Approval(ctx context.Context, id string) (desk.Approval, error) {
+func (s *Session) Approval(ctx context.Context, id string) (approval.Approval, error) {
 	a, err := s.find(ctx, id)
 	if err != nil {
-		return desk.Approval{}, err
+		return approval.Approval{}, err
 	}
 	return Question(a), nil
 }
 
 // Question is an approval as the terminal shows it.
-func Question(a command.Approval) desk.Approval {
-	out := desk.Approval{ID: a.ID, Run: a.Run, Call: chat.ToolUse{ID: a.CallID, Name: a.Tool, Args: arguments(a.ArgsJSON)}, Actions: a.Actions, Dir: a.Dir,
+func Question(a command.Approval) approval.Approval {
+	out := approval.Approval{ID: a.ID, Run: a.Run, Call: chat.ToolUse{ID: a.CallID, Name: a.Tool, Args: arguments(a.ArgsJSON)}, Actions: a.Actions, Dir: a.Dir,
 		Bound: a.Bound, Preview: a.Preview, Risk: a.Risk, Rule: a.Rule, Reason: a.Reason, Again: a.Again, AskedBy: principal(a.AskedBy), Payer: principal(a.Payer),
-		AskedAt: a.AskedAt, Deadline: a.Deadline, Who: a.Who, State: desk.State(a.State), AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt, Note: a.Note}
+		AskedAt: a.AskedAt, Deadline: a.Deadline, Who: a.Who, State: approval.State(a.State), AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt, Note: a.Note}
 	var err error
 	if out.Thread, err = chat.ParseThreadID(a.Thread); err != nil { // of a server that does not say it
 		out.Thread, _ = chat.NewThreadID("web", "server", a.Session, a.Agent)
 	}
 	for _, v := range a.Votes {
-		out.Votes = append(out.Votes, desk.Vote{By: principal(v.By), OK: v.OK, Note: v.Note, At: v.At})
+		out.Votes = append(out.Votes, approval.Vote{By: principal(v.By), OK: v.OK, Note: v.Note, At: v.At})
 	}
 	return out
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"chorus/internal/approval"
 	"chorus/internal/command"
-	"chorus/internal/desk"
 	"chorus/internal/feed"
 )
 
@@ -67,7 +67,7 @@ func TestQuestions(t *testing.T) {
 			t.Errorf("yes %v: answered %v", yes, server.answers)
 		}
 		q, err := s.Approval(t.Context(), "q1")
-		if err != nil || q.State != desk.Open || q.AskedBy.String() != "local:ada" {
+		if err != nil || q.State != approval.Open || q.AskedBy.String() != "local:ada" {
 			t.Errorf("%+v, %v", q, err)
 		}
 		if _, err := s.Approval(t.Context(), "unknown"); err == nil {

@@ -1,0 +1,200 @@
+package agents
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"chorus/internal/chat"
+)
+
+// embedded is what a new agent begins with. A file of the same name below
+// template/ in the home takes the place of one in here; others are added.
+//
+//go:embed all:template
+var embedded embed.FS
+
+// Create makes an agent from the template and what is given (empty fields: the
+// template's). Whatever fails, no half agent is left; a missing git program is
+// only a warning.
+func (r *Roster) Create(ctx context.Context, given Agent) (Agent, error) {
+	if !chat.ValidAgentName(given.Name) {
+		return Agent{}, fmt.Errorf("create agent %.80q: %w", given.Name, ErrName)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a, err := r.create(ctx, given)
+	if err != nil {
+		return Agent{}, fmt.Errorf("create agent %s: %w", given.Name, err)
+	}
+	return a, nil
+}
+
+func (r *Roster) create(ctx context.Context, given Agent) (Agent, error) {
+	dir := r.Home.AgentDir(given.Name)
+	if _, err := r.Home.Ensure(r.Home.Agents()); err != nil {
+		return Agent{}, err
+	}
+	r.sweep()
+	switch {
+	case exists(filepath.Join(dir, fileName)):
+		return Agent{}, ErrExists
+	case exists(dir):
+		return Agent{}, fmt.Errorf("%s is in the way and is not an agent's folder; move it away", dir)
+	}
+	tmp, err := os.MkdirTemp(r.Home.Agents(), newPrefix+given.Name+"-")
+	if err != nil {
+		return Agent{}, err
+	}
+	a, err := r.build(ctx, tmp, given)
+	if err == nil {
+		err = os.Rename(tmp, dir)
+	}
+	if err != nil {
+		return Agent{}, errors.Join(err, os.RemoveAll(tmp))
+	}
+	if err := r.Rows.PutAgent(ctx, a); err != nil {
+		return Agent{}, errors.Join(err, os.RemoveAll(dir))
+	}
+	return a, nil
+}
+
+// build fills the folder of an agent in the making.
+func (r *Roster) build(ctx context.Context, dir string, given Agent) (Agent, error) {
+	for _, name := range []string{docsDir, sessionsDir, processesDir, workspaceDir} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			return Agent{}, err
+		}
+	}
+	inside, err := fs.Sub(embedded, "template")
+	if err != nil {
+		return Agent{}, err
+	}
+	if err := lay(inside, dir, given.Name); err != nil {
+		return Agent{}, fmt.Errorf("lay out the template: %w", err)
+	}
+	if err := lay(os.DirFS(r.Home.Template()), dir, given.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Agent{}, fmt.Errorf("lay out the template in %s: %w", r.Home.Template(), err)
+	}
+	a, err := r.merge(dir, given)
+	if err != nil {
+		return Agent{}, err
+	}
+	data, err := document(a)
+	if err != nil {
+		return Agent{}, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, fileName), data, 0o600); err != nil {
+		return Agent{}, err
+	}
+	if err := r.GitInit(ctx, filepath.Join(dir, workspaceDir)); err != nil {
+		if ctx.Err() != nil {
+			return Agent{}, ctx.Err()
+		}
+		r.Warn(fmt.Sprintf("the workspace of agent %s is not a git repository: %v", given.Name, err))
+	}
+	return a, nil
+}
+
+// merge puts what is given over the template's agent.json.
+func (r *Roster) merge(dir string, given Agent) (Agent, error) {
+	data, err := os.ReadFile(filepath.Join(dir, fileName))
+	if err != nil {
+		return Agent{}, err
+	}
+	a, err := parse(filepath.Join(r.Home.Template(), fileName), data)
+	if err != nil {
+		return Agent{}, err
+	}
+	a.Name = given.Name
+	a.CreatedAt = r.Now().UTC().Truncate(time.Second)
+	a.SystemPrompt = strings.ReplaceAll(a.SystemPrompt, placeholder, given.Name)
+	if given.SystemPrompt != "" {
+		a.SystemPrompt = given.SystemPrompt
+	}
+	if given.Model != "" {
+		a.Model = given.Model
+	}
+	if given.Permissions != "" {
+		a.Permissions = given.Permissions
+	}
+	if a.Permissions == "" {
+		a.Permissions = defaultProfile
+	}
+	if len(given.Tools) > 0 {
+		a.Tools = given.Tools
+	}
+	a.WebSearch = a.WebSearch || given.WebSearch
+	if a.Extra == nil && len(given.Extra) > 0 {
+		a.Extra = map[string]json.RawMessage{}
+	}
+	maps.Copy(a.Extra, given.Extra)
+	if err := r.checkModel(a.Model); err != nil {
+		return Agent{}, err
+	}
+	return a, r.checkProfile(a.Permissions)
+}
+
+// placeholder stands for the agent's name in the template.
+const placeholder = "{{name}}"
+
+// lay copies a template over a folder. Anything but plain files and folders is
+// refused, so that a link cannot bring in what lies elsewhere.
+func lay(template fs.FS, dir, name string) error {
+	return fs.WalkDir(template, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(dir, filepath.FromSlash(path))
+		if entry.IsDir() {
+			return os.MkdirAll(target, 0o700)
+		}
+		if !entry.Type().IsRegular() {
+			return fmt.Errorf("%s is neither a file nor a folder; replace it by a copy", path)
+		}
+		data, err := fs.ReadFile(template, path)
+		if err != nil {
+			return err
+		}
+		if filepath.Ext(path) == ".md" {
+			data = []byte(strings.ReplaceAll(string(data), placeholder, name))
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, data, 0o600|info.Mode().Perm()&0o100)
+	})
+}
+
+// gitTimeout is far above what making an empty repository takes.
+const gitTimeout = 30 * time.Second
+
+var errNoGit = errors.New("the git program was not found; install git and run `git init` there")
+
+func gitInit(ctx context.Context, dir string) error {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return errNoGit
+	}
+	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, git, "init", "--quiet", "--initial-branch=main")
+	cmd.Dir = dir
+	// Nothing else of our environment: no secrets, and no GIT_DIR of a caller's repository.
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
+	cmd.WaitDelay = time.Second
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("git init: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}

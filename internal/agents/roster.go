@@ -1,0 +1,407 @@
+// Package agents keeps the agents: a folder below the home for each, with its
+// agent.json, docs, sessions, processes and a git workspace, and a row in the
+// store that says the same.
+//
+// It promises that file and row never differ for longer than until somebody
+// looks: the file is written first, and a file that differs from the row (a crash
+// in between, a person's editor) wins as soon as it is valid. While it is not,
+// the row, the last good version, holds. An agent is made whole or not at all.
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/datadir"
+	"chorus/internal/suggest"
+)
+
+// The errors that callers tell apart.
+var (
+	ErrUnknown = errors.New("there is no such agent")
+	ErrExists  = errors.New("there is an agent of that name already")
+	ErrName    = errors.New("an agent's name is 2 to 32 of a–z, 0–9 and hyphens, none at its ends")
+)
+
+// Rows is the store's side. Agent answers false where there is none; deleting
+// what is not there is no error.
+type Rows interface {
+	PutAgent(ctx context.Context, a Agent) error
+	Agent(ctx context.Context, name string) (Agent, bool, error)
+	Agents(ctx context.Context) ([]Agent, error)
+	DeleteAgent(ctx context.Context, name string) error
+}
+
+// Config is what a roster needs. Home and Rows must be set.
+type Config struct {
+	Home *datadir.Home
+	Rows Rows
+	// Model and Profile say what is wrong with a name, or nil; nil functions find
+	// nothing wrong. An empty model, the default, is never asked about.
+	Model   func(name string) error
+	Profile func(name string) error
+	// Other reads a setting that is none of ours: under which path it stands in the
+	// file, and as what. Knows reports whether a name at the top of the file is one. nil: there are none.
+	Other func(key, value string) (path string, read json.RawMessage, err error)
+	Knows func(name string) bool
+	// Warn hears what went wrong without stopping anything.
+	Warn func(text string)
+	// GitInit makes a repository of a folder; nil: the git program.
+	GitInit func(ctx context.Context, dir string) error
+	Now     func() time.Time
+}
+
+// Roster keeps the agents of one home. It is safe for concurrent use.
+type Roster struct {
+	Config
+	mu sync.Mutex // one change at a time; files and rows are read together
+}
+
+// New makes a roster; it touches nothing.
+func New(c Config) *Roster {
+	if c.Warn == nil {
+		c.Warn = func(string) {}
+	}
+	if c.GitInit == nil {
+		c.GitInit = gitInit
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Roster{Config: c}
+}
+
+// The parts of an agent's folder.
+const (
+	fileName     = "agent.json"
+	docsDir      = "docs"
+	sessionsDir  = "sessions"
+	processesDir = "processes"
+	workspaceDir = "workspace"
+)
+
+// Workspace is where an agent works.
+func (r *Roster) Workspace(name string) string {
+	return filepath.Join(r.Home.AgentDir(name), workspaceDir)
+}
+
+func (r *Roster) file(name string) string { return filepath.Join(r.Home.AgentDir(name), fileName) }
+
+// Get finds an agent and heals what differs. With a *FileError the agent is the
+// last good version; with any other error it is empty.
+func (r *Roster) Get(ctx context.Context, name string) (Agent, error) {
+	if !chat.ValidAgentName(name) {
+		return Agent{}, fmt.Errorf("agent %.80q: %w", name, ErrName)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.get(ctx, name)
+}
+
+func (r *Roster) get(ctx context.Context, name string) (Agent, error) {
+	row, known, err := r.Rows.Agent(ctx, name)
+	if err != nil {
+		return Agent{}, fmt.Errorf("look up agent %s: %w", name, err)
+	}
+	return r.heal(ctx, name, row, known)
+}
+
+// heal makes the row equal to the file, or, where only the file is gone, the file
+// equal to the row. A folder that is gone takes its row with it: that is an
+// agent whose destruction was cut off, or that somebody deleted by hand.
+func (r *Roster) heal(ctx context.Context, name string, row Agent, known bool) (Agent, error) {
+	data, err := os.ReadFile(r.file(name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return r.healMissing(ctx, name, row, known)
+	case err != nil:
+		return row, &FileError{Path: r.file(name), Err: err}
+	}
+	a, err := parse(r.file(name), data)
+	if err == nil {
+		err = r.check(&a, name)
+	}
+	if err != nil {
+		return row, err
+	}
+	if known && same(a, row) {
+		return a, nil
+	}
+	if err := r.Rows.PutAgent(ctx, a); err != nil {
+		return Agent{}, fmt.Errorf("take over %s: %w", r.file(name), err)
+	}
+	for key := range a.Extra {
+		if r.Knows != nil && r.Knows(key) {
+			continue
+		}
+		if meant := suggest.Best(key, configurable); meant != "" {
+			r.Warn(fmt.Sprintf("%s: %q means nothing to Chorus; did you mean %q?", r.file(name), key, meant))
+		}
+	}
+	return a, nil
+}
+
+func (r *Roster) healMissing(ctx context.Context, name string, row Agent, known bool) (Agent, error) {
+	if _, err := os.Stat(r.Home.AgentDir(name)); known && err == nil {
+		if err := r.writeFile(row); err != nil {
+			return Agent{}, err
+		}
+		return row, nil
+	}
+	if known {
+		if err := r.Rows.DeleteAgent(ctx, name); err != nil {
+			return Agent{}, fmt.Errorf("forget agent %s, whose folder is gone: %w", name, err)
+		}
+	}
+	return Agent{}, fmt.Errorf("agent %s: %w; `chorus agent list` shows those there are", name, ErrUnknown)
+}
+
+// check completes what a file says and looks for what cannot be.
+func (r *Roster) check(a *Agent, name string) error {
+	wrong := func(err error) error { return &FileError{Path: r.file(name), Err: err} }
+	switch a.Name {
+	case name:
+	case "":
+		a.Name = name
+	default:
+		return wrong(fmt.Errorf("its name is %q but its folder is %q; write %q as its name", a.Name, name, name))
+	}
+	if a.Permissions == "" {
+		a.Permissions = defaultProfile
+	}
+	if err := r.checkModel(a.Model); err != nil {
+		return wrong(fmt.Errorf("model: %w", err))
+	}
+	if err := r.checkProfile(a.Permissions); err != nil {
+		return wrong(fmt.Errorf("permissions: %w", err))
+	}
+	return nil
+}
+
+// defaultProfile is what a new agent may do.
+const defaultProfile = "standard"
+
+func (r *Roster) checkModel(name string) error {
+	if name == "" || r.Model == nil {
+		return nil
+	}
+	return r.Model(name)
+}
+
+func (r *Roster) checkProfile(name string) error {
+	if r.Profile == nil {
+		return nil
+	}
+	return r.Profile(name)
+}
+
+func (r *Roster) writeFile(a Agent) error {
+	data, err := document(a)
+	if err != nil {
+		return err
+	}
+	return datadir.WriteFile(r.file(a.Name), data, 0o600)
+}
+
+// List gives all agents by name and heals what differs. An agent whose file is
+// broken is there with its last good version, and Warn hears why.
+func (r *Roster) List(ctx context.Context) ([]Agent, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rows, err := r.Rows.Agents(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list agents: %w", err)
+	}
+	byName := map[string]Agent{}
+	for _, a := range rows {
+		if chat.ValidAgentName(a.Name) { // anything else could be a path
+			byName[a.Name] = a
+		}
+	}
+	names, err := r.folders()
+	if err != nil {
+		return nil, err
+	}
+	names = slices.AppendSeq(names, maps.Keys(byName))
+	slices.Sort(names)
+	var list []Agent
+	for _, name := range slices.Compact(names) {
+		row, known := byName[name]
+		a, err := r.heal(ctx, name, row, known)
+		var broken *FileError
+		switch {
+		case errors.As(err, &broken):
+			r.Warn(err.Error())
+		case errors.Is(err, ErrUnknown):
+			continue
+		case err != nil:
+			return nil, err
+		}
+		if a.Name != "" {
+			list = append(list, a)
+		}
+	}
+	return list, nil
+}
+
+// folders names the agents that have a folder.
+func (r *Roster) folders() ([]string, error) {
+	entries, err := os.ReadDir(r.Home.Agents())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list agents: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && chat.ValidAgentName(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// Configure changes one setting, given as text: systemPrompt, model, permissions,
+// tools (names with commas between; empty: all), webSearch, or one that Other knows. The
+// older spellings of the keys are understood.
+func (r *Roster) Configure(ctx context.Context, name, key, value string) (Agent, error) {
+	return r.change(ctx, name, func(a *Agent) error { return r.set(a, key, value) })
+}
+
+// Unset takes one setting away, so that what holds for everybody holds for the agent.
+func (r *Roster) Unset(ctx context.Context, name, key string) (Agent, error) {
+	return r.change(ctx, name, func(a *Agent) error { return r.unset(a, key) })
+}
+
+// Mark writes down something of a connector's about the agent, under a name that is no setting.
+func (r *Roster) Mark(ctx context.Context, name, key string, value any) (Agent, error) {
+	return r.change(ctx, name, func(a *Agent) error {
+		raw, err := json.Marshal(value)
+		if err != nil {
+			return err
+		}
+		a.Extra = maps.Clone(a.Extra)
+		if a.Extra == nil {
+			a.Extra = map[string]json.RawMessage{}
+		}
+		a.Extra[key] = raw
+		return nil
+	})
+}
+
+func (r *Roster) change(ctx context.Context, name string, how func(*Agent) error) (Agent, error) {
+	if !chat.ValidAgentName(name) {
+		return Agent{}, fmt.Errorf("agent %.80q: %w", name, ErrName)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a, err := r.get(ctx, name)
+	if err != nil {
+		return Agent{}, fmt.Errorf("configure agent %s: %w", name, err)
+	}
+	if err := how(&a); err != nil {
+		return Agent{}, fmt.Errorf("configure agent %s: %w", name, err)
+	}
+	if err := r.writeFile(a); err != nil {
+		return Agent{}, fmt.Errorf("configure agent %s: %w", name, err)
+	}
+	if err := r.Rows.PutAgent(ctx, a); err != nil {
+		return Agent{}, fmt.Errorf("configure agent %s: %s is written and will be taken over at the next look, but the store refused: %w", name, r.file(name), err)
+	}
+	return a, nil
+}
+
+// Destroy removes an agent. With keepFiles its folder goes to .trash in the home.
+func (r *Roster) Destroy(ctx context.Context, name string, keepFiles bool) error {
+	if !chat.ValidAgentName(name) {
+		return fmt.Errorf("agent %.80q: %w", name, ErrName)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, err := r.get(ctx, name); err != nil {
+		var broken *FileError
+		if !errors.As(err, &broken) { // a broken file is no reason to keep it
+			return fmt.Errorf("destroy agent %s: %w", name, err)
+		}
+	}
+	// The folder goes first: if we stop here, the row has no folder and the next
+	// look forgets it. The other way round the file would bring the row back.
+	gone, err := r.moveAway(name, keepFiles)
+	if err != nil {
+		return fmt.Errorf("destroy agent %s: %w", name, err)
+	}
+	if err := r.Rows.DeleteAgent(ctx, name); err != nil {
+		back := os.Rename(gone, r.Home.AgentDir(name))
+		return fmt.Errorf("destroy agent %s: %w", name, errors.Join(err, back))
+	}
+	if keepFiles {
+		return nil
+	}
+	if err := os.RemoveAll(gone); err != nil {
+		r.Warn(fmt.Sprintf("agent %s is gone, but its folder could not be removed whole; delete %s yourself: %v", name, gone, err))
+	}
+	return nil
+}
+
+func (r *Roster) moveAway(name string, keep bool) (string, error) {
+	target := free(filepath.Join(r.Home.Agents(), gonePrefix+name))
+	if keep {
+		trash, err := r.Home.Ensure(r.Home.Trash())
+		if err != nil {
+			return "", err
+		}
+		target = free(filepath.Join(trash, name))
+	}
+	return target, os.Rename(r.Home.AgentDir(name), target)
+}
+
+// free is the path, or, where something is there, the first numbered one.
+func free(path string) string {
+	name := path
+	for n := 2; exists(name); n++ {
+		name = fmt.Sprintf("%s.%d", path, n)
+	}
+	return name
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// Folders in the making and on their way out. Their names cannot be agents'.
+const (
+	newPrefix  = ".new-"
+	gonePrefix = ".gone-"
+)
+
+// leftover is how old such a folder must be before it counts as forgotten by a
+// crash and not as another process's work.
+const leftover = time.Hour
+
+// sweep removes what crashes have left.
+func (r *Roster) sweep() {
+	entries, err := os.ReadDir(r.Home.Agents())
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		old := err == nil && r.Now().Sub(info.ModTime()) > leftover
+		if old && (strings.HasPrefix(e.Name(), newPrefix) || strings.HasPrefix(e.Name(), gonePrefix)) {
+			_ = os.RemoveAll(filepath.Join(r.Home.Agents(), e.Name()))
+		}
+	}
+}

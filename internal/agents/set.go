@@ -1,0 +1,165 @@
+package agents
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"chorus/internal/suggest"
+)
+
+// configurable are the keys that Configure changes.
+var configurable = []string{"systemPrompt", "model", "permissions", "tools", "webSearch"}
+
+func (r *Roster) set(a *Agent, key, value string) error {
+	if modern, ok := spellings[key]; ok {
+		key = modern
+	}
+	switch key {
+	case "systemPrompt":
+		a.SystemPrompt = value
+	case "model":
+		value = strings.TrimSpace(value)
+		if err := r.checkModel(value); err != nil {
+			return err
+		}
+		a.Model = value
+	case "permissions":
+		value = strings.TrimSpace(value)
+		if value == "" {
+			return errors.New("permissions: name a profile")
+		}
+		if err := r.checkProfile(value); err != nil {
+			return err
+		}
+		a.Permissions = value
+	case "tools":
+		a.Tools = splitNames(value)
+	case "webSearch":
+		on, err := truth(value)
+		if err != nil {
+			return fmt.Errorf("webSearch: %w", err)
+		}
+		a.WebSearch = on
+	case "name", "createdAt":
+		return fmt.Errorf("%q cannot be changed; it can be: %s", key, strings.Join(configurable, ", "))
+	default:
+		return r.setOther(a, key, value)
+	}
+	return nil
+}
+
+// setOther writes a setting that others know, where it stands in the file.
+func (r *Roster) setOther(a *Agent, key, value string) error {
+	if r.Other == nil {
+		return unknownKey(key)
+	}
+	path, raw, err := r.Other(key, value)
+	if err != nil {
+		if suggest.Best(key, configurable) != "" && strings.HasPrefix(err.Error(), "unknown") {
+			return unknownKey(key)
+		}
+		return err
+	}
+	if slices.Contains(configurable, path) { // another spelling of one of ours
+		return r.set(a, path, value)
+	}
+	return a.put(strings.Split(path, "."), raw)
+}
+
+func (r *Roster) unset(a *Agent, key string) error {
+	if modern, ok := spellings[key]; ok {
+		key = modern
+	}
+	switch key {
+	case "systemPrompt", "model", "tools":
+		return r.set(a, key, "")
+	case "webSearch":
+		return r.set(a, key, "false")
+	case "permissions":
+		return r.set(a, key, defaultProfile)
+	}
+	return a.put(strings.Split(key, "."), nil)
+}
+
+// put sets a value deep in the file; nil takes it away.
+func (a *Agent) put(path []string, raw json.RawMessage) error {
+	a.Extra = maps.Clone(a.Extra) // others may hold the one before
+	if a.Extra == nil {
+		a.Extra = map[string]json.RawMessage{}
+	}
+	if err := putIn(a.Extra, path, raw); err != nil {
+		return err
+	}
+	if len(a.Extra) == 0 {
+		a.Extra = nil
+	}
+	return nil
+}
+
+func putIn(into map[string]json.RawMessage, path []string, raw json.RawMessage) error {
+	name := path[0]
+	if len(path) == 1 {
+		if into[name] = raw; raw == nil {
+			delete(into, name)
+		}
+		return nil
+	}
+	inner := map[string]json.RawMessage{}
+	if old, ok := into[name]; ok {
+		_ = json.Unmarshal(old, &inner) // something else than an object gives way
+	}
+	if inner == nil {
+		inner = map[string]json.RawMessage{}
+	}
+	if err := putIn(inner, path[1:], raw); err != nil {
+		return err
+	}
+	if len(inner) == 0 {
+		delete(into, name)
+		return nil
+	}
+	whole, err := json.Marshal(inner)
+	if err != nil {
+		return err
+	}
+	into[name] = whole
+	return nil
+}
+
+func splitNames(value string) []string {
+	var names []string
+	for _, name := range strings.Split(value, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func truth(value string) (bool, error) {
+	switch v := strings.ToLower(strings.TrimSpace(value)); v {
+	case "yes", "on":
+		return true, nil
+	case "no", "off":
+		return false, nil
+	default:
+		on, err := strconv.ParseBool(v)
+		if err != nil {
+			return false, fmt.Errorf("%.40q is neither true nor false", value)
+		}
+		return on, nil
+	}
+}
+
+func unknownKey(key string) error {
+	list := strings.Join(configurable, ", ")
+	if meant := suggest.Best(key, configurable); meant != "" {
+		return fmt.Errorf("unknown setting %.40q; did you mean %q? there are: %s", key, meant, list)
+	}
+	return fmt.Errorf("unknown setting %.40q; there are: %s", key, list)
+}

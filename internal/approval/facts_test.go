@@ -1,0 +1,147 @@
+package approval
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestSince(t *testing.T) {
+	t.Parallel()
+	was := Facts{Tool: "bash", Args: json.RawMessage(`{"command":"sh a.sh"}`), Dir: "/w", Env: []string{"HOME", "PATH"}, Changes: "1",
+		Files: map[string]string{"a.sh": "1", "b": Missing}}
+	for _, c := range []struct {
+		name   string
+		change func(*Facts)
+		want   string
+	}{
+		{"nothing", func(*Facts) {}, ""},
+		{"arguments", func(f *Facts) { f.Args = json.RawMessage(`{"command":"sh b.sh"}`) }, "the call is not the one that was approved"},
+		{"tool", func(f *Facts) { f.Tool = "write" }, "the call is not the one that was approved"},
+		{"place", func(f *Facts) { f.Dir = "/x" }, "it was to run in /w"},
+		{"changes", func(f *Facts) { f.Changes = "2" }, "what it would change is no longer what was approved"},
+		{"variables", func(f *Facts) { f.Env = []string{"LD_PRELOAD", "PATH"} }, "it would get more variables: LD_PRELOAD; it would no longer get the variables HOME"},
+		{"a file", func(f *Facts) { f.Files = map[string]string{"a.sh": "2", "b": Missing} }, "a.sh has changed"},
+		{"a new file", func(f *Facts) { f.Files = map[string]string{"a.sh": "1", "b": "1", "c": "1"} }, "b has appeared; c has appeared"},
+		{"a lost file", func(f *Facts) { f.Files = nil }, "a.sh is gone"},
+	} {
+		now := was
+		c.change(&now)
+		if got := now.Since(was.Encode()); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+	if was.Since(json.RawMessage(`{`)) == "" || was.Since(nil) == "" {
+		t.Error("facts that cannot be read are taken for the same")
+	}
+	odd := Facts{Args: json.RawMessage(`{broken`)}
+	if odd.Since(odd.Encode()) != "" || was.Since(odd.Encode()) == "" {
+		t.Error("arguments that are no JSON are not held")
+	}
+}
+
+func TestDigests(t *testing.T) {
+	t.Parallel()
+	dir, outside := t.TempDir(), t.TempDir()
+	write := func(dir, name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	abs := write(dir, "a.sh", "one")
+	secret := write(outside, "secret", "s")
+	if err := os.Symlink(secret, filepath.Join(dir, "out")); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	words := []string{"a.sh", "./a.sh", abs, "none", "out", "pipe", "sub", "../" + filepath.Base(outside) + "/secret", secret, ".", "", "/"}
+	got := Digests(dir, []string{"new.txt"}, words)
+	if len(got) != 2 || got["new.txt"] != Missing || len(got["a.sh"]) != 32 {
+		t.Fatalf("%v", got)
+	}
+	before := got["a.sh"]
+	write(dir, "a.sh", "two")
+	if after := Digests(dir, nil, words)["a.sh"]; after == before {
+		t.Fatal("a change is not seen")
+	}
+	if err := os.Truncate(filepath.Join(dir, "a.sh"), maxFile+1); err != nil {
+		t.Fatal(err)
+	}
+	if large := Digests(dir, nil, words)["a.sh"]; !strings.HasPrefix(large, "4194305 bytes of ") {
+		t.Fatalf("a large file is %q", large)
+	}
+	if got := Digests(filepath.Join(dir, "none"), []string{"a"}, nil); len(got) != 0 {
+		t.Fatalf("%v", got)
+	}
+}
+
+func TestDigestsAreBounded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var names []string
+	for i := range maxFiles + 10 {
+		names = append(names, "f"+strings.Repeat("x", i))
+	}
+	if got := Digests(dir, names, nil); len(got) != maxFiles {
+		t.Fatalf("%d files", len(got))
+	}
+}
+
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string][]string{
+		`sh build.sh`:                                {"sh", "build.sh"},
+		`./x&&cat<in>out`:                            {"./x", "cat", "in", "out"},
+		`cat "my file" a\ b 'c d'`:                   {"my file", "a b", "c d"},
+		`bash -c "sh inner.sh && ./y"`:               {"inner.sh", "./y"},
+		`curl -d @body.json --config=c.ini a:b`:      {"body.json", "c.ini", "a", "b"},
+		"for f in a b; do\n(source lib.sh)\ndone":    {"lib.sh", "a", "b"},
+		`echo $(cat deep.txt) ` + "`cat older.txt`":  {"deep.txt", "older.txt"},
+		`python - <<EOF` + "\nopen('data.csv')\nEOF": {"data.csv"},
+	} {
+		got := Words(command)
+		for _, w := range want {
+			if !slices.Contains(got, w) {
+				t.Errorf("%q: %q is not among %q", command, w, got)
+			}
+		}
+	}
+}
+
+func FuzzWords(f *testing.F) {
+	for _, s := range []string{"", "sh a", `"`, `\`, "a'b\"c", "x=1 y", "\x00\xff", strings.Repeat("a ", 3000)} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, command string) {
+		got := Words(command)
+		if len(got) > maxWords {
+			t.Fatalf("%d words", len(got))
+		}
+		for _, w := range got {
+			if w == "" {
+				t.Fatal("an empty word")
+			}
+		}
+	})
+}
+
+func TestEnded(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[State]string{Open: "", Approved: "approved by local:ada", Refused: "denied by local:ada", Expired: "time was over", Cancelled: "cancelled"} {
+		got := Approval{State: state, AnsweredBy: "local:ada"}.Ended()
+		if (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q", state, got)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package approval
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// The bounds of looking at files: somebody waits meanwhile.
+const (
+	maxFiles = 64
+	maxFile  = 4 << 20 // a larger one is told by its size and time
+	maxRead  = 32 << 20
+)
+
+// Digests gives the digests of files below dir. Those of wanted are told also when they are
+// missing; those of words, which may be anything, only when they are regular files.
+// Nothing outside of dir is opened, whatever a link says.
+func Digests(dir string, wanted, words []string) map[string]string {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	out := map[string]string{}
+	left := int64(maxRead)
+	look := func(names []string, tellMissing bool) {
+		for _, name := range names {
+			if len(out) == maxFiles {
+				return
+			}
+			name, ok := below(dir, name)
+			if !ok || out[name] != "" {
+				continue
+			}
+			digest, read := digest(root, name, left)
+			left -= read
+			if digest != "" {
+				out[name] = digest
+			} else if tellMissing {
+				out[name] = Missing
+			}
+		}
+	}
+	look(wanted, true)
+	look(words, false)
+	return out
+}
+
+// below is the name of a path relative to dir, if it lies there.
+func below(dir, name string) (string, bool) {
+	if name == "" || len(name) > 4096 || strings.ContainsRune(name, 0) {
+		return "", false
+	}
+	if filepath.IsAbs(name) {
+		rel, err := filepath.Rel(dir, name)
+		if err != nil {
+			return "", false
+		}
+		name = rel
+	}
+	name = filepath.Clean(name)
+	return name, filepath.IsLocal(name) && name != "."
+}
+
+// digest is "" for what is no regular file. A pipe is not waited for.
+func digest(root *os.Root, name string, left int64) (string, int64) {
+	info, err := root.Stat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return "", 0
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "unreadable", 0
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", 0
+	}
+	if info.Size() > min(maxFile, left) {
+		return fmt.Sprintf("%d bytes of %s", info.Size(), info.ModTime().UTC().Format("2006-01-02T15:04:05.000000000")), 0
+	}
+	sum := sha256.New()
+	n, err := io.Copy(sum, io.LimitReader(f, maxFile))
+	if err != nil {
+		return "unreadable", n
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16]), n
+}
+
+// Words are the parts of a shell command that may name files: its words without their
+// quotes, and the parts of words around "=", ":", "," and "@". It is no parser: what
+// is no file is sorted out by whoever looks for it.
+func Words(command string) []string {
+	var out []string
+	seen := map[string]bool{}
+	add := func(w string) {
+		if w != "" && !seen[w] && len(out) < maxWords {
+			seen[w] = true
+			out = append(out, w)
+		}
+	}
+	for _, w := range split(command) {
+		add(w)
+		for _, inner := range strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune(" \t\n;|&<>()`'\"=:,@", r) }) {
+			add(inner)
+		}
+	}
+	return out
+}
+
+// maxWords bounds a command that is a whole script.
+const maxWords = 1024
+
+// split takes a command apart at blanks and operators outside of quotes.
+func split(command string) []string {
+	var out []string
+	var word strings.Builder
+	end := func() {
+		if word.Len() > 0 {
+			out = append(out, word.String())
+			word.Reset()
+		}
+	}
+	var quote rune
+	escaped := false
+	for _, r := range command {
+		switch {
+		case escaped:
+			escaped = false
+			word.WriteRune(r)
+		case r == '\\' && quote != '\'':
+			escaped = true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '\'' || r == '"':
+			quote = r
+		case strings.ContainsRune(" \t\r\n;|&<>()`", r):
+			end()
+		default:
+			word.WriteRune(r)
+		}
+	}
+	end()
+	return out
+}

@@ -1,0 +1,154 @@
+package approval
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"chorus/internal/chat"
+)
+
+// DefaultWho is the rule where nobody wrote one: whoever asked, and whoever sits at
+// this machine's own terminal.
+const DefaultWho = "asker, local"
+
+// ErrMayNot is the answer to somebody whose answer does not count.
+var ErrMayNot = errors.New("may not answer")
+
+// Who is a rule about who may answer an approval.
+type Who struct {
+	Two    bool // two different people must say yes
+	Anyone bool // any person
+	Asker  bool // whoever asked
+	Local  bool // whoever sits at the terminal
+	Roles  []string
+}
+
+// ParseWho reads a rule: "asker", "local", "anyone", "role:NAME", or several of them
+// with commas between; "two" before them ("two of role:admin"), or alone, means that
+// two different people must say yes.
+func ParseWho(text string) (Who, error) {
+	if text = strings.TrimSpace(text); text == "" {
+		text = DefaultWho
+	}
+	var w Who
+	rest := text
+	if rest == "two" {
+		return Who{Two: true, Anyone: true}, nil
+	}
+	if after, ok := strings.CutPrefix(rest, "two of "); ok {
+		w.Two, rest = true, after
+	}
+	for part := range strings.SplitSeq(rest, ",") {
+		part = strings.TrimSpace(part)
+		role, isRole := strings.CutPrefix(part, "role:")
+		switch {
+		case part == "anyone":
+			w.Anyone = true
+		case part == "asker":
+			w.Asker = true
+		case part == "local":
+			w.Local = true
+		case isRole && role != "":
+			w.Roles = append(w.Roles, role)
+		default:
+			return Who{}, fmt.Errorf("%q does not say who may answer; there are asker, local, anyone, role:NAME, lists of them with commas, and \"two of\" before any", part)
+		}
+	}
+	return w, nil
+}
+
+// String is the rule as people write it.
+func (w Who) String() string {
+	var parts []string
+	for _, p := range []struct {
+		in   bool
+		name string
+	}{{w.Anyone, "anyone"}, {w.Asker, "asker"}, {w.Local, "local"}} {
+		if p.in {
+			parts = append(parts, p.name)
+		}
+	}
+	for _, r := range w.Roles {
+		parts = append(parts, "role:"+r)
+	}
+	text := strings.Join(parts, ", ")
+	switch {
+	case w.Two && text == "anyone":
+		return "two"
+	case w.Two:
+		return "two of " + text
+	}
+	return text
+}
+
+// MayAnswer reports whether a principal's answer counts, and if not, why. Only people
+// answer: never an agent, be it the one that asks or another, nor anything that runs
+// by itself.
+func MayAnswer(rule Who, a Approval, p chat.Principal) (bool, string) {
+	if !isPerson(p) {
+		return false, "only people can answer"
+	}
+	asked := a.AskedBy.String()
+	if rule.Anyone || rule.Asker && p.String() == asked || rule.Local && p.Owns() {
+		return true, ""
+	}
+	for _, role := range rule.Roles {
+		if slices.Contains(p.Roles, role) {
+			return true, ""
+		}
+	}
+	return false, fmt.Sprintf("%s may not answer this; the rule is %s", p, rule)
+}
+
+// isPerson reports whether somebody sits behind a principal.
+func isPerson(p chat.Principal) bool {
+	switch p.Kind {
+	case chat.LocalUser, chat.DiscordUser, chat.TokenHolder:
+		return p.ID != ""
+	default:
+		return false
+	}
+}
+
+// Weigh says where an approval stands once a principal has answered: Approved,
+// Refused, or still Open because a second person must say yes. One no ends it.
+func Weigh(a Approval, p chat.Principal, ok bool) (State, error) {
+	rule, err := ParseWho(a.Who)
+	if err != nil {
+		return Open, fmt.Errorf("%w: %w", ErrMayNot, err)
+	}
+	if may, why := MayAnswer(rule, a, p); !may {
+		return Open, fmt.Errorf("%w: %s", ErrMayNot, why)
+	}
+	if !ok {
+		return Refused, nil
+	}
+	if !rule.Two {
+		return Approved, nil
+	}
+	for _, v := range a.Votes {
+		if v.OK && samePerson(v.By, p) {
+			return Open, fmt.Errorf("%w: %s has said yes already; now another person must", ErrMayNot, p)
+		}
+	}
+	for _, v := range a.Votes {
+		if may, _ := MayAnswer(rule, a, v.By); v.OK && may {
+			return Approved, nil
+		}
+	}
+	return Open, nil
+}
+
+// samePerson reports whether two principals are one person as far as can be known: whoever
+// sits at the terminal has the owner's token too.
+func samePerson(p, q chat.Principal) bool {
+	return p.String() == q.String() || p.Owns() && q.Owns() && (p.Kind != chat.LocalUser || q.Kind != chat.LocalUser)
+}
+
+// NeedsTwo reports whether one person's yes is not enough.
+func (a Approval) NeedsTwo() bool {
+	rule, err := ParseWho(a.Who)
+	return err != nil || rule.Two
+}

@@ -1,0 +1,191 @@
+// Package datadir knows where Chorus keeps what it keeps: the home folder and the
+// names below it.
+//
+// It promises that only the home folder itself is made when it is opened (for its
+// owner alone, 0700), that asking for a path touches nothing, and that an error
+// says what to do about it.
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"chorus/internal/chat"
+)
+
+// Find says where the home folder is: CHORUS_HOME, else ~/.chorus. A leading ~ is
+// understood, since environment files are not read by a shell. The folder need
+// not exist.
+func Find(env func(string) string) (string, error) {
+	dir := strings.TrimSpace(env("CHORUS_HOME"))
+	if dir == "" {
+		user, err := userHome(env)
+		if err != nil {
+			return "", err
+		}
+		return filepath.Join(user, ".chorus"), nil
+	}
+	if dir == "~" || strings.HasPrefix(dir, "~/") {
+		user, err := userHome(env)
+		if err != nil {
+			return "", err
+		}
+		dir = filepath.Join(user, dir[1:])
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("find the home folder %s: %w", dir, err)
+	}
+	return abs, nil
+}
+
+func userHome(env func(string) string) (string, error) {
+	for _, name := range []string{"HOME", "USERPROFILE"} {
+		if dir := env(name); filepath.IsAbs(dir) {
+			return dir, nil
+		}
+	}
+	return "", errors.New("cannot tell where your home directory is; set CHORUS_HOME to a folder that Chorus may use")
+}
+
+// Home is an opened home folder.
+type Home struct{ dir string }
+
+// Open makes the folder if it is not there and checks that it can be written.
+func Open(dir string) (*Home, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open home folder %s: %w", dir, err)
+	}
+	if err := os.MkdirAll(abs, 0o700); err != nil {
+		return nil, fmt.Errorf("make home folder %s: %w; %s", abs, cause(err), remedy(err))
+	}
+	if err := checkWritable(abs); err != nil {
+		return nil, fmt.Errorf("use home folder %s: %w; %s", abs, cause(err), remedy(err))
+	}
+	return &Home{dir: abs}, nil
+}
+
+// At is a home folder that is looked at and not used: nothing is made or checked.
+func At(dir string) *Home { return &Home{dir: dir} }
+
+// checkWritable tries the real thing: access bits say too little on network
+// file systems, in containers and for root.
+func checkWritable(dir string) error {
+	if _, err := os.ReadDir(dir); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".probe-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// cause drops the path from an error whose message names the folder already.
+func cause(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+func remedy(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrExist):
+		return "a file is in the way: move it, or set CHORUS_HOME to another folder"
+	case errors.Is(err, fs.ErrPermission):
+		return "give yourself the right to read and write it (chmod u+rwx), or set CHORUS_HOME to another folder"
+	case errors.Is(err, syscall.EROFS):
+		return "the file system is read-only: set CHORUS_HOME to a folder on another one"
+	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
+		return "the disk is full: free some space, or set CHORUS_HOME to a folder on another one"
+	default:
+		return "set CHORUS_HOME to a folder that can be read and written"
+	}
+}
+
+// Dir is the folder itself, as an absolute path.
+func (h *Home) Dir() string { return h.dir }
+
+func (h *Home) join(names ...string) string {
+	return filepath.Join(append([]string{h.dir}, names...)...)
+}
+
+// The files and folders by name. None of them needs to exist.
+
+func (h *Home) DB() string       { return h.join("chorus.db") }
+func (h *Home) Blobs() string    { return h.join("blobs") }
+func (h *Home) Locks() string    { return h.join("locks") }
+func (h *Home) Bells() string    { return h.join("run", "bells") }
+func (h *Home) Config() string   { return h.join("config") }
+func (h *Home) Models() string   { return h.join("available_models.json") }
+func (h *Home) Settings() string { return h.join("settings.json") }
+func (h *Home) Identity() string { return h.join("IDENTITY.md") }
+func (h *Home) Memory() string   { return h.join("MEMORY.md") }
+func (h *Home) System() string   { return h.join("SYSTEM.md") }
+func (h *Home) Skills() string   { return h.join("skills") }
+func (h *Home) Events() string   { return h.join("events") }
+func (h *Home) Images() string   { return h.join("cache", "images") }
+func (h *Home) Logs() string     { return h.join("logs") }
+func (h *Home) Agents() string   { return h.join("agents") }
+func (h *Home) Guilds() string   { return h.join("guilds") }
+func (h *Home) Template() string { return h.join("template") }
+func (h *Home) Trash() string    { return h.join(".trash") }
+
+// AgentDir is an agent's folder; the name must be valid (chat.ValidAgentName).
+func (h *Home) AgentDir(name string) string { return h.join("agents", name) }
+
+// ThreadDir is a thread's folder: its mirrors, attachments and scratch space.
+func (h *Home) ThreadDir(id chat.ThreadID) string {
+	return h.join(filepath.FromSlash(id.Dir()))
+}
+
+// Outputs is where the whole text of a thread's long tool results goes.
+func (h *Home) Outputs(id chat.ThreadID) string {
+	return h.join("outputs", filepath.FromSlash(id.Dir()))
+}
+
+// Ensure makes a folder below the home (0700) and returns it.
+func (h *Home) Ensure(dir string) (string, error) {
+	if dir != h.dir && !strings.HasPrefix(dir, h.dir+string(filepath.Separator)) {
+		return "", fmt.Errorf("make folder %s: it is not below the home folder %s", dir, h.dir)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make folder %s: %w; %s", dir, cause(err), remedy(err))
+	}
+	return dir, nil
+}
+
+// WriteFile writes a file whole or not at all: to a temporary neighbour, to the
+// disk, then into place. Readers see the old or the new content, never a part.
+func WriteFile(path string, data []byte, perm fs.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w; %s", path, cause(err), remedy(err))
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Chmod(perm)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return fmt.Errorf("write %s: %w; %s", path, cause(err), remedy(err))
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package modelrouter
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"chorus/internal/datadir"
+)
+
+// BuiltIn are the vendors that the environment alone makes, in the order in which a
+// default is looked for. env is asked again whenever a key is needed.
+func BuiltIn(env func(string) string) []Vendor {
+	var out []Vendor
+	for _, r := range table {
+		out = append(out, Vendor{Name: string(r.kind), Kind: r.kind, Config: r.config(env)})
+	}
+	return out
+}
+
+func (r row) config(env func(string) string) func(string) (string, error) {
+	return func(key string) (string, error) {
+		for _, variable := range r.env[key] {
+			if value, err := datadir.Secret(env, variable); value != "" || err != nil {
+				return value, err
+			}
+		}
+		return "", nil
+	}
+}
+
+// Declare makes a vendor out of what a file says of it. The kind may be left out: it
+// follows from the name or from which settings there are. A value may be ${VARIABLE}
+// or file:PATH, which are looked up each time the value is needed.
+func Declare(name string, kind Kind, settings map[string]string, provides []string, env func(string) string) (Vendor, error) {
+	v := Vendor{Name: name, Kind: kind, Declared: true}
+	if name == "" || strings.ContainsAny(name, "/ \t\n") {
+		return v, fmt.Errorf("vendor %q: a name has neither slashes nor spaces, since it is put before the slash of a model's name", name)
+	}
+	var err error
+	if v.Kind == "" {
+		if v.Kind, err = Infer(name, slices.Collect(maps.Keys(settings))); err != nil {
+			return v, err
+		}
+	} else if !v.Kind.Known() {
+		return v, fmt.Errorf("vendor %s: there is no kind %q; there are %s", name, kind, kindNames())
+	}
+	for _, p := range provides {
+		pattern, err := Compile(p)
+		if err != nil {
+			return v, fmt.Errorf("vendor %s: %w", name, err)
+		}
+		v.Provides = append(v.Provides, pattern)
+	}
+	v.Config = func(key string) (string, error) { return Expand(settings[key], env) }
+	return v, nil
+}
+
+// Expand looks up what a value of a config file refers to: file:PATH is the file's
+// content, ${NAME} a variable (or the file that NAME_FILE names).
+func Expand(value string, env func(string) string) (string, error) {
+	if path, ok := strings.CutPrefix(value, "file:"); ok {
+		return datadir.SecretFile(strings.TrimPrefix(path, "//"))
+	}
+	var out strings.Builder
+	for {
+		before, rest, ok := strings.Cut(value, "${")
+		name, after, closed := strings.Cut(rest, "}")
+		if !ok || !closed {
+			out.WriteString(value)
+			return out.String(), nil
+		}
+		text, err := datadir.Secret(env, name)
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(before)
+		out.WriteString(text)
+		value = after
+	}
+}
+
+// Infer says of which kind a vendor is that does not say so itself: by its name if
+// that is a kind's, else by the settings it has. Two kinds' keys in one vendor, or
+// none, are an error.
+func Infer(name string, settings []string) (Kind, error) {
+	if k := Kind(strings.ToLower(name)); k.Known() {
+		return k, nil
+	}
+	if strings.ToLower(name) == "gemini" {
+		return Google, nil
+	}
+	var found []string
+	for _, k := range Kinds() {
+		own := func(s string) bool {
+			return !slices.Contains([]string{"api_key", "api_key_file", "api_base", "base_url", "region"}, s)
+		}
+		if slices.ContainsFunc(settings, func(s string) bool { return own(s) && slices.Contains(k.Settings(), s) }) {
+			found = append(found, string(k))
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return Kind(found[0]), nil
+	case len(found) > 1:
+		return "", fmt.Errorf("vendor %s: its config has the settings of %s; make a vendor of each, or say kind: in its config", name, strings.Join(found, " and "))
+	case slices.Contains(settings, "api_base") || slices.Contains(settings, "base_url"):
+		return OpenAI, nil // an address alone: nearly every server speaks like OpenAI's
+	default:
+		return "", fmt.Errorf("vendor %s: its config has no key that says whose it is; say kind: there, with one of %s", name, kindNames())
+	}
+}
+
+// Merge puts declared vendors before the built-in ones. One that has a built-in's name
+// takes its place, and what it does not set itself comes from the environment.
+func Merge(declared, built []Vendor) []Vendor {
+	out := slices.Clone(declared)
+	for _, b := range built {
+		i := slices.IndexFunc(out, func(v Vendor) bool { return v.Name == b.Name })
+		if i < 0 {
+			out = append(out, b)
+			continue
+		}
+		if v := out[i]; v.Kind == b.Kind {
+			out[i].Config = v.or(b)
+		}
+	}
+	return out
+}
+
+// or asks v first: for a key as for the address, whatever the setting is called there.
+func (v Vendor) or(b Vendor) func(string) (string, error) {
+	group := func(key string) []string {
+		w, _ := v.Kind.row()
+		for _, names := range [][]string{w.key, w.base} {
+			if slices.Contains(names, strings.TrimSuffix(key, "_file")) {
+				return names
+			}
+		}
+		return []string{key}
+	}
+	return func(key string) (string, error) {
+		text, err := v.Config(key)
+		if text != "" || err != nil || b.Config == nil {
+			return text, err
+		}
+		for _, other := range group(key) {
+			if has, err := v.Config(other); has != "" || err != nil {
+				return "", err
+			}
+			if has, err := v.Config(other + "_file"); has != "" || err != nil {
+				return "", err
+			}
+		}
+		return b.Config(key)
+	}
+}

@@ -1,0 +1,19 @@
+package modelrouter
+
+import "chorus/internal/model"
+
+// policy is what another model can mend. A fallback comes after the attempts that
+// the back-off allows, never instead of them.
+var policy = map[model.ErrorKind]bool{
+	model.Overloaded:  true,  // another provider may have room
+	model.Network:     true,  // or be reachable
+	model.RateLimited: true,  // once the wait is longer than the patience
+	model.Auth:        true,  // or have a key that works
+	model.TooLong:     false, // a compaction helps; a smaller window elsewhere would not
+	model.Refused:     false, // asking around until somebody says yes is not what people want
+	model.BadRequest:  false, // our mistake, and it would be hidden
+}
+
+// Next reports whether a failure of this kind moves a run on to the next model of
+// its fallback list. It may only be done while nothing of the answer was shown.
+func Next(kind model.ErrorKind) bool { return policy[kind] }

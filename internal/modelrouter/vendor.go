@@ -1,0 +1,217 @@
+// Package modelrouter knows who can be asked for which model, and with which key.
+//
+// It promises that the same name, the same vendors and the same lists resolve to the
+// same model, and that an error says which vendors were considered and why none fits;
+// that keys are read when they are needed and read again when one is not accepted, so
+// that a key can be changed under a running program; that a call moves to another key
+// only as long as nothing of its answer was shown; and that no key ever stands in an
+// error. What plugs stand behind a kind is app's affair.
+package modelrouter
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"chorus/internal/datadir"
+	"chorus/internal/model"
+)
+
+// Vendor is somebody who offers models, under a name that people put before a slash.
+type Vendor struct {
+	Name string
+	Kind Kind
+	// Config gives a setting by its name in the config file (anthropic_api_key,
+	// api_base, …), "" for one that is not set. It is asked anew whenever the value
+	// is needed and must be safe for concurrent use.
+	Config func(key string) (string, error)
+	// Provides are the models it is chosen for when only the model is named.
+	Provides []Pattern
+	// Headers are sent with each request, Extra is added to its body, where the kind
+	// allows for it.
+	Headers map[string]string
+	Extra   map[string]any
+	// Declared: somebody wrote it into a file. The others are built in, and most of
+	// them wait for a key.
+	Declared bool
+}
+
+// Account is one key of a vendor with everything else that was set at that moment.
+type Account struct {
+	Key    string // "": none is needed, or the kind finds its own
+	Base   string // the address; "": the kind's own
+	values map[string]string
+}
+
+// Get is one of the kind's other settings.
+func (a Account) Get(name string) string { return a.values[name] }
+
+// String hides the key and all else, also from somebody who prints or logs it whole.
+func (a Account) String() string { return "an account" }
+
+// GoString hides it too.
+func (a Account) GoString() string { return a.String() }
+
+func (a Account) equal(b Account) bool {
+	return a.Key == b.Key && a.Base == b.Base && maps.Equal(a.values, b.values)
+}
+
+// secrets are the values that must not be seen.
+func (a Account) secrets() []string {
+	out := []string{a.Key}
+	for name, value := range a.values {
+		if strings.HasPrefix(name, "aws_") && name != "aws_region" && name != "aws_profile" {
+			out = append(out, value)
+		}
+	}
+	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
+}
+
+// get reads the first of the settings that is set; a key may also stand in a file.
+func (v Vendor) get(names ...string) (string, error) {
+	if v.Config == nil {
+		return "", nil
+	}
+	for _, name := range names {
+		var failed error
+		read := func(name string) string {
+			text, err := v.Config(name)
+			if err != nil && failed == nil {
+				failed = err
+			}
+			return text
+		}
+		value, err := datadir.Secret(func(asked string) string {
+			if base, ok := strings.CutSuffix(asked, "_FILE"); ok {
+				return read(base + "_file")
+			}
+			return read(asked)
+		}, name)
+		if failed != nil {
+			err = failed
+		}
+		if err != nil {
+			return "", fmt.Errorf("vendor %s: %w", v.Name, err)
+		}
+		if value != "" {
+			return value, nil
+		}
+	}
+	return "", nil
+}
+
+// Accounts reads the vendor's keys and settings as they are now. Several keys stand
+// behind each other with commas or line ends between; each of them is an account. A
+// vendor that needs none has one account without. The error is a *NoKey when a key is
+// missing.
+func (v Vendor) Accounts() ([]Account, error) {
+	w, ok := v.Kind.row()
+	if !ok {
+		return nil, fmt.Errorf("vendor %s: there is no kind %q; there are %s", v.Name, v.Kind, kindNames())
+	}
+	text, err := v.get(w.key...)
+	if err != nil {
+		return nil, err
+	}
+	common := Account{values: map[string]string{}}
+	if common.Base, err = v.get(w.base...); err != nil {
+		return nil, err
+	}
+	for _, name := range w.more {
+		if common.values[name], err = v.get(append([]string{name}, aliases[name]...)...); err != nil {
+			return nil, err
+		}
+	}
+	var out []Account
+	for _, key := range SplitKeys(text) {
+		one := common
+		one.Key = key
+		out = append(out, one)
+	}
+	switch {
+	case len(out) > 0:
+		return out, nil
+	case w.keyless, w.gated && common.Base != "":
+		return []Account{common}, nil
+	default:
+		return nil, v.noKey()
+	}
+}
+
+// SplitKeys takes several keys apart, in their order, each once.
+func SplitKeys(text string) []string {
+	var out []string
+	for _, key := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == '\n' || r == '\r' }) {
+		if key = strings.TrimSpace(key); key != "" && !slices.Contains(out, key) {
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
+// Configured reports whether the vendor was meant to be used: a file names it and it
+// lacks nothing, or the environment has its key. A key that cannot be read counts, so
+// that somebody hears of it.
+func (v Vendor) Configured() bool {
+	accounts, err := v.Accounts()
+	if err != nil {
+		_, missing := err.(*NoKey)
+		return !missing
+	}
+	if v.Declared || v.Kind == Demo {
+		return true
+	}
+	switch a := accounts[0]; v.Kind {
+	case Ollama:
+		return a.Base != ""
+	case Bedrock: // the chain may find more; but a profile for other work is no wish to spend money here
+		return a.Get("aws_region") != "" && (a.Get("aws_access_key") != "" || a.Get("aws_profile") != "" ||
+			a.Get("aws_bearer_token_bedrock") != "" || a.Base != "")
+	default:
+		return true
+	}
+}
+
+// KeySetting is where the vendor's key is to be put, as a person would look for it.
+func (v Vendor) KeySetting() string {
+	switch w, _ := v.Kind.row(); {
+	case len(w.key) == 0:
+		return "the credentials of " + v.Name
+	case v.Declared:
+		return w.key[0] + " of vendor " + v.Name
+	default:
+		return w.env[w.key[0]][0]
+	}
+}
+
+// Catalog is the name under which the catalog has the vendor's models: the kind's,
+// unless it is a server of somebody's own that only speaks like OpenAI's.
+func (v Vendor) Catalog() string {
+	if w, _ := v.Kind.row(); w.own && v.Declared && v.Name != string(v.Kind) {
+		if base, err := v.get(w.base...); err != nil || base != "" {
+			return v.Name
+		}
+	}
+	return string(v.Kind)
+}
+
+// NoKey is a vendor that cannot be asked for want of a key.
+type NoKey struct{ cause model.Error }
+
+func (v Vendor) noKey() *NoKey {
+	where := fmt.Sprintf("set %s (or %s_FILE)", v.KeySetting(), v.KeySetting())
+	if v.Declared {
+		w, _ := v.Kind.row()
+		key := w.key[0]
+		where = fmt.Sprintf("set %s (or %s_file) in its config", key, key)
+	}
+	return &NoKey{model.Error{Kind: model.Auth, Provider: v.Name,
+		Message: fmt.Sprintf("there is no key for %s: %s, or try the offline model with --model demo/guide", v.Name, where)}}
+}
+
+// Error says what to set.
+func (e *NoKey) Error() string { return e.cause.Message }
+
+// Unwrap makes it a model's failure of the kind auth that happened before anybody was asked.
+func (e *NoKey) Unwrap() error { return &e.cause }

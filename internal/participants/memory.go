@@ -1,0 +1,128 @@
+package participants
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+	"weak"
+
+	"chorus/internal/chat"
+	"chorus/internal/model"
+)
+
+// memory keeps the turns that were made of groups of messages, so that a provider
+// finds them encoded already. It holds no message: what was made of messages goes when
+// they go, and everything goes when there is too much of it.
+type memory struct {
+	mu     sync.Mutex
+	groups map[groupKey]group
+	heads  map[weak.Pointer[model.Head]]heading
+}
+
+// mostGroups is several long conversations; mostHeads far more agents than one home has.
+const (
+	mostGroups = 4096
+	mostHeads  = 64
+)
+
+// groupKey is a group and the turn before it, so it stands for everything before it.
+type groupKey struct {
+	before, first, last weak.Pointer[model.Message]
+	kind                groupKind
+	n                   int
+}
+
+type groupKind uint8
+
+const (
+	scriptGroup groupKind = iota
+	captionGroup
+	imageGroup
+	pictureGroup // both
+	userGroup
+	ownGroup
+)
+
+type group struct {
+	members []weak.Pointer[model.Message]
+	made    *model.Message
+	after   ending
+}
+
+// ending is how the text so far ends: what must stand before more of it.
+type ending struct {
+	text bool // there is text of the same turn before
+	own  bool // and it is the bot's own words
+}
+
+// turn gives the turn that was made of the messages after the turn before, or makes
+// it; nil when there is nothing to say.
+func (m *memory) turn(kind groupKind, before *model.Message, members []*model.Message, make func() (model.Role, chat.Blocks, ending)) (*model.Message, ending, error) {
+	key := groupKey{weak.Make(before), weak.Make(members[0]), weak.Make(members[len(members)-1]), kind, len(members)}
+	m.mu.Lock()
+	known, ok := m.groups[key]
+	m.mu.Unlock()
+	if ok && slices.EqualFunc(known.members, members, func(w weak.Pointer[model.Message], p *model.Message) bool { return w.Value() == p }) {
+		return known.made, known.after, nil
+	}
+	role, blocks, after := make()
+	if len(blocks) == 0 {
+		return nil, after, nil
+	}
+	made, err := model.NewMessage(role, chat.Participant{}, blocks)
+	if err != nil {
+		return nil, after, err
+	}
+	known = group{made: made, after: after}
+	for _, member := range members {
+		known.members = append(known.members, weak.Make(member))
+	}
+	m.mu.Lock()
+	if m.groups == nil || len(m.groups) >= mostGroups {
+		m.groups = map[groupKey]group{}
+	}
+	m.groups[key] = known
+	m.mu.Unlock()
+	runtime.AddCleanup(members[0], m.forget, key)
+	return made, after, nil
+}
+
+func (m *memory) forget(key groupKey) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.groups, key)
+}
+
+// heading is what stands before the messages: the head, and fixed turns.
+type heading struct {
+	head  *model.Head
+	turns []*model.Message
+	marks []int
+	tools map[string]model.ToolSpec
+}
+
+// heading gives what was made of a head, or makes it. A request without a head has
+// an empty one of its own each time.
+func (m *memory) heading(of *model.Head, make func(*model.Head) (heading, error)) (heading, error) {
+	if of == nil {
+		return make(&model.Head{})
+	}
+	key := weak.Make(of)
+	m.mu.Lock()
+	known, ok := m.heads[key]
+	m.mu.Unlock()
+	if ok {
+		return known, nil
+	}
+	made, err := make(of)
+	if err != nil {
+		return made, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.heads == nil || len(m.heads) >= mostHeads {
+		m.heads = map[weak.Pointer[model.Head]]heading{}
+	}
+	m.heads[key] = made
+	return made, nil
+}

@@ -1,0 +1,247 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"chorus/internal/chat"
+)
+
+// Told is what there is to tell of one run, for people who ask about it.
+type Told struct {
+	Run     string
+	Model   string
+	Profile string
+	Payer   chat.Principal
+	Prompts []int64 // the events it answers
+	Head    string  // the blob with the system prompt
+	Noted   []string
+	Window  int // tokens that the model can take
+	Began   time.Time
+	End     *chat.RunEnded // nil: it is on
+	Ended   time.Time
+	Step    int // of the model
+	Steps   []Step
+	Usage   chat.Usage
+	Read    []string
+	Changed []string
+}
+
+// Step is one thing that a run did: asked its model, ran a call, waited for a yes.
+type Step struct {
+	What  string
+	Began time.Time
+	Took  time.Duration
+	Open  bool // it has not ended
+	State string
+}
+
+// Tell folds the events of one run. What others wrote meanwhile may be among them. call
+// says in a few words what a call does; nil: its name.
+func Tell(events []chat.Event, call func(name string, args []byte) string) Told {
+	f := telling{call: call, labels: map[string]string{}, asked: -1}
+	for _, ev := range events {
+		f.apply(ev)
+	}
+	return f.Told
+}
+
+type telling struct {
+	Told
+	call   func(string, []byte) string
+	labels map[string]string // of calls, by their ids
+	asked  int               // index of the request that is open; -1: none
+}
+
+func (f *telling) apply(ev chat.Event) {
+	switch b := ev.Body.(type) {
+	case chat.RunStarted:
+		f.Run, f.Model, f.Profile, f.Payer, f.Head, f.Began = b.Run, b.Model, b.Settings.Profile, b.Principal, b.Head, ev.At
+		f.Window = b.Settings.ContextWindow
+	case chat.Took:
+		f.Prompts = append(f.Prompts, b.Seqs...)
+	case chat.Noted:
+		f.Noted = append(f.Noted, b.What)
+	case chat.Asked:
+		f.Step, f.Model = b.Step, b.Model
+		f.lost()
+		what := "the model"
+		if b.Purpose != chat.ForTurn && b.Purpose != "" {
+			what = "the model, for a summary of what came before"
+		}
+		f.begin(what, ev.At)
+		f.asked = len(f.Steps) - 1
+	case chat.Said:
+		f.said(ev, b)
+	case chat.Compacted:
+		f.Usage = f.Usage.Plus(b.Usage)
+		f.end(f.asked, ev.At, "done")
+		f.asked = -1
+	case chat.ToolBegan:
+		f.begin(f.label(b.Call, b.Name), ev.At)
+	case chat.ToolRan:
+		f.ran(ev, b)
+	case chat.ApprovalAsked:
+		f.begin("a yes to "+f.label(b.Call, b.Name), ev.At)
+	case chat.ApprovalAnswered:
+		state := "no"
+		if b.OK {
+			state = "yes"
+		}
+		f.end(f.open("a yes to "+f.label(b.Call, "")), ev.At, state)
+	case chat.RunEnded:
+		f.lost()
+		f.End, f.Ended, f.Usage = &b, ev.At, b.Usage
+		for i := range f.Steps {
+			if f.Steps[i].Open {
+				f.end(i, ev.At, "ended with the run")
+			}
+		}
+	}
+}
+
+// label is what a call does.
+func (f *telling) label(call, name string) string {
+	if l := f.labels[call]; l != "" {
+		return l
+	}
+	if name == "" {
+		return "a call"
+	}
+	return name
+}
+
+func (f *telling) begin(what string, at time.Time) {
+	f.Steps = append(f.Steps, Step{What: what, Began: at, Open: true})
+}
+
+// open is the newest step of that name that has not ended; -1: none.
+func (f *telling) open(what string) int {
+	for i, s := range slices.Backward(f.Steps) {
+		if s.Open && s.What == what {
+			return i
+		}
+	}
+	return -1
+}
+
+func (f *telling) end(i int, at time.Time, state string) {
+	if i < 0 {
+		return
+	}
+	s := &f.Steps[i]
+	s.Open, s.Took, s.State = false, max(0, at.Sub(s.Began)), state
+}
+
+// lost ends a request that was never answered: the process died while it was open.
+func (f *telling) lost() {
+	if f.asked >= 0 {
+		f.Steps[f.asked].Open, f.Steps[f.asked].State = false, "lost"
+		f.asked = -1
+	}
+}
+
+func (f *telling) said(ev chat.Event, b chat.Said) {
+	f.Usage = f.Usage.Plus(b.Usage)
+	uses := b.Blocks.Calls()
+	state := "answered"
+	switch {
+	case b.Error != nil:
+		state = "failed: " + oneLine(b.Error.Message, statusLine)
+	case b.Partial:
+		state = "cut off"
+	case b.Stop == chat.StopRefused:
+		state = "would not answer"
+	case len(uses) > 0:
+		state = "wanted " + plural(len(uses), "call")
+	}
+	f.end(f.asked, ev.At, state)
+	f.asked = -1
+	for _, u := range uses {
+		f.labels[u.ID] = u.Name
+		if f.call != nil {
+			if l := f.call(u.Name, u.Args); l != "" {
+				f.labels[u.ID] = l
+			}
+		}
+	}
+}
+
+func (f *telling) ran(ev chat.Event, b chat.ToolRan) {
+	what := f.label(b.Call, b.Name)
+	i := f.open(what)
+	took := time.Duration(b.TookMS) * time.Millisecond
+	if i < 0 { // what only reads has no beginning of its own
+		f.begin(what, ev.At.Add(-took))
+		i = len(f.Steps) - 1
+	}
+	state := "ok"
+	switch {
+	case b.Outcome != chat.Ran && b.Outcome != "":
+		state = string(b.Outcome)
+	case b.Failed:
+		state = "failed"
+	}
+	f.end(i, ev.At, state)
+	if took > 0 {
+		f.Steps[i].Took = took
+	}
+	f.Read, f.Changed = add(f.Read, b.Read), add(f.Changed, b.Changed)
+}
+
+func add(list, more []string) []string {
+	for _, s := range more {
+		if !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// Doing is what the run does now; "" when it is over.
+func (t Told) Doing() string {
+	if t.End != nil {
+		return ""
+	}
+	for _, s := range slices.Backward(t.Steps) {
+		if s.Open {
+			return "waiting for " + s.What
+		}
+	}
+	return "working"
+}
+
+// Lines are the steps for people, one a line, with how long each took.
+func (t Told) Lines(now time.Time) []string {
+	out := make([]string, 0, len(t.Steps))
+	for i, s := range t.Steps {
+		took, state := s.Took, s.State
+		if s.Open {
+			took, state = now.Sub(s.Began), "still on"
+		}
+		out = append(out, fmt.Sprintf("%d. `%s` %s, %s", i+1, oneLine(s.What, statusLine), state, Duration(took)))
+	}
+	return out
+}
+
+// Duration is how long something took, as people say it.
+func Duration(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return "no time"
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", d.Seconds()), ".0") + " s"
+	default:
+		return elapsed(d)
+	}
+}
+
+// Tokens says how much went in, how much of it was cached, and how much came out.
+func Tokens(u chat.Usage) string { return tokens(u) }
+
+// Money writes billionths of a dollar for people; "": nothing.
+func Money(nanos int64) string { return money(nanos) }

@@ -1,0 +1,215 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/room/split"
+)
+
+// Wanted is what should be shown now.
+func (v *View) Wanted(now time.Time) Wanted {
+	var w Wanted
+	for _, r := range v.runs {
+		w.Messages = append(w.Messages, v.runMessages(r, now)...)
+		for _, c := range v.cards {
+			if c.run == r.id {
+				w.Messages = append(w.Messages, v.cardMessage(c, r))
+			}
+		}
+		if r.end == nil && !v.asks(r) {
+			w.Typing = true
+		}
+		if r.end != nil && r.refused {
+			w.Reactions = append(w.Reactions, v.refusal(r)...)
+		}
+	}
+	for _, seq := range v.order {
+		p := v.prompts[seq]
+		if p.refused != "" {
+			w.Messages = append(w.Messages, Message{Key: fmt.Sprintf("refused/%d", seq), ReplyTo: p.target(), Text: "Not taken: " + strings.TrimRight(p.refused, ".") + ".", Final: true})
+		}
+		if sign := v.sign(p); v.o.Reactions && p.target() != "" {
+			w.Reactions = append(w.Reactions, Reaction{On: p.id, Emoji: sign})
+		}
+	}
+	return w
+}
+
+// target is the message on the platform, unless it was taken back.
+func (p *prompt) target() string {
+	if p.gone {
+		return ""
+	}
+	return p.id
+}
+
+func (v *View) sign(p *prompt) string {
+	r := v.run(p.run)
+	switch {
+	case p.refused != "":
+		return SignNot
+	case p.run == "":
+		return SignAccepted
+	case r == nil || r.end == nil:
+		return SignWorking
+	case r.end.Reason == chat.EndDone:
+		return SignDone
+	default:
+		return SignNot
+	}
+}
+
+// replyTo is the first of a run's prompts that still stands, or the last one.
+func (v *View) replyTo(r *run) string {
+	found := ""
+	for _, seq := range r.prompts {
+		if p := v.prompts[seq]; p != nil && p.target() != "" {
+			if found = p.id; !v.o.Newest {
+				return found
+			}
+		}
+	}
+	return found
+}
+
+// refusal puts the sign on every message of the answer, or on the prompt.
+func (v *View) refusal(r *run) (out []Reaction) {
+	for _, m := range v.finals(r) {
+		if !m.Absent() {
+			out = append(out, Reaction{Key: m.Key, Emoji: SignRefused})
+		}
+	}
+	if id := v.replyTo(r); len(out) == 0 && id != "" {
+		out = append(out, Reaction{On: id, Emoji: SignRefused})
+	}
+	return out
+}
+
+func (v *View) asks(r *run) bool {
+	for _, c := range v.cards {
+		if c.run == r.id && c.Open {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *View) cardMessage(c *card, r *run) Message {
+	shown := c.Card
+	if r.end != nil {
+		shown.Open = false // the run that asked is over
+	}
+	return Message{Key: "ask/" + c.Approval, ReplyTo: v.replyTo(r), Card: &shown, Final: !shown.Open}
+}
+
+// part is the key of a run's n-th message. The first is the status, and then the answer, unless that stands below.
+func part(r *run, n int) string { return fmt.Sprintf("%s/%d", r.id, n) }
+
+func (v *View) runMessages(r *run, now time.Time) (out []Message) {
+	out = v.asides(r)
+	if r.end != nil {
+		return append(out, v.finals(r)...)
+	}
+	if v.o.Status {
+		// The status stands first: it was there before anything was thought or called.
+		status := Message{Key: part(r, 0), ReplyTo: v.replyTo(r), Text: v.status(r, now), Stop: r.id}
+		out = append([]Message{status}, out...)
+	}
+	return out
+}
+
+// finals is the one authoritative answer of an ended run.
+func (v *View) finals(r *run) (out []Message) {
+	if r.told == nil {
+		r.told = v.tell(r)
+	}
+	out = slices.Clone(r.told)
+	if i := slices.IndexFunc(out, func(m Message) bool { return !m.Absent() }); i >= 0 {
+		out[i].ReplyTo = v.replyTo(r) // whose prompt may be taken back later
+	}
+	return out
+}
+
+// tell cuts the answer into messages.
+func (v *View) tell(r *run) (out []Message) {
+	answer := split.Fit(r.final(v.o), v.o.Split)
+	texts := answer.Texts()
+	if len(texts) == 0 {
+		return []Message{{Key: part(r, 0), Final: true}} // a status that was there goes
+	}
+	if v.o.Footer && (r.end.Cost > 0 || !v.o.Brief) {
+		texts = underneath(texts, v.footer(r), v.o.Split)
+	}
+	if v.o.Status && len(v.asides(r)) > 0 {
+		// What was said beside the conversation stands under the status. The answer comes below it, and the status goes.
+		out = append(out, Message{Key: part(r, 0), Final: true})
+	}
+	first := len(out)
+	for i, text := range texts {
+		out = append(out, Message{Key: part(r, first+i), Text: text, Final: true})
+	}
+	out[first].File = answer.File
+	return out
+}
+
+// underneath puts the footer under the last text, or behind it where it does not fit.
+func underneath(texts []string, footer string, o split.Options) []string {
+	hard := o.Hard
+	if hard <= 0 {
+		hard = split.DefaultHard
+	}
+	last := texts[len(texts)-1] + "\n" + footer
+	if split.Length(last) > hard {
+		return append(texts, split.Clip(footer, hard))
+	}
+	return append(texts[:len(texts)-1:len(texts)-1], last)
+}
+
+// footer is the small print: *branch #3 · 2 steps · 1,234 (100 cached) in / 567 out · $0.042 · 12.5s*.
+func (v *View) footer(r *run) string {
+	var parts []string
+	if v.o.Label != "" {
+		parts = append(parts, v.o.Label)
+	}
+	if !v.o.Brief {
+		parts = append(parts, plural(r.end.Steps, "step"), tokens(r.end.Usage))
+	}
+	if cost := money(r.end.Cost); cost != "" {
+		parts = append(parts, cost)
+	}
+	if !r.began.IsZero() && !r.ended.IsZero() {
+		parts = append(parts, fmt.Sprintf("%.1fs", r.ended.Sub(r.began).Seconds()))
+	}
+	return "*" + strings.Join(parts, " · ") + "*"
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+func tokens(u chat.Usage) string {
+	in := split.Thousands(u.Input + u.CacheRead + u.CacheWrite)
+	if u.CacheRead > 0 {
+		in += fmt.Sprintf(" (%s cached)", split.Thousands(u.CacheRead))
+	}
+	return in + " in / " + split.Thousands(u.Output) + " out"
+}
+
+// money writes billionths of a dollar with three decimals; nothing is not mentioned.
+func money(nanos int64) string {
+	switch {
+	case nanos <= 0:
+		return ""
+	case nanos < 500_000:
+		return "<$0.001"
+	default:
+		return fmt.Sprintf("$%.3f", float64(nanos)/1e9)
+	}
+}

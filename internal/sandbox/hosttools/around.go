@@ -1,0 +1,191 @@
+// Package hosttools finds what of a developer's machine commands behind walls need to see
+// around their workspace: programs of the PATH, toolchains, the repository above, the
+// name that commits are made in. It promises to show it read-only (but for a
+// repository's .git), and never to show the user's home itself, what holds
+// it, a folder of keys, or what it was told to hide. It reads, and starts nothing but git.
+package hosttools
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"chorus/internal/sandbox"
+)
+
+// Options say around what.
+type Options struct {
+	Environ []string // the server's
+	Home    string   // the user's; empty: nothing of it
+	Dir     string   // the workspace
+	Hide    []string // never shown: the server's home
+	Roots   []string // further ones that somebody named: a path, with :rw at the end writable
+	Network bool     // something can be reached, so caches of our own can be filled
+	Root    bool     // the server runs as root, whom file modes do not stop
+}
+
+// View is what was found.
+type View struct {
+	Roots    []sandbox.Root
+	Env      []string // NAME=value
+	Problems []string // named roots that are left out, and why
+}
+
+// Keys are the folders and files of a home that no command may see, wherever it works.
+func Keys(home string) []string {
+	names := []string{
+		".ssh", ".aws", ".gnupg", ".kube", ".azure", ".password-store", ".docker/config.json", ".config/gcloud", ".config/gh", ".config/hub",
+		".netrc", ".git-credentials", ".config/git/credentials", ".npmrc", ".pypirc", ".pgpass", ".vault-token",
+		".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml", ".gradle/gradle.properties",
+		".local/share/keyrings", ".mozilla", ".config/google-chrome", ".config/chromium", ".bash_history", ".zsh_history",
+	}
+	out := []string{"/run/docker.sock", "/var/run/docker.sock", "/run/podman", "/run/user"}
+	if home == "" {
+		return out
+	}
+	for _, name := range names {
+		out = append(out, filepath.Join(home, name))
+	}
+	return out
+}
+
+// The system's own folders are seen anyway, or must not be.
+var (
+	seen  = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/gnu"}
+	never = []string{"/proc", "/sys", "/dev", "/run", "/etc", "/boot", "/var"}
+)
+
+// finder gathers.
+type finder struct {
+	Options
+	env  map[string]string
+	hide []string
+	view View
+}
+
+// Find looks around a workspace.
+func Find(o Options) View {
+	f := &finder{Options: o, env: map[string]string{}, hide: append(Keys(o.Home), o.Hide...)}
+	for _, entry := range o.Environ {
+		if name, value, ok := strings.Cut(entry, "="); ok {
+			f.env[name] = value
+		}
+	}
+	f.repository()
+	f.programs()
+	f.toolchains()
+	f.signature()
+	for _, text := range o.Roots {
+		f.named(text)
+	}
+	return f.view
+}
+
+// resolved is the directory or file behind a path; "" when there is none.
+func resolved(path string) string {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil || !filepath.IsAbs(real) {
+		return ""
+	}
+	return real
+}
+
+// inside says whether path is root or lies below it.
+func inside(path, root string) bool {
+	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, "/")+"/")
+}
+
+// refuses says why a path must not be shown; "" when it may.
+func (f *finder) refuses(real string) string {
+	home := resolved(f.Home)
+	switch {
+	case real == "/" || slices.ContainsFunc(never, func(dir string) bool { return inside(real, dir) }):
+		return "it is the machine itself"
+	case home != "" && inside(home, real):
+		return "it is your home, or holds it: name the directories below that are needed"
+	}
+	for _, path := range f.hide {
+		if hidden := resolved(path); hidden != "" && inside(real, hidden) {
+			return "it holds keys, or belongs to Chorus"
+		}
+	}
+	return ""
+}
+
+// show adds a directory read-only, if it is there, may be seen and is not seen already.
+func (f *finder) show(path string) bool {
+	real := resolved(path)
+	if real == "" || f.refuses(real) != "" {
+		return false
+	}
+	system := func(path string) bool {
+		return slices.ContainsFunc(seen, func(dir string) bool { return inside(path, dir) })
+	}
+	switch {
+	case system(path) && system(real):
+		return true
+	case system(path): // a symlink that leads out of it
+		path = real
+	}
+	for _, dir := range []string{f.Dir, resolved(f.Dir)} {
+		// A workspace is seen; and what a command could have put there leads nowhere else.
+		if dir != "" && (inside(path, dir) || inside(real, dir)) {
+			return inside(real, dir)
+		}
+	}
+	if slices.ContainsFunc(f.view.Roots, func(r sandbox.Root) bool { return inside(path, r.Path) && inside(real, r.Path) }) {
+		return true
+	}
+	f.view.Roots = append(f.view.Roots, sandbox.Root{Path: filepath.Clean(path)})
+	return true
+}
+
+// named adds a root that somebody wrote down.
+func (f *finder) named(text string) {
+	path, writable := strings.CutSuffix(strings.TrimSpace(text), ":rw")
+	path = strings.TrimSuffix(path, ":ro")
+	if rest, ok := strings.CutPrefix(path, "~/"); ok && f.Home != "" {
+		path = filepath.Join(f.Home, rest)
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(f.Dir, path)
+	}
+	real := resolved(path)
+	why := "there is nothing"
+	if real != "" {
+		why = f.refuses(real)
+	}
+	if why != "" {
+		f.view.Problems = append(f.view.Problems, "sandboxRoots: "+text+" is left out: "+why)
+		return
+	}
+	f.view.Roots = append(f.view.Roots, sandbox.Root{Path: filepath.Clean(path), Writable: writable})
+}
+
+// repository shows the one above a workspace that is only a part of it: whole, or git
+// would take the rest for deleted.
+func (f *finder) repository() {
+	dir := resolved(f.Dir)
+	if dir == "" || exists(filepath.Join(dir, ".git")) {
+		return
+	}
+	for up := filepath.Dir(dir); f.refuses(up) == ""; up = filepath.Dir(up) {
+		dotGit := filepath.Join(up, ".git")
+		info, err := os.Lstat(dotGit)
+		switch {
+		case err != nil:
+			continue
+		case info.IsDir() && exists(filepath.Join(dotGit, "HEAD")) && exists(filepath.Join(dotGit, "objects")):
+			f.view.Roots = append(f.view.Roots, sandbox.Root{Path: up}, sandbox.Root{Path: dotGit, Writable: true})
+		case info.Mode().IsRegular(): // a worktree: what it lives from is found by the walls
+			f.view.Roots = append(f.view.Roots, sandbox.Root{Path: up})
+		}
+		return
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

@@ -1,0 +1,223 @@
+package toolsearch
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"chorus/internal/tool"
+)
+
+//go:embed find_tools.md
+var findWords string
+
+const (
+	shownWhole   = 5        // with description and schema
+	shownNames   = 15       // after them, by name only
+	largestFind  = 24 << 10 // a search must cost less than the list it stands for
+	longSchema   = 8 << 10
+	longWords    = 1000
+	longestQuery = 500
+)
+
+type findIn struct {
+	Query string `json:"query" jsonschema:"What the tool should do, in a few words, or a part of its name."`
+}
+
+// newFind is find_tools over these tools. It is information about the agent
+// itself, so it is judged as that.
+func newFind(specs []tool.Spec) tool.Tool {
+	index := newIndex(specs)
+	return tool.New(tool.Func[findIn]{
+		Name:        "find_tools",
+		Description: strings.TrimSpace(findWords) + "\n\nOn the shelf: " + groups(specs) + ".",
+		ReadOnly:    true,
+		Access:      func(findIn) []tool.Access { return []tool.Access{{Tool: "info", Detail: "tools"}} },
+		JudgedAs:    []string{"info"},
+		Label:       func(in findIn) string { return "find tools: " + clip(in.Query, 60) },
+		Run: func(_ context.Context, in findIn) (tool.Result, error) {
+			return tool.From("descriptions of tools", index.answer(clip(in.Query, longestQuery))), nil
+		},
+	})
+}
+
+// groups says in a line what there is, by server.
+func groups(specs []tool.Spec) string {
+	count := map[string]int{}
+	for _, s := range specs {
+		group := "others"
+		if rest, ok := strings.CutPrefix(s.Name, "mcp__"); ok {
+			group, _, _ = strings.Cut(rest, "__")
+		}
+		count[group]++
+	}
+	var out []string
+	for _, group := range slices.Sorted(maps.Keys(count)) {
+		out = append(out, fmt.Sprintf("%s (%d)", group, count[group]))
+	}
+	if len(out) > 30 {
+		out = append(out[:30], "and more")
+	}
+	return strings.Join(out, ", ")
+}
+
+// indexed is a tool with the words it is found by.
+type indexed struct {
+	spec  tool.Spec
+	name  map[string]bool
+	words map[string]bool
+}
+
+type index struct {
+	tools []indexed
+	holds map[string]int // in how many tools a word stands
+}
+
+func newIndex(specs []tool.Spec) *index {
+	x := &index{holds: map[string]int{}}
+	for _, s := range specs {
+		one := indexed{spec: s, name: wordSet(s.Name), words: wordSet(s.Description)}
+		for w := range one.name {
+			x.holds[w]++
+		}
+		for w := range one.words {
+			if !one.name[w] {
+				x.holds[w]++
+			}
+		}
+		x.tools = append(x.tools, one)
+	}
+	return x
+}
+
+// search gives the tools that have something of the query, the best first. A rare
+// word says more than one that many tools have, and the name more than the rest.
+func (x *index) search(query string) []tool.Spec {
+	type hit struct {
+		spec  tool.Spec
+		score float64
+	}
+	asked := slices.Sorted(maps.Keys(wordSet(query)))
+	whole := strings.ToLower(strings.TrimSpace(query))
+	var hits []hit
+	for _, one := range x.tools {
+		score := 0.0
+		if strings.ToLower(one.spec.Name) == whole {
+			score += 1000
+		}
+		for _, w := range asked {
+			rare := 1 + 4/float64(max(1, x.holds[w]))
+			switch {
+			case one.name[w]:
+				score += 5 * rare
+			case one.words[w]:
+				score += 2 * rare
+			case len(w) >= 3 && hasPart(one.name, w):
+				score += 3
+			case len(w) >= 4 && hasPart(one.words, w):
+				score++
+			}
+		}
+		if score > 0 {
+			hits = append(hits, hit{one.spec, score})
+		}
+	}
+	slices.SortFunc(hits, func(a, b hit) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(a.spec.Name, b.spec.Name))
+	})
+	out := make([]tool.Spec, len(hits))
+	for i, h := range hits {
+		out[i] = h.spec
+	}
+	return out
+}
+
+// answer is what the model reads.
+func (x *index) answer(query string) string {
+	found := x.search(query)
+	if len(found) == 0 {
+		var names []string
+		for _, one := range x.tools[:min(shownNames, len(x.tools))] {
+			names = append(names, one.spec.Name)
+		}
+		return fmt.Sprintf("No tool on the shelf fits %q. Try other words. Some of the %d that are there: %s", query, len(x.tools), strings.Join(names, ", "))
+	}
+	var out strings.Builder
+	shown := 0
+	for _, s := range found[:min(shownWhole, len(found))] {
+		text := describe(s)
+		if shown > 0 && out.Len()+len(text) > largestFind {
+			break
+		}
+		out.WriteString(text)
+		shown++
+	}
+	if rest := found[shown:]; len(rest) > 0 {
+		var names []string
+		for _, s := range rest[:min(shownNames, len(rest))] {
+			names = append(names, s.Name)
+		}
+		fmt.Fprintf(&out, "Less fitting: %s", strings.Join(names, ", "))
+		if more := len(rest) - len(names); more > 0 {
+			fmt.Fprintf(&out, " and %d more", more)
+		}
+		out.WriteString("\n\n")
+	}
+	out.WriteString(`Call one with use_tool: {"name": "…", "arguments": {…}}`)
+	return out.String()
+}
+
+func describe(s tool.Spec) string {
+	schema := string(s.Schema)
+	if len(schema) > longSchema {
+		schema = "too long to show; a call with wrong arguments is answered with the list of them"
+	}
+	return fmt.Sprintf("%s\n%s\nParameters: %s\n\n", s.Name, clip(s.Description, longWords), schema)
+}
+
+func hasPart(words map[string]bool, part string) bool {
+	for w := range words {
+		if strings.Contains(w, part) || len(w) >= 4 && strings.Contains(part, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// wordSet takes text apart into lower-case words: at anything that is no letter or
+// digit, and where a capital begins a word.
+func wordSet(text string) map[string]bool {
+	out := map[string]bool{}
+	var word []rune
+	end := func() {
+		if len(word) > 0 {
+			out[strings.ToLower(string(word))] = true
+		}
+		word = word[:0]
+	}
+	for _, r := range text {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			end()
+			continue
+		case unicode.IsUpper(r) && len(word) > 0 && unicode.IsLower(word[len(word)-1]):
+			end()
+		}
+		word = append(word, r)
+	}
+	end()
+	return out
+}
+
+// clip is the text, cut at a rune when it is longer than most bytes.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}

@@ -1,0 +1,67 @@
+// Package toolsearch keeps the list of tools that a model reads short. It promises that
+// a tool which could never be allowed is not offered, that beyond a limit only the
+// kept tools are listed and the others are one search away, and that a call through
+// the shelf is judged, shown and recorded as the call of the tool itself.
+package toolsearch
+
+import (
+	"slices"
+
+	"chorus/internal/tool"
+)
+
+// Limit is how many tools a model is shown with their schemas. Beyond it choosing
+// gets worse and every request pays for words that are rarely used.
+const Limit = 40
+
+// New is the set that is offered: all tools where they are at most limit, and else
+// those that keep says yes to, with find_tools and use_tool for the rest.
+func New(all []tool.Tool, limit int, keep func(tool.Spec) bool) (*tool.Set, error) {
+	set, err := tool.NewSet(all...)
+	if err != nil {
+		return nil, err
+	}
+	return Of(set, limit, keep)
+}
+
+// Of is New for tools that are a set already: their schemas are not read again.
+func Of(set *tool.Set, limit int, keep func(tool.Spec) bool) (*tool.Set, error) {
+	specs := set.Specs()
+	if len(specs) <= limit {
+		return set, nil
+	}
+	away := slices.DeleteFunc(specs, keep)
+	if len(away) == 0 {
+		return set, nil
+	}
+	return set.Shelve(keep, newFind(away), use{})
+}
+
+// Possible are the tools of which some call could be other than denied. could says
+// it of a tool's name in action strings: permit's Profile.Possible.
+func Possible(tools []tool.Tool, could func(name string) bool) []tool.Tool {
+	return slices.DeleteFunc(slices.Clone(tools), func(t tool.Tool) bool { return !possible(t, could) })
+}
+
+// Keep is Possible as the condition of a Set's Filter.
+func Keep(tools []tool.Tool, could func(name string) bool) func(tool.Spec) bool {
+	names := map[string]bool{}
+	for _, t := range tools {
+		if possible(t, could) {
+			names[t.Spec().Name] = true
+		}
+	}
+	return func(s tool.Spec) bool { return names[s.Name] }
+}
+
+func possible(t tool.Tool, could func(string) bool) bool {
+	if _, ok := t.(tool.Forwarder); ok {
+		return true // it is judged as what it forwards
+	}
+	if j, ok := t.(tool.Judged); ok {
+		if names := j.JudgedAs(); len(names) > 0 {
+			return slices.ContainsFunc(names, could)
+		}
+	}
+	return could(t.Spec().Name)
+}

@@ -1,0 +1,63 @@
+package toolsearch
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"strings"
+
+	"chorus/internal/tool"
+)
+
+//go:embed use_tool.md
+var useWords string
+
+const useSchema = `{"type":"object","properties":{` +
+	`"name":{"type":"string","description":"The tool's full name, as find_tools gave it."},` +
+	`"arguments":{"type":"object","description":"The arguments of that tool."}},` +
+	`"required":["name","arguments"]}`
+
+// use is use_tool. It holds nothing: whatever set it stands in knows its tools.
+type use struct{}
+
+var _ tool.Forwarder = use{}
+
+// Spec implements tool.Tool.
+func (use) Spec() tool.Spec {
+	return tool.Spec{Name: "use_tool", Description: strings.TrimSpace(useWords), Schema: json.RawMessage(useSchema), Risk: tool.Medium}
+}
+
+// Access implements tool.Tool.
+func (use) Access([]byte) []tool.Access { return nil }
+
+// Forward implements tool.Forwarder. Arguments that stand beside the name, where
+// they belong one level deeper, are taken for what they are.
+func (use) Forward(args []byte) (string, []byte, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(args, &fields); err != nil {
+		return "", nil, tool.Mistake("Invalid arguments for use_tool: they must be one JSON object.")
+	}
+	var name string
+	for _, key := range []string{"name", "tool", "tool_name"} {
+		if json.Unmarshal(fields[key], &name) == nil && strings.TrimSpace(name) != "" {
+			delete(fields, key)
+			break
+		}
+	}
+	if name = strings.TrimSpace(name); name == "" {
+		return "", nil, tool.Mistake("Invalid arguments for use_tool: 'name' is missing. Find the name of a tool with find_tools.")
+	}
+	if inner, ok := fields["arguments"]; ok {
+		return name, inner, nil
+	}
+	inner, err := json.Marshal(fields)
+	return name, inner, err
+}
+
+// Run implements tool.Tool. A set never gets here.
+func (use) Run(ctx context.Context, _ []byte) (tool.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return tool.Result{}, err
+	}
+	return tool.Fail("use_tool only passes a call on, and this one reached nobody: call the tool by its own name."), nil
+}
