@@ -31,7 +31,7 @@ func (a *App) openDoors(ctx context.Context, o ServeOptions) (*doors, error) {
 	counts := a.Telemetry() // before there is an engine, whose commits are timed
 	var err error
 	tokens := a.Tokens()
-	d.api, err = api.New(api.Options{Service: a.Service(), Memory: a.DB, Log: a.Log, Version: a.Version, Still: tokens.still,
+	d.api, err = api.New(api.Options{Executor: a.Operations(), Memory: a.DB, Log: a.Log, Version: a.Version, Still: tokens.still,
 		Ready: func(ctx context.Context) error { return d.fit(ctx, a) }})
 	if err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ import (
 type orders struct {
 	app    *App
 	engine *engine.Engine
+	guest  bool // it runs no threads and lets none be run here
 	last   examination
 	shown  shown
 
@@ -102,7 +103,7 @@ const servedBy = "server"
 
 // runHere lets this process run a terminal's thread, and ask people about it.
 func (o *orders) runHere(thread chat.ThreadID) {
-	if thread.Transport() != "cli" {
+	if thread.Transport() != "cli" || o.guest {
 		return
 	}
 	o.app.choice(thread).set(func(c *Choice) { c.canAsk = true })

@@ -70,7 +70,9 @@ func (o *orders) utter(ctx context.Context, row journal.Thread, in command.Words
 	if err != nil {
 		return utterance{}, err
 	}
-	made.Terms.By = servedBy
+	if !o.guest {
+		made.Terms.By = servedBy
+	}
 	o.runHere(row.ID)
 	return utterance{blocks, made.Terms, chat.Intake(bot.Intake), key}, nil
 }

@@ -92,6 +92,10 @@ const (
 	sea  = 96 * drop
 )
 
+func (f *flood) GetSession(context.Context, command.Caller, string) (command.Session, error) {
+	return command.Session{}, nil
+}
+
 func (f *flood) Export(_ context.Context, _ command.Caller, _ string, _ command.Format, to io.Writer) error {
 	piece := make([]byte, drop)
 	for f.sent.Load() < sea {
@@ -119,7 +123,7 @@ func (g *gauge) Write(data []byte) (int, error) {
 func TestExportsAreNotGathered(t *testing.T) {
 	t.Parallel()
 	f := &flood{}
-	a, err := api.New(api.Options{Service: f})
+	a, err := api.New(api.Options{Executor: command.Local(f)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func openHouse(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doors, err := api.New(api.Options{Service: a.Service(), Memory: a.DB, Log: slog.New(slog.DiscardHandler)})
+	doors, err := api.New(api.Options{Executor: a.Operations(), Memory: a.DB, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

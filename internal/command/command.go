@@ -11,42 +11,9 @@ import (
 	"context"
 	"io"
 	"iter"
-	"time"
 
-	"chorus/internal/chat"
 	"chorus/internal/feed"
 )
-
-// Caller is who gives an order, and what their token lets them.
-type Caller struct {
-	Principal chat.Principal
-	Scopes    []Scope
-}
-
-// Scope is a part of the house that a token opens.
-type Scope string
-
-// The scopes, the weakest first. Admin holds the others.
-const (
-	Read    Scope = "read"
-	Chat    Scope = "chat"
-	Approve Scope = "approve"
-	Admin   Scope = "admin"
-)
-
-// Scopes are all there are.
-func Scopes() []Scope { return []Scope{Read, Chat, Approve, Admin} }
-
-// May reports whether the caller's token opens a scope. Whoever may chat or approve
-// may also read.
-func (c Caller) May(s Scope) bool {
-	for _, has := range c.Scopes {
-		if has == s || has == Admin || s == Read {
-			return true
-		}
-	}
-	return false
-}
 
 // Service is everything that can be ordered.
 type Service interface {
@@ -135,72 +102,4 @@ type House interface {
 	Overview(ctx context.Context, by Caller) (Overview, error)
 	// Health is what a newcomer lacks, and how to get it.
 	Health(ctx context.Context, by Caller) (List[Check], error)
-}
-
-// List is a page of something. Next is where the next one begins; "": this is the last.
-type List[T any] struct {
-	Items []T    `json:"items"`
-	Next  string `json:"next,omitempty"`
-}
-
-// File is something to be read once and closed.
-type File struct {
-	io.ReadCloser
-	MediaType string
-	Size      int64
-}
-
-// Check is one thing that was looked at.
-type Check struct {
-	Section string `json:"section"`
-	Name    string `json:"name"`
-	State   string `json:"state"` // ok, warn, broken
-	Detail  string `json:"detail,omitempty"`
-	Fix     string `json:"fix,omitempty"`
-}
-
-// Setting is one key of the configuration.
-type Setting struct {
-	Key    string `json:"key"`
-	Value  string `json:"value"`
-	Source string `json:"source,omitempty"` // which file gave it; "": built in
-	Doc    string `json:"doc,omitempty"`
-	Fixed  bool   `json:"fixed,omitempty"` // a file or the environment holds it; it cannot be set here
-}
-
-// Model is one that could answer.
-type Model struct {
-	Name          string   `json:"name"` // provider/model
-	Provider      string   `json:"provider"`
-	Ready         bool     `json:"ready"` // there is a key for it, or it needs none
-	ContextWindow int      `json:"contextWindow,omitempty"`
-	MaxOutput     int      `json:"maxOutput,omitempty"`
-	InputPrice    float64  `json:"inputPrice,omitempty"` // dollars for a million tokens
-	OutputPrice   float64  `json:"outputPrice,omitempty"`
-	Can           []string `json:"can,omitempty"`
-	Default       bool     `json:"default,omitempty"`
-}
-
-// Overview is what is going on.
-type Overview struct {
-	Running   []Session   `json:"running"`
-	Waiting   []Approval  `json:"waiting"`
-	Failed    []Session   `json:"failed"` // whose last run did, in the last day
-	Recent    []Session   `json:"recent"`
-	Agents    []AgentStat `json:"agents"`
-	Today     float64     `json:"today"` // dollars
-	Month     float64     `json:"month"`
-	Budgets   []Budget    `json:"budgets"`
-	Version   string      `json:"version"`
-	Sandbox   string      `json:"sandbox"`
-	Model     string      `json:"model"` // the one that answers where nobody chose
-	StartedAt time.Time   `json:"startedAt"`
-}
-
-// AgentStat is an agent with its threads.
-type AgentStat struct {
-	Agent
-	Threads int `json:"threads"`
-	Running int `json:"running"`
-	Waiting int `json:"waiting"`
 }

@@ -1,10 +1,9 @@
-// Package api is the HTTP API of Chorus: every order of internal/command as a route,
-// its events as a stream, and the document that describes both.
+// Package api is the HTTP API of Chorus: a route for every operation of the catalogue, the event stream of
+// a session, and the document that describes both.
 //
-// It promises that a route does exactly one order with what the request says, that
-// it needs the scope that it declares and nobody gets further without, and that
-// every error is a problem that says what to do. Who a caller is was found out
-// before: it is in the request's context.
+// It promises that a route runs exactly one operation with what the request says, that it needs the scope
+// that its definition names, and that every error is a problem that says what to do. Who the caller is was
+// found out before: it is in the request's context.
 package api
 
 import (
@@ -15,16 +14,19 @@ import (
 	"strings"
 	"sync"
 
-	"chorus/internal/command"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/transport/http/live"
 	"chorus/internal/transport/http/rest"
 )
 
 // Options are what the API is made of.
 type Options struct {
-	Service command.Service
-	// Memory keeps answers to requests with an Idempotency-Key; nil: only the orders
-	// that know keys themselves are given once.
+	Executor operation.Executor
+	// Operations are what the API offers; nil: all of the catalogue.
+	Operations *operation.Set
+	// Memory keeps answers to requests with an Idempotency-Key; nil: only the operations
+	// that know keys themselves run once.
 	Memory  rest.Memory
 	Log     *slog.Logger
 	Version string // of the program, for people
@@ -32,17 +34,17 @@ type Options struct {
 	Ready func(context.Context) error
 	// Still says why a caller who was let in would not be now: streams outlive tokens.
 	// nil: nobody is asked again.
-	Still func(context.Context, command.Caller) error
+	Still func(context.Context, operation.Caller) error
 	Live  live.Options
 }
 
 // API serves /api/, /openapi.json, /docs, /docs.css, /healthz and /readyz. It may be used from any goroutine.
 type API struct {
 	*rest.Kernel
-	service command.Service
-	ready   func(context.Context) error
-	hub     *live.Hub
-	page    func() ([]byte, error)
+	executor operation.Executor
+	ready    func(context.Context) error
+	hub      *live.Hub
+	page     func() ([]byte, error)
 }
 
 var _ http.Handler = (*API)(nil)
@@ -63,8 +65,11 @@ func New(o Options) (*API, error) {
 	if o.Still != nil {
 		o.Live.Still = func(ctx context.Context) error { return o.Still(ctx, by(ctx)) }
 	}
-	a := &API{service: o.Service, ready: o.Ready, hub: live.New(o.Live)}
-	kernel, err := rest.New(a.kernelOptions(o), a.operations()...)
+	a := &API{executor: o.Executor, ready: o.Ready, hub: live.New(o.Live)}
+	if o.Operations == nil {
+		o.Operations = operations.All()
+	}
+	kernel, err := rest.New(a.kernelOptions(o), append(a.routes(o.Operations), a.serverOps()...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -82,51 +87,40 @@ func (a *API) Drain(ctx context.Context) error { return a.hub.Drain(ctx) }
 // Readers is how many streams are open.
 func (a *API) Readers() int { return a.hub.Readers() }
 
-// operations are all there are, in the order of the document.
-func (a *API) operations() []rest.Operation {
-	var all []rest.Operation
-	for _, some := range [][]rest.Operation{
-		a.sessionOps(), a.historyOps(), a.exportOps(), a.deskOps(), a.agentOps(), a.bookOps(), a.houseOps(), a.tokenOps(), a.doorOps(),
-	} {
-		all = append(all, some...)
-	}
-	return all
-}
-
 // allow checks the scope of a route.
 func allow(ctx context.Context, scope string) error {
-	caller, ok := command.CallerOf(ctx)
+	caller, ok := operation.CallerOf(ctx)
 	if !ok {
-		return problem(command.Errorf(command.Unsigned, "nobody is signed in; send a token as Authorization: Bearer …, `chorus token create` makes one"))
+		return problem(operation.Errorf(operation.Unsigned, "nobody is signed in; send a token as Authorization: Bearer …, `chorus token create` makes one"))
 	}
-	if !caller.May(command.Scope(scope)) {
-		return problem(command.Errorf(command.Forbidden, "this needs a token with the scope %s; `chorus token create --scopes %s` makes one", scope, scope))
+	if !caller.May(operation.Scope(scope)) {
+		return problem(operation.Errorf(operation.Forbidden, "this needs a token with the scope %s; `chorus token create --scopes %s` makes one", scope, scope))
 	}
 	return nil
 }
 
-// by is who gives an order; allow has seen that there is somebody.
-func by(ctx context.Context) command.Caller {
-	caller, _ := command.CallerOf(ctx)
+// by is the caller; allow has seen that there is one.
+func by(ctx context.Context) operation.Caller {
+	caller, _ := operation.CallerOf(ctx)
 	return caller
 }
 
 func who(ctx context.Context) string { return by(ctx).Principal.String() }
 
 // statuses gives each kind of error its status and the sentence of its documentation.
-var statuses = map[command.Kind]struct {
+var statuses = map[operation.Kind]struct {
 	status int
 	doc    string
 }{
-	command.Invalid:     {http.StatusBadRequest, "something in the request is wrong; errors says what and where"},
-	command.Unsigned:    {http.StatusUnauthorized, "there is no token, or it is not good any more"},
-	command.Forbidden:   {http.StatusForbidden, "the token does not open this, or its holder may not do it"},
-	command.NotFound:    {http.StatusNotFound, "there is no such thing, or it is somebody else's"},
-	command.Conflict:    {http.StatusConflict, "it stands differently already; about says how"},
-	command.TooLarge:    {http.StatusRequestEntityTooLarge, "more than is taken"},
-	command.Busy:        {http.StatusTooManyRequests, "too much waits already; try again later"},
-	command.Unavailable: {http.StatusServiceUnavailable, "it cannot be done now; try again in a moment"},
-	command.Failed:      {http.StatusInternalServerError, "something broke here; the log has it under requestId"},
+	operation.Invalid:     {http.StatusBadRequest, "something in the request is wrong; errors says what and where"},
+	operation.Unsigned:    {http.StatusUnauthorized, "there is no token, or it is not good any more"},
+	operation.Forbidden:   {http.StatusForbidden, "the token does not open this, or its holder may not do it"},
+	operation.NotFound:    {http.StatusNotFound, "there is no such thing, or it is somebody else's"},
+	operation.Conflict:    {http.StatusConflict, "it stands differently already; about says how"},
+	operation.TooLarge:    {http.StatusRequestEntityTooLarge, "more than is taken"},
+	operation.Busy:        {http.StatusTooManyRequests, "too much waits already; try again later"},
+	operation.Unavailable: {http.StatusServiceUnavailable, "it cannot be done now; try again in a moment"},
+	operation.Failed:      {http.StatusInternalServerError, "something broke here; the log has it under requestId"},
 }
 
 // problemKinds documents the types of problems.
@@ -136,25 +130,25 @@ func problemKinds() [][2]string {
 		{"unsupported", "the body's Content-Type is not taken"},
 		{"key_reused", "the Idempotency-Key was used for another body"},
 	}
-	for _, kind := range []command.Kind{command.Invalid, command.Unsigned, command.Forbidden, command.NotFound,
-		command.Conflict, command.TooLarge, command.Busy, command.Unavailable, command.Failed} {
+	for _, kind := range []operation.Kind{operation.Invalid, operation.Unsigned, operation.Forbidden, operation.NotFound,
+		operation.Conflict, operation.TooLarge, operation.Busy, operation.Unavailable, operation.Failed} {
 		kinds = append(kinds, [2]string{string(kind), statuses[kind].doc})
 	}
 	return kinds
 }
 
-// problem makes a problem of an error of the house.
-func problem(err *command.Error) *rest.Problem {
+// problem makes a problem of an operation's error.
+func problem(err *operation.Error) *rest.Problem {
 	kind, known := statuses[err.Kind]
 	if !known {
-		kind = statuses[command.Failed]
+		kind = statuses[operation.Failed]
 	}
 	p := rest.NewProblem(kind.status, string(err.Kind), "%s", err.Message)
 	p.About = err.About
 	if err.Field != "" {
 		p.Fields = []rest.FieldError{{In: "request", Field: err.Field, Message: err.Message}}
 	}
-	if err.Kind == command.Busy || err.Kind == command.Unavailable {
+	if err.Kind == operation.Busy || err.Kind == operation.Unavailable {
 		p.RetryAfter = 1
 	}
 	return p
@@ -162,12 +156,12 @@ func problem(err *command.Error) *rest.Problem {
 
 // explain makes a problem of any error; nil for one that is nobody's business.
 func explain(err error) *rest.Problem {
-	var ours *command.Error
+	var ours *operation.Error
 	switch {
 	case errors.As(err, &ours):
 		return problem(ours)
 	case errors.Is(err, live.ErrClosing), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return problem(command.Errorf(command.Unavailable, "%s", err.Error()))
+		return problem(operation.Errorf(operation.Unavailable, "%s", err.Error()))
 	default:
 		return nil
 	}

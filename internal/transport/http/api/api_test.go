@@ -67,7 +67,7 @@ func TestOrders(t *testing.T) {
 		{"POST", "/api/approvals/p1", `{"approved":true,"note":"ok"}`, 200, "Answer[p1 {Approved:true Note:ok}]", `"id":"p1"`},
 		{"GET", "/api/sessions/s1/approvals", ``, 200, "Approvals[{Session:s1 State: ", `"items"`},
 		{"POST", "/api/sessions/s1/approvals/c1", `{"approved":false}`, 200, "Answer[p1 {Approved:false Note:}]", ``},
-		{"POST", "/api/sessions/s1/approvals/other", `{"approved":true}`, 404, "Approvals[{Session:s1 State:all", `no call`},
+		{"POST", "/api/sessions/s1/approvals/other", `{"approved":true}`, 404, "Approvals[{Session:s1 State:all", `no approval was ever asked for`},
 		{"GET", "/api/agents", ``, 200, "ListAgents", `"helper"`},
 		{"POST", "/api/agents", `{"name":"helper"}`, 201, "CreateAgent[{Name:helper", ``},
 		{"GET", "/api/agents/helper", ``, 200, "GetAgent[helper]", `"tools":[]`},
@@ -77,7 +77,7 @@ func TestOrders(t *testing.T) {
 		{"GET", "/api/costs?by=day&since=7d", ``, 200, "Costs[{By:day Since:7d}]", `"rows":[]`},
 		{"GET", "/api/audit?who=local:ada", ``, 200, "Who:local:ada", ``},
 		{"GET", "/api/audit?since=2026-01-02T03:04:05Z&before=7", ``, 200, "Since:2026-01-02 03:04:05", ``},
-		{"GET", "/api/audit?until=yesterday", ``, 400, "", `until is no time`},
+		{"GET", "/api/audit?until=yesterday", ``, 400, "", `until: it must be a time like`},
 		{"GET", "/api/audit/verify?since=ab", ``, 200, "VerifyAudit[ab]", `"ok":true`},
 		{"GET", "/api/tokens", ``, 200, "ListTokens", ``},
 		{"POST", "/api/tokens", `{"name":"n","scopes":["read"],"expiresIn":"30d"}`, 201, "ExpiresIn:720h0m0s", `"token":"shown-once"`},
@@ -151,7 +151,7 @@ func TestScopes(t *testing.T) {
 	a := newAPI(t, &fake{})
 	public := map[string]bool{"/healthz": true, "/readyz": true}
 	for _, route := range a.Operations() {
-		target := strings.NewReplacer("{id}", "s1", "{callId}", "c1", "{name}", "helper", "{hash}", "ab", "{key}", "model").Replace(route.Path)
+		target := strings.NewReplacer("{id}", "s1", "{callId}", "c1", "{name}", "helper", "{hash}", "ab", "{key}", "model", "{session}", "s1", "{noun}", "agent").Replace(route.Path)
 		if strings.Contains(target, "{") {
 			t.Fatalf("%s has a part that the test does not know", route.Path)
 		}
@@ -209,7 +209,7 @@ func TestKeyIsPassedOn(t *testing.T) {
 func TestTokenTextIsNotKept(t *testing.T) {
 	t.Parallel()
 	memory := &shelf{}
-	a, err := api.New(api.Options{Service: &fake{}, Memory: memory})
+	a, err := api.New(api.Options{Executor: command.Local(&fake{}), Memory: memory})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +293,7 @@ func TestUpload(t *testing.T) {
 
 func TestNotReady(t *testing.T) {
 	t.Parallel()
-	a, err := api.New(api.Options{Service: &fake{}, Ready: func(context.Context) error { return errors.New("the store is being moved") }})
+	a, err := api.New(api.Options{Executor: command.Local(&fake{}), Ready: func(context.Context) error { return errors.New("the store is being moved") }})
 	if err != nil {
 		t.Fatal(err)
 	}

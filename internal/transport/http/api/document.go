@@ -7,8 +7,9 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/feed"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/transport/http/rest"
 )
 
@@ -25,12 +26,12 @@ func (a *API) kernelOptions(o Options) rest.Options {
 		Tags: [][2]string{
 			{"sessions", "Conversations: begin one, say something, stop it."},
 			{"history", "What was said, and what is being said."},
-			{"approvals", "What waits for somebody's yes."},
+			{"approvals", "Pending approvals."},
 			{"agents", "Who answers."},
-			{"books", "Money and decisions."},
-			{"house", "What holds for everybody."},
+			{"records", "Costs and decisions."},
+			{"system", "What holds for everybody."},
 			{"tokens", "The keys of the API."},
-			{"doors", "Beside the API."},
+			{"server", "Beside the API."},
 		},
 	}
 }
@@ -46,9 +47,12 @@ func typeName(t reflect.Type) string {
 			return "Usage"
 		}
 		return "Event" + t.Name()
-	case "command":
-		if t == reflect.TypeFor[command.List[feed.Item]]() {
+	case "operation":
+		if t == reflect.TypeFor[operation.List[feed.Item]]() {
 			return "EventList"
+		}
+		if t == reflect.TypeFor[operation.List[string]]() {
+			return "NameList"
 		}
 	}
 	return ""
@@ -56,12 +60,12 @@ func typeName(t reflect.Type) string {
 
 func schemas() map[reflect.Type]*jsonschema.Schema {
 	scopes := &jsonschema.Schema{Type: "string"}
-	for _, s := range command.Scopes() {
+	for _, s := range operation.Scopes() {
 		scopes.Enum = append(scopes.Enum, string(s))
 	}
 	return map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[feed.USD]():      {Type: "number", Description: "dollars, not rounded"},
-		reflect.TypeFor[command.Scope](): scopes,
+		reflect.TypeFor[feed.USD]():        {Type: "number", Description: "dollars, not rounded"},
+		reflect.TypeFor[operation.Scope](): scopes,
 	}
 }
 
@@ -85,23 +89,23 @@ func variant[T feed.Item](name feed.Type) rest.Variant {
 
 func docs() map[reflect.Type]string {
 	return map[reflect.Type]string{
-		reflect.TypeFor[command.Session]():       "A conversation as it stands.",
-		reflect.TypeFor[command.RunSummary]():    "What one run came to.",
-		reflect.TypeFor[command.Said]():          "What became of words: their number, and how many are answered first.",
-		reflect.TypeFor[command.Approval]():      "A question with everything a person needs to answer it.",
-		reflect.TypeFor[command.Request]():       "One call of a model: what was sent, what of it was cached, what it cost.",
-		reflect.TypeFor[command.RawEvent]():      "An event as the journal has it.",
-		reflect.TypeFor[command.Replayed]():      "One request, rebuilt from the journal alone.",
-		reflect.TypeFor[ReplayLine]():            "One line of a replay: a request, or the end.",
-		reflect.TypeFor[ReplayEnd]():             "How a replay ended.",
-		reflect.TypeFor[command.Hit]():           "One place where something was said.",
-		reflect.TypeFor[command.Overview]():      "What is going on.",
-		reflect.TypeFor[command.Costs]():         "Sums of spending.",
-		reflect.TypeFor[command.AuditLine]():     "One decision.",
-		reflect.TypeFor[command.Token]():         "A key of the API. Its text is there once, when it is made.",
-		reflect.TypeFor[command.Check]():         "One thing that was looked at: ok, warn or broken.",
-		reflect.TypeFor[command.Model]():         "A model that could answer; prices are dollars for a million tokens.",
-		reflect.TypeFor[command.Entry]():         "A file, or a folder with what is in it.",
+		reflect.TypeFor[operations.Session]():    "A conversation as it stands.",
+		reflect.TypeFor[operations.RunSummary](): "What one run came to.",
+		reflect.TypeFor[operations.Said]():       "What became of words: their number, and how many are answered first.",
+		reflect.TypeFor[operations.Approval]():   "A question with everything a person needs to answer it.",
+		reflect.TypeFor[operations.Request]():    "One call of a model: what was sent, what of it was cached, what it cost.",
+		reflect.TypeFor[operations.RawEvent]():   "An event as the journal has it.",
+		reflect.TypeFor[operations.Replayed]():   "One request, rebuilt from the journal alone.",
+		reflect.TypeFor[operations.ReplayLine](): "One line of a replay: a request, or the end.",
+		reflect.TypeFor[operations.ReplayEnd]():  "How a replay ended.",
+		reflect.TypeFor[operations.Hit]():        "One place where something was said.",
+		reflect.TypeFor[operations.Overview]():   "What is going on.",
+		reflect.TypeFor[operations.Costs]():      "Sums of spending.",
+		reflect.TypeFor[operations.AuditLine]():  "One decision.",
+		reflect.TypeFor[operations.Token]():      "A key of the API. Its text is there once, when it is made.",
+		reflect.TypeFor[operations.Check]():      "One thing that was looked at: ok, warn or broken.",
+		reflect.TypeFor[operations.Model]():      "A model that could answer; prices are dollars for a million tokens.",
+		reflect.TypeFor[operations.Entry]():      "A file, or a folder with what is in it.",
 		reflect.TypeFor[chat.Participant]():      "Anybody who speaks.",
 		reflect.TypeFor[feed.Item]():             "An object of the stream; type tells which.",
 		reflect.TypeFor[feed.AssistantMessage](): "A whole answer of the model's. It replaces the deltas of its run, step and attempt.",

@@ -249,7 +249,7 @@ func (s *shelf) KeepAnswer(_ context.Context, principal, key, route, digest stri
 
 func newAPI(t testing.TB, service command.Service) *api.API {
 	t.Helper()
-	a, err := api.New(api.Options{Service: service, Memory: &shelf{}, Log: slog.New(slog.DiscardHandler), Version: "test"})
+	a, err := api.New(api.Options{Executor: command.Local(service), Memory: &shelf{}, Log: slog.New(slog.DiscardHandler), Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"pgregory.net/rapid"
@@ -150,6 +151,9 @@ func (g generator) valid(s *jsonschema.Schema) any {
 func (g generator) text(s *jsonschema.Schema) string {
 	if s.Pattern != "" {
 		return rapid.StringMatching(s.Pattern).Draw(g.T, "text")
+	}
+	if s.Format == "date-time" {
+		return time.Unix(rapid.Int64Range(0, 4e9).Draw(g.T, "time"), 0).UTC().Format(time.RFC3339)
 	}
 	least, most := 0, 40
 	if s.MinLength != nil {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -21,7 +22,7 @@ import (
 // param is one value outside of the body.
 type param struct {
 	in, name string // path, query or header
-	index    int
+	index    []int
 	required bool
 	check    *checker
 	doc      string
@@ -35,6 +36,7 @@ type binding struct {
 	want    bool // a body is required
 	file    bool // the body is a File
 	check   *checker
+	whole   *jsonschema.Schema // the body of a flat route
 }
 
 func newBinding(t reflect.Type, s *shapes) (*binding, error) {
@@ -69,7 +71,7 @@ func newBinding(t reflect.Type, s *shapes) (*binding, error) {
 			if err != nil {
 				return nil, err
 			}
-			b.params = append(b.params, param{in: in, name: name, index: i, check: check, doc: f.Tag.Get("doc"),
+			b.params = append(b.params, param{in: in, name: name, index: f.Index, check: check, doc: f.Tag.Get("doc"),
 				required: in == "path" || f.Tag.Get("required") == "true"})
 			if in == "query" {
 				b.queries = append(b.queries, name)
@@ -79,15 +81,16 @@ func newBinding(t reflect.Type, s *shapes) (*binding, error) {
 	return b, nil
 }
 
-// read fills an In from a request and gives the body's bytes.
-func (b *binding) read(op *Operation, w http.ResponseWriter, r *http.Request, into reflect.Value) ([]byte, error) {
+// read fills an In from a request and gives the body's bytes. A file goes to the input's field Body, or of a
+// flat route to file.
+func (b *binding) read(op *Operation, w http.ResponseWriter, r *http.Request, into reflect.Value, file *File) ([]byte, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, badFields(http.StatusBadRequest, FieldError{In: "query", Message: "it cannot be read; write % as %25 and ; as %3B"})
 	}
 	wrong := b.strangers(query)
 	for _, p := range b.params {
-		if f := p.read(r, query, into.Field(p.index)); f != nil {
+		if f := p.read(r, query, into.FieldByIndex(p.index)); f != nil {
 			wrong = append(wrong, *f)
 		}
 	}
@@ -98,8 +101,12 @@ func (b *binding) read(op *Operation, w http.ResponseWriter, r *http.Request, in
 		return nil, nil
 	}
 	if b.file {
-		file, sum, err := openFile(op, w, r)
-		into.Field(b.body).Set(reflect.ValueOf(file))
+		opened, sum, err := openFile(op, w, r)
+		if op.flat != nil {
+			*file = opened
+		} else {
+			into.Field(b.body).Set(reflect.ValueOf(opened))
+		}
 		return sum, err
 	}
 	data, err := readBody(op, w, r)
@@ -109,7 +116,10 @@ func (b *binding) read(op *Operation, w http.ResponseWriter, r *http.Request, in
 	if len(data) == 0 && !b.want {
 		return nil, nil
 	}
-	return data, b.check.decode(data, into.Field(b.body))
+	if op.flat == nil {
+		into = into.Field(b.body)
+	}
+	return data, b.check.decode(data, into)
 }
 
 // strangers are the query's names that nobody knows.
@@ -146,7 +156,7 @@ func (p param) read(r *http.Request, query url.Values, into reflect.Value) *Fiel
 	switch {
 	case len(values) == 0 && p.required:
 		return bad("it is required")
-	case len(values) == 0:
+	case len(values) == 0, p.in == "header" && values[0] == "" && len(values) == 1:
 		return nil
 	case len(values) > 1:
 		return bad("it is given %d times; once is enough", len(values))
@@ -165,6 +175,17 @@ func (p param) read(r *http.Request, query url.Values, into reflect.Value) *Fiel
 
 // plainValue sets a field from text and gives the value as JSON would have it.
 func plainValue(schema *jsonschema.Schema, text string, into reflect.Value) (any, string) {
+	if into.Type() == timeType && text == "" {
+		return time.Time{}.Format(time.RFC3339), ""
+	}
+	if into.Type() == timeType {
+		t, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return nil, fmt.Sprintf("it must be a time like 2026-01-31T15:04:05Z, not %q", clip(text, 40))
+		}
+		into.Set(reflect.ValueOf(t))
+		return text, ""
+	}
 	switch into.Kind() {
 	case reflect.String:
 		into.SetString(text)

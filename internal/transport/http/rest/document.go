@@ -130,6 +130,9 @@ func (k *Kernel) makeDocument() (*Document, error) {
 	problem := s.of(reflect.TypeFor[Problem](), answer)
 	for i := range k.ops {
 		op := &k.ops[i]
+		if err := k.ready(op); err != nil {
+			return nil, err
+		}
 		for _, status := range k.statuses(op) {
 			doc.Components.Responses[problemName(status)] = &Answer{Description: http.StatusText(status), Content: map[string]Media{problemMedia: {problem}}}
 		}
@@ -186,6 +189,9 @@ func (op *Operation) describeBody(s *shapes) *RequestBody {
 		return body
 	case op.bind.body < 0:
 		return nil
+	}
+	if op.flat != nil {
+		return op.flat.describeBody(s, op.bind)
 	}
 	t := op.in.Field(op.bind.body).Type
 	return &RequestBody{Required: op.bind.want, Content: map[string]Media{"application/json": {s.of(t, asked)}}}

@@ -47,6 +47,7 @@ type Operation struct {
 	media string       // of a raw answer
 	shape reflect.Type // what a raw answer is made of, in the document; nil: bytes
 	bind  *binding
+	flat  *flat // nil: the input's fields say themselves where they come from
 	serve func(k *Kernel, op *Operation, w http.ResponseWriter, r *http.Request) error
 }
 
@@ -57,7 +58,7 @@ func Op[In, Out any](r Route, do func(context.Context, In) (Out, error)) Operati
 	op := Operation{Route: r, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out]()}
 	op.serve = func(k *Kernel, op *Operation, w http.ResponseWriter, r *http.Request) error {
 		var in In
-		body, err := op.bind.read(op, w, r, reflect.ValueOf(&in).Elem())
+		body, err := op.bind.read(op, w, r, reflect.ValueOf(&in).Elem(), nil)
 		if err != nil {
 			return err
 		}
@@ -93,7 +94,7 @@ func Raw[In any](r Route, media string, do func(http.ResponseWriter, *http.Reque
 	op := Operation{Route: r, in: reflect.TypeFor[In](), media: media}
 	op.serve = func(_ *Kernel, op *Operation, w http.ResponseWriter, r *http.Request) error {
 		var in In
-		if _, err := op.bind.read(op, w, r, reflect.ValueOf(&in).Elem()); err != nil {
+		if _, err := op.bind.read(op, w, r, reflect.ValueOf(&in).Elem(), nil); err != nil {
 			return err
 		}
 		return do(w, r, in)
@@ -117,7 +118,9 @@ func (op *Operation) prepare(s *shapes) (err error) {
 	if op.MaxBody == 0 {
 		op.MaxBody = maxBody
 	}
-	op.bind, err = newBinding(op.in, s)
+	if op.flat == nil {
+		op.bind, err = newBinding(op.in, s)
+	}
 	return err
 }
 

@@ -177,7 +177,11 @@ func (k *Kernel) handler(op *Operation) http.Handler {
 				return
 			}
 		}
-		if err := op.serve(k, op, w, r); err != nil {
+		err := k.ready(op)
+		if err == nil {
+			err = op.serve(k, op, w, r)
+		}
+		if err != nil {
 			k.fail(w, r, err)
 		}
 	})

@@ -25,6 +25,8 @@ func newShapes(o *Options) *shapes {
 	return &shapes{o: o, components: map[string]*jsonschema.Schema{}, names: map[string]reflect.Type{}}
 }
 
+var timeType = reflect.TypeFor[time.Time]()
+
 // mode says what a schema is for.
 type mode int
 
@@ -44,8 +46,9 @@ func (s *shapes) input(t reflect.Type) *jsonschema.Schema {
 
 // field is the schema of a parameter.
 func (s *shapes) field(f reflect.StructField) (*jsonschema.Schema, error) {
-	switch f.Type.Kind() {
-	case reflect.String, reflect.Bool, reflect.Int, reflect.Int64:
+	switch kind := f.Type.Kind(); {
+	case f.Type == timeType:
+	case kind == reflect.String, kind == reflect.Bool, kind == reflect.Int, kind == reflect.Int64:
 	default:
 		return nil, fmt.Errorf("field %s: a parameter cannot be %s", f.Name, f.Type)
 	}

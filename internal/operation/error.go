@@ -1,11 +1,11 @@
-package command
+package operation
 
 import (
 	"errors"
 	"fmt"
 )
 
-// Kind is what is wrong with an order.
+// Kind is what is wrong with a request.
 type Kind string
 
 // The kinds, with the HTTP status that says the same.
@@ -21,11 +21,11 @@ const (
 	Failed      Kind = "failed"      // 500
 )
 
-// Error is why an order was not carried out, in a sentence that says what to do.
+// Error is why an operation failed, in a sentence that says what to do.
 type Error struct {
 	Kind    Kind
 	Message string
-	Field   string // the part of the body it is about
+	Field   string // the field of the input it is about
 	About   any    // for a conflict: what stands in the way
 	Err     error
 }
@@ -41,7 +41,14 @@ func Errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// KindOf is the kind of any error; Failed for one that is not ours.
+// InvalidField says what is wrong with a field of the input.
+func InvalidField(field, format string, args ...any) *Error {
+	err := Errorf(Invalid, format, args...)
+	err.Field = field
+	return err
+}
+
+// KindOf is the kind of any error; Failed for one that is not an *Error.
 func KindOf(err error) Kind {
 	var e *Error
 	if errors.As(err, &e) {

@@ -1,0 +1,51 @@
+package operation
+
+import (
+	"context"
+
+	"chorus/internal/chat"
+)
+
+// Caller is on whose authority an operation runs, and what their token allows.
+type Caller struct {
+	Principal chat.Principal
+	Scopes    []Scope
+}
+
+// Scope is a part of Chorus that a token opens.
+type Scope string
+
+// The scopes, the weakest first. Admin includes the others.
+const (
+	Read    Scope = "read"
+	Chat    Scope = "chat"
+	Approve Scope = "approve"
+	Admin   Scope = "admin"
+)
+
+// Scopes are all there are.
+func Scopes() []Scope { return []Scope{Read, Chat, Approve, Admin} }
+
+// May reports whether the caller's token opens a scope. Whoever may chat or approve
+// may also read.
+func (c Caller) May(s Scope) bool {
+	for _, has := range c.Scopes {
+		if has == s || has == Admin || s == Read {
+			return true
+		}
+	}
+	return false
+}
+
+type callerKey struct{}
+
+// WithCaller attaches the caller of a request. Whoever checks tokens does it.
+func WithCaller(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// CallerOf is the caller of a request; false: nobody was recognised.
+func CallerOf(ctx context.Context) (Caller, bool) {
+	c, ok := ctx.Value(callerKey{}).(Caller)
+	return c, ok
+}

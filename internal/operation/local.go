@@ -1,0 +1,140 @@
+package operation
+
+import (
+	"context"
+	"iter"
+	"reflect"
+	"sync"
+	"time"
+)
+
+// Noun is a kind of thing that inputs name: a field with the tag noun:"agent" names an agent.
+type Noun struct {
+	// Find says why there is none of this name for the caller; what they may not see is not there. nil: the
+	// handler of each operation finds out itself.
+	Find func(ctx context.Context, by Caller, name string) error
+	// Suggest gives names that begin with a prefix, of those that the caller may see. nil: none are suggested.
+	Suggest func(ctx context.Context, by Caller, prefix string) ([]string, error)
+}
+
+// Observed is an operation that has ended.
+type Observed struct {
+	By         Caller
+	Definition *Definition
+	In         any
+	Took       time.Duration
+	Err        error
+}
+
+// Local carries operations out in this process.
+type Local struct {
+	o     LocalOptions
+	cache sync.Map // reflect.Type of an interface: the handler that implements it
+}
+
+// LocalOptions are what a Local is made of.
+type LocalOptions struct {
+	// Handlers carry operations out: of each, the first that implements its interface.
+	Handlers []any
+	Nouns    map[string]Noun
+	// Observe is told of every operation when it ends, for metrics and the audit log; nil: nobody is.
+	Observe func(context.Context, Observed)
+}
+
+var _ Executor = (*Local)(nil)
+
+// NewLocal makes an executor of handlers.
+func NewLocal(o LocalOptions) *Local {
+	l := &Local{o: o}
+	l.o.Handlers = append([]any{(*suggester)(l)}, o.Handlers...)
+	return l
+}
+
+// handler finds who carries out an operation.
+func (l *Local) handler(d *Definition) (any, error) {
+	if known, ok := l.cache.Load(d.Handler); ok {
+		return known, nil
+	}
+	for _, h := range l.o.Handlers {
+		if reflect.TypeOf(h).Implements(d.Handler) {
+			l.cache.Store(d.Handler, h)
+			return h, nil
+		}
+	}
+	return nil, Errorf(Failed, "nobody here carries out %s: no handler implements %s", d.Name, d.Handler)
+}
+
+// enter is what every operation passes first: who asks, whether they may, whether the input is valid, and
+// whether what it names is there for them.
+func (l *Local) enter(ctx context.Context, by Caller, d *Definition, in any) error {
+	if d.Scope != "" {
+		if by.Principal.ID == "" {
+			return Errorf(Unsigned, "it is not known who asks for this; sign in, or send a token")
+		}
+		if !by.May(d.Scope) {
+			return Errorf(Forbidden, "this needs a token with the scope %s; `chorus token create --scopes %s` makes one", d.Scope, d.Scope)
+		}
+	}
+	if err := d.Validate(in); err != nil {
+		return err
+	}
+	for _, f := range d.Fields() {
+		noun, ok := l.o.Nouns[f.Noun]
+		if !ok || noun.Find == nil || !f.Required || f.Type.Kind() != reflect.String {
+			continue
+		}
+		if err := noun.Find(ctx, by, reflect.ValueOf(in).FieldByIndex(f.Index).String()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Local) observe(ctx context.Context, by Caller, d *Definition, in any, began time.Time, err error) {
+	if l.o.Observe != nil {
+		l.o.Observe(ctx, Observed{By: by, Definition: d, In: in, Took: time.Since(began), Err: err})
+	}
+}
+
+// Execute implements Executor.
+func (l *Local) Execute(ctx context.Context, by Caller, d *Definition, in any) (out any, err error) {
+	began := time.Now()
+	defer func() { l.observe(ctx, by, d, in, began, err) }()
+	if d.run == nil {
+		return nil, Errorf(Failed, "operation %s is a stream", d.Name)
+	}
+	if err := l.enter(ctx, by, d, in); err != nil {
+		return nil, err
+	}
+	handler, err := l.handler(d)
+	if err != nil {
+		return nil, err
+	}
+	return d.run(ctx, handler, by, in)
+}
+
+// Follow implements Executor.
+func (l *Local) Follow(ctx context.Context, by Caller, d *Definition, in any) iter.Seq2[any, error] {
+	return func(yield func(any, error) bool) {
+		began, last := time.Now(), error(nil)
+		defer func() { l.observe(ctx, by, d, in, began, last) }()
+		handler, err := l.handler(d)
+		if err == nil {
+			err = l.enter(ctx, by, d, in)
+		}
+		if err == nil && d.follow == nil {
+			err = Errorf(Failed, "operation %s is not a stream", d.Name)
+		}
+		if err != nil {
+			last = err
+			yield(nil, err)
+			return
+		}
+		for item, err := range d.follow(ctx, handler, by, in) {
+			last = err
+			if !yield(item, err) {
+				return
+			}
+		}
+	}
+}

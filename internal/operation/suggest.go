@@ -1,0 +1,56 @@
+package operation
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// Prefix is what somebody has typed of a name.
+type Prefix struct {
+	Noun   string `json:"noun" minLen:"1" maxLen:"64" doc:"what kind of thing: agent, session, model …"`
+	Prefix string `json:"prefix,omitempty" maxLen:"200" doc:"how its name begins"`
+}
+
+// Names suggests names of a noun's things, for completion. Local carries it out itself, from its nouns.
+var Names = New(Info{
+	Name: "name.suggest", Help: "Suggest names that begin with a prefix", Scope: Read, Errors: []Kind{NotFound},
+	HTTP: []HTTP{{Route: "GET /api/names/{noun}", ID: "suggestNames", Tag: "system"}},
+}, namer.names)
+
+type namer interface {
+	names(ctx context.Context, by Caller, in Prefix) (List[string], error)
+}
+
+// suggester is a Local as the handler of Names.
+type suggester Local
+
+var _ namer = (*suggester)(nil)
+
+func (s *suggester) names(ctx context.Context, by Caller, in Prefix) (List[string], error) {
+	noun, ok := s.o.Nouns[in.Noun]
+	if !ok || noun.Suggest == nil {
+		return List[string]{}, Errorf(NotFound, "no names are suggested for %.40q", in.Noun)
+	}
+	items, err := noun.Suggest(ctx, by, in.Prefix)
+	return List[string]{Items: items}, err
+}
+
+// Complete is the whole name that somebody means by its beginning. It fails where several begin so; where none
+// does, or none can be suggested, the text stays as it is and the operation says that there is none.
+func Complete(ctx context.Context, to Executor, by Caller, noun, text string) (string, error) {
+	list, err := Names.Call(ctx, to, by, Prefix{Noun: noun, Prefix: text})
+	switch {
+	case KindOf(err) == NotFound && err != nil, err == nil && len(list.Items) == 0:
+		return text, nil
+	case err != nil:
+		return text, err
+	case slices.Contains(list.Items, text):
+		return text, nil
+	case len(list.Items) == 1 && strings.HasPrefix(list.Items[0], strings.ToLower(text)):
+		return list.Items[0], nil
+	case len(list.Items) == 1:
+		return text, nil
+	}
+	return text, InvalidField(noun, "%d %ss begin with %s; give more of the name", len(list.Items), noun, text)
+}

@@ -1,0 +1,146 @@
+package operations
+
+import (
+	"context"
+	"time"
+
+	"chorus/internal/operation"
+)
+
+// Agents carries out operations on agents.
+type Agents interface {
+	ListAgents(context.Context, operation.Caller, operation.None) (operation.List[Agent], error)
+	GetAgent(context.Context, operation.Caller, AgentRef) (AgentDetail, error)
+	CreateAgent(context.Context, operation.Caller, NewAgent) (Agent, error)
+	ConfigureAgent(context.Context, operation.Caller, AgentSetting) (Agent, error)
+	DestroyAgent(context.Context, operation.Caller, DestroyAgentRequest) (operation.None, error)
+	// AgentFile reads a file or lists a directory of the agent's workspace.
+	AgentFile(context.Context, operation.Caller, AgentFileRef) (Entry, error)
+}
+
+// Agent is who answers.
+type Agent struct {
+	Name        string    `json:"name"`
+	Model       string    `json:"model,omitempty"`
+	Permissions string    `json:"permissions,omitempty"`
+	Sandbox     string    `json:"sandbox,omitempty"`
+	Workspace   string    `json:"workspace,omitempty"`
+	CreatedAt   time.Time `json:"createdAt,omitzero"`
+	Description string    `json:"description,omitempty"`
+}
+
+// AgentDetail is an agent with all that shapes its answers.
+type AgentDetail struct {
+	Agent
+	SystemPrompt string    `json:"systemPrompt,omitempty"`
+	Tools        []Tool    `json:"tools"`
+	Docs         []Doc     `json:"docs"`
+	Memory       string    `json:"memory,omitempty"`
+	Sessions     []Session `json:"sessions"`
+	Settings     []Setting `json:"settings"`
+}
+
+// Tool is what an agent can do.
+type Tool struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	ReadOnly    bool   `json:"readOnly"`
+	Verdict     string `json:"verdict,omitempty"` // what its profile says in general: allow, ask, deny, depends
+}
+
+// Doc is a file that the agent is given to read.
+type Doc struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+// Entry is a file, or a directory with what is in it.
+type Entry struct {
+	Path    string    `json:"path"`
+	Dir     bool      `json:"dir"`
+	Size    int64     `json:"size"`
+	MovedAt time.Time `json:"movedAt"`
+	Text    string    `json:"text,omitempty"` // of a file; cut where Cut is true
+	Binary  bool      `json:"binary,omitempty"`
+	Cut     bool      `json:"cut,omitempty"`
+	Entries []Entry   `json:"entries,omitempty"`
+}
+
+// AgentRef names an agent.
+type AgentRef struct {
+	Name string `json:"name" maxLen:"64" noun:"agent" context:"agent" doc:"the agent's name"`
+}
+
+// NewAgent is what an agent is made of.
+type NewAgent struct {
+	Name         string `json:"name" minLen:"2" maxLen:"32" doc:"a–z, 0–9 and hyphens"`
+	Model        string `json:"model,omitempty" maxLen:"200" noun:"model" cli:"model,m" doc:"model; left out: the default"`
+	Permissions  string `json:"permissions,omitempty" maxLen:"64" noun:"profile" doc:"permission profile; left out: the default"`
+	SystemPrompt string `json:"systemPrompt,omitempty" maxLen:"200000" cli:"prompt" slash:"prompt" doc:"who the agent is and what it does"`
+	Key          string `json:"-" key:"true"`
+}
+
+// AgentSetting sets one key of an agent.
+type AgentSetting struct {
+	Name  string `json:"name" maxLen:"64" noun:"agent" context:"agent" doc:"the agent's name"`
+	Key   string `json:"key" minLen:"1" maxLen:"200" doc:"which setting"`
+	Value string `json:"value" maxLen:"200000" doc:"empty: as it was built"`
+}
+
+// DestroyAgentRequest names an agent to remove.
+type DestroyAgentRequest struct {
+	Name      string `json:"name" maxLen:"64" noun:"agent" doc:"the agent's name"`
+	KeepFiles bool   `json:"keepFiles,omitempty" doc:"keep its files, in .trash of the home folder"`
+}
+
+// AgentFileRef names a file of an agent's workspace.
+type AgentFileRef struct {
+	Name string `json:"name" maxLen:"64" noun:"agent" context:"agent" doc:"the agent's name"`
+	Path string `json:"path,omitempty" maxLen:"4096" doc:"within the workspace; left out: the workspace itself"`
+}
+
+// The operations on agents.
+var (
+	ListAgents = operation.New(operation.Info{Name: "agent.list", Help: "List agents", Scope: operation.Read,
+		HTTP: []operation.HTTP{{Route: "GET /api/agents", ID: "listAgents"}},
+		CLI:  []operation.CLI{{Words: "agent list"}}, Slash: []operation.Slash{{Words: "agent list"}}, Tool: "agent_list",
+		Columns: "NAME=name | MODEL=model:(default) | PERMISSIONS=permissions:standard | CREATED=createdAt:minute",
+		Empty:   "there are no agents; make one with: chorus agent create NAME"}, Agents.ListAgents)
+
+	CreateAgent = operation.New(operation.Info{Name: "agent.create", Help: "Create an agent", Scope: operation.Admin, Effect: operation.Creates,
+		Errors: []operation.Kind{operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/agents", ID: "createAgent", Body: "NewAgent", Status: 201}},
+		CLI: []operation.CLI{{Words: "agent create", Args: "NAME", Help: "Create an agent with a workspace of its own",
+			Doc: "Creates agents/NAME in the home folder: agent.json, docs/ and a workspace that is a\n" +
+				"git repository. A folder template/ in the home replaces the built-in one.",
+			Example: "  chorus agent create frontend --prompt \"You look after the web pages.\"\n  chorus chat --agent frontend"}},
+		Slash: []operation.Slash{{Words: "agent create", Permission: "manage_channels"}},
+		Tool:  "agent_create", Done: "{name} is ready"}, Agents.CreateAgent)
+
+	GetAgent = operation.New(operation.Info{Name: "agent.get", Help: "Show an agent with all that shapes its answers", Scope: operation.Read,
+		HTTP: []operation.HTTP{{Route: "GET /api/agents/{name}", ID: "getAgent"}},
+		CLI:  []operation.CLI{{Words: "agent show", Args: "NAME", Help: "Show an agent"}},
+		Tool: "agent_get"}, Agents.GetAgent)
+
+	ConfigureAgent = operation.New(operation.Info{Name: "agent.config", Help: "Change one setting of an agent", Scope: operation.Admin, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "PATCH /api/agents/{name}", ID: "configureAgent", Body: "Change"}},
+		CLI: []operation.CLI{{Words: "agent config", Args: "NAME KEY VALUE",
+			Example: "  chorus agent config frontend model anthropic/claude-sonnet-4-5\n  chorus agent config frontend permissions guarded"}},
+		Slash: []operation.Slash{{Words: "agent config", Permission: "manage_channels"}},
+		Tool:  "agent_config", Done: "{name}: {key} is set; it counts from the next run on"}, Agents.ConfigureAgent)
+
+	DestroyAgent = operation.New(operation.Info{Name: "agent.destroy", Help: "Remove an agent", Scope: operation.Admin, Effect: operation.Destroys,
+		Errors: []operation.Kind{operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "DELETE /api/agents/{name}", ID: "destroyAgent"}},
+		CLI:    []operation.CLI{{Words: "agent destroy", Args: "NAME"}},
+		Slash:  []operation.Slash{{Words: "agent destroy", Permission: "manage_channels"}},
+		Done:   "{name} is gone"}, Agents.DestroyAgent)
+
+	AgentFile = operation.New(operation.Info{Name: "agent.file", Help: "Read a file or list a folder of an agent's workspace", Scope: operation.Read,
+		HTTP: []operation.HTTP{{Route: "GET /api/agents/{name}/files", ID: "agentFile"}}, Tool: "agent_file"}, Agents.AgentFile)
+)
+
+func agents() []operation.Any {
+	return []operation.Any{ListAgents, CreateAgent, GetAgent, ConfigureAgent, DestroyAgent, AgentFile}
+}

@@ -1,0 +1,122 @@
+package operations
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"chorus/internal/operation"
+)
+
+// Approvals carries out operations on approvals.
+type Approvals interface {
+	ListApprovals(context.Context, operation.Caller, ApprovalQuery) (operation.List[Approval], error)
+	GetApproval(context.Context, operation.Caller, ApprovalRef) (Approval, error)
+	// AnswerApproval says yes or no, by the approval's id or the call's.
+	AnswerApproval(context.Context, operation.Caller, Answer) (Approval, error)
+	// AnswerCall answers by the call's id within a session: models number their calls alike in every one.
+	AnswerCall(context.Context, operation.Caller, CallAnswer) (Approval, error)
+}
+
+// ApprovalQuery narrows a list of approvals.
+type ApprovalQuery struct {
+	Session string `json:"session,omitempty" maxLen:"1024" noun:"session" doc:"only this session's"`
+	State   string `json:"state,omitempty" enum:"pending,approved,denied,expired,cancelled,all" doc:"left out: pending"`
+	Cursor  string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the page before"`
+	Limit   int    `json:"limit,omitempty" min:"1" max:"200"`
+}
+
+// ApprovalRef names an approval.
+type ApprovalRef struct {
+	ID string `json:"id" maxLen:"200" noun:"approval" doc:"the approval's id, or the call's"`
+}
+
+// Approval is a pending or answered approval with everything a person needs to answer it.
+type Approval struct {
+	ID         string          `json:"id"`
+	Session    string          `json:"session"`
+	Thread     string          `json:"thread,omitempty"` // the session's whole name
+	Agent      string          `json:"agent"`
+	Run        string          `json:"run"`
+	CallID     string          `json:"callId"`
+	Tool       string          `json:"tool"`
+	ArgsJSON   string          `json:"argsJson"`
+	Label      string          `json:"label,omitempty"`
+	Actions    []string        `json:"actions"`
+	Dir        string          `json:"dir,omitempty"`
+	Preview    string          `json:"preview,omitempty"`
+	Risk       string          `json:"risk,omitempty"`
+	Rule       string          `json:"rule,omitempty"`
+	Reason     string          `json:"reason,omitempty"`
+	Again      string          `json:"again,omitempty"`
+	AskedBy    string          `json:"askedBy"`
+	Payer      string          `json:"payer"`
+	AskedAt    time.Time       `json:"askedAt"`
+	Deadline   time.Time       `json:"deadline,omitzero"`
+	Who        string          `json:"who"` // may answer
+	MayAnswer  bool            `json:"mayAnswer"`
+	Votes      []Vote          `json:"votes,omitempty"`
+	State      string          `json:"state"`
+	AnsweredBy string          `json:"answeredBy,omitempty"`
+	AnsweredAt time.Time       `json:"answeredAt,omitzero"`
+	Note       string          `json:"note,omitempty"`
+	Bound      json.RawMessage `json:"bound,omitempty"`
+}
+
+// Vote is what one person answered to an approval.
+type Vote struct {
+	By   string    `json:"by"`
+	OK   bool      `json:"ok"`
+	Note string    `json:"note,omitempty"`
+	At   time.Time `json:"at"`
+}
+
+// Answer answers an approval.
+type Answer struct {
+	ID       string `json:"id" maxLen:"200" noun:"approval" doc:"the approval's id"`
+	Approved bool   `json:"approved" doc:"whether it may be done"`
+	Note     string `json:"note,omitempty" maxLen:"4000" doc:"for the model and the record"`
+}
+
+// CallAnswer answers the approval of a call.
+type CallAnswer struct {
+	ID       string `json:"id" maxLen:"1024" noun:"session" doc:"the session's id"`
+	CallID   string `json:"callId" maxLen:"512" doc:"the call's id, or the approval's"`
+	Approved bool   `json:"approved" doc:"whether it may be done"`
+	Note     string `json:"note,omitempty" maxLen:"4000" doc:"for the model and the record"`
+}
+
+// The operations on approvals.
+var (
+	ListApprovals = operation.New(operation.Info{Name: "approval.list", Help: "List pending approvals", Scope: operation.Read,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP: []operation.HTTP{{Route: "GET /api/approvals", ID: "listApprovals"},
+			{Route: "GET /api/sessions/{session}/approvals", ID: "sessionApprovals", Help: "List pending approvals of a session"}},
+		CLI:   []operation.CLI{{Words: "approvals list", Help: "List pending approvals, the oldest first"}},
+		Slash: []operation.Slash{{Words: "approvals", Options: "state limit"}}, Tool: "approval_list",
+		Columns: "ID=id | STATE=state | ASKED=askedAt:minute | BY=askedBy | RISK=risk | WHAT=label:70",
+		Empty:   "there are no pending approvals"}, Approvals.ListApprovals)
+
+	GetApproval = operation.New(operation.Info{Name: "approval.get", Help: "Show an approval with everything there is to know", Scope: operation.Read,
+		HTTP: []operation.HTTP{{Route: "GET /api/approvals/{id}", ID: "getApproval"}},
+		CLI:  []operation.CLI{{Words: "approvals show", Args: "[ID]"}}}, Approvals.GetApproval)
+
+	AnswerApproval = operation.New(operation.Info{Name: "approval.answer", Help: "Answer an approval", Scope: operation.Approve, Effect: operation.Changes,
+		Doc:    "One that is answered already is a conflict, and about says how it was answered.",
+		Errors: []operation.Kind{operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/approvals/{id}", ID: "answerApproval", Body: "Verdict"}},
+		CLI: []operation.CLI{{Words: "approvals approve", Args: "[ID]", Set: map[string]any{"approved": true}, Help: "Approve a call"},
+			{Words: "approvals deny", Args: "[ID]", Set: map[string]any{"approved": false}, Help: "Deny a call"}},
+		Slash: []operation.Slash{{Words: "approve", Set: map[string]any{"approved": true}, Help: "Approve a call"},
+			{Words: "deny", Set: map[string]any{"approved": false}, Help: "Deny a call"}},
+		Done: "{state}: {tool}"}, Approvals.AnswerApproval)
+
+	AnswerCall = operation.New(operation.Info{Name: "approval.answer_call", Help: "Answer the approval of a call", Scope: operation.Approve,
+		Effect: operation.Changes, Errors: []operation.Kind{operation.Conflict},
+		HTTP: []operation.HTTP{{Route: "POST /api/sessions/{id}/approvals/{callId}", ID: "answerCall", Tag: "approvals", Body: "Verdict"}},
+	}, Approvals.AnswerCall)
+)
+
+func approvals() []operation.Any {
+	return []operation.Any{ListApprovals, GetApproval, AnswerApproval, AnswerCall}
+}

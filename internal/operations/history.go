@@ -1,0 +1,283 @@
+package operations
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/feed"
+	"chorus/internal/operation"
+)
+
+// History carries out operations that read what was said and done.
+type History interface {
+	// Watch gives what there is after a number and then what comes, until ctx ends.
+	Watch(context.Context, operation.Caller, WatchRequest) iter.Seq2[feed.Item, error]
+	// Messages is what was said and done, as a reader of the conversation sees it.
+	Messages(context.Context, operation.Caller, EventRange) (operation.List[feed.Item], error)
+	// Events is the raw journal.
+	Events(context.Context, operation.Caller, EventRange) (operation.List[RawEvent], error)
+	// Requests are the model calls of a session, with what was sent.
+	Requests(context.Context, operation.Caller, EventRange) (operation.List[Request], error)
+	// Blob opens a picture or file that an event of the session names.
+	Blob(context.Context, operation.Caller, BlobRef) (operation.File, error)
+	Search(context.Context, operation.Caller, SearchQuery) (operation.List[Hit], error)
+	// Export writes a whole session for somebody to keep, without secrets, while it is read.
+	Export(context.Context, operation.Caller, ExportRequest) (operation.File, error)
+	// Replay rebuilds every request from the journal and compares it with what was sent. Its last line says how
+	// it ended; an error is given only where no request was rebuilt before.
+	Replay(context.Context, operation.Caller, SessionRef) iter.Seq2[ReplayLine, error]
+}
+
+// WatchRequest is where a reader goes on.
+type WatchRequest struct {
+	ID    string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+	After int64  `json:"after,omitempty" min:"0" max:"9007199254740991" resume:"true" doc:"only later numbers"`
+}
+
+// EventRange is a part of a session's journal.
+type EventRange struct {
+	ID     string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+	After  int64  `json:"after,omitempty" min:"0" max:"9007199254740991" doc:"only later numbers; next of the page before"`
+	Before int64  `json:"before,omitempty" min:"0" max:"9007199254740991" doc:"only earlier numbers, the newest of them; next of the page before where that was asked this way"`
+	Limit  int    `json:"limit,omitempty" min:"1" max:"500"`
+}
+
+// RawEvent is an event as the journal has it.
+type RawEvent struct {
+	Seq      int64           `json:"seq"`
+	At       time.Time       `json:"at"`
+	Kind     string          `json:"kind"`
+	Who      string          `json:"who,omitempty"`
+	Run      string          `json:"run,omitempty"`
+	Platform string          `json:"platform,omitempty"`
+	Body     json.RawMessage `json:"body"`
+}
+
+// Request is one call of a model: what was sent, what of it was cached, what it cost.
+type Request struct {
+	Seq       int64           `json:"seq"`
+	Run       string          `json:"run"`
+	Step      int             `json:"step"`
+	Attempt   int             `json:"attempt"`
+	At        time.Time       `json:"at"`
+	Model     string          `json:"model"`
+	System    string          `json:"system,omitempty"`
+	Tools     []string        `json:"tools,omitempty"`
+	Fragments []Fragment      `json:"fragments,omitempty"`
+	Digest    string          `json:"digest"`
+	Verified  bool            `json:"verified"` // rebuilt from the journal, it has the recorded digest
+	Usage     feed.Usage      `json:"usage"`
+	Expected  int             `json:"expectedCached,omitempty"`
+	Cost      feed.USD        `json:"cost"`
+	Error     string          `json:"error,omitempty"`
+	Extra     json.RawMessage `json:"extra,omitempty"`
+}
+
+// Fragment is one piece of a prompt.
+type Fragment struct {
+	Role   string `json:"role"`
+	Text   string `json:"text"`
+	Tokens int    `json:"tokens"` // estimated
+	Cached bool   `json:"cached"` // it was sent before, byte for byte
+}
+
+// BlobRef names bytes of a session.
+type BlobRef struct {
+	ID   string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+	Hash string `json:"hash" maxLen:"128" doc:"the name of the bytes"`
+}
+
+// SearchQuery is a full-text search over everything the caller may read.
+type SearchQuery struct {
+	Text   string `json:"q" minLen:"1" maxLen:"500" cli:"words" slash:"words" tool:"query" doc:"the words"`
+	Agent  string `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"only this agent's threads"`
+	Cursor string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the page before"`
+	Limit  int    `json:"limit,omitempty" min:"1" max:"100" default:"20" doc:"at most so many"`
+}
+
+// Hit is one place where something was said.
+type Hit struct {
+	Session string    `json:"session"`
+	Title   string    `json:"title,omitempty"`
+	Agent   string    `json:"agent,omitempty"`
+	Seq     int64     `json:"seq"`
+	At      time.Time `json:"at"`
+	Who     string    `json:"who,omitempty"`
+	Snippet string    `json:"snippet"` // the words found stand between \x01 and \x02
+}
+
+// Format is what a session is written as.
+type Format string
+
+// The formats of an export.
+const (
+	Markdown  Format = "markdown" // for people to read
+	JSONLines Format = "jsonl"    // the journal, an event a line
+)
+
+// The media types of exports.
+const (
+	MarkdownMedia  = "text/markdown"
+	JSONLinesMedia = "application/x-ndjson"
+)
+
+// ExportRequest says what is written and how.
+type ExportRequest struct {
+	ID     string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+	Format Format `json:"format,omitempty" enum:"markdown,jsonl" default:"markdown" doc:"left out: markdown"`
+}
+
+// MediaType is the format's media type and the ending of a file in it.
+func (f Format) MediaType() (media, suffix string) {
+	if f == JSONLines {
+		return JSONLinesMedia, ".jsonl"
+	}
+	return MarkdownMedia, ".md"
+}
+
+// Replayed is one request, rebuilt from the journal alone.
+type Replayed struct {
+	Seq     int64        `json:"seq"`
+	Run     string       `json:"run"`
+	Step    int          `json:"step"`
+	Attempt int          `json:"attempt"`
+	Purpose chat.Purpose `json:"purpose"`
+	Digest  string       `json:"digest"`  // recorded when it was sent
+	Rebuilt string       `json:"rebuilt"` // of what the journal makes of it now
+	Same    bool         `json:"same"`
+	Why     string       `json:"why,omitempty"` // why it could not be rebuilt
+}
+
+// ReplayLine is one line of a replay: a request, or the end.
+type ReplayLine struct {
+	Request *Replayed  `json:"request,omitempty" doc:"a request, rebuilt"`
+	End     *ReplayEnd `json:"end,omitempty" doc:"in the last line, and there alone"`
+}
+
+// ReplayEnd says how a replay ended.
+type ReplayEnd struct {
+	Requests int            `json:"requests" doc:"how many were rebuilt"`
+	Differ   int            `json:"differ" doc:"how many of them are not what was sent"`
+	Error    string         `json:"error,omitempty" doc:"why it could not go on"`
+	Kind     operation.Kind `json:"kind,omitempty" doc:"the kind of that problem"`
+}
+
+// ReplayLines makes the lines of a replay of its requests.
+func ReplayLines(requests iter.Seq2[Replayed, error]) iter.Seq2[ReplayLine, error] {
+	return func(yield func(ReplayLine, error) bool) {
+		end := ReplayEnd{}
+		for one, err := range requests {
+			var ours *operation.Error
+			switch {
+			case err == nil:
+			case end.Requests > 0 && errors.As(err, &ours): // an answer has begun: its last line says it
+				end.Error, end.Kind = ours.Message, ours.Kind
+				yield(ReplayLine{End: &end}, nil)
+				return
+			default:
+				yield(ReplayLine{}, err)
+				return
+			}
+			end.Requests++
+			if !one.Same {
+				end.Differ++
+			}
+			if !yield(ReplayLine{Request: &one}, nil) {
+				return
+			}
+		}
+		yield(ReplayLine{End: &end}, nil)
+	}
+}
+
+// ParseItem reads an object of a session's stream. One of a newer version is a trace: its number counts all the same.
+func ParseItem(data []byte) (feed.Item, error) {
+	item, err := feed.Parse(data)
+	if !errors.Is(err, feed.ErrUnknownType) {
+		return item, err
+	}
+	var head feed.Head
+	err = json.Unmarshal(data, &head)
+	kind := string(head.Type)
+	head.Type = feed.TypeTrace
+	return feed.Trace{Head: head, Kind: kind, Data: data}, err
+}
+
+// parseItems reads a page of objects. Those of a newer version are left out.
+func parseItems(data []byte) (operation.List[feed.Item], error) {
+	var raw operation.List[json.RawMessage]
+	if err := json.Unmarshal(data, &raw); err != nil {
+		return operation.List[feed.Item]{}, err
+	}
+	out := operation.List[feed.Item]{Next: raw.Next}
+	for _, data := range raw.Items {
+		item, err := feed.Parse(data)
+		switch {
+		case errors.Is(err, feed.ErrUnknownType):
+		case err != nil:
+			return out, err
+		default:
+			out.Items = append(out.Items, item)
+		}
+	}
+	return out, nil
+}
+
+func position(item feed.Item) (int64, bool) {
+	head := item.Header()
+	return head.Seq, head.More
+}
+
+// The operations on history.
+var (
+	Watch = operation.NewStream(operation.Info{Name: "session.watch", Help: "Follow a session as server-sent events", Scope: operation.Read,
+		Doc: "The id of an event is its number in the journal; Last-Event-ID or after goes on behind it. Several objects may have one number: " +
+			"all but the last say more, and only the last has the id, so take a number's objects together. Deltas have no number: they are a preview of " +
+			"run, step and attempt that begins anew at offset 0 and is replaced by assistant_message. A comment comes every 15 seconds, and bye before the server stops.",
+		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}/stream", ID: "stream", Tag: "history"}},
+		CLI:  []operation.CLI{{Words: "thread watch", Args: "ID", Help: "Follow a thread, an event a line", Doc: "Each line is one object of the event stream as JSON."}},
+	}, History.Watch, operation.Wire[feed.Item]{Parse: ParseItem, Position: position})
+
+	Messages = operation.New(operation.Info{Name: "session.messages", Help: "Read what was said and done", Scope: operation.Read,
+		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}/messages", ID: "messages", Tag: "history"}}, Tool: "session_messages"},
+		History.Messages).ParsedBy(parseItems)
+
+	Events = operation.New(operation.Info{Name: "session.events", Help: "Read the raw journal", Scope: operation.Read,
+		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}/events", ID: "events", Tag: "history"}}}, History.Events)
+
+	Requests = operation.New(operation.Info{Name: "session.requests", Help: "Read what was sent to models, and what of it was cached", Scope: operation.Read,
+		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}/requests", ID: "requests", Tag: "history"}}}, History.Requests)
+
+	Blob = operation.NewDownload(operation.Info{Name: "session.blob", Help: "Fetch a picture or file that an event names", Scope: operation.Read,
+		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}/blobs/{hash}", ID: "blob", Tag: "history"}},
+		CLI:  []operation.CLI{{Words: "thread blob", Args: "ID HASH"}}}, History.Blob)
+
+	Search = operation.New(operation.Info{Name: "session.search", Help: "Search everything that was said",
+		Doc: "The words found stand between the characters U+0001 and U+0002.", Scope: operation.Read, Errors: []operation.Kind{operation.NotFound},
+		HTTP:  []operation.HTTP{{Route: "GET /api/search", ID: "search", Tag: "history"}},
+		CLI:   []operation.CLI{{Words: "thread search", Args: "WORDS…", Help: "Find what was said", Example: "  chorus thread search retry budget"}},
+		Slash: []operation.Slash{{Words: "search", Help: "Find what was said"}}, Tool: "session_search",
+		Columns: "SESSION=session | EVENT=seq | AT=at:minute | WHO=who | FOUND=snippet:200", Empty: "nothing found"}, History.Search)
+
+	Export = operation.NewDownload(operation.Info{Name: "session.export", Help: "Take a whole session along, without secrets", Scope: operation.Read,
+		Doc: "As Markdown for people, with the server's time of day, or as JSON lines, an event of the journal each. " +
+			"An answer that is cut is not whole.",
+		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}/export", ID: "export", Tag: "history", Media: MarkdownMedia + "," + JSONLinesMedia}},
+		CLI: []operation.CLI{{Words: "thread export", Args: "ID", Help: "Write a thread as Markdown or JSON lines, without secrets",
+			Example: "  chorus thread export 01k3 --format jsonl --output talk.jsonl"}},
+		Slash: []operation.Slash{{Words: "thread export", Help: "Write a thread as Markdown or JSON lines, without secrets"}}}, History.Export)
+
+	Replay = operation.NewStream(operation.Info{Name: "session.replay", Help: "Rebuild every request from the journal and compare it with what was sent",
+		Doc: "A line of JSON for each request as soon as it is rebuilt, and a last one that says how it ended.", Scope: operation.Read,
+		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}/replay", ID: "replay", Tag: "history"}},
+		CLI: []operation.CLI{{Words: "thread replay", Args: "ID", Doc: "Rebuilds every request of a thread from its journal alone and compares its digest\n" +
+			"with the one recorded when it was sent. Exit code 1 if one differs."}}}, History.Replay, operation.Wire[ReplayLine]{})
+)
+
+func history() []operation.Any {
+	return []operation.Any{Watch, Messages, Events, Requests, Blob, Search, Export, Replay}
+}

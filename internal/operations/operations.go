@@ -1,0 +1,14 @@
+// Package operations is the catalogue of everything that people and programs can ask of Chorus: a file for each
+// noun, with the types that go in and come out, the small interface that carries them out, and the definitions.
+//
+// A new operation is a definition here and a method of whoever implements the interface; the HTTP route with
+// its OpenAPI entry, the CLI command, the client's call, the chat command and the tool follow from it. The
+// guide docs/guides/add-an-operation.md adds one.
+package operations
+
+import "chorus/internal/operation"
+
+// All is every operation, in the order of the API's document.
+func All() *operation.Set {
+	return operation.Collect(sessions(), history(), approvals(), agents(), records(), system(), tokens())
+}

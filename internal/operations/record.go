@@ -1,0 +1,134 @@
+package operations
+
+import (
+	"context"
+	"time"
+
+	"chorus/internal/operation"
+)
+
+// Records carries out operations on spending and decisions.
+type Records interface {
+	Costs(context.Context, operation.Caller, CostQuery) (Costs, error)
+	Audit(context.Context, operation.Caller, AuditQuery) (operation.List[AuditLine], error)
+	VerifyAudit(context.Context, operation.Caller, VerifyRequest) (AuditCheck, error)
+}
+
+// CostQuery is over which time and by what spending is summed.
+type CostQuery struct {
+	By    string `json:"by,omitempty" enum:"agent,model,person,channel,day,month,session,run" doc:"what is summed up together"`
+	Since string `json:"since,omitempty" maxLen:"40" doc:"24h, 7d, 2026-01-31 or month"`
+}
+
+// Costs are sums of spending.
+type Costs struct {
+	By      string    `json:"by"`
+	Since   time.Time `json:"since"`
+	Total   float64   `json:"total"`
+	Rows    []Cost    `json:"rows"`
+	Budgets []Budget  `json:"budgets"`
+}
+
+// Cost is one sum. Unpriced calls have no known price; their tokens count.
+type Cost struct {
+	Key              string  `json:"key"`
+	Dollars          float64 `json:"dollars"`
+	Reserved         float64 `json:"reserved,omitempty"` // by calls that are not over
+	Calls            int     `json:"calls"`
+	Unpriced         int     `json:"unpriced,omitempty"`
+	InputTokens      int     `json:"inputTokens"`
+	OutputTokens     int     `json:"outputTokens"`
+	CacheReadTokens  int     `json:"cacheReadTokens,omitempty"`
+	CacheWriteTokens int     `json:"cacheWriteTokens,omitempty"`
+}
+
+// Budget is a ceiling and how near it is.
+type Budget struct {
+	Name     string  `json:"name"`
+	Per      string  `json:"per"`
+	Soft     float64 `json:"soft,omitempty"`
+	Hard     float64 `json:"hard,omitempty"`
+	Spent    float64 `json:"spent"`              // with what is reserved
+	Reserved float64 `json:"reserved,omitempty"` // by calls that are not over
+}
+
+// AuditQuery narrows the audit log; zero fields do not.
+type AuditQuery struct {
+	Session  string    `json:"session,omitempty" maxLen:"1024" noun:"session" cli:"thread" doc:"only this session's"`
+	Agent    string    `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"only this agent's"`
+	Who      string    `json:"who,omitempty" maxLen:"200" cli:"principal" doc:"only what this one asked for, for example local:ada"`
+	Decision string    `json:"decision,omitempty" maxLen:"64" doc:"allow, ask_approved, ask_denied, deny or changed"`
+	Run      string    `json:"run,omitempty" maxLen:"64" doc:"only this run's"`
+	Since    time.Time `json:"since,omitzero" doc:"not older than this moment"`
+	Until    time.Time `json:"until,omitzero" doc:"older than this moment"`
+	Before   int64     `json:"before,omitempty" min:"0" max:"9007199254740991" doc:"only lines with a smaller number"`
+	Cursor   string    `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the page before"`
+	Limit    int       `json:"limit,omitempty" min:"1" max:"500" default:"50" doc:"at most so many"`
+}
+
+// AuditLine is one decision.
+type AuditLine struct {
+	Seq      int64     `json:"seq"`
+	At       time.Time `json:"at"`
+	Who      string    `json:"who"`
+	Agent    string    `json:"agent,omitempty"`
+	Session  string    `json:"session,omitempty"`
+	Thread   string    `json:"thread,omitempty"`
+	Run      string    `json:"run,omitempty"`
+	Call     string    `json:"call,omitempty"`
+	Action   string    `json:"action"`
+	Decision string    `json:"decision"`
+	Rule     string    `json:"rule,omitempty"`
+	Detail   string    `json:"detail,omitempty"`
+	Hash     string    `json:"hash,omitempty"` // "": from before the chain
+}
+
+// VerifyRequest says from where on the audit log is checked.
+type VerifyRequest struct {
+	Since string `json:"since,omitempty" maxLen:"128" doc:"begin at the line with this hash: a head that was kept"`
+}
+
+// AuditCheck is what a check of the audit log found.
+type AuditCheck struct {
+	OK       bool        `json:"ok"`
+	Lines    int64       `json:"lines"`
+	Before   int64       `json:"beforeChain,omitempty"` // lines that are covered together
+	Head     string      `json:"head"`
+	HeadLine int64       `json:"headLine,omitempty"` // the last good one
+	Problem  string      `json:"problem,omitempty"`
+	Break    *AuditBreak `json:"break,omitempty"` // the first line that is not as written
+}
+
+// AuditBreak is where the audit log is not what was written.
+type AuditBreak struct {
+	Line int64  `json:"line"`
+	What string `json:"what"`
+	Text string `json:"text"`
+}
+
+// The operations on records.
+var (
+	GetCosts = operation.New(operation.Info{Name: "cost.sum", Help: "Sum what was spent", Scope: operation.Read,
+		HTTP:  []operation.HTTP{{Route: "GET /api/costs", ID: "costs", Tag: "records"}},
+		Slash: []operation.Slash{{Words: "costs"}}, Tool: "cost_sum"}, Records.Costs)
+
+	ListAudit = operation.New(operation.Info{Name: "audit.list", Help: "List who was allowed what and why", Scope: operation.Read,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "GET /api/audit", ID: "audit", Tag: "records"}},
+		CLI: []operation.CLI{{Words: "audit list", Help: "List decisions and changes, the newest first",
+			Example: "  chorus audit list --agent frontend --since 24h\n  chorus audit list --decision deny --since 2026-01-01 --until 2026-02-01 --json"}},
+		Columns: "LINE=seq | AT=at:minute | BY=who:– | AGENT=agent:– | DECISION=decision | ACTION=action:60 | RULE=rule:40 | DETAIL=detail:60",
+		Empty:   "no matching audit entries"}, Records.Audit)
+
+	VerifyAudit = operation.New(operation.Info{Name: "audit.verify", Help: "Check that nothing of the audit log was changed or lost", Scope: operation.Admin,
+		HTTP: []operation.HTTP{{Route: "GET /api/audit/verify", ID: "verifyAudit", Tag: "records"}},
+		CLI: []operation.CLI{{Words: "audit verify", Help: "Say whether the audit log is what was written",
+			Doc: "Walks the chain of hashes and says the first line that was changed, removed or put in.\n" +
+				"Exit 1 if there is one.\n\n" +
+				"Somebody who may write the file can cut the log off, or write all of it anew. Keep the\n" +
+				"head that is printed where they cannot write, and give it to --since the next time: the\n" +
+				"line it names must still be there, and everything behind it is checked.",
+			Example: "  chorus audit verify\n  chorus audit verify --since 5f0c…"}}}, Records.VerifyAudit)
+)
+
+func records() []operation.Any { return []operation.Any{GetCosts, ListAudit, VerifyAudit} }

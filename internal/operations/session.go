@@ -1,0 +1,237 @@
+package operations
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/feed"
+	"chorus/internal/operation"
+)
+
+// Sessions carries out operations on conversations.
+type Sessions interface {
+	CreateSession(context.Context, operation.Caller, NewSession) (CreatedSession, error)
+	// ListSessions gives the last active first.
+	ListSessions(context.Context, operation.Caller, SessionQuery) (operation.List[Session], error)
+	GetSession(context.Context, operation.Caller, SessionRef) (Session, error)
+	// Say gives a prompt. With a Key it is taken once, however often it is sent.
+	Say(context.Context, operation.Caller, Message) (Said, error)
+	// Steer gives words to the running run; where none runs they are a prompt.
+	Steer(context.Context, operation.Caller, SteerMessage) (Said, error)
+	Abort(context.Context, operation.Caller, AbortRequest) (Aborted, error)
+	ResumeSession(context.Context, operation.Caller, ResumeRequest) (CreatedSession, error)
+	Fork(context.Context, operation.Caller, ForkRequest) (CreatedSession, error)
+	// Attach stores a file that a later message names.
+	Attach(context.Context, operation.Caller, NewAttachment) (Attachment, error)
+}
+
+// NewSession is what a session is made of; nothing is required.
+type NewSession struct {
+	WorkspacePath string `json:"workspacePath,omitempty" maxLen:"4096" doc:"the folder it works in; left out: one of its own"`
+	Agent         string `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"who answers"`
+	Provider      string `json:"provider,omitempty" maxLen:"64" noun:"provider"`
+	Model         string `json:"model,omitempty" maxLen:"200" noun:"model" cli:"model,m" doc:"provider/model, or a model's name alone"`
+	Permissions   string `json:"permissions,omitempty" maxLen:"64" noun:"profile" doc:"the profile that says what may be done without asking"`
+	Sandbox       string `json:"sandbox,omitempty" maxLen:"32" doc:"host, bwrap or docker"`
+	Mode          string `json:"mode,omitempty" maxLen:"32" doc:"plan, review, implement or verify"`
+	Title         string `json:"title,omitempty" maxLen:"200" doc:"what lists call it"`
+	MaxIterations int    `json:"maxIterations,omitempty" min:"0" max:"10000" doc:"how many rounds a run may take; 0: the agent's"`
+	Key           string `json:"-" key:"true"` // the same key creates the same session
+	// History is what was said elsewhere before; it begins the session. It cannot be sent over the wire.
+	History []Spoken `json:"-"`
+}
+
+// Spoken is a message of a conversation from elsewhere.
+type Spoken struct {
+	Agent    bool   // the agent said it, else a person
+	Name     string // of the person; "": the caller's own
+	Text     string
+	Pictures [][]byte
+}
+
+// CreatedSession is a session that was created or resumed.
+type CreatedSession struct {
+	SessionID string  `json:"sessionId"`
+	Session   Session `json:"session"`
+}
+
+// Location is where the session is in the HTTP API.
+func (c CreatedSession) Location() string { return "/api/sessions/" + url.PathEscape(c.SessionID) }
+
+// Session is a conversation as it is now.
+type Session struct {
+	ID            string       `json:"id"`     // what people call it
+	Thread        string       `json:"thread"` // its whole name
+	Title         string       `json:"title,omitempty"`
+	WorkspacePath string       `json:"workspacePath,omitempty"`
+	Agent         string       `json:"agent"`
+	Provider      string       `json:"provider,omitempty"`
+	Model         string       `json:"model,omitempty"`
+	Permissions   string       `json:"permissions,omitempty"`
+	Sandbox       string       `json:"sandbox,omitempty"`
+	Mode          string       `json:"mode,omitempty"`
+	Owner         string       `json:"owner,omitempty"`
+	CreatedAt     time.Time    `json:"createdAt"`
+	MovedAt       time.Time    `json:"movedAt"`
+	Status        string       `json:"status"` // idle, running, waiting
+	Queue         int          `json:"queue"`  // prompts that wait
+	Seq           int64        `json:"seq"`    // the last number of its journal
+	LastOutcome   string       `json:"lastOutcome,omitempty"`
+	Error         string       `json:"error,omitempty"` // of the last run
+	ForkedFrom    string       `json:"forkedFrom,omitempty"`
+	Usage         feed.Usage   `json:"usage"`
+	Cost          feed.USD     `json:"cost"`
+	Runs          []RunSummary `json:"runs,omitempty"` // the newest first; only where one session is asked for
+}
+
+// RunSummary is what one run came to.
+type RunSummary struct {
+	Run       string     `json:"run"`
+	Seq       int64      `json:"seq"` // where it began
+	Outcome   string     `json:"outcome,omitempty"`
+	Steps     int        `json:"steps"`
+	Model     string     `json:"model,omitempty"`
+	StartedAt time.Time  `json:"startedAt"`
+	EndedAt   time.Time  `json:"endedAt,omitzero"`
+	Usage     feed.Usage `json:"usage"`
+	Cost      feed.USD   `json:"cost"`
+}
+
+// SessionQuery narrows a list of sessions; zero fields do not.
+type SessionQuery struct {
+	Status string `json:"status,omitempty" enum:"idle,running,waiting"`
+	Agent  string `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"only this agent's"`
+	Search string `json:"search,omitempty" maxLen:"200" doc:"words of the title"`
+	Cursor string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the page before"`
+	Limit  int    `json:"limit,omitempty" min:"1" max:"200" default:"50" doc:"at most so many"`
+}
+
+// SessionRef names a session.
+type SessionRef struct {
+	ID string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+}
+
+// Message is what somebody says.
+type Message struct {
+	ID          string   `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+	Message     string   `json:"message,omitempty" maxLen:"1000000" doc:"what is said; may be left out where something is attached"`
+	Attachments []string `json:"attachments,omitempty" maxItems:"100" slash:"-" doc:"ids of uploads"`
+	Key         string   `json:"-" key:"true"`
+}
+
+// SteerMessage is what somebody says to the running run.
+type SteerMessage struct {
+	ID          string      `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+	Message     string      `json:"message,omitempty" maxLen:"1000000" cli:"words" doc:"what is said; may be left out where something is attached"`
+	Attachments []string    `json:"attachments,omitempty" maxItems:"100" cli:"-" slash:"-" doc:"ids of uploads"`
+	Mode        chat.Intake `json:"mode,omitempty" enum:"inject,interrupt" cli:"-" doc:"after the tools that run, or instead of those that wait; left out: inject"`
+	Key         string      `json:"-" key:"true"`
+}
+
+// Said is what became of a message.
+type Said struct {
+	Seq      int64  `json:"seq"`
+	Position int    `json:"position,omitempty"` // how many are answered first
+	AsPrompt bool   `json:"asPrompt,omitempty"` // a steer with nothing to steer
+	Again    bool   `json:"again,omitempty"`    // it had come before
+	Refused  string `json:"-"`
+}
+
+// AbortRequest says what to stop.
+type AbortRequest struct {
+	ID  string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+	All bool   `json:"all,omitempty" doc:"refuse what waits, too"`
+}
+
+// Aborted says what an abort found.
+type Aborted struct {
+	Aborted bool `json:"aborted" doc:"false: nothing was running"`
+}
+
+// ResumeRequest continues a session of a log file or of this home.
+type ResumeRequest struct {
+	ID            string `json:"id" maxLen:"1024" doc:"the session's id"`
+	WorkspacePath string `json:"workspacePath" minLen:"1" maxLen:"4096" doc:"the folder with the session's log"`
+	Provider      string `json:"provider,omitempty" maxLen:"64" noun:"provider"`
+	Model         string `json:"model,omitempty" maxLen:"200" noun:"model"`
+	Mode          string `json:"mode,omitempty" maxLen:"32" pattern:"^(full|summary|last-[0-9]+)?$" doc:"how much of it: full, last-N or summary"`
+}
+
+// ForkRequest says where a session is forked.
+type ForkRequest struct {
+	ID    string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+	AtSeq int64  `json:"atSeq" min:"1" max:"9007199254740991" cli:"at" doc:"the last number that the fork shares"`
+	Key   string `json:"-" key:"true"`
+}
+
+// NewAttachment is a file for a later message.
+type NewAttachment struct {
+	ID   string         `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+	Name string         `json:"name,omitempty" maxLen:"255" doc:"the file's name, where no form gives one"`
+	File operation.File `json:"-"`
+}
+
+// Attachment is an uploaded file.
+type Attachment struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	MediaType string `json:"mediaType"`
+	Size      int64  `json:"size"`
+}
+
+// maxUpload is a little more than the largest file that is kept, for the form around it.
+const maxUpload = 26 << 20
+
+// The operations on sessions.
+var (
+	CreateSession = operation.New(operation.Info{Name: "session.create", Help: "Create a session", Scope: operation.Chat, Effect: operation.Creates,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/sessions", ID: "createSession", Body: "NewSession", Status: 201}},
+	}, Sessions.CreateSession)
+
+	ListSessions = operation.New(operation.Info{Name: "session.list", Help: "List sessions, the last active first", Scope: operation.Read,
+		HTTP:  []operation.HTTP{{Route: "GET /api/sessions", ID: "listSessions"}},
+		CLI:   []operation.CLI{{Words: "thread list", Help: "List threads, the last active first"}},
+		Slash: []operation.Slash{{Words: "thread list", Options: "status search limit"}}, Tool: "session_list",
+		Columns: "SESSION=id | AGENT=agent | STATUS=status | LAST ACTIVE=movedAt:minute | TITLE=title:60",
+		Empty:   "there are no threads yet; begin with: chorus chat"}, Sessions.ListSessions)
+
+	GetSession = operation.New(operation.Info{Name: "session.get", Help: "Show a session with its runs", Scope: operation.Read,
+		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}", ID: "getSession"}}, Tool: "session_get"}, Sessions.GetSession)
+
+	Say = operation.New(operation.Info{Name: "session.say", Help: "Say something", Doc: "The answer comes over the stream.", Scope: operation.Chat,
+		Effect: operation.Creates, Errors: []operation.Kind{operation.Conflict},
+		HTTP: []operation.HTTP{{Route: "POST /api/sessions/{id}/chat", ID: "chat", Body: "Words", NeedsBody: true, Status: 202, MaxBody: 8 << 20}},
+	}, Sessions.Say)
+
+	Steer = operation.New(operation.Info{Name: "session.steer", Help: "Say something to the running run",
+		Doc: "Where nothing runs it is a message like any other.", Scope: operation.Chat, Effect: operation.Creates, Errors: []operation.Kind{operation.Conflict},
+		HTTP:  []operation.HTTP{{Route: "POST /api/sessions/{id}/steer", ID: "steer", Body: "Steering", NeedsBody: true, Status: 202, MaxBody: 8 << 20}},
+		CLI:   []operation.CLI{{Words: "thread steer", Args: "ID WORDS…"}},
+		Slash: []operation.Slash{{Words: "steer"}}}, Sessions.Steer)
+
+	Abort = operation.New(operation.Info{Name: "session.abort", Help: "Stop the running run", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/sessions/{id}/abort", ID: "abort", Body: "Stop", Status: 202}},
+		CLI:    []operation.CLI{{Words: "thread abort", Args: "ID"}},
+		Slash:  []operation.Slash{{Words: "abort"}}, Tool: "session_abort"}, Sessions.Abort)
+
+	ResumeSession = operation.New(operation.Info{Name: "session.resume", Help: "Continue a session from its log", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/sessions/{id}/resume", ID: "resume", Body: "TakeUp"}}}, Sessions.ResumeSession)
+
+	Fork = operation.New(operation.Info{Name: "session.fork", Help: "Create a session that shares this one's beginning", Scope: operation.Chat,
+		Effect: operation.Creates, Errors: []operation.Kind{operation.Conflict},
+		HTTP: []operation.HTTP{{Route: "POST /api/sessions/{id}/fork", ID: "fork", Body: "ForkAt", Status: 201}}}, Sessions.Fork)
+
+	Attach = operation.NewUpload(operation.Info{Name: "session.attach", Help: "Upload a file that a later message names",
+		Doc: "The bytes as they are, or one file of a form.", Scope: operation.Chat, Effect: operation.Creates, Errors: []operation.Kind{operation.Conflict},
+		HTTP: []operation.HTTP{{Route: "POST /api/sessions/{id}/attachments", ID: "attach", Status: 201, MaxBody: maxUpload}},
+		CLI:  []operation.CLI{{Words: "thread attach", Args: "ID FILE"}}, Done: "{name} is stored as {id}"}, Sessions.Attach)
+)
+
+func sessions() []operation.Any {
+	return []operation.Any{CreateSession, ListSessions, GetSession, Say, Steer, Abort, ResumeSession, Fork, Attach}
+}

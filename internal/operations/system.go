@@ -1,0 +1,109 @@
+package operations
+
+import (
+	"context"
+	"time"
+
+	"chorus/internal/operation"
+)
+
+// System carries out operations on what holds for everybody.
+type System interface {
+	Overview(context.Context, operation.Caller, operation.None) (Overview, error)
+	Models(context.Context, operation.Caller, operation.None) (operation.List[Model], error)
+	Settings(context.Context, operation.Caller, operation.None) (operation.List[Setting], error)
+	SetSetting(context.Context, operation.Caller, SettingValue) (Setting, error)
+	// Health is what a newcomer lacks, and how to get it.
+	Health(context.Context, operation.Caller, operation.None) (operation.List[Check], error)
+}
+
+// Check is one thing that was looked at.
+type Check struct {
+	Section string `json:"section"`
+	Name    string `json:"name"`
+	State   string `json:"state"` // ok, warn, broken
+	Detail  string `json:"detail,omitempty"`
+	Fix     string `json:"fix,omitempty"`
+}
+
+// Setting is one key of the configuration.
+type Setting struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Source string `json:"source,omitempty"` // which file gave it; "": built in
+	Doc    string `json:"doc,omitempty"`
+	Fixed  bool   `json:"fixed,omitempty"` // a file or the environment holds it; it cannot be set here
+}
+
+// SettingValue sets one key of the configuration.
+type SettingValue struct {
+	Key   string `json:"key" maxLen:"200" noun:"setting" doc:"the setting's name"`
+	Value string `json:"value" maxLen:"200000" doc:"empty: as it was built"`
+}
+
+// Model is one that could answer.
+type Model struct {
+	Name          string   `json:"name"` // provider/model
+	Provider      string   `json:"provider"`
+	Ready         bool     `json:"ready"` // there is a key for it, or it needs none
+	ContextWindow int      `json:"contextWindow,omitempty"`
+	MaxOutput     int      `json:"maxOutput,omitempty"`
+	InputPrice    float64  `json:"inputPrice,omitempty"` // dollars for a million tokens
+	OutputPrice   float64  `json:"outputPrice,omitempty"`
+	Can           []string `json:"can,omitempty"`
+	Default       bool     `json:"default,omitempty"`
+}
+
+// Overview is what is going on.
+type Overview struct {
+	Running   []Session   `json:"running"`
+	Waiting   []Approval  `json:"waiting"`
+	Failed    []Session   `json:"failed"` // whose last run did, in the last day
+	Recent    []Session   `json:"recent"`
+	Agents    []AgentStat `json:"agents"`
+	Today     float64     `json:"today"` // dollars
+	Month     float64     `json:"month"`
+	Budgets   []Budget    `json:"budgets"`
+	Version   string      `json:"version"`
+	Sandbox   string      `json:"sandbox"`
+	Model     string      `json:"model"` // the one that answers where nobody chose
+	StartedAt time.Time   `json:"startedAt"`
+}
+
+// AgentStat is an agent with its threads.
+type AgentStat struct {
+	Agent
+	Threads int `json:"threads"`
+	Running int `json:"running"`
+	Waiting int `json:"waiting"`
+}
+
+// The operations on the whole system.
+var (
+	GetOverview = operation.New(operation.Info{Name: "system.overview", Help: "See what is going on", Scope: operation.Read,
+		HTTP: []operation.HTTP{{Route: "GET /api/overview", ID: "overview", Tag: "system"}}, Tool: "system_overview"}, System.Overview)
+
+	ListModels = operation.New(operation.Info{Name: "model.list", Help: "List models that could answer", Scope: operation.Read,
+		HTTP:    []operation.HTTP{{Route: "GET /api/models", ID: "models", Tag: "system"}},
+		Slash:   []operation.Slash{{Words: "models"}},
+		Tool:    "model_list",
+		Columns: "MODEL=name | READY=ready | WINDOW=contextWindow | OUTPUT=maxOutput | $ IN=inputPrice | $ OUT=outputPrice | CAN=can",
+		Empty:   "no models are known"}, System.Models)
+
+	ListSettings = operation.New(operation.Info{Name: "setting.list", Help: "List settings and where each comes from", Scope: operation.Read,
+		HTTP: []operation.HTTP{{Route: "GET /api/settings", ID: "settings", Tag: "system"}},
+		Tool: "setting_list", Columns: "KEY=key | VALUE=value:60 | FROM=source:(built in)", Empty: "there are no settings"}, System.Settings)
+
+	SetSetting = operation.New(operation.Info{Name: "setting.set", Help: "Change a setting", Scope: operation.Admin, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "PUT /api/settings/{key}", ID: "setSetting", Tag: "system", Body: "Value"}},
+		Tool:   "setting_set", Done: "{key} is set"}, System.SetSetting)
+
+	CheckHealth = operation.New(operation.Info{Name: "system.health", Help: "See what is missing and how to get it", Scope: operation.Read,
+		HTTP: []operation.HTTP{{Route: "GET /api/health", ID: "health", Tag: "system"}},
+		Tool: "system_health", Columns: "SECTION=section | NAME=name | STATE=state | DETAIL=detail:100", Empty: "nothing was checked"}, System.Health)
+)
+
+func system() []operation.Any {
+	return []operation.Any{GetOverview, ListModels, ListSettings, SetSetting, CheckHealth, operation.Names}
+}
