@@ -12,6 +12,7 @@ import (
 
 	"chorus/internal/agents"
 	"chorus/internal/app"
+	"chorus/internal/usage"
 )
 
 func (c *cli) agentCommand() *cobra.Command {
@@ -148,7 +149,7 @@ func (c *cli) agentDestroy() *cobra.Command {
 		Use: "destroy NAME", Short: "Remove an agent", Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !yes {
-				return &app.UsageError{Err: fmt.Errorf("this removes %s for good; say --yes if you mean it (and --keep-files to keep its folder)", args[0])}
+				return &usage.Error{Err: fmt.Errorf("this removes %s for good; say --yes if you mean it (and --keep-files to keep its folder)", args[0])}
 			}
 			if c.remote() {
 				return c.farDestroyAgent(cmd.Context(), args[0], keep)

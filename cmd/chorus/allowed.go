@@ -17,6 +17,7 @@ import (
 	"chorus/internal/approval"
 	"chorus/internal/markdown"
 	"chorus/internal/permit/always"
+	"chorus/internal/usage"
 )
 
 func (c *cli) allowedCommand() *cobra.Command {
@@ -124,7 +125,7 @@ func (c *cli) approveAlways(ctx context.Context, a *app.App, name string, number
 		}
 	}
 	if number < 1 || number > len(o.Steps) {
-		return x, &app.UsageError{Err: fmt.Errorf("there is no rule %d; there are %d, and without --rule they are shown", number, len(o.Steps))}
+		return x, &usage.Error{Err: fmt.Errorf("there is no rule %d; there are %d, and without --rule they are shown", number, len(o.Steps))}
 	}
 	if err := a.Keep(ctx, x.ID, a.Me(), o.Steps[number-1].Rules); err != nil {
 		return x, err

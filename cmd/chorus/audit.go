@@ -11,6 +11,7 @@ import (
 	"chorus/internal/app"
 	"chorus/internal/chat"
 	"chorus/internal/store"
+	"chorus/internal/usage"
 )
 
 func (c *cli) auditCommand() *cobra.Command {
@@ -60,10 +61,10 @@ func (c *cli) auditList() *cobra.Command {
 		var err error
 		now := time.Now()
 		if f.Since, err = moment(since, now); err != nil {
-			return &app.UsageError{Err: fmt.Errorf("--since: %w", err)}
+			return &usage.Error{Err: fmt.Errorf("--since: %w", err)}
 		}
 		if f.Until, err = moment(until, now); err != nil {
-			return &app.UsageError{Err: fmt.Errorf("--until: %w", err)}
+			return &usage.Error{Err: fmt.Errorf("--until: %w", err)}
 		}
 		if c.remote() {
 			return c.farAudit(cmd.Context(), f, thread)
@@ -104,7 +105,7 @@ func (c *cli) auditList() *cobra.Command {
 	cmd.Flags().IntVar(&f.Limit, "limit", 50, "at most so many")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if f.Limit < 1 {
-			return &app.UsageError{Err: fmt.Errorf("--limit %d: at least 1", f.Limit)}
+			return &usage.Error{Err: fmt.Errorf("--limit %d: at least 1", f.Limit)}
 		}
 		return nil
 	}

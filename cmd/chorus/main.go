@@ -17,6 +17,7 @@ import (
 
 	"chorus/internal/app"
 	"chorus/internal/transport/repl"
+	"chorus/internal/usage"
 )
 
 func main() {
@@ -68,13 +69,13 @@ func (c *cli) run(args []string) int {
 	root.SetErr(c.console.Err)
 	err := root.ExecuteContext(ctx)
 	var code exitError
-	var usage *app.UsageError
+	var mistake *usage.Error
 	switch {
 	case err == nil:
 		return c.exit
 	case errors.As(err, &code):
 		return int(code)
-	case errors.As(err, &usage) || !c.begun:
+	case errors.As(err, &mistake) || !c.begun:
 		c.complain(err)
 		return repl.ExitUsage
 	default:
@@ -105,7 +106,7 @@ Without any key it talks to a built-in offline model, so that you can look aroun
 	root.PersistentFlags().StringVar(&c.home, "home", "", "home folder (default $CHORUS_HOME or ~/.chorus)")
 	root.AddCommand(c.approvalsCommand())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &app.UsageError{Err: fmt.Errorf("%w\nsee `%s --help`", err, cmd.CommandPath())}
+		return &usage.Error{Err: fmt.Errorf("%w\nsee `%s --help`", err, cmd.CommandPath())}
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentPreRun = func(*cobra.Command, []string) { c.begun = true }
@@ -124,7 +125,7 @@ func (c *cli) open(ctx context.Context) (*app.App, error) {
 // with opens the home, does something and closes it.
 func (c *cli) with(ctx context.Context, do func(*app.App) error) error {
 	if c.remote() {
-		return &app.UsageError{Err: errors.New("this works on the home of this machine only; leave --server out, or do it where the server runs")}
+		return &usage.Error{Err: errors.New("this works on the home of this machine only; leave --server out, or do it where the server runs")}
 	}
 	a, err := c.open(ctx)
 	if err != nil {
@@ -150,7 +151,7 @@ func between(least, most int) cobra.PositionalArgs {
 		if len(args) >= least && len(args) <= most {
 			return nil
 		}
-		return &app.UsageError{Err: fmt.Errorf("usage: %s", cmd.UseLine())}
+		return &usage.Error{Err: fmt.Errorf("usage: %s", cmd.UseLine())}
 	}
 }
 
@@ -160,7 +161,7 @@ const anyNumber = 1 << 20
 // oneOf is for commands that only hold others.
 func oneOf(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return &app.UsageError{Err: fmt.Errorf("unknown command %q for %s; see `%s --help`", args[0], cmd.CommandPath(), cmd.CommandPath())}
+		return &usage.Error{Err: fmt.Errorf("unknown command %q for %s; see `%s --help`", args[0], cmd.CommandPath(), cmd.CommandPath())}
 	}
 	return cmd.Help()
 }

@@ -8,6 +8,7 @@ import (
 	"chorus/internal/app"
 	"chorus/internal/datadir"
 	"chorus/internal/store"
+	"chorus/internal/usage"
 )
 
 func (c *cli) migrateCommand() *cobra.Command {
@@ -19,7 +20,7 @@ this one shows what would be done (--dry-run) and takes steps back (--down N), w
 drops what the steps had made; a copy of the database is kept beside it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Down < 0 {
-				return &app.UsageError{Err: fmt.Errorf("--down takes a number of steps")}
+				return &usage.Error{Err: fmt.Errorf("--down takes a number of steps")}
 			}
 			dir := c.home
 			if dir == "" {

@@ -13,8 +13,10 @@ import (
 
 	"chorus/internal/agent"
 	"chorus/internal/app"
+	"chorus/internal/chat"
 	"chorus/internal/feed"
 	"chorus/internal/transport/repl"
+	"chorus/internal/usage"
 )
 
 // talkFlags are the flags that run and chat share.
@@ -23,7 +25,7 @@ func (c *cli) talkFlags(cmd *cobra.Command) *app.SessionOptions {
 	c.serverFlags(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "repo", "r", "", "directory to work in (default: here)")
-	f.StringVarP(&o.Agent, "agent", "a", "", "agent to talk to (default "+app.DefaultAgent+")")
+	f.StringVarP(&o.Agent, "agent", "a", "", "agent to talk to (default "+chat.DefaultAgent+")")
 	f.StringVarP(&o.Provider, "provider", "p", "", "whose model: "+strings.Join(app.Providers(), ", ")+", or a vendor of the config")
 	f.StringVarP(&o.Model, "model", "m", "", "model, as provider/model or bare (default: by the keys that are set)")
 	f.BoolVarP(&o.Yes, "yes", "y", false, "answer every question with yes; denials still hold")
@@ -39,7 +41,7 @@ func (c *cli) talkFlags(cmd *cobra.Command) *app.SessionOptions {
 
 func checkTalk(cmd *cobra.Command, o *app.SessionOptions) error {
 	if o.MaxSteps < 1 {
-		return &app.UsageError{Err: errors.New("--max-iterations must be 1 or more")}
+		return &usage.Error{Err: errors.New("--max-iterations must be 1 or more")}
 	}
 	if !cmd.Flags().Changed("max-iterations") {
 		o.MaxSteps = 0 // as it is configured
@@ -78,14 +80,14 @@ Exit code: 0 done, 1 failed, 2 wrong use, 3 stopped at the iteration limit,
 				return fmt.Errorf("read the prompt from standard input: %w", err)
 			}
 			if len(data) > maxPrompt {
-				return &app.UsageError{Err: fmt.Errorf("the prompt on standard input is longer than %d MB; write it to a file and name the file", maxPrompt>>20)}
+				return &usage.Error{Err: fmt.Errorf("the prompt on standard input is longer than %d MB; write it to a file and name the file", maxPrompt>>20)}
 			}
 			if piped := strings.TrimSpace(strings.ToValidUTF8(string(data), "\uFFFD")); piped != "" {
 				prompt = strings.TrimSpace(prompt + "\n\n" + piped)
 			}
 		}
 		if prompt == "" && o.ID == "" && o.File == "" {
-			return &app.UsageError{Err: errors.New("what shall be done? Give a prompt: chorus run \"…\"")}
+			return &usage.Error{Err: errors.New("what shall be done? Give a prompt: chorus run \"…\"")}
 		}
 		o.Once, o.CanAsk, o.Warn = true, c.console.CanAsk(), c.warn
 		if c.remote() {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"chorus/internal/app"
 	"chorus/internal/client"
 	"chorus/internal/command"
+	"chorus/internal/usage"
 )
 
 // far is where orders go when they do not go to this machine's own home.
@@ -47,7 +47,7 @@ func (c *cli) at(do func(command.Service) error) error {
 func (c *cli) connect() (*client.Client, error) {
 	url, err := client.ParseURL(c.far.server)
 	if err != nil {
-		return nil, &app.UsageError{Err: err}
+		return nil, &usage.Error{Err: err}
 	}
 	token, err := c.token(client.Loopback(url.Hostname()))
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *cli) connect() (*client.Client, error) {
 	}
 	made, err := client.New(client.Options{URL: url.String(), Token: token})
 	if err != nil {
-		return nil, &app.UsageError{Err: err}
+		return nil, &usage.Error{Err: err}
 	}
 	return made, nil
 }
@@ -73,7 +73,7 @@ func (c *cli) token(here bool) (string, error) {
 	case c.getenv("CHORUS_TOKEN_FILE") != "":
 		file = c.getenv("CHORUS_TOKEN_FILE")
 	case !here:
-		return "", &app.UsageError{Err: errors.New("there is no token for this server; give it in CHORUS_TOKEN or with --token-file, `chorus token create` there makes one")}
+		return "", &usage.Error{Err: errors.New("there is no token for this server; give it in CHORUS_TOKEN or with --token-file, `chorus token create` there makes one")}
 	default:
 		data, err := os.ReadFile(filepath.Join(c.homeDir(), "token"))
 		if errors.Is(err, fs.ErrNotExist) {

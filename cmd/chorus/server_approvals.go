@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strings"
 
-	"chorus/internal/app"
 	"chorus/internal/approval"
 	"chorus/internal/command"
 	"chorus/internal/transport/repl/remote"
+	"chorus/internal/usage"
 )
 
 // farQuestions are the approvals of a server.
@@ -48,7 +48,7 @@ func farQuestion(ctx context.Context, service command.Service, name string) (app
 		case len(found) == 1:
 			return found[0], nil
 		case len(found) > 1:
-			return approval.Approval{}, &app.UsageError{Err: fmt.Errorf("%d questions are meant; `chorus approvals list` shows them, give more of the id", len(found))}
+			return approval.Approval{}, &usage.Error{Err: fmt.Errorf("%d questions are meant; `chorus approvals list` shows them, give more of the id", len(found))}
 		}
 	}
 	if name == "" {

@@ -10,6 +10,7 @@ import (
 	"chorus/internal/app"
 	"chorus/internal/chat"
 	"chorus/internal/command"
+	"chorus/internal/usage"
 )
 
 // keys does something with the tokens of this home, or of the server that was named.
@@ -68,7 +69,7 @@ func (c *cli) farModels(ctx context.Context) error {
 // farCosts sums what was spent on a server.
 func (c *cli) farCosts(ctx context.Context, q app.CostQuery) error {
 	if !slices.Contains(app.CostBy(), q.By) {
-		return &app.UsageError{Err: fmt.Errorf("costs cannot be grouped by %q; there are %s", q.By, strings.Join(app.CostBy(), ", "))}
+		return &usage.Error{Err: fmt.Errorf("costs cannot be grouped by %q; there are %s", q.By, strings.Join(app.CostBy(), ", "))}
 	}
 	return c.at(func(service command.Service) error {
 		asked := command.CostQuery{By: q.By, Since: q.Since}

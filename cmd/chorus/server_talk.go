@@ -12,19 +12,20 @@ import (
 	"chorus/internal/command"
 	"chorus/internal/transport/repl"
 	"chorus/internal/transport/repl/remote"
+	"chorus/internal/usage"
 )
 
 // farTalk makes of the flags of run and chat what a server is told.
 func (c *cli) farTalk(o app.SessionOptions) (remote.Options, error) {
 	if o.File != "" {
-		return remote.Options{}, &app.UsageError{Err: errors.New("--session names a file of this machine, and the server has its own; go on by --session-id")}
+		return remote.Options{}, &usage.Error{Err: errors.New("--session names a file of this machine, and the server has its own; go on by --session-id")}
 	}
 	out := remote.Options{ID: o.ID, Yes: o.Yes, Resume: command.Resume{Provider: o.Provider, Model: o.Model, Mode: o.ResumeMode},
 		New: command.NewSession{WorkspacePath: o.Dir, Agent: o.Agent, Provider: o.Provider, Model: o.Model, Permissions: o.Profile, Sandbox: o.Sandbox,
 			Mode: o.Mode, MaxIterations: o.MaxSteps}}
 	url, err := client.ParseURL(c.far.server)
 	if err != nil {
-		return out, &app.UsageError{Err: err}
+		return out, &usage.Error{Err: err}
 	}
 	if client.Loopback(url.Hostname()) && o.Agent == "" || o.Dir != "" && client.Loopback(url.Hostname()) {
 		// A server of this machine sees the same files.
@@ -89,7 +90,7 @@ func (c *cli) farRun(ctx context.Context, o app.SessionOptions, prompt string, a
 // wrongUse makes a mistake in what was asked for one of the command line.
 func wrongUse(err error) error {
 	if command.KindOf(err) == command.Invalid {
-		return &app.UsageError{Err: err}
+		return &usage.Error{Err: err}
 	}
 	return err
 }

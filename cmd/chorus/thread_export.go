@@ -14,6 +14,7 @@ import (
 
 	"chorus/internal/app"
 	"chorus/internal/command"
+	"chorus/internal/usage"
 )
 
 func (c *cli) threadExport() *cobra.Command {
@@ -28,7 +29,7 @@ func (c *cli) threadExport() *cobra.Command {
 				as = command.Markdown
 			case string(command.Markdown), string(command.JSONLines):
 			default:
-				return &app.UsageError{Err: fmt.Errorf("unknown format %q; there are jsonl and markdown", format)}
+				return &usage.Error{Err: fmt.Errorf("unknown format %q; there are jsonl and markdown", format)}
 			}
 			if c.remote() {
 				return c.farExport(cmd.Context(), args[0], as, file)

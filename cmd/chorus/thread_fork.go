@@ -8,6 +8,7 @@ import (
 
 	"chorus/internal/app"
 	"chorus/internal/command"
+	"chorus/internal/usage"
 )
 
 func (c *cli) threadFork() *cobra.Command {
@@ -23,7 +24,7 @@ left out.`,
 	cmd.Flags().Int64Var(&at, "at", 0, "the last event that the new thread has (default: the last there is)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed("at") && at < 1 {
-			return &app.UsageError{Err: errors.New("--at must be the number of an event, 1 or more")}
+			return &usage.Error{Err: errors.New("--at must be the number of an event, 1 or more")}
 		}
 		if c.remote() {
 			return c.farFork(cmd.Context(), args[0], at)
@@ -36,7 +37,7 @@ left out.`,
 			made, err := a.ForkThread(cmd.Context(), row, at)
 			switch {
 			case err != nil && command.KindOf(err) == command.Invalid:
-				return &app.UsageError{Err: err}
+				return &usage.Error{Err: err}
 			case err != nil:
 				return err
 			case c.json:

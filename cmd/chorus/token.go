@@ -11,6 +11,7 @@ import (
 	"chorus/internal/app"
 	"chorus/internal/command"
 	"chorus/internal/transport/http/guard"
+	"chorus/internal/usage"
 )
 
 func (c *cli) tokenCommand() *cobra.Command {
@@ -44,7 +45,7 @@ func (c *cli) tokenCreate() *cobra.Command {
 			return c.keys(cmd.Context(), func(keys command.Keys, by command.Caller) error {
 				made, err := keys.CreateToken(cmd.Context(), by, in)
 				if command.KindOf(err) == command.Invalid {
-					return &app.UsageError{Err: err}
+					return &usage.Error{Err: err}
 				}
 				if err != nil {
 					return err

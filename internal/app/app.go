@@ -20,16 +20,17 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/datadir"
+	"chorus/internal/doctor"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
+	"chorus/internal/notice"
+	"chorus/internal/overrides"
 	"chorus/internal/peernotify"
 	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/host"
 	"chorus/internal/store"
 	"chorus/internal/tool/files"
-	"chorus/internal/transcript"
 	"chorus/internal/transport/discord"
-	"chorus/internal/transport/repl"
 )
 
 // Options are what the outside gives.
@@ -58,19 +59,20 @@ type App struct {
 	engine   *engine.Engine // nil until something must run
 	agents   theRoster
 
-	mu       sync.Mutex
-	choices  map[chat.ThreadID]*Choice
-	benches  map[chat.ThreadID]*bench
-	locks    *files.Locks               // of files that are changed; nil: nobody has changed one yet
-	adopted  []func(chat.ThreadID) bool // which threads this process may run, as far as anybody asked
-	warned   map[string]bool
-	discord  *discordHouse             // nil: no bot is connected
-	board    pinboard                  // what is pinned in channels
-	heads    heads                     // what prompts begin with
-	walls    walls                     // what is known about bubblewrap here
-	ears     map[chan repl.Remark]bool // of the sessions that show remarks
-	bells    map[chan struct{}]bool    // of those who follow the configuration
-	unattend func()                    // ends what goes on beside; nil: nothing does
+	mu        sync.Mutex
+	benches   map[chat.ThreadID]*bench
+	locks     *files.Locks               // of files that are changed; nil: nobody has changed one yet
+	adopted   []func(chat.ThreadID) bool // which threads this process may run, as far as anybody asked
+	discord   *discordHouse              // nil: no bot is connected
+	board     pinboard                   // what is pinned in channels
+	heads     heads                      // what prompts begin with
+	walls     walls                      // what is known about bubblewrap here
+	notices   *notice.Board              // for sessions
+	overrides *overrides.Threads
+	kept      keeping
+	lastRules lastRules
+	bells     map[chan struct{}]bool // of those who follow the configuration
+	unattend  func()                 // ends what goes on beside; nil: nothing does
 
 	log    *logFiles // nil: somebody else's
 	logged sync.Map  // what logOnce has written
@@ -100,8 +102,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
-	a := &App{Options: o, bus: &bus.Bus{}, choices: map[chat.ThreadID]*Choice{}, benches: map[chat.ThreadID]*bench{},
-		ears: map[chan repl.Remark]bool{}}
+	a := &App{Options: o, bus: &bus.Bus{}, benches: map[chat.ThreadID]*bench{}, notices: &notice.Board{Fallback: o.Warn}, overrides: &overrides.Threads{}}
 	dir := o.Home
 	var err error
 	if dir == "" {
@@ -165,6 +166,14 @@ func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 // firstSweep lets a start ask its model before it looks for what others left behind.
 const firstSweep = 50 * time.Millisecond
 
+// examine looks at this home as doctor does.
+func (a *App) examine(ctx context.Context) doctor.Report {
+	return Examine(ctx, a.Options, Examination{Version: a.Version})
+}
+
+// running is the engine; nil until something must run.
+func (a *App) running() *engine.Engine { return a.engine }
+
 // adopts reports whether somebody in this process wants the thread to be run here.
 func (a *App) adopts(thread chat.ThreadID) bool {
 	a.mu.Lock()
@@ -215,58 +224,6 @@ func Me(env func(string) string) chat.Principal {
 		}
 	}
 	return chat.Principal{Kind: chat.LocalUser, ID: name, Name: name, Roles: []string{"owner"}}
-}
-
-// wishes is what somebody chose for one thread: flags and slash commands.
-type wishes struct {
-	chat.Terms
-	canAsk bool
-	start  int64 // what was there when the session was opened is its business too
-	until  int64 // it begins no run with a later prompt; 0: with any
-}
-
-// own reports whether words are this session's: its own, or those of a terminal that it
-// was opened to go on with.
-func (w wishes) own(s transcript.Sender) bool {
-	return s.Terms.By != "" && s.Terms.By == w.By || s.Principal.Kind == chat.LocalUser && s.Seq <= w.start
-}
-
-// Choice is a thread's wishes in this process; they change while it runs.
-type Choice struct {
-	mu sync.Mutex
-	wishes
-	always map[string]bool // actions that were allowed for the rest of the session
-}
-
-func (a *App) choice(thread chat.ThreadID) *Choice {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	c := a.choices[thread]
-	if c == nil {
-		c = &Choice{always: map[string]bool{}}
-		c.canAsk = thread.Transport() != "cli" // elsewhere somebody will come by
-		a.choices[thread] = c
-	}
-	return c
-}
-
-// snapshot is the choice at one moment.
-func (c *Choice) snapshot() wishes {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.wishes
-}
-
-func (c *Choice) set(change func(*Choice)) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	change(c)
-}
-
-func (c *Choice) allowed(action string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.always[action]
 }
 
 // FindThread finds a thread by its whole id, or by the end of it that people see:

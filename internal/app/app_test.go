@@ -16,6 +16,7 @@ import (
 	"chorus/internal/config"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
+	"chorus/internal/overrides"
 	"chorus/internal/permit"
 	"chorus/internal/tool"
 )
@@ -88,19 +89,19 @@ func TestTermsTravelWithThePrompt(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
-		session wishes
+		session overrides.Values
 		work    engine.Work
 		want    approval.Verdict
 	}{
-		{"its own prompt with --yes", wishes{Terms: chat.Terms{By: "a", Yes: true}}, engine.Work{Terms: chat.Terms{By: "a", Yes: true}, Seq: 5}, approval.Allow},
-		{"approve-all came later", wishes{Terms: chat.Terms{By: "a", Yes: true}}, engine.Work{Terms: chat.Terms{By: "a"}, Seq: 5}, approval.Allow},
-		{"another session's prompt", wishes{Terms: chat.Terms{By: "a", Yes: true}, start: 3}, engine.Work{Terms: chat.Terms{By: "b"}, Seq: 5}, approval.End},
-		{"another session's prompt, with a terminal here", wishes{Terms: chat.Terms{By: "a", Yes: true}, canAsk: true}, engine.Work{Terms: chat.Terms{By: "b"}, Seq: 5}, approval.Pending},
-		{"opened to go on with it", wishes{Terms: chat.Terms{By: "a", Yes: true}, start: 7}, engine.Work{Terms: chat.Terms{By: "b"}, Seq: 5}, approval.Allow},
-		{"another session's --yes is its own affair", wishes{Terms: chat.Terms{By: "a"}}, engine.Work{Terms: chat.Terms{By: "b", Yes: true}, Seq: 5}, approval.Allow},
-		{"nobody to ask", wishes{Terms: chat.Terms{By: "a"}}, engine.Work{Terms: chat.Terms{By: "a"}, Seq: 5}, approval.End},
+		{"its own prompt with --yes", overrides.Values{Terms: chat.Terms{By: "a", Yes: true}}, engine.Work{Terms: chat.Terms{By: "a", Yes: true}, Seq: 5}, approval.Allow},
+		{"approve-all came later", overrides.Values{Terms: chat.Terms{By: "a", Yes: true}}, engine.Work{Terms: chat.Terms{By: "a"}, Seq: 5}, approval.Allow},
+		{"another session's prompt", overrides.Values{Terms: chat.Terms{By: "a", Yes: true}, Start: 3}, engine.Work{Terms: chat.Terms{By: "b"}, Seq: 5}, approval.End},
+		{"another session's prompt, with a terminal here", overrides.Values{Terms: chat.Terms{By: "a", Yes: true}, CanAsk: true}, engine.Work{Terms: chat.Terms{By: "b"}, Seq: 5}, approval.Pending},
+		{"opened to go on with it", overrides.Values{Terms: chat.Terms{By: "a", Yes: true}, Start: 7}, engine.Work{Terms: chat.Terms{By: "b"}, Seq: 5}, approval.Allow},
+		{"another session's --yes is its own affair", overrides.Values{Terms: chat.Terms{By: "a"}}, engine.Work{Terms: chat.Terms{By: "b", Yes: true}, Seq: 5}, approval.Allow},
+		{"nobody to ask", overrides.Values{Terms: chat.Terms{By: "a"}}, engine.Work{Terms: chat.Terms{By: "a"}, Seq: 5}, approval.End},
 	} {
-		g := &gate{limits: newLimits(&config.Bot{Permissions: "standard"}, journal.Thread{}), choice: &Choice{wishes: c.session, always: map[string]bool{}}, work: c.work}
+		g := &gate{limits: newLimits(&config.Bot{Permissions: "standard"}, journal.Thread{}), choice: withOverrides(c.session), work: c.work}
 		q := agent.Question{Tool: anyShell{}, Args: json.RawMessage(`{}`), Touches: anyShell{}.Access(nil)}
 		if got := g.Judge(q, chat.Principal{Kind: chat.LocalUser, ID: "ada"}); got.Verdict != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got.Verdict, c.want)

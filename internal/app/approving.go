@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"chorus/internal/engine"
 	"chorus/internal/journal"
 	"chorus/internal/sandbox/process"
+	"chorus/internal/usage"
 )
 
 // setupAsking is setup, and how people are asked in it.
@@ -27,7 +29,7 @@ func (a *App) setupAsking(ctx context.Context, row journal.Thread, work engine.W
 	}
 	g := a.gate(row, bot, work)
 	terms := g.granted(a.terms(g.choice, work))
-	s.Asking, err = a.asking(row, bot, first(terms.Profile, bot.Permissions))
+	s.Asking, err = a.asking(row, bot, cmp.Or(terms.Profile, bot.Permissions))
 	return s, err
 }
 
@@ -90,9 +92,9 @@ func (a *App) FindApproval(ctx context.Context, name string) (approval.Approval,
 	case len(found) == 0:
 		return approval.Approval{}, fmt.Errorf("there is no approval %q: %w; `chorus approvals list --all` shows them", name, journal.ErrUnknown)
 	case name == "":
-		return approval.Approval{}, usage(fmt.Errorf("%d questions wait; say which: `chorus approvals list` shows them", len(found)))
+		return approval.Approval{}, usage.Wrap(fmt.Errorf("%d questions wait; say which: `chorus approvals list` shows them", len(found)))
 	default:
-		return approval.Approval{}, usage(fmt.Errorf("%q is the beginning of %d approvals; give more of it", name, len(found)))
+		return approval.Approval{}, usage.Wrap(fmt.Errorf("%q is the beginning of %d approvals; give more of it", name, len(found)))
 	}
 }
 

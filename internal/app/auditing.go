@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -38,7 +39,7 @@ func (a *App) CreateAgent(ctx context.Context, given agents.Agent) (agents.Agent
 	if err != nil {
 		return made, err
 	}
-	detail := fmt.Sprintf("model %s, permissions %s", first(made.Model, "(default)"), first(made.Permissions, "standard"))
+	detail := fmt.Sprintf("model %s, permissions %s", cmp.Or(made.Model, "(default)"), cmp.Or(made.Permissions, "standard"))
 	return made, a.recordChange(ctx, made.Name, "agent create", detail)
 }
 

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"chorus/internal/chat"
 	"chorus/internal/datadir"
 	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/hosttools"
@@ -18,9 +20,9 @@ import (
 // developer needs around it, and a home of its own that is kept; it reaches what the plan
 // lists. Nothing is looked for before the first command.
 type behind struct {
-	app   *App
-	bench *bench
-	plan  wallPlan
+	app  *App
+	site *site
+	plan wallPlan
 
 	mu    sync.Mutex
 	ready *surroundings
@@ -35,7 +37,7 @@ type surroundings struct {
 
 var _ sandbox.Executor = (*behind)(nil)
 
-func (a *App) newBehind(b *bench, p wallPlan) *behind { return &behind{app: a, bench: b, plan: p} }
+func (a *App) newBehind(s *site, p wallPlan) *behind { return &behind{app: a, site: s, plan: p} }
 
 // Name implements sandbox.Executor.
 func (e *behind) Name() string { return "bwrap" }
@@ -55,7 +57,7 @@ func (e *behind) Run(ctx context.Context, cmd sandbox.Command) (sandbox.Result, 
 	if err != nil {
 		return sandbox.Result{}, err
 	}
-	door, err := e.bench.door.open(ctx, e.app, e.plan)
+	door, err := e.site.door.open(ctx, e.app, e.plan)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
@@ -67,7 +69,7 @@ func (e *behind) Run(ctx context.Context, cmd sandbox.Command) (sandbox.Result, 
 	inner.Env = slices.Concat(around.env, door.env, cmd.Env)
 	inner.OpenGit = e.plan.openGit
 	inner.Home, inner.Network = around.home, &sandbox.Network{Proxy: door.socket}
-	heard, done := e.bench.door.listen()
+	heard, done := e.site.door.listen()
 	res, err := walls.Run(ctx, inner)
 	done()
 	if err != nil {
@@ -87,7 +89,7 @@ func (e *behind) without(ctx context.Context, cmd sandbox.Command, why error) (s
 		return sandbox.Result{Aborted: true, ExitCode: -1}, nil
 	}
 	if e.plan.walls == wallsPreferred {
-		e.app.warnOnce(fmt.Sprintf("commands run without walls, as you and with your files: %s", why))
+		e.app.notices.WarnOnce(fmt.Sprintf("commands run without walls, as you and with your files: %s", why))
 		return e.app.Executor.Run(ctx, cmd)
 	}
 	reason := "profile " + e.plan.profile + " lets commands run unasked"
@@ -107,17 +109,17 @@ func (e *behind) surroundings(ctx context.Context) (*surroundings, error) {
 	if e.ready != nil {
 		return e.ready, nil
 	}
-	a, dir := e.app, e.bench.dir
-	if _, err := a.Home.Ensure(a.Home.Outputs(e.bench.door.thread)); err != nil { // what is bound must be there
+	a, dir := e.app, e.site.dir
+	if _, err := a.Home.Ensure(a.Home.Outputs(e.site.door.thread)); err != nil { // what is bound must be there
 		return nil, err
 	}
 	view := hosttools.Find(hosttools.Options{Environ: a.Environ, Home: a.userHome(), Dir: dir, Hide: []string{a.Home.Dir()},
 		Roots: e.plan.roots, Network: len(e.plan.hosts) > 0, Root: os.Getuid() == 0})
 	for _, text := range view.Problems {
-		a.warnOnce(text)
+		a.notices.WarnOnce(text)
 	}
 	found := &surroundings{roots: view.Roots, env: view.Env}
-	base := filepath.Join(a.Home.Dir(), "walls", first(e.bench.agent, DefaultAgent), place(dir))
+	base := filepath.Join(a.Home.Dir(), "walls", cmp.Or(e.site.agent, chat.DefaultAgent), place(dir))
 	var err error
 	if found.home, err = a.Home.Ensure(filepath.Join(base, "home")); err != nil {
 		return nil, fmt.Errorf("make a home for commands: %w", err)

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"chorus/internal/agent"
 	"chorus/internal/chat"
 	"chorus/internal/ledger"
+	"chorus/internal/overrides"
 	"chorus/internal/permit"
 	"chorus/internal/store"
 	"chorus/internal/tool"
@@ -52,8 +54,8 @@ func (s *Session) status(ctx context.Context) (string, error) {
 	line("model", info.Model)
 	line("profile", info.Profile)
 	line("sandbox", info.Sandbox)
-	line("mode", first(info.Mode, "none"))
-	if s.choice.snapshot().Yes {
+	line("mode", cmp.Or(info.Mode, "none"))
+	if s.choice.Snapshot().Yes {
 		line("approvals", "every question is answered yes")
 	}
 	if !s.fresh {
@@ -134,27 +136,27 @@ func (s *Session) model(name string) (string, error) {
 	if _, err := s.app.Models.Resolve(full); err != nil {
 		return "", err
 	}
-	s.choice.set(func(c *Choice) { c.Model = full })
+	s.choice.Set(func(c *overrides.Values) { c.Model = full })
 	return "from the next prompt on: " + full, nil
 }
 
 func (s *Session) mode(name string) (string, error) {
 	switch name {
 	case "":
-		return first(s.choice.snapshot().Mode, "none"), nil
+		return cmp.Or(s.choice.Snapshot().Mode, "none"), nil
 	case "off", "none":
 		name = ""
 	}
 	if err := ValidMode(name); err != nil {
 		return "", err
 	}
-	s.choice.set(func(c *Choice) { c.Mode = name })
-	return "from the next prompt on: " + first(name, "no mode"), nil
+	s.choice.Set(func(c *overrides.Values) { c.Mode = name })
+	return "from the next prompt on: " + cmp.Or(name, "no mode"), nil
 }
 
 func (s *Session) approveAll() string {
 	on := false
-	s.choice.set(func(c *Choice) { c.Yes = !c.Yes; on = c.Yes })
+	s.choice.Set(func(c *overrides.Values) { c.Yes = !c.Yes; on = c.Yes })
 	if on {
 		return "every question is answered yes from now on; explicit denials still hold"
 	}
@@ -185,7 +187,7 @@ func Dollars(n ledger.Nanos) string { return fmt.Sprintf("$%.4f", float64(n)/1e9
 
 // profile loads a profile by name or file; "" is the default.
 func (a *App) profile(name string) (*permit.Profile, error) {
-	return profile(a.shared, first(name, a.shared.Permissions))
+	return profile(a.shared, cmp.Or(name, a.shared.Permissions))
 }
 
 // asked are the actions of a call that would be asked for.

@@ -13,9 +13,9 @@ import (
 	"chorus/internal/datadir"
 	"chorus/internal/journal"
 	"chorus/internal/model"
+	"chorus/internal/notice"
 	"chorus/internal/participants"
 	"chorus/internal/permit"
-	"chorus/internal/transport/repl"
 )
 
 // conduct is the layered configuration of a home: read at the start, and again by
@@ -25,9 +25,6 @@ type conduct struct {
 
 	mu    sync.Mutex
 	files *config.Files
-
-	kept  keeping
-	rules lastRules
 }
 
 // openConduct reads the files. Every mistake in them is told.
@@ -52,9 +49,12 @@ func (c *conduct) now() *config.Files {
 	return c.files
 }
 
+// configFiles is the configuration as it was read last.
+func (a *App) configFiles() *config.Files { return a.conduct.now() }
+
 // watch keeps the configuration fresh until ctx ends. say hears, in a sentence, of a
 // new version and of one that cannot be used.
-func (c *conduct) watch(ctx context.Context, changed func(), say func(repl.Remark)) error {
+func (c *conduct) watch(ctx context.Context, changed func(), say func(notice.Notice)) error {
 	return config.Watch(ctx, config.WatchOptions{
 		Options: c.options, Known: c.now(),
 		Changed: func(files *config.Files) {
@@ -62,10 +62,10 @@ func (c *conduct) watch(ctx context.Context, changed func(), say func(repl.Remar
 			c.files = files
 			c.mu.Unlock()
 			changed()
-			say(repl.Remark{Text: "the configuration was read again; it counts from the next run on"})
+			say(notice.Notice{Text: "the configuration was read again; it counts from the next run on"})
 		},
 		Broken: func(problems config.Problems) {
-			say(repl.Remark{Bad: true, Text: fmt.Sprintf("the configuration was changed but cannot be used, so the version before it holds: %v", problems.Err())})
+			say(notice.Notice{Bad: true, Text: fmt.Sprintf("the configuration was changed but cannot be used, so the version before it holds: %v", problems.Err())})
 		},
 	})
 }
@@ -82,8 +82,8 @@ func (a *App) attend() {
 	var work sync.WaitGroup
 	a.unattend = func() { cancel(); work.Wait() }
 	work.Go(func() {
-		say := func(r repl.Remark) {
-			a.remark(r)
+		say := func(r notice.Notice) {
+			a.notices.Post(r)
 			level := slog.LevelInfo
 			if r.Bad {
 				level = slog.LevelWarn
@@ -91,7 +91,7 @@ func (a *App) attend() {
 			a.Log.Log(ctx, level, r.Text, "component", "config")
 		}
 		if err := a.conduct.watch(ctx, a.renewed, say); err != nil {
-			say(repl.Remark{Bad: true, Text: "changes of the configuration are not noticed: " + err.Error()})
+			say(notice.Notice{Bad: true, Text: "changes of the configuration are not noticed: " + err.Error()})
 		}
 	})
 	work.Go(func() {
@@ -149,35 +149,6 @@ func (a *App) reread() error {
 	a.conduct.mu.Unlock()
 	a.renewed()
 	return nil
-}
-
-// manyRemarks is how many wait for whoever shows them; more than that nobody reads.
-const manyRemarks = 16
-
-// hear gives what whoever sits at a session should know. deaf ends it.
-func (a *App) hear() (remarks <-chan repl.Remark, deaf func()) {
-	ch := make(chan repl.Remark, manyRemarks)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.ears[ch] = true
-	return ch, func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		delete(a.ears, ch)
-	}
-}
-
-// remark tells everybody who hears, and reports whether anybody does. It never waits.
-func (a *App) remark(r repl.Remark) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for ch := range a.ears {
-		select {
-		case ch <- r:
-		default: // the log has it
-		}
-	}
-	return len(a.ears) > 0
 }
 
 // bot is what holds for an agent wherever it is; "" is what holds for everybody.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -80,7 +81,7 @@ func (a *App) saveContext(ctx context.Context, s saving) (store.SavedContext, er
 		return store.SavedContext{}, errNothingSaved
 	}
 	row := s.rows[0]
-	d := digesting{agent: row.Agent, thread: row.ID, payer: s.by, run: first(s.run, "save-"+file.ID), attempt: s.attempt, talks: talks}
+	d := digesting{agent: row.Agent, thread: row.ID, payer: s.by, run: cmp.Or(s.run, "save-"+file.ID), attempt: s.attempt, talks: talks}
 	if file.Summary, err = a.digest(ctx, d); err != nil {
 		if ctx.Err() != nil {
 			return store.SavedContext{}, ctx.Err()
@@ -228,14 +229,14 @@ func (a *App) restoreContext(ctx context.Context, saved store.SavedContext, rows
 	}
 	for _, row := range rows {
 		if row.Status == chat.Running || row.Status == chat.Waiting {
-			return out, command.Errorf(command.Conflict, "%q is running; stop it, or wait until it is done, and restore then", first(row.Title, row.ID.Thread()))
+			return out, command.Errorf(command.Conflict, "%q is running; stop it, or wait until it is done, and restore then", cmp.Or(row.Title, row.ID.Thread()))
 		}
 	}
 	for _, row := range rows {
 		before, kept := lines[row.ID]
 		delete(lines, row.ID)
 		if !kept {
-			n, err := a.engine.Clear(ctx, row.ID, by)
+			n, err := a.running().Clear(ctx, row.ID, by)
 			if err != nil {
 				return out, err
 			}
@@ -244,7 +245,7 @@ func (a *App) restoreContext(ctx context.Context, saved store.SavedContext, rows
 			}
 			continue
 		}
-		if err := a.engine.Replace(ctx, row.ID, by, "saved context "+saved.ID, before); err != nil {
+		if err := a.running().Replace(ctx, row.ID, by, "saved context "+saved.ID, before); err != nil {
 			return out, err
 		}
 		out.Conversations++

@@ -13,6 +13,7 @@ import (
 	"chorus/internal/ledger"
 	"chorus/internal/modelrouter"
 	"chorus/internal/store"
+	"chorus/internal/usage"
 )
 
 // budgetOf are the ceilings of a bot. Whoever has every question answered yes is not
@@ -97,10 +98,10 @@ type BudgetUsed struct {
 func (a *App) Costs(ctx context.Context, q CostQuery, now time.Time) (Costs, error) {
 	since, err := costSince(q.Since, now)
 	if err != nil {
-		return Costs{}, &UsageError{Err: err}
+		return Costs{}, &usage.Error{Err: err}
 	}
 	if !slices.Contains(CostBy(), q.By) {
-		return Costs{}, &UsageError{Err: fmt.Errorf("costs cannot be grouped by %q; there are %s", q.By, strings.Join(CostBy(), ", "))}
+		return Costs{}, &usage.Error{Err: fmt.Errorf("costs cannot be grouped by %q; there are %s", q.By, strings.Join(CostBy(), ", "))}
 	}
 	by := store.SpendBy(q.By)
 	if q.By == "person" {

@@ -55,7 +55,7 @@ func (a *App) discordBots() ([]discordBot, error) {
 	if slices.ContainsFunc(out, func(b discordBot) bool { return b.token == token }) {
 		return out, nil
 	}
-	name := DefaultAgent
+	name := chat.DefaultAgent
 	switch {
 	case only != "" && len(out) == 0:
 		name = only

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -132,7 +133,7 @@ func (h *discordHouse) notThere(by connector.Caller, name string, err error) err
 	if command.KindOf(err) != command.NotFound {
 		return h.orders.wrong(err)
 	}
-	if h.isBot(name) || name == DefaultAgent {
+	if h.isBot(name) || name == chat.DefaultAgent {
 		return command.Errorf(command.NotFound, "%s has no file of its own yet; `/agent init name:%s` makes it, and the house's configuration holds until then", name, name)
 	}
 	return command.Errorf(command.NotFound, "there is no agent %.80q on this server; `/agent list` shows those there are", name)
@@ -150,7 +151,7 @@ func (h *discordHouse) CheckNewAgent(ctx context.Context, by connector.Caller, w
 		if _, err := h.own(ctx, by, want.Name); err != nil {
 			return command.Errorf(command.Conflict, "the name %s is taken: choose another", want.Name)
 		}
-	} else if h.isBot(want.Name) || want.Name == DefaultAgent {
+	} else if h.isBot(want.Name) || want.Name == chat.DefaultAgent {
 		bot, err := h.app.botIn(want.Name, by.Guild)
 		if err != nil {
 			return h.orders.wrong(err)
@@ -211,7 +212,7 @@ func (h *discordHouse) CreateAgent(ctx context.Context, by connector.Caller, wan
 	isNew := err == nil
 	switch {
 	case isNew:
-		detail := "model " + first(made.Model, "(default)") + ", permissions " + made.Permissions + ", channel " + in.ID
+		detail := "model " + cmp.Or(made.Model, "(default)") + ", permissions " + made.Permissions + ", channel " + in.ID
 		err = h.orders.record(ctx, caller(by), made.Name, "agent create", detail)
 	case errors.Is(err, agents.ErrExists):
 		if made, err = h.own(ctx, by, want.Name); err == nil {

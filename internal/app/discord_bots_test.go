@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"chorus/internal/chat"
 	"chorus/internal/sim/discordsim"
 	"chorus/internal/store/storetest"
 )
@@ -81,7 +82,7 @@ func TestDiscordBotNameSelects(t *testing.T) {
 func TestDiscordShards(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{Shards: 3}, map[string]string{})
-	g.seen(DefaultAgent)
+	g.seen(chat.DefaultAgent)
 	for i := range 3 {
 		asked := g.say("ada", "general", fmt.Sprintf("say answer %d", i))
 		g.message("answer", answers(asked))

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -132,7 +133,7 @@ func (c discordChannel) heard(ctx context.Context, q channel.Query, seen map[str
 			if gone {
 				continue
 			}
-			m.Text, m.Link = words.Text(), discord.Link(guild, first(b.Channel, in), ev.PlatformID)
+			m.Text, m.Link = words.Text(), discord.Link(guild, cmp.Or(b.Channel, in), ev.PlatformID)
 		case chat.Steered:
 			m.Text = b.Blocks.Text()
 		case chat.Said:
@@ -192,7 +193,7 @@ func (c discordChannel) answersGo(ctx context.Context, row journal.Thread) (stri
 			return "", err
 		}
 		if said, ok := ev.Body.(chat.Received); ok && said.Prompt && said.Channel != "" {
-			to = first(said.Post, said.Channel)
+			to = cmp.Or(said.Post, said.Channel)
 		}
 	}
 	return to, nil

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/sim/discordsim"
 	"chorus/internal/transport/discord"
@@ -44,7 +45,7 @@ func TestDiscordFailsOnOneMessageForEver(t *testing.T) {
 			// Where others are answered it is this message's own fault, and that of the private word with its text.
 			g.until("given up", func() bool {
 				g.message("answer elsewhere", answers(g.say("bob", "random", "say here")))
-				list, err := g.app.DB.FailedSince(t.Context(), "discord", DefaultAgent, time.Time{})
+				list, err := g.app.DB.FailedSince(t.Context(), "discord", chat.DefaultAgent, time.Time{})
 				return err == nil && len(list) == 2
 			})
 			g.bears(asked, "🔇")
@@ -74,7 +75,7 @@ func TestDiscordFailsOnEverything(t *testing.T) {
 	g.fault(discordsim.Fault{Kind: discordsim.FaultError, Status: 503})
 	goOn()
 	row := func() (tries int) {
-		rows, err := g.app.DB.OpenRows(t.Context(), journal.Lane{Platform: "discord", Bot: DefaultAgent, Channel: g.Channel("general").String()}, 10)
+		rows, err := g.app.DB.OpenRows(t.Context(), journal.Lane{Platform: "discord", Bot: chat.DefaultAgent, Channel: g.Channel("general").String()}, 10)
 		if err != nil {
 			t.Fatal(err)
 		}

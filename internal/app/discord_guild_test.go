@@ -151,7 +151,7 @@ func (g *guildT) room(channel, agent string) chat.ThreadID {
 
 // threadOf is the thread that a message began.
 func (g *guildT) threadOf(channel string, message discordsim.ID) chat.ThreadID {
-	return chat.ThreadID(fmt.Sprintf("discord:%s/%s:%s@%s", g.Guild(), g.Channel(channel), message, DefaultAgent))
+	return chat.ThreadID(fmt.Sprintf("discord:%s/%s:%s@%s", g.Guild(), g.Channel(channel), message, chat.DefaultAgent))
 }
 
 // row finds the thread that a message of somebody's opened.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"chorus/internal/chat"
 	"chorus/internal/sim/discordsim"
 	"chorus/internal/store/storetest"
 	"chorus/internal/transport/discord"
@@ -28,7 +29,7 @@ func TestDiscordMissingTheAnswerPostsOnce(t *testing.T) {
 	if err := g.WaitConnected(g.soon(), "chorus"); err != nil {
 		t.Fatal(err)
 	}
-	g.seen(DefaultAgent)
+	g.seen(chat.DefaultAgent)
 	g.signed(g.say("ada", "random", "say here"), "✅")
 	goOn := g.hold(0)
 	asked := g.say("ada", "general", "say said once")
@@ -128,7 +129,7 @@ func TestDiscordFindsItsAnswerAmongMany(t *testing.T) {
 	g := inOldGuild(t, discordsim.Options{TimeScale: 100_000}, map[string]string{}, func(g *guildT) {
 		g.tune = func(o *discord.Options) { o.Nonce, o.BackoffMax = time.Millisecond, 100*time.Millisecond }
 	})
-	g.seen(DefaultAgent)
+	g.seen(chat.DefaultAgent)
 	goOn := g.hold(0)
 	asked := g.say("ada", "general", "say said once")
 	g.signed(asked, "⚙️")

@@ -42,7 +42,7 @@ func ownSetting(a agents.Agent, key string) connector.Setting {
 	s := connector.Setting{Key: key, From: "agent.json"}
 	switch key {
 	case "tools":
-		s.Value = first(strings.Join(a.Tools, ", "), "all")
+		s.Value = cmp.Or(strings.Join(a.Tools, ", "), "all")
 	default:
 		s.Value = fmt.Sprint(a.WebSearch)
 	}
@@ -278,7 +278,7 @@ func (h *discordHouse) keyStates() ([]connector.KeyState, error) {
 			continue // there is nothing to tell of it
 		}
 		state := map[string]string{"valid": "valid", "valid, but": "valid, but", "no": "invalid", "none needed": "needs none", "not checked": "not checked yet"}[v.Key]
-		k := connector.KeyState{Vendor: v.Name, State: first(state, v.Key), Error: hide.Clipped(shortened(v.Error))}
+		k := connector.KeyState{Vendor: v.Name, State: cmp.Or(state, v.Key), Error: hide.Clipped(shortened(v.Error))}
 		if v.Key != "none needed" {
 			k.Models = list.Providers[v.Name].Models
 		}

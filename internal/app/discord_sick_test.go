@@ -109,7 +109,7 @@ func TestDiscordShardsKnowEachOthersRoles(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{Shards: 12, Roles: []discordsim.RoleSpec{{Name: "keeper"}},
 		People: []discordsim.PersonSpec{{Name: "ada", Roles: []string{"keeper"}}}}, map[string]string{})
-	g.seen(DefaultAgent)
+	g.seen(chat.DefaultAgent)
 	g.signed(g.say("ada", "general", "say here"), "✅")
 	g.end()
 	missed := g.say("ada", "general", "say heard late")
@@ -238,9 +238,9 @@ func TestDiscordNextProgramSaysWhatCouldNotBeSaid(t *testing.T) {
 	g.fault(discordsim.Fault{Kind: discordsim.FaultLose, Event: "MESSAGE_DELETE"})
 	g.say("ada", "general", "say "+strings.Repeat("long words ", 170)+"\nsay and the end")
 	g.until("an answer that cannot be said", func() bool {
-		list, err := g.app.DB.FailedSince(t.Context(), "discord", DefaultAgent, time.Now().Add(-time.Minute))
+		list, err := g.app.DB.FailedSince(t.Context(), "discord", chat.DefaultAgent, time.Now().Add(-time.Minute))
 		behind, berr := g.app.DB.BehindIn(t.Context(), "discord", "discord", 10)
-		open, oerr := g.app.DB.OpenLanes(t.Context(), "discord", DefaultAgent)
+		open, oerr := g.app.DB.OpenLanes(t.Context(), "discord", chat.DefaultAgent)
 		return err == nil && berr == nil && oerr == nil && len(list) > 0 && list[0].Final && len(behind) == 0 && len(open) == 0
 	})
 	g.end()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"chorus/internal/chat"
 	"chorus/internal/sim/discordsim"
 	"chorus/internal/store"
 )
@@ -33,7 +34,7 @@ func TestDiscordContext(t *testing.T) {
 	if g.lines(one) != before {
 		t.Error("a save cleared something")
 	}
-	found, err := g.app.DB.SavedContexts(t.Context(), store.ContextFilter{Agent: DefaultAgent})
+	found, err := g.app.DB.SavedContexts(t.Context(), store.ContextFilter{Agent: chat.DefaultAgent})
 	if err != nil || len(found) != 1 || found[0].ID != id[1] || found[0].Messages != 4 || found[0].Description != "doors" || found[0].Summary == "" || found[0].Summary == noSummary {
 		t.Fatalf("the row is %+v, %v", found, err)
 	}

@@ -140,8 +140,8 @@ func TestDiscordCommands(t *testing.T) {
 		options map[string]any
 		want    string
 	}{
-		{"status", nil, "**" + DefaultAgent + "** answers here"},
-		{"agent list", nil, "- **" + DefaultAgent + "**"},
+		{"status", nil, "**" + chat.DefaultAgent + "** answers here"},
+		{"agent list", nil, "- **" + chat.DefaultAgent + "**"},
 		{"cost", nil, "Spent on this server since"},
 		{"stop", nil, "Nothing runs here"},
 		{"steer", map[string]any{"message": "hurry"}, "Nothing runs here"},

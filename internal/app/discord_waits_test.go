@@ -121,7 +121,7 @@ func (g *guildT) bears(id discordsim.ID, emoji string) {
 func (g *guildT) settledRows() {
 	g.Helper()
 	g.until("no lane is open", func() bool {
-		lanes, err := g.app.DB.OpenLanes(g.Context(), "discord", DefaultAgent)
+		lanes, err := g.app.DB.OpenLanes(g.Context(), "discord", chat.DefaultAgent)
 		if err != nil {
 			g.Fatal(err)
 		}

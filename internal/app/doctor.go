@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,8 +18,9 @@ import (
 	"chorus/internal/config"
 	"chorus/internal/datadir"
 	"chorus/internal/doctor"
+	"chorus/internal/notice"
+	"chorus/internal/overrides"
 	"chorus/internal/store"
-	"chorus/internal/transport/repl"
 )
 
 // Examination says how thoroughly to look.
@@ -108,7 +110,7 @@ type openedStore struct {
 func newPatient(ctx context.Context, o Options, e Examination) *patient {
 	o = o.complete()
 	o.Log = slog.New(slog.DiscardHandler)
-	p := &patient{Examination: e, app: &App{Options: o, choices: map[chat.ThreadID]*Choice{}, benches: map[chat.ThreadID]*bench{}, ears: map[chan repl.Remark]bool{}}}
+	p := &patient{Examination: e, app: &App{Options: o, benches: map[chat.ThreadID]*bench{}, notices: &notice.Board{}, overrides: &overrides.Threads{}}}
 	dir, err := homeFolder(o.Env, o.Home)
 	p.lost, p.app.Home = err, datadir.At(dir)
 	p.found = sync.OnceValue(func() foundHome { return findHome(dir, p.lost) })
@@ -237,7 +239,7 @@ func unopened(err error) string {
 
 func (p *patient) program(context.Context) []doctor.Finding {
 	return []doctor.Finding{
-		doctor.Good("version", "chorus %s", first(p.Version, "dev")),
+		doctor.Good("version", "chorus %s", cmp.Or(p.Version, "dev")),
 		doctor.Good("go", "%s", runtime.Version()),
 		doctor.Good("platform", "%s/%s, %s", runtime.GOOS, runtime.GOARCH, number(runtime.NumCPU(), "core")),
 	}

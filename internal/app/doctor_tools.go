@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -241,7 +242,7 @@ func judgeWalls(facts []WallFact) []doctor.Finding {
 		case !works && name != "auto": // follows, and what helps stands there
 			out = append(out, doctor.Noted(name, "", "%s", f.Detail))
 		default:
-			out = append(out, doctor.Warning(name, first(f.Fix, wallFixes(name)), "%s", f.Detail))
+			out = append(out, doctor.Warning(name, cmp.Or(f.Fix, wallFixes(name)), "%s", f.Detail))
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"chorus/internal/config"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
+	"chorus/internal/overrides"
 	"chorus/internal/permit"
 	"chorus/internal/transcript"
 )
@@ -20,7 +22,7 @@ import (
 type gate struct {
 	limits *limits
 	place  permit.JudgeOptions
-	choice *Choice
+	choice *overrides.Thread
 	work   engine.Work
 	kept   func(permit.Judgement, []transcript.Sender) string // by which kept rule it is allowed; nil: none are
 }
@@ -30,7 +32,7 @@ func (a *App) gate(row journal.Thread, bot *config.Bot, work engine.Work) *gate 
 	home, _ := os.UserHomeDir()
 	place := permit.JudgeOptions{Home: a.Home.Dir(), Workspace: row.Dir, UserHome: home, Who: permit.Who{Agent: row.Agent, Channel: homePlace(row.ID.Transport(), row.Place)}}
 	load := func(name string) (*permit.Profile, error) { return a.rules(bot, name) }
-	return &gate{limitsOf(bot, row, load), place, a.choice(row.ID), work, a.keptFor(row)}
+	return &gate{limitsOf(bot, row, load), place, a.overrides.For(row.ID), work, a.keptFor(row)}
 }
 
 // Judge implements engine.Gate.
@@ -66,7 +68,7 @@ func (g *gate) Judge(q agent.Question, who chat.Principal) approval.Ruling {
 	switch kept := g.keptBy(j, senders); { // reads a file: only where nothing else says yes
 	case kept != "":
 		return approved(d, kept)
-	case !g.choice.snapshot().canAsk:
+	case !g.choice.Snapshot().CanAsk:
 		return approval.Ruling{Verdict: approval.End, Rule: d.Rule,
 			Reason: fmt.Sprintf("%s must be asked for (profile %s), and there is no terminal to ask on; run it in a terminal, or pass --yes or a wider --permissions", d.Action, d.Profile)}
 	default:
@@ -78,19 +80,19 @@ func (g *gate) Judge(q agent.Question, who chat.Principal) approval.Ruling {
 // terms of their earlier ones, where they say nothing else; never the other way round.
 // What a session at the terminal has said since counts for the words that are its own.
 func (g *gate) meant(senders []transcript.Sender) []transcript.Sender {
-	now := g.choice.snapshot()
+	now := g.choice.Snapshot()
 	out := make([]transcript.Sender, 0, len(senders))
 	for _, s := range senders {
-		if now.own(s) {
+		if now.Own(s) {
 			s.Terms.Yes = s.Terms.Yes || now.Yes
 			if s.Terms.By != now.By { // taken up again: with the flags of now
-				s.Terms.Profile = first(now.Profile, s.Terms.Profile)
+				s.Terms.Profile = cmp.Or(now.Profile, s.Terms.Profile)
 			}
 		}
 		for _, earlier := range out {
 			if earlier.Principal.Same(s.Principal) {
 				s.Terms.Yes = s.Terms.Yes || earlier.Terms.Yes
-				s.Terms.Profile = first(s.Terms.Profile, earlier.Terms.Profile)
+				s.Terms.Profile = cmp.Or(s.Terms.Profile, earlier.Terms.Profile)
 			}
 		}
 		out = append(out, s)
@@ -147,9 +149,9 @@ func (g *gate) granted(t chat.Terms) chat.Terms {
 
 // own reports that all of these words are the business of the session in this process.
 func (g *gate) own(senders []transcript.Sender) bool {
-	now := g.choice.snapshot()
+	now := g.choice.Snapshot()
 	for _, s := range senders {
-		if !now.own(s) {
+		if !now.Own(s) {
 			return false
 		}
 	}
@@ -172,7 +174,7 @@ func (l *limits) mayAnswer(s transcript.Sender) bool {
 	if s.Principal.Kind == chat.LocalUser && s.Principal.For == nil {
 		return true
 	}
-	by, _ := l.bot.Asked(first(s.Terms.Profile, l.bot.Permissions), "by")
+	by, _ := l.bot.Asked(cmp.Or(s.Terms.Profile, l.bot.Permissions), "by")
 	state, err := approval.Weigh(approval.Approval{AskedBy: s.Principal, Who: by}, s.Principal, true)
 	return err == nil && state == approval.Approved
 }
@@ -227,7 +229,7 @@ func approved(d permit.Decision, how string) approval.Ruling {
 // remembered reports that everything that would be asked was allowed before.
 func (g *gate) remembered(j permit.Judgement) bool {
 	for _, d := range j.Decisions {
-		if d.Verdict == permit.Ask && !g.choice.allowed(d.Action) {
+		if d.Verdict == permit.Ask && !g.choice.Allowed(d.Action) {
 			return false
 		}
 	}

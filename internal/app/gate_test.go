@@ -14,6 +14,7 @@ import (
 	"chorus/internal/config"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
+	"chorus/internal/overrides"
 	"chorus/internal/permit"
 	"chorus/internal/tool"
 	"chorus/internal/transcript"
@@ -45,7 +46,7 @@ func onBehalf(who, of chat.Principal) chat.Principal {
 
 func newGate(bot *config.Bot, canAsk bool) *gate {
 	row := journal.Thread{ID: "discord:1/2:3@helper", Place: "1/2", Agent: "helper"}
-	return &gate{limits: newLimits(bot, row), choice: &Choice{wishes: wishes{canAsk: canAsk}, always: map[string]bool{}}, work: engine.Work{Seq: 1},
+	return &gate{limits: newLimits(bot, row), choice: withOverrides(overrides.Values{CanAsk: canAsk}), work: engine.Work{Seq: 1},
 		place: permit.JudgeOptions{Who: permit.Who{Agent: row.Agent, Channel: row.Place}}}
 }
 
@@ -299,4 +300,11 @@ func folded(t *rapid.T, senders []transcript.Sender, restart bool) []transcript.
 		}
 	}
 	return log.Run().Senders
+}
+
+// withOverrides is a thread with overrides of its own.
+func withOverrides(v overrides.Values) *overrides.Thread {
+	t := &overrides.Thread{}
+	t.Set(func(now *overrides.Values) { *now = v })
+	return t
 }

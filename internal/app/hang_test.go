@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/overrides"
 	"chorus/internal/sim/llmsim"
 	"chorus/internal/store/storetest"
 )
@@ -128,7 +129,7 @@ func TestNothingOutsideHoldsAConversation(t *testing.T) {
 				t.Errorf("ended %q:\n%s", end.Reason, all)
 			}
 			// The next message is for a model that answers.
-			s.choice.set(func(now *Choice) { now.Model = "demo/echo" })
+			s.choice.Set(func(now *overrides.Values) { now.Model = "demo/echo" })
 			if _, all := talk(t, s, "and now"); !strings.Contains(all, "and now") {
 				t.Errorf("the next message: %s", all)
 			}

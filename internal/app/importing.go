@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +55,7 @@ func (a *App) ImportLCA(ctx context.Context, path string, o SessionOptions, warn
 	} else if !errors.Is(err, journal.ErrUnknown) {
 		return Import{}, err
 	}
-	lines = session.Resume(lines, first(o.ResumeMode, "full"), warn)
+	lines = session.Resume(lines, cmp.Or(o.ResumeMode, "full"), warn)
 	b, err := a.bench(s.thread, o.Dir)
 	if err != nil {
 		return Import{}, err

@@ -15,9 +15,10 @@ import (
 	"chorus/internal/config"
 	"chorus/internal/datadir"
 	"chorus/internal/lockfile"
+	"chorus/internal/notice"
 	"chorus/internal/permit"
 	"chorus/internal/permit/always"
-	"chorus/internal/transport/repl"
+	"chorus/internal/usage"
 )
 
 // keeping is the file of what people have allowed for good. It is looked at before
@@ -64,7 +65,7 @@ func (a *App) keptFile() string { return filepath.Join(a.Home.Dir(), "allowed.ya
 
 // keptRules gives what is kept now. A mistake in the file is told to whoever is there.
 func (a *App) keptRules() *always.Rules {
-	rules, mistake, fresh := a.conduct.kept.now(a.keptFile())
+	rules, mistake, fresh := a.kept.now(a.keptFile())
 	if fresh {
 		holds := fmt.Sprintf("the %d from before hold", len(rules.List()))
 		if len(rules.List()) == 0 {
@@ -78,7 +79,7 @@ func (a *App) keptRules() *always.Rules {
 // tell says something to whoever is there, and writes it down.
 func (a *App) tell(text string) {
 	a.Log.Warn(text, "component", "permissions")
-	if !a.remark(repl.Remark{Text: text, Bad: true}) {
+	if !a.notices.Post(notice.Notice{Text: text, Bad: true}) {
 		a.Warn(text)
 	}
 }
@@ -94,7 +95,7 @@ func (a *App) changeKept(ctx context.Context, change func([]always.Entry) ([]alw
 		return err
 	}
 	defer unlock()
-	rules, mistake, _ := a.conduct.kept.now(a.keptFile())
+	rules, mistake, _ := a.kept.now(a.keptFile())
 	if mistake != nil {
 		return fmt.Errorf("nothing was changed, since the file has a mistake: %w; mend it, or remove it to begin anew", mistake)
 	}
@@ -147,7 +148,7 @@ type lastRules struct {
 // rules is profile, but a file of rules that was good before and is not any more
 // leaves the last good version in force, and that is said.
 func (a *App) rules(bot *config.Bot, name string) (*permit.Profile, error) {
-	last := &a.conduct.rules
+	last := &a.lastRules
 	key := [2]string{bot.Name, name}
 	p, err := profile(bot, name)
 	last.mu.Lock()
@@ -163,13 +164,13 @@ func (a *App) rules(bot *config.Bot, name string) (*permit.Profile, error) {
 	if !ok {
 		return nil, err
 	}
-	a.warnOnce("the permission rules cannot be used as they are now, so the version before holds: " + err.Error())
+	a.notices.WarnOnce("the permission rules cannot be used as they are now, so the version before holds: " + err.Error())
 	return before, nil
 }
 
 // Kept lists what is kept, the oldest first. A file with a mistake is an error.
 func (a *App) Kept() ([]always.Entry, error) {
-	rules, mistake, _ := a.conduct.kept.now(a.keptFile())
+	rules, mistake, _ := a.kept.now(a.keptFile())
 	if mistake != nil {
 		return nil, mistake
 	}
@@ -183,7 +184,7 @@ func (a *App) Unkeep(ctx context.Context, ids []string) ([]always.Entry, error) 
 		for _, id := range ids {
 			at := slices.IndexFunc(list, func(k always.Entry) bool { return k.ID == id })
 			if at < 0 {
-				return nil, usage(fmt.Errorf("nothing is kept under %q; `chorus permit allowed list` shows what is", id))
+				return nil, usage.Wrap(fmt.Errorf("nothing is kept under %q; `chorus permit allowed list` shows what is", id))
 			}
 			gone = append(gone, list[at])
 			list = slices.Delete(list, at, at+1)

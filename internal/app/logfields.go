@@ -47,7 +47,7 @@ func agentOf(thread chat.ThreadID) string {
 	if name := thread.Agent(); name != "" {
 		return name
 	}
-	return DefaultAgent
+	return chat.DefaultAgent
 }
 
 // WithAttrs implements slog.Handler.

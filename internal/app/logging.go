@@ -23,7 +23,7 @@ import (
 func (a *App) newLog() (*slog.Logger, *logFiles) {
 	known := &secrets{environ: a.Environ}
 	dir := func() (string, error) { return a.Home.Ensure(a.Home.Logs()) }
-	hidden := func() []string { return known.of(a.conduct.now()) }
+	hidden := func() []string { return known.of(a.configFiles()) }
 	files := &logFiles{
 		all:    &logFile{name: "chorus", dir: dir, hidden: hidden, keep: a.logDays},
 		errors: &logFile{name: "error", dir: dir, hidden: hidden, keep: a.logDays},
@@ -50,7 +50,7 @@ func (a *App) newLog() (*slog.Logger, *logFiles) {
 
 // logDays is how many days of the log are kept, this one included.
 func (a *App) logDays() int {
-	bot, problems := a.conduct.now().Bot(config.Ask{})
+	bot, problems := a.configFiles().Bot(config.Ask{})
 	if problems.Err() != nil {
 		return defaultLogDays
 	}

@@ -87,13 +87,13 @@ func (a *App) servers(dir string, bot *config.Bot, trusted bool) []mcp.Server {
 	repo, err := a.RepositoryServers(dir)
 	switch {
 	case err != nil:
-		a.warnOnce(err.Error())
+		a.notices.WarnOnce(err.Error())
 	case len(repo.Servers) > 0 && !repo.Trusted && !trusted:
-		a.warnOnce(fmt.Sprintf("%s names MCP servers that would run as you: %s; they are left out until you have looked at it and said: chorus config trust",
+		a.notices.WarnOnce(fmt.Sprintf("%s names MCP servers that would run as you: %s; they are left out until you have looked at it and said: chorus config trust",
 			repo.File, strings.Join(repo.Names(), ", ")))
 	default:
 		for _, p := range repo.Problems {
-			a.warnOnce(repo.File + ": " + p)
+			a.notices.WarnOnce(repo.File + ": " + p)
 		}
 		out = append(out, repo.Servers...)
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/permit"
 	"chorus/internal/transcript"
+	"chorus/internal/usage"
 )
 
 // configured is what holds for an agent ("": for everybody), without opening the home.
@@ -36,7 +38,7 @@ func PermitRules(env func(string) string, homeDir, agent, name string) (*permit.
 	bot, err := configured(env, homeDir, agent)
 	switch {
 	case err == nil:
-		return profile(bot, first(name, bot.Permissions))
+		return profile(bot, cmp.Or(name, bot.Permissions))
 	case name == "":
 		return nil, err
 	default: // rules can be tried whatever state the configuration is in
@@ -79,7 +81,7 @@ func RightsOf(env func(string) string, homeDir string, ask RightsAsk) (Rights, e
 	if ask.As != "" {
 		kind, id, ok := strings.Cut(ask.As, ":")
 		if !ok || kind == "" || id == "" {
-			return Rights{}, usage(fmt.Errorf("%q is nobody; write discord:123, token:NAME or local:NAME", ask.As))
+			return Rights{}, usage.Wrap(fmt.Errorf("%q is nobody; write discord:123, token:NAME or local:NAME", ask.As))
 		}
 		who = chat.Principal{Kind: chat.PrincipalKind(kind), ID: id}
 	}
@@ -91,7 +93,7 @@ func RightsOf(env func(string) string, homeDir string, ask RightsAsk) (Rights, e
 			l.rooms = append(l.rooms, c)
 		}
 	}
-	out := Rights{Limits: []Right{{"agent", first(ask.Agent, "any"), bot.Permissions, first(bot.Origin("permissions").String(), "built in")}}, Gives: []string{}, Together: []string{}}
+	out := Rights{Limits: []Right{{"agent", cmp.Or(ask.Agent, "any"), bot.Permissions, cmp.Or(bot.Origin("permissions").String(), "built in")}}, Gives: []string{}, Together: []string{}}
 	for _, c := range l.rooms {
 		out.Limits = append(out.Limits, Right{"channel", ask.Channel, c.Permissions, "channels: " + c.Name})
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
 	"chorus/internal/sim/discordsim"
@@ -30,14 +31,14 @@ func TestDiscordQuietIsSummedUp(t *testing.T) {
 		t.Errorf("the notice is %q", notice.Content)
 	}
 	found, err := g.app.DB.SavedContexts(t.Context(), store.ContextFilter{})
-	if err != nil || len(found) != 1 || found[0].Quiet.IsZero() || found[0].Messages != 4 || found[0].By != "system:"+DefaultAgent {
+	if err != nil || len(found) != 1 || found[0].Quiet.IsZero() || found[0].Messages != 4 || found[0].By != "system:"+chat.DefaultAgent {
 		t.Fatalf("kept are %+v, %v", found, err)
 	}
 	if got := g.lines(g.thread(asked)); got != "" {
 		t.Errorf("left in the window: %q", got)
 	}
 	sums, err := g.app.DB.Spend(t.Context(), store.SpendFilter{By: store.ByPayer})
-	if err != nil || !strings.Contains(keysOf(sums), "system:"+DefaultAgent) {
+	if err != nil || !strings.Contains(keysOf(sums), "system:"+chat.DefaultAgent) {
 		t.Errorf("the ledger has %+v, %v", sums, err)
 	}
 	// Once for each quiet time: the next one comes only after somebody has spoken.
@@ -117,7 +118,7 @@ func TestDiscordQuietGoesOnAfterACrash(t *testing.T) {
 
 func quietOf(t *testing.T, h *discordHouse, place string) []journal.Thread {
 	t.Helper()
-	rows, err := h.quietRows(t.Context(), quietPlace{PlaceStir: store.PlaceStir{Agent: DefaultAgent, Place: place}})
+	rows, err := h.quietRows(t.Context(), quietPlace{PlaceStir: store.PlaceStir{Agent: chat.DefaultAgent, Place: place}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ type hiding struct {
 }
 
 func (r *redactors) of(a *App) *redact.Redactor {
-	words := r.secrets.of(a.conduct.now())
+	words := r.secrets.of(a.configFiles())
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.made == nil || !slices.Equal(words, r.words) {

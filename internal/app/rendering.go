@@ -15,6 +15,7 @@ import (
 	"chorus/internal/model/openai"
 	"chorus/internal/participants"
 	"chorus/internal/suggest"
+	"chorus/internal/usage"
 )
 
 // rendered are the providers whose requests can be shown without a key: each made with
@@ -66,7 +67,7 @@ func Render(data []byte, o Rendering) ([]byte, error) {
 		mode = participants.Prefill
 	case participants.Prefill, participants.Chat:
 	default:
-		return nil, &UsageError{Err: fmt.Errorf("unknown mode %q; there are prefill and chat", mode)}
+		return nil, &usage.Error{Err: fmt.Errorf("unknown mode %q; there are prefill and chat", mode)}
 	}
 	name := o.Provider
 	if name == "" {
@@ -129,5 +130,5 @@ func unknownProvider(name string) error {
 	if best := suggest.Best(name, names); best != "" {
 		hint = fmt.Sprintf("did you mean %s? ", best)
 	}
-	return &UsageError{Err: fmt.Errorf("unknown provider %q; %sthere are %s", name, hint, strings.Join(names, ", "))}
+	return &usage.Error{Err: fmt.Errorf("unknown provider %q; %sthere are %s", name, hint, strings.Join(names, ", "))}
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"chorus/internal/usage"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -112,7 +113,7 @@ func (a *App) closeDoors(server *http.Server, doors *doors) error {
 // check refuses what would show the house to strangers.
 func (o *ServeOptions) check() error {
 	if (o.TLSCert == "") != (o.TLSKey == "") {
-		return usage(errors.New("--tls-cert and --tls-key belong together"))
+		return usage.Wrap(errors.New("--tls-cert and --tls-key belong together"))
 	}
 	if o.TLSCert != "" {
 		if _, err := tls.LoadX509KeyPair(o.TLSCert, o.TLSKey); err != nil {
@@ -121,10 +122,10 @@ func (o *ServeOptions) check() error {
 	}
 	host, _, err := net.SplitHostPort(o.Addr)
 	if err != nil {
-		return usage(fmt.Errorf("%q is no address to listen on; say for example 127.0.0.1:8420", o.Addr))
+		return usage.Wrap(fmt.Errorf("%q is no address to listen on; say for example 127.0.0.1:8420", o.Addr))
 	}
 	if o.TLSCert == "" && !o.BehindProxy && !loopback(host) {
-		return usage(fmt.Errorf("%s can be reached from other machines, and tokens would pass in the clear; give --tls-cert and --tls-key, "+
+		return usage.Wrap(fmt.Errorf("%s can be reached from other machines, and tokens would pass in the clear; give --tls-cert and --tls-key, "+
 			"or --behind-proxy if a proxy of yours does TLS, or listen on 127.0.0.1", o.Addr))
 	}
 	return nil

@@ -13,6 +13,8 @@ import (
 	"chorus/internal/command"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
+	"chorus/internal/overrides"
+	"chorus/internal/usage"
 )
 
 // orders is the home as people order of it: what every door opens onto. It looks itself
@@ -83,18 +85,18 @@ const manyBenches = 64
 // clearAway takes the tools of threads that nobody works on out of memory, when there
 // are many. a.mu is held.
 func (a *App) clearAway() {
-	if len(a.benches) < manyBenches || a.engine == nil {
+	if len(a.benches) < manyBenches || a.running() == nil {
 		return
 	}
 	for thread, b := range a.benches {
-		if thread.Transport() == "cli" || a.engine.Awake(thread) {
+		if thread.Transport() == "cli" || a.running().Awake(thread) {
 			continue
 		}
 		if err := b.close(); err != nil {
 			a.Log.Warn("could not put tools away", "component", "app", "event", "tools_not_put_away", "thread", thread, "error", err)
 		}
 		delete(a.benches, thread)
-		delete(a.choices, thread)
+		a.overrides.Forget(thread)
 	}
 }
 
@@ -106,7 +108,7 @@ func (o *orders) runHere(thread chat.ThreadID) {
 	if thread.Transport() != "cli" || o.guest {
 		return
 	}
-	o.app.choice(thread).set(func(c *Choice) { c.canAsk = true })
+	o.app.overrides.For(thread).Set(func(c *overrides.Values) { c.CanAsk = true })
 	s := &o.app.served
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +130,7 @@ func need(by command.Caller, s command.Scope) error {
 // without secrets.
 func (o *orders) wrong(err error) error {
 	var ours *command.Error
-	var usage *UsageError
+	var mistake *usage.Error
 	switch {
 	case err == nil:
 		return nil
@@ -137,7 +139,7 @@ func (o *orders) wrong(err error) error {
 	}
 	kind := command.Failed
 	switch {
-	case errors.As(err, &usage), errors.Is(err, agents.ErrName):
+	case errors.As(err, &mistake), errors.Is(err, agents.ErrName):
 		kind = command.Invalid
 	case errors.Is(err, journal.ErrUnknown), errors.Is(err, agents.ErrUnknown):
 		kind = command.NotFound

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 	"chorus/internal/agents"
 	"chorus/internal/approval"
+	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/config"
 	"chorus/internal/journal"
@@ -32,7 +34,7 @@ func (o *orders) ListAgents(ctx context.Context, by command.Caller) (command.Lis
 	if err != nil {
 		return out, o.wrong(err)
 	}
-	if !slices.ContainsFunc(list, func(a agents.Agent) bool { return a.Name == DefaultAgent }) {
+	if !slices.ContainsFunc(list, func(a agents.Agent) bool { return a.Name == chat.DefaultAgent }) {
 		out.Items = append(out.Items, o.plainAgent())
 	}
 	for _, a := range list {
@@ -43,15 +45,15 @@ func (o *orders) ListAgents(ctx context.Context, by command.Caller) (command.Lis
 
 // plainAgent is who answers where nobody was made.
 func (o *orders) plainAgent() command.Agent {
-	own := o.defaults(DefaultAgent)
-	return command.Agent{Name: DefaultAgent, Model: own.Model, Permissions: own.Permissions, Sandbox: own.Sandbox,
+	own := o.defaults(chat.DefaultAgent)
+	return command.Agent{Name: chat.DefaultAgent, Model: own.Model, Permissions: own.Permissions, Sandbox: own.Sandbox,
 		Description: "answers where no agent is named"}
 }
 
 func (o *orders) agent(a agents.Agent) command.Agent {
 	own := o.defaults(a.Name)
 	line, _, _ := strings.Cut(strings.TrimSpace(a.SystemPrompt), "\n")
-	return command.Agent{Name: a.Name, Model: first(a.Model, own.Model), Permissions: first(a.Permissions, own.Permissions), Sandbox: own.Sandbox,
+	return command.Agent{Name: a.Name, Model: cmp.Or(a.Model, own.Model), Permissions: cmp.Or(a.Permissions, own.Permissions), Sandbox: own.Sandbox,
 		Workspace: o.app.Roster().Workspace(a.Name), CreatedAt: a.CreatedAt, Description: o.app.Redactor().Clipped(shortened(line))}
 }
 
@@ -74,7 +76,7 @@ func (o *orders) GetAgent(ctx context.Context, by command.Caller, name string) (
 	}
 	a, err := o.findAgent(ctx, name)
 	shown := o.agent(a)
-	if err != nil && command.KindOf(err) == command.NotFound && name == DefaultAgent {
+	if err != nil && command.KindOf(err) == command.NotFound && name == chat.DefaultAgent {
 		shown, err = o.plainAgent(), nil
 	}
 	if err != nil {
@@ -86,7 +88,7 @@ func (o *orders) GetAgent(ctx context.Context, by command.Caller, name string) (
 	}
 	hide := o.app.Redactor()
 	out := command.AgentDetail{Agent: shown, Tools: []command.Tool{}, Docs: []command.Doc{}, Sessions: []command.Session{}, Settings: []command.Setting{},
-		SystemPrompt: hide.Text(first(a.SystemPrompt, bot.SystemPrompt))}
+		SystemPrompt: hide.Text(cmp.Or(a.SystemPrompt, bot.SystemPrompt))}
 	if out.Tools, err = o.toolsOf(a, bot); err != nil {
 		return out, o.wrong(err)
 	}
@@ -113,7 +115,7 @@ func (o *orders) toolsOf(a agents.Agent, bot *config.Bot) ([]command.Tool, error
 	if err != nil {
 		return nil, err
 	}
-	rules, err := profile(bot, first(a.Permissions, bot.Permissions))
+	rules, err := profile(bot, cmp.Or(a.Permissions, bot.Permissions))
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +157,7 @@ func (o *orders) CreateAgent(ctx context.Context, by command.Caller, in command.
 	if err != nil {
 		return command.Agent{}, o.wrong(err)
 	}
-	return o.agent(made), o.wrong(o.record(ctx, by, made.Name, "agent create", "model "+first(made.Model, "(default)")+", permissions "+made.Permissions))
+	return o.agent(made), o.wrong(o.record(ctx, by, made.Name, "agent create", "model "+cmp.Or(made.Model, "(default)")+", permissions "+made.Permissions))
 }
 
 // checkAgent says what is wrong with wishes for an agent before anything is written.
@@ -261,7 +263,7 @@ func (o *orders) AgentFile(ctx context.Context, by command.Caller, name, file st
 
 func (o *orders) entry(root *os.Root, file string) (command.Entry, error) {
 	// Without waiting: an agent can leave a pipe there that nobody writes to.
-	f, err := root.OpenFile(filepath.FromSlash(first(file, ".")), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := root.OpenFile(filepath.FromSlash(cmp.Or(file, ".")), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return command.Entry{}, err
 	}

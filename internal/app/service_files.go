@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -94,7 +95,7 @@ func fileName(name string) string {
 		_, size := utf8.DecodeRuneInString(name)
 		name = name[size:] // the end has the kind of file
 	}
-	return first(name, "file")
+	return cmp.Or(name, "file")
 }
 
 // sniff tells a file's type from its bytes alone.

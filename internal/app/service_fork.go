@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -217,11 +218,11 @@ func (o *orders) takeUp(ctx context.Context, by command.Caller, name string, in 
 	if found, err := o.app.DB.ThreadsNamed(ctx, name); err != nil || len(found) > 0 || !plainID(name) {
 		name = id.New() // the name is somebody else's here
 	}
-	thread, err := chat.NewThreadID("web", ownPlace(by.Principal), name, DefaultAgent)
+	thread, err := chat.NewThreadID("web", ownPlace(by.Principal), name, chat.DefaultAgent)
 	if err != nil {
 		return "", err
 	}
-	lines := session.Resume(log.Lines(), first(in.Mode, "full"), nil)
+	lines := session.Resume(log.Lines(), cmp.Or(in.Mode, "full"), nil)
 	data, err := json.Marshal(lines)
 	if err != nil {
 		return "", err

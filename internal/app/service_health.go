@@ -45,7 +45,7 @@ func (o *orders) examined(ctx context.Context) doctor.Report {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if time.Since(e.at) > lookAgain {
-		report := Examine(ctx, o.app.Options, Examination{Version: o.app.Version})
+		report := o.app.examine(ctx)
 		if ctx.Err() != nil {
 			return report // it was cut short, and is nobody else's
 		}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -219,7 +220,7 @@ func (in *inspection) fragment(m *model.Message, cached bool) command.Fragment {
 		case chat.Text:
 			text.WriteString(v.Text)
 		case chat.Thinking:
-			text.WriteString(first(v.Text, "[thinking]"))
+			text.WriteString(cmp.Or(v.Text, "[thinking]"))
 		case chat.ToolUse:
 			fmt.Fprintf(&text, "%s %s", v.Name, v.Args)
 		case chat.ToolResult:
@@ -228,7 +229,7 @@ func (in *inspection) fragment(m *model.Message, cached bool) command.Fragment {
 		case chat.Image:
 			fmt.Fprintf(&text, "[picture %s %s]", v.Name, v.MediaType)
 		case chat.File:
-			fmt.Fprintf(&text, "[file %s]", first(v.Path, v.Name))
+			fmt.Fprintf(&text, "[file %s]", cmp.Or(v.Path, v.Name))
 		}
 	}
 	f.Text = in.hide.Text(text.String())

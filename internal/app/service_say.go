@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ func keyed(thread chat.ThreadID, key string) (string, error) {
 
 // from is a caller as a participant.
 func from(p chat.Principal) chat.Participant {
-	return chat.Participant{ID: p.ID, Name: first(p.Name, p.ID), Kind: chat.Person}
+	return chat.Participant{ID: p.ID, Name: cmp.Or(p.Name, p.ID), Kind: chat.Person}
 }
 
 // Say implements command.Sessions.

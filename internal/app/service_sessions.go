@@ -76,7 +76,7 @@ func (o *orders) CreateSession(ctx context.Context, by command.Caller, in comman
 	if in.Key != "" {
 		name = id.Of("session", by.Principal.String(), in.Key)
 	}
-	thread, err := chat.NewThreadID("web", ownPlace(by.Principal), name, cmp.Or(in.Agent, DefaultAgent))
+	thread, err := chat.NewThreadID("web", ownPlace(by.Principal), name, cmp.Or(in.Agent, chat.DefaultAgent))
 	if err != nil {
 		return command.Session{}, invalid("agent", "%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", in.Agent)
 	}
@@ -152,7 +152,7 @@ func (o *orders) plan(by command.Caller, in command.NewSession, thread chat.Thre
 	if err := o.app.check(&checked); err != nil {
 		return chat.Terms{}, "", &command.Error{Kind: command.Invalid, Message: o.app.Redactor().Text(err.Error()), Err: err}
 	}
-	if checked.Agent != DefaultAgent && !isDir(o.app.Home.AgentDir(checked.Agent)) {
+	if checked.Agent != chat.DefaultAgent && !isDir(o.app.Home.AgentDir(checked.Agent)) {
 		return chat.Terms{}, "", invalid("agent", "there is no agent %q", checked.Agent)
 	}
 	return chat.Terms{Model: checked.Model, Mode: in.Mode, Profile: in.Permissions, Sandbox: in.Sandbox, MaxSteps: in.MaxIterations, By: servedBy}, dir, nil
@@ -162,7 +162,7 @@ func (o *orders) plan(by command.Caller, in command.NewSession, thread chat.Thre
 // in a folder of its own.
 func (o *orders) workplace(in command.NewSession, thread chat.ThreadID) (string, error) {
 	if in.WorkspacePath == "" {
-		if in.Agent != "" && in.Agent != DefaultAgent && isDir(o.app.Home.AgentDir(in.Agent)) {
+		if in.Agent != "" && in.Agent != chat.DefaultAgent && isDir(o.app.Home.AgentDir(in.Agent)) {
 			return o.app.Roster().Workspace(in.Agent), nil
 		}
 		return o.scratch(thread), nil
@@ -343,8 +343,8 @@ func (o *orders) view(row journal.Thread, ends store.Ends, made standing, own co
 	hide := o.app.Redactor()
 	s := command.Session{
 		ID: row.ID.Thread(), Thread: string(row.ID), Title: hide.Clipped(row.Title), WorkspacePath: row.Dir, Agent: row.Agent,
-		Model: first(made.Terms.Model, own.Model), Permissions: first(made.Terms.Profile, own.Permissions),
-		Sandbox: first(made.Terms.Sandbox, own.Sandbox), Mode: made.Terms.Mode, Owner: row.Owner.String(),
+		Model: cmp.Or(made.Terms.Model, own.Model), Permissions: cmp.Or(made.Terms.Profile, own.Permissions),
+		Sandbox: cmp.Or(made.Terms.Sandbox, own.Sandbox), Mode: made.Terms.Mode, Owner: row.Owner.String(),
 		CreatedAt: row.Created, MovedAt: row.LastActive, Status: "idle", Queue: row.Waiting, Seq: row.Next - 1,
 		LastOutcome: string(ends.Last.Reason), Usage: usageOf(ends.Usage), Cost: feed.USD(ends.Cost),
 	}

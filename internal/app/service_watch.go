@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
@@ -34,7 +35,7 @@ func (o *orders) reader(ctx context.Context, row journal.Thread) (*reader, error
 		return nil, err
 	}
 	r := &reader{o: o, ctx: ctx, row: row, calls: feed.Calls{}, hide: o.app.Redactor()}
-	r.opt = feed.Options{Label: r.label, Args: r.args, Model: first(made.Terms.Model, o.defaults(row.Agent).Model)}
+	r.opt = feed.Options{Label: r.label, Args: r.args, Model: cmp.Or(made.Terms.Model, o.defaults(row.Agent).Model)}
 	return r, nil
 }
 
@@ -135,7 +136,7 @@ func textSize(body chat.Body) int {
 func (r *reader) translate(ev chat.Event) []feed.Item {
 	opt := r.opt
 	if ev.Seq == 1 { // what it began with, whatever was wished for since
-		opt.Model = first(termsOf(ev.Body).Model, opt.Model)
+		opt.Model = cmp.Or(termsOf(ev.Body).Model, opt.Model)
 	}
 	items := feed.Translate(ev, opt)
 	for i := range items {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -19,13 +20,13 @@ import (
 	"chorus/internal/engine"
 	"chorus/internal/id"
 	"chorus/internal/journal"
+	"chorus/internal/notice"
+	"chorus/internal/overrides"
 	"chorus/internal/session"
 	"chorus/internal/transport/repl"
+	"chorus/internal/usage"
 	"chorus/internal/window"
 )
-
-// DefaultAgent is who answers at the terminal when no agent is named.
-const DefaultAgent = "chorus"
 
 // SessionOptions are the flags of run and chat.
 type SessionOptions struct {
@@ -53,13 +54,13 @@ type Session struct {
 	thread chat.ThreadID
 	dir    string
 	file   string
-	choice *Choice
+	choice *overrides.Thread
 	mirror *mirrors
 	once   bool  // run, not chat
 	fresh  bool  // not in the journal yet
 	Start  int64 // the last event there was when the session was opened
 
-	remarks <-chan repl.Remark // nil: it runs once
+	remarks <-chan notice.Notice // nil: it runs once
 	deaf    func()
 
 	unfinished int64 // the event before what is still to be done; -1: nothing is
@@ -80,12 +81,12 @@ func (a *App) OpenSession(ctx context.Context, o SessionOptions) (*Session, erro
 	if err != nil {
 		return nil, err
 	}
-	s.choice = a.choice(s.thread)
-	s.choice.set(func(c *Choice) {
+	s.choice = a.overrides.For(s.thread)
+	s.choice.Set(func(c *overrides.Values) {
 		c.Terms = chat.Terms{Model: o.Model, Mode: o.Mode, Profile: o.Profile, MaxSteps: o.MaxSteps, Yes: o.Yes, Sandbox: o.Sandbox, By: id.New()}
-		c.canAsk, c.start = o.CanAsk, s.Start
+		c.CanAsk, c.Start = o.CanAsk, s.Start
 		if o.Once {
-			c.until = max(1, s.Start)
+			c.Until = max(1, s.Start)
 		}
 	})
 	if err := s.findUnfinished(ctx); err != nil {
@@ -106,7 +107,7 @@ func (a *App) OpenSession(ctx context.Context, o SessionOptions) (*Session, erro
 		return nil, err
 	}
 	if !o.Once {
-		s.remarks, s.deaf = a.hear()
+		s.remarks, s.deaf = a.notices.Subscribe()
 		a.announceWalls(ctx, s.Info().Sandbox)
 		a.attend()
 	}
@@ -122,7 +123,7 @@ func (s *Session) trim(ctx context.Context, mode string) error {
 	case strings.HasPrefix(mode, "last-"):
 		var err error
 		if n, err = strconv.Atoi(strings.TrimPrefix(mode, "last-")); err != nil || n < 1 {
-			return usage(fmt.Errorf("resume mode %q: how many prompts?", mode))
+			return usage.Wrap(fmt.Errorf("resume mode %q: how many prompts?", mode))
 		}
 	}
 	err := s.engine.Trim(ctx, s.thread, n)
@@ -149,50 +150,40 @@ func (a *App) check(o *SessionOptions) error {
 		dir = real
 	}
 	if !isDir(dir) {
-		return usage(fmt.Errorf("%s is not a directory; name one with --repo", o.Dir))
+		return usage.Wrap(fmt.Errorf("%s is not a directory; name one with --repo", o.Dir))
 	}
 	o.Dir = dir
 	if o.Agent == "" {
-		o.Agent = DefaultAgent
+		o.Agent = chat.DefaultAgent
 	}
 	if !chat.ValidAgentName(o.Agent) {
-		return usage(fmt.Errorf("%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", o.Agent))
+		return usage.Wrap(fmt.Errorf("%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", o.Agent))
 	}
 	if err := ValidMode(o.Mode); err != nil {
-		return usage(err)
+		return usage.Wrap(err)
 	}
 	if err := a.checkSandbox(context.Background(), o.Sandbox, o.Dir); err != nil {
 		return err
 	}
 	if o.File != "" && o.ID != "" {
-		return usage(errors.New("--session and --session-id exclude each other"))
+		return usage.Wrap(errors.New("--session and --session-id exclude each other"))
 	}
 	if o.ResumeMode != "" && !session.ValidMode(o.ResumeMode) {
-		return usage(fmt.Errorf("unknown resume mode %q; there are full, last-N (for example last-3) and summary", o.ResumeMode))
+		return usage.Wrap(fmt.Errorf("unknown resume mode %q; there are full, last-N (for example last-3) and summary", o.ResumeMode))
 	}
 	if o.Provider != "" || o.Model != "" {
 		if o.Model, err = a.Models.Name(o.Provider, o.Model); err != nil {
-			return usage(err)
+			return usage.Wrap(err)
 		}
 		if _, err := a.Models.Resolve(o.Model); err != nil {
 			return err
 		}
 	}
 	if _, err := a.profile(o.Profile); err != nil {
-		return usage(err)
+		return usage.Wrap(err)
 	}
 	return nil
 }
-
-// UsageError is a mistake in how a command was called.
-type UsageError struct{ Err error }
-
-func (e *UsageError) Error() string { return e.Err.Error() }
-
-// Unwrap gives the mistake.
-func (e *UsageError) Unwrap() error { return e.Err }
-
-func usage(err error) error { return &UsageError{err} }
 
 // place is how a repository is called in thread ids.
 func place(dir string) string {
@@ -241,8 +232,8 @@ func (s *Session) find(ctx context.Context, o SessionOptions) ([]chat.Line, erro
 	for _, text := range doubts {
 		o.Warn(text)
 	}
-	if o.Agent != DefaultAgent && !isDir(s.app.Home.AgentDir(o.Agent)) {
-		return nil, usage(fmt.Errorf("there is no agent %q; `chorus agent list` shows them, `chorus agent create %s` makes it", o.Agent, o.Agent))
+	if o.Agent != chat.DefaultAgent && !isDir(s.app.Home.AgentDir(o.Agent)) {
+		return nil, usage.Wrap(fmt.Errorf("there is no agent %q; `chorus agent list` shows them, `chorus agent create %s` makes it", o.Agent, o.Agent))
 	}
 	s.fresh = true
 	if name == "" || !plainID(name) {
@@ -252,7 +243,7 @@ func (s *Session) find(ctx context.Context, o SessionOptions) ([]chat.Line, erro
 	if s.thread, err = chat.NewThreadID("cli", place(o.Dir), name, o.Agent); err != nil {
 		return nil, err
 	}
-	return session.Resume(log.Lines(), first(o.ResumeMode, "full"), o.Warn), nil
+	return session.Resume(log.Lines(), cmp.Or(o.ResumeMode, "full"), o.Warn), nil
 }
 
 // plainID reports whether an id from a file can be a thread's own part.
@@ -290,7 +281,7 @@ func (s *Session) importLines(ctx context.Context, lines []chat.Line, source str
 	row := s.row(s.thread)
 	done, err := s.app.DB.Commit(ctx, journal.Commit{Thread: s.thread, Create: &row, Blobs: []chat.Blob{blob},
 		Events: []chat.Event{{Thread: s.thread, Who: row.Owner.String(), Platform: "local", PlatformID: id.New(),
-			Body: chat.Imported{Source: first(filepath.Base(source), "session"), Blob: blob.Hash, Count: len(lines)}}}})
+			Body: chat.Imported{Source: cmp.Or(filepath.Base(source), "session"), Blob: blob.Hash, Count: len(lines)}}}})
 	if err != nil {
 		return fmt.Errorf("import %d messages: %w", len(lines), err)
 	}
@@ -370,7 +361,7 @@ func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
 		}
 	}
 	if s.once {
-		s.choice.set(func(c *Choice) { c.until = math.MaxInt64 })
+		s.choice.Set(func(c *overrides.Values) { c.Until = math.MaxInt64 })
 	}
 	bot, err := s.app.bot(s.thread.Agent())
 	if err != nil {
@@ -378,13 +369,13 @@ func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
 	}
 	text = window.Clip(text, bot.MaxMessageChars)
 	got, err := s.engine.Deliver(ctx, chat.Inbound{Threads: []chat.ThreadID{s.thread}, Principal: me, Prompt: true, Intake: chat.Intake(bot.Intake),
-		From: chat.Participant{ID: me.ID, Name: me.Name, Kind: chat.Person}, Blocks: chat.TextBlocks(text), Terms: s.choice.snapshot().Terms}, s.row)
+		From: chat.Participant{ID: me.ID, Name: me.Name, Kind: chat.Person}, Blocks: chat.TextBlocks(text), Terms: s.choice.Snapshot().Terms}, s.row)
 	if err != nil {
 		return repl.Receipt{}, err
 	}
 	s.fresh = false
 	if s.once {
-		s.choice.set(func(c *Choice) { c.until = got[0].Seq })
+		s.choice.Set(func(c *overrides.Values) { c.Until = got[0].Seq })
 	}
 	return repl.Receipt{Seq: got[0].Seq, Refused: got[0].Refused, Position: max(0, got[0].Waiting+ahead)}, nil
 }
@@ -397,7 +388,7 @@ func (s *Session) Steer(ctx context.Context, text string, mode chat.Intake) (boo
 	}
 	me := s.app.Me()
 	return s.engine.Steer(ctx, s.thread, chat.Steered{From: chat.Participant{ID: me.ID, Name: me.Name, Kind: chat.Person},
-		Principal: me, Blocks: chat.TextBlocks(text), Mode: mode, Terms: s.choice.snapshot().Terms})
+		Principal: me, Blocks: chat.TextBlocks(text), Mode: mode, Terms: s.choice.Snapshot().Terms})
 }
 
 // Abort implements repl.Session.
@@ -444,12 +435,8 @@ func (s *Session) remember(a approval.Approval) {
 	if err != nil {
 		return
 	}
-	asked := s.app.asked(s.dir, s.choice.snapshot().Terms, t, args)
-	s.choice.set(func(c *Choice) {
-		for _, action := range asked {
-			c.always[action] = true
-		}
-	})
+	asked := s.app.asked(s.dir, s.choice.Snapshot().Terms, t, args)
+	s.choice.Allow(asked...)
 }
 
 // Watch implements repl.Session.
@@ -479,7 +466,7 @@ func (s *Session) Label(name string, args []byte) string {
 
 // Info implements repl.Session.
 func (s *Session) Info() repl.Info {
-	now := s.choice.snapshot()
+	now := s.choice.Snapshot()
 	bot, err := s.app.bot(s.thread.Agent())
 	if err != nil {
 		bot = s.app.shared
@@ -488,16 +475,16 @@ func (s *Session) Info() repl.Info {
 	if err != nil {
 		models = s.app.Models
 	}
-	name, err := models.Name("", first(now.Model, bot.ContinuationModel))
+	name, err := models.Name("", cmp.Or(now.Model, bot.ContinuationModel))
 	if err != nil {
-		name = first(now.Model, bot.ContinuationModel)
+		name = cmp.Or(now.Model, bot.ContinuationModel)
 	}
 	return repl.Info{Agent: s.thread.Agent(), Model: name, Mode: now.Mode, ID: s.ID(), Dir: s.dir,
-		Profile: first(now.Profile, bot.Permissions), Sandbox: s.app.sandboxName(now.Sandbox, bot, first(now.Profile, bot.Permissions))}
+		Profile: cmp.Or(now.Profile, bot.Permissions), Sandbox: s.app.sandboxName(now.Sandbox, bot, cmp.Or(now.Profile, bot.Permissions))}
 }
 
 // Remarks are what whoever sits here should know beside the conversation.
-func (s *Session) Remarks() <-chan repl.Remark { return s.remarks }
+func (s *Session) Remarks() <-chan notice.Notice { return s.remarks }
 
 // Close writes the mirrors to their end.
 func (s *Session) Close() error {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/model"
 	"chorus/internal/modelrouter"
+	"chorus/internal/overrides"
 	"chorus/internal/tool"
 	"chorus/internal/tool/files"
 	"chorus/internal/tool/git"
@@ -36,15 +38,13 @@ import (
 
 // bench is what one thread works with: its directory, its tools.
 type bench struct {
-	dir   string
+	site
 	roots *files.Roots
 	notes *notes.File
 	tools *tool.Set   // the built-in ones
 	list  []tool.Tool // the same
 	walls *chosenExecutor
-	door  *door  // of its commands to the network
-	agent string // whose it is
-	self  *self  // that agent, for its own tools; nil: it was never made
+	self  *self // that agent, for its own tools; nil: it was never made
 
 	mu      sync.Mutex
 	tellers map[string]teller // by the model's name
@@ -102,7 +102,7 @@ func (a *App) newBench(thread chat.ThreadID, dir string) (*bench, error) {
 		return fitted, media, err
 	}
 	walls := &chosenExecutor{inner: a.Executor}
-	b := &bench{dir: dir, roots: roots, walls: walls, door: &door{thread: thread}, agent: thread.Agent(), notes: notes.NewFile(filepath.Join(a.Home.ThreadDir(thread), "notes.json")), tellers: map[string]teller{}}
+	b := &bench{site: site{dir: dir, agent: thread.Agent(), door: &door{thread: thread}}, roots: roots, walls: walls, notes: notes.NewFile(filepath.Join(a.Home.ThreadDir(thread), "notes.json")), tellers: map[string]teller{}}
 	list := files.Tools(roots)
 	list = append(list, search.New(roots, search.Options{Spread: a.cores.spread}))
 	list = append(list, shell.New(walls, shell.Options{Dir: dir, Env: roots.Env(), Keep: a.redactingKeep(roots.Keep), Roots: rooms(dir, named)}))
@@ -137,19 +137,19 @@ func (a *App) takes(thread chat.ThreadID, prompt transcript.Waiting) bool {
 	if a.served.hasTold(thread) {
 		return prompt.Terms.By == servedBy // what is said at the terminal is the terminal's
 	}
-	now := a.choice(thread).snapshot()
-	return now.until == 0 || prompt.Seq <= now.until
+	now := a.overrides.For(thread).Snapshot()
+	return now.Until == 0 || prompt.Seq <= now.Until
 }
 
 // terms are those a piece of work is done on: what came with it, and, where it is
 // this session's own, what the person at the terminal has said since.
-func (a *App) terms(choice *Choice, work engine.Work) chat.Terms {
+func (a *App) terms(choice *overrides.Thread, work engine.Work) chat.Terms {
 	t := work.Terms
 	began := transcript.Sender{Principal: a.Me(), Terms: t, Seq: work.Seq}
-	if now := choice.snapshot(); now.own(began) {
+	if now := choice.Snapshot(); now.Own(began) {
 		t.Yes = t.Yes || now.Yes
 		if t.By != now.By { // taken up again: with the flags of now
-			t.Model, t.Profile = first(now.Model, t.Model), first(now.Profile, t.Profile)
+			t.Model, t.Profile = cmp.Or(now.Model, t.Model), cmp.Or(now.Profile, t.Profile)
 			t.MaxSteps = max(t.MaxSteps, now.MaxSteps)
 		}
 	}
@@ -172,7 +172,7 @@ func (a *App) setup(ctx context.Context, row journal.Thread, work engine.Work) (
 	if err != nil {
 		return engine.Setup{}, err
 	}
-	rules, err := g.limits.load(first(now.Profile, bot.Permissions))
+	rules, err := g.limits.load(cmp.Or(now.Profile, bot.Permissions))
 	if err != nil {
 		return engine.Setup{}, err
 	}
@@ -184,7 +184,7 @@ func (a *App) setup(ctx context.Context, row journal.Thread, work engine.Work) (
 	if err != nil {
 		return engine.Setup{}, err
 	}
-	walls, err := a.executor(b, a.planWalls(bot, rules, row, now, work))
+	walls, err := a.executor(&b.site, a.planWalls(bot, rules, row, now, work))
 	if err != nil {
 		return engine.Setup{}, err
 	}
@@ -264,15 +264,6 @@ func (c *chosen) Validate(t tool.Tool, args []byte) error {
 	return c.all.Validate(t, args)
 }
 
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
-}
-
 // beginning is what a new run of a thread is made of.
 type beginning struct {
 	row     journal.Thread
@@ -290,7 +281,7 @@ type beginning struct {
 func (a *App) begin(ctx context.Context, with beginning) (agent.Beginning, error) {
 	out := agent.Beginning{Run: id.New()}
 	row, now, who, bot := with.row, with.now, with.who, with.bot
-	wanted := first(now.Model, bot.ContinuationModel)
+	wanted := cmp.Or(now.Model, bot.ContinuationModel)
 	name, err := with.models.Name("", wanted)
 	if err != nil {
 		out.Start.Model = wanted

@@ -2,6 +2,7 @@ package app
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/model"
 	"chorus/internal/transcript"
+	"chorus/internal/usage"
 )
 
 // Replay rebuilds every request of a thread from its journal and compares each
@@ -98,7 +100,7 @@ func (a *App) Export(ctx context.Context, to io.Writer, row journal.Thread, as c
 	case command.JSONLines:
 		err = a.exportLines(ctx, w, row)
 	default:
-		return usage(fmt.Errorf("unknown format %q; there are %s and %s", as, command.JSONLines, command.Markdown))
+		return usage.Wrap(fmt.Errorf("unknown format %q; there are %s and %s", as, command.JSONLines, command.Markdown))
 	}
 	if err != nil {
 		return err
@@ -141,15 +143,15 @@ func (a *App) exportMarkdown(ctx context.Context, w io.Writer, row journal.Threa
 	return nil
 }
 
-func orTitle(row journal.Thread) string { return first(row.Title, row.ID.Thread()) }
+func orTitle(row journal.Thread) string { return cmp.Or(row.Title, row.ID.Thread()) }
 
 func markdownOf(ev chat.Event) string {
 	at := ev.At.Local().Format("15:04")
 	switch b := ev.Body.(type) {
 	case chat.Received:
-		return fmt.Sprintf("## %s, %s\n\n%s", first(b.From.Name, "somebody"), at, b.Blocks.Text())
+		return fmt.Sprintf("## %s, %s\n\n%s", cmp.Or(b.From.Name, "somebody"), at, b.Blocks.Text())
 	case chat.Steered:
-		return fmt.Sprintf("## %s, %s (while it worked)\n\n%s", first(b.From.Name, "somebody"), at, b.Blocks.Text())
+		return fmt.Sprintf("## %s, %s (while it worked)\n\n%s", cmp.Or(b.From.Name, "somebody"), at, b.Blocks.Text())
 	case chat.Imported:
 		return fmt.Sprintf("*%d messages imported from %s*", b.Count, b.Source)
 	case chat.Refused:
@@ -160,7 +162,7 @@ func markdownOf(ev chat.Event) string {
 		}
 		var out []string
 		if text := b.Blocks.Text(); text != "" {
-			out = append(out, fmt.Sprintf("## %s, %s\n\n%s", first(ev.Thread.Agent(), "agent"), at, text))
+			out = append(out, fmt.Sprintf("## %s, %s\n\n%s", cmp.Or(ev.Thread.Agent(), "agent"), at, text))
 		}
 		for _, use := range b.Blocks.Calls() {
 			out = append(out, fmt.Sprintf("**%s**\n\n%s", use.Name, fence(string(use.Args), "json")))

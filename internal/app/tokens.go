@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -266,4 +267,4 @@ func readPrivate(path string) ([]byte, error) {
 }
 
 // DefaultAddr is where the server listens when nobody says otherwise.
-func DefaultAddr(env func(string) string) string { return first(env("CHORUS_ADDR"), "127.0.0.1:8420") }
+func DefaultAddr(env func(string) string) string { return cmp.Or(env("CHORUS_ADDR"), "127.0.0.1:8420") }

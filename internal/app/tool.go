@@ -10,6 +10,7 @@ import (
 	"chorus/internal/engine"
 	"chorus/internal/id"
 	"chorus/internal/journal"
+	"chorus/internal/overrides"
 	"chorus/internal/tool"
 )
 
@@ -31,7 +32,7 @@ func (a *App) toolBench(o *SessionOptions) (*bench, *gate, error) {
 	if err := a.check(o); err != nil {
 		return nil, nil, err
 	}
-	thread, err := chat.NewThreadID("cli", place(o.Dir), "tool-"+id.New(), DefaultAgent)
+	thread, err := chat.NewThreadID("cli", place(o.Dir), "tool-"+id.New(), chat.DefaultAgent)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -46,7 +47,7 @@ func (a *App) toolBench(o *SessionOptions) (*bench, *gate, error) {
 	work := engine.Work{Terms: chat.Terms{Yes: o.Yes, Profile: o.Profile}, Seq: 1}
 	g := a.gate(journal.Thread{ID: thread, Place: thread.Place(), Dir: o.Dir}, bot, work)
 	g.kept = nil // what was allowed for good was an agent's
-	g.choice.set(func(c *Choice) { c.canAsk = o.CanAsk })
+	g.choice.Set(func(c *overrides.Values) { c.CanAsk = o.CanAsk })
 	return b, g, nil
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"chorus/internal/datadir"
 	"chorus/internal/tool/mcp"
-	"chorus/internal/transport/repl"
 )
 
 // Repository is what a repository wants to have running beside the agent.
@@ -91,19 +90,4 @@ func (a *App) trusted() map[string]string {
 		return map[string]string{}
 	}
 	return known
-}
-
-// warnOnce says something that would otherwise be said before every run: where a chat
-// is open in it, since a window owns the terminal.
-func (a *App) warnOnce(text string) {
-	a.mu.Lock()
-	said := a.warned[text]
-	if a.warned == nil {
-		a.warned = map[string]bool{}
-	}
-	a.warned[text] = true
-	a.mu.Unlock()
-	if !said && !a.remark(repl.Remark{Text: text, Bad: true}) {
-		a.Warn(text)
-	}
 }

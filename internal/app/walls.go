@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"chorus/internal/sandbox/bwrap"
 	"chorus/internal/sandbox/docker"
 	"chorus/internal/tool/files"
+	"chorus/internal/usage"
 )
 
 // Sandboxes are the names people may choose.
@@ -43,6 +45,13 @@ const (
 	wallsNone      = "none"
 )
 
+// site is where the commands of a thread run.
+type site struct {
+	dir   string
+	agent string
+	door  *door // of its commands to the network
+}
+
 // wallPlan is how the commands of a run are to be run: what was chosen, and what may
 // be done where that cannot be had.
 type wallPlan struct {
@@ -60,7 +69,7 @@ type wallPlan struct {
 // planWalls reads the plan off the configuration and the flags.
 func (a *App) planWalls(bot *config.Bot, rules *permit.Profile, row journal.Thread, now chat.Terms, work engine.Work) wallPlan {
 	own := bot.Profiles[rules.Name()]
-	p := wallPlan{sandbox: first(now.Sandbox, bot.Sandbox), profile: rules.Name(), walls: own.Walls, own: own.Walls != "", yes: now.Yes,
+	p := wallPlan{sandbox: cmp.Or(now.Sandbox, bot.Sandbox), profile: rules.Name(), walls: own.Walls, own: own.Walls != "", yes: now.Yes,
 		hosts: append(append([]string(nil), bot.EgressHosts...), own.Hosts...), secrets: bot.Secrets, roots: bot.SandboxRoots,
 		openGit: bot.SandboxGit == "open"}
 	if p.sandbox == "docker" && bot.SandboxContainer != "" {
@@ -94,7 +103,7 @@ func unasked(rules *permit.Profile, place permit.JudgeOptions, work engine.Work)
 
 // executor gives what runs the commands of a thread under a plan. A command never runs
 // behind weaker walls than the plan allows; what it may not have is said by the command.
-func (a *App) executor(b *bench, p wallPlan) (sandbox.Executor, error) {
+func (a *App) executor(s *site, p wallPlan) (sandbox.Executor, error) {
 	if err := egress.Check(doorRules(p)); err != nil {
 		return nil, fmt.Errorf("%w (egress.hosts, profiles.%s.hosts, secrets)", err, p.profile)
 	}
@@ -102,28 +111,28 @@ func (a *App) executor(b *bench, p wallPlan) (sandbox.Executor, error) {
 	switch kind {
 	case "host":
 		if p.own && p.walls == wallsRequired {
-			return nil, usage(fmt.Errorf("profile %s requires walls (profiles.%s.walls), and sandbox host has none; choose auto or bwrap", p.profile, p.profile))
+			return nil, usage.Wrap(fmt.Errorf("profile %s requires walls (profiles.%s.walls), and sandbox host has none; choose auto or bwrap", p.profile, p.profile))
 		}
 		return a.Executor, nil
 	case "", "auto":
 		if p.walls == wallsNone {
 			return a.Executor, nil
 		}
-		return a.newBehind(b, p), nil
+		return a.newBehind(s, p), nil
 	case "bwrap":
 		p.walls, p.own = wallsRequired, true
-		return a.newBehind(b, p), nil
+		return a.newBehind(s, p), nil
 	case "docker":
 		if len(p.hosts) > 0 {
 			a.logOnce("egress.hosts does not hold in a container: it reaches what its own network reaches", "sandbox")
 		}
-		return a.docker(rest, b.dir)
+		return a.docker(rest, s.dir)
 	}
 	return nil, unknownSandbox(p.sandbox)
 }
 
 func unknownSandbox(name string) error {
-	return usage(fmt.Errorf("unknown sandbox %q; there are %s", name, strings.Join(Sandboxes(), ", ")))
+	return usage.Wrap(fmt.Errorf("unknown sandbox %q; there are %s", name, strings.Join(Sandboxes(), ", ")))
 }
 
 // checkSandbox looks at a name before anything is begun with it. Walls that somebody
@@ -148,7 +157,7 @@ func (a *App) checkSandbox(ctx context.Context, name, dir string) error {
 func (a *App) docker(name, dir string) (sandbox.Executor, error) {
 	container, inside, _ := strings.Cut(name, ":")
 	if container == "" {
-		return nil, usage(errors.New("sandbox docker needs the name of a running container: docker:NAME, or docker:NAME:/path/in/it, or sandboxContainer in the configuration"))
+		return nil, usage.Wrap(errors.New("sandbox docker needs the name of a running container: docker:NAME, or docker:NAME:/path/in/it, or sandboxContainer in the configuration"))
 	}
 	made, err := docker.New(docker.Options{Container: container, Host: dir, Inside: inside, Environ: a.Environ})
 	if err != nil {
@@ -172,7 +181,7 @@ func (a *App) announceWalls(ctx context.Context, name string) {
 		return
 	}
 	if _, err := a.walls.executor(ctx, a); err != nil {
-		a.warnOnce(fmt.Sprintf("there are no walls for commands here: %v. Those that you are asked about run without them; "+
+		a.notices.WarnOnce(fmt.Sprintf("there are no walls for commands here: %v. Those that you are asked about run without them; "+
 			"those that would run unasked are refused, unless --sandbox host is chosen", err))
 	}
 }
@@ -180,7 +189,7 @@ func (a *App) announceWalls(ctx context.Context, name string) {
 // sandboxName is where commands of a thread run, for people: what was chosen, and what
 // that means here as far as it is known without trying.
 func (a *App) sandboxName(chosen string, bot *config.Bot, profile string) string {
-	name := first(chosen, bot.Sandbox)
+	name := cmp.Or(chosen, bot.Sandbox)
 	if name != "auto" {
 		return name
 	}

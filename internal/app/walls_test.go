@@ -49,7 +49,7 @@ func wallHome(t *testing.T) (a *App, work string, warned *[]string) {
 
 func benchOf(t *testing.T, a *App, dir string) *bench {
 	t.Helper()
-	id, err := chat.NewThreadID("cli", place(dir), "one", DefaultAgent)
+	id, err := chat.NewThreadID("cli", place(dir), "one", chat.DefaultAgent)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestWithoutWalls(t *testing.T) {
 		{wallPlan{sandbox: "auto", walls: wallsRequired, yes: true}, "with --yes commands run unasked"},
 		{wallPlan{sandbox: "bwrap", walls: wallsPreferred}, "walls are required"},
 	} {
-		ex, err := a.executor(b, tt.plan)
+		ex, err := a.executor(&b.site, tt.plan)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,10 +132,10 @@ func TestWithoutWalls(t *testing.T) {
 	if len(*warned) != 1 || !strings.Contains((*warned)[0], "without walls") {
 		t.Errorf("said once: %q", *warned)
 	}
-	if _, err := a.executor(b, wallPlan{sandbox: "host", walls: wallsRequired, own: true, profile: "p"}); err == nil {
+	if _, err := a.executor(&b.site, wallPlan{sandbox: "host", walls: wallsRequired, own: true, profile: "p"}); err == nil {
 		t.Error("a profile that requires walls has no host")
 	}
-	if _, err := a.executor(b, wallPlan{sandbox: "auto", walls: wallsRequired, hosts: []string{"http://x/"}, profile: "p"}); err == nil || !strings.Contains(err.Error(), "egress.hosts") {
+	if _, err := a.executor(&b.site, wallPlan{sandbox: "auto", walls: wallsRequired, hosts: []string{"http://x/"}, profile: "p"}); err == nil || !strings.Contains(err.Error(), "egress.hosts") {
 		t.Errorf("a host that is none: %v", err)
 	}
 }
@@ -150,7 +150,7 @@ func behindWalls(t *testing.T, a *App, work string, p wallPlan) func(shell strin
 		t.Skipf("!!! the walls are NOT TESTED here: %v", err)
 	}
 	p.sandbox, p.walls, p.profile = "auto", wallsRequired, "open"
-	ex, err := a.executor(benchOf(t, a, work), p)
+	ex, err := a.executor(&benchOf(t, a, work).site, p)
 	if err != nil {
 		t.Fatal(err)
 	}

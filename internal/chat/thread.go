@@ -11,6 +11,9 @@ import (
 	"unicode/utf8"
 )
 
+// DefaultAgent answers where no agent is named.
+const DefaultAgent = "chorus"
+
 // ThreadID names one conversation with one actor: transport:place:thread@agent.
 // The place may hold slashes but no colon; the thread may hold colons; the agent
 // stands behind the last "@" and may be absent.

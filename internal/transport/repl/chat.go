@@ -13,6 +13,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"chorus/internal/markdown"
+	"chorus/internal/notice"
 )
 
 // ChatOptions say where a chat begins and where it is shown.
@@ -30,7 +31,7 @@ type ChatOptions struct {
 	// Commands are further slash commands that the session answers.
 	Commands []Command
 	// Remarks are shown as they come; nil: there are none.
-	Remarks <-chan Remark
+	Remarks <-chan notice.Notice
 	Console Console
 	// Interrupts is rung by Ctrl-C where there is no window. Nil: Chat listens itself.
 	Interrupts <-chan os.Signal
@@ -52,7 +53,7 @@ func Chat(ctx context.Context, s Session, o ChatOptions) (exit int, err error) {
 		tea.WithContext(ctx), tea.WithInput(o.Console.In), tea.WithOutput(o.Console.Out), tea.WithoutSignalHandler())
 	var beside sync.WaitGroup
 	beside.Go(func() { keepWatching(ctx, s, o.After, func(m tea.Msg) { p.Send(m) }) })
-	beside.Go(func() { passOn(ctx, o.Remarks, func(r Remark) { p.Send(r) }) })
+	beside.Go(func() { passOn(ctx, o.Remarks, func(r notice.Notice) { p.Send(r) }) })
 	_, err = p.Run()
 	cancel()
 	beside.Wait()
@@ -109,7 +110,7 @@ func keepWatching(ctx context.Context, s Session, after int64, send func(tea.Msg
 }
 
 // passOn passes remarks on until ctx ends.
-func passOn(ctx context.Context, remarks <-chan Remark, send func(Remark)) {
+func passOn(ctx context.Context, remarks <-chan notice.Notice, send func(notice.Notice)) {
 	for {
 		select {
 		case r := <-remarks:

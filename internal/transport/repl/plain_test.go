@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"chorus/internal/chat"
+	"chorus/internal/notice"
 )
 
 func TestPlainChat(t *testing.T) {
@@ -97,20 +98,20 @@ func TestPlainChatStaysUsable(t *testing.T) {
 func TestPlainChatShowsRemarks(t *testing.T) {
 	t.Parallel()
 	f, rec := newFake(), &tape{}
-	remarks := make(chan Remark)
+	remarks := make(chan notice.Notice)
 	in, typed := io.Pipe()
 	ended := make(chan struct{})
 	f.onSend = func(f *fake, _ string, seq int64) Receipt {
 		f.put(starts(seq)...)
 		go func() {
 			defer close(ended)
-			remarks <- Remark{Text: "while it runs"} // taken by whoever follows the run
+			remarks <- notice.Notice{Text: "while it runs"} // taken by whoever follows the run
 			f.put(says(1, 1, "done"), ends(chat.EndDone))
 		}()
 		return Receipt{}
 	}
 	go func() {
-		remarks <- Remark{Text: "before anything \x1b[31mwas typed", Bad: true}
+		remarks <- notice.Notice{Text: "before anything \x1b[31mwas typed", Bad: true}
 		_, _ = io.WriteString(typed, "hello\n")
 		<-ended
 		typed.Close()
@@ -124,8 +125,8 @@ func TestPlainChatShowsRemarks(t *testing.T) {
 		t.Errorf("shown:\n%s", got)
 	}
 
-	last := make(chan Remark, 1)
-	last <- Remark{Text: "at the end"}
+	last := make(chan notice.Notice, 1)
+	last <- notice.Notice{Text: "at the end"}
 	rec = &tape{}
 	if _, err := Chat(within(t), newFake(), ChatOptions{Console: rec.console(strings.NewReader("")), Remarks: last, Interrupts: make(chan os.Signal)}); err != nil {
 		t.Error(err)

@@ -13,6 +13,7 @@ import (
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
+	"chorus/internal/notice"
 )
 
 // RunOptions say what Run does and where it shows it.
@@ -82,7 +83,7 @@ type follower struct {
 	teller     *teller
 	printer    *printer
 	interrupts <-chan os.Signal
-	remarks    <-chan Remark // nil: there are none
+	remarks    <-chan notice.Notice // nil: there are none
 	input      *lines
 	noAsking   bool // a question is answered with no, and the run goes on
 
@@ -220,7 +221,7 @@ func (f *follower) one(ctx context.Context, item Item) (exit int, done bool) {
 }
 
 // remark shows what is no part of the conversation.
-func (f *follower) remark(r Remark) { f.printer.show([]news{remark{text: r.Text, bad: r.Bad}}) }
+func (f *follower) remark(r notice.Notice) { f.printer.show([]news{remark{text: r.Text, bad: r.Bad}}) }
 
 // lastRemarks shows those that came while nobody looked.
 func (f *follower) lastRemarks() {

@@ -60,13 +60,6 @@ type Item struct {
 	Lines [][]byte
 }
 
-// Remark is something that whoever sits here should know and that is no part of the
-// conversation. A bad one is about trouble.
-type Remark struct {
-	Text string
-	Bad  bool
-}
-
 // Info says what one is talking to.
 type Info struct {
 	Agent   string

@@ -10,6 +10,7 @@ import (
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/markdown"
+	"chorus/internal/notice"
 )
 
 // window is the chat on a terminal. Finished lines are printed above it and
@@ -186,7 +187,7 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmds = append(cmds, w.answered(msg))
 	case commandMsg:
 		w.showAnswer(msg)
-	case Remark:
+	case notice.Notice:
 		w.show(remark{text: msg.Text, bad: msg.Bad})
 	}
 	return w, tea.Batch(append(cmds, w.nextQuestion(), w.tick(), w.shrink(msg), w.flush())...)

@@ -14,6 +14,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/markdown"
+	"chorus/internal/notice"
 )
 
 // stage is a window without a terminal: commands run at once, what is printed
@@ -459,8 +460,8 @@ func TestChatLooksAtAnySize(t *testing.T) {
 func TestChatShowsRemarks(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, ChatOptions{})
-	s.msg(Remark{Text: "it was read again"})
-	s.msg(Remark{Text: "it is \x1b[2Jbroken:\n/home/config/shared.yaml:2:1: there is no key \"temprature\", did you mean temperature?", Bad: true})
+	s.msg(notice.Notice{Text: "it was read again"})
+	s.msg(notice.Notice{Text: "it is \x1b[2Jbroken:\n/home/config/shared.yaml:2:1: there is no key \"temprature\", did you mean temperature?", Bad: true})
 	want := "• it was read again\n• it is broken:\n  /home/config/shared.yaml:2:1: there is no key\n  \"temprature\", did you mean temperature?"
 	if got := strings.Join(s.above, "\n"); got != want {
 		t.Errorf("above:\n%s", got)
