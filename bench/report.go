@@ -267,9 +267,9 @@ func (rep report) save(path, facts string, at time.Time) error {
 }
 
 const method = `How it is measured: ` + "`bench/floor`" + ` is the least program that does the same loop (net/http, encoding/json,
-` + "`sh -c`" + `; nothing kept, nothing asked). Both talk to the simulator, which answers without delay from a process of its own. Each
+` + "`bash -c`" + `; nothing kept, nothing asked). Both talk to the simulator, which answers without delay from a process of its own. Each
 turn is one model call, one shell command and its result: once ` + "`true`" + `, which a shell does by itself, and once ` + "`expr`" + `, a
-program, which Chorus starts without a shell and the floor with one. Both are shown, since they differ in whom they favour. Chorus is ` + "`chorus run -y`" + ` on a home that was used
+program that the shell starts. Chorus is ` + "`chorus run -y`" + ` on a home that was used
 before: journal, permissions, session log and mirrors included, in the build that is shipped.
 
 - Wall per turn is taken from the times at which requests reach the simulator, from the first to the last, so that starting and

@@ -20,7 +20,7 @@ import (
 
 // The commands that the model calls: nothing to do, and never the same call twice,
 // which a careful agent would stop at. A shell does the one by itself; for the other
-// it starts a program, which whoever needs no shell for it may start without one.
+// it starts a program.
 const (
 	builtin = "true {n}"
 	plain   = "expr {n}"

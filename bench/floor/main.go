@@ -88,7 +88,7 @@ func converse(client *http.Client, prompt string) error {
 			if b.Type != "tool_use" {
 				continue
 			}
-			out, err := sh(b.Input)
+			out, err := bash(b.Input)
 			if err != nil {
 				return err
 			}
@@ -104,12 +104,13 @@ func converse(client *http.Client, prompt string) error {
 	}
 }
 
-func sh(input json.RawMessage) (string, error) {
+// bash runs the command as Chorus does: by the same shell, so that the shell is not what is compared.
+func bash(input json.RawMessage) (string, error) {
 	var args struct{ Command string }
 	if err := json.Unmarshal(input, &args); err != nil {
 		return "", err
 	}
-	out, err := exec.Command("sh", "-c", args.Command).CombinedOutput()
+	out, err := exec.Command("bash", "-c", args.Command).CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		return "", err

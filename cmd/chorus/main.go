@@ -25,7 +25,6 @@ func main() {
 		os.Exit(code)
 	}
 	grow(140) // one conversation is a few megabytes: a short one need not be collected at all
-	giveBack()
 	os.Exit(Main(os.Args[1:]))
 }
 

@@ -93,7 +93,6 @@ Exit code: 0 done, 1 failed, 2 wrong use, 3 stopped at the iteration limit,
 		if c.remote() {
 			return c.farRun(cmd.Context(), *o, prompt, *asJSON)
 		}
-		app.Warm()
 		return c.with(cmd.Context(), func(a *app.App) error { return c.runOnce(cmd.Context(), a, *o, prompt, *asJSON) })
 	}
 	return cmd
@@ -108,7 +107,6 @@ func (c *cli) runOnce(ctx context.Context, a *app.App, o app.SessionOptions, pro
 		return err
 	}
 	defer s.Close()
-	a.Narrow()
 	ro := repl.RunOptions{Prompt: prompt, After: s.Start, Console: c.console}
 	if asJSON {
 		ro.JSON = c.encoder(a, s)

@@ -84,8 +84,6 @@ type App struct {
 	watched watching // what machines are told
 
 	onDiscord atomic.Pointer[discordHouse] // nil: nothing is connected
-	cores     cores
-	widen     func() // ends what Narrow began; nil: nothing did
 
 	tuneDiscord func(*discord.Options) // for tests; nil: nobody is in a hurry
 	quietMinute time.Duration          // for tests; 0: a minute
@@ -188,9 +186,6 @@ const stopTimeout = 10 * time.Second
 func (a *App) Close() error {
 	var errs []error
 	a.served.close()
-	if a.widen != nil {
-		a.widen()
-	}
 	if a.engine != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()

@@ -104,7 +104,7 @@ func (a *App) newBench(thread chat.ThreadID, dir string) (*bench, error) {
 	walls := &chosenExecutor{inner: a.Executor}
 	b := &bench{site: site{dir: dir, agent: thread.Agent(), door: &door{thread: thread}}, roots: roots, walls: walls, notes: notes.NewFile(filepath.Join(a.Home.ThreadDir(thread), "notes.json")), tellers: map[string]teller{}}
 	list := files.Tools(roots)
-	list = append(list, search.New(roots, search.Options{Spread: a.cores.spread}))
+	list = append(list, search.New(roots, search.Options{}))
 	list = append(list, shell.New(walls, shell.Options{Dir: dir, Env: roots.Env(), Keep: a.redactingKeep(roots.Keep), Roots: rooms(dir, named)}))
 	list = append(list, git.Tools(walls, roots, a.redactingKeep(roots.Keep))...)
 	list = append(list, notes.New(b.notes))

@@ -76,12 +76,7 @@ func launch(args []string) error {
 			return fmt.Errorf("put on landlock: %w", err)
 		}
 	}
-	err := unix.Exec(path, argv, os.Environ())
-	if errors.Is(err, unix.ENOEXEC) {
-		// A script without a first line: every shell takes it for one of its own.
-		err = unix.Exec("/bin/sh", append([]string{"/bin/sh", path}, argv[1:]...), os.Environ())
-	}
-	return fmt.Errorf("start %s: %w", path, err)
+	return fmt.Errorf("start %s: %w", path, unix.Exec(path, argv, os.Environ()))
 }
 
 // handOver listens where the proxy is expected and gives the listener away: it

@@ -89,23 +89,18 @@ func (e *Executor) run(ctx context.Context, command sandbox.Command) (sandbox.Re
 // prepare decides what is started, and with what environment.
 func (a *attempt) prepare() error {
 	a.env = a.environment()
-	plain, byShell := process.Argv(a.command, func() string {
+	a.argv = process.Argv(a.command, func() string {
 		if path, err := a.lookup("bash"); err == nil {
 			return path
 		}
 		return "/bin/sh"
 	})
-	var err error
-	if plain != nil {
-		if a.path, err = a.lookup(plain[0]); err == nil {
-			a.argv = plain
+	a.path = a.argv[0]
+	if len(a.command.Argv) > 0 {
+		var err error
+		if a.path, err = a.lookup(a.argv[0]); err != nil {
+			return err
 		}
-	}
-	if a.argv == nil && byShell != nil {
-		a.path, a.argv, err = byShell[0], byShell, nil
-	}
-	if err != nil {
-		return err
 	}
 	for _, text := range slices.Concat(a.argv, a.env) {
 		if strings.Contains(text, "\x00") {

@@ -46,10 +46,8 @@ func (e *Executor) Run(ctx context.Context, command sandbox.Command) (sandbox.Re
 	return r.Wait(ctx)
 }
 
-// start starts a command: a program with its arguments as it is, anything else by
-// the shell.
 func (e *Executor) start(command sandbox.Command) (*process.Running, error) {
-	child := process.Child{Dir: command.Dir, Mark: process.Mark()}
+	child := process.Child{Dir: command.Dir, Mark: process.Mark(), Argv: process.Argv(command, e.shell)}
 	child.Env = make([]string, 0, len(e.env)+len(command.Env)+3)
 	child.Env = append(child.Env, e.env...)
 	child.Env = append(child.Env, command.Env...)
@@ -57,15 +55,5 @@ func (e *Executor) start(command sandbox.Command) (*process.Running, error) {
 	if command.Dir != "" {
 		child.Env = append(child.Env, "PWD="+command.Dir)
 	}
-	plain, byShell := process.Argv(command, e.shell)
-	if plain != nil {
-		child.Argv = plain
-		r, err := process.Start(command, child)
-		if err == nil || byShell == nil {
-			return r, err
-		}
-		// No program, or a script without a first line: bash knows what to say or do.
-	}
-	child.Argv = byShell
 	return process.Start(command, child)
 }

@@ -71,17 +71,13 @@ func Shell() string {
 	return "/bin/sh"
 }
 
-// Argv is how the command is started: directly when it is a plain one (nil when it
-// is not), or else, and if that program cannot be started, by the shell.
-func Argv(command sandbox.Command, shell func() string) (plain, byShell []string) {
+// Argv is the argument vector of the command: its own, or the shell with its text. The
+// shell is asked for only when it is needed.
+func Argv(command sandbox.Command, shell func() string) []string {
 	if len(command.Argv) > 0 {
-		return command.Argv, nil
+		return command.Argv
 	}
-	name := "/bin/sh"
-	if !portable(command.Shell) {
-		name = shell()
-	}
-	return direct(command), []string{name, "-c", command.Shell}
+	return []string{shell(), "-c", command.Shell}
 }
 
 // Running is one started command. Wait must be called once.

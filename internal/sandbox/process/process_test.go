@@ -57,17 +57,15 @@ func TestArgv(t *testing.T) {
 	t.Parallel()
 	bash := func() string { return "/x/bash" }
 	for _, tt := range []struct {
-		command     sandbox.Command
-		plain, full string
+		command sandbox.Command
+		want    string
 	}{
-		{sandbox.Command{Argv: []string{"ls", "a b"}}, "ls|a b", ""},
-		{sandbox.Command{Shell: "ls -l"}, "ls|-l", "/bin/sh|-c|ls -l"},
-		{sandbox.Command{Shell: "cd x && ls"}, "", "/bin/sh|-c|cd x && ls"},
-		{sandbox.Command{Shell: "[[ a ]]"}, "", "/x/bash|-c|[[ a ]]"},
+		{sandbox.Command{Argv: []string{"ls", "a b"}}, "ls|a b"},
+		{sandbox.Command{Shell: "ls -l"}, "/x/bash|-c|ls -l"},
+		{sandbox.Command{Shell: "cd x && ls"}, "/x/bash|-c|cd x && ls"},
 	} {
-		plain, full := Argv(tt.command, bash)
-		if strings.Join(plain, "|") != tt.plain || strings.Join(full, "|") != tt.full {
-			t.Errorf("%+v: %q, %q", tt.command, plain, full)
+		if got := strings.Join(Argv(tt.command, bash), "|"); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.command, got, tt.want)
 		}
 	}
 }

@@ -34,9 +34,6 @@ func (s *searcher) batch(ctx context.Context, q *query, batch []files.Place, lim
 	if err != nil {
 		return nil, err
 	}
-	if s.spread != nil && len(candidates) > 1 {
-		defer s.spread()()
-	}
 	results := make([][]match, len(candidates))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))

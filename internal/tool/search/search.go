@@ -42,20 +42,16 @@ type Options struct {
 	// Ripgrep is the path of rg; "" looks for it on PATH at the first search, "-"
 	// does without.
 	Ripgrep string
-	// Spread gives a search without rg all cores until back is called; nil: it has them.
-	Spread func() (back func())
 }
 
 type searcher struct {
 	roots *files.Roots
 	rg    func() string
-
-	spread func() (back func())
 }
 
 // New is the search_files tool on the roots.
 func New(roots *files.Roots, opts Options) tool.Tool {
-	s := &searcher{roots: roots, rg: ripgrep(opts.Ripgrep), spread: opts.Spread}
+	s := &searcher{roots: roots, rg: ripgrep(opts.Ripgrep)}
 	return tool.New(tool.Func[input]{
 		Name: "search_files", Description: prose, ReadOnly: true, Risk: tool.Low,
 		Aliases: []tool.Alias{tool.Renamed("SearchText", map[string]string{
