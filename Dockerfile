@@ -7,7 +7,8 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG VERSION=dev
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/chorus ./cmd/chorus
+# grpcnotrace: see TAGS in the Makefile.
+RUN CGO_ENABLED=0 go build -tags grpcnotrace -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/chorus ./cmd/chorus
 
 FROM debian:bookworm-slim
 # The program needs none of these. Agents do: git and rg as tools, bwrap for walls where

@@ -14,16 +14,16 @@ import (
 	"chorus/internal/telemetry"
 )
 
-// watching is what an App has to tell machines.
+// watching is the telemetry of an App.
 type watching struct {
-	counts   *telemetry.Telemetry // nil: nobody counts
+	counts   *telemetry.Telemetry // nil: nothing is counted
 	follower *telemetry.Follower  // nil until something runs
 }
 
 // flushTime is how long the end waits for a collector to take the last spans.
 const flushTime = 3 * time.Second
 
-// close tells what there is to tell.
+// close ends it; spans that wait are sent.
 func (w *watching) close() {
 	if w.counts != nil {
 		w.counts.Close()
@@ -35,24 +35,24 @@ func (w *watching) close() {
 	}
 }
 
-// Telemetry counts what happens here, for a scraper. A server asks for it before anything
-// else starts, so that its commits are timed too; nobody else pays for it.
+// Telemetry counts what happens in this process, for a scraper. A server asks for it before anything
+// else starts, so that all commits are timed; other commands do not pay for it.
 func (a *App) Telemetry() *telemetry.Telemetry {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.watched.counts == nil {
-		a.watched.counts = telemetry.New(telemetry.Options{Bus: a.bus, Version: a.Version, Look: a.standing, Tool: a.toolKnown(), Log: a.Log})
+		a.watched.counts = telemetry.New(telemetry.Options{Bus: a.bus, Version: a.Version, Snapshot: a.snapshot, BuiltInTool: a.builtInTool(), Log: a.Log})
 	}
 	return a.watched.counts
 }
 
-// follow writes a line for each run that ends here. a.mu is held.
+// follow logs a line for each run that ends in this process. a.mu is held.
 func (a *App) follow() {
-	a.watched.follower = telemetry.Follow(telemetry.FollowOptions{Bus: a.bus, Log: a.Log, Version: a.Version, Env: a.Env, Began: a.runBegan})
+	a.watched.follower = telemetry.Follow(telemetry.FollowOptions{Bus: a.bus, Log: a.Log, Version: a.Version, Env: a.Env, RunStart: a.runStart})
 }
 
-// runBegan finds where the run of an event began.
-func (a *App) runBegan(ctx context.Context, ev chat.Event) (chat.Event, error) {
+// runStart finds the start of the run of an event.
+func (a *App) runStart(ctx context.Context, ev chat.Event) (chat.Event, error) {
 	seqs, err := a.DB.Seqs(ctx, ev.Thread, chat.KindRunStarted, 0, ev.Seq, 1)
 	if err != nil {
 		return chat.Event{}, err
@@ -63,12 +63,12 @@ func (a *App) runBegan(ctx context.Context, ev chat.Event) (chat.Event, error) {
 	return a.DB.Event(ctx, ev.Thread, seqs[0])
 }
 
-// manyQuestions bounds how many open questions are counted: more are shown as this many.
-const manyQuestions = 1000
+// maxPending bounds how many pending approvals are counted: more are shown as this many.
+const maxPending = 1000
 
-// standing is what stands in the books now.
-func (a *App) standing(ctx context.Context) (telemetry.Standing, error) {
-	var s telemetry.Standing
+// snapshot counts what is in the database and the engine now.
+func (a *App) snapshot(ctx context.Context) (telemetry.Snapshot, error) {
+	var s telemetry.Snapshot
 	a.mu.Lock()
 	e := a.engine
 	a.mu.Unlock()
@@ -85,13 +85,13 @@ func (a *App) standing(ctx context.Context) (telemetry.Standing, error) {
 			s.Running++
 		}
 	}
-	asked, err := a.DB.Approvals(ctx, approval.Filter{State: approval.Open, Limit: manyQuestions})
+	asked, err := a.DB.Approvals(ctx, approval.Filter{State: approval.Open, Limit: maxPending})
 	s.Approvals = len(asked)
 	return s, err
 }
 
-// toolKnown reports whether a tool is one that the program brings along.
-func (a *App) toolKnown() func(string) bool {
+// builtInTool reports whether a tool comes with the program.
+func (a *App) builtInTool() func(string) bool {
 	names := sync.OnceValue(func() map[string]bool {
 		out := map[string]bool{}
 		if b, err := a.service().bare(); err == nil {

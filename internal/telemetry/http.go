@@ -8,45 +8,45 @@ import (
 	"time"
 )
 
-// routeKey is where an outer counter keeps the place for the route's name.
-type routeKey struct{}
+// patternKey is the context key under which the outer handler of HTTP receives the pattern.
+type patternKey struct{}
 
-// HTTP counts requests by the pattern that answered them. A mux tells its pattern only to
-// those who handed it the request itself; where something between copies requests, wrap both
-// ends: the outer one counts, the inner one tells it the pattern.
+// HTTP counts requests by the pattern of the route that answered them. A ServeMux sets the pattern only on
+// the request it was given; where a handler in between copies requests, wrap both ends: the outer
+// one counts, the inner one passes it the pattern.
 func (t *Telemetry) HTTP(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if route, inside := r.Context().Value(routeKey{}).(*string); inside {
-			defer func() { *route = r.Pattern }()
+		if pattern, inner := r.Context().Value(patternKey{}).(*string); inner {
+			defer func() { *pattern = r.Pattern }()
 			next.ServeHTTP(w, r)
 			return
 		}
-		var route string
-		began := time.Now()
-		answer := &counted{ResponseWriter: w, meter: t.meter}
-		inner := r.WithContext(context.WithValue(r.Context(), routeKey{}, &route))
-		defer func() { // also after a panic, which is the server's way to cut a connection
-			if route == "" {
-				route = inner.Pattern
+		var pattern string
+		started := time.Now()
+		response := &countedResponse{ResponseWriter: w, metrics: t.metrics}
+		request := r.WithContext(context.WithValue(r.Context(), patternKey{}, &pattern))
+		defer func() { // also after a panic, which is how a handler aborts a connection
+			if pattern == "" {
+				pattern = request.Pattern
 			}
-			answer.done(method(r.Method), pathOf(route), time.Since(began))
+			response.finish(methodLabel(r.Method), routeLabel(pattern), time.Since(started))
 		}()
-		next.ServeHTTP(answer, inner)
-		answer.whole = true
+		next.ServeHTTP(response, request)
+		response.returned = true
 	})
 }
 
-// method is a request's method as a label: a stranger may send any.
-func method(name string) string {
-	switch name {
+// methodLabel is a request's method as a label: a client may send any.
+func methodLabel(method string) string {
+	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
-		return name
+		return method
 	}
 	return "other"
 }
 
-// pathOf is a pattern without its method. What no pattern answered was turned away before.
-func pathOf(pattern string) string {
+// routeLabel is a pattern without its method; "none" if the request was rejected before it reached a route.
+func routeLabel(pattern string) string {
 	if _, path, ok := strings.Cut(pattern, " "); ok {
 		pattern = strings.TrimSpace(path)
 	}
@@ -56,62 +56,62 @@ func pathOf(pattern string) string {
 	return pattern
 }
 
-// counted watches one answer.
-type counted struct {
+// countedResponse observes one response.
+type countedResponse struct {
 	http.ResponseWriter
-	meter  *meter
-	status int
-	stream bool
-	whole  bool // the handler came to its end
+	metrics  *metrics
+	status   int
+	stream   bool
+	returned bool // the handler returned; it did not panic
 }
 
-var _ http.Flusher = (*counted)(nil)
+var _ http.Flusher = (*countedResponse)(nil)
 
 // WriteHeader implements http.ResponseWriter.
-func (c *counted) WriteHeader(status int) {
+func (c *countedResponse) WriteHeader(status int) {
 	c.begin(status)
 	c.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements http.ResponseWriter.
-func (c *counted) Write(data []byte) (int, error) {
+func (c *countedResponse) Write(data []byte) (int, error) {
 	c.begin(http.StatusOK)
 	return c.ResponseWriter.Write(data)
 }
 
 // Flush implements http.Flusher.
-func (c *counted) Flush() {
+func (c *countedResponse) Flush() {
 	c.begin(http.StatusOK)
-	_ = http.NewResponseController(c.ResponseWriter).Flush() // who cannot flush writes through
+	_ = http.NewResponseController(c.ResponseWriter).Flush() // a writer that cannot flush does not buffer
 }
 
 // Unwrap is for http.ResponseController.
-func (c *counted) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+func (c *countedResponse) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-func (c *counted) begin(status int) {
+func (c *countedResponse) begin(status int) {
 	if c.status != 0 || status < 200 {
-		return // the first word counts; 1xx announce one
+		return // the first status counts; 1xx announce one
 	}
 	c.status = status
 	if strings.HasPrefix(c.Header().Get("Content-Type"), "text/event-stream") {
 		c.stream = true
-		c.meter.streams.add(1)
-		c.meter.readers.add(1)
+		c.metrics.streams.Inc()
+		c.metrics.streamReaders.Inc()
 	}
 }
 
-func (c *counted) done(method, route string, took time.Duration) {
+func (c *countedResponse) finish(method, route string, took time.Duration) {
 	code := strconv.Itoa(c.status/100) + "xx"
 	switch {
-	case !c.whole && !c.stream:
+	case !c.returned && !c.stream:
 		code = "cut"
 	case c.status == 0:
-		code = "2xx" // a handler that writes nothing has said yes
+		code = "2xx" // net/http sends 200 for a handler that writes nothing
 	}
-	c.meter.requests.with(method, route, code).add(1)
+	c.metrics.requests.WithLabelValues(method, route, code).Inc()
 	if c.stream {
-		c.meter.readers.add(-1)
+		c.metrics.streamReaders.Dec()
 		return
 	}
-	c.meter.answers.observe(took.Seconds(), method, route)
+	c.metrics.requestDuration.WithLabelValues(method, route).Observe(took.Seconds())
 }

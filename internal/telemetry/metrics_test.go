@@ -9,11 +9,15 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"chorus/internal/bus"
 	"chorus/internal/chat"
@@ -51,24 +55,24 @@ func story(at time.Time) [][]chat.Event {
 	}
 }
 
-func TestEventsBecomeNumbers(t *testing.T) {
+func TestEventsBecomeMetrics(t *testing.T) {
 	t.Parallel()
 	var b bus.Bus
-	tel := New(Options{Bus: &b, Version: "1.2.3", Tool: func(name string) bool { return name == "bash" },
-		Look: func(context.Context) (Standing, error) {
-			return Standing{Queued: 3, Running: 2, Approvals: 1, Actors: 4, Abandoned: 5, Lost: 6}, nil
+	tel := New(Options{Bus: &b, Version: "1.2.3", BuiltInTool: func(name string) bool { return name == "bash" },
+		Snapshot: func(context.Context) (Snapshot, error) {
+			return Snapshot{Queued: 3, Running: 2, Approvals: 1, Actors: 4, Abandoned: 5, Lost: 6}, nil
 		}})
 	for _, events := range story(time.Unix(1000, 0)) {
 		b.Ring(thread, bus.Note{Events: events})
 	}
-	b.Ring(thread, bus.Note{Live: chat.Progress{Text: "nobody counts this"}})
+	b.Ring(thread, bus.Note{Live: chat.Progress{Text: "not counted"}})
 	tel.Close()
 	tel.Close()
-	p, text := scrape(t, tel)
+	samples, text := scrape(t, tel)
 	for key, want := range map[string]float64{
-		`chorus_inbound_messages_total{platform="web",outcome="accepted"}`:   1,
-		`chorus_inbound_messages_total{platform="web",outcome="refused"}`:    1,
-		`chorus_inbound_messages_total{platform="web",outcome="heard"}`:      1,
+		`chorus_inbound_messages_total{outcome="accepted",platform="web"}`:   1,
+		`chorus_inbound_messages_total{outcome="refused",platform="web"}`:    1,
+		`chorus_inbound_messages_total{outcome="heard",platform="web"}`:      1,
 		`chorus_inbound_lag_seconds_sum`:                                     1,
 		`chorus_turn_duration_seconds_sum{outcome="done"}`:                   31,
 		`chorus_llm_request_duration_seconds_sum{outcome="ok"}`:              3,
@@ -80,9 +84,9 @@ func TestEventsBecomeNumbers(t *testing.T) {
 		`chorus_llm_cost_usd_total`:                                          1.5,
 		`chorus_prompt_cache_hit_ratio`:                                      0.6,
 		`chorus_approval_latency_seconds_sum`:                                20,
-		`chorus_tool_duration_seconds_sum{tool="bash",outcome="ok"}`:         2,
-		`chorus_tool_duration_seconds_count{tool="mcp",outcome="failed"}`:    1,
-		`chorus_tool_duration_seconds_count{tool="other",outcome="invalid"}`: 1,
+		`chorus_tool_duration_seconds_sum{outcome="ok",tool="bash"}`:         2,
+		`chorus_tool_duration_seconds_count{outcome="failed",tool="mcp"}`:    1,
+		`chorus_tool_duration_seconds_count{outcome="invalid",tool="other"}`: 1,
 		`chorus_queue_depth`:                                                 3,
 		`chorus_runs_active`:                                                 2,
 		`chorus_approvals_pending`:                                           1,
@@ -91,79 +95,81 @@ func TestEventsBecomeNumbers(t *testing.T) {
 		`chorus_lease_lost_total`:                                            6,
 		`chorus_telemetry_gaps_total`:                                        0,
 	} {
-		if got, ok := p.samples[key]; !ok || got != want {
+		if got, ok := samples[key]; !ok || got != want {
 			t.Errorf("%s is %v, want %v", key, got, want)
 		}
 	}
-	for _, word := range []string{"ada", "helper", "r1", "secret", "made-up", "weather"} {
-		if strings.Contains(text, word) {
-			t.Errorf("the numbers tell %q:\n%s", word, text)
+	for key := range samples {
+		for _, word := range []string{"ada", "helper", "r1", "secret", "made-up", "weather"} {
+			if strings.Contains(key, word) {
+				t.Errorf("%s shows %q", key, word)
+			}
 		}
 	}
-	if !strings.Contains(text, `chorus_build_info{version="1.2.3",revision="`) || !(p.samples["go_goroutines"] > 0) {
+	if !strings.Contains(text, `,version="1.2.3"} 1`) || !(samples["go_goroutines"] > 0) {
 		t.Errorf("the scrape:\n%s", text)
 	}
 }
 
-// Whoever has not been told how something began does not guess.
-func TestEndsWithoutABeginning(t *testing.T) {
+// What was not seen to start is not measured, and what never ends does not pile up.
+func TestEndsWithoutAStart(t *testing.T) {
 	t.Parallel()
 	tel := New(Options{})
 	defer tel.Close()
-	tel.meter.count([]chat.Event{{Thread: thread, Run: "r", Body: chat.RunEnded{Run: "r", Reason: chat.EndDone, Cost: 1}},
+	tel.metrics.count([]chat.Event{{Thread: thread, Run: "r", Body: chat.RunEnded{Run: "r", Reason: chat.EndDone, Cost: 1}},
 		{Thread: thread, Run: "r", Body: chat.Said{}}, {Thread: thread, Body: chat.ApprovalAnswered{ID: "a"}}, {Thread: thread, Body: chat.Took{Seqs: []int64{1}}}})
-	p, text := scrape(t, tel)
-	for key, value := range p.samples {
-		if strings.HasSuffix(p.labels[key]["__name__"], "_count") && value > 0 {
+	samples, text := scrape(t, tel)
+	for key, value := range samples {
+		if name, _, _ := strings.Cut(key, "{"); strings.HasPrefix(name, "chorus_") && strings.HasSuffix(name, "_count") && value > 0 {
 			t.Errorf("%s %v", key, value)
 		}
 	}
 	if !strings.Contains(text, "chorus_prompt_cache_hit_ratio NaN\n") {
-		t.Error("a ratio of nothing")
+		t.Error("a ratio without tokens")
 	}
 	for i := range 3 * maxOpen {
-		tel.meter.count([]chat.Event{{Thread: thread, Seq: int64(i), Body: chat.Received{Prompt: true}},
+		tel.metrics.count([]chat.Event{{Thread: thread, Seq: int64(i), Body: chat.Received{Prompt: true}},
 			{Thread: thread, Body: chat.RunStarted{Run: fmt.Sprint(i)}}, {Thread: thread, Body: chat.ApprovalAsked{ID: fmt.Sprint(i)}}})
 	}
-	if m := tel.meter; len(m.prompts) > maxOpen || len(m.runs) > maxOpen || len(m.question) > maxOpen {
-		t.Error("what is open grows without end")
+	if m := tel.metrics; len(m.prompts) > maxOpen || len(m.runs) > maxOpen || len(m.approvalsAsked) > maxOpen {
+		t.Error("the maps of open things grow without bound")
 	}
 }
 
-// Many scrapers are one look a second, and a look that fails leaves out what it would have said.
-func TestLooksAreFew(t *testing.T) {
+// Many scrapers cost one snapshot a second, and one that fails leaves its metrics out.
+func TestSnapshotsAreShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var looks atomic.Int64
+		var reads atomic.Int64
 		broken := false
-		tel := New(Options{Look: func(ctx context.Context) (Standing, error) {
-			looks.Add(1)
+		tel := New(Options{Snapshot: func(ctx context.Context) (Snapshot, error) {
+			reads.Add(1)
 			if _, bounded := ctx.Deadline(); !bounded {
-				t.Error("a look without an end")
+				t.Error("the read has no deadline")
 			}
 			if broken {
-				return Standing{}, errors.New("no disk")
+				return Snapshot{}, errors.New("no disk")
 			}
-			return Standing{Queued: 1}, nil
+			return Snapshot{Queued: 1}, nil
 		}})
 		defer tel.Close()
 		for range 10 {
 			scrape(t, tel)
 		}
-		if looks.Load() != 1 {
-			t.Errorf("%d looks", looks.Load())
+		if reads.Load() != 1 {
+			t.Errorf("%d reads", reads.Load())
 		}
 		time.Sleep(time.Second) // the bubble's clock
 		broken = true
 		for range 10 {
-			if p, _ := scrape(t, tel); len(p.samples) == 0 || p.samples["chorus_telemetry_scrape_errors_total"] != 1 {
-				t.Error("a failed look is not counted")
-			} else if _, told := p.samples["chorus_queue_depth"]; told {
-				t.Error("an old number was told")
+			if samples, _ := scrape(t, tel); samples["chorus_telemetry_scrape_errors_total"] != 1 {
+				t.Error("a failed read is not counted")
+			} else if _, there := samples["chorus_queue_depth"]; there {
+				t.Error("an old number was reported")
 			}
 		}
-		if looks.Load() != 2 {
-			t.Errorf("%d looks", looks.Load())
+		if reads.Load() != 2 {
+			t.Errorf("%d reads", reads.Load())
 		}
 	})
 }
@@ -184,12 +190,12 @@ func TestRequestsAreCounted(t *testing.T) {
 		if err := http.NewResponseController(w).Flush(); err != nil {
 			t.Error(err)
 		}
-		p, _ := scrape(t, tel)
-		during <- p.samples["chorus_sse_readers"]
+		samples, _ := scrape(t, tel)
+		during <- samples["chorus_sse_readers"]
 	})
 	inner.HandleFunc("GET /panic", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	type mark struct{}
-	guard := func(next http.Handler) http.Handler { // copies requests and turns some away
+	guard := func(next http.Handler) http.Handler { // copies requests and rejects some
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/away" {
 				w.WriteHeader(http.StatusUnauthorized)
@@ -208,30 +214,30 @@ func TestRequestsAreCounted(t *testing.T) {
 		}
 	}
 	if n := <-during; n != 1 {
-		t.Errorf("%v readers while there was one", n)
+		t.Errorf("%v readers during a stream", n)
 	}
-	server.Close() // what is being answered has ended
-	p, text := scrape(t, tel)
+	server.Close() // waits for the handlers
+	samples, text := scrape(t, tel)
 	for key, want := range map[string]float64{
-		`chorus_http_requests_total{method="GET",route="/api/things/{id}",code="2xx"}`:      2,
-		`chorus_http_requests_total{method="GET",route="/api/things/{id}",code="4xx"}`:      1,
-		`chorus_http_requests_total{method="GET",route="none",code="4xx"}`:                  2,
-		`chorus_http_requests_total{method="GET",route="/events",code="2xx"}`:               1,
+		`chorus_http_requests_total{code="2xx",method="GET",route="/api/things/{id}"}`:      2,
+		`chorus_http_requests_total{code="4xx",method="GET",route="/api/things/{id}"}`:      1,
+		`chorus_http_requests_total{code="4xx",method="GET",route="none"}`:                  2,
+		`chorus_http_requests_total{code="2xx",method="GET",route="/events"}`:               1,
 		`chorus_http_request_duration_seconds_count{method="GET",route="/api/things/{id}"}`: 3,
 		`chorus_http_request_duration_seconds_count{method="GET",route="/panic"}`:           1,
-		`chorus_http_requests_total{method="GET",route="/panic",code="cut"}`:                1,
+		`chorus_http_requests_total{code="cut",method="GET",route="/panic"}`:                1,
 		`chorus_sse_readers`:       0,
 		`chorus_sse_streams_total`: 1,
 	} {
-		if got, ok := p.samples[key]; !ok || got != want {
+		if got, ok := samples[key]; !ok || got != want {
 			t.Errorf("%s is %v, want %v", key, got, want)
 		}
 	}
-	if _, timed := p.samples[`chorus_http_request_duration_seconds_count{method="GET",route="/events"}`]; timed {
+	if _, timed := samples[`chorus_http_request_duration_seconds_count{method="GET",route="/events"}`]; timed {
 		t.Error("a stream was timed")
 	}
 	if strings.Contains(text, "nowhere") {
-		t.Error("a path that a stranger chose is a label")
+		t.Error("a path that a client chose is a label")
 	}
 	w := httptest.NewRecorder()
 	tel.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/metrics", nil))
@@ -241,19 +247,18 @@ func TestRequestsAreCounted(t *testing.T) {
 	r := httptest.NewRequest("BREW", "/api/things/1", nil)
 	tel.HTTP(inner).ServeHTTP(httptest.NewRecorder(), r)
 	if _, text := scrape(t, tel); strings.Contains(text, "BREW") {
-		t.Error("a method that a stranger chose is a label")
+		t.Error("a method that a client chose is a label")
 	}
 }
 
-// What nobody scrapes costs next to nothing.
 func BenchmarkCount(b *testing.B) {
-	tel := New(Options{Tool: func(string) bool { return true }})
+	tel := New(Options{BuiltInTool: func(string) bool { return true }})
 	defer tel.Close()
 	commits := story(time.Unix(1000, 0))
 	b.ReportAllocs()
 	for b.Loop() {
 		for _, events := range commits {
-			tel.meter.count(events)
+			tel.metrics.count(events)
 		}
 	}
 }
@@ -269,8 +274,8 @@ func BenchmarkRequest(b *testing.B) {
 	}
 }
 
-// The guide explains every number that there is, and none that there is not.
-func TestGuideExplainsTheNumbers(t *testing.T) {
+// The guide explains every metric that there is, and none that there is not.
+func TestGuideExplainsTheMetrics(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../../docs/guides/observability.md")
 	if err != nil {
@@ -278,16 +283,91 @@ func TestGuideExplainsTheNumbers(t *testing.T) {
 	}
 	tel := New(Options{})
 	defer tel.Close()
+	descs := make(chan *prometheus.Desc)
+	go func() {
+		defer close(descs)
+		tel.registry.Describe(descs)
+	}()
 	there := map[string]bool{}
-	for _, f := range tel.reg.families {
-		there[f.name] = true
-		if strings.HasPrefix(f.name, "chorus_") && !bytes.Contains(guide, []byte("`"+f.name+"`")) {
-			t.Errorf("%s is not explained", f.name)
+	for desc := range descs {
+		match := regexp.MustCompile(`fqName: "(chorus_\w+)"`).FindStringSubmatch(desc.String())
+		if match == nil {
+			continue // a metric of the Go runtime or of the process
 		}
+		there[match[1]] = true
+		if !bytes.Contains(guide, []byte("`"+match[1]+"`")) {
+			t.Errorf("%s is not explained", match[1])
+		}
+	}
+	if len(there) < 20 {
+		t.Fatalf("only %d metrics were found", len(there))
 	}
 	for _, name := range regexp.MustCompile("`(chorus_[a-z_]+)`").FindAllSubmatch(guide, -1) {
 		if !there[string(name[1])] {
 			t.Errorf("there is no %s", name[1])
 		}
+	}
+}
+
+// scrape asks as Prometheus does without a preference, and gives the samples by name and labels.
+func scrape(t testing.TB, tel *Telemetry) (samples map[string]float64, text string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	tel.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if w.Code != http.StatusOK || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain; version=0.0.4; charset=utf-8") {
+		t.Error(w.Code, w.Header())
+	}
+	text = w.Body.String()
+	samples = map[string]float64{}
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		at := strings.LastIndexByte(line, ' ')
+		value, err := strconv.ParseFloat(strings.TrimSpace(line[at+1:]), 64)
+		if err != nil {
+			t.Errorf("%q: %v", line, err)
+		}
+		samples[line[:at]] = value
+	}
+	return samples, text
+}
+
+// A scraper that asks for OpenMetrics gets it, and every name of ours is valid there.
+func TestOpenMetrics(t *testing.T) {
+	t.Parallel()
+	tel := New(Options{})
+	defer tel.Close()
+	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	r.Header.Set("Accept", "application/openmetrics-text; version=1.0.0")
+	tel.Handler().ServeHTTP(w, r)
+	if !strings.HasPrefix(w.Header().Get("Content-Type"), "application/openmetrics-text") || !strings.HasSuffix(w.Body.String(), "# EOF\n") {
+		t.Errorf("%v\n%s", w.Header(), w.Body)
+	}
+	if !strings.Contains(w.Body.String(), "\n# TYPE chorus_llm_cost_usd counter\n") {
+		t.Error(w.Body.String())
+	}
+}
+
+// Many count while many scrape, and nothing is lost.
+func TestCountingFromManyGoroutines(t *testing.T) {
+	t.Parallel()
+	tel := New(Options{Snapshot: func(context.Context) (Snapshot, error) { return Snapshot{}, nil }})
+	defer tel.Close()
+	const workers, each = 8, 200
+	var work sync.WaitGroup
+	for range workers {
+		work.Go(func() {
+			for i := range each {
+				tel.Committed(1000, nil)
+				if i%100 == 0 {
+					scrape(t, tel)
+				}
+			}
+		})
+	}
+	work.Wait()
+	if samples, text := scrape(t, tel); samples[`chorus_db_commit_duration_seconds_count{outcome="ok"}`] != workers*each {
+		t.Error(text)
 	}
 }
