@@ -6,8 +6,9 @@ import (
 	"strings"
 	"time"
 
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
+
 	"chorus/internal/command"
-	"chorus/internal/transport/http/sheet"
 )
 
 // The drawing of a chart, in its own units.
@@ -17,7 +18,7 @@ const (
 )
 
 // dayChart draws what each day cost, days without spending too.
-func dayChart(c command.Costs, now time.Time) sheet.HTML {
+func dayChart(c command.Costs, now time.Time) template.HTML {
 	spent := map[string]float64{}
 	most := 0.0
 	for _, row := range c.Rows {
@@ -53,5 +54,5 @@ func dayChart(c command.Costs, now time.Time) sheet.HTML {
 		}
 	}
 	out.WriteString("</svg>")
-	return sheet.HTML(out.String())
+	return template.HTML(out.String())
 }

@@ -8,10 +8,11 @@ import (
 	"strconv"
 	"strings"
 
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
+
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/feed"
-	"chorus/internal/transport/http/sheet"
 )
 
 // manyItems is how much of a conversation a page shows at once; the rest is one click away.
@@ -66,7 +67,7 @@ func modelOf(s command.Session) string {
 }
 
 // rows renders items for a page that is made at once: results go into their calls.
-func (p *Pages) rows(t talk, items []feed.Item) (sheet.HTML, error) {
+func (p *Pages) rows(t talk, items []feed.Item) (template.HTML, error) {
 	var order []*row
 	made := map[string]*row{}
 	add := func(r row) {
@@ -107,7 +108,7 @@ func (p *Pages) rows(t talk, items []feed.Item) (sheet.HTML, error) {
 			if err != nil {
 				return "", err
 			}
-			made[owner].put(part, sheet.HTML(html))
+			made[owner].put(part, template.HTML(html))
 		}
 	}
 	var out strings.Builder
@@ -118,7 +119,7 @@ func (p *Pages) rows(t talk, items []feed.Item) (sheet.HTML, error) {
 		}
 		out.WriteString(html)
 	}
-	return sheet.HTML(out.String()), nil
+	return template.HTML(out.String()), nil
 }
 
 // alone is the row of a call whose beginning is on an earlier page.
@@ -132,13 +133,13 @@ func (t talk) alone(item feed.Item) (row, bool) {
 }
 
 // put gives a row one of its parts.
-func (r *row) put(part string, html sheet.HTML) {
+func (r *row) put(part string, html template.HTML) {
 	s, ok := r.Data.(shown)
 	if !ok {
 		return
 	}
 	if s.Parts == nil {
-		s.Parts = map[string]sheet.HTML{}
+		s.Parts = map[string]template.HTML{}
 	}
 	s.Parts[part] = html
 	r.Data = s

@@ -8,19 +8,20 @@ import (
 	"strings"
 	"time"
 
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
+
 	"chorus/internal/feed"
 	"chorus/internal/ledger"
 	"chorus/internal/markdown"
-	"chorus/internal/transport/http/sheet"
 )
 
 // functions are what templates can ask for.
-func (p *Pages) functions() sheet.FuncMap {
-	return sheet.FuncMap{
+func (p *Pages) functions() template.FuncMap {
+	return template.FuncMap{
 		"static":   p.static.href,
-		"markdown": func(text string) sheet.HTML { return sheet.HTML(markdown.HTML(text)) }, // made of our own elements
+		"markdown": func(text string) template.HTML { return template.HTML(markdown.HTML(text)) }, // made of our own elements
 		"diff":     diff,
-		"code":     func(text, lang string) sheet.HTML { return sheet.HTML(markdown.Code(text, lang)) },
+		"code":     func(text, lang string) template.HTML { return template.HTML(markdown.Code(text, lang)) },
 		"pretty":   pretty,
 		"visible":  markdown.Visible,
 		"set":      func(t time.Time) bool { return !t.IsZero() },
@@ -49,11 +50,11 @@ func (p *Pages) functions() sheet.FuncMap {
 }
 
 // diff colours a unified diff, line by line, with whatever could hide spelled out.
-func diff(text string) sheet.HTML {
+func diff(text string) template.HTML {
 	if strings.TrimSpace(text) == "" {
 		return ""
 	}
-	return sheet.HTML(markdown.Code(text, "diff"))
+	return template.HTML(markdown.Code(text, "diff"))
 }
 
 // pretty is JSON for people; what is not JSON stays as it is.
@@ -207,9 +208,9 @@ func place(dir string) string {
 }
 
 // marked shows the words that a search found.
-func marked(snippet string) sheet.HTML {
+func marked(snippet string) template.HTML {
 	text := html.EscapeString(snippet)
-	return sheet.HTML(strings.NewReplacer("\x01", "<mark>", "\x02", "</mark>").Replace(text))
+	return template.HTML(strings.NewReplacer("\x01", "<mark>", "\x02", "</mark>").Replace(text))
 }
 
 // percent is a part of a whole, as a whole number.

@@ -15,12 +15,15 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
+	"path"
 	"time"
 
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
+
 	"chorus/internal/command"
-	"chorus/internal/transport/http/sheet"
 )
 
 //go:embed templates/*.html
@@ -44,8 +47,8 @@ type Options struct {
 type Pages struct {
 	Options
 	mux    *http.ServeMux
-	looks  map[string]*sheet.Set
-	pieces *sheet.Set
+	looks  map[string]*template.Template
+	pieces *template.Template
 	static *statics
 }
 
@@ -69,27 +72,28 @@ func New(o Options) (*Pages, error) {
 	return p, nil
 }
 
-// parse reads the templates: each page stands with the layout and the pieces.
+// parse reads the templates. Every page is a copy of the layout and the fragments with its own "main".
 func (p *Pages) parse() error {
-	base := sheet.New(p.functions())
-	if err := base.ParseFS(templateFiles, "templates/layout.html", "templates/pieces.html"); err != nil {
-		return err
-	}
-	p.pieces = base
-	p.looks = map[string]*sheet.Set{}
-	entries, err := templateFiles.ReadDir("templates")
+	base, err := template.New("layout.html").Funcs(p.functions()).ParseFS(templateFiles, "templates/layout.html", "templates/pieces.html")
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if e.Name() == "layout.html" || e.Name() == "pieces.html" {
-			continue
+	p.pieces, p.looks = base, map[string]*template.Template{}
+	names, err := fs.Glob(templateFiles, "templates/*.html")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if base.Lookup(path.Base(name)) != nil {
+			continue // the layout and the fragments themselves
 		}
-		own := base.Clone()
-		if err := own.ParseFS(templateFiles, "templates/"+e.Name()); err != nil {
+		page, err := base.Clone()
+		if err != nil {
 			return err
 		}
-		p.looks[e.Name()] = own
+		if p.looks[path.Base(name)], err = page.ParseFS(templateFiles, name); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -218,7 +222,7 @@ func (p *Pages) names(ctx context.Context, by command.Caller) map[string]string 
 // render writes a whole page, or nothing at all when its template fails.
 func (p *Pages) render(w http.ResponseWriter, status int, name string, data any) error {
 	var out bytes.Buffer
-	if err := p.looks[name].Execute(&out, "layout.html", data); err != nil {
+	if err := p.looks[name].ExecuteTemplate(&out, "layout.html", data); err != nil {
 		return fmt.Errorf("page %s: %w", name, err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -230,7 +234,7 @@ func (p *Pages) render(w http.ResponseWriter, status int, name string, data any)
 // piece renders a fragment.
 func (p *Pages) piece(name string, data any) (string, error) {
 	var out bytes.Buffer
-	if err := p.pieces.Execute(&out, name, data); err != nil {
+	if err := p.pieces.ExecuteTemplate(&out, name, data); err != nil {
 		return "", fmt.Errorf("fragment %s: %w", name, err)
 	}
 	return out.String(), nil

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"time"
 
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
+
 	"chorus/internal/feed"
-	"chorus/internal/transport/http/sheet"
 )
 
 // row is one piece of a conversation: an element of the page with an id of its own,
@@ -34,7 +35,7 @@ type talk struct {
 type shown struct {
 	Talk  talk
 	Item  any
-	Parts map[string]sheet.HTML
+	Parts map[string]template.HTML
 }
 
 // rowsOf are what an item puts on the page. Each item stands alone: a result is put

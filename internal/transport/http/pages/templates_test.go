@@ -1,0 +1,183 @@
+package pages
+
+import (
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
+
+	"chorus/internal/command"
+	"chorus/internal/feed"
+)
+
+// Escaping is the library's task. These are the places where a missing rule lets a link run a
+// script or lets a value leave its place, so a change of library must not lose them.
+func TestEscaping(t *testing.T) {
+	t.Parallel()
+	const script, text = "javascript:alert(1)", `a&b=c d"<'>`
+	for _, c := range []struct{ source, value, want string }{
+		{`<a href="{{.}}">`, script, `<a href="#ZgotmplZ">`},
+		{`<a href="{{.}}">`, "/s/1?a=b&c=d", `<a href="/s/1?a=b&amp;c=d">`},
+		{`<object data="{{.}}">`, script, `<object data="#ZgotmplZ">`},
+		{`<video poster="{{.}}">`, script, `<video poster="#ZgotmplZ">`},
+		{`<use xlink:href="{{.}}">`, script, `<use xlink:href="#ZgotmplZ">`},
+		{`<body background="{{.}}">`, script, `<body background="#ZgotmplZ">`},
+		{`<meta http-equiv="refresh" content="0; url={{.}}">`, script, `<meta http-equiv="refresh" content="0; url=#ZgotmplZ">`},
+		{`<form action="{{.}}">`, "\tJavaScript:alert(1)", `<form action="#ZgotmplZ">`},
+		{`<a href="/search?q={{.}}&amp;x=1">`, text, `<a href="/search?q=a%26b%3dc%20d%22%3c%27%3e&amp;x=1">`},
+		{`<p title="{{.}}">{{.}}</p>`, text, `<p title="a&amp;b=c d&#34;&lt;&#39;&gt;">a&amp;b=c d&#34;&lt;&#39;&gt;</p>`},
+		{`<p title={{.}}>`, "x onclick=alert(1)", `<p title=x&#32;onclick&#61;alert(1)>`},
+		{`<script>let x = {{.}};</script>`, `</script><b>`, `<script>let x = "\u003c/script\u003e\u003cb\u003e";</script>`},
+		{`<p onclick="f({{.}})">`, `");alert(1)//`, `<p onclick="f(&#34;\&#34;);alert(1)//&#34;)">`},
+		{"<p\fonclick=\"f({{.}})\">", `");alert(1)//`, "<p\fonclick=\"f(&#34;\\&#34;);alert(1)//&#34;)\">"},
+		{`<p style="color: {{.}}">`, "red; background: url(x)", `<p style="color: ZgotmplZ">`},
+	} {
+		var out strings.Builder
+		parsed, err := template.New("t").Parse(c.source)
+		if err == nil {
+			err = parsed.Execute(&out, c.value)
+		}
+		if err != nil || out.String() != c.want {
+			t.Errorf("%s with %q: %v %s, want %s", c.source, c.value, err, out.String(), c.want)
+		}
+	}
+}
+
+// The library looks for values in places that cannot be escaped when a template is first executed.
+// Here every one is, so that no page can fail that way later.
+func TestEveryTemplateCanBeEscaped(t *testing.T) {
+	t.Parallel()
+	p := newPages(t)
+	sets := map[string]*template.Template{}
+	for name, page := range p.looks {
+		sets[name] = page.Lookup("layout.html")
+	}
+	for _, piece := range newPages(t).pieces.Templates() {
+		if name := piece.Name(); !strings.HasSuffix(name, ".html") && name != "places" {
+			sets[name] = piece
+		}
+	}
+	if len(sets) < 40 {
+		t.Fatalf("only %d templates", len(sets))
+	}
+	for name, set := range sets {
+		var refused *template.Error
+		if err := set.Execute(io.Discard, nil); errors.As(err, &refused) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// full is a value in which every exported field is set, so that every branch of a template is taken.
+func full[T any]() T {
+	var v T
+	fillIn(reflect.ValueOf(&v).Elem(), 6)
+	return v
+}
+
+func fillIn(v reflect.Value, depth int) {
+	switch {
+	case depth == 0:
+	case v.Type() == reflect.TypeFor[time.Time]():
+		v.Set(reflect.ValueOf(noon))
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fillIn(v.Field(i), depth-1)
+			}
+		}
+	case v.Kind() == reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fillIn(v.Elem(), depth)
+	case v.Kind() == reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range 2 {
+			fillIn(v.Index(i), depth)
+		}
+	case v.Kind() == reflect.String:
+		v.SetString("value <x>")
+	case v.Kind() == reflect.Bool:
+		v.SetBool(true)
+	case v.CanInt():
+		v.SetInt(3)
+	case v.CanUint():
+		v.SetUint(3)
+	case v.CanFloat():
+		v.SetFloat(1.5)
+	}
+}
+
+// A template that hands a function a value of the wrong type fails when it is executed, and only in the
+// branch that does so. Every page is rendered with everything set and with nothing set.
+func TestEveryPageRenders(t *testing.T) {
+	t.Parallel()
+	p := newPages(t)
+	sessions := full[[]command.Session]()
+	pages := map[string][2]map[string]any{
+		"agent.html":     {{"A": full[command.AgentDetail]()}, {"A": command.AgentDetail{}}},
+		"agents.html":    {{"List": full[command.List[command.Agent]]()}, {"List": command.List[command.Agent]{}}},
+		"approvals.html": {{"List": full[command.List[command.Approval]](), "State": "all", "Answer": true}, {"List": command.List[command.Approval]{}, "State": "pending"}},
+		"audit.html": {{"List": full[command.List[command.AuditLine]](), "Query": full[command.AuditQuery](), "Decisions": []string{"allow"}, "More": "?x=1", "Check": full[command.AuditCheck]()},
+			{"List": command.List[command.AuditLine]{}, "Query": command.AuditQuery{}, "Check": command.AuditCheck{}}},
+		"conversation.html": {{"Session": full[command.Session](), "Rows": template.HTML("<p>x</p>"), "After": 3, "Earlier": "3", "Talk": talk{May: true}, "State": full[state]()},
+			{"Session": command.Session{}, "Rows": template.HTML(""), "Talk": talk{Past: true}, "State": state{}}},
+		"costs.html": {{"C": full[command.Costs](), "Query": command.CostQuery{By: "person"}, "Most": 2.5, "Chart": template.HTML("<svg></svg>"), "Bys": []string{"person"}, "Sinces": []string{"7d"}},
+			{"C": command.Costs{}, "Query": command.CostQuery{}, "Most": 0.0, "Chart": template.HTML("")}},
+		"doctor.html": {{"Checks": full[[]command.Check]()}, {}},
+		"file.html":   {{"E": full[command.Entry](), "Agent": "a", "Up": "b/c", "Lang": "go"}, {"E": command.Entry{}, "Agent": "a", "Up": "", "Lang": ""}},
+		"journal.html": {{"Session": full[command.Session](), "Audit": full[[]command.AuditLine](), "Events": full[command.List[command.RawEvent]](), "Requests": map[int64]*command.Request{3: new(full[command.Request]())}},
+			{"Session": command.Session{}, "Events": command.List[command.RawEvent]{}}},
+		"new.html":      {{"Agents": full[[]command.Agent](), "Models": full[[]command.Model](), "Profiles": []string{"open"}, "Agent": "a"}, {"Agent": ""}},
+		"overview.html": {{"O": full[command.Overview](), "May": true}, {"O": command.Overview{}, "May": true}},
+		"problem.html":  {{"Text": "x"}, {}},
+		"request.html":  {{"Q": full[command.Request](), "Session": "s"}, {"Q": command.Request{}, "Session": "s"}},
+		"search.html":   {{"Text": "x", "Agent": "a", "Hits": full[[]command.Hit](), "More": "?x"}, {"Text": "", "Agent": "", "Sessions": sessions}},
+		"settings.html": {{"Made": new(full[command.Token]()), "Admin": true, "Tokens": full[[]command.Token](), "Scopes": command.Scopes(), "Models": full[[]command.Model](), "Settings": full[[]command.Setting]()},
+			{"Made": (*command.Token)(nil), "Admin": false}},
+		"signin.html": {{"Problem": "x", "Next": "/"}, {"Problem": "", "Next": ""}},
+	}
+	for name := range p.looks {
+		for _, data := range pages[name] {
+			if data == nil {
+				t.Errorf("%s is not tried", name)
+				continue
+			}
+			data["Frame"], data["Names"] = frame{Title: name, Sessions: sessions, Waiting: 1, Plain: name == "signin.html"}, map[string]string{"value <x>": "Ada"}
+			var out strings.Builder
+			if err := p.looks[name].ExecuteTemplate(&out, "layout.html", data); err != nil || strings.Contains(out.String(), "ZgotmplZ") {
+				t.Errorf("%s: %v\n%s", name, err, out.String())
+			}
+		}
+	}
+}
+
+func TestEveryFragmentRenders(t *testing.T) {
+	t.Parallel()
+	p := newPages(t)
+	for _, items := range [][2]feed.Item{
+		{full[feed.UserMessage](), feed.UserMessage{}}, {full[feed.Steered](), feed.Steered{}}, {full[feed.AssistantMessage](), feed.AssistantMessage{Text: "x"}}, {full[feed.ToolCall](), feed.ToolCall{}},
+		{full[feed.ToolResult](), feed.ToolResult{}}, {full[feed.ApprovalRequired](), feed.ApprovalRequired{}}, {full[feed.ApprovalResolved](), feed.ApprovalResolved{}}, {full[feed.Refused](), feed.Refused{}},
+		{full[feed.Compacted](), feed.Compacted{}}, {full[feed.Cleared](), feed.Cleared{}}, {full[feed.Completed](), feed.Completed{}}, {full[feed.Error](), feed.Error{}},
+	} {
+		for _, item := range items {
+			for _, tk := range []talk{{Session: "s", Agent: "a", May: true, Answer: true, Fork: true}, {Past: true}} {
+				rows := tk.rowsOf(item)
+				if len(rows) == 0 {
+					t.Errorf("%T is not shown", item)
+				}
+				for _, r := range rows {
+					if r.Template == "nothing" {
+						continue
+					}
+					if _, err := p.piece(r.Template, r.Data); err != nil {
+						t.Errorf("%T: %v", item, err)
+					}
+				}
+			}
+		}
+	}
+}
