@@ -23,19 +23,19 @@ func quoteBar(depth int) string {
 	return strings.Repeat(styled("│", dim)+" ", min(depth, 4))
 }
 
-// lines draws glyphs below a quote bar, with lead before the first line and
+// lines draws a text below a quote bar, with lead before the first line and
 // spaces of the same width before the others.
-func (r *Renderer) lines(depth int, lead string, leadStyle style, gs []glyph) []string {
+func (r *Renderer) lines(depth int, lead string, leadStyle style, text []span) []string {
 	bar := quoteBar(depth)
 	room := max(r.width-2*min(depth, 4)-Width(lead), minWidth/2)
 	pad := strings.Repeat(" ", Width(lead))
 	var out []string
-	for i, line := range wrap(gs, room, room) {
+	for i, line := range wrap(paint(text), room) {
 		before := pad
 		if i == 0 {
 			before = styled(lead, leadStyle)
 		}
-		out = append(out, strings.TrimRight(bar+before+paint(line), " "))
+		out = append(out, strings.TrimRight(bar+before+line, " "))
 	}
 	return out
 }
@@ -71,7 +71,7 @@ func (r *Renderer) block(depth int, body string) []string {
 		return r.lines(depth, lead, leadStyle, inline(rest, st))
 	}
 	if indent >= 4 && !r.inList {
-		return r.lines(depth, pad, 0, glyphs(text, codeSpan))
+		return r.lines(depth, pad, 0, []span{{text, codeSpan}})
 	}
 	if indent == 0 {
 		r.inList = false
@@ -176,12 +176,16 @@ func (r *Renderer) opensFence(body string, depth int) bool {
 	}
 	r.fence, r.fenceCut, r.quoted = fence, indent, depth
 	r.fencePad = quoteBar(depth) + strings.Repeat(" ", min(indent, r.width/3)+2)
-	lang := info
-	if i := strings.IndexFunc(info, func(c rune) bool { return unicode.IsSpace(c) || c == '{' || c == ',' }); i >= 0 {
-		lang = info[:i]
-	}
-	r.tint = newTinter(lang)
+	r.highlight = newHighlighter(languageName(info))
 	return true
+}
+
+// languageName is the language that the words behind a fence begin with.
+func languageName(info string) string {
+	if i := strings.IndexFunc(info, func(c rune) bool { return unicode.IsSpace(c) || c == '{' || c == ',' }); i >= 0 {
+		return info[:i]
+	}
+	return info
 }
 
 // codeLine draws one line inside a code block, or closes the block.
@@ -208,22 +212,8 @@ func (r *Renderer) codeLine(src string) []string {
 	r.drawn()
 	room := max(r.width-2*min(r.quoted, 4)-min(r.fenceCut, r.width/3)-2, minWidth/2)
 	var out []string
-	for _, line := range wrapHard(r.tint.line(body), room) {
-		out = append(out, r.fencePad+paint(line))
+	for _, line := range wrapHard(paint(r.highlight.line(body)), room) {
+		out = append(out, r.fencePad+line)
 	}
 	return out
-}
-
-// wrapHard breaks at the very column, as code wants it.
-func wrapHard(gs []glyph, limit int) [][]glyph {
-	var out [][]glyph
-	start, width := 0, 0
-	for i, g := range gs {
-		if width+g.width > limit && i > start {
-			out = append(out, gs[start:i])
-			start, width = i, 0
-		}
-		width += g.width
-	}
-	return append(out, gs[start:])
 }

@@ -145,16 +145,15 @@ func expandTabs(s string) string {
 		return s
 	}
 	var out strings.Builder
-	col := 0
-	for _, r := range s {
-		if r == '\t' {
-			n := tabStop - col%tabStop
+	column := 0
+	for i, part := range strings.Split(s, "\t") {
+		if i > 0 {
+			n := tabStop - column%tabStop
 			out.WriteString(strings.Repeat(" ", n))
-			col += n
-			continue
+			column += n
 		}
-		out.WriteRune(r)
-		col += runeWidth(r)
+		out.WriteString(part)
+		column += Width(part)
 	}
 	return out.String()
 }

@@ -13,14 +13,11 @@ func Diff(text string, width int, color bool) []string {
 		if color {
 			st = diffStyle(line)
 		}
-		gs := glyphs(line, st)
 		if width <= 0 {
-			out = append(out, paint(gs))
+			out = append(out, styled(line, st))
 			continue
 		}
-		for _, part := range wrapHard(gs, width) {
-			out = append(out, paint(part))
-		}
+		out = append(out, wrapHard(styled(line, st), width)...)
 	}
 	return out
 }

@@ -5,7 +5,10 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"unicode"
+
+	"github.com/yuin/goldmark/ast"
+	extension "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/text"
 )
 
 // HTML is markdown for a web page. Whatever the source holds, the result is made of
@@ -16,314 +19,256 @@ func HTML(src string) string { return strings.Join(Blocks(src), "\n") }
 // Blocks are the top-level blocks of HTML. While a text is still being written, all
 // but the last of them are final: more text adds to the last one or comes behind it.
 func Blocks(src string) []string {
-	p := page{lines: strings.Split(strings.ReplaceAll(Clean(src), "\r\n", "\n"), "\n")}
-	for i, line := range p.lines {
-		p.lines[i] = expandTabs(strings.TrimSuffix(line, "\r"))
-	}
-	out := p.blocks(0)
-	// The last line may still become anything, and with it the block that stands before it: a row, an item, the
-	// line that makes a table of the one above.
-	if n := len(p.lines) - 1; n > 0 && strings.TrimSpace(p.lines[n]) != "" {
-		done := (&page{lines: p.lines[:n]}).blocks(0)
-		if m := max(0, len(done)-1); m < len(out)-1 {
-			out = append(out[:m], strings.Join(out[m:], "\n"))
-		}
-	}
-	return out
-}
-
-// maxDepth bounds lists and quotes within each other.
-const maxDepth = 12
-
-// page reads blocks from lines.
-type page struct {
-	lines []string
-	at    int
-}
-
-func (p *page) blocks(depth int) []string {
+	p := page{src: []byte(Clean(src))}
 	var out []string
-	for p.at < len(p.lines) {
-		if strings.TrimSpace(p.lines[p.at]) == "" {
-			p.at++
-			continue
+	for n := blockParser().Parse(text.NewReader(p.src)).FirstChild(); n != nil; n = n.NextSibling() {
+		p.block(n)
+		out = append(out, p.out.String())
+		p.out.Reset()
+	}
+	// The last line may still become anything, and with it the block that stands before it: an item of a list, or the
+	// line that makes a table or a heading of the one above.
+	if whole, last := cutLastLine(p.src); strings.TrimSpace(last) != "" {
+		final := max(blockParser().Parse(text.NewReader(whole)).ChildCount()-1, 0)
+		if final < len(out)-1 {
+			out = append(out[:final], strings.Join(out[final:], "\n"))
 		}
-		out = append(out, p.block(depth))
 	}
 	return out
 }
 
-func (p *page) block(depth int) string {
-	line := p.lines[p.at]
-	text := strings.TrimLeft(line, " ")
-	if fence, info, ok := cutFence(text); ok {
-		return p.code(fence, info, len(line)-len(text))
-	}
-	if level, title := cutHeading(text); level > 0 {
-		p.at++
-		tag := "h" + strconv.Itoa(min(level+1, 6)) // the page has its own h1
-		return "<" + tag + ">" + inlineHTML(title) + "</" + tag + ">"
-	}
-	if isRule(text) {
-		p.at++
-		return "<hr>"
-	}
-	if strings.HasPrefix(text, ">") && depth < maxDepth {
-		return p.quote(depth)
-	}
-	if _, _, ok := cutBullet(text); ok && depth < maxDepth {
-		return p.list(depth)
-	}
-	if p.isTable() {
-		return p.table()
-	}
-	return p.paragraph()
+func cutLastLine(src []byte) (whole []byte, last string) {
+	at := strings.LastIndexByte(string(src), '\n') + 1
+	return src[:at], string(src[at:])
 }
 
-// paragraph takes lines until something else begins.
-func (p *page) paragraph() string {
-	begin := p.at
-	for p.at++; p.at < len(p.lines); p.at++ {
-		line := p.lines[p.at]
-		if strings.TrimSpace(line) == "" || startsBlock(line) || strings.HasPrefix(strings.TrimLeft(line, " "), ">") || p.isTable() {
-			break
-		}
-	}
-	var text strings.Builder
-	for i, line := range p.lines[begin:p.at] {
-		if i > 0 {
-			text.WriteByte('\n')
-		}
-		text.WriteString(strings.TrimLeft(line, " "))
-	}
-	return "<p>" + strings.ReplaceAll(inlineHTML(strings.TrimRight(text.String(), " ")), "\n", "<br>\n") + "</p>"
+// page writes nodes as HTML.
+type page struct {
+	src    []byte
+	linked bool // inside a link, where there can be no other
+	out    strings.Builder
 }
 
-// code takes a fenced block; one that is still open ends with the text.
-func (p *page) code(fence, info string, indent int) string {
-	lang := info
-	if i := strings.IndexFunc(info, func(c rune) bool { return unicode.IsSpace(c) || c == '{' || c == ',' }); i >= 0 {
-		lang = info[:i]
+func (p *page) write(parts ...string) {
+	for _, part := range parts {
+		p.out.WriteString(part)
 	}
-	var out strings.Builder
-	out.WriteString(`<figure class="code">`)
+}
+
+func (p *page) block(n ast.Node) {
+	switch n := n.(type) {
+	case *ast.Paragraph:
+		p.element("p", n)
+	case *ast.TextBlock:
+		p.inline(p.textOf(n))
+	case *ast.Heading:
+		p.element("h"+strconv.Itoa(min(n.Level+1, 6)), n) // the page has its own h1
+	case *ast.ThematicBreak:
+		p.write("<hr>")
+	case *ast.CodeBlock:
+		p.code("", p.textOf(n))
+	case *ast.FencedCodeBlock:
+		info := ""
+		if n.Info != nil {
+			info = literal(n.Info.Value(p.src))
+		}
+		p.code(languageName(info), p.textOf(n))
+	case *ast.Blockquote:
+		p.write("<blockquote>")
+		p.blocks(n)
+		p.write("</blockquote>")
+	case *ast.List:
+		p.list(n)
+	case *extension.Table:
+		p.table(n)
+	}
+}
+
+// blocks writes the blocks inside of another one.
+func (p *page) blocks(parent ast.Node) {
+	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
+		if n != parent.FirstChild() {
+			p.write("\n")
+		}
+		p.block(n)
+	}
+}
+
+// textOf is the source of a block, without what stands before its lines.
+func (p *page) textOf(n ast.Node) string { return string(n.Lines().Value(p.src)) }
+
+func (p *page) element(tag string, n ast.Node) {
+	p.write("<", tag, ">")
+	p.inline(p.textOf(n))
+	p.write("</", tag, ">")
+}
+
+func (p *page) code(lang, text string) {
+	p.write(`<figure class="code">`)
 	if lang != "" {
-		out.WriteString("<figcaption>" + html.EscapeString(lang) + "</figcaption>")
+		p.write("<figcaption>", html.EscapeString(lang), "</figcaption>")
 	}
-	out.WriteString("<pre><code>")
-	tint := newTinter(lang)
-	for p.at++; p.at < len(p.lines); p.at++ {
-		line := p.lines[p.at]
-		text := strings.TrimLeft(line, " ")
-		if len(text) >= len(fence) && strings.Trim(text, string(fence[0])) == "" {
-			p.at++
-			break
+	p.write("<pre><code>", coloured(text, lang), "</code></pre></figure>")
+}
+
+// Code is a piece of code, coloured as its language asks. Characters that hide or reorder text are spelled out.
+func Code(text, lang string) string { return coloured(Visible(text), lang) }
+
+func coloured(text, lang string) string {
+	if text == "" {
+		return ""
+	}
+	var out strings.Builder
+	highlight := newHighlighter(lang)
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		for _, s := range highlight.line(expandTabs(line)) {
+			piece := html.EscapeString(s.text)
+			if class := classes[s.style]; class != "" {
+				piece = `<span class="` + class + `">` + piece + "</span>"
+			}
+			out.WriteString(piece)
 		}
-		out.WriteString(spans(tint.line(line[min(len(line)-len(text), indent):])) + "\n")
+		out.WriteString("\n")
 	}
-	out.WriteString("</code></pre></figure>")
 	return out.String()
 }
 
-// Code is a piece of code, tinted as its language asks.
-func Code(text, lang string) string {
-	var out strings.Builder
-	tint := newTinter(lang)
-	for line := range strings.SplitSeq(strings.TrimSuffix(Visible(text), "\n"), "\n") {
-		out.WriteString(spans(tint.line(expandTabs(line))) + "\n")
-	}
-	return out.String()
-}
-
-func (p *page) quote(depth int) string {
-	var inner []string
-	for ; p.at < len(p.lines); p.at++ {
-		text := strings.TrimLeft(p.lines[p.at], " ")
-		if !strings.HasPrefix(text, ">") {
-			break
-		}
-		inner = append(inner, strings.TrimPrefix(text[1:], " "))
-	}
-	return "<blockquote>" + strings.Join((&page{lines: inner}).blocks(depth+1), "\n") + "</blockquote>"
-}
-
-// list takes items of one kind; what is indented below an item belongs to it.
-func (p *page) list(depth int) string {
-	first := p.lines[p.at]
-	indent := len(first) - len(strings.TrimLeft(first, " "))
-	mark, _, _ := cutBullet(first[indent:])
-	ordered := mark != "•"
-	var out strings.Builder
-	switch number := strings.TrimRight(mark, ".)"); {
-	case !ordered:
-		out.WriteString("<ul>")
-	case number == "1":
-		out.WriteString("<ol>")
-	default:
-		n, _ := strconv.Atoi(number)
-		out.WriteString(`<ol start="` + strconv.Itoa(n) + `">`)
-	}
-	for p.at < len(p.lines) {
-		line := p.lines[p.at]
-		text := strings.TrimLeft(line, " ")
-		if len(line)-len(text) > indent+1 || text == "" {
-			break
-		}
-		mark, rest, ok := cutBullet(text)
-		if !ok || (mark != "•") != ordered || isRule(text) {
-			break
-		}
-		out.WriteString(p.item(rest, len(line)-len(rest), depth))
-	}
-	if ordered {
-		return out.String() + "</ol>"
-	}
-	return out.String() + "</ul>"
-}
-
-// item is one item of a list with everything indented below it.
-func (p *page) item(rest string, inside, depth int) string {
-	class := ""
-	if box, after, ok := cutTask(rest); ok {
-		class, rest = ` class="task"`, box+" "+after
-	}
-	lines := []string{rest}
-	for p.at++; p.at < len(p.lines); p.at++ {
-		line := p.lines[p.at]
-		text := strings.TrimLeft(line, " ")
-		pad := len(line) - len(text)
-		if text == "" { // it belongs to the item only if what follows does
-			if next := p.next(); next < 0 || next < min(inside, 2) {
-				break
-			}
-			lines = append(lines, "")
-			continue
-		}
-		if pad < min(inside, 2) && (startsBlock(text) || strings.HasPrefix(text, ">") || lines[len(lines)-1] == "") {
-			break
-		}
-		lines = append(lines, line[min(pad, inside):])
-	}
-	for p.at < len(p.lines) && strings.TrimSpace(p.lines[p.at]) == "" && p.nextIsItem() {
-		p.at++
-	}
-	inner := (&page{lines: lines}).blocks(depth + 1)
-	for i, b := range inner { // a single paragraph needs no frame
-		if body, ok := strings.CutPrefix(b, "<p>"); ok && i == 0 {
-			inner[i] = strings.TrimSuffix(body, "</p>")
-		}
-	}
-	return "<li" + class + ">" + strings.Join(inner, "\n") + "</li>"
-}
-
-// next is how far the next line with text is indented; -1: there is none.
-func (p *page) next() int {
-	for _, line := range p.lines[p.at:] {
-		if text := strings.TrimLeft(line, " "); text != "" {
-			return len(line) - len(text)
-		}
-	}
-	return -1
-}
-
-func (p *page) nextIsItem() bool {
-	for _, line := range p.lines[p.at:] {
-		if text := strings.TrimLeft(line, " "); text != "" {
-			_, _, ok := cutBullet(text)
-			return ok && !isRule(text)
-		}
-	}
-	return false
-}
-
-func (p *page) isTable() bool {
-	return p.at+1 < len(p.lines) && mayBeTable(p.lines[p.at]) && isDelimiterRow(p.lines[p.at+1])
-}
-
-func (p *page) table() string {
-	head, align := splitRow(p.lines[p.at]), splitRow(p.lines[p.at+1])
-	columns := min(len(head), maxColumns)
-	var out strings.Builder
-	row := func(tag string, cells []string) {
-		out.WriteString("<tr>")
-		for i := range columns {
-			cell, class := "", ""
-			if i < len(cells) {
-				cell = cells[i]
-			}
-			if i < len(align) && strings.HasSuffix(align[i], ":") {
-				class = ` class="right"`
-				if strings.HasPrefix(align[i], ":") {
-					class = ` class="middle"`
-				}
-			}
-			out.WriteString("<" + tag + class + ">" + inlineHTML(cell) + "</" + tag + ">")
-		}
-		out.WriteString("</tr>")
-	}
-	out.WriteString(`<div class="table"><table><thead>`)
-	row("th", head)
-	out.WriteString("</thead><tbody>")
-	for p.at += 2; p.at < len(p.lines) && strings.Contains(p.lines[p.at], "|"); p.at++ {
-		row("td", splitRow(p.lines[p.at]))
-	}
-	out.WriteString("</tbody></table></div>")
-	return out.String()
-}
-
-// inlineHTML is the text of one block.
-func inlineHTML(text string) string {
-	if len(text) > longestInline {
-		return html.EscapeString(text)
-	}
-	p := inliner{src: text, web: true}
-	p.parse(0, "", 0)
-	return spans(p.out)
-}
-
-// classes name the looks that have no element of their own, by their bits.
+// classes are the names that the style sheet has for the colours of code.
 var classes = map[style]string{keyword: "k", quotedText: "s", comment: "c", added: "add", removed: "del", hunk: "hunk"}
 
-// elements are the looks that have one, the outermost first.
-var elements = []struct {
-	style style
-	tag   string
-}{{bold, "strong"}, {italic, "em"}, {strike, "s"}, {codeSpan, "code"}}
-
-// spans writes glyphs as HTML, those that look alike together.
-func spans(gs []glyph) string {
-	var out strings.Builder
-	for i := 0; i < len(gs); {
-		j := i + 1
-		for j < len(gs) && gs[j].style == gs[i].style && gs[j].link == gs[i].link {
-			j++
+func (p *page) list(n *ast.List) {
+	tag, start := "ul", ""
+	if n.IsOrdered() {
+		tag = "ol"
+		if n.Start != 1 {
+			start = ` start="` + strconv.Itoa(n.Start) + `"`
 		}
-		var text strings.Builder
-		for _, g := range gs[i:j] {
-			text.WriteString(g.text)
-		}
-		out.WriteString(dressed(html.EscapeString(text.String()), gs[i].style, safeLink(gs[i].link)))
-		i = j
 	}
-	return out.String()
+	p.write("<", tag, start, ">")
+	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
+		p.item(item)
+	}
+	p.write("</", tag, ">")
 }
 
-func dressed(text string, st style, link string) string {
-	for bit, class := range classes {
-		if st&bit != 0 {
-			text = `<span class="` + class + `">` + text + "</span>"
-			break
+func (p *page) item(n ast.Node) {
+	first := n.FirstChild()
+	if first != nil && (first.Kind() == ast.KindTextBlock || first.Kind() == ast.KindParagraph) {
+		if box, rest, ok := cutTask(p.textOf(first)); ok {
+			p.write(`<li class="task">`, box, " ")
+			p.inline(rest)
+			if n.RemoveChild(n, first); n.FirstChild() != nil {
+				p.write("\n")
+			}
+			p.blocks(n)
+			p.write("</li>")
+			return
 		}
 	}
-	for i := len(elements) - 1; i >= 0; i-- {
-		if e := elements[i]; st&e.style != 0 {
-			text = "<" + e.tag + ">" + text + "</" + e.tag + ">"
+	p.write("<li>")
+	p.blocks(n)
+	p.write("</li>")
+}
+
+func (p *page) table(n *extension.Table) {
+	p.write(`<div class="table"><table>`)
+	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
+		tag := "td"
+		switch {
+		case row.Kind() == extension.KindTableHeader:
+			tag = "th"
+			p.write("<thead>")
+		case row.PreviousSibling().Kind() == extension.KindTableHeader:
+			p.write("<tbody>")
+		}
+		p.write("<tr>")
+		for c := row.FirstChild(); c != nil; c = c.NextSibling() {
+			class := ""
+			switch c.(*extension.TableCell).Alignment {
+			case extension.AlignRight:
+				class = ` class="right"`
+			case extension.AlignCenter:
+				class = ` class="middle"`
+			}
+			p.write("<", tag, class, ">")
+			p.inline(strings.ReplaceAll(p.textOf(c), `\|`, "|"))
+			p.write("</", tag, ">")
+		}
+		p.write("</tr>")
+		if tag == "th" {
+			p.write("</thead>")
 		}
 	}
-	if link != "" {
-		text = `<a href="` + html.EscapeString(link) + `" rel="noopener noreferrer nofollow" target="_blank">` + text + "</a>"
+	if n.ChildCount() > 1 {
+		p.write("</tbody>")
 	}
-	return text
+	p.write("</table></div>")
+}
+
+// inline writes the text of one block.
+func (p *page) inline(src string) {
+	src = strings.TrimRight(src, "\n ")
+	root := parseInline(src)
+	if root == nil {
+		p.write(html.EscapeString(src))
+		return
+	}
+	inner := page{src: []byte(src)}
+	inner.nodes(root)
+	p.write(inner.out.String())
+}
+
+func (p *page) nodes(parent ast.Node) {
+	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
+		p.node(n)
+	}
+}
+
+func (p *page) node(n ast.Node) {
+	switch n := n.(type) {
+	case *ast.Text:
+		p.write(html.EscapeString(literal(n.Value(p.src))))
+		if n.SoftLineBreak() || n.HardLineBreak() {
+			p.write("<br>\n")
+		}
+	case *ast.CodeSpan:
+		p.write("<code>", html.EscapeString(codeText(n, p.src)), "</code>")
+	case *ast.Emphasis:
+		p.around(map[bool]string{true: "strong", false: "em"}[n.Level == 2], n)
+	case *extension.Strikethrough:
+		p.around("s", n)
+	case *ast.Link:
+		p.link(literal(n.Destination), n)
+	case *ast.Image:
+		p.link(literal(n.Destination), n)
+	case *ast.AutoLink:
+		p.anchor(linkTarget(n, p.src), html.EscapeString(string(n.Label(p.src))))
+	default:
+		p.nodes(n)
+	}
+}
+
+func (p *page) around(tag string, n ast.Node) {
+	p.write("<", tag, ">")
+	p.nodes(n)
+	p.write("</", tag, ">")
+}
+
+func (p *page) link(target string, n ast.Node) {
+	inner := page{src: p.src, linked: true}
+	if inner.nodes(n); inner.out.Len() == 0 {
+		inner.write(html.EscapeString(target))
+	}
+	p.anchor(target, inner.out.String())
+}
+
+// anchor links what is shown, if the target is a place that links may lead to.
+func (p *page) anchor(target, shown string) {
+	if target = safeLink(target); target == "" || p.linked {
+		p.write(shown)
+		return
+	}
+	p.write(`<a href="`, html.EscapeString(target), `" rel="noopener noreferrer nofollow" target="_blank">`, shown, "</a>")
 }
 
 // safeLink is where a link may lead; "" is nowhere.

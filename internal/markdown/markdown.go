@@ -1,12 +1,14 @@
-// Package markdown draws the prose of a model on a terminal, line by line while
-// it is still being written.
+// Package markdown renders what models write: for a terminal line by line while it is still
+// being written, and for web pages block by block.
 //
-// It promises three things. A line that was handed out never changes; whatever
-// may still change (an open paragraph, a table, an unfinished line) is the tail,
-// which can be asked for at any time. No input makes it panic, and none of the
-// input's control characters but the newline reach the output, so a model cannot
-// move the cursor, set a title or hide text. With colour off the text is passed
-// on as it was written, cleaned of control characters.
+// Terminal: a line that was returned never changes. Whatever may still change (an open
+// paragraph, a table, an unfinished line) is the tail, which can be asked for at any time. With
+// colour off the text is passed on as it was written.
+//
+// Web: see Blocks. Raw HTML is shown as text, and links lead to safe schemes only.
+//
+// Both: no input makes it panic or slow, and none of the input's control characters but the
+// newline reach the output, so a model cannot move the cursor, set a title or hide text.
 package markdown
 
 import "strings"
@@ -21,14 +23,14 @@ type Renderer struct {
 	held  []string // complete source lines whose drawing waits for the next one
 	table bool     // held is a table
 
-	fence    string // the fence that closes the open code block, "" for none
-	fencePad string // what stands before the fence's lines on the screen
-	fenceCut int    // columns of indentation that belong to the fence itself
-	quoted   int    // quote depth in which the fence was opened
-	tint     tinter
-	inList   bool
-	sawBlank bool // the last line was blank; further blanks are dropped
-	atTheTop bool // nothing was drawn yet: leading blanks are dropped
+	fence     string // the fence that closes the open code block, "" for none
+	fencePad  string // what stands before the fence's lines on the screen
+	fenceCut  int    // columns of indentation that belong to the fence itself
+	quoted    int    // quote depth in which the fence was opened
+	highlight highlighter
+	inList    bool
+	sawBlank  bool // the last line was blank; further blanks are dropped
+	atTheTop  bool // nothing was drawn yet: leading blanks are dropped
 }
 
 // minWidth keeps wrapping sensible on absurdly narrow terminals.

@@ -58,7 +58,7 @@ func (r *Renderer) drawTable(depth int, rows []string) []string {
 	r.inList = false
 	align := splitRow(rows[1])
 	columns := min(max(len(splitRow(rows[0])), len(align)), maxColumns)
-	cells := make([][][]glyph, 0, len(rows)-1)
+	cells := make([][]string, 0, len(rows)-1)
 	natural := make([]int, columns)
 	for i, row := range rows {
 		if i == 1 {
@@ -68,13 +68,13 @@ func (r *Renderer) drawTable(depth int, rows []string) []string {
 		if i == 0 {
 			st = bold
 		}
-		line := make([][]glyph, columns)
+		line := make([]string, columns)
 		for c, cell := range splitRow(row) {
 			if c >= columns {
 				break
 			}
-			line[c] = inline(breakTags.Replace(cell), st)
-			natural[c] = max(natural[c], width(line[c]))
+			line[c] = paint(inline(breakTags.Replace(cell), st))
+			natural[c] = max(natural[c], widest(line[c]))
 		}
 		cells = append(cells, line)
 	}
@@ -104,17 +104,13 @@ func (r *Renderer) drawTable(depth int, rows []string) []string {
 // breakTags: models write <br> in cells because a row is one line of source.
 var breakTags = strings.NewReplacer("<br>", "\n", "<br/>", "\n", "<br />", "\n")
 
-func width(gs []glyph) int {
-	n, longest := 0, 0
-	for _, g := range gs {
-		if g.text == "\n" {
-			n = 0
-			continue
-		}
-		n += g.width
-		longest = max(longest, n)
+// widest is the width of the longest line of a drawn text.
+func widest(drawn string) int {
+	n := 0
+	for line := range strings.SplitSeq(drawn, "\n") {
+		n = max(n, Width(line))
 	}
-	return longest
+	return n
 }
 
 // fit narrows the widest columns until they share the room, none below three
@@ -144,22 +140,22 @@ func fit(natural []int, room int) (widths []int, ok bool) {
 	return widths, total(limit) <= room
 }
 
-func drawRow(bar string, line [][]glyph, widths []int, align []string) []string {
-	wrapped := make([][][]glyph, len(widths))
+func drawRow(bar string, row []string, widths []int, align []string) []string {
+	wrapped := make([][]string, len(widths))
 	height := 1
-	for c, cell := range line {
-		wrapped[c] = wrap(cell, widths[c], widths[c])
+	for c, cell := range row {
+		wrapped[c] = wrap(cell, widths[c])
 		height = max(height, len(wrapped[c]))
 	}
 	out := make([]string, height)
 	for y := range out {
 		parts := make([]string, len(widths))
 		for c := range widths {
-			var part []glyph
+			part := ""
 			if y < len(wrapped[c]) {
 				part = wrapped[c][y]
 			}
-			gap := max(widths[c]-width(part), 0)
+			gap := max(widths[c]-Width(part), 0)
 			left := 0
 			if c < len(align) && strings.HasSuffix(align[c], ":") {
 				left = gap
@@ -167,7 +163,7 @@ func drawRow(bar string, line [][]glyph, widths []int, align []string) []string 
 					left = gap / 2
 				}
 			}
-			parts[c] = strings.Repeat(" ", left) + paint(part) + strings.Repeat(" ", gap-left)
+			parts[c] = strings.Repeat(" ", left) + part + strings.Repeat(" ", gap-left)
 		}
 		out[y] = strings.TrimRight(bar+strings.Join(parts, styled(" │ ", dim)), " ")
 	}

@@ -2,10 +2,9 @@ package markdown
 
 import "strings"
 
-// tinter colours code a little: comments, strings and keywords. It knows
-// languages by their family only; a wrong guess costs a colour, never a
-// character.
-type tinter struct {
+// highlighter colours comments, strings and keywords of code. It knows languages
+// by their family only; a wrong guess costs a colour, never a character.
+type highlighter struct {
 	lang    *language
 	within  string // what ends the comment or string that is open across lines
 	inStyle style
@@ -13,11 +12,11 @@ type tinter struct {
 }
 
 type language struct {
-	line     []string            // what begins a comment to the end of the line
-	block    [2]string           // what begins and ends a comment, "" for none
-	quotes   string              // characters that begin and end a string
-	long     []string            // strings that may span lines; they end as they begin
-	keywords map[string]struct{} //
+	line     []string  // what begins a comment to the end of the line
+	block    [2]string // what begins and ends a comment, "" for none
+	quotes   string    // characters that begin and end a string
+	long     []string  // strings that may span lines; they end as they begin
+	keywords map[string]struct{}
 }
 
 func words(s string) map[string]struct{} {
@@ -75,65 +74,65 @@ func languageOf(name string) *language {
 	return nil
 }
 
-func newTinter(lang string) tinter {
+func newHighlighter(lang string) highlighter {
 	if l := strings.ToLower(lang); l == "diff" || l == "patch" {
-		return tinter{isDiff: true}
+		return highlighter{isDiff: true}
 	}
-	return tinter{lang: languageOf(lang)}
+	return highlighter{lang: languageOf(lang)}
 }
 
 // line colours one line and remembers what stays open at its end.
-func (t *tinter) line(s string) []glyph {
+func (h *highlighter) line(s string) []span {
 	switch {
-	case t.isDiff:
-		return glyphs(s, diffStyle(s))
-	case t.lang == nil:
-		return glyphs(s, 0)
+	case h.isDiff:
+		return []span{{s, diffStyle(s)}}
+	case h.lang == nil:
+		return []span{{s, 0}}
 	}
-	var out []glyph
+	var out []span
 	for s != "" {
 		var n int
 		var st style
-		if t.within != "" {
-			n, st = t.throughOpen(s)
+		if h.within != "" {
+			n, st = h.throughOpen(s)
 		} else {
-			n, st = t.token(s)
+			n, st = h.token(s)
 		}
-		out = append(out, glyphs(s[:n], st)...)
+		out = append(out, span{s[:n], st})
 		s = s[n:]
 	}
 	return out
 }
 
-func (t *tinter) throughOpen(s string) (int, style) {
-	st := t.inStyle
-	i := strings.Index(s, t.within)
+func (h *highlighter) throughOpen(s string) (int, style) {
+	st := h.inStyle
+	i := strings.Index(s, h.within)
 	if i < 0 {
 		return len(s), st
 	}
-	n := i + len(t.within)
-	t.within = ""
+	n := i + len(h.within)
+	h.within = ""
 	return n, st
 }
 
 // token measures the next token and says how it is drawn.
-func (t *tinter) token(s string) (int, style) {
-	for _, mark := range t.lang.line {
+func (h *highlighter) token(s string) (int, style) {
+	for _, mark := range h.lang.line {
 		if strings.HasPrefix(s, mark) {
 			return len(s), comment
 		}
 	}
-	if begin := t.lang.block[0]; begin != "" && strings.HasPrefix(s, begin) {
-		t.within, t.inStyle = t.lang.block[1], comment
+	if begin := h.lang.block[0]; begin != "" && strings.HasPrefix(s, begin) {
+		h.within, h.inStyle = h.lang.block[1], comment
 		return len(begin), comment
 	}
-	for _, mark := range t.lang.long {
+	for _, mark := range h.lang.long {
 		if strings.HasPrefix(s, mark) {
-			t.within, t.inStyle = mark, quotedText
+			h.within, h.inStyle = mark, quotedText
 			return len(mark), quotedText
 		}
 	}
-	if strings.IndexByte(t.lang.quotes, s[0]) >= 0 {
+	if strings.IndexByte(h.lang.quotes, s[0]) >= 0 {
 		return stringEnd(s), quotedText
 	}
 	n := 0
@@ -141,7 +140,7 @@ func (t *tinter) token(s string) (int, style) {
 		n++
 	}
 	if n > 0 {
-		if _, ok := t.lang.keywords[s[:n]]; ok {
+		if _, ok := h.lang.keywords[s[:n]]; ok {
 			return n, keyword
 		}
 		return n, 0

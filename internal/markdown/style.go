@@ -1,0 +1,133 @@
+package markdown
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// style is a set of ways to draw a piece of text.
+type style uint16
+
+const (
+	bold style = 1 << iota
+	italic
+	strike
+	underline
+	dim
+	codeSpan
+	heading
+	keyword
+	quotedText
+	comment
+	added
+	removed
+	hunk
+)
+
+// span is a piece of text that is drawn in one style.
+type span struct {
+	text  string
+	style style
+}
+
+// sgr lists the escape codes of each style in the order of their bits. Only the
+// sixteen colours that every terminal has, so that its owner's palette decides.
+var sgr = [...]string{"1", "3", "9", "4", "2", "36", "1;35", "35", "32", "2", "32", "31", "36"}
+
+const reset = "\x1b[0m"
+
+func styled(s string, st style) string {
+	if s == "" || st == 0 {
+		return s
+	}
+	var codes []string
+	for i, code := range sgr {
+		if st&(1<<i) != 0 {
+			codes = append(codes, code)
+		}
+	}
+	return "\x1b[" + strings.Join(codes, ";") + "m" + s + reset
+}
+
+// paint draws spans, neighbours of the same style together.
+func paint(spans []span) string {
+	var out strings.Builder
+	for i := 0; i < len(spans); {
+		text, st := "", spans[i].style
+		for ; i < len(spans) && spans[i].style == st; i++ {
+			text += spans[i].text
+		}
+		out.WriteString(styled(text, st))
+	}
+	return out.String()
+}
+
+// escapeCode is a style that styled began or ended.
+var escapeCode = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// lines cuts a drawn text at its newlines. A style that is open at a cut is ended there and begun again, so that each
+// line can be drawn alone.
+func lines(drawn string) []string {
+	out := strings.Split(drawn, "\n")
+	open := ""
+	for i, line := range out {
+		begin := open
+		if codes := escapeCode.FindAllString(line, -1); len(codes) > 0 {
+			open = codes[len(codes)-1]
+		}
+		if open == reset {
+			open = ""
+		}
+		if out[i] = begin + line; open != "" {
+			out[i] += reset
+		}
+	}
+	return out
+}
+
+// nonBreaking stands for the hyphen while text is wrapped: the library breaks lines after hyphens, and
+// flags and addresses should stay whole.
+const nonBreaking = "\u2011"
+
+// wrap breaks a drawn text at spaces into lines of at most width columns.
+func wrap(drawn string, width int) []string {
+	whole := strings.ReplaceAll(drawn, "-", nonBreaking)
+	return lines(strings.ReplaceAll(ansi.Wrap(whole, max(width, 1), ""), nonBreaking, "-"))
+}
+
+// wrapHard breaks at the very column, as code wants it.
+func wrapHard(drawn string, width int) []string {
+	return lines(ansi.Hardwrap(drawn, max(width, 1), true))
+}
+
+// Width is how many columns a text takes; escape sequences take none.
+func Width(s string) int { return ansi.StringWidth(s) }
+
+// Truncate makes one line of a text, cleaned and at most width columns wide,
+// with an ellipsis where something was cut.
+func Truncate(s string, width int) string {
+	s = Clean(s)
+	if strings.ContainsAny(s, "\n\t") {
+		s = strings.Join(strings.Fields(s), " ")
+	}
+	return ansi.Truncate(s, max(width, 0), "…")
+}
+
+// Wrap breaks a plain text (no escape sequences) into lines of at most width
+// columns, at spaces where there are any. Indentation of a line is kept on the
+// lines that it is broken into. Tabs become spaces.
+func Wrap(s string, width int) []string {
+	var out []string
+	for line := range strings.SplitSeq(Clean(s), "\n") {
+		line = expandTabs(line)
+		body := strings.TrimLeft(line, " ")
+		pad := line[:len(line)-len(body)]
+		pad = pad[:min(len(pad), max(width/2, 0))]
+		for _, l := range wrap(body, width-len(pad)) {
+			out = append(out, pad+l)
+		}
+	}
+	return out
+}
