@@ -15,6 +15,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/id"
 	"chorus/internal/journal"
+	"chorus/internal/permit/shell"
 	"chorus/internal/tool"
 )
 
@@ -61,7 +62,7 @@ func bound(ctx context.Context, q agent.Question, setup Setup) approval.Facts {
 			paths = append(paths, t.Detail)
 			continue
 		}
-		words = append(words, approval.Words(t.Command)...)
+		words = append(words, shell.Words(t.Command)...)
 		if f.Env == nil {
 			f.Env = slices.Sorted(slices.Values(setup.Asking.Env))
 		}

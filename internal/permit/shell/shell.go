@@ -99,7 +99,7 @@ func (w *walker) parse(command string) Tree {
 	if w.count == nil {
 		w.count, w.seen = new(int), new(reckoning)
 	}
-	if len(command) > longestCommand || nesting(command) > deepestNesting {
+	if tooLarge(command) {
 		w.unknown(command, "too long or too deeply nested to read")
 		t.Parts = w.parts
 		return t
@@ -146,6 +146,10 @@ func statements(command string) (stmts []*syntax.Stmt, err error) {
 	}
 	parsers.Put(parser) // not after a panic: it may be in any state then
 	return stmts, err
+}
+
+func tooLarge(command string) bool {
+	return len(command) > longestCommand || nesting(command) > deepestNesting
 }
 
 // nesting is an upper bound on how deep the brackets of a text go.
