@@ -36,8 +36,9 @@ chat: build ## talk to an agent in this repository (ARGS="-m anthropic/claude-so
 build: ## bin/chorus, one static file
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/chorus
 
-test: need-rg need-bwrap need-chromium ## every test, with the race detector and in random order (PKG=./internal/permit for one)
-	$(GO) test $(RACE) -shuffle=on -timeout $(TIMEOUT) $(PKG)
+# What fails is run once more; what passes then is FLAKY, fails nothing and is listed in build/flaky.txt.
+test: need-rg need-bwrap need-chromium ## every test, with the race detector and in random order, and a summary (PKG=./internal/permit for one)
+	$(GO) run ./internal/testrun $(PKG) -- $(RACE) -shuffle=on -timeout $(TIMEOUT)
 
 race: need-rg need-bwrap ## every story with the race detector in the program too (make test does it with a few of them)
 	STORIES_RACE=1 $(GO) test $(RACE) -count=1 -timeout 30m ./cmd/chorus
@@ -102,4 +103,4 @@ demo: build ## watch it work for a minute, without a key
 	@CHORUS=$(abspath $(BIN)) sh docs/demo.sh
 
 clean: ## remove what was built
-	@rm -rf bin
+	@rm -rf bin build

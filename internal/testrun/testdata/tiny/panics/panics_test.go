@@ -1,0 +1,5 @@
+package panics
+
+import "testing"
+
+func TestPanics(t *testing.T) { panic("out of hand") }
