@@ -40,7 +40,7 @@ func (c *cli) at(do func(command.Service) error) error {
 		return err
 	}
 	defer service.Close()
-	return do(service)
+	return do(command.Over(service))
 }
 
 // connect makes the client of the server that was named. Nothing is sent yet.

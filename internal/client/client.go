@@ -1,8 +1,8 @@
-// Package client keeps command.Service over the wire: orders go to a Chorus server
-// as HTTP requests, and what a session does comes back as its event stream.
+// Package client carries operations out on a Chorus server: each is the HTTP request that its definition
+// says, and what a session does comes back as its event stream.
 //
 // It promises:
-//   - whoever is handed a Client need not know that it is one: errors are *command.Error
+//   - whoever is handed a Client as an executor need not know that it is one: errors are *operation.Error
 //     of the same kinds, with the server's own sentence;
 //   - a watch survives cut connections and restarts of the server: each event comes once, in
 //     order, without a gap;
@@ -12,12 +12,9 @@
 package client
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -25,7 +22,7 @@ import (
 	"strings"
 	"time"
 
-	"chorus/internal/command"
+	"chorus/internal/operation"
 )
 
 // Options are what a client is made of.
@@ -42,15 +39,15 @@ type Options struct {
 	FirstWait time.Duration
 }
 
-// Client is a server as a service. It may be used from any goroutine. Who gives an
-// order is said by its token: callers that are named to it are not looked at.
+// Client is a server as an executor. It may be used from any goroutine. The token says who the
+// caller is: callers that are named to it are not looked at.
 type Client struct {
 	o    Options
 	base *url.URL
 	http *http.Client
 }
 
-var _ command.Service = (*Client)(nil)
+var _ operation.Executor = (*Client)(nil)
 
 // What an answer may be at most.
 const (
@@ -127,58 +124,11 @@ func Loopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// order is one request: what is wanted of the server.
-type order struct {
-	method string
-	path   []string // escaped by us
-	query  url.Values
-	body   any       // as JSON; nil: none
-	stream io.Reader // instead of body: bytes as they are
-	key    string    // its Idempotency-Key
-}
-
-func (c *Client) request(ctx context.Context, o order) (*http.Request, error) {
-	var escaped strings.Builder
-	for _, part := range o.path {
-		escaped.WriteString("/" + url.PathEscape(part))
-	}
-	target := strings.TrimRight(c.base.String(), "/") + escaped.String()
-	if len(o.query) > 0 {
-		target += "?" + o.query.Encode()
-	}
-	body, media := o.stream, "application/octet-stream"
-	if o.body != nil {
-		data, err := json.Marshal(o.body)
-		if err != nil {
-			return nil, fmt.Errorf("write the request: %w", err)
-		}
-		body, media = bytes.NewReader(data), "application/json"
-	}
-	r, err := http.NewRequestWithContext(ctx, o.method, target, body)
-	if err != nil {
-		return nil, fmt.Errorf("make the request: %w", err)
-	}
-	if body != nil {
-		r.Header.Set("Content-Type", media)
-	}
-	if c.o.Token != "" {
-		r.Header.Set("Authorization", "Bearer "+c.o.Token)
-	}
-	if o.key != "" {
-		r.Header.Set("Idempotency-Key", o.key)
-	}
-	return r, nil
-}
-
 // send sends a request and gives the answer if it is a good one; the caller closes it.
-func (c *Client) send(ctx context.Context, o order) (*http.Response, error) {
-	r, err := c.request(ctx, o)
-	if err != nil {
-		return nil, err
-	}
+func (c *Client) send(r *http.Request) (*http.Response, error) {
 	res, err := c.http.Do(r)
 	if err != nil {
-		return nil, c.unreached(ctx, err)
+		return nil, c.unreached(r.Context(), err)
 	}
 	if res.StatusCode >= 200 && res.StatusCode < 300 {
 		return res, nil
@@ -193,47 +143,12 @@ func (c *Client) unreached(ctx context.Context, err error) error {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return &command.Error{Kind: command.Unavailable, Message: fmt.Sprintf("the server at %s did not answer in time", c.base.Host), Err: err}
+		return &operation.Error{Kind: operation.Unavailable, Message: fmt.Sprintf("the server at %s did not answer in time", c.base.Host), Err: err}
 	}
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
-	return &command.Error{Kind: command.Unavailable, Err: err,
+	return &operation.Error{Kind: operation.Unavailable, Err: err,
 		Message: fmt.Sprintf("no answer from %s: %v; is `chorus serve` running there?", c.base.Host, err)}
-}
-
-// call gives an order and reads its answer into out; nil: there is none to read. It
-// reports whether the server had given this answer before.
-func (c *Client) call(ctx context.Context, o order, out any) (again bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
-	defer cancel()
-	res, err := c.send(ctx, o)
-	if err != nil {
-		return false, err
-	}
-	defer res.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
-	switch {
-	case err != nil:
-		return false, c.unreached(ctx, err)
-	case len(data) > maxAnswer:
-		return false, command.Errorf(command.TooLarge, "the server's answer is longer than %d MB; ask for less at once", maxAnswer>>20)
-	case out == nil:
-		return false, nil
-	}
-	if err := json.Unmarshal(data, out); err != nil {
-		return false, command.Errorf(command.Failed, "%s answered something that is not for us; is it a Chorus server? (%w)", c.base.Host, err)
-	}
-	return res.Header.Get(replayed) != "", nil
-}
-
-// replayed is the header of an answer that an earlier request with the same key had.
-const replayed = "Idempotency-Replayed"
-
-// get reads from a path.
-func get[T any](ctx context.Context, c *Client, query url.Values, path ...string) (T, error) {
-	var out T
-	_, err := c.call(ctx, order{method: http.MethodGet, path: path, query: query}, &out)
-	return out, err
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // answering is a client of a server that answers everything in one way.
-func answering(t *testing.T, silence time.Duration, answer http.HandlerFunc) *client.Client {
+func answering(t *testing.T, silence time.Duration, answer http.HandlerFunc) command.Service {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
@@ -27,7 +27,7 @@ func answering(t *testing.T, silence time.Duration, answer http.HandlerFunc) *cl
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	return c
+	return command.Over(c)
 }
 
 const rebuilt = `{"request":{"seq":3,"same":true}}` + "\n"

@@ -85,14 +85,14 @@ func (h *house) token(name string, scopes ...command.Scope) (string, command.Cal
 	return made.Text, command.Caller{Principal: made.Holder(), Scopes: scopes}
 }
 
-func (h *house) client(url, token string) *client.Client {
+func (h *house) client(url, token string) command.Service {
 	h.Helper()
 	c, err := client.New(client.Options{URL: url, Token: token, FirstWait: time.Millisecond})
 	if err != nil {
 		h.Fatal(err)
 	}
 	h.Cleanup(c.Close)
-	return c
+	return command.Over(c)
 }
 
 // TestTheWire runs the suite of every service through a socket, with tokens.
@@ -100,7 +100,7 @@ func TestTheWire(t *testing.T) {
 	t.Parallel()
 	commandtest.Run(t, func(t *testing.T) commandtest.World {
 		h := openHouse(t)
-		clients := map[string]*client.Client{}
+		clients := map[string]command.Service{}
 		holder := func(name string, scopes ...command.Scope) command.Caller {
 			text, caller := h.token(name, scopes...)
 			clients[caller.Principal.ID] = h.client(h.server.URL, text)

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
-	"chorus/internal/command"
+	"chorus/internal/operation"
 )
 
 // trouble is a problem as the server sends it.
@@ -24,22 +25,22 @@ type trouble struct {
 }
 
 // kinds are what a status means where the server does not name a kind that we know.
-var kinds = map[int]command.Kind{
-	http.StatusBadRequest: command.Invalid, http.StatusUnprocessableEntity: command.Conflict, http.StatusUnauthorized: command.Unsigned,
-	http.StatusForbidden: command.Forbidden, http.StatusNotFound: command.NotFound, http.StatusConflict: command.Conflict,
-	http.StatusRequestEntityTooLarge: command.TooLarge, http.StatusTooManyRequests: command.Busy,
-	http.StatusServiceUnavailable: command.Unavailable, http.StatusBadGateway: command.Unavailable, http.StatusGatewayTimeout: command.Unavailable,
-	http.StatusUnsupportedMediaType: command.Invalid, http.StatusMethodNotAllowed: command.Invalid,
+var kinds = map[int]operation.Kind{
+	http.StatusBadRequest: operation.Invalid, http.StatusUnprocessableEntity: operation.Conflict, http.StatusUnauthorized: operation.Unsigned,
+	http.StatusForbidden: operation.Forbidden, http.StatusNotFound: operation.NotFound, http.StatusConflict: operation.Conflict,
+	http.StatusRequestEntityTooLarge: operation.TooLarge, http.StatusTooManyRequests: operation.Busy,
+	http.StatusServiceUnavailable: operation.Unavailable, http.StatusBadGateway: operation.Unavailable, http.StatusGatewayTimeout: operation.Unavailable,
+	http.StatusUnsupportedMediaType: operation.Invalid, http.StatusMethodNotAllowed: operation.Invalid,
 }
 
 // problem makes an error of an answer that is none.
 func (c *Client) problem(res *http.Response) error {
-	out := &command.Error{Kind: command.Failed}
+	out := &operation.Error{Kind: operation.Failed}
 	if kind, ok := kinds[res.StatusCode]; ok {
 		out.Kind = kind
 	}
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
-		out.Kind = command.Unavailable
+		out.Kind = operation.Unavailable
 		out.Message = fmt.Sprintf("%s sends us elsewhere, to %.200q; give that address as --server", c.base.Host, res.Header.Get("Location"))
 		return out
 	}
@@ -63,8 +64,8 @@ func (c *Client) problem(res *http.Response) error {
 	return out
 }
 
-// about is what is wrong with an order without where that stood in the request, which nobody
-// has seen who gave the order; otherwise where it was said of the order as a whole.
+// about is what is wrong with an input without where that stood in the request, which the caller has not
+// seen; otherwise where it was said of the input as a whole.
 func (t *trouble) about(otherwise string) string {
 	said := make([]string, 0, len(t.Fields))
 	for _, f := range t.Fields {
@@ -79,11 +80,9 @@ func (t *trouble) about(otherwise string) string {
 	return strings.Join(said, "; ")
 }
 
-func named(name string, otherwise command.Kind) command.Kind {
-	for _, kind := range kinds {
-		if string(kind) == name {
-			return kind
-		}
+func named(name string, otherwise operation.Kind) operation.Kind {
+	if slices.Contains(operation.Kinds(), operation.Kind(name)) {
+		return operation.Kind(name)
 	}
 	return otherwise
 }

@@ -3,19 +3,18 @@ package client
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"math/rand/v2"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
 
-	"chorus/internal/command"
-	"chorus/internal/feed"
+	"chorus/internal/operation"
 )
 
 // maxLine is more than any event of ours: results are cut long before.
@@ -24,11 +23,19 @@ const maxLine = 32 << 20
 // lastWait is the longest pause between two attempts to come back.
 const lastWait = 10 * time.Second
 
-// Watch implements command.Sessions. A connection that breaks is taken up behind the last
+// watch follows a stream whose items have numbers. A connection that breaks is taken up behind the last
 // whole number, until the server is gone for longer than the client's patience.
-func (c *Client) Watch(ctx context.Context, _ command.Caller, id string, after int64) iter.Seq2[feed.Item, error] {
-	return func(yield func(feed.Item, error) bool) {
-		w := &watch{client: c, id: id, after: after, yield: yield}
+func (c *Client) watch(ctx context.Context, d *operation.Definition, in any) iter.Seq2[any, error] {
+	return func(yield func(any, error) bool) {
+		w := &watch{client: c, definition: d, in: reflect.New(d.In).Elem(), yield: yield}
+		w.in.Set(reflect.ValueOf(in))
+		for _, f := range d.Fields() {
+			if f.Resume {
+				w.resume = w.in.FieldByIndex(f.Index)
+				w.after = w.resume.Int()
+				w.resume.SetInt(0)
+			}
+		}
 		wait, since := c.o.FirstWait, time.Now()
 		for {
 			err := w.once(ctx)
@@ -71,11 +78,11 @@ func pause(ctx context.Context, d time.Duration) bool {
 // passing reports whether it may be better in a moment: a cut, a server that starts or is
 // too busy.
 func passing(err error) bool {
-	switch command.KindOf(err) {
-	case command.Unavailable, command.Busy:
+	switch operation.KindOf(err) {
+	case operation.Unavailable, operation.Busy:
 		return true
-	case command.Failed:
-		var ours *command.Error
+	case operation.Failed:
+		var ours *operation.Error
 		return !errors.As(err, &ours)
 	default:
 		return false
@@ -84,13 +91,15 @@ func passing(err error) bool {
 
 // watch is one reader over all its connections.
 type watch struct {
-	client *Client
-	id     string
-	after  int64       // the last number that was given on, whole
-	group  []feed.Item // objects of a number whose last has not come yet
-	yield  func(feed.Item, error) bool
-	heard  bool // this connection said something
-	over   bool // the reader has enough
+	client     *Client
+	definition *operation.Definition
+	in         reflect.Value
+	resume     reflect.Value // the field of in with the number, which travels in a header
+	after      int64         // the last number that was given on, whole
+	group      []any         // items of a number whose last has not come yet
+	yield      func(any, error) bool
+	heard      bool // this connection said something
+	over       bool // the reader has enough
 }
 
 // once is one connection. It ends with an error, or when the reader has enough.
@@ -98,7 +107,7 @@ func (w *watch) once(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w.group = nil // a number that was cut comes whole again
-	r, err := w.client.request(ctx, order{method: http.MethodGet, path: []string{"api", "sessions", w.id, "stream"}})
+	r, err := w.client.newRequest(ctx, w.definition, w.in.Interface())
 	if err != nil {
 		return err
 	}
@@ -115,7 +124,7 @@ func (w *watch) once(ctx context.Context) error {
 		return w.client.problem(res)
 	}
 	if media := res.Header.Get("Content-Type"); !strings.HasPrefix(media, "text/event-stream") {
-		return command.Errorf(command.Failed, "%s answered %.80q instead of a stream; is it a Chorus server?", w.client.base.Host, media)
+		return operation.Errorf(operation.Failed, "%s answered %.80q instead of a stream; is it a Chorus server?", w.client.base.Host, media)
 	}
 	w.heard = true
 	return w.read(bufio.NewReaderSize(res.Body, 32<<10), func() { silence.Reset(w.client.o.Silence) })
@@ -126,6 +135,9 @@ func (w *watch) read(in *bufio.Reader, alive func()) error {
 	var data []byte
 	for {
 		line, err := readLine(in)
+		if errors.Is(err, io.EOF) {
+			err = fmt.Errorf("the stream was cut: %w", io.ErrUnexpectedEOF)
+		}
 		if err != nil {
 			return err
 		}
@@ -139,7 +151,7 @@ func (w *watch) read(in *bufio.Reader, alive func()) error {
 			data = nil
 		case name == "data":
 			if len(data)+len(value) > maxLine {
-				return command.Errorf(command.TooLarge, "an event is longer than %d MB", maxLine>>20)
+				return operation.Errorf(operation.TooLarge, "an event is longer than %d MB", maxLine>>20)
 			}
 			if data != nil {
 				data = append(data, '\n')
@@ -149,22 +161,22 @@ func (w *watch) read(in *bufio.Reader, alive func()) error {
 	}
 }
 
+// readLine reads a line without its end. io.EOF: there is no further line; one that is cut off is an error.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var whole []byte
 	for {
 		part, err := in.ReadSlice('\n')
 		if len(whole)+len(part) > maxLine {
-			return nil, command.Errorf(command.TooLarge, "an event is longer than %d MB", maxLine>>20)
+			return nil, operation.Errorf(operation.TooLarge, "an event is longer than %d MB", maxLine>>20)
 		}
 		whole = append(whole, part...)
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
+		case errors.Is(err, io.EOF) && len(whole) > 0:
+			return nil, fmt.Errorf("the stream was cut: %w", io.ErrUnexpectedEOF)
 		case err != nil:
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return nil, fmt.Errorf("the stream was cut: %w", err)
+			return nil, err
 		}
 		return []byte(strings.TrimRight(string(whole), "\r\n")), nil
 	}
@@ -176,31 +188,24 @@ func (w *watch) frame(data []byte) error {
 	if data == nil {
 		return nil
 	}
-	item, err := feed.Parse(data)
-	if errors.Is(err, feed.ErrUnknownType) { // of a newer Chorus: its number counts all the same
-		var head feed.Head
-		err = json.Unmarshal(data, &head)
-		kind := string(head.Type)
-		head.Type = feed.TypeTrace
-		item = feed.Trace{Head: head, Kind: kind, Data: data}
-	}
+	item, err := w.definition.ParseOutput(data)
 	if err != nil {
-		return command.Errorf(command.Failed, "the server sent an event that cannot be read: %w", err)
+		return operation.Errorf(operation.Failed, "the server sent an event that cannot be read: %w", err)
 	}
-	head := item.Header()
+	number, more := w.definition.Position(item)
 	switch {
-	case head.Seq == 0:
+	case number == 0:
 		w.over = !w.yield(item, nil)
 		return nil
-	case head.Seq <= w.after:
+	case number <= w.after:
 		return nil // known
 	}
 	w.group = append(w.group, item)
-	if head.More {
+	if more {
 		return nil
 	}
 	group := w.group
-	w.group, w.after = nil, head.Seq
+	w.group, w.after = nil, number
 	for _, one := range group {
 		if !w.yield(one, nil) {
 			w.over = true

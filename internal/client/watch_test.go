@@ -61,7 +61,7 @@ func (c *cutter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func watchWhole(t *testing.T, c *client.Client, id string) []string {
+func watchWhole(t *testing.T, c command.Service, id string) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -136,7 +136,7 @@ func TestPatience(t *testing.T) {
 	}
 	defer c.Close()
 	var last error
-	for _, err := range c.Watch(t.Context(), command.Caller{}, "x", 0) {
+	for _, err := range command.Over(c).Watch(t.Context(), command.Caller{}, "x", 0) {
 		last = err
 	}
 	if command.KindOf(last) != command.Unavailable || asked.Load() < 2 {
@@ -163,7 +163,7 @@ func TestSilence(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for item, err := range c.Watch(t.Context(), command.Caller{}, "x", 0) {
+	for item, err := range command.Over(c).Watch(t.Context(), command.Caller{}, "x", 0) {
 		if err != nil || item.Header().Type != feed.TypeCompleted {
 			t.Fatalf("%v, %v", item, err)
 		}
@@ -192,7 +192,7 @@ func TestEndless(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for _, err := range c.Watch(t.Context(), command.Caller{}, "x", 0) {
+	for _, err := range command.Over(c).Watch(t.Context(), command.Caller{}, "x", 0) {
 		if command.KindOf(err) != command.TooLarge {
 			t.Error(err)
 		}
@@ -212,7 +212,7 @@ func TestCancelledCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.Models(ctx, command.Caller{}); !errors.Is(err, context.Canceled) {
+	if _, err := command.Over(c).Models(ctx, command.Caller{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

@@ -21,6 +21,11 @@ const (
 	Failed      Kind = "failed"      // 500
 )
 
+// Kinds are all there are.
+func Kinds() []Kind {
+	return []Kind{Invalid, Unsigned, Forbidden, NotFound, Conflict, TooLarge, Busy, Unavailable, Failed}
+}
+
 // Error is why an operation failed, in a sentence that says what to do.
 type Error struct {
 	Kind    Kind

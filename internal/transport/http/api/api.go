@@ -130,8 +130,7 @@ func problemKinds() [][2]string {
 		{"unsupported", "the body's Content-Type is not taken"},
 		{"key_reused", "the Idempotency-Key was used for another body"},
 	}
-	for _, kind := range []operation.Kind{operation.Invalid, operation.Unsigned, operation.Forbidden, operation.NotFound,
-		operation.Conflict, operation.TooLarge, operation.Busy, operation.Unavailable, operation.Failed} {
+	for _, kind := range operation.Kinds() {
 		kinds = append(kinds, [2]string{string(kind), statuses[kind].doc})
 	}
 	return kinds
