@@ -9,6 +9,7 @@ import (
 
 	"chorus/bench/room"
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 	"chorus/internal/participants"
 )
 
@@ -29,7 +30,7 @@ const (
 // styles are the ways in which a room is told to a model.
 func styles() map[string]room.Wrap {
 	in := func(mode participants.Mode) room.Wrap {
-		return func(m model.Model, e model.Entry) model.Model {
+		return func(m model.Model, e catalog.Entry) model.Model {
 			return participants.Style{Mode: mode, Bot: room.Bot, Persona: true, Stable: true, StopLimit: 4}.Wrap(m, e)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/model"
 	"chorus/internal/model/anthropic"
+	"chorus/internal/model/catalog"
 	"chorus/internal/sim/llmsim"
 )
 
@@ -93,7 +94,7 @@ func Naive(ctx context.Context, wrap Wrap) (Share, error) {
 		return Share{}, err
 	}
 	defer stop()
-	entry, _ := model.Lookup("anthropic", modelName)
+	entry, _ := catalog.Lookup("anthropic", modelName)
 	var m model.Model = anthropic.New(anthropic.Options{APIKey: "test-key", BaseURL: url})
 	if wrap != nil {
 		m = wrap(m, entry)

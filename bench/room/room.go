@@ -17,6 +17,7 @@ import (
 	"chorus/internal/ledger"
 	"chorus/internal/model"
 	"chorus/internal/model/anthropic"
+	"chorus/internal/model/catalog"
 	"chorus/internal/sim/llmsim"
 	"chorus/internal/store"
 	"chorus/internal/tool"
@@ -24,7 +25,7 @@ import (
 )
 
 // Wrap tells a model who says what; nil: names are not shown.
-type Wrap func(model.Model, model.Entry) model.Model
+type Wrap func(model.Model, catalog.Entry) model.Model
 
 // Limits are those of the measured case.
 var Limits = chat.Window{Messages: 400, Threshold: 50}
@@ -41,7 +42,7 @@ type room struct {
 	sim    *llmsim.Server
 	stop   func()
 	model  model.Model
-	entry  model.Entry
+	entry  catalog.Entry
 	head   *model.Head
 }
 
@@ -56,7 +57,7 @@ func open(ctx context.Context, dir string, wrap Wrap) (*room, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	r.stop = stop
-	r.entry, _ = model.Lookup("anthropic", modelName)
+	r.entry, _ = catalog.Lookup("anthropic", modelName)
 	r.model = anthropic.New(anthropic.Options{APIKey: "test-key", BaseURL: url})
 	if wrap != nil {
 		r.model = wrap(r.model, r.entry)

@@ -20,6 +20,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 	"chorus/internal/tool"
 	"chorus/internal/transcript"
 )
@@ -69,7 +70,7 @@ type Tools interface {
 type Engine struct {
 	Model model.Model
 	Name  string // as the provider calls it
-	Entry model.Entry
+	Entry catalog.Entry
 }
 
 // Agent is one configured agent, ready to run. It holds no state of a thread.

@@ -11,6 +11,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/ledger"
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 )
 
 // moody yields what it is told and then fails.
@@ -110,7 +111,7 @@ func TestCacheMisses(t *testing.T) {
 		{CacheWrite: 5000, Output: 10}, {CacheRead: 5000, CacheWrite: 100, Output: 10}, {CacheWrite: 5200, Output: 10}, {CacheRead: 5200, CacheWrite: 100, Output: 10}}}
 	ag := newAgent(t, &act{})
 	ag.Model = func(string) (agent.Engine, error) {
-		return agent.Engine{Model: m, Name: "m", Entry: model.Entry{Price: ledger.Price{CacheRead: 1}}}, nil
+		return agent.Engine{Model: m, Name: "m", Entry: catalog.Entry{Price: ledger.Price{CacheRead: 1}}}, nil
 	}
 	var missed []agent.CacheMiss
 	ag.CacheMissed = func(c agent.CacheMiss) { missed = append(missed, c) }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 	"chorus/internal/modelrouter"
 )
 
@@ -24,7 +24,7 @@ const staleAfter = 24 * time.Hour
 // stale reports whether somebody has a key and the list of models is old or not there.
 func (m *Models) stale() bool {
 	vendors, err := m.Vendors()
-	if err != nil || !slices.ContainsFunc(vendors, func(v modelrouter.Vendor) bool { return v.Kind != modelrouter.Demo && v.Configured() }) {
+	if err != nil || !slices.ContainsFunc(vendors, func(v modelrouter.Vendor) bool { return !v.Provider().Offline && v.Configured() }) {
 		return false
 	}
 	return time.Since(m.listed().LastUpdated) > staleAfter
@@ -108,7 +108,7 @@ func (a *App) Catalog(list modelrouter.Available) (Catalog, error) {
 func modelViews(v modelrouter.Vendor, listed []string) []ModelView {
 	var out []ModelView
 	at := map[string]int{}
-	for _, e := range model.All() {
+	for _, e := range catalog.All() {
 		if e.Provider == v.Catalog() {
 			at[e.Model] = len(out)
 			out = append(out, modelView(v, e.Model, "catalog"))

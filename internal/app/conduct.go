@@ -236,20 +236,6 @@ func style(bot *config.Bot, name string) participants.Style {
 	return s
 }
 
-// stopLimit is how many stop sequences a provider takes.
-func stopLimit(provider string) int {
-	switch provider {
-	case "openai", "openrouter", "completions":
-		return 4
-	case "google":
-		return 5
-	case "bedrock":
-		return 4 // Converse's own limit for most models
-	default:
-		return 16
-	}
-}
-
 // engineOf resolves models for one thread: as the configuration tells them.
 func engineOf(models *Models, row journal.Thread, bot *config.Bot, b *bench) func(string) (agent.Engine, error) {
 	if !told(bot) {
@@ -274,7 +260,6 @@ type teller struct {
 }
 
 func (b *bench) tell(s participants.Style, name string, e agent.Engine) model.Model {
-	s.StopLimit = stopLimit(e.Entry.Provider)
 	key := fmt.Sprintf("%+v", s)
 	b.mu.Lock()
 	defer b.mu.Unlock()

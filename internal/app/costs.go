@@ -11,7 +11,6 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/ledger"
-	"chorus/internal/modelrouter"
 	"chorus/internal/store"
 	"chorus/internal/usage"
 )
@@ -48,7 +47,7 @@ func priceOf(models *Models, bot *config.Bot) func(string) (ledger.Price, int) {
 			price.Free = !price.Known()
 		case !price.Known():
 			_, v, err := models.choose(name)
-			price.Free = err == nil && (v.Kind == modelrouter.Demo || v.Kind == modelrouter.Ollama)
+			price.Free = err == nil && v.Provider().Free()
 		}
 		return price, most
 	}

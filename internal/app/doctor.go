@@ -65,7 +65,7 @@ func Examine(ctx context.Context, o Options, e Examination) doctor.Report {
 		{Section: "configuration", Do: p.configuration},
 		{Section: "audit log", Within: reading, Do: p.audit},
 		{Section: "models", Within: asking, Do: p.models},
-		{Section: "models", Do: p.ollama},
+		{Section: "models", Do: p.local},
 		{Section: "tools", Do: p.tools},
 		{Section: "MCP servers", Do: p.servers},
 		{Section: "sandboxes", Within: wallTime, Do: p.walls},

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"chorus/internal/doctor"
-	"chorus/internal/model/ollama"
+	"chorus/internal/model/catalog"
 	"chorus/internal/modelrouter"
 )
 
@@ -38,7 +38,7 @@ func (p *patient) models(ctx context.Context) []doctor.Finding {
 	keys := 0
 	for _, v := range all {
 		switch {
-		case v.Kind == modelrouter.Demo || v.Kind == modelrouter.Ollama && !v.Declared:
+		case v.Provider().Offline || v.Provider().Local != nil && !v.Declared:
 		case v.Configured():
 			keys++
 			out = append(out, vendorFinding(v, list, when))
@@ -101,7 +101,8 @@ func (p *patient) defaultModel(m *Models, all []modelrouter.Vendor, keys int) do
 		return doctor.Bad("default", "chorus models", "%v", err)
 	}
 	if name == Offline && keys == 0 {
-		return doctor.Warning("default", "export ANTHROPIC_API_KEY=…   (or OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY), or install Ollama",
+		first, others := keyVariables()
+		return doctor.Warning("default", "export "+first+"=…   (or "+others+"), or install Ollama",
 			"%s, the built-in offline model: there is no key for a real one", name)
 	}
 	who, _, _ := strings.Cut(name, "/")
@@ -117,25 +118,53 @@ func (p *patient) defaultModel(m *Models, all []modelrouter.Vendor, keys int) do
 	return doctor.Good("default", "%s", name)
 }
 
-// ollamaTime is long for a server on this machine.
-const ollamaTime = time.Second
+// keyVariables are the variables of which one is enough to have a model to talk with.
+func keyVariables() (first, others string) {
+	var names []string
+	for _, p := range catalog.Providers() {
+		if p.Key != catalog.KeyOptional && !p.BaseModels {
+			names = append(names, p.KeyVariable())
+		}
+	}
+	return names[0], strings.Join(names[1:], ", ")
+}
 
-// ollama looks for one on this machine, or where OLLAMA_HOST says.
-func (p *patient) ollama(ctx context.Context) []doctor.Finding {
-	host := strings.TrimSpace(p.app.Env("OLLAMA_HOST"))
-	ctx, cancel := context.WithTimeout(ctx, ollamaTime)
+// localTime is long for a server on this machine.
+const localTime = time.Second
+
+// local looks for providers that run on this machine, or where their variable says.
+func (p *patient) local(ctx context.Context) []doctor.Finding {
+	var out []doctor.Finding
+	for _, v := range modelrouter.BuiltIn(p.app.Env) {
+		if v.Provider().Local != nil {
+			out = append(out, p.localServer(ctx, v))
+		}
+	}
+	return out
+}
+
+func (p *patient) localServer(ctx context.Context, v modelrouter.Vendor) doctor.Finding {
+	ctx, cancel := context.WithTimeout(ctx, localTime)
 	defer cancel()
-	models, err := ollama.New(ollama.Options{Host: host, APIKey: p.app.Env("OLLAMA_API_KEY")}).Models(ctx)
+	provider := v.Provider()
+	variable := provider.Env[provider.Settings.Address[0]][0]
+	fix := fmt.Sprintf("%s   (or unset %s)", provider.Local.Start, variable)
+	host := strings.TrimSpace(p.app.Env(variable))
+	var models []string
+	pool, err := p.app.Models.open(v)
+	if err == nil {
+		models, err = pool.Models(ctx)
+	}
 	switch {
 	case err != nil && host == "":
-		return []doctor.Finding{doctor.Good("ollama", "none runs on this machine; none is needed unless you want models of your own")}
+		return doctor.Good(v.Name, "none runs on this machine; none is needed unless you want models of your own")
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return []doctor.Finding{doctor.Warning("ollama", "ollama serve   (or unset OLLAMA_HOST)", "%s does not answer in %s", host, ollamaTime)}
+		return doctor.Warning(v.Name, fix, "%s does not answer in %s", host, localTime)
 	case err != nil:
-		return []doctor.Finding{doctor.Warning("ollama", "ollama serve   (or unset OLLAMA_HOST)", "%s cannot be asked: %v", host, err)}
+		return doctor.Warning(v.Name, fix, "%s cannot be asked: %v", host, err)
 	case len(models) == 0:
-		return []doctor.Finding{doctor.Noted("ollama", "ollama pull "+modelrouter.DefaultModel(modelrouter.Ollama), "it runs, and has no model yet")}
+		return doctor.Noted(v.Name, provider.Local.Pull+" "+provider.DefaultModel, "it runs, and has no model yet")
 	default:
-		return []doctor.Finding{doctor.Good("ollama", "it runs, %s; try: chorus chat -m ollama/%s", number(len(models), "model"), models[0])}
+		return doctor.Good(v.Name, "it runs, %s; try: chorus chat -m %s/%s", number(len(models), "model"), v.Name, models[0])
 	}
 }

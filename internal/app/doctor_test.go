@@ -25,7 +25,7 @@ func TestDeafOllama(t *testing.T) {
 	}
 	defer deaf.Close()
 	p := newPatient(t.Context(), Options{Home: filepath.Join(t.TempDir(), "none"), Env: env("OLLAMA_HOST", deaf.Addr().String())}, Examination{})
-	found := p.ollama(t.Context())
+	found := p.local(t.Context())
 	if len(found) != 1 || found[0].Mark != doctor.Warn || !strings.Contains(found[0].Detail, "does not answer in 1s") {
 		t.Errorf("ollama: %+v", found)
 	}

@@ -15,6 +15,7 @@ import (
 	"chorus/internal/datadir"
 	"chorus/internal/ledger"
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 	"chorus/internal/modelrouter"
 )
 
@@ -77,14 +78,7 @@ func (m *Models) preferred() (provider, name string) {
 }
 
 // Providers lists the names that are always there before the slash.
-func Providers() []string {
-	var names []string
-	for _, k := range modelrouter.Kinds() {
-		names = append(names, string(k))
-	}
-	slices.Sort(names)
-	return names
-}
+func Providers() []string { return catalog.Names(nil) }
 
 // Default is the model when nobody chose one: the settings', else that of the first
 // vendor with a key, else the offline one.
@@ -100,12 +94,12 @@ func (m *Models) Default() string {
 		}
 		return provider + "/"
 	}
-	for _, k := range modelrouter.Kinds() {
-		if k == modelrouter.Completions {
-			continue // a base model answers no questions
+	for _, p := range catalog.Providers() {
+		if p.Offline || p.BaseModels { // a base model answers no questions
+			continue
 		}
 		for _, v := range all {
-			if v.Kind == k && k != modelrouter.Demo && v.Catalog() == string(k) && v.Configured() {
+			if string(v.Kind) == p.Name && v.Catalog() == p.Name && v.Configured() {
 				return m.defaultOf(v)
 			}
 		}
@@ -116,8 +110,9 @@ func (m *Models) Default() string {
 // defaultOf is the model a vendor stands for; one that runs on somebody's own machine
 // stands for what is there.
 func (m *Models) defaultOf(v modelrouter.Vendor) string {
-	name := modelrouter.DefaultModel(v.Kind)
-	if v.Kind == modelrouter.Ollama || v.Catalog() != string(v.Kind) {
+	p := v.Provider()
+	name := p.DefaultModel
+	if p.Local != nil || v.Catalog() != p.Name {
 		if there := m.listed().Providers[v.Name].Models; len(there) > 0 && !slices.Contains(there, name) {
 			name = there[0]
 		}
@@ -175,7 +170,7 @@ func (m *Models) choose(name string) (modelrouter.Choice, modelrouter.Vendor, er
 	}
 	choice, err := modelrouter.Resolve(name, all, modelrouter.Available{}, nil)
 	if err != nil {
-		choice, err = modelrouter.Resolve(name, all, m.listed(), model.All())
+		choice, err = modelrouter.Resolve(name, all, m.listed(), catalog.All())
 	}
 	if err != nil {
 		return modelrouter.Choice{}, modelrouter.Vendor{}, err
@@ -246,7 +241,7 @@ func (m *Models) Price(name string) (ledger.Price, int) {
 }
 
 // settings are the numbers a run with this model is rendered with.
-func runSettings(e model.Entry, base chat.Settings) chat.Settings {
+func runSettings(e catalog.Entry, base chat.Settings) chat.Settings {
 	if base.ContextWindow == 0 {
 		base.ContextWindow = e.ContextWindow
 	}

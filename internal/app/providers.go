@@ -17,54 +17,86 @@ import (
 	"chorus/internal/modelrouter"
 )
 
-// provide makes what speaks a vendor's language, for one of its keys.
+// maker makes the client of a provider for one key of a vendor.
+type maker func(m *Models, v modelrouter.Vendor, a modelrouter.Account) (model.Model, error)
+
+// makers has one for each provider of the catalog.
+var makers = map[string]maker{
+	"anthropic":   (*Models).anthropic,
+	"bedrock":     (*Models).bedrock,
+	"completions": (*Models).completions,
+	"demo":        func(*Models, modelrouter.Vendor, modelrouter.Account) (model.Model, error) { return demo.New(), nil },
+	"google":      (*Models).google,
+	"ollama":      (*Models).ollama,
+	"openai":      (*Models).openAI,
+	"openrouter":  (*Models).openRouter,
+}
+
 func (m *Models) provide(v modelrouter.Vendor, a modelrouter.Account) (model.Model, error) {
-	switch v.Kind {
-	case modelrouter.Demo:
-		return demo.New(), nil
-	case modelrouter.Anthropic:
-		return anthropic.New(anthropic.Options{APIKey: a.Key, BaseURL: a.Base, HTTPClient: heading(v),
-			FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle}), nil
-	case modelrouter.OpenAI, modelrouter.OpenRouter:
-		return m.openAI(v, a)
-	case modelrouter.Completions:
-		extra, err := fields(v)
-		return completions.New(completions.Options{Name: v.Catalog(), APIKey: a.Key, BaseURL: a.Base, Headers: v.Headers, Extra: extra,
-			FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle}), err
-	case modelrouter.Google:
-		return google.New(google.Options{APIKey: a.Key, BaseURL: a.Base, HTTPClient: heading(v),
-			FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle}), nil
-	case modelrouter.Ollama:
-		return ollama.New(ollama.Options{Host: a.Base, APIKey: a.Key, HTTPClient: heading(v),
-			FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle}), nil
-	case modelrouter.Bedrock:
-		return bedrock.New(bedrock.Options{
-			APIKey: a.Get("aws_bearer_token_bedrock"), AccessKey: a.Get("aws_access_key"), SecretKey: a.Get("aws_secret_key"),
-			SessionToken: a.Get("aws_session_token"), Region: a.Get("aws_region"), Profile: a.Get("aws_profile"),
-			BaseURL: a.Base, HTTPClient: heading(v), Getenv: m.env,
-			FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle,
-		}), nil
-	default:
-		return nil, fmt.Errorf("there is nothing here that speaks %s", v.Kind)
+	make, ok := makers[string(v.Kind)]
+	if !ok {
+		return nil, fmt.Errorf("there is no provider %s", v.Kind)
 	}
+	return make(m, v, a)
+}
+
+func (m *Models) anthropic(v modelrouter.Vendor, a modelrouter.Account) (model.Model, error) {
+	return anthropic.New(anthropic.Options{APIKey: a.Key, BaseURL: a.Base, HTTPClient: heading(v),
+		FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle}), nil
+}
+
+func (m *Models) bedrock(v modelrouter.Vendor, a modelrouter.Account) (model.Model, error) {
+	return bedrock.New(bedrock.Options{
+		APIKey: a.Get("aws_bearer_token_bedrock"), AccessKey: a.Get("aws_access_key"), SecretKey: a.Get("aws_secret_key"),
+		SessionToken: a.Get("aws_session_token"), Region: a.Get("aws_region"), Profile: a.Get("aws_profile"),
+		BaseURL: a.Base, HTTPClient: heading(v), Getenv: m.env,
+		FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle,
+	}), nil
+}
+
+func (m *Models) completions(v modelrouter.Vendor, a modelrouter.Account) (model.Model, error) {
+	extra, err := fields(v)
+	return completions.New(completions.Options{Name: v.Catalog(), APIKey: a.Key, BaseURL: a.Base, Headers: v.Headers, Extra: extra,
+		FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle}), err
+}
+
+func (m *Models) google(v modelrouter.Vendor, a modelrouter.Account) (model.Model, error) {
+	return google.New(google.Options{APIKey: a.Key, BaseURL: a.Base, HTTPClient: heading(v),
+		FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle}), nil
+}
+
+func (m *Models) ollama(v modelrouter.Vendor, a modelrouter.Account) (model.Model, error) {
+	return ollama.New(ollama.Options{Host: a.Base, APIKey: a.Key, HTTPClient: heading(v),
+		FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle}), nil
 }
 
 func (m *Models) openAI(v modelrouter.Vendor, a modelrouter.Account) (model.Model, error) {
-	extra, err := fields(v)
+	o, err := m.openAIOptions(v, a)
 	if err != nil {
 		return nil, err
 	}
+	return openai.New(o), nil
+}
+
+func (m *Models) openRouter(v modelrouter.Vendor, a modelrouter.Account) (model.Model, error) {
+	o, err := m.openAIOptions(v, a)
+	if err != nil {
+		return nil, err
+	}
+	o.Router = &openai.Router{Title: "Chorus", Prefill: true}
+	return openai.New(o), nil
+}
+
+func (m *Models) openAIOptions(v modelrouter.Vendor, a modelrouter.Account) (openai.Options, error) {
+	extra, err := fields(v)
 	o := openai.Options{Name: v.Catalog(), APIKey: a.Key, BaseURL: a.Base, Headers: v.Headers, Extra: extra, API: openai.API(a.Get("openai_api")),
 		FirstByteTimeout: m.patience.first, IdleTimeout: m.patience.idle}
 	switch o.API {
 	case openai.Auto, openai.Chat, openai.Responses:
+		return o, err
 	default:
-		return nil, fmt.Errorf("openai_api is %q; it may be chat or responses, or be left out", o.API)
+		return o, fmt.Errorf("openai_api is %q; it may be chat or responses, or be left out", o.API)
 	}
-	if v.Kind == modelrouter.OpenRouter {
-		o.Router = &openai.Router{Title: "Chorus", Prefill: true}
-	}
-	return openai.New(o), nil
 }
 
 // fields are the vendor's extra fields as they are sent.
@@ -78,11 +110,6 @@ func fields(v modelrouter.Vendor) (map[string]json.RawMessage, error) {
 		out[name] = data
 	}
 	return out, nil
-}
-
-// takesExtra reports whether a kind's body has room for fields of one's own.
-func takesExtra(k modelrouter.Kind) bool {
-	return k == modelrouter.OpenAI || k == modelrouter.OpenRouter || k == modelrouter.Completions
 }
 
 // heading is a client that sends the vendor's headers; nil when there are none, so

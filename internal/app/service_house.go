@@ -17,7 +17,6 @@ import (
 	"chorus/internal/config"
 	"chorus/internal/datadir"
 	"chorus/internal/ledger"
-	"chorus/internal/modelrouter"
 	"chorus/internal/store"
 )
 
@@ -37,7 +36,7 @@ func (o *orders) Models(ctx context.Context, by command.Caller) (command.List[co
 	}
 	ready := map[string]bool{}
 	for _, v := range vendors {
-		ready[v.Name] = v.Kind == modelrouter.Demo || v.Configured()
+		ready[v.Name] = v.Provider().Offline || v.Configured()
 	}
 	for _, m := range catalog.Models {
 		provider, _, _ := strings.Cut(m.Name, "/")

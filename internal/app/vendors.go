@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"chorus/internal/config"
+	"chorus/internal/model/catalog"
 	"chorus/internal/modelrouter"
 )
 
@@ -101,8 +103,9 @@ func declared(all []config.Vendor) ([]modelrouter.Vendor, error) {
 		if err != nil {
 			return nil, fmt.Errorf("config: %w", err)
 		}
-		if v.Headers, v.Extra = c.Headers, c.Extra; len(v.Extra) > 0 && !takesExtra(v.Kind) {
-			return nil, fmt.Errorf("config: vendor %s: extra is only for openai, openrouter and completions; it is of kind %s", c.Name, v.Kind)
+		if v.Headers, v.Extra = c.Headers, c.Extra; len(v.Extra) > 0 && !v.Provider().ExtraFields {
+			takers := catalog.Names(func(p catalog.Provider) bool { return p.ExtraFields })
+			return nil, fmt.Errorf("config: vendor %s: extra is only for %s; it is of kind %s", c.Name, strings.Join(takers, ", "), v.Kind)
 		}
 		v.Config = func(key string) (string, error) {
 			now, err := c.Reread()

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"chorus/internal/model/catalog"
 )
 
 // environment reads the twins of all keys. An empty variable counts as not set.
@@ -56,12 +58,7 @@ func shout(name string) string {
 
 // vendorKeys are the config keys of the vendors we know. Others are handed on too; they
 // only have no variable and no hint.
-func vendorKeys() []string {
-	return []string{"kind", "api_key", "api_base", "base_url", "region", "anthropic_api_key", "anthropic_base_url", "openai_api_key", "openai_base_url", "openai_api",
-		"openai_completions_api_key", "openai_completions_base_url", "openrouter_api_key", "openrouter_base_url", "google_api_key", "gemini_api_key",
-		"google_base_url", "gemini_base_url", "aws_access_key", "aws_access_key_id", "aws_secret_key", "aws_secret_access_key", "aws_session_token", "aws_region",
-		"aws_default_region", "aws_profile", "aws_bearer_token_bedrock", "aws_endpoint_url_bedrock_runtime", "ollama_host", "ollama_base_url", "ollama_api_key"}
-}
+func vendorKeys() []string { return append(catalog.SettingNames(), "kind") }
 
 // flags reads what the command line set, by key; texts are read as the key's kind.
 func flags(r *report, values map[string]any) []leaf {

@@ -5,8 +5,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-
-	"chorus/internal/modelrouter"
 )
 
 // sample is a value of the key's kind that is not its default, as YAML and as a variable.
@@ -220,19 +218,6 @@ func TestNeverFromPins(t *testing.T) {
 		default:
 			if !k.Pins {
 				t.Errorf("%s may not be pinned", k.Path)
-			}
-		}
-	}
-}
-
-// What a vendor can be told has a variable and a hint here.
-func TestVendorSettingsAreKnown(t *testing.T) {
-	t.Parallel()
-	known := " " + strings.Join(vendorKeys(), " ") + " "
-	for _, kind := range modelrouter.Kinds() {
-		for _, name := range kind.Settings() {
-			if !strings.Contains(known, " "+strings.TrimSuffix(name, "_file")+" ") {
-				t.Errorf("%s of %s is missing in vendorKeys", name, kind)
 			}
 		}
 	}

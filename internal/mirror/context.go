@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/model/catalog"
 )
 
 // contextLine is one line of context.jsonl and its place in the prompt.
@@ -207,7 +208,7 @@ func (b *batch) said(ev chat.Event, s chat.Said) {
 		provider, model = "", b.st.Model
 	}
 	message := assistantMessage{
-		Role: "assistant", Content: content, API: apiOf(provider), Provider: provider, Model: model,
+		Role: "assistant", Content: content, API: catalog.APIName(provider), Provider: provider, Model: model,
 		Usage:      usage{s.Usage.Input, s.Usage.Output, s.Usage.CacheRead, s.Usage.CacheWrite, s.Usage.Total(), cost{}},
 		StopReason: stopReason(s), Timestamp: millis(ev.At), Seq: ev.Seq,
 	}
@@ -215,17 +216,6 @@ func (b *batch) said(ev chat.Event, s chat.Said) {
 		message.ErrorMessage = "the model refused to answer"
 	}
 	b.add(ev.Seq, message)
-}
-
-func apiOf(provider string) string {
-	switch provider {
-	case "anthropic":
-		return "anthropic-messages"
-	case "openai", "openrouter":
-		return "openai-completions"
-	default:
-		return provider
-	}
 }
 
 func stopReason(s chat.Said) string {

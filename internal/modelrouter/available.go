@@ -28,7 +28,7 @@ type Offered struct {
 func (v Available) State(vendor Vendor) string {
 	o, asked := v.Providers[vendor.Name]
 	switch {
-	case vendor.Kind == Demo:
+	case vendor.Provider().Offline:
 		return "none needed"
 	case !vendor.Configured():
 		return "none"

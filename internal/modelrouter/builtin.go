@@ -7,21 +7,22 @@ import (
 	"strings"
 
 	"chorus/internal/datadir"
+	"chorus/internal/model/catalog"
 )
 
 // BuiltIn are the vendors that the environment alone makes, in the order in which a
 // default is looked for. env is asked again whenever a key is needed.
 func BuiltIn(env func(string) string) []Vendor {
 	var out []Vendor
-	for _, r := range table {
-		out = append(out, Vendor{Name: string(r.kind), Kind: r.kind, Config: r.config(env)})
+	for _, p := range catalog.Providers() {
+		out = append(out, Vendor{Name: p.Name, Kind: Kind(p.Name), Config: fromEnv(p, env)})
 	}
 	return out
 }
 
-func (r row) config(env func(string) string) func(string) (string, error) {
+func fromEnv(p catalog.Provider, env func(string) string) func(string) (string, error) {
 	return func(key string) (string, error) {
-		for _, variable := range r.env[key] {
+		for _, variable := range p.Env[key] {
 			if value, err := datadir.Secret(env, variable); value != "" || err != nil {
 				return value, err
 			}
@@ -44,7 +45,7 @@ func Declare(name string, kind Kind, settings map[string]string, provides []stri
 			return v, err
 		}
 	} else if !v.Kind.Known() {
-		return v, fmt.Errorf("vendor %s: there is no kind %q; there are %s", name, kind, kindNames())
+		return v, unknownKind(name, kind)
 	}
 	for _, p := range provides {
 		pattern, err := Compile(p)
@@ -85,19 +86,17 @@ func Expand(value string, env func(string) string) (string, error) {
 // that is a kind's, else by the settings it has. Two kinds' keys in one vendor, or
 // none, are an error.
 func Infer(name string, settings []string) (Kind, error) {
-	if k := Kind(strings.ToLower(name)); k.Known() {
-		return k, nil
-	}
-	if strings.ToLower(name) == "gemini" {
-		return Google, nil
+	if p, ok := catalog.FindAlias(name); ok {
+		return Kind(p.Name), nil
 	}
 	var found []string
-	for _, k := range Kinds() {
-		own := func(s string) bool {
-			return !slices.Contains([]string{"api_key", "api_key_file", "api_base", "base_url", "region"}, s)
+	assumed := ""
+	for _, p := range catalog.Providers() {
+		if p.Settings.Identify(settings) {
+			found = append(found, p.Name)
 		}
-		if slices.ContainsFunc(settings, func(s string) bool { return own(s) && slices.Contains(k.Settings(), s) }) {
-			found = append(found, string(k))
+		if p.Assumed {
+			assumed = p.Name
 		}
 	}
 	switch {
@@ -106,7 +105,7 @@ func Infer(name string, settings []string) (Kind, error) {
 	case len(found) > 1:
 		return "", fmt.Errorf("vendor %s: its config has the settings of %s; make a vendor of each, or say kind: in its config", name, strings.Join(found, " and "))
 	case slices.Contains(settings, "api_base") || slices.Contains(settings, "base_url"):
-		return OpenAI, nil // an address alone: nearly every server speaks like OpenAI's
+		return Kind(assumed), nil // an address alone: nearly every server speaks like OpenAI's
 	default:
 		return "", fmt.Errorf("vendor %s: its config has no key that says whose it is; say kind: there, with one of %s", name, kindNames())
 	}
@@ -132,8 +131,8 @@ func Merge(declared, built []Vendor) []Vendor {
 // or asks v first: for a key as for the address, whatever the setting is called there.
 func (v Vendor) or(b Vendor) func(string) (string, error) {
 	group := func(key string) []string {
-		w, _ := v.Kind.row()
-		for _, names := range [][]string{w.key, w.base} {
+		s := v.Provider().Settings
+		for _, names := range [][]string{s.Key, s.Address} {
 			if slices.Contains(names, strings.TrimSuffix(key, "_file")) {
 				return names
 			}

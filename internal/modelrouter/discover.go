@@ -51,7 +51,7 @@ func Discover(ctx context.Context, d Discovery) Available {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for _, v := range d.Vendors {
-		if v.Kind == Demo || !v.Configured() {
+		if v.Provider().Offline || !v.Configured() {
 			continue
 		}
 		all.Go(func() {

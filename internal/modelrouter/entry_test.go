@@ -16,15 +16,15 @@ func TestEntries(t *testing.T) {
 		window   int
 		priced   bool
 	}{
-		{built[Anthropic], "claude-sonnet-4-5", "anthropic", 200_000, true},
-		{built[OpenRouter], "anthropic/claude-sonnet-4.5", "openrouter", 200_000, true},
-		{built[OpenRouter], "anthropic/claude-sonnet-4.5:beta", "openrouter", 200_000, true},
-		{built[OpenRouter], "openai/gpt-4o", "openrouter", 128_000, true},
-		{built[OpenRouter], "nobody/knows", "openrouter", 128_000, false},
-		{built[Bedrock], "anthropic.claude-sonnet-4-5-20250929-v1:0", "bedrock", 200_000, true},
-		{built[Bedrock], "eu.anthropic.claude-sonnet-4-5-20250929-v1:0", "bedrock", 200_000, true},
-		{built[Bedrock], "arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.anthropic.claude-sonnet-4-5-20250929-v1:0", "bedrock", 200_000, true},
-		{built[OpenAI], "gpt-4o", "openai", 128_000, true},
+		{built["anthropic"], "claude-sonnet-4-5", "anthropic", 200_000, true},
+		{built["openrouter"], "anthropic/claude-sonnet-4.5", "openrouter", 200_000, true},
+		{built["openrouter"], "anthropic/claude-sonnet-4.5:beta", "openrouter", 200_000, true},
+		{built["openrouter"], "openai/gpt-4o", "openrouter", 128_000, true},
+		{built["openrouter"], "nobody/knows", "openrouter", 128_000, false},
+		{built["bedrock"], "anthropic.claude-sonnet-4-5-20250929-v1:0", "bedrock", 200_000, true},
+		{built["bedrock"], "eu.anthropic.claude-sonnet-4-5-20250929-v1:0", "bedrock", 200_000, true},
+		{built["bedrock"], "arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.anthropic.claude-sonnet-4-5-20250929-v1:0", "bedrock", 200_000, true},
+		{built["openai"], "gpt-4o", "openai", 128_000, true},
 		{own, "gpt-4o", "own", 128_000, false}, // whatever that server calls so
 	} {
 		e := c.v.Entry(c.name)

@@ -65,7 +65,7 @@ func TestPatterns(t *testing.T) {
 			t.Errorf("%q was taken as %v", bad, p)
 		}
 	}
-	if _, err := Declare("work", Anthropic, nil, []string{"claude-*", `bad(\d`}, none); err == nil || !strings.Contains(err.Error(), "vendor work") {
+	if _, err := Declare("work", "anthropic", nil, []string{"claude-*", `bad(\d`}, none); err == nil || !strings.Contains(err.Error(), "vendor work") {
 		t.Errorf("the vendor is not named: %v", err)
 	}
 }

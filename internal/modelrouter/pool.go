@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 )
 
 // Maker makes the model behind one account. It must not ask anybody anything.
@@ -88,10 +90,11 @@ func (p *Pool) read() error {
 	return nil
 }
 
-// ambient reports whether the kind finds its credentials itself, so that a new model
+// ambient reports whether the provider finds its credentials itself, so that a new model
 // may find others although no setting changed.
-func (s *seat) ambient(k Kind) bool {
-	return k == Bedrock && s.account.Get("aws_access_key") == "" && s.account.Get("aws_bearer_token_bedrock") == ""
+func (s *seat) ambient(p catalog.Provider) bool {
+	set := func(name string) bool { return s.account.Get(name) != "" }
+	return p.Credentials != nil && !slices.ContainsFunc(p.Credentials, set)
 }
 
 // renew forgets the model of a seat, so that it looks for its credentials again.
@@ -230,7 +233,7 @@ func (c *call) after(s *seat, e *model.Error) (*seat, error) {
 			if err := p.read(); err != nil {
 				return nil, nil // what the provider said is worth more
 			}
-			if s.ambient(p.vendor.Kind) {
+			if s.ambient(p.vendor.Provider()) {
 				p.renew(s)
 				return s, nil
 			}

@@ -87,7 +87,7 @@ func (l *line) Stream(ctx context.Context, p model.Prepared) iter.Seq2[model.Chu
 
 func pool(t *testing.T, d *desk, keys string) *Pool {
 	t.Helper()
-	return poolOf(t, d, Vendor{Name: "work", Kind: Anthropic, Declared: true, Config: func(key string) (string, error) {
+	return poolOf(t, d, Vendor{Name: "work", Kind: "anthropic", Declared: true, Config: func(key string) (string, error) {
 		if key == "anthropic_api_key" {
 			return keys, nil
 		}
@@ -408,7 +408,7 @@ func TestPoolHolds(t *testing.T) {
 			}
 			return answered{text: "hi"}
 		}}
-		p, err := Open(Vendor{Name: "v", Kind: Anthropic, Config: func(k string) (string, error) {
+		p, err := Open(Vendor{Name: "v", Kind: "anthropic", Config: func(k string) (string, error) {
 			if k == "anthropic_api_key" {
 				return strings.Join(keys, ","), nil
 			}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 	"chorus/internal/suggest"
 )
 
@@ -24,8 +24,8 @@ func (c Choice) String() string { return c.Vendor + "/" + c.Model }
 // first slash is that vendor's; any other is looked for in the rules of the vendors in
 // their order, in the lists that they gave, in the catalog, and by its beginning. The
 // error is an *Unknown. It is pure but for Config, which says who has a key.
-func Resolve(name string, vendors []Vendor, discovered Available, catalog []model.Entry) (Choice, error) {
-	s := &search{name: name, vendors: vendors, discovered: discovered, catalog: catalog}
+func Resolve(name string, vendors []Vendor, discovered Available, known []catalog.Entry) (Choice, error) {
+	s := &search{name: name, vendors: vendors, discovered: discovered, known: known}
 	for _, find := range []func() (Choice, bool){s.prefixed, s.ruled, s.listed, s.catalogued} {
 		if c, ok := find(); ok && c.Model != "" {
 			return c, nil
@@ -38,7 +38,7 @@ type search struct {
 	name       string
 	vendors    []Vendor
 	discovered Available
-	catalog    []model.Entry
+	known      []catalog.Entry
 	why        []Reason
 }
 
@@ -150,7 +150,7 @@ func (s *search) listed() (Choice, bool) {
 			s.not(v, noKeyReason)
 		case asked && slices.Contains(offered.Models, s.name):
 			return Choice{v.Name, v.Kind, s.name}, true
-		case v.Kind == Demo:
+		case v.Provider().Offline:
 		case !asked:
 			s.not(v, "was not asked yet what it has")
 		case !offered.Valid:
@@ -164,34 +164,36 @@ func (s *search) listed() (Choice, bool) {
 
 const noKeyReason = "has no key"
 
-// beginnings are the names that are whose they are by their beginning. A letter must
-// not follow: o1 and o1-mini, not olmo or o1x.
-var beginnings = []struct {
-	prefix string
-	kind   Kind
-}{
-	{"claude", Anthropic}, {"gpt-", OpenAI}, {"chatgpt-", OpenAI}, {"o1", OpenAI}, {"o3", OpenAI}, {"o4", OpenAI}, {"gemini", Google},
-}
-
 // catalogued guesses by the catalog, then by the beginning of the name.
 func (s *search) catalogued() (Choice, bool) {
 	kind := Kind("")
-	for _, e := range s.catalog {
+	for _, e := range s.known {
 		if e.Model == s.name {
 			kind = Kind(e.Provider)
 			break
 		}
 	}
-	for _, b := range beginnings {
-		if rest, ok := strings.CutPrefix(s.name, b.prefix); ok && kind == "" && (rest == "" || strings.HasSuffix(b.prefix, "-") || rest[0] == '-') {
-			kind = b.kind
-		}
+	if kind == "" {
+		kind = byPrefix(s.name)
 	}
 	if kind == "" {
 		return Choice{}, false
 	}
 	v, ok := s.ofKind(kind, s.name)
 	return Choice{v.Name, v.Kind, s.name}, ok
+}
+
+// byPrefix is whose a name is by its beginning; "": nobody's. A letter must not follow:
+// o1 and o1-mini, not olmo or o1x.
+func byPrefix(name string) Kind {
+	for _, p := range catalog.Providers() {
+		for _, prefix := range p.Prefixes {
+			if rest, ok := strings.CutPrefix(name, prefix); ok && (rest == "" || strings.HasSuffix(prefix, "-") || rest[0] == '-') {
+				return Kind(p.Name)
+			}
+		}
+	}
+	return ""
 }
 
 // Reason is why a vendor was not chosen.
@@ -280,12 +282,12 @@ func (s *search) near() string {
 // names are the full names there are, the default models first.
 func (s *search) names() []string {
 	var out []string
-	for _, k := range Kinds() {
-		if _, ok := s.named(string(k)); ok {
-			out = append(out, string(k)+"/"+DefaultModel(k))
+	for _, p := range catalog.Providers() {
+		if _, ok := s.named(p.Name); ok {
+			out = append(out, p.Name+"/"+p.DefaultModel)
 		}
 	}
-	entries := slices.SortedStableFunc(slices.Values(s.catalog), func(a, b model.Entry) int {
+	entries := slices.SortedStableFunc(slices.Values(s.known), func(a, b catalog.Entry) int {
 		return cmp.Or(strings.Compare(a.Provider, b.Provider), strings.Compare(a.Model, b.Model))
 	})
 	for _, e := range entries {

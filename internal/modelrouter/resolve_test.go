@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 )
 
 // house is a set of vendors with everything: two of a file, one of them without a
@@ -62,12 +62,12 @@ func TestResolve(t *testing.T) {
 		{"o4-mini-2025-04-16", "openai/o4-mini-2025-04-16"},
 		{"guide", "demo/guide"},
 	} {
-		got, err := Resolve(c.name, house(t), offered, model.All())
+		got, err := Resolve(c.name, house(t), offered, catalog.All())
 		if err != nil || got.String() != c.want {
 			t.Errorf("%s: %v %v, want %s", c.name, got, err, c.want)
 			continue
 		}
-		again, err := Resolve(got.String(), house(t), offered, model.All())
+		again, err := Resolve(got.String(), house(t), offered, catalog.All())
 		if err != nil || again != got {
 			t.Errorf("%s: the full name %s resolves to %v, %v", c.name, got, again, err)
 		}
@@ -93,7 +93,7 @@ func TestResolveSaysWhy(t *testing.T) {
 		{"olmo", []string{"unknown model"}},
 		{"o1x", []string{"unknown model"}},
 	} {
-		got, err := Resolve(c.name, house(t), offered, model.All())
+		got, err := Resolve(c.name, house(t), offered, catalog.All())
 		var unknown *Unknown
 		if !errors.As(err, &unknown) {
 			t.Errorf("%s: %v, %v", c.name, got, err)
@@ -123,11 +123,11 @@ func TestResolveHolds(t *testing.T) {
 		if i := rapid.IntRange(-1, len(vendors)-1).Draw(r, "vendor"); i >= 0 {
 			name = vendors[i].Name + "/" + name
 		}
-		got, err := Resolve(name, vendors, offered, model.All())
+		got, err := Resolve(name, vendors, offered, catalog.All())
 		if err != nil {
 			return
 		}
-		again, err := Resolve(got.String(), vendors, offered, model.All())
+		again, err := Resolve(got.String(), vendors, offered, catalog.All())
 		if err != nil || again != got {
 			r.Fatalf("%q: %v, then %v %v", name, got, again, err)
 		}
@@ -147,7 +147,7 @@ func FuzzResolve(f *testing.F) {
 	}
 	built := BuiltIn(env("OPENAI_API_KEY", "test-key"))
 	f.Fuzz(func(t *testing.T, name string) {
-		got, err := Resolve(name, built, offered, model.All())
+		got, err := Resolve(name, built, offered, catalog.All())
 		if (err == nil) != (got.Model != "" && got.Vendor != "") {
 			t.Errorf("%q: %+v, %v", name, got, err)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"chorus/internal/datadir"
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 )
 
 // Vendor is somebody who offers models, under a name that people put before a slash.
@@ -42,6 +43,7 @@ type Account struct {
 	Key    string // "": none is needed, or the kind finds its own
 	Base   string // the address; "": the kind's own
 	values map[string]string
+	secret []string // the names among values that must not be seen
 }
 
 // Get is one of the kind's other settings.
@@ -60,10 +62,8 @@ func (a Account) equal(b Account) bool {
 // secrets are the values that must not be seen.
 func (a Account) secrets() []string {
 	out := []string{a.Key}
-	for name, value := range a.values {
-		if strings.HasPrefix(name, "aws_") && name != "aws_region" && name != "aws_profile" {
-			out = append(out, value)
-		}
+	for _, name := range a.secret {
+		out = append(out, a.values[name])
 	}
 	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
 }
@@ -106,21 +106,24 @@ func (v Vendor) get(names ...string) (string, error) {
 // vendor that needs none has one account without. The error is a *NoKey when a key is
 // missing.
 func (v Vendor) Accounts() ([]Account, error) {
-	w, ok := v.Kind.row()
-	if !ok {
-		return nil, fmt.Errorf("vendor %s: there is no kind %q; there are %s", v.Name, v.Kind, kindNames())
+	if !v.Kind.Known() {
+		return nil, unknownKind(v.Name, v.Kind)
 	}
-	text, err := v.get(w.key...)
+	p := v.Provider()
+	text, err := v.get(p.Settings.Key...)
 	if err != nil {
 		return nil, err
 	}
 	common := Account{values: map[string]string{}}
-	if common.Base, err = v.get(w.base...); err != nil {
+	if common.Base, err = v.get(p.Settings.Address...); err != nil {
 		return nil, err
 	}
-	for _, name := range w.more {
-		if common.values[name], err = v.get(append([]string{name}, aliases[name]...)...); err != nil {
+	for _, s := range p.Settings.Other {
+		if common.values[s.Name], err = v.get(append([]string{s.Name}, s.Aliases...)...); err != nil {
 			return nil, err
+		}
+		if s.Secret {
+			common.secret = append(common.secret, s.Name)
 		}
 	}
 	var out []Account
@@ -132,7 +135,7 @@ func (v Vendor) Accounts() ([]Account, error) {
 	switch {
 	case len(out) > 0:
 		return out, nil
-	case w.keyless, w.gated && common.Base != "":
+	case p.Key == catalog.KeyOptional, p.Key == catalog.KeyUnlessAddress && common.Base != "":
 		return []Account{common}, nil
 	default:
 		return nil, v.noKey()
@@ -159,37 +162,44 @@ func (v Vendor) Configured() bool {
 		_, missing := err.(*NoKey)
 		return !missing
 	}
-	if v.Declared || v.Kind == Demo {
+	p := v.Provider()
+	if v.Declared || p.Offline {
 		return true
 	}
-	switch a := accounts[0]; v.Kind {
-	case Ollama:
-		return a.Base != ""
-	case Bedrock: // the chain may find more; but a profile for other work is no wish to spend money here
-		return a.Get("aws_region") != "" && (a.Get("aws_access_key") != "" || a.Get("aws_profile") != "" ||
-			a.Get("aws_bearer_token_bedrock") != "" || a.Base != "")
-	default:
-		return true
+	set := func(name string) bool {
+		if slices.Contains(p.Settings.Address, name) {
+			return accounts[0].Base != ""
+		}
+		return accounts[0].Get(name) != ""
 	}
+	for _, group := range p.Shown {
+		if !slices.ContainsFunc(group, set) {
+			return false
+		}
+	}
+	return true
 }
+
+// Provider is what the catalog knows of whose protocol the vendor speaks.
+func (v Vendor) Provider() catalog.Provider { return v.Kind.Provider() }
 
 // KeySetting is where the vendor's key is to be put, as a person would look for it.
 func (v Vendor) KeySetting() string {
-	switch w, _ := v.Kind.row(); {
-	case len(w.key) == 0:
+	switch p := v.Provider(); {
+	case len(p.Settings.Key) == 0:
 		return "the credentials of " + v.Name
 	case v.Declared:
-		return w.key[0] + " of vendor " + v.Name
+		return p.Settings.Key[0] + " of vendor " + v.Name
 	default:
-		return w.env[w.key[0]][0]
+		return p.KeyVariable()
 	}
 }
 
 // Catalog is the name under which the catalog has the vendor's models: the kind's,
 // unless it is a server of somebody's own that only speaks like OpenAI's.
 func (v Vendor) Catalog() string {
-	if w, _ := v.Kind.row(); w.own && v.Declared && v.Name != string(v.Kind) {
-		if base, err := v.get(w.base...); err != nil || base != "" {
+	if p := v.Provider(); p.Compatible && v.Declared && v.Name != p.Name {
+		if base, err := v.get(p.Settings.Address...); err != nil || base != "" {
 			return v.Name
 		}
 	}
@@ -202,8 +212,7 @@ type NoKey struct{ cause model.Error }
 func (v Vendor) noKey() *NoKey {
 	where := fmt.Sprintf("set %s (or %s_FILE)", v.KeySetting(), v.KeySetting())
 	if v.Declared {
-		w, _ := v.Kind.row()
-		key := w.key[0]
+		key := v.Provider().Settings.Key[0]
 		where = fmt.Sprintf("set %s (or %s_file) in its config", key, key)
 	}
 	return &NoKey{model.Error{Kind: model.Auth, Provider: v.Name,

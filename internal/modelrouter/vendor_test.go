@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -44,23 +45,23 @@ func TestInfer(t *testing.T) {
 		settings []string
 		want     Kind // "": an error
 	}{
-		{"anthropic", nil, Anthropic},
-		{"OpenRouter", nil, OpenRouter},
-		{"gemini", nil, Google},
-		{"work", []string{"anthropic_api_key"}, Anthropic},
-		{"work", []string{"anthropic_api_key_file"}, Anthropic},
-		{"work", []string{"aws_access_key", "aws_secret_key", "aws_region"}, Bedrock},
-		{"work", []string{"aws_access_key_id"}, Bedrock},
-		{"work", []string{"openai_api_key", "api_base"}, OpenAI},
-		{"work", []string{"openai_api_key", "openai_base_url"}, OpenAI},
-		{"work", []string{"openai_completions_api_key", "openai_completions_base_url"}, Completions},
-		{"work", []string{"openrouter_api_key"}, OpenRouter},
-		{"work", []string{"google_api_key"}, Google},
-		{"work", []string{"gemini_api_key"}, Google},
-		{"work", []string{"ollama_host"}, Ollama},
-		{"work", []string{"api_base"}, OpenAI},
-		{"work", []string{"api_base", "api_key"}, OpenAI},
-		{"anthropic", []string{"openai_api_key"}, Anthropic}, // the name says it
+		{"anthropic", nil, "anthropic"},
+		{"OpenRouter", nil, "openrouter"},
+		{"gemini", nil, "google"},
+		{"work", []string{"anthropic_api_key"}, "anthropic"},
+		{"work", []string{"anthropic_api_key_file"}, "anthropic"},
+		{"work", []string{"aws_access_key", "aws_secret_key", "aws_region"}, "bedrock"},
+		{"work", []string{"aws_access_key_id"}, "bedrock"},
+		{"work", []string{"openai_api_key", "api_base"}, "openai"},
+		{"work", []string{"openai_api_key", "openai_base_url"}, "openai"},
+		{"work", []string{"openai_completions_api_key", "openai_completions_base_url"}, "completions"},
+		{"work", []string{"openrouter_api_key"}, "openrouter"},
+		{"work", []string{"google_api_key"}, "google"},
+		{"work", []string{"gemini_api_key"}, "google"},
+		{"work", []string{"ollama_host"}, "ollama"},
+		{"work", []string{"api_base"}, "openai"},
+		{"work", []string{"api_base", "api_key"}, "openai"},
+		{"anthropic", []string{"openai_api_key"}, "anthropic"}, // the name says it
 		{"work", []string{"api_key"}, ""},
 		{"work", nil, ""},
 		{"work", []string{"anthropic_api_key", "openai_api_key"}, ""},
@@ -77,7 +78,7 @@ func TestInfer(t *testing.T) {
 
 func TestDeclareRefuses(t *testing.T) {
 	t.Parallel()
-	for name, kind := range map[string]Kind{"": Anthropic, "a/b": Anthropic, "a b": Anthropic, "work": "carrier-pigeon"} {
+	for name, kind := range map[string]Kind{"": "anthropic", "a/b": "anthropic", "a b": "anthropic", "work": "carrier-pigeon"} {
 		if v, err := Declare(name, kind, nil, nil, none); err == nil {
 			t.Errorf("%q %q became %+v", name, kind, v)
 		}
@@ -184,11 +185,11 @@ func TestEveryVariableMakesItsVendor(t *testing.T) {
 		}
 	}
 	for _, v := range BuiltIn(none) {
-		if !v.Kind.Known() || DefaultModel(v.Kind) == "" || v.Declared {
+		if !v.Kind.Known() || v.Provider().DefaultModel == "" || v.Declared {
 			t.Errorf("%+v", v)
 		}
 	}
-	if len(BuiltIn(none)) != len(Kinds()) {
+	if len(BuiltIn(none)) != len(catalog.Providers()) {
 		t.Error("a kind is not built in")
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 )
 
 // Mode is how a conversation is told.
@@ -67,12 +68,12 @@ type Style struct {
 
 	RecentParticipants int      // how many get a stop sequence; at least 10
 	Stop               []string // further ones; "Name:" is a participant's
-	StopLimit          int      // how many the provider takes; 0: any number
+	StopLimit          int      // how many are sent; 0: as many as the provider takes
 }
 
 // Wrap puts the style before a model. The result is safe for concurrent use if inner
 // is, and remembers a bounded part of what it told last.
-func (s Style) Wrap(inner model.Model, entry model.Entry) model.Model {
+func (s Style) Wrap(inner model.Model, entry catalog.Entry) model.Model {
 	if s.Mode == "" {
 		s.Mode = Chat
 	}
@@ -95,13 +96,13 @@ func (s Style) Wrap(inner model.Model, entry model.Entry) model.Model {
 	case "-":
 		s.SystemLine = ""
 	}
-	switch entry.Provider {
-	case "openai", "google", "ollama":
-		s.Whole = true
-	case "completions":
-		s.Bare = true
+	provider, _ := catalog.Find(entry.Provider)
+	s.Whole = s.Whole || provider.JoinText
+	s.Bare = s.Bare || provider.BaseModels
+	if s.StopLimit == 0 {
+		s.StopLimit = provider.MaxStops
 	}
-	_, known := model.Lookup(entry.Provider, entry.Model)
+	_, known := catalog.Lookup(entry.Provider, entry.Model)
 	t := &teller{Style: s, inner: inner, entry: entry, known: known, own: map[string]bool{s.Bot: true}}
 	t.ownNames = append(t.ownNames, s.Bot)
 	for _, alias := range s.Aliases {
@@ -117,7 +118,7 @@ func (s Style) Wrap(inner model.Model, entry model.Entry) model.Model {
 type teller struct {
 	Style
 	inner    model.Model
-	entry    model.Entry
+	entry    catalog.Entry
 	known    bool // the entry is the catalog's
 	own      map[string]bool
 	ownNames []string

@@ -11,6 +11,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 )
 
 // recorder is a model that keeps what it was asked and answers from a script.
@@ -35,7 +36,7 @@ func (r *recorder) Stream(context.Context, model.Prepared) iter.Seq2[model.Chunk
 }
 
 // entry is a model that can do everything.
-var entry = model.Entry{Provider: "anthropic", Model: "claude-sonnet-4-5", Prefill: true, Images: true, Tools: true}
+var entry = catalog.Entry{Provider: "anthropic", Model: "claude-sonnet-4-5", Prefill: true, Images: true, Tools: true}
 
 func said(t testing.TB, name, text string) *model.Message {
 	t.Helper()
@@ -320,7 +321,7 @@ func TestStops(t *testing.T) {
 
 func TestCannotBePrefilled(t *testing.T) {
 	t.Parallel()
-	e, known := model.Lookup("anthropic", "claude-opus-4-6")
+	e, known := catalog.Lookup("anthropic", "claude-opus-4-6")
 	if !known || e.Prefill {
 		t.Skip("the catalog has changed")
 	}

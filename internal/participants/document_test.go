@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"chorus/internal/model"
 	"chorus/internal/model/anthropic"
+	"chorus/internal/model/catalog"
 	"chorus/internal/participants"
 )
 
@@ -58,7 +58,7 @@ func body(t *testing.T, data []byte, mode participants.Mode) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entry, _ := model.Lookup("anthropic", r.Model)
+	entry, _ := catalog.Lookup("anthropic", r.Model)
 	p, err := participants.Style{Mode: mode, Bot: bot}.Wrap(anthropic.New(anthropic.Options{APIKey: "test-key"}), entry).Prepare(r)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func FuzzDocument(f *testing.F) {
 		}
 		bot, _ := doc.Bot()
 		for _, mode := range []participants.Mode{participants.Prefill, participants.Chat} {
-			p, err := participants.Style{Mode: mode, Bot: bot}.Wrap(anthropic.New(anthropic.Options{}), model.Unknown("anthropic", "x")).Prepare(r)
+			p, err := participants.Style{Mode: mode, Bot: bot}.Wrap(anthropic.New(anthropic.Options{}), catalog.Unknown("anthropic", "x")).Prepare(r)
 			if err == nil && !json.Valid(p.Body) {
 				t.Errorf("no JSON came of %s: %s", data, p.Body)
 			}

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"chorus/internal/chat"
+	"chorus/internal/model/catalog"
 )
 
 // tracer makes spans from events, after the fact and with the times of the journal. Only one
@@ -153,7 +154,7 @@ func (t *tracer) request(r *tracedRun) span {
 	}
 	s := t.child(r, "chat "+strconv.Itoa(r.asked.Step)+"."+strconv.Itoa(r.asked.Attempt)+" "+string(r.asked.Purpose), "chat "+name, trace.SpanKindClient, r.askedAt)
 	s.SetAttributes(r.about("chat")...)
-	s.SetAttributes(attribute.String("gen_ai.provider.name", providerName(provider)), attribute.String("gen_ai.request.model", name),
+	s.SetAttributes(attribute.String("gen_ai.provider.name", catalog.TelemetryName(provider)), attribute.String("gen_ai.request.model", name),
 		attribute.Int("chorus.step", r.asked.Step), attribute.Int("chorus.attempt", r.asked.Attempt), attribute.String("chorus.purpose", string(r.asked.Purpose)))
 	set := r.start.Settings
 	if set.MaxTokens > 0 {
@@ -213,7 +214,7 @@ func (r *tracedRun) end(ev chat.Event, body chat.RunEnded) {
 	s.SetAttributes(attribute.String("gen_ai.agent.id", agentOf(r.thread)), attribute.String("chorus.run.id", ev.Run), attribute.String("chorus.run.outcome", string(body.Reason)),
 		attribute.Int("chorus.run.steps", body.Steps), attribute.Float64("chorus.run.cost_usd", float64(body.Cost)/float64(dollar)))
 	if model != "" {
-		s.SetAttributes(attribute.String("gen_ai.provider.name", providerName(provider)), attribute.String("gen_ai.request.model", model))
+		s.SetAttributes(attribute.String("gen_ai.provider.name", catalog.TelemetryName(provider)), attribute.String("gen_ai.request.model", model))
 	}
 	s.SetAttributes(usage(body.Usage)...)
 	switch {
@@ -232,17 +233,6 @@ func usage(u chat.Usage) []attribute.KeyValue {
 	}
 	return []attribute.KeyValue{attribute.Int("gen_ai.usage.input_tokens", u.Input+u.CacheRead+u.CacheWrite), attribute.Int("gen_ai.usage.output_tokens", u.Output),
 		attribute.Int("gen_ai.usage.cache_read.input_tokens", u.CacheRead), attribute.Int("gen_ai.usage.cache_creation.input_tokens", u.CacheWrite)}
-}
-
-// providerName is a provider's name in the GenAI conventions; others keep their own.
-func providerName(provider string) string {
-	switch provider {
-	case "google":
-		return "gcp.gemini"
-	case "bedrock":
-		return "aws.bedrock"
-	}
-	return provider
 }
 
 // finishReason is why a model stopped, in the words of the GenAI conventions.

@@ -5,6 +5,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 	"chorus/internal/model/wire"
 )
 
@@ -59,7 +61,8 @@ func New(opts Options) *Provider {
 		option.WithMaxRetries(0),
 		option.WithAPIKey(opts.APIKey),
 	}}
-	if base := baseURL(opts.BaseURL); base != "" {
+	row, _ := catalog.Find(provider)
+	if base := baseURL(cmp.Or(opts.BaseURL, row.BaseURL)); base != "" {
 		p.client.Options = append(p.client.Options, option.WithBaseURL(base))
 	}
 	return p

@@ -8,6 +8,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 	"chorus/internal/model/wire"
 )
 
@@ -26,7 +27,7 @@ const (
 // the same bytes everywhere.
 type Form struct {
 	Side    wire.Side
-	Entry   model.Entry // of the model; Known: it is in the catalog
+	Entry   catalog.Entry // of the model; Known: it is in the catalog
 	Known   bool
 	Opening string // the body's first fields, for example `"model":"claude-x"`
 	Stream  bool   // the body itself asks for a stream
@@ -34,7 +35,7 @@ type Form struct {
 
 // Prepare makes a body for the vendor's own service.
 func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
-	entry, known := model.Lookup(provider, r.Model)
+	entry, known := catalog.Lookup(provider, r.Model)
 	opening := wire.AppendString([]byte(`"model":`), r.Model)
 	return Encode(r, Form{Side: p.side(r.Model), Entry: entry, Known: known, Opening: string(opening), Stream: true})
 }

@@ -7,6 +7,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 	"chorus/internal/model/wire"
 )
 
@@ -23,7 +24,7 @@ const (
 )
 
 // converse puts a body together for every model that is not Anthropic's.
-func (p *Provider) converse(r model.Request, entry model.Entry, known bool) (model.Prepared, error) {
+func (p *Provider) converse(r model.Request, entry catalog.Entry, known bool) (model.Prepared, error) {
 	side := p.side(r.Model)
 	prefill := strings.TrimRight(r.Prefill, " \t\r\n")
 	if prefill != "" && known && !entry.Prefill {
@@ -129,7 +130,7 @@ func appendTurns(body []byte, turns []turn, marks []int) []byte {
 
 // appendSettings opens the body and writes the numbers; what the model would refuse
 // is left out.
-func appendSettings(body []byte, r model.Request, entry model.Entry, known bool) []byte {
+func appendSettings(body []byte, r model.Request, entry catalog.Entry, known bool) []byte {
 	s := r.Settings
 	limit := s.MaxTokens
 	if limit <= 0 {

@@ -12,12 +12,13 @@ import (
 
 	"chorus/internal/model"
 	"chorus/internal/model/anthropic"
+	"chorus/internal/model/catalog"
 	"chorus/internal/model/wire"
 )
 
 // Prepare makes the body in the form that the model's host wants.
 func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
-	entry, known := model.Lookup(provider, r.Model)
+	entry, known := catalog.Lookup(provider, r.Model)
 	if !isClaude(r.Model) {
 		return p.converse(r, entry, known)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 	"chorus/internal/model/openai/format"
 	"chorus/internal/model/wire"
 )
@@ -42,12 +43,7 @@ type Options struct {
 	// frequency_penalty, top_k and whatever else the server knows. One that is ours too
 	// replaces it, null takes it away; model, prompt and stream make every request fail.
 	Extra map[string]json.RawMessage
-	// MaxStop is how many stop sequences the server takes; 0: four, less: none.
-	MaxStop int
 }
-
-// openai is where base models are when nothing else is said.
-const openai = "https://api.openai.com/v1/"
 
 // Provider is a model.Model for every model of the server's.
 type Provider struct {
@@ -56,6 +52,7 @@ type Provider struct {
 	wrong error // with the extra fields
 	base  string
 	query string
+	stops int // how many stop sequences are sent
 	http  *http.Client
 }
 
@@ -64,6 +61,7 @@ var _ model.Model = (*Provider)(nil)
 // New makes a provider. It does not look at the environment and does not fail: a
 // missing key, a wrong address or an impossible extra field shows in the first call.
 func New(opts Options) *Provider {
+	row, _ := catalog.Find(provider)
 	opts.APIKey = strings.TrimSpace(opts.APIKey)
 	if opts.Name == "" {
 		opts.Name = provider
@@ -71,7 +69,7 @@ func New(opts Options) *Provider {
 	if opts.Catalog == "" {
 		opts.Catalog = opts.Name
 	}
-	p := &Provider{opts: opts, http: opts.HTTPClient, extra: opts.Extra, base: openai}
+	p := &Provider{opts: opts, http: opts.HTTPClient, extra: opts.Extra, base: row.BaseURL + "/", stops: row.MaxStops}
 	p.wrong = p.extra.Check()
 	if p.http == nil {
 		p.http = wire.Client()

@@ -48,12 +48,12 @@ func TestAServerWithItsOwnWays(t *testing.T) {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	p := New(Options{
-		BaseURL: url + "/v1/completions?x=1", Name: "acme", HTTPClient: &http.Client{Transport: transport}, MaxStop: 2,
+		BaseURL: url + "/v1/completions?x=1", Name: "acme", HTTPClient: &http.Client{Transport: transport},
 		Headers: map[string]string{"authorization": "Bearer other-key"},
 		Extra:   map[string]json.RawMessage{"presence_penalty": json.RawMessage(`0.5`), "frequency_penalty": json.RawMessage(`-1`)},
 	})
 	prep, err := p.Prepare(model.Request{
-		Model: "acme-base", Settings: chat.Settings{Stop: []string{"a", "b", "c"}},
+		Model: "acme-base", Settings: chat.Settings{Stop: []string{"a", "", "b", "c", "d", "e"}},
 		Messages: []*model.Message{modeltest.Message(t, model.User, chat.Text{Text: "Once upon a time"})},
 	})
 	if err != nil {
@@ -65,7 +65,7 @@ func TestAServerWithItsOwnWays(t *testing.T) {
 		}
 	}
 	got := sim.Requests()[0]
-	want := `{"model":"acme-base","stream":true,"stream_options":{"include_usage":true},"max_tokens":1024,"stop":["a","b"],"frequency_penalty":-1,"presence_penalty":0.5,"prompt":"Once upon a time"}`
+	want := `{"model":"acme-base","stream":true,"stream_options":{"include_usage":true},"max_tokens":1024,"stop":["a","b","c","d"],"frequency_penalty":-1,"presence_penalty":0.5,"prompt":"Once upon a time"}`
 	if string(got.Body) != want {
 		t.Errorf("sent %s\nwant %s", got.Body, want)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 	"chorus/internal/model/openai/format"
 	"chorus/internal/model/wire"
 )
@@ -57,7 +58,7 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 // settings begins the body with everything but the prompt, which has about so many
 // tokens.
 func (p *Provider) settings(r model.Request, prompt int, body format.Body) []byte {
-	entry, known := model.Lookup(p.opts.Catalog, r.Model)
+	entry, known := catalog.Lookup(p.opts.Catalog, r.Model)
 	body.Bytes = wire.AppendString(append(body.Bytes, `{"model":`...), r.Model)
 	body.Bytes = append(body.Bytes, `,"stream":true`...)
 	body.Raw("stream_options", `{"include_usage":true}`)
@@ -79,7 +80,7 @@ func (p *Provider) settings(r model.Request, prompt int, body format.Body) []byt
 	body.Float("top_p", r.Settings.TopP, 0, 1)
 	body.Float("presence_penalty", r.Settings.PresencePenalty, -2, 2)
 	body.Float("frequency_penalty", r.Settings.FrequencyPenalty, -2, 2)
-	body.Stops("stop", r.Settings.Stop, p.opts.MaxStop)
+	body.Stops("stop", r.Settings.Stop, p.stops)
 	return body.Extra.Append(body.Bytes)
 }
 

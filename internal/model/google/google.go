@@ -13,14 +13,14 @@ import (
 	"time"
 
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 	"chorus/internal/model/wire"
 )
 
-const (
-	provider = "google"
-	address  = "https://generativelanguage.googleapis.com"
-	keyName  = "GEMINI_API_KEY"
-)
+const provider = "google"
+
+// row is what the catalog knows of the provider.
+func row() catalog.Provider { p, _ := catalog.Find(provider); return p }
 
 // Options are what a provider is made with.
 type Options struct {
@@ -61,7 +61,7 @@ func New(opts Options) *Provider {
 func baseURL(s string) string {
 	s = strings.TrimRight(strings.TrimSpace(s), "/")
 	if s == "" {
-		s = address
+		s = row().BaseURL
 	}
 	s = strings.TrimRight(strings.TrimSuffix(s, "/models"), "/")
 	if last := s[strings.LastIndexByte(s, '/')+1:]; slices.Contains([]string{"v1", "v1beta", "v1alpha"}, last) {
@@ -105,7 +105,7 @@ func (p *Provider) resource(name string) string {
 func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	side := p.side("models")
 	if p.keyless() {
-		return nil, side.NoKey(keyName)
+		return nil, side.NoKey(row().KeyVariable())
 	}
 	var names []string
 	token := ""

@@ -58,7 +58,7 @@ func TestNoKeyIsSaidWithoutACall(t *testing.T) {
 func TestBaseURL(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"": address + "/v1beta", " ": address + "/v1beta", "http://x": "http://x/v1beta", "http://x/": "http://x/v1beta",
+		"": row().BaseURL + "/v1beta", " ": row().BaseURL + "/v1beta", "http://x": "http://x/v1beta", "http://x/": "http://x/v1beta",
 		"http://x/v1beta/": "http://x/v1beta", "http://x/proxy/v1": "http://x/proxy/v1", "http://x/gemini": "http://x/gemini/v1beta",
 		"http://x/v1beta/models": "http://x/v1beta", "http://x/v1alpha": "http://x/v1alpha",
 	} {

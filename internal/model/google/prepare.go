@@ -7,11 +7,9 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 	"chorus/internal/model/wire"
 )
-
-// maxStops is how many stop sequences the vendor takes.
-const maxStops = 5
 
 // Prepare puts the body together from the remembered bytes of head and messages.
 // There are no cache marks here: the vendor caches prefixes by itself.
@@ -20,7 +18,7 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	if r.Prefill != "" {
 		return model.Prepared{}, side.Bad("%s does not take a prefill: no Gemini does; use chat mode for it, or a model that does, such as anthropic/claude-sonnet-4-5", r.Model)
 	}
-	entry, known := model.Lookup(provider, r.Model)
+	entry, known := catalog.Lookup(provider, r.Model)
 	wires, size, err := encodeAll(r, known && !entry.Images)
 	if err != nil {
 		return model.Prepared{}, side.Bad("%v", err)
@@ -147,7 +145,7 @@ func (j *joiner) whole(content []byte) {
 
 // appendSettings writes the numbers with commas between them; what the model would
 // refuse is left out.
-func appendSettings(body []byte, s chat.Settings, name string, entry model.Entry, known bool) []byte {
+func appendSettings(body []byte, s chat.Settings, name string, entry catalog.Entry, known bool) []byte {
 	begin := len(body)
 	limit := s.MaxTokens
 	if known {
@@ -163,7 +161,7 @@ func appendSettings(body []byte, s chat.Settings, name string, entry model.Entry
 		body = wire.AppendFloat(append(body, `,"topP":`...), min(max(*s.TopP, 0), 1))
 	}
 	stops := slices.DeleteFunc(slices.Clone(s.Stop), func(s string) bool { return s == "" })
-	if stops = stops[:min(len(stops), maxStops)]; len(stops) > 0 {
+	if stops = stops[:min(len(stops), row().MaxStops)]; len(stops) > 0 {
 		body = wire.AppendStrings(append(body, `,"stopSequences":`...), stops)
 	}
 	body = appendThinking(body, s.ThinkingBudget, limit, name, entry, known)
@@ -175,7 +173,7 @@ func appendSettings(body []byte, s chat.Settings, name string, entry model.Entry
 
 // appendThinking asks for thoughts where there are any: a model that thinks without
 // showing it would be silent for minutes.
-func appendThinking(body []byte, budget, limit int, name string, entry model.Entry, known bool) []byte {
+func appendThinking(body []byte, budget, limit int, name string, entry catalog.Entry, known bool) []byte {
 	if known && !entry.Thinking {
 		return body
 	}

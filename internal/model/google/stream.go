@@ -11,6 +11,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 	"chorus/internal/model/wire"
 )
 
@@ -66,7 +67,7 @@ func (p *Provider) firstByte(name string) time.Duration {
 	if p.opts.FirstByteTimeout > 0 {
 		return p.opts.FirstByteTimeout
 	}
-	if e, _ := model.Lookup(provider, name); e.ThinksAlone {
+	if e, _ := catalog.Lookup(provider, name); e.ThinksAlone {
 		return thinkTime
 	}
 	return 0
@@ -77,7 +78,7 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 	return func(yield func(model.Chunk, error) bool) {
 		side := p.side(prep.Model)
 		if p.keyless() {
-			yield(nil, side.NoKey(keyName))
+			yield(nil, side.NoKey(row().KeyVariable()))
 			return
 		}
 		call := wire.Watch(ctx, p.firstByte(prep.Model), p.opts.IdleTimeout)

@@ -7,6 +7,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 	"chorus/internal/sim/llmsim"
 )
 
@@ -61,7 +62,7 @@ func requests(t *testing.T, m Maker) {
 		t.Parallel()
 		b := setup(t, m)
 		temperature, top := 0.3, 0.9
-		for _, e := range model.All() {
+		for _, e := range catalog.All() {
 			if e.Provider != m.Name {
 				continue
 			}

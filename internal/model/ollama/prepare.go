@@ -7,6 +7,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 	"chorus/internal/model/wire"
 )
 
@@ -125,7 +126,7 @@ func appendThinking(body []byte, budget int, name string, begun bool) []byte {
 func appendOptions(body []byte, s chat.Settings, name string) []byte {
 	window := s.ContextWindow
 	if window <= 0 {
-		entry, _ := model.Lookup(provider, name)
+		entry, _ := catalog.Lookup(provider, name)
 		window = entry.ContextWindow
 	}
 	body = strconv.AppendInt(append(body, `"num_ctx":`...), int64(window), 10)

@@ -6,6 +6,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 	"chorus/internal/model/openai/format"
 	"chorus/internal/model/wire"
 )
@@ -68,8 +70,6 @@ type Options struct {
 	// ours too replaces it, null takes it away. A field that says what is asked of whom
 	// (model, messages, input, instructions, tools, stream) makes every request fail.
 	Extra map[string]json.RawMessage
-	// MaxStop is how many stop sequences the server takes; 0: four, less: none.
-	MaxStop int
 	// Router makes it OpenRouter; nil: it is not. The name is then openrouter and the
 	// address OpenRouter's, unless they are given.
 	Router *Router
@@ -80,6 +80,7 @@ type Provider struct {
 	opts   Options
 	extra  format.Extra
 	wrong  error // with the extra fields
+	stops  int   // how many stop sequences are sent
 	client sdk.Client
 	http   *http.Client
 }
@@ -102,7 +103,8 @@ func New(opts Options) *Provider {
 	if opts.Catalog == "" {
 		opts.Catalog = opts.Name
 	}
-	p := &Provider{opts: opts, http: opts.HTTPClient, extra: opts.Extra}
+	row, _ := catalog.Find(provider)
+	p := &Provider{opts: opts, http: opts.HTTPClient, extra: opts.Extra, stops: row.MaxStops}
 	p.wrong = p.extra.Check()
 	if p.http == nil {
 		p.http = wire.Client()
@@ -118,7 +120,7 @@ func New(opts Options) *Provider {
 	if opts.APIKey != "" {
 		add(option.WithAPIKey(opts.APIKey))
 	}
-	base, query := format.Base(opts.BaseURL)
+	base, query := format.Base(cmp.Or(opts.BaseURL, row.BaseURL))
 	if base != "" {
 		add(option.WithBaseURL(base))
 	}
@@ -147,7 +149,7 @@ func (p *Provider) keyless() bool {
 
 // vendors reports whether the server is OpenAI's or OpenRouter's own.
 func (p *Provider) vendors() bool {
-	return p.opts.BaseURL == "" || p.opts.Router != nil && p.opts.BaseURL == routerURL
+	return p.opts.BaseURL == "" || p.opts.Router != nil && p.opts.BaseURL == routerURL()
 }
 
 // keyName is the variable that a missing key is looked for in.
@@ -160,7 +162,7 @@ func (p *Provider) responses(name string) bool {
 	if p.opts.API != Auto || p.opts.Router != nil {
 		return p.opts.API == Responses
 	}
-	entry, _ := model.Lookup(p.opts.Catalog, name)
+	entry, _ := p.lookup(name)
 	return entry.Responses
 }
 

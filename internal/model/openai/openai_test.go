@@ -9,6 +9,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 	"chorus/internal/model/modeltest"
 	"chorus/internal/model/openai/format"
 	"chorus/internal/sim/llmsim"
@@ -179,17 +180,17 @@ func TestHeadersQueriesAndExtraFields(t *testing.T) {
 	t.Parallel()
 	sim, url := llmsim.Launch(t, llmsim.Options{Keys: []string{"other-key"}})
 	o := Options{
-		APIKey: "test-key", BaseURL: url + "/v1?api-version=7", HTTPClient: client(t), MaxStop: 1,
+		APIKey: "test-key", BaseURL: url + "/v1?api-version=7", HTTPClient: client(t),
 		Headers: map[string]string{"Authorization": "Bearer other-key", "X-Team": "choir"},
 		Extra:   map[string]json.RawMessage{"max_tokens": json.RawMessage(`9`), "max_completion_tokens": json.RawMessage(`null`), "seed": json.RawMessage(`7`)},
 	}
 	r := hello(t, "gpt-4o")
-	r.Settings = chat.Settings{MaxTokens: 50, Stop: []string{"a", "b"}}
+	r.Settings = chat.Settings{MaxTokens: 50, Stop: []string{"a", "b", "", "c", "d", "e"}}
 	if err := ask(t, New(o), r); err != nil {
 		t.Fatal(err)
 	}
 	got := sim.Requests()[0]
-	if got.Header.Get("X-Team") != "choir" || got.MaxTokens != 9 || len(got.Stop) != 1 || !strings.Contains(string(got.Body), `"seed":7`) {
+	if got.Header.Get("X-Team") != "choir" || got.MaxTokens != 9 || len(got.Stop) != 4 || !strings.Contains(string(got.Body), `"seed":7`) {
 		t.Errorf("sent %s with %v", got.Body, got.Header)
 	}
 	o.Headers["Authorization"] = "Bearer wrong-key-of-a-header"
@@ -308,7 +309,7 @@ func TestEffort(t *testing.T) {
 		{1, "", "low"}, {5_000, "", "medium"}, {1 << 40, "", "high"},
 		{1, "medium", "medium"}, {1, "high", "high"}, {20_000, "medium", "high"},
 	} {
-		if got := effort(c.budget, model.Entry{LeastEffort: c.least}); got != c.want {
+		if got := effort(c.budget, catalog.Entry{LeastEffort: c.least}); got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}

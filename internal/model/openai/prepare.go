@@ -6,6 +6,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 	"chorus/internal/model/openai/format"
 	"chorus/internal/model/wire"
 )
@@ -47,7 +48,7 @@ func (p *Provider) begin(r model.Request, room int) format.Body {
 }
 
 // prepareChat makes the body for Chat Completions.
-func (p *Provider) prepareChat(r model.Request, entry model.Entry, known bool) ([]byte, error) {
+func (p *Provider) prepareChat(r model.Request, entry catalog.Entry, known bool) ([]byte, error) {
 	f := form{router: p.opts.Router != nil, blind: known && !entry.Images}
 	anthropic := f.router && strings.HasPrefix(r.Model, anthropics)
 	f.parts = anthropic && !r.Settings.NoCache
@@ -74,10 +75,10 @@ func (p *Provider) prepareChat(r model.Request, entry model.Entry, known bool) (
 	}
 	body := p.begin(r, len(tools)+len(system)+size+maxMarks*len(mark)+len(prefill)*2)
 	if f.router {
-		appendRouted(&body, settings, entry, known, anthropic, p.opts.MaxStop)
+		appendRouted(&body, settings, entry, known, anthropic, p.stops)
 	} else {
 		body.Raw("stream_options", `{"include_usage":true}`)
-		appendSettings(&body, settings, entry, known, len(tools) > 0, p.opts.MaxStop)
+		appendSettings(&body, settings, entry, known, len(tools) > 0, p.stops)
 	}
 	out := append(body.Extra.Append(body.Bytes), tools...)
 	out = append(append(out, `,"messages":[`...), system...)
@@ -174,7 +175,7 @@ func appendMessages(body []byte, wires []placed, marks map[int]int, comma bool) 
 }
 
 // appendSettings writes the numbers; what the model would refuse is left out.
-func appendSettings(body *format.Body, s chat.Settings, entry model.Entry, known, tools bool, maxStop int) {
+func appendSettings(body *format.Body, s chat.Settings, entry catalog.Entry, known, tools bool, maxStop int) {
 	if limit := s.MaxTokens; limit > 0 {
 		if known {
 			limit = min(limit, entry.MaxOutput)
@@ -196,7 +197,7 @@ func appendSettings(body *format.Body, s chat.Settings, entry model.Entry, known
 
 // toolEffort says a budget in the vendor's words, unless Chat Completions must not
 // be told it for this model.
-func toolEffort(budget int, entry model.Entry, tools bool) string {
+func toolEffort(budget int, entry catalog.Entry, tools bool) string {
 	switch {
 	case tools && entry.ToolEffort == "none":
 		return "none"
@@ -213,7 +214,7 @@ var efforts = []struct {
 }{{"low", 4_096}, {"medium", 16_384}, {"high", 1 << 30}}
 
 // effort says a budget in the vendor's words, and never less than the model takes.
-func effort(budget int, entry model.Entry) string {
+func effort(budget int, entry catalog.Entry) string {
 	enough := entry.LeastEffort == ""
 	for _, e := range efforts {
 		enough = enough || e.word == entry.LeastEffort

@@ -6,6 +6,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 	"chorus/internal/model/openai/format"
 	"chorus/internal/model/wire"
 )
@@ -14,7 +15,7 @@ import (
 const leastOutput = 16
 
 // prepareResponses makes the body for the Responses API.
-func (p *Provider) prepareResponses(r model.Request, entry model.Entry, known bool) ([]byte, error) {
+func (p *Provider) prepareResponses(r model.Request, entry catalog.Entry, known bool) ([]byte, error) {
 	enc, name := itemEncoder{blob: r.Blob, blind: known && !entry.Images}, "openai/responses"
 	if enc.blind {
 		name += "/blind"
@@ -56,7 +57,7 @@ func (p *Provider) prepareResponses(r model.Request, entry model.Entry, known bo
 // appendReasoning asks for reasoning, and for what is needed to send it back. A
 // summary is asked for only with a budget: OpenAI gives none to accounts that it has
 // not verified, and fails the call.
-func appendReasoning(body *format.Body, budget int, entry model.Entry, known bool) {
+func appendReasoning(body *format.Body, budget int, entry catalog.Entry, known bool) {
 	thinks := entry.Thinking || !known && budget > 0
 	if !thinks {
 		return

@@ -6,6 +6,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 	"chorus/internal/model/openai/format"
 )
 
@@ -20,7 +21,6 @@ type Router struct {
 
 const (
 	routerName = "openrouter"
-	routerURL  = "https://openrouter.ai/api/v1"
 	// anthropics is how Anthropic's models are called there.
 	anthropics = "anthropic/"
 	mark       = `,"cache_control":{"type":"ephemeral"}`
@@ -34,11 +34,16 @@ func (r *Router) defaults(o Options) Options {
 	if o.Name == "" {
 		o.Name = routerName
 	}
+	if o.Catalog == "" {
+		o.Catalog = routerName
+	}
 	if o.BaseURL == "" {
-		o.BaseURL = routerURL
+		o.BaseURL = routerURL()
 	}
 	return o
 }
+
+func routerURL() string { p, _ := catalog.Find(routerName); return p.BaseURL }
 
 func (r *Router) headers() map[string]string {
 	out := map[string]string{}
@@ -51,29 +56,12 @@ func (r *Router) headers() map[string]string {
 	return out
 }
 
-// lookup finds a model in the catalog, also by the vendor behind the router:
-// anthropic/claude-sonnet-4.5 is Anthropic's claude-sonnet-4-5.
-func (p *Provider) lookup(name string) (model.Entry, bool) {
-	entry, known := model.Lookup(p.opts.Catalog, name)
-	if known || p.opts.Router == nil {
-		return entry, known
-	}
-	vendor, rest, ok := strings.Cut(name, "/")
-	if !ok {
-		return entry, false
-	}
-	rest, _, _ = strings.Cut(rest, ":") // :free, :nitro and the like
-	if vendor == "anthropic" {
-		rest = strings.ReplaceAll(rest, ".", "-")
-	}
-	if behind, known := model.Lookup(vendor, rest); known {
-		return behind, true
-	}
-	return entry, false
+func (p *Provider) lookup(name string) (catalog.Entry, bool) {
+	return catalog.Lookup(p.opts.Catalog, name)
 }
 
 // prefilled says why a model cannot be prefilled here; "": it can.
-func (p *Provider) prefilled(name string, entry model.Entry, known bool) string {
+func (p *Provider) prefilled(name string, entry catalog.Entry, known bool) string {
 	switch r := p.opts.Router; {
 	case r == nil:
 		return "no model behind OpenAI's interfaces does"
@@ -91,7 +79,7 @@ func (p *Provider) prefilled(name string, entry model.Entry, known bool) string 
 // itself, so little is left out; but a budget has to leave room for the answer, and
 // what Anthropic refuses is passed on to it: two ways of sampling at once, and any
 // while it thinks.
-func appendRouted(body *format.Body, s chat.Settings, entry model.Entry, known, anthropic bool, maxStop int) {
+func appendRouted(body *format.Body, s chat.Settings, entry catalog.Entry, known, anthropic bool, maxStop int) {
 	limit, budget := s.MaxTokens, 0
 	if s.ThinkingBudget > 0 && (entry.Thinking || !known) {
 		budget = max(s.ThinkingBudget, minBudget)

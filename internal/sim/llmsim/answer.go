@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 )
 
 // maxBody is Anthropic's limit on a request.
@@ -166,7 +166,7 @@ func (s *Server) models(w http.ResponseWriter, r *http.Request) {
 	}
 	names := s.opts.Models
 	if len(names) == 0 {
-		for _, entry := range model.All() {
+		for _, entry := range catalog.All() {
 			if entry.Provider == string(api) {
 				names = append(names, entry.Model)
 			}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 )
 
 // anthropicCheck holds a request against Anthropic's rules and fills in what it says.
@@ -40,7 +40,7 @@ func (c *anthropicCheck) all() *refusal {
 
 func (c *anthropicCheck) settings() *refusal {
 	b := c.body
-	entry, known := model.Lookup("anthropic", b.Model)
+	entry, known := catalog.Lookup("anthropic", b.Model)
 	switch {
 	case b.Model == "":
 		return invalid("model: Field required")
@@ -345,7 +345,7 @@ func (c *anthropicCheck) ending() *refusal {
 	if last.Role != "assistant" {
 		return nil
 	}
-	entry, known := model.Lookup("anthropic", c.body.Model)
+	entry, known := catalog.Lookup("anthropic", c.body.Model)
 	switch {
 	case known && !entry.Prefill:
 		return invalid("This model does not support assistant message prefill. The conversation must end with a user message.")

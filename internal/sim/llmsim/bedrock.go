@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 )
 
 // The two wire formats of Bedrock: Anthropic's body and events in AWS's frames, and
@@ -211,7 +212,7 @@ func (s *Server) bedrockNames() []string {
 		return s.opts.Models
 	}
 	var names []string
-	for _, e := range model.All() {
+	for _, e := range catalog.All() {
 		if e.Provider == "bedrock" {
 			names = append(names, e.Model)
 		}

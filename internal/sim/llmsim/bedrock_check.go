@@ -7,14 +7,14 @@ import (
 	"strings"
 	"sync"
 
-	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 )
 
 // converseCheck holds a request against Converse's rules and fills in what it says.
 type converseCheck struct {
 	req     *Request
 	body    *converseBody
-	entry   model.Entry
+	entry   catalog.Entry
 	known   bool
 	lenient bool
 
@@ -35,7 +35,7 @@ func (s *Server) converseRequest(req *Request, data []byte) *refusal {
 	case unknown != "":
 		return awsInvalid("Malformed input request: #: extraneous key [%s] is not permitted, please reformat your input and try again.", unknown)
 	}
-	entry, known := model.Lookup("bedrock", req.Model)
+	entry, known := catalog.Lookup("bedrock", req.Model)
 	c := &converseCheck{req: req, body: &body, entry: entry, known: known, lenient: s.opts.Lenient}
 	for _, check := range []func() *refusal{c.settings, c.tools, c.system, c.messages, c.ending} {
 		if e := check(); e != nil && !c.lenient {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 )
 
 // completionsBody is a request to /v1/completions.
@@ -57,8 +58,8 @@ func (b *completionsBody) check(req *Request) *refusal {
 	if b.MaxTokens != nil {
 		req.MaxTokens = *b.MaxTokens
 	}
-	entry, known := model.Lookup("completions", b.Model)
-	_, chats := model.Lookup("openai", b.Model)
+	entry, known := catalog.Lookup("completions", b.Model)
+	_, chats := catalog.Lookup("openai", b.Model)
 	penalty := func(p *float64) bool { return p != nil && (*p < -2 || *p > 2) }
 	switch {
 	case b.Model == "":

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 )
 
 func (s *Server) googleRoutes() {
@@ -224,7 +225,7 @@ func (s *Server) listed(api API) []string {
 		return s.opts.Models
 	}
 	var names []string
-	for _, entry := range model.All() {
+	for _, entry := range catalog.All() {
 		if entry.Provider == string(api) {
 			names = append(names, entry.Model)
 		}

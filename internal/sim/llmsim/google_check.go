@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 )
 
 // googleCheck holds a request against Google's rules and fills in what it says.
@@ -34,7 +34,7 @@ func (c *googleCheck) all() *refusal {
 
 func (c *googleCheck) settings() *refusal {
 	g := c.body.GenerationConfig
-	entry, known := model.Lookup("google", c.req.Model)
+	entry, known := catalog.Lookup("google", c.req.Model)
 	c.req.Stop = g.StopSequences
 	switch {
 	case g.MaxOutputTokens != nil && *g.MaxOutputTokens < 1:

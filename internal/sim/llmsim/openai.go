@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 )
 
 // openaiBody is a request to /v1/chat/completions.
@@ -180,7 +180,7 @@ func (c *openaiCheck) all() *refusal {
 
 func (c *openaiCheck) settings() *refusal {
 	b := c.body
-	entry, known := model.Lookup("openai", b.Model)
+	entry, known := catalog.Lookup("openai", b.Model)
 	if n := b.MaxCompletionTokens; n != nil {
 		c.req.MaxTokens = *n
 	} else if b.MaxTokens != nil {

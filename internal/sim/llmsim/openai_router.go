@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 )
 
 // routerFields are the fields of a body that only OpenRouter knows.
@@ -176,7 +176,7 @@ func (s *Server) routerModels(w http.ResponseWriter, r *http.Request) {
 	}
 	names := s.opts.Models
 	if len(names) == 0 {
-		for _, e := range model.All() {
+		for _, e := range catalog.All() {
 			if e.Provider == "anthropic" || e.Provider == "openai" {
 				names = append(names, e.Provider+"/"+e.Model)
 			}

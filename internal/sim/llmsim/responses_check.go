@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"chorus/internal/model"
+	"chorus/internal/model/catalog"
 )
 
 // responsesCheck holds a request against the rules of Responses and fills in what
@@ -32,7 +32,7 @@ func (c *responsesCheck) all() *refusal {
 
 func (c *responsesCheck) settings() *refusal {
 	b := c.body
-	entry, known := model.Lookup("openai", b.Model)
+	entry, known := catalog.Lookup("openai", b.Model)
 	if b.MaxOutputTokens != nil {
 		c.req.MaxTokens = *b.MaxOutputTokens
 	}
@@ -64,7 +64,7 @@ func (c *responsesCheck) settings() *refusal {
 	return c.effort(entry)
 }
 
-func (c *responsesCheck) effort(entry model.Entry) *refusal {
+func (c *responsesCheck) effort(entry catalog.Entry) *refusal {
 	all := []string{"low", "medium", "high"}
 	if entry.LeastEffort != "" {
 		all = all[slices.Index(all, entry.LeastEffort):]

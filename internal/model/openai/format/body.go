@@ -84,17 +84,10 @@ func (b *Body) Float(name string, f *float64, least, most float64) {
 	}
 }
 
-// DefaultStops is how many stop sequences OpenAI takes.
-const DefaultStops = 4
-
-// Stops sets the first stop sequences that are not empty: most of them, 0 meaning
-// DefaultStops and less none.
+// Stops sets the first stop sequences that are not empty: at most so many.
 func (b *Body) Stops(name string, list []string, most int) {
-	if most == 0 {
-		most = DefaultStops
-	}
 	stops := slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == "" })
-	stops = stops[:min(len(stops), max(most, 0))]
+	stops = stops[:min(len(stops), most)]
 	if len(stops) > 0 && b.key(name) {
 		b.Bytes = wire.AppendStrings(b.Bytes, stops)
 	}

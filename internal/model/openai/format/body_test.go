@@ -42,7 +42,7 @@ func TestExtraReplacesAndTakesAway(t *testing.T) {
 	b.Int("max_completion_tokens", 5)
 	b.Int("n", 1)
 	b.Stops("stop", []string{"", "a", "b", "c"}, 2)
-	b.Stops("no", []string{"a"}, -1)
+	b.Stops("no", []string{"a"}, 0)
 	got := string(b.Extra.Append(b.Bytes)) + "}"
 	if want := `{"model":"m","top_p":0,"n":1,"stop":["a","b"],"al\"pha":"x","temperature":0.1,"zeta":{"a":[1]}}`; got != want {
 		t.Errorf("%s\nwant %s", got, want)

@@ -1,4 +1,4 @@
-package model
+package catalog
 
 import "chorus/internal/ledger"
 

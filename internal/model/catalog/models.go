@@ -1,6 +1,7 @@
-package model
+package catalog
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -39,8 +40,8 @@ type Entry struct {
 // Unknown is what is assumed of a model that is not in the catalog: a window that
 // every current model has, and no price.
 func Unknown(provider, model string) Entry {
-	if provider == "ollama" {
-		return local(model)
+	if p, _ := Find(provider); p.unknown != nil {
+		return p.unknown(model)
 	}
 	return Entry{
 		Provider: provider, Model: model, ContextWindow: 128_000, MaxOutput: 8_192,
@@ -53,11 +54,20 @@ func Unknown(provider, model string) Entry {
 // A further version number is another model, not a variant. When nothing fits it
 // gives Unknown and false.
 func Lookup(provider, model string) (Entry, bool) {
-	if provider == "bedrock" {
-		return lookupBedrock(model)
+	find := search
+	if p, _ := Find(provider); p.lookup != nil {
+		find = p.lookup
 	}
+	if e, known := find(provider, model); known {
+		return e, true
+	}
+	return Unknown(provider, model), false
+}
+
+// search looks into the table of models.
+func search(provider, model string) (Entry, bool) {
 	var best Entry
-	for _, e := range catalog {
+	for _, e := range models {
 		if e.Provider != provider {
 			continue
 		}
@@ -68,20 +78,27 @@ func Lookup(provider, model string) (Entry, bool) {
 			best = e
 		}
 	}
-	if best.Model == "" {
-		return Unknown(provider, model), false
+	return best, best.Model != ""
+}
+
+// lookupRouted finds a model that OpenRouter passes on, by the provider behind it:
+// anthropic/claude-sonnet-4.5:beta is Anthropic's claude-sonnet-4-5.
+func lookupRouted(router, name string) (Entry, bool) {
+	provider, model, _ := strings.Cut(name, "/")
+	model, _, _ = strings.Cut(model, ":") // :free, :nitro and the like
+	if provider == "anthropic" {
+		model = strings.ReplaceAll(model, ".", "-")
 	}
-	return best, true
+	e, known := search(provider, model)
+	e.Provider, e.Model = router, name
+	return e, known
 }
 
 // All lists the catalog by provider and model.
 func All() []Entry {
-	all := append(slices.Clone(catalog[:]), bedrockEntries()...)
+	all := append(slices.Clone(models[:]), bedrockEntries()...)
 	slices.SortStableFunc(all, func(a, b Entry) int {
-		if c := strings.Compare(a.Provider, b.Provider); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Model, b.Model)
+		return cmp.Or(strings.Compare(a.Provider, b.Provider), strings.Compare(a.Model, b.Model))
 	})
 	return all
 }
@@ -176,10 +193,10 @@ func demo(name string) Entry {
 	}
 }
 
-// catalog is the table, as published in the autumn of 2026. Not in it: the dearer
+// models is the table, as published in the autumn of 2026. Not in it: the dearer
 // tiers for very long prompts (Haiku 5.5 above 100k, OpenAI above 272k, Gemini Pro
 // above 200k tokens).
-var catalog = [...]Entry{
+var models = [...]Entry{
 	demo("guide"), demo("echo"), demo("script"),
 
 	adaptive(claude("claude-fable-5-1", m, 128*k, 10_000, 50_000, 250, 12_500), true),

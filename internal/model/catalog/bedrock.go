@@ -1,4 +1,4 @@
-package model
+package catalog
 
 import (
 	"strings"
@@ -55,21 +55,18 @@ func bedrockID(name string) string {
 // lookupBedrock finds a model by any of the names Bedrock knows it by. Anthropic's
 // are in Anthropic's table and cost the same there; a tenth more, which regional
 // profiles of the newer ones cost, is not in it.
-func lookupBedrock(name string) (Entry, bool) {
+func lookupBedrock(_, name string) (Entry, bool) {
 	id := bedrockID(name)
 	if claude, ok := strings.CutPrefix(id, "anthropic."); ok {
-		e, known := Lookup("anthropic", claude)
-		if !known {
-			return Unknown("bedrock", name), false
-		}
-		return onBedrock(e), true
+		e, known := search("anthropic", claude)
+		return onBedrock(e), known
 	}
 	for _, e := range bedrock {
 		if id == e.Model || continues(id, e.Model) {
 			return e, true
 		}
 	}
-	return Unknown("bedrock", name), false
+	return Entry{}, false
 }
 
 func onBedrock(e Entry) Entry {
@@ -80,7 +77,7 @@ func onBedrock(e Entry) Entry {
 // bedrockEntries lists them. The vendor's aliases ("-0") are not names there.
 func bedrockEntries() []Entry {
 	all := append([]Entry(nil), bedrock[:]...)
-	for _, e := range catalog {
+	for _, e := range models {
 		if e.Provider == "anthropic" && !strings.HasSuffix(e.Model, "-0") {
 			all = append(all, onBedrock(e))
 		}

@@ -1,0 +1,69 @@
+package internal_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"chorus/internal/model/catalog"
+)
+
+// mayNameProviders are the places that know a provider by its name: the table itself,
+// the providers' packages, where they are made, and what imitates their servers.
+var mayNameProviders = []string{"internal/model/", "internal/sim/llmsim/", "internal/app/providers.go", "internal/command/commandtest/"}
+
+// What differs between providers stands in the catalog. Code that compares names would
+// be one more place to think of when a provider is added, and would soon disagree.
+func TestOnlyTheCatalogKnowsProvidersByName(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, p := range catalog.Providers() {
+		names = append(append(names, p.Name), p.Aliases...)
+	}
+	for _, dir := range []string{"internal", "cmd"} {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(file string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+				return err
+			}
+			path, err := filepath.Rel(root, file)
+			if err != nil || slices.ContainsFunc(mayNameProviders, func(p string) bool { return strings.HasPrefix(filepath.ToSlash(path), p) }) {
+				return err
+			}
+			for _, where := range literals(t, file, names) {
+				t.Errorf("%s names a provider: add what it needs to know to internal/model/catalog", where)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// literals lists where a string of a file is one of the words, with what it is.
+func literals(t *testing.T, file string, words []string) []string {
+	t.Helper()
+	set := token.NewFileSet()
+	parsed, err := parser.ParseFile(set, file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		lit, ok := n.(*ast.BasicLit)
+		if !ok || lit.Kind != token.STRING {
+			return true
+		}
+		if text, err := strconv.Unquote(lit.Value); err == nil && slices.Contains(words, strings.TrimSuffix(text, "/")) {
+			out = append(out, set.Position(lit.Pos()).String()+" "+lit.Value)
+		}
+		return true
+	})
+	return out
+}
