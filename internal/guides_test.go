@@ -224,7 +224,7 @@ func TestGuidesAreTrue(t *testing.T) {
 				g.test(t, overlay, pkg)
 			}
 			if layers, ok := g.files[layersFile]; ok {
-				if _, err := readHouse(layers); err != nil {
+				if _, err := readLayers(layers); err != nil {
 					t.Error(err)
 				}
 			}

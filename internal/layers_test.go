@@ -24,33 +24,30 @@ const (
 	program    = "cmd/chorus"
 )
 
-// floor is one line of docs/layers.txt.
-type floor struct {
+// rule is one line of docs/layers.txt.
+type rule struct {
 	line      int
 	pkg       string
-	all       bool // everything nearer the ground
+	all       bool // everything above the line
 	may       []string
 	libraries []string
 }
 
-// house is docs/layers.txt, read.
-type house struct {
-	floors []floor
-	never  []string
-}
+// layers is docs/layers.txt, read.
+type layers []rule
 
-// parcel is one package as the code has it: all its non-test files, those for other
+// pkgInfo is one package as the code has it: all its non-test files, those for other
 // systems too. Imports of ours are without the module's name.
-type parcel struct {
+type pkgInfo struct {
 	pkg     string
 	name    string
 	imports []string
 	inits   []string // file:line of each func init
 }
 
-// readHouse reads the file and refuses lines that do not point down.
-func readHouse(text string) (house, error) {
-	var h house
+// readLayers reads the file and refuses lines that name a package below themselves.
+func readLayers(text string) (layers, error) {
+	var all layers
 	above := map[string]int{}
 	for i, line := range strings.Split(text, "\n") {
 		line, _, _ = strings.Cut(line, "#")
@@ -58,44 +55,40 @@ func readHouse(text string) (house, error) {
 		if line == "" {
 			continue
 		}
-		if denied, ok := strings.CutPrefix(line, "never "); ok {
-			h.never = append(h.never, strings.TrimSpace(denied))
-			continue
-		}
 		pkg, rest, ok := strings.Cut(line, "<-")
 		if !ok {
-			return house{}, fmt.Errorf("%s line %d: want \"package <- imports | libraries\"", layersFile, i+1)
+			return nil, fmt.Errorf("%s line %d: want \"package <- imports | libraries\"", layersFile, i+1)
 		}
 		ours, libraries, _ := strings.Cut(rest, "|")
-		f := floor{line: i + 1, pkg: strings.TrimSpace(pkg), libraries: strings.Fields(libraries)}
+		f := rule{line: i + 1, pkg: strings.TrimSpace(pkg), libraries: strings.Fields(libraries)}
 		for _, may := range strings.Fields(ours) {
 			switch {
 			case may == "*":
 				f.all = true
 			case above[may] == 0:
-				return house{}, fmt.Errorf("%s line %d: %s may not name %s, which does not stand above it", layersFile, f.line, f.pkg, may)
+				return nil, fmt.Errorf("%s line %d: %s may not name %s, which does not stand above it", layersFile, f.line, f.pkg, may)
 			default:
 				f.may = append(f.may, may)
 			}
 		}
 		if n := above[f.pkg]; n != 0 {
-			return house{}, fmt.Errorf("%s line %d: %s stands at line %d already", layersFile, f.line, f.pkg, n)
+			return nil, fmt.Errorf("%s line %d: %s stands at line %d already", layersFile, f.line, f.pkg, n)
 		}
 		above[f.pkg] = f.line
-		h.floors = append(h.floors, f)
+		all = append(all, f)
 	}
-	return h, nil
+	return all, nil
 }
 
-// offences are the sentences about packages that do not keep to the house.
-func (h house) offences(parcels []parcel) []string {
+// offences are sentences about packages that break a rule.
+func (all layers) offences(packages []pkgInfo) []string {
 	var out []string
-	lines := map[string]floor{}
-	for _, f := range h.floors {
+	lines := map[string]rule{}
+	for _, f := range all {
 		lines[f.pkg] = f
 	}
 	there := map[string]bool{}
-	for _, p := range parcels {
+	for _, p := range packages {
 		there[p.pkg] = true
 		f, ok := lines[p.pkg]
 		if !ok {
@@ -108,7 +101,7 @@ func (h house) offences(parcels []parcel) []string {
 			}
 		}
 	}
-	for _, f := range h.floors {
+	for _, f := range all {
 		if !there[f.pkg] {
 			out = append(out, fmt.Sprintf("%s line %d names %s, which does not exist: remove the line", layersFile, f.line, f.pkg))
 		}
@@ -116,7 +109,7 @@ func (h house) offences(parcels []parcel) []string {
 	return out
 }
 
-func (f floor) allows(imp string, lines map[string]floor) bool {
+func (f rule) allows(imp string, lines map[string]rule) bool {
 	switch {
 	case foreign(imp):
 		return slices.ContainsFunc(f.libraries, func(lib string) bool { return under(imp, lib) })
@@ -135,8 +128,7 @@ func foreign(imp string) bool {
 	return strings.Contains(first, ".")
 }
 
-// under tells whether imp is the package or module at root or inside of it; a major
-// version behind a denied module's name is the same module.
+// under tells whether imp is the package or module at root or inside of it.
 func under(imp, root string) bool { return imp == root || strings.HasPrefix(imp, root+"/") }
 
 // wired are the packages that only app and cmd may know. A package inside of one of
@@ -144,9 +136,9 @@ func under(imp, root string) bool { return imp == root || strings.HasPrefix(imp,
 var wired = []string{"internal/config", "internal/store", "internal/transport", "internal/model/*", "internal/tool/*"}
 
 // wiringOffences hold whatever docs/layers.txt allows: what is plugged together is known in one place.
-func wiringOffences(parcels []parcel) []string {
+func wiringOffences(packages []pkgInfo) []string {
 	var out []string
-	for _, p := range parcels {
+	for _, p := range packages {
 		if p.pkg == "internal/app" || under(p.pkg, "cmd") || under(p.pkg, "bench") { // measuring needs the real parts
 			continue
 		}
@@ -186,12 +178,12 @@ func goList(args ...string) ([]byte, error) {
 }
 
 // surveyed is every package of the module that has code besides tests.
-var surveyed = sync.OnceValues(func() ([]parcel, error) {
+var surveyed = sync.OnceValues(func() ([]pkgInfo, error) {
 	out, err := goList("-json=ImportPath,Name,Dir,GoFiles,CgoFiles,IgnoredGoFiles", "./...")
 	if err != nil {
 		return nil, err
 	}
-	var parcels []parcel
+	var packages []pkgInfo
 	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
 		var p struct {
 			ImportPath, Name, Dir             string
@@ -205,39 +197,39 @@ var surveyed = sync.OnceValues(func() ([]parcel, error) {
 		if len(files) == 0 {
 			continue
 		}
-		found, err := open(parcel{pkg: strings.TrimPrefix(p.ImportPath, module+"/"), name: p.Name}, p.Dir, files)
+		found, err := open(pkgInfo{pkg: strings.TrimPrefix(p.ImportPath, module+"/"), name: p.Name}, p.Dir, files)
 		if err != nil {
 			return nil, err
 		}
-		parcels = append(parcels, found)
+		packages = append(packages, found)
 	}
-	return parcels, nil
+	return packages, nil
 })
 
-func survey(t *testing.T) []parcel {
+func survey(t *testing.T) []pkgInfo {
 	t.Helper()
-	parcels, err := surveyed()
+	packages, err := surveyed()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(parcels) == 0 {
+	if len(packages) == 0 {
 		t.Fatal("no packages were found")
 	}
-	return parcels
+	return packages
 }
 
 // open reads what a package's files import and whether they hide an init.
-func open(p parcel, dir string, files []string) (parcel, error) {
+func open(p pkgInfo, dir string, files []string) (pkgInfo, error) {
 	fset := token.NewFileSet()
 	for _, name := range files {
 		file, err := parser.ParseFile(fset, filepath.Join(dir, name), nil, parser.SkipObjectResolution)
 		if err != nil {
-			return parcel{}, err
+			return pkgInfo{}, err
 		}
 		for _, spec := range file.Imports {
 			imp, err := strconv.Unquote(spec.Path.Value)
 			if err != nil {
-				return parcel{}, err
+				return pkgInfo{}, err
 			}
 			ours, isOurs := strings.CutPrefix(imp, module+"/")
 			if isOurs || foreign(imp) {
@@ -255,17 +247,17 @@ func open(p parcel, dir string, files []string) (parcel, error) {
 	return p, nil
 }
 
-func openHouse(t *testing.T) house {
+func openLayers(t *testing.T) layers {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, layersFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := readHouse(string(text))
+	all, err := readLayers(string(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return h
+	return all
 }
 
 func report(t *testing.T, offences []string) {
@@ -276,7 +268,7 @@ func report(t *testing.T, offences []string) {
 }
 
 func TestImportsGoDownOnly(t *testing.T) {
-	report(t, openHouse(t).offences(survey(t)))
+	report(t, openLayers(t).offences(survey(t)))
 }
 
 func TestOnlyTheWiringKnowsTheParts(t *testing.T) {
@@ -301,11 +293,8 @@ func TestNamesSayWhatIsInside(t *testing.T) {
 	}
 }
 
-func TestNeverLinked(t *testing.T) {
-	never := openHouse(t).never
-	if len(never) == 0 {
-		t.Fatalf("%s denies nothing", layersFile)
-	}
+// TestNoTestPackageIsLinked keeps what only tests need out of the program.
+func TestNoTestPackageIsLinked(t *testing.T) {
 	out, err := goList("-deps", "./"+program)
 	if err != nil {
 		t.Fatal(err)
@@ -315,10 +304,8 @@ func TestNeverLinked(t *testing.T) {
 		t.Fatalf("%s does not link the engine: there is no program to look at", program)
 	}
 	for _, dep := range deps {
-		for _, denied := range never {
-			if under(dep, denied) {
-				t.Errorf("%s links %s: denied by %s; see go mod why -m %s", program, dep, layersFile, denied)
-			}
+		if strings.HasPrefix(dep, module+"/") && strings.HasSuffix(dep, "test") {
+			t.Errorf("%s links %s, which is for tests", program, dep)
 		}
 	}
 }
@@ -332,13 +319,12 @@ internal/low    <- internal/chat | example.org/lib
 internal/gone   <-
 internal/high   <- *
 internal/later  <-
-never example.org/heavy
 `
-	h, err := readHouse(text)
+	all, err := readLayers(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := h.offences([]parcel{
+	got := all.offences([]pkgInfo{
 		{pkg: "internal/chat", imports: []string{"internal/low", "example.org/lib"}},
 		{pkg: "internal/low", imports: []string{"internal/chat", "example.org/lib/v2/part", "example.org/library"}},
 		{pkg: "internal/high", imports: []string{"internal/chat", "internal/low", "internal/later"}},
@@ -356,11 +342,8 @@ never example.org/heavy
 	if !slices.Equal(got, want) {
 		t.Errorf("offences:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if !slices.Equal(h.never, []string{"example.org/heavy"}) {
-		t.Errorf("never: %q", h.never)
-	}
 	for _, bad := range []string{"internal/a <- internal/b\ninternal/b <-", "internal/a <-\ninternal/a <-", "internal/a"} {
-		if _, err := readHouse(bad); err == nil {
+		if _, err := readLayers(bad); err == nil {
 			t.Errorf("%q was accepted", bad)
 		}
 	}
@@ -368,7 +351,7 @@ never example.org/heavy
 
 func TestTheWiringCheckItself(t *testing.T) {
 	t.Parallel()
-	got := wiringOffences([]parcel{
+	got := wiringOffences([]pkgInfo{
 		{pkg: "internal/app", imports: []string{"internal/config", "internal/store"}},
 		{pkg: "cmd/chorus", imports: []string{"internal/transport/repl"}},
 		{pkg: "internal/store/storetest", imports: []string{"internal/store"}},
