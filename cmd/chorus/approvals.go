@@ -18,7 +18,7 @@ import (
 
 func (c *cli) approvalsCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "approvals", Short: "Questions that wait for somebody's yes: list, read, answer", RunE: oneOf,
+		Use: "approvals", Short: "Pending approvals: list, read, answer", RunE: oneOf,
 		Long: `What an agent may not do without asking waits here until somebody answers, however
 long that takes and whatever process asked. The first answer counts. A run that waits
 in another terminal goes on by itself; one whose process has gone goes on with

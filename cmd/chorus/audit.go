@@ -117,7 +117,7 @@ func (c *cli) tellAudit(page auditPageJSON) error {
 		return c.printJSON(page)
 	}
 	if len(page.Lines) == 0 {
-		fmt.Fprintln(c.out(), "nothing of that kind was decided")
+		fmt.Fprintln(c.out(), "no matching audit entries")
 		return nil
 	}
 	w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
@@ -151,7 +151,7 @@ func moment(text string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}
-	return time.Time{}, fmt.Errorf("%q is no time; write 2026-01-31, 2026-01-31T15:04 or 24h", text)
+	return time.Time{}, fmt.Errorf("invalid time %q; write 2026-01-31, 2026-01-31T15:04 or 24h", text)
 }
 
 // verifyJSON is the outcome as a script reads it.
@@ -225,7 +225,7 @@ func (c *cli) showVerified(found store.AuditCheck) error {
 	if b := found.Break; b != nil {
 		fmt.Fprintf(w, "BROKEN  %s: %s\n", b.What, b.Text)
 		if found.HeadID > 0 {
-			fmt.Fprintf(w, "good up to line %d\nhead  %s\n", found.HeadID, found.Head)
+			fmt.Fprintf(w, "intact up to line %d\nhead  %s\n", found.HeadID, found.Head)
 		}
 		return nil
 	}

@@ -25,7 +25,7 @@ The owner's own token is made by the first chorus serve and lies in the home fol
 a file that only you can read.`,
 		Example: `  chorus token create --name laptop --scopes chat,approve
   chorus token create --name ci --scopes read --expires 720h --json
-  chorus token link          a way into the web page, good once and for 15 minutes
+  chorus token link          a link that signs a browser in, valid once and for 15 minutes
   chorus token revoke laptop`,
 	}
 	cmd.AddCommand(c.tokenCreate(), c.tokenList(), c.tokenRevoke(), c.tokenLink())
@@ -62,7 +62,7 @@ func (c *cli) tokenCreate() *cobra.Command {
 	cmd.Flags().StringVar(&in.Name, "name", "", "what you call it")
 	cmd.Flags().StringSliceVar(&scopes, "scopes", nil, "what it opens: read, chat, approve, admin")
 	cmd.Flags().StringSliceVar(&in.Roles, "roles", nil, "roles of whoever shows it, for rules that name roles")
-	cmd.Flags().DurationVar(&in.ExpiresIn, "expires", 0, "how long it is good, for example 720h (default: until it is revoked)")
+	cmd.Flags().DurationVar(&in.ExpiresIn, "expires", 0, "how long it is valid, for example 720h (default: until it is revoked)")
 	return cmd
 }
 
@@ -117,18 +117,18 @@ func tokenState(t command.Token) string {
 	case !t.ExpiresAt.IsZero():
 		return "until " + day(t.ExpiresAt)
 	}
-	return "good"
+	return "active"
 }
 
 func (c *cli) tokenRevoke() *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke NAME|ID", Short: "End a token at once and for good", Args: exactly(1),
+		Use: "revoke NAME|ID", Short: "Revoke a token; it stops working at once", Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.keys(cmd.Context(), func(keys command.Keys, by command.Caller) error {
 				if err := keys.RevokeToken(cmd.Context(), by, args[0]); err != nil {
 					return err
 				}
-				fmt.Fprintf(c.out(), "token %s opens nothing any more\n", args[0])
+				fmt.Fprintf(c.out(), "token %s revoked\n", args[0])
 				return nil
 			})
 		},
@@ -139,7 +139,7 @@ func (c *cli) tokenLink() *cobra.Command {
 	url := ""
 	cmd := &cobra.Command{
 		Use: "link", Short: "Make a link that signs a browser in as the owner", Args: exactly(0),
-		Long: "The link is good once and for 15 minutes. Whoever opens it is signed in as the owner of this home.",
+		Long: "The link is valid once and for 15 minutes. Whoever opens it is signed in as the owner of this home.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.with(cmd.Context(), func(a *app.App) error {
 				_, token, err := a.Tokens().OwnerToken(cmd.Context())

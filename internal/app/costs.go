@@ -149,7 +149,7 @@ func costSince(text string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}
-	return time.Time{}, fmt.Errorf("%q is no time; say 2026-11-01, 2026-11, 7d, 12h, today, month or all", text)
+	return time.Time{}, fmt.Errorf("invalid time %q; write 2026-11-01, 2026-11, 7d, 12h, today, month or all", text)
 }
 
 // budgetsUsed holds what was spent against every ceiling that counts for somebody who

@@ -360,7 +360,7 @@ func keepsItsWord(a http.Handler, op *rest.Described, r request, willing bool) (
 		return nil, fmt.Errorf("%+v: %s", r, w.Body)
 	case op.Responses[strconv.Itoa(w.Code)] == nil && !elsewhere:
 		return nil, fmt.Errorf("%+v: %d is not documented: %s", r, w.Code, w.Body)
-	case r.fits && willing && w.Code == http.StatusBadRequest && !strings.Contains(p.Detail, "expiresIn") && !strings.Contains(p.Detail, "is no time"):
+	case r.fits && willing && w.Code == http.StatusBadRequest && !strings.Contains(p.Detail, "expiresIn") && !strings.Contains(p.Detail, "invalid time"):
 		return nil, fmt.Errorf("%+v fits the document and is called wrong: %s", r, p.Detail)
 	case w.Code < 300 && media == "application/json":
 		if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {

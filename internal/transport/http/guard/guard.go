@@ -195,7 +195,7 @@ func (g *Guard) caller(w http.ResponseWriter, r *http.Request) (command.Caller, 
 		if command.KindOf(err) == command.NotFound {
 			g.slow.failed(from, g.Now())
 			w.Header().Set("WWW-Authenticate", `Bearer realm="chorus", error="invalid_token"`)
-			return command.Caller{}, false, command.Errorf(command.Unsigned, "this token opens nothing: it is wrong, has expired or was revoked; `chorus token create` makes a new one")
+			return command.Caller{}, false, command.Errorf(command.Unsigned, "this token is not valid: it is wrong, has expired or was revoked; `chorus token create` makes a new one")
 		}
 		return callerOf(token), err == nil, err
 	}

@@ -46,7 +46,7 @@ func (g *Guard) SignIn(page func(w http.ResponseWriter, r *http.Request, status 
 		switch {
 		case command.KindOf(err) == command.NotFound:
 			g.slow.failed(from, g.Now())
-			page(w, r, http.StatusUnauthorized, "This token opens nothing: it is wrong, has expired or was revoked.", next)
+			page(w, r, http.StatusUnauthorized, "This token is not valid: it is wrong, has expired or was revoked.", next)
 		case err != nil:
 			g.Log.Error("a token could not be checked", "component", "http", "error", err)
 			page(w, r, http.StatusServiceUnavailable, "This could not be checked now; try again.", next)

@@ -180,7 +180,7 @@ func form(w http.ResponseWriter, r *http.Request) error {
 // createSession begins a conversation, with its first words where there are any.
 func (p *Pages) createSession(w http.ResponseWriter, r *http.Request, by command.Caller) error {
 	if !by.May(command.Chat) {
-		return command.Errorf(command.Forbidden, "your token may look but not talk")
+		return command.Errorf(command.Forbidden, "your token lacks the scope chat")
 	}
 	if err := form(w, r); err != nil {
 		return err
@@ -221,7 +221,7 @@ func (p *Pages) sayIn(_ http.ResponseWriter, r *http.Request, by command.Caller,
 		}
 	}
 	if words.Message == "" && len(words.Attachments) == 0 {
-		return command.Said{}, command.Errorf(command.Invalid, "say something first")
+		return command.Said{}, command.Errorf(command.Invalid, "the message is empty")
 	}
 	if mode := r.PostFormValue("mode"); mode == string(chat.Inject) || mode == string(chat.Interrupt) {
 		words.Mode = chat.Intake(mode)
@@ -232,7 +232,7 @@ func (p *Pages) sayIn(_ http.ResponseWriter, r *http.Request, by command.Caller,
 
 func (p *Pages) say(w http.ResponseWriter, r *http.Request, by command.Caller) error {
 	if !by.May(command.Chat) {
-		return command.Errorf(command.Forbidden, "your token may look but not talk")
+		return command.Errorf(command.Forbidden, "your token lacks the scope chat")
 	}
 	if err := form(w, r); err != nil {
 		return err
@@ -247,7 +247,7 @@ func (p *Pages) say(w http.ResponseWriter, r *http.Request, by command.Caller) e
 
 func (p *Pages) stop(w http.ResponseWriter, r *http.Request, by command.Caller) error {
 	if !by.May(command.Chat) {
-		return command.Errorf(command.Forbidden, "your token may look but not stop anything")
+		return command.Errorf(command.Forbidden, "your token lacks the scope chat")
 	}
 	if err := form(w, r); err != nil {
 		return err
@@ -261,14 +261,14 @@ func (p *Pages) stop(w http.ResponseWriter, r *http.Request, by command.Caller) 
 
 func (p *Pages) fork(w http.ResponseWriter, r *http.Request, by command.Caller) error {
 	if !by.May(command.Chat) {
-		return command.Errorf(command.Forbidden, "your token may look but not talk")
+		return command.Errorf(command.Forbidden, "your token lacks the scope chat")
 	}
 	if err := form(w, r); err != nil {
 		return err
 	}
 	at, err := strconv.ParseInt(r.PostFormValue("at"), 10, 64)
 	if err != nil {
-		return command.Errorf(command.Invalid, "from which message?")
+		return command.Errorf(command.Invalid, "the number of the message to fork from is missing")
 	}
 	made, err := p.Service.Fork(r.Context(), by, r.PathValue("id"), at)
 	if err != nil {
@@ -281,14 +281,14 @@ func (p *Pages) fork(w http.ResponseWriter, r *http.Request, by command.Caller) 
 // answer says yes or no to a question.
 func (p *Pages) answer(w http.ResponseWriter, r *http.Request, by command.Caller) error {
 	if !by.May(command.Approve) {
-		return command.Errorf(command.Forbidden, "your token may not answer questions")
+		return command.Errorf(command.Forbidden, "your token lacks the scope approve")
 	}
 	if err := form(w, r); err != nil {
 		return err
 	}
 	verdict := r.PostFormValue("verdict")
 	if verdict != "approve" && verdict != "deny" {
-		return command.Errorf(command.Invalid, "yes or no?")
+		return command.Errorf(command.Invalid, "the verdict must be approve or deny")
 	}
 	a, err := p.Service.Answer(r.Context(), by, r.PathValue("id"), command.Verdict{Approved: verdict == "approve", Note: r.PostFormValue("note")})
 	if err != nil {

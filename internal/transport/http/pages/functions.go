@@ -184,7 +184,7 @@ func statusWords(status string) string {
 	case "running":
 		return "working"
 	case "waiting":
-		return "waiting for an answer"
+		return "waiting for approval"
 	}
 	return status
 }

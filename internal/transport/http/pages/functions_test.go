@@ -30,7 +30,7 @@ func TestWordsForPeople(t *testing.T) {
 		{pretty(`{"a":1}`), "{\n  \"a\": 1\n}"}, {pretty("no json"), "no json"},
 		{place("/home/x/threads/y/scratch"), "a folder of its own"}, {place("/src"), "/src"},
 		{string(marked("<b>\x01x\x02")), "&lt;b&gt;<mark>x</mark>"},
-		{statusWords("idle"), "ready"}, {statusWords("running"), "working"}, {statusWords("waiting"), "waiting for an answer"}, {statusWords("odd"), "odd"},
+		{statusWords("idle"), "ready"}, {statusWords("running"), "working"}, {statusWords("waiting"), "waiting for approval"}, {statusWords("odd"), "odd"},
 		{firstOf("", "b", "c"), "b"}, {firstOf(), ""},
 	} {
 		if c.got != c.want {

@@ -177,7 +177,7 @@ func (p *Pages) showSettings(w http.ResponseWriter, r *http.Request, by command.
 
 func mayAdmin(by command.Caller) error {
 	if !by.May(command.Admin) {
-		return command.Errorf(command.Forbidden, "this needs a token with the scope admin")
+		return command.Errorf(command.Forbidden, "your token lacks the scope admin")
 	}
 	return nil
 }

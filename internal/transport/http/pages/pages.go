@@ -113,7 +113,7 @@ func (p *Pages) routes() {
 	p.mux.HandleFunc("GET /moves", p.moves)
 	p.more()
 	p.page("/", func(http.ResponseWriter, *http.Request, command.Caller) error {
-		return command.Errorf(command.NotFound, "there is no such page")
+		return command.Errorf(command.NotFound, "page not found")
 	})
 }
 
@@ -156,7 +156,7 @@ func (p *Pages) sentence(err error) string {
 		return known.Message
 	}
 	p.Log.Error("a page failed", "component", "web", "error", err)
-	return "something went wrong here; the log of the server says what"
+	return "internal error; the server's log has the details"
 }
 
 // fail shows an error: to a script as a sentence, to people as a page.

@@ -98,7 +98,7 @@ func TestLongConversationOpensFast(t *testing.T) {
 	}
 	first := p.text(`document.querySelector(".said .text").innerText`)
 	p.click(".earlier a")
-	p.says("To the newest")
+	p.says("Newest messages")
 	last := p.text(`[...document.querySelectorAll(".said .text")].at(-1).innerText`)
 	var a, b int
 	if _, err := fmt.Sscanf(last+" "+first, "message %d message %d", &a, &b); err != nil || a+1 != b {

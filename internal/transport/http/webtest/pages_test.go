@@ -90,7 +90,7 @@ func TestTheOtherPages(t *testing.T) {
 	p.says("Why each call was allowed")
 	p.says("echo hello")
 	p.eval(`[...document.querySelectorAll(".timeline a")].at(-1).click()`)
-	p.says("rebuilt from the journal, equal")
+	p.says("matches the journal")
 	p.until(`document.querySelector(".fragment.cached")`)
 	if cached, plain := p.text(`getComputedStyle(document.querySelector(".fragment.cached")).backgroundColor`), p.text(`getComputedStyle(document.querySelector(".fragment:not(.cached)")).backgroundColor`); cached == plain {
 		t.Error("what was cached looks like what was not")
@@ -98,7 +98,7 @@ func TestTheOtherPages(t *testing.T) {
 
 	p.visit("/audit")
 	p.click("button[name=verify]")
-	p.says("The chain holds")
+	p.says("The audit log is intact")
 
 	p.visit("/settings")
 	p.write("input[name=name]", "for a reader")

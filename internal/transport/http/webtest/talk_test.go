@@ -20,7 +20,7 @@ func TestSignInAndFirstConversation(t *testing.T) {
 	p.visit("/")
 	p.says("Sign in")
 	p.write("input[name=token]", "wrong\r")
-	p.says("This token opens nothing")
+	p.says("This token is not valid")
 	p.visit(strings.TrimPrefix(h.signIn, h.url))
 	p.says("Welcome to Chorus")
 	p.says("demo/guide")
@@ -186,12 +186,12 @@ func TestApprovals(t *testing.T) {
 	other, desk := p.second(), p.second()
 	other.visit("/s/" + id)
 	desk.visit("/approvals")
-	desk.says("Nothing waits for an answer.")
+	desk.says("No pending approvals.")
 	script := "```demo\ncall bash {\"command\":\"echo it ran > made.txt && cat made.txt\"}\nend\nsay the end {{last}}\n```"
 	p.say(script)
 	p.until(`document.querySelector(".ask form.verdict")`)
 	p.says("echo it ran > made.txt && cat made.txt")
-	p.says("waiting for an answer")
+	p.says("waiting for approval")
 	other.until(`document.querySelector(".ask form.verdict")`)
 	desk.until(`document.querySelector(".ask form.verdict")`)
 	p.write(".ask input[name=note]", "go on then")
@@ -203,7 +203,7 @@ func TestApprovals(t *testing.T) {
 		page.says("it ran")
 		page.until(`!document.querySelector("form.verdict")`)
 	}
-	desk.says("Nothing waits for an answer.") // answered in another tab
+	desk.says("No pending approvals.") // answered in another tab
 	same(t, p, other)
 
 	desk.eval(`document.activeElement.blur()`)
@@ -211,7 +211,7 @@ func TestApprovals(t *testing.T) {
 	p.until(`document.querySelector("form.verdict")`)
 	desk.until(`document.querySelector("form.verdict")`)
 	desk.click(".ask button.no")
-	desk.says("Nothing waits for an answer.")
+	desk.says("No pending approvals.")
 	p.until(`!document.querySelector("form.verdict")`)
 	p.says("Denied")
 	p.until(`document.querySelectorAll("#log .end").length === 2`)

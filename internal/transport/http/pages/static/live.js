@@ -95,7 +95,7 @@ async function again() {
   try {
     const page = await fetch(location.pathname, { method: "HEAD" });
     if (page.redirected || page.status === 401 || page.status === 404) {
-      if (form?.elements.message.value) toast("You are signed out here. Sign in in another tab; what you wrote is kept.", true);
+      if (form?.elements.message.value) toast("You are signed out. Sign in in another tab; your text is kept.", true);
       else location.reload();
       return;
     }
@@ -173,6 +173,6 @@ if (form) {
     form.elements.files.dispatchEvent(new Event("change"));
   });
 }
-addEventListener("offline", () => toast("You are offline. The agent goes on; this page catches up later.", true));
+addEventListener("offline", () => toast("You are offline. The agent continues; this page catches up later.", true));
 listen();
 if (!location.hash) toEnd(); // else the browser goes to what was linked

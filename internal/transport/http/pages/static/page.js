@@ -17,7 +17,7 @@ export async function post(url, body) {
     if (answer.ok) return { text, url: answer.url };
     toast(text.trim() || answer.statusText, true);
   } catch {
-    toast("The server cannot be reached. Nothing was lost here: try again.", true);
+    toast("The server cannot be reached. Your text is kept: try again.", true);
   }
   return null;
 }
