@@ -1,15 +1,15 @@
 // Package bedrock answers through Amazon Bedrock: Anthropic's models with their own
 // body (InvokeModelWithResponseStream), every other one through Converse. The body
-// of a request is ours, byte for byte, and so is the HTTP; of the vendor's libraries
-// only the signer, the frame decoder and the lookers for credentials are linked. It
-// promises that what was sent once is sent again unchanged, cache marks aside, that
-// it looks for credentials at the first call and not before, and that it never
-// retries by itself.
+// of a request is written here, byte for byte, and so is the HTTP call; the vendor's libraries
+// sign, decode frames and find credentials. It promises that what was sent once is
+// sent again unchanged, cache marks aside, that it looks for credentials at the first
+// call and not before, and that it never retries by itself.
 package bedrock
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -27,14 +27,14 @@ import (
 
 const provider = "bedrock"
 
-// Options are what a provider is made with. Whatever is not given is looked for at
-// the first call where the vendor's tools look: environment, profiles, container
-// and machine roles.
+// Options configures a Provider. What is not given is looked for at the first call
+// where the vendor's own tools look: environment, profiles, sign-ins, container and
+// machine roles.
 type Options struct {
 	// APIKey is a Bedrock API key (AWS_BEARER_TOKEN_BEDROCK); it is used before all else.
 	APIKey string
-	// AccessKey, SecretKey and SessionToken are a fixed pair, with the token if it is
-	// a passing one. They are used before the chain.
+	// AccessKey, SecretKey and SessionToken are fixed credentials, used before the
+	// chain; the token is that of temporary ones.
 	AccessKey, SecretKey, SessionToken string
 	Region                             string
 	Profile                            string // "": AWS_PROFILE, else default
@@ -48,7 +48,8 @@ type Options struct {
 	// take to begin. Zero: 90 and 120 seconds.
 	IdleTimeout, FirstByteTimeout time.Duration
 
-	// Getenv is where the chain looks for variables; nil: the process's environment.
+	// Getenv reads the variables of Bedrock itself (API key, addresses, region); nil: os.Getenv. The
+	// vendor's library reads its own from the environment of the process.
 	Getenv func(string) string
 }
 
@@ -56,12 +57,12 @@ type Options struct {
 type Provider struct {
 	opts  Options
 	http  *http.Client
-	chain *chain
+	chain *credentialChain
 }
 
 var _ model.Model = (*Provider)(nil)
 
-// New makes a provider. It looks nowhere and does not fail: missing credentials or
+// New makes a provider. It reads nothing and does not fail: missing credentials or
 // a wrong address show in the first call.
 func New(opts Options) *Provider {
 	for _, s := range []*string{&opts.APIKey, &opts.AccessKey, &opts.SecretKey, &opts.SessionToken, &opts.Region, &opts.Profile} {
@@ -74,14 +75,14 @@ func New(opts Options) *Provider {
 	if p.http == nil {
 		p.http = wire.Client()
 	}
-	p.chain = newChain(opts, p.http)
+	p.chain = newCredentialChain(opts)
 	return p
 }
 
-// Close lets go of idle connections. The provider may be used again.
+// Close closes idle connections. The provider may be used again.
 func (p *Provider) Close() { p.http.CloseIdleConnections() }
 
-// access is what a call is made with.
+// access is what a call is signed with.
 type access struct {
 	token  string // a Bedrock API key; "": sign with keys
 	keys   aws.Credentials
@@ -98,42 +99,47 @@ func (a access) secret() string {
 
 func (p *Provider) side(name string) wire.Side { return wire.Side{Provider: provider, Model: name} }
 
-// enter finds the credentials and the region of a call.
-func (p *Provider) enter(ctx context.Context, side wire.Side, base string) (access, *model.Error) {
-	a := access{token: p.opts.APIKey, region: p.region(base)}
+// access finds the credentials and the region of a call.
+func (p *Provider) access(ctx context.Context, side wire.Side, base string) (access, *model.Error) {
+	a := access{token: p.opts.APIKey}
 	if a.token == "" && p.opts.AccessKey == "" {
 		a.token = strings.TrimSpace(p.opts.Getenv("AWS_BEARER_TOKEN_BEDROCK"))
 	}
 	if a.token == "" {
-		keys, err := p.chain.keys(ctx)
+		keys, err := p.chain.credentials(ctx)
 		if err != nil {
-			return access{}, noKeys(side, err)
+			return access{}, noCredentials(side, err)
 		}
 		a.keys = keys
 	}
-	if a.region == "" {
-		return access{}, side.Bad("there is no AWS region; set AWS_REGION, or aws_region in the configuration")
+	var err error
+	if a.region, err = p.region(ctx, base); err != nil {
+		return access{}, side.Bad("there is no AWS region; set AWS_REGION, or aws_region in the configuration (%v)", err)
 	}
 	return a, nil
 }
 
 // region is where the models are. A server at an address of its own is signed for
 // the usual region unless another is named.
-func (p *Provider) region(base string) string {
-	if r := p.chain.region(); r != "" {
-		return r
+func (p *Provider) region(ctx context.Context, base string) (string, error) {
+	r, err := p.chain.region(ctx)
+	if r != "" {
+		return r, nil
 	}
 	if host, _, ok := strings.Cut(strings.TrimPrefix(base, "https://bedrock-runtime."), ".amazonaws.com"); ok {
-		return host
+		return host, nil
 	}
 	if base != "" {
-		return "us-east-1"
+		return "us-east-1", nil
 	}
-	return ""
+	if err == nil {
+		err = errors.New("neither the environment nor the profile names one")
+	}
+	return "", err
 }
 
-// noKeys is a call that was not even tried.
-func noKeys(side wire.Side, err error) *model.Error {
+// noCredentials is the error of a call that was not made.
+func noCredentials(side wire.Side, err error) *model.Error {
 	e := side.Bad("there are no AWS credentials; set AWS_PROFILE, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_BEARER_TOKEN_BEDROCK (%v)", err)
 	e.Kind, e.Err = model.Auth, err
 	return e
@@ -141,15 +147,15 @@ func noKeys(side wire.Side, err error) *model.Error {
 
 // runtimeURL and controlURL are the addresses that were given; "": the region's.
 func (p *Provider) runtimeURL() string {
-	return strings.TrimRight(first(p.opts.BaseURL, p.opts.Getenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME")), "/")
+	return strings.TrimRight(firstSet(p.opts.BaseURL, p.opts.Getenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME")), "/")
 }
 
 func (p *Provider) controlURL() string {
-	return strings.TrimRight(first(p.opts.ControlURL, p.opts.Getenv("AWS_ENDPOINT_URL_BEDROCK"), p.runtimeURL()), "/")
+	return strings.TrimRight(firstSet(p.opts.ControlURL, p.opts.Getenv("AWS_ENDPOINT_URL_BEDROCK"), p.runtimeURL()), "/")
 }
 
-// first is the first of them that says something.
-func first(all ...string) string {
+// firstSet is the first that is more than space, trimmed.
+func firstSet(all ...string) string {
 	for _, s := range all {
 		if s = strings.TrimSpace(s); s != "" {
 			return s
@@ -175,7 +181,7 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	call := wire.Watch(ctx, p.opts.FirstByteTimeout, p.opts.IdleTimeout)
 	defer func() { _ = call.Close() }()
 	base := p.controlURL()
-	a, failed := p.enter(call.Context(), side, base)
+	a, failed := p.access(call.Context(), side, base)
 	if failed != nil {
 		return nil, failed
 	}

@@ -56,9 +56,9 @@ func (f *frames) next() (frame, error) {
 	case "event":
 		out.event = text(":event-type")
 	case "exception":
-		out.exception = first(text(":exception-type"), "exception")
+		out.exception = firstSet(text(":exception-type"), "exception")
 	case "error":
-		out.exception = first(text(":error-code"), "error")
+		out.exception = firstSet(text(":error-code"), "error")
 		if message := text(":error-message"); message != "" {
 			out.payload = wire.AppendString([]byte(`{"message":`), message)
 			out.payload = append(out.payload, '}')
@@ -77,7 +77,7 @@ func (f frame) failure(side wire.Side) *model.Error {
 	if json.Unmarshal(f.payload, &said) != nil {
 		said.Message = string(f.payload)
 	}
-	e := side.Event(wire.Report{Type: f.exception, Message: first(said.Message, said.Original)})
+	e := side.Event(wire.Report{Type: f.exception, Message: firstSet(said.Message, said.Original)})
 	// Without a known name and without words that say more it is taken as a passing one.
 	if kind := kindOf(f.exception, e.Message); kind != "" && (e.Kind == model.Overloaded || kind == model.TooLong) {
 		e.Kind = kind

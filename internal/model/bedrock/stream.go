@@ -39,7 +39,7 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 		call := wire.Watch(ctx, begin, p.opts.IdleTimeout)
 		defer func() { _ = call.Close() }()
 		base := p.runtimeURL()
-		a, failed := p.enter(call.Context(), side, base)
+		a, failed := p.access(call.Context(), side, base)
 		if failed != nil {
 			if call.Context().Err() != nil {
 				failed = side.Network(call.Cause(failed))

@@ -36,7 +36,7 @@ func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func playing(c canned) *Provider {
-	return New(Options{APIKey: "test-key", Region: "us-east-1", HTTPClient: &http.Client{Transport: c}, Getenv: environment(nil)})
+	return New(Options{APIKey: "test-key", Region: "us-east-1", HTTPClient: &http.Client{Transport: c}, Getenv: noVariables})
 }
 
 // play streams a canned body and gives its end.
@@ -206,7 +206,7 @@ func TestKinds(t *testing.T) {
 func TestWholeAnswersWhereToolsDoNotStream(t *testing.T) {
 	t.Parallel()
 	sim, address := llmsim.Launch(t, llmsim.Options{})
-	p := New(Options{APIKey: "test-key", Region: "us-east-1", BaseURL: address, Getenv: environment(nil)})
+	p := New(Options{APIKey: "test-key", Region: "us-east-1", BaseURL: address, Getenv: noVariables})
 	defer p.Close()
 	r := model.Request{
 		Model: llama, Messages: []*model.Message{modeltest.Message(t, model.User, chat.Text{Text: "hi"})},
