@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestFloorHoldsAConversation keeps the floor honest: it must really do the loop.
+// TestFloorHoldsAConversation: the floor must really do the loop.
 func TestFloorHoldsAConversation(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(newClock())
@@ -24,7 +24,7 @@ func TestFloorHoldsAConversation(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, turns := range []int{0, 5} {
-		if err := expect(t.Context(), srv.URL, turns, plain); err != nil {
+		if err := expect(t.Context(), srv.URL, turns); err != nil {
 			t.Fatal(err)
 		}
 		cmd := exec.CommandContext(t.Context(), floor, prompt)
@@ -72,38 +72,47 @@ func made(turns int, first, turn, cpu time.Duration, peak int64) sample {
 
 func TestReportHoldsTheBars(t *testing.T) {
 	t.Parallel()
-	build := func(turn, cpuTurn, first time.Duration, peak int64) report {
-		m := measured{runs: 1, q: 0.5, samples: map[key][]sample{}, inits: []float64{4}}
+	type figures struct {
+		turn, cpuTurn, first time.Duration
+		peak                 int64
+		private              float64
+		binary               int64
+	}
+	good := figures{turn: time.Millisecond, cpuTurn: time.Millisecond, first: 9 * time.Millisecond, peak: 20e6, private: 14, binary: 60e6}
+	with := func(change func(*figures)) figures {
+		f := good
+		change(&f)
+		return f
+	}
+	for _, c := range []struct {
+		name   string
+		got    figures
+		missed []string
+	}{
+		{"all well", figures{1400 * time.Microsecond, 1900 * time.Microsecond, 27 * time.Millisecond, 55e6, 19.9, 69e6}, nil},
+		{"slow turns", with(func(f *figures) { f.turn = 1600 * time.Microsecond }), []string{
+			"wall per turn, 20 turns 1.60× (bar 1.50×)", "wall per turn, 200 turns 1.60× (bar 1.50×)"}},
+		{"much CPU", with(func(f *figures) { f.cpuTurn = 3 * time.Millisecond }), []string{
+			"CPU per turn, 20 turns 3.00× (bar 2.00×)", "CPU per turn, 200 turns 3.00× (bar 2.00×)"}},
+		{"slow start", with(func(f *figures) { f.first = 29 * time.Millisecond }), []string{
+			"start to first request +26.0 ms (bar +25.0 ms)"}},
+		{"large", with(func(f *figures) { f.peak = 57e6 }), []string{
+			"peak memory, 20 turns 57.0 MB (bar 56.0 MB)", "peak memory, 200 turns 57.0 MB (bar 56.0 MB)"}},
+		{"a large heap", with(func(f *figures) { f.private = 21 }), []string{
+			"private memory at its highest, 200 turns 21.0 MB (bar 20.0 MB)"}},
+		{"a large file", with(func(f *figures) { f.binary = 71e6 }), []string{
+			"size of the program 71.0 MB (bar 70.0 MB)"}},
+	} {
+		m := measured{runs: 1, q: 0.5, samples: map[key][]sample{}, inits: []float64{4}, private: map[string][]float64{"chorus": {c.got.private}}, binary: c.got.binary}
 		for _, k := range conversations() {
 			n := time.Duration(k.turns)
 			s := made(k.turns, 3*time.Millisecond, time.Millisecond, 2*time.Millisecond+n*time.Millisecond, 9e6)
 			if k.name == "chorus" {
-				s = made(k.turns, first, turn, 30*time.Millisecond+n*cpuTurn, peak)
+				s = made(k.turns, c.got.first, c.got.turn, 30*time.Millisecond+n*c.got.cpuTurn, c.got.peak)
 			}
 			m.samples[k] = []sample{s}
 		}
-		return m.report()
-	}
-	for _, c := range []struct {
-		name          string
-		turn, cpuTurn time.Duration
-		first         time.Duration
-		peak          int64
-		missed        []string
-	}{
-		{"all well", 1400 * time.Microsecond, 1900 * time.Microsecond, 27 * time.Millisecond, 34e6, nil},
-		{"slow turns", 1600 * time.Microsecond, time.Millisecond, 9 * time.Millisecond, 20e6, []string{
-			"wall per turn, 20 turns, shell built-in 1.60× (bar 1.50×)", "wall per turn, 200 turns, shell built-in 1.60× (bar 1.50×)",
-			"wall per turn, 20 turns, plain program 1.60× (bar 1.50×)", "wall per turn, 200 turns, plain program 1.60× (bar 1.50×)"}},
-		{"much CPU", time.Millisecond, 3 * time.Millisecond, 9 * time.Millisecond, 20e6, []string{
-			"CPU per turn, 20 turns, shell built-in 3.00× (bar 2.00×)", "CPU per turn, 200 turns, shell built-in 3.00× (bar 2.00×)",
-			"CPU per turn, 20 turns, plain program 3.00× (bar 2.00×)", "CPU per turn, 200 turns, plain program 3.00× (bar 2.00×)"}},
-		{"slow start", time.Millisecond, time.Millisecond, 29 * time.Millisecond, 20e6, []string{
-			"start to first request +26.0 ms (bar +25.0 ms)"}},
-		{"large", time.Millisecond, time.Millisecond, 9 * time.Millisecond, 41e6, []string{
-			"peak memory, 20 turns 41.0 MB (bar 40.0 MB)", "peak memory, 200 turns 41.0 MB (bar 40.0 MB)"}},
-	} {
-		got := build(c.turn, c.cpuTurn, c.first, c.peak).missed()
+		got := m.report().missed()
 		if strings.Join(got, "\n") != strings.Join(c.missed, "\n") {
 			t.Errorf("%s: missed %q, want %q", c.name, got, c.missed)
 		}

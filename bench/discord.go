@@ -133,10 +133,10 @@ func (b *stand) inGuild(ctx context.Context, name string, channels, threads, tur
 	return float64(residentNow(s.cmd.Process.Pid)) / 1e6, times, nil
 }
 
-// idleTime is how long a server rests before its memory is looked at.
+// idleTime is how long a server is idle before its memory is measured.
 const idleTime = 10 * time.Second
 
-// fill writes idle conversations into a home's journal, told to their end.
+// fill writes idle conversations into the journal of a data directory; all of them are delivered.
 func (b *stand) fill(ctx context.Context, name string, g *discordsim.Sim, threads int) error {
 	home := filepath.Join(b.dir, name)
 	if err := os.MkdirAll(home, 0o700); err != nil {
@@ -167,10 +167,10 @@ func (b *stand) fill(ctx context.Context, name string, g *discordsim.Sim, thread
 // talk replies to each answer and gives how long it took, in milliseconds, until the
 // model was asked.
 func (b *stand) talk(ctx context.Context, g *discordsim.Sim, turns int) ([]float64, error) {
-	if err := expect(ctx, b.url, 0, builtin); err != nil {
+	if err := expect(ctx, b.url, 0); err != nil {
 		return nil, err
 	}
-	e := readAlong(ctx, g)
+	e := followGuild(ctx, g)
 	defer e.stop()
 	var began []time.Time
 	var last discordsim.ID
@@ -198,17 +198,17 @@ func (b *stand) talk(ctx context.Context, g *discordsim.Sim, turns int) ([]float
 	return out, nil
 }
 
-// along reads what happens in a guild, as it happens: to look for a message among all
-// others would hold the guild up, which is what is measured.
-type along struct {
+// follower reads what happens in a guild, as it happens: searching all messages for one
+// would slow the guild down, which is what is measured.
+type follower struct {
 	events chan discordsim.Happening
 	ended  chan struct{}
 	cancel context.CancelFunc
 }
 
-func readAlong(ctx context.Context, g *discordsim.Sim) *along {
+func followGuild(ctx context.Context, g *discordsim.Sim) *follower {
 	ctx, cancel := context.WithCancel(ctx)
-	a := &along{events: make(chan discordsim.Happening, 1<<16), ended: make(chan struct{}), cancel: cancel}
+	a := &follower{events: make(chan discordsim.Happening, 1<<16), ended: make(chan struct{}), cancel: cancel}
 	go func() {
 		defer close(a.ended)
 		_, _ = g.WaitEvent(ctx, func(h discordsim.Happening) bool { // until the end
@@ -222,13 +222,13 @@ func readAlong(ctx context.Context, g *discordsim.Sim) *along {
 	return a
 }
 
-func (a *along) stop() {
+func (a *follower) stop() {
 	a.cancel()
 	<-a.ended
 }
 
 // answer waits for the answer to a message and for the sign that it is done.
-func (a *along) answer(ctx context.Context, id discordsim.ID) (answer discordsim.ID, err error) {
+func (a *follower) answer(ctx context.Context, id discordsim.ID) (answer discordsim.ID, err error) {
 	for {
 		select {
 		case h := <-a.events:
@@ -310,7 +310,7 @@ func echo() error {
 			gateway.WithIntents(gateway.IntentGuilds|gateway.IntentGuildMessages|gateway.IntentMessageContent)),
 		bot.WithEventListenerFunc(func(e *events.MessageCreate) {
 			if !e.Message.Author.Bot {
-				_, _ = e.Client().Rest.CreateMessage(e.ChannelID, discord.NewMessageCreate().WithContent(e.Message.Content).WithMessageReferenceByID(e.MessageID)) // who waits for it, notices
+				_, _ = e.Client().Rest.CreateMessage(e.ChannelID, discord.NewMessageCreate().WithContent(e.Message.Content).WithMessageReferenceByID(e.MessageID)) // whoever waits for it notices
 			}
 		}))
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// toolTime waits until the process has ended, without taking its end away from whoever
-// waits for it, and says how much time its own children took.
+// toolTime waits until the process has ended, without reaping it, and gives how much
+// time its own children took.
 func toolTime(pid int) time.Duration {
 	var err error = unix.EINTR
 	for err == unix.EINTR {
@@ -44,6 +44,9 @@ func residentPeak(pid int) int64 { return statusLine(pid, "VmHWM:") }
 
 // residentNow is what a process has in memory at this moment.
 func residentNow(pid int) int64 { return statusLine(pid, "VmRSS:") }
+
+// privateNow is the memory that a process shares with nobody and no file: its heap and stacks.
+func privateNow(pid int) int64 { return statusLine(pid, "RssAnon:") }
 
 func statusLine(pid int, name string) int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -11,3 +11,5 @@ func toolTime(int) time.Duration { return 0 }
 func residentPeak(int) int64 { return 0 }
 
 func residentNow(int) int64 { return 0 }
+
+func privateNow(int) int64 { return 0 }

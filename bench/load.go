@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// The load: many conversations at once, and many who watch.
+// The load: many conversations at once, and many readers.
 const (
 	loadSessions  = 200
 	watchSessions = 100
@@ -22,15 +22,15 @@ const (
 
 // The bars of the load.
 const (
-	barRate = 0.5   // of the floor's turns in a second
+	barRate = 0.55  // of the floor's turns in a second
 	barLoad = 150.0 // MB resident at the most
 )
 
 // loadTime is how long a load may take before it counts as stuck.
 const loadTime = 3 * time.Minute
 
-// loadRows measure the server under many conversations, beside the floor that holds as
-// many in one process.
+// loadRows measure the server with many conversations, compared with the floor that holds
+// as many in one process.
 func (b *stand) loadRows(ctx context.Context, n int, q float64) ([]row, error) {
 	if err := b.prepare(ctx); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func rate(s seen, turns int) float64 {
 
 // floorLoad lets the floor hold all conversations.
 func (b *stand) floorLoad(ctx context.Context) (turns, peak float64, err error) {
-	if err := expect(ctx, b.url, short, builtin); err != nil {
+	if err := expect(ctx, b.url, short); err != nil {
 		return 0, 0, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
@@ -92,8 +92,8 @@ func (b *stand) floorLoad(ctx context.Context) (turns, peak float64, err error) 
 	return rate(s, loadSessions*short), float64(l.Peak) / 1e6, nil
 }
 
-// serverLoad lets the server hold all conversations, and looks afterwards whether every
-// one of them is whole.
+// serverLoad lets the server hold all conversations, and checks afterwards that every one
+// of them is whole.
 func (b *stand) serverLoad(ctx context.Context, home string) (turns float64, cost spent, err error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
@@ -111,7 +111,7 @@ func (b *stand) converse(ctx context.Context, s *served) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := expect(ctx, b.url, short, builtin); err != nil {
+	if err := expect(ctx, b.url, short); err != nil {
 		return 0, err
 	}
 	if err := each(len(sessions), func(i int) error { return s.say(ctx, sessions[i]) }); err != nil {
@@ -142,7 +142,7 @@ func (b *stand) converse(ctx context.Context, s *served) (float64, error) {
 }
 
 // whole reports whether a reader saw all of a run.
-func (h heard) whole() bool { return h.end == "completed" && h.results == short }
+func (h received) whole() bool { return h.end == "completed" && h.results == short }
 
 // watchRows measure what many readers cost: each session is read by several from its
 // first event to its last.
@@ -171,15 +171,15 @@ func (b *stand) watchRows(ctx context.Context) ([]row, error) {
 }
 
 // watch opens all streams, starts all runs, and waits until every reader has seen the end.
-func (b *stand) watch(ctx context.Context, s *served) ([]heard, time.Duration, error) {
+func (b *stand) watch(ctx context.Context, s *served) ([]received, time.Duration, error) {
 	sessions, err := s.sessions(ctx, b.repo(), watchSessions)
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := expect(ctx, b.url, short, builtin); err != nil {
+	if err := expect(ctx, b.url, short); err != nil {
 		return nil, 0, err
 	}
-	got := make([]heard, watchSessions*watchReaders)
+	got := make([]received, watchSessions*watchReaders)
 	var open sync.WaitGroup
 	open.Add(len(got))
 	ended := make(chan error, 1)
@@ -221,7 +221,7 @@ func each(n int, do func(i int) error) error {
 		all.Go(func() { errs[i] = do(i) })
 	}
 	all.Wait()
-	for _, err := range errs { // one says enough: the others say the same
+	for _, err := range errs { // one is enough: the others are mostly the same
 		if err != nil {
 			return err
 		}

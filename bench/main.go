@@ -1,9 +1,9 @@
 // Command bench measures Chorus against bench/floor, the least program that does the
-// same loop, and holds it to the bars of report.go.
+// same loop, and checks the limits ("bars") of report.go.
 //
-// The model is a simulator without delay in a process of its own; every run is a new
-// process, floor and Chorus by turns so that what the machine does beside hits both;
-// figures are medians. It promises to measure whole conversations only: a run that
+// The model is a simulator without delay in a process of its own. Every run is a new
+// process, the floor and Chorus alternately, so that whatever else the machine does
+// affects both; figures are medians. Only whole conversations are measured: a run that
 // did not make every turn and end well is an error, never a figure.
 package main
 
@@ -23,9 +23,12 @@ import (
 	"time"
 )
 
-// The bench starts itself again as the simulator and as the parent of each run; this
-// variable says as what.
-const modeVariable = "CHORUS_BENCH_MODE"
+// The bench starts itself again as the simulator and as the parent of each run;
+// modeVariable says as which. A parent that has sampleVariable watches its child's memory.
+const (
+	modeVariable   = "CHORUS_BENCH_MODE"
+	sampleVariable = "CHORUS_BENCH_SAMPLE"
+)
 
 // The conversations: none to know what a start costs, a short one, a long one.
 const (
@@ -58,7 +61,7 @@ func bench(args []string) error {
 	noFail := flags.Bool("no-fail", false, "exit 0 also when a bar is missed")
 	results := flags.String("o", "bench/RESULTS.md", "where the figures go; empty: nowhere")
 	chorus := flags.String("chorus", "", "a program to measure instead of building ./cmd/chorus")
-	only := flags.String("only", "", "measure one part alone and write nothing: turns, rooms, rights, walls, load or discord")
+	only := flags.String("only", "", "measure one part alone and write nothing: turns, rooms, rights, sandbox, load or discord")
 	_ = flags.Parse(args) // exits by itself
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
@@ -84,7 +87,7 @@ func bench(args []string) error {
 		rep.rows = append(rep.rows, rows...)
 	}
 	if !known {
-		return fmt.Errorf("there is no part %q to measure; there are turns, rooms, rights, walls, load and discord", *only)
+		return fmt.Errorf("there is no part %q to measure; there are turns, rooms, rights, sandbox, load and discord", *only)
 	}
 	fmt.Print(rep.table())
 	if *results != "" && *only == "" {
@@ -110,7 +113,7 @@ func (b *stand) parts(n int, q float64) []part {
 		{"turns", func(ctx context.Context) ([]row, error) { return b.turns(ctx, n, q) }},
 		{"rooms", func(ctx context.Context) ([]row, error) { return roomRows(ctx, b.dir) }},
 		{"rights", func(context.Context) ([]row, error) { return rightsRows(q) }},
-		{"walls", func(ctx context.Context) ([]row, error) { return b.wallRows(ctx, q) }},
+		{"sandbox", func(ctx context.Context) ([]row, error) { return b.sandboxRows(ctx, q) }},
 		{"load", func(ctx context.Context) ([]row, error) { return b.loadRows(ctx, n, q) }},
 		{"discord", func(ctx context.Context) ([]row, error) { return b.discordRows(ctx, q) }},
 	}
@@ -129,7 +132,7 @@ func (b *stand) turns(ctx context.Context, n int, q float64) ([]row, error) {
 	return m.report().rows, nil
 }
 
-// stand is where measuring takes place: the two programs, a repository, a home.
+// stand is what the measurements share: the two programs, a repository, a data directory.
 type stand struct {
 	dir           string
 	self          string
@@ -156,29 +159,34 @@ func (b *stand) prepare(ctx context.Context) (err error) {
 	if err := os.MkdirAll(b.repo(), 0o755); err != nil {
 		return err
 	}
-	if out, err := exec.CommandContext(ctx, "git", "init", "-q", b.repo()).CombinedOutput(); err != nil {
-		return fmt.Errorf("git init: %w: %s", err, out)
+	if err := run(exec.CommandContext(ctx, "git", "init", "-q", b.repo())); err != nil {
+		return err
 	}
 	return b.startSimulator(ctx)
 }
 
-// program sees to it that there is a chorus to measure.
+// program builds the chorus to measure, unless one was named.
 func (b *stand) program(ctx context.Context) error {
 	if b.chorus != "" {
 		return nil
 	}
 	b.chorus = filepath.Join(b.dir, "chorus")
-	return build(ctx, b.chorus, "./cmd/chorus")
+	return run(exec.CommandContext(ctx, "make", "-s", "build", "BIN="+b.chorus)) // as it is shipped
 }
 
 func (b *stand) repo() string { return filepath.Join(b.dir, "repo") }
 
-// build makes a program as it would be shipped.
+// build builds a program of ours without cgo and symbols, as Chorus is shipped.
 func build(ctx context.Context, out, pkg string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "grpcnotrace", "-trimpath", "-ldflags=-s -w", "-o", out, pkg)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, pkg)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	return run(cmd)
+}
+
+// run runs a command, and says what it printed if it fails.
+func run(cmd *exec.Cmd) error {
 	if text, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build %s: %w\n%s", pkg, err, text)
+		return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, text)
 	}
 	return nil
 }
@@ -215,7 +223,7 @@ func (b *stand) close() {
 	_ = b.sim.Wait() // it has nothing to say
 }
 
-// environ is all that either program gets from us.
+// environ is the whole environment of both programs.
 func (b *stand) environ() []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + b.dir, "TMPDIR=" + b.dir, "NO_COLOR=1",
@@ -230,20 +238,21 @@ func (b *stand) argv(name string) []string {
 	if name == "floor" {
 		return []string{b.floor, prompt}
 	}
-	// The floor has no walls around its commands; with them each costs what the sandbox costs (BenchmarkStart of internal/sandbox/bwrap).
+	// The floor has no sandbox; what a command costs in one is measured by itself (BenchmarkStart of internal/sandbox/bwrap).
 	return []string{b.chorus, "run", "-y", "--sandbox", "host", "-m", "anthropic/claude-sonnet-4-5", "--max-iterations", "1000", prompt}
 }
 
-// once holds one conversation and makes sure that it was a whole one.
-func (b *stand) once(ctx context.Context, name string, turns int, command string) (sample, error) {
-	if err := expect(ctx, b.url, turns, command); err != nil {
+// once holds one conversation and checks that it was a whole one; more is added to the
+// environment of its parent.
+func (b *stand) once(ctx context.Context, name string, turns int, more ...string) (sample, error) {
+	if err := expect(ctx, b.url, turns); err != nil {
 		return sample{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, b.self, b.argv(name)...)
 	cmd.Dir = b.repo()
-	cmd.Env = append(b.environ(), modeVariable+"=launch")
+	cmd.Env = append(append(b.environ(), modeVariable+"=launch"), more...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -262,15 +271,11 @@ func (b *stand) once(ctx context.Context, name string, turns int, command string
 	return s, nil
 }
 
-// conversations are all kinds of them, floor and Chorus by turns.
+// conversations are all kinds of them, the floor and Chorus alternately.
 func conversations() []key {
 	var all []key
-	for _, c := range []key{{turns: 0, command: builtin}, {turns: short, command: builtin}, {turns: long, command: builtin},
-		{turns: short, command: plain}, {turns: long, command: plain}} {
-		for _, name := range []string{"floor", "chorus"} {
-			c.name = name
-			all = append(all, c)
-		}
+	for _, turns := range []int{0, short, long} {
+		all = append(all, key{"floor", turns}, key{"chorus", turns})
 	}
 	return all
 }
@@ -278,10 +283,15 @@ func conversations() []key {
 // measure holds every conversation n times, after one of each that does not count:
 // it makes the home and warms the disk's cache.
 func (b *stand) measure(ctx context.Context, n int) (measured, error) {
-	m := measured{runs: n, samples: map[key][]sample{}}
+	m := measured{runs: n, samples: map[key][]sample{}, private: map[string][]float64{}}
+	info, err := os.Stat(b.chorus)
+	if err != nil {
+		return m, err
+	}
+	m.binary = info.Size()
 	for i := range n + 1 {
 		for _, k := range conversations() {
-			s, err := b.once(ctx, k.name, k.turns, k.command)
+			s, err := b.once(ctx, k.name, k.turns)
 			if err != nil {
 				return m, err
 			}
@@ -298,6 +308,13 @@ func (b *stand) measure(ctx context.Context, n int) (measured, error) {
 			return m, err
 		}
 		m.inits = append(m.inits, ms)
+		for _, name := range []string{"floor", "chorus"} { // by themselves: looking often takes time
+			s, err := b.once(ctx, name, long, sampleVariable+"=1")
+			if err != nil {
+				return m, err
+			}
+			m.private[name] = append(m.private[name], float64(s.Private)/1e6)
+		}
 	}
 	return m, nil
 }

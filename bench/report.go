@@ -13,12 +13,14 @@ import (
 
 // The bars. The ratios are to the floor's figure of the same kind.
 const (
-	barWall  = 1.5  // wall per turn
-	barCPU   = 2.0  // CPU per turn
-	barGrow  = 1.3  // turn 200 to turn 20
-	barPeak  = 40.0 // MB resident at the most
-	barFirst = 25.0 // ms from start to first request, more than the floor
-	barInit  = 10.0 // ms of package initialisation
+	barWall    = 1.5  // wall per turn
+	barCPU     = 2.0  // CPU per turn
+	barGrow    = 1.3  // turn 200 to turn 20
+	barPrivate = 20.0 // MB of private memory at the most, which is what a machine runs out of
+	barPeak    = 56.0 // MB resident at the most, pages of the program's file included
+	barFirst   = 25.0 // ms from start to first request, more than the floor
+	barInit    = 10.0 // ms of package initialisation
+	barBinary  = 70.0 // MB of the program's file
 )
 
 // sample is one conversation, measured.
@@ -50,17 +52,18 @@ func ms(nanoseconds int64) float64 { return float64(nanoseconds) / 1e6 }
 
 // key is a kind of conversation.
 type key struct {
-	name    string
-	turns   int
-	command string
+	name  string
+	turns int
 }
 
-// measured is everything that was seen.
+// measured is everything that was measured about whole conversations.
 type measured struct {
 	runs    int
 	q       float64 // the quantile that counts
 	samples map[key][]sample
-	inits   []float64
+	inits   []float64            // ms
+	private map[string][]float64 // MB, by the program's name
+	binary  int64                // bytes
 }
 
 // figure is the quantile over all conversations of a kind.
@@ -75,12 +78,12 @@ func (m measured) figure(k key, of func(sample) float64) float64 {
 // cpuTurn is the CPU of one turn: what a conversation costs more than one without turns.
 func (m measured) cpuTurn(k key) float64 {
 	cpu := func(s sample) float64 { return ms(s.CPU.Nanoseconds()) }
-	return (m.figure(k, cpu) - m.figure(key{k.name, 0, builtin}, cpu)) / float64(k.turns)
+	return (m.figure(k, cpu) - m.figure(key{k.name, 0}, cpu)) / float64(k.turns)
 }
 
 // both is a figure of the floor and of Chorus.
-func (m measured) both(turns int, command string, of func(sample) float64) [2]float64 {
-	return [2]float64{m.figure(key{"floor", turns, command}, of), m.figure(key{"chorus", turns, command}, of)}
+func (m measured) both(turns int, of func(sample) float64) [2]float64 {
+	return [2]float64{m.figure(key{"floor", turns}, of), m.figure(key{"chorus", turns}, of)}
 }
 
 func median(all []float64) float64 { return quantile(all, 0.5) }
@@ -122,55 +125,53 @@ type report struct {
 }
 
 func (m measured) report() report {
-	rep := report{runs: m.runs, q: m.q}
-	for _, command := range []string{builtin, plain} {
-		rep.rows = append(rep.rows, m.turnRows(command)...)
-	}
-	rep.rows = append(rep.rows, m.processRows()...)
-	return rep
+	return report{runs: m.runs, q: m.q, rows: append(m.turnRows(), m.processRows()...)}
 }
 
-// turnRows are the figures of turns with one command.
-func (m measured) turnRows(command string) []row {
-	label := map[string]string{builtin: "shell built-in", plain: "plain program"}[command]
+// turnRows are the figures of turns.
+func (m measured) turnRows() []row {
 	var rows []row
 	ratio := func(what string, bar float64, of func(key) float64) {
 		for _, turns := range []int{short, long} {
-			f, c := of(key{"floor", turns, command}), of(key{"chorus", turns, command})
-			rows = append(rows, row{what: fmt.Sprintf("%s, %d turns, %s", what, turns, label), unit: "ms", floor: f, chorus: c, value: c / f, bar: bar, how: "%.2f×"})
+			f, c := of(key{"floor", turns}), of(key{"chorus", turns})
+			rows = append(rows, row{what: fmt.Sprintf("%s, %d turns", what, turns), unit: "ms", floor: f, chorus: c, value: c / f, bar: bar, how: "%.2f×"})
 		}
 	}
 	ratio("wall per turn", barWall, func(k key) float64 { return m.figure(k, sample.turnWall) })
 	ratio("CPU per turn", barCPU, m.cpuTurn)
-	early := m.both(long, command, func(s sample) float64 { return s.around(short) })
-	late := m.both(long, command, func(s sample) float64 { return s.around(long) })
-	tools := m.both(long, command, func(s sample) float64 { return ms(s.Tools.Nanoseconds()) / long })
+	early := m.both(long, func(s sample) float64 { return s.around(short) })
+	late := m.both(long, func(s sample) float64 { return s.around(long) })
+	tools := m.both(long, func(s sample) float64 { return ms(s.Tools.Nanoseconds()) / long })
 	return append(rows,
 		row{what: "… of it in the commands themselves", unit: "ms", floor: tools[0], chorus: tools[1]},
-		row{what: "turn 20, " + label, unit: "ms", floor: early[0], chorus: early[1]},
-		row{what: "turn 200 to turn 20, " + label, unit: "ms", floor: late[0], chorus: late[1], value: late[1] / early[1], bar: barGrow, how: "%.2f×"})
+		row{what: "turn 20", unit: "ms", floor: early[0], chorus: early[1]},
+		row{what: "turn 200 to turn 20", unit: "ms", floor: late[0], chorus: late[1], value: late[1] / early[1], bar: barGrow, how: "%.2f×"})
 }
 
 // processRows are the figures of whole processes.
 func (m measured) processRows() []row {
 	var rows []row
+	if private := quantile(m.private["chorus"], m.q); private > 0 { // not known everywhere
+		rows = append(rows, row{what: "private memory at its highest, 200 turns", unit: "MB", floor: quantile(m.private["floor"], m.q), chorus: private, value: private, bar: barPrivate, how: "%.1f MB"})
+	}
 	for _, turns := range []int{short, long} {
-		peak := m.both(turns, builtin, func(s sample) float64 { return float64(s.Peak) / 1e6 })
+		peak := m.both(turns, func(s sample) float64 { return float64(s.Peak) / 1e6 })
 		rows = append(rows, row{what: fmt.Sprintf("peak memory, %d turns", turns), unit: "MB", floor: peak[0], chorus: peak[1], value: peak[1], bar: barPeak, how: "%.1f MB"})
 	}
-	first := m.both(short, builtin, sample.first)
+	first := m.both(short, sample.first)
 	inits := quantile(m.inits, m.q)
 	rows = append(rows,
 		row{what: "start to first request", unit: "ms", floor: first[0], chorus: first[1], value: first[1] - first[0], bar: barFirst, how: "+%.1f ms"},
-		row{what: "package initialisation", unit: "ms", chorus: inits, value: inits, bar: barInit, how: "%.1f ms"})
+		row{what: "package initialisation", unit: "ms", chorus: inits, value: inits, bar: barInit, how: "%.1f ms"},
+		row{what: "size of the program", unit: "MB", chorus: float64(m.binary) / 1e6, value: float64(m.binary) / 1e6, bar: barBinary, how: "%.1f MB"})
 	for _, turns := range []int{0, long} {
-		wall := m.both(turns, builtin, func(s sample) float64 { return ms(s.Wall.Nanoseconds()) })
-		cpu := m.both(turns, builtin, func(s sample) float64 { return ms(s.CPU.Nanoseconds()) })
+		wall := m.both(turns, func(s sample) float64 { return ms(s.Wall.Nanoseconds()) })
+		cpu := m.both(turns, func(s sample) float64 { return ms(s.CPU.Nanoseconds()) })
 		rows = append(rows,
 			row{what: fmt.Sprintf("whole run, %d turns: wall", turns), unit: "ms", floor: wall[0], chorus: wall[1]},
 			row{what: fmt.Sprintf("whole run, %d turns: CPU", turns), unit: "ms", floor: cpu[0], chorus: cpu[1]})
 	}
-	conns := m.both(long, builtin, func(s sample) float64 { return float64(s.Connections) })
+	conns := m.both(long, func(s sample) float64 { return float64(s.Connections) })
 	return append(rows, row{what: "connections, 200 turns", floor: conns[0], chorus: conns[1]})
 }
 
@@ -268,21 +269,21 @@ func (rep report) save(path, facts string, at time.Time) error {
 
 const method = `How it is measured: ` + "`bench/floor`" + ` is the least program that does the same loop (net/http, encoding/json,
 ` + "`bash -c`" + `; nothing kept, nothing asked). Both talk to the simulator, which answers without delay from a process of its own. Each
-turn is one model call, one shell command and its result: once ` + "`true`" + `, which a shell does by itself, and once ` + "`expr`" + `, a
-program that the shell starts. Chorus is ` + "`chorus run -y`" + ` on a home that was used
+turn is one model call, one shell command (` + "`true`" + `) and its result. Chorus is ` + "`chorus run -y`" + ` on a home that was used
 before: journal, permissions, session log and mirrors included, in the build that is shipped.
 
 - Wall per turn is taken from the times at which requests reach the simulator, from the first to the last, so that starting and
   ending are not in it. CPU per turn is user and system time of the process and its commands, less that of a run without turns.
 - Turn 20 and turn 200 are each the usual turn among the twenty that end there, in the long conversation.
-- Peak memory is the process's own; figures below 14 MB cannot be told apart.
+- Private memory is RssAnon, looked at every two milliseconds in runs of their own: the heap and the stacks. Peak memory has the pages of
+  the program's file as well, which the kernel can take back at any time; figures below 14 MB cannot be told apart.
 - Start to first request is from exec to the simulator seeing the request.
 - The room is always the same 500 messages by six people and the agent (60 of them its answers, none above 200 tokens), with
   ` + "`recencyWindow: 400` and `rollingThreshold: 50`" + `, through store, engine and Anthropic's wire format; the simulator's prefix cache counts.
   "Between rolls" are the requests after the first roll that do not come right after one. Beside it a window that slides by each message.
 - Building is from new words in a known thread to the bytes that would be sent, in prefill mode; "in a new process" adds reading the snapshot.
 - A permission decision is from the command's text to the verdict, under the preset that takes longest; of the 10 KB scripts the kind that
-  takes longest. A command behind walls is the whole of ` + "`true`" + `, from asking the executor to its result, beside the same without walls.
+  takes longest. A command in the sandbox is the whole of ` + "`true`" + `, from asking the executor to its result, beside the same on the host.
 - The load is a real ` + "`chorus serve`" + ` over HTTP with everything allowed, and beside it the floor with as many conversations in one process; simulator and driver
   share the machine with them. Turns a second are counted from the first request at the simulator to the last. Every session's stream is read afterwards: a result that is missing, or
   a request that was made twice, is an error. The readers follow all of their runs live, and each must see every numbered event once and in order.

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// openHouse asks nobody and puts up no walls, as the floor.
-const openHouse = `permissions: open
+// openConfig asks nobody and uses no sandbox, like the floor.
+const openConfig = `permissions: open
 sandbox: host
 access: {token: open}
 maxToolDepth: 1000
@@ -33,13 +33,13 @@ type served struct {
 	client *http.Client
 }
 
-// serve starts a server on a home of its own; more is added to its environment.
+// serve starts a server with a data directory of its own; more is added to its environment.
 func (b *stand) serve(ctx context.Context, name string, more ...string) (*served, error) {
 	home := filepath.Join(b.dir, name)
 	if err := os.MkdirAll(filepath.Join(home, "config"), 0o700); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(home, "config", "shared.yaml"), []byte(openHouse), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(home, "config", "shared.yaml"), []byte(openConfig), 0o600); err != nil {
 		return nil, err
 	}
 	s := &served{cmd: exec.CommandContext(ctx, b.chorus, "serve", "--home", home, "--addr", "127.0.0.1:0")}
@@ -103,7 +103,7 @@ func (s *served) post(ctx context.Context, path string, in, out any) error {
 	return json.Unmarshal(data, out)
 }
 
-// do makes a request and takes nothing but success for an answer.
+// do makes a request; every status but success is an error.
 func (s *served) do(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, s.base+path, body)
 	if err != nil {
@@ -137,8 +137,8 @@ func (s *served) say(ctx context.Context, session string) error {
 	return s.post(ctx, "/api/sessions/"+session+"/chat", map[string]any{"message": prompt}, nil)
 }
 
-// heard is what one reader of a stream got.
-type heard struct {
+// received is what one reader of a stream got.
+type received struct {
 	events  int // all, previews included
 	kept    int // those with a journal number
 	results int
@@ -148,7 +148,7 @@ type heard struct {
 
 // follow reads a stream from its beginning to the end of the run. begun is called once
 // the stream is open.
-func (s *served) follow(ctx context.Context, session string, begun func()) (h heard, err error) {
+func (s *served) follow(ctx context.Context, session string, begun func()) (h received, err error) {
 	resp, err := s.do(ctx, http.MethodGet, "/api/sessions/"+session+"/stream?after=0", nil)
 	begun()
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *served) follow(ctx context.Context, session string, begun func()) (h he
 }
 
 // line counts one line of a stream.
-func (h *heard) line(line []byte) error {
+func (h *received) line(line []byte) error {
 	field, value, _ := bytes.Cut(bytes.TrimRight(line, "\n"), []byte(": "))
 	switch string(field) {
 	case "event":

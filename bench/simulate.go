@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/signal"
 	"strconv"
@@ -18,16 +17,11 @@ import (
 	"chorus/internal/sim/llmsim"
 )
 
-// The commands that the model calls: nothing to do, and never the same call twice,
-// which a careful agent would stop at. A shell does the one by itself; for the other
-// it starts a program.
-const (
-	builtin = "true {n}"
-	plain   = "expr {n}"
-)
+// command is what the model calls: nothing to do, and never the same call twice, at which
+// a careful agent would stop.
+const command = "true {n}"
 
-// clock is the simulator with a look at the time: when each request came, over how
-// many connections.
+// clock is the simulator, and notes when each request came and over how many connections.
 type clock struct {
 	next http.Handler
 	sim  *llmsim.Server
@@ -35,23 +29,23 @@ type clock struct {
 	mu     sync.Mutex
 	times  []int64 // unix nanoseconds, one a request
 	conns  map[string]bool
-	enough int           // so many requests
-	rung   chan struct{} // is closed then
+	await  int           // so many requests are waited for
+	enough chan struct{} // closed when they have come
 }
 
 func newClock() *clock {
-	sim := llmsim.New(llmsim.Options{Bench: &llmsim.Bench{Turns: 1, Command: builtin}})
+	sim := llmsim.New(llmsim.Options{Bench: &llmsim.Bench{Turns: 1, Command: command}})
 	return &clock{next: sim.Handler(), sim: sim, conns: map[string]bool{}}
 }
 
-// seen is what the simulator tells of one run.
+// seen is what the simulator noted about one run.
 type seen struct {
 	Times       []int64 `json:"times"`
 	Connections int     `json:"connections"`
 }
 
-// ServeHTTP answers models' clients, and the bench at /bench: POST with turns and
-// command before a run, GET after it.
+// ServeHTTP answers models' clients, and the bench at /bench: POST with turns before a
+// run, GET after it.
 func (c *clock) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/v1/messages":
@@ -59,8 +53,8 @@ func (c *clock) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.mu.Lock()
 		c.times = append(c.times, now)
 		c.conns[r.RemoteAddr] = true
-		if len(c.times) == c.enough {
-			close(c.rung)
+		if len(c.times) == c.await {
+			close(c.enough)
 		}
 		c.mu.Unlock()
 		c.next.ServeHTTP(w, r)
@@ -70,35 +64,35 @@ func (c *clock) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		c.sim.Load(llmsim.Script{Bench: &llmsim.Bench{Turns: turns, Command: r.URL.Query().Get("command")}})
+		c.sim.Load(llmsim.Script{Bench: &llmsim.Bench{Turns: turns, Command: command}})
 		c.mu.Lock()
 		c.times, c.conns = make([]int64, 0, turns+1), map[string]bool{}
-		c.enough, c.rung = 0, nil
+		c.await, c.enough = 0, nil
 		c.mu.Unlock()
 	case r.URL.Path == "/bench" && r.URL.Query().Has("await"):
-		c.await(r)
+		c.wait(r)
 	case r.URL.Path == "/bench":
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		_ = json.NewEncoder(w).Encode(seen{c.times, len(c.conns)}) // a bench that left needs none
+		_ = json.NewEncoder(w).Encode(seen{c.times, len(c.conns)}) // fails only if the bench has gone
 	default:
 		c.next.ServeHTTP(w, r)
 	}
 }
 
-// await answers when so many requests have come since the run was announced.
-func (c *clock) await(r *http.Request) {
+// wait returns when so many requests have come since the run was announced.
+func (c *clock) wait(r *http.Request) {
 	n, err := strconv.Atoi(r.URL.Query().Get("await"))
 	c.mu.Lock()
 	if err != nil || len(c.times) >= n {
 		c.mu.Unlock()
 		return
 	}
-	rung := make(chan struct{})
-	c.enough, c.rung = n, rung
+	enough := make(chan struct{})
+	c.await, c.enough = n, enough
 	c.mu.Unlock()
 	select {
-	case <-rung:
+	case <-enough:
 	case <-r.Context().Done():
 	}
 }
@@ -125,13 +119,13 @@ func simulate() error {
 	return nil
 }
 
-// expect tells the simulator how many tool turns the next run has, and of what.
-func expect(ctx context.Context, base string, turns int, command string) error {
-	_, err := control(ctx, http.MethodPost, fmt.Sprintf("%s/bench?turns=%d&command=%s", base, turns, url.QueryEscape(command)))
+// expect tells the simulator how many tool turns the next run has.
+func expect(ctx context.Context, base string, turns int) error {
+	_, err := control(ctx, http.MethodPost, fmt.Sprintf("%s/bench?turns=%d", base, turns))
 	return err
 }
 
-// sightings asks the simulator about the run since expect.
+// sightings asks the simulator about the run since the last expect.
 func sightings(ctx context.Context, base string) (seen, error) {
 	data, err := control(ctx, http.MethodGet, base+"/bench")
 	if err != nil {

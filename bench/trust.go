@@ -19,8 +19,8 @@ const (
 	barScript  = 5.0  // ms for a script of 10 KB
 )
 
-// rounds is how often each thing is timed here: a round is short, and the quantile needs
-// some of them.
+// rounds is how often each thing is timed here: a round is short, and a quantile needs
+// several.
 const rounds = 30
 
 // rightsRows measure permission decisions, each by its worst case.
@@ -40,8 +40,8 @@ func rightsRows(q float64) ([]row, error) {
 }
 
 // slowest judges every command under every preset, and gives the longest time in
-// milliseconds and whose it was. They take turns, so that a slow moment of the machine
-// is everybody's, and the longest is not whoever met it.
+// milliseconds and of which kind it was. They alternate, so that a slow moment of the
+// machine affects all of them alike.
 func slowest(commands map[string]string, times int, q float64) (ms float64, kind string, err error) {
 	opt := permit.JudgeOptions{Home: "/home/u/.chorus", Workspace: "/home/u/project", UserHome: "/home/u"}
 	type judged struct {
@@ -87,8 +87,8 @@ func timed(q float64, do func(), times, rounds int) float64 {
 	return quantile(all, q)
 }
 
-// wallRows measure what it costs to start a command, without walls and behind them.
-func (b *stand) wallRows(ctx context.Context, q float64) ([]row, error) {
+// sandboxRows measure what it costs to start a command, without a sandbox and in one.
+func (b *stand) sandboxRows(ctx context.Context, q float64) ([]row, error) {
 	if err := b.program(ctx); err != nil {
 		return nil, err
 	}
@@ -97,18 +97,18 @@ func (b *stand) wallRows(ctx context.Context, q float64) ([]row, error) {
 		return nil, err
 	}
 	rows := []row{{what: "one command (true), host", unit: "ms", chorus: bare}}
-	walls := bwrap.New(bwrap.Options{Environ: os.Environ(), Launcher: b.chorus})
-	if err := walls.Probe(ctx); err != nil {
+	sandboxed := bwrap.New(bwrap.Options{Environ: os.Environ(), Launcher: b.chorus})
+	if err := sandboxed.Probe(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "bwrap is not measured:", err)
 		return rows, nil
 	}
-	behind, err := b.started(ctx, walls, q)
+	inside, err := b.started(ctx, sandboxed, q)
 	if err != nil {
 		return nil, err
 	}
 	return append(rows,
-		row{what: "one command (true), bwrap (beside: host)", unit: "ms", floor: bare, chorus: behind},
-		row{what: "… of it the walls", unit: "ms", chorus: behind - bare}), nil
+		row{what: "one command (true), bwrap (beside: host)", unit: "ms", floor: bare, chorus: inside},
+		row{what: "… of it the sandbox", unit: "ms", chorus: inside - bare}), nil
 }
 
 // started is the time of one command that does nothing.
