@@ -8,8 +8,8 @@ import (
 	"chorus/internal/permit/shell"
 )
 
-// aliases are the names that other designs give to our tools. A rule under any of
-// them is a rule for ours.
+// aliases are the names that other agents give to our tools. A rule under any of them is a
+// rule for ours.
 var aliases = map[string][]string{
 	"read":            {"view", "read_file", "ReadFile"},
 	"list_files":      {"view", "list", "ls", "ListFiles"},
@@ -26,8 +26,8 @@ var aliases = map[string][]string{
 	"list_models":     {"info"},
 }
 
-// canonical turns a name of another design into ours. "view" is both read and
-// list_files; the reading one stands for it, the presets treat both alike.
+// canonical maps a name of another agent to ours. "view" is both read and list_files; it is
+// mapped to read, and the presets treat both alike.
 var canonical = map[string]string{
 	"view": "read", "read_file": "read", "ReadFile": "read",
 	"list": "list_files", "ls": "list_files", "ListFiles": "list_files",
@@ -54,19 +54,19 @@ var fileOpTool = map[string]string{
 	"str_replace": "edit", "edit": "edit", "patch": "apply_patch",
 }
 
-// names are the strings a rule is tried against.
+// names are the strings that rules are matched against.
 type names struct {
-	open  []string // may permit, and may deny
-	tight []string // may only make stricter: deny, or an explicit ask
-	shut  []string // may only deny
+	grant    []string // may allow, ask or deny
+	stricter []string // may only make the verdict stricter: deny, or an explicit ask
+	denyOnly []string // may only deny
 }
 
-// Aliases are the other strings that mean the same action, canonical one first if
-// the given one is not it.
+// Aliases are the other strings that mean the same action; the canonical one comes first if
+// the given one is another.
 func Aliases(action string) []string {
 	n := namesOf(action, nil)
 	var out []string
-	for _, s := range slices.Concat(n.open, n.tight, n.shut) {
+	for _, s := range slices.Concat(n.grant, n.stricter, n.denyOnly) {
 		if s != action && !slices.Contains(out, s) {
 			out = append(out, s)
 		}
@@ -74,20 +74,20 @@ func Aliases(action string) []string {
 	return out
 }
 
-// namesOf lists every name of an action. With mention, alias tools that no rule
-// speaks of are left out: most profiles never name most of them.
+// namesOf lists every name of an action. If mentioned is given, alias tools that no rule
+// names are left out: most profiles name few of them.
 func namesOf(given string, mention map[string]bool) names {
 	tool, detail, ok := action.Split(given)
 	if !ok {
-		return names{open: []string{given}}
+		return names{grant: []string{given}}
 	}
 	main := given
-	if t, d := toCanonical(tool, detail); t != tool || d != detail {
+	if t, d := canonicalName(tool, detail); t != tool || d != detail {
 		tool, detail, main = t, d, action.Join(t, d)
 	}
-	n := names{open: []string{main}}
+	n := names{grant: []string{main}}
 	if main != given {
-		n.shut = append(n.shut, given)
+		n.denyOnly = append(n.denyOnly, given)
 	}
 	add := func(to *[]string, tool, detail string) {
 		if mention == nil || mention[family(tool)] {
@@ -97,21 +97,21 @@ func namesOf(given string, mention map[string]bool) names {
 	if action.IsPath(tool) {
 		raw := detail
 		if detail = action.CleanPath(raw); detail != raw {
-			n.open[0] = action.Join(tool, detail)
-			n.shut = append(n.shut, main)
+			n.grant[0] = action.Join(tool, detail)
+			n.denyOnly = append(n.denyOnly, main)
 		}
 	}
 	for _, a := range aliases[tool] {
 		if a != "agent_comm" {
-			add(&n.open, a, detail)
+			add(&n.grant, a, detail)
 		}
 	}
-	oldForms(tool, detail, &n, add)
+	addOldForms(tool, detail, &n, add)
 	return n
 }
 
-// toCanonical maps foreign names to ours.
-func toCanonical(tool, detail string) (string, string) {
+// canonicalName maps names of other agents to ours.
+func canonicalName(tool, detail string) (string, string) {
 	if c, ok := canonical[tool]; ok {
 		return c, detail
 	}
@@ -131,7 +131,7 @@ func toCanonical(tool, detail string) (string, string) {
 		if t, ok := fileOpTool[op]; ok && rest != "" {
 			return t, rest
 		}
-		// Without an operation it may be any; writing is the strictest of them.
+		// Without an operation it may be any; writing is the strictest.
 		return "write", detail
 	case "agent_comm":
 		op, rest, _ := strings.Cut(detail, " ")
@@ -154,52 +154,52 @@ func joinDetail(op, detail string) string {
 	return op + " " + detail
 }
 
-// oldForms adds the names that carry the operation in the detail, or in the tool.
-func oldForms(tool, detail string, n *names, add func(*[]string, string, string)) {
+// addOldForms adds the names that have the operation in the detail, or in the tool.
+func addOldForms(tool, detail string, n *names, add func(*[]string, string, string)) {
 	switch tool {
 	case "read", "list_files", "write", "edit", "apply_patch":
 		for _, op := range fileOps[tool] {
-			add(&n.open, "file", op+" "+detail)
+			add(&n.grant, "file", op+" "+detail)
 		}
-		// The bare form tool:file:<path> says nothing of the operation. A path
-		// that begins like one must not be taken for it: "tool:file:view.*" is
-		// meant to allow viewing, not writing to view.txt.
-		to := &n.open
+		// The bare form tool:file:<path> does not name the operation. A path that begins
+		// like one must not be taken for it: "tool:file:view.*" is meant to allow viewing,
+		// not writing to view.txt.
+		to := &n.grant
 		for op := range fileOpTool {
 			if strings.HasPrefix(detail, op) {
-				to = &n.shut
+				to = &n.denyOnly
 			}
 		}
 		add(to, "file", detail)
 	case "git":
 		sub, args, _ := strings.Cut(detail, " ")
-		add(&n.open, "git_"+sub, args)
+		add(&n.grant, "git_"+sub, args)
 		switch sub {
 		case "status":
-			add(&n.open, "GitStatus", args)
+			add(&n.grant, "GitStatus", args)
 		case "diff":
-			add(&n.open, "GitDiff", args)
+			add(&n.grant, "GitDiff", args)
 		}
 		// A deny of the command in the shell denies the tool that does the same.
-		n.shut = append(n.shut, action.Join("bash", "git "+detail))
+		n.denyOnly = append(n.denyOnly, action.Join("bash", "git "+detail))
 		if shell.GitChangesRemote(strings.Fields(detail)) {
-			n.tight = append(n.tight, action.Join("remote", "git "+detail))
+			n.stricter = append(n.stricter, action.Join("remote", "git "+detail))
 		}
 	case "self_edit":
 		op, rest, _ := strings.Cut(detail, " ")
-		add(&n.open, "self_edit_"+op, rest)
+		add(&n.grant, "self_edit_"+op, rest)
 	case "send_to_agent":
-		add(&n.open, "agent_comm", "send "+detail)
+		add(&n.grant, "agent_comm", "send "+detail)
 	case "read_agent_docs":
-		add(&n.open, "agent_comm", "read_docs "+detail)
+		add(&n.grant, "agent_comm", "read_docs "+detail)
 	case "list_agents":
-		add(&n.open, "agent_comm", "list")
+		add(&n.grant, "agent_comm", "list")
 	case "run_background", "run_concurrent":
-		n.shut = append(n.shut, action.Join("bash", detail))
+		n.denyOnly = append(n.denyOnly, action.Join("bash", detail))
 	}
 }
 
-// mentions finds the alias tools that some rule could speak of.
+// mentions finds the alias tools that some rule could match.
 func mentions(lists ...[]rule) map[string]bool {
 	m := map[string]bool{}
 	consider := func(tool string) {
@@ -209,7 +209,7 @@ func mentions(lists ...[]rule) map[string]bool {
 		spans := []shell.Span{{Text: "tool:" + tool}, {Gap: true}}
 		for _, list := range lists {
 			for i := range list {
-				if !list[i].any && list[i].couldMatch(spans) {
+				if !list[i].matchesAll && list[i].couldMatch(spans) {
 					m[tool] = true
 					return
 				}
@@ -227,7 +227,7 @@ func mentions(lists ...[]rule) map[string]bool {
 	return m
 }
 
-// family is what mentions are counted by: tools named after a subcommand count as one.
+// family is the key into mentions: tools named after a subcommand share one.
 func family(tool string) string {
 	for _, f := range []string{"git_", "self_edit_"} {
 		if strings.HasPrefix(tool, f) {

@@ -8,10 +8,10 @@ import (
 	"chorus/internal/permit/permittest"
 )
 
-// What a stranger's command may look like around the name of a denied program. In
-// a template % is any command, ^ a simple one, @ a command as one quoted word.
+// Untrusted commands around the name of a denied program. In a template % is any command, ^ a
+// simple one, @ a command as one quoted word.
 
-// spellings are ways to write the name so that the shell still starts it.
+// spellings are ways to write the name so that a shell still starts it.
 var spellings = []string{
 	`canary`, `c""anary`, `\canary`, `'canary'`, `"canary"`, `$'\x63anary'`, `$'\143anary'`, `{canary,}`, `can*`, `can[a]ry`, `c?nary`, `$X`, `"$X"`, `${X}`,
 	`${X:-b}`, `${Y:-canary}`, `${X:+canary}`, `$(echo canary)`, "`echo canary`", `$(printf can)ary`, "can\\\nary", `${Z//x/c}`, `${Z/#x/c}`, `"${A[0]}"`,
@@ -19,7 +19,7 @@ var spellings = []string{
 	`c$()anary`, `c${Y}anary`, "c``anary", `$"canary"`, `can{a,}ry`, `${X@Q}`, `{c,}anary`, `~+/../bin/canary`,
 }
 
-// before makes the variables that spellings use.
+// before sets the variables that spellings use.
 const before = "X=canary Z=xanary R=X B=$PWD/../bin; A=(canary b); set -- canary; "
 
 var tails = []string{``, ` a`, ` -x 'b c'`, ` "$X"`, ` >out`, ` 2>&1`, ` </dev/null`, ` a b >> out 2>/dev/null`, ` <<< x`}
@@ -61,7 +61,7 @@ var frames = []string{
 	`: {a,$( % )}`, `: <<< $( % )`, `echo "a $( echo "b $( % )" )"`, `unset -f canary; %`, `canary() { :; }; unset -f canary; %`, `shopt -s expand_aliases; %`,
 }
 
-// wholes are ways that fit no template.
+// wholes are commands that fit no template.
 var wholes = []string{
 	`declare -n q=X; $q`, `${X:0:3}ary`, `eval "${A[*]}"`, `printf -v q %s canary; $q`, `read q <<< canary; $q`, `mapfile -t q <<< canary; "${q[@]}"`,
 	`while IFS= read -r q; do "$q"; done <<< canary`, `hash -p ../bin/canary zz; zz`, `cd ../bin; ./canary`, `cd ../bin && . ./canary`, `../bin/can*`, `. ../bin/canary`,
@@ -86,16 +86,16 @@ var wholes = []string{
 	`eval $(echo canary)`, `eval "\c\anary"`, `bash -c "c"anary`, `bash -c can''ary`, `c=can; ${c}ary`, `c=can; a=ary; $c$a`, `IFS=x; q=canaryx; $q`, `q=(can ary); IFS=; "${q[*]}"`,
 }
 
-// reaching finds what could touch anything outside the folder of the run: such
-// shapes of the corpus are judged, but never run.
+// reaching finds what could touch anything outside the directory of the run: such
+// commands of the corpus are judged, but never run.
 var reaching = regexp.MustCompile(`(?:^|[^.\w])/[a-z?]|\brm\b|~|/dev/tcp|\bgit push\s+&`)
 
-// shapes are the corpus's ways to hide "git push", around the canary.
+// shapes are the corpus's ways to hide "git push", with the canary instead.
 var shapes = sync.OnceValue(func() []string {
 	var out []string
 	cases, err := permittest.Corpus()
 	if err != nil {
-		panic(err) // TestCorpus says it better
+		panic(err) // TestCorpus reports it
 	}
 	for _, k := range cases {
 		if c := strings.ReplaceAll(k.Command, "git push", "canary"); c != k.Command && !reaching.MatchString(c) {
@@ -105,8 +105,8 @@ var shapes = sync.OnceValue(func() []string {
 	return out
 })
 
-// chooser turns bytes into choices, so that a fuzzer's change is another command;
-// only what stands in the lists above is ever run.
+// chooser turns bytes into choices, so that a fuzzer's change is another command; only
+// what is in the lists above is ever run.
 type chooser struct{ data []byte }
 
 func (c *chooser) pick(n int) int {
@@ -120,7 +120,7 @@ func (c *chooser) pick(n int) int {
 
 func (c *chooser) from(list []string) string { return list[c.pick(len(list))] }
 
-// build makes a command from bytes: what is hidden, then what is put around it.
+// build makes a command from bytes: first what is hidden, then what is put around it.
 func build(data []byte) string {
 	c := &chooser{data}
 	var cmd string
@@ -143,17 +143,17 @@ func wrapped(c *chooser, cmd string, simple bool) (string, bool) {
 	switch kind := c.pick(3); {
 	case kind == 0 && simple:
 		head := c.from(heads)
-		// After "^ \;" or a pipe nothing may be put in front of it any more.
+		// After "^ \;" or a pipe nothing may be put in front of it.
 		return strings.Replace(head, "^", cmd, 1), strings.HasSuffix(head, " ^") && !strings.ContainsAny(head, "|!=>$")
 	case kind <= 1:
-		// The inner shell knows nothing of this one's variables.
+		// The inner shell does not have this one's variables.
 		return strings.Replace(c.from(quoters), "@", "'"+strings.ReplaceAll(before+cmd, "'", `'\''`)+"'", 1), false
 	default:
 		return strings.Replace(c.from(frames), "%", cmd, 1), false
 	}
 }
 
-// plainSeeds hold every list's every entry at least once.
+// plainSeeds contain every entry of every list at least once.
 func plainSeeds() [][]byte {
 	var out [][]byte
 	for i := range spellings {

@@ -20,13 +20,13 @@ import (
 	"chorus/internal/programtest"
 )
 
-// cage is a folder in which commands really run, with no programs but a few
-// harmless ones, and a canary that leaves a mark.
+// cage is a directory in which commands really run, with only a few harmless programs and a
+// canary that leaves a mark.
 type cage struct {
 	root, bash string
 }
 
-// standIns play programs that would leave the cage.
+// standIns replace programs that would leave the cage.
 var standIns = map[string]string{
 	"sudo":    `while [ $# -gt 0 ]; do case $1 in -u) shift 2;; -*) shift;; *) break;; esac; done; exec "$@"`,
 	"ssh":     `h=; while [ $# -gt 0 ]; do case $1 in -p|-o|-i) shift 2;; -*) shift;; *) [ -n "$h" ] && break; h=$1; shift;; esac; done; [ $# -eq 0 ] && exec sh; exec sh -c "$*"`,
@@ -38,7 +38,7 @@ var standIns = map[string]string{
 	"watch": `exec sh -c "$*"`, "su": `[ "$1" = -c ] && exec sh -c "$2"`,
 }
 
-// inmates are real programs that can do no harm with the arguments they get here.
+// inmates are real programs that do no harm with the arguments they get here.
 var inmates = []string{"bash", "sh", "env", "nohup", "nice", "timeout", "xargs", "find", "cat", "tee", "head", "sed", "awk", "tr", "base64", "setsid", "stdbuf", "sort", "git", "perl"}
 
 func newCage(t testing.TB) *cage {
@@ -67,7 +67,7 @@ func newCage(t testing.TB) *cage {
 	return c
 }
 
-// ran runs a command and says whether the canary was started by it.
+// ran runs a command and reports whether it started the canary.
 func (c *cage) ran(t testing.TB, command string) bool {
 	t.Helper()
 	work, mark := filepath.Join(c.root, "work"), filepath.Join(c.root, "mark")
@@ -89,7 +89,7 @@ func (c *cage) ran(t testing.TB, command string) bool {
 	cmd := exec.CommandContext(ctx, c.bash, "--noprofile", "--norc", "-c", command)
 	cmd.Dir = work
 	cmd.Env = []string{"PATH=" + filepath.Join(c.root, "bin"), "HOME=" + work, "GIT_CONFIG_NOSYSTEM=1", "TERM=dumb"}
-	// Whoever still runs holds the output: a canary in the background is waited for.
+	// A process in the background keeps the output open, so a canary there is waited for.
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -98,7 +98,7 @@ func (c *cage) ran(t testing.TB, command string) bool {
 	if err := cmd.Run(); err != nil && cmd.Process == nil {
 		t.Fatal(err)
 	}
-	_ = end() // usually nobody is left
+	_ = end() // usually no process is left
 	_, err := os.Stat(mark)
 	return err == nil
 }
@@ -108,8 +108,8 @@ var canaryRules = Rules{Allow: []string{`.*`}, Deny: []string{`tool:bash:canary.
 
 type judge func(command string) Verdict
 
-// escapes says whether a command starts the canary although the judge allows it.
-// What is asked or denied need not be run.
+// escapes reports whether a command starts the canary although the judge allows it. What is
+// asked or denied need not be run.
 func (c *cage) escapes(t testing.TB, j judge, command string) bool {
 	return j(command) == Allow && c.ran(t, command)
 }
@@ -119,7 +119,7 @@ func ours(t testing.TB) judge {
 	return func(command string) Verdict { return judged(p, command).Verdict }
 }
 
-// Every way to hide the canary that is known here, and some of them in each other.
+// Every known way to hide the canary, and some of them nested.
 func TestCanaryNeverRunsAllowed(t *testing.T) {
 	t.Parallel()
 	cage, judge := newCage(t), ours(t)
@@ -139,20 +139,20 @@ func TestCanaryNeverRunsAllowed(t *testing.T) {
 	}
 }
 
-// The oracle is worth something only if its commands really start the canary, and
-// if it notices judges that look less closely.
+// The test is worth something only if its commands really start the canary, and if it
+// notices judges that look less closely.
 func TestCanaryOracleCanFail(t *testing.T) {
 	t.Parallel()
 	cage := newCage(t)
 	p := mustCompile(t, canaryRules)
 	weak := map[string]judge{
 		"the text alone": func(command string) Verdict {
-			return p.decide(namesOf(action.Join("bash", command), p.mention)).Verdict
+			return p.decide(namesOf(action.Join("bash", command), p.mentioned)).Verdict
 		},
 		"the outermost commands": func(command string) Verdict {
 			worst := Allow
 			for _, part := range shell.Parse(command, nil).Parts {
-				worst = max(worst, p.decide(namesOf(part.Action, p.mention)).Verdict)
+				worst = max(worst, p.decide(namesOf(part.Action, p.mentioned)).Verdict)
 			}
 			return worst
 		},
@@ -168,7 +168,7 @@ func TestCanaryOracleCanFail(t *testing.T) {
 	}
 	caught, total, started := map[string]int{}, 0, 0
 	for i, data := range plainSeeds() {
-		if i%3 != 0 { // a third of them shows it
+		if i%3 != 0 { // a third of them is enough
 			continue
 		}
 		command := build(data)

@@ -43,7 +43,7 @@ func TestCorpus(t *testing.T) {
 	n := corpus(t, func(p *Profile, want Verdict, command, at string) {
 		j := p.Judge([]Request{{Tool: "bash", Command: command}}, JudgeOptions{})
 		if j.Verdict != want {
-			t.Errorf("%s: %q is %s, want %s\n%s", at, command, j.Verdict, want, drawn(p.Name(), j, false))
+			t.Errorf("%s: %q is %s, want %s\n%s", at, command, j.Verdict, want, drawTree(p.Name(), j, false))
 		}
 	})
 	if n < 300 {

@@ -12,8 +12,8 @@ import (
 	"chorus/internal/text"
 )
 
-// WriteCheck writes the verdict on one action string of somebody; with asJSON also the
-// rule. A shell action is taken apart as Judge does.
+// WriteCheck writes the verdict on one action string; with asJSON also the rule. A shell
+// action is taken apart as Judge does.
 func (p *Profile) WriteCheck(w io.Writer, action string, who Who, asJSON bool) error {
 	d := p.For(who).Check(action)
 	if !asJSON {
@@ -30,13 +30,13 @@ func (p *Profile) WriteCheck(w io.Writer, action string, who Who, asJSON bool) e
 	}{d.Verdict, d.Rule, d.List, d.Action, d.Why, d.Scope})
 }
 
-// Check judges an action string as the gate would judge the call it stands for.
+// Check judges an action string like the call it stands for.
 func (p *Profile) Check(given string) Decision {
 	tool, detail, ok := action.Split(given)
 	if !ok {
 		return p.Decide(given)
 	}
-	tool, detail = toCanonical(tool, detail)
+	tool, detail = canonicalName(tool, detail)
 	if action.IsShell(tool) {
 		return p.Judge([]Request{{Tool: tool, Command: detail}}, JudgeOptions{}).Decision
 	}
@@ -56,8 +56,8 @@ type explainedPart struct {
 	Scope   string     `json:"scope,omitempty"`
 }
 
-// WriteExplained writes how a shell command of somebody is taken apart and judged: a
-// tree for people, or JSON. Rules for others that match it are listed too.
+// WriteExplained writes how a shell command is taken apart and judged: a tree for people, or
+// JSON. Rules for others that match it are listed too.
 func (p *Profile) WriteExplained(w io.Writer, command string, who Who, asJSON, color bool) error {
 	j := p.Judge([]Request{{Tool: "bash", Command: command}}, JudgeOptions{Who: who, Guesses: true})
 	others := p.forOthers(who, j)
@@ -75,7 +75,7 @@ func (p *Profile) WriteExplained(w io.Writer, command string, who Who, asJSON, c
 		}
 		return writeJSON(w, out)
 	}
-	out := drawn(p.Name(), j, color)
+	out := drawTree(p.Name(), j, color)
 	for _, o := range others {
 		out += "for others: " + line(o) + "\n"
 	}
@@ -83,7 +83,7 @@ func (p *Profile) WriteExplained(w io.Writer, command string, who Who, asJSON, c
 	return err
 }
 
-// forOthers lists the restricted rules that speak of some part and do not apply.
+// forOthers lists the restricted rules that match some part and do not apply.
 func (p *Profile) forOthers(who Who, j Judgement) []string {
 	var out []string
 	for i := range p.scoped {
@@ -104,8 +104,8 @@ func writeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// drawn is the tree for people.
-func drawn(profile string, j Judgement, color bool) string {
+// drawTree is the tree for people.
+func drawTree(profile string, j Judgement, color bool) string {
 	paint := func(v Verdict, s string) string {
 		if !color {
 			return s
@@ -148,9 +148,9 @@ func reason(d Decision) string {
 	case d.List == ListImplicit:
 		s = "no rule"
 	case d.Rule == "" && d.Kind == shell.KindWrapper:
-		s = "only starts what stands below"
+		s = "only starts the commands below"
 	case d.Rule == "" && d.Kind == shell.KindGuess:
-		s = "as far as the script tells"
+		s = "if variables have the values that the script assigns"
 	case d.Rule == "":
 		s = "needs no rule of its own"
 	default:
@@ -165,5 +165,5 @@ func reason(d Decision) string {
 	return s
 }
 
-// line is a text in one line of the output.
+// line fits a text into one line of the output.
 func line(s string) string { return text.Clip(text.OneLine(s), 160) }

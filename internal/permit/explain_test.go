@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func rulesFile(t *testing.T, text string) string {
+func writeRules(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "rules")
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -36,8 +36,8 @@ func explain(w io.Writer, rules, command string, who Who, asJSON, color bool) er
 
 func TestCheckCommand(t *testing.T) {
 	t.Parallel()
-	asJSON := rulesFile(t, `{"allow":["tool:bash:ls.*"],"ask":[],"deny":["tool:bash:rm.*"]}`)
-	asYAML := rulesFile(t, "# mine\nallow:\n  - 'tool:bash:ls.*'\ndeny:\n  - tool:bash:rm.*\n")
+	asJSON := writeRules(t, `{"allow":["tool:bash:ls.*"],"ask":[],"deny":["tool:bash:rm.*"]}`)
+	asYAML := writeRules(t, "# mine\nallow:\n  - 'tool:bash:ls.*'\ndeny:\n  - tool:bash:rm.*\n")
 	for _, c := range []struct{ rules, action, want string }{
 		{asJSON, "tool:bash:ls -l", "allow\n"},
 		{asYAML, "tool:bash:ls -l", "allow\n"},
@@ -143,7 +143,7 @@ func TestBrokenRules(t *testing.T) {
 		`{"deny":["(?<!x)y"]}`:                "put the exception into deny",
 	} {
 		var b strings.Builder
-		err := check(&b, rulesFile(t, text), "tool:bash:ls", Who{}, false)
+		err := check(&b, writeRules(t, text), "tool:bash:ls", Who{}, false)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q in it", text, err, want)
 		}
@@ -159,7 +159,7 @@ func TestBrokenRules(t *testing.T) {
 
 func TestExplainForSomebody(t *testing.T) {
 	t.Parallel()
-	rules := rulesFile(t, `{"allow":["tool:bash:ls",{"rule":"tool:bash:make.*","roles":["dev"],"channels":["ops"]}],"deny":[{"rule":"tool:bash:ls","agents":["scout"]}]}`)
+	rules := writeRules(t, `{"allow":["tool:bash:ls",{"rule":"tool:bash:make.*","roles":["dev"],"channels":["ops"]}],"deny":[{"rule":"tool:bash:ls","agents":["scout"]}]}`)
 	for _, c := range []struct {
 		who  Who
 		want string
@@ -179,7 +179,7 @@ for others: allow tool:bash:make.* (roles dev; channels ops)
 		if err := explain(&b, rules, "ls; make", c.who, false, false); err != nil {
 			t.Fatal(err)
 		}
-		// The command as a whole is denied where the rule speaks of it, not here.
+		// A denial of the command as a whole is not shown here.
 		if got := strings.ReplaceAll(b.String(), rules, "NAME"); got != c.want {
 			t.Errorf("%+v:\n%s\nwant\n%s", c.who, got, c.want)
 		}

@@ -25,7 +25,7 @@ func FuzzRules(f *testing.F) {
 			return
 		}
 		if len(p.scoped) > 0 {
-			return // rules for some say nothing of nobody
+			return // restricted rules do not apply to the zero Who
 		}
 		d := p.Decide(action)
 		if p.deny[0].matches(action) && d.Verdict != Deny {

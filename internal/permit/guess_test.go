@@ -21,8 +21,8 @@ func TestCodeAroundAnExpansion(t *testing.T) {
 	}
 }
 
-// A guess that is not kept is one that changed nothing: the verdict and what decided it are the same, and of
-// the other decisions only guesses are left out.
+// A dropped guess changes nothing: the verdict and the deciding part are the same, and of
+// the other decisions only guesses are missing.
 func TestIdleGuessesChangeNothing(t *testing.T) {
 	t.Parallel()
 	left := 0
@@ -59,13 +59,13 @@ func TestIdleGuessesChangeNothing(t *testing.T) {
 	}
 }
 
-// What a pattern is known to match without running it, it matches.
+// What a pattern is said to match without running it, it matches.
 func TestBeginningsMatchAsPatterns(t *testing.T) {
 	t.Parallel()
 	known := 0
 	for _, pattern := range append([]string{`tool:a\.b.*`, `a.*`, `a+.*`, `(?i)a.*`, `a.*b.*`, `\Qa.b\E.*`, `a\..*`, `é.*`}, somePatterns...) {
 		r := mustCompile(t, Rules{Allow: []string{pattern}}).allow[0]
-		if r.begins {
+		if r.prefixOnly {
 			known++
 		}
 		for _, s := range []string{"", "a", "A", "ab", "aab", "a.b", "axb", "tool:a.b", "tool:axb", "tool:a.b\nc", "tool:bash:ls", "tool:bash:git push", "tool:git:push", "é", "x", "tool:write:a/b"} {

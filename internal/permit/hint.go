@@ -9,9 +9,9 @@ import (
 const hintOrder = "RE2 has no lookaround or backreferences: deny is tried first, then allow, then ask, " +
 	"so put the exception into deny, or, to have it asked, spell out in allow what is allowed and leave the rest to ask"
 
-// foreign are pieces of other regular expression languages, the longer first where
-// one begins like another.
-var foreign = []struct{ begin, problem, hint string }{
+// otherSyntax is syntax of other regular expression languages; where one begins like
+// another, the longer comes first.
+var otherSyntax = []struct{ begin, problem, hint string }{
 	{"(?=", "lookaround (?= is not supported", hintOrder},
 	{"(?!", "lookaround (?! is not supported", hintOrder},
 	{"(?<=", "lookaround (?<= is not supported", hintOrder},
@@ -41,7 +41,7 @@ var foreign = []struct{ begin, problem, hint string }{
 	{`\c`, `\c is not supported`, `write \x{…} with the code point`},
 }
 
-// explainSyntax says where a pattern is wrong, why, and how to say it instead.
+// explainSyntax says where a pattern is wrong, why, and how to write it instead.
 func explainSyntax(pattern string, err error) (pos int, problem, hint string) {
 	var se *syntax.Error
 	if !errors.As(err, &se) {
@@ -66,7 +66,7 @@ func explainSyntax(pattern string, err error) (pos int, problem, hint string) {
 		}
 		problem += " " + se.Expr
 	case syntax.ErrMissingRepeatArgument:
-		// The verb's star is what the parser trips over; it begins before it.
+		// The parser stops at the star; the verb begins before it.
 		if pos > 0 && pattern[pos-1] == '(' && pos+1 < len(pattern) && pattern[pos+1] >= 'A' && pattern[pos+1] <= 'Z' {
 			pos--
 		}
@@ -77,7 +77,7 @@ func explainSyntax(pattern string, err error) (pos int, problem, hint string) {
 			return pos, "recursion " + se.Expr + " is not supported", "spell the inner pattern out"
 		}
 	}
-	for _, f := range foreign {
+	for _, f := range otherSyntax {
 		if strings.HasPrefix(pattern[pos:], f.begin) {
 			return pos, f.problem, f.hint
 		}
@@ -85,8 +85,8 @@ func explainSyntax(pattern string, err error) (pos int, problem, hint string) {
 	return pos, problem, hint
 }
 
-// locate finds what the parser tripped over: not merely where the same letters
-// stand, but where they are read as that.
+// locate finds the place the parser complains about: the same characters inside a class or
+// a quotation do not count.
 func locate(pattern, what string) int {
 	if what == "" {
 		return 0
@@ -94,7 +94,7 @@ func locate(pattern, what string) int {
 	inClass := strings.HasPrefix(what, `\`) || strings.HasPrefix(what, "[") || strings.Contains(what, "-")
 	class := false
 	for i := 0; i < len(pattern); i++ {
-		named := what == "(?P" && strings.HasPrefix(pattern[i:], "(?P<") // that one is fine
+		named := what == "(?P" && strings.HasPrefix(pattern[i:], "(?P<") // valid
 		if strings.HasPrefix(pattern[i:], what) && (!class || inClass) && !named {
 			return i
 		}

@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// Patterns of other languages are refused where they stand, with how to say it
-// here, from either kind of file and from a profile of the configuration.
+// Patterns of other languages are refused with their position and how to write them instead,
+// from either kind of file and from a profile of the configuration.
 func TestForeignPatterns(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		pattern  string
-		position int // from 0
+		position int // byte offset
 		problem  string
 		hint     string
 	}{
@@ -76,7 +76,7 @@ func TestForeignPatterns(t *testing.T) {
 			"allow:\n  - fine\n  - '" + strings.ReplaceAll(c.pattern, "'", "''") + "'\n",
 			"allow:\n  - fine\n  - rule: '" + strings.ReplaceAll(c.pattern, "'", "''") + "'\n    agents: [a]\n",
 		} {
-			file := rulesFile(t, text)
+			file := writeRules(t, text)
 			_, err := Load(file)
 			if err == nil || !strings.Contains(err.Error(), "allow pattern 2") || !strings.Contains(err.Error(), bad.Problem) || !strings.Contains(err.Error(), file) {
 				t.Errorf("%s: error %v", text, err)

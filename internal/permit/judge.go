@@ -10,23 +10,23 @@ import (
 	"chorus/internal/permit/shell"
 )
 
-// Request is one thing a call would touch, as its tool declares it.
+// Request is one thing that a call would access, as its tool declares it.
 type Request struct {
 	Tool    string
 	Detail  string
-	Command string // the whole shell command; then Detail is not looked at
+	Command string // the whole shell command; then Detail is ignored
 }
 
-// JudgeOptions are what the judge must know of the place.
+// JudgeOptions is what judging needs to know besides the rules.
 type JudgeOptions struct {
-	Home      string // Chorus's own home; refused to every writer. "" protects none
-	Workspace string // where relative paths begin; absolute paths inside it are its own
+	Home      string // Chorus's data directory, which may never be written; "" protects none
+	Workspace string // where relative paths begin; absolute paths inside it count as relative
 	UserHome  string // what ~ stands for; may be ""
-	Who       Who    // on whose behalf; rules may be restricted to some
-	Guesses   bool   // decide also on the guesses that change nothing, for whoever explains it
+	Who       Who    // on whose behalf; restricted rules depend on it
+	Guesses   bool   // also decide on guesses that change nothing, for an explanation
 }
 
-// Place is what package shell must know of the machine.
+// Place is the part of the options that package shell needs.
 func (o JudgeOptions) Place() shell.Place {
 	return shell.Place{Home: o.Home, Workspace: o.Workspace, UserHome: o.UserHome}
 }
@@ -43,8 +43,8 @@ type Judgement struct {
 	Options  JudgeOptions
 }
 
-// Judge decides on everything a call would touch. Nothing to judge is denied: a
-// call that declares no access is judged by Request{Tool, ToolDetail(args)}.
+// Judge decides on everything that a call would access. If there is nothing to judge, the
+// verdict is deny: a call that declares no access is judged by Request{Tool, ToolDetail(args)}.
 func (p *Profile) Judge(requests []Request, opt JudgeOptions) Judgement {
 	p = p.For(opt.Who)
 	j := Judgement{By: []*Profile{p}, Requests: requests, Options: opt}
@@ -60,7 +60,7 @@ func (p *Profile) Judge(requests []Request, opt JudgeOptions) Judgement {
 		j.Decisions = append(j.Decisions, p.judgeOther(r, opt))
 	}
 	if len(j.Decisions) == 0 {
-		j.Decisions = []Decision{{Verdict: Deny, List: ListImplicit, Why: "nothing to judge"}}
+		j.Decisions = []Decision{{Verdict: Deny, List: ListImplicit, Why: "the call names nothing that it accesses"}}
 	}
 	j.Decision = j.Decisions[0]
 	for _, d := range j.Decisions[1:] {
@@ -72,7 +72,8 @@ func (p *Profile) Judge(requests []Request, opt JudgeOptions) Judgement {
 	return j
 }
 
-// stricter orders decisions; among denials an explicit one says more than silence.
+// stricter orders decisions; among denials an explicit one tells more than the absence of a
+// rule.
 func stricter(a, b Decision) bool {
 	if a.Verdict != b.Verdict {
 		return a.Verdict > b.Verdict
@@ -91,7 +92,7 @@ func rank(d Decision) int {
 }
 
 func (p *Profile) judgeOther(r Request, opt JudgeOptions) Decision {
-	tool, detail := toCanonical(r.Tool, r.Detail)
+	tool, detail := canonicalName(r.Tool, r.Detail)
 	if action.IsPath(tool) {
 		if detail = action.RelativeTo(detail, opt.Workspace); slices.Contains([]string{"write", "edit", "apply_patch"}, tool) && opt.Place().TouchesHome(detail, true) {
 			return Decision{Verdict: Deny, List: ListCatastrophic, Action: action.Join(tool, detail), Why: "writing to Chorus's own home"}
@@ -105,12 +106,12 @@ func (p *Profile) judgeShell(r Request, opt JudgeOptions) []Decision {
 	if command == "" {
 		command = r.Detail
 	}
-	tool, _ := toCanonical(r.Tool, "")
+	tool, _ := canonicalName(r.Tool, "")
 	if tool == "" {
 		tool = "bash"
 	}
-	s := shellJudge{profile: p, opt: opt, place: opt.Place(), tool: tool, broad: p.allowsAnyShell()}
-	s.single = tool == "bash" && !slices.ContainsFunc(aliases[tool], func(a string) bool { return p.mention[a] })
+	s := shellJudge{profile: p, opt: opt, place: opt.Place(), tool: tool, opaqueAllowed: p.allowsAnyShell()}
+	s.oneName = tool == "bash" && !slices.ContainsFunc(aliases[tool], func(a string) bool { return p.mentioned[a] })
 	drop := s.drop
 	if opt.Guesses {
 		drop = nil
@@ -119,49 +120,49 @@ func (p *Profile) judgeShell(r Request, opt JudgeOptions) []Decision {
 	parts := 0
 	tree.All(func(*shell.Part, int) { parts++ })
 	s.out = make([]Decision, 0, parts+2)
-	// A deny rule may speak of the command as it was written.
+	// A deny rule may match the command as it was written.
 	if d := firstMatch(p.deny, s.denyNames(command)); d != nil {
 		as := d.decision(Deny, ListDeny)
 		as.Action, as.Argv, as.Why = action.Join(tool, command), []string{command}, "the command as written"
 		s.out = append(s.out, as)
 	}
 	tree.All(s.part)
-	if !s.real {
-		// Nothing but steps that need no rule beside others: then they do need one.
-		d := p.decide(namesOf(action.Join(tool, command), p.mention))
+	if !s.hasCommand {
+		// Steps that need no rule beside other commands do need one if there are no others.
+		d := p.decide(namesOf(action.Join(tool, command), p.mentioned))
 		d.Action, d.Argv = action.Join(tool, command), []string{command}
 		s.out = append(s.out, d)
 	}
 	return s.out
 }
 
-// shellJudge gathers the decisions on the parts of one command.
+// shellJudge collects the decisions on the parts of one command.
 type shellJudge struct {
-	profile *Profile
-	opt     JudgeOptions
-	place   shell.Place
-	tool    string
-	broad   bool // opaque parts need not be asked
-	real    bool // some part was judged in its own right
-	single  bool // no rule knows the tool by another name
-	one     [1]string
-	spans   []shell.Span // room for one question
-	out     []Decision
+	profile       *Profile
+	opt           JudgeOptions
+	place         shell.Place
+	tool          string
+	opaqueAllowed bool // opaque parts may pass without being asked
+	hasCommand    bool // some part needs a rule of its own
+	oneName       bool // no rule uses another name of the tool
+	nameBuf       [1]string
+	spans         []shell.Span // reused between parts
+	out           []Decision
 }
 
 func (s *shellJudge) denyNames(text string) []string {
 	n := s.names(text)
-	return slices.Concat(n.open, n.shut)
+	return slices.Concat(n.grant, n.denyOnly)
 }
 
 func (s *shellJudge) names(text string) names {
-	return namesOf(action.Join(s.tool, text), s.profile.mention)
+	return namesOf(action.Join(s.tool, text), s.profile.mentioned)
 }
 
 // part decides on a part of the command.
 func (s *shellJudge) part(part *shell.Part, depth int) {
-	d := s.judged(part)
-	s.real = s.real || part.Kind == shell.KindCommand || part.Kind == shell.KindUnknown
+	d := s.decidePart(part)
+	s.hasCommand = s.hasCommand || part.Kind == shell.KindCommand || part.Kind == shell.KindUnknown
 	if d.Action == "" {
 		d.Action = s.action(part)
 	}
@@ -174,29 +175,29 @@ func (s *shellJudge) part(part *shell.Part, depth int) {
 
 // drop reports that a guess makes nothing stricter and explains nothing.
 func (s *shellJudge) drop(guess *shell.Part) bool {
-	return guess.Why == "" && !guess.Opaque && s.judged(guess).Verdict == Allow
+	return guess.Why == "" && !guess.Opaque && s.decidePart(guess).Verdict == Allow
 }
 
-// judged is the decision on a part by itself.
-func (s *shellJudge) judged(part *shell.Part) Decision {
+// decidePart is the decision on one part.
+func (s *shellJudge) decidePart(part *shell.Part) Decision {
 	var d Decision
 	switch part.Kind {
 	case shell.KindWrite, shell.KindRead:
 		d = s.redirect(part)
 	case shell.KindWrapper, shell.KindPlain, shell.KindGuess:
 		d = s.decide(part)
-		// These are not judged in their own right: only a rule that means them
-		// makes the verdict stricter.
+		// These need no rule of their own: only a rule that is about them makes the
+		// verdict stricter.
 		if d.List == ListImplicit || d.List == ListAsk && d.broad {
 			d = Decision{Verdict: Allow, List: ListAllow}
 		}
 	default:
 		d = s.decide(part)
 	}
-	// What cannot be parsed is asked for also where everything is allowed: no honest
-	// command is lost by it, and nobody knows what the text would do.
-	if d.Verdict == Allow && (!s.broad || part.Kind == shell.KindUnknown) {
-		if why := s.unsure(part); why != "" {
+	// What cannot be parsed is asked even where everything is allowed: no honest command
+	// is lost, and it is unknown what the text would do.
+	if d.Verdict == Allow && (!s.opaqueAllowed || part.Kind == shell.KindUnknown) {
+		if why := s.mustAsk(part); why != "" {
 			d.Verdict, d.Why = Ask, why
 		}
 	}
@@ -215,26 +216,26 @@ func (s *shellJudge) action(part *shell.Part) string {
 }
 
 func (s *shellJudge) decide(part *shell.Part) Decision {
-	if s.single && part.Kind != shell.KindWrite && part.Kind != shell.KindRead && strings.HasPrefix(part.Action, "tool:bash:") {
-		// The everyday case, without making lists of one.
-		s.one[0] = part.Action
+	if s.oneName && part.Kind != shell.KindWrite && part.Kind != shell.KindRead && strings.HasPrefix(part.Action, "tool:bash:") {
+		// The common case, without allocating lists.
+		s.nameBuf[0] = part.Action
 		stricter, denyOnly := part.Names()
-		return s.profile.decide(names{open: s.one[:], tight: stricter, shut: denyOnly})
+		return s.profile.decide(names{grant: s.nameBuf[:], stricter: stricter, denyOnly: denyOnly})
 	}
 	return s.profile.decide(s.withNames(s.action(part), part))
 }
 
 // withNames are the names of an action and those that the part adds.
 func (s *shellJudge) withNames(action string, part *shell.Part) names {
-	n := namesOf(action, s.profile.mention)
+	n := namesOf(action, s.profile.mentioned)
 	stricter, denyOnly := part.Names()
-	n.tight = append(n.tight, stricter...)
-	n.shut = append(n.shut, denyOnly...)
+	n.stricter = append(n.stricter, stricter...)
+	n.denyOnly = append(n.denyOnly, denyOnly...)
 	return n
 }
 
-// redirect judges a redirection as the read or write it is. Where no rule speaks
-// of the path, a rule for the whole shell covers it.
+// redirect judges a redirection as the read or write that it is. If no rule matches the
+// path, a rule for all shell commands covers it.
 func (s *shellJudge) redirect(part *shell.Part) Decision {
 	tool, at, _ := action.Split(part.Action)
 	at = action.RelativeTo(at, s.opt.Workspace)
@@ -248,8 +249,8 @@ func (s *shellJudge) redirect(part *shell.Part) Decision {
 	return d
 }
 
-// unsure says why a part that a rule allows should be asked nevertheless.
-func (s *shellJudge) unsure(part *shell.Part) string {
+// mustAsk says why a part that a rule allows must be asked nevertheless, or "".
+func (s *shellJudge) mustAsk(part *shell.Part) string {
 	if part.Opaque {
 		return part.Why
 	}
@@ -288,10 +289,10 @@ func (s *shellJudge) unsure(part *shell.Part) string {
 // otherFile is a name that no file has.
 const otherFile = "\x01Zq9"
 
-// namesFile reports whether some allow rule speaks of the file that a part runs: it
-// would not match if the file had another name.
+// namesFile reports whether some allow rule is about the file that a part runs: it would
+// not match if the file had another name.
 func (s *shellJudge) namesFile(part *shell.Part) bool {
-	is, would := s.names(part.Text).open, s.names(part.WithFile(otherFile)).open
+	is, would := s.names(part.Text).grant, s.names(part.WithFile(otherFile)).grant
 	for i := range s.profile.allow {
 		r := s.profile.allow[i : i+1]
 		if firstMatch(r, is) != nil && firstMatch(r, would) == nil {
@@ -322,9 +323,9 @@ func RequestOf(entry string) Request {
 	return Request{Tool: tool, Detail: detail}
 }
 
-// ToolDetail is the detail of a call whose tool declares no access: its arguments
-// as JSON with sorted keys and no spaces, numbers as they were written. What is
-// not JSON stands as it is.
+// ToolDetail is the detail of a call whose tool declares no access: its arguments as JSON
+// with sorted keys and no spaces, numbers as they were written. Arguments that are not JSON
+// are returned as they are.
 func ToolDetail(args []byte) string {
 	dec := json.NewDecoder(bytes.NewReader(args))
 	dec.UseNumber()

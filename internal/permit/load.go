@@ -12,11 +12,11 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// largestRules is far beyond any rule file a person writes.
-const largestRules = 1 << 20
+// maxRulesSize is far beyond any rules file that a person writes.
+const maxRulesSize = 1 << 20
 
-// Load gives the preset of that name, or the profile in that file. "" is the
-// default, standard.
+// Load gives the preset of that name, or the profile in that file; "" means the default,
+// standard.
 func Load(nameOrFile string) (*Profile, error) {
 	if nameOrFile == "" {
 		nameOrFile = "standard"
@@ -32,12 +32,12 @@ func Load(nameOrFile string) (*Profile, error) {
 		return nil, fmt.Errorf("read rules: %w", err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, largestRules+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxRulesSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("read rules %s: %w", nameOrFile, err)
 	}
-	if len(data) > largestRules {
-		return nil, fmt.Errorf("rules %s: larger than %d bytes", nameOrFile, largestRules)
+	if len(data) > maxRulesSize {
+		return nil, fmt.Errorf("rules %s: larger than %d bytes", nameOrFile, maxRulesSize)
 	}
 	r, err := ParseRules(data)
 	if err != nil {
@@ -46,8 +46,8 @@ func Load(nameOrFile string) (*Profile, error) {
 	return Compile(nameOrFile, r)
 }
 
-// ParseRules reads rules written as JSON or YAML, whichever the content is. An
-// unknown key is an error: a misspelt deny must not vanish.
+// ParseRules reads rules in JSON or YAML. An unknown key is an error: a misspelt deny must
+// not be ignored.
 func ParseRules(data []byte) (Rules, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if len(bytes.TrimSpace(data)) == 0 {
@@ -56,22 +56,22 @@ func ParseRules(data []byte) (Rules, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		return parseJSON(data)
 	}
-	var f written
+	var f rulesFile
 	if err := yaml.UnmarshalWithOptions(data, &f, yaml.Strict()); err != nil {
 		return Rules{}, fmt.Errorf("%s", strings.TrimSpace(yaml.FormatError(err, false, true)))
 	}
 	return f.rules(), nil
 }
 
-// written is Rules as they are written down.
-type written struct {
-	Allow []entry `json:"allow" yaml:"allow"`
-	Ask   []entry `json:"ask" yaml:"ask"`
-	Deny  []entry `json:"deny,omitempty" yaml:"deny"`
+// rulesFile is the form of Rules in a file.
+type rulesFile struct {
+	Allow []rulesEntry `json:"allow" yaml:"allow"`
+	Ask   []rulesEntry `json:"ask" yaml:"ask"`
+	Deny  []rulesEntry `json:"deny,omitempty" yaml:"deny"`
 }
 
-func (f written) rules() Rules {
-	texts := func(list []entry) []string {
+func (f rulesFile) rules() Rules {
+	texts := func(list []rulesEntry) []string {
 		if list == nil {
 			return nil
 		}
@@ -84,22 +84,22 @@ func (f written) rules() Rules {
 	return Rules{Allow: texts(f.Allow), Ask: texts(f.Ask), Deny: texts(f.Deny)}
 }
 
-// entry is one rule in a list: a pattern, or an object with restrictions, held as
-// Rule.String writes it.
-type entry string
+// rulesEntry is one rule in a list: a pattern, or an object with restrictions, in the form of
+// Rule.String.
+type rulesEntry string
 
 // UnmarshalJSON reads either form.
-func (e *entry) UnmarshalJSON(data []byte) error {
+func (e *rulesEntry) UnmarshalJSON(data []byte) error {
 	if bytes.HasPrefix(data, []byte("{")) {
 		r, err := ParseRule(string(data))
-		*e = entry(r.String())
+		*e = rulesEntry(r.String())
 		return err
 	}
 	return json.Unmarshal(data, (*string)(e))
 }
 
 // MarshalJSON writes a restricted rule as an object.
-func (e entry) MarshalJSON() ([]byte, error) {
+func (e rulesEntry) MarshalJSON() ([]byte, error) {
 	if r, err := ParseRule(string(e)); err == nil && r.restricted() {
 		return json.Marshal(r)
 	}
@@ -107,7 +107,7 @@ func (e entry) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalYAML reads either form.
-func (e *entry) UnmarshalYAML(decode func(any) error) error {
+func (e *rulesEntry) UnmarshalYAML(decode func(any) error) error {
 	if err := decode((*string)(e)); err == nil {
 		return nil
 	}
@@ -124,21 +124,21 @@ func (e *entry) UnmarshalYAML(decode func(any) error) error {
 
 // MarshalJSON writes empty lists as [] and leaves an empty deny list out.
 func (r Rules) MarshalJSON() ([]byte, error) {
-	entries := func(list []string) []entry {
-		out := make([]entry, len(list))
+	entries := func(list []string) []rulesEntry {
+		out := make([]rulesEntry, len(list))
 		for i, s := range list {
-			out[i] = entry(s)
+			out[i] = rulesEntry(s)
 		}
 		return out
 	}
-	return json.Marshal(written{Allow: entries(r.Allow), Ask: entries(r.Ask), Deny: entries(r.Deny)})
+	return json.Marshal(rulesFile{Allow: entries(r.Allow), Ask: entries(r.Ask), Deny: entries(r.Deny)})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote, and no unknown key.
 func (r *Rules) UnmarshalJSON(data []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
-	var f written
+	var f rulesFile
 	if err := dec.Decode(&f); err != nil {
 		return err
 	}
@@ -149,11 +149,11 @@ func (r *Rules) UnmarshalJSON(data []byte) error {
 func parseJSON(data []byte) (Rules, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
-	var f written
+	var f rulesFile
 	err := dec.Decode(&f)
 	if err == nil {
 		if _, more := dec.Token(); !errors.Is(more, io.EOF) {
-			return Rules{}, fmt.Errorf("%s: something stands after the rules", position(data, dec.InputOffset()))
+			return Rules{}, fmt.Errorf("%s: unexpected text after the rules", position(data, dec.InputOffset()))
 		}
 		return f.rules(), nil
 	}

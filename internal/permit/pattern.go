@@ -12,33 +12,33 @@ import (
 	"chorus/internal/permit/shell"
 )
 
-// longestPattern keeps one rule from making every decision slow.
-const longestPattern = 4096
+// maxPatternLen keeps one rule from making every decision slow.
+const maxPatternLen = 4096
 
 // rule is one compiled pattern.
 type rule struct {
-	pattern string
-	scope   string // for whom it holds; "" for everybody
-	any     bool   // matches every string: no need to run it
-	shell   bool   // covers every shell command
-	noShell bool   // matches no shell command
-	prefix  string // every match begins with this
-	begins  bool   // whatever begins so matches: no need to run it
-	re      *regexp.Regexp
-	prog    *syntax.Prog // for asking whether it could match what is not fully known
+	pattern    string
+	scope      string // for whom it holds; "" for everybody
+	matchesAll bool   // matches every string, so it need not be run
+	allShell   bool   // covers every shell command
+	noShell    bool   // matches no shell command
+	prefix     string // every match begins with this
+	prefixOnly bool   // everything with that prefix matches, so it need not be run
+	re         *regexp.Regexp
+	prog       *syntax.Prog // tells whether it could match what is not fully known
 }
 
 // PatternError says which pattern is wrong and where.
 type PatternError struct {
 	List     string // "allow", "ask" or "deny"
-	Index    int    // place in the list, from 0
+	Index    int    // index in the list
 	Pattern  string
-	Position int // byte in the pattern, from 0
+	Position int // byte offset in the pattern
 	Problem  string
 	Hint     string // may be ""
 }
 
-// Error says it all in one line.
+// Error is one line with all of it.
 func (e *PatternError) Error() string {
 	s := fmt.Sprintf("invalid %s pattern %d %q at position %d: %s", e.List, e.Index+1, e.Pattern, e.Position+1, e.Problem)
 	if e.Hint != "" {
@@ -68,10 +68,10 @@ func compilePattern(list string, index int, pattern string) (rule, error) {
 	bad := func(pos int, problem, hint string) (rule, error) {
 		return rule{}, &PatternError{List: list, Index: index, Pattern: pattern, Position: pos, Problem: problem, Hint: hint}
 	}
-	if len(pattern) > longestPattern {
-		return bad(longestPattern, fmt.Sprintf("longer than %d bytes", longestPattern), "split it into several rules")
+	if len(pattern) > maxPatternLen {
+		return bad(maxPatternLen, fmt.Sprintf("longer than %d bytes", maxPatternLen), "split it into several rules")
 	}
-	// The dot matches newlines, so that a command of several lines can be named.
+	// The dot matches newlines, so that rules can match commands of several lines.
 	parsed, err := syntax.Parse(pattern, syntax.Perl|syntax.DotNL)
 	if err != nil {
 		pos, problem, hint := explainSyntax(pattern, err)
@@ -91,8 +91,8 @@ func compilePattern(list string, index int, pattern string) (rule, error) {
 		return bad(0, err.Error(), "")
 	}
 	prefix, _ := free.LiteralPrefix()
-	r := rule{pattern: pattern, any: pattern == ".*", prefix: prefix, begins: pattern == regexp.QuoteMeta(prefix)+".*", re: re, prog: prog}
-	r.shell = r.coversShell()
+	r := rule{pattern: pattern, matchesAll: pattern == ".*", prefix: prefix, prefixOnly: pattern == regexp.QuoteMeta(prefix)+".*", re: re, prog: prog}
+	r.allShell = r.coversShell()
 	r.noShell = !r.couldMatch([]shell.Span{{Text: "tool:bash:"}, {Gap: true}})
 	return r, nil
 }
@@ -100,7 +100,7 @@ func compilePattern(list string, index int, pattern string) (rule, error) {
 // Patterns are compiled patterns that extend the allow list of a profile.
 type Patterns []rule
 
-// CompilePatterns compiles patterns that hold for everybody the profile is applied to.
+// CompilePatterns compiles patterns. None may be restricted to some people.
 func CompilePatterns(patterns []string) (Patterns, error) {
 	var out Patterns
 	for i, text := range patterns {
@@ -111,9 +111,9 @@ func CompilePatterns(patterns []string) (Patterns, error) {
 		if err != nil {
 			return nil, err
 		}
-		// However wide it is, it does not make the profile one that allows commands
-		// which cannot be resolved.
-		r.shell = false
+		// However wide the pattern is, it does not make the profile allow commands that
+		// cannot be resolved.
+		r.allShell = false
 		out = append(out, r)
 	}
 	return out, nil
@@ -123,13 +123,13 @@ func CompilePatterns(patterns []string) (Patterns, error) {
 func (p *Profile) Allowing(more Patterns) *Profile {
 	out := *p
 	out.allow = slices.Concat(p.allow, more)
-	out.mention = mentions(out.deny, out.allow, out.ask)
-	out.narrowed, out.could = true, new(sync.Map)
+	out.mentioned = mentions(out.deny, out.allow, out.ask)
+	out.resolved, out.possibleCache = true, new(sync.Map)
 	return &out
 }
 
-// closeQuote ends a \Q that runs to the end of the pattern, which would swallow
-// the anchor after it.
+// closeQuote ends a \Q that runs to the end of the pattern and would include the anchor
+// after it.
 func closeQuote(pattern string) string {
 	for i := 0; i+1 < len(pattern); i++ {
 		if pattern[i] != '\\' {
@@ -149,20 +149,20 @@ func closeQuote(pattern string) string {
 }
 
 func (r *rule) matches(s string) bool {
-	if r.any {
+	if r.matchesAll {
 		return true
 	}
 	if !strings.HasPrefix(s, r.prefix) || r.noShell && strings.HasPrefix(s, "tool:bash:") {
 		return false
 	}
-	return r.begins || r.re.MatchString(s)
+	return r.prefixOnly || r.re.MatchString(s)
 }
 
-// probes are shell commands nobody names in a rule: a pattern that matches them
-// all was meant to cover every command.
+// probes are shell commands that no rule is about: a pattern that matches all of them is
+// meant to cover every command.
 var probes = []string{"tool:bash:", "tool:bash:\x01Zq9 '$`\"\\~\n;|&<>(){}*é", "tool:bash:$x"}
 
-// coversShell says whether a pattern covers every shell command, like ".*".
+// coversShell reports whether a pattern covers every shell command, like ".*".
 func (r *rule) coversShell() bool {
 	for _, p := range probes {
 		if !r.matches(p) {
@@ -172,16 +172,16 @@ func (r *rule) coversShell() bool {
 	return true
 }
 
-// couldMatch says whether the rule matches for some filling of the gaps. It errs
-// only towards yes: assertions inside a pattern are taken as true.
+// couldMatch reports whether the rule matches for some contents of the gaps. It may be
+// wrongly true, never wrongly false: assertions inside a pattern count as true.
 func (r *rule) couldMatch(spans []shell.Span) bool {
-	if r.any {
+	if r.matchesAll {
 		return true
 	}
 	if !r.couldBegin(spans) {
 		return false
 	}
-	if r.begins {
+	if r.prefixOnly {
 		return true
 	}
 	n := newNFA(r.prog)
@@ -199,8 +199,8 @@ func (r *rule) couldMatch(spans []shell.Span) bool {
 	return n.matched()
 }
 
-// couldBegin compares what is known of the beginning with what every match begins with:
-// most rules are out by that.
+// couldBegin compares the known beginning with the prefix of every match, which excludes most
+// rules.
 func (r *rule) couldBegin(spans []shell.Span) bool {
 	prefix := r.prefix
 	for i, s := range spans {
@@ -219,11 +219,11 @@ func (r *rule) couldBegin(spans []shell.Span) bool {
 	return prefix == ""
 }
 
-// nfa walks a compiled pattern over text in which some of it is unknown, which
-// the regexp package cannot do.
+// nfa runs a compiled pattern over text of which some is unknown, which the regexp package
+// cannot do.
 type nfa struct {
 	prog  *syntax.Prog
-	mark  []int // the round in which a state was last put on the list
+	mark  []int // the round in which a state was last added
 	round int
 	list  []uint32
 	spare []uint32
@@ -232,20 +232,20 @@ type nfa struct {
 
 func newNFA(prog *syntax.Prog) *nfa {
 	n := &nfa{prog: prog, mark: make([]int, len(prog.Inst))}
-	n.turn()
+	n.nextRound()
 	n.add(uint32(prog.Start), false)
 	return n
 }
 
-// turn begins a new round and gives back the states of the last.
-func (n *nfa) turn() []uint32 {
+// nextRound begins a new round and returns the states of the last.
+func (n *nfa) nextRound() []uint32 {
 	n.round++
 	n.list, n.spare = n.spare[:0], n.list
 	return n.spare
 }
 
-// add puts a state and all it leads to without reading a character on the list;
-// with through, also what it leads to by reading any.
+// add adds a state and all that can be reached from it without reading a character; with
+// through, also what can be reached by reading any.
 func (n *nfa) add(start uint32, through bool) {
 	n.stack = append(n.stack[:0], start)
 	for len(n.stack) > 0 {
@@ -272,9 +272,9 @@ func (n *nfa) add(start uint32, through bool) {
 	}
 }
 
-// step reads one character; it says whether any state is left.
+// step reads one character; it reports whether any state is left.
 func (n *nfa) step(c rune) bool {
-	for _, pc := range n.turn() {
+	for _, pc := range n.nextRound() {
 		inst := &n.prog.Inst[pc]
 		if inst.Op != syntax.InstMatch && inst.MatchRune(c) {
 			n.add(inst.Out, false)
@@ -283,9 +283,9 @@ func (n *nfa) step(c rune) bool {
 	return len(n.list) > 0
 }
 
-// widen reads any text at all.
+// widen reads any text.
 func (n *nfa) widen() {
-	for _, pc := range n.turn() {
+	for _, pc := range n.nextRound() {
 		n.add(pc, true)
 	}
 }

@@ -1,8 +1,8 @@
 // Package permit decides what an agent may do. It is pure: it reads rules and
 // action strings, starts nothing and asks nobody. It promises that
 //
-//   - a deny rule holds whatever else is said, under every name a thing has;
-//   - rules are tried in the order deny, allow, ask, and silence means deny;
+//   - a deny rule holds whatever other rules say, under every name of an action;
+//   - rules are tried in the order deny, allow, ask, and what no rule matches is denied;
 //   - a shell command is taken apart and its strictest part decides;
 //   - what cannot be resolved is at least asked, unless the profile allows
 //     everything and denies nothing;
@@ -18,7 +18,7 @@ import (
 	"chorus/internal/permit/shell"
 )
 
-// Verdict is what a profile says of an action. Greater is stricter.
+// Verdict is what a profile says about an action. Greater is stricter.
 type Verdict int
 
 // The verdicts, the most lenient first.
@@ -63,10 +63,9 @@ func (v *Verdict) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Rules is a profile as people write it: patterns in RE2 syntax, each matched
-// against the whole action string, newlines included, case as written. A rule that
-// holds only for some stands in its list as Rule.String writes it; in JSON and YAML
-// it is an object.
+// Rules is a profile as people write it: patterns in RE2 syntax, each matched against the
+// whole action string, newlines included, case as written. A rule that is restricted to some
+// has the form of Rule.String in its list; in JSON and YAML it is an object.
 type Rules struct {
 	Allow []string `json:"allow"`
 	Ask   []string `json:"ask"`
@@ -88,42 +87,41 @@ type Decision struct {
 	Rule    string // the pattern that decided; "" for implicit and catastrophic
 	List    string // one of the List constants
 	Action  string
-	Scope   string // for whom the rule holds, if not for everybody
-	Profile string // whose rule it is, where several were asked
+	Scope   string // for whom the rule holds, if it is restricted
+	Profile string // the profile of the rule, if there were several
 
 	// What follows is set for parts of a shell command.
 	Kind   shell.Kind
 	Argv   []string
 	Depth  int    // how deep the part is nested: 0 for the command itself
-	Opaque bool   // what runs cannot be told from the text
+	Opaque bool   // the text does not tell what runs
 	Why    string // why it is opaque, asked or catastrophic
 
 	// Stricter is a second action string under which an asked one must be allowed too:
 	// "git fetch" in the shell is also tool:git:fetch. "" if there is none.
 	Stricter string
 
-	broad bool // the rule covers every shell command, so it says little of this one
+	broad bool // the rule covers every shell command, so it says little about this one
 }
 
-// Profile is a compiled set of rules. It never changes and may be used by many
-// goroutines at once.
+// Profile is a compiled set of rules. It never changes and is safe for concurrent use.
 type Profile struct {
-	name    string
-	rules   Rules
-	deny    []rule
-	allow   []rule
-	ask     []rule
-	mention map[string]bool // alias tools that some rule other than a catch-all could match
-	could   *sync.Map       // what Possible found, by tool
+	name          string
+	rules         Rules
+	deny          []rule
+	allow         []rule
+	ask           []rule
+	mentioned     map[string]bool // alias tools that a rule other than a catch-all could match
+	possibleCache *sync.Map       // results of Possible, by tool
 
-	scoped   []scoped // rules that hold only for some; not in the lists above
-	narrowed bool     // those that apply are
+	scoped   []scoped // restricted rules, which are not in the lists above
+	resolved bool     // the restricted rules that apply have been added to the lists
 }
 
-// Compile makes a profile. The error names the list, the pattern, the position
-// in it, and for syntax that RE2 lacks how to say the same with the lists.
+// Compile makes a profile. The error names the list, the pattern and the position in it, and
+// for syntax that RE2 lacks how to express the same with the lists.
 func Compile(name string, r Rules) (*Profile, error) {
-	p := &Profile{name: name, could: new(sync.Map), rules: Rules{
+	p := &Profile{name: name, possibleCache: new(sync.Map), rules: Rules{
 		Allow: slices.Clone(r.Allow), Ask: slices.Clone(r.Ask), Deny: slices.Clone(r.Deny),
 	}}
 	every := map[string][]rule{}
@@ -145,14 +143,14 @@ func Compile(name string, r Rules) (*Profile, error) {
 			*to = append(*to, c)
 		}
 	}
-	p.mention = mentions(every[ListDeny], every[ListAllow], every[ListAsk])
+	p.mentioned = mentions(every[ListDeny], every[ListAllow], every[ListAsk])
 	return p, nil
 }
 
 // Name is the profile's name.
 func (p *Profile) Name() string { return p.name }
 
-// Rules gives the patterns back, as they were written.
+// Rules gives the patterns as they were written.
 func (p *Profile) Rules() Rules {
 	return Rules{Allow: slices.Clone(p.rules.Allow), Ask: slices.Clone(p.rules.Ask), Deny: slices.Clone(p.rules.Deny)}
 }
@@ -160,56 +158,55 @@ func (p *Profile) Rules() Rules {
 // MarshalJSON writes the rules.
 func (p *Profile) MarshalJSON() ([]byte, error) { return json.Marshal(p.rules) }
 
-// Decide judges one action string as it stands. A shell command is not taken
-// apart here; Judge does that.
+// Decide judges one action string as it is. A shell command is not taken apart; Judge does
+// that.
 func (p *Profile) Decide(action string) Decision {
-	d := p.decide(namesOf(action, p.mention))
+	d := p.decide(namesOf(action, p.mentioned))
 	d.Action = action
 	return d
 }
 
-// decide is the heart: deny under any name, then allow, then ask under the names
-// that may permit, then silence. An explicit ask under a stricter name holds
-// against an allow.
+// decide tries deny under every name, then allow, then ask under the names that may allow;
+// what nothing matches is denied. An explicit ask under a stricter name overrides an allow.
 func (p *Profile) decide(n names) Decision {
-	for _, set := range [][]string{n.open, n.tight, n.shut} {
+	for _, set := range [][]string{n.grant, n.stricter, n.denyOnly} {
 		if r := firstMatch(p.deny, set); r != nil {
 			return r.decision(Deny, ListDeny)
 		}
 	}
-	d := p.permitted(n.open)
-	if len(n.tight) > 0 && d.Verdict == Allow {
-		if t := p.permitted(n.tight); t.List == ListAsk && !t.broad {
+	d := p.allowOrAsk(n.grant)
+	if len(n.stricter) > 0 && d.Verdict == Allow {
+		if t := p.allowOrAsk(n.stricter); t.List == ListAsk && !t.broad {
 			d = t
 		}
 	}
-	if len(n.tight) > 0 && d.Verdict == Ask {
-		d.Stricter = n.tight[0]
+	if len(n.stricter) > 0 && d.Verdict == Ask {
+		d.Stricter = n.stricter[0]
 	}
 	return d
 }
 
-func (p *Profile) permitted(set []string) Decision {
+func (p *Profile) allowOrAsk(set []string) Decision {
 	if r := firstMatch(p.allow, set); r != nil {
 		return r.decision(Allow, ListAllow)
 	}
-	if r := mostMeant(p.ask, set); r != nil {
+	if r := mostSpecific(p.ask, set); r != nil {
 		return r.decision(Ask, ListAsk)
 	}
 	return Decision{Verdict: Deny, List: ListImplicit}
 }
 
 func (r *rule) decision(v Verdict, list string) Decision {
-	return Decision{Verdict: v, Rule: r.pattern, List: list, Scope: r.scope, broad: r.shell && v != Deny}
+	return Decision{Verdict: v, Rule: r.pattern, List: list, Scope: r.scope, broad: r.allShell && v != Deny}
 }
 
-// mostMeant is the match that means this action, before one that means every
-// command: which of them stands first in the list must not matter.
-func mostMeant(rules []rule, set []string) *rule {
+// mostSpecific is the match that is about this action, in preference to one that is about
+// every command: their order in the list must not matter.
+func mostSpecific(rules []rule, set []string) *rule {
 	var broad *rule
 	for i := range rules {
 		if r := firstMatch(rules[i:i+1], set); r != nil {
-			if !r.shell {
+			if !r.allShell {
 				return r
 			}
 			if broad == nil {
@@ -220,10 +217,10 @@ func mostMeant(rules []rule, set []string) *rule {
 	return broad
 }
 
-// allowsAnyShell says whether opaque commands may pass unasked: everything is
-// allowed and there is no deny rule that hiding could evade.
+// allowsAnyShell reports whether opaque commands may pass without being asked: everything is
+// allowed and there is no deny rule that could be avoided.
 func (p *Profile) allowsAnyShell() bool {
-	return len(p.deny) == 0 && slices.ContainsFunc(p.allow, func(r rule) bool { return r.shell })
+	return len(p.deny) == 0 && slices.ContainsFunc(p.allow, func(r rule) bool { return r.allShell })
 }
 
 func firstMatch(rules []rule, set []string) *rule {

@@ -82,7 +82,7 @@ func TestBadPatterns(t *testing.T) {
 		{"deny", `x(?<!y)`, 1, "lookaround"},
 		{"deny", `(a)\1`, 3, "backreference"},
 		{"allow", `*`, 0, "missing argument to repetition"},
-		{"allow", strings.Repeat("a", longestPattern+1), longestPattern, "longer than"},
+		{"allow", strings.Repeat("a", maxPatternLen+1), maxPatternLen, "longer than"},
 	} {
 		r := Rules{}
 		switch c.list {
@@ -227,7 +227,7 @@ func TestRuleUnderAnyName(t *testing.T) {
 		{Rules{Allow: []string{`tool:git:.*`}, Ask: []string{`tool:bash:.*`}}, "tool:bash:git status", Ask},
 		{Rules{Allow: []string{`tool:view:.*`}}, "tool:read:a", Allow},
 		{Rules{Ask: []string{`tool:RunCommand:.*`}}, "tool:bash:ls", Ask},
-		// A rule meant for viewing must not open files whose name begins so.
+		// A rule meant for viewing must not allow other access to files whose names begin so.
 		{Rules{Allow: []string{`tool:file:view.*`}}, "tool:read:README.md", Allow},
 		{Rules{Allow: []string{`tool:file:view.*`}}, "tool:write:view.txt", Deny},
 		{Rules{Allow: []string{`tool:file:view.*`}}, "tool:edit:viewer/a.go", Deny},

@@ -9,15 +9,15 @@ import (
 	"chorus/internal/permit/shell"
 )
 
-// Possible says whether some call of a tool could be anything but denied: a model
-// need not be shown a tool for which it is false. It errs only towards yes. The
-// tool is a name as it stands in action strings, ours or another design's.
+// Possible reports whether some call of a tool could be anything but denied: a model need
+// not be offered a tool for which it is false. It may be wrongly true, never wrongly false.
+// The tool is a name as in action strings, ours or an alias.
 func (p *Profile) Possible(tool string) bool {
-	if known, ok := p.could.Load(tool); ok {
+	if known, ok := p.possibleCache.Load(tool); ok {
 		return known.(bool)
 	}
 	possible := p.possible(tool)
-	p.could.Store(tool, possible)
+	p.possibleCache.Store(tool, possible)
 	return possible
 }
 
@@ -30,8 +30,8 @@ func (p *Profile) possible(tool string) bool {
 			return true
 		}
 	}
-	ours, detail := toCanonical(tool, "")
-	// Every call has these names, whatever its detail is.
+	ours, detail := canonicalName(tool, "")
+	// Every call has these names, whatever its detail.
 	always := []string{action.Join(ours, detail)}
 	for _, a := range aliases[ours] {
 		if a != "agent_comm" {
@@ -43,21 +43,21 @@ func (p *Profile) possible(tool string) bool {
 			return false
 		}
 	}
-	for _, begin := range slices.Concat(always, sometimes(ours)) {
+	for _, begin := range slices.Concat(always, optionalPrefixes(ours)) {
 		spans := []shell.Span{{Text: begin}, {Gap: true}}
 		if couldMatch(p.allow, spans) != nil || couldMatch(p.ask, spans) != nil {
 			return true
 		}
-		// Who will ask is not known yet: a rule for some is possible.
-		if !p.narrowed && slices.ContainsFunc(p.scoped, func(s scoped) bool { return s.list != ListDeny && s.rule.couldMatch(spans) }) {
+		// It is not known yet who will ask, so a restricted rule may apply.
+		if !p.resolved && slices.ContainsFunc(p.scoped, func(s scoped) bool { return s.list != ListDeny && s.rule.couldMatch(spans) }) {
 			return true
 		}
 	}
 	return false
 }
 
-// sometimes are beginnings of further names that calls of a tool may have.
-func sometimes(tool string) []string {
+// optionalPrefixes are prefixes of further names that calls of a tool may have.
+func optionalPrefixes(tool string) []string {
 	switch tool {
 	case "read", "list_files", "write", "edit", "apply_patch":
 		return []string{action.Join("file", "")}
@@ -71,17 +71,17 @@ func sometimes(tool string) []string {
 	return nil
 }
 
-// covers says whether the rule is known to match every string with this beginning.
-// Only patterns that end in ".*" are seen through: it errs towards no.
+// covers reports whether the rule matches every string with this prefix. Only patterns that
+// end in ".*" are recognised: it may be wrongly false.
 func (r *rule) covers(begin string) bool {
-	if r.any {
+	if r.matchesAll {
 		return true
 	}
 	parsed, err := syntax.Parse(r.pattern, syntax.Perl|syntax.DotNL)
 	return err == nil && coversAll(nil, parsed, begin)
 }
 
-// coversAll asks it of the pattern that head and then tail make.
+// coversAll is covers for the concatenation of head and tail.
 func coversAll(head []*syntax.Regexp, tail *syntax.Regexp, begin string) bool {
 	switch tail.Op {
 	case syntax.OpCapture:
@@ -97,7 +97,7 @@ func coversAll(head []*syntax.Regexp, tail *syntax.Regexp, begin string) bool {
 	return false
 }
 
-// matchesSomeBeginning says whether the parts match the string or a beginning of it.
+// matchesSomeBeginning reports whether the parts match the string or a prefix of it.
 func matchesSomeBeginning(parts []*syntax.Regexp, begin string) bool {
 	text := ""
 	for _, p := range parts {
@@ -118,7 +118,7 @@ func matchesSomeBeginning(parts []*syntax.Regexp, begin string) bool {
 	return false
 }
 
-// looksAhead finds assertions whose truth depends on what comes after.
+// looksAhead finds assertions that depend on what follows.
 func looksAhead(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpEndLine, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:

@@ -76,7 +76,7 @@ func TestPossibleOfThePresets(t *testing.T) {
 	}
 }
 
-// What is impossible is denied, whatever the call says.
+// What is impossible is denied, whatever the call's arguments are.
 func TestImpossibleMeansDenied(t *testing.T) {
 	t.Parallel()
 	more := []string{

@@ -7,29 +7,29 @@ import (
 	"sync"
 )
 
-// The pieces of which the presets' patterns are made. RE2 has no lookahead, so
-// "any name but these" is spelled out letter by letter.
+// Pieces of the presets' patterns. RE2 has no lookahead, so "any name but these" is
+// spelled out letter by letter.
 const (
-	// name is a path element other than "." and "..".
-	name = `(?:[^/.][^/]*|\.[^/.][^/]*|\.\.[^/]+)`
+	// anyName is a path element other than "." and "..".
+	anyName = `(?:[^/.][^/]*|\.[^/.][^/]*|\.\.[^/]+)`
 	// NamePattern matches a path element that is not .git either, in any case: git runs
-	// what it finds there without anybody being asked.
+	// what it finds there without asking anybody.
 	NamePattern = `(?:[^/.][^/]*|\.[^/.gG][^/]*|\.[gG]|\.[gG][^/iI][^/]*|\.[gG][iI]|\.[gG][iI][^/tT][^/]*|\.[gG][iI][tT][^/]+|\.\.[^/]+)`
-	// outset is a first element that is not a named root.
-	outset = `(?:[^/.@][^/]*|\.[^/.][^/]*|\.\.[^/]+)`
+	// firstName is a first element that is not a named root.
+	firstName = `(?:[^/.@][^/]*|\.[^/.][^/]*|\.\.[^/]+)`
 	// FirstNamePattern is NamePattern for the first element, which is no named root.
 	FirstNamePattern = `(?:[^/.@][^/]*|\.[^/.gG][^/]*|\.[gG]|\.[gG][^/iI][^/]*|\.[gG][iI]|\.[gG][iI][^/tT][^/]*|\.[gG][iI][tT][^/]+|\.\.[^/]+)`
 
-	inWorkspace  = `(?:\.|` + outset + `(?:/` + name + `)*)`
+	inWorkspace  = `(?:\.|` + firstName + `(?:/` + anyName + `)*)`
 	ownFiles     = `(?:\.|` + FirstNamePattern + `(?:/` + NamePattern + `)*)`
-	belowRoot    = `(?:/` + name + `)*`
+	belowRoot    = `(?:/` + anyName + `)*`
 	readers      = `tool:(?:read|list_files|search_files|upload):`
 	plainReaders = `tool:(?:read|list_files|search_files):`
 	writers      = `tool:(?:write|edit|apply_patch):`
 )
 
-// localGit is git that stays in the repository and runs nothing but git. Options
-// that write elsewhere or start programs are not in it, so they are asked.
+// localGit is git that stays in the repository and runs nothing but git. Options that write
+// elsewhere or start programs are not included, so they are asked.
 const localGit = `tool:git:(?:add|am|apply|blame|branch|cat-file|check-ignore|checkout|cherry-pick|commit|describe|diff|init|log|` +
 	`ls-files|ls-tree|merge|merge-base|mv|name-rev|reflog|reset|restore|rev-list|rev-parse|revert|rm|shortlog|show|show-ref|stash|` +
 	`status|switch|tag)` +
@@ -62,7 +62,7 @@ var presetRules = []struct {
 			writers + ownFiles,
 			writers + `@(?:docs|memory)` + belowRoot,
 			localGit,
-			`tool:self_edit:docs ` + name + belowRoot,
+			`tool:self_edit:docs ` + anyName + belowRoot,
 			`tool:(?:info|list_models|list_agents|read_agent_docs|work_notes|search_channel):.*`,
 		},
 		Ask: []string{
@@ -81,7 +81,7 @@ var presetRules = []struct {
 		Allow: []string{`.*`},
 		Deny: []string{
 			`tool:git:(?:push|merge_request)(?: .*)?`,
-			// What the shell part of this package knows to change remote things.
+			// Commands that package shell knows to change things on other machines.
 			`tool:remote:.*`,
 		},
 	}},
@@ -93,8 +93,8 @@ var presetRules = []struct {
 	}},
 }
 
-// compiledPresets are each made when first asked for: a program that judges
-// nothing pays nothing.
+// compiledPresets compile a preset when it is first used, so that a program which judges
+// nothing does not pay for it.
 var compiledPresets = func() map[string]func() (*Profile, error) {
 	out := make(map[string]func() (*Profile, error), len(presetRules))
 	for _, p := range presetRules {
@@ -112,10 +112,10 @@ func Presets() []string {
 	return out
 }
 
-// IsPreset says whether a name is one of Presets.
+// IsPreset reports whether a name is one of Presets.
 func IsPreset(name string) bool { return slices.Contains(Presets(), name) }
 
-// Preset is a built-in profile; the same one for the same name.
+// Preset gives a built-in profile; calls with the same name share one.
 func Preset(name string) (*Profile, error) {
 	compile, ok := compiledPresets[name]
 	if !ok {

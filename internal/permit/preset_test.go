@@ -23,8 +23,7 @@ func TestPresetNames(t *testing.T) {
 
 func TestPresets(t *testing.T) {
 	t.Parallel()
-	// The verdicts of open, standard, guarded and locked, by their first letters:
-	// a allow, ? ask, d deny.
+	// The verdicts of open, standard, guarded and locked: a allow, ? ask, d deny.
 	for action, want := range map[string]string{
 		"tool:read:README.md":                "aaaa",
 		"tool:view:README.md":                "aaaa",
@@ -44,7 +43,7 @@ func TestPresets(t *testing.T) {
 		"tool:read:../x":                     "adad",
 		"tool:read:a/../../x":                "adad",
 		"tool:read:@outputs/../x":            "adad",
-		"tool:read:~/x":                      "aaaa", // a file called ~, the tools expand nothing
+		"tool:read:~/x":                      "aaaa", // a file called ~; the tools do not expand it
 		"tool:write:src/a.py":                "aaad",
 		"tool:create_file:src/a.py":          "aaad",
 		"tool:edit:a.go":                     "aaad",

@@ -103,7 +103,7 @@ func TestOrderInAListIsIrrelevant(t *testing.T) {
 	})
 }
 
-// A command that holds another is never judged more mildly than that one alone.
+// A command that contains another is never judged more leniently than that one alone.
 func TestWrappingNeverLoosens(t *testing.T) {
 	t.Parallel()
 	wraps := []string{
@@ -125,7 +125,7 @@ func TestWrappingNeverLoosens(t *testing.T) {
 		}
 		a, b := judged(p, inner), judged(p, outer)
 		if shell.Parse(outer, nil).Err != nil {
-			// "{ ls &; }" is no command, and bash would run none of it: asked is enough.
+			// "{ ls &; }" is no command, and bash would run none of it, so ask is enough.
 			a.Verdict = min(a.Verdict, Ask)
 		}
 		if b.Verdict < a.Verdict {

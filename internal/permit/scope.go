@@ -10,17 +10,16 @@ import (
 	"sync"
 )
 
-// Who is on whose behalf, by which agent and where something is to be done. The
-// zero value is nobody in particular: only rules without a restriction apply.
+// Who is on whose behalf, by which agent and where something is to be done. To the zero value
+// only unrestricted rules apply.
 type Who struct {
 	Roles   []string
 	Agent   string
 	Channel string
 }
 
-// Rule is one rule of a list. Without restrictions it holds for everybody; with
-// them only where each one that is given names the asker's role, the agent, the
-// channel.
+// Rule is one rule of a list. Without restrictions it holds for everybody; otherwise it
+// holds where every given restriction includes the sender's role, the agent or the channel.
 type Rule struct {
 	Rule     string   `json:"rule" yaml:"rule"`
 	Roles    []string `json:"roles,omitempty" yaml:"roles"`
@@ -28,8 +27,8 @@ type Rule struct {
 	Channels []string `json:"channels,omitempty" yaml:"channels"`
 }
 
-// String is the rule as it stands in the lists of Rules: the pattern alone, or the
-// whole as a JSON object. No action begins like one, so the two never mix.
+// String is the form of the rule in the lists of Rules: the pattern alone, or the rule as a
+// JSON object. No action begins with a brace, so the forms cannot be confused.
 func (r Rule) String() string {
 	if !r.restricted() {
 		return r.Rule
@@ -55,13 +54,13 @@ func ParseRule(text string) (Rule, error) {
 		return Rule{}, fmt.Errorf("not a rule: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if dec.More() {
-		return Rule{}, errors.New("not a rule: something stands after the object")
+		return Rule{}, errors.New("not a rule: unexpected text after the object")
 	}
 	return r, r.check()
 }
 
-// check refuses restrictions that look like one and are none: an emptied list must
-// not turn a rule for a few into one for all.
+// check refuses empty restrictions: an emptied list must not turn a rule for a few into one
+// for all.
 func (r Rule) check() error {
 	if r.Rule == "" {
 		return errors.New(`a rule without a pattern: write {"rule": "tool:…", "roles": [… ]}`)
@@ -103,22 +102,22 @@ func (r Rule) Scope() string {
 	return strings.Join(out, "; ")
 }
 
-// scoped is a compiled rule that does not hold for everybody.
+// scoped is a compiled rule with restrictions.
 type scoped struct {
 	list string
 	only Rule
 	rule rule
 }
 
-// For is the profile as it applies to somebody: the rules for everybody, and those
-// restricted ones that name them. The profile itself is that of nobody in
-// particular. For applied twice narrows no further.
+// For is the profile as it applies to somebody: the unrestricted rules, and the restricted
+// ones that include them. Without For, only the unrestricted rules apply. A second For
+// changes nothing.
 func (p *Profile) For(w Who) *Profile {
-	if len(p.scoped) == 0 || p.narrowed {
+	if len(p.scoped) == 0 || p.resolved {
 		return p
 	}
 	out := *p
-	out.narrowed, out.could = true, new(sync.Map)
+	out.resolved, out.possibleCache = true, new(sync.Map)
 	out.deny, out.allow, out.ask = slices.Clip(p.deny), slices.Clip(p.allow), slices.Clip(p.ask)
 	for _, s := range p.scoped {
 		if s.only.appliesTo(w) {
@@ -140,10 +139,9 @@ func (p *Profile) listed(list string) *[]rule {
 	}
 }
 
-// JudgeAll judges under several profiles at once, each with the restrictions that
-// apply to opt.Who: only what all of them allow is allowed. So the rights of a
-// sender, a channel and an agent are put together; their order does not matter.
-// Without any profile everything is denied.
+// JudgeAll judges under several profiles, each with the restrictions that apply to opt.Who:
+// only what all of them allow is allowed. This combines the rights of a sender, a channel and
+// an agent; their order does not matter. Without any profile everything is denied.
 func JudgeAll(profiles []*Profile, requests []Request, opt JudgeOptions) Judgement {
 	js := make([]Judgement, len(profiles))
 	for i, p := range profiles {
@@ -156,8 +154,8 @@ func JudgeAll(profiles []*Profile, requests []Request, opt JudgeOptions) Judgeme
 	return Strictest(js...)
 }
 
-// Strictest puts judgements on the same call together: every part has the strictest
-// of its decisions. It is how the rights of several people are intersected.
+// Strictest combines judgements on the same call: every part gets the strictest of its
+// decisions. This intersects the rights of several people.
 func Strictest(js ...Judgement) Judgement {
 	if len(js) == 0 {
 		nothing := Decision{Verdict: Deny, List: ListImplicit, Why: "no profile to judge by"}
@@ -177,8 +175,8 @@ func Strictest(js ...Judgement) Judgement {
 	return out
 }
 
-// mergeDecisions takes the stricter of two decisions on the same part. A profile
-// may see one part more (a denial of the command as written).
+// mergeDecisions takes the stricter of two decisions on the same part. A profile may have an
+// additional part (a denial of the command as written).
 func mergeDecisions(to, from []Decision) []Decision {
 	used := make([]bool, len(to))
 	for _, d := range from {

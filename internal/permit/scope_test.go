@@ -68,7 +68,7 @@ deny:
 	}
 }
 
-// A rule with an allow for opaque commands holds only for those it names.
+// A restricted rule that allows opaque commands holds only for those it names.
 func TestOpaqueForSome(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, Rules{Allow: []string{`tool:bash:ba.*`, `{"rule":".*","roles":["admin"]}`}})
@@ -195,7 +195,7 @@ func TestRestrictedRulesLeaveOthersAlone(t *testing.T) {
 	})
 }
 
-// For whom it names, a restricted rule is one like any other.
+// For those it names, a restricted rule is like any other.
 func TestRestrictedRulesHoldForThoseNamed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -40,7 +40,7 @@ func TestPropose(t *testing.T) {
 		{permit.Request{Tool: "self_edit", Detail: "permissions open"}, []string{`tool:self_edit:permissions open`}},
 		{permit.Request{Tool: "write", Detail: ".git/hooks/x"}, []string{`tool:write:\.git/hooks/x`}},
 		{permit.Request{Tool: "write", Detail: "/etc/x"}, []string{`tool:write:/etc/x`}},
-		// Nothing helps against these.
+		// No rule helps here.
 		{permit.Request{Tool: "bash", Command: `eval "$X"`}, nil},
 		{permit.Request{Tool: "bash", Command: `ls; $X`}, nil},
 		{permit.Request{Tool: "bash", Command: `PATH=. ls`}, nil},
@@ -93,8 +93,8 @@ func TestNarrowUnderStandard(t *testing.T) {
 	}
 }
 
-// What is proposed allows what was asked, each step what the one before it does,
-// and none anything that is denied, opaque or catastrophic.
+// Each proposal allows what was asked and what the one before it allows, and none allows
+// anything that is denied, opaque or catastrophic.
 func TestNarrowKeepsItsPromises(t *testing.T) {
 	t.Parallel()
 	var requests []permit.Request
@@ -154,7 +154,7 @@ func TestNarrowKeepsItsPromises(t *testing.T) {
 	})
 }
 
-// onlyAsked says whether everything that is asked in one judgement was in the other.
+// onlyAsked reports whether everything that is asked in one judgement was asked in the other.
 func onlyAsked(asked, other permit.Judgement) bool {
 	for _, d := range other.Decisions {
 		if d.Verdict == permit.Ask && !slices.ContainsFunc(asked.Decisions, func(a permit.Decision) bool {

@@ -128,9 +128,9 @@ func (r *Rules) Allow(j permit.Judgement, to Grantee) (used []Entry, ok bool) {
 }
 
 // fileHeader is what somebody reads who opens the file.
-const fileHeader = `# What people have allowed for good, each for themselves, one agent and one directory.
-# It turns what would be asked into a yes, never what is denied. Edit it as you like:
-# it is read again at the next question. "chorus permit allowed" lists and removes.
+const fileHeader = `# Rules kept with "always allow": each holds for one person, one agent and one directory.
+# They allow what would be asked, never what is denied. You may edit this file; it is
+# read again for the next approval. "chorus permit allowed" lists and removes rules.
 `
 
 // maxFileSize is far beyond any file that people make by answering.

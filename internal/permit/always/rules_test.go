@@ -37,8 +37,8 @@ func TestKeptHoldsForItsGiverAlone(t *testing.T) {
 	}
 }
 
-// However wide a rule somebody wrote into the file: what cannot be resolved is asked,
-// and what is denied is denied.
+// However wide a rule in the file is: what cannot be resolved is asked, and what is denied
+// is denied.
 func TestKeptCannotReachFurther(t *testing.T) {
 	t.Parallel()
 	k := kept(t, ada, `.*`, `tool:bash:.*`)
@@ -58,8 +58,8 @@ func TestKeptCannotReachFurther(t *testing.T) {
 	}
 }
 
-// What is kept for a command allows it, and nothing that the samples say is still
-// asked; and nothing that is denied.
+// A kept rule allows its command, nothing that the examples say is still asked, and nothing
+// that is denied.
 func TestKeptKeepsItsPromises(t *testing.T) {
 	t.Parallel()
 	words := rapid.SampledFrom([]string{"go", "git", "npm", "make", "./x.sh", "python3", "rm", "cp", "src/a.go", "build", "-v", "--all", "'a b'", "$X", "*.go",

@@ -1,5 +1,5 @@
-// Package permittest has the commands that decisions are timed with. It promises that
-// they stay what they are: figures of different days are of the same work.
+// Package permittest has the commands that permission decisions are tested and timed with. It
+// promises that the timed ones do not change, so that figures of different days can be compared.
 package permittest
 
 import (
@@ -14,8 +14,7 @@ const Everyday = "cd src && go test -race -count=1 ./internal/permit/... 2>&1 | 
 // Size is how long each of the Scripts is, at least, in bytes.
 const Size = 10 << 10
 
-// Scripts are scripts of 10 KB, by kind. No line in one stands there twice where it
-// would save work.
+// Scripts are scripts of 10 KB, by kind. Lines differ wherever a repeated one would save work.
 func Scripts() map[string]string {
 	out := map[string]string{}
 	for kind, line := range map[string]string{

@@ -2,69 +2,69 @@ package shell
 
 import "mvdan.cc/sh/v3/syntax"
 
-// Arithmetic is a way to hide a command: bash evaluates the value of a variable
-// again, and runs $(…) in the subscripts it finds there. Which value a variable has
-// is not known here, so a command that both holds quoted code and computes with
-// variables is asked.
-type reckoning struct {
-	code  bool // some word holds code as data
+// arithmeticUse records a way to hide a command: bash evaluates the value of a variable
+// again, and runs $(…) in the subscripts it finds there. The values of variables are not
+// known here, so a command that both contains quoted code and computes with variables is
+// opaque.
+type arithmeticUse struct {
+	code  bool // some word contains code as data
 	names bool // some arithmetic uses a variable
 }
 
-func (r reckoning) both() bool { return r.code && r.names }
+func (r arithmeticUse) risky() bool { return r.code && r.names }
 
-// dataWord notes a word that the program gets as it is.
-func (w *walker) dataWord(x *word) {
+// noteData records a word that a program gets as it is.
+func (w *walker) noteData(x *word) {
 	literal := x.value
 	if !x.known && !x.glob {
-		// Substitutions of its own are read elsewhere; what is literal around them is
-		// data, also when nothing comes between its pieces.
+		// Substitutions are parsed separately; the literal text around them is data, also
+		// when an expansion between two pieces is empty.
 		literal = ""
 		for _, s := range x.spans() {
 			literal += s.Text
 		}
 	}
-	w.seen.code = w.seen.code || runsWhenEvaluated(literal)
+	w.arith.code = w.arith.code || runsWhenEvaluated(literal)
 }
 
-// dataParts notes the words of a part. Those of a wrapper were opened.
-func (w *walker) dataParts(p *Part) {
-	if w.seen.code || p.Kind == KindWrapper {
+// notePartData records the words of a part. Those of a wrapper belong to its children.
+func (w *walker) notePartData(p *Part) {
+	if w.arith.code || p.Kind == KindWrapper {
 		return
 	}
 	for i := range p.words {
-		w.dataWord(&p.words[i])
+		w.noteData(&p.words[i])
 	}
 }
 
-// reckons notes arithmetic with variables below a node.
-func (w *walker) reckons(n syntax.Node) {
-	if w.seen.names {
+// noteArithmetic records arithmetic with variables below a node.
+func (w *walker) noteArithmetic(n syntax.Node) {
+	if w.arith.names {
 		return
 	}
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.LetClause, *syntax.CStyleLoop:
-			w.seen.names = w.seen.names || usesNames(n)
+			w.arith.names = w.arith.names || usesNames(n)
 		case *syntax.ParamExp:
 			if n.Slice != nil {
-				w.seen.names = w.seen.names || n.Slice.Offset != nil && usesNames(n.Slice.Offset) || n.Slice.Length != nil && usesNames(n.Slice.Length)
+				w.arith.names = w.arith.names || n.Slice.Offset != nil && usesNames(n.Slice.Offset) || n.Slice.Length != nil && usesNames(n.Slice.Length)
 			}
 			if n.Index != nil {
-				w.seen.names = w.seen.names || usesNames(n.Index)
+				w.arith.names = w.arith.names || usesNames(n.Index)
 			}
 		case *syntax.BinaryTest:
 			switch n.Op {
 			case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
-				w.seen.names = w.seen.names || usesNames(n)
+				w.arith.names = w.arith.names || usesNames(n)
 			}
 		}
-		return !w.seen.names
+		return !w.arith.names
 	})
 }
 
-// usesNames says whether anything but numbers, and the marks for all of an array,
-// is computed with.
+// usesNames reports whether an expression has operands other than numbers and the "@" and
+// "*" that stand for a whole array.
 func usesNames(n syntax.Node) bool {
 	found := false
 	syntax.Walk(n, func(n syntax.Node) bool {

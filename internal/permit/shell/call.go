@@ -18,20 +18,20 @@ func (w *walker) call(c *syntax.CallExpr, redirs []*syntax.Redirect) {
 	children := w.collect(func() {
 		for _, a := range c.Assigns {
 			if a.Value != nil {
-				w.inside(a.Value)
+				w.substitutions(a.Value)
 			}
 			if a.Array != nil {
-				w.inside(a.Array)
+				w.substitutions(a.Array)
 			}
 			if a.Index != nil {
-				w.inside(a.Index)
+				w.substitutions(a.Index)
 			}
 			if why := w.assigned(a); why != "" {
 				opaque = why
 			}
 		}
 		for _, a := range c.Args {
-			w.inside(a)
+			w.substitutions(a)
 		}
 	})
 	if len(c.Args) == 0 {
@@ -56,13 +56,13 @@ func (w *walker) call(c *syntax.CallExpr, redirs []*syntax.Redirect) {
 	w.run(p, words, redirs)
 }
 
-// run judges what a list of words starts, and emits it.
+// run emits the part for a command with these words, and what it starts.
 func (w *walker) run(p Part, words []word, redirs []*syntax.Redirect) {
 	p.words, p.cwd = words, w.cwd
 	p.Argv = argv(p.Argv, words)
 	if p.Action == "" {
-		w.line = appendAction(w.line[:0], words)
-		p.Action = string(w.line)
+		w.buf = appendAction(w.buf[:0], words)
+		p.Action = string(w.buf)
 	}
 	p.Text = p.Action[len(action.Bash):]
 	prog := program(words)
@@ -72,20 +72,20 @@ func (w *walker) run(p Part, words []word, redirs []*syntax.Redirect) {
 		if prog != words[0].value {
 			p.addExtra().deny = append(p.addExtra().deny, action.Join("bash", strings.Replace(p.Text, words[0].text, prog, 1)))
 		}
-		w.known(&p, prog, words, redirs)
+		w.knownProgram(&p, prog, words, redirs)
 		if startedByPath(words) {
-			p.runsFile(words, 0, "nobody has read")
+			p.runsFile(words, 0, unreadFile)
 		}
 	}
 	w.guesses(&p, words)
 	w.emit(&p)
 }
 
-// known deals with a program whose name is known.
-func (w *walker) known(p *Part, prog string, words []word, redirs []*syntax.Redirect) {
+// knownProgram treats a command whose program is known.
+func (w *walker) knownProgram(p *Part, prog string, words []word, redirs []*syntax.Redirect) {
 	switch {
 	case w.unwrapped(p, prog, words, redirs):
-	case w.elsewhere(p, prog, words):
+	case w.remoteExec(p, prog, words):
 	case prog == "." || prog == "source":
 		w.sourced(p, words)
 	case isShell(prog):
@@ -97,14 +97,14 @@ func (w *walker) known(p *Part, prog string, words []word, redirs []*syntax.Redi
 	case isPlain(prog, words):
 		p.Kind = KindPlain
 	case w.funcs[prog] && !strings.Contains(words[0].value, "/"):
-		p.Kind = KindPlain // its body was judged where it was declared
+		p.Kind = KindPlain // its body became parts where it was declared
 	default:
 		why, file := runsCode(prog, words, w.piped || readsStdin(redirs))
 		if why != "" {
 			p.opaque(why)
 		}
 		if file > 0 {
-			p.runsFile(words, file, "nobody has read")
+			p.runsFile(words, file, unreadFile)
 		}
 	}
 	if prog == "unset" || prog == "enable" || prog == "shopt" || prog == "alias" {
@@ -113,28 +113,28 @@ func (w *walker) known(p *Part, prog string, words []word, redirs []*syntax.Redi
 	if why := setsVariable(prog, words[1:]); why != "" {
 		p.opaque(why)
 	}
-	remember(p, prog, words)
+	nameRemote(p, prog, words)
 }
 
-// guesses adds what the part would be if variables hold what the script put there.
+// guesses adds what the part would be if variables hold what the script assigned to them.
 func (w *walker) guesses(p *Part, words []word) {
 	if !slices.ContainsFunc(words, func(x word) bool { return !x.known && !x.glob && len(x.values()) > 0 }) {
 		return
 	}
-	if w.unwrap >= deepestUnwrap || *w.count > mostParts {
+	if w.unwrap >= maxUnwrap || *w.count > maxParts {
 		return
 	}
 	most := 0
 	for i := range words {
 		if !words[i].known {
-			most = max(most, len(words[i].possible()))
+			most = max(most, len(words[i].possibleValues()))
 		}
 	}
-	saved, use := w.parts, w.scrap
-	w.parts, w.scrap = use.parts[:0], scrap{} // guesses within guesses have their own
+	saved, use := w.parts, w.scratch
+	w.parts, w.scratch = use.parts[:0], scratch{} // nested guesses use their own
 	w.unwrap++
 	for i := range most {
-		use.words = filled(use.words[:0], words, i)
+		use.words = fillGuess(use.words[:0], words, i)
 		action, before := w.guessedBefore(use.words)
 		if before {
 			continue
@@ -146,7 +146,7 @@ func (w *walker) guesses(p *Part, words []word) {
 		if len(made) == 1 && made[0].Children == nil && w.drop != nil && w.drop(&made[0]) {
 			use.argv, w.parts = made[0].Argv, w.parts[:at]
 		} else {
-			use.words, use.argv = nil, nil // they are the part's now
+			use.words, use.argv = nil, nil // the part owns them now
 		}
 	}
 	w.unwrap--
@@ -156,50 +156,50 @@ func (w *walker) guesses(p *Part, words []word) {
 		p.adopt(got)
 		use.parts = nil
 	}
-	w.scrap = use
+	w.scratch = use
 }
 
-// scrap is room for guesses, used again after each one that was not kept.
-type scrap struct {
+// scratch is memory for guesses, reused after each one that was dropped.
+type scratch struct {
 	parts []Part
 	words []word
 	argv  []string
 }
 
-// guessedBefore says whether the same guess was made already where it means the
-// same; once is enough, since the strictest part decides. Long scripts with a few
-// variables would be judged many times over otherwise. For a new one it gives its
-// action, if that had to be made.
+// guessedBefore reports whether the same guess was made already under the same conditions;
+// once is enough, since the strictest part decides. Without this, long scripts with a few
+// variables would be read many times over. For a new guess it gives the action, if that had
+// to be made.
 func (w *walker) guessedBefore(words []word) (action string, before bool) {
 	if len(w.funcs) > 0 || w.stdin != nil && startsOthers(program(words)) || slices.ContainsFunc(words, func(x word) bool { return !x.known }) {
 		return "", false
 	}
-	w.line = appendAction(w.line[:0], words)
-	end := len(w.line)
-	if bytes.IndexByte(w.line, 0) >= 0 {
-		return "", false // no shell has such a word; it could pass for another key
+	w.buf = appendAction(w.buf[:0], words)
+	end := len(w.buf)
+	if bytes.IndexByte(w.buf, 0) >= 0 {
+		return "", false // no shell passes such a word, and it could collide with another key
 	}
-	w.line = append(w.line, 0)
+	w.buf = append(w.buf, 0)
 	if w.piped {
-		w.line = append(w.line, '|')
+		w.buf = append(w.buf, '|')
 	}
 	if w.cwd.unknown {
-		w.line = append(w.line, '?')
+		w.buf = append(w.buf, '?')
 	}
-	w.line = append(append(w.line, 0), w.cwd.dir...)
-	if _, before = w.guessed[string(w.line)]; before {
+	w.buf = append(append(w.buf, 0), w.cwd.dir...)
+	if _, before = w.guessed[string(w.buf)]; before {
 		return "", true
 	}
 	if w.guessed == nil {
 		w.guessed = map[string]struct{}{}
 	}
-	key := string(w.line)
+	key := string(w.buf)
 	w.guessed[key] = struct{}{}
 	return key[:end], false
 }
 
-// startsOthers says whether a program's child may read what comes through the pipe
-// as words or as a script.
+// startsOthers reports whether a child of the program may read the pipe as words or as a
+// script.
 func startsOthers(prog string) bool {
 	switch prog {
 	case "", "find", "fd", "fdfind", "git", "docker", "podman", "nerdctl", "docker-compose", "kubectl", "oc":
@@ -210,15 +210,15 @@ func startsOthers(prog string) bool {
 	return wraps || runs || isShell(prog)
 }
 
-// filled adds the words with the i-th guess for each unknown one in its place.
-func filled(out []word, words []word, i int) []word {
+// fillGuess appends the words with the i-th possible value for each unknown one.
+func fillGuess(out []word, words []word, i int) []word {
 	for k := range words {
 		x := &words[k]
 		if x.known {
 			out = append(out, *x)
 			continue
 		}
-		v := x.possible()
+		v := x.possibleValues()
 		switch {
 		case len(v) == 0:
 			out = append(out, *x)
@@ -233,7 +233,7 @@ func filled(out []word, words []word, i int) []word {
 	return out
 }
 
-// homeWord is a word from a value in which a leading tilde stands for the home.
+// homeWord is a word from a value in which a leading tilde stands for a home directory.
 func homeWord(v string) word {
 	out := knownWord(v)
 	if strings.HasPrefix(v, "~") || strings.HasPrefix(v, homeMark) {
@@ -242,11 +242,11 @@ func homeWord(v string) word {
 	return out
 }
 
-// argv adds what the program gets, as far as the text shows it.
+// argv appends what the program gets, as far as the text shows it.
 func argv(out []string, words []word) []string {
 	out = slices.Grow(out, len(words))
 	for i := range words {
-		if !words[i].hidden {
+		if !words[i].unseen {
 			out = append(out, words[i].value)
 		}
 	}
@@ -261,7 +261,7 @@ func text(words []word) string {
 	var b strings.Builder
 	b.Grow(n)
 	for i := range words {
-		if words[i].hidden {
+		if words[i].unseen {
 			continue
 		}
 		if i > 0 {
@@ -272,11 +272,11 @@ func text(words []word) string {
 	return b.String()
 }
 
-// appendAction adds the action of the words: what it begins with, then their text.
+// appendAction appends the action string of the words.
 func appendAction(to []byte, words []word) []byte {
 	to = append(to, action.Bash...)
 	for i := range words {
-		if words[i].hidden {
+		if words[i].unseen {
 			continue
 		}
 		if i > 0 {
@@ -287,8 +287,8 @@ func appendAction(to []byte, words []word) []byte {
 	return to
 }
 
-// program is the name of what the words start, without its directory; "" when it
-// is not known.
+// program is the name of what the words start, without its directory; "" when it is not
+// known.
 func program(words []word) string {
 	if len(words) == 0 || !words[0].known || words[0].home || words[0].value == "" {
 		return ""
@@ -300,22 +300,22 @@ func program(words []word) string {
 	return path.Base(v)
 }
 
-// nested parses the text of a command that a program is given and judges it.
+// nested adds the parts of a script that a program is given as text.
 func (w *walker) nested(p *Part, code string) {
-	if w.unwrap >= deepestUnwrap || *w.count > mostParts {
+	if w.unwrap >= maxUnwrap || *w.count > maxParts {
 		p.opaque("nested too deeply")
 		return
 	}
-	sub := &walker{unwrap: w.unwrap + 1, count: w.count, seen: w.seen, cwd: w.cwd, vars: w.vars, drop: w.drop}
+	sub := &walker{unwrap: w.unwrap + 1, count: w.count, arith: w.arith, cwd: w.cwd, vars: w.vars, drop: w.drop}
 	p.adopt(sub.parse(code).Parts)
 }
 
-// child runs the words that a wrapper starts.
+// child adds the part for the words that a wrapper starts.
 func (w *walker) child(p *Part, words []word, redirs []*syntax.Redirect) {
 	if len(words) == 0 {
 		return
 	}
-	if w.unwrap >= deepestUnwrap*4 {
+	if w.unwrap >= maxUnwrap*4 {
 		p.opaque("nested too deeply")
 		return
 	}
@@ -325,8 +325,7 @@ func (w *walker) child(p *Part, words []word, redirs []*syntax.Redirect) {
 	p.adopt(got)
 }
 
-// chdir follows a change of directory, so that later relative paths are judged
-// where they lead.
+// chdir follows a change of directory, so that later relative paths are resolved against it.
 func (w *walker) chdir(p *Part, words []word) {
 	to := slices.DeleteFunc(slices.Clone(words[1:]), func(x word) bool { return x.value == "-P" || x.value == "-L" || x.value == "--" })
 	if len(to) != 1 || !to[0].known || to[0].home || strings.HasPrefix(to[0].value, "-") || strings.HasPrefix(to[0].value, "+") {
@@ -350,12 +349,12 @@ func (w *walker) chdir(p *Part, words []word) {
 	}
 }
 
-// declare walks export, declare and the like.
+// declare walks export, declare and similar builtins.
 func (w *walker) declare(c *syntax.DeclClause) {
 	opaque := ""
 	children := w.collect(func() {
 		for _, a := range c.Args {
-			w.inside(a)
+			w.substitutions(a)
 			w.declared(a)
 			if why := w.assigned(a); why != "" {
 				opaque = why
@@ -369,31 +368,32 @@ func (w *walker) declare(c *syntax.DeclClause) {
 	})
 }
 
-// declared notes a declaration of a number, which is computed when it is set.
+// declared records the declaration of an integer variable, whose value is computed when it
+// is set.
 func (w *walker) declared(a *syntax.Assign) {
 	if a.Name == nil && a.Value != nil {
 		if flags := a.Value.Lit(); flags == "" || strings.HasPrefix(flags, "-") && strings.Contains(flags, "i") {
-			w.seen.names = true
+			w.arith.names = true
 		}
 	}
 }
 
-// assigned says why an assignment makes opaque what runs after it.
+// assigned says why it is unknown what runs after an assignment, or "".
 func (w *walker) assigned(a *syntax.Assign) string {
 	if a.Name == nil {
 		if a.Value == nil {
 			return ""
 		}
-		if v := w.whole(a.Value); !v.known || runsWhenEvaluated(v.value) {
+		if v := w.readOne(a.Value); !v.known || runsWhenEvaluated(v.value) {
 			return "a declaration that is not known before it runs"
 		}
 		return ""
 	}
 	value, known := "", true
 	if a.Value != nil {
-		v := w.whole(a.Value)
+		v := w.readOne(a.Value)
 		value, known = v.value, v.known
-		w.dataWord(&v)
+		w.noteData(&v)
 	}
 	return changesPrograms(a.Name.Value, value, known)
 }

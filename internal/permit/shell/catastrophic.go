@@ -89,7 +89,7 @@ func (p *Part) Catastrophe(place Place) string {
 		return j.overwritten(args)
 	case "dd":
 		for _, x := range args {
-			for _, v := range x.possible() {
+			for _, v := range x.possibleValues() {
 				if of, ok := strings.CutPrefix(v, "of="); ok {
 					if why := j.overwritten([]word{knownHome(of)}); why != "" {
 						return why
@@ -131,7 +131,7 @@ func (j catastropheCheck) targets(x *word) iter.Seq[string] {
 			j.paths(x.value, yield) // the common case, without allocating a list
 			return
 		}
-		for _, v := range x.possible() {
+		for _, v := range x.possibleValues() {
 			if !j.paths(v, yield) {
 				return
 			}

@@ -2,18 +2,18 @@ package shell
 
 import "mvdan.cc/sh/v3/syntax"
 
-// coproc walks a coprocess. What the parser takes for its name is the program unless a
-// compound command follows, also where a pipe stands between the parser and that.
+// coproc walks a coprocess. What the parser takes for its name is the program, unless a
+// compound command follows; a pipe may stand between the two.
 func (w *walker) coproc(c *syntax.CoprocClause) {
 	if c.Name != nil {
-		w.inside(c.Name)
-		w.misnamed(c)
+		w.substitutions(c.Name)
+		w.coprocName(c)
 	}
 	w.stmt(c.Stmt)
 }
 
-// misnamed judges the name of a coprocess where bash starts it as a program.
-func (w *walker) misnamed(c *syntax.CoprocClause) {
+// coprocName treats the name of a coprocess as a program where bash starts it as one.
+func (w *walker) coprocName(c *syntax.CoprocClause) {
 	first := c.Stmt
 	for first != nil {
 		pipe, ok := first.Cmd.(*syntax.BinaryCmd)
@@ -34,7 +34,7 @@ func (w *walker) misnamed(c *syntax.CoprocClause) {
 		if len(first.Redirs) > 0 && first.Redirs[0].Pos().Offset() < cmd.Pos().Offset() {
 			w.unknown(w.source(c), "a coprocess that may be a plain command")
 		}
-	default: // words that mean something to the parser alone here
+	default: // words that only the parser treats as syntax here
 		w.unknown(w.source(c), "a coprocess that may be a plain command")
 	}
 }

@@ -23,20 +23,20 @@ var runPrefixes = []string{
 	"LD_", "DYLD_", "GIT_", "BASH_FUNC_", "CARGO_", "npm_config_", "NPM_CONFIG_", "CORECLR_", "COR_", "LUA_INIT_", "PIP_", "UV_", "PERL_", "JULIA_", "SUDO_",
 }
 
-// harmless are members of the families that start nothing.
-var harmless = strings.Fields(`GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_AUTHOR_DATE GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL GIT_COMMITTER_DATE GIT_TERMINAL_PROMPT
+// harmlessVariables are members of the families that start nothing.
+var harmlessVariables = strings.Fields(`GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_AUTHOR_DATE GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL GIT_COMMITTER_DATE GIT_TERMINAL_PROMPT
 GIT_OPTIONAL_LOCKS GIT_MERGE_AUTOEDIT CARGO_TERM_COLOR CARGO_INCREMENTAL CARGO_TARGET_DIR CARGO_NET_OFFLINE CARGO_BUILD_JOBS CARGO_TERM_VERBOSE
 npm_config_loglevel npm_config_yes NPM_CONFIG_LOGLEVEL PIP_DISABLE_PIP_VERSION_CHECK PIP_NO_CACHE_DIR PIP_QUIET UV_NO_PROGRESS UV_OFFLINE`)
 
-// compilers are the programs that CC and its like usually name.
+// compilers are the programs that CC and similar variables usually name.
 var compilers = strings.Fields(`cc gcc g++ c++ clang clang++ ld ld.lld lld mold gold ar ranlib tcc musl-gcc go rustc`)
 
-// changesPrograms says why setting a variable makes it unknown what runs.
+// changesPrograms says why setting a variable makes it unknown what runs, or "".
 func changesPrograms(name, value string, known bool) string {
 	why := name + " changes what runs"
 	switch name {
 	case "GOFLAGS", "NODE_OPTIONS":
-		// Sizes and switches are everyday; programs and modules are not.
+		// Sizes and switches are common here; programs and modules are not.
 		for _, s := range []string{"exec", "require", "import", "loader", "-r", "modfile", "overlay"} {
 			known = known && !strings.Contains(value, s)
 		}
@@ -61,7 +61,7 @@ func changesPrograms(name, value string, known bool) string {
 		}
 		return why
 	}
-	if slices.Contains(harmless, name) {
+	if slices.Contains(harmlessVariables, name) {
 		return ""
 	}
 	if slices.Contains(runVariables, name) || strings.HasSuffix(name, "_ASKPASS") || strings.HasSuffix(name, "_RSH") ||
@@ -71,8 +71,8 @@ func changesPrograms(name, value string, known bool) string {
 	return ""
 }
 
-// ownFolders says whether a list of folders stays below where the command runs,
-// which an interpreter looks through anyway.
+// ownFolders reports whether all folders of a list are below the working directory, which
+// an interpreter searches anyway.
 func ownFolders(list string) bool {
 	for _, dir := range strings.Split(list, ":") {
 		c := path.Clean(dir)
@@ -83,8 +83,7 @@ func ownFolders(list string) bool {
 	return true
 }
 
-// setsVariable says why a builtin that puts something into a variable changes what
-// runs after it.
+// setsVariable says why a builtin that sets variables changes what runs after it, or "".
 func setsVariable(prog string, args []word) string {
 	switch prog {
 	case "read", "mapfile", "readarray", "printf", "getopts", "unset", "let", "export", "declare", "typeset", "local", "readonly", "wait":

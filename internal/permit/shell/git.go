@@ -7,8 +7,7 @@ import (
 	"chorus/internal/permit/action"
 )
 
-// gitCommands are git's own. Any other word may be an alias that stands for
-// anything.
+// gitCommands are git's own. Any other word may be an alias, which may run anything.
 var gitCommands = strings.Fields(`add am annotate apply archive bisect blame branch bugreport bundle cat-file check-attr check-ignore
 check-mailmap check-ref-format checkout checkout-index cherry cherry-pick citool clean clone column commit commit-graph commit-tree config
 count-objects credential describe diagnose diff diff-files diff-index diff-tree difftool fast-export fast-import fetch fetch-pack
@@ -27,8 +26,8 @@ var gitSafeConfig = []string{
 	"protocol.version", "fetch.prune", "column.", "core.abbrev", "safe.directory",
 }
 
-// git judges a git command under its own name too, without the options that
-// stand before the subcommand.
+// git gives a git command the name of the git tool too, without the options before the
+// subcommand.
 func (w *walker) git(p *Part, words []word) {
 	rest := w.gitGlobal(p, words[1:])
 	if len(rest) == 0 {
@@ -94,7 +93,7 @@ func (w *walker) gitGlobal(p *Part, words []word) []word {
 	return nil
 }
 
-// gitConfigured opens what a configuration of git -c would run.
+// gitConfigured adds the command that a configuration of git -c would run.
 func (w *walker) gitConfigured(p *Part, setting string) {
 	key, value, ok := strings.Cut(setting, "=")
 	if !ok || value == "" || !gitConfigRuns(strings.ToLower(key)) {
@@ -109,7 +108,7 @@ func (w *walker) gitConfigured(p *Part, setting string) {
 	markGuess(p.Children[before:])
 }
 
-// gitRuns opens the git commands that start other commands.
+// gitRuns adds what git commands that start other commands would run.
 func (w *walker) gitRuns(p *Part, sub string, args []word) {
 	switch sub {
 	case "submodule", "bisect":
@@ -173,7 +172,7 @@ func gitConfigRuns(key string) bool {
 }
 
 // IsGitCommand reports whether a word is one of git's own commands; any other may be an
-// alias, which stands for anything.
+// alias, which may run anything.
 func IsGitCommand(word string) bool { return slices.Contains(gitCommands, word) }
 
 // GitChangesRemote reports whether git with these arguments changes another repository.

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// isPlain says whether a command only steers the script. It needs no rule of its
-// own beside others.
+// isPlain reports whether a command only controls the script. Beside other commands it
+// needs no rule.
 func isPlain(prog string, words []word) bool {
 	switch prog {
 	case ":", "true", "false", "exit", "return", "break", "continue", "wait", "shift", "getopts", "umask", "local", "times":
@@ -20,7 +20,7 @@ func isPlain(prog string, words []word) bool {
 	return false
 }
 
-// An interpreter takes code as an argument.
+// interpreter says how a program takes code as an argument.
 type interpreter struct {
 	code  string   // short options whose value is code
 	long  []string // the same, long
@@ -36,7 +36,7 @@ var interpreters = map[string]interpreter{
 	"groovy": {code: "e"}, "scala": {code: "e"}, "sqlite3": {}, "psql": {}, "mysql": {}, "pwsh": {code: "cC"}, "powershell": {code: "cC"},
 }
 
-// launchers start other programs in ways that are not followed here.
+// launchers start other programs in ways that this package does not follow.
 var launchers = map[string]bool{
 	"parallel": true, "script": true, "screen": true, "tmux": true, "at": true, "batch": true, "crontab": true, "systemd-run": true, "unshare": true, "nsenter": true, "flatpak-spawn": true,
 	"firejail": true, "bwrap": true, "entr": true, "watchexec": true, "socat": true, "ncat": true, "dbus-send": true, "gdb": true, "lldb": true, "ld.so": true, "start-stop-daemon": true, "daemonize": true,
@@ -46,15 +46,15 @@ var launchers = map[string]bool{
 	"catchsegv": true, "cgexec": true, "aa-exec": true, "runcon": true, "compgen": true, "complete": true, "bind": true, "fc": true,
 }
 
-// launchingVerbs are subcommands of otherwise harmless programs after which another
-// command stands, or a shell is opened.
+// launchingVerbs are subcommands of otherwise harmless programs that run another command
+// or open a shell.
 var launchingVerbs = map[string][]string{
 	"nix": {"run", "shell", "develop"}, "direnv": {"exec"}, "asdf": {"exec"}, "adb": {"shell"}, "lxc": {"exec"}, "incus": {"exec"}, "vagrant": {"ssh"},
 	"multipass": {"exec", "shell"}, "op": {"run"}, "aws-vault": {"exec"}, "gcloud": {"ssh"}, "heroku": {"run"}, "fly": {"ssh"}, "flyctl": {"ssh"},
 	"minikube": {"ssh"}, "hash": {"-p"}, "distrobox": {"enter"}, "toolbox": {"run"}, "systemctl": {"edit"},
 }
 
-// codeOptions are options of everyday programs that start other programs.
+// codeOptions are options of common programs that start other programs.
 var codeOptions = map[string][]string{
 	"tar":   {"--checkpoint-action", "--to-command", "-I", "--use-compress-program", "--info-script", "-F", "--new-volume-script", "--rsh-command"},
 	"rsync": {"-e", "--rsh", "--rsync-path"},
@@ -70,21 +70,21 @@ var codeOptions = map[string][]string{
 
 var (
 	awkRuns = regexp.MustCompile(`system|getline|\||print[^;}\n]*>|@load|@include`)
-	// sedRuns finds the e and w of GNU sed, as commands or as flags of s.
+	// sedRuns finds the commands e and w of GNU sed, and the flags e and w of its s.
 	sedRuns = regexp.MustCompile(`(?:^|[;{}\n0-9$/!]|\b)\s*[eEwW](?:\s|$)|[^a-zA-Z\s][gpiImM0-9]*[ewE][gpiImM0-9]*\s*(?:[;}\n]|$)|[^a-zA-Z\s][gpiImM0-9]*w\s`)
 )
 
-// runsCode says why a program's arguments are code that is not read here.
-// file is the place of the word that names a script, or 0.
+// runsCode says why a program's arguments are code, which this package does not read. file
+// is the index of the word that names a script, or 0.
 func runsCode(prog string, words []word, stdin bool) (why string, file int) {
 	args := words[1:]
 	if in, ok := lookInterpreter(prog); ok {
-		return interprets(in, prog, args, stdin)
+		return interpreterCode(in, prog, args, stdin)
 	}
 	return startsPrograms(prog, args), 0
 }
 
-// startsPrograms says why a program that is no interpreter starts others.
+// startsPrograms says why a program that is no interpreter starts others, or "".
 func startsPrograms(prog string, args []word) string {
 	if verbs, ok := launchingVerbs[prog]; ok {
 		for _, x := range args[:min(3, len(args))] {
@@ -140,14 +140,14 @@ func lookInterpreter(prog string) (interpreter, bool) {
 	if in, ok := interpreters[prog]; ok {
 		return in, true
 	}
-	// python3.12 and its like
+	// python3.12 and similar names
 	in, ok := interpreters[strings.TrimRight(prog, "0123456789.")]
 	return in, ok
 }
 
-// interprets says whether an interpreter is given code, or reads it from its input,
-// or from a file: then which word (from 1) names it.
-func interprets(in interpreter, prog string, args []word, stdin bool) (why string, file int) {
+// interpreterCode says why an interpreter runs code that is not known: from an argument or
+// from its input. If it runs a file, file is the index of the word that names it.
+func interpreterCode(in interpreter, prog string, args []word, stdin bool) (why string, file int) {
 	switch prog {
 	case "deno", "bun":
 		return scriptRunner(prog, args)
@@ -209,11 +209,11 @@ func interprets(in interpreter, prog string, args []word, stdin bool) (why strin
 	return "", 0
 }
 
-// dbRuns finds the words by which a database's own shell starts programs or reads
-// more of them.
+// dbRuns finds what makes a database's command line start programs or read more commands.
 var dbRuns = regexp.MustCompile(`(?i)\\[!ioe]|\.(?:sh|sy|read|import|load|once|output|excel|edit)|\bsystem\b|\bprogram\b|load_extension|--?(?:cmd|init|file|f)\b`)
 
-// scriptRunner judges deno and bun, whose first word is a verb or a script.
+// scriptRunner is interpreterCode for deno and bun, whose first word is a subcommand or a
+// script.
 func scriptRunner(prog string, args []word) (why string, file int) {
 	for i, x := range args {
 		v := x.value
@@ -226,7 +226,7 @@ func scriptRunner(prog string, args []word) (why string, file int) {
 		case strings.ContainsAny(v, "./"):
 			return "", i + 1
 		default:
-			return "", 0 // a verb, or a script of the project by its name
+			return "", 0 // a subcommand, or a script of the project by its name
 		}
 	}
 	return "", 0

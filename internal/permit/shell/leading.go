@@ -6,19 +6,18 @@ import (
 	"strings"
 )
 
-// verbs are programs of which the first word says what they do; the number is how
-// many words that takes.
+// verbs are programs whose first words are subcommands; the number is how many.
 var verbs = map[string]int{
 	"git": 1, "go": 1, "npm": 1, "pnpm": 1, "yarn": 1, "bun": 1, "cargo": 1, "docker": 1, "podman": 1, "kubectl": 1, "helm": 1, "terraform": 1, "tofu": 1, "make": 1,
 	"just": 1, "task": 1, "gh": 2, "glab": 2, "pip": 1, "pip3": 1, "uv": 1, "poetry": 1, "bundle": 1, "rake": 1, "gradle": 1, "gradlew": 1, "mvn": 1, "dotnet": 1,
 	"apt": 1, "brew": 1, "systemctl": 1, "aws": 2, "gcloud": 3, "az": 2, "doctl": 2, "rustup": 1, "mix": 1, "composer": 1, "swift": 1, "flutter": 1, "deno": 1, "nix": 1,
 }
 
-// longVerbs take one word more: npm run build.
+// longVerbs are followed by one more word that says what is done: npm run build.
 var longVerbs = []string{"run", "compose", "tool", "remote", "exec", "workspace"}
 
-// sharp are programs whose every use deserves its own answer.
-var sharp = strings.Fields(`rm rmdir shred unlink dd truncate chmod chown chgrp mv ln install tee kill pkill killall sudo doas su runuser pkexec curl wget http
+// neverWidened are programs of which each use deserves its own decision.
+var neverWidened = strings.Fields(`rm rmdir shred unlink dd truncate chmod chown chgrp mv ln install tee kill pkill killall sudo doas su runuser pkexec curl wget http
 https xh find fd fdfind eval source . exec xargs crontab at reboot shutdown mount umount systemctl iptables nft passwd useradd usermod userdel mkfs trap
 nc ncat socat telnet ftp sftp scp rsync gpg openssl env printenv strace ltrace chroot npx pnpx bunx uvx sqlite3 psql mysql sed awk gawk perl alias export set`)
 
@@ -41,11 +40,11 @@ func Leading(argv []string) int {
 		}
 		fallthrough
 	case interpreted || isShell(prog):
-		if len(argv) < 2 || strings.HasPrefix(argv[1], "-") || slices.Contains(sharp, prog) {
+		if len(argv) < 2 || strings.HasPrefix(argv[1], "-") || slices.Contains(neverWidened, prog) {
 			return 0
 		}
 		return 2
-	case slices.Contains(sharp, prog) || launchers[prog] || strings.HasPrefix(prog, "mkfs"):
+	case slices.Contains(neverWidened, prog) || launchers[prog] || strings.HasPrefix(prog, "mkfs"):
 		return 0
 	}
 	words, ok := verbs[prog]
@@ -66,7 +65,7 @@ func Leading(argv []string) int {
 		n++
 	}
 	if n == 1 || n <= words && n < len(argv) {
-		return 0 // options before the verb, or half of one
+		return 0 // options before the subcommand, or half of one
 	}
 	if slices.Contains([]string{"docker", "podman", "kubectl"}, prog) && slices.ContainsFunc(argv[1:n], func(v string) bool {
 		return v == "run" || v == "exec" || v == "create" || v == "debug"

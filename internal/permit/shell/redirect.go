@@ -16,13 +16,13 @@ func (w *walker) redirects(list []*syntax.Redirect) {
 
 func (w *walker) redirect(r *syntax.Redirect) {
 	if r.Hdoc != nil {
-		w.inside(r.Hdoc)
+		w.substitutions(r.Hdoc)
 	}
-	w.inside(r.Word)
+	w.substitutions(r.Word)
 	for _, text := range []*syntax.Word{r.Hdoc, r.Word} {
-		if text != nil && strings.ContainsAny(w.source(text), "$`\\") { // most hold no code
+		if text != nil && strings.ContainsAny(w.source(text), "$`\\") { // most contain no code
 			x := w.join(w.pieces(text.Parts))
-			w.dataWord(&x)
+			w.noteData(&x)
 		}
 	}
 	kind, sign := KindWrite, ">"
@@ -58,7 +58,7 @@ func (w *walker) redirectPart(kind Kind, sign string, target word, offset int) P
 	if target.known {
 		joined := w.cwd.join(at)
 		if strings.HasPrefix(action.CleanPath(at), "..") && joined != at {
-			// If the cd before it fails, the path climbs from where the command began.
+			// If the cd before it fails, the path starts where the command began.
 			p.addExtra().deny = append(p.addExtra().deny, action.Join(tool, action.CleanPath(at)))
 		}
 		if relative := !strings.HasPrefix(joined, "/"); relative && w.cwd.unknown {
@@ -83,7 +83,7 @@ func isDescriptor(s string) bool {
 	return strings.Trim(s, "0123456789") == ""
 }
 
-// isStream says whether a path is one of the streams a process has anyway.
+// isStream reports whether a path is one of the streams that every process has.
 func isStream(p string) bool {
 	switch p {
 	case "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full":

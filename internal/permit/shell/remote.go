@@ -7,9 +7,9 @@ import (
 	"chorus/internal/permit/action"
 )
 
-// remember adds the name tool:remote:<text> to a command that is known to change
-// things on other machines, so that one rule can speak of them all.
-func remember(p *Part, prog string, words []word) {
+// nameRemote gives a command that changes things on other machines the name
+// tool:remote:<text>, so that one rule can match all of them.
+func nameRemote(p *Part, prog string, words []word) {
 	if prog == "git" {
 		return
 	}
@@ -21,8 +21,8 @@ func remember(p *Part, prog string, words []word) {
 	}
 }
 
-// A forge or cloud program is harmless when one of its reading verbs stands among
-// its words; everything else is taken for a change.
+// readingVerbs are the subcommands by which a forge or cloud program only reads; all others
+// count as changes.
 var readingVerbs = map[string][]string{
 	"gh": {"list", "view", "status", "diff", "checks", "checkout", "clone", "download", "browse", "watch", "search", "get", "verify",
 		"co", "repos", "issues", "prs", "code", "commits", "ls", "token", "completion", "help", "version", "setup-git", "field-list", "item-list", "list-files"},
@@ -48,7 +48,7 @@ var readingVerbs = map[string][]string{
 	"firebase": {"emulators:start", "emulators:exec", "serve", "help", "login:list", "projects:list", "apps:list"},
 }
 
-// publishers are programs of which a few verbs publish.
+// publishers are programs of which a few subcommands publish something.
 var publishers = map[string][]string{
 	"npm":  {"publish", "unpublish", "deprecate", "dist-tag", "owner", "access", "token", "team", "org", "hook", "star", "unstar"},
 	"pnpm": {"publish"}, "yarn": {"publish"}, "bun": {"publish"}, "lerna": {"publish"}, "changeset": {"publish"}, "jsr": {"publish"}, "deno": {"publish"},
@@ -66,20 +66,20 @@ var publishers = map[string][]string{
 	"ftp": {""}, "lftp": {""}, "tftp": {""}, "mail": {""}, "mailx": {""}, "sendmail": {""}, "mutt": {""}, "swaks": {""}, "msmtp": {""},
 }
 
-// unknownWord stands for a word whose value nobody knows yet.
-const unknownWord = "\x00"
+// unknownMark stands for a word whose value is not known.
+const unknownMark = "\x00"
 
-// changesRemote says whether a command changes things elsewhere, or may if its
-// unknown words are so.
+// changesRemote reports whether a command changes things on other machines, and whether it
+// may, depending on its unknown words.
 func changesRemote(prog string, args []word) (yes, maybe bool) {
-	var room [12]string // of most commands
+	var room [12]string // enough for most commands
 	known := room[:0]
 	for _, x := range args {
 		if x.known || x.glob {
 			known = append(known, x.value)
 		} else {
 			maybe = true
-			known = append(known, unknownWord)
+			known = append(known, unknownMark)
 		}
 	}
 	switch prog {
@@ -115,8 +115,8 @@ func changesRemote(prog string, args []word) (yes, maybe bool) {
 	return false, false
 }
 
-// notReading is true unless one of the first words is a verb that only reads, or
-// the program is merely asked for help.
+// notReading is true unless one of the first words is a subcommand that only reads, or the
+// program is only asked for help.
 func notReading(verbs, args []string) bool {
 	plain := 0
 	for _, a := range args {
@@ -126,10 +126,10 @@ func notReading(verbs, args []string) bool {
 		if strings.HasPrefix(a, "-") {
 			continue
 		}
-		if slices.Contains(verbs, a) || a == unknownWord {
+		if slices.Contains(verbs, a) || a == unknownMark {
 			return false
 		}
-		// Names follow the verbs; a pull request called "list" is not a verb.
+		// Names follow the subcommands; a pull request called "list" is none.
 		if plain++; plain == 3 {
 			break
 		}
@@ -152,7 +152,7 @@ func publishes(prog string, verbs, args []string) bool {
 		if !strings.HasPrefix(a, "-") {
 			plain++
 		}
-		// What stands further back is for another program: docker run x git push.
+		// Later words are for another program: docker run x git push.
 		if plain > 3 || plain > 2 && (prog == "docker" || prog == "podman") {
 			return false
 		}
@@ -262,7 +262,7 @@ func httpieSends(args []string) bool {
 	return false
 }
 
-// apiSends judges gh api and glab api: a field means POST unless a method is given.
+// apiSends treats gh api and glab api: a field means POST unless a method is given.
 func apiSends(args []string) bool {
 	method, fields := "", false
 	for i, a := range args {
@@ -309,7 +309,7 @@ func awsChanges(args []string) bool {
 			}
 		}
 	}
-	// Copying down from a bucket changes nothing there.
+	// Copying from a bucket changes nothing there.
 	if len(plain) >= 4 && plain[0] == "s3" && (plain[1] == "cp" || plain[1] == "sync") {
 		return strings.HasPrefix(plain[3], "s3://")
 	}

@@ -8,11 +8,10 @@ import (
 	"chorus/internal/permit/action"
 )
 
-// elsewhere opens programs that run a command on another machine or in a
-// container; false if it is none. A local rule for the inner command says nothing
-// of other machines, so the inner command can only make the verdict stricter: the
-// outer one needs a rule of its own.
-func (w *walker) elsewhere(p *Part, prog string, words []word) bool {
+// remoteExec adds what a program runs on another machine or in a container; it is false for
+// other programs. A local rule for the inner command says nothing about other machines, so
+// the inner command can only make the verdict stricter: the outer one needs its own rule.
+func (w *walker) remoteExec(p *Part, prog string, words []word) bool {
 	switch prog {
 	case "ssh", "slogin", "autossh", "dbclient":
 		w.ssh(p, words)
@@ -25,8 +24,8 @@ func (w *walker) elsewhere(p *Part, prog string, words []word) bool {
 	return false
 }
 
-// inner adds what runs elsewhere, which is judged as what it is.
-func (w *walker) inner(p *Part, f func()) []Part {
+// onOtherMachine gives the parts that f adds; their working directory is not known.
+func (w *walker) onOtherMachine(p *Part, f func()) []Part {
 	before, here := len(p.Children), w.cwd
 	w.cwd = cwd{unknown: true}
 	kind := p.Kind
@@ -40,7 +39,7 @@ const (
 	sshQueries = "VGQ"
 )
 
-// ssh opens "ssh [options] host [options] command words".
+// ssh treats "ssh [options] host [options] command words".
 func (w *walker) ssh(p *Part, words []word) {
 	rest, host := words[1:], false
 	for len(rest) > 0 {
@@ -76,14 +75,14 @@ func (w *walker) ssh(p *Part, words []word) {
 		p.addExtra().maybe = append(p.addExtra().maybe, action.Join("remote", ""))
 		return
 	}
-	got := w.inner(p, func() { w.joined(p, rest) })
-	if yes, maybe := changesThere(got); yes {
+	got := w.onOtherMachine(p, func() { w.joined(p, rest) })
+	if yes, maybe := changesHost(got); yes {
 		p.addExtra().stricter = append(p.addExtra().stricter, action.Join("remote", p.Text))
 	} else if maybe {
 		p.addExtra().maybe = append(p.addExtra().maybe, action.Join("remote", ""))
 	}
 	markGuess(got)
-	p.lift(got)
+	p.liftFile(got)
 }
 
 // sshOption skips one option word with its value; query is true when ssh only
@@ -119,14 +118,14 @@ func (w *walker) sshOption(p *Part, rest []word) (after []word, query bool) {
 	return rest[1:], false
 }
 
-// containerSwitches are the options without a value; every other long one has one.
+// containerSwitches are the long options without a value; all others have one.
 var containerSwitches = []string{
 	"--rm", "--detach", "--interactive", "--tty", "--init", "--privileged", "--read-only", "--no-healthcheck", "--oom-kill-disable", "--publish-all",
 	"--quiet", "--sig-proxy", "--disable-content-trust", "--no-TTY", "--no-tty", "--no-deps", "--service-ports", "--use-aliases", "--build",
 	"--remove-orphans", "--tls", "--tlsverify", "--debug", "--replace", "--latest", "--remote", "--rmi", "--compatibility", "--all-resources", "--help",
 }
 
-// container opens docker run, exec and create, plainly or under container or compose.
+// container treats docker run, exec and create, also under container or compose.
 func (w *walker) container(p *Part, prog string, words []word) bool {
 	rest, verb := words[1:], ""
 	for verb == "" {
@@ -161,12 +160,12 @@ func (w *walker) container(p *Part, prog string, words []word) bool {
 		p.opaque("arguments of " + prog + " that are not known before it runs")
 	}
 	if verb != "exec" && len(command) == 0 {
-		p.runsFile(words, len(words)-len(rest), "nobody knows what runs in the image")
+		p.runsFile(words, len(words)-len(rest), unreadImage)
 		return true
 	}
-	got := w.inner(p, func() { w.child(p, command, nil) })
+	got := w.onOtherMachine(p, func() { w.child(p, command, nil) })
 	markGuess(got)
-	p.lift(got)
+	p.liftFile(got)
 	return true
 }
 
@@ -187,7 +186,7 @@ func entryPoint(words []word) *word {
 	return nil
 }
 
-// containerOptions skips options; short lists those letters that take a value.
+// containerOptions skips options; short lists the letters that take a value.
 func containerOptions(p *Part, rest []word, short string) []word {
 	for len(rest) > 0 {
 		v := rest[0].value
@@ -217,7 +216,7 @@ func containerOptions(p *Part, rest []word, short string) []word {
 	return nil
 }
 
-// leavesContainer says why an option lets what runs in a container reach out of it.
+// leavesContainer says why an option gives a container access to the machine, or "".
 func leavesContainer(name, value string) string {
 	switch name {
 	case "-H", "--host", "--context", "-c":
@@ -247,8 +246,8 @@ func leavesContainer(name, value string) string {
 	return ""
 }
 
-// pod opens kubectl exec, run and debug, which always change or enter something
-// on another machine.
+// pod treats kubectl exec, run and debug, which always change or enter something on another
+// machine.
 func (w *walker) pod(p *Part, words []word) bool {
 	verb := slices.IndexFunc(words, func(x word) bool {
 		return x.value == "exec" || x.value == "run" || x.value == "debug" || x.value == "rsh"
@@ -272,22 +271,22 @@ func (w *walker) pod(p *Part, words []word) bool {
 		p.opaque("a shell, or an image, on another machine")
 		return true
 	}
-	got := w.inner(p, func() { w.child(p, rest, nil) })
+	got := w.onOtherMachine(p, func() { w.child(p, rest, nil) })
 	markGuess(got)
-	p.lift(got)
+	p.liftFile(got)
 	return true
 }
 
 var (
-	// lookers only look, whatever their arguments are.
-	lookers = strings.Fields(`ls cat head tail grep egrep fgrep rg wc df du ps uptime uname whoami id hostname date printenv which stat file free dmesg ss
+	// readOnlyPrograms change nothing, whatever their arguments are.
+	readOnlyPrograms = strings.Fields(`ls cat head tail grep egrep fgrep rg wc df du ps uptime uname whoami id hostname date printenv which stat file free dmesg ss
 netstat echo printf test [ pwd true false sort uniq cut tr md5sum sha1sum sha256sum lsblk lscpu nproc w who last cd : basename dirname readlink realpath diff cmp`)
-	changers = strings.Fields(`rm mv cp mkdir rmdir touch tee chmod chown chgrp ln dd reboot shutdown poweroff halt kill pkill killall apt apt-get yum dnf
+	changingPrograms = strings.Fields(`rm mv cp mkdir rmdir touch tee chmod chown chgrp ln dd reboot shutdown poweroff halt kill pkill killall apt apt-get yum dnf
 apk pacman useradd userdel usermod passwd groupadd truncate install mkfs mount umount iptables nft crontab shred unlink`)
 )
 
-// changesThere says whether commands that run on another machine change it, or may.
-func changesThere(parts []Part) (yes, maybe bool) {
+// changesHost reports whether commands that run on another machine change it, or may.
+func changesHost(parts []Part) (yes, maybe bool) {
 	for i := range parts {
 		p := &parts[i]
 		switch p.Kind {
@@ -298,13 +297,13 @@ func changesThere(parts []Part) (yes, maybe bool) {
 		default:
 			prog := program(p.words)
 			switch {
-			case slices.Contains(changers, prog):
+			case slices.Contains(changingPrograms, prog):
 				yes = true
-			case p.Opaque || !slices.Contains(lookers, prog):
+			case p.Opaque || !slices.Contains(readOnlyPrograms, prog):
 				maybe = true
 			}
 		}
-		y, m := changesThere(p.Children)
+		y, m := changesHost(p.Children)
 		yes, maybe = yes || y, maybe || m
 	}
 	return yes, maybe

@@ -1,39 +1,46 @@
 package shell
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
 )
 
-// programDirs are where a system keeps its programs. What is started by a path
-// elsewhere is a file like any other: somebody may have just written it.
+// programDirs are where a system keeps its programs. A program started by a path elsewhere
+// is a file like any other: it may have just been written.
 var programDirs = []string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin"}
 
-// codeFile is a word of a part that names a file (or an image) whose contents decide
-// what runs. Nobody reads it here, so only a rule that says something of its name
-// allows it; one that merely names the program before it does not.
+// codeFile is a word of a part that names a file (or an image) whose contents decide what
+// runs. The contents are not read, so only a rule that restricts the name allows it; one
+// that only names the program before it does not.
 type codeFile struct {
-	at  int // place among the words, from 1; 0 is none
+	at  int // index among the words, from 1; 0 is none
 	why string
 }
 
-// startedByPath says whether the words start a file outside the system's programs.
+// startedByPath reports whether the words start a file outside the system's programs.
 func startedByPath(words []word) bool {
 	v := words[0].value
 	return strings.Contains(v, "/") && !slices.Contains(programDirs, path.Dir(path.Clean(v)))
 }
 
-// runsFile notes that a word names what runs.
-func (p *Part) runsFile(words []word, at int, why string) {
+// The reasons of runsFile.
+const (
+	unreadFile  = "it runs the file %s, whose contents are not checked"
+	unreadImage = "it is not known what the image %s runs"
+)
+
+// runsFile records that a word names what runs.
+func (p *Part) runsFile(words []word, at int, reason string) {
 	if p.file().at == 0 {
-		p.addExtra().file = codeFile{at: at + 1, why: why + " " + words[at].text}
+		p.addExtra().file = codeFile{at: at + 1, why: fmt.Sprintf(reason, words[at].text)}
 	}
 }
 
-// lift moves the question from what a runner starts to the runner itself: a rule
-// for "poetry run python x.py" names the script as well as one for "python x.py".
-func (p *Part) lift(children []Part) {
+// liftFile moves the file from what a runner starts to the runner itself: a rule for
+// "poetry run python x.py" names the script as well as one for "python x.py".
+func (p *Part) liftFile(children []Part) {
 	for i := range children {
 		c := &children[i]
 		if file := c.file(); file.at > 0 {
@@ -45,11 +52,11 @@ func (p *Part) lift(children []Part) {
 				c.extra.file = codeFile{}
 			}
 		}
-		p.lift(c.Children)
+		p.liftFile(c.Children)
 	}
 }
 
-// sourced walks ". file" and "source file".
+// sourced treats ". file" and "source file".
 func (w *walker) sourced(p *Part, words []word) {
 	clear(w.funcs) // the file may declare others
 	switch {
@@ -57,6 +64,6 @@ func (w *walker) sourced(p *Part, words []word) {
 	case !words[1].known || strings.HasPrefix(words[1].value, "/dev/") || strings.HasPrefix(words[1].value, "/proc/"):
 		p.opaque("the script is not known before it runs")
 	default:
-		p.runsFile(words, 1, "nobody has read")
+		p.runsFile(words, 1, unreadFile)
 	}
 }

@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	// longestCommand and deepestNesting bound the time for one decision; what is
-	// beyond them is opaque.
-	longestCommand = 128 << 10
-	deepestNesting = 100
-	deepestUnwrap  = 8
-	mostParts      = 4000
+	// maxCommandLen and maxNesting bound the time for one decision; what is beyond them is
+	// opaque.
+	maxCommandLen = 128 << 10
+	maxNesting    = 100
+	maxUnwrap     = 8
+	maxParts      = 4000
 )
 
 // Parse takes a command apart. It never fails: what it cannot read is an opaque part.
@@ -43,20 +43,21 @@ func Parse(command string, drop func(guess *Part) bool) Tree {
 	}
 	w := &walker{parts: make([]Part, 0, room), drop: drop}
 	t := w.parse(command)
-	if w.seen.both() {
+	if w.arith.risky() {
 		t.Parts = append(t.Parts, Part{
-			Argv: []string{command}, Text: command, Action: action.Join("bash", command), Kind: KindPlain, Opaque: true, Why: "arithmetic may run code that stands in a value", offset: -1,
+			Argv: []string{command}, Text: command, Action: action.Join("bash", command), Kind: KindPlain, Opaque: true, Why: "arithmetic may run code in the value of a variable", offset: -1,
 		})
 		*w.count++
 	}
-	if *w.count > mostParts {
-		// Here and not where it happened: what held that part was dropped too.
+	if *w.count > maxParts {
+		// It is added at the end because the part that exceeded the limit was dropped with
+		// all its children.
 		t.Parts = append(t.Parts, Part{Kind: KindUnknown, Opaque: true, Why: "too many commands to read", Text: "…", Action: action.Join("bash", "…"), offset: -1})
 	}
 	return t
 }
 
-// cwd is where relative paths lead at some point of a script.
+// cwd is the working directory at some point of a script.
 type cwd struct {
 	dir     string // relative to where the command starts, or absolute
 	unknown bool
@@ -73,23 +74,23 @@ func (c cwd) join(p string) string {
 }
 
 type walker struct {
-	src     string
-	unwrap  int // how many texts deep
-	count   *int
-	seen    *reckoning
-	parts   []Part
-	cwd     cwd
-	vars    map[string][]string
-	settled bool                // vars has all that there will be
-	words   map[string]word     // those that were read, by their text
-	guessed map[string]struct{} // in this text; nested ones have their own
-	drop    func(*Part) bool    // as given to Parse
-	scrap   scrap
-	line    []byte          // room to put an action together
-	funcs   map[string]bool // functions that are certainly declared by now
-	sure    bool            // this statement certainly runs, in this shell
-	piped   bool            // stdin is a pipe
-	stdin   *syntax.Stmt    // what writes into it
+	src       string
+	unwrap    int // how many scripts it is nested in
+	count     *int
+	arith     *arithmeticUse
+	parts     []Part
+	cwd       cwd
+	vars      map[string][]string
+	varsKnown bool                // vars is complete
+	words     map[string]word     // cache of words that were read, by their source text
+	guessed   map[string]struct{} // guesses made for this text; nested texts have their own
+	drop      func(*Part) bool    // as given to Parse
+	scratch   scratch
+	buf       []byte          // for putting an action together
+	funcs     map[string]bool // functions that are certainly declared at this point
+	certain   bool            // the current statement certainly runs, in this shell
+	piped     bool            // stdin is a pipe
+	stdin     *syntax.Stmt    // the command that writes into it
 }
 
 // parse reads a command and walks it.
@@ -97,7 +98,7 @@ func (w *walker) parse(command string) Tree {
 	t := Tree{Command: command}
 	w.src = command
 	if w.count == nil {
-		w.count, w.seen = new(int), new(reckoning)
+		w.count, w.arith = new(int), new(arithmeticUse)
 	}
 	if tooLarge(command) {
 		w.unknown(command, "too long or too deeply nested to read")
@@ -113,24 +114,24 @@ func (w *walker) parse(command string) Tree {
 	if strings.Contains(command, "$") {
 		w.collectVars(stmts)
 	}
-	w.settled = true
-	w.sure = true
+	w.varsKnown = true
+	w.certain = true
 	w.stmts(stmts)
 	if t.Err != nil {
-		// bash runs what stands before the error, so that was walked too.
+		// bash runs what comes before the error, so that was walked too.
 		w.unknown(command[min(rest, len(command)):], "cannot be parsed: "+t.Err.Error())
 	}
 	t.Parts = w.parts
 	return t
 }
 
-// parsers are kept because making one costs as much as reading a short command.
+// parsers are reused because making one costs as much as reading a short command.
 var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
 
-// statements reads as many as can be read, and why no more.
+// statements gives the statements up to the first error, and that error.
 func statements(command string) (stmts []*syntax.Stmt, err error) {
-	// The command is a stranger's text: should the parser trip over it, that
-	// text is opaque, and the program goes on.
+	// The command is untrusted text: if the parser panics, the text is opaque and the
+	// program goes on.
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the parser failed: %v", r)
@@ -140,19 +141,19 @@ func statements(command string) (stmts []*syntax.Stmt, err error) {
 	for stmt, e := range parser.StmtsSeq(strings.NewReader(command)) {
 		if e != nil {
 			err = e
-			continue // it may report an error twice and must be let go on
+			continue // the iterator may report an error twice and has to be run to its end
 		}
 		stmts = append(stmts, stmt)
 	}
-	parsers.Put(parser) // not after a panic: it may be in any state then
+	parsers.Put(parser) // not after a panic: its state is unknown then
 	return stmts, err
 }
 
 func tooLarge(command string) bool {
-	return len(command) > longestCommand || nesting(command) > deepestNesting
+	return len(command) > maxCommandLen || nesting(command) > maxNesting
 }
 
-// nesting is an upper bound on how deep the brackets of a text go.
+// nesting is an upper bound on how deeply the brackets of a text are nested.
 func nesting(s string) int {
 	depth, most := 0, 0
 	for i := 0; i < len(s); i++ {
@@ -163,8 +164,8 @@ func nesting(s string) int {
 		case ')', '}':
 			depth = max(depth-1, 0)
 		case '\n':
-			// Quotes and comments may hold stray brackets; a script of many lines
-			// must not add them up.
+			// Quotes and comments may contain unpaired brackets, which must not add up
+			// over the lines of a script.
 			depth = min(depth, most/2)
 		}
 	}
@@ -177,10 +178,10 @@ func (w *walker) unknown(text, why string) {
 }
 
 func (w *walker) emit(p *Part) {
-	if *w.count++; *w.count > mostParts {
-		return // Shell says so
+	if *w.count++; *w.count > maxParts {
+		return // Parse reports it
 	}
-	w.dataParts(p)
+	w.notePartData(p)
 	if p.Action == "" {
 		p.Action = action.Join("bash", p.Text)
 	}
@@ -190,7 +191,7 @@ func (w *walker) emit(p *Part) {
 	w.parts = append(w.parts, *p)
 }
 
-// collect gives the parts that f emits, instead of adding them here.
+// collect returns the parts that f emits instead of adding them here.
 func (w *walker) collect(f func()) []Part {
 	saved := w.parts
 	w.parts = nil
@@ -200,16 +201,16 @@ func (w *walker) collect(f func()) []Part {
 	return got
 }
 
-// collectVars notes what the script itself puts into its variables.
+// collectVars records what the script assigns to its variables.
 func (w *walker) collectVars(stmts []*syntax.Stmt) {
 	note := func(name string, in *syntax.Word) {
-		if in == nil || len(w.vars[name]) == mostValues {
-			return // as many as are looked at
+		if in == nil || len(w.vars[name]) == maxValues {
+			return // more are not considered
 		}
 		for _, v := range w.read(nil, in) {
 			got := w.vars[name]
-			for _, p := range v.possible() {
-				if len(got) < mostValues && !slices.Contains(got, p) {
+			for _, p := range v.possibleValues() {
+				if len(got) < maxValues && !slices.Contains(got, p) {
 					got = append(got, p)
 				}
 			}

@@ -116,7 +116,7 @@ func TestAnsiC(t *testing.T) {
 func TestShellBounds(t *testing.T) {
 	t.Parallel()
 	for name, command := range map[string]string{
-		"long":          strings.Repeat("a ", longestCommand),
+		"long":          strings.Repeat("a ", maxCommandLen),
 		"parentheses":   strings.Repeat("(", 50_000),
 		"substitutions": strings.Repeat("$(", 50_000),
 		"arithmetic":    strings.Repeat("$((", 20_000),
@@ -131,7 +131,7 @@ func TestShellBounds(t *testing.T) {
 		if !opaque {
 			t.Errorf("%s: nothing is opaque", name)
 		}
-		if n > mostParts+1 {
+		if n > maxParts+1 {
 			t.Errorf("%s: %d parts", name, n)
 		}
 	}

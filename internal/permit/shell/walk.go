@@ -12,21 +12,21 @@ func (w *walker) stmts(list []*syntax.Stmt) {
 	}
 }
 
-// apart walks something that runs in a shell of its own or perhaps not at all.
-func (w *walker) apart(f func()) {
-	c, s, p, in := w.cwd, w.sure, w.piped, w.stdin
-	w.sure = false
+// inSubshell walks something that runs in a shell of its own, or maybe not at all.
+func (w *walker) inSubshell(f func()) {
+	c, s, p, in := w.cwd, w.certain, w.piped, w.stdin
+	w.certain = false
 	f()
-	w.cwd, w.sure, w.piped, w.stdin = c, s, p, in
+	w.cwd, w.certain, w.piped, w.stdin = c, s, p, in
 }
 
-// perhaps walks something that may run or not, in this shell: it may have changed
-// the directory.
-func (w *walker) perhaps(f func()) {
-	before, s := w.cwd, w.sure
-	w.sure = false
+// conditionally walks something that may run or not, in this shell: afterwards the working
+// directory is unknown if it changes it.
+func (w *walker) conditionally(f func()) {
+	before, s := w.cwd, w.certain
+	w.certain = false
 	f()
-	w.sure = s
+	w.certain = s
 	if w.cwd != before {
 		w.cwd = cwd{unknown: true}
 	}
@@ -37,7 +37,7 @@ func (w *walker) stmt(s *syntax.Stmt) {
 		return
 	}
 	if s.Background || s.Coprocess || s.Disown {
-		w.apart(func() { w.command(s) })
+		w.inSubshell(func() { w.command(s) })
 		return
 	}
 	w.command(s)
@@ -52,21 +52,21 @@ func (w *walker) command(s *syntax.Stmt) {
 	case *syntax.Block:
 		w.stmts(c.Stmts)
 	case *syntax.Subshell:
-		w.apart(func() { w.stmts(c.Stmts) })
+		w.inSubshell(func() { w.stmts(c.Stmts) })
 	case *syntax.IfClause:
-		w.perhaps(func() { w.ifClause(c) })
+		w.conditionally(func() { w.ifClause(c) })
 	case *syntax.WhileClause:
-		w.perhaps(func() { w.stmts(c.Cond); w.stmts(c.Do) })
+		w.conditionally(func() { w.stmts(c.Cond); w.stmts(c.Do) })
 	case *syntax.ForClause:
 		w.loop(c)
-		w.perhaps(func() { w.stmts(c.Do) })
+		w.conditionally(func() { w.stmts(c.Do) })
 	case *syntax.CaseClause:
-		w.inside(c.Word)
+		w.substitutions(c.Word)
 		for _, item := range c.Items {
 			for _, p := range item.Patterns {
-				w.inside(p)
+				w.substitutions(p)
 			}
-			w.perhaps(func() { w.stmts(item.Stmts) })
+			w.conditionally(func() { w.stmts(item.Stmts) })
 		}
 	case *syntax.FuncDecl:
 		w.function(c)
@@ -75,7 +75,7 @@ func (w *walker) command(s *syntax.Stmt) {
 	case *syntax.TimeClause:
 		w.stmt(c.Stmt)
 	case *syntax.CoprocClause:
-		w.apart(func() { w.coproc(c) })
+		w.inSubshell(func() { w.coproc(c) })
 	case *syntax.TestClause, *syntax.ArithmCmd, *syntax.LetClause:
 		w.evaluated(c)
 	case nil:
@@ -97,16 +97,16 @@ func (w *walker) binary(c *syntax.BinaryCmd) {
 	switch c.Op {
 	case syntax.AndStmt:
 		w.stmt(c.X)
-		s := w.sure
-		w.sure = false
+		s := w.certain
+		w.certain = false
 		w.stmt(c.Y)
-		w.sure = s
+		w.certain = s
 	case syntax.OrStmt:
 		w.stmt(c.X)
-		w.perhaps(func() { w.stmt(c.Y) })
-	default: // a pipe: both sides in shells of their own
-		w.apart(func() { w.stmt(c.X) })
-		w.apart(func() {
+		w.conditionally(func() { w.stmt(c.Y) })
+	default: // a pipe: both sides run in subshells
+		w.inSubshell(func() { w.stmt(c.X) })
+		w.inSubshell(func() {
 			w.piped, w.stdin = true, c.X
 			w.stmt(c.Y)
 		})
@@ -135,14 +135,14 @@ func (w *walker) printed() *string {
 		}
 	case "printf":
 		if len(args) > 1 {
-			args = args[1:] // the format only arranges them
+			args = args[1:] // the format only arranges the arguments
 		}
 	default:
 		return nil
 	}
 	var out []string
 	for i := range args {
-		v := args[i].possible()
+		v := args[i].possibleValues()
 		if len(v) == 0 {
 			return nil
 		}
@@ -157,20 +157,20 @@ func (w *walker) function(c *syntax.FuncDecl) {
 	if c.Name != nil {
 		name = c.Name.Value
 	}
-	sure := w.sure
+	sure := w.certain
 	before := len(w.parts)
 	saved := w.cwd
-	w.sure = false
+	w.certain = false
 	w.cwd = cwd{unknown: true} // it may be called from anywhere
 	w.stmt(c.Body)
-	w.cwd, w.sure = saved, sure
+	w.cwd, w.certain = saved, sure
 	if name == "" {
 		return
 	}
 	if isForkBomb(name, c.Body) {
 		w.emit(&Part{Argv: []string{name}, Text: name + "() " + w.source(c.Body), Kind: KindPlain, extra: &extra{catastrophe: "a fork bomb"}, offset: -1, words: []word{knownWord(name)}})
 	}
-	// A body without commands could hide that the name means a program.
+	// With an empty body, the name could hide a call of the program of that name.
 	if sure && len(w.parts) > before {
 		if w.funcs == nil {
 			w.funcs = map[string]bool{}
@@ -179,27 +179,27 @@ func (w *walker) function(c *syntax.FuncDecl) {
 	}
 }
 
-// loop walks the head of a for, which assigns like any assignment does.
+// loop walks the head of a for loop, which assigns a variable.
 func (w *walker) loop(c *syntax.ForClause) {
-	w.inside(c.Loop)
+	w.substitutions(c.Loop)
 	switch l := c.Loop.(type) {
 	case *syntax.WordIter:
 		for _, item := range l.Items {
 			for _, x := range w.read(nil, item) {
-				w.dataWord(&x)
+				w.noteData(&x)
 			}
 		}
 		if why := changesPrograms(l.Name.Value, "", false); why != "" {
-			w.hidden(l, why)
+			w.opaqueNode(l, why)
 		}
 	case *syntax.CStyleLoop:
-		w.reckons(l)
-		w.arithmetic(l)
+		w.noteArithmetic(l)
+		w.arithmeticAssigns(l)
 	}
 }
 
-// arithmetic finds assignments in what bash computes.
-func (w *walker) arithmetic(n syntax.Node) {
+// arithmeticAssigns finds assignments in arithmetic.
+func (w *walker) arithmeticAssigns(n syntax.Node) {
 	why := ""
 	syntax.Walk(n, func(n syntax.Node) bool {
 		if word, ok := n.(*syntax.Word); ok && why == "" {
@@ -208,12 +208,12 @@ func (w *walker) arithmetic(n syntax.Node) {
 		return why == ""
 	})
 	if why != "" {
-		w.hidden(n, why)
+		w.opaqueNode(n, why)
 	}
 }
 
-// inside finds the commands that run while a node is expanded.
-func (w *walker) inside(n syntax.Node) {
+// substitutions finds the commands that run while a node is expanded.
+func (w *walker) substitutions(n syntax.Node) {
 	if word, ok := n.(*syntax.Word); ok {
 		if word == nil || isFlat(word.Parts) {
 			return
@@ -223,31 +223,31 @@ func (w *walker) inside(n syntax.Node) {
 		switch n := n.(type) {
 		case *syntax.ParamExp:
 			if n.Slice != nil || n.Index != nil {
-				w.reckons(n)
+				w.noteArithmetic(n)
 			}
 			if n.Exp != nil && n.Exp.Op == syntax.OtherParamOps && n.Exp.Word != nil && n.Exp.Word.Lit() == "P" {
-				w.hidden(n, "a prompt expansion runs the code in its value")
+				w.opaqueNode(n, "a prompt expansion runs the code in its value")
 			}
 			if n.Exp != nil && n.Param != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
 				if why := changesPrograms(n.Param.Value, "", false); why != "" {
-					w.hidden(n, why)
+					w.opaqueNode(n, why)
 				}
 			}
 		case *syntax.ArithmExp:
-			w.reckons(n)
+			w.noteArithmetic(n)
 		case *syntax.CmdSubst:
-			w.apart(func() { w.piped = false; w.stmts(n.Stmts) })
+			w.inSubshell(func() { w.piped = false; w.stmts(n.Stmts) })
 			return false
 		case *syntax.ProcSubst:
-			w.apart(func() { w.piped = false; w.stmts(n.Stmts) })
+			w.inSubshell(func() { w.piped = false; w.stmts(n.Stmts) })
 			return false
 		}
 		return true
 	})
 }
 
-// isFlat says that nothing can run while the parts are expanded: text, and variables as
-// they are.
+// isFlat reports that nothing can run while the parts are expanded: plain text, and
+// variables without operators.
 func isFlat(parts []syntax.WordPart) bool {
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -267,13 +267,13 @@ func isFlat(parts []syntax.WordPart) bool {
 	return true
 }
 
-// evaluated walks what bash computes itself. Arithmetic runs the commands that
-// stand in the subscripts of quoted text.
+// evaluated walks tests and arithmetic. Arithmetic runs commands in the subscripts of
+// quoted text.
 func (w *walker) evaluated(n syntax.Node) {
-	w.inside(n)
-	w.reckons(n)
+	w.substitutions(n)
+	w.noteArithmetic(n)
 	if _, test := n.(*syntax.TestClause); !test {
-		w.arithmetic(n)
+		w.arithmeticAssigns(n)
 	}
 	hidden := false
 	syntax.Walk(n, func(n syntax.Node) bool {
@@ -283,12 +283,12 @@ func (w *walker) evaluated(n syntax.Node) {
 		return !hidden
 	})
 	if hidden {
-		w.hidden(n, "quoted code in arithmetic")
+		w.opaqueNode(n, "quoted code in arithmetic")
 	}
 }
 
-// hidden emits an opaque part for a place where bash runs text that is data here.
-func (w *walker) hidden(n syntax.Node, why string) {
+// opaqueNode emits an opaque part where bash runs text that looks like data.
+func (w *walker) opaqueNode(n syntax.Node, why string) {
 	src := w.source(n)
 	w.emit(&Part{Argv: []string{src}, Text: src, Kind: KindPlain, Opaque: true, Why: why, offset: int(n.Pos().Offset()), words: []word{{value: src, text: src}}})
 }

@@ -10,25 +10,25 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// word is one word of a command as far as it can be known without running it.
+// word is what can be known of one word of a command without running it.
 type word struct {
-	value  string // what the program gets; expansions stand in it as written
-	text   string // how the shell would need it written
+	value  string // what the program gets; expansions appear as written
+	text   string // how it has to be written in a shell
 	known  bool   // value is exactly what the program gets, as one argument
 	home   bool   // begins with an unquoted tilde
 	glob   bool   // has an active glob: it may become several arguments
 	split  bool   // an unquoted expansion: it may become no, one or many arguments
-	hidden bool   // stands for arguments that the text does not show
-	gaps   *gaps  // nil when all is known, as it is of most words
+	unseen bool   // stands for arguments that the text does not show
+	gaps   *gaps  // nil if all is known, as for most words
 }
 
-// gaps is what is known of a word of which something is not. Words share it; nobody changes it.
+// gaps describes a word that is not fully known. Words share it, so it must not be changed.
 type gaps struct {
 	spans  []Span   // text, with gaps for what is not known
-	values []string // what the value may become, as far as the script itself tells
+	values []string // possible values, as far as the script tells
 }
 
-// spans are nil when all is known.
+// spans are nil if all is known.
 func (w *word) spans() []Span {
 	if w.gaps == nil {
 		return nil
@@ -53,30 +53,30 @@ func knownWords(vs []string) []word {
 	return out
 }
 
-// possible lists what the word may stand for; nothing when that is unknown.
-func (w *word) possible() []string {
+// possibleValues lists the values that the word may have; nothing if they are unknown.
+func (w *word) possibleValues() []string {
 	switch {
 	case w.known && !w.home && strings.HasPrefix(w.value, "~"):
-		return []string{"./" + w.value} // a quoted tilde is a name like any other
+		return []string{"./" + w.value} // a quoted tilde is an ordinary character
 	case w.known || w.glob && len(w.values()) == 0:
 		return []string{w.value}
 	}
 	return w.values()
 }
 
-// piece is a run of a word that is literal or not.
+// piece is a part of a word that is either literal or an expansion.
 type piece struct {
 	text   string // literal text, or the source of an expansion
 	quoted bool
-	gap    bool     // not literal
-	values []string // for a gap: what it may stand for
+	gap    bool     // an expansion
+	values []string // for a gap: its possible values
 }
 
-// mostValues bounds the guesses for one word.
-const mostValues = 8
+// maxValues bounds the guesses for one word.
+const maxValues = 8
 
-// read turns a parsed word into what is known of it. Brace expansion makes
-// several words of one; they are added to those given.
+// read turns a parsed word into what is known of it. Brace expansion makes several words of
+// one; all are appended.
 func (w *walker) read(to []word, in *syntax.Word) []word {
 	if len(in.Parts) == 1 {
 		if lit, ok := in.Parts[0].(*syntax.Lit); ok && !strings.ContainsAny(lit.Value, "\\*?[{~") {
@@ -88,7 +88,7 @@ func (w *walker) read(to []word, in *syntax.Word) []word {
 		if syntax.SplitBraces(cp) {
 			if all, ok := braces(cp.Parts, 64); ok {
 				for _, parts := range all {
-					if x := w.join(w.pieces(parts)); x.value != "" || quotes(parts) {
+					if x := w.join(w.pieces(parts)); x.value != "" || hasNonLiteral(parts) {
 						to = append(to, x) // the shell drops an empty word
 					}
 				}
@@ -98,12 +98,12 @@ func (w *walker) read(to []word, in *syntax.Word) []word {
 			return append(to, word{value: src, text: src, split: true, gaps: oneGap})
 		}
 	}
-	return append(to, w.whole(in))
+	return append(to, w.readOne(in))
 }
 
-// whole reads a word as one, without opening its braces.
-func (w *walker) whole(in *syntax.Word) word {
-	key := w.repeated(in)
+// readOne reads a word without brace expansion.
+func (w *walker) readOne(in *syntax.Word) word {
+	key := w.cacheKey(in)
 	if key == "" {
 		return w.join(w.pieces(in.Parts))
 	}
@@ -118,24 +118,24 @@ func (w *walker) whole(in *syntax.Word) word {
 	return x
 }
 
-// repeated is the text of a word that means the same wherever it stands in a script:
-// plain text and variables, once it is known what the script puts into them. Long
-// scripts say the same few of them on every line. The text must be what the parser read,
-// to the letter, so that nothing can pass for another word.
-func (w *walker) repeated(in *syntax.Word) string {
-	if !w.settled {
+// cacheKey is the source text of a word that means the same everywhere in a script: plain
+// text and variables, once all assignments are known. Long scripts repeat the same few words
+// on every line. The text must be exactly what the parser read, so that no other word has
+// the same key; "" for a word that cannot be cached.
+func (w *walker) cacheKey(in *syntax.Word) string {
+	if !w.varsKnown {
 		return ""
 	}
 	src := w.source(in)
-	if rest, ok := simple(src, in.Parts); !ok || rest != "" {
+	if rest, ok := cutSimple(src, in.Parts); !ok || rest != "" {
 		return ""
 	}
 	return src
 }
 
-// simple takes parts off the beginning of a text, as long as they are plain text,
-// variables, and these in double quotes.
-func simple(src string, parts []syntax.WordPart) (rest string, ok bool) {
+// cutSimple removes the parts from the beginning of a text, as long as they are plain text,
+// variables, or these in double quotes.
+func cutSimple(src string, parts []syntax.WordPart) (rest string, ok bool) {
 	for _, p := range parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
@@ -155,7 +155,7 @@ func simple(src string, parts []syntax.WordPart) (rest string, ok bool) {
 				return "", false
 			}
 			if src, ok = strings.CutPrefix(src, `"`); ok {
-				if src, ok = simple(src, p.Parts); ok || len(p.Parts) == 0 {
+				if src, ok = cutSimple(src, p.Parts); ok || len(p.Parts) == 0 {
 					src, ok = strings.CutPrefix(src, `"`)
 				}
 			}
@@ -169,7 +169,7 @@ func simple(src string, parts []syntax.WordPart) (rest string, ok bool) {
 	return src, ok
 }
 
-func quotes(parts []syntax.WordPart) bool {
+func hasNonLiteral(parts []syntax.WordPart) bool {
 	return slices.ContainsFunc(parts, func(p syntax.WordPart) bool {
 		_, lit := p.(*syntax.Lit)
 		return !lit
@@ -185,7 +185,7 @@ func hasBrace(in *syntax.Word) bool {
 	return false
 }
 
-// braces multiplies brace expressions out, up to a limit.
+// braces expands brace expressions, up to a limit.
 func braces(parts []syntax.WordPart, limit int) ([][]syntax.WordPart, bool) {
 	out := [][]syntax.WordPart{nil}
 	for _, p := range parts {
@@ -222,7 +222,7 @@ func braces(parts []syntax.WordPart, limit int) ([][]syntax.WordPart, bool) {
 }
 
 func (w *walker) pieces(parts []syntax.WordPart) []piece {
-	out := make([]piece, 0, room(parts))
+	out := make([]piece, 0, pieceCount(parts))
 	for _, p := range parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
@@ -249,8 +249,8 @@ func (w *walker) pieces(parts []syntax.WordPart) []piece {
 	return out
 }
 
-// room is how many pieces the parts of a word usually make.
-func room(parts []syntax.WordPart) int {
+// pieceCount is how many pieces the parts of a word usually become.
+func pieceCount(parts []syntax.WordPart) int {
 	n := 0
 	for _, p := range parts {
 		n++
@@ -261,9 +261,9 @@ func room(parts []syntax.WordPart) int {
 	return n
 }
 
-// join makes a word of its pieces.
+// join makes a word from its pieces.
 func (w *walker) join(pieces []piece) word {
-	if whole, ok := single(pieces); ok {
+	if whole, ok := singleExpansion(pieces); ok {
 		return whole
 	}
 	out := word{known: true}
@@ -278,7 +278,7 @@ func (w *walker) join(pieces []piece) word {
 			out.split = out.split || !p.quoted
 			text.WriteString(p.text)
 			spans = append(spans, Span{Gap: true})
-			values = multiply(values, p.values)
+			values = product(values, p.values)
 			continue
 		case p.quoted:
 			quoted = true
@@ -293,13 +293,13 @@ func (w *walker) join(pieces []piece) word {
 				out.glob, out.known = true, false
 				spans = append(spans, globSpans(p.text)...)
 				text.WriteString(p.text)
-				values = multiply(values, []string{p.text})
+				values = product(values, []string{p.text})
 				continue
 			}
 			text.WriteString(p.text)
 		}
 		spans = append(spans, Span{Text: p.text})
-		values = multiply(values, []string{p.text})
+		values = product(values, []string{p.text})
 	}
 	out.value, out.text = value.String(), text.String()
 	if out.known {
@@ -315,9 +315,9 @@ func (w *walker) join(pieces []piece) word {
 	return out
 }
 
-// single is the word that is nothing but one expansion, perhaps in quotes: most of
-// those in scripts are.
-func single(pieces []piece) (word, bool) {
+// singleExpansion is the word of one expansion alone, perhaps in quotes, as most expansions
+// in scripts are.
+func singleExpansion(pieces []piece) (word, bool) {
 	if len(pieces) == 2 && pieces[0].quoted && !pieces[0].gap && pieces[0].text == "" {
 		pieces = pieces[1:]
 	}
@@ -327,16 +327,16 @@ func single(pieces []piece) (word, bool) {
 	p := pieces[0]
 	out := word{value: p.text, text: p.text, split: !p.quoted, gaps: oneGap}
 	if len(p.values) > 0 {
-		out.gaps = &gaps{spans: oneGap.spans, values: p.values[:min(len(p.values), mostValues)]}
+		out.gaps = &gaps{spans: oneGap.spans, values: p.values[:min(len(p.values), maxValues)]}
 	}
 	return out, true
 }
 
-// oneGap is what is known of a word of which nothing is; nobody changes it.
+// oneGap is for a word of which nothing is known; it must not be changed.
 var oneGap = &gaps{spans: []Span{{Gap: true}}}
 
-// multiply gives every head every tail. The heads are changed where that is enough.
-func multiply(heads, tails []string) []string {
+// product appends every tail to every head. It may change the heads.
+func product(heads, tails []string) []string {
 	if len(heads) == 0 || len(tails) == 0 {
 		return nil
 	}
@@ -348,10 +348,10 @@ func multiply(heads, tails []string) []string {
 		}
 		return heads
 	}
-	out := make([]string, 0, min(len(heads)*len(tails), mostValues))
+	out := make([]string, 0, min(len(heads)*len(tails), maxValues))
 	for _, h := range heads {
 		for _, t := range tails {
-			if len(out) < mostValues {
+			if len(out) < maxValues {
 				out = append(out, h+t)
 			}
 		}
@@ -359,7 +359,7 @@ func multiply(heads, tails []string) []string {
 	return out
 }
 
-// guess is what the script itself says an expansion may be.
+// guess gives the values of an expansion, as far as the script tells.
 func (w *walker) guess(p syntax.WordPart) []string {
 	exp, ok := p.(*syntax.ParamExp)
 	if !ok || exp.Param == nil || exp.Excl || exp.Length || exp.Index != nil || exp.Repl != nil || exp.Slice != nil {
@@ -372,7 +372,7 @@ func (w *walker) guess(p syntax.WordPart) []string {
 	case "CHORUS_HOME":
 		out = append(out, homeMark)
 	default:
-		out = slices.Clip(w.vars[exp.Param.Value]) // whoever adds to it gets a copy
+		out = slices.Clip(w.vars[exp.Param.Value]) // appending makes a copy
 	}
 	if exp.Exp != nil {
 		switch exp.Exp.Op {
@@ -380,14 +380,14 @@ func (w *walker) guess(p syntax.WordPart) []string {
 			syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
 			if exp.Exp.Word != nil {
 				d := w.join(w.pieces(exp.Exp.Word.Parts))
-				out = append(out, d.possible()...)
+				out = append(out, d.possibleValues()...)
 			}
 		}
 	}
 	return out
 }
 
-// source is a node's text in the script.
+// source is the text of a node.
 func (w *walker) source(n syntax.Node) string {
 	from, to := int(n.Pos().Offset()), int(n.End().Offset())
 	if from < 0 || from > to || to > len(w.src) {
@@ -410,7 +410,7 @@ func globSpans(s string) []Span {
 	return []Span{{Text: s[:i]}, {Gap: true}, {Text: s[j+1:]}}
 }
 
-// unescape adds unquoted text without its backslashes; what they protected counts as
+// unescape appends unquoted text without its backslashes; escaped characters count as
 // quoted.
 func unescape(out []piece, s string) []piece {
 	if !strings.Contains(s, `\`) {
@@ -454,7 +454,7 @@ func unescapeQuoted(s string) string {
 	return b.String()
 }
 
-// ansiC decodes the inside of $'…'.
+// ansiC decodes the contents of $'…'.
 func ansiC(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
@@ -472,18 +472,18 @@ func ansiC(s string) string {
 		}
 		switch c := s[i]; c {
 		case 'x':
-			i += number(&b, s[i+1:], 16, 2, true)
+			i += writeNumber(&b, s[i+1:], 16, 2, true)
 		case 'u':
-			i += number(&b, s[i+1:], 16, 4, false)
+			i += writeNumber(&b, s[i+1:], 16, 4, false)
 		case 'U':
-			i += number(&b, s[i+1:], 16, 8, false)
+			i += writeNumber(&b, s[i+1:], 16, 8, false)
 		case 'c':
 			if i+1 < len(s) {
 				i++
 				b.WriteByte(s[i] & 0x1f)
 			}
 		case '0', '1', '2', '3', '4', '5', '6', '7':
-			i += number(&b, s[i:], 8, 3, true) - 1
+			i += writeNumber(&b, s[i:], 8, 3, true) - 1
 		default:
 			b.WriteByte('\\')
 			b.WriteByte(c)
@@ -493,7 +493,7 @@ func ansiC(s string) string {
 	return v
 }
 
-func number(b *strings.Builder, s string, base, most int, single bool) int {
+func writeNumber(b *strings.Builder, s string, base, most int, single bool) int {
 	n := 0
 	for n < len(s) && n < most {
 		if _, err := strconv.ParseUint(s[n:n+1], base, 8); err != nil {
@@ -510,8 +510,8 @@ func number(b *strings.Builder, s string, base, most int, single bool) int {
 	return n
 }
 
-// quote writes a literal word as the shell would need it, and no more: rules are
-// written by people who type --flag=value without quotes.
+// quote quotes a literal word only where a shell needs it: people write rules with
+// --flag=value without quotes.
 func quote(s string) string {
 	if !needsQuotes(s) {
 		return s

@@ -9,7 +9,7 @@ import (
 	"chorus/internal/permit/permittest"
 )
 
-// Words that are read once and remembered are those that would be read again.
+// A cached word is the same as one that is read again.
 func TestRepeatedWordsAreTheSame(t *testing.T) {
 	t.Parallel()
 	scripts := []string{
@@ -28,11 +28,11 @@ func TestRepeatedWordsAreTheSame(t *testing.T) {
 	}
 	known := 0
 	for _, script := range scripts {
-		stmts, _ := statements(script) // what can be read of it
+		stmts, _ := statements(script) // as far as it can be parsed
 		fresh, remembers := &walker{src: script}, &walker{src: script}
 		fresh.collectVars(stmts)
 		remembers.collectVars(stmts)
-		remembers.settled = true
+		remembers.varsKnown = true
 		for range 2 {
 			for _, s := range stmts {
 				syntax.Walk(s, func(n syntax.Node) bool {

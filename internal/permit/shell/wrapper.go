@@ -7,14 +7,14 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// wrapper is how a program that starts another reads its own options.
+// wrapper describes the options of a program that starts another.
 type wrapper struct {
 	short string   // short options that take a value
 	long  []string // long options that take a value in the next word
 	skip  int      // words before the command
 	sets  bool     // takes NAME=value before the command
-	// raises means it gives the child more rights: then its own text must be
-	// allowed too, and the child can only make the verdict stricter.
+	// raises means that it gives the child more rights: its own text must be allowed too,
+	// and the child can only make the verdict stricter.
 	raises bool
 	// query options make it print something instead of starting anything.
 	query string
@@ -56,13 +56,14 @@ var wrappers = map[string]wrapper{
 	"chroot":     {skip: 1, long: []string{"--userspec"}, raises: true},
 }
 
-// runners are programs with a subcommand after which a command stands.
+// runners are programs with subcommands that are followed by a command.
 var runners = map[string][]string{
 	"poetry": {"run"}, "uv": {"run"}, "pipx": {"run"}, "bundle": {"exec"}, "npm": {"exec", "x"}, "pnpm": {"exec", "dlx"},
 	"yarn": {"exec", "dlx"}, "pipenv": {"run"}, "rye": {"run"}, "hatch": {"run"}, "mise": {"exec", "x"}, "conda": {"run"},
 }
 
-// unwrapped opens a program that starts another one; false if it is none.
+// unwrapped adds what a program that starts others would start; it is false for other
+// programs.
 func (w *walker) unwrapped(p *Part, prog string, words []word, redirs []*syntax.Redirect) bool {
 	switch prog {
 	case "eval":
@@ -100,9 +101,9 @@ func (w *walker) wrap(p *Part, prog string, spec wrapper, words []word, redirs [
 	for len(rest) > 0 && spec.sets {
 		name, value, ok := strings.Cut(rest[0].value, "=")
 		if !ok {
-			break // whatever has the sign is a variable here, also "BASH_FUNC_x%%=…"
+			break // every word with "=" is a variable here, also "BASH_FUNC_x%%=…"
 		}
-		w.dataWord(&rest[0])
+		w.noteData(&rest[0])
 		if why := changesPrograms(name, value, rest[0].known); why != "" {
 			p.opaque(why)
 		}
@@ -121,7 +122,7 @@ func (w *walker) wrap(p *Part, prog string, spec wrapper, words []word, redirs [
 		rest = w.xargs(p, words, rest)
 	}
 	if prog == "exec" || prog == "command" || prog == "builtin" {
-		// Functions are not looked at, so a name means the program or builtin.
+		// These ignore functions, so the name means the program or builtin.
 		saved := w.funcs
 		w.funcs = map[string]bool{}
 		defer func() { w.funcs = saved }()
@@ -137,11 +138,11 @@ func (w *walker) wrap(p *Part, prog string, spec wrapper, words []word, redirs [
 	before := len(p.Children)
 	w.child(p, rest, redirs)
 	markGuess(p.Children[before:])
-	p.lift(p.Children[before:])
+	p.liftFile(p.Children[before:])
 }
 
-// options skips a wrapper's own options and gives the command; query is true when
-// it starts none.
+// options skips a wrapper's own options and gives the command; query is true if it starts
+// none.
 func options(words []word, spec wrapper) (rest []word, query bool) {
 	i := 0
 	for i < len(words) {
@@ -188,7 +189,7 @@ func shellFlag(words []word) bool {
 	return false
 }
 
-// envSplit opens env -S 'command words'.
+// envSplit treats env -S 'command words'.
 func (w *walker) envSplit(p *Part, words, rest []word) []word {
 	for i, x := range words {
 		code, ok := strings.CutPrefix(x.value, "--split-string=")
@@ -210,9 +211,10 @@ func (w *walker) envSplit(p *Part, words, rest []word) []word {
 	return rest
 }
 
-// xargs adds what it reads from its input: words the script tells, or unknown ones.
+// xargs appends the words that it reads from its input, if the script tells them, or an
+// unknown one.
 func (w *walker) xargs(p *Part, words, rest []word) []word {
-	gap := word{hidden: true, split: true, gaps: oneGap}
+	gap := word{unseen: true, split: true, gaps: oneGap}
 	if in := w.printed(); in != nil {
 		gap.gaps = &gaps{spans: oneGap.spans, values: []string{*in}}
 	}
@@ -239,7 +241,7 @@ func nextValue(words []word, opt, otherwise string) string {
 	return otherwise
 }
 
-// replaced puts a gap where a mark like {} stands.
+// replaced puts a gap in place of a marker like {}.
 func (w *walker) replaced(p *Part, rest []word, mark string, gap word) []word {
 	out := slices.Clone(rest)
 	for i := range out {
@@ -251,7 +253,7 @@ func (w *walker) replaced(p *Part, rest []word, mark string, gap word) []word {
 		}
 		if out[i].value == mark {
 			out[i] = gap
-			out[i].value, out[i].text, out[i].hidden = mark, mark, false
+			out[i].value, out[i].text, out[i].unseen = mark, mark, false
 			continue
 		}
 		spans := []Span{}
@@ -269,13 +271,13 @@ func (w *walker) replaced(p *Part, rest []word, mark string, gap word) []word {
 	return out
 }
 
-// evalArgs opens eval with literal words.
+// evalArgs adds the script that eval is given as words.
 func (w *walker) evalArgs(p *Part, words []word) {
 	code := make([]string, len(words))
 	for i, x := range words {
 		if !x.known && !x.glob {
 			p.opaque("eval of text that is not known before it runs")
-			if v := x.possible(); len(v) > 0 {
+			if v := x.possibleValues(); len(v) > 0 {
 				code[i] = v[0]
 				continue
 			}
@@ -291,7 +293,7 @@ func (w *walker) evalArgs(p *Part, words []word) {
 	}
 }
 
-// joined opens a program that joins its words into one script.
+// joined treats a program that joins its arguments into one script.
 func (w *walker) joined(p *Part, words []word) {
 	if len(words) == 0 {
 		return
@@ -332,8 +334,8 @@ func (w *walker) suCommand(p *Part, words []word) {
 	p.opaque("an interactive shell")
 }
 
-// runner opens "poetry run CMD" and its like. The rule people write names the
-// runner, so the command behind it can only make the verdict stricter.
+// runner treats "poetry run CMD" and similar commands. People write rules for the runner, so
+// the inner command can only make the verdict stricter.
 func (w *walker) runner(p *Part, subs []string, words []word) bool {
 	if len(words) < 3 || !slices.Contains(subs, words[1].value) {
 		return false
@@ -342,11 +344,11 @@ func (w *walker) runner(p *Part, subs []string, words []word) bool {
 	before := len(p.Children)
 	w.child(p, rest, nil)
 	markGuess(p.Children[before:])
-	p.lift(p.Children[before:])
+	p.liftFile(p.Children[before:])
 	return true
 }
 
-// findExec opens find -exec, -execdir, -ok, -okdir and fd -x, -X.
+// findExec treats find -exec, -execdir, -ok, -okdir and fd -x, -X.
 func (w *walker) findExec(p *Part, prog string, words []word) {
 	starts := []string{"-exec", "-execdir", "-ok", "-okdir"}
 	if prog != "find" {
@@ -373,15 +375,15 @@ func (w *walker) findExec(p *Part, prog string, words []word) {
 	}
 }
 
-// findRoots are the places a find without any test begins at: everything below
-// them is what -exec gets.
+// findRoots are the starting points of a find without any test: -exec gets everything below
+// them.
 func findRoots(words []word) []string {
 	var out []string
 	for _, x := range words[1:] {
 		if strings.HasPrefix(x.value, "-") || x.value == "!" || x.value == "(" {
 			break
 		}
-		out = append(out, x.possible()...)
+		out = append(out, x.possibleValues()...)
 	}
 	for _, x := range words[1:] {
 		if slices.Contains([]string{"-name", "-iname", "-path", "-ipath", "-regex", "-mtime", "-mmin", "-newer", "-size", "-user", "-empty", "-perm"}, x.value) {
@@ -399,14 +401,14 @@ func isShell(prog string) bool {
 	return false
 }
 
-// shellProgram opens sh -c 'code' and a script on its input.
+// shellProgram treats sh -c 'code', a script file, and a script on the input.
 func (w *walker) shellProgram(p *Part, words []word, redirs []*syntax.Redirect) {
 	code, script, found := shellArgs(words[1:])
 	switch {
 	case found && code != nil:
 		if !code.known {
 			p.opaque("the script is not known before it runs")
-			for _, v := range code.possible() {
+			for _, v := range code.possibleValues() {
 				w.nested(p, v)
 			}
 			markGuess(p.Children)
@@ -422,7 +424,7 @@ func (w *walker) shellProgram(p *Part, words []word, redirs []*syntax.Redirect) 
 			break
 		}
 		at := slices.IndexFunc(words[1:], func(x word) bool { return x.text == script.text })
-		p.runsFile(words, at+1, "nobody has read")
+		p.runsFile(words, at+1, unreadFile)
 	default:
 		w.shellInput(p, redirs)
 	}
@@ -463,7 +465,7 @@ func shellArgs(words []word) (code, script *word, found bool) {
 	return nil, nil, false
 }
 
-// shellInput opens a script that comes from a here-document or a pipe.
+// shellInput treats a script that comes from a here-document or a pipe.
 func (w *walker) shellInput(p *Part, redirs []*syntax.Redirect) {
 	for _, r := range redirs {
 		body := r.Hdoc

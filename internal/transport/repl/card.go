@@ -17,7 +17,7 @@ func card(a approval.Approval, label string, width int, color bool) []string {
 	width = max(width, 20)
 	bar := ink(color, yellow, "│") + " "
 	room := width - 2
-	out := []string{ink(color, yellow, "┌ ") + ink(color, strong, markdown.Truncate(visibleLine(a.Call.Name)+" asks for your yes", room))}
+	out := []string{ink(color, yellow, "┌ ") + ink(color, strong, markdown.Truncate("Allow "+visibleLine(a.Call.Name)+" to run this?", room))}
 	args := arguments(a.Call.Args, a.Preview != "")
 	column := len("does") // the names stand in a column as wide as the longest, within reason
 	for _, arg := range args {

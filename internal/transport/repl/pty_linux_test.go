@@ -143,7 +143,7 @@ func TestChatOnATerminal(t *testing.T) {
 	p.types("\x1b[200~pasted\nprompt\x1b[201~")
 	p.waits("pasted")
 	p.types("\r")
-	p.waits("edit asks for your yes")
+	p.waits("Allow edit to run this?")
 	p.waits("y yes")
 	p.types("r")
 	p.waits("why not?")

@@ -249,7 +249,7 @@ func TestChatQuestions(t *testing.T) {
 			s.put(says(1, 1, "", edit.Call))
 			s.f.asks(edit)
 			s.show()
-			s.wants("printed", s.printed(), "edit asks for your yes", "-three", "+1", "tool:edit:.*")
+			s.wants("printed", s.printed(), "Allow edit to run this?", "-three", "+1", "tool:edit:.*")
 			s.wants("window", s.live(), "y yes · n no · a always")
 			s.typing(tt.keys)
 			if s.f.logged() != tt.call {
@@ -403,11 +403,11 @@ func TestChatTakenUpAgain(t *testing.T) {
 	f.asks(edit)
 	s := stageOf(t, f, ChatOptions{Head: f.seq})
 	s.show()
-	s.wants("printed", s.printed(), "… 5 earlier messages", "❯ question 3", "…\n\nline", "❯ unanswered", "edit asks for your yes")
+	s.wants("printed", s.printed(), "… 5 earlier messages", "❯ question 3", "…\n\nline", "❯ unanswered", "Allow edit to run this?")
 	if strings.Contains(s.printed(), "question 1") || strings.Contains(s.printed(), "answer 0") {
 		t.Errorf("too much of the past:\n%s", s.printed())
 	}
-	if n := strings.Count(s.printed(), "asks for your yes"); n != 1 {
+	if n := strings.Count(s.printed(), "to run this?"); n != 1 {
 		t.Errorf("asked %d times", n)
 	}
 }
