@@ -33,7 +33,7 @@ Exit 1 if something is broken; warnings and notes are only shown.`,
   chorus doctor --mend         also close the home off and remove unused bytes
   chorus doctor --json | jq '.sections[].findings[] | select(.mark == "broken")'`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o := app.Options{Env: c.getenv, Home: c.home}
+			o := app.CheckOptions{Env: c.getenv, Home: c.home}
 			e.Version = version
 			wait := c.waiting()
 			var mended []doctor.Finding

@@ -100,7 +100,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
-	a := &App{Options: o, bus: &bus.Bus{}, benches: map[chat.ThreadID]*bench{}, notices: &notice.Board{Fallback: o.Warn}, overrides: &overrides.Threads{}}
+	a := &App{Options: o, bus: &bus.Bus{}, notices: &notice.Board{Fallback: o.Warn}, overrides: &overrides.Threads{}}
 	dir := o.Home
 	var err error
 	if dir == "" {
@@ -115,7 +115,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		return nil, err
 	}
 	if a.Log == nil {
-		a.Log, a.log = a.newLog()
+		a.Log = a.openLog()
 	}
 	if a.shared, err = a.bot(""); err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ const firstSweep = 50 * time.Millisecond
 
 // examine looks at this home as doctor does.
 func (a *App) examine(ctx context.Context) doctor.Report {
-	return Examine(ctx, a.Options, Examination{Version: a.Version})
+	return Examine(ctx, CheckOptions{Env: a.Env, Environ: a.Environ, Home: a.Home.Dir(), Warn: a.Warn}, Examination{Version: a.Version})
 }
 
 // running is the engine; nil until something must run.
@@ -185,7 +185,7 @@ const stopTimeout = 10 * time.Second
 // Close stops what runs and closes the store. What was on goes on at the next start.
 func (a *App) Close() error {
 	var errs []error
-	a.served.close()
+	a.stopStreams()
 	if a.engine != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
@@ -194,14 +194,10 @@ func (a *App) Close() error {
 	if a.unattend != nil {
 		a.unattend()
 	}
-	for _, b := range a.benches {
-		errs = append(errs, b.close())
-	}
+	errs = append(errs, a.closeBenches())
 	a.watched.close()
 	errs = append(errs, a.DB.Close())
-	if a.log != nil {
-		a.log.close()
-	}
+	a.closeLog()
 	return errors.Join(errs...)
 }
 

@@ -14,7 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/datadir"
 	"chorus/internal/doctor"
@@ -22,6 +21,19 @@ import (
 	"chorus/internal/overrides"
 	"chorus/internal/store"
 )
+
+// CheckOptions say which home is looked at.
+type CheckOptions struct {
+	Env     func(string) string // nil: the process's
+	Environ []string            // for programs that are tried; nil: the process's
+	Home    string              // "": as Env says
+	Warn    func(string)        // nil: nobody hears
+}
+
+// newUnopened is a home that nothing was read of.
+func newUnopened(o CheckOptions) *App {
+	return &App{Options: Options{Env: o.Env, Environ: o.Environ, Warn: o.Warn, Log: slog.New(slog.DiscardHandler)}, notices: &notice.Board{}, overrides: &overrides.Threads{}}
+}
 
 // Examination says how thoroughly to look.
 type Examination struct {
@@ -42,7 +54,7 @@ const (
 
 // Examine looks at everything and changes nothing. It does not open the home as others
 // do, because it must work where that fails.
-func Examine(ctx context.Context, o Options, e Examination) doctor.Report {
+func Examine(ctx context.Context, o CheckOptions, e Examination) doctor.Report {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p := newPatient(ctx, o, e)
@@ -107,10 +119,9 @@ type openedStore struct {
 	db  *store.DB // nil: it cannot be, or is of an older version
 }
 
-func newPatient(ctx context.Context, o Options, e Examination) *patient {
+func newPatient(ctx context.Context, o CheckOptions, e Examination) *patient {
 	o = o.complete()
-	o.Log = slog.New(slog.DiscardHandler)
-	p := &patient{Examination: e, app: &App{Options: o, benches: map[chat.ThreadID]*bench{}, notices: &notice.Board{}, overrides: &overrides.Threads{}}}
+	p := &patient{Examination: e, app: newUnopened(o)}
 	dir, err := homeFolder(o.Env, o.Home)
 	p.lost, p.app.Home = err, datadir.At(dir)
 	p.found = sync.OnceValue(func() foundHome { return findHome(dir, p.lost) })
@@ -121,7 +132,7 @@ func newPatient(ctx context.Context, o Options, e Examination) *patient {
 }
 
 // complete fills in what the process has.
-func (o Options) complete() Options {
+func (o CheckOptions) complete() CheckOptions {
 	if o.Env == nil {
 		o.Env = os.Getenv
 	}

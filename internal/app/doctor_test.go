@@ -24,7 +24,7 @@ func TestDeafOllama(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer deaf.Close()
-	p := newPatient(t.Context(), Options{Home: filepath.Join(t.TempDir(), "none"), Env: env("OLLAMA_HOST", deaf.Addr().String())}, Examination{})
+	p := newPatient(t.Context(), CheckOptions{Home: filepath.Join(t.TempDir(), "none"), Env: env("OLLAMA_HOST", deaf.Addr().String())}, Examination{})
 	found := p.local(t.Context())
 	if len(found) != 1 || found[0].Mark != doctor.Warn || !strings.Contains(found[0].Detail, "does not answer in 1s") {
 		t.Errorf("ollama: %+v", found)
@@ -64,7 +64,7 @@ func TestLocksSayWhoIsThere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := newPatient(t.Context(), Options{Home: dir, Env: env()}, Examination{})
+	p := newPatient(t.Context(), CheckOptions{Home: dir, Env: env()}, Examination{})
 	found := p.locks(t.Context())
 	if len(found) != 2 || found[0].Detail != "1 running, by process 1" || !strings.HasPrefix(found[1].Detail, "1 of processes that are gone") {
 		t.Errorf("locks: %+v", found)

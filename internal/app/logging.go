@@ -20,6 +20,20 @@ import (
 // newLog is the log of the home as the environment wants it: what nobody at a terminal
 // has to see, for whoever looks for a reason later. Warnings and errors stand in a file of
 // their own besides.
+// openLog opens the log files of the home.
+func (a *App) openLog() *slog.Logger {
+	log, files := a.newLog()
+	a.log = files
+	return log
+}
+
+// closeLog ends what openLog began.
+func (a *App) closeLog() {
+	if a.log != nil {
+		a.log.close()
+	}
+}
+
 func (a *App) newLog() (*slog.Logger, *logFiles) {
 	known := &secrets{environ: a.Environ}
 	dir := func() (string, error) { return a.Home.Ensure(a.Home.Logs()) }

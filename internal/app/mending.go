@@ -16,7 +16,7 @@ import (
 // Mend does what can be done without asking: it takes from others the right to look
 // into the home, and removes bytes that nothing refers to and folders of killed processes. It does nothing in a home
 // that is not there. What it could not do is a finding too.
-func Mend(ctx context.Context, o Options) []doctor.Finding {
+func Mend(ctx context.Context, o CheckOptions) []doctor.Finding {
 	ctx, cancel := context.WithTimeout(ctx, mendTime)
 	defer cancel()
 	p := newPatient(ctx, o, Examination{})

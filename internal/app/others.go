@@ -10,6 +10,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/room"
 	"chorus/internal/room/render"
+	"chorus/internal/text"
 	"chorus/internal/transcript"
 	"chorus/internal/untrusted"
 )
@@ -37,19 +38,19 @@ func (a *App) others(ctx context.Context, row journal.Thread, log *transcript.Lo
 		return chat.Noted{What: otherThreads, Text: "None is active any more."}, true
 	}
 	alone := row.ID.Transport() != room.Transport || guildOf(row.ID) == "" // nobody else listens
-	var text strings.Builder
-	text.WriteString("These run at the same time as this one. You share your workspace with them, so do not undo what they do.\n")
+	var lines strings.Builder
+	lines.WriteString("These run at the same time as this one. You share your workspace with them, so do not undo what they do.\n")
 	for _, other := range list[:min(len(list), manyOthers)] {
 		summary := "(in another place)"
 		if other.Place == row.Place || alone && other.Owner.String() != "" && other.Owner.String() == row.Owner.String() {
-			summary = fmt.Sprintf("%q", clipped(strings.Join(strings.Fields(other.Title), " "), 80))
+			summary = fmt.Sprintf("%q", text.Clip(strings.Join(strings.Fields(other.Title), " "), 80))
 		}
-		fmt.Fprintf(&text, "- %s %s: %s\n", other.ID.Thread(), summary, a.doing(ctx, other))
+		fmt.Fprintf(&lines, "- %s %s: %s\n", other.ID.Thread(), summary, a.doing(ctx, other))
 	}
 	if more := len(list) - manyOthers; more > 0 {
-		fmt.Fprintf(&text, "- and %d more\n", more)
+		fmt.Fprintf(&lines, "- and %d more\n", more)
 	}
-	return chat.Noted{What: otherThreads, Text: untrusted.Defuse("note", strings.TrimSpace(text.String()))}, true
+	return chat.Noted{What: otherThreads, Text: untrusted.Defuse("note", strings.TrimSpace(lines.String()))}, true
 }
 
 // active lists an agent's other threads with a run on, or with one that waits for a yes.

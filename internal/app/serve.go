@@ -99,7 +99,7 @@ func (a *App) closeDoors(server *http.Server, doors *doors) error {
 	goodbye.Go(func() {
 		close(doors.stopping)
 		_ = doors.api.Drain(ctx) // whoever does not leave is cut off below
-		a.served.close()
+		a.stopStreams()
 	})
 	err := server.Shutdown(ctx)
 	goodbye.Wait()

@@ -71,7 +71,9 @@ func (s *serving) hasTold(thread chat.ThreadID) bool {
 	return s.told[thread]
 }
 
-// close ends every stream.
+// stopStreams ends every stream.
+func (a *App) stopStreams() { a.served.close() }
+
 func (s *serving) close() {
 	if s.drain != nil {
 		s.drain()

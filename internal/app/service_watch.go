@@ -86,9 +86,7 @@ func (s *shown) put(key shownKey, items []feed.Item) {
 
 // label says what a call does: as the thread's own tools say it, where they are at hand.
 func (r *reader) label(name string, args []byte) string {
-	r.o.app.mu.Lock()
-	b := r.o.app.benches[r.row.ID]
-	r.o.app.mu.Unlock()
+	b := r.o.app.openBench(r.row.ID)
 	if b == nil {
 		var err error
 		if b, err = r.o.bare(); err != nil {

@@ -67,8 +67,27 @@ func (a *App) bench(thread chat.ThreadID, dir string) (*bench, error) {
 		return nil, err
 	}
 	a.clearAway()
+	if a.benches == nil {
+		a.benches = map[chat.ThreadID]*bench{}
+	}
 	a.benches[thread] = b
 	return b, nil
+}
+
+// openBench is a thread's bench where it is at hand; nil: it is not.
+func (a *App) openBench(thread chat.ThreadID) *bench {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.benches[thread]
+}
+
+// closeBenches ends what the tools of all threads have open.
+func (a *App) closeBenches() error {
+	var errs []error
+	for _, b := range a.benches {
+		errs = append(errs, b.close())
+	}
+	return errors.Join(errs...)
 }
 
 func (a *App) newBench(thread chat.ThreadID, dir string) (*bench, error) {
