@@ -39,14 +39,14 @@ git repository. A folder template/ in the home replaces the built-in one.`,
 			return c.farCreateAgent(cmd.Context(), a)
 		}
 		return c.with(cmd.Context(), func(app *app.App) error {
-			made, err := app.CreateAgent(cmd.Context(), a)
+			made, err := app.Gate.CreateAgent(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
 			if c.json {
 				return c.printJSON(made)
 			}
-			ws := app.Roster().Workspace(made.Name)
+			ws := app.Settings.Agents().Workspace(made.Name)
 			fmt.Fprintf(c.out(), "%s is ready\ntalk to it about this directory:  chorus chat --agent %s\nin a workspace of its own:        chorus chat --agent %s --repo %s\n", made.Name, made.Name, made.Name, ws)
 			return nil
 		})
@@ -62,7 +62,7 @@ func (c *cli) agentList() *cobra.Command {
 				return c.farAgents(cmd.Context())
 			}
 			return c.with(cmd.Context(), func(app *app.App) error {
-				list, err := app.Roster().List(cmd.Context())
+				list, err := app.Settings.Agents().List(cmd.Context())
 				if err != nil {
 					return err
 				}
@@ -92,7 +92,7 @@ func (c *cli) agentShow() *cobra.Command {
 				return c.farAgent(cmd.Context(), args[0])
 			}
 			return c.with(cmd.Context(), func(app *app.App) error {
-				a, err := app.Roster().Get(cmd.Context(), args[0])
+				a, err := app.Settings.Agents().Get(cmd.Context(), args[0])
 				var file *agents.FileError
 				if errors.As(err, &file) {
 					c.warn(err.Error())
@@ -103,7 +103,7 @@ func (c *cli) agentShow() *cobra.Command {
 					return c.printJSON(a)
 				}
 				w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
-				fmt.Fprintf(w, "name\t%s\nmodel\t%s\npermissions\t%s\nworkspace\t%s\n", a.Name, orElse(a.Model, "(default)"), orElse(a.Permissions, "standard"), app.Roster().Workspace(a.Name))
+				fmt.Fprintf(w, "name\t%s\nmodel\t%s\npermissions\t%s\nworkspace\t%s\n", a.Name, orElse(a.Model, "(default)"), orElse(a.Permissions, "standard"), app.Settings.Agents().Workspace(a.Name))
 				if len(a.Tools) > 0 {
 					fmt.Fprintf(w, "tools\t%s\n", strings.Join(a.Tools, ", "))
 				}
@@ -129,7 +129,7 @@ func (c *cli) agentConfig() *cobra.Command {
 				return c.farConfigureAgent(cmd.Context(), args[0], args[1], args[2])
 			}
 			return c.with(cmd.Context(), func(app *app.App) error {
-				a, err := app.ConfigureAgent(cmd.Context(), args[0], args[1], args[2])
+				a, err := app.Gate.ConfigureAgent(cmd.Context(), args[0], args[1], args[2])
 				if err != nil {
 					return err
 				}
@@ -155,7 +155,7 @@ func (c *cli) agentDestroy() *cobra.Command {
 				return c.farDestroyAgent(cmd.Context(), args[0], keep)
 			}
 			return c.with(cmd.Context(), func(app *app.App) error {
-				if err := app.DestroyAgent(cmd.Context(), args[0], keep); err != nil {
+				if err := app.Gate.DestroyAgent(cmd.Context(), args[0], keep); err != nil {
 					return err
 				}
 				fmt.Fprintf(c.out(), "%s is gone\n", args[0])

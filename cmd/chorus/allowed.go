@@ -36,7 +36,7 @@ every process reads it again at the next question, so it may be edited while age
 		Example: `  chorus permit allowed list --json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.with(cmd.Context(), func(a *app.App) error {
-				list, err := a.Kept()
+				list, err := a.Gate.ListAllowed()
 				if err != nil {
 					return err
 				}
@@ -49,7 +49,7 @@ every process reads it again at the next question, so it may be edited while age
 		Example: `  chorus permit allowed remove 3f2a91c0`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.with(cmd.Context(), func(a *app.App) error {
-				gone, err := a.Unkeep(cmd.Context(), args)
+				gone, err := a.Gate.RemoveAllowed(cmd.Context(), args)
 				if err != nil {
 					return err
 				}
@@ -102,14 +102,14 @@ type stepJSON struct {
 // approveAlways shows what "always" would mean, lets the person pick, and only then
 // answers and keeps. A number says which without being asked.
 func (c *cli) approveAlways(ctx context.Context, a *app.App, name string, number int) (approval.Approval, error) {
-	x, err := a.FindApproval(ctx, name)
+	x, err := a.Gate.FindApproval(ctx, name)
 	if err != nil {
 		return x, err
 	}
 	if x.State != approval.Open {
 		return x, fmt.Errorf("too late: %s", x.Ended())
 	}
-	o, err := a.Propose(ctx, x.ID, a.Me())
+	o, err := a.Gate.Propose(ctx, x.ID, a.Me())
 	if err != nil {
 		return x, err
 	}
@@ -127,7 +127,7 @@ func (c *cli) approveAlways(ctx context.Context, a *app.App, name string, number
 	if number < 1 || number > len(o.Steps) {
 		return x, &usage.Error{Err: fmt.Errorf("there is no rule %d; there are %d, and without --rule they are shown", number, len(o.Steps))}
 	}
-	if err := a.Keep(ctx, x.ID, a.Me(), o.Steps[number-1].Rules); err != nil {
+	if err := a.Gate.Keep(ctx, x.ID, a.Me(), o.Steps[number-1].Rules); err != nil {
 		return x, err
 	}
 	return a.DB.Approval(ctx, x.ID)

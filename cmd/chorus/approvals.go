@@ -98,7 +98,7 @@ func (c *cli) approvalsList() *cobra.Command {
 				if all {
 					f = approval.Filter{Newest: true}
 				}
-				list, err := a.Desk().Approvals(cmd.Context(), f)
+				list, err := a.Gate.Approvals().Approvals(cmd.Context(), f)
 				if err != nil {
 					return err
 				}
@@ -165,7 +165,7 @@ func (c *cli) approvalsShow() *cobra.Command {
 				return c.farApproval(cmd.Context(), strings.Join(args, ""))
 			}
 			return c.with(cmd.Context(), func(a *app.App) error {
-				x, err := a.FindApproval(cmd.Context(), strings.Join(args, ""))
+				x, err := a.Gate.FindApproval(cmd.Context(), strings.Join(args, ""))
 				if err != nil {
 					return err
 				}
@@ -234,7 +234,7 @@ func (c *cli) approvalsAnswer(ok bool) *cobra.Command {
 				if always || rule != 0 {
 					x, err = c.approveAlways(cmd.Context(), a, strings.Join(args, ""), rule)
 				} else {
-					x, err = a.Approve(cmd.Context(), strings.Join(args, ""), ok, note)
+					x, err = a.Gate.Approve(cmd.Context(), strings.Join(args, ""), ok, note)
 				}
 				if err != nil {
 					return err

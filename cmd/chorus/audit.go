@@ -71,7 +71,7 @@ func (c *cli) auditList() *cobra.Command {
 		}
 		return c.with(cmd.Context(), func(a *app.App) error {
 			if thread != "" {
-				row, err := a.FindThread(cmd.Context(), thread)
+				row, err := a.Service.FindThread(cmd.Context(), thread)
 				if err != nil {
 					return err
 				}

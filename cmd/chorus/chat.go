@@ -34,7 +34,7 @@ Kill it whenever you like: chorus chat --session-id ID goes on with every word.`
 			return c.farChat(ctx, *o, strings.Join(args, " "))
 		}
 		return c.with(ctx, func(a *app.App) error {
-			s, err := a.OpenSession(ctx, *o)
+			s, err := a.Sessions.OpenSession(ctx, *o)
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"chorus/internal/settings"
 	"context"
 	"errors"
 	"fmt"
@@ -53,11 +54,11 @@ only shown.`,
 		Example: `  chorus config check
   chorus config check --config ./config --json`,
 		RunE: func(*cobra.Command, []string) error {
-			o, err := app.ConfigOptions(c.getenv, c.home, *folder)
+			o, err := settings.ConfigOptions(c.getenv, c.home, *folder)
 			if err != nil {
 				return err
 			}
-			files, problems, err := app.CheckConfig(o, c.getenv, c.home)
+			files, problems, err := settings.CheckConfig(o, c.getenv, c.home)
 			if err != nil {
 				return err
 			}
@@ -117,11 +118,11 @@ are masked. With --channel it counts what is pinned there, as the server read it
 		Example: `  chorus config show --bot claude
   chorus config show --bot claude --guild 1234 --pin pinned.txt --json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o, err := app.ConfigOptions(c.getenv, c.home, *folder)
+			o, err := settings.ConfigOptions(c.getenv, c.home, *folder)
 			if err != nil {
 				return err
 			}
-			ask, err := app.ConfigAsk(c.getenv, c.home, bot, guild)
+			ask, err := settings.ConfigAsk(c.getenv, c.home, bot, guild)
 			if err != nil {
 				return err
 			}
@@ -167,10 +168,10 @@ are masked. With --channel it counts what is pinned there, as the server read it
 func (c *cli) storedPins(ctx context.Context, bot, guild, channel string) []config.Pin {
 	var list []config.Pin
 	known := false
-	if dir, err := app.HomeDir(c.getenv, c.home); err == nil {
+	if dir, err := settings.HomeDir(c.getenv, c.home); err == nil {
 		if _, err := os.Stat(filepath.Join(dir, "chorus.db")); err == nil {
 			err = c.with(ctx, func(a *app.App) error {
-				stored, err := app.PinsAt(ctx, a, bot, guild, channel)
+				stored, err := settings.PinsAt(ctx, a.Settings, bot, guild, channel)
 				if err != nil {
 					return err
 				}

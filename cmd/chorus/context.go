@@ -1,12 +1,11 @@
 package main
 
 import (
+	"chorus/internal/provider"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
-
-	"chorus/internal/app"
 )
 
 func (c *cli) contextCommand() *cobra.Command {
@@ -16,7 +15,7 @@ func (c *cli) contextCommand() *cobra.Command {
 }
 
 func (c *cli) contextRenderCommand() *cobra.Command {
-	var o app.Rendering
+	var o provider.Rendering
 	cmd := &cobra.Command{
 		Use: "render FILE", Short: "Show the provider request that a conversation becomes", Args: exactly(1),
 		Long: `Reads a participant-based request as JSON (messages, systemPrompt, tools,
@@ -29,7 +28,7 @@ would be sent to the provider. Nothing is sent, and no key is needed.`,
 			if err != nil {
 				return err
 			}
-			body, err := app.Render(data, o)
+			body, err := provider.Render(data, o)
 			if err != nil {
 				return err
 			}

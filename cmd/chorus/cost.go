@@ -1,6 +1,7 @@
 package main
 
 import (
+	"chorus/internal/service"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -12,7 +13,7 @@ import (
 )
 
 func (c *cli) costCommand() *cobra.Command {
-	var q app.CostQuery
+	var q service.CostQuery
 	cmd := c.jsonFlag(&cobra.Command{
 		Use: "cost", Short: "What was spent, on what, and how much of the budgets is left", Args: exactly(0),
 		Long: `Sums up what model calls came to. A call whose end nobody saw counts with all that
@@ -25,7 +26,7 @@ was reserved for it. Days and months are those of UTC.`,
 				return c.farCosts(cmd.Context(), q)
 			}
 			return c.with(cmd.Context(), func(a *app.App) error {
-				costs, err := a.Costs(cmd.Context(), q, time.Now())
+				costs, err := a.Service.Costs(cmd.Context(), q, time.Now())
 				if err != nil {
 					return err
 				}
@@ -33,12 +34,12 @@ was reserved for it. Days and months are those of UTC.`,
 			})
 		},
 	})
-	cmd.Flags().StringVar(&q.By, "by", "model", "group by "+strings.Join(app.CostBy(), ", "))
+	cmd.Flags().StringVar(&q.By, "by", "model", "group by "+strings.Join(service.CostBy(), ", "))
 	cmd.Flags().StringVar(&q.Since, "since", "month", "from when on: 2026-11-01, 2026-11, 7d, 12h, today, month or all")
 	return c.serverFlags(cmd)
 }
 
-func (c *cli) tellCosts(costs app.Costs) error {
+func (c *cli) tellCosts(costs service.Costs) error {
 	if c.json {
 		return c.printJSON(costs)
 	}
@@ -54,10 +55,10 @@ func (c *cli) tellCosts(costs app.Costs) error {
 	return c.printBudgets(costs.Budgets)
 }
 
-func (c *cli) printCostTable(costs app.Costs, when string) error {
+func (c *cli) printCostTable(costs service.Costs, when string) error {
 	w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
 	fmt.Fprintf(w, "%s\tSPENT\tCALLS\tIN\tOUT\tCACHED\n", strings.ToUpper(costs.By))
-	line := func(key string, m app.Cost) {
+	line := func(key string, m service.Cost) {
 		fmt.Fprintf(w, "%s\t$%.4f\t%d\t%d\t%d\t%d\n", key, m.Spent, m.Calls, m.Usage.Input+m.Usage.CacheWrite, m.Usage.Output, m.Usage.CacheRead)
 	}
 	for _, row := range costs.Rows {
@@ -79,7 +80,7 @@ func (c *cli) printCostTable(costs app.Costs, when string) error {
 	return nil
 }
 
-func (c *cli) printBudgets(budgets []app.BudgetUsed) error {
+func (c *cli) printBudgets(budgets []service.BudgetUsed) error {
 	if len(budgets) == 0 {
 		return nil
 	}

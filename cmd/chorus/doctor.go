@@ -1,6 +1,7 @@
 package main
 
 import (
+	"chorus/internal/doctor/checks"
 	"fmt"
 	"io"
 	"strings"
@@ -9,13 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"chorus/internal/app"
 	"chorus/internal/doctor"
 	"chorus/internal/markdown"
 )
 
 func (c *cli) doctorCommand() *cobra.Command {
-	var e app.Examination
+	var e checks.Examination
 	mend := false
 	cmd := c.jsonFlag(&cobra.Command{
 		Use: "doctor", Short: "Check everything and say how to mend it", Args: exactly(0),
@@ -33,15 +33,15 @@ Exit 1 if something is broken; warnings and notes are only shown.`,
   chorus doctor --mend         also close the home off and remove unused bytes
   chorus doctor --json | jq '.sections[].findings[] | select(.mark == "broken")'`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o := app.CheckOptions{Env: c.getenv, Home: c.home}
+			o := checks.Options{Env: c.getenv, Home: c.home}
 			e.Version = version
 			wait := c.waiting()
 			var mended []doctor.Finding
 			if mend {
-				mended = app.Mend(cmd.Context(), o)
+				mended = checks.Mend(cmd.Context(), o)
 			}
 			e.Heard = wait.show
-			report := app.Examine(cmd.Context(), o, e)
+			report := checks.Examine(cmd.Context(), o, e)
 			wait.end()
 			report.Before("mended", mended)
 			if !report.OK {

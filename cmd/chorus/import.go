@@ -1,6 +1,9 @@
 package main
 
 import (
+	"chorus/internal/runsetup"
+	"chorus/internal/settings"
+	"chorus/internal/transport/repl/local"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -14,14 +17,14 @@ import (
 
 func (c *cli) importCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "import", Short: "Take over what other programs left", RunE: oneOf}
-	var o app.SessionOptions
+	var o runsetup.SessionOptions
 	lca := &cobra.Command{
 		Use: "lca PATH…", Short: "Session logs of the Local Coding Agent (.agent/session_*.jsonl)", Args: between(1, anyNumber),
 		Example: "  chorus import lca .agent/session_20240115103000_ab12cd34.jsonl",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.with(cmd.Context(), func(a *app.App) error {
 				for _, path := range args {
-					got, err := a.ImportLCA(cmd.Context(), path, o, c.warn)
+					got, err := a.Sessions.ImportLCA(cmd.Context(), path, o, c.warn)
 					if err != nil {
 						return err
 					}
@@ -56,7 +59,7 @@ tools/ become a thread for each bot and channel (chorus thread show).`,
   chorus import chapter3 ../chapter3
   chorus config check`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			taken, err := app.ImportChapter3(c.getenv, c.home, folder, args[0], o)
+			taken, err := settings.ImportChapter3(c.getenv, c.home, folder, args[0], o)
 			if err != nil {
 				return err
 			}
@@ -92,7 +95,7 @@ tools/ become a thread for each bot and channel (chorus thread show).`,
 
 // importTools takes the tool files over; without any, the home is not even opened.
 func (c *cli) importTools(ctx context.Context, dir string, dry bool) ([]config.Taken, error) {
-	channels, rows, err := app.ToolFiles(dir)
+	channels, rows, err := local.ToolFiles(dir)
 	if err != nil || len(channels) == 0 {
 		return rows, err
 	}
@@ -104,7 +107,7 @@ func (c *cli) importTools(ctx context.Context, dir string, dry bool) ([]config.T
 	}
 	err = c.with(ctx, func(a *app.App) error {
 		for _, ch := range channels {
-			row, err := a.ImportToolFiles(ctx, ch)
+			row, err := a.Sessions.ImportToolFiles(ctx, ch)
 			if err != nil {
 				return err
 			}

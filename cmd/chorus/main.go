@@ -3,6 +3,7 @@
 package main
 
 import (
+	"chorus/internal/sandbox/isolate"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ import (
 )
 
 func main() {
-	if code, ours := app.LaunchSandboxed(os.Args[1:]); ours {
+	if code, ours := isolate.LaunchSandboxed(os.Args[1:]); ours {
 		os.Exit(code)
 	}
 	grow(140) // one conversation is a few megabytes: a short one need not be collected at all

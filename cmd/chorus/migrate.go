@@ -1,11 +1,11 @@
 package main
 
 import (
+	"chorus/internal/settings"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"chorus/internal/app"
 	"chorus/internal/datadir"
 	"chorus/internal/store"
 	"chorus/internal/usage"
@@ -29,7 +29,7 @@ drops what the steps had made; a copy of the database is kept beside it.`,
 					return err
 				}
 			}
-			path, err := app.DatabasePath(c.getenv, dir)
+			path, err := settings.DatabasePath(c.getenv, dir)
 			if err != nil {
 				return err
 			}

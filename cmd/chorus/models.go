@@ -1,6 +1,7 @@
 package main
 
 import (
+	"chorus/internal/provider"
 	"fmt"
 	"strconv"
 	"strings"
@@ -27,13 +28,13 @@ whether the key is accepted, and rewrites the list available_models.json.`,
 				list := modelrouter.Available{}
 				if refresh {
 					var err error
-					if list, err = a.RefreshModels(cmd.Context(), c.heard); err != nil {
+					if list, err = a.Discovery.RefreshModels(cmd.Context(), c.heard); err != nil {
 						return err
 					}
 				} else {
-					list = a.Available(c.warn)
+					list = a.Discovery.Available(c.warn)
 				}
-				all, err := a.Catalog(list)
+				all, err := a.Discovery.Catalog(list)
 				if err != nil {
 					return err
 				}
@@ -60,7 +61,7 @@ func (c *cli) heard(name string, o modelrouter.Offered) {
 	}
 }
 
-func (c *cli) printModels(all app.Catalog) error {
+func (c *cli) printModels(all provider.Catalog) error {
 	w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, "VENDOR\tKIND\tKEY\tLISTS\tPROVIDES")
 	for _, v := range all.Vendors {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"chorus/internal/gate"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -21,7 +22,7 @@ func (c *cli) permitCommand() *cobra.Command {
 		Example: `  chorus permit check --rules standard 'tool:write:src/a.go'
   chorus permit check --rules rules.json 'tool:bash:git push origin main'`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			p, err := app.PermitRules(c.getenv, c.home, who.Agent, rules)
+			p, err := gate.PermitRules(c.getenv, c.home, who.Agent, rules)
 			if err != nil {
 				return err
 			}
@@ -33,7 +34,7 @@ func (c *cli) permitCommand() *cobra.Command {
 		Example: `  chorus permit explain 'cd src && rm -rf build; git push'
   chorus permit explain --rules rules.yaml --role dev --channel ops 'make deploy'`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			p, err := app.PermitRules(c.getenv, c.home, who.Agent, rules)
+			p, err := gate.PermitRules(c.getenv, c.home, who.Agent, rules)
 			if err != nil {
 				return err
 			}
@@ -45,7 +46,7 @@ func (c *cli) permitCommand() *cobra.Command {
 		Args:    cobra.MinimumNArgs(1),
 		Example: `  chorus permit narrow 'go test ./...' 'go test -exec sh ./...' 'go vet ./...'`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			p, err := app.PermitRules(c.getenv, c.home, who.Agent, rules)
+			p, err := gate.PermitRules(c.getenv, c.home, who.Agent, rules)
 			if err != nil {
 				return err
 			}
@@ -63,7 +64,7 @@ func (c *cli) permitCommand() *cobra.Command {
 }
 
 func (c *cli) permitRights() *cobra.Command {
-	var ask app.RightsAsk
+	var ask gate.RightsAsk
 	cmd := c.jsonFlag(&cobra.Command{
 		Use: "rights", Short: "Show what somebody may have done, and why", Args: exactly(0),
 		Long: `What is done on somebody's words must be allowed by the agent's profile, by the
@@ -73,7 +74,7 @@ people's words are in one run, all of theirs must allow it.`,
   chorus permit rights --as discord:123 --role admin --agent frontend --channel 1/42`,
 		RunE: func(*cobra.Command, []string) error {
 			ask.Me = app.Me(c.getenv)
-			got, err := app.RightsOf(c.getenv, c.home, ask)
+			got, err := gate.RightsOf(c.getenv, c.home, ask)
 			if err != nil {
 				return err
 			}

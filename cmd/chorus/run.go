@@ -1,6 +1,10 @@
 package main
 
 import (
+	"chorus/internal/provider"
+	"chorus/internal/runsetup"
+	"chorus/internal/sandbox/isolate"
+	"chorus/internal/transport/repl/local"
 	"context"
 	"errors"
 	"fmt"
@@ -20,17 +24,17 @@ import (
 )
 
 // talkFlags are the flags that run and chat share.
-func (c *cli) talkFlags(cmd *cobra.Command) *app.SessionOptions {
-	o := &app.SessionOptions{}
+func (c *cli) talkFlags(cmd *cobra.Command) *runsetup.SessionOptions {
+	o := &runsetup.SessionOptions{}
 	c.serverFlags(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "repo", "r", "", "directory to work in (default: here)")
 	f.StringVarP(&o.Agent, "agent", "a", "", "agent to talk to (default "+chat.DefaultAgent+")")
-	f.StringVarP(&o.Provider, "provider", "p", "", "whose model: "+strings.Join(app.Providers(), ", ")+", or a vendor of the config")
+	f.StringVarP(&o.Provider, "provider", "p", "", "whose model: "+strings.Join(provider.Providers(), ", ")+", or a vendor of the config")
 	f.StringVarP(&o.Model, "model", "m", "", "model, as provider/model or bare (default: by the keys that are set)")
 	f.BoolVarP(&o.Yes, "yes", "y", false, "answer every question with yes; denials still hold")
 	f.StringVar(&o.Profile, "permissions", "", "permission profile: open, standard, guarded, locked, one of the configuration's own, or a file of rules (default standard)")
-	f.StringVar(&o.Sandbox, "sandbox", "", "where commands run: "+strings.Join(app.Sandboxes(), ", ")+" (default: as configured, else auto: the strongest that works)")
+	f.StringVar(&o.Sandbox, "sandbox", "", "where commands run: "+strings.Join(isolate.Sandboxes(), ", ")+" (default: as configured, else auto: the strongest that works)")
 	f.StringVarP(&o.File, "session", "s", "", "session file to begin or to go on with")
 	f.StringVar(&o.ID, "session-id", "", "session to go on with, by id")
 	f.StringVar(&o.ResumeMode, "resume-mode", "", "how much of an old session counts: full, last-N or summary (default full)")
@@ -39,7 +43,7 @@ func (c *cli) talkFlags(cmd *cobra.Command) *app.SessionOptions {
 	return o
 }
 
-func checkTalk(cmd *cobra.Command, o *app.SessionOptions) error {
+func checkTalk(cmd *cobra.Command, o *runsetup.SessionOptions) error {
 	if o.MaxSteps < 1 {
 		return &usage.Error{Err: errors.New("--max-iterations must be 1 or more")}
 	}
@@ -101,8 +105,8 @@ Exit code: 0 done, 1 failed, 2 wrong use, 3 stopped at the iteration limit,
 // maxPrompt is more than any model can read.
 const maxPrompt = 4 << 20
 
-func (c *cli) runOnce(ctx context.Context, a *app.App, o app.SessionOptions, prompt string, asJSON bool) error {
-	s, err := a.OpenSession(ctx, o)
+func (c *cli) runOnce(ctx context.Context, a *app.App, o runsetup.SessionOptions, prompt string, asJSON bool) error {
+	s, err := a.Sessions.OpenSession(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -151,7 +155,7 @@ func untilTheEnd() (interrupts <-chan os.Signal, over func()) {
 }
 
 // encoder writes items as the objects that every client sees.
-func (c *cli) encoder(a *app.App, s *app.Session) func(io.Writer, repl.Item) error {
+func (c *cli) encoder(a *app.App, s *local.Session) func(io.Writer, repl.Item) error {
 	calls := feed.Calls{}
 	o := feed.Options{Label: s.Label, Args: calls.Args, Model: s.Info().Model}
 	return func(w io.Writer, item repl.Item) error {

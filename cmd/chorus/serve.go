@@ -1,6 +1,7 @@
 package main
 
 import (
+	"chorus/internal/service"
 	"context"
 	"fmt"
 	"os"
@@ -43,7 +44,7 @@ a run that is on goes on at the next start. A second signal ends it at once.`,
 	f.BoolVar(&check, "check", false, "start nothing: ask the server at --addr whether it takes messages; exit 0 or 1")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if o.Addr == "" {
-			o.Addr = app.DefaultAddr(c.getenv)
+			o.Addr = service.DefaultAddr(c.getenv)
 		}
 		if check {
 			return checkServer(cmd.Context(), o.Addr, o.TLSCert != "")
@@ -64,7 +65,7 @@ a run that is on goes on at the next start. A second signal ends it at once.`,
 		ctx, stop := twoSignals(cmd.Context(), c)
 		defer stop()
 		return c.with(ctx, func(a *app.App) error {
-			speak := func() { a.SpeakLog(c.console.Err, c.console.ErrTTY || c.getenv("JOURNAL_STREAM") != "") } // systemd keeps what is said there
+			speak := func() { a.Logs.SpeakLog(c.console.Err, c.console.ErrTTY || c.getenv("JOURNAL_STREAM") != "") } // systemd keeps what is said there
 			if !c.console.ErrTTY {
 				speak()
 			}

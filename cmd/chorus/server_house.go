@@ -1,6 +1,7 @@
 package main
 
 import (
+	"chorus/internal/service"
 	"context"
 	"fmt"
 	"slices"
@@ -18,7 +19,7 @@ func (c *cli) keys(ctx context.Context, do func(command.Keys, command.Caller) er
 	if c.remote() {
 		return c.at(func(service command.Service) error { return do(service, command.Caller{}) })
 	}
-	return c.with(ctx, func(a *app.App) error { return do(a.Tokens(), a.LocalCaller()) })
+	return c.with(ctx, func(a *app.App) error { return do(a.Service.Tokens(), a.Service.LocalCaller()) })
 }
 
 // farAgents lists the agents of a server.
@@ -67,22 +68,22 @@ func (c *cli) farModels(ctx context.Context) error {
 }
 
 // farCosts sums what was spent on a server.
-func (c *cli) farCosts(ctx context.Context, q app.CostQuery) error {
-	if !slices.Contains(app.CostBy(), q.By) {
-		return &usage.Error{Err: fmt.Errorf("costs cannot be grouped by %q; there are %s", q.By, strings.Join(app.CostBy(), ", "))}
+func (c *cli) farCosts(ctx context.Context, q service.CostQuery) error {
+	if !slices.Contains(service.CostBy(), q.By) {
+		return &usage.Error{Err: fmt.Errorf("costs cannot be grouped by %q; there are %s", q.By, strings.Join(service.CostBy(), ", "))}
 	}
-	return c.at(func(service command.Service) error {
+	return c.at(func(remote command.Service) error {
 		asked := command.CostQuery{By: q.By, Since: q.Since}
 		if q.By == "thread" {
 			asked.By = "session"
 		}
-		costs, err := service.Costs(ctx, command.Caller{}, asked)
+		costs, err := remote.Costs(ctx, command.Caller{}, asked)
 		if err != nil {
 			return wrongUse(err)
 		}
-		out := app.Costs{By: q.By, Since: costs.Since, Rows: []app.Cost{}}
+		out := service.Costs{By: q.By, Since: costs.Since, Rows: []service.Cost{}}
 		for _, r := range costs.Rows {
-			row := app.Cost{Key: r.Key, Calls: r.Calls, Spent: r.Dollars,
+			row := service.Cost{Key: r.Key, Calls: r.Calls, Spent: r.Dollars,
 				Usage: chat.Usage{Input: r.InputTokens, Output: r.OutputTokens, CacheRead: r.CacheReadTokens, CacheWrite: r.CacheWriteTokens}}
 			out.Rows = append(out.Rows, row)
 			out.Total.Calls, out.Total.Usage = out.Total.Calls+row.Calls, out.Total.Usage.Plus(row.Usage)
@@ -90,7 +91,7 @@ func (c *cli) farCosts(ctx context.Context, q app.CostQuery) error {
 		out.Total.Spent = costs.Total
 		for _, b := range costs.Budgets {
 			key, whose, _ := strings.Cut(b.Name, " ")
-			out.Budgets = append(out.Budgets, app.BudgetUsed{Key: key, Whose: whose, Period: b.Per, Spent: b.Spent, Most: b.Hard, Left: max(0, b.Hard-b.Spent)})
+			out.Budgets = append(out.Budgets, service.BudgetUsed{Key: key, Whose: whose, Period: b.Per, Spent: b.Spent, Most: b.Hard, Left: max(0, b.Hard-b.Spent)})
 		}
 		return c.tellCosts(out)
 	})

@@ -1,13 +1,13 @@
 package main
 
 import (
+	"chorus/internal/runsetup"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 
-	"chorus/internal/app"
 	"chorus/internal/client"
 	"chorus/internal/command"
 	"chorus/internal/transport/repl"
@@ -16,7 +16,7 @@ import (
 )
 
 // farTalk makes of the flags of run and chat what a server is told.
-func (c *cli) farTalk(o app.SessionOptions) (remote.Options, error) {
+func (c *cli) farTalk(o runsetup.SessionOptions) (remote.Options, error) {
 	if o.File != "" {
 		return remote.Options{}, &usage.Error{Err: errors.New("--session names a file of this machine, and the server has its own; go on by --session-id")}
 	}
@@ -49,7 +49,7 @@ func farOpen(ctx context.Context, service command.Service, o remote.Options) (*r
 }
 
 // farRun is run on a server.
-func (c *cli) farRun(ctx context.Context, o app.SessionOptions, prompt string, asJSON bool) error {
+func (c *cli) farRun(ctx context.Context, o runsetup.SessionOptions, prompt string, asJSON bool) error {
 	return c.at(func(service command.Service) error {
 		options, err := c.farTalk(o)
 		if err != nil {
@@ -106,7 +106,7 @@ func writeLines(w io.Writer, item repl.Item) error {
 }
 
 // farChat is chat on a server.
-func (c *cli) farChat(ctx context.Context, o app.SessionOptions, prompt string) error {
+func (c *cli) farChat(ctx context.Context, o runsetup.SessionOptions, prompt string) error {
 	return c.at(func(service command.Service) error {
 		options, err := c.farTalk(o)
 		if err != nil {

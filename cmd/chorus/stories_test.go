@@ -1,6 +1,7 @@
 package main
 
 import (
+	"chorus/internal/sandbox/isolate"
 	"flag"
 	"fmt"
 	"os"
@@ -13,7 +14,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
-	"chorus/internal/app"
 	"chorus/internal/transport/repl"
 )
 
@@ -31,7 +31,7 @@ var update = flag.Bool("update", false, "rewrite the expected output in the stor
 const storyTime = time.Minute
 
 func TestMain(m *testing.M) {
-	if code, ours := app.LaunchSandboxed(os.Args[1:]); ours { // a sandbox knows us by our file, not by our name
+	if code, ours := isolate.LaunchSandboxed(os.Args[1:]); ours { // a sandbox knows us by our file, not by our name
 		os.Exit(code)
 	}
 	testscript.Main(sealed{m}, map[string]func(){"chorus": main, "patient": patient, "mcpserver": mcpServer})

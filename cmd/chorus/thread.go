@@ -95,7 +95,7 @@ func (c *cli) threadShow() *cobra.Command {
 				return c.farShow(cmd.Context(), args[0])
 			}
 			return c.with(cmd.Context(), func(a *app.App) error {
-				row, err := a.FindThread(cmd.Context(), args[0])
+				row, err := a.Service.FindThread(cmd.Context(), args[0])
 				if err != nil {
 					return err
 				}
@@ -104,7 +104,7 @@ func (c *cli) threadShow() *cobra.Command {
 				if !c.json {
 					fmt.Fprintf(w, "%s\n%s · %s · %d waiting · %s\n\n", row.ID, row.Agent, row.Status, row.Waiting, row.Dir)
 				}
-				calls, hide := feed.Calls{}, a.Redactor()
+				calls, hide := feed.Calls{}, a.Logs.Redactor()
 				for ev, err := range a.DB.AllEvents(cmd.Context(), row.ID, 0) {
 					if err != nil {
 						return err
@@ -146,11 +146,11 @@ func (c *cli) threadSteer() *cobra.Command {
 				return c.farSteer(cmd.Context(), args[0], strings.Join(args[1:], " "))
 			}
 			return c.with(cmd.Context(), func(a *app.App) error {
-				row, err := a.FindThread(cmd.Context(), args[0])
+				row, err := a.Service.FindThread(cmd.Context(), args[0])
 				if err != nil {
 					return err
 				}
-				asPrompt, err := a.SteerFrom(cmd.Context(), row.ID, strings.Join(args[1:], " "))
+				asPrompt, err := a.Service.SteerFrom(cmd.Context(), row.ID, strings.Join(args[1:], " "))
 				if err != nil {
 					return err
 				}
@@ -174,7 +174,7 @@ func (c *cli) threadAbort() *cobra.Command {
 				return c.farAbort(cmd.Context(), args[0], all)
 			}
 			return c.with(cmd.Context(), func(a *app.App) error {
-				row, err := a.FindThread(cmd.Context(), args[0])
+				row, err := a.Service.FindThread(cmd.Context(), args[0])
 				if err != nil {
 					return err
 				}

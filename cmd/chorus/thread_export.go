@@ -35,11 +35,11 @@ func (c *cli) threadExport() *cobra.Command {
 				return c.farExport(cmd.Context(), args[0], as, file)
 			}
 			return c.with(cmd.Context(), func(a *app.App) error {
-				row, err := a.FindThread(cmd.Context(), args[0])
+				row, err := a.Service.FindThread(cmd.Context(), args[0])
 				if err != nil {
 					return err
 				}
-				return c.into(file, func(out io.Writer) error { return a.Export(cmd.Context(), out, row, as) })
+				return c.into(file, func(out io.Writer) error { return a.Service.Export(cmd.Context(), out, row, as) })
 			})
 		},
 	}
@@ -88,11 +88,11 @@ with the one recorded when it was sent. Exit code 1 if one differs.`,
 				})
 			}
 			return c.with(ctx, func(a *app.App) error {
-				row, err := a.FindThread(ctx, args[0])
+				row, err := a.Service.FindThread(ctx, args[0])
 				if err != nil {
 					return err
 				}
-				return c.tellReplay(a.Replay(ctx, row.ID))
+				return c.tellReplay(a.Service.Replay(ctx, row.ID))
 			})
 		},
 	})

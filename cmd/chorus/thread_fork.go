@@ -30,11 +30,11 @@ left out.`,
 			return c.farFork(cmd.Context(), args[0], at)
 		}
 		return c.with(cmd.Context(), func(a *app.App) error {
-			row, err := a.FindThread(cmd.Context(), args[0])
+			row, err := a.Service.FindThread(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			made, err := a.ForkThread(cmd.Context(), row, at)
+			made, err := a.Service.ForkThread(cmd.Context(), row, at)
 			switch {
 			case err != nil && command.KindOf(err) == command.Invalid:
 				return &usage.Error{Err: err}

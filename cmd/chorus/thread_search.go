@@ -1,6 +1,7 @@
 package main
 
 import (
+	"chorus/internal/service"
 	"fmt"
 	"strings"
 	"time"
@@ -34,14 +35,14 @@ func (c *cli) threadSearch() *cobra.Command {
 				if _, err := a.DB.IndexNew(cmd.Context()); err != nil {
 					return err
 				}
-				o.MarkStart, o.MarkEnd = app.MarkStart, app.MarkEnd
+				o.MarkStart, o.MarkEnd = service.MarkStart, service.MarkEnd
 				hits, err := a.DB.Search(cmd.Context(), strings.Join(args, " "), o)
 				if err != nil {
 					return err
 				}
 				found := []hitJSON{}
 				for _, h := range hits {
-					found = append(found, hitJSON{h.Thread.Thread(), h.Thread.Agent(), h.Seq, h.At, h.Who, a.Snippet(h.Snippet)})
+					found = append(found, hitJSON{h.Thread.Thread(), h.Thread.Agent(), h.Seq, h.At, h.Who, a.Service.Snippet(h.Snippet)})
 				}
 				return c.tellHits(found)
 			})
@@ -55,7 +56,7 @@ func (c *cli) threadSearch() *cobra.Command {
 // tellHits shows what was found; in JSON the words found are not marked.
 func (c *cli) tellHits(hits []hitJSON) error {
 	if c.json {
-		plain := strings.NewReplacer(app.MarkStart, "", app.MarkEnd, "")
+		plain := strings.NewReplacer(service.MarkStart, "", service.MarkEnd, "")
 		for i := range hits {
 			hits[i].Snippet = plain.Replace(hits[i].Snippet)
 		}
@@ -64,7 +65,7 @@ func (c *cli) tellHits(hits []hitJSON) error {
 	if len(hits) == 0 {
 		fmt.Fprintln(c.out(), "nothing found")
 	}
-	shown := strings.NewReplacer(app.MarkStart, "[", app.MarkEnd, "]")
+	shown := strings.NewReplacer(service.MarkStart, "[", service.MarkEnd, "]")
 	for _, h := range hits {
 		fmt.Fprintf(c.out(), "%s  #%d  %s  %s\n    %s\n", h.SessionID, h.Seq, h.At.Local().Format("2006-01-02 15:04"), h.Who, clipLine(shown.Replace(h.Snippet), 200))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"chorus/internal/service"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -142,16 +143,16 @@ func (c *cli) tokenLink() *cobra.Command {
 		Long: "The link is valid once and for 15 minutes. Whoever opens it is signed in as the owner of this home.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.with(cmd.Context(), func(a *app.App) error {
-				_, token, err := a.Tokens().OwnerToken(cmd.Context())
+				_, token, err := a.Service.Tokens().OwnerToken(cmd.Context())
 				if err != nil {
 					return err
 				}
-				key, err := a.DoorKey()
+				key, err := a.Service.SessionKey()
 				if err != nil {
 					return err
 				}
 				if url == "" {
-					url = "http://" + fromHere(app.DefaultAddr(c.getenv))
+					url = "http://" + fromHere(service.DefaultAddr(c.getenv))
 				}
 				fmt.Fprintln(c.out(), guard.Link(key, url, token.ID, time.Now()))
 				return nil

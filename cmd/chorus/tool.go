@@ -1,6 +1,7 @@
 package main
 
 import (
+	"chorus/internal/runsetup"
 	"fmt"
 	"strings"
 
@@ -11,7 +12,7 @@ import (
 )
 
 func (c *cli) toolCommand() *cobra.Command {
-	var o app.SessionOptions
+	var o runsetup.SessionOptions
 	cmd := &cobra.Command{
 		Use: "tool NAME [JSON]", Short: "Run one built-in tool as an agent would", Args: between(0, 2),
 		Long: `Runs one tool through the same gate and the same executor that agents use, and
@@ -26,7 +27,7 @@ failed, 4 if it was denied.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return c.with(cmd.Context(), func(a *app.App) error {
 			if len(args) == 0 {
-				specs, err := a.ToolSpecs(o)
+				specs, err := a.Setup.ToolSpecs(o)
 				if err != nil {
 					return err
 				}
@@ -41,7 +42,7 @@ failed, 4 if it was denied.`,
 				raw = args[1]
 			}
 			o.CanAsk = c.console.CanAsk()
-			res, err := a.RunTool(cmd.Context(), o, args[0], []byte(raw), func(q app.ToolQuestion) bool {
+			res, err := a.Setup.RunTool(cmd.Context(), o, args[0], []byte(raw), func(q runsetup.ToolQuestion) bool {
 				return repl.Confirm(cmd.Context(), c.console, q.Approval, q.Label)
 			})
 			if err != nil {

@@ -38,7 +38,7 @@ remembers the file as it is now: a changed file is asked for again.`,
 }
 
 func (c *cli) trust(ctx context.Context, a *app.App, dir string, yes bool) error {
-	r, err := a.RepositoryServers(dir)
+	r, err := a.Settings.RepositoryServers(dir)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (c *cli) trust(ctx context.Context, a *app.App, dir string, yes bool) error
 			return nil
 		}
 	}
-	if err := a.TrustRepository(ctx, r); err != nil {
+	if err := a.Gate.TrustRepository(ctx, r); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.out(), "trusted %s as it is now\n", r.File)

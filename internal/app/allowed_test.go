@@ -1,12 +1,6 @@
 package app
 
 import (
-	"fmt"
-	"os"
-	"strings"
-	"sync"
-	"testing"
-
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/datadir"
@@ -16,6 +10,11 @@ import (
 	"chorus/internal/store"
 	"chorus/internal/store/storetest"
 	"chorus/internal/transcript"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
 )
 
 // keeper is an App on a home, and what it warned of.
@@ -64,7 +63,7 @@ func TestKeptNeedsItsGiverAlone(t *testing.T) {
 	ada := chat.Principal{Kind: chat.LocalUser, ID: "ada"}
 	eve := chat.Principal{Kind: chat.DiscordUser, ID: "eve"}
 	acts := chat.Principal{Kind: chat.LocalUser, ID: "ada", For: &eve}
-	if err := a.keep(t.Context(), makes("tool:bash:make deploy"), ada); err != nil {
+	if err := a.Gate.AddAllowed(t.Context(), makes("tool:bash:make deploy"), ada); err != nil {
 		t.Fatal(err)
 	}
 	row := terminal(t)
@@ -96,7 +95,7 @@ func TestKeptNeedsItsGiverAlone(t *testing.T) {
 		for _, p := range c.who {
 			senders = append(senders, transcript.Sender{Principal: p})
 		}
-		how := a.keptFor(c.row)(askedFor(t, c.command), senders)
+		how := a.Gate.AllowedFor(c.row)(askedFor(t, c.command), senders)
 		if (how != "") != c.want {
 			t.Errorf("%s: %q", c.name, how)
 		}
@@ -112,14 +111,14 @@ func TestKeptFileThatBreaks(t *testing.T) {
 	t.Parallel()
 	a, said := keeper(t, storetest.FreshHome(t))
 	save := func(text string) {
-		if err := datadir.WriteFile(a.keptFile(), []byte(text), 0o600); err != nil {
+		if err := datadir.WriteFile(a.Gate.AllowedFile(), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	holds := func(want int, sentences int) {
 		t.Helper()
 		for range 2 {
-			if got := len(a.keptRules().List()); got != want {
+			if got := len(a.Gate.AllowedRules().List()); got != want {
 				t.Errorf("%d hold, want %d", got, want)
 			}
 		}
@@ -133,10 +132,10 @@ func TestKeptFileThatBreaks(t *testing.T) {
 	holds(1, 1)
 	save("- {by: a, agent: b, dir: /c, rules: ['(?!x)']}")
 	holds(1, 2)
-	if err := a.keep(t.Context(), makes("x"), a.Me()); err == nil || !strings.Contains(err.Error(), "mistake") {
+	if err := a.Gate.AddAllowed(t.Context(), makes("x"), a.Me()); err == nil || !strings.Contains(err.Error(), "mistake") {
 		t.Errorf("kept over a mistake: %v", err)
 	}
-	if err := os.Remove(a.keptFile()); err != nil {
+	if err := os.Remove(a.Gate.AllowedFile()); err != nil {
 		t.Fatal(err)
 	}
 	holds(0, 2)
@@ -153,27 +152,27 @@ func TestKeptByTwoProcesses(t *testing.T) {
 	for i, a := range []*App{one, two} {
 		work.Go(func() {
 			for n := range 8 {
-				if err := a.keep(t.Context(), makes(fmt.Sprintf("tool:bash:make %d-%d", i, n)), a.Me()); err != nil {
+				if err := a.Gate.AddAllowed(t.Context(), makes(fmt.Sprintf("tool:bash:make %d-%d", i, n)), a.Me()); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	work.Wait()
-	if err := one.keep(t.Context(), makes("tool:bash:make 0-0"), one.Me()); err != nil {
+	if err := one.Gate.AddAllowed(t.Context(), makes("tool:bash:make 0-0"), one.Me()); err != nil {
 		t.Error(err)
 	}
-	list, err := two.Kept()
+	list, err := two.Gate.ListAllowed()
 	if err != nil || len(list) != 16 {
 		t.Fatalf("%d kept, %v", len(list), err)
 	}
-	if _, err := one.Unkeep(t.Context(), []string{list[0].ID, "none"}); err == nil {
+	if _, err := one.Gate.RemoveAllowed(t.Context(), []string{list[0].ID, "none"}); err == nil {
 		t.Error("removed what is not there")
 	}
-	if gone, err := one.Unkeep(t.Context(), []string{list[0].ID, list[3].ID}); err != nil || len(gone) != 2 {
+	if gone, err := one.Gate.RemoveAllowed(t.Context(), []string{list[0].ID, list[3].ID}); err != nil || len(gone) != 2 {
 		t.Errorf("%v %v", gone, err)
 	}
-	if list, err = two.Kept(); err != nil || len(list) != 14 {
+	if list, err = two.Gate.ListAllowed(); err != nil || len(list) != 14 {
 		t.Errorf("%d kept, %v", len(list), err)
 	}
 	lines, err := two.DB.AuditLog(t.Context(), store.AuditFilter{Limit: 100})
@@ -203,7 +202,7 @@ func TestNeverKept(t *testing.T) {
 		{approval.Approval{AskedBy: eve}, "on the words of discord:eve"},
 		{approval.Approval{AskedBy: ada, Actions: []string{"tool:bash:curl -H 'Authorization: Bearer sk-ant-api03-" + strings.Repeat("aB3dE5fG7h", 9) + "'"}}, "a secret"},
 	} {
-		if got := a.never(c.q, ada); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+		if got := a.Gate.Never(c.q, ada); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%+v: %q, want %q", c.q, got, c.want)
 		}
 	}

@@ -1,36 +1,38 @@
-// Package app wires Chorus together: which parts there are, in which order they
-// start and stop. It is the one place where a provider, a tool, the store and a
-// transport meet.
 package app
 
 import (
+	"chorus/internal/bus"
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	connect "chorus/internal/connector/host"
+	"chorus/internal/datadir"
+	"chorus/internal/doctor"
+	"chorus/internal/doctor/checks"
+	"chorus/internal/engine"
+	"chorus/internal/gate"
+	"chorus/internal/logging"
+	"chorus/internal/mirrors"
+	"chorus/internal/notice"
+	"chorus/internal/overrides"
+	"chorus/internal/peernotify"
+	"chorus/internal/provider"
+	"chorus/internal/runsetup"
+	"chorus/internal/sandbox"
+	"chorus/internal/sandbox/host"
+	"chorus/internal/sandbox/isolate"
+	"chorus/internal/service"
+	"chorus/internal/settings"
+	"chorus/internal/store"
+	"chorus/internal/transport/repl/local"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/user"
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"chorus/internal/bus"
-	"chorus/internal/chat"
-	"chorus/internal/config"
-	"chorus/internal/datadir"
-	"chorus/internal/doctor"
-	"chorus/internal/engine"
-	"chorus/internal/journal"
-	"chorus/internal/notice"
-	"chorus/internal/overrides"
-	"chorus/internal/peernotify"
-	"chorus/internal/sandbox"
-	"chorus/internal/sandbox/host"
-	"chorus/internal/store"
-	"chorus/internal/tool/files"
-	"chorus/internal/transport/discord"
 )
 
 // Options are what the outside gives.
@@ -46,47 +48,36 @@ type Options struct {
 	Sweep   time.Duration // between looks at what other processes did; 0: the engine's own. Tests make it long
 }
 
-// App is an opened home with everything that works on it.
+// App is an opened home with everything that works on it. Each part is a package of its own;
+// App makes them, in the order in which they build on each other, and holds what they share.
 type App struct {
 	Options
-	Home     *datadir.Home
-	DB       *store.DB
-	Models   *Models
-	Executor sandbox.Executor
-	conduct  *conduct
-	shared   *config.Bot // what holds for everybody, as the start found it
-	bus      *bus.Bus
-	engine   *engine.Engine // nil until something must run
-	agents   theRoster
+	Home      *datadir.Home
+	DB        *store.DB
+	Models    *provider.Models
+	Executor  sandbox.Executor
+	Shared    *config.Bot // what holds for everybody, as the start found it
+	Bus       *bus.Bus
+	Notices   *notice.Board
+	Overrides *overrides.Threads
 
-	mu        sync.Mutex
-	benches   map[chat.ThreadID]*bench
-	locks     *files.Locks               // of files that are changed; nil: nobody has changed one yet
-	adopted   []func(chat.ThreadID) bool // which threads this process may run, as far as anybody asked
-	discord   *discordHouse              // nil: no bot is connected
-	board     pinboard                   // what is pinned in channels
-	heads     heads                      // what prompts begin with
-	walls     walls                      // what is known about bubblewrap here
-	notices   *notice.Board              // for sessions
-	overrides *overrides.Threads
-	kept      keeping
-	lastRules lastRules
-	bells     map[chan struct{}]bool // of those who follow the configuration
-	unattend  func()                 // ends what goes on beside; nil: nothing does
+	Logs      *logging.Logs
+	Settings  *settings.Settings
+	Discovery *provider.Discovery
+	Isolation *isolate.Isolation
+	Gate      *gate.Gate
+	Setup     *runsetup.Setup
+	Mirrors   *mirrors.Mirrors
+	Service   *service.Service
+	Checks    *checks.Checks
+	Sessions  *local.Sessions
+	Host      *connect.Host
 
-	log    *logFiles // nil: somebody else's
-	logged sync.Map  // what logOnce has written
-	hide   hiding
-
-	guildFiles sync.Mutex // one writer of what `/settings` keeps
-	served     serving    // what the doors need
-
-	watched watching // what machines are told
-
-	onDiscord atomic.Pointer[discordHouse] // nil: nothing is connected
-
-	tuneDiscord func(*discord.Options) // for tests; nil: nobody is in a hurry
-	quietMinute time.Duration          // for tests; 0: a minute
+	mu             sync.Mutex
+	engine         *engine.Engine             // nil until something must run
+	adopted        []func(chat.ThreadID) bool // which threads this process may run, as far as anybody asked
+	stopBackground func()                     // nil: nothing goes on beside
+	telemetry      telemetryParts
 }
 
 // Open opens the home and its database. Close ends it.
@@ -100,7 +91,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
-	a := &App{Options: o, bus: &bus.Bus{}, notices: &notice.Board{Fallback: o.Warn}, overrides: &overrides.Threads{}}
+	a := &App{Options: o, Bus: &bus.Bus{}, Notices: &notice.Board{Fallback: o.Warn}, Overrides: &overrides.Threads{}}
 	dir := o.Home
 	var err error
 	if dir == "" {
@@ -111,27 +102,60 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if a.Home, err = datadir.Open(dir); err != nil {
 		return nil, err
 	}
-	if a.conduct, err = openConduct(o.Env, a.Home); err != nil {
+	live, err := settings.OpenLiveConfig(o.Env, a.Home)
+	if err != nil {
 		return nil, err
 	}
+	a.Logs = &logging.Logs{Env: o.Env, Environ: o.Environ, Home: a.Home, Log: o.Log, Warn: o.Warn, ConfigFiles: live.Now}
 	if a.Log == nil {
-		a.Log = a.openLog()
+		a.Log = a.Logs.OpenLog()
+		a.Logs.Log = a.Log
 	}
-	if a.shared, err = a.bot(""); err != nil {
+	a.Settings = &settings.Settings{Env: o.Env, Home: a.Home, Warn: o.Warn, Logs: a.Logs, Live: live}
+	if a.Shared, err = a.Settings.Bot(""); err != nil {
 		return nil, err
 	}
-	a.Models = NewModels(o.Env, a.shared.DefaultProvider, a.shared.DefaultModel).In(a.Home)
-	a.Models.patience = patienceOf(a.shared)
+	a.Models = provider.NewModels(o.Env, a.Shared.DefaultProvider, a.Shared.DefaultModel).In(a.Home)
+	a.Models.Patience = provider.PatienceOf(a.Shared)
 	a.Executor = host.New(o.Environ)
-	path, err := databasePath(a.Home, a.shared)
+	path, err := settings.DatabaseOf(a.Home, a.Shared)
 	if err != nil {
 		return nil, err
 	}
-	a.DB, err = store.Open(ctx, store.Options{Path: path, BlobDir: a.Home.Blobs(), Durability: a.shared.Durability})
+	a.DB, err = store.Open(ctx, store.Options{Path: path, BlobDir: a.Home.Blobs(), Durability: a.Shared.Durability})
 	if err != nil {
 		return nil, err
 	}
+	a.wire()
 	return a, nil
+}
+
+// wire makes the parts. A part knows those above it in this list, and what it needs of those
+// below it comes in as a function.
+func (a *App) wire() {
+	o := a.Options
+	a.Discovery = &provider.Discovery{Home: a.Home, Models: a.Models}
+	a.Isolation = &isolate.Isolation{Env: o.Env, Environ: o.Environ, Executor: a.Executor, Home: a.Home, Log: a.Log, Notices: a.Notices, Logs: a.Logs}
+	a.Gate = &gate.Gate{DB: a.DB, Environ: o.Environ, Home: a.Home, Log: a.Log, Notices: a.Notices, Overrides: a.Overrides, Warn: o.Warn,
+		Logs: a.Logs, Settings: a.Settings, Engine: a.Engine, Me: a.Me}
+	a.Setup = &runsetup.Setup{DB: a.DB, Environ: o.Environ, Executor: a.Executor, Home: a.Home, Log: a.Log, Models: a.Models, Notices: a.Notices,
+		Overrides: a.Overrides, Shared: a.Shared, Discovery: a.Discovery, Gate: a.Gate, Isolation: a.Isolation, Logs: a.Logs, Settings: a.Settings,
+		Me: a.Me, Running: a.Running}
+	a.Mirrors = &mirrors.Mirrors{DB: a.DB, Env: o.Env, Home: a.Home, Settings: a.Settings}
+	a.Service = &service.Service{DB: a.DB, Home: a.Home, Log: a.Log, Models: a.Models, Overrides: a.Overrides, Shared: a.Shared, Version: o.Version,
+		Discovery: a.Discovery, Gate: a.Gate, Isolation: a.Isolation, Logs: a.Logs, Settings: a.Settings, Setup: a.Setup,
+		Engine: a.Engine, Examine: a.Examine, Me: a.Me}
+	a.Checks = &checks.Checks{DB: a.DB, Env: o.Env, Environ: o.Environ, Home: a.Home, Log: a.Log, Models: a.Models, Isolation: a.Isolation,
+		Service: a.Service, Settings: a.Settings}
+	a.Sessions = &local.Sessions{DB: a.DB, Executor: a.Executor, Home: a.Home, Models: a.Models, Notices: a.Notices, Overrides: a.Overrides,
+		Shared: a.Shared, Gate: a.Gate, Isolation: a.Isolation, Mirrors: a.Mirrors, Service: a.Service, Settings: a.Settings, Setup: a.Setup,
+		Engine: a.Engine, Me: a.Me, StartBackground: a.StartBackground}
+	a.Host = &connect.Host{DB: a.DB, Env: o.Env, Home: a.Home, Log: a.Log, Models: a.Models, Version: o.Version, Warn: o.Warn,
+		Discovery: a.Discovery, Gate: a.Gate, Logs: a.Logs, Mirrors: a.Mirrors, Service: a.Service, Settings: a.Settings, Setup: a.Setup,
+		Engine: a.Engine, Running: a.Running}
+
+	a.Settings.DB, a.Settings.Models, a.Settings.Profile = a.DB, a.Models, a.Setup.Profile
+	a.Setup.AwaitFiles, a.Setup.ChannelTools, a.Setup.RecallChannel = a.Host.AwaitFiles, a.Host.ChannelTools, a.Host.RecallChannel
 }
 
 // Engine starts the engine on first use. It runs, and takes over from processes that
@@ -149,14 +173,14 @@ func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 	if a.Journal != nil {
 		j = a.Journal(j)
 	}
-	if a.watched.counts != nil {
-		j = timed{j, a.watched.counts}
+	if a.telemetry.counts != nil {
+		j = timed{j, a.telemetry.counts}
 	}
-	a.follow()
+	a.followRuns()
 	a.engine = engine.New(engine.Config{
-		Journal: j, Bus: a.bus, Setup: a.setupAsking, Takes: a.takes, Adopt: a.adopts, LockDir: a.Home.Locks(),
-		MaxWaiting: a.shared.MaxQueuedReplies, IdleAfter: time.Duration(a.shared.IdleTimeoutMS) * time.Millisecond, Log: a.Log,
-		Bounds: boundsOf(a.shared), FirstSweep: firstSweep, SweepEvery: a.Sweep, Neighbours: peernotify.In(a.Home.Bells()),
+		Journal: j, Bus: a.Bus, Setup: a.Setup.ForRun, Takes: a.Service.Takes, Adopt: a.adopts, LockDir: a.Home.Locks(),
+		MaxWaiting: a.Shared.MaxQueuedReplies, IdleAfter: time.Duration(a.Shared.IdleTimeoutMS) * time.Millisecond, Log: a.Log,
+		Bounds: provider.BoundsOf(a.Shared), FirstSweep: firstSweep, SweepEvery: a.Sweep, Neighbours: peernotify.In(a.Home.Bells()),
 	})
 	return a.engine
 }
@@ -165,12 +189,12 @@ func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 const firstSweep = 50 * time.Millisecond
 
 // examine looks at this home as doctor does.
-func (a *App) examine(ctx context.Context) doctor.Report {
-	return Examine(ctx, CheckOptions{Env: a.Env, Environ: a.Environ, Home: a.Home.Dir(), Warn: a.Warn}, Examination{Version: a.Version})
+func (a *App) Examine(ctx context.Context) doctor.Report {
+	return checks.Examine(ctx, checks.Options{Env: a.Env, Environ: a.Environ, Home: a.Home.Dir(), Warn: a.Warn}, checks.Examination{Version: a.Version})
 }
 
 // running is the engine; nil until something must run.
-func (a *App) running() *engine.Engine { return a.engine }
+func (a *App) Running() *engine.Engine { return a.engine }
 
 // adopts reports whether somebody in this process wants the thread to be run here.
 func (a *App) adopts(thread chat.ThreadID) bool {
@@ -185,19 +209,19 @@ const stopTimeout = 10 * time.Second
 // Close stops what runs and closes the store. What was on goes on at the next start.
 func (a *App) Close() error {
 	var errs []error
-	a.stopStreams()
+	a.Service.StopStreams()
 	if a.engine != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
 		errs = append(errs, a.engine.Stop(ctx))
 	}
-	if a.unattend != nil {
-		a.unattend()
+	if a.stopBackground != nil {
+		a.stopBackground()
 	}
-	errs = append(errs, a.closeBenches())
-	a.watched.close()
+	errs = append(errs, a.Setup.CloseToolboxes())
+	a.telemetry.close()
 	errs = append(errs, a.DB.Close())
-	a.closeLog()
+	a.Logs.CloseLog()
 	return errors.Join(errs...)
 }
 
@@ -215,28 +239,4 @@ func Me(env func(string) string) chat.Principal {
 		}
 	}
 	return chat.Principal{Kind: chat.LocalUser, ID: name, Name: name, Roles: []string{"owner"}}
-}
-
-// FindThread finds a thread by its whole id, or by the end of it that people see:
-// the session id or a unique beginning of one.
-func (a *App) FindThread(ctx context.Context, name string) (journal.Thread, error) {
-	if id, err := chat.ParseThreadID(name); err == nil {
-		row, err := a.DB.Thread(ctx, id)
-		if errors.Is(err, journal.ErrUnknown) {
-			return row, fmt.Errorf("there is no thread %s: %w; `chorus thread list` shows them", name, err)
-		}
-		return row, err
-	}
-	found, err := a.DB.ThreadsNamed(ctx, name)
-	if err != nil {
-		return journal.Thread{}, err
-	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
-		return journal.Thread{}, fmt.Errorf("there is no thread %q: %w; `chorus thread list` shows them", name, journal.ErrUnknown)
-	default:
-		return journal.Thread{}, fmt.Errorf("%q is the beginning of %d threads; give more of it", name, len(found))
-	}
 }

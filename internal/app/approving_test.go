@@ -1,12 +1,11 @@
 package app
 
 import (
-	"testing"
-	"time"
-
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/journal"
+	"testing"
+	"time"
 )
 
 // The terminal waits as long as it takes unless somebody set an end; elsewhere there is one.
@@ -29,7 +28,7 @@ func TestAsking(t *testing.T) {
 		if err := problems.Err(); err != nil {
 			t.Fatal(err)
 		}
-		got, err := a.asking(journal.Thread{ID: c.thread}, bot, "standard")
+		got, err := a.Gate.Asking(journal.Thread{ID: c.thread}, bot, "standard")
 		if err != nil || got.For != c.ends || got.Remind != c.shows || got.Who != c.who {
 			t.Errorf("%s with %v: %+v, %v", c.thread, c.env, got, err)
 		}

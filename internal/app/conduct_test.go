@@ -1,15 +1,15 @@
 package app
 
 import (
+	"chorus/internal/notice"
+	"chorus/internal/runsetup"
+	"chorus/internal/store/storetest"
 	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
-
-	"chorus/internal/notice"
-	"chorus/internal/store/storetest"
 )
 
 // A process that stays sees a changed configuration, keeps the last good one when the
@@ -42,10 +42,10 @@ func TestLiveReload(t *testing.T) {
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {
-		done <- a.conduct.watch(ctx, func() { seen <- struct{}{} }, func(r notice.Notice) { said <- r.Text })
+		done <- a.Settings.Live.Watch(ctx, func() { seen <- struct{}{} }, func(r notice.Notice) { said <- r.Text })
 	}()
 	tokens := func() int {
-		bot, err := a.bot("chorus")
+		bot, err := a.Settings.Bot("chorus")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestModelsOfTheVersionThatHolds(t *testing.T) {
 	if err := os.WriteFile(file, []byte("maxTokens: none at all\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a.renewed()
+	a.Settings.Changed()
 	if _, err := a.Models.Vendors(); err != nil {
 		t.Error(err)
 	}
@@ -115,17 +115,17 @@ func TestRemarks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	a.notices.WarnOnce("before")
-	s, err := a.OpenSession(t.Context(), SessionOptions{Dir: t.TempDir(), Model: "demo/echo"})
+	a.Notices.WarnOnce("before")
+	s, err := a.Sessions.OpenSession(t.Context(), runsetup.SessionOptions{Dir: t.TempDir(), Model: "demo/echo"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.notices.WarnOnce("meanwhile")
+	a.Notices.WarnOnce("meanwhile")
 	if got := <-s.Remarks(); got != (notice.Notice{Text: "meanwhile", Bad: true}) {
 		t.Errorf("heard %+v", got)
 	}
 	for range 1000 {
-		a.notices.Post(notice.Notice{Text: "again and again"})
+		a.Notices.Post(notice.Notice{Text: "again and again"})
 	}
 	if n := len(s.Remarks()); n == 0 || n > 100 {
 		t.Errorf("%d remarks wait", n)
@@ -133,15 +133,15 @@ func TestRemarks(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	a.notices.WarnOnce("after")
+	a.Notices.WarnOnce("after")
 	if !slices.Equal(warned, []string{"before", "after"}) {
 		t.Errorf("warned %q", warned)
 	}
-	once, err := a.OpenSession(t.Context(), SessionOptions{Dir: t.TempDir(), Model: "demo/echo", Once: true})
+	once, err := a.Sessions.OpenSession(t.Context(), runsetup.SessionOptions{Dir: t.TempDir(), Model: "demo/echo", Once: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if once.Remarks() != nil || a.notices.Post(notice.Notice{Text: "nobody is there"}) {
+	if once.Remarks() != nil || a.Notices.Post(notice.Notice{Text: "nobody is there"}) {
 		t.Error("a session of one prompt hears")
 	}
 	if err := once.Close(); err != nil {

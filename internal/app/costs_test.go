@@ -1,11 +1,13 @@
 package app
 
 import (
-	"testing"
-	"time"
-
 	"chorus/internal/config"
 	"chorus/internal/ledger"
+	"chorus/internal/provider"
+	"chorus/internal/runsetup"
+	"chorus/internal/service"
+	"testing"
+	"time"
 )
 
 func TestCostSince(t *testing.T) {
@@ -15,13 +17,13 @@ func TestCostSince(t *testing.T) {
 		"": "2026-11-01T00:00", "month": "2026-11-01T00:00", "today": "2026-11-15T00:00", "7d": "2026-11-08T13:30", "12h": "2026-11-15T01:30",
 		"2026-10-02": "2026-10-02T00:00", "2026-10": "2026-10-01T00:00", "all": "0001-01-01T00:00",
 	} {
-		got, err := costSince(text, now)
+		got, err := service.CostSince(text, now)
 		if err != nil || got.UTC().Format("2006-01-02T15:04") != want {
 			t.Errorf("%q: %v (%v), want %s", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"yesterday", "-3d", "-1h", "99999999999d", "2026-13", "d"} {
-		if got, err := costSince(text, now); err == nil {
+		if got, err := service.CostSince(text, now); err == nil {
 			t.Errorf("%q is %v", text, got)
 		}
 	}
@@ -34,7 +36,7 @@ func TestPricesOfABot(t *testing.T) {
 		"claude-sonnet-4-5": {Input: 1, Output: 2, CacheRead: 1, CacheWrite: 1},
 		"openai/own":        {},
 	}}
-	price := priceOf(NewModels(env(), "", ""), bot)
+	price := runsetup.PriceOf(provider.NewModels(env(), "", ""), bot)
 	for name, want := range map[string]ledger.Price{
 		"openai/new":                  {Input: 3000, Output: 15000, CacheRead: 300, CacheWrite: 3000},
 		"anthropic/claude-sonnet-4-5": {Input: 1000, Output: 2000, CacheRead: 1000, CacheWrite: 1000},
@@ -56,12 +58,12 @@ func TestBudgetOfABot(t *testing.T) {
 	t.Parallel()
 	task := 0.5
 	bot := &config.Bot{BudgetSoft: 0.8, BudgetTask: &task, Budgets: []config.Budget{{Scope: "role", Role: "guest", Period: "day", USD: 2}}}
-	b := budgetOf(bot, false)
+	b := runsetup.BudgetOf(bot, false)
 	want := []ledger.Ceiling{{Scope: ledger.Role, Role: "guest", Period: ledger.Day, Most: 2e9}, {Scope: ledger.Task, Period: ledger.Once, Most: 5e8}}
 	if len(b.Ceilings) != 2 || b.Ceilings[0] != want[0] || b.Ceilings[1] != want[1] || b.Soft != 0.8 {
 		t.Errorf("%+v", b)
 	}
-	if budgetOf(bot, true).Soft != 0 {
+	if runsetup.BudgetOf(bot, true).Soft != 0 {
 		t.Error("asked, though every question is answered yes")
 	}
 }

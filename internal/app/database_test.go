@@ -1,13 +1,13 @@
 package app
 
 import (
+	"chorus/internal/config"
+	"chorus/internal/datadir"
+	"chorus/internal/settings"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"chorus/internal/config"
-	"chorus/internal/datadir"
 )
 
 func TestDatabasePath(t *testing.T) {
@@ -26,7 +26,7 @@ func TestDatabasePath(t *testing.T) {
 		{"mysql://u:test-pw@h/d", "", "", "sqlite:PATH"},
 		{"", "nats://h", "", "NATS"},
 	} {
-		got, err := databasePath(h, &config.Bot{DatabaseURL: config.Secret(c.url), NATSURL: config.Secret(c.nats)})
+		got, err := settings.DatabaseOf(h, &config.Bot{DatabaseURL: config.Secret(c.url), NATSURL: config.Secret(c.nats)})
 		if got != c.want || (err != nil) != (c.wrong != "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("%q %q: %q, %v", c.url, c.nats, got, err)
 		}

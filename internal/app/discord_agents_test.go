@@ -1,13 +1,14 @@
 package app
 
 import (
+	"chorus/internal/agents"
+	"chorus/internal/connector/host"
+	"chorus/internal/runsetup"
+	"chorus/internal/sim/discordsim"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"chorus/internal/agents"
-	"chorus/internal/sim/discordsim"
 )
 
 // kept is a guild with somebody who keeps it (ada), somebody who may make channels (carol),
@@ -39,11 +40,11 @@ func TestDiscordAgentInit(t *testing.T) {
 	}
 	asked := g.say("bob", "helper", "say at your service")
 	g.message("answer in the agent's channel", answers(asked))
-	row, err := g.app.FindThread(t.Context(), asked.String())
-	if err != nil || row.Agent != "helper" || row.Dir != g.app.Roster().Workspace("helper") {
+	row, err := g.app.Service.FindThread(t.Context(), asked.String())
+	if err != nil || row.Agent != "helper" || row.Dir != g.app.Settings.Agents().Workspace("helper") {
 		t.Errorf("answered by %q in %s: %v", row.Agent, row.Dir, err)
 	}
-	a, err := g.app.Roster().Get(t.Context(), "helper")
+	a, err := g.app.Settings.Agents().Get(t.Context(), "helper")
 	if err != nil || a.SystemPrompt != "You are kind." || a.Model != "demo/script" {
 		t.Errorf("%+v, %v", a, err)
 	}
@@ -64,7 +65,7 @@ func TestDiscordAgentInit(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.orders("carol", "agent init", map[string]any{"name": "helper"}, "The agent was there already and has a channel now")
-	if at := g.app.livesIn("helper"); at.channel != g.Channel("helper").String() || at.guild != g.Guild().String() {
+	if at := g.app.Host.LivesIn("helper"); at.Channel != g.Channel("helper").String() || at.Guild != g.Guild().String() {
 		t.Errorf("it lives in %+v", at)
 	}
 	g.orders("carol", "agent init", map[string]any{"name": "random"}, "The channel was there already and is used.")
@@ -74,13 +75,13 @@ func TestDiscordAgentInit(t *testing.T) {
 func TestDiscordAgentInitRefuses(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{Bots: []discordsim.BotSpec{{Name: "chorus", Permissions: &[]string{"view_channel", "send_messages", "read_message_history", "add_reactions"}}}}, map[string]string{})
-	if _, err := g.app.CreateAgent(t.Context(), agents.Agent{Name: "house"}); err != nil {
+	if _, err := g.app.Gate.CreateAgent(t.Context(), agents.Agent{Name: "house"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.app.CreateAgent(t.Context(), agents.Agent{Name: "foreign"}); err != nil {
+	if _, err := g.app.Gate.CreateAgent(t.Context(), agents.Agent{Name: "foreign"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.app.Roster().Mark(t.Context(), "foreign", guildMark, otherGuild); err != nil {
+	if _, err := g.app.Settings.Agents().Mark(t.Context(), "foreign", host.GuildMark, otherGuild); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -100,7 +101,7 @@ func TestDiscordAgentInitRefuses(t *testing.T) {
 	} {
 		g.orders(c.who, "agent init", c.options, c.want)
 	}
-	if isDir(g.app.Home.AgentDir("x1")) || g.Channel("x1") != 0 {
+	if runsetup.IsDir(g.app.Home.AgentDir("x1")) || g.Channel("x1") != 0 {
 		t.Error("something was made all the same")
 	}
 	if err := g.WaitCommand(g.soon(), "chorus", "agent"); err != nil {
@@ -117,7 +118,7 @@ func TestDiscordAgentInitRefuses(t *testing.T) {
 		t.Errorf("another server's agent is told of: %s", list)
 	}
 	// A channel that is called like another server's agent is not that agent's.
-	if got := (&discordHouse{app: g.app, bots: []discordBot{{name: "chorus"}}}).channelAgent(roomChannel(g, "foreign")); got != "" {
+	if got := (&host.Backend{App: g.app.Host, Bots: []host.Bot{{Name: "chorus"}}}).ChannelAgent(roomChannel(g, "foreign")); got != "" {
 		t.Errorf("the channel is %s's", got)
 	}
 }
@@ -139,7 +140,7 @@ func TestDiscordAgentDestroy(t *testing.T) {
 	g.message("answer", func(m discordsim.Message) bool {
 		return m.ID == asked.ID && m.Content == "**helper** stays." && len(m.Components) == 0
 	})
-	if !isDir(g.app.Home.AgentDir("helper")) {
+	if !runsetup.IsDir(g.app.Home.AgentDir("helper")) {
 		t.Fatal("left, and gone")
 	}
 	asked = g.order("carol", "general", "agent destroy", map[string]any{"name": "helper"})
@@ -147,7 +148,7 @@ func TestDiscordAgentDestroy(t *testing.T) {
 	g.message("answer", func(m discordsim.Message) bool {
 		return m.ID == asked.ID && m.Content == "**helper** is gone." && len(m.Components) == 0
 	})
-	if isDir(g.app.Home.AgentDir("helper")) || g.Channel("helper") != 0 {
+	if runsetup.IsDir(g.app.Home.AgentDir("helper")) || g.Channel("helper") != 0 {
 		t.Error("it is still there")
 	}
 	// A crash after the channel went: the same order ends it. Files are kept where that was wanted.
@@ -165,7 +166,7 @@ func TestDiscordAgentDestroy(t *testing.T) {
 	}
 	g.orders("carol", "agent destroy", map[string]any{"name": "scribe"}, `there is no agent "scribe" on this server`)
 	g.orders("carol", "agent destroy", map[string]any{"name": "chorus"}, "has no file of its own yet")
-	if _, err := g.app.CreateAgent(t.Context(), agents.Agent{Name: "house", Permissions: "open"}); err != nil {
+	if _, err := g.app.Gate.CreateAgent(t.Context(), agents.Agent{Name: "house", Permissions: "open"}); err != nil {
 		t.Fatal(err)
 	}
 	g.orders("carol", "agent destroy", map[string]any{"name": "house"}, "belongs to the whole house")
@@ -201,7 +202,7 @@ func TestDiscordAgentConfig(t *testing.T) {
 		t.Errorf("in its own channel: %q", text)
 	}
 	set("carol", "temperature", "default", "is now `not set`")
-	bot, err := g.app.bot("helper")
+	bot, err := g.app.Settings.Bot("helper")
 	if err != nil || bot.Temperature != nil || bot.Routing != "thread" || bot.ContinuationModel != "demo/echo" || bot.Permissions != "guarded" {
 		t.Errorf("%+v, %v", bot, err)
 	}
@@ -257,7 +258,7 @@ func TestDiscordAgentDestroyByOthers(t *testing.T) {
 	g.message("refusal", func(m discordsim.Message) bool {
 		return m.ID != asked.ID && strings.Contains(m.Content, "helper is at work") && m.ID > running
 	})
-	if !isDir(g.app.Home.AgentDir("helper")) || g.Channel("helper") == 0 {
+	if !runsetup.IsDir(g.app.Home.AgentDir("helper")) || g.Channel("helper") == 0 {
 		t.Error("it was ended in the middle of its work")
 	}
 }

@@ -1,14 +1,13 @@
 package app
 
 import (
+	"chorus/internal/chat"
+	"chorus/internal/sim/discordsim"
+	"chorus/internal/transport/discord"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"chorus/internal/chat"
-	"chorus/internal/sim/discordsim"
-	"chorus/internal/transport/discord"
 )
 
 // talkative shows what it does.

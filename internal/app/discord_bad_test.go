@@ -1,17 +1,16 @@
 package app
 
 import (
+	"chorus/internal/command"
+	"chorus/internal/connector"
+	"chorus/internal/sim/discordsim"
+	"chorus/internal/transport/discord"
 	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
-
-	"chorus/internal/command"
-	"chorus/internal/connector"
-	"chorus/internal/sim/discordsim"
-	"chorus/internal/transport/discord"
 )
 
 // Where the bot may not write, whoever asked is told by a sign and in private, once.

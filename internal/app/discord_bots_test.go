@@ -1,13 +1,12 @@
 package app
 
 import (
-	"fmt"
-	"strings"
-	"testing"
-
 	"chorus/internal/chat"
 	"chorus/internal/sim/discordsim"
 	"chorus/internal/store/storetest"
+	"fmt"
+	"strings"
+	"testing"
 )
 
 // twoBots is a guild with two bots of ours, each with a file and a token of its own.
@@ -31,9 +30,9 @@ func (g *guildT) begin(only string) {
 		g.Fatal(err)
 	}
 	g.app = a
-	a.tuneDiscord, a.Models.through = g.tune, g.latch.through
-	a.service()
-	if g.stop, err = a.connectDiscord(); err != nil {
+	a.Host.Tune, a.Models.Through = g.tune, g.latch.through
+	a.Service.Handler()
+	if g.stop, err = a.Host.Connect(); err != nil {
 		g.Fatal(err)
 	}
 }
@@ -68,12 +67,12 @@ func TestDiscordBotNameSelects(t *testing.T) {
 		t.Errorf("%s answered", m.Author.Username)
 	}
 	g.signed(asked, "✅")
-	bots, err := g.app.discordBots()
-	if err != nil || len(bots) != 1 || bots[0].name != "beta" {
+	bots, err := g.app.Host.Bots()
+	if err != nil || len(bots) != 1 || bots[0].Name != "beta" {
 		t.Errorf("connected: %v, %v", len(bots), err)
 	}
 	g.app.Env = env("BOT_NAME", "gamma")
-	if _, err := g.app.discordBots(); err == nil || !strings.Contains(err.Error(), "bots/gamma.yaml") {
+	if _, err := g.app.Host.Bots(); err == nil || !strings.Contains(err.Error(), "bots/gamma.yaml") {
 		t.Errorf("a bot without a token: %v", err)
 	}
 }

@@ -1,14 +1,13 @@
 package app
 
 import (
-	"strings"
-	"testing"
-	"time"
-
 	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/sim/discordsim"
 	"chorus/internal/transport/discord"
+	"strings"
+	"testing"
+	"time"
 )
 
 // soonGivenUp lets hours of trying pass in moments.

@@ -1,13 +1,13 @@
 package app
 
 import (
+	"chorus/internal/chat"
+	"chorus/internal/connector/host"
+	"chorus/internal/sim/discordsim"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
-
-	"chorus/internal/chat"
-	"chorus/internal/sim/discordsim"
 )
 
 // talked lets people talk in a channel before anybody listens.
@@ -35,7 +35,7 @@ func TestDiscordChannelHistory(t *testing.T) {
 		!strings.Contains(text, "bird 30 flew by") || !strings.Contains(text, "[CONVERSATION SUMMARY — earlier messages]") {
 		t.Fatalf("the model was told:\n%s", text)
 	}
-	kept, err := g.app.DB.Recall(t.Context(), channelDigests, g.Channel("aviary").String())
+	kept, err := g.app.DB.Recall(t.Context(), host.ChannelDigests, g.Channel("aviary").String())
 	if err != nil || kept == nil {
 		t.Fatalf("no summary was kept: %v", err)
 	}
@@ -45,7 +45,7 @@ func TestDiscordChannelHistory(t *testing.T) {
 	if text := toldOf(g.asked(thread(second))); !strings.Contains(text, "[from ada]: say one") || !strings.Contains(text, "bird 17 ") {
 		t.Errorf("the model was told:\n%s", text)
 	}
-	if again, _ := g.app.DB.Recall(t.Context(), channelDigests, g.Channel("aviary").String()); string(again) != string(kept) {
+	if again, _ := g.app.DB.Recall(t.Context(), host.ChannelDigests, g.Channel("aviary").String()); string(again) != string(kept) {
 		t.Errorf("it was paid for again: %s, then %s", kept, again)
 	}
 	var digest struct{ UpTo string }
@@ -78,7 +78,7 @@ func TestDiscordChannelHistoryWithoutSummary(t *testing.T) {
 	if strings.Contains(text, "SUMMARY") || !strings.Contains(text, "[from bob]: bird 17 ") || strings.Contains(text, "bird 16 ") {
 		t.Errorf("the model was told:\n%s", text)
 	}
-	if kept, err := g.app.DB.Recall(t.Context(), channelDigests, g.Channel("aviary").String()); err != nil || kept != nil {
+	if kept, err := g.app.DB.Recall(t.Context(), host.ChannelDigests, g.Channel("aviary").String()); err != nil || kept != nil {
 		t.Errorf("kept is %s, %v", kept, err)
 	}
 }

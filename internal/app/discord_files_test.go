@@ -2,6 +2,12 @@ package app
 
 import (
 	"bytes"
+	"chorus/internal/chat"
+	"chorus/internal/connector"
+	"chorus/internal/connector/host"
+	"chorus/internal/model"
+	"chorus/internal/sim/discordsim"
+	"chorus/internal/transcript"
 	"fmt"
 	"image"
 	"image/color"
@@ -10,12 +16,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"chorus/internal/chat"
-	"chorus/internal/connector"
-	"chorus/internal/model"
-	"chorus/internal/sim/discordsim"
-	"chorus/internal/transcript"
 )
 
 // aPicture is a small one.
@@ -227,21 +227,21 @@ func TestDiscordFilesOutliveTheProcess(t *testing.T) {
 func TestLayKeepsToTheWorkspace(t *testing.T) {
 	t.Parallel()
 	dir, outside := t.TempDir(), t.TempDir()
-	first, err := lay(dir, "attachments/1_a.txt", []byte("one"))
+	first, err := host.Lay(dir, "attachments/1_a.txt", []byte("one"))
 	if err != nil || first != "attachments/1_a.txt" {
 		t.Fatal(first, err)
 	}
-	if again, err := lay(dir, "attachments/1_a.txt", []byte("one")); err != nil || again != first {
+	if again, err := host.Lay(dir, "attachments/1_a.txt", []byte("one")); err != nil || again != first {
 		t.Errorf("the same again lies at %s, %v", again, err)
 	}
-	if other, err := lay(dir, "attachments/1_a.txt", []byte("two")); err != nil || other != "attachments/1_a-2.txt" {
+	if other, err := host.Lay(dir, "attachments/1_a.txt", []byte("two")); err != nil || other != "attachments/1_a-2.txt" {
 		t.Errorf("another one lies at %s, %v", other, err)
 	}
 	trap := t.TempDir()
 	if err := os.Symlink(outside, filepath.Join(trap, "attachments")); err != nil {
 		t.Fatal(err)
 	}
-	if at, err := lay(trap, "attachments/1_a.txt", []byte("one")); err == nil {
+	if at, err := host.Lay(trap, "attachments/1_a.txt", []byte("one")); err == nil {
 		t.Errorf("it followed a link to %s", at)
 	}
 	if left, _ := os.ReadDir(outside); len(left) > 0 {
@@ -249,4 +249,4 @@ func TestLayKeepsToTheWorkspace(t *testing.T) {
 	}
 }
 
-var _ connector.Files = (*discordHouse)(nil)
+var _ connector.Files = (*host.Backend)(nil)

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"chorus/internal/sim/discordsim"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"chorus/internal/sim/discordsim"
 )
 
 // guideLine is something that somebody says or orders in a guide, with what is answered.

@@ -1,6 +1,11 @@
 package app
 
 import (
+	"chorus/internal/chat"
+	"chorus/internal/sim/discordsim"
+	"chorus/internal/store/storetest"
+	"chorus/internal/transcript"
+	"chorus/internal/transport/discord"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,12 +13,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"chorus/internal/chat"
-	"chorus/internal/sim/discordsim"
-	"chorus/internal/store/storetest"
-	"chorus/internal/transcript"
-	"chorus/internal/transport/discord"
 )
 
 // guildT is a guild with a bot of ours in it.
@@ -92,9 +91,9 @@ func (g *guildT) start() {
 		g.Fatal(err)
 	}
 	g.app = a
-	a.tuneDiscord, a.quietMinute, a.Models.through = g.tune, g.quiet, g.latch.through
-	a.service()
-	if g.stop, err = a.connectDiscord(); err != nil {
+	a.Host.Tune, a.Host.IdleMinute, a.Models.Through = g.tune, g.quiet, g.latch.through
+	a.Service.Handler()
+	if g.stop, err = a.Host.Connect(); err != nil {
 		g.Fatal(err)
 	}
 	if strings.Contains(g.Name(), "Missing") {
@@ -157,7 +156,7 @@ func (g *guildT) threadOf(channel string, message discordsim.ID) chat.ThreadID {
 // row finds the thread that a message of somebody's opened.
 func (g *guildT) thread(id discordsim.ID) chat.ThreadID {
 	g.Helper()
-	row, err := g.app.FindThread(g.Context(), id.String())
+	row, err := g.app.Service.FindThread(g.Context(), id.String())
 	if err != nil {
 		g.Fatal(err)
 	}
@@ -322,7 +321,7 @@ func (g *guildT) lines(thread chat.ThreadID) string {
 	if err != nil {
 		g.Fatal(err)
 	}
-	lines, err := g.app.linesUpTo(g.Context(), thread, row.Next-1)
+	lines, err := g.app.Service.LinesUpTo(g.Context(), thread, row.Next-1)
 	if err != nil {
 		g.Fatal(err)
 	}

@@ -1,11 +1,10 @@
 package app
 
 import (
+	"chorus/internal/sim/discordsim"
 	"fmt"
 	"slices"
 	"testing"
-
-	"chorus/internal/sim/discordsim"
 )
 
 // link is the address of a message, as people copy it.

@@ -1,13 +1,12 @@
 package app
 
 import (
+	"chorus/internal/sim/discordsim"
+	"chorus/internal/transport/discord"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
-
-	"chorus/internal/sim/discordsim"
-	"chorus/internal/transport/discord"
 )
 
 func TestDiscordLooking(t *testing.T) {
@@ -94,7 +93,7 @@ func TestDiscordForks(t *testing.T) {
 		t.Errorf("it begins with %q", start.Content)
 	}
 	g.signed(g.reply("bob", start.ID, "say three"), "✅")
-	row, err := g.app.FindThread(t.Context(), "fork-"+i.ID.String())
+	row, err := g.app.Service.FindThread(t.Context(), "fork-"+i.ID.String())
 	if err != nil || row.Owner.ID != g.User("bob").String() {
 		t.Fatalf("the fork is %+v, %v", row, err)
 	}

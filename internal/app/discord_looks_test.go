@@ -1,16 +1,15 @@
 package app
 
 import (
+	"chorus/internal/chat"
+	"chorus/internal/connector"
+	"chorus/internal/sim/discordsim"
+	"chorus/internal/transport/discord"
 	"context"
 	"slices"
 	"sync"
 	"testing"
 	"time"
-
-	"chorus/internal/chat"
-	"chorus/internal/connector"
-	"chorus/internal/sim/discordsim"
-	"chorus/internal/transport/discord"
 )
 
 // countedOutbox notes from where on the journal is looked at for what is to be told.
@@ -49,7 +48,7 @@ func TestDiscordLooksAtWhatChanged(t *testing.T) {
 	}
 	defer other.Close()
 	thread := g.threadOf("general", asked)
-	if _, err := other.SteerFrom(t.Context(), thread, "say two"); err != nil {
+	if _, err := other.Service.SteerFrom(t.Context(), thread, "say two"); err != nil {
 		t.Fatal(err)
 	}
 	g.message("answer to what was said elsewhere", func(m discordsim.Message) bool { return m.Content == "two" })

@@ -1,14 +1,13 @@
 package app
 
 import (
-	"fmt"
-	"testing"
-	"time"
-
 	"chorus/internal/chat"
 	"chorus/internal/sim/discordsim"
 	"chorus/internal/store/storetest"
 	"chorus/internal/transport/discord"
+	"fmt"
+	"testing"
+	"time"
 )
 
 // fault makes something go wrong until the test clears it.

@@ -1,12 +1,12 @@
 package app
 
 import (
+	"chorus/internal/connector/host"
+	"chorus/internal/sim/discordsim"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"chorus/internal/sim/discordsim"
 )
 
 func TestDiscordNickname(t *testing.T) {
@@ -14,17 +14,17 @@ func TestDiscordNickname(t *testing.T) {
 	g := kept(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "innerName: Claire\n"})
 	g.nick("Claire")
 	g.write("bots/chorus.yaml", "innerName: Clara\n")
-	if err := g.app.reread(); err != nil {
+	if err := g.app.Settings.Reread(); err != nil {
 		t.Fatal(err)
 	}
 	g.nick("Clara")
 	// A bot that speaks for a second agent in the guild keeps the name it has.
 	g.orders("carol", "agent init", map[string]any{"name": "helper"}, "is ready")
 	g.write("bots/chorus.yaml", "innerName: Carla\n")
-	if err := g.app.reread(); err != nil {
+	if err := g.app.Settings.Reread(); err != nil {
 		t.Fatal(err)
 	}
-	h := &discordHouse{app: g.app, bots: []discordBot{{name: "chorus"}}}
+	h := &host.Backend{App: g.app.Host, Bots: []host.Bot{{Name: "chorus"}}}
 	if got := h.BotName(t.Context(), "chorus", g.Guild().String(), nil); got != "Carla" {
 		t.Errorf("alone it would be called %q", got)
 	}
@@ -48,7 +48,7 @@ func TestDiscordNicknameRefused(t *testing.T) {
 		t.Errorf("nobody is told what to do: %q", found)
 	}
 	for range 3 { // the same configuration again is no reason to try again
-		if err := g.app.reread(); err != nil {
+		if err := g.app.Settings.Reread(); err != nil {
 			t.Fatal(err)
 		}
 	}

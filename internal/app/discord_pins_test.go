@@ -1,12 +1,12 @@
 package app
 
 import (
+	"chorus/internal/chat"
+	"chorus/internal/settings"
+	"chorus/internal/sim/discordsim"
 	"slices"
 	"strings"
 	"testing"
-
-	"chorus/internal/chat"
-	"chorus/internal/sim/discordsim"
 )
 
 // pin says something and pins it.
@@ -55,7 +55,7 @@ func TestPinsChangeHowThingsAreDone(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.until("the pin is forgotten", func() bool {
-		bot, err := g.app.botFor(rowOf(g.room("general", "chorus")))
+		bot, err := g.app.Settings.BotFor(rowOf(g.room("general", "chorus")))
 		return err == nil && bot.ReplyOnName
 	})
 }
@@ -75,15 +75,15 @@ func TestPinsThatDoNotCount(t *testing.T) {
 	g.noted(broken, "left out")
 	fine := g.pin("ada", "general", ".config\n---\nmaxBotReplyChainDepth: 7\n")
 	g.until("the good one counts", func() bool {
-		bot, err := g.app.botFor(rowOf(g.room("general", "chorus")))
+		bot, err := g.app.Settings.BotFor(rowOf(g.room("general", "chorus")))
 		return err == nil && bot.MaxBotReplyChainDepth == 7 && bot.Origin("maxBotReplyChainDepth").File == "pinned message "+fine.String()
 	})
-	bot, err := g.app.botFor(rowOf(g.room("general", "chorus")))
+	bot, err := g.app.Settings.BotFor(rowOf(g.room("general", "chorus")))
 	if err != nil || bot.Permissions != "locked" || bot.ReplyOnRandom != 0 || bot.ReplyOnName || len(bot.Budgets) > 0 {
 		t.Errorf("pins changed what they may not: %+v, %v", bot, err)
 	}
 	// Two processes: who asks without a connection has the copy.
-	stored, err := PinsAt(t.Context(), g.app, "chorus", g.Guild().String(), g.Channel("general").String())
+	stored, err := settings.PinsAt(t.Context(), g.app.Settings, "chorus", g.Guild().String(), g.Channel("general").String())
 	if err != nil || len(stored.Pins) != 3 || len(stored.Notes) != 2 || !strings.Contains(stored.Notes[0], "keeper") {
 		t.Errorf("the copy is %+v: %v", stored, err)
 	}

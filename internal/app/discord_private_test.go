@@ -2,6 +2,9 @@ package app
 
 import (
 	"bytes"
+	"chorus/internal/config"
+	"chorus/internal/gate"
+	"chorus/internal/sim/discordsim"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,9 +12,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"chorus/internal/config"
-	"chorus/internal/sim/discordsim"
 )
 
 // calls asks Discord as somebody, for what the simulator's own words do not reach.
@@ -117,20 +117,20 @@ func TestDiscordPrivateThreadsHaveTheirChannelsLimits(t *testing.T) {
 	g := inGuild(t, discordsim.Options{}, map[string]string{"shared.yaml": "routing: thread\n"})
 	id := g.hush("ada", "general", "hush")
 	g.signed(g.say("ada", "hush", "the merger is on friday\n!say noted"), "✅")
-	row, err := g.app.FindThread(t.Context(), id)
+	row, err := g.app.Service.FindThread(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{g.Channel("general").String(), fmt.Sprintf("%s/%s", g.Guild(), g.Channel("general")), fmt.Sprintf("discord:%s/%s", g.Guild(), g.Channel("general")), id} {
-		l := limitsOf(&config.Bot{Channels: []config.Channel{{Name: name, Permissions: "locked"}}}, row, nil)
-		if len(l.rooms) != 1 {
+		l := gate.LimitsOf(&config.Bot{Channels: []config.Channel{{Name: name, Permissions: "locked"}}}, row, nil)
+		if len(l.Channels) != 1 {
 			t.Errorf("the limit of %s does not hold in %s", name, row.ID)
 		}
 	}
 	if got := g.order("ada", "hush", "thread fork", map[string]any{"thread": id}).Content; !strings.Contains(got, "everybody") {
 		t.Errorf("a fork out of a private thread: %q", got)
 	}
-	if got := g.app.channelOf(t.Context(), row.ID); got != id {
+	if got := g.app.Settings.ChannelOf(t.Context(), row.ID); got != id {
 		t.Errorf("its pins are read in %s", got)
 	}
 }

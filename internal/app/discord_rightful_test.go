@@ -1,13 +1,13 @@
 package app
 
 import (
-	"strings"
-	"testing"
-
 	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
+	"chorus/internal/runsetup"
 	"chorus/internal/sim/discordsim"
+	"strings"
+	"testing"
 )
 
 // The bot's own agent is met on every server, so not every server may write its prompt.
@@ -15,7 +15,7 @@ func TestDiscordInitDoesNotSeizeTheHousesAgent(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{}, map[string]string{})
 	g.orders("carol", "agent init", map[string]any{"name": "chorus", "prompt": "You sing."}, "belongs to the whole house", "you may not change permissions")
-	if isDir(g.app.Home.AgentDir("chorus")) || g.Channel("chorus") != 0 {
+	if runsetup.IsDir(g.app.Home.AgentDir("chorus")) || g.Channel("chorus") != 0 {
 		t.Error("it was made all the same")
 	}
 	g.orders("ada", "agent init", map[string]any{"name": "chorus", "prompt": "You sing."}, "**chorus** is ready")
@@ -27,7 +27,7 @@ func TestDiscordInitLeavesHiddenChannelsAlone(t *testing.T) {
 	g := kept(t, discordsim.Options{Channels: []discordsim.ChannelSpec{{Name: "general"}, {Name: "random"},
 		{Name: "board", Deny: map[string][]string{"@everyone": {"view_channel"}}, Allow: map[string][]string{"chorus": {"view_channel"}}}}}, map[string]string{})
 	text := g.orders("carol", "agent init", map[string]any{"name": "board", "prompt": "Tell me everything."}, "choose another")
-	if strings.Contains(text, g.Channel("board").String()) || isDir(g.app.Home.AgentDir("board")) {
+	if strings.Contains(text, g.Channel("board").String()) || runsetup.IsDir(g.app.Home.AgentDir("board")) {
 		t.Errorf("it was made: %s", text)
 	}
 	g.orders("ada", "agent init", map[string]any{"name": "board"}, "The channel was there already and is used.")
@@ -48,7 +48,7 @@ func TestDiscordDestroyLeavesOldChannels(t *testing.T) {
 	g.message("answer", func(m discordsim.Message) bool {
 		return m.ID == asked.ID && strings.HasPrefix(m.Content, "**random** is gone.")
 	})
-	if g.Channel("random") == 0 || isDir(g.app.Home.AgentDir("random")) {
+	if g.Channel("random") == 0 || runsetup.IsDir(g.app.Home.AgentDir("random")) {
 		t.Error("the channel went with its agent, or the agent did not go")
 	}
 }
@@ -83,7 +83,7 @@ func TestDiscordConfigTakesSpacesAway(t *testing.T) {
 	g.orders("carol", "agent init", map[string]any{"name": "helper"}, "is ready")
 	g.orders("ada", "agent config", map[string]any{"name": " helper ", "key": " permissions ", "value": " guarded "}, "permissions of **helper** is now `guarded`")
 	g.orders("carol", "agent config", map[string]any{"name": "helper", "key": "temperature", "value": "   "}, "temperature")
-	if bot, err := g.app.bot("helper"); err != nil || bot.Permissions != "guarded" {
+	if bot, err := g.app.Settings.Bot("helper"); err != nil || bot.Permissions != "guarded" {
 		t.Errorf("%+v, %v", bot, err)
 	}
 }

@@ -1,16 +1,15 @@
 package app
 
 import (
-	"fmt"
-	"slices"
-	"strings"
-	"testing"
-
 	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/room"
 	"chorus/internal/sim/discordsim"
 	"chorus/internal/transport/discord"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
 )
 
 func rowOf(thread chat.ThreadID) journal.Thread {
@@ -143,7 +142,7 @@ func TestRoomHearsItsOwnHappenings(t *testing.T) {
 	g := inGuild(t, discordsim.Options{}, roomFiles())
 	by := chat.Principal{Kind: chat.DiscordUser, ID: g.User("ada").String(), Name: "ada"}
 	rings := func(kind room.Kind, id, channel, text string) error {
-		return g.app.happen(discord.Happening{Kind: kind, ID: id, Channel: g.Channel(channel).String(), Agent: "chorus", By: by, Text: text})
+		return g.app.Host.Happen(discord.Happening{Kind: kind, ID: id, Channel: g.Channel(channel).String(), Agent: "chorus", By: by, Text: text})
 	}
 	for _, id := range []string{"t1", "t1", "t2"} { // each once
 		if err := rings(room.Timer, id, "general", "!say it is time "+id); err != nil {
@@ -178,7 +177,7 @@ func TestRoomHearsItsOwnHappenings(t *testing.T) {
 	if err := rings(room.Said, "x", "general", "no"); err == nil {
 		t.Error("a message is not something of our own")
 	}
-	if err := g.app.happen(discord.Happening{Kind: room.Timer, ID: "x", Channel: "1", Agent: "chorus-2"}); err != nil {
+	if err := g.app.Host.Happen(discord.Happening{Kind: room.Timer, ID: "x", Channel: "1", Agent: "chorus-2"}); err != nil {
 		t.Errorf("the first bot speaks for all that have none: %v", err)
 	}
 }
@@ -218,7 +217,7 @@ func TestRoomGoesOn(t *testing.T) {
 	g := inGuild(t, discordsim.Options{}, roomFiles())
 	g.ask("ada", "general", "chorus", "well")
 	// Of a happening in a channel that is not there nothing can be found out.
-	if err := g.app.happen(discord.Happening{Kind: room.Timer, ID: "lost", Channel: "77", Agent: "chorus"}); err != nil {
+	if err := g.app.Host.Happen(discord.Happening{Kind: room.Timer, ID: "lost", Channel: "77", Agent: "chorus"}); err != nil {
 		t.Fatal(err)
 	}
 	g.ask("ada", "general", "chorus", "still well")

@@ -1,10 +1,9 @@
 package app
 
 import (
+	"chorus/internal/sim/discordsim"
 	"strings"
 	"testing"
-
-	"chorus/internal/sim/discordsim"
 )
 
 // What somebody took back or changed is not found by its old words.

@@ -1,14 +1,13 @@
 package app
 
 import (
+	"chorus/internal/chat"
+	"chorus/internal/room"
+	"chorus/internal/sim/discordsim"
 	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
-
-	"chorus/internal/chat"
-	"chorus/internal/room"
-	"chorus/internal/sim/discordsim"
 )
 
 // proposes looks at what ada is offered while she types into an option: these, or nothing at all.
@@ -155,7 +154,7 @@ func TestDiscordSelfEdit(t *testing.T) {
 	g.signed(asked, "✅")
 	again := g.say("bob", "helper", "say la la")
 	g.signed(again, "✅")
-	head, err := g.app.head(g.started(g.thread(again)).Head)
+	head, err := g.app.Setup.Head(g.started(g.thread(again)).Head)
 	if err != nil || !strings.Contains(head.System, "You sing.") {
 		t.Errorf("the next run begins with %v, %v", head, err)
 	}

@@ -2,6 +2,11 @@ package app
 
 import (
 	"bytes"
+	"chorus/internal/chat"
+	"chorus/internal/connector"
+	"chorus/internal/journal"
+	"chorus/internal/sim/discordsim"
+	"chorus/internal/transport/discord"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,12 +18,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"chorus/internal/chat"
-	"chorus/internal/connector"
-	"chorus/internal/journal"
-	"chorus/internal/sim/discordsim"
-	"chorus/internal/transport/discord"
 )
 
 // sick is a Discord that fails on one path, as long as it is told to.

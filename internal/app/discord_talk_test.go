@@ -1,15 +1,15 @@
 package app
 
 import (
+	"chorus/internal/chat"
+	"chorus/internal/connector/host"
+	"chorus/internal/sim/discordsim"
+	"chorus/internal/store"
 	"encoding/json"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
-
-	"chorus/internal/chat"
-	"chorus/internal/sim/discordsim"
-	"chorus/internal/store"
 )
 
 func TestDiscordContext(t *testing.T) {
@@ -35,7 +35,7 @@ func TestDiscordContext(t *testing.T) {
 		t.Error("a save cleared something")
 	}
 	found, err := g.app.DB.SavedContexts(t.Context(), store.ContextFilter{Agent: chat.DefaultAgent})
-	if err != nil || len(found) != 1 || found[0].ID != id[1] || found[0].Messages != 4 || found[0].Description != "doors" || found[0].Summary == "" || found[0].Summary == noSummary {
+	if err != nil || len(found) != 1 || found[0].ID != id[1] || found[0].Messages != 4 || found[0].Description != "doors" || found[0].Summary == "" || found[0].Summary == host.NoSummary {
 		t.Fatalf("the row is %+v, %v", found, err)
 	}
 	data, err := os.ReadFile(found[0].File)
@@ -75,7 +75,7 @@ func TestDiscordContextWithoutSummary(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{"shared.yaml": "retry: {baseDelayMs: 1}\n"})
 	g.signed(g.say("ada", "general", "hello\n!fail overloaded once\n!say hi"), "✅")
-	g.orders("ada", "context save", nil, "2 messages", noSummary)
+	g.orders("ada", "context save", nil, "2 messages", host.NoSummary)
 	running := g.say("ada", "general", "say begun\nwait")
 	g.signed(running, "⚙️")
 	g.orders("ada", "context clear", nil, "2 messages of 1 conversation", "1 conversation is still running")

@@ -1,12 +1,11 @@
 package app
 
 import (
+	"chorus/internal/chat"
+	"chorus/internal/sim/discordsim"
 	"fmt"
 	"strings"
 	"testing"
-
-	"chorus/internal/chat"
-	"chorus/internal/sim/discordsim"
 )
 
 func TestDiscordReplyRouting(t *testing.T) {
@@ -28,7 +27,7 @@ func TestDiscordReplyRouting(t *testing.T) {
 	if err != nil || len(rows) != 2 {
 		t.Fatalf("a reply goes on with its thread, so there are two: %v, %v", rows, err)
 	}
-	row, err := g.app.FindThread(t.Context(), string(g.threadOf("general", asked)))
+	row, err := g.app.Service.FindThread(t.Context(), string(g.threadOf("general", asked)))
 	if err != nil {
 		t.Fatal(err)
 	}

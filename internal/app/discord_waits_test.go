@@ -2,6 +2,10 @@ package app
 
 import (
 	"bytes"
+	"chorus/internal/chat"
+	"chorus/internal/mirror"
+	"chorus/internal/polltest"
+	"chorus/internal/sim/discordsim"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,11 +14,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"chorus/internal/chat"
-	"chorus/internal/mirror"
-	"chorus/internal/polltest"
-	"chorus/internal/sim/discordsim"
 )
 
 // soon is more time than anything here needs, also on a busy machine.

@@ -1,6 +1,11 @@
 package app
 
 import (
+	"chorus/internal/doctor"
+	"chorus/internal/doctor/checks"
+	"chorus/internal/sandbox/isolate"
+	"chorus/internal/store"
+	"chorus/internal/store/storetest"
 	"context"
 	"errors"
 	"net"
@@ -10,10 +15,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"chorus/internal/doctor"
-	"chorus/internal/store"
-	"chorus/internal/store/storetest"
 )
 
 // A server that takes the call and says nothing holds the report up for a second.
@@ -24,8 +25,8 @@ func TestDeafOllama(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer deaf.Close()
-	p := newPatient(t.Context(), CheckOptions{Home: filepath.Join(t.TempDir(), "none"), Env: env("OLLAMA_HOST", deaf.Addr().String())}, Examination{})
-	found := p.local(t.Context())
+	p := checks.NewChecker(t.Context(), checks.Options{Home: filepath.Join(t.TempDir(), "none"), Env: env("OLLAMA_HOST", deaf.Addr().String())}, checks.Examination{})
+	found := p.Local(t.Context())
 	if len(found) != 1 || found[0].Mark != doctor.Warn || !strings.Contains(found[0].Detail, "does not answer in 1s") {
 		t.Errorf("ollama: %+v", found)
 	}
@@ -34,18 +35,18 @@ func TestDeafOllama(t *testing.T) {
 // What walls and limits are worth depends on whether any sandbox works.
 func TestWallsAreJudgedTogether(t *testing.T) {
 	t.Parallel()
-	marks := func(facts ...WallFact) string {
+	marks := func(facts ...isolate.Fact) string {
 		var out []string
-		for _, f := range judgeWalls(facts) {
+		for _, f := range checks.JudgeSandbox(facts) {
 			out = append(out, f.Name+" "+string(f.Mark))
 		}
 		return strings.Join(out, ", ")
 	}
-	no := []WallFact{{"sandbox bwrap", false, "none", "get it"}, {"sandbox auto", false, "host", "get bwrap"}, {"sandbox docker", false, "none", "get it"}, {"limit memory", false, "no cgroup", ""}}
+	no := []isolate.Fact{{"sandbox bwrap", false, "none", "get it"}, {"sandbox auto", false, "host", "get bwrap"}, {"sandbox docker", false, "none", "get it"}, {"limit memory", false, "no cgroup", ""}}
 	if got := marks(no...); got != "bwrap note, auto warn, docker note, limit memory note" {
 		t.Errorf("without walls: %s", got)
 	}
-	yes := []WallFact{{"sandbox bwrap", true, "works", ""}, {"sandbox auto", true, "bwrap", ""}, {"sandbox docker", false, "none", "get it"}, {"limit memory", false, "no cgroup", ""}}
+	yes := []isolate.Fact{{"sandbox bwrap", true, "works", ""}, {"sandbox auto", true, "bwrap", ""}, {"sandbox docker", false, "none", "get it"}, {"limit memory", false, "no cgroup", ""}}
 	if got := marks(yes...); got != "bwrap ok, auto ok, docker note, limit memory warn" {
 		t.Errorf("with walls: %s", got)
 	}
@@ -64,8 +65,8 @@ func TestLocksSayWhoIsThere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := newPatient(t.Context(), CheckOptions{Home: dir, Env: env()}, Examination{})
-	found := p.locks(t.Context())
+	p := checks.NewChecker(t.Context(), checks.Options{Home: dir, Env: env()}, checks.Examination{})
+	found := p.Locks(t.Context())
 	if len(found) != 2 || found[0].Detail != "1 running, by process 1" || !strings.HasPrefix(found[1].Detail, "1 of processes that are gone") {
 		t.Errorf("locks: %+v", found)
 	}
@@ -74,7 +75,7 @@ func TestLocksSayWhoIsThere(t *testing.T) {
 func TestQuoted(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{"/a/b-c_d.e": "/a/b-c_d.e", "/a b": "'/a b'", "/it's": `'/it'\''s'`, "": "''", "/$(x)": "'/$(x)'", "/é": "'/é'"} {
-		if got := quoted(path); got != want {
+		if got := checks.Quoted(path); got != want {
 			t.Errorf("%q: %s, want %s", path, got, want)
 		}
 	}
@@ -105,7 +106,7 @@ func TestSweepIsDoneOnceADay(t *testing.T) {
 	defer a.Close()
 	sweep := func(at time.Time, want int) {
 		t.Helper()
-		if n, err := a.sweepIfDue(ctx, at); n != want || err != nil {
+		if n, err := a.Checks.SweepIfDue(ctx, at); n != want || err != nil {
 			t.Errorf("sweepIfDue = %d, %v; want %d", n, err, want)
 		}
 	}
@@ -132,12 +133,12 @@ func TestDaily(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			daily(ctx, func(context.Context) { at = append(at, time.Since(began)) })
+			checks.Daily(ctx, func(context.Context) { at = append(at, time.Since(began)) })
 		}()
 		time.Sleep(2*time.Hour + 2*time.Minute)
 		cancel()
 		<-done
-		want := []time.Duration{sweepFirst, sweepFirst + time.Hour, sweepFirst + 2*time.Hour}
+		want := []time.Duration{checks.SweepFirst, checks.SweepFirst + time.Hour, checks.SweepFirst + 2*time.Hour}
 		if len(at) != 3 || at[0] != want[0] || at[1] != want[1] || at[2] != want[2] {
 			t.Errorf("at %v, want %v", at, want)
 		}

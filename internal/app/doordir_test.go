@@ -1,6 +1,8 @@
 package app
 
 import (
+	"chorus/internal/doctor/checks"
+	"chorus/internal/sandbox/isolate"
 	"errors"
 	"os"
 	"path/filepath"
@@ -14,34 +16,34 @@ import (
 func TestOwnDirsOfTheKilled(t *testing.T) {
 	t.Parallel()
 	above := t.TempDir()
-	var made []*ownDir
+	var made []*isolate.OwnDir
 	for range 3 {
-		dir, err := makeOwnDir(above, "x-")
+		dir, err := isolate.MakeOwnDir(above, "x-")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir.path, "door"), nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir.Path, "door"), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		made = append(made, dir)
 	}
 	pattern := filepath.Join(above, "*")
-	if n := sweepOwnDirs(pattern); n != 0 {
+	if n := isolate.SweepOwnDirs(pattern); n != 0 {
 		t.Fatalf("%d were removed while somebody had them", n)
 	}
 	// As the system does for a killed process; closing alone leaves it to children that are being started.
-	if err := errors.Join(syscall.Flock(int(made[1].lock.Fd()), syscall.LOCK_UN), made[1].lock.Close()); err != nil {
+	if err := errors.Join(syscall.Flock(int(made[1].Lock.Fd()), syscall.LOCK_UN), made[1].Lock.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if n := sweepOwnDirs(pattern); n != 1 {
+	if n := isolate.SweepOwnDirs(pattern); n != 1 {
 		t.Errorf("%d were removed", n)
 	}
 	for i, dir := range made {
-		if _, err := os.Stat(filepath.Join(dir.path, "door")); (err == nil) != (i != 1) {
+		if _, err := os.Stat(filepath.Join(dir.Path, "door")); (err == nil) != (i != 1) {
 			t.Errorf("%d: %v", i, err)
 		}
 		if i != 1 {
-			if err := dir.close(); err != nil {
+			if err := dir.Close(); err != nil {
 				t.Error(err)
 			}
 		}
@@ -59,16 +61,16 @@ func TestOwnDirsAtOnce(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			for range 50 {
-				dir, err := makeOwnDir(above, "x-")
+				dir, err := isolate.MakeOwnDir(above, "x-")
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				sweepOwnDirs(filepath.Join(above, "*"))
-				if err := os.WriteFile(filepath.Join(dir.path, "door"), nil, 0o600); err != nil {
+				isolate.SweepOwnDirs(filepath.Join(above, "*"))
+				if err := os.WriteFile(filepath.Join(dir.Path, "door"), nil, 0o600); err != nil {
 					t.Errorf("somebody took it: %v", err)
 				}
-				if err := dir.close(); err != nil {
+				if err := dir.Close(); err != nil {
 					t.Error(err)
 				}
 			}
@@ -97,7 +99,7 @@ func TestDoorsAreSwept(t *testing.T) {
 	}
 	leave()
 	var said []string
-	for _, f := range Mend(t.Context(), CheckOptions{Home: a.Home.Dir(), Env: func(string) string { return "" }}) {
+	for _, f := range checks.Mend(t.Context(), checks.Options{Home: a.Home.Dir(), Env: func(string) string { return "" }}) {
 		said = append(said, f.Name)
 	}
 	if doors := behindWallsDoors(t, a, work); !strings.Contains(strings.Join(said, " "), "left folders") || len(doors) != 1 {
@@ -111,7 +113,7 @@ func TestDoorsAreSwept(t *testing.T) {
 // behindWallsDoors runs a command, and says which doors there are then.
 func behindWallsDoors(t *testing.T, a *App, work string) []string {
 	t.Helper()
-	if res := behindWalls(t, a, work, wallPlan{})("echo ran"); res.Output != "ran\n" {
+	if res := behindWalls(t, a, work, isolate.Plan{})("echo ran"); res.Output != "ran\n" {
 		t.Fatalf("%+v", res)
 	}
 	doors, err := filepath.Glob(filepath.Join(a.Home.Dir(), "run", "*-*"))

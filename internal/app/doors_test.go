@@ -1,6 +1,8 @@
 package app
 
 import (
+	"chorus/internal/command"
+	"chorus/internal/store/storetest"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -8,9 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"chorus/internal/command"
-	"chorus/internal/store/storetest"
 )
 
 // wayIn is one: what is asked for, and the scope that opens it.
@@ -65,7 +64,7 @@ func TestEveryDoor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	doors, err := a.openDoors(t.Context(), ServeOptions{Addr: "127.0.0.1:8420"})
+	doors, err := a.openServer(t.Context(), ServeOptions{Addr: "127.0.0.1:8420"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +72,7 @@ func TestEveryDoor(t *testing.T) {
 	close(doors.stopping) // streams end at once
 	tokens := map[command.Scope]string{}
 	for _, s := range command.Scopes() {
-		made, err := a.Tokens().CreateToken(t.Context(), a.LocalCaller(), command.NewToken{Name: string(s), Scopes: []command.Scope{s}})
+		made, err := a.Service.Tokens().CreateToken(t.Context(), a.Service.LocalCaller(), command.NewToken{Name: string(s), Scopes: []command.Scope{s}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,16 +1,15 @@
 package app
 
 import (
+	"chorus/internal/chat"
+	"chorus/internal/store/storetest"
+	"chorus/internal/tool"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-
-	"chorus/internal/chat"
-	"chorus/internal/store/storetest"
-	"chorus/internal/tool"
 )
 
 // Threads of one home that work in one folder, in one program and in two, lose nothing of
@@ -26,13 +25,13 @@ func TestThreadsOfAHomeShareLocks(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = a.Close() })
 		for k := range 2 {
-			b, err := a.bench(chat.ThreadID(fmt.Sprintf("web:x:t%d%d@helper", i, k)), work)
+			b, err := a.Setup.Toolbox(chat.ThreadID(fmt.Sprintf("web:x:t%d%d@helper", i, k)), work)
 			if err != nil {
 				t.Fatal(err)
 			}
 			group.Go(func() {
 				for n := range 15 {
-					appendLine(t, b.tools, fmt.Sprintf("%d %d %d", i, k, n))
+					appendLine(t, b.Tools, fmt.Sprintf("%d %d %d", i, k, n))
 				}
 			})
 		}

@@ -1,30 +1,33 @@
 package app
 
 import (
+	"chorus/internal/agent"
+	"chorus/internal/approval"
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/engine"
+	"chorus/internal/gate"
+	"chorus/internal/journal"
+	"chorus/internal/overrides"
+	"chorus/internal/permit"
+	"chorus/internal/settings"
+	"chorus/internal/tool"
+	"chorus/internal/transcript"
 	"context"
 	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"chorus/internal/agent"
-	"chorus/internal/approval"
-	"chorus/internal/chat"
-	"chorus/internal/config"
-	"chorus/internal/engine"
-	"chorus/internal/journal"
-	"chorus/internal/overrides"
-	"chorus/internal/permit"
-	"chorus/internal/tool"
-	"chorus/internal/transcript"
 )
 
 // toucher is a tool that would touch what a test says.
 type toucher []tool.Access
 
-func (toucher) Spec() tool.Spec                                  { return tool.Spec{Name: "toucher"} }
-func (x toucher) Access([]byte) []tool.Access                    { return x }
+func (toucher) Spec() tool.Spec { return tool.Spec{Name: "toucher"} }
+
+func (x toucher) Access([]byte) []tool.Access { return x }
+
 func (toucher) Run(context.Context, []byte) (tool.Result, error) { return tool.Result{}, nil }
 
 func question(senders []transcript.Sender, touches ...tool.Access) agent.Question {
@@ -44,10 +47,10 @@ func onBehalf(who, of chat.Principal) chat.Principal {
 	return who
 }
 
-func newGate(bot *config.Bot, canAsk bool) *gate {
+func newGate(bot *config.Bot, canAsk bool) *gate.Judge {
 	row := journal.Thread{ID: "discord:1/2:3@helper", Place: "1/2", Agent: "helper"}
-	return &gate{limits: newLimits(bot, row), choice: withOverrides(overrides.Values{CanAsk: canAsk}), work: engine.Work{Seq: 1},
-		place: permit.JudgeOptions{Who: permit.Who{Agent: row.Agent, Channel: row.Place}}}
+	return &gate.Judge{Limits: newLimits(bot, row), Choice: withOverrides(overrides.Values{CanAsk: canAsk}), Work: engine.Work{Seq: 1},
+		Place: permit.JudgeOptions{Who: permit.Who{Agent: row.Agent, Channel: row.Place}}}
 }
 
 func said(who chat.Principal, t chat.Terms) transcript.Sender {
@@ -185,19 +188,19 @@ func anySender() *rapid.Generator[transcript.Sender] {
 }
 
 // alone is what one profile says of a request by somebody, asked without the gate.
-func alone(t *rapid.T, bot *config.Bot, g *gate, name string, who chat.Principal, touch tool.Access) int {
-	p, err := profile(bot, name)
+func alone(t *rapid.T, bot *config.Bot, g *gate.Judge, name string, who chat.Principal, touch tool.Access) int {
+	p, err := settings.Profile(bot, name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	place := g.place
+	place := g.Place
 	place.Who.Roles = who.Roles
 	return int(p.Judge([]permit.Request{{Tool: touch.Tool, Detail: touch.Detail, Command: touch.Command}}, place).Verdict)
 }
 
 // least is the verdict below which nothing of a sender can be: their own, that of
 // everybody they act for, the channel's, and the agent's, or the one they asked for.
-func least(t *rapid.T, bot *config.Bot, g *gate, s transcript.Sender, touch tool.Access) int {
+func least(t *rapid.T, bot *config.Bot, g *gate.Judge, s transcript.Sender, touch tool.Access) int {
 	worst := 0
 	for at := &s.Principal; at != nil; at = at.For {
 		granted := ""

@@ -1,17 +1,17 @@
 package app
 
 import (
-	"os"
-	"path/filepath"
-	"strings"
-	"testing"
-
 	"chorus/internal/agents"
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/config"
 	"chorus/internal/journal"
+	"chorus/internal/settings"
 	"chorus/internal/store/storetest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
 )
 
 const (
@@ -26,14 +26,14 @@ func TestGuildSettingsAreALayer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	if err := a.setGuild(oneGuild, "continuationModel", "demo/script"); err != nil {
+	if err := a.Settings.SetGuild(oneGuild, "continuationModel", "demo/script"); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.setGuild(oneGuild, "permissions", "locked"); err != nil {
+	if err := a.Settings.SetGuild(oneGuild, "permissions", "locked"); err != nil {
 		t.Fatal(err)
 	}
 	model := func(agent, guild string) (string, config.Layer) {
-		bot, err := a.botIn(agent, guild)
+		bot, err := a.Settings.BotIn(agent, guild)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,32 +46,32 @@ func TestGuildSettingsAreALayer(t *testing.T) {
 		t.Errorf("in another guild: %q", got)
 	}
 	here := chat.ThreadID("discord:" + oneGuild + "/1:2@chorus")
-	if bot, err := a.botFor(journal.Thread{ID: here, Agent: "chorus"}); err != nil || bot.Permissions != "locked" {
+	if bot, err := a.Settings.BotFor(journal.Thread{ID: here, Agent: "chorus"}); err != nil || bot.Permissions != "locked" {
 		t.Errorf("a thread there: %v, %v", bot, err)
 	}
 	for _, elsewhere := range []chat.ThreadID{"cli:" + oneGuild + "/1:2@chorus", "discord:@me/1:2@chorus"} {
-		if bot, err := a.botFor(journal.Thread{ID: elsewhere, Agent: "chorus"}); err != nil || bot.Permissions != "standard" {
+		if bot, err := a.Settings.BotFor(journal.Thread{ID: elsewhere, Agent: "chorus"}); err != nil || bot.Permissions != "standard" {
 			t.Errorf("%s: %v, %v", elsewhere, bot, err)
 		}
 	}
-	if _, err := a.Roster().Create(t.Context(), agents.Agent{Name: "helper", Model: "demo/echo"}); err != nil {
+	if _, err := a.Settings.Agents().Create(t.Context(), agents.Agent{Name: "helper", Model: "demo/echo"}); err != nil {
 		t.Fatal(err)
 	}
 	if got, from := model("helper", oneGuild); got != "demo/echo" || from != config.AgentFile {
 		t.Errorf("agent.json is stronger: %q from %s", got, from)
 	}
-	ask, err := ConfigAsk(a.Env, a.Home.Dir(), "chorus", oneGuild)
+	ask, err := settings.ConfigAsk(a.Env, a.Home.Dir(), "chorus", oneGuild)
 	if err != nil || ask.GuildSettings["permissions"] != "locked" {
 		t.Errorf("`config show --guild` does not know: %v, %v", ask.GuildSettings, err)
 	}
-	if err := a.setGuild(oneGuild, "continuationModel", nil); err != nil {
+	if err := a.Settings.SetGuild(oneGuild, "continuationModel", nil); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := model("chorus", oneGuild); got != "" {
 		t.Errorf("taken away, and still %q", got)
 	}
 	for _, no := range []string{"", "@me", "../../etc", strings.Repeat("1", 40)} {
-		if err := a.setGuild(no, "permissions", "open"); err == nil {
+		if err := a.Settings.SetGuild(no, "permissions", "open"); err == nil {
 			t.Errorf("guild %q was written", no)
 		}
 	}
@@ -79,10 +79,10 @@ func TestGuildSettingsAreALayer(t *testing.T) {
 	if err := os.WriteFile(broken, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if bot, err := a.botIn("chorus", oneGuild); err != nil || bot.Permissions != "standard" {
+	if bot, err := a.Settings.BotIn("chorus", oneGuild); err != nil || bot.Permissions != "standard" {
 		t.Errorf("a broken file: %v, %v", bot, err)
 	}
-	if err := a.setGuild(oneGuild, "permissions", "open"); err == nil || !strings.Contains(err.Error(), "mend the file") {
+	if err := a.Settings.SetGuild(oneGuild, "permissions", "open"); err == nil || !strings.Contains(err.Error(), "mend the file") {
 		t.Errorf("a broken file was written over: %v", err)
 	}
 }
@@ -94,15 +94,15 @@ func TestAgentFileHoldsSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	if _, err := a.CreateAgent(t.Context(), agents.Agent{Name: "helper"}); err != nil {
+	if _, err := a.Gate.CreateAgent(t.Context(), agents.Agent{Name: "helper"}); err != nil {
 		t.Fatal(err)
 	}
 	for key, value := range map[string]string{"temperature": "0.25", "recencyWindow.messages": "12", "innerName": "Helper", "continuationModel": "demo/echo", "mode": "chat"} {
-		if _, err := a.ConfigureAgent(t.Context(), "helper", key, value); err != nil {
+		if _, err := a.Gate.ConfigureAgent(t.Context(), "helper", key, value); err != nil {
 			t.Fatalf("%s: %v", key, err)
 		}
 	}
-	bot, err := a.bot("helper")
+	bot, err := a.Settings.Bot("helper")
 	if err != nil || bot.Temperature == nil || *bot.Temperature != 0.25 || bot.WindowMessages != 12 || bot.InnerName != "Helper" || bot.ContinuationModel != "demo/echo" {
 		t.Errorf("%+v, %v", bot, err)
 	}
@@ -110,23 +110,23 @@ func TestAgentFileHoldsSettings(t *testing.T) {
 		t.Errorf("it comes from %s", at)
 	}
 	for key, wrong := range map[string]string{"temperature": "0 to 2", "vendors": "cannot be set in agent.json", "temprature": "did you mean"} {
-		if _, err := a.ConfigureAgent(t.Context(), "helper", key, "9"); err == nil || !strings.Contains(err.Error(), wrong) {
+		if _, err := a.Gate.ConfigureAgent(t.Context(), "helper", key, "9"); err == nil || !strings.Contains(err.Error(), wrong) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
 	// However the key is spelt, rights are given by those alone who may.
 	for _, key := range []string{"permissions", " permissions", "Permissions", "permissions.", "PERMISSIONS"} {
-		_, err := a.service().ConfigureAgent(t.Context(), command.Caller{Principal: chat.Principal{Kind: chat.TokenHolder, ID: "x"}, Scopes: []command.Scope{command.Admin}}, "helper", key, "open")
-		if now, _ := a.Roster().Get(t.Context(), "helper"); err == nil || now.Permissions != "standard" {
+		_, err := a.Service.Handler().ConfigureAgent(t.Context(), command.Caller{Principal: chat.Principal{Kind: chat.TokenHolder, ID: "x"}, Scopes: []command.Scope{command.Admin}}, "helper", key, "open")
+		if now, _ := a.Settings.Agents().Get(t.Context(), "helper"); err == nil || now.Permissions != "standard" {
 			t.Errorf("%q: %v, and it has %s", key, err, now.Permissions)
 		}
 	}
 	for _, key := range []string{"temperature", "recencyWindow.messages", "model"} {
-		if _, err := a.Roster().Unset(t.Context(), "helper", key); err != nil {
+		if _, err := a.Settings.Agents().Unset(t.Context(), "helper", key); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if bot, err := a.bot("helper"); err != nil || bot.Temperature != nil || bot.WindowMessages != 0 || bot.ContinuationModel != "" || bot.Mode != "chat" {
+	if bot, err := a.Settings.Bot("helper"); err != nil || bot.Temperature != nil || bot.WindowMessages != 0 || bot.ContinuationModel != "" || bot.Mode != "chat" {
 		t.Errorf("%+v, %v", bot, err)
 	}
 }

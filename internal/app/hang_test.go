@@ -1,6 +1,12 @@
 package app
 
 import (
+	"chorus/internal/chat"
+	"chorus/internal/overrides"
+	"chorus/internal/runsetup"
+	"chorus/internal/sim/llmsim"
+	"chorus/internal/store/storetest"
+	"chorus/internal/transport/repl/local"
 	"context"
 	"fmt"
 	"net"
@@ -9,11 +15,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"chorus/internal/chat"
-	"chorus/internal/overrides"
-	"chorus/internal/sim/llmsim"
-	"chorus/internal/store/storetest"
 )
 
 // hungHome opens a home with settings, in which a model server may be asked.
@@ -41,7 +42,7 @@ func hungHome(t *testing.T, settings, server string) *App {
 }
 
 // talk sends a prompt and gives all that was said and done until its run ended.
-func talk(t *testing.T, s *Session, text string) (end chat.RunEnded, all string) {
+func talk(t *testing.T, s *local.Session, text string) (end chat.RunEnded, all string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -115,7 +116,7 @@ func TestNothingOutsideHoldsAConversation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := hungHome(t, c.settings, c.server)
-			s, err := a.OpenSession(t.Context(), SessionOptions{Dir: t.TempDir(), Model: c.model, Profile: "open", Yes: true})
+			s, err := a.Sessions.OpenSession(t.Context(), runsetup.SessionOptions{Dir: t.TempDir(), Model: c.model, Profile: "open", Yes: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +130,7 @@ func TestNothingOutsideHoldsAConversation(t *testing.T) {
 				t.Errorf("ended %q:\n%s", end.Reason, all)
 			}
 			// The next message is for a model that answers.
-			s.choice.Set(func(now *overrides.Values) { now.Model = "demo/echo" })
+			s.Choice.Set(func(now *overrides.Values) { now.Model = "demo/echo" })
 			if _, all := talk(t, s, "and now"); !strings.Contains(all, "and now") {
 				t.Errorf("the next message: %s", all)
 			}

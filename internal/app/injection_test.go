@@ -16,6 +16,7 @@ import (
 	"chorus/internal/app"
 	"chorus/internal/chat"
 	"chorus/internal/injection"
+	"chorus/internal/runsetup"
 	"chorus/internal/sandbox"
 	"chorus/internal/store/storetest"
 )
@@ -151,7 +152,7 @@ func follow(t *testing.T, a *app.App, work, profile, prompt string) ([]ending, [
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	s, err := a.OpenSession(ctx, app.SessionOptions{Dir: work, Model: "demo/script", Profile: profile, CanAsk: true, Once: true})
+	s, err := a.Sessions.OpenSession(ctx, runsetup.SessionOptions{Dir: work, Model: "demo/script", Profile: profile, CanAsk: true, Once: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,10 @@ package app
 
 import (
 	"bytes"
+	"chorus/internal/agent"
+	"chorus/internal/chat"
+	"chorus/internal/logging"
+	"chorus/internal/store/storetest"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,10 +19,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"chorus/internal/agent"
-	"chorus/internal/chat"
-	"chorus/internal/store/storetest"
 )
 
 // openLogging opens a home in dir and gives what it warned of.
@@ -35,7 +35,7 @@ func openLogging(t *testing.T, dir string, environ []string, pairs ...string) (*
 
 func readLog(t *testing.T, dir string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, "logs", logName))
+	data, err := os.ReadFile(filepath.Join(dir, "logs", logging.LogName))
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestLogIsOpenedWithTheFirstRecord(t *testing.T) {
 		t.Errorf("the folder is there before anything was written: %v", err)
 	}
 	a.Log.Info("first", "component", "test")
-	for path, want := range map[string]os.FileMode{"logs": 0o700, "logs/" + logName: 0o600} {
+	for path, want := range map[string]os.FileMode{"logs": 0o700, "logs/" + logging.LogName: 0o600} {
 		if info, err := os.Stat(filepath.Join(dir, path)); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v", path, info, err)
 		}
@@ -146,8 +146,8 @@ func TestLogHidesSecrets(t *testing.T) {
 }
 
 // dayFile is a log file of a day that a test chooses.
-func dayFile(dir string, now func() time.Time) *logFile {
-	return &logFile{name: "chorus", dir: func() (string, error) { return dir, nil }, hidden: func() []string { return nil }, keep: func() int { return 3 }, now: now}
+func dayFile(dir string, now func() time.Time) *logging.LogFile {
+	return &logging.LogFile{Name: "chorus", Dir: func() (string, error) { return dir, nil }, Hidden: func() []string { return nil }, Keep: func() int { return 3 }, Now: now}
 }
 
 func namesIn(t *testing.T, dir string) string {
@@ -168,7 +168,7 @@ func namesIn(t *testing.T, dir string) string {
 func TestLogTurnsTheDay(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for _, name := range []string{"chorus-2026-01-01.log", "chorus-notes.log", "error-2026-01-01.log", "chorus-2026-01-01.log.gz", logName} {
+	for _, name := range []string{"chorus-2026-01-01.log", "chorus-notes.log", "error-2026-01-01.log", "chorus-2026-01-01.log.gz", logging.LogName} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("old "+name+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func TestLogTurnsTheDay(t *testing.T) {
 	for w := range writers {
 		work.Go(func() {
 			file := dayFile(dir, now)
-			defer file.close()
+			defer file.Close()
 			log := slog.New(slog.NewTextHandler(file, nil))
 			for n := range records {
 				if w == 0 && n > 0 && n%(records/days) == 0 {
@@ -200,10 +200,10 @@ func TestLogTurnsTheDay(t *testing.T) {
 		"chorus.log chorus.log.old error-2026-01-01.log"; got != want {
 		t.Errorf("there are %s", got)
 	}
-	if target, err := os.Readlink(filepath.Join(dir, logName)); err != nil || target != "chorus-2026-03-02.log" {
+	if target, err := os.Readlink(filepath.Join(dir, logging.LogName)); err != nil || target != "chorus-2026-03-02.log" {
 		t.Errorf("the link leads to %q, %v", target, err)
 	}
-	if data, err := os.ReadFile(filepath.Join(dir, logName+".old")); err != nil || string(data) != "old chorus.log\n" {
+	if data, err := os.ReadFile(filepath.Join(dir, logging.LogName+".old")); err != nil || string(data) != "old chorus.log\n" {
 		t.Errorf("what stood there before: %q, %v", data, err)
 	}
 	found := map[string]int{}
@@ -237,11 +237,11 @@ func TestLogLinkGoesForward(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Date(2026, 5, 1, 0, 0, 0, 0, time.Local)
 	early, late := dayFile(dir, func() time.Time { return at }), dayFile(dir, func() time.Time { return at.Add(-time.Second) })
-	for _, f := range []*logFile{early, late} {
+	for _, f := range []*logging.LogFile{early, late} {
 		_, _ = f.Write([]byte("x\n"))
-		f.close()
+		f.Close()
 	}
-	if target, _ := os.Readlink(filepath.Join(dir, logName)); target != "chorus-2026-05-01.log" {
+	if target, _ := os.Readlink(filepath.Join(dir, logging.LogName)); target != "chorus-2026-05-01.log" {
 		t.Errorf("the link leads to %q", target)
 	}
 	if got := namesIn(t, dir); got != "chorus-2026-04-30.log chorus-2026-05-01.log chorus.log" {
@@ -256,13 +256,13 @@ func TestLogOfADayIsBounded(t *testing.T) {
 		dir := t.TempDir()
 		at := time.Date(2026, 5, 1, 0, 0, 0, 0, time.Local)
 		f := dayFile(dir, func() time.Time { return at })
-		f.most = 1000
+		f.Most = 1000
 		for range 200 {
 			_, _ = f.Write([]byte(record))
 		}
 		at = at.AddDate(0, 0, 1)
 		_, _ = f.Write([]byte(record))
-		f.close()
+		f.Close()
 		data, err := os.ReadFile(filepath.Join(dir, "chorus-2026-05-01.log"))
 		if err != nil || len(data) > 1400 || bytes.Count(data, []byte("log_full")) != 1 {
 			t.Errorf("%d bytes, %v:\n%s", len(data), err, data)
@@ -288,14 +288,14 @@ func TestErrorLog(t *testing.T) {
 		a, _ := openLogging(t, dir, []string{"SOME_KEY=test-key-env"}, "CHORUS_LOG_STDERR", wish)
 		var heard bytes.Buffer
 		a.Log.Info("before")
-		a.SpeakLog(&heard, true)
+		a.Logs.SpeakLog(&heard, true)
 		a.Log.Info("a small thing")
 		a.Log.With("component", "engine").Warn("a test-key-env", "thread", chat.ThreadID("web:local/ada:one@helper"), "run", "r1")
 		a.Log.Error("a bad thing", "thread", "no thread at all", "agent", "x")
 		if err := a.Close(); err != nil {
 			t.Fatal(err)
 		}
-		data, err := os.ReadFile(filepath.Join(dir, "logs", errorLogName))
+		data, err := os.ReadFile(filepath.Join(dir, "logs", logging.ErrorLogName))
 		text := string(data)
 		if err != nil || strings.Count(text, "\n") != 2 || strings.Contains(text, "small") || strings.Contains(text, "test-key-env") {
 			t.Errorf("%v:\n%s", err, text)
@@ -325,7 +325,7 @@ func TestLogDays(t *testing.T) {
 	}
 	a, _ := openLogging(t, dir, nil)
 	defer func() { _ = a.Close() }()
-	if n := a.logDays(); n != 2 {
+	if n := a.Logs.LogDays(); n != 2 {
 		t.Errorf("%d days", n)
 	}
 }
@@ -341,7 +341,7 @@ func TestLogOnAFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Date(2026, 5, 1, 0, 0, 0, 0, time.Local)
 	f := dayFile(dir, func() time.Time { return at })
-	f.file, f.day = full, at.Format(logDay)
+	f.File, f.Day = full, at.Format(logging.LogDay)
 	for range 3 {
 		if n, err := f.Write([]byte("lost\n")); n != 5 || err != nil {
 			t.Fatal(n, err)
@@ -352,16 +352,16 @@ func TestLogOnAFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.file, f.torn = half, true // as after a write that was cut short
+	f.File, f.Torn = half, true // as after a write that was cut short
 	_, _ = f.Write([]byte("one\n"))
 	_, _ = f.Write([]byte("two\n"))
-	f.close()
+	f.Close()
 	if data, err := os.ReadFile(filepath.Join(dir, "half")); err != nil || string(data) != "\none\ntwo\n" {
 		t.Errorf("%q, %v", data, err)
 	}
 }
 
-func todaysLog() string { return "chorus-" + time.Now().Format(logDay) + ".log" }
+func todaysLog() string { return "chorus-" + time.Now().Format(logging.LogDay) + ".log" }
 
 func TestLogThatCannotBeWrittenDisturbsNothing(t *testing.T) {
 	t.Parallel()
@@ -406,7 +406,7 @@ func TestLogOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if _, err := a.bot("helper"); err != nil {
+		if _, err := a.Settings.Bot("helper"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -423,7 +423,7 @@ func TestCacheMissIsLogged(t *testing.T) {
 	t.Parallel()
 	dir := storetest.FreshHome(t)
 	a, _ := openLogging(t, dir, nil)
-	a.cacheMissed(agent.CacheMiss{Run: "r1", Step: 2, Model: "a/b", Expected: 5000, Read: 12, Fragment: 3, Text: "it was so"})
+	a.Setup.CacheMissed(agent.CacheMiss{Run: "r1", Step: 2, Model: "a/b", Expected: 5000, Read: 12, Fragment: 3, Text: "it was so"})
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}

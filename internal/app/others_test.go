@@ -1,11 +1,11 @@
 package app
 
 import (
+	"chorus/internal/chat"
+	"chorus/internal/runsetup"
+	"chorus/internal/sim/discordsim"
 	"strings"
 	"testing"
-
-	"chorus/internal/chat"
-	"chorus/internal/sim/discordsim"
 )
 
 // notes are what a thread's runs were told about the agent's other threads.
@@ -15,7 +15,7 @@ func (g *guildT) told(thread chat.ThreadID) (out []string) {
 		if err != nil {
 			g.Fatal(err)
 		}
-		if n, ok := ev.Body.(chat.Noted); ok && n.What == otherThreads {
+		if n, ok := ev.Body.(chat.Noted); ok && n.What == runsetup.OtherThreads {
 			out = append(out, n.Text)
 		}
 	}

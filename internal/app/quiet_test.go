@@ -1,16 +1,16 @@
 package app
 
 import (
-	"encoding/json"
-	"strings"
-	"testing"
-	"time"
-
 	"chorus/internal/chat"
+	"chorus/internal/connector/host"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
 	"chorus/internal/sim/discordsim"
 	"chorus/internal/store"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
 )
 
 func TestDiscordQuietIsSummedUp(t *testing.T) {
@@ -74,8 +74,8 @@ func TestDiscordQuietGoesOnAfterACrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := g.app.onDiscord.Load()
-	saved, err := g.app.saveContext(t.Context(), saving{rows: quietOf(t, h, thread.Place()), by: row.Owner, quiet: row.LastActive})
+	h := g.app.Host.Connected.Load()
+	saved, err := g.app.Host.SaveContext(t.Context(), host.Saving{Rows: quietOf(t, h, thread.Place()), By: row.Owner, Quiet: row.LastActive})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,14 +90,14 @@ func TestDiscordQuietGoesOnAfterACrash(t *testing.T) {
 		t.Errorf("kept are %+v, %v", found, err)
 	}
 	// And between clearing and telling: the notice is said once all the same.
-	p := quietPlace{PlaceStir: store.PlaceStir{Agent: row.Agent, Place: row.Place, Last: row.LastActive}}
-	data, _ := json.Marshal(seenQuiet{Since: row.LastActive, Until: row.LastActive, Saved: saved.ID, Count: 2, Text: saved.Summary})
+	p := host.QuietPlace{PlaceStir: store.PlaceStir{Agent: row.Agent, Place: row.Place, Last: row.LastActive}}
+	data, _ := json.Marshal(host.SeenQuiet{Since: row.LastActive, Until: row.LastActive, Saved: saved.ID, Count: 2, Text: saved.Summary})
 	g.end()
 	g.start()
-	if err := g.app.DB.SetSetting(t.Context(), quietScope, p.key(), string(data)); err != nil {
+	if err := g.app.DB.SetSetting(t.Context(), host.QuietScope, p.Key(), string(data)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.app.onDiscord.Load().seeToQuiet(t.Context(), time.Now()); err != nil {
+	if _, err := g.app.Host.Connected.Load().SeeToQuiet(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	g.settledRows()
@@ -116,9 +116,9 @@ func TestDiscordQuietGoesOnAfterACrash(t *testing.T) {
 	}
 }
 
-func quietOf(t *testing.T, h *discordHouse, place string) []journal.Thread {
+func quietOf(t *testing.T, h *host.Backend, place string) []journal.Thread {
 	t.Helper()
-	rows, err := h.quietRows(t.Context(), quietPlace{PlaceStir: store.PlaceStir{Agent: chat.DefaultAgent, Place: place}})
+	rows, err := h.QuietRows(t.Context(), host.QuietPlace{PlaceStir: store.PlaceStir{Agent: chat.DefaultAgent, Place: place}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,3 @@
-//go:build !race
-
 package app
 
 // raced: the race detector looks on, and everything takes several times as long.

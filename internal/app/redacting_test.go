@@ -2,6 +2,11 @@ package app
 
 import (
 	"bytes"
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/journal"
+	"chorus/internal/store/storetest"
+	"chorus/internal/tool"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -13,12 +18,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"chorus/internal/chat"
-	"chorus/internal/command"
-	"chorus/internal/journal"
-	"chorus/internal/store/storetest"
-	"chorus/internal/tool"
 )
 
 // plant is a text with a secret in it that was made up just now.
@@ -70,7 +69,9 @@ type server struct{}
 func (server) Spec() tool.Spec {
 	return tool.Spec{Name: "mcp__x__say", Description: "says it", Schema: json.RawMessage(`{"type":"object","properties":{"file":{"type":"string"}}}`), ReadOnly: true}
 }
+
 func (server) Access([]byte) []tool.Access { return nil }
+
 func (server) Run(ctx context.Context, args []byte) (tool.Result, error) {
 	var in struct{ File string }
 	if err := json.Unmarshal(args, &in); err != nil {
@@ -99,15 +100,15 @@ func TestFiftySecrets(t *testing.T) {
 	all = append(all, plant{"environment", "it is " + ofEnviron, ofEnviron},
 		plant{"environment in base64", base64.StdEncoding.EncodeToString([]byte("x:" + ofEnviron)), base64.StdEncoding.EncodeToString([]byte("x:" + ofEnviron))})
 	const thread = chat.ThreadID("cli:home:secrets@main")
-	b, err := a.newBench(thread, dir)
+	b, err := a.Setup.NewToolbox(thread, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := tool.NewSet(append(b.list, server{})...)
+	set, err := tool.NewSet(append(b.List, server{})...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tools := a.redacting(set)
+	tools := a.Logs.Redacting(set)
 	var events []chat.Event
 	call := func(name string, args map[string]any) {
 		data, err := json.Marshal(args)
@@ -143,7 +144,7 @@ func TestFiftySecrets(t *testing.T) {
 		a.Log.Warn("saw "+p.text, "what", p.text, "why", fmt.Errorf("because %s", p.text))
 	}
 	call("bash", map[string]any{"command": "echo $STORY_TOKEN; cat *.txt"})
-	if _, err := a.redactingKeep(b.roots.Keep)(t.Context(), "long", all[0].text); err != nil {
+	if _, err := a.Logs.RedactingKeep(b.Roots.Keep)(t.Context(), "long", all[0].text); err != nil {
 		t.Fatal(err)
 	}
 	_, err = a.DB.Commit(t.Context(), journal.Commit{Thread: thread, Create: &journal.Thread{}})
@@ -159,14 +160,14 @@ func TestFiftySecrets(t *testing.T) {
 	}
 	var export bytes.Buffer
 	for _, as := range []command.Format{command.Markdown, command.JSONLines} {
-		if err := a.Export(t.Context(), &export, row, as); err != nil {
+		if err := a.Service.Export(t.Context(), &export, row, as); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := os.WriteFile(filepath.Join(home, "export.md"), export.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(b.close(), a.Close()); err != nil {
+	if err := errors.Join(b.Close(), a.Close()); err != nil {
 		t.Fatal(err)
 	}
 	nothingLeft(t, home, all)

@@ -1,24 +1,25 @@
 package app
 
 import (
+	"chorus/internal/agents"
+	"chorus/internal/chat"
+	"chorus/internal/gate"
+	"chorus/internal/runsetup"
+	"chorus/internal/store"
+	"chorus/internal/store/storetest"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"chorus/internal/agents"
-	"chorus/internal/chat"
-	"chorus/internal/store"
-	"chorus/internal/store/storetest"
 )
 
 // converse opens a session with an agent and gives a way to say something and see how the run
 // that answers began, and every result in it.
-func converse(t *testing.T, a *App, o SessionOptions) func(text string) (chat.RunStarted, string) {
+func converse(t *testing.T, a *App, o runsetup.SessionOptions) func(text string) (chat.RunStarted, string) {
 	t.Helper()
-	s, err := a.OpenSession(t.Context(), o)
+	s, err := a.Sessions.OpenSession(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,12 +64,12 @@ func TestSelfEditTakesEffectOnTheNextRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	if _, err := a.CreateAgent(t.Context(), agents.Agent{Name: "bo", Model: "demo/script", SystemPrompt: "You are the old one."}); err != nil {
+	if _, err := a.Gate.CreateAgent(t.Context(), agents.Agent{Name: "bo", Model: "demo/script", SystemPrompt: "You are the old one."}); err != nil {
 		t.Fatal(err)
 	}
-	say := converse(t, a, SessionOptions{Dir: a.Roster().Workspace("bo"), Agent: "bo", Yes: true})
+	say := converse(t, a, runsetup.SessionOptions{Dir: a.Settings.Agents().Workspace("bo"), Agent: "bo", Yes: true})
 	system := func(start chat.RunStarted) string {
-		head, err := a.head(start.Head)
+		head, err := a.Setup.Head(start.Head)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +90,7 @@ func TestSelfEditTakesEffectOnTheNextRun(t *testing.T) {
 	if start.Settings.Profile != "locked" || !strings.Contains(seen, "no rule of profile locked allows tool:self_edit:model demo/echo") {
 		t.Errorf("under %q: %s", start.Settings.Profile, seen)
 	}
-	if _, err := a.ConfigureAgent(t.Context(), "bo", "permissions", "standard"); err != nil {
+	if _, err := a.Gate.ConfigureAgent(t.Context(), "bo", "permissions", "standard"); err != nil {
 		t.Fatal(err)
 	}
 	if _, seen = say("call self_edit_model {\"model\":\"EcHo\"}\ncall self_edit_docs {\"path\":\"house.md\",\"content\":\"\"}\nend\nsay done"); !strings.Contains(seen, "Your model is demo/echo.") {
@@ -111,7 +112,7 @@ func audited(t *testing.T, a *App, action, detail, by string) {
 		t.Fatal(err)
 	}
 	for _, l := range lines {
-		if l.Decision == Changed && l.Action == action && l.Detail == detail && l.Principal.For != nil && l.Principal.For.String() == by {
+		if l.Decision == gate.Changed && l.Action == action && l.Detail == detail && l.Principal.For != nil && l.Principal.For.String() == by {
 			return
 		}
 	}
@@ -125,14 +126,14 @@ func TestSelfEditIsForAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	if _, seen := converse(t, a, SessionOptions{Dir: t.TempDir(), Model: "demo/script", Yes: true})("call self_edit_model {\"model\":\"demo/echo\"}\nend\nsay done"); !strings.Contains(seen, "self_edit_model") {
+	if _, seen := converse(t, a, runsetup.SessionOptions{Dir: t.TempDir(), Model: "demo/script", Yes: true})("call self_edit_model {\"model\":\"demo/echo\"}\nend\nsay done"); !strings.Contains(seen, "self_edit_model") {
 		t.Errorf("whoever was never made has nothing to change: %s", seen)
 	}
-	if _, err := a.CreateAgent(t.Context(), agents.Agent{Name: "bo", Model: "demo/script"}); err != nil {
+	if _, err := a.Gate.CreateAgent(t.Context(), agents.Agent{Name: "bo", Model: "demo/script"}); err != nil {
 		t.Fatal(err)
 	}
 	// Without --yes, and without anybody to ask, standard lets nothing but docs through.
-	say := converse(t, a, SessionOptions{Dir: a.Roster().Workspace("bo"), Agent: "bo"})
+	say := converse(t, a, runsetup.SessionOptions{Dir: a.Settings.Agents().Workspace("bo"), Agent: "bo"})
 	if _, seen := say("call self_edit_docs {\"path\":\"a.md\",\"content\":\"x\"}\nend\nsay done"); !strings.Contains(seen, "is written") {
 		t.Errorf("docs: %s", seen)
 	}

@@ -43,7 +43,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	doors, err := a.openDoors(ctx, o)
+	doors, err := a.openServer(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -54,11 +54,11 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	defer listener.Close()
 	server := &http.Server{Handler: doors.handler, ReadHeaderTimeout: headerTime, ReadTimeout: requestTime, WriteTimeout: answerTime, IdleTimeout: idleTime,
 		MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelWarn), TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
-	if err := a.service().mayRunHere(ctx); err != nil {
+	if err := a.Service.Handler().CheckOwner(ctx); err != nil {
 		return err
 	}
-	a.attend()
-	disconnect, err := a.connectDiscord()
+	a.StartBackground()
+	disconnect, err := a.Host.Connect()
 	if err != nil {
 		return err
 	}
@@ -86,20 +86,20 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	doors.ready.Store(false)
 	notify(a.Env, "STOPPING=1\nSTATUS=finishing what is being answered")
 	a.Log.Info("closing the doors", "component", "http", "event", "draining")
-	err = a.closeDoors(server, doors)
+	err = a.closeServer(server, doors)
 	<-ended
 	return err
 }
 
 // closeDoors lets nobody new in and waits for those who are inside, but not for ever.
-func (a *App) closeDoors(server *http.Server, doors *doors) error {
+func (a *App) closeServer(server *http.Server, doors *httpServer) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	var goodbye sync.WaitGroup
 	goodbye.Go(func() {
 		close(doors.stopping)
 		_ = doors.api.Drain(ctx) // whoever does not leave is cut off below
-		a.stopStreams()
+		a.Service.StopStreams()
 	})
 	err := server.Shutdown(ctx)
 	goodbye.Wait()

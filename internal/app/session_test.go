@@ -1,16 +1,17 @@
 package app
 
 import (
+	"chorus/internal/chat"
+	"chorus/internal/runsetup"
+	"chorus/internal/store/storetest"
+	"chorus/internal/transport/repl/local"
 	"context"
 	"testing"
 	"time"
-
-	"chorus/internal/chat"
-	"chorus/internal/store/storetest"
 )
 
 // answer sends a prompt and waits for the end of its run.
-func answer(t *testing.T, s *Session, text string) string {
+func answer(t *testing.T, s *local.Session, text string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -47,9 +48,9 @@ func TestSessionsOfOnePromptBesideEachOther(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	a.Desk() // an engine that runs nothing
-	open := func(id string) *Session {
-		s, err := a.OpenSession(t.Context(), SessionOptions{Dir: t.TempDir(), Model: "demo/echo", Once: true, ID: id})
+	a.Gate.Approvals() // an engine that runs nothing
+	open := func(id string) *local.Session {
+		s, err := a.Sessions.OpenSession(t.Context(), runsetup.SessionOptions{Dir: t.TempDir(), Model: "demo/echo", Once: true, ID: id})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +63,7 @@ func TestSessionsOfOnePromptBesideEachOther(t *testing.T) {
 	if got := answer(t, first, "one"); got != "one" {
 		t.Errorf("first: %q", got)
 	}
-	for _, s := range []*Session{first, second} {
+	for _, s := range []*local.Session{first, second} {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}

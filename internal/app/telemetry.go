@@ -1,21 +1,20 @@
 package app
 
 import (
-	"context"
-	"fmt"
-	"strings"
-	"sync"
-	"time"
-
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
 	"chorus/internal/telemetry"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
 )
 
 // watching is the telemetry of an App.
-type watching struct {
+type telemetryParts struct {
 	counts   *telemetry.Telemetry // nil: nothing is counted
 	follower *telemetry.Follower  // nil until something runs
 }
@@ -24,7 +23,7 @@ type watching struct {
 const flushTime = 3 * time.Second
 
 // close ends it; spans that wait are sent.
-func (w *watching) close() {
+func (w *telemetryParts) close() {
 	if w.counts != nil {
 		w.counts.Close()
 	}
@@ -40,15 +39,15 @@ func (w *watching) close() {
 func (a *App) Telemetry() *telemetry.Telemetry {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.watched.counts == nil {
-		a.watched.counts = telemetry.New(telemetry.Options{Bus: a.bus, Version: a.Version, Snapshot: a.snapshot, BuiltInTool: a.builtInTool(), Log: a.Log})
+	if a.telemetry.counts == nil {
+		a.telemetry.counts = telemetry.New(telemetry.Options{Bus: a.Bus, Version: a.Version, Snapshot: a.snapshot, BuiltInTool: a.builtInTool(), Log: a.Log})
 	}
-	return a.watched.counts
+	return a.telemetry.counts
 }
 
 // follow logs a line for each run that ends in this process. a.mu is held.
-func (a *App) follow() {
-	a.watched.follower = telemetry.Follow(telemetry.FollowOptions{Bus: a.bus, Log: a.Log, Version: a.Version, Env: a.Env, RunStart: a.runStart})
+func (a *App) followRuns() {
+	a.telemetry.follower = telemetry.Follow(telemetry.FollowOptions{Bus: a.Bus, Log: a.Log, Version: a.Version, Env: a.Env, RunStart: a.runStart})
 }
 
 // runStart finds the start of the run of an event.
@@ -94,8 +93,8 @@ func (a *App) snapshot(ctx context.Context) (telemetry.Snapshot, error) {
 func (a *App) builtInTool() func(string) bool {
 	names := sync.OnceValue(func() map[string]bool {
 		out := map[string]bool{}
-		if b, err := a.service().bare(); err == nil {
-			for _, spec := range b.tools.Specs() {
+		if b, err := a.Service.Handler().BareToolbox(); err == nil {
+			for _, spec := range b.Tools.Specs() {
 				out[spec.Name] = !strings.HasPrefix(spec.Name, "mcp__")
 			}
 		}

@@ -43,7 +43,7 @@ func arrivedFramed(t *testing.T, a *app.App, c injection.Case, events []chat.Eve
 		wanted = []string{filepath.ToSlash(c.At)}
 	}
 	for _, line := range wanted {
-		line = a.Redactor().Text(strings.ToValidUTF8(strings.TrimRight(line, "\r"), "\uFFFD"))
+		line = a.Logs.Redactor().Text(strings.ToValidUTF8(strings.TrimRight(line, "\r"), "\uFFFD"))
 		if line = untrusted.Defuse(element, line); !strings.Contains(inner, line) {
 			t.Errorf("%q never reached the model: %q", line, inner)
 		}

@@ -1,15 +1,15 @@
 package app
 
 import (
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"testing"
-
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
+	"chorus/internal/settings"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
 )
 
 // What git starts by itself is guarded unless the configuration opens it, in a workspace
@@ -23,13 +23,13 @@ func TestGitIsGuarded(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	rules, err := profile(&config.Bot{}, "open")
+	rules, err := settings.Profile(&config.Bot{}, "open")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{work, part} {
 		for setting, want := range map[string]string{"": "", "guarded": "", "open": "touch x\n"} {
-			plan := a.planWalls(&config.Bot{SandboxGit: setting}, rules, journal.Thread{Dir: dir}, chat.Terms{}, engine.Work{})
+			plan := a.Isolation.Plan(&config.Bot{SandboxGit: setting}, rules, journal.Thread{Dir: dir}, chat.Terms{}, engine.Work{})
 			res := behindWalls(t, a, dir, plan)("git config alias.x 'touch x'; git config alias.x; git config --unset alias.x; git status --short")
 			if got := strings.Contains(res.Output, "touch x\n"); got != (want != "") || strings.Contains(res.Output, "[sandbox: ") == got {
 				t.Errorf("%s with %q: %s", dir, setting, res.Output)

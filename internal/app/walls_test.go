@@ -1,6 +1,16 @@
 package app
 
 import (
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/engine"
+	"chorus/internal/journal"
+	"chorus/internal/runsetup"
+	"chorus/internal/sandbox"
+	"chorus/internal/sandbox/isolate"
+	"chorus/internal/settings"
+	"chorus/internal/store/storetest"
+	"chorus/internal/transcript"
 	"context"
 	"errors"
 	"os"
@@ -9,14 +19,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"chorus/internal/chat"
-	"chorus/internal/config"
-	"chorus/internal/engine"
-	"chorus/internal/journal"
-	"chorus/internal/sandbox"
-	"chorus/internal/store/storetest"
-	"chorus/internal/transcript"
 )
 
 // wallHome is an opened home beside a workspace; what is warned about lands in the list.
@@ -47,13 +49,13 @@ func wallHome(t *testing.T) (a *App, work string, warned *[]string) {
 	return a, filepath.Join(base, "work"), warned
 }
 
-func benchOf(t *testing.T, a *App, dir string) *bench {
+func benchOf(t *testing.T, a *App, dir string) *runsetup.Toolbox {
 	t.Helper()
-	id, err := chat.NewThreadID("cli", place(dir), "one", chat.DefaultAgent)
+	id, err := chat.NewThreadID("cli", settings.Place(dir), "one", chat.DefaultAgent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := a.bench(id, dir)
+	b, err := a.Setup.Toolbox(id, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +69,8 @@ func TestPlanWalls(t *testing.T) {
 	a, work, _ := wallHome(t)
 	profiles := map[string]config.Profile{
 		"guarded": {Hosts: []string{"example.com"}}, // adds to the built-in one
-		"loose":   {Allow: []string{".*"}, Walls: wallsPreferred},
-		"strict":  {Ask: []string{".*"}, Walls: wallsRequired},
+		"loose":   {Allow: []string{".*"}, Walls: isolate.Preferred},
+		"strict":  {Ask: []string{".*"}, Walls: isolate.Required},
 		"npm":     {Allow: []string{"tool:npm:.*"}, Ask: []string{"tool:bash:.*"}},
 		"mods":    {Ask: []string{".*"}, Allow: []string{`{"rule":"tool:bash:.*","roles":["mod"]}`}},
 	}
@@ -79,22 +81,22 @@ func TestPlanWalls(t *testing.T) {
 		senders []transcript.Sender
 		want    string
 	}{
-		{profile: "standard", want: wallsPreferred}, {profile: "standard", yes: true, want: wallsRequired},
-		{profile: "open", want: wallsRequired}, {profile: "guarded", want: wallsRequired}, {profile: "locked", want: wallsPreferred},
-		{profile: "loose", yes: true, want: wallsPreferred}, {profile: "strict", want: wallsRequired}, {profile: "npm", want: wallsPreferred},
-		{profile: "mods", want: wallsPreferred}, {profile: "mods", senders: mods, want: wallsRequired},
+		{profile: "standard", want: isolate.Preferred}, {profile: "standard", yes: true, want: isolate.Required},
+		{profile: "open", want: isolate.Required}, {profile: "guarded", want: isolate.Required}, {profile: "locked", want: isolate.Preferred},
+		{profile: "loose", yes: true, want: isolate.Preferred}, {profile: "strict", want: isolate.Required}, {profile: "npm", want: isolate.Preferred},
+		{profile: "mods", want: isolate.Preferred}, {profile: "mods", senders: mods, want: isolate.Required},
 	} {
 		bot := &config.Bot{Profiles: profiles, Sandbox: "auto"}
-		rules, err := profile(bot, tt.profile)
+		rules, err := settings.Profile(bot, tt.profile)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := a.planWalls(bot, rules, journal.Thread{Dir: work}, chat.Terms{Yes: tt.yes}, engine.Work{Senders: tt.senders})
-		if p.walls != tt.want {
-			t.Errorf("%s yes=%v: %s, want %s", tt.profile, tt.yes, p.walls, tt.want)
+		p := a.Isolation.Plan(bot, rules, journal.Thread{Dir: work}, chat.Terms{Yes: tt.yes}, engine.Work{Senders: tt.senders})
+		if p.Walls != tt.want {
+			t.Errorf("%s yes=%v: %s, want %s", tt.profile, tt.yes, p.Walls, tt.want)
 		}
-		if tt.profile == "guarded" && !slices.Equal(p.hosts, []string{"example.com"}) {
-			t.Errorf("hosts of a built-in profile: %q", p.hosts)
+		if tt.profile == "guarded" && !slices.Equal(p.Hosts, []string{"example.com"}) {
+			t.Errorf("hosts of a built-in profile: %q", p.Hosts)
 		}
 	}
 }
@@ -103,21 +105,21 @@ func TestPlanWalls(t *testing.T) {
 func TestWithoutWalls(t *testing.T) {
 	t.Parallel()
 	a, work, warned := wallHome(t)
-	a.walls.done, a.walls.err = true, errors.New("no bubblewrap: install it")
+	a.Isolation.Probe.Done, a.Isolation.Probe.Err = true, errors.New("no bubblewrap: install it")
 	b := benchOf(t, a, work)
 	for _, tt := range []struct {
-		plan wallPlan
+		plan isolate.Plan
 		want string // "": it runs
 	}{
-		{wallPlan{sandbox: "auto", walls: wallsPreferred, profile: "standard"}, ""},
-		{wallPlan{sandbox: "auto", walls: wallsPreferred, profile: "standard"}, ""},
-		{wallPlan{sandbox: "auto", walls: wallsNone}, ""},
-		{wallPlan{sandbox: "host", walls: wallsRequired}, ""},
-		{wallPlan{sandbox: "auto", walls: wallsRequired, profile: "open"}, "profile open lets commands run unasked"},
-		{wallPlan{sandbox: "auto", walls: wallsRequired, yes: true}, "with --yes commands run unasked"},
-		{wallPlan{sandbox: "bwrap", walls: wallsPreferred}, "walls are required"},
+		{isolate.Plan{Sandbox: "auto", Walls: isolate.Preferred, Profile: "standard"}, ""},
+		{isolate.Plan{Sandbox: "auto", Walls: isolate.Preferred, Profile: "standard"}, ""},
+		{isolate.Plan{Sandbox: "auto", Walls: isolate.None}, ""},
+		{isolate.Plan{Sandbox: "host", Walls: isolate.Required}, ""},
+		{isolate.Plan{Sandbox: "auto", Walls: isolate.Required, Profile: "open"}, "profile open lets commands run unasked"},
+		{isolate.Plan{Sandbox: "auto", Walls: isolate.Required, Yes: true}, "with --yes commands run unasked"},
+		{isolate.Plan{Sandbox: "bwrap", Walls: isolate.Preferred}, "walls are required"},
 	} {
-		ex, err := a.executor(&b.site, tt.plan)
+		ex, err := a.Isolation.ExecutorFor(&b.Site, tt.plan)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,25 +134,25 @@ func TestWithoutWalls(t *testing.T) {
 	if len(*warned) != 1 || !strings.Contains((*warned)[0], "without walls") {
 		t.Errorf("said once: %q", *warned)
 	}
-	if _, err := a.executor(&b.site, wallPlan{sandbox: "host", walls: wallsRequired, own: true, profile: "p"}); err == nil {
+	if _, err := a.Isolation.ExecutorFor(&b.Site, isolate.Plan{Sandbox: "host", Walls: isolate.Required, Own: true, Profile: "p"}); err == nil {
 		t.Error("a profile that requires walls has no host")
 	}
-	if _, err := a.executor(&b.site, wallPlan{sandbox: "auto", walls: wallsRequired, hosts: []string{"http://x/"}, profile: "p"}); err == nil || !strings.Contains(err.Error(), "egress.hosts") {
+	if _, err := a.Isolation.ExecutorFor(&b.Site, isolate.Plan{Sandbox: "auto", Walls: isolate.Required, Hosts: []string{"http://x/"}, Profile: "p"}); err == nil || !strings.Contains(err.Error(), "egress.hosts") {
 		t.Errorf("a host that is none: %v", err)
 	}
 }
 
 // behindWalls runs commands as a thread with the plan would, or skips where there are no walls.
-func behindWalls(t *testing.T, a *App, work string, p wallPlan) func(shell string) sandbox.Result {
+func behindWalls(t *testing.T, a *App, work string, p isolate.Plan) func(shell string) sandbox.Result {
 	t.Helper()
 	if _, err := exec.LookPath("bwrap"); err != nil && os.Getenv("CI") == "true" {
 		t.Fatal("bubblewrap is missing; with CI=true nothing is skipped that could be installed")
 	}
-	if _, err := a.walls.executor(t.Context(), a); err != nil {
+	if _, err := a.Isolation.Probe.Executor(t.Context(), a.Isolation); err != nil {
 		t.Skipf("!!! the walls are NOT TESTED here: %v", err)
 	}
-	p.sandbox, p.walls, p.profile = "auto", wallsRequired, "open"
-	ex, err := a.executor(&benchOf(t, a, work).site, p)
+	p.Sandbox, p.Walls, p.Profile = "auto", isolate.Required, "open"
+	ex, err := a.Isolation.ExecutorFor(&benchOf(t, a, work).Site, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +177,7 @@ func TestEscapesByDefault(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	run := behindWalls(t, a, work, wallPlan{})
+	run := behindWalls(t, a, work, isolate.Plan{})
 	for _, shell := range []string{
 		"cat ../user/.ssh/id", "cat ../home/chorus.db ../home/keys", "cat ../home/agents/other/docs/note", "cat ../other/file",
 		"ln -s ../user u; cat u/.ssh/id", "ln -s " + base + " b; cat b/home/keys", "cat /proc/1/root" + base + "/other/file",
@@ -206,7 +208,7 @@ func TestRootsAndKeys(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(user, ".ssh", "id"), []byte("test-canary"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	run := behindWalls(t, a, user, wallPlan{roots: []string{base + "/other:rw", base + "/work", "~/.ssh", base + "/home"}})
+	run := behindWalls(t, a, user, isolate.Plan{Roots: []string{base + "/other:rw", base + "/work", "~/.ssh", base + "/home"}})
 	if res := run("ls .ssh; cat .ssh/id; ls -d .ssh"); strings.Contains(res.Output, "canary") || !strings.HasSuffix(res.Output, ".ssh\n") {
 		t.Errorf("keys: %s", res.Output)
 	}
@@ -223,22 +225,22 @@ func TestRootsAndKeys(t *testing.T) {
 func TestWallsAreRemembered(t *testing.T) {
 	t.Parallel()
 	a, work, _ := wallHome(t)
-	run := behindWalls(t, a, work, wallPlan{})
-	if !a.wallsRemembered() {
+	run := behindWalls(t, a, work, isolate.Plan{})
+	if !a.Isolation.Remembered() {
 		t.Fatal("not remembered")
 	}
 	run("true")
-	if _, err, known := (&walls{}).known(a); err != nil || !known {
+	if _, err, known := (&isolate.SandboxProbe{}).Known(a.Isolation); err != nil || !known {
 		t.Errorf("another process: %v %v", err, known)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	w := &walls{}
-	if err := w.again(ctx, a); err == nil || w.done {
-		t.Errorf("a try that was given up is no answer: %v %v", err, w.done)
+	w := &isolate.SandboxProbe{}
+	if err := w.Again(ctx, a.Isolation); err == nil || w.Done {
+		t.Errorf("a try that was given up is no answer: %v %v", err, w.Done)
 	}
-	a.rememberWalls(false)
-	if a.wallsRemembered() {
+	a.Isolation.Remember(false)
+	if a.Isolation.Remembered() {
 		t.Error("remembered although it does not work")
 	}
 }

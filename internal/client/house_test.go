@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"chorus/internal/sandbox/isolate"
 	"context"
 	"log/slog"
 	"net/http"
@@ -22,7 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if code, ours := app.LaunchSandboxed(os.Args[1:]); ours { // a sandbox knows us by our file
+	if code, ours := isolate.LaunchSandboxed(os.Args[1:]); ours { // a sandbox knows us by our file
 		os.Exit(code)
 	}
 	goleak.VerifyTestMain(m)
@@ -44,15 +45,15 @@ func openHouse(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doors, err := api.New(api.Options{Executor: a.Operations(), Memory: a.DB, Log: slog.New(slog.DiscardHandler)})
+	doors, err := api.New(api.Options{Executor: a.Service.Operations(), Memory: a.DB, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := a.DoorKey()
+	key, err := a.Service.SessionKey()
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, err := guard.New(guard.Options{Keeper: a.Tokens(), Key: key, Open: api.Open})
+	at, err := guard.New(guard.Options{Keeper: a.Service.Tokens(), Key: key, Open: api.Open})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func (h *house) token(name string, scopes ...command.Scope) (string, command.Cal
 	if scopes[0] == command.Admin {
 		in.Roles = []string{chat.OwnerRole}
 	}
-	made, err := h.app.Tokens().CreateToken(h.Context(), h.app.LocalCaller(), in)
+	made, err := h.app.Service.Tokens().CreateToken(h.Context(), h.app.Service.LocalCaller(), in)
 	if err != nil {
 		h.Fatal(err)
 	}

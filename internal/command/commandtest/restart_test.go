@@ -1,6 +1,8 @@
 package commandtest_test
 
 import (
+	"chorus/internal/runsetup"
+	"chorus/internal/transport/repl/local"
 	"context"
 	"fmt"
 	"net"
@@ -64,23 +66,23 @@ func TestWishesHoldAfterARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	a := open(t, dir)
-	made := must[command.Session](t)(a.Service().CreateSession(t.Context(), ada, command.NewSession{Model: "demo/script", Mode: "implement", Permissions: "standard", MaxIterations: 7}))
-	must[command.Said](t)(a.Service().Say(t.Context(), ada, made.ID, command.Words{Message: "!call bash {\"command\":\"echo yes\"}\n!end\n!say {{last}}"}))
-	until(t, a.Service(), ada, made.ID, 0, isType(feed.TypeApprovalRequired))
+	made := must[command.Session](t)(a.Service.Commands().CreateSession(t.Context(), ada, command.NewSession{Model: "demo/script", Mode: "implement", Permissions: "standard", MaxIterations: 7}))
+	must[command.Said](t)(a.Service.Commands().Say(t.Context(), ada, made.ID, command.Words{Message: "!call bash {\"command\":\"echo yes\"}\n!end\n!say {{last}}"}))
+	until(t, a.Service.Commands(), ada, made.ID, 0, isType(feed.TypeApprovalRequired))
 	ended(t, a)
 
 	a = open(t, dir)
 	defer ended(t, a)
-	now := must[command.Session](t)(a.Service().GetSession(t.Context(), ada, made.ID))
+	now := must[command.Session](t)(a.Service.Commands().GetSession(t.Context(), ada, made.ID))
 	if now.Status != "waiting" || now.Mode != "implement" || now.Model != "script" || now.Permissions != "standard" {
 		t.Errorf("%+v", now)
 	}
-	list := must[command.List[command.Approval]](t)(a.Service().Approvals(t.Context(), ada, command.ApprovalQuery{}))
+	list := must[command.List[command.Approval]](t)(a.Service.Commands().Approvals(t.Context(), ada, command.ApprovalQuery{}))
 	if len(list.Items) != 1 || time.Until(list.Items[0].Deadline) < 23*time.Hour {
 		t.Fatalf("%+v", list.Items)
 	}
-	must[command.Approval](t)(a.Service().Answer(t.Context(), ada, list.Items[0].ID, command.Verdict{Approved: true}))
-	seen := until(t, a.Service(), ada, made.ID, 0, terminal)
+	must[command.Approval](t)(a.Service.Commands().Answer(t.Context(), ada, list.Items[0].ID, command.Verdict{Approved: true}))
+	seen := until(t, a.Service.Commands(), ada, made.ID, 0, terminal)
 	for _, it := range seen {
 		if run, ok := it.(feed.RunStarted); ok && (run.MaxIterations != 7 || run.Mode != "implement") {
 			t.Errorf("%+v", run)
@@ -97,12 +99,12 @@ func TestTerminalThreads(t *testing.T) {
 	t.Parallel()
 	dir, repo := storetest.FreshHome(t), t.TempDir()
 	first := open(t, dir)
-	at := must[*app.Session](t)(first.OpenSession(t.Context(), app.SessionOptions{Dir: repo, Model: "demo/script", Once: true}))
+	at := must[*local.Session](t)(first.Sessions.OpenSession(t.Context(), runsetup.SessionOptions{Dir: repo, Model: "demo/script", Once: true}))
 	got, err := at.Send(t.Context(), "!say from the terminal")
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, first.Service(), root, at.ID(), got.Seq, terminal)
+	until(t, first.Service.Commands(), root, at.ID(), got.Seq, terminal)
 	id := at.ID()
 	if err := at.Close(); err != nil {
 		t.Fatal(err)
@@ -111,7 +113,7 @@ func TestTerminalThreads(t *testing.T) {
 
 	a := open(t, dir)
 	defer ended(t, a)
-	s := a.Service()
+	s := a.Service.Commands()
 	if _, err := s.GetSession(t.Context(), ada, id); command.KindOf(err) != command.NotFound {
 		t.Errorf("Ada sees a terminal's thread: %v", err)
 	}
@@ -127,13 +129,13 @@ func TestSameBytesAsTheTerminal(t *testing.T) {
 	t.Parallel()
 	a := open(t, storetest.FreshHome(t))
 	defer ended(t, a)
-	at := must[*app.Session](t)(a.OpenSession(t.Context(), app.SessionOptions{Dir: t.TempDir(), Model: "demo/script", Once: true}))
+	at := must[*local.Session](t)(a.Sessions.OpenSession(t.Context(), runsetup.SessionOptions{Dir: t.TempDir(), Model: "demo/script", Once: true}))
 	defer at.Close()
 	got, err := at.Send(t.Context(), "!think hm\n!say <b>looking</b>\n!call list_files {}\n!call read {\"path\":\"none\"}\n!end\n!say done & over")
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := until(t, a.Service(), root, at.ID(), 0, terminal)
+	seen := until(t, a.Service.Commands(), root, at.ID(), 0, terminal)
 	last := seen[len(seen)-1].Header().Seq
 	var want []string
 	calls := feed.Calls{}
@@ -171,7 +173,7 @@ func TestSecretsStayInside(t *testing.T) {
 	const key = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOP"
 	a := open(t, storetest.FreshHome(t))
 	defer ended(t, a)
-	s := a.Service()
+	s := a.Service.Commands()
 	made := must[command.Session](t)(s.CreateSession(t.Context(), ada, command.NewSession{Model: "demo/script"}))
 	must[command.Said](t)(s.Say(t.Context(), ada, made.ID, command.Words{Message: "!say the key is " + key}))
 	shown := fmt.Sprintf("%+v", until(t, s, ada, made.ID, 0, terminal))
@@ -192,7 +194,7 @@ func TestSecretsStayInside(t *testing.T) {
 func TestIdleSessionsCostNothing(t *testing.T) {
 	a := open(t, storetest.FreshHome(t))
 	defer ended(t, a)
-	s := a.Service()
+	s := a.Service.Commands()
 	before := runtime.NumGoroutine()
 	for range 300 {
 		must[command.Session](t)(s.CreateSession(t.Context(), ada, command.NewSession{Model: "demo/echo"}))
@@ -224,9 +226,9 @@ func TestServeTellsTheServiceManager(t *testing.T) {
 	defer conn.Close()
 	env := map[string]string{"USER": "ada", "HOME": dir, "NOTIFY_SOCKET": socket}
 	a := must[*app.App](t)(app.Open(t.Context(), app.Options{Env: func(key string) string { return env[key] }, Environ: []string{"PATH=/usr/bin:/bin"}, Home: dir}))
-	made := must[command.Session](t)(a.Service().CreateSession(t.Context(), ada, command.NewSession{Model: "demo/script"}))
-	must[command.Said](t)(a.Service().Say(t.Context(), ada, made.ID, command.Words{Message: "!say begun\n!wait"}))
-	until(t, a.Service(), ada, made.ID, 0, isType(feed.TypeTextDelta))
+	made := must[command.Session](t)(a.Service.Commands().CreateSession(t.Context(), ada, command.NewSession{Model: "demo/script"}))
+	must[command.Said](t)(a.Service.Commands().Say(t.Context(), ada, made.ID, command.Words{Message: "!say begun\n!wait"}))
+	until(t, a.Service.Commands(), ada, made.ID, 0, isType(feed.TypeTextDelta))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	served, ready := make(chan error, 1), make(chan string, 1)
@@ -248,7 +250,7 @@ func TestServeTellsTheServiceManager(t *testing.T) {
 	streaming, streamed := make(chan struct{}), make(chan error, 1)
 	go func() {
 		var begun sync.Once
-		for _, err := range a.Service().Watch(t.Context(), ada, made.ID, 0) {
+		for _, err := range a.Service.Commands().Watch(t.Context(), ada, made.ID, 0) {
 			begun.Do(func() { close(streaming) })
 			if err != nil {
 				streamed <- err
@@ -271,8 +273,8 @@ func TestServeTellsTheServiceManager(t *testing.T) {
 	ended(t, a)
 	a = open(t, dir)
 	defer ended(t, a)
-	until(t, a.Service(), ada, made.ID, 0, isType(feed.TypeTextDelta))
-	if now := must[command.Session](t)(a.Service().GetSession(t.Context(), ada, made.ID)); now.Status != "running" {
+	until(t, a.Service.Commands(), ada, made.ID, 0, isType(feed.TypeTextDelta))
+	if now := must[command.Session](t)(a.Service.Commands().GetSession(t.Context(), ada, made.ID)); now.Status != "running" {
 		t.Errorf("%+v", now)
 	}
 }
@@ -287,7 +289,7 @@ func TestToolsArePutAway(t *testing.T) {
 	}
 	a := open(t, dir)
 	defer ended(t, a)
-	s := a.Service()
+	s := a.Service.Commands()
 	const many = 90
 	for range many {
 		made := must[command.Session](t)(s.CreateSession(t.Context(), ada, command.NewSession{Model: "demo/script"}))

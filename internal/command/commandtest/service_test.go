@@ -1,6 +1,7 @@
 package commandtest_test
 
 import (
+	"chorus/internal/sandbox/isolate"
 	"os"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if code, ours := app.LaunchSandboxed(os.Args[1:]); ours { // a sandbox knows us by our file
+	if code, ours := isolate.LaunchSandboxed(os.Args[1:]); ours { // a sandbox knows us by our file
 		os.Exit(code)
 	}
 	goleak.VerifyTestMain(m)
@@ -56,7 +57,7 @@ func TestTheHouse(t *testing.T) {
 		return commandtest.World{
 			Admin: holder("root", command.Admin), Ada: holder("ada", command.Chat, command.Approve), Bo: holder("bo", command.Chat, command.Approve),
 			Reader: holder("reader", command.Read), Dir: t.TempDir(),
-			As: func(command.Caller) command.Service { return a.Service() },
+			As: func(command.Caller) command.Service { return a.Service.Commands() },
 		}
 	})
 }

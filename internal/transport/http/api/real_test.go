@@ -36,7 +36,7 @@ func realHouse(t testing.TB) (*api.API, *httptest.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := api.New(api.Options{Executor: home.Operations(), Memory: home.DB, Log: slog.New(slog.DiscardHandler)})
+	a, err := api.New(api.Options{Executor: home.Service.Operations(), Memory: home.DB, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package compat_test
 import (
 	"bufio"
 	"bytes"
+	"chorus/internal/sandbox/isolate"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -30,7 +31,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if code, ours := app.LaunchSandboxed(os.Args[1:]); ours { // a sandbox knows us by our file
+	if code, ours := isolate.LaunchSandboxed(os.Args[1:]); ours { // a sandbox knows us by our file
 		os.Exit(code)
 	}
 	goleak.VerifyTestMain(m)
@@ -54,15 +55,15 @@ func open(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := a.DoorKey()
+	key, err := a.Service.SessionKey()
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, err := guard.New(guard.Options{Keeper: a.Tokens(), Key: key})
+	at, err := guard.New(guard.Options{Keeper: a.Service.Tokens(), Key: key})
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(compat.Guarded(at.Wrap(compat.New(compat.Options{Service: a.Service(), Heartbeat: 50 * time.Millisecond}))))
+	server := httptest.NewServer(compat.Guarded(at.Wrap(compat.New(compat.Options{Service: a.Service.Commands(), Heartbeat: 50 * time.Millisecond}))))
 	t.Cleanup(func() {
 		server.Close()
 		if err := a.Close(); err != nil {
@@ -70,8 +71,8 @@ func open(t *testing.T) *house {
 		}
 		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	})
-	h := &house{T: t, app: a, owner: a.LocalCaller(), url: server.URL}
-	if _, err := a.Service().CreateAgent(t.Context(), h.owner, command.NewAgent{Name: "helper", Model: "demo/script", Permissions: "standard"}); err != nil {
+	h := &house{T: t, app: a, owner: a.Service.LocalCaller(), url: server.URL}
+	if _, err := a.Service.Commands().CreateAgent(t.Context(), h.owner, command.NewAgent{Name: "helper", Model: "demo/script", Permissions: "standard"}); err != nil {
 		t.Fatal(err)
 	}
 	h.token = h.make(command.Chat)
@@ -80,7 +81,7 @@ func open(t *testing.T) *house {
 
 func (h *house) make(scopes ...command.Scope) string {
 	h.Helper()
-	made, err := h.app.Tokens().CreateToken(h.Context(), h.owner, command.NewToken{Name: string(scopes[0]), Scopes: scopes})
+	made, err := h.app.Service.Tokens().CreateToken(h.Context(), h.owner, command.NewToken{Name: string(scopes[0]), Scopes: scopes})
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -182,7 +183,7 @@ func TestHistory(t *testing.T) {
 	if got.Choices[0].Message.Content != "answered" {
 		t.Fatalf("%+v", got)
 	}
-	requests, err := h.app.Service().Requests(t.Context(), h.owner, res.Header.Get(compat.SessionHeader), command.Span{})
+	requests, err := h.app.Service.Commands().Requests(t.Context(), h.owner, res.Header.Get(compat.SessionHeader), command.Span{})
 	if err != nil || len(requests.Items) != 1 {
 		t.Fatalf("%+v, %v", requests, err)
 	}
@@ -212,7 +213,7 @@ func TestPictures(t *testing.T) {
 	if res.StatusCode != http.StatusOK || got.Choices[0].Message.Content != "a picture" {
 		t.Fatalf("%s: %+v", res.Status, got)
 	}
-	list, err := h.app.Service().Messages(t.Context(), h.owner, res.Header.Get(compat.SessionHeader), command.Span{})
+	list, err := h.app.Service.Commands().Messages(t.Context(), h.owner, res.Header.Get(compat.SessionHeader), command.Span{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +275,7 @@ func TestQuestions(t *testing.T) {
 		t.Fatalf("%s: %+v", res.Status, got)
 	}
 	session := res.Header.Get(compat.SessionHeader)
-	list, err := h.app.Service().Approvals(t.Context(), h.owner, command.ApprovalQuery{Session: session})
+	list, err := h.app.Service.Commands().Approvals(t.Context(), h.owner, command.ApprovalQuery{Session: session})
 	if err != nil || len(list.Items) != 1 {
 		t.Fatalf("%+v, %v", list, err)
 	}
@@ -362,7 +363,7 @@ func TestGone(t *testing.T) {
 		session := h.running()
 		cancel()
 		<-ended
-		for it, err := range h.app.Service().Watch(t.Context(), h.owner, session, 0) {
+		for it, err := range h.app.Service.Commands().Watch(t.Context(), h.owner, session, 0) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -381,7 +382,7 @@ func (h *house) running() string {
 	h.Helper()
 	id := ""
 	polltest.Until(h, "something runs", func() bool {
-		list, err := h.app.Service().ListSessions(h.Context(), h.owner, command.SessionQuery{Status: "running"})
+		list, err := h.app.Service.Commands().ListSessions(h.Context(), h.owner, command.SessionQuery{Status: "running"})
 		if err != nil {
 			h.Fatal(err)
 		}
@@ -390,7 +391,7 @@ func (h *house) running() string {
 		}
 		return id != ""
 	})
-	for it := range h.app.Service().Watch(h.Context(), h.owner, id, 0) {
+	for it := range h.app.Service.Commands().Watch(h.Context(), h.owner, id, 0) {
 		if _, ok := it.(feed.TextDelta); ok {
 			return id
 		}

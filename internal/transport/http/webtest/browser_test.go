@@ -1,6 +1,7 @@
 package webtest
 
 import (
+	"chorus/internal/sandbox/isolate"
 	"context"
 	"fmt"
 	"os"
@@ -17,8 +18,6 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"go.uber.org/goleak"
-
-	"chorus/internal/app"
 )
 
 // patience bounds every wait for the browser; a loaded machine may need much of it.
@@ -33,7 +32,7 @@ var chrome struct {
 }
 
 func TestMain(m *testing.M) {
-	if code, ours := app.LaunchSandboxed(os.Args[1:]); ours { // commands behind walls are started by us
+	if code, ours := isolate.LaunchSandboxed(os.Args[1:]); ours { // commands behind walls are started by us
 		os.Exit(code)
 	}
 	if home := os.Getenv("WEBTEST_HOME"); home != "" {

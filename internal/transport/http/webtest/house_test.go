@@ -92,7 +92,7 @@ func (h *house) start(addr string) {
 	}
 	h.app = a
 	if h.owner.Scopes == nil {
-		_, token, err := a.Tokens().OwnerToken(context.Background())
+		_, token, err := a.Service.Tokens().OwnerToken(context.Background())
 		if err != nil {
 			h.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func (h *house) session(in command.NewSession) string {
 	if in.Model == "" {
 		in.Model = "demo/script"
 	}
-	s, err := h.app.Service().CreateSession(h.Context(), h.owner, in)
+	s, err := h.app.Service.Commands().CreateSession(h.Context(), h.owner, in)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -157,11 +157,11 @@ func (h *house) tell(id, text string) {
 	h.Helper()
 	ctx, cancel := context.WithTimeout(h.Context(), patience)
 	defer cancel()
-	said, err := h.app.Service().Say(ctx, h.owner, id, command.Words{Message: text})
+	said, err := h.app.Service.Commands().Say(ctx, h.owner, id, command.Words{Message: text})
 	if err != nil {
 		h.Fatal(err)
 	}
-	for item, err := range h.app.Service().Watch(ctx, h.owner, id, said.Seq) {
+	for item, err := range h.app.Service.Commands().Watch(ctx, h.owner, id, said.Seq) {
 		if err != nil {
 			h.Fatal(err)
 		}

@@ -61,7 +61,7 @@ func TestLongConversationOpensFast(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	id := h.session(command.NewSession{Title: "Ten thousand"})
-	s, err := h.app.Service().GetSession(t.Context(), h.owner, id)
+	s, err := h.app.Service.Commands().GetSession(t.Context(), h.owner, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,11 +117,11 @@ func TestNothingThatWasWrittenRuns(t *testing.T) {
 	h := newHouse(t)
 	id := h.session(command.NewSession{Title: evil})
 	name := strings.NewReplacer("/", "_").Replace(evil)
-	shot, err := h.app.Service().Attach(t.Context(), h.owner, id, name, strings.NewReader("<script>window.pwned=1</script>"))
+	shot, err := h.app.Service.Commands().Attach(t.Context(), h.owner, id, name, strings.NewReader("<script>window.pwned=1</script>"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent, err := h.app.Service().CreateAgent(t.Context(), h.owner, command.NewAgent{Name: "evil", SystemPrompt: evil})
+	agent, err := h.app.Service.Commands().CreateAgent(t.Context(), h.owner, command.NewAgent{Name: "evil", SystemPrompt: evil})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestNothingThatWasWrittenRuns(t *testing.T) {
 	}
 	p := h.enter()
 	p.visit("/s/" + id)
-	if _, err := h.app.Service().Say(t.Context(), h.owner, id, command.Words{Attachments: []string{shot.ID}, Message: "```demo\nsay " + evil +
+	if _, err := h.app.Service.Commands().Say(t.Context(), h.owner, id, command.Words{Attachments: []string{shot.ID}, Message: "```demo\nsay " + evil +
 		"\\n\\n[link](javascript:window.pwned=1) <a href=javascript:window.pwned=1>x</a> ![pic](javascript:window.pwned=1)" +
 		"\nthink " + evil + "\ncall bash {\"command\":\"touch x; printf '%s' '<script>window.pwned=1</script><img src=x onerror=window.pwned=1>'\"}\nend\nsay {{last}}\n```\n"}); err != nil {
 		t.Fatal(err)

@@ -253,10 +253,10 @@ func (h *house) question(run string) {
 	ctx, cancel := context.WithTimeout(h.Context(), patience)
 	defer cancel()
 	id := h.session(command.NewSession{})
-	if _, err := h.app.Service().Say(ctx, h.owner, id, command.Words{Message: fmt.Sprintf("call bash {\"command\":%q}", run)}); err != nil {
+	if _, err := h.app.Service.Commands().Say(ctx, h.owner, id, command.Words{Message: fmt.Sprintf("call bash {\"command\":%q}", run)}); err != nil {
 		h.Fatal(err)
 	}
-	for item, err := range h.app.Service().Watch(ctx, h.owner, id, 0) {
+	for item, err := range h.app.Service.Commands().Watch(ctx, h.owner, id, 0) {
 		if err != nil {
 			h.Fatal(err)
 		}

@@ -1,0 +1,43 @@
+package app
+
+import (
+	"chorus/internal/notice"
+	"context"
+	"log/slog"
+	"sync"
+)
+
+// attend does, once, what a process that stays around does beside its work: it keeps
+// the configuration fresh and the list of models not too old, and sweeps once a day.
+func (a *App) StartBackground() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stopBackground != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	a.stopBackground = func() { cancel(); work.Wait() }
+	work.Go(func() {
+		say := func(r notice.Notice) {
+			a.Notices.Post(r)
+			level := slog.LevelInfo
+			if r.Bad {
+				level = slog.LevelWarn
+			}
+			a.Log.Log(ctx, level, r.Text, "component", "config")
+		}
+		if err := a.Settings.Live.Watch(ctx, a.Settings.Changed, say); err != nil {
+			say(notice.Notice{Bad: true, Text: "changes of the configuration are not noticed: " + err.Error()})
+		}
+	})
+	work.Go(func() {
+		if !a.Models.Stale() {
+			return
+		}
+		if _, err := a.Discovery.RefreshModels(ctx, nil); err != nil && ctx.Err() == nil {
+			a.Log.Warn("the list of models was not renewed: "+err.Error(), "component", "models", "event", "models_not_renewed")
+		}
+	})
+	work.Go(func() { a.Checks.SweepDaily(ctx) })
+}

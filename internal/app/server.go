@@ -1,0 +1,98 @@
+package app
+
+import (
+	"chorus/internal/command"
+	"chorus/internal/transport/http/api"
+	"chorus/internal/transport/http/compat"
+	"chorus/internal/transport/http/guard"
+	"chorus/internal/transport/http/pages"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// doors is everything that answers HTTP: the API and the pages behind the guard.
+type httpServer struct {
+	handler  http.Handler
+	api      *api.API
+	ready    atomic.Bool
+	stopping chan struct{}
+	link     func(url string) string // signs the owner in
+}
+
+// openDoors puts the parts of the server together. A further part is mounted here.
+func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, error) {
+	d := &httpServer{stopping: make(chan struct{})}
+	counts := a.Telemetry() // before there is an engine, whose commits are timed
+	var err error
+	tokens := a.Service.Tokens()
+	d.api, err = api.New(api.Options{Executor: a.Service.Operations(), Memory: a.DB, Log: a.Log, Version: a.Version, Still: tokens.Still,
+		Ready: func(ctx context.Context) error { return d.fit(ctx, a) }})
+	if err != nil {
+		return nil, err
+	}
+	show, err := pages.New(pages.Options{Service: a.Service.Commands(), Log: a.Log, Version: a.Version, Still: tokens.Still, Stopping: d.stopping, Stirs: a.changes})
+	if err != nil {
+		return nil, err
+	}
+	_, owner, err := tokens.OwnerToken(ctx)
+	if err != nil {
+		return nil, err
+	}
+	key, err := a.Service.SessionKey()
+	if err != nil {
+		return nil, err
+	}
+	at, err := guard.New(guard.Options{Keeper: tokens, Key: key, Hosts: append(o.Hosts, o.named()...), BehindProxy: o.BehindProxy, TLS: o.TLSCert != "" || o.BehindProxy,
+		Open: func(r *http.Request) bool { return api.Open(r) || pages.Open(r.URL.Path) }, Log: a.Log})
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	for _, pattern := range api.Patterns() {
+		mux.Handle(pattern, d.api)
+	}
+	sign := at.SignIn(show.SignIn)
+	mux.Handle("/sign-in", sign)
+	mux.Handle("/sign-out", sign)
+	mux.Handle("/metrics", readers(counts.Handler()))
+	mux.Handle("/v1/", compat.New(compat.Options{Service: a.Service.Commands(), Log: a.Log}))
+	mux.Handle("/", show)
+	d.handler = counts.HTTP(compat.Guarded(at.Wrap(counts.HTTP(mux)))) // the guard copies requests, and only the inner one sees the pattern
+	d.link = func(url string) string { return guard.Link(key, url, owner.ID, time.Now()) }
+	return d, nil
+}
+
+// readers lets whoever may read pass.
+func readers(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if by, _ := command.CallerOf(r.Context()); !by.May(command.Read) {
+			http.Error(w, "this needs a token with the scope read; `chorus token create --scopes read` makes one", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// named is the host of the address, where it is one that people can type.
+func (o *ServeOptions) named() []string {
+	host, port, err := net.SplitHostPort(o.Addr)
+	if err != nil || host == "" || loopback(host) || host == "0.0.0.0" || host == "::" {
+		return nil
+	}
+	return []string{net.JoinHostPort(host, port)}
+}
+
+var errClosed = errors.New("the server is starting or stopping")
+
+// fit says why no message can be taken now.
+func (d *httpServer) fit(ctx context.Context, a *App) error {
+	if !d.ready.Load() {
+		return errClosed
+	}
+	_, err := a.DB.DataVersion(ctx)
+	return err
+}

@@ -1,0 +1,162 @@
+package host
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/connector"
+	"chorus/internal/gate"
+	"chorus/internal/journal"
+	"chorus/internal/permit"
+	"chorus/internal/room"
+	"chorus/internal/runsetup"
+	"chorus/internal/transcript"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Access implements connector.Admin: sender, channel and agent, each with where it is set.
+func (h *Backend) Access(_ context.Context, of connector.Caller, agent string, in room.Channel) (connector.Access, error) {
+	thread := chat.ThreadID(room.Transport + ":" + in.Place() + ":" + in.ID + "@" + agent)
+	bot, err := h.App.Settings.BotIn(agent, of.Guild)
+	if err != nil {
+		return connector.Access{}, h.orders.ToError(err)
+	}
+	l := gate.LimitsOf(bot, journal.Thread{ID: thread, Place: thread.Place(), Agent: agent}, func(name string) (*permit.Profile, error) { return h.App.Gate.Rules(bot, name) })
+	at := h.setting(bot, "permissions")
+	out := connector.Access{Limits: []connector.Limit{{Part: "agent", Who: "the agent " + agent, Profile: bot.Permissions, From: at.From}}}
+	for _, c := range l.Channels {
+		out.Limits = append(out.Limits, connector.Limit{Part: "channel", Who: "this channel", Profile: c.Permissions, From: "`channels` of the configuration: " + c.Name})
+	}
+	if len(l.Channels) == 0 {
+		out.Limits = append(out.Limits, connector.Limit{Part: "channel", Who: "this channel", Profile: "no limit", From: "`channels` of the configuration do not name it"})
+	}
+	if g, ok := l.Grants.Grant(of.By); ok {
+		from := "`access` of the configuration: " + g.To
+		if !slices.Contains(bot.Access, config.Grant{To: g.To, Profile: g.Profile}) {
+			from = "built in for everybody on Discord; `access` of the configuration can say otherwise"
+		}
+		out.Limits = append(out.Limits, connector.Limit{Part: "sender", Who: "whoever says it", Profile: g.Profile, From: from})
+	}
+	checks, err := l.Checks([]transcript.Sender{{Principal: of.By}})
+	if err != nil {
+		out.Nothing = err.Error()
+	}
+	for _, c := range checks {
+		name := c.Profile.Name()
+		if slices.ContainsFunc(out.Profiles, func(e connector.ProfileSummary) bool { return e.Name == name }) {
+			continue
+		}
+		out.Profiles = append(out.Profiles, connector.ProfileSummary{Name: name, Means: profileMeans(bot, name)})
+	}
+	out.Open = len(checks) == 1 && l.Allows(checks[0])
+	by, _ := bot.Asked(bot.Permissions, "by")
+	out.Answers = strings.NewReplacer("asker", "whoever asked", "local", "whoever sits at the house's terminal").Replace(by)
+	for _, name := range runsetup.ProfileNames(bot) {
+		if may, _ := l.Grants.MayGive(name, of.By); may {
+			out.Gives = append(out.Gives, name)
+		}
+	}
+	return out, nil
+}
+
+// profileMeans is a profile in a sentence.
+func profileMeans(bot *config.Bot, name string) string {
+	if own, ok := bot.Profiles[name]; ok && (own.Allow != nil || own.Ask != nil || own.Deny != nil) {
+		return fmt.Sprintf("a profile of this house: %d rules allow, %d ask, %d deny; what no rule names is refused", len(own.Allow), len(own.Ask), len(own.Deny))
+	}
+	switch name {
+	case gate.Everything:
+		return "everything but what is refused to everybody"
+	case "standard":
+		return "reads and writes its workspace, local git; asks before commands, pushes, the network, other services, and changes of itself"
+	case "guarded":
+		return "everything that stays here; refuses what changes things elsewhere: pushes, pull requests, releases"
+	case "locked":
+		return "reads its workspace and changes nothing"
+	default:
+		return "rules of a file"
+	}
+}
+
+// manyProposals is more than Discord shows.
+const manyProposals = 25
+
+// ProposeAgents implements connector.Admin.
+func (h *Backend) ProposeAgents(ctx context.Context, by connector.Caller, part string) []string {
+	list, err := h.GuildAgents(ctx, by)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, a := range list {
+		names = append(names, a.Name)
+	}
+	return matching(names, part)
+}
+
+// ProposeKeys implements connector.Admin. What people change most comes first.
+func (h *Backend) ProposeKeys(part string) []string {
+	names := []string{"model", "permissions", "systemPrompt", "routing", "intake", "temperature", "innerName"}
+	names = append(names, ownKeys...)
+	for _, k := range config.AgentFile.Keys() {
+		if k.Path != "continuationModel" && !slices.Contains(names, k.Path) {
+			names = append(names, k.Path)
+		}
+	}
+	return matching(names, part)
+}
+
+// ProposeValues implements connector.Admin.
+func (h *Backend) ProposeValues(_ context.Context, by connector.Caller, key, part string) []string {
+	if slices.Contains(ownKeys, key) {
+		return matching([]string{"true", "false"}, part)
+	}
+	k, err := config.AgentFile.Key(key)
+	if err != nil {
+		return nil
+	}
+	switch {
+	case k.Path == "continuationModel":
+		return append(h.App.Setup.ModelNames(part), matching([]string{connector.Unset}, part)...)
+	case k.Path == "permissions":
+		return matching(h.givable(by), part)
+	case k.Kind == config.Bool:
+		return matching([]string{"true", "false", connector.Unset}, part)
+	default:
+		return matching(append(slices.Clone(k.Choices), connector.Unset), part)
+	}
+}
+
+// givable are the profiles that somebody may give; where they may give none, all, so
+// that they learn why.
+func (h *Backend) givable(by connector.Caller) []string {
+	bot, err := h.App.Settings.BotIn("", by.Guild)
+	if err != nil {
+		return nil
+	}
+	all := runsetup.ProfileNames(bot)
+	book := gate.Grants(bot)
+	some := slices.DeleteFunc(slices.Clone(all), func(name string) bool { may, _ := book.MayGive(name, by.By); return !may })
+	if len(some) == 0 {
+		return all
+	}
+	return some
+}
+
+// matching are the words that have the part in them, those that begin with it first.
+func matching(words []string, part string) []string {
+	part = strings.ToLower(strings.TrimSpace(part))
+	var begin, within []string
+	for _, w := range words {
+		switch at := strings.Index(strings.ToLower(w), part); {
+		case at == 0:
+			begin = append(begin, w)
+		case at > 0:
+			within = append(within, w)
+		}
+	}
+	out := append(begin, within...)
+	return out[:min(len(out), manyProposals)]
+}

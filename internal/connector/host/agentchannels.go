@@ -1,0 +1,48 @@
+package host
+
+import (
+	"chorus/internal/chat"
+	"os"
+	"sync"
+	"time"
+)
+
+// dwellings are the agents by the channel that is their own: a channel may be renamed. They
+// are read again when an agent comes or goes, in whichever process.
+type dwellings struct {
+	mu   sync.Mutex
+	seen time.Time // when the folder of all agents was last changed
+	by   map[string]string
+}
+
+// dweller is the agent whose own channel it is; "": nobody's.
+func (h *Backend) dweller(guild, channel string) string {
+	d := &h.dwell
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	info, err := os.Stat(h.App.Home.Agents())
+	if err != nil {
+		return ""
+	}
+	if d.by == nil || !info.ModTime().Equal(d.seen) {
+		d.seen, d.by = info.ModTime(), map[string]string{}
+		entries, _ := os.ReadDir(h.App.Home.Agents())
+		for _, e := range entries {
+			if at := h.App.LivesIn(e.Name()); chat.ValidAgentName(e.Name()) && at.Channel != "" {
+				d.by[at.Channel] = e.Name()
+			}
+		}
+	}
+	name := d.by[channel]
+	if name == "" || !h.App.LivesIn(name).in(guild, channel) { // it may have moved since
+		return ""
+	}
+	return name
+}
+
+// forget has the next look read all of them.
+func (d *dwellings) forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.by = nil
+}

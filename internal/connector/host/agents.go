@@ -1,0 +1,346 @@
+package host
+
+import (
+	"chorus/internal/agents"
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/config"
+	"chorus/internal/connector"
+	"chorus/internal/gate"
+	"chorus/internal/permit"
+	"chorus/internal/room"
+	"chorus/internal/runsetup"
+	"chorus/internal/service"
+	"chorus/internal/store"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+var _ connector.Admin = (*Backend)(nil)
+
+// The marks in agent.json of an agent that a guild has: whose it is, its channel, and which
+// channel was made for it.
+const (
+	GuildMark   = "guildId"
+	channelMark = "channelId"
+	madeMark    = "madeChannelId"
+)
+
+// living is where an agent lives on Discord; empty: nowhere in particular.
+type living struct{ Guild, Channel, made string }
+
+// in reports whether it lives in that very channel.
+func (l living) in(guild, channel string) bool { return l.Guild == guild && l.Channel == channel }
+
+// livesIn reads it off the agent's file; what cannot be read says nothing.
+func (a *Host) LivesIn(name string) living {
+	data, err := os.ReadFile(filepath.Join(a.Home.AgentDir(name), "agent.json"))
+	if err != nil {
+		return living{}
+	}
+	var marks struct {
+		Guild   string `json:"guildId"`
+		Channel string `json:"channelId"`
+		Made    string `json:"madeChannelId"`
+	}
+	_ = json.Unmarshal(data, &marks)
+	return living{marks.Guild, marks.Channel, marks.Made}
+}
+
+// mayOrder holds an order that changes agents or settings against the giver's own rights:
+// what their profile denies to an agent that works on their word, they cannot order either.
+// Where it would be asked, they are the ones who say it.
+func (h *Backend) mayOrder(by connector.Caller, detail string) error {
+	bot, err := h.App.Settings.BotIn("", by.Guild)
+	if err != nil {
+		return err
+	}
+	l := h.limitsIn(bot)
+	for _, who := range l.Grants.Behind(by.By) {
+		c, err := l.Granted(who)
+		if err != nil {
+			return command.Errorf(command.Forbidden, "%v", err)
+		}
+		j := c.Profile.Judge([]permit.Request{{Tool: "self_edit", Detail: detail}}, permit.JudgeOptions{Home: h.App.Home.Dir(), Who: permit.Who{Roles: who.Roles}})
+		if j.Verdict == permit.Deny {
+			return command.Errorf(command.Forbidden, "you have the rights of %s here, which do not allow this; `/access` says why", c.Profile.Name())
+		}
+	}
+	return nil
+}
+
+func (h *Backend) limitsIn(bot *config.Bot) *gate.Limits {
+	return &gate.Limits{Bot: bot, Grants: gate.Grants(bot), Loaded: map[string]*permit.Profile{},
+		Find: func(name string) (*permit.Profile, error) { return h.App.Gate.Rules(bot, name) }}
+}
+
+// mayGive is whether somebody may give a profile to agents of a guild: it must have a
+// name, and be no more than their own.
+func (h *Backend) mayGive(by connector.Caller, profile string) error {
+	bot, err := h.App.Settings.BotIn("", by.Guild)
+	if err != nil {
+		return err
+	}
+	if err := runsetup.NamedProfile(bot, profile); err != nil {
+		return service.Invalid("permissions", "%v", err)
+	}
+	if may, why := gate.Grants(bot).MayGive(profile, by.By); !may {
+		return command.Errorf(command.Forbidden, "%s; `access` and `editors` in the house's configuration say who may", toYou(why, by.By))
+	}
+	return nil
+}
+
+// toYou says "you" where a reason names whoever reads it.
+func toYou(why string, who chat.Principal) string {
+	for old, now := range map[string]string{" may not": " may not", " has ": " have "} {
+		if rest, ok := strings.CutPrefix(why, who.String()+old); ok {
+			return "you" + now + rest
+		}
+	}
+	return why
+}
+
+// own finds an agent that people of the guild may change: one of the guild, or, for those
+// who could give it what it may, one that no guild has.
+func (h *Backend) own(ctx context.Context, by connector.Caller, name string) (agents.Agent, error) {
+	a, err := h.orders.FindAgent(ctx, name)
+	if err != nil {
+		return a, h.notThere(by, name, err)
+	}
+	at := h.App.LivesIn(name)
+	if at.Guild == by.Guild {
+		return a, nil
+	}
+	if at.Guild != "" {
+		return a, h.notThere(by, name, command.Errorf(command.NotFound, "there is no agent %.80q", name))
+	}
+	return a, h.ofHouse(by, name, a.Permissions)
+}
+
+// ofHouse is whether somebody may change an agent that is met on every server.
+func (h *Backend) ofHouse(by connector.Caller, name, permissions string) error {
+	if err := h.mayGive(by, permissions); err != nil {
+		return command.Errorf(command.Forbidden, "%s belongs to the whole house, not to this server: %v", name, err)
+	}
+	return nil
+}
+
+func (h *Backend) notThere(by connector.Caller, name string, err error) error {
+	if command.KindOf(err) != command.NotFound {
+		return h.orders.ToError(err)
+	}
+	if h.isBot(name) || name == chat.DefaultAgent {
+		return command.Errorf(command.NotFound, "%s has no file of its own yet; `/agent init name:%s` makes it, and the house's configuration holds until then", name, name)
+	}
+	return command.Errorf(command.NotFound, "there is no agent %.80q on this server; `/agent list` shows those there are", name)
+}
+
+// MayInit implements connector.Admin.
+func (h *Backend) CheckNewAgent(ctx context.Context, by connector.Caller, want connector.NewAgent) error {
+	if !chat.ValidAgentName(want.Name) {
+		return service.Invalid("name", "%.80q cannot be an agent's name: %v", want.Name, agents.ErrName)
+	}
+	if err := h.mayOrder(by, "system_prompt"); err != nil {
+		return err
+	}
+	if _, err := h.orders.FindAgent(ctx, want.Name); err == nil {
+		if _, err := h.own(ctx, by, want.Name); err != nil {
+			return command.Errorf(command.Conflict, "the name %s is taken: choose another", want.Name)
+		}
+	} else if h.isBot(want.Name) || want.Name == chat.DefaultAgent {
+		bot, err := h.App.Settings.BotIn(want.Name, by.Guild)
+		if err != nil {
+			return h.orders.ToError(err)
+		}
+		if err := h.ofHouse(by, want.Name, bot.Permissions); err != nil {
+			return err
+		}
+	}
+	if want.Permissions != "" {
+		if err := h.mayGive(by, want.Permissions); err != nil {
+			return err
+		}
+	}
+	if want.Model == "" {
+		return nil
+	}
+	_, err := h.modelFor(by, want.Model)
+	return err
+}
+
+// modelFor is the model that somebody in a guild means.
+func (h *Backend) modelFor(by connector.Caller, wanted string) (string, error) {
+	bot, err := h.App.Settings.BotIn("", by.Guild)
+	if err != nil {
+		return "", err
+	}
+	name, err := h.App.Setup.ModelMeant(bot, strings.TrimSpace(wanted))
+	if err != nil {
+		return "", service.Invalid("model", "%v", err)
+	}
+	return name, nil
+}
+
+// Init implements connector.Admin. It may be repeated: what is there is used. A profile
+// that nobody named is the one that the guild's settings give to agents, else standard.
+func (h *Backend) CreateAgent(ctx context.Context, by connector.Caller, want connector.NewAgent, in connector.AgentChannel) (connector.AgentView, error) {
+	if err := h.CheckNewAgent(ctx, by, want); err != nil {
+		return connector.AgentView{}, err
+	}
+	given := agents.Agent{Name: want.Name, Permissions: want.Permissions, SystemPrompt: want.Prompt, Extra: map[string]json.RawMessage{}}
+	given.Extra[GuildMark], _ = json.Marshal(by.Guild) // strings
+	given.Extra[channelMark], _ = json.Marshal(in.ID)
+	if in.Made {
+		given.Extra[madeMark] = given.Extra[channelMark]
+	}
+	if want.Model != "" {
+		var err error
+		if given.Model, err = h.modelFor(by, want.Model); err != nil {
+			return connector.AgentView{}, err
+		}
+	}
+	if given.Permissions == "" {
+		if bot, err := h.App.Settings.BotIn("", by.Guild); err == nil && bot.Origin("permissions").Layer >= config.Guild {
+			given.Permissions = bot.Permissions
+		}
+	}
+	made, err := h.App.Settings.Agents().Create(ctx, given)
+	isNew := err == nil
+	switch {
+	case isNew:
+		detail := "model " + cmp.Or(made.Model, "(default)") + ", permissions " + made.Permissions + ", channel " + in.ID
+		err = h.orders.Record(ctx, caller(by), made.Name, "agent create", detail)
+	case errors.Is(err, agents.ErrExists):
+		if made, err = h.own(ctx, by, want.Name); err == nil {
+			err = h.settle(ctx, by, made.Name, in)
+		}
+	}
+	if err != nil {
+		return connector.AgentView{}, h.orders.ToError(err)
+	}
+	view := h.view(made, by.Guild)
+	view.New = isNew
+	return view, nil
+}
+
+// settle has an agent that is there live in a channel of the guild.
+func (h *Backend) settle(ctx context.Context, by connector.Caller, name string, in connector.AgentChannel) error {
+	at := h.App.LivesIn(name)
+	if at.in(by.Guild, in.ID) {
+		return nil
+	}
+	made := at.made
+	if in.Made {
+		made = in.ID
+	}
+	for _, mark := range [][2]string{{madeMark, made}, {GuildMark, by.Guild}, {channelMark, in.ID}} {
+		if _, err := h.App.Settings.Agents().Mark(ctx, name, mark[0], mark[1]); err != nil {
+			return err
+		}
+	}
+	h.dwell.forget()
+	return h.orders.Record(ctx, caller(by), name, "agent channel", in.ID)
+}
+
+func caller(by connector.Caller) command.Caller {
+	return command.Caller{Principal: by.By, Scopes: []command.Scope{command.Admin}}
+}
+
+// view is an agent as a guild sees it.
+func (h *Backend) view(a agents.Agent, guild string) connector.AgentView {
+	shown := h.orders.Agent(a)
+	v := connector.AgentView{Name: a.Name, Model: shown.Model, Permissions: shown.Permissions, Description: shown.Description}
+	if at := h.App.LivesIn(a.Name); at.Guild == guild {
+		v.Channel, v.MadeChannel = at.Channel, at.Channel != "" && at.made == at.Channel
+	}
+	if bot, err := h.App.Settings.BotIn(a.Name, guild); err == nil {
+		v.Permissions = bot.Permissions
+		if name, err := h.App.Models.Name("", bot.ContinuationModel); err == nil {
+			v.Model = name
+		}
+	}
+	return v
+}
+
+// MayRetire implements connector.Admin.
+func (h *Backend) CheckDeleteAgent(ctx context.Context, by connector.Caller, name string) (connector.AgentView, error) {
+	if err := h.mayOrder(by, "system_prompt"); err != nil {
+		return connector.AgentView{}, err
+	}
+	a, err := h.own(ctx, by, name)
+	if err != nil {
+		return connector.AgentView{}, err
+	}
+	for _, status := range []string{"running", "waiting"} {
+		busy, err := h.Threads(ctx, store.ThreadFilter{Agent: name, Status: service.Statuses[status], Limit: 1})
+		if err != nil {
+			return connector.AgentView{}, h.orders.ToError(err)
+		}
+		if len(busy) > 0 {
+			return connector.AgentView{}, command.Errorf(command.Conflict, "%s is at work; `/stop` in its channel ends that", name)
+		}
+	}
+	return h.view(a, by.Guild), nil
+}
+
+// Retire implements connector.Admin.
+func (h *Backend) DeleteAgent(ctx context.Context, by connector.Caller, name string, keepFiles bool) error {
+	if _, err := h.CheckDeleteAgent(ctx, by, name); err != nil {
+		return err
+	}
+	return h.orders.DestroyAgent(ctx, caller(by), name, keepFiles)
+}
+
+// GuildAgents implements connector.Admin: those of the guild and those of the house;
+// other guilds' are nobody's business here.
+func (h *Backend) GuildAgents(ctx context.Context, by connector.Caller) ([]connector.AgentView, error) {
+	list, err := h.App.Settings.Agents().List(ctx)
+	if err != nil {
+		return nil, h.orders.ToError(err)
+	}
+	var out []connector.AgentView
+	for _, b := range h.Bots {
+		if !slices.ContainsFunc(list, func(a agents.Agent) bool { return a.Name == b.Name }) {
+			v := h.view(agents.Agent{Name: b.Name}, by.Guild)
+			v.Description = "answers where no other agent does"
+			out = append(out, v)
+		}
+	}
+	for _, a := range list {
+		if at := h.App.LivesIn(a.Name); at.Guild == "" || at.Guild == by.Guild {
+			out = append(out, h.view(a, by.Guild))
+		}
+	}
+	return out, nil
+}
+
+// lives reports whether an agent may be met in a guild: one that a guild has is not
+// lent to others who call a channel like it.
+func (h *Backend) lives(name string, in room.Channel) bool {
+	at := h.App.LivesIn(name)
+	return at.Guild == "" || at.Guild == in.Guild
+}
+
+// Called implements connector.BotNames: a bot that has one agent in a guild is called like it,
+// where somebody gave that a name.
+func (h *Backend) BotName(_ context.Context, bot, guild string, channels []room.Channel) string {
+	settings, err := h.App.Settings.BotIn(bot, guild)
+	if err != nil || !settings.IsSet("innerName") {
+		return ""
+	}
+	for _, c := range channels {
+		if other := h.ChannelAgent(c); other != "" && other != bot && h.Serves(bot, chat.ThreadID("discord:x:x@"+other)) {
+			return ""
+		}
+	}
+	return settings.InnerName
+}
+
+// Renewals implements connector.BotNames.
+func (h *Backend) Reloads(ctx context.Context) <-chan struct{} { return h.App.Settings.Changes(ctx) }

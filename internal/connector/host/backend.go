@@ -1,0 +1,207 @@
+package host
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/connector"
+	"chorus/internal/engine"
+	"chorus/internal/journal"
+	"chorus/internal/room"
+	"chorus/internal/room/activate"
+	"chorus/internal/room/route"
+	"chorus/internal/runsetup"
+	"chorus/internal/service"
+	"chorus/internal/store"
+	"chorus/internal/transport/discord"
+	"context"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// discordHouse is the program as its connectors to Discord see it.
+type Backend struct {
+	*store.DB
+	App    *Host
+	orders *service.Handler
+	Bots   []Bot
+	kin    []Bot // those that run in other processes
+
+	mu     sync.Mutex
+	selves map[string]room.Author // who the connected bots are, by name
+	live   map[string]*discord.Bot
+	dwell  dwellings
+
+	digests turns // one summary of a channel at a time
+}
+
+// backend is the same as interfaces.
+func (h *Backend) backend() connector.Backend {
+	return connector.Backend{Runner: h, Approver: h, Agents: h, Journal: h, Outbox: h, ReadState: h, Reports: h, Admin: h,
+		BotNames: h, Conversations: h, Pins: h, Files: h}
+}
+
+func (h *Backend) engine() *engine.Engine { return h.orders.Engine }
+
+// Arrive implements connector.Runner.
+func (h *Backend) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, error) {
+	done, err := h.engine().Arrive(ctx, a)
+	if err == nil {
+		h.retitle(ctx, a)
+	}
+	return done, err
+}
+
+// ArriveQuietly implements connector.Runner.
+func (h *Backend) ArriveQuietly(ctx context.Context, a journal.Arrival) (journal.Arrived, func(), error) {
+	return h.engine().ArriveQuietly(ctx, a)
+}
+
+// Watch implements connector.Runner.
+func (h *Backend) Watch(ctx context.Context, thread chat.ThreadID, after int64) iter.Seq2[connector.Item, error] {
+	return func(yield func(connector.Item, error) bool) {
+		for item, err := range h.engine().Watch(ctx, thread, after) {
+			if !yield(connector.Item{Event: item.Event, Live: item.Live}, err) {
+				return
+			}
+		}
+	}
+}
+
+// Abort implements connector.Runner.
+func (h *Backend) Abort(ctx context.Context, thread chat.ThreadID, by string, all bool) (bool, error) {
+	return h.engine().Abort(ctx, thread, by, all)
+}
+
+// Steer implements connector.Runner.
+func (h *Backend) Steer(ctx context.Context, thread chat.ThreadID, s chat.Steered) (bool, error) {
+	return h.engine().Steer(ctx, thread, s)
+}
+
+// Answer implements connector.Approver.
+func (h *Backend) Answer(ctx context.Context, id string, by chat.Principal, ok bool, note string) error {
+	return h.engine().Answer(ctx, id, by, ok, note)
+}
+
+// ThreadsIn implements connector.Journal.
+func (h *Backend) ThreadsIn(ctx context.Context, place string, limit int) ([]journal.Thread, error) {
+	return h.Threads(ctx, store.ThreadFilter{Transport: room.Transport, Place: place, Limit: limit})
+}
+
+// GetSession implements connector.Reports.
+func (h *Backend) GetSession(ctx context.Context, by command.Caller, id string) (command.Session, error) {
+	return h.orders.GetSession(ctx, by, id)
+}
+
+// Costs implements connector.Reports.
+func (h *Backend) Costs(ctx context.Context, by command.Caller, q command.CostQuery) (command.Costs, error) {
+	return h.orders.Costs(ctx, by, q)
+}
+
+// GuildCosts implements connector.Reports.
+func (h *Backend) GuildCosts(ctx context.Context, by connector.Caller, q command.CostQuery) (command.Costs, error) {
+	return h.orders.CostsUnder(ctx, caller(by), q, room.Transport+":"+by.Guild+"/")
+}
+
+// Audit implements connector.Reports.
+func (h *Backend) Audit(ctx context.Context, by command.Caller, q command.AuditQuery) (command.List[command.AuditLine], error) {
+	return h.orders.Audit(ctx, by, q)
+}
+
+// isBot reports whether an agent has a bot of its own.
+func (h *Backend) isBot(agent string) bool {
+	return slices.ContainsFunc(h.Bots, func(b Bot) bool { return b.Name == agent })
+}
+
+// Serves implements connector.Agents: a bot speaks for its own agent, the first one also for
+// all agents that have none.
+func (h *Backend) Serves(bot string, thread chat.ThreadID) bool {
+	agent := thread.Agent()
+	return agent == bot || !h.isBot(agent) && !h.isKin(agent) && len(h.Bots) > 0 && h.Bots[0].Name == bot
+}
+
+// Listeners implements connector.Agents. A channel that is called like an agent is that
+// agent's; everywhere else every bot's own agent hears. Those of other bots are named too, so
+// that a message for one of them is no other's, also while that one is not connected (yet).
+func (h *Backend) Listeners(ctx context.Context, bot string, self room.Author, in room.Channel) ([]connector.Listener, error) {
+	h.mu.Lock()
+	if self.ID != "" {
+		h.selves[bot] = self
+	}
+	selves := maps.Clone(h.selves)
+	h.mu.Unlock()
+	own := h.ChannelAgent(in)
+	var out []connector.Listener
+	for _, b := range slices.Concat(h.Bots, h.kin) {
+		user, connected := selves[b.Name]
+		if !connected {
+			if user = b.user(); user.ID == "" {
+				continue
+			}
+		}
+		name := h.answering(b.Name, in)
+		l, err := h.listener(ctx, name, user, in)
+		if err != nil {
+			return nil, err
+		}
+		if own == "" || name == own || l.Routing == route.Room {
+			out = append(out, l)
+		}
+	}
+	return out, nil
+}
+
+// answering is the agent that a bot speaks for in a channel.
+func (h *Backend) answering(bot string, in room.Channel) string {
+	if own := h.ChannelAgent(in); own != "" && h.Serves(bot, chat.ThreadID("discord:x:x@"+own)) {
+		return own
+	}
+	return bot
+}
+
+func (h *Backend) listener(ctx context.Context, name string, self room.Author, in room.Channel) (connector.Listener, error) {
+	settings, _, err := h.App.Settings.BotAt(ctx, room.Agent{Name: name, User: self.ID, Username: self.Name}, in.Guild, in.ID)
+	if err != nil {
+		return connector.Listener{}, err
+	}
+	l := connector.Listener{MaxChars: settings.MaxMessageChars, Waiting: settings.MaxQueuedReplies,
+		Roles: settings.AuthorizedRoles, History: pastOf(settings), HistoryChars: settings.WindowCharacters}
+	l.Agent = room.Agent{Name: name, User: self.ID, Username: self.Name, InnerName: settings.InnerName}
+	l.Routing, l.Intake = route.Routing(settings.Routing), chat.Intake(settings.Intake)
+	l.Rules = activate.Rules{ReplyOnRandom: settings.ReplyOnRandom, ReplyOnName: settings.ReplyOnName, AutoReplyOwnChannel: settings.AutoReplyOwnChannel,
+		MaxBotReplyChainDepth: settings.MaxBotReplyChainDepth, ChainEmote: settings.BotReplyChainDepthEmote}
+	return l, nil
+}
+
+// channelAgent is the agent whose own channel it is, or that it is called like; of a
+// platform thread, that of the channel it hangs under. "": none.
+func (h *Backend) ChannelAgent(in room.Channel) string {
+	name := strings.ToLower(in.HomeName)
+	if in.HomeName == "" && in.Parent == "" {
+		name = strings.ToLower(in.Name)
+	}
+	if dweller := h.dweller(in.Guild, in.Home()); dweller != "" {
+		return dweller
+	}
+	if !chat.ValidAgentName(name) {
+		return ""
+	}
+	if h.isBot(name) || runsetup.IsDir(h.App.Home.AgentDir(name)) && h.lives(name, in) {
+		return name
+	}
+	return ""
+}
+
+// Row implements connector.Agents: an agent works in its workspace, a conversation without
+// one in a folder of its own.
+func (h *Backend) NewThread(_ context.Context, thread chat.ThreadID, owner chat.Principal, title string) (journal.Thread, error) {
+	row := journal.Thread{ID: thread, Agent: thread.Agent(), Place: thread.Place(), Owner: owner, Title: title}
+	row.Dir = h.orders.Scratch(thread)
+	if runsetup.IsDir(h.App.Home.AgentDir(row.Agent)) {
+		row.Dir = h.App.Settings.Agents().Workspace(row.Agent)
+	}
+	_, err := h.App.Home.Ensure(row.Dir)
+	return row, err
+}

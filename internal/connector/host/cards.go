@@ -1,0 +1,33 @@
+package host
+
+import (
+	"chorus/internal/approval"
+	"chorus/internal/connector"
+	"chorus/internal/room"
+	"chorus/internal/store"
+	"context"
+)
+
+// OpenCards implements connector.Approver: where a bot has asked what nobody has answered yet.
+func (h *Backend) OpenCards(ctx context.Context, bot string) ([]connector.Card, error) {
+	open, err := h.Approvals(ctx, store.ApprovalFilter{State: approval.Open})
+	if err != nil {
+		return nil, err
+	}
+	var out []connector.Card
+	for _, a := range open {
+		if a.Thread.Transport() != room.Transport || !h.Serves(bot, a.Thread) {
+			continue
+		}
+		rows, err := h.OutgoingFor(ctx, store.OutFilter{Platform: room.Transport, Bot: bot, Thread: a.Thread})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			if r.Key == "ask/"+a.ID && r.ID != "" {
+				out = append(out, connector.Card{Channel: r.Lane.Channel, Message: r.ID})
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,203 @@
+package host
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/connector"
+	"chorus/internal/journal"
+	"chorus/internal/room"
+	"chorus/internal/room/attach"
+	"chorus/internal/service"
+	"chorus/internal/store"
+	"chorus/internal/tool"
+	"chorus/internal/tool/channel"
+	"chorus/internal/tool/files"
+	"chorus/internal/transport/discord"
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+)
+
+// discordChannel is a thread's channel as its tools reach it.
+type discordChannel struct {
+	app    *Host
+	thread chat.ThreadID
+}
+
+var _ channel.Channel = discordChannel{}
+
+// channelTools are those of a conversation that is held on a platform; none elsewhere.
+func (a *Host) ChannelTools(thread chat.ThreadID, roots *files.Roots) []tool.Tool {
+	if thread.Transport() != room.Transport {
+		return nil
+	}
+	return channel.Tools(discordChannel{a, thread}, roots)
+}
+
+// bot is the one that speaks for the thread; nil: it is not connected.
+func (c discordChannel) bot() *discord.Bot {
+	h := c.app.Connected.Load()
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, b := range h.Bots {
+		if h.Serves(b.Name, c.thread) {
+			return h.live[b.Name]
+		}
+	}
+	return nil
+}
+
+// place is the guild and the channel of the thread.
+func (c discordChannel) place() (guild, in string) {
+	guild, _, in = room.PlaceParts(c.thread.Place())
+	return guild, in
+}
+
+// Search implements channel.Channel: what any thread of this channel heard or said, by the
+// index; further back by the channel's own history.
+func (c discordChannel) Search(ctx context.Context, q channel.Query) ([]channel.Message, error) {
+	guild, in := c.place()
+	seen := map[string]bool{}
+	var out []channel.Message
+	if strings.TrimSpace(q.Text) != "" {
+		list, err := c.heard(ctx, q, seen)
+		if err != nil {
+			return nil, err
+		}
+		out = list
+	}
+	bot := c.bot()
+	if len(out) >= q.Limit || !q.Older && strings.TrimSpace(q.Text) != "" || bot == nil {
+		return out, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, olderTime)
+	defer cancel()
+	words := strings.Fields(strings.ToLower(strings.ReplaceAll(q.Text, `"`, " ")))
+	older, err := bot.Older(ctx, in, "", q.Limit-len(out), func(f discord.Found) bool {
+		text := strings.ToLower(f.Text)
+		return !seen[f.ID] && byAuthor(f.Author, q.From) && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
+	})
+	if err != nil && len(out)+len(older) == 0 {
+		return nil, tool.Mistake("The channel's history cannot be read now.")
+	}
+	for _, f := range older {
+		out = append(out, channel.Message{Author: f.Author, At: f.At, Text: f.Text, Link: discord.Link(guild, in, f.ID)})
+	}
+	return out, nil
+}
+
+// olderTime is how long a look into the history may take.
+const olderTime = 30 * time.Second
+
+func byAuthor(name, from string) bool {
+	return strings.Contains(strings.ToLower(name), strings.ToLower(from))
+}
+
+// heard searches the journal.
+func (c discordChannel) heard(ctx context.Context, q channel.Query, seen map[string]bool) ([]channel.Message, error) {
+	db := c.app.DB
+	if _, err := db.IndexNew(ctx); err != nil {
+		return nil, err
+	}
+	// A message that several agents heard is found several times, and results of tools are found too.
+	hits, err := db.Search(ctx, q.Text, store.SearchOptions{Prefix: room.Transport + ":" + c.thread.Place() + ":", Limit: 4 * q.Limit})
+	if err != nil {
+		return nil, err
+	}
+	guild, in := c.place()
+	var out []channel.Message
+	for _, h := range hits {
+		if len(out) == q.Limit || !byAuthor(h.Who, q.From) {
+			continue
+		}
+		ev, err := db.Event(ctx, h.Thread, h.Seq)
+		if err != nil {
+			return nil, err
+		}
+		m := channel.Message{Author: h.Who, At: ev.At}
+		switch b := ev.Body.(type) {
+		case chat.Received:
+			if seen[ev.PlatformID] {
+				continue
+			}
+			seen[ev.PlatformID] = true
+			words, gone, err := c.app.wordsNow(ctx, h.Thread, h.Seq, b.Blocks)
+			if err != nil {
+				return nil, err
+			}
+			if gone {
+				continue
+			}
+			m.Text, m.Link = words.Text(), discord.Link(guild, cmp.Or(b.Channel, in), ev.PlatformID)
+		case chat.Steered:
+			m.Text = b.Blocks.Text()
+		case chat.Said:
+			m.Text = b.Blocks.Text()
+		default:
+			continue
+		}
+		m.Text = c.app.Logs.Redactor().Text(m.Text)
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// uploadTime is how long a call waits for its file to stand there.
+const uploadTime = 45 * time.Second
+
+// Post implements channel.Channel.
+func (c discordChannel) Post(ctx context.Context, key string, f channel.File) (string, error) {
+	if service.IsText(f.Data) && c.app.Logs.Redactor().Text(string(f.Data)) != string(f.Data) {
+		return "", tool.Mistake("The file holds a secret and is not posted. Take the secret out of it first.")
+	}
+	bot := c.bot()
+	if bot == nil {
+		return "", tool.Mistake("This conversation is on Discord, and its bot is not connected here: nothing was posted.")
+	}
+	row, err := c.app.DB.Thread(ctx, c.thread)
+	if err != nil {
+		return "", err
+	}
+	to, err := c.answersGo(ctx, row)
+	if err != nil {
+		return "", err
+	}
+	hash, err := c.app.DB.PutBlob(ctx, f.Data)
+	if err != nil {
+		return "", err
+	}
+	waiting, cancel := context.WithTimeout(ctx, uploadTime)
+	defer cancel()
+	link, err := bot.Upload(waiting, discord.Upload{Thread: c.thread, Seq: row.Next - 1, Channel: to, Key: key, Name: attach.Name(f.Name), Blob: hash,
+		Text: service.Clipped(c.app.Logs.Redactor().Text(f.Text), maxUploadText)})
+	var said connector.Refusal
+	if errors.As(err, &said) {
+		return "", tool.Mistake("Not posted: " + said.Error() + ".")
+	}
+	return link, err
+}
+
+// maxUploadText is more than a line; a message may have 2,000 characters.
+const maxUploadText = 1800
+
+// answersGo is the channel that the newest prompt wants its answer in.
+func (c discordChannel) answersGo(ctx context.Context, row journal.Thread) (string, error) {
+	_, to := c.place()
+	for ev, err := range c.app.DB.AllEvents(ctx, c.thread, max(0, row.Next-manyEvents)) {
+		if err != nil {
+			return "", err
+		}
+		if said, ok := ev.Body.(chat.Received); ok && said.Prompt && said.Channel != "" {
+			to = cmp.Or(said.Post, said.Channel)
+		}
+	}
+	return to, nil
+}
+
+// manyEvents is more than a run of ordinary length has.
+const manyEvents = 1000

@@ -1,0 +1,163 @@
+package host
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/lockfile"
+	"chorus/internal/provider"
+	"chorus/internal/room"
+	"chorus/internal/transport/discord"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// discordBot is a bot that is to be connected.
+type Bot struct {
+	Name  string // of its file, and of its own agent
+	token string
+}
+
+// discordBots are those that have a token: every file in bots/ with one, and the one of
+// the environment. BOT_NAME leaves only that bot.
+func (a *Host) Bots() ([]Bot, error) {
+	only := a.Env("BOT_NAME")
+	token, err := a.secretEnv("DISCORD_BOT_TOKEN", "DISCORD_TOKEN")
+	if err != nil {
+		return nil, err
+	}
+	var out []Bot
+	var bare []string // files without a token
+	for _, name := range a.Settings.Live.Now().Bots() {
+		bot, err := a.Settings.Bot(name)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case only != "" && name != only:
+		case bot.DiscordToken != "" && bot.Origin("discordToken").Layer != config.Environment:
+			out = append(out, Bot{name, string(bot.DiscordToken)})
+		default:
+			bare = append(bare, name)
+		}
+	}
+	if token == "" {
+		if only != "" && len(out) == 0 {
+			return nil, fmt.Errorf("BOT_NAME is %s, but there is no token for it: set DISCORD_BOT_TOKEN, or discordToken in bots/%s.yaml", only, only)
+		}
+		return out, nil
+	}
+	if slices.ContainsFunc(out, func(b Bot) bool { return b.token == token }) {
+		return out, nil
+	}
+	name := chat.DefaultAgent
+	switch {
+	case only != "" && len(out) == 0:
+		name = only
+	case only != "":
+		return out, nil // its file says which
+	case len(bare) == 1:
+		name = bare[0]
+	}
+	return append([]Bot{{name, token}}, out...), nil
+}
+
+// secretEnv is the first of the variables that is set, itself or by a file.
+func (a *Host) secretEnv(names ...string) (string, error) {
+	for _, name := range names {
+		if v := strings.TrimSpace(a.Env(name)); v != "" {
+			return v, nil
+		}
+		if file := a.Env(name + "_FILE"); file != "" {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return "", fmt.Errorf("read %s_FILE: %w", name, err)
+			}
+			return strings.TrimSpace(string(data)), nil
+		}
+	}
+	return "", nil
+}
+
+// connectDiscord connects every bot that has a token. stop ends the connections and waits
+// for them. One that cannot be made is told of and costs nobody else anything.
+func (a *Host) Connect() (stop func(), err error) {
+	bots, err := a.Bots()
+	if err != nil {
+		return nil, fmt.Errorf("connect to Discord: %w", err)
+	}
+	kin, err := a.discordKin()
+	if err != nil {
+		return nil, fmt.Errorf("connect to Discord: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	stop = func() { cancel(); work.Wait(); a.Connected.Store(nil) }
+	h := &Backend{DB: a.DB, App: a, orders: a.Service.Handler(), Bots: bots, kin: kin, selves: map[string]room.Author{}, live: map[string]*discord.Bot{}}
+	a.mu.Lock()
+	a.backend = h
+	a.mu.Unlock()
+	a.Connected.Store(h)
+	for _, b := range bots {
+		if err := a.connectBot(ctx, &work, h, b); err != nil {
+			stop()
+			return nil, fmt.Errorf("connect bot %s to Discord: %w", b.Name, err)
+		}
+	}
+	if len(bots) > 0 {
+		work.Go(func() { h.watchQuiet(ctx) })
+	}
+	return stop, nil
+}
+
+func (a *Host) connectBot(ctx context.Context, work *sync.WaitGroup, h *Backend, b Bot) error {
+	if !chat.ValidAgentName(b.Name) {
+		return fmt.Errorf("%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", b.Name)
+	}
+	settings, err := a.Settings.Bot(b.Name)
+	if err != nil {
+		return err
+	}
+	o := discord.Options{Name: b.Name, Token: b.token, API: a.Env("DISCORD_API_URL"), Guild: a.Env("DISCORD_GUILD_ID"),
+		BackoffMax: provider.Milliseconds(settings.DiscordBackoffMaxMS), Backend: h.backend(), Log: a.Log, Version: a.Version}
+	if a.Tune != nil {
+		a.Tune(&o)
+	}
+	bot, err := discord.New(o)
+	if err != nil {
+		return err
+	}
+	lock, err := a.lockBot(b.Name)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	h.live[b.Name] = bot
+	h.mu.Unlock()
+	work.Go(func() {
+		defer lock.Release()
+		if err := bot.Run(ctx); err != nil {
+			a.Log.Error("bot "+b.Name+" is not on Discord: "+err.Error(), "component", "discord", "event", "bot_failed", "bot", b.Name)
+			a.Warn("bot " + b.Name + " is not on Discord: " + err.Error())
+		}
+	})
+	return nil
+}
+
+// lockBot takes a bot for this process: two that answer for it would answer twice.
+func (a *Host) lockBot(name string) (*lockfile.Lock, error) {
+	dir, err := a.Home.Ensure(a.Home.Locks())
+	if err != nil {
+		return nil, err
+	}
+	l, err := lockfile.Try(filepath.Join(dir, "discord-"+name+".lock"), nil)
+	if errors.Is(err, lockfile.ErrHeld) {
+		return nil, errors.New("another process on this home runs it already; stop that one first")
+	}
+	return l, err
+}

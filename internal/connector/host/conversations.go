@@ -1,0 +1,206 @@
+package host
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/config"
+	"chorus/internal/connector"
+	"chorus/internal/journal"
+	"chorus/internal/room"
+	"chorus/internal/runsetup"
+	"chorus/internal/store"
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"sync"
+)
+
+// ClearContext implements connector.Conversations.
+func (h *Backend) ClearContext(ctx context.Context, thread chat.ThreadID, by chat.Principal) (int, error) {
+	n, err := h.engine().Clear(ctx, thread, by.String())
+	return n, h.orders.ToError(err)
+}
+
+// SaveContext implements connector.Conversations.
+func (h *Backend) SaveContext(ctx context.Context, rows []journal.Thread, by chat.Principal, description string) (connector.Saved, error) {
+	if len(rows) == 0 {
+		return connector.Saved{}, nothingSaved()
+	}
+	saved, err := h.App.SaveContext(ctx, Saving{Rows: rows, By: by, description: description})
+	if errors.Is(err, errNothingSaved) {
+		return connector.Saved{}, nothingSaved()
+	}
+	return h.saved(saved), h.orders.ToError(err)
+}
+
+func nothingSaved() error {
+	return command.Errorf(command.NotFound, "there is nothing to save: nothing has been said here since the last clear")
+}
+
+// saved shows a row, without secrets that somebody said.
+func (h *Backend) saved(c store.SavedContext) connector.Saved {
+	hide := h.App.Logs.Redactor()
+	return connector.Saved{ID: c.ID, Agent: c.Agent, Description: hide.Text(c.Description), Summary: hide.Text(c.Summary), By: c.By, At: c.At,
+		Messages: c.Messages, Quiet: !c.Quiet.IsZero()}
+}
+
+// SavedContexts implements connector.Conversations.
+func (h *Backend) SavedContexts(ctx context.Context, agent, place string) ([]connector.Saved, error) {
+	found, err := h.DB.SavedContexts(ctx, store.ContextFilter{Agent: agent, Transport: room.Transport, Place: place})
+	out := make([]connector.Saved, 0, len(found))
+	for _, c := range found {
+		out = append(out, h.saved(c))
+	}
+	return out, h.orders.ToError(err)
+}
+
+// RestoreContext implements connector.Conversations.
+func (h *Backend) RestoreContext(ctx context.Context, place, id string, rows []journal.Thread, by chat.Principal) (connector.Restored, error) {
+	saved, err := h.App.savedNamed(ctx, store.ContextFilter{Transport: room.Transport, Place: place}, id)
+	if err != nil {
+		return connector.Restored{}, h.orders.ToError(err)
+	}
+	var own []journal.Thread
+	for _, row := range rows {
+		if row.Agent == saved.Agent {
+			own = append(own, row)
+		}
+	}
+	out, err := h.App.restoreContext(ctx, saved, own, by.String())
+	out.Saved = h.saved(saved)
+	return out, h.orders.ToError(err)
+}
+
+// manyRunEvents bounds what is read of one run.
+const manyRunEvents = 20_000
+
+// RunEvents implements connector.Conversations.
+func (h *Backend) RunEvents(ctx context.Context, thread chat.ThreadID, run string) ([]chat.Event, error) {
+	runs, err := h.DB.RunsOf(ctx, thread, 200)
+	if err != nil {
+		return nil, err
+	}
+	var out []chat.Event
+	for _, r := range runs {
+		id := r.Start.Body.(chat.RunStarted).Run
+		if run != "" && id != run {
+			continue
+		}
+		for ev, err := range h.DB.AllEvents(ctx, thread, r.Start.Seq-1) {
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, ev)
+			end, over := ev.Body.(chat.RunEnded)
+			if over && end.Run == id || len(out) == manyRunEvents {
+				break
+			}
+		}
+		return out, nil
+	}
+	return nil, nil
+}
+
+// RunOf implements connector.Conversations.
+func (h *Backend) RunOf(ctx context.Context, thread chat.ThreadID, seq int64) (string, error) {
+	seqs, err := h.DB.Seqs(ctx, thread, chat.KindTook, seq, 0, 500)
+	if err != nil {
+		return "", err
+	}
+	for _, at := range seqs {
+		ev, err := h.DB.Event(ctx, thread, at)
+		if err != nil {
+			return "", err
+		}
+		if took, ok := ev.Body.(chat.Took); ok && slices.Contains(took.Seqs, seq) {
+			return took.Run, nil
+		}
+	}
+	return "", nil
+}
+
+// WindowUse implements connector.Conversations.
+func (h *Backend) WindowUse(ctx context.Context, thread chat.ThreadID) (int, error) {
+	row, err := h.DB.Thread(ctx, thread)
+	if err != nil {
+		return 0, err
+	}
+	log, err := h.App.Service.LogAt(ctx, thread, row.Next-1)
+	if err != nil {
+		return 0, err
+	}
+	return log.Tokens(), nil
+}
+
+// Defaults implements connector.Conversations.
+func (h *Backend) Defaults(ctx context.Context, agent room.Agent, in room.Channel) (model, profile string) {
+	bot, _, err := h.App.Settings.BotAt(ctx, agent, in.Guild, in.ID)
+	if err != nil {
+		own := h.orders.Defaults(agent.Name)
+		return own.Model, own.Permissions
+	}
+	if model, err = h.App.Models.Name("", bot.ContinuationModel); err != nil {
+		model = bot.ContinuationModel
+	}
+	return model, bot.Permissions
+}
+
+var promptParts = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^<(?:doc name|repository-instructions file)="([^"\n]{1,200})">$`)
+})
+
+// Knew implements connector.Conversations.
+func (h *Backend) PromptSources(_ context.Context, hash string) ([]string, error) {
+	head, err := h.App.Setup.Head(hash)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, m := range promptParts().FindAllStringSubmatch(head.System, -1) {
+		out = append(out, m[1])
+	}
+	return out, nil
+}
+
+// ForkInto implements connector.Conversations.
+func (h *Backend) ForkInto(ctx context.Context, from journal.Thread, into chat.ThreadID, by chat.Principal, atSeq int64) (int, error) {
+	made, err := h.orders.Standing(ctx, from.ID)
+	if err != nil {
+		return 0, h.orders.ToError(err)
+	}
+	if err := h.App.Service.Fork(ctx, from, into, by, atSeq, made.Terms); err != nil {
+		return 0, h.orders.ToError(err)
+	}
+	row, err := h.DB.Thread(ctx, into)
+	if err != nil {
+		return 0, h.orders.ToError(err)
+	}
+	lines, err := h.App.Service.LinesUpTo(ctx, into, row.Next-1)
+	return len(lines), h.orders.ToError(err)
+}
+
+// Question implements connector.Conversations.
+func (h *Backend) ApprovalDetails(ctx context.Context, id string) (command.Approval, error) {
+	a, err := h.DB.Approval(ctx, id)
+	if errors.Is(err, journal.ErrUnknown) {
+		return command.Approval{}, command.Errorf(command.NotFound, "this question is not known any more")
+	}
+	return h.orders.Approval(command.Caller{}, a), h.orders.ToError(err)
+}
+
+// Hide implements connector.Conversations.
+func (h *Backend) Redact(text string) string { return h.App.Logs.Redactor().Text(text) }
+
+// pricing is what an agent's tokens cost, for whoever shows a run while it is on.
+func (h *Backend) pricing(bot *config.Bot) func(model string, u chat.Usage) int64 {
+	models, err := h.App.Models.For(bot.Vendors)
+	if err != nil {
+		return nil
+	}
+	prices := runsetup.PriceOf(models, bot)
+	return func(model string, u chat.Usage) int64 {
+		price, _ := prices(model)
+		return price.Cost(u)
+	}
+}

@@ -1,0 +1,153 @@
+package host
+
+import (
+	"bytes"
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/connector"
+	"chorus/internal/images"
+	"chorus/internal/journal"
+	"chorus/internal/room/attach"
+	"chorus/internal/runsetup"
+	"chorus/internal/service"
+	"chorus/internal/transcript"
+	"chorus/internal/window"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Keep implements connector.Files.
+func (h *Backend) SaveFile(ctx context.Context, thread chat.ThreadID, file chat.File, data []byte) (chat.Blocks, error) {
+	row, err := h.Thread(ctx, thread)
+	if err != nil {
+		return nil, err
+	}
+	bot, err := h.App.Settings.BotFor(row)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := h.App.Home.Ensure(row.Dir); err != nil {
+		return nil, err
+	}
+	if file.Path, err = Lay(row.Dir, file.Path, data); err != nil {
+		return nil, err
+	}
+	file.Wanted, file.Size, file.MediaType = false, int64(len(data)), service.Sniff(data)
+	return h.App.shown(ctx, file, data, bot)
+}
+
+// shown is what an agent is shown of a file that lies somewhere: its line, and behind it its
+// picture or its words.
+func (a *Host) shown(ctx context.Context, file chat.File, data []byte, bot *config.Bot) (chat.Blocks, error) {
+	out := chat.Blocks{file}
+	switch {
+	case images.Sniff(data) != "" && bot.IncludeImages:
+		fitted, media, _, _, err := images.Fit(data, images.Limits{}, runsetup.MaxPixels)
+		if err != nil {
+			return append(out, chat.Text{Text: fmt.Sprintf("\n[%s cannot be shown as a picture: %v]", file.Name, err)}), nil
+		}
+		hash, err := a.DB.PutBlob(ctx, fitted)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, chat.Image{Blob: hash, MediaType: media, Name: file.Name, Size: int64(len(fitted))})
+	case len(data) > 0 && service.IsText(data) && bot.IncludeTextAttachments && bot.MaxTextAttachmentKB > 0:
+		out = append(out, chat.Text{Text: "\n" + window.Attachment(file.Name, string(data), bot.MaxTextAttachmentKB<<10)})
+	}
+	return out, nil
+}
+
+// lay writes a file into a workspace, at the path or, where another file lies there, beside
+// it. It never leaves the workspace, whatever an agent has put there; the same bytes at
+// the same path are the same file.
+func Lay(dir, at string, data []byte) (string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	folder := filepath.Join(dir, attach.Folder)
+	if count, size := service.Held(folder); count >= service.MaxStored || size+int64(len(data)) > service.MaxStoredBytes {
+		return "", connector.Refusal("the folder of attachments is full; delete some of them")
+	}
+	if err := root.MkdirAll(path.Dir(at), 0o755); err != nil {
+		return "", err
+	}
+	plain := at
+	for n := 2; ; n++ {
+		there, err := root.ReadFile(at)
+		switch {
+		case err == nil && bytes.Equal(there, data):
+			return at, nil
+		case errors.Is(err, fs.ErrNotExist):
+			return at, layDown(root, at, data)
+		case n > service.MaxStored:
+			return "", connector.Refusal("there are too many files of that name")
+		}
+		at = attach.Numbered(plain, n)
+	}
+}
+
+// layDown writes the file whole or not at all.
+func layDown(root *os.Root, at string, data []byte) error {
+	temp := path.Join(path.Dir(at), ".chorus-"+rand.Text()+".tmp")
+	err := root.WriteFile(temp, data, 0o644)
+	if err == nil {
+		err = root.Rename(temp, at)
+	}
+	if err != nil {
+		_ = root.Remove(temp)
+	}
+	return err
+}
+
+// filesWait is how long an answer waits for the files it is about. What comes later is
+// told to the model when it has come.
+const filesWait = 30 * time.Second
+
+// awaitFiles waits until the files have come of what a run is about to show its model for the
+// first time. The journal says so, whoever fetches them; the caller notices that its thread has moved.
+func (a *Host) AwaitFiles(ctx context.Context, thread chat.ThreadID, log *transcript.Log) {
+	open := log.Wanted()
+	if len(open) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, filesWait)
+	defer cancel()
+	for item, err := range a.Engine(nil).Watch(ctx, thread, log.Seq()) {
+		if err != nil || item.Event == nil {
+			continue
+		}
+		switch b := item.Event.Body.(type) {
+		case chat.Edited:
+			if b.Files {
+				open = slices.DeleteFunc(open, func(seq int64) bool { return seq == b.Seq })
+			}
+		case chat.Deleted:
+			open = slices.DeleteFunc(open, func(seq int64) bool { return seq == b.Seq })
+		}
+		if len(open) == 0 {
+			return
+		}
+	}
+}
+
+// Plan implements connector.Outbox. Whenever a conversation has come to rest its files on disk
+// are brought to the journal's end first, so that a crash between the two tells, and writes, again.
+func (h *Backend) Plan(ctx context.Context, p journal.Plan) error {
+	if err := h.App.Mirrors.Mirror(ctx, p.Thread); err != nil && ctx.Err() == nil {
+		h.App.Logs.LogOnce("the files of a conversation are behind: "+err.Error(), "mirror")
+	}
+	if err := h.App.Mirrors.MirrorTools(ctx, p.Thread); err != nil && ctx.Err() == nil {
+		h.App.Logs.LogOnce("the files of a conversation are behind: "+err.Error(), "mirror")
+	}
+	return h.DB.Plan(ctx, p)
+}

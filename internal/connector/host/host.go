@@ -1,0 +1,47 @@
+// Package host is what chat connectors need of the program: conversations, agents, settings, files and rights.
+package host
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/datadir"
+	"chorus/internal/engine"
+	"chorus/internal/gate"
+	"chorus/internal/logging"
+	"chorus/internal/mirrors"
+	"chorus/internal/provider"
+	"chorus/internal/runsetup"
+	"chorus/internal/service"
+	"chorus/internal/settings"
+	"chorus/internal/store"
+	"chorus/internal/transport/discord"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Host connects the chat bots that are configured, and carries out what they need.
+type Host struct {
+	DB        *store.DB
+	Env       func(string) string
+	Home      *datadir.Home
+	Log       *slog.Logger
+	Models    *provider.Models
+	Version   string
+	Warn      func(string)
+	Discovery *provider.Discovery
+	Gate      *gate.Gate
+	Logs      *logging.Logs
+	Mirrors   *mirrors.Mirrors
+	Service   *service.Service
+	Settings  *settings.Settings
+	Setup     *runsetup.Setup
+	Engine    func(adopt func(chat.ThreadID) bool) *engine.Engine
+	Running   func() *engine.Engine
+
+	mu         sync.Mutex
+	backend    *Backend
+	Connected  atomic.Pointer[Backend]
+	Tune       func(*discord.Options)
+	IdleMinute time.Duration
+}

@@ -1,0 +1,239 @@
+package host
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/engine"
+	"chorus/internal/id"
+	"chorus/internal/journal"
+	"chorus/internal/room"
+	"chorus/internal/room/split"
+	"chorus/internal/settings"
+	"chorus/internal/store"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// quietScope is where it is kept how far the places that fell quiet have been seen to.
+const QuietScope = "quiet"
+
+// seenQuiet is how far that is in one place.
+type SeenQuiet struct {
+	Since time.Time `json:"since"`           // the quiet time that was seen to last
+	Until time.Time `json:"until,omitzero"`  // nothing that happened up to here is a reason to look again
+	Saved string    `json:"saved,omitempty"` // what was kept and is not cleared yet
+	Count int       `json:"count,omitempty"`
+	Text  string    `json:"text,omitempty"`
+}
+
+// watchQuiet sums up conversations that have been quiet, where that is wanted, until ctx
+// ends. There is one clock for all of them, and it is read off the journal: what fell quiet
+// while nobody was there is seen to at the next start.
+func (h *Backend) watchQuiet(ctx context.Context) {
+	for {
+		wait, err := h.SeeToQuiet(ctx, time.Now())
+		if err != nil && ctx.Err() == nil {
+			h.App.Log.Warn("could not see to the places that fell quiet", "component", "contexts", "event", "quiet_failed", "error", err)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+// quietMinute is a minute, but for tests.
+func (a *Host) quietMinuteOr() time.Duration { return cmp.Or(a.IdleMinute, time.Minute) }
+
+// quietPlace is a place where summing up is wanted.
+type QuietPlace struct {
+	store.PlaceStir
+	after time.Duration
+}
+
+func (p QuietPlace) Key() string { return p.Agent + " " + p.Place }
+
+// thread is the name of some conversation of the place.
+func (p QuietPlace) thread() chat.ThreadID {
+	return chat.ThreadID(room.Transport + ":" + p.Place + ":quiet@" + p.Agent)
+}
+
+// seeToQuiet sums up what is due and says when to look again: never later than in a
+// minute, since whoever speaks moves the time.
+func (h *Backend) SeeToQuiet(ctx context.Context, now time.Time) (time.Duration, error) {
+	wait := h.App.quietMinuteOr()
+	places, err := h.quietPlaces(ctx)
+	if err != nil || len(places) == 0 {
+		return wait, err
+	}
+	keys := make([]string, len(places))
+	for i, p := range places {
+		keys[i] = p.Key()
+	}
+	states, err := h.SettingsOf(ctx, QuietScope, keys)
+	if err != nil {
+		return wait, err
+	}
+	var errs []error
+	for _, p := range places {
+		var seen SeenQuiet
+		if text := states[p.Key()]; text != "" {
+			if err := json.Unmarshal([]byte(text), &seen); err != nil {
+				errs = append(errs, fmt.Errorf("what is known of the quiet in %s: %w", p.Key(), err))
+			}
+		}
+		switch due := p.Last.Add(p.after); {
+		case seen.Saved != "":
+			errs = append(errs, h.beginAnew(ctx, p, seen)) // cut off in the middle
+		case p.Active > 0 || !p.Last.After(seen.Until):
+		case due.After(now):
+			wait = min(wait, due.Sub(now))
+		default:
+			errs = append(errs, h.fellQuiet(ctx, p))
+		}
+	}
+	return max(wait, time.Millisecond), errors.Join(errs...)
+}
+
+// quietPlaces are those where summing up is wanted, and that some bot of ours speaks in.
+func (h *Backend) quietPlaces(ctx context.Context) ([]QuietPlace, error) {
+	stirs, err := h.Stirred(ctx, room.Transport)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]*config.Bot{}
+	var out []QuietPlace
+	for _, s := range stirs {
+		p := QuietPlace{PlaceStir: s}
+		guild := settings.GuildOf(p.thread())
+		bot, ok := known[s.Agent+" "+guild]
+		if !ok {
+			if bot, err = h.App.Settings.BotIn(s.Agent, guild); err != nil {
+				h.App.Logs.LogOnce(err.Error(), "config")
+				bot = &config.Bot{}
+			}
+			known[s.Agent+" "+guild] = bot
+		}
+		if p.after = time.Duration(bot.IdleSummaryAfterMinutes) * h.App.quietMinuteOr(); bot.IdleSummaryEnabled && h.speaks(p) != "" {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// speaks is the bot that speaks for the agent; "": none of ours.
+func (h *Backend) speaks(p QuietPlace) string {
+	for _, b := range h.Bots {
+		if h.Serves(b.Name, p.thread()) {
+			return b.Name
+		}
+	}
+	return ""
+}
+
+// fellQuiet keeps what was said before a place fell quiet: a summary, a file and a row, once
+// for each time. A crash before the row costs another summary, one after it nothing.
+func (h *Backend) fellQuiet(ctx context.Context, p QuietPlace) error {
+	seen := SeenQuiet{Since: p.Last, Until: p.Last}
+	rows, err := h.QuietRows(ctx, p)
+	if err != nil {
+		return err
+	}
+	found, err := h.DB.SavedContexts(ctx, store.ContextFilter{Agent: p.Agent, Transport: room.Transport, Place: p.Place, Quiet: p.Last, Limit: 1})
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		run := "quiet-" + id.Of(p.Agent, p.Place, p.Last.Format(time.RFC3339Nano))
+		before, err := h.LedgerEntries(ctx, run)
+		if err != nil {
+			return err
+		}
+		saved, err := h.App.SaveContext(ctx, Saving{Rows: rows, By: chat.Principal{Kind: chat.TheSystem, ID: p.Agent}, Quiet: p.Last, run: run, attempt: len(before) + 1})
+		if errors.Is(err, errNothingSaved) {
+			return h.seenTo(ctx, p, seen)
+		}
+		if err != nil {
+			return err
+		}
+		found = []store.SavedContext{saved}
+	}
+	seen.Saved, seen.Count, seen.Text = found[0].ID, found[0].Messages, found[0].Summary
+	if err := h.seenTo(ctx, p, seen); err != nil {
+		return err
+	}
+	return h.beginAnew(ctx, p, seen)
+}
+
+func (h *Backend) QuietRows(ctx context.Context, p QuietPlace) ([]journal.Thread, error) {
+	rows, err := h.Threads(ctx, store.ThreadFilter{Agent: p.Agent, Transport: room.Transport, Place: p.Place, Limit: 1000})
+	if err == nil && len(rows) == 0 {
+		err = errNothingSaved
+	}
+	return rows, err
+}
+
+func (h *Backend) seenTo(ctx context.Context, p QuietPlace, seen SeenQuiet) error {
+	data, err := json.Marshal(seen)
+	if err != nil {
+		return err
+	}
+	return h.SetSetting(ctx, QuietScope, p.Key(), string(data))
+}
+
+// beginAnew clears what was kept, tells the channel, and notes that it is done. Every step
+// of it can be repeated. A conversation that somebody has taken up meanwhile stays as it is.
+func (h *Backend) beginAnew(ctx context.Context, p QuietPlace, seen SeenQuiet) error {
+	rows, err := h.QuietRows(ctx, p)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if row.LastActive.After(seen.Since) {
+			continue
+		}
+		n, err := h.engine().Clear(ctx, row.ID, "system:"+p.Agent)
+		if errors.Is(err, engine.ErrBusy) || err == nil && n == 0 {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		after, err := h.Thread(ctx, row.ID)
+		if err != nil {
+			return err
+		}
+		if after.Next == row.Next+1 && after.LastActive.After(seen.Until) {
+			seen.Until = after.LastActive // our own doing is no new life
+		}
+	}
+	_, _, channel := room.PlaceParts(p.Place)
+	h.mu.Lock()
+	bot := h.live[h.speaks(p)]
+	h.mu.Unlock()
+	if bot != nil {
+		if err := bot.Announce(ctx, channel, "quiet/"+seen.Saved, quietText(p, seen)); err != nil {
+			return err
+		}
+	}
+	seen.Saved, seen.Text, seen.Count = "", "", 0
+	return h.seenTo(ctx, p, seen)
+}
+
+func quietText(p QuietPlace, seen SeenQuiet) string {
+	messages := fmt.Sprintf("%d messages", seen.Count)
+	if seen.Count == 1 {
+		messages = "1 message"
+	}
+	short := seen.Saved[:min(8, len(seen.Saved))]
+	return fmt.Sprintf("It has been quiet here since <t:%d:t>. I keep what was said (%s) as `%s` and begin anew.\n> %s\n-# `/context restore %s` brings it back",
+		seen.Since.Unix(), messages, short, strings.ReplaceAll(split.Clip(seen.Text, 1200), "\n", "\n> "), short)
+}

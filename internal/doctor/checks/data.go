@@ -1,0 +1,200 @@
+package checks
+
+import (
+	"chorus/internal/approval"
+	"chorus/internal/doctor"
+	"chorus/internal/provider"
+	"chorus/internal/runsetup"
+	"chorus/internal/service"
+	"chorus/internal/settings"
+	"chorus/internal/store"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+func (p *checker) database(context.Context) []doctor.Finding {
+	s := p.opened()
+	path := p.databasePath()
+	switch {
+	case errors.Is(s.err, errNoHome):
+		return []doctor.Finding{doctor.Noted("file", "", "not looked at: %v", s.err)}
+	case s.err != nil:
+		return []doctor.Finding{doctor.Bad("file", databaseFix(path, s.err), "%v", s.err)}
+	case !s.Exists:
+		return []doctor.Finding{doctor.Good("file", "none yet; it will be made at first use")}
+	}
+	out := []doctor.Finding{doctor.Good("file", "%s, %s", path, bytesWords(s.Size))}
+	if s.Mode&0o077 != 0 {
+		out = append(out, doctor.Warning("permissions", "chmod 600 "+Quoted(path), "%04o: others on this machine may read it", s.Mode))
+	}
+	if s.Older() {
+		out = append(out, doctor.Warning("schema", "chorus migrate", "version %d, this program's is %d; the next start brings it up to date", s.Version, s.Known))
+	} else {
+		out = append(out, doctor.Good("schema", "version %d, the newest", s.Version))
+	}
+	if s.Journal == "wal" {
+		return append(out, doctor.Good("journal mode", "wal"))
+	}
+	return append(out, doctor.Warning("journal mode", "put the home on a local disk: WAL does not work on every network file system",
+		"%s instead of wal: readers and writers wait for each other", s.Journal))
+}
+
+// databaseFix is a command that helps.
+func databaseFix(path string, err error) string {
+	switch {
+	case errors.Is(err, store.ErrNewer):
+		return "upgrade chorus, or use another home: export CHORUS_HOME=~/.chorus-old"
+	case errors.Is(err, store.ErrDamaged):
+		return damagedFix(path)
+	case errors.Is(err, store.ErrForeign):
+		return fmt.Sprintf("mv %s %s", Quoted(path), Quoted(path+".foreign"))
+	case errors.Is(err, store.ErrDenied):
+		return "chmod u+rw " + Quoted(path)
+	case errors.Is(err, store.ErrBusy):
+		return "fuser -v " + Quoted(path)
+	case errors.Is(err, store.ErrFull):
+		return "df -h " + Quoted(path)
+	default:
+		return "chorus doctor   again; if it stays so, restore a backup"
+	}
+}
+
+// damagedFix saves what can be read; nothing of the damaged file is thrown away.
+func damagedFix(path string) string {
+	return fmt.Sprintf("mkdir %[2]s && mv %[1]s* %[2]s/   then restore a backup, or save what can be read: sqlite3 %[2]s/chorus.db .recover | sqlite3 %[1]s",
+		Quoted(path), Quoted(path+".damaged"))
+}
+
+// sound reads the file through, as far as there is time.
+func (p *checker) sound(ctx context.Context) []doctor.Finding {
+	s := p.opened()
+	if !s.Exists || s.err != nil && !errors.Is(s.err, store.ErrNewer) {
+		return nil // said already
+	}
+	ctx, cancel := hurry(ctx)
+	defer cancel()
+	began := time.Now()
+	switch err := store.CheckFile(ctx, p.databasePath()); {
+	case err == nil:
+		return []doctor.Finding{doctor.Good("pages", "all sound")}
+	case errors.Is(err, context.DeadlineExceeded):
+		return []doctor.Finding{doctor.Noted("pages", "chorus doctor --thorough", "%s are too much to read in %s; no damage so far",
+			bytesWords(s.Size), time.Since(began).Round(time.Second))}
+	default:
+		return []doctor.Finding{doctor.Bad("pages", databaseFix(p.databasePath(), err), "%v", err)}
+	}
+}
+
+// hurry ends a little before the check does, so that it can say how far it came.
+func hurry(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, end.Add(-300*time.Millisecond))
+}
+
+func (p *checker) blobs(ctx context.Context) []doctor.Finding {
+	if p.opened().db == nil {
+		return nil
+	}
+	unused, err := p.opened().db.UnusedBlobs(ctx, store.SweepAfter)
+	switch {
+	case ctx.Err() != nil:
+		return []doctor.Finding{doctor.Noted("unused bytes", "chorus doctor --thorough", "there was not the time to count them")}
+	case err != nil:
+		return []doctor.Finding{doctor.Warning("unused bytes", "chorus doctor --thorough", "%v", err)}
+	case unused.Count == 0:
+		return []doctor.Finding{doctor.Good("unused bytes", "none")}
+	default:
+		return []doctor.Finding{doctor.Noted("unused bytes", "chorus doctor --mend", "%s in %s that nothing refers to; a long session removes them once a day",
+			bytesWords(unused.Bytes), number(unused.Count, "piece"))}
+	}
+}
+
+func (p *checker) audit(ctx context.Context) []doctor.Finding {
+	return p.withStore("chain", func(db *store.DB) []doctor.Finding {
+		ctx, cancel := hurry(ctx)
+		defer cancel()
+		var done, all int64
+		found, err := db.VerifyAudit(ctx, "", func(d, a int64) { done, all = d, a })
+		switch {
+		case errors.Is(ctx.Err(), context.DeadlineExceeded):
+			return []doctor.Finding{doctor.Noted("chain", "chorus audit verify", "the first %d of %d lines are as written; there was not the time for more", done, all)}
+		case err != nil:
+			return []doctor.Finding{doctor.Bad("chain", "chorus audit verify", "%v", err)}
+		case found.Break != nil:
+			return []doctor.Finding{doctor.Bad("chain", "chorus audit verify   and ask who may write the home", "%s: %s", found.Break.What, found.Break.Text)}
+		case found.Lines == 0:
+			return []doctor.Finding{doctor.Good("chain", "empty")}
+		default:
+			return []doctor.Finding{doctor.Good("chain", "%s, all as written", number(int(found.Lines), "line"))}
+		}
+	})
+}
+
+func (p *checker) approvals(ctx context.Context) []doctor.Finding {
+	return p.withStore("waiting", func(db *store.DB) []doctor.Finding {
+		open, err := db.Approvals(ctx, store.ApprovalFilter{State: approval.Open})
+		if err != nil {
+			return []doctor.Finding{doctor.Bad("waiting", "chorus approvals list", "%v", err)}
+		}
+		if len(open) == 0 {
+			return []doctor.Finding{doctor.Good("waiting", "none")}
+		}
+		oldest := open[0].AskedAt
+		for _, a := range open {
+			if a.AskedAt.Before(oldest) {
+				oldest = a.AskedAt
+			}
+		}
+		return []doctor.Finding{doctor.Noted("waiting", "chorus approvals list", "%s not answered, the oldest is %s", number(len(open), "question"), provider.Age(oldest, time.Now()))}
+	})
+}
+
+// unread is why something of the configuration is not known.
+func unread(err error) string {
+	if errors.Is(err, errNoHome) {
+		return err.Error()
+	}
+	return "the configuration is broken"
+}
+
+func (p *checker) budgets(ctx context.Context) []doctor.Finding {
+	bot := p.read().bot
+	if bot == nil {
+		return []doctor.Finding{doctor.Noted("limits", "", "not looked at: %s", unread(p.read().err))}
+	}
+	budget := runsetup.BudgetOf(bot, false)
+	if len(budget.Ceilings) == 0 && len(p.read().files.Bots()) == 0 {
+		return []doctor.Finding{doctor.Good("limits", "none; `budgets` of shared.yaml sets some")}
+	}
+	db := p.opened().db
+	if db == nil {
+		return []doctor.Finding{doctor.Good("limits", "%s for everybody, nothing spent yet", number(len(budget.Ceilings), "ceiling"))}
+	}
+	configured := *p.app.Settings
+	configured.Live = settings.NewLiveConfig(p.read().files)
+	spending := &service.Service{DB: db, Settings: &configured}
+	used, err := spending.BudgetsUsed(ctx, time.Now())
+	if err != nil {
+		return []doctor.Finding{doctor.Bad("limits", "chorus cost", "%v", err)}
+	}
+	var out []doctor.Finding
+	for _, b := range used {
+		name := strings.TrimSpace(b.Key + " " + b.Whose)
+		detail := fmt.Sprintf("$%.2f of $%.2f spent", b.Spent+b.Reserved, b.Most)
+		if b.Left <= 0 {
+			out = append(out, doctor.Warning(name, "chorus cost   and raise it in shared.yaml if that is right", "%s: nothing more is paid until the %s is over", detail, b.Period))
+		} else {
+			out = append(out, doctor.Good(name, "%s", detail))
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, doctor.Good("limits", "none"))
+	}
+	return out
+}

@@ -1,0 +1,25 @@
+// Package checks is what doctor looks at, and what it can put right.
+package checks
+
+import (
+	"chorus/internal/datadir"
+	"chorus/internal/provider"
+	"chorus/internal/sandbox/isolate"
+	"chorus/internal/service"
+	"chorus/internal/settings"
+	"chorus/internal/store"
+	"log/slog"
+)
+
+// Checks is a home as the checks see it: opened, or as far as it can be read.
+type Checks struct {
+	DB        *store.DB
+	Env       func(string) string
+	Environ   []string
+	Home      *datadir.Home
+	Log       *slog.Logger
+	Models    *provider.Models
+	Isolation *isolate.Isolation
+	Service   *service.Service
+	Settings  *settings.Settings
+}

@@ -1,0 +1,117 @@
+package checks
+
+import (
+	"chorus/internal/doctor"
+	"chorus/internal/journal"
+	"chorus/internal/store"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// Mend does what can be done without asking: it takes from others the right to look
+// into the home, and removes bytes that nothing refers to and folders of killed processes. It does nothing in a home
+// that is not there. What it could not do is a finding too.
+func Mend(ctx context.Context, o Options) []doctor.Finding {
+	ctx, cancel := context.WithTimeout(ctx, mendTime)
+	defer cancel()
+	p := NewChecker(ctx, o, Examination{})
+	if p.lost != nil || !p.found().there {
+		return nil
+	}
+	var out []doctor.Finding
+	h := p.app.Home
+	for path, mode := range map[string]fs.FileMode{h.Dir(): 0o700, h.DB(): 0o600, h.DB() + "-wal": 0o600, h.DB() + "-shm": 0o600} {
+		out = append(out, closeOff(path, mode)...)
+	}
+	defer p.close()
+	if db := p.opened().db; db != nil {
+		switch n, err := db.SweepBlobs(ctx, store.SweepAfter); {
+		case err != nil:
+			out = append(out, doctor.Bad("unused bytes", "chorus doctor --mend   again", "%v", err))
+		case n > 0:
+			out = append(out, doctor.Good("unused bytes", "removed %d that nothing referred to", n))
+		}
+	}
+	if n := p.app.Isolation.SweepProxyDirs(); n > 0 {
+		out = append(out, doctor.Good("left folders", "removed %d of processes that were killed", n))
+	}
+	return out
+}
+
+// mendTime is far more than a sweep takes.
+const mendTime = 10 * time.Minute
+
+// closeOff takes what others may do from a file that is there.
+func closeOff(path string, mode fs.FileMode) []doctor.Finding {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm()&0o077 == 0 {
+		return nil
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		return []doctor.Finding{doctor.Bad("permissions", fmt.Sprintf("sudo chmod %o %s", mode, Quoted(path)), "%v", err)}
+	}
+	return []doctor.Finding{doctor.Good("permissions", "%s is now %04o, for you alone", path, mode)}
+}
+
+// Bytes that nothing refers to are swept once a day by a process that stays around: not
+// before it has been there for a while, so that short sessions do not wait for it, and
+// for some minutes at most.
+const (
+	SweepFirst = time.Minute
+	sweepEvery = 24 * time.Hour
+	sweepTime  = 5 * time.Minute
+)
+
+// sweptScope and sweptKey are where the store remembers when it was swept last.
+const sweptScope, sweptKey = "home", "blobs_swept"
+
+// sweepDaily sweeps until ctx ends.
+func (a *Checks) SweepDaily(ctx context.Context) {
+	Daily(ctx, func(ctx context.Context) {
+		switch n, err := a.SweepIfDue(ctx, time.Now()); {
+		case err != nil && ctx.Err() == nil:
+			a.Log.Warn("unused bytes were not swept: "+err.Error(), "component", "store", "event", "sweep_failed")
+		case n > 0:
+			a.Log.Info("unused bytes were swept", "component", "store", "event", "blobs_swept", "removed", n)
+		}
+	})
+}
+
+// daily does something a while after it was called, and then each hour, since a day may
+// have been slept through; do finds out itself whether it is time.
+func Daily(ctx context.Context, do func(context.Context)) {
+	next := time.NewTimer(SweepFirst)
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-next.C:
+		}
+		do(ctx)
+		next.Reset(time.Hour)
+	}
+}
+
+// sweepIfDue sweeps unless some process on this home did within the last day. It says so
+// before it begins: two processes that meet here sweep twice at worst, and a sweep that
+// fails is tried again on the next day.
+func (a *Checks) SweepIfDue(ctx context.Context, now time.Time) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, sweepTime)
+	defer cancel()
+	text, err := a.DB.Setting(ctx, sweptScope, sweptKey)
+	if err != nil && !errors.Is(err, journal.ErrUnknown) {
+		return 0, err
+	}
+	if last, err := time.Parse(time.RFC3339, text); err == nil && now.Sub(last) < sweepEvery && !last.After(now) {
+		return 0, nil
+	}
+	if err := a.DB.SetSetting(ctx, sweptScope, sweptKey, now.UTC().Format(time.RFC3339)); err != nil {
+		return 0, err
+	}
+	return a.DB.SweepBlobs(ctx, store.SweepAfter)
+}

@@ -1,0 +1,181 @@
+package checks
+
+import (
+	"chorus/internal/datadir"
+	"chorus/internal/doctor"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Below littleSpace a long conversation may not fit any more; below noSpace the next
+// commit may not.
+const (
+	littleSpace = 1 << 30
+	noSpace     = 50 << 20
+)
+
+// accessWrite and accessEnter are W_OK and X_OK of access(2).
+const (
+	accessWrite = 2
+	accessEnter = 1
+)
+
+func (p *checker) homeFolder(context.Context) []doctor.Finding {
+	if p.lost != nil {
+		return []doctor.Finding{doctor.Bad("folder", "export CHORUS_HOME=/a/folder/that/may/be/used", "%v", p.lost)}
+	}
+	dir := p.app.Home.Dir()
+	if !p.found().there {
+		return futureHome(dir)
+	}
+	out := []doctor.Finding{doctor.Good("folder", "%s", dir)}
+	if _, err := datadir.Open(dir); err != nil { // it is there, so nothing is made
+		return []doctor.Finding{doctor.Bad("folder", homeFix(dir, err), "%v", err)}
+	}
+	if info, err := os.Stat(dir); err == nil {
+		if mode := info.Mode().Perm(); mode&0o077 != 0 {
+			out = append(out, doctor.Warning("permissions", "chmod 700 "+Quoted(dir), "%04o: others on this machine may look into it", mode))
+		} else {
+			out = append(out, doctor.Good("permissions", "%04o, for you alone", mode))
+		}
+		if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Getuid() {
+			out = append(out, doctor.Warning("owner", fmt.Sprintf("sudo chown -R %d %s   or run chorus as its owner", os.Getuid(), Quoted(dir)),
+				"it belongs to user %d, and you are user %d: what one writes the other may not be able to read", owner.Uid, os.Getuid()))
+		}
+	}
+	out = append(out, space(dir))
+	return append(out, p.others()...)
+}
+
+func homeFix(dir string, err error) string {
+	if _, hidden := os.Stat(dir); hidden == nil && errors.Is(err, fs.ErrPermission) {
+		return "chmod u+rwx " + Quoted(dir)
+	}
+	return "export CHORUS_HOME=/a/folder/that/may/be/used"
+}
+
+// futureHome asks whether the folder could be made, without making it.
+func futureHome(dir string) []doctor.Finding {
+	above := dir
+	for {
+		above = filepath.Dir(above)
+		info, err := os.Stat(above)
+		if (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && above != filepath.Dir(above) {
+			continue
+		}
+		if err == nil && !info.IsDir() {
+			err = syscall.ENOTDIR
+		}
+		if err == nil {
+			err = syscall.Access(above, accessWrite|accessEnter)
+		}
+		if err != nil {
+			return []doctor.Finding{doctor.Bad("folder", "export CHORUS_HOME=/a/folder/that/may/be/used",
+				"%s is not there and cannot be made: %s: %v", dir, above, err)}
+		}
+		return []doctor.Finding{doctor.Good("folder", "%s will be made at first use", dir), space(above)}
+	}
+}
+
+func space(dir string) doctor.Finding {
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(dir, &fs); err != nil {
+		return doctor.Noted("disk", "", "how much is free cannot be said: %v", err)
+	}
+	free := int64(fs.Bavail) * int64(fs.Bsize)
+	fix := "df -h " + Quoted(dir) + "   and remove what is not needed"
+	switch {
+	case free < noSpace:
+		return doctor.Bad("disk", fix, "only %s are free", bytesWords(free))
+	case free < littleSpace:
+		return doctor.Warning("disk", fix, "only %s are free", bytesWords(free))
+	default:
+		return doctor.Good("disk", "%s are free", bytesWords(free))
+	}
+}
+
+// others are the processes that have the database open, as far as we may see them.
+func (p *checker) others() []doctor.Finding {
+	found, err := filepath.Glob("/proc/[0-9]*/fd")
+	if err != nil || len(found) == 0 {
+		return nil // nobody tells here
+	}
+	db, err := filepath.EvalSymlinks(p.databasePath())
+	if err != nil {
+		return nil
+	}
+	var who []string
+	for _, fds := range found {
+		process := filepath.Dir(fds)
+		if pid := filepath.Base(process); pid != strconv.Itoa(os.Getpid()) && holds(fds, db) {
+			name, _ := os.ReadFile(filepath.Join(process, "comm"))
+			who = append(who, fmt.Sprintf("%s (process %s)", strings.TrimSpace(string(name)), pid))
+		}
+	}
+	if len(who) == 0 {
+		return []doctor.Finding{doctor.Good("in use", "by nobody else now")}
+	}
+	return []doctor.Finding{doctor.Good("in use", "by %s", strings.Join(who, ", "))}
+}
+
+// holds reports whether a folder of /proc/PID/fd has the file among them.
+func holds(fds, file string) bool {
+	entries, err := os.ReadDir(fds)
+	if err != nil {
+		return false // somebody else's
+	}
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		target, err := os.Readlink(filepath.Join(fds, e.Name()))
+		return err == nil && target == file
+	})
+}
+
+// locks looks who runs threads. It takes no lock to find out: for that moment whoever
+// wants the thread would find it taken.
+func (p *checker) Locks(context.Context) []doctor.Finding {
+	if home := p.found(); home.err != nil || !home.there {
+		return nil
+	}
+	files, _ := filepath.Glob(filepath.Join(p.app.Home.Locks(), "*.lock"))
+	var held, left []string
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		pid, nerr := strconv.Atoi(strings.TrimSpace(string(data)))
+		if err != nil || nerr != nil || pid <= 0 {
+			continue // being taken or given back
+		}
+		if err := syscall.Kill(pid, 0); err == nil || errors.Is(err, syscall.EPERM) {
+			held = append(held, strconv.Itoa(pid))
+		} else {
+			left = append(left, strconv.Itoa(pid))
+		}
+	}
+	out := []doctor.Finding{doctor.Good("locks", "no thread is running")}
+	if len(held) > 0 {
+		slices.Sort(held)
+		out[0] = doctor.Good("locks", "%d running, by process %s", len(held), strings.Join(slices.Compact(held), ", "))
+	}
+	if len(left) > 0 {
+		out = append(out, doctor.Noted("left locks", "", "%d of processes that are gone; whoever goes on with the thread takes the lock over", len(left)))
+	}
+	return out
+}
+
+// quoted is a path as a shell reads it.
+func Quoted(path string) string {
+	plain := strings.IndexFunc(path, func(r rune) bool {
+		return !strings.ContainsRune("/._-+,@%", r) && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	}) < 0
+	if plain && path != "" {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}

@@ -1,0 +1,78 @@
+package checks
+
+import (
+	"chorus/internal/doctor"
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// keptMuch is how much the homes of commands may hold before somebody is told: caches
+// of builds grow, and nothing else looks after them. manyKept is how many files are
+// counted before it is said that there are more.
+const (
+	keptMuch = 5 << 30
+	manyKept = 500_000
+)
+
+// keptHomes says how much the homes hold that commands behind walls keep.
+func (p *checker) keptHomes(ctx context.Context) []doctor.Finding {
+	if p.lost != nil {
+		return nil
+	}
+	homes, _ := filepath.Glob(filepath.Join(p.app.Home.Dir(), "walls", "*", "*"))
+	return judgeHomes(weighHomes(ctx, homes, manyKept), keptMuch)
+}
+
+// weighed is what was found in the homes.
+type weighed struct {
+	homes   int
+	bytes   int64
+	largest string
+	most    int64 // what the largest holds
+	cut     bool  // there is more than was counted
+}
+
+// weighHomes adds up the files, until there are many or ctx ends.
+func weighHomes(ctx context.Context, homes []string, many int) weighed {
+	w := weighed{homes: len(homes)}
+	for _, home := range homes {
+		var own int64
+		_ = filepath.WalkDir(home, func(_ string, entry fs.DirEntry, err error) error {
+			if many--; many < 0 || ctx.Err() != nil {
+				w.cut = true
+				return filepath.SkipAll
+			}
+			if err != nil || entry.IsDir() {
+				return nil // what we may not read is not ours to count
+			}
+			if info, err := entry.Info(); err == nil && info.Mode()&os.ModeType == 0 {
+				own += info.Size()
+			}
+			return nil
+		})
+		w.bytes += own
+		if own > w.most || w.largest == "" {
+			w.largest, w.most = home, own
+		}
+	}
+	return w
+}
+
+func judgeHomes(w weighed, limit int64) []doctor.Finding {
+	atLeast := ""
+	if w.cut {
+		atLeast = "at least "
+	}
+	switch {
+	case w.homes == 0:
+		return nil
+	case w.bytes > limit:
+		// Caches of modules are written so that nobody changes them.
+		fix := "chmod -R u+w " + Quoted(w.largest) + " && rm -r " + Quoted(w.largest)
+		return []doctor.Finding{doctor.Warning("kept homes", fix, "%s%s in %s of commands; the largest, %s, is filled again by the commands that need it",
+			atLeast, bytesWords(w.bytes), number(w.homes, "home"), bytesWords(w.most))}
+	}
+	return []doctor.Finding{doctor.Good("kept homes", "%s%s in %s of commands", atLeast, bytesWords(w.bytes), number(w.homes, "home"))}
+}

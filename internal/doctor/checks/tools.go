@@ -1,0 +1,264 @@
+package checks
+
+import (
+	"chorus/internal/config"
+	"chorus/internal/doctor"
+	"chorus/internal/sandbox/isolate"
+	"chorus/internal/settings"
+	"chorus/internal/tool/mcp"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+func (p *checker) configuration(context.Context) []doctor.Finding {
+	c := p.read()
+	if errors.Is(c.err, errNoHome) {
+		return []doctor.Finding{doctor.Noted("files", "", "not looked at: %v", c.err)}
+	}
+	var out []doctor.Finding
+	if c.files != nil {
+		out = append(out, p.configFiles(c.files))
+	}
+	if c.err != nil {
+		out = append(out, doctor.Bad("error", "chorus config check", "%v", c.err))
+	}
+	for _, problem := range c.problems {
+		fix := edit(problem.Place)
+		if problem.Warning {
+			out = append(out, doctor.Warning("warning", fix, "%v", problem))
+		} else {
+			out = append(out, doctor.Bad("error", fix, "%v", problem))
+		}
+	}
+	if c.bot != nil {
+		out = append(out, p.profiles(c)...)
+	}
+	return out
+}
+
+// edit is how what stands at a place is mended.
+func edit(at config.Place) string {
+	if at.Line == 0 {
+		return "chorus config check"
+	}
+	return fmt.Sprintf("edit %s at line %d, then: chorus config check", Quoted(at.File), at.Line)
+}
+
+// configFiles says what was read.
+func (p *checker) configFiles(files *config.Files) doctor.Finding {
+	var read []string
+	for _, path := range []string{files.Settings, filepath.Join(files.Dir, "shared.yaml")} {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			read = append(read, filepath.Base(path))
+		}
+	}
+	for what, names := range map[string][]string{"bot": files.Bots(), "guild": files.Guilds()} {
+		if len(names) > 0 {
+			read = append(read, number(len(names), what))
+		}
+	}
+	slices.Sort(read)
+	if len(read) == 0 {
+		return doctor.Good("files", "none in %s; what is built in holds", files.Dir)
+	}
+	return doctor.Good("files", "%s in %s", strings.Join(read, ", "), files.Dir)
+}
+
+// profiles tries the rules of everybody who has a file, and those they may choose.
+func (p *checker) profiles(c readConfig) []doctor.Finding {
+	good := map[string]bool{}
+	var out []doctor.Finding
+	for _, bot := range p.bots(c) {
+		for _, name := range append(ownProfiles(bot), bot.Permissions) {
+			if good[name] {
+				continue
+			}
+			if _, err := settings.Profile(bot, name); err != nil {
+				out = append(out, doctor.Bad("rules", edit(bot.Origin("permissions")), "%s: %v", bot.Origin("permissions"), err))
+			}
+			good[name] = true
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	names := make([]string, 0, len(good))
+	for name := range good {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return []doctor.Finding{doctor.Good("rules", "%s", strings.Join(names, ", "))}
+}
+
+func ownProfiles(bot *config.Bot) []string {
+	var out []string
+	for name := range bot.Profiles {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// bots are what holds for everybody, and for each that has a file or a folder.
+func (p *checker) bots(c readConfig) []*config.Bot {
+	names := c.files.Bots()
+	folders, _ := os.ReadDir(p.app.Home.Agents())
+	for _, f := range folders {
+		if f.IsDir() && !slices.Contains(names, f.Name()) {
+			names = append(names, f.Name())
+		}
+	}
+	out := []*config.Bot{c.bot}
+	for _, name := range names {
+		ask, err := settings.ConfigAsk(p.app.Env, p.app.Home.Dir(), name, "")
+		if err != nil {
+			continue // the configuration's section says so
+		}
+		if bot, problems := c.files.Bot(ask); problems.Err() == nil {
+			out = append(out, bot)
+		}
+	}
+	return out
+}
+
+func (p *checker) tools(context.Context) []doctor.Finding {
+	out := []doctor.Finding{program("git", "warn", "git", "agents cannot see or make commits without it")}
+	shell := program("bash", "", "bash", "")
+	if shell.Mark != doctor.OK {
+		shell = program("sh", "broken", "bash", "commands cannot be run without a shell")
+	}
+	shell.Name = "shell"
+	node := program("node", "note", "nodejs", "only MCP servers that are npm packages need it")
+	npx := program("npx", "note", "npm", "only MCP servers that are npm packages need it")
+	return append(out, shell, program("rg", "note", "ripgrep", "searching large trees is slower without it"), node, npx)
+}
+
+// program looks for one in the PATH; without it the finding has the given mark.
+func program(name string, mark doctor.Mark, pack, why string) doctor.Finding {
+	if path, err := exec.LookPath(name); err == nil {
+		return doctor.Good(name, "%s", path)
+	}
+	return doctor.Finding{Name: name, Mark: mark, Detail: "not there: " + why, Fix: install(pack)}
+}
+
+// install is how a package comes onto this machine.
+func install(pack string) string {
+	for _, m := range []struct{ name, command string }{
+		{"apt-get", "sudo apt-get install "}, {"dnf", "sudo dnf install "}, {"apk", "sudo apk add "}, {"pacman", "sudo pacman -S "}, {"brew", "brew install "},
+	} {
+		if _, err := exec.LookPath(m.name); err == nil {
+			return m.command + pack
+		}
+	}
+	if runtime.GOOS == "darwin" {
+		return "brew install " + pack
+	}
+	return "install " + pack
+}
+
+func (p *checker) servers(context.Context) []doctor.Finding {
+	c := p.read()
+	if c.bot == nil {
+		return []doctor.Finding{doctor.Noted("servers", "", "not looked at: %s", unread(c.err))}
+	}
+	here, _ := os.Getwd()
+	var out []doctor.Finding
+	seen := map[string]bool{}
+	for _, bot := range p.bots(c) {
+		for _, s := range bot.MCPServers {
+			server := mcp.Server{Name: s.Name, Type: s.Type, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir, URL: s.URL}
+			if key := fmt.Sprint(s.Name, s.Command, s.URL, s.Dir); !seen[key] {
+				seen[key] = true
+				fix := "install it, or take the server out: " + bot.Origin("mcpServers."+s.Name).String()
+				out = append(out, p.server(server, here, fix))
+			}
+		}
+	}
+	out = append(out, p.repository(here)...)
+	if len(out) == 0 {
+		out = append(out, doctor.Good("servers", "none are configured"))
+	}
+	return out
+}
+
+func (p *checker) server(s mcp.Server, dir, fix string) doctor.Finding {
+	if s.URL != "" {
+		return doctor.Good(s.Name, "is asked when it is first used")
+	}
+	path, err := s.Program(dir, p.app.Environ)
+	if err != nil {
+		return doctor.Bad(s.Name, fix, "%v", err)
+	}
+	return doctor.Good(s.Name, "%s", path)
+}
+
+// repository says what the .mcp.json of this directory wants.
+func (p *checker) repository(dir string) []doctor.Finding {
+	repo, err := p.app.Settings.RepositoryServers(dir)
+	switch {
+	case err != nil:
+		return []doctor.Finding{doctor.Warning(".mcp.json", "edit "+Quoted(repo.File), "%v", err)}
+	case len(repo.Servers) == 0:
+		return nil
+	case !repo.Trusted:
+		return []doctor.Finding{doctor.Noted(".mcp.json", "chorus config trust", "%s of this directory left out until you trust it", number(len(repo.Servers), "server"))}
+	}
+	var out []doctor.Finding
+	for _, s := range repo.Servers {
+		out = append(out, p.server(s, dir, "install it, or take it out of "+Quoted(repo.File)))
+	}
+	return out
+}
+
+// walls says where commands run. A sandbox that is not there is no illness as long as
+// another one works; without any, what keeps an agent in are the rules alone.
+func (p *checker) walls(ctx context.Context) []doctor.Finding {
+	var out []doctor.Finding
+	if bot := p.read().bot; bot != nil && bot.Sandbox != "" {
+		out = append(out, doctor.Good("chosen", "%s", bot.Sandbox))
+	}
+	out = append(out, JudgeSandbox(p.app.Isolation.Facts(ctx))...)
+	return append(out, p.keptHomes(ctx)...)
+}
+
+func JudgeSandbox(facts []isolate.Fact) []doctor.Finding {
+	var out []doctor.Finding
+	works := slices.ContainsFunc(facts, func(f isolate.Fact) bool { return f.Name == "sandbox auto" && f.OK })
+	for _, f := range facts {
+		name := strings.TrimPrefix(f.Name, "sandbox ")
+		switch {
+		case f.OK:
+			out = append(out, doctor.Good(name, "%s", f.Detail))
+		case name == "docker":
+			out = append(out, doctor.Noted(name, f.Fix, "%s", f.Detail))
+		case !works && name != "auto": // follows, and what helps stands there
+			out = append(out, doctor.Noted(name, "", "%s", f.Detail))
+		default:
+			out = append(out, doctor.Warning(name, cmp.Or(f.Fix, wallFixes(name)), "%s", f.Detail))
+		}
+	}
+	return out
+}
+
+// wallFixes is what helps with a wall or a limit that does not hold although the rest do.
+func wallFixes(name string) string {
+	switch name {
+	case "limit memory", "limit processes":
+		return "systemd-run --user --scope -p Delegate=yes chorus chat"
+	case "limit tmp", "wall nested namespaces", "wall symlink races":
+		return "get a newer bubblewrap: " + install("bubblewrap")
+	case "wall landlock":
+		return "get a newer kernel, or add landlock to lsm= of its command line"
+	default:
+		return "chorus doctor --json   and look at what this machine lacks"
+	}
+}

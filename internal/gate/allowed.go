@@ -1,0 +1,253 @@
+package gate
+
+import (
+	"chorus/internal/approval"
+	"chorus/internal/chat"
+	"chorus/internal/engine"
+	"chorus/internal/journal"
+	"chorus/internal/permit"
+	"chorus/internal/permit/always"
+	"chorus/internal/transcript"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+var _ approval.Keeper = (*Gate)(nil)
+
+// whose is for whom and where something is kept that one person allows in a thread.
+func whose(by chat.Principal, row journal.Thread) always.Grantee {
+	w := always.Grantee{By: by.String(), Agent: row.Agent, Dir: row.Dir}
+	if row.ID.Transport() != "cli" { // a terminal's place is its directory
+		w.Channel = row.ID.Transport() + ":" + row.Place
+	}
+	return w
+}
+
+// keptFor is what a thread's gate asks before it asks people: by which of the kept
+// rules a call is allowed, "" by none. They hold where everybody on whose words it
+// would be done is the one who gave them, and speaks for nobody else.
+func (a *Gate) AllowedFor(row journal.Thread) func(permit.Judgement, []transcript.Sender) string {
+	return func(j permit.Judgement, senders []transcript.Sender) string {
+		if len(senders) == 0 {
+			return ""
+		}
+		by := senders[0].Principal
+		for _, s := range senders {
+			if s.Principal.For != nil || s.Principal.String() != by.String() {
+				return ""
+			}
+		}
+		used, ok := a.AllowedRules().Allow(j, whose(by, row))
+		if !ok {
+			return ""
+		}
+		var names []string
+		for _, k := range used {
+			names = append(names, k.ID+" ("+strings.Join(k.Rules, ", ")+")")
+		}
+		return Shortened("always allowed by " + by.String() + ", rule " + strings.Join(names, ", "))
+	}
+}
+
+// judged judges what a question asks for anew, as its run does for whoever asked.
+func (a *Gate) judged(ctx context.Context, q approval.Approval) (permit.Judgement, journal.Thread, error) {
+	row, err := a.DB.Thread(ctx, q.Thread)
+	if err != nil {
+		return permit.Judgement{}, row, err
+	}
+	bot, err := a.Settings.BotFor(row)
+	if err != nil {
+		return permit.Judgement{}, row, err
+	}
+	sender, err := a.askerOf(ctx, q)
+	if err != nil {
+		return permit.Judgement{}, row, err
+	}
+	g := a.For(row, bot, engine.Work{Terms: sender.Terms, Seq: sender.Seq})
+	checks, err := g.Limits.Checks([]transcript.Sender{sender})
+	if err != nil {
+		return permit.Judgement{}, row, err
+	}
+	return g.judge(checks, asRequests(q)), row, nil
+}
+
+// askerOf is whoever asked, on the terms that the run began with.
+func (a *Gate) askerOf(ctx context.Context, q approval.Approval) (transcript.Sender, error) {
+	out := transcript.Sender{Principal: q.AskedBy}
+	at, err := a.DB.LastRunAt(ctx, q.Thread)
+	if err != nil {
+		return out, err
+	}
+	events, err := a.DB.Events(ctx, q.Thread, at-1, 1)
+	if err != nil || len(events) == 0 {
+		return out, err
+	}
+	if started, ok := events[0].Body.(chat.RunStarted); ok && started.Run == q.Run {
+		out.Terms, out.Seq = started.Terms, at
+	}
+	return out, nil
+}
+
+// asRequests is what a stored question would touch.
+func asRequests(q approval.Approval) []permit.Request {
+	var out []permit.Request
+	for _, action := range q.Actions {
+		r := permit.RequestOf(action)
+		if r.Command == "" && r.Detail == string(q.Call.Args) {
+			r.Detail = permit.ToolDetail(q.Call.Args)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// Propose implements desk.Keeper.
+func (a *Gate) Propose(ctx context.Context, id string, by chat.Principal) (approval.Always, error) {
+	q, err := a.DB.Approval(ctx, id)
+	if err != nil {
+		return approval.Always{}, err
+	}
+	out, _, err := a.propose(ctx, q, by)
+	return out, err
+}
+
+func (a *Gate) propose(ctx context.Context, q approval.Approval, by chat.Principal) (approval.Always, journal.Thread, error) {
+	j, row, err := a.judged(ctx, q)
+	if err != nil {
+		return approval.Always{}, row, err
+	}
+	out := approval.Always{Where: fmt.Sprintf("on the words of %s alone, agent %s in %s", by, row.Agent, row.Dir)}
+	if out.Never = a.Never(q, by); out.Never != "" {
+		return out, row, nil
+	}
+	history, err := a.askedBefore(ctx, q)
+	if err != nil {
+		return out, row, err
+	}
+	for _, p := range always.Propose(j, append(history, always.Similar(j)...)...) {
+		out.Steps = append(out.Steps, approval.Step{Rules: p.Rules, Means: p.Means, Also: few(p.Also, 4), Still: few(p.Still, 3)})
+	}
+	if len(out.Steps) == 0 {
+		out.Never = unruly(j)
+	}
+	return out, row, nil
+}
+
+// never says why this person cannot allow the call for good, whatever it is.
+func (a *Gate) Never(q approval.Approval, by chat.Principal) string {
+	state, err := approval.Weigh(q, by, true)
+	switch {
+	case err != nil:
+		return err.Error()
+	case state != approval.Approved || q.NeedsTwo():
+		return "two people must say yes each time"
+	case q.AskedBy.String() != by.String() || q.AskedBy.For != nil:
+		return fmt.Sprintf("it was asked on the words of %s, and what you allow for good holds for yours alone", q.AskedBy)
+	}
+	for _, action := range q.Actions {
+		if a.Logs.Redactor().Text(action) != action {
+			return "a secret stands in it, and a rule would write that down"
+		}
+	}
+	return ""
+}
+
+// unruly says why no rule can allow what is asked.
+func unruly(j permit.Judgement) string {
+	switch j.Verdict {
+	case permit.Allow:
+		return "it is allowed by now"
+	case permit.Deny:
+		return "it is denied by now"
+	}
+	for _, d := range j.Decisions {
+		if d.Verdict == permit.Ask && d.Opaque && d.Why != "" {
+			return "no rule can tell what it would do: " + d.Why
+		}
+	}
+	return strings.TrimSuffix("no rule can allow this unasked: "+j.Decision.Why, ": ")
+}
+
+// manyAsked is how many earlier questions are looked at for samples.
+const manyAsked = 50
+
+// askedBefore is what the same agent asked the same person before, the newest first.
+func (a *Gate) askedBefore(ctx context.Context, q approval.Approval) ([]string, error) {
+	list, err := a.DB.Approvals(ctx, approval.Filter{Newest: true, Limit: manyAsked})
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, x := range list {
+		if x.ID == q.ID || x.Thread.Agent() != q.Thread.Agent() || x.AskedBy.String() != q.AskedBy.String() || x.Dir != q.Dir {
+			continue
+		}
+		for _, action := range x.Actions {
+			out = append(out, strings.TrimPrefix(action, "tool:bash:"))
+		}
+	}
+	return out, nil
+}
+
+// few is as many samples as fit the eye.
+func few(list []string, n int) []string { return list[:min(len(list), n)] }
+
+// Keep implements desk.Keeper. The yes comes first: what somebody else answered
+// before must not leave a rule behind.
+func (a *Gate) Keep(ctx context.Context, id string, by chat.Principal, rules []string) error {
+	q, err := a.DB.Approval(ctx, id)
+	if err != nil {
+		return err
+	}
+	offer, row, err := a.propose(ctx, q, by)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(offer.Steps, func(s approval.Step) bool { return slices.Equal(s.Rules, rules) })
+	if at < 0 {
+		return errors.New(strings.TrimSuffix("this cannot be kept; look at what can: "+offer.Never, ": "))
+	}
+	if _, err := a.ListAllowed(); err != nil {
+		return fmt.Errorf("nothing was answered or kept, since the file has a mistake: %w; mend it, or remove it to begin anew", err)
+	}
+	if err := a.Approvals().Answer(ctx, id, by, true, ""); err != nil {
+		return err
+	}
+	w := whose(by, row)
+	entry := always.Entry{By: w.By, Agent: w.Agent, Dir: w.Dir, Channel: w.Channel, At: time.Now().UTC().Truncate(time.Second),
+		Approval: q.ID, Means: offer.Steps[at].Means, Rules: rules}
+	if err := a.AddAllowed(ctx, entry, by); err != nil {
+		return fmt.Errorf("the answer was yes, but it is not kept: %w", err)
+	}
+	return nil
+}
+
+// keep adds an entry and writes down who did it.
+func (a *Gate) AddAllowed(ctx context.Context, entry always.Entry, by chat.Principal) error {
+	known := false
+	entry.ID = entry.Name()
+	err := a.changeAllowed(ctx, func(list []always.Entry) ([]always.Entry, error) {
+		if known = slices.ContainsFunc(list, func(k always.Entry) bool { return k.ID == entry.ID }); known {
+			return list, nil
+		}
+		return append(list, entry), nil
+	})
+	if err != nil || known {
+		return err
+	}
+	hide := a.Logs.Redactor()
+	return a.DB.Audit(ctx, approval.Audit{Agent: entry.Agent, Principal: by, Action: "permit allowed add", Decision: Changed,
+		Detail: hide.Text(Shortened(keptDetail(entry)))})
+}
+
+func keptDetail(k always.Entry) string {
+	text := fmt.Sprintf("%s for %s in %s: %s", k.ID, k.By, k.Dir, strings.Join(k.Rules, ", "))
+	if k.Approval != "" {
+		text += "; approval " + k.Approval
+	}
+	return text
+}

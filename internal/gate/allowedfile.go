@@ -1,0 +1,203 @@
+package gate
+
+import (
+	"bytes"
+	"chorus/internal/config"
+	"chorus/internal/datadir"
+	"chorus/internal/lockfile"
+	"chorus/internal/notice"
+	"chorus/internal/permit"
+	"chorus/internal/permit/always"
+	"chorus/internal/settings"
+	"chorus/internal/usage"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+// keeping is the file of what people have allowed for good. It is looked at before
+// every answer that it could give, so all processes on a home know the same. What
+// was read last without a mistake holds; where nothing was, nothing is allowed.
+type allowedFile struct {
+	mu     sync.Mutex
+	good   *always.Rules
+	data   []byte // what good was read from
+	broken string // what was said of the version that cannot be used
+}
+
+// now gives what holds, and the mistake of the file as it is now. fresh reports that
+// the mistake was not known yet.
+func (k *allowedFile) now(path string) (rules *always.Rules, mistake error, fresh bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		data, err = nil, nil
+	}
+	if err == nil && k.good != nil && bytes.Equal(data, k.data) {
+		k.broken = ""
+		return k.good, nil, false
+	}
+	var read *always.Rules
+	if err == nil {
+		read, err = always.Parse(data)
+	}
+	if err != nil {
+		fresh = k.broken != err.Error()
+		k.broken = err.Error()
+		if k.good == nil {
+			none, _ := always.New(nil) // nothing cannot be wrong
+			return none, fmt.Errorf("%s: %w", path, err), fresh
+		}
+		return k.good, fmt.Errorf("%s: %w", path, err), fresh
+	}
+	k.good, k.data, k.broken = read, data, ""
+	return read, nil, false
+}
+
+func (a *Gate) AllowedFile() string { return filepath.Join(a.Home.Dir(), "allowed.yaml") }
+
+// keptRules gives what is kept now. A mistake in the file is told to whoever is there.
+func (a *Gate) AllowedRules() *always.Rules {
+	rules, mistake, fresh := a.allowed.now(a.AllowedFile())
+	if fresh {
+		holds := fmt.Sprintf("the %d from before hold", len(rules.List()))
+		if len(rules.List()) == 0 {
+			holds = "none holds, and you will be asked"
+		}
+		a.tell("the rules that were kept cannot be read, so " + holds + ": " + mistake.Error())
+	}
+	return rules
+}
+
+// tell says something to whoever is there, and writes it down.
+func (a *Gate) tell(text string) {
+	a.Log.Warn(text, "component", "permissions")
+	if !a.Notices.Post(notice.Notice{Text: text, Bad: true}) {
+		a.Warn(text)
+	}
+}
+
+// keepWait is how long another process may take to write the file.
+const keepWait = 5 * time.Second
+
+// changeKept changes the file, one process at a time. A file with a mistake is not
+// written over: somebody edited it by hand and will want to see what.
+func (a *Gate) changeAllowed(ctx context.Context, change func([]always.Entry) ([]always.Entry, error)) error {
+	unlock, err := a.lockKept(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	rules, mistake, _ := a.allowed.now(a.AllowedFile())
+	if mistake != nil {
+		return fmt.Errorf("nothing was changed, since the file has a mistake: %w; mend it, or remove it to begin anew", mistake)
+	}
+	list, err := change(rules.List())
+	if err != nil {
+		return err
+	}
+	changed, err := always.New(list)
+	if err != nil {
+		return err
+	}
+	data, err := changed.Encode()
+	if err != nil {
+		return err
+	}
+	return datadir.WriteFile(a.AllowedFile(), data, 0o600)
+}
+
+func (a *Gate) lockKept(ctx context.Context) (unlock func(), err error) {
+	dir, err := a.Home.Ensure(a.Home.Locks())
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, keepWait)
+	defer cancel()
+	again := time.NewTicker(10 * time.Millisecond) // a lock does not ring
+	defer again.Stop()
+	for {
+		l, err := lockfile.Try(filepath.Join(dir, "allowed.lock"), nil)
+		if err == nil {
+			return l.Release, nil
+		}
+		if !errors.Is(err, lockfile.ErrHeld) {
+			return nil, fmt.Errorf("the rules that are kept: %w", err)
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return nil, errors.New("another process is changing the rules that are kept; try again")
+		}
+	}
+}
+
+// lastRules are the profiles that could be read last, by bot and name.
+type lastRules struct {
+	mu   sync.Mutex
+	good map[[2]string]*permit.Profile
+}
+
+// rules is profile, but a file of rules that was good before and is not any more
+// leaves the last good version in force, and that is said.
+func (a *Gate) Rules(bot *config.Bot, name string) (*permit.Profile, error) {
+	last := &a.lastRules
+	key := [2]string{bot.Name, name}
+	p, err := settings.Profile(bot, name)
+	last.mu.Lock()
+	defer last.mu.Unlock()
+	if err == nil {
+		if last.good == nil {
+			last.good = map[[2]string]*permit.Profile{}
+		}
+		last.good[key] = p
+		return p, nil
+	}
+	before, ok := last.good[key]
+	if !ok {
+		return nil, err
+	}
+	a.Notices.WarnOnce("the permission rules cannot be used as they are now, so the version before holds: " + err.Error())
+	return before, nil
+}
+
+// Kept lists what is kept, the oldest first. A file with a mistake is an error.
+func (a *Gate) ListAllowed() ([]always.Entry, error) {
+	rules, mistake, _ := a.allowed.now(a.AllowedFile())
+	if mistake != nil {
+		return nil, mistake
+	}
+	return rules.List(), nil
+}
+
+// Unkeep removes what is kept under these ids, or none of it if one is unknown.
+func (a *Gate) RemoveAllowed(ctx context.Context, ids []string) ([]always.Entry, error) {
+	var gone []always.Entry
+	err := a.changeAllowed(ctx, func(list []always.Entry) ([]always.Entry, error) {
+		for _, id := range ids {
+			at := slices.IndexFunc(list, func(k always.Entry) bool { return k.ID == id })
+			if at < 0 {
+				return nil, usage.Wrap(fmt.Errorf("nothing is kept under %q; `chorus permit allowed list` shows what is", id))
+			}
+			gone = append(gone, list[at])
+			list = slices.Delete(list, at, at+1)
+		}
+		return list, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range gone {
+		if err := a.recordChange(ctx, k.Agent, "permit allowed remove", Shortened(keptDetail(k))); err != nil {
+			return gone, err
+		}
+	}
+	return gone, nil
+}

@@ -1,0 +1,125 @@
+package logging
+
+import (
+	"chorus/internal/chat"
+	"context"
+	"io"
+	"log/slog"
+	"sync"
+)
+
+// logFields makes records that name a thread name its agent and channel too, so that
+// each of them can be looked for.
+type logFields struct{ slog.Handler }
+
+var _ slog.Handler = logFields{}
+
+// Handle implements slog.Handler.
+func (h logFields) Handle(ctx context.Context, record slog.Record) error {
+	var thread chat.ThreadID
+	var agent, channel bool
+	record.Attrs(func(a slog.Attr) bool {
+		switch a.Key {
+		case "thread":
+			thread = chat.ThreadID(a.Value.Resolve().String())
+		case "agent":
+			agent = true
+		case "channel":
+			channel = true
+		}
+		return true
+	})
+	if _, err := chat.ParseThreadID(string(thread)); err == nil {
+		record = record.Clone()
+		if !agent {
+			record.AddAttrs(slog.String("agent", agentOf(thread)))
+		}
+		if !channel {
+			record.AddAttrs(slog.String("channel", thread.Transport()+":"+thread.Place()))
+		}
+	}
+	return h.Handler.Handle(ctx, record)
+}
+
+// agentOf is the agent that answers in a thread.
+func agentOf(thread chat.ThreadID) string {
+	if name := thread.Agent(); name != "" {
+		return name
+	}
+	return chat.DefaultAgent
+}
+
+// WithAttrs implements slog.Handler.
+func (h logFields) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return logFields{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (h logFields) WithGroup(name string) slog.Handler { return logFields{h.Handler.WithGroup(name)} }
+
+// logSpeaker gives records to somebody who listens, from when they do.
+type logSpeaker struct {
+	hidden func() []string
+
+	mu sync.Mutex
+	to io.Writer // nil: nobody
+}
+
+func (s *logSpeaker) heard() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.to != nil
+}
+
+// Write implements io.Writer.
+func (s *logSpeaker) Write(record []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.to != nil {
+		_, _ = s.to.Write(hide(record, s.hidden())) // who has left hears nothing
+	}
+	return len(record), nil
+}
+
+// whenSpoken is a handler that costs nothing while nobody listens.
+type whenSpoken struct {
+	slog.Handler
+	speaker *logSpeaker
+}
+
+var _ slog.Handler = whenSpoken{}
+
+// Enabled implements slog.Handler.
+func (h whenSpoken) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.speaker.heard() && h.Handler.Enabled(ctx, level)
+}
+
+// WithAttrs implements slog.Handler.
+func (h whenSpoken) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return whenSpoken{h.Handler.WithAttrs(attrs), h.speaker}
+}
+
+// WithGroup implements slog.Handler.
+func (h whenSpoken) WithGroup(name string) slog.Handler {
+	return whenSpoken{h.Handler.WithGroup(name), h.speaker}
+}
+
+// SpeakLog writes the log to w too from now on, as a server does on a terminal and under
+// systemd. CHORUS_LOG_STDERR says off or on against what its caller would choose by itself.
+func (a *Logs) SpeakLog(w io.Writer, otherwise bool) {
+	switch a.Env("CHORUS_LOG_STDERR") {
+	case "on", "1", "true", "yes":
+	case "off", "0", "false", "no":
+		return
+	default:
+		if !otherwise {
+			return
+		}
+	}
+	if a.files == nil {
+		return // the log is somebody else's
+	}
+	a.files.spoken.mu.Lock()
+	defer a.files.spoken.mu.Unlock()
+	a.files.spoken.to = w
+}

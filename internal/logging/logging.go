@@ -1,0 +1,195 @@
+package logging
+
+import (
+	"bytes"
+	"chorus/internal/config"
+	"chorus/internal/redact"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// newLog is the log of the home as the environment wants it: what nobody at a terminal
+// has to see, for whoever looks for a reason later. Warnings and errors stand in a file of
+// their own besides.
+// openLog opens the log files of the home.
+func (a *Logs) OpenLog() *slog.Logger {
+	log, files := a.newLog()
+	a.files = files
+	return log
+}
+
+// closeLog ends what openLog began.
+func (a *Logs) CloseLog() {
+	if a.files != nil {
+		a.files.close()
+	}
+}
+
+func (a *Logs) newLog() (*slog.Logger, *logFiles) {
+	known := &secrets{environ: a.Environ}
+	dir := func() (string, error) { return a.Home.Ensure(a.Home.Logs()) }
+	hidden := func() []string { return known.of(a.ConfigFiles()) }
+	files := &logFiles{
+		all:    &LogFile{Name: "chorus", Dir: dir, Hidden: hidden, Keep: a.LogDays},
+		errors: &LogFile{Name: "error", Dir: dir, Hidden: hidden, Keep: a.LogDays},
+		spoken: &logSpeaker{hidden: hidden},
+	}
+	format := func(w io.Writer, level slog.Level) slog.Handler {
+		return slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})
+	}
+	switch name := strings.ToLower(strings.TrimSpace(a.Env("CHORUS_LOG_FORMAT"))); name {
+	case "", "text":
+	case "json":
+		format = func(w io.Writer, level slog.Level) slog.Handler {
+			return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
+		}
+	default:
+		a.Warn(fmt.Sprintf("CHORUS_LOG_FORMAT is %q, which is no format; there are text and json, and text holds", name))
+	}
+	level := logLevel(a.Env, a.Warn)
+	var handler slog.Handler = slog.NewMultiHandler(format(files.all, level), format(files.errors, max(level, slog.LevelWarn)),
+		whenSpoken{format(files.spoken, level), files.spoken})
+	handler = handler.WithAttrs([]slog.Attr{slog.Int("pid", os.Getpid())}) // before the redactor: it reads the configuration, and there may be no record
+	return slog.New(logFields{redact.Handler(handler, a.Redactor)}), files
+}
+
+// logDays is how many days of the log are kept, this one included.
+func (a *Logs) LogDays() int {
+	bot, problems := a.ConfigFiles().Bot(config.Ask{})
+	if problems.Err() != nil {
+		return defaultLogDays
+	}
+	return bot.LogDays
+}
+
+// logLevel is from which level on records are written.
+func logLevel(env func(string) string, warn func(string)) slog.Level {
+	for _, variable := range []string{"CHORUS_LOG_LEVEL", "LOG_LEVEL"} {
+		switch name := strings.ToLower(strings.TrimSpace(env(variable))); name {
+		case "":
+			continue
+		case "debug":
+			return slog.LevelDebug
+		case "info":
+			return slog.LevelInfo
+		case "warn":
+			return slog.LevelWarn
+		case "error":
+			return slog.LevelError
+		default:
+			warn(fmt.Sprintf("%s is %q, which is no level; there are debug, info, warn and error, and info holds", variable, name))
+			return slog.LevelInfo
+		}
+	}
+	return slog.LevelInfo
+}
+
+// logOnce writes down what would otherwise be written at every look.
+func (a *Logs) LogOnce(text, component string) {
+	if _, said := a.once.LoadOrStore(text, true); !said {
+		a.Log.Warn(text, "component", component)
+	}
+}
+
+// secrets are the values that no record may show: those of the environment whose name
+// says so, and those of the configuration.
+type secrets struct {
+	environ []string
+
+	mu    sync.Mutex
+	files *config.Files // whose values they are
+	words []string
+}
+
+// leastSecret is how long a value must be to be hidden: a shorter one is no key.
+const leastSecret = 6
+
+// of are the secrets while files hold. It must not log.
+func (s *secrets) of(files *config.Files) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.words != nil && s.files == files {
+		return s.words
+	}
+	s.files, s.words = files, []string{}
+	for _, pair := range s.environ {
+		name, value, _ := strings.Cut(pair, "=")
+		s.named(name, value)
+	}
+	for _, name := range append([]string{""}, files.Bots()...) {
+		bot, problems := files.Bot(config.Ask{Bot: name})
+		if problems.Err() != nil {
+			continue // nobody can use what it holds
+		}
+		s.bot(bot)
+	}
+	// The longest first: it may hold a shorter one.
+	slices.SortFunc(s.words, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	s.words = slices.Compact(s.words)
+	return s.words
+}
+
+func (s *secrets) bot(bot *config.Bot) {
+	s.add(string(bot.DatabaseURL), string(bot.NATSURL))
+	for _, rule := range bot.Secrets {
+		s.add(string(rule.Value))
+	}
+	for _, v := range bot.Vendors {
+		for name, value := range v.Config {
+			s.named(name, value)
+		}
+		for _, value := range v.Headers {
+			s.add(value)
+		}
+	}
+	for _, server := range bot.MCPServers {
+		for name, value := range server.Env {
+			s.named(name, value)
+		}
+		for _, value := range server.Headers {
+			s.add(value)
+		}
+	}
+}
+
+// named adds a value if its name says that it is a secret. Several keys may stand in one.
+func (s *secrets) named(name, value string) {
+	name = strings.ToUpper(name)
+	for _, end := range []string{"KEY", "KEYS", "KEY_ID", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS"} {
+		if strings.HasSuffix(name, end) {
+			s.add(value)
+			s.add(strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == '\n' || r == ' ' })...)
+			return
+		}
+	}
+}
+
+func (s *secrets) add(values ...string) {
+	for _, value := range values {
+		if value = strings.TrimSpace(value); len(value) >= leastSecret {
+			s.words = append(s.words, value)
+		}
+	}
+}
+
+// hide takes words out of a record, also as the formats quote them.
+func hide(record []byte, words []string) []byte {
+	for _, word := range words {
+		record = bytes.ReplaceAll(record, []byte(word), []byte("***"))
+		if quoted := strconv.Quote(word); len(quoted) > len(word)+2 {
+			record = bytes.ReplaceAll(record, []byte(quoted[1:len(quoted)-1]), []byte("***"))
+		}
+		if quoted, err := json.Marshal(word); err == nil && len(quoted) > len(word)+2 {
+			record = bytes.ReplaceAll(record, quoted[1:len(quoted)-1], []byte("***"))
+		}
+	}
+	return record
+}

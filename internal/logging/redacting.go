@@ -1,0 +1,138 @@
+package logging
+
+import (
+	"chorus/internal/agent"
+	"chorus/internal/chat"
+	"chorus/internal/redact"
+	"chorus/internal/tool"
+	"context"
+	"slices"
+	"sync"
+)
+
+// redactors makes a redactor for the keys of the moment and keeps it until they change.
+type redactors struct {
+	secrets *secrets
+
+	mu    sync.Mutex
+	words []string
+	made  *redact.Redactor
+}
+
+// Redactor takes out of texts what the environment and the configuration hold, and
+// what has the shape of a key.
+func (a *Logs) Redactor() *redact.Redactor {
+	a.redactors.once.Do(func() { a.redactors.redactors.secrets = &secrets{environ: a.Environ} })
+	return a.redactors.redactors.of(a)
+}
+
+// hiding is the redactor of an App, made on first use.
+type lazyRedactors struct {
+	once      sync.Once
+	redactors redactors
+}
+
+func (r *redactors) of(a *Logs) *redact.Redactor {
+	words := r.secrets.of(a.ConfigFiles())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.made == nil || !slices.Equal(words, r.words) {
+		r.words, r.made = words, redact.New(redact.Options{Known: append(redact.FromEnviron(a.Environ), words...)})
+	}
+	return r.made
+}
+
+// redacting is the tools with their results redacted: what the model, the journal and
+// people get to see of a call. What a tool writes to disk is its own affair.
+func (a *Logs) Redacting(tools agent.Tools) agent.Tools { return &redactedTools{tools, a.Redactor} }
+
+type redactedTools struct {
+	tools agent.Tools
+	now   func() *redact.Redactor
+}
+
+var _ agent.Tools = (*redactedTools)(nil)
+
+// Resolve implements agent.Tools.
+func (r *redactedTools) Resolve(name string, args []byte) (tool.Tool, []byte, error) {
+	t, plain, err := r.tools.Resolve(name, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	wrapped := redactedTool{t, r.now}
+	if p, ok := t.(tool.Previewer); ok {
+		return &redactedPreviewer{wrapped, p}, plain, nil
+	}
+	return &wrapped, plain, nil
+}
+
+// Validate implements agent.Tools.
+func (r *redactedTools) Validate(t tool.Tool, args []byte) error {
+	if w, ok := t.(interface{ unwrap() tool.Tool }); ok {
+		t = w.unwrap()
+	}
+	return r.tools.Validate(t, args)
+}
+
+// redactedTool is a tool whose words are looked through before anybody gets them.
+type redactedTool struct {
+	tool.Tool
+	now func() *redact.Redactor
+}
+
+var _ tool.Tool = (*redactedTool)(nil)
+
+func (t *redactedTool) unwrap() tool.Tool { return t.Tool }
+
+// Run implements tool.Tool.
+func (t *redactedTool) Run(ctx context.Context, args []byte) (tool.Result, error) {
+	r := t.now()
+	call := tool.CallFrom(ctx)
+	tell := call.Progress
+	call.Progress = func(text string) { tell(r.Text(text)) }
+	res, err := t.Tool.Run(tool.WithCall(ctx, call), args)
+	blocks := make(chat.Blocks, len(res.Blocks))
+	for i, b := range res.Blocks {
+		if text, ok := b.(chat.Text); ok {
+			text.Text = r.Text(text.Text)
+			b = text
+		}
+		blocks[i] = b
+	}
+	res.Blocks, res.Foreign = blocks, r.Text(res.Foreign)
+	if err != nil {
+		err = &redactedError{err, r.Text(err.Error())}
+	}
+	return res, err
+}
+
+// redactedPreviewer is a redactedTool that can say beforehand what it would change.
+type redactedPreviewer struct {
+	redactedTool
+	previewer tool.Previewer
+}
+
+var _ tool.Previewer = (*redactedPreviewer)(nil)
+
+// Preview implements tool.Previewer.
+func (t *redactedPreviewer) Preview(ctx context.Context, args []byte) string {
+	return t.now().Text(t.previewer.Preview(ctx, args))
+}
+
+// redactedError is an error with other words.
+type redactedError struct {
+	error
+	text string
+}
+
+func (e *redactedError) Error() string { return e.text }
+
+func (e *redactedError) Unwrap() error { return e.error }
+
+// redactingKeep is a tool.Keep for outputs that are too long for a result: they lie in
+// the home for as long as the thread does, so they are redacted too.
+func (a *Logs) RedactingKeep(keep tool.Keep) tool.Keep {
+	return func(ctx context.Context, call, text string) (string, error) {
+		return keep(ctx, call, a.Redactor().Text(text))
+	}
+}

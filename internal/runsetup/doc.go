@@ -1,0 +1,54 @@
+// Package runsetup puts together what a run needs: tools, prompt, models, limits, budget and the gate.
+package runsetup
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/datadir"
+	"chorus/internal/engine"
+	"chorus/internal/gate"
+	"chorus/internal/journal"
+	"chorus/internal/logging"
+	"chorus/internal/notice"
+	"chorus/internal/overrides"
+	"chorus/internal/provider"
+	"chorus/internal/sandbox"
+	"chorus/internal/sandbox/isolate"
+	"chorus/internal/settings"
+	"chorus/internal/store"
+	"chorus/internal/tool"
+	"chorus/internal/tool/files"
+	"chorus/internal/transcript"
+	"context"
+	"log/slog"
+	"sync"
+)
+
+// Setup makes what the engine needs for a run of a thread. It keeps the tools of threads that
+// are in use.
+type Setup struct {
+	DB            *store.DB
+	Environ       []string
+	Executor      sandbox.Executor
+	Home          *datadir.Home
+	Log           *slog.Logger
+	Models        *provider.Models
+	Notices       *notice.Board
+	Overrides     *overrides.Threads
+	Shared        *config.Bot
+	Discovery     *provider.Discovery
+	Gate          *gate.Gate
+	Isolation     *isolate.Isolation
+	Logs          *logging.Logs
+	Settings      *settings.Settings
+	AwaitFiles    func(ctx context.Context, thread chat.ThreadID, log *transcript.Log)
+	ChannelTools  func(thread chat.ThreadID, roots *files.Roots) []tool.Tool
+	Me            func() chat.Principal
+	RecallChannel func(ctx context.Context, row journal.Thread, bot *config.Bot, log *transcript.Log, prompt transcript.Waiting)
+	Running       func() *engine.Engine
+
+	mu          sync.Mutex
+	locks       *files.Locks
+	promptHeads promptCache
+	toolboxes   map[chat.ThreadID]*Toolbox
+}

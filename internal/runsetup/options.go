@@ -1,0 +1,86 @@
+package runsetup
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/permit"
+	"chorus/internal/session"
+	"chorus/internal/settings"
+	"chorus/internal/usage"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+)
+
+// profile loads a profile by name or file; "" is the default.
+func (a *Setup) Profile(name string) (*permit.Profile, error) {
+	return settings.Profile(a.Shared, cmp.Or(name, a.Shared.Permissions))
+}
+
+// SessionOptions are the flags of run and chat.
+type SessionOptions struct {
+	Dir        string // the repository
+	Agent      string
+	Provider   string
+	Model      string
+	Profile    string
+	Mode       string
+	Sandbox    string // auto, host, bwrap or docker:…; "": as it is configured
+	Yes        bool
+	CanAsk     bool // there is a person at a terminal
+	MaxSteps   int
+	File       string // --session
+	ID         string // --session-id
+	ResumeMode string
+	Once       bool // run, not chat
+	Warn       func(string)
+}
+
+// check turns what was typed into what is meant, or says what is wrong with it.
+func (a *Setup) Check(o *SessionOptions) error {
+	if o.Dir == "" {
+		o.Dir = "."
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return err
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	if !IsDir(dir) {
+		return usage.Wrap(fmt.Errorf("%s is not a directory; name one with --repo", o.Dir))
+	}
+	o.Dir = dir
+	if o.Agent == "" {
+		o.Agent = chat.DefaultAgent
+	}
+	if !chat.ValidAgentName(o.Agent) {
+		return usage.Wrap(fmt.Errorf("%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", o.Agent))
+	}
+	if err := ValidMode(o.Mode); err != nil {
+		return usage.Wrap(err)
+	}
+	if err := a.Isolation.Check(context.Background(), o.Sandbox, o.Dir); err != nil {
+		return err
+	}
+	if o.File != "" && o.ID != "" {
+		return usage.Wrap(errors.New("--session and --session-id exclude each other"))
+	}
+	if o.ResumeMode != "" && !session.ValidMode(o.ResumeMode) {
+		return usage.Wrap(fmt.Errorf("unknown resume mode %q; there are full, last-N (for example last-3) and summary", o.ResumeMode))
+	}
+	if o.Provider != "" || o.Model != "" {
+		if o.Model, err = a.Models.Name(o.Provider, o.Model); err != nil {
+			return usage.Wrap(err)
+		}
+		if _, err := a.Models.Resolve(o.Model); err != nil {
+			return err
+		}
+	}
+	if _, err := a.Profile(o.Profile); err != nil {
+		return usage.Wrap(err)
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package runsetup
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+	"chorus/internal/room"
+	"chorus/internal/room/render"
+	"chorus/internal/settings"
+	"chorus/internal/text"
+	"chorus/internal/transcript"
+	"chorus/internal/untrusted"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// otherThreads is what the note about an agent's other work is called.
+const OtherThreads = "your other threads"
+
+// manyOthers is how many are named in it.
+const manyOthers = 10
+
+// others tells a run what else its agent is doing, so that it keeps out of its own way.
+// It is a note at the end of the window: nothing that was sent before changes. What
+// people said is shown only of conversations in the same place, and to somebody who is alone
+// with the agent of their own: an agent must not carry one room's words into another.
+func (a *Setup) others(ctx context.Context, row journal.Thread, log *transcript.Log) (chat.Noted, bool) {
+	list, err := a.active(ctx, row)
+	if err != nil {
+		a.Log.Warn("could not look for an agent's other threads", "component", "app", "event", "others_failed", "agent", row.Agent, "error", err)
+		return chat.Noted{}, false
+	}
+	if len(list) == 0 {
+		if log == nil || log.Note(OtherThreads) == "" {
+			return chat.Noted{}, false
+		}
+		return chat.Noted{What: OtherThreads, Text: "None is active any more."}, true
+	}
+	alone := row.ID.Transport() != room.Transport || settings.GuildOf(row.ID) == "" // nobody else listens
+	var lines strings.Builder
+	lines.WriteString("These run at the same time as this one. You share your workspace with them, so do not undo what they do.\n")
+	for _, other := range list[:min(len(list), manyOthers)] {
+		summary := "(in another place)"
+		if other.Place == row.Place || alone && other.Owner.String() != "" && other.Owner.String() == row.Owner.String() {
+			summary = fmt.Sprintf("%q", text.Clip(strings.Join(strings.Fields(other.Title), " "), 80))
+		}
+		fmt.Fprintf(&lines, "- %s %s: %s\n", other.ID.Thread(), summary, a.doing(ctx, other))
+	}
+	if more := len(list) - manyOthers; more > 0 {
+		fmt.Fprintf(&lines, "- and %d more\n", more)
+	}
+	return chat.Noted{What: OtherThreads, Text: untrusted.Defuse("note", strings.TrimSpace(lines.String()))}, true
+}
+
+// active lists an agent's other threads with a run on, or with one that waits for a yes.
+// Both come from indexes over exactly those.
+func (a *Setup) active(ctx context.Context, row journal.Thread) ([]journal.Thread, error) {
+	moving, err := a.DB.Stirring(ctx)
+	if err != nil {
+		return nil, err
+	}
+	asking, err := a.DB.Asking(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []journal.Thread
+	seen := map[chat.ThreadID]bool{row.ID: true}
+	take := func(t journal.Thread) {
+		if t.Agent == row.Agent && !seen[t.ID] && (t.Status == chat.Running || t.Status == chat.Waiting) {
+			seen[t.ID] = true
+			out = append(out, t)
+		}
+	}
+	for _, t := range moving {
+		take(t)
+	}
+	for _, id := range asking {
+		if seen[id] || id.Agent() != row.Agent {
+			continue
+		}
+		t, err := a.DB.Thread(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		take(t)
+	}
+	return out, nil
+}
+
+// doing says what a thread does: its status, its step, and for how long.
+func (a *Setup) doing(ctx context.Context, t journal.Thread) string {
+	status := "running"
+	if t.Status == chat.Waiting {
+		status = "waiting for somebody's yes"
+	}
+	runs, err := a.DB.RunsOf(ctx, t.ID, 1)
+	if err != nil || len(runs) == 0 || runs[0].End != nil {
+		return status
+	}
+	step := 0
+	if seqs, err := a.DB.Seqs(ctx, t.ID, chat.KindAsked, runs[0].Start.Seq, t.Next, 1); err == nil && len(seqs) > 0 {
+		if ev, err := a.DB.Event(ctx, t.ID, seqs[0]); err == nil {
+			if asked, ok := ev.Body.(chat.Asked); ok {
+				step = asked.Step
+			}
+		}
+	}
+	return fmt.Sprintf("%s, step %d, for %s", status, step, render.Duration(time.Since(runs[0].Start.At).Truncate(time.Second)))
+}

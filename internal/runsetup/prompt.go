@@ -1,0 +1,155 @@
+package runsetup
+
+import (
+	"chorus/internal/untrusted"
+	_ "embed"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+//go:embed prompt.md
+var promptText string
+
+// document is a file that goes into the system prompt.
+type Document struct{ Name, Text string }
+
+// promptData is all that a system prompt is made of. Whatever changes from run to
+// run (the date, notes) is not in it: it would break the prefix.
+type PromptData struct {
+	Name         string
+	Dir          string
+	Git          bool
+	Mode         string
+	Agent        string // the agent's own prompt
+	Docs         []Document
+	Instructions Document
+}
+
+// Modes are the ways to work, with what the model is told about each. In plan and
+// review it has the tools that only read, in verify the shell too.
+var modes = map[string]string{
+	"plan":      "Only look and think. Change nothing; answer with a plan: steps, files, risks.",
+	"review":    "Only look and judge. Change nothing; answer with findings, the gravest first, each with file and line.",
+	"implement": "Make the change, in small steps, and check it.",
+	"verify":    "Find out whether it works: build, test, try. Do not change files; report what you saw.",
+}
+
+// ValidMode reports whether there is such a mode; the empty one is none.
+func ValidMode(mode string) error {
+	if _, ok := modes[mode]; ok || mode == "" {
+		return nil
+	}
+	return fmt.Errorf("unknown mode %q; there are plan, review, implement and verify", mode)
+}
+
+// inMode reports whether a tool may be used in a mode.
+func InMode(mode, name string, readOnly bool) bool {
+	switch mode {
+	case "plan", "review":
+		return readOnly || name == "work_notes"
+	case "verify":
+		return readOnly || name == "work_notes" || name == "bash"
+	default:
+		return true
+	}
+}
+
+func RenderPrompt(d PromptData) string {
+	dir := d.Dir
+	if d.Git {
+		dir += " (a git repository)"
+	}
+	var b strings.Builder
+	b.WriteString(strings.NewReplacer("{name}", d.Name, "{dir}", dir, "{os}", runtime.GOOS+"/"+runtime.GOARCH).
+		Replace(strings.TrimSpace(promptText)))
+	if d.Mode != "" {
+		fmt.Fprintf(&b, "\n\nMode: %s. %s", d.Mode, modes[d.Mode])
+	}
+	if d.Agent != "" {
+		b.WriteString("\n\n" + strings.TrimSpace(d.Agent))
+	}
+	for _, doc := range d.Docs {
+		fmt.Fprintf(&b, "\n\n<doc name=%q>\n%s\n</doc>", doc.Name, doc.Text)
+	}
+	if in := d.Instructions; in.Text != "" {
+		fmt.Fprintf(&b, "\n\n<repository-instructions file=%q>\n%s\n</repository-instructions>", in.Name, in.Text)
+	}
+	return b.String()
+}
+
+// The most that goes into a system prompt of a file, and of all docs together.
+const (
+	MaxDocument = 32 << 10
+	maxDocs     = 128 << 10
+)
+
+// instructions reads the repository's own advice: AGENTS.md, else CLAUDE.md.
+func Instructions(dir string) Document {
+	for _, name := range []string{"AGENTS.md", "CLAUDE.md"} {
+		if text, ok := ReadText(filepath.Join(dir, name)); ok && strings.TrimSpace(text) != "" {
+			return Document{name, harmless(text)}
+		}
+	}
+	return Document{}
+}
+
+// harmless keeps untrusted text from ending the element it stands in.
+func harmless(text string) string {
+	return untrusted.Defuse("repository-instructions", strings.TrimSpace(text))
+}
+
+// docs reads an agent's docs folder, sorted by name.
+func Docs(dir string) []Document {
+	var out []Document
+	var names []string
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && strings.HasSuffix(path, ".md") {
+			names = append(names, path)
+		}
+		return nil
+	})
+	slices.Sort(names)
+	total := 0
+	for _, path := range names {
+		text, ok := ReadText(path)
+		if !ok || strings.TrimSpace(text) == "" || total+len(text) > maxDocs {
+			continue
+		}
+		total += len(text)
+		rel, _ := filepath.Rel(dir, path)
+		out = append(out, Document{filepath.ToSlash(rel), strings.TrimSpace(text)})
+	}
+	return out
+}
+
+// readText reads a regular file's first part as valid text.
+func ReadText(path string) (string, bool) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return "", false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxDocument))
+	if err != nil {
+		return "", false
+	}
+	text := strings.ToValidUTF8(string(data), "")
+	if len(data) == MaxDocument {
+		for !utf8.ValidString(text) {
+			text = text[:len(text)-1]
+		}
+		text += "\n[… the rest of the file is left out …]"
+	}
+	return text, true
+}

@@ -1,0 +1,62 @@
+package runsetup
+
+import (
+	"chorus/internal/model"
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// manyHeads is how many beginnings of prompts are kept at hand.
+const maxPromptHeads = 16
+
+// heads are the beginnings of prompts that were used last, by their hash, newest first. All
+// conversations of an agent share one, and so what providers made of it.
+type promptCache struct {
+	mu   sync.Mutex
+	list []*knownHead
+}
+
+type knownHead struct {
+	hash string
+	head *model.Head
+}
+
+// at is the one with a hash; nil: it is not at hand.
+func (h *promptCache) at(hash string) *model.Head {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i := slices.IndexFunc(h.list, func(k *knownHead) bool { return k.hash == hash })
+	if i < 0 {
+		return nil
+	}
+	found := h.list[i]
+	h.list = slices.Insert(slices.Delete(h.list, i, i+1), 0, found)
+	return found.head
+}
+
+func (h *promptCache) keep(hash string, head *model.Head) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.list = slices.Insert(h.list, 0, &knownHead{hash, head})
+	h.list = slices.Delete(h.list, min(maxPromptHeads, len(h.list)), len(h.list))
+}
+
+// head loads the system prompt and tools a run was started with.
+func (a *Setup) Head(hash string) (*model.Head, error) {
+	if head := a.promptHeads.at(hash); head != nil {
+		return head, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	data, err := a.DB.Blob(ctx, hash)
+	if err != nil {
+		return nil, err
+	}
+	head, err := model.ParseHead(data)
+	if err == nil {
+		a.promptHeads.keep(hash, head)
+	}
+	return head, err
+}

@@ -1,0 +1,420 @@
+package runsetup
+
+import (
+	"chorus/internal/agent"
+	"chorus/internal/agents"
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/engine"
+	"chorus/internal/id"
+	"chorus/internal/images"
+	"chorus/internal/journal"
+	"chorus/internal/model"
+	"chorus/internal/modelrouter"
+	"chorus/internal/overrides"
+	"chorus/internal/provider"
+	"chorus/internal/sandbox/isolate"
+	"chorus/internal/settings"
+	"chorus/internal/tool"
+	"chorus/internal/tool/files"
+	"chorus/internal/tool/git"
+	"chorus/internal/tool/mcp"
+	"chorus/internal/tool/notes"
+	"chorus/internal/tool/search"
+	"chorus/internal/tool/selfedit"
+	"chorus/internal/tool/shell"
+	"chorus/internal/transcript"
+	"chorus/internal/untrusted"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// setupAsking is setup, and how people are asked in it.
+func (a *Setup) ForRun(ctx context.Context, row journal.Thread, work engine.Work) (engine.Setup, error) {
+	s, err := a.forRun(ctx, row, work)
+	if err != nil {
+		return s, err
+	}
+	bot, err := a.Settings.BotFor(row)
+	if err != nil {
+		return s, err
+	}
+	g := a.Gate.For(row, bot, work)
+	terms := g.Granted(a.terms(g.Choice, work))
+	s.Asking, err = a.Gate.Asking(row, bot, cmp.Or(terms.Profile, bot.Permissions))
+	return s, err
+}
+
+// bench is what one thread works with: its directory, its tools.
+type Toolbox struct {
+	isolate.Site
+	Roots *files.Roots
+	Notes *notes.File
+	Tools *tool.Set   // the built-in ones
+	List  []tool.Tool // the same
+	walls *isolate.SwitchedExecutor
+	Self  *self // that agent, for its own tools; nil: it was never made
+
+	mu           sync.Mutex
+	styledModels map[string]styledModel // by the model's name
+	hub          *mcp.Hub               // nil: no servers are configured
+	servers      string                 // of which configuration the hub is
+	many         *tool.Set              // with the servers' tools
+	offered      *tool.Set              // what the last run was shown
+	manyOf       string                 // of which of them
+}
+
+// bench makes a thread's tools once and keeps them.
+func (a *Setup) Toolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if b := a.toolboxes[thread]; b != nil && b.Dir == dir {
+		return b, nil
+	}
+	b, err := a.NewToolbox(thread, dir)
+	if err != nil {
+		return nil, err
+	}
+	a.closeIdle()
+	if a.toolboxes == nil {
+		a.toolboxes = map[chat.ThreadID]*Toolbox{}
+	}
+	a.toolboxes[thread] = b
+	return b, nil
+}
+
+// openBench is a thread's bench where it is at hand; nil: it is not.
+func (a *Setup) OpenToolbox(thread chat.ThreadID) *Toolbox {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.toolboxes[thread]
+}
+
+// closeBenches ends what the tools of all threads have open.
+func (a *Setup) CloseToolboxes() error {
+	var errs []error
+	for _, b := range a.toolboxes {
+		errs = append(errs, b.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (a *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("the working directory %s is not there: %w", dir, err)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a directory", dir)
+	}
+	named := []files.Root{{Name: "outputs", Dir: a.Home.Outputs(thread), Writable: true}}
+	if name := thread.Agent(); name != "" {
+		if docs := filepath.Join(a.Home.AgentDir(name), "docs"); IsDir(docs) {
+			named = append(named, files.Root{Name: "docs", Dir: docs, Writable: true})
+		}
+	}
+	if thread.Transport() != "cli" { // at a terminal files are where they are
+		handed, err := a.Home.Ensure(a.Attachments(thread))
+		if err != nil {
+			return nil, err
+		}
+		named = append(named, files.Root{Name: "attachments", Dir: handed})
+	}
+	roots, err := files.NewRoots(dir, named...)
+	if err != nil {
+		return nil, err
+	}
+	roots.WithLocks(a.fileLocks(), string(thread))
+	roots.Fit = func(data []byte) ([]byte, string, error) {
+		fitted, media, _, _, err := images.Fit(data, images.Limits{}, MaxPixels)
+		return fitted, media, err
+	}
+	walls := &isolate.SwitchedExecutor{Inner: a.Executor}
+	b := &Toolbox{Site: isolate.Site{Dir: dir, Agent: thread.Agent(), Proxy: &isolate.EgressProxy{Thread: thread}}, Roots: roots, walls: walls, Notes: notes.NewFile(filepath.Join(a.Home.ThreadDir(thread), "notes.json")), styledModels: map[string]styledModel{}}
+	list := files.Tools(roots)
+	list = append(list, search.New(roots, search.Options{}))
+	list = append(list, shell.New(walls, shell.Options{Dir: dir, Env: roots.Env(), Keep: a.Logs.RedactingKeep(roots.Keep), Roots: isolate.WorkspaceRoots(dir, named)}))
+	list = append(list, git.Tools(walls, roots, a.Logs.RedactingKeep(roots.Keep))...)
+	list = append(list, notes.New(b.Notes))
+	if b.Self = a.selfOf(thread); b.Self != nil {
+		list = append(list, selfedit.Tools(b.Self)...)
+	}
+	list = append(list, a.ChannelTools(thread, roots)...)
+	b.List = list
+	for _, other := range a.toolboxes { // any will do: threads differ in what tools reach, not in how they are described
+		tool.Share(list, other.List)
+		break
+	}
+	if b.Tools, err = tool.NewSet(list...); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// maxPixels is the largest picture that is decoded to make it smaller: 40 megapixels.
+const MaxPixels = 40_000_000
+
+func IsDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// terms are those a piece of work is done on: what came with it, and, where it is
+// this session's own, what the person at the terminal has said since.
+func (a *Setup) terms(choice *overrides.Thread, work engine.Work) chat.Terms {
+	t := work.Terms
+	began := transcript.Sender{Principal: a.Me(), Terms: t, Seq: work.Seq}
+	if now := choice.Snapshot(); now.Own(began) {
+		t.Yes = t.Yes || now.Yes
+		if t.By != now.By { // taken up again: with the flags of now
+			t.Model, t.Profile = cmp.Or(now.Model, t.Model), cmp.Or(now.Profile, t.Profile)
+			t.MaxSteps = max(t.MaxSteps, now.MaxSteps)
+		}
+	}
+	return t
+}
+
+// setup is how a thread's next run is done.
+func (a *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work) (engine.Setup, error) {
+	b, err := a.Toolbox(row.ID, row.Dir)
+	if err != nil {
+		return engine.Setup{}, err
+	}
+	bot, err := a.Settings.BotFor(row)
+	if err != nil {
+		return engine.Setup{}, err
+	}
+	g := a.Gate.For(row, bot, work)
+	now := g.Granted(a.terms(g.Choice, work))
+	who, err := a.persona(ctx, row.Agent, bot)
+	if err != nil {
+		return engine.Setup{}, err
+	}
+	rules, err := g.Limits.Load(cmp.Or(now.Profile, bot.Permissions))
+	if err != nil {
+		return engine.Setup{}, err
+	}
+	offered, err := a.offer(ctx, b, bot, who, g, now)
+	if err != nil {
+		return engine.Setup{}, err
+	}
+	models, err := a.Models.For(bot.Vendors)
+	if err != nil {
+		return engine.Setup{}, err
+	}
+	walls, err := a.Isolation.ExecutorFor(&b.Site, a.Isolation.Plan(bot, rules, row, now, work))
+	if err != nil {
+		return engine.Setup{}, err
+	}
+	b.walls.Switch(walls)
+	b.Self.serve(work)
+	return engine.Setup{
+		Dir:   row.Dir,
+		Price: PriceOf(models, bot), Budget: BudgetOf(bot, now.Yes),
+		Gate: g,
+		Agent: &agent.Agent{
+			Tools: a.Logs.Redacting(offered),
+			Model: modelsFor(models, row, bot, b),
+			Head:  a.Head,
+			Begin: func(ctx context.Context, log *transcript.Log, prompt transcript.Waiting) (agent.Beginning, error) {
+				a.AwaitFiles(ctx, row.ID, log)
+				a.RecallChannel(ctx, row, bot, log, prompt)
+				return a.begin(ctx, beginning{row, b, models, offered, now, who, bot, rules.Name(), log})
+			},
+			Reap: func(ctx context.Context, call string) error {
+				_, err := b.walls.Reap(ctx, call)
+				return err
+			},
+			Backoff:     settings.Backoff(bot),
+			Bounds:      agent.Bounds{Tool: provider.Milliseconds(bot.ToolMS)},
+			FallsBack:   modelrouter.Next,
+			CacheMissed: a.CacheMissed,
+			Now:         time.Now,
+			Random:      rand.Float64,
+		},
+	}, nil
+}
+
+// cacheMissed writes down that an answer cost more than it should have.
+func (a *Setup) CacheMissed(m agent.CacheMiss) {
+	why := "the prompt still begins as the one before, so the provider let it go"
+	if m.Fragment >= 0 {
+		why = fmt.Sprintf("message %d is not what it was: %s", m.Fragment+1, m.Text)
+	}
+	a.Log.Warn("the provider's cache held less of the prompt than it should", "component", "cache", "run", m.Run, "step", m.Step,
+		"model", m.Model, "expected", m.Expected, "read", m.Read, "why", why)
+}
+
+// chosen is the part of the tools that a run may use. A model that calls one of
+// the others is told why it is not there, rather than that it does not exist.
+type chosen struct {
+	*tool.Set
+	all    *tool.Set
+	has    func(tool.Spec) bool // the agent's in this mode, whatever the profile says
+	mode   string
+	notice string // which tools are missing for now, and why
+}
+
+// Resolve implements agent.Tools.
+func (c *chosen) Resolve(name string, args []byte) (tool.Tool, []byte, error) {
+	t, plain, err := c.Set.Resolve(name, args)
+	if err == nil {
+		return t, plain, nil
+	}
+	if t, plain, aerr := c.all.Resolve(name, args); aerr == nil && c.has(t.Spec()) {
+		return t, plain, nil // not offered, since the gate will say no, and why
+	}
+	if t, _, aerr := c.all.Resolve(name, args); aerr == nil && !slices.ContainsFunc(c.Specs(), func(s tool.Spec) bool { return s.Name == t.Spec().Name }) {
+		why := "this agent does not have it"
+		if !InMode(c.mode, t.Spec().Name, t.Spec().ReadOnly) {
+			why = "mode " + c.mode + " does not allow it"
+		}
+		return nil, nil, tool.Mistake(t.Spec().Name + " is not available: " + why)
+	}
+	return nil, nil, err
+}
+
+// Validate implements agent.Tools.
+func (c *chosen) Validate(t tool.Tool, args []byte) error {
+	if c.Has(t) {
+		return c.Set.Validate(t, args)
+	}
+	return c.all.Validate(t, args)
+}
+
+// beginning is what a new run of a thread is made of.
+type beginning struct {
+	row     journal.Thread
+	bench   *Toolbox
+	models  *provider.Models
+	tools   *chosen
+	now     chat.Terms
+	who     persona
+	bot     *config.Bot
+	profile string
+	log     *transcript.Log
+}
+
+// begin is how a new run of the thread starts.
+func (a *Setup) begin(ctx context.Context, with beginning) (agent.Beginning, error) {
+	out := agent.Beginning{Run: id.New()}
+	row, now, who, bot := with.row, with.now, with.who, with.bot
+	wanted := cmp.Or(now.Model, bot.ContinuationModel)
+	name, err := with.models.Name("", wanted)
+	if err != nil {
+		out.Start.Model = wanted
+		return out, err
+	}
+	out.Start.Model = name
+	made, err := with.models.Resolve(name)
+	if err != nil && len(bot.Fallback) == 0 {
+		return out, err
+	}
+	base := settings.SettingsOf(bot)
+	base.MaxSteps, base.Mode, base.Profile = now.MaxSteps, now.Mode, with.profile
+	if base.MaxSteps == 0 {
+		if base.MaxSteps = agent.DefaultMaxSteps; bot.IsSet("maxToolDepth") {
+			base.MaxSteps = bot.MaxToolDepth
+		}
+	}
+	for _, other := range bot.Fallback {
+		other, err := with.models.Name("", other)
+		if err != nil {
+			return out, fmt.Errorf("fallback: %w", err)
+		}
+		base.Fallback = append(base.Fallback, other)
+	}
+	out.Start.Settings = provider.RunSettings(made.Entry, base)
+	if !bot.CompactionEnabled {
+		out.Start.Settings.ContextWindow = 0
+	}
+	head := &model.Head{System: RenderPrompt(PromptData{
+		Name: row.Agent, Dir: row.Dir, Git: InGit(row.Dir), Mode: now.Mode, Agent: who.prompt, Docs: who.docs, Instructions: Instructions(row.Dir),
+	})}
+	for _, s := range with.tools.Specs() {
+		head.Tools = append(head.Tools, model.ToolSpec{Name: s.Name, Description: s.Description, Schema: s.Schema})
+	}
+	data, err := head.Bytes()
+	if err != nil {
+		return out, err
+	}
+	out.Head = chat.NewBlob(data)
+	out.Notes = a.notes(ctx, with.bench)
+	if note, ok := a.others(ctx, row, with.log); ok {
+		out.Notes = append(out.Notes, note)
+	}
+	if with.tools.notice != "" {
+		out.Notes = append(out.Notes, chat.Noted{What: "mcp servers", Text: untrusted.Defuse("note", with.tools.notice)})
+	}
+	return out, nil
+}
+
+// notes are what the model should know and what changes too often for the
+// system prompt.
+func (a *Setup) notes(ctx context.Context, b *Toolbox) []chat.Noted {
+	out := []chat.Noted{{What: "date", Text: "Today is " + time.Now().Format("Monday, 2 January 2006") + "."}}
+	if list, err := b.Notes.List(ctx); err == nil && len(list) > 0 {
+		var text strings.Builder
+		for _, n := range list {
+			fmt.Fprintf(&text, "%s: %s\n", n.Key, n.Value)
+		}
+		out = append(out, chat.Noted{What: "work notes", Text: untrusted.Defuse("note", strings.TrimSpace(text.String()))})
+	}
+	return out
+}
+
+// inGit reports whether the directory lies in a git repository.
+func InGit(dir string) bool {
+	for {
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+			return true
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return false
+		}
+		dir = up
+	}
+}
+
+// persona is who an agent is: its own prompt, its choices, its docs.
+type persona struct {
+	prompt string
+	docs   []Document
+	tools  []string // none: all
+}
+
+// persona reads the agent's configuration. An agent that was never created is
+// the plain one.
+func (a *Setup) persona(ctx context.Context, name string, bot *config.Bot) (persona, error) {
+	var p persona
+	if text, ok := ReadText(a.Home.Identity()); ok {
+		p.prompt = strings.TrimSpace(text)
+	}
+	p.prompt = strings.TrimSpace(p.prompt + "\n\n" + bot.SystemPrompt)
+	if name == "" || !IsDir(a.Home.AgentDir(name)) {
+		return p, nil
+	}
+	who, err := a.Settings.Agents().Get(ctx, name)
+	var file *agents.FileError
+	switch {
+	case errors.As(err, &file): // the last good version holds
+		a.Logs.LogOnce(err.Error(), "roster")
+	case errors.Is(err, journal.ErrUnknown):
+		return p, nil
+	case err != nil:
+		return p, err
+	}
+	p.tools = who.Tools
+	p.docs = Docs(filepath.Join(a.Home.AgentDir(name), "docs"))
+	return p, nil
+}

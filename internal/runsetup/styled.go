@@ -1,0 +1,47 @@
+package runsetup
+
+import (
+	"chorus/internal/agent"
+	"chorus/internal/config"
+	"chorus/internal/journal"
+	"chorus/internal/model"
+	"chorus/internal/participants"
+	"chorus/internal/provider"
+	"chorus/internal/settings"
+	"fmt"
+)
+
+// engineOf resolves models for one thread: as the configuration tells them.
+func modelsFor(models *provider.Models, row journal.Thread, bot *config.Bot, b *Toolbox) func(string) (agent.Engine, error) {
+	if !settings.NamesParticipants(bot) {
+		return models.Resolve
+	}
+	return func(name string) (agent.Engine, error) {
+		made, err := models.Resolve(name)
+		if err != nil {
+			return made, err
+		}
+		made.Model = b.styled(settings.Style(bot, row.Agent), name, made)
+		return made, nil
+	}
+}
+
+// teller is a model that is told conversations in a style; it remembers what it told,
+// so it is kept as long as the style stays.
+type styledModel struct {
+	style string
+	inner model.Model
+	model model.Model
+}
+
+func (b *Toolbox) styled(s participants.Style, name string, e agent.Engine) model.Model {
+	key := fmt.Sprintf("%+v", s)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if t, ok := b.styledModels[name]; ok && t.style == key && t.inner == e.Model {
+		return t.model
+	}
+	t := styledModel{key, e.Model, s.Wrap(e.Model, e.Entry)}
+	b.styledModels[name] = t
+	return t.model
+}

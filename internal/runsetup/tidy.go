@@ -1,0 +1,33 @@
+package runsetup
+
+import (
+	"chorus/internal/chat"
+	"path/filepath"
+)
+
+// manyBenches is how many threads keep their tools at hand. An idle session beyond
+// that costs nothing but its rows.
+const maxToolboxes = 64
+
+// clearAway takes the tools of threads that nobody works on out of memory, when there
+// are many. a.mu is held.
+func (a *Setup) closeIdle() {
+	if len(a.toolboxes) < maxToolboxes || a.Running() == nil {
+		return
+	}
+	for thread, b := range a.toolboxes {
+		if thread.Transport() == "cli" || a.Running().Awake(thread) {
+			continue
+		}
+		if err := b.Close(); err != nil {
+			a.Log.Warn("could not put tools away", "component", "app", "event", "tools_not_put_away", "thread", thread, "error", err)
+		}
+		delete(a.toolboxes, thread)
+		a.Overrides.Forget(thread)
+	}
+}
+
+// attachments is where the files of a session lie, for its tools as @attachments.
+func (a *Setup) Attachments(thread chat.ThreadID) string {
+	return filepath.Join(a.Home.ThreadDir(thread), "attachments")
+}

@@ -1,0 +1,105 @@
+package runsetup
+
+import (
+	"chorus/internal/agent"
+	"chorus/internal/approval"
+	"chorus/internal/chat"
+	"chorus/internal/engine"
+	"chorus/internal/gate"
+	"chorus/internal/id"
+	"chorus/internal/journal"
+	"chorus/internal/overrides"
+	"chorus/internal/settings"
+	"chorus/internal/tool"
+	"context"
+	"fmt"
+)
+
+// ToolResult is what came of one tool run by hand.
+type ToolResult struct {
+	Text   string
+	Failed bool
+	Denied string // why it was not run
+}
+
+// ToolQuestion is a call that must be asked for.
+type ToolQuestion struct {
+	Approval approval.Approval
+	Label    string
+}
+
+// toolBench is the workbench of a call by hand: a thread that never was.
+func (a *Setup) toolboxFor(o *SessionOptions) (*Toolbox, *gate.Judge, error) {
+	if err := a.Check(o); err != nil {
+		return nil, nil, err
+	}
+	thread, err := chat.NewThreadID("cli", settings.Place(o.Dir), "tool-"+id.New(), chat.DefaultAgent)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := a.Toolbox(thread, o.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	bot, err := a.Settings.Bot("")
+	if err != nil {
+		return nil, nil, err
+	}
+	work := engine.Work{Terms: chat.Terms{Yes: o.Yes, Profile: o.Profile}, Seq: 1}
+	g := a.Gate.For(journal.Thread{ID: thread, Place: thread.Place(), Dir: o.Dir}, bot, work)
+	g.Kept = nil // what was allowed for good was an agent's
+	g.Choice.Set(func(c *overrides.Values) { c.CanAsk = o.CanAsk })
+	return b, g, nil
+}
+
+// ToolSpecs lists the tools.
+func (a *Setup) ToolSpecs(o SessionOptions) ([]tool.Spec, error) {
+	b, _, err := a.toolboxFor(&o)
+	if err != nil {
+		return nil, err
+	}
+	return b.Tools.Specs(), nil
+}
+
+// RunTool runs one tool as an agent would.
+func (a *Setup) RunTool(ctx context.Context, o SessionOptions, name string, raw []byte, confirm func(ToolQuestion) bool) (ToolResult, error) {
+	b, g, err := a.toolboxFor(&o)
+	if err != nil {
+		return ToolResult{}, err
+	}
+	t, args, err := b.Tools.Resolve(name, raw)
+	if err == nil {
+		err = b.Tools.Validate(t, args)
+	}
+	if err != nil {
+		return ToolResult{Text: err.Error(), Failed: true}, nil
+	}
+	q := agent.Question{Call: chat.ToolUse{ID: id.New(), Name: name, Args: args}, Tool: t, Args: args, Touches: t.Access(args)}
+	switch r := g.Judge(q, a.Me()); r.Verdict {
+	case approval.Allow:
+	case approval.Pending:
+		approval := approval.Approval{ID: q.Call.ID, Call: q.Call, Dir: o.Dir, Rule: r.Rule, Risk: string(t.Spec().Risk), AskedBy: a.Me()}
+		for _, touch := range q.Touches {
+			approval.Actions = append(approval.Actions, touch.Action())
+		}
+		if p, ok := t.(tool.Previewer); ok {
+			approval.Preview = p.Preview(ctx, args)
+		}
+		if !confirm(ToolQuestion{approval, b.Tools.Label(name, args)}) {
+			return ToolResult{Denied: "you said no"}, nil
+		}
+	default:
+		return ToolResult{Denied: r.Reason}, nil
+	}
+	res, err := t.Run(tool.WithCall(ctx, tool.Call{ID: q.Call.ID}), args)
+	if err != nil {
+		return ToolResult{}, fmt.Errorf("%s: %w", t.Spec().Name, err)
+	}
+	out := ToolResult{Text: res.Blocks.Text(), Failed: res.Failed}
+	for _, block := range res.Blocks {
+		if img, ok := block.(chat.Image); ok {
+			out.Text += fmt.Sprintf("(a picture: %s, %d bytes)", img.MediaType, img.Size)
+		}
+	}
+	return out, nil
+}

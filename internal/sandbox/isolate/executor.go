@@ -1,0 +1,158 @@
+package isolate
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/datadir"
+	"chorus/internal/sandbox"
+	"chorus/internal/sandbox/hosttools"
+	"chorus/internal/settings"
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// behind runs a thread's commands behind walls: each sees the workspace, what a
+// developer needs around it, and a home of its own that is kept; it reaches what the plan
+// lists. Nothing is looked for before the first command.
+type walledExecutor struct {
+	app  *Isolation
+	site *Site
+	plan Plan
+
+	mu    sync.Mutex
+	ready *surroundings
+}
+
+// surroundings are what all commands of a run have in common.
+type surroundings struct {
+	roots []sandbox.Root
+	env   []string
+	home  string
+}
+
+var _ sandbox.Executor = (*walledExecutor)(nil)
+
+func (a *Isolation) newWalled(s *Site, p Plan) *walledExecutor {
+	return &walledExecutor{app: a, site: s, plan: p}
+}
+
+// Name implements sandbox.Executor.
+func (e *walledExecutor) Name() string { return "bwrap" }
+
+// Reap implements sandbox.Executor. Children carry their mark with and without walls.
+func (e *walledExecutor) Reap(ctx context.Context, call string) (int, error) {
+	return e.app.Executor.Reap(ctx, call)
+}
+
+// Run implements sandbox.Executor.
+func (e *walledExecutor) Run(ctx context.Context, cmd sandbox.Command) (sandbox.Result, error) {
+	walls, err := e.app.Probe.Executor(ctx, e.app)
+	if err != nil {
+		return e.without(ctx, cmd, err)
+	}
+	around, err := e.surroundings(ctx)
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	door, err := e.site.Proxy.open(ctx, e.app, e.plan)
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	inner := cmd
+	if len(inner.Roots) == 0 {
+		inner.Roots = []sandbox.Root{{Path: cmd.Dir, Writable: true}}
+	}
+	inner.Roots = slices.Concat(around.roots, door.roots, inner.Roots)
+	inner.Env = slices.Concat(around.env, door.env, cmd.Env)
+	inner.OpenGit = e.plan.openGit
+	inner.Home, inner.Network = around.home, &sandbox.Network{Proxy: door.socket}
+	heard, done := e.site.Proxy.listen()
+	res, err := walls.Run(ctx, inner)
+	done()
+	if err != nil {
+		// Known to work, and yet it does not: the machine may have changed.
+		if lost := e.app.Probe.Again(ctx, e.app); lost != nil {
+			return e.without(ctx, cmd, lost)
+		}
+		return res, err
+	}
+	return withNotes(res, cmd, append(heard(), res.Notes...)), nil
+}
+
+// without is what happens where there are no walls: the command runs all the same where
+// the profile puts each one to a person, and that is said; otherwise it does not.
+func (e *walledExecutor) without(ctx context.Context, cmd sandbox.Command, why error) (sandbox.Result, error) {
+	if ctx.Err() != nil {
+		return sandbox.Result{Aborted: true, ExitCode: -1}, nil
+	}
+	if e.plan.Walls == Preferred {
+		e.app.Notices.WarnOnce(fmt.Sprintf("commands run without walls, as you and with your files: %s", why))
+		return e.app.Executor.Run(ctx, cmd)
+	}
+	reason := "profile " + e.plan.Profile + " lets commands run unasked"
+	switch {
+	case e.plan.Own:
+		reason = "walls are required"
+	case e.plan.Yes:
+		reason = "with --yes commands run unasked"
+	}
+	return sandbox.Result{}, fmt.Errorf("%s, so they run only behind walls, and there are none: %w. To run them without, choose --sandbox host (sandbox: host)", reason, why)
+}
+
+// surroundings looks around once.
+func (e *walledExecutor) surroundings(ctx context.Context) (*surroundings, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ready != nil {
+		return e.ready, nil
+	}
+	a, dir := e.app, e.site.Dir
+	if _, err := a.Home.Ensure(a.Home.Outputs(e.site.Proxy.Thread)); err != nil { // what is bound must be there
+		return nil, err
+	}
+	view := hosttools.Find(hosttools.Options{Environ: a.Environ, Home: a.UserHome(), Dir: dir, Hide: []string{a.Home.Dir()},
+		Roots: e.plan.Roots, Network: len(e.plan.Hosts) > 0, Root: os.Getuid() == 0})
+	for _, text := range view.Problems {
+		a.Notices.WarnOnce(text)
+	}
+	found := &surroundings{roots: view.Roots, env: view.Env}
+	base := filepath.Join(a.Home.Dir(), "walls", cmp.Or(e.site.Agent, chat.DefaultAgent), settings.Place(dir))
+	var err error
+	if found.home, err = a.Home.Ensure(filepath.Join(base, "home")); err != nil {
+		return nil, fmt.Errorf("make a home for commands: %w", err)
+	}
+	if text := hosttools.Identity(ctx, dir, a.Environ); text != "" {
+		file := filepath.Join(base, "gitconfig")
+		if err := datadir.WriteFile(file, []byte(text), 0o600); err != nil {
+			return nil, fmt.Errorf("write the name that commits are made in: %w", err)
+		}
+		found.roots = append(found.roots, sandbox.Root{Path: file})
+		found.env = append(found.env, "GIT_CONFIG_SYSTEM="+file)
+	}
+	e.ready = found
+	return found, nil
+}
+
+// withNotes adds what the proxy refused, and what the walls say, to what the command
+// printed: many programs say nothing but a number.
+func withNotes(res sandbox.Result, cmd sandbox.Command, notes []string) sandbox.Result {
+	if len(notes) == 0 {
+		return res
+	}
+	note := strings.Join(notes, "\n") + "\n"
+	if res.Output != "" && !strings.HasSuffix(res.Output, "\n") {
+		note = "\n" + note
+	}
+	res.Output += note
+	if cmd.Merge {
+		res.Stdout += note
+	} else {
+		res.Stderr += note
+	}
+	return res
+}

@@ -1,0 +1,75 @@
+package isolate
+
+import (
+	"context"
+	"os/exec"
+	"slices"
+)
+
+// WallFact is one thing about where commands run, for people.
+type Fact struct {
+	Name   string // "sandbox bwrap", "sandbox auto", "limit memory", …
+	OK     bool
+	Detail string // how it is
+	Fix    string // what to do where it is not OK; may be empty
+}
+
+// walled are the facts of the executor that walls are, the rest are limits.
+var walled = []string{"namespaces", "nested namespaces", "symlink races", "landlock"}
+
+// WallFacts says which sandboxes work here, which one auto means, and which walls and
+// limits hold. It tries bubblewrap, which takes some tens of milliseconds.
+func (a *Isolation) Facts(ctx context.Context) []Fact {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	made, err := a.newBwrap()
+	if err == nil {
+		err = made.Probe(ctx)
+	}
+	var out []Fact
+	if err != nil {
+		out = append(out, Fact{"sandbox bwrap", false, err.Error(), wallFix})
+	} else {
+		out = append(out, Fact{Name: "sandbox bwrap", OK: true, Detail: "works: own files, processes, users and network"})
+	}
+	out = append(out, dockerFact(ctx), Fact{Name: "sandbox host", OK: true, Detail: "always works, has no walls, and must be chosen"}, autoFact(err))
+	if made == nil {
+		return out
+	}
+	for _, f := range made.Facts() {
+		kind := "limit "
+		if slices.Contains(walled, f.Name) {
+			kind = "wall "
+		}
+		out = append(out, Fact{Name: kind + f.Name, OK: f.Holds && err == nil, Detail: f.Words})
+	}
+	return append(out, networkFact(err))
+}
+
+// wallFix is what helps where bubblewrap does not work.
+const wallFix = "install bubblewrap (apt-get install bubblewrap, dnf install bubblewrap, pacman -S bubblewrap), or choose --sandbox host, which has no walls"
+
+func autoFact(err error) Fact {
+	if err == nil {
+		return Fact{Name: "sandbox auto", OK: true, Detail: "bwrap: the strongest that works here"}
+	}
+	return Fact{"sandbox auto", false, "host where every command is put to a person; commands that would run unasked are refused", wallFix}
+}
+
+func networkFact(err error) Fact {
+	if err != nil {
+		return Fact{"network", false, "without walls commands reach whatever this machine reaches", wallFix}
+	}
+	return Fact{Name: "network", OK: true, Detail: "off, but for the hosts of egress.hosts and of the profile, through a proxy"}
+}
+
+func dockerFact(ctx context.Context) Fact {
+	path, err := exec.LookPath("docker")
+	if err != nil {
+		return Fact{"sandbox docker", false, "there is no docker program", "install docker if commands shall run in a container; nothing else needs it"}
+	}
+	if err := exec.CommandContext(ctx, path, "version", "--format", "{{.Server.Version}}").Run(); err != nil {
+		return Fact{"sandbox docker", false, "no docker daemon answers", "start it if commands shall run in a container; nothing else needs it"}
+	}
+	return Fact{Name: "sandbox docker", OK: true, Detail: "a daemon answers; name a running container with --sandbox docker:NAME"}
+}

@@ -1,0 +1,249 @@
+package isolate
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/egress"
+	"chorus/internal/engine"
+	"chorus/internal/journal"
+	"chorus/internal/permit"
+	"chorus/internal/sandbox"
+	"chorus/internal/sandbox/bwrap"
+	"chorus/internal/sandbox/docker"
+	"chorus/internal/settings"
+	"chorus/internal/tool/files"
+	"chorus/internal/usage"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Sandboxes are the names people may choose.
+func Sandboxes() []string { return []string{"auto", "host", "bwrap", "docker:CONTAINER[:PATH]"} }
+
+// LaunchSandboxed is what our own program does when it is started inside a sandbox to
+// put the last belt on. It reports false when that is not why it was started.
+func LaunchSandboxed(args []string) (code int, ours bool) {
+	if len(args) == 0 || args[0] != bwrap.LaunchArg {
+		return 0, false
+	}
+	return bwrap.Launch(args[1:]), true
+}
+
+// probeTime is more than starting a sandbox takes, also on a busy machine.
+const probeTime = 15 * time.Second
+
+// What a profile says about walls.
+const (
+	Required  = "required"
+	Preferred = "preferred"
+	None      = "none"
+)
+
+// site is where the commands of a thread run.
+type Site struct {
+	Dir   string
+	Agent string
+	Proxy *EgressProxy // of its commands to the network
+}
+
+// wallPlan is how the commands of a run are to be run: what was chosen, and what may
+// be done where that cannot be had.
+type Plan struct {
+	Sandbox string // auto, host, bwrap, docker:…
+	Profile string
+	Walls   string // required, preferred or none
+	Own     bool   // somebody wrote that into the profile
+	Yes     bool
+	Hosts   []string
+	secrets []config.SecretRule
+	Roots   []string
+	openGit bool // a repository's settings and hooks may be changed
+}
+
+// planWalls reads the plan off the configuration and the flags.
+func (a *Isolation) Plan(bot *config.Bot, rules *permit.Profile, row journal.Thread, now chat.Terms, work engine.Work) Plan {
+	own := bot.Profiles[rules.Name()]
+	p := Plan{Sandbox: cmp.Or(now.Sandbox, bot.Sandbox), Profile: rules.Name(), Walls: own.Walls, Own: own.Walls != "", Yes: now.Yes,
+		Hosts: append(append([]string(nil), bot.EgressHosts...), own.Hosts...), secrets: bot.Secrets, Roots: bot.SandboxRoots,
+		openGit: bot.SandboxGit == "open"}
+	if p.Sandbox == "docker" && bot.SandboxContainer != "" {
+		p.Sandbox += ":" + bot.SandboxContainer
+	}
+	if p.Walls == "" {
+		p.Walls = Preferred
+		place := permit.JudgeOptions{Home: a.Home.Dir(), Workspace: row.Dir, UserHome: a.UserHome(), Who: permit.Who{Agent: row.Agent, Channel: settings.HomePlace(row.ID.Transport(), row.Place)}}
+		if now.Yes || unasked(rules, place, work) {
+			p.Walls = Required
+		}
+	}
+	return p
+}
+
+// unasked reports that a profile lets a command run that nobody named, without a
+// person seeing it first.
+func unasked(rules *permit.Profile, place permit.JudgeOptions, work engine.Work) bool {
+	request := []permit.Request{{Tool: "bash", Detail: "some-program --flag", Command: "some-program --flag"}}
+	if rules.Judge(request, place).Verdict == permit.Allow {
+		return true
+	}
+	for _, sender := range work.Senders {
+		place.Who.Roles = sender.Principal.Roles
+		if rules.Judge(request, place).Verdict == permit.Allow {
+			return true
+		}
+	}
+	return false
+}
+
+// ExecutorFor gives what runs the commands of a thread under a plan. A command never runs
+// behind weaker walls than the plan allows; what it may not have is said by the command.
+func (a *Isolation) ExecutorFor(s *Site, p Plan) (sandbox.Executor, error) {
+	if err := egress.Check(proxyRules(p)); err != nil {
+		return nil, fmt.Errorf("%w (egress.hosts, profiles.%s.hosts, secrets)", err, p.Profile)
+	}
+	kind, rest, _ := strings.Cut(p.Sandbox, ":")
+	switch kind {
+	case "host":
+		if p.Own && p.Walls == Required {
+			return nil, usage.Wrap(fmt.Errorf("profile %s requires walls (profiles.%s.walls), and sandbox host has none; choose auto or bwrap", p.Profile, p.Profile))
+		}
+		return a.Executor, nil
+	case "", "auto":
+		if p.Walls == None {
+			return a.Executor, nil
+		}
+		return a.newWalled(s, p), nil
+	case "bwrap":
+		p.Walls, p.Own = Required, true
+		return a.newWalled(s, p), nil
+	case "docker":
+		if len(p.Hosts) > 0 {
+			a.Logs.LogOnce("egress.hosts does not hold in a container: it reaches what its own network reaches", "sandbox")
+		}
+		return a.docker(rest, s.Dir)
+	}
+	return nil, unknownSandbox(p.Sandbox)
+}
+
+func unknownSandbox(name string) error {
+	return usage.Wrap(fmt.Errorf("unknown sandbox %q; there are %s", name, strings.Join(Sandboxes(), ", ")))
+}
+
+// checkSandbox looks at a name before anything is begun with it. Walls that somebody
+// asked for by name are tried.
+func (a *Isolation) Check(ctx context.Context, name, dir string) error {
+	kind, rest, _ := strings.Cut(name, ":")
+	switch kind {
+	case "", "auto", "host":
+		return nil
+	case "bwrap":
+		if _, err := a.Probe.Executor(ctx, a); err != nil {
+			return fmt.Errorf("sandbox bwrap does not work here: %w; or choose --sandbox host, which has no walls", err)
+		}
+		return nil
+	case "docker":
+		_, err := a.docker(rest, dir)
+		return err
+	}
+	return unknownSandbox(name)
+}
+
+func (a *Isolation) docker(name, dir string) (sandbox.Executor, error) {
+	container, inside, _ := strings.Cut(name, ":")
+	if container == "" {
+		return nil, usage.Wrap(errors.New("sandbox docker needs the name of a running container: docker:NAME, or docker:NAME:/path/in/it, or sandboxContainer in the configuration"))
+	}
+	made, err := docker.New(docker.Options{Container: container, Host: dir, Inside: inside, Environ: a.Environ})
+	if err != nil {
+		return nil, fmt.Errorf("sandbox docker: %w", err)
+	}
+	return made, nil
+}
+
+func (a *Isolation) newBwrap() (*bwrap.Executor, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("sandbox bwrap: %w", err)
+	}
+	return bwrap.New(bwrap.Options{Environ: a.Environ, Hide: a.unseen(), Launcher: self}), nil
+}
+
+// announceWalls finds out, at the start of a chat, what auto means here, and says so
+// where it means less than it should.
+func (a *Isolation) Announce(ctx context.Context, name string) {
+	if name != "auto" {
+		return
+	}
+	if _, err := a.Probe.Executor(ctx, a); err != nil {
+		a.Notices.WarnOnce(fmt.Sprintf("there are no walls for commands here: %v. Those that you are asked about run without them; "+
+			"those that would run unasked are refused, unless --sandbox host is chosen", err))
+	}
+}
+
+// sandboxName is where commands of a thread run, for people: what was chosen, and what
+// that means here as far as it is known without trying.
+func (a *Isolation) Describe(chosen string, bot *config.Bot, profile string) string {
+	name := cmp.Or(chosen, bot.Sandbox)
+	if name != "auto" {
+		return name
+	}
+	if bot.Profiles[profile].Walls == None {
+		return "host"
+	}
+	switch _, err, known := a.Probe.Known(a); {
+	case !known:
+		return "auto"
+	case err == nil:
+		return "bwrap"
+	default:
+		return "no walls"
+	}
+}
+
+// rooms are what a command of a thread sees behind walls.
+func WorkspaceRoots(dir string, named []files.Root) []sandbox.Root {
+	out := []sandbox.Root{{Path: dir, Writable: true}}
+	for _, r := range named {
+		out = append(out, sandbox.Root{Path: r.Dir, Writable: r.Writable})
+	}
+	return out
+}
+
+// chosenExecutor is a thread's executor; which one it is is chosen before each run.
+type SwitchedExecutor struct {
+	mu    sync.Mutex
+	Inner sandbox.Executor
+}
+
+var _ sandbox.Executor = (*SwitchedExecutor)(nil)
+
+func (c *SwitchedExecutor) Switch(e sandbox.Executor) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Inner = e
+}
+
+func (c *SwitchedExecutor) now() sandbox.Executor {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.Inner
+}
+
+// Run implements sandbox.Executor.
+func (c *SwitchedExecutor) Run(ctx context.Context, cmd sandbox.Command) (sandbox.Result, error) {
+	return c.now().Run(ctx, cmd)
+}
+
+// Reap implements sandbox.Executor.
+func (c *SwitchedExecutor) Reap(ctx context.Context, call string) (int, error) {
+	return c.now().Reap(ctx, call)
+}
+
+// Name implements sandbox.Executor.
+func (c *SwitchedExecutor) Name() string { return c.now().Name() }

@@ -1,0 +1,130 @@
+package isolate
+
+import (
+	"chorus/internal/datadir"
+	"chorus/internal/sandbox/bwrap"
+	"chorus/internal/sandbox/hosttools"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// walls are what this process knows about bubblewrap on this machine. It is tried by
+// the first command, and once for all processes where it works: the home remembers.
+type SandboxProbe struct {
+	mu   sync.Mutex
+	made *bwrap.Executor
+	Err  error // why it does not work
+	Done bool
+}
+
+// executor gives bubblewrap, or says why it does not work here and what to do.
+func (w *SandboxProbe) Executor(ctx context.Context, a *Isolation) (*bwrap.Executor, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.Done {
+		w.try(ctx, a, true)
+	}
+	return w.made, w.Err
+}
+
+// again tries it once more, after it had failed with a command although it was known to
+// work. It reports whether it does.
+func (w *SandboxProbe) Again(ctx context.Context, a *Isolation) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.try(ctx, a, false)
+	return w.Err
+}
+
+// known is what is known without trying.
+func (w *SandboxProbe) Known(a *Isolation) (*bwrap.Executor, error, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.Done && a.Remembered() {
+		w.try(context.Background(), a, true)
+	}
+	return w.made, w.Err, w.Done
+}
+
+// try finds out; believe takes the home's word. A cancelled try is no answer.
+func (w *SandboxProbe) try(ctx context.Context, a *Isolation, believe bool) {
+	if w.made == nil {
+		if w.made, w.Err = a.newBwrap(); w.Err != nil {
+			w.Done = true
+			return
+		}
+	}
+	if believe && a.Remembered() {
+		w.Done, w.Err = true, nil
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	w.Err = w.made.Probe(limited)
+	w.Done = w.Err == nil || ctx.Err() == nil
+	a.Remember(w.Err == nil)
+}
+
+// wallFile remembers that walls could be put up.
+func (a *Isolation) probeFile() string { return filepath.Join(a.Home.Dir(), "cache", "walls") }
+
+// wallKey changes with everything on which it depends whether walls can be put up: the
+// program, the kernel, its settings, who we are. "": there is no program.
+func probeKey() string {
+	path, err := exec.LookPath("bwrap")
+	if err != nil {
+		return ""
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	parts := []string{path, info.ModTime().UTC().String(), fmt.Sprint(info.Size(), os.Getuid())}
+	for _, name := range []string{"kernel/osrelease", "user/max_user_namespaces", "kernel/unprivileged_userns_clone", "kernel/apparmor_restrict_unprivileged_userns"} {
+		text, _ := os.ReadFile("/proc/sys/" + name)
+		parts = append(parts, string(text))
+	}
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
+	return hex.EncodeToString(sum[:])
+}
+
+func (a *Isolation) Remembered() bool {
+	data, err := os.ReadFile(a.probeFile())
+	return err == nil && len(data) > 0 && string(data) == probeKey()
+}
+
+// rememberWalls writes down that they work. That they do not is found out anew each time: somebody
+// may be about to mend it.
+func (a *Isolation) Remember(work bool) {
+	var err error
+	switch {
+	case work:
+		if _, err = a.Home.Ensure(filepath.Dir(a.probeFile())); err == nil {
+			err = datadir.WriteFile(a.probeFile(), []byte(probeKey()), 0o600)
+		}
+	case a.Remembered():
+		err = os.Remove(a.probeFile())
+	}
+	if err != nil {
+		a.Log.Warn("whether the sandbox works is not remembered: "+err.Error(), "component", "sandbox", "event", "walls_not_remembered")
+	}
+}
+
+// unseen is what no command may see, wherever it works.
+func (a *Isolation) unseen() []string { return append(hosttools.Keys(a.UserHome()), a.Home.Dir()) }
+
+// userHome is the home of whoever runs us; "" when nobody knows.
+func (a *Isolation) UserHome() string {
+	dir := a.Env("HOME")
+	if !filepath.IsAbs(dir) {
+		dir, _ = os.UserHomeDir()
+	}
+	return dir
+}

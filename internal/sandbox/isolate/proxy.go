@@ -1,0 +1,168 @@
+package isolate
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/egress"
+	"chorus/internal/sandbox"
+	"chorus/internal/sandbox/bwrap"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// door is the way from a thread's commands to the network: a proxy that is started by
+// the first command and ends with the thread's bench. Without any host it only says no,
+// and what would have to be written where.
+type EgressProxy struct {
+	Thread chat.ThreadID
+
+	mu      sync.Mutex
+	proxy   *egress.Proxy
+	dir     *OwnDir // removed with it
+	rules   string  // of which plan its rules are
+	opened  opened
+	setting string
+	ears    map[int]*[]string // by number, of the commands that run
+	next    int
+}
+
+// opened is how a command reaches the proxy.
+type opened struct {
+	socket string
+	env    []string
+	roots  []sandbox.Root
+}
+
+// longestSocket is what systems take as the path of a unix socket, with room to spare.
+const longestSocket = 90
+
+// open gives the way to a proxy that holds to the plan.
+func (d *EgressProxy) open(ctx context.Context, a *Isolation, p Plan) (opened, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	rules := proxyRules(p)
+	key := fmt.Sprintf("%q %q", rules.Hosts, secretsOf(p.secrets))
+	if d.proxy != nil && d.rules == key {
+		return d.opened, nil
+	}
+	d.setting = "egress.hosts or profiles." + p.Profile + ".hosts"
+	if d.proxy != nil {
+		if err := d.proxy.SetRules(rules); err != nil {
+			return opened{}, err
+		}
+	} else if err := d.start(ctx, a, rules); err != nil {
+		return opened{}, fmt.Errorf("open the sandbox's way to the network: %w", err)
+	}
+	if err := d.describe(len(p.secrets) > 0); err != nil {
+		return opened{}, fmt.Errorf("describe the sandbox's way to the network: %w", err)
+	}
+	d.rules = key
+	return d.opened, nil
+}
+
+func (d *EgressProxy) start(ctx context.Context, a *Isolation, rules egress.Rules) error {
+	dir, err := a.proxyDir(d.Thread)
+	if err != nil {
+		return err
+	}
+	proxy, err := egress.Listen(context.WithoutCancel(ctx), "unix:"+filepath.Join(dir.Path, "door"), rules, egress.Options{
+		Setting: d.setting, Dir: dir.Path, OnRefused: func(r egress.Refusal) { d.refused(a, r) },
+	})
+	if err != nil {
+		return errors.Join(err, dir.Close())
+	}
+	d.proxy, d.dir = proxy, dir
+	return nil
+}
+
+// describe tells how the proxy is reached; the roots that must be trusted are shown
+// only where something is opened for a secret.
+func (d *EgressProxy) describe(secrets bool) error {
+	view := egress.View{Proxy: bwrap.Proxy}
+	d.opened = opened{socket: filepath.Join(d.dir.Path, "door")}
+	var err error
+	if secrets {
+		if view.Trust, err = d.proxy.TrustFile(); err != nil {
+			return err
+		}
+		d.opened.roots = []sandbox.Root{{Path: view.Trust}}
+	}
+	d.opened.env, err = d.proxy.Environ(view)
+	return err
+}
+
+// doorRules are the proxy's rules of a plan.
+func proxyRules(p Plan) egress.Rules {
+	rules := egress.Rules{Hosts: p.Hosts}
+	for _, s := range p.secrets {
+		rules.Secrets = append(rules.Secrets, egress.Secret{Name: s.Name, Hosts: s.Hosts, Value: func() (string, error) {
+			if s.Value == "" {
+				return "", errors.New("it is empty")
+			}
+			return string(s.Value), nil
+		}})
+	}
+	return rules
+}
+
+// secretsOf tells whether secrets have changed; it never leaves the process.
+func secretsOf(list []config.SecretRule) []string {
+	var out []string
+	for _, s := range list {
+		out = append(out, s.Name, string(s.Value), strings.Join(s.Hosts, " "))
+	}
+	return out
+}
+
+// refused writes a refusal down, and for those commands that run now.
+func (d *EgressProxy) refused(a *Isolation, r egress.Refusal) {
+	a.Log.Info("the sandbox's network refused a host", "component", "sandbox", "event", "host_refused", "thread", d.Thread, "host", r.Host, "why", string(r.Kind), "secret", r.Secret)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	text := fmt.Sprintf("[network: %s was refused (%s); whoever owns this Chorus may add %q to %s]", r.Host, r.Kind, r.Host, d.setting)
+	switch r.Kind {
+	case egress.WrongHost:
+		text = fmt.Sprintf("[network: the secret %q is not for %s; whoever owns this Chorus may add it to secrets.%s.hosts]", r.Secret, r.Host, r.Secret)
+	case egress.NoSecret:
+		text = fmt.Sprintf("[network: there is no secret %q; whoever owns this Chorus may add it under secrets]", r.Secret)
+	}
+	for _, ear := range d.ears {
+		if !slices.Contains(*ear, text) && len(*ear) < 10 { // enough to go on with
+			*ear = append(*ear, text)
+		}
+	}
+}
+
+// listen hears refusals until done; heard gives them then.
+func (d *EgressProxy) listen() (heard func() []string, done func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ears == nil {
+		d.ears = map[int]*[]string{}
+	}
+	n, ear := d.next, &[]string{}
+	d.next++
+	d.ears[n] = ear
+	return func() []string { return *ear }, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.ears, n)
+	}
+}
+
+// close ends the proxy and its connections.
+func (d *EgressProxy) Close() error {
+	d.mu.Lock()
+	proxy, dir := d.proxy, d.dir
+	d.proxy = nil
+	d.mu.Unlock() // the proxy may still have something to say
+	if proxy == nil {
+		return nil
+	}
+	return errors.Join(proxy.Close(), dir.Close())
+}

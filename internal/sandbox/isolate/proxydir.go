@@ -1,0 +1,118 @@
+package isolate
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/settings"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// ownDir is a folder of this process alone, gone when it closes it. A process that is
+// killed leaves it behind; its lock does not stay, and whoever makes the next folder
+// beside it takes such ones away.
+type OwnDir struct {
+	Path string
+	Lock *os.File
+}
+
+// strayDoors is where a door's folder lies when the home's path is too long for a socket.
+const strayProxies = "chorus-door-"
+
+// makeOwnDir makes a folder below above, whose name begins with prefix.
+func MakeOwnDir(above, prefix string) (*OwnDir, error) {
+	for range 100 { // a sweep may be quicker than our lock
+		path, err := os.MkdirTemp(above, prefix)
+		if err != nil {
+			return nil, err
+		}
+		file, err := lockDir(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, errors.Join(err, os.Remove(path))
+		}
+		if file != nil {
+			return &OwnDir{path, file}, nil
+		}
+	}
+	return nil, fmt.Errorf("make a folder in %s: others remove it all the time", above)
+}
+
+// lockDir takes the lock of a folder; nil when somebody has it.
+func lockDir(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		var mine, now fs.FileInfo
+		if mine, err = file.Stat(); err == nil {
+			if now, err = os.Lstat(path); err == nil && os.SameFile(mine, now) {
+				return file, nil
+			}
+		}
+		if err == nil {
+			err = fs.ErrNotExist // another one by now
+		}
+	}
+	_ = file.Close()
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, nil
+	}
+	return nil, err
+}
+
+// close removes the folder. It lets go of the lock last, so that nobody else does.
+func (d *OwnDir) Close() error { return errors.Join(os.RemoveAll(d.Path), d.Lock.Close()) }
+
+// sweepOwnDirs removes the folders of processes that are no more, and says how many. What
+// cannot be locked or removed stays: it does no harm.
+func SweepOwnDirs(pattern string) (removed int) {
+	paths, _ := filepath.Glob(pattern)
+	for _, path := range paths {
+		file, err := lockDir(path)
+		if err != nil || file == nil {
+			continue
+		}
+		if (&OwnDir{path, file}).Close() == nil {
+			removed++
+		}
+	}
+	return removed
+}
+
+// sweepDoors removes what killed processes left of their doors, and nothing else that lies beside them.
+func (a *Isolation) SweepProxyDirs() int {
+	return SweepOwnDirs(filepath.Join(a.Home.Dir(), "run", strings.Repeat("[0-9a-f]", 8)+"*")) + SweepOwnDirs(filepath.Join(os.TempDir(), strayProxies+"*"))
+}
+
+// doorDir makes the folder of a thread's door.
+func (a *Isolation) proxyDir(thread chat.ThreadID) (*OwnDir, error) {
+	if n := a.SweepProxyDirs(); n > 0 {
+		a.Log.Info("folders of processes that were killed are removed", "component", "sandbox", "event", "doors_swept", "removed", n)
+	}
+	above, err := a.Home.Ensure(filepath.Join(a.Home.Dir(), "run"))
+	if err != nil {
+		return nil, err
+	}
+	dir, err := MakeOwnDir(above, settings.Place(string(thread))[:8]+"-")
+	if err != nil || len(dir.Path) <= longestSocket-len("/door") {
+		return dir, err
+	}
+	return elsewhere(dir)
+}
+
+// elsewhere makes the folder anew where paths are short.
+func elsewhere(dir *OwnDir) (*OwnDir, error) {
+	if err := dir.Close(); err != nil {
+		return nil, err
+	}
+	return MakeOwnDir("", strayProxies)
+}

@@ -1,0 +1,309 @@
+package service
+
+import (
+	"chorus/internal/agents"
+	"chorus/internal/approval"
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/config"
+	"chorus/internal/gate"
+	"chorus/internal/journal"
+	"chorus/internal/runsetup"
+	"chorus/internal/settings"
+	"chorus/internal/store"
+	"chorus/internal/tool/selfedit"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// ListAgents implements command.Agents. The one that answers where nobody is named
+// comes first, also when it was never made.
+func (o *Handler) ListAgents(ctx context.Context, by command.Caller) (command.List[command.Agent], error) {
+	out := command.List[command.Agent]{Items: []command.Agent{}}
+	if err := need(by, command.Read); err != nil {
+		return out, err
+	}
+	list, err := o.app.Settings.Agents().List(ctx)
+	if err != nil {
+		return out, o.ToError(err)
+	}
+	if !slices.ContainsFunc(list, func(a agents.Agent) bool { return a.Name == chat.DefaultAgent }) {
+		out.Items = append(out.Items, o.plainAgent())
+	}
+	for _, a := range list {
+		out.Items = append(out.Items, o.Agent(a))
+	}
+	return out, nil
+}
+
+// plainAgent is who answers where nobody was made.
+func (o *Handler) plainAgent() command.Agent {
+	own := o.Defaults(chat.DefaultAgent)
+	return command.Agent{Name: chat.DefaultAgent, Model: own.Model, Permissions: own.Permissions, Sandbox: own.Sandbox,
+		Description: "answers where no agent is named"}
+}
+
+func (o *Handler) Agent(a agents.Agent) command.Agent {
+	own := o.Defaults(a.Name)
+	line, _, _ := strings.Cut(strings.TrimSpace(a.SystemPrompt), "\n")
+	return command.Agent{Name: a.Name, Model: cmp.Or(a.Model, own.Model), Permissions: cmp.Or(a.Permissions, own.Permissions), Sandbox: own.Sandbox,
+		Workspace: o.app.Settings.Agents().Workspace(a.Name), CreatedAt: a.CreatedAt, Description: o.app.Logs.Redactor().Clipped(gate.Shortened(line))}
+}
+
+func (o *Handler) FindAgent(ctx context.Context, name string) (agents.Agent, error) {
+	a, err := o.app.Settings.Agents().Get(ctx, name)
+	var file *agents.FileError
+	if errors.As(err, &file) {
+		err = nil // the last good version holds
+	}
+	if errors.Is(err, agents.ErrUnknown) || errors.Is(err, agents.ErrName) || errors.Is(err, journal.ErrUnknown) {
+		return a, command.Errorf(command.NotFound, "there is no agent %.80q", name)
+	}
+	return a, err
+}
+
+// GetAgent implements command.Agents.
+func (o *Handler) GetAgent(ctx context.Context, by command.Caller, name string) (command.AgentDetail, error) {
+	if err := need(by, command.Read); err != nil {
+		return command.AgentDetail{}, err
+	}
+	a, err := o.FindAgent(ctx, name)
+	shown := o.Agent(a)
+	if err != nil && command.KindOf(err) == command.NotFound && name == chat.DefaultAgent {
+		shown, err = o.plainAgent(), nil
+	}
+	if err != nil {
+		return command.AgentDetail{}, o.ToError(err)
+	}
+	bot, err := o.app.Settings.Bot(name)
+	if err != nil {
+		return command.AgentDetail{}, o.ToError(err)
+	}
+	hide := o.app.Logs.Redactor()
+	out := command.AgentDetail{Agent: shown, Tools: []command.Tool{}, Docs: []command.Doc{}, Sessions: []command.Session{}, Settings: []command.Setting{},
+		SystemPrompt: hide.Text(cmp.Or(a.SystemPrompt, bot.SystemPrompt))}
+	if out.Tools, err = o.toolsOf(a, bot); err != nil {
+		return out, o.ToError(err)
+	}
+	for _, d := range runsetup.Docs(filepath.Join(o.app.Home.AgentDir(name), "docs")) {
+		out.Docs = append(out.Docs, command.Doc{Name: d.Name, Text: hide.Text(d.Text)})
+	}
+	if text, ok := runsetup.ReadText(filepath.Join(o.app.Home.AgentDir(name), "MEMORY.md")); ok {
+		out.Memory = hide.Text(text)
+	}
+	for _, row := range bot.Rows() {
+		if bot.IsSet(row.Key) {
+			out.Settings = append(out.Settings, o.setting(row))
+		}
+	}
+	list, err := o.ListSessions(ctx, by, command.SessionQuery{Agent: name, Limit: shownRuns})
+	out.Sessions = list.Items
+	return out, err
+}
+
+// toolsOf are the built-in tools of an agent with what its profile says of them in
+// general. Those of MCP servers are known once they run.
+func (o *Handler) toolsOf(a agents.Agent, bot *config.Bot) ([]command.Tool, error) {
+	b, err := o.BareToolbox()
+	if err != nil {
+		return nil, err
+	}
+	rules, err := settings.Profile(bot, cmp.Or(a.Permissions, bot.Permissions))
+	if err != nil {
+		return nil, err
+	}
+	out := []command.Tool{}
+	tools := b.List
+	if runsetup.IsDir(o.app.Home.AgentDir(a.Name)) && b.Self == nil {
+		tools = append(slices.Clip(tools), selfedit.Tools(nil)...) // they are only described
+	}
+	for _, t := range tools {
+		s := t.Spec()
+		if len(a.Tools) > 0 && !slices.Contains(a.Tools, s.Name) {
+			continue
+		}
+		line, _, _ := strings.Cut(strings.TrimSpace(s.Description), "\n")
+		verdict := "depends"
+		if !rules.Possible(s.Name) {
+			verdict = "deny"
+		}
+		out = append(out, command.Tool{Name: s.Name, Description: line, ReadOnly: s.ReadOnly, Verdict: verdict})
+	}
+	return out, nil
+}
+
+// CreateAgent implements command.Agents.
+func (o *Handler) CreateAgent(ctx context.Context, by command.Caller, in command.NewAgent) (command.Agent, error) {
+	if err := need(by, command.Admin); err != nil {
+		return command.Agent{}, err
+	}
+	given := agents.Agent{Name: in.Name, Model: in.Model, Permissions: in.Permissions, SystemPrompt: in.SystemPrompt}
+	if err := o.checkAgent(&given); err != nil {
+		return command.Agent{}, err
+	}
+	if given.Permissions != "" {
+		if err := o.app.Gate.MayGive(given.Permissions, by.Principal); err != nil {
+			return command.Agent{}, command.Errorf(command.Forbidden, "%w", err)
+		}
+	}
+	made, err := o.app.Settings.Agents().Create(ctx, given)
+	if err != nil {
+		return command.Agent{}, o.ToError(err)
+	}
+	return o.Agent(made), o.ToError(o.Record(ctx, by, made.Name, "agent create", "model "+cmp.Or(made.Model, "(default)")+", permissions "+made.Permissions))
+}
+
+// checkAgent says what is wrong with wishes for an agent before anything is written.
+func (o *Handler) checkAgent(a *agents.Agent) error {
+	if a.Model != "" {
+		name, err := o.app.Models.Name("", a.Model)
+		if err != nil {
+			return Invalid("model", "%v", err)
+		}
+		a.Model = name
+	}
+	if a.Permissions != "" {
+		if _, err := o.app.Setup.Profile(a.Permissions); err != nil {
+			return Invalid("permissions", "%v", err)
+		}
+	}
+	return nil
+}
+
+// ConfigureAgent implements command.Agents.
+func (o *Handler) ConfigureAgent(ctx context.Context, by command.Caller, name, key, value string) (command.Agent, error) {
+	if err := need(by, command.Admin); err != nil {
+		return command.Agent{}, err
+	}
+	if _, err := o.FindAgent(ctx, name); err != nil {
+		return command.Agent{}, o.ToError(err)
+	}
+	key = settings.CanonicalKey(key)
+	if key == "permissions" {
+		if err := o.app.Gate.MayGive(value, by.Principal); err != nil {
+			return command.Agent{}, command.Errorf(command.Forbidden, "%w", err)
+		}
+	}
+	changed, err := o.app.Settings.Agents().Configure(ctx, name, key, value)
+	if err != nil {
+		return command.Agent{}, Invalid(key, "%v", err)
+	}
+	return o.Agent(changed), o.ToError(o.Record(ctx, by, changed.Name, "agent config "+key, gate.Shortened(value)))
+}
+
+// DestroyAgent implements command.Agents.
+func (o *Handler) DestroyAgent(ctx context.Context, by command.Caller, name string, keepFiles bool) error {
+	if err := need(by, command.Admin); err != nil {
+		return err
+	}
+	if _, err := o.FindAgent(ctx, name); err != nil {
+		return o.ToError(err)
+	}
+	for _, status := range []string{"running", "waiting"} {
+		busy, err := o.app.DB.Threads(ctx, store.ThreadFilter{Agent: name, Status: Statuses[status], Limit: 1})
+		if err != nil {
+			return o.ToError(err)
+		}
+		if len(busy) > 0 {
+			return command.Errorf(command.Conflict, "agent %s is at work in session %s; stop it first", name, busy[0].ID.Thread())
+		}
+	}
+	if err := o.app.Settings.Agents().Destroy(ctx, name, keepFiles); err != nil {
+		return o.ToError(err)
+	}
+	detail := "with its files"
+	if keepFiles {
+		detail = "its files are kept"
+	}
+	return o.ToError(o.Record(ctx, by, name, "agent destroy", detail))
+}
+
+// record writes down who changed what through a door.
+func (o *Handler) Record(ctx context.Context, by command.Caller, agent, action, detail string) error {
+	hide := o.app.Logs.Redactor()
+	return o.app.DB.Audit(ctx, approval.Audit{Agent: agent, Principal: by.Principal, Action: hide.Text(action), Decision: gate.Changed, Detail: hide.Text(detail)})
+}
+
+// What is shown of an agent's files.
+const (
+	maxShown   = 256 << 10
+	maxEntries = 1000
+)
+
+// AgentFile implements command.Agents.
+func (o *Handler) AgentFile(ctx context.Context, by command.Caller, name, file string) (command.Entry, error) {
+	if err := need(by, command.Read); err != nil {
+		return command.Entry{}, err
+	}
+	if _, err := o.FindAgent(ctx, name); err != nil {
+		return command.Entry{}, o.ToError(err)
+	}
+	file = strings.TrimPrefix(path.Clean("/"+strings.ToValidUTF8(file, "_")), "/")
+	root, err := os.OpenRoot(o.app.Settings.Agents().Workspace(name))
+	if errors.Is(err, fs.ErrNotExist) && file == "" {
+		return command.Entry{Dir: true, Entries: []command.Entry{}}, nil
+	}
+	if err == nil {
+		defer root.Close()
+		var entry command.Entry
+		if entry, err = o.entry(root, file); err == nil {
+			return entry, nil
+		}
+	}
+	// Also what leads out of the workspace: nobody is told what is there.
+	return command.Entry{}, &command.Error{Kind: command.NotFound, Message: "there is no file " + gate.Shortened(file) + " in the workspace of " + name, Err: err}
+}
+
+func (o *Handler) entry(root *os.Root, file string) (command.Entry, error) {
+	// Without waiting: an agent can leave a pipe there that nobody writes to.
+	f, err := root.OpenFile(filepath.FromSlash(cmp.Or(file, ".")), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return command.Entry{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return command.Entry{}, err
+	}
+	out := command.Entry{Path: file, Dir: info.IsDir(), Size: info.Size(), MovedAt: info.ModTime()}
+	if info.IsDir() {
+		out.Size, out.Entries = 0, []command.Entry{}
+		list, err := f.ReadDir(maxEntries + 1)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return out, err
+		}
+		out.Cut = len(list) > maxEntries
+		for _, e := range list[:min(len(list), maxEntries)] {
+			if info, err := e.Info(); err == nil { // else it has just gone
+				out.Entries = append(out.Entries, command.Entry{Path: path.Join(file, e.Name()), Dir: e.IsDir(), Size: info.Size(), MovedAt: info.ModTime()})
+			}
+		}
+		slices.SortFunc(out.Entries, func(a, b command.Entry) int { return strings.Compare(a.Path, b.Path) })
+		return out, nil
+	}
+	if !info.Mode().IsRegular() {
+		return out, fs.ErrNotExist
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxShown))
+	if err != nil {
+		return out, err
+	}
+	out.Cut = info.Size() > int64(len(data))
+	text := data
+	if out.Cut {
+		text = []byte(strings.ToValidUTF8(string(data), "")) // a character may be cut in two
+	}
+	if out.Binary = !IsText(text); !out.Binary {
+		out.Text = o.app.Logs.Redactor().Text(string(text))
+	}
+	return out, nil
+}

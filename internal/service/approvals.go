@@ -1,0 +1,150 @@
+package service
+
+import (
+	"chorus/internal/approval"
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/journal"
+	"chorus/internal/store"
+	"cmp"
+	"context"
+	"errors"
+)
+
+// approvalStates are what a list of approvals can be narrowed to.
+var approvalStates = map[string]approval.State{"": approval.Open, "all": "", "pending": approval.Open, "approved": approval.Approved,
+	"denied": approval.Refused, "expired": approval.Expired, "cancelled": approval.Cancelled}
+
+// Approvals implements command.Desk.
+func (o *Handler) Approvals(ctx context.Context, by command.Caller, q command.ApprovalQuery) (command.List[command.Approval], error) {
+	out := command.List[command.Approval]{Items: []command.Approval{}}
+	if err := need(by, command.Read); err != nil {
+		return out, err
+	}
+	state, ok := approvalStates[q.State]
+	if !ok {
+		return out, Invalid("state", "there is no state %.40q; there are pending, approved, denied, expired, cancelled and all", q.State)
+	}
+	f := store.ApprovalList{State: state, Before: q.Cursor, Prefix: ownPrefix(by), Limit: limit(q.Limit, 50, 200) + 1}
+	if q.Session != "" {
+		row, err := o.find(ctx, by, q.Session, command.Read)
+		if err != nil {
+			return out, err
+		}
+		f.Thread, f.Prefix = row.ID, ""
+	}
+	// Those whose time is over are ended first, so that nobody answers in vain.
+	if _, err := o.Engine.Approvals(ctx, approval.Filter{State: approval.Open, Limit: 1}); err != nil {
+		return out, o.ToError(err)
+	}
+	found, err := o.app.DB.ApprovalsFor(ctx, f)
+	if err != nil {
+		return out, o.ToError(err)
+	}
+	if len(found) == f.Limit {
+		found = found[:f.Limit-1]
+		out.Next = found[len(found)-1].ID
+	}
+	for _, a := range found {
+		out.Items = append(out.Items, o.Approval(by, a))
+	}
+	return out, nil
+}
+
+// approval shows a question to somebody.
+func (o *Handler) Approval(by command.Caller, a approval.Approval) command.Approval {
+	hide := o.app.Logs.Redactor()
+	out := command.Approval{
+		ID: a.ID, Session: a.Thread.Thread(), Thread: string(a.Thread), Agent: a.Thread.Agent(), Run: a.Run, CallID: a.Call.ID, Tool: a.Call.Name,
+		ArgsJSON: hide.Text(string(a.Call.Args)), Dir: a.Dir, Preview: hide.Text(a.Preview), Risk: a.Risk, Rule: a.Rule, Reason: hide.Text(a.Reason),
+		Again: hide.Text(a.Again), AskedBy: a.AskedBy.String(), Payer: a.Payer.String(), AskedAt: a.AskedAt, Deadline: a.Deadline,
+		Who: cmp.Or(a.Who, approval.DefaultWho), State: string(a.State), AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt, Note: a.Note,
+		Actions: []string{},
+	}
+	if len(a.Bound) > 0 {
+		out.Bound = hide.JSON(a.Bound)
+	}
+	for _, action := range a.Actions {
+		out.Actions = append(out.Actions, hide.Text(action))
+	}
+	for _, v := range a.Votes {
+		out.Votes = append(out.Votes, command.Vote{By: v.By.String(), OK: v.OK, Note: v.Note, At: v.At})
+	}
+	if b, err := o.BareToolbox(); err == nil {
+		out.Label = hide.Text(b.Label(a.Call.Name, a.Call.Args))
+	}
+	if a.State == approval.Open && by.May(command.Approve) {
+		_, err := approval.Weigh(a, by.Principal, true)
+		out.MayAnswer = err == nil
+	}
+	return out
+}
+
+// Answer implements command.Desk.
+func (o *Handler) Answer(ctx context.Context, by command.Caller, id string, in command.Verdict) (command.Approval, error) {
+	if err := need(by, command.Approve); err != nil {
+		return command.Approval{}, err
+	}
+	a, err := o.findApproval(ctx, by, id)
+	if err != nil {
+		return command.Approval{}, o.ToError(err)
+	}
+	err = o.Engine.Answer(ctx, a.ID, by.Principal, in.Approved, in.Note)
+	now, rerr := o.app.DB.Approval(ctx, a.ID)
+	switch {
+	case errors.Is(err, journal.ErrSettled) && rerr == nil:
+		return command.Approval{}, &command.Error{Kind: command.Conflict, Message: "too late: " + now.Ended(), About: o.Approval(by, now), Err: err}
+	case err != nil:
+		return command.Approval{}, o.ToError(err)
+	case rerr != nil:
+		return command.Approval{}, o.ToError(rerr)
+	}
+	return o.Approval(by, now), nil
+}
+
+// findApproval finds a question of a session that the caller may see, by its id or the
+// call's. Call ids are the model's own and not unique: the open question is meant, else the newest.
+func (o *Handler) findApproval(ctx context.Context, by command.Caller, id string) (approval.Approval, error) {
+	none := command.Errorf(command.NotFound, "there is no approval %.80q", id)
+	a, err := o.app.DB.Approval(ctx, id)
+	if err == nil {
+		if !o.seesThread(ctx, by, a.Thread) {
+			return a, none
+		}
+		return a, nil
+	}
+	if !errors.Is(err, journal.ErrUnknown) {
+		return a, err
+	}
+	if id == "" {
+		return a, none
+	}
+	found, err := o.app.DB.ApprovalsFor(ctx, store.ApprovalList{Call: id, Prefix: ownPrefix(by), Limit: 50})
+	if err != nil {
+		return a, err
+	}
+	var open []approval.Approval
+	for _, x := range found {
+		if x.State == approval.Open {
+			open = append(open, x)
+		}
+	}
+	switch {
+	case len(open) == 1:
+		return open[0], nil
+	case len(open) > 1:
+		return a, command.Errorf(command.Conflict, "%d open questions are about a call %.80q; answer by the approval's own id", len(open), id)
+	case len(found) > 0:
+		return found[0], nil
+	default:
+		return a, none
+	}
+}
+
+func (o *Handler) seesThread(ctx context.Context, by command.Caller, thread chat.ThreadID) bool {
+	if by.May(command.Admin) {
+		return true
+	}
+	row, err := o.app.DB.Thread(ctx, thread)
+	return err == nil && sees(by, row)
+}

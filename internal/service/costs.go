@@ -1,0 +1,162 @@
+package service
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/ledger"
+	"chorus/internal/runsetup"
+	"chorus/internal/store"
+	"chorus/internal/usage"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// CostBy are the words that costs are grouped by.
+func CostBy() []string {
+	return []string{"model", "agent", "person", "channel", "thread", "day", "month"}
+}
+
+// CostQuery says which costs are wanted.
+type CostQuery struct {
+	By    string // one of CostBy
+	Since string // a day, a month, 7d, 12h, today, month or all
+}
+
+// Costs is what was spent, and how far the budgets are used.
+type Costs struct {
+	By      string       `json:"by"`
+	Since   time.Time    `json:"since,omitzero"` // UTC; zero: since ever
+	Rows    []Cost       `json:"rows"`
+	Total   Cost         `json:"total"`
+	Budgets []BudgetUsed `json:"budgets,omitempty"`
+}
+
+// Cost is one line. Money is in US dollars.
+type Cost struct {
+	Key      string     `json:"key"`
+	Calls    int        `json:"calls"`
+	Spent    float64    `json:"spent"`
+	Reserved float64    `json:"reserved,omitempty"` // by calls that are not over
+	Usage    chat.Usage `json:"usage"`
+}
+
+// BudgetUsed is how far one ceiling is used now.
+type BudgetUsed struct {
+	Key      string  `json:"key"`             // in the configuration
+	Whose    string  `json:"whose,omitempty"` // "": nobody has spent anything of it
+	Period   string  `json:"period"`
+	Spent    float64 `json:"spent"`
+	Reserved float64 `json:"reserved,omitempty"`
+	Most     float64 `json:"most"`
+	Left     float64 `json:"left"`
+}
+
+// Costs sums the ledger up.
+func (a *Service) Costs(ctx context.Context, q CostQuery, now time.Time) (Costs, error) {
+	since, err := CostSince(q.Since, now)
+	if err != nil {
+		return Costs{}, &usage.Error{Err: err}
+	}
+	if !slices.Contains(CostBy(), q.By) {
+		return Costs{}, &usage.Error{Err: fmt.Errorf("costs cannot be grouped by %q; there are %s", q.By, strings.Join(CostBy(), ", "))}
+	}
+	by := store.SpendBy(q.By)
+	if q.By == "person" {
+		by = store.ByPayer
+	}
+	sums, err := a.DB.Spend(ctx, store.SpendFilter{By: by, Since: since})
+	if err != nil {
+		return Costs{}, err
+	}
+	if by == store.ByDay || by == store.ByMonth {
+		slices.SortFunc(sums, func(x, y store.Sum) int { return strings.Compare(x.Key, y.Key) })
+	}
+	out := Costs{By: q.By, Since: since, Rows: []Cost{}}
+	var settled, open ledger.Nanos
+	for _, s := range sums {
+		out.Rows = append(out.Rows, Cost{s.Key, s.Calls, usd(s.Settled), usd(s.Open), s.Usage})
+		settled, open = settled+s.Settled, open+s.Open
+		out.Total.Calls, out.Total.Usage = out.Total.Calls+s.Calls, out.Total.Usage.Plus(s.Usage)
+	}
+	out.Total.Spent, out.Total.Reserved = usd(settled), usd(open)
+	out.Budgets, err = a.BudgetsUsed(ctx, now)
+	return out, err
+}
+
+func usd(n ledger.Nanos) float64 { return float64(n) / 1e9 }
+
+// costSince reads a time from which on costs are counted; days and months are UTC's.
+func CostSince(text string, now time.Time) (time.Time, error) {
+	switch text {
+	case "all":
+		return time.Time{}, nil
+	case "", "month":
+		return ledger.Month.Begin(now), nil
+	case "today":
+		return ledger.Day.Begin(now), nil
+	}
+	for _, layout := range []string{"2006-01-02", "2006-01"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	const most = 100 * 366 // days
+	if days, err := strconv.Atoi(strings.TrimSuffix(text, "d")); err == nil && strings.HasSuffix(text, "d") && days >= 0 && days <= most {
+		return now.Add(-time.Duration(days) * 24 * time.Hour), nil
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	return time.Time{}, fmt.Errorf("invalid time %q; write 2026-11-01, 2026-11, 7d, 12h, today, month or all", text)
+}
+
+// budgetsUsed holds what was spent against every ceiling that counts for somebody who
+// spent something this month. A ceiling that counts for nobody is listed untouched.
+func (a *Service) BudgetsUsed(ctx context.Context, now time.Time) ([]BudgetUsed, error) {
+	spenders, err := a.DB.Spenders(ctx, ledger.Month.Begin(now))
+	if err != nil {
+		return nil, err
+	}
+	bots := map[string]ledger.Budget{}
+	var limits []ledger.Limit
+	touched := map[ledger.Ceiling]bool{}
+	for _, s := range append(spenders, store.Spender{}) {
+		budget, ok := bots[s.Agent]
+		if !ok {
+			bot, err := a.Settings.Bot(s.Agent)
+			if err != nil {
+				return nil, err
+			}
+			budget = runsetup.BudgetOf(bot, false)
+			bots[s.Agent] = budget
+		}
+		if s.Thread == "" { // everybody's ceilings, once those of the spenders are known
+			for _, c := range budget.Ceilings {
+				if !touched[c] {
+					limits = append(limits, ledger.Limit{Ceiling: c})
+				}
+			}
+			continue
+		}
+		if under := budget.For(s.Thread, s.Agent, s.Payer, ""); under != nil {
+			for _, l := range under.Limits {
+				if l.Scope != ledger.Task && !slices.Contains(limits, l) {
+					limits, touched[l.Ceiling] = append(limits, l), true
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(limits, func(x, y ledger.Limit) int { return strings.Compare(x.Key()+" "+x.Whose, y.Key()+" "+y.Whose) })
+	stands, err := a.DB.Standing(ctx, limits)
+	if err != nil {
+		return nil, err
+	}
+	var out []BudgetUsed
+	for _, s := range stands {
+		out = append(out, BudgetUsed{s.Key(), s.Whose, string(s.Period), usd(s.Settled), usd(s.Open), usd(s.Most), usd(s.Left())})
+	}
+	return out, nil
+}

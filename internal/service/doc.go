@@ -1,0 +1,42 @@
+// Package service carries out the operations of Chorus on the store and the engine of this process.
+package service
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/datadir"
+	"chorus/internal/doctor"
+	"chorus/internal/engine"
+	"chorus/internal/gate"
+	"chorus/internal/logging"
+	"chorus/internal/overrides"
+	"chorus/internal/provider"
+	"chorus/internal/runsetup"
+	"chorus/internal/sandbox/isolate"
+	"chorus/internal/settings"
+	"chorus/internal/store"
+	"context"
+	"log/slog"
+)
+
+// Service is what operations work on: the store, the engine and the parts of the program.
+type Service struct {
+	DB        *store.DB
+	Home      *datadir.Home
+	Log       *slog.Logger
+	Models    *provider.Models
+	Overrides *overrides.Threads
+	Shared    *config.Bot
+	Version   string
+	Discovery *provider.Discovery
+	Gate      *gate.Gate
+	Isolation *isolate.Isolation
+	Logs      *logging.Logs
+	Settings  *settings.Settings
+	Setup     *runsetup.Setup
+	Engine    func(adopt func(chat.ThreadID) bool) *engine.Engine
+	Examine   func(ctx context.Context) doctor.Report
+	Me        func() chat.Principal
+
+	Serving streams
+}

@@ -1,0 +1,235 @@
+package service
+
+import (
+	"bytes"
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/config"
+	"chorus/internal/datadir"
+	"chorus/internal/id"
+	"chorus/internal/images"
+	"chorus/internal/journal"
+	"chorus/internal/runsetup"
+	"chorus/internal/settings"
+	"chorus/internal/window"
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// What people may hand in: more than a model can read, less than hurts.
+const (
+	maxAttachment  = 25 << 20
+	maxAttachments = 10   // with one message
+	MaxStored      = 1000 // in one session
+	MaxStoredBytes = 500 << 20
+	maxFileName    = 120
+)
+
+// Attach implements command.Sessions. The name is kept for people; the file lies under
+// one that cannot lead anywhere.
+func (o *Handler) Attach(ctx context.Context, by command.Caller, session, name string, body io.Reader) (command.Attachment, error) {
+	row, err := o.find(ctx, by, session, command.Chat)
+	if err != nil {
+		return command.Attachment{}, err
+	}
+	data, err := io.ReadAll(io.LimitReader(body, maxAttachment+1))
+	switch {
+	case err != nil:
+		return command.Attachment{}, Invalid("", "the file did not arrive whole: %v", err)
+	case len(data) > maxAttachment:
+		return command.Attachment{}, command.Errorf(command.TooLarge, "the file is larger than %d MB", maxAttachment>>20)
+	case len(data) == 0:
+		return command.Attachment{}, Invalid("", "the file is empty")
+	}
+	dir, err := o.app.Home.Ensure(o.app.Setup.Attachments(row.ID))
+	if err != nil {
+		return command.Attachment{}, o.ToError(err)
+	}
+	if count, bytes := Held(dir); count >= MaxStored || bytes+int64(len(data)) > MaxStoredBytes {
+		return command.Attachment{}, command.Errorf(command.TooLarge, "this session has %d files with %d MB already; begin another one", count, bytes>>20)
+	}
+	a := command.Attachment{ID: id.New(), Name: fileName(name), MediaType: Sniff(data), Size: int64(len(data))}
+	if err := datadir.WriteFile(filepath.Join(dir, a.ID+"-"+a.Name), data, 0o600); err != nil {
+		return command.Attachment{}, o.ToError(err)
+	}
+	return a, nil
+}
+
+// held is how many files a folder has, and how large they are together.
+func Held(dir string) (count int, bytes int64) {
+	list, _ := os.ReadDir(dir) // what cannot be read cannot be written either
+	for _, entry := range list {
+		if info, err := entry.Info(); err == nil {
+			count, bytes = count+1, bytes+info.Size()
+		}
+	}
+	return count, bytes
+}
+
+// fileName makes a name that is one on every disk and says nothing but a name.
+func fileName(name string) string {
+	name = strings.ReplaceAll(name, `\`, "/")
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	name = strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-()", r) {
+			return r
+		}
+		return '_'
+	}, strings.ToValidUTF8(name, "_"))
+	name = strings.TrimLeft(name, ".-")
+	for len(name) > maxFileName {
+		_, size := utf8.DecodeRuneInString(name)
+		name = name[size:] // the end has the kind of file
+	}
+	return cmp.Or(name, "file")
+}
+
+// sniff tells a file's type from its bytes alone.
+func Sniff(data []byte) string {
+	if media := images.Sniff(data); media != "" {
+		return media
+	}
+	if IsText(data) {
+		return "text/plain; charset=utf-8"
+	}
+	media := http.DetectContentType(data)
+	if strings.HasPrefix(media, "text/") {
+		return "application/octet-stream" // what only looks like a page is none
+	}
+	return media
+}
+
+// isText reports whether people could read it.
+func IsText(data []byte) bool {
+	return utf8.Valid(data) && !bytes.ContainsFunc(data, func(r rune) bool {
+		return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' && r != '\f' && r != '\x1b'
+	})
+}
+
+// words makes the blocks of what somebody says: their text, and what they attached.
+func (o *Handler) words(ctx context.Context, row journal.Thread, in command.Words, bot *config.Bot) (chat.Blocks, error) {
+	text := Clipped(in.Message, bot.MaxMessageChars)
+	if strings.TrimSpace(text) == "" && len(in.Attachments) == 0 {
+		return nil, Invalid("message", "the message is empty; say something")
+	}
+	if len(in.Attachments) > maxAttachments {
+		return nil, Invalid("attachments", "at most %d files go with one message", maxAttachments)
+	}
+	var blocks chat.Blocks
+	if text != "" {
+		blocks = append(blocks, chat.Text{Text: text})
+	}
+	for _, name := range in.Attachments {
+		more, err := o.attached(ctx, row.ID, name, bot)
+		if err != nil {
+			return nil, err
+		}
+		blocks = append(blocks, more...)
+	}
+	return blocks, nil
+}
+
+// attached is a file as a message carries it: a picture as one, a text with its words, anything
+// else by where it lies.
+func (o *Handler) attached(ctx context.Context, thread chat.ThreadID, ref string, bot *config.Bot) (chat.Blocks, error) {
+	file, data, err := o.stored(thread, ref)
+	if err != nil {
+		return nil, err
+	}
+	_, name, _ := strings.Cut(file, "-")
+	media := Sniff(data)
+	if images.Sniff(data) != "" && bot.IncludeImages {
+		fitted, media, _, _, err := images.Fit(data, images.Limits{}, runsetup.MaxPixels)
+		if err != nil {
+			return nil, Invalid("attachments", "%s: %v", name, err)
+		}
+		hash, err := o.app.DB.PutBlob(ctx, fitted)
+		if err != nil {
+			return nil, err
+		}
+		return chat.Blocks{chat.Image{Blob: hash, MediaType: media, Name: name, Size: int64(len(fitted))}}, nil
+	}
+	hash, err := o.app.DB.PutBlob(ctx, data)
+	if err != nil {
+		return nil, err
+	}
+	out := chat.Blocks{chat.File{Name: name, MediaType: media, Path: "@attachments/" + file, Size: int64(len(data)), Blob: hash}}
+	if IsText(data) && bot.IncludeTextAttachments && bot.MaxTextAttachmentKB > 0 {
+		out = append(out, chat.Text{Text: window.Attachment(name, string(data), bot.MaxTextAttachmentKB<<10)})
+	}
+	return out, nil
+}
+
+// stored reads a file that was attached before.
+func (o *Handler) stored(thread chat.ThreadID, ref string) (name string, data []byte, err error) {
+	missing := Invalid("attachments", "there is no attachment %.80q in this session; upload it first", ref)
+	if !settings.PlainID(ref) {
+		return "", nil, missing
+	}
+	dir := o.app.Setup.Attachments(thread)
+	list, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", nil, err
+	}
+	for _, entry := range list {
+		if strings.HasPrefix(entry.Name(), ref+"-") && entry.Type().IsRegular() {
+			data, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+			return entry.Name(), data, err
+		}
+	}
+	return "", nil, missing
+}
+
+// Blob implements command.Sessions.
+func (o *Handler) Blob(ctx context.Context, by command.Caller, session, hash string) (command.File, error) {
+	row, err := o.find(ctx, by, session, command.Read)
+	if err != nil {
+		return command.File{}, err
+	}
+	none := command.Errorf(command.NotFound, "there is no file %.80q in this session", hash)
+	if sum, err := hex.DecodeString(hash); err != nil || len(sum) != 32 {
+		return command.File{}, none
+	}
+	has, err := o.holdsBlob(ctx, row.ID, hash)
+	if err != nil {
+		return command.File{}, o.ToError(err)
+	}
+	if !has {
+		return command.File{}, none
+	}
+	data, err := o.app.DB.Blob(ctx, hash)
+	if err != nil {
+		return command.File{}, o.ToError(err)
+	}
+	return command.File{ReadCloser: io.NopCloser(bytes.NewReader(data)), MediaType: Sniff(data), Size: int64(len(data))}, nil
+}
+
+// maxForks is how many forks of forks are followed back to where a picture was sent.
+const maxForks = 20
+
+// holdsBlob reports whether an event of the thread names the bytes, or one of those
+// that it was forked from.
+func (o *Handler) holdsBlob(ctx context.Context, thread chat.ThreadID, hash string) (bool, error) {
+	for range maxForks {
+		has, err := o.app.DB.HasBlob(ctx, thread, hash)
+		if has || err != nil {
+			return has, err
+		}
+		made, err := o.Standing(ctx, thread)
+		if err != nil || made.Forked == "" {
+			return false, err
+		}
+		thread = made.Forked
+	}
+	return false, nil
+}

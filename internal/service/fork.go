@@ -1,0 +1,260 @@
+package service
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/engine"
+	"chorus/internal/id"
+	"chorus/internal/journal"
+	"chorus/internal/session"
+	"chorus/internal/settings"
+	"chorus/internal/transcript"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Fork implements command.Sessions.
+func (o *Handler) Fork(ctx context.Context, by command.Caller, session string, atSeq int64) (command.Session, error) {
+	row, err := o.find(ctx, by, session, command.Chat)
+	if err != nil {
+		return command.Session{}, err
+	}
+	made, err := o.Standing(ctx, row.ID)
+	if err != nil {
+		return command.Session{}, o.ToError(err)
+	}
+	thread, err := chat.NewThreadID("web", ownPlace(by.Principal), id.New(), row.Agent)
+	if err != nil {
+		return command.Session{}, o.ToError(err)
+	}
+	// What it works in is not copied: both work in the same files from here on.
+	if err := o.app.Fork(ctx, row, thread, by.Principal, atSeq, made.Terms); err != nil {
+		return command.Session{}, o.ToError(err)
+	}
+	return o.GetSession(ctx, by, thread.Thread())
+}
+
+// ForkThread makes a new thread of the same place whose history is the old one's up to
+// an event; 0: up to its end.
+func (a *Service) ForkThread(ctx context.Context, row journal.Thread, atSeq int64) (chat.ThreadID, error) {
+	transport, place, _, agent := row.ID.Parts()
+	thread, err := chat.NewThreadID(transport, place, id.New(), agent)
+	if err != nil {
+		return "", err
+	}
+	var made standing
+	text, err := a.DB.Setting(ctx, threadScope, string(row.ID))
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &made)
+	}
+	if err != nil && !errors.Is(err, journal.ErrUnknown) {
+		return "", err
+	}
+	return thread, a.Fork(ctx, row, thread, row.Owner, atSeq, made.Terms)
+}
+
+// fork writes the new thread: where it comes from and what was said there, in one
+// commit. Its history is whole pairs only: an answer whose calls were not done by then is
+// left out.
+func (a *Service) Fork(ctx context.Context, row journal.Thread, thread chat.ThreadID, owner chat.Principal, atSeq int64, terms chat.Terms) error {
+	if atSeq == 0 {
+		atSeq = row.Next - 1
+	}
+	if atSeq < 1 || atSeq >= row.Next {
+		return Invalid("atSeq", "session %s has the events 1 to %d; there is no %d to fork from", row.ID.Thread(), row.Next-1, atSeq)
+	}
+	lines, err := a.LinesUpTo(ctx, row.ID, atSeq)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(lines)
+	if err != nil {
+		return err
+	}
+	o := &Handler{app: a}
+	if err := o.putStanding(ctx, thread, standing{Terms: terms, Forked: row.ID}); err != nil {
+		return err
+	}
+	blob := chat.NewBlob(data)
+	event := func(body chat.Body) chat.Event {
+		return chat.Event{Thread: thread, Who: owner.String(), Platform: "local", PlatformID: id.New(), Body: body}
+	}
+	events := []chat.Event{event(chat.Forked{From: row.ID, AtSeq: atSeq})}
+	if len(lines) > 0 {
+		events = append(events, event(chat.Imported{Source: "fork of " + row.ID.Thread(), Blob: blob.Hash, Count: len(lines)}))
+	}
+	made := journal.Thread{ID: thread, Owner: owner, Dir: row.Dir, Title: strings.TrimSpace(row.Title + " (fork)")}
+	_, err = a.DB.Commit(ctx, journal.Commit{Thread: thread, Create: &made, Blobs: []chat.Blob{blob}, Events: events})
+	return err
+}
+
+// linesUpTo folds a thread up to an event and gives the conversation there.
+func (a *Service) LinesUpTo(ctx context.Context, thread chat.ThreadID, atSeq int64) ([]chat.Line, error) {
+	log, err := a.LogAt(ctx, thread, atSeq)
+	if err != nil {
+		return nil, err
+	}
+	return log.Lines()
+}
+
+// logAt is a thread's log as it was when it had atSeq events: from its snapshot where
+// that lies before, else from the beginning.
+func (a *Service) LogAt(ctx context.Context, thread chat.ThreadID, atSeq int64) (*transcript.Log, error) {
+	log, err := engine.Load(ctx, a.DB, thread)
+	if err != nil {
+		return nil, err
+	}
+	if log.Seq() > atSeq {
+		log = transcript.New(func(hash string) ([]byte, error) { return a.DB.Blob(context.WithoutCancel(ctx), hash) })
+	}
+	if log.Seq() == atSeq {
+		return log, nil
+	}
+	for ev, err := range a.DB.AllEvents(ctx, thread, log.Seq()) {
+		if err != nil {
+			return nil, err
+		}
+		if err := log.Apply(ev); err != nil {
+			return nil, err
+		}
+		if ev.Seq == atSeq {
+			break
+		}
+	}
+	return log, nil
+}
+
+// ResumeSession implements command.Sessions.
+func (o *Handler) ResumeSession(ctx context.Context, by command.Caller, name string, in command.Resume) (command.Session, error) {
+	if err := need(by, command.Chat); err != nil {
+		return command.Session{}, err
+	}
+	if in.Mode != "" && !session.ValidMode(in.Mode) {
+		return command.Session{}, Invalid("mode", "there is no resume mode %.40q; there are full, last-N (for example last-3) and summary", in.Mode)
+	}
+	row, err := o.find(ctx, by, name, command.Chat)
+	switch {
+	case err == nil:
+		return o.goOn(ctx, by, row, in)
+	case command.KindOf(err) != command.NotFound:
+		return command.Session{}, err
+	}
+	made, err := o.takeUp(ctx, by, name, in)
+	if err != nil {
+		return command.Session{}, o.ToError(err)
+	}
+	return o.GetSession(ctx, by, made)
+}
+
+// goOn resumes a session of this house: with other wishes, and with less of its window.
+func (o *Handler) goOn(ctx context.Context, by command.Caller, row journal.Thread, in command.Resume) (command.Session, error) {
+	id := row.ID.Thread()
+	if row.Status == chat.Running || row.Status == chat.Waiting {
+		return command.Session{}, command.Errorf(command.Conflict, "session %s is live; talk to it, or stop its run first", id)
+	}
+	made, err := o.Standing(ctx, row.ID)
+	if err != nil {
+		return command.Session{}, o.ToError(err)
+	}
+	if in.Provider != "" || in.Model != "" {
+		terms, _, err := o.plan(by, command.NewSession{Agent: row.Agent, Provider: in.Provider, Model: in.Model}, row.ID)
+		if err != nil {
+			return command.Session{}, o.ToError(err)
+		}
+		made.Terms.Model = terms.Model
+		if err := o.putStanding(ctx, row.ID, made); err != nil {
+			return command.Session{}, o.ToError(err)
+		}
+	}
+	n, cut := resumed(in.Mode)
+	if cut {
+		err := o.Engine.Trim(ctx, row.ID, n)
+		if errors.Is(err, engine.ErrBusy) {
+			return command.Session{}, command.Errorf(command.Conflict, "session %s is live; talk to it, or stop its run first", id)
+		}
+		if err != nil {
+			return command.Session{}, o.ToError(err)
+		}
+	}
+	return o.GetSession(ctx, by, id)
+}
+
+// resumed says whether a mode leaves something out, and how many prompts it keeps.
+func resumed(mode string) (prompts int, cut bool) {
+	if mode == "" || mode == "full" {
+		return 0, false
+	}
+	_, _ = fmt.Sscanf(mode, "last-%d", &prompts) // summary: none
+	return prompts, true
+}
+
+// takeUp makes a session of a file that a coding agent has left in a repository.
+func (o *Handler) takeUp(ctx context.Context, by command.Caller, name string, in command.Resume) (string, error) {
+	if in.WorkspacePath == "" {
+		return "", noSession(name)
+	}
+	path, err := session.Path(in.WorkspacePath, name)
+	if err != nil {
+		return "", noSession(name)
+	}
+	terms, dir, err := o.plan(by, command.NewSession{WorkspacePath: in.WorkspacePath, Provider: in.Provider, Model: in.Model}, "")
+	if err != nil {
+		return "", err
+	}
+	log, err := readSession(filepath.Join(dir, session.Folder, filepath.Base(path)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", command.Errorf(command.NotFound, "there is no log of a session %.80q in %s", name, dir)
+	}
+	if err != nil {
+		return "", err
+	}
+	if found, err := o.app.DB.ThreadsNamed(ctx, name); err != nil || len(found) > 0 || !settings.PlainID(name) {
+		name = id.New() // the name is somebody else's here
+	}
+	thread, err := chat.NewThreadID("web", ownPlace(by.Principal), name, chat.DefaultAgent)
+	if err != nil {
+		return "", err
+	}
+	lines := session.Resume(log.Lines(), cmp.Or(in.Mode, "full"), nil)
+	data, err := json.Marshal(lines)
+	if err != nil {
+		return "", err
+	}
+	blob := chat.NewBlob(data)
+	if err := o.putStanding(ctx, thread, standing{Terms: terms}); err != nil {
+		return "", err
+	}
+	row := journal.Thread{ID: thread, Owner: by.Principal, Dir: dir}
+	_, err = o.app.DB.Commit(ctx, journal.Commit{Thread: thread, Create: &row, Blobs: []chat.Blob{blob},
+		Events: []chat.Event{{Thread: thread, Who: by.Principal.String(), Platform: "local", PlatformID: id.New(),
+			Body: chat.Imported{Source: filepath.Base(path), Blob: blob.Hash, Count: len(lines)}}}})
+	return name, err
+}
+
+// maxSessionFile is more than a model could ever read of one.
+const maxSessionFile = 64 << 20
+
+func readSession(path string) (session.Log, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return session.Log{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return session.Log{}, err
+	case !info.Mode().IsRegular():
+		return session.Log{}, fs.ErrNotExist
+	case info.Size() > maxSessionFile:
+		return session.Log{}, command.Errorf(command.TooLarge, "the session file is larger than %d MB", maxSessionFile>>20)
+	}
+	return session.Read(f, nil)
+}

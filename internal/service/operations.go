@@ -1,0 +1,117 @@
+package service
+
+import (
+	"chorus/internal/approval"
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/config"
+	"chorus/internal/operation"
+	"chorus/internal/store"
+	"context"
+	"strings"
+)
+
+// Operations carries out every operation on this home, for a server: from then on the engine runs every
+// thread, except those of terminals (see Service).
+func (a *Service) Operations() *operation.Local { return a.Handler().operations() }
+
+// GuestOperations carries out every operation on this home for a process that does one thing and ends: what it
+// writes is taken up by whichever process runs the thread, and it runs none itself.
+func (a *Service) GuestOperations() *operation.Local {
+	o := &Handler{app: a, names: map[string]chat.ThreadID{}, guest: true}
+	o.Engine = a.Engine(nil)
+	return o.operations()
+}
+
+func (o *Handler) operations() *operation.Local {
+	return operation.NewLocal(operation.LocalOptions{Handlers: []any{command.Handler(o)}, Nouns: o.nouns()})
+}
+
+// maxSuggested is how many names are suggested: more than anybody reads, and than any platform shows.
+const maxSuggested = 50
+
+// nouns are what inputs name. Whether a named thing is there is found out by each operation itself, in the
+// same look that reads it.
+func (o *Handler) nouns() map[string]operation.Noun {
+	suggest := func(names func(context.Context, operation.Caller, string) ([]string, error)) operation.Noun {
+		return operation.Noun{Suggest: func(ctx context.Context, by operation.Caller, prefix string) ([]string, error) {
+			list, err := names(ctx, by, prefix)
+			var out []string
+			for _, name := range list {
+				if strings.HasPrefix(strings.ToLower(name), strings.ToLower(prefix)) && len(out) < maxSuggested {
+					out = append(out, name)
+				}
+			}
+			return out, o.ToError(err)
+		}}
+	}
+	return map[string]operation.Noun{
+		"session": suggest(o.sessionNames), "approval": suggest(o.approvalNames), "agent": suggest(o.agentNames),
+		"model": suggest(o.modelNames), "token": suggest(o.tokenNames),
+		"setting": suggest(func(context.Context, operation.Caller, string) (names []string, _ error) {
+			for _, k := range config.Keys() {
+				if settable(k) {
+					names = append(names, k.Path)
+				}
+			}
+			return names, nil
+		}),
+	}
+}
+
+func (o *Handler) sessionNames(ctx context.Context, by operation.Caller, prefix string) (names []string, err error) {
+	if prefix == "" {
+		list, err := o.ListSessions(ctx, by, command.SessionQuery{Limit: maxSuggested})
+		for _, s := range list.Items {
+			names = append(names, s.ID)
+		}
+		return names, err
+	}
+	rows, err := o.app.DB.ThreadsNamed(ctx, prefix)
+	for _, row := range rows {
+		if sees(by, row) {
+			names = append(names, row.ID.Thread())
+		}
+	}
+	return names, err
+}
+
+func (o *Handler) approvalNames(ctx context.Context, by operation.Caller, prefix string) (names []string, err error) {
+	found, err := o.Engine.Approvals(ctx, approval.Filter{Prefix: strings.ToLower(prefix), Newest: true})
+	for _, a := range found {
+		if o.seesThread(ctx, by, a.Thread) {
+			names = append(names, a.ID)
+		}
+	}
+	return names, err
+}
+
+func (o *Handler) agentNames(ctx context.Context, by operation.Caller, _ string) (names []string, err error) {
+	list, err := o.ListAgents(ctx, by)
+	for _, a := range list.Items {
+		names = append(names, a.Name)
+	}
+	return names, err
+}
+
+func (o *Handler) modelNames(ctx context.Context, by operation.Caller, _ string) (names []string, err error) {
+	list, err := o.Models(ctx, by)
+	for _, m := range list.Items {
+		names = append(names, m.Name)
+	}
+	return names, err
+}
+
+func (o *Handler) tokenNames(ctx context.Context, by operation.Caller, _ string) (names []string, err error) {
+	if !by.May(operation.Admin) {
+		return nil, nil
+	}
+	var rows []store.Token
+	rows, err = o.app.DB.Tokens(ctx)
+	for _, row := range rows {
+		if row.Revoked.IsZero() {
+			names = append(names, row.Name)
+		}
+	}
+	return names, err
+}

@@ -1,0 +1,224 @@
+package service
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/ledger"
+	"chorus/internal/runsetup"
+	"chorus/internal/store"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// costWords are the words of the API for what costs are grouped by.
+var costWords = map[string]store.SpendBy{"": store.ByModel, "agent": store.ByAgent, "model": store.ByModel, "person": store.ByPayer,
+	"channel": store.ByChannel, "day": store.ByDay, "month": store.ByMonth, "session": store.ByThread, "run": store.ByRun}
+
+// maxCosts is how many sums are shown; the total counts all of them.
+const maxCosts = 1000
+
+// Costs implements command.Books. Who is no admin sees what they paid themselves.
+func (o *Handler) Costs(ctx context.Context, by command.Caller, q command.CostQuery) (command.Costs, error) {
+	return o.CostsUnder(ctx, by, q, "")
+}
+
+// costsUnder are the costs of threads whose ids begin alike.
+func (o *Handler) CostsUnder(ctx context.Context, by command.Caller, q command.CostQuery, under string) (command.Costs, error) {
+	if err := need(by, command.Read); err != nil {
+		return command.Costs{}, err
+	}
+	now := time.Now().UTC()
+	group, ok := costWords[q.By]
+	if !ok {
+		return command.Costs{}, Invalid("by", "costs cannot be grouped by %.40q; there are agent, model, person, channel, day, month, session and run", q.By)
+	}
+	since, err := CostSince(q.Since, now)
+	if err != nil {
+		return command.Costs{}, Invalid("since", "%v", err)
+	}
+	out := command.Costs{By: cmp.Or(q.By, "model"), Since: since, Rows: []command.Cost{}, Budgets: []command.Budget{}}
+	f := store.SpendFilter{By: group, Since: since, Under: under}
+	if !by.May(command.Admin) {
+		f.Payer = by.Principal.String()
+	}
+	sums, err := o.app.DB.Spend(ctx, f)
+	if err != nil {
+		return out, o.ToError(err)
+	}
+	if group == store.ByDay || group == store.ByMonth {
+		slices.SortFunc(sums, func(x, y store.Sum) int { return cmp.Compare(x.Key, y.Key) })
+	}
+	var total ledger.Nanos
+	for _, s := range sums {
+		total += s.Settled
+		if len(out.Rows) < maxCosts {
+			out.Rows = append(out.Rows, o.cost(group, s))
+		}
+	}
+	out.Total = usd(total)
+	out.Budgets, err = o.budgets(ctx, by, now)
+	return out, o.ToError(err)
+}
+
+func (o *Handler) cost(by store.SpendBy, s store.Sum) command.Cost {
+	c := command.Cost{Key: s.Key, Dollars: usd(s.Settled), Calls: s.Calls, InputTokens: s.Usage.Input, OutputTokens: s.Usage.Output,
+		CacheReadTokens: s.Usage.CacheRead, CacheWriteTokens: s.Usage.CacheWrite}
+	switch by {
+	case store.ByThread:
+		c.Key = chat.ThreadID(s.Key).Thread()
+	case store.ByModel:
+		if price, _ := runsetup.PriceOf(o.app.Models, o.app.Shared)(s.Key); !price.Known() && !price.Free {
+			c.Unpriced = s.Calls
+		}
+	}
+	return c
+}
+
+// budgets are everybody's ceilings for an admin, and for others those they spend from.
+func (o *Handler) budgets(ctx context.Context, by command.Caller, now time.Time) ([]command.Budget, error) {
+	used, err := o.app.BudgetsUsed(ctx, now)
+	out := []command.Budget{}
+	for _, b := range used {
+		if b.Whose != "" && !by.May(command.Admin) && b.Whose != by.Principal.String() {
+			continue
+		}
+		name := b.Key
+		if b.Whose != "" {
+			name += " " + b.Whose
+		}
+		out = append(out, command.Budget{Name: name, Per: b.Period, Soft: b.Most * o.app.Shared.BudgetSoft, Hard: b.Most, Spent: b.Spent + b.Reserved})
+	}
+	return out, err
+}
+
+// Audit implements command.Books. Who is no admin sees the decisions about their own
+// sessions, one session at a time.
+func (o *Handler) Audit(ctx context.Context, by command.Caller, q command.AuditQuery) (command.List[command.AuditLine], error) {
+	out := command.List[command.AuditLine]{Items: []command.AuditLine{}}
+	if err := need(by, command.Read); err != nil {
+		return out, err
+	}
+	f := store.AuditFilter{Agent: q.Agent, Principal: q.Who, Decision: q.Decision, Run: q.Run, Since: q.Since, Until: q.Until,
+		Before: max(0, q.Before), Limit: limit(q.Limit, 100, 500) + 1}
+	switch {
+	case q.Session != "":
+		row, err := o.find(ctx, by, q.Session, command.Read)
+		if err != nil {
+			return out, err
+		}
+		f.Thread = row.ID
+	case !by.May(command.Admin):
+		return out, command.Errorf(command.Forbidden, "the whole audit log needs the scope admin; name one of your sessions")
+	}
+	if q.Cursor != "" {
+		before, err := strconv.ParseInt(q.Cursor, 10, 64)
+		if err != nil || before < 1 {
+			return out, Invalid("cursor", "the cursor %.40q is none that this list has given", q.Cursor)
+		}
+		f.Before = before
+	}
+	lines, err := o.app.DB.AuditLog(ctx, f)
+	if err != nil {
+		return out, o.ToError(err)
+	}
+	if len(lines) == f.Limit {
+		lines = lines[:f.Limit-1]
+		out.Next = strconv.FormatInt(lines[len(lines)-1].ID, 10)
+	}
+	hide := o.app.Logs.Redactor()
+	for _, l := range lines {
+		line := command.AuditLine{Seq: l.ID, At: l.At, Who: l.Principal.String(), Agent: l.Agent, Run: l.Run, Call: l.Call,
+			Action: hide.Text(l.Action), Decision: l.Decision, Rule: l.Rule, Detail: hide.Text(l.Detail), Thread: string(l.Thread), Hash: l.Hash}
+		if l.Thread != "" {
+			line.Session = l.Thread.Thread()
+		}
+		out.Items = append(out.Items, line)
+	}
+	return out, nil
+}
+
+// VerifyAudit implements command.Books.
+func (o *Handler) VerifyAudit(ctx context.Context, by command.Caller, since string) (command.AuditCheck, error) {
+	if err := need(by, command.Admin); err != nil {
+		return command.AuditCheck{}, err
+	}
+	c, err := o.app.DB.VerifyAudit(ctx, since, nil)
+	if err != nil {
+		return command.AuditCheck{}, o.ToError(err)
+	}
+	out := command.AuditCheck{OK: c.Break == nil, Lines: c.Lines, Before: c.Before, Head: c.Head, HeadLine: c.HeadID}
+	if b := c.Break; b != nil {
+		out.Problem = fmt.Sprintf("line %d: %s", b.ID, b.What)
+		out.Break = &command.AuditBreak{Line: b.ID, What: string(b.What), Text: b.Text}
+	}
+	return out, nil
+}
+
+// The words found stand between these in a snippet.
+const (
+	MarkStart = "\x01"
+	MarkEnd   = "\x02"
+)
+
+// Snippet takes secrets out of what was found. A word that was looked for may be a part of
+// one, and its marks would hide it: then there are none.
+func (a *Service) Snippet(found string) string {
+	plain := strings.NewReplacer(MarkStart, "", MarkEnd, "").Replace(found)
+	if hidden := a.Logs.Redactor().Text(plain); hidden != plain {
+		return hidden
+	}
+	return found
+}
+
+// Search implements command.Sessions.
+func (o *Handler) Search(ctx context.Context, by command.Caller, q command.SearchQuery) (command.List[command.Hit], error) {
+	out := command.List[command.Hit]{Items: []command.Hit{}}
+	if err := need(by, command.Read); err != nil {
+		return out, err
+	}
+	if q.Text == "" {
+		return out, Invalid("q", "say what to look for")
+	}
+	skip := 0
+	if q.Cursor != "" {
+		var err error
+		if skip, err = strconv.Atoi(q.Cursor); err != nil || skip < 0 || skip > maxSkip {
+			return out, Invalid("cursor", "the cursor %.40q is none that this list has given", q.Cursor)
+		}
+	}
+	if _, err := o.app.DB.IndexNew(ctx); err != nil {
+		return out, o.ToError(err)
+	}
+	n := limit(q.Limit, 20, 100)
+	hits, err := o.app.DB.Search(ctx, q.Text, store.SearchOptions{Agent: q.Agent, Prefix: ownPrefix(by), Limit: n + 1, Skip: skip, MarkStart: MarkStart, MarkEnd: MarkEnd})
+	if err != nil {
+		return out, o.ToError(err)
+	}
+	if len(hits) > n && skip+n <= maxSkip {
+		out.Next = strconv.Itoa(skip + n)
+	}
+	hits = hits[:min(len(hits), n)]
+	titles := map[chat.ThreadID]string{}
+	hide := o.app.Logs.Redactor()
+	for _, h := range hits {
+		title, ok := titles[h.Thread]
+		if !ok {
+			row, err := o.app.DB.Thread(ctx, h.Thread)
+			if err != nil {
+				continue // it has just gone
+			}
+			title = hide.Clipped(row.Title)
+			titles[h.Thread] = title
+		}
+		out.Items = append(out.Items, command.Hit{Session: h.Thread.Thread(), Title: title, Agent: h.Thread.Agent(), Seq: h.Seq, At: h.At, Who: h.Who, Snippet: o.app.Snippet(h.Snippet)})
+	}
+	return out, nil
+}
+
+// maxSkip is how far people leaf through what was found.
+const maxSkip = 10000

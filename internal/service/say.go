@@ -1,0 +1,243 @@
+package service
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/journal"
+	"chorus/internal/window"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// platform names what came through a door, in arrivals and events.
+const platform = "http"
+
+// maxKey is more than any client makes a key of.
+const maxKey = 255
+
+// keyed is a key as it stands in the journal: good for one session.
+func keyed(thread chat.ThreadID, key string) (string, error) {
+	if len(key) > maxKey {
+		return "", Invalid("Idempotency-Key", "the key is longer than %d bytes", maxKey)
+	}
+	if key == "" {
+		return "", nil
+	}
+	return thread.Thread() + "/" + key, nil
+}
+
+// from is a caller as a participant.
+func from(p chat.Principal) chat.Participant {
+	return chat.Participant{ID: p.ID, Name: cmp.Or(p.Name, p.ID), Kind: chat.Person}
+}
+
+// Say implements command.Sessions.
+func (o *Handler) Say(ctx context.Context, by command.Caller, id string, in command.Words) (command.Said, error) {
+	row, err := o.find(ctx, by, id, command.Chat)
+	if err != nil {
+		return command.Said{}, err
+	}
+	said, err := o.say(ctx, by, row, in)
+	return said, o.ToError(err)
+}
+
+// utterance is what somebody says, ready to be given to a thread.
+type utterance struct {
+	blocks chat.Blocks
+	terms  chat.Terms
+	intake chat.Intake
+	key    string
+}
+
+// utter makes it of what was sent, and lets the thread run here.
+func (o *Handler) utter(ctx context.Context, row journal.Thread, in command.Words) (utterance, error) {
+	bot, err := o.app.Settings.BotFor(row)
+	if err != nil {
+		return utterance{}, err
+	}
+	blocks, err := o.words(ctx, row, in, bot)
+	if err != nil {
+		return utterance{}, err
+	}
+	key, err := keyed(row.ID, in.Key)
+	if err != nil {
+		return utterance{}, err
+	}
+	made, err := o.Standing(ctx, row.ID)
+	if err != nil {
+		return utterance{}, err
+	}
+	if !o.guest {
+		made.Terms.By = servedBy
+	}
+	o.runHere(row.ID)
+	return utterance{blocks, made.Terms, chat.Intake(bot.Intake), key}, nil
+}
+
+func (o *Handler) say(ctx context.Context, by command.Caller, row journal.Thread, in command.Words) (command.Said, error) {
+	u, err := o.utter(ctx, row, in)
+	if err != nil {
+		return command.Said{}, err
+	}
+	inbound := chat.Inbound{Threads: []chat.ThreadID{row.ID}, Principal: by.Principal, From: from(by.Principal), Prompt: true,
+		Intake: u.intake, Blocks: u.blocks, Terms: u.terms}
+	if u.key != "" {
+		inbound.Platform, inbound.PlatformID = platform, u.key
+	}
+	for ; ; inbound.Version++ {
+		got, err := o.Engine.Deliver(ctx, inbound, nil)
+		if err != nil {
+			return command.Said{}, err
+		}
+		if !got[0].Again {
+			if got[0].Refused != "" {
+				return command.Said{}, command.Errorf(command.Busy, "%s; wait for an answer, or stop the run", got[0].Refused)
+			}
+			return command.Said{Seq: got[0].Seq, Position: position(row, got[0].Waiting)}, nil
+		}
+		said, refused, err := o.before(ctx, row.ID, inbound)
+		if err != nil || !refused {
+			return said, err
+		}
+		// A refusal frees the key: the same words are a new try.
+	}
+}
+
+// position is how many are answered before the newest of the waiting.
+func position(row journal.Thread, waiting int) int {
+	ahead := waiting - 1
+	if row.Status == chat.Running || row.Status == chat.Waiting {
+		ahead++
+	}
+	return max(0, ahead)
+}
+
+// before finds what became of words that had come before.
+func (o *Handler) before(ctx context.Context, thread chat.ThreadID, in chat.Inbound) (said command.Said, refused bool, err error) {
+	ev, err := o.app.DB.Find(ctx, thread, in.Platform, in.PlatformID, chat.KindReceived, in.Version)
+	if err != nil {
+		return said, false, err
+	}
+	next, err := o.app.DB.Events(ctx, thread, ev.Seq, 1)
+	if err != nil {
+		return said, false, err
+	}
+	if len(next) == 1 {
+		no, ok := next[0].Body.(chat.Refused)
+		refused = ok && no.Seq == ev.Seq
+	}
+	return command.Said{Seq: ev.Seq, Again: true}, refused, nil
+}
+
+// Steer implements command.Sessions.
+func (o *Handler) Steer(ctx context.Context, by command.Caller, id string, in command.Words) (command.Said, error) {
+	row, err := o.find(ctx, by, id, command.Chat)
+	if err != nil {
+		return command.Said{}, err
+	}
+	if in.Mode != "" && in.Mode != chat.Inject && in.Mode != chat.Interrupt {
+		return command.Said{}, Invalid("mode", "words come in with inject or interrupt, not %.40q", in.Mode)
+	}
+	if row.Status != chat.Running && row.Status != chat.Waiting {
+		said, err := o.say(ctx, by, row, in)
+		said.AsPrompt = true
+		return said, o.ToError(err)
+	}
+	said, err := o.steer(ctx, by, row, in)
+	return said, o.ToError(err)
+}
+
+func (o *Handler) steer(ctx context.Context, by command.Caller, row journal.Thread, in command.Words) (command.Said, error) {
+	u, err := o.utter(ctx, row, in)
+	if err != nil {
+		return command.Said{}, err
+	}
+	got, err := o.Engine.SteerOnce(ctx, row.ID, chat.Steered{From: from(by.Principal), Principal: by.Principal, Blocks: u.blocks, Mode: in.Mode, Terms: u.terms}, platform, u.key)
+	if err != nil || !got.Again {
+		return command.Said{Seq: got.Seq}, err
+	}
+	ev, err := o.app.DB.Find(ctx, row.ID, platform, u.key, chat.KindSteered, 0)
+	return command.Said{Seq: ev.Seq, Again: true}, err
+}
+
+// Abort implements command.Sessions.
+func (o *Handler) Abort(ctx context.Context, by command.Caller, id string, all bool) (bool, error) {
+	row, err := o.find(ctx, by, id, command.Chat)
+	if err != nil {
+		return false, err
+	}
+	ended, err := o.Engine.Abort(ctx, row.ID, by.Principal.String(), all)
+	return ended, o.ToError(err)
+}
+
+// mayRunHere looks once, at the start, for runs and prompts of terminal threads that
+// came through a door of an earlier process, and goes on with them.
+func (o *Handler) CheckOwner(ctx context.Context) error {
+	rows, err := o.app.DB.Stirring(ctx)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if row.ID.Transport() != "cli" {
+			continue
+		}
+		ours, err := o.cameThrough(ctx, row)
+		if err != nil {
+			return fmt.Errorf("look at %s: %w", row.ID, err)
+		}
+		if ours {
+			o.runHere(row.ID)
+			o.Engine.Wake(row.ID)
+		}
+	}
+	return nil
+}
+
+// cameThrough reports whether what is to be done in a thread was ordered through a door.
+func (o *Handler) cameThrough(ctx context.Context, row journal.Thread) (bool, error) {
+	seqs, err := o.app.DB.Untaken(ctx, row.ID)
+	if err != nil {
+		return false, err
+	}
+	if row.Status == chat.Running {
+		at, err := o.app.DB.LastRunAt(ctx, row.ID)
+		if err != nil {
+			return false, err
+		}
+		seqs = append(seqs, at)
+	}
+	for _, seq := range seqs {
+		ev, err := o.app.DB.Event(ctx, row.ID, seq)
+		if errors.Is(err, journal.ErrUnknown) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		if termsOf(ev.Body).By == servedBy {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func termsOf(body chat.Body) chat.Terms {
+	switch b := body.(type) {
+	case chat.Received:
+		return b.Terms
+	case chat.Steered:
+		return b.Terms
+	case chat.RunStarted:
+		return b.Terms
+	default:
+		return chat.Terms{}
+	}
+}
+
+// clipped is a message as long as the agent takes them.
+func Clipped(text string, most int) string {
+	return window.Clip(strings.ToValidUTF8(text, "\uFFFD"), most)
+}

@@ -1,0 +1,244 @@
+package service
+
+import (
+	"chorus/internal/agents"
+	"chorus/internal/approval"
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/engine"
+	"chorus/internal/journal"
+	"chorus/internal/overrides"
+	"chorus/internal/runsetup"
+	"chorus/internal/settings"
+	"chorus/internal/usage"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// orders is the home as people order of it: what every door opens onto. It looks itself
+// at what a caller may, whatever the door has looked at before.
+type Handler struct {
+	app    *Service
+	Engine *engine.Engine
+	guest  bool // it runs no threads and lets none be run here
+	last   examination
+	shown  shown
+
+	mu     sync.Mutex
+	names  map[string]chat.ThreadID // by what people call a session; threads never change their name
+	labels *runsetup.Toolbox        // of no thread: for labels and lists of tools
+}
+
+var _ command.Service = (*Handler)(nil)
+
+// serving is what an App keeps for its doors.
+type streams struct {
+	once   sync.Once
+	orders *Handler
+	began  time.Time
+
+	mu      sync.Mutex
+	told    map[chat.ThreadID]bool // terminal threads to which something was said here
+	drained context.Context        // ends when the doors close
+	drain   context.CancelFunc
+}
+
+// Service is what people can order of this home. The engine runs every thread from then
+// on, except those of terminals: these only once something was said to them here.
+func (a *Service) Commands() command.Service { return a.Handler() }
+
+func (a *Service) Handler() *Handler {
+	s := &a.Serving
+	s.once.Do(func() {
+		s.began, s.told = time.Now(), map[chat.ThreadID]bool{}
+		s.drained, s.drain = context.WithCancel(context.Background())
+		s.orders = &Handler{app: a, names: map[string]chat.ThreadID{}}
+		s.orders.Engine = a.Engine(a.serves)
+	})
+	return s.orders
+}
+
+// serves reports whether the threads of the doors are to be run here.
+func (a *Service) serves(thread chat.ThreadID) bool {
+	return thread.Transport() != "cli" || a.Serving.hasTold(thread)
+}
+
+func (s *streams) hasTold(thread chat.ThreadID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.told[thread]
+}
+
+// stopStreams ends every stream.
+func (a *Service) StopStreams() { a.Serving.close() }
+
+func (s *streams) close() {
+	if s.drain != nil {
+		s.drain()
+	}
+}
+
+// servedBy marks what was said through a door, among the terms of a prompt.
+const servedBy = "server"
+
+// runHere lets this process run a terminal's thread, and ask people about it.
+func (o *Handler) runHere(thread chat.ThreadID) {
+	if thread.Transport() != "cli" || o.guest {
+		return
+	}
+	o.app.Overrides.For(thread).Set(func(c *overrides.Values) { c.CanAsk = true })
+	s := &o.app.Serving
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told[thread] = true
+}
+
+// need turns away a caller whose token does not open a scope.
+func need(by command.Caller, s command.Scope) error {
+	if by.Principal.ID == "" {
+		return command.Errorf(command.Unsigned, "it is not known on whose authority this is ordered; sign in, or send a token")
+	}
+	if !by.May(s) {
+		return command.Errorf(command.Forbidden, "this needs a token with the scope %s; `chorus token create --scopes %s` makes one", s, s)
+	}
+	return nil
+}
+
+// wrong makes an error of the house into one for people: what is wrong with the order,
+// without secrets.
+func (o *Handler) ToError(err error) error {
+	var ours *command.Error
+	var mistake *usage.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &ours):
+		return ours
+	}
+	kind := command.Failed
+	switch {
+	case errors.As(err, &mistake), errors.Is(err, agents.ErrName):
+		kind = command.Invalid
+	case errors.Is(err, journal.ErrUnknown), errors.Is(err, agents.ErrUnknown):
+		kind = command.NotFound
+	case errors.Is(err, journal.ErrSettled), errors.Is(err, engine.ErrBusy), errors.Is(err, agents.ErrExists):
+		kind = command.Conflict
+	case errors.Is(err, approval.ErrMayNot):
+		kind = command.Forbidden
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		kind = command.Unavailable
+	}
+	return &command.Error{Kind: kind, Message: o.app.Logs.Redactor().Text(err.Error()), Err: err}
+}
+
+// invalid says what is wrong with a part of an order.
+func Invalid(field, format string, args ...any) error {
+	err := command.Errorf(command.Invalid, format, args...)
+	err.Field = field
+	return err
+}
+
+// limit is how many a page has: what was asked for, within bounds.
+func limit(asked, otherwise, most int) int {
+	if asked <= 0 {
+		return otherwise
+	}
+	return min(asked, most)
+}
+
+// noSession is the answer for one that is not there and for one that is somebody else's.
+func noSession(id string) error {
+	return command.Errorf(command.NotFound, "there is no session %.80q", id)
+}
+
+// maxNames bounds what is remembered of names; they are looked up again.
+const maxNames = 10000
+
+// find gives the thread of a session that the caller may see.
+func (o *Handler) find(ctx context.Context, by command.Caller, id string, scope command.Scope) (journal.Thread, error) {
+	if err := need(by, scope); err != nil {
+		return journal.Thread{}, err
+	}
+	thread, err := o.thread(ctx, id)
+	if err != nil {
+		return journal.Thread{}, err
+	}
+	row, err := o.app.DB.Thread(ctx, thread)
+	switch {
+	case errors.Is(err, journal.ErrUnknown):
+		return row, noSession(id)
+	case err != nil:
+		return row, o.ToError(err)
+	case !sees(by, row):
+		return row, noSession(id)
+	}
+	return row, nil
+}
+
+// sees reports whether a session is the caller's, or everybody's business.
+func sees(by command.Caller, row journal.Thread) bool {
+	return by.May(command.Admin) || by.Principal.ID != "" && row.Owner.String() == by.Principal.String()
+}
+
+// thread finds the whole name of a session.
+func (o *Handler) thread(ctx context.Context, id string) (chat.ThreadID, error) {
+	if whole, err := chat.ParseThreadID(id); err == nil {
+		return whole, nil
+	}
+	if !settings.PlainID(id) {
+		return "", noSession(id)
+	}
+	o.mu.Lock()
+	known, ok := o.names[id]
+	o.mu.Unlock()
+	if ok {
+		return known, nil
+	}
+	found, err := o.app.DB.ThreadsNamed(ctx, id)
+	if err != nil {
+		return "", o.ToError(err)
+	}
+	// The beginning of an id is for people at a terminal; here it would be a guess.
+	if len(found) != 1 || found[0].ID.Thread() != id {
+		return "", noSession(id)
+	}
+	o.remember(id, found[0].ID)
+	return found[0].ID, nil
+}
+
+func (o *Handler) remember(id string, thread chat.ThreadID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.names) >= maxNames {
+		clear(o.names)
+	}
+	o.names[id] = thread
+}
+
+// ownPlace is where the threads of a principal are.
+func ownPlace(p chat.Principal) string { return string(p.Kind) + "/" + chat.EncodeSegment(p.ID) }
+
+// ownPrefix is how the ids of the caller's threads begin; "": it may see all.
+func ownPrefix(by command.Caller) string {
+	if by.May(command.Admin) {
+		return ""
+	}
+	return fmt.Sprintf("web:%s:", ownPlace(by.Principal))
+}
+
+// bare is a bench of no thread.
+func (o *Handler) BareToolbox() (*runsetup.Toolbox, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.labels != nil {
+		return o.labels, nil
+	}
+	made, err := o.app.Setup.NewToolbox("cli:house:labels", o.app.Home.Dir())
+	if err == nil {
+		o.labels = made
+	}
+	return made, err
+}

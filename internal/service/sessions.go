@@ -1,0 +1,395 @@
+package service
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/feed"
+	"chorus/internal/id"
+	"chorus/internal/journal"
+	"chorus/internal/runsetup"
+	"chorus/internal/store"
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// standing is what was asked for when a session was made. It lies in the settings
+// beside the thread, so that it holds for every prompt, in whatever process.
+type standing struct {
+	Terms  chat.Terms    `json:"terms"`
+	Forked chat.ThreadID `json:"forked,omitempty"`
+}
+
+// threadScope is where standings lie among the settings.
+const threadScope = "thread"
+
+func (o *Handler) putStanding(ctx context.Context, thread chat.ThreadID, s standing) error {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return o.app.DB.SetSetting(ctx, threadScope, string(thread), string(data))
+}
+
+func (o *Handler) Standing(ctx context.Context, thread chat.ThreadID) (standing, error) {
+	all, err := o.standings(ctx, []chat.ThreadID{thread})
+	return all[thread], err
+}
+
+func (o *Handler) standings(ctx context.Context, threads []chat.ThreadID) (map[chat.ThreadID]standing, error) {
+	keys := make([]string, len(threads))
+	for i, t := range threads {
+		keys[i] = string(t)
+	}
+	found, err := o.app.DB.SettingsOf(ctx, threadScope, keys)
+	if err != nil {
+		return nil, err
+	}
+	out := map[chat.ThreadID]standing{}
+	for key, text := range found {
+		var s standing
+		if err := json.Unmarshal([]byte(text), &s); err != nil {
+			return nil, fmt.Errorf("what was asked for in %s cannot be read: %w", key, err)
+		}
+		out[chat.ThreadID(key)] = s
+	}
+	return out, nil
+}
+
+// maxTitle is what a list has room for.
+const maxTitle = 200
+
+// CreateSession implements command.Sessions.
+func (o *Handler) CreateSession(ctx context.Context, by command.Caller, in command.NewSession) (command.Session, error) {
+	if err := need(by, command.Chat); err != nil {
+		return command.Session{}, err
+	}
+	name := id.New()
+	if in.Key != "" {
+		name = id.Of("session", by.Principal.String(), in.Key)
+	}
+	thread, err := chat.NewThreadID("web", ownPlace(by.Principal), name, cmp.Or(in.Agent, chat.DefaultAgent))
+	if err != nil {
+		return command.Session{}, Invalid("agent", "%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", in.Agent)
+	}
+	terms, dir, err := o.plan(by, in, thread)
+	if err != nil {
+		return command.Session{}, o.ToError(err)
+	}
+	before, err := o.history(ctx, by, thread, in.History)
+	if err != nil {
+		return command.Session{}, o.ToError(err)
+	}
+	made := standing{Terms: terms}
+	if err := o.begin(ctx, journal.Thread{ID: thread, Owner: by.Principal, Dir: dir, Title: in.Title}, made, in.Key != "", before...); err != nil {
+		return command.Session{}, o.ToError(err)
+	}
+	return o.GetSession(ctx, by, name)
+}
+
+// begin makes a thread with what was asked for in it. What comes first is the standing:
+// one without a thread harms nobody, a thread without it would forget what was asked for.
+func (o *Handler) begin(ctx context.Context, row journal.Thread, made standing, again bool, events ...chat.Event) error {
+	if again {
+		there, err := o.app.DB.Thread(ctx, row.ID)
+		switch {
+		case err == nil:
+			before, err := o.Standing(ctx, row.ID)
+			if err == nil && (before != made || there.Dir != row.Dir) {
+				err = command.Errorf(command.Conflict, "this key has made another session, with other wishes; use a new key")
+			}
+			return err
+		case !errors.Is(err, journal.ErrUnknown):
+			return err
+		}
+	}
+	if err := o.putStanding(ctx, row.ID, made); err != nil {
+		return err
+	}
+	if dir := o.Scratch(row.ID); row.Dir == dir {
+		if _, err := o.app.Home.Ensure(dir); err != nil {
+			return err
+		}
+	}
+	_, err := o.app.DB.Commit(ctx, journal.Commit{Thread: row.ID, Create: &row, Events: events})
+	return err
+}
+
+// scratch is the folder of a session that works nowhere else.
+func (o *Handler) Scratch(thread chat.ThreadID) string {
+	return filepath.Join(o.app.Home.ThreadDir(thread), "scratch")
+}
+
+// plan turns wishes into terms and a directory, or says what is wrong with them.
+func (o *Handler) plan(by command.Caller, in command.NewSession, thread chat.ThreadID) (chat.Terms, string, error) {
+	dir, err := o.workplace(in, thread)
+	if err != nil {
+		return chat.Terms{}, "", err
+	}
+	if len(in.Title) > maxTitle {
+		return chat.Terms{}, "", Invalid("title", "the title is longer than %d bytes", maxTitle)
+	}
+	if in.MaxIterations < 0 {
+		return chat.Terms{}, "", Invalid("maxIterations", "maxIterations must be 0 (as configured) or more")
+	}
+	if err := o.within(by, in); err != nil {
+		return chat.Terms{}, "", err
+	}
+	if in.WorkspacePath != "" && !by.May(command.Admin) {
+		if err := o.public(dir); err != nil {
+			return chat.Terms{}, "", err
+		}
+	}
+	checked := runsetup.SessionOptions{Dir: o.app.Home.Dir(), Agent: in.Agent, Provider: in.Provider, Model: in.Model, Profile: in.Permissions, Mode: in.Mode, Sandbox: in.Sandbox}
+	if err := o.app.Setup.Check(&checked); err != nil {
+		return chat.Terms{}, "", &command.Error{Kind: command.Invalid, Message: o.app.Logs.Redactor().Text(err.Error()), Err: err}
+	}
+	if checked.Agent != chat.DefaultAgent && !runsetup.IsDir(o.app.Home.AgentDir(checked.Agent)) {
+		return chat.Terms{}, "", Invalid("agent", "there is no agent %q", checked.Agent)
+	}
+	return chat.Terms{Model: checked.Model, Mode: in.Mode, Profile: in.Permissions, Sandbox: in.Sandbox, MaxSteps: in.MaxIterations, By: servedBy}, dir, nil
+}
+
+// workplace is where a session works: where it was told to, in its agent's workspace, or
+// in a folder of its own.
+func (o *Handler) workplace(in command.NewSession, thread chat.ThreadID) (string, error) {
+	if in.WorkspacePath == "" {
+		if in.Agent != "" && in.Agent != chat.DefaultAgent && runsetup.IsDir(o.app.Home.AgentDir(in.Agent)) {
+			return o.app.Settings.Agents().Workspace(in.Agent), nil
+		}
+		return o.Scratch(thread), nil
+	}
+	if !filepath.IsAbs(in.WorkspacePath) {
+		return "", Invalid("workspacePath", "workspacePath must be an absolute path on the server, not %.200q", in.WorkspacePath)
+	}
+	dir := resolved(filepath.Clean(in.WorkspacePath))
+	if !runsetup.IsDir(dir) {
+		return "", Invalid("workspacePath", "there is no directory %.200s on the server; make it first, or leave workspacePath out for a folder of its own", in.WorkspacePath)
+	}
+	return dir, nil
+}
+
+// public refuses directories whose files are keys to more than a conversation: whoever
+// may talk may have the workspace read without anybody being asked.
+func (o *Handler) public(dir string) error {
+	no := func(why string) error {
+		err := command.Errorf(command.Forbidden, "%.200s can be worked in with the scope admin only: %s", dir, why)
+		err.Field = "workspacePath"
+		return err
+	}
+	house, user := resolved(o.app.Home.Dir()), resolved(o.app.Isolation.UserHome())
+	switch {
+	case encloses(dir, house) || encloses(house, dir):
+		return no("the keys of this house lie there")
+	case user != "" && encloses(dir, user):
+		return no("somebody's whole home lies there")
+	case strings.Contains(dir, "/."):
+		return no("hidden folders hold keys and settings")
+	}
+	for _, system := range []string{"/etc", "/proc", "/sys", "/dev", "/run", "/boot", "/var/run", "/var/lib"} {
+		if encloses(system, dir) || encloses(dir, system) {
+			return no("it belongs to the system")
+		}
+	}
+	return nil
+}
+
+// resolved is a path without links, as far as it is there.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// encloses reports whether a directory is another one, or holds it.
+func encloses(outer, inner string) bool {
+	rel, err := filepath.Rel(outer, inner)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
+}
+
+// narrow are the profiles that everybody who may chat may choose.
+var narrow = []string{"", "standard", "locked"}
+
+// within holds a caller without the admin scope to what the owner of the house has set
+// up: a token to talk is no key to the machine.
+func (o *Handler) within(by command.Caller, in command.NewSession) error {
+	if by.May(command.Admin) {
+		return nil
+	}
+	if !slices.Contains(append(narrow, o.app.Shared.Permissions), in.Permissions) {
+		return command.Errorf(command.Forbidden, "the profile %.80q can be chosen with the scope admin only; leave it out, or choose standard or locked", in.Permissions)
+	}
+	if in.Sandbox != "" && in.Sandbox != "bwrap" && in.Sandbox != "auto" && in.Sandbox != o.app.Shared.Sandbox {
+		return command.Errorf(command.Forbidden, "the sandbox %.80q can be chosen with the scope admin only; leave it out", in.Sandbox)
+	}
+	return nil
+}
+
+// statuses are the words of the API for what a thread does.
+var Statuses = map[string]chat.Status{"": "", "idle": chat.Idle, "running": chat.Running, "waiting": chat.Waiting, "failed": chat.Failed}
+
+// ListSessions implements command.Sessions.
+func (o *Handler) ListSessions(ctx context.Context, by command.Caller, q command.SessionQuery) (command.List[command.Session], error) {
+	var out command.List[command.Session]
+	if err := need(by, command.Read); err != nil {
+		return out, err
+	}
+	status, known := Statuses[q.Status]
+	if !known {
+		return out, Invalid("status", "there is no status %.40q; there are idle, running and waiting", q.Status)
+	}
+	f := store.ThreadFilter{Agent: q.Agent, Status: status, Title: q.Search, Limit: limit(q.Limit, 50, 200) + 1}
+	if !by.May(command.Admin) {
+		f.Transport, f.Place = "web", ownPlace(by.Principal)
+	}
+	var err error
+	if f.Before, err = readCursor(q.Cursor); err != nil {
+		return out, err
+	}
+	rows, err := o.app.DB.Threads(ctx, f)
+	if err != nil {
+		return out, o.ToError(err)
+	}
+	if len(rows) == f.Limit {
+		rows = rows[:f.Limit-1]
+		out.Next = writeCursor(rows[len(rows)-1])
+	}
+	out.Items, err = o.views(ctx, rows)
+	return out, o.ToError(err)
+}
+
+func writeCursor(t journal.Thread) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(t.LastActive.UnixMicro(), 36) + " " + string(t.ID)))
+}
+
+func readCursor(text string) (*store.Cursor, error) {
+	if text == "" {
+		return nil, nil
+	}
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	at, thread, ok := strings.Cut(string(data), " ")
+	micros, nerr := strconv.ParseInt(at, 36, 64)
+	if err != nil || nerr != nil || !ok {
+		return nil, Invalid("cursor", "the cursor %.80q is none that this list has given", text)
+	}
+	return &store.Cursor{LastActive: time.UnixMicro(micros), ID: chat.ThreadID(thread)}, nil
+}
+
+// GetSession implements command.Sessions.
+func (o *Handler) GetSession(ctx context.Context, by command.Caller, id string) (command.Session, error) {
+	row, err := o.find(ctx, by, id, command.Read)
+	if err != nil {
+		return command.Session{}, err
+	}
+	views, err := o.views(ctx, []journal.Thread{row})
+	if err != nil {
+		return command.Session{}, o.ToError(err)
+	}
+	s := views[0]
+	s.Runs, err = o.runs(ctx, row.ID)
+	return s, o.ToError(err)
+}
+
+// views shows threads, with one question to the store for all of them.
+func (o *Handler) views(ctx context.Context, rows []journal.Thread) ([]command.Session, error) {
+	ids := make([]chat.ThreadID, len(rows))
+	for i, row := range rows {
+		ids[i] = row.ID
+	}
+	ends, err := o.app.DB.EndsOf(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	wishes, err := o.standings(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	defaults := map[string]command.Session{}
+	out := make([]command.Session, 0, len(rows))
+	for _, row := range rows {
+		own, ok := defaults[row.Agent]
+		if !ok {
+			own = o.Defaults(row.Agent)
+			defaults[row.Agent] = own
+		}
+		out = append(out, o.view(row, ends[row.ID], wishes[row.ID], own))
+	}
+	return out, nil
+}
+
+// defaults are what an agent's sessions have when nobody chose.
+func (o *Handler) Defaults(agent string) command.Session {
+	bot, err := o.app.Settings.Bot(agent)
+	if err != nil {
+		bot = o.app.Shared
+	}
+	name, err := o.app.Models.Name("", bot.ContinuationModel)
+	if err != nil {
+		name = bot.ContinuationModel
+	}
+	return command.Session{Model: name, Permissions: bot.Permissions, Sandbox: bot.Sandbox}
+}
+
+func (o *Handler) view(row journal.Thread, ends store.Ends, made standing, own command.Session) command.Session {
+	hide := o.app.Logs.Redactor()
+	s := command.Session{
+		ID: row.ID.Thread(), Thread: string(row.ID), Title: hide.Clipped(row.Title), WorkspacePath: row.Dir, Agent: row.Agent,
+		Model: cmp.Or(made.Terms.Model, own.Model), Permissions: cmp.Or(made.Terms.Profile, own.Permissions),
+		Sandbox: cmp.Or(made.Terms.Sandbox, own.Sandbox), Mode: made.Terms.Mode, Owner: row.Owner.String(),
+		CreatedAt: row.Created, MovedAt: row.LastActive, Status: "idle", Queue: row.Waiting, Seq: row.Next - 1,
+		LastOutcome: string(ends.Last.Reason), Usage: usageOf(ends.Usage), Cost: feed.USD(ends.Cost),
+	}
+	if provider, name, ok := strings.Cut(s.Model, "/"); ok {
+		s.Provider, s.Model = provider, name
+	}
+	switch row.Status {
+	case chat.Running:
+		s.Status = "running"
+	case chat.Waiting:
+		s.Status = "waiting"
+	}
+	if made.Forked != "" {
+		s.ForkedFrom = made.Forked.Thread()
+	}
+	if ends.Last.Error != nil {
+		s.Error = hide.Text(ends.Last.Error.Message)
+	} else if ends.Last.Reason != chat.EndDone {
+		s.Error = hide.Text(ends.Last.Text)
+	}
+	return s
+}
+
+func usageOf(u chat.Usage) feed.Usage {
+	return feed.Usage{InputTokens: u.Input, OutputTokens: u.Output, CacheReadTokens: u.CacheRead, CacheWriteTokens: u.CacheWrite}
+}
+
+// shownRuns is how many runs a session shows.
+const shownRuns = 20
+
+func (o *Handler) runs(ctx context.Context, thread chat.ThreadID) ([]command.RunSummary, error) {
+	found, err := o.app.DB.RunsOf(ctx, thread, shownRuns)
+	if err != nil {
+		return nil, err
+	}
+	var out []command.RunSummary
+	for _, r := range found {
+		start := r.Start.Body.(chat.RunStarted)
+		run := command.RunSummary{Run: start.Run, Seq: r.Start.Seq, Model: start.Model, StartedAt: r.Start.At}
+		if r.End != nil {
+			end := r.End.Body.(chat.RunEnded)
+			run.Outcome, run.Steps, run.EndedAt = string(end.Reason), end.Steps, r.End.At
+			run.Usage, run.Cost = usageOf(end.Usage), feed.USD(end.Cost)
+		}
+		out = append(out, run)
+	}
+	return out, nil
+}

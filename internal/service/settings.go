@@ -1,0 +1,380 @@
+package service
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/config"
+	"chorus/internal/datadir"
+	"chorus/internal/gate"
+	"chorus/internal/ledger"
+	"chorus/internal/settings"
+	"chorus/internal/store"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Models implements command.House.
+func (o *Handler) Models(ctx context.Context, by command.Caller) (command.List[command.Model], error) {
+	out := command.List[command.Model]{Items: []command.Model{}}
+	if err := need(by, command.Read); err != nil {
+		return out, err
+	}
+	catalog, err := o.app.Discovery.Catalog(o.app.Models.Listed())
+	if err != nil {
+		return out, o.ToError(err)
+	}
+	vendors, err := o.app.Models.Vendors()
+	if err != nil {
+		return out, o.ToError(err)
+	}
+	ready := map[string]bool{}
+	for _, v := range vendors {
+		ready[v.Name] = v.Provider().Offline || v.Configured()
+	}
+	for _, m := range catalog.Models {
+		provider, _, _ := strings.Cut(m.Name, "/")
+		out.Items = append(out.Items, command.Model{Name: m.Name, Provider: provider, Ready: ready[provider], ContextWindow: m.Window, MaxOutput: m.Output,
+			InputPrice: perMillion(m.Input), OutputPrice: perMillion(m.OutputFor), Can: m.Can, Default: m.Name == catalog.Default})
+	}
+	return out, nil
+}
+
+// perMillion is the price of a million tokens in dollars.
+func perMillion(nanos int64) float64 { return float64(nanos) / 1e3 }
+
+// Settings implements command.House.
+func (o *Handler) Settings(ctx context.Context, by command.Caller) (command.List[command.Setting], error) {
+	out := command.List[command.Setting]{Items: []command.Setting{}}
+	if err := need(by, command.Read); err != nil {
+		return out, err
+	}
+	bot, err := o.app.Settings.Bot("")
+	if err != nil {
+		return out, o.ToError(err)
+	}
+	for _, row := range bot.Rows() {
+		out.Items = append(out.Items, o.setting(row))
+	}
+	return out, nil
+}
+
+// setting shows a key of the configuration; secrets are masked in the row already.
+func (o *Handler) setting(row config.Row) command.Setting {
+	s := command.Setting{Key: row.Key, Value: o.app.Logs.Redactor().Text(shownValue(row.Value)), Fixed: true}
+	if row.File != "" || row.Layer != config.BuiltIn.String() {
+		s.Source = row.From()
+	}
+	for _, k := range config.Keys() {
+		if k.Path == row.Key {
+			s.Doc = k.Doc
+			s.Fixed = !settable(k) || s.Source != "" && filepath.Clean(row.File) != o.app.Home.Settings()
+		}
+	}
+	return s
+}
+
+func shownValue(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	default:
+		data, err := json.Marshal(v)
+		if err != nil {
+			return fmt.Sprint(v)
+		}
+		return string(data)
+	}
+}
+
+// settable reports whether a key can be set through a door: plain values that are no
+// secrets and do not say where the data is.
+func settable(k config.Key) bool {
+	switch k.Kind {
+	case config.Text, config.Integer, config.Number, config.Bool:
+		return !k.Secret && !strings.Contains(k.Path, "*") && k.Path != "databaseUrl" && k.Path != "natsUrl" && !strings.HasSuffix(k.Path, "File")
+	default:
+		return false
+	}
+}
+
+// SetSetting implements command.House: it changes settings.json of the home, if what
+// comes of it can be used. An empty value takes the key out again.
+func (o *Handler) SetSetting(ctx context.Context, by command.Caller, key, value string) (command.Setting, error) {
+	if err := need(by, command.Admin); err != nil {
+		return command.Setting{}, err
+	}
+	var meant *config.Key
+	for _, k := range config.Keys() {
+		if k.Path == key {
+			meant = &k
+		}
+	}
+	switch {
+	case meant == nil:
+		return command.Setting{}, command.Errorf(command.NotFound, "there is no setting %.80q", key)
+	case !settable(*meant):
+		return command.Setting{}, command.Errorf(command.Conflict, "%s cannot be set here; write it into a file of %s", key, o.app.Home.Config())
+	}
+	now, err := o.findSetting(ctx, by, key)
+	if err != nil {
+		return now, err
+	}
+	if now.Fixed {
+		return now, &command.Error{Kind: command.Conflict, Message: key + " is held by " + now.Source + "; change it there", About: now}
+	}
+	if err := o.writeSetting(*meant, value); err != nil {
+		return command.Setting{}, o.ToError(err)
+	}
+	if err := o.Record(ctx, by, "", "setting "+key, gate.Shortened(value)); err != nil {
+		return command.Setting{}, o.ToError(err)
+	}
+	return o.findSetting(ctx, by, key)
+}
+
+func (o *Handler) findSetting(ctx context.Context, by command.Caller, key string) (command.Setting, error) {
+	all, err := o.Settings(ctx, by)
+	for _, s := range all.Items {
+		if s.Key == key {
+			return s, nil
+		}
+	}
+	return command.Setting{}, err
+}
+
+// writeSetting changes one value of settings.json, tries the file beside the others
+// before it takes its place, and lets it count.
+func (o *Handler) writeSetting(k config.Key, value string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	path := o.app.Home.Settings()
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	doc := map[string]any{}
+	if len(strings.TrimSpace(string(data))) > 0 {
+		if err := json.Unmarshal(data, &doc); err != nil {
+			return command.Errorf(command.Conflict, "%s cannot be read, so nothing was changed: %v", path, err)
+		}
+	}
+	parsed, err := parseValue(k, value)
+	if err != nil {
+		return err
+	}
+	put(doc, strings.Split(k.Path, "."), parsed)
+	if data, err = json.MarshalIndent(doc, "", "  "); err != nil {
+		return err
+	}
+	data = append(data, '\n')
+	if err := o.tryOut(k, data); err != nil {
+		return err
+	}
+	if err := datadir.WriteFile(path, data, 0o600); err != nil {
+		return err
+	}
+	return o.app.Settings.Reread()
+}
+
+// parseValue reads a value as its key wants it; nil takes it out.
+func parseValue(k config.Key, text string) (any, error) {
+	if text == "" {
+		return nil, nil
+	}
+	switch k.Kind {
+	case config.Integer:
+		if n, err := strconv.Atoi(text); err == nil {
+			return n, nil
+		}
+	case config.Number:
+		if n, err := strconv.ParseFloat(text, 64); err == nil {
+			return n, nil
+		}
+	case config.Bool:
+		if b, err := strconv.ParseBool(text); err == nil {
+			return b, nil
+		}
+	default:
+		return text, nil
+	}
+	return nil, Invalid("value", "%s must be a %s, not %.80q", k.Path, k.Kind, text)
+}
+
+func put(doc map[string]any, path []string, value any) {
+	if len(path) > 1 {
+		inner, ok := doc[path[0]].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			doc[path[0]] = inner
+		}
+		put(inner, path[1:], value)
+		if len(inner) == 0 {
+			delete(doc, path[0])
+		}
+		return
+	}
+	if value == nil {
+		delete(doc, path[0])
+	} else {
+		doc[path[0]] = value
+	}
+}
+
+// tryOut reads the configuration with another settings.json.
+func (o *Handler) tryOut(k config.Key, data []byte) error {
+	tmp, err := os.CreateTemp(o.app.Home.Dir(), ".settings-*.json")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(data)
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	if _, err := config.Read(tmp.Name()); err != nil {
+		return Invalid("value", "%s", strings.ReplaceAll(err.Error(), tmp.Name(), "settings.json"))
+	}
+	options := o.app.Settings.Live.Options
+	options.Settings = tmp.Name()
+	files, problems := config.ReadFiles(options)
+	if err := problems.Err(); err != nil {
+		return Invalid("value", "%s", strings.ReplaceAll(err.Error(), tmp.Name(), "settings.json"))
+	}
+	bot, problems := files.Bot(config.Ask{})
+	if err := problems.Err(); err != nil {
+		return Invalid("value", "%s", strings.ReplaceAll(err.Error(), tmp.Name(), "settings.json"))
+	}
+	switch k.Path {
+	case "permissions":
+		_, err = settings.Profile(bot, bot.Permissions)
+	case "defaultModel":
+		_, err = o.app.Models.Name("", bot.DefaultModel)
+	case "sandbox":
+		err = o.app.Isolation.Check(context.Background(), bot.Sandbox, o.app.Home.Dir())
+	}
+	if err != nil {
+		return Invalid("value", "%v", err)
+	}
+	return nil
+}
+
+// Overview implements command.House.
+func (o *Handler) Overview(ctx context.Context, by command.Caller) (command.Overview, error) {
+	if err := need(by, command.Read); err != nil {
+		return command.Overview{}, err
+	}
+	out := command.Overview{Version: o.app.Version, StartedAt: o.app.Serving.began, Agents: []command.AgentStat{}, Budgets: []command.Budget{}}
+	own := o.Defaults("")
+	out.Model, out.Sandbox = own.Model, own.Sandbox
+	for _, step := range []func(context.Context, command.Caller, *command.Overview) error{o.overSessions, o.overDesk, o.overAgents, o.overMoney} {
+		if err := step(ctx, by, &out); err != nil {
+			return out, o.ToError(err)
+		}
+	}
+	return out, nil
+}
+
+// What an overview shows, and how far it looks.
+const (
+	overviewShown  = 10
+	overviewLooked = 200
+	overviewSince  = 24 * time.Hour
+)
+
+// overSessions sorts the sessions that moved last into those at work, those that failed, and the rest.
+func (o *Handler) overSessions(ctx context.Context, by command.Caller, out *command.Overview) error {
+	f := store.ThreadFilter{Limit: overviewLooked}
+	if !by.May(command.Admin) {
+		f.Transport, f.Place = "web", ownPlace(by.Principal)
+	}
+	rows, err := o.app.DB.Threads(ctx, f)
+	if err != nil {
+		return err
+	}
+	stirring, err := o.app.DB.Stirring(ctx) // the ones at work, however long ago they moved
+	if err != nil {
+		return err
+	}
+	known := map[chat.ThreadID]bool{}
+	for _, row := range rows {
+		known[row.ID] = true
+	}
+	for _, row := range stirring {
+		if row.Status == chat.Running && !known[row.ID] && sees(by, row) && len(rows) < 2*overviewLooked {
+			rows = append(rows, row)
+		}
+	}
+	views, err := o.views(ctx, rows)
+	if err != nil {
+		return err
+	}
+	out.Running, out.Failed, out.Recent = []command.Session{}, []command.Session{}, []command.Session{}
+	for _, s := range views {
+		switch {
+		case s.Status == "running":
+			out.Running = append(out.Running, s)
+		case failed(s) && time.Since(s.MovedAt) < overviewSince && len(out.Failed) < overviewShown:
+			out.Failed = append(out.Failed, s)
+		}
+		if len(out.Recent) < overviewShown {
+			out.Recent = append(out.Recent, s)
+		}
+	}
+	return nil
+}
+
+func failed(s command.Session) bool {
+	return s.LastOutcome == string(chat.EndFailed) || s.LastOutcome == string(chat.EndBudget)
+}
+
+func (o *Handler) overDesk(ctx context.Context, by command.Caller, out *command.Overview) error {
+	list, err := o.Approvals(ctx, by, command.ApprovalQuery{Limit: overviewShown})
+	out.Waiting = list.Items
+	return err
+}
+
+func (o *Handler) overAgents(ctx context.Context, by command.Caller, out *command.Overview) error {
+	agents, err := o.ListAgents(ctx, by)
+	if err != nil || !by.May(command.Admin) {
+		for _, a := range agents.Items {
+			out.Agents = append(out.Agents, command.AgentStat{Agent: a})
+		}
+		return err
+	}
+	counts, err := o.app.DB.AgentCounts(ctx)
+	for _, a := range agents.Items {
+		c := counts[a.Name]
+		out.Agents = append(out.Agents, command.AgentStat{Agent: a, Threads: c.Threads, Running: c.Running, Waiting: c.Waiting})
+	}
+	return err
+}
+
+func (o *Handler) overMoney(ctx context.Context, by command.Caller, out *command.Overview) error {
+	now := time.Now().UTC()
+	f := store.SpendFilter{By: store.ByDay, Since: ledger.Month.Begin(now)}
+	if !by.May(command.Admin) {
+		f.Payer = by.Principal.String()
+	}
+	days, err := o.app.DB.Spend(ctx, f)
+	if err != nil {
+		return err
+	}
+	today := now.Format(time.DateOnly)
+	for _, day := range days {
+		out.Month += usd(day.Settled)
+		if day.Key == today {
+			out.Today = usd(day.Settled)
+		}
+	}
+	out.Budgets, err = o.budgets(ctx, by, now)
+	return err
+}

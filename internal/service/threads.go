@@ -1,0 +1,234 @@
+package service
+
+import (
+	"bufio"
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/journal"
+	"chorus/internal/model"
+	"chorus/internal/transcript"
+	"chorus/internal/usage"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+)
+
+// FindThread finds a thread by its whole id, or by the end of it that people see:
+// the session id or a unique beginning of one.
+func (a *Service) FindThread(ctx context.Context, name string) (journal.Thread, error) {
+	if id, err := chat.ParseThreadID(name); err == nil {
+		row, err := a.DB.Thread(ctx, id)
+		if errors.Is(err, journal.ErrUnknown) {
+			return row, fmt.Errorf("there is no thread %s: %w; `chorus thread list` shows them", name, err)
+		}
+		return row, err
+	}
+	found, err := a.DB.ThreadsNamed(ctx, name)
+	if err != nil {
+		return journal.Thread{}, err
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return journal.Thread{}, fmt.Errorf("there is no thread %q: %w; `chorus thread list` shows them", name, journal.ErrUnknown)
+	default:
+		return journal.Thread{}, fmt.Errorf("%q is the beginning of %d threads; give more of it", name, len(found))
+	}
+}
+
+// Replay rebuilds every request of a thread from its journal and compares each
+// with the digest that was recorded when it was sent.
+func (a *Service) Replay(ctx context.Context, thread chat.ThreadID) iter.Seq2[command.Replayed, error] {
+	return func(yield func(command.Replayed, error) bool) {
+		blob := func(hash string) ([]byte, error) { return a.DB.Blob(ctx, hash) }
+		log := transcript.New(blob)
+		var head *model.Head
+		for ev, err := range a.DB.AllEvents(ctx, thread, 0) {
+			switch b := ev.Body.(type) {
+			case chat.RunStarted:
+				head, err = a.headOf(b)
+			case chat.Asked:
+				if !yield(a.replayed(log, head, ev, b), nil) {
+					return
+				}
+			}
+			if err == nil {
+				err = log.Apply(ev)
+			}
+			if err != nil {
+				yield(command.Replayed{}, err)
+				return
+			}
+		}
+	}
+}
+
+// headOf is what the requests of a run begin with; nil: it has none.
+func (a *Service) headOf(b chat.RunStarted) (*model.Head, error) {
+	if b.Renderer != transcript.Renderer {
+		return nil, fmt.Errorf("run %s was rendered by %s, this chorus renders %s: it cannot be rebuilt", b.Run, b.Renderer, transcript.Renderer)
+	}
+	if b.Head == "" {
+		return nil, nil
+	}
+	return a.Setup.Head(b.Head)
+}
+
+func (a *Service) replayed(log *transcript.Log, head *model.Head, ev chat.Event, b chat.Asked) command.Replayed {
+	r := command.Replayed{Seq: ev.Seq, Run: ev.Run, Step: b.Step, Attempt: b.Attempt, Purpose: b.Purpose, Digest: b.Digest}
+	var err error
+	if r.Rebuilt, err = rebuild(log, head, b); err != nil {
+		r.Why = a.Logs.Redactor().Text(err.Error())
+	}
+	r.Same = r.Rebuilt == r.Digest
+	return r
+}
+
+func rebuild(log *transcript.Log, head *model.Head, asked chat.Asked) (string, error) {
+	if head == nil {
+		return "", fmt.Errorf("the run has no head")
+	}
+	req, err := rebuilt(log, head, asked)
+	if err != nil {
+		return "", err
+	}
+	return req.Digest()
+}
+
+// rebuilt is the request that was sent, from the log as it was then.
+func rebuilt(log *transcript.Log, head *model.Head, asked chat.Asked) (model.Request, error) {
+	if asked.Purpose == chat.ForTurn {
+		return log.Request(head, asked.Sees)
+	}
+	cut, _ := log.Plan(asked.Sees, log.Run().Settings)
+	if asked.Purpose == chat.ForExcerpt {
+		return log.ExcerptRequest(asked.Sees, cut)
+	}
+	return log.CompactionRequest(head, asked.Sees, cut)
+}
+
+// Export writes a thread, without secrets: it is made to be passed on. It is written while
+// it is read, so that a long one needs no more room than a short one.
+func (a *Service) Export(ctx context.Context, to io.Writer, row journal.Thread, as command.Format) error {
+	w := bufio.NewWriterSize(to, 32<<10) // a few events at once
+	var err error
+	switch as {
+	case command.Markdown:
+		err = a.exportMarkdown(ctx, w, row)
+	case command.JSONLines:
+		err = a.exportLines(ctx, w, row)
+	default:
+		return usage.Wrap(fmt.Errorf("unknown format %q; there are %s and %s", as, command.JSONLines, command.Markdown))
+	}
+	if err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// exportLines writes the journal, an event a line.
+func (a *Service) exportLines(ctx context.Context, w io.Writer, row journal.Thread) error {
+	hide := a.Logs.Redactor()
+	for ev, err := range a.DB.AllEvents(ctx, row.ID, 0) {
+		if err != nil {
+			return err
+		}
+		data, err := json.Marshal(ev)
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(append(hide.JSON(data), '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exportMarkdown writes a thread for people to read.
+func (a *Service) exportMarkdown(ctx context.Context, w io.Writer, row journal.Thread) error {
+	hide := a.Logs.Redactor()
+	fmt.Fprintf(w, "# %s\n\n%s · %s\n", hide.Clipped(orTitle(row)), row.ID, row.Created.Local().Format("2 January 2006 15:04"))
+	for ev, err := range a.DB.AllEvents(ctx, row.ID, 0) {
+		if err != nil {
+			return err
+		}
+		if text := hide.Text(markdownOf(ev)); text != "" {
+			if _, err := fmt.Fprintf(w, "\n%s\n", text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func orTitle(row journal.Thread) string { return cmp.Or(row.Title, row.ID.Thread()) }
+
+func markdownOf(ev chat.Event) string {
+	at := ev.At.Local().Format("15:04")
+	switch b := ev.Body.(type) {
+	case chat.Received:
+		return fmt.Sprintf("## %s, %s\n\n%s", cmp.Or(b.From.Name, "somebody"), at, b.Blocks.Text())
+	case chat.Steered:
+		return fmt.Sprintf("## %s, %s (while it worked)\n\n%s", cmp.Or(b.From.Name, "somebody"), at, b.Blocks.Text())
+	case chat.Imported:
+		return fmt.Sprintf("*%d messages imported from %s*", b.Count, b.Source)
+	case chat.Refused:
+		return "*not answered: " + b.Why + "*"
+	case chat.Said:
+		if b.Error != nil {
+			return fmt.Sprintf("*the model failed: %s*", b.Error.Message)
+		}
+		var out []string
+		if text := b.Blocks.Text(); text != "" {
+			out = append(out, fmt.Sprintf("## %s, %s\n\n%s", cmp.Or(ev.Thread.Agent(), "agent"), at, text))
+		}
+		for _, use := range b.Blocks.Calls() {
+			out = append(out, fmt.Sprintf("**%s**\n\n%s", use.Name, fence(string(use.Args), "json")))
+		}
+		return strings.Join(out, "\n\n")
+	case chat.ToolRan:
+		head := fmt.Sprintf("*%s: %s*", b.Name, b.Outcome)
+		if text := b.Blocks.Text(); text != "" {
+			head += "\n\n" + fence(text, "")
+		}
+		return head
+	case chat.ApprovalAnswered:
+		word := "denied"
+		if b.OK {
+			word = "approved"
+		}
+		return strings.TrimSpace(fmt.Sprintf("*%s by %s* %s", word, b.By, b.Note))
+	case chat.Compacted:
+		return "*the conversation so far was summarised:*\n\n> " + strings.ReplaceAll(b.Summary, "\n", "\n> ")
+	case chat.RunEnded:
+		if b.Reason == chat.EndDone {
+			return ""
+		}
+		return fmt.Sprintf("*the run ended: %s* %s", b.Reason, b.Text)
+	default:
+		return ""
+	}
+}
+
+// fence puts text into a code block whose fence the text cannot close.
+func fence(text, language string) string {
+	mark := "```"
+	for strings.Contains(text, mark) {
+		mark += "`"
+	}
+	return mark + language + "\n" + strings.TrimRight(text, "\n") + "\n" + mark
+}
+
+// SteerFrom gives words to a thread that may be running in another process.
+func (a *Service) SteerFrom(ctx context.Context, thread chat.ThreadID, text string) (asPrompt bool, err error) {
+	me := a.Me()
+	e := a.Engine(nil)
+	return e.Steer(ctx, thread, chat.Steered{From: chat.Participant{ID: me.ID, Name: me.Name, Kind: chat.Person},
+		Principal: me, Blocks: chat.TextBlocks(text), Mode: chat.Interrupt})
+}

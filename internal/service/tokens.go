@@ -1,0 +1,280 @@
+package service
+
+import (
+	"chorus/internal/approval"
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/datadir"
+	"chorus/internal/gate"
+	"chorus/internal/id"
+	"chorus/internal/journal"
+	"chorus/internal/store"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// still says why a caller would not be let in any more: the token is not good now.
+func (t *Tokens) Still(ctx context.Context, by command.Caller) error {
+	if by.Principal.Kind != chat.TokenHolder {
+		return nil
+	}
+	_, err := t.TokenByID(ctx, by.Principal.ID)
+	return err
+}
+
+// tokenPrefix lets people and scanners for secrets know what they look at.
+const tokenPrefix = "chorus_"
+
+// maxTokenName is longer than any sensible name.
+const maxTokenName = 64
+
+// useNoted is how often at most the use of a token is written down.
+const useNoted = time.Minute
+
+// Tokens keeps the keys of the HTTP door.
+type Tokens struct {
+	app *Service
+
+	mu    sync.Mutex
+	noted map[string]time.Time
+}
+
+var _ command.Keys = (*Tokens)(nil)
+
+// Tokens are the API tokens of this home.
+func (a *Service) Tokens() *Tokens { return &Tokens{app: a, noted: map[string]time.Time{}} }
+
+// CreateToken implements command.Keys. Nobody makes a token that opens more than their own.
+func (t *Tokens) CreateToken(ctx context.Context, by command.Caller, in command.NewToken) (command.Token, error) {
+	in.Name = strings.TrimSpace(in.Name)
+	if err := checkToken(by, in); err != nil {
+		return command.Token{}, err
+	}
+	text := tokenPrefix + rand.Text() + rand.Text()
+	now := time.Now().UTC()
+	row := store.Token{ID: id.New(), Name: in.Name, Digest: digest(text), Roles: in.Roles, By: by.Principal.String(), Created: now}
+	for _, s := range in.Scopes {
+		if !slices.Contains(row.Scopes, string(s)) {
+			row.Scopes = append(row.Scopes, string(s))
+		}
+	}
+	if in.ExpiresIn > 0 {
+		row.Expires = now.Add(in.ExpiresIn)
+	}
+	if err := t.app.DB.PutToken(ctx, row); err != nil {
+		return command.Token{}, err
+	}
+	made := tokenOf(row)
+	made.Text = text
+	return made, t.record(ctx, by, "token create", row)
+}
+
+func checkToken(by command.Caller, in command.NewToken) error {
+	bad := func(field, format string, args ...any) error {
+		err := command.Errorf(command.Invalid, format, args...)
+		err.Field = field
+		return err
+	}
+	if in.Name == "" || len(in.Name) > maxTokenName {
+		return bad("name", "a token needs a name of at most %d characters, so that you know it again", maxTokenName)
+	}
+	if len(in.Scopes) == 0 {
+		return bad("scopes", "say what the token opens: one or more of %s", scopeNames())
+	}
+	for _, s := range in.Scopes {
+		if !slices.Contains(command.Scopes(), s) {
+			return bad("scopes", "there is no scope %q; there are %s", s, scopeNames())
+		}
+		if !by.May(s) {
+			return command.Errorf(command.Forbidden, "you cannot give the scope %s: your own token does not have it", s)
+		}
+	}
+	for _, r := range in.Roles {
+		if !slices.Contains(by.Principal.Roles, r) && !slices.Contains(by.Principal.Roles, chat.OwnerRole) {
+			return command.Errorf(command.Forbidden, "you cannot give the role %s: you do not have it", r)
+		}
+	}
+	return nil
+}
+
+func scopeNames() string {
+	var names []string
+	for _, s := range command.Scopes() {
+		names = append(names, string(s))
+	}
+	return strings.Join(names, ", ")
+}
+
+// ListTokens implements command.Keys.
+func (t *Tokens) ListTokens(ctx context.Context, _ command.Caller) (command.List[command.Token], error) {
+	rows, err := t.app.DB.Tokens(ctx)
+	if err != nil {
+		return command.List[command.Token]{}, err
+	}
+	out := command.List[command.Token]{Items: []command.Token{}}
+	for _, row := range rows {
+		out.Items = append(out.Items, tokenOf(row))
+	}
+	return out, nil
+}
+
+// RevokeToken implements command.Keys. A name does as well as an id where it is one token's alone.
+func (t *Tokens) RevokeToken(ctx context.Context, by command.Caller, name string) error {
+	rows, err := t.app.DB.Tokens(ctx)
+	if err != nil {
+		return err
+	}
+	var found []store.Token
+	for _, row := range rows {
+		if row.ID == name {
+			found = []store.Token{row}
+			break
+		}
+		if row.Revoked.IsZero() && (row.Name == name || len(name) >= 6 && strings.HasPrefix(row.ID, strings.ToUpper(name))) {
+			found = append(found, row)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return command.Errorf(command.NotFound, "there is no token %q; `chorus token list` shows them", name)
+	case 1:
+	default:
+		return command.Errorf(command.Conflict, "%d tokens are called %q; name one by its id", len(found), name)
+	}
+	done, err := t.app.DB.RevokeToken(ctx, found[0].ID, time.Now())
+	if err != nil || !done {
+		return err
+	}
+	return t.record(ctx, by, "token revoke", found[0])
+}
+
+func (t *Tokens) record(ctx context.Context, by command.Caller, action string, row store.Token) error {
+	err := t.app.DB.Audit(ctx, approval.Audit{Principal: by.Principal, Action: action, Decision: gate.Changed,
+		Detail: fmt.Sprintf("%s (%s): %s", row.Name, row.ID, strings.Join(row.Scopes, ", "))})
+	if err != nil {
+		return fmt.Errorf("it was done, but the audit log does not know: %w", err)
+	}
+	return nil
+}
+
+// TokenByText finds the token that somebody shows, if it is good now.
+func (t *Tokens) TokenByText(ctx context.Context, text string) (command.Token, error) {
+	row, err := t.app.DB.TokenByDigest(ctx, digest(text))
+	return t.good(ctx, row, err)
+}
+
+// TokenByID does the same by its id.
+func (t *Tokens) TokenByID(ctx context.Context, id string) (command.Token, error) {
+	row, err := t.app.DB.TokenByID(ctx, id)
+	return t.good(ctx, row, err)
+}
+
+func (t *Tokens) good(ctx context.Context, row store.Token, err error) (command.Token, error) {
+	now := time.Now()
+	switch {
+	case errors.Is(err, journal.ErrUnknown):
+		return command.Token{}, command.Errorf(command.NotFound, "there is no such token")
+	case err != nil:
+		return command.Token{}, err
+	case !row.Revoked.IsZero() || !row.Expires.IsZero() && now.After(row.Expires):
+		return command.Token{}, command.Errorf(command.NotFound, "the token is over")
+	}
+	t.mu.Lock()
+	note := now.Sub(t.noted[row.ID]) > useNoted
+	if note {
+		t.noted[row.ID] = now
+	}
+	t.mu.Unlock()
+	if note {
+		if err := t.app.DB.TokenUsed(ctx, row.ID, now); err != nil {
+			t.app.Log.Warn("the use of a token was not noted", "component", "http", "event", "token_use_not_noted", "error", err)
+		}
+	}
+	return tokenOf(row), nil
+}
+
+func tokenOf(row store.Token) command.Token {
+	out := command.Token{ID: row.ID, Name: row.Name, Roles: row.Roles, CreatedAt: row.Created, UsedAt: row.Used, ExpiresAt: row.Expires, RevokedAt: row.Revoked}
+	for _, s := range row.Scopes {
+		out.Scopes = append(out.Scopes, command.Scope(s))
+	}
+	return out
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// LocalCaller is the person at this terminal, who may everything.
+func (a *Service) LocalCaller() command.Caller {
+	return command.Caller{Principal: a.Me(), Scopes: []command.Scope{command.Admin}}
+}
+
+func (a *Service) tokenFile() string { return filepath.Join(a.Home.Dir(), "token") }
+
+func (a *Service) sessionKeyFile() string { return filepath.Join(a.Home.Dir(), "door.key") }
+
+// OwnerToken is the token with which the owner of this home comes in: made at the first
+// start and kept in a file that only they can read. One that was revoked is replaced.
+func (t *Tokens) OwnerToken(ctx context.Context) (text string, token command.Token, err error) {
+	data, err := readPrivate(t.app.tokenFile())
+	if err != nil {
+		return "", command.Token{}, err
+	}
+	if text = strings.TrimSpace(string(data)); text != "" {
+		token, err = t.TokenByText(ctx, text)
+		if err == nil || command.KindOf(err) != command.NotFound {
+			return text, token, err
+		}
+	}
+	token, err = t.CreateToken(ctx, t.app.LocalCaller(), command.NewToken{Name: chat.OwnerRole, Scopes: []command.Scope{command.Admin}, Roles: []string{chat.OwnerRole}})
+	if err != nil {
+		return "", command.Token{}, err
+	}
+	return token.Text, token, datadir.WriteFile(t.app.tokenFile(), []byte(token.Text+"\n"), 0o600)
+}
+
+// DoorKey signs cookies and sign-in links; it is made at first use.
+func (a *Service) SessionKey() ([]byte, error) {
+	data, err := readPrivate(a.sessionKeyFile())
+	if err != nil {
+		return nil, err
+	}
+	if key, err := hex.DecodeString(strings.TrimSpace(string(data))); err == nil && len(key) >= sha256.Size {
+		return key, nil
+	}
+	key := make([]byte, sha256.Size)
+	rand.Read(key) // it never fails
+	return key, datadir.WriteFile(a.sessionKeyFile(), []byte(hex.EncodeToString(key)+"\n"), 0o600)
+}
+
+// readPrivate reads a file that nobody else may read; one that is not there is empty.
+func readPrivate(path string) ([]byte, error) {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s must be a plain file that only you can read: chmod 600 %s", path, path)
+	}
+	return os.ReadFile(path)
+}
+
+// DefaultAddr is where the server listens when nobody says otherwise.
+func DefaultAddr(env func(string) string) string { return cmp.Or(env("CHORUS_ADDR"), "127.0.0.1:8420") }

@@ -1,0 +1,356 @@
+package service
+
+import (
+	"bytes"
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/feed"
+	"chorus/internal/journal"
+	"chorus/internal/redact"
+	"chorus/internal/store"
+	"cmp"
+	"context"
+	"encoding/json"
+	"iter"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// reader makes what people's programs see of one thread's events. It is for one
+// goroutine.
+type reader struct {
+	o     *Handler
+	ctx   context.Context
+	row   journal.Thread
+	calls feed.Calls
+	opt   feed.Options
+	hide  *redact.Redactor
+}
+
+func (o *Handler) reader(ctx context.Context, row journal.Thread) (*reader, error) {
+	made, err := o.Standing(ctx, row.ID)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{o: o, ctx: ctx, row: row, calls: feed.Calls{}, hide: o.app.Logs.Redactor()}
+	r.opt = feed.Options{Label: r.label, Args: r.args, Model: cmp.Or(made.Terms.Model, o.Defaults(row.Agent).Model)}
+	return r, nil
+}
+
+// args finds the arguments of a call, also of one that was made before the first event
+// this reader has seen: a stream that is cut and resumed shows what the whole one showed.
+func (r *reader) args(call string) []byte {
+	if args := r.calls.Args(call); args != nil {
+		return args
+	}
+	found, err := r.o.app.DB.ApprovalsFor(r.ctx, store.ApprovalList{Thread: r.row.ID, Call: call, Limit: 1})
+	if err != nil || len(found) == 0 {
+		return nil // shown without them
+	}
+	return found[0].Call.Args
+}
+
+// shown remembers what was last made of events.
+type shown struct {
+	mu    sync.Mutex
+	items map[shownKey][]feed.Item
+}
+
+// shownKey names an event, and what is kept out of it.
+type shownKey struct {
+	thread chat.ThreadID
+	seq    int64
+	hide   *redact.Redactor
+}
+
+// manyShown is at most some megabytes of what readers read at the same time.
+const manyShown = 512
+
+func (s *shown) get(key shownKey) ([]feed.Item, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	items, ok := s.items[key]
+	return items, ok
+}
+
+func (s *shown) put(key shownKey, items []feed.Item) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.items == nil || len(s.items) >= manyShown {
+		s.items = map[shownKey][]feed.Item{}
+	}
+	s.items[key] = items
+}
+
+// label says what a call does: as the thread's own tools say it, where they are at hand.
+func (r *reader) label(name string, args []byte) string {
+	b := r.o.app.Setup.OpenToolbox(r.row.ID)
+	if b == nil {
+		var err error
+		if b, err = r.o.BareToolbox(); err != nil {
+			return name
+		}
+	}
+	return b.Label(name, args)
+}
+
+// event gives the objects of an event, without secrets. Many read the same events at the
+// same time: what was made for one of them is there for the others.
+func (r *reader) event(ev chat.Event) []feed.Item {
+	r.calls.Note(ev)
+	key := shownKey{ev.Thread, ev.Seq, r.hide}
+	if items, ok := r.o.shown.get(key); ok {
+		return items
+	}
+	items := r.translate(ev)
+	if r.ctx.Err() == nil && textSize(ev.Body) < maxRemembered {
+		r.o.shown.put(key, items)
+	}
+	return items
+}
+
+// maxRemembered keeps long results, which are read once, from filling the memory.
+const maxRemembered = 8 << 10
+
+func textSize(body chat.Body) int {
+	switch b := body.(type) {
+	case chat.Received:
+		return len(b.Blocks.Text())
+	case chat.Said:
+		return len(b.Blocks.Text())
+	case chat.ToolRan:
+		return len(b.Blocks.Text())
+	case chat.ApprovalAsked:
+		return len(b.Preview)
+	case chat.Compacted:
+		return len(b.Summary)
+	default:
+		return 0
+	}
+}
+
+func (r *reader) translate(ev chat.Event) []feed.Item {
+	opt := r.opt
+	if ev.Seq == 1 { // what it began with, whatever was wished for since
+		opt.Model = cmp.Or(termsOf(ev.Body).Model, opt.Model)
+	}
+	items := feed.Translate(ev, opt)
+	for i := range items {
+		items[i] = r.clean(items[i])
+	}
+	return items
+}
+
+// clean takes secrets out of an object. One without any is given as it was. Of a piece
+// of an answer only the text can hold any: pieces come often, to many readers.
+func (r *reader) clean(item feed.Item) feed.Item {
+	switch v := item.(type) {
+	case feed.TextDelta:
+		v.Text = r.hide.Text(v.Text)
+		return v
+	case feed.ThinkingDelta:
+		v.Text = r.hide.Text(v.Text)
+		return v
+	case feed.ToolProgress:
+		v.Message = r.hide.Text(v.Message)
+		return v
+	}
+	data, err := feed.Encode(item)
+	if err != nil {
+		return item
+	}
+	cleaned := r.hide.JSON(data)
+	if bytes.Equal(cleaned, data) {
+		return item
+	}
+	back, err := feed.Parse(cleaned)
+	if err != nil { // never a secret for the sake of a shape
+		return feed.Trace{Head: item.Header(), Kind: "hidden", Data: json.RawMessage(`null`)}
+	}
+	return back
+}
+
+// Watch implements command.Sessions. It ends with ctx, and when the doors close.
+func (o *Handler) Watch(ctx context.Context, by command.Caller, id string, after int64) iter.Seq2[feed.Item, error] {
+	return func(yield func(feed.Item, error) bool) {
+		row, err := o.find(ctx, by, id, command.Read)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(o.app.Serving.drained, cancel)()
+		r, err := o.reader(ctx, row)
+		if err != nil {
+			yield(nil, o.ToError(err))
+			return
+		}
+		for item, err := range o.Engine.Watch(ctx, row.ID, max(0, after)) {
+			for _, it := range r.seen(item.Event, item.Live, err) {
+				if !yield(it, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// seen is what a watcher sees of an event, of a live piece, or of trouble that the
+// thread's actor has: watching goes on after that.
+func (r *reader) seen(ev *chat.Event, live chat.Live, err error) []feed.Item {
+	switch {
+	case err != nil:
+		data, _ := json.Marshal(map[string]string{"message": r.hide.Text(err.Error())}) // text only
+		return []feed.Item{feed.Trace{Head: feed.Head{Type: feed.TypeTrace, SessionID: r.row.ID.Thread(), At: time.Now().UTC()}, Kind: "trouble", Data: data}}
+	case ev != nil:
+		return r.event(*ev)
+	case live != nil:
+		return []feed.Item{r.clean(feed.Live(r.row.ID, live))}
+	default:
+		return nil
+	}
+}
+
+// Pages of a journal.
+const (
+	eventsPage = 100
+	eventsMost = 500
+)
+
+// span reads a part of a journal, and says where the next page begins: behind its last
+// event, or with Before in front of its first.
+func (o *Handler) span(ctx context.Context, thread chat.ThreadID, q command.Span) (events []chat.Event, next string, err error) {
+	n := limit(q.Limit, eventsPage, eventsMost)
+	if q.Before < 0 || q.After < 0 {
+		return nil, "", Invalid("after", "numbers of events are 0 or more")
+	}
+	if q.Before > 0 {
+		if events, err = o.app.DB.EventsBefore(ctx, thread, q.Before, n); err != nil {
+			return nil, "", err
+		}
+		for len(events) > 0 && events[0].Seq <= q.After {
+			events = events[1:]
+		}
+		if len(events) == n && events[0].Seq > q.After+1 {
+			next = strconv.FormatInt(events[0].Seq, 10)
+		}
+		return events, next, nil
+	}
+	if events, err = o.app.DB.Events(ctx, thread, q.After, n); err != nil {
+		return nil, "", err
+	}
+	if len(events) == n {
+		next = strconv.FormatInt(events[n-1].Seq, 10)
+	}
+	return events, next, nil
+}
+
+// Events implements command.Sessions.
+func (o *Handler) Events(ctx context.Context, by command.Caller, id string, q command.Span) (command.List[command.RawEvent], error) {
+	out := command.List[command.RawEvent]{Items: []command.RawEvent{}}
+	row, err := o.find(ctx, by, id, command.Read)
+	if err != nil {
+		return out, err
+	}
+	events, next, err := o.span(ctx, row.ID, q)
+	if err != nil {
+		return out, o.ToError(err)
+	}
+	hide := o.app.Logs.Redactor()
+	for _, ev := range events {
+		body, err := chat.EncodeBody(ev.Body)
+		if err != nil {
+			return out, o.ToError(err)
+		}
+		out.Items = append(out.Items, command.RawEvent{Seq: ev.Seq, At: ev.At, Kind: string(ev.Body.Kind()), Who: ev.Who, Run: ev.Run,
+			Platform: ev.Platform, Body: hide.JSON(body)})
+	}
+	out.Next = next
+	return out, nil
+}
+
+// Messages implements command.Sessions. What a session began with from elsewhere is
+// told in place of the event that brought it.
+func (o *Handler) Messages(ctx context.Context, by command.Caller, id string, q command.Span) (command.List[feed.Item], error) {
+	out := command.List[feed.Item]{Items: []feed.Item{}}
+	row, err := o.find(ctx, by, id, command.Read)
+	if err != nil {
+		return out, err
+	}
+	events, next, err := o.span(ctx, row.ID, q)
+	if err != nil {
+		return out, o.ToError(err)
+	}
+	r, err := o.reader(ctx, row)
+	if err != nil {
+		return out, o.ToError(err)
+	}
+	for _, ev := range events {
+		for _, item := range r.event(ev) {
+			if item.Header().Type != feed.TypeTrace {
+				out.Items = append(out.Items, item)
+			}
+		}
+		if b, ok := ev.Body.(chat.Imported); ok {
+			items, err := r.imported(ev, b)
+			if err != nil {
+				return out, o.ToError(err)
+			}
+			out.Items = append(out.Items, items...)
+		}
+	}
+	out.Next = next
+	return out, nil
+}
+
+// maxImported is how many of the newest imported lines are told.
+const maxImported = 500
+
+// imported tells the lines that an event brought, all with its number.
+func (r *reader) imported(ev chat.Event, b chat.Imported) ([]feed.Item, error) {
+	data, err := r.o.app.DB.Blob(r.ctx, b.Blob)
+	if err != nil {
+		return nil, err
+	}
+	var lines []chat.Line
+	if err := json.Unmarshal(data, &lines); err != nil {
+		return nil, err
+	}
+	lines = lines[max(0, len(lines)-maxImported):]
+	var out []feed.Item
+	for _, line := range lines {
+		for _, body := range bodiesOf(line) {
+			as := ev
+			as.Body, as.PlatformID = body, ""
+			if !line.At.IsZero() {
+				as.At = line.At
+			}
+			for _, item := range r.translate(as) {
+				if item.Header().Type != feed.TypeSessionStarted {
+					out = append(out, item)
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// bodiesOf are the events that a line would have been.
+func bodiesOf(line chat.Line) []chat.Body {
+	switch line.Role {
+	case "assistant":
+		return []chat.Body{chat.Said{Blocks: line.Blocks, Stop: chat.StopEnd}}
+	case "tool":
+		var out []chat.Body
+		for _, b := range line.Blocks {
+			if r, ok := b.(chat.ToolResult); ok {
+				out = append(out, chat.ToolRan{Call: r.Call, Name: r.Name, Blocks: r.Blocks, Failed: r.Failed, Outcome: chat.Ran})
+			}
+		}
+		return out
+	default:
+		return []chat.Body{chat.Received{From: line.From, Blocks: line.Blocks, Prompt: true}}
+	}
+}

@@ -1,0 +1,113 @@
+package settings
+
+import (
+	"chorus/internal/agents"
+	"chorus/internal/config"
+	"chorus/internal/journal"
+	"chorus/internal/store"
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+)
+
+// theRoster is the one that all share: it lets one change happen at a time.
+type agentStore struct {
+	once sync.Once
+	*agents.Roster
+}
+
+// Roster keeps the agents of this home.
+func (a *Settings) Agents() *agents.Roster {
+	a.agentStore.once.Do(func() { a.agentStore.Roster = a.openAgents() })
+	return a.agentStore.Roster
+}
+
+func (a *Settings) openAgents() *agents.Roster {
+	return agents.New(agents.Config{
+		Home: a.Home,
+		Rows: agentRows{a.DB},
+		Model: func(name string) error {
+			_, err := a.Models.Name("", name)
+			return err
+		},
+		Profile: func(name string) error {
+			_, err := a.Profile(name)
+			return err
+		},
+		Other: otherSetting,
+		Knows: config.AgentFile.Knows,
+		Warn:  a.Warn,
+	})
+}
+
+// otherSetting reads a key of the configuration that may stand in agent.json.
+func otherSetting(key, value string) (string, json.RawMessage, error) {
+	typed, err := config.AgentFile.Read(key, value)
+	if err != nil {
+		return "", nil, err
+	}
+	raw, err := json.Marshal(typed.Value)
+	return agentPath(typed.Path), raw, err
+}
+
+// agentPath is how agent.json calls a key: a few have their names of old there.
+func agentPath(path string) string {
+	if path == "continuationModel" {
+		return "model"
+	}
+	return path
+}
+
+// canonicalKey is a setting of an agent under the one name that it is judged by.
+func CanonicalKey(key string) string {
+	if k, err := config.AgentFile.Key(key); err == nil {
+		return agentPath(k.Path)
+	}
+	return key
+}
+
+// agentRows is the store as the roster sees it: the row holds the whole agent.json.
+type agentRows struct{ db *store.DB }
+
+func (r agentRows) PutAgent(ctx context.Context, a agents.Agent) error {
+	data, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	return r.db.PutAgent(ctx, store.Agent{Name: a.Name, Model: a.Model, Profile: a.Permissions, Config: data, Status: "active", Created: a.CreatedAt})
+}
+
+func (r agentRows) Agent(ctx context.Context, name string) (agents.Agent, bool, error) {
+	row, err := r.db.Agent(ctx, name)
+	if errors.Is(err, journal.ErrUnknown) {
+		return agents.Agent{}, false, nil
+	}
+	if err != nil {
+		return agents.Agent{}, false, err
+	}
+	var a agents.Agent
+	return a, true, json.Unmarshal(row.Config, &a)
+}
+
+func (r agentRows) Agents(ctx context.Context) ([]agents.Agent, error) {
+	rows, err := r.db.Agents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]agents.Agent, len(rows))
+	for i, row := range rows {
+		if err := json.Unmarshal(row.Config, &out[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (r agentRows) DeleteAgent(ctx context.Context, name string) error {
+	err := r.db.DeleteAgent(ctx, name)
+	if errors.Is(err, journal.ErrUnknown) {
+		return nil
+	}
+	return err
+}

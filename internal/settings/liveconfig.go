@@ -1,0 +1,201 @@
+package settings
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/datadir"
+	"chorus/internal/model"
+	"chorus/internal/notice"
+	"chorus/internal/participants"
+	"chorus/internal/permit"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// conduct is the layered configuration of a home: read at the start, and again by
+// whoever watches it. What was read last without an error holds.
+type LiveConfig struct {
+	Options config.Options
+
+	mu    sync.Mutex
+	Files *config.Files
+}
+
+// NewLiveConfig is a configuration that was read before.
+func NewLiveConfig(files *config.Files) *LiveConfig { return &LiveConfig{Files: files} }
+
+// openConduct reads the files. Every mistake in them is told.
+func OpenLiveConfig(env func(string) string, h *datadir.Home) (*LiveConfig, error) {
+	o, err := ConfigOptions(env, h.Dir(), "")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := config.Read(h.Settings()); err != nil {
+		return nil, err // it is JSON, and held to that
+	}
+	files, problems := config.ReadFiles(o)
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	return &LiveConfig{Options: o, Files: files}, nil
+}
+
+func (c *LiveConfig) Now() *config.Files {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.Files
+}
+
+// configFiles is the configuration as it was read last.
+func (a *Settings) ConfigFiles() *config.Files { return a.Live.Now() }
+
+// watch keeps the configuration fresh until ctx ends. say hears, in a sentence, of a
+// new version and of one that cannot be used.
+func (c *LiveConfig) Watch(ctx context.Context, changed func(), say func(notice.Notice)) error {
+	return config.Watch(ctx, config.WatchOptions{
+		Options: c.Options, Known: c.Now(),
+		Changed: func(files *config.Files) {
+			c.mu.Lock()
+			c.Files = files
+			c.mu.Unlock()
+			changed()
+			say(notice.Notice{Text: "the configuration was read again; it counts from the next run on"})
+		},
+		Broken: func(problems config.Problems) {
+			say(notice.Notice{Bad: true, Text: fmt.Sprintf("the configuration was changed but cannot be used, so the version before it holds: %v", problems.Err())})
+		},
+	})
+}
+
+// renewed lets a new version of the configuration count for the models.
+func (a *Settings) Changed() {
+	if bot, err := a.Bot(""); err == nil {
+		a.Models.Renew(bot.Vendors)
+		a.Models.Prefer(bot.DefaultProvider, bot.DefaultModel)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for bell := range a.changes {
+		select {
+		case bell <- struct{}{}:
+		default: // it rings already
+		}
+	}
+}
+
+// renewals rings when the configuration was read again, until ctx ends.
+func (a *Settings) Changes(ctx context.Context) <-chan struct{} {
+	bell := make(chan struct{}, 1)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.changes == nil {
+		a.changes = map[chan struct{}]bool{}
+	}
+	a.changes[bell] = true
+	context.AfterFunc(ctx, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.changes, bell)
+	})
+	return bell
+}
+
+// reread reads the configuration again at once, for whoever has just changed it.
+func (a *Settings) Reread() error {
+	files, problems := config.ReadFiles(a.Live.Options)
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	a.Live.mu.Lock()
+	a.Live.Files = files
+	a.Live.mu.Unlock()
+	a.Changed()
+	return nil
+}
+
+// bot is what holds for an agent wherever it is; "" is what holds for everybody.
+func (a *Settings) Bot(name string) (*config.Bot, error) { return a.BotIn(name, "") }
+
+// profile is the permission profile of that name: one of the configuration's own, a
+// preset or a file of rules.
+func Profile(bot *config.Bot, name string) (*permit.Profile, error) {
+	own, ok := bot.Profiles[name]
+	if ok && (own.Allow != nil || own.Ask != nil || own.Deny != nil || !permit.IsPreset(name)) {
+		return permit.Compile(name, permit.Rules{Allow: own.Allow, Ask: own.Ask, Deny: own.Deny})
+	}
+	return permit.Load(name)
+}
+
+// windowed reports whether the agent's window rolls. Coding sessions are summarised
+// instead, unless somebody asked for a window.
+func windowRolls(bot *config.Bot) bool {
+	for _, key := range []string{"recencyWindow.messages", "recencyWindow.characters", "recencyWindow.hardMax", "rollingThreshold"} {
+		if bot.IsSet(key) {
+			return true
+		}
+	}
+	return NamesParticipants(bot)
+}
+
+// told reports whether the agent's conversations are told with everybody's names.
+func NamesParticipants(bot *config.Bot) bool { return bot.IsSet("mode") }
+
+// windowOf are the limits of what the agent is shown.
+func windowOf(bot *config.Bot) chat.Window {
+	w := chat.Window{NoImages: !bot.IncludeImages}
+	if windowRolls(bot) || bot.IsSet("maxImages") || bot.IsSet("maxImageBytes") {
+		w.Images, w.ImageBytes = bot.MaxImages, int64(bot.MaxImageBytes)
+		w.NoImages = w.NoImages || bot.MaxImages == 0
+	}
+	if windowRolls(bot) {
+		w.CacheImages = bot.CacheImages && !w.NoImages
+		w.Messages, w.Characters, w.HardMax, w.Threshold = bot.WindowMessages, bot.WindowCharacters, bot.WindowHardMax, bot.RollingThreshold
+	}
+	return w
+}
+
+// settingsOf are the numbers a run is rendered with, as far as they do not depend on
+// the model.
+func SettingsOf(bot *config.Bot) chat.Settings {
+	s := chat.Settings{
+		MaxTokens: bot.MaxTokens, Temperature: bot.Temperature, TopP: bot.TopP, ThinkingBudget: bot.ThinkingBudget,
+		PresencePenalty: bot.PresencePenalty, FrequencyPenalty: bot.FrequencyPenalty, NoCache: !bot.PromptCaching,
+		ContextWindow: bot.CompactionContextWindow, Window: windowOf(bot),
+	}
+	// What nobody set depends on the model's window.
+	if bot.IsSet("compaction.reserveTokens") {
+		s.Reserve = bot.CompactionReserveTokens
+	}
+	if bot.IsSet("compaction.keepRecentTokens") {
+		s.KeepRecent = bot.CompactionKeepRecentTokens
+	}
+	if !NamesParticipants(bot) { // else the stop sequences are part of how it is told
+		s.Stop = bot.StopSequences
+	}
+	return s
+}
+
+// backoff is how failed calls are made again.
+func Backoff(bot *config.Bot) model.Backoff {
+	b := model.Backoff{Retries: bot.LLMRetries, Base: time.Duration(bot.RetryBaseDelayMS) * time.Millisecond}
+	if !bot.RetryEnabled || bot.LLMRetries == 0 {
+		b.Retries = -1
+	}
+	return b
+}
+
+// style is how an agent's conversations are told to a model.
+func Style(bot *config.Bot, name string) participants.Style {
+	s := participants.Style{
+		Mode: participants.Mode(bot.Mode), Bot: bot.InnerName, Separator: bot.PrefillSeparator, Opening: bot.PrefillOpening,
+		Delimiter: bot.MessageDelimiter, TurnEnd: bot.TurnEndToken, ContextPrefix: bot.ContextPrefix, PrefillThinking: bot.PrefillThinking,
+		Persona: bot.ChatPersonaPrompt, PersonaPrefill: bot.ChatPersonaPrefill, OwnAsUser: !bot.ChatBotAsAssistant,
+		RecentParticipants: bot.RecentParticipantCount, Stop: bot.StopSequences, NoCache: !bot.PromptCaching, Stable: true,
+	}
+	if name != "" && name != bot.InnerName {
+		s.Aliases = []string{name}
+	}
+	return s
+}

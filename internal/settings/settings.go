@@ -1,0 +1,29 @@
+// Package settings is what is configured: the layered files as they were read last, agents, guilds, pins and trusted repositories.
+package settings
+
+import (
+	"chorus/internal/datadir"
+	"chorus/internal/logging"
+	"chorus/internal/permit"
+	"chorus/internal/provider"
+	"chorus/internal/store"
+	"sync"
+)
+
+// Settings answers what holds for an agent, a guild or a channel. Safe for concurrent use.
+type Settings struct {
+	DB      *store.DB
+	Env     func(string) string
+	Home    *datadir.Home
+	Models  *provider.Models
+	Warn    func(string)
+	Logs    *logging.Logs
+	Profile func(name string) (*permit.Profile, error)
+
+	mu         sync.Mutex
+	changes    map[chan struct{}]bool
+	Live       *LiveConfig
+	Pins       PinBoard
+	guildFiles sync.Mutex
+	agentStore agentStore
+}

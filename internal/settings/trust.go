@@ -1,0 +1,92 @@
+package settings
+
+import (
+	"chorus/internal/datadir"
+	"chorus/internal/tool/mcp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Repository is what a repository wants to have running beside the agent.
+type Repository struct {
+	File     string // its .mcp.json
+	Servers  []mcp.Server
+	Problems []string
+	Trusted  bool // somebody has looked at the file as it is now
+	Digest   string
+}
+
+// Names are the servers' names with what they start.
+func (r Repository) Names() []string {
+	var out []string
+	for _, s := range r.Servers {
+		out = append(out, s.String())
+	}
+	return out
+}
+
+// maxRepositoryFile is far beyond any list of servers.
+const maxRepositoryFile = 1 << 20
+
+// RepositoryServers reads the .mcp.json of a working directory. A repository is no
+// more trusted than whoever wrote it: what it names is started only once a person
+// has said so, and a changed file is a new question.
+func (a *Settings) RepositoryServers(dir string) (Repository, error) {
+	r := Repository{File: filepath.Join(dir, ".mcp.json")}
+	info, err := os.Lstat(r.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxRepositoryFile {
+		return r, fmt.Errorf("%s is left out: it must be a plain file of at most 1 MB", r.File)
+	}
+	data, err := os.ReadFile(r.File)
+	if err != nil {
+		return r, fmt.Errorf("%s is left out: %w", r.File, err)
+	}
+	servers, problems, err := mcp.ParseConfig(data, a.lookup)
+	if err != nil {
+		return r, fmt.Errorf("%s is left out: %w", r.File, err)
+	}
+	for _, p := range problems {
+		r.Problems = append(r.Problems, p.String())
+	}
+	sum := sha256.Sum256(data)
+	r.Servers, r.Digest = servers, hex.EncodeToString(sum[:])
+	r.Trusted = a.trusted()[r.File] == r.Digest
+	return r, nil
+}
+
+// lookup gives a repository's file the variables it names; whoever trusts it has seen which.
+func (a *Settings) lookup(name string) (string, bool) {
+	value := a.Env(name)
+	return value, value != ""
+}
+
+// Trust remembers that the file as it is now may be obeyed.
+func (a *Settings) Trust(r Repository) error {
+	known := a.trusted()
+	known[r.File] = r.Digest
+	data, err := json.MarshalIndent(known, "", "  ")
+	if err != nil {
+		return err
+	}
+	return datadir.WriteFile(a.trustFile(), append(data, '\n'), 0o600)
+}
+
+func (a *Settings) trustFile() string { return filepath.Join(a.Home.Dir(), "trusted.json") }
+
+// trusted maps files to the digests that were trusted; what cannot be read trusts nothing.
+func (a *Settings) trusted() map[string]string {
+	known := map[string]string{}
+	if data, err := os.ReadFile(a.trustFile()); err == nil && json.Unmarshal(data, &known) != nil {
+		return map[string]string{}
+	}
+	return known
+}

@@ -1,0 +1,204 @@
+package local
+
+import (
+	"chorus/internal/agent"
+	"chorus/internal/chat"
+	"chorus/internal/gate"
+	"chorus/internal/ledger"
+	"chorus/internal/overrides"
+	"chorus/internal/permit"
+	"chorus/internal/runsetup"
+	"chorus/internal/store"
+	"chorus/internal/tool"
+	"chorus/internal/tool/git"
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+)
+
+// Command implements repl.Session: what can be ordered beside talking.
+func (s *Session) Command(ctx context.Context, line string) (string, error) {
+	name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+	rest = strings.TrimSpace(rest)
+	switch strings.ToLower(name) {
+	case "/status":
+		return s.status(ctx)
+	case "/diff":
+		return s.diff(ctx)
+	case "/notes":
+		return s.notes(ctx, rest)
+	case "/model":
+		return s.model(rest)
+	case "/mode":
+		return s.mode(rest)
+	case "/approve-all":
+		return s.approveAll(), nil
+	case "/cost":
+		return s.cost(ctx)
+	default:
+		return "", fmt.Errorf("there is no command %s; /help lists them", name)
+	}
+}
+
+func (s *Session) status(ctx context.Context) (string, error) {
+	info := s.Info()
+	var b strings.Builder
+	line := func(key, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%-14s%s\n", key, value)
+		}
+	}
+	line("session", info.ID)
+	line("agent", info.Agent)
+	line("directory", info.Dir)
+	line("model", info.Model)
+	line("profile", info.Profile)
+	line("sandbox", info.Sandbox)
+	line("mode", cmp.Or(info.Mode, "none"))
+	if s.Choice.Snapshot().Yes {
+		line("approvals", "every question is answered yes")
+	}
+	if !s.fresh {
+		row, err := s.app.DB.Thread(ctx, s.thread)
+		if err != nil {
+			return "", err
+		}
+		line("status", string(row.Status))
+		if row.Waiting > 0 {
+			line("waiting", fmt.Sprint(row.Waiting))
+		}
+		line("events", fmt.Sprint(row.Next-1))
+	}
+	line("session file", s.file)
+	return strings.TrimRight(b.String(), "\n"), nil
+}
+
+func (s *Session) diff(ctx context.Context) (string, error) {
+	// Outside of any walls: nothing that commands left in the repository is started.
+	out, err := git.Summary(ctx, s.app.Executor, s.dir)
+	switch {
+	case err != nil && !runsetup.InGit(s.dir):
+		return "", fmt.Errorf("%s is not in a git repository", s.dir)
+	case err != nil:
+		line, _, _ := strings.Cut(err.Error(), "\n") // git explains itself at length
+		return "", fmt.Errorf("look at what has changed: %s", line)
+	case out == "":
+		return "nothing has changed", nil
+	}
+	return out, nil
+}
+
+func (s *Session) notes(ctx context.Context, rest string) (string, error) {
+	b, err := s.app.Setup.Toolbox(s.thread, s.dir)
+	if err != nil {
+		return "", err
+	}
+	word, rest, _ := strings.Cut(rest, " ")
+	key, value, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	switch word {
+	case "set":
+		if key == "" || value == "" {
+			return "", fmt.Errorf("usage: /notes set KEY VALUE")
+		}
+		return "noted", b.Notes.Set(ctx, key, value)
+	case "get":
+		value, ok, err := b.Notes.Get(ctx, key)
+		if err == nil && !ok {
+			return "there is no note " + key, nil
+		}
+		return value, err
+	case "clear":
+		n, err := b.Notes.Clear(ctx, key)
+		return fmt.Sprintf("%d cleared", n), err
+	case "", "list":
+		list, err := b.Notes.List(ctx)
+		if err != nil || len(list) == 0 {
+			return "there are no notes", err
+		}
+		var out []string
+		for _, n := range list {
+			out = append(out, n.Key+": "+n.Value)
+		}
+		return strings.Join(out, "\n"), nil
+	default:
+		return "", fmt.Errorf("usage: /notes [list|set KEY VALUE|get KEY|clear [KEY]]")
+	}
+}
+
+func (s *Session) model(name string) (string, error) {
+	if name == "" {
+		return s.Info().Model, nil
+	}
+	full, err := s.app.Models.Name("", name)
+	if err != nil {
+		return "", err
+	}
+	if _, err := s.app.Models.Resolve(full); err != nil {
+		return "", err
+	}
+	s.Choice.Set(func(c *overrides.Values) { c.Model = full })
+	return "from the next prompt on: " + full, nil
+}
+
+func (s *Session) mode(name string) (string, error) {
+	switch name {
+	case "":
+		return cmp.Or(s.Choice.Snapshot().Mode, "none"), nil
+	case "off", "none":
+		name = ""
+	}
+	if err := runsetup.ValidMode(name); err != nil {
+		return "", err
+	}
+	s.Choice.Set(func(c *overrides.Values) { c.Mode = name })
+	return "from the next prompt on: " + cmp.Or(name, "no mode"), nil
+}
+
+func (s *Session) approveAll() string {
+	on := false
+	s.Choice.Set(func(c *overrides.Values) { c.Yes = !c.Yes; on = c.Yes })
+	if on {
+		return "every question is answered yes from now on; explicit denials still hold"
+	}
+	return "you will be asked again"
+}
+
+func (s *Session) cost(ctx context.Context) (string, error) {
+	sums, err := s.app.DB.Spend(ctx, store.SpendFilter{By: store.ByModel, Thread: s.thread})
+	if err != nil {
+		return "", err
+	}
+	if len(sums) == 0 {
+		return "nothing was spent", nil
+	}
+	var b strings.Builder
+	var total ledger.Nanos
+	for _, sum := range sums {
+		total += sum.Settled
+		fmt.Fprintf(&b, "%-28s %9s  %d calls, %d in, %d out, %d cached\n", sum.Key, Dollars(sum.Settled), sum.Calls,
+			sum.Usage.Input+sum.Usage.CacheWrite, sum.Usage.Output, sum.Usage.CacheRead)
+	}
+	fmt.Fprintf(&b, "%-28s %9s", "together", Dollars(total))
+	return b.String(), nil
+}
+
+// Dollars writes money for people.
+func Dollars(n ledger.Nanos) string { return fmt.Sprintf("$%.4f", float64(n)/1e9) }
+
+// asked are the actions of a call that would be asked for.
+func (a *Sessions) asked(dir string, now chat.Terms, t tool.Tool, args []byte) []string {
+	p, err := a.Setup.Profile(now.Profile)
+	if err != nil {
+		return nil
+	}
+	j := p.Judge(gate.Requests(agent.Question{Tool: t, Args: args, Touches: t.Access(args), Call: chat.ToolUse{}}),
+		permit.JudgeOptions{Home: a.Home.Dir(), Workspace: dir})
+	var out []string
+	for _, d := range j.Decisions {
+		if d.Verdict == permit.Ask {
+			out = append(out, d.Action)
+		}
+	}
+	return out
+}

@@ -1,0 +1,70 @@
+package local
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/id"
+	"chorus/internal/journal"
+	"chorus/internal/runsetup"
+	"chorus/internal/session"
+	"chorus/internal/settings"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// Import is what an import came to.
+type Import struct {
+	ID       string
+	Messages int
+	Already  bool
+}
+
+// ImportLCA takes over a session log of the Local Coding Agent as a thread. Doing
+// it twice is harmless.
+func (a *Sessions) ImportLCA(ctx context.Context, path string, o runsetup.SessionOptions, warn func(string)) (Import, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Import{}, fmt.Errorf("import: %w", err)
+	}
+	defer f.Close()
+	log, err := session.Read(f, func(s string) { warn(path + ": " + s) })
+	if err != nil {
+		return Import{}, fmt.Errorf("import %s: %w", path, err)
+	}
+	lines := log.Lines()
+	if len(lines) == 0 {
+		return Import{}, fmt.Errorf("import %s: there are no messages in it; is it a session log?", path)
+	}
+	if o.Dir == "" && runsetup.IsDir(log.Start.RepoRoot) {
+		o.Dir = log.Start.RepoRoot
+	}
+	if err := a.Setup.Check(&o); err != nil {
+		return Import{}, err
+	}
+	name := log.Start.SessionID
+	if !settings.PlainID(name) {
+		name = id.New()
+	}
+	s := &Session{app: a, dir: o.Dir}
+	if s.thread, err = chat.NewThreadID("cli", settings.Place(o.Dir), name, o.Agent); err != nil {
+		return Import{}, err
+	}
+	if _, err := a.Service.FindThread(ctx, string(s.thread)); err == nil {
+		return Import{ID: name, Already: true}, nil
+	} else if !errors.Is(err, journal.ErrUnknown) {
+		return Import{}, err
+	}
+	lines = session.Resume(lines, cmp.Or(o.ResumeMode, "full"), warn)
+	b, err := a.Setup.Toolbox(s.thread, o.Dir)
+	if err != nil {
+		return Import{}, err
+	}
+	for key, value := range log.Notes {
+		if err := b.Notes.Set(ctx, key, value); err != nil {
+			return Import{}, err
+		}
+	}
+	return Import{ID: name, Messages: len(lines)}, s.importLines(ctx, lines, path)
+}

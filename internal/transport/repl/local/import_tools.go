@@ -1,0 +1,72 @@
+package local
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/id"
+	"chorus/internal/journal"
+	"chorus/internal/runsetup"
+	"chorus/internal/toollog"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+)
+
+// ToolFiles are those of a Chapter3 installation, a channel of a bot each. What could not
+// be read is told in rows.
+func ToolFiles(dir string) ([]toollog.Channel, []config.Taken, error) {
+	tools := filepath.Join(dir, "tools")
+	if !runsetup.IsDir(tools) {
+		return nil, nil, nil
+	}
+	channels, problems, err := toollog.Read(tools)
+	if err != nil {
+		return nil, nil, fmt.Errorf("import: %w", err)
+	}
+	var rows []config.Taken
+	for _, p := range problems {
+		rows = append(rows, config.Taken{From: "tools", Action: "left out", Detail: p.String()})
+	}
+	return channels, rows, nil
+}
+
+// ToolThread is the thread that a channel's tool files become. Chapter3's files do not
+// name the guild, so that it cannot be the channel's own.
+func ToolThread(c toollog.Channel) (chat.ThreadID, error) {
+	return chat.NewThreadID("chapter3", "tools", c.Name, c.Agent)
+}
+
+// ImportToolFiles takes a channel's tool files over as a thread of their own. Doing it
+// twice is harmless.
+func (a *Sessions) ImportToolFiles(ctx context.Context, c toollog.Channel) (config.Taken, error) {
+	row := config.Taken{From: filepath.Join("tools", c.Agent, c.Name), Action: "written", Detail: fmt.Sprintf("%d calls", len(c.Entries))}
+	thread, err := ToolThread(c)
+	if err != nil {
+		row.Action, row.Detail = "left out", err.Error()
+		return row, nil
+	}
+	row.To = "thread " + string(thread)
+	switch _, err := a.DB.Thread(ctx, thread); {
+	case err == nil:
+		row.Action = "same"
+		return row, nil
+	case !errors.Is(err, journal.ErrUnknown):
+		return row, err
+	}
+	lines, blobs := c.Lines()
+	data, err := json.Marshal(lines)
+	if err != nil {
+		return row, err
+	}
+	blob := chat.NewBlob(data)
+	create := journal.Thread{ID: thread, Agent: c.Agent, Place: "tools", Owner: a.Me(), Dir: a.Home.Dir()}
+	_, err = a.DB.Commit(ctx, journal.Commit{Thread: thread, Create: &create, Blobs: append(blobs, blob),
+		Events: []chat.Event{{Thread: thread, Who: create.Owner.String(), Platform: "local", PlatformID: id.New(),
+			Body: chat.Imported{Source: row.From, Blob: blob.Hash, Count: len(lines)}}}})
+	if err != nil {
+		return row, fmt.Errorf("import %s: %w", row.From, err)
+	}
+	return row, nil
+}
