@@ -3,6 +3,7 @@ package app
 import (
 	"chorus/internal/chat"
 	"chorus/internal/config"
+	"chorus/internal/gate"
 	"chorus/internal/journal"
 	"testing"
 	"time"
@@ -11,8 +12,8 @@ import (
 // The terminal waits as long as it takes unless somebody set an end; elsewhere there is one.
 func TestAsking(t *testing.T) {
 	t.Parallel()
-	a := &App{}
-	a.Environ = []string{"PATH=/bin", "SECRET_KEY=test-key"}
+	a := &App{Gate: &gate.Gate{}}
+	a.Gate.Environ = []string{"PATH=/bin", "SECRET_KEY=test-key"}
 	for _, c := range []struct {
 		thread      chat.ThreadID
 		env         map[string]string

@@ -71,7 +71,7 @@ func TestDiscordBotNameSelects(t *testing.T) {
 	if err != nil || len(bots) != 1 || bots[0].Name != "beta" {
 		t.Errorf("connected: %v, %v", len(bots), err)
 	}
-	g.app.Env = env("BOT_NAME", "gamma")
+	g.app.Host.Env = env("BOT_NAME", "gamma")
 	if _, err := g.app.Host.Bots(); err == nil || !strings.Contains(err.Error(), "bots/gamma.yaml") {
 		t.Errorf("a bot without a token: %v", err)
 	}

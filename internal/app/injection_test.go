@@ -59,7 +59,7 @@ func victimsApp(t *testing.T) (*app.App, *commands) {
 		t.Fatal(err)
 	}
 	ran := &commands{}
-	a.Executor = ran
+	a.Executor, a.Setup.Executor, a.Isolation.Executor, a.Sessions.Executor = ran, ran, ran, ran
 	t.Cleanup(func() {
 		if err := a.Close(); err != nil {
 			t.Error(err)
