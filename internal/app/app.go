@@ -188,12 +188,12 @@ func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 // firstSweep lets a start ask its model before it looks for what others left behind.
 const firstSweep = 50 * time.Millisecond
 
-// examine looks at this home as doctor does.
+// Examine looks at this home as doctor does.
 func (a *App) Examine(ctx context.Context) doctor.Report {
 	return checks.Examine(ctx, checks.Options{Env: a.Env, Environ: a.Environ, Home: a.Home.Dir(), Warn: a.Warn}, checks.Examination{Version: a.Version})
 }
 
-// running is the engine; nil until something must run.
+// Running is the engine; nil until something must run.
 func (a *App) Running() *engine.Engine { return a.engine }
 
 // adopts reports whether somebody in this process wants the thread to be run here.

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// attend does, once, what a process that stays around does beside its work: it keeps
+// StartBackground does, once, what a process that stays around does beside its work: it keeps
 // the configuration fresh and the list of models not too old, and sweeps once a day.
 func (a *App) StartBackground() {
 	a.mu.Lock()

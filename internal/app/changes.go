@@ -5,7 +5,7 @@ import (
 	"context"
 )
 
-// stirs has a value when something that the pages about everything show has moved, or another
+// changes has a value when something that the pages about everything show has moved, or another
 // process wrote anything, until ctx ends. Rings that come before the last was heard are one.
 func (a *App) changes(ctx context.Context) <-chan struct{} {
 	ear := a.Bus.HearAround(chat.KindReceived, chat.KindRefused, chat.KindRunStarted, chat.KindRunEnded, chat.KindApprovalAsked, chat.KindApprovalAnswered, chat.KindForked)

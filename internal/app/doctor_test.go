@@ -42,11 +42,11 @@ func TestWallsAreJudgedTogether(t *testing.T) {
 		}
 		return strings.Join(out, ", ")
 	}
-	no := []isolate.Fact{{"sandbox bwrap", false, "none", "get it"}, {"sandbox auto", false, "host", "get bwrap"}, {"sandbox docker", false, "none", "get it"}, {"limit memory", false, "no cgroup", ""}}
+	no := []isolate.Fact{{Name: "sandbox bwrap", OK: false, Detail: "none", Fix: "get it"}, {Name: "sandbox auto", OK: false, Detail: "host", Fix: "get bwrap"}, {Name: "sandbox docker", OK: false, Detail: "none", Fix: "get it"}, {Name: "limit memory", OK: false, Detail: "no cgroup", Fix: ""}}
 	if got := marks(no...); got != "bwrap note, auto warn, docker note, limit memory note" {
 		t.Errorf("without walls: %s", got)
 	}
-	yes := []isolate.Fact{{"sandbox bwrap", true, "works", ""}, {"sandbox auto", true, "bwrap", ""}, {"sandbox docker", false, "none", "get it"}, {"limit memory", false, "no cgroup", ""}}
+	yes := []isolate.Fact{{Name: "sandbox bwrap", OK: true, Detail: "works", Fix: ""}, {Name: "sandbox auto", OK: true, Detail: "bwrap", Fix: ""}, {Name: "sandbox docker", OK: false, Detail: "none", Fix: "get it"}, {Name: "limit memory", OK: false, Detail: "no cgroup", Fix: ""}}
 	if got := marks(yes...); got != "bwrap ok, auto ok, docker note, limit memory warn" {
 		t.Errorf("with walls: %s", got)
 	}

@@ -91,7 +91,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	return err
 }
 
-// closeDoors lets nobody new in and waits for those who are inside, but not for ever.
+// closeServer lets nobody new in and waits for those who are inside, but not for ever.
 func (a *App) closeServer(server *http.Server, doors *httpServer) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// doors is everything that answers HTTP: the API and the pages behind the guard.
+// httpServer is everything that answers HTTP: the API and the pages behind the guard.
 type httpServer struct {
 	handler  http.Handler
 	api      *api.API
@@ -23,7 +23,7 @@ type httpServer struct {
 	link     func(url string) string // signs the owner in
 }
 
-// openDoors puts the parts of the server together. A further part is mounted here.
+// openServer puts the parts of the server together. A further part is mounted here.
 func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, error) {
 	d := &httpServer{stopping: make(chan struct{})}
 	counts := a.Telemetry() // before there is an engine, whose commits are timed

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// watching is the telemetry of an App.
+// telemetryParts is the telemetry of an App.
 type telemetryParts struct {
 	counts   *telemetry.Telemetry // nil: nothing is counted
 	follower *telemetry.Follower  // nil until something runs
@@ -45,7 +45,7 @@ func (a *App) Telemetry() *telemetry.Telemetry {
 	return a.telemetry.counts
 }
 
-// follow logs a line for each run that ends in this process. a.mu is held.
+// followRuns logs a line for each run that ends in this process. a.mu is held.
 func (a *App) followRuns() {
 	a.telemetry.follower = telemetry.Follow(telemetry.FollowOptions{Bus: a.Bus, Log: a.Log, Version: a.Version, Env: a.Env, RunStart: a.runStart})
 }

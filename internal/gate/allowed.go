@@ -27,7 +27,7 @@ func whose(by chat.Principal, row journal.Thread) always.Grantee {
 	return w
 }
 
-// keptFor is what a thread's gate asks before it asks people: by which of the kept
+// AllowedFor is what a thread's gate asks before it asks people: by which of the kept
 // rules a call is allowed, "" by none. They hold where everybody on whose words it
 // would be done is the one who gave them, and speaks for nobody else.
 func (a *Gate) AllowedFor(row journal.Thread) func(permit.Judgement, []transcript.Sender) string {
@@ -137,7 +137,7 @@ func (a *Gate) propose(ctx context.Context, q approval.Approval, by chat.Princip
 	return out, row, nil
 }
 
-// never says why this person cannot allow the call for good, whatever it is.
+// Never says why this person cannot allow the call for good, whatever it is.
 func (a *Gate) Never(q approval.Approval, by chat.Principal) string {
 	state, err := approval.Weigh(q, by, true)
 	switch {
@@ -226,7 +226,7 @@ func (a *Gate) Keep(ctx context.Context, id string, by chat.Principal, rules []s
 	return nil
 }
 
-// keep adds an entry and writes down who did it.
+// AddAllowed adds an entry and writes down who did it.
 func (a *Gate) AddAllowed(ctx context.Context, entry always.Entry, by chat.Principal) error {
 	known := false
 	entry.ID = entry.Name()

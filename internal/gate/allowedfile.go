@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// keeping is the file of what people have allowed for good. It is looked at before
+// allowedFile is the file of what people have allowed for good. It is looked at before
 // every answer that it could give, so all processes on a home know the same. What
 // was read last without a mistake holds; where nothing was, nothing is allowed.
 type allowedFile struct {
@@ -63,7 +63,7 @@ func (k *allowedFile) now(path string) (rules *always.Rules, mistake error, fres
 
 func (a *Gate) AllowedFile() string { return filepath.Join(a.Home.Dir(), "allowed.yaml") }
 
-// keptRules gives what is kept now. A mistake in the file is told to whoever is there.
+// AllowedRules gives what is kept now. A mistake in the file is told to whoever is there.
 func (a *Gate) AllowedRules() *always.Rules {
 	rules, mistake, fresh := a.allowed.now(a.AllowedFile())
 	if fresh {
@@ -87,7 +87,7 @@ func (a *Gate) tell(text string) {
 // keepWait is how long another process may take to write the file.
 const keepWait = 5 * time.Second
 
-// changeKept changes the file, one process at a time. A file with a mistake is not
+// changeAllowed changes the file, one process at a time. A file with a mistake is not
 // written over: somebody edited it by hand and will want to see what.
 func (a *Gate) changeAllowed(ctx context.Context, change func([]always.Entry) ([]always.Entry, error)) error {
 	unlock, err := a.lockKept(ctx)
@@ -145,7 +145,7 @@ type lastRules struct {
 	good map[[2]string]*permit.Profile
 }
 
-// rules is profile, but a file of rules that was good before and is not any more
+// Rules is profile, but a file of rules that was good before and is not any more
 // leaves the last good version in force, and that is said.
 func (a *Gate) Rules(bot *config.Bot, name string) (*permit.Profile, error) {
 	last := &a.lastRules
@@ -168,7 +168,7 @@ func (a *Gate) Rules(bot *config.Bot, name string) (*permit.Profile, error) {
 	return before, nil
 }
 
-// Kept lists what is kept, the oldest first. A file with a mistake is an error.
+// ListAllowed lists what is kept, the oldest first. A file with a mistake is an error.
 func (a *Gate) ListAllowed() ([]always.Entry, error) {
 	rules, mistake, _ := a.allowed.now(a.AllowedFile())
 	if mistake != nil {
@@ -177,7 +177,7 @@ func (a *Gate) ListAllowed() ([]always.Entry, error) {
 	return rules.List(), nil
 }
 
-// Unkeep removes what is kept under these ids, or none of it if one is unknown.
+// RemoveAllowed removes what is kept under these ids, or none of it if one is unknown.
 func (a *Gate) RemoveAllowed(ctx context.Context, ids []string) ([]always.Entry, error) {
 	var gone []always.Entry
 	err := a.changeAllowed(ctx, func(list []always.Entry) ([]always.Entry, error) {

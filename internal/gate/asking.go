@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// asking is how people are asked about what a thread does. Whoever sits at a terminal
+// Asking is how people are asked about what a thread does. Whoever sits at a terminal
 // sees the question: it has no end there unless somebody wants one.
 func (a *Gate) Asking(row journal.Thread, bot *config.Bot, profile string) (engine.Asking, error) {
 	out := engine.Asking{Env: a.variables()}
@@ -45,7 +45,7 @@ func (a *Gate) variables() []string {
 	return slices.Compact(out)
 }
 
-// Desk is where questions of all threads lie. It answers them in the journal, and runs
+// Approvals is where questions of all threads lie. It answers them in the journal, and runs
 // nothing itself: whoever has the thread goes on with it.
 func (a *Gate) Approvals() approval.Desk { return a.Engine(nil) }
 

@@ -58,7 +58,7 @@ func (a *Gate) ConfigureAgent(ctx context.Context, name, key, value string) (age
 	return changed, a.recordChange(ctx, changed.Name, "agent config "+key, Shortened(value))
 }
 
-// mayGive is the rule of self-edit for people who change an agent themselves: nobody gives
+// MayGive is the rule of self-edit for people who change an agent themselves: nobody gives
 // it more than they have, and only those give who may change permissions.
 func (a *Gate) MayGive(profile string, who chat.Principal) error {
 	bot, err := a.Settings.Bot("")

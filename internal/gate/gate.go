@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// gate judges calls by the rights of everybody on whose words a run works, of the
+// Judge judges calls by the rights of everybody on whose words a run works, of the
 // channel and of the agent, and by what the person at the terminal chose.
 type Judge struct {
 	Limits *Limits
@@ -115,7 +115,7 @@ func (g *Judge) judge(checks []check, asked []permit.Request) permit.Judgement {
 	return permit.Strictest(js...)
 }
 
-// possible reports whether some call of a tool could be anything but denied.
+// Possible reports whether some call of a tool could be anything but denied.
 func (g *Judge) Possible() func(tool string) bool {
 	checks, err := g.Limits.Checks(g.meant(g.Work.Senders))
 	return func(tool string) bool {
@@ -128,13 +128,13 @@ func (g *Judge) Possible() func(tool string) bool {
 	}
 }
 
-// open reports that nothing limits those whose words the run begins with.
+// Open reports that nothing limits those whose words the run begins with.
 func (g *Judge) Open() bool {
 	checks, err := g.Limits.Checks(g.meant(g.Work.Senders))
 	return err == nil && len(checks) == 1 && g.Limits.Allows(checks[0])
 }
 
-// granted is what of the terms of a run holds, given who asked for them.
+// Granted is what of the terms of a run holds, given who asked for them.
 func (g *Judge) Granted(t chat.Terms) chat.Terms {
 	var people []chat.Principal
 	for _, s := range g.Work.Senders {

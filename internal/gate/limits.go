@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// limits are the rights that count in one thread: those of whoever speaks, of the
+// Limits are the rights that count in one thread: those of whoever speaks, of the
 // channel and of the agent. What is done, all of them must allow.
 type Limits struct {
 	Bot      *config.Bot
@@ -26,7 +26,7 @@ type Limits struct {
 	Loaded   map[string]*permit.Profile
 }
 
-// limitsOf are those of a thread.
+// LimitsOf are those of a thread.
 func LimitsOf(bot *config.Bot, row journal.Thread, find func(name string) (*permit.Profile, error)) *Limits {
 	l := &Limits{Bot: bot, Grants: Grants(bot), Find: find, Loaded: map[string]*permit.Profile{}}
 	names := channelNames(row)
@@ -72,7 +72,7 @@ func channelNamed(name string) []string {
 // that only the person at the terminal can read, so it is as good as they are.
 const ownerToken = string(chat.TokenHolder) + "/role:" + chat.OwnerRole
 
-// bookOf is who has which rights: what is configured, the closest name first, and for
+// Grants is who has which rights: what is configured, the closest name first, and for
 // whom nothing is: whoever sits at the terminal is not limited, others are standard.
 func Grants(bot *config.Bot) rights.Book {
 	b := rights.Book{Editors: []string{string(chat.LocalUser), ownerToken}}
@@ -95,7 +95,7 @@ func Grants(bot *config.Bot) rights.Book {
 	return b
 }
 
-// everything is the preset that allows all but catastrophes, as every profile does.
+// Everything is the preset that allows all but catastrophes, as every profile does.
 const Everything = "open"
 
 func redefined(bot *config.Bot, name string) bool {
@@ -134,7 +134,7 @@ func (c check) label() string {
 	return c.Profile.Name() + " of " + c.of
 }
 
-// checks are all that hold for what is done on the words of these people. The error
+// Checks are all that hold for what is done on the words of these people. The error
 // says who has no rights at all.
 func (l *Limits) Checks(senders []transcript.Sender) ([]check, error) {
 	if len(senders) == 0 {
@@ -160,7 +160,7 @@ func (l *Limits) Checks(senders []transcript.Sender) ([]check, error) {
 	return l.telling(out), nil
 }
 
-// granted is what somebody may by themselves.
+// Granted is what somebody may by themselves.
 func (l *Limits) Granted(who chat.Principal) (check, error) {
 	g, ok := l.Grants.Grant(who)
 	if !ok {

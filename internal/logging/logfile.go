@@ -31,7 +31,7 @@ func (l *logFiles) close() {
 	l.errors.Close()
 }
 
-// logFile is one file a day, opened with the day's first record and not before; a link
+// LogFile is one file a day, opened with the day's first record and not before; a link
 // without the date leads to the newest. Several processes may write to it: each record is
 // one append. What cannot be written is dropped; nothing stops for the want of a log.
 type LogFile struct {
@@ -106,7 +106,7 @@ func fullLine(like []byte, most int64) string {
 	return fmt.Sprintf("time=%s level=WARN msg=%q pid=%d component=log event=log_full\n", at, text, os.Getpid())
 }
 
-// close ends it. What is written afterwards is dropped.
+// Close ends it. What is written afterwards is dropped.
 func (l *LogFile) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

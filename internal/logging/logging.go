@@ -26,7 +26,7 @@ func (a *Logs) OpenLog() *slog.Logger {
 	return log
 }
 
-// closeLog ends what openLog began.
+// CloseLog ends what openLog began.
 func (a *Logs) CloseLog() {
 	if a.files != nil {
 		a.files.close()
@@ -61,7 +61,7 @@ func (a *Logs) newLog() (*slog.Logger, *logFiles) {
 	return slog.New(logFields{redact.Handler(handler, a.Redactor)}), files
 }
 
-// logDays is how many days of the log are kept, this one included.
+// LogDays is how many days of the log are kept, this one included.
 func (a *Logs) LogDays() int {
 	bot, problems := a.ConfigFiles().Bot(config.Ask{})
 	if problems.Err() != nil {
@@ -92,7 +92,7 @@ func logLevel(env func(string) string, warn func(string)) slog.Level {
 	return slog.LevelInfo
 }
 
-// logOnce writes down what would otherwise be written at every look.
+// LogOnce writes down what would otherwise be written at every look.
 func (a *Logs) LogOnce(text, component string) {
 	if _, said := a.once.LoadOrStore(text, true); !said {
 		a.Log.Warn(text, "component", component)

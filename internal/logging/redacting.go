@@ -26,7 +26,7 @@ func (a *Logs) Redactor() *redact.Redactor {
 	return a.redactors.redactors.of(a)
 }
 
-// hiding is the redactor of an App, made on first use.
+// lazyRedactors is the redactor of an App, made on first use.
 type lazyRedactors struct {
 	once      sync.Once
 	redactors redactors
@@ -42,7 +42,7 @@ func (r *redactors) of(a *Logs) *redact.Redactor {
 	return r.made
 }
 
-// redacting is the tools with their results redacted: what the model, the journal and
+// Redacting is the tools with their results redacted: what the model, the journal and
 // people get to see of a call. What a tool writes to disk is its own affair.
 func (a *Logs) Redacting(tools agent.Tools) agent.Tools { return &redactedTools{tools, a.Redactor} }
 
@@ -129,7 +129,7 @@ func (e *redactedError) Error() string { return e.text }
 
 func (e *redactedError) Unwrap() error { return e.error }
 
-// redactingKeep is a tool.Keep for outputs that are too long for a result: they lie in
+// RedactingKeep is a tool.Keep for outputs that are too long for a result: they lie in
 // the home for as long as the thread does, so they are redacted too.
 func (a *Logs) RedactingKeep(keep tool.Keep) tool.Keep {
 	return func(ctx context.Context, call, text string) (string, error) {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// batchSize is how many events wait for the logs at most.
+// BatchSize is how many events wait for the logs at most.
 const BatchSize = 200
 
 // MirrorTools brings the hourly files of a thread's calls to the journal's end, for

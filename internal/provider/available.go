@@ -20,7 +20,7 @@ func (a *Discovery) Available(warn func(string)) modelrouter.Available {
 // staleAfter is when a list of models is asked for again by a process that stays.
 const staleAfter = 24 * time.Hour
 
-// stale reports whether somebody has a key and the list of models is old or not there.
+// Stale reports whether somebody has a key and the list of models is old or not there.
 func (m *Models) Stale() bool {
 	vendors, err := m.Vendors()
 	if err != nil || !slices.ContainsFunc(vendors, func(v modelrouter.Vendor) bool { return !v.Provider().Offline && v.Configured() }) {

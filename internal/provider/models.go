@@ -54,7 +54,7 @@ func (m *Models) In(h *datadir.Home) *Models {
 	return m
 }
 
-// renew lets these vendors count from the next name on. They come from the version of the files that holds:
+// Renew lets these vendors count from the next name on. They come from the version of the files that holds:
 // the files themselves may be broken by now.
 func (m *Models) Renew(all []config.Vendor) {
 	m.mu.Lock()
@@ -63,7 +63,7 @@ func (m *Models) Renew(all []config.Vendor) {
 	m.take(all, nil)
 }
 
-// prefer changes what is used where nobody chose.
+// Prefer changes what is used where nobody chose.
 func (m *Models) Prefer(provider, name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -151,7 +151,7 @@ func names(all []modelrouter.Vendor) []string {
 	return out
 }
 
-// choose finds the vendor of a name. One that is in use already is found without
+// Choose finds the vendor of a name. One that is in use already is found without
 // looking around; the lists are only read for a name that does not say whose it is.
 func (m *Models) Choose(name string) (modelrouter.Choice, modelrouter.Vendor, error) {
 	if first, rest, _ := strings.Cut(name, "/"); rest != "" {
@@ -178,7 +178,7 @@ func (m *Models) Choose(name string) (modelrouter.Choice, modelrouter.Vendor, er
 	return choice, all[i], nil
 }
 
-// listed is available_models.json as it is now; what cannot be read lists nothing.
+// Listed is available_models.json as it is now; what cannot be read lists nothing.
 func (m *Models) Listed() modelrouter.Available {
 	if m.home == nil {
 		return modelrouter.Available{}
@@ -209,7 +209,7 @@ func (m *Models) Resolve(name string) (agent.Engine, error) {
 	return agent.Engine{Model: pool, Name: choice.Model, Entry: v.Entry(choice.Model)}, nil
 }
 
-// open gives the vendor's keys, and what is known of how they fare.
+// Open gives the vendor's keys, and what is known of how they fare.
 func (m *Models) Open(v modelrouter.Vendor) (*modelrouter.Pool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -251,7 +251,7 @@ func RunSettings(e catalog.Entry, base chat.Settings) chat.Settings {
 	return base
 }
 
-// age says how old something is, for people.
+// Age says how old something is, for people.
 func Age(at, now time.Time) string {
 	d := now.Sub(at)
 	switch {

@@ -19,7 +19,7 @@ import (
 // maker makes the client of a provider for one key of a vendor.
 type maker func(m *Models, v modelrouter.Vendor, a modelrouter.Account) (model.Model, error)
 
-// makers has one for each provider of the catalog.
+// Makers has one for each provider of the catalog.
 var Makers = map[string]maker{
 	"anthropic":   (*Models).anthropic,
 	"bedrock":     (*Models).bedrock,
@@ -111,7 +111,7 @@ func fields(v modelrouter.Vendor) (map[string]json.RawMessage, error) {
 	return out, nil
 }
 
-// heading is a client that sends the vendor's headers; nil when there are none, so
+// Heading is a client that sends the vendor's headers; nil when there are none, so
 // that the provider makes its own.
 func Heading(v modelrouter.Vendor) *http.Client {
 	if len(v.Headers) == 0 {

@@ -16,7 +16,7 @@ func PatienceOf(bot *config.Bot) patience {
 // slack lets a provider say itself that its model is silent, before the engine does.
 const slack = time.Minute
 
-// boundsOf is how long runs wait for what is outside of them; zero: the default.
+// BoundsOf is how long runs wait for what is outside of them; zero: the default.
 func BoundsOf(bot *config.Bot) agent.Bounds {
 	p := PatienceOf(bot)
 	b := agent.Bounds{Tool: Milliseconds(bot.ToolMS), Setup: Milliseconds(bot.SetupMS)}

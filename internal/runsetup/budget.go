@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// budgetOf are the ceilings of a bot. Whoever has every question answered yes is not
+// BudgetOf are the ceilings of a bot. Whoever has every question answered yes is not
 // asked at a soft limit either.
 func BudgetOf(bot *config.Bot, yes bool) ledger.Budget {
 	var out ledger.Budget
@@ -23,7 +23,7 @@ func BudgetOf(bot *config.Bot, yes bool) ledger.Budget {
 	return out
 }
 
-// priceOf is what models cost a bot: what its configuration says, else the catalog.
+// PriceOf is what models cost a bot: what its configuration says, else the catalog.
 // What runs on one's own machine is free.
 func PriceOf(models *provider.Models, bot *config.Bot) func(string) (ledger.Price, int) {
 	return func(name string) (ledger.Price, int) {

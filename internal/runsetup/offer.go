@@ -100,7 +100,7 @@ func (a *Setup) servers(dir string, bot *config.Bot, trusted bool) []mcp.Server 
 	return out
 }
 
-// label says what a call would do, for people.
+// Label says what a call would do, for people.
 func (b *Toolbox) Label(name string, args []byte) string {
 	b.mu.Lock()
 	set := b.offered
@@ -114,7 +114,7 @@ func (b *Toolbox) Label(name string, args []byte) string {
 	return b.Tools.Label(name, args) // perhaps one of an earlier run
 }
 
-// close ends what the bench has running.
+// Close ends what the bench has running.
 func (b *Toolbox) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

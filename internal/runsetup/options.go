@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 )
 
-// profile loads a profile by name or file; "" is the default.
+// Profile loads a profile by name or file; "" is the default.
 func (a *Setup) Profile(name string) (*permit.Profile, error) {
 	return settings.Profile(a.Shared, cmp.Or(name, a.Shared.Permissions))
 }
@@ -37,7 +37,7 @@ type SessionOptions struct {
 	Warn       func(string)
 }
 
-// check turns what was typed into what is meant, or says what is wrong with it.
+// Check turns what was typed into what is meant, or says what is wrong with it.
 func (a *Setup) Check(o *SessionOptions) error {
 	if o.Dir == "" {
 		o.Dir = "."

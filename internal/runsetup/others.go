@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// otherThreads is what the note about an agent's other work is called.
+// OtherThreads is what the note about an agent's other work is called.
 const OtherThreads = "your other threads"
 
 // manyOthers is how many are named in it.

@@ -17,10 +17,10 @@ import (
 //go:embed prompt.md
 var promptText string
 
-// document is a file that goes into the system prompt.
+// Document is a file that goes into the system prompt.
 type Document struct{ Name, Text string }
 
-// promptData is all that a system prompt is made of. Whatever changes from run to
+// PromptData is all that a system prompt is made of. Whatever changes from run to
 // run (the date, notes) is not in it: it would break the prefix.
 type PromptData struct {
 	Name         string
@@ -32,7 +32,7 @@ type PromptData struct {
 	Instructions Document
 }
 
-// Modes are the ways to work, with what the model is told about each. In plan and
+// modes are the ways to work, with what the model is told about each. In plan and
 // review it has the tools that only read, in verify the shell too.
 var modes = map[string]string{
 	"plan":      "Only look and think. Change nothing; answer with a plan: steps, files, risks.",
@@ -49,7 +49,7 @@ func ValidMode(mode string) error {
 	return fmt.Errorf("unknown mode %q; there are plan, review, implement and verify", mode)
 }
 
-// inMode reports whether a tool may be used in a mode.
+// InMode reports whether a tool may be used in a mode.
 func InMode(mode, name string, readOnly bool) bool {
 	switch mode {
 	case "plan", "review":
@@ -90,7 +90,7 @@ const (
 	maxDocs     = 128 << 10
 )
 
-// instructions reads the repository's own advice: AGENTS.md, else CLAUDE.md.
+// Instructions reads the repository's own advice: AGENTS.md, else CLAUDE.md.
 func Instructions(dir string) Document {
 	for _, name := range []string{"AGENTS.md", "CLAUDE.md"} {
 		if text, ok := ReadText(filepath.Join(dir, name)); ok && strings.TrimSpace(text) != "" {
@@ -105,7 +105,7 @@ func harmless(text string) string {
 	return untrusted.Defuse("repository-instructions", strings.TrimSpace(text))
 }
 
-// docs reads an agent's docs folder, sorted by name.
+// Docs reads an agent's docs folder, sorted by name.
 func Docs(dir string) []Document {
 	var out []Document
 	var names []string
@@ -129,7 +129,7 @@ func Docs(dir string) []Document {
 	return out
 }
 
-// readText reads a regular file's first part as valid text.
+// ReadText reads a regular file's first part as valid text.
 func ReadText(path string) (string, bool) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

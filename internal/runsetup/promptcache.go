@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// manyHeads is how many beginnings of prompts are kept at hand.
+// maxPromptHeads is how many beginnings of prompts are kept at hand.
 const maxPromptHeads = 16
 
 // heads are the beginnings of prompts that were used last, by their hash, newest first. All
@@ -43,7 +43,7 @@ func (h *promptCache) keep(hash string, head *model.Head) {
 	h.list = slices.Delete(h.list, min(maxPromptHeads, len(h.list)), len(h.list))
 }
 
-// head loads the system prompt and tools a run was started with.
+// Head loads the system prompt and tools a run was started with.
 func (a *Setup) Head(hash string) (*model.Head, error) {
 	if head := a.promptHeads.at(hash); head != nil {
 		return head, nil

@@ -198,7 +198,7 @@ func (s *self) changed(ctx context.Context, detail, key, old, now, said string) 
 	return said + " It counts from the next run on.", nil
 }
 
-// namedProfile says what is wrong with a profile that somebody who is not at the terminal
+// NamedProfile says what is wrong with a profile that somebody who is not at the terminal
 // names: files are for those who can read them.
 func NamedProfile(bot *config.Bot, name string) error {
 	known := ProfileNames(bot)
@@ -216,7 +216,7 @@ func ProfileNames(bot *config.Bot) []string {
 	return append(permit.Presets(), gate.SortedNames(bot.Profiles)...)
 }
 
-// modelMeant is the full name of the model that somebody means, if it can be asked: a
+// ModelMeant is the full name of the model that somebody means, if it can be asked: a
 // name, or a part of one that only one model has.
 func (a *Setup) ModelMeant(bot *config.Bot, wanted string) (string, error) {
 	if wanted == "" {
@@ -248,7 +248,7 @@ func onlyOne(found []string, part string, otherwise error) (string, error) {
 	}
 }
 
-// modelNames are the models that can be asked and have the part in their name.
+// ModelNames are the models that can be asked and have the part in their name.
 func (a *Setup) ModelNames(part string) []string {
 	all, err := a.Discovery.Catalog(a.Discovery.Available(func(string) {}))
 	if err != nil {

@@ -38,7 +38,7 @@ import (
 	"time"
 )
 
-// setupAsking is setup, and how people are asked in it.
+// ForRun is setup, and how people are asked in it.
 func (a *Setup) ForRun(ctx context.Context, row journal.Thread, work engine.Work) (engine.Setup, error) {
 	s, err := a.forRun(ctx, row, work)
 	if err != nil {
@@ -54,7 +54,7 @@ func (a *Setup) ForRun(ctx context.Context, row journal.Thread, work engine.Work
 	return s, err
 }
 
-// bench is what one thread works with: its directory, its tools.
+// Toolbox is what one thread works with: its directory, its tools.
 type Toolbox struct {
 	isolate.Site
 	Roots *files.Roots
@@ -73,7 +73,7 @@ type Toolbox struct {
 	manyOf       string                 // of which of them
 }
 
-// bench makes a thread's tools once and keeps them.
+// Toolbox makes a thread's tools once and keeps them.
 func (a *Setup) Toolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -92,14 +92,14 @@ func (a *Setup) Toolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 	return b, nil
 }
 
-// openBench is a thread's bench where it is at hand; nil: it is not.
+// OpenToolbox is a thread's bench where it is at hand; nil: it is not.
 func (a *Setup) OpenToolbox(thread chat.ThreadID) *Toolbox {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.toolboxes[thread]
 }
 
-// closeBenches ends what the tools of all threads have open.
+// CloseToolboxes ends what the tools of all threads have open.
 func (a *Setup) CloseToolboxes() error {
 	var errs []error
 	for _, b := range a.toolboxes {
@@ -160,7 +160,7 @@ func (a *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 	return b, nil
 }
 
-// maxPixels is the largest picture that is decoded to make it smaller: 40 megapixels.
+// MaxPixels is the largest picture that is decoded to make it smaller: 40 megapixels.
 const MaxPixels = 40_000_000
 
 func IsDir(path string) bool {
@@ -183,7 +183,7 @@ func (a *Setup) terms(choice *overrides.Thread, work engine.Work) chat.Terms {
 	return t
 }
 
-// setup is how a thread's next run is done.
+// forRun is how a thread's next run is done.
 func (a *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work) (engine.Setup, error) {
 	b, err := a.Toolbox(row.ID, row.Dir)
 	if err != nil {
@@ -244,7 +244,7 @@ func (a *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 	}, nil
 }
 
-// cacheMissed writes down that an answer cost more than it should have.
+// CacheMissed writes down that an answer cost more than it should have.
 func (a *Setup) CacheMissed(m agent.CacheMiss) {
 	why := "the prompt still begins as the one before, so the provider let it go"
 	if m.Fragment >= 0 {
@@ -372,7 +372,7 @@ func (a *Setup) notes(ctx context.Context, b *Toolbox) []chat.Noted {
 	return out
 }
 
-// inGit reports whether the directory lies in a git repository.
+// InGit reports whether the directory lies in a git repository.
 func InGit(dir string) bool {
 	for {
 		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {

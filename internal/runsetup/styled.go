@@ -11,7 +11,7 @@ import (
 	"fmt"
 )
 
-// engineOf resolves models for one thread: as the configuration tells them.
+// modelsFor resolves models for one thread: as the configuration tells them.
 func modelsFor(models *provider.Models, row journal.Thread, bot *config.Bot, b *Toolbox) func(string) (agent.Engine, error) {
 	if !settings.NamesParticipants(bot) {
 		return models.Resolve
@@ -26,7 +26,7 @@ func modelsFor(models *provider.Models, row journal.Thread, bot *config.Bot, b *
 	}
 }
 
-// teller is a model that is told conversations in a style; it remembers what it told,
+// styledModel is a model that is told conversations in a style; it remembers what it told,
 // so it is kept as long as the style stays.
 type styledModel struct {
 	style string

@@ -5,11 +5,11 @@ import (
 	"path/filepath"
 )
 
-// manyBenches is how many threads keep their tools at hand. An idle session beyond
+// maxToolboxes is how many threads keep their tools at hand. An idle session beyond
 // that costs nothing but its rows.
 const maxToolboxes = 64
 
-// clearAway takes the tools of threads that nobody works on out of memory, when there
+// closeIdle takes the tools of threads that nobody works on out of memory, when there
 // are many. a.mu is held.
 func (a *Setup) closeIdle() {
 	if len(a.toolboxes) < maxToolboxes || a.Running() == nil {
@@ -27,7 +27,7 @@ func (a *Setup) closeIdle() {
 	}
 }
 
-// attachments is where the files of a session lie, for its tools as @attachments.
+// Attachments is where the files of a session lie, for its tools as @attachments.
 func (a *Setup) Attachments(thread chat.ThreadID) string {
 	return filepath.Join(a.Home.ThreadDir(thread), "attachments")
 }

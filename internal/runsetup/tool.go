@@ -28,7 +28,7 @@ type ToolQuestion struct {
 	Label    string
 }
 
-// toolBench is the workbench of a call by hand: a thread that never was.
+// toolboxFor is the workbench of a call by hand: a thread that never was.
 func (a *Setup) toolboxFor(o *SessionOptions) (*Toolbox, *gate.Judge, error) {
 	if err := a.Check(o); err != nil {
 		return nil, nil, err

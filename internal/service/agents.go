@@ -227,7 +227,7 @@ func (o *Handler) DestroyAgent(ctx context.Context, by command.Caller, name stri
 	return o.ToError(o.Record(ctx, by, name, "agent destroy", detail))
 }
 
-// record writes down who changed what through a door.
+// Record writes down who changed what through a door.
 func (o *Handler) Record(ctx context.Context, by command.Caller, agent, action, detail string) error {
 	hide := o.app.Logs.Redactor()
 	return o.app.DB.Audit(ctx, approval.Audit{Agent: agent, Principal: by.Principal, Action: hide.Text(action), Decision: gate.Changed, Detail: hide.Text(detail)})

@@ -51,7 +51,7 @@ func (o *Handler) Approvals(ctx context.Context, by command.Caller, q command.Ap
 	return out, nil
 }
 
-// approval shows a question to somebody.
+// Approval shows a question to somebody.
 func (o *Handler) Approval(by command.Caller, a approval.Approval) command.Approval {
 	hide := o.app.Logs.Redactor()
 	out := command.Approval{

@@ -88,7 +88,7 @@ func (a *Service) Costs(ctx context.Context, q CostQuery, now time.Time) (Costs,
 
 func usd(n ledger.Nanos) float64 { return float64(n) / 1e9 }
 
-// costSince reads a time from which on costs are counted; days and months are UTC's.
+// CostSince reads a time from which on costs are counted; days and months are UTC's.
 func CostSince(text string, now time.Time) (time.Time, error) {
 	switch text {
 	case "all":
@@ -113,7 +113,7 @@ func CostSince(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("invalid time %q; write 2026-11-01, 2026-11, 7d, 12h, today, month or all", text)
 }
 
-// budgetsUsed holds what was spent against every ceiling that counts for somebody who
+// BudgetsUsed holds what was spent against every ceiling that counts for somebody who
 // spent something this month. A ceiling that counts for nobody is listed untouched.
 func (a *Service) BudgetsUsed(ctx context.Context, now time.Time) ([]BudgetUsed, error) {
 	spenders, err := a.DB.Spenders(ctx, ledger.Month.Begin(now))

@@ -65,7 +65,7 @@ func (o *Handler) Attach(ctx context.Context, by command.Caller, session, name s
 	return a, nil
 }
 
-// held is how many files a folder has, and how large they are together.
+// Held is how many files a folder has, and how large they are together.
 func Held(dir string) (count int, bytes int64) {
 	list, _ := os.ReadDir(dir) // what cannot be read cannot be written either
 	for _, entry := range list {
@@ -94,7 +94,7 @@ func fileName(name string) string {
 	return cmp.Or(name, "file")
 }
 
-// sniff tells a file's type from its bytes alone.
+// Sniff tells a file's type from its bytes alone.
 func Sniff(data []byte) string {
 	if media := images.Sniff(data); media != "" {
 		return media
@@ -109,7 +109,7 @@ func Sniff(data []byte) string {
 	return media
 }
 
-// isText reports whether people could read it.
+// IsText reports whether people could read it.
 func IsText(data []byte) bool {
 	return utf8.Valid(data) && !bytes.ContainsFunc(data, func(r rune) bool {
 		return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' && r != '\f' && r != '\x1b'

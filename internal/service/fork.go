@@ -60,7 +60,7 @@ func (a *Service) ForkThread(ctx context.Context, row journal.Thread, atSeq int6
 	return thread, a.Fork(ctx, row, thread, row.Owner, atSeq, made.Terms)
 }
 
-// fork writes the new thread: where it comes from and what was said there, in one
+// Fork writes the new thread: where it comes from and what was said there, in one
 // commit. Its history is whole pairs only: an answer whose calls were not done by then is
 // left out.
 func (a *Service) Fork(ctx context.Context, row journal.Thread, thread chat.ThreadID, owner chat.Principal, atSeq int64, terms chat.Terms) error {
@@ -95,7 +95,7 @@ func (a *Service) Fork(ctx context.Context, row journal.Thread, thread chat.Thre
 	return err
 }
 
-// linesUpTo folds a thread up to an event and gives the conversation there.
+// LinesUpTo folds a thread up to an event and gives the conversation there.
 func (a *Service) LinesUpTo(ctx context.Context, thread chat.ThreadID, atSeq int64) ([]chat.Line, error) {
 	log, err := a.LogAt(ctx, thread, atSeq)
 	if err != nil {
@@ -104,7 +104,7 @@ func (a *Service) LinesUpTo(ctx context.Context, thread chat.ThreadID, atSeq int
 	return log.Lines()
 }
 
-// logAt is a thread's log as it was when it had atSeq events: from its snapshot where
+// LogAt is a thread's log as it was when it had atSeq events: from its snapshot where
 // that lies before, else from the beginning.
 func (a *Service) LogAt(ctx context.Context, thread chat.ThreadID, atSeq int64) (*transcript.Log, error) {
 	log, err := engine.Load(ctx, a.DB, thread)

@@ -27,7 +27,7 @@ func (o *Handler) Costs(ctx context.Context, by command.Caller, q command.CostQu
 	return o.CostsUnder(ctx, by, q, "")
 }
 
-// costsUnder are the costs of threads whose ids begin alike.
+// CostsUnder are the costs of threads whose ids begin alike.
 func (o *Handler) CostsUnder(ctx context.Context, by command.Caller, q command.CostQuery, under string) (command.Costs, error) {
 	if err := need(by, command.Read); err != nil {
 		return command.Costs{}, err

@@ -173,7 +173,7 @@ func (o *Handler) Abort(ctx context.Context, by command.Caller, id string, all b
 	return ended, o.ToError(err)
 }
 
-// mayRunHere looks once, at the start, for runs and prompts of terminal threads that
+// CheckOwner looks once, at the start, for runs and prompts of terminal threads that
 // came through a door of an earlier process, and goes on with them.
 func (o *Handler) CheckOwner(ctx context.Context) error {
 	rows, err := o.app.DB.Stirring(ctx)
@@ -237,7 +237,7 @@ func termsOf(body chat.Body) chat.Terms {
 	}
 }
 
-// clipped is a message as long as the agent takes them.
+// Clipped is a message as long as the agent takes them.
 func Clipped(text string, most int) string {
 	return window.Clip(strings.ToValidUTF8(text, "\uFFFD"), most)
 }

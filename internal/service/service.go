@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// orders is the home as people order of it: what every door opens onto. It looks itself
+// Handler is the home as people order of it: what every door opens onto. It looks itself
 // at what a caller may, whatever the door has looked at before.
 type Handler struct {
 	app    *Service
@@ -34,7 +34,7 @@ type Handler struct {
 
 var _ command.Service = (*Handler)(nil)
 
-// serving is what an App keeps for its doors.
+// streams is what an App keeps for its doors.
 type streams struct {
 	once   sync.Once
 	orders *Handler
@@ -46,7 +46,7 @@ type streams struct {
 	drain   context.CancelFunc
 }
 
-// Service is what people can order of this home. The engine runs every thread from then
+// Commands is what people can order of this home. The engine runs every thread from then
 // on, except those of terminals: these only once something was said to them here.
 func (a *Service) Commands() command.Service { return a.Handler() }
 
@@ -72,7 +72,7 @@ func (s *streams) hasTold(thread chat.ThreadID) bool {
 	return s.told[thread]
 }
 
-// stopStreams ends every stream.
+// StopStreams ends every stream.
 func (a *Service) StopStreams() { a.Serving.close() }
 
 func (s *streams) close() {
@@ -107,7 +107,7 @@ func need(by command.Caller, s command.Scope) error {
 	return nil
 }
 
-// wrong makes an error of the house into one for people: what is wrong with the order,
+// ToError makes an error of the house into one for people: what is wrong with the order,
 // without secrets.
 func (o *Handler) ToError(err error) error {
 	var ours *command.Error
@@ -134,7 +134,7 @@ func (o *Handler) ToError(err error) error {
 	return &command.Error{Kind: kind, Message: o.app.Logs.Redactor().Text(err.Error()), Err: err}
 }
 
-// invalid says what is wrong with a part of an order.
+// Invalid says what is wrong with a part of an order.
 func Invalid(field, format string, args ...any) error {
 	err := command.Errorf(command.Invalid, format, args...)
 	err.Field = field
@@ -229,7 +229,7 @@ func ownPrefix(by command.Caller) string {
 	return fmt.Sprintf("web:%s:", ownPlace(by.Principal))
 }
 
-// bare is a bench of no thread.
+// BareToolbox is a bench of no thread.
 func (o *Handler) BareToolbox() (*runsetup.Toolbox, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -123,7 +123,7 @@ func (o *Handler) begin(ctx context.Context, row journal.Thread, made standing, 
 	return err
 }
 
-// scratch is the folder of a session that works nowhere else.
+// Scratch is the folder of a session that works nowhere else.
 func (o *Handler) Scratch(thread chat.ThreadID) string {
 	return filepath.Join(o.app.Home.ThreadDir(thread), "scratch")
 }
@@ -234,7 +234,7 @@ func (o *Handler) within(by command.Caller, in command.NewSession) error {
 	return nil
 }
 
-// statuses are the words of the API for what a thread does.
+// Statuses are the words of the API for what a thread does.
 var Statuses = map[string]chat.Status{"": "", "idle": chat.Idle, "running": chat.Running, "waiting": chat.Waiting, "failed": chat.Failed}
 
 // ListSessions implements command.Sessions.
@@ -326,7 +326,7 @@ func (o *Handler) views(ctx context.Context, rows []journal.Thread) ([]command.S
 	return out, nil
 }
 
-// defaults are what an agent's sessions have when nobody chose.
+// Defaults are what an agent's sessions have when nobody chose.
 func (o *Handler) Defaults(agent string) command.Session {
 	bot, err := o.app.Settings.Bot(agent)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"chorus/internal/transcript"
 )
 
-// takes reports whether this process begins a run with a prompt: a session of one
+// Takes reports whether this process begins a run with a prompt: a session of one
 // prompt leaves what came after its own to whoever sent it.
 func (a *Service) Takes(thread chat.ThreadID, prompt transcript.Waiting) bool {
 	if a.Serving.hasTold(thread) {

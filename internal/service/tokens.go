@@ -25,7 +25,7 @@ import (
 	"time"
 )
 
-// still says why a caller would not be let in any more: the token is not good now.
+// Still says why a caller would not be let in any more: the token is not good now.
 func (t *Tokens) Still(ctx context.Context, by command.Caller) error {
 	if by.Principal.Kind != chat.TokenHolder {
 		return nil
@@ -247,7 +247,7 @@ func (t *Tokens) OwnerToken(ctx context.Context) (text string, token command.Tok
 	return token.Text, token, datadir.WriteFile(t.app.tokenFile(), []byte(token.Text+"\n"), 0o600)
 }
 
-// DoorKey signs cookies and sign-in links; it is made at first use.
+// SessionKey signs cookies and sign-in links; it is made at first use.
 func (a *Service) SessionKey() ([]byte, error) {
 	data, err := readPrivate(a.sessionKeyFile())
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"sync"
 )
 
-// theRoster is the one that all share: it lets one change happen at a time.
+// agentStore is the one that all share: it lets one change happen at a time.
 type agentStore struct {
 	once sync.Once
 	*agents.Roster
 }
 
-// Roster keeps the agents of this home.
+// Agents keeps the agents of this home.
 func (a *Settings) Agents() *agents.Roster {
 	a.agentStore.once.Do(func() { a.agentStore.Roster = a.openAgents() })
 	return a.agentStore.Roster
@@ -59,7 +59,7 @@ func agentPath(path string) string {
 	return path
 }
 
-// canonicalKey is a setting of an agent under the one name that it is judged by.
+// CanonicalKey is a setting of an agent under the one name that it is judged by.
 func CanonicalKey(key string) string {
 	if k, err := config.AgentFile.Key(key); err == nil {
 		return agentPath(k.Path)

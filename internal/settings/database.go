@@ -26,7 +26,7 @@ func DatabasePath(env func(string) string, dir string) (string, error) {
 	return DatabaseOf(h, bot)
 }
 
-// databasePath is the file that the journal lives in: in the home, or where databaseUrl
+// DatabaseOf is the file that the journal lives in: in the home, or where databaseUrl
 // says. What this build cannot do is refused instead of being passed over: whoever names a
 // server must not find out later that nothing was ever written there.
 func DatabaseOf(h *datadir.Home, bot *config.Bot) (string, error) {

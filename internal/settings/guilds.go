@@ -48,7 +48,7 @@ func GuildValues(homeDir, guild string) (map[string]any, error) {
 	return out, nil
 }
 
-// setGuild keeps one value for a guild; nil takes it away. The file is written in one
+// SetGuild keeps one value for a guild; nil takes it away. The file is written in one
 // step, and the next run reads it.
 func (a *Settings) SetGuild(guild, path string, value any) error {
 	if !validGuild(guild) {
@@ -77,7 +77,7 @@ func (a *Settings) SetGuild(guild, path string, value any) error {
 	return datadir.WriteFile(guildFile(a.Home.Dir(), guild), append(data, '\n'), 0o600)
 }
 
-// guildOf is the guild that a thread is in; "": none.
+// GuildOf is the guild that a thread is in; "": none.
 func GuildOf(thread chat.ThreadID) string {
 	if thread.Transport() != room.Transport {
 		return ""
@@ -89,7 +89,7 @@ func GuildOf(thread chat.ThreadID) string {
 	return guild
 }
 
-// botIn is what holds for an agent in a guild; "" is none. Files that somebody else left
+// BotIn is what holds for an agent in a guild; "" is none. Files that somebody else left
 // half done are told of once, and count as not there.
 func (a *Settings) BotIn(name, guild string) (*config.Bot, error) {
 	bot, problems := a.Live.Now().Bot(a.askIn(name, guild, nil))
@@ -118,7 +118,7 @@ func (a *Settings) askIn(name, guild string, pins []config.Pin) config.Ask {
 	return ask
 }
 
-// botFor is what holds for a thread's agent where the thread is.
+// BotFor is what holds for a thread's agent where the thread is.
 func (a *Settings) BotFor(row journal.Thread) (*config.Bot, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), pinTime)
 	defer cancel()
@@ -129,7 +129,7 @@ func (a *Settings) BotFor(row journal.Thread) (*config.Bot, error) {
 // pinTime bounds the reading of a channel's pins from the store.
 const pinTime = 10 * time.Second
 
-// homePlace is the place whose rules hold in another: a private thread has those of the
+// HomePlace is the place whose rules hold in another: a private thread has those of the
 // channel that it hangs under.
 func HomePlace(transport, place string) string {
 	guild, home, in := room.PlaceParts(place)

@@ -26,7 +26,7 @@ type LiveConfig struct {
 // NewLiveConfig is a configuration that was read before.
 func NewLiveConfig(files *config.Files) *LiveConfig { return &LiveConfig{Files: files} }
 
-// openConduct reads the files. Every mistake in them is told.
+// OpenLiveConfig reads the files. Every mistake in them is told.
 func OpenLiveConfig(env func(string) string, h *datadir.Home) (*LiveConfig, error) {
 	o, err := ConfigOptions(env, h.Dir(), "")
 	if err != nil {
@@ -48,10 +48,10 @@ func (c *LiveConfig) Now() *config.Files {
 	return c.Files
 }
 
-// configFiles is the configuration as it was read last.
+// ConfigFiles is the configuration as it was read last.
 func (a *Settings) ConfigFiles() *config.Files { return a.Live.Now() }
 
-// watch keeps the configuration fresh until ctx ends. say hears, in a sentence, of a
+// Watch keeps the configuration fresh until ctx ends. say hears, in a sentence, of a
 // new version and of one that cannot be used.
 func (c *LiveConfig) Watch(ctx context.Context, changed func(), say func(notice.Notice)) error {
 	return config.Watch(ctx, config.WatchOptions{
@@ -69,7 +69,7 @@ func (c *LiveConfig) Watch(ctx context.Context, changed func(), say func(notice.
 	})
 }
 
-// renewed lets a new version of the configuration count for the models.
+// Changed lets a new version of the configuration count for the models.
 func (a *Settings) Changed() {
 	if bot, err := a.Bot(""); err == nil {
 		a.Models.Renew(bot.Vendors)
@@ -85,7 +85,7 @@ func (a *Settings) Changed() {
 	}
 }
 
-// renewals rings when the configuration was read again, until ctx ends.
+// Changes rings when the configuration was read again, until ctx ends.
 func (a *Settings) Changes(ctx context.Context) <-chan struct{} {
 	bell := make(chan struct{}, 1)
 	a.mu.Lock()
@@ -102,7 +102,7 @@ func (a *Settings) Changes(ctx context.Context) <-chan struct{} {
 	return bell
 }
 
-// reread reads the configuration again at once, for whoever has just changed it.
+// Reread reads the configuration again at once, for whoever has just changed it.
 func (a *Settings) Reread() error {
 	files, problems := config.ReadFiles(a.Live.Options)
 	if err := problems.Err(); err != nil {
@@ -115,10 +115,10 @@ func (a *Settings) Reread() error {
 	return nil
 }
 
-// bot is what holds for an agent wherever it is; "" is what holds for everybody.
+// Bot is what holds for an agent wherever it is; "" is what holds for everybody.
 func (a *Settings) Bot(name string) (*config.Bot, error) { return a.BotIn(name, "") }
 
-// profile is the permission profile of that name: one of the configuration's own, a
+// Profile is the permission profile of that name: one of the configuration's own, a
 // preset or a file of rules.
 func Profile(bot *config.Bot, name string) (*permit.Profile, error) {
 	own, ok := bot.Profiles[name]
@@ -128,7 +128,7 @@ func Profile(bot *config.Bot, name string) (*permit.Profile, error) {
 	return permit.Load(name)
 }
 
-// windowed reports whether the agent's window rolls. Coding sessions are summarised
+// windowRolls reports whether the agent's window rolls. Coding sessions are summarised
 // instead, unless somebody asked for a window.
 func windowRolls(bot *config.Bot) bool {
 	for _, key := range []string{"recencyWindow.messages", "recencyWindow.characters", "recencyWindow.hardMax", "rollingThreshold"} {
@@ -139,7 +139,7 @@ func windowRolls(bot *config.Bot) bool {
 	return NamesParticipants(bot)
 }
 
-// told reports whether the agent's conversations are told with everybody's names.
+// NamesParticipants reports whether the agent's conversations are told with everybody's names.
 func NamesParticipants(bot *config.Bot) bool { return bot.IsSet("mode") }
 
 // windowOf are the limits of what the agent is shown.
@@ -156,7 +156,7 @@ func windowOf(bot *config.Bot) chat.Window {
 	return w
 }
 
-// settingsOf are the numbers a run is rendered with, as far as they do not depend on
+// SettingsOf are the numbers a run is rendered with, as far as they do not depend on
 // the model.
 func SettingsOf(bot *config.Bot) chat.Settings {
 	s := chat.Settings{
@@ -177,7 +177,7 @@ func SettingsOf(bot *config.Bot) chat.Settings {
 	return s
 }
 
-// backoff is how failed calls are made again.
+// Backoff is how failed calls are made again.
 func Backoff(bot *config.Bot) model.Backoff {
 	b := model.Backoff{Retries: bot.LLMRetries, Base: time.Duration(bot.RetryBaseDelayMS) * time.Millisecond}
 	if !bot.RetryEnabled || bot.LLMRetries == 0 {
@@ -186,7 +186,7 @@ func Backoff(bot *config.Bot) model.Backoff {
 	return b
 }
 
-// style is how an agent's conversations are told to a model.
+// Style is how an agent's conversations are told to a model.
 func Style(bot *config.Bot, name string) participants.Style {
 	s := participants.Style{
 		Mode: participants.Mode(bot.Mode), Bot: bot.InnerName, Separator: bot.PrefillSeparator, Opening: bot.PrefillOpening,

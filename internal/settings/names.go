@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// place is how a repository is called in thread ids.
+// Place is how a repository is called in thread ids.
 func Place(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
 	return hex.EncodeToString(sum[:6])
 }
 
-// plainID reports whether an id from a file can be a thread's own part.
+// PlainID reports whether an id from a file can be a thread's own part.
 func PlainID(s string) bool {
 	return s != "" && len(s) <= 64 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
 }

@@ -19,14 +19,14 @@ import (
 // keptPins is the kind of the memos that hold a copy of what is pinned in channels.
 const keptPins = room.Transport + "-pins"
 
-// pinboard has the pinned configuration of channels: as a connector of this process read it,
+// PinBoard has the pinned configuration of channels: as a connector of this process read it,
 // else as one of any process did last.
 type PinBoard struct {
 	mu    sync.Mutex
 	known map[string]PinnedHere
 }
 
-// board is what is pinned in one channel.
+// PinnedHere is what is pinned in one channel.
 type PinnedHere struct {
 	Parent string         `json:"parent,omitempty"` // the channel above
 	Pins   []room.Message `json:"pins,omitempty"`
@@ -92,7 +92,7 @@ func (a *Settings) pinned(ctx context.Context, who pins.Who, channel string) ([]
 	return out, refused, nil
 }
 
-// botAt is what holds for an agent in a channel of Discord, its pins included, with what is
+// BotAt is what holds for an agent in a channel of Discord, its pins included, with what is
 // wrong with those.
 func (a *Settings) BotAt(ctx context.Context, agent room.Agent, guild, channel string) (*config.Bot, []pins.Trouble, error) {
 	bot, err := a.BotIn(agent.Name, guild)
@@ -142,7 +142,7 @@ func pinTroubles(problems config.Problems) (out []pins.Trouble) {
 	return out
 }
 
-// channelOf is the channel that a thread of Discord is in: the platform thread that it
+// ChannelOf is the channel that a thread of Discord is in: the platform thread that it
 // is, if pins are known of that, else its place. "": it is elsewhere.
 func (a *Settings) ChannelOf(ctx context.Context, thread chat.ThreadID) string {
 	if thread.Transport() != room.Transport {

@@ -38,7 +38,7 @@ type living struct{ Guild, Channel, made string }
 // in reports whether it lives in that very channel.
 func (l living) in(guild, channel string) bool { return l.Guild == guild && l.Channel == channel }
 
-// livesIn reads it off the agent's file; what cannot be read says nothing.
+// LivesIn reads it off the agent's file; what cannot be read says nothing.
 func (a *Host) LivesIn(name string) living {
 	data, err := os.ReadFile(filepath.Join(a.Home.AgentDir(name), "agent.json"))
 	if err != nil {

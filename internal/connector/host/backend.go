@@ -21,7 +21,7 @@ import (
 	"sync"
 )
 
-// discordHouse is the program as its connectors to Discord see it.
+// Backend is the program as its connectors to Discord see it.
 type Backend struct {
 	*store.DB
 	App    *Host
@@ -175,7 +175,7 @@ func (h *Backend) listener(ctx context.Context, name string, self room.Author, i
 	return l, nil
 }
 
-// channelAgent is the agent whose own channel it is, or that it is called like; of a
+// ChannelAgent is the agent whose own channel it is, or that it is called like; of a
 // platform thread, that of the channel it hangs under. "": none.
 func (h *Backend) ChannelAgent(in room.Channel) string {
 	name := strings.ToLower(in.HomeName)

@@ -28,7 +28,7 @@ type discordChannel struct {
 
 var _ channel.Channel = discordChannel{}
 
-// channelTools are those of a conversation that is held on a platform; none elsewhere.
+// ChannelTools are those of a conversation that is held on a platform; none elsewhere.
 func (a *Host) ChannelTools(thread chat.ThreadID, roots *files.Roots) []tool.Tool {
 	if thread.Transport() != room.Transport {
 		return nil

@@ -17,13 +17,13 @@ import (
 	"sync"
 )
 
-// discordBot is a bot that is to be connected.
+// Bot is a bot that is to be connected.
 type Bot struct {
 	Name  string // of its file, and of its own agent
 	token string
 }
 
-// discordBots are those that have a token: every file in bots/ with one, and the one of
+// Bots are those that have a token: every file in bots/ with one, and the one of
 // the environment. BOT_NAME leaves only that bot.
 func (a *Host) Bots() ([]Bot, error) {
 	only := a.Env("BOT_NAME")
@@ -84,7 +84,7 @@ func (a *Host) secretEnv(names ...string) (string, error) {
 	return "", nil
 }
 
-// connectDiscord connects every bot that has a token. stop ends the connections and waits
+// Connect connects every bot that has a token. stop ends the connections and waits
 // for them. One that cannot be made is told of and costs nobody else anything.
 func (a *Host) Connect() (stop func(), err error) {
 	bots, err := a.Bots()

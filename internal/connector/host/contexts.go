@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// noSummary stands where a model would not or could not write one.
+// NoSummary stands where a model would not or could not write one.
 const NoSummary = "(summary generation failed)"
 
 // savedFile is a saved context as it lies on the disk.
@@ -58,7 +58,7 @@ type savedCall struct {
 	Args json.RawMessage `json:"arguments"`
 }
 
-// saving is an order to keep the conversations of one agent in one place.
+// Saving is an order to keep the conversations of one agent in one place.
 type Saving struct {
 	Rows        []journal.Thread
 	By          chat.Principal
@@ -68,7 +68,7 @@ type Saving struct {
 	attempt     int
 }
 
-// saveContext keeps what is in the windows of conversations: a model's summary, a file,
+// SaveContext keeps what is in the windows of conversations: a model's summary, a file,
 // a row. It clears nothing. Without a summary it is kept all the same. The file comes
 // before the row, so a row never names one that is not there.
 func (a *Host) SaveContext(ctx context.Context, s Saving) (store.SavedContext, error) {

@@ -19,13 +19,13 @@ import (
 	"time"
 )
 
-// channelDigests is the kind of memo that keeps the summary of each channel.
+// ChannelDigests is the kind of memo that keeps the summary of each channel.
 const ChannelDigests = "channel-digest"
 
 // recallTime is how long a conversation waits for the history of its channel.
 const recallTime = 75 * time.Second
 
-// recallChannel lets a conversation that begins know what was said in its channel before.
+// RecallChannel lets a conversation that begins know what was said in its channel before.
 // It is written down as an arrival, so it happens once; the caller notices that its thread has moved. A past
 // that cannot be had keeps nothing back.
 func (a *Host) RecallChannel(ctx context.Context, row journal.Thread, bot *config.Bot, log *transcript.Log, prompt transcript.Waiting) {

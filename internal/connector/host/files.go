@@ -65,7 +65,7 @@ func (a *Host) shown(ctx context.Context, file chat.File, data []byte, bot *conf
 	return out, nil
 }
 
-// lay writes a file into a workspace, at the path or, where another file lies there, beside
+// Lay writes a file into a workspace, at the path or, where another file lies there, beside
 // it. It never leaves the workspace, whatever an agent has put there; the same bytes at
 // the same path are the same file.
 func Lay(dir, at string, data []byte) (string, error) {
@@ -113,7 +113,7 @@ func layDown(root *os.Root, at string, data []byte) error {
 // told to the model when it has come.
 const filesWait = 30 * time.Second
 
-// awaitFiles waits until the files have come of what a run is about to show its model for the
+// AwaitFiles waits until the files have come of what a run is about to show its model for the
 // first time. The journal says so, whoever fetches them; the caller notices that its thread has moved.
 func (a *Host) AwaitFiles(ctx context.Context, thread chat.ThreadID, log *transcript.Log) {
 	open := log.Wanted()

@@ -19,10 +19,10 @@ import (
 	"time"
 )
 
-// quietScope is where it is kept how far the places that fell quiet have been seen to.
+// QuietScope is where it is kept how far the places that fell quiet have been seen to.
 const QuietScope = "quiet"
 
-// seenQuiet is how far that is in one place.
+// SeenQuiet is how far that is in one place.
 type SeenQuiet struct {
 	Since time.Time `json:"since"`           // the quiet time that was seen to last
 	Until time.Time `json:"until,omitzero"`  // nothing that happened up to here is a reason to look again
@@ -53,7 +53,7 @@ func (h *Backend) watchQuiet(ctx context.Context) {
 // quietMinute is a minute, but for tests.
 func (a *Host) quietMinuteOr() time.Duration { return cmp.Or(a.IdleMinute, time.Minute) }
 
-// quietPlace is a place where summing up is wanted.
+// QuietPlace is a place where summing up is wanted.
 type QuietPlace struct {
 	store.PlaceStir
 	after time.Duration
@@ -66,7 +66,7 @@ func (p QuietPlace) thread() chat.ThreadID {
 	return chat.ThreadID(room.Transport + ":" + p.Place + ":quiet@" + p.Agent)
 }
 
-// seeToQuiet sums up what is due and says when to look again: never later than in a
+// SeeToQuiet sums up what is due and says when to look again: never later than in a
 // minute, since whoever speaks moves the time.
 func (h *Backend) SeeToQuiet(ctx context.Context, now time.Time) (time.Duration, error) {
 	wait := h.App.quietMinuteOr()

@@ -35,7 +35,7 @@ func (h *Backend) Display(thread chat.ThreadID) connector.Display {
 	return m
 }
 
-// happen brings something to a room that no platform tells of, through the bot that speaks
+// Happen brings something to a room that no platform tells of, through the bot that speaks
 // for its agent.
 func (a *Host) Happen(e discord.Happening) error {
 	a.mu.Lock()

@@ -24,7 +24,7 @@ import (
 	"time"
 )
 
-// CheckOptions say which home is looked at.
+// Options say which home is looked at.
 type Options struct {
 	Env     func(string) string // nil: the process's
 	Environ []string            // for programs that are tried; nil: the process's
@@ -92,7 +92,7 @@ func Examine(ctx context.Context, o Options, e Examination) doctor.Report {
 	}, e.Heard)
 }
 
-// patient is a home that may be ill.
+// checker is a home that may be ill.
 type checker struct {
 	Examination
 	app  *Checks // not opened: without a store, and with a configuration only where that can be used

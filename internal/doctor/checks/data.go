@@ -176,9 +176,9 @@ func (p *checker) budgets(ctx context.Context) []doctor.Finding {
 	if db == nil {
 		return []doctor.Finding{doctor.Good("limits", "%s for everybody, nothing spent yet", number(len(budget.Ceilings), "ceiling"))}
 	}
-	configured := *p.app.Settings
-	configured.Live = settings.NewLiveConfig(p.read().files)
-	spending := &service.Service{DB: db, Settings: &configured}
+	from := p.app.Settings
+	configured := &settings.Settings{Env: from.Env, Home: from.Home, Warn: from.Warn, Logs: from.Logs, Live: settings.NewLiveConfig(p.read().files)}
+	spending := &service.Service{DB: db, Settings: configured}
 	used, err := spending.BudgetsUsed(ctx, time.Now())
 	if err != nil {
 		return []doctor.Finding{doctor.Bad("limits", "chorus cost", "%v", err)}

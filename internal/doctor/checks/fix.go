@@ -69,7 +69,7 @@ const (
 // sweptScope and sweptKey are where the store remembers when it was swept last.
 const sweptScope, sweptKey = "home", "blobs_swept"
 
-// sweepDaily sweeps until ctx ends.
+// SweepDaily sweeps until ctx ends.
 func (a *Checks) SweepDaily(ctx context.Context) {
 	Daily(ctx, func(ctx context.Context) {
 		switch n, err := a.SweepIfDue(ctx, time.Now()); {
@@ -81,7 +81,7 @@ func (a *Checks) SweepDaily(ctx context.Context) {
 	})
 }
 
-// daily does something a while after it was called, and then each hour, since a day may
+// Daily does something a while after it was called, and then each hour, since a day may
 // have been slept through; do finds out itself whether it is time.
 func Daily(ctx context.Context, do func(context.Context)) {
 	next := time.NewTimer(SweepFirst)
@@ -97,7 +97,7 @@ func Daily(ctx context.Context, do func(context.Context)) {
 	}
 }
 
-// sweepIfDue sweeps unless some process on this home did within the last day. It says so
+// SweepIfDue sweeps unless some process on this home did within the last day. It says so
 // before it begins: two processes that meet here sweep twice at worst, and a sweep that
 // fails is tried again on the next day.
 func (a *Checks) SweepIfDue(ctx context.Context, now time.Time) (int, error) {

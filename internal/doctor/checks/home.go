@@ -138,7 +138,7 @@ func holds(fds, file string) bool {
 	})
 }
 
-// locks looks who runs threads. It takes no lock to find out: for that moment whoever
+// Locks looks who runs threads. It takes no lock to find out: for that moment whoever
 // wants the thread would find it taken.
 func (p *checker) Locks(context.Context) []doctor.Finding {
 	if home := p.found(); home.err != nil || !home.there {
@@ -169,7 +169,7 @@ func (p *checker) Locks(context.Context) []doctor.Finding {
 	return out
 }
 
-// quoted is a path as a shell reads it.
+// Quoted is a path as a shell reads it.
 func Quoted(path string) string {
 	plain := strings.IndexFunc(path, func(r rune) bool {
 		return !strings.ContainsRune("/._-+,@%", r) && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')

@@ -132,7 +132,7 @@ func keyVariables() (first, others string) {
 // localTime is long for a server on this machine.
 const localTime = time.Second
 
-// local looks for providers that run on this machine, or where their variable says.
+// Local looks for providers that run on this machine, or where their variable says.
 func (p *checker) Local(ctx context.Context) []doctor.Finding {
 	var out []doctor.Finding
 	for _, v := range modelrouter.BuiltIn(p.app.Env) {

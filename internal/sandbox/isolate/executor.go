@@ -16,7 +16,7 @@ import (
 	"sync"
 )
 
-// behind runs a thread's commands behind walls: each sees the workspace, what a
+// walledExecutor runs a thread's commands behind walls: each sees the workspace, what a
 // developer needs around it, and a home of its own that is kept; it reaches what the plan
 // lists. Nothing is looked for before the first command.
 type walledExecutor struct {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// WallFact is one thing about where commands run, for people.
+// Fact is one thing about where commands run, for people.
 type Fact struct {
 	Name   string // "sandbox bwrap", "sandbox auto", "limit memory", …
 	OK     bool
@@ -17,7 +17,7 @@ type Fact struct {
 // walled are the facts of the executor that walls are, the rest are limits.
 var walled = []string{"namespaces", "nested namespaces", "symlink races", "landlock"}
 
-// WallFacts says which sandboxes work here, which one auto means, and which walls and
+// Facts says which sandboxes work here, which one auto means, and which walls and
 // limits hold. It tries bubblewrap, which takes some tens of milliseconds.
 func (a *Isolation) Facts(ctx context.Context) []Fact {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)

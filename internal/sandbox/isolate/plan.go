@@ -45,14 +45,14 @@ const (
 	None      = "none"
 )
 
-// site is where the commands of a thread run.
+// Site is where the commands of a thread run.
 type Site struct {
 	Dir   string
 	Agent string
 	Proxy *EgressProxy // of its commands to the network
 }
 
-// wallPlan is how the commands of a run are to be run: what was chosen, and what may
+// Plan is how the commands of a run are to be run: what was chosen, and what may
 // be done where that cannot be had.
 type Plan struct {
 	Sandbox string // auto, host, bwrap, docker:…
@@ -66,7 +66,7 @@ type Plan struct {
 	openGit bool // a repository's settings and hooks may be changed
 }
 
-// planWalls reads the plan off the configuration and the flags.
+// Plan reads the plan off the configuration and the flags.
 func (a *Isolation) Plan(bot *config.Bot, rules *permit.Profile, row journal.Thread, now chat.Terms, work engine.Work) Plan {
 	own := bot.Profiles[rules.Name()]
 	p := Plan{Sandbox: cmp.Or(now.Sandbox, bot.Sandbox), Profile: rules.Name(), Walls: own.Walls, Own: own.Walls != "", Yes: now.Yes,
@@ -135,7 +135,7 @@ func unknownSandbox(name string) error {
 	return usage.Wrap(fmt.Errorf("unknown sandbox %q; there are %s", name, strings.Join(Sandboxes(), ", ")))
 }
 
-// checkSandbox looks at a name before anything is begun with it. Walls that somebody
+// Check looks at a name before anything is begun with it. Walls that somebody
 // asked for by name are tried.
 func (a *Isolation) Check(ctx context.Context, name, dir string) error {
 	kind, rest, _ := strings.Cut(name, ":")
@@ -174,7 +174,7 @@ func (a *Isolation) newBwrap() (*bwrap.Executor, error) {
 	return bwrap.New(bwrap.Options{Environ: a.Environ, Hide: a.unseen(), Launcher: self}), nil
 }
 
-// announceWalls finds out, at the start of a chat, what auto means here, and says so
+// Announce finds out, at the start of a chat, what auto means here, and says so
 // where it means less than it should.
 func (a *Isolation) Announce(ctx context.Context, name string) {
 	if name != "auto" {
@@ -186,7 +186,7 @@ func (a *Isolation) Announce(ctx context.Context, name string) {
 	}
 }
 
-// sandboxName is where commands of a thread run, for people: what was chosen, and what
+// Describe is where commands of a thread run, for people: what was chosen, and what
 // that means here as far as it is known without trying.
 func (a *Isolation) Describe(chosen string, bot *config.Bot, profile string) string {
 	name := cmp.Or(chosen, bot.Sandbox)
@@ -215,7 +215,7 @@ func WorkspaceRoots(dir string, named []files.Root) []sandbox.Root {
 	return out
 }
 
-// chosenExecutor is a thread's executor; which one it is is chosen before each run.
+// SwitchedExecutor is a thread's executor; which one it is is chosen before each run.
 type SwitchedExecutor struct {
 	mu    sync.Mutex
 	Inner sandbox.Executor

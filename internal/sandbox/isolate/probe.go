@@ -24,7 +24,7 @@ type SandboxProbe struct {
 	Done bool
 }
 
-// executor gives bubblewrap, or says why it does not work here and what to do.
+// Executor gives bubblewrap, or says why it does not work here and what to do.
 func (w *SandboxProbe) Executor(ctx context.Context, a *Isolation) (*bwrap.Executor, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -34,7 +34,7 @@ func (w *SandboxProbe) Executor(ctx context.Context, a *Isolation) (*bwrap.Execu
 	return w.made, w.Err
 }
 
-// again tries it once more, after it had failed with a command although it was known to
+// Again tries it once more, after it had failed with a command although it was known to
 // work. It reports whether it does.
 func (w *SandboxProbe) Again(ctx context.Context, a *Isolation) error {
 	w.mu.Lock()
@@ -43,7 +43,7 @@ func (w *SandboxProbe) Again(ctx context.Context, a *Isolation) error {
 	return w.Err
 }
 
-// known is what is known without trying.
+// Known is what is known without trying.
 func (w *SandboxProbe) Known(a *Isolation) (*bwrap.Executor, error, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,10 +72,10 @@ func (w *SandboxProbe) try(ctx context.Context, a *Isolation, believe bool) {
 	a.Remember(w.Err == nil)
 }
 
-// wallFile remembers that walls could be put up.
+// probeFile remembers that walls could be put up.
 func (a *Isolation) probeFile() string { return filepath.Join(a.Home.Dir(), "cache", "walls") }
 
-// wallKey changes with everything on which it depends whether walls can be put up: the
+// probeKey changes with everything on which it depends whether walls can be put up: the
 // program, the kernel, its settings, who we are. "": there is no program.
 func probeKey() string {
 	path, err := exec.LookPath("bwrap")
@@ -100,7 +100,7 @@ func (a *Isolation) Remembered() bool {
 	return err == nil && len(data) > 0 && string(data) == probeKey()
 }
 
-// rememberWalls writes down that they work. That they do not is found out anew each time: somebody
+// Remember writes down that they work. That they do not is found out anew each time: somebody
 // may be about to mend it.
 func (a *Isolation) Remember(work bool) {
 	var err error
@@ -120,7 +120,7 @@ func (a *Isolation) Remember(work bool) {
 // unseen is what no command may see, wherever it works.
 func (a *Isolation) unseen() []string { return append(hosttools.Keys(a.UserHome()), a.Home.Dir()) }
 
-// userHome is the home of whoever runs us; "" when nobody knows.
+// UserHome is the home of whoever runs us; "" when nobody knows.
 func (a *Isolation) UserHome() string {
 	dir := a.Env("HOME")
 	if !filepath.IsAbs(dir) {

@@ -96,7 +96,7 @@ func (d *EgressProxy) describe(secrets bool) error {
 	return err
 }
 
-// doorRules are the proxy's rules of a plan.
+// proxyRules are the proxy's rules of a plan.
 func proxyRules(p Plan) egress.Rules {
 	rules := egress.Rules{Hosts: p.Hosts}
 	for _, s := range p.secrets {
@@ -155,7 +155,7 @@ func (d *EgressProxy) listen() (heard func() []string, done func()) {
 	}
 }
 
-// close ends the proxy and its connections.
+// Close ends the proxy and its connections.
 func (d *EgressProxy) Close() error {
 	d.mu.Lock()
 	proxy, dir := d.proxy, d.dir

@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// ownDir is a folder of this process alone, gone when it closes it. A process that is
+// OwnDir is a folder of this process alone, gone when it closes it. A process that is
 // killed leaves it behind; its lock does not stay, and whoever makes the next folder
 // beside it takes such ones away.
 type OwnDir struct {
@@ -20,10 +20,10 @@ type OwnDir struct {
 	Lock *os.File
 }
 
-// strayDoors is where a door's folder lies when the home's path is too long for a socket.
+// strayProxies is where a door's folder lies when the home's path is too long for a socket.
 const strayProxies = "chorus-door-"
 
-// makeOwnDir makes a folder below above, whose name begins with prefix.
+// MakeOwnDir makes a folder below above, whose name begins with prefix.
 func MakeOwnDir(above, prefix string) (*OwnDir, error) {
 	for range 100 { // a sweep may be quicker than our lock
 		path, err := os.MkdirTemp(above, prefix)
@@ -69,10 +69,10 @@ func lockDir(path string) (*os.File, error) {
 	return nil, err
 }
 
-// close removes the folder. It lets go of the lock last, so that nobody else does.
+// Close removes the folder. It lets go of the lock last, so that nobody else does.
 func (d *OwnDir) Close() error { return errors.Join(os.RemoveAll(d.Path), d.Lock.Close()) }
 
-// sweepOwnDirs removes the folders of processes that are no more, and says how many. What
+// SweepOwnDirs removes the folders of processes that are no more, and says how many. What
 // cannot be locked or removed stays: it does no harm.
 func SweepOwnDirs(pattern string) (removed int) {
 	paths, _ := filepath.Glob(pattern)
@@ -88,12 +88,12 @@ func SweepOwnDirs(pattern string) (removed int) {
 	return removed
 }
 
-// sweepDoors removes what killed processes left of their doors, and nothing else that lies beside them.
+// SweepProxyDirs removes what killed processes left of their doors, and nothing else that lies beside them.
 func (a *Isolation) SweepProxyDirs() int {
 	return SweepOwnDirs(filepath.Join(a.Home.Dir(), "run", strings.Repeat("[0-9a-f]", 8)+"*")) + SweepOwnDirs(filepath.Join(os.TempDir(), strayProxies+"*"))
 }
 
-// doorDir makes the folder of a thread's door.
+// proxyDir makes the folder of a thread's door.
 func (a *Isolation) proxyDir(thread chat.ThreadID) (*OwnDir, error) {
 	if n := a.SweepProxyDirs(); n > 0 {
 		a.Log.Info("folders of processes that were killed are removed", "component", "sandbox", "event", "doors_swept", "removed", n)
