@@ -3,12 +3,53 @@ package anthropic
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
 	"chorus/internal/model/wire"
+)
+
+// The blocks of a message, with their fields in the order in which they are sent: it
+// must not change, since a prompt cache knows them byte for byte.
+type (
+	textBlock struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	imageBlock struct {
+		Type   string      `json:"type"`
+		Source imageSource `json:"source"`
+	}
+	imageSource struct {
+		Type      string `json:"type"`
+		MediaType string `json:"media_type"`
+		Data      string `json:"data"`
+	}
+	thinkingBlock struct {
+		Type      string `json:"type"`
+		Thinking  string `json:"thinking"`
+		Signature string `json:"signature"`
+	}
+	redactedBlock struct {
+		Type string `json:"type"`
+		Data string `json:"data"`
+	}
+	toolUseBlock struct {
+		Type  string          `json:"type"`
+		ID    string          `json:"id"`
+		Name  string          `json:"name"`
+		Input json.RawMessage `json:"input"`
+	}
+	toolResultBlock struct {
+		Type      string `json:"type"`
+		ToolUseID string `json:"tool_use_id"`
+		Content   []any  `json:"content,omitempty"`
+		IsError   bool   `json:"is_error,omitempty"`
+	}
 )
 
 // encoder writes messages in the vendor's form.
@@ -18,50 +59,40 @@ type encoder struct {
 }
 
 // message writes one message; no bytes at all when it has nothing the vendor
-// would take. The mark may stand at the end of its last block that can carry one.
+// would take. The cache mark may stand at the end of its last block that can carry one.
 func (e encoder) message(m *model.Message) (model.Wire, error) {
-	out := append([]byte(nil), `{"role":"`+string(m.Role)+`","content":[`...)
-	empty := true
-	markAt := 0
-	add := func(block chat.Block) error {
-		before := len(out)
-		if !empty {
-			out = append(out, ',')
-		}
-		begin := len(out)
-		var err error
-		if out, err = e.block(out, block); err != nil {
-			return err
-		}
-		if len(out) == begin { // nothing came of it
-			out = out[:before]
-			return nil
-		}
-		empty = false
-		if _, thinking := block.(chat.Thinking); !thinking {
-			markAt = len(out) - 1
-		}
-		return nil
-	}
 	blocks := m.Blocks
 	if m.Role == model.Assistant {
 		blocks = Untailed(blocks)
 	}
+	start := `{"role":"` + string(m.Role) + `","content":[`
+	var content []byte
+	markAt := 0
 	// Results come first in their message: the vendor wants it so.
 	for _, results := range []bool{true, false} {
 		for _, block := range blocks {
 			if _, is := block.(chat.ToolResult); is != results {
 				continue
 			}
-			if err := add(block); err != nil {
+			sent, err := e.block(block)
+			if err != nil {
 				return model.Wire{}, err
+			}
+			if sent == nil {
+				continue
+			}
+			if content, err = wire.AppendNext(content, sent); err != nil {
+				return model.Wire{}, err
+			}
+			if _, thinking := block.(chat.Thinking); !thinking {
+				markAt = len(start) + len(content) - 1
 			}
 		}
 	}
-	if empty {
+	if len(content) == 0 {
 		return model.Wire{}, nil
 	}
-	return model.Wire{Bytes: append(out, "]}"...), MarkAt: markAt}, nil
+	return model.Wire{Bytes: slices.Concat([]byte(start), content, []byte("]}")), MarkAt: markAt}, nil
 }
 
 // Untailed takes thinking off the end of an answer, where the vendor refuses it: an
@@ -97,99 +128,75 @@ func CallID(id string) string {
 	return "call_" + hex.EncodeToString(sum[:16])
 }
 
-func (e encoder) block(out []byte, block chat.Block) ([]byte, error) {
+// block is what is sent for a block; nil: nothing.
+func (e encoder) block(block chat.Block) (any, error) {
 	switch b := block.(type) {
 	case chat.Text:
-		return appendText(out, b.Text), nil
+		return text(b.Text), nil
 	case chat.Image:
-		return e.image(out, b)
+		return e.image(b)
 	case chat.File:
-		return appendText(out, wire.FileLine(b)), nil
+		return text(wire.FileLine(b)), nil
 	case chat.Thinking:
-		return appendThinking(out, b), nil
+		return thinking(b), nil
 	case chat.ToolUse:
-		out = wire.AppendString(append(out, `{"type":"tool_use","id":`...), CallID(b.ID))
-		out = wire.AppendString(append(out, `,"name":`...), b.Name)
-		out = append(append(out, `,"input":`...), wire.Args(b.Args)...)
-		return append(out, '}'), nil
+		return toolUseBlock{"tool_use", CallID(b.ID), b.Name, wire.Args(b.Args)}, nil
 	case chat.ToolResult:
-		return e.result(out, b)
+		return e.result(b)
 	default:
 		return nil, fmt.Errorf("anthropic cannot take a %T", block)
 	}
 }
 
-// appendText leaves out what the vendor refuses: text of nothing but white space.
-func appendText(out []byte, text string) []byte {
-	if strings.TrimSpace(text) == "" {
-		return out
+// text leaves out what the vendor refuses: text of nothing but white space.
+func text(s string) any {
+	if strings.TrimSpace(s) == "" {
+		return nil
 	}
-	out = wire.AppendString(append(out, `{"type":"text","text":`...), text)
-	return append(out, '}')
+	return textBlock{"text", s}
 }
 
-// appendThinking gives reasoning back as it came. Without a signature it is not
-// the vendor's, and is left out.
-func appendThinking(out []byte, t chat.Thinking) []byte {
+// thinking gives reasoning back as it came. Without a signature it is not the
+// vendor's, and is left out.
+func thinking(t chat.Thinking) any {
 	switch {
-	case wire.Foreign(t):
-		return out // a model of another vendor thought it
+	case wire.Foreign(t): // a model of another vendor thought it
+		return nil
 	case t.Redacted != "":
-		out = wire.AppendString(append(out, `{"type":"redacted_thinking","data":`...), t.Redacted)
+		return redactedBlock{"redacted_thinking", t.Redacted}
 	case t.Signature != "":
-		out = wire.AppendString(append(out, `{"type":"thinking","thinking":`...), t.Text)
-		out = wire.AppendString(append(out, `,"signature":`...), t.Signature)
+		return thinkingBlock{"thinking", t.Text, t.Signature}
 	default:
-		return out
+		return nil
 	}
-	return append(out, '}')
 }
 
-func (e encoder) image(out []byte, img chat.Image) ([]byte, error) {
+func (e encoder) image(img chat.Image) (any, error) {
 	if e.blind || !wire.Shown(img.MediaType) {
-		return appendText(out, wire.Unseen(img)), nil
+		return text(wire.Unseen(img)), nil
 	}
 	data, err := wire.Base64(img, e.blob)
 	if err != nil {
 		return nil, err
 	}
-	out = append(out, `{"type":"image","source":{"type":"base64","media_type":"`...)
-	out = append(append(out, img.MediaType...), `","data":"`...)
-	return append(append(out, data...), `"}}`...), nil
+	return imageBlock{"image", imageSource{"base64", img.MediaType, data}}, nil
 }
 
-func (e encoder) result(out []byte, r chat.ToolResult) ([]byte, error) {
-	out = wire.AppendString(append(out, `{"type":"tool_result","tool_use_id":`...), CallID(r.Call))
-	inner := []byte(nil)
+func (e encoder) result(r chat.ToolResult) (any, error) {
+	out := toolResultBlock{Type: "tool_result", ToolUseID: CallID(r.Call), IsError: r.Failed}
 	for _, block := range r.Blocks {
-		before := len(inner)
-		if before > 0 {
-			inner = append(inner, ',')
-		}
-		begin := len(inner)
-		var err error
-		switch b := block.(type) {
-		case chat.Text:
-			inner = appendText(inner, b.Text)
-		case chat.Image:
-			inner, err = e.image(inner, b)
-		case chat.File:
-			inner = appendText(inner, wire.FileLine(b))
+		switch block.(type) {
+		case chat.Text, chat.Image, chat.File:
 		default:
-			err = fmt.Errorf("a tool result cannot hold a %T", block)
+			return nil, fmt.Errorf("a tool result cannot hold a %T", block)
 		}
+		sent, err := e.block(block)
 		if err != nil {
 			return nil, err
 		}
-		if len(inner) == begin {
-			inner = inner[:before]
+		if sent != nil {
+			out.Content = append(out.Content, sent)
 		}
 	}
-	if len(inner) > 0 {
-		out = append(append(append(out, `,"content":[`...), inner...), ']')
-	}
-	if r.Failed {
-		out = append(out, `,"is_error":true`...)
-	}
-	return append(out, '}'), nil
+	return out, nil
 }

@@ -1,7 +1,7 @@
 package anthropic
 
 import (
-	"bytes"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,7 +56,7 @@ func Encode(r model.Request, f Form) (model.Prepared, error) {
 	}
 	head, marks := []byte(nil), maxMarks
 	if r.Head != nil {
-		name, encode := provider, encodeHead
+		name, encode := provider, encodeMarked
 		if r.Settings.NoCache {
 			name, encode = provider+"/unmarked", encodeUnmarked
 		}
@@ -234,40 +234,48 @@ func effort(budget int) string {
 	}
 }
 
-// encodeUnmarked is encodeHead without cache marks.
-func encodeUnmarked(h *model.Head) ([]byte, error) {
-	marked, err := encodeHead(h)
-	return bytes.ReplaceAll(marked, []byte(mark), nil), err
-}
+// The head, with a cache mark at the end of the system prompt and of the tools.
+type (
+	systemBlock struct {
+		textBlock
+		CacheControl *cacheControl `json:"cache_control,omitempty"`
+	}
+	toolSpec struct {
+		Name         string          `json:"name"`
+		Description  string          `json:"description"`
+		InputSchema  json.RawMessage `json:"input_schema"`
+		CacheControl *cacheControl   `json:"cache_control,omitempty"`
+	}
+	cacheControl struct {
+		Type string `json:"type"`
+	}
+)
 
-// encodeHead writes system prompt and tools, each with a cache mark at its end
-// and a comma in front.
-func encodeHead(h *model.Head) ([]byte, error) {
+func encodeMarked(h *model.Head) ([]byte, error) { return encodeHead(h, &cacheControl{"ephemeral"}) }
+
+func encodeUnmarked(h *model.Head) ([]byte, error) { return encodeHead(h, nil) }
+
+// encodeHead writes system prompt and tools as fields of the body, each with a comma
+// in front.
+func encodeHead(h *model.Head, mark *cacheControl) ([]byte, error) {
 	var out []byte
+	var err error
 	if h.System != "" {
-		out = append(out, `,"system":[{"type":"text","text":`...)
-		out = wire.AppendString(out, h.System)
-		out = append(out, mark+`}]`...)
+		if out, err = wire.Append([]byte(`,"system":`), []systemBlock{{textBlock{"text", h.System}, mark}}); err != nil {
+			return nil, err
+		}
 	}
 	if len(h.Tools) == 0 {
 		return out, nil
 	}
-	out = append(out, `,"tools":[`...)
-	for i, t := range h.Tools {
+	var tools []toolSpec
+	for _, t := range h.Tools {
 		schema, err := wire.Schema(t)
 		if err != nil {
 			return nil, err
 		}
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = wire.AppendString(append(out, `{"name":`...), t.Name)
-		out = wire.AppendString(append(out, `,"description":`...), t.Description)
-		out = append(append(out, `,"input_schema":`...), schema...)
-		if i == len(h.Tools)-1 {
-			out = append(out, mark...)
-		}
-		out = append(out, '}')
+		tools = append(tools, toolSpec{Name: t.Name, Description: t.Description, InputSchema: schema})
 	}
-	return append(out, ']'), nil
+	tools[len(tools)-1].CacheControl = mark
+	return wire.Append(append(out, `,"tools":`...), tools)
 }

@@ -1,6 +1,7 @@
 package bedrock
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -185,6 +186,21 @@ func thinkingFields(name string, budget int, prefilled bool) string {
 	}
 }
 
+// A tool as Converse takes it.
+type (
+	tool struct {
+		Spec toolSpec `json:"toolSpec"`
+	}
+	toolSpec struct {
+		Name        string      `json:"name"`
+		Description string      `json:"description,omitempty"` // an empty one is refused
+		InputSchema inputSchema `json:"inputSchema"`
+	}
+	inputSchema struct {
+		JSON json.RawMessage `json:"json"`
+	}
+)
+
 func encodeHead(h *model.Head) ([]byte, error)       { return appendHead(h, "") }
 func encodeMarkedHead(h *model.Head) ([]byte, error) { return appendHead(h, ","+point) }
 
@@ -202,12 +218,9 @@ func appendHead(h *model.Head, mark string) ([]byte, error) {
 		} else {
 			out = append(out, ',')
 		}
-		out = wire.AppendString(append(out, `{"toolSpec":{"name":`...), t.Name)
-		if t.Description != "" { // an empty one is refused
-			out = wire.AppendString(append(out, `,"description":`...), t.Description)
+		if out, err = wire.Append(out, tool{toolSpec{t.Name, t.Description, inputSchema{schema}}}); err != nil {
+			return nil, err
 		}
-		out = append(append(out, `,"inputSchema":{"json":`...), schema...)
-		out = append(out, "}}}"...)
 	}
 	if len(h.Tools) > 0 {
 		out = append(out, "]}"...)

@@ -1,6 +1,7 @@
 package bedrock
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -8,6 +9,43 @@ import (
 	"chorus/internal/model"
 	"chorus/internal/model/anthropic"
 	"chorus/internal/model/wire"
+)
+
+// The blocks of Converse: each has one of the fields. Their order must not change, since
+// a prompt cache knows them byte for byte.
+type (
+	block struct {
+		Text       string      `json:"text,omitempty"`
+		Image      *image      `json:"image,omitempty"`
+		ToolUse    *toolUse    `json:"toolUse,omitempty"`
+		ToolResult *toolResult `json:"toolResult,omitempty"`
+		Reasoning  *reasoning  `json:"reasoningContent,omitempty"`
+	}
+	image struct {
+		Format string      `json:"format"`
+		Source imageSource `json:"source"`
+	}
+	imageSource struct {
+		Bytes string `json:"bytes"`
+	}
+	toolUse struct {
+		ID    string          `json:"toolUseId"`
+		Name  string          `json:"name"`
+		Input json.RawMessage `json:"input"`
+	}
+	toolResult struct {
+		ID      string  `json:"toolUseId"`
+		Content []block `json:"content"`
+		Status  string  `json:"status,omitempty"`
+	}
+	reasoning struct {
+		Redacted string         `json:"redactedContent,omitempty"`
+		Text     *reasoningText `json:"reasoningText,omitempty"`
+	}
+	reasoningText struct {
+		Text      string `json:"text"`
+		Signature string `json:"signature"`
+	}
 )
 
 // encoder writes messages in Converse's form.
@@ -64,129 +102,101 @@ func (e encoder) message(m *model.Message) (model.Wire, error) {
 	if m.Role == model.Assistant {
 		blocks = anthropic.Untailed(blocks)
 	}
-	var parts [2][]byte
-	for _, block := range blocks {
-		part := &parts[1]
-		if _, is := block.(chat.ToolResult); is {
-			part = &parts[0]
+	var results, rest []byte
+	for _, b := range blocks {
+		part := &rest
+		if _, is := b.(chat.ToolResult); is {
+			part = &results
 		}
-		before := len(*part)
-		if before > 0 {
-			*part = append(*part, ',')
+		sent, err := e.block(b)
+		if err == nil && sent != (block{}) {
+			*part, err = wire.AppendNext(*part, sent)
 		}
-		begin := len(*part)
-		out, err := e.block(*part, block)
 		if err != nil {
 			return model.Wire{}, err
 		}
-		if len(out) == begin { // nothing came of it
-			out = out[:before]
-		}
-		*part = out
 	}
-	return model.Wire{Bytes: append(parts[0], parts[1]...), MarkAt: len(parts[0])}, nil
+	return model.Wire{Bytes: append(results, rest...), MarkAt: len(results)}, nil
 }
 
-func (e encoder) block(out []byte, block chat.Block) ([]byte, error) {
-	switch b := block.(type) {
+// block is what is sent for a block; empty: nothing.
+func (e encoder) block(b chat.Block) (block, error) {
+	switch b := b.(type) {
 	case chat.Text:
-		return appendText(out, b.Text), nil
+		return text(b.Text), nil
 	case chat.Image:
-		return e.image(out, b)
+		return e.image(b)
 	case chat.File:
-		return appendText(out, wire.FileLine(b)), nil
+		return text(wire.FileLine(b)), nil
 	case chat.Thinking:
-		return e.thinking(out, b), nil
+		return e.thinking(b), nil
 	case chat.ToolUse:
-		out = wire.AppendString(append(out, `{"toolUse":{"toolUseId":`...), anthropic.CallID(b.ID))
-		out = wire.AppendString(append(out, `,"name":`...), b.Name)
-		out = append(append(out, `,"input":`...), wire.Args(b.Args)...)
-		return append(out, "}}"...), nil
+		return block{ToolUse: &toolUse{anthropic.CallID(b.ID), b.Name, wire.Args(b.Args)}}, nil
 	case chat.ToolResult:
-		return e.result(out, b)
+		return e.result(b)
 	default:
-		return nil, fmt.Errorf("bedrock cannot take a %T", block)
+		return block{}, fmt.Errorf("bedrock cannot take a %T", b)
 	}
 }
 
-// appendText leaves out what is refused: text of nothing but white space.
-func appendText(out []byte, text string) []byte {
-	if strings.TrimSpace(text) == "" {
-		return out
+// text leaves out what is refused: text of nothing but white space.
+func text(s string) block {
+	if strings.TrimSpace(s) == "" {
+		return block{}
 	}
-	return append(wire.AppendString(append(out, `{"text":`...), text), '}')
+	return block{Text: s}
 }
 
 // thinking gives reasoning back as it came. Without a signature nobody checks it,
 // and nobody wants it back.
-func (e encoder) thinking(out []byte, t chat.Thinking) []byte {
+func (e encoder) thinking(t chat.Thinking) block {
 	switch {
 	case !e.takes.thinking, wire.Foreign(t):
-		return out
+		return block{}
 	case t.Redacted != "":
-		out = wire.AppendString(append(out, `{"reasoningContent":{"redactedContent":`...), t.Redacted)
-		return append(out, "}}"...)
+		return block{Reasoning: &reasoning{Redacted: t.Redacted}}
 	case t.Signature != "":
-		out = wire.AppendString(append(out, `{"reasoningContent":{"reasoningText":{"text":`...), t.Text)
-		out = wire.AppendString(append(out, `,"signature":`...), t.Signature)
-		return append(out, "}}}"...)
+		return block{Reasoning: &reasoning{Text: &reasoningText{t.Text, t.Signature}}}
 	default:
-		return out
+		return block{}
 	}
 }
 
-func (e encoder) image(out []byte, img chat.Image) ([]byte, error) {
+func (e encoder) image(img chat.Image) (block, error) {
 	if !e.takes.images || !wire.Shown(img.MediaType) {
-		return appendText(out, wire.Unseen(img)), nil
+		return text(wire.Unseen(img)), nil
 	}
 	data, err := wire.Base64(img, e.blob)
-	if err != nil {
-		return nil, err
-	}
-	out = append(out, `{"image":{"format":"`+strings.TrimPrefix(img.MediaType, "image/")+`","source":{"bytes":"`...)
-	return append(append(out, data...), `"}}}`...), nil
+	return block{Image: &image{strings.TrimPrefix(img.MediaType, "image/"), imageSource{data}}}, err
 }
 
-func (e encoder) result(out []byte, r chat.ToolResult) ([]byte, error) {
-	out = wire.AppendString(append(out, `{"toolResult":{"toolUseId":`...), anthropic.CallID(r.Call))
-	var inner []byte
+func (e encoder) result(r chat.ToolResult) (block, error) {
+	out := &toolResult{ID: anthropic.CallID(r.Call)}
 	if r.Failed && !e.takes.failures {
-		inner = appendText(inner, "Error:") // there is no other way to say so
+		out.Content = append(out.Content, text("Error:")) // there is no other way to say so
 	}
-	for _, block := range r.Blocks {
-		before := len(inner)
-		if before > 0 {
-			inner = append(inner, ',')
-		}
-		begin := len(inner)
-		var err error
-		switch b := block.(type) {
-		case chat.Text:
-			inner = appendText(inner, b.Text)
-		case chat.Image:
-			inner, err = e.image(inner, b)
-		case chat.File:
-			inner = appendText(inner, wire.FileLine(b))
+	for _, b := range r.Blocks {
+		switch b.(type) {
+		case chat.Text, chat.Image, chat.File:
 		default:
-			err = fmt.Errorf("a tool result cannot hold a %T", block)
+			return block{}, fmt.Errorf("a tool result cannot hold a %T", b)
 		}
+		sent, err := e.block(b)
 		if err != nil {
-			return nil, err
+			return block{}, err
 		}
-		if len(inner) == begin {
-			inner = inner[:before]
+		if sent != (block{}) {
+			out.Content = append(out.Content, sent)
 		}
 	}
-	if len(inner) == 0 {
-		inner = appendText(nil, "(nothing)") // an empty result is refused
+	if len(out.Content) == 0 {
+		out.Content = []block{text("(nothing)")} // an empty result is refused
 	}
-	out = append(append(append(out, `,"content":[`...), inner...), ']')
 	if e.takes.failures {
-		status := "success"
+		out.Status = "success"
 		if r.Failed {
-			status = "error"
+			out.Status = "error"
 		}
-		out = append(out, `,"status":"`+status+`"`...)
 	}
-	return append(out, "}}"...), nil
+	return block{ToolResult: out}, nil
 }

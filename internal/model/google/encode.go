@@ -2,6 +2,8 @@ package google
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +11,43 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/model"
 	"chorus/internal/model/wire"
+)
+
+// The contents and their parts, with their fields in the order in which they are sent:
+// it must not change, since a prompt cache knows them byte for byte.
+type (
+	contentOf struct {
+		Role  string `json:"role"`
+		Parts []any  `json:"parts"`
+	}
+	textPart struct {
+		Text      string `json:"text"`
+		Signature string `json:"thoughtSignature,omitempty"`
+	}
+	imagePart struct {
+		Data inlineData `json:"inlineData"`
+	}
+	inlineData struct {
+		MimeType string `json:"mimeType"`
+		Data     string `json:"data"`
+	}
+	callPart struct {
+		Call      functionCall `json:"functionCall"`
+		Signature string       `json:"thoughtSignature,omitempty"`
+	}
+	functionCall struct {
+		ID   string          `json:"id"`
+		Name string          `json:"name"`
+		Args json.RawMessage `json:"args"`
+	}
+	resultPart struct {
+		Response functionResponse `json:"functionResponse"`
+	}
+	functionResponse struct {
+		ID       string            `json:"id"`
+		Name     string            `json:"name"`
+		Response map[string]string `json:"response"` // under output or error
+	}
 )
 
 // encoder writes messages in the vendor's form.
@@ -20,17 +59,18 @@ type encoder struct {
 	names  map[string]string // of calls whose results do not say what answered
 }
 
+// unsigned stands where a signature must be and there is none, because another
+// model made the call. The vendor documents it for that.
+const unsigned = "skip_thought_signature_validator"
+
+// What a content begins and ends with: parts of several messages are put into one.
 const (
 	userOpen  = `{"role":"user","parts":[`
 	modelOpen = `{"role":"model","parts":[`
 	closing   = `]}`
-	resultKey = `{"functionResponse":`
-	// unsigned stands where a signature must be and there is none, because another
-	// model made the call. The vendor documents it for that.
-	unsigned = "skip_thought_signature_validator"
 )
 
-func isResult(b []byte) bool { return bytes.HasPrefix(b, []byte(resultKey)) }
+func isResult(b []byte) bool { return bytes.HasPrefix(b, []byte(`{"functionResponse":`)) }
 func isModel(b []byte) bool  { return bytes.HasPrefix(b, []byte(modelOpen)) }
 
 // encode gives the i-th message's bytes. A result must say which function
@@ -69,7 +109,8 @@ func caller(messages []*model.Message, call string) string {
 // bytes at all when there is nothing in it.
 func (e encoder) message(m *model.Message) (model.Wire, error) {
 	if m.Role == model.Assistant {
-		return model.Wire{Bytes: e.answer(m.Blocks)}, nil
+		out, err := e.answer(m.Blocks)
+		return model.Wire{Bytes: out}, err
 	}
 	var results, late []byte
 	var rest chat.Blocks
@@ -79,78 +120,41 @@ func (e encoder) message(m *model.Message) (model.Wire, error) {
 			rest = append(rest, block)
 			continue
 		}
-		if len(results) > 0 {
-			results = append(results, ',')
+		answer, images := e.result(r)
+		var err error
+		if results, err = wire.AppendNext(results, answer); err != nil {
+			return model.Wire{}, err
 		}
-		var images chat.Blocks
-		results, images = e.result(results, r)
 		if len(images) == 0 {
 			continue
 		}
-		shown := append(chat.Blocks{chat.Text{Text: "[shown by " + e.name(r) + " in answer to call " + r.Call + "]"}}, images...)
-		content, err := e.user(shown)
-		if err != nil {
+		shown := "[shown by " + e.name(r) + " in answer to call " + r.Call + "]"
+		if late, err = e.user(late, append(chat.Blocks{chat.Text{Text: shown}}, images...)); err != nil {
 			return model.Wire{}, err
 		}
-		late = append(comma(late), content...)
-	}
-	said, err := e.user(rest)
-	if err != nil {
-		return model.Wire{}, err
 	}
 	if len(results) == 0 {
-		return model.Wire{Bytes: said}, nil
+		said, err := e.user(nil, rest)
+		return model.Wire{Bytes: said}, err
 	}
-	if len(said) > 0 {
-		late = append(comma(late), said...)
-	}
-	if len(late) == 0 {
-		return model.Wire{Bytes: results}, nil
+	late, err := e.user(late, rest)
+	if err != nil || len(late) == 0 {
+		return model.Wire{Bytes: results}, err
 	}
 	return model.Wire{Bytes: append(results, late...), MarkAt: len(results)}, nil
 }
 
-func comma(b []byte) []byte {
-	if len(b) > 0 {
-		return append(b, ',')
-	}
-	return b
-}
+func (e encoder) name(r chat.ToolResult) string { return cmp.Or(r.Name, e.names[r.Call]) }
 
-func (e encoder) name(r chat.ToolResult) string {
-	if r.Name != "" {
-		return r.Name
-	}
-	return e.names[r.Call]
-}
-
-// result writes one result and gives the pictures in it, which only the newest
+// result is what is sent for one result, and the pictures in it, which only the newest
 // models take there.
-func (e encoder) result(out []byte, r chat.ToolResult) ([]byte, chat.Blocks) {
-	var text []string
-	var images chat.Blocks
-	for _, block := range r.Blocks {
-		switch b := block.(type) {
-		case chat.Text:
-			text = append(text, b.Text)
-		case chat.File:
-			text = append(text, wire.FileLine(b))
-		case chat.Image:
-			if e.shows(b) {
-				images = append(images, b)
-			} else {
-				text = append(text, wire.Unseen(b))
-			}
-		}
-	}
-	out = wire.AppendString(append(out, resultKey+`{"id":`...), r.Call)
-	out = wire.AppendString(append(out, `,"name":`...), e.name(r))
+func (e encoder) result(r chat.ToolResult) (resultPart, chat.Blocks) {
+	text, images := wire.ResultText(r.Blocks, e.shows)
 	key := "output"
 	if r.Failed {
 		key = "error"
 	}
-	out = wire.AppendString(append(out, `,"response":{"`+key+`":`...), strings.Join(text, "\n"))
-	return append(out, "}}}"...), images
+	return resultPart{functionResponse{r.Call, e.name(r), map[string]string{key: text}}}, images
 }
 
 // shows reports whether the model can be shown a picture. The vendor takes no GIF.
@@ -158,9 +162,9 @@ func (e encoder) shows(img chat.Image) bool {
 	return !e.blind && slices.Contains([]string{"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"}, img.MediaType)
 }
 
-// user writes what a person said or showed.
-func (e encoder) user(blocks chat.Blocks) ([]byte, error) {
-	var parts []byte
+// user adds what a person said or showed, if it is anything, to a list of contents.
+func (e encoder) user(list []byte, blocks chat.Blocks) ([]byte, error) {
+	var parts []any
 	for _, block := range blocks {
 		switch b := block.(type) {
 		case chat.Text:
@@ -176,19 +180,18 @@ func (e encoder) user(blocks chat.Blocks) ([]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			parts = append(comma(parts), `{"inlineData":{"mimeType":"`+b.MediaType+`","data":"`...)
-			parts = append(append(parts, data...), `"}}`...)
+			parts = append(parts, imagePart{inlineData{b.MediaType, data}})
 		default:
 			return nil, fmt.Errorf("a user message cannot hold a %T", block)
 		}
 	}
-	return content(userOpen, parts), nil
+	return appendContent(list, "user", parts)
 }
 
 // answer writes an answer back: text and calls, each with its signature. The
 // thoughts themselves stay here: the vendor reads nothing from their summary.
-func (e encoder) answer(blocks chat.Blocks) []byte {
-	var parts []byte
+func (e encoder) answer(blocks chat.Blocks) ([]byte, error) {
+	var parts []any
 	calls := 0
 	for _, block := range blocks {
 		switch b := block.(type) {
@@ -198,35 +201,23 @@ func (e encoder) answer(blocks chat.Blocks) []byte {
 			if calls++; calls == 1 && b.Signature == "" && e.signed {
 				b.Signature = unsigned
 			}
-			parts = wire.AppendString(append(comma(parts), `{"functionCall":{"id":`...), b.ID)
-			parts = wire.AppendString(append(parts, `,"name":`...), b.Name)
-			parts = append(append(parts, `,"args":`...), wire.Args(b.Args)...)
-			parts = appendSignature(append(parts, '}'), b.Signature)
-			parts = append(parts, '}')
+			parts = append(parts, callPart{functionCall{b.ID, b.Name, wire.Args(b.Args)}, b.Signature})
 		}
 	}
-	return content(modelOpen, parts)
+	return appendContent(nil, "model", parts)
 }
 
-func content(open string, parts []byte) []byte {
+func appendContent(list []byte, role string, parts []any) ([]byte, error) {
 	if len(parts) == 0 {
-		return nil
+		return list, nil
 	}
-	return append(append([]byte(open), parts...), closing...)
+	return wire.AppendNext(list, contentOf{role, parts})
 }
 
 // appendText leaves out text that says nothing, unless it is signed.
-func appendText(parts []byte, text, signature string) []byte {
+func appendText(parts []any, text, signature string) []any {
 	if signature == "" && strings.TrimSpace(text) == "" {
 		return parts
 	}
-	parts = wire.AppendString(append(comma(parts), `{"text":`...), text)
-	return append(appendSignature(parts, signature), '}')
-}
-
-func appendSignature(parts []byte, signature string) []byte {
-	if signature == "" {
-		return parts
-	}
-	return wire.AppendString(append(parts, `,"thoughtSignature":`...), signature)
+	return append(parts, textPart{text, signature})
 }

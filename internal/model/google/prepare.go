@@ -1,6 +1,8 @@
 package google
 
 import (
+	"cmp"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -220,33 +222,39 @@ func budgets(name string) (low, high int) {
 	}
 }
 
-// encodeHead writes system prompt and tools, each with a comma in front.
+// declaration is a tool as the vendor takes it.
+type declaration struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parametersJsonSchema"`
+}
+
+// encodeHead writes system prompt and tools as fields of the body, each with a comma
+// in front.
 func encodeHead(h *model.Head) ([]byte, error) {
 	var out []byte
+	var err error
 	if h.System != "" {
-		out = wire.AppendString(append(out, `,"systemInstruction":{"parts":[{"text":`...), h.System)
-		out = append(out, "}]}"...)
+		system := struct {
+			Parts []textPart `json:"parts"`
+		}{[]textPart{{Text: h.System}}}
+		if out, err = wire.Append([]byte(`,"systemInstruction":`), system); err != nil {
+			return nil, err
+		}
 	}
 	if len(h.Tools) == 0 {
 		return out, nil
 	}
-	out = append(out, `,"tools":[{"functionDeclarations":[`...)
-	for i, t := range h.Tools {
+	var list []declaration
+	for _, t := range h.Tools {
 		schema, err := wire.Schema(t)
 		if err != nil {
 			return nil, err
 		}
-		if i > 0 {
-			out = append(out, ',')
-		}
-		description := t.Description
-		if description == "" {
-			description = t.Name // it must not be empty
-		}
-		out = wire.AppendString(append(out, `{"name":`...), t.Name)
-		out = wire.AppendString(append(out, `,"description":`...), description)
-		out = append(append(out, `,"parametersJsonSchema":`...), schema...)
-		out = append(out, '}')
+		list = append(list, declaration{t.Name, cmp.Or(t.Description, t.Name), schema}) // it must not be empty
 	}
-	return append(out, "]}]"...), nil
+	if out, err = wire.Append(append(out, `,"tools":[{"functionDeclarations":`...), list); err != nil {
+		return nil, err
+	}
+	return append(out, "}]"...), nil
 }

@@ -180,8 +180,8 @@ func TestSignaturesStayWithTheirParts(t *testing.T) {
 		if got, _ := done.Blocks.MarshalJSON(); string(got) != c.blocks {
 			t.Errorf("%s: %s", c.name, got)
 		}
-		if got := string((encoder{}).answer(done.Blocks)); got != modelOpen+c.back+closing {
-			t.Errorf("%s: sent back %s", c.name, got)
+		if back, err := (encoder{}).answer(done.Blocks); err != nil || string(back) != modelOpen+c.back+closing {
+			t.Errorf("%s: sent back %s, %v", c.name, back, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package ollama
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,15 +12,34 @@ import (
 	"chorus/internal/model/wire"
 )
 
+// The messages, with their fields in the order in which they are sent: it must not
+// change, since the server keeps what it has read byte for byte.
+type (
+	toolMessage struct {
+		Role     string `json:"role"`
+		ToolName string `json:"tool_name,omitempty"`
+		ToolCall string `json:"tool_call_id"`
+		Content  string `json:"content"`
+	}
+	userMessage struct {
+		Role    string   `json:"role"`
+		Content string   `json:"content"`
+		Images  []string `json:"images,omitempty"`
+	}
+	assistantMessage struct {
+		Role      string     `json:"role"`
+		Content   string     `json:"content"`
+		ToolCalls []toolCall `json:"tool_calls,omitempty"`
+	}
+)
+
 // encoder writes messages in Ollama's form.
 type encoder struct {
 	blob func(string) ([]byte, error)
 }
 
-var resultStart = []byte(`{"role":"tool",`)
-
 // isResult reports whether a message's bytes begin with a tool result.
-func isResult(b []byte) bool { return bytes.HasPrefix(b, resultStart) }
+func isResult(b []byte) bool { return bytes.HasPrefix(b, []byte(`{"role":"tool",`)) }
 
 // message writes one message as one or more of Ollama's: results each on its own,
 // then whatever else it holds. No bytes at all when there is nothing in it. MarkAt
@@ -27,7 +47,8 @@ func isResult(b []byte) bool { return bytes.HasPrefix(b, resultStart) }
 // until after the last of them, as the models' templates expect.
 func (e encoder) message(m *model.Message) (model.Wire, error) {
 	if m.Role == model.Assistant {
-		return model.Wire{Bytes: assistant(m.Blocks)}, nil
+		out, err := assistant(m.Blocks)
+		return model.Wire{Bytes: out}, err
 	}
 	var results, late []byte
 	var rest chat.Blocks
@@ -37,42 +58,28 @@ func (e encoder) message(m *model.Message) (model.Wire, error) {
 			rest = append(rest, block)
 			continue
 		}
-		var images chat.Blocks
-		if results, images = result(comma(results), r); len(images) == 0 {
-			continue
-		}
-		name := r.Name
-		if name == "" {
-			name = "a tool"
-		}
-		shown := append(chat.Blocks{chat.Text{Text: "[shown by " + name + " in answer to call " + r.Call + "]"}}, images...)
-		message, err := e.user(shown)
-		if err != nil {
+		answer, images := result(r)
+		var err error
+		if results, err = wire.AppendNext(results, answer); err != nil {
 			return model.Wire{}, err
 		}
-		late = append(comma(late), message...)
-	}
-	said, err := e.user(rest)
-	if err != nil {
-		return model.Wire{}, err
+		if len(images) == 0 {
+			continue
+		}
+		shown := "[shown by " + cmp.Or(r.Name, "a tool") + " in answer to call " + r.Call + "]"
+		if late, err = e.user(late, append(chat.Blocks{chat.Text{Text: shown}}, images...)); err != nil {
+			return model.Wire{}, err
+		}
 	}
 	if len(results) == 0 {
-		return model.Wire{Bytes: said}, nil
+		said, err := e.user(nil, rest)
+		return model.Wire{Bytes: said}, err
 	}
-	if len(said) > 0 {
-		late = append(comma(late), said...)
-	}
-	if len(late) == 0 {
-		return model.Wire{Bytes: results}, nil
+	late, err := e.user(late, rest)
+	if err != nil || len(late) == 0 {
+		return model.Wire{Bytes: results}, err
 	}
 	return model.Wire{Bytes: append(results, late...), MarkAt: len(results)}, nil
-}
-
-func comma(b []byte) []byte {
-	if len(b) > 0 {
-		return append(b, ',')
-	}
-	return b
 }
 
 // shows reports whether the server can read a picture: it knows these formats.
@@ -80,41 +87,19 @@ func shows(img chat.Image) bool {
 	return slices.Contains([]string{"image/png", "image/jpeg", "image/webp"}, img.MediaType)
 }
 
-// result writes one result and gives the pictures in it.
-func result(out []byte, r chat.ToolResult) ([]byte, chat.Blocks) {
-	var text []string
-	var images chat.Blocks
-	for _, block := range r.Blocks {
-		switch b := block.(type) {
-		case chat.Text:
-			text = append(text, b.Text)
-		case chat.File:
-			text = append(text, wire.FileLine(b))
-		case chat.Image:
-			if shows(b) {
-				images = append(images, b)
-			} else {
-				text = append(text, wire.Unseen(b))
-			}
-		}
-	}
-	said := strings.Join(text, "\n")
+// result is what is sent for one result, and the pictures in it.
+func result(r chat.ToolResult) (toolMessage, chat.Blocks) {
+	said, images := wire.ResultText(r.Blocks, shows)
 	if r.Failed && !strings.HasPrefix(strings.ToLower(said), "error") {
 		said = "Error: " + said // there is no other way to say so
 	}
-	out = append(out, resultStart...)
-	if r.Name != "" {
-		out = append(wire.AppendString(append(out, `"tool_name":`...), r.Name), ',')
-	}
-	out = wire.AppendString(append(out, `"tool_call_id":`...), r.Call)
-	out = wire.AppendString(append(out, `,"content":`...), said)
-	return append(out, '}'), images
+	return toolMessage{"tool", r.Name, r.Call, said}, images
 }
 
-// user writes what a person said; pictures stand beside the text, not in it.
-func (e encoder) user(blocks chat.Blocks) ([]byte, error) {
-	var text []string
-	var images []byte
+// user adds what a person said, if it is anything, to a list of messages; pictures
+// stand beside the text, not in it.
+func (e encoder) user(list []byte, blocks chat.Blocks) ([]byte, error) {
+	var text, images []string
 	for _, block := range blocks {
 		switch b := block.(type) {
 		case chat.Text:
@@ -132,45 +117,29 @@ func (e encoder) user(blocks chat.Blocks) ([]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			images = append(append(append(comma(images), '"'), data...), '"')
+			images = append(images, data)
 		default:
 			return nil, fmt.Errorf("a user message cannot hold a %T", block)
 		}
 	}
 	if len(text) == 0 && len(images) == 0 {
-		return nil, nil
+		return list, nil
 	}
-	out := wire.AppendString([]byte(`{"role":"user","content":`), strings.Join(text, "\n\n"))
-	if len(images) > 0 {
-		out = append(append(append(out, `,"images":[`...), images...), ']')
-	}
-	return append(out, '}'), nil
+	return wire.AppendNext(list, userMessage{"user", strings.Join(text, "\n\n"), images})
 }
 
 // assistant writes an answer back: text and calls. Reasoning stays here: the
 // templates drop it, and it would only fill the window.
-func assistant(blocks chat.Blocks) []byte {
-	text, calls := blocks.Text(), blocks.Calls()
-	if strings.TrimSpace(text) == "" {
-		if len(calls) == 0 {
-			return nil
-		}
-		text = ""
+func assistant(blocks chat.Blocks) ([]byte, error) {
+	out := assistantMessage{Role: "assistant"}
+	if text := blocks.Text(); strings.TrimSpace(text) != "" {
+		out.Content = text
 	}
-	out := wire.AppendString([]byte(`{"role":"assistant","content":`), text)
-	for i, c := range calls {
-		if i == 0 {
-			out = append(out, `,"tool_calls":[`...)
-		} else {
-			out = append(out, ',')
-		}
-		out = wire.AppendString(append(out, `{"id":`...), c.ID)
-		out = wire.AppendString(append(out, `,"function":{"name":`...), c.Name)
-		out = append(append(out, `,"arguments":`...), wire.Args(c.Args)...)
-		out = append(out, "}}"...)
+	for _, c := range blocks.Calls() {
+		out.ToolCalls = append(out.ToolCalls, toolCall{c.ID, function{c.Name, wire.Args(c.Args)}})
 	}
-	if len(calls) > 0 {
-		out = append(out, ']')
+	if out.Content == "" && len(out.ToolCalls) == 0 {
+		return nil, nil
 	}
-	return append(out, '}')
+	return wire.Append(nil, out)
 }

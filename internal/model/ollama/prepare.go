@@ -24,7 +24,7 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	}
 	var tools, system []byte
 	if r.Head != nil {
-		if tools, err = r.Head.Encoded("ollama/tools", encodeTools); err != nil {
+		if tools, err = r.Head.Encoded("ollama/tools", wire.FunctionTools); err != nil {
 			return model.Prepared{}, side.Bad("%v", err)
 		}
 		if system, err = r.Head.Encoded("ollama/system", encodeSystem); err != nil {
@@ -146,31 +146,9 @@ func appendOptions(body []byte, s chat.Settings, name string) []byte {
 	return body
 }
 
-// encodeTools writes the tools with a comma in front; nothing when there are none.
-func encodeTools(h *model.Head) ([]byte, error) {
-	if len(h.Tools) == 0 {
-		return nil, nil
-	}
-	out := []byte(`,"tools":[`)
-	for i, t := range h.Tools {
-		schema, err := wire.Schema(t)
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = wire.AppendString(append(out, `{"type":"function","function":{"name":`...), t.Name)
-		out = wire.AppendString(append(out, `,"description":`...), t.Description)
-		out = append(append(out, `,"parameters":`...), schema...)
-		out = append(out, "}}"...)
-	}
-	return append(out, ']'), nil
-}
-
 func encodeSystem(h *model.Head) ([]byte, error) {
 	if h.System == "" {
 		return nil, nil
 	}
-	return append(wire.AppendString([]byte(`{"role":"system","content":`), h.System), '}'), nil
+	return wire.Append(nil, userMessage{Role: "system", Content: h.System})
 }

@@ -29,12 +29,15 @@ type line struct {
 	Error      json.RawMessage `json:"error"`
 }
 
+// toolCall is a call as it comes and as it is sent back.
 type toolCall struct {
-	ID       string `json:"id"`
-	Function struct {
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
-	} `json:"function"`
+	ID       string   `json:"id"`
+	Function function `json:"function"`
+}
+
+type function struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
 }
 
 // Stream sends the body and yields the answer.

@@ -2,8 +2,11 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"chorus/internal/chat"
@@ -13,6 +16,51 @@ import (
 )
 
 var errEmpty = errors.New("there is nothing to send: every message is empty")
+
+// The messages of Chat Completions, with their fields in the order in which they are
+// sent: it must not change, since a prompt cache knows them byte for byte. Content is a
+// string or a list of parts.
+type (
+	plainMessage struct {
+		Role    string `json:"role"`
+		Content any    `json:"content"`
+	}
+	toolMessage struct {
+		Role       string `json:"role"`
+		ToolCallID string `json:"tool_call_id"`
+		Content    any    `json:"content"`
+	}
+	assistantMessage struct {
+		Role             string          `json:"role"`
+		Content          any             `json:"content,omitempty"`
+		ReasoningDetails json.RawMessage `json:"reasoning_details,omitempty"`
+		ToolCalls        []toolCall      `json:"tool_calls,omitempty"`
+	}
+	toolCall struct {
+		ID       string   `json:"id"`
+		Type     string   `json:"type"`
+		Function function `json:"function"`
+	}
+	function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}
+	textPart struct {
+		Type         string        `json:"type"`
+		Text         string        `json:"text"`
+		CacheControl *cacheControl `json:"cache_control,omitempty"`
+	}
+	cacheControl struct {
+		Type string `json:"type"`
+	}
+	imagePart struct {
+		Type     string   `json:"type"`
+		ImageURL imageURL `json:"image_url"`
+	}
+	imageURL struct {
+		URL string `json:"url"`
+	}
+)
 
 // form is how Chat Completions is written for a server and a model.
 type form struct {
@@ -42,7 +90,7 @@ func (f form) head(h *model.Head) (tools, system []byte, err error) {
 	if h == nil {
 		return nil, nil, nil
 	}
-	if tools, err = h.Encoded("openai/tools", encodeTools); err != nil {
+	if tools, err = h.Encoded("openai/tools", wire.FunctionTools); err != nil {
 		return nil, nil, err
 	}
 	if f.parts {
@@ -53,41 +101,18 @@ func (f form) head(h *model.Head) (tools, system []byte, err error) {
 	return tools, system, err
 }
 
-// encodeTools writes the tools with a comma in front; nothing when there are none.
-func encodeTools(h *model.Head) ([]byte, error) {
-	if len(h.Tools) == 0 {
-		return nil, nil
-	}
-	out := []byte(`,"tools":[`)
-	for i, t := range h.Tools {
-		schema, err := wire.Schema(t)
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = wire.AppendString(append(out, `{"type":"function","function":{"name":`...), t.Name)
-		out = wire.AppendString(append(out, `,"description":`...), t.Description)
-		out = append(append(out, `,"parameters":`...), schema...)
-		out = append(out, "}}"...)
-	}
-	return append(out, ']'), nil
-}
-
 func encodeSystem(h *model.Head) ([]byte, error) {
 	if h.System == "" {
 		return nil, nil
 	}
-	return append(wire.AppendString([]byte(`{"role":"system","content":`), h.System), '}'), nil
+	return wire.Append(nil, plainMessage{"system", h.System})
 }
 
 func encodeMarkedSystem(h *model.Head) ([]byte, error) {
 	if h.System == "" {
 		return nil, nil
 	}
-	out := wire.AppendString([]byte(`{"role":"system","content":[{"type":"text","text":`), h.System)
-	return append(out, mark+"}]}"...), nil
+	return wire.Append(nil, plainMessage{"system", []textPart{{"text", h.System, &cacheControl{"ephemeral"}}}})
 }
 
 // encoder writes messages in the vendor's form.
@@ -96,10 +121,8 @@ type encoder struct {
 	blob func(string) ([]byte, error)
 }
 
-var resultStart = []byte(`{"role":"tool",`)
-
 // isResult reports whether a message's bytes begin with a tool result.
-func isResult(b []byte) bool { return bytes.HasPrefix(b, resultStart) }
+func isResult(b []byte) bool { return bytes.HasPrefix(b, []byte(`{"role":"tool",`)) }
 
 // written is a message in the vendor's form: what goes out at once, what waits for
 // the last result of the batch, and where in the first a cache mark may stand.
@@ -127,7 +150,7 @@ func (e encoder) mark(m *model.Message) (model.Wire, error) {
 
 func (e encoder) write(m *model.Message) (written, error) {
 	if m.Role == model.Assistant {
-		return e.assistant(m.Blocks), nil
+		return e.assistant(m.Blocks)
 	}
 	var w written
 	var rest chat.Blocks
@@ -137,16 +160,19 @@ func (e encoder) write(m *model.Message) (written, error) {
 			rest = append(rest, block)
 			continue
 		}
-		images := e.result(&w, r)
-		if len(images) == 0 {
-			continue
-		}
-		shown := append(chat.Blocks{chat.Text{Text: "[shown by " + orTool(r.Name) + " in answer to call " + r.Call + "]"}}, images...)
-		message, _, err := e.user(shown)
+		images, err := e.result(&w, r)
 		if err != nil {
 			return written{}, err
 		}
-		w.late = appendComma(w.late, message)
+		if len(images) == 0 {
+			continue
+		}
+		shown := "[shown by " + cmp.Or(r.Name, "a tool") + " in answer to call " + r.Call + "]"
+		message, _, err := e.user(append(chat.Blocks{chat.Text{Text: shown}}, images...))
+		if err != nil {
+			return written{}, err
+		}
+		w.late = append(wire.Comma(w.late), message...)
 	}
 	said, markAt, err := e.user(rest)
 	if err != nil {
@@ -156,33 +182,25 @@ func (e encoder) write(m *model.Message) (written, error) {
 		return written{now: said, markAt: markAt}, nil
 	}
 	if len(said) > 0 { // text behind results waits like their pictures
-		w.late = appendComma(w.late, said)
+		w.late = append(wire.Comma(w.late), said...)
 	}
 	return w, nil
 }
 
-// appendComma adds b, behind a comma if it is not the first.
-func appendComma(out, b []byte) []byte {
-	if len(out) > 0 {
-		out = append(out, ',')
-	}
-	return append(out, b...)
-}
-
 // result writes a tool's result, and gives the pictures in it.
-func (e encoder) result(w *written, r chat.ToolResult) chat.Blocks {
-	text, images := e.split(r.Blocks)
+func (e encoder) result(w *written, r chat.ToolResult) (chat.Blocks, error) {
+	text, images := wire.ResultText(r.Blocks, e.shows)
 	text = failedText(text, r.Failed)
-	w.now = wire.AppendString(append(appendComma(w.now, resultStart), `"tool_call_id":`...), r.Call)
-	w.now = append(w.now, `,"content":`...)
-	if e.parts && strings.TrimSpace(text) != "" {
-		w.now, w.markAt = appendPart(append(w.now, '['), text)
-		w.now = append(w.now, ']')
-	} else {
-		w.now = wire.AppendString(w.now, text)
+	message := toolMessage{"tool", r.Call, text}
+	parts := e.parts && strings.TrimSpace(text) != ""
+	if parts {
+		message.Content = []textPart{{Type: "text", Text: text}}
 	}
-	w.now = append(w.now, '}')
-	return images
+	var err error
+	if w.now, err = wire.AppendNext(w.now, message); parts {
+		w.markAt = len(w.now) - len("}]}")
+	}
+	return images, err
 }
 
 // failedText says that a tool failed: there is no other way to.
@@ -193,42 +211,11 @@ func failedText(text string, failed bool) string {
 	return text
 }
 
-// appendPart writes text as a part, and says where in it a cache mark may stand.
-func appendPart(out []byte, text string) ([]byte, int) {
-	out = wire.AppendString(append(out, `{"type":"text","text":`...), text)
-	return append(out, '}'), len(out)
-}
-
-func orTool(name string) string {
-	if name == "" {
-		return "a tool"
-	}
-	return name
-}
-
-// split parts a result into its text and the pictures that can be shown.
-func (e encoder) split(blocks chat.Blocks) (string, chat.Blocks) {
-	var text []string
-	var images chat.Blocks
-	for _, block := range blocks {
-		switch b := block.(type) {
-		case chat.Text:
-			text = append(text, b.Text)
-		case chat.File:
-			text = append(text, wire.FileLine(b))
-		case chat.Image:
-			if e.blind || !wire.Shown(b.MediaType) {
-				text = append(text, wire.Unseen(b))
-			} else {
-				images = append(images, b)
-			}
-		}
-	}
-	return strings.Join(text, "\n"), images
-}
+// shows reports whether the model can be shown a picture.
+func (f form) shows(img chat.Image) bool { return !f.blind && wire.Shown(img.MediaType) }
 
 // user writes what a person said: as a string where that is enough, because some
-// servers take nothing else.
+// servers take nothing else. It also says where a cache mark may stand.
 func (e encoder) user(blocks chat.Blocks) ([]byte, int, error) {
 	var text []string
 	images := false
@@ -241,10 +228,8 @@ func (e encoder) user(blocks chat.Blocks) ([]byte, int, error) {
 		case chat.File:
 			text = append(text, wire.FileLine(b))
 		case chat.Image:
-			if e.blind || !wire.Shown(b.MediaType) {
+			if images = images || e.shows(b); !e.shows(b) {
 				text = append(text, wire.Unseen(b))
-			} else {
-				images = true
 			}
 		default:
 			return nil, 0, fmt.Errorf("a user message cannot hold a %T", block)
@@ -256,85 +241,86 @@ func (e encoder) user(blocks chat.Blocks) ([]byte, int, error) {
 	if images || e.parts {
 		return e.list(blocks)
 	}
-	return append(wire.AppendString([]byte(`{"role":"user","content":`), strings.Join(text, "\n\n")), '}'), 0, nil
+	out, err := wire.Append(nil, plainMessage{"user", strings.Join(text, "\n\n")})
+	return out, 0, err
 }
 
 // list writes text and pictures as a list of parts.
-func (e encoder) list(blocks chat.Blocks) (out []byte, markAt int, err error) {
-	out = []byte(`{"role":"user","content":[`)
-	first := true
-	comma := func() {
-		if !first {
-			out = append(out, ',')
-		}
-		first = false
-	}
-	say := func(text string) {
-		if strings.TrimSpace(text) != "" {
-			comma()
-			out, markAt = appendPart(out, text)
-		}
-	}
+func (e encoder) list(blocks chat.Blocks) ([]byte, int, error) {
+	const start = `{"role":"user","content":[`
+	var parts []byte
+	markAt := 0
 	for _, block := range blocks {
-		switch b := block.(type) {
-		case chat.Text:
-			say(b.Text)
-		case chat.File:
-			say(wire.FileLine(b))
-		case chat.Image:
-			if e.blind || !wire.Shown(b.MediaType) {
-				say(wire.Unseen(b))
-				continue
-			}
-			data, err := wire.Base64(b, e.blob)
-			if err != nil {
-				return nil, 0, err
-			}
-			comma()
-			out = append(append(append(out, `{"type":"image_url","image_url":{"url":"data:`...), b.MediaType...), ";base64,"...)
-			out = append(append(out, data...), `"}}`...)
+		part, err := e.part(block)
+		if err != nil {
+			return nil, 0, err
+		}
+		if part == nil {
+			continue
+		}
+		if parts, err = wire.AppendNext(parts, part); err != nil {
+			return nil, 0, err
+		}
+		if _, ok := part.(textPart); ok {
+			markAt = len(start) + len(parts) - len("}")
 		}
 	}
-	return append(out, "]}"...), markAt, nil
+	return slices.Concat([]byte(start), parts, []byte("]}")), markAt, nil
+}
+
+// part is what is sent for a block; nil: nothing.
+func (e encoder) part(block chat.Block) (any, error) {
+	text := ""
+	switch b := block.(type) {
+	case chat.Text:
+		text = b.Text
+	case chat.File:
+		text = wire.FileLine(b)
+	case chat.Image:
+		if !e.shows(b) {
+			text = wire.Unseen(b)
+			break
+		}
+		url, err := dataURL(b, e.blob)
+		return imagePart{"image_url", imageURL{url}}, err
+	}
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	return textPart{Type: "text", Text: text}, nil
+}
+
+// dataURL is a picture as an address that holds it.
+func dataURL(img chat.Image, blob func(string) ([]byte, error)) (string, error) {
+	data, err := wire.Base64(img, blob)
+	return "data:" + img.MediaType + ";base64," + data, err
 }
 
 // assistant writes an answer back: text and calls. Reasoning goes back to a router
 // only; Chat Completions does not take it.
-func (e encoder) assistant(blocks chat.Blocks) written {
-	text, calls := blocks.Text(), blocks.Calls()
-	if strings.TrimSpace(text) == "" {
-		if len(calls) == 0 {
-			return written{}
+func (e encoder) assistant(blocks chat.Blocks) (w written, err error) {
+	message := assistantMessage{Role: "assistant"}
+	switch text := blocks.Text(); {
+	case strings.TrimSpace(text) == "":
+	case e.parts:
+		part, err := wire.Append(nil, textPart{Type: "text", Text: text})
+		if err != nil {
+			return w, err
 		}
-		text = ""
+		message.Content = []json.RawMessage{part}
+		w.markAt = len(`{"role":"assistant","content":[`) + len(part) - len("}")
+	default:
+		message.Content = text
 	}
-	w := written{now: []byte(`{"role":"assistant"`)}
-	switch {
-	case text != "" && e.parts:
-		w.now, w.markAt = appendPart(append(w.now, `,"content":[`...), text)
-		w.now = append(w.now, ']')
-	case text != "":
-		w.now = wire.AppendString(append(w.now, `,"content":`...), text)
+	for _, c := range blocks.Calls() {
+		message.ToolCalls = append(message.ToolCalls, toolCall{c.ID, "function", function{c.Name, string(wire.Args(c.Args))}})
+	}
+	if message.Content == nil && message.ToolCalls == nil {
+		return w, nil
 	}
 	if e.router {
-		if details := format.Details(blocks); details != nil {
-			w.now = append(append(w.now, `,"reasoning_details":`...), details...)
-		}
+		message.ReasoningDetails = format.Details(blocks)
 	}
-	for i, c := range calls {
-		if i == 0 {
-			w.now = append(w.now, `,"tool_calls":[`...)
-		} else {
-			w.now = append(w.now, ',')
-		}
-		w.now = wire.AppendString(append(w.now, `{"id":`...), c.ID)
-		w.now = wire.AppendString(append(w.now, `,"type":"function","function":{"name":`...), c.Name)
-		w.now = wire.AppendString(append(w.now, `,"arguments":`...), string(wire.Args(c.Args)))
-		w.now = append(w.now, "}}"...)
-	}
-	if len(calls) > 0 {
-		w.now = append(w.now, ']')
-	}
-	w.now = append(w.now, '}')
-	return w
+	w.now, err = wire.Append(nil, message)
+	return w, err
 }

@@ -324,19 +324,26 @@ func TestOnlyOwnReasoningGoesBack(t *testing.T) {
 		chat.Thinking{Text: "b", Signature: `openrouter:[{"type":"reasoning.text","text":"b"}]`}, chat.Thinking{Text: "c", Signature: `openrouter:broken`},
 		chat.Thinking{Redacted: "openai:E3"},
 	}
-	got := string(itemEncoder{}.assistant(blocks))
+	message, err := model.NewMessage(model.Assistant, chat.Participant{}, blocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	items, err := itemEncoder{}.message(message)
+	got := string(items.Bytes)
 	want := `{"type":"reasoning","summary":[{"type":"summary_text","text":"a"}],"encrypted_content":"E1"},{"type":"reasoning","summary":[],"encrypted_content":"E2"},` +
 		`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hi"}]}`
-	if got != want {
-		t.Errorf("responses: %s", got)
+	if err != nil || got != want {
+		t.Errorf("responses: %s, %v", got, err)
 	}
-	got = string(encoder{form: form{router: true}}.assistant(blocks).now)
-	if want = `{"role":"assistant","content":"hi","reasoning_details":[{"text":"b","type":"reasoning.text"}]}`; got != want {
-		t.Errorf("router: %s", got)
+	sent, err := encoder{form: form{router: true}}.message(message)
+	got = string(sent.Bytes)
+	if want = `{"role":"assistant","content":"hi","reasoning_details":[{"text":"b","type":"reasoning.text"}]}`; err != nil || got != want {
+		t.Errorf("router: %s, %v", got, err)
 	}
-	got = string(encoder{}.assistant(blocks).now)
-	if want = `{"role":"assistant","content":"hi"}`; got != want {
-		t.Errorf("chat: %s", got)
+	sent, err = encoder{}.message(message)
+	got = string(sent.Bytes)
+	if want = `{"role":"assistant","content":"hi"}`; err != nil || got != want {
+		t.Errorf("chat: %s, %v", got, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -16,7 +17,7 @@ const leastOutput = 16
 
 // prepareResponses makes the body for the Responses API.
 func (p *Provider) prepareResponses(r model.Request, entry catalog.Entry, known bool) ([]byte, error) {
-	enc, name := itemEncoder{blob: r.Blob, blind: known && !entry.Images}, "openai/responses"
+	enc, name := itemEncoder{form: form{blind: known && !entry.Images}, blob: r.Blob}, "openai/responses"
 	if enc.blind {
 		name += "/blind"
 	}
@@ -68,45 +69,87 @@ func appendReasoning(body *format.Body, budget int, entry catalog.Entry, known b
 	}
 }
 
-// encodeInstructions writes system prompt and tools, each with a comma in front.
+// The items of Responses, with their fields in the order in which they are sent.
+type (
+	toolItem struct {
+		Type        string          `json:"type"`
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Parameters  json.RawMessage `json:"parameters"`
+		Strict      bool            `json:"strict"`
+	}
+	messageItem struct {
+		Type    string `json:"type"`
+		Role    string `json:"role"`
+		Content []any  `json:"content"`
+	}
+	inputImage struct {
+		Type     string `json:"type"`
+		Detail   string `json:"detail"`
+		ImageURL string `json:"image_url"`
+	}
+	callItem struct {
+		Type      string `json:"type"`
+		CallID    string `json:"call_id"`
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}
+	outputItem struct {
+		Type   string `json:"type"`
+		CallID string `json:"call_id"`
+		Output any    `json:"output"` // a string, or a list of parts
+	}
+	reasoningItem struct {
+		Type      string     `json:"type"`
+		Summary   []textPart `json:"summary"`
+		Encrypted string     `json:"encrypted_content"`
+	}
+)
+
+// encodeInstructions writes system prompt and tools as fields of the body, each with a
+// comma in front.
 func encodeInstructions(h *model.Head) ([]byte, error) {
 	var out []byte
 	if h.System != "" {
 		out = wire.AppendString(append(out, `,"instructions":`...), h.System)
 	}
-	for i, t := range h.Tools {
+	if len(h.Tools) == 0 {
+		return out, nil
+	}
+	var tools []toolItem
+	for _, t := range h.Tools {
 		schema, err := wire.Schema(t)
 		if err != nil {
 			return nil, err
 		}
-		if i == 0 {
-			out = append(out, `,"tools":[`...)
-		} else {
-			out = append(out, ',')
-		}
-		out = wire.AppendString(append(out, `{"type":"function","name":`...), t.Name)
-		out = wire.AppendString(append(out, `,"description":`...), t.Description)
-		out = append(append(out, `,"parameters":`...), schema...)
-		out = append(out, `,"strict":false}`...)
+		tools = append(tools, toolItem{"function", t.Name, t.Description, schema, false})
 	}
-	if len(h.Tools) > 0 {
-		out = append(out, ']')
-	}
-	return out, nil
+	return wire.Append(append(out, `,"tools":`...), tools)
 }
 
 // itemEncoder writes messages as items of Responses.
 type itemEncoder struct {
-	blob  func(string) ([]byte, error)
-	blind bool
+	form
+	blob func(string) ([]byte, error)
 }
 
 // message writes one message as its items; no bytes when there is nothing in it.
 func (e itemEncoder) message(m *model.Message) (model.Wire, error) {
-	if m.Role == model.Assistant {
-		return model.Wire{Bytes: e.assistant(m.Blocks)}, nil
-	}
+	items, err := e.items(m)
 	var out []byte
+	for _, item := range items {
+		if err == nil {
+			out, err = wire.AppendNext(out, item)
+		}
+	}
+	return model.Wire{Bytes: out}, err
+}
+
+func (e itemEncoder) items(m *model.Message) ([]any, error) {
+	if m.Role == model.Assistant {
+		return answerItems(m.Blocks), nil
+	}
+	var out []any
 	var rest chat.Blocks
 	for _, block := range m.Blocks {
 		r, ok := block.(chat.ToolResult)
@@ -116,43 +159,34 @@ func (e itemEncoder) message(m *model.Message) (model.Wire, error) {
 		}
 		result, err := e.result(r)
 		if err != nil {
-			return model.Wire{}, err
+			return nil, err
 		}
-		out = appendComma(out, result)
+		out = append(out, result)
 	}
 	parts, err := e.parts(rest)
-	if err != nil {
-		return model.Wire{}, err
-	}
 	if len(parts) > 0 {
-		out = appendComma(out, []byte(`{"type":"message","role":"user","content":[`))
-		out = append(append(out, parts...), "]}"...)
+		out = append(out, messageItem{"message", "user", parts})
 	}
-	return model.Wire{Bytes: out}, nil
+	return out, err
 }
 
-// result writes a tool's result: a string where that is enough.
-func (e itemEncoder) result(r chat.ToolResult) ([]byte, error) {
-	out := wire.AppendString([]byte(`{"type":"function_call_output","call_id":`), r.Call)
-	out = append(out, `,"output":`...)
-	text, images := encoder{form: form{blind: e.blind}}.split(r.Blocks)
+// result is what is sent for a tool's result: a string where that is enough.
+func (e itemEncoder) result(r chat.ToolResult) (outputItem, error) {
+	text, images := wire.ResultText(r.Blocks, e.shows)
 	text = failedText(text, r.Failed)
 	if len(images) == 0 {
-		return append(wire.AppendString(out, text), '}'), nil
+		return outputItem{"function_call_output", r.Call, text}, nil
 	}
 	parts, err := e.parts(append(chat.Blocks{chat.Text{Text: text}}, images...))
-	if err != nil {
-		return nil, err
-	}
-	return append(append(append(out, '['), parts...), "]}"...), nil
+	return outputItem{"function_call_output", r.Call, parts}, err
 }
 
-// parts writes text and pictures, without the brackets around them.
-func (e itemEncoder) parts(blocks chat.Blocks) ([]byte, error) {
-	var out []byte
+// parts are what is sent for text and pictures.
+func (e itemEncoder) parts(blocks chat.Blocks) ([]any, error) {
+	var out []any
 	say := func(text string) {
 		if strings.TrimSpace(text) != "" {
-			out = append(wire.AppendString(appendComma(out, []byte(`{"type":"input_text","text":`)), text), '}')
+			out = append(out, textPart{Type: "input_text", Text: text})
 		}
 	}
 	for _, block := range blocks {
@@ -162,16 +196,15 @@ func (e itemEncoder) parts(blocks chat.Blocks) ([]byte, error) {
 		case chat.File:
 			say(wire.FileLine(b))
 		case chat.Image:
-			if e.blind || !wire.Shown(b.MediaType) {
+			if !e.shows(b) {
 				say(wire.Unseen(b))
 				continue
 			}
-			data, err := wire.Base64(b, e.blob)
+			url, err := dataURL(b, e.blob)
 			if err != nil {
 				return nil, err
 			}
-			out = appendComma(out, []byte(`{"type":"input_image","detail":"auto","image_url":"data:`+b.MediaType+";base64,"))
-			out = append(append(out, data...), `"}`...)
+			out = append(out, inputImage{"input_image", "auto", url})
 		default:
 			return nil, fmt.Errorf("a user message cannot hold a %T", block)
 		}
@@ -179,49 +212,32 @@ func (e itemEncoder) parts(blocks chat.Blocks) ([]byte, error) {
 	return out, nil
 }
 
-// assistant writes an answer back item by item, in the order it was given: the
+// answerItems give an answer back item by item, in the order it was given: the
 // vendor wants reasoning right before what came of it. Reasoning that nothing came
 // of, and reasoning of other vendors, stays here.
-func (e itemEncoder) assistant(blocks chat.Blocks) []byte {
-	var out, reasoned []byte
-	add := func(item []byte) {
-		if len(reasoned) > 0 {
-			out = appendComma(out, reasoned)
-			reasoned = nil
-		}
-		out = appendComma(out, item)
+func answerItems(blocks chat.Blocks) []any {
+	var out, reasoned []any
+	add := func(item any) {
+		out = append(append(out, reasoned...), item)
+		reasoned = nil
 	}
 	for _, block := range blocks {
 		switch b := block.(type) {
 		case chat.Thinking:
-			if item := reasoningItem(b); item != nil {
-				reasoned = appendComma(reasoned, item)
+			if sealed, ok := strings.CutPrefix(b.Signature+b.Redacted, format.ResponsesTag); ok {
+				item := reasoningItem{"reasoning", []textPart{}, sealed}
+				if b.Text != "" {
+					item.Summary = append(item.Summary, textPart{Type: "summary_text", Text: b.Text})
+				}
+				reasoned = append(reasoned, item)
 			}
 		case chat.Text:
 			if strings.TrimSpace(b.Text) != "" {
-				item := wire.AppendString([]byte(`{"type":"message","role":"assistant","content":[{"type":"output_text","text":`), b.Text)
-				add(append(item, "}]}"...))
+				add(messageItem{"message", "assistant", []any{textPart{Type: "output_text", Text: b.Text}}})
 			}
 		case chat.ToolUse:
-			item := wire.AppendString([]byte(`{"type":"function_call","call_id":`), b.ID)
-			item = wire.AppendString(append(item, `,"name":`...), b.Name)
-			item = wire.AppendString(append(item, `,"arguments":`...), string(wire.Args(b.Args)))
-			add(append(item, '}'))
+			add(callItem{"function_call", b.ID, b.Name, string(wire.Args(b.Args))})
 		}
 	}
 	return out
-}
-
-// reasoningItem gives reasoning back as it came; nil if it did not come from here.
-func reasoningItem(t chat.Thinking) []byte {
-	sealed, ok := strings.CutPrefix(t.Signature+t.Redacted, format.ResponsesTag)
-	if !ok {
-		return nil
-	}
-	out := []byte(`{"type":"reasoning","summary":[`)
-	if t.Text != "" {
-		out = append(wire.AppendString(append(out, `{"type":"summary_text","text":`...), t.Text), '}')
-	}
-	out = wire.AppendString(append(out, `],"encrypted_content":`...), sealed)
-	return append(out, '}')
 }

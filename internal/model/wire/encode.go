@@ -14,13 +14,33 @@ import (
 	"chorus/internal/model"
 )
 
-// AppendString writes s as a JSON string, without HTML escaping.
-func AppendString(dst []byte, s string) []byte {
+// Append writes v as JSON behind dst: compact, and without the escaping of <, > and &,
+// which costs tokens in code and would change bytes that were sent before.
+func Append(dst []byte, v any) ([]byte, error) {
 	buf := bytes.NewBuffer(dst)
 	enc := json.NewEncoder(buf)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string always encodes
-	return buf.Bytes()[:buf.Len()-1]
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return buf.Bytes()[:buf.Len()-1], nil // Encode ends with a new line
+}
+
+// AppendNext is Append for the values of a list: behind a comma, unless it is the first.
+func AppendNext(dst []byte, v any) ([]byte, error) { return Append(Comma(dst), v) }
+
+// Comma ends dst with a comma, unless it is empty.
+func Comma(dst []byte) []byte {
+	if len(dst) > 0 {
+		return append(dst, ',')
+	}
+	return dst
+}
+
+// AppendString writes s as a JSON string.
+func AppendString(dst []byte, s string) []byte {
+	out, _ := Append(dst, s) // a string always encodes
+	return out
 }
 
 // AppendStrings writes a list of strings.
@@ -68,6 +88,32 @@ func Schema(t model.ToolSpec) ([]byte, error) {
 	return trimmed, nil
 }
 
+// FunctionTools writes the tools as OpenAI's field "tools", with a comma in front, which
+// other servers take too; nothing when there are none.
+func FunctionTools(h *model.Head) ([]byte, error) {
+	type function struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Parameters  json.RawMessage `json:"parameters"`
+	}
+	type tool struct {
+		Type     string   `json:"type"`
+		Function function `json:"function"`
+	}
+	if len(h.Tools) == 0 {
+		return nil, nil
+	}
+	var list []tool
+	for _, t := range h.Tools {
+		schema, err := Schema(t)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, tool{"function", function{t.Name, t.Description, schema}})
+	}
+	return Append([]byte(`,"tools":`), list)
+}
+
 // Shown are the pictures that both vendors take.
 func Shown(mediaType string) bool {
 	return slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, mediaType)
@@ -90,6 +136,28 @@ var errNoBlobs = errors.New("there is nothing to load pictures from")
 // Unseen is the line that stands for a picture the model cannot be shown.
 func Unseen(img chat.Image) string {
 	return fmt.Sprintf("[image %s (%s): this model cannot be shown it]", orUnnamed(img.Name), img.MediaType)
+}
+
+// ResultText parts what a tool gave into its text and the pictures that can be shown,
+// for vendors that take only text as a result.
+func ResultText(blocks chat.Blocks, shows func(chat.Image) bool) (string, chat.Blocks) {
+	var text []string
+	var images chat.Blocks
+	for _, block := range blocks {
+		switch b := block.(type) {
+		case chat.Text:
+			text = append(text, b.Text)
+		case chat.File:
+			text = append(text, FileLine(b))
+		case chat.Image:
+			if shows(b) {
+				images = append(images, b)
+			} else {
+				text = append(text, Unseen(b))
+			}
+		}
+	}
+	return strings.Join(text, "\n"), images
 }
 
 // FileLine is the line that stands for an attachment.
