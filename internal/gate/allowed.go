@@ -30,7 +30,7 @@ func whose(by chat.Principal, row journal.Thread) always.Grantee {
 // AllowedFor is what a thread's gate asks before it asks people: by which of the kept
 // rules a call is allowed, "" by none. They hold where everybody on whose words it
 // would be done is the one who gave them, and speaks for nobody else.
-func (a *Gate) AllowedFor(row journal.Thread) func(permit.Judgement, []transcript.Sender) string {
+func (g *Gate) AllowedFor(row journal.Thread) func(permit.Judgement, []transcript.Sender) string {
 	return func(j permit.Judgement, senders []transcript.Sender) string {
 		if len(senders) == 0 {
 			return ""
@@ -41,7 +41,7 @@ func (a *Gate) AllowedFor(row journal.Thread) func(permit.Judgement, []transcrip
 				return ""
 			}
 		}
-		used, ok := a.AllowedRules().Allow(j, whose(by, row))
+		used, ok := g.AllowedRules().Allow(j, whose(by, row))
 		if !ok {
 			return ""
 		}
@@ -54,20 +54,20 @@ func (a *Gate) AllowedFor(row journal.Thread) func(permit.Judgement, []transcrip
 }
 
 // judged judges what a question asks for anew, as its run does for whoever asked.
-func (a *Gate) judged(ctx context.Context, q approval.Approval) (permit.Judgement, journal.Thread, error) {
-	row, err := a.DB.Thread(ctx, q.Thread)
+func (gate *Gate) judged(ctx context.Context, q approval.Approval) (permit.Judgement, journal.Thread, error) {
+	row, err := gate.DB.Thread(ctx, q.Thread)
 	if err != nil {
 		return permit.Judgement{}, row, err
 	}
-	bot, err := a.Settings.BotFor(row)
+	bot, err := gate.Settings.BotFor(row)
 	if err != nil {
 		return permit.Judgement{}, row, err
 	}
-	sender, err := a.askerOf(ctx, q)
+	sender, err := gate.askerOf(ctx, q)
 	if err != nil {
 		return permit.Judgement{}, row, err
 	}
-	g := a.For(row, bot, engine.Work{Terms: sender.Terms, Seq: sender.Seq})
+	g := gate.For(row, bot, engine.Work{Terms: sender.Terms, Seq: sender.Seq})
 	checks, err := g.Limits.Checks([]transcript.Sender{sender})
 	if err != nil {
 		return permit.Judgement{}, row, err
@@ -76,13 +76,13 @@ func (a *Gate) judged(ctx context.Context, q approval.Approval) (permit.Judgemen
 }
 
 // askerOf is whoever asked, on the terms that the run began with.
-func (a *Gate) askerOf(ctx context.Context, q approval.Approval) (transcript.Sender, error) {
+func (g *Gate) askerOf(ctx context.Context, q approval.Approval) (transcript.Sender, error) {
 	out := transcript.Sender{Principal: q.AskedBy}
-	at, err := a.DB.LastRunAt(ctx, q.Thread)
+	at, err := g.DB.LastRunAt(ctx, q.Thread)
 	if err != nil {
 		return out, err
 	}
-	events, err := a.DB.Events(ctx, q.Thread, at-1, 1)
+	events, err := g.DB.Events(ctx, q.Thread, at-1, 1)
 	if err != nil || len(events) == 0 {
 		return out, err
 	}
@@ -106,25 +106,25 @@ func asRequests(q approval.Approval) []permit.Request {
 }
 
 // Propose implements desk.Keeper.
-func (a *Gate) Propose(ctx context.Context, id string, by chat.Principal) (approval.Always, error) {
-	q, err := a.DB.Approval(ctx, id)
+func (g *Gate) Propose(ctx context.Context, id string, by chat.Principal) (approval.Always, error) {
+	q, err := g.DB.Approval(ctx, id)
 	if err != nil {
 		return approval.Always{}, err
 	}
-	out, _, err := a.propose(ctx, q, by)
+	out, _, err := g.propose(ctx, q, by)
 	return out, err
 }
 
-func (a *Gate) propose(ctx context.Context, q approval.Approval, by chat.Principal) (approval.Always, journal.Thread, error) {
-	j, row, err := a.judged(ctx, q)
+func (g *Gate) propose(ctx context.Context, q approval.Approval, by chat.Principal) (approval.Always, journal.Thread, error) {
+	j, row, err := g.judged(ctx, q)
 	if err != nil {
 		return approval.Always{}, row, err
 	}
 	out := approval.Always{Where: fmt.Sprintf("on the words of %s alone, agent %s in %s", by, row.Agent, row.Dir)}
-	if out.Never = a.Never(q, by); out.Never != "" {
+	if out.Never = g.Never(q, by); out.Never != "" {
 		return out, row, nil
 	}
-	history, err := a.askedBefore(ctx, q)
+	history, err := g.askedBefore(ctx, q)
 	if err != nil {
 		return out, row, err
 	}
@@ -138,7 +138,7 @@ func (a *Gate) propose(ctx context.Context, q approval.Approval, by chat.Princip
 }
 
 // Never says why this person cannot allow the call for good, whatever it is.
-func (a *Gate) Never(q approval.Approval, by chat.Principal) string {
+func (g *Gate) Never(q approval.Approval, by chat.Principal) string {
 	state, err := approval.Weigh(q, by, true)
 	switch {
 	case err != nil:
@@ -149,7 +149,7 @@ func (a *Gate) Never(q approval.Approval, by chat.Principal) string {
 		return fmt.Sprintf("it was asked on the words of %s, and what you allow for good holds for yours alone", q.AskedBy)
 	}
 	for _, action := range q.Actions {
-		if a.Logs.Redactor().Text(action) != action {
+		if g.Logs.Redactor().Text(action) != action {
 			return "a secret stands in it, and a rule would write that down"
 		}
 	}
@@ -176,8 +176,8 @@ func unruly(j permit.Judgement) string {
 const manyAsked = 50
 
 // askedBefore is what the same agent asked the same person before, the newest first.
-func (a *Gate) askedBefore(ctx context.Context, q approval.Approval) ([]string, error) {
-	list, err := a.DB.Approvals(ctx, approval.Filter{Newest: true, Limit: manyAsked})
+func (g *Gate) askedBefore(ctx context.Context, q approval.Approval) ([]string, error) {
+	list, err := g.DB.Approvals(ctx, approval.Filter{Newest: true, Limit: manyAsked})
 	if err != nil {
 		return nil, err
 	}
@@ -198,12 +198,12 @@ func few(list []string, n int) []string { return list[:min(len(list), n)] }
 
 // Keep implements desk.Keeper. The yes comes first: what somebody else answered
 // before must not leave a rule behind.
-func (a *Gate) Keep(ctx context.Context, id string, by chat.Principal, rules []string) error {
-	q, err := a.DB.Approval(ctx, id)
+func (g *Gate) Keep(ctx context.Context, id string, by chat.Principal, rules []string) error {
+	q, err := g.DB.Approval(ctx, id)
 	if err != nil {
 		return err
 	}
-	offer, row, err := a.propose(ctx, q, by)
+	offer, row, err := g.propose(ctx, q, by)
 	if err != nil {
 		return err
 	}
@@ -211,26 +211,26 @@ func (a *Gate) Keep(ctx context.Context, id string, by chat.Principal, rules []s
 	if at < 0 {
 		return errors.New(strings.TrimSuffix("this cannot be kept; look at what can: "+offer.Never, ": "))
 	}
-	if _, err := a.ListAllowed(); err != nil {
+	if _, err := g.ListAllowed(); err != nil {
 		return fmt.Errorf("nothing was answered or kept, since the file has a mistake: %w; mend it, or remove it to begin anew", err)
 	}
-	if err := a.Approvals().Answer(ctx, id, by, true, ""); err != nil {
+	if err := g.Approvals().Answer(ctx, id, by, true, ""); err != nil {
 		return err
 	}
 	w := whose(by, row)
 	entry := always.Entry{By: w.By, Agent: w.Agent, Dir: w.Dir, Channel: w.Channel, At: time.Now().UTC().Truncate(time.Second),
 		Approval: q.ID, Means: offer.Steps[at].Means, Rules: rules}
-	if err := a.AddAllowed(ctx, entry, by); err != nil {
+	if err := g.AddAllowed(ctx, entry, by); err != nil {
 		return fmt.Errorf("the answer was yes, but it is not kept: %w", err)
 	}
 	return nil
 }
 
 // AddAllowed adds an entry and writes down who did it.
-func (a *Gate) AddAllowed(ctx context.Context, entry always.Entry, by chat.Principal) error {
+func (g *Gate) AddAllowed(ctx context.Context, entry always.Entry, by chat.Principal) error {
 	known := false
 	entry.ID = entry.Name()
-	err := a.changeAllowed(ctx, func(list []always.Entry) ([]always.Entry, error) {
+	err := g.changeAllowed(ctx, func(list []always.Entry) ([]always.Entry, error) {
 		if known = slices.ContainsFunc(list, func(k always.Entry) bool { return k.ID == entry.ID }); known {
 			return list, nil
 		}
@@ -239,8 +239,8 @@ func (a *Gate) AddAllowed(ctx context.Context, entry always.Entry, by chat.Princ
 	if err != nil || known {
 		return err
 	}
-	hide := a.Logs.Redactor()
-	return a.DB.Audit(ctx, approval.Audit{Agent: entry.Agent, Principal: by, Action: "permit allowed add", Decision: Changed,
+	hide := g.Logs.Redactor()
+	return g.DB.Audit(ctx, approval.Audit{Agent: entry.Agent, Principal: by, Action: "permit allowed add", Decision: Changed,
 		Detail: hide.Text(Shortened(keptDetail(entry)))})
 }
 

@@ -61,26 +61,26 @@ func (k *allowedFile) now(path string) (rules *always.Rules, mistake error, fres
 	return read, nil, false
 }
 
-func (a *Gate) AllowedFile() string { return filepath.Join(a.Home.Dir(), "allowed.yaml") }
+func (g *Gate) AllowedFile() string { return filepath.Join(g.Home.Dir(), "allowed.yaml") }
 
 // AllowedRules gives what is kept now. A mistake in the file is told to whoever is there.
-func (a *Gate) AllowedRules() *always.Rules {
-	rules, mistake, fresh := a.allowed.now(a.AllowedFile())
+func (g *Gate) AllowedRules() *always.Rules {
+	rules, mistake, fresh := g.allowed.now(g.AllowedFile())
 	if fresh {
 		holds := fmt.Sprintf("the %d from before hold", len(rules.List()))
 		if len(rules.List()) == 0 {
 			holds = "none holds, and you will be asked"
 		}
-		a.tell("the rules that were kept cannot be read, so " + holds + ": " + mistake.Error())
+		g.tell("the rules that were kept cannot be read, so " + holds + ": " + mistake.Error())
 	}
 	return rules
 }
 
 // tell says something to whoever is there, and writes it down.
-func (a *Gate) tell(text string) {
-	a.Log.Warn(text, "component", "permissions")
-	if !a.Notices.Post(notice.Notice{Text: text, Bad: true}) {
-		a.Warn(text)
+func (g *Gate) tell(text string) {
+	g.Log.Warn(text, "component", "permissions")
+	if !g.Notices.Post(notice.Notice{Text: text, Bad: true}) {
+		g.Warn(text)
 	}
 }
 
@@ -89,13 +89,13 @@ const keepWait = 5 * time.Second
 
 // changeAllowed changes the file, one process at a time. A file with a mistake is not
 // written over: somebody edited it by hand and will want to see what.
-func (a *Gate) changeAllowed(ctx context.Context, change func([]always.Entry) ([]always.Entry, error)) error {
-	unlock, err := a.lockKept(ctx)
+func (g *Gate) changeAllowed(ctx context.Context, change func([]always.Entry) ([]always.Entry, error)) error {
+	unlock, err := g.lockKept(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	rules, mistake, _ := a.allowed.now(a.AllowedFile())
+	rules, mistake, _ := g.allowed.now(g.AllowedFile())
 	if mistake != nil {
 		return fmt.Errorf("nothing was changed, since the file has a mistake: %w; mend it, or remove it to begin anew", mistake)
 	}
@@ -111,11 +111,11 @@ func (a *Gate) changeAllowed(ctx context.Context, change func([]always.Entry) ([
 	if err != nil {
 		return err
 	}
-	return datadir.WriteFile(a.AllowedFile(), data, 0o600)
+	return datadir.WriteFile(g.AllowedFile(), data, 0o600)
 }
 
-func (a *Gate) lockKept(ctx context.Context) (unlock func(), err error) {
-	dir, err := a.Home.Ensure(a.Home.Locks())
+func (g *Gate) lockKept(ctx context.Context) (unlock func(), err error) {
+	dir, err := g.Home.Ensure(g.Home.Locks())
 	if err != nil {
 		return nil, err
 	}
@@ -147,8 +147,8 @@ type lastRules struct {
 
 // Rules is profile, but a file of rules that was good before and is not any more
 // leaves the last good version in force, and that is said.
-func (a *Gate) Rules(bot *config.Bot, name string) (*permit.Profile, error) {
-	last := &a.lastRules
+func (g *Gate) Rules(bot *config.Bot, name string) (*permit.Profile, error) {
+	last := &g.lastRules
 	key := [2]string{bot.Name, name}
 	p, err := settings.Profile(bot, name)
 	last.mu.Lock()
@@ -164,13 +164,13 @@ func (a *Gate) Rules(bot *config.Bot, name string) (*permit.Profile, error) {
 	if !ok {
 		return nil, err
 	}
-	a.Notices.WarnOnce("the permission rules cannot be used as they are now, so the version before holds: " + err.Error())
+	g.Notices.WarnOnce("the permission rules cannot be used as they are now, so the version before holds: " + err.Error())
 	return before, nil
 }
 
 // ListAllowed lists what is kept, the oldest first. A file with a mistake is an error.
-func (a *Gate) ListAllowed() ([]always.Entry, error) {
-	rules, mistake, _ := a.allowed.now(a.AllowedFile())
+func (g *Gate) ListAllowed() ([]always.Entry, error) {
+	rules, mistake, _ := g.allowed.now(g.AllowedFile())
 	if mistake != nil {
 		return nil, mistake
 	}
@@ -178,9 +178,9 @@ func (a *Gate) ListAllowed() ([]always.Entry, error) {
 }
 
 // RemoveAllowed removes what is kept under these ids, or none of it if one is unknown.
-func (a *Gate) RemoveAllowed(ctx context.Context, ids []string) ([]always.Entry, error) {
+func (g *Gate) RemoveAllowed(ctx context.Context, ids []string) ([]always.Entry, error) {
 	var gone []always.Entry
-	err := a.changeAllowed(ctx, func(list []always.Entry) ([]always.Entry, error) {
+	err := g.changeAllowed(ctx, func(list []always.Entry) ([]always.Entry, error) {
 		for _, id := range ids {
 			at := slices.IndexFunc(list, func(k always.Entry) bool { return k.ID == id })
 			if at < 0 {
@@ -195,7 +195,7 @@ func (a *Gate) RemoveAllowed(ctx context.Context, ids []string) ([]always.Entry,
 		return nil, err
 	}
 	for _, k := range gone {
-		if err := a.recordChange(ctx, k.Agent, "permit allowed remove", Shortened(keptDetail(k))); err != nil {
+		if err := g.recordChange(ctx, k.Agent, "permit allowed remove", Shortened(keptDetail(k))); err != nil {
 			return gone, err
 		}
 	}

@@ -17,8 +17,8 @@ import (
 
 // Asking is how people are asked about what a thread does. Whoever sits at a terminal
 // sees the question: it has no end there unless somebody wants one.
-func (a *Gate) Asking(row journal.Thread, bot *config.Bot, profile string) (engine.Asking, error) {
-	out := engine.Asking{Env: a.variables()}
+func (g *Gate) Asking(row journal.Thread, bot *config.Bot, profile string) (engine.Asking, error) {
+	out := engine.Asking{Env: g.variables()}
 	out.Who, _ = bot.Asked(profile, "by")
 	for what, into := range map[string]*time.Duration{"deadline": &out.For, "remind": &out.Remind} {
 		text, set := bot.Asked(profile, what)
@@ -35,9 +35,9 @@ func (a *Gate) Asking(row journal.Thread, bot *config.Bot, profile string) (engi
 }
 
 // variables are the names that commands find in their environment.
-func (a *Gate) variables() []string {
+func (g *Gate) variables() []string {
 	var out []string
-	for _, entry := range process.Environ(a.Environ) {
+	for _, entry := range process.Environ(g.Environ) {
 		name, _, _ := strings.Cut(entry, "=")
 		out = append(out, name)
 	}
@@ -47,17 +47,17 @@ func (a *Gate) variables() []string {
 
 // Approvals is where questions of all threads lie. It answers them in the journal, and runs
 // nothing itself: whoever has the thread goes on with it.
-func (a *Gate) Approvals() approval.Desk { return a.Engine(nil) }
+func (g *Gate) Approvals() approval.Desk { return g.Engine(nil) }
 
 // FindApproval finds an approval by the beginning of its id. Without one it is the
 // only question there is.
-func (a *Gate) FindApproval(ctx context.Context, name string) (approval.Approval, error) {
+func (g *Gate) FindApproval(ctx context.Context, name string) (approval.Approval, error) {
 	name = strings.ToLower(name)
 	f := approval.Filter{Prefix: name, Newest: true}
 	if name == "" {
 		f.State = approval.Open
 	}
-	found, err := a.Approvals().Approvals(ctx, f)
+	found, err := g.Approvals().Approvals(ctx, f)
 	if err != nil {
 		return approval.Approval{}, err
 	}
@@ -82,13 +82,13 @@ func (a *Gate) FindApproval(ctx context.Context, name string) (approval.Approval
 
 // Approve answers an approval for the person at this terminal and gives it as it is
 // then: still open where a second person must say yes too.
-func (a *Gate) Approve(ctx context.Context, name string, ok bool, note string) (approval.Approval, error) {
-	x, err := a.FindApproval(ctx, name)
+func (g *Gate) Approve(ctx context.Context, name string, ok bool, note string) (approval.Approval, error) {
+	x, err := g.FindApproval(ctx, name)
 	if err != nil {
 		return x, err
 	}
-	err = a.Approvals().Answer(ctx, x.ID, a.Me(), ok, note)
-	now, rerr := a.DB.Approval(ctx, x.ID)
+	err = g.Approvals().Answer(ctx, x.ID, g.Me(), ok, note)
+	now, rerr := g.DB.Approval(ctx, x.ID)
 	switch {
 	case errors.Is(err, journal.ErrSettled) && rerr == nil:
 		return now, fmt.Errorf("too late: %s", now.Ended())

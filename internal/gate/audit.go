@@ -19,9 +19,9 @@ const maxChange = 200
 
 // recordChange writes down who changed what. It comes after the change, so a line never
 // tells of something that did not happen.
-func (a *Gate) recordChange(ctx context.Context, agent, action, detail string) error {
-	hide := a.Logs.Redactor()
-	err := a.DB.Audit(ctx, approval.Audit{Agent: agent, Principal: a.Me(), Action: hide.Text(action), Decision: Changed, Detail: hide.Text(detail)})
+func (g *Gate) recordChange(ctx context.Context, agent, action, detail string) error {
+	hide := g.Logs.Redactor()
+	err := g.DB.Audit(ctx, approval.Audit{Agent: agent, Principal: g.Me(), Action: hide.Text(action), Decision: Changed, Detail: hide.Text(detail)})
 	if err != nil {
 		return fmt.Errorf("it was done, but the audit log does not know: %w", err)
 	}
@@ -29,39 +29,39 @@ func (a *Gate) recordChange(ctx context.Context, agent, action, detail string) e
 }
 
 // CreateAgent makes an agent and writes it down.
-func (a *Gate) CreateAgent(ctx context.Context, given agents.Agent) (agents.Agent, error) {
+func (g *Gate) CreateAgent(ctx context.Context, given agents.Agent) (agents.Agent, error) {
 	if given.Permissions != "" {
-		if err := a.MayGive(given.Permissions, a.Me()); err != nil {
+		if err := g.MayGive(given.Permissions, g.Me()); err != nil {
 			return given, err
 		}
 	}
-	made, err := a.Settings.Agents().Create(ctx, given)
+	made, err := g.Settings.Agents().Create(ctx, given)
 	if err != nil {
 		return made, err
 	}
 	detail := fmt.Sprintf("model %s, permissions %s", cmp.Or(made.Model, "(default)"), cmp.Or(made.Permissions, "standard"))
-	return made, a.recordChange(ctx, made.Name, "agent create", detail)
+	return made, g.recordChange(ctx, made.Name, "agent create", detail)
 }
 
 // ConfigureAgent changes one setting of an agent and writes it down.
-func (a *Gate) ConfigureAgent(ctx context.Context, name, key, value string) (agents.Agent, error) {
+func (g *Gate) ConfigureAgent(ctx context.Context, name, key, value string) (agents.Agent, error) {
 	key = settings.CanonicalKey(key)
 	if key == "permissions" {
-		if err := a.MayGive(value, a.Me()); err != nil {
+		if err := g.MayGive(value, g.Me()); err != nil {
 			return agents.Agent{}, err
 		}
 	}
-	changed, err := a.Settings.Agents().Configure(ctx, name, key, value)
+	changed, err := g.Settings.Agents().Configure(ctx, name, key, value)
 	if err != nil {
 		return changed, err
 	}
-	return changed, a.recordChange(ctx, changed.Name, "agent config "+key, Shortened(value))
+	return changed, g.recordChange(ctx, changed.Name, "agent config "+key, Shortened(value))
 }
 
 // MayGive is the rule of self-edit for people who change an agent themselves: nobody gives
 // it more than they have, and only those give who may change permissions.
-func (a *Gate) MayGive(profile string, who chat.Principal) error {
-	bot, err := a.Settings.Bot("")
+func (g *Gate) MayGive(profile string, who chat.Principal) error {
+	bot, err := g.Settings.Bot("")
 	if err != nil {
 		return err
 	}
@@ -72,23 +72,23 @@ func (a *Gate) MayGive(profile string, who chat.Principal) error {
 }
 
 // DestroyAgent removes an agent and writes it down.
-func (a *Gate) DestroyAgent(ctx context.Context, name string, keepFiles bool) error {
-	if err := a.Settings.Agents().Destroy(ctx, name, keepFiles); err != nil {
+func (g *Gate) DestroyAgent(ctx context.Context, name string, keepFiles bool) error {
+	if err := g.Settings.Agents().Destroy(ctx, name, keepFiles); err != nil {
 		return err
 	}
 	detail := "with its files"
 	if keepFiles {
 		detail = "its files are kept"
 	}
-	return a.recordChange(ctx, name, "agent destroy", detail)
+	return g.recordChange(ctx, name, "agent destroy", detail)
 }
 
 // TrustRepository is Trust, written down.
-func (a *Gate) TrustRepository(ctx context.Context, r settings.Repository) error {
-	if err := a.Settings.Trust(r); err != nil {
+func (g *Gate) TrustRepository(ctx context.Context, r settings.Repository) error {
+	if err := g.Settings.Trust(r); err != nil {
 		return err
 	}
-	return a.recordChange(ctx, "", "config trust", fmt.Sprintf("%s: %s; sha256 %s", r.File, strings.Join(r.Names(), ", "), r.Digest))
+	return g.recordChange(ctx, "", "config trust", fmt.Sprintf("%s: %s; sha256 %s", r.File, strings.Join(r.Names(), ", "), r.Digest))
 }
 
 func Shortened(value string) string {

@@ -28,11 +28,11 @@ type Judge struct {
 }
 
 // gate is that of a thread's next run.
-func (a *Gate) For(row journal.Thread, bot *config.Bot, work engine.Work) *Judge {
+func (g *Gate) For(row journal.Thread, bot *config.Bot, work engine.Work) *Judge {
 	home, _ := os.UserHomeDir()
-	place := permit.JudgeOptions{Home: a.Home.Dir(), Workspace: row.Dir, UserHome: home, Who: permit.Who{Agent: row.Agent, Channel: settings.HomePlace(row.ID.Transport(), row.Place)}}
-	load := func(name string) (*permit.Profile, error) { return a.Rules(bot, name) }
-	return &Judge{LimitsOf(bot, row, load), place, a.Overrides.For(row.ID), work, a.AllowedFor(row)}
+	place := permit.JudgeOptions{Home: g.Home.Dir(), Workspace: row.Dir, UserHome: home, Who: permit.Who{Agent: row.Agent, Channel: settings.HomePlace(row.ID.Transport(), row.Place)}}
+	load := func(name string) (*permit.Profile, error) { return g.Rules(bot, name) }
+	return &Judge{LimitsOf(bot, row, load), place, g.Overrides.For(row.ID), work, g.AllowedFor(row)}
 }
 
 // Judge implements engine.Gate.

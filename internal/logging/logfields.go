@@ -106,8 +106,8 @@ func (h whenSpoken) WithGroup(name string) slog.Handler {
 
 // SpeakLog writes the log to w too from now on, as a server does on a terminal and under
 // systemd. CHORUS_LOG_STDERR says off or on against what its caller would choose by itself.
-func (a *Logs) SpeakLog(w io.Writer, otherwise bool) {
-	switch a.Env("CHORUS_LOG_STDERR") {
+func (l *Logs) SpeakLog(w io.Writer, otherwise bool) {
+	switch l.Env("CHORUS_LOG_STDERR") {
 	case "on", "1", "true", "yes":
 	case "off", "0", "false", "no":
 		return
@@ -116,10 +116,10 @@ func (a *Logs) SpeakLog(w io.Writer, otherwise bool) {
 			return
 		}
 	}
-	if a.files == nil {
+	if l.files == nil {
 		return // the log is somebody else's
 	}
-	a.files.spoken.mu.Lock()
-	defer a.files.spoken.mu.Unlock()
-	a.files.spoken.to = w
+	l.files.spoken.mu.Lock()
+	defer l.files.spoken.mu.Unlock()
+	l.files.spoken.to = w
 }

@@ -20,50 +20,50 @@ import (
 // has to see, for whoever looks for a reason later. Warnings and errors stand in a file of
 // their own besides.
 // openLog opens the log files of the home.
-func (a *Logs) OpenLog() *slog.Logger {
-	log, files := a.newLog()
-	a.files = files
+func (l *Logs) OpenLog() *slog.Logger {
+	log, files := l.newLog()
+	l.files = files
 	return log
 }
 
 // CloseLog ends what openLog began.
-func (a *Logs) CloseLog() {
-	if a.files != nil {
-		a.files.close()
+func (l *Logs) CloseLog() {
+	if l.files != nil {
+		l.files.close()
 	}
 }
 
-func (a *Logs) newLog() (*slog.Logger, *logFiles) {
-	known := &secrets{environ: a.Environ}
-	dir := func() (string, error) { return a.Home.Ensure(a.Home.Logs()) }
-	hidden := func() []string { return known.of(a.ConfigFiles()) }
+func (l *Logs) newLog() (*slog.Logger, *logFiles) {
+	known := &secrets{environ: l.Environ}
+	dir := func() (string, error) { return l.Home.Ensure(l.Home.Logs()) }
+	hidden := func() []string { return known.of(l.ConfigFiles()) }
 	files := &logFiles{
-		all:    &LogFile{Name: "chorus", Dir: dir, Hidden: hidden, Keep: a.LogDays},
-		errors: &LogFile{Name: "error", Dir: dir, Hidden: hidden, Keep: a.LogDays},
+		all:    &LogFile{Name: "chorus", Dir: dir, Hidden: hidden, Keep: l.LogDays},
+		errors: &LogFile{Name: "error", Dir: dir, Hidden: hidden, Keep: l.LogDays},
 		spoken: &logSpeaker{hidden: hidden},
 	}
 	format := func(w io.Writer, level slog.Level) slog.Handler {
 		return slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})
 	}
-	switch name := strings.ToLower(strings.TrimSpace(a.Env("CHORUS_LOG_FORMAT"))); name {
+	switch name := strings.ToLower(strings.TrimSpace(l.Env("CHORUS_LOG_FORMAT"))); name {
 	case "", "text":
 	case "json":
 		format = func(w io.Writer, level slog.Level) slog.Handler {
 			return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
 		}
 	default:
-		a.Warn(fmt.Sprintf("CHORUS_LOG_FORMAT is %q, which is no format; there are text and json, and text holds", name))
+		l.Warn(fmt.Sprintf("CHORUS_LOG_FORMAT is %q, which is no format; there are text and json, and text holds", name))
 	}
-	level := logLevel(a.Env, a.Warn)
+	level := logLevel(l.Env, l.Warn)
 	var handler slog.Handler = slog.NewMultiHandler(format(files.all, level), format(files.errors, max(level, slog.LevelWarn)),
 		whenSpoken{format(files.spoken, level), files.spoken})
 	handler = handler.WithAttrs([]slog.Attr{slog.Int("pid", os.Getpid())}) // before the redactor: it reads the configuration, and there may be no record
-	return slog.New(logFields{redact.Handler(handler, a.Redactor)}), files
+	return slog.New(logFields{redact.Handler(handler, l.Redactor)}), files
 }
 
 // LogDays is how many days of the log are kept, this one included.
-func (a *Logs) LogDays() int {
-	bot, problems := a.ConfigFiles().Bot(config.Ask{})
+func (l *Logs) LogDays() int {
+	bot, problems := l.ConfigFiles().Bot(config.Ask{})
 	if problems.Err() != nil {
 		return defaultLogDays
 	}
@@ -93,9 +93,9 @@ func logLevel(env func(string) string, warn func(string)) slog.Level {
 }
 
 // LogOnce writes down what would otherwise be written at every look.
-func (a *Logs) LogOnce(text, component string) {
-	if _, said := a.once.LoadOrStore(text, true); !said {
-		a.Log.Warn(text, "component", component)
+func (l *Logs) LogOnce(text, component string) {
+	if _, said := l.once.LoadOrStore(text, true); !said {
+		l.Log.Warn(text, "component", component)
 	}
 }
 

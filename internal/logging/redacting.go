@@ -21,9 +21,9 @@ type redactors struct {
 
 // Redactor takes out of texts what the environment and the configuration hold, and
 // what has the shape of a key.
-func (a *Logs) Redactor() *redact.Redactor {
-	a.redactors.once.Do(func() { a.redactors.redactors.secrets = &secrets{environ: a.Environ} })
-	return a.redactors.redactors.of(a)
+func (l *Logs) Redactor() *redact.Redactor {
+	l.redactors.once.Do(func() { l.redactors.redactors.secrets = &secrets{environ: l.Environ} })
+	return l.redactors.redactors.of(l)
 }
 
 // lazyRedactors is the redactor of an App, made on first use.
@@ -44,7 +44,7 @@ func (r *redactors) of(a *Logs) *redact.Redactor {
 
 // Redacting is the tools with their results redacted: what the model, the journal and
 // people get to see of a call. What a tool writes to disk is its own affair.
-func (a *Logs) Redacting(tools agent.Tools) agent.Tools { return &redactedTools{tools, a.Redactor} }
+func (l *Logs) Redacting(tools agent.Tools) agent.Tools { return &redactedTools{tools, l.Redactor} }
 
 type redactedTools struct {
 	tools agent.Tools
@@ -131,8 +131,8 @@ func (e *redactedError) Unwrap() error { return e.error }
 
 // RedactingKeep is a tool.Keep for outputs that are too long for a result: they lie in
 // the home for as long as the thread does, so they are redacted too.
-func (a *Logs) RedactingKeep(keep tool.Keep) tool.Keep {
+func (l *Logs) RedactingKeep(keep tool.Keep) tool.Keep {
 	return func(ctx context.Context, call, text string) (string, error) {
-		return keep(ctx, call, a.Redactor().Text(text))
+		return keep(ctx, call, l.Redactor().Text(text))
 	}
 }

@@ -15,16 +15,16 @@ const BatchSize = 200
 
 // MirrorTools brings the hourly files of a thread's calls to the journal's end, for
 // agents that have them: those of rooms, and all when TOOLS_PATH says where.
-func (a *Mirrors) MirrorTools(ctx context.Context, thread chat.ThreadID) error {
-	dir := a.Env("TOOLS_PATH")
+func (m *Mirrors) MirrorTools(ctx context.Context, thread chat.ThreadID) error {
+	dir := m.Env("TOOLS_PATH")
 	if dir == "" {
-		bot, err := a.Settings.Bot(thread.Agent())
+		bot, err := m.Settings.Bot(thread.Agent())
 		if err != nil || !settings.NamesParticipants(bot) {
 			return nil // a mistake in the configuration is told where it matters
 		}
-		dir = filepath.Join(a.Home.Dir(), "tools")
+		dir = filepath.Join(m.Home.Dir(), "tools")
 	}
-	if _, err := a.DB.Thread(ctx, thread); err != nil {
+	if _, err := m.DB.Thread(ctx, thread); err != nil {
 		return nil // nothing was said in it
 	}
 	agent, channel := toollog.Dir(thread)
@@ -33,7 +33,7 @@ func (a *Mirrors) MirrorTools(ctx context.Context, thread chat.ThreadID) error {
 		return err
 	}
 	var batch []chat.Event
-	for ev, err := range a.DB.AllEvents(ctx, thread, w.LastSeq()) {
+	for ev, err := range m.DB.AllEvents(ctx, thread, w.LastSeq()) {
 		if err != nil {
 			return err
 		}
@@ -47,29 +47,29 @@ func (a *Mirrors) MirrorTools(ctx context.Context, thread chat.ThreadID) error {
 	return w.Apply(batch)
 }
 
-func (a *Mirrors) OpenLogs(thread chat.ThreadID) (*mirror.Thread, error) {
-	m, err := mirror.Open(a.Home.ThreadDir(thread))
+func (mirrors *Mirrors) OpenLogs(thread chat.ThreadID) (*mirror.Thread, error) {
+	m, err := mirror.Open(mirrors.Home.ThreadDir(thread))
 	if err == nil {
 		m.Blobs = func(hash string) ([]byte, error) {
 			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 			defer cancel()
-			return a.DB.Blob(ctx, hash)
+			return mirrors.DB.Blob(ctx, hash)
 		}
 	}
 	return m, err
 }
 
 // Mirror brings a thread's log.jsonl and context.jsonl to the journal's end.
-func (a *Mirrors) Mirror(ctx context.Context, thread chat.ThreadID) error {
-	if _, err := a.DB.Thread(ctx, thread); err != nil {
+func (mirrors *Mirrors) Mirror(ctx context.Context, thread chat.ThreadID) error {
+	if _, err := mirrors.DB.Thread(ctx, thread); err != nil {
 		return nil // nothing was said in it
 	}
-	m, err := a.OpenLogs(thread)
+	m, err := mirrors.OpenLogs(thread)
 	if err != nil {
 		return err
 	}
 	var batch []chat.Event
-	for ev, err := range a.DB.AllEvents(ctx, thread, m.LastSeq()) {
+	for ev, err := range mirrors.DB.AllEvents(ctx, thread, m.LastSeq()) {
 		if err != nil {
 			return err
 		}

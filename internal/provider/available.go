@@ -9,8 +9,8 @@ import (
 )
 
 // Available is what each vendor said it offers, as it was written down last.
-func (a *Discovery) Available(warn func(string)) modelrouter.Available {
-	list, err := modelrouter.ReadAvailable(a.Home.Models())
+func (d *Discovery) Available(warn func(string)) modelrouter.Available {
+	list, err := modelrouter.ReadAvailable(d.Home.Models())
 	if err != nil {
 		warn(err.Error())
 	}
@@ -33,20 +33,20 @@ func (m *Models) Stale() bool {
 // the key is accepted, and writes the answers down. It takes half a minute at most: a
 // server does it in the background when it starts. heard is told of each answer; it
 // may be nil.
-func (a *Discovery) RefreshModels(ctx context.Context, heard func(vendor string, offered modelrouter.Offered)) (modelrouter.Available, error) {
-	vendors, err := a.Models.Vendors()
+func (d *Discovery) RefreshModels(ctx context.Context, heard func(vendor string, offered modelrouter.Offered)) (modelrouter.Available, error) {
+	vendors, err := d.Models.Vendors()
 	if err != nil {
 		return modelrouter.Available{}, err
 	}
-	before, _ := modelrouter.ReadAvailable(a.Home.Models()) // what cannot be read is written anew
+	before, _ := modelrouter.ReadAvailable(d.Home.Models()) // what cannot be read is written anew
 	list := modelrouter.Discover(ctx, modelrouter.Discovery{
 		Vendors: vendors, Before: before, Heard: heard,
-		Open: func(v modelrouter.Vendor) (modelrouter.Lister, error) { return a.Models.Open(v) },
+		Open: func(v modelrouter.Vendor) (modelrouter.Lister, error) { return d.Models.Open(v) },
 	})
 	if err := ctx.Err(); err != nil {
 		return before, err
 	}
-	return list, list.Write(a.Home.Models())
+	return list, list.Write(d.Home.Models())
 }
 
 // VendorView is a vendor as people see it.
@@ -82,12 +82,12 @@ type Catalog struct {
 }
 
 // Catalog lays the lists, the catalog and the vendors side by side.
-func (a *Discovery) Catalog(list modelrouter.Available) (Catalog, error) {
-	vendors, err := a.Models.Vendors()
+func (d *Discovery) Catalog(list modelrouter.Available) (Catalog, error) {
+	vendors, err := d.Models.Vendors()
 	if err != nil {
 		return Catalog{}, err
 	}
-	out := Catalog{Available: list, Default: a.Models.Default(), Vendors: []VendorView{}, Models: []ModelView{}}
+	out := Catalog{Available: list, Default: d.Models.Default(), Vendors: []VendorView{}, Models: []ModelView{}}
 	if len(list.Providers) > 0 {
 		out.Age = Age(list.LastUpdated, time.Now())
 	}

@@ -6,9 +6,9 @@ import (
 
 // fileLocks are those of every writer on this home: threads that share a workspace wait
 // for each other, in this process and in others. The caller holds mu.
-func (a *Setup) fileLocks() *files.Locks {
-	if a.locks == nil {
-		a.locks = files.SharedLocks(a.Home.Locks())
+func (s *Setup) fileLocks() *files.Locks {
+	if s.locks == nil {
+		s.locks = files.SharedLocks(s.Home.Locks())
 	}
-	return a.locks
+	return s.locks
 }

@@ -17,8 +17,8 @@ import (
 
 // offer is the tools of a run: those of the mode, of the agent and of its servers that
 // the profile could ever allow; beyond forty they are found by searching.
-func (a *Setup) offer(ctx context.Context, b *Toolbox, bot *config.Bot, who persona, g *gate.Judge, now chat.Terms) (*chosen, error) {
-	all, listing, err := a.withServers(ctx, b, bot, now.Yes || g.Open())
+func (setup *Setup) offer(ctx context.Context, b *Toolbox, bot *config.Bot, who persona, g *gate.Judge, now chat.Terms) (*chosen, error) {
+	all, listing, err := setup.withServers(ctx, b, bot, now.Yes || g.Open())
 	if err != nil {
 		return nil, err
 	}
@@ -39,8 +39,8 @@ func (a *Setup) offer(ctx context.Context, b *Toolbox, bot *config.Bot, who pers
 
 // withServers is the built-in tools and those of the agent's MCP servers. The set is
 // made anew only when the servers offer something else.
-func (a *Setup) withServers(ctx context.Context, b *Toolbox, bot *config.Bot, trusted bool) (*tool.Set, mcp.Listing, error) {
-	servers := a.servers(b.Dir, bot, trusted)
+func (setup *Setup) withServers(ctx context.Context, b *Toolbox, bot *config.Bot, trusted bool) (*tool.Set, mcp.Listing, error) {
+	servers := setup.servers(b.Dir, bot, trusted)
 	key, err := json.Marshal(servers)
 	if err != nil {
 		return nil, mcp.Listing{}, err
@@ -54,7 +54,7 @@ func (a *Setup) withServers(ctx context.Context, b *Toolbox, bot *config.Bot, tr
 		}
 		b.many = nil
 		if b.servers = string(key); len(servers) > 0 {
-			b.hub = mcp.New(servers, mcp.Options{Dir: b.Dir, Environ: a.Environ, Version: "chorus"})
+			b.hub = mcp.New(servers, mcp.Options{Dir: b.Dir, Environ: setup.Environ, Version: "chorus"})
 		}
 	}
 	if b.hub == nil {
@@ -78,22 +78,22 @@ func (a *Setup) withServers(ctx context.Context, b *Toolbox, bot *config.Bot, tr
 
 // servers are those of the configuration, and those of the repository's own file where
 // somebody trusts it.
-func (a *Setup) servers(dir string, bot *config.Bot, trusted bool) []mcp.Server {
+func (setup *Setup) servers(dir string, bot *config.Bot, trusted bool) []mcp.Server {
 	var out []mcp.Server
 	for _, s := range bot.MCPServers {
 		out = append(out, mcp.Server{Name: s.Name, Type: s.Type, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir, URL: s.URL, Headers: s.Headers,
 			StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout})
 	}
-	repo, err := a.Settings.RepositoryServers(dir)
+	repo, err := setup.Settings.RepositoryServers(dir)
 	switch {
 	case err != nil:
-		a.Notices.WarnOnce(err.Error())
+		setup.Notices.WarnOnce(err.Error())
 	case len(repo.Servers) > 0 && !repo.Trusted && !trusted:
-		a.Notices.WarnOnce(fmt.Sprintf("%s names MCP servers that would run as you: %s; they are left out until you have looked at it and said: chorus config trust",
+		setup.Notices.WarnOnce(fmt.Sprintf("%s names MCP servers that would run as you: %s; they are left out until you have looked at it and said: chorus config trust",
 			repo.File, strings.Join(repo.Names(), ", ")))
 	default:
 		for _, p := range repo.Problems {
-			a.Notices.WarnOnce(repo.File + ": " + p)
+			setup.Notices.WarnOnce(repo.File + ": " + p)
 		}
 		out = append(out, repo.Servers...)
 	}

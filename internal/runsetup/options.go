@@ -14,8 +14,8 @@ import (
 )
 
 // Profile loads a profile by name or file; "" is the default.
-func (a *Setup) Profile(name string) (*permit.Profile, error) {
-	return settings.Profile(a.Shared, cmp.Or(name, a.Shared.Permissions))
+func (s *Setup) Profile(name string) (*permit.Profile, error) {
+	return settings.Profile(s.Shared, cmp.Or(name, s.Shared.Permissions))
 }
 
 // SessionOptions are the flags of run and chat.
@@ -38,7 +38,7 @@ type SessionOptions struct {
 }
 
 // Check turns what was typed into what is meant, or says what is wrong with it.
-func (a *Setup) Check(o *SessionOptions) error {
+func (s *Setup) Check(o *SessionOptions) error {
 	if o.Dir == "" {
 		o.Dir = "."
 	}
@@ -62,7 +62,7 @@ func (a *Setup) Check(o *SessionOptions) error {
 	if err := ValidMode(o.Mode); err != nil {
 		return usage.Wrap(err)
 	}
-	if err := a.Isolation.Check(context.Background(), o.Sandbox, o.Dir); err != nil {
+	if err := s.Isolation.Check(context.Background(), o.Sandbox, o.Dir); err != nil {
 		return err
 	}
 	if o.File != "" && o.ID != "" {
@@ -72,14 +72,14 @@ func (a *Setup) Check(o *SessionOptions) error {
 		return usage.Wrap(fmt.Errorf("unknown resume mode %q; there are full, last-N (for example last-3) and summary", o.ResumeMode))
 	}
 	if o.Provider != "" || o.Model != "" {
-		if o.Model, err = a.Models.Name(o.Provider, o.Model); err != nil {
+		if o.Model, err = s.Models.Name(o.Provider, o.Model); err != nil {
 			return usage.Wrap(err)
 		}
-		if _, err := a.Models.Resolve(o.Model); err != nil {
+		if _, err := s.Models.Resolve(o.Model); err != nil {
 			return err
 		}
 	}
-	if _, err := a.Profile(o.Profile); err != nil {
+	if _, err := s.Profile(o.Profile); err != nil {
 		return usage.Wrap(err)
 	}
 	return nil

@@ -25,10 +25,10 @@ const manyOthers = 10
 // It is a note at the end of the window: nothing that was sent before changes. What
 // people said is shown only of conversations in the same place, and to somebody who is alone
 // with the agent of their own: an agent must not carry one room's words into another.
-func (a *Setup) others(ctx context.Context, row journal.Thread, log *transcript.Log) (chat.Noted, bool) {
-	list, err := a.active(ctx, row)
+func (s *Setup) others(ctx context.Context, row journal.Thread, log *transcript.Log) (chat.Noted, bool) {
+	list, err := s.active(ctx, row)
 	if err != nil {
-		a.Log.Warn("could not look for an agent's other threads", "component", "app", "event", "others_failed", "agent", row.Agent, "error", err)
+		s.Log.Warn("could not look for an agent's other threads", "component", "app", "event", "others_failed", "agent", row.Agent, "error", err)
 		return chat.Noted{}, false
 	}
 	if len(list) == 0 {
@@ -45,7 +45,7 @@ func (a *Setup) others(ctx context.Context, row journal.Thread, log *transcript.
 		if other.Place == row.Place || alone && other.Owner.String() != "" && other.Owner.String() == row.Owner.String() {
 			summary = fmt.Sprintf("%q", text.Clip(strings.Join(strings.Fields(other.Title), " "), 80))
 		}
-		fmt.Fprintf(&lines, "- %s %s: %s\n", other.ID.Thread(), summary, a.doing(ctx, other))
+		fmt.Fprintf(&lines, "- %s %s: %s\n", other.ID.Thread(), summary, s.doing(ctx, other))
 	}
 	if more := len(list) - manyOthers; more > 0 {
 		fmt.Fprintf(&lines, "- and %d more\n", more)
@@ -55,12 +55,12 @@ func (a *Setup) others(ctx context.Context, row journal.Thread, log *transcript.
 
 // active lists an agent's other threads with a run on, or with one that waits for a yes.
 // Both come from indexes over exactly those.
-func (a *Setup) active(ctx context.Context, row journal.Thread) ([]journal.Thread, error) {
-	moving, err := a.DB.Stirring(ctx)
+func (s *Setup) active(ctx context.Context, row journal.Thread) ([]journal.Thread, error) {
+	moving, err := s.DB.Stirring(ctx)
 	if err != nil {
 		return nil, err
 	}
-	asking, err := a.DB.Asking(ctx)
+	asking, err := s.DB.Asking(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (a *Setup) active(ctx context.Context, row journal.Thread) ([]journal.Threa
 		if seen[id] || id.Agent() != row.Agent {
 			continue
 		}
-		t, err := a.DB.Thread(ctx, id)
+		t, err := s.DB.Thread(ctx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -89,18 +89,18 @@ func (a *Setup) active(ctx context.Context, row journal.Thread) ([]journal.Threa
 }
 
 // doing says what a thread does: its status, its step, and for how long.
-func (a *Setup) doing(ctx context.Context, t journal.Thread) string {
+func (s *Setup) doing(ctx context.Context, t journal.Thread) string {
 	status := "running"
 	if t.Status == chat.Waiting {
 		status = "waiting for somebody's yes"
 	}
-	runs, err := a.DB.RunsOf(ctx, t.ID, 1)
+	runs, err := s.DB.RunsOf(ctx, t.ID, 1)
 	if err != nil || len(runs) == 0 || runs[0].End != nil {
 		return status
 	}
 	step := 0
-	if seqs, err := a.DB.Seqs(ctx, t.ID, chat.KindAsked, runs[0].Start.Seq, t.Next, 1); err == nil && len(seqs) > 0 {
-		if ev, err := a.DB.Event(ctx, t.ID, seqs[0]); err == nil {
+	if seqs, err := s.DB.Seqs(ctx, t.ID, chat.KindAsked, runs[0].Start.Seq, t.Next, 1); err == nil && len(seqs) > 0 {
+		if ev, err := s.DB.Event(ctx, t.ID, seqs[0]); err == nil {
 			if asked, ok := ev.Body.(chat.Asked); ok {
 				step = asked.Step
 			}

@@ -44,19 +44,19 @@ func (h *promptCache) keep(hash string, head *model.Head) {
 }
 
 // Head loads the system prompt and tools a run was started with.
-func (a *Setup) Head(hash string) (*model.Head, error) {
-	if head := a.promptHeads.at(hash); head != nil {
+func (s *Setup) Head(hash string) (*model.Head, error) {
+	if head := s.promptHeads.at(hash); head != nil {
 		return head, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	data, err := a.DB.Blob(ctx, hash)
+	data, err := s.DB.Blob(ctx, hash)
 	if err != nil {
 		return nil, err
 	}
 	head, err := model.ParseHead(data)
 	if err == nil {
-		a.promptHeads.keep(hash, head)
+		s.promptHeads.keep(hash, head)
 	}
 	return head, err
 }

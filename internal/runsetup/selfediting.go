@@ -37,12 +37,12 @@ type self struct {
 var _ selfedit.Self = (*self)(nil)
 
 // selfOf is a thread's agent for its own tools; nil: it was never made, so there is nothing to change.
-func (a *Setup) selfOf(thread chat.ThreadID) *self {
+func (s *Setup) selfOf(thread chat.ThreadID) *self {
 	name := thread.Agent()
-	if name == "" || !IsDir(a.Home.AgentDir(name)) {
+	if name == "" || !IsDir(s.Home.AgentDir(name)) {
 		return nil
 	}
-	return &self{app: a, thread: thread, name: name}
+	return &self{app: s, thread: thread, name: name}
 }
 
 // serve says on whose words the next run works.
@@ -218,17 +218,17 @@ func ProfileNames(bot *config.Bot) []string {
 
 // ModelMeant is the full name of the model that somebody means, if it can be asked: a
 // name, or a part of one that only one model has.
-func (a *Setup) ModelMeant(bot *config.Bot, wanted string) (string, error) {
+func (s *Setup) ModelMeant(bot *config.Bot, wanted string) (string, error) {
 	if wanted == "" {
 		return "", errors.New("name a model: provider/model")
 	}
-	models, err := a.Models.For(bot.Vendors)
+	models, err := s.Models.For(bot.Vendors)
 	if err != nil {
 		return "", err
 	}
 	name, err := models.Name("", wanted)
 	if err != nil {
-		name, err = onlyOne(a.ModelNames(wanted), wanted, err)
+		name, err = onlyOne(s.ModelNames(wanted), wanted, err)
 	}
 	if err != nil {
 		return "", err
@@ -249,8 +249,8 @@ func onlyOne(found []string, part string, otherwise error) (string, error) {
 }
 
 // ModelNames are the models that can be asked and have the part in their name.
-func (a *Setup) ModelNames(part string) []string {
-	all, err := a.Discovery.Catalog(a.Discovery.Available(func(string) {}))
+func (s *Setup) ModelNames(part string) []string {
+	all, err := s.Discovery.Catalog(s.Discovery.Available(func(string) {}))
 	if err != nil {
 		return nil
 	}

@@ -39,18 +39,18 @@ import (
 )
 
 // ForRun is setup, and how people are asked in it.
-func (a *Setup) ForRun(ctx context.Context, row journal.Thread, work engine.Work) (engine.Setup, error) {
-	s, err := a.forRun(ctx, row, work)
+func (setup *Setup) ForRun(ctx context.Context, row journal.Thread, work engine.Work) (engine.Setup, error) {
+	s, err := setup.forRun(ctx, row, work)
 	if err != nil {
 		return s, err
 	}
-	bot, err := a.Settings.BotFor(row)
+	bot, err := setup.Settings.BotFor(row)
 	if err != nil {
 		return s, err
 	}
-	g := a.Gate.For(row, bot, work)
-	terms := g.Granted(a.terms(g.Choice, work))
-	s.Asking, err = a.Gate.Asking(row, bot, cmp.Or(terms.Profile, bot.Permissions))
+	g := setup.Gate.For(row, bot, work)
+	terms := g.Granted(setup.terms(g.Choice, work))
+	s.Asking, err = setup.Gate.Asking(row, bot, cmp.Or(terms.Profile, bot.Permissions))
 	return s, err
 }
 
@@ -74,41 +74,41 @@ type Toolbox struct {
 }
 
 // Toolbox makes a thread's tools once and keeps them.
-func (a *Setup) Toolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if b := a.toolboxes[thread]; b != nil && b.Dir == dir {
+func (s *Setup) Toolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.toolboxes[thread]; b != nil && b.Dir == dir {
 		return b, nil
 	}
-	b, err := a.NewToolbox(thread, dir)
+	b, err := s.NewToolbox(thread, dir)
 	if err != nil {
 		return nil, err
 	}
-	a.closeIdle()
-	if a.toolboxes == nil {
-		a.toolboxes = map[chat.ThreadID]*Toolbox{}
+	s.closeIdle()
+	if s.toolboxes == nil {
+		s.toolboxes = map[chat.ThreadID]*Toolbox{}
 	}
-	a.toolboxes[thread] = b
+	s.toolboxes[thread] = b
 	return b, nil
 }
 
 // OpenToolbox is a thread's bench where it is at hand; nil: it is not.
-func (a *Setup) OpenToolbox(thread chat.ThreadID) *Toolbox {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.toolboxes[thread]
+func (s *Setup) OpenToolbox(thread chat.ThreadID) *Toolbox {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.toolboxes[thread]
 }
 
 // CloseToolboxes ends what the tools of all threads have open.
-func (a *Setup) CloseToolboxes() error {
+func (s *Setup) CloseToolboxes() error {
 	var errs []error
-	for _, b := range a.toolboxes {
+	for _, b := range s.toolboxes {
 		errs = append(errs, b.Close())
 	}
 	return errors.Join(errs...)
 }
 
-func (a *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
+func (s *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, fmt.Errorf("the working directory %s is not there: %w", dir, err)
@@ -116,14 +116,14 @@ func (a *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a directory", dir)
 	}
-	named := []files.Root{{Name: "outputs", Dir: a.Home.Outputs(thread), Writable: true}}
+	named := []files.Root{{Name: "outputs", Dir: s.Home.Outputs(thread), Writable: true}}
 	if name := thread.Agent(); name != "" {
-		if docs := filepath.Join(a.Home.AgentDir(name), "docs"); IsDir(docs) {
+		if docs := filepath.Join(s.Home.AgentDir(name), "docs"); IsDir(docs) {
 			named = append(named, files.Root{Name: "docs", Dir: docs, Writable: true})
 		}
 	}
 	if thread.Transport() != "cli" { // at a terminal files are where they are
-		handed, err := a.Home.Ensure(a.Attachments(thread))
+		handed, err := s.Home.Ensure(s.Attachments(thread))
 		if err != nil {
 			return nil, err
 		}
@@ -133,24 +133,24 @@ func (a *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	roots.WithLocks(a.fileLocks(), string(thread))
+	roots.WithLocks(s.fileLocks(), string(thread))
 	roots.Fit = func(data []byte) ([]byte, string, error) {
 		fitted, media, _, _, err := images.Fit(data, images.Limits{}, MaxPixels)
 		return fitted, media, err
 	}
-	walls := &isolate.SwitchedExecutor{Inner: a.Executor}
-	b := &Toolbox{Site: isolate.Site{Dir: dir, Agent: thread.Agent(), Proxy: &isolate.EgressProxy{Thread: thread}}, Roots: roots, walls: walls, Notes: notes.NewFile(filepath.Join(a.Home.ThreadDir(thread), "notes.json")), styledModels: map[string]styledModel{}}
+	walls := &isolate.SwitchedExecutor{Inner: s.Executor}
+	b := &Toolbox{Site: isolate.Site{Dir: dir, Agent: thread.Agent(), Proxy: &isolate.EgressProxy{Thread: thread}}, Roots: roots, walls: walls, Notes: notes.NewFile(filepath.Join(s.Home.ThreadDir(thread), "notes.json")), styledModels: map[string]styledModel{}}
 	list := files.Tools(roots)
 	list = append(list, search.New(roots, search.Options{}))
-	list = append(list, shell.New(walls, shell.Options{Dir: dir, Env: roots.Env(), Keep: a.Logs.RedactingKeep(roots.Keep), Roots: isolate.WorkspaceRoots(dir, named)}))
-	list = append(list, git.Tools(walls, roots, a.Logs.RedactingKeep(roots.Keep))...)
+	list = append(list, shell.New(walls, shell.Options{Dir: dir, Env: roots.Env(), Keep: s.Logs.RedactingKeep(roots.Keep), Roots: isolate.WorkspaceRoots(dir, named)}))
+	list = append(list, git.Tools(walls, roots, s.Logs.RedactingKeep(roots.Keep))...)
 	list = append(list, notes.New(b.Notes))
-	if b.Self = a.selfOf(thread); b.Self != nil {
+	if b.Self = s.selfOf(thread); b.Self != nil {
 		list = append(list, selfedit.Tools(b.Self)...)
 	}
-	list = append(list, a.ChannelTools(thread, roots)...)
+	list = append(list, s.ChannelTools(thread, roots)...)
 	b.List = list
-	for _, other := range a.toolboxes { // any will do: threads differ in what tools reach, not in how they are described
+	for _, other := range s.toolboxes { // any will do: threads differ in what tools reach, not in how they are described
 		tool.Share(list, other.List)
 		break
 	}
@@ -170,9 +170,9 @@ func IsDir(path string) bool {
 
 // terms are those a piece of work is done on: what came with it, and, where it is
 // this session's own, what the person at the terminal has said since.
-func (a *Setup) terms(choice *overrides.Thread, work engine.Work) chat.Terms {
+func (s *Setup) terms(choice *overrides.Thread, work engine.Work) chat.Terms {
 	t := work.Terms
-	began := transcript.Sender{Principal: a.Me(), Terms: t, Seq: work.Seq}
+	began := transcript.Sender{Principal: s.Me(), Terms: t, Seq: work.Seq}
 	if now := choice.Snapshot(); now.Own(began) {
 		t.Yes = t.Yes || now.Yes
 		if t.By != now.By { // taken up again: with the flags of now
@@ -184,18 +184,18 @@ func (a *Setup) terms(choice *overrides.Thread, work engine.Work) chat.Terms {
 }
 
 // forRun is how a thread's next run is done.
-func (a *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work) (engine.Setup, error) {
-	b, err := a.Toolbox(row.ID, row.Dir)
+func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work) (engine.Setup, error) {
+	b, err := s.Toolbox(row.ID, row.Dir)
 	if err != nil {
 		return engine.Setup{}, err
 	}
-	bot, err := a.Settings.BotFor(row)
+	bot, err := s.Settings.BotFor(row)
 	if err != nil {
 		return engine.Setup{}, err
 	}
-	g := a.Gate.For(row, bot, work)
-	now := g.Granted(a.terms(g.Choice, work))
-	who, err := a.persona(ctx, row.Agent, bot)
+	g := s.Gate.For(row, bot, work)
+	now := g.Granted(s.terms(g.Choice, work))
+	who, err := s.persona(ctx, row.Agent, bot)
 	if err != nil {
 		return engine.Setup{}, err
 	}
@@ -203,15 +203,15 @@ func (a *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 	if err != nil {
 		return engine.Setup{}, err
 	}
-	offered, err := a.offer(ctx, b, bot, who, g, now)
+	offered, err := s.offer(ctx, b, bot, who, g, now)
 	if err != nil {
 		return engine.Setup{}, err
 	}
-	models, err := a.Models.For(bot.Vendors)
+	models, err := s.Models.For(bot.Vendors)
 	if err != nil {
 		return engine.Setup{}, err
 	}
-	walls, err := a.Isolation.ExecutorFor(&b.Site, a.Isolation.Plan(bot, rules, row, now, work))
+	walls, err := s.Isolation.ExecutorFor(&b.Site, s.Isolation.Plan(bot, rules, row, now, work))
 	if err != nil {
 		return engine.Setup{}, err
 	}
@@ -222,13 +222,13 @@ func (a *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 		Price: PriceOf(models, bot), Budget: BudgetOf(bot, now.Yes),
 		Gate: g,
 		Agent: &agent.Agent{
-			Tools: a.Logs.Redacting(offered),
+			Tools: s.Logs.Redacting(offered),
 			Model: modelsFor(models, row, bot, b),
-			Head:  a.Head,
+			Head:  s.Head,
 			Begin: func(ctx context.Context, log *transcript.Log, prompt transcript.Waiting) (agent.Beginning, error) {
-				a.AwaitFiles(ctx, row.ID, log)
-				a.RecallChannel(ctx, row, bot, log, prompt)
-				return a.begin(ctx, beginning{row, b, models, offered, now, who, bot, rules.Name(), log})
+				s.AwaitFiles(ctx, row.ID, log)
+				s.RecallChannel(ctx, row, bot, log, prompt)
+				return s.begin(ctx, beginning{row, b, models, offered, now, who, bot, rules.Name(), log})
 			},
 			Reap: func(ctx context.Context, call string) error {
 				_, err := b.walls.Reap(ctx, call)
@@ -237,7 +237,7 @@ func (a *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 			Backoff:     settings.Backoff(bot),
 			Bounds:      agent.Bounds{Tool: provider.Milliseconds(bot.ToolMS)},
 			FallsBack:   modelrouter.Next,
-			CacheMissed: a.CacheMissed,
+			CacheMissed: s.CacheMissed,
 			Now:         time.Now,
 			Random:      rand.Float64,
 		},
@@ -245,12 +245,12 @@ func (a *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 }
 
 // CacheMissed writes down that an answer cost more than it should have.
-func (a *Setup) CacheMissed(m agent.CacheMiss) {
+func (s *Setup) CacheMissed(m agent.CacheMiss) {
 	why := "the prompt still begins as the one before, so the provider let it go"
 	if m.Fragment >= 0 {
 		why = fmt.Sprintf("message %d is not what it was: %s", m.Fragment+1, m.Text)
 	}
-	a.Log.Warn("the provider's cache held less of the prompt than it should", "component", "cache", "run", m.Run, "step", m.Step,
+	s.Log.Warn("the provider's cache held less of the prompt than it should", "component", "cache", "run", m.Run, "step", m.Step,
 		"model", m.Model, "expected", m.Expected, "read", m.Read, "why", why)
 }
 
@@ -305,7 +305,7 @@ type beginning struct {
 }
 
 // begin is how a new run of the thread starts.
-func (a *Setup) begin(ctx context.Context, with beginning) (agent.Beginning, error) {
+func (setup *Setup) begin(ctx context.Context, with beginning) (agent.Beginning, error) {
 	out := agent.Beginning{Run: id.New()}
 	row, now, who, bot := with.row, with.now, with.who, with.bot
 	wanted := cmp.Or(now.Model, bot.ContinuationModel)
@@ -348,8 +348,8 @@ func (a *Setup) begin(ctx context.Context, with beginning) (agent.Beginning, err
 		return out, err
 	}
 	out.Head = chat.NewBlob(data)
-	out.Notes = a.notes(ctx, with.bench)
-	if note, ok := a.others(ctx, row, with.log); ok {
+	out.Notes = setup.notes(ctx, with.bench)
+	if note, ok := setup.others(ctx, row, with.log); ok {
 		out.Notes = append(out.Notes, note)
 	}
 	if with.tools.notice != "" {
@@ -360,7 +360,7 @@ func (a *Setup) begin(ctx context.Context, with beginning) (agent.Beginning, err
 
 // notes are what the model should know and what changes too often for the
 // system prompt.
-func (a *Setup) notes(ctx context.Context, b *Toolbox) []chat.Noted {
+func (s *Setup) notes(ctx context.Context, b *Toolbox) []chat.Noted {
 	out := []chat.Noted{{What: "date", Text: "Today is " + time.Now().Format("Monday, 2 January 2006") + "."}}
 	if list, err := b.Notes.List(ctx); err == nil && len(list) > 0 {
 		var text strings.Builder
@@ -395,26 +395,26 @@ type persona struct {
 
 // persona reads the agent's configuration. An agent that was never created is
 // the plain one.
-func (a *Setup) persona(ctx context.Context, name string, bot *config.Bot) (persona, error) {
+func (s *Setup) persona(ctx context.Context, name string, bot *config.Bot) (persona, error) {
 	var p persona
-	if text, ok := ReadText(a.Home.Identity()); ok {
+	if text, ok := ReadText(s.Home.Identity()); ok {
 		p.prompt = strings.TrimSpace(text)
 	}
 	p.prompt = strings.TrimSpace(p.prompt + "\n\n" + bot.SystemPrompt)
-	if name == "" || !IsDir(a.Home.AgentDir(name)) {
+	if name == "" || !IsDir(s.Home.AgentDir(name)) {
 		return p, nil
 	}
-	who, err := a.Settings.Agents().Get(ctx, name)
+	who, err := s.Settings.Agents().Get(ctx, name)
 	var file *agents.FileError
 	switch {
 	case errors.As(err, &file): // the last good version holds
-		a.Logs.LogOnce(err.Error(), "roster")
+		s.Logs.LogOnce(err.Error(), "roster")
 	case errors.Is(err, journal.ErrUnknown):
 		return p, nil
 	case err != nil:
 		return p, err
 	}
 	p.tools = who.Tools
-	p.docs = Docs(filepath.Join(a.Home.AgentDir(name), "docs"))
+	p.docs = Docs(filepath.Join(s.Home.AgentDir(name), "docs"))
 	return p, nil
 }

@@ -11,23 +11,23 @@ const maxToolboxes = 64
 
 // closeIdle takes the tools of threads that nobody works on out of memory, when there
 // are many. a.mu is held.
-func (a *Setup) closeIdle() {
-	if len(a.toolboxes) < maxToolboxes || a.Running() == nil {
+func (s *Setup) closeIdle() {
+	if len(s.toolboxes) < maxToolboxes || s.Running() == nil {
 		return
 	}
-	for thread, b := range a.toolboxes {
-		if thread.Transport() == "cli" || a.Running().Awake(thread) {
+	for thread, b := range s.toolboxes {
+		if thread.Transport() == "cli" || s.Running().Awake(thread) {
 			continue
 		}
 		if err := b.Close(); err != nil {
-			a.Log.Warn("could not put tools away", "component", "app", "event", "tools_not_put_away", "thread", thread, "error", err)
+			s.Log.Warn("could not put tools away", "component", "app", "event", "tools_not_put_away", "thread", thread, "error", err)
 		}
-		delete(a.toolboxes, thread)
-		a.Overrides.Forget(thread)
+		delete(s.toolboxes, thread)
+		s.Overrides.Forget(thread)
 	}
 }
 
 // Attachments is where the files of a session lie, for its tools as @attachments.
-func (a *Setup) Attachments(thread chat.ThreadID) string {
-	return filepath.Join(a.Home.ThreadDir(thread), "attachments")
+func (s *Setup) Attachments(thread chat.ThreadID) string {
+	return filepath.Join(s.Home.ThreadDir(thread), "attachments")
 }

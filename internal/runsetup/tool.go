@@ -29,32 +29,32 @@ type ToolQuestion struct {
 }
 
 // toolboxFor is the workbench of a call by hand: a thread that never was.
-func (a *Setup) toolboxFor(o *SessionOptions) (*Toolbox, *gate.Judge, error) {
-	if err := a.Check(o); err != nil {
+func (s *Setup) toolboxFor(o *SessionOptions) (*Toolbox, *gate.Judge, error) {
+	if err := s.Check(o); err != nil {
 		return nil, nil, err
 	}
 	thread, err := chat.NewThreadID("cli", settings.Place(o.Dir), "tool-"+id.New(), chat.DefaultAgent)
 	if err != nil {
 		return nil, nil, err
 	}
-	b, err := a.Toolbox(thread, o.Dir)
+	b, err := s.Toolbox(thread, o.Dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	bot, err := a.Settings.Bot("")
+	bot, err := s.Settings.Bot("")
 	if err != nil {
 		return nil, nil, err
 	}
 	work := engine.Work{Terms: chat.Terms{Yes: o.Yes, Profile: o.Profile}, Seq: 1}
-	g := a.Gate.For(journal.Thread{ID: thread, Place: thread.Place(), Dir: o.Dir}, bot, work)
+	g := s.Gate.For(journal.Thread{ID: thread, Place: thread.Place(), Dir: o.Dir}, bot, work)
 	g.Kept = nil // what was allowed for good was an agent's
 	g.Choice.Set(func(c *overrides.Values) { c.CanAsk = o.CanAsk })
 	return b, g, nil
 }
 
 // ToolSpecs lists the tools.
-func (a *Setup) ToolSpecs(o SessionOptions) ([]tool.Spec, error) {
-	b, _, err := a.toolboxFor(&o)
+func (s *Setup) ToolSpecs(o SessionOptions) ([]tool.Spec, error) {
+	b, _, err := s.toolboxFor(&o)
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +62,8 @@ func (a *Setup) ToolSpecs(o SessionOptions) ([]tool.Spec, error) {
 }
 
 // RunTool runs one tool as an agent would.
-func (a *Setup) RunTool(ctx context.Context, o SessionOptions, name string, raw []byte, confirm func(ToolQuestion) bool) (ToolResult, error) {
-	b, g, err := a.toolboxFor(&o)
+func (s *Setup) RunTool(ctx context.Context, o SessionOptions, name string, raw []byte, confirm func(ToolQuestion) bool) (ToolResult, error) {
+	b, g, err := s.toolboxFor(&o)
 	if err != nil {
 		return ToolResult{}, err
 	}
@@ -75,10 +75,10 @@ func (a *Setup) RunTool(ctx context.Context, o SessionOptions, name string, raw 
 		return ToolResult{Text: err.Error(), Failed: true}, nil
 	}
 	q := agent.Question{Call: chat.ToolUse{ID: id.New(), Name: name, Args: args}, Tool: t, Args: args, Touches: t.Access(args)}
-	switch r := g.Judge(q, a.Me()); r.Verdict {
+	switch r := g.Judge(q, s.Me()); r.Verdict {
 	case approval.Allow:
 	case approval.Pending:
-		approval := approval.Approval{ID: q.Call.ID, Call: q.Call, Dir: o.Dir, Rule: r.Rule, Risk: string(t.Spec().Risk), AskedBy: a.Me()}
+		approval := approval.Approval{ID: q.Call.ID, Call: q.Call, Dir: o.Dir, Rule: r.Rule, Risk: string(t.Spec().Risk), AskedBy: s.Me()}
 		for _, touch := range q.Touches {
 			approval.Actions = append(approval.Actions, touch.Action())
 		}

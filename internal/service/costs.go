@@ -55,7 +55,7 @@ type BudgetUsed struct {
 }
 
 // Costs sums the ledger up.
-func (a *Service) Costs(ctx context.Context, q CostQuery, now time.Time) (Costs, error) {
+func (service *Service) Costs(ctx context.Context, q CostQuery, now time.Time) (Costs, error) {
 	since, err := CostSince(q.Since, now)
 	if err != nil {
 		return Costs{}, &usage.Error{Err: err}
@@ -67,7 +67,7 @@ func (a *Service) Costs(ctx context.Context, q CostQuery, now time.Time) (Costs,
 	if q.By == "person" {
 		by = store.ByPayer
 	}
-	sums, err := a.DB.Spend(ctx, store.SpendFilter{By: by, Since: since})
+	sums, err := service.DB.Spend(ctx, store.SpendFilter{By: by, Since: since})
 	if err != nil {
 		return Costs{}, err
 	}
@@ -82,7 +82,7 @@ func (a *Service) Costs(ctx context.Context, q CostQuery, now time.Time) (Costs,
 		out.Total.Calls, out.Total.Usage = out.Total.Calls+s.Calls, out.Total.Usage.Plus(s.Usage)
 	}
 	out.Total.Spent, out.Total.Reserved = usd(settled), usd(open)
-	out.Budgets, err = a.BudgetsUsed(ctx, now)
+	out.Budgets, err = service.BudgetsUsed(ctx, now)
 	return out, err
 }
 
@@ -115,8 +115,8 @@ func CostSince(text string, now time.Time) (time.Time, error) {
 
 // BudgetsUsed holds what was spent against every ceiling that counts for somebody who
 // spent something this month. A ceiling that counts for nobody is listed untouched.
-func (a *Service) BudgetsUsed(ctx context.Context, now time.Time) ([]BudgetUsed, error) {
-	spenders, err := a.DB.Spenders(ctx, ledger.Month.Begin(now))
+func (service *Service) BudgetsUsed(ctx context.Context, now time.Time) ([]BudgetUsed, error) {
+	spenders, err := service.DB.Spenders(ctx, ledger.Month.Begin(now))
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (a *Service) BudgetsUsed(ctx context.Context, now time.Time) ([]BudgetUsed,
 	for _, s := range append(spenders, store.Spender{}) {
 		budget, ok := bots[s.Agent]
 		if !ok {
-			bot, err := a.Settings.Bot(s.Agent)
+			bot, err := service.Settings.Bot(s.Agent)
 			if err != nil {
 				return nil, err
 			}
@@ -150,7 +150,7 @@ func (a *Service) BudgetsUsed(ctx context.Context, now time.Time) ([]BudgetUsed,
 		}
 	}
 	slices.SortStableFunc(limits, func(x, y ledger.Limit) int { return strings.Compare(x.Key()+" "+x.Whose, y.Key()+" "+y.Whose) })
-	stands, err := a.DB.Standing(ctx, limits)
+	stands, err := service.DB.Standing(ctx, limits)
 	if err != nil {
 		return nil, err
 	}

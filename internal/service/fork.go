@@ -43,34 +43,34 @@ func (o *Handler) Fork(ctx context.Context, by command.Caller, session string, a
 
 // ForkThread makes a new thread of the same place whose history is the old one's up to
 // an event; 0: up to its end.
-func (a *Service) ForkThread(ctx context.Context, row journal.Thread, atSeq int64) (chat.ThreadID, error) {
+func (s *Service) ForkThread(ctx context.Context, row journal.Thread, atSeq int64) (chat.ThreadID, error) {
 	transport, place, _, agent := row.ID.Parts()
 	thread, err := chat.NewThreadID(transport, place, id.New(), agent)
 	if err != nil {
 		return "", err
 	}
 	var made standing
-	text, err := a.DB.Setting(ctx, threadScope, string(row.ID))
+	text, err := s.DB.Setting(ctx, threadScope, string(row.ID))
 	if err == nil {
 		err = json.Unmarshal([]byte(text), &made)
 	}
 	if err != nil && !errors.Is(err, journal.ErrUnknown) {
 		return "", err
 	}
-	return thread, a.Fork(ctx, row, thread, row.Owner, atSeq, made.Terms)
+	return thread, s.Fork(ctx, row, thread, row.Owner, atSeq, made.Terms)
 }
 
 // Fork writes the new thread: where it comes from and what was said there, in one
 // commit. Its history is whole pairs only: an answer whose calls were not done by then is
 // left out.
-func (a *Service) Fork(ctx context.Context, row journal.Thread, thread chat.ThreadID, owner chat.Principal, atSeq int64, terms chat.Terms) error {
+func (s *Service) Fork(ctx context.Context, row journal.Thread, thread chat.ThreadID, owner chat.Principal, atSeq int64, terms chat.Terms) error {
 	if atSeq == 0 {
 		atSeq = row.Next - 1
 	}
 	if atSeq < 1 || atSeq >= row.Next {
 		return Invalid("atSeq", "session %s has the events 1 to %d; there is no %d to fork from", row.ID.Thread(), row.Next-1, atSeq)
 	}
-	lines, err := a.LinesUpTo(ctx, row.ID, atSeq)
+	lines, err := s.LinesUpTo(ctx, row.ID, atSeq)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (a *Service) Fork(ctx context.Context, row journal.Thread, thread chat.Thre
 	if err != nil {
 		return err
 	}
-	o := &Handler{app: a}
+	o := &Handler{app: s}
 	if err := o.putStanding(ctx, thread, standing{Terms: terms, Forked: row.ID}); err != nil {
 		return err
 	}
@@ -91,13 +91,13 @@ func (a *Service) Fork(ctx context.Context, row journal.Thread, thread chat.Thre
 		events = append(events, event(chat.Imported{Source: "fork of " + row.ID.Thread(), Blob: blob.Hash, Count: len(lines)}))
 	}
 	made := journal.Thread{ID: thread, Owner: owner, Dir: row.Dir, Title: strings.TrimSpace(row.Title + " (fork)")}
-	_, err = a.DB.Commit(ctx, journal.Commit{Thread: thread, Create: &made, Blobs: []chat.Blob{blob}, Events: events})
+	_, err = s.DB.Commit(ctx, journal.Commit{Thread: thread, Create: &made, Blobs: []chat.Blob{blob}, Events: events})
 	return err
 }
 
 // LinesUpTo folds a thread up to an event and gives the conversation there.
-func (a *Service) LinesUpTo(ctx context.Context, thread chat.ThreadID, atSeq int64) ([]chat.Line, error) {
-	log, err := a.LogAt(ctx, thread, atSeq)
+func (s *Service) LinesUpTo(ctx context.Context, thread chat.ThreadID, atSeq int64) ([]chat.Line, error) {
+	log, err := s.LogAt(ctx, thread, atSeq)
 	if err != nil {
 		return nil, err
 	}
@@ -106,18 +106,18 @@ func (a *Service) LinesUpTo(ctx context.Context, thread chat.ThreadID, atSeq int
 
 // LogAt is a thread's log as it was when it had atSeq events: from its snapshot where
 // that lies before, else from the beginning.
-func (a *Service) LogAt(ctx context.Context, thread chat.ThreadID, atSeq int64) (*transcript.Log, error) {
-	log, err := engine.Load(ctx, a.DB, thread)
+func (s *Service) LogAt(ctx context.Context, thread chat.ThreadID, atSeq int64) (*transcript.Log, error) {
+	log, err := engine.Load(ctx, s.DB, thread)
 	if err != nil {
 		return nil, err
 	}
 	if log.Seq() > atSeq {
-		log = transcript.New(func(hash string) ([]byte, error) { return a.DB.Blob(context.WithoutCancel(ctx), hash) })
+		log = transcript.New(func(hash string) ([]byte, error) { return s.DB.Blob(context.WithoutCancel(ctx), hash) })
 	}
 	if log.Seq() == atSeq {
 		return log, nil
 	}
-	for ev, err := range a.DB.AllEvents(ctx, thread, log.Seq()) {
+	for ev, err := range s.DB.AllEvents(ctx, thread, log.Seq()) {
 		if err != nil {
 			return nil, err
 		}

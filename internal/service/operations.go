@@ -13,13 +13,13 @@ import (
 
 // Operations carries out every operation on this home, for a server: from then on the engine runs every
 // thread, except those of terminals (see Service).
-func (a *Service) Operations() *operation.Local { return a.Handler().operations() }
+func (s *Service) Operations() *operation.Local { return s.Handler().operations() }
 
 // GuestOperations carries out every operation on this home for a process that does one thing and ends: what it
 // writes is taken up by whichever process runs the thread, and it runs none itself.
-func (a *Service) GuestOperations() *operation.Local {
-	o := &Handler{app: a, names: map[string]chat.ThreadID{}, guest: true}
-	o.Engine = a.Engine(nil)
+func (s *Service) GuestOperations() *operation.Local {
+	o := &Handler{app: s, names: map[string]chat.ThreadID{}, guest: true}
+	o.Engine = s.Engine(nil)
 	return o.operations()
 }
 

@@ -167,9 +167,9 @@ const (
 
 // Snippet takes secrets out of what was found. A word that was looked for may be a part of
 // one, and its marks would hide it: then there are none.
-func (a *Service) Snippet(found string) string {
+func (s *Service) Snippet(found string) string {
 	plain := strings.NewReplacer(MarkStart, "", MarkEnd, "").Replace(found)
-	if hidden := a.Logs.Redactor().Text(plain); hidden != plain {
+	if hidden := s.Logs.Redactor().Text(plain); hidden != plain {
 		return hidden
 	}
 	return found

@@ -48,22 +48,22 @@ type streams struct {
 
 // Commands is what people can order of this home. The engine runs every thread from then
 // on, except those of terminals: these only once something was said to them here.
-func (a *Service) Commands() command.Service { return a.Handler() }
+func (s *Service) Commands() command.Service { return s.Handler() }
 
-func (a *Service) Handler() *Handler {
-	s := &a.Serving
+func (service *Service) Handler() *Handler {
+	s := &service.Serving
 	s.once.Do(func() {
 		s.began, s.told = time.Now(), map[chat.ThreadID]bool{}
 		s.drained, s.drain = context.WithCancel(context.Background())
-		s.orders = &Handler{app: a, names: map[string]chat.ThreadID{}}
-		s.orders.Engine = a.Engine(a.serves)
+		s.orders = &Handler{app: service, names: map[string]chat.ThreadID{}}
+		s.orders.Engine = service.Engine(service.serves)
 	})
 	return s.orders
 }
 
 // serves reports whether the threads of the doors are to be run here.
-func (a *Service) serves(thread chat.ThreadID) bool {
-	return thread.Transport() != "cli" || a.Serving.hasTold(thread)
+func (s *Service) serves(thread chat.ThreadID) bool {
+	return thread.Transport() != "cli" || s.Serving.hasTold(thread)
 }
 
 func (s *streams) hasTold(thread chat.ThreadID) bool {
@@ -73,7 +73,7 @@ func (s *streams) hasTold(thread chat.ThreadID) bool {
 }
 
 // StopStreams ends every stream.
-func (a *Service) StopStreams() { a.Serving.close() }
+func (s *Service) StopStreams() { s.Serving.close() }
 
 func (s *streams) close() {
 	if s.drain != nil {

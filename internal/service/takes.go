@@ -7,10 +7,10 @@ import (
 
 // Takes reports whether this process begins a run with a prompt: a session of one
 // prompt leaves what came after its own to whoever sent it.
-func (a *Service) Takes(thread chat.ThreadID, prompt transcript.Waiting) bool {
-	if a.Serving.hasTold(thread) {
+func (s *Service) Takes(thread chat.ThreadID, prompt transcript.Waiting) bool {
+	if s.Serving.hasTold(thread) {
 		return prompt.Terms.By == servedBy // what is said at the terminal is the terminal's
 	}
-	now := a.Overrides.For(thread).Snapshot()
+	now := s.Overrides.For(thread).Snapshot()
 	return now.Until == 0 || prompt.Seq <= now.Until
 }

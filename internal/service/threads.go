@@ -20,15 +20,15 @@ import (
 
 // FindThread finds a thread by its whole id, or by the end of it that people see:
 // the session id or a unique beginning of one.
-func (a *Service) FindThread(ctx context.Context, name string) (journal.Thread, error) {
+func (s *Service) FindThread(ctx context.Context, name string) (journal.Thread, error) {
 	if id, err := chat.ParseThreadID(name); err == nil {
-		row, err := a.DB.Thread(ctx, id)
+		row, err := s.DB.Thread(ctx, id)
 		if errors.Is(err, journal.ErrUnknown) {
 			return row, fmt.Errorf("there is no thread %s: %w; `chorus thread list` shows them", name, err)
 		}
 		return row, err
 	}
-	found, err := a.DB.ThreadsNamed(ctx, name)
+	found, err := s.DB.ThreadsNamed(ctx, name)
 	if err != nil {
 		return journal.Thread{}, err
 	}
@@ -44,17 +44,17 @@ func (a *Service) FindThread(ctx context.Context, name string) (journal.Thread, 
 
 // Replay rebuilds every request of a thread from its journal and compares each
 // with the digest that was recorded when it was sent.
-func (a *Service) Replay(ctx context.Context, thread chat.ThreadID) iter.Seq2[command.Replayed, error] {
+func (s *Service) Replay(ctx context.Context, thread chat.ThreadID) iter.Seq2[command.Replayed, error] {
 	return func(yield func(command.Replayed, error) bool) {
-		blob := func(hash string) ([]byte, error) { return a.DB.Blob(ctx, hash) }
+		blob := func(hash string) ([]byte, error) { return s.DB.Blob(ctx, hash) }
 		log := transcript.New(blob)
 		var head *model.Head
-		for ev, err := range a.DB.AllEvents(ctx, thread, 0) {
+		for ev, err := range s.DB.AllEvents(ctx, thread, 0) {
 			switch b := ev.Body.(type) {
 			case chat.RunStarted:
-				head, err = a.headOf(b)
+				head, err = s.headOf(b)
 			case chat.Asked:
-				if !yield(a.replayed(log, head, ev, b), nil) {
+				if !yield(s.replayed(log, head, ev, b), nil) {
 					return
 				}
 			}
@@ -70,21 +70,21 @@ func (a *Service) Replay(ctx context.Context, thread chat.ThreadID) iter.Seq2[co
 }
 
 // headOf is what the requests of a run begin with; nil: it has none.
-func (a *Service) headOf(b chat.RunStarted) (*model.Head, error) {
+func (s *Service) headOf(b chat.RunStarted) (*model.Head, error) {
 	if b.Renderer != transcript.Renderer {
 		return nil, fmt.Errorf("run %s was rendered by %s, this chorus renders %s: it cannot be rebuilt", b.Run, b.Renderer, transcript.Renderer)
 	}
 	if b.Head == "" {
 		return nil, nil
 	}
-	return a.Setup.Head(b.Head)
+	return s.Setup.Head(b.Head)
 }
 
-func (a *Service) replayed(log *transcript.Log, head *model.Head, ev chat.Event, b chat.Asked) command.Replayed {
+func (s *Service) replayed(log *transcript.Log, head *model.Head, ev chat.Event, b chat.Asked) command.Replayed {
 	r := command.Replayed{Seq: ev.Seq, Run: ev.Run, Step: b.Step, Attempt: b.Attempt, Purpose: b.Purpose, Digest: b.Digest}
 	var err error
 	if r.Rebuilt, err = rebuild(log, head, b); err != nil {
-		r.Why = a.Logs.Redactor().Text(err.Error())
+		r.Why = s.Logs.Redactor().Text(err.Error())
 	}
 	r.Same = r.Rebuilt == r.Digest
 	return r
@@ -115,14 +115,14 @@ func rebuilt(log *transcript.Log, head *model.Head, asked chat.Asked) (model.Req
 
 // Export writes a thread, without secrets: it is made to be passed on. It is written while
 // it is read, so that a long one needs no more room than a short one.
-func (a *Service) Export(ctx context.Context, to io.Writer, row journal.Thread, as command.Format) error {
+func (s *Service) Export(ctx context.Context, to io.Writer, row journal.Thread, as command.Format) error {
 	w := bufio.NewWriterSize(to, 32<<10) // a few events at once
 	var err error
 	switch as {
 	case command.Markdown:
-		err = a.exportMarkdown(ctx, w, row)
+		err = s.exportMarkdown(ctx, w, row)
 	case command.JSONLines:
-		err = a.exportLines(ctx, w, row)
+		err = s.exportLines(ctx, w, row)
 	default:
 		return usage.Wrap(fmt.Errorf("unknown format %q; there are %s and %s", as, command.JSONLines, command.Markdown))
 	}
@@ -133,9 +133,9 @@ func (a *Service) Export(ctx context.Context, to io.Writer, row journal.Thread, 
 }
 
 // exportLines writes the journal, an event a line.
-func (a *Service) exportLines(ctx context.Context, w io.Writer, row journal.Thread) error {
-	hide := a.Logs.Redactor()
-	for ev, err := range a.DB.AllEvents(ctx, row.ID, 0) {
+func (s *Service) exportLines(ctx context.Context, w io.Writer, row journal.Thread) error {
+	hide := s.Logs.Redactor()
+	for ev, err := range s.DB.AllEvents(ctx, row.ID, 0) {
 		if err != nil {
 			return err
 		}
@@ -151,10 +151,10 @@ func (a *Service) exportLines(ctx context.Context, w io.Writer, row journal.Thre
 }
 
 // exportMarkdown writes a thread for people to read.
-func (a *Service) exportMarkdown(ctx context.Context, w io.Writer, row journal.Thread) error {
-	hide := a.Logs.Redactor()
+func (s *Service) exportMarkdown(ctx context.Context, w io.Writer, row journal.Thread) error {
+	hide := s.Logs.Redactor()
 	fmt.Fprintf(w, "# %s\n\n%s · %s\n", hide.Clipped(orTitle(row)), row.ID, row.Created.Local().Format("2 January 2006 15:04"))
-	for ev, err := range a.DB.AllEvents(ctx, row.ID, 0) {
+	for ev, err := range s.DB.AllEvents(ctx, row.ID, 0) {
 		if err != nil {
 			return err
 		}
@@ -226,9 +226,9 @@ func fence(text, language string) string {
 }
 
 // SteerFrom gives words to a thread that may be running in another process.
-func (a *Service) SteerFrom(ctx context.Context, thread chat.ThreadID, text string) (asPrompt bool, err error) {
-	me := a.Me()
-	e := a.Engine(nil)
+func (s *Service) SteerFrom(ctx context.Context, thread chat.ThreadID, text string) (asPrompt bool, err error) {
+	me := s.Me()
+	e := s.Engine(nil)
 	return e.Steer(ctx, thread, chat.Steered{From: chat.Participant{ID: me.ID, Name: me.Name, Kind: chat.Person},
 		Principal: me, Blocks: chat.TextBlocks(text), Mode: chat.Interrupt})
 }

@@ -54,7 +54,7 @@ type Tokens struct {
 var _ command.Keys = (*Tokens)(nil)
 
 // Tokens are the API tokens of this home.
-func (a *Service) Tokens() *Tokens { return &Tokens{app: a, noted: map[string]time.Time{}} }
+func (s *Service) Tokens() *Tokens { return &Tokens{app: s, noted: map[string]time.Time{}} }
 
 // CreateToken implements command.Keys. Nobody makes a token that opens more than their own.
 func (t *Tokens) CreateToken(ctx context.Context, by command.Caller, in command.NewToken) (command.Token, error) {
@@ -219,13 +219,13 @@ func digest(text string) string {
 }
 
 // LocalCaller is the person at this terminal, who may everything.
-func (a *Service) LocalCaller() command.Caller {
-	return command.Caller{Principal: a.Me(), Scopes: []command.Scope{command.Admin}}
+func (s *Service) LocalCaller() command.Caller {
+	return command.Caller{Principal: s.Me(), Scopes: []command.Scope{command.Admin}}
 }
 
-func (a *Service) tokenFile() string { return filepath.Join(a.Home.Dir(), "token") }
+func (s *Service) tokenFile() string { return filepath.Join(s.Home.Dir(), "token") }
 
-func (a *Service) sessionKeyFile() string { return filepath.Join(a.Home.Dir(), "door.key") }
+func (s *Service) sessionKeyFile() string { return filepath.Join(s.Home.Dir(), "door.key") }
 
 // OwnerToken is the token with which the owner of this home comes in: made at the first
 // start and kept in a file that only they can read. One that was revoked is replaced.
@@ -248,8 +248,8 @@ func (t *Tokens) OwnerToken(ctx context.Context) (text string, token command.Tok
 }
 
 // SessionKey signs cookies and sign-in links; it is made at first use.
-func (a *Service) SessionKey() ([]byte, error) {
-	data, err := readPrivate(a.sessionKeyFile())
+func (s *Service) SessionKey() ([]byte, error) {
+	data, err := readPrivate(s.sessionKeyFile())
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +258,7 @@ func (a *Service) SessionKey() ([]byte, error) {
 	}
 	key := make([]byte, sha256.Size)
 	rand.Read(key) // it never fails
-	return key, datadir.WriteFile(a.sessionKeyFile(), []byte(hex.EncodeToString(key)+"\n"), 0o600)
+	return key, datadir.WriteFile(s.sessionKeyFile(), []byte(hex.EncodeToString(key)+"\n"), 0o600)
 }
 
 // readPrivate reads a file that nobody else may read; one that is not there is empty.

@@ -18,26 +18,26 @@ type agentStore struct {
 }
 
 // Agents keeps the agents of this home.
-func (a *Settings) Agents() *agents.Roster {
-	a.agentStore.once.Do(func() { a.agentStore.Roster = a.openAgents() })
-	return a.agentStore.Roster
+func (s *Settings) Agents() *agents.Roster {
+	s.agentStore.once.Do(func() { s.agentStore.Roster = s.openAgents() })
+	return s.agentStore.Roster
 }
 
-func (a *Settings) openAgents() *agents.Roster {
+func (s *Settings) openAgents() *agents.Roster {
 	return agents.New(agents.Config{
-		Home: a.Home,
-		Rows: agentRows{a.DB},
+		Home: s.Home,
+		Rows: agentRows{s.DB},
 		Model: func(name string) error {
-			_, err := a.Models.Name("", name)
+			_, err := s.Models.Name("", name)
 			return err
 		},
 		Profile: func(name string) error {
-			_, err := a.Profile(name)
+			_, err := s.Profile(name)
 			return err
 		},
 		Other: otherSetting,
 		Knows: config.AgentFile.Knows,
-		Warn:  a.Warn,
+		Warn:  s.Warn,
 	})
 }
 

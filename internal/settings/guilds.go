@@ -50,13 +50,13 @@ func GuildValues(homeDir, guild string) (map[string]any, error) {
 
 // SetGuild keeps one value for a guild; nil takes it away. The file is written in one
 // step, and the next run reads it.
-func (a *Settings) SetGuild(guild, path string, value any) error {
+func (s *Settings) SetGuild(guild, path string, value any) error {
 	if !validGuild(guild) {
 		return errors.New("settings are of a server; there are none for direct messages")
 	}
-	a.guildFiles.Lock()
-	defer a.guildFiles.Unlock()
-	now, err := GuildValues(a.Home.Dir(), guild)
+	s.guildFiles.Lock()
+	defer s.guildFiles.Unlock()
+	now, err := GuildValues(s.Home.Dir(), guild)
 	if err != nil {
 		return err
 	}
@@ -71,10 +71,10 @@ func (a *Settings) SetGuild(guild, path string, value any) error {
 	if err != nil {
 		return fmt.Errorf("write the guild's settings: %w", err)
 	}
-	if _, err := a.Home.Ensure(a.Home.Guilds()); err != nil {
+	if _, err := s.Home.Ensure(s.Home.Guilds()); err != nil {
 		return err
 	}
-	return datadir.WriteFile(guildFile(a.Home.Dir(), guild), append(data, '\n'), 0o600)
+	return datadir.WriteFile(guildFile(s.Home.Dir(), guild), append(data, '\n'), 0o600)
 }
 
 // GuildOf is the guild that a thread is in; "": none.
@@ -91,38 +91,38 @@ func GuildOf(thread chat.ThreadID) string {
 
 // BotIn is what holds for an agent in a guild; "" is none. Files that somebody else left
 // half done are told of once, and count as not there.
-func (a *Settings) BotIn(name, guild string) (*config.Bot, error) {
-	bot, problems := a.Live.Now().Bot(a.askIn(name, guild, nil))
+func (s *Settings) BotIn(name, guild string) (*config.Bot, error) {
+	bot, problems := s.Live.Now().Bot(s.askIn(name, guild, nil))
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
 	return bot, nil
 }
 
-func (a *Settings) askIn(name, guild string, pins []config.Pin) config.Ask {
+func (s *Settings) askIn(name, guild string, pins []config.Pin) config.Ask {
 	ask := config.Ask{Bot: name, Pins: pins}
 	var err error
 	if name != "" {
-		if ask.Agent, ask.AgentFile, err = AgentValues(a.Home.Dir(), name); err != nil {
+		if ask.Agent, ask.AgentFile, err = AgentValues(s.Home.Dir(), name); err != nil {
 			// Hand-written and half done: the row in the store holds the last good version.
-			a.Logs.LogOnce(err.Error(), "config")
+			s.Logs.LogOnce(err.Error(), "config")
 			ask.Agent = nil
 		}
 	}
 	if validGuild(guild) {
 		ask.Guild = guild
-		if ask.GuildSettings, err = GuildValues(a.Home.Dir(), guild); err != nil {
-			a.Logs.LogOnce(err.Error(), "config")
+		if ask.GuildSettings, err = GuildValues(s.Home.Dir(), guild); err != nil {
+			s.Logs.LogOnce(err.Error(), "config")
 		}
 	}
 	return ask
 }
 
 // BotFor is what holds for a thread's agent where the thread is.
-func (a *Settings) BotFor(row journal.Thread) (*config.Bot, error) {
+func (s *Settings) BotFor(row journal.Thread) (*config.Bot, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), pinTime)
 	defer cancel()
-	bot, _, err := a.BotAt(ctx, room.Agent{Name: row.Agent}, GuildOf(row.ID), a.ChannelOf(ctx, row.ID))
+	bot, _, err := s.BotAt(ctx, room.Agent{Name: row.Agent}, GuildOf(row.ID), s.ChannelOf(ctx, row.ID))
 	return bot, err
 }
 

@@ -49,7 +49,7 @@ func (c *LiveConfig) Now() *config.Files {
 }
 
 // ConfigFiles is the configuration as it was read last.
-func (a *Settings) ConfigFiles() *config.Files { return a.Live.Now() }
+func (s *Settings) ConfigFiles() *config.Files { return s.Live.Now() }
 
 // Watch keeps the configuration fresh until ctx ends. say hears, in a sentence, of a
 // new version and of one that cannot be used.
@@ -70,14 +70,14 @@ func (c *LiveConfig) Watch(ctx context.Context, changed func(), say func(notice.
 }
 
 // Changed lets a new version of the configuration count for the models.
-func (a *Settings) Changed() {
-	if bot, err := a.Bot(""); err == nil {
-		a.Models.Renew(bot.Vendors)
-		a.Models.Prefer(bot.DefaultProvider, bot.DefaultModel)
+func (s *Settings) Changed() {
+	if bot, err := s.Bot(""); err == nil {
+		s.Models.Renew(bot.Vendors)
+		s.Models.Prefer(bot.DefaultProvider, bot.DefaultModel)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for bell := range a.changes {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for bell := range s.changes {
 		select {
 		case bell <- struct{}{}:
 		default: // it rings already
@@ -86,37 +86,37 @@ func (a *Settings) Changed() {
 }
 
 // Changes rings when the configuration was read again, until ctx ends.
-func (a *Settings) Changes(ctx context.Context) <-chan struct{} {
+func (s *Settings) Changes(ctx context.Context) <-chan struct{} {
 	bell := make(chan struct{}, 1)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.changes == nil {
-		a.changes = map[chan struct{}]bool{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changes == nil {
+		s.changes = map[chan struct{}]bool{}
 	}
-	a.changes[bell] = true
+	s.changes[bell] = true
 	context.AfterFunc(ctx, func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		delete(a.changes, bell)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.changes, bell)
 	})
 	return bell
 }
 
 // Reread reads the configuration again at once, for whoever has just changed it.
-func (a *Settings) Reread() error {
-	files, problems := config.ReadFiles(a.Live.Options)
+func (s *Settings) Reread() error {
+	files, problems := config.ReadFiles(s.Live.Options)
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	a.Live.mu.Lock()
-	a.Live.Files = files
-	a.Live.mu.Unlock()
-	a.Changed()
+	s.Live.mu.Lock()
+	s.Live.Files = files
+	s.Live.mu.Unlock()
+	s.Changed()
 	return nil
 }
 
 // Bot is what holds for an agent wherever it is; "" is what holds for everybody.
-func (a *Settings) Bot(name string) (*config.Bot, error) { return a.BotIn(name, "") }
+func (s *Settings) Bot(name string) (*config.Bot, error) { return s.BotIn(name, "") }
 
 // Profile is the permission profile of that name: one of the configuration's own, a
 // preset or a file of rules.

@@ -68,12 +68,12 @@ func (p *PinBoard) Keep(ctx context.Context, db *store.DB, channel string, b Pin
 
 // pinned is the configuration that is pinned in a channel and above it: what counts for an
 // agent, and what does not and why. Without pins it costs nothing.
-func (a *Settings) pinned(ctx context.Context, who pins.Who, channel string) ([]config.Pin, []pins.Refused, error) {
-	here, err := a.Pins.of(ctx, a.DB, channel)
+func (s *Settings) pinned(ctx context.Context, who pins.Who, channel string) ([]config.Pin, []pins.Refused, error) {
+	here, err := s.Pins.of(ctx, s.DB, channel)
 	if err != nil {
 		return nil, nil, err
 	}
-	above, err := a.Pins.of(ctx, a.DB, here.Parent)
+	above, err := s.Pins.of(ctx, s.DB, here.Parent)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -94,13 +94,13 @@ func (a *Settings) pinned(ctx context.Context, who pins.Who, channel string) ([]
 
 // BotAt is what holds for an agent in a channel of Discord, its pins included, with what is
 // wrong with those.
-func (a *Settings) BotAt(ctx context.Context, agent room.Agent, guild, channel string) (*config.Bot, []pins.Trouble, error) {
-	bot, err := a.BotIn(agent.Name, guild)
+func (s *Settings) BotAt(ctx context.Context, agent room.Agent, guild, channel string) (*config.Bot, []pins.Trouble, error) {
+	bot, err := s.BotIn(agent.Name, guild)
 	if err != nil || channel == "" {
 		return bot, nil, err
 	}
 	agent.InnerName = cmp.Or(agent.InnerName, bot.InnerName)
-	list, refused, err := a.pinned(ctx, pins.Who{Roles: bot.AuthorizedRoles, Agent: agent}, channel)
+	list, refused, err := s.pinned(ctx, pins.Who{Roles: bot.AuthorizedRoles, Agent: agent}, channel)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -108,10 +108,10 @@ func (a *Settings) BotAt(ctx context.Context, agent room.Agent, guild, channel s
 	for _, r := range refused {
 		wrong = append(wrong, pins.Trouble{Message: r.Pin.Message.ID, Text: r.Why})
 	}
-	ask := a.askIn(agent.Name, guild, list)
+	ask := s.askIn(agent.Name, guild, list)
 	if len(list) > 0 {
 		var problems config.Problems
-		if bot, problems = a.Live.Now().Bot(ask); problems.Err() != nil {
+		if bot, problems = s.Live.Now().Bot(ask); problems.Err() != nil {
 			return nil, nil, problems.Err()
 		}
 		wrong = append(wrong, pinTroubles(problems)...)
@@ -120,7 +120,7 @@ func (a *Settings) BotAt(ctx context.Context, agent room.Agent, guild, channel s
 		// Among several people a model must know who says what.
 		ask.Assumed = map[string]any{"mode": string(participants.Chat)}
 		var problems config.Problems
-		if bot, problems = a.Live.Now().Bot(ask); problems.Err() != nil {
+		if bot, problems = s.Live.Now().Bot(ask); problems.Err() != nil {
 			return nil, nil, problems.Err()
 		}
 	}
@@ -144,7 +144,7 @@ func pinTroubles(problems config.Problems) (out []pins.Trouble) {
 
 // ChannelOf is the channel that a thread of Discord is in: the platform thread that it
 // is, if pins are known of that, else its place. "": it is elsewhere.
-func (a *Settings) ChannelOf(ctx context.Context, thread chat.ThreadID) string {
+func (s *Settings) ChannelOf(ctx context.Context, thread chat.ThreadID) string {
 	if thread.Transport() != room.Transport {
 		return ""
 	}
@@ -152,7 +152,7 @@ func (a *Settings) ChannelOf(ctx context.Context, thread chat.ThreadID) string {
 	if in == home {
 		in = thread.Thread()
 	}
-	if own, err := a.Pins.of(ctx, a.DB, in); err == nil && own.Parent == home {
+	if own, err := s.Pins.of(ctx, s.DB, in); err == nil && own.Parent == home {
 		return in
 	}
 	return home

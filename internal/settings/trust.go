@@ -37,7 +37,7 @@ const maxRepositoryFile = 1 << 20
 // RepositoryServers reads the .mcp.json of a working directory. A repository is no
 // more trusted than whoever wrote it: what it names is started only once a person
 // has said so, and a changed file is a new question.
-func (a *Settings) RepositoryServers(dir string) (Repository, error) {
+func (s *Settings) RepositoryServers(dir string) (Repository, error) {
 	r := Repository{File: filepath.Join(dir, ".mcp.json")}
 	info, err := os.Lstat(r.File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,7 +50,7 @@ func (a *Settings) RepositoryServers(dir string) (Repository, error) {
 	if err != nil {
 		return r, fmt.Errorf("%s is left out: %w", r.File, err)
 	}
-	servers, problems, err := mcp.ParseConfig(data, a.lookup)
+	servers, problems, err := mcp.ParseConfig(data, s.lookup)
 	if err != nil {
 		return r, fmt.Errorf("%s is left out: %w", r.File, err)
 	}
@@ -59,33 +59,33 @@ func (a *Settings) RepositoryServers(dir string) (Repository, error) {
 	}
 	sum := sha256.Sum256(data)
 	r.Servers, r.Digest = servers, hex.EncodeToString(sum[:])
-	r.Trusted = a.trusted()[r.File] == r.Digest
+	r.Trusted = s.trusted()[r.File] == r.Digest
 	return r, nil
 }
 
 // lookup gives a repository's file the variables it names; whoever trusts it has seen which.
-func (a *Settings) lookup(name string) (string, bool) {
-	value := a.Env(name)
+func (s *Settings) lookup(name string) (string, bool) {
+	value := s.Env(name)
 	return value, value != ""
 }
 
 // Trust remembers that the file as it is now may be obeyed.
-func (a *Settings) Trust(r Repository) error {
-	known := a.trusted()
+func (s *Settings) Trust(r Repository) error {
+	known := s.trusted()
 	known[r.File] = r.Digest
 	data, err := json.MarshalIndent(known, "", "  ")
 	if err != nil {
 		return err
 	}
-	return datadir.WriteFile(a.trustFile(), append(data, '\n'), 0o600)
+	return datadir.WriteFile(s.trustFile(), append(data, '\n'), 0o600)
 }
 
-func (a *Settings) trustFile() string { return filepath.Join(a.Home.Dir(), "trusted.json") }
+func (s *Settings) trustFile() string { return filepath.Join(s.Home.Dir(), "trusted.json") }
 
 // trusted maps files to the digests that were trusted; what cannot be read trusts nothing.
-func (a *Settings) trusted() map[string]string {
+func (s *Settings) trusted() map[string]string {
 	known := map[string]string{}
-	if data, err := os.ReadFile(a.trustFile()); err == nil && json.Unmarshal(data, &known) != nil {
+	if data, err := os.ReadFile(s.trustFile()); err == nil && json.Unmarshal(data, &known) != nil {
 		return map[string]string{}
 	}
 	return known

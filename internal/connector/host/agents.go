@@ -39,8 +39,8 @@ type living struct{ Guild, Channel, made string }
 func (l living) in(guild, channel string) bool { return l.Guild == guild && l.Channel == channel }
 
 // LivesIn reads it off the agent's file; what cannot be read says nothing.
-func (a *Host) LivesIn(name string) living {
-	data, err := os.ReadFile(filepath.Join(a.Home.AgentDir(name), "agent.json"))
+func (h *Host) LivesIn(name string) living {
+	data, err := os.ReadFile(filepath.Join(h.Home.AgentDir(name), "agent.json"))
 	if err != nil {
 		return living{}
 	}

@@ -29,11 +29,11 @@ type discordChannel struct {
 var _ channel.Channel = discordChannel{}
 
 // ChannelTools are those of a conversation that is held on a platform; none elsewhere.
-func (a *Host) ChannelTools(thread chat.ThreadID, roots *files.Roots) []tool.Tool {
+func (h *Host) ChannelTools(thread chat.ThreadID, roots *files.Roots) []tool.Tool {
 	if thread.Transport() != room.Transport {
 		return nil
 	}
-	return channel.Tools(discordChannel{a, thread}, roots)
+	return channel.Tools(discordChannel{h, thread}, roots)
 }
 
 // bot is the one that speaks for the thread; nil: it is not connected.

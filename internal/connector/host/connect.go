@@ -25,16 +25,16 @@ type Bot struct {
 
 // Bots are those that have a token: every file in bots/ with one, and the one of
 // the environment. BOT_NAME leaves only that bot.
-func (a *Host) Bots() ([]Bot, error) {
-	only := a.Env("BOT_NAME")
-	token, err := a.secretEnv("DISCORD_BOT_TOKEN", "DISCORD_TOKEN")
+func (h *Host) Bots() ([]Bot, error) {
+	only := h.Env("BOT_NAME")
+	token, err := h.secretEnv("DISCORD_BOT_TOKEN", "DISCORD_TOKEN")
 	if err != nil {
 		return nil, err
 	}
 	var out []Bot
 	var bare []string // files without a token
-	for _, name := range a.Settings.Live.Now().Bots() {
-		bot, err := a.Settings.Bot(name)
+	for _, name := range h.Settings.Live.Now().Bots() {
+		bot, err := h.Settings.Bot(name)
 		if err != nil {
 			return nil, err
 		}
@@ -68,12 +68,12 @@ func (a *Host) Bots() ([]Bot, error) {
 }
 
 // secretEnv is the first of the variables that is set, itself or by a file.
-func (a *Host) secretEnv(names ...string) (string, error) {
+func (h *Host) secretEnv(names ...string) (string, error) {
 	for _, name := range names {
-		if v := strings.TrimSpace(a.Env(name)); v != "" {
+		if v := strings.TrimSpace(h.Env(name)); v != "" {
 			return v, nil
 		}
-		if file := a.Env(name + "_FILE"); file != "" {
+		if file := h.Env(name + "_FILE"); file != "" {
 			data, err := os.ReadFile(file)
 			if err != nil {
 				return "", fmt.Errorf("read %s_FILE: %w", name, err)
@@ -86,25 +86,25 @@ func (a *Host) secretEnv(names ...string) (string, error) {
 
 // Connect connects every bot that has a token. stop ends the connections and waits
 // for them. One that cannot be made is told of and costs nobody else anything.
-func (a *Host) Connect() (stop func(), err error) {
-	bots, err := a.Bots()
+func (host *Host) Connect() (stop func(), err error) {
+	bots, err := host.Bots()
 	if err != nil {
 		return nil, fmt.Errorf("connect to Discord: %w", err)
 	}
-	kin, err := a.discordKin()
+	kin, err := host.discordKin()
 	if err != nil {
 		return nil, fmt.Errorf("connect to Discord: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
-	stop = func() { cancel(); work.Wait(); a.Connected.Store(nil) }
-	h := &Backend{DB: a.DB, App: a, orders: a.Service.Handler(), Bots: bots, kin: kin, selves: map[string]room.Author{}, live: map[string]*discord.Bot{}}
-	a.mu.Lock()
-	a.backend = h
-	a.mu.Unlock()
-	a.Connected.Store(h)
+	stop = func() { cancel(); work.Wait(); host.Connected.Store(nil) }
+	h := &Backend{DB: host.DB, App: host, orders: host.Service.Handler(), Bots: bots, kin: kin, selves: map[string]room.Author{}, live: map[string]*discord.Bot{}}
+	host.mu.Lock()
+	host.backend = h
+	host.mu.Unlock()
+	host.Connected.Store(h)
 	for _, b := range bots {
-		if err := a.connectBot(ctx, &work, h, b); err != nil {
+		if err := host.connectBot(ctx, &work, h, b); err != nil {
 			stop()
 			return nil, fmt.Errorf("connect bot %s to Discord: %w", b.Name, err)
 		}
@@ -115,24 +115,24 @@ func (a *Host) Connect() (stop func(), err error) {
 	return stop, nil
 }
 
-func (a *Host) connectBot(ctx context.Context, work *sync.WaitGroup, h *Backend, b Bot) error {
+func (host *Host) connectBot(ctx context.Context, work *sync.WaitGroup, h *Backend, b Bot) error {
 	if !chat.ValidAgentName(b.Name) {
 		return fmt.Errorf("%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", b.Name)
 	}
-	settings, err := a.Settings.Bot(b.Name)
+	settings, err := host.Settings.Bot(b.Name)
 	if err != nil {
 		return err
 	}
-	o := discord.Options{Name: b.Name, Token: b.token, API: a.Env("DISCORD_API_URL"), Guild: a.Env("DISCORD_GUILD_ID"),
-		BackoffMax: provider.Milliseconds(settings.DiscordBackoffMaxMS), Backend: h.backend(), Log: a.Log, Version: a.Version}
-	if a.Tune != nil {
-		a.Tune(&o)
+	o := discord.Options{Name: b.Name, Token: b.token, API: host.Env("DISCORD_API_URL"), Guild: host.Env("DISCORD_GUILD_ID"),
+		BackoffMax: provider.Milliseconds(settings.DiscordBackoffMaxMS), Backend: h.backend(), Log: host.Log, Version: host.Version}
+	if host.Tune != nil {
+		host.Tune(&o)
 	}
 	bot, err := discord.New(o)
 	if err != nil {
 		return err
 	}
-	lock, err := a.lockBot(b.Name)
+	lock, err := host.lockBot(b.Name)
 	if err != nil {
 		return err
 	}
@@ -142,16 +142,16 @@ func (a *Host) connectBot(ctx context.Context, work *sync.WaitGroup, h *Backend,
 	work.Go(func() {
 		defer lock.Release()
 		if err := bot.Run(ctx); err != nil {
-			a.Log.Error("bot "+b.Name+" is not on Discord: "+err.Error(), "component", "discord", "event", "bot_failed", "bot", b.Name)
-			a.Warn("bot " + b.Name + " is not on Discord: " + err.Error())
+			host.Log.Error("bot "+b.Name+" is not on Discord: "+err.Error(), "component", "discord", "event", "bot_failed", "bot", b.Name)
+			host.Warn("bot " + b.Name + " is not on Discord: " + err.Error())
 		}
 	})
 	return nil
 }
 
 // lockBot takes a bot for this process: two that answer for it would answer twice.
-func (a *Host) lockBot(name string) (*lockfile.Lock, error) {
-	dir, err := a.Home.Ensure(a.Home.Locks())
+func (h *Host) lockBot(name string) (*lockfile.Lock, error) {
+	dir, err := h.Home.Ensure(h.Home.Locks())
 	if err != nil {
 		return nil, err
 	}

@@ -71,9 +71,9 @@ type Saving struct {
 // SaveContext keeps what is in the windows of conversations: a model's summary, a file,
 // a row. It clears nothing. Without a summary it is kept all the same. The file comes
 // before the row, so a row never names one that is not there.
-func (a *Host) SaveContext(ctx context.Context, s Saving) (store.SavedContext, error) {
+func (h *Host) SaveContext(ctx context.Context, s Saving) (store.SavedContext, error) {
 	file := savedFile{ID: newUUID(), At: time.Now().UTC().Truncate(time.Microsecond), Description: s.description}
-	talks, err := a.gather(ctx, s.Rows, &file)
+	talks, err := h.gather(ctx, s.Rows, &file)
 	if err != nil {
 		return store.SavedContext{}, err
 	}
@@ -82,20 +82,20 @@ func (a *Host) SaveContext(ctx context.Context, s Saving) (store.SavedContext, e
 	}
 	row := s.Rows[0]
 	d := digesting{agent: row.Agent, thread: row.ID, payer: s.By, run: cmp.Or(s.run, "save-"+file.ID), attempt: s.attempt, talks: talks}
-	if file.Summary, err = a.digest(ctx, d); err != nil {
+	if file.Summary, err = h.digest(ctx, d); err != nil {
 		if ctx.Err() != nil {
 			return store.SavedContext{}, ctx.Err()
 		}
-		a.Log.Warn("no summary of a saved context could be made", "component", "contexts", "event", "summary_failed", "agent", row.Agent, "error", err)
+		h.Log.Warn("no summary of a saved context could be made", "component", "contexts", "event", "summary_failed", "agent", row.Agent, "error", err)
 		file.Summary = NoSummary
 	}
-	path, err := a.writeSaved(row, file)
+	path, err := h.writeSaved(row, file)
 	if err != nil {
 		return store.SavedContext{}, err
 	}
 	saved := store.SavedContext{ID: file.ID, Agent: row.Agent, Transport: row.ID.Transport(), Place: row.Place, Description: s.description, Summary: file.Summary,
 		By: s.By.String(), At: file.At, Messages: file.Count, From: file.From, Until: file.Until, File: path, Quiet: s.Quiet}
-	fresh, err := a.DB.KeepContext(ctx, saved)
+	fresh, err := h.DB.KeepContext(ctx, saved)
 	if err == nil && !fresh {
 		_ = os.Remove(path) // another one of this quiet time stands in the list
 	}
@@ -105,13 +105,13 @@ func (a *Host) SaveContext(ctx context.Context, s Saving) (store.SavedContext, e
 var errNothingSaved = errors.New("there is nothing in the window to save")
 
 // gather puts the windows of conversations into the file, the oldest conversation first.
-func (a *Host) gather(ctx context.Context, rows []journal.Thread, file *savedFile) (talks [][]chat.Line, err error) {
+func (h *Host) gather(ctx context.Context, rows []journal.Thread, file *savedFile) (talks [][]chat.Line, err error) {
 	for _, row := range slices.Backward(rows) {
-		log, err := engine.Load(ctx, a.DB, row.ID)
+		log, err := engine.Load(ctx, h.DB, row.ID)
 		if err != nil {
 			return nil, err
 		}
-		for ev, err := range a.DB.AllEvents(ctx, row.ID, log.Seq()) {
+		for ev, err := range h.DB.AllEvents(ctx, row.ID, log.Seq()) {
 			if err == nil {
 				err = log.Apply(ev)
 			}
@@ -125,7 +125,7 @@ func (a *Host) gather(ctx context.Context, rows []journal.Thread, file *savedFil
 		}
 		var lines []chat.Line
 		for _, p := range placed {
-			ev, err := a.DB.Event(ctx, row.ID, p.Seq)
+			ev, err := h.DB.Event(ctx, row.ID, p.Seq)
 			if err != nil {
 				return nil, err
 			}
@@ -169,12 +169,12 @@ func savedAs(row journal.Thread, line chat.Line, ev chat.Event) savedMessage {
 
 // writeSaved lays the file beside the agent's others; one that has no folder has it with
 // the place.
-func (a *Host) writeSaved(row journal.Thread, file savedFile) (string, error) {
-	dir := filepath.Join(a.Home.AgentDir(row.Agent), "sessions")
-	if !runsetup.IsDir(a.Home.AgentDir(row.Agent)) {
-		dir = filepath.Join(filepath.Dir(a.Home.ThreadDir(row.ID)), "sessions")
+func (h *Host) writeSaved(row journal.Thread, file savedFile) (string, error) {
+	dir := filepath.Join(h.Home.AgentDir(row.Agent), "sessions")
+	if !runsetup.IsDir(h.Home.AgentDir(row.Agent)) {
+		dir = filepath.Join(filepath.Dir(h.Home.ThreadDir(row.ID)), "sessions")
 	}
-	dir, err := a.Home.Ensure(dir)
+	dir, err := h.Home.Ensure(dir)
 	if err != nil {
 		return "", err
 	}
@@ -195,9 +195,9 @@ func newUUID() string {
 }
 
 // savedNamed finds one saved context by its id or a beginning of it that is clear.
-func (a *Host) savedNamed(ctx context.Context, f store.ContextFilter, id string) (store.SavedContext, error) {
+func (h *Host) savedNamed(ctx context.Context, f store.ContextFilter, id string) (store.SavedContext, error) {
 	f.Prefix, f.Limit = id, 2
-	found, err := a.DB.SavedContexts(ctx, f)
+	found, err := h.DB.SavedContexts(ctx, f)
 	switch {
 	case err != nil:
 		return store.SavedContext{}, err
@@ -212,11 +212,11 @@ func (a *Host) savedNamed(ctx context.Context, f store.ContextFilter, id string)
 // restoreContext puts a saved context in place of what is in the windows now: what was
 // saved of each conversation, and nothing of those that were not. Doing it again changes
 // nothing, so one that was cut off is simply repeated.
-func (a *Host) restoreContext(ctx context.Context, saved store.SavedContext, rows []journal.Thread, by string) (connector.Restored, error) {
+func (h *Host) restoreContext(ctx context.Context, saved store.SavedContext, rows []journal.Thread, by string) (connector.Restored, error) {
 	var out connector.Restored
 	data, err := os.ReadFile(saved.File)
 	if err != nil {
-		a.Log.Warn("a saved context cannot be read", "component", "contexts", "event", "restore_failed", "error", err)
+		h.Log.Warn("a saved context cannot be read", "component", "contexts", "event", "restore_failed", "error", err)
 		return out, command.Errorf(command.NotFound, "the file of this context is not there any more, or cannot be read; nothing was changed")
 	}
 	var file savedFile
@@ -236,7 +236,7 @@ func (a *Host) restoreContext(ctx context.Context, saved store.SavedContext, row
 		before, kept := lines[row.ID]
 		delete(lines, row.ID)
 		if !kept {
-			n, err := a.Running().Clear(ctx, row.ID, by)
+			n, err := h.Running().Clear(ctx, row.ID, by)
 			if err != nil {
 				return out, err
 			}
@@ -245,7 +245,7 @@ func (a *Host) restoreContext(ctx context.Context, saved store.SavedContext, row
 			}
 			continue
 		}
-		if err := a.Running().Replace(ctx, row.ID, by, "saved context "+saved.ID, before); err != nil {
+		if err := h.Running().Replace(ctx, row.ID, by, "saved context "+saved.ID, before); err != nil {
 			return out, err
 		}
 		out.Conversations++

@@ -30,14 +30,14 @@ type digesting struct {
 // digest asks the agent's model for a few sentences about conversations. What it costs is
 // reserved before and settled after, as for every call; one that is cut off by a crash stays
 // reserved until its period is over.
-func (a *Host) digest(ctx context.Context, d digesting) (string, error) {
+func (h *Host) digest(ctx context.Context, d digesting) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, digestTime)
 	defer cancel()
-	bot, err := a.Settings.BotIn(d.agent, settings.GuildOf(d.thread))
+	bot, err := h.Settings.BotIn(d.agent, settings.GuildOf(d.thread))
 	if err != nil {
 		return "", err
 	}
-	models, err := a.Models.For(bot.Vendors)
+	models, err := h.Models.For(bot.Vendors)
 	if err != nil {
 		return "", err
 	}
@@ -65,7 +65,7 @@ func (a *Host) digest(ctx context.Context, d digesting) (string, error) {
 	if under != nil && !price.Known() {
 		return "", &ledger.Refusal{Stand: ledger.Stand{Limit: under.Limits[0]}, Unpriced: name}
 	}
-	if err := a.DB.Charge(ctx, d.thread, entry, under); err != nil {
+	if err := h.DB.Charge(ctx, d.thread, entry, under); err != nil {
 		return "", err
 	}
 	text, usage, err := listenTo(ctx, made.Model, prepared)
@@ -74,7 +74,7 @@ func (a *Host) digest(ctx context.Context, d digesting) (string, error) {
 		entry.How, entry.Usage = ledger.Estimate, chat.Usage{Input: prepared.Estimate, Output: model.Tokens(len(text))}
 	}
 	entry.Settled = price.Cost(entry.Usage)
-	if cerr := a.DB.Charge(context.WithoutCancel(ctx), d.thread, entry, nil); cerr != nil {
+	if cerr := h.DB.Charge(context.WithoutCancel(ctx), d.thread, entry, nil); cerr != nil {
 		return text, errors.Join(err, cerr)
 	}
 	return text, err

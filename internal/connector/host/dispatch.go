@@ -28,26 +28,26 @@ const recallTime = 75 * time.Second
 // RecallChannel lets a conversation that begins know what was said in its channel before.
 // It is written down as an arrival, so it happens once; the caller notices that its thread has moved. A past
 // that cannot be had keeps nothing back.
-func (a *Host) RecallChannel(ctx context.Context, row journal.Thread, bot *config.Bot, log *transcript.Log, prompt transcript.Waiting) {
+func (h *Host) RecallChannel(ctx context.Context, row journal.Thread, bot *config.Bot, log *transcript.Log, prompt transcript.Waiting) {
 	if !bot.ChannelHistory || row.ID.Transport() != room.Transport || route.Routing(bot.Routing) == route.Room || log.Places() > 0 || log.Ended() != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, recallTime)
 	defer cancel()
-	err := a.recall(ctx, row, bot, prompt)
+	err := h.recall(ctx, row, bot, prompt)
 	if err != nil && context.Cause(ctx) == nil {
-		a.Log.Warn("a conversation begins without its channel's history", "component", "discord", "event", "history_failed", "thread", row.ID, "error", err)
+		h.Log.Warn("a conversation begins without its channel's history", "component", "discord", "event", "history_failed", "thread", row.ID, "error", err)
 	}
 }
 
-func (a *Host) recall(ctx context.Context, row journal.Thread, bot *config.Bot, prompt transcript.Waiting) error {
-	h := a.Connected.Load()
-	c := discordChannel{a, row.ID}
+func (host *Host) recall(ctx context.Context, row journal.Thread, bot *config.Bot, prompt transcript.Waiting) error {
+	h := host.Connected.Load()
+	c := discordChannel{host, row.ID}
 	live := c.bot()
 	if h == nil || live == nil {
 		return nil
 	}
-	events, err := a.DB.Events(ctx, row.ID, 0, manyFirst)
+	events, err := host.DB.Events(ctx, row.ID, 0, manyFirst)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (a *Host) recall(ctx context.Context, row journal.Thread, bot *config.Bot, 
 	for n, f := range found {
 		list[n] = past.Message{ID: f.ID, From: f.From, Ours: f.Ours, Text: service.Clipped(f.Text, maxPastMessage)}
 	}
-	plan, err := a.summed(ctx, h, said.Channel, row, prompt.Principal, list)
+	plan, err := host.summed(ctx, h, said.Channel, row, prompt.Principal, list)
 	if err != nil {
 		return err
 	}
@@ -100,14 +100,14 @@ const (
 
 // summed makes the plan for a channel, and pays for a summary where one is due. Whoever
 // comes while it is being made waits for it. If it fails the newest messages go without it.
-func (a *Host) summed(ctx context.Context, h *Backend, in string, row journal.Thread, payer chat.Principal, list []past.Message) (past.Plan, error) {
+func (host *Host) summed(ctx context.Context, h *Backend, in string, row journal.Thread, payer chat.Principal, list []past.Message) (past.Plan, error) {
 	done, err := h.digests.take(ctx, in)
 	if err != nil {
 		return past.Plan{}, err
 	}
 	defer done()
 	var kept past.Kept
-	data, err := a.DB.Recall(ctx, ChannelDigests, in)
+	data, err := host.DB.Recall(ctx, ChannelDigests, in)
 	if err != nil {
 		return past.Plan{}, err
 	}
@@ -118,14 +118,14 @@ func (a *Host) summed(ctx context.Context, h *Backend, in string, row journal.Th
 	if len(plan.Older) == 0 {
 		return plan, nil
 	}
-	text, err := a.digest(ctx, digesting{agent: row.Agent, thread: row.ID, payer: payer, run: "digest-" + plan.Recent[0].ID, talks: [][]chat.Line{plan.Excerpt()}})
+	text, err := host.digest(ctx, digesting{agent: row.Agent, thread: row.ID, payer: payer, run: "digest-" + plan.Recent[0].ID, talks: [][]chat.Line{plan.Excerpt()}})
 	if err != nil {
-		a.Log.Warn("no summary of a channel could be made; its newest messages go without", "component", "discord", "event", "summary_failed", "channel", in, "error", err)
+		host.Log.Warn("no summary of a channel could be made; its newest messages go without", "component", "discord", "event", "summary_failed", "channel", in, "error", err)
 		return plan, nil
 	}
 	fresh := plan.Boundary(text)
 	if data, err = json.Marshal(fresh); err == nil {
-		err = a.DB.Remember(ctx, ChannelDigests, in, data)
+		err = host.DB.Remember(ctx, ChannelDigests, in, data)
 	}
 	plan.Summary, plan.Older = text, nil
 	return plan, err

@@ -46,7 +46,7 @@ func (h *Backend) SaveFile(ctx context.Context, thread chat.ThreadID, file chat.
 
 // shown is what an agent is shown of a file that lies somewhere: its line, and behind it its
 // picture or its words.
-func (a *Host) shown(ctx context.Context, file chat.File, data []byte, bot *config.Bot) (chat.Blocks, error) {
+func (h *Host) shown(ctx context.Context, file chat.File, data []byte, bot *config.Bot) (chat.Blocks, error) {
 	out := chat.Blocks{file}
 	switch {
 	case images.Sniff(data) != "" && bot.IncludeImages:
@@ -54,7 +54,7 @@ func (a *Host) shown(ctx context.Context, file chat.File, data []byte, bot *conf
 		if err != nil {
 			return append(out, chat.Text{Text: fmt.Sprintf("\n[%s cannot be shown as a picture: %v]", file.Name, err)}), nil
 		}
-		hash, err := a.DB.PutBlob(ctx, fitted)
+		hash, err := h.DB.PutBlob(ctx, fitted)
 		if err != nil {
 			return nil, err
 		}
@@ -115,14 +115,14 @@ const filesWait = 30 * time.Second
 
 // AwaitFiles waits until the files have come of what a run is about to show its model for the
 // first time. The journal says so, whoever fetches them; the caller notices that its thread has moved.
-func (a *Host) AwaitFiles(ctx context.Context, thread chat.ThreadID, log *transcript.Log) {
+func (h *Host) AwaitFiles(ctx context.Context, thread chat.ThreadID, log *transcript.Log) {
 	open := log.Wanted()
 	if len(open) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, filesWait)
 	defer cancel()
-	for item, err := range a.Engine(nil).Watch(ctx, thread, log.Seq()) {
+	for item, err := range h.Engine(nil).Watch(ctx, thread, log.Seq()) {
 		if err != nil || item.Event == nil {
 			continue
 		}

@@ -51,7 +51,7 @@ func (h *Backend) watchQuiet(ctx context.Context) {
 }
 
 // quietMinute is a minute, but for tests.
-func (a *Host) quietMinuteOr() time.Duration { return cmp.Or(a.IdleMinute, time.Minute) }
+func (h *Host) quietMinuteOr() time.Duration { return cmp.Or(h.IdleMinute, time.Minute) }
 
 // QuietPlace is a place where summing up is wanted.
 type QuietPlace struct {

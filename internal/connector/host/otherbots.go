@@ -11,14 +11,14 @@ import (
 
 // discordKin are the bots of this home that BOT_NAME leaves to other processes: what is for
 // one of them is not ours to answer, and not ours to tell.
-func (a *Host) discordKin() ([]Bot, error) {
-	only := a.Env("BOT_NAME")
+func (h *Host) discordKin() ([]Bot, error) {
+	only := h.Env("BOT_NAME")
 	if only == "" {
 		return nil, nil
 	}
 	var out []Bot
-	for _, name := range a.Settings.Live.Now().Bots() {
-		bot, err := a.Settings.Bot(name)
+	for _, name := range h.Settings.Live.Now().Bots() {
+		bot, err := h.Settings.Bot(name)
 		if err != nil {
 			return nil, err
 		}

@@ -37,10 +37,10 @@ func (h *Backend) Display(thread chat.ThreadID) connector.Display {
 
 // Happen brings something to a room that no platform tells of, through the bot that speaks
 // for its agent.
-func (a *Host) Happen(e discord.Happening) error {
-	a.mu.Lock()
-	h := a.backend
-	a.mu.Unlock()
+func (host *Host) Happen(e discord.Happening) error {
+	host.mu.Lock()
+	h := host.backend
+	host.mu.Unlock()
 	if h == nil {
 		return errors.New("no bot is connected to Discord here")
 	}

@@ -17,8 +17,8 @@ const takenBack = "(taken back)"
 
 // wordsNow is a message as it stands now, and whether it was taken back. The journal keeps the
 // old words; people who ask are not shown them.
-func (a *Host) wordsNow(ctx context.Context, thread chat.ThreadID, said int64, words chat.Blocks) (now chat.Blocks, gone bool, err error) {
-	versions, gone, err := a.versions(ctx, thread, said, words)
+func (h *Host) wordsNow(ctx context.Context, thread chat.ThreadID, said int64, words chat.Blocks) (now chat.Blocks, gone bool, err error) {
+	versions, gone, err := h.versions(ctx, thread, said, words)
 	if err != nil {
 		return nil, false, err
 	}
@@ -26,15 +26,15 @@ func (a *Host) wordsNow(ctx context.Context, thread chat.ThreadID, said int64, w
 }
 
 // versions are the words that a message had, the newest last.
-func (a *Host) versions(ctx context.Context, thread chat.ThreadID, said int64, words chat.Blocks) (all []chat.Blocks, gone bool, err error) {
+func (h *Host) versions(ctx context.Context, thread chat.ThreadID, said int64, words chat.Blocks) (all []chat.Blocks, gone bool, err error) {
 	all = []chat.Blocks{words}
 	for _, kind := range []chat.Kind{chat.KindEdited, chat.KindDeleted} {
-		seqs, err := a.DB.Seqs(ctx, thread, kind, said, 0, manyChanges)
+		seqs, err := h.DB.Seqs(ctx, thread, kind, said, 0, manyChanges)
 		if err != nil {
 			return nil, false, err
 		}
 		for _, seq := range seqs {
-			ev, err := a.DB.Event(ctx, thread, seq)
+			ev, err := h.DB.Event(ctx, thread, seq)
 			if err != nil {
 				return nil, false, err
 			}

@@ -70,13 +70,13 @@ const (
 const sweptScope, sweptKey = "home", "blobs_swept"
 
 // SweepDaily sweeps until ctx ends.
-func (a *Checks) SweepDaily(ctx context.Context) {
+func (c *Checks) SweepDaily(ctx context.Context) {
 	Daily(ctx, func(ctx context.Context) {
-		switch n, err := a.SweepIfDue(ctx, time.Now()); {
+		switch n, err := c.SweepIfDue(ctx, time.Now()); {
 		case err != nil && ctx.Err() == nil:
-			a.Log.Warn("unused bytes were not swept: "+err.Error(), "component", "store", "event", "sweep_failed")
+			c.Log.Warn("unused bytes were not swept: "+err.Error(), "component", "store", "event", "sweep_failed")
 		case n > 0:
-			a.Log.Info("unused bytes were swept", "component", "store", "event", "blobs_swept", "removed", n)
+			c.Log.Info("unused bytes were swept", "component", "store", "event", "blobs_swept", "removed", n)
 		}
 	})
 }
@@ -100,18 +100,18 @@ func Daily(ctx context.Context, do func(context.Context)) {
 // SweepIfDue sweeps unless some process on this home did within the last day. It says so
 // before it begins: two processes that meet here sweep twice at worst, and a sweep that
 // fails is tried again on the next day.
-func (a *Checks) SweepIfDue(ctx context.Context, now time.Time) (int, error) {
+func (c *Checks) SweepIfDue(ctx context.Context, now time.Time) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, sweepTime)
 	defer cancel()
-	text, err := a.DB.Setting(ctx, sweptScope, sweptKey)
+	text, err := c.DB.Setting(ctx, sweptScope, sweptKey)
 	if err != nil && !errors.Is(err, journal.ErrUnknown) {
 		return 0, err
 	}
 	if last, err := time.Parse(time.RFC3339, text); err == nil && now.Sub(last) < sweepEvery && !last.After(now) {
 		return 0, nil
 	}
-	if err := a.DB.SetSetting(ctx, sweptScope, sweptKey, now.UTC().Format(time.RFC3339)); err != nil {
+	if err := c.DB.SetSetting(ctx, sweptScope, sweptKey, now.UTC().Format(time.RFC3339)); err != nil {
 		return 0, err
 	}
-	return a.DB.SweepBlobs(ctx, store.SweepAfter)
+	return c.DB.SweepBlobs(ctx, store.SweepAfter)
 }

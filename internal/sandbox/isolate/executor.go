@@ -37,8 +37,8 @@ type surroundings struct {
 
 var _ sandbox.Executor = (*walledExecutor)(nil)
 
-func (a *Isolation) newWalled(s *Site, p Plan) *walledExecutor {
-	return &walledExecutor{app: a, site: s, plan: p}
+func (i *Isolation) newWalled(s *Site, p Plan) *walledExecutor {
+	return &walledExecutor{app: i, site: s, plan: p}
 }
 
 // Name implements sandbox.Executor.

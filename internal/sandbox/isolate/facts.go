@@ -19,10 +19,10 @@ var walled = []string{"namespaces", "nested namespaces", "symlink races", "landl
 
 // Facts says which sandboxes work here, which one auto means, and which walls and
 // limits hold. It tries bubblewrap, which takes some tens of milliseconds.
-func (a *Isolation) Facts(ctx context.Context) []Fact {
+func (i *Isolation) Facts(ctx context.Context) []Fact {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	made, err := a.newBwrap()
+	made, err := i.newBwrap()
 	if err == nil {
 		err = made.Probe(ctx)
 	}

@@ -67,7 +67,7 @@ type Plan struct {
 }
 
 // Plan reads the plan off the configuration and the flags.
-func (a *Isolation) Plan(bot *config.Bot, rules *permit.Profile, row journal.Thread, now chat.Terms, work engine.Work) Plan {
+func (i *Isolation) Plan(bot *config.Bot, rules *permit.Profile, row journal.Thread, now chat.Terms, work engine.Work) Plan {
 	own := bot.Profiles[rules.Name()]
 	p := Plan{Sandbox: cmp.Or(now.Sandbox, bot.Sandbox), Profile: rules.Name(), Walls: own.Walls, Own: own.Walls != "", Yes: now.Yes,
 		Hosts: append(append([]string(nil), bot.EgressHosts...), own.Hosts...), secrets: bot.Secrets, Roots: bot.SandboxRoots,
@@ -77,7 +77,7 @@ func (a *Isolation) Plan(bot *config.Bot, rules *permit.Profile, row journal.Thr
 	}
 	if p.Walls == "" {
 		p.Walls = Preferred
-		place := permit.JudgeOptions{Home: a.Home.Dir(), Workspace: row.Dir, UserHome: a.UserHome(), Who: permit.Who{Agent: row.Agent, Channel: settings.HomePlace(row.ID.Transport(), row.Place)}}
+		place := permit.JudgeOptions{Home: i.Home.Dir(), Workspace: row.Dir, UserHome: i.UserHome(), Who: permit.Who{Agent: row.Agent, Channel: settings.HomePlace(row.ID.Transport(), row.Place)}}
 		if now.Yes || unasked(rules, place, work) {
 			p.Walls = Required
 		}
@@ -103,7 +103,7 @@ func unasked(rules *permit.Profile, place permit.JudgeOptions, work engine.Work)
 
 // ExecutorFor gives what runs the commands of a thread under a plan. A command never runs
 // behind weaker walls than the plan allows; what it may not have is said by the command.
-func (a *Isolation) ExecutorFor(s *Site, p Plan) (sandbox.Executor, error) {
+func (i *Isolation) ExecutorFor(s *Site, p Plan) (sandbox.Executor, error) {
 	if err := egress.Check(proxyRules(p)); err != nil {
 		return nil, fmt.Errorf("%w (egress.hosts, profiles.%s.hosts, secrets)", err, p.Profile)
 	}
@@ -113,20 +113,20 @@ func (a *Isolation) ExecutorFor(s *Site, p Plan) (sandbox.Executor, error) {
 		if p.Own && p.Walls == Required {
 			return nil, usage.Wrap(fmt.Errorf("profile %s requires walls (profiles.%s.walls), and sandbox host has none; choose auto or bwrap", p.Profile, p.Profile))
 		}
-		return a.Executor, nil
+		return i.Executor, nil
 	case "", "auto":
 		if p.Walls == None {
-			return a.Executor, nil
+			return i.Executor, nil
 		}
-		return a.newWalled(s, p), nil
+		return i.newWalled(s, p), nil
 	case "bwrap":
 		p.Walls, p.Own = Required, true
-		return a.newWalled(s, p), nil
+		return i.newWalled(s, p), nil
 	case "docker":
 		if len(p.Hosts) > 0 {
-			a.Logs.LogOnce("egress.hosts does not hold in a container: it reaches what its own network reaches", "sandbox")
+			i.Logs.LogOnce("egress.hosts does not hold in a container: it reaches what its own network reaches", "sandbox")
 		}
-		return a.docker(rest, s.Dir)
+		return i.docker(rest, s.Dir)
 	}
 	return nil, unknownSandbox(p.Sandbox)
 }
@@ -137,58 +137,58 @@ func unknownSandbox(name string) error {
 
 // Check looks at a name before anything is begun with it. Walls that somebody
 // asked for by name are tried.
-func (a *Isolation) Check(ctx context.Context, name, dir string) error {
+func (i *Isolation) Check(ctx context.Context, name, dir string) error {
 	kind, rest, _ := strings.Cut(name, ":")
 	switch kind {
 	case "", "auto", "host":
 		return nil
 	case "bwrap":
-		if _, err := a.Probe.Executor(ctx, a); err != nil {
+		if _, err := i.Probe.Executor(ctx, i); err != nil {
 			return fmt.Errorf("sandbox bwrap does not work here: %w; or choose --sandbox host, which has no walls", err)
 		}
 		return nil
 	case "docker":
-		_, err := a.docker(rest, dir)
+		_, err := i.docker(rest, dir)
 		return err
 	}
 	return unknownSandbox(name)
 }
 
-func (a *Isolation) docker(name, dir string) (sandbox.Executor, error) {
+func (i *Isolation) docker(name, dir string) (sandbox.Executor, error) {
 	container, inside, _ := strings.Cut(name, ":")
 	if container == "" {
 		return nil, usage.Wrap(errors.New("sandbox docker needs the name of a running container: docker:NAME, or docker:NAME:/path/in/it, or sandboxContainer in the configuration"))
 	}
-	made, err := docker.New(docker.Options{Container: container, Host: dir, Inside: inside, Environ: a.Environ})
+	made, err := docker.New(docker.Options{Container: container, Host: dir, Inside: inside, Environ: i.Environ})
 	if err != nil {
 		return nil, fmt.Errorf("sandbox docker: %w", err)
 	}
 	return made, nil
 }
 
-func (a *Isolation) newBwrap() (*bwrap.Executor, error) {
+func (i *Isolation) newBwrap() (*bwrap.Executor, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("sandbox bwrap: %w", err)
 	}
-	return bwrap.New(bwrap.Options{Environ: a.Environ, Hide: a.unseen(), Launcher: self}), nil
+	return bwrap.New(bwrap.Options{Environ: i.Environ, Hide: i.unseen(), Launcher: self}), nil
 }
 
 // Announce finds out, at the start of a chat, what auto means here, and says so
 // where it means less than it should.
-func (a *Isolation) Announce(ctx context.Context, name string) {
+func (i *Isolation) Announce(ctx context.Context, name string) {
 	if name != "auto" {
 		return
 	}
-	if _, err := a.Probe.Executor(ctx, a); err != nil {
-		a.Notices.WarnOnce(fmt.Sprintf("there are no walls for commands here: %v. Those that you are asked about run without them; "+
+	if _, err := i.Probe.Executor(ctx, i); err != nil {
+		i.Notices.WarnOnce(fmt.Sprintf("there are no walls for commands here: %v. Those that you are asked about run without them; "+
 			"those that would run unasked are refused, unless --sandbox host is chosen", err))
 	}
 }
 
 // Describe is where commands of a thread run, for people: what was chosen, and what
 // that means here as far as it is known without trying.
-func (a *Isolation) Describe(chosen string, bot *config.Bot, profile string) string {
+func (i *Isolation) Describe(chosen string, bot *config.Bot, profile string) string {
 	name := cmp.Or(chosen, bot.Sandbox)
 	if name != "auto" {
 		return name
@@ -196,7 +196,7 @@ func (a *Isolation) Describe(chosen string, bot *config.Bot, profile string) str
 	if bot.Profiles[profile].Walls == None {
 		return "host"
 	}
-	switch _, err, known := a.Probe.Known(a); {
+	switch _, err, known := i.Probe.Known(i); {
 	case !known:
 		return "auto"
 	case err == nil:

@@ -73,7 +73,7 @@ func (w *SandboxProbe) try(ctx context.Context, a *Isolation, believe bool) {
 }
 
 // probeFile remembers that walls could be put up.
-func (a *Isolation) probeFile() string { return filepath.Join(a.Home.Dir(), "cache", "walls") }
+func (i *Isolation) probeFile() string { return filepath.Join(i.Home.Dir(), "cache", "walls") }
 
 // probeKey changes with everything on which it depends whether walls can be put up: the
 // program, the kernel, its settings, who we are. "": there is no program.
@@ -95,34 +95,34 @@ func probeKey() string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (a *Isolation) Remembered() bool {
-	data, err := os.ReadFile(a.probeFile())
+func (i *Isolation) Remembered() bool {
+	data, err := os.ReadFile(i.probeFile())
 	return err == nil && len(data) > 0 && string(data) == probeKey()
 }
 
 // Remember writes down that they work. That they do not is found out anew each time: somebody
 // may be about to mend it.
-func (a *Isolation) Remember(work bool) {
+func (i *Isolation) Remember(work bool) {
 	var err error
 	switch {
 	case work:
-		if _, err = a.Home.Ensure(filepath.Dir(a.probeFile())); err == nil {
-			err = datadir.WriteFile(a.probeFile(), []byte(probeKey()), 0o600)
+		if _, err = i.Home.Ensure(filepath.Dir(i.probeFile())); err == nil {
+			err = datadir.WriteFile(i.probeFile(), []byte(probeKey()), 0o600)
 		}
-	case a.Remembered():
-		err = os.Remove(a.probeFile())
+	case i.Remembered():
+		err = os.Remove(i.probeFile())
 	}
 	if err != nil {
-		a.Log.Warn("whether the sandbox works is not remembered: "+err.Error(), "component", "sandbox", "event", "walls_not_remembered")
+		i.Log.Warn("whether the sandbox works is not remembered: "+err.Error(), "component", "sandbox", "event", "walls_not_remembered")
 	}
 }
 
 // unseen is what no command may see, wherever it works.
-func (a *Isolation) unseen() []string { return append(hosttools.Keys(a.UserHome()), a.Home.Dir()) }
+func (i *Isolation) unseen() []string { return append(hosttools.Keys(i.UserHome()), i.Home.Dir()) }
 
 // UserHome is the home of whoever runs us; "" when nobody knows.
-func (a *Isolation) UserHome() string {
-	dir := a.Env("HOME")
+func (i *Isolation) UserHome() string {
+	dir := i.Env("HOME")
 	if !filepath.IsAbs(dir) {
 		dir, _ = os.UserHomeDir()
 	}

@@ -89,16 +89,16 @@ func SweepOwnDirs(pattern string) (removed int) {
 }
 
 // SweepProxyDirs removes what killed processes left of their doors, and nothing else that lies beside them.
-func (a *Isolation) SweepProxyDirs() int {
-	return SweepOwnDirs(filepath.Join(a.Home.Dir(), "run", strings.Repeat("[0-9a-f]", 8)+"*")) + SweepOwnDirs(filepath.Join(os.TempDir(), strayProxies+"*"))
+func (i *Isolation) SweepProxyDirs() int {
+	return SweepOwnDirs(filepath.Join(i.Home.Dir(), "run", strings.Repeat("[0-9a-f]", 8)+"*")) + SweepOwnDirs(filepath.Join(os.TempDir(), strayProxies+"*"))
 }
 
 // proxyDir makes the folder of a thread's door.
-func (a *Isolation) proxyDir(thread chat.ThreadID) (*OwnDir, error) {
-	if n := a.SweepProxyDirs(); n > 0 {
-		a.Log.Info("folders of processes that were killed are removed", "component", "sandbox", "event", "doors_swept", "removed", n)
+func (i *Isolation) proxyDir(thread chat.ThreadID) (*OwnDir, error) {
+	if n := i.SweepProxyDirs(); n > 0 {
+		i.Log.Info("folders of processes that were killed are removed", "component", "sandbox", "event", "doors_swept", "removed", n)
 	}
-	above, err := a.Home.Ensure(filepath.Join(a.Home.Dir(), "run"))
+	above, err := i.Home.Ensure(filepath.Join(i.Home.Dir(), "run"))
 	if err != nil {
 		return nil, err
 	}

@@ -187,13 +187,13 @@ func (s *Session) cost(ctx context.Context) (string, error) {
 func Dollars(n ledger.Nanos) string { return fmt.Sprintf("$%.4f", float64(n)/1e9) }
 
 // asked are the actions of a call that would be asked for.
-func (a *Sessions) asked(dir string, now chat.Terms, t tool.Tool, args []byte) []string {
-	p, err := a.Setup.Profile(now.Profile)
+func (s *Sessions) asked(dir string, now chat.Terms, t tool.Tool, args []byte) []string {
+	p, err := s.Setup.Profile(now.Profile)
 	if err != nil {
 		return nil
 	}
 	j := p.Judge(gate.Requests(agent.Question{Tool: t, Args: args, Touches: t.Access(args), Call: chat.ToolUse{}}),
-		permit.JudgeOptions{Home: a.Home.Dir(), Workspace: dir})
+		permit.JudgeOptions{Home: s.Home.Dir(), Workspace: dir})
 	var out []string
 	for _, d := range j.Decisions {
 		if d.Verdict == permit.Ask {

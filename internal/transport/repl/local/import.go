@@ -23,7 +23,7 @@ type Import struct {
 
 // ImportLCA takes over a session log of the Local Coding Agent as a thread. Doing
 // it twice is harmless.
-func (a *Sessions) ImportLCA(ctx context.Context, path string, o runsetup.SessionOptions, warn func(string)) (Import, error) {
+func (sessions *Sessions) ImportLCA(ctx context.Context, path string, o runsetup.SessionOptions, warn func(string)) (Import, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return Import{}, fmt.Errorf("import: %w", err)
@@ -40,24 +40,24 @@ func (a *Sessions) ImportLCA(ctx context.Context, path string, o runsetup.Sessio
 	if o.Dir == "" && runsetup.IsDir(log.Start.RepoRoot) {
 		o.Dir = log.Start.RepoRoot
 	}
-	if err := a.Setup.Check(&o); err != nil {
+	if err := sessions.Setup.Check(&o); err != nil {
 		return Import{}, err
 	}
 	name := log.Start.SessionID
 	if !settings.PlainID(name) {
 		name = id.New()
 	}
-	s := &Session{app: a, dir: o.Dir}
+	s := &Session{app: sessions, dir: o.Dir}
 	if s.thread, err = chat.NewThreadID("cli", settings.Place(o.Dir), name, o.Agent); err != nil {
 		return Import{}, err
 	}
-	if _, err := a.Service.FindThread(ctx, string(s.thread)); err == nil {
+	if _, err := sessions.Service.FindThread(ctx, string(s.thread)); err == nil {
 		return Import{ID: name, Already: true}, nil
 	} else if !errors.Is(err, journal.ErrUnknown) {
 		return Import{}, err
 	}
 	lines = session.Resume(lines, cmp.Or(o.ResumeMode, "full"), warn)
-	b, err := a.Setup.Toolbox(s.thread, o.Dir)
+	b, err := sessions.Setup.Toolbox(s.thread, o.Dir)
 	if err != nil {
 		return Import{}, err
 	}

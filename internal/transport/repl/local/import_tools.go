@@ -40,7 +40,7 @@ func ToolThread(c toollog.Channel) (chat.ThreadID, error) {
 
 // ImportToolFiles takes a channel's tool files over as a thread of their own. Doing it
 // twice is harmless.
-func (a *Sessions) ImportToolFiles(ctx context.Context, c toollog.Channel) (config.Taken, error) {
+func (s *Sessions) ImportToolFiles(ctx context.Context, c toollog.Channel) (config.Taken, error) {
 	row := config.Taken{From: filepath.Join("tools", c.Agent, c.Name), Action: "written", Detail: fmt.Sprintf("%d calls", len(c.Entries))}
 	thread, err := ToolThread(c)
 	if err != nil {
@@ -48,7 +48,7 @@ func (a *Sessions) ImportToolFiles(ctx context.Context, c toollog.Channel) (conf
 		return row, nil
 	}
 	row.To = "thread " + string(thread)
-	switch _, err := a.DB.Thread(ctx, thread); {
+	switch _, err := s.DB.Thread(ctx, thread); {
 	case err == nil:
 		row.Action = "same"
 		return row, nil
@@ -61,8 +61,8 @@ func (a *Sessions) ImportToolFiles(ctx context.Context, c toollog.Channel) (conf
 		return row, err
 	}
 	blob := chat.NewBlob(data)
-	create := journal.Thread{ID: thread, Agent: c.Agent, Place: "tools", Owner: a.Me(), Dir: a.Home.Dir()}
-	_, err = a.DB.Commit(ctx, journal.Commit{Thread: thread, Create: &create, Blobs: append(blobs, blob),
+	create := journal.Thread{ID: thread, Agent: c.Agent, Place: "tools", Owner: s.Me(), Dir: s.Home.Dir()}
+	_, err = s.DB.Commit(ctx, journal.Commit{Thread: thread, Create: &create, Blobs: append(blobs, blob),
 		Events: []chat.Event{{Thread: thread, Who: create.Owner.String(), Platform: "local", PlatformID: id.New(),
 			Body: chat.Imported{Source: row.From, Blob: blob.Hash, Count: len(lines)}}}})
 	if err != nil {

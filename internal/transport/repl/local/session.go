@@ -49,19 +49,19 @@ type Session struct {
 var _ repl.Session = (*Session)(nil)
 
 // OpenSession makes a new conversation, or takes up the one that the options name.
-func (a *Sessions) OpenSession(ctx context.Context, o runsetup.SessionOptions) (*Session, error) {
+func (sessions *Sessions) OpenSession(ctx context.Context, o runsetup.SessionOptions) (*Session, error) {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
-	if err := a.Setup.Check(&o); err != nil {
+	if err := sessions.Setup.Check(&o); err != nil {
 		return nil, err
 	}
-	s := &Session{app: a, dir: o.Dir, once: o.Once}
+	s := &Session{app: sessions, dir: o.Dir, once: o.Once}
 	lines, err := s.find(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	s.Choice = a.Overrides.For(s.thread)
+	s.Choice = sessions.Overrides.For(s.thread)
 	s.Choice.Set(func(c *overrides.Values) {
 		c.Terms = chat.Terms{Model: o.Model, Mode: o.Mode, Profile: o.Profile, MaxSteps: o.MaxSteps, Yes: o.Yes, Sandbox: o.Sandbox, By: id.New()}
 		c.CanAsk, c.Start = o.CanAsk, s.Start
@@ -72,7 +72,7 @@ func (a *Sessions) OpenSession(ctx context.Context, o runsetup.SessionOptions) (
 	if err := s.findUnfinished(ctx); err != nil {
 		return nil, err
 	}
-	s.engine = a.Engine(func(t chat.ThreadID) bool { return t == s.thread })
+	s.engine = sessions.Engine(func(t chat.ThreadID) bool { return t == s.thread })
 	if s.fresh && len(lines) > 0 {
 		if err := s.importLines(ctx, lines, o.File); err != nil {
 			return nil, err
@@ -87,9 +87,9 @@ func (a *Sessions) OpenSession(ctx context.Context, o runsetup.SessionOptions) (
 		return nil, err
 	}
 	if !o.Once {
-		s.remarks, s.deaf = a.Notices.Subscribe()
-		a.Isolation.Announce(ctx, s.Info().Sandbox)
-		a.StartBackground()
+		s.remarks, s.deaf = sessions.Notices.Subscribe()
+		sessions.Isolation.Announce(ctx, s.Info().Sandbox)
+		sessions.StartBackground()
 	}
 	return s, nil
 }
