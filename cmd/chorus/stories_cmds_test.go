@@ -29,26 +29,28 @@ type step = func(ts *testscript.TestScript, neg bool, args []string)
 // is looked for in the current directory, then in $WORK.
 func storyCommands() map[string]step {
 	return map[string]step{
-		"exits":     exits,     // exits CODE PROGRAM ARGS…: run it and expect that exit code
-		"llm":       llm,       // llm FILE [KEY…]: a model server that plays the script; sets keys and base URLs; further keys are accepted too
-		"llmsaw":    llmSaw,    // [!] llmsaw N REGEX: in the body of the N-th request; 0 is the last, -1 the one before
-		"llmkey":    llmKey,    // llmkey N KEY: the N-th request came with that key
-		"llmcount":  llmCount,  // llmcount N: that many requests were made
-		"llmwait":   llmWait,   // llmwait N: until that many requests were made
-		"llmprefix": llmPrefix, // llmprefix N: request N+1 begins with request N
-		"session":   session,   // session VAR: the id of the session that was active last
-		"sameseqs":  sameSeqs,  // sameseqs A B: both files hold the same numbered events
-		"spawn":     spawn,     // spawn NAME PROGRAM ARGS…: in the background, output to $WORK/NAME.out and NAME.err
-		"await":     await,     // await FILE REGEX: until the file holds it
-		"signal":    signalTo,  // signal NAME int|term|kill
-		"reap":      reap,      // reap NAME CODE: wait for its end; the code -1 is a death by signal
-		"term":      terminal,  // term FILE PROGRAM ARGS…: on a terminal, played by the file
-		"sql":       runSQL,    // sql STATEMENT: in the home's database
-		"http":      httpAs,    // http SERVER METHOD PATH [BODY]: with the owner's token; status and body go to $WORK/answer
-		"address":   addressOf, // address SERVER VAR: where it listens, as a URL, and without its scheme in VAR_ADDR
-		"guide":     runGuide,  // guide FILE SERVER: run the sh blocks of a guide against that server; output to $WORK/guide.out
-		"rows":      awaitRows, // rows SELECT: until the home's database gives a row
-		"escapes":   escapes,   // [!] escapes FILE: whether it holds escape codes; stdout and stderr are files too
+		"exits":     exits,       // exits CODE PROGRAM ARGS…: run it and expect that exit code
+		"llm":       llm,         // llm FILE [KEY…]: a model server that plays the script; sets keys and base URLs; further keys are accepted too
+		"llmsaw":    llmSaw,      // [!] llmsaw N REGEX: in the body of the N-th request; 0 is the last, -1 the one before
+		"llmkey":    llmKey,      // llmkey N KEY: the N-th request came with that key
+		"llmcount":  llmCount,    // llmcount N: that many requests were made
+		"llmwait":   llmWait,     // llmwait N: until that many requests were made
+		"llmprefix": llmPrefix,   // llmprefix N: request N+1 begins with request N
+		"session":   session,     // session VAR: the id of the session that was active last
+		"sameseqs":  sameSeqs,    // sameseqs A B: both files hold the same numbered events
+		"spawn":     spawn,       // spawn NAME PROGRAM ARGS…: in the background, output to $WORK/NAME.out and NAME.err
+		"await":     await,       // await FILE REGEX: until the file holds it
+		"signal":    signalTo,    // signal NAME int|term|kill
+		"reap":      reap,        // reap NAME CODE: wait for its end; the code -1 is a death by signal
+		"term":      terminal,    // term FILE PROGRAM ARGS…: on a terminal, played by the file
+		"tamper":    tamper,      // tamper WHAT: change the database behind the program's back; tampering lists how
+		"recorded":  recorded,    // recorded KEY: until the server knows which message on the platform carries a key that begins so
+		"http":      httpAs,      // http SERVER METHOD PATH [BODY]: with the owner's token; status and body go to $WORK/answer
+		"address":   addressOf,   // address SERVER VAR: where it listens, as a URL, and without its scheme in VAR_ADDR
+		"guide":     runGuide,    // guide FILE SERVER: run the sh blocks of a guide against that server; output to $WORK/guide.out
+		"json":      hasObject,   // [!] json [-in=FILE] [-count=N] FIELD…: an object of the last output, or of the file, has these fields
+		"until":     untilObject, // until [-count=N] FIELD… -- COMMAND: until its output has such an object; a command is a program or http
+		"escapes":   escapes,     // [!] escapes FILE: whether it holds escape codes; stdout and stderr are files too
 	}
 }
 
@@ -364,12 +366,39 @@ func reap(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func runSQL(ts *testscript.TestScript, neg bool, args []string) {
-	need(ts, !neg && len(args) == 1, "sql STATEMENT")
+// tampering is what stories do to a database that only a broken program, a newer one or a forger would do.
+var tampering = map[string]string{
+	"newer-schema": `PRAGMA user_version = 999`,
+	"audit-change": `DROP TRIGGER audit_no_update; UPDATE audit SET decision = 'deny' WHERE id = (SELECT max(id) - 1 FROM audit)`,
+	"audit-cut": `DROP TRIGGER audit_no_delete; DROP TRIGGER IF EXISTS audit_at_the_end;
+		DELETE FROM audit WHERE id > (SELECT max(id) - 2 FROM audit)`,
+	"unused-blob": `INSERT INTO blobs (hash, size, data, touched) VALUES ('unused', 3, x'010203', 1)`,
+	"digests":     `UPDATE events SET body = replace(body, '"digest":"', '"digest":"0') WHERE kind = 'asked'`,
+	"renderer":    `UPDATE events SET body = replace(body, '"renderer":"', '"renderer":"older-') WHERE kind = 'run_started' AND seq > 4`,
+}
+
+// recorded waits until the server knows which message of the platform carries its key: a program replies faster than any
+// person, and a reply that comes before that is a message like any other.
+func recorded(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, !neg && len(args) == 1, "recorded KEY")
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(ts.Getenv("CHORUS_HOME"), "chorus.db")+"?mode=ro")
+	ts.Check(err)
+	defer db.Close()
+	if !polltest.Soon(func() bool {
+		var n int
+		err = db.QueryRow(`SELECT count(*) FROM message_places WHERE key LIKE ? || '%'`, args[0]).Scan(&n)
+		return err == nil && n > 0
+	}) {
+		ts.Fatalf("no message was ever recorded under %s: %v", args[0], err)
+	}
+}
+
+func tamper(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, !neg && len(args) == 1 && tampering[args[0]] != "", "tamper WHAT")
 	db, err := sql.Open("sqlite", filepath.Join(ts.Getenv("CHORUS_HOME"), "chorus.db"))
 	ts.Check(err)
 	defer db.Close()
-	_, err = db.Exec(args[0])
+	_, err = db.Exec(tampering[args[0]])
 	ts.Check(err)
 }
 

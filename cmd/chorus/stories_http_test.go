@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,8 +11,6 @@ import (
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"chorus/internal/polltest"
 )
 
 // storyRoot is the repository, wherever a story stands.
@@ -21,10 +18,20 @@ var storyRoot, _ = filepath.Abs(filepath.Join("..", ".."))
 
 var listens = regexp.MustCompile(`listening on (http://\S+)`)
 
-// httpAs asks a server that was spawned, as the owner of the home; "-" before the method: as nobody.
+const httpUsage = "http SERVER METHOD PATH [BODY]"
+
+// httpAs asks a server that was spawned, as the owner of the home; "-" before the method: without a token.
 func httpAs(ts *testscript.TestScript, neg bool, args []string) {
-	need(ts, !neg && (len(args) == 3 || len(args) == 4), "http SERVER METHOD PATH [BODY]")
-	s := stageOf(ts)
+	need(ts, !neg && (len(args) == 3 || len(args) == 4), httpUsage)
+	status, body := request(ts, args)
+	answer := fmt.Sprintf("%d\n%s\n", status, body)
+	ts.Logf("%s", answer)
+	ts.Check(os.WriteFile(filepath.Join(stageOf(ts).work, "answer"), []byte(answer), 0o600))
+}
+
+// request makes one request, with the arguments of the command http.
+func request(ts *testscript.TestScript, args []string) (int, []byte) {
+	need(ts, len(args) == 3 || len(args) == 4, httpUsage)
 	at := whereIs(ts, args[0])
 	var body io.Reader
 	if len(args) == 4 {
@@ -49,9 +56,7 @@ func httpAs(ts *testscript.TestScript, neg bool, args []string) {
 	defer res.Body.Close()
 	data, err := io.ReadAll(res.Body)
 	ts.Check(err)
-	answer := fmt.Sprintf("%d\n%s\n", res.StatusCode, data)
-	ts.Logf("%s", answer)
-	ts.Check(os.WriteFile(filepath.Join(s.work, "answer"), []byte(answer), 0o600))
+	return res.StatusCode, data
 }
 
 // whereIs is the URL of a server that was spawned.
@@ -102,18 +107,4 @@ func runGuide(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(path, []byte(script), 0o600))
 	ts.Check(ts.Exec("sh", path))
 	ts.Check(os.WriteFile(filepath.Join(stageOf(ts).work, "guide.out"), []byte(ts.ReadFile("stdout")), 0o600))
-}
-
-func awaitRows(ts *testscript.TestScript, neg bool, args []string) {
-	need(ts, !neg && len(args) == 1, "rows SELECT")
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(ts.Getenv("CHORUS_HOME"), "chorus.db")+"?mode=ro")
-	ts.Check(err)
-	defer db.Close()
-	if !polltest.Soon(func() bool {
-		var n int
-		err = db.QueryRow("SELECT count(*) FROM (" + args[0] + ")").Scan(&n)
-		return err == nil && n > 0
-	}) {
-		ts.Fatalf("there never was a row: %v", err)
-	}
 }

@@ -16,7 +16,7 @@ import (
 // it seven hundred times. So under -race the program of a story is built without it, but
 // for those stories in which most happens at once. With STORIES_RACE=1 (make race) it looks at all of them.
 var racing = []string{
-	"chat_reload", "discord_serve", "loop_parallel_and_denial", "mcp_servers", "server_client", "serve_orders", "steer_and_abort", "term_steer_and_stop",
+	"chat_reload", "discord_serve", "loop_parallel_and_denial", "mcp_servers", "server_client", "serve_bad_requests", "steer_and_abort", "term_steer_and_stop",
 	"two_processes",
 }
 
@@ -57,7 +57,7 @@ func (q *quickProgram) build() (string, error) {
 			q.err = fmt.Errorf("build the program of the stories: %w\n%s", err, text)
 			return
 		}
-		for _, name := range []string{"patient", "mcpserver"} {
+		for _, name := range []string{"nopoll", "mcpserver"} {
 			q.err = errors.Join(q.err, os.Symlink(program, filepath.Join(q.dir, name)))
 		}
 	})

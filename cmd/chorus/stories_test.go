@@ -34,19 +34,19 @@ func TestMain(m *testing.M) {
 	if code, ours := isolate.LaunchSandboxed(os.Args[1:]); ours { // a sandbox knows us by our file, not by our name
 		os.Exit(code)
 	}
-	testscript.Main(sealed{m}, map[string]func(){"chorus": main, "patient": patient, "mcpserver": mcpServer})
+	testscript.Main(leakChecked{m}, map[string]func(){"chorus": main, "nopoll": nopoll, "mcpserver": mcpServer})
 }
 
-// patient is the program, but it looks only every hour by itself at what other processes did.
-func patient() {
+// nopoll is the program, but it polls for what other processes did only every hour, so that a story notices a lost wake-up.
+func nopoll() {
 	c := &cli{console: repl.Standard(), getenv: os.Getenv, sweep: time.Hour}
 	os.Exit(c.run(os.Args[1:]))
 }
 
-// sealed fails when the tests leave goroutines behind.
-type sealed struct{ *testing.M }
+// leakChecked fails when the tests leave goroutines behind.
+type leakChecked struct{ *testing.M }
 
-func (s sealed) Run() int {
+func (s leakChecked) Run() int {
 	code := s.M.Run()
 	quick.remove()
 	if err := goleak.Find(); err != nil && code == 0 {
@@ -85,7 +85,7 @@ func beginStory(env *testscript.Env) error {
 	} {
 		env.Setenv(name, value)
 	}
-	if !wallsWork() { // stories of walls are skipped there; the others run without
+	if !sandboxWorks() { // stories of the sandbox are skipped there; the others run without it
 		env.Setenv("CHORUS_SANDBOX", "host")
 	}
 	if err := unraced(env); err != nil {
@@ -97,18 +97,18 @@ func beginStory(env *testscript.Env) error {
 	return nil
 }
 
-// wallsWork reports whether walls can be put up here; all stories ask.
-var wallsWork = sync.OnceValue(func() bool {
+// sandboxWorks reports whether bubblewrap works here. Every story asks, so the answer is kept.
+var sandboxWorks = sync.OnceValue(func() bool {
 	return exec.Command("bwrap", "--ro-bind", "/", "/", "--unshare-all", "true").Run() == nil
 })
 
-// storyCondition knows root, who may write everywhere, bwrap, where walls can be built, and pty.
+// storyCondition knows root, who may write everywhere, bwrap, where the sandbox works, and pty.
 func storyCondition(name string) (bool, error) {
 	switch name {
 	case "root":
 		return os.Geteuid() == 0, nil
 	case "bwrap":
-		return wallsWork(), nil
+		return sandboxWorks(), nil
 	case "pty":
 		if _, err := os.Stat("/dev/ptmx"); err != nil && os.Getenv("CI") != "true" {
 			return false, nil
