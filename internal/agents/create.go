@@ -26,7 +26,7 @@ var embedded embed.FS
 // Create makes an agent from the template and what is given (empty fields: the
 // template's). Whatever fails, no half agent is left; a missing git program is
 // only a warning.
-func (r *Roster) Create(ctx context.Context, given Agent) (Agent, error) {
+func (r *Store) Create(ctx context.Context, given Agent) (Agent, error) {
 	if !chat.ValidAgentName(given.Name) {
 		return Agent{}, fmt.Errorf("create agent %.80q: %w", given.Name, ErrName)
 	}
@@ -39,7 +39,7 @@ func (r *Roster) Create(ctx context.Context, given Agent) (Agent, error) {
 	return a, nil
 }
 
-func (r *Roster) create(ctx context.Context, given Agent) (Agent, error) {
+func (r *Store) create(ctx context.Context, given Agent) (Agent, error) {
 	dir := r.Home.AgentDir(given.Name)
 	if _, err := r.Home.Ensure(r.Home.Agents()); err != nil {
 		return Agent{}, err
@@ -69,7 +69,7 @@ func (r *Roster) create(ctx context.Context, given Agent) (Agent, error) {
 }
 
 // build fills the folder of an agent in the making.
-func (r *Roster) build(ctx context.Context, dir string, given Agent) (Agent, error) {
+func (r *Store) build(ctx context.Context, dir string, given Agent) (Agent, error) {
 	for _, name := range []string{docsDir, sessionsDir, processesDir, workspaceDir} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
 			return Agent{}, err
@@ -106,7 +106,7 @@ func (r *Roster) build(ctx context.Context, dir string, given Agent) (Agent, err
 }
 
 // merge puts what is given over the template's agent.json.
-func (r *Roster) merge(dir string, given Agent) (Agent, error) {
+func (r *Store) merge(dir string, given Agent) (Agent, error) {
 	data, err := os.ReadFile(filepath.Join(dir, fileName))
 	if err != nil {
 		return Agent{}, err

@@ -87,7 +87,7 @@ func (m *memory) DeleteAgent(_ context.Context, name string) error {
 }
 
 type fixture struct {
-	*Roster
+	*Store
 	rows     *memory
 	warnings []string
 	now      time.Time
@@ -102,7 +102,7 @@ func setup(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	f := &fixture{rows: &memory{rows: map[string][]byte{}}, now: noon}
-	f.Roster = New(Config{
+	f.Store = New(Config{
 		Home: h, Rows: f.rows,
 		Model: func(name string) error {
 			if name != "demo/echo" && name != "demo/guide" {

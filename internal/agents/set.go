@@ -15,7 +15,7 @@ import (
 // configurable are the keys that Configure changes.
 var configurable = []string{"systemPrompt", "model", "permissions", "tools", "webSearch"}
 
-func (r *Roster) set(a *Agent, key, value string) error {
+func (r *Store) set(a *Agent, key, value string) error {
 	if modern, ok := spellings[key]; ok {
 		key = modern
 	}
@@ -54,7 +54,7 @@ func (r *Roster) set(a *Agent, key, value string) error {
 }
 
 // setOther writes a setting that others know, where it stands in the file.
-func (r *Roster) setOther(a *Agent, key, value string) error {
+func (r *Store) setOther(a *Agent, key, value string) error {
 	if r.Other == nil {
 		return unknownKey(key)
 	}
@@ -71,7 +71,7 @@ func (r *Roster) setOther(a *Agent, key, value string) error {
 	return a.put(strings.Split(path, "."), raw)
 }
 
-func (r *Roster) unset(a *Agent, key string) error {
+func (r *Store) unset(a *Agent, key string) error {
 	if modern, ok := spellings[key]; ok {
 		key = modern
 	}

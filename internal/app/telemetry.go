@@ -74,7 +74,7 @@ func (a *App) snapshot(ctx context.Context) (telemetry.Snapshot, error) {
 	if e != nil {
 		s.Actors, s.Abandoned, s.Lost = e.Actors(), e.Abandoned(), e.Fenced()
 	}
-	threads, err := a.DB.Stirring(ctx)
+	threads, err := a.DB.ActiveThreads(ctx)
 	if err != nil {
 		return s, err
 	}

@@ -7,9 +7,9 @@ import (
 	"chorus/internal/chat"
 )
 
-// Desk is where questions lie, for whoever shows them to people: a terminal, a chat
+// Approvals is where questions lie, for whoever shows them to people: a terminal, a chat
 // platform, an API. All of them see the same questions, and the first answer wins.
-type Desk interface {
+type Approvals interface {
 	// Approvals lists them. Those whose time is over are ended before.
 	Approvals(ctx context.Context, f Filter) ([]Approval, error)
 	// WatchApprovals yields those the filter lets through as they are now, and each

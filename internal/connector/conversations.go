@@ -26,7 +26,7 @@ type Conversations interface {
 	// RunOf is the run that took a prompt; "": none has.
 	RunOf(ctx context.Context, thread chat.ThreadID, seq int64) (string, error)
 	// Untaken are the numbers of the prompts that wait, the oldest first.
-	Untaken(ctx context.Context, thread chat.ThreadID) ([]int64, error)
+	PendingPrompts(ctx context.Context, thread chat.ThreadID) ([]int64, error)
 	// WindowUse is how many tokens the next request of a conversation would have.
 	WindowUse(ctx context.Context, thread chat.ThreadID) (int, error)
 	// Defaults are an agent's model and profile in a channel where nobody chose others.

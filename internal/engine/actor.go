@@ -134,7 +134,7 @@ func (a *actor) work() (stay bool) {
 	held, err := takeLock(e.LockDir, a.thread)
 	if errors.Is(err, lockfile.ErrHeld) {
 		if news {
-			e.Neighbours.Ring(a.thread)
+			e.Neighbours.Notify(a.thread)
 		}
 		return false // whoever has it sees what we saw
 	}

@@ -19,7 +19,7 @@ import (
 	"chorus/internal/tool"
 )
 
-var _ approval.Desk = (*Engine)(nil)
+var _ approval.Approvals = (*Engine)(nil)
 
 // Asking is how people are asked when a call needs somebody's yes.
 type Asking struct {

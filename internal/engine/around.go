@@ -22,10 +22,10 @@ func (a *actor) forOthers() bool {
 func (a *actor) passOn() {
 	switch {
 	case a.log == nil && a.engine.ctx.Err() != nil:
-		a.engine.Neighbours.Ring(a.thread)
+		a.engine.Neighbours.Notify(a.thread)
 	case a.log != nil && a.log.Seq() > a.passed && a.forOthers():
 		a.passed = a.log.Seq()
-		a.engine.Neighbours.Ring(a.thread)
+		a.engine.Neighbours.Notify(a.thread)
 	}
 }
 
@@ -35,11 +35,11 @@ const ringRest = 10 * time.Millisecond
 
 // listenAround opens the ear for other processes. Without one (a file system that has no
 // sockets, a folder that cannot be written) the sweep sees what they do.
-func (e *Engine) listenAround() *peernotify.Ear {
+func (e *Engine) listenAround() *peernotify.Subscription {
 	if e.Neighbours == nil || e.ctx.Err() != nil {
 		return nil
 	}
-	ear, err := e.Neighbours.Listen()
+	ear, err := e.Neighbours.Subscribe()
 	if err != nil {
 		e.Log.Debug("other processes cannot ring here", "component", "engine", "event", "no_bell", "error", err)
 		return nil
@@ -49,8 +49,8 @@ func (e *Engine) listenAround() *peernotify.Ear {
 
 // hear looks where other processes rang, until it is time to look at everything; false
 // when the engine stops.
-func (e *Engine) hear(ear *peernotify.Ear, tick <-chan time.Time) bool {
-	rings := ear.Bell()
+func (e *Engine) hear(ear *peernotify.Subscription, tick <-chan time.Time) bool {
+	rings := ear.Woken()
 	var rested <-chan time.Time
 	for {
 		select {
@@ -59,7 +59,7 @@ func (e *Engine) hear(ear *peernotify.Ear, tick <-chan time.Time) bool {
 		case <-tick:
 			return true
 		case <-rested:
-			rings, rested = ear.Bell(), nil
+			rings, rested = ear.Woken(), nil
 		case <-rings:
 			e.heard(ear.Take())
 			rings, rested = nil, time.After(ringRest)

@@ -29,7 +29,7 @@ func newStreet(t *testing.T, tools ...tool.Tool) *rig {
 	return r
 }
 
-func (r *rig) bells() *peernotify.Bells { return peernotify.In(filepath.Join(r.dir, "bells")) }
+func (r *rig) bells() *peernotify.Peers { return peernotify.In(filepath.Join(r.dir, "bells")) }
 
 // listening waits until that many processes listen.
 func (r *rig) listening(n int) {
@@ -180,7 +180,7 @@ func TestWaitingWordsArePassedOn(t *testing.T) {
 func TestRunsRingNowhere(t *testing.T) {
 	t.Parallel()
 	r := newStreet(t, echo(true), echo(false))
-	ear, err := r.bells().Listen()
+	ear, err := r.bells().Subscribe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,8 +188,8 @@ func TestRunsRingNowhere(t *testing.T) {
 	r.say("!call act {}\n!---\n!call look {}\n!---\n!say over")
 	r.untilEnds(1)
 	const last = chat.ThreadID("cli:here:last@helper")
-	r.bells().Ring(last)
-	<-ear.Bell()
+	r.bells().Notify(last)
+	<-ear.Woken()
 	if threads, _ := ear.Take(); len(threads) != 1 || threads[0] != last {
 		t.Errorf("rung for %q", threads)
 	}

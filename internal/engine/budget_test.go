@@ -119,11 +119,11 @@ type looked struct {
 	many chan struct{}
 }
 
-func (l *looked) Stirring(ctx context.Context) ([]journal.Thread, error) {
+func (l *looked) ActiveThreads(ctx context.Context) ([]journal.Thread, error) {
 	if l.n.Add(1) == 20 {
 		close(l.many)
 	}
-	return l.DB.Stirring(ctx)
+	return l.DB.ActiveThreads(ctx)
 }
 
 // counting is a model that tells how often it was used.

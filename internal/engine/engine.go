@@ -45,10 +45,10 @@ type Reader interface {
 
 // Watcher is the part of the store that shows what has moved and what is due.
 type Watcher interface {
-	Stirring(ctx context.Context) ([]journal.Thread, error)
+	ActiveThreads(ctx context.Context) ([]journal.Thread, error)
 	DataVersion(ctx context.Context) (int64, error)
 	LastRun(ctx context.Context, thread chat.ThreadID) (string, error)
-	Untaken(ctx context.Context, thread chat.ThreadID) ([]int64, error)
+	PendingPrompts(ctx context.Context, thread chat.ThreadID) ([]int64, error)
 }
 
 // Books is the part of the store that keeps approvals and money.
@@ -105,7 +105,7 @@ type Config struct {
 	// what is written here. A thread named in Wake needs no leave.
 	Adopt      func(chat.ThreadID) bool
 	LockDir    string
-	Neighbours *peernotify.Bells // rings between the processes of this home; nil: only the sweep sees what others do
+	Neighbours *peernotify.Peers // rings between the processes of this home; nil: only the sweep sees what others do
 	MaxWaiting int               // prompts waiting in a thread; 0: DefaultMaxWaiting
 	IdleAfter  time.Duration     // 0: DefaultIdleAfter
 	SweepEvery time.Duration     // 0: DefaultSweep
@@ -247,7 +247,7 @@ func (e *Engine) moved(thread chat.ThreadID, events []chat.Event) {
 	e.Bus.Ring(thread, bus.Note{Events: events})
 	e.ringDesks()
 	if !e.Adopt(thread) {
-		e.Neighbours.Ring(thread)
+		e.Neighbours.Notify(thread)
 		return
 	}
 	for _, ev := range events {
@@ -300,7 +300,7 @@ func (e *Engine) Abort(ctx context.Context, thread chat.ThreadID, by string, all
 	if !all || row.Waiting == 0 {
 		return false, nil
 	}
-	seqs, err := e.quick.Untaken(ctx, thread)
+	seqs, err := e.quick.PendingPrompts(ctx, thread)
 	if err != nil {
 		return false, fmt.Errorf("abort: %w", err)
 	}
@@ -353,7 +353,7 @@ func (e *Engine) sweep() {
 }
 
 func (e *Engine) stir() {
-	threads, err := e.quick.Stirring(e.ctx)
+	threads, err := e.quick.ActiveThreads(e.ctx)
 	if err != nil {
 		if e.ctx.Err() == nil {
 			e.Log.Warn("sweep could not read the threads that moved", "component", "engine", "event", "sweep_failed", "error", err)

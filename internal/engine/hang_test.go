@@ -145,8 +145,8 @@ func (j hungJournal) Snapshot(ctx context.Context, id chat.ThreadID, codec strin
 func (j hungJournal) Blob(ctx context.Context, hash string) ([]byte, error) {
 	return through(ctx, j.h, "Journal.Blob", func() ([]byte, error) { return j.Journal.Blob(ctx, hash) })
 }
-func (j hungJournal) Stirring(ctx context.Context) ([]journal.Thread, error) {
-	return through(ctx, j.h, "Journal.Stirring", func() ([]journal.Thread, error) { return j.Journal.Stirring(ctx) })
+func (j hungJournal) ActiveThreads(ctx context.Context) ([]journal.Thread, error) {
+	return through(ctx, j.h, "Journal.Stirring", func() ([]journal.Thread, error) { return j.Journal.ActiveThreads(ctx) })
 }
 func (j hungJournal) DataVersion(ctx context.Context) (int64, error) {
 	return through(ctx, j.h, "Journal.DataVersion", func() (int64, error) { return j.Journal.DataVersion(ctx) })
@@ -154,8 +154,8 @@ func (j hungJournal) DataVersion(ctx context.Context) (int64, error) {
 func (j hungJournal) LastRun(ctx context.Context, id chat.ThreadID) (string, error) {
 	return through(ctx, j.h, "Journal.LastRun", func() (string, error) { return j.Journal.LastRun(ctx, id) })
 }
-func (j hungJournal) Untaken(ctx context.Context, id chat.ThreadID) ([]int64, error) {
-	return through(ctx, j.h, "Journal.Untaken", func() ([]int64, error) { return j.Journal.Untaken(ctx, id) })
+func (j hungJournal) PendingPrompts(ctx context.Context, id chat.ThreadID) ([]int64, error) {
+	return through(ctx, j.h, "Journal.Untaken", func() ([]int64, error) { return j.Journal.PendingPrompts(ctx, id) })
 }
 func (j hungJournal) Approval(ctx context.Context, id string) (approval.Approval, error) {
 	return through(ctx, j.h, "Journal.Approval", func() (approval.Approval, error) { return j.Journal.Approval(ctx, id) })

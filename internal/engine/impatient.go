@@ -98,9 +98,9 @@ func (j impatient) Blob(ctx context.Context, hash string) ([]byte, error) {
 	return within(ctx, j.e, func(ctx context.Context) ([]byte, error) { return j.inner.Blob(ctx, hash) })
 }
 
-// Stirring implements Journal.
-func (j impatient) Stirring(ctx context.Context) ([]journal.Thread, error) {
-	return within(ctx, j.e, j.inner.Stirring)
+// ActiveThreads implements Journal.
+func (j impatient) ActiveThreads(ctx context.Context) ([]journal.Thread, error) {
+	return within(ctx, j.e, j.inner.ActiveThreads)
 }
 
 // DataVersion implements Journal.
@@ -113,9 +113,9 @@ func (j impatient) LastRun(ctx context.Context, thread chat.ThreadID) (string, e
 	return within(ctx, j.e, func(ctx context.Context) (string, error) { return j.inner.LastRun(ctx, thread) })
 }
 
-// Untaken implements Journal.
-func (j impatient) Untaken(ctx context.Context, thread chat.ThreadID) ([]int64, error) {
-	return within(ctx, j.e, func(ctx context.Context) ([]int64, error) { return j.inner.Untaken(ctx, thread) })
+// PendingPrompts implements Journal.
+func (j impatient) PendingPrompts(ctx context.Context, thread chat.ThreadID) ([]int64, error) {
+	return within(ctx, j.e, func(ctx context.Context) ([]int64, error) { return j.inner.PendingPrompts(ctx, thread) })
 }
 
 // Approval implements Journal.

@@ -172,12 +172,12 @@ func unruly(j permit.Judgement) string {
 	return strings.TrimSuffix("no rule can allow this unasked: "+j.Decision.Why, ": ")
 }
 
-// manyAsked is how many earlier questions are looked at for samples.
-const manyAsked = 50
+// maxAsked is how many earlier questions are looked at for samples.
+const maxAsked = 50
 
 // askedBefore is what the same agent asked the same person before, the newest first.
 func (g *Gate) askedBefore(ctx context.Context, q approval.Approval) ([]string, error) {
-	list, err := g.DB.Approvals(ctx, approval.Filter{Newest: true, Limit: manyAsked})
+	list, err := g.DB.Approvals(ctx, approval.Filter{Newest: true, Limit: maxAsked})
 	if err != nil {
 		return nil, err
 	}

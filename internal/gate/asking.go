@@ -47,7 +47,7 @@ func (g *Gate) variables() []string {
 
 // Approvals is where questions of all threads lie. It answers them in the journal, and runs
 // nothing itself: whoever has the thread goes on with it.
-func (g *Gate) Approvals() approval.Desk { return g.Engine(nil) }
+func (g *Gate) Approvals() approval.Approvals { return g.Engine(nil) }
 
 // FindApproval finds an approval by the beginning of its id. Without one it is the
 // only question there is.

@@ -20,7 +20,7 @@ import (
 // channel and of the agent. What is done, all of them must allow.
 type Limits struct {
 	Bot      *config.Bot
-	Grants   rights.Book
+	Grants   rights.Policy
 	Channels []config.Channel // those that mean this channel
 	Find     func(name string) (*permit.Profile, error)
 	Loaded   map[string]*permit.Profile
@@ -74,8 +74,8 @@ const ownerToken = string(chat.TokenHolder) + "/role:" + chat.OwnerRole
 
 // Grants is who has which rights: what is configured, the closest name first, and for
 // whom nothing is: whoever sits at the terminal is not limited, others are standard.
-func Grants(bot *config.Bot) rights.Book {
-	b := rights.Book{Editors: []string{string(chat.LocalUser), ownerToken}}
+func Grants(bot *config.Bot) rights.Policy {
+	b := rights.Policy{Editors: []string{string(chat.LocalUser), ownerToken}}
 	for _, g := range bot.Access {
 		b.Grants = append(b.Grants, rights.Grant{To: g.To, Profile: g.Profile})
 	}

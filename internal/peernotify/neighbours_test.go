@@ -24,10 +24,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const one, two = chat.ThreadID("cli:here:one@helper"), chat.ThreadID("cli:here:two@helper")
 
 // process is what one process has of a home.
-func process(t *testing.T, dir string) (*Bells, *Ear) {
+func process(t *testing.T, dir string) (*Peers, *Subscription) {
 	t.Helper()
 	b := In(dir)
-	ear, err := b.Listen()
+	ear, err := b.Subscribe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,13 +36,13 @@ func process(t *testing.T, dir string) (*Bells, *Ear) {
 }
 
 // rung waits until all of them were heard.
-func rung(t *testing.T, ear *Ear, want ...chat.ThreadID) {
+func rung(t *testing.T, ear *Subscription, want ...chat.ThreadID) {
 	t.Helper()
 	late := time.NewTimer(time.Minute)
 	defer late.Stop()
 	for len(want) > 0 {
 		select {
-		case <-ear.Bell():
+		case <-ear.Woken():
 		case <-late.C:
 			t.Fatalf("never heard %v", want)
 		}
@@ -59,7 +59,7 @@ func rung(t *testing.T, ear *Ear, want ...chat.ThreadID) {
 	}
 }
 
-func quiet(t *testing.T, ear *Ear) {
+func quiet(t *testing.T, ear *Subscription) {
 	t.Helper()
 	if threads, many := ear.Take(); len(threads) > 0 || many {
 		t.Errorf("heard %q, %v", threads, many)
@@ -83,29 +83,29 @@ func names(t *testing.T, dir string) []string {
 func TestRing(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run", "bells")
-	In(dir).Ring(one) // nobody is there
+	In(dir).Notify(one) // nobody is there
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("ringing made the folder: %v", err)
 	}
 	a, earA := process(t, dir)
 	_, earB := process(t, dir)
 	_, earC := process(t, dir)
-	a.Ring(one)
+	a.Notify(one)
 	rung(t, earB, one)
 	rung(t, earC, one)
-	In(dir).Ring(two) // somebody who does not listen
-	for _, ear := range []*Ear{earA, earB, earC} {
+	In(dir).Notify(two) // somebody who does not listen
+	for _, ear := range []*Subscription{earA, earB, earC} {
 		rung(t, ear, two)
 	}
 	quiet(t, earA)
-	for _, ear := range []*Ear{earA, earB, earC} {
+	for _, ear := range []*Subscription{earA, earB, earC} {
 		ear.Close()
 		ear.Close()
 	}
 	if left := names(t, dir); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
-	a.Ring(one)
+	a.Notify(one)
 	quiet(t, earB)
 }
 
@@ -117,7 +117,7 @@ func TestDeepHome(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), strings.Repeat("deep", 30), strings.Repeat("deeper", 30))
 	_, ear := process(t, dir)
-	In(dir).Ring(one)
+	In(dir).Notify(one)
 	rung(t, ear, one)
 	ear.Close()
 	if left := names(t, dir); len(left) > 0 {
@@ -152,7 +152,7 @@ func TestDeadBells(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, ear := process(t, dir)
-	In(dir).Ring(one)
+	In(dir).Notify(one)
 	rung(t, ear, one)
 	ear.Close()
 	if left := names(t, dir); !slices.Equal(left, []string{"file", "new"}) {
@@ -179,16 +179,16 @@ func TestNoBells(t *testing.T) {
 	}
 	for _, dir := range []string{file, filepath.Join(file, "below"), "/proc/self"} { // the kernel's own folders refuse sockets even to root
 		b := In(dir)
-		if ear, err := b.Listen(); err == nil {
+		if ear, err := b.Subscribe(); err == nil {
 			ear.Close()
 			t.Errorf("listens in %s", dir)
 		}
-		b.Ring(one)
+		b.Notify(one)
 	}
-	(*Bells)(nil).Ring(one)
-	var none *Ear
+	(*Peers)(nil).Notify(one)
+	var none *Subscription
 	none.Close()
-	if none.Bell() != nil {
+	if none.Woken() != nil {
 		t.Error("a nil ear hears")
 	}
 }
@@ -199,15 +199,15 @@ func TestStrangeWords(t *testing.T) {
 	dir := t.TempDir()
 	_, ear := process(t, dir)
 	for _, words := range []string{"", "nonsense", "\xff\xff:a:b", "CLI:a:b", "cli:a:b" + strings.Repeat("b", 5000), strings.Repeat("x", 60_000)} {
-		shout(t, dir, words)
+		send(t, dir, words)
 	}
-	In(dir).Ring(one)
+	In(dir).Notify(one)
 	rung(t, ear, one)
 	quiet(t, ear)
 }
 
-// shout sends any words to every bell, and tries again where there is no room.
-func shout(t *testing.T, dir, words string) {
+// send sends any words to every bell, and tries again where there is no room.
+func send(t *testing.T, dir, words string) {
 	t.Helper()
 	fd, err := newSocket()
 	if err != nil {
@@ -225,20 +225,20 @@ func shout(t *testing.T, dir, words string) {
 func TestStorm(t *testing.T) {
 	t.Parallel()
 	b := In(t.TempDir())
-	ear, err := b.Listen()
+	ear, err := b.Subscribe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer ear.Close()
-	for range 10 * manyThreads {
+	for range 10 * maxThreads {
 		ear.put(one)
 		ear.put(two)
 	}
 	rung(t, ear, one, two)
-	for i := range 10 * manyThreads {
+	for i := range 10 * maxThreads {
 		ear.put(chat.ThreadID(fmt.Sprintf("cli:here:%d", i)))
 	}
-	<-ear.Bell()
+	<-ear.Woken()
 	if threads, many := ear.Take(); len(threads) > 0 || !many {
 		t.Errorf("%d threads, %v", len(threads), many)
 	}
@@ -257,7 +257,7 @@ func TestRingNeverWaits(t *testing.T) {
 	_, ear := process(t, dir)
 	b := In(dir)
 	for range 5000 { // more than any queue holds
-		b.Ring(one)
+		b.Notify(one)
 	}
 	rung(t, ear, one)
 	if _, err := os.Stat(filepath.Join(dir, "deaf")); err != nil {

@@ -94,8 +94,8 @@ type Grant struct {
 	Profile string
 }
 
-// Book is who has which rights.
-type Book struct {
+// Policy is who has which rights.
+type Policy struct {
 	Grants  []Grant  // the first one that names somebody counts
 	Editors []string // who may change permissions, written as To of a grant
 	// Order are chains of profiles of which each allows no more than those before it.
@@ -111,7 +111,7 @@ func Presets() [][]string { return [][]string{{"open", "standard", "locked"}, {"
 
 // Of are the rights of one principal, never more than those of whoever it acts for;
 // nobody in particular has none.
-func (b Book) Of(p chat.Principal) Rights {
+func (b Policy) Of(p chat.Principal) Rights {
 	var r Rights
 	for _, q := range b.Behind(p) {
 		g, ok := b.Grant(q)
@@ -124,7 +124,7 @@ func (b Book) Of(p chat.Principal) Rights {
 }
 
 // Grant is the one that holds for a principal by itself, whoever it acts for.
-func (b Book) Grant(p chat.Principal) (Grant, bool) {
+func (b Policy) Grant(p chat.Principal) (Grant, bool) {
 	if p.Kind == "" || p.ID == "" {
 		return Grant{}, false
 	}
@@ -142,7 +142,7 @@ const longest = 16
 // Behind are those whose rights all count when a principal does something: itself, and
 // whoever it acts for. What runs by itself and has no grant of its own (an agent, a
 // task, a schedule) counts as nobody but them. There is always at least one.
-func (b Book) Behind(p chat.Principal) []chat.Principal {
+func (b Policy) Behind(p chat.Principal) []chat.Principal {
 	var out []chat.Principal
 	for at, n := &p, 0; at != nil; at, n = at.For, n+1 {
 		if n == longest {
@@ -179,7 +179,7 @@ func names(to string, p chat.Principal) bool {
 // OfRun are the rights of a run that works on the words of these principals: what all
 // of them may. Merged messages, and a steer by somebody who may less, lower them from
 // there on. Without anybody there are none.
-func (b Book) OfRun(principals ...chat.Principal) Rights {
+func (b Policy) OfRun(principals ...chat.Principal) Rights {
 	if len(principals) == 0 {
 		return None()
 	}
@@ -193,7 +193,7 @@ func (b Book) OfRun(principals ...chat.Principal) Rights {
 // MayGive reports whether everybody on whose word it is done may give a profile to an
 // agent or a channel, and if not, why. Nobody gives more than they have, and only
 // people whom Editors names give at all.
-func (b Book) MayGive(profile string, givers ...chat.Principal) (bool, string) {
+func (b Policy) MayGive(profile string, givers ...chat.Principal) (bool, string) {
 	if len(givers) == 0 {
 		return false, "nobody in particular may change permissions"
 	}
@@ -219,7 +219,7 @@ func (b Book) MayGive(profile string, givers ...chat.Principal) (bool, string) {
 }
 
 // Narrower reports whether a profile certainly allows no more than another.
-func (b Book) Narrower(profile, than string) bool {
+func (b Policy) Narrower(profile, than string) bool {
 	if profile == than || than == b.Widest {
 		return profile != ""
 	}

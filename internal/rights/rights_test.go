@@ -17,7 +17,7 @@ var (
 	robot = chat.Principal{Kind: chat.OtherAgent, ID: "helper", Roles: []string{"admin"}}
 )
 
-var book = Book{
+var book = Policy{
 	Grants: []Grant{{"local", "open"}, {"discord/role:admin", "standard"}, {"token:ci", "custom"}, {"discord", "guarded"}, {"agent:helper", "locked"}},
 	// An agent has a role here, and a token one of the same name.
 	Editors: []string{"local", "role:admin"},

@@ -18,8 +18,8 @@ import (
 // OtherThreads is what the note about an agent's other work is called.
 const OtherThreads = "your other threads"
 
-// manyOthers is how many are named in it.
-const manyOthers = 10
+// maxOthers is how many are named in it.
+const maxOthers = 10
 
 // others tells a run what else its agent is doing, so that it keeps out of its own way.
 // It is a note at the end of the window: nothing that was sent before changes. What
@@ -40,14 +40,14 @@ func (s *Setup) others(ctx context.Context, row journal.Thread, log *transcript.
 	alone := row.ID.Transport() != room.Transport || settings.GuildOf(row.ID) == "" // nobody else listens
 	var lines strings.Builder
 	lines.WriteString("These run at the same time as this one. You share your workspace with them, so do not undo what they do.\n")
-	for _, other := range list[:min(len(list), manyOthers)] {
+	for _, other := range list[:min(len(list), maxOthers)] {
 		summary := "(in another place)"
 		if other.Place == row.Place || alone && other.Owner.String() != "" && other.Owner.String() == row.Owner.String() {
 			summary = fmt.Sprintf("%q", text.Clip(strings.Join(strings.Fields(other.Title), " "), 80))
 		}
 		fmt.Fprintf(&lines, "- %s %s: %s\n", other.ID.Thread(), summary, s.doing(ctx, other))
 	}
-	if more := len(list) - manyOthers; more > 0 {
+	if more := len(list) - maxOthers; more > 0 {
 		fmt.Fprintf(&lines, "- and %d more\n", more)
 	}
 	return chat.Noted{What: OtherThreads, Text: untrusted.Defuse("note", strings.TrimSpace(lines.String()))}, true
@@ -56,7 +56,7 @@ func (s *Setup) others(ctx context.Context, row journal.Thread, log *transcript.
 // active lists an agent's other threads with a run on, or with one that waits for a yes.
 // Both come from indexes over exactly those.
 func (s *Setup) active(ctx context.Context, row journal.Thread) ([]journal.Thread, error) {
-	moving, err := s.DB.Stirring(ctx)
+	moving, err := s.DB.ActiveThreads(ctx)
 	if err != nil {
 		return nil, err
 	}

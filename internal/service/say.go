@@ -176,7 +176,7 @@ func (o *Handler) Abort(ctx context.Context, by command.Caller, id string, all b
 // CheckOwner looks once, at the start, for runs and prompts of terminal threads that
 // came through a door of an earlier process, and goes on with them.
 func (o *Handler) CheckOwner(ctx context.Context) error {
-	rows, err := o.app.DB.Stirring(ctx)
+	rows, err := o.app.DB.ActiveThreads(ctx)
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (o *Handler) CheckOwner(ctx context.Context) error {
 
 // cameThrough reports whether what is to be done in a thread was ordered through a door.
 func (o *Handler) cameThrough(ctx context.Context, row journal.Thread) (bool, error) {
-	seqs, err := o.app.DB.Untaken(ctx, row.ID)
+	seqs, err := o.app.DB.PendingPrompts(ctx, row.ID)
 	if err != nil {
 		return false, err
 	}

@@ -300,7 +300,7 @@ func (o *Handler) overSessions(ctx context.Context, by command.Caller, out *comm
 	if err != nil {
 		return err
 	}
-	stirring, err := o.app.DB.Stirring(ctx) // the ones at work, however long ago they moved
+	stirring, err := o.app.DB.ActiveThreads(ctx) // the ones at work, however long ago they moved
 	if err != nil {
 		return err
 	}

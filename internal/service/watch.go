@@ -64,8 +64,8 @@ type shownKey struct {
 	hide   *redact.Redactor
 }
 
-// manyShown is at most some megabytes of what readers read at the same time.
-const manyShown = 512
+// maxCachedItems is at most some megabytes of what readers read at the same time.
+const maxCachedItems = 512
 
 func (s *shown) get(key shownKey) ([]feed.Item, bool) {
 	s.mu.Lock()
@@ -77,7 +77,7 @@ func (s *shown) get(key shownKey) ([]feed.Item, bool) {
 func (s *shown) put(key shownKey, items []feed.Item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.items == nil || len(s.items) >= manyShown {
+	if s.items == nil || len(s.items) >= maxCachedItems {
 		s.items = map[shownKey][]feed.Item{}
 	}
 	s.items[key] = items

@@ -14,16 +14,16 @@ import (
 // agentStore is the one that all share: it lets one change happen at a time.
 type agentStore struct {
 	once sync.Once
-	*agents.Roster
+	*agents.Store
 }
 
 // Agents keeps the agents of this home.
-func (s *Settings) Agents() *agents.Roster {
-	s.agentStore.once.Do(func() { s.agentStore.Roster = s.openAgents() })
-	return s.agentStore.Roster
+func (s *Settings) Agents() *agents.Store {
+	s.agentStore.once.Do(func() { s.agentStore.Store = s.openAgents() })
+	return s.agentStore.Store
 }
 
-func (s *Settings) openAgents() *agents.Roster {
+func (s *Settings) openAgents() *agents.Store {
 	return agents.New(agents.Config{
 		Home: s.Home,
 		Rows: agentRows{s.DB},

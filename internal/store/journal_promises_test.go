@@ -17,7 +17,7 @@ import (
 
 // stirring lists this life's threads that the sweep would see.
 func (m *machine) stirring(t *rapid.T, db *DB) []chat.ThreadID {
-	rows, err := db.Stirring(context.Background())
+	rows, err := db.ActiveThreads(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"chorus/internal/journal"
 )
 
-// manyPruned bounds one transaction; whoever prunes comes again.
-const manyPruned = 500
+// maxPruned bounds one transaction; whoever prunes comes again.
+const maxPruned = 500
 
 // PruneOutbox forgets what a bot has shown to its end and nobody can wish again: final,
 // settled, older than a moment, and behind the reader whose wishes they are. To which thread a
@@ -20,7 +20,7 @@ func (db *DB) PruneOutbox(ctx context.Context, platform, bot, reader string, bef
 		n, err = w.change(`DELETE FROM outbox WHERE (platform, bot, channel, key) IN (
 			SELECT o.platform, o.bot, o.channel, o.key FROM outbox o JOIN readers r ON r.reader = ? AND r.thread_id = o.thread_id AND r.seq >= o.event
 			WHERE o.platform = ? AND o.bot = ? AND o.final = 1 AND o.changed < ? AND o.state IN (?, ?, ?) LIMIT ?+0)`,
-			reader, platform, bot, micros(before), string(journal.Sent), string(journal.Superseded), string(journal.Failed), manyPruned)
+			reader, platform, bot, micros(before), string(journal.Sent), string(journal.Superseded), string(journal.Failed), maxPruned)
 		return err
 	})
 	if err != nil {

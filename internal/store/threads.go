@@ -110,9 +110,9 @@ func (db *DB) Threads(ctx context.Context, f ThreadFilter) ([]journal.Thread, er
 	return found, nil
 }
 
-// Stirring lists the threads that could move now: woken by a guest, or with a
+// ActiveThreads lists the threads that could move now: woken by a guest, or with a
 // run that somebody has begun. It reads only the index over them.
-func (db *DB) Stirring(ctx context.Context) ([]journal.Thread, error) {
+func (db *DB) ActiveThreads(ctx context.Context) ([]journal.Thread, error) {
 	found, err := db.threads(ctx, `SELECT `+threadColumns+` FROM threads WHERE wake = 1 OR status = 'running'`)
 	if err != nil {
 		return nil, fmt.Errorf("list stirring threads: %w", err)

@@ -80,8 +80,8 @@ func profileMeans(bot *config.Bot, name string) string {
 	}
 }
 
-// manyProposals is more than Discord shows.
-const manyProposals = 25
+// maxProposals is more than Discord shows.
+const maxProposals = 25
 
 // ProposeAgents implements connector.Admin.
 func (h *Backend) ProposeAgents(ctx context.Context, by connector.Caller, part string) []string {
@@ -158,5 +158,5 @@ func matching(words []string, part string) []string {
 		}
 	}
 	out := append(begin, within...)
-	return out[:min(len(out), manyProposals)]
+	return out[:min(len(out), maxProposals)]
 }

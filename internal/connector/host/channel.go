@@ -188,7 +188,7 @@ const maxUploadText = 1800
 // answersGo is the channel that the newest prompt wants its answer in.
 func (c discordChannel) answersGo(ctx context.Context, row journal.Thread) (string, error) {
 	_, to := c.place()
-	for ev, err := range c.app.DB.AllEvents(ctx, c.thread, max(0, row.Next-manyEvents)) {
+	for ev, err := range c.app.DB.AllEvents(ctx, c.thread, max(0, row.Next-maxEvents)) {
 		if err != nil {
 			return "", err
 		}
@@ -199,5 +199,5 @@ func (c discordChannel) answersGo(ctx context.Context, row journal.Thread) (stri
 	return to, nil
 }
 
-// manyEvents is more than a run of ordinary length has.
-const manyEvents = 1000
+// maxEvents is more than a run of ordinary length has.
+const maxEvents = 1000

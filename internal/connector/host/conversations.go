@@ -72,8 +72,8 @@ func (h *Backend) RestoreContext(ctx context.Context, place, id string, rows []j
 	return out, h.orders.ToError(err)
 }
 
-// manyRunEvents bounds what is read of one run.
-const manyRunEvents = 20_000
+// maxRunEvents bounds what is read of one run.
+const maxRunEvents = 20_000
 
 // RunEvents implements connector.Conversations.
 func (h *Backend) RunEvents(ctx context.Context, thread chat.ThreadID, run string) ([]chat.Event, error) {
@@ -93,7 +93,7 @@ func (h *Backend) RunEvents(ctx context.Context, thread chat.ThreadID, run strin
 			}
 			out = append(out, ev)
 			end, over := ev.Body.(chat.RunEnded)
-			if over && end.Run == id || len(out) == manyRunEvents {
+			if over && end.Run == id || len(out) == maxRunEvents {
 				break
 			}
 		}

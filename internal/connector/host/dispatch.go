@@ -47,7 +47,7 @@ func (host *Host) recall(ctx context.Context, row journal.Thread, bot *config.Bo
 	if h == nil || live == nil {
 		return nil
 	}
-	events, err := host.DB.Events(ctx, row.ID, 0, manyFirst)
+	events, err := host.DB.Events(ctx, row.ID, 0, maxFirst)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (host *Host) recall(ctx context.Context, row journal.Thread, bot *config.Bo
 }
 
 const (
-	manyFirst      = 50   // events in which a first run finds its beginning
+	maxFirst       = 50   // events in which a first run finds its beginning
 	maxPastMessage = 2000 // characters: as long as a message of a person can be
 )
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// manyChanges is how many changes of a conversation's messages are looked through.
-const manyChanges = 500
+// maxChanges is how many changes of a conversation's messages are looked through.
+const maxChanges = 500
 
 // takenBack stands where a message was that nobody is shown any more.
 const takenBack = "(taken back)"
@@ -29,7 +29,7 @@ func (h *Host) wordsNow(ctx context.Context, thread chat.ThreadID, said int64, w
 func (h *Host) versions(ctx context.Context, thread chat.ThreadID, said int64, words chat.Blocks) (all []chat.Blocks, gone bool, err error) {
 	all = []chat.Blocks{words}
 	for _, kind := range []chat.Kind{chat.KindEdited, chat.KindDeleted} {
-		seqs, err := h.DB.Seqs(ctx, thread, kind, said, 0, manyChanges)
+		seqs, err := h.DB.Seqs(ctx, thread, kind, said, 0, maxChanges)
 		if err != nil {
 			return nil, false, err
 		}
@@ -91,7 +91,7 @@ func (h *Backend) retitleBy(ctx context.Context, thread chat.ThreadID, seq int64
 	if err != nil {
 		return err
 	}
-	firsts, err := h.DB.Seqs(ctx, thread, chat.KindReceived, 0, 0, manyFirst)
+	firsts, err := h.DB.Seqs(ctx, thread, chat.KindReceived, 0, 0, maxFirst)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 // counted before it is said that there are more.
 const (
 	keptMuch = 5 << 30
-	manyKept = 500_000
+	maxKept  = 500_000
 )
 
 // keptHomes says how much the homes hold that commands behind walls keep.
@@ -22,7 +22,7 @@ func (p *checker) keptHomes(ctx context.Context) []doctor.Finding {
 		return nil
 	}
 	homes, _ := filepath.Glob(filepath.Join(p.app.Home.Dir(), "walls", "*", "*"))
-	return judgeHomes(weighHomes(ctx, homes, manyKept), keptMuch)
+	return judgeHomes(weighHomes(ctx, homes, maxKept), keptMuch)
 }
 
 // weighed is what was found in the homes.

@@ -16,7 +16,7 @@ func testQueue(t *testing.T, f *fixture) {
 	row := must[journal.Thread](t)(f.s.Take(f.ctx(), thread))
 	f.equal("waiting", f.owns(row, took(1, 4)).Waiting, 1)
 	f.equal("waiting in the row", f.row(thread).Waiting, 1)
-	untaken := must[[]int64](t)(f.s.Untaken(f.ctx(), thread))
+	untaken := must[[]int64](t)(f.s.PendingPrompts(f.ctx(), thread))
 	if len(untaken) != 1 || untaken[0] != 3 {
 		t.Fatalf("untaken: %v", untaken)
 	}

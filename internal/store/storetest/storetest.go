@@ -24,7 +24,7 @@ type Store interface {
 	Thread(context.Context, chat.ThreadID) (journal.Thread, error)
 	Threads(context.Context, store.ThreadFilter) ([]journal.Thread, error)
 	SetThread(context.Context, chat.ThreadID, store.ThreadChange) error
-	Stirring(context.Context) ([]journal.Thread, error)
+	ActiveThreads(context.Context) ([]journal.Thread, error)
 	Events(ctx context.Context, thread chat.ThreadID, after int64, limit int) ([]chat.Event, error)
 	AllEvents(ctx context.Context, thread chat.ThreadID, after int64) iter.Seq2[chat.Event, error]
 	Find(ctx context.Context, thread chat.ThreadID, platform, platformID string, kind chat.Kind, version int) (chat.Event, error)
@@ -44,7 +44,7 @@ type Store interface {
 	LastRun(ctx context.Context, thread chat.ThreadID) (string, error)
 	LastRunAt(ctx context.Context, thread chat.ThreadID) (int64, error)
 	ThreadsNamed(ctx context.Context, name string) ([]journal.Thread, error)
-	Untaken(ctx context.Context, thread chat.ThreadID) ([]int64, error)
+	PendingPrompts(ctx context.Context, thread chat.ThreadID) ([]int64, error)
 	RunCost(ctx context.Context, run string) (ledger.Nanos, error)
 	LedgerEntries(ctx context.Context, run string) ([]ledger.Entry, error)
 	Spend(context.Context, store.SpendFilter) ([]store.Sum, error)
@@ -241,7 +241,7 @@ func (f *fixture) equal(what string, got, want any) {
 // stirs reports whether the sweep would see the thread.
 func (f *fixture) stirs(id chat.ThreadID) bool {
 	f.t.Helper()
-	rows, err := f.s.Stirring(f.ctx())
+	rows, err := f.s.ActiveThreads(f.ctx())
 	f.ok(err)
 	for _, r := range rows {
 		if r.ID == id {

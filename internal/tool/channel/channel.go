@@ -30,7 +30,7 @@ const MaxUpload = 10 << 20
 
 // How many messages a search gives.
 const (
-	manyFound = 20
+	maxFound  = 20
 	mostFound = 50
 	maxShown  = 600 // bytes of one message
 )
@@ -98,7 +98,7 @@ func searchTool(c Channel) tool.Tool {
 			}
 			q := Query{Text: in.Query, From: strings.TrimPrefix(strings.TrimSpace(in.From), "@"), Limit: min(in.Limit, mostFound), Older: in.Older}
 			if q.Limit <= 0 {
-				q.Limit = manyFound
+				q.Limit = maxFound
 			}
 			list, err := c.Search(ctx, q)
 			if err != nil {

@@ -247,7 +247,7 @@ func (b *Bot) waitingIn(ctx context.Context, out *strings.Builder, row journal.T
 	if row.Waiting == 0 {
 		return
 	}
-	seqs, err := b.Backend.Untaken(ctx, row.ID)
+	seqs, err := b.Backend.PendingPrompts(ctx, row.ID)
 	if err != nil {
 		return
 	}

@@ -13,7 +13,7 @@ import (
 type printer struct {
 	con    Console
 	screen screen
-	teller *teller
+	teller *presenter
 	md     *markdown.Renderer // what is written now, when standard output is a terminal
 	// When standard output is no terminal, the answer is kept until the run ends:
 	// it is the last message without calls, all others were on the way.
@@ -26,7 +26,7 @@ type printer struct {
 	flow     flow
 }
 
-func newPrinter(con Console, t *teller, quiet bool) *printer {
+func newPrinter(con Console, t *presenter, quiet bool) *printer {
 	p := &printer{con: con, teller: t, quiet: quiet}
 	switch {
 	case quiet || !con.Color:

@@ -80,7 +80,7 @@ type follower struct {
 	s          Session
 	con        Console
 	json       func(io.Writer, Item) error
-	teller     *teller
+	teller     *presenter
 	printer    *printer
 	interrupts <-chan os.Signal
 	remarks    <-chan notice.Notice // nil: there are none
@@ -99,7 +99,7 @@ type follower struct {
 }
 
 func newFollower(s Session, con Console, json func(io.Writer, Item) error) *follower {
-	t := newTeller(s.Label)
+	t := newPresenter(s.Label)
 	return &follower{
 		s: s, con: con, json: json, teller: t, printer: newPrinter(con, t, json != nil), own: map[string]bool{},
 	}

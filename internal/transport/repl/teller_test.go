@@ -13,7 +13,7 @@ import (
 func TestTextIsToldExactlyOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		tell := newTeller(func(name string, _ []byte) string { return name })
+		tell := newPresenter(func(name string, _ []byte) string { return name })
 		var seq int64
 		var shown strings.Builder
 		var voids, complete int
@@ -74,7 +74,7 @@ func TestTextIsToldExactlyOnce(t *testing.T) {
 // A piece may come after the run that it belongs to has ended, and another one after that.
 func TestLatePiecesOpenNoRun(t *testing.T) {
 	t.Parallel()
-	tell := newTeller(func(name string, _ []byte) string { return name })
+	tell := newPresenter(func(name string, _ []byte) string { return name })
 	for seq, run := range []string{"r1", "r1", "r2", "r2"} {
 		e := chat.Event{Seq: int64(seq + 1), Run: run, Body: chat.RunStarted{Run: run}}
 		if seq%2 == 1 {
@@ -92,7 +92,7 @@ func TestLatePiecesOpenNoRun(t *testing.T) {
 
 func TestEventsSeenTwiceAreToldOnce(t *testing.T) {
 	t.Parallel()
-	tell := newTeller(func(name string, _ []byte) string { return name })
+	tell := newPresenter(func(name string, _ []byte) string { return name })
 	it := Item{Event: &chat.Event{Seq: 4, Body: chat.Refused{Seq: 3, Why: "full"}}}
 	if n := len(tell.tell(it)); n != 1 {
 		t.Fatalf("%d news", n)
@@ -105,7 +105,7 @@ func TestEventsSeenTwiceAreToldOnce(t *testing.T) {
 func TestWhatIsGoingOn(t *testing.T) {
 	t.Parallel()
 	f := newFake()
-	tell := newTeller(f.Label)
+	tell := newPresenter(f.Label)
 	steps := []struct {
 		put  any
 		want string

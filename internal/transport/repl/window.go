@@ -24,7 +24,7 @@ type window struct {
 	first  string // a prompt to send at the start
 	head   int64  // history ends here
 	tell   func(input string)
-	teller *teller
+	teller *presenter
 	md     *markdown.Renderer
 	now    func() time.Time
 
@@ -94,7 +94,7 @@ func newWindow(ctx context.Context, s Session, o ChatOptions) *window {
 	w := &window{
 		ctx: ctx, s: s, color: o.Console.Color, head: o.Head, first: o.Prompt, tell: o.Remember,
 		all:    append(append([]Command(nil), builtin...), o.Commands...),
-		teller: newTeller(s.Label), now: time.Now, input: newEditor(o.History), own: map[string]bool{},
+		teller: newPresenter(s.Label), now: time.Now, input: newEditor(o.History), own: map[string]bool{},
 	}
 	w.print = func(lines []string) tea.Cmd {
 		text := strings.Join(lines, "\n")

@@ -265,10 +265,10 @@ func TestGuessingIsSlow(t *testing.T) {
 func TestManyGuessers(t *testing.T) {
 	t.Parallel()
 	s, now := newSlowness(), time.Unix(1000, 0)
-	for i := range manyGuessers * 2 {
+	for i := range maxGuessers * 2 {
 		s.failed(fmt.Sprint("10.0.", i), now)
 	}
-	if len(s.known) > manyGuessers+1 {
+	if len(s.known) > maxGuessers+1 {
 		t.Errorf("%d are remembered", len(s.known))
 	}
 	if s.wait("another one", now) <= 0 {

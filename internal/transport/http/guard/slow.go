@@ -15,7 +15,7 @@ const (
 	firstWait    = 2 * time.Second  // doubled by each further failure
 	longestWait  = 15 * time.Minute //
 	forgetAfter  = 30 * time.Minute // without a failure
-	manyGuessers = 4096             // remembered at once
+	maxGuessers  = 4096             // remembered at once
 )
 
 // slowness makes whoever fails wait. It remembers a bounded number of places; when
@@ -46,7 +46,7 @@ func (s *slowness) wait(from string, now time.Time) time.Duration {
 func (s *slowness) failed(from string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.known) >= manyGuessers {
+	if len(s.known) >= maxGuessers {
 		for k, f := range s.known {
 			if now.Sub(f.last) > forgetAfter {
 				delete(s.known, k)
@@ -67,7 +67,7 @@ func (s *slowness) failed(from string, now time.Time) {
 
 // place is under what a place is remembered.
 func (s *slowness) place(from string) string {
-	if _, ok := s.known[from]; !ok && len(s.known) >= manyGuessers {
+	if _, ok := s.known[from]; !ok && len(s.known) >= maxGuessers {
 		return "everybody else"
 	}
 	return from

@@ -262,7 +262,7 @@ func (s *Session) findUnfinished(ctx context.Context) error {
 		s.unfinished = max(0, at-1)
 		return err
 	}
-	seqs, err := s.app.DB.Untaken(ctx, s.thread)
+	seqs, err := s.app.DB.PendingPrompts(ctx, s.thread)
 	if err == nil && len(seqs) > 0 {
 		s.unfinished = row.Next - 1 // an earlier run may have ended behind the prompt
 	}

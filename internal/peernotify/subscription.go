@@ -11,9 +11,9 @@ import (
 	"chorus/internal/chat"
 )
 
-// Ear hears what other processes ring for. A nil one hears nothing.
-type Ear struct {
-	bells *Bells
+// Subscription hears what other processes ring for. A nil one hears nothing.
+type Subscription struct {
+	bells *Peers
 	conn  *net.UnixConn
 	path  string
 	bell  chan struct{} // room for one ring
@@ -24,8 +24,8 @@ type Ear struct {
 	many    bool
 }
 
-// Listen hangs up this process's bell; Close takes it down. There is one at a time.
-func (b *Bells) Listen() (*Ear, error) {
+// Subscribe hangs up this process's bell; Close takes it down. There is one at a time.
+func (b *Peers) Subscribe() (*Subscription, error) {
 	if err := os.MkdirAll(b.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("listen to other processes: %w", err)
 	}
@@ -41,7 +41,7 @@ func (b *Bells) Listen() (*Ear, error) {
 		b.set("")
 		return nil, fmt.Errorf("listen to other processes: %w", err)
 	}
-	e := &Ear{bells: b, conn: conn, path: filepath.Join(b.dir, name), bell: make(chan struct{}, 1), ended: make(chan struct{})}
+	e := &Subscription{bells: b, conn: conn, path: filepath.Join(b.dir, name), bell: make(chan struct{}, 1), ended: make(chan struct{})}
 	go e.read()
 	return e, nil
 }
@@ -50,7 +50,7 @@ func (b *Bells) Listen() (*Ear, error) {
 const longest = 1025
 
 // read takes what comes at once, so that nobody finds the bell blocked, until it is closed.
-func (e *Ear) read() {
+func (e *Subscription) read() {
 	defer close(e.ended)
 	buf := make([]byte, longest)
 	for {
@@ -64,14 +64,14 @@ func (e *Ear) read() {
 	}
 }
 
-// manyThreads is how many names are kept for somebody who is slow.
-const manyThreads = 256
+// maxThreads is how many names are kept for somebody who is slow.
+const maxThreads = 256
 
-func (e *Ear) put(thread chat.ThreadID) {
+func (e *Subscription) put(thread chat.ThreadID) {
 	e.mu.Lock()
 	switch {
 	case e.many:
-	case len(e.threads) >= manyThreads:
+	case len(e.threads) >= maxThreads:
 		e.threads, e.many = nil, true
 	case e.threads == nil:
 		e.threads = map[chat.ThreadID]struct{}{thread: {}}
@@ -85,8 +85,8 @@ func (e *Ear) put(thread chat.ThreadID) {
 	}
 }
 
-// Bell has a value when there is something to take.
-func (e *Ear) Bell() <-chan struct{} {
+// Woken has a value when there is something to take.
+func (e *Subscription) Woken() <-chan struct{} {
 	if e == nil {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (e *Ear) Bell() <-chan struct{} {
 
 // Take gives the threads that were rung for since, each once. many: there were too many
 // to remember; look at all of them.
-func (e *Ear) Take() (threads []chat.ThreadID, many bool) {
+func (e *Subscription) Take() (threads []chat.ThreadID, many bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for t := range e.threads {
@@ -107,7 +107,7 @@ func (e *Ear) Take() (threads []chat.ThreadID, many bool) {
 }
 
 // Close ends it and waits for that. It may be called twice.
-func (e *Ear) Close() {
+func (e *Subscription) Close() {
 	if e == nil {
 		return
 	}

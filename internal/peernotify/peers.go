@@ -21,8 +21,8 @@ import (
 	"chorus/internal/chat"
 )
 
-// Bells is the folder of the bells of one home.
-type Bells struct {
+// Peers is the folder of the bells of one home.
+type Peers struct {
 	dir string
 
 	mu  sync.Mutex
@@ -30,14 +30,14 @@ type Bells struct {
 }
 
 // In is the bells in a folder, which need not exist. Nothing is touched.
-func In(dir string) *Bells { return &Bells{dir: dir} }
+func In(dir string) *Peers { return &Peers{dir: dir} }
 
-// manyBells bounds what one ring costs; a home with more processes has slower ones among them.
-const manyBells = 256
+// maxPeers bounds what one ring costs; a home with more processes has slower ones among them.
+const maxPeers = 256
 
-// Ring tells every other process that listens that something was written to the thread.
+// Notify tells every other process that listens that something was written to the thread.
 // Where nobody does it costs a look into a folder. A nil receiver rings nowhere.
-func (b *Bells) Ring(thread chat.ThreadID) {
+func (b *Peers) Notify(thread chat.ThreadID) {
 	if b == nil {
 		return
 	}
@@ -46,7 +46,7 @@ func (b *Bells) Ring(thread chat.ThreadID) {
 		return // nobody has ever listened here
 	}
 	defer dir.Close()
-	names, _ := dir.Readdirnames(manyBells)
+	names, _ := dir.Readdirnames(maxPeers)
 	own := b.mine()
 	socket := -1
 	for _, name := range names {
@@ -66,13 +66,13 @@ func (b *Bells) Ring(thread chat.ThreadID) {
 	}
 }
 
-func (b *Bells) mine() string {
+func (b *Peers) mine() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.own
 }
 
-func (b *Bells) set(own string) {
+func (b *Peers) set(own string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.own = own

@@ -62,14 +62,14 @@ type Config struct {
 	Now     func() time.Time
 }
 
-// Roster keeps the agents of one home. It is safe for concurrent use.
-type Roster struct {
+// Store keeps the agents of one home. It is safe for concurrent use.
+type Store struct {
 	Config
 	mu sync.Mutex // one change at a time; files and rows are read together
 }
 
 // New makes a roster; it touches nothing.
-func New(c Config) *Roster {
+func New(c Config) *Store {
 	if c.Warn == nil {
 		c.Warn = func(string) {}
 	}
@@ -79,7 +79,7 @@ func New(c Config) *Roster {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Roster{Config: c}
+	return &Store{Config: c}
 }
 
 // The parts of an agent's folder.
@@ -92,15 +92,15 @@ const (
 )
 
 // Workspace is where an agent works.
-func (r *Roster) Workspace(name string) string {
+func (r *Store) Workspace(name string) string {
 	return filepath.Join(r.Home.AgentDir(name), workspaceDir)
 }
 
-func (r *Roster) file(name string) string { return filepath.Join(r.Home.AgentDir(name), fileName) }
+func (r *Store) file(name string) string { return filepath.Join(r.Home.AgentDir(name), fileName) }
 
 // Get finds an agent and heals what differs. With a *FileError the agent is the
 // last good version; with any other error it is empty.
-func (r *Roster) Get(ctx context.Context, name string) (Agent, error) {
+func (r *Store) Get(ctx context.Context, name string) (Agent, error) {
 	if !chat.ValidAgentName(name) {
 		return Agent{}, fmt.Errorf("agent %.80q: %w", name, ErrName)
 	}
@@ -109,7 +109,7 @@ func (r *Roster) Get(ctx context.Context, name string) (Agent, error) {
 	return r.get(ctx, name)
 }
 
-func (r *Roster) get(ctx context.Context, name string) (Agent, error) {
+func (r *Store) get(ctx context.Context, name string) (Agent, error) {
 	row, known, err := r.Rows.Agent(ctx, name)
 	if err != nil {
 		return Agent{}, fmt.Errorf("look up agent %s: %w", name, err)
@@ -120,7 +120,7 @@ func (r *Roster) get(ctx context.Context, name string) (Agent, error) {
 // heal makes the row equal to the file, or, where only the file is gone, the file
 // equal to the row. A folder that is gone takes its row with it: that is an
 // agent whose destruction was cut off, or that somebody deleted by hand.
-func (r *Roster) heal(ctx context.Context, name string, row Agent, known bool) (Agent, error) {
+func (r *Store) heal(ctx context.Context, name string, row Agent, known bool) (Agent, error) {
 	data, err := os.ReadFile(r.file(name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -152,7 +152,7 @@ func (r *Roster) heal(ctx context.Context, name string, row Agent, known bool) (
 	return a, nil
 }
 
-func (r *Roster) healMissing(ctx context.Context, name string, row Agent, known bool) (Agent, error) {
+func (r *Store) healMissing(ctx context.Context, name string, row Agent, known bool) (Agent, error) {
 	if _, err := os.Stat(r.Home.AgentDir(name)); known && err == nil {
 		if err := r.writeFile(row); err != nil {
 			return Agent{}, err
@@ -168,7 +168,7 @@ func (r *Roster) healMissing(ctx context.Context, name string, row Agent, known 
 }
 
 // check completes what a file says and looks for what cannot be.
-func (r *Roster) check(a *Agent, name string) error {
+func (r *Store) check(a *Agent, name string) error {
 	wrong := func(err error) error { return &FileError{Path: r.file(name), Err: err} }
 	switch a.Name {
 	case name:
@@ -192,21 +192,21 @@ func (r *Roster) check(a *Agent, name string) error {
 // defaultProfile is what a new agent may do.
 const defaultProfile = "standard"
 
-func (r *Roster) checkModel(name string) error {
+func (r *Store) checkModel(name string) error {
 	if name == "" || r.Model == nil {
 		return nil
 	}
 	return r.Model(name)
 }
 
-func (r *Roster) checkProfile(name string) error {
+func (r *Store) checkProfile(name string) error {
 	if r.Profile == nil {
 		return nil
 	}
 	return r.Profile(name)
 }
 
-func (r *Roster) writeFile(a Agent) error {
+func (r *Store) writeFile(a Agent) error {
 	data, err := document(a)
 	if err != nil {
 		return err
@@ -216,7 +216,7 @@ func (r *Roster) writeFile(a Agent) error {
 
 // List gives all agents by name and heals what differs. An agent whose file is
 // broken is there with its last good version, and Warn hears why.
-func (r *Roster) List(ctx context.Context) ([]Agent, error) {
+func (r *Store) List(ctx context.Context) ([]Agent, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	rows, err := r.Rows.Agents(ctx)
@@ -256,7 +256,7 @@ func (r *Roster) List(ctx context.Context) ([]Agent, error) {
 }
 
 // folders names the agents that have a folder.
-func (r *Roster) folders() ([]string, error) {
+func (r *Store) folders() ([]string, error) {
 	entries, err := os.ReadDir(r.Home.Agents())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -276,17 +276,17 @@ func (r *Roster) folders() ([]string, error) {
 // Configure changes one setting, given as text: systemPrompt, model, permissions,
 // tools (names with commas between; empty: all), webSearch, or one that Other knows. The
 // older spellings of the keys are understood.
-func (r *Roster) Configure(ctx context.Context, name, key, value string) (Agent, error) {
+func (r *Store) Configure(ctx context.Context, name, key, value string) (Agent, error) {
 	return r.change(ctx, name, func(a *Agent) error { return r.set(a, key, value) })
 }
 
 // Unset takes one setting away, so that what holds for everybody holds for the agent.
-func (r *Roster) Unset(ctx context.Context, name, key string) (Agent, error) {
+func (r *Store) Unset(ctx context.Context, name, key string) (Agent, error) {
 	return r.change(ctx, name, func(a *Agent) error { return r.unset(a, key) })
 }
 
 // Mark writes down something of a connector's about the agent, under a name that is no setting.
-func (r *Roster) Mark(ctx context.Context, name, key string, value any) (Agent, error) {
+func (r *Store) Mark(ctx context.Context, name, key string, value any) (Agent, error) {
 	return r.change(ctx, name, func(a *Agent) error {
 		raw, err := json.Marshal(value)
 		if err != nil {
@@ -301,7 +301,7 @@ func (r *Roster) Mark(ctx context.Context, name, key string, value any) (Agent, 
 	})
 }
 
-func (r *Roster) change(ctx context.Context, name string, how func(*Agent) error) (Agent, error) {
+func (r *Store) change(ctx context.Context, name string, how func(*Agent) error) (Agent, error) {
 	if !chat.ValidAgentName(name) {
 		return Agent{}, fmt.Errorf("agent %.80q: %w", name, ErrName)
 	}
@@ -324,7 +324,7 @@ func (r *Roster) change(ctx context.Context, name string, how func(*Agent) error
 }
 
 // Destroy removes an agent. With keepFiles its folder goes to .trash in the home.
-func (r *Roster) Destroy(ctx context.Context, name string, keepFiles bool) error {
+func (r *Store) Destroy(ctx context.Context, name string, keepFiles bool) error {
 	if !chat.ValidAgentName(name) {
 		return fmt.Errorf("agent %.80q: %w", name, ErrName)
 	}
@@ -355,7 +355,7 @@ func (r *Roster) Destroy(ctx context.Context, name string, keepFiles bool) error
 	return nil
 }
 
-func (r *Roster) moveAway(name string, keep bool) (string, error) {
+func (r *Store) moveAway(name string, keep bool) (string, error) {
 	target := free(filepath.Join(r.Home.Agents(), gonePrefix+name))
 	if keep {
 		trash, err := r.Home.Ensure(r.Home.Trash())
@@ -392,7 +392,7 @@ const (
 const leftover = time.Hour
 
 // sweep removes what crashes have left.
-func (r *Roster) sweep() {
+func (r *Store) sweep() {
 	entries, err := os.ReadDir(r.Home.Agents())
 	if err != nil {
 		return

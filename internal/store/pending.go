@@ -27,8 +27,8 @@ func (db *DB) LastRun(ctx context.Context, thread chat.ThreadID) (string, error)
 	return run, nil
 }
 
-// Untaken lists the numbers of the prompts that no run has taken, oldest first.
-func (db *DB) Untaken(ctx context.Context, thread chat.ThreadID) ([]int64, error) {
+// PendingPrompts lists the numbers of the prompts that no run has taken, oldest first.
+func (db *DB) PendingPrompts(ctx context.Context, thread chat.ThreadID) ([]int64, error) {
 	var out []int64
 	err := db.query(ctx, `SELECT seq FROM events WHERE thread_id = ? AND taken = 0 ORDER BY seq`,
 		[]any{string(thread)}, func(rows *sql.Rows) error {

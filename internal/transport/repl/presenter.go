@@ -9,8 +9,8 @@ import (
 	"chorus/internal/markdown"
 )
 
-// teller folds items into news. It holds what is going on now; it shows nothing.
-type teller struct {
+// presenter folds items into news. It holds what is going on now; it shows nothing.
+type presenter struct {
 	label func(name string, args []byte) string
 	now   func() time.Time
 
@@ -32,12 +32,12 @@ type teller struct {
 	retryUntil    time.Time
 }
 
-func newTeller(label func(string, []byte) string) *teller {
-	return &teller{label: label, now: time.Now, over: map[string]bool{}, prompts: map[int64]heard{}, closed: true, step: -1}
+func newPresenter(label func(string, []byte) string) *presenter {
+	return &presenter{label: label, now: time.Now, over: map[string]bool{}, prompts: map[int64]heard{}, closed: true, step: -1}
 }
 
 // tell takes the next item.
-func (t *teller) tell(it Item) []news {
+func (t *presenter) tell(it Item) []news {
 	if it.Event != nil {
 		if it.Event.Seq > 0 {
 			if it.Event.Seq <= t.last {
@@ -56,7 +56,7 @@ func (t *teller) tell(it Item) []news {
 	return nil
 }
 
-func (t *teller) event(e chat.Event) []news {
+func (t *presenter) event(e chat.Event) []news {
 	switch b := e.Body.(type) {
 	case chat.Received:
 		if b.Prompt {
@@ -118,12 +118,12 @@ func (t *teller) event(e chat.Event) []news {
 	return nil
 }
 
-func (t *teller) wait(seq int64, h heard) {
+func (t *presenter) wait(seq int64, h heard) {
 	t.prompts[seq] = h
 	t.order = append(t.order, seq)
 }
 
-func (t *teller) unwait(seq int64) (heard, bool) {
+func (t *presenter) unwait(seq int64) (heard, bool) {
 	h, ok := t.prompts[seq]
 	if !ok {
 		return heard{}, false
@@ -138,7 +138,7 @@ func (t *teller) unwait(seq int64) (heard, bool) {
 	return h, true
 }
 
-func (t *teller) took(b chat.Took) []news {
+func (t *presenter) took(b chat.Took) []news {
 	t.run = firstOf(b.Run, t.run)
 	var out []news
 	for _, seq := range b.Seqs {
@@ -150,7 +150,7 @@ func (t *teller) took(b chat.Took) []news {
 }
 
 // begin makes room for a new attempt at a message.
-func (t *teller) begin(step, attempt int) []news {
+func (t *presenter) begin(step, attempt int) []news {
 	if step == t.step && attempt == t.attempt {
 		return nil
 	}
@@ -165,7 +165,7 @@ func (t *teller) begin(step, attempt int) []news {
 	return out
 }
 
-func (t *teller) delta(d chat.Delta) []news {
+func (t *presenter) delta(d chat.Delta) []news {
 	if t.over[d.Run] || d.Run != t.run && t.run != "" || d.Step < t.step || d.Step == t.step && d.Attempt < t.attempt {
 		return nil // of something that is over
 	}
@@ -184,7 +184,7 @@ func (t *teller) delta(d chat.Delta) []news {
 	return append(out, wrote{text})
 }
 
-func (t *teller) said(b chat.Said) []news {
+func (t *presenter) said(b chat.Said) []news {
 	out := t.begin(b.Step, b.Attempt)
 	t.usage = t.usage.Plus(b.Usage)
 	if t.compacting && b.Error == nil {
@@ -222,7 +222,7 @@ func (t *teller) said(b chat.Said) []news {
 	return append(out, wroteAll{text: text, calls: len(calls) > 0, more: b.Stop == chat.StopLength})
 }
 
-func (t *teller) find(id, name string) (*call, int) {
+func (t *presenter) find(id, name string) (*call, int) {
 	for i, c := range t.calls {
 		if c.id == id {
 			return c, i
@@ -231,7 +231,7 @@ func (t *teller) find(id, name string) (*call, int) {
 	return &call{id: id, name: name, label: markdown.Truncate(name, 80), since: t.now()}, -1
 }
 
-func (t *teller) toolBegan(b chat.ToolBegan) []news {
+func (t *presenter) toolBegan(b chat.ToolBegan) []news {
 	c, i := t.find(b.Call, b.Name)
 	if i < 0 {
 		t.calls = append(t.calls, c)
@@ -240,7 +240,7 @@ func (t *teller) toolBegan(b chat.ToolBegan) []news {
 	return []news{began{c}}
 }
 
-func (t *teller) toolRan(b chat.ToolRan) []news {
+func (t *presenter) toolRan(b chat.ToolRan) []news {
 	c, i := t.find(b.Call, b.Name)
 	if i >= 0 {
 		t.calls = append(t.calls[:i:i], t.calls[i+1:]...)
@@ -249,7 +249,7 @@ func (t *teller) toolRan(b chat.ToolRan) []news {
 	return []news{finished{c, b}}
 }
 
-func (t *teller) approval(body chat.Body) []news {
+func (t *presenter) approval(body chat.Body) []news {
 	switch b := body.(type) {
 	case chat.ApprovalAsked:
 		if c, i := t.find(b.Call, b.Name); i >= 0 {
@@ -264,7 +264,7 @@ func (t *teller) approval(body chat.Body) []news {
 	return nil
 }
 
-func (t *teller) progress(p chat.Progress) {
+func (t *presenter) progress(p chat.Progress) {
 	line := strings.TrimRight(p.Text, "\r\n")
 	if i := strings.LastIndexAny(line, "\r\n"); i >= 0 {
 		line = line[i+1:]
@@ -274,7 +274,7 @@ func (t *teller) progress(p chat.Progress) {
 	}
 }
 
-func (t *teller) runEnded(b chat.RunEnded) []news {
+func (t *presenter) runEnded(b chat.RunEnded) []news {
 	t.cost += b.Cost
 	t.over[b.Run] = true
 	if t.run != "" && b.Run != t.run {
@@ -292,7 +292,7 @@ func (t *teller) runEnded(b chat.RunEnded) []news {
 
 // doing says what the run is busy with, for a status line, and since when. It
 // is empty when no run is on.
-func (t *teller) doing() (what string, since time.Time) {
+func (t *presenter) doing() (what string, since time.Time) {
 	if t.run == "" {
 		return "", time.Time{}
 	}
@@ -322,7 +322,7 @@ func (t *teller) doing() (what string, since time.Time) {
 }
 
 // output is the last line that the running calls wrote.
-func (t *teller) output() string {
+func (t *presenter) output() string {
 	for i := len(t.calls) - 1; i >= 0; i-- {
 		if t.calls[i].progress != "" {
 			return t.calls[i].progress
