@@ -1,13 +1,14 @@
 package app
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/sim/discordsim"
-	"chorus/internal/transport/discord"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"chorus/internal/chat"
+	connect "chorus/internal/connector/host"
+	"chorus/internal/sim/discordsim"
 )
 
 // talkative shows what it does.
@@ -105,7 +106,7 @@ func TestDiscordAnswerStandsBelowToolOutput(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := inOldGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "toolOutputVisible: true\n"}, func(g *guildT) {
-				g.tune = func(o *discord.Options) { o.Preview = 20 * time.Millisecond }
+				g.tune = func(o *connect.BotOptions) { o.Preview = 20 * time.Millisecond }
 			})
 			look := g.hold(0)
 			asked := g.say("ada", "general", "say looking around\ncall list_files {\"path\":\".\"}\nend\nsay looked around")

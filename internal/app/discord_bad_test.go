@@ -1,16 +1,17 @@
 package app
 
 import (
-	"chorus/internal/command"
-	"chorus/internal/connector"
-	"chorus/internal/sim/discordsim"
-	"chorus/internal/transport/discord"
 	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"chorus/internal/command"
+	"chorus/internal/connector"
+	connect "chorus/internal/connector/host"
+	"chorus/internal/sim/discordsim"
 )
 
 // Where the bot may not write, whoever asked is told by a sign and in private, once.
@@ -39,7 +40,7 @@ func TestDiscordChannelDeletedMeanwhile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := inOldGuild(t, discordsim.Options{}, map[string]string{}, func(g *guildT) {
-				g.tune = func(o *discord.Options) { o.Preview = preview }
+				g.tune = func(o *connect.BotOptions) { o.Preview = preview }
 			})
 			goOn := g.hold(0)
 			asked := g.say("bob", "random", "say nobody home")
@@ -68,7 +69,7 @@ func TestDiscordChannelDeletedMeanwhile(t *testing.T) {
 func TestDiscordThreadDeletedMeanwhile(t *testing.T) {
 	t.Parallel()
 	g := inOldGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: thread\n"}, func(g *guildT) {
-		g.tune = func(o *discord.Options) { o.Preview = 20 * time.Millisecond }
+		g.tune = func(o *connect.BotOptions) { o.Preview = 20 * time.Millisecond }
 	})
 	goOn := g.hold(0)
 	asked := g.say("bob", "general", "say for the channel then")
@@ -88,7 +89,7 @@ func TestDiscordThreadDeletedMeanwhile(t *testing.T) {
 func TestDiscordStatusDeletedMeanwhile(t *testing.T) {
 	t.Parallel()
 	g := inOldGuild(t, withSecrets(), map[string]string{}, func(g *guildT) {
-		g.tune = func(o *discord.Options) { o.Preview = 20 * time.Millisecond }
+		g.tune = func(o *connect.BotOptions) { o.Preview = 20 * time.Millisecond }
 	})
 	goOn := g.hold(0)
 	asked := g.say("bob", "general", "say said in private then")
@@ -103,7 +104,7 @@ func TestDiscordStatusDeletedMeanwhile(t *testing.T) {
 	g.bears(asked, "🔇")
 	g.settledRows()
 	// An answer that stood there and is taken away is not said again.
-	g.tune = func(o *discord.Options) { o.Preview = time.Hour }
+	g.tune = func(o *connect.BotOptions) { o.Preview = time.Hour }
 	g.end()
 	g.start()
 	again := g.say("bob", "general", "say for a moment")
@@ -151,7 +152,7 @@ func TestDiscordArchivedThread(t *testing.T) {
 func TestDiscordThreadCannotBeOpened(t *testing.T) {
 	t.Parallel()
 	g := inOldGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: thread\n"}, func(g *guildT) {
-		g.tune = func(o *discord.Options) {
+		g.tune = func(o *connect.BotOptions) {
 			o.HTTP = &http.Client{Transport: &vanishing{g: g}, Timeout: 30 * time.Second}
 		}
 	})
@@ -285,7 +286,7 @@ func TestDiscordDefersWhatTakesLong(t *testing.T) {
 	g.signed(g.say("ada", "general", "say first"), "✅") // what is said at first sight of a channel nobody answers
 	g.end()
 	free := make(chan struct{})
-	g.tune = func(o *discord.Options) { o.Backend.Reports = slowReports{o.Backend.Reports, free} }
+	g.tune = func(o *connect.BotOptions) { o.Backend.Reports = slowReports{o.Backend.Reports, free} }
 	g.start()
 	g.signed(g.say("ada", "general", "say hello"), "✅")
 	g.strike(discordsim.Fault{Kind: discordsim.FaultError, Route: "POST /interactions", Count: 1})

@@ -1,18 +1,19 @@
 package app
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/journal"
-	"chorus/internal/sim/discordsim"
-	"chorus/internal/transport/discord"
 	"strings"
 	"testing"
 	"time"
+
+	"chorus/internal/chat"
+	connect "chorus/internal/connector/host"
+	"chorus/internal/journal"
+	"chorus/internal/sim/discordsim"
 )
 
 // soonGivenUp lets hours of trying pass in moments.
 func soonGivenUp(g *guildT) {
-	g.tune = func(o *discord.Options) {
+	g.tune = func(o *connect.BotOptions) {
 		o.FirstBackoff, o.BackoffMax, o.Nonce = 5*time.Millisecond, 5*time.Millisecond, 20*time.Millisecond
 		o.GiveUp, o.GiveUpUnsure, o.Patience = 50*time.Millisecond, time.Hour, 100*time.Millisecond
 	}
@@ -66,7 +67,7 @@ func TestDiscordFailsOnEverything(t *testing.T) {
 	g := inOldGuild(t, discordsim.Options{}, map[string]string{}, func(g *guildT) {
 		soonGivenUp(g)
 		tune := g.tune
-		g.tune = func(o *discord.Options) { tune(o); o.GiveUp, o.GiveUpUnsure = time.Millisecond, time.Millisecond }
+		g.tune = func(o *connect.BotOptions) { tune(o); o.GiveUp, o.GiveUpUnsure = time.Millisecond, time.Millisecond }
 	})
 	goOn := g.hold(0)
 	asked := g.say("ada", "general", "say said in the end")
@@ -97,7 +98,7 @@ func TestDiscordFailsOnEverything(t *testing.T) {
 func TestDiscordRefusesALaterPart(t *testing.T) {
 	t.Parallel()
 	g := inOldGuild(t, discordsim.Options{}, map[string]string{}, func(g *guildT) {
-		g.tune = func(o *discord.Options) { o.Preview = time.Hour } // only the answer itself is sent
+		g.tune = func(o *connect.BotOptions) { o.Preview = time.Hour } // only the answer itself is sent
 	})
 	at := g.private("ada", "chorus")
 	refused := cursed("beta beta")

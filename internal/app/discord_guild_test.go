@@ -1,11 +1,6 @@
 package app
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/sim/discordsim"
-	"chorus/internal/store/storetest"
-	"chorus/internal/transcript"
-	"chorus/internal/transport/discord"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +8,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"chorus/internal/chat"
+	connect "chorus/internal/connector/host"
+	"chorus/internal/sim/discordsim"
+	"chorus/internal/store/storetest"
+	"chorus/internal/transcript"
 )
 
 // guildT is a guild with a bot of ours in it.
@@ -22,7 +23,7 @@ type guildT struct {
 	home   string
 	app    *App
 	stop   func()
-	tune   func(*discord.Options)
+	tune   func(*connect.BotOptions)
 	quiet  time.Duration // how long a minute lasts for those who wait for quiet
 	warned chan string
 	latch  latch
@@ -57,28 +58,28 @@ func inOldGuild(t *testing.T, o discordsim.Options, files map[string]string, bef
 }
 
 // hasty are the times of tests that wait for them.
-var hasty = map[string]func(*discord.Options){
-	"TestDiscordLiveStatusAndTyping":       func(o *discord.Options) { o.Typing, o.Preview = 20*time.Millisecond, 20*time.Millisecond },
-	"TestDiscordSignsEnd":                  func(o *discord.Options) { o.Preview = 50 * time.Millisecond },
-	"TestDiscordAnswersOnceAcrossRestarts": func(o *discord.Options) { o.Preview = 50 * time.Millisecond },
-	"TestDiscordUpload":                    func(o *discord.Options) { o.Preview = time.Hour }, // the file is the first thing said
-	"TestDiscordShards":                    func(o *discord.Options) { o.FirstBackoff = 20 * time.Millisecond },
-	"TestDiscordFilesHang":                 func(o *discord.Options) { o.Fetch = time.Second },
-	"TestDiscordFilesThatCannotBeHad":      func(o *discord.Options) { o.FirstBackoff = 10 * time.Millisecond },
-	"TestDiscordNoticesADeafConnection": func(o *discord.Options) {
+var hasty = map[string]func(*connect.BotOptions){
+	"TestDiscordLiveStatusAndTyping":       func(o *connect.BotOptions) { o.Typing, o.Preview = 20*time.Millisecond, 20*time.Millisecond },
+	"TestDiscordSignsEnd":                  func(o *connect.BotOptions) { o.Preview = 50 * time.Millisecond },
+	"TestDiscordAnswersOnceAcrossRestarts": func(o *connect.BotOptions) { o.Preview = 50 * time.Millisecond },
+	"TestDiscordUpload":                    func(o *connect.BotOptions) { o.Preview = time.Hour }, // the file is the first thing said
+	"TestDiscordShards":                    func(o *connect.BotOptions) { o.FirstBackoff = 20 * time.Millisecond },
+	"TestDiscordFilesHang":                 func(o *connect.BotOptions) { o.Fetch = time.Second },
+	"TestDiscordFilesThatCannotBeHad":      func(o *connect.BotOptions) { o.FirstBackoff = 10 * time.Millisecond },
+	"TestDiscordNoticesADeafConnection": func(o *connect.BotOptions) {
 		o.Patrol, o.Grace = 200*time.Millisecond, time.Millisecond
 	},
-	"TestDiscordMissingItsNameReadsNothing": func(o *discord.Options) {
+	"TestDiscordMissingItsNameReadsNothing": func(o *connect.BotOptions) {
 		o.Patrol, o.Grace, o.FirstBackoff, o.BackoffMax = 20*time.Millisecond, time.Millisecond, 10*time.Millisecond, 50*time.Millisecond
 	},
-	"TestDiscordHearsPrivateWordsWithoutTheGuild": func(o *discord.Options) {
+	"TestDiscordHearsPrivateWordsWithoutTheGuild": func(o *connect.BotOptions) {
 		o.Patience, o.Patrol, o.Grace = 500*time.Millisecond, time.Second, time.Millisecond // what takes longer than patience is heard by the patrol
 	},
-	"TestDiscordMissingTheAnswerPostsOnce": func(o *discord.Options) { o.Nonce = time.Millisecond },
-	"TestDiscordDownForTenMinutes": func(o *discord.Options) {
+	"TestDiscordMissingTheAnswerPostsOnce": func(o *connect.BotOptions) { o.Nonce = time.Millisecond },
+	"TestDiscordDownForTenMinutes": func(o *connect.BotOptions) {
 		o.FirstBackoff, o.BackoffMax = 4*time.Millisecond, 128*time.Millisecond // 1 s and 32 s
 	},
-	"TestDiscordAnswersOnceInAStorm": func(o *discord.Options) {
+	"TestDiscordAnswersOnceInAStorm": func(o *connect.BotOptions) {
 		o.Patrol, o.FirstBackoff, o.BackoffMax = 300*time.Millisecond, 20*time.Millisecond, 200*time.Millisecond
 	},
 }

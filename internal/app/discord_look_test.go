@@ -1,12 +1,13 @@
 package app
 
 import (
-	"chorus/internal/sim/discordsim"
-	"chorus/internal/transport/discord"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	connect "chorus/internal/connector/host"
+	"chorus/internal/sim/discordsim"
 )
 
 func TestDiscordLooking(t *testing.T) {
@@ -122,7 +123,7 @@ func TestDiscordForksIntoAThread(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := inOldGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: thread\n"}, func(g *guildT) {
-				g.tune = func(o *discord.Options) { o.Preview = preview }
+				g.tune = func(o *connect.BotOptions) { o.Preview = preview }
 			})
 			goOn := g.hold(0)
 			asked := g.say("ada", "general", "say one")

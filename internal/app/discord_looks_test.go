@@ -1,15 +1,16 @@
 package app
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/connector"
-	"chorus/internal/sim/discordsim"
-	"chorus/internal/transport/discord"
 	"context"
 	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/connector"
+	connect "chorus/internal/connector/host"
+	"chorus/internal/sim/discordsim"
 )
 
 // countedOutbox notes from where on the journal is looked at for what is to be told.
@@ -33,7 +34,7 @@ func TestDiscordLooksAtWhatChanged(t *testing.T) {
 	var mu sync.Mutex
 	var marks []int64
 	g := inOldGuild(t, discordsim.Options{}, map[string]string{}, func(g *guildT) {
-		g.tune = func(o *discord.Options) {
+		g.tune = func(o *connect.BotOptions) {
 			o.Backend.Outbox, o.Idle = countedOutbox{o.Backend.Outbox, &mu, &marks}, 200*time.Millisecond
 		}
 	})

@@ -1,13 +1,14 @@
 package app
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/sim/discordsim"
-	"chorus/internal/store/storetest"
-	"chorus/internal/transport/discord"
 	"fmt"
 	"testing"
 	"time"
+
+	"chorus/internal/chat"
+	connect "chorus/internal/connector/host"
+	"chorus/internal/sim/discordsim"
+	"chorus/internal/store/storetest"
 )
 
 // fault makes something go wrong until the test clears it.
@@ -126,7 +127,7 @@ func TestDiscordAgentGetsABotOfItsOwn(t *testing.T) {
 func TestDiscordFindsItsAnswerAmongMany(t *testing.T) {
 	t.Parallel()
 	g := inOldGuild(t, discordsim.Options{TimeScale: 100_000}, map[string]string{}, func(g *guildT) {
-		g.tune = func(o *discord.Options) { o.Nonce, o.BackoffMax = time.Millisecond, 100*time.Millisecond }
+		g.tune = func(o *connect.BotOptions) { o.Nonce, o.BackoffMax = time.Millisecond, 100*time.Millisecond }
 	})
 	g.seen(chat.DefaultAgent)
 	goOn := g.hold(0)

@@ -1,15 +1,16 @@
 package app
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/journal"
-	"chorus/internal/room"
-	"chorus/internal/sim/discordsim"
-	"chorus/internal/transport/discord"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"chorus/internal/chat"
+	"chorus/internal/connector"
+	"chorus/internal/journal"
+	"chorus/internal/room"
+	"chorus/internal/sim/discordsim"
 )
 
 func rowOf(thread chat.ThreadID) journal.Thread {
@@ -142,7 +143,7 @@ func TestRoomHearsItsOwnHappenings(t *testing.T) {
 	g := inGuild(t, discordsim.Options{}, roomFiles())
 	by := chat.Principal{Kind: chat.DiscordUser, ID: g.User("ada").String(), Name: "ada"}
 	rings := func(kind room.Kind, id, channel, text string) error {
-		return g.app.Host.Happen(discord.Happening{Kind: kind, ID: id, Channel: g.Channel(channel).String(), Agent: "chorus", By: by, Text: text})
+		return g.app.Host.Trigger(connector.Trigger{Kind: kind, ID: id, Channel: g.Channel(channel).String(), Agent: "chorus", By: by, Text: text})
 	}
 	for _, id := range []string{"t1", "t1", "t2"} { // each once
 		if err := rings(room.Timer, id, "general", "!say it is time "+id); err != nil {
@@ -177,7 +178,7 @@ func TestRoomHearsItsOwnHappenings(t *testing.T) {
 	if err := rings(room.Said, "x", "general", "no"); err == nil {
 		t.Error("a message is not something of our own")
 	}
-	if err := g.app.Host.Happen(discord.Happening{Kind: room.Timer, ID: "x", Channel: "1", Agent: "chorus-2"}); err != nil {
+	if err := g.app.Host.Trigger(connector.Trigger{Kind: room.Timer, ID: "x", Channel: "1", Agent: "chorus-2"}); err != nil {
 		t.Errorf("the first bot speaks for all that have none: %v", err)
 	}
 }
@@ -217,7 +218,7 @@ func TestRoomGoesOn(t *testing.T) {
 	g := inGuild(t, discordsim.Options{}, roomFiles())
 	g.ask("ada", "general", "chorus", "well")
 	// Of a happening in a channel that is not there nothing can be found out.
-	if err := g.app.Host.Happen(discord.Happening{Kind: room.Timer, ID: "lost", Channel: "77", Agent: "chorus"}); err != nil {
+	if err := g.app.Host.Trigger(connector.Trigger{Kind: room.Timer, ID: "lost", Channel: "77", Agent: "chorus"}); err != nil {
 		t.Fatal(err)
 	}
 	g.ask("ada", "general", "chorus", "still well")

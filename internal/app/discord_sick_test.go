@@ -2,11 +2,6 @@ package app
 
 import (
 	"bytes"
-	"chorus/internal/chat"
-	"chorus/internal/connector"
-	"chorus/internal/journal"
-	"chorus/internal/sim/discordsim"
-	"chorus/internal/transport/discord"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +13,12 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/connector"
+	connect "chorus/internal/connector/host"
+	"chorus/internal/journal"
+	"chorus/internal/sim/discordsim"
 )
 
 // sick is a Discord that fails on one path, as long as it is told to.
@@ -61,7 +62,7 @@ func (v *vanishing) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestDiscordOneSickChannelHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	ill := &sick{}
-	hasten := func(o *discord.Options) {
+	hasten := func(o *connect.BotOptions) {
 		o.HTTP = &http.Client{Transport: ill, Timeout: 30 * time.Second}
 		o.Patience, o.Patrol, o.FirstBackoff, o.BackoffMax = 200*time.Millisecond, 300*time.Millisecond, 20*time.Millisecond, 100*time.Millisecond
 	}
@@ -163,7 +164,7 @@ func TestDiscordArchivedThreadInBadTimes(t *testing.T) {
 	t.Parallel()
 	ill := &sick{}
 	g := inOldGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: thread\n"}, func(g *guildT) {
-		g.tune = func(o *discord.Options) {
+		g.tune = func(o *connect.BotOptions) {
 			o.HTTP = &http.Client{Transport: ill, Timeout: 30 * time.Second}
 			o.Preview, o.FirstBackoff, o.BackoffMax = 20*time.Millisecond, 20*time.Millisecond, 20*time.Millisecond
 		}
@@ -189,7 +190,7 @@ func TestDiscordArchivedThreadInBadTimes(t *testing.T) {
 func TestDiscordFileOfAnEditStandsOnce(t *testing.T) {
 	t.Parallel()
 	g := inOldGuild(t, discordsim.Options{}, map[string]string{}, func(g *guildT) {
-		g.tune = func(o *discord.Options) {
+		g.tune = func(o *connect.BotOptions) {
 			o.Preview, o.FirstBackoff, o.BackoffMax = 20*time.Millisecond, 20*time.Millisecond, 20*time.Millisecond
 		}
 	})
@@ -227,7 +228,7 @@ func TestDiscordNextProgramSaysWhatCouldNotBeSaid(t *testing.T) {
 	t.Parallel()
 	dies := true
 	g := inOldGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: thread\n"}, func(g *guildT) {
-		g.tune = func(o *discord.Options) {
+		g.tune = func(o *connect.BotOptions) {
 			o.HTTP = &http.Client{Transport: &vanishing{g: g}, Timeout: 30 * time.Second}
 			if dies {
 				o.Backend.Outbox = forgetful{o.Backend.Outbox, g.Channel("general").String()}

@@ -152,7 +152,8 @@ type ReadState interface {
 	ArrivalsUnder(ctx context.Context, platform, bot, what, prefix string) (map[string]int, error)
 	Cursor(ctx context.Context, lane journal.Lane) (string, error)
 	Cursors(ctx context.Context, platform, bot string) (map[string]string, error)
-	MoveCursor(ctx context.Context, lane journal.Lane, message string) error
+	// MoveCursor moves a cursor that still stands at from ("": there is none yet); false: it does not.
+	MoveCursor(ctx context.Context, lane journal.Lane, from, to string) (bool, error)
 	// LastArrivals are the newest messages that came through a bot, the newest first.
 	LastArrivals(ctx context.Context, platform, bot, kind string, limit int) ([]string, error)
 }

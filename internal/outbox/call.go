@@ -12,6 +12,9 @@ import (
 // errNoTarget: the message that a reaction is for was never made.
 var errNoTarget = errors.New("the message it belongs to is not there")
 
+// errUnsure: nobody knows whether an earlier try was done.
+var errUnsure = errors.New("it is not known whether an earlier try was done")
+
 // do makes one call and writes down what it came to. It gives a moment before which the
 // lane has no use in looking again; its errors are the store's.
 func (l *lane) do(on context.Context, j job) (time.Time, error) {
@@ -67,9 +70,14 @@ func (l *lane) call(on context.Context, j job, seen journal.Outgoing) (string, e
 		if err != nil {
 			return "", err
 		}
-		id, found, err := p.Find(ctx, Probe{Lane: l.id, Key: j.row.Key, Nonce: j.row.Nonce, Body: j.row.TriedBody, After: after, Since: seen.TriedAt})
-		if err != nil || found {
+		id, v, err := p.Find(ctx, Probe{Lane: l.id, Key: j.row.Key, Nonce: j.row.Nonce, Body: j.row.TriedBody, After: after, Since: seen.TriedAt})
+		switch {
+		case err != nil || v == Present:
 			return id, err
+		case v == Unknown:
+			return "", &Trouble{Why: Unsure, Err: errUnsure}
+		case time.Since(seen.TriedAt) < l.e.o.Late:
+			return "", &Trouble{Why: Temporary, Err: errUnsure}
 		}
 		if last {
 			return "", broken(seen)

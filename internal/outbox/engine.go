@@ -52,8 +52,11 @@ type Options struct {
 	// with an unknown outcome is simply sent again; after it, or if it is 0, it is looked
 	// for first.
 	NonceWindow time.Duration
-	AllCalls    Rate // of the bot
-	LaneCalls   Rate // of each kind of call in each lane
+	// Late is how long a call that was given up may still be done. A message that was looked
+	// for and not found is made again only after that.
+	Late      time.Duration
+	AllCalls  Rate // of the bot
+	LaneCalls Rate // of each kind of call in each lane
 
 	// Failed hears of what cannot be shown, after it was recorded. May be nil; it holds up
 	// its lane while it thinks. The store has it too, for whoever was not listening.

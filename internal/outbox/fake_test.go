@@ -191,7 +191,7 @@ func (p *platform) Unreact(ctx context.Context, c Call) error {
 }
 
 // Find knows no nonces: it goes by body, place and time.
-func (p *platform) Find(ctx context.Context, q Probe) (string, bool, error) {
+func (p *platform) Find(ctx context.Context, q Probe) (string, Verdict, error) {
 	var id string
 	p.mu.Lock()
 	p.probes = append(p.probes, q)
@@ -205,7 +205,14 @@ func (p *platform) Find(ctx context.Context, q Probe) (string, bool, error) {
 		}
 		return nil
 	})
-	return id, err == nil && id != "", err
+	return id, verdict(id), err
+}
+
+func verdict(id string) Verdict {
+	if id == "" {
+		return Absent
+	}
+	return Present
 }
 
 func newer(a, b string) bool {

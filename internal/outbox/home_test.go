@@ -148,12 +148,12 @@ func (m mortalPlatform) do(ctx context.Context, c Call, work func(context.Contex
 	return err
 }
 
-func (m mortalPlatform) Find(ctx context.Context, q Probe) (string, bool, error) {
+func (m mortalPlatform) Find(ctx context.Context, q Probe) (string, Verdict, error) {
 	id, err := mortal(m.f, func() (string, error) {
 		id, _, err := m.p.Find(ctx, q)
 		return id, err
 	})
-	return id, err == nil && id != "", err
+	return id, verdict(id), err
 }
 
 func (m mortalPlatform) Answers(ctx context.Context) bool { return m.p.Answers(ctx) }

@@ -20,6 +20,7 @@ type Call struct {
 	Thread chat.ThreadID
 	Part   int
 	Body   json.RawMessage
+	File   []byte // the bytes of what goes along, where Body only names them
 }
 
 // Probe asks whether a message has been made after all.
@@ -46,11 +47,21 @@ type Platform interface {
 	React(context.Context, Call) error
 	Unreact(context.Context, Call) error
 	// Find looks for a message of ours by nonce, or by author, body and time.
-	Find(context.Context, Probe) (id string, found bool, err error)
+	Find(context.Context, Probe) (id string, v Verdict, err error)
 	// Answers reports whether the platform says anything at all just now: what fails then
 	// fails by itself.
 	Answers(context.Context) bool
 }
+
+// Verdict is what a search for a message came to.
+type Verdict int
+
+// The verdicts.
+const (
+	Unknown Verdict = iota // the platform cannot tell: the message is never made again
+	Absent                 // it is not there
+	Present                // it is, with the id that was given
+)
 
 // RateLimited is the platform's word that a call was not done because there were too many.
 type RateLimited struct {
@@ -74,13 +85,15 @@ const (
 	Forbidden Why = "forbidden" // a permission is missing
 	Archived  Why = "archived"  // the platform's thread is closed
 	Invalid   Why = "invalid"   // the platform does not take this body
+	Unsure    Why = "unsure"    // it may be there or not, and nobody can find out
 	Broken    Why = "broken"    // the platform fails on this one again and again, and answers others; it was looked for and is not there
 )
 
 // Trouble is an error of the platform.
 type Trouble struct {
-	Why Why
-	Err error
+	Why  Why
+	Err  error
+	Said string // what the platform said, for people; "": nothing of use
 }
 
 // Error says what it is and what the platform said.

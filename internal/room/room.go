@@ -9,6 +9,7 @@ package room
 import (
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"chorus/internal/chat"
@@ -146,7 +147,24 @@ type Message struct {
 	Roles    []string // ids of roles that it mentions
 	ReplyTo  string   // the id of the message it answers
 	Answers  string   // the name of whoever wrote that; "" if it is not known
-	System   bool     // the platform's own notice: somebody joined, something was pinned
+	System   bool     // the platform's own notice, or a message with buttons: no words of a conversation
+
+	At     time.Time // when it was said
+	Edited time.Time // when it was last changed; zero: never
+	Files  []File
+	Embeds string   // the words of a program's embeds, beside Text
+	Pinned bool     // as far as the platform says so
+	Own    bool     // this bot account said it
+	Aside  bool     // with Own: under another name, beside the conversation
+	Nonce  string   // with Own: the one it was sent with, where the platform gives it back
+	Quoted *Message // the message that it answers, where the platform sends it along
+}
+
+// File is something that was attached to a message.
+type File struct {
+	Name string
+	Size int64
+	URL  string
 }
 
 // Agent is somebody of ours who listens in a channel.

@@ -78,23 +78,24 @@ func (db *DB) Cursors(ctx context.Context, platform, bot string) (map[string]str
 	return out, nil
 }
 
-// MoveCursor notes that everything up to a message has been read and kept. A cursor never
-// moves back: ids are numbers without leading zeros that grow with time.
-func (db *DB) MoveCursor(ctx context.Context, lane journal.Lane, messageID string) error {
-	err := errors.New("no message given")
-	if messageID != "" {
-		err = db.w.write(ctx, func(w *writer) error {
-			return w.exec(`INSERT INTO cursors (platform, bot, channel, message_id, at) VALUES (?, ?, ?, ?, ?)
-				ON CONFLICT (platform, bot, channel) DO UPDATE SET message_id = excluded.message_id, at = excluded.at
-				WHERE length(excluded.message_id) > length(cursors.message_id)
-				OR (length(excluded.message_id) = length(cursors.message_id) AND excluded.message_id > cursors.message_id)`,
-				laneArgs(lane, messageID, micros(db.now()))...)
-		})
+// MoveCursor notes that everything up to a message has been read and kept, if the cursor
+// still stands where the caller saw it ("": there was none); false: it does not. Which of two
+// messages is the newer one only the platform knows.
+func (db *DB) MoveCursor(ctx context.Context, lane journal.Lane, from, to string) (moved bool, err error) {
+	if to == "" {
+		return false, fmt.Errorf("move cursor of lane %s: no message given", lane)
 	}
+	err = db.w.write(ctx, func(w *writer) error {
+		n, err := w.change(`INSERT INTO cursors (platform, bot, channel, message_id, at) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT (platform, bot, channel) DO UPDATE SET message_id = excluded.message_id, at = excluded.at WHERE cursors.message_id = ?`,
+			append(laneArgs(lane, to, micros(db.now())), from)...)
+		moved = n > 0
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("move cursor of lane %s: %w", lane, err)
+		return false, fmt.Errorf("move cursor of lane %s: %w", lane, err)
 	}
-	return nil
+	return moved, nil
 }
 
 // LastArrivals gives the ids of what arrived through a bot, of one kind, the newest first:

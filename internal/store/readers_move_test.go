@@ -25,7 +25,7 @@ func TestReadersOfBotsBecomeOne(t *testing.T) {
 	if err := db.MoveReader(ctx, "discord", thread, 2); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.MoveCursor(ctx, journal.Lane{Platform: "discord", Bot: "old", Channel: "2"}, "5"); err != nil {
+	if _, err := db.MoveCursor(ctx, journal.Lane{Platform: "discord", Bot: "old", Channel: "2"}, "", "5"); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {

@@ -1,6 +1,13 @@
 package host
 
 import (
+	"context"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/connector"
@@ -12,13 +19,6 @@ import (
 	"chorus/internal/runsetup"
 	"chorus/internal/service"
 	"chorus/internal/store"
-	"chorus/internal/transport/discord"
-	"context"
-	"iter"
-	"maps"
-	"slices"
-	"strings"
-	"sync"
 )
 
 // Backend is the program as its connectors to Discord see it.
@@ -31,7 +31,7 @@ type Backend struct {
 
 	mu     sync.Mutex
 	selves map[string]room.Author // who the connected bots are, by name
-	live   map[string]*discord.Bot
+	live   map[string]*connector.Bot
 	dwell  dwellings
 
 	digests turns // one summary of a channel at a time

@@ -1,6 +1,13 @@
 package host
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
 	"chorus/internal/chat"
 	"chorus/internal/connector"
 	"chorus/internal/journal"
@@ -11,13 +18,6 @@ import (
 	"chorus/internal/tool"
 	"chorus/internal/tool/channel"
 	"chorus/internal/tool/files"
-	"chorus/internal/transport/discord"
-	"cmp"
-	"context"
-	"errors"
-	"slices"
-	"strings"
-	"time"
 )
 
 // discordChannel is a thread's channel as its tools reach it.
@@ -37,7 +37,7 @@ func (h *Host) ChannelTools(thread chat.ThreadID, roots *files.Roots) []tool.Too
 }
 
 // bot is the one that speaks for the thread; nil: it is not connected.
-func (c discordChannel) bot() *discord.Bot {
+func (c discordChannel) bot() *connector.Bot {
 	h := c.app.Connected.Load()
 	if h == nil {
 		return nil
@@ -78,7 +78,7 @@ func (c discordChannel) Search(ctx context.Context, q channel.Query) ([]channel.
 	ctx, cancel := context.WithTimeout(ctx, olderTime)
 	defer cancel()
 	words := strings.Fields(strings.ToLower(strings.ReplaceAll(q.Text, `"`, " ")))
-	older, err := bot.Older(ctx, in, "", q.Limit-len(out), func(f discord.Found) bool {
+	older, err := bot.Older(ctx, in, "", q.Limit-len(out), func(f connector.Found) bool {
 		text := strings.ToLower(f.Text)
 		return !seen[f.ID] && byAuthor(f.Author, q.From) && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
 	})
@@ -86,7 +86,7 @@ func (c discordChannel) Search(ctx context.Context, q channel.Query) ([]channel.
 		return nil, tool.Mistake("The channel's history cannot be read now.")
 	}
 	for _, f := range older {
-		out = append(out, channel.Message{Author: f.Author, At: f.At, Text: f.Text, Link: discord.Link(guild, in, f.ID)})
+		out = append(out, channel.Message{Author: f.Author, At: f.At, Text: f.Text, Link: bot.LinkIn(guild, in, f.ID)})
 	}
 	return out, nil
 }
@@ -133,7 +133,10 @@ func (c discordChannel) heard(ctx context.Context, q channel.Query, seen map[str
 			if gone {
 				continue
 			}
-			m.Text, m.Link = words.Text(), discord.Link(guild, cmp.Or(b.Channel, in), ev.PlatformID)
+			m.Text = words.Text()
+			if bot := c.bot(); bot != nil {
+				m.Link = bot.LinkIn(guild, cmp.Or(b.Channel, in), ev.PlatformID)
+			}
 		case chat.Steered:
 			m.Text = b.Blocks.Text()
 		case chat.Said:
@@ -173,7 +176,7 @@ func (c discordChannel) Post(ctx context.Context, key string, f channel.File) (s
 	}
 	waiting, cancel := context.WithTimeout(ctx, uploadTime)
 	defer cancel()
-	link, err := bot.Upload(waiting, discord.Upload{Thread: c.thread, Seq: row.Next - 1, Channel: to, Key: key, Name: attach.Name(f.Name), Blob: hash,
+	link, err := bot.Upload(waiting, connector.Upload{Thread: c.thread, Seq: row.Next - 1, Channel: to, Key: key, Name: attach.Name(f.Name), Blob: hash,
 		Text: service.Clipped(c.app.Logs.Redactor().Text(f.Text), maxUploadText)})
 	var said connector.Refusal
 	if errors.As(err, &said) {

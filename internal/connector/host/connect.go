@@ -1,20 +1,24 @@
 package host
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/config"
-	"chorus/internal/lockfile"
-	"chorus/internal/provider"
-	"chorus/internal/room"
-	"chorus/internal/transport/discord"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/connector"
+	"chorus/internal/lockfile"
+	"chorus/internal/provider"
+	"chorus/internal/room"
+	"chorus/internal/transport/discord"
 )
 
 // Bot is a bot that is to be connected.
@@ -98,7 +102,7 @@ func (host *Host) Connect() (stop func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
 	stop = func() { cancel(); work.Wait(); host.Connected.Store(nil) }
-	h := &Backend{DB: host.DB, App: host, orders: host.Service.Handler(), Bots: bots, kin: kin, selves: map[string]room.Author{}, live: map[string]*discord.Bot{}}
+	h := &Backend{DB: host.DB, App: host, orders: host.Service.Handler(), Bots: bots, kin: kin, selves: map[string]room.Author{}, live: map[string]*connector.Bot{}}
 	host.mu.Lock()
 	host.backend = h
 	host.mu.Unlock()
@@ -123,12 +127,17 @@ func (host *Host) connectBot(ctx context.Context, work *sync.WaitGroup, h *Backe
 	if err != nil {
 		return err
 	}
-	o := discord.Options{Name: b.Name, Token: b.token, API: host.Env("DISCORD_API_URL"), Guild: host.Env("DISCORD_GUILD_ID"),
-		BackoffMax: provider.Milliseconds(settings.DiscordBackoffMaxMS), Backend: h.backend(), Log: host.Log, Version: host.Version}
+	o := BotOptions{Options: connector.Options{Name: b.Name, BackoffMax: provider.Milliseconds(settings.DiscordBackoffMaxMS), Backend: h.backend(), Log: host.Log}}
 	if host.Tune != nil {
 		host.Tune(&o)
 	}
-	bot, err := discord.New(o)
+	client, err := discord.New(discord.Options{Bot: b.Name, Token: b.token, API: host.Env("DISCORD_API_URL"), Guild: host.Env("DISCORD_GUILD_ID"), HTTP: o.HTTP,
+		Log: host.Log.With("component", discord.Name, "bot", b.Name), Version: host.Version, FirstBackoff: o.FirstBackoff, BackoffMax: o.BackoffMax, Patience: o.Patience, Nonce: o.Nonce})
+	if err != nil {
+		return err
+	}
+	o.Platform = client
+	bot, err := connector.New(o.Options)
 	if err != nil {
 		return err
 	}
@@ -147,6 +156,13 @@ func (host *Host) connectBot(ctx context.Context, work *sync.WaitGroup, h *Backe
 		}
 	})
 	return nil
+}
+
+// BotOptions are those of a bot and of its connection, for tests to change.
+type BotOptions struct {
+	connector.Options
+	HTTP  *http.Client
+	Nonce time.Duration
 }
 
 // lockBot takes a bot for this process: two that answer for it would answer twice.

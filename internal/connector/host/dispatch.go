@@ -1,8 +1,16 @@
 package host
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
 	"chorus/internal/chat"
 	"chorus/internal/config"
+	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/room"
 	past "chorus/internal/room/digest"
@@ -10,13 +18,6 @@ import (
 	"chorus/internal/service"
 	"chorus/internal/settings"
 	"chorus/internal/transcript"
-	"chorus/internal/transport/discord"
-	"context"
-	"encoding/json"
-	"errors"
-	"slices"
-	"sync"
-	"time"
 )
 
 // ChannelDigests is the kind of memo that keeps the summary of each channel.
@@ -64,7 +65,7 @@ func (host *Host) recall(ctx context.Context, row journal.Thread, bot *config.Bo
 	if !ok || said.Channel == "" {
 		return nil
 	}
-	found, err := live.Older(ctx, said.Channel, events[i].PlatformID, past.Fetched, func(discord.Found) bool { return true })
+	found, err := live.Older(ctx, said.Channel, events[i].PlatformID, past.Fetched, func(connector.Found) bool { return true })
 	if err != nil {
 		return err
 	}

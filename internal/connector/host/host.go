@@ -2,6 +2,11 @@
 package host
 
 import (
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
 	"chorus/internal/chat"
 	"chorus/internal/datadir"
 	"chorus/internal/engine"
@@ -13,11 +18,6 @@ import (
 	"chorus/internal/service"
 	"chorus/internal/settings"
 	"chorus/internal/store"
-	"chorus/internal/transport/discord"
-	"log/slog"
-	"sync"
-	"sync/atomic"
-	"time"
 )
 
 // Host connects the chat bots that are configured, and carries out what they need.
@@ -42,6 +42,6 @@ type Host struct {
 	mu         sync.Mutex
 	backend    *Backend
 	Connected  atomic.Pointer[Backend]
-	Tune       func(*discord.Options)
+	Tune       func(*BotOptions) // for tests; nil: as configured
 	IdleMinute time.Duration
 }

@@ -1,14 +1,14 @@
 package host
 
 import (
+	"errors"
+	"fmt"
+
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/room/route"
-	"chorus/internal/transport/discord"
-	"errors"
-	"fmt"
 )
 
 // pastOf is how many messages of a room an agent knows when it comes there. Where only
@@ -37,7 +37,7 @@ func (h *Backend) Display(thread chat.ThreadID) connector.Display {
 
 // Happen brings something to a room that no platform tells of, through the bot that speaks
 // for its agent.
-func (host *Host) Happen(e discord.Happening) error {
+func (host *Host) Trigger(e connector.Trigger) error {
 	host.mu.Lock()
 	h := host.backend
 	host.mu.Unlock()
@@ -49,7 +49,7 @@ func (host *Host) Happen(e discord.Happening) error {
 		bot := h.live[b.Name]
 		h.mu.Unlock()
 		if bot != nil && h.Serves(b.Name, chat.ThreadID("discord:x:x@"+e.Agent)) {
-			return bot.Happen(e)
+			return bot.Trigger(e)
 		}
 	}
 	return fmt.Errorf("no bot on Discord speaks for the agent %s", e.Agent)

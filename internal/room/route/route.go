@@ -34,8 +34,9 @@ type Listener struct {
 	Intake  chat.Intake // for what is no reply to a thread; "" means Queue
 }
 
-// Known is what is remembered of earlier messages. Both may be nil.
+// Known is what is remembered of earlier messages, and on which platform. The functions may be nil.
 type Known struct {
+	Platform string // the first part of the threads' ids
 	// Produced names the thread whose answer (or status, or card) the message is.
 	Produced func(message string) (chat.ThreadID, bool)
 	// Heard names the threads that a message of somebody else's went to.
@@ -140,7 +141,7 @@ func one(m room.Message, l Listener, all []Listener, known Known) (Heard, bool, 
 	default:
 		return Heard{}, false, fmt.Errorf("routing %q: there are reply, thread and room", l.Routing)
 	}
-	id, err := chat.NewThreadID(room.Transport, m.In.Place(), root, l.Name)
+	id, err := chat.NewThreadID(known.Platform, m.In.Place(), root, l.Name)
 	if err != nil {
 		return Heard{}, false, fmt.Errorf("route message %s: %w", m.ID, err)
 	}

@@ -36,6 +36,7 @@ func listen(r Routing, agents ...room.Agent) (out []Listener) {
 // produced: message 300 is an answer of opus in the thread of 299, 301 one of haiku's.
 func remembered() Known {
 	return Known{
+		Platform: "discord",
 		Produced: func(id string) (chat.ThreadID, bool) {
 			thread, ok := map[string]chat.ThreadID{
 				"300": "discord:10/20:299@opus", "301": "discord:10/20:299@haiku", "500": "discord:10/20:299@opus", "302": "discord:10/20:20@haiku",
@@ -126,10 +127,10 @@ func describe(h Heard) string {
 
 func TestMistakes(t *testing.T) {
 	t.Parallel()
-	if _, err := Message(say("1", plain, "x"), listen("telepathy", opus), Known{}); err == nil {
+	if _, err := Message(say("1", plain, "x"), listen("telepathy", opus), Known{Platform: "discord"}); err == nil {
 		t.Error("an unknown routing was taken")
 	}
-	if _, err := Message(say("1", room.Channel{Guild: "a:b", ID: "c"}, "x"), listen(Reply, opus), Known{}); err == nil {
+	if _, err := Message(say("1", room.Channel{Guild: "a:b", ID: "c"}, "x"), listen(Reply, opus), Known{Platform: "discord"}); err == nil {
 		t.Error("a colon in the place was taken")
 	}
 }

@@ -29,7 +29,7 @@ type Outbox interface {
 	PutPlace(ctx context.Context, messageID string, p journal.Place) error
 	Cursor(ctx context.Context, lane journal.Lane) (string, error)
 	Cursors(ctx context.Context, platform, bot string) (map[string]string, error)
-	MoveCursor(ctx context.Context, lane journal.Lane, messageID string) error
+	MoveCursor(ctx context.Context, lane journal.Lane, from, to string) (bool, error)
 	BehindIn(ctx context.Context, reader, transport string, limit int) ([]chat.ThreadID, error)
 }
 
@@ -306,16 +306,23 @@ func testPlaces(t *testing.T, f *fixture) {
 func testCursors(t *testing.T, f *fixture) {
 	at := func() string { return must[string](t)(f.s.Cursor(f.ctx(), lane)) }
 	f.equal("never seen", at(), "")
-	for _, step := range [][2]string{{"99", "99"}, {"100", "100"}, {"99", "100"}, {"100", "100"}, {"101", "101"}} {
-		f.ok(f.s.MoveCursor(f.ctx(), lane, step[0]))
-		f.equal("after "+step[0], at(), step[1])
+	move := func(l journal.Lane, from, to string) bool { return must[bool](t)(f.s.MoveCursor(f.ctx(), l, from, to)) }
+	for _, step := range []struct {
+		from, to string
+		moves    bool
+		at       string
+	}{{"", "99", true, "99"}, {"", "50", false, "99"}, {"99", "100", true, "100"}, {"99", "101", false, "100"}, {"100", "101", true, "101"}} {
+		if got := move(lane, step.from, step.to); got != step.moves {
+			t.Errorf("from %q to %q moves: %v", step.from, step.to, got)
+		}
+		f.equal("after "+step.to, at(), step.at)
 	}
-	f.ok(f.s.MoveCursor(f.ctx(), otherLane, "7"))
+	move(otherLane, "", "7")
 	all := must[map[string]string](t)(f.s.Cursors(f.ctx(), "talk", "one"))
 	if len(all) != 2 || all["10"] != "101" || all["20"] != "7" {
 		t.Fatal(all)
 	}
-	if f.s.MoveCursor(f.ctx(), lane, "") == nil {
+	if _, err := f.s.MoveCursor(f.ctx(), lane, "101", ""); err == nil {
 		t.Fatal("a cursor at nothing")
 	}
 }

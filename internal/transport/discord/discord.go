@@ -1,17 +1,15 @@
-// Package discord connects Chorus to Discord: what people say there becomes arrivals of
-// the journal, and what the journal says of a conversation becomes messages, reactions and cards.
+// Package discord is the chat platform Discord, as package platform wants one: its events in
+// neutral words, its calls, its limits and its formatting. What is done with what people say
+// is decided in package connector.
 //
-// It promises that a message is heard once, however often the platform tells of it and
-// however often the connection breaks (cursors and history reads close the gaps); that an answer is
-// posted once and ends in one authoritative text; that nobody is rung by what a model wrote; that
-// every command is acknowledged before the platform loses patience; and that no type of
-// the library leaves this package.
+// It promises that no type of the library leaves it, that every click and command is
+// acknowledged before Discord gives up on it, that nobody is notified by what a model wrote,
+// and that the gateway is never kept waiting.
 package discord
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -19,171 +17,174 @@ import (
 	"sync"
 	"time"
 
-	"chorus/internal/chat"
-	"chorus/internal/connector"
-	"chorus/internal/outbox"
+	"github.com/disgoorg/disgo/discord"
+	wire "github.com/disgoorg/disgo/gateway"
+	"github.com/disgoorg/disgo/rest"
+
+	"chorus/internal/platform"
 	"chorus/internal/room"
+	"chorus/internal/room/mention"
+	"chorus/internal/transport/discord/gateway"
 )
+
+// Name is the first part of the ids of Discord's threads.
+const Name = "discord"
 
 // DefaultAPI is Discord's own REST root.
 const DefaultAPI = "https://discord.com/api/v10"
 
-// Options are what a connector is made of.
+// Options are what a client is made of.
 type Options struct {
-	Name  string // of the bot: its file, and its part of arrivals and cursors
-	Token string
-	API   string // REST root; "": Discord's own
-	Guild string // commands are registered in this guild alone; "": everywhere
-	// BackoffMax is the longest wait between two tries; 0: 32 s.
-	BackoffMax time.Duration
-	Backend    connector.Backend
-	HTTP       *http.Client // nil: one of its own
-	Log        *slog.Logger
-	Version    string
+	Bot     string // for messages to people
+	Token   string
+	API     string // REST root; "": Discord's own
+	Guild   string // commands are registered in this guild alone; "": everywhere
+	HTTP    *http.Client
+	Log     *slog.Logger
+	Version string
 
-	// Times, for tests; zero: as below.
-	Typing, Preview, Patrol, Idle, Grace time.Duration
-	FirstBackoff                         time.Duration
-	Fetch                                time.Duration // how long one file may take
-	Nonce                                time.Duration // how long Discord surely knows a nonce again
-	Patience                             time.Duration // how long one thing that is not answered holds up others
-	GiveUp, GiveUpUnsure                 time.Duration // how long what Discord fails on is tried; zero: as the outbox does
+	// Times; zero: as below.
+	FirstBackoff, BackoffMax time.Duration
+	Patience                 time.Duration // how long one call that is not answered holds up others
+	Nonce                    time.Duration // how long Discord surely knows a nonce again
 }
 
-// The times of a connector.
 const (
-	typingEvery    = 8 * time.Second         // Discord shows it for ten
-	previewEvery   = 1100 * time.Millisecond // edits of a channel are limited to five in five seconds
-	patrolEvery    = 3 * time.Minute         // how long a deaf connection stays unnoticed
-	idleAfter      = time.Minute             // a conversation without news needs no watcher
 	firstBackoff   = time.Second
-	callTime       = 30 * time.Second
 	longestBackoff = 32 * time.Second
+	patience       = 30 * time.Second
+	nonceWindow    = time.Minute // Discord promises a few minutes
+	callTime       = 30 * time.Second
+	identifyEvery  = 5 * time.Second // how long Discord wants between two rounds of identifying
 )
 
 func (o Options) filled() (Options, error) {
 	if o.Token == "" {
-		return o, fmt.Errorf("bot %s has no token; set DISCORD_BOT_TOKEN, or discordToken in its file", o.Name)
-	}
-	if o.Backend.Runner == nil {
-		return o, errors.New("discord: no backend to connect to")
+		return o, fmt.Errorf("bot %s has no token; set DISCORD_BOT_TOKEN, or discordToken in its file", o.Bot)
 	}
 	o.Token = strings.TrimPrefix(strings.TrimSpace(o.Token), "Bot ")
 	o.API = strings.TrimRight(cmp.Or(o.API, DefaultAPI), "/")
 	if strings.HasSuffix(o.API, "/api") {
 		o.API += "/v10" // both are called the root
 	}
-	o.BackoffMax = cmp.Or(o.BackoffMax, longestBackoff)
-	o.Typing, o.Preview = cmp.Or(o.Typing, typingEvery), cmp.Or(o.Preview, previewEvery)
-	o.Patrol, o.Idle = cmp.Or(o.Patrol, patrolEvery), cmp.Or(o.Idle, idleAfter)
-	o.FirstBackoff, o.Grace = cmp.Or(o.FirstBackoff, firstBackoff), cmp.Or(o.Grace, grace)
-	o.Fetch, o.Nonce = cmp.Or(o.Fetch, fetchTime), cmp.Or(o.Nonce, nonceWindow)
-	o.Patience = cmp.Or(o.Patience, patience)
+	o.FirstBackoff, o.BackoffMax = cmp.Or(o.FirstBackoff, firstBackoff), cmp.Or(o.BackoffMax, longestBackoff)
+	o.Patience, o.Nonce = cmp.Or(o.Patience, patience), cmp.Or(o.Nonce, nonceWindow)
 	if o.HTTP == nil {
 		o.HTTP = &http.Client{Timeout: callTime}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	o.Log = o.Log.With("component", "discord", "bot", o.Name)
 	return o, nil
 }
 
-// Bot is one bot with its connection. Make it with New, run it with Run.
-type Bot struct {
+// Client is one bot account on Discord.
+type Client struct {
+	platform.Numbers // snowflakes
 	Options
-	rest    *calls
-	outbox  *outbox.Engine
-	world   *world
-	tails   *tails
-	queue   *queue
-	names   chan struct{} // rings when a name may have changed
-	greeted chan struct{} // closed when we know who we are
-	files   *fetcher
-	work    sync.WaitGroup
-
-	making  sync.Mutex             // one agent is made at a time
-	meeting sync.Mutex             // one message is heard at a time
-	met     map[chat.ThreadID]bool // rooms whose past was read; guarded by meeting
+	rest   *gateway.REST
+	cache  *gateway.Cache
+	files  *http.Client
+	events *platform.Queue[any]
+	work   sync.WaitGroup
 
 	mu      sync.Mutex
-	pins    pinboard
+	sink    platform.Sink
+	running context.Context
+	self    room.Author
+	app     string // our application
+	shards  []*gateway.Shard
+	pending map[string]bool // guilds that have not told of their channels yet
 	hooks   map[string]hook // by channel
-	tried   []string        // what was begun through them, the newest last
-	self    room.Author     // who we are, once connected
-	app     string          // our application
-	tellers map[chat.ThreadID]*teller
-	resync  map[int]func() // let go of a shard's connection for a new one
-	stirred map[string]stirring
-	running context.Context // ends with the bot; nil: it does not run
-	synced  bool            // commands are registered
-	guilds  map[string]bool // those that have not told of their channels yet
-	// comparing: somebody looks for edits and deletions that we missed.
-	comparing bool
+	tried   []string        // nonces of what was begun through them, the newest last
 }
 
-// New makes a bot. Nothing is connected yet.
-func New(o Options) (*Bot, error) {
+var (
+	_ platform.Platform   = (*Client)(nil)
+	_ platform.History    = (*Client)(nil)
+	_ platform.Threads    = (*Client)(nil)
+	_ platform.Pins       = (*Client)(nil)
+	_ platform.Reactions  = (*Client)(nil)
+	_ platform.Readers    = (*Client)(nil)
+	_ platform.Typing     = (*Client)(nil)
+	_ platform.Direct     = (*Client)(nil)
+	_ platform.Names      = (*Client)(nil)
+	_ platform.Channels   = (*Client)(nil)
+	_ platform.Downloads  = (*Client)(nil)
+	_ platform.Links      = (*Client)(nil)
+	_ platform.Reconnects = (*Client)(nil)
+	_ platform.Commander  = (*Client)(nil)
+	_ platform.BotRoles   = (*Client)(nil)
+)
+
+// New makes a client. Nothing is connected yet.
+func New(o Options) (*Client, error) {
 	o, err := o.filled()
 	if err != nil {
 		return nil, err
 	}
-	b := &Bot{Options: o, rest: newCalls(o), world: newWorld(), tails: newTails(), hooks: map[string]hook{},
-		pins: pinboard{map[string]time.Time{}, map[string][]string{}}, met: map[chat.ThreadID]bool{}, queue: newQueue(),
-		names: make(chan struct{}, 1), greeted: make(chan struct{}), files: newFetcher(o), tellers: map[chat.ThreadID]*teller{}, resync: map[int]func(){}, stirred: map[string]stirring{}}
-	b.outbox = outbox.New(outbox.Options{Store: o.Backend, Platform: sender{b}, Name: room.Transport, Bot: o.Name, Pace: o.Preview,
-		BackoffMax: o.BackoffMax, NonceWindow: o.Nonce, GiveUp: o.GiveUp, GiveUpUnsure: o.GiveUpUnsure, Failed: b.untold, Log: o.Log})
-	return b, nil
+	return &Client{Options: o, rest: gateway.NewREST(o.Token, o.API, o.Version, o.HTTP, o.Log), cache: gateway.NewCache(), files: downloader(o),
+		events: platform.NewQueue[any](), pending: map[string]bool{}, hooks: map[string]hook{}}, nil
 }
 
-// identifyEvery is how long Discord wants to lie between two rounds of introductions.
-const identifyEvery = 5 * time.Second
+// Name implements platform.Platform.
+func (*Client) Name() string { return Name }
 
-// nonceWindow is how long Discord surely knows a nonce again: it promises a few minutes.
-const nonceWindow = time.Minute
+// Caps implements platform.Platform.
+func (c *Client) Caps() platform.Caps {
+	return platform.Caps{Label: "Discord", MaxText: 2000, Nonce: c.Nonce, Edits: true, Reactions: true, Buttons: true, Hints: platform.Hints{
+		Write:       "Whoever manages the server can allow it: Send Messages, and in threads Send Messages in Threads.",
+		OpenThread:  "the bot needs the right Create Public Threads",
+		MakeChannel: "Give my role the permission **Manage Channels**,",
+		Rename:      "give my role the permission Change Nickname, or name me yourself",
+		CopyLink:    "Discord gives one under \"Copy Message Link\".",
+	}}
+}
 
-// Run is connected until ctx ends, or until Discord says that it makes no sense to try
-// again: a wrong token, an intent that is not switched on. It may be called once.
-func (b *Bot) Run(ctx context.Context) error {
+// Run implements platform.Platform. Its errors are a wrong token, and an intent that is not
+// switched on.
+func (c *Client) Run(ctx context.Context, to platform.Sink) error {
 	ctx, cancel := context.WithCancel(ctx)
-	b.mu.Lock()
-	b.running = ctx
-	b.mu.Unlock()
-	b.work.Go(func() { b.hearAll(ctx) })
-	b.work.Go(func() { b.tellAll(ctx) })
-	b.work.Go(func() { b.patrol(ctx) })
-	b.work.Go(func() { b.followNames(ctx) })
-	b.work.Go(func() { b.send(ctx) })
-	b.work.Go(func() { b.fetchAll(ctx) })
-	err := b.connect(ctx)
+	c.mu.Lock()
+	c.running, c.sink = ctx, to
+	c.mu.Unlock()
+	c.work.Go(func() { c.convertAll(ctx) })
+	err := c.connect(ctx)
 	cancel()
-	b.work.Wait()
-	b.HTTP.CloseIdleConnections()
-	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
-		return nil
-	}
+	c.work.Wait()
+	c.HTTP.CloseIdleConnections()
 	return err
 }
 
 // connect finds the gateway and keeps every shard on it.
-func (b *Bot) connect(ctx context.Context) error {
-	info, err := b.gateway(ctx)
+func (c *Client) connect(ctx context.Context) error {
+	info, err := platform.Again(ctx, c.retry(), "gateway", func(ctx context.Context) (*discord.GatewayBot, error) {
+		info, err := c.rest.GetGatewayBot(rest.WithCtx(ctx))
+		return info, gateway.Trouble(err)
+	})
+	if gateway.Status(err) == http.StatusUnauthorized {
+		return gateway.ErrToken
+	}
 	if err != nil {
 		return err
 	}
-	shards := max(1, info.Shards)
-	failed := make(chan error, shards)
+	count := max(1, info.Shards)
+	failed := make(chan error, count)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var running sync.WaitGroup
-	for i := range shards {
-		l := &link{bot: b, url: info.URL, shard: [2]int{i, shards}, log: b.Log.With("shard", i)}
+	for i := range count {
+		s := &gateway.Shard{Token: c.Token, URL: info.URL, Index: i, Count: count, FirstBackoff: c.FirstBackoff, BackoffMax: c.BackoffMax,
+			Log: c.Log.With("shard", i), Dispatch: c.dispatch}
+		c.mu.Lock()
+		c.shards = append(c.shards, s)
+		c.mu.Unlock()
 		running.Go(func() {
-			// Discord lets so many introduce themselves in five seconds, and throws out the others.
-			if at := i / max(1, info.SessionStartLimit.MaxConcurrency); at > 0 && !sleep(ctx, time.Duration(at)*identifyEvery) {
+			// Discord lets so many identify at once, and throws out the others.
+			if at := i / max(1, info.SessionStartLimit.MaxConcurrency); at > 0 && !platform.Sleep(ctx, time.Duration(at)*identifyEvery) {
 				return
 			}
-			if err := l.run(ctx); err != nil {
+			if err := s.Run(ctx); err != nil {
 				failed <- err
 				cancel()
 			}
@@ -198,24 +199,112 @@ func (b *Bot) connect(ctx context.Context) error {
 	}
 }
 
-// send runs the outbox until ctx ends. It begins when we know who we are: what may have been
-// posted before a crash is looked for among our own messages.
-func (b *Bot) send(ctx context.Context) {
-	select {
-	case <-b.greeted:
-	case <-ctx.Done():
+// Reconnect implements platform.Reconnects. Which shard reports nothing is not known.
+func (c *Client) Reconnect() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.shards {
+		s.Resync()
+	}
+}
+
+func (c *Client) retry() platform.Retry {
+	return platform.Retry{First: c.FirstBackoff, Max: c.BackoffMax, Call: callTime, Log: c.Log}
+}
+
+// ask makes a call that others wait behind.
+func ask[T any](ctx context.Context, c *Client, what string, call func(context.Context) (T, error)) (T, error) {
+	return platform.Patiently(ctx, c.retry(), c.Patience, c.Answers, what, func(ctx context.Context) (T, error) {
+		got, err := call(ctx)
+		return got, gateway.Trouble(err)
+	})
+}
+
+func (c *Client) me() room.Author {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.self
+}
+
+// Known implements platform.Platform.
+func (c *Client) Known(id string) (room.Channel, bool) { return c.cache.Known(id) }
+
+// Directory implements platform.Platform.
+func (c *Client) Directory(guild string) mention.Directory { return c.cache.Directory(guild) }
+
+// BotRole implements platform.BotRoles.
+func (c *Client) BotRole(guild, user string) string { return c.cache.BotRole(guild, user) }
+
+// Channel implements platform.Platform. The channel that a thread hangs under is asked for too.
+func (c *Client) Channel(ctx context.Context, id string) (room.Channel, error) {
+	in, ok := c.cache.Known(id)
+	if !ok {
+		if err := c.learnChannel(ctx, id); err != nil {
+			return room.Channel{}, err
+		}
+		in, _ = c.cache.Known(id)
+	}
+	if in.Parent != "" && in.HomeName == "" {
+		if err := c.learnChannel(ctx, in.Parent); err != nil {
+			return room.Channel{}, err
+		}
+		in, _ = c.cache.Known(id)
+	}
+	return in, nil
+}
+
+func (c *Client) learnChannel(ctx context.Context, id string) error {
+	got, err := c.rest.GetChannel(gateway.ID(id), rest.WithCtx(ctx))
+	if err == nil {
+		c.cache.Learn(got)
+	}
+	return gateway.Trouble(err)
+}
+
+// Member implements platform.Platform.
+func (c *Client) Member(ctx context.Context, guild string, who room.Author) (room.Author, error) {
+	m, err := c.rest.GetMember(gateway.ID(guild), gateway.ID(who.ID), rest.WithCtx(ctx))
+	if err != nil {
+		return who, absent(gateway.Trouble(err))
+	}
+	return c.author(guild, m.User, m, who.Webhook), nil
+}
+
+// learnRoles asks for the roles of a guild that has not told of itself, because it is about to
+// or because another shard hears of it: without their names nobody would have any.
+func (c *Client) learnRoles(ctx context.Context, guild string) error {
+	if guild == "" || guild == room.Direct || c.cache.HasRoles(guild) {
+		return nil
+	}
+	roles, err := ask(ctx, c, "roles", func(ctx context.Context) ([]discord.Role, error) {
+		return c.rest.GetRoles(gateway.ID(guild), rest.WithCtx(ctx))
+	})
+	if err != nil && !platform.Passing(err) {
+		return nil // it is closed to us: nobody has any
+	}
+	for _, r := range roles {
+		c.cache.LearnRole(guild, r)
+	}
+	return err
+}
+
+// Answers implements outbox.Platform. It asks for something that Discord must look up: what it
+// only repeats (where the gateway is) it says in its worst hours too.
+func (c *Client) Answers(ctx context.Context) bool {
+	_, err := c.rest.Once.GetUser(gateway.ID(c.me().ID), rest.WithCtx(ctx))
+	return err == nil || !platform.Passing(gateway.Trouble(err))
+}
+
+// dispatch takes what the gateway says. Clicks and commands cannot wait behind history that
+// is being read: they go their own way.
+func (c *Client) dispatch(data wire.EventData) {
+	e, ok := data.(wire.EventInteractionCreate)
+	if !ok {
+		c.events.Put(data)
 		return
 	}
-	b.untoldBefore(ctx)
-	wait := b.FirstBackoff
-	for {
-		err := b.outbox.Run(ctx)
-		if err == nil || ctx.Err() != nil {
-			return
-		}
-		b.Log.Error("what is to be said cannot be read", "event", "outbox_failed", "error", err)
-		if !sleep(ctx, wait) {
-			return
-		}
-	}
+	c.mu.Lock()
+	ctx := c.running
+	c.mu.Unlock()
+	c.work.Go(func() { c.interact(ctx, e.Interaction) })
 }

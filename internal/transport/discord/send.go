@@ -1,9 +1,8 @@
 package discord
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,201 +13,176 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 
 	"chorus/internal/outbox"
+	"chorus/internal/platform"
+	"chorus/internal/transport/discord/gateway"
 )
 
-// sender does on Discord what the outbox asks for.
-type sender struct{ bot *Bot }
-
-var _ outbox.Platform = sender{}
-
-func read(body json.RawMessage) (post, error) {
-	var p post
-	if err := json.Unmarshal(body, &p); err != nil {
-		return p, &outbox.Trouble{Why: outbox.Invalid, Err: err}
-	}
-	return p, nil
-}
-
 // Create implements outbox.Platform.
-func (s sender) Create(ctx context.Context, c outbox.Call) (string, error) {
-	p, err := read(c.Body)
+func (c *Client) Create(ctx context.Context, call outbox.Call) (string, error) {
+	p, err := platform.ReadPost(call.Body)
 	if err != nil {
 		return "", err
 	}
 	if p.Aside {
-		if id, done, err := s.beside(ctx, c, p); err != nil || done {
-			return id, trouble(err)
+		if id, done, err := c.aside(ctx, call, p); err != nil || done {
+			return id, gateway.Trouble(err)
 		}
 	}
-	m := discord.MessageCreate{Content: p.Text, Nonce: c.Nonce, EnforceNonce: true, AllowedMentions: nobody(), Components: p.buttons()}
+	channel := gateway.ID(call.Lane.Channel)
+	m := discord.MessageCreate{Content: p.Text, Nonce: call.Nonce, EnforceNonce: true, AllowedMentions: gateway.Nobody(), Components: layout(p.Buttons())}
 	if p.ReplyTo != "" {
-		id, channel := number(p.ReplyTo), number(c.Lane.Channel)
+		id := gateway.ID(p.ReplyTo)
 		m.MessageReference = &discord.MessageReference{MessageID: &id, ChannelID: &channel}
 	}
-	data, err := s.file(ctx, p)
-	if err != nil {
-		return "", err
+	post := func() (*discord.Message, error) {
+		m.Files = attached(p, call.File) // each try reads them anew
+		return c.rest.Once.CreateMessage(channel, m, rest.WithCtx(ctx))
 	}
-	m.Files = p.attached(data)
-	made, err := s.bot.rest.once.CreateMessage(number(c.Lane.Channel), m, rest.WithCtx(ctx))
-	open, err := s.bot.reopened(ctx, c.Lane.Channel, err)
+	made, err := post()
+	open, err := c.reopened(ctx, call.Lane.Channel, err)
 	if open {
-		m.Files = p.attached(data)
-		made, err = s.bot.rest.once.CreateMessage(number(c.Lane.Channel), m, rest.WithCtx(ctx))
+		made, err = post()
 	}
-	if m.MessageReference != nil && (status(err) == http.StatusBadRequest || rest.IsJSONErrorCode(err, rest.JSONErrorCodeUnknownMessage, rest.JSONErrorCodeCannotReplyWithoutReadMessageHistoryPermission)) {
+	if m.MessageReference != nil && (gateway.Status(err) == http.StatusBadRequest || rest.IsJSONErrorCode(err, rest.JSONErrorCodeUnknownMessage, rest.JSONErrorCodeCannotReplyWithoutReadMessageHistoryPermission)) {
 		// A message that is gone meanwhile, or that we may not read again, is no reason not to answer. The library cannot ask Discord to see it that way.
 		m.MessageReference = nil
-		m.Files = p.attached(data)
-		made, err = s.bot.rest.once.CreateMessage(number(c.Lane.Channel), m, rest.WithCtx(ctx))
+		made, err = post()
 	}
 	if err != nil {
-		return "", trouble(err)
+		return "", gateway.Trouble(err)
 	}
 	return made.ID.String(), nil
 }
 
+// attached is the post's file for one call.
+func attached(p platform.Post, data []byte) []*discord.File {
+	if p.File == "" {
+		return nil
+	}
+	return []*discord.File{discord.NewFile(p.File, "", bytes.NewReader(data))}
+}
+
+// layout is buttons as Discord wants them, five in a row. None is an empty list, which
+// removes old ones.
+func layout(list []platform.Button) []discord.LayoutComponent {
+	const row = 5
+	out := []discord.LayoutComponent{}
+	for part := range slices.Chunk(list, row) {
+		var buttons []discord.InteractiveComponent
+		for _, b := range part {
+			style := discord.ButtonStyleSecondary
+			switch b.Style {
+			case platform.Yes:
+				style = discord.ButtonStyleSuccess
+			case platform.Danger:
+				style = discord.ButtonStyleDanger
+			}
+			buttons = append(buttons, discord.ButtonComponent{Style: style, Label: b.Label, CustomID: b.Value})
+		}
+		out = append(out, discord.ActionRowComponent{Components: buttons})
+	}
+	return out
+}
+
 // Edit implements outbox.Platform.
-func (s sender) Edit(ctx context.Context, c outbox.Call) error {
-	p, err := read(c.Body)
+func (c *Client) Edit(ctx context.Context, call outbox.Call) error {
+	p, err := platform.ReadPost(call.Body)
 	if err != nil {
 		return err
 	}
-	buttons := p.buttons()
-	// Files that are not named here leave: an edit that is made twice has its file once.
-	m := discord.MessageUpdate{Content: &p.Text, AllowedMentions: nobody(), Components: &buttons, Attachments: p.named()}
-	data, err := s.file(ctx, p)
-	if err != nil {
-		return err
+	buttons := layout(p.Buttons())
+	// Files that are not named here are removed: an edit that is made twice has its file once.
+	files := []discord.AttachmentUpdate{}
+	if p.File != "" {
+		files = append(files, discord.AttachmentCreate{ID: 0})
 	}
-	return s.inOpen(ctx, c, func() error {
-		m.Files = p.attached(data)
-		_, err := s.bot.rest.once.UpdateMessage(number(c.Lane.Channel), number(c.ID), m, rest.WithCtx(ctx))
+	m := discord.MessageUpdate{Content: &p.Text, AllowedMentions: gateway.Nobody(), Components: &buttons, Attachments: &files}
+	return c.inOpen(ctx, call, func() error {
+		m.Files = attached(p, call.File)
+		_, err := c.rest.Once.UpdateMessage(gateway.ID(call.Lane.Channel), gateway.ID(call.ID), m, rest.WithCtx(ctx))
 		return err
 	})
 }
 
 // inOpen does something that cannot be done in an archived thread.
-func (s sender) inOpen(ctx context.Context, c outbox.Call, do func() error) error {
-	open, err := s.bot.reopened(ctx, c.Lane.Channel, do())
+func (c *Client) inOpen(ctx context.Context, call outbox.Call, do func() error) error {
+	open, err := c.reopened(ctx, call.Lane.Channel, do())
 	if open {
 		err = do()
 	}
-	return trouble(err)
+	return gateway.Trouble(err)
 }
 
 // Delete implements outbox.Platform.
-func (s sender) Delete(ctx context.Context, c outbox.Call) error {
-	return trouble(s.bot.rest.once.DeleteMessage(number(c.Lane.Channel), number(c.ID), rest.WithCtx(ctx)))
+func (c *Client) Delete(ctx context.Context, call outbox.Call) error {
+	return gateway.Trouble(c.rest.Once.DeleteMessage(gateway.ID(call.Lane.Channel), gateway.ID(call.ID), rest.WithCtx(ctx)))
 }
 
 // React implements outbox.Platform.
-func (s sender) React(ctx context.Context, c outbox.Call) error {
-	p, err := read(c.Body)
-	if err != nil {
-		return err
-	}
-	return s.inOpen(ctx, c, func() error {
-		return s.bot.rest.once.AddReaction(number(c.Lane.Channel), number(c.ID), p.Emoji, rest.WithCtx(ctx))
-	})
+func (c *Client) React(ctx context.Context, call outbox.Call) error {
+	return c.reaction(ctx, call, c.rest.Once.AddReaction)
 }
 
 // Unreact implements outbox.Platform.
-func (s sender) Unreact(ctx context.Context, c outbox.Call) error {
-	p, err := read(c.Body)
+func (c *Client) Unreact(ctx context.Context, call outbox.Call) error {
+	return c.reaction(ctx, call, c.rest.Once.RemoveOwnReaction)
+}
+
+func (c *Client) reaction(ctx context.Context, call outbox.Call, do func(channel, message snowflake.ID, emoji string, opts ...rest.RequestOpt) error) error {
+	p, err := platform.ReadPost(call.Body)
 	if err != nil {
 		return err
 	}
-	return s.inOpen(ctx, c, func() error {
-		return s.bot.rest.once.RemoveOwnReaction(number(c.Lane.Channel), number(c.ID), p.Emoji, rest.WithCtx(ctx))
+	return c.inOpen(ctx, call, func() error {
+		return do(gateway.ID(call.Lane.Channel), gateway.ID(call.ID), p.Emoji, rest.WithCtx(ctx))
 	})
 }
 
 // clockSkew is how far Discord's clock and ours may be apart.
 const clockSkew = 5 * time.Second
 
-// Find implements outbox.Platform. Discord does not give nonces back, so a message is ours
-// when we wrote it, it answers the same message (or none, if that was gone) and says the same. Of several the oldest is meant.
-func (s sender) Find(ctx context.Context, p outbox.Probe) (string, bool, error) {
-	want, err := read(p.Body)
-	if err != nil {
-		return "", false, err
-	}
-	after := max(number(p.After), snowflake.New(p.Since.Add(-clockSkew))) // it was made after we first tried
-	for range findPages {                                                 // it may be a later try that was heard, with much said before
-		list, err := s.bot.rest.once.GetMessages(number(p.Lane.Channel), 0, 0, after, historyPage, rest.WithCtx(ctx))
-		if err != nil {
-			return "", false, trouble(err)
-		}
-		if id, found := s.findIn(list, want, p.Since); found || len(list) < historyPage {
-			return id, found, nil
-		}
-		after = list[0].ID
-	}
-	return "", false, nil
-}
-
-// Answers implements outbox.Platform. It asks for something that Discord must look up: what it
-// only repeats (where the gateway is) it says in its worst hours too.
-func (s sender) Answers(ctx context.Context) bool {
-	_, err := s.bot.rest.once.GetUser(number(s.bot.me().ID), rest.WithCtx(ctx))
-	return err == nil || !passing(err)
-}
-
 // findPages bounds how far a message is looked for.
 const findPages = 10
 
-// findIn looks for a message of ours among others, the newest of which come first.
-func (s sender) findIn(list []discord.Message, want post, since time.Time) (string, bool) {
-	me := s.bot.me().ID
+// Find implements outbox.Platform. Discord does not give nonces back, so a message is ours
+// when we wrote it, it answers the same message (or none, if that was gone) and says the same.
+// Of several the oldest is meant.
+func (c *Client) Find(ctx context.Context, p outbox.Probe) (string, outbox.Verdict, error) {
+	want, err := platform.ReadPost(p.Body)
+	if err != nil {
+		return "", outbox.Unknown, err
+	}
+	after := max(gateway.ID(p.After), snowflake.New(p.Since.Add(-clockSkew))) // it was made after we first tried
+	for range findPages {                                                     // it may be a later try that was heard, with much said before
+		list, err := c.rest.Once.GetMessages(gateway.ID(p.Lane.Channel), 0, 0, after, historyPage, rest.WithCtx(ctx))
+		if err != nil {
+			return "", outbox.Unknown, gateway.Trouble(err)
+		}
+		if id := c.findIn(list, want, p.Since); id != "" {
+			return id, outbox.Present, nil
+		}
+		if len(list) < historyPage {
+			break
+		}
+		after = list[0].ID
+	}
+	return "", outbox.Absent, nil
+}
+
+// findIn looks for a message of ours among others, the newest of which come first; "": it is
+// not there.
+func (c *Client) findIn(list []discord.Message, want platform.Post, since time.Time) string {
+	me := c.me().ID
 	for _, m := range slices.Backward(list) {
 		replies := ""
 		if m.MessageReference != nil && m.MessageReference.MessageID != nil {
 			replies = m.MessageReference.MessageID.String()
 		}
-		if (m.Author.ID.String() == me || want.Aside && s.bot.ours(m)) && (replies == want.ReplyTo || replies == "") && !m.CreatedAt.Before(since.Add(-clockSkew)) && same(m.Content, want.Text) && (want.File == "" || len(m.Attachments) > 0) {
-			return m.ID.String(), true
+		ours := m.Author.ID.String() == me || want.Aside && c.ours(m)
+		if ours && (replies == want.ReplyTo || replies == "") && !m.CreatedAt.Before(since.Add(-clockSkew)) &&
+			strings.TrimSpace(m.Content) == strings.TrimSpace(want.Text) && (want.File == "" || len(m.Attachments) > 0) { // Discord keeps no space around
+			return m.ID.String()
 		}
 	}
-	return "", false
-}
-
-// same compares texts as the platform keeps them: without space around.
-func same(a, b string) bool { return strings.TrimSpace(a) == strings.TrimSpace(b) }
-
-// trouble says what sort of error it is.
-func trouble(err error) error {
-	var said *rest.Error
-	if err == nil || !errors.As(err, &said) || said.Response == nil {
-		return err
-	}
-	switch code := said.Response.StatusCode; {
-	case code == http.StatusTooManyRequests:
-		wait := seconds(said.Response.Header.Get("X-RateLimit-Reset-After"))
-		if wait <= 0 {
-			wait = seconds(said.Response.Header.Get("Retry-After"))
-		}
-		return &outbox.RateLimited{After: max(wait, 50*time.Millisecond), Global: said.Response.Header.Get("X-RateLimit-Global") != ""}
-	case code >= 500:
-		return &outbox.Trouble{Why: outbox.Temporary, Err: err}
-	case said.Code == rest.JSONErrorCodeOperationOnArchivedThread:
-		return &outbox.Trouble{Why: outbox.Archived, Err: err}
-	case said.Code == rest.JSONErrorCodeUnknownChannel:
-		return &outbox.Trouble{Why: outbox.Nowhere, Err: err}
-	case code == http.StatusNotFound:
-		return &outbox.Trouble{Why: outbox.Gone, Err: err}
-	case code == http.StatusForbidden || code == http.StatusUnauthorized:
-		return &outbox.Trouble{Why: outbox.Forbidden, Err: err}
-	default:
-		return &outbox.Trouble{Why: outbox.Invalid, Err: err}
-	}
-}
-
-// echo notes a message of ours that the gateway tells of.
-func (b *Bot) echo(ctx context.Context, m discord.Message) error {
-	if m.Nonce == "" {
-		return nil
-	}
-	_, err := b.outbox.Echo(ctx, string(m.Nonce), m.ID.String())
-	return err
+	return ""
 }

@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -12,7 +13,9 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 
 	"chorus/internal/outbox"
+	"chorus/internal/platform"
 	"chorus/internal/room"
+	"chorus/internal/transport/discord/gateway"
 )
 
 // hookName is what our webhooks are called in a channel's settings.
@@ -29,34 +32,34 @@ type hook struct {
 }
 
 // hook finds ours in a channel, or makes it. None is no error: then we speak as ourselves.
-func (b *Bot) hook(ctx context.Context, in room.Channel) (hook, error) {
+func (c *Client) hook(ctx context.Context, in room.Channel) (hook, error) {
 	if in.Guild == "" || in.Guild == room.Direct {
 		return hook{}, nil
 	}
-	b.mu.Lock()
-	h, known := b.hooks[in.Home()]
-	app := b.app
-	b.mu.Unlock()
+	c.mu.Lock()
+	h, known := c.hooks[in.Home()]
+	app := c.app
+	c.mu.Unlock()
 	if known && (h.id != 0 || time.Now().Before(h.until)) {
 		return h, nil
 	}
-	h, err := b.findHook(ctx, number(in.Home()), app)
-	switch code := status(err); {
+	h, err := c.findHook(ctx, gateway.ID(in.Home()), app)
+	switch code := gateway.Status(err); {
 	case err == nil:
 	case code >= 400 && code < 500 && code != http.StatusTooManyRequests:
-		b.Log.Info("there is no webhook for what tools say; the bot speaks itself (it needs Manage Webhooks)", "event", "no_webhook", "channel", in.Home(), "error", err)
+		c.Log.Info("there is no webhook for what tools say; the bot speaks itself (it needs Manage Webhooks)", "event", "no_webhook", "channel", in.Home(), "error", err)
 		h = hook{until: time.Now().Add(hookless)}
 	default:
 		return hook{}, err
 	}
-	b.mu.Lock()
-	b.hooks[in.Home()] = h
-	b.mu.Unlock()
+	c.mu.Lock()
+	c.hooks[in.Home()] = h
+	c.mu.Unlock()
 	return h, nil
 }
 
-func (b *Bot) findHook(ctx context.Context, channel snowflake.ID, app string) (hook, error) {
-	list, err := b.rest.once.GetWebhooks(channel, rest.WithCtx(ctx))
+func (c *Client) findHook(ctx context.Context, channel snowflake.ID, app string) (hook, error) {
+	list, err := c.rest.Once.GetWebhooks(channel, rest.WithCtx(ctx))
 	if err != nil {
 		return hook{}, err
 	}
@@ -66,7 +69,7 @@ func (b *Bot) findHook(ctx context.Context, channel snowflake.ID, app string) (h
 		}
 	}
 	// Whoever dies here leaves a webhook that the next one finds.
-	made, err := b.rest.once.CreateWebhook(channel, discord.WebhookCreate{Name: hookName}, rest.WithCtx(ctx))
+	made, err := c.rest.Once.CreateWebhook(channel, discord.WebhookCreate{Name: hookName}, rest.WithCtx(ctx))
 	if err != nil {
 		return hook{}, err
 	}
@@ -74,16 +77,16 @@ func (b *Bot) findHook(ctx context.Context, channel snowflake.ID, app string) (h
 }
 
 // ours reports whether a message came through a webhook of ours: it is no words of anybody.
-func (b *Bot) ours(m discord.Message) bool {
+func (c *Client) ours(m discord.Message) bool {
 	if m.WebhookID == nil {
 		return false
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if m.ApplicationID != nil && m.ApplicationID.String() == b.app {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m.ApplicationID != nil && m.ApplicationID.String() == c.app {
 		return true
 	}
-	for _, h := range b.hooks {
+	for _, h := range c.hooks {
 		if h.id == *m.WebhookID {
 			return true
 		}
@@ -91,38 +94,35 @@ func (b *Bot) ours(m discord.Message) bool {
 	return false
 }
 
-// beside posts something that is said beside the conversation: through a webhook, so that other
-// programs do not take it for the bot's words. false: there is none, and the bot must say it itself.
-// Webhooks know no nonces: a call whose answer was lost is looked for before it is
-// repeated, but a crash in between can post it twice.
-func (s sender) beside(ctx context.Context, c outbox.Call, p post) (id string, ok bool, err error) {
-	b := s.bot
-	in, err := b.channelOf(ctx, c.Lane.Channel)
+// aside posts something beside the conversation: through a webhook, so that other programs
+// do not take it for the bot's words. false: there is none, and the bot must post it itself.
+// Webhooks know no nonces: a call whose answer was lost is looked for before it is repeated,
+// but a crash in between can post it twice.
+func (c *Client) aside(ctx context.Context, call outbox.Call, p platform.Post) (id string, ok bool, err error) {
+	in, err := c.Channel(ctx, call.Lane.Channel)
 	if err != nil {
 		return "", false, nil
 	}
-	h, err := b.hook(ctx, in)
+	h, err := c.hook(ctx, in)
 	if err != nil || h.id == 0 {
 		return "", false, err
 	}
-	if b.triedBeside(c.Nonce) {
-		if id, found, err := s.Find(ctx, outbox.Probe{Lane: c.Lane, Key: c.Key, Body: c.Body}); err != nil || found {
+	if c.triedAside(call.Nonce) {
+		if id, v, err := c.Find(ctx, outbox.Probe{Lane: call.Lane, Key: call.Key, Body: call.Body}); err != nil || v == outbox.Present {
 			return id, true, err
 		}
 	}
 	params := rest.CreateWebhookMessageParams{Wait: true}
 	if in.Parent != "" {
-		params.ThreadID = number(in.ID)
+		params.ThreadID = gateway.ID(in.ID)
 	}
-	m := discord.WebhookMessageCreate{Content: p.Text, Username: hookUser(p.Name), AllowedMentions: nobody()}
-	if p.File != "" {
-		m.Files = []*discord.File{discord.NewFile(p.File, "", strings.NewReader(p.Content))}
-	}
-	made, err := b.rest.once.CreateWebhookMessage(h.id, h.token, m, params, rest.WithCtx(ctx))
-	if status(err) == http.StatusNotFound {
-		b.mu.Lock()
-		delete(b.hooks, in.Home()) // somebody took it away
-		b.mu.Unlock()
+	m := discord.WebhookMessageCreate{Content: p.Text, Username: hookUser(p.Name), AllowedMentions: gateway.Nobody()}
+	m.Files = attached(p, call.File)
+	made, err := c.rest.Once.CreateWebhookMessage(h.id, h.token, m, params, rest.WithCtx(ctx))
+	if gateway.Status(err) == http.StatusNotFound {
+		c.mu.Lock()
+		delete(c.hooks, in.Home()) // somebody took it away
+		c.mu.Unlock()
 		return "", false, nil
 	}
 	if err != nil {
@@ -131,18 +131,18 @@ func (s sender) beside(ctx context.Context, c outbox.Call, p post) (id string, o
 	return made.ID.String(), true, nil
 }
 
-// manyTried bounds how many calls are remembered.
-const manyTried = 200
+// maxTried bounds how many calls are remembered.
+const maxTried = 200
 
-// triedBeside notes that a call was begun, and reports whether it was before.
-func (b *Bot) triedBeside(nonce string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if slices.Contains(b.tried, nonce) {
+// triedAside notes that a call was begun, and reports whether it was before.
+func (c *Client) triedAside(nonce string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if slices.Contains(c.tried, nonce) {
 		return true
 	}
-	b.tried = append(b.tried, nonce)
-	b.tried = b.tried[max(0, len(b.tried)-manyTried):]
+	c.tried = append(c.tried, nonce)
+	c.tried = c.tried[max(0, len(c.tried)-maxTried):]
 	return false
 }
 
@@ -152,5 +152,5 @@ func hookUser(name string) string {
 	if strings.Contains(low, "discord") || strings.Contains(low, "clyde") {
 		return "tools"
 	}
-	return first(name, "tools")
+	return cmp.Or(name, "tools")
 }

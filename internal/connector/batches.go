@@ -1,0 +1,188 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+	"chorus/internal/platform"
+	"chorus/internal/room"
+	"chorus/internal/room/activate"
+)
+
+// maxBatch bounds a batch, so that in a storm the first message does not wait for the last.
+const maxBatch = 50
+
+// hearList takes events as they came: those of channels in batches, everything else by
+// itself and in its place. What fails is logged and costs nobody else anything.
+func (b *Bot) hearList(ctx context.Context, list []any) {
+	var events []room.Event
+	flush := func() {
+		for _, batch := range activate.Batches(events) {
+			for from := 0; from < len(batch.Events) && ctx.Err() == nil; from += maxBatch {
+				b.hearBatch(ctx, batch.Events[from:min(from+maxBatch, len(batch.Events))])
+			}
+		}
+		events = nil
+	}
+	for _, one := range list {
+		if e, ok := eventOf(one); ok {
+			events = append(events, e)
+			continue
+		}
+		flush()
+		if ctx.Err() != nil {
+			return
+		}
+		b.failed(ctx, b.hear(ctx, one, nil))
+	}
+	flush()
+}
+
+// hearBatch writes all that a batch says before anybody is woken: several prompts to an
+// agent are then answered together.
+func (b *Bot) hearBatch(ctx context.Context, events []room.Event) {
+	waking := &waking{bot: b}
+	for _, e := range events {
+		if ctx.Err() != nil {
+			break
+		}
+		b.failed(ctx, b.hear(ctx, e.Raw, waking))
+	}
+	waking.up(ctx)
+}
+
+// failed logs an event that could not be taken. It never stops the rest; a message is found
+// again by the next history read.
+func (b *Bot) failed(ctx context.Context, err error) {
+	if err == nil {
+		return
+	}
+	b.queue.fail(err)
+	if ctx.Err() == nil {
+		b.Log.Error("could not take an event", "event", "event_failed", "error", err)
+	}
+}
+
+// eventOf is what happened in a channel, as batches see it; false: it was elsewhere.
+func eventOf(data any) (room.Event, bool) {
+	e := room.Event{Raw: data}
+	at := func(kind room.Kind, channel, message string) {
+		e.Kind, e.Message.ID, e.Message.In.ID = kind, message, channel
+	}
+	switch d := data.(type) {
+	case platform.Said:
+		at(room.Said, d.Message.In.ID, d.Message.ID)
+	case platform.Edited:
+		at(room.Edited, d.Message.In.ID, d.Message.ID)
+	case platform.Deleted:
+		at(room.Deleted, d.Channel, "")
+	case platform.Reacted:
+		at(room.Reacted, d.In.ID, d.Message)
+	case platform.Cleared:
+		at(room.Reacted, d.In.ID, d.Message)
+	case Trigger:
+		at(d.Kind, d.Channel, d.ID)
+	default:
+		return e, false
+	}
+	return e, true
+}
+
+// waking is whom to wake when all of a batch is written.
+type waking struct {
+	bot     *Bot
+	wakes   []func()
+	threads []chat.ThreadID
+}
+
+// arrive writes an arrival; whoever must answer is woken with the rest.
+func (w *waking) arrive(ctx context.Context, a journal.Arrival) (news bool, err error) {
+	done, wake, err := w.bot.Backend.ArriveQuietly(ctx, a)
+	if err != nil || done.Again {
+		return false, err
+	}
+	w.wakes = append(w.wakes, wake)
+	for _, c := range a.Commits {
+		w.threads = append(w.threads, c.Thread)
+	}
+	return true, nil
+}
+
+func (w *waking) up(ctx context.Context) {
+	for _, wake := range w.wakes {
+		wake()
+	}
+	for _, thread := range w.threads {
+		w.bot.wake(ctx, thread)
+	}
+	w.wakes, w.threads = nil, nil
+}
+
+// Trigger is something in a room that no platform reports: its agent wants to speak by
+// itself, or a timer fired.
+type Trigger struct {
+	Kind    room.Kind // SelfActivation, Timer or Internal
+	ID      string    // the same one is taken once
+	Channel string
+	Agent   string
+	By      chat.Principal // on whose authority
+	Text    string         // what the agent is told
+}
+
+// Trigger brings a trigger to its room, behind what came before it. It never waits.
+func (b *Bot) Trigger(t Trigger) error {
+	switch {
+	case t.Kind.FromPlatform() || !t.Kind.Known():
+		return fmt.Errorf("%q does not come from us", t.Kind)
+	case t.ID == "" || t.Channel == "" || t.Agent == "":
+		return errors.New("a trigger needs an id, a channel and an agent")
+	}
+	b.queue.put(t)
+	return nil
+}
+
+// triggered lets an agent speak in its room without anybody having spoken.
+func (b *Bot) triggered(ctx context.Context, t Trigger, w *waking) error {
+	in, err := b.channelOf(ctx, t.Channel)
+	if err != nil {
+		return err
+	}
+	listeners, err := b.listeners(ctx, in)
+	if err != nil {
+		return err
+	}
+	l := listenerOf(listeners, t.Agent)
+	d := activate.Decide(room.Event{Kind: t.Kind, Message: room.Message{In: in}}, l.Agent, l.Rules, activate.Seen{}, nil)
+	if !d.Answer || !l.IsRoom() {
+		b.Log.Info("a trigger is ignored", "event", "trigger_ignored", "kind", t.Kind, "channel", t.Channel, "agent", t.Agent, "room", l.IsRoom())
+		return nil
+	}
+	thread, err := chat.NewThreadID(b.transport, in.Place(), in.ID, l.Name)
+	if err != nil || !b.Backend.Serves(b.Name, thread) {
+		return err
+	}
+	row, err := b.Backend.NewThread(ctx, thread, t.By, roomTitle(in))
+	if err != nil {
+		return err
+	}
+	body := chat.Received{From: chat.Participant{Kind: chat.System, Name: string(t.Kind)}, Principal: t.By, Blocks: chat.TextBlocks(first(t.Text, goOn)),
+		Intake: l.Intake, Prompt: true, Together: true, Channel: in.ID}
+	_, err = w.arrive(ctx, journal.Arrival{Platform: b.transport, Bot: b.Name, What: string(t.Kind), PlatformID: t.ID, Decision: d.String(),
+		Commits: []journal.Commit{{Thread: thread, Create: &row, MaxWaiting: roomWaiting,
+			Events: []chat.Event{{Thread: thread, Who: t.By.String(), Body: body, Platform: b.unmarked(), PlatformID: t.ID}}}}})
+	return err
+}
+
+// roomTitle is what a room is called in lists.
+func roomTitle(in room.Channel) string { return "#" + first(in.Name, in.ID) }
+
+// channelOf finds a channel, asking the platform as long as is worth it.
+func (b *Bot) channelOf(ctx context.Context, id string) (room.Channel, error) {
+	if c, ok := b.Platform.Known(id); ok {
+		return c, nil
+	}
+	return patiently(ctx, b, b.Patience, "channel", func(ctx context.Context) (room.Channel, error) { return b.Platform.Channel(ctx, id) })
+}

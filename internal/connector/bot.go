@@ -1,0 +1,246 @@
+package connector
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/outbox"
+	"chorus/internal/platform"
+	"chorus/internal/room"
+)
+
+// Options are what a bot is made of.
+type Options struct {
+	Name     string // of the bot: part of its arrivals, cursors and lanes
+	Platform platform.Platform
+	Backend  Backend
+	Commands Commands     // beside our own; may be nil
+	Log      *slog.Logger // nil: silence
+
+	// Times; zero: as below.
+	BackoffMax           time.Duration // the longest wait between two tries
+	FirstBackoff         time.Duration // the first one
+	Typing               time.Duration // between two signs that somebody writes
+	Preview              time.Duration // between two edits of a message that is being written
+	Patrol               time.Duration // how long a connection that reports nothing stays unnoticed
+	Idle                 time.Duration // after which a conversation without news needs no watcher
+	Grace                time.Duration // how late the platform may report a message
+	Fetch                time.Duration // how long one file may take
+	Patience             time.Duration // how long one call that is not answered holds up others
+	GiveUp, GiveUpUnsure time.Duration // how long what the platform fails on is tried; zero: as the outbox does
+}
+
+// The defaults of those times.
+const (
+	defaultBackoffMax   = 32 * time.Second
+	defaultFirstBackoff = time.Second
+	defaultTyping       = 8 * time.Second // platforms show it for about ten
+	defaultPreview      = 1100 * time.Millisecond
+	defaultPatrol       = 3 * time.Minute
+	defaultIdle         = time.Minute
+	defaultGrace        = 20 * time.Second
+	defaultFetch        = 20 * time.Second
+	defaultPatience     = 30 * time.Second
+
+	callTime = 30 * time.Second // for one try of a call
+)
+
+func (o Options) filled() (Options, error) {
+	if o.Platform == nil {
+		return o, errors.New("connector: no platform")
+	}
+	if o.Backend.Runner == nil {
+		return o, errors.New("connector: no backend")
+	}
+	for at, d := range map[*time.Duration]time.Duration{&o.BackoffMax: defaultBackoffMax, &o.FirstBackoff: defaultFirstBackoff, &o.Typing: defaultTyping,
+		&o.Preview: defaultPreview, &o.Patrol: defaultPatrol, &o.Idle: defaultIdle, &o.Grace: defaultGrace, &o.Fetch: defaultFetch, &o.Patience: defaultPatience} {
+		*at = cmp.Or(*at, d)
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Log = o.Log.With("component", o.Platform.Name(), "bot", o.Name)
+	return o, nil
+}
+
+// Bot is one bot account with its connection. Make it with New, run it with Run.
+type Bot struct {
+	Options
+	transport string // the platform's name
+	caps      platform.Caps
+	can       abilities
+	outbox    *outbox.Engine
+	people    *people
+	recent    *recent
+	queue     *queue
+	renames   chan struct{} // sends when a name may have changed
+	greeted   chan struct{} // closed when we know who we are
+	files     *downloads
+	work      sync.WaitGroup
+
+	creating   sync.Mutex             // one agent is made at a time
+	hearing    sync.Mutex             // one message is taken at a time
+	introduced map[chat.ThreadID]bool // rooms whose history was read; guarded by hearing
+
+	mu         sync.Mutex
+	pins       pinboard
+	self       room.Author // who we are, once connected
+	publishers map[chat.ThreadID]*publisher
+	active     map[string]time.Time // channels in which something was said since they were last read
+	running    context.Context      // ends with the bot; nil: it does not run
+	registered bool                 // commands
+	listed     bool                 // the platform has named all of its channels since it connected
+	comparing  bool                 // somebody looks for edits and deletions that we missed
+}
+
+// abilities are what a platform can beside the necessary; nil: it cannot.
+type abilities struct {
+	history   platform.History
+	threads   platform.Threads
+	pins      platform.Pins
+	reactions platform.Reactions
+	readers   platform.Readers
+	typing    platform.Typing
+	direct    platform.Direct
+	names     platform.Names
+	channels  platform.Channels
+	downloads platform.Downloads
+	links     platform.Links
+	reconnect platform.Reconnects
+	commands  platform.Commander
+}
+
+func abilitiesOf(p platform.Platform) (a abilities) {
+	a.history, _ = p.(platform.History)
+	a.threads, _ = p.(platform.Threads)
+	a.pins, _ = p.(platform.Pins)
+	a.reactions, _ = p.(platform.Reactions)
+	a.readers, _ = p.(platform.Readers)
+	a.typing, _ = p.(platform.Typing)
+	a.direct, _ = p.(platform.Direct)
+	a.names, _ = p.(platform.Names)
+	a.channels, _ = p.(platform.Channels)
+	a.downloads, _ = p.(platform.Downloads)
+	a.links, _ = p.(platform.Links)
+	a.reconnect, _ = p.(platform.Reconnects)
+	a.commands, _ = p.(platform.Commander)
+	return a
+}
+
+// New makes a bot. Nothing is connected yet.
+func New(o Options) (*Bot, error) {
+	o, err := o.filled()
+	if err != nil {
+		return nil, err
+	}
+	b := &Bot{Options: o, transport: o.Platform.Name(), caps: o.Platform.Caps(), can: abilitiesOf(o.Platform),
+		people: newPeople(), recent: newRecent(o.Platform.Older), queue: newQueue(), files: newDownloads(o.Fetch),
+		renames: make(chan struct{}, 1), greeted: make(chan struct{}), introduced: map[chat.ThreadID]bool{},
+		pins:       pinboard{map[string]time.Time{}, map[string][]string{}},
+		publishers: map[chat.ThreadID]*publisher{}, active: map[string]time.Time{}}
+	b.outbox = outbox.New(outbox.Options{Store: o.Backend, Platform: sender{o.Platform, o.Backend.Files}, Name: b.transport, Bot: o.Name, Pace: o.Preview,
+		BackoffMax: o.BackoffMax, NonceWindow: b.caps.Nonce, Late: b.caps.Late, GiveUp: o.GiveUp, GiveUpUnsure: o.GiveUpUnsure, Failed: b.undelivered, Log: o.Log})
+	return b, nil
+}
+
+// Run is connected until ctx ends, or until the platform says that it makes no sense to
+// try again. It may be called once.
+func (b *Bot) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	b.mu.Lock()
+	b.running = ctx
+	b.mu.Unlock()
+	b.work.Go(func() { b.hearAll(ctx) })
+	b.work.Go(func() { b.publishAll(ctx) })
+	b.work.Go(func() { b.patrol(ctx) })
+	b.work.Go(func() { b.followNames(ctx) })
+	b.work.Go(func() { b.send(ctx) })
+	b.work.Go(func() { b.downloadAll(ctx) })
+	err := b.Platform.Run(ctx, b)
+	cancel()
+	b.work.Wait()
+	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
+		return nil
+	}
+	return err
+}
+
+// send runs the outbox until ctx ends. It begins when we know who we are: what may have
+// been posted before a crash is looked for among our own messages.
+func (b *Bot) send(ctx context.Context) {
+	select {
+	case <-b.greeted:
+	case <-ctx.Done():
+		return
+	}
+	b.undeliveredBefore(ctx)
+	for {
+		err := b.outbox.Run(ctx)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		b.Log.Error("the outbox cannot be read", "event", "outbox_failed", "error", err)
+		if !platform.Sleep(ctx, b.FirstBackoff) {
+			return
+		}
+	}
+}
+
+// sender posts for the outbox, with the bytes of files that posts only name.
+type sender struct {
+	platform.Platform
+	files Files
+}
+
+// Create implements outbox.Platform.
+func (s sender) Create(ctx context.Context, c outbox.Call) (string, error) {
+	c, err := s.withFile(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	return s.Platform.Create(ctx, c)
+}
+
+// Edit implements outbox.Platform.
+func (s sender) Edit(ctx context.Context, c outbox.Call) error {
+	c, err := s.withFile(ctx, c)
+	if err != nil {
+		return err
+	}
+	return s.Platform.Edit(ctx, c)
+}
+
+func (s sender) withFile(ctx context.Context, c outbox.Call) (outbox.Call, error) {
+	p, err := platform.ReadPost(c.Body)
+	if err != nil || p.File == "" {
+		return c, err
+	}
+	if c.File = []byte(p.Content); p.Blob == "" {
+		return c, nil
+	}
+	if c.File, err = s.files.Blob(ctx, p.Blob); err != nil {
+		return c, &outbox.Trouble{Why: outbox.Invalid, Err: err}
+	}
+	return c, nil
+}
+
+func (b *Bot) me() room.Author {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.self
+}
+
+// inBackground runs something until it ends by itself or the bot does.
+func (b *Bot) inBackground(do func(ctx context.Context)) {
+	b.mu.Lock()
+	ctx := b.running
+	b.mu.Unlock()
+	if ctx != nil {
+		b.work.Go(func() { do(ctx) })
+	}
+}

@@ -1,0 +1,184 @@
+package connector
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"chorus/internal/approval"
+	"chorus/internal/chat"
+	"chorus/internal/markdown"
+	"chorus/internal/platform"
+	"chorus/internal/room/mark"
+	"chorus/internal/room/render"
+	"chorus/internal/room/split"
+)
+
+// The sizes of a card: the whole of it stays below 2,000 characters.
+const (
+	cardActions = 700
+	cardLines   = 15
+	cardPreview = 600
+)
+
+// cardText is an approval with what is needed to answer it, and the answer once there is
+// one. clipped reports that not all of it is there.
+func (t *Bot) cardText(c render.Card) (text string, clipped bool) {
+	var b strings.Builder
+	block := func(kind, s string, most int) {
+		seen := literal(s)
+		clipped = clipped || seen != s || split.Length(seen) > most
+		if seen = split.Clip(seen, most); seen != "" {
+			fmt.Fprintf(&b, "```%s\n%s\n```\n", kind, seen)
+		}
+	}
+	fmt.Fprintf(&b, "**May I?** `%s`\n", oneLine(c.Tool, 60))
+	lines := strings.Split(strings.Join(c.Actions, "\n"), "\n")
+	if len(lines) > cardLines {
+		lines, clipped = append(lines[:cardLines:cardLines], "…"), true
+	}
+	block("", strings.Join(lines, "\n"), cardActions)
+	block("diff", c.Preview, cardPreview)
+	if c.Rule != "" {
+		b.WriteString(mark.Small("rule: `"+oneLine(c.Rule, 100)+"`") + "\n")
+	}
+	switch {
+	case c.Open:
+		b.WriteString(t.openText(c))
+	case c.By == "":
+		b.WriteString(mark.Small("not needed any more\n"))
+	case c.OK:
+		fmt.Fprintf(&b, "%s **yes**, %s", render.SignDone, t.mentionPeople(c.By))
+	default:
+		fmt.Fprintf(&b, "%s **no**, %s", render.SignNot, t.mentionPeople(c.By))
+	}
+	if !c.Open && c.Note != "" {
+		fmt.Fprintf(&b, ": %s", split.Clip(c.Note, 200))
+	}
+	return strings.TrimSpace(b.String()), clipped
+}
+
+// literal is text for a block of code, where no star is taken for a mark and nothing between
+// bars is hidden: what people say yes to must be what is done. Characters that nobody sees, or
+// that turn others round, are spelled out.
+func literal(s string) string {
+	return strings.ReplaceAll(markdown.Visible(s), "```", "'''")
+}
+
+// openText is who is waited for, and until when.
+func (t *Bot) openText(c render.Card) string {
+	var b strings.Builder
+	rule, err := approval.ParseWho(c.Who)
+	switch {
+	case c.FirstYes != "":
+		b.WriteString(mark.Small(fmt.Sprintf("%s %s said yes (1 of 2); one more person must\n", render.SignDone, t.mentionPeople(c.FirstYes))))
+	case err == nil && rule.Two:
+		b.WriteString(mark.Small("two people must say yes (0 of 2)\n"))
+	}
+	if !c.Until.IsZero() {
+		b.WriteString(mark.Small("no answer by " + mark.Time(c.Until) + " means no\n"))
+	}
+	var ways []string
+	if t.caps.Buttons {
+		ways = append(ways, "with a button")
+	}
+	if t.caps.Reactions {
+		ways = append(ways, "with "+render.SignDone+" or "+render.SignNot)
+	}
+	ways = append(ways, "or by a reply: yes, no, or what to do instead")
+	b.WriteString(mark.Small("answer " + strings.TrimPrefix(strings.Join(ways, ", "), "or ")))
+	return b.String()
+}
+
+// mayNot tells somebody why their answer does not count, and whose would.
+func (b *Bot) mayNot(a approval.Approval, by chat.Principal) string {
+	rule, err := approval.ParseWho(a.Who)
+	if err != nil {
+		return b.userMessage(err)
+	}
+	if may, _ := approval.MayAnswer(rule, a, by); may {
+		return "You have said yes already; now another person must."
+	}
+	var who []string
+	if rule.Asker {
+		who = append(who, b.mentionPeople(a.AskedBy.String()))
+	}
+	for _, role := range rule.Roles {
+		who = append(who, "those with the role "+role)
+	}
+	if rule.Local {
+		who = append(who, "whoever sits at the terminal")
+	}
+	return "This is not yours to answer; it is for " + strings.Join(who, " or ") + "."
+}
+
+// details is all that there is to know about an approval.
+func (b *Bot) details(ctx context.Context, id string) platform.Answer {
+	q, err := b.Backend.ApprovalDetails(ctx, id)
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	var out strings.Builder
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&out, "%s: %s\n", name, value)
+		}
+	}
+	line("tool", q.Tool)
+	line("asked by", q.AskedBy)
+	line("works in", q.Dir)
+	line("risk", q.Risk)
+	line("rule", q.Rule)
+	line("why it is asked", q.Reason)
+	line("changed since it was approved before", q.Again)
+	line("who may answer", q.Who)
+	line("state", q.State)
+	line("answered by", q.AnsweredBy)
+	line("note", q.Note)
+	for _, v := range q.Votes {
+		line("said by "+v.By, map[bool]string{true: "yes", false: "no"}[v.OK]+" "+v.Note)
+	}
+	for _, action := range q.Actions {
+		line("action", action)
+	}
+	fmt.Fprintf(&out, "\narguments:\n%s\n", readable(q.ArgsJSON))
+	if q.Preview != "" {
+		fmt.Fprintf(&out, "\nwhat it would change:\n%s\n", q.Preview)
+	}
+	return platform.Answer{Text: "All of it is in the file.", File: platform.File{Name: "question.txt", Text: markdown.Visible(out.String())}}
+}
+
+// readable writes arguments so that people can read them: a command as it would be typed.
+func readable(raw string) string {
+	var args map[string]any
+	if json.Unmarshal([]byte(raw), &args) != nil {
+		return raw
+	}
+	var b strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(args)) {
+		text, ok := args[key].(string)
+		if !ok {
+			data, _ := json.Marshal(args[key]) // it came as JSON
+			text = string(data)
+		}
+		if strings.Contains(text, "\n") {
+			text = "\n" + text
+		}
+		fmt.Fprintf(&b, "%s: %s\n", key, text)
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// mentionPeople writes principals so that the platform shows the names of its own people.
+func (b *Bot) mentionPeople(by string) string {
+	names := strings.Split(by, " and ")
+	for i, name := range names {
+		if id, ok := strings.CutPrefix(name, b.transport+":"); ok {
+			names[i] = mark.Person(id)
+		}
+	}
+	return strings.Join(names, " and ")
+}

@@ -1,0 +1,321 @@
+package connector
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"chorus/internal/journal"
+	"chorus/internal/outbox"
+	"chorus/internal/platform"
+	"chorus/internal/room"
+)
+
+// channelsListed learns which channels there are and reads on, in every one of them, where
+// we were. Live events come behind this one, so the order holds.
+func (b *Bot) channelsListed(ctx context.Context, e platform.Listed) error {
+	cursors, err := b.Backend.Cursors(ctx, b.transport, b.Name)
+	if err != nil {
+		return err
+	}
+	latest, wait := b.latestOf(e.Channels, cursors), b.Patience
+	for _, c := range e.Channels {
+		cursor, seen := cursors[c.ID]
+		if !seen {
+			if cursor, err = b.firstRead(ctx, c, latest); err == nil {
+				err = b.moveCursor(ctx, c.ID, cursor)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if !b.Platform.Older(cursor, c.Newest) {
+			continue
+		}
+		if err := b.readOn(ctx, c.ID, &wait); err != nil {
+			return err
+		}
+	}
+	b.namesChanged()
+	if !e.Complete {
+		return nil
+	}
+	b.mu.Lock()
+	b.listed = true
+	b.mu.Unlock()
+	return b.unlisted(ctx)
+}
+
+// maxUnlisted bounds how many channels are read that the platform has not named: archived
+// threads are among them, which can be thousands and say nothing new.
+const maxUnlisted = 50
+
+// unlisted reads on in channels that the platform does not name: direct messages.
+func (b *Bot) unlisted(ctx context.Context) error {
+	cursors, err := b.Backend.Cursors(ctx, b.transport, b.Name)
+	if err != nil {
+		return err
+	}
+	for id := range cursors {
+		if _, ok := b.Platform.Known(id); ok {
+			delete(cursors, id)
+		}
+	}
+	b.compareSoon(ctx)
+	return b.catchUp(ctx, b.newestCursors(cursors, maxUnlisted))
+}
+
+// opened learns a channel that was made while we are connected: it is read from its beginning.
+func (b *Bot) opened(ctx context.Context, c room.Channel) error {
+	// A thread has the id of the message it was opened on, which stands elsewhere.
+	return b.beginAt(ctx, c.ID, b.Platform.Before(c.ID))
+}
+
+// touch notes that something was said in a channel, so that it is read again soon. The
+// first message of a channel that was never read is after its cursor.
+func (b *Bot) touch(ctx context.Context, channel, message string) error {
+	b.mu.Lock()
+	_, known := b.active[channel]
+	if !known {
+		b.active[channel] = time.Now()
+	}
+	b.mu.Unlock()
+	if known {
+		return nil
+	}
+	return b.beginAt(ctx, channel, b.Platform.Before(message))
+}
+
+// beginAt gives a channel its first cursor.
+func (b *Bot) beginAt(ctx context.Context, channel, at string) error {
+	cursor, err := b.Backend.Cursor(ctx, b.lane(channel))
+	if err != nil || cursor != "" {
+		return err
+	}
+	return b.moveCursor(ctx, channel, at)
+}
+
+// moveCursor notes how far a channel was read. It never moves back.
+func (b *Bot) moveCursor(ctx context.Context, channel, to string) error {
+	lane := b.lane(channel)
+	for {
+		from, err := b.Backend.Cursor(ctx, lane)
+		if err != nil || from != "" && !b.Platform.Older(from, to) {
+			return err
+		}
+		moved, err := b.Backend.MoveCursor(ctx, lane, from, to)
+		if err != nil || moved {
+			return err
+		}
+	}
+}
+
+// activeChannels are those in which something was said since they were last read.
+func (b *Bot) activeChannels() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Collect(maps.Keys(b.active))
+}
+
+func (b *Bot) catchUp(ctx context.Context, channels []string) error {
+	wait := b.Patience
+	for _, id := range channels {
+		if err := b.readOn(ctx, id, &wait); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readNews reads a channel's history from its cursor on, takes what is new, and moves the
+// cursor. A channel that is gone, or closed to us, is left alone. It counts messages that the
+// platform should have reported before.
+func (b *Bot) readNews(ctx context.Context, channel string, wait time.Duration) (missed int, err error) {
+	if b.can.history == nil {
+		b.upToDate(channel)
+		return 0, nil
+	}
+	lane := b.lane(channel)
+	// Whoever replied to a message that we were just making shall find its thread.
+	if err := b.settled(ctx, lane); err != nil {
+		return 0, err
+	}
+	for {
+		cursor, err := b.Backend.Cursor(ctx, lane)
+		if err != nil || cursor == "" {
+			return missed, err
+		}
+		news, err := patiently(ctx, b, wait, "history", func(ctx context.Context) (page, error) {
+			list, more, err := b.can.history.ReadAfter(ctx, channel, cursor)
+			return page{list, more}, err
+		})
+		if platform.Closed(err) {
+			b.Log.Info("a channel cannot be read any more", "event", "channel_closed", "channel", channel, "error", err)
+			b.upToDate(channel)
+			return missed, nil
+		}
+		if err != nil {
+			return missed, err
+		}
+		n, err := b.hearPage(ctx, news.list)
+		if missed += n; err != nil {
+			return missed, err
+		}
+		if n := len(news.list); n > 0 {
+			if err := b.moveCursor(ctx, channel, news.list[n-1].ID); err != nil {
+				return missed, err
+			}
+		}
+		if !news.more {
+			b.upToDate(channel)
+			return missed, nil
+		}
+	}
+}
+
+// hearPage takes messages of a channel's history as one batch, and counts those that the
+// platform should have reported before.
+func (b *Bot) hearPage(ctx context.Context, list []room.Message) (missed int, err error) {
+	w := &waking{bot: b}
+	defer w.up(ctx)
+	members := map[string]room.Author{}
+	for _, m := range list {
+		if m.Author, err = b.withRoles(ctx, m, members); err != nil {
+			return missed, err
+		}
+		news, err := b.message(ctx, m, w)
+		if err != nil {
+			return missed, err
+		}
+		if news && time.Since(m.At) > b.Grace {
+			missed++
+		}
+	}
+	return missed, nil
+}
+
+// withRoles is the author of a message in a channel's history, with their roles: without
+// them they could do less than when they are heard at once. Who was asked for is remembered
+// for the rest of the page.
+func (b *Bot) withRoles(ctx context.Context, m room.Message, asked map[string]room.Author) (room.Author, error) {
+	if m.Author.Member || m.Author.Bot || m.Author.Webhook != "" || m.In.Guild == "" || m.In.Guild == room.Direct {
+		return m.Author, nil
+	}
+	if who, ok := asked[m.Author.ID]; ok {
+		return who, nil
+	}
+	heard, err := b.Backend.Places(ctx, b.transport, m.ID)
+	if err != nil || len(heard) > 0 {
+		return m.Author, err
+	}
+	who, err := patiently(ctx, b, b.Patience, "member", func(ctx context.Context) (room.Author, error) {
+		return b.Platform.Member(ctx, m.In.Guild, m.Author)
+	})
+	if ctx.Err() != nil {
+		return m.Author, ctx.Err()
+	}
+	if err != nil {
+		who = m.Author // not to be had now: without roles they may what everybody may
+	}
+	asked[m.Author.ID] = who
+	return who, nil
+}
+
+// settleTime is how long a channel's history waits for messages of ours whose outcome is not
+// known. One that cannot be settled, because the platform fails on that channel, must not keep
+// us from reading all others.
+const settleTime = 10 * time.Second
+
+func (b *Bot) settled(ctx context.Context, lane journal.Lane) error {
+	within, cancel := context.WithTimeout(ctx, min(settleTime, b.Patience))
+	defer cancel()
+	err := b.outbox.Settled(within, lane)
+	if err != nil && ctx.Err() == nil && within.Err() != nil {
+		b.Log.Warn("it is not known whether a message of ours was posted; reading on all the same", "event", "unsettled", "channel", lane.Channel)
+		return nil
+	}
+	return err
+}
+
+func (b *Bot) upToDate(channel string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.active, channel)
+}
+
+// patrol reads channels again some minutes after something was said in them. What it finds
+// there for the first time, a connection that seems well has not reported: it is replaced.
+func (b *Bot) patrol(ctx context.Context) {
+	for platform.Sleep(ctx, b.Patrol) {
+		b.prune(ctx)
+		if b.me().ID == "" {
+			continue // there was no connection yet: nobody knows whom a mention is for
+		}
+		missed := 0
+		for _, channel := range b.watched(ctx) {
+			n, err := b.readNews(ctx, channel, b.Patience)
+			if err != nil && ctx.Err() == nil {
+				b.Log.Warn("a channel could not be read", "event", "patrol_failed", "channel", channel, "error", err)
+			}
+			missed += n
+		}
+		if missed > 0 && ctx.Err() == nil && b.can.reconnect != nil {
+			b.Log.Warn("the connection did not report messages; making a new one", "event", "deaf", "missed", missed)
+			b.can.reconnect.Reconnect()
+		}
+	}
+}
+
+// deliveredFor is how long delivered rows of the outbox are kept. Nobody needs them by then;
+// they are for people who look into the outbox.
+const deliveredFor = 7 * 24 * time.Hour
+
+func (b *Bot) prune(ctx context.Context) {
+	if _, err := b.Backend.PruneOutbox(ctx, b.transport, b.Name, b.transport, time.Now().Add(-deliveredFor)); err != nil && ctx.Err() == nil {
+		b.Log.Warn("the outbox could not be pruned", "event", "prune_failed", "error", err)
+	}
+}
+
+// maxWatched is how many quiet channels a patrol looks at, the newest cursors first.
+const maxWatched = 20
+
+// watched are the channels that a patrol reads: where something was said, and those where
+// something was said last, because a connection that reports nothing makes none active.
+func (b *Bot) watched(ctx context.Context) []string {
+	out := b.activeChannels()
+	cursors, err := b.Backend.Cursors(ctx, b.transport, b.Name)
+	if err != nil {
+		return out
+	}
+	for _, id := range out {
+		delete(cursors, id)
+	}
+	b.mu.Lock()
+	listed := b.listed
+	b.mu.Unlock()
+	if !listed {
+		// What the platform has not named yet may belong to a guild that it is about to name, with its roles.
+		maps.DeleteFunc(cursors, func(id, _ string) bool { _, ok := b.Platform.Known(id); return !ok })
+	}
+	return append(out, b.newestCursors(cursors, maxWatched)...)
+}
+
+// newestCursors are the channels where something was read last, the newest first.
+func (b *Bot) newestCursors(cursors map[string]string, limit int) []string {
+	list := slices.SortedFunc(maps.Keys(cursors), func(x, y string) int {
+		switch {
+		case b.Platform.Older(cursors[y], cursors[x]):
+			return -1
+		case b.Platform.Older(cursors[x], cursors[y]):
+			return 1
+		default:
+			return strings.Compare(x, y)
+		}
+	})
+	return list[:min(len(list), limit)]
+}
+
+// isGone reports that a message is not there any more.
+func isGone(err error) bool { return platform.Is(err, outbox.Gone) }

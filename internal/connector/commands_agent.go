@@ -1,0 +1,139 @@
+package connector
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"chorus/internal/platform"
+	"chorus/internal/room"
+	"chorus/internal/room/mark"
+)
+
+// agentName is the agent that a command names, as names are written.
+func (o request) agentName() string {
+	return strings.ToLower(strings.TrimSpace(o.Text["name"]))
+}
+
+const onlyInGuilds = "This is for servers; in a direct message there are no agents to keep."
+
+func (b *Bot) agents(ctx context.Context, o request) platform.Answer {
+	by, ok := o.caller()
+	if !ok {
+		return says(onlyInGuilds)
+	}
+	list, err := b.Backend.GuildAgents(ctx, by)
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	var out strings.Builder
+	for _, a := range list {
+		fmt.Fprintf(&out, "- **%s**", a.Name)
+		if a.Channel != "" {
+			fmt.Fprintf(&out, " in %s", mark.Channel(a.Channel))
+		}
+		fmt.Fprintf(&out, ", model `%s`, permissions `%s`", code(a.Model), code(a.Permissions))
+		if a.Description != "" {
+			fmt.Fprintf(&out, ": %s", a.Description)
+		}
+		out.WriteByte('\n')
+	}
+	return says(first(strings.TrimSpace(out.String()), "There are no agents yet; `/agent init` makes one."))
+}
+
+// code is text for between backticks.
+func code(s string) string { return strings.ReplaceAll(s, "`", "'") }
+
+// agentHere is the agent that answers in a channel through this bot; "": none does.
+func (b *Bot) agentHere(ctx context.Context, in room.Channel) (string, error) {
+	list, err := b.Backend.Listeners(ctx, b.Name, b.me(), in)
+	if err != nil {
+		return "", err
+	}
+	for _, l := range list {
+		if l.User == b.me().ID {
+			return l.Name, nil
+		}
+	}
+	return "", nil
+}
+
+func (b *Bot) configAgent(ctx context.Context, o request) platform.Answer {
+	by, ok := o.caller()
+	if !ok {
+		return says(onlyInGuilds)
+	}
+	name, key := o.agentName(), strings.TrimSpace(o.Text["key"])
+	if name == "" {
+		var err error
+		if name, err = b.agentHere(ctx, o.in); err != nil {
+			return says(b.userMessage(err))
+		}
+	}
+	if name == "" {
+		return says("Nobody answers here; say which agent you mean with `name`.")
+	}
+	value, change := o.Text["value"]
+	if !change {
+		now, err := b.Backend.AgentSetting(ctx, by, name, key)
+		if err != nil {
+			return says(b.userMessage(err))
+		}
+		return says(fmt.Sprintf("%s of **%s** is %s\n%s", now.Key, name, shownValue(now.Value), mark.Small(now.From)))
+	}
+	now, note, err := b.Backend.SetAgent(ctx, by, name, key, value)
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	b.namesChanged()
+	return says(settled(fmt.Sprintf("%s of **%s**", now.Key, name), now, note))
+}
+
+// settled tells what holds after a change.
+func settled(what string, now Setting, note string) string {
+	text := fmt.Sprintf("%s is now %s\n%s", what, shownValue(now.Value), mark.Small(now.From+"; it counts from the next run on"))
+	if note != "" {
+		text += "\n" + note
+	}
+	return text
+}
+
+// shownValue is a value for people: a line in a line, more of it in a block.
+func shownValue(v string) string {
+	if strings.Contains(v, "\n") || len([]rune(v)) > 200 {
+		r := []rune(strings.ReplaceAll(v, "```", "'''"))
+		if len(r) > 1500 {
+			r = append(r[:1500], '…')
+		}
+		return "\n```\n" + string(r) + "\n```"
+	}
+	return "`" + code(v) + "`"
+}
+
+// proposeForAgent proposes values for whatever option is being typed.
+func (b *Bot) proposeForAgent(ctx context.Context, o request, option string) []platform.Choice {
+	by, part := Caller{By: o.by, Guild: o.in.Guild}, o.Text[option]
+	switch option {
+	case "name":
+		return choices(b.Backend.ProposeAgents(ctx, by, part))
+	case "key":
+		return choices(b.Backend.ProposeKeys(part))
+	case "value":
+		return choices(b.Backend.ProposeValues(ctx, by, o.Text["key"], part))
+	default: // model and permissions are keys themselves
+		return choices(b.Backend.ProposeValues(ctx, by, option, part))
+	}
+}
+
+// maxChoice is how long a proposal may be.
+const maxChoice = 100
+
+func choices(list []string) []platform.Choice {
+	var out []platform.Choice
+	for _, s := range list {
+		if len([]rune(s)) <= maxChoice {
+			out = append(out, platform.Choice{Label: s, Value: s})
+		}
+	}
+	return out
+}

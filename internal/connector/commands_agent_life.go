@@ -1,0 +1,223 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"chorus/internal/outbox"
+	"chorus/internal/platform"
+	"chorus/internal/room/mark"
+	"chorus/internal/room/render"
+)
+
+// initAgent makes the channel and the agent. Every step that was done is found again, so
+// that the same command, given once more after a crash, ends the work.
+func (b *Bot) initAgent(ctx context.Context, o request) platform.Answer {
+	by, ok := o.caller()
+	if !ok || b.can.channels == nil {
+		return says(onlyInGuilds)
+	}
+	want := NewAgent{Name: o.agentName(), Model: o.Text["model"], Permissions: o.Text["permissions"], Prompt: o.Text["prompt"]}
+	if err := b.Backend.CheckNewAgent(ctx, by, want); err != nil {
+		return says(b.userMessage(err))
+	}
+	b.creating.Lock() // a command that is given twice finds what the first one made
+	defer b.creating.Unlock()
+	at, err := b.channelFor(ctx, o, want.Name)
+	if err != nil {
+		return says(b.channelRefused(err, want.Name))
+	}
+	channel := mark.Channel(at.ID)
+	agent, err := b.Backend.CreateAgent(ctx, by, want, at.AgentChannel)
+	if err != nil {
+		return says(fmt.Sprintf("%s\nThe channel %s is there; say the same again, and only the rest is done.", b.userMessage(err), channel))
+	}
+	b.namesChanged()
+	text := fmt.Sprintf("**%s** is ready in %s: say something there.\n%s", agent.Name, channel,
+		mark.Small(fmt.Sprintf("model `%s`, permissions `%s`", code(agent.Model), code(agent.Permissions))))
+	switch {
+	case !at.now && !agent.New:
+		text += "\nThe channel and the agent were there already and are used; nothing of the agent was changed."
+	case !at.now:
+		text += "\nThe channel was there already and is used."
+	case !agent.New:
+		text += "\nThe agent was there already and has a channel now; nothing else of it was changed."
+	}
+	return says(text)
+}
+
+// createTries is how often a channel is looked for and made, if the platform does not answer.
+const createTries = 3
+
+// found is a channel for an agent.
+type found struct {
+	AgentChannel
+	now bool // it was made just now
+}
+
+// channelFor is the channel of an agent: the one that it has, the one of its name that is
+// there, or a new one beside the channel where it was asked for. Without an answer it may have
+// been made, so it is looked for before it is made again.
+func (b *Bot) channelFor(ctx context.Context, o request, name string) (at found, err error) {
+	wait := b.FirstBackoff
+	topic := "Talk to the agent " + name + " here."
+	for range createTries {
+		var all []platform.ChannelInfo
+		all, err = again(ctx, b, "channels", func(ctx context.Context) ([]platform.ChannelInfo, error) {
+			return b.can.channels.ChannelsOf(ctx, o.in.Guild)
+		})
+		if err != nil {
+			return at, err
+		}
+		if c := b.channelNamed(ctx, o, all, name); c != nil {
+			at.ID, at.Made = c.ID, c.Topic == topic // ours, from a try that was cut off
+			return at, b.maySee(ctx, o, at.ID)
+		}
+		c, err := b.can.channels.MakeChannel(ctx, platform.NewChannel{Guild: o.in.Guild, Name: name, Topic: topic, Beside: o.in.Home(),
+			Reason: "/agent init by " + o.by.Name})
+		if err == nil {
+			return found{AgentChannel{ID: c.ID, Made: true}, true}, nil
+		}
+		if !platform.Passing(err) {
+			return at, err
+		}
+		at.now = true // perhaps; if it is there now, we made it
+		if !platform.Sleep(ctx, wait) {
+			return at, ctx.Err()
+		}
+		wait = min(2*wait, b.BackoffMax)
+	}
+	return at, err
+}
+
+// channelNamed is the channel that an agent has, whatever it is called by now, else the one
+// that is called like it; nil: there is none.
+func (b *Bot) channelNamed(ctx context.Context, o request, all []platform.ChannelInfo, name string) *platform.ChannelInfo {
+	has := ""
+	by, _ := o.caller()
+	agents, _ := b.Backend.GuildAgents(ctx, by) // what is not known now is looked for by its name
+	for _, a := range agents {
+		if a.Name == name {
+			has = a.Channel
+		}
+	}
+	var called *platform.ChannelInfo
+	for i, c := range all {
+		if c.ID == has {
+			return &all[i]
+		}
+		if c.Name == name && called == nil {
+			called = &all[i]
+		}
+	}
+	return called
+}
+
+var errTaken = errors.New("the name is taken")
+
+// maySee refuses to put an agent where whoever wants it cannot see what it does.
+func (b *Bot) maySee(ctx context.Context, o request, channel string) error {
+	may, err := b.mayRead(ctx, o.in.Guild, channel, o.by.ID)
+	if err == nil && !may {
+		err = errTaken
+	}
+	return err
+}
+
+func (b *Bot) channelRefused(err error, name string) string {
+	if errors.Is(err, errTaken) {
+		return fmt.Sprintf("%s The name %s is taken on this server: choose another.", render.SignNot, name)
+	}
+	if platform.Is(err, outbox.Forbidden) {
+		return fmt.Sprintf("%s I may not make channels here. %s or make a text channel called `%s` yourself, and say the same again.", render.SignNot, b.caps.Hints.MakeChannel, name)
+	}
+	return b.userMessage(fmt.Errorf("the channel could not be made: %w", err))
+}
+
+// retireTime is how long the question can be answered.
+const retireTime = 15 * time.Minute
+
+// destroyAgent asks whether an agent shall really end. The button carries who may press it,
+// whether the files stay, and the agent's name.
+func (b *Bot) destroyAgent(ctx context.Context, o request) platform.Answer {
+	by, ok := o.caller()
+	if !ok || b.can.channels == nil {
+		return says(onlyInGuilds)
+	}
+	agent, err := b.Backend.CheckDeleteAgent(ctx, by, o.agentName())
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	text, keep := "its folder with everything in it is deleted", "gone"
+	if o.Flag["keep_files"] {
+		text, keep = "its folder goes to `.trash`", "keep"
+	}
+	switch {
+	case agent.Channel != "" && agent.MadeChannel:
+		text += fmt.Sprintf(", the channel %s is deleted with everything said in it", mark.Channel(agent.Channel))
+	case agent.Channel != "":
+		text += fmt.Sprintf(", the channel %s stays: it was there before", mark.Channel(agent.Channel))
+	}
+	button := func(what string) string {
+		return platform.ButtonValue(platform.PressRetire, o.by.ID+":"+what+":"+agent.Name)
+	}
+	return platform.Answer{Text: fmt.Sprintf("End **%s**? Then %s. What was said stays in the journal.", agent.Name, text), Buttons: []platform.Button{
+		{Style: platform.Danger, Label: "End " + agent.Name, Value: button(keep)},
+		{Label: "Leave it", Value: button("leave")},
+	}}
+}
+
+// retire ends an agent on the click of whoever asked for it. The channel goes first: if we
+// stop there, the agent still knows that it was its own, and the same command ends it.
+func (b *Bot) retire(ctx context.Context, p platform.Press, id string) platform.Answer {
+	parts := strings.SplitN(id, ":", 3)
+	by := b.principal(p.By)
+	if len(parts) != 3 || p.In.Guild == "" || p.In.Guild == "@me" || parts[0] != by.ID || b.can.channels == nil {
+		return says("This question is for whoever asked it.")
+	}
+	keep, name := parts[1], parts[2]
+	if keep == "leave" {
+		return platform.Answer{Text: "**" + name + "** stays.", Replace: true}
+	}
+	if time.Since(p.MessageAt) > retireTime {
+		return says("That was asked a while ago; say `/agent destroy` again.")
+	}
+	caller := Caller{By: by, Guild: p.In.Guild}
+	agent, err := b.Backend.CheckDeleteAgent(ctx, caller, name)
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	note := ""
+	if agent.Channel != "" && !agent.MadeChannel {
+		note = fmt.Sprintf("\nThe channel %s stays.", mark.Channel(agent.Channel))
+	} else if agent.Channel != "" {
+		switch err := b.deleteChannel(ctx, agent.Channel, by.Name); {
+		case err == nil:
+		case platform.Is(err, outbox.Forbidden):
+			note = fmt.Sprintf("\nI may not delete %s; that is left to you.", mark.Channel(agent.Channel))
+		default:
+			return says(b.userMessage(fmt.Errorf("the channel could not be deleted, so nothing was done: %w", err)))
+		}
+	}
+	if err := b.Backend.DeleteAgent(ctx, caller, name, keep == "keep"); err != nil {
+		return says(b.userMessage(err))
+	}
+	b.namesChanged()
+	if p.In.ID == agent.Channel && note == "" {
+		return platform.Answer{} // the question is gone with its channel
+	}
+	return platform.Answer{Text: "**" + name + "** is gone." + note, Replace: true}
+}
+
+func (b *Bot) deleteChannel(ctx context.Context, id, who string) error {
+	_, err := again(ctx, b, "delete channel", func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, b.can.channels.DeleteChannel(ctx, id, "/agent destroy by "+who)
+	})
+	if platform.Is(err, outbox.Gone) || platform.Is(err, outbox.Nowhere) {
+		return nil // it went before
+	}
+	return err
+}

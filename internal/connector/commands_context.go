@@ -1,0 +1,286 @@
+package connector
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/journal"
+	"chorus/internal/platform"
+	"chorus/internal/room"
+	"chorus/internal/room/mark"
+	"chorus/internal/room/split"
+)
+
+// maxHere is how many conversations of a channel a command reaches, the newest first.
+const maxHere = 1000
+
+// mine are the conversations of a channel that somebody may order about: all for those
+// who keep order in it, else those they began or asked for.
+func (b *Bot) mine(ctx context.Context, o request) (mine []journal.Thread, others int, err error) {
+	rows, err := b.hereMost(ctx, o.in, maxHere)
+	for _, row := range rows {
+		if o.Allowed.ManageMessages || b.asker(ctx, row.ID, o.by.ID) {
+			mine = append(mine, row)
+		} else {
+			others++
+		}
+	}
+	return mine, others, err
+}
+
+// notYours is told to those who may not change other people's conversations.
+const notYours = "The conversations here are not yours alone; whoever began one can do this, or somebody who may manage messages."
+
+func (b *Bot) clearContext(ctx context.Context, o request) platform.Answer {
+	rows, others, err := b.mine(ctx, o)
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	if name := o.Text["thread"]; name != "" {
+		row, err := b.named(ctx, o.in, name)
+		if err != nil {
+			return says(b.userMessage(err))
+		}
+		if !slices.ContainsFunc(rows, func(r journal.Thread) bool { return r.ID == row.ID }) {
+			return says("That conversation was begun by somebody else; they can clear it, or somebody who may manage messages.")
+		}
+		rows, others = []journal.Thread{row}, 0
+	}
+	cleared, messages, busy := 0, 0, 0
+	for _, row := range rows {
+		if on(row) && (!o.Flag["stop"] || !b.halted(ctx, row, o.by)) {
+			busy++
+			continue
+		}
+		n, err := b.Backend.ClearContext(ctx, row.ID, o.by)
+		if command.KindOf(err) == command.Conflict {
+			busy++ // it began meanwhile, or what waited did
+			continue
+		}
+		if err != nil {
+			return says(b.userMessage(err))
+		}
+		if n > 0 {
+			cleared++
+			messages += n
+		}
+	}
+	var out strings.Builder
+	switch {
+	case cleared > 0:
+		fmt.Fprintf(&out, "Cleared: %s of %s. They stay in the journal; the agent begins anew.", count(messages, "message"), count(cleared, "conversation"))
+	case busy == 0 && len(rows) == 0 && others > 0:
+		return says(notYours)
+	case busy == 0:
+		return says("There was nothing to clear.")
+	}
+	if busy > 0 {
+		fmt.Fprintf(&out, " %s still running and kept what it has; with `stop` it is stopped first and cleared too.", was(busy, "conversation is", "conversations are"))
+	}
+	return says(strings.TrimSpace(out.String()))
+}
+
+// haltTime is how long a run may take to end when it is told to.
+const haltTime = 30 * time.Second
+
+// halted stops a conversation's run and waits until it is over.
+func (b *Bot) halted(ctx context.Context, row journal.Thread, by chat.Principal) bool {
+	ctx, cancel := context.WithTimeout(ctx, haltTime)
+	defer cancel()
+	if _, err := b.Backend.Abort(ctx, row.ID, by.String(), false); err != nil {
+		return false
+	}
+	for item, err := range b.Backend.Watch(ctx, row.ID, row.Next-1) {
+		if err != nil {
+			return false
+		}
+		if item.Event != nil {
+			if _, over := item.Event.Body.(chat.RunEnded); over {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func count(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+func was(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+func (b *Bot) saveContext(ctx context.Context, o request) platform.Answer {
+	rows, err := b.hereMost(ctx, o.in, maxHere)
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	var agents []string
+	by := map[string][]journal.Thread{}
+	for _, row := range rows {
+		if by[row.Agent] == nil {
+			agents = append(agents, row.Agent)
+		}
+		by[row.Agent] = append(by[row.Agent], row)
+	}
+	if len(agents) == 0 {
+		agents = []string{""}
+	}
+	var out strings.Builder
+	for _, agent := range agents {
+		saved, err := b.Backend.SaveContext(ctx, by[agent], o.by, o.Text["description"])
+		if err != nil {
+			out.WriteString(b.userMessage(err) + "\n")
+			continue
+		}
+		fmt.Fprintf(&out, "Saved as `%s`: %s with **%s**. Nothing was cleared.\n", saved.ID, count(saved.Messages, "message"), saved.Agent)
+		fmt.Fprintf(&out, "> %s\n", strings.ReplaceAll(split.Clip(saved.Summary, 1200), "\n", "\n> "))
+		out.WriteString(mark.Small("`/context restore "+short(saved.ID)+"` brings it back") + "\n")
+	}
+	return says(strings.TrimSpace(out.String()))
+}
+
+// short is the part of an id that people see.
+func short(id string) string { return id[:min(len(id), 8)] }
+
+func (b *Bot) savedContexts(ctx context.Context, o request) platform.Answer {
+	list, err := b.Backend.SavedContexts(ctx, "", o.in.Place())
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	var out strings.Builder
+	for _, s := range list {
+		fmt.Fprintf(&out, "- `%s` %s **%s**, %s%s: %s\n", short(s.ID), mark.Time(s.At), s.Agent, count(s.Messages, "message"), b.whose(s), aboutSaved(s, 160))
+	}
+	return says(first(strings.TrimSpace(out.String()), "Nothing was saved here yet; `/context save` does."))
+}
+
+func (b *Bot) whose(s Saved) string {
+	if s.Quiet {
+		return ", by itself when it had been quiet"
+	}
+	return ", by " + b.mentionPeople(s.By)
+}
+
+// aboutSaved is what a saved context is about in one line.
+func aboutSaved(s Saved, limit int) string {
+	text := s.Summary
+	if s.Description != "" {
+		text = s.Description + " · " + text
+	}
+	return split.Clip(strings.Join(strings.Fields(text), " "), limit)
+}
+
+func (b *Bot) restoreContext(ctx context.Context, o request) platform.Answer {
+	rows, others, err := b.mine(ctx, o)
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	if len(rows) == 0 && others > 0 {
+		return says(notYours)
+	}
+	done, err := b.Backend.RestoreContext(ctx, o.in.Place(), strings.ToLower(strings.TrimSpace(o.Text["session_id"])), rows, o.by)
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "Restored `%s`: %s in %s are before the agent's eyes again, in place of what was there.", short(done.ID), count(done.Messages, "message"),
+		count(done.Conversations, "conversation"))
+	if done.Cleared > 0 {
+		fmt.Fprintf(&out, " %s cleared.", was(done.Cleared, "conversation began later and is", "conversations began later and are"))
+	}
+	if done.LeftOut > 0 {
+		fmt.Fprintf(&out, " %s of it left out: not here, or not yours.", was(done.LeftOut, "conversation was", "conversations were"))
+	}
+	return says(out.String())
+}
+
+// proposeSaved proposes what was kept here.
+func (b *Bot) proposeSaved(ctx context.Context, o request, option string) []platform.Choice {
+	list, err := b.Backend.SavedContexts(ctx, "", o.in.Place())
+	if err != nil {
+		return nil
+	}
+	typed := strings.ToLower(strings.TrimSpace(o.Text["session_id"]))
+	var out []platform.Choice
+	for _, s := range list {
+		name := split.Clip(fmt.Sprintf("%s %s, %s: %s", short(s.ID), s.At.UTC().Format("2 Jan 15:04"), count(s.Messages, "message"), aboutSaved(s, 80)), 100)
+		if strings.HasPrefix(s.ID, typed) || strings.Contains(strings.ToLower(name), typed) {
+			out = append(out, platform.Choice{Label: name, Value: s.ID})
+		}
+	}
+	return out
+}
+
+// proposeThreads proposes the conversations of the channel, the newest first.
+func (b *Bot) proposeThreads(ctx context.Context, o request, option string) []platform.Choice {
+	rows, err := b.here(ctx, o.in)
+	if err != nil {
+		return nil
+	}
+	typed := strings.ToLower(strings.TrimSpace(o.Text["thread"]))
+	var out []platform.Choice
+	for _, row := range rows {
+		name := split.Clip(fmt.Sprintf("%s · %s · %s", oneLine(first(row.Title, "without words"), 60), state(row), row.ID.Thread()), 100)
+		if strings.Contains(strings.ToLower(name), typed) {
+			out = append(out, platform.Choice{Label: name, Value: row.ID.Thread()})
+		}
+	}
+	return out
+}
+
+// state says in a word or two what a conversation does.
+func state(row journal.Thread) string {
+	switch row.Status {
+	case chat.Running:
+		return "running"
+	case chat.Waiting:
+		return "waiting for an approval"
+	default:
+		return "idle"
+	}
+}
+
+// oneLine is a text on one line that marks cannot break.
+func oneLine(s string, limit int) string {
+	return split.Clip(strings.Join(strings.Fields(strings.ReplaceAll(s, "`", "'")), " "), limit)
+}
+
+// named finds a conversation of a channel by its id, a beginning of it, or its words.
+func (b *Bot) named(ctx context.Context, in room.Channel, name string) (journal.Thread, error) {
+	rows, err := b.hereMost(ctx, in, maxHere)
+	if err != nil {
+		return journal.Thread{}, err
+	}
+	name = strings.Trim(strings.TrimSpace(name), "`#")
+	var found []journal.Thread
+	for _, row := range rows {
+		id := row.ID.Thread()
+		if id == name || string(row.ID) == name {
+			return row, nil
+		}
+		if name != "" && (strings.HasPrefix(id, name) || strings.EqualFold(row.Title, name)) {
+			found = append(found, row)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return journal.Thread{}, Refusal(fmt.Sprintf("there is no conversation %.60q here; `/thread list` shows them", name))
+	default:
+		return journal.Thread{}, Refusal(fmt.Sprintf("%.60q is the beginning of %d conversations here; give more of it", name, len(found)))
+	}
+}

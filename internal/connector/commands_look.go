@@ -1,0 +1,256 @@
+package connector
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"chorus/internal/approval"
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/journal"
+	"chorus/internal/platform"
+	"chorus/internal/room"
+	"chorus/internal/room/mark"
+	"chorus/internal/room/render"
+	"chorus/internal/room/split"
+)
+
+// told folds the run that is on in a conversation, or its last one.
+func (b *Bot) told(ctx context.Context, thread chat.ThreadID, run string) (render.Told, error) {
+	events, err := b.Backend.RunEvents(ctx, thread, run)
+	return render.Tell(events, label), err
+}
+
+// titleOf is what people know a conversation by.
+func titleOf(row journal.Thread) string { return oneLine(first(row.Title, row.ID.Thread()), 60) }
+
+// going is what a conversation does now: its step, for how long, what it waits for.
+func (b *Bot) going(ctx context.Context, row journal.Thread) string {
+	t, err := b.told(ctx, row.ID, "")
+	if err != nil || t.End != nil || t.Began.IsZero() {
+		return state(row)
+	}
+	parts := []string{state(row)}
+	if t.Step > 0 {
+		parts = append(parts, fmt.Sprintf("step %d", t.Step))
+	}
+	parts = append(parts, render.Duration(time.Since(t.Began).Truncate(time.Second)))
+	if doing := t.Doing(); row.Status == chat.Running && doing != "" {
+		parts = append(parts, oneLine(b.Backend.Redact(doing), 80))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// waitingHere are the questions that are open in a channel.
+func (b *Bot) waitingHere(ctx context.Context, rows []journal.Thread) ([]approval.Approval, error) {
+	var out []approval.Approval
+	for _, row := range rows {
+		if row.Status != chat.Waiting {
+			continue
+		}
+		list, err := b.Backend.Approvals(ctx, approval.Filter{Thread: row.ID, State: approval.Open})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, list...)
+	}
+	return out, nil
+}
+
+func (b *Bot) status(ctx context.Context, o request) platform.Answer {
+	listeners, err := b.Backend.Listeners(ctx, b.Name, b.me(), o.in)
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	rows, err := b.here(ctx, o.in)
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	var out strings.Builder
+	for _, l := range listeners {
+		b.statusOf(ctx, &out, l, o.in, rows)
+	}
+	if len(listeners) == 0 {
+		out.WriteString("Nobody answers here.\n")
+	}
+	running := 0
+	for _, row := range rows {
+		if on(row) {
+			running++
+			fmt.Fprintf(&out, "- %s: %s%s\n", titleOf(row), b.going(ctx, row), behind(row))
+		}
+	}
+	if running == 0 {
+		out.WriteString("Nothing runs here.\n")
+	}
+	open, err := b.waitingHere(ctx, rows)
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	for _, a := range open {
+		fmt.Fprintf(&out, "- waits for a yes: `%s`, asked %s\n", oneLine(b.Backend.Redact(label(a.Call.Name, a.Call.Args)), 80), mark.Ago(a.AskedAt))
+	}
+	b.spent(ctx, &out, o)
+	return says(strings.TrimSpace(out.String()))
+}
+
+// statusOf is one agent: on what it works, and how full its window is.
+func (b *Bot) statusOf(ctx context.Context, out *strings.Builder, l Listener, in room.Channel, rows []journal.Thread) {
+	model, profile := b.Backend.Defaults(ctx, l.Agent, in)
+	fmt.Fprintf(out, "**%s** answers here · model `%s` · profile `%s` · routing `%s`\n", l.Name, model, profile, first(string(l.Routing), "reply"))
+	for _, row := range rows {
+		if row.Agent != l.Name {
+			continue
+		}
+		used, err := b.Backend.WindowUse(ctx, row.ID)
+		if err != nil {
+			return
+		}
+		text := split.Thousands(used) + " tokens"
+		if t, err := b.told(ctx, row.ID, ""); err == nil && t.Window > 0 {
+			text = fmt.Sprintf("%s of %s tokens (%d %%)", split.Thousands(used), split.Thousands(t.Window), used*100/t.Window)
+		}
+		out.WriteString(mark.Small("window of the last conversation: "+text) + "\n")
+		return
+	}
+}
+
+// behind says how many wait for a conversation.
+func behind(row journal.Thread) string {
+	if row.Waiting == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d more wait", row.Waiting)
+}
+
+// spent is what somebody paid for today, and for those who keep the server what all did.
+func (b *Bot) spent(ctx context.Context, out *strings.Builder, o request) {
+	own := command.Caller{Principal: o.by, Scopes: []command.Scope{command.Read}}
+	mine, err := b.Backend.Costs(ctx, own, command.CostQuery{By: "agent", Since: "today"})
+	if err != nil {
+		return
+	}
+	out.WriteString(mark.Small("today (UTC) you spent " + dollars(mine.Total)))
+	if o.Allowed.ManageGuild {
+		if all, err := b.spentBy(ctx, o, "today"); err == nil {
+			fmt.Fprintf(out, ", all on this server together %s", dollars(all.Total))
+		}
+	}
+}
+
+func dollars(usd float64) string {
+	if usd == 0 {
+		return "nothing"
+	}
+	return fmt.Sprintf("$%.4f", usd)
+}
+
+// maxStops is how many buttons a message has room for.
+const maxStops = 25
+
+func (b *Bot) tasks(ctx context.Context, o request) platform.Answer {
+	rows, err := b.here(ctx, o.in)
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	var out strings.Builder
+	var a platform.Answer
+	n := 0
+	for _, row := range rows {
+		if !on(row) && row.Waiting == 0 {
+			continue
+		}
+		n++
+		fmt.Fprintf(&out, "%d. **%s** (%s): %s%s\n", n, titleOf(row), row.Agent, b.going(ctx, row), behind(row))
+		b.waitingIn(ctx, &out, row, "   - ")
+		if n <= maxStops {
+			a.Buttons = append(a.Buttons, platform.Button{Style: platform.Danger, Label: fmt.Sprintf("Stop %d", n), Value: platform.ButtonValue(platform.PressHalt, haltID(row.ID))})
+		}
+	}
+	if out.Len() == 0 {
+		return says("Nothing runs here, and nothing waits.")
+	}
+	a.Text = strings.TrimSpace(out.String())
+	return a
+}
+
+// haltID names a conversation on a button: the channel is where the button is pressed.
+func haltID(thread chat.ThreadID) string { return thread.Thread() + "@" + thread.Agent() }
+
+// halt ends a conversation's run and refuses what waits for it.
+func (b *Bot) halt(ctx context.Context, in room.Channel, id string, by chat.Principal, manager bool) string {
+	rows, err := b.hereMost(ctx, in, maxHere)
+	if err != nil {
+		return b.userMessage(err)
+	}
+	for _, row := range rows {
+		if haltID(row.ID) == id {
+			return b.kill(ctx, row, by, manager)
+		}
+	}
+	return "That conversation is not here any more."
+}
+
+func (b *Bot) kill(ctx context.Context, row journal.Thread, by chat.Principal, manager bool) string {
+	if !manager && !b.asker(ctx, row.ID, by.ID) {
+		return "Only whoever asked can stop this, or somebody who may manage messages here."
+	}
+	ended, err := b.Backend.Abort(ctx, row.ID, by.String(), true)
+	switch {
+	case err != nil:
+		return b.userMessage(err)
+	case !ended:
+		return "It was over already: " + titleOf(row)
+	default:
+		return "Stopped: " + titleOf(row)
+	}
+}
+
+func (b *Bot) queued(ctx context.Context, o request) platform.Answer {
+	rows, err := b.here(ctx, o.in)
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	var out strings.Builder
+	for _, row := range rows {
+		if row.Waiting == 0 {
+			continue
+		}
+		fmt.Fprintf(&out, "**%s** (%s): %s\n", titleOf(row), row.Agent, b.going(ctx, row))
+		b.waitingIn(ctx, &out, row, "")
+	}
+	return says(first(strings.TrimSpace(out.String()), "Nobody waits here."))
+}
+
+// waitingIn lists who waits for a conversation, by place.
+func (b *Bot) waitingIn(ctx context.Context, out *strings.Builder, row journal.Thread, indent string) {
+	if row.Waiting == 0 {
+		return
+	}
+	seqs, err := b.Backend.PendingPrompts(ctx, row.ID)
+	if err != nil {
+		return
+	}
+	for i, seq := range seqs {
+		ev, err := b.Backend.EventNow(ctx, row.ID, seq)
+		if err != nil {
+			continue
+		}
+		who, words := b.asked(ev)
+		fmt.Fprintf(out, "%splace %d: %s, since %s: %s\n", indent, i+1, who, mark.Ago(ev.At), oneLine(b.Backend.Redact(words), 80))
+	}
+}
+
+// asked is who asked for something, and in which words.
+func (b *Bot) asked(ev chat.Event) (who, words string) {
+	switch e := ev.Body.(type) {
+	case chat.Received:
+		return b.mentionPeople(e.Principal.String()), e.Blocks.Text()
+	case chat.Steered:
+		return b.mentionPeople(e.Principal.String()), e.Blocks.Text()
+	default:
+		return b.mentionPeople(ev.Who), ""
+	}
+}

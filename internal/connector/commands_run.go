@@ -1,0 +1,150 @@
+package connector
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/journal"
+	"chorus/internal/platform"
+	"chorus/internal/room"
+	"chorus/internal/room/mark"
+)
+
+// here gives the conversations of a channel that this bot tells, the newest first.
+func (b *Bot) here(ctx context.Context, in room.Channel) ([]journal.Thread, error) {
+	return b.hereMost(ctx, in, 100)
+}
+
+func (b *Bot) hereMost(ctx context.Context, in room.Channel, most int) ([]journal.Thread, error) {
+	rows, err := b.Backend.ThreadsIn(ctx, in.Place(), most)
+	if err != nil {
+		return nil, err
+	}
+	isHere := func(chat.ThreadID) bool { return true }
+	if in.Parent != "" && !in.Private {
+		if isHere, err = b.inThread(ctx, in); err != nil {
+			return nil, err
+		}
+	}
+	var out []journal.Thread
+	for _, row := range rows {
+		if b.Backend.Serves(b.Name, row.ID) && isHere(row.ID) {
+			row.Title = b.Backend.Redact(row.Title) // before it is cut: half a secret is not known for one
+			out = append(out, row)
+		}
+	}
+	return out, nil
+}
+
+// inThread tells the conversations of a platform thread from the others of its channel: the
+// one that it is, forks that were made in it, and the one whose answer it was opened on.
+func (b *Bot) inThread(ctx context.Context, in room.Channel) (func(chat.ThreadID) bool, error) {
+	places, err := b.Backend.Places(ctx, b.transport, in.ID)
+	return func(thread chat.ThreadID) bool {
+		root := thread.Thread()
+		return root == in.ID || strings.HasPrefix(root, in.ID+forkMark) ||
+			slices.ContainsFunc(places, func(p journal.Place) bool { return p.Ours && p.Thread == thread })
+	}, err
+}
+
+func on(row journal.Thread) bool { return row.Status == chat.Running || row.Status == chat.Waiting }
+
+// reader of this channel: whoever is in it may see what happens in it.
+func caller(by chat.Principal) command.Caller {
+	return command.Caller{Principal: by, Scopes: []command.Scope{command.Admin}}
+}
+
+func (b *Bot) stopHere(ctx context.Context, o request) platform.Answer {
+	return says(b.stopAll(ctx, o.in, o.by, o.Allowed.ManageMessages, o.Flag["all"]))
+}
+
+func (b *Bot) stopAll(ctx context.Context, in room.Channel, by chat.Principal, manager, all bool) string {
+	rows, err := b.here(ctx, in)
+	if err != nil {
+		return b.userMessage(err)
+	}
+	ended, others := 0, 0
+	for _, row := range rows {
+		if !on(row) && (!all || row.Waiting == 0) {
+			continue
+		}
+		if !manager && !b.asker(ctx, row.ID, by.ID) {
+			others++
+			continue
+		}
+		did, err := b.Backend.Abort(ctx, row.ID, by.String(), all)
+		if err != nil {
+			return b.userMessage(err)
+		}
+		if did {
+			ended++
+		}
+	}
+	switch {
+	case ended > 0:
+		return fmt.Sprintf("Stopped %d.", ended)
+	case others > 0:
+		return "What runs here was asked for by others; they can stop it, or somebody who may manage messages."
+	default:
+		return "Nothing runs here."
+	}
+}
+
+func (b *Bot) steerHere(ctx context.Context, o request) platform.Answer {
+	if strings.TrimSpace(o.Text["message"]) == "" {
+		return says("Say what it shall hear: there are no words in that.")
+	}
+	return says(b.steer(ctx, o.in, o.by, o.Text["message"]))
+}
+
+func (b *Bot) steer(ctx context.Context, in room.Channel, by chat.Principal, words string) string {
+	rows, err := b.here(ctx, in)
+	if err != nil {
+		return b.userMessage(err)
+	}
+	for _, row := range rows {
+		if !on(row) {
+			continue
+		}
+		_, err := b.Backend.Steer(ctx, row.ID, chat.Steered{From: chat.Participant{ID: by.ID, Name: by.Name, Kind: chat.Person}, Principal: by,
+			Blocks: chat.TextBlocks(words), Mode: chat.Interrupt})
+		if err != nil {
+			return b.userMessage(err)
+		}
+		return "Said to: " + titleOf(row)
+	}
+	return "Nothing runs here; say it in the channel instead."
+}
+
+// spentBy is what everybody spent on the server, for those who keep it, and else what the giver did.
+func (b *Bot) spentBy(ctx context.Context, o request, since string) (command.Costs, error) {
+	q := command.CostQuery{By: "agent", Since: since}
+	if by, ok := o.caller(); ok && o.Allowed.ManageGuild {
+		return b.Backend.GuildCosts(ctx, by, q)
+	}
+	return b.Backend.Costs(ctx, command.Caller{Principal: o.by, Scopes: []command.Scope{command.Read}}, q)
+}
+
+func (b *Bot) costs(ctx context.Context, o request) platform.Answer {
+	costs, err := b.spentBy(ctx, o, first(strings.TrimSpace(o.Text["since"]), "24h"))
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	var out strings.Builder
+	who, since := "You spent", "since "+mark.Time(costs.Since)
+	if o.Allowed.ManageGuild {
+		who = "Spent on this server"
+	}
+	if costs.Since.IsZero() {
+		since = "in all"
+	}
+	fmt.Fprintf(&out, "%s %s: **$%.4f**\n", who, since, costs.Total)
+	for _, c := range costs.Rows {
+		fmt.Fprintf(&out, "- %s: $%.4f, %d calls, %d tokens in, %d out\n", c.Key, c.Dollars, c.Calls, c.InputTokens+c.CacheReadTokens+c.CacheWriteTokens, c.OutputTokens)
+	}
+	return says(strings.TrimSpace(out.String()))
+}

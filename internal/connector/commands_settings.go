@@ -1,0 +1,144 @@
+package connector
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"chorus/internal/platform"
+	"chorus/internal/room/mark"
+)
+
+func setsGuild(key, option string) handler {
+	return func(b *Bot, ctx context.Context, o request) platform.Answer {
+		by, ok := o.caller()
+		if !ok {
+			return says(onlyInGuilds)
+		}
+		now, note, err := b.Backend.SetGuild(ctx, by, key, strings.TrimSpace(o.Text[option]))
+		if err != nil {
+			return says(b.userMessage(err))
+		}
+		return says(settled(now.Key+" of this server", now, note))
+	}
+}
+
+func (b *Bot) proposeForSettings(ctx context.Context, o request, option string) []platform.Choice {
+	key := "model"
+	if option == "profile" {
+		key = "permissions"
+	}
+	return choices(b.Backend.ProposeValues(ctx, Caller{By: o.by, Guild: o.in.Guild}, key, o.Text[option]))
+}
+
+func (b *Bot) showSettings(ctx context.Context, o request) platform.Answer {
+	by, ok := o.caller()
+	if !ok {
+		return says(onlyInGuilds)
+	}
+	list, keys, err := b.Backend.GuildSettings(ctx, by)
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	var out strings.Builder
+	out.WriteString("**What holds here for agents that say nothing else**\n")
+	for _, s := range list {
+		fmt.Fprintf(&out, "- %s: %s (%s)\n", s.Key, shownValue(s.Value), s.From)
+	}
+	out.WriteString("**Keys**\n" + keyLines(keys))
+	return says(strings.TrimSpace(out.String()))
+}
+
+func (b *Bot) checkKeys(ctx context.Context, o request) platform.Answer {
+	by, ok := o.caller()
+	if !ok {
+		return says(onlyInGuilds)
+	}
+	keys, err := b.Backend.CheckKeys(ctx, by)
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	return says(keyLines(keys))
+}
+
+// fewModels are shown of each vendor.
+const fewModels = 5
+
+func keyLines(keys []KeyState) string {
+	var out strings.Builder
+	for _, k := range keys {
+		fmt.Fprintf(&out, "- **%s**: %s", k.Vendor, k.State)
+		if k.Error != "" {
+			fmt.Fprintf(&out, ": %s", k.Error)
+		}
+		if n := len(k.Models); n > 0 {
+			fmt.Fprintf(&out, "; `%s`", strings.Join(k.Models[:min(n, fewModels)], "`, `"))
+			if n > fewModels {
+				fmt.Fprintf(&out, " and %d more", n-fewModels)
+			}
+		}
+		out.WriteByte('\n')
+	}
+	return first(strings.TrimSpace(out.String()), "No vendor is configured; the offline model answers.")
+}
+
+// access explains rights, in a channel, of whoever asks or of somebody else.
+func (b *Bot) access(ctx context.Context, o request) platform.Answer {
+	of := Caller{By: o.by, Guild: o.in.Guild}
+	who := "You"
+	if person, ok := o.Person["person"]; ok && person.ID != o.by.ID {
+		if !o.Allowed.ManageGuild {
+			return says("What others may is for those who may manage the server; without `person` you see your own.")
+		}
+		of.By, who = b.principal(person), mark.Person(person.ID)
+	}
+	agent, err := b.agentHere(ctx, o.in)
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	if agent == "" {
+		return says("Nobody answers here, so nothing is done on anybody's word.")
+	}
+	a, err := b.Backend.Access(ctx, of, agent, o.in)
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	return says(accessText(a, who, agent, of.By.Roles))
+}
+
+// accessText is rights for people who have never heard of profiles.
+func accessText(a Access, who, agent string, roles []string) string {
+	have, speak := "has", "they say"
+	if who == "You" {
+		have, speak = "have", "you say"
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "**What %s does when %s so here**\n", agent, speak)
+	if a.Nothing != "" {
+		fmt.Fprintf(&out, "Nothing: %s\n", a.Nothing)
+	} else if a.Open {
+		out.WriteString("Everything but what is refused to everybody.\n")
+	}
+	for _, p := range a.Profiles {
+		fmt.Fprintf(&out, "- `%s`: %s\n", code(p.Name), p.Means)
+	}
+	if len(a.Profiles) > 1 {
+		out.WriteString("Each of these must allow it; the strictest decides.\n")
+	}
+	out.WriteString("**Why**\n")
+	for _, l := range a.Limits {
+		fmt.Fprintf(&out, "- %s: `%s` (%s)\n", l.Who, code(l.Profile), l.From)
+	}
+	if len(roles) > 0 {
+		out.WriteString(mark.Small("roles that count: "+strings.Join(roles, ", ")) + "\n")
+	}
+	if a.Answers != "" {
+		fmt.Fprintf(&out, "What must be asked is answered by: %s.\n", a.Answers)
+	}
+	if len(a.Gives) == 0 {
+		fmt.Fprintf(&out, "%s %s no right to change what agents may.", who, have)
+	} else {
+		fmt.Fprintf(&out, "%s may give agents: `%s`.", who, strings.Join(a.Gives, "`, `"))
+	}
+	return out.String()
+}

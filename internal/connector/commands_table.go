@@ -1,0 +1,93 @@
+package connector
+
+import (
+	"chorus/internal/platform"
+)
+
+// The entries in a message's menu.
+const (
+	forkName = "Fork from here"
+	whyName  = "Why this answer?"
+)
+
+// ownCommands are those that this package carries out, in the order in which platforms
+// show them.
+func ownCommands() []platform.Command {
+	text := func(name, description string) platform.Option {
+		return platform.Option{Name: name, Description: description}
+	}
+	completed := func(name, description string) platform.Option {
+		return platform.Option{Name: name, Description: description, Completes: true}
+	}
+	required := func(o platform.Option) platform.Option { o.Required = true; return o }
+	flag := func(name, description string) platform.Option {
+		return platform.Option{Name: name, Description: description, Kind: platform.Flag}
+	}
+	one := func(name, description string, options ...platform.Option) platform.Command {
+		return platform.Command{Name: name, Description: description, Options: options}
+	}
+	thread := completed("thread", "The conversation: its id, or a beginning of it")
+	return []platform.Command{
+		{Name: "agent", Description: "Agents", GuildOnly: true, Needs: platform.ManageChannels, Sub: []platform.Command{
+			one("init", "Make an agent with a channel of its own", required(text("name", "2 to 32 of a-z, 0-9 and hyphens; also the channel's")),
+				completed("model", "provider/model; without it, the server's"), completed("permissions", "What it may do; without it, the server's"), text("prompt", "Who it is")),
+			one("destroy", "End an agent and its channel; you are asked again", required(completed("name", "Which agent")), flag("keep_files", "Keep its folder, in .trash")),
+			one("list", "Which agents there are"),
+			one("config", "Show or change what holds for an agent", required(completed("key", "Which setting")),
+				completed("value", "What it shall be; default takes the agent's own away; without it, what it is"), completed("name", "Which agent; without it, the one that answers here")),
+		}},
+		{Name: "settings", Description: "What holds for the agents of this server", GuildOnly: true, Needs: platform.ManageGuild, Sub: []platform.Command{
+			one("model", "The model of agents that have none of their own", required(completed("model", "provider/model; default: the global one"))),
+			one("permissions", "What agents may do that have no profile of their own, and new ones", required(completed("profile", "Its name; default: the global one"))),
+			one("show", "What is set, and where it comes from"),
+			one("validate-keys", "Ask the vendors whether they accept our keys"),
+		}},
+		one("access", "Who may do what here, and why", platform.Option{Name: "person", Description: "Somebody else; for those who may manage the server", Kind: platform.Person}),
+		one("stop", "Stop what runs in this channel", flag("all", "Also refuse what waits")),
+		one("steer", "Say something to the run that is on", required(text("message", "What to say"))),
+		one("cost", "What you spent; for those who may manage the server, what all did here", text("since", "24h, 7d, today, month, all or a date; without it 24h")),
+		one("status", "Who answers here and how, what runs, pending approvals, what you spent today"),
+		one("tasks", "What runs and what waits in this channel, with a button to stop each"),
+		one("queue", "Who waits here for an answer, and at which place"),
+		{Name: "thread", Description: "The conversations of this channel", Sub: []platform.Command{
+			one("list", "Which there are, the newest first"),
+			one("kill", "Stop one, with everything that waits for it", required(thread)),
+			one("history", "What one did, step by step, and how long each took", thread),
+			one("fork", "Go on with a copy of one, as a conversation of its own", required(thread)),
+		}},
+		{Name: forkName, Menu: true},
+		{Name: "context", Description: "What the agent here is shown", Sub: []platform.Command{
+			one("clear", "Begin anew: what was said so far is not shown to the agent any more", completed("thread", "Only this conversation"), flag("stop", "Stop what runs first, and clear it too")),
+			one("save", "Keep what was said, with a summary; nothing is cleared", text("description", "What you will look for it by")),
+			one("history", "What was kept here"),
+			one("restore", "Put what was kept in place of what is there now", required(completed("session_id", "The id, or its beginning"))),
+		}},
+		one("why", "How an answer came about: who asked, what was allowed and read, what it cost", text("message", "A link to the answer, or its id; without it the last one here")),
+		{Name: whyName, Menu: true},
+	}
+}
+
+// handlers carry out the commands, by path.
+func handlers() map[string]handler {
+	return map[string]handler{
+		"agent/init": (*Bot).initAgent, "agent/destroy": (*Bot).destroyAgent, "agent/list": (*Bot).agents, "agent/config": (*Bot).configAgent,
+		"settings/model": setsGuild("model", "model"), "settings/permissions": setsGuild("permissions", "profile"),
+		"settings/show": (*Bot).showSettings, "settings/validate-keys": (*Bot).checkKeys,
+		"access": (*Bot).access, "stop": (*Bot).stopHere, "steer": forWriters((*Bot).steerHere), "cost": (*Bot).costs,
+		"status": (*Bot).status, "tasks": (*Bot).tasks, "queue": (*Bot).queued,
+		"thread/list": (*Bot).threads, "thread/kill": (*Bot).killOne, "thread/history": (*Bot).threadHistory, "thread/fork": forWriters((*Bot).forkWhole),
+		forkName:        forWriters((*Bot).forkHere),
+		"context/clear": (*Bot).clearContext, "context/save": forWriters((*Bot).saveContext), "context/history": (*Bot).savedContexts, "context/restore": (*Bot).restoreContext,
+		"why": (*Bot).why, whyName: (*Bot).why,
+	}
+}
+
+// completers propose values, by path.
+func completers() map[string]completer {
+	return map[string]completer{
+		"agent/init": (*Bot).proposeForAgent, "agent/destroy": (*Bot).proposeForAgent, "agent/config": (*Bot).proposeForAgent,
+		"settings/model": (*Bot).proposeForSettings, "settings/permissions": (*Bot).proposeForSettings,
+		"thread/kill": (*Bot).proposeThreads, "thread/history": (*Bot).proposeThreads, "thread/fork": (*Bot).proposeThreads,
+		"context/clear": (*Bot).proposeThreads, "context/restore": (*Bot).proposeSaved,
+	}
+}

@@ -1,0 +1,113 @@
+package connector
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"chorus/internal/journal"
+	"chorus/internal/platform"
+	"chorus/internal/room/mark"
+	"chorus/internal/room/render"
+)
+
+// maxListed is how many conversations a list shows.
+const maxListed = 20
+
+func (b *Bot) threads(ctx context.Context, o request) platform.Answer {
+	rows, err := b.here(ctx, o.in)
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	var out strings.Builder
+	for _, row := range rows[:min(len(rows), maxListed)] {
+		fmt.Fprintf(&out, "- `%s` **%s** (%s): %s, moved %s%s\n", row.ID.Thread(), titleOf(row), row.Agent, b.going(ctx, row), mark.Ago(row.LastActive), behind(row))
+	}
+	if more := len(rows) - maxListed; more > 0 {
+		out.WriteString(mark.Small(fmt.Sprintf("and %d older ones", more)))
+	}
+	return says(first(strings.TrimSpace(out.String()), "There are no conversations here yet."))
+}
+
+func (b *Bot) killOne(ctx context.Context, o request) platform.Answer {
+	row, err := b.named(ctx, o.in, o.Text["thread"])
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	return says(b.kill(ctx, row, o.by, o.Allowed.ManageMessages))
+}
+
+// one is the conversation that an order names, else the last one of the channel.
+func (b *Bot) one(ctx context.Context, o request) (journal.Thread, error) {
+	if name := o.Text["thread"]; name != "" {
+		return b.named(ctx, o.in, name)
+	}
+	rows, err := b.here(ctx, o.in)
+	if err == nil && len(rows) == 0 {
+		err = Refusal("there are no conversations here yet")
+	}
+	if err != nil {
+		return journal.Thread{}, err
+	}
+	return rows[0], nil
+}
+
+// shownRuns is how many runs of a conversation are told.
+const shownRuns = 5
+
+func (b *Bot) threadHistory(ctx context.Context, o request) platform.Answer {
+	row, err := b.one(ctx, o)
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	s, err := b.Backend.GetSession(ctx, caller(o.by), string(row.ID))
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "**%s** `%s`\n", titleOf(row), row.ID.Thread())
+	for _, run := range s.Runs[:min(len(s.Runs), shownRuns)] {
+		t, err := b.told(ctx, row.ID, run.Run)
+		if err != nil {
+			return says(b.userMessage(err))
+		}
+		fmt.Fprintf(&out, "%s: %s\n", mark.Time(t.Began), ending(t))
+		for _, line := range t.Lines(time.Now()) {
+			out.WriteString(line + "\n")
+		}
+	}
+	if len(s.Runs) == 0 {
+		out.WriteString("Nothing has been done in it yet.")
+	}
+	return says(strings.TrimSpace(out.String()))
+}
+
+// ending says how a run ended, and after how long.
+func ending(t render.Told) string {
+	if t.End == nil {
+		return fmt.Sprintf("still on for %s, on `%s`", render.Duration(time.Since(t.Began).Truncate(time.Second)), t.Model)
+	}
+	return fmt.Sprintf("%s in %s and %s, on `%s`", outcome(t), count(t.End.Steps, "step"), render.Duration(t.Ended.Sub(t.Began)), t.Model)
+}
+
+// outcome is why a run ended, in words.
+func outcome(t render.Told) string {
+	if t.End == nil {
+		return "still on"
+	}
+	switch t.End.Reason {
+	case "done":
+		return "done"
+	case "aborted":
+		return "stopped"
+	case "limit":
+		return "ended at the limit of steps"
+	case "budget":
+		return "ended at a budget"
+	case "denied":
+		return "not allowed"
+	default:
+		return "failed"
+	}
+}

@@ -1,0 +1,171 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"chorus/internal/command"
+	"chorus/internal/journal"
+	"chorus/internal/platform"
+	"chorus/internal/room/mark"
+	"chorus/internal/room/render"
+	"chorus/internal/room/split"
+)
+
+// why explains the answer that somebody points at, else the last one of the channel.
+func (b *Bot) why(ctx context.Context, o request) platform.Answer {
+	message := ""
+	if o.On != nil {
+		message = o.On.ID
+	} else if link := o.Text["message"]; link != "" {
+		if message = messageIn(link); message == "" {
+			return says(strings.TrimSpace("That is no link to a message, and no id of one. " + b.caps.Hints.CopyLink))
+		}
+	}
+	if message != "" {
+		return b.whyMessage(ctx, o, message)
+	}
+	rows, err := b.here(ctx, o.in)
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	for _, row := range rows {
+		t, err := b.told(ctx, row.ID, "")
+		if err != nil {
+			return says(b.userMessage(err))
+		}
+		if t.Run != "" {
+			return b.explain(ctx, o, row, t)
+		}
+	}
+	return says("Nothing has been answered here yet.")
+}
+
+// messageIn is the id in a link to a message, or the id itself; "": neither.
+func messageIn(link string) string {
+	link = strings.Trim(strings.TrimSpace(link), "<>")
+	id := link[strings.LastIndexByte(link, '/')+1:]
+	if strings.ContainsFunc(id, func(r rune) bool { return !unicode.IsDigit(r) && r != '.' && r != '-' }) {
+		return ""
+	}
+	return id
+}
+
+// whyMessage explains the run that a message belongs to: one of ours that told of it, or
+// the one that asked for it. What is said elsewhere is not told here.
+func (b *Bot) whyMessage(ctx context.Context, o request, message string) platform.Answer {
+	places, err := b.Backend.Places(ctx, b.transport, message)
+	if err != nil {
+		return says(b.userMessage(err))
+	}
+	for _, p := range places {
+		if p.Thread.Place() != o.in.Place() || !b.Backend.Serves(b.Name, p.Thread) {
+			continue
+		}
+		run, err := b.runOf(ctx, p)
+		if err != nil {
+			return says(b.userMessage(err))
+		}
+		row, rerr := b.Backend.Thread(ctx, p.Thread)
+		t, err := b.told(ctx, p.Thread, run)
+		if err := errors.Join(rerr, err); err != nil {
+			return says(b.userMessage(err))
+		}
+		if run != "" && t.Run != "" {
+			return b.explain(ctx, o, row, t)
+		}
+		return says("Nobody has answered that message yet.")
+	}
+	return says("That message is none of an agent's answers in this channel, nor a question to one.")
+}
+
+// runOf is the run that a message belongs to; "": none.
+func (b *Bot) runOf(ctx context.Context, p journal.Place) (string, error) {
+	if !p.Ours {
+		return b.Backend.RunOf(ctx, p.Thread, p.Seq)
+	}
+	what, rest, _ := strings.Cut(p.Key, "/")
+	switch what {
+	case "ask":
+		a, err := b.Backend.Approval(ctx, rest)
+		return a.Run, err
+	case "refused", "fork", "told":
+		return "", nil
+	default:
+		return what, nil // its messages begin with the run
+	}
+}
+
+func (b *Bot) explain(ctx context.Context, o request, row journal.Thread, t render.Told) platform.Answer {
+	var out strings.Builder
+	fmt.Fprintf(&out, "**%s**\n", titleOf(row))
+	for _, seq := range t.Prompts {
+		if ev, err := b.Backend.EventNow(ctx, row.ID, seq); err == nil {
+			who, words := b.asked(ev)
+			fmt.Fprintf(&out, "%s asked %s: %s\n", who, mark.Ago(ev.At), oneLine(b.Backend.Redact(words), 100))
+		}
+	}
+	fmt.Fprintf(&out, "**%s** worked on it under the profile `%s`, and it was %s.\n", row.Agent, first(t.Profile, "none"), ending(t))
+	if t.End != nil && t.End.Error != nil {
+		fmt.Fprintf(&out, "What went wrong: %s\n", oneLine(t.End.Error.Message, 200))
+	}
+	b.rulings(ctx, &out, o, row, t)
+	list := func(what string, files []string) {
+		if len(files) > 0 {
+			fmt.Fprintf(&out, "%s: %s\n", what, split.Clip("`"+strings.Join(files, "`, `")+"`", 300))
+		}
+	}
+	if t.Head != "" {
+		if knew, err := b.Backend.PromptSources(ctx, t.Head); err == nil {
+			list("It knew from the start", knew)
+		}
+	}
+	list("It was reminded of", t.Noted)
+	list("It read", t.Read)
+	list("It changed", t.Changed)
+	if len(t.Read)+len(t.Changed) == 0 {
+		out.WriteString("It read no files and changed none.\n")
+	}
+	in := t.Usage.Input + t.Usage.CacheRead + t.Usage.CacheWrite
+	fmt.Fprintf(&out, "Tokens: %s", render.Tokens(t.Usage))
+	if in > 0 {
+		fmt.Fprintf(&out, "; %d %% of what went in was cached", t.Usage.CacheRead*100/in)
+	}
+	if t.End != nil {
+		fmt.Fprintf(&out, ". It cost %s.", first(render.Money(t.End.Cost), "nothing"))
+	}
+	return says(strings.TrimSpace(out.String()))
+}
+
+// rulings are what was allowed or not, and by which rule.
+func (b *Bot) rulings(ctx context.Context, out *strings.Builder, o request, row journal.Thread, t render.Told) {
+	audit, err := b.Backend.Audit(ctx, caller(o.by), command.AuditQuery{Session: string(row.ID), Limit: 200})
+	if err != nil {
+		return
+	}
+	for i := len(audit.Items) - 1; i >= 0; i-- { // the newest come first
+		line := audit.Items[i]
+		if line.Run != t.Run {
+			continue
+		}
+		action := oneLine(strings.Replace(strings.TrimPrefix(line.Action, "tool:"), ":", " ", 1), 90)
+		rule := ""
+		if line.Rule != "" {
+			rule = fmt.Sprintf(", by the rule `%s`", oneLine(line.Rule, 60))
+		}
+		by := strings.TrimPrefix(line.Detail, "by ")
+		switch line.Decision {
+		case "ask_approved":
+			fmt.Fprintf(out, "- `%s` was asked for, and %s said yes%s\n", action, b.mentionPeople(by), rule)
+		case "ask_denied":
+			fmt.Fprintf(out, "- `%s` was asked for, and %s said no%s\n", action, b.mentionPeople(by), rule)
+		case "allow":
+			fmt.Fprintf(out, "- `%s` was allowed%s\n", action, rule)
+		default:
+			fmt.Fprintf(out, "- `%s` was refused%s\n", action, rule)
+		}
+	}
+}

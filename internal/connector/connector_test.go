@@ -1,0 +1,225 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/journal"
+	"chorus/internal/outbox"
+	"chorus/internal/platform"
+	"chorus/internal/room"
+	"chorus/internal/room/mention"
+	"chorus/internal/room/render"
+	"chorus/internal/room/split"
+)
+
+// fakePlatform is one that can nothing.
+type fakePlatform struct {
+	platform.Platform
+	platform.Numbers
+	channels map[string]room.Channel
+}
+
+func (fakePlatform) Name() string { return "discord" }
+
+func (fakePlatform) Caps() platform.Caps {
+	return platform.Caps{Label: "Discord", MaxText: 2000, Edits: true, Reactions: true, Buttons: true}
+}
+
+func (fakePlatform) Older(a, b string) bool  { return room.Older(a, b) }
+func (fakePlatform) Before(id string) string { return platform.Numbers{}.Before(id) }
+func (fakePlatform) After(id string) string  { return platform.Numbers{}.After(id) }
+
+func (f fakePlatform) Known(id string) (room.Channel, bool) { c, ok := f.channels[id]; return c, ok }
+
+func (fakePlatform) Directory(string) mention.Directory { return mention.Directory{} }
+
+// fakeBot is a bot on it.
+func fakeBot(t testing.TB, backend Backend) *Bot {
+	t.Helper()
+	if backend.Runner == nil {
+		backend.Runner = struct{ Runner }{}
+	}
+	b, err := New(Options{Name: "b", Platform: fakePlatform{channels: map[string]room.Channel{"200": {ID: "200"}}}, Backend: backend})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A card is a message of the platform's whatever it asks for.
+func TestCardsFit(t *testing.T) {
+	t.Parallel()
+	b := fakeBot(t, Backend{})
+	rapid.Check(t, func(t *rapid.T) {
+		c := render.Card{
+			Tool: rapid.StringN(0, 40, 60).Draw(t, "tool"), Actions: rapid.SliceOfN(rapid.StringN(0, 400, 800), 0, 8).Draw(t, "actions"),
+			Preview: rapid.StringN(0, 2000, 4000).Draw(t, "preview"), Rule: rapid.StringN(0, 300, 600).Draw(t, "rule"),
+			Open: rapid.Bool().Draw(t, "open"), OK: rapid.Bool().Draw(t, "ok"), Note: rapid.StringN(0, 500, 900).Draw(t, "note"),
+			By:  rapid.SampledFrom([]string{"", "discord:1", "discord:1 and discord:2", "local:ada"}).Draw(t, "by"),
+			Who: rapid.SampledFrom([]string{"", "two", "asker"}).Draw(t, "who"), FirstYes: rapid.SampledFrom([]string{"", "discord:1"}).Draw(t, "first"),
+		}
+		text, clipped := b.cardText(c)
+		if n := split.Length(text); n == 0 || n > 2000 {
+			t.Fatalf("a card of %d characters", n)
+		}
+		if whole := strings.Join(c.Actions, "\n"); !clipped && !strings.Contains(strings.ReplaceAll(text, "\n> ", "\n"), strings.TrimSpace(whole)) {
+			t.Fatalf("a card that is not whole says so: %q of %q", text, whole)
+		}
+	})
+}
+
+// What stands on a card is what would be done: no mark of Discord's eats a part of it or hides
+// it, and no character turns the others round.
+func TestCardsHideNothing(t *testing.T) {
+	t.Parallel()
+	for _, action := range []string{"tool:bash:rm a*b*", "tool:bash:true ||rm -rf .||", "tool:bash:[ls](https://x.invalid)", "tool:bash:~~not~~ this", "tool:bash:echo _a_b"} {
+		text, clipped := fakeBot(t, Backend{}).cardText(render.Card{Tool: "bash", Actions: []string{action}, Rule: "tool:bash:*", Open: true})
+		if !strings.Contains(text, "```\n"+action+"\n```") || clipped || !strings.Contains(text, "rule: `tool:bash:*`") {
+			t.Errorf("%q is shown as %q, %v", action, text, clipped)
+		}
+	}
+	for action, want := range map[string]string{"tool:bash:rm \u202ea\u202c": `rm \u{202e}a\u{202c}`, "tool:bash:a\u200bb": `a\u{200b}b`, "tool:bash:```\n**yes**": "'''\n**yes**\n```"} {
+		text, clipped := fakeBot(t, Backend{}).cardText(render.Card{Tool: "bash", Actions: []string{action}, Open: true})
+		if !strings.Contains(text, want) || !clipped {
+			t.Errorf("%q is shown as %q, %v", action, text, clipped)
+		}
+	}
+}
+
+func TestPeopleAreMentioned(t *testing.T) {
+	t.Parallel()
+	if got := fakeBot(t, Backend{}).mentionPeople("discord:12 and local:ada"); got != "<@12> and local:ada" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestDiceFallTheSameTwice(t *testing.T) {
+	t.Parallel()
+	hits := 0
+	for i := range 4000 {
+		id := strings.Repeat("1", 1+i%7) + string(rune('0'+i%10)) + time.Duration(i).String()
+		a, b := diceOf(id, "helper")(8), diceOf(id, "helper")(8)
+		if a != b || a < 0 || a > 7 {
+			t.Fatalf("%d and %d", a, b)
+		}
+		if a == 0 {
+			hits++
+		}
+	}
+	if hits < 300 || hits > 700 {
+		t.Errorf("one in eight of 4000 is about 500, not %d", hits)
+	}
+}
+
+func TestWishesOfOneMoment(t *testing.T) {
+	t.Parallel()
+	lane := journal.Lane{Platform: "discord", Bot: "b", Channel: "1"}
+	got := newest([]journal.Desired{{Lane: lane, Key: "a", Seq: 1}, {Lane: lane, Key: "b", Seq: 2}, {Lane: lane, Key: "a", Seq: 3}})
+	if len(got) != 2 || got[0].Key != "a" || got[0].Seq != 3 || got[1].Key != "b" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestPlacesOfAnswers(t *testing.T) {
+	t.Parallel()
+	p := newPlaces("discord", "discord:9/100:200@helper")
+	event := func(seq int64, body chat.Body) chat.Event {
+		return chat.Event{Seq: seq, Body: body, Platform: "discord", PlatformID: "200"}
+	}
+	p.learn(event(1, chat.Received{Prompt: true, Channel: "100", Post: "200", Principal: chat.Principal{ID: "7"}}))
+	p.learn(event(2, chat.RunStarted{Run: "r"}))
+	p.learn(event(3, chat.Took{Run: "r", Seqs: []int64{1}}))
+	p.learn(event(4, chat.ApprovalAsked{ID: "q"}))
+	for key, want := range map[string]string{"r/0": "200", "ask/q": "200", "refused/1": "100", "other/0": "100"} {
+		if got := p.ofKey(key); got != want {
+			t.Errorf("%s stands in %s, not in %s", key, got, want)
+		}
+	}
+	if p.ofMessage("200") != "100" || p.now() != "200" || len(p.askers()) != 1 || p.askers()[0] != "7" {
+		t.Errorf("%+v", p)
+	}
+}
+
+// Whatever goes wrong, people are told whose fault it is and what to do.
+func TestErrorsAreToldPlainly(t *testing.T) {
+	t.Parallel()
+	answered := func(why outbox.Why, said string) error {
+		return fmt.Errorf("post: %w", &outbox.Trouble{Why: why, Said: said, Err: errors.New("x")})
+	}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{Refusal("there is none"), "there is none"},
+		{command.Errorf(command.NotFound, "not here"), "not here"},
+		{fmt.Errorf("list: %w", context.DeadlineExceeded), "took too long"},
+		{answered(outbox.Forbidden, "Missing Permissions"), "Discord refused it: Missing Permissions"},
+		{answered(outbox.Temporary, ""), "Discord does not answer as it should"},
+		{errors.New("disk I/O error"), "something failed inside Chorus (disk I/O error); say it again"},
+	} {
+		if got := fakeBot(t, Backend{}).userMessage(c.err); !strings.Contains(got, c.want) || !strings.HasPrefix(got, render.SignNot) || split.Length(got) > 510 {
+			t.Errorf("%v is told as %q", c.err, got)
+		}
+	}
+}
+
+// TestRecentKeepsOrder: whatever order messages come in, and however often, the newest stand
+// there once and in order.
+func TestRecentKeepsOrder(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var most []int
+		for id := range rapid.IntRange(1, 60).Draw(t, "how many") {
+			most = append(most, id+1)
+		}
+		all := append(rapid.Permutation(most).Draw(t, "ids"), rapid.SliceOf(rapid.SampledFrom(most)).Draw(t, "again")...)
+		tails := newRecent(room.Older)
+		for _, id := range all {
+			tails.add("c", remark{id: fmt.Sprint(id)})
+		}
+		list, _ := tails.before("c", "61")
+		different := map[int]bool{}
+		for _, id := range all {
+			different[id] = true
+		}
+		if want := min(len(different), maxRecent); len(list) != want {
+			t.Fatalf("%d are kept, not %d", len(list), want)
+		}
+		for i := 1; i < len(list); i++ {
+			if !room.Older(list[i].id, list[i-1].id) {
+				t.Fatalf("%v stands before %v", list[i-1].id, list[i].id)
+			}
+		}
+		if newest := fmt.Sprint(slices.Max(all)); tails.newest("c") != newest {
+			t.Fatalf("the newest is %s, not %s", tails.newest("c"), newest)
+		}
+	})
+}
+
+func TestEventsOfChannels(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		data any
+		kind room.Kind
+	}{
+		{platform.Said{}, room.Said}, {platform.Edited{}, room.Edited}, {platform.Deleted{}, room.Deleted}, {platform.Reacted{}, room.Reacted},
+		{platform.Cleared{}, room.Reacted}, {Trigger{Kind: room.Timer}, room.Timer}, {platform.Connected{}, ""}, {platform.Listed{}, ""}, {platform.Pinned{}, ""},
+	} {
+		if e, is := eventOf(c.data); is != (c.kind != "") || e.Kind != c.kind {
+			t.Errorf("%T is %q, %v", c.data, e.Kind, is)
+		}
+	}
+}

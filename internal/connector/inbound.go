@@ -1,0 +1,241 @@
+package connector
+
+import (
+	"context"
+	"slices"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+	"chorus/internal/platform"
+	"chorus/internal/room"
+	"chorus/internal/room/mention"
+	"chorus/internal/room/route"
+)
+
+// hearAll brings events to the journal, one after the other, until ctx ends.
+func (b *Bot) hearAll(ctx context.Context) {
+	for {
+		list, ok := b.queue.Take(ctx)
+		if !ok {
+			return
+		}
+		b.hearList(ctx, list)
+		b.queue.finished(len(list))
+	}
+}
+
+// hear takes one event; w is whom it wakes, nil for those that wake nobody.
+func (b *Bot) hear(ctx context.Context, data any, w *waking) error {
+	switch e := data.(type) {
+	case Trigger:
+		return b.triggered(ctx, e, w)
+	case platform.Connected:
+		return b.connected(ctx, e)
+	case platform.Listed:
+		return b.channelsListed(ctx, e)
+	case platform.Opened:
+		return b.opened(ctx, e.Channel)
+	case platform.Pinned:
+		return b.pinsChanged(ctx, e.Channel)
+	case platform.Missed:
+		return b.touch(ctx, e.Channel, e.Message)
+	case platform.Said:
+		if err := b.touch(ctx, e.Message.In.ID, e.Message.ID); err != nil {
+			return err
+		}
+		_, err := b.message(ctx, e.Message, w)
+		return err
+	case platform.Edited:
+		return b.edited(ctx, e.Message)
+	case platform.Deleted:
+		for _, id := range e.IDs {
+			if err := b.deleted(ctx, e.Channel, id); err != nil {
+				return err
+			}
+		}
+	case platform.Reacted:
+		return b.reacted(ctx, e)
+	case platform.Cleared:
+		return b.reactionsCleared(ctx, e)
+	}
+	return nil
+}
+
+// connected learns who we are. The platform names its channels with events of their own.
+func (b *Bot) connected(ctx context.Context, e platform.Connected) error {
+	if e.Resumed {
+		return b.catchUp(ctx, b.activeChannels())
+	}
+	b.mu.Lock()
+	if b.self.ID == "" {
+		close(b.greeted)
+	}
+	b.self, b.listed = e.Self, false
+	register := !b.registered && b.can.commands != nil
+	b.registered = true
+	b.mu.Unlock()
+	b.forgetPins() // they may have changed while nobody was connected
+	// From now on our other bots know whom a mention of this one is for.
+	if _, err := b.Backend.Listeners(ctx, b.Name, b.me(), room.Channel{Guild: room.Direct}); err != nil {
+		return err
+	}
+	if register {
+		b.work.Go(func() { b.register(ctx) })
+	}
+	return nil
+}
+
+// known looks up earlier messages. Errors of the store end the taking of this message.
+type known struct {
+	ctx context.Context
+	b   *Bot
+	err error
+}
+
+func (k *known) places(message string) []journal.Place {
+	got, err := k.b.Backend.Places(k.ctx, k.b.transport, message)
+	if err != nil {
+		k.err = err
+	}
+	return got
+}
+
+func (k *known) rules() route.Known {
+	return route.Known{
+		Platform: k.b.transport,
+		Produced: func(message string) (chat.ThreadID, bool) {
+			for _, p := range k.places(message) {
+				if p.Ours {
+					return p.Thread, true
+				}
+			}
+			return "", false
+		},
+		Heard: func(message string) []chat.ThreadID {
+			var out []chat.ThreadID
+			for _, p := range k.places(message) {
+				if !p.Ours {
+					out = append(out, p.Thread)
+				}
+			}
+			return out
+		},
+	}
+}
+
+// message takes one. It reports whether it was new to us.
+func (b *Bot) message(ctx context.Context, m room.Message, w *waking) (bool, error) {
+	in := m.In
+	if m.Own {
+		if m.Aside {
+			return false, nil
+		}
+		b.recent.spoke(in.ID, remarkOf(m))
+		return false, b.echo(ctx, m)
+	}
+	if !m.Author.Program() {
+		b.people.spoke(in.Guild, mention.Named{ID: m.Author.ID, Name: m.Author.Name})
+	}
+	if answered, err := b.replied(ctx, m); answered || err != nil {
+		return answered, err
+	}
+	b.hearing.Lock() // whoever enters a room first reads what was said before, and nobody else does
+	defer b.hearing.Unlock()
+	listeners, err := b.listeners(ctx, in)
+	if err != nil {
+		return false, err
+	}
+	if slices.ContainsFunc(listeners, Listener.IsRoom) {
+		defer b.recent.add(in.ID, remarkOf(m))
+	}
+	if room.IsDotCommand(m.Text) {
+		return b.historyCommand(ctx, m, listeners, w)
+	}
+	k := &known{ctx: ctx, b: b}
+	heard, err := route.Message(m, plain(listeners), k.rules())
+	if err == nil {
+		err = k.err
+	}
+	if err != nil || len(heard) == 0 {
+		return false, err
+	}
+	arrival := journal.Arrival{Platform: b.transport, Bot: b.Name, What: string(room.Said), PlatformID: m.ID}
+	for _, h := range heard {
+		if !b.Backend.Serves(b.Name, h.Thread) {
+			continue // another bot of ours takes it
+		}
+		c, why, err := b.commitFor(ctx, m, h, listeners, k)
+		if err != nil {
+			return false, err
+		}
+		if c == nil {
+			continue
+		}
+		arrival.Decision += why + "; "
+		arrival.Commits = append(arrival.Commits, *c)
+	}
+	if len(arrival.Commits) == 0 {
+		return false, nil
+	}
+	// First a note of what is to be downloaded, so that it is, whatever happens next.
+	files, err := b.wants(ctx, m)
+	if err != nil {
+		return false, err
+	}
+	news, err := w.arrive(ctx, arrival)
+	if news && files {
+		b.files.put(download{channel: in.ID, message: m.ID, at: m.At})
+	}
+	return news, err
+}
+
+// echo notes a message of ours that the platform reports.
+func (b *Bot) echo(ctx context.Context, m room.Message) error {
+	if m.Nonce == "" {
+		return nil
+	}
+	_, err := b.outbox.Echo(ctx, m.Nonce, m.ID)
+	return err
+}
+
+// commitFor is what one of the threads that a message goes to is told of it; nil: nothing.
+func (b *Bot) commitFor(ctx context.Context, m room.Message, h route.Heard, all []Listener, k *known) (*journal.Commit, string, error) {
+	l := listenerOf(all, h.Agent.Name)
+	why := string(h.Way) + " " + h.Agent.Name
+	d := delivery{msg: m, heard: h, to: l}
+	if h.Way == route.InRoom {
+		decision, err := b.decideInRoom(ctx, &d, all, k)
+		if err != nil || decision.Drop && !decision.Answer {
+			return nil, "", err
+		}
+		why += ": " + decision.String()
+	}
+	c, err := b.commit(ctx, d)
+	return &c, why, err
+}
+
+func plain(list []Listener) []route.Listener {
+	out := make([]route.Listener, len(list))
+	for i, l := range list {
+		out[i] = l.Listener
+	}
+	return out
+}
+
+func listenerOf(list []Listener, agent string) Listener {
+	for _, l := range list {
+		if l.Name == agent {
+			return l
+		}
+	}
+	return Listener{}
+}
+
+// principal is on whose authority a message was said.
+func (b *Bot) principal(a room.Author) chat.Principal {
+	p := chat.Principal{Kind: chat.PrincipalKind(b.transport), ID: a.ID, Name: a.Name, Roles: a.Roles}
+	if a.Webhook != "" {
+		p.ID = "webhook/" + a.Webhook
+	}
+	return p
+}

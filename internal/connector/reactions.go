@@ -1,0 +1,197 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+	"chorus/internal/platform"
+	"chorus/internal/room"
+	"chorus/internal/room/activate"
+)
+
+// reaction is one that somebody added to a message, or removed.
+type reaction struct {
+	message, emoji string
+	by             room.Author
+	added          bool
+}
+
+// id names the member of the set of a message's reactions.
+func (r reaction) id() string { return r.message + "/" + r.by.ID + "/" + r.emoji }
+
+// reacted writes a reaction down, and carries out what it orders.
+func (b *Bot) reacted(ctx context.Context, e platform.Reacted) error {
+	if !e.Added {
+		e.By.Name = first(e.By.Name, b.people.name(e.In.Guild, e.By.ID))
+	}
+	err := b.recordReaction(ctx, reaction{e.Message, e.Emoji, e.By, e.Added})
+	if !e.Added {
+		return err
+	}
+	return errors.Join(err, b.obeyReaction(ctx, e))
+}
+
+// reactionsCleared removes all reactions that we know of on a message, or all with one emoji.
+func (b *Bot) reactionsCleared(ctx context.Context, e platform.Cleared) error {
+	known, err := b.Backend.ArrivalsUnder(ctx, b.transport, b.Name, string(room.Reacted), e.Message+"/")
+	if err != nil {
+		return err
+	}
+	for id := range known {
+		who, emoji, ok := strings.Cut(strings.TrimPrefix(id, e.Message+"/"), "/")
+		if !ok || e.Emoji != "" && emoji != e.Emoji {
+			continue
+		}
+		by := room.Author{ID: who, Name: b.people.name(e.In.Guild, who)}
+		if err := b.recordReaction(ctx, reaction{e.Message, emoji, by, false}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// obeyReaction carries out what a reaction orders: a cross by the asker stops a run, and on
+// a card a check or a cross answers. Others are not orders.
+func (b *Bot) obeyReaction(ctx context.Context, e platform.Reacted) error {
+	me := b.me()
+	if e.By.ID == me.ID || e.Emoji == "" {
+		return nil
+	}
+	places, err := b.Backend.Places(ctx, b.transport, e.Message)
+	if err != nil || len(places) == 0 {
+		return err
+	}
+	ev := room.Event{Kind: room.Reacted, Emoji: e.Emoji, Added: true, By: e.By}
+	for _, p := range places {
+		if !b.Backend.Serves(b.Name, p.Thread) {
+			continue
+		}
+		id, onCard := strings.CutPrefix(p.Key, "ask/")
+		on := activate.On{Card: onCard, Run: !onCard}
+		if b.asker(ctx, p.Thread, e.By.ID) {
+			on.Sender = e.By.ID
+		}
+		switch order := activate.Ordered(ev, on, room.Agent{User: me.ID}); order {
+		case activate.Approve, activate.Deny:
+			if said := b.decide(ctx, id, b.principal(e.By), order == activate.Approve, "by reaction"); said != "" {
+				b.Log.Info("a reaction did not answer an approval", "event", "reaction_refused", "why", said)
+			}
+		case activate.Abort:
+			if _, err := b.Backend.Abort(ctx, p.Thread, b.principal(e.By).String(), false); err != nil {
+				return fmt.Errorf("stop by reaction: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// recordReaction writes a change of a message's reactions into every thread that knows the
+// message. Only a change is written: versions count them, so an odd one is on and an even one
+// is off. Reactions of programs, ours first of all, mean nothing.
+func (b *Bot) recordReaction(ctx context.Context, r reaction) error {
+	if r.emoji == "" || r.by.ID == b.me().ID || r.by.Program() {
+		return nil
+	}
+	places, err := b.Backend.Places(ctx, b.transport, r.message)
+	if err != nil || len(places) == 0 {
+		return err
+	}
+	known, err := b.Backend.ArrivalsUnder(ctx, b.transport, b.Name, string(room.Reacted), r.id())
+	if err != nil {
+		return err
+	}
+	version := known[r.id()]
+	if r.added == (version%2 == 1) {
+		return nil
+	}
+	version++
+	a := journal.Arrival{Platform: b.transport, Bot: b.Name, What: string(room.Reacted), PlatformID: r.id(), Version: version}
+	done := map[chat.ThreadID]bool{}
+	for _, p := range places {
+		if done[p.Thread] || !b.Backend.Serves(b.Name, p.Thread) {
+			continue
+		}
+		seq, err := b.wordsOf(ctx, p)
+		if err != nil {
+			return err
+		}
+		if seq == 0 {
+			continue
+		}
+		done[p.Thread] = true
+		body := chat.Reacted{Seq: seq, By: r.by.Participant(), Emoji: r.emoji, Added: r.added}
+		a.Commits = append(a.Commits, journal.Commit{Thread: p.Thread, Events: []chat.Event{{Thread: p.Thread, Who: b.principal(r.by).String(), Body: body,
+			Platform: b.transport, PlatformID: r.id(), Version: version}}})
+	}
+	if len(a.Commits) == 0 {
+		return nil
+	}
+	_, err = b.Backend.Arrive(ctx, a)
+	return err
+}
+
+// maxBack is how many events lie between an answer and the message that shows it.
+const maxBack = 20
+
+// wordsOf is the event whose words a message shows: the one that was heard, or the answer.
+// 0: it shows no words (a card, a note).
+func (b *Bot) wordsOf(ctx context.Context, p journal.Place) (int64, error) {
+	if !p.Ours {
+		return p.Seq, nil
+	}
+	if what, part, ok := strings.Cut(p.Key, "/"); !ok || what == "" || strings.Trim(part, "0123456789") != "" || what == "ask" || what == "refused" {
+		return 0, nil
+	}
+	for seq := p.Seq; seq > max(0, p.Seq-maxBack); seq-- {
+		ev, err := b.Backend.Event(ctx, p.Thread, seq)
+		if errors.Is(err, journal.ErrUnknown) {
+			return 0, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		if said, ok := ev.Body.(chat.Said); ok && said.Error == nil && len(said.Blocks.Calls()) == 0 {
+			return seq, nil
+		}
+	}
+	return 0, nil
+}
+
+// answerDeleted tells a room that somebody deleted an answer of its agent: it is no longer
+// part of what was said there. Deleting one of several messages of an answer changes nothing.
+func (b *Bot) answerDeleted(ctx context.Context, message string) error {
+	places, err := b.Backend.Places(ctx, b.transport, message)
+	if err != nil {
+		return err
+	}
+	a := journal.Arrival{Platform: b.transport, Bot: b.Name, What: string(room.Deleted), PlatformID: message}
+	for _, p := range places {
+		if !p.Ours || !b.Backend.Serves(b.Name, p.Thread) || !b.Backend.Display(p.Thread).Room {
+			continue
+		}
+		run, _, _ := strings.Cut(p.Key, "/")
+		if row, err := b.Backend.Outgoing(ctx, p.Lane, p.Key); err != nil || row.Gone {
+			continue // we deleted it ourselves
+		}
+		if _, err := b.Backend.Outgoing(ctx, p.Lane, run+"/1"); err == nil {
+			continue
+		}
+		seq, err := b.wordsOf(ctx, p)
+		if err != nil {
+			return err
+		}
+		if seq > 0 {
+			a.Commits = append(a.Commits, journal.Commit{Thread: p.Thread, Events: []chat.Event{{Thread: p.Thread, Body: chat.Deleted{Seq: seq},
+				Platform: b.transport, PlatformID: message}}})
+		}
+	}
+	if len(a.Commits) == 0 {
+		return nil
+	}
+	_, err = b.Backend.Arrive(ctx, a)
+	return err
+}

@@ -1,0 +1,85 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"chorus/internal/approval"
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+	"chorus/internal/platform"
+	"chorus/internal/room"
+	"chorus/internal/room/activate"
+	"chorus/internal/room/render"
+)
+
+// replied takes a reply to a card as the answer to its approval. false means that it is
+// words like any others. Taking it again changes nothing.
+func (b *Bot) replied(ctx context.Context, m room.Message) (bool, error) {
+	if m.ReplyTo == "" || m.System || m.Author.Program() {
+		return false, nil
+	}
+	places, err := b.Backend.Places(ctx, b.transport, m.ReplyTo)
+	if err != nil {
+		return false, err
+	}
+	for _, p := range places {
+		id, onCard := strings.CutPrefix(p.Key, "ask/")
+		if !p.Ours || !onCard || !b.Backend.Serves(b.Name, p.Thread) {
+			continue
+		}
+		return b.answerBy(ctx, m, p.Thread, id)
+	}
+	return false, nil
+}
+
+// answerBy answers an approval with a message.
+func (b *Bot) answerBy(ctx context.Context, m room.Message, thread chat.ThreadID, id string) (bool, error) {
+	order, note, plain := activate.Answered(m.Text)
+	if order == activate.None {
+		return false, nil
+	}
+	by, yes := b.principal(m.Author), order == activate.Approve
+	a, err := b.Backend.Approval(ctx, id)
+	switch {
+	case errors.Is(err, journal.ErrUnknown):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	said := func(v approval.Vote) bool { return v.By.String() == by.String() && v.OK == yes && v.Note == note }
+	if slices.ContainsFunc(a.Votes, said) {
+		return true, b.react(ctx, m.In.ID, m.ID, render.SignDone) // taken before
+	}
+	if a.State == approval.Open {
+		if _, err := approval.Weigh(a, by, yes); err != nil {
+			if !plain {
+				return false, nil // somebody who may not answer talks about it
+			}
+			return true, b.answerTo(ctx, m, b.mayNot(a, by))
+		}
+		err = b.Backend.Answer(ctx, id, by, yes, note)
+		if err == nil {
+			b.wake(context.WithoutCancel(ctx), thread)
+			return true, b.react(ctx, m.In.ID, m.ID, render.SignDone)
+		}
+		if !errors.Is(err, journal.ErrSettled) {
+			return true, b.answerTo(ctx, m, b.userMessage(err))
+		}
+		if a, err = b.Backend.Approval(ctx, id); err != nil {
+			return false, err
+		}
+	}
+	if !plain {
+		return false, nil // the approval is decided: these are words for the conversation
+	}
+	return true, b.answerTo(ctx, m, "Too late: "+a.Ended()+".")
+}
+
+// answerTo replies to a message that no conversation took, once.
+func (b *Bot) answerTo(ctx context.Context, m room.Message, text string) error {
+	return b.wish(ctx, m.In.ID, journal.Desired{Lane: b.lane(m.In.ID), Key: "told/" + m.ID,
+		Body: platform.Post{Text: b.Backend.Redact(text), ReplyTo: m.ID}.Body(), Final: true})
+}

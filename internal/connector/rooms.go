@@ -1,0 +1,185 @@
+package connector
+
+import (
+	"context"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+	"chorus/internal/platform"
+	"chorus/internal/room"
+	"chorus/internal/room/activate"
+	"chorus/internal/room/mention"
+	"chorus/internal/room/render"
+	"chorus/internal/room/route"
+	"chorus/internal/room/split"
+)
+
+const (
+	// goOn is what an agent is told by a command that has no words of its own.
+	goOn = "(go on)"
+	// roomWaiting is how many prompts may wait in a room. They are answered together, so it is as good as unlimited.
+	roomWaiting = 10_000
+)
+
+// unmarked stands in place of the platform's name for what has no message that could be
+// answered or marked: a command that was deleted, a timer.
+func (b *Bot) unmarked() string { return b.transport + "/order" }
+
+// listeners are the agents that read a channel, with what only a connector knows of them.
+func (b *Bot) listeners(ctx context.Context, in room.Channel) ([]Listener, error) {
+	b.pinned(ctx, in) // they may configure the channel
+	list, err := b.Backend.Listeners(ctx, b.Name, b.me(), in)
+	roles, ok := b.Platform.(platform.BotRoles)
+	for i := range list {
+		if ok {
+			list[i].Role = roles.BotRole(in.Guild, list[i].User)
+		}
+	}
+	return list, err
+}
+
+// delivery is a message on its way to one thread.
+type delivery struct {
+	msg     room.Message
+	heard   route.Heard
+	to      Listener
+	command bool // it was a command: the agent is told to go on instead
+}
+
+// decideInRoom decides whether the agent of a room answers. A command is deleted from the
+// channel, and the agent is told to go on in its place.
+func (b *Bot) decideInRoom(ctx context.Context, d *delivery, all []Listener, k *known) (activate.Decision, error) {
+	m, l := d.msg, d.to
+	seen := activate.Seen{Chain: b.chain(ctx, m, l.Rules.Deepest()), Recent: b.lastSpeakers(ctx, m)}
+	for _, p := range k.places(m.ReplyTo) {
+		seen.Replied = seen.Replied || p.Ours && p.Thread.Agent() == l.Name
+	}
+	if m.Quoted != nil && m.ReplyTo != "" && len(all) == 1 {
+		// A message of ours that the store does not know: posted before this home was made.
+		seen.Replied = seen.Replied || m.Quoted.Author.ID == l.User && m.Quoted.Author.Webhook == ""
+	}
+	if strings.Contains(strings.ToLower(m.Text), "continue") {
+		seen.Turn = b.spokeLast(ctx, m, l, all)
+	}
+	decision := activate.Decide(room.Event{Kind: room.Said, Message: m}, l.Agent, l.Rules, seen, diceOf(m.ID, l.Name))
+	d.heard.Prompt = decision.Answer
+	d.command = decision.Answer && decision.Drop
+	var wishes []journal.Desired
+	if decision.Delete {
+		wishes = append(wishes, journal.Desired{Lane: b.lane(m.In.ID), Key: "delete/" + m.ID, Target: m.ID, Gone: true, Final: true})
+	}
+	if decision.React != "" {
+		wishes = append(wishes, b.reactionTo(m.In.ID, m.ID, decision.React))
+	}
+	if decision.Why != activate.NotAsked && decision.Why != activate.NotWords {
+		b.Log.Info("an agent decided in a room", "event", "activation", "agent", l.Name, "channel", m.In.ID, "message", m.ID, "decision", decision.String())
+	}
+	return decision, b.wish(ctx, m.In.ID, wishes...)
+}
+
+// reactionTo is the wish for a reaction of ours to somebody's message.
+func (b *Bot) reactionTo(channel, message, emoji string) journal.Desired {
+	return journal.Desired{Lane: b.lane(channel), Key: "sign/" + message + "/" + emoji, Thing: journal.Reaction, Target: message,
+		Body: platform.Post{Emoji: emoji}.Body(), Final: true}
+}
+
+// react puts a reaction of ours on a message, once.
+func (b *Bot) react(ctx context.Context, channel, message, emoji string) error {
+	return b.wish(ctx, channel, b.reactionTo(channel, message, emoji))
+}
+
+func (b *Bot) lane(channel string) journal.Lane {
+	return journal.Lane{Platform: b.transport, Bot: b.Name, Channel: channel}
+}
+
+func (b *Bot) wish(ctx context.Context, channel string, wishes ...journal.Desired) error {
+	if len(wishes) == 0 {
+		return nil
+	}
+	if err := b.Backend.Wish(ctx, wishes...); err != nil {
+		return err
+	}
+	b.outbox.Wake(b.lane(channel))
+	return nil
+}
+
+// commit is what a thread is told of a message.
+func (b *Bot) commit(ctx context.Context, d delivery) (journal.Commit, error) {
+	msg, h, l := d.msg, d.heard, d.to
+	inRoom := h.Way == route.InRoom
+	who := b.principal(msg.Author)
+	text := mention.Read(msg.Text, b.directoryFor(msg.In.Guild, l))
+	title := split.Clip(text, 80)
+	if inRoom {
+		title, text = roomTitle(msg.In), replyMark(msg, l)+text
+	}
+	if l.MaxChars > 0 {
+		text = split.Clip(text, l.MaxChars)
+	}
+	if d.command {
+		text = goOn
+	}
+	blocks := chat.Blocks{}
+	if text != "" {
+		blocks = append(blocks, chat.Text{Text: text})
+	}
+	if !d.command {
+		blocks = append(blocks, embedded(msg)...)
+		blocks = append(blocks, announced(msg)...)
+	}
+	if len(blocks) == 0 {
+		blocks = chat.TextBlocks("(a message without words)")
+	}
+	body := chat.Received{From: msg.Author.Participant(), Principal: who, Blocks: blocks, ReplyTo: msg.ReplyTo, Intake: h.Intake, Prompt: h.Prompt,
+		Channel: msg.In.ID, Together: inRoom}
+	if h.Post != msg.In.ID {
+		body.Post = h.Post
+	}
+	row, err := b.Backend.NewThread(ctx, h.Thread, who, title)
+	if err != nil {
+		return journal.Commit{}, err
+	}
+	event := chat.Event{Thread: h.Thread, Who: who.String(), Body: body, Platform: b.transport, PlatformID: msg.ID}
+	if d.command {
+		event.Platform = b.unmarked()
+	}
+	c := journal.Commit{Thread: h.Thread, Create: &row, MaxWaiting: l.Waiting}
+	if inRoom {
+		c.MaxWaiting = roomWaiting
+		if err := b.introduce(ctx, &c, msg, l); err != nil {
+			return c, err
+		}
+	}
+	c.Events = append(c.Events, event)
+	return c, nil
+}
+
+// embedded are the words of a message's embeds, as a block of their own.
+func embedded(m room.Message) chat.Blocks {
+	if m.Embeds == "" {
+		return nil
+	}
+	return chat.TextBlocks("\n" + m.Embeds)
+}
+
+// replyMark says whom a person answers, as the conversation knows them.
+func replyMark(m room.Message, l Listener) string {
+	if m.ReplyTo == "" || m.Author.Program() {
+		return ""
+	}
+	name := m.Answers
+	if name == l.Username {
+		name = first(l.InnerName, name)
+	}
+	return mention.Reply(name)
+}
+
+// display shows a conversation as its agent's settings say. In a room there is no status:
+// others would take it for words, and answer it.
+func (b *Bot) display(o *render.Options, thread chat.ThreadID) {
+	d := b.Backend.Display(thread)
+	o.Status, o.Newest = o.Status && !d.Room, d.Room
+	o.ToolOutput, o.Thinking, o.Name = d.ToolOutput, d.Thinking, first(d.Name, o.Name)
+	o.Footer, o.Brief, o.Price = d.Footer != "" && d.Footer != "off", d.Footer == "short", d.Price
+}

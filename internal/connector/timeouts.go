@@ -1,0 +1,39 @@
+package connector
+
+import (
+	"context"
+	"time"
+
+	"chorus/internal/platform"
+)
+
+func (b *Bot) retry() platform.Retry {
+	return platform.Retry{First: b.FirstBackoff, Max: b.BackoffMax, Call: callTime, Log: b.Log}
+}
+
+// again repeats a call until it is answered, whatever that takes.
+func again[T any](ctx context.Context, b *Bot, what string, call func(context.Context) (T, error)) (T, error) {
+	return platform.Again(ctx, b.retry(), what, call)
+}
+
+// patiently is again for callers behind whom others wait: see platform.Patiently.
+func patiently[T any](ctx context.Context, b *Bot, wait time.Duration, what string, call func(context.Context) (T, error)) (T, error) {
+	return platform.Patiently(ctx, b.retry(), wait, b.Platform.Answers, what, call)
+}
+
+// readOn reads a channel's history from its cursor on. One that cannot be read now is left
+// to the patrol, and those that follow are waited for less. An error is the end of ctx.
+func (b *Bot) readOn(ctx context.Context, channel string, wait *time.Duration) error {
+	_, err := b.readNews(ctx, channel, *wait)
+	if err == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	b.Log.Warn("a channel could not be read; looking again later", "event", "catch_up_failed", "channel", channel, "error", err)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, there := b.active[channel]; !there {
+		b.active[channel] = time.Now()
+	}
+	*wait = min(*wait, b.FirstBackoff)
+	return nil
+}

@@ -1,0 +1,237 @@
+package connector
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"chorus/internal/journal"
+	"chorus/internal/outbox"
+	"chorus/internal/platform"
+	"chorus/internal/room/mark"
+	"chorus/internal/room/split"
+)
+
+// signUndelivered marks a prompt whose answer may not be written where it was asked.
+const signUndelivered = "🔇"
+
+// noticeKey stands in front of the keys of messages about what could not be posted.
+const noticeKey = "untold/"
+
+// undelivered is told of a message that the platform will never take. An answer for a thread
+// that could not be opened goes to the channel; otherwise whoever asked is told: by a reaction,
+// and by a direct message with the reason. The row has ended by then; if the program dies right
+// here, the next one is told again, and wishes that were written already change nothing.
+func (b *Bot) undelivered(o journal.Outgoing) {
+	p, ok := wanted(o)
+	if !ok {
+		return
+	}
+	b.inBackground(func(ctx context.Context) {
+		var err error
+		if p.Home != "" && p.Home != o.Lane.Channel && noPlace(o) {
+			err = b.moveHome(ctx, o, p)
+		} else {
+			err = b.tellAsker(ctx, o, p)
+		}
+		if err != nil && ctx.Err() == nil {
+			b.Log.Warn("nobody could be told of an answer that cannot be shown", "event", "undelivered", "thread", o.Thread, "key", o.Key, "error", err)
+		}
+	})
+}
+
+// wanted is what a row that failed had to say, if anybody misses it: not a reaction, not what
+// we deleted, not a notice about something else that failed, not a preview, whose final text is
+// still to come, and of what others deleted only answers.
+func wanted(o journal.Outgoing) (platform.Post, bool) {
+	deleted := takenAway(o) && o.Group == "" // a message with a group was to become an answer, which nobody has seen
+	if o.Thing == journal.Reaction || o.Gone || deleted || strings.HasPrefix(o.Key, noticeKey) {
+		return platform.Post{}, false
+	}
+	p, err := platform.ReadPost(o.Body)
+	return p, err == nil && (o.Final || p.Card != "")
+}
+
+// takenAway reports whether a message of ours was deleted before it said what it should in the end.
+func takenAway(o journal.Outgoing) bool { return o.ID != "" && o.Why == string(outbox.Gone) }
+
+// noPlace reports whether a row failed because there is nowhere to say it.
+func noPlace(o journal.Outgoing) bool {
+	return o.Why == string(outbox.Nowhere) || o.Why == string(outbox.Gone) && o.ID == ""
+}
+
+// failedFor is how far back a program that starts looks for what nobody was told of: not as
+// far as delivered rows are kept, or it would be told twice.
+const failedFor = 24 * time.Hour
+
+// undeliveredBefore takes up what failed before this program started.
+func (b *Bot) undeliveredBefore(ctx context.Context) {
+	list, err := b.Backend.FailedSince(ctx, b.transport, b.Name, time.Now().Add(-failedFor))
+	if err != nil && ctx.Err() == nil {
+		b.Log.Warn("could not look for what nobody was told of", "event", "undelivered", "error", err)
+	}
+	told := map[string]bool{} // answers of several parts: with the first that failed the others are moved, in order
+	for _, o := range list {
+		answer := o.Lane.Channel + "/" + o.Group
+		if _, ok := wanted(o); !ok || told[answer] {
+			continue
+		}
+		told[answer] = o.Group != ""
+		b.undelivered(o)
+	}
+}
+
+// moveHome says in the channel what should have been said in its thread; of a group also
+// the parts that failed together with this one.
+func (b *Bot) moveHome(ctx context.Context, o journal.Outgoing, p platform.Post) error {
+	lane := b.lane(p.Home)
+	var wishes []journal.Desired
+	for part := o.Part; ; part++ {
+		p.Home = ""
+		wishes = append(wishes, journal.Desired{Lane: lane, Key: o.Key, Thread: o.Thread, Seq: o.Seq, Part: part, Group: o.Group, Body: p.Body(), Final: true})
+		if o.Group == "" {
+			break
+		}
+		next, err := b.Backend.Outgoing(ctx, o.Lane, o.Group+"/"+strconv.Itoa(part+1))
+		if err != nil || next.Gone {
+			break // there is no further part
+		}
+		if p, err = platform.ReadPost(next.Body); err != nil {
+			return err
+		}
+		o.Key = next.Key
+	}
+	if err := b.Backend.Wish(ctx, wishes...); err != nil {
+		return err
+	}
+	b.outbox.Wake(lane)
+	return nil
+}
+
+// hole is what of an answer nobody can see.
+type hole struct {
+	parts []journal.Outgoing
+	first bool // nothing in front of them failed, which would have been told of before
+	rest  bool // something in front of them stands there
+}
+
+// missing are the parts of an answer that nobody can see, from one on.
+func (b *Bot) missing(ctx context.Context, o journal.Outgoing) (hole, error) {
+	h := hole{parts: []journal.Outgoing{o}, first: true}
+	if o.Group == "" {
+		return h, nil
+	}
+	step := func(part int) (journal.Outgoing, bool, error) {
+		row, err := b.Backend.Outgoing(ctx, o.Lane, o.Group+"/"+strconv.Itoa(part))
+		if errors.Is(err, journal.ErrUnknown) {
+			return row, false, nil
+		}
+		return row, err == nil && !row.Gone, err
+	}
+	failed := func(row journal.Outgoing) bool {
+		_, missed := wanted(row)
+		return row.State == journal.Failed && missed
+	}
+	for part := range o.Part {
+		row, there, err := step(part)
+		if err != nil {
+			return h, err
+		}
+		lost := there && failed(row)
+		h.first, h.rest = h.first && !lost, h.rest || there && !lost
+	}
+	for part := o.Part + 1; ; part++ {
+		row, there, err := step(part)
+		if err != nil || !there {
+			return h, err
+		}
+		if failed(row) {
+			h.parts = append(h.parts, row)
+		}
+	}
+}
+
+// tellAsker tells whoever asked why there is no answer where they look for it, or only its beginning.
+func (b *Bot) tellAsker(ctx context.Context, o journal.Outgoing, p platform.Post) error {
+	if p.Ask != "" && p.AskIn != "" && b.caps.Reactions {
+		sign := b.reactionTo(p.AskIn, p.Ask, signUndelivered)
+		sign.Thread, sign.Seq = o.Thread, o.Seq
+		if err := b.wish(ctx, p.AskIn, sign); err != nil {
+			return err
+		}
+	}
+	if p.Asker == "" || b.can.direct == nil {
+		return nil
+	}
+	direct, err := again(ctx, b, "open direct messages", func(ctx context.Context) (string, error) {
+		return b.can.direct.DirectChannel(ctx, p.Asker)
+	})
+	if err != nil || direct == "" {
+		return err
+	}
+	hole, err := b.missing(ctx, o)
+	if err != nil {
+		return err
+	}
+	var words []journal.Desired
+	for i, part := range hole.parts {
+		if p, err = platform.ReadPost(part.Body); err != nil {
+			return err
+		}
+		for n, said := range b.insteadOf(part, p, hole.first && i == 0, hole.rest) {
+			key := noticeKey + part.Key + strings.Repeat("/text", n)
+			words = append(words, journal.Desired{Lane: b.lane(direct), Key: key, Thread: o.Thread, Seq: o.Seq, Body: said.Body(), Final: true})
+		}
+	}
+	return b.wish(ctx, direct, words...)
+}
+
+// insteadOf is what somebody is told instead of an answer, or of the rest of it: why, for its
+// first part, and what it would have been. Where the words themselves may be the reason they are
+// posted apart: they may not be taken here either.
+func (b *Bot) insteadOf(o journal.Outgoing, p platform.Post, first, rest bool) []platform.Post {
+	why, said := platform.Post{Text: b.whyUndelivered(o, rest)}, platform.Post{Text: p.Text, Card: p.Card, File: p.File, Content: p.Content, Blob: p.Blob}
+	short := split.Length(why.Text)+split.Length(p.Text) < b.maxText()-100
+	suspect := o.Why == string(outbox.Broken) || o.Why == string(outbox.Invalid)
+	switch {
+	case !first:
+		return []platform.Post{said}
+	case p.Text == "" && p.Card == "" && p.File == "":
+		return []platform.Post{why}
+	case short && !suspect:
+		said.Text = strings.TrimSpace(why.Text + "\n\n" + p.Text)
+		return []platform.Post{said}
+	default:
+		return []platform.Post{why, said}
+	}
+}
+
+// maxText is how long a message may be.
+func (b *Bot) maxText() int { return cmp.Or(b.caps.MaxText, split.DefaultHard) }
+
+// whyUndelivered says to a person why there is no answer, and what to do.
+func (b *Bot) whyUndelivered(o journal.Outgoing, rest bool) string {
+	in, here := mark.Channel(o.Lane.Channel), "Here is what I wanted to say."
+	if rest {
+		here = "Here is the rest of what I wanted to say."
+	}
+	if takenAway(o) {
+		return fmt.Sprintf("My message in %s was deleted before my answer was in it. %s", in, here)
+	}
+	switch outbox.Why(o.Why) {
+	case outbox.Forbidden:
+		return strings.Join(strings.Fields(fmt.Sprintf("I may not write in %s. %s %s", in, b.caps.Hints.Write, here)), " ")
+	case outbox.Archived:
+		return fmt.Sprintf("The thread %s is archived, and I may not open it again. %s", in, here)
+	case outbox.Gone, outbox.Nowhere:
+		return "The channel in which you asked is not there any more. " + here
+	case outbox.Broken:
+		return fmt.Sprintf("%s failed again and again to show my answer in %s, and I have stopped trying. %s", b.caps.Label, in, here)
+	default:
+		return fmt.Sprintf("%s did not take my answer in %s. %s", b.caps.Label, in, here)
+	}
+}

@@ -1,0 +1,31 @@
+package outbox
+
+import (
+	"context"
+
+	"chorus/internal/journal"
+)
+
+// WaitDelivered waits until something that was wished for is on the platform, or never will be, and
+// gives its row. It is for callers who must say what became of it.
+func (e *Engine) WaitDelivered(ctx context.Context, id journal.Lane, key string) (journal.Outgoing, error) {
+	for {
+		e.mu.Lock()
+		moved := e.moved
+		e.mu.Unlock()
+		row, err := e.o.Store.Outgoing(ctx, id, key)
+		if err != nil {
+			return row, err
+		}
+		switch row.State {
+		case journal.Sent, journal.Failed, journal.Superseded:
+			return row, nil
+		}
+		e.Wake(id)
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return row, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package platform
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"chorus/internal/room"
+)
+
+// Command is one entry of a platform's list of commands. One with subcommands cannot be
+// given by itself.
+type Command struct {
+	Name        string
+	Description string
+	Menu        bool // an entry in the menu of a message, whose Name is its label
+	GuildOnly   bool // not in direct messages
+	Needs       Right
+	Options     []Option
+	Sub         []Command
+}
+
+// Right is what the platform should ask for before it offers a command. Whoever may use it
+// in the end is decided by our own rights.
+type Right string
+
+// The rights.
+const (
+	Everyone       Right = ""
+	ManageChannels Right = "manage channels"
+	ManageGuild    Right = "manage guild"
+)
+
+// Kind is the sort of value that an option takes.
+type Kind string
+
+// The kinds.
+const (
+	Text   Kind = ""
+	Flag   Kind = "flag"
+	Person Kind = "person"
+	Number Kind = "number"
+)
+
+// Option is a value that goes with a command.
+type Option struct {
+	Name        string
+	Description string
+	Kind        Kind
+	Required    bool
+	Completes   bool // values are proposed while it is typed
+	Choices     []Choice
+}
+
+// Choice is a proposed value.
+type Choice struct{ Label, Value string }
+
+// Invocation is a command that somebody gave, or is typing.
+type Invocation struct {
+	ID      string // unique, for what is made because of it
+	Path    string // "agent/list"; of an entry in a menu its name
+	Text    map[string]string
+	Flag    map[string]bool
+	Person  map[string]room.Author
+	On      *room.Message // the message whose menu it was chosen from
+	By      room.Author
+	In      room.Channel
+	Allowed Allowed
+}
+
+// Allowed is what the platform lets somebody do where they are.
+type Allowed struct {
+	Write          bool
+	OpenThreads    bool
+	ManageMessages bool
+	ManageGuild    bool
+}
+
+// Press is a button that somebody pressed.
+type Press struct {
+	Value     string // as in Button
+	Message   string // the message it stands on
+	MessageAt time.Time
+	By        room.Author
+	In        room.Channel
+	Allowed   Allowed
+}
+
+// Answer is what is shown to whoever gave a command or pressed a button, and to nobody
+// else where the platform can do that. Without text nothing is shown.
+type Answer struct {
+	Text    string
+	Buttons []Button
+	File    File // goes along; none without a name
+	Replace bool // of a press: the text takes the place of the message and its buttons
+}
+
+// File is a text that goes along as a file.
+type File struct{ Name, Text string }
+
+// Button is one that people press.
+type Button struct {
+	Label string
+	Value string // comes back with a press
+	Style Style
+}
+
+// Style is how a button looks.
+type Style string
+
+// The styles.
+const (
+	Plain  Style = ""
+	Yes    Style = "yes"
+	Danger Style = "danger"
+)
+
+// Errors of Downloads.
+var (
+	ErrTooLarge = errors.New("the file is too large")
+	ErrStale    = errors.New("the link does not lead to the file any more")
+)
+
+// Refusal is why something will never be had, in words for people and models.
+type Refusal string
+
+func (r Refusal) Error() string { return string(r) }
+
+// buttonVersion stands first in what buttons carry, so that a later version knows what an
+// old button means.
+const buttonVersion = "c1"
+
+// The actions of buttons.
+const (
+	PressYes     = "yes"
+	PressNo      = "no"
+	PressDetails = "details"
+	PressStop    = "stop"   // the run that the message belongs to
+	PressHalt    = "halt"   // in a list: the conversation with this id
+	PressRetire  = "retire" // ends an agent
+)
+
+// ButtonValue is what a button carries: an action and what it is about.
+func ButtonValue(action, id string) string { return buttonVersion + ":" + action + ":" + id }
+
+// ReadButton takes it apart; false: it is none of ours, or of another version.
+func ReadButton(value string) (action, id string, ok bool) {
+	v, rest, ok := strings.Cut(value, ":")
+	if !ok || v != buttonVersion {
+		return "", "", false
+	}
+	action, id, ok = strings.Cut(rest, ":")
+	return action, id, ok && id != ""
+}
+
+// IsButton reports whether a value was made by ButtonValue, of this version.
+func IsButton(value string) bool { return strings.HasPrefix(value, buttonVersion+":") }

@@ -1,0 +1,29 @@
+package platform
+
+import (
+	"strconv"
+
+	"chorus/internal/room"
+)
+
+// Numbers orders ids that are decimal numbers of up to 64 bits and grow with time. Embed
+// it in a platform whose ids are such.
+type Numbers struct{}
+
+// Older implements Platform.
+func (Numbers) Older(a, b string) bool { return room.Older(a, b) }
+
+// Before implements Platform.
+func (Numbers) Before(id string) string {
+	n, err := strconv.ParseUint(id, 10, 64)
+	if err != nil || n == 0 {
+		return "0"
+	}
+	return strconv.FormatUint(n-1, 10)
+}
+
+// After implements Platform.
+func (Numbers) After(id string) string {
+	n, _ := strconv.ParseUint(id, 10, 64) // what is no number is older than all
+	return strconv.FormatUint(n+1, 10)
+}

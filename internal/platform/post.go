@@ -1,0 +1,63 @@
+package platform
+
+import (
+	"encoding/json"
+
+	"chorus/internal/outbox"
+)
+
+// Post is the body of what stands in the outbox: a message, or a reaction. Its JSON is
+// stored, so names of fields stay.
+//
+// Text is Markdown with marks for what has an id: see package mark. A platform that spells
+// them differently translates them when it posts.
+type Post struct {
+	Text    string `json:"text,omitempty"`
+	ReplyTo string `json:"replyTo,omitempty"`
+	Card    string `json:"card,omitempty"`    // the approval that its buttons answer
+	Details string `json:"details,omitempty"` // the approval that a button shows in full
+	Stop    string `json:"stop,omitempty"`    // the run that its button stops
+	File    string `json:"file,omitempty"`    // name
+	Content string `json:"content,omitempty"` // of the file
+	Blob    string `json:"blob,omitempty"`    // of the file, where its bytes are stored apart
+	Emoji   string `json:"emoji,omitempty"`   // of a reaction
+	Aside   bool   `json:"aside,omitempty"`   // not part of the conversation: under another name where the platform can
+	Name    string `json:"name,omitempty"`    // that name
+	// For the case that it cannot be shown: who asked, by which message, and the channel
+	// that the thread hangs under.
+	Asker string `json:"asker,omitempty"`
+	Ask   string `json:"ask,omitempty"`
+	AskIn string `json:"askIn,omitempty"`
+	Home  string `json:"home,omitempty"`
+}
+
+// Body is the post as the outbox stores it.
+func (p Post) Body() json.RawMessage {
+	data, _ := json.Marshal(p) // strings and booleans only
+	return data
+}
+
+// ReadPost reads a body. What cannot be read is an error that no second try mends.
+func ReadPost(body json.RawMessage) (Post, error) {
+	var p Post
+	if err := json.Unmarshal(body, &p); err != nil {
+		return p, &outbox.Trouble{Why: outbox.Invalid, Err: err}
+	}
+	return p, nil
+}
+
+// Buttons are those below the message; none: it has none, also after an edit.
+func (p Post) Buttons() []Button {
+	var out []Button
+	if p.Card != "" {
+		out = append(out, Button{Label: "Yes", Value: ButtonValue(PressYes, p.Card), Style: Yes},
+			Button{Label: "No", Value: ButtonValue(PressNo, p.Card), Style: Danger})
+	}
+	if p.Details != "" {
+		out = append(out, Button{Label: "Details", Value: ButtonValue(PressDetails, p.Details)})
+	}
+	if p.Stop != "" {
+		out = append(out, Button{Label: "Stop", Value: ButtonValue(PressStop, p.Stop)})
+	}
+	return out
+}

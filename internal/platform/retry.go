@@ -1,0 +1,66 @@
+package platform
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// Retry says how a call is repeated.
+type Retry struct {
+	First, Max time.Duration // waits: the first, doubled up to the longest
+	Call       time.Duration // how long one try may take
+	Log        *slog.Logger
+}
+
+// Again repeats a call that may be repeated until it is answered, ctx ends, or the answer
+// will not change.
+func Again[T any](ctx context.Context, r Retry, what string, call func(context.Context) (T, error)) (T, error) {
+	wait := r.First
+	for {
+		one, cancel := context.WithTimeout(ctx, r.Call)
+		got, err := call(one)
+		cancel()
+		if err == nil || ctx.Err() != nil || !Passing(err) {
+			return got, err
+		}
+		r.Log.Warn("the platform did not answer; trying again", "event", "call_failed", "call", what, "error", err, "wait", wait)
+		if !Sleep(ctx, wait) {
+			return got, ctx.Err()
+		}
+		wait = min(2*wait, r.Max)
+	}
+}
+
+// Patiently is Again for callers behind whom others wait: it ends when only this call is not
+// answered within a time. While the platform answers nothing at all there is nothing to go on
+// to, and it waits as long as it takes.
+func Patiently[T any](ctx context.Context, r Retry, wait time.Duration, answers func(context.Context) bool, what string, call func(context.Context) (T, error)) (T, error) {
+	for {
+		within, cancel := context.WithTimeout(ctx, wait)
+		got, err := Again(within, r, what, call)
+		late := within.Err() != nil
+		cancel()
+		if err == nil || !late || ctx.Err() != nil || answered(ctx, r.Call, answers) {
+			return got, err
+		}
+	}
+}
+
+func answered(ctx context.Context, within time.Duration, answers func(context.Context) bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return answers(ctx)
+}
+
+// Sleep waits; false: ctx ended first.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

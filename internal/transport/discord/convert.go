@@ -1,0 +1,112 @@
+package discord
+
+import (
+	"strings"
+
+	"github.com/disgoorg/disgo/discord"
+
+	"chorus/internal/platform"
+	"chorus/internal/room"
+	"chorus/internal/room/split"
+)
+
+// author is whoever wrote a message.
+func (c *Client) author(guild string, u discord.User, m *discord.Member, webhook string) room.Author {
+	return room.Author{ID: u.ID.String(), Name: u.Username, Bot: u.Bot, Webhook: webhook, Roles: c.cache.RoleNames(guild, m), Member: m != nil}
+}
+
+// message is a message in neutral words.
+func (c *Client) message(m discord.Message, in room.Channel) room.Message {
+	out := room.Message{ID: m.ID.String(), In: in, Text: m.Content, At: m.CreatedAt, Embeds: embeds(m), Pinned: m.Pinned,
+		System: m.Type != discord.MessageTypeDefault && m.Type != discord.MessageTypeReply}
+	webhook := ""
+	if m.WebhookID != nil {
+		webhook = m.WebhookID.String()
+	}
+	out.Author = c.author(in.Guild, m.Author, m.Member, webhook)
+	if m.EditedTimestamp != nil {
+		out.Edited = *m.EditedTimestamp
+	}
+	for _, u := range m.Mentions {
+		id := u.ID.String()
+		if strings.Contains(m.Content, "<@"+id+">") || strings.Contains(m.Content, "<@!"+id+">") { // else a reply notifies them
+			out.Mentions = append(out.Mentions, id)
+		}
+	}
+	for _, id := range m.MentionRoles {
+		out.Roles = append(out.Roles, id.String())
+	}
+	for _, a := range m.Attachments {
+		out.Files = append(out.Files, room.File{Name: a.Filename, Size: int64(a.Size), URL: a.URL})
+	}
+	if r := m.MessageReference; r != nil && r.MessageID != nil && r.Type == discord.MessageReferenceTypeDefault && (r.ChannelID == nil || *r.ChannelID == m.ChannelID) {
+		out.ReplyTo = r.MessageID.String() // what is forwarded from elsewhere is no reply
+	}
+	if q := m.ReferencedMessage; q != nil {
+		quoted := c.message(*q, in)
+		out.Answers, out.Quoted = q.Author.Username, &quoted
+	}
+	out.System = out.System || out.Author.Program() && hasButtons(m)
+	switch {
+	case m.WebhookID == nil && m.Author.ID.String() == c.me().ID:
+		out.Own, out.Nonce = true, string(m.Nonce)
+	case c.ours(m):
+		out.Own, out.Aside = true, true
+	}
+	return out
+}
+
+// hasButtons reports a message with buttons of ours below it: a question to people, no words
+// of a conversation.
+func hasButtons(m discord.Message) bool {
+	for _, layout := range m.Components {
+		row, ok := layout.(discord.ActionRowComponent)
+		if !ok {
+			continue
+		}
+		for _, inner := range row.Components {
+			if platform.IsButton(inner.GetCustomID()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// maxEmbed is how much is taken of one message's embeds: Discord's own limit.
+const maxEmbed = 6000
+
+// embeds are the words of a program's embeds, which often are all it says. Those of people
+// are previews of links, made by Discord and sent later: they are no words of theirs.
+func embeds(m discord.Message) string {
+	if !m.Author.Bot && m.WebhookID == nil {
+		return ""
+	}
+	var parts []string
+	for _, e := range m.Embeds {
+		var lines []string
+		add := func(text string) {
+			if text = strings.TrimSpace(text); text != "" {
+				lines = append(lines, text)
+			}
+		}
+		if e.Author != nil {
+			add(e.Author.Name)
+		}
+		add(strings.TrimSpace(e.Title + " " + e.URL))
+		add(e.Description)
+		for _, f := range e.Fields {
+			add(f.Name + ": " + f.Value)
+		}
+		if e.Footer != nil {
+			add(e.Footer.Text)
+		}
+		if e.Image != nil {
+			add("[picture " + e.Image.URL + "]")
+		}
+		if len(lines) > 0 {
+			parts = append(parts, strings.Join(lines, "\n"))
+		}
+	}
+	return split.Clip(strings.Join(parts, "\n\n"), maxEmbed)
+}

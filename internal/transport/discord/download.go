@@ -1,0 +1,78 @@
+package discord
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"chorus/internal/platform"
+)
+
+// downloader fetches files, and follows no link away from Discord.
+func downloader(o Options) *http.Client {
+	client := *o.HTTP
+	client.Timeout = 0 // each call has its own
+	client.CheckRedirect = func(req *http.Request, _ []*http.Request) error {
+		if !trusted(o.API, req.URL.String()) {
+			return platform.Refusal("its link leads away from Discord")
+		}
+		return nil
+	}
+	return &client
+}
+
+// Download implements platform.Downloads. What the message says of a file's size and type is
+// not believed.
+func (c *Client) Download(ctx context.Context, at string, limit int64) ([]byte, error) {
+	if !trusted(c.API, at) {
+		return nil, platform.Refusal("it does not lie with Discord")
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return nil, platform.Refusal("its link is no address")
+	}
+	rs, err := c.files.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer rs.Body.Close()
+	switch code := rs.StatusCode; {
+	case code == http.StatusOK:
+	case code == http.StatusNotFound || code == http.StatusForbidden || code == http.StatusGone || code == http.StatusUnauthorized:
+		return nil, platform.ErrStale
+	case code >= 500 || code == http.StatusTooManyRequests:
+		return nil, fmt.Errorf("the store answered %d", code)
+	default:
+		return nil, platform.Refusal(fmt.Sprintf("Discord answered %d", code))
+	}
+	if rs.ContentLength > limit {
+		return nil, platform.ErrTooLarge
+	}
+	data, err := io.ReadAll(io.LimitReader(rs.Body, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, platform.ErrTooLarge
+	}
+	return data, nil
+}
+
+// stores are where Discord keeps what people attach.
+var stores = []string{"cdn.discordapp.com", "media.discordapp.net"}
+
+// trusted reports whether a file lies with Discord, or with whatever stands in for it.
+func trusted(root, at string) bool {
+	u, err := url.Parse(at)
+	if err != nil {
+		return false
+	}
+	if slices.Contains(stores, u.Hostname()) {
+		return u.Scheme == "https" && u.Port() == ""
+	}
+	api, err := url.Parse(root)
+	return err == nil && root != DefaultAPI && u.Host == api.Host && u.Scheme == api.Scheme
+}

@@ -1,0 +1,189 @@
+package gateway
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/disgoorg/disgo/discord"
+
+	"chorus/internal/room"
+	"chorus/internal/room/mention"
+)
+
+// Cache is what the gateway has told of guilds: names, and which channel belongs where. It
+// may always be behind; what is missing is asked for.
+type Cache struct {
+	mu       sync.Mutex
+	roles    map[string]map[string]string // names by guild and id
+	channels map[string]room.Channel
+	bots     map[string]string // the role that a guild made for a bot, by guild/user
+	// sorted are the names of a guild in order; nil: they must be sorted anew.
+	sorted map[string]*mention.Directory
+}
+
+// NewCache is a cache that knows nothing.
+func NewCache() *Cache {
+	return &Cache{roles: map[string]map[string]string{}, channels: map[string]room.Channel{}, bots: map[string]string{},
+		sorted: map[string]*mention.Directory{}}
+}
+
+// SetRole learns the name of a role; "": it is gone.
+func (w *Cache) SetRole(guild, id, name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.roles[guild] == nil {
+		w.roles[guild] = map[string]string{}
+	}
+	delete(w.sorted, guild)
+	if name == "" {
+		delete(w.roles[guild], id)
+		return
+	}
+	w.roles[guild][id] = name
+}
+
+// LearnRole learns a role, and whose it is if it was made for a bot.
+func (w *Cache) LearnRole(guild string, r discord.Role) {
+	w.SetRole(guild, r.ID.String(), r.Name)
+	if r.Tags != nil && r.Tags.BotID != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.bots[guild+"/"+r.Tags.BotID.String()] = r.ID.String()
+	}
+}
+
+// BotRole is the role that a guild made for a bot; people mention it by mistake.
+func (w *Cache) BotRole(guild, user string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.bots[guild+"/"+user]
+}
+
+// HasRoles reports whether a guild has told of its roles: it has one at least, everyone's.
+func (w *Cache) HasRoles(guild string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.roles[guild]) > 0
+}
+
+// RoleNames are what access rules know roles by.
+func (w *Cache) RoleNames(guild string, m *discord.Member) []string {
+	if m == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []string
+	for _, id := range m.RoleIDs {
+		if name := w.roles[guild][id.String()]; name != "" {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Learn learns a channel.
+func (w *Cache) Learn(c discord.Channel) room.Channel {
+	out := room.Channel{ID: c.ID().String(), Name: c.Name(), Guild: room.Direct}
+	if g, ok := c.(discord.GuildChannel); ok {
+		out.Guild = g.GuildID().String()
+		if _, ok := c.(discord.GuildThread); ok && g.ParentID() != nil {
+			out.Parent = g.ParentID().String() // the parent of others is a category
+			out.Private = c.Type() == discord.ChannelTypeGuildPrivateThread
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	old, known := w.channels[out.ID]
+	w.channels[out.ID] = out
+	w.named(out, old, known)
+	return out
+}
+
+// Forget forgets a channel that is gone.
+func (w *Cache) Forget(channel string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.channels, channel)
+	clear(w.sorted)
+}
+
+// Known is a channel as far as it is known. Of a thread whose parent is not known HomeName is empty.
+func (w *Cache) Known(channel string) (room.Channel, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c, ok := w.channels[channel]
+	c.HomeName = c.Name
+	if c.Parent != "" {
+		c.HomeName = w.channels[c.Parent].Name
+	}
+	return c, ok
+}
+
+// Directory is which roles and channels can be named in a guild. They are shared: nobody may
+// change them.
+func (w *Cache) Directory(guild string) mention.Directory {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	d := w.sorted[guild]
+	if d == nil {
+		d = w.sort(guild)
+		w.sorted[guild] = d
+	}
+	return mention.Directory{Roles: d.Roles, Channels: d.Channels}
+}
+
+// sort puts a guild's names in order, the oldest first. A large guild has thousands, so
+// it is done when something has changed and not for each message.
+func (w *Cache) sort(guild string) *mention.Directory {
+	d := &mention.Directory{}
+	for id, name := range w.roles[guild] {
+		d.Roles = append(d.Roles, mention.Named{ID: id, Name: name})
+	}
+	for _, c := range w.channels {
+		if c.Guild == guild {
+			d.Channels = append(d.Channels, mention.Named{ID: c.ID, Name: c.Name})
+		}
+	}
+	slices.SortFunc(d.Roles, byAge)
+	slices.SortFunc(d.Channels, byAge)
+	return d
+}
+
+func byAge(a, b mention.Named) int {
+	if room.Older(a.ID, b.ID) {
+		return -1
+	}
+	return 1
+}
+
+// named keeps the order when a channel is learned. A new one is mostly the newest and goes
+// behind all others, which those who read the list meanwhile do not see.
+func (w *Cache) named(c room.Channel, old room.Channel, known bool) {
+	d := w.sorted[c.Guild]
+	switch n := 0; {
+	case d == nil || known && old.Name == c.Name && old.Guild == c.Guild:
+	case !known:
+		if n = len(d.Channels); n == 0 || room.Older(d.Channels[n-1].ID, c.ID) {
+			w.sorted[c.Guild] = &mention.Directory{Roles: d.Roles, Channels: append(d.Channels, mention.Named{ID: c.ID, Name: c.Name})}
+			return
+		}
+		fallthrough
+	default:
+		clear(w.sorted)
+	}
+}
+
+// Guilds are the channels that are known, by guild.
+func (w *Cache) Guilds() map[string][]room.Channel {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := map[string][]room.Channel{}
+	for _, c := range w.channels {
+		if c.Guild != "" && c.Guild != room.Direct {
+			out[c.Guild] = append(out[c.Guild], c)
+		}
+	}
+	return out
+}

@@ -1,0 +1,198 @@
+package discord
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/disgoorg/disgo/discord"
+	"github.com/disgoorg/disgo/rest"
+
+	"chorus/internal/platform"
+	"chorus/internal/room"
+	"chorus/internal/transport/discord/gateway"
+)
+
+// Discord gives up on an interaction after three seconds, and forgets it after fifteen minutes.
+const (
+	deferTime  = 2500 * time.Millisecond
+	answerTime = 5 * time.Minute
+)
+
+// interact answers a click or a command. The first thing is always to say that it came,
+// whatever it takes to carry it out.
+func (c *Client) interact(ctx context.Context, i discord.Interaction) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	switch i := i.(type) {
+	case discord.ComponentInteraction:
+		if c.acknowledge(ctx, i, discord.InteractionResponse{Type: discord.InteractionResponseTypeDeferredUpdateMessage}) {
+			c.pressed(ctx, i)
+		}
+	case discord.ApplicationCommandInteraction:
+		private := discord.InteractionResponse{Type: discord.InteractionResponseTypeDeferredCreateMessage, Data: discord.MessageCreate{Flags: discord.MessageFlagEphemeral}}
+		if c.acknowledge(ctx, i, private) {
+			c.commanded(ctx, i)
+		}
+	case discord.AutocompleteInteraction:
+		c.complete(ctx, i)
+	}
+}
+
+func (c *Client) acknowledge(ctx context.Context, i discord.Interaction, how discord.InteractionResponse) bool {
+	ctx, cancel := context.WithTimeout(ctx, deferTime)
+	defer cancel()
+	_, err := c.again(ctx, "acknowledge", func(ctx context.Context) error {
+		return c.rest.CreateInteractionResponse(i.ID(), i.Token(), how, rest.WithCtx(ctx))
+	})
+	if err != nil && !rest.IsJSONErrorCode(err, rest.JSONErrorCodeInteractionAlreadyAcknowledged) { // by the try before
+		c.Log.Warn("a click or command could not be acknowledged in time", "event", "defer_failed", "error", err)
+		return false
+	}
+	return true
+}
+
+func (c *Client) again(ctx context.Context, what string, call func(context.Context) error) (struct{}, error) {
+	return platform.Again(ctx, c.retry(), what, func(ctx context.Context) (struct{}, error) { return struct{}{}, gateway.Trouble(call(ctx)) })
+}
+
+// pressed carries out a click and shows what comes of it to whoever clicked.
+func (c *Client) pressed(ctx context.Context, i discord.ComponentInteraction) {
+	a := c.sink.Press(ctx, platform.Press{Value: i.Data.CustomID(), Message: i.Message.ID.String(), MessageAt: i.Message.ID.Time(),
+		By: c.caller(ctx, i), In: c.interactionChannel(ctx, i), Allowed: c.allowed(ctx, i)})
+	switch {
+	case a.Text == "":
+		return
+	case a.Replace:
+		none := []discord.LayoutComponent{}
+		c.finish(ctx, "answer a click", func(ctx context.Context) error {
+			_, err := c.rest.UpdateInteractionResponse(i.ApplicationID(), i.Token(), discord.MessageUpdate{Content: &a.Text, Components: &none, AllowedMentions: gateway.Nobody()}, rest.WithCtx(ctx))
+			return err
+		})
+	default:
+		m := discord.MessageCreate{Content: a.Text, Flags: discord.MessageFlagEphemeral, AllowedMentions: gateway.Nobody()}
+		c.finish(ctx, "answer a click", func(ctx context.Context) error {
+			m.Files = textFile(a.File)
+			_, err := c.rest.CreateFollowupMessage(i.ApplicationID(), i.Token(), m, rest.WithCtx(ctx))
+			return err
+		})
+	}
+}
+
+// commanded carries out a command and fills in what was deferred.
+func (c *Client) commanded(ctx context.Context, i discord.ApplicationCommandInteraction) {
+	inv := c.invocation(ctx, i)
+	switch data := i.Data.(type) {
+	case discord.SlashCommandInteractionData:
+		inv.Path = strings.TrimPrefix(data.CommandPath(), "/")
+		for name, o := range data.Options {
+			switch o.Type {
+			case discord.ApplicationCommandOptionTypeBool:
+				inv.Flag[name] = data.Bool(name)
+			case discord.ApplicationCommandOptionTypeUser:
+				var member *discord.Member
+				if m, ok := data.OptMember(name); ok {
+					member = &m.Member
+				}
+				inv.Person[name] = c.author(inv.In.Guild, data.User(name), member, "")
+			case discord.ApplicationCommandOptionTypeInt:
+				inv.Text[name] = strings.Trim(string(o.Value), `"`)
+			default:
+				inv.Text[name] = data.String(name)
+			}
+		}
+	case discord.MessageCommandInteractionData:
+		m := c.message(data.TargetMessage(), inv.In)
+		inv.On, inv.Path = &m, data.CommandName()
+	}
+	a := c.sink.Invoke(ctx, inv)
+	update := discord.MessageUpdate{Content: &a.Text, AllowedMentions: gateway.Nobody()}
+	if len(a.Buttons) > 0 {
+		buttons := layout(a.Buttons)
+		update.Components = &buttons
+	}
+	c.finish(ctx, "answer a command", func(ctx context.Context) error {
+		update.Files = textFile(a.File)
+		_, err := c.rest.UpdateInteractionResponse(i.ApplicationID(), i.Token(), update, rest.WithCtx(ctx))
+		return err
+	})
+}
+
+func (c *Client) finish(ctx context.Context, what string, call func(context.Context) error) {
+	if _, err := c.again(ctx, what, call); err != nil {
+		c.Log.Warn("a click or command could not be answered", "event", "answer_failed", "call", what, "error", err)
+	}
+}
+
+// textFile is a file of an answer, made anew for each try: a reader is read once.
+func textFile(f platform.File) []*discord.File {
+	if f.Name == "" {
+		return nil
+	}
+	return []*discord.File{discord.NewFile(f.Name, "", strings.NewReader(f.Text))}
+}
+
+// maxChoices is how many proposals Discord takes.
+const maxChoices = 25
+
+// complete answers somebody who is typing; nothing is proposed rather than too late.
+func (c *Client) complete(ctx context.Context, i discord.AutocompleteInteraction) {
+	ctx, cancel := context.WithTimeout(ctx, deferTime)
+	defer cancel()
+	inv := c.invocation(ctx, i)
+	inv.Path = strings.TrimPrefix(i.Data.CommandPath(), "/")
+	for name := range i.Data.Options {
+		inv.Text[name] = i.Data.String(name)
+	}
+	choices := []discord.AutocompleteChoice{}
+	if inv.In.ID != "" {
+		for _, choice := range c.sink.Complete(ctx, inv, i.Data.Focused().Name) {
+			choices = append(choices, discord.AutocompleteChoiceString{Name: choice.Label, Value: choice.Value})
+		}
+	}
+	choices = choices[:min(len(choices), maxChoices)]
+	c.acknowledge(ctx, i, discord.InteractionResponse{Type: discord.InteractionResponseTypeAutocompleteResult, Data: discord.AutocompleteResult{Choices: choices}})
+}
+
+func (c *Client) invocation(ctx context.Context, i discord.Interaction) platform.Invocation {
+	return platform.Invocation{ID: i.ID().String(), Text: map[string]string{}, Flag: map[string]bool{}, Person: map[string]room.Author{},
+		By: c.caller(ctx, i), In: c.interactionChannel(ctx, i), Allowed: c.allowed(ctx, i)}
+}
+
+// caller is who gives a command, with the roles they have in the guild.
+func (c *Client) caller(ctx context.Context, i discord.Interaction) room.Author {
+	guild := guildOf(i.GuildID())
+	if err := c.learnRoles(ctx, guild); err != nil {
+		c.Log.Warn("the roles of a guild are not known; somebody there has none for now", "event", "roles_unknown", "guild", guild, "error", err)
+	}
+	var member *discord.Member
+	if m := i.Member(); m != nil {
+		member = &m.Member
+	}
+	return c.author(guild, i.User(), member, "")
+}
+
+// interactionChannel is where a click or command was made, as far as it can be known.
+func (c *Client) interactionChannel(ctx context.Context, i discord.Interaction) room.Channel {
+	in, err := ask(ctx, c, "channel", func(ctx context.Context) (room.Channel, error) { return c.Channel(ctx, i.Channel().ID().String()) })
+	if err != nil {
+		c.Log.Warn("the channel of a command is not known", "event", "channel_unknown", "error", err)
+		return c.place(i.GuildID(), i.Channel().ID())
+	}
+	return in
+}
+
+// allowed is what Discord lets somebody do where they are. In a direct message they may
+// everything but manage a server.
+func (c *Client) allowed(ctx context.Context, i discord.Interaction) platform.Allowed {
+	m := i.Member()
+	if m == nil {
+		return platform.Allowed{Write: true, OpenThreads: true, ManageMessages: true}
+	}
+	write := discord.PermissionSendMessages
+	if c.interactionChannel(ctx, i).Parent != "" {
+		write = discord.PermissionSendMessagesInThreads
+	}
+	return platform.Allowed{Write: m.Permissions.Has(write), OpenThreads: m.Permissions.Has(discord.PermissionCreatePublicThreads),
+		ManageMessages: m.Permissions.Has(discord.PermissionManageMessages), ManageGuild: m.Permissions.Has(discord.PermissionManageGuild)}
+}

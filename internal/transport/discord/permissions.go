@@ -1,0 +1,103 @@
+package discord
+
+import (
+	"context"
+
+	"github.com/disgoorg/disgo/discord"
+	"github.com/disgoorg/disgo/rest"
+	"github.com/disgoorg/snowflake/v2"
+
+	"chorus/internal/platform"
+	"chorus/internal/room"
+	"chorus/internal/transport/discord/gateway"
+)
+
+// toRead is what somebody needs to read what was said in a channel before.
+const toRead = discord.PermissionViewChannel | discord.PermissionReadMessageHistory
+
+// MayRead implements platform.Readers: whether somebody can read a channel's history themselves, as Discord sees
+// it now. In doubt they cannot.
+func (c *Client) MayRead(ctx context.Context, guild, channel, user string) (bool, error) {
+	if guild == "" || guild == room.Direct || user == "" {
+		return false, nil
+	}
+	got, err := c.rest.GetChannel(gateway.ID(channel), rest.WithCtx(ctx))
+	if err != nil {
+		return false, absent(gateway.Trouble(err))
+	}
+	in, ok := got.(discord.GuildChannel)
+	if !ok || in.GuildID().String() != guild {
+		return false, nil
+	}
+	member, err := c.rest.GetMember(gateway.ID(guild), gateway.ID(user), rest.WithCtx(ctx))
+	if err != nil {
+		return false, absent(gateway.Trouble(err))
+	}
+	g, err := c.rest.GetGuild(gateway.ID(guild), false, rest.WithCtx(ctx))
+	if err != nil {
+		return false, absent(gateway.Trouble(err))
+	}
+	home := in
+	if _, thread := got.(discord.GuildThread); thread && in.ParentID() != nil {
+		parent, err := c.rest.GetChannel(*in.ParentID(), rest.WithCtx(ctx))
+		if err != nil {
+			return false, absent(gateway.Trouble(err))
+		}
+		if home, ok = parent.(discord.GuildChannel); !ok {
+			return false, nil
+		}
+	}
+	has := permissions(*member, g.OwnerID, g.Roles, home.PermissionOverwrites())
+	if !has.Has(toRead) || in.Type() != discord.ChannelTypeGuildPrivateThread || has.Has(discord.PermissionManageThreads) {
+		return has.Has(toRead), nil
+	}
+	_, err = c.rest.GetThreadMember(gateway.ID(channel), gateway.ID(user), false, rest.WithCtx(ctx))
+	return err == nil, absent(gateway.Trouble(err))
+}
+
+// absent is no error for what is not there or not to be seen: then nobody may read it.
+func absent(err error) error {
+	if platform.Closed(err) {
+		return nil
+	}
+	return err
+}
+
+// permissions is Discord's rule: everyone's role, the other roles, then the channel's
+// exceptions for everyone, for roles and for the member, in this order.
+func permissions(m discord.Member, owner snowflake.ID, roles []discord.Role, channel discord.PermissionOverwrites) discord.Permissions {
+	if m.User.ID == owner {
+		return discord.PermissionsAll
+	}
+	has := map[snowflake.ID]bool{}
+	for _, id := range m.RoleIDs {
+		has[id] = true
+	}
+	var base discord.Permissions
+	var everyone snowflake.ID // the role of everyone is the one that is called so
+	for _, r := range roles {
+		if r.Name == "@everyone" {
+			everyone = r.ID
+		}
+		if r.Name == "@everyone" || has[r.ID] {
+			base = base.Add(r.Permissions)
+		}
+	}
+	if base.Has(discord.PermissionAdministrator) {
+		return discord.PermissionsAll
+	}
+	if o, ok := channel.Role(everyone); ok {
+		base = base.Remove(o.Deny).Add(o.Allow)
+	}
+	var allow, deny discord.Permissions
+	for id := range has {
+		if o, ok := channel.Role(id); ok && id != everyone {
+			allow, deny = allow.Add(o.Allow), deny.Add(o.Deny)
+		}
+	}
+	base = base.Remove(deny).Add(allow)
+	if o, ok := channel.Member(m.User.ID); ok {
+		base = base.Remove(o.Deny).Add(o.Allow)
+	}
+	return base
+}
