@@ -116,7 +116,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		return nil, err
 	}
 	a.Models = provider.NewModels(o.Env, a.Shared.DefaultProvider, a.Shared.DefaultModel).In(a.Home)
-	a.Models.Patience = provider.PatienceOf(a.Shared)
+	a.Models.Timeouts = provider.TimeoutsOf(a.Shared)
 	a.Executor = host.New(o.Environ)
 	path, err := settings.DatabaseOf(a.Home, a.Shared)
 	if err != nil {

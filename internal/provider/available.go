@@ -1,12 +1,22 @@
+// Package provider makes the models that a home can use: which providers there are, with
+// whose keys, and what each offers. What a provider can and costs is internal/model/catalog.
 package provider
 
 import (
-	"chorus/internal/model/catalog"
-	"chorus/internal/modelrouter"
 	"context"
 	"slices"
 	"time"
+
+	"chorus/internal/datadir"
+	"chorus/internal/model/catalog"
+	"chorus/internal/modelrouter"
 )
+
+// Discovery asks providers which models they offer, and keeps their answers in the home.
+type Discovery struct {
+	Home   *datadir.Home
+	Models *Models
+}
 
 // Available is what each vendor said it offers, as it was written down last.
 func (d *Discovery) Available(warn func(string)) modelrouter.Available {

@@ -1,6 +1,14 @@
 package provider
 
 import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
 	"chorus/internal/agent"
 	"chorus/internal/chat"
 	"chorus/internal/config"
@@ -9,13 +17,6 @@ import (
 	"chorus/internal/model"
 	"chorus/internal/model/catalog"
 	"chorus/internal/modelrouter"
-	"cmp"
-	"fmt"
-	"os"
-	"slices"
-	"strings"
-	"sync"
-	"time"
 )
 
 // Offline is the model that needs no key.
@@ -28,7 +29,7 @@ type Models struct {
 	provider string // the default vendor, from settings
 	model    string // the default model, from settings
 	home     *datadir.Home
-	Patience patience
+	Timeouts Timeouts
 	Through  func(model.Model) model.Model // for tests, what models are asked through; nil: nothing
 
 	mu          sync.Mutex
@@ -217,7 +218,7 @@ func (m *Models) Open(v modelrouter.Vendor) (*modelrouter.Pool, error) {
 		return pool, nil
 	}
 	pool, err := modelrouter.Open(v, func(v modelrouter.Vendor, a modelrouter.Account) (model.Model, error) {
-		made, err := m.Provide(v, a)
+		made, err := m.provide(v, a)
 		if err == nil && m.Through != nil {
 			made = m.Through(made)
 		}
@@ -239,7 +240,7 @@ func (m *Models) Price(name string) (ledger.Price, int) {
 	return e.Price, e.MaxOutput
 }
 
-// settings are the numbers a run with this model is rendered with.
+// RunSettings are the numbers a run with this model is rendered with.
 func RunSettings(e catalog.Entry, base chat.Settings) chat.Settings {
 	if base.ContextWindow == 0 {
 		base.ContextWindow = e.ContextWindow

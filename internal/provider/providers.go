@@ -1,6 +1,10 @@
 package provider
 
 import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
 	"chorus/internal/model"
 	"chorus/internal/model/anthropic"
 	"chorus/internal/model/bedrock"
@@ -11,16 +15,13 @@ import (
 	"chorus/internal/model/openai"
 	"chorus/internal/model/wire"
 	"chorus/internal/modelrouter"
-	"encoding/json"
-	"fmt"
-	"net/http"
 )
 
 // maker makes the client of a provider for one key of a vendor.
 type maker func(m *Models, v modelrouter.Vendor, a modelrouter.Account) (model.Model, error)
 
-// Makers has one for each provider of the catalog.
-var Makers = map[string]maker{
+// makers has one for each provider of the catalog.
+var makers = map[string]maker{
 	"anthropic":   (*Models).anthropic,
 	"bedrock":     (*Models).bedrock,
 	"completions": (*Models).completions,
@@ -31,8 +32,8 @@ var Makers = map[string]maker{
 	"openrouter":  (*Models).openRouter,
 }
 
-func (m *Models) Provide(v modelrouter.Vendor, a modelrouter.Account) (model.Model, error) {
-	make, ok := Makers[string(v.Kind)]
+func (m *Models) provide(v modelrouter.Vendor, a modelrouter.Account) (model.Model, error) {
+	make, ok := makers[string(v.Kind)]
 	if !ok {
 		return nil, fmt.Errorf("there is no provider %s", v.Kind)
 	}
@@ -40,33 +41,33 @@ func (m *Models) Provide(v modelrouter.Vendor, a modelrouter.Account) (model.Mod
 }
 
 func (m *Models) anthropic(v modelrouter.Vendor, a modelrouter.Account) (model.Model, error) {
-	return anthropic.New(anthropic.Options{APIKey: a.Key, BaseURL: a.Base, HTTPClient: Heading(v),
-		FirstByteTimeout: m.Patience.first, IdleTimeout: m.Patience.idle}), nil
+	return anthropic.New(anthropic.Options{APIKey: a.Key, BaseURL: a.Base, HTTPClient: headerClient(v),
+		FirstByteTimeout: m.Timeouts.FirstByte, IdleTimeout: m.Timeouts.Idle}), nil
 }
 
 func (m *Models) bedrock(v modelrouter.Vendor, a modelrouter.Account) (model.Model, error) {
 	return bedrock.New(bedrock.Options{
 		APIKey: a.Get("aws_bearer_token_bedrock"), AccessKey: a.Get("aws_access_key"), SecretKey: a.Get("aws_secret_key"),
 		SessionToken: a.Get("aws_session_token"), Region: a.Get("aws_region"), Profile: a.Get("aws_profile"),
-		BaseURL: a.Base, HTTPClient: Heading(v), Getenv: m.Env,
-		FirstByteTimeout: m.Patience.first, IdleTimeout: m.Patience.idle,
+		BaseURL: a.Base, HTTPClient: headerClient(v), Getenv: m.Env,
+		FirstByteTimeout: m.Timeouts.FirstByte, IdleTimeout: m.Timeouts.Idle,
 	}), nil
 }
 
 func (m *Models) completions(v modelrouter.Vendor, a modelrouter.Account) (model.Model, error) {
 	extra, err := fields(v)
 	return completions.New(completions.Options{Name: v.Catalog(), APIKey: a.Key, BaseURL: a.Base, Headers: v.Headers, Extra: extra,
-		FirstByteTimeout: m.Patience.first, IdleTimeout: m.Patience.idle}), err
+		FirstByteTimeout: m.Timeouts.FirstByte, IdleTimeout: m.Timeouts.Idle}), err
 }
 
 func (m *Models) google(v modelrouter.Vendor, a modelrouter.Account) (model.Model, error) {
-	return google.New(google.Options{APIKey: a.Key, BaseURL: a.Base, HTTPClient: Heading(v),
-		FirstByteTimeout: m.Patience.first, IdleTimeout: m.Patience.idle}), nil
+	return google.New(google.Options{APIKey: a.Key, BaseURL: a.Base, HTTPClient: headerClient(v),
+		FirstByteTimeout: m.Timeouts.FirstByte, IdleTimeout: m.Timeouts.Idle}), nil
 }
 
 func (m *Models) ollama(v modelrouter.Vendor, a modelrouter.Account) (model.Model, error) {
-	return ollama.New(ollama.Options{Host: a.Base, APIKey: a.Key, HTTPClient: Heading(v),
-		FirstByteTimeout: m.Patience.first, IdleTimeout: m.Patience.idle}), nil
+	return ollama.New(ollama.Options{Host: a.Base, APIKey: a.Key, HTTPClient: headerClient(v),
+		FirstByteTimeout: m.Timeouts.FirstByte, IdleTimeout: m.Timeouts.Idle}), nil
 }
 
 func (m *Models) openAI(v modelrouter.Vendor, a modelrouter.Account) (model.Model, error) {
@@ -89,7 +90,7 @@ func (m *Models) openRouter(v modelrouter.Vendor, a modelrouter.Account) (model.
 func (m *Models) openAIOptions(v modelrouter.Vendor, a modelrouter.Account) (openai.Options, error) {
 	extra, err := fields(v)
 	o := openai.Options{Name: v.Catalog(), APIKey: a.Key, BaseURL: a.Base, Headers: v.Headers, Extra: extra, API: openai.API(a.Get("openai_api")),
-		FirstByteTimeout: m.Patience.first, IdleTimeout: m.Patience.idle}
+		FirstByteTimeout: m.Timeouts.FirstByte, IdleTimeout: m.Timeouts.Idle}
 	switch o.API {
 	case openai.Auto, openai.Chat, openai.Responses:
 		return o, err
@@ -111,9 +112,9 @@ func fields(v modelrouter.Vendor) (map[string]json.RawMessage, error) {
 	return out, nil
 }
 
-// Heading is a client that sends the vendor's headers; nil when there are none, so
+// headerClient is a client that sends the vendor's headers; nil when there are none, so
 // that the provider makes its own.
-func Heading(v modelrouter.Vendor) *http.Client {
+func headerClient(v modelrouter.Vendor) *http.Client {
 	if len(v.Headers) == 0 {
 		return nil
 	}

@@ -1,9 +1,6 @@
 package provider
 
 import (
-	"chorus/internal/config"
-	"chorus/internal/model/catalog"
-	"chorus/internal/modelrouter"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,6 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"chorus/internal/config"
+	"chorus/internal/model/catalog"
+	"chorus/internal/modelrouter"
 )
 
 // For is the same for a bot whose files declare these vendors: a bot of its own keys
@@ -31,7 +32,7 @@ func (m *Models) For(all []config.Vendor) (*Models, error) {
 		return nil, err
 	}
 	view := NewModels(m.Env, m.provider, m.model).In(m.home)
-	view.Patience, view.Through = m.Patience, m.Through
+	view.Timeouts, view.Through = m.Timeouts, m.Through
 	view.read, view.declared, view.fingerprint = true, vendors, key
 	if m.views == nil {
 		m.views = map[string]*Models{}

@@ -2,14 +2,15 @@ package provider
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
 	"chorus/internal/model/catalog"
 	"chorus/internal/modelrouter"
 	"chorus/internal/participants"
 	"chorus/internal/suggest"
 	"chorus/internal/usage"
-	"encoding/json"
-	"fmt"
-	"strings"
 )
 
 // Rendering is what a request is rendered with; empty fields are the request's own.
@@ -57,7 +58,7 @@ func Render(data []byte, o Rendering) ([]byte, error) {
 	}
 	entry, _ := catalog.Lookup(p.Name, r.Model)
 	// Nothing is sent, so that no key is needed.
-	made, err := new(Models).Provide(modelrouter.Vendor{Name: p.Name, Kind: modelrouter.Kind(p.Name)}, modelrouter.Account{})
+	made, err := new(Models).provide(modelrouter.Vendor{Name: p.Name, Kind: modelrouter.Kind(p.Name)}, modelrouter.Account{})
 	if err != nil {
 		return nil, err
 	}

@@ -1,11 +1,6 @@
-package app
+package provider
 
 import (
-	"chorus/internal/config"
-	"chorus/internal/datadir"
-	"chorus/internal/model"
-	"chorus/internal/modelrouter"
-	"chorus/internal/provider"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +9,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"chorus/internal/config"
+	"chorus/internal/datadir"
+	"chorus/internal/model"
+	"chorus/internal/modelrouter"
 )
 
 func TestDefaults(t *testing.T) {
@@ -34,7 +34,7 @@ func TestDefaults(t *testing.T) {
 		{[]string{"GOOGLE_API_KEY", key, "ANTHROPIC_API_KEY", key}, "anthropic/claude-sonnet-4-5"},
 		{[]string{"GOOGLE_API_KEY", key, "OPENAI_API_KEY", key}, "openai/gpt-5-mini"},
 	} {
-		m := provider.NewModels(env(c.env...), "", "")
+		m := NewModels(env(c.env...), "", "")
 		name, err := m.Name("", "")
 		if err != nil || name != c.want {
 			t.Errorf("%v: %q %v, want %q", c.env, name, err, c.want)
@@ -45,10 +45,10 @@ func TestDefaults(t *testing.T) {
 			t.Errorf("%s: %+v %v", name, engine, err)
 		}
 	}
-	if got, err := provider.NewModels(env("ANTHROPIC_API_KEY", key), "google", "").Name("", ""); err != nil || got != "google/gemini-2.5-flash" {
+	if got, err := NewModels(env("ANTHROPIC_API_KEY", key), "google", "").Name("", ""); err != nil || got != "google/gemini-2.5-flash" {
 		t.Errorf("the settings' provider: %q %v", got, err)
 	}
-	if _, err := provider.NewModels(env(), "nobody", "").Name("", ""); err == nil {
+	if _, err := NewModels(env(), "nobody", "").Name("", ""); err == nil {
 		t.Error("a provider that is nobody was taken")
 	}
 }
@@ -57,13 +57,13 @@ func TestDefaults(t *testing.T) {
 // be asked what it has.
 func TestEveryKindHasItsProvider(t *testing.T) {
 	t.Parallel()
-	m := provider.NewModels(env(), "", "")
+	m := NewModels(env(), "", "")
 	all := modelrouter.BuiltIn(env())
 	if len(all) == 0 {
 		t.Fatal("the table is empty")
 	}
 	for _, v := range all {
-		made, err := m.Provide(v, modelrouter.Account{Key: "test-key"})
+		made, err := m.provide(v, modelrouter.Account{Key: "test-key"})
 		if err != nil {
 			t.Errorf("%s: %v", v.Kind, err)
 			continue
@@ -72,13 +72,13 @@ func TestEveryKindHasItsProvider(t *testing.T) {
 			t.Errorf("%s cannot say what it has", v.Kind)
 		}
 	}
-	if _, err := m.Provide(modelrouter.Vendor{Kind: "nothing"}, modelrouter.Account{}); err == nil {
+	if _, err := m.provide(modelrouter.Vendor{Kind: "nothing"}, modelrouter.Account{}); err == nil {
 		t.Error("a kind that does not exist was made")
 	}
 }
 
 // withShared opens a home whose shared.yaml says this.
-func withShared(t *testing.T, text string, pairs ...string) *provider.Models {
+func withShared(t *testing.T, text string, pairs ...string) *Models {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "config"), 0o700); err != nil {
@@ -91,7 +91,7 @@ func withShared(t *testing.T, text string, pairs ...string) *provider.Models {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return provider.NewModels(env(pairs...), "", "").In(h)
+	return NewModels(env(pairs...), "", "").In(h)
 }
 
 const sharedVendors = `
@@ -177,13 +177,13 @@ func TestVendorsOfTheConfigThatCannotBe(t *testing.T) {
 // share how their keys fare.
 func TestBotsOfTheirOwnKeys(t *testing.T) {
 	t.Parallel()
-	m := provider.NewModels(env(), "", "")
+	m := NewModels(env(), "", "")
 	one := func(key string, provides ...string) []config.Vendor {
 		v := config.Vendor{Name: "own", Config: config.Values{"openai_api_key": key}, Provides: provides}
 		v.Reread = func() (config.Vendor, error) { return v, nil }
 		return []config.Vendor{v}
 	}
-	view := func(all []config.Vendor) *provider.Models {
+	view := func(all []config.Vendor) *Models {
 		got, err := m.For(all)
 		if err != nil {
 			t.Fatal(err)
@@ -219,7 +219,7 @@ func TestHeadersStayAtHome(t *testing.T) {
 		http.Redirect(w, r, far.URL, http.StatusTemporaryRedirect)
 	}))
 	defer near.Close()
-	client := provider.Heading(modelrouter.Vendor{Headers: map[string]string{"X-Secret": "test-key"}})
+	client := headerClient(modelrouter.Vendor{Headers: map[string]string{"X-Secret": "test-key"}})
 	defer client.CloseIdleConnections()
 	res, err := client.Get(near.URL)
 	if err != nil {
@@ -229,14 +229,14 @@ func TestHeadersStayAtHome(t *testing.T) {
 	if !slices.Equal(seen, []string{"near test-key", "far "}) {
 		t.Errorf("%q", seen)
 	}
-	if provider.Heading(modelrouter.Vendor{}) != nil {
+	if headerClient(modelrouter.Vendor{}) != nil {
 		t.Error("a client for nothing")
 	}
 }
 
 func TestUnknownIsTyped(t *testing.T) {
 	t.Parallel()
-	_, err := provider.NewModels(env(), "", "").Resolve("zzz")
+	_, err := NewModels(env(), "", "").Resolve("zzz")
 	var unknown *modelrouter.Unknown
 	if !errors.As(err, &unknown) || len(unknown.Considered) == 0 {
 		t.Errorf("%v", err)

@@ -1,0 +1,32 @@
+package provider
+
+import (
+	"time"
+
+	"chorus/internal/agent"
+	"chorus/internal/config"
+)
+
+// Timeouts are how long a provider is waited for; zero: the provider's own default.
+type Timeouts struct{ FirstByte, Idle time.Duration }
+
+// TimeoutsOf are those of the configuration.
+func TimeoutsOf(bot *config.Bot) Timeouts {
+	return Timeouts{Milliseconds(bot.FirstByteMS), Milliseconds(bot.IdleMS)}
+}
+
+// slack lets a provider report that its model is silent before the engine does.
+const slack = time.Minute
+
+// BoundsOf is how long runs wait for what is outside of them; zero: the default.
+func BoundsOf(bot *config.Bot) agent.Bounds {
+	t := TimeoutsOf(bot)
+	b := agent.Bounds{Tool: Milliseconds(bot.ToolMS), Setup: Milliseconds(bot.SetupMS)}
+	if most := max(t.FirstByte, t.Idle) + slack; most > agent.DefaultModelBound {
+		b.Model = most
+	}
+	return b
+}
+
+// Milliseconds is a number of the configuration as a duration.
+func Milliseconds(n int) time.Duration { return time.Duration(n) * time.Millisecond }
