@@ -1,7 +1,6 @@
 package main
 
 import (
-	"chorus/internal/settings"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 
 	"chorus/internal/app"
 	"chorus/internal/config"
+	"chorus/internal/settings"
 )
 
 const configLong = `Settings come in layers, the weakest first: what is built in, settings.json and

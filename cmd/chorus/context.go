@@ -1,11 +1,12 @@
 package main
 
 import (
-	"chorus/internal/provider"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"chorus/internal/provider"
 )
 
 func (c *cli) contextCommand() *cobra.Command {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"chorus/internal/service"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -10,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/internal/app"
+	"chorus/internal/service"
 )
 
 func (c *cli) costCommand() *cobra.Command {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"chorus/internal/doctor/checks"
 	"fmt"
 	"io"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/internal/doctor"
+	"chorus/internal/doctor/checks"
 	"chorus/internal/markdown"
 )
 

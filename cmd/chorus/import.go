@@ -1,9 +1,6 @@
 package main
 
 import (
-	"chorus/internal/runsetup"
-	"chorus/internal/settings"
-	"chorus/internal/transport/repl/local"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -13,6 +10,9 @@ import (
 
 	"chorus/internal/app"
 	"chorus/internal/config"
+	"chorus/internal/runsetup"
+	"chorus/internal/settings"
+	"chorus/internal/transport/repl/local"
 )
 
 func (c *cli) importCommand() *cobra.Command {

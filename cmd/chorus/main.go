@@ -3,7 +3,6 @@
 package main
 
 import (
-	"chorus/internal/sandbox/isolate"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/internal/app"
+	"chorus/internal/sandbox/isolate"
 	"chorus/internal/transport/repl"
 	"chorus/internal/usage"
 )

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"chorus/internal/settings"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"chorus/internal/datadir"
+	"chorus/internal/settings"
 	"chorus/internal/store"
 	"chorus/internal/usage"
 )

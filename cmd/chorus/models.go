@@ -1,7 +1,6 @@
 package main
 
 import (
-	"chorus/internal/provider"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"chorus/internal/app"
 	"chorus/internal/modelrouter"
+	"chorus/internal/provider"
 )
 
 func (c *cli) modelsCommand() *cobra.Command {

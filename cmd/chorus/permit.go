@@ -1,7 +1,6 @@
 package main
 
 import (
-	"chorus/internal/gate"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -9,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/internal/app"
+	"chorus/internal/gate"
 	"chorus/internal/permit"
 	"chorus/internal/permit/always"
 )

@@ -1,10 +1,6 @@
 package main
 
 import (
-	"chorus/internal/provider"
-	"chorus/internal/runsetup"
-	"chorus/internal/sandbox/isolate"
-	"chorus/internal/transport/repl/local"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +15,11 @@ import (
 	"chorus/internal/app"
 	"chorus/internal/chat"
 	"chorus/internal/feed"
+	"chorus/internal/provider"
+	"chorus/internal/runsetup"
+	"chorus/internal/sandbox/isolate"
 	"chorus/internal/transport/repl"
+	"chorus/internal/transport/repl/local"
 	"chorus/internal/usage"
 )
 

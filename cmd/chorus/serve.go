@@ -1,7 +1,6 @@
 package main
 
 import (
-	"chorus/internal/service"
 	"context"
 	"fmt"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/internal/app"
+	"chorus/internal/service"
 	"chorus/internal/transport/repl"
 )
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"chorus/internal/service"
 	"context"
 	"fmt"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"chorus/internal/app"
 	"chorus/internal/chat"
 	"chorus/internal/command"
+	"chorus/internal/service"
 	"chorus/internal/usage"
 )
 

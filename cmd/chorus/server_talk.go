@@ -1,7 +1,6 @@
 package main
 
 import (
-	"chorus/internal/runsetup"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 
 	"chorus/internal/client"
 	"chorus/internal/command"
+	"chorus/internal/runsetup"
 	"chorus/internal/transport/repl"
 	"chorus/internal/transport/repl/remote"
 	"chorus/internal/usage"

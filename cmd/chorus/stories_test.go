@@ -1,7 +1,6 @@
 package main
 
 import (
-	"chorus/internal/sandbox/isolate"
 	"flag"
 	"fmt"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
+	"chorus/internal/sandbox/isolate"
 	"chorus/internal/transport/repl"
 )
 

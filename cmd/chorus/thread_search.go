@@ -1,7 +1,6 @@
 package main
 
 import (
-	"chorus/internal/service"
 	"fmt"
 	"strings"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/internal/app"
+	"chorus/internal/service"
 	"chorus/internal/store"
 )
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"chorus/internal/service"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -11,6 +10,7 @@ import (
 
 	"chorus/internal/app"
 	"chorus/internal/command"
+	"chorus/internal/service"
 	"chorus/internal/transport/http/guard"
 	"chorus/internal/usage"
 )

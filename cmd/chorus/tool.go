@@ -1,13 +1,13 @@
 package main
 
 import (
-	"chorus/internal/runsetup"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"chorus/internal/app"
+	"chorus/internal/runsetup"
 	"chorus/internal/transport/repl"
 )
 

@@ -1,6 +1,12 @@
 package app
 
 import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/datadir"
@@ -10,11 +16,6 @@ import (
 	"chorus/internal/store"
 	"chorus/internal/store/storetest"
 	"chorus/internal/transcript"
-	"fmt"
-	"os"
-	"strings"
-	"sync"
-	"testing"
 )
 
 // keeper is an App on a home, and what it warned of.

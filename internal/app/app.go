@@ -1,6 +1,16 @@
 package app
 
 import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/user"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
 	"chorus/internal/bus"
 	"chorus/internal/chat"
 	"chorus/internal/config"
@@ -24,15 +34,6 @@ import (
 	"chorus/internal/settings"
 	"chorus/internal/store"
 	"chorus/internal/transport/repl/local"
-	"context"
-	"errors"
-	"log/slog"
-	"os"
-	"os/user"
-	"slices"
-	"strconv"
-	"sync"
-	"time"
 )
 
 // Options are what the outside gives.

@@ -1,6 +1,15 @@
 package app
 
 import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
 	"chorus/internal/agent"
 	"chorus/internal/approval"
 	"chorus/internal/chat"
@@ -15,14 +24,6 @@ import (
 	"chorus/internal/sandbox/isolate"
 	"chorus/internal/settings"
 	"chorus/internal/tool"
-	"context"
-	"encoding/json"
-	"os"
-	"path/filepath"
-	"strings"
-	"testing"
-
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {

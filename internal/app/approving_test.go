@@ -1,12 +1,13 @@
 package app
 
 import (
+	"testing"
+	"time"
+
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/gate"
 	"chorus/internal/journal"
-	"testing"
-	"time"
 )
 
 // The terminal waits as long as it takes unless somebody set an end; elsewhere there is one.

@@ -1,10 +1,11 @@
 package app
 
 import (
-	"chorus/internal/notice"
 	"context"
 	"log/slog"
 	"sync"
+
+	"chorus/internal/notice"
 )
 
 // StartBackground does, once, what a process that stays around does beside its work: it keeps

@@ -1,8 +1,9 @@
 package app
 
 import (
-	"chorus/internal/chat"
 	"context"
+
+	"chorus/internal/chat"
 )
 
 // changes has a value when something that the pages about everything show has moved, or another

@@ -1,15 +1,16 @@
 package app
 
 import (
-	"chorus/internal/notice"
-	"chorus/internal/runsetup"
-	"chorus/internal/store/storetest"
 	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
+
+	"chorus/internal/notice"
+	"chorus/internal/runsetup"
+	"chorus/internal/store/storetest"
 )
 
 // A process that stays sees a changed configuration, keeps the last good one when the

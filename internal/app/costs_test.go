@@ -1,13 +1,14 @@
 package app
 
 import (
+	"testing"
+	"time"
+
 	"chorus/internal/config"
 	"chorus/internal/ledger"
 	"chorus/internal/provider"
 	"chorus/internal/runsetup"
 	"chorus/internal/service"
-	"testing"
-	"time"
 )
 
 func TestCostSince(t *testing.T) {

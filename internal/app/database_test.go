@@ -1,13 +1,14 @@
 package app
 
 import (
-	"chorus/internal/config"
-	"chorus/internal/datadir"
-	"chorus/internal/settings"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"chorus/internal/config"
+	"chorus/internal/datadir"
+	"chorus/internal/settings"
 )
 
 func TestDatabasePath(t *testing.T) {

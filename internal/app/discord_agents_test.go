@@ -1,14 +1,15 @@
 package app
 
 import (
-	"chorus/internal/agents"
-	"chorus/internal/connector/host"
-	"chorus/internal/runsetup"
-	"chorus/internal/sim/discordsim"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"chorus/internal/agents"
+	"chorus/internal/connector/host"
+	"chorus/internal/runsetup"
+	"chorus/internal/sim/discordsim"
 )
 
 // kept is a guild with somebody who keeps it (ada), somebody who may make channels (carol),

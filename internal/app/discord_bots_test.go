@@ -1,12 +1,13 @@
 package app
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/sim/discordsim"
-	"chorus/internal/store/storetest"
 	"fmt"
 	"strings"
 	"testing"
+
+	"chorus/internal/chat"
+	"chorus/internal/sim/discordsim"
+	"chorus/internal/store/storetest"
 )
 
 // twoBots is a guild with two bots of ours, each with a file and a token of its own.

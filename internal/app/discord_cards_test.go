@@ -1,14 +1,15 @@
 package app
 
 import (
-	"chorus/internal/approval"
-	"chorus/internal/chat"
-	"chorus/internal/sim/discordsim"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+
+	"chorus/internal/approval"
+	"chorus/internal/chat"
+	"chorus/internal/sim/discordsim"
 )
 
 func isCard(m discordsim.Message) bool { return strings.Contains(m.Content, "May I?") }

@@ -1,13 +1,14 @@
 package app
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/sim/discordsim"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"chorus/internal/chat"
+	"chorus/internal/sim/discordsim"
 )
 
 func TestDiscordSearchChannel(t *testing.T) {

@@ -1,13 +1,14 @@
 package app
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/connector/host"
-	"chorus/internal/sim/discordsim"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+
+	"chorus/internal/chat"
+	"chorus/internal/connector/host"
+	"chorus/internal/sim/discordsim"
 )
 
 // talked lets people talk in a channel before anybody listens.

@@ -2,12 +2,6 @@ package app
 
 import (
 	"bytes"
-	"chorus/internal/chat"
-	"chorus/internal/connector"
-	"chorus/internal/connector/host"
-	"chorus/internal/model"
-	"chorus/internal/sim/discordsim"
-	"chorus/internal/transcript"
 	"fmt"
 	"image"
 	"image/color"
@@ -16,6 +10,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"chorus/internal/chat"
+	"chorus/internal/connector"
+	"chorus/internal/connector/host"
+	"chorus/internal/model"
+	"chorus/internal/sim/discordsim"
+	"chorus/internal/transcript"
 )
 
 // aPicture is a small one.

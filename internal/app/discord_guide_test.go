@@ -1,7 +1,6 @@
 package app
 
 import (
-	"chorus/internal/sim/discordsim"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"chorus/internal/sim/discordsim"
 )
 
 // guideLine is something that somebody says or orders in a guide, with what is answered.

@@ -1,10 +1,11 @@
 package app
 
 import (
-	"chorus/internal/sim/discordsim"
 	"fmt"
 	"slices"
 	"testing"
+
+	"chorus/internal/sim/discordsim"
 )
 
 // link is the address of a message, as people copy it.

@@ -1,12 +1,13 @@
 package app
 
 import (
-	"chorus/internal/connector/host"
-	"chorus/internal/sim/discordsim"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"chorus/internal/connector/host"
+	"chorus/internal/sim/discordsim"
 )
 
 func TestDiscordNickname(t *testing.T) {

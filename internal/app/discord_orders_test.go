@@ -1,9 +1,10 @@
 package app
 
 import (
-	"chorus/internal/sim/discordsim"
 	"strings"
 	"testing"
+
+	"chorus/internal/sim/discordsim"
 )
 
 // Whoever wants to begin anew while something runs can have it stopped by the same order.

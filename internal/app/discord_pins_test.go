@@ -1,12 +1,13 @@
 package app
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/settings"
-	"chorus/internal/sim/discordsim"
 	"slices"
 	"strings"
 	"testing"
+
+	"chorus/internal/chat"
+	"chorus/internal/settings"
+	"chorus/internal/sim/discordsim"
 )
 
 // pin says something and pins it.

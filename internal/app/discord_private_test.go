@@ -2,9 +2,6 @@ package app
 
 import (
 	"bytes"
-	"chorus/internal/config"
-	"chorus/internal/gate"
-	"chorus/internal/sim/discordsim"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +9,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"chorus/internal/config"
+	"chorus/internal/gate"
+	"chorus/internal/sim/discordsim"
 )
 
 // calls asks Discord as somebody, for what the simulator's own words do not reach.

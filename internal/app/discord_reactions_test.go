@@ -1,11 +1,12 @@
 package app
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/sim/discordsim"
 	"slices"
 	"strings"
 	"testing"
+
+	"chorus/internal/chat"
+	"chorus/internal/sim/discordsim"
 )
 
 // reactions are those that a journal has, in a word each.

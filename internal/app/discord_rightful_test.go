@@ -1,13 +1,14 @@
 package app
 
 import (
+	"strings"
+	"testing"
+
 	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
 	"chorus/internal/runsetup"
 	"chorus/internal/sim/discordsim"
-	"strings"
-	"testing"
 )
 
 // The bot's own agent is met on every server, so not every server may write its prompt.

@@ -1,9 +1,10 @@
 package app
 
 import (
-	"chorus/internal/sim/discordsim"
 	"strings"
 	"testing"
+
+	"chorus/internal/sim/discordsim"
 )
 
 // What somebody took back or changed is not found by its old words.

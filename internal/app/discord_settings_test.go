@@ -1,13 +1,14 @@
 package app
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/room"
-	"chorus/internal/sim/discordsim"
 	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
+
+	"chorus/internal/chat"
+	"chorus/internal/room"
+	"chorus/internal/sim/discordsim"
 )
 
 // proposes looks at what ada is offered while she types into an option: these, or nothing at all.

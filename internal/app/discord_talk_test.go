@@ -1,15 +1,16 @@
 package app
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/connector/host"
-	"chorus/internal/sim/discordsim"
-	"chorus/internal/store"
 	"encoding/json"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"chorus/internal/chat"
+	"chorus/internal/connector/host"
+	"chorus/internal/sim/discordsim"
+	"chorus/internal/store"
 )
 
 func TestDiscordContext(t *testing.T) {

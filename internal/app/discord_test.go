@@ -1,11 +1,12 @@
 package app
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/sim/discordsim"
 	"fmt"
 	"strings"
 	"testing"
+
+	"chorus/internal/chat"
+	"chorus/internal/sim/discordsim"
 )
 
 func TestDiscordReplyRouting(t *testing.T) {

@@ -2,10 +2,6 @@ package app
 
 import (
 	"bytes"
-	"chorus/internal/chat"
-	"chorus/internal/mirror"
-	"chorus/internal/polltest"
-	"chorus/internal/sim/discordsim"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,6 +10,11 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/mirror"
+	"chorus/internal/polltest"
+	"chorus/internal/sim/discordsim"
 )
 
 // soon is more time than anything here needs, also on a busy machine.

@@ -1,11 +1,6 @@
 package app
 
 import (
-	"chorus/internal/doctor"
-	"chorus/internal/doctor/checks"
-	"chorus/internal/sandbox/isolate"
-	"chorus/internal/store"
-	"chorus/internal/store/storetest"
 	"context"
 	"errors"
 	"net"
@@ -15,6 +10,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"chorus/internal/doctor"
+	"chorus/internal/doctor/checks"
+	"chorus/internal/sandbox/isolate"
+	"chorus/internal/store"
+	"chorus/internal/store/storetest"
 )
 
 // A server that takes the call and says nothing holds the report up for a second.

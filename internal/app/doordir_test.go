@@ -1,8 +1,6 @@
 package app
 
 import (
-	"chorus/internal/doctor/checks"
-	"chorus/internal/sandbox/isolate"
 	"errors"
 	"os"
 	"path/filepath"
@@ -10,6 +8,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"chorus/internal/doctor/checks"
+	"chorus/internal/sandbox/isolate"
 )
 
 // A folder of a killed process goes with the next sweep, one that is in use does not.

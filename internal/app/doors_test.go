@@ -1,8 +1,6 @@
 package app
 
 import (
-	"chorus/internal/command"
-	"chorus/internal/store/storetest"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"chorus/internal/command"
+	"chorus/internal/store/storetest"
 )
 
 // wayIn is one: what is asked for, and the scope that opens it.

@@ -1,15 +1,16 @@
 package app
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/store/storetest"
-	"chorus/internal/tool"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+
+	"chorus/internal/chat"
+	"chorus/internal/store/storetest"
+	"chorus/internal/tool"
 )
 
 // Threads of one home that work in one folder, in one program and in two, lose nothing of

@@ -1,6 +1,13 @@
 package app
 
 import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
 	"chorus/internal/agent"
 	"chorus/internal/approval"
 	"chorus/internal/chat"
@@ -13,12 +20,6 @@ import (
 	"chorus/internal/settings"
 	"chorus/internal/tool"
 	"chorus/internal/transcript"
-	"context"
-	"slices"
-	"strings"
-	"testing"
-
-	"pgregory.net/rapid"
 )
 
 // toucher is a tool that would touch what a test says.

@@ -1,6 +1,11 @@
 package app
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
 	"chorus/internal/agents"
 	"chorus/internal/chat"
 	"chorus/internal/command"
@@ -8,10 +13,6 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/settings"
 	"chorus/internal/store/storetest"
-	"os"
-	"path/filepath"
-	"strings"
-	"testing"
 )
 
 const (

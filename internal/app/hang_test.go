@@ -1,12 +1,6 @@
 package app
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/overrides"
-	"chorus/internal/runsetup"
-	"chorus/internal/sim/llmsim"
-	"chorus/internal/store/storetest"
-	"chorus/internal/transport/repl/local"
 	"context"
 	"fmt"
 	"net"
@@ -15,6 +9,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/overrides"
+	"chorus/internal/runsetup"
+	"chorus/internal/sim/llmsim"
+	"chorus/internal/store/storetest"
+	"chorus/internal/transport/repl/local"
 )
 
 // hungHome opens a home with settings, in which a model server may be asked.

@@ -1,10 +1,11 @@
 package app
 
 import (
-	"chorus/internal/model"
 	"context"
 	"iter"
 	"sync"
+
+	"chorus/internal/model"
 )
 
 // latch holds the offline model in the middle of its answers for as long as a test needs,

@@ -2,10 +2,6 @@ package app
 
 import (
 	"bytes"
-	"chorus/internal/agent"
-	"chorus/internal/chat"
-	"chorus/internal/logging"
-	"chorus/internal/store/storetest"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +15,11 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"chorus/internal/agent"
+	"chorus/internal/chat"
+	"chorus/internal/logging"
+	"chorus/internal/store/storetest"
 )
 
 // openLogging opens a home in dir and gives what it warned of.

@@ -1,11 +1,12 @@
 package app
 
 import (
+	"strings"
+	"testing"
+
 	"chorus/internal/chat"
 	"chorus/internal/runsetup"
 	"chorus/internal/sim/discordsim"
-	"strings"
-	"testing"
 )
 
 // notes are what a thread's runs were told about the agent's other threads.

@@ -1,16 +1,17 @@
 package app
 
 import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
 	"chorus/internal/chat"
 	"chorus/internal/connector/host"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
 	"chorus/internal/sim/discordsim"
 	"chorus/internal/store"
-	"encoding/json"
-	"strings"
-	"testing"
-	"time"
 )
 
 func TestDiscordQuietIsSummedUp(t *testing.T) {

@@ -2,11 +2,6 @@ package app
 
 import (
 	"bytes"
-	"chorus/internal/chat"
-	"chorus/internal/command"
-	"chorus/internal/journal"
-	"chorus/internal/store/storetest"
-	"chorus/internal/tool"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -18,6 +13,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/journal"
+	"chorus/internal/store/storetest"
+	"chorus/internal/tool"
 )
 
 // plant is a text with a secret in it that was made up just now.

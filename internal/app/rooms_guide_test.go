@@ -1,13 +1,14 @@
 package app
 
 import (
-	"chorus/internal/config"
-	"chorus/internal/room"
-	"chorus/internal/room/history"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"chorus/internal/config"
+	"chorus/internal/room"
+	"chorus/internal/room/history"
 )
 
 // TestGuideToRooms holds the examples of the guide to what reads them.

@@ -1,18 +1,19 @@
 package app
 
 import (
-	"chorus/internal/agents"
-	"chorus/internal/chat"
-	"chorus/internal/gate"
-	"chorus/internal/runsetup"
-	"chorus/internal/store"
-	"chorus/internal/store/storetest"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"chorus/internal/agents"
+	"chorus/internal/chat"
+	"chorus/internal/gate"
+	"chorus/internal/runsetup"
+	"chorus/internal/store"
+	"chorus/internal/store/storetest"
 )
 
 // converse opens a session with an agent and gives a way to say something and see how the run

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"chorus/internal/usage"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -13,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"chorus/internal/usage"
 )
 
 // ServeOptions are the flags of serve.

@@ -1,17 +1,18 @@
 package app
 
 import (
-	"chorus/internal/command"
-	"chorus/internal/transport/http/api"
-	"chorus/internal/transport/http/compat"
-	"chorus/internal/transport/http/guard"
-	"chorus/internal/transport/http/pages"
 	"context"
 	"errors"
 	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"chorus/internal/command"
+	"chorus/internal/transport/http/api"
+	"chorus/internal/transport/http/compat"
+	"chorus/internal/transport/http/guard"
+	"chorus/internal/transport/http/pages"
 )
 
 // httpServer is everything that answers HTTP: the API and the pages behind the guard.

@@ -1,13 +1,14 @@
 package app
 
 import (
+	"context"
+	"testing"
+	"time"
+
 	"chorus/internal/chat"
 	"chorus/internal/runsetup"
 	"chorus/internal/store/storetest"
 	"chorus/internal/transport/repl/local"
-	"context"
-	"testing"
-	"time"
 )
 
 // answer sends a prompt and waits for the end of its run.

@@ -1,16 +1,17 @@
 package app
 
 import (
-	"chorus/internal/approval"
-	"chorus/internal/chat"
-	"chorus/internal/engine"
-	"chorus/internal/journal"
-	"chorus/internal/telemetry"
 	"context"
 	"fmt"
 	"strings"
 	"sync"
 	"time"
+
+	"chorus/internal/approval"
+	"chorus/internal/chat"
+	"chorus/internal/engine"
+	"chorus/internal/journal"
+	"chorus/internal/telemetry"
 )
 
 // telemetryParts is the telemetry of an App.

@@ -1,15 +1,16 @@
 package app
 
 import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
 	"chorus/internal/settings"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"testing"
 )
 
 // What git starts by itself is guarded unless the configuration opens it, in a workspace

@@ -1,6 +1,15 @@
 package app
 
 import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/engine"
@@ -11,14 +20,6 @@ import (
 	"chorus/internal/settings"
 	"chorus/internal/store/storetest"
 	"chorus/internal/transcript"
-	"context"
-	"errors"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
-	"strings"
-	"testing"
 )
 
 // wallHome is an opened home beside a workspace; what is warned about lands in the list.

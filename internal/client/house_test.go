@@ -1,7 +1,6 @@
 package client_test
 
 import (
-	"chorus/internal/sandbox/isolate"
 	"context"
 	"log/slog"
 	"net/http"
@@ -17,6 +16,7 @@ import (
 	"chorus/internal/client"
 	"chorus/internal/command"
 	"chorus/internal/command/commandtest"
+	"chorus/internal/sandbox/isolate"
 	"chorus/internal/store/storetest"
 	"chorus/internal/transport/http/api"
 	"chorus/internal/transport/http/guard"

@@ -1,6 +1,13 @@
 package gate
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/engine"
@@ -8,12 +15,6 @@ import (
 	"chorus/internal/permit"
 	"chorus/internal/permit/always"
 	"chorus/internal/transcript"
-	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
-	"time"
 )
 
 var _ approval.Keeper = (*Gate)(nil)

@@ -2,14 +2,6 @@ package gate
 
 import (
 	"bytes"
-	"chorus/internal/config"
-	"chorus/internal/datadir"
-	"chorus/internal/lockfile"
-	"chorus/internal/notice"
-	"chorus/internal/permit"
-	"chorus/internal/permit/always"
-	"chorus/internal/settings"
-	"chorus/internal/usage"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +11,15 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"chorus/internal/config"
+	"chorus/internal/datadir"
+	"chorus/internal/lockfile"
+	"chorus/internal/notice"
+	"chorus/internal/permit"
+	"chorus/internal/permit/always"
+	"chorus/internal/settings"
+	"chorus/internal/usage"
 )
 
 // allowedFile is the file of what people have allowed for good. It is looked at before

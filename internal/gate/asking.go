@@ -1,18 +1,19 @@
 package gate
 
 import (
-	"chorus/internal/approval"
-	"chorus/internal/config"
-	"chorus/internal/engine"
-	"chorus/internal/journal"
-	"chorus/internal/sandbox/process"
-	"chorus/internal/usage"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"chorus/internal/approval"
+	"chorus/internal/config"
+	"chorus/internal/engine"
+	"chorus/internal/journal"
+	"chorus/internal/sandbox/process"
+	"chorus/internal/usage"
 )
 
 // Asking is how people are asked about what a thread does. Whoever sits at a terminal

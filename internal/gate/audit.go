@@ -1,14 +1,15 @@
 package gate
 
 import (
-	"chorus/internal/agents"
-	"chorus/internal/approval"
-	"chorus/internal/chat"
-	"chorus/internal/settings"
 	"cmp"
 	"context"
 	"fmt"
 	"strings"
+
+	"chorus/internal/agents"
+	"chorus/internal/approval"
+	"chorus/internal/chat"
+	"chorus/internal/settings"
 )
 
 // Changed is the decision of audit lines that tell of a change of settings.

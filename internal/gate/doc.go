@@ -2,6 +2,8 @@
 package gate
 
 import (
+	"log/slog"
+
 	"chorus/internal/chat"
 	"chorus/internal/datadir"
 	"chorus/internal/engine"
@@ -10,7 +12,6 @@ import (
 	"chorus/internal/overrides"
 	"chorus/internal/settings"
 	"chorus/internal/store"
-	"log/slog"
 )
 
 // Gate makes the judge of each run, and keeps what people allowed for good.

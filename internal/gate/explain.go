@@ -1,6 +1,11 @@
 package gate
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/journal"
@@ -8,10 +13,6 @@ import (
 	"chorus/internal/settings"
 	"chorus/internal/transcript"
 	"chorus/internal/usage"
-	"cmp"
-	"fmt"
-	"slices"
-	"strings"
 )
 
 // configured is what holds for an agent ("": for everybody), without opening the home.

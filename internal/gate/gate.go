@@ -1,6 +1,11 @@
 package gate
 
 import (
+	"cmp"
+	"fmt"
+	"os"
+	"strings"
+
 	"chorus/internal/agent"
 	"chorus/internal/approval"
 	"chorus/internal/chat"
@@ -11,10 +16,6 @@ import (
 	"chorus/internal/permit"
 	"chorus/internal/settings"
 	"chorus/internal/transcript"
-	"cmp"
-	"fmt"
-	"os"
-	"strings"
 )
 
 // Judge judges calls by the rights of everybody on whose words a run works, of the

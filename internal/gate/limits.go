@@ -1,6 +1,13 @@
 package gate
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/journal"
@@ -8,12 +15,6 @@ import (
 	"chorus/internal/rights"
 	"chorus/internal/settings"
 	"chorus/internal/transcript"
-	"cmp"
-	"errors"
-	"fmt"
-	"path"
-	"slices"
-	"strings"
 )
 
 // Limits are the rights that count in one thread: those of whoever speaks, of the

@@ -1,11 +1,12 @@
 package logging
 
 import (
-	"chorus/internal/chat"
 	"context"
 	"io"
 	"log/slog"
 	"sync"
+
+	"chorus/internal/chat"
 )
 
 // logFields makes records that name a thread name its agent and channel too, so that

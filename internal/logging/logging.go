@@ -2,8 +2,6 @@ package logging
 
 import (
 	"bytes"
-	"chorus/internal/config"
-	"chorus/internal/redact"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -14,6 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"chorus/internal/config"
+	"chorus/internal/redact"
 )
 
 // newLog is the log of the home as the environment wants it: what nobody at a terminal

@@ -2,10 +2,11 @@
 package logging
 
 import (
-	"chorus/internal/config"
-	"chorus/internal/datadir"
 	"log/slog"
 	"sync"
+
+	"chorus/internal/config"
+	"chorus/internal/datadir"
 )
 
 // Logs are the log files of a home, and the redactor that keeps secrets out of them and out of

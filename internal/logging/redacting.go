@@ -1,13 +1,14 @@
 package logging
 
 import (
+	"context"
+	"slices"
+	"sync"
+
 	"chorus/internal/agent"
 	"chorus/internal/chat"
 	"chorus/internal/redact"
 	"chorus/internal/tool"
-	"context"
-	"slices"
-	"sync"
 )
 
 // redactors makes a redactor for the keys of the moment and keeps it until they change.

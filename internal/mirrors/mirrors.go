@@ -1,13 +1,14 @@
 package mirrors
 
 import (
+	"context"
+	"path/filepath"
+	"time"
+
 	"chorus/internal/chat"
 	"chorus/internal/mirror"
 	"chorus/internal/settings"
 	"chorus/internal/toollog"
-	"context"
-	"path/filepath"
-	"time"
 )
 
 // BatchSize is how many events wait for the logs at most.

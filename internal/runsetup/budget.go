@@ -1,10 +1,11 @@
 package runsetup
 
 import (
+	"strings"
+
 	"chorus/internal/config"
 	"chorus/internal/ledger"
 	"chorus/internal/provider"
-	"strings"
 )
 
 // BudgetOf are the ceilings of a bot. Whoever has every question answered yes is not

@@ -2,6 +2,10 @@
 package runsetup
 
 import (
+	"context"
+	"log/slog"
+	"sync"
+
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/datadir"
@@ -19,9 +23,6 @@ import (
 	"chorus/internal/tool"
 	"chorus/internal/tool/files"
 	"chorus/internal/transcript"
-	"context"
-	"log/slog"
-	"sync"
 )
 
 // Setup makes what the engine needs for a run of a thread. It keeps the tools of threads that

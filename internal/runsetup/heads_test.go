@@ -1,9 +1,10 @@
 package runsetup
 
 import (
-	"chorus/internal/model"
 	"fmt"
 	"testing"
+
+	"chorus/internal/model"
 )
 
 // Heads that are used stay at hand, and never more than a few.

@@ -1,18 +1,19 @@
 package runsetup
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/config"
-	"chorus/internal/gate"
-	"chorus/internal/tool"
-	"chorus/internal/tool/mcp"
-	"chorus/internal/tool/toolsearch"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/gate"
+	"chorus/internal/tool"
+	"chorus/internal/tool/mcp"
+	"chorus/internal/tool/toolsearch"
 )
 
 // offer is the tools of a run: those of the mode, of the agent and of its servers that

@@ -1,16 +1,17 @@
 package runsetup
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/permit"
-	"chorus/internal/session"
-	"chorus/internal/settings"
-	"chorus/internal/usage"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
+
+	"chorus/internal/chat"
+	"chorus/internal/permit"
+	"chorus/internal/session"
+	"chorus/internal/settings"
+	"chorus/internal/usage"
 )
 
 // Profile loads a profile by name or file; "" is the default.

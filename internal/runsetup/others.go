@@ -1,6 +1,11 @@
 package runsetup
 
 import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
 	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/room"
@@ -9,10 +14,6 @@ import (
 	"chorus/internal/text"
 	"chorus/internal/transcript"
 	"chorus/internal/untrusted"
-	"context"
-	"fmt"
-	"strings"
-	"time"
 )
 
 // OtherThreads is what the note about an agent's other work is called.

@@ -1,7 +1,6 @@
 package runsetup
 
 import (
-	"chorus/internal/untrusted"
 	_ "embed"
 	"fmt"
 	"io"
@@ -12,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"chorus/internal/untrusted"
 )
 
 //go:embed prompt.md

@@ -1,11 +1,12 @@
 package runsetup
 
 import (
-	"chorus/internal/model"
 	"context"
 	"slices"
 	"sync"
 	"time"
+
+	"chorus/internal/model"
 )
 
 // maxPromptHeads is how many beginnings of prompts are kept at hand.

@@ -1,6 +1,17 @@
 package runsetup
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/config"
@@ -12,16 +23,6 @@ import (
 	"chorus/internal/suggest"
 	"chorus/internal/tool"
 	"chorus/internal/tool/selfedit"
-	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path"
-	"path/filepath"
-	"slices"
-	"strings"
-	"sync"
 )
 
 // self is an agent as its own tools change it, on the word of whoever the run is for.

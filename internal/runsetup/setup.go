@@ -1,6 +1,18 @@
 package runsetup
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
 	"chorus/internal/agent"
 	"chorus/internal/agents"
 	"chorus/internal/chat"
@@ -25,17 +37,6 @@ import (
 	"chorus/internal/tool/shell"
 	"chorus/internal/transcript"
 	"chorus/internal/untrusted"
-	"cmp"
-	"context"
-	"errors"
-	"fmt"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
-	"sync"
-	"time"
 )
 
 // ForRun is setup, and how people are asked in it.

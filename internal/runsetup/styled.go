@@ -1,6 +1,8 @@
 package runsetup
 
 import (
+	"fmt"
+
 	"chorus/internal/agent"
 	"chorus/internal/config"
 	"chorus/internal/journal"
@@ -8,7 +10,6 @@ import (
 	"chorus/internal/participants"
 	"chorus/internal/provider"
 	"chorus/internal/settings"
-	"fmt"
 )
 
 // modelsFor resolves models for one thread: as the configuration tells them.

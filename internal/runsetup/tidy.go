@@ -1,8 +1,9 @@
 package runsetup
 
 import (
-	"chorus/internal/chat"
 	"path/filepath"
+
+	"chorus/internal/chat"
 )
 
 // maxToolboxes is how many threads keep their tools at hand. An idle session beyond

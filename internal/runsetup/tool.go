@@ -1,6 +1,9 @@
 package runsetup
 
 import (
+	"context"
+	"fmt"
+
 	"chorus/internal/agent"
 	"chorus/internal/approval"
 	"chorus/internal/chat"
@@ -11,8 +14,6 @@ import (
 	"chorus/internal/overrides"
 	"chorus/internal/settings"
 	"chorus/internal/tool"
-	"context"
-	"fmt"
 )
 
 // ToolResult is what came of one tool run by hand.

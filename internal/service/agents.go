@@ -1,17 +1,6 @@
 package service
 
 import (
-	"chorus/internal/agents"
-	"chorus/internal/approval"
-	"chorus/internal/chat"
-	"chorus/internal/command"
-	"chorus/internal/config"
-	"chorus/internal/gate"
-	"chorus/internal/journal"
-	"chorus/internal/runsetup"
-	"chorus/internal/settings"
-	"chorus/internal/store"
-	"chorus/internal/tool/selfedit"
 	"cmp"
 	"context"
 	"errors"
@@ -23,6 +12,18 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"chorus/internal/agents"
+	"chorus/internal/approval"
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/config"
+	"chorus/internal/gate"
+	"chorus/internal/journal"
+	"chorus/internal/runsetup"
+	"chorus/internal/settings"
+	"chorus/internal/store"
+	"chorus/internal/tool/selfedit"
 )
 
 // ListAgents implements command.Agents. The one that answers where nobody is named

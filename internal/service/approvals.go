@@ -1,14 +1,15 @@
 package service
 
 import (
+	"cmp"
+	"context"
+	"errors"
+
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/journal"
 	"chorus/internal/store"
-	"cmp"
-	"context"
-	"errors"
 )
 
 // approvalStates are what a list of approvals can be narrowed to.

@@ -1,17 +1,18 @@
 package service
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/ledger"
-	"chorus/internal/runsetup"
-	"chorus/internal/store"
-	"chorus/internal/usage"
 	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/ledger"
+	"chorus/internal/runsetup"
+	"chorus/internal/store"
+	"chorus/internal/usage"
 )
 
 // CostBy are the words that costs are grouped by.

@@ -2,6 +2,9 @@
 package service
 
 import (
+	"context"
+	"log/slog"
+
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/datadir"
@@ -15,8 +18,6 @@ import (
 	"chorus/internal/sandbox/isolate"
 	"chorus/internal/settings"
 	"chorus/internal/store"
-	"context"
-	"log/slog"
 )
 
 // Service is what operations work on: the store, the engine and the parts of the program.

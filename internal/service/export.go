@@ -1,10 +1,11 @@
 package service
 
 import (
-	"chorus/internal/command"
 	"context"
 	"io"
 	"iter"
+
+	"chorus/internal/command"
 )
 
 // Export implements command.Sessions.

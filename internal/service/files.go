@@ -2,16 +2,6 @@ package service
 
 import (
 	"bytes"
-	"chorus/internal/chat"
-	"chorus/internal/command"
-	"chorus/internal/config"
-	"chorus/internal/datadir"
-	"chorus/internal/id"
-	"chorus/internal/images"
-	"chorus/internal/journal"
-	"chorus/internal/runsetup"
-	"chorus/internal/settings"
-	"chorus/internal/window"
 	"cmp"
 	"context"
 	"encoding/hex"
@@ -24,6 +14,17 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/config"
+	"chorus/internal/datadir"
+	"chorus/internal/id"
+	"chorus/internal/images"
+	"chorus/internal/journal"
+	"chorus/internal/runsetup"
+	"chorus/internal/settings"
+	"chorus/internal/window"
 )
 
 // What people may hand in: more than a model can read, less than hurts.

@@ -1,14 +1,6 @@
 package service
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/command"
-	"chorus/internal/engine"
-	"chorus/internal/id"
-	"chorus/internal/journal"
-	"chorus/internal/session"
-	"chorus/internal/settings"
-	"chorus/internal/transcript"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -18,6 +10,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/engine"
+	"chorus/internal/id"
+	"chorus/internal/journal"
+	"chorus/internal/session"
+	"chorus/internal/settings"
+	"chorus/internal/transcript"
 )
 
 // Fork implements command.Sessions.

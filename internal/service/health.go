@@ -1,11 +1,12 @@
 package service
 
 import (
-	"chorus/internal/command"
-	"chorus/internal/doctor"
 	"context"
 	"sync"
 	"time"
+
+	"chorus/internal/command"
+	"chorus/internal/doctor"
 )
 
 // Health implements command.House: what `chorus doctor` says, for a page.

@@ -1,13 +1,14 @@
 package service
 
 import (
+	"context"
+	"encoding/json"
+
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/id"
 	"chorus/internal/images"
 	"chorus/internal/runsetup"
-	"context"
-	"encoding/json"
 )
 
 // maxHistory is more messages than a model reads.

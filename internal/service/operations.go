@@ -1,14 +1,15 @@
 package service
 
 import (
+	"context"
+	"strings"
+
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/config"
 	"chorus/internal/operation"
 	"chorus/internal/store"
-	"context"
-	"strings"
 )
 
 // Operations carries out every operation on this home, for a server: from then on the engine runs every

@@ -1,11 +1,6 @@
 package service
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/command"
-	"chorus/internal/ledger"
-	"chorus/internal/runsetup"
-	"chorus/internal/store"
 	"cmp"
 	"context"
 	"fmt"
@@ -13,6 +8,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/ledger"
+	"chorus/internal/runsetup"
+	"chorus/internal/store"
 )
 
 // costWords are the words of the API for what costs are grouped by.

@@ -2,6 +2,14 @@ package service
 
 import (
 	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/feed"
@@ -10,13 +18,6 @@ import (
 	"chorus/internal/model"
 	"chorus/internal/redact"
 	"chorus/internal/transcript"
-	"cmp"
-	"context"
-	"encoding/json"
-	"fmt"
-	"strconv"
-	"strings"
-	"unicode/utf8"
 )
 
 // What is shown of requests: a page of whole prompts would be many megabytes, so what a

@@ -1,15 +1,16 @@
 package service
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/command"
-	"chorus/internal/journal"
-	"chorus/internal/window"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/journal"
+	"chorus/internal/window"
 )
 
 // platform names what came through a door, in arrivals and events.

@@ -1,6 +1,12 @@
 package service
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
 	"chorus/internal/agents"
 	"chorus/internal/approval"
 	"chorus/internal/chat"
@@ -11,11 +17,6 @@ import (
 	"chorus/internal/runsetup"
 	"chorus/internal/settings"
 	"chorus/internal/usage"
-	"context"
-	"errors"
-	"fmt"
-	"sync"
-	"time"
 )
 
 // Handler is the home as people order of it: what every door opens onto. It looks itself

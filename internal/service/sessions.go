@@ -1,13 +1,6 @@
 package service
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/command"
-	"chorus/internal/feed"
-	"chorus/internal/id"
-	"chorus/internal/journal"
-	"chorus/internal/runsetup"
-	"chorus/internal/store"
 	"cmp"
 	"context"
 	"encoding/base64"
@@ -19,6 +12,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/feed"
+	"chorus/internal/id"
+	"chorus/internal/journal"
+	"chorus/internal/runsetup"
+	"chorus/internal/store"
 )
 
 // standing is what was asked for when a session was made. It lies in the settings

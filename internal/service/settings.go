@@ -1,14 +1,6 @@
 package service
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/command"
-	"chorus/internal/config"
-	"chorus/internal/datadir"
-	"chorus/internal/gate"
-	"chorus/internal/ledger"
-	"chorus/internal/settings"
-	"chorus/internal/store"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +11,15 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/config"
+	"chorus/internal/datadir"
+	"chorus/internal/gate"
+	"chorus/internal/ledger"
+	"chorus/internal/settings"
+	"chorus/internal/store"
 )
 
 // Models implements command.House.

@@ -2,12 +2,6 @@ package service
 
 import (
 	"bufio"
-	"chorus/internal/chat"
-	"chorus/internal/command"
-	"chorus/internal/journal"
-	"chorus/internal/model"
-	"chorus/internal/transcript"
-	"chorus/internal/usage"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -16,6 +10,13 @@ import (
 	"io"
 	"iter"
 	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/journal"
+	"chorus/internal/model"
+	"chorus/internal/transcript"
+	"chorus/internal/usage"
 )
 
 // FindThread finds a thread by its whole id, or by the end of it that people see:

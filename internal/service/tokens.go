@@ -1,14 +1,6 @@
 package service
 
 import (
-	"chorus/internal/approval"
-	"chorus/internal/chat"
-	"chorus/internal/command"
-	"chorus/internal/datadir"
-	"chorus/internal/gate"
-	"chorus/internal/id"
-	"chorus/internal/journal"
-	"chorus/internal/store"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -23,6 +15,15 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"chorus/internal/approval"
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/datadir"
+	"chorus/internal/gate"
+	"chorus/internal/id"
+	"chorus/internal/journal"
+	"chorus/internal/store"
 )
 
 // Still says why a caller would not be let in any more: the token is not good now.

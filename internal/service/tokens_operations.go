@@ -1,8 +1,9 @@
 package service
 
 import (
-	"chorus/internal/command"
 	"context"
+
+	"chorus/internal/command"
 )
 
 // ListTokens implements command.Keys.

@@ -2,12 +2,6 @@ package service
 
 import (
 	"bytes"
-	"chorus/internal/chat"
-	"chorus/internal/command"
-	"chorus/internal/feed"
-	"chorus/internal/journal"
-	"chorus/internal/redact"
-	"chorus/internal/store"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -15,6 +9,13 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/feed"
+	"chorus/internal/journal"
+	"chorus/internal/redact"
+	"chorus/internal/store"
 )
 
 // reader makes what people's programs see of one thread's events. It is for one

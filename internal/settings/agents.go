@@ -1,14 +1,15 @@
 package settings
 
 import (
-	"chorus/internal/agents"
-	"chorus/internal/config"
-	"chorus/internal/journal"
-	"chorus/internal/store"
 	"context"
 	"encoding/json"
 	"errors"
 	"sync"
+
+	"chorus/internal/agents"
+	"chorus/internal/config"
+	"chorus/internal/journal"
+	"chorus/internal/store"
 )
 
 // agentStore is the one that all share: it lets one change happen at a time.

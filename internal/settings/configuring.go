@@ -1,9 +1,6 @@
 package settings
 
 import (
-	"chorus/internal/agents"
-	"chorus/internal/config"
-	"chorus/internal/datadir"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -13,6 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"chorus/internal/agents"
+	"chorus/internal/config"
+	"chorus/internal/datadir"
 )
 
 // ConfigOptions says where the layered configuration of a home is, without opening the

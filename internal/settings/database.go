@@ -1,12 +1,13 @@
 package settings
 
 import (
-	"chorus/internal/config"
-	"chorus/internal/datadir"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"chorus/internal/config"
+	"chorus/internal/datadir"
 )
 
 // DatabasePath is the file of a home's database, for those who do not open it.

@@ -1,11 +1,6 @@
 package settings
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/config"
-	"chorus/internal/datadir"
-	"chorus/internal/journal"
-	"chorus/internal/room"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +11,12 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/datadir"
+	"chorus/internal/journal"
+	"chorus/internal/room"
 )
 
 // guildFile is where `/settings` keeps what it was told for a guild.

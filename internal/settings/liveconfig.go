@@ -1,6 +1,11 @@
 package settings
 
 import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/datadir"
@@ -8,10 +13,6 @@ import (
 	"chorus/internal/notice"
 	"chorus/internal/participants"
 	"chorus/internal/permit"
-	"context"
-	"fmt"
-	"sync"
-	"time"
 )
 
 // conduct is the layered configuration of a home: read at the start, and again by

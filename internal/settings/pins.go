@@ -1,6 +1,13 @@
 package settings
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/participants"
@@ -8,12 +15,6 @@ import (
 	"chorus/internal/room/pins"
 	"chorus/internal/room/route"
 	"chorus/internal/store"
-	"cmp"
-	"context"
-	"encoding/json"
-	"fmt"
-	"strings"
-	"sync"
 )
 
 // keptPins is the kind of the memos that hold a copy of what is pinned in channels.

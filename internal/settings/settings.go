@@ -2,12 +2,13 @@
 package settings
 
 import (
+	"sync"
+
 	"chorus/internal/datadir"
 	"chorus/internal/logging"
 	"chorus/internal/permit"
 	"chorus/internal/provider"
 	"chorus/internal/store"
-	"sync"
 )
 
 // Settings answers what holds for an agent, a guild or a channel. Safe for concurrent use.

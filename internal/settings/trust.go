@@ -1,8 +1,6 @@
 package settings
 
 import (
-	"chorus/internal/datadir"
-	"chorus/internal/tool/mcp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,6 +9,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"chorus/internal/datadir"
+	"chorus/internal/tool/mcp"
 )
 
 // Repository is what a repository wants to have running beside the agent.

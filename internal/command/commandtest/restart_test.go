@@ -1,8 +1,6 @@
 package commandtest_test
 
 import (
-	"chorus/internal/runsetup"
-	"chorus/internal/transport/repl/local"
 	"context"
 	"fmt"
 	"net"
@@ -18,7 +16,9 @@ import (
 	"chorus/internal/app"
 	"chorus/internal/command"
 	"chorus/internal/feed"
+	"chorus/internal/runsetup"
 	"chorus/internal/store/storetest"
+	"chorus/internal/transport/repl/local"
 )
 
 var (

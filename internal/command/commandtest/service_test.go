@@ -1,7 +1,6 @@
 package commandtest_test
 
 import (
-	"chorus/internal/sandbox/isolate"
 	"os"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/command/commandtest"
+	"chorus/internal/sandbox/isolate"
 	"chorus/internal/store/storetest"
 )
 

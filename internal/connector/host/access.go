@@ -1,6 +1,11 @@
 package host
 
 import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/connector"
@@ -10,10 +15,6 @@ import (
 	"chorus/internal/room"
 	"chorus/internal/runsetup"
 	"chorus/internal/transcript"
-	"context"
-	"fmt"
-	"slices"
-	"strings"
 )
 
 // Access implements connector.Admin: sender, channel and agent, each with where it is set.

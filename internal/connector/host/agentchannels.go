@@ -1,10 +1,11 @@
 package host
 
 import (
-	"chorus/internal/chat"
 	"os"
 	"sync"
 	"time"
+
+	"chorus/internal/chat"
 )
 
 // dwellings are the agents by the channel that is their own: a channel may be renamed. They

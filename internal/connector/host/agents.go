@@ -1,6 +1,15 @@
 package host
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
 	"chorus/internal/agents"
 	"chorus/internal/chat"
 	"chorus/internal/command"
@@ -12,14 +21,6 @@ import (
 	"chorus/internal/runsetup"
 	"chorus/internal/service"
 	"chorus/internal/store"
-	"cmp"
-	"context"
-	"encoding/json"
-	"errors"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 )
 
 var _ connector.Admin = (*Backend)(nil)

@@ -1,11 +1,12 @@
 package host
 
 import (
+	"context"
+
 	"chorus/internal/approval"
 	"chorus/internal/connector"
 	"chorus/internal/room"
 	"chorus/internal/store"
-	"context"
 )
 
 // OpenCards implements connector.Approver: where a bot has asked what nobody has answered yet.

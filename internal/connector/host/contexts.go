@@ -1,14 +1,6 @@
 package host
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/command"
-	"chorus/internal/connector"
-	"chorus/internal/datadir"
-	"chorus/internal/engine"
-	"chorus/internal/journal"
-	"chorus/internal/runsetup"
-	"chorus/internal/store"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -19,6 +11,15 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/command"
+	"chorus/internal/connector"
+	"chorus/internal/datadir"
+	"chorus/internal/engine"
+	"chorus/internal/journal"
+	"chorus/internal/runsetup"
+	"chorus/internal/store"
 )
 
 // NoSummary stands where a model would not or could not write one.

@@ -1,6 +1,12 @@
 package host
 
 import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"sync"
+
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/config"
@@ -9,11 +15,6 @@ import (
 	"chorus/internal/room"
 	"chorus/internal/runsetup"
 	"chorus/internal/store"
-	"context"
-	"errors"
-	"regexp"
-	"slices"
-	"sync"
 )
 
 // ClearContext implements connector.Conversations.

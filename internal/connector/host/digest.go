@@ -1,17 +1,18 @@
 package host
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
 	"chorus/internal/chat"
 	"chorus/internal/ledger"
 	"chorus/internal/model"
 	"chorus/internal/runsetup"
 	"chorus/internal/settings"
 	"chorus/internal/transcript"
-	"context"
-	"errors"
-	"fmt"
-	"strings"
-	"time"
 )
 
 // digestTime is how long a summary may take.

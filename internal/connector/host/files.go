@@ -2,16 +2,6 @@ package host
 
 import (
 	"bytes"
-	"chorus/internal/chat"
-	"chorus/internal/config"
-	"chorus/internal/connector"
-	"chorus/internal/images"
-	"chorus/internal/journal"
-	"chorus/internal/room/attach"
-	"chorus/internal/runsetup"
-	"chorus/internal/service"
-	"chorus/internal/transcript"
-	"chorus/internal/window"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -22,6 +12,17 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/connector"
+	"chorus/internal/images"
+	"chorus/internal/journal"
+	"chorus/internal/room/attach"
+	"chorus/internal/runsetup"
+	"chorus/internal/service"
+	"chorus/internal/transcript"
+	"chorus/internal/window"
 )
 
 // Keep implements connector.Files.

@@ -1,6 +1,14 @@
 package host
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/engine"
@@ -10,13 +18,6 @@ import (
 	"chorus/internal/room/split"
 	"chorus/internal/settings"
 	"chorus/internal/store"
-	"cmp"
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"strings"
-	"time"
 )
 
 // QuietScope is where it is kept how far the places that fell quiet have been seen to.

@@ -1,11 +1,12 @@
 package host
 
 import (
+	"context"
+	"slices"
+
 	"chorus/internal/room"
 	"chorus/internal/room/pins"
 	"chorus/internal/settings"
-	"context"
-	"slices"
 )
 
 // KeepPins implements connector.Pins. What is wrong is told by the first bot that is connected.

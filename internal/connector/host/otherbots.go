@@ -1,12 +1,13 @@
 package host
 
 import (
-	"chorus/internal/config"
-	"chorus/internal/room"
 	"encoding/base64"
 	"slices"
 	"strconv"
 	"strings"
+
+	"chorus/internal/config"
+	"chorus/internal/room"
 )
 
 // discordKin are the bots of this home that BOT_NAME leaves to other processes: what is for

@@ -1,18 +1,19 @@
 package host
 
 import (
-	"chorus/internal/agents"
-	"chorus/internal/command"
-	"chorus/internal/config"
-	"chorus/internal/connector"
-	"chorus/internal/gate"
-	"chorus/internal/service"
 	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"chorus/internal/agents"
+	"chorus/internal/command"
+	"chorus/internal/config"
+	"chorus/internal/connector"
+	"chorus/internal/gate"
+	"chorus/internal/service"
 )
 
 // ownKeys are settings of an agent that are no keys of the configuration.

@@ -1,12 +1,13 @@
 package host
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/journal"
-	"chorus/internal/store"
 	"context"
 	"slices"
 	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+	"chorus/internal/store"
 )
 
 // maxChanges is how many changes of a conversation's messages are looked through.

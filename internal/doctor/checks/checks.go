@@ -1,15 +1,6 @@
 package checks
 
 import (
-	"chorus/internal/config"
-	"chorus/internal/datadir"
-	"chorus/internal/doctor"
-	"chorus/internal/logging"
-	"chorus/internal/notice"
-	"chorus/internal/provider"
-	"chorus/internal/sandbox/isolate"
-	"chorus/internal/settings"
-	"chorus/internal/store"
 	"cmp"
 	"context"
 	"errors"
@@ -22,6 +13,16 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"chorus/internal/config"
+	"chorus/internal/datadir"
+	"chorus/internal/doctor"
+	"chorus/internal/logging"
+	"chorus/internal/notice"
+	"chorus/internal/provider"
+	"chorus/internal/sandbox/isolate"
+	"chorus/internal/settings"
+	"chorus/internal/store"
 )
 
 // Options say which home is looked at.

@@ -1,6 +1,12 @@
 package checks
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
 	"chorus/internal/approval"
 	"chorus/internal/doctor"
 	"chorus/internal/provider"
@@ -8,11 +14,6 @@ import (
 	"chorus/internal/service"
 	"chorus/internal/settings"
 	"chorus/internal/store"
-	"context"
-	"errors"
-	"fmt"
-	"strings"
-	"time"
 )
 
 func (p *checker) database(context.Context) []doctor.Finding {

@@ -2,13 +2,14 @@
 package checks
 
 import (
+	"log/slog"
+
 	"chorus/internal/datadir"
 	"chorus/internal/provider"
 	"chorus/internal/sandbox/isolate"
 	"chorus/internal/service"
 	"chorus/internal/settings"
 	"chorus/internal/store"
-	"log/slog"
 )
 
 // Checks is a home as the checks see it: opened, or as far as it can be read.

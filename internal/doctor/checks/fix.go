@@ -1,15 +1,16 @@
 package checks
 
 import (
-	"chorus/internal/doctor"
-	"chorus/internal/journal"
-	"chorus/internal/store"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"time"
+
+	"chorus/internal/doctor"
+	"chorus/internal/journal"
+	"chorus/internal/store"
 )
 
 // Mend does what can be done without asking: it takes from others the right to look

@@ -1,8 +1,6 @@
 package checks
 
 import (
-	"chorus/internal/datadir"
-	"chorus/internal/doctor"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"chorus/internal/datadir"
+	"chorus/internal/doctor"
 )
 
 // Below littleSpace a long conversation may not fit any more; below noSpace the next

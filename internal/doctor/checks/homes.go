@@ -1,11 +1,12 @@
 package checks
 
 import (
-	"chorus/internal/doctor"
 	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"chorus/internal/doctor"
 )
 
 // keptMuch is how much the homes of commands may hold before somebody is told: caches

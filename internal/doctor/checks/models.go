@@ -1,16 +1,17 @@
 package checks
 
 import (
-	"chorus/internal/doctor"
-	"chorus/internal/model/catalog"
-	"chorus/internal/modelrouter"
-	"chorus/internal/provider"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"chorus/internal/doctor"
+	"chorus/internal/model/catalog"
+	"chorus/internal/modelrouter"
+	"chorus/internal/provider"
 )
 
 // oldList is when a list of models says little about the keys of today.

@@ -1,11 +1,6 @@
 package checks
 
 import (
-	"chorus/internal/config"
-	"chorus/internal/doctor"
-	"chorus/internal/sandbox/isolate"
-	"chorus/internal/settings"
-	"chorus/internal/tool/mcp"
 	"cmp"
 	"context"
 	"errors"
@@ -17,6 +12,12 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"chorus/internal/config"
+	"chorus/internal/doctor"
+	"chorus/internal/sandbox/isolate"
+	"chorus/internal/settings"
+	"chorus/internal/tool/mcp"
 )
 
 func (p *checker) configuration(context.Context) []doctor.Finding {

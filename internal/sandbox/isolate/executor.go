@@ -1,11 +1,6 @@
 package isolate
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/datadir"
-	"chorus/internal/sandbox"
-	"chorus/internal/sandbox/hosttools"
-	"chorus/internal/settings"
 	"cmp"
 	"context"
 	"fmt"
@@ -14,6 +9,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"chorus/internal/chat"
+	"chorus/internal/datadir"
+	"chorus/internal/sandbox"
+	"chorus/internal/sandbox/hosttools"
+	"chorus/internal/settings"
 )
 
 // walledExecutor runs a thread's commands behind walls: each sees the workspace, what a

@@ -2,11 +2,12 @@
 package isolate
 
 import (
+	"log/slog"
+
 	"chorus/internal/datadir"
 	"chorus/internal/logging"
 	"chorus/internal/notice"
 	"chorus/internal/sandbox"
-	"log/slog"
 )
 
 // Isolation makes executors for the commands of threads.

@@ -1,6 +1,15 @@
 package isolate
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/egress"
@@ -13,14 +22,6 @@ import (
 	"chorus/internal/settings"
 	"chorus/internal/tool/files"
 	"chorus/internal/usage"
-	"cmp"
-	"context"
-	"errors"
-	"fmt"
-	"os"
-	"strings"
-	"sync"
-	"time"
 )
 
 // Sandboxes are the names people may choose.

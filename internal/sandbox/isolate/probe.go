@@ -1,9 +1,6 @@
 package isolate
 
 import (
-	"chorus/internal/datadir"
-	"chorus/internal/sandbox/bwrap"
-	"chorus/internal/sandbox/hosttools"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,6 +10,10 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"chorus/internal/datadir"
+	"chorus/internal/sandbox/bwrap"
+	"chorus/internal/sandbox/hosttools"
 )
 
 // walls are what this process knows about bubblewrap on this machine. It is tried by

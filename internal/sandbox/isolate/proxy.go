@@ -1,11 +1,6 @@
 package isolate
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/config"
-	"chorus/internal/egress"
-	"chorus/internal/sandbox"
-	"chorus/internal/sandbox/bwrap"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +8,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/egress"
+	"chorus/internal/sandbox"
+	"chorus/internal/sandbox/bwrap"
 )
 
 // door is the way from a thread's commands to the network: a proxy that is started by

@@ -1,8 +1,6 @@
 package isolate
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/settings"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"chorus/internal/chat"
+	"chorus/internal/settings"
 )
 
 // OwnDir is a folder of this process alone, gone when it closes it. A process that is

@@ -3,7 +3,6 @@ package compat_test
 import (
 	"bufio"
 	"bytes"
-	"chorus/internal/sandbox/isolate"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -25,6 +24,7 @@ import (
 	"chorus/internal/command"
 	"chorus/internal/feed"
 	"chorus/internal/polltest"
+	"chorus/internal/sandbox/isolate"
 	"chorus/internal/store/storetest"
 	"chorus/internal/transport/http/compat"
 	"chorus/internal/transport/http/guard"

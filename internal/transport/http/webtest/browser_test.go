@@ -1,7 +1,6 @@
 package webtest
 
 import (
-	"chorus/internal/sandbox/isolate"
 	"context"
 	"fmt"
 	"os"
@@ -18,6 +17,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"go.uber.org/goleak"
+
+	"chorus/internal/sandbox/isolate"
 )
 
 // patience bounds every wait for the browser; a loaded machine may need much of it.

@@ -1,6 +1,11 @@
 package local
 
 import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
 	"chorus/internal/agent"
 	"chorus/internal/chat"
 	"chorus/internal/gate"
@@ -11,10 +16,6 @@ import (
 	"chorus/internal/store"
 	"chorus/internal/tool"
 	"chorus/internal/tool/git"
-	"cmp"
-	"context"
-	"fmt"
-	"strings"
 )
 
 // Command implements repl.Session: what can be ordered beside talking.

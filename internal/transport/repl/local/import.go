@@ -1,17 +1,18 @@
 package local
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
 	"chorus/internal/chat"
 	"chorus/internal/id"
 	"chorus/internal/journal"
 	"chorus/internal/runsetup"
 	"chorus/internal/session"
 	"chorus/internal/settings"
-	"cmp"
-	"context"
-	"errors"
-	"fmt"
-	"os"
 )
 
 // Import is what an import came to.

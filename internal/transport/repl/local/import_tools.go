@@ -1,17 +1,18 @@
 package local
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/id"
 	"chorus/internal/journal"
 	"chorus/internal/runsetup"
 	"chorus/internal/toollog"
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"path/filepath"
 )
 
 // ToolFiles are those of a Chapter3 installation, a channel of a bot each. What could not

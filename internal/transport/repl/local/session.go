@@ -1,6 +1,18 @@
 package local
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/engine"
@@ -14,17 +26,6 @@ import (
 	"chorus/internal/transport/repl"
 	"chorus/internal/usage"
 	"chorus/internal/window"
-	"cmp"
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"iter"
-	"math"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 )
 
 // Session is one conversation at the terminal.

@@ -1,12 +1,6 @@
 package local
 
 import (
-	"chorus/internal/chat"
-	"chorus/internal/lockfile"
-	"chorus/internal/mirror"
-	"chorus/internal/mirrors"
-	"chorus/internal/runsetup"
-	"chorus/internal/session"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,6 +10,13 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/lockfile"
+	"chorus/internal/mirror"
+	"chorus/internal/mirrors"
+	"chorus/internal/runsetup"
+	"chorus/internal/session"
 )
 
 // sessionMirror writes what people open with an editor: the session file as it goes,
