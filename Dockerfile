@@ -7,7 +7,7 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG VERSION=dev
-# grpcnotrace: see TAGS in the Makefile.
+# grpcnotrace: see GOFLAGS in the Makefile.
 RUN CGO_ENABLED=0 go build -tags grpcnotrace -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/chorus ./cmd/chorus
 
 FROM debian:bookworm-slim

@@ -6,19 +6,19 @@ import (
 	"chorus/internal/chat"
 )
 
-// changes has a value when something that the pages about everything show has moved, or another
-// process wrote anything, until ctx ends. Rings that come before the last was heard are one.
+// changes has a value when something that the overview pages show has changed, or another process
+// wrote anything, until ctx ends. Changes that come before the last one was received are one.
 func (a *App) changes(ctx context.Context) <-chan struct{} {
-	ear := a.Bus.HearAround(chat.KindReceived, chat.KindRefused, chat.KindRunStarted, chat.KindRunEnded, chat.KindApprovalAsked, chat.KindApprovalAnswered, chat.KindForked)
+	subscription := a.Bus.HearAround(chat.KindReceived, chat.KindRefused, chat.KindRunStarted, chat.KindRunEnded, chat.KindApprovalAsked, chat.KindApprovalAnswered, chat.KindForked)
 	out := make(chan struct{}, 1)
 	go func() {
-		defer ear.Close()
+		defer subscription.Close()
 		for {
 			select {
 			case <-ctx.Done():
 				return
-			case <-ear.Bell():
-				ear.Take() // what it was does not matter
+			case <-subscription.Wake():
+				subscription.Take() // what it was does not matter
 				select {
 				case out <- struct{}{}:
 				default:

@@ -8,9 +8,9 @@ import (
 
 const thread = chat.ThreadID("cli:here:one")
 
-func rang(l *Listener) bool {
+func woken(l *Listener) bool {
 	select {
-	case <-l.Bell():
+	case <-l.Wake():
 		return true
 	default:
 		return false
@@ -20,54 +20,54 @@ func rang(l *Listener) bool {
 func TestRing(t *testing.T) {
 	t.Parallel()
 	var b Bus
-	b.Ring(thread, Note{}) // nobody listens: nothing happens
+	b.Ring(thread, Note{}) // without a listener nothing happens
 	l, other := b.Listen(thread), b.Listen("cli:here:two")
 	defer other.Close()
 	b.Ring(thread, Note{Events: []chat.Event{{Seq: 1}}})
 	b.Ring(thread, Note{Live: chat.Progress{Text: "x"}})
-	if !rang(l) || rang(l) {
-		t.Fatal("two notes are one ring")
+	if !woken(l) || woken(l) {
+		t.Fatal("two notes wake once")
 	}
 	notes, gap := l.Take()
 	if len(notes) != 2 || gap || notes[0].Events[0].Seq != 1 {
 		t.Fatalf("%+v %v", notes, gap)
 	}
-	if rang(other) {
-		t.Fatal("another thread heard it")
+	if woken(other) {
+		t.Fatal("the listener of another thread was woken")
 	}
 	l.Close()
 	l.Close()
 	b.Ring(thread, Note{})
-	if rang(l) {
-		t.Fatal("a closed listener heard something")
+	if woken(l) {
+		t.Fatal("a closed listener got a note")
 	}
 }
 
-// A listener that does not listen costs a bounded amount of memory, never blocks
+// A listener that takes nothing costs a bounded amount of memory, never blocks
 // the writer, and is told that it missed something.
 func TestSlowListenersGetAGap(t *testing.T) {
 	t.Parallel()
 	var b Bus
 	l := b.Listen(thread)
 	defer l.Close()
-	for i := range 10 * room {
+	for i := range 10 * maxNotes {
 		b.Ring(thread, Note{Events: []chat.Event{{Seq: int64(i)}}})
 	}
 	notes, gap := l.Take()
-	if !gap || len(notes) > room {
+	if !gap || len(notes) > maxNotes {
 		t.Fatalf("%d notes, gap %v", len(notes), gap)
 	}
 	if _, gap := l.Take(); gap {
-		t.Fatal("a gap is told once")
+		t.Fatal("a gap is reported once")
 	}
 	b.RingAll()
-	if _, gap := l.Take(); !gap || !rang(l) {
-		t.Fatal("RingAll sends everybody to the journal")
+	if _, gap := l.Take(); !gap || !woken(l) {
+		t.Fatal("RingAll sends every listener to the journal")
 	}
 }
 
-// Whoever hears everything hears the events of every thread, only the kinds it wants,
-// and no live pieces.
+// A listener to every thread gets the events of all, only the kinds it wants, and no live
+// pieces.
 func TestHear(t *testing.T) {
 	t.Parallel()
 	var b Bus
@@ -80,28 +80,28 @@ func TestHear(t *testing.T) {
 		t.Errorf("%+v %v", notes, gap)
 	}
 	notes, gap := ends.Take()
-	if len(notes) != 1 || gap || notes[0].Events[0].Seq != 2 || !rang(ends) {
+	if len(notes) != 1 || gap || notes[0].Events[0].Seq != 2 || !woken(ends) {
 		t.Errorf("%+v %v", notes, gap)
 	}
-	for range 2 * room {
+	for range 2 * maxNotes {
 		b.Ring(thread, Note{Events: []chat.Event{{Body: chat.Took{}}}})
 	}
-	if notes, gap := all.Take(); len(notes) > room || !gap {
+	if notes, gap := all.Take(); len(notes) > maxNotes || !gap {
 		t.Errorf("%d notes, gap %v", len(notes), gap)
 	}
 	ends.Close()
 	ends.Close()
 	b.Ring(thread, Note{Events: []chat.Event{{Body: chat.RunEnded{}}}})
 	if notes, _ := ends.Take(); len(notes) > 0 {
-		t.Error("a closed listener heard something")
+		t.Error("a closed listener got a note")
 	}
 	if notes, _ := all.Take(); len(notes) != 1 {
-		t.Error("closing one closed the other")
+		t.Error("closing one listener closed the other")
 	}
 }
 
-// What others wrote is told to the listeners of that thread and to whoever wants to know
-// of everything around; whoever hears what this process writes has missed nothing.
+// What other processes wrote wakes the listeners of that thread and those that asked for it; a listener to
+// what this process writes has missed nothing.
 func TestStir(t *testing.T) {
 	t.Parallel()
 	var b Bus
@@ -111,17 +111,17 @@ func TestStir(t *testing.T) {
 		l    *Listener
 		want bool
 	}{"its listener": {l, true}, "another thread's": {other, false}, "this process's": {own, false}, "around": {around, true}} {
-		if notes, gap := c.l.Take(); len(notes) > 0 || gap != c.want || rang(c.l) != c.want {
+		if notes, gap := c.l.Take(); len(notes) > 0 || gap != c.want || woken(c.l) != c.want {
 			t.Errorf("%s: %v %v", name, notes, gap)
 		}
 	}
 	b.Ring(thread, Note{Events: []chat.Event{{Body: chat.Took{}}}})
-	if rang(around) || !rang(own) {
-		t.Error("of this process only the kinds it asked for")
+	if woken(around) || !woken(own) {
+		t.Error("not only the kinds that were asked for")
 	}
 	b.RingAll()
-	if _, gap := around.Take(); !gap || !rang(around) || rang(own) {
-		t.Error("RingAll is about others")
+	if _, gap := around.Take(); !gap || !woken(around) || woken(own) {
+		t.Error("RingAll is about other processes")
 	}
 	for _, l := range []*Listener{l, other, own, around} {
 		l.Close()

@@ -23,8 +23,8 @@ type Item struct {
 func (e *Engine) Watch(ctx context.Context, thread chat.ThreadID, after int64) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		w := &watch{engine: e, thread: thread, seq: after, yield: yield}
-		ear, late := e.listen(thread)
-		defer ear.Close()
+		subscription, late := e.listen(thread)
+		defer subscription.Close()
 		if !w.read(ctx) {
 			return
 		}
@@ -37,9 +37,9 @@ func (e *Engine) Watch(ctx context.Context, thread chat.ThreadID, after int64) i
 			select {
 			case <-ctx.Done():
 				return
-			case <-ear.Bell():
+			case <-subscription.Wake():
 			}
-			if !w.take(ctx, ear) {
+			if !w.take(ctx, subscription) {
 				return
 			}
 		}
@@ -51,8 +51,8 @@ func (e *Engine) Watch(ctx context.Context, thread chat.ThreadID, after int64) i
 func (e *Engine) Gather(ctx context.Context, thread chat.ThreadID, after int64, look <-chan time.Time) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		w := &watch{engine: e, thread: thread, seq: after, yield: yield}
-		ear := e.Bus.Gather(thread)
-		defer ear.Close()
+		subscription := e.Bus.Gather(thread)
+		defer subscription.Close()
 		if !w.read(ctx) {
 			return
 		}
@@ -62,7 +62,7 @@ func (e *Engine) Gather(ctx context.Context, thread chat.ThreadID, after int64, 
 				return
 			case <-look:
 			}
-			if !w.take(ctx, ear) {
+			if !w.take(ctx, subscription) {
 				return
 			}
 		}
@@ -116,8 +116,8 @@ func (w *watch) read(ctx context.Context) bool {
 	}
 }
 
-func (w *watch) take(ctx context.Context, ear *bus.Listener) bool {
-	notes, gap := ear.Take()
+func (w *watch) take(ctx context.Context, subscription *bus.Listener) bool {
+	notes, gap := subscription.Take()
 	if gap && !w.read(ctx) {
 		return false
 	}

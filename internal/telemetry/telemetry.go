@@ -120,7 +120,7 @@ func receive(events *bus.Listener, stop <-chan struct{}, take func([]chat.Event)
 		case <-stop:
 			drain()
 			return
-		case <-events.Bell():
+		case <-events.Wake():
 			drain()
 		}
 	}
