@@ -30,12 +30,12 @@ func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, erro
 	counts := a.Telemetry() // before there is an engine, whose commits are timed
 	var err error
 	tokens := a.Service.Tokens()
-	d.api, err = api.New(api.Options{Executor: a.Service.Operations(), Memory: a.DB, Log: a.Log, Version: a.Version, Still: tokens.Still,
+	d.api, err = api.New(api.Options{Executor: a.Service.Operations(), Memory: a.DB, Log: a.Log, Version: a.Version, Recheck: tokens.Recheck,
 		Ready: func(ctx context.Context) error { return d.fit(ctx, a) }})
 	if err != nil {
 		return nil, err
 	}
-	show, err := pages.New(pages.Options{Service: a.Service.Commands(), Log: a.Log, Version: a.Version, Still: tokens.Still, Stopping: d.stopping, Stirs: a.changes})
+	show, err := pages.New(pages.Options{Service: a.Service.Commands(), Log: a.Log, Version: a.Version, Recheck: tokens.Recheck, Stopping: d.stopping, Changes: a.changes})
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +47,8 @@ func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, erro
 	if err != nil {
 		return nil, err
 	}
-	at, err := guard.New(guard.Options{Keeper: tokens, Key: key, Hosts: append(o.Hosts, o.named()...), BehindProxy: o.BehindProxy, TLS: o.TLSCert != "" || o.BehindProxy,
-		Open: func(r *http.Request) bool { return api.Open(r) || pages.Open(r.URL.Path) }, Log: a.Log})
+	at, err := guard.New(guard.Options{Tokens: tokens, Key: key, Hosts: append(o.Hosts, o.named()...), BehindProxy: o.BehindProxy, TLS: o.TLSCert != "" || o.BehindProxy,
+		Public: func(r *http.Request) bool { return api.Open(r) || pages.Public(r.URL.Path) }, Log: a.Log})
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, erro
 	mux.Handle("/metrics", readers(counts.Handler()))
 	mux.Handle("/v1/", compat.New(compat.Options{Service: a.Service.Commands(), Log: a.Log}))
 	mux.Handle("/", show)
-	d.handler = counts.HTTP(compat.Guarded(at.Wrap(counts.HTTP(mux)))) // the guard copies requests, and only the inner one sees the pattern
+	d.handler = counts.HTTP(compat.TranslateProblems(at.Wrap(counts.HTTP(mux)))) // the guard copies requests, and only the inner one sees the pattern
 	d.link = func(url string) string { return guard.Link(key, url, owner.ID, time.Now()) }
 	return d, nil
 }

@@ -53,7 +53,7 @@ func openHouse(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, err := guard.New(guard.Options{Keeper: a.Service.Tokens(), Key: key, Open: api.Open})
+	at, err := guard.New(guard.Options{Tokens: a.Service.Tokens(), Key: key, Public: api.Open})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,8 +26,8 @@ import (
 	"chorus/internal/store"
 )
 
-// Still says why a caller would not be let in any more: the token is not good now.
-func (t *Tokens) Still(ctx context.Context, by command.Caller) error {
+// Recheck returns an error when the token of a caller is no longer valid.
+func (t *Tokens) Recheck(ctx context.Context, by command.Caller) error {
 	if by.Principal.Kind != chat.TokenHolder {
 		return nil
 	}

@@ -32,10 +32,10 @@ type Options struct {
 	Version string // of the program, for people
 	// Ready says why no message can be taken now; nil, or nil error: it can.
 	Ready func(context.Context) error
-	// Still says why a caller who was let in would not be now: streams outlive tokens.
+	// Recheck returns an error when a caller is no longer allowed in: streams outlive tokens.
 	// nil: nobody is asked again.
-	Still func(context.Context, operation.Caller) error
-	Live  live.Options
+	Recheck func(context.Context, operation.Caller) error
+	Live    live.Options
 }
 
 // API serves /api/, /openapi.json, /docs, /docs.css, /healthz and /readyz. It may be used from any goroutine.
@@ -62,8 +62,8 @@ func New(o Options) (*API, error) {
 	if o.Live.Log == nil {
 		o.Live.Log = o.Log
 	}
-	if o.Still != nil {
-		o.Live.Still = func(ctx context.Context) error { return o.Still(ctx, by(ctx)) }
+	if o.Recheck != nil {
+		o.Live.Recheck = func(ctx context.Context) error { return o.Recheck(ctx, by(ctx)) }
 	}
 	a := &API{executor: o.Executor, ready: o.Ready, hub: live.New(o.Live)}
 	if o.Operations == nil {

@@ -31,22 +31,22 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if code, ours := isolate.LaunchSandboxed(os.Args[1:]); ours { // a sandbox knows us by our file
+	if code, ours := isolate.LaunchSandboxed(os.Args[1:]); ours { // sandboxes start this file again
 		os.Exit(code)
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// house is a home whose agent "helper" plays scripts, behind its real door.
-type house struct {
+// fixture is a server whose agent "helper" plays scripts, behind the real guard.
+type fixture struct {
 	*testing.T
 	app   *app.App
 	owner command.Caller
 	url   string
-	token string // may chat
+	token string // has the scope chat
 }
 
-func open(t *testing.T) *house {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	dir := storetest.FreshHome(t)
 	env := map[string]string{"USER": "ada", "HOME": dir}
@@ -59,11 +59,11 @@ func open(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, err := guard.New(guard.Options{Keeper: a.Service.Tokens(), Key: key})
+	at, err := guard.New(guard.Options{Tokens: a.Service.Tokens(), Key: key})
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(compat.Guarded(at.Wrap(compat.New(compat.Options{Service: a.Service.Commands(), Heartbeat: 50 * time.Millisecond}))))
+	server := httptest.NewServer(compat.TranslateProblems(at.Wrap(compat.New(compat.Options{Service: a.Service.Commands(), Heartbeat: 50 * time.Millisecond}))))
 	t.Cleanup(func() {
 		server.Close()
 		if err := a.Close(); err != nil {
@@ -71,15 +71,15 @@ func open(t *testing.T) *house {
 		}
 		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	})
-	h := &house{T: t, app: a, owner: a.Service.LocalCaller(), url: server.URL}
+	h := &fixture{T: t, app: a, owner: a.Service.LocalCaller(), url: server.URL}
 	if _, err := a.Service.Commands().CreateAgent(t.Context(), h.owner, command.NewAgent{Name: "helper", Model: "demo/script", Permissions: "standard"}); err != nil {
 		t.Fatal(err)
 	}
-	h.token = h.make(command.Chat)
+	h.token = h.newToken(command.Chat)
 	return h
 }
 
-func (h *house) make(scopes ...command.Scope) string {
+func (h *fixture) newToken(scopes ...command.Scope) string {
 	h.Helper()
 	made, err := h.app.Service.Tokens().CreateToken(h.Context(), h.owner, command.NewToken{Name: string(scopes[0]), Scopes: scopes})
 	if err != nil {
@@ -88,7 +88,7 @@ func (h *house) make(scopes ...command.Scope) string {
 	return made.Text
 }
 
-func (h *house) request(ctx context.Context, token, path, body string, header ...string) *http.Response {
+func (h *fixture) request(ctx context.Context, token, path, body string, header ...string) *http.Response {
 	h.Helper()
 	method := http.MethodGet
 	if body != "" {
@@ -128,7 +128,7 @@ type reply struct {
 	}
 }
 
-func (h *house) ask(body string, header ...string) (reply, *http.Response) {
+func (h *fixture) ask(body string, header ...string) (reply, *http.Response) {
 	h.Helper()
 	res := h.request(h.Context(), h.token, "/v1/chat/completions", body, header...)
 	var out reply
@@ -138,8 +138,8 @@ func (h *house) ask(body string, header ...string) (reply, *http.Response) {
 	return out, res
 }
 
-// asks makes a request with messages of these roles and texts.
-func asks(stream bool, said ...string) string {
+// requestBody makes a request with messages of these roles and texts.
+func requestBody(stream bool, said ...string) string {
 	body := map[string]any{"model": "agent/helper", "stream": stream, "stream_options": map[string]bool{"include_usage": true}}
 	var messages []map[string]string
 	for i := 0; i+1 < len(said); i += 2 {
@@ -150,10 +150,10 @@ func asks(stream bool, said ...string) string {
 	return string(data)
 }
 
-func TestOneAnswer(t *testing.T) {
+func TestCompletion(t *testing.T) {
 	t.Parallel()
-	h := open(t)
-	got, res := h.ask(asks(false, "user", "!say hello\n!call list_files {}\n!usage in=10 out=5\n!end\n!say done\n!usage in=20 out=7"))
+	h := newFixture(t)
+	got, res := h.ask(requestBody(false, "user", "!say hello\n!call list_files {}\n!usage in=10 out=5\n!end\n!say done\n!usage in=20 out=7"))
 	if res.StatusCode != http.StatusOK || len(got.Choices) != 1 || got.Object != "chat.completion" || got.Model != "agent/helper" {
 		t.Fatalf("%s: %+v", res.Status, got)
 	}
@@ -163,23 +163,23 @@ func TestOneAnswer(t *testing.T) {
 	if u := got.Usage; u == nil || u.Prompt != 30 || u.Completion != 12 || u.Total != 42 {
 		t.Errorf("%+v", u)
 	}
-	// Another request with its header goes on with the same session; without it is another one.
+	// A request with the header continues the session; without it a new one is made.
 	session := res.Header.Get(compat.SessionHeader)
-	_, res = h.ask(asks(false, "user", "!say again"), compat.SessionHeader, session)
+	_, res = h.ask(requestBody(false, "user", "!say again"), compat.SessionHeader, session)
 	if again := res.Header.Get(compat.SessionHeader); again != session {
 		t.Errorf("%s went on as %s", session, again)
 	}
-	_, res = h.ask(asks(false, "user", "!say again"))
+	_, res = h.ask(requestBody(false, "user", "!say again"))
 	if other := res.Header.Get(compat.SessionHeader); other == session || other == "" {
 		t.Errorf("a session of its own is %q", other)
 	}
 }
 
-// TestHistory: what a client sends again each time is what the model sees.
+// TestHistory: the model sees the messages that the client sends.
 func TestHistory(t *testing.T) {
 	t.Parallel()
-	h := open(t)
-	got, res := h.ask(asks(false, "system", "Speak of marmots.", "user", "my name is Xylander", "assistant", "noted", "user", "!say answered"))
+	h := newFixture(t)
+	got, res := h.ask(requestBody(false, "system", "Speak of marmots.", "user", "my name is Xylander", "assistant", "noted", "user", "!say answered"))
 	if got.Choices[0].Message.Content != "answered" {
 		t.Fatalf("%+v", got)
 	}
@@ -200,7 +200,7 @@ func TestHistory(t *testing.T) {
 
 func TestPictures(t *testing.T) {
 	t.Parallel()
-	h := open(t)
+	h := newFixture(t)
 	var picture bytes.Buffer
 	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 8, 8))); err != nil {
 		t.Fatal(err)
@@ -239,8 +239,8 @@ func frames(t *testing.T, in io.Reader) []string {
 
 func TestStream(t *testing.T) {
 	t.Parallel()
-	h := open(t)
-	res := h.request(t.Context(), h.token, "/v1/chat/completions", asks(true, "user", "!say one two\n!call list_files {}\n!usage in=1 out=1\n!end\n!say three\n!usage in=3 out=4"))
+	h := newFixture(t)
+	res := h.request(t.Context(), h.token, "/v1/chat/completions", requestBody(true, "user", "!say one two\n!call list_files {}\n!usage in=1 out=1\n!end\n!say three\n!usage in=3 out=4"))
 	all := frames(t, res.Body)
 	if len(all) < 4 || all[len(all)-1] != "[DONE]" || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
 		t.Fatalf("%v", all)
@@ -266,11 +266,11 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestQuestions: nothing hangs at what a person must be asked; it says so.
-func TestQuestions(t *testing.T) {
+// TestApprovalEndsTheCompletion: the completion does not hang, it says what needs approval.
+func TestApprovalEndsTheCompletion(t *testing.T) {
 	t.Parallel()
-	h := open(t)
-	got, res := h.ask(asks(false, "user", `!call bash {"command":"touch made"}`+"\n!end\n!say after"))
+	h := newFixture(t)
+	got, res := h.ask(requestBody(false, "user", `!call bash {"command":"touch made"}`+"\n!end\n!say after"))
 	if res.StatusCode != http.StatusOK || got.Choices[0].FinishReason != "stop" {
 		t.Fatalf("%s: %+v", res.Status, got)
 	}
@@ -280,14 +280,14 @@ func TestQuestions(t *testing.T) {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	text := got.Choices[0].Message.Content
-	if !strings.Contains(text, list.Items[0].ID) || !strings.Contains(text, session) || !strings.Contains(text, "somebody says yes") {
+	if !strings.Contains(text, list.Items[0].ID) || !strings.Contains(text, session) || !strings.Contains(text, "needs approval") {
 		t.Error(text)
 	}
 }
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	h := open(t)
+	h := newFixture(t)
 	ok := `"messages":[{"role":"user","content":"hi"}]`
 	for body, param := range map[string]string{
 		`{"model":"gpt-4o",` + ok + `}`:                                                                                               "model",
@@ -312,7 +312,7 @@ func TestRefusals(t *testing.T) {
 	if res.StatusCode != http.StatusInternalServerError || got.Error.Type != "server_error" {
 		t.Errorf("%s: %+v", res.Status, got)
 	}
-	// What only tunes a model is the agent's own business.
+	// Parameters that only tune a model are ignored.
 	got, _ = h.ask(`{"model":"helper","temperature":0.1,"max_tokens":5,"stop":null,"user":"x","seed":1,"messages":[{"role":"user","content":"!say fine"}]}`)
 	if len(got.Choices) != 1 || got.Choices[0].Message.Content != "fine" {
 		t.Errorf("%+v", got)
@@ -321,12 +321,12 @@ func TestRefusals(t *testing.T) {
 
 func TestScopes(t *testing.T) {
 	t.Parallel()
-	h := open(t)
-	reader := h.make(command.Read)
+	h := newFixture(t)
+	reader := h.newToken(command.Read)
 	for _, path := range []string{"/v1/models", "/v1/models/agent/helper", "/v1/chat/completions"} {
 		body := ""
 		if strings.HasSuffix(path, "completions") {
-			body = asks(false, "user", "!say x")
+			body = requestBody(false, "user", "!say x")
 		}
 		for token, want := range map[string]int{"": 401, "chorus_wrong": 401, reader: 403, h.token: 200} {
 			if res := h.request(t.Context(), token, path, body); res.StatusCode != want {
@@ -344,16 +344,16 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestGone: whoever goes away takes their run with them.
-func TestGone(t *testing.T) {
+// TestDisconnectAbortsTheRun: a client that disconnects ends its run.
+func TestDisconnectAbortsTheRun(t *testing.T) {
 	t.Parallel()
-	h := open(t)
+	h := newFixture(t)
 	for _, stream := range []bool{true, false} {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			r, _ := http.NewRequestWithContext(ctx, "POST", h.url+"/v1/chat/completions", strings.NewReader(asks(stream, "user", "!say begun\n!wait")))
+			r, _ := http.NewRequestWithContext(ctx, "POST", h.url+"/v1/chat/completions", strings.NewReader(requestBody(stream, "user", "!say begun\n!wait")))
 			r.Header.Set("Authorization", "Bearer "+h.token)
 			if res, err := http.DefaultClient.Do(r); err == nil {
 				_, _ = io.Copy(io.Discard, res.Body)
@@ -377,8 +377,8 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// running waits for the one run that is on, up to its first words.
-func (h *house) running() string {
+// running waits for the one active run and its first text.
+func (h *fixture) running() string {
 	h.Helper()
 	id := ""
 	polltest.Until(h, "something runs", func() bool {

@@ -7,16 +7,16 @@ import (
 	"chorus/internal/command"
 )
 
-// wrong is an error as OpenAI's clients read it.
-type wrong struct {
+// apiError is an error in OpenAI's format.
+type apiError struct {
 	Message string  `json:"message"`
 	Type    string  `json:"type"`
 	Param   *string `json:"param"`
 	Code    *string `json:"code"`
 }
 
-// kinds give each kind of error its status and the words that clients know.
-var kinds = map[command.Kind]struct {
+// statuses map each kind of error to an HTTP status and to the type and code of OpenAI.
+var statuses = map[command.Kind]struct {
 	status     int
 	kind, code string
 }{
@@ -31,16 +31,16 @@ var kinds = map[command.Kind]struct {
 	command.Failed:      {http.StatusInternalServerError, "server_error", ""},
 }
 
-func explain(err error) (int, wrong) {
+func toAPIError(err error) (int, apiError) {
 	var ours *command.Error
 	if !errors.As(err, &ours) {
-		ours = command.Errorf(command.Failed, "something went wrong here; the log has it")
+		ours = command.Errorf(command.Failed, "internal error; the server's log has the details")
 	}
-	known, ok := kinds[ours.Kind]
+	known, ok := statuses[ours.Kind]
 	if !ok {
-		known = kinds[command.Failed]
+		known = statuses[command.Failed]
 	}
-	out := wrong{Message: ours.Message, Type: known.kind}
+	out := apiError{Message: ours.Message, Type: known.kind}
 	if ours.Field != "" {
 		out.Param = &ours.Field
 	}
@@ -54,19 +54,19 @@ func explain(err error) (int, wrong) {
 	return known.status, out
 }
 
-// fail answers an error. Where the answer has not begun.
-func (d *door) fail(w http.ResponseWriter, r *http.Request, err error) {
-	status, out := explain(err)
+// fail writes an error. Nothing must have been written before.
+func (d *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	status, out := toAPIError(err)
 	if status >= http.StatusInternalServerError && r.Context().Err() == nil {
 		d.Log.Warn("a completion failed", "component", "http", "path", r.URL.Path, "error", err)
 	}
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
-	write(w, status, map[string]wrong{"error": out})
+	writeJSON(w, status, map[string]apiError{"error": out})
 }
 
-func bad(field, format string, args ...any) *command.Error {
+func invalid(field, format string, args ...any) *command.Error {
 	err := command.Errorf(command.Invalid, format, args...)
 	err.Field = field
 	return err

@@ -12,15 +12,15 @@ import (
 	"chorus/internal/command"
 )
 
-// SessionHeader names the session that a completion was, and the one to go on with.
+// SessionHeader names the session of a completion; a request with it continues that session.
 const SessionHeader = "X-Chorus-Session"
 
-// sessionKey is the same, in the metadata of a request.
+// sessionKey does the same in the metadata of a request.
 const sessionKey = "chorus_session"
 
-// ask is what of a request is looked at. Whatever else it says (temperature, top_p,
-// seed, max_tokens, user and the like) is the agent's own business and is not used.
-type ask struct {
+// request holds the parameters that are used or refused. All others (temperature, top_p, seed,
+// max_tokens, user and so on) are ignored: the agent's configuration decides.
+type request struct {
 	Model         string            `json:"model"`
 	Messages      []message         `json:"messages"`
 	Stream        bool              `json:"stream"`
@@ -49,7 +49,7 @@ type message struct {
 	ToolCalls []json.RawMessage `json:"tool_calls"`
 }
 
-// content is text, or parts of text and pictures.
+// content is text, or a list of text and images.
 type content struct {
 	text     string
 	pictures [][]byte
@@ -68,7 +68,7 @@ type part struct {
 func (c *content) UnmarshalJSON(data []byte) error {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 || data[0] != '[' {
-		return json.Unmarshal(data, &c.text) // null is nothing said
+		return json.Unmarshal(data, &c.text) // null is an empty text
 	}
 	var parts []part
 	if err := json.Unmarshal(data, &parts); err != nil {
@@ -85,29 +85,29 @@ func (c *content) UnmarshalJSON(data []byte) error {
 			}
 			c.pictures = append(c.pictures, picture)
 		default:
-			return bad("messages", "a part of type %.40q is not taken; there are text and image_url", p.Type)
+			return invalid("messages", "parts of type %.40q are not supported; there are text and image_url", p.Type)
 		}
 	}
 	return nil
 }
 
-// dataURL reads a picture that is in its own address. Others are not fetched: it would be
-// done from inside the house, for whoever asks.
+// dataURL decodes an image in a data: URL. Other URLs are refused: fetching them would let
+// clients send requests from inside our network.
 func dataURL(text string) ([]byte, error) {
 	head, data, ok := strings.Cut(text, ",")
 	if !ok || !strings.HasPrefix(head, "data:") || !strings.HasSuffix(head, ";base64") {
-		return nil, bad("messages", "a picture must come in the request, as data:image/png;base64,…; addresses are not fetched")
+		return nil, invalid("messages", "an image must be sent as a data URL (data:image/png;base64,…); other URLs are not fetched")
 	}
 	picture, err := base64.StdEncoding.DecodeString(data)
 	if err != nil || len(picture) == 0 {
-		return nil, bad("messages", "the bytes of a picture are no base64")
+		return nil, invalid("messages", "an image is not valid base64")
 	}
 	return picture, nil
 }
 
-// read reads a request and refuses what could not be honoured.
-func read(w http.ResponseWriter, r *http.Request) (ask, error) {
-	var a ask
+// readRequest decodes and validates a request.
+func readRequest(w http.ResponseWriter, r *http.Request) (request, error) {
+	var a request
 	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&a)
 	var ours *command.Error
 	var long *http.MaxBytesError
@@ -117,51 +117,51 @@ func read(w http.ResponseWriter, r *http.Request) (ask, error) {
 	case errors.As(err, &long):
 		return a, command.Errorf(command.TooLarge, "the request is longer than %d MB", maxBody>>20)
 	case err != nil:
-		return a, bad("", "the request is no JSON that a completion is asked with: %v", err)
+		return a, invalid("", "the request is not valid: %v", err)
 	}
 	if session := r.Header.Get(SessionHeader); session != "" {
 		a.Metadata = map[string]string{sessionKey: session}
 	}
-	return a, a.check()
+	return a, a.validate()
 }
 
-func (a *ask) check() error {
+func (a *request) validate() error {
 	stop := string(bytes.TrimSpace(a.Stop))
 	switch {
 	case len(a.Messages) == 0:
-		return bad("messages", "there are no messages; the last one is what is asked")
+		return invalid("messages", "messages is empty")
 	case a.Messages[len(a.Messages)-1].Role != "user":
-		return bad("messages", "the last message must be the user's: it is what is asked")
+		return invalid("messages", "the last message must have the role user")
 	case a.N != nil && *a.N != 1:
-		return bad("n", "an agent gives one answer; leave n out")
+		return invalid("n", "an agent gives one answer; leave n out")
 	case len(a.Tools) > 0 || len(a.Functions) > 0:
-		return bad("tools", "an agent has its own tools and runs them here; leave tools out")
+		return invalid("tools", "an agent has its own tools and runs them here; leave tools out")
 	case stop != "" && stop != "null" && stop != "[]":
-		return bad("stop", "stop sequences are set for the agent, not for a request; leave stop out")
+		return invalid("stop", "stop sequences are set for the agent, not for a request; leave stop out")
 	case a.LogProbs:
-		return bad("logprobs", "there are no logprobs; leave them out")
+		return invalid("logprobs", "logprobs are not supported; leave them out")
 	case a.Format != nil && a.Format.Type != "text":
-		return bad("response_format", "an agent answers with text; ask for JSON in words, and leave response_format out")
+		return invalid("response_format", "an agent answers with text; ask for JSON in words, and leave response_format out")
 	}
 	for _, m := range a.Modalities {
 		if m != "text" {
-			return bad("modalities", "an agent answers with text only")
+			return invalid("modalities", "an agent answers with text only")
 		}
 	}
 	for i, m := range a.Messages {
 		switch {
 		case m.Role == "tool" || m.Role == "function" || len(m.ToolCalls) > 0:
-			return bad("messages", "message %d is about a tool of yours; an agent has its own tools and runs them here", i)
+			return invalid("messages", "message %d is about a tool of the client; an agent has its own tools and runs them here", i)
 		case m.Role != "user" && m.Role != "assistant" && m.Role != "system" && m.Role != "developer":
-			return bad("messages", "message %d has the role %.40q; there are system, developer, user and assistant", i, m.Role)
+			return invalid("messages", "message %d has the role %.40q; there are system, developer, user and assistant", i, m.Role)
 		}
 	}
 	return nil
 }
 
-// history is everything before what is asked. What a program calls system comes from
-// whoever holds the token, so it is said as theirs.
-func (a *ask) history() []command.Spoken {
+// history is every message but the last. System messages come from the holder of the token,
+// so they count as messages of that person.
+func (a *request) history() []command.Spoken {
 	var out []command.Spoken
 	for _, m := range a.Messages[:len(a.Messages)-1] {
 		line := command.Spoken{Name: m.Name, Text: m.Content.text, Pictures: m.Content.pictures, Agent: m.Role == "assistant"}
@@ -175,5 +175,5 @@ func (a *ask) history() []command.Spoken {
 	return out
 }
 
-// prompt is what is asked.
-func (a *ask) prompt() content { return a.Messages[len(a.Messages)-1].Content }
+// prompt is the last message.
+func (a *request) prompt() content { return a.Messages[len(a.Messages)-1].Content }

@@ -15,75 +15,75 @@ import (
 	"chorus/internal/feed"
 )
 
-// run is one completion: the run that answers one prompt.
+// run is one completion: the agent's run that answers one prompt.
 type run struct {
-	service command.Service
-	by      command.Caller
-	session string
-	fresh   bool // made for this completion alone
-	seq     int64
-	id      string // of the run, once it has begun
+	service    command.Service
+	by         command.Caller
+	session    string
+	ownSession bool // the session was made for this completion
+	seq        int64
+	id         string // of the run, once it has started
 
 	step, attempt int
-	shown         string // what of this step's text was given on
-	said          bool   // something was given on at all
-	whole         bool   // this step's text is complete
+	sent          string // the part of this step's text that was sent
+	sentAny       bool   // something was sent at all
+	complete      bool   // this step's text is complete
 }
 
-// turn is what a run came to.
-type turn struct {
+// outcome is how a run ended.
+type outcome struct {
 	finish string
 	usage  feed.Usage
 }
 
-// maxPictures is what goes with one message.
-const maxPictures = 10
+// maxImages is the limit of one message.
+const maxImages = 10
 
-// completions answers one request.
-func (d *door) completions(w http.ResponseWriter, r *http.Request) {
-	if _, err := caller(r.Context()); err != nil { // before anything that was sent is looked at
+// completions serves POST /v1/chat/completions.
+func (d *handler) completions(w http.ResponseWriter, r *http.Request) {
+	if _, err := caller(r.Context()); err != nil { // before the body is read
 		d.fail(w, r, err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), d.Longest)
+	ctx, cancel := context.WithTimeout(r.Context(), d.MaxDuration)
 	defer cancel()
 	control := http.NewResponseController(w)
-	a, err := read(w, r)
+	a, err := readRequest(w, r)
 	if err != nil {
 		d.fail(w, r, err)
 		return
 	}
-	// A run takes longer than an ordinary request; what is written has deadlines of its own.
-	_ = control.SetReadDeadline(time.Time{}) // not every writer can, and then there is none
+	// A run takes longer than ordinary requests; each write sets its own deadline.
+	_ = control.SetReadDeadline(time.Time{}) // writers that cannot set one have none
 	_ = control.SetWriteDeadline(time.Time{})
-	one, agent, err := d.begin(ctx, a)
+	one, agent, err := d.start(ctx, a)
 	if err != nil {
 		d.fail(w, r, err)
 		return
 	}
 	w.Header().Set(SessionHeader, one.session)
-	out := &answer{w: w, control: control, heartbeat: d.Heartbeat, stream: a.Stream, id: "chatcmpl-" + one.session + "-" + strconv.FormatInt(one.seq, 10),
-		model: prefix + agent.Name, created: time.Now().Unix(), usage: a.StreamOptions != nil && a.StreamOptions.IncludeUsage}
-	end, err := one.follow(ctx, out)
-	if ctx.Err() != nil || out.gone {
-		one.abandon(ctx)
+	out := &response{w: w, control: control, heartbeat: d.Heartbeat, stream: a.Stream, id: "chatcmpl-" + one.session + "-" + strconv.FormatInt(one.seq, 10),
+		model: modelPrefix + agent.Name, created: time.Now().Unix(), usage: a.StreamOptions != nil && a.StreamOptions.IncludeUsage}
+	end, err := one.stream(ctx, out)
+	if ctx.Err() != nil || out.disconnected {
+		one.abort(ctx)
 	}
 	switch {
-	case r.Context().Err() != nil || out.gone:
-		return // nobody is there
+	case r.Context().Err() != nil || out.disconnected:
+		return // the client disconnected
 	case ctx.Err() != nil:
-		err = command.Errorf(command.Unavailable, "the run took longer than %s and was stopped", d.Longest)
+		err = command.Errorf(command.Unavailable, "the run took longer than %s and was stopped", d.MaxDuration)
 	}
-	if err != nil && !out.begun {
+	if err != nil && !out.started {
 		d.fail(w, r, err)
 		return
 	}
 	out.finish(end, err)
 }
 
-// begin gives the prompt, in a session of its own or the one that was named.
-func (d *door) begin(ctx context.Context, a ask) (*run, command.Agent, error) {
-	agent, err := d.find(ctx, a.Model)
+// start sends the prompt, in a new session or in the one that the request names.
+func (d *handler) start(ctx context.Context, a request) (*run, command.Agent, error) {
+	agent, err := d.agentByModel(ctx, a.Model)
 	if err != nil {
 		return nil, agent, err
 	}
@@ -91,25 +91,25 @@ func (d *door) begin(ctx context.Context, a ask) (*run, command.Agent, error) {
 	if err != nil {
 		return nil, agent, err
 	}
-	one := &run{service: d.Service, by: by, session: a.Metadata[sessionKey], step: -1, whole: true}
+	one := &run{service: d.Service, by: by, session: a.Metadata[sessionKey], step: -1, complete: true}
 	if one.session == "" {
 		made, err := d.Service.CreateSession(ctx, by, command.NewSession{Agent: agent.Name, History: a.history()})
 		if err != nil {
 			return nil, agent, err
 		}
-		one.session, one.fresh = made.ID, true
+		one.session, one.ownSession = made.ID, true
 	} else {
 		there, err := d.Service.GetSession(ctx, by, one.session)
 		if err != nil {
 			return nil, agent, err
 		}
 		if there.Agent != agent.Name {
-			return nil, agent, bad("model", "session %s is one with agent/%s", one.session, there.Agent)
+			return nil, agent, invalid("model", "session %s belongs to agent/%s", one.session, there.Agent)
 		}
 	}
 	words := command.Words{Message: a.prompt().text}
-	if len(a.prompt().pictures) > maxPictures {
-		return nil, agent, bad("messages", "at most %d pictures go with one message", maxPictures)
+	if len(a.prompt().pictures) > maxImages {
+		return nil, agent, invalid("messages", "at most %d images can be sent with one message", maxImages)
 	}
 	for i, picture := range a.prompt().pictures {
 		file, err := d.Service.Attach(ctx, by, one.session, fmt.Sprintf("picture-%d", i+1), bytes.NewReader(picture))
@@ -123,28 +123,28 @@ func (d *door) begin(ctx context.Context, a ask) (*run, command.Agent, error) {
 	return one, agent, err
 }
 
-// abandon ends a run that nobody waits for any more. One that has not begun is only
-// ended where nobody else's could be meant.
-func (o *run) abandon(ctx context.Context) {
+// abort ends the run of a client that disconnected. In a shared session that is done only once
+// the run is known: otherwise it could end somebody else's.
+func (o *run) abort(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	if o.id != "" || o.fresh {
-		_, _ = o.service.Abort(ctx, o.by, o.session, o.fresh) // it ends at its limits otherwise
+	if o.id != "" || o.ownSession {
+		_, _ = o.service.Abort(ctx, o.by, o.session, o.ownSession) // on an error it ends at its limits
 	}
 }
 
-// follow gives the run's words on until it has ended or waits for somebody.
-func (o *run) follow(ctx context.Context, out *answer) (turn, error) {
+// stream sends the run's text until it ends or needs approval.
+func (o *run) stream(ctx context.Context, out *response) (outcome, error) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	items := make(chan step)
+	items := make(chan streamItem)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		defer close(items)
 		for item, err := range o.service.Watch(watching, o.by, o.session, o.seq-1) {
 			select {
-			case items <- step{item, err}:
+			case items <- streamItem{item, err}:
 			case <-watching.Done():
 				return
 			}
@@ -153,72 +153,72 @@ func (o *run) follow(ctx context.Context, out *answer) (turn, error) {
 	defer func() { stop(); <-done }()
 	beat := time.NewTicker(out.heartbeat)
 	defer beat.Stop()
-	for !out.gone {
+	for !out.disconnected {
 		select {
 		case s, ok := <-items:
 			switch {
 			case !ok:
-				return turn{}, command.Errorf(command.Unavailable, "the conversation was cut off; ask again")
+				return outcome{}, command.Errorf(command.Unavailable, "the stream of the session ended unexpectedly; try again")
 			case s.err != nil:
-				return turn{}, s.err
+				return outcome{}, s.err
 			}
-			if end, over, err := o.take(ctx, s.item, out); over || err != nil {
+			if end, over, err := o.handle(ctx, s.item, out); over || err != nil {
 				return end, err
 			}
 		case <-beat.C:
-			out.beat()
+			out.sendHeartbeat()
 		case <-ctx.Done():
-			return turn{}, ctx.Err()
+			return outcome{}, ctx.Err()
 		}
 	}
-	return turn{}, nil
+	return outcome{}, nil
 }
 
-type step struct {
+type streamItem struct {
 	item feed.Item
 	err  error
 }
 
-// take handles one object and reports whether it was the last.
-func (o *run) take(ctx context.Context, item feed.Item, out *answer) (end turn, over bool, err error) {
+// handle processes one item and reports whether it was the last.
+func (o *run) handle(ctx context.Context, item feed.Item, out *response) (end outcome, over bool, err error) {
 	switch it := item.(type) {
 	case feed.Trace:
-		o.took(it)
-		return turn{}, false, nil
+		o.noteRun(it)
+		return outcome{}, false, nil
 	case feed.Refused:
 		if it.PromptSeq == o.seq {
-			return turn{}, true, command.Errorf(command.Busy, "it was not taken: %s", it.Reason)
+			return outcome{}, true, command.Errorf(command.Busy, "the prompt was not accepted: %s", it.Reason)
 		}
-		return turn{}, false, nil
+		return outcome{}, false, nil
 	}
 	if o.id == "" || item.Header().Run != o.id {
-		return turn{}, false, nil // somebody else's
+		return outcome{}, false, nil // of another run
 	}
 	switch it := item.(type) {
 	case feed.TextDelta:
-		o.piece(it, out)
+		o.delta(it, out)
 	case feed.AssistantMessage:
 		o.message(it, out)
 	case feed.ApprovalRequired:
-		o.add(o.question(ctx, it), out)
-		return turn{finish: "stop"}, true, nil
+		o.add(o.approvalText(ctx, it), out)
+		return outcome{finish: "stop"}, true, nil
 	case feed.Completed:
-		if it.Text != "" && (!o.said || it.StopReason != "done") {
+		if it.Text != "" && (!o.sentAny || it.StopReason != "done") {
 			o.add(it.Text, out)
 		}
-		return turn{finishOf(it.StopReason), it.Usage}, true, nil
+		return outcome{finishReason(it.StopReason), it.Usage}, true, nil
 	case feed.Error:
 		kind := command.Failed
 		if it.StopReason == "budget" {
 			kind = command.Busy
 		}
-		return turn{}, true, command.Errorf(kind, "%s", it.Message)
+		return outcome{}, true, command.Errorf(kind, "%s", it.Message)
 	}
-	return turn{}, false, nil
+	return outcome{}, false, nil
 }
 
-// took notes which run answers our prompt.
-func (o *run) took(it feed.Trace) {
+// noteRun remembers which run answers the prompt.
+func (o *run) noteRun(it feed.Trace) {
 	var data struct {
 		Run  string  `json:"run"`
 		Seqs []int64 `json:"seqs"`
@@ -228,57 +228,57 @@ func (o *run) took(it feed.Trace) {
 	}
 }
 
-// turnTo begins the text of another step or attempt.
-func (o *run) turnTo(step, attempt int) {
+// startText resets the text for another step or attempt.
+func (o *run) startText(step, attempt int) {
 	if step != o.step || attempt != o.attempt {
-		o.step, o.attempt, o.shown, o.whole = step, attempt, "", false
+		o.step, o.attempt, o.sent, o.complete = step, attempt, "", false
 	}
 }
 
-// piece gives on what is new of a delta; behind a gap, the message will fill it.
-func (o *run) piece(it feed.TextDelta, out *answer) {
+// delta sends the new part of a delta. After a gap it sends nothing: the message brings the rest.
+func (o *run) delta(it feed.TextDelta, out *response) {
 	if it.Step < o.step || it.Step == o.step && it.Attempt < o.attempt {
 		return
 	}
-	o.turnTo(it.Step, it.Attempt)
-	have := len(o.shown)
-	if o.whole || it.Offset < 0 || it.Offset > have || it.Offset+len(it.Text) <= have {
+	o.startText(it.Step, it.Attempt)
+	have := len(o.sent)
+	if o.complete || it.Offset < 0 || it.Offset > have || it.Offset+len(it.Text) <= have {
 		return
 	}
 	o.text(it.Text[have-it.Offset:], out)
 }
 
-// message gives on what the deltas have left out.
-func (o *run) message(it feed.AssistantMessage, out *answer) {
-	o.turnTo(it.Step, it.Attempt)
-	if !strings.HasPrefix(it.Text, o.shown) {
-		o.shown = "" // it came out differently; what was sent cannot be taken back
+// message sends what the deltas left out.
+func (o *run) message(it feed.AssistantMessage, out *response) {
+	o.startText(it.Step, it.Attempt)
+	if !strings.HasPrefix(it.Text, o.sent) {
+		o.sent = "" // the final text differs; what was sent cannot be taken back
 	}
-	o.text(it.Text[len(o.shown):], out)
-	o.whole = true
+	o.text(it.Text[len(o.sent):], out)
+	o.complete = true
 }
 
-func (o *run) text(text string, out *answer) {
+func (o *run) text(text string, out *response) {
 	if text == "" {
 		return
 	}
-	if o.shown == "" && o.said {
+	if o.sent == "" && o.sentAny {
 		out.text("\n\n")
 	}
-	o.shown += text
-	o.said = true
+	o.sent += text
+	o.sentAny = true
 	out.text(text)
 }
 
-// add says something of ours behind what was said.
-func (o *run) add(text string, out *answer) {
-	o.shown = ""
+// add appends a text that is not part of the answer.
+func (o *run) add(text string, out *response) {
+	o.sent = ""
 	o.text(text, out)
 }
 
-// question says what waits for whose answer, and how to give it.
-func (o *run) question(ctx context.Context, it feed.ApprovalRequired) string {
-	lines := []string{"This cannot go on before somebody says yes to:"}
+// approvalText lists the pending approvals and says how to answer them.
+func (o *run) approvalText(ctx context.Context, it feed.ApprovalRequired) string {
+	lines := []string{"This needs approval before it can continue:"}
 	list, err := o.service.Approvals(ctx, o.by, command.ApprovalQuery{Session: o.session})
 	if err != nil || len(list.Items) == 0 {
 		list.Items = []command.Approval{{ID: it.ApprovalID, Label: it.Label, Tool: it.Tool}}
@@ -290,11 +290,11 @@ func (o *run) question(ctx context.Context, it feed.ApprovalRequired) string {
 		}
 		lines = append(lines, fmt.Sprintf("- %s (approval %s)", what, q.ID))
 	}
-	return strings.Join(append(lines, fmt.Sprintf("Answer it on the web page or with `chorus approvals approve ID`. The session is %s; "+
-		"go on with it by sending the header %s.", o.session, SessionHeader)), "\n")
+	return strings.Join(append(lines, fmt.Sprintf("Approve it on the web page or with `chorus approvals approve ID`. The session is %s; "+
+		"continue it by sending the header %s.", o.session, SessionHeader)), "\n")
 }
 
-func finishOf(reason string) string {
+func finishReason(reason string) string {
 	if reason == "limit" {
 		return "length"
 	}

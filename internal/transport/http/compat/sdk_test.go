@@ -17,7 +17,7 @@ import (
 // TestGoSDK talks through the official client.
 func TestGoSDK(t *testing.T) {
 	t.Parallel()
-	h := open(t)
+	h := newFixture(t)
 	client := openai.NewClient(option.WithBaseURL(h.url+"/v1"), option.WithAPIKey(h.token), option.WithMaxRetries(0))
 	models, err := client.Models.List(t.Context())
 	if err != nil || len(models.Data) != 2 {
@@ -80,7 +80,7 @@ func TestNodeSDK(t *testing.T) {
 	if err := os.WriteFile(path, script, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h := open(t)
+	h := newFixture(t)
 	run := exec.CommandContext(ctx, "node", path)
 	run.Env = append(os.Environ(), "BASE="+h.url+"/v1", "KEY="+h.token)
 	out, err := run.CombinedOutput()

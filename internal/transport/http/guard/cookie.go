@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// How long they are good.
+// How long they are valid.
 const (
 	cookieLife = 30 * 24 * time.Hour
 	linkLife   = 15 * time.Minute
 )
 
-// cookieName keeps browsers from taking the cookie over plain HTTP where there is better.
+// cookieName has the __Host- prefix with TLS: browsers then accept the cookie over https only.
 func (g *Guard) cookieName() string {
 	if g.TLS {
 		return "__Host-chorus"
@@ -26,62 +26,62 @@ func (g *Guard) cookieName() string {
 }
 
 func (g *Guard) setCookie(w http.ResponseWriter, token string) {
-	http.SetCookie(w, &http.Cookie{Name: g.cookieName(), Value: Seal(g.Key, "cookie", token, g.Now().Add(cookieLife)), Path: "/",
+	http.SetCookie(w, &http.Cookie{Name: g.cookieName(), Value: Sign(g.Key, "cookie", token, g.Now().Add(cookieLife)), Path: "/",
 		MaxAge: int(cookieLife / time.Second), HttpOnly: true, Secure: g.TLS, SameSite: http.SameSiteLaxMode})
 }
 
-func (g *Guard) dropCookie(w http.ResponseWriter) {
+func (g *Guard) clearCookie(w http.ResponseWriter) {
 	http.SetCookie(w, &http.Cookie{Name: g.cookieName(), Path: "/", MaxAge: -1, HttpOnly: true, Secure: g.TLS, SameSite: http.SameSiteLaxMode})
 }
 
 func (g *Guard) readCookie(value string) (token string, ok bool) {
-	s, ok := open(g.Key, "cookie", value, g.Now())
+	s, ok := verify(g.Key, "cookie", value, g.Now())
 	return s.token, ok
 }
 
-// Link is a way in that is good once and for a quarter of an hour. It can be made
-// by whoever has the key, beside a running server.
+// Link is a sign-in link that works once and for 15 minutes. Any process with the key can make
+// one, also beside a running server.
 func Link(key []byte, base, token string, now time.Time) string {
-	return strings.TrimSuffix(base, "/") + "/sign-in?code=" + Seal(key, "link", token, now.Add(linkLife))
+	return strings.TrimSuffix(base, "/") + "/sign-in?code=" + Sign(key, "link", token, now.Add(linkLife))
 }
 
-// seal is what a cookie or a link says.
-type seal struct {
+// signedToken is the content of a cookie or a link.
+type signedToken struct {
 	token string
 	until time.Time
 	nonce string
 }
 
-// Seal writes that whoever shows this may do what a token allows, until then.
-// purpose keeps one kind from being taken for another.
-func Seal(key []byte, purpose, token string, until time.Time) string {
+// Sign makes a value that stands for a token until a given time. purpose keeps a cookie from
+// being used as a link and the other way round.
+func Sign(key []byte, purpose, token string, until time.Time) string {
 	body := strings.Join([]string{token, strconv.FormatInt(until.Unix(), 10), rand.Text()}, ".")
-	return body + "." + sign(key, purpose, body)
+	return body + "." + signature(key, purpose, body)
 }
 
-func sign(key []byte, purpose, body string) string {
+func signature(key []byte, purpose, body string) string {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(purpose + "\x00" + body))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// open reads what Seal wrote; false: it is not ours, was changed, or is over.
-func open(key []byte, purpose, text string, now time.Time) (seal, bool) {
+// verify reads what Sign wrote; false: the signature is wrong, or the time is over.
+func verify(key []byte, purpose, text string, now time.Time) (signedToken, bool) {
 	at := strings.LastIndexByte(text, '.')
 	if at < 0 || len(text) > 512 {
-		return seal{}, false
+		return signedToken{}, false
 	}
 	body, mac := text[:at], text[at+1:]
-	if !hmac.Equal([]byte(sign(key, purpose, body)), []byte(mac)) {
-		return seal{}, false
+	if !hmac.Equal([]byte(signature(key, purpose, body)), []byte(mac)) {
+		return signedToken{}, false
 	}
 	parts := strings.Split(body, ".")
 	if len(parts) != 3 {
-		return seal{}, false
+		return signedToken{}, false
 	}
 	until, err := strconv.ParseInt(parts[1], 10, 64)
 	if err != nil || now.After(time.Unix(until, 0)) {
-		return seal{}, false
+		return signedToken{}, false
 	}
-	return seal{parts[0], time.Unix(until, 0), parts[2]}, true
+	return signedToken{parts[0], time.Unix(until, 0), parts[2]}, true
 }

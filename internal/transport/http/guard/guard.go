@@ -1,14 +1,12 @@
-// Package guard stands at the door of the HTTP server. It says who comes in, and
-// turns away what does not come from whom it seems.
+// Package guard authenticates HTTP requests and rejects forged ones.
 //
 // It promises:
-//   - nothing behind it is reached without a token that is good now, except the paths
-//     that are open by name;
-//   - a request must name a host that is ours, so a page elsewhere cannot lead a browser
-//     here under a name of its own (DNS rebinding);
-//   - what changes something is taken from a browser only when our own page sent it;
-//   - guessing is slow: who fails too often waits, and is told how long;
-//   - neither a token nor a cookie is ever written to a log or sent back.
+//   - no handler behind it is reached without a valid token, except on public paths;
+//   - a request must name one of our hosts, so that a foreign site cannot reach us through
+//     its own name (DNS rebinding);
+//   - a browser can change something only from our own pages;
+//   - clients that send wrong tokens too often must wait, and are told how long;
+//   - neither tokens nor cookies are ever written to a log or sent back.
 package guard
 
 import (
@@ -25,40 +23,40 @@ import (
 	"chorus/internal/command"
 )
 
-// Keeper knows the tokens.
-type Keeper interface {
-	// TokenByText finds the token that is good now; an error of kind NotFound: there is none.
+// TokenStore finds tokens.
+type TokenStore interface {
+	// TokenByText finds a token that is valid now; an error of kind NotFound: there is none.
 	TokenByText(ctx context.Context, text string) (command.Token, error)
-	// TokenByID does the same by its id.
+	// TokenByID does the same by id.
 	TokenByID(ctx context.Context, id string) (command.Token, error)
 }
 
-// Options are what a guard is made of.
+// Options configure a Guard.
 type Options struct {
-	Keeper Keeper
+	Tokens TokenStore
 	Key    []byte // signs cookies and sign-in links; at least 32 bytes
-	// Hosts are the names under which we are reached besides those of the loopback.
+	// Hosts are the names by which clients reach us, besides those of the loopback.
 	Hosts       []string
-	BehindProxy bool // a proxy of ours stands before us and says who comes
-	TLS         bool // people see https
-	// Open says which paths need no token; wrong ones are turned away there too.
-	Open func(*http.Request) bool
-	Log  *slog.Logger
-	Now  func() time.Time
+	BehindProxy bool // a trusted proxy sets X-Forwarded-For
+	TLS         bool // browsers use https
+	// Public reports whether a request needs no token. A wrong token is rejected there too.
+	Public func(*http.Request) bool
+	Log    *slog.Logger
+	Now    func() time.Time
 }
 
 // Guard checks requests. Make it with New.
 type Guard struct {
 	Options
-	cross *http.CrossOriginProtection
-	slow  *slowness
-	used  *once
+	crossOrigin *http.CrossOriginProtection
+	throttle    *throttle
+	usedLinks   *usedNonces
 }
 
-// keySize is what an HMAC with SHA-256 is best given.
+// keySize is the recommended key size of HMAC-SHA-256.
 const keySize = 32
 
-// New makes a guard.
+// New makes a Guard.
 func New(o Options) (*Guard, error) {
 	if len(o.Key) < keySize {
 		return nil, errors.New("guard: the key is too short")
@@ -69,12 +67,12 @@ func New(o Options) (*Guard, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Open == nil {
-		o.Open = func(*http.Request) bool { return false }
+	if o.Public == nil {
+		o.Public = func(*http.Request) bool { return false }
 	}
-	g := &Guard{Options: o, cross: http.NewCrossOriginProtection(), slow: newSlowness(), used: newOnce()}
+	g := &Guard{Options: o, crossOrigin: http.NewCrossOriginProtection(), throttle: newThrottle(), usedLinks: newUsedNonces()}
 	for _, h := range o.Hosts {
-		if err := g.cross.AddTrustedOrigin(g.scheme() + "://" + h); err != nil {
+		if err := g.crossOrigin.AddTrustedOrigin(g.scheme() + "://" + h); err != nil {
 			return nil, err
 		}
 	}
@@ -88,57 +86,57 @@ func (g *Guard) scheme() string {
 	return "http"
 }
 
-// Wrap lets through what may come in, with its caller in the context.
+// Wrap passes authenticated and public requests on, with the caller in the context.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.headers(w, r)
-		if !g.ours(r.Host) {
-			refuse(w, r, command.Errorf(command.Forbidden, "this server does not answer to the name %q; use 127.0.0.1 or localhost, or name it with --host", r.Host))
+		if !g.isOwnHost(r.Host) {
+			writeProblem(w, r, command.Errorf(command.Forbidden, "this server does not answer to the name %q; use 127.0.0.1 or localhost, or allow the name with --host", r.Host))
 			return
 		}
 		if err := g.sameOrigin(r); err != nil {
-			refuse(w, r, command.Errorf(command.Forbidden, "a page of another site may not do this here"))
+			writeProblem(w, r, command.Errorf(command.Forbidden, "requests from pages of other sites are not allowed"))
 			return
 		}
 		caller, known, err := g.caller(w, r)
 		switch {
 		case err != nil:
-			refuse(w, r, err)
+			writeProblem(w, r, err)
 			return
 		case known:
 			r = r.WithContext(command.WithCaller(r.Context(), caller))
-		case !g.Open(r):
-			g.turnAway(w, r)
+		case !g.Public(r):
+			g.unauthenticated(w, r)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// turnAway shows people the way in, and programs what they lack.
-func (g *Guard) turnAway(w http.ResponseWriter, r *http.Request) {
+// unauthenticated redirects browsers to the sign-in page and tells programs that a token is missing.
+func (g *Guard) unauthenticated(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") {
 		http.Redirect(w, r, "/sign-in?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
 		return
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="chorus"`)
-	refuse(w, r, command.Errorf(command.Unsigned, "a token is needed: send it as \"Authorization: Bearer …\"; `chorus token create` makes one"))
+	writeProblem(w, r, command.Errorf(command.Unsigned, "a token is needed: send it as \"Authorization: Bearer …\"; `chorus token create` makes one"))
 }
 
-// sameOrigin turns away what a page of another site makes a browser send. Programs
+// sameOrigin rejects requests that a page of another site made a browser send. Programs
 // send neither Origin nor Sec-Fetch-Site.
 func (g *Guard) sameOrigin(r *http.Request) error {
 	if origin := r.Header.Get("Origin"); origin != "" && origin != "null" {
 		u, err := url.Parse(origin)
-		if err != nil || !g.ours(u.Host) {
+		if err != nil || !g.isOwnHost(u.Host) {
 			return errors.New("foreign origin")
 		}
 	}
-	return g.cross.Check(r)
+	return g.crossOrigin.Check(r)
 }
 
-// ours reports whether a Host or Origin names us.
-func (g *Guard) ours(host string) bool {
+// isOwnHost reports whether a Host or Origin header names this server.
+func (g *Guard) isOwnHost(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h
@@ -158,7 +156,7 @@ func (g *Guard) ours(host string) bool {
 	return false
 }
 
-// policy lets a page load and do what comes from us, and nothing inline.
+// policy allows pages to load our own files only, and nothing inline.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; " +
 	"manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
@@ -179,21 +177,21 @@ func (g *Guard) headers(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// caller says who sends a request. An error is somebody who shows something wrong.
+// caller finds out who sent a request; false without an error: nobody signed in. Wrong credentials are an error.
 func (g *Guard) caller(w http.ResponseWriter, r *http.Request) (command.Caller, bool, error) {
 	text, shown := bearer(r)
 	cookie, cerr := r.Cookie(g.cookieName())
 	if !shown && cerr != nil {
 		return command.Caller{}, false, nil
 	}
-	from := g.remote(r)
+	from := g.clientAddr(r)
 	if shown {
-		if wait := g.slow.wait(from, g.Now()); wait > 0 {
-			return command.Caller{}, false, tooOften(w, wait)
+		if wait := g.throttle.wait(from, g.Now()); wait > 0 {
+			return command.Caller{}, false, tooManyFailures(w, wait)
 		}
-		token, err := g.Keeper.TokenByText(r.Context(), text)
+		token, err := g.Tokens.TokenByText(r.Context(), text)
 		if command.KindOf(err) == command.NotFound {
-			g.slow.failed(from, g.Now())
+			g.throttle.failed(from, g.Now())
 			w.Header().Set("WWW-Authenticate", `Bearer realm="chorus", error="invalid_token"`)
 			return command.Caller{}, false, command.Errorf(command.Unsigned, "this token is not valid: it is wrong, has expired or was revoked; `chorus token create` makes a new one")
 		}
@@ -201,12 +199,12 @@ func (g *Guard) caller(w http.ResponseWriter, r *http.Request) (command.Caller, 
 	}
 	id, ok := g.readCookie(cookie.Value)
 	if !ok {
-		g.dropCookie(w)
+		g.clearCookie(w)
 		return command.Caller{}, false, nil
 	}
-	token, err := g.Keeper.TokenByID(r.Context(), id)
+	token, err := g.Tokens.TokenByID(r.Context(), id)
 	if command.KindOf(err) == command.NotFound {
-		g.dropCookie(w)
+		g.clearCookie(w)
 		return command.Caller{}, false, nil
 	}
 	return callerOf(token), err == nil, err
@@ -219,13 +217,13 @@ func callerOf(t command.Token) command.Caller {
 func bearer(r *http.Request) (string, bool) {
 	scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return "", r.Header.Get("Authorization") != "" // some other scheme opens nothing
+		return "", r.Header.Get("Authorization") != "" // any other scheme is a wrong token
 	}
 	return strings.TrimSpace(text), true
 }
 
-// remote is from where a request comes; a proxy before us appends it.
-func (g *Guard) remote(r *http.Request) string {
+// clientAddr is the address of the client. Behind a proxy it is the last hop, the only one that the proxy vouches for.
+func (g *Guard) clientAddr(r *http.Request) string {
 	if g.BehindProxy {
 		hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 		if last := strings.TrimSpace(hops[len(hops)-1]); last != "" {

@@ -17,17 +17,17 @@ import (
 	"chorus/internal/command"
 )
 
-// keys is a keeper with tokens in memory: text to token.
-type keys map[string]command.Token
+// memoryTokens is a TokenStore in memory: text to token.
+type memoryTokens map[string]command.Token
 
-func (k keys) TokenByText(_ context.Context, text string) (command.Token, error) {
+func (k memoryTokens) TokenByText(_ context.Context, text string) (command.Token, error) {
 	if t, ok := k[text]; ok {
 		return t, nil
 	}
 	return command.Token{}, command.Errorf(command.NotFound, "no such token")
 }
 
-func (k keys) TokenByID(_ context.Context, id string) (command.Token, error) {
+func (k memoryTokens) TokenByID(_ context.Context, id string) (command.Token, error) {
 	for _, t := range k {
 		if t.ID == id {
 			return t, nil
@@ -36,28 +36,28 @@ func (k keys) TokenByID(_ context.Context, id string) (command.Token, error) {
 	return command.Token{}, command.Errorf(command.NotFound, "no such token")
 }
 
-type broken struct{ keys }
+type brokenTokens struct{ memoryTokens }
 
-func (broken) TokenByText(context.Context, string) (command.Token, error) {
+func (brokenTokens) TokenByText(context.Context, string) (command.Token, error) {
 	return command.Token{}, fmt.Errorf("database on fire at /secret/path")
 }
 
 var testKey = []byte(strings.Repeat("k", keySize))
 
-type door struct {
-	t     *testing.T
-	guard *Guard
-	front http.Handler
-	now   time.Time
-	keys  keys
+type server struct {
+	t       *testing.T
+	guard   *Guard
+	handler http.Handler
+	now     time.Time
+	keys    memoryTokens
 }
 
-func newDoor(t *testing.T, change func(*Options)) *door {
+func newServer(t *testing.T, change func(*Options)) *server {
 	t.Helper()
-	d := &door{t: t, now: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC),
-		keys: keys{"test-key": {ID: "one", Name: "laptop", Scopes: []command.Scope{command.Chat}}}}
-	o := Options{Keeper: d.keys, Key: testKey, Now: func() time.Time { return d.now },
-		Open: func(r *http.Request) bool { return r.URL.Path == "/healthz" || strings.HasPrefix(r.URL.Path, "/sign-") }}
+	d := &server{t: t, now: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC),
+		keys: memoryTokens{"test-key": {ID: "one", Name: "laptop", Scopes: []command.Scope{command.Chat}}}}
+	o := Options{Tokens: d.keys, Key: testKey, Now: func() time.Time { return d.now },
+		Public: func(r *http.Request) bool { return r.URL.Path == "/healthz" || strings.HasPrefix(r.URL.Path, "/sign-") }}
 	if change != nil {
 		change(&o)
 	}
@@ -76,11 +76,11 @@ func newDoor(t *testing.T, change func(*Options)) *door {
 		c, ok := command.CallerOf(r.Context())
 		fmt.Fprintf(w, "%v %s %v", ok, c.Principal, c.Scopes)
 	})
-	d.front = d.guard.Wrap(inside)
+	d.handler = d.guard.Wrap(inside)
 	return d
 }
 
-func (d *door) do(method, path string, header map[string]string, body string) *http.Response {
+func (d *server) do(method, path string, header map[string]string, body string) *http.Response {
 	d.t.Helper()
 	r := httptest.NewRequest(method, "http://127.0.0.1:8420"+path, strings.NewReader(body))
 	r.Host = "127.0.0.1:8420"
@@ -92,11 +92,11 @@ func (d *door) do(method, path string, header map[string]string, body string) *h
 		r.Header.Set(k, v)
 	}
 	w := httptest.NewRecorder()
-	d.front.ServeHTTP(w, r)
+	d.handler.ServeHTTP(w, r)
 	return w.Result()
 }
 
-func (d *door) status(want int, method, path string, header map[string]string) *http.Response {
+func (d *server) status(want int, method, path string, header map[string]string) *http.Response {
 	d.t.Helper()
 	got := d.do(method, path, header, "")
 	if got.StatusCode != want {
@@ -106,11 +106,11 @@ func (d *door) status(want int, method, path string, header map[string]string) *
 	return got
 }
 
-const good = "Bearer test-key"
+const validHeader = "Bearer test-key"
 
-func TestWhoComesIn(t *testing.T) {
+func TestAuthentication(t *testing.T) {
 	t.Parallel()
-	d := newDoor(t, nil)
+	d := newServer(t, nil)
 	d.status(200, "GET", "/healthz", nil)
 	d.status(401, "GET", "/api/sessions", nil)
 	d.status(303, "GET", "/", map[string]string{"Accept": "text/html"})
@@ -118,16 +118,16 @@ func TestWhoComesIn(t *testing.T) {
 	d.status(401, "GET", "/api/sessions", map[string]string{"Authorization": "Bearer wrong"})
 	d.status(401, "GET", "/healthz", map[string]string{"Authorization": "Bearer wrong"})
 	d.status(401, "GET", "/api/sessions", map[string]string{"Authorization": "Basic dGVzdC1rZXk="})
-	got := d.status(200, "GET", "/api/sessions", map[string]string{"Authorization": good})
+	got := d.status(200, "GET", "/api/sessions", map[string]string{"Authorization": validHeader})
 	if body, _ := io.ReadAll(got.Body); string(body) != "true token:one [chat]" {
 		t.Errorf("the caller is %s", body)
 	}
 }
 
-// Every answer of the door itself is a problem, and every answer has the headers.
-func TestAnswersAreProblems(t *testing.T) {
+// Every refusal is a problem document, and every response has the security headers.
+func TestRefusalsAreProblemDocuments(t *testing.T) {
 	t.Parallel()
-	d := newDoor(t, nil)
+	d := newServer(t, nil)
 	got := d.status(401, "GET", "/api/x", nil)
 	var problem struct {
 		Status int
@@ -145,29 +145,29 @@ func TestAnswersAreProblems(t *testing.T) {
 	}
 }
 
-// What the database says about itself is for the log, not for whoever knocks.
-func TestTroubleInsideStaysInside(t *testing.T) {
+// Internal errors are for the log, not for clients.
+func TestInternalErrorsAreNotShown(t *testing.T) {
 	t.Parallel()
-	d := newDoor(t, func(o *Options) { o.Keeper = broken{} })
-	got := d.status(503, "GET", "/api/x", map[string]string{"Authorization": good})
+	d := newServer(t, func(o *Options) { o.Tokens = brokenTokens{} })
+	got := d.status(503, "GET", "/api/x", map[string]string{"Authorization": validHeader})
 	if body, _ := io.ReadAll(got.Body); strings.Contains(string(body), "fire") {
-		t.Errorf("it told %s", body)
+		t.Errorf("the client was told %s", body)
 	}
 }
 
 func TestHostsAndOrigins(t *testing.T) {
 	t.Parallel()
-	d := newDoor(t, func(o *Options) { o.Hosts = []string{"chorus.example:8443", "inside.example"} })
+	d := newServer(t, func(o *Options) { o.Hosts = []string{"chorus.example:8443", "inside.example"} })
 	for host, want := range map[string]int{
 		"127.0.0.1:8420": 200, "localhost:8420": 200, "[::1]:8420": 200, "LOCALHOST": 200, "a.localhost:1": 200, "localhost.": 200, "127.9.9.9": 200,
 		"evil.example": 403, "127.0.0.1.evil.example": 403, "localhost.evil.example:8420": 403, "": 403, "0.0.0.0:8420": 403, "192.168.1.5:8420": 403,
 		"chorus.example:8443": 200, "chorus.example": 403, "inside.example:99": 200, "evil.example:8443": 403,
 	} {
-		d.status(want, "GET", "/api/x", map[string]string{"Authorization": good, "Host": host})
+		d.status(want, "GET", "/api/x", map[string]string{"Authorization": validHeader, "Host": host})
 	}
 	post := func(want int, header map[string]string) {
 		t.Helper()
-		header["Authorization"] = good
+		header["Authorization"] = validHeader
 		d.status(want, "POST", "/api/x", header)
 	}
 	post(200, map[string]string{})
@@ -178,7 +178,7 @@ func TestHostsAndOrigins(t *testing.T) {
 	post(403, map[string]string{"Origin": "null"})
 	post(403, map[string]string{"Origin": "http://127.0.0.1:8420", "Sec-Fetch-Site": "cross-site"})
 	post(403, map[string]string{"Sec-Fetch-Site": "same-site"})
-	d.status(403, "GET", "/api/x", map[string]string{"Authorization": good, "Origin": "https://evil.example"})
+	d.status(403, "GET", "/api/x", map[string]string{"Authorization": validHeader, "Origin": "https://evil.example"})
 }
 
 func cookieOf(t *testing.T, r *http.Response) *http.Cookie {
@@ -194,7 +194,7 @@ func cookieOf(t *testing.T, r *http.Response) *http.Cookie {
 
 func TestSignIn(t *testing.T) {
 	t.Parallel()
-	d := newDoor(t, nil)
+	d := newServer(t, nil)
 	form := map[string]string{"Content-Type": "application/x-www-form-urlencoded"}
 	post := func(values url.Values) *http.Response { return d.do("POST", "/sign-in", form, values.Encode()) }
 	if got := post(url.Values{"token": {"wrong"}}); got.StatusCode != 401 || len(got.Cookies()) > 0 {
@@ -220,9 +220,9 @@ func TestSignIn(t *testing.T) {
 	d.status(401, "GET", "/", with)
 }
 
-func TestLinkIsGoodOnce(t *testing.T) {
+func TestLinkWorksOnce(t *testing.T) {
 	t.Parallel()
-	d := newDoor(t, nil)
+	d := newServer(t, nil)
 	link := Link(testKey, "http://127.0.0.1:8420/", "one", d.now)
 	path := strings.TrimPrefix(link, "http://127.0.0.1:8420")
 	if got := d.status(303, "GET", path, nil); got.Header.Get("Location") != "/" {
@@ -232,68 +232,68 @@ func TestLinkIsGoodOnce(t *testing.T) {
 	old := strings.TrimPrefix(Link(testKey, "", "one", d.now.Add(-linkLife-time.Minute)), "")
 	d.status(401, "GET", old, nil)
 	d.status(401, "GET", Link(testKey, "", "somebody-else", d.now), nil)
-	cookie := Seal(testKey, "cookie", "one", d.now.Add(time.Hour))
+	cookie := Sign(testKey, "cookie", "one", d.now.Add(time.Hour))
 	d.status(401, "GET", "/sign-in?code="+cookie, nil)
-	d.status(401, "GET", "/", map[string]string{"Cookie": "chorus=" + Seal(testKey, "link", "one", d.now.Add(time.Hour))})
+	d.status(401, "GET", "/", map[string]string{"Cookie": "chorus=" + Sign(testKey, "link", "one", d.now.Add(time.Hour))})
 }
 
-func TestGuessingIsSlow(t *testing.T) {
+func TestThrottle(t *testing.T) {
 	t.Parallel()
-	d := newDoor(t, nil)
+	d := newServer(t, nil)
 	wrong := map[string]string{"Authorization": "Bearer wrong"}
 	for range freeFailures + 1 {
 		d.status(401, "GET", "/api/x", wrong)
 	}
-	got := d.status(429, "GET", "/api/x", map[string]string{"Authorization": good})
+	got := d.status(429, "GET", "/api/x", map[string]string{"Authorization": validHeader})
 	if got.Header.Get("Retry-After") == "" {
-		t.Error("nobody says how long")
+		t.Error("Retry-After is missing")
 	}
 	if form := d.do("POST", "/sign-in", map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, "token=test-key"); form.StatusCode != 429 {
 		t.Errorf("the form: %d", form.StatusCode)
 	}
 	d.now = d.now.Add(firstWait)
-	d.status(200, "GET", "/api/x", map[string]string{"Authorization": good})
+	d.status(200, "GET", "/api/x", map[string]string{"Authorization": validHeader})
 	d.status(401, "GET", "/api/x", wrong)
 	d.now = d.now.Add(firstWait)
 	d.status(429, "GET", "/api/x", wrong) // twice as long now
-	d.now = d.now.Add(forgetAfter + longestWait)
+	d.now = d.now.Add(forgetAfter + maxWait)
 	d.status(401, "GET", "/api/x", wrong)
-	d.status(200, "GET", "/api/x", map[string]string{"Authorization": good})
+	d.status(200, "GET", "/api/x", map[string]string{"Authorization": validHeader})
 }
 
-// However many places guess, little is remembered, and new ones still wait.
-func TestManyGuessers(t *testing.T) {
+// However many addresses fail, memory is bounded, and new ones still wait.
+func TestThrottleIsBounded(t *testing.T) {
 	t.Parallel()
-	s, now := newSlowness(), time.Unix(1000, 0)
-	for i := range maxGuessers * 2 {
+	s, now := newThrottle(), time.Unix(1000, 0)
+	for i := range maxClients * 2 {
 		s.failed(fmt.Sprint("10.0.", i), now)
 	}
-	if len(s.known) > maxGuessers+1 {
-		t.Errorf("%d are remembered", len(s.known))
+	if len(s.clients) > maxClients+1 {
+		t.Errorf("%d addresses are remembered", len(s.clients))
 	}
 	if s.wait("another one", now) <= 0 {
-		t.Error("a new place does not wait")
+		t.Error("a new address does not wait")
 	}
 }
 
 func TestBehindProxy(t *testing.T) {
 	t.Parallel()
-	d := newDoor(t, func(o *Options) { o.BehindProxy, o.TLS, o.Hosts = true, true, []string{"chorus.example"} })
+	d := newServer(t, func(o *Options) { o.BehindProxy, o.TLS, o.Hosts = true, true, []string{"chorus.example"} })
 	head := func(forwarded, token string) map[string]string {
 		return map[string]string{"Host": "chorus.example", "X-Forwarded-For": forwarded, "Authorization": "Bearer " + token}
 	}
 	for range freeFailures + 1 {
 		d.status(401, "GET", "/api/x", head("1.1.1.1, 9.9.9.9", "wrong"))
 	}
-	d.status(429, "GET", "/api/x", head("2.2.2.2, 9.9.9.9", "test-key")) // only the last hop is our proxy's word
+	d.status(429, "GET", "/api/x", head("2.2.2.2, 9.9.9.9", "test-key")) // only the last hop comes from our proxy
 	got := d.status(200, "GET", "/api/x", head("9.9.9.8", "test-key"))
 	if got.Header.Get("Strict-Transport-Security") == "" {
-		t.Error("no promise of https")
+		t.Error("no Strict-Transport-Security")
 	}
 }
 
-// Whatever is asked for, signing in leads to a place of ours.
-func TestNextIsOurs(t *testing.T) {
+// Whatever "next" says, signing in leads to a path of this server.
+func TestRedirectAfterSignInIsLocal(t *testing.T) {
 	t.Parallel()
 	for next, want := range map[string]string{"": "/", "/s/a": "/s/a", "//evil.example": "/", "https://evil.example/": "/", `/\evil.example`: "/",
 		"javascript:alert(1)": "/", "s/a": "/", "/sign-in?next=/": "/", "/a?b=c#d": "/a?b=c", "/%2F/evil.example": "/"} {
@@ -311,31 +311,31 @@ func TestNextIsOurs(t *testing.T) {
 	})
 }
 
-// A seal that was changed anywhere opens nothing.
-func TestSealsCannotBeChanged(t *testing.T) {
+// A signed value that was changed anywhere is rejected.
+func TestSignaturesCannotBeChanged(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_700_000_000, 0)
 	rapid.Check(t, func(t *rapid.T) {
-		text := Seal(testKey, "cookie", "one", now.Add(time.Hour))
-		if s, ok := open(testKey, "cookie", text, now); !ok || s.token != "one" {
-			t.Fatal("it does not open at all")
+		text := Sign(testKey, "cookie", "one", now.Add(time.Hour))
+		if s, ok := verify(testKey, "cookie", text, now); !ok || s.token != "one" {
+			t.Fatal("an unchanged value is rejected")
 		}
 		at := rapid.IntRange(0, len(text)-1).Draw(t, "at")
 		with := rapid.Byte().Draw(t, "with")
 		changed := text[:at] + string([]byte{with}) + text[at+1:]
-		if _, ok := open(testKey, "cookie", changed, now); ok && changed != text {
-			t.Fatalf("%q opens as %q does", changed, text)
+		if _, ok := verify(testKey, "cookie", changed, now); ok && changed != text {
+			t.Fatalf("%q is accepted like %q", changed, text)
 		}
 	})
 }
 
-func FuzzOpen(f *testing.F) {
-	f.Add(Seal(testKey, "cookie", "one", time.Unix(2_000_000_000, 0)))
+func FuzzVerify(f *testing.F) {
+	f.Add(Sign(testKey, "cookie", "one", time.Unix(2_000_000_000, 0)))
 	f.Add("a.b.c.d")
 	f.Add("....")
 	f.Fuzz(func(t *testing.T, text string) {
-		if s, ok := open([]byte(strings.Repeat("x", keySize)), "cookie", text, time.Unix(0, 0)); ok {
-			t.Fatalf("%q opens for %q", text, s.token)
+		if s, ok := verify([]byte(strings.Repeat("x", keySize)), "cookie", text, time.Unix(0, 0)); ok {
+			t.Fatalf("%q is accepted for %q", text, s.token)
 		}
 	})
 }

@@ -11,8 +11,8 @@ import (
 // maxForm is far more than a token and a path need.
 const maxForm = 16 << 10
 
-// SignIn serves /sign-in and /sign-out. page shows the form with why the last try
-// failed ("" the first time) and where to go afterwards.
+// SignIn serves /sign-in and /sign-out. page shows the form, with the reason why the last
+// attempt failed ("" at first) and the path to continue with.
 func (g *Guard) SignIn(page func(w http.ResponseWriter, r *http.Request, status int, problem, next string)) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /sign-in", func(w http.ResponseWriter, r *http.Request) {
@@ -22,12 +22,12 @@ func (g *Guard) SignIn(page func(w http.ResponseWriter, r *http.Request, status 
 			page(w, r, http.StatusOK, "", next)
 			return
 		}
-		s, ok := open(g.Key, "link", code, g.Now())
-		if !ok || !g.used.use(s.nonce, s.until, g.Now()) {
-			page(w, r, http.StatusUnauthorized, "This link was used before or is too old. `chorus token link` makes a new one.", next)
+		s, ok := verify(g.Key, "link", code, g.Now())
+		if !ok || !g.usedLinks.first(s.nonce, s.until, g.Now()) {
+			page(w, r, http.StatusUnauthorized, "This link was used before or has expired. `chorus token link` makes a new one.", next)
 			return
 		}
-		if _, err := g.Keeper.TokenByID(r.Context(), s.token); err != nil {
+		if _, err := g.Tokens.TokenByID(r.Context(), s.token); err != nil {
 			page(w, r, http.StatusUnauthorized, "The token behind this link was revoked. `chorus token link` makes a new one.", next)
 			return
 		}
@@ -37,32 +37,32 @@ func (g *Guard) SignIn(page func(w http.ResponseWriter, r *http.Request, status 
 	mux.HandleFunc("POST /sign-in", func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		next := safePath(r.PostFormValue("next"))
-		from := g.remote(r)
-		if wait := g.slow.wait(from, g.Now()); wait > 0 {
-			page(w, r, http.StatusTooManyRequests, tooOften(w, wait).Error(), next)
+		from := g.clientAddr(r)
+		if wait := g.throttle.wait(from, g.Now()); wait > 0 {
+			page(w, r, http.StatusTooManyRequests, tooManyFailures(w, wait).Error(), next)
 			return
 		}
-		token, err := g.Keeper.TokenByText(r.Context(), strings.TrimSpace(r.PostFormValue("token")))
+		token, err := g.Tokens.TokenByText(r.Context(), strings.TrimSpace(r.PostFormValue("token")))
 		switch {
 		case command.KindOf(err) == command.NotFound:
-			g.slow.failed(from, g.Now())
+			g.throttle.failed(from, g.Now())
 			page(w, r, http.StatusUnauthorized, "This token is not valid: it is wrong, has expired or was revoked.", next)
 		case err != nil:
 			g.Log.Error("a token could not be checked", "component", "http", "error", err)
-			page(w, r, http.StatusServiceUnavailable, "This could not be checked now; try again.", next)
+			page(w, r, http.StatusServiceUnavailable, "The token could not be checked; try again.", next)
 		default:
 			g.setCookie(w, token.ID)
 			http.Redirect(w, r, next, http.StatusSeeOther)
 		}
 	})
 	mux.HandleFunc("POST /sign-out", func(w http.ResponseWriter, r *http.Request) {
-		g.dropCookie(w)
+		g.clearCookie(w)
 		http.Redirect(w, r, "/sign-in", http.StatusSeeOther)
 	})
 	return mux
 }
 
-// safePath is where to go after signing in: a place of ours, or the first page.
+// safePath is the path to continue with after signing in: one on this server, or "/".
 func safePath(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") ||

@@ -1,13 +1,12 @@
-// Package live sends a session's events to whoever watches, as server-sent events.
+// Package live streams a session's events to clients as server-sent events.
 //
 // It promises:
-//   - the id of an event is its number in the journal, and stands only on the last
-//     object of a number, so that whoever comes back with it misses nothing and sees
-//     nothing twice;
-//   - a reader costs the same few kilobytes however slow it is: one that does not keep
-//     up is taken off the live feed and reads on from the journal, at its own number;
-//   - a reader that is gone is noticed by a write that fails or a heartbeat that does;
-//   - when the house closes, each reader is told so and when to come back.
+//   - the id of an event is its number in the journal and stands only on the last object of
+//     that number, so a client that reconnects with it misses nothing and gets nothing twice;
+//   - memory per client is bounded however slow it is: one that does not keep up is taken off
+//     the live feed and continues from the journal, at its own position;
+//   - a client that disconnected is noticed by the next write or heartbeat;
+//   - at shutdown every client is told so, and when to reconnect.
 package live
 
 import (
@@ -23,49 +22,49 @@ import (
 	"chorus/internal/feed"
 )
 
-// Source gives what there is after a number and then what comes, until ctx ends.
+// Source yields the items after a journal number and then new ones, until ctx ends.
 type Source func(ctx context.Context, after int64) iter.Seq2[feed.Item, error]
 
-// Options tune a hub; the zero value is what people get.
+// Options configure a Hub; the zero value is what production uses.
 type Options struct {
 	Heartbeat time.Duration // 0: 15 s
-	// Patience is how long a write of a few kilobytes may take; 0: 30 s.
-	Patience time.Duration
-	// Room is how many bytes may wait for a reader; 0: 128 KB, some hundred events.
-	Room int
-	// Still says why the reader of a request may not read any more; it is asked about
-	// twice a minute. nil: whoever was let in stays.
-	Still func(ctx context.Context) error
-	Log   *slog.Logger
+	// WriteTimeout is how long one write may take; 0: 30 s.
+	WriteTimeout time.Duration
+	// QueueBytes is how many bytes may be queued for a reader; 0: 128 KB, a few hundred events.
+	QueueBytes int
+	// Recheck returns an error when the reader of a request is no longer allowed to read. It is
+	// called twice a minute. nil: access is checked at the start only.
+	Recheck func(ctx context.Context) error
+	Log     *slog.Logger
 }
 
-// Hub knows every open stream. Its methods may be called from any goroutine.
+// Hub counts the open streams and ends them at shutdown. It is safe for concurrent use.
 type Hub struct {
 	o       Options
 	mu      sync.Mutex
 	readers int
 	closing chan struct{} // closed by Drain
-	gone    chan struct{} // closed when the last reader left after that
+	drained chan struct{} // closed when the last reader left after Drain
 }
 
-// ErrClosing is what a new reader is told when the house closes.
+// ErrClosing is returned to new readers after Drain.
 var ErrClosing = errors.New("the server is stopping; come back in a moment")
 
-// New makes a hub.
+// New makes a Hub.
 func New(o Options) *Hub {
 	if o.Heartbeat == 0 {
 		o.Heartbeat = 15 * time.Second
 	}
-	if o.Patience == 0 {
-		o.Patience = 30 * time.Second
+	if o.WriteTimeout == 0 {
+		o.WriteTimeout = 30 * time.Second
 	}
-	if o.Room == 0 {
-		o.Room = 128 << 10
+	if o.QueueBytes == 0 {
+		o.QueueBytes = 128 << 10
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Hub{o: o, closing: make(chan struct{}), gone: make(chan struct{})}
+	return &Hub{o: o, closing: make(chan struct{}), drained: make(chan struct{})}
 }
 
 // Readers is how many streams are open.
@@ -75,19 +74,19 @@ func (h *Hub) Readers() int {
 	return h.readers
 }
 
-// Drain tells every reader goodbye, lets no new one in, and waits until all have
-// left or ctx ends. It may be called twice.
+// Drain ends every stream, refuses new ones, and waits until all have ended or ctx is
+// done. It may be called twice.
 func (h *Hub) Drain(ctx context.Context) error {
 	h.mu.Lock()
 	if !h.isClosing() {
 		close(h.closing)
 		if h.readers == 0 {
-			close(h.gone)
+			close(h.drained)
 		}
 	}
 	h.mu.Unlock()
 	select {
-	case <-h.gone:
+	case <-h.drained:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -118,18 +117,18 @@ func (h *Hub) leave() {
 	defer h.mu.Unlock()
 	h.readers--
 	if h.readers == 0 && h.isClosing() {
-		close(h.gone)
+		close(h.drained)
 	}
 }
 
-// How soon a client shall come back: at once would be a stampede after a restart,
-// and nobody notices less than a second.
+// How many milliseconds a client waits before it reconnects: no wait at all would make all
+// of them come at once after a restart.
 const (
 	retryUsual   = 2000
 	retryClosing = 500
 )
 
-// Serve answers a request with the events of a source after a number. It returns an
+// Serve answers a request with the events of a source after a journal number. It returns an
 // error only before anything was written.
 func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, after int64, source Source) error {
 	if err := h.enter(); err != nil {
@@ -139,10 +138,10 @@ func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, after int64, source 
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream; charset=utf-8")
 	header.Set("Cache-Control", "no-store")
-	header.Set("X-Accel-Buffering", "no") // or a proxy collects what should be seen at once
-	s := &stream{hub: h, w: w, control: http.NewResponseController(w), position: position{after: after}, asked: time.Now()}
-	// A stream outlives every deadline of an ordinary request.
-	_ = s.control.SetReadDeadline(time.Time{}) // not every writer can, and then there is none
+	header.Set("X-Accel-Buffering", "no") // keeps proxies from buffering
+	s := &stream{hub: h, w: w, control: http.NewResponseController(w), position: position{after: after}, checkedAt: time.Now()}
+	// A stream outlives the deadlines of ordinary requests.
+	_ = s.control.SetReadDeadline(time.Time{}) // writers that cannot set one have none
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
 		return nil
@@ -153,33 +152,33 @@ func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, after int64, source 
 
 // stream is one reader. It belongs to the goroutine that serves the request.
 type stream struct {
-	hub      *Hub
-	w        http.ResponseWriter
-	control  *http.ResponseController
-	position position
-	buf      []byte
-	asked    time.Time // when it was last asked whether the reader may still read
+	hub       *Hub
+	w         http.ResponseWriter
+	control   *http.ResponseController
+	position  position
+	buf       []byte
+	checkedAt time.Time // when Recheck was last called
 }
 
-// stillEvery is how long a token that was taken back may still be read with.
-const stillEvery = 30 * time.Second
+// recheckEvery is how long a stream may outlive a revoked token.
+const recheckEvery = 30 * time.Second
 
-func (s *stream) still(ctx context.Context) error {
-	if s.hub.o.Still == nil || time.Since(s.asked) < stillEvery {
+func (s *stream) recheck(ctx context.Context) error {
+	if s.hub.o.Recheck == nil || time.Since(s.checkedAt) < recheckEvery {
 		return nil
 	}
-	s.asked = time.Now()
-	return s.hub.o.Still(ctx)
+	s.checkedAt = time.Now()
+	return s.hub.o.Recheck(ctx)
 }
 
-// run follows the source until the reader or the house has gone. Each round is one
-// look at the source; the next one begins where the reader stands.
+// run streams the source until the reader disconnects or the server shuts down. Each round
+// watches the source once; a reader that fell behind continues at its position in the next.
 func (s *stream) run(ctx context.Context, source Source) {
 	if s.write([]byte("retry: "+strconv.Itoa(retryUsual)+"\n: hello\n\n")) != nil {
 		return
 	}
 	for {
-		q := newQueue(s.hub.o.Room, s.position)
+		q := newQueue(s.hub.o.QueueBytes, s.position)
 		watching, stop := context.WithCancel(ctx)
 		ended := make(chan struct{})
 		go func() {
@@ -200,13 +199,13 @@ func (s *stream) run(ctx context.Context, source Source) {
 	}
 }
 
-// send writes what comes until the source ends or breaks off for a reader that is
-// behind, the house closes, or a write fails.
+// send writes frames until the source ends, the queue is full because the reader is behind,
+// the server shuts down, or a write fails.
 func (s *stream) send(ctx context.Context, q *queue) (behind bool, err error) {
 	beat := time.NewTimer(s.hub.o.Heartbeat)
 	defer beat.Stop()
 	for {
-		if err := s.still(ctx); err != nil {
+		if err := s.recheck(ctx); err != nil {
 			return false, err
 		}
 		select {
@@ -216,7 +215,7 @@ func (s *stream) send(ctx context.Context, q *queue) (behind bool, err error) {
 			return false, nil
 		case <-beat.C:
 			err = s.write([]byte(": still here\n\n"))
-		case <-q.bell:
+		case <-q.wake:
 			frames, state := q.take()
 			err = s.writeAll(frames)
 			if err == nil && state != open {
@@ -230,16 +229,16 @@ func (s *stream) send(ctx context.Context, q *queue) (behind bool, err error) {
 	}
 }
 
-// goodbye sends what still lies there, and the last comment.
+// goodbye sends what is still queued and a last comment.
 func (s *stream) goodbye(q *queue) {
 	frames, _ := q.take()
 	if s.writeAll(frames) == nil {
-		_ = s.write([]byte("retry: " + strconv.Itoa(retryClosing) + "\n: bye\n\n")) // the last word
+		_ = s.write([]byte("retry: " + strconv.Itoa(retryClosing) + "\n: bye\n\n")) // the stream ends anyway
 	}
 }
 
-// chunk is how much is written under one deadline: whoever takes less than a kilobyte
-// a second is taken for gone.
+// chunk is how much is written under one deadline: a reader that takes less than a kilobyte
+// a second is treated as disconnected.
 const chunk = 32 << 10
 
 func (s *stream) writeAll(frames [][]byte) error {
@@ -268,7 +267,7 @@ func (s *stream) writeAll(frames [][]byte) error {
 func (s *stream) write(data []byte) error {
 	for len(data) > 0 {
 		n := min(chunk, len(data))
-		_ = s.control.SetWriteDeadline(time.Now().Add(s.hub.o.Patience)) // see SetReadDeadline
+		_ = s.control.SetWriteDeadline(time.Now().Add(s.hub.o.WriteTimeout)) // see SetReadDeadline
 		if _, err := s.w.Write(data[:n]); err != nil {
 			return err
 		}

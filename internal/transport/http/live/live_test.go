@@ -19,7 +19,7 @@ import (
 	"chorus/internal/feed"
 )
 
-// uncut is the stream that nobody cut.
+// uncut is the stream of a client that stays connected.
 func uncut(t *testing.T, url string) []string {
 	t.Helper()
 	var r reader
@@ -36,18 +36,18 @@ func uncut(t *testing.T, url string) []string {
 func TestCutAtEveryEvent(t *testing.T) {
 	t.Parallel()
 	t.Run("wide", func(t *testing.T) { t.Parallel(); cutAtEveryEvent(t, New(Options{})) })
-	t.Run("narrow", func(t *testing.T) { t.Parallel(); cutAtEveryEvent(t, New(Options{Room: 1})) })
+	t.Run("narrow", func(t *testing.T) { t.Parallel(); cutAtEveryEvent(t, New(Options{QueueBytes: 1})) })
 }
 
 func cutAtEveryEvent(t *testing.T, h *Hub) {
 	script := run()
-	server := httptest.NewServer(h.serveHouse(newHouse(script...)))
+	server := httptest.NewServer(h.serveFake(newFakeSource(script...)))
 	t.Cleanup(server.Close)
 	want := uncut(t, server.URL)
 	for cut := range script {
-		// The run goes on while the reader is away: one step for each object it has read.
-		house := newHouse(script[:1]...)
-		server := httptest.NewServer(h.serveHouse(house))
+		// The run continues while the reader is disconnected: one step for each object that was read.
+		source := newFakeSource(script[:1]...)
+		server := httptest.NewServer(h.serveFake(source))
 		var r reader
 		published, read := 1, 0
 		c := connect(t, server.URL, "")
@@ -59,13 +59,13 @@ func cutAtEveryEvent(t *testing.T, h *Hub) {
 				c.close()
 				r.part, r.preview, r.attempt = nil, "", ""
 				if published < len(script) { // something happens meanwhile
-					house.publish(script[published])
+					source.publish(script[published])
 					published++
 				}
 				c = connect(t, server.URL, r.lastID)
 			}
 			if published < len(script) {
-				house.publish(script[published])
+				source.publish(script[published])
 				published++
 			}
 		}
@@ -77,24 +77,24 @@ func cutAtEveryEvent(t *testing.T, h *Hub) {
 	}
 }
 
-// A queue with room for one object breaks off all the time; the reader sees the same.
-func TestAReaderThatIsBehindSeesTheSame(t *testing.T) {
+// A queue with room for one object is full all the time; the reader still gets everything.
+func TestSlowReaderSeesEverything(t *testing.T) {
 	t.Parallel()
-	house := newHouse(run()...)
-	wide := httptest.NewServer(New(Options{}).serveHouse(house))
-	narrow := httptest.NewServer(New(Options{Room: 1}).serveHouse(house))
+	source := newFakeSource(run()...)
+	wide := httptest.NewServer(New(Options{}).serveFake(source))
+	narrow := httptest.NewServer(New(Options{QueueBytes: 1}).serveFake(source))
 	t.Cleanup(wide.Close)
 	t.Cleanup(narrow.Close)
 	want := uncut(t, wide.URL)
 	if got := uncut(t, narrow.URL); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if looks := house.looks(); looks < 5 {
-		t.Errorf("the source was looked at only %d times", looks)
+	if looks := source.watchCount(); looks < 5 {
+		t.Errorf("the source was watched only %d times", looks)
 	}
 }
 
-// flood never ends and never waits: only its reader's slowness can stop it.
+// flood never ends and never waits: only a full queue stops it.
 func flood(given *int) Source {
 	return func(ctx context.Context, after int64) iter.Seq2[feed.Item, error] {
 		return func(yield func(feed.Item, error) bool) {
@@ -110,11 +110,11 @@ func flood(given *int) Source {
 	}
 }
 
-func TestASlowReaderHoldsLittle(t *testing.T) {
+func TestSlowReaderUsesBoundedMemory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		given := 0
-		h := New(Options{Room: 10_000})
+		h := New(Options{QueueBytes: 10_000})
 		ctx, cancel := context.WithCancel(t.Context())
 		stuck := &stuckWriter{header: http.Header{}, until: make(chan struct{})}
 		done := make(chan error)
@@ -123,7 +123,7 @@ func TestASlowReaderHoldsLittle(t *testing.T) {
 		}()
 		synctest.Wait()
 		if given < 5 || given > 40 {
-			t.Errorf("%d objects of a kilobyte wait for a reader with room for ten", given)
+			t.Errorf("%d objects of a kilobyte are queued for a reader with room for ten", given)
 		}
 		cancel()
 		close(stuck.until)
@@ -131,7 +131,7 @@ func TestASlowReaderHoldsLittle(t *testing.T) {
 	})
 }
 
-// stuckWriter takes the greeting and then nothing.
+// stuckWriter accepts the first write and blocks in the second.
 type stuckWriter struct {
 	header http.Header
 	until  chan struct{}
@@ -152,7 +152,7 @@ func (w *stuckWriter) Write(data []byte) (int, error) {
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, end := pipe(t, New(Options{}), newHouse())
+		c, end := pipe(t, New(Options{}), newFakeSource())
 		defer end()
 		begin := time.Now()
 		for _, want := range []string{"hello", "still here", "still here"} {
@@ -167,16 +167,16 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
-func TestWhoMayNotReadAnyMoreIsCutOff(t *testing.T) {
+func TestRevokedReaderIsDisconnected(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		c, end := pipe(t, New(Options{Still: func(context.Context) error {
+		c, end := pipe(t, New(Options{Recheck: func(context.Context) error {
 			if time.Since(begin) > time.Minute {
-				return errors.New("the token was taken back")
+				return errors.New("the token was revoked")
 			}
 			return nil
-		}}), newHouse())
+		}}), newFakeSource())
 		defer end()
 		for {
 			if _, err := c.next(); err != nil {
@@ -189,14 +189,14 @@ func TestWhoMayNotReadAnyMoreIsCutOff(t *testing.T) {
 	})
 }
 
-// pipe is a stream without a network, for tests that hold the clock.
-func pipe(t *testing.T, h *Hub, house *house) (*client, func()) {
+// pipe is a stream without a network, for tests with a fake clock.
+func pipe(t *testing.T, h *Hub, source *fakeSource) (*client, func()) {
 	t.Helper()
 	read, write := net.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- h.Serve(pipeWriter{http.Header{}, write}, httptest.NewRequestWithContext(ctx, "GET", "/", nil), 0, house.watch)
+		done <- h.Serve(pipeWriter{http.Header{}, write}, httptest.NewRequestWithContext(ctx, "GET", "/", nil), 0, source.watch)
 		write.Close()
 	}()
 	c := &client{read, bufio.NewReader(read)}
@@ -216,18 +216,18 @@ func (w pipeWriter) Header() http.Header { return w.header }
 func (w pipeWriter) WriteHeader(int)     {}
 func (w pipeWriter) Flush()              {}
 
-// A reader that takes nothing at all is given up.
-func TestPatienceEnds(t *testing.T) {
+// A reader that accepts nothing is disconnected.
+func TestWriteTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := New(Options{Patience: time.Minute})
-		_, end := pipe(t, h, newHouse())
+		h := New(Options{WriteTimeout: time.Minute})
+		_, end := pipe(t, h, newFakeSource())
 		defer end()
 		begin := time.Now()
 		for h.Readers() != 0 || time.Since(begin) == 0 {
 			time.Sleep(time.Second) // of the bubble's clock
 			if time.Since(begin) > time.Hour {
-				t.Fatal("it still waits")
+				t.Fatal("it is still connected")
 			}
 		}
 		if took := time.Since(begin); took < time.Minute || took > 2*time.Minute {
@@ -239,8 +239,8 @@ func TestPatienceEnds(t *testing.T) {
 func TestDrainSaysGoodbye(t *testing.T) {
 	t.Parallel()
 	h := New(Options{})
-	house := newHouse(run()...)
-	server := httptest.NewServer(h.serveHouse(house))
+	source := newFakeSource(run()...)
+	server := httptest.NewServer(h.serveFake(source))
 	t.Cleanup(server.Close)
 	var clients []*client
 	for range 5 {
@@ -284,7 +284,7 @@ func TestDrainSaysGoodbye(t *testing.T) {
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 }
 
-func TestTroubleIsAComment(t *testing.T) {
+func TestSourceErrorIsAComment(t *testing.T) {
 	t.Parallel()
 	h := New(Options{})
 	w := httptest.NewRecorder()
@@ -301,7 +301,7 @@ func TestTroubleIsAComment(t *testing.T) {
 func TestHeadEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
-	if err := New(Options{}).Serve(w, httptest.NewRequest("HEAD", "/", nil), 0, newHouse().watch); err != nil || w.Body.Len() > 0 {
+	if err := New(Options{}).Serve(w, httptest.NewRequest("HEAD", "/", nil), 0, newFakeSource().watch); err != nil || w.Body.Len() > 0 {
 		t.Errorf("%v, %q", err, w.Body)
 	}
 }

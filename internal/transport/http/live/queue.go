@@ -9,16 +9,16 @@ import (
 	"chorus/internal/feed"
 )
 
-// position is where a reader stands: it has every object up to a number, and of the
-// next number the first few.
+// position is how far a reader is: it has every object up to a journal number, and the first
+// few objects of the next one.
 type position struct {
 	after int64
-	seq   int64 // the number it has in part; 0: none
+	seq   int64 // the number of which it has a part; 0: none
 	count int
 }
 
-// moved is the position behind an object.
-func (p position) moved(head feed.Head) position {
+// advance is the position after an object.
+func (p position) advance(head feed.Head) position {
 	switch {
 	case head.Seq == 0:
 		return p
@@ -32,34 +32,34 @@ func (p position) moved(head feed.Head) position {
 	return p
 }
 
-// state says why a queue has an end.
+// state tells whether a queue is complete, and why.
 type state int
 
 const (
 	open state = iota
-	full       // the reader is behind; what follows is in the journal
+	full       // the reader is behind; it continues from the journal
 	over       // the source ended
 )
 
-// queue holds the frames between the source's goroutine and the writer's. It takes
-// frames until it is full; then it lets go of the source, and what it has is all.
+// queue holds the frames between the source's goroutine and the writer's. When it is full it
+// stops the source and accepts nothing more.
 type queue struct {
-	bell chan struct{} // has a value when there is something to take
+	wake chan struct{} // has a value when there is something to take or the state changed
 
 	mu     sync.Mutex
 	frames [][]byte
 	bytes  int
-	room   int
+	limit  int
 	state  state
-	at     position // behind the last frame taken in; read it when the source has ended
-	skip   position // the objects of a number that the reader has already
+	at     position // after the last frame; read it only when the source has ended
+	skip   position // the objects that the reader already has
 }
 
 func newQueue(room int, at position) *queue {
-	return &queue{bell: make(chan struct{}, 1), room: room, at: at, skip: at}
+	return &queue{wake: make(chan struct{}, 1), limit: room, at: at, skip: at}
 }
 
-// fill takes in what the source gives.
+// fill queues what the source yields.
 func (q *queue) fill(items iter.Seq2[feed.Item, error]) {
 	for item, err := range items {
 		var ok bool
@@ -86,21 +86,21 @@ func (q *queue) add(item feed.Item) bool {
 	if err != nil {
 		frame = comment(err.Error())
 	}
-	return q.put(frame, q.at.moved(head))
+	return q.put(frame, q.at.advance(head))
 }
 
-// put takes a frame in where there is room. One frame is always taken, however large:
-// the text so far of a long answer must not come again and again.
+// put queues a frame unless the queue is full. One frame is always accepted, however large;
+// otherwise the text of a long answer would be sent again and again.
 func (q *queue) put(frame []byte, at position) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.bytes >= q.room {
+	if q.bytes >= q.limit {
 		return false
 	}
 	q.frames = append(q.frames, frame)
 	q.bytes += len(frame)
 	q.at = at
-	q.ring()
+	q.signal()
 	return true
 }
 
@@ -108,12 +108,12 @@ func (q *queue) end(s state) {
 	q.mu.Lock()
 	q.state = s
 	q.mu.Unlock()
-	q.ring()
+	q.signal()
 }
 
-func (q *queue) ring() {
+func (q *queue) signal() {
 	select {
-	case q.bell <- struct{}{}:
+	case q.wake <- struct{}{}:
 	default:
 	}
 }
@@ -126,7 +126,7 @@ func (q *queue) take() ([][]byte, state) {
 	return frames, q.state
 }
 
-// Frame is an object as the stream has it.
+// Frame is the server-sent event of an object.
 func Frame(item feed.Item) ([]byte, error) {
 	data, err := feed.Encode(item)
 	if err != nil {
@@ -145,7 +145,7 @@ func Frame(item feed.Item) ([]byte, error) {
 	return append(frame, "\n\n"...), nil
 }
 
-// comment is a line that programs skip and people who look see.
+// comment is a line that clients ignore; it helps people who look at the stream.
 func comment(text string) []byte {
 	return []byte(": trouble: " + strings.NewReplacer("\n", " ", "\r", " ").Replace(text) + "\n\n")
 }

@@ -11,13 +11,13 @@ import (
 	"chorus/internal/command"
 )
 
-// The drawing of a chart, in its own units.
+// The size of a chart, in units of its view box.
 const (
 	chartWidth, chartHeight = 920, 190
 	chartLeft, chartBottom  = 56, 22
 )
 
-// dayChart draws what each day cost, days without spending too.
+// dayChart draws the costs of each day as bars.
 func dayChart(c command.Costs, now time.Time) template.HTML {
 	spent := map[string]float64{}
 	most := 0.0

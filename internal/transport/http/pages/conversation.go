@@ -15,19 +15,19 @@ import (
 	"chorus/internal/feed"
 )
 
-// manyItems is how much of a conversation a page shows at once; the rest is one click away.
-const manyItems = 200
+// maxItems is how many items of a conversation one page shows.
+const maxItems = 200
 
-// conversation shows a session: its newest part, which moves, or an earlier one.
+// conversation shows a session: its newest items, which are updated live, or earlier ones.
 func (p *Pages) conversation(w http.ResponseWriter, r *http.Request, by command.Caller) error {
 	ctx := r.Context()
 	s, err := p.Service.GetSession(ctx, by, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	// What the page shows ends with what the session was; the stream goes on from there.
-	span := command.Span{Before: s.Seq + 1, Limit: manyItems}
-	t := talkOf(s, by)
+	// The page ends at the session's current number; the stream continues from there.
+	span := command.Span{Before: s.Seq + 1, Limit: maxItems}
+	t := viewOf(s, by)
 	t.Names = p.names(ctx, by)
 	if before, err := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64); err == nil && before > 0 && before <= s.Seq {
 		span.Before, t.Past = before, true
@@ -40,17 +40,17 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request, by command.
 	if err != nil {
 		return err
 	}
-	f := p.frame(r, by, firstOf(s.Title, "Conversation"))
+	f := p.layout(r, by, firstOf(s.Title, "Conversation"))
 	if !t.Past {
 		f.Script = "live.js"
 	}
 	return p.render(w, http.StatusOK, "conversation.html", map[string]any{
-		"Frame": f, "Session": s, "Rows": html, "After": s.Seq, "Earlier": items.Next, "Talk": t, "State": p.stateOf(s),
+		"Layout": f, "Session": s, "Rows": html, "After": s.Seq, "Earlier": items.Next, "View": t, "State": p.stateOf(s),
 	})
 }
 
-func talkOf(s command.Session, by command.Caller) talk {
-	return talk{Session: s.ID, Agent: s.Agent, May: by.May(command.Chat), Answer: by.May(command.Approve), Fork: by.May(command.Chat)}
+func viewOf(s command.Session, by command.Caller) view {
+	return view{Session: s.ID, Agent: s.Agent, MayWrite: by.May(command.Chat), MayAnswer: by.May(command.Approve), MayFork: by.May(command.Chat)}
 }
 
 func (p *Pages) stateOf(s command.Session) state {
@@ -58,7 +58,7 @@ func (p *Pages) stateOf(s command.Session) state {
 		Title: firstOf(s.Title, "Conversation"), Model: modelOf(s), At: s.MovedAt}
 }
 
-// modelOf is the whole name of what answers.
+// modelOf is the full name of the model.
 func modelOf(s command.Session) string {
 	if s.Provider == "" || s.Model == "" || strings.Contains(s.Model, "/") {
 		return s.Model
@@ -66,8 +66,8 @@ func modelOf(s command.Session) string {
 	return s.Provider + "/" + s.Model
 }
 
-// rows renders items for a page that is made at once: results go into their calls.
-func (p *Pages) rows(t talk, items []feed.Item) (template.HTML, error) {
+// rows renders the items of a whole page: results are put into the rows of their calls.
+func (p *Pages) rows(t view, items []feed.Item) (template.HTML, error) {
 	var order []*row
 	made := map[string]*row{}
 	add := func(r row) {
@@ -78,42 +78,42 @@ func (p *Pages) rows(t talk, items []feed.Item) (template.HTML, error) {
 		made[r.ID] = &r
 		order = append(order, &r)
 	}
-	asks := map[string]string{} // by call, the row that asks for it
+	asks := map[string]string{} // call id to the id of its approval row
 	for _, item := range items {
 		if ask, ok := item.(feed.ApprovalRequired); ok {
 			asks[ask.CallID] = "ask-" + ask.ApprovalID
 		}
 		for _, r := range t.rowsOf(item) {
-			owner, part := r.inside()
-			if call, ok := strings.CutPrefix(owner, "ask of "); ok { // what has its result needs no answer
+			owner, part := r.owner()
+			if call, ok := strings.CutPrefix(owner, "ask of "); ok { // a call that has its result needs no approval
 				if owner = asks[call]; made[owner] == nil {
 					continue
 				}
 			}
 			if r.Template == "nothing" {
-				continue // nothing is in the making on a page that is whole
+				continue // whole pages have no draft
 			}
 			if owner == "" {
 				add(r)
 				continue
 			}
 			if made[owner] == nil {
-				alone, ok := t.alone(item)
+				alone, ok := t.rowOfOrphan(item)
 				if !ok {
 					continue
 				}
 				add(alone)
 			}
-			html, err := p.piece(r.Template, r.Data)
+			html, err := p.fragment(r.Template, r.Data)
 			if err != nil {
 				return "", err
 			}
-			made[owner].put(part, template.HTML(html))
+			made[owner].setPart(part, template.HTML(html))
 		}
 	}
 	var out strings.Builder
 	for _, r := range order {
-		html, err := p.piece(r.Template, r.Data)
+		html, err := p.fragment(r.Template, r.Data)
 		if err != nil {
 			return "", err
 		}
@@ -122,19 +122,19 @@ func (p *Pages) rows(t talk, items []feed.Item) (template.HTML, error) {
 	return template.HTML(out.String()), nil
 }
 
-// alone is the row of a call whose beginning is on an earlier page.
-func (t talk) alone(item feed.Item) (row, bool) {
+// rowOfOrphan is the row for a result whose call is on an earlier page.
+func (t view) rowOfOrphan(item feed.Item) (row, bool) {
 	it, ok := item.(feed.ToolResult)
 	if !ok {
 		return row{}, false
 	}
 	call := feed.ToolCall{Head: it.Head, CallID: it.CallID, Tool: it.Tool}
-	return row{ID: "call-" + it.CallID, Template: "call", Data: shown{Talk: t, Item: call}}, true
+	return row{ID: "call-" + it.CallID, Template: "call", Data: rowData{View: t, Item: call}}, true
 }
 
-// put gives a row one of its parts.
-func (r *row) put(part string, html template.HTML) {
-	s, ok := r.Data.(shown)
+// setPart puts a rendered part into a row.
+func (r *row) setPart(part string, html template.HTML) {
+	s, ok := r.Data.(rowData)
 	if !ok {
 		return
 	}
@@ -145,7 +145,7 @@ func (r *row) put(part string, html template.HTML) {
 	r.Data = s
 }
 
-// newSession shows what a conversation can be begun with.
+// newSession shows the form for a new conversation.
 func (p *Pages) newSession(w http.ResponseWriter, r *http.Request, by command.Caller) error {
 	agents, err := p.Service.ListAgents(r.Context(), by)
 	if err != nil {
@@ -156,14 +156,14 @@ func (p *Pages) newSession(w http.ResponseWriter, r *http.Request, by command.Ca
 		return err
 	}
 	ready := slices.DeleteFunc(slices.Clone(models.Items), func(m command.Model) bool { return !m.Ready })
-	return p.render(w, http.StatusOK, "new.html", map[string]any{"Frame": p.frame(r, by, "New conversation"), "Agents": agents.Items, "Models": ready,
+	return p.render(w, http.StatusOK, "new.html", map[string]any{"Layout": p.layout(r, by, "New conversation"), "Agents": agents.Items, "Models": ready,
 		"Agent": r.URL.Query().Get("agent"), "Profiles": []string{"standard", "guarded", "locked", "open"}})
 }
 
-// maxForm bounds a form with words; files come another way.
+// maxForm bounds the fields of a form; files are counted by maxUploads.
 const maxForm = 1 << 20
 
-func form(w http.ResponseWriter, r *http.Request) error {
+func parseForm(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, maxUploads)
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") {
 		if err := r.ParseMultipartForm(maxForm); err != nil {
@@ -177,12 +177,12 @@ func form(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// createSession begins a conversation, with its first words where there are any.
+// createSession makes a session and sends its first message, if there is one.
 func (p *Pages) createSession(w http.ResponseWriter, r *http.Request, by command.Caller) error {
 	if !by.May(command.Chat) {
 		return command.Errorf(command.Forbidden, "your token lacks the scope chat")
 	}
-	if err := form(w, r); err != nil {
+	if err := parseForm(w, r); err != nil {
 		return err
 	}
 	message := strings.TrimSpace(r.PostFormValue("message"))
@@ -192,7 +192,7 @@ func (p *Pages) createSession(w http.ResponseWriter, r *http.Request, by command
 		return err
 	}
 	if message != "" {
-		if _, err := p.sayIn(w, r, by, made.ID, message); err != nil {
+		if _, err := p.sendMessage(w, r, by, made.ID, message); err != nil {
 			return err
 		}
 	}
@@ -200,11 +200,11 @@ func (p *Pages) createSession(w http.ResponseWriter, r *http.Request, by command
 	return nil
 }
 
-// maxUploads bounds all files of one form together.
+// maxUploads bounds a whole form with its files.
 const maxUploads = 64 << 20
 
-// sayIn gives words and what is attached to them.
-func (p *Pages) sayIn(_ http.ResponseWriter, r *http.Request, by command.Caller, id, message string) (command.Said, error) {
+// sendMessage sends a message with its attachments.
+func (p *Pages) sendMessage(_ http.ResponseWriter, r *http.Request, by command.Caller, id, message string) (command.Said, error) {
 	words := command.Words{Message: message, Key: r.PostFormValue("key")}
 	if r.MultipartForm != nil {
 		for _, head := range r.MultipartForm.File["files"] {
@@ -234,36 +234,36 @@ func (p *Pages) say(w http.ResponseWriter, r *http.Request, by command.Caller) e
 	if !by.May(command.Chat) {
 		return command.Errorf(command.Forbidden, "your token lacks the scope chat")
 	}
-	if err := form(w, r); err != nil {
+	if err := parseForm(w, r); err != nil {
 		return err
 	}
 	id := r.PathValue("id")
-	said, err := p.sayIn(w, r, by, id, strings.TrimSpace(r.PostFormValue("message")))
+	said, err := p.sendMessage(w, r, by, id, strings.TrimSpace(r.PostFormValue("message")))
 	if err != nil {
 		return err
 	}
-	return done(w, r, "/s/"+id, fmt.Sprint(said.Seq))
+	return finishForm(w, r, "/s/"+id, fmt.Sprint(said.Seq))
 }
 
 func (p *Pages) stop(w http.ResponseWriter, r *http.Request, by command.Caller) error {
 	if !by.May(command.Chat) {
 		return command.Errorf(command.Forbidden, "your token lacks the scope chat")
 	}
-	if err := form(w, r); err != nil {
+	if err := parseForm(w, r); err != nil {
 		return err
 	}
 	id := r.PathValue("id")
 	if _, err := p.Service.Abort(r.Context(), by, id, r.PostFormValue("all") != ""); err != nil {
 		return err
 	}
-	return done(w, r, "/s/"+id, "stopped")
+	return finishForm(w, r, "/s/"+id, "stopped")
 }
 
 func (p *Pages) fork(w http.ResponseWriter, r *http.Request, by command.Caller) error {
 	if !by.May(command.Chat) {
 		return command.Errorf(command.Forbidden, "your token lacks the scope chat")
 	}
-	if err := form(w, r); err != nil {
+	if err := parseForm(w, r); err != nil {
 		return err
 	}
 	at, err := strconv.ParseInt(r.PostFormValue("at"), 10, 64)
@@ -278,12 +278,12 @@ func (p *Pages) fork(w http.ResponseWriter, r *http.Request, by command.Caller) 
 	return nil
 }
 
-// answer says yes or no to a question.
+// answer approves or denies an approval.
 func (p *Pages) answer(w http.ResponseWriter, r *http.Request, by command.Caller) error {
 	if !by.May(command.Approve) {
 		return command.Errorf(command.Forbidden, "your token lacks the scope approve")
 	}
-	if err := form(w, r); err != nil {
+	if err := parseForm(w, r); err != nil {
 		return err
 	}
 	verdict := r.PostFormValue("verdict")
@@ -298,11 +298,11 @@ func (p *Pages) answer(w http.ResponseWriter, r *http.Request, by command.Caller
 	if r.PostFormValue("back") == "approvals" {
 		back = "/approvals"
 	}
-	return done(w, r, back, a.State)
+	return finishForm(w, r, back, a.State)
 }
 
-// done ends a form: a script reads a word, a browser goes on.
-func done(w http.ResponseWriter, r *http.Request, next, word string) error {
+// finishForm ends a form: our scripts get a word, browsers are redirected.
+func finishForm(w http.ResponseWriter, r *http.Request, next, word string) error {
 	if fromScript(r) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, err := io.WriteString(w, word)
@@ -312,8 +312,8 @@ func done(w http.ResponseWriter, r *http.Request, next, word string) error {
 	return nil
 }
 
-// blob shows a picture or hands out a file. Nothing of it runs: pictures are shown as
-// what their bytes are, all else is saved.
+// blob serves an image or a file. Nothing in it can run: only known image types are shown, all
+// other files are downloads.
 func (p *Pages) blob(w http.ResponseWriter, r *http.Request, by command.Caller) error {
 	f, err := p.Service.Blob(r.Context(), by, r.PathValue("id"), r.PathValue("hash"))
 	if err != nil {
@@ -334,7 +334,7 @@ func (p *Pages) blob(w http.ResponseWriter, r *http.Request, by command.Caller) 
 	}
 	_, err = io.Copy(w, f)
 	if err != nil {
-		p.Log.Debug("a file was not taken to its end", "component", "web", "error", err)
+		p.Log.Debug("download was not finished", "component", "web", "error", err)
 	}
 	return nil
 }

@@ -8,11 +8,10 @@ import (
 	"chorus/internal/command"
 )
 
-// doctor says what is missing on this machine and how to get it. To look takes seconds,
-// so the page comes at once and what was found is put into it; whoever has no script asks
-// for the whole and waits.
+// doctor shows what is missing on this machine and how to get it. The checks take seconds, so the
+// page is served at once and a script loads the results; without scripts ?wait=1 includes them.
 func (p *Pages) doctor(w http.ResponseWriter, r *http.Request, by command.Caller) error {
-	data := map[string]any{"Frame": p.frame(r, by, "This machine")}
+	data := map[string]any{"Layout": p.layout(r, by, "This machine")}
 	if r.URL.Query().Get("wait") != "" {
 		checks, err := p.Service.Health(r.Context(), by)
 		if err != nil {
@@ -23,7 +22,7 @@ func (p *Pages) doctor(w http.ResponseWriter, r *http.Request, by command.Caller
 	return p.render(w, http.StatusOK, "doctor.html", data)
 }
 
-// checks is what was found, as a fragment: all of it, or one section for the first page.
+// checks renders the results as a fragment: all of them, or one section for the overview.
 func (p *Pages) checks(w http.ResponseWriter, r *http.Request, by command.Caller) error {
 	checks, err := p.Service.Health(r.Context(), by)
 	if err != nil {
@@ -33,7 +32,7 @@ func (p *Pages) checks(w http.ResponseWriter, r *http.Request, by command.Caller
 	if section := r.URL.Query().Get("section"); section != "" {
 		look, items = "found", slices.DeleteFunc(slices.Clone(items), func(c command.Check) bool { return c.Section != section })
 	}
-	made, err := p.piece(look, items)
+	made, err := p.fragment(look, items)
 	if err != nil {
 		return err
 	}

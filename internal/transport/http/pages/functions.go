@@ -15,11 +15,11 @@ import (
 	"chorus/internal/markdown"
 )
 
-// functions are what templates can ask for.
+// functions are the functions that templates can call.
 func (p *Pages) functions() template.FuncMap {
 	return template.FuncMap{
-		"static":   p.static.href,
-		"markdown": func(text string) template.HTML { return template.HTML(markdown.HTML(text)) }, // made of our own elements
+		"static":   p.assets.href,
+		"markdown": func(text string) template.HTML { return template.HTML(markdown.HTML(text)) }, // safe: see markdown.HTML
 		"diff":     diff,
 		"code":     func(text, lang string) template.HTML { return template.HTML(markdown.Code(text, lang)) },
 		"pretty":   pretty,
@@ -43,13 +43,13 @@ func (p *Pages) functions() template.FuncMap {
 		"percent":  percent,
 		"status":   statusWords,
 		"path":     func(text string) string { return (&url.URL{Path: text}).EscapedPath() },
-		"words":    func(text string) string { said, _ := apart(text); return said },
-		"inlined":  func(text string) []inlined { _, files := apart(text); return files },
+		"words":    func(text string) string { said, _ := splitFiles(text); return said },
+		"inlined":  func(text string) []inlineFile { _, files := splitFiles(text); return files },
 		"tokens":   func(u feed.Usage) int { return u.InputTokens + u.OutputTokens },
 	}
 }
 
-// diff colours a unified diff, line by line, with whatever could hide spelled out.
+// diff colours a unified diff. Characters that hide or reorder text are spelled out.
 func diff(text string) template.HTML {
 	if strings.TrimSpace(text) == "" {
 		return ""
@@ -57,7 +57,7 @@ func diff(text string) template.HTML {
 	return template.HTML(markdown.Code(text, "diff"))
 }
 
-// pretty is JSON for people; what is not JSON stays as it is.
+// pretty indents JSON; other text stays as it is.
 func pretty(text string) string {
 	var v any
 	if json.Unmarshal([]byte(text), &v) != nil {
@@ -70,7 +70,7 @@ func pretty(text string) string {
 	return string(out)
 }
 
-// ago is when something was, as people say it.
+// ago is a time relative to now, or a date.
 func ago(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -109,7 +109,7 @@ func span(d time.Duration) string {
 
 func usd(n feed.USD) string { return dollars(float64(ledger.Nanos(n)) / 1e9) }
 
-// dollars shows as many digits as it takes to see something.
+// dollars shows small amounts with more digits.
 func dollars(n float64) string {
 	switch {
 	case n == 0:
@@ -122,7 +122,7 @@ func dollars(n float64) string {
 	return fmt.Sprintf("$%.2f", n)
 }
 
-// count is a number that is read rather than computed with.
+// count is a rounded number: 1.2 k, 25 M.
 func count(n int) string {
 	switch {
 	case n >= 10_000_000:
@@ -163,7 +163,7 @@ func person(key string) string {
 	return key
 }
 
-// who is a principal as people know it: a token by its name, where that is known.
+// who is the name of a principal: of a token if it is known, else its id.
 func who(names map[string]string, key string) string {
 	id := person(key)
 	return firstOf(names[id], id, "—")
@@ -176,7 +176,7 @@ func initial(name string) string {
 	return "?"
 }
 
-// statusWords is what a session does, as people say it.
+// statusWords is the status of a session for people.
 func statusWords(status string) string {
 	switch status {
 	case "idle":
@@ -189,8 +189,8 @@ func statusWords(status string) string {
 	return status
 }
 
-// actions are what a call would do, a line each. Rules name the tool before a command;
-// people are shown the command.
+// actions are what a call would do, a line each. The prefix that rules have before a shell
+// command is left out.
 func actions(list []string) string {
 	out := make([]string, len(list))
 	for i, action := range list {
@@ -199,7 +199,7 @@ func actions(list []string) string {
 	return strings.Join(out, "\n")
 }
 
-// place is a directory as people call it: theirs by its name, ours by what it is.
+// place is the name of a directory; the scratch folder of a thread is called what it is.
 func place(dir string) string {
 	if strings.HasSuffix(dir, "/scratch") {
 		return "a folder of its own"
@@ -207,13 +207,13 @@ func place(dir string) string {
 	return dir
 }
 
-// marked shows the words that a search found.
+// marked highlights the words that a search found.
 func marked(snippet string) template.HTML {
 	text := html.EscapeString(snippet)
 	return template.HTML(strings.NewReplacer("\x01", "<mark>", "\x02", "</mark>").Replace(text))
 }
 
-// percent is a part of a whole, as a whole number.
+// percent is a part of a whole, rounded down.
 func percent(part, whole int) int {
 	if whole <= 0 {
 		return 0
@@ -221,14 +221,14 @@ func percent(part, whole int) int {
 	return min(100, 100*part/whole)
 }
 
-// inlined is a text file that stands in the message it came with.
-type inlined struct{ Name, Text string }
+// inlineFile is a text file that is part of a message.
+type inlineFile struct{ Name, Text string }
 
-// How a text file begins and ends in the message that the model reads.
+// How a text file is marked in the message that the model reads.
 const fileBegins, fileEnds = `<attachment filename="`, "\n</attachment>"
 
-// apart takes the files off the end of what was said: people see them folded.
-func apart(text string) (said string, files []inlined) {
+// splitFiles separates the files at the end of a message from its text: pages show them folded.
+func splitFiles(text string) (said string, files []inlineFile) {
 	for said = text; strings.HasSuffix(said, fileEnds); {
 		at := strings.LastIndex(said, fileBegins)
 		if at < 0 {
@@ -239,7 +239,7 @@ func apart(text string) (said string, files []inlined) {
 		if !ok || !named {
 			break
 		}
-		files = append([]inlined{{name, body}}, files...)
+		files = append([]inlineFile{{name, body}}, files...)
 		said = strings.TrimRight(said[:at], "\n")
 	}
 	return said, files

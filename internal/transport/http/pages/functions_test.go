@@ -9,7 +9,7 @@ import (
 	"chorus/internal/command"
 )
 
-func TestWordsForPeople(t *testing.T) {
+func TestFunctions(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ got, want string }{
 		{ago(noon, noon.Add(10*time.Second)), "just now"},
@@ -66,16 +66,16 @@ func TestFilesAreTakenApart(t *testing.T) {
 	one := "<attachment filename=\"a.txt\">\nalpha\nbeta\n</attachment>"
 	for _, c := range []struct {
 		text, said string
-		files      []inlined
+		files      []inlineFile
 	}{
 		{"just words", "just words", nil},
-		{"look\n" + one, "look", []inlined{{"a.txt", "alpha\nbeta"}}},
-		{"look" + one + one, "look", []inlined{{"a.txt", "alpha\nbeta"}, {"a.txt", "alpha\nbeta"}}},
+		{"look\n" + one, "look", []inlineFile{{"a.txt", "alpha\nbeta"}}},
+		{"look" + one + one, "look", []inlineFile{{"a.txt", "alpha\nbeta"}, {"a.txt", "alpha\nbeta"}}},
 		{one + " and words after it", one + " and words after it", nil},
 		{"no beginning\n</attachment>", "no beginning\n</attachment>", nil},
-		{one, "", []inlined{{"a.txt", "alpha\nbeta"}}},
+		{one, "", []inlineFile{{"a.txt", "alpha\nbeta"}}},
 	} {
-		said, files := apart(c.text)
+		said, files := splitFiles(c.text)
 		if said != c.said || !slices.Equal(files, c.files) {
 			t.Errorf("%q gives %q and %q", c.text, said, files)
 		}

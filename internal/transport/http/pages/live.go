@@ -15,18 +15,18 @@ import (
 	"chorus/internal/markdown"
 )
 
-// The rhythm of a stream.
+// The timing of a stream.
 const (
-	drawEvery    = 80 * time.Millisecond // text in the making, at most
+	draftEvery   = 80 * time.Millisecond // shortest time between two updates of the draft
 	heartbeat    = 15 * time.Second
-	writeTimeout = 20 * time.Second // a reader that takes longer for one piece comes again
+	writeTimeout = 20 * time.Second // a client that needs longer is disconnected and reconnects
 )
 
-// shownThinking is how much of the reasoning in the making is sent, again and again.
-const shownThinking = 4000
+// maxThinking is how much of the reasoning is sent with each update: its end.
+const maxThinking = 4000
 
-// fragment is one change of a page: HTML for the element with that id. One that is not
-// there yet comes behind the last, or, with In, at the end of that element.
+// fragment is one change of a page: the HTML of the element with that id. An element that does not
+// exist yet is appended to the conversation or, with In, to that element.
 type fragment struct {
 	ID       string `json:"id"`
 	HTML     string `json:"html"`
@@ -34,29 +34,29 @@ type fragment struct {
 	In       string `json:"in,omitempty"`
 }
 
-// stream is one reader of one conversation.
+// stream is the connection of one page to one conversation.
 type stream struct {
 	pages   *Pages
 	w       http.ResponseWriter
 	control *http.ResponseController
 	by      command.Caller
-	talk    talk
+	view    view
 	draft   draft
-	stale   bool // what stands beside the conversation changed since it was sent
+	stale   bool // the session's state changed since it was sent
 }
 
-// draft is the answer in the making, as the page has it.
+// draft is the answer that is being written, as the page shows it.
 type draft struct {
-	key      string // of which run, step and attempt
-	text     string
-	thinking string
-	blocks   []string // as they were sent
-	thought  bool     // the place for reasoning was sent
-	dirty    bool
-	over     map[string]bool // answers that are whole, and runs that ended: pieces of them may still come, however late
+	key          string // run, step and attempt
+	text         string
+	thinking     string
+	blocks       []string // as they were sent
+	thinkingSent bool     // the element for the reasoning was sent
+	dirty        bool
+	finished     map[string]bool // complete answers and ended runs, whose deltas may still arrive late
 }
 
-// live sends what moves in a conversation as fragments of its page.
+// live streams the changes of a conversation as fragments of its page.
 func (p *Pages) live(w http.ResponseWriter, r *http.Request) {
 	by, ok := command.CallerOf(r.Context())
 	if !ok {
@@ -65,40 +65,39 @@ func (p *Pages) live(w http.ResponseWriter, r *http.Request) {
 	}
 	s, err := p.Service.GetSession(r.Context(), by, r.PathValue("id"))
 	if err != nil {
-		http.Error(w, p.sentence(err), statusOf(err))
+		http.Error(w, p.userMessage(err), statusOf(err))
 		return
 	}
 	after, _ := strconv.ParseInt(firstOf(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("after")), 10, 64)
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("X-Accel-Buffering", "no")
-	st := &stream{pages: p, w: w, control: http.NewResponseController(w), by: by, talk: talkOf(s, by)}
-	st.talk.Names = p.names(r.Context(), by)
+	st := &stream{pages: p, w: w, control: http.NewResponseController(w), by: by, view: viewOf(s, by)}
+	st.view.Names = p.names(r.Context(), by)
 	if st.send("retry: 1000\n\n") != nil || st.state(s) != nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	if err := st.run(ctx, p.watch(ctx, by, s.ID, after)); err != nil && ctx.Err() == nil {
-		p.Log.Debug("a page's stream ended", "component", "web", "error", err)
+		p.Log.Debug("page stream ended", "component", "web", "error", err)
 	}
 }
 
-// moved is an item, or why there are no more.
-type moved struct {
+// update is an item, or the error that ended the stream.
+type update struct {
 	item feed.Item
 	err  error
 }
 
-// watch reads items ahead by a few; a reader that cannot keep up holds the journal's
-// cursor back and no memory.
-func (p *Pages) watch(ctx context.Context, by command.Caller, id string, after int64) <-chan moved {
-	out := make(chan moved, 64)
+// watch reads a few items ahead. A slow client holds the journal's cursor back and no memory.
+func (p *Pages) watch(ctx context.Context, by command.Caller, id string, after int64) <-chan update {
+	out := make(chan update, 64)
 	go func() {
 		defer close(out)
 		for item, err := range p.Service.Watch(ctx, by, id, after) {
 			select {
-			case out <- moved{item, err}:
+			case out <- update{item, err}:
 			case <-ctx.Done():
 				return
 			}
@@ -110,15 +109,15 @@ func (p *Pages) watch(ctx context.Context, by command.Caller, id string, after i
 	return out
 }
 
-// still says why the reader would not be let in now; the page comes again, and is shown the way in.
-func (s *stream) still(ctx context.Context) error {
-	if s.pages.Still == nil {
+// recheck returns an error when the reader is no longer allowed in; the page then reconnects and is sent to the sign-in page.
+func (s *stream) recheck(ctx context.Context) error {
+	if s.pages.Recheck == nil {
 		return nil
 	}
-	return s.pages.Still(ctx, s.by)
+	return s.pages.Recheck(ctx, s.by)
 }
 
-func (s *stream) run(ctx context.Context, items <-chan moved) error {
+func (s *stream) run(ctx context.Context, items <-chan update) error {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	draw := time.NewTimer(time.Hour)
@@ -132,12 +131,12 @@ func (s *stream) run(ctx context.Context, items <-chan moved) error {
 		case <-s.pages.Stopping:
 			return s.send(": the server is stopping; come again\n\n")
 		case <-beat.C:
-			if err = s.still(ctx); err == nil {
+			if err = s.recheck(ctx); err == nil {
 				err = s.send(": still here\n\n")
 			}
 		case <-draw.C:
 			waiting = false
-			err = s.draw()
+			err = s.sendDraft()
 		case m, ok := <-items:
 			if !ok {
 				return nil
@@ -145,17 +144,17 @@ func (s *stream) run(ctx context.Context, items <-chan moved) error {
 			if m.err != nil {
 				return m.err
 			}
-			if s.draft.take(m.item) {
+			if s.draft.add(m.item) {
 				if s.draft.dirty && !waiting {
-					draw.Reset(drawEvery)
+					draw.Reset(draftEvery)
 					waiting = true
 				}
-			} else if err = s.draw(); err == nil {
+			} else if err = s.sendDraft(); err == nil {
 				s.draft.end(m.item)
 				err = s.item(m.item)
 			}
 		}
-		if err == nil && s.stale && len(items) == 0 { // while it catches up, nobody needs every step
+		if err == nil && s.stale && len(items) == 0 { // not for every item while it catches up
 			err = s.refresh(ctx)
 		}
 		if err != nil {
@@ -164,8 +163,8 @@ func (s *stream) run(ctx context.Context, items <-chan moved) error {
 	}
 }
 
-// send writes a piece of the stream; a reader who does not take it in time is let go and
-// comes again with the number it has.
+// send writes to the stream. A client that does not accept it in time is disconnected and
+// reconnects with the last number it has.
 func (s *stream) send(text string) error {
 	if err := s.control.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return err
@@ -184,17 +183,17 @@ func (s *stream) put(f fragment) error {
 	return s.send("event: put\ndata: " + string(data) + "\n\n")
 }
 
-// item sends what a fact of the journal, or a sign of life, puts on the page.
+// item sends the fragments of one item.
 func (s *stream) item(item feed.Item) error {
 	seq := item.Header().Seq
 	if it, ok := item.(feed.ToolProgress); ok {
 		return s.put(fragment{ID: "progress-" + it.CallID, In: "out-" + it.CallID,
 			HTML: `<pre id="progress-` + html.EscapeString(it.CallID) + `" class="progress">` + html.EscapeString(markdown.Clean(it.Message)) + "</pre>"})
 	}
-	for _, r := range s.talk.rowsOf(item) {
+	for _, r := range s.view.rowsOf(item) {
 		made, err := "", error(nil)
 		if r.Template != "nothing" {
-			made, err = s.pages.piece(r.Template, r.Data)
+			made, err = s.pages.fragment(r.Template, r.Data)
 		}
 		if err != nil {
 			return err
@@ -210,16 +209,16 @@ func (s *stream) item(item feed.Item) error {
 	if head := item.Header(); head.Seq == 0 || head.More {
 		return nil
 	}
-	// The number comes last: whoever has it has everything up to it.
+	// The number comes last: a page that has it has everything up to it.
 	return s.send(fmt.Sprintf("id: %d\nevent: seen\ndata: %d\n\n", seq, seq))
 }
 
-// refresh sends what stands beside the conversation.
+// refresh sends the state of the session.
 func (s *stream) refresh(ctx context.Context) error {
-	now, err := s.pages.Service.GetSession(ctx, s.by, s.talk.Session)
+	now, err := s.pages.Service.GetSession(ctx, s.by, s.view.Session)
 	if err != nil {
-		s.pages.Log.Debug("a session could not be looked at", "component", "web", "error", err)
-		return nil // the next event tries again, or the next sign of life
+		s.pages.Log.Debug("session could not be read", "component", "web", "error", err)
+		return nil // tried again with the next event or heartbeat
 	}
 	s.stale = false
 	return s.state(now)
@@ -233,9 +232,8 @@ func (s *stream) state(now command.Session) error {
 	return s.send("event: state\ndata: " + string(data) + "\n\n")
 }
 
-// take keeps a piece of an answer in the making; false: it is none. A new attempt
-// begins anew.
-func (d *draft) take(item feed.Item) bool {
+// add takes a delta; false: the item is none. A new attempt replaces the draft.
+func (d *draft) add(item feed.Item) bool {
 	var piece feed.TextDelta
 	thinking := false
 	switch it := item.(type) {
@@ -247,54 +245,54 @@ func (d *draft) take(item feed.Item) bool {
 		return false
 	}
 	key := draftKey(piece.Run, piece.Step, piece.Attempt)
-	if d.over[key] || piece.Run != "" && d.over[piece.Run] {
-		return true // what is whole needs no pieces
+	if d.finished[key] || piece.Run != "" && d.finished[piece.Run] {
+		return true // the complete answer was sent already
 	}
 	if key != d.key {
-		*d = draft{key: key, over: d.over}
+		*d = draft{key: key, finished: d.finished}
 	}
 	d.dirty = true
 	if thinking {
-		d.thinking = spliced(d.thinking, piece)
+		d.thinking = spliceDelta(d.thinking, piece)
 	} else {
-		d.text = spliced(d.text, piece)
+		d.text = spliceDelta(d.text, piece)
 	}
 	return true
 }
 
 func draftKey(run string, step, attempt int) string { return fmt.Sprint(run, ".", step, ".", attempt) }
 
-// end takes note of what will not be written any further.
+// end notes that an answer is complete or a run has ended.
 func (d *draft) end(item feed.Item) {
-	if d.over == nil {
-		d.over = map[string]bool{}
+	if d.finished == nil {
+		d.finished = map[string]bool{}
 	}
 	switch it := item.(type) {
 	case feed.AssistantMessage:
-		d.over[draftKey(it.Run, it.Step, it.Attempt)] = true
+		d.finished[draftKey(it.Run, it.Step, it.Attempt)] = true
 	case feed.Completed, feed.Error:
-		d.over[it.Header().Run] = true
+		d.finished[it.Header().Run] = true
 	}
 }
 
-// spliced puts a piece where it belongs: pieces may come twice, and the first may hold
-// what was said before we came.
-func spliced(text string, piece feed.TextDelta) string {
+// spliceDelta puts a delta at its offset: deltas may arrive twice, and the first one may hold
+// everything that was written before the stream began.
+func spliceDelta(text string, piece feed.TextDelta) string {
 	if piece.Offset > len(text) {
-		return text // something is missing; the whole answer will follow
+		return text // a delta is missing; the complete answer will follow
 	}
 	return text[:piece.Offset] + piece.Text
 }
 
-// draw sends what changed in the draft: the blocks that are new, and the last one.
-func (s *stream) draw() error {
+// sendDraft sends the blocks of the draft that are new or changed.
+func (s *stream) sendDraft() error {
 	d := &s.draft
 	if !d.dirty {
 		return nil
 	}
 	d.dirty = false
 	if d.blocks == nil {
-		made, err := s.pages.piece("live", map[string]any{"Agent": s.talk.Agent})
+		made, err := s.pages.fragment("live", map[string]any{"Agent": s.view.Agent})
 		if err != nil {
 			return err
 		}
@@ -304,7 +302,7 @@ func (s *stream) draw() error {
 		d.blocks = []string{}
 	}
 	if d.thinking != "" && d.text == "" {
-		if err := s.think(); err != nil {
+		if err := s.sendThinking(); err != nil {
 			return err
 		}
 	}
@@ -327,16 +325,16 @@ func (s *stream) draw() error {
 	return nil
 }
 
-// think sends the end of the reasoning. It is folded, as it will be in the answer, so
-// that nothing moves when the answer comes.
-func (s *stream) think() error {
+// sendThinking sends the end of the reasoning, folded as it will be in the answer, so that the
+// page does not jump when the answer arrives.
+func (s *stream) sendThinking() error {
 	d := &s.draft
-	if !d.thought {
-		d.thought = true
+	if !d.thinkingSent {
+		d.thinkingSent = true
 		if err := s.put(fragment{ID: "live-think", In: "live-body", HTML: `<details class="think" id="live-think"><summary>Thinking</summary></details>`}); err != nil {
 			return err
 		}
 	}
-	tail := strings.ToValidUTF8(d.thinking[max(0, len(d.thinking)-shownThinking):], "")
+	tail := strings.ToValidUTF8(d.thinking[max(0, len(d.thinking)-maxThinking):], "")
 	return s.put(fragment{ID: "live-thinking", In: "live-think", HTML: `<p id="live-thinking" class="thinking">` + html.EscapeString(markdown.Clean(tail)) + "</p>"})
 }

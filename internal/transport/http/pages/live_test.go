@@ -18,28 +18,28 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// oneTalk is a service with one session, of which these items are told.
-type oneTalk struct {
+// oneSession is a service with one session that has these items.
+type oneSession struct {
 	command.Service
 	items []feed.Item
-	told  chan struct{} // closed when the end of the run is about to be
+	ended chan struct{} // closed just before the end of the run is delivered
 }
 
-func (o *oneTalk) GetSession(context.Context, command.Caller, string) (command.Session, error) {
+func (o *oneSession) GetSession(context.Context, command.Caller, string) (command.Session, error) {
 	status := "running"
 	select {
-	case <-o.told:
+	case <-o.ended:
 		status = "idle"
 	default:
 	}
 	return command.Session{ID: "s1", Agent: "chorus", Status: status}, nil
 }
 
-func (o *oneTalk) Watch(ctx context.Context, _ command.Caller, _ string, after int64) iter.Seq2[feed.Item, error] {
+func (o *oneSession) Watch(ctx context.Context, _ command.Caller, _ string, after int64) iter.Seq2[feed.Item, error] {
 	return func(yield func(feed.Item, error) bool) {
 		for _, item := range o.items {
 			if _, over := item.(feed.Completed); over {
-				close(o.told) // whoever hears of the end and looks finds it ended
+				close(o.ended) // GetSession must agree with the item
 			}
 			if item.Header().Seq > after || item.Header().Seq == 0 {
 				if !yield(item, nil) {
@@ -51,15 +51,15 @@ func (o *oneTalk) Watch(ctx context.Context, _ command.Caller, _ string, after i
 	}
 }
 
-// A stream draws at its own pace, says at its end how things stand, and ends with the server.
+// A stream sends the draft at its own pace, the state at the end of a run, and ends with the server.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	head := func(seq int64) feed.Head { return feed.Head{Seq: seq, Run: "r", At: noon} }
-	service := &oneTalk{told: make(chan struct{}), items: []feed.Item{
+	service := &oneSession{ended: make(chan struct{}), items: []feed.Item{
 		feed.UserMessage{Head: head(1), Text: "hello"}, feed.RunStarted{Head: head(2)},
 		feed.TextDelta{Head: feed.Head{Run: "r", At: noon}, Step: 1, Attempt: 1, Text: "an <answer"},
 		feed.AssistantMessage{Head: head(3), Step: 1, Attempt: 1, Text: "an <answer>"}, feed.Completed{Head: head(4), StopReason: "done"},
-		feed.TextDelta{Head: feed.Head{Run: "r", At: noon}, Step: 1, Attempt: 1, Offset: 10, Text: ">"}, // overtaken
+		feed.TextDelta{Head: feed.Head{Run: "r", At: noon}, Step: 1, Attempt: 1, Offset: 10, Text: ">"}, // arrives late
 	}}
 	stopping := make(chan struct{})
 	p, err := New(Options{Service: service, Stopping: stopping, Now: func() time.Time { return noon }})
@@ -98,7 +98,7 @@ func TestStream(t *testing.T) {
 	if err != nil || !strings.Contains(got.String()+string(rest), ": the server is stopping; come again") {
 		t.Errorf("%v: the stream ended with %q", err, rest)
 	}
-	page := &dom{}
+	page := &fakeDOM{}
 	page.read(t, got.String()+string(rest))
 	if _, _, writing := page.find("live"); writing || page.seen != 4 || strings.Count(page.html, "an &lt;answer&gt;") != 1 {
 		t.Errorf("seen %d: %s", page.seen, page.html)

@@ -6,13 +6,13 @@ import (
 	"chorus/internal/command"
 )
 
-// overview is the first page: what is going on, what waits, what it costs.
+// overview is the start page: active runs, pending approvals, costs.
 func (p *Pages) overview(w http.ResponseWriter, r *http.Request, by command.Caller) error {
 	o, err := p.Service.Overview(r.Context(), by)
 	if err != nil {
 		return err
 	}
-	return p.render(w, http.StatusOK, "overview.html", map[string]any{"Frame": p.frame(r, by, "Overview"), "O": o, "May": by.May(command.Chat)})
+	return p.render(w, http.StatusOK, "overview.html", map[string]any{"Layout": p.layout(r, by, "Overview"), "O": o, "May": by.May(command.Chat)})
 }
 
 func (p *Pages) approvals(w http.ResponseWriter, r *http.Request, by command.Caller) error {
@@ -21,5 +21,5 @@ func (p *Pages) approvals(w http.ResponseWriter, r *http.Request, by command.Cal
 	if err != nil {
 		return err
 	}
-	return p.render(w, http.StatusOK, "approvals.html", map[string]any{"Frame": p.frame(r, by, "Approvals"), "List": list, "State": which, "Names": p.names(r.Context(), by), "Answer": by.May(command.Approve)})
+	return p.render(w, http.StatusOK, "approvals.html", map[string]any{"Layout": p.layout(r, by, "Approvals"), "List": list, "State": which, "Names": p.names(r.Context(), by), "Answer": by.May(command.Approve)})
 }

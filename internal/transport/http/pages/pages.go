@@ -1,12 +1,11 @@
-// Package pages is the web page of Chorus: what people look at and click.
+// Package pages serves the web pages of Chorus.
 //
-// It promises that everything can be read without JavaScript, that nothing a model, a
-// tool or a stranger wrote becomes anything but text, that a page shows what the journal
-// holds and never asks a browser to remember it, and that no script, style, font or
-// picture comes from anywhere but here.
+// It promises that everything can be read without JavaScript, that whatever a model, a tool
+// or a stranger wrote is shown as text, that pages show what the journal holds and keep no
+// state in the browser, and that scripts, styles, fonts and images come from this server only.
 //
-// A page is a template; what moves on it arrives as fragments made by the same
-// templates (live.go). It knows the house by command.Service alone.
+// A page is a template. A conversation is updated by fragments that are rendered from the
+// same templates (live.go).
 package pages
 
 import (
@@ -29,27 +28,27 @@ import (
 //go:embed templates/*.html
 var templateFiles embed.FS
 
-// Options are what the pages are made of.
+// Options configure the pages.
 type Options struct {
 	Service command.Service
 	Log     *slog.Logger
 	Version string
-	// Still says why a reader who was let in would not be now: streams outlive tokens. May be nil.
-	Still func(context.Context, command.Caller) error
-	// Stopping is closed when the server goes down: streams end then.
+	// Recheck returns an error when a caller is no longer allowed in; streams call it because they outlive tokens. May be nil.
+	Recheck func(context.Context, command.Caller) error
+	// Stopping is closed when the server shuts down; streams end then.
 	Stopping <-chan struct{}
-	// Stirs has a value when something began, ended, waits or was answered, until the context ends. nil: nobody tells.
-	Stirs func(context.Context) <-chan struct{}
-	Now   func() time.Time
+	// Changes has a value after a run began or ended or an approval was requested or answered, until the context ends. nil: overviews are not updated.
+	Changes func(context.Context) <-chan struct{}
+	Now     func() time.Time
 }
 
-// Pages serves them. Make it with New.
+// Pages is an http.Handler. Make it with New.
 type Pages struct {
 	Options
-	mux    *http.ServeMux
-	looks  map[string]*template.Template
-	pieces *template.Template
-	static *statics
+	mux       *http.ServeMux
+	templates map[string]*template.Template
+	fragments *template.Template
+	assets    *assets
 }
 
 // New makes the pages.
@@ -62,7 +61,7 @@ func New(o Options) (*Pages, error) {
 	}
 	p := &Pages{Options: o, mux: http.NewServeMux()}
 	var err error
-	if p.static, err = loadStatics(); err != nil {
+	if p.assets, err = loadAssets(); err != nil {
 		return nil, fmt.Errorf("pages: %w", err)
 	}
 	if err := p.parse(); err != nil {
@@ -74,11 +73,11 @@ func New(o Options) (*Pages, error) {
 
 // parse reads the templates. Every page is a copy of the layout and the fragments with its own "main".
 func (p *Pages) parse() error {
-	base, err := template.New("layout.html").Funcs(p.functions()).ParseFS(templateFiles, "templates/layout.html", "templates/pieces.html")
+	base, err := template.New("layout.html").Funcs(p.functions()).ParseFS(templateFiles, "templates/layout.html", "templates/fragments.html")
 	if err != nil {
 		return err
 	}
-	p.pieces, p.looks = base, map[string]*template.Template{}
+	p.fragments, p.templates = base, map[string]*template.Template{}
 	names, err := fs.Glob(templateFiles, "templates/*.html")
 	if err != nil {
 		return err
@@ -91,7 +90,7 @@ func (p *Pages) parse() error {
 		if err != nil {
 			return err
 		}
-		if p.looks[path.Base(name)], err = page.ParseFS(templateFiles, name); err != nil {
+		if p.templates[path.Base(name)], err = page.ParseFS(templateFiles, name); err != nil {
 			return err
 		}
 	}
@@ -99,7 +98,7 @@ func (p *Pages) parse() error {
 }
 
 func (p *Pages) routes() {
-	p.mux.Handle("GET /static/", p.static)
+	p.mux.Handle("GET /static/", p.assets)
 	p.page("GET /{$}", p.overview)
 	p.page("GET /new", p.newSession)
 	p.page("POST /new", p.createSession)
@@ -110,8 +109,8 @@ func (p *Pages) routes() {
 	p.page("POST /approvals/{id}", p.answer)
 	p.page("GET /s/{id}/blob/{hash}", p.blob)
 	p.mux.HandleFunc("GET /s/{id}/live", p.live)
-	p.mux.HandleFunc("GET /moves", p.moves)
-	p.more()
+	p.mux.HandleFunc("GET /moves", p.changeEvents)
+	p.moreRoutes()
 	p.page("/", func(http.ResponseWriter, *http.Request, command.Caller) error {
 		return command.Errorf(command.NotFound, "page not found")
 	})
@@ -120,12 +119,12 @@ func (p *Pages) routes() {
 // ServeHTTP implements http.Handler.
 func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.ServeHTTP(w, r) }
 
-// Open reports whether a path is for everybody.
-func Open(path string) bool {
+// Public reports whether a path needs no sign-in.
+func Public(path string) bool {
 	return path == "/sign-in" || path == "/sign-out" || len(path) > 8 && path[:8] == "/static/"
 }
 
-// page serves one page; an error becomes a page of its own.
+// page registers a handler for signed-in callers; its error is shown as a page.
 func (p *Pages) page(pattern string, serve func(http.ResponseWriter, *http.Request, command.Caller) error) {
 	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		by, ok := command.CallerOf(r.Context())
@@ -149,68 +148,68 @@ func statusOf(err error) int {
 	return status
 }
 
-// sentence is what people are told of an error; what is ours to mend goes to the log.
-func (p *Pages) sentence(err error) string {
+// userMessage is the text of an error that callers may see. Internal errors go to the log.
+func (p *Pages) userMessage(err error) string {
 	var known *command.Error
 	if errors.As(err, &known) {
 		return known.Message
 	}
-	p.Log.Error("a page failed", "component", "web", "error", err)
+	p.Log.Error("page failed", "component", "web", "error", err)
 	return "internal error; the server's log has the details"
 }
 
-// fail shows an error: to a script as a sentence, to people as a page.
+// fail shows an error: as plain text to our scripts, as a page otherwise.
 func (p *Pages) fail(w http.ResponseWriter, r *http.Request, by command.Caller, err error) {
-	status, text := statusOf(err), p.sentence(err)
+	status, text := statusOf(err), p.userMessage(err)
 	if fromScript(r) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.WriteHeader(status)
 		fmt.Fprintln(w, text)
 		return
 	}
-	frame := p.frame(r, by, http.StatusText(status))
-	if rerr := p.render(w, status, "problem.html", map[string]any{"Frame": frame, "Text": text, "Status": status}); rerr != nil {
-		p.Log.Error("the page for an error failed", "component", "web", "error", rerr)
+	frame := p.layout(r, by, http.StatusText(status))
+	if rerr := p.render(w, status, "problem.html", map[string]any{"Layout": frame, "Text": text, "Status": status}); rerr != nil {
+		p.Log.Error("error page failed", "component", "web", "error", rerr)
 	}
 }
 
-// fromScript reports whether one of our modules sent the request.
+// fromScript reports whether one of our scripts sent the request.
 func fromScript(r *http.Request) bool { return r.Header.Get("X-Chorus") != "" }
 
-// frame is what stands around every page.
-type frame struct {
+// layout is the data of layout.html, the frame around every page.
+type layout struct {
 	Title    string
 	Path     string
 	Caller   command.Caller
-	Sessions []command.Session // the latest, for the side
-	Waiting  int               // questions that wait
+	Sessions []command.Session // the most recent ones, for the side bar
+	Pending  int               // number of pending approvals
 	Version  string
-	Plain    bool // nothing stands around it
+	Plain    bool // without navigation and side bar
 	Script   string
 }
 
-// manyAtTheSide is how many conversations the side shows.
-const manyAtTheSide = 30
+// maxListed is how many conversations the side bar shows.
+const maxListed = 30
 
-func (p *Pages) frame(r *http.Request, by command.Caller, title string) frame {
-	f := frame{Title: title, Path: r.URL.Path, Caller: by, Version: p.Version}
-	if list, err := p.Service.ListSessions(r.Context(), by, command.SessionQuery{Limit: manyAtTheSide}); err == nil {
+func (p *Pages) layout(r *http.Request, by command.Caller, title string) layout {
+	f := layout{Title: title, Path: r.URL.Path, Caller: by, Version: p.Version}
+	if list, err := p.Service.ListSessions(r.Context(), by, command.SessionQuery{Limit: maxListed}); err == nil {
 		f.Sessions = list.Items
 	}
 	if list, err := p.Service.Approvals(r.Context(), by, command.ApprovalQuery{Limit: 100}); err == nil {
-		f.Waiting = len(list.Items)
+		f.Pending = len(list.Items)
 	}
 	return f
 }
 
-// names are what tokens are called, for whoever may know.
+// names are the names of tokens by id, for callers who may see them.
 func (p *Pages) names(ctx context.Context, by command.Caller) map[string]string {
 	if !by.May(command.Admin) {
 		return nil
 	}
 	list, err := p.Service.ListTokens(ctx, by)
 	if err != nil {
-		return nil // they are shown by their numbers
+		return nil // ids are shown instead
 	}
 	out := map[string]string{}
 	for _, t := range list.Items {
@@ -219,10 +218,10 @@ func (p *Pages) names(ctx context.Context, by command.Caller) map[string]string 
 	return out
 }
 
-// render writes a whole page, or nothing at all when its template fails.
+// render writes a page; nothing is written when its template fails.
 func (p *Pages) render(w http.ResponseWriter, status int, name string, data any) error {
 	var out bytes.Buffer
-	if err := p.looks[name].ExecuteTemplate(&out, "layout.html", data); err != nil {
+	if err := p.templates[name].ExecuteTemplate(&out, "layout.html", data); err != nil {
 		return fmt.Errorf("page %s: %w", name, err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -231,19 +230,19 @@ func (p *Pages) render(w http.ResponseWriter, status int, name string, data any)
 	return err
 }
 
-// piece renders a fragment.
-func (p *Pages) piece(name string, data any) (string, error) {
+// fragment renders a fragment.
+func (p *Pages) fragment(name string, data any) (string, error) {
 	var out bytes.Buffer
-	if err := p.pieces.ExecuteTemplate(&out, name, data); err != nil {
+	if err := p.fragments.ExecuteTemplate(&out, name, data); err != nil {
 		return "", fmt.Errorf("fragment %s: %w", name, err)
 	}
 	return out.String(), nil
 }
 
-// SignIn shows the way in; the guard calls it.
+// SignIn shows the sign-in form; the guard calls it.
 func (p *Pages) SignIn(w http.ResponseWriter, _ *http.Request, status int, problem, next string) {
-	data := map[string]any{"Frame": frame{Title: "Sign in", Plain: true, Version: p.Version}, "Problem": problem, "Next": next}
+	data := map[string]any{"Layout": layout{Title: "Sign in", Plain: true, Version: p.Version}, "Problem": problem, "Next": next}
 	if err := p.render(w, status, "signin.html", data); err != nil {
-		p.Log.Error("the sign-in page failed", "component", "web", "error", err)
+		p.Log.Error("sign-in page failed", "component", "web", "error", err)
 	}
 }

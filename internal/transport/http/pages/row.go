@@ -10,38 +10,37 @@ import (
 	"chorus/internal/feed"
 )
 
-// row is one piece of a conversation: an element of the page with an id of its own,
-// rendered by the template of its kind.
+// row is one element of a conversation's page, rendered by a template.
 type row struct {
-	ID       string // of the element it is, or is put into
+	ID       string // of the element
 	Template string
 	Data     any
-	Replaces string // the element it takes the place of, if that is there
+	Replaces string // the element that it replaces, if it exists
 }
 
-// talk is what a page of a conversation knows beside the items.
-type talk struct {
-	Session string
-	Agent   string
-	May     bool // the reader may write
-	Answer  bool // the reader may answer questions
-	Fork    bool
-	Names   map[string]string
-	Past    bool // a page of earlier things, which does not move
+// view is what the templates of a conversation need besides the items.
+type view struct {
+	Session   string
+	Agent     string
+	MayWrite  bool // the caller may send messages
+	MayAnswer bool // the caller may answer approvals
+	MayFork   bool
+	Names     map[string]string
+	Past      bool // a page of earlier items, which is not updated
 }
 
-// shown is an item with the conversation it is of. Parts are rows that were put into it,
-// by what they are: "out", "state", "answer", "over".
-type shown struct {
-	Talk  talk
+// rowData is the data of a row's template. Parts are rendered rows inside it, by kind: "out",
+// "state", "answer", "over".
+type rowData struct {
+	View  view
 	Item  any
 	Parts map[string]template.HTML
 }
 
-// rowsOf are what an item puts on the page. Each item stands alone: a result is put
-// into the element that its call made, so a reader may begin anywhere.
-func (t talk) rowsOf(item feed.Item) []row {
-	s := shown{Talk: t, Item: item}
+// rowsOf are the rows of an item. They do not depend on other items, so a stream can begin
+// anywhere: a result goes into an element of its call's row.
+func (t view) rowsOf(item feed.Item) []row {
+	s := rowData{View: t, Item: item}
 	switch it := item.(type) {
 	case feed.UserMessage:
 		return []row{{ID: fmt.Sprint("e", it.Seq), Template: "user", Data: s}}
@@ -75,9 +74,8 @@ func (t talk) rowsOf(item feed.Item) []row {
 	return nil
 }
 
-// inside is the row that a row is put into, and as which part of it. A row that stands
-// for itself is in none.
-func (r row) inside() (owner, part string) {
+// owner is the row that a row belongs into, and as which part; "" for a row of its own.
+func (r row) owner() (owner, part string) {
 	kind, rest, _ := strings.Cut(r.ID, "-")
 	switch kind {
 	case "out", "state":
@@ -85,16 +83,16 @@ func (r row) inside() (owner, part string) {
 	case "answer":
 		return "ask-" + rest, kind
 	case "over":
-		return "ask of " + rest, kind // which row that is, only the page knows
+		return "ask of " + rest, kind // the caller knows the id of that row
 	}
 	return "", ""
 }
 
-// state is what a reader wants to know beside the conversation.
+// state is the state of a session that the page shows around the conversation.
 type state struct {
 	Session string    `json:"session"`
 	Status  string    `json:"status"`
-	Words   string    `json:"words"` // the status as people say it
+	Words   string    `json:"words"` // the status for people
 	Queue   int       `json:"queue"`
 	Tokens  string    `json:"tokens"`
 	Cost    string    `json:"cost"`

@@ -53,10 +53,10 @@ func TestEveryTemplateCanBeEscaped(t *testing.T) {
 	t.Parallel()
 	p := newPages(t)
 	sets := map[string]*template.Template{}
-	for name, page := range p.looks {
+	for name, page := range p.templates {
 		sets[name] = page.Lookup("layout.html")
 	}
-	for _, piece := range newPages(t).pieces.Templates() {
+	for _, piece := range newPages(t).fragments.Templates() {
 		if name := piece.Name(); !strings.HasSuffix(name, ".html") && name != "places" {
 			sets[name] = piece
 		}
@@ -123,8 +123,8 @@ func TestEveryPageRenders(t *testing.T) {
 		"approvals.html": {{"List": full[command.List[command.Approval]](), "State": "all", "Answer": true}, {"List": command.List[command.Approval]{}, "State": "pending"}},
 		"audit.html": {{"List": full[command.List[command.AuditLine]](), "Query": full[command.AuditQuery](), "Decisions": []string{"allow"}, "More": "?x=1", "Check": full[command.AuditCheck]()},
 			{"List": command.List[command.AuditLine]{}, "Query": command.AuditQuery{}, "Check": command.AuditCheck{}}},
-		"conversation.html": {{"Session": full[command.Session](), "Rows": template.HTML("<p>x</p>"), "After": 3, "Earlier": "3", "Talk": talk{May: true}, "State": full[state]()},
-			{"Session": command.Session{}, "Rows": template.HTML(""), "Talk": talk{Past: true}, "State": state{}}},
+		"conversation.html": {{"Session": full[command.Session](), "Rows": template.HTML("<p>x</p>"), "After": 3, "Earlier": "3", "View": view{MayWrite: true}, "State": full[state]()},
+			{"Session": command.Session{}, "Rows": template.HTML(""), "View": view{Past: true}, "State": state{}}},
 		"costs.html": {{"C": full[command.Costs](), "Query": command.CostQuery{By: "person"}, "Most": 2.5, "Chart": template.HTML("<svg></svg>"), "Bys": []string{"person"}, "Sinces": []string{"7d"}},
 			{"C": command.Costs{}, "Query": command.CostQuery{}, "Most": 0.0, "Chart": template.HTML("")}},
 		"doctor.html": {{"Checks": full[[]command.Check]()}, {}},
@@ -140,15 +140,15 @@ func TestEveryPageRenders(t *testing.T) {
 			{"Made": (*command.Token)(nil), "Admin": false}},
 		"signin.html": {{"Problem": "x", "Next": "/"}, {"Problem": "", "Next": ""}},
 	}
-	for name := range p.looks {
+	for name := range p.templates {
 		for _, data := range pages[name] {
 			if data == nil {
 				t.Errorf("%s is not tried", name)
 				continue
 			}
-			data["Frame"], data["Names"] = frame{Title: name, Sessions: sessions, Waiting: 1, Plain: name == "signin.html"}, map[string]string{"value <x>": "Ada"}
+			data["Layout"], data["Names"] = layout{Title: name, Sessions: sessions, Pending: 1, Plain: name == "signin.html"}, map[string]string{"value <x>": "Ada"}
 			var out strings.Builder
-			if err := p.looks[name].ExecuteTemplate(&out, "layout.html", data); err != nil || strings.Contains(out.String(), "ZgotmplZ") {
+			if err := p.templates[name].ExecuteTemplate(&out, "layout.html", data); err != nil || strings.Contains(out.String(), "ZgotmplZ") {
 				t.Errorf("%s: %v\n%s", name, err, out.String())
 			}
 		}
@@ -164,7 +164,7 @@ func TestEveryFragmentRenders(t *testing.T) {
 		{full[feed.Compacted](), feed.Compacted{}}, {full[feed.Cleared](), feed.Cleared{}}, {full[feed.Completed](), feed.Completed{}}, {full[feed.Error](), feed.Error{}},
 	} {
 		for _, item := range items {
-			for _, tk := range []talk{{Session: "s", Agent: "a", May: true, Answer: true, Fork: true}, {Past: true}} {
+			for _, tk := range []view{{Session: "s", Agent: "a", MayWrite: true, MayAnswer: true, MayFork: true}, {Past: true}} {
 				rows := tk.rowsOf(item)
 				if len(rows) == 0 {
 					t.Errorf("%T is not shown", item)
@@ -173,7 +173,7 @@ func TestEveryFragmentRenders(t *testing.T) {
 					if r.Template == "nothing" {
 						continue
 					}
-					if _, err := p.piece(r.Template, r.Data); err != nil {
+					if _, err := p.fragment(r.Template, r.Data); err != nil {
 						t.Errorf("%T: %v", item, err)
 					}
 				}

@@ -21,10 +21,10 @@ import (
 	"chorus/internal/sandbox/isolate"
 )
 
-// patience bounds every wait for the browser; a loaded machine may need much of it.
-const patience = 90 * time.Second
+// timeout bounds every wait for the browser; a busy machine may need much of it.
+const timeout = 90 * time.Second
 
-// chrome is the one Chromium of all tests, in which each has a profile of its own.
+// chrome is the Chromium of all tests; each test has its own profile.
 var chrome struct {
 	sync.Once
 	ctx  context.Context
@@ -33,7 +33,7 @@ var chrome struct {
 }
 
 func TestMain(m *testing.M) {
-	if code, ours := isolate.LaunchSandboxed(os.Args[1:]); ours { // commands behind walls are started by us
+	if code, ours := isolate.LaunchSandboxed(os.Args[1:]); ours { // sandboxed commands are started through this binary
 		os.Exit(code)
 	}
 	if home := os.Getenv("WEBTEST_HOME"); home != "" {
@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// chromium is where the browser is.
+// chromium is the path of the browser.
 func chromium() (string, error) {
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -70,7 +70,7 @@ func startBrowser() {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WindowSize(1280, 860),
 		chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("font-render-hinting", "none"), chromedp.Flag("hide-scrollbars", true),
-		chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(patience))
+		chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(timeout))
 	if os.Getuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
@@ -81,19 +81,19 @@ func startBrowser() {
 	chrome.err = chromedp.Do(chrome.ctx)
 }
 
-// tab is a page in the browser, with everything it complained about.
+// tab is a tab of the browser, with the errors that it reported.
 type tab struct {
 	*testing.T
-	house *house
-	ctx   context.Context
+	server *server
+	ctx    context.Context
 
-	mu     sync.Mutex
-	heard  []string
-	expect []string // complaints that are meant to come
+	mu       sync.Mutex
+	errors   []string
+	expected []string // parts of errors that are expected
 }
 
-// open gives a tab of a fresh profile, not signed in.
-func (h *house) open(options ...chromedp.ContextOption) *tab {
+// open opens a tab with a new profile, not signed in.
+func (h *server) open(options ...chromedp.ContextOption) *tab {
 	h.Helper()
 	chrome.Do(startBrowser)
 	if chrome.err != nil {
@@ -105,35 +105,35 @@ func (h *house) open(options ...chromedp.ContextOption) *tab {
 	return h.attach(chrome.ctx, append(options, chromedp.WithNewBrowserContext())...)
 }
 
-// second is another tab of the same person.
+// second opens another tab with the same profile.
 func (t *tab) second() *tab {
 	t.Helper()
-	return t.house.attach(t.ctx)
+	return t.server.attach(t.ctx)
 }
 
-func (h *house) attach(parent context.Context, options ...chromedp.ContextOption) *tab {
+func (h *server) attach(parent context.Context, options ...chromedp.ContextOption) *tab {
 	h.Helper()
 	ctx, stop := chromedp.NewContext(parent, options...)
-	t := &tab{T: h.T, house: h, ctx: ctx}
-	var ears sync.WaitGroup
+	t := &tab{T: h.T, server: h, ctx: ctx}
+	var listeners sync.WaitGroup
 	h.Cleanup(func() {
-		t.calm()
+		t.checkErrors()
 		stop()
-		ears.Wait()
+		listeners.Wait()
 	})
-	// The first run makes the tab, which lives as long as the context that it is given.
+	// The first run makes the tab, which lives as long as its context.
 	if err := chromedp.Do(ctx); err != nil {
 		h.Fatal(err)
 	}
-	listen(ctx, &ears, log.EntryAdded, func(e log.EventEntryAdded) {
+	listen(ctx, &listeners, log.EntryAdded, func(e log.EventEntryAdded) {
 		if e.Entry.Level == log.EntryLevelError || strings.Contains(e.Entry.Text, "Content Security Policy") {
-			t.hear(fmt.Sprint(e.Entry.Source, ": ", e.Entry.Text, " ", e.Entry.URL))
+			t.addError(fmt.Sprint(e.Entry.Source, ": ", e.Entry.Text, " ", e.Entry.URL))
 		}
 	})
-	listen(ctx, &ears, runtime.ExceptionThrown, func(e runtime.EventExceptionThrown) {
-		t.hear(fmt.Sprint("an exception: ", (&chromedp.ExceptionError{ExceptionDetails: e.ExceptionDetails}).Error()))
+	listen(ctx, &listeners, runtime.ExceptionThrown, func(e runtime.EventExceptionThrown) {
+		t.addError(fmt.Sprint("an exception: ", (&chromedp.ExceptionError{ExceptionDetails: e.ExceptionDetails}).Error()))
 	})
-	listen(ctx, &ears, page.JavascriptDialogOpening, func(e page.EventJavascriptDialogOpening) { t.hear("a dialog opened: " + e.Message) })
+	listen(ctx, &listeners, page.JavascriptDialogOpening, func(e page.EventJavascriptDialogOpening) { t.addError("a dialog opened: " + e.Message) })
 	call(t, log.Enable, cdp.Empty{})
 	call(t, runtime.Enable, cdp.Empty{})
 	call(t, page.Enable, page.EnableParams{})
@@ -141,23 +141,23 @@ func (h *house) attach(parent context.Context, options ...chromedp.ContextOption
 	return t
 }
 
-// listen hears events of a tab until it is closed.
-func listen[E any](ctx context.Context, ears *sync.WaitGroup, event cdp.Event[E], hear func(E)) {
+// listen calls a function for each event of a tab until it is closed.
+func listen[E any](ctx context.Context, listeners *sync.WaitGroup, event cdp.Event[E], handle func(E)) {
 	events := chromedp.Events(ctx, event)
-	ears.Go(func() {
+	listeners.Go(func() {
 		for e, err := range events {
 			if err != nil {
 				return
 			}
-			hear(e)
+			handle(e)
 		}
 	})
 }
 
-// call gives the browser an order.
+// call sends a command to the browser.
 func call[P, R any](t *tab, command cdp.Command[P, R], params P) R {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	ctx, cancel := context.WithTimeout(t.ctx, timeout)
 	defer cancel()
 	got, err := chromedp.Call(ctx, command, params)
 	if err != nil {
@@ -166,59 +166,59 @@ func call[P, R any](t *tab, command cdp.Command[P, R], params P) R {
 	return got
 }
 
-// hear keeps what a page complains about: errors of scripts, of the policy, of loads.
-func (t *tab) hear(text string) {
+// addError records an error of a script, of the content security policy or of a request.
+func (t *tab) addError(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.heard = append(t.heard, text)
+	t.errors = append(t.errors, text)
 }
 
-// calm fails when the page complained about something that was not to be expected.
-func (t *tab) calm() {
+// checkErrors fails the test if the page reported an error that was not expected.
+func (t *tab) checkErrors() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 next:
-	for _, text := range t.heard {
-		for _, want := range t.expect {
+	for _, text := range t.errors {
+		for _, want := range t.expected {
 			if strings.Contains(text, want) {
 				continue next
 			}
 		}
-		t.Errorf("the page complained: %s", text)
+		t.Errorf("the page reported an error: %s", text)
 	}
 }
 
-// expects names a complaint that is meant to come.
-func (t *tab) expects(text string) {
+// expectError names a part of an error that is expected.
+func (t *tab) expectError(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.expect = append(t.expect, text)
+	t.expected = append(t.expected, text)
 }
 
-// do runs actions in the page, within our patience.
+// do runs actions in the page.
 func (t *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	ctx, cancel := context.WithTimeout(t.ctx, timeout)
 	defer cancel()
 	if err := chromedp.Do(ctx, actions...); err != nil {
-		t.Fatalf("%v\nthe page: %s", err, t.glimpse())
+		t.Fatalf("%v\nthe page: %s", err, t.visibleText())
 	}
 }
 
-// value is what an expression gives.
+// value is the value of an expression.
 func value[T any](t *tab, expression string) T {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	ctx, cancel := context.WithTimeout(t.ctx, timeout)
 	defer cancel()
 	got, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
-		t.Fatalf("%s: %v\nthe page: %s", expression, err, t.glimpse())
+		t.Fatalf("%s: %v\nthe page: %s", expression, err, t.visibleText())
 	}
 	return got
 }
 
-// glimpse is what stands on the page, to see why something did not come.
-func (t *tab) glimpse() string {
+// visibleText is the text of the page, for error messages.
+func (t *tab) visibleText() string {
 	ctx, cancel := context.WithTimeout(t.ctx, 5*time.Second)
 	defer cancel()
 	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`location.pathname + "\n" + document.body.innerText.slice(0, 3000)`))
@@ -228,16 +228,16 @@ func (t *tab) glimpse() string {
 	return text
 }
 
-// visit loads a page of the house.
+// visit loads a page of the server.
 func (t *tab) visit(path string) {
 	t.Helper()
-	t.do(chromedp.Navigate(t.house.url + path))
+	t.do(chromedp.Navigate(t.server.url + path))
 }
 
 // until waits for an expression to be true, also across pages.
 func (t *tab) until(expression string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	ctx, cancel := context.WithTimeout(t.ctx, timeout)
 	defer cancel()
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
@@ -247,26 +247,26 @@ func (t *tab) until(expression string) {
 			return
 		}
 		select {
-		case <-again.C: // an error too: the page may just be changing
+		case <-again.C: // also after an error: the page may be loading
 		case <-ctx.Done():
-			t.Fatalf("never came true: %s (%v)\nthe page: %s", expression, err, t.glimpse())
+			t.Fatalf("never came true: %s (%v)\nthe page: %s", expression, err, t.visibleText())
 		}
 	}
 }
 
-// says waits for a text to stand on the page.
-func (t *tab) says(text string) {
+// waitForText waits until the page shows a text.
+func (t *tab) waitForText(text string) {
 	t.Helper()
 	t.until(fmt.Sprintf("document.body.innerText.includes(%q)", text))
 }
 
-// answers waits for the agent to have said something.
-func (t *tab) answers(text string) {
+// waitForAnswer waits until an answer of the agent shows a text.
+func (t *tab) waitForAnswer(text string) {
 	t.Helper()
 	t.until(fmt.Sprintf("[...document.querySelectorAll('.said.agent')].some((e) => e.innerText.includes(%q))", text))
 }
 
-// text is what an expression gives, as text; number as a number.
+// text is the value of an expression as text, number as a number.
 func (t *tab) text(expression string) string {
 	t.Helper()
 	return value[string](t, "String("+expression+")")
@@ -277,7 +277,7 @@ func (t *tab) number(expression string) float64 {
 	return value[float64](t, "Number("+expression+")")
 }
 
-// eval runs a script, and waits for it where it gives a promise.
+// eval runs a script and waits for its promises.
 func (t *tab) eval(script string) {
 	t.Helper()
 	value[bool](t, "(async () => { "+script+"; return true })()")
@@ -294,28 +294,28 @@ func (t *tab) write(selector, text string) {
 	t.do(chromedp.SendKeys(chromedp.CSS(selector), text, chromedp.NodeVisible))
 }
 
-// say sends a message on the page of a conversation, whatever lines it has.
+// say sends a message, which may have several lines.
 func (t *tab) say(text string) {
 	t.Helper()
 	t.eval(fmt.Sprintf("document.querySelector('#say textarea').value = %q", text))
 	t.click("#send")
 }
 
-// idle waits for the end of what the agent does.
-func (t *tab) idle() {
+// waitUntilIdle waits until no run is active.
+func (t *tab) waitUntilIdle() {
 	t.Helper()
 	t.until(`document.getElementById("status")?.dataset.status === "idle" && document.querySelector("#log .end")`)
 }
 
 func reload() chromedp.Action[chromedp.Void] { return chromedp.Reload() }
 
-// phone makes the window as small as a phone's.
+// phone emulates the screen of a phone.
 func (t *tab) phone() {
 	t.Helper()
 	t.do(chromedp.EmulateViewport(390, 844, chromedp.EmulateScale(1), chromedp.EmulateMobile, chromedp.EmulateTouch))
 }
 
-// dark makes the machine one that likes it dark.
+// dark emulates a system with a dark theme.
 func (t *tab) dark() {
 	t.Helper()
 	call(t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}})

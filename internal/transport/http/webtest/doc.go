@@ -1,7 +1,7 @@
-// Package webtest looks at the web pages the way people do: in a real browser, against a
-// whole server. It has no code of its own beside its tests.
+// Package webtest tests the web pages in a real browser against a whole server. It contains
+// tests only.
 //
-// They promise that each thing people do on the pages works, that nothing is lost or
-// shown twice whatever happens to the connection, that nothing anybody wrote runs, and
-// that no page asks its browser for anything the policy forbids.
+// They check that everything people can do on the pages works, that nothing is lost or shown
+// twice whatever happens to the connection, that no text of users or models is executed, and
+// that no page violates the content security policy.
 package webtest

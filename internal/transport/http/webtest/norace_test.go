@@ -2,5 +2,5 @@
 
 package webtest
 
-// slower is how much the race detector may cost: it is not here.
-const slower = 1
+// raceFactor is how much slower the race detector may make things.
+const raceFactor = 1

@@ -38,46 +38,46 @@ func picture(t *testing.T) []byte {
 
 func TestAttachForkAndSearch(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newServer(t)
 	p, id := h.begin(command.NewSession{})
 	file := filepath.Join(t.TempDir(), "colours.png")
 	if err := os.WriteFile(file, picture(t), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p.do(chromedp.SetUploadFiles(chromedp.CSS("#files"), []string{file}))
-	p.says("colours.png")
+	p.waitForText("colours.png")
 	p.say("say What a fine marmalade picture")
-	p.idle()
+	p.waitUntilIdle()
 	p.until(`document.querySelector(".said.user .files img")?.naturalWidth === 120`)
-	p.until(`document.getElementById("chosen").children.length === 0`) // what was sent is no longer chosen
-	h.tell(id, "say a second answer")
-	p.says("a second answer")
+	p.until(`document.getElementById("chosen").children.length === 0`) // the list of chosen files is empty again
+	h.prompt(id, "say a second answer")
+	p.waitForText("a second answer")
 
 	p.do(chromedp.Focus(chromedp.CSS(".said.agent .fork button")))
 	p.do(chromedp.KeyEvent(kb.Enter))
 	p.until(`location.pathname !== "/s/` + id + `"`)
-	p.says("marmalade picture")
-	if strings.Contains(p.glimpse(), "a second answer") {
+	p.waitForText("marmalade picture")
+	if strings.Contains(p.visibleText(), "a second answer") {
 		t.Error("the fork has what came after it")
 	}
 	p.say("say a third way")
-	p.says("a third way")
+	p.waitForText("a third way")
 
 	p.visit("/")
 	p.write(".search input", "marmalade\r")
 	p.until(`document.querySelector("mark")`)
 	p.click("td.main a")
 	p.until(`location.pathname.startsWith("/s/") && location.hash.startsWith("#e")`)
-	p.says("marmalade")
+	p.waitForText("marmalade")
 }
 
 func TestTheOtherPages(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newServer(t)
 	id := h.session(command.NewSession{Permissions: "open"})
-	h.tell(id, "usage in=1200 out=80 read=0 write=1000\ncall bash {\"command\":\"echo hello\"}\nend\nusage in=1400 out=30 read=1000\nsay all done")
-	p := h.enter()
-	p.says("Overview")
+	h.prompt(id, "usage in=1200 out=80 read=0 write=1000\ncall bash {\"command\":\"echo hello\"}\nend\nusage in=1400 out=30 read=1000\nsay all done")
+	p := h.signedIn()
+	p.waitForText("Overview")
 	for _, href := range value[[]string](p, `[...document.querySelectorAll(".tiles a")].map((a) => a.getAttribute("href"))`) {
 		if strings.HasPrefix(href, "#") {
 			continue
@@ -87,69 +87,69 @@ func TestTheOtherPages(t *testing.T) {
 	}
 
 	p.visit("/s/" + id + "/journal")
-	p.says("Why each call was allowed")
-	p.says("echo hello")
+	p.waitForText("Why each call was allowed")
+	p.waitForText("echo hello")
 	p.eval(`[...document.querySelectorAll(".timeline a")].at(-1).click()`)
-	p.says("matches the journal")
+	p.waitForText("matches the journal")
 	p.until(`document.querySelector(".fragment.cached")`)
 	if cached, plain := p.text(`getComputedStyle(document.querySelector(".fragment.cached")).backgroundColor`), p.text(`getComputedStyle(document.querySelector(".fragment:not(.cached)")).backgroundColor`); cached == plain {
-		t.Error("what was cached looks like what was not")
+		t.Error("cached fragments look like others")
 	}
 
 	p.visit("/audit")
 	p.click("button[name=verify]")
-	p.says("The audit log is intact")
+	p.waitForText("The audit log is intact")
 
 	p.visit("/settings")
 	p.write("input[name=name]", "for a reader")
 	p.click(`input[name=scopes][value=read]`)
 	p.click(`form[action="/settings/tokens"] .button`)
-	p.says("Copy it now")
+	p.waitForText("Copy it now")
 	token := p.text(`document.querySelector("pre.command").textContent.trim()`)
 	reader := h.open()
 	reader.visit("/sign-in")
 	reader.write("input[name=token]", token+"\r")
-	reader.says("Overview")
-	reader.expects("404")
+	reader.waitForText("Overview")
+	reader.expectError("404")
 	reader.visit("/s/" + id)
-	reader.says("Back to the overview") // it is somebody else's
+	reader.waitForText("Back to the overview") // it belongs to another token
 	p.visit("/settings")
 	p.eval(`[...document.querySelectorAll("tr")].find((r) => r.textContent.includes("for a reader")).querySelector("button").click()`)
-	p.says("revoked")
-	reader.expects("401")
+	p.waitForText("revoked")
+	reader.expectError("401")
 	reader.visit("/")
-	reader.says("Sign in")
+	reader.waitForText("Sign in")
 
 	p.visit("/doctor")
-	p.says("This machine")
-	p.says("sandboxes") // what takes a moment comes after the page
+	p.waitForText("This machine")
+	p.waitForText("sandboxes") // loaded after the page
 
-	p.expects("404")
+	p.expectError("404")
 	p.visit("/s/no-such-conversation")
-	p.says("Back to the overview")
+	p.waitForText("Back to the overview")
 	p.visit("/agents")
 	p.visit("/agents/chorus")
-	p.says("Tools")
+	p.waitForText("Tools")
 }
 
 func TestCostsHaveCharts(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, "prices:", "  demo/script: {input: 3, output: 15}")
+	h := newServer(t, "prices:", "  demo/script: {input: 3, output: 15}")
 	id := h.session(command.NewSession{})
-	h.tell(id, "usage in=900000 out=100000\nsay that was expensive")
-	p := h.enter()
+	h.prompt(id, "usage in=900000 out=100000\nsay that was expensive")
+	p := h.signedIn()
 	for _, by := range []string{"model", "agent", "person", "day"} {
 		p.visit("/costs?by=" + by)
 		p.until(`document.querySelector("svg.chart rect.spent") && document.querySelector(".hbars meter")`)
 		if gap := p.number(`Math.abs([...document.querySelectorAll("svg.chart .axis")].at(-1).getBoundingClientRect().top - document.querySelector("rect.spent").getBoundingClientRect().bottom)`); gap > 2 {
-			t.Errorf("the bar stands %v pixels above the ground", gap)
+			t.Errorf("the bar ends %v pixels above the axis", gap)
 		}
 	}
 }
 
 func TestCopyingCode(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newServer(t)
 	p, _ := h.begin(command.NewSession{})
 	for _, name := range []string{"clipboard-write", "clipboard-read"} {
 		_, err := chromedp.CallBrowser(p.ctx, browser.SetPermission, browser.SetPermissionParams{Permission: &browser.PermissionDescriptor{Name: name},
@@ -159,38 +159,38 @@ func TestCopyingCode(t *testing.T) {
 		}
 	}
 	p.say("say ```sh\\necho <b> && ls\\n```")
-	p.idle()
+	p.waitUntilIdle()
 	p.eval(`document.querySelector(".said.agent figure.code").focus()`)
 	p.eval(`new MutationObserver((changes) => { window.copied ||= changes.some((c) => c.target.textContent === "Copied") }).observe(document.querySelector("#log"), { subtree: true, childList: true })`)
 	p.do(chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
-	p.until(`window.copied`) // it says so for a moment only
+	p.until(`window.copied`) // shown for a moment only
 	if got := value[string](p, `navigator.clipboard.readText()`); strings.TrimSpace(got) != "echo <b> && ls" {
 		t.Errorf("%q was copied", got)
 	}
 }
 
-// Whoever is signed out elsewhere is not left with a page that no longer moves.
+// A page that was signed out in another tab goes to the sign-in page.
 func TestSignedOutElsewhere(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newServer(t)
 	p, id := h.begin(command.NewSession{})
-	p.expects("401")
-	p.expects("net::ERR")
+	p.expectError("401")
+	p.expectError("net::ERR")
 	other := p.second()
 	other.visit("/settings")
 	other.click(`form[action="/sign-out"] button`)
-	other.says("Sign in")
-	h.restart() // the stream that was there ends
-	p.says("Sign in")
+	other.waitForText("Sign in")
+	h.restart() // ends the stream
+	p.waitForText("Sign in")
 	if got := p.text("location.search"); !strings.Contains(got, id) {
-		t.Errorf("the way back is forgotten: %q", got)
+		t.Errorf("the path to return to is missing: %q", got)
 	}
 }
 
-// Everything can be done from the keyboard alone.
+// Everything can be done with the keyboard alone.
 func TestKeyboardOnly(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newServer(t)
 	p, _ := h.begin(command.NewSession{})
 	keys := func(text string) { p.do(chromedp.KeyEvent(text)) }
 	p.until(`document.activeElement.name === "message"`)
@@ -210,46 +210,46 @@ func TestKeyboardOnly(t *testing.T) {
 		}
 	}
 	if ring := p.text(`getComputedStyle(document.activeElement).outlineStyle`); p.text(`document.activeElement.value`) != "deny" || ring == "none" {
-		t.Fatalf("the way to no is not found with the tabulator, or cannot be seen (%s)", ring)
+		t.Fatalf("the button Deny cannot be reached with Tab, or its focus is invisible (%s)", ring)
 	}
 	keys(kb.Enter)
-	p.says("Denied")
-	p.idle()
+	p.waitForText("Denied")
+	p.waitUntilIdle()
 	p.eval(`document.querySelector("#say textarea").focus(); document.activeElement.value = "wait"`)
 	keys(kb.Enter)
 	p.until(`!document.getElementById("stop").hidden`)
 	keys(kb.Escape)
-	p.says("aborted")
+	p.waitForText("aborted")
 	p.visit("/")
 	keys(kb.Tab)
 	if p.text(`document.activeElement.className`) != "skip" {
-		t.Error("the first thing is not the way past the frame")
+		t.Error("the first focus is not the skip link")
 	}
 	keys(kb.Enter)
 	p.until(`document.activeElement.id === "main"`)
 	bare := value[[]string](p, `[...document.querySelectorAll("a, button, input, select, textarea")].filter((e) => e.type !== "hidden" && !(e.textContent.trim() || e.getAttribute("aria-label") || e.labels?.length || e.title)).map((e) => e.outerHTML)`)
 	if len(bare) > 0 {
-		t.Errorf("without a name for whoever does not see: %q", bare)
+		t.Errorf("elements without an accessible name: %q", bare)
 	}
 }
 
 func TestLightAndDark(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	p := h.enter()
+	h := newServer(t)
+	p := h.signedIn()
 	ground := func() string { return p.text(`getComputedStyle(document.body).backgroundColor`) }
 	light := ground()
 	p.dark()
 	if ground() == light {
-		t.Error("it is as bright on a machine that likes it dark")
+		t.Error("the dark theme of the system is ignored")
 	}
 	p.click("#theme")
 	if ground() != light {
-		t.Error("the switch does nothing")
+		t.Error("the theme button does nothing")
 	}
 	p.do(reload())
 	if ground() != light {
-		t.Error("what was chosen is forgotten")
+		t.Error("the chosen theme is not kept")
 	}
 	for _, wish := range []string{"light", "dark"} {
 		p.eval(`document.documentElement.dataset.theme = "` + wish + `"`)
@@ -261,7 +261,7 @@ func TestLightAndDark(t *testing.T) {
 	}
 }
 
-// contrast is a script that gives how well one named colour is read on another.
+// contrast is a script for the contrast of two named colours.
 func contrast(pair string) string {
 	a, b, _ := strings.Cut(pair, " ")
 	return `(() => { const probe = document.createElement("i"); document.body.append(probe);
@@ -274,27 +274,27 @@ func contrast(pair string) string {
 // Without scripts everything can be read, and a message can be sent.
 func TestWithoutScripts(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newServer(t)
 	p, id := h.begin(command.NewSession{})
-	h.tell(id, "say **bold** words")
+	h.prompt(id, "say **bold** words")
 	call(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 	for _, path := range []string{"/", "/approvals", "/agents", "/costs", "/audit", "/settings", "/doctor", "/search?q=bold", "/s/" + id + "/journal", "/s/" + id} {
 		p.visit(path)
 		p.until(`document.querySelector("h1")?.innerText`)
 	}
 	p.until(`document.querySelector(".said strong")?.innerText === "bold"`)
-	p.says("Without JavaScript")
+	p.waitForText("Without JavaScript")
 	p.eval(`document.querySelector("textarea").value = "say sent without a script"; document.getElementById("send").click()`)
 	p.until(`document.querySelectorAll(".said.user").length === 2`)
 }
 
-// The first page is small and there at once.
+// The first page is small and fast.
 func TestFirstPageIsLight(t *testing.T) {
-	h := newHouse(t)
+	h := newServer(t)
 	for range 12 {
-		h.tell(h.session(command.NewSession{}), "say hello")
+		h.prompt(h.session(command.NewSession{}), "say hello")
 	}
-	p := h.enter()
+	p := h.signedIn()
 	call(p, network.Enable, network.EnableParams{})
 	call(p, network.ClearBrowserCache, struct{}{})
 	p.visit("/")
@@ -304,7 +304,7 @@ func TestFirstPageIsLight(t *testing.T) {
 		t.Errorf("the first page takes %d bytes", sizes)
 	}
 	var best, least float64
-	for round := range 6 { // a machine that does other things too may need a second look
+	for round := range 6 { // a busy machine may need another try
 		var paints []float64
 		for range 10 {
 			p.visit("/")
@@ -323,7 +323,7 @@ func TestFirstPageIsLight(t *testing.T) {
 		}
 	}
 	t.Logf("first page: %d bytes, first paint after %.0f ms (median of 10 warm loads), %.0f ms at best", sizes, best, least)
-	if least > 200*slower { // what it takes of itself: more than that is the machine's
+	if least > 200*raceFactor { // the best try: the others depend on the machine
 		t.Errorf("first paint after %.0f ms", least)
 	}
 }

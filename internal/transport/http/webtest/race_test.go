@@ -2,5 +2,5 @@
 
 package webtest
 
-// slower is how much the race detector may cost.
-const slower = 4
+// raceFactor is how much slower the race detector may make things.
+const raceFactor = 4

@@ -20,66 +20,66 @@ import (
 
 var screens = flag.Bool("screens", false, "take the pictures under testdata/screens anew")
 
-// screensDir is where they are kept.
+// screensDir is where the screenshots are.
 const screensDir = "../../../../testdata/screens"
 
-// TestScreens takes the pictures of the pages. It looks at nothing: people do.
+// TestScreens takes the screenshots of the pages. It checks nothing: people look at them.
 func TestScreens(t *testing.T) {
 	if !*screens {
 		t.Skip("the pictures are taken by: make screens")
 	}
-	h := newHouse(t, "prices:", "  demo/script: {input: 3, output: 15}")
+	h := newServer(t, "prices:", "  demo/script: {input: 3, output: 15}")
 	p := h.open()
 	p.desktop()
 	p.visit("/sign-in")
-	p.shoot("sign-in")
+	p.screenshot("sign-in")
 	p.visit(h.signIn[len(h.url):])
-	p.says("none runs on this machine")
-	p.shoot("welcome")
-	h.tell(h.session(command.NewSession{Title: "What changed since the last release?"}), "usage in=52000 out=1800\nsay Three things.")
-	h.tell(h.session(command.NewSession{Title: "Why is the build red?"}), "usage in=8200 out=900\nfail bad_request")
+	p.waitForText("none runs on this machine")
+	p.screenshot("welcome")
+	h.prompt(h.session(command.NewSession{Title: "What changed since the last release?"}), "usage in=52000 out=1800\nsay Three things.")
+	h.prompt(h.session(command.NewSession{Title: "Why is the build red?"}), "usage in=8200 out=900\nfail bad_request")
 	work := t.TempDir()
 	if err := os.WriteFile(filepath.Join(work, "main.go"), []byte("package main\n\nfunc main() {\n\tprintln(\"hi\")\n}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	id := h.session(command.NewSession{Title: "Make the greeting friendlier", WorkspacePath: work, Permissions: "open"})
-	h.tell(id, greeting)
+	h.prompt(id, greeting)
 	asking := h.session(command.NewSession{Title: "Add a test for the greeting", WorkspacePath: work})
 	p.visit("/s/" + asking)
 	p.say(asks)
 	p.until(`document.querySelector("form.verdict")`)
 	p.eval(`document.querySelectorAll(".said.user .text").forEach((e) => (e.textContent = "Add a test for the greeting."));
 		document.querySelector(".head [title]").textContent = "~/src/greeter"`)
-	p.shoot("approval")
+	p.screenshot("approval")
 	p.phone()
 	p.until(`innerWidth === 390`)
 	p.eval(`scrollTo(0, document.documentElement.scrollHeight)`)
-	p.shoot("approval-phone")
+	p.screenshot("approval-phone")
 	p.desktop()
 	p.visit("/s/" + id)
 	p.eval(`document.querySelectorAll(".said.user .text").forEach((e) => (e.textContent = "Make the greeting friendlier, and say what you did."));
 		document.querySelector(".head [title]").textContent = "~/src/greeter"; scrollTo(0, 0)`)
-	p.shoot("conversation")
+	p.screenshot("conversation")
 	p.eval(`document.documentElement.dataset.theme = "dark"; scrollTo(0, 0)`)
-	p.shoot("conversation-dark")
+	p.screenshot("conversation-dark")
 	p.phone()
 	p.until(`innerWidth === 390`)
 	p.eval(`scrollTo(0, 0)`)
-	p.shoot("conversation-phone-dark")
+	p.screenshot("conversation-phone-dark")
 	p.desktop()
 	for _, page := range []struct{ path, name string }{{"/", "overview"}, {"/costs", "costs"}, {"/s/" + id + "/journal", "journal"}, {"/audit", "audit"},
 		{"/settings", "settings"}, {"/agents/chorus", "agent"}} {
 		p.visit(page.path)
-		p.shoot(page.name)
+		p.screenshot(page.name)
 	}
 	p.visit("/s/" + id + "/journal")
 	p.eval(`[...document.querySelectorAll(".timeline a")].at(-1).click()`)
 	p.until(`document.querySelector(".fragment")`)
-	p.shoot("request")
+	p.screenshot("request")
 	p.visit("/")
 	p.phone()
 	p.until(`innerWidth === 390`)
-	p.shoot("overview-phone")
+	p.screenshot("overview-phone")
 }
 
 const greeting = `usage in=4200 out=300
@@ -102,17 +102,17 @@ say - Nothing else was **touched**.`
 
 const asks = "say The tests need one more file. I would like to write it:\ncall bash {\"command\":\"touch main_test.go && go test ./...\"}\nend\nsay done"
 
-// desktop makes the window as large as a desk's.
+// desktop emulates the screen of a desktop.
 func (t *tab) desktop() {
 	t.Helper()
 	t.do(chromedp.EmulateViewport(1280, 800))
 }
 
-// shoot keeps what the window shows, in few colours so that it stays small.
-func (t *tab) shoot(name string) {
+// screenshot stores what the window shows, with few colours so that the file stays small.
+func (t *tab) screenshot(name string) {
 	t.Helper()
 	t.eval(`document.activeElement?.blur(); await document.fonts.ready; await new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))`)
-	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	ctx, cancel := context.WithTimeout(t.ctx, timeout)
 	defer cancel()
 	raw, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 	if err != nil {
@@ -123,7 +123,7 @@ func (t *tab) shoot(name string) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, fewer(img)); err != nil {
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, reduceColours(img)); err != nil {
 		t.Fatal(err)
 	}
 	if out.Len() > 100_000 {
@@ -137,8 +137,8 @@ func (t *tab) shoot(name string) {
 	}
 }
 
-// fewer draws a picture with the 256 colours that it has most of.
-func fewer(img image.Image) image.Image {
+// reduceColours keeps the 256 most frequent colours of an image.
+func reduceColours(img image.Image) image.Image {
 	seen := map[color.RGBA]int{}
 	b := img.Bounds()
 	for y := b.Min.Y; y < b.Max.Y; y++ {

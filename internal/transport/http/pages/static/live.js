@@ -1,24 +1,24 @@
-// A conversation that moves: fragments from the server are put in their place, and
-// words are sent without leaving the page. The server is the one who knows; this keeps nothing.
+// Live updates of a conversation: fragments from the server are put into the page, and messages
+// are sent without leaving it. No state is kept here.
 import { post, reachable, toast } from "./page.js";
 
-const talk = document.querySelector(".talk");
+const conversation = document.querySelector(".talk");
 const log = document.getElementById("log");
 const form = document.getElementById("say");
-const id = talk.dataset.session;
+const id = conversation.dataset.session;
 
-// Whoever reads further up is left there; whoever is at the end stays at the end.
+// A reader at the end stays at the end; one further up is not moved.
 const scroller = document.scrollingElement;
 const atEnd = () => scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 120;
 const toEnd = () => scroller.scrollTo({ top: scroller.scrollHeight });
 
 function element(html) {
   const holder = document.createElement("template");
-  holder.innerHTML = html; // made by the server from its own elements; text in it is escaped there
+  holder.innerHTML = html; // rendered by the server, which escapes all text
   return holder.content.firstElementChild;
 }
 
-// Parts belong into a row; where that is on an earlier page, there is nothing to do.
+// Parts belong into a row. If that is on an earlier page, there is nothing to do.
 const isPart = (id) => /^(out|state|answer|over)-/.test(id);
 
 function put({ id, html, replaces, in: inside }) {
@@ -32,7 +32,7 @@ function put({ id, html, replaces, in: inside }) {
     old.replaceWith(made);
   } else if (!isPart(id)) {
     if (inside) document.getElementById(inside)?.append(element(html));
-    else log.insertBefore(element(html), document.getElementById("live")); // what is being written will be the last
+    else log.insertBefore(element(html), document.getElementById("live")); // the draft stays last
   }
   if (html && !inside) reachable(document.getElementById(id));
   if (replaces && id !== replaces) document.getElementById(replaces)?.remove();
@@ -40,7 +40,7 @@ function put({ id, html, replaces, in: inside }) {
   if (stay) toEnd();
 }
 
-// What a reader unfolded stays so when it is drawn anew.
+// What the reader unfolded stays open when an element is replaced.
 function keepOpen(old, made) {
   if (old.open) made.open = true;
   const folds = made.querySelectorAll("details");
@@ -68,30 +68,30 @@ function show(now) {
   if (stop) stop.hidden = !busy;
   const steer = document.getElementById("steer-mode");
   if (steer) steer.hidden = !busy;
-  if (stay) toEnd(); // what stands below may need more room now, and would cover the last words
-  if (document.hidden) rest();
+  if (stay) toEnd(); // the form below may have grown
+  if (document.hidden) pause();
 }
 
 let source = null;
 
 function listen() {
   if (source) return;
-  const mine = new EventSource(`/s/${encodeURIComponent(id)}/live?after=${talk.dataset.after}`);
+  const mine = new EventSource(`/s/${encodeURIComponent(id)}/live?after=${conversation.dataset.after}`);
   source = mine;
   mine.addEventListener("put", (e) => put(JSON.parse(e.data)));
   mine.addEventListener("state", (e) => show(JSON.parse(e.data)));
-  mine.addEventListener("seen", (e) => (talk.dataset.after = e.data));
+  mine.addEventListener("seen", (e) => (conversation.dataset.after = e.data));
   mine.addEventListener("open", () => document.body.classList.remove("away"));
   mine.addEventListener("error", () => {
     document.body.classList.add("away");
-    if (mine.readyState !== EventSource.CLOSED || source !== mine) return; // the browser tries again by itself
+    if (mine.readyState !== EventSource.CLOSED || source !== mine) return; // the browser reconnects by itself
     source = null;
-    again();
+    reconnect();
   });
 }
 
-// The browser gave up. Whoever is signed out, or looks at something that is gone, is told so.
-async function again() {
+// The browser gave up reconnecting: find out whether we are signed out or the session is gone.
+async function reconnect() {
   try {
     const page = await fetch(location.pathname, { method: "HEAD" });
     if (page.redirected || page.status === 401 || page.status === 404) {
@@ -100,20 +100,20 @@ async function again() {
       return;
     }
   } catch {
-    // nobody is there yet
+    // the server is not back yet
   }
   setTimeout(listen, 2000);
 }
 
-// A browser has few connections for one server: a page that nobody sees holds one only
-// while something goes on. It catches up when it is looked at again.
-function rest() {
+// Browsers limit the connections to one server: a hidden page keeps its stream only while the
+// agent works, and catches up when it is shown again.
+function pause() {
   if (status !== "idle" || !source) return;
   source.close();
   source = null;
 }
 
-document.addEventListener("visibilitychange", () => (document.hidden ? rest() : listen()));
+document.addEventListener("visibilitychange", () => (document.hidden ? pause() : listen()));
 
 function grow() {
   const area = form.elements.message;
@@ -133,16 +133,16 @@ async function send(event) {
   if (!area.value.trim() && !files.files.length) return;
   const body = new FormData(form);
   if (document.getElementById("steer-mode").hidden) body.delete("mode");
-  body.set("key", crypto.randomUUID?.() ?? String(Math.random())); // sent twice, taken once
+  body.set("key", crypto.randomUUID?.() ?? String(Math.random())); // sending twice has no effect
   const text = area.value;
   area.value = "";
   grow();
-  // Now and not when the server has answered: by then whoever sent it may be elsewhere on the page.
+  // At once and not after the response: by then the reader may have moved the focus elsewhere.
   area.focus();
   toEnd();
   const done = await post(form.action, body);
   if (!done) {
-    area.value = text + area.value; // what was written is not lost
+    area.value = text + area.value; // the text is not lost
     grow();
   } else {
     files.value = "";
@@ -175,4 +175,4 @@ if (form) {
 }
 addEventListener("offline", () => toast("You are offline. The agent continues; this page catches up later.", true));
 listen();
-if (!location.hash) toEnd(); // else the browser goes to what was linked
+if (!location.hash) toEnd(); // otherwise the browser scrolls to the anchor

@@ -1,4 +1,4 @@
-// What every page can do: change the light, copy code, answer in place, say what went wrong.
+// Behaviour of all pages: colour theme, copy buttons, approvals without a page load, error messages.
 
 export function toast(text, bad = false) {
   const box = document.getElementById("toast");
@@ -9,7 +9,7 @@ export function toast(text, bad = false) {
   toast.timer = setTimeout(() => box.classList.remove("shown"), bad ? 8000 : 3000);
 }
 
-// post sends a form and gives what the server said; a refusal is shown, not thrown.
+// post sends a form and returns the response, or shows the error and returns null.
 export async function post(url, body) {
   try {
     const answer = await fetch(url, { method: "POST", body, headers: { "X-Chorus": "1" }, redirect: "follow" });
@@ -22,7 +22,7 @@ export async function post(url, body) {
   return null;
 }
 
-function light() {
+function themeButton() {
   const button = document.getElementById("theme");
   if (!button) return;
   button.hidden = false;
@@ -34,13 +34,13 @@ function light() {
   });
 }
 
-// reachable lets the keyboard come to code, where its copy button then is the next thing.
+// reachable makes code focusable, so that its copy button can be reached with the keyboard.
 export function reachable(root) {
   root?.querySelectorAll("figure.code, pre.command").forEach((f) => (f.tabIndex = 0));
 }
 
-// Copy buttons are made when a pointer or the keyboard comes near, so that pages stay small.
-function copying() {
+// Copy buttons are made when code is pointed at or focused, so that pages stay small.
+function copyButtons() {
   const offer = (event) => {
     const figure = event.target.closest?.("figure.code, pre.command, .out pre");
     if (!figure || figure.querySelector(":scope > .copy")) return;
@@ -67,8 +67,8 @@ function copying() {
   reachable(document);
 }
 
-// Forms that answer a question do it without leaving the page.
-function answering() {
+// Approvals are answered without leaving the page.
+function approvalForms() {
   document.addEventListener("submit", async (event) => {
     const form = event.target;
     if (!form.matches("form.verdict")) return;
@@ -77,72 +77,72 @@ function answering() {
     form.querySelectorAll("button").forEach((b) => (b.disabled = true));
     const done = await post(form.action, body);
     if (done) {
-      if (form.querySelector("[name=back]")) await renew();
-      else form.remove(); // the answer comes in its place
+      if (form.querySelector("[name=back]")) await reloadParts();
+      else form.remove(); // the stream replaces it
       return;
     }
     form.querySelectorAll("button").forEach((b) => (b.disabled = false));
   });
 }
 
-// writing tells whether somebody has begun to write in a part of the page.
+// writing reports whether a field in a part of the page is focused and has text.
 function writing(part) {
   const field = document.activeElement?.closest?.("input, textarea, select");
   return field && part.contains(field) && field.value;
 }
 
-let looks = 0;
+let reloads = 0;
 
-// Pages about everything are read anew while somebody looks at them and does not write.
-async function renew() {
+// Overview pages reload their content while they are visible and nobody writes in them.
+async function reloadParts() {
   const now = document.querySelector("[data-renew]");
   if (!now || document.hidden || writing(now)) return;
-  const look = ++looks;
+  const mine = ++reloads;
   let page;
   try {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
     if (!answer.ok || answer.redirected) return;
     page = new DOMParser().parseFromString(await answer.text(), "text/html");
   } catch {
-    return; // the next time
+    return; // tried again later
   }
-  if (look !== looks || writing(now)) return; // a later look knows better; and what was begun meanwhile stays
+  if (mine !== reloads || writing(now)) return; // a later reload is newer, and text that was begun meanwhile is kept
   for (const part of ["[data-renew]", ".sessions", ".bar nav", ".places", ".asked-place"]) {
     const [old, made] = [document.querySelector(part), page.querySelector(part)];
     if (!old || !made || old.innerHTML === made.innerHTML) continue;
     const open = [...old.querySelectorAll("details")].map((d) => d.open);
     const at = document.activeElement;
     const path = old.contains(at) && at.getAttribute("href");
-    old.innerHTML = made.innerHTML; // our own page, made by the same server
+    old.innerHTML = made.innerHTML; // rendered by our own server
     old.querySelectorAll("details").forEach((d, i) => (d.open = open[i] ?? false));
     if (path) old.querySelector(`[href="${CSS.escape(path)}"]`)?.focus();
   }
 }
 
-function renewing() {
+function autoReload() {
   if (!document.querySelector("[data-renew]")) return;
-  // The server tells when something moves in its own process; what others on its home do is found by and by. A page that nobody
-  // sees holds no connection: a browser has few.
+  // The server reports changes of its own process at once; those of other processes are found by the timer. A hidden
+  // page keeps no connection, because browsers limit them.
   let moves;
   const listen = () => {
     moves?.close();
     if (document.hidden) return;
     moves = new EventSource("/moves");
-    moves.addEventListener("open", renew); // something may have moved before
-    moves.addEventListener("message", renew);
+    moves.addEventListener("open", reloadParts); // something may have changed before
+    moves.addEventListener("message", reloadParts);
   };
   listen();
-  setInterval(renew, 30000);
+  setInterval(reloadParts, 30000);
   document.addEventListener("visibilitychange", listen);
 }
 
-// What takes the server a moment comes after the page.
-function filling() {
+// Content that takes the server a few seconds is loaded after the page.
+function loadLater() {
   document.querySelectorAll("[data-fill]").forEach(async (place) => {
     try {
       const answer = await fetch(place.dataset.fill, { headers: { "X-Chorus": "1" } });
       const text = await answer.text();
-      if (answer.ok) place.innerHTML = text; // a fragment of ours
+      if (answer.ok) place.innerHTML = text; // rendered by our own server
       else place.textContent = text.trim();
     } catch {
       place.textContent = "The server cannot be reached.";
@@ -151,8 +151,8 @@ function filling() {
   });
 }
 
-// Times are told anew as they pass.
-function aging() {
+// Relative times are kept up to date.
+function updateTimes() {
   const say = (n, unit) => `${n} ${unit}${n === 1 ? "" : "s"} ago`;
   setInterval(() => {
     for (const t of document.querySelectorAll("time[datetime]")) {
@@ -164,9 +164,9 @@ function aging() {
   }, 30000);
 }
 
-light();
-renewing();
-filling();
-aging();
-copying();
-answering();
+themeButton();
+autoReload();
+loadLater();
+updateTimes();
+copyButtons();
+approvalForms();

@@ -1,4 +1,4 @@
-// Runs before the page is drawn, so that it never flashes in the wrong light.
+// Runs before the first paint, so that the page never flashes in the wrong theme.
 (() => {
   const kept = localStorage.getItem("theme");
   if (kept === "light" || kept === "dark") document.documentElement.dataset.theme = kept;

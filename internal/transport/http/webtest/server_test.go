@@ -21,18 +21,18 @@ import (
 	"chorus/internal/store/storetest"
 )
 
-// house is a server on a home of its own.
-type house struct {
+// server is a Chorus server with its own data directory.
+type server struct {
 	*testing.T
 	dir    string
 	url    string
 	signIn string
 	app    *app.App
 	owner  command.Caller
-	shut   func()
+	stop   func()
 }
 
-// environ is what a house sees of the machine: no keys.
+// environ is the environment of a server: no API keys.
 func environ(key string) string {
 	switch key {
 	case "PATH":
@@ -48,10 +48,10 @@ func options(dir string) app.Options {
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 }
 
-// newHouse opens a house. Its settings are those of a newcomer, and what is given.
-func newHouse(t *testing.T, settings ...string) *house {
+// newServer starts a server with the default configuration and the given settings.
+func newServer(t *testing.T, settings ...string) *server {
 	t.Helper()
-	h := &house{T: t, dir: storetest.FreshHome(t)}
+	h := &server{T: t, dir: storetest.FreshHome(t)}
 	if len(settings) > 0 {
 		h.file("config/shared.yaml", strings.Join(settings, "\n"))
 	}
@@ -59,8 +59,8 @@ func newHouse(t *testing.T, settings ...string) *house {
 	return h
 }
 
-// file writes a file of the home.
-func (h *house) file(name, text string) {
+// file writes a file of the data directory.
+func (h *server) file(name, text string) {
 	h.Helper()
 	path := filepath.Join(h.dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -71,7 +71,7 @@ func (h *house) file(name, text string) {
 	}
 }
 
-func (h *house) start(addr string) {
+func (h *server) start(addr string) {
 	h.Helper()
 	a, err := app.Open(context.Background(), options(h.dir))
 	if err != nil {
@@ -99,7 +99,7 @@ func (h *house) start(addr string) {
 		h.owner = command.Caller{Principal: token.Holder(), Scopes: token.Scopes}
 	}
 	var once bool
-	h.shut = func() {
+	h.stop = func() {
 		if once {
 			return
 		}
@@ -112,18 +112,18 @@ func (h *house) start(addr string) {
 			h.Error(err)
 		}
 	}
-	h.Cleanup(h.shut)
+	h.Cleanup(h.stop)
 }
 
 // restart stops the server and starts it again at the same address.
-func (h *house) restart() {
+func (h *server) restart() {
 	h.Helper()
-	h.shut()
+	h.stop()
 	h.start(strings.TrimPrefix(h.url, "http://"))
 }
 
-// enter opens a tab that is signed in, on the first page.
-func (h *house) enter() *tab {
+// signedIn opens a signed-in tab.
+func (h *server) signedIn() *tab {
 	h.Helper()
 	t := h.open()
 	t.visit(strings.TrimPrefix(h.signIn, h.url))
@@ -131,8 +131,8 @@ func (h *house) enter() *tab {
 	return t
 }
 
-// session makes a conversation that answers by scripts, and gives its address.
-func (h *house) session(in command.NewSession) string {
+// session makes a session of the scripted model and returns its id.
+func (h *server) session(in command.NewSession) string {
 	h.Helper()
 	if in.Model == "" {
 		in.Model = "demo/script"
@@ -144,18 +144,18 @@ func (h *house) session(in command.NewSession) string {
 	return s.ID
 }
 
-// begin makes a conversation and shows it in a tab.
-func (h *house) begin(in command.NewSession) (*tab, string) {
+// begin makes a session and opens it in a tab.
+func (h *server) begin(in command.NewSession) (*tab, string) {
 	h.Helper()
-	t, id := h.enter(), h.session(in)
+	t, id := h.signedIn(), h.session(in)
 	t.visit("/s/" + id)
 	return t, id
 }
 
-// tell says something in a conversation and waits for the end of its run.
-func (h *house) tell(id, text string) {
+// prompt sends a message and waits for the end of its run.
+func (h *server) prompt(id, text string) {
 	h.Helper()
-	ctx, cancel := context.WithTimeout(h.Context(), patience)
+	ctx, cancel := context.WithTimeout(h.Context(), timeout)
 	defer cancel()
 	said, err := h.app.Service.Commands().Say(ctx, h.owner, id, command.Words{Message: text})
 	if err != nil {
@@ -172,7 +172,7 @@ func (h *house) tell(id, text string) {
 	h.Fatalf("%q was never answered", text)
 }
 
-// serveHere is a server in a process of its own, which can be killed.
+// serveHere runs a server in this process; see startProcess.
 func serveHere(home, addr string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -189,7 +189,7 @@ func serveHere(home, addr string) int {
 	return 0
 }
 
-// process is a server that can be killed.
+// process is a server in its own process, which can be killed.
 type process struct {
 	cmd         *exec.Cmd
 	url, signIn string
@@ -215,20 +215,20 @@ func startProcess(t *testing.T, home, addr string) *process {
 }
 
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // it may be gone
+	_ = p.cmd.Process.Kill() // it may have ended
 	_ = p.cmd.Wait()
 }
 
-// ownHost is this machine by a name that no other test has: what listens there can be stopped
-// and started again, and nobody takes its port meanwhile.
+// ownHost is a loopback address that no other test uses: a server can be started again there, and
+// nobody takes its port meanwhile.
 func ownHost() string {
 	if runtime.GOOS != "linux" {
-		return "127.0.0.1" // elsewhere it has only this one
+		return "127.0.0.1" // other systems have only this one
 	}
 	return fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
 }
 
-// freeAddr is an address that nobody listens on.
+// freeAddr is an address that is not in use.
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", ownHost()+":0")

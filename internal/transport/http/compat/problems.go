@@ -9,36 +9,36 @@ import (
 	"chorus/internal/command"
 )
 
-// Guarded says what the door before us refuses (no token, a wrong host) in the format
-// that clients of /v1/ read. Everything else passes as it is.
-func Guarded(next http.Handler) http.Handler {
+// TranslateProblems rewrites problem documents of the guard (no token, a wrong host) to OpenAI's
+// error format below /v1/. Everything else passes unchanged.
+func TranslateProblems(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.URL.Path, "/v1/") {
 			next.ServeHTTP(w, r)
 			return
 		}
-		out := &translator{ResponseWriter: w}
+		out := &problemTranslator{ResponseWriter: w}
 		next.ServeHTTP(out, r)
 		out.finish()
 	})
 }
 
-// translator holds a problem back until it is whole.
-type translator struct {
+// problemTranslator buffers a problem document until it is complete.
+type problemTranslator struct {
 	http.ResponseWriter
-	begun  bool
-	status int // of a problem; 0: it is none
-	body   []byte
+	started bool
+	status  int // of a problem document; 0: the response is none
+	body    []byte
 }
 
-// Unwrap is for http.ResponseController.
-func (t *translator) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+// Unwrap implements what http.ResponseController needs.
+func (t *problemTranslator) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
-func (t *translator) WriteHeader(status int) {
-	if t.begun {
+func (t *problemTranslator) WriteHeader(status int) {
+	if t.started {
 		return
 	}
-	t.begun = true
+	t.started = true
 	media, _, err := mime.ParseMediaType(t.Header().Get("Content-Type"))
 	if err == nil && media == "application/problem+json" {
 		t.status = status
@@ -47,8 +47,8 @@ func (t *translator) WriteHeader(status int) {
 	t.ResponseWriter.WriteHeader(status)
 }
 
-func (t *translator) Write(data []byte) (int, error) {
-	if !t.begun {
+func (t *problemTranslator) Write(data []byte) (int, error) {
+	if !t.started {
 		t.WriteHeader(http.StatusOK)
 	}
 	if t.status == 0 {
@@ -60,7 +60,7 @@ func (t *translator) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-func (t *translator) finish() {
+func (t *problemTranslator) finish() {
 	if t.status == 0 {
 		return
 	}
@@ -70,13 +70,13 @@ func (t *translator) finish() {
 	if json.Unmarshal(t.body, &problem) != nil || problem.Detail == "" {
 		problem.Detail = http.StatusText(t.status)
 	}
-	_, what := explain(command.Errorf(kindOf(t.status), "%s", problem.Detail))
+	_, what := toAPIError(command.Errorf(kindOf(t.status), "%s", problem.Detail))
 	t.Header().Del("Content-Length")
-	write(t.ResponseWriter, t.status, map[string]wrong{"error": what})
+	writeJSON(t.ResponseWriter, t.status, map[string]apiError{"error": what})
 }
 
 func kindOf(status int) command.Kind {
-	for kind, known := range kinds {
+	for kind, known := range statuses {
 		if known.status == status {
 			return kind
 		}

@@ -7,19 +7,19 @@ import (
 	"chorus/internal/command"
 )
 
-// moveEvery is how often a page about everything is told to look again, at most.
-const moveEvery = time.Second
+// changesEvery is the shortest time between two events.
+const changesEvery = time.Second
 
-// moves tells pages about everything that something began, ended, waits or was answered.
-// It says only that, and nothing of what: the page is read again with its reader's own rights.
-func (p *Pages) moves(w http.ResponseWriter, r *http.Request) {
+// changeEvents tells overview pages that something changed. The event has no content: the page
+// reloads itself with the rights of its reader.
+func (p *Pages) changeEvents(w http.ResponseWriter, r *http.Request) {
 	by, ok := command.CallerOf(r.Context())
 	if !ok || !by.May(command.Read) {
 		http.Error(w, "sign in first", http.StatusUnauthorized)
 		return
 	}
-	if p.Stirs == nil {
-		w.WriteHeader(http.StatusNoContent) // the page does not ask again then
+	if p.Changes == nil {
+		w.WriteHeader(http.StatusNoContent) // tells EventSource not to reconnect
 		return
 	}
 	h := w.Header()
@@ -27,7 +27,7 @@ func (p *Pages) moves(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Accel-Buffering", "no")
 	s := &stream{pages: p, w: w, control: http.NewResponseController(w), by: by}
 	ctx := r.Context()
-	stirs := p.Stirs(ctx)
+	stirs := p.Changes(ctx)
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	next := time.NewTimer(time.Hour)
@@ -43,13 +43,13 @@ func (p *Pages) moves(w http.ResponseWriter, r *http.Request) {
 			_ = s.send(": the server is stopping; come again\n\n")
 			return
 		case <-beat.C:
-			if err = s.still(ctx); err == nil {
+			if err = s.recheck(ctx); err == nil {
 				err = s.send(": still here\n\n")
 			}
 		case <-stirs:
 			if !due {
 				due = true
-				next.Reset(max(0, moveEvery-time.Since(told)))
+				next.Reset(max(0, changesEvery-time.Since(told)))
 			}
 		case <-next.C:
 			due, told = false, time.Now()

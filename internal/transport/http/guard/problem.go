@@ -8,11 +8,11 @@ import (
 	"chorus/internal/command"
 )
 
-// refuse answers as the API does: RFC 9457.
-func refuse(w http.ResponseWriter, _ *http.Request, err error) {
+// writeProblem writes an error as the API does: RFC 9457.
+func writeProblem(w http.ResponseWriter, _ *http.Request, err error) {
 	status := map[command.Kind]int{command.Unsigned: http.StatusUnauthorized, command.Forbidden: http.StatusForbidden,
 		command.Busy: http.StatusTooManyRequests}[command.KindOf(err)]
-	text := "this could not be checked now; try again"
+	text := "the token could not be checked; try again"
 	if status == 0 {
 		status = http.StatusServiceUnavailable
 	} else {

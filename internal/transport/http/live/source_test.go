@@ -26,45 +26,45 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const thread = chat.ThreadID("web:ada:01J0000000000000000000000A@helper")
 
-// house publishes a script of objects step by step, and keeps Source's promises the
-// way the engine does: the journal first, then the text so far, then what comes.
-type house struct {
+// fakeSource publishes a script of objects step by step, in the order of the engine: the
+// journal first, then the text so far, then new objects.
+type fakeSource struct {
 	mu      sync.Mutex
 	script  []feed.Item
-	moved   chan struct{} // closed at each step
+	changed chan struct{} // closed at each step
 	watches int
 }
 
-func newHouse(script ...feed.Item) *house {
-	return &house{script: slices.Clone(script), moved: make(chan struct{})}
+func newFakeSource(script ...feed.Item) *fakeSource {
+	return &fakeSource{script: slices.Clone(script), changed: make(chan struct{})}
 }
 
-func (h *house) publish(items ...feed.Item) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.script = append(h.script, items...)
-	close(h.moved)
-	h.moved = make(chan struct{})
+func (s *fakeSource) publish(items ...feed.Item) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.script = append(s.script, items...)
+	close(s.changed)
+	s.changed = make(chan struct{})
 }
 
-func (h *house) looks() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.watches
+func (s *fakeSource) watchCount() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watches
 }
 
-func (h *house) now() ([]feed.Item, <-chan struct{}) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.script, h.moved
+func (s *fakeSource) now() ([]feed.Item, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.script, s.changed
 }
 
-func (h *house) watch(ctx context.Context, after int64) iter.Seq2[feed.Item, error] {
+func (s *fakeSource) watch(ctx context.Context, after int64) iter.Seq2[feed.Item, error] {
 	return func(yield func(feed.Item, error) bool) {
-		h.mu.Lock()
-		h.watches++
-		h.mu.Unlock()
-		script, moved := h.now()
+		s.mu.Lock()
+		s.watches++
+		s.mu.Unlock()
+		script, moved := s.now()
 		for _, item := range script {
 			if item.Header().Seq > after && !yield(item, nil) {
 				return
@@ -79,7 +79,7 @@ func (h *house) watch(ctx context.Context, after int64) iter.Seq2[feed.Item, err
 				return
 			case <-moved:
 			}
-			script, moved = h.now()
+			script, moved = s.now()
 			for _, item := range script[seen:] {
 				if !yield(item, nil) {
 					return
@@ -89,7 +89,7 @@ func (h *house) watch(ctx context.Context, after int64) iter.Seq2[feed.Item, err
 	}
 }
 
-// textSoFar joins the deltas of the answer in the making.
+// textSoFar joins the deltas of the answer that is being written.
 func textSoFar(script []feed.Item) (feed.Item, bool) {
 	var late feed.TextDelta
 	for _, item := range script {
@@ -106,8 +106,8 @@ func textSoFar(script []feed.Item) (feed.Item, bool) {
 	return late, late.Text != ""
 }
 
-// run is a whole one: an attempt that fails in the middle, a second one, two calls of
-// which one has to be asked for, and an answer. Deltas stand where they would come.
+// run is a complete run: an attempt that fails in the middle, a second one, two calls of which
+// one needs approval, and an answer. Deltas stand where they would arrive.
 func run() []feed.Item {
 	ada := chat.Participant{ID: "ada", Name: "Ada", Kind: chat.Person}
 	seq, at := int64(0), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -215,18 +215,18 @@ func (c *client) object(t testing.TB) frame {
 	}
 }
 
-// serve gives the house an address.
-func (h *Hub) serveHouse(house *house) http.Handler {
+// serveFake serves a fake source.
+func (h *Hub) serveFake(source *fakeSource) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		after, _ := strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64)
-		if err := h.Serve(w, r, after, house.watch); err != nil {
+		if err := h.Serve(w, r, after, source.watch); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
 	})
 }
 
-// reader does what a client should: it takes a number's objects together, and keeps
-// the preview of the answer in the making.
+// reader does what a client should: it takes the objects of one number together, and keeps a
+// preview of the answer that is being written.
 type reader struct {
 	lastID  string
 	whole   []string // the objects of complete numbers

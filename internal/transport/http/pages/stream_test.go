@@ -29,25 +29,25 @@ func newPages(t testing.TB) *Pages {
 	return p
 }
 
-// wire takes what a stream sends.
-type wire struct {
+// fakeWriter collects what a stream sends.
+type fakeWriter struct {
 	bytes.Buffer
 	header http.Header
 }
 
-func (w *wire) Header() http.Header              { return w.header }
-func (w *wire) WriteHeader(int)                  {}
-func (w *wire) Flush()                           {}
-func (w *wire) SetWriteDeadline(time.Time) error { return nil }
+func (w *fakeWriter) Header() http.Header              { return w.header }
+func (w *fakeWriter) WriteHeader(int)                  {}
+func (w *fakeWriter) Flush()                           {}
+func (w *fakeWriter) SetWriteDeadline(time.Time) error { return nil }
 
-// dom is as much of a browser as live.js needs: one element with its content.
-type dom struct {
+// fakeDOM does what live.js does in a browser, with one element.
+type fakeDOM struct {
 	html string
 	seen int64
 }
 
-// find gives where the element with an id begins and ends.
-func (d *dom) find(id string) (from, to int, ok bool) {
+// find returns where the element with an id begins and ends.
+func (d *fakeDOM) find(id string) (from, to int, ok bool) {
 	at := strings.Index(d.html, ` id="`+id+`"`)
 	if at < 0 {
 		return 0, 0, false
@@ -68,7 +68,7 @@ func (d *dom) find(id string) (from, to int, ok bool) {
 	return 0, 0, false
 }
 
-func (d *dom) replace(id, with string) bool {
+func (d *fakeDOM) replace(id, with string) bool {
 	from, to, ok := d.find(id)
 	if ok {
 		d.html = d.html[:from] + with + d.html[to:]
@@ -77,7 +77,7 @@ func (d *dom) replace(id, with string) bool {
 }
 
 // put does what live.js does with a fragment.
-func (d *dom) put(f fragment) {
+func (d *fakeDOM) put(f fragment) {
 	switch {
 	case f.HTML == "":
 		d.replace(f.ID, "")
@@ -89,7 +89,7 @@ func (d *dom) put(f fragment) {
 			d.html = d.html[:end] + f.HTML + d.html[end:]
 		}
 	default:
-		if owner, _ := (row{ID: f.ID}).inside(); owner != "" {
+		if owner, _ := (row{ID: f.ID}).owner(); owner != "" {
 			return
 		}
 		if from, _, ok := d.find("live"); ok {
@@ -104,7 +104,7 @@ func (d *dom) put(f fragment) {
 }
 
 // read applies a stream, as far as it came.
-func (d *dom) read(t testing.TB, stream string) {
+func (d *fakeDOM) read(t testing.TB, stream string) {
 	t.Helper()
 	event := ""
 	for lines := bufio.NewScanner(strings.NewReader(stream)); lines.Scan(); {
@@ -127,14 +127,14 @@ func (d *dom) read(t testing.TB, stream string) {
 	}
 }
 
-// streamed is what a reader gets of items, drawn at each piece.
-func streamed(t testing.TB, p *Pages, tk talk, items []feed.Item) string {
+// streamed is what a page receives for items; the draft is sent after each delta.
+func streamed(t testing.TB, p *Pages, tk view, items []feed.Item) string {
 	t.Helper()
-	w := &wire{header: http.Header{}}
-	s := &stream{pages: p, w: w, control: http.NewResponseController(w), talk: tk}
+	w := &fakeWriter{header: http.Header{}}
+	s := &stream{pages: p, w: w, control: http.NewResponseController(w), view: tk}
 	for _, item := range items {
-		if s.draft.take(item) {
-			if err := s.draw(); err != nil {
+		if s.draft.add(item) {
+			if err := s.sendDraft(); err != nil {
 				t.Fatal(err)
 			}
 			continue
@@ -147,8 +147,8 @@ func streamed(t testing.TB, p *Pages, tk talk, items []feed.Item) string {
 	return w.String()
 }
 
-// story writes a conversation as the feed tells it.
-type story struct {
+// script generates the items of a conversation.
+type script struct {
 	*rapid.T
 	items []feed.Item
 	seq   int64
@@ -156,17 +156,17 @@ type story struct {
 	step  int
 }
 
-func (s *story) next() feed.Head {
+func (s *script) next() feed.Head {
 	s.seq++
 	return feed.Head{Seq: s.seq, At: noon}
 }
 
-func (s *story) word() string {
+func (s *script) word() string {
 	return rapid.SampledFrom([]string{"hello", "a **b** c", "- one\n\n-", "- one\n\n- two", "```go\nx := 1\n```\nafter", "<script>alert(1)</script>", "| a | b |\n|---|---|\n| 1 | 2 |", "ä€"}).Draw(s.T, "word")
 }
 
-// deltas are pieces of an answer in the making.
-func (s *story) deltas(text string, attempt int) {
+// deltas adds the deltas of an answer.
+func (s *script) deltas(text string, attempt int) {
 	live := feed.Head{At: noon}
 	if rapid.Bool().Draw(s.T, "thinks") {
 		s.items = append(s.items, feed.ThinkingDelta{Head: live, Step: s.step, Attempt: attempt, Text: "hm <b>"})
@@ -181,8 +181,8 @@ func (s *story) deltas(text string, attempt int) {
 	}
 }
 
-// run is one run of a few steps, with calls and questions.
-func (s *story) run() {
+// run adds a run of a few steps, with calls and approvals.
+func (s *script) run() {
 	s.items = append(s.items, feed.UserMessage{Head: s.next(), Text: s.word(), Prompt: true}, feed.RunStarted{Head: s.next(), Model: "m"})
 	for range rapid.IntRange(1, 3).Draw(s.T, "steps") {
 		s.step++
@@ -198,7 +198,7 @@ func (s *story) run() {
 		head := s.next()
 		head.More = n > 0
 		s.items = append(s.items, feed.AssistantMessage{Head: head, Step: s.step, Attempt: 2, Text: text, ToolCalls: n})
-		late := func() { // a piece may be overtaken by the whole answer
+		late := func() { // a delta may arrive after the complete answer
 			if rapid.IntRange(0, 3).Draw(s.T, "late") == 0 {
 				s.items = append(s.items, feed.TextDelta{Head: feed.Head{At: noon}, Step: s.step, Attempt: 2, Text: "late"})
 			}
@@ -212,7 +212,7 @@ func (s *story) run() {
 		}
 		if len(made) > 0 && rapid.Bool().Draw(s.T, "asks") {
 			s.items = append(s.items, feed.ApprovalRequired{Head: s.next(), CallID: made[0], Tool: "bash", ApprovalID: "a" + made[0], Reason: "it changes things", Actions: []string{"rm <x>"}})
-			if rapid.Bool().Draw(s.T, "broken in") { // somebody broke in: the call is skipped, and nobody answers
+			if rapid.Bool().Draw(s.T, "interrupted") { // the call is skipped, and the approval is never answered
 				s.items = append(s.items, feed.ToolResult{Head: s.next(), CallID: made[0], Tool: "bash", Result: feed.Result{Stderr: "skipped"}, Outcome: "skipped"})
 				made = made[1:]
 			} else {
@@ -234,8 +234,8 @@ func (s *story) run() {
 	}
 }
 
-// after are the items that a reader who has a number has yet to get, without the
-// pieces of answers that are whole.
+// after are the items that a page with a given number still has to receive, without the deltas
+// of complete answers.
 func after(items []feed.Item, seq int64) []feed.Item {
 	var out []feed.Item
 	for _, item := range items {
@@ -246,17 +246,17 @@ func after(items []feed.Item, seq int64) []feed.Item {
 	return out
 }
 
-// A page that is loaded at any moment and then follows, and one whose connection is cut
-// anywhere and resumed, show what a page shows that is loaded at the end.
-func TestFollowingEqualsLoading(t *testing.T) {
+// A page that is loaded at any moment and then updated, with its connection cut anywhere, shows
+// the same as a page that is loaded at the end.
+func TestStreamedPageEqualsLoadedPage(t *testing.T) {
 	t.Parallel()
 	p := newPages(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		s := &story{T: rt}
+		s := &script{T: rt}
 		for range rapid.IntRange(1, 2).Draw(rt, "runs") {
 			s.run()
 		}
-		tk := talk{Session: "s", Agent: "chorus", May: true, Answer: true, Fork: true}
+		tk := view{Session: "s", Agent: "chorus", MayWrite: true, MayAnswer: true, MayFork: true}
 		facts := slices.DeleteFunc(slices.Clone(s.items), func(it feed.Item) bool { return it.Header().Seq == 0 })
 		whole, err := p.rows(tk, facts)
 		if err != nil {
@@ -267,13 +267,13 @@ func TestFollowingEqualsLoading(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		page := &dom{html: string(first), seen: loaded}
+		page := &fakeDOM{html: string(first), seen: loaded}
 		for page.seen < s.seq {
 			text := streamed(t, p, tk, after(s.items, page.seen))
 			before := page.seen
 			cut := rapid.IntRange(0, len(text)).Draw(rt, "cut")
 			at := strings.LastIndex(text[:cut], "\n\n")
-			if at < 0 || before == page.seen && rapid.IntRange(0, 4).Draw(rt, "patience") == 0 {
+			if at < 0 || before == page.seen && rapid.IntRange(0, 4).Draw(rt, "uncut") == 0 {
 				at = len(text) - 2
 			}
 			page.read(t, text[:at+2])
@@ -284,17 +284,17 @@ func TestFollowingEqualsLoading(t *testing.T) {
 	})
 }
 
-// A result whose call is on an earlier page is shown, and a call whose result is on a
-// later one does not pretend to run.
+// A result whose call is on an earlier page is shown, and a call whose result is on a later page
+// is not shown as running.
 func TestPagesCutThroughCalls(t *testing.T) {
 	t.Parallel()
 	p := newPages(t)
 	head := feed.Head{Seq: 5, At: noon}
-	late, err := p.rows(talk{}, []feed.Item{feed.ToolResult{Head: head, CallID: "c1", Tool: "bash", Outcome: "ran", Result: feed.Result{OK: true, Stdout: "the output"}}})
+	late, err := p.rows(view{}, []feed.Item{feed.ToolResult{Head: head, CallID: "c1", Tool: "bash", Outcome: "ran", Result: feed.Result{OK: true, Stdout: "the output"}}})
 	if err != nil || !strings.Contains(string(late), "the output") || !strings.Contains(string(late), "bash") || !strings.Contains(string(late), "done") {
 		t.Errorf("%v %s", err, late)
 	}
-	early, err := p.rows(talk{Past: true}, []feed.Item{feed.ToolCall{Head: head, CallID: "c1", Tool: "bash", ArgsJSON: "{}"}})
+	early, err := p.rows(view{Past: true}, []feed.Item{feed.ToolCall{Head: head, CallID: "c1", Tool: "bash", ArgsJSON: "{}"}})
 	if err != nil || strings.Contains(string(early), "running") {
 		t.Errorf("%v %s", err, early)
 	}
@@ -306,11 +306,11 @@ func TestSplicing(t *testing.T) {
 		text := rapid.StringN(1, 60, -1).Draw(rt, "text")
 		got := ""
 		for len(got) < len(text) {
-			from := rapid.IntRange(0, len(got)).Draw(rt, "from") // pieces may come twice
+			from := rapid.IntRange(0, len(got)).Draw(rt, "from") // deltas may arrive twice
 			to := rapid.IntRange(len(got)+1, len(text)).Draw(rt, "to")
-			got = spliced(got, feed.TextDelta{Offset: from, Text: text[from:to]})
-			if gap := spliced(got, feed.TextDelta{Offset: len(got) + 1, Text: "x"}); gap != got {
-				rt.Fatalf("a piece after a gap was taken: %q", gap)
+			got = spliceDelta(got, feed.TextDelta{Offset: from, Text: text[from:to]})
+			if gap := spliceDelta(got, feed.TextDelta{Offset: len(got) + 1, Text: "x"}); gap != got {
+				rt.Fatalf("a delta after a gap was added: %q", gap)
 			}
 		}
 		if got != text {
@@ -319,8 +319,8 @@ func TestSplicing(t *testing.T) {
 	})
 }
 
-// Pieces that come after the whole answer, or after the run, draw nothing.
-func TestLatePiecesAreDropped(t *testing.T) {
+// Deltas that arrive after the complete answer or after the run change nothing.
+func TestLateDeltasAreDropped(t *testing.T) {
 	t.Parallel()
 	head := feed.Head{Run: "r1", At: noon}
 	piece := func(run string, step, attempt int) feed.Item {
@@ -333,25 +333,25 @@ func TestLatePiecesAreDropped(t *testing.T) {
 		drawn bool
 	}{{piece("r1", 1, 1), false}, {piece("r1", 1, 2), true}, {piece("r1", 2, 1), true}, {piece("r2", 1, 1), true}} {
 		d.dirty = false
-		if took := d.take(c.item); !took || d.dirty != c.drawn {
+		if took := d.add(c.item); !took || d.dirty != c.drawn {
 			t.Errorf("%+v: taken %v, drawn %v", c.item, took, d.dirty)
 		}
 	}
 	d.end(feed.Completed{Head: head})
 	d.dirty = false
-	if d.take(piece("r1", 3, 1)); d.dirty {
-		t.Error("a run that is over writes on")
+	if d.add(piece("r1", 3, 1)); d.dirty {
+		t.Error("a delta of a finished run was added")
 	}
-	if d.take(piece("r2", 1, 1)); !d.dirty {
-		t.Error("the next run is not heard")
+	if d.add(piece("r2", 1, 1)); !d.dirty {
+		t.Error("a delta of the next run was dropped")
 	}
 	d.end(feed.AssistantMessage{Head: feed.Head{Run: "r2", At: noon}, Step: 1, Attempt: 1})
 	d.end(feed.Completed{Head: feed.Head{Run: "r2", At: noon}})
 	d.dirty = false
-	if d.take(piece("r1", 3, 1)); d.dirty {
-		t.Error("a run that was over before the last one writes on")
+	if d.add(piece("r1", 3, 1)); d.dirty {
+		t.Error("a delta of an older finished run was added")
 	}
-	if d.take(feed.Completed{Head: head}) {
-		t.Error("the end of a run was taken for a piece of an answer")
+	if d.add(feed.Completed{Head: head}) {
+		t.Error("the end of a run was taken for a delta")
 	}
 }

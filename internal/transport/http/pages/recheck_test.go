@@ -13,53 +13,53 @@ import (
 	"chorus/internal/feed"
 )
 
-// A stream outlives no token: at the next sign of life it looks, and ends.
+// A stream ends at the first heartbeat after its token was revoked.
 func TestStreamEndsWithItsToken(t *testing.T) {
 	t.Parallel()
 	p := newPages(t)
 	over := errors.New("the token is over")
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		p.Still = func(context.Context, command.Caller) error {
+		p.Recheck = func(context.Context, command.Caller) error {
 			if asked++; asked > 2 {
 				return over
 			}
 			return nil
 		}
-		w := &wire{header: http.Header{}}
+		w := &fakeWriter{header: http.Header{}}
 		s := &stream{pages: p, w: w, control: http.NewResponseController(w)}
-		if err := s.run(t.Context(), make(chan moved)); !errors.Is(err, over) {
+		if err := s.run(t.Context(), make(chan update)); !errors.Is(err, over) {
 			t.Errorf("it ended with %v", err)
 		}
 		if n := strings.Count(w.String(), ": still here"); n != 2 {
-			t.Errorf("%d signs of life, want 2: %q", n, w.String())
+			t.Errorf("%d heartbeats, want 2: %q", n, w.String())
 		}
 	})
 }
 
-// blinking is a service that cannot be asked the first time.
-type blinking struct {
+// failsOnce is a service whose first call fails.
+type failsOnce struct {
 	command.Service
 	asked int
 }
 
-func (b *blinking) GetSession(context.Context, command.Caller, string) (command.Session, error) {
+func (b *failsOnce) GetSession(context.Context, command.Caller, string) (command.Session, error) {
 	if b.asked++; b.asked == 1 {
 		return command.Session{}, errors.New("the disk is busy")
 	}
 	return command.Session{ID: "s1", Status: "idle"}, nil
 }
 
-// How things stand at the end of a run is told also where it could not be found out at once.
-func TestStreamAsksAgainHowThingsStand(t *testing.T) {
+// The state at the end of a run is sent although it could not be read at first.
+func TestStreamRetriesTheState(t *testing.T) {
 	t.Parallel()
 	p := newPages(t)
 	synctest.Test(t, func(t *testing.T) {
-		p.Service = &blinking{}
-		w := &wire{header: http.Header{}}
+		p.Service = &failsOnce{}
+		w := &fakeWriter{header: http.Header{}}
 		s := &stream{pages: p, w: w, control: http.NewResponseController(w)}
-		items := make(chan moved, 1)
-		items <- moved{item: feed.Completed{Head: feed.Head{Seq: 4, Run: "r", At: noon}, StopReason: "done"}}
+		items := make(chan update, 1)
+		items <- update{item: feed.Completed{Head: feed.Head{Seq: 4, Run: "r", At: noon}, StopReason: "done"}}
 		ctx, cancel := context.WithTimeout(t.Context(), heartbeat+time.Second)
 		defer cancel()
 		if err := s.run(ctx, items); !errors.Is(err, context.DeadlineExceeded) || strings.Count(w.String(), `"status":"idle"`) != 1 {

@@ -14,40 +14,40 @@ import (
 
 func TestSignInAndFirstConversation(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newServer(t)
 	p := h.open()
-	p.expects("401") // a wrong token
+	p.expectError("401") // a wrong token
 	p.visit("/")
-	p.says("Sign in")
+	p.waitForText("Sign in")
 	p.write("input[name=token]", "wrong\r")
-	p.says("This token is not valid")
+	p.waitForText("This token is not valid")
 	p.visit(strings.TrimPrefix(h.signIn, h.url))
-	p.says("Welcome to Chorus")
-	p.says("demo/guide")
-	p.says("none runs on this machine") // what takes a moment came after the page
+	p.waitForText("Welcome to Chorus")
+	p.waitForText("demo/guide")
+	p.waitForText("none runs on this machine") // loaded after the page
 	p.write("textarea[name=message]", "hello there")
 	p.click(".first .button")
 	p.until(`location.pathname.startsWith("/s/")`)
-	p.idle()
-	p.says("hello there")
+	p.waitUntilIdle()
+	p.waitForText("hello there")
 	p.once("hello there", ".said.user")
 	p.visit("/settings")
 	p.click(`form[action="/sign-out"] button`)
-	p.says("Sign in")
+	p.waitForText("Sign in")
 	p.visit("/")
-	p.says("Sign in")
+	p.waitForText("Sign in")
 }
 
-// once fails unless a text stands in exactly one element of a kind.
+// once fails the test unless exactly one matching element has a text.
 func (t *tab) once(text, selector string) {
 	t.Helper()
 	if n := t.number(fmt.Sprintf(`[...document.querySelectorAll(%q)].filter(e => e.textContent.includes(%q)).length`, selector, text)); n != 1 {
-		t.Errorf("%q stands in %v elements %s\nthe page: %s", text, n, selector, t.glimpse())
+		t.Errorf("%q stands in %v elements %s\nthe page: %s", text, n, selector, t.visibleText())
 	}
 }
 
-// slowly is a script that says a numbered list of words, a piece at a time.
-func slowly(pause string, words int) string {
+// slowAnswer is a script for an answer of numbered lines, sent in small pieces.
+func slowAnswer(pause string, words int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "slow %s\nchunk 12\nthink first some thoughts about it\n", pause)
 	for i := range words {
@@ -58,22 +58,22 @@ func slowly(pause string, words int) string {
 
 func TestStreamingDoesNotJump(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newServer(t)
 	p, id := h.begin(command.NewSession{})
-	h.tell(id, "say An answer from before.")
-	p.answers("An answer from before.")
+	h.prompt(id, "say An answer from before.")
+	p.waitForAnswer("An answer from before.")
 	p.eval(`window.shifts = []; window.tops = new Set();
 		new PerformanceObserver((list) => { for (const e of list.getEntries()) window.shifts.push([e.value, ...e.sources.map((s) => s.node?.nodeName + "#" + s.node?.id + "." + s.node?.className)]); }).observe({ type: "layout-shift", buffered: false });
 		const first = document.querySelector(".said"), status = document.getElementById("status");
-		window.meanwhile = new Set(); // what the page said of the agent while its answer came
+		window.meanwhile = new Set(); // the statuses shown while the answer arrived
 		new MutationObserver(() => { if (document.getElementById("live-0")) window.meanwhile.add(status.dataset.status); }).observe(document.querySelector(".talk"), { subtree: true, childList: true, attributes: true });
 		window.watch = setInterval(() => window.tops.add(Math.round(first.getBoundingClientRect().top + scrollY)), 5)`)
-	p.say(slowly("10ms", 24))
+	p.say(slowAnswer("10ms", 24))
 	p.until(`document.querySelectorAll("#log .end").length === 2`)
 	if got := p.text(`[...window.meanwhile].join()`); !strings.Contains(got, "running") {
 		t.Errorf("while the answer was being written the page said %q of the agent", got)
 	}
-	p.answers("Line 23 of")
+	p.waitForAnswer("Line 23 of")
 	if n := p.number(`window.tops.size`); n != 1 {
 		t.Errorf("what was read before moved while the answer came: %s", p.text(`[...window.tops].join()`))
 	}
@@ -85,29 +85,29 @@ func TestStreamingDoesNotJump(t *testing.T) {
 	}
 	p.once("Line 23 of", ".said.agent")
 	if gap := p.number(`document.scrollingElement.scrollHeight - document.scrollingElement.scrollTop - innerHeight`); gap > 4 {
-		t.Errorf("whoever was at the end is %v pixels above it", gap)
+		t.Errorf("the page is %v pixels above its end", gap)
 	}
-	// Whoever reads further up stays there.
+	// A reader further up is not moved.
 	p.eval(`scrollTo(0, 0)`)
 	p.eval(fmt.Sprintf("const area = document.querySelector('#say textarea'); area.value = %q; area.form.requestSubmit()", "say one more"))
-	p.answers("one more")
+	p.waitForAnswer("one more")
 }
 
 func TestReloadInMidRun(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newServer(t)
 	p, _ := h.begin(command.NewSession{})
 	other := p.second()
 	other.visit(p.text("location.pathname"))
-	p.say(slowly("8ms", 30))
-	p.answers("Line 4 of")
-	other.answers("Line 4 of")
+	p.say(slowAnswer("8ms", 30))
+	p.waitForAnswer("Line 4 of")
+	other.waitForAnswer("Line 4 of")
 	for i := 6; i < 22; i += 5 {
 		p.do(reload())
-		p.answers(fmt.Sprintf("Line %d of", i))
+		p.waitForAnswer(fmt.Sprintf("Line %d of", i))
 	}
-	p.idle()
-	other.idle()
+	p.waitUntilIdle()
+	other.waitUntilIdle()
 	for _, page := range []*tab{p, other} {
 		for i := range 30 {
 			page.once(fmt.Sprintf("Line %d of", i), ".said.agent p")
@@ -122,7 +122,7 @@ func TestReloadInMidRun(t *testing.T) {
 	}
 }
 
-// logged is the conversation as a page shows it, without when things were.
+// logged is the HTML of the conversation without times.
 func (t *tab) logged() string {
 	t.Helper()
 	return t.text(`(() => { const copy = document.getElementById("log").cloneNode(true);
@@ -132,7 +132,7 @@ func (t *tab) logged() string {
 		return copy.innerHTML.replace(/\s+/g, " ") })()`)
 }
 
-// same fails unless two tabs come to show the same.
+// same fails the test unless two tabs show the same conversation.
 func same(t *testing.T, a, b *tab) {
 	t.Helper()
 	if a.logged() != b.logged() {
@@ -140,15 +140,15 @@ func same(t *testing.T, a, b *tab) {
 	}
 }
 
-// A server that is slow to say that it took a message does not pull back whoever has gone on.
-func TestSendingLeavesTheReaderAlone(t *testing.T) {
+// A slow response to a sent message does not move the focus back to the form.
+func TestSendingKeepsTheFocus(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newServer(t)
 	p, _ := h.begin(command.NewSession{})
 	p.eval(`const real = fetch; window.fetch = async (...asked) => { const answer = await real(...asked); await new Promise((go) => (window.letGo = go)); return answer }`)
-	p.eval(`document.getElementById("chosen").append(document.createElement("li"))`) // gone when it is known that the message was taken
+	p.eval(`document.getElementById("chosen").append(document.createElement("li"))`) // removed when the server has accepted the message
 	p.say("say heard")
-	p.idle()
+	p.waitUntilIdle()
 	p.until(`window.letGo`)
 	p.eval(`document.getElementById("main").focus(); window.letGo()`)
 	p.until(`document.getElementById("chosen").children.length === 0`)
@@ -159,75 +159,75 @@ func TestSendingLeavesTheReaderAlone(t *testing.T) {
 
 func TestSteerAndStop(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newServer(t)
 	p, _ := h.begin(command.NewSession{})
 	if p.text(`document.getElementById("steer-mode").hidden`) != "true" || p.text(`document.getElementById("stop").hidden`) != "true" {
 		t.Error("there is something to stop before anything began")
 	}
 	p.say("say working on it\nwait")
-	p.answers("working on it")
+	p.waitForAnswer("working on it")
 	p.until(`!document.getElementById("steer-mode").hidden && !document.getElementById("stop").hidden`)
-	p.write("#say textarea", "also look at this\r") // added to what it does
+	p.write("#say textarea", "also look at this\r") // added to the current run
 	p.until(`document.querySelector(".said.steered")`)
 	p.once("also look at this", ".said.steered")
 	p.eval(`document.querySelector("#steer-mode select").value = ""`)
 	p.write("#say textarea", "and then this\r")
-	p.until(`document.getElementById("queue").textContent.includes("2 waiting")`) // and what was added
+	p.until(`document.getElementById("queue").textContent.includes("2 waiting")`) // this one and the added one
 	p.click("#stop")
-	p.says("aborted")
-	p.says("and then this")
+	p.waitForText("aborted")
+	p.waitForText("and then this")
 	p.until(`document.getElementById("stop").hidden && document.getElementById("queue").textContent === ""`)
 }
 
 func TestApprovals(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newServer(t)
 	p, id := h.begin(command.NewSession{})
-	other, desk := p.second(), p.second()
+	other, approvals := p.second(), p.second()
 	other.visit("/s/" + id)
-	desk.visit("/approvals")
-	desk.says("No pending approvals.")
+	approvals.visit("/approvals")
+	approvals.waitForText("No pending approvals.")
 	script := "```demo\ncall bash {\"command\":\"echo it ran > made.txt && cat made.txt\"}\nend\nsay the end {{last}}\n```"
 	p.say(script)
 	p.until(`document.querySelector(".ask form.verdict")`)
-	p.says("echo it ran > made.txt && cat made.txt")
-	p.says("waiting for approval")
+	p.waitForText("echo it ran > made.txt && cat made.txt")
+	p.waitForText("waiting for approval")
 	other.until(`document.querySelector(".ask form.verdict")`)
-	desk.until(`document.querySelector(".ask form.verdict")`)
+	approvals.until(`document.querySelector(".ask form.verdict")`)
 	p.write(".ask input[name=note]", "go on then")
 	p.click(".ask button.yes")
 	for _, page := range []*tab{p, other} {
-		page.idle()
-		page.says("Allowed")
-		page.says("go on then")
-		page.says("it ran")
+		page.waitUntilIdle()
+		page.waitForText("Allowed")
+		page.waitForText("go on then")
+		page.waitForText("it ran")
 		page.until(`!document.querySelector("form.verdict")`)
 	}
-	desk.says("No pending approvals.") // answered in another tab
+	approvals.waitForText("No pending approvals.") // answered in another tab
 	same(t, p, other)
 
-	desk.eval(`document.activeElement.blur()`)
+	approvals.eval(`document.activeElement.blur()`)
 	p.say(script)
 	p.until(`document.querySelector("form.verdict")`)
-	desk.until(`document.querySelector("form.verdict")`)
-	desk.click(".ask button.no")
-	desk.says("No pending approvals.")
+	approvals.until(`document.querySelector("form.verdict")`)
+	approvals.click(".ask button.no")
+	approvals.waitForText("No pending approvals.")
 	p.until(`!document.querySelector("form.verdict")`)
-	p.says("Denied")
+	p.waitForText("Denied")
 	p.until(`document.querySelectorAll("#log .end").length === 2`)
 	p.do(reload())
-	p.says("Denied")
+	p.waitForText("Denied")
 	if p.text(`document.querySelector("form.verdict")`) != "null" {
 		t.Error("what was answered can be answered again")
 	}
 }
 
-// A page that is being read anew leaves alone what somebody began to write meanwhile.
-func TestRenewingLeavesWhatIsWritten(t *testing.T) {
+// A reload of parts of a page keeps text that somebody began to write meanwhile.
+func TestReloadKeepsText(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	p := h.enter()
-	h.question("touch first")
+	h := newServer(t)
+	p := h.signedIn()
+	h.requestApproval("touch first")
 	p.visit("/approvals")
 	p.until(`document.querySelector("form.verdict")`)
 	p.eval(`const real = fetch; window.held = [];
@@ -236,8 +236,8 @@ func TestRenewingLeavesWhatIsWritten(t *testing.T) {
 			await new Promise((go) => window.held.push(go));
 			answer.text = async () => { setTimeout(() => (window.renewed = true)); return text };
 			return answer }`)
-	h.question("touch second")
-	p.eval(`window.before = window.held.length; document.dispatchEvent(new Event("visibilitychange"))`) // it listens and looks anew
+	h.requestApproval("touch second")
+	p.eval(`window.before = window.held.length; document.dispatchEvent(new Event("visibilitychange"))`) // makes the page reconnect and reload
 	p.until(`window.held.length > window.before`)
 	p.write(".ask input[name=note]", "a note")
 	p.eval(`window.held.forEach((go) => go())`)
@@ -247,10 +247,10 @@ func TestRenewingLeavesWhatIsWritten(t *testing.T) {
 	}
 }
 
-// question has an agent ask whether it may run a command.
-func (h *house) question(run string) {
+// requestApproval makes an agent ask for approval of a command.
+func (h *server) requestApproval(run string) {
 	h.Helper()
-	ctx, cancel := context.WithTimeout(h.Context(), patience)
+	ctx, cancel := context.WithTimeout(h.Context(), timeout)
 	defer cancel()
 	id := h.session(command.NewSession{})
 	if _, err := h.app.Service.Commands().Say(ctx, h.owner, id, command.Words{Message: fmt.Sprintf("call bash {\"command\":%q}", run)}); err != nil {
@@ -264,13 +264,13 @@ func (h *house) question(run string) {
 			return
 		}
 	}
-	h.Fatalf("nobody was asked about %q", run)
+	h.Fatalf("no approval was requested for %q", run)
 }
 
-// A question about a file shows what would become of it.
+// An approval for an edit shows the diff.
 func TestApprovalShowsTheDiff(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, "profiles:", "  careful:", "    allow: ['tool:read:.*']", "    ask: ['tool:edit:.*']")
+	h := newServer(t, "profiles:", "  careful:", "    allow: ['tool:read:.*']", "    ask: ['tool:edit:.*']")
 	work := t.TempDir()
 	if err := os.WriteFile(filepath.Join(work, "greet.txt"), []byte("one\ntwo\nthree\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -280,7 +280,7 @@ func TestApprovalShowsTheDiff(t *testing.T) {
 	p.until(`document.querySelector("form.verdict")`)
 	p.until(`document.querySelector(".ask .diff .del")?.innerText.includes("two") && document.querySelector(".ask .diff .add")?.innerText.includes("<b>2</b>")`)
 	p.click(".ask button.yes")
-	p.idle()
+	p.waitUntilIdle()
 	got, err := os.ReadFile(filepath.Join(work, "greet.txt"))
 	if err != nil || string(got) != "one\n<b>2</b>\nthree\n" {
 		t.Errorf("%v: the file is %q", err, got)

@@ -13,25 +13,25 @@ import (
 	"chorus/internal/journal"
 )
 
-// The server is killed in the middle of an answer, and started again at the same
-// address: the page says so, catches up by itself, and shows everything once.
+// The server is killed in the middle of an answer and started again at the same address: the page
+// shows that, catches up by itself, and shows everything once.
 func TestServerKilledInMidRun(t *testing.T) {
 	t.Parallel()
 	dir, addr := t.TempDir(), freeAddr(t)
-	server := startProcess(t, dir, addr)
-	h := &house{T: t, dir: dir, url: server.url, signIn: server.signIn}
-	p := h.enter()
-	p.expects("net::ERR") // while nobody listens
+	process := startProcess(t, dir, addr)
+	h := &server{T: t, dir: dir, url: process.url, signIn: process.signIn}
+	p := h.signedIn()
+	p.expectError("net::ERR") // while the server is down
 	p.visit("/new")
-	p.eval(fmt.Sprintf(`const f = document.querySelector(".form"); f.elements.message.value = %q; f.elements.model.value = "demo/script"`, slowly("10ms", 20)))
+	p.eval(fmt.Sprintf(`const f = document.querySelector(".form"); f.elements.message.value = %q; f.elements.model.value = "demo/script"`, slowAnswer("10ms", 20)))
 	p.click(".form .button")
 	p.until(`location.pathname.startsWith("/s/")`)
-	p.answers("Line 4 of")
-	server.kill()
+	p.waitForAnswer("Line 4 of")
+	process.kill()
 	p.until(`document.body.classList.contains("away")`)
 	startProcess(t, dir, addr)
 	p.until(`!document.body.classList.contains("away")`)
-	p.idle()
+	p.waitUntilIdle()
 	for i := range 20 {
 		p.once(fmt.Sprintf("Line %d of", i), ".said.agent:not(.live) p:not(.thinking)")
 	}
@@ -42,24 +42,24 @@ func TestServerKilledInMidRun(t *testing.T) {
 	}
 }
 
-// A server that is stopped in good order lets pages go, and they come again.
+// When a server shuts down and starts again, pages reconnect.
 func TestServerRestarted(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newServer(t)
 	p, id := h.begin(command.NewSession{})
-	p.expects("net::ERR")
-	h.tell(id, "say before")
-	p.answers("before")
+	p.expectError("net::ERR")
+	h.prompt(id, "say before")
+	p.waitForAnswer("before")
 	h.restart()
-	h.tell(id, "say afterwards")
-	p.answers("afterwards")
+	h.prompt(id, "say afterwards")
+	p.waitForAnswer("afterwards")
 	p.once("afterwards", ".said.agent")
 	p.once("before", ".said.agent")
 }
 
 func TestLongConversationOpensFast(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newServer(t)
 	id := h.session(command.NewSession{Title: "Ten thousand"})
 	s, err := h.app.Service.Commands().GetSession(t.Context(), h.owner, id)
 	if err != nil {
@@ -78,11 +78,11 @@ func TestLongConversationOpensFast(t *testing.T) {
 		}
 		events = events[n:]
 	}
-	p := h.enter()
+	p := h.signedIn()
 	var best float64
-	for look := range 8 { // a machine that does other things too may need another look
+	for look := range 8 { // a busy machine may need another try
 		p.visit("/s/" + id)
-		p.says(fmt.Sprint("message ", many-1))
+		p.waitForText(fmt.Sprint("message ", many-1))
 		if took := p.number(`performance.getEntriesByType("navigation")[0].responseEnd`); look == 0 || took < best {
 			best = took
 		}
@@ -90,7 +90,7 @@ func TestLongConversationOpensFast(t *testing.T) {
 			break
 		}
 	}
-	if best > 1000*slower {
+	if best > 1000*raceFactor {
 		t.Errorf("it took %v ms to send", best)
 	}
 	if n := p.number(`document.querySelectorAll(".said").length`); n > 210 {
@@ -98,7 +98,7 @@ func TestLongConversationOpensFast(t *testing.T) {
 	}
 	first := p.text(`document.querySelector(".said .text").innerText`)
 	p.click(".earlier a")
-	p.says("Newest messages")
+	p.waitForText("Newest messages")
 	last := p.text(`[...document.querySelectorAll(".said .text")].at(-1).innerText`)
 	var a, b int
 	if _, err := fmt.Sscanf(last+" "+first, "message %d message %d", &a, &b); err != nil || a+1 != b {
@@ -109,12 +109,12 @@ func TestLongConversationOpensFast(t *testing.T) {
 	}
 }
 
-// evil is text that would show at once if it were ever taken for anything but text.
+// evil sets window.pwned if it is ever treated as anything but text.
 const evil = `"><img src=x onerror="window.pwned=1"><script>window.pwned=1</script>'{{7*7}}<svg/onload=window.pwned=1>`
 
 func TestNothingThatWasWrittenRuns(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newServer(t)
 	id := h.session(command.NewSession{Title: evil})
 	name := strings.NewReplacer("/", "_").Replace(evil)
 	shot, err := h.app.Service.Commands().Attach(t.Context(), h.owner, id, name, strings.NewReader("<script>window.pwned=1</script>"))
@@ -128,7 +128,7 @@ func TestNothingThatWasWrittenRuns(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(agent.Workspace, name), []byte(evil), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := h.enter()
+	p := h.signedIn()
 	p.visit("/s/" + id)
 	if _, err := h.app.Service.Commands().Say(t.Context(), h.owner, id, command.Words{Attachments: []string{shot.ID}, Message: "```demo\nsay " + evil +
 		"\\n\\n[link](javascript:window.pwned=1) <a href=javascript:window.pwned=1>x</a> ![pic](javascript:window.pwned=1)" +
@@ -138,35 +138,35 @@ func TestNothingThatWasWrittenRuns(t *testing.T) {
 	p.until(`document.querySelector("form.verdict")`)
 	p.write(".ask input[name=note]", evil)
 	p.click(".ask button.yes")
-	p.idle()
+	p.waitUntilIdle()
 	p.eval(`document.querySelectorAll("details").forEach((d) => (d.open = true))`)
 	for _, path := range []string{"/s/" + id, "/", "/approvals?state=all", "/s/" + id + "/journal", "/audit", "/search?q=pwned", "/search?q=" + "%22%3E%3Cimg+src%3Dx+onerror%3Dwindow.pwned%3D1%3E",
 		"/costs", "/agents", "/agents/chorus", "/agents/evil", "/agents/evil/files/", "/settings", "/doctor", "/no-such-page/%3Cscript%3Ewindow.pwned=1%3C/script%3E"} {
 		if strings.HasPrefix(path, "/no-such") {
-			p.expects("404")
+			p.expectError("404")
 		}
 		p.visit(path)
 		p.until(`document.readyState === "complete"`)
 		p.eval(`document.querySelectorAll("details").forEach((d) => (d.open = true))`)
 		if path == "/agents/evil/files/" {
 			p.until(`document.querySelector("td.main a")`)
-			p.click("td.main a") // a file with such a name opens
-			p.says("pwned")
+			p.click("td.main a") // the file with that name
+			p.waitForText("pwned")
 			p.until(`document.querySelector("figure.code")`)
 		}
 		if p.text("window.pwned") != "undefined" {
-			t.Errorf("%s ran what somebody wrote", path)
+			t.Errorf("%s executed text", path)
 		}
 		if n := p.number(`document.querySelectorAll("main script, main img[src=x], main svg[onload], main [onerror], main a[href^=javascript], main style, main iframe").length`); n != 0 {
-			t.Errorf("%s has %v elements that somebody wrote: %s", path, n, p.text(`document.querySelector("main").innerHTML.slice(0, 3000)`))
+			t.Errorf("%s has %v elements made from text: %s", path, n, p.text(`document.querySelector("main").innerHTML.slice(0, 3000)`))
 		}
 	}
 }
 
-// Long words and lines stay in their place on a phone.
+// Long words and lines do not make a page wider than a phone.
 func TestPhone(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newServer(t)
 	p, id := h.begin(command.NewSession{Title: strings.Repeat("Title", 40)})
 	p.phone()
 	long := strings.Repeat("x", 400)
@@ -176,7 +176,7 @@ func TestPhone(t *testing.T) {
 	p.until(`document.querySelector("form.verdict")`)
 	p.fits("/s/" + id + " while it asks")
 	p.click(".ask button.yes")
-	p.idle()
+	p.waitUntilIdle()
 	p.eval(`document.querySelectorAll("details").forEach((d) => (d.open = true))`)
 	p.fits("/s/" + id)
 	for _, path := range []string{"/", "/approvals?state=all", "/agents", "/agents/chorus", "/agents/chorus/files/", "/costs", "/audit", "/settings", "/doctor?wait=1", "/search?q=word", "/new", "/s/" + id + "/journal"} {
@@ -195,13 +195,13 @@ func TestPhone(t *testing.T) {
 	p.until(`getComputedStyle(document.querySelector(".side")).visibility === "visible" && document.querySelector(".side").getBoundingClientRect().left >= 0`)
 }
 
-// What stands below a conversation grows when something runs, and then covers nothing of it.
-func TestTheLastWordsStayInView(t *testing.T) {
+// The form below a conversation grows while a run is active, without covering the last message.
+func TestLastMessageStaysVisible(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newServer(t)
 	id := h.session(command.NewSession{})
-	h.tell(id, "say "+strings.Repeat("one more line\\n\\n", 60))
-	p := h.enter()
+	h.prompt(id, "say "+strings.Repeat("one more line\\n\\n", 60))
+	p := h.signedIn()
 	p.phone()
 	p.visit("/s/" + id)
 	p.say("wait")
@@ -211,7 +211,7 @@ func TestTheLastWordsStayInView(t *testing.T) {
 	}
 }
 
-// fits fails when a page is wider than its window.
+// fits fails the test if the page is wider than the window.
 func (t *tab) fits(what string) {
 	t.Helper()
 	const wide = `[...document.querySelectorAll("body *")].filter((e) => {

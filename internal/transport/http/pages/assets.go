@@ -13,30 +13,30 @@ import (
 )
 
 //go:embed static/*
-var staticFiles embed.FS
+var assetFiles embed.FS
 
-// statics serves what never changes while the program runs: packed once, in a folder
-// named by what is in it, and kept by browsers for good. One folder for all, so that a
-// module that imports another gets the one that the page has.
-type statics struct {
-	files map[string]staticFile
-	sum   string
+// assets serves the embedded files, compressed once. Their paths contain a hash of all files, so
+// browsers can cache them forever; one hash for all, so that a module that imports another gets
+// the version that belongs to the page.
+type assets struct {
+	files   map[string]asset
+	version string
 }
 
-type staticFile struct {
-	plain, packed []byte
-	media         string
+type asset struct {
+	plain, gzipped []byte
+	media          string
 }
 
-func loadStatics() (*statics, error) {
-	s := &statics{files: map[string]staticFile{}}
-	entries, err := staticFiles.ReadDir("static")
+func loadAssets() (*assets, error) {
+	s := &assets{files: map[string]asset{}}
+	entries, err := assetFiles.ReadDir("static")
 	if err != nil {
 		return nil, err
 	}
 	all := sha256.New()
 	for _, e := range entries {
-		data, err := staticFiles.ReadFile("static/" + e.Name())
+		data, err := assetFiles.ReadFile("static/" + e.Name())
 		if err != nil {
 			return nil, err
 		}
@@ -49,13 +49,13 @@ func loadStatics() (*statics, error) {
 			return nil, err
 		}
 		all.Write(data)
-		s.files[e.Name()] = staticFile{data, packed.Bytes(), mediaOf(e.Name())}
+		s.files[e.Name()] = asset{data, packed.Bytes(), mediaType(e.Name())}
 	}
-	s.sum = hex.EncodeToString(all.Sum(nil)[:6])
+	s.version = hex.EncodeToString(all.Sum(nil)[:6])
 	return s, nil
 }
 
-func mediaOf(name string) string {
+func mediaType(name string) string {
 	switch path.Ext(name) {
 	case ".js":
 		return "text/javascript; charset=utf-8"
@@ -69,28 +69,28 @@ func mediaOf(name string) string {
 	return mime.TypeByExtension(path.Ext(name))
 }
 
-// href is the address of a file as it is now.
-func (s *statics) href(name string) string { return "/static/" + s.sum + "/" + name }
+// href is the path of a file in this version.
+func (s *assets) href(name string) string { return "/static/" + s.version + "/" + name }
 
 // ServeHTTP implements http.Handler.
-func (s *statics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	folder, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/static/"), "/")
 	f, ok := s.files[name]
 	if !ok {
-		http.Error(w, "there is no such file", http.StatusNotFound)
+		http.Error(w, "file not found", http.StatusNotFound)
 		return
 	}
 	h := w.Header()
 	h.Set("Content-Type", f.media)
 	h.Set("Vary", "Accept-Encoding")
-	h.Set("Cache-Control", "no-cache") // an older page asks for what is no more
-	if folder == s.sum {
+	h.Set("Cache-Control", "no-cache") // the path is of another version
+	if folder == s.version {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
 	body := f.plain
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		h.Set("Content-Encoding", "gzip")
-		body = f.packed
+		body = f.gzipped
 	}
 	_, _ = w.Write(body)
 }

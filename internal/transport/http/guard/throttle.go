@@ -1,0 +1,105 @@
+package guard
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"chorus/internal/command"
+)
+
+// How many wrong tokens are tolerated.
+const (
+	freeFailures = 10              // before a client must wait
+	firstWait    = 2 * time.Second // doubled by each further failure
+	maxWait      = 15 * time.Minute
+	forgetAfter  = 30 * time.Minute // without a failure
+	maxClients   = 4096             // remembered at once
+)
+
+// throttle makes clients wait that sent wrong tokens. It remembers maxClients addresses; when
+// more fail at once, all new ones share one entry.
+type throttle struct {
+	mu      sync.Mutex
+	clients map[string]*failures
+}
+
+type failures struct {
+	count int
+	until time.Time
+	last  time.Time
+}
+
+func newThrottle() *throttle { return &throttle{clients: map[string]*failures{}} }
+
+func (s *throttle) wait(from string, now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.clients[s.key(from)]
+	if f == nil {
+		return 0
+	}
+	return f.until.Sub(now)
+}
+
+func (s *throttle) failed(from string, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.clients) >= maxClients {
+		for k, f := range s.clients {
+			if now.Sub(f.last) > forgetAfter {
+				delete(s.clients, k)
+			}
+		}
+	}
+	place := s.key(from)
+	f := s.clients[place]
+	if f == nil || now.Sub(f.last) > forgetAfter {
+		f = &failures{}
+		s.clients[place] = f
+	}
+	f.count, f.last = f.count+1, now
+	if over := f.count - freeFailures; over > 0 {
+		f.until = now.Add(min(maxWait, firstWait<<min(over-1, 20)))
+	}
+}
+
+// key is the entry that an address is counted under.
+func (s *throttle) key(from string) string {
+	if _, ok := s.clients[from]; !ok && len(s.clients) >= maxClients {
+		return "everybody else"
+	}
+	return from
+}
+
+// tooManyFailures is the error that says how long to wait.
+func tooManyFailures(w http.ResponseWriter, wait time.Duration) error {
+	seconds := int(wait/time.Second) + 1
+	w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	return command.Errorf(command.Busy, "too many wrong tokens from your address; try again in %d s", seconds)
+}
+
+// usedNonces remembers the links that were used, until they expire.
+type usedNonces struct {
+	mu   sync.Mutex
+	seen map[string]time.Time // until when
+}
+
+func newUsedNonces() *usedNonces { return &usedNonces{seen: map[string]time.Time{}} }
+
+// first notes a nonce and reports whether it was not used before.
+func (o *usedNonces) first(what string, until, now time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for k, t := range o.seen {
+		if now.After(t) {
+			delete(o.seen, k)
+		}
+	}
+	if _, again := o.seen[what]; again {
+		return false
+	}
+	o.seen[what] = until
+	return true
+}

@@ -1,0 +1,83 @@
+package pages
+
+import (
+	"net/http"
+
+	"chorus/internal/command"
+)
+
+func (p *Pages) settings(w http.ResponseWriter, r *http.Request, by command.Caller) error {
+	return p.showSettings(w, r, by, nil)
+}
+
+// showSettings shows the configuration, the tokens, and the text of a token that was just created.
+func (p *Pages) showSettings(w http.ResponseWriter, r *http.Request, by command.Caller, made *command.Token) error {
+	settings, err := p.Service.Settings(r.Context(), by)
+	if err != nil {
+		return err
+	}
+	models, err := p.Service.Models(r.Context(), by)
+	if err != nil {
+		return err
+	}
+	data := map[string]any{"Layout": p.layout(r, by, "Settings"), "Settings": settings.Items, "Models": models.Items, "Admin": by.May(command.Admin), "Made": made, "Scopes": command.Scopes()}
+	if by.May(command.Admin) {
+		tokens, err := p.Service.ListTokens(r.Context(), by)
+		if err != nil {
+			return err
+		}
+		data["Tokens"] = tokens.Items
+	}
+	return p.render(w, http.StatusOK, "settings.html", data)
+}
+
+func requireAdmin(by command.Caller) error {
+	if !by.May(command.Admin) {
+		return command.Errorf(command.Forbidden, "your token lacks the scope admin")
+	}
+	return nil
+}
+
+func (p *Pages) setSetting(w http.ResponseWriter, r *http.Request, by command.Caller) error {
+	if err := requireAdmin(by); err != nil {
+		return err
+	}
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	if _, err := p.Service.SetSetting(r.Context(), by, r.PostFormValue("key"), r.PostFormValue("value")); err != nil {
+		return err
+	}
+	return finishForm(w, r, "/settings", "set")
+}
+
+func (p *Pages) createToken(w http.ResponseWriter, r *http.Request, by command.Caller) error {
+	if err := requireAdmin(by); err != nil {
+		return err
+	}
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	in := command.NewToken{Name: r.PostFormValue("name")}
+	for _, s := range r.PostForm["scopes"] {
+		in.Scopes = append(in.Scopes, command.Scope(s))
+	}
+	made, err := p.Service.CreateToken(r.Context(), by, in)
+	if err != nil {
+		return err
+	}
+	return p.showSettings(w, r, by, &made)
+}
+
+func (p *Pages) revokeToken(w http.ResponseWriter, r *http.Request, by command.Caller) error {
+	if err := requireAdmin(by); err != nil {
+		return err
+	}
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	if err := p.Service.RevokeToken(r.Context(), by, r.PostFormValue("id")); err != nil {
+		return err
+	}
+	return finishForm(w, r, "/settings", "revoked")
+}
