@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// family is how much a name says about what stands behind it.
+// family is what the name of a value says about the value.
 type family int
 
 const (
 	unnamed  family = iota
-	password        // nothing else is called so
-	token           // may be a token of a parser, or of a page
+	password        // a secret for certain
+	token           // a secret, or a token of a parser or of a page
 	header          // Authorization
 )
 
-// names are how the names of secrets end, without the signs between their parts.
+// names are how the names of secrets end, without the separators between their parts.
 var names = []struct {
 	end  string
 	of   family
@@ -29,7 +29,7 @@ var names = []struct {
 	{"authorization", header, "authorization"},
 }
 
-// lastLetters end a name; a byte that is none need not be looked at any further.
+// lastLetters are the last bytes of names; a name that ends otherwise need not be compared.
 var lastLetters = func() (t [256]bool) {
 	for _, n := range names {
 		last := n.end[len(n.end)-1]
@@ -41,9 +41,9 @@ var lastLetters = func() (t [256]bool) {
 // longestName is as much of a name as is looked at.
 const longestName = 64
 
-// called says what a name promises. loud: it is written in capitals, as variables of
-// the environment are.
-func called(name string) (of family, kind string, loud bool) {
+// called gives what a name says about its value; capitals reports a name in capitals, as
+// variables of the environment have.
+func called(name string) (of family, kind string, capitals bool) {
 	if name == "" || !lastLetters[name[len(name)-1]] {
 		return unnamed, "", false
 	}
@@ -52,7 +52,7 @@ func called(name string) (of family, kind string, loud bool) {
 	}
 	var buf [longestName]byte
 	n := 0
-	loud = true
+	capitals = true
 	for i := range len(name) {
 		c := name[i]
 		switch {
@@ -61,18 +61,18 @@ func called(name string) (of family, kind string, loud bool) {
 		case c >= 'A' && c <= 'Z':
 			c += 'a' - 'A'
 		case c >= 'a' && c <= 'z':
-			loud = false
+			capitals = false
 		}
 		buf[n] = c
 		n++
 	}
 	flat := buf[:n]
-	if s := string(flat); s == "pwd" || s == "oldpwd" { // where a shell is
+	if s := string(flat); s == "pwd" || s == "oldpwd" { // the working directory of a shell
 		return unnamed, "", false
 	}
 	for _, known := range names {
 		if len(flat) >= len(known.end) && string(flat[len(flat)-len(known.end):]) == known.end {
-			return known.of, known.kind, loud
+			return known.of, known.kind, capitals
 		}
 	}
 	return unnamed, "", false
@@ -84,12 +84,15 @@ func (s *scanner) separator(i int) {
 		s.address(i + len("://"))
 		return
 	}
+	if s.text[i] == ':' && s.telegram(i) {
+		return
+	}
 	from, to := s.nameBefore(i)
-	of, kind, loud := called(s.text[from:to])
+	of, kind, capitals := called(s.text[from:to])
 	if of == unnamed || from > 0 && s.text[from-1] == '/' { // a path: /etc/passwd
 		return
 	}
-	a := assignment{text: s.text, of: of, loud: loud && s.text[i] == '=' && to == i, first: s.startsLine(from), tight: to == i}
+	a := assignment{text: s.text, of: of, capitals: capitals && s.text[i] == '=' && to == i, startsLine: s.startsLine(from), adjacent: to == i}
 	if from > 0 && to == i && i+1 < len(s.text) && s.text[from-1] == s.text[i+1] && strings.IndexByte("\"'`", s.text[i+1]) >= 0 {
 		return // "name=" + value: the quote ends the name
 	}
@@ -132,14 +135,14 @@ func (s *scanner) startsLine(i int) bool {
 
 // assignment is a value behind a name.
 type assignment struct {
-	text     string
-	of       family
-	loud     bool // VARIABLE=value
-	first    bool // the name begins its line
-	tight    bool // no space before the separator
-	quoted   bool
-	whole    bool // the value is the rest of its line
-	from, to int
+	text       string
+	of         family
+	capitals   bool // VARIABLE=value
+	startsLine bool // the name is the first of its line
+	adjacent   bool // no space before the separator
+	quoted     bool
+	endsLine   bool // the value is the last of its line
+	from, to   int
 }
 
 // find sets where the value is; sep is where its separator begins.
@@ -175,7 +178,7 @@ func (a *assignment) find(sep int) bool {
 			part = part[:end]
 		}
 		a.to = j + len(part)
-		a.whole = a.to == len(text) || text[a.to] == '\n' || text[a.to] == '\r'
+		a.endsLine = a.to == len(text) || text[a.to] == '\n' || text[a.to] == '\r'
 	}
 	if a.of == header {
 		a.credentials()
@@ -183,12 +186,12 @@ func (a *assignment) find(sep int) bool {
 	return a.to > a.from
 }
 
-// ends are the bytes that a value without quotes cannot hold.
+// ends are the bytes that end a value without quotes.
 func (a *assignment) ends() string {
 	switch {
 	case a.of == header:
 		return "\r\n\"'`\\,;<>)}"
-	case a.loud && a.first:
+	case a.capitals && a.startsLine:
 		return " \t\r\n\"'`\\"
 	default:
 		return " \t\r\n\"'`\\,;)}]<>&|"
@@ -198,8 +201,7 @@ func (a *assignment) ends() string {
 // maxValue is more than any secret on one line is long.
 const maxValue = 8 << 10
 
-// closing finds the quote that ends a value; a value that nothing ends goes to the end
-// of its line.
+// closing finds the quote that ends a value; without one the value ends with its line.
 func closing(text string, from int, quote byte, escaped bool) int {
 	for i := from; i < len(text) && i-from < maxValue; i++ {
 		switch text[i] {
@@ -227,12 +229,12 @@ func (a *assignment) credentials() {
 	}
 }
 
-// ordinary are words that stand behind such names and are none of their values.
+// ordinary are words that follow such names without being secrets.
 var ordinary = []string{"string", "str", "text", "null", "nil", "none", "true", "false", "undefined", "required", "optional", "changed", "password", "passwd", "secret",
 	"token", "bool", "boolean", "number", "int", "bytes", "any", "object", "optional[str]", "required.", "hidden", "empty", "unset", "redacted"}
 
-// isID reports whether a value is an id of ours: "token:01k3…" names a token and does not show it.
-// What ends a sentence or an emphasis around it is none of it.
+// isID reports whether a value is an id of ours: "token:01k3…" names a token and does not
+// show it. Punctuation and emphasis behind it do not count.
 func isID(value string) bool {
 	value = strings.TrimRight(value, ".:!?*_")
 	return len(value) == 26 && strings.HasPrefix(value, "01") && strings.Trim(value, "0123456789abcdefghjkmnpqrstvwxyz") == ""
@@ -251,17 +253,17 @@ func (a *assignment) secret() bool {
 		return len(value) >= 6 && (a.quoted || !strings.ContainsAny(value, "([")) && !(simple && !hasDigit(value)) && !(spaces && !hasDigit(value))
 	case spaces || !a.quoted && strings.ContainsAny(value, "([{"):
 		return false // a sentence, or code
-	case a.loud && a.first:
+	case a.capitals && a.startsLine:
 		return len(value) >= 4
 	case a.of == password && a.quoted:
 		return len(value) >= 4
 	case a.of == password:
-		return len(value) >= 4 && (!simple || hasDigit(value) || a.first && a.whole && a.tight && !strings.ContainsAny(value, "._"))
-	case strings.Contains(value, "://") || !a.quoted && !a.tight && spelled(value)*5 > len(value)*2:
+		return len(value) >= 4 && (!simple || hasDigit(value) || a.startsLine && a.endsLine && a.adjacent && !strings.ContainsAny(value, "._"))
+	case strings.Contains(value, "://") || !a.quoted && !a.adjacent && spelled(value)*5 > len(value)*2:
 		return false // an address, or a name
 	default:
 		least := 16
-		if a.quoted || a.loud {
+		if a.quoted || a.capitals {
 			least = 12
 		}
 		return len(value) >= least && hasDigit(value) && strings.IndexFunc(value, isLetter) >= 0
@@ -270,7 +272,7 @@ func (a *assignment) secret() bool {
 
 func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
 
-// placeholder reports whether a value says where the secret is and not what it is.
+// placeholder reports whether a value only refers to a secret, such as $NAME.
 func placeholder(value string) bool {
 	switch rest := value[1:]; value[0] {
 	case '<', '(', '{', '&', ':':

@@ -3,7 +3,7 @@ package redact
 import "encoding/json"
 
 // JSON redacts the strings of a JSON text and leaves everything else as it is, so that
-// it stays JSON. A value whose key says that it is a secret is one. What is no JSON is
+// it stays JSON. A value whose key names a secret is redacted, too. What is not JSON is
 // redacted as text.
 func (r *Redactor) JSON(data []byte) []byte {
 	if !json.Valid(data) {
@@ -58,7 +58,7 @@ func isKey(data []byte, i int) bool {
 	return i < len(data) && data[i] == ':'
 }
 
-// quote is a mark inside of a string as JSON; angle brackets stay what they are.
+// quote is a text as a JSON string.
 func quote(text string) []byte {
 	data, err := json.Marshal(text)
 	if err != nil {
@@ -67,7 +67,7 @@ func quote(text string) []byte {
 	return data
 }
 
-// named redacts a value by the name it has, too.
+// named redacts a value by its name and by its content.
 func (r *Redactor) named(name, value string) string {
 	if of, kind, _ := called(name); of != unnamed && value != "" {
 		a := assignment{text: value, of: of, quoted: true, to: len(value)}

@@ -13,8 +13,8 @@ import (
 // leastKnown is the length from which on a value that is known is taken out.
 const leastKnown = 6
 
-// leastEncoded is the length from which on an encoded form is looked for: a few signs
-// of base64 stand everywhere.
+// leastEncoded is the length from which on an encoded form is looked for: shorter ones
+// occur in any base64.
 const leastEncoded = 10
 
 // FromEnviron gives the values of "NAME=value" pairs whose name says that they are
@@ -83,8 +83,8 @@ func forms(value string) []string {
 		return out
 	}
 	add(hex.EncodeToString([]byte(value)))
-	// Base64 looks different at each of three places behind other bytes. Only signs
-	// that come from the value alone are looked for.
+	// In base64 a value looks different at each of three offsets. Only characters that
+	// depend on nothing but the value are looked for.
 	for shift := range 3 {
 		bytes := append(make([]byte, shift), value...)
 		for _, alphabet := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
@@ -130,7 +130,7 @@ func (m matcher) replace(text string) string {
 	return out.String()
 }
 
-// tail is where the beginning of a value stands at the end of text; len(text) if none does.
+// tail is where text ends with the beginning of a value; len(text) if it does not.
 func (m matcher) tail(text string) int {
 	const least = 4 // fewer bytes say little
 	for i := max(0, len(text)-maxValue); i+least <= len(text); i++ {

@@ -7,8 +7,7 @@ import (
 )
 
 // Handler redacts records before next gets them: their message and every value. now
-// gives the redactor of the moment, since keys may change while a program runs; it
-// must not log.
+// gives the current redactor, since keys may change while a program runs; it must not log.
 func Handler(next slog.Handler, now func() *Redactor) slog.Handler {
 	return &handler{next, now}
 }

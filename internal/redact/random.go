@@ -3,26 +3,26 @@ package redact
 import "strings"
 
 const (
-	// leastRandom is the length from which on a word by itself may be a key: shorter
+	// leastRandom is the least length of a word that is judged by its looks alone: shorter
 	// ones are too often names.
 	leastRandom = 32
-	// mostRandom is the length of the longest keys; what is longer is data.
+	// mostRandom is the length of the longest keys; longer words are data.
 	mostRandom = 128
 	// leastDataLine is the shortest line of wrapped base64 that is still full.
 	leastDataLine = 60
-	// awsSecret is the length of a secret that has slashes in it.
+	// awsSecret is the length of AWS's secret keys, which may have slashes.
 	awsSecret = 40
 )
 
-// checksums are what stands before a hash that is no secret.
+// checksums are the words before hashes that are not secret.
 var checksums = []string{"sha1", "sha256", "sha384", "sha512", "md5", "h1", "base64", "integrity"}
 
-// encoded are how base64 of a public key, a certificate and a name of C++ begin.
+// encoded are the beginnings of public keys and certificates in base64, and of mangled C++ names.
 var encoded = []string{"AAAA", "MII", "ZN"}
 
-// random judges a run by its looks alone: upper case, lower case and digits, changing
-// as often as only dice do. Names change seldom, hashes in hex have no upper case, and
-// base64 of bytes is padded, longer, or stands in lines of its own.
+// random judges a run by its looks alone: upper case, lower case and digits, alternating
+// as often as in random text. Names alternate seldom, hashes in hex have no upper case,
+// and base64 of bytes is padded, longer, or stands in lines of its own.
 func (s *scanner) random(from, to int) {
 	for from > s.done() && inRun[s.text[from-1]] {
 		from-- // a word begins with a letter, base64 with anything
@@ -40,16 +40,16 @@ func (s *scanner) random(from, to int) {
 			return
 		}
 	}
-	if !s.summed(from, run) && dice(run) {
+	if !s.isChecksum(from, run) && looksRandom(run) {
 		s.cut(from, to, "high-entropy")
 	}
 }
 
-// summed reports whether a run is a checksum: "sha256:…", "sha512-…", "h1:…".
-func (s *scanner) summed(from int, run string) bool {
+// isChecksum reports whether a run is a checksum: "sha256:…", "sha512-…", "h1:…".
+func (s *scanner) isChecksum(from int, run string) bool {
 	before := s.text[max(s.done(), from-len("integrity")-1):from]
 	if len(before) > 0 {
-		before = before[:len(before)-1] // the sign between
+		before = before[:len(before)-1] // the separator
 	}
 	for _, sum := range checksums {
 		if strings.HasPrefix(run, sum+"-") || len(before) >= len(sum) && strings.EqualFold(before[len(before)-len(sum):], sum) {
@@ -59,8 +59,8 @@ func (s *scanner) summed(from int, run string) bool {
 	return false
 }
 
-// dice reports whether a word looks as if it had been thrown.
-func dice(word string) bool {
+// looksRandom reports whether a word looks like random characters.
+func looksRandom(word string) bool {
 	var upper, lower, digit, changes, letters int
 	var seen [256]bool
 	distinct := 0
@@ -89,14 +89,14 @@ func dice(word string) bool {
 		}
 		before = kind
 	}
-	// Dice over 62 signs change their kind at 62 of 100 places, give 16 percent digits,
-	// and seldom four small letters in a row, of which names are made. The bounds leave
-	// room for bad luck.
+	// Random text of 62 characters changes between capitals, small letters and digits at 62
+	// of 100 places, has 16 per cent digits, and seldom four small letters in a row, of
+	// which names are made. The bounds leave room for chance.
 	return letters*10 >= len(word)*9 && digit >= 2 && upper*6 >= letters && lower*6 >= letters && distinct >= 16 &&
 		changes*100 >= letters*42 && spelled(word)*100 <= letters*26
 }
 
-// spelled counts the small letters that stand four and more in a row, as in names.
+// spelled counts the small letters in rows of four and more, of which names are made.
 func spelled(word string) int {
 	n, row := 0, 0
 	for i := range len(word) {

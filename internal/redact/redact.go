@@ -1,5 +1,6 @@
-// Package redact takes secrets out of text: values that are known, and what has the
-// shape of a key. Each becomes "[redacted:kind]".
+// Package redact takes secrets out of text: values that are known, tokens of formats that
+// are known (formats.go), values behind names such as "password", and words that look
+// random. Each becomes "[redacted:kind]".
 //
 // It promises that doing it twice changes nothing more, that it costs a few
 // milliseconds for a megabyte, and that hashes of commits, checksums of lock files,
@@ -25,7 +26,7 @@ type Redactor struct {
 	known matcher
 }
 
-// New makes a redactor. The zero Options know only shapes.
+// New makes a redactor. The zero Options know no values, only formats and names.
 func New(o Options) *Redactor { return &Redactor{known: newMatcher(o.Known)} }
 
 // Text gives text without its secrets.
@@ -34,15 +35,13 @@ func (r *Redactor) Text(text string) string {
 	return out
 }
 
-// Clipped is Text for a text that was cut off, such as a title: what is left of a secret
-// at its end goes too.
+// Clipped is Text for a text that was cut off, such as a title: the beginning of a secret
+// at its end is redacted, too.
 func (r *Redactor) Clipped(text string) string {
 	end := r.known.tail(text)
 	word := text[strings.LastIndexAny(text, " \t\n\"'=")+1:]
-	for i := range shapes {
-		if head := shapes[i].head; len(word) > len(head) && strings.HasPrefix(word, head) {
-			end = min(end, len(text)-len(word))
-		}
+	if beginsToken(word) {
+		end = min(end, len(text)-len(word))
 	}
 	out := r.Text(text[:end])
 	if end < len(text) {
@@ -51,13 +50,13 @@ func (r *Redactor) Clipped(text string) string {
 	return out
 }
 
-// piece redacts text that follows other text: data says whether that ended in a line
-// of encoded data. It answers the same for its own text.
+// piece redacts text that follows other text: data says whether that ended in a line of
+// encoded data. It returns the same about its own text.
 func (r *Redactor) piece(text string, data bool) (string, bool) {
 	text = r.known.replace(text)
 	for {
-		// A secret that is gone may bare another one beside it. Every round leaves
-		// less that is not a mark, so this ends; the second round is mostly the last.
+		// Redacting a secret may expose another one beside it. Every round leaves less
+		// that is not a mark, so this ends; the second round is mostly the last.
 		s := scanner{text: text, data: data}
 		s.run()
 		if len(s.cuts) == 0 {
@@ -84,7 +83,7 @@ func markAt(text string, i int) int {
 		if c == ']' {
 			return n + 1
 		}
-		if c != '-' && (c < 'a' || c > 'z') {
+		if c != '-' && (c < 'a' || c > 'z') && (c < '0' || c > '9') {
 			return 0
 		}
 	}
@@ -97,7 +96,7 @@ type cut struct {
 	kind     string
 }
 
-// scanner walks once over a text and collects what must go.
+// scanner reads a text once and collects what has to be replaced.
 type scanner struct {
 	text string
 	cuts []cut
@@ -118,13 +117,13 @@ func (s *scanner) result() string {
 	return out.String()
 }
 
-// cut notes a secret and goes on behind it.
+// cut notes a secret and continues behind it.
 func (s *scanner) cut(from, to int, kind string) {
 	s.cuts = append(s.cuts, cut{from, to, kind})
 	s.at = to
 }
 
-// done is where the last cut ended: what stands before it does not count any more.
+// done is where the last cut ended; nothing before it is looked at again.
 func (s *scanner) done() int {
 	if len(s.cuts) == 0 {
 		return 0
@@ -142,6 +141,8 @@ func (s *scanner) run() {
 			s.word(i)
 		case separator:
 			s.separator(i)
+		case tilde:
+			s.azure(i)
 		case dash:
 			s.block(i)
 		case bracket:
@@ -154,7 +155,7 @@ func (s *scanner) run() {
 	}
 }
 
-// word looks at a run of letters and digits with what may stand between them in a key.
+// word looks at a run of letters, digits and what may stand between them in a token.
 func (s *scanner) word(i int) {
 	end := i
 	for end < len(s.text) && inRun[s.text[end]] {
@@ -165,8 +166,8 @@ func (s *scanner) word(i int) {
 		start++ // the rest of an escape: "\nsk-…"
 	}
 	for p := start; p < end; {
-		if maybeKey[s.text[p]] {
-			if from, n, kind := s.vendor(p); n > 0 {
+		if s.startsToken(p) {
+			if from, n, kind := s.token(p); n > 0 {
 				s.cut(from, from+n, kind)
 				return
 			}
@@ -200,6 +201,7 @@ const (
 	letter
 	separator
 	dash
+	tilde
 	bracket
 	newline
 )
@@ -213,7 +215,7 @@ var class = func() (t [256]byte) {
 			t[c] = separator
 		}
 	}
-	t['-'], t['['], t['\n'] = dash, bracket, newline
+	t['-'], t['~'], t['['], t['\n'] = dash, tilde, bracket, newline
 	return t
 }()
 

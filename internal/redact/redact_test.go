@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -17,23 +16,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// thrown makes a secret of n signs that is the same every time. No real key stands here.
-func thrown(n int, set string) string {
-	dice := rand.New(rand.NewPCG(7, uint64(n)))
-	out := make([]byte, n)
-	for i := range out {
-		out[i] = set[dice.IntN(len(set))]
-	}
-	out[n/2] = '7'
-	return string(out)
-}
-
 // planted are texts with the secret that must not be left of them.
 func planted() []struct{ name, text, secret, kind string } {
-	long, caps := thrown(40, alnum), thrown(16, upperDigits)
-	jwtParts := "eyJ" + thrown(20, alnum) + ".eyJ" + thrown(30, alnum) + "." + thrown(43, alnumDash)
-	bot := "M" + thrown(25, alnum) + "." + thrown(6, alnum) + "." + thrown(38, alnum)
-	armour := "-----BEGIN OPENSSH PRIVATE KEY-----\n" + thrown(64, alnum) + "\n" + thrown(30, alnum) + "\n-----END OPENSSH PRIVATE KEY-----"
+	long, caps := random(40, alnum), random(16, upperDigits)
+	jwtParts := "eyJ" + random(20, alnum) + ".eyJ" + random(30, alnum) + "." + random(43, alnumDash)
+	bot := "M" + random(25, alnum) + "." + random(6, alnum) + "." + random(38, alnum)
+	armour := "-----BEGIN OPENSSH PRIVATE KEY-----\n" + random(64, alnum) + "\n" + random(30, alnum) + "\n-----END OPENSSH PRIVATE KEY-----"
 	return []struct{ name, text, secret, kind string }{
 		{"anthropic", "key is sk-ant-api03-" + long + ".", long, "anthropic-key"},
 		{"openai", "key sk-proj-" + long, long, "openai-key"},
@@ -43,7 +31,7 @@ func planted() []struct{ name, text, secret, kind string } {
 		{"github fine", "github_pat_" + long, long, "github-token"},
 		{"gitlab", "glpat-" + long, long, "gitlab-token"},
 		{"slack", "xoxb-" + long, long, "slack-token"},
-		{"google", "AIza" + thrown(35, alnumDash), thrown(35, alnumDash), "google-key"},
+		{"google", "AIza" + random(35, alnumDash), random(35, alnumDash), "google-key"},
 		{"stripe", "sk_live_" + long, long, "stripe-key"},
 		{"npm", "//registry/:_authToken=npm_" + long, long, "token"},
 		{"escaped newline", `"line\nsk-ant-` + long + `"`, long, "anthropic-key"},
@@ -69,7 +57,7 @@ func planted() []struct{ name, text, secret, kind string } {
 		{"flag", "run --password=sw0rdfish --verbose", "sw0rdfish", "password"},
 		{"query", "GET /x?api_key=" + long + "&y=1", long, "token"},
 		{"token", "token: " + long, long, "token"},
-		{"aws secret", "aws_secret_access_key = " + thrown(39, alnum) + "/", thrown(39, alnum), "token"},
+		{"aws secret", "aws_secret_access_key = " + random(39, alnum) + "/", random(39, alnum), "token"},
 		{"high entropy", "the code " + long + " works once", long, "high-entropy"},
 	}
 }
@@ -96,7 +84,7 @@ func TestKeepsWhatStandsAround(t *testing.T) {
 	for text, want := range map[string]string{
 		"a postgres://ada:x1y2@db/x b":                             "a postgres://ada:[redacted:password]@db/x b",
 		`{"password": "sw0rd", "n": 1}`:                            `{"password": "[redacted:password]", "n": 1}`,
-		"Authorization: Bearer " + thrown(30, alnum) + "\nHost: x": "Authorization: Bearer [redacted:authorization]\nHost: x",
+		"Authorization: Bearer " + random(30, alnum) + "\nHost: x": "Authorization: Bearer [redacted:authorization]\nHost: x",
 		"say swordfish-7!":                                         "say [redacted:known]!",
 		"swordfish-7swordfish-7":                                   "[redacted:known][redacted:known]",
 	} {
@@ -114,9 +102,9 @@ func TestLeavesAlone(t *testing.T) {
 		"commit 3f786850e387550fdab836ed7e6dc881de23001b", "9b871512327c09ce91dd649b3f96a63b7408ef267c8cc5710114e629730cb61f  file.tar.gz",
 		"550e8400-e29b-41d4-a716-446655440000", "01J0000000000000000000000A and 01ARZ3NDEKTSV4RRFFQ69G5FAV",
 		"github.com/a/b v1.2.3 h1:vj9j/u1bqnvCEfJOwUhtlOARqs3+rkHYY13jYWTU97c=",
-		`"integrity": "sha512-` + base64.StdEncoding.EncodeToString([]byte(thrown(64, alnum))) + `"`,
-		"SHA256:" + thrown(43, alnum) + " ada@example (ED25519)", "x.py,sha256=" + thrown(43, alnumDash) + ",12",
-		"data:image/png;base64," + thrown(400, alnum), "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + thrown(43, alnum),
+		`"integrity": "sha512-` + base64.StdEncoding.EncodeToString([]byte(random(64, alnum))) + `"`,
+		"SHA256:" + random(43, alnum) + " ada@example (ED25519)", "x.py,sha256=" + random(43, alnumDash) + ",12",
+		"data:image/png;base64," + random(400, alnum), "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + random(43, alnum),
 		"sha256:9b871512327c09ce91dd649b3f96a63b7408ef267c8cc5710114e629730cb61f",
 		"token := lexer.Next()", "token: string", "password string `json:\"password\"`", `password = os.Getenv("DB_PASSWORD")`,
 		`if password == "" {`, "max_tokens: 4096", "PASSWORD=$DB_PASSWORD", "password: ${DB_PASSWORD}", "password: {{ .Values.password }}", "password: <your password>",
@@ -131,7 +119,7 @@ func TestLeavesAlone(t *testing.T) {
 			t.Errorf("%q became %q", line, got)
 		}
 	}
-	cert := "-----BEGIN CERTIFICATE-----\n" + thrown(64, alnum) + "\n" + thrown(64, alnum) + "\n" + thrown(40, alnum) + "\n-----END CERTIFICATE-----\n"
+	cert := "-----BEGIN CERTIFICATE-----\n" + random(64, alnum) + "\n" + random(64, alnum) + "\n" + random(40, alnum) + "\n-----END CERTIFICATE-----\n"
 	if got := r.Text(cert); got != cert {
 		t.Errorf("a certificate became %q", got)
 	}
@@ -148,7 +136,7 @@ func TestLeavesAlone(t *testing.T) {
 
 func TestKnownForms(t *testing.T) {
 	t.Parallel()
-	secret := "p@ss word/with \"signs\" " + thrown(12, alnum)
+	secret := "p@ss word/with \"signs\" " + random(12, alnum)
 	r := New(Options{Known: []string{secret, "short"}})
 	quoted, err := json.Marshal(secret)
 	if err != nil {
@@ -194,7 +182,10 @@ func text(t *rapid.T) string {
 	for _, p := range planted() {
 		parts = append(parts, p.text, p.text[:len(p.text)/2], p.text[len(p.text)/2:])
 	}
-	parts = append(parts, "\n", " ", "=", ":", "\"", "[redacted:", "[redacted:token]", "]", "password", "://", "@", "-----BEGIN ", "known-value-1", thrown(64, alnum)+"\n", "a", "\\n", "Bearer ")
+	for _, e := range examples() {
+		parts = append(parts, e.head+e.rest, e.head, e.rest)
+	}
+	parts = append(parts, "\n", " ", "=", ":", "\"", "[redacted:", "[redacted:token]", "]", "password", "://", "@", "-----BEGIN ", "known-value-1", random(64, alnum)+"\n", "a", "\\n", "Bearer ", "12345678:A"+random(34, alnumDash), "aB38Q~"+random(34, alnum), "~")
 	return strings.Join(rapid.SliceOfN(rapid.OneOf(rapid.SampledFrom(parts), rapid.StringN(0, 6, -1)), 0, 12).Draw(t, "text"), "")
 }
 
@@ -232,7 +223,7 @@ func TestPiecesAreTheWhole(t *testing.T) {
 func TestStreamOfALongLine(t *testing.T) {
 	t.Parallel()
 	s := New(Options{}).Stream()
-	secret := "ghp_" + thrown(40, alnum)
+	secret := "ghp_" + random(40, alnum)
 	line := strings.Repeat("word "+secret+" ", 2000)
 	var got strings.Builder
 	for _, piece := range strings.SplitAfter(line, "7") {
@@ -250,7 +241,7 @@ func TestStreamOfALongLine(t *testing.T) {
 func TestJSONStaysJSON(t *testing.T) {
 	t.Parallel()
 	r := New(Options{Known: []string{"known-value-1"}})
-	in := `{"b":1.50, "a":["x<y","known-value-1"],"password":"swordfish","deep":{"note":"it is sk-ant-` + thrown(20, alnum) + `"},"password2":["plain"]}`
+	in := `{"b":1.50, "a":["x<y","known-value-1"],"password":"swordfish","deep":{"note":"it is sk-ant-` + random(20, alnum) + `"},"password2":["plain"]}`
 	want := `{"b":1.50, "a":["x<y","[redacted:known]"],"password":"[redacted:password]","deep":{"note":"it is [redacted:anthropic-key]"},"password2":["plain"]}`
 	if got := string(r.JSON([]byte(in))); got != want {
 		t.Fatalf("%s", got)
@@ -299,7 +290,7 @@ func FuzzText(f *testing.F) {
 // BenchmarkText is one megabyte of what tools give back, with some secrets in it.
 func BenchmarkText(b *testing.B) {
 	var all strings.Builder
-	for _, file := range []string{"../../go.sum", "assign.go", "vendor.go", "redact_test.go"} {
+	for _, file := range []string{"../../go.sum", "assign.go", "json.go", "redact_test.go"} {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			b.Fatal(err)
@@ -307,7 +298,7 @@ func BenchmarkText(b *testing.B) {
 		all.Write(data)
 	}
 	text := strings.Repeat(all.String(), 1<<20/all.Len()+1)[:1<<20]
-	r := New(Options{Known: []string{"known-value-1", thrown(30, alnum), thrown(50, alnum)}})
+	r := New(Options{Known: []string{"known-value-1", random(30, alnum), random(50, alnum)}})
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {

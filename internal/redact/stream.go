@@ -2,10 +2,10 @@ package redact
 
 import "strings"
 
-// maxHeld is how much of a line is waited for. A longer one is cut between words.
+// maxHeld is how much of a line is held back. A longer one is divided between words.
 const maxHeld = 16 << 10
 
-// keptBack is how much of a line without any space stays behind when it is cut.
+// keptBack is how much of a line without any space is held back when it is divided.
 const keptBack = 1 << 10
 
 // Stream redacts text that comes in pieces, with the result that Text would have: a
@@ -43,7 +43,7 @@ func (s *Stream) give(n int) string {
 	return out
 }
 
-// safe is how much of a text may be looked at without knowing what follows.
+// safe is how much of a text can be redacted without knowing what follows.
 func safe(text string) int {
 	n := strings.LastIndexByte(text, '\n') + 1
 	if len(text)-n > maxHeld {
