@@ -1,8 +1,6 @@
 package app
 
 import (
-	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,20 +8,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"chorus/internal/agent"
-	"chorus/internal/approval"
-	"chorus/internal/chat"
-	"chorus/internal/config"
-	"chorus/internal/engine"
-	"chorus/internal/gate"
-	"chorus/internal/journal"
-	"chorus/internal/overrides"
-	"chorus/internal/permit"
+	"chorus/internal/app/apptest"
 	"chorus/internal/provider"
 	"chorus/internal/runsetup"
 	"chorus/internal/sandbox/isolate"
-	"chorus/internal/settings"
-	"chorus/internal/tool"
 )
 
 func TestMain(m *testing.M) {
@@ -31,17 +19,6 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	goleak.VerifyTestMain(m)
-}
-
-func env(pairs ...string) func(string) string {
-	return func(name string) string {
-		for i := 0; i < len(pairs); i += 2 {
-			if pairs[i] == name {
-				return pairs[i+1]
-			}
-		}
-		return ""
-	}
 }
 
 func TestModelNames(t *testing.T) {
@@ -65,7 +42,7 @@ func TestModelNames(t *testing.T) {
 		{nil, "", "zzz", "!unknown model"},
 		{nil, "", "demo/", "!unknown model"},
 	} {
-		got, err := provider.NewModels(env(c.env...), "", "").Name(c.provider, c.name)
+		got, err := provider.NewModels(apptest.Env(c.env...), "", "").Name(c.provider, c.name)
 		if want, bad := strings.CutPrefix(c.want, "!"); bad {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%q %q: %q %v", c.provider, c.name, got, err)
@@ -74,45 +51,8 @@ func TestModelNames(t *testing.T) {
 			t.Errorf("%q %q: %q %v, want %q", c.provider, c.name, got, err, c.want)
 		}
 	}
-	if _, err := provider.NewModels(env(), "", "").Resolve("anthropic/claude-sonnet-4-5"); err == nil || !strings.Contains(err.Error(), "ANTHROPIC_API_KEY") {
+	if _, err := provider.NewModels(apptest.Env(), "", "").Resolve("anthropic/claude-sonnet-4-5"); err == nil || !strings.Contains(err.Error(), "ANTHROPIC_API_KEY") {
 		t.Errorf("no key: %v", err)
-	}
-}
-
-func newLimits(bot *config.Bot, row journal.Thread) *gate.Limits {
-	return gate.LimitsOf(bot, row, func(name string) (*permit.Profile, error) { return settings.Profile(bot, name) })
-}
-
-type anyShell struct{}
-
-func (anyShell) Spec() tool.Spec { return tool.Spec{Name: "bash"} }
-
-func (anyShell) Access([]byte) []tool.Access { return []tool.Access{{Tool: "bash", Command: "make"}} }
-
-func (anyShell) Run(context.Context, []byte) (tool.Result, error) { return tool.Result{}, nil }
-
-// TestTermsTravelWithThePrompt: what one session was allowed is no use to another's prompt.
-func TestTermsTravelWithThePrompt(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name    string
-		session overrides.Values
-		work    engine.Work
-		want    approval.Verdict
-	}{
-		{"its own prompt with --yes", overrides.Values{Terms: chat.Terms{By: "a", Yes: true}}, engine.Work{Terms: chat.Terms{By: "a", Yes: true}, Seq: 5}, approval.Allow},
-		{"approve-all came later", overrides.Values{Terms: chat.Terms{By: "a", Yes: true}}, engine.Work{Terms: chat.Terms{By: "a"}, Seq: 5}, approval.Allow},
-		{"another session's prompt", overrides.Values{Terms: chat.Terms{By: "a", Yes: true}, Start: 3}, engine.Work{Terms: chat.Terms{By: "b"}, Seq: 5}, approval.End},
-		{"another session's prompt, with a terminal here", overrides.Values{Terms: chat.Terms{By: "a", Yes: true}, CanAsk: true}, engine.Work{Terms: chat.Terms{By: "b"}, Seq: 5}, approval.Pending},
-		{"opened to go on with it", overrides.Values{Terms: chat.Terms{By: "a", Yes: true}, Start: 7}, engine.Work{Terms: chat.Terms{By: "b"}, Seq: 5}, approval.Allow},
-		{"another session's --yes is its own affair", overrides.Values{Terms: chat.Terms{By: "a"}}, engine.Work{Terms: chat.Terms{By: "b", Yes: true}, Seq: 5}, approval.Allow},
-		{"nobody to ask", overrides.Values{Terms: chat.Terms{By: "a"}}, engine.Work{Terms: chat.Terms{By: "a"}, Seq: 5}, approval.End},
-	} {
-		g := &gate.Judge{Limits: newLimits(&config.Bot{Permissions: "standard"}, journal.Thread{}), Choice: withOverrides(c.session), Work: c.work}
-		q := agent.Question{Tool: anyShell{}, Args: json.RawMessage(`{}`), Touches: anyShell{}.Access(nil)}
-		if got := g.Judge(q, chat.Principal{Kind: chat.LocalUser, ID: "ada"}); got.Verdict != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got.Verdict, c.want)
-		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"chorus/internal/app/apptest"
 	"chorus/internal/chat"
 	"chorus/internal/sim/discordsim"
 	"chorus/internal/store/storetest"
@@ -26,7 +27,7 @@ func twoBots(t *testing.T, only string) *guildT {
 // begin connects the bots of a home that have files, or only one of them.
 func (g *guildT) begin(only string) {
 	g.Helper()
-	a, err := Open(g.Context(), Options{Home: g.home, Env: env("DISCORD_API_URL", g.API(), "BOT_NAME", only, "USER", "tester"), Warn: g.warn})
+	a, err := Open(g.Context(), Options{Home: g.home, Env: apptest.Env("DISCORD_API_URL", g.API(), "BOT_NAME", only, "USER", "tester"), Warn: g.warn})
 	if err != nil {
 		g.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func TestDiscordBotNameSelects(t *testing.T) {
 	if err != nil || len(bots) != 1 || bots[0].Name != "beta" {
 		t.Errorf("connected: %v, %v", len(bots), err)
 	}
-	g.app.Host.Env = env("BOT_NAME", "gamma")
+	g.app.Host.Env = apptest.Env("BOT_NAME", "gamma")
 	if _, err := g.app.Host.Bots(); err == nil || !strings.Contains(err.Error(), "bots/gamma.yaml") {
 		t.Errorf("a bot without a token: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"chorus/internal/app/apptest"
 	"chorus/internal/chat"
 	connect "chorus/internal/connector/host"
 	"chorus/internal/sim/discordsim"
@@ -118,7 +119,7 @@ func (g *guildT) env(name string) string {
 	if bot, ok := strings.CutPrefix(name, "TOKEN_"); ok {
 		return g.Token(strings.ToLower(bot))
 	}
-	return env("DISCORD_API_URL", g.API(), "DISCORD_BOT_TOKEN", g.Token("chorus"), "USER", "tester")(name)
+	return apptest.Env("DISCORD_API_URL", g.API(), "DISCORD_BOT_TOKEN", g.Token("chorus"), "USER", "tester")(name)
 }
 
 func (g *guildT) end() {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"chorus/internal/agents"
+	"chorus/internal/app/apptest"
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/config"
@@ -22,7 +23,7 @@ const (
 
 func TestGuildSettingsAreALayer(t *testing.T) {
 	t.Parallel()
-	a, err := Open(t.Context(), Options{Home: storetest.FreshHome(t), Env: env("USER", "tester")})
+	a, err := Open(t.Context(), Options{Home: storetest.FreshHome(t), Env: apptest.Env("USER", "tester")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func TestGuildSettingsAreALayer(t *testing.T) {
 
 func TestAgentFileHoldsSettings(t *testing.T) {
 	t.Parallel()
-	a, err := Open(t.Context(), Options{Home: storetest.FreshHome(t), Env: env("USER", "tester")})
+	a, err := Open(t.Context(), Options{Home: storetest.FreshHome(t), Env: apptest.Env("USER", "tester")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"chorus/internal/app/apptest"
 	"chorus/internal/chat"
 	"chorus/internal/overrides"
 	"chorus/internal/runsetup"
@@ -30,7 +31,7 @@ func hungHome(t *testing.T, settings, server string) *App {
 		t.Fatal(err)
 	}
 	a, err := Open(context.Background(), Options{Home: dir, Environ: []string{"PATH=" + os.Getenv("PATH")},
-		Env: env("OPENAI_API_KEY", "test-key", "OPENAI_BASE_URL", server, "USER", "ada")})
+		Env: apptest.Env("OPENAI_API_KEY", "test-key", "OPENAI_BASE_URL", server, "USER", "ada")})
 	if err != nil {
 		t.Fatal(err)
 	}

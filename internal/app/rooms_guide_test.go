@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"chorus/internal/app/apptest"
 	"chorus/internal/config"
 	"chorus/internal/room"
 	"chorus/internal/room/history"
@@ -35,7 +36,7 @@ func TestGuideToRooms(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "bots", "cora.yaml"), []byte(examples["yaml"][0]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	files, problems := config.ReadFiles(config.Options{Dir: dir, Env: env()})
+	files, problems := config.ReadFiles(config.Options{Dir: dir, Env: apptest.Env()})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -1,4 +1,4 @@
-package app
+package logging_test
 
 import (
 	"bytes"
@@ -17,16 +17,18 @@ import (
 	"time"
 
 	"chorus/internal/agent"
+	"chorus/internal/app"
+	"chorus/internal/app/apptest"
 	"chorus/internal/chat"
 	"chorus/internal/logging"
 	"chorus/internal/store/storetest"
 )
 
 // openLogging opens a home in dir and gives what it warned of.
-func openLogging(t *testing.T, dir string, environ []string, pairs ...string) (*App, *[]string) {
+func openLogging(t *testing.T, dir string, environ []string, pairs ...string) (*app.App, *[]string) {
 	t.Helper()
 	var warned []string
-	a, err := Open(context.Background(), Options{Home: dir, Env: env(pairs...), Environ: append([]string{"PATH=/bin"}, environ...),
+	a, err := app.Open(context.Background(), app.Options{Home: dir, Env: apptest.Env(pairs...), Environ: append([]string{"PATH=/bin"}, environ...),
 		Warn: func(text string) { warned = append(warned, text) }})
 	if err != nil {
 		t.Fatal(err)

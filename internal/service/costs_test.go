@@ -1,9 +1,10 @@
-package app
+package service_test
 
 import (
 	"testing"
 	"time"
 
+	"chorus/internal/app/apptest"
 	"chorus/internal/config"
 	"chorus/internal/ledger"
 	"chorus/internal/provider"
@@ -37,7 +38,7 @@ func TestPricesOfABot(t *testing.T) {
 		"claude-sonnet-4-5": {Input: 1, Output: 2, CacheRead: 1, CacheWrite: 1},
 		"openai/own":        {},
 	}}
-	price := runsetup.PriceOf(provider.NewModels(env(), "", ""), bot)
+	price := runsetup.PriceOf(provider.NewModels(apptest.Env(), "", ""), bot)
 	for name, want := range map[string]ledger.Price{
 		"openai/new":                  {Input: 3000, Output: 15000, CacheRead: 300, CacheWrite: 3000},
 		"anthropic/claude-sonnet-4-5": {Input: 1000, Output: 2000, CacheRead: 1000, CacheWrite: 1000},

@@ -1,4 +1,4 @@
-package app
+package isolate_test
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"chorus/internal/app"
 	"chorus/internal/doctor/checks"
 	"chorus/internal/sandbox/isolate"
 )
@@ -112,7 +113,7 @@ func TestDoorsAreSwept(t *testing.T) {
 }
 
 // behindWallsDoors runs a command, and says which doors there are then.
-func behindWallsDoors(t *testing.T, a *App, work string) []string {
+func behindWallsDoors(t *testing.T, a *app.App, work string) []string {
 	t.Helper()
 	if res := behindWalls(t, a, work, isolate.Plan{})("echo ran"); res.Output != "ran\n" {
 		t.Fatalf("%+v", res)

@@ -1,4 +1,4 @@
-package app
+package settings_test
 
 import (
 	"os"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"chorus/internal/app"
 	"chorus/internal/config"
 	"chorus/internal/datadir"
 	"chorus/internal/settings"
@@ -46,7 +47,7 @@ func TestDatabaseElsewhere(t *testing.T) {
 		}
 		return ""
 	}
-	a, err := Open(t.Context(), Options{Home: dir, Env: env, Environ: []string{}})
+	a, err := app.Open(t.Context(), app.Options{Home: dir, Env: env, Environ: []string{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package app
+package isolate_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"chorus/internal/app"
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/engine"
@@ -23,7 +24,7 @@ import (
 )
 
 // wallHome is an opened home beside a workspace; what is warned about lands in the list.
-func wallHome(t *testing.T) (a *App, work string, warned *[]string) {
+func wallHome(t *testing.T) (a *app.App, work string, warned *[]string) {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -37,7 +38,7 @@ func wallHome(t *testing.T) (a *App, work string, warned *[]string) {
 	storetest.Fresh(t, filepath.Join(base, "home", "chorus.db"))
 	warned = &[]string{}
 	env := map[string]string{"HOME": filepath.Join(base, "user")}
-	a, err = Open(t.Context(), Options{Env: func(name string) string { return env[name] }, Environ: []string{"HOME=" + env["HOME"], "PATH=" + os.Getenv("PATH")},
+	a, err = app.Open(t.Context(), app.Options{Env: func(name string) string { return env[name] }, Environ: []string{"HOME=" + env["HOME"], "PATH=" + os.Getenv("PATH")},
 		Home: filepath.Join(base, "home"), Warn: func(text string) { *warned = append(*warned, text) }})
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +51,7 @@ func wallHome(t *testing.T) (a *App, work string, warned *[]string) {
 	return a, filepath.Join(base, "work"), warned
 }
 
-func benchOf(t *testing.T, a *App, dir string) *runsetup.Toolbox {
+func benchOf(t *testing.T, a *app.App, dir string) *runsetup.Toolbox {
 	t.Helper()
 	id, err := chat.NewThreadID("cli", settings.Place(dir), "one", chat.DefaultAgent)
 	if err != nil {
@@ -144,7 +145,7 @@ func TestWithoutWalls(t *testing.T) {
 }
 
 // behindWalls runs commands as a thread with the plan would, or skips where there are no walls.
-func behindWalls(t *testing.T, a *App, work string, p isolate.Plan) func(shell string) sandbox.Result {
+func behindWalls(t *testing.T, a *app.App, work string, p isolate.Plan) func(shell string) sandbox.Result {
 	t.Helper()
 	if _, err := exec.LookPath("bwrap"); err != nil && os.Getenv("CI") == "true" {
 		t.Fatal("bubblewrap is missing; with CI=true nothing is skipped that could be installed")

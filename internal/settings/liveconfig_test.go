@@ -1,15 +1,14 @@
-package app
+package settings_test
 
 import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
+	"chorus/internal/app"
 	"chorus/internal/notice"
-	"chorus/internal/runsetup"
 	"chorus/internal/store/storetest"
 )
 
@@ -32,7 +31,7 @@ func TestLiveReload(t *testing.T) {
 		}
 	}
 	write("maxTokens: 1\n")
-	a, err := Open(context.Background(), Options{Home: home, Env: func(string) string { return "" }})
+	a, err := app.Open(context.Background(), app.Options{Home: home, Env: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +91,7 @@ func TestModelsOfTheVersionThatHolds(t *testing.T) {
 	if err := os.WriteFile(file, []byte("maxTokens: 1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a, err := Open(context.Background(), Options{Home: home, Env: func(string) string { return "" }})
+	a, err := app.Open(context.Background(), app.Options{Home: home, Env: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,49 +102,5 @@ func TestModelsOfTheVersionThatHolds(t *testing.T) {
 	a.Settings.Changed()
 	if _, err := a.Models.Vendors(); err != nil {
 		t.Error(err)
-	}
-}
-
-// What a chat should know is heard while its session is open, said to nobody else
-// meanwhile, and never waited for.
-func TestRemarks(t *testing.T) {
-	t.Parallel()
-	var warned []string
-	a, err := Open(context.Background(), Options{Home: t.TempDir(), Env: env(), Warn: func(text string) { warned = append(warned, text) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.Close()
-	a.Notices.WarnOnce("before")
-	s, err := a.Sessions.OpenSession(t.Context(), runsetup.SessionOptions{Dir: t.TempDir(), Model: "demo/echo"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.Notices.WarnOnce("meanwhile")
-	if got := <-s.Remarks(); got != (notice.Notice{Text: "meanwhile", Bad: true}) {
-		t.Errorf("heard %+v", got)
-	}
-	for range 1000 {
-		a.Notices.Post(notice.Notice{Text: "again and again"})
-	}
-	if n := len(s.Remarks()); n == 0 || n > 100 {
-		t.Errorf("%d remarks wait", n)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	a.Notices.WarnOnce("after")
-	if !slices.Equal(warned, []string{"before", "after"}) {
-		t.Errorf("warned %q", warned)
-	}
-	once, err := a.Sessions.OpenSession(t.Context(), runsetup.SessionOptions{Dir: t.TempDir(), Model: "demo/echo", Once: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if once.Remarks() != nil || a.Notices.Post(notice.Notice{Text: "nobody is there"}) {
-		t.Error("a session of one prompt hears")
-	}
-	if err := once.Close(); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -1,7 +1,8 @@
-package app
+package gate
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +14,6 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/engine"
-	"chorus/internal/gate"
 	"chorus/internal/journal"
 	"chorus/internal/overrides"
 	"chorus/internal/permit"
@@ -48,9 +48,9 @@ func onBehalf(who, of chat.Principal) chat.Principal {
 	return who
 }
 
-func newGate(bot *config.Bot, canAsk bool) *gate.Judge {
+func newGate(bot *config.Bot, canAsk bool) *Judge {
 	row := journal.Thread{ID: "discord:1/2:3@helper", Place: "1/2", Agent: "helper"}
-	return &gate.Judge{Limits: newLimits(bot, row), Choice: withOverrides(overrides.Values{CanAsk: canAsk}), Work: engine.Work{Seq: 1},
+	return &Judge{Limits: newLimits(bot, row), Choice: withOverrides(overrides.Values{CanAsk: canAsk}), Work: engine.Work{Seq: 1},
 		Place: permit.JudgeOptions{Who: permit.Who{Agent: row.Agent, Channel: row.Place}}}
 }
 
@@ -189,7 +189,7 @@ func anySender() *rapid.Generator[transcript.Sender] {
 }
 
 // alone is what one profile says of a request by somebody, asked without the gate.
-func alone(t *rapid.T, bot *config.Bot, g *gate.Judge, name string, who chat.Principal, touch tool.Access) int {
+func alone(t *rapid.T, bot *config.Bot, g *Judge, name string, who chat.Principal, touch tool.Access) int {
 	p, err := settings.Profile(bot, name)
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +201,7 @@ func alone(t *rapid.T, bot *config.Bot, g *gate.Judge, name string, who chat.Pri
 
 // least is the verdict below which nothing of a sender can be: their own, that of
 // everybody they act for, the channel's, and the agent's, or the one they asked for.
-func least(t *rapid.T, bot *config.Bot, g *gate.Judge, s transcript.Sender, touch tool.Access) int {
+func least(t *rapid.T, bot *config.Bot, g *Judge, s transcript.Sender, touch tool.Access) int {
 	worst := 0
 	for at := &s.Principal; at != nil; at = at.For {
 		granted := ""
@@ -311,4 +311,41 @@ func withOverrides(v overrides.Values) *overrides.Thread {
 	t := &overrides.Thread{}
 	t.Set(func(now *overrides.Values) { *now = v })
 	return t
+}
+
+func newLimits(bot *config.Bot, row journal.Thread) *Limits {
+	return LimitsOf(bot, row, func(name string) (*permit.Profile, error) { return settings.Profile(bot, name) })
+}
+
+type anyShell struct{}
+
+func (anyShell) Spec() tool.Spec { return tool.Spec{Name: "bash"} }
+
+func (anyShell) Access([]byte) []tool.Access { return []tool.Access{{Tool: "bash", Command: "make"}} }
+
+func (anyShell) Run(context.Context, []byte) (tool.Result, error) { return tool.Result{}, nil }
+
+// TestTermsTravelWithThePrompt: what one session was allowed is no use to another's prompt.
+func TestTermsTravelWithThePrompt(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		session overrides.Values
+		work    engine.Work
+		want    approval.Verdict
+	}{
+		{"its own prompt with --yes", overrides.Values{Terms: chat.Terms{By: "a", Yes: true}}, engine.Work{Terms: chat.Terms{By: "a", Yes: true}, Seq: 5}, approval.Allow},
+		{"approve-all came later", overrides.Values{Terms: chat.Terms{By: "a", Yes: true}}, engine.Work{Terms: chat.Terms{By: "a"}, Seq: 5}, approval.Allow},
+		{"another session's prompt", overrides.Values{Terms: chat.Terms{By: "a", Yes: true}, Start: 3}, engine.Work{Terms: chat.Terms{By: "b"}, Seq: 5}, approval.End},
+		{"another session's prompt, with a terminal here", overrides.Values{Terms: chat.Terms{By: "a", Yes: true}, CanAsk: true}, engine.Work{Terms: chat.Terms{By: "b"}, Seq: 5}, approval.Pending},
+		{"opened to go on with it", overrides.Values{Terms: chat.Terms{By: "a", Yes: true}, Start: 7}, engine.Work{Terms: chat.Terms{By: "b"}, Seq: 5}, approval.Allow},
+		{"another session's --yes is its own affair", overrides.Values{Terms: chat.Terms{By: "a"}}, engine.Work{Terms: chat.Terms{By: "b", Yes: true}, Seq: 5}, approval.Allow},
+		{"nobody to ask", overrides.Values{Terms: chat.Terms{By: "a"}}, engine.Work{Terms: chat.Terms{By: "a"}, Seq: 5}, approval.End},
+	} {
+		g := &Judge{Limits: newLimits(&config.Bot{Permissions: "standard"}, journal.Thread{}), Choice: withOverrides(c.session), Work: c.work}
+		q := agent.Question{Tool: anyShell{}, Args: json.RawMessage(`{}`), Touches: anyShell{}.Access(nil)}
+		if got := g.Judge(q, chat.Principal{Kind: chat.LocalUser, ID: "ada"}); got.Verdict != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got.Verdict, c.want)
+		}
+	}
 }

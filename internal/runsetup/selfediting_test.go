@@ -1,4 +1,4 @@
-package app
+package runsetup_test
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"chorus/internal/agents"
+	"chorus/internal/app"
+	"chorus/internal/app/apptest"
 	"chorus/internal/chat"
 	"chorus/internal/gate"
 	"chorus/internal/runsetup"
@@ -18,7 +20,7 @@ import (
 
 // converse opens a session with an agent and gives a way to say something and see how the run
 // that answers began, and every result in it.
-func converse(t *testing.T, a *App, o runsetup.SessionOptions) func(text string) (chat.RunStarted, string) {
+func converse(t *testing.T, a *app.App, o runsetup.SessionOptions) func(text string) (chat.RunStarted, string) {
 	t.Helper()
 	s, err := a.Sessions.OpenSession(t.Context(), o)
 	if err != nil {
@@ -60,7 +62,7 @@ func converse(t *testing.T, a *App, o runsetup.SessionOptions) func(text string)
 
 func TestSelfEditTakesEffectOnTheNextRun(t *testing.T) {
 	t.Parallel()
-	a, err := Open(t.Context(), Options{Home: storetest.FreshHome(t), Env: env("USER", "tester")})
+	a, err := app.Open(t.Context(), app.Options{Home: storetest.FreshHome(t), Env: apptest.Env("USER", "tester")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +108,7 @@ func TestSelfEditTakesEffectOnTheNextRun(t *testing.T) {
 	audited(t, a, "tool:self_edit:docs house.md", `from "" to "Doors are blue."`, "local:tester")
 }
 
-func audited(t *testing.T, a *App, action, detail, by string) {
+func audited(t *testing.T, a *app.App, action, detail, by string) {
 	t.Helper()
 	lines, err := a.DB.AuditLog(context.Background(), store.AuditFilter{Limit: 100})
 	if err != nil {
@@ -122,7 +124,7 @@ func audited(t *testing.T, a *App, action, detail, by string) {
 
 func TestSelfEditIsForAgents(t *testing.T) {
 	t.Parallel()
-	a, err := Open(t.Context(), Options{Home: storetest.FreshHome(t), Env: env("USER", "tester")})
+	a, err := app.Open(t.Context(), app.Options{Home: storetest.FreshHome(t), Env: apptest.Env("USER", "tester")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package app
+package isolate_test
 
 import (
 	"os/exec"

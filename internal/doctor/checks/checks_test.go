@@ -1,4 +1,4 @@
-package app
+package checks_test
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"chorus/internal/app"
+	"chorus/internal/app/apptest"
 	"chorus/internal/doctor"
 	"chorus/internal/doctor/checks"
 	"chorus/internal/sandbox/isolate"
@@ -26,7 +28,7 @@ func TestDeafOllama(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer deaf.Close()
-	p := checks.NewChecker(t.Context(), checks.Options{Home: filepath.Join(t.TempDir(), "none"), Env: env("OLLAMA_HOST", deaf.Addr().String())}, checks.Examination{})
+	p := checks.NewChecker(t.Context(), checks.Options{Home: filepath.Join(t.TempDir(), "none"), Env: apptest.Env("OLLAMA_HOST", deaf.Addr().String())}, checks.Examination{})
 	found := p.Local(t.Context())
 	if len(found) != 1 || found[0].Mark != doctor.Warn || !strings.Contains(found[0].Detail, "does not answer in 1s") {
 		t.Errorf("ollama: %+v", found)
@@ -66,7 +68,7 @@ func TestLocksSayWhoIsThere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := checks.NewChecker(t.Context(), checks.Options{Home: dir, Env: env()}, checks.Examination{})
+	p := checks.NewChecker(t.Context(), checks.Options{Home: dir, Env: apptest.Env()}, checks.Examination{})
 	found := p.Locks(t.Context())
 	if len(found) != 2 || found[0].Detail != "1 running, by process 1" || !strings.HasPrefix(found[1].Detail, "1 of processes that are gone") {
 		t.Errorf("locks: %+v", found)
@@ -100,7 +102,7 @@ func TestSweepIsDoneOnceADay(t *testing.T) {
 	}
 	now := time.Now()
 	old, young := put(now.Add(-48*time.Hour), "old"), put(now, "young")
-	a, err := Open(ctx, Options{Home: dir, Env: env()})
+	a, err := app.Open(ctx, app.Options{Home: dir, Env: apptest.Env()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package app
+package runsetup_test
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"chorus/internal/app"
+	"chorus/internal/app/apptest"
 	"chorus/internal/chat"
 	"chorus/internal/store/storetest"
 	"chorus/internal/tool"
@@ -20,7 +22,7 @@ func TestThreadsOfAHomeShareLocks(t *testing.T) {
 	home, work := storetest.FreshHome(t), t.TempDir()
 	var group sync.WaitGroup
 	for i := range 2 { // as two processes: each has locks of its own
-		a, err := Open(t.Context(), Options{Home: home, Env: env("USER", "tester")})
+		a, err := app.Open(t.Context(), app.Options{Home: home, Env: apptest.Env("USER", "tester")})
 		if err != nil {
 			t.Fatal(err)
 		}

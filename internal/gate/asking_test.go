@@ -1,4 +1,4 @@
-package app
+package gate
 
 import (
 	"testing"
@@ -6,15 +6,14 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/config"
-	"chorus/internal/gate"
 	"chorus/internal/journal"
 )
 
 // The terminal waits as long as it takes unless somebody set an end; elsewhere there is one.
 func TestAsking(t *testing.T) {
 	t.Parallel()
-	a := &App{Gate: &gate.Gate{}}
-	a.Gate.Environ = []string{"PATH=/bin", "SECRET_KEY=test-key"}
+	a := &Gate{}
+	a.Environ = []string{"PATH=/bin", "SECRET_KEY=test-key"}
 	for _, c := range []struct {
 		thread      chat.ThreadID
 		env         map[string]string
@@ -30,7 +29,7 @@ func TestAsking(t *testing.T) {
 		if err := problems.Err(); err != nil {
 			t.Fatal(err)
 		}
-		got, err := a.Gate.Asking(journal.Thread{ID: c.thread}, bot, "standard")
+		got, err := a.Asking(journal.Thread{ID: c.thread}, bot, "standard")
 		if err != nil || got.For != c.ends || got.Remind != c.shows || got.Who != c.who {
 			t.Errorf("%s with %v: %+v, %v", c.thread, c.env, got, err)
 		}

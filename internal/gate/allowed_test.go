@@ -1,4 +1,4 @@
-package app
+package gate_test
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"chorus/internal/app"
+	"chorus/internal/app/apptest"
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/datadir"
@@ -19,10 +21,10 @@ import (
 )
 
 // keeper is an App on a home, and what it warned of.
-func keeper(t *testing.T, dir string) (*App, *[]string) {
+func keeper(t *testing.T, dir string) (*app.App, *[]string) {
 	t.Helper()
 	var said []string
-	a, err := Open(t.Context(), Options{Env: env("USER", "ada", "HOME", dir), Environ: []string{}, Home: dir, Warn: func(text string) { said = append(said, text) }})
+	a, err := app.Open(t.Context(), app.Options{Env: apptest.Env("USER", "ada", "HOME", dir), Environ: []string{}, Home: dir, Warn: func(text string) { said = append(said, text) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +152,7 @@ func TestKeptByTwoProcesses(t *testing.T) {
 	one, _ := keeper(t, dir)
 	two, _ := keeper(t, dir)
 	var work sync.WaitGroup
-	for i, a := range []*App{one, two} {
+	for i, a := range []*app.App{one, two} {
 		work.Go(func() {
 			for n := range 8 {
 				if err := a.Gate.AddAllowed(t.Context(), makes(fmt.Sprintf("tool:bash:make %d-%d", i, n)), a.Me()); err != nil {

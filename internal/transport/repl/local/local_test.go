@@ -1,11 +1,15 @@
-package app
+package local_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
+	"chorus/internal/app"
+	"chorus/internal/app/apptest"
 	"chorus/internal/chat"
+	"chorus/internal/notice"
 	"chorus/internal/runsetup"
 	"chorus/internal/store/storetest"
 	"chorus/internal/transport/repl/local"
@@ -43,7 +47,10 @@ func answer(t *testing.T, s *local.Session, text string) string {
 // also when its engine was there for something else before.
 func TestSessionsOfOnePromptBesideEachOther(t *testing.T) {
 	t.Parallel()
-	a, _ := openLogging(t, storetest.FreshHome(t), nil)
+	a, err := app.Open(t.Context(), app.Options{Home: storetest.FreshHome(t), Env: apptest.Env(), Environ: []string{"PATH=/bin"}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer func() {
 		if err := a.Close(); err != nil {
 			t.Error(err)
@@ -75,5 +82,49 @@ func TestSessionsOfOnePromptBesideEachOther(t *testing.T) {
 	}
 	if err := again.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// What a chat should know is heard while its session is open, said to nobody else
+// meanwhile, and never waited for.
+func TestNoticesReachTheSession(t *testing.T) {
+	t.Parallel()
+	var warned []string
+	a, err := app.Open(context.Background(), app.Options{Home: t.TempDir(), Env: apptest.Env(), Warn: func(text string) { warned = append(warned, text) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	a.Notices.WarnOnce("before")
+	s, err := a.Sessions.OpenSession(t.Context(), runsetup.SessionOptions{Dir: t.TempDir(), Model: "demo/echo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Notices.WarnOnce("meanwhile")
+	if got := <-s.Remarks(); got != (notice.Notice{Text: "meanwhile", Bad: true}) {
+		t.Errorf("heard %+v", got)
+	}
+	for range 1000 {
+		a.Notices.Post(notice.Notice{Text: "again and again"})
+	}
+	if n := len(s.Remarks()); n == 0 || n > 100 {
+		t.Errorf("%d remarks wait", n)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a.Notices.WarnOnce("after")
+	if !slices.Equal(warned, []string{"before", "after"}) {
+		t.Errorf("warned %q", warned)
+	}
+	once, err := a.Sessions.OpenSession(t.Context(), runsetup.SessionOptions{Dir: t.TempDir(), Model: "demo/echo", Once: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if once.Remarks() != nil || a.Notices.Post(notice.Notice{Text: "nobody is there"}) {
+		t.Error("a session of one prompt hears")
+	}
+	if err := once.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
