@@ -43,7 +43,7 @@ func TestSuite(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			return db
+			return storetest.Of(db)
 		}
 	})
 }

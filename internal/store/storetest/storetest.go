@@ -5,6 +5,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"io"
 	"iter"
 	"testing"
 	"time"
@@ -16,8 +17,19 @@ import (
 	"chorus/internal/store"
 )
 
-// Store is what the suite needs of a store.
-type Store interface {
+// Store is what the suite needs of a store, in parts.
+type Store struct {
+	Journal
+	Copies
+	Decisions
+	Records
+	Directory
+	Outbox
+	io.Closer
+}
+
+// Journal are threads and their events.
+type Journal interface {
 	Commit(context.Context, journal.Commit) (journal.Committed, error)
 	Arrive(context.Context, journal.Arrival) (journal.Arrived, error)
 	Take(context.Context, chat.ThreadID) (journal.Thread, error)
@@ -25,9 +37,19 @@ type Store interface {
 	Threads(context.Context, store.ThreadFilter) ([]journal.Thread, error)
 	SetThread(context.Context, chat.ThreadID, store.ThreadChange) error
 	ActiveThreads(context.Context) ([]journal.Thread, error)
+	ThreadsNamed(ctx context.Context, name string) ([]journal.Thread, error)
 	Events(ctx context.Context, thread chat.ThreadID, after int64, limit int) ([]chat.Event, error)
 	AllEvents(ctx context.Context, thread chat.ThreadID, after int64) iter.Seq2[chat.Event, error]
 	Find(ctx context.Context, thread chat.ThreadID, platform, platformID string, kind chat.Kind, version int) (chat.Event, error)
+	LastRun(ctx context.Context, thread chat.ThreadID) (string, error)
+	LastRunAt(ctx context.Context, thread chat.ThreadID) (int64, error)
+	PendingPrompts(ctx context.Context, thread chat.ThreadID) ([]int64, error)
+	DataVersion(context.Context) (int64, error)
+	Writes(context.Context) (own, others int64, err error)
+}
+
+// Copies are what is kept beside the journal: snapshots, blobs and how far readers are.
+type Copies interface {
 	Snapshot(ctx context.Context, thread chat.ThreadID, codec string) (journal.Snapshot, error)
 	SaveSnapshot(context.Context, journal.Snapshot) error
 	PutBlob(context.Context, []byte) (string, error)
@@ -36,21 +58,29 @@ type Store interface {
 	Reader(ctx context.Context, name string, thread chat.ThreadID) (int64, error)
 	MoveReader(ctx context.Context, name string, thread chat.ThreadID, seq int64) error
 	Behind(ctx context.Context, reader string, limit int) ([]store.Lag, error)
-	DataVersion(context.Context) (int64, error)
-	Writes(context.Context) (own, others int64, err error)
+	IndexNew(context.Context) (int, error)
+	Search(ctx context.Context, query string, o store.SearchOptions) ([]store.Hit, error)
+}
+
+// Decisions are approvals: asked, answered and overdue.
+type Decisions interface {
 	Approval(ctx context.Context, id string) (approval.Approval, error)
 	Approvals(context.Context, store.ApprovalFilter) ([]approval.Approval, error)
 	Overdue(ctx context.Context, now time.Time) ([]approval.Approval, error)
-	LastRun(ctx context.Context, thread chat.ThreadID) (string, error)
-	LastRunAt(ctx context.Context, thread chat.ThreadID) (int64, error)
-	ThreadsNamed(ctx context.Context, name string) ([]journal.Thread, error)
-	PendingPrompts(ctx context.Context, thread chat.ThreadID) ([]int64, error)
+}
+
+// Records are money and decisions.
+type Records interface {
 	RunCost(ctx context.Context, run string) (ledger.Nanos, error)
 	LedgerEntries(ctx context.Context, run string) ([]ledger.Entry, error)
 	Spend(context.Context, store.SpendFilter) ([]store.Sum, error)
 	Audit(context.Context, approval.Audit) error
 	AuditLog(context.Context, store.AuditFilter) ([]store.AuditLine, error)
 	VerifyAudit(ctx context.Context, since string, progress func(done, all int64)) (store.AuditCheck, error)
+}
+
+// Directory is who and what is known by name.
+type Directory interface {
 	Principals(context.Context) ([]store.Seen, error)
 	PutAgent(context.Context, store.Agent) error
 	Agent(ctx context.Context, name string) (store.Agent, error)
@@ -58,13 +88,10 @@ type Store interface {
 	DeleteAgent(ctx context.Context, name string) error
 	Setting(ctx context.Context, scope, key string) (string, error)
 	SetSetting(ctx context.Context, scope, key, value string) error
-	IndexNew(context.Context) (int, error)
-	Search(ctx context.Context, query string, o store.SearchOptions) ([]store.Hit, error)
-	Outbox
-	Close() error
 }
 
-var _ Store = (*store.DB)(nil)
+// Of is a store whose parts are all kept by db.
+func Of(db *store.DB) Store { return Store{db, db, db, db, db, db, db} }
 
 // Home makes an empty place for one test. The function it returns opens one more
 // handle on that same place, as another process would; the test closes none of them.
