@@ -16,15 +16,15 @@ const (
 	// maxMarks is how many cache points Bedrock takes in one request.
 	maxMarks = 4
 	point    = `{"cachePoint":{"type":"default"}}`
-	// defaultOutput is asked for when nothing is said.
+	// defaultOutput is the limit of output tokens if none is configured.
 	defaultOutput = 8_192
 	toolsOpening  = `,"toolConfig":{"tools":[`
-	// noTool stands where the conversation has calls and there are no tools any more:
-	// Converse refuses calls without any tool.
+	// noTool is sent where the conversation has tool calls and there are no tools any more:
+	// Converse refuses calls without a tool.
 	noTool = toolsOpening + `{"toolSpec":{"name":"no_tool","description":"There are no tools any more. Do not call this.","inputSchema":{"json":{"type":"object","properties":{}}}}}]}`
 )
 
-// converse puts a body together for every model that is not Anthropic's.
+// converse writes the body for every model that is not Anthropic's.
 func (p *Provider) converse(r model.Request, entry catalog.Entry, known bool) (model.Prepared, error) {
 	side := p.side(r.Model)
 	prefill := strings.TrimRight(r.Prefill, " \t\r\n")
@@ -73,7 +73,7 @@ func (p *Provider) converse(r model.Request, entry catalog.Entry, known bool) (m
 	return model.Prepared{Model: r.Model, Body: body, Estimate: wire.Estimate(len(body), r.Messages), Prefill: r.Prefill}, nil
 }
 
-// called reports whether tools were used in the conversation.
+// called reports whether the conversation has tool calls.
 func called(messages []*model.Message) bool {
 	for _, m := range messages {
 		for _, b := range m.Blocks {
@@ -86,8 +86,8 @@ func called(messages []*model.Message) bool {
 	return false
 }
 
-// lastMarks are the newest turns that end in a marked message, as many as fit. A
-// point can only stand at a turn's end: what comes to the turn later goes before it.
+// lastMarks are the newest turns with a marked message, at most most. A cache point
+// can only stand at the end of a turn: what is added to the turn later goes before it.
 func lastMarks(turns []turn, marks []int, most int) []int {
 	var at []int
 	for i := len(turns) - 1; i >= 0 && len(at) < most; i-- {
@@ -129,8 +129,8 @@ func appendTurns(body []byte, turns []turn, marks []int) []byte {
 	return body
 }
 
-// appendSettings opens the body and writes the numbers; what the model would refuse
-// is left out.
+// appendSettings opens the body and writes the settings; what the model would refuse is
+// left out.
 func appendSettings(body []byte, r model.Request, entry catalog.Entry, known bool) []byte {
 	s := r.Settings
 	limit := s.MaxTokens
@@ -161,8 +161,8 @@ func appendSettings(body []byte, r model.Request, entry catalog.Entry, known boo
 	return append(body, thinkingFields(r.Model, s.ThinkingBudget, r.Prefill != "")...)
 }
 
-// thinkingFields asks for reasoning in the words of the model's maker. Who is not
-// known here is not asked: each has other words, and refuses those of the rest.
+// thinkingFields asks for reasoning with the fields of the model's maker. Models that are not known
+// here are not asked: each maker has other fields and refuses unknown ones.
 func thinkingFields(name string, budget int, prefilled bool) string {
 	effort := "high"
 	switch {
@@ -175,7 +175,7 @@ func thinkingFields(name string, budget int, prefilled bool) string {
 	}
 	switch {
 	case strings.Contains(name, "amazon.nova-2"):
-		if effort == "high" { // with it they take neither a limit nor a temperature
+		if effort == "high" { // with high they take neither a token limit nor a temperature
 			effort = "medium"
 		}
 		return `,"additionalModelRequestFields":{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"` + effort + `"}}`
@@ -204,8 +204,8 @@ type (
 func encodeHead(h *model.Head) ([]byte, error)       { return appendHead(h, "") }
 func encodeMarkedHead(h *model.Head) ([]byte, error) { return appendHead(h, ","+point) }
 
-// appendHead writes tools and system prompt, each with a comma in front. Tools carry
-// no mark of their own: the only models that take points cache them with the rest.
+// appendHead writes tools and system prompt, each with a comma in front. Tools have no
+// cache point of their own: the only models that take points cache them with the system prompt.
 func appendHead(h *model.Head, mark string) ([]byte, error) {
 	var out []byte
 	for i, t := range h.Tools {

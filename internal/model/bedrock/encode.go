@@ -54,24 +54,24 @@ type encoder struct {
 	takes takes
 }
 
-// turn is what one side said without the other's speaking in between: Converse
-// takes no two messages of one role in a row.
+// turn is successive messages of one role: Converse does not take two messages of one role
+// in a row.
 type turn struct {
 	role model.Role
 	said []placed
 }
 
-// placed is a message's bytes and where it stood in the request.
+// placed is an encoded message and its index in the request.
 type placed struct {
 	model.Wire
 	index int
 }
 
-// turns gives the messages that have something to say, and the bytes they need.
+// turns returns the messages that are not empty, and the bytes they need.
 func (e encoder) turns(messages []*model.Message) ([]turn, int, error) {
 	form := e.takes.form()
 	out := make([]turn, 0, len(messages))
-	all := make([]placed, 0, len(messages)) // never grows: the turns are parts of it
+	all := make([]placed, 0, len(messages)) // must not be reallocated: the turns are slices of it
 	size := 0
 	for i, m := range messages {
 		w, err := m.Encoded(form, e.message)
@@ -85,7 +85,7 @@ func (e encoder) turns(messages []*model.Message) ([]turn, int, error) {
 		size += len(w.Bytes) + 2
 		if n := len(out); n > 0 && out[n-1].role == m.Role {
 			said := &out[n-1].said
-			*said = (*said)[:len(*said)+1] // it is the next one in all
+			*said = (*said)[:len(*said)+1] // the next element of all
 			continue
 		}
 		out = append(out, turn{role: m.Role, said: all[len(all)-1:]})
@@ -94,9 +94,9 @@ func (e encoder) turns(messages []*model.Message) ([]turn, int, error) {
 	return out, size, nil
 }
 
-// message writes the blocks of one message, without the brackets around them; no
-// bytes at all when there is nothing in it. Up to MarkAt stand results, which come
-// first in their turn, with a comma only between blocks of the same part.
+// message encodes the blocks of one message without the brackets around them; no bytes if
+// it is empty. The results are before MarkAt, because they come first in a turn, with
+// a comma only between blocks of the same part.
 func (e encoder) message(m *model.Message) (model.Wire, error) {
 	blocks := m.Blocks
 	if m.Role == model.Assistant {
@@ -147,8 +147,7 @@ func text(s string) block {
 	return block{Text: s}
 }
 
-// thinking gives reasoning back as it came. Without a signature nobody checks it,
-// and nobody wants it back.
+// thinking returns reasoning as it came. Without a signature no model takes it back.
 func (e encoder) thinking(t chat.Thinking) block {
 	switch {
 	case !e.takes.thinking, wire.Foreign(t):
@@ -173,7 +172,7 @@ func (e encoder) image(img chat.Image) (block, error) {
 func (e encoder) result(r chat.ToolResult) (block, error) {
 	out := &toolResult{ID: anthropic.CallID(r.Call)}
 	if r.Failed && !e.takes.failures {
-		out.Content = append(out.Content, text("Error:")) // there is no other way to say so
+		out.Content = append(out.Content, text("Error:")) // these models have no field for it
 	}
 	for _, b := range r.Blocks {
 		switch b.(type) {

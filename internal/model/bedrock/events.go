@@ -9,7 +9,7 @@ import (
 	"chorus/internal/model/anthropic"
 )
 
-// converseEvent is any event of ConverseStream, as far as we look at it.
+// converseEvent is any event of ConverseStream, with the fields that are used.
 type converseEvent struct {
 	Index int `json:"contentBlockIndex"`
 	Start *struct {
@@ -40,8 +40,8 @@ type converseUsage struct {
 	CacheWrite int `json:"cacheWriteInputTokens"`
 }
 
-// event tells one event of ConverseStream in the words of the collector: the two
-// formats differ in their names only, and in that here text begins without a start.
+// event translates one event of ConverseStream into those of Anthropic's stream: the two formats differ
+// only in names, and in that a text block has no start event here.
 func (in *incoming) event(f frame) bool {
 	var ev converseEvent
 	if err := json.Unmarshal(f.payload, &ev); err != nil {
@@ -66,10 +66,10 @@ func (in *incoming) event(f frame) bool {
 			return false
 		}
 	}
-	return true // beginnings, ends of blocks, and whatever they invent
+	return true // starts and ends of blocks, and events that are not known here
 }
 
-// begin opens a block; once for each.
+// begin starts a block, once for each index.
 func (in *incoming) begin(index int, b anthropic.Block) bool {
 	if in.open[index] {
 		return true
@@ -99,7 +99,7 @@ func (in *incoming) delta(ev converseEvent) bool {
 	}
 }
 
-// stop notes why the answer ended. A guardrail's or a filter's word is a refusal.
+// stop notes why the answer ended. What a guardrail or a filter stopped is a refusal.
 func (in *incoming) stop(reason string) bool {
 	switch reason {
 	case "guardrail_intervened", "content_filtered":
@@ -117,7 +117,7 @@ func (in *incoming) count(u *converseUsage) {
 	}})
 }
 
-// wholeAnswer is an answer of Converse in one piece.
+// wholeAnswer is an answer of Converse, which does not stream.
 type wholeAnswer struct {
 	Output struct {
 		Message struct {
@@ -144,7 +144,7 @@ type wholeBlock struct {
 	} `json:"reasoningContent"`
 }
 
-// whole reads an answer that comes in one piece and passes it on block by block.
+// whole reads an answer that is not streamed and passes it on block by block.
 func (in *incoming) whole(body io.Reader) {
 	in.open = map[int]bool{}
 	data, err := io.ReadAll(body)

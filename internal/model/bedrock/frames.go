@@ -12,7 +12,7 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// frames takes the vendor's binary stream apart.
+// frames reads the vendor's binary event stream.
 type frames struct {
 	in  *bufio.Reader
 	dec *eventstream.Decoder
@@ -23,17 +23,17 @@ func newFrames(r io.Reader) *frames {
 	return &frames{in: bufio.NewReaderSize(r, 16<<10), dec: eventstream.NewDecoder(), buf: make([]byte, 0, 4<<10)}
 }
 
-// frame is one message of the stream: an event, or something that went wrong.
+// frame is one message of the stream: an event or an exception.
 type frame struct {
-	event     string // what it is, when it is an event
-	exception string // the name of what went wrong
+	event     string // the event's type; "": it is an exception
+	exception string // the exception's name; "": it is an event
 	payload   []byte // valid until the next frame
 }
 
-// errBroken is a frame whose sums or sizes are wrong.
+// errBroken is a frame with a wrong checksum or length.
 var errBroken = errors.New("the answer is garbled: a frame is broken")
 
-// next gives the next frame; io.EOF where the stream ended between two frames or in one.
+// next returns the next frame; io.EOF if the stream ended, between two frames or inside one.
 func (f *frames) next() (frame, error) {
 	msg, err := f.dec.Decode(f.in, f.buf)
 	switch {
@@ -78,7 +78,7 @@ func (f frame) failure(side wire.Side) *model.Error {
 		said.Message = string(f.payload)
 	}
 	e := side.Event(wire.Report{Type: f.exception, Message: firstSet(said.Message, said.Original)})
-	// Without a known name and without words that say more it is taken as a passing one.
+	// Without a known name or a telling message it counts as overloaded, which is tried again.
 	if kind := kindOf(f.exception, e.Message); kind != "" && (e.Kind == model.Overloaded || kind == model.TooLong) {
 		e.Kind = kind
 	}

@@ -2,9 +2,9 @@ package bedrock
 
 import "strings"
 
-// What the hosts behind Bedrock differ in is told by the name, wherever it stands:
-// alone, behind a region's prefix (us., eu., global.) or in an ARN. Behind the ARN of
-// an application's own profile anything may be; it is asked for nothing special.
+// Models behind Bedrock differ, and their names say how: alone, after a region's prefix
+// (us., eu., global.) or in an ARN. The ARN of an application profile does not name its
+// model, so nothing special is asked of it.
 
 // isClaude reports whether the model is Anthropic's and takes their body.
 func isClaude(name string) bool { return strings.Contains(name, "anthropic.") }
@@ -12,8 +12,8 @@ func isClaude(name string) bool { return strings.Contains(name, "anthropic.") }
 // isNova reports whether the model is Amazon's own.
 func isNova(name string) bool { return strings.Contains(name, "amazon.nova-") }
 
-// wholeWithTools reports whether the model gives its answer only in one piece when
-// there are tools: "This model doesn't support tool use in streaming mode."
+// wholeWithTools reports whether the model does not stream its answer when there are
+// tools: "This model doesn't support tool use in streaming mode."
 func wholeWithTools(name string) bool {
 	for _, part := range []string{"meta.llama", "mistral.mi", "deepseek.r1", "writer.", "ai21."} {
 		if strings.Contains(name, part) {
@@ -23,8 +23,8 @@ func wholeWithTools(name string) bool {
 	return false
 }
 
-// signs reports whether an unknown model may have signed its reasoning, so that it
-// takes it back. These do not, and refuse what another model signed.
+// signs reports whether a model that is not in the catalog may sign its reasoning and so take it
+// back. Those listed here do not, and refuse what another model signed.
 func signs(name string) bool {
 	for _, maker := range []string{"openai.", "deepseek.", "qwen.", "mistral.", "meta.", "cohere.", "ai21.", "moonshot.", "minimax.", "google.", "nvidia.", "writer.", "zai."} {
 		if strings.Contains(name, maker) {
@@ -34,8 +34,8 @@ func signs(name string) bool {
 	return true
 }
 
-// stops is how many stop sequences the model takes; the answer is cut at the others
-// by those who asked.
+// stops is how many stop sequences the model takes; the caller cuts the answer at the
+// others.
 func stops(name string) int {
 	switch {
 	case strings.Contains(name, "meta.llama"):
@@ -47,14 +47,14 @@ func stops(name string) int {
 	}
 }
 
-// takes is what a model understands of what a message may hold.
+// takes is which parts of a message a model accepts.
 type takes struct {
 	images   bool
-	failures bool // a result can be said to be a failure
+	failures bool // a tool result has a status
 	thinking bool // signed reasoning is taken back
 }
 
-// form is the name of the wire form, one for each way of writing.
+// form names the encoding, one for each combination.
 func (t takes) form() string {
 	name := []byte("converse/---")
 	for i, on := range []bool{t.images, t.failures, t.thinking} {

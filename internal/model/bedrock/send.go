@@ -16,8 +16,8 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// do sends one request, with the token or signed, and gives its answer if it is a
-// good one. The answer's body belongs to the call.
+// do sends one request, with the token or signed, and returns its response if the status is
+// 200. The response's body belongs to the call.
 func (p *Provider) do(call *wire.Call, side wire.Side, a access, method, address string, body []byte) (*http.Response, *model.Error) {
 	req, err := http.NewRequestWithContext(call.Context(), method, address, bytes.NewReader(body))
 	if err != nil {
@@ -41,23 +41,23 @@ func (p *Provider) do(call *wire.Call, side wire.Side, a access, method, address
 	if res.StatusCode == http.StatusOK {
 		return res, nil
 	}
-	report, _ := io.ReadAll(res.Body) // what cannot be read is not worth losing the status for
+	report, _ := io.ReadAll(res.Body) // the status is reported without it
 	if call.Context().Err() != nil {
 		return nil, side.Network(call.Cause(io.ErrUnexpectedEOF))
 	}
 	e := p.refused(side, a, res, report)
 	if e.Kind == model.Auth {
-		p.chain.forget() // whoever tries again gets fresh ones
+		p.chain.forget() // the next attempt reads the credentials again
 	}
 	return nil, e
 }
 
-// refused reads an HTTP error: AWS names it in a header.
+// refused makes an error of an HTTP status: AWS names the exception in a header.
 func (p *Provider) refused(side wire.Side, a access, res *http.Response, report []byte) *model.Error {
 	e := side.Status(res.StatusCode, res.Header, report)
 	name, _, _ := strings.Cut(res.Header.Get("X-Amzn-Errortype"), ":")
 	kind := kindOf(name, e.Message)
-	// A kind that was read out of the sentence knows more than the name does.
+	// A kind that was read from the message is more precise than the exception's name.
 	if kind != "" && e.Kind == side.Status(res.StatusCode, res.Header, nil).Kind || kind == model.TooLong {
 		e.Kind = kind
 	}
@@ -73,7 +73,7 @@ func (p *Provider) refused(side wire.Side, a access, res *http.Response, report 
 	return e
 }
 
-// kindOf says what an exception means; "" if it is not a known one.
+// kindOf is the kind of an exception; "" if it is not known.
 func kindOf(name, message string) model.ErrorKind {
 	switch strings.ToLower(strings.TrimSuffix(name, "Exception")) {
 	case "throttling", "toomanyrequests", "servicequotaexceeded", "requestlimitexceeded":
@@ -95,7 +95,7 @@ func kindOf(name, message string) model.ErrorKind {
 	}
 }
 
-// tooLong knows the sentences of the hosts behind Bedrock about a full window.
+// tooLong recognises how the hosts behind Bedrock say that the context window is full.
 func tooLong(message string) bool {
 	message = strings.ToLower(message)
 	for _, part := range []string{
@@ -110,7 +110,7 @@ func tooLong(message string) bool {
 }
 
 // operation is the address of one operation of a model. The name is escaped as the
-// vendor does it: the signature is over these bytes.
+// vendor does it, because the signature covers these bytes.
 func operation(base, name, what string) string {
 	return base + "/model/" + strings.ReplaceAll(url.QueryEscape(name), "+", "%20") + "/" + what
 }

@@ -16,7 +16,7 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// Prepare makes the body in the form that the model's host wants.
+// Prepare implements model.Model: Anthropic's body for their models, Converse's for all others.
 func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	entry, known := catalog.Lookup(provider, r.Model)
 	if !isClaude(r.Model) {
@@ -27,7 +27,7 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	})
 }
 
-// Stream sends the body and yields the answer.
+// Stream implements model.Model.
 func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
 		side := p.side(prep.Model)
@@ -69,14 +69,14 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 	}
 }
 
-// The operations that answer.
+// The operations that produce an answer.
 const (
 	invoke         = "invoke-with-response-stream"
 	converseStream = "converse-stream"
 	converseWhole  = "converse"
 )
 
-// wholeTime is how long an answer in one piece may take to begin: until it is whole.
+// wholeTime is how long an answer that is not streamed may take to begin: it begins when it is complete.
 const wholeTime = 10 * time.Minute
 
 func operationOf(prep model.Prepared) string {
@@ -90,23 +90,23 @@ func operationOf(prep model.Prepared) string {
 	}
 }
 
-// incoming is an answer on its way.
+// incoming is an answer that is being received.
 type incoming struct {
 	side   wire.Side
 	call   *wire.Call
 	yield  func(model.Chunk, error) bool
 	answer *anthropic.Answer
 
-	open    map[int]bool // Converse: the blocks that have begun
-	stopped bool         // Converse: the answer is whole, its usage may follow
+	open    map[int]bool // Converse: the blocks that have started
+	stopped bool         // Converse: the answer is complete; its usage may follow
 }
 
-// named gives the answer the id of its request, until it says one of its own.
+// named gives the answer the id of its request until it brings one of its own.
 func (in *incoming) named(id string) {
 	in.answer.Take(anthropic.Event{Type: "message_start", Message: &anthropic.Message{ID: id}})
 }
 
-// read takes frames until the answer is whole or fails. take gives false at its end.
+// read reads frames until the answer is complete or fails; take returns false at its end.
 func (in *incoming) read(body io.Reader, take func(frame) bool) {
 	in.open = map[int]bool{}
 	frames := newFrames(body)
@@ -135,7 +135,7 @@ func (in *incoming) read(body io.Reader, take func(frame) bool) {
 // chunk is a frame of InvokeModelWithResponseStream: one of Anthropic's events in base64.
 func (in *incoming) chunk(f frame) bool {
 	if f.event != "chunk" {
-		return true // whatever they invent
+		return true // unknown events are skipped
 	}
 	var c struct {
 		Bytes []byte `json:"bytes"`
