@@ -90,7 +90,7 @@ end
 usage in=4600 out=500 read=4100
 say The program now greets by name:\n
 say ` + "```go" + `
-say func greet(name string) string {\n    if name == "" {\n        name = "friend" // nobody is nobody\n    }\n    return "Good to see you, " + name + "!"\n}
+say func greet(name string) string {\n    if name == "" {\n        name = "friend" // no name given\n    }\n    return "Good to see you, " + name + "!"\n}
 say ` + "```" + `\n
 say What I changed:\n
 say | File | Change |
