@@ -16,34 +16,34 @@ import (
 
 func (c *cli) doctorCommand() *cobra.Command {
 	var e checks.Examination
-	mend := false
+	fix := false
 	cmd := c.jsonFlag(&cobra.Command{
-		Use: "doctor", Short: "Check everything and say how to mend it", Args: exactly(0),
+		Use: "doctor", Short: "Check everything and say how to fix it", Args: exactly(0),
 		Long: `Looks at the program, the home folder, the database, the configuration, the audit
 log, the keys of the vendors, the programs that agents use, MCP servers, sandboxes,
 budgets and approvals. Each line that is not well is followed by what to do.
 
 It works also where nothing else does: with a broken configuration, a damaged or newer
 database, a home that cannot be read or is not there yet. It changes nothing unless
---mend is given, never shows a key, and takes a few seconds at most.
+--fix is given, never shows a key, and takes a few seconds at most.
 
 Exit 1 if something is broken; warnings and notes are only shown.`,
 		Example: `  chorus doctor
   chorus doctor --online       ask the vendors whether the keys are accepted
-  chorus doctor --mend         also close the home off and remove unused bytes
+  chorus doctor --fix          also close the home off and remove unused bytes
   chorus doctor --json | jq '.sections[].findings[] | select(.mark == "broken")'`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o := checks.Options{Env: c.getenv, Home: c.home}
 			e.Version = version
 			wait := c.waiting()
-			var mended []doctor.Finding
-			if mend {
-				mended = checks.Mend(cmd.Context(), o)
+			var fixed []doctor.Finding
+			if fix {
+				fixed = checks.Fix(cmd.Context(), o)
 			}
 			e.Heard = wait.show
 			report := checks.Examine(cmd.Context(), o, e)
 			wait.end()
-			report.Before("mended", mended)
+			report.Before("fixed", fixed)
 			if !report.OK {
 				c.exit = 1
 			}
@@ -56,7 +56,9 @@ Exit 1 if something is broken; warnings and notes are only shown.`,
 	})
 	cmd.Flags().BoolVar(&e.Online, "online", false, "ask the vendors whether the keys are accepted")
 	cmd.Flags().BoolVar(&e.Thorough, "thorough", false, "read all of a big database and a long audit log")
-	cmd.Flags().BoolVar(&mend, "mend", false, "do what can be done safely: close the home off, remove unused bytes")
+	cmd.Flags().BoolVar(&fix, "fix", false, "do what can be done safely: close the home off, remove unused bytes")
+	cmd.Flags().BoolVar(&fix, "mend", false, "")
+	_ = cmd.Flags().MarkHidden("mend") // as it was called before
 	return cmd
 }
 

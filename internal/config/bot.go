@@ -145,10 +145,10 @@ type MCPServer struct {
 }
 
 // Profile is a permission profile of people's own. One without any rules adds its
-// walls and hosts to the built-in profile of its name.
+// sandbox and hosts to the built-in profile of its name.
 type Profile struct {
 	Allow, Ask, Deny []string
-	Walls            string // required, preferred, none; "": by whether people are asked
+	Sandbox          string // required, preferred, none; "": by whether people are asked
 	Hosts            []string
 }
 

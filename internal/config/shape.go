@@ -73,9 +73,14 @@ func (s *shaper) find(b *branch, path string, f field) (*branch, string) {
 		return b.fields[c], join(path, c)
 	}
 	for _, spelling := range []string{name, camel(name)} {
-		if to, ok := table().aliases[join(path, spelling)]; ok {
-			return table().branch(to), to
+		to, ok := table().aliases[join(b.path, spelling)]
+		if !ok {
+			continue
 		}
+		if last, here := strings.CutPrefix(to, join(b.path, "")); here && b.fields[last] != nil {
+			return b.fields[last], join(path, last) // another spelling of a field of this very branch
+		}
+		return table().branch(to), to
 	}
 	if b.each != nil {
 		if strings.TrimSpace(name) == "" {
@@ -108,7 +113,11 @@ func (s *shaper) freeName(b *branch, f field) string {
 func (t *tree) branch(path string) *branch {
 	at := t.root
 	for part := range strings.SplitSeq(path, ".") {
-		at = at.fields[part]
+		if part == "*" {
+			at = at.each
+		} else {
+			at = at.fields[part]
+		}
 	}
 	return at
 }

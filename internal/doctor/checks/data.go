@@ -111,7 +111,7 @@ func (p *checker) blobs(ctx context.Context) []doctor.Finding {
 	case unused.Count == 0:
 		return []doctor.Finding{doctor.Good("unused bytes", "none")}
 	default:
-		return []doctor.Finding{doctor.Noted("unused bytes", "chorus doctor --mend", "%s in %s that nothing refers to; a long session removes them once a day",
+		return []doctor.Finding{doctor.Noted("unused bytes", "chorus doctor --fix", "%s in %s that nothing refers to; a long session removes them once a day",
 			bytesWords(unused.Bytes), number(unused.Count, "piece"))}
 	}
 }

@@ -13,11 +13,11 @@ import (
 	"chorus/internal/store"
 )
 
-// Mend does what can be done without asking: it takes from others the right to look
+// Fix does what can be done without asking: it takes from others the right to look
 // into the home, and removes bytes that nothing refers to and folders of killed processes. It does nothing in a home
 // that is not there. What it could not do is a finding too.
-func Mend(ctx context.Context, o Options) []doctor.Finding {
-	ctx, cancel := context.WithTimeout(ctx, mendTime)
+func Fix(ctx context.Context, o Options) []doctor.Finding {
+	ctx, cancel := context.WithTimeout(ctx, fixTime)
 	defer cancel()
 	p := NewChecker(ctx, o, Examination{})
 	if p.lost != nil || !p.found().there {
@@ -32,7 +32,7 @@ func Mend(ctx context.Context, o Options) []doctor.Finding {
 	if db := p.opened().db; db != nil {
 		switch n, err := db.SweepBlobs(ctx, store.SweepAfter); {
 		case err != nil:
-			out = append(out, doctor.Bad("unused bytes", "chorus doctor --mend   again", "%v", err))
+			out = append(out, doctor.Bad("unused bytes", "chorus doctor --fix   again", "%v", err))
 		case n > 0:
 			out = append(out, doctor.Good("unused bytes", "removed %d that nothing referred to", n))
 		}
@@ -43,8 +43,8 @@ func Mend(ctx context.Context, o Options) []doctor.Finding {
 	return out
 }
 
-// mendTime is far more than a sweep takes.
-const mendTime = 10 * time.Minute
+// fixTime is far more than a sweep takes.
+const fixTime = 10 * time.Minute
 
 // closeOff takes what others may do from a file that is there.
 func closeOff(path string, mode fs.FileMode) []doctor.Finding {

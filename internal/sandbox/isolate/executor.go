@@ -91,18 +91,18 @@ func (e *walledExecutor) without(ctx context.Context, cmd sandbox.Command, why e
 	if ctx.Err() != nil {
 		return sandbox.Result{Aborted: true, ExitCode: -1}, nil
 	}
-	if e.plan.Walls == Preferred {
-		e.app.Notices.WarnOnce(fmt.Sprintf("commands run without walls, as you and with your files: %s", why))
+	if e.plan.Need == Preferred {
+		e.app.Notices.WarnOnce(fmt.Sprintf("commands run without a sandbox, as you and with your files: %s", why))
 		return e.app.Executor.Run(ctx, cmd)
 	}
 	reason := "profile " + e.plan.Profile + " lets commands run unasked"
 	switch {
 	case e.plan.Own:
-		reason = "walls are required"
+		reason = "a sandbox is required"
 	case e.plan.Yes:
 		reason = "with --yes commands run unasked"
 	}
-	return sandbox.Result{}, fmt.Errorf("%s, so they run only behind walls, and there are none: %w. To run them without, choose --sandbox host (sandbox: host)", reason, why)
+	return sandbox.Result{}, fmt.Errorf("%s, so they need a sandbox, and none works here: %w. To run them without one, choose --sandbox host (sandbox: host)", reason, why)
 }
 
 // surroundings looks around once.

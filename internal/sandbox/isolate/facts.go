@@ -32,7 +32,7 @@ func (i *Isolation) Facts(ctx context.Context) []Fact {
 	} else {
 		out = append(out, Fact{Name: "sandbox bwrap", OK: true, Detail: "works: own files, processes, users and network"})
 	}
-	out = append(out, dockerFact(ctx), Fact{Name: "sandbox host", OK: true, Detail: "always works, has no walls, and must be chosen"}, autoFact(err))
+	out = append(out, dockerFact(ctx), Fact{Name: "sandbox host", OK: true, Detail: "always works, is no sandbox, and must be chosen"}, autoFact(err))
 	if made == nil {
 		return out
 	}
@@ -47,7 +47,7 @@ func (i *Isolation) Facts(ctx context.Context) []Fact {
 }
 
 // wallFix is what helps where bubblewrap does not work.
-const wallFix = "install bubblewrap (apt-get install bubblewrap, dnf install bubblewrap, pacman -S bubblewrap), or choose --sandbox host, which has no walls"
+const wallFix = "install bubblewrap (apt-get install bubblewrap, dnf install bubblewrap, pacman -S bubblewrap), or choose --sandbox host, which is no sandbox"
 
 func autoFact(err error) Fact {
 	if err == nil {
@@ -58,7 +58,7 @@ func autoFact(err error) Fact {
 
 func networkFact(err error) Fact {
 	if err != nil {
-		return Fact{"network", false, "without walls commands reach whatever this machine reaches", wallFix}
+		return Fact{"network", false, "without a sandbox commands reach whatever this machine reaches", wallFix}
 	}
 	return Fact{Name: "network", OK: true, Detail: "off, but for the hosts of egress.hosts and of the profile, through a proxy"}
 }

@@ -71,8 +71,8 @@ func TestPlanWalls(t *testing.T) {
 	a, work, _ := wallHome(t)
 	profiles := map[string]config.Profile{
 		"guarded": {Hosts: []string{"example.com"}}, // adds to the built-in one
-		"loose":   {Allow: []string{".*"}, Walls: isolate.Preferred},
-		"strict":  {Ask: []string{".*"}, Walls: isolate.Required},
+		"loose":   {Allow: []string{".*"}, Sandbox: isolate.Preferred},
+		"strict":  {Ask: []string{".*"}, Sandbox: isolate.Required},
 		"npm":     {Allow: []string{"tool:npm:.*"}, Ask: []string{"tool:bash:.*"}},
 		"mods":    {Ask: []string{".*"}, Allow: []string{`{"rule":"tool:bash:.*","roles":["mod"]}`}},
 	}
@@ -94,8 +94,8 @@ func TestPlanWalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := a.Isolation.Plan(bot, rules, journal.Thread{Dir: work}, chat.Terms{Yes: tt.yes}, engine.Work{Senders: tt.senders})
-		if p.Walls != tt.want {
-			t.Errorf("%s yes=%v: %s, want %s", tt.profile, tt.yes, p.Walls, tt.want)
+		if p.Need != tt.want {
+			t.Errorf("%s yes=%v: %s, want %s", tt.profile, tt.yes, p.Need, tt.want)
 		}
 		if tt.profile == "guarded" && !slices.Equal(p.Hosts, []string{"example.com"}) {
 			t.Errorf("hosts of a built-in profile: %q", p.Hosts)
@@ -113,13 +113,13 @@ func TestWithoutWalls(t *testing.T) {
 		plan isolate.Plan
 		want string // "": it runs
 	}{
-		{isolate.Plan{Sandbox: "auto", Walls: isolate.Preferred, Profile: "standard"}, ""},
-		{isolate.Plan{Sandbox: "auto", Walls: isolate.Preferred, Profile: "standard"}, ""},
-		{isolate.Plan{Sandbox: "auto", Walls: isolate.None}, ""},
-		{isolate.Plan{Sandbox: "host", Walls: isolate.Required}, ""},
-		{isolate.Plan{Sandbox: "auto", Walls: isolate.Required, Profile: "open"}, "profile open lets commands run unasked"},
-		{isolate.Plan{Sandbox: "auto", Walls: isolate.Required, Yes: true}, "with --yes commands run unasked"},
-		{isolate.Plan{Sandbox: "bwrap", Walls: isolate.Preferred}, "walls are required"},
+		{isolate.Plan{Sandbox: "auto", Need: isolate.Preferred, Profile: "standard"}, ""},
+		{isolate.Plan{Sandbox: "auto", Need: isolate.Preferred, Profile: "standard"}, ""},
+		{isolate.Plan{Sandbox: "auto", Need: isolate.None}, ""},
+		{isolate.Plan{Sandbox: "host", Need: isolate.Required}, ""},
+		{isolate.Plan{Sandbox: "auto", Need: isolate.Required, Profile: "open"}, "profile open lets commands run unasked"},
+		{isolate.Plan{Sandbox: "auto", Need: isolate.Required, Yes: true}, "with --yes commands run unasked"},
+		{isolate.Plan{Sandbox: "bwrap", Need: isolate.Preferred}, "a sandbox is required"},
 	} {
 		ex, err := a.Isolation.ExecutorFor(&b.Site, tt.plan)
 		if err != nil {
@@ -133,13 +133,13 @@ func TestWithoutWalls(t *testing.T) {
 			t.Errorf("%+v: %+v %v", tt.plan, res, err)
 		}
 	}
-	if len(*warned) != 1 || !strings.Contains((*warned)[0], "without walls") {
+	if len(*warned) != 1 || !strings.Contains((*warned)[0], "without a sandbox") {
 		t.Errorf("said once: %q", *warned)
 	}
-	if _, err := a.Isolation.ExecutorFor(&b.Site, isolate.Plan{Sandbox: "host", Walls: isolate.Required, Own: true, Profile: "p"}); err == nil {
-		t.Error("a profile that requires walls has no host")
+	if _, err := a.Isolation.ExecutorFor(&b.Site, isolate.Plan{Sandbox: "host", Need: isolate.Required, Own: true, Profile: "p"}); err == nil {
+		t.Error("a profile that requires a sandbox has no host")
 	}
-	if _, err := a.Isolation.ExecutorFor(&b.Site, isolate.Plan{Sandbox: "auto", Walls: isolate.Required, Hosts: []string{"http://x/"}, Profile: "p"}); err == nil || !strings.Contains(err.Error(), "egress.hosts") {
+	if _, err := a.Isolation.ExecutorFor(&b.Site, isolate.Plan{Sandbox: "auto", Need: isolate.Required, Hosts: []string{"http://x/"}, Profile: "p"}); err == nil || !strings.Contains(err.Error(), "egress.hosts") {
 		t.Errorf("a host that is none: %v", err)
 	}
 }
@@ -151,9 +151,9 @@ func behindWalls(t *testing.T, a *app.App, work string, p isolate.Plan) func(she
 		t.Fatal("bubblewrap is missing; with CI=true nothing is skipped that could be installed")
 	}
 	if _, err := a.Isolation.Probe.Executor(t.Context(), a.Isolation); err != nil {
-		t.Skipf("!!! the walls are NOT TESTED here: %v", err)
+		t.Skipf("!!! the sandbox is NOT TESTED here: %v", err)
 	}
-	p.Sandbox, p.Walls, p.Profile = "auto", isolate.Required, "open"
+	p.Sandbox, p.Need, p.Profile = "auto", isolate.Required, "open"
 	ex, err := a.Isolation.ExecutorFor(&benchOf(t, a, work).Site, p)
 	if err != nil {
 		t.Fatal(err)

@@ -58,7 +58,7 @@ type Site struct {
 type Plan struct {
 	Sandbox string // auto, host, bwrap, docker:…
 	Profile string
-	Walls   string // required, preferred or none
+	Need    string // required, preferred or none
 	Own     bool   // somebody wrote that into the profile
 	Yes     bool
 	Hosts   []string
@@ -70,17 +70,17 @@ type Plan struct {
 // Plan reads the plan off the configuration and the flags.
 func (i *Isolation) Plan(bot *config.Bot, rules *permit.Profile, row journal.Thread, now chat.Terms, work engine.Work) Plan {
 	own := bot.Profiles[rules.Name()]
-	p := Plan{Sandbox: cmp.Or(now.Sandbox, bot.Sandbox), Profile: rules.Name(), Walls: own.Walls, Own: own.Walls != "", Yes: now.Yes,
+	p := Plan{Sandbox: cmp.Or(now.Sandbox, bot.Sandbox), Profile: rules.Name(), Need: own.Sandbox, Own: own.Sandbox != "", Yes: now.Yes,
 		Hosts: append(append([]string(nil), bot.EgressHosts...), own.Hosts...), secrets: bot.Secrets, Roots: bot.SandboxRoots,
 		openGit: bot.SandboxGit == "open"}
 	if p.Sandbox == "docker" && bot.SandboxContainer != "" {
 		p.Sandbox += ":" + bot.SandboxContainer
 	}
-	if p.Walls == "" {
-		p.Walls = Preferred
+	if p.Need == "" {
+		p.Need = Preferred
 		place := permit.JudgeOptions{Home: i.Home.Dir(), Workspace: row.Dir, UserHome: i.UserHome(), Who: permit.Who{Agent: row.Agent, Channel: settings.HomePlace(row.ID.Transport(), row.Place)}}
 		if now.Yes || unasked(rules, place, work) {
-			p.Walls = Required
+			p.Need = Required
 		}
 	}
 	return p
@@ -111,17 +111,17 @@ func (i *Isolation) ExecutorFor(s *Site, p Plan) (sandbox.Executor, error) {
 	kind, rest, _ := strings.Cut(p.Sandbox, ":")
 	switch kind {
 	case "host":
-		if p.Own && p.Walls == Required {
-			return nil, usage.Wrap(fmt.Errorf("profile %s requires walls (profiles.%s.walls), and sandbox host has none; choose auto or bwrap", p.Profile, p.Profile))
+		if p.Own && p.Need == Required {
+			return nil, usage.Wrap(fmt.Errorf("profile %s requires a sandbox (profiles.%s.sandbox), and host is none; choose auto or bwrap", p.Profile, p.Profile))
 		}
 		return i.Executor, nil
 	case "", "auto":
-		if p.Walls == None {
+		if p.Need == None {
 			return i.Executor, nil
 		}
 		return i.newWalled(s, p), nil
 	case "bwrap":
-		p.Walls, p.Own = Required, true
+		p.Need, p.Own = Required, true
 		return i.newWalled(s, p), nil
 	case "docker":
 		if len(p.Hosts) > 0 {
@@ -145,7 +145,7 @@ func (i *Isolation) Check(ctx context.Context, name, dir string) error {
 		return nil
 	case "bwrap":
 		if _, err := i.Probe.Executor(ctx, i); err != nil {
-			return fmt.Errorf("sandbox bwrap does not work here: %w; or choose --sandbox host, which has no walls", err)
+			return fmt.Errorf("sandbox bwrap does not work here: %w; or choose --sandbox host, which is no sandbox", err)
 		}
 		return nil
 	case "docker":
@@ -182,7 +182,7 @@ func (i *Isolation) Announce(ctx context.Context, name string) {
 		return
 	}
 	if _, err := i.Probe.Executor(ctx, i); err != nil {
-		i.Notices.WarnOnce(fmt.Sprintf("there are no walls for commands here: %v. Those that you are asked about run without them; "+
+		i.Notices.WarnOnce(fmt.Sprintf("no sandbox works for commands here: %v. Those that you are asked about run without one; "+
 			"those that would run unasked are refused, unless --sandbox host is chosen", err))
 	}
 }
@@ -194,7 +194,7 @@ func (i *Isolation) Describe(chosen string, bot *config.Bot, profile string) str
 	if name != "auto" {
 		return name
 	}
-	if bot.Profiles[profile].Walls == None {
+	if bot.Profiles[profile].Sandbox == None {
 		return "host"
 	}
 	switch _, err, known := i.Probe.Known(i); {
@@ -203,7 +203,7 @@ func (i *Isolation) Describe(chosen string, bot *config.Bot, profile string) str
 	case err == nil:
 		return "bwrap"
 	default:
-		return "no walls"
+		return "no sandbox"
 	}
 }
 

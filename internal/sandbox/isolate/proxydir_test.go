@@ -101,7 +101,7 @@ func TestDoorsAreSwept(t *testing.T) {
 	}
 	leave()
 	var said []string
-	for _, f := range checks.Mend(t.Context(), checks.Options{Home: a.Home.Dir(), Env: func(string) string { return "" }}) {
+	for _, f := range checks.Fix(t.Context(), checks.Options{Home: a.Home.Dir(), Env: func(string) string { return "" }}) {
 		said = append(said, f.Name)
 	}
 	if doors := behindWallsDoors(t, a, work); !strings.Contains(strings.Join(said, " "), "left folders") || len(doors) != 1 {
