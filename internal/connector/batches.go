@@ -154,7 +154,7 @@ func (b *Bot) triggered(ctx context.Context, t Trigger, w *waking) error {
 	if err != nil {
 		return err
 	}
-	l := listenerOf(listeners, t.Agent)
+	l := ListenerOf(listeners, t.Agent)
 	d := activate.Decide(room.Event{Kind: t.Kind, Message: room.Message{In: in}}, l.Agent, l.Rules, activate.Seen{}, nil)
 	if !d.Answer || !l.IsRoom() {
 		b.Log.Info("a trigger is ignored", "event", "trigger_ignored", "kind", t.Kind, "channel", t.Channel, "agent", t.Agent, "room", l.IsRoom())

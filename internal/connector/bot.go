@@ -19,8 +19,8 @@ type Options struct {
 	Name     string // of the bot: part of its arrivals, cursors and lanes
 	Platform platform.Platform
 	Backend  Backend
-	Commands Commands     // beside our own; may be nil
-	Log      *slog.Logger // nil: silence
+	Commands func(*Bot) []Commands // of two commands with one name the first counts; nil: there are none
+	Log      *slog.Logger          // nil: silence
 
 	// Times; zero: as below.
 	BackoffMax           time.Duration // the longest wait between two tries
@@ -81,9 +81,9 @@ type Bot struct {
 	renames   chan struct{} // sends when a name may have changed
 	greeted   chan struct{} // closed when we know who we are
 	files     *downloads
+	commands  []Commands
 	work      sync.WaitGroup
 
-	creating   sync.Mutex             // one agent is made at a time
 	hearing    sync.Mutex             // one message is taken at a time
 	introduced map[chat.ThreadID]bool // rooms whose history was read; guarded by hearing
 
@@ -143,6 +143,9 @@ func New(o Options) (*Bot, error) {
 		renames: make(chan struct{}, 1), greeted: make(chan struct{}), introduced: map[chat.ThreadID]bool{},
 		pins:       pinboard{map[string]time.Time{}, map[string][]string{}},
 		publishers: map[chat.ThreadID]*publisher{}, active: map[string]time.Time{}}
+	if o.Commands != nil {
+		b.commands = o.Commands(b)
+	}
 	b.outbox = outbox.New(outbox.Options{Store: o.Backend, Platform: sender{o.Platform, o.Backend.Files}, Name: b.transport, Bot: o.Name, Pace: o.Preview,
 		BackoffMax: o.BackoffMax, NonceWindow: b.caps.Nonce, Late: b.caps.Late, GiveUp: o.GiveUp, GiveUpUnsure: o.GiveUpUnsure, Failed: b.undelivered, Log: o.Log})
 	return b, nil
@@ -229,7 +232,14 @@ func (s sender) withFile(ctx context.Context, c outbox.Call) (outbox.Call, error
 	return c, nil
 }
 
-func (b *Bot) me() room.Author {
+// Transport is the platform's name, the first part of its threads' ids.
+func (b *Bot) Transport() string { return b.transport }
+
+// Caps is what the platform can.
+func (b *Bot) Caps() platform.Caps { return b.caps }
+
+// Self is who we are, once connected.
+func (b *Bot) Self() room.Author {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.self

@@ -7,8 +7,8 @@ import (
 	"chorus/internal/platform"
 )
 
-// namesChanged has our names in guilds follow the settings. It never waits.
-func (b *Bot) namesChanged() {
+// NamesChanged has our names in guilds follow the settings. It never waits.
+func (b *Bot) NamesChanged() {
 	select {
 	case b.renames <- struct{}{}:
 	default: // it is due already

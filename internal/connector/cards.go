@@ -35,7 +35,7 @@ func (t *Bot) cardText(c render.Card) (text string, clipped bool) {
 			fmt.Fprintf(&b, "```%s\n%s\n```\n", kind, seen)
 		}
 	}
-	fmt.Fprintf(&b, "**May I?** `%s`\n", oneLine(c.Tool, 60))
+	fmt.Fprintf(&b, "**May I?** `%s`\n", mark.Line(c.Tool, 60))
 	lines := strings.Split(strings.Join(c.Actions, "\n"), "\n")
 	if len(lines) > cardLines {
 		lines, clipped = append(lines[:cardLines:cardLines], "…"), true
@@ -43,7 +43,7 @@ func (t *Bot) cardText(c render.Card) (text string, clipped bool) {
 	block("", strings.Join(lines, "\n"), cardActions)
 	block("diff", c.Preview, cardPreview)
 	if c.Rule != "" {
-		b.WriteString(mark.Small("rule: `"+oneLine(c.Rule, 100)+"`") + "\n")
+		b.WriteString(mark.Small("rule: `"+mark.Line(c.Rule, 100)+"`") + "\n")
 	}
 	switch {
 	case c.Open:
@@ -51,9 +51,9 @@ func (t *Bot) cardText(c render.Card) (text string, clipped bool) {
 	case c.By == "":
 		b.WriteString(mark.Small("not needed any more\n"))
 	case c.OK:
-		fmt.Fprintf(&b, "%s **yes**, %s", render.SignDone, t.mentionPeople(c.By))
+		fmt.Fprintf(&b, "%s **yes**, %s", render.SignDone, t.MentionPeople(c.By))
 	default:
-		fmt.Fprintf(&b, "%s **no**, %s", render.SignNot, t.mentionPeople(c.By))
+		fmt.Fprintf(&b, "%s **no**, %s", render.SignNot, t.MentionPeople(c.By))
 	}
 	if !c.Open && c.Note != "" {
 		fmt.Fprintf(&b, ": %s", split.Clip(c.Note, 200))
@@ -74,7 +74,7 @@ func (t *Bot) openText(c render.Card) string {
 	rule, err := approval.ParseWho(c.Who)
 	switch {
 	case c.FirstYes != "":
-		b.WriteString(mark.Small(fmt.Sprintf("%s %s said yes (1 of 2); one more person must\n", render.SignDone, t.mentionPeople(c.FirstYes))))
+		b.WriteString(mark.Small(fmt.Sprintf("%s %s said yes (1 of 2); one more person must\n", render.SignDone, t.MentionPeople(c.FirstYes))))
 	case err == nil && rule.Two:
 		b.WriteString(mark.Small("two people must say yes (0 of 2)\n"))
 	}
@@ -97,14 +97,14 @@ func (t *Bot) openText(c render.Card) string {
 func (b *Bot) mayNot(a approval.Approval, by chat.Principal) string {
 	rule, err := approval.ParseWho(a.Who)
 	if err != nil {
-		return b.userMessage(err)
+		return b.UserMessage(err)
 	}
 	if may, _ := approval.MayAnswer(rule, a, by); may {
 		return "You have said yes already; now another person must."
 	}
 	var who []string
 	if rule.Asker {
-		who = append(who, b.mentionPeople(a.AskedBy.String()))
+		who = append(who, b.MentionPeople(a.AskedBy.String()))
 	}
 	for _, role := range rule.Roles {
 		who = append(who, "those with the role "+role)
@@ -119,7 +119,7 @@ func (b *Bot) mayNot(a approval.Approval, by chat.Principal) string {
 func (b *Bot) details(ctx context.Context, id string) platform.Answer {
 	q, err := b.Backend.ApprovalDetails(ctx, id)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	var out strings.Builder
 	line := func(name, value string) {
@@ -172,8 +172,8 @@ func readable(raw string) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// mentionPeople writes principals so that the platform shows the names of its own people.
-func (b *Bot) mentionPeople(by string) string {
+// MentionPeople writes principals so that the platform shows the names of its own people.
+func (b *Bot) MentionPeople(by string) string {
 	names := strings.Split(by, " and ")
 	for i, name := range names {
 		if id, ok := strings.CutPrefix(name, b.transport+":"); ok {

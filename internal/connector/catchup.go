@@ -38,7 +38,7 @@ func (b *Bot) channelsListed(ctx context.Context, e platform.Listed) error {
 			return err
 		}
 	}
-	b.namesChanged()
+	b.NamesChanged()
 	if !e.Complete {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (b *Bot) touch(ctx context.Context, channel, message string) error {
 
 // beginAt gives a channel its first cursor.
 func (b *Bot) beginAt(ctx context.Context, channel, at string) error {
-	cursor, err := b.Backend.Cursor(ctx, b.lane(channel))
+	cursor, err := b.Backend.Cursor(ctx, b.Lane(channel))
 	if err != nil || cursor != "" {
 		return err
 	}
@@ -99,7 +99,7 @@ func (b *Bot) beginAt(ctx context.Context, channel, at string) error {
 
 // moveCursor notes how far a channel was read. It never moves back.
 func (b *Bot) moveCursor(ctx context.Context, channel, to string) error {
-	lane := b.lane(channel)
+	lane := b.Lane(channel)
 	for {
 		from, err := b.Backend.Cursor(ctx, lane)
 		if err != nil || from != "" && !b.Platform.Older(from, to) {
@@ -137,7 +137,7 @@ func (b *Bot) readNews(ctx context.Context, channel string, wait time.Duration) 
 		b.upToDate(channel)
 		return 0, nil
 	}
-	lane := b.lane(channel)
+	lane := b.Lane(channel)
 	// Whoever replied to a message that we were just making shall find its thread.
 	if err := b.settled(ctx, lane); err != nil {
 		return 0, err
@@ -250,7 +250,7 @@ func (b *Bot) upToDate(channel string) {
 func (b *Bot) patrol(ctx context.Context) {
 	for platform.Sleep(ctx, b.Patrol) {
 		b.prune(ctx)
-		if b.me().ID == "" {
+		if b.Self().ID == "" {
 			continue // there was no connection yet: nobody knows whom a mention is for
 		}
 		missed := 0

@@ -17,7 +17,7 @@ func (b *Bot) edited(ctx context.Context, m room.Message) error {
 	if isConfig(m) && m.Pinned || b.isPin(m.In.ID, m.ID) {
 		return b.pinsChanged(ctx, m.In.ID)
 	}
-	if m.Edited.IsZero() || m.Author.ID == b.me().ID {
+	if m.Edited.IsZero() || m.Author.ID == b.Self().ID {
 		return nil
 	}
 	text := mention.Read(m.Text, b.directory(m.In.Guild))
@@ -34,7 +34,7 @@ func (b *Bot) edited(ctx context.Context, m room.Message) error {
 // deleted tells every thread that heard a message that it was taken back. A command that
 // we deleted ourselves is still to be carried out.
 func (b *Bot) deleted(ctx context.Context, channel, message string) error {
-	if _, err := b.Backend.Outgoing(ctx, b.lane(channel), "delete/"+message); err == nil {
+	if _, err := b.Backend.Outgoing(ctx, b.Lane(channel), "delete/"+message); err == nil {
 		return nil
 	}
 	if b.isPin(channel, message) {

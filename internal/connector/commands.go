@@ -12,48 +12,27 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/outbox"
 	"chorus/internal/platform"
-	"chorus/internal/room"
 	"chorus/internal/room/render"
 	"chorus/internal/room/split"
 )
 
-// Commands are further commands that people can give, as data and with whoever carries them
-// out. Theirs come behind our own; of two with one name the first counts.
+// Commands are what people can order on a platform, as data, with whoever carries it out.
 type Commands interface {
 	List() []platform.Command
-	Invoke(ctx context.Context, by Caller, i platform.Invocation) platform.Answer
-	Complete(ctx context.Context, by Caller, i platform.Invocation, option string) []platform.Choice
-}
-
-// handler carries out a command; what it gives is shown to whoever gave it.
-type handler func(b *Bot, ctx context.Context, o request) platform.Answer
-
-// completer proposes values for the option that somebody is typing.
-type completer func(b *Bot, ctx context.Context, o request, option string) []platform.Choice
-
-// request is a command that somebody gave.
-type request struct {
-	platform.Invocation
-	by chat.Principal
-	in room.Channel
-}
-
-func (b *Bot) request(i platform.Invocation) request {
-	return request{i, b.principal(i.By), i.In}
-}
-
-// caller is who makes a request; false: it was made in a direct message, where there is no guild.
-func (o request) caller() (Caller, bool) {
-	return Caller{By: o.by, Guild: o.in.Guild}, o.in.Guild != "" && o.in.Guild != room.Direct
+	// Invoke, Complete and Press give false for what is none of theirs.
+	Invoke(ctx context.Context, i platform.Invocation) (platform.Answer, bool)
+	Complete(ctx context.Context, i platform.Invocation, option string) ([]platform.Choice, bool)
+	Press(ctx context.Context, p platform.Press) (platform.Answer, bool)
 }
 
 func says(text string) platform.Answer { return platform.Answer{Text: text} }
 
-// register tells the platform which commands there are. Doing it again changes nothing.
+// register tells the platform which commands there are. Doing it again changes nothing. Of
+// two with one name the first counts.
 func (b *Bot) register(ctx context.Context) {
-	list := ownCommands()
-	if b.Commands != nil {
-		for _, c := range b.Commands.List() {
+	var list []platform.Command
+	for _, set := range b.commands {
+		for _, c := range set.List() {
 			if !slices.ContainsFunc(list, func(o platform.Command) bool { return o.Name == c.Name }) {
 				list = append(list, c)
 			}
@@ -69,18 +48,12 @@ func (b *Bot) register(ctx context.Context) {
 
 // Invoke implements platform.Sink.
 func (b *Bot) Invoke(ctx context.Context, i platform.Invocation) platform.Answer {
-	o := b.request(i)
-	var a platform.Answer
-	switch h := handlers()[i.Path]; {
-	case h != nil:
-		a = h(b, ctx, o)
-	case b.Commands != nil:
-		by, _ := o.caller()
-		a = b.Commands.Invoke(ctx, by, i)
-	default:
-		a = says("There is no such command.")
+	for _, set := range b.commands {
+		if a, ok := set.Invoke(ctx, i); ok {
+			return b.whole(a)
+		}
 	}
-	return b.whole(a)
+	return says("There is no such command.")
 }
 
 // maxAnswer leaves room in a message for what a platform adds.
@@ -99,16 +72,12 @@ func (b *Bot) whole(a platform.Answer) platform.Answer {
 
 // Complete implements platform.Sink.
 func (b *Bot) Complete(ctx context.Context, i platform.Invocation, option string) []platform.Choice {
-	o := b.request(i)
-	switch c := completers()[i.Path]; {
-	case c != nil:
-		return c(b, ctx, o, option)
-	case b.Commands != nil:
-		by, _ := o.caller()
-		return b.Commands.Complete(ctx, by, i, option)
-	default:
-		return nil
+	for _, set := range b.commands {
+		if list, ok := set.Complete(ctx, i, option); ok {
+			return list
+		}
 	}
+	return nil
 }
 
 // Press implements platform.Sink. What it gives is shown to the one who pressed.
@@ -122,7 +91,7 @@ func (b *Bot) Press(ctx context.Context, p platform.Press) platform.Answer {
 
 func (b *Bot) pressed(ctx context.Context, p platform.Press) platform.Answer {
 	action, id, _ := platform.ReadButton(p.Value)
-	by := b.principal(p.By)
+	by := b.Principal(p.By)
 	switch action {
 	case platform.PressYes, platform.PressNo:
 		return says(b.decide(ctx, id, by, action == platform.PressYes, ""))
@@ -130,13 +99,13 @@ func (b *Bot) pressed(ctx context.Context, p platform.Press) platform.Answer {
 		return b.details(ctx, id)
 	case platform.PressStop:
 		return says(b.stopRun(ctx, p.Message, by, p.Allowed.ManageMessages))
-	case platform.PressHalt:
-		return says(b.halt(ctx, p.In, id, by, p.Allowed.ManageMessages))
-	case platform.PressRetire:
-		return b.retire(ctx, p, id)
-	default:
-		return says("This button is of another version of Chorus and does nothing any more.")
 	}
+	for _, set := range b.commands {
+		if a, ok := set.Press(ctx, p); ok {
+			return a
+		}
+	}
+	return says("This button is of another version of Chorus and does nothing any more.")
 }
 
 // decide answers an approval and has its card shown again, whoever asked and whenever.
@@ -158,14 +127,14 @@ func (b *Bot) decide(ctx context.Context, id string, by chat.Principal, yes bool
 	case errors.Is(err, approval.ErrMayNot):
 		return b.mayNot(a, by)
 	case err != nil:
-		return b.userMessage(err)
+		return b.UserMessage(err)
 	}
 	return ""
 }
 
-// userMessage is an error for people: what is wrong with their request, what the platform
+// UserMessage is an error for people: what is wrong with their request, what the platform
 // refused, or that it was neither and may go well the next time.
-func (b *Bot) userMessage(err error) string {
+func (b *Bot) UserMessage(err error) string {
 	var ours *command.Error
 	var refused Refusal
 	var theirs *outbox.Trouble
@@ -187,31 +156,20 @@ func (b *Bot) userMessage(err error) string {
 	return render.SignNot + " " + split.Clip(text, 500)
 }
 
-// forWriters is a handler for those who may write where they give the command: what they
-// order costs something, or is taken as their words.
-func forWriters(h handler) handler {
-	return func(b *Bot, ctx context.Context, o request) platform.Answer {
-		if !o.Allowed.Write {
-			return says("You may not write here, so you cannot do this here either.")
-		}
-		return h(b, ctx, o)
-	}
-}
-
 // stopRun ends the run that a message of ours belongs to, on the word of whoever asked for
 // it, or of somebody who may manage messages in the channel.
 func (b *Bot) stopRun(ctx context.Context, message string, by chat.Principal, manager bool) string {
 	places, err := b.Backend.Places(ctx, b.transport, message)
 	if err != nil {
-		return b.userMessage(err)
+		return b.UserMessage(err)
 	}
 	for _, p := range places {
-		if !manager && !b.asker(ctx, p.Thread, by.ID) {
+		if !manager && !b.Asker(ctx, p.Thread, by.ID) {
 			return "Only whoever asked can stop this, or somebody who may manage messages here."
 		}
 		ended, err := b.Backend.Abort(ctx, p.Thread, by.String(), false)
 		if err != nil {
-			return b.userMessage(err)
+			return b.UserMessage(err)
 		}
 		if ended {
 			return ""
@@ -220,8 +178,8 @@ func (b *Bot) stopRun(ctx context.Context, message string, by chat.Principal, ma
 	return "Nothing is running here any more."
 }
 
-// asker reports whether the run that is on is for this person, or the thread theirs.
-func (b *Bot) asker(ctx context.Context, thread chat.ThreadID, user string) bool {
+// Asker reports whether the run that is on is for this person, or the thread theirs.
+func (b *Bot) Asker(ctx context.Context, thread chat.ThreadID, user string) bool {
 	b.mu.Lock()
 	t := b.publishers[thread]
 	b.mu.Unlock()

@@ -101,7 +101,7 @@ func TestCardsHideNothing(t *testing.T) {
 
 func TestPeopleAreMentioned(t *testing.T) {
 	t.Parallel()
-	if got := fakeBot(t, Backend{}).mentionPeople("discord:12 and local:ada"); got != "<@12> and local:ada" {
+	if got := fakeBot(t, Backend{}).MentionPeople("discord:12 and local:ada"); got != "<@12> and local:ada" {
 		t.Errorf("%q", got)
 	}
 }
@@ -170,7 +170,7 @@ func TestErrorsAreToldPlainly(t *testing.T) {
 		{answered(outbox.Temporary, ""), "Discord does not answer as it should"},
 		{errors.New("disk I/O error"), "something failed inside Chorus (disk I/O error); say it again"},
 	} {
-		if got := fakeBot(t, Backend{}).userMessage(c.err); !strings.Contains(got, c.want) || !strings.HasPrefix(got, render.SignNot) || split.Length(got) > 510 {
+		if got := fakeBot(t, Backend{}).UserMessage(c.err); !strings.Contains(got, c.want) || !strings.HasPrefix(got, render.SignNot) || split.Length(got) > 510 {
 			t.Errorf("%v is told as %q", c.err, got)
 		}
 	}

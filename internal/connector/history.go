@@ -71,7 +71,7 @@ func (b *Bot) historyCommand(ctx context.Context, m room.Message, listeners []Li
 		return false, nil
 	}
 	b.recent.command(m.In.ID, m.ID)
-	return b.replaceHistory(ctx, replacement{m.In, m.ID, 0, b.principal(m.Author)}, listeners, w, func(l Listener) history.Result {
+	return b.replaceHistory(ctx, replacement{m.In, m.ID, 0, b.Principal(m.Author)}, listeners, w, func(l Listener) history.Result {
 		rules := history.Rules{Roles: l.Roles, Budget: l.History}
 		walk := history.Start(l.Agent, m.In, b.Platform.After(m.ID), rules)
 		walk.Give(history.Page{Messages: []room.Message{m}}) // what is older is asked for only if the command says so
@@ -175,7 +175,7 @@ func (b *Bot) replaceHistory(ctx context.Context, r replacement, listeners []Lis
 			wishes = append(wishes, b.reactionTo(in.ID, command, render.SignDone))
 		}
 	}
-	return news, b.wish(ctx, in.ID, wishes...)
+	return news, b.Wish(ctx, wishes...)
 }
 
 // notes tell people in the room what is wrong with a command of theirs. They begin with a
@@ -195,7 +195,7 @@ func (b *Bot) notes(in room.Channel, command string, notes []history.Note) (out 
 func (b *Bot) aside(channel, key, about, text string) journal.Desired {
 	h := fnv.New64a()
 	h.Write([]byte(text))
-	return journal.Desired{Lane: b.lane(channel), Key: fmt.Sprintf("%s/%x", key, h.Sum64()),
+	return journal.Desired{Lane: b.Lane(channel), Key: fmt.Sprintf("%s/%x", key, h.Sum64()),
 		Body: platform.Post{Text: ".note: " + text, ReplyTo: about}.Body(), Final: true}
 }
 
@@ -232,7 +232,7 @@ func (b *Bot) page(ctx context.Context, in room.Channel, need history.Need, aske
 		may, known := asked[key]
 		if !known {
 			var err error
-			if may, err = b.mayRead(ctx, need.Guild, need.Channel, asker.ID); err != nil {
+			if may, err = b.MayRead(ctx, need.Guild, need.Channel, asker.ID); err != nil {
 				return history.Page{Err: errLate}
 			}
 			asked[key] = may
@@ -264,9 +264,9 @@ func (b *Bot) page(ctx context.Context, in room.Channel, need history.Need, aske
 	return out
 }
 
-// mayRead reports whether somebody can read a channel's history themselves. Where the
+// MayRead reports whether somebody can read a channel's history themselves. Where the
 // platform cannot say, nobody can.
-func (b *Bot) mayRead(ctx context.Context, guild, channel, user string) (bool, error) {
+func (b *Bot) MayRead(ctx context.Context, guild, channel, user string) (bool, error) {
 	if b.can.readers == nil {
 		return false, nil
 	}

@@ -76,7 +76,7 @@ func (b *Bot) connected(ctx context.Context, e platform.Connected) error {
 	b.mu.Unlock()
 	b.forgetPins() // they may have changed while nobody was connected
 	// From now on our other bots know whom a mention of this one is for.
-	if _, err := b.Backend.Listeners(ctx, b.Name, b.me(), room.Channel{Guild: room.Direct}); err != nil {
+	if _, err := b.Backend.Listeners(ctx, b.Name, b.Self(), room.Channel{Guild: room.Direct}); err != nil {
 		return err
 	}
 	if register {
@@ -200,7 +200,7 @@ func (b *Bot) echo(ctx context.Context, m room.Message) error {
 
 // commitFor is what one of the threads that a message goes to is told of it; nil: nothing.
 func (b *Bot) commitFor(ctx context.Context, m room.Message, h route.Heard, all []Listener, k *known) (*journal.Commit, string, error) {
-	l := listenerOf(all, h.Agent.Name)
+	l := ListenerOf(all, h.Agent.Name)
 	why := string(h.Way) + " " + h.Agent.Name
 	d := delivery{msg: m, heard: h, to: l}
 	if h.Way == route.InRoom {
@@ -222,7 +222,8 @@ func plain(list []Listener) []route.Listener {
 	return out
 }
 
-func listenerOf(list []Listener, agent string) Listener {
+// ListenerOf finds an agent among those that read a channel; without a name there is none.
+func ListenerOf(list []Listener, agent string) Listener {
 	for _, l := range list {
 		if l.Name == agent {
 			return l
@@ -231,8 +232,8 @@ func listenerOf(list []Listener, agent string) Listener {
 	return Listener{}
 }
 
-// principal is on whose authority a message was said.
-func (b *Bot) principal(a room.Author) chat.Principal {
+// Principal is on whose authority a message was said.
+func (b *Bot) Principal(a room.Author) chat.Principal {
 	p := chat.Principal{Kind: chat.PrincipalKind(b.transport), ID: a.ID, Name: a.Name, Roles: a.Roles}
 	if a.Webhook != "" {
 		p.ID = "webhook/" + a.Webhook

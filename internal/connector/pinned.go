@@ -130,13 +130,13 @@ func (b *Bot) reportPins(ctx context.Context, in room.Channel, wrong []pins.Trou
 	}
 	for _, key := range before {
 		if !slices.Contains(now, key) {
-			wishes = append(wishes, journal.Desired{Lane: b.lane(in.ID), Key: key, Gone: true, Final: true})
+			wishes = append(wishes, journal.Desired{Lane: b.Lane(in.ID), Key: key, Gone: true, Final: true})
 		}
 	}
 	if len(wishes) == 0 {
 		return nil
 	}
-	if err := b.wish(ctx, in.ID, wishes...); err != nil {
+	if err := b.Wish(ctx, wishes...); err != nil {
 		return err
 	}
 	if data, err = json.Marshal(now); err != nil {

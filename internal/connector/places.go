@@ -147,7 +147,7 @@ func (p *places) forget() {
 // message is the wish for a message.
 func (t *publisher) message(m render.Message, seq int64) journal.Desired {
 	channel := t.where.ofKey(m.Key)
-	d := journal.Desired{Lane: t.bot.lane(channel), Key: m.Key, Thread: t.thread, Seq: seq, Final: m.Final, Gone: m.Absent()}
+	d := journal.Desired{Lane: t.bot.Lane(channel), Key: m.Key, Thread: t.thread, Seq: seq, Final: m.Final, Gone: m.Absent()}
 	if run, n, ok := strings.Cut(m.Key, "/"); ok && run != "refused" { // that is the number of an event
 		if i, err := strconv.Atoi(n); err == nil {
 			d.Part, d.Group = i, run
@@ -189,9 +189,9 @@ func (t *publisher) reaction(r render.Reaction, seq int64, on bool) journal.Desi
 	d := journal.Desired{Key: "sign/" + first(r.On, r.Key) + "/" + r.Emoji, Thread: t.thread, Seq: seq, Thing: journal.Reaction,
 		Target: r.On, TargetKey: r.Key, Body: platform.Post{Emoji: r.Emoji}.Body(), Final: true, Gone: !on}
 	if r.On != "" {
-		d.Lane, d.TargetKey = t.bot.lane(t.where.ofMessage(r.On)), ""
+		d.Lane, d.TargetKey = t.bot.Lane(t.where.ofMessage(r.On)), ""
 	} else {
-		d.Lane = t.bot.lane(t.where.ofKey(r.Key))
+		d.Lane = t.bot.Lane(t.where.ofKey(r.Key))
 	}
 	return d
 }
@@ -202,14 +202,14 @@ func (b *Bot) showOptions(thread chat.ThreadID) render.Options {
 	o := render.Options{
 		Platform: b.transport, Split: split.Options{Hard: b.caps.MaxText, Target: b.caps.MaxText * 9 / 10}, Status: b.caps.Edits, Reactions: b.caps.Reactions, Name: thread.Agent(),
 		Words: func(s string) string { return mention.Write(mention.WithoutReply(s), b.directory(guild)).Text },
-		Call:  label,
+		Call:  CallLabel,
 	}
 	b.display(&o, thread)
 	return o
 }
 
-// label is a call in a line.
-func label(name string, raw []byte) string {
+// CallLabel is a call in a line.
+func CallLabel(name string, raw []byte) string {
 	var args map[string]any
 	_ = json.Unmarshal(raw, &args) // what is no object has no detail
 	for _, key := range []string{"command", "path", "pattern", "query", "url", "name"} {

@@ -27,7 +27,7 @@ func (b *Bot) publishAll(ctx context.Context) {
 	s := &sweep{bot: b}
 	done := false
 	for {
-		if b.me().ID != "" { // before that nothing could be posted
+		if b.Self().ID != "" { // before that nothing could be posted
 			own, others, err := b.Backend.Writes(ctx)
 			if now := [2]int64{own, others}; err != nil || !done || now != seen {
 				done, seen = s.look(ctx), now

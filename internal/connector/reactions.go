@@ -57,7 +57,7 @@ func (b *Bot) reactionsCleared(ctx context.Context, e platform.Cleared) error {
 // obeyReaction carries out what a reaction orders: a cross by the asker stops a run, and on
 // a card a check or a cross answers. Others are not orders.
 func (b *Bot) obeyReaction(ctx context.Context, e platform.Reacted) error {
-	me := b.me()
+	me := b.Self()
 	if e.By.ID == me.ID || e.Emoji == "" {
 		return nil
 	}
@@ -72,16 +72,16 @@ func (b *Bot) obeyReaction(ctx context.Context, e platform.Reacted) error {
 		}
 		id, onCard := strings.CutPrefix(p.Key, "ask/")
 		on := activate.On{Card: onCard, Run: !onCard}
-		if b.asker(ctx, p.Thread, e.By.ID) {
+		if b.Asker(ctx, p.Thread, e.By.ID) {
 			on.Sender = e.By.ID
 		}
 		switch order := activate.Ordered(ev, on, room.Agent{User: me.ID}); order {
 		case activate.Approve, activate.Deny:
-			if said := b.decide(ctx, id, b.principal(e.By), order == activate.Approve, "by reaction"); said != "" {
+			if said := b.decide(ctx, id, b.Principal(e.By), order == activate.Approve, "by reaction"); said != "" {
 				b.Log.Info("a reaction did not answer an approval", "event", "reaction_refused", "why", said)
 			}
 		case activate.Abort:
-			if _, err := b.Backend.Abort(ctx, p.Thread, b.principal(e.By).String(), false); err != nil {
+			if _, err := b.Backend.Abort(ctx, p.Thread, b.Principal(e.By).String(), false); err != nil {
 				return fmt.Errorf("stop by reaction: %w", err)
 			}
 		}
@@ -93,7 +93,7 @@ func (b *Bot) obeyReaction(ctx context.Context, e platform.Reacted) error {
 // message. Only a change is written: versions count them, so an odd one is on and an even one
 // is off. Reactions of programs, ours first of all, mean nothing.
 func (b *Bot) recordReaction(ctx context.Context, r reaction) error {
-	if r.emoji == "" || r.by.ID == b.me().ID || r.by.Program() {
+	if r.emoji == "" || r.by.ID == b.Self().ID || r.by.Program() {
 		return nil
 	}
 	places, err := b.Backend.Places(ctx, b.transport, r.message)
@@ -124,7 +124,7 @@ func (b *Bot) recordReaction(ctx context.Context, r reaction) error {
 		}
 		done[p.Thread] = true
 		body := chat.Reacted{Seq: seq, By: r.by.Participant(), Emoji: r.emoji, Added: r.added}
-		a.Commits = append(a.Commits, journal.Commit{Thread: p.Thread, Events: []chat.Event{{Thread: p.Thread, Who: b.principal(r.by).String(), Body: body,
+		a.Commits = append(a.Commits, journal.Commit{Thread: p.Thread, Events: []chat.Event{{Thread: p.Thread, Who: b.Principal(r.by).String(), Body: body,
 			Platform: b.transport, PlatformID: r.id(), Version: version}}})
 	}
 	if len(a.Commits) == 0 {

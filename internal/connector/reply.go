@@ -41,7 +41,7 @@ func (b *Bot) answerBy(ctx context.Context, m room.Message, thread chat.ThreadID
 	if order == activate.None {
 		return false, nil
 	}
-	by, yes := b.principal(m.Author), order == activate.Approve
+	by, yes := b.Principal(m.Author), order == activate.Approve
 	a, err := b.Backend.Approval(ctx, id)
 	switch {
 	case errors.Is(err, journal.ErrUnknown):
@@ -66,7 +66,7 @@ func (b *Bot) answerBy(ctx context.Context, m room.Message, thread chat.ThreadID
 			return true, b.react(ctx, m.In.ID, m.ID, render.SignDone)
 		}
 		if !errors.Is(err, journal.ErrSettled) {
-			return true, b.answerTo(ctx, m, b.userMessage(err))
+			return true, b.answerTo(ctx, m, b.UserMessage(err))
 		}
 		if a, err = b.Backend.Approval(ctx, id); err != nil {
 			return false, err
@@ -80,6 +80,6 @@ func (b *Bot) answerBy(ctx context.Context, m room.Message, thread chat.ThreadID
 
 // answerTo replies to a message that no conversation took, once.
 func (b *Bot) answerTo(ctx context.Context, m room.Message, text string) error {
-	return b.wish(ctx, m.In.ID, journal.Desired{Lane: b.lane(m.In.ID), Key: "told/" + m.ID,
+	return b.Wish(ctx, journal.Desired{Lane: b.Lane(m.In.ID), Key: "told/" + m.ID,
 		Body: platform.Post{Text: b.Backend.Redact(text), ReplyTo: m.ID}.Body(), Final: true})
 }

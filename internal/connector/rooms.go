@@ -29,7 +29,7 @@ func (b *Bot) unmarked() string { return b.transport + "/order" }
 // listeners are the agents that read a channel, with what only a connector knows of them.
 func (b *Bot) listeners(ctx context.Context, in room.Channel) ([]Listener, error) {
 	b.pinned(ctx, in) // they may configure the channel
-	list, err := b.Backend.Listeners(ctx, b.Name, b.me(), in)
+	list, err := b.Backend.Listeners(ctx, b.Name, b.Self(), in)
 	roles, ok := b.Platform.(platform.BotRoles)
 	for i := range list {
 		if ok {
@@ -67,7 +67,7 @@ func (b *Bot) decideInRoom(ctx context.Context, d *delivery, all []Listener, k *
 	d.command = decision.Answer && decision.Drop
 	var wishes []journal.Desired
 	if decision.Delete {
-		wishes = append(wishes, journal.Desired{Lane: b.lane(m.In.ID), Key: "delete/" + m.ID, Target: m.ID, Gone: true, Final: true})
+		wishes = append(wishes, journal.Desired{Lane: b.Lane(m.In.ID), Key: "delete/" + m.ID, Target: m.ID, Gone: true, Final: true})
 	}
 	if decision.React != "" {
 		wishes = append(wishes, b.reactionTo(m.In.ID, m.ID, decision.React))
@@ -75,32 +75,36 @@ func (b *Bot) decideInRoom(ctx context.Context, d *delivery, all []Listener, k *
 	if decision.Why != activate.NotAsked && decision.Why != activate.NotWords {
 		b.Log.Info("an agent decided in a room", "event", "activation", "agent", l.Name, "channel", m.In.ID, "message", m.ID, "decision", decision.String())
 	}
-	return decision, b.wish(ctx, m.In.ID, wishes...)
+	return decision, b.Wish(ctx, wishes...)
 }
 
 // reactionTo is the wish for a reaction of ours to somebody's message.
 func (b *Bot) reactionTo(channel, message, emoji string) journal.Desired {
-	return journal.Desired{Lane: b.lane(channel), Key: "sign/" + message + "/" + emoji, Thing: journal.Reaction, Target: message,
+	return journal.Desired{Lane: b.Lane(channel), Key: "sign/" + message + "/" + emoji, Thing: journal.Reaction, Target: message,
 		Body: platform.Post{Emoji: emoji}.Body(), Final: true}
 }
 
 // react puts a reaction of ours on a message, once.
 func (b *Bot) react(ctx context.Context, channel, message, emoji string) error {
-	return b.wish(ctx, channel, b.reactionTo(channel, message, emoji))
+	return b.Wish(ctx, b.reactionTo(channel, message, emoji))
 }
 
-func (b *Bot) lane(channel string) journal.Lane {
+// Lane is where the messages of a channel queue.
+func (b *Bot) Lane(channel string) journal.Lane {
 	return journal.Lane{Platform: b.transport, Bot: b.Name, Channel: channel}
 }
 
-func (b *Bot) wish(ctx context.Context, channel string, wishes ...journal.Desired) error {
+// Wish asks for messages or reactions to be there, and wakes whoever sends them.
+func (b *Bot) Wish(ctx context.Context, wishes ...journal.Desired) error {
 	if len(wishes) == 0 {
 		return nil
 	}
 	if err := b.Backend.Wish(ctx, wishes...); err != nil {
 		return err
 	}
-	b.outbox.Wake(b.lane(channel))
+	for _, w := range wishes {
+		b.outbox.Wake(w.Lane)
+	}
 	return nil
 }
 
@@ -108,7 +112,7 @@ func (b *Bot) wish(ctx context.Context, channel string, wishes ...journal.Desire
 func (b *Bot) commit(ctx context.Context, d delivery) (journal.Commit, error) {
 	msg, h, l := d.msg, d.heard, d.to
 	inRoom := h.Way == route.InRoom
-	who := b.principal(msg.Author)
+	who := b.Principal(msg.Author)
 	text := mention.Read(msg.Text, b.directoryFor(msg.In.Guild, l))
 	title := split.Clip(text, 80)
 	if inRoom {

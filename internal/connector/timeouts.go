@@ -11,6 +11,11 @@ func (b *Bot) retry() platform.Retry {
 	return platform.Retry{First: b.FirstBackoff, Max: b.BackoffMax, Call: callTime, Log: b.Log}
 }
 
+// Again repeats a call to the platform until it is answered, whatever that takes.
+func Again[T any](ctx context.Context, b *Bot, what string, call func(context.Context) (T, error)) (T, error) {
+	return again(ctx, b, what, call)
+}
+
 // again repeats a call until it is answered, whatever that takes.
 func again[T any](ctx context.Context, b *Bot, what string, call func(context.Context) (T, error)) (T, error) {
 	return platform.Again(ctx, b.retry(), what, call)

@@ -88,7 +88,7 @@ func (b *Bot) undeliveredBefore(ctx context.Context) {
 // moveHome says in the channel what should have been said in its thread; of a group also
 // the parts that failed together with this one.
 func (b *Bot) moveHome(ctx context.Context, o journal.Outgoing, p platform.Post) error {
-	lane := b.lane(p.Home)
+	lane := b.Lane(p.Home)
 	var wishes []journal.Desired
 	for part := o.Part; ; part++ {
 		p.Home = ""
@@ -160,7 +160,7 @@ func (b *Bot) tellAsker(ctx context.Context, o journal.Outgoing, p platform.Post
 	if p.Ask != "" && p.AskIn != "" && b.caps.Reactions {
 		sign := b.reactionTo(p.AskIn, p.Ask, signUndelivered)
 		sign.Thread, sign.Seq = o.Thread, o.Seq
-		if err := b.wish(ctx, p.AskIn, sign); err != nil {
+		if err := b.Wish(ctx, sign); err != nil {
 			return err
 		}
 	}
@@ -184,10 +184,10 @@ func (b *Bot) tellAsker(ctx context.Context, o journal.Outgoing, p platform.Post
 		}
 		for n, said := range b.insteadOf(part, p, hole.first && i == 0, hole.rest) {
 			key := noticeKey + part.Key + strings.Repeat("/text", n)
-			words = append(words, journal.Desired{Lane: b.lane(direct), Key: key, Thread: o.Thread, Seq: o.Seq, Body: said.Body(), Final: true})
+			words = append(words, journal.Desired{Lane: b.Lane(direct), Key: key, Thread: o.Thread, Seq: o.Seq, Body: said.Body(), Final: true})
 		}
 	}
-	return b.wish(ctx, direct, words...)
+	return b.Wish(ctx, words...)
 }
 
 // insteadOf is what somebody is told instead of an answer, or of the rest of it: why, for its

@@ -15,6 +15,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/connector"
+	"chorus/internal/connector/commands"
 	"chorus/internal/lockfile"
 	"chorus/internal/provider"
 	"chorus/internal/room"
@@ -127,7 +128,8 @@ func (host *Host) connectBot(ctx context.Context, work *sync.WaitGroup, h *Backe
 	if err != nil {
 		return err
 	}
-	o := BotOptions{Options: connector.Options{Name: b.Name, BackoffMax: provider.Milliseconds(settings.DiscordBackoffMaxMS), Backend: h.backend(), Log: host.Log}}
+	o := BotOptions{Options: connector.Options{Name: b.Name, BackoffMax: provider.Milliseconds(settings.DiscordBackoffMaxMS), Backend: h.backend(), Log: host.Log,
+		Commands: func(b *connector.Bot) []connector.Commands { return []connector.Commands{commands.New(b)} }}}
 	if host.Tune != nil {
 		host.Tune(&o)
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +30,11 @@ func Ago(t time.Time) string { return fmt.Sprintf("<t:%d:R>", t.Unix()) }
 
 // Small is a line of small print.
 func Small(line string) string { return "-# " + line }
+
+// Line is a text on one line, of at most so many characters, that can stand in backticks.
+func Line(text string, limit int) string {
+	return split.Clip(strings.Join(strings.Fields(strings.ReplaceAll(text, "`", "'")), " "), limit)
+}
 
 // Spelling is how a platform writes marks. A nil function leaves the mark as it is.
 type Spelling struct {

@@ -1,4 +1,4 @@
-package connector
+package commands
 
 import (
 	"chorus/internal/platform"
@@ -10,9 +10,9 @@ const (
 	whyName  = "Why this answer?"
 )
 
-// ownCommands are those that this package carries out, in the order in which platforms
+// list is all commands, in the order in which platforms
 // show them.
-func ownCommands() []platform.Command {
+func list() []platform.Command {
 	text := func(name, description string) platform.Option {
 		return platform.Option{Name: name, Description: description}
 	}
@@ -70,24 +70,24 @@ func ownCommands() []platform.Command {
 // handlers carry out the commands, by path.
 func handlers() map[string]handler {
 	return map[string]handler{
-		"agent/init": (*Bot).initAgent, "agent/destroy": (*Bot).destroyAgent, "agent/list": (*Bot).agents, "agent/config": (*Bot).configAgent,
+		"agent/init": (*Set).initAgent, "agent/destroy": (*Set).destroyAgent, "agent/list": (*Set).agents, "agent/config": (*Set).configAgent,
 		"settings/model": setsGuild("model", "model"), "settings/permissions": setsGuild("permissions", "profile"),
-		"settings/show": (*Bot).showSettings, "settings/validate-keys": (*Bot).checkKeys,
-		"access": (*Bot).access, "stop": (*Bot).stopHere, "steer": forWriters((*Bot).steerHere), "cost": (*Bot).costs,
-		"status": (*Bot).status, "tasks": (*Bot).tasks, "queue": (*Bot).queued,
-		"thread/list": (*Bot).threads, "thread/kill": (*Bot).killOne, "thread/history": (*Bot).threadHistory, "thread/fork": forWriters((*Bot).forkWhole),
-		forkName:        forWriters((*Bot).forkHere),
-		"context/clear": (*Bot).clearContext, "context/save": forWriters((*Bot).saveContext), "context/history": (*Bot).savedContexts, "context/restore": (*Bot).restoreContext,
-		"why": (*Bot).why, whyName: (*Bot).why,
+		"settings/show": (*Set).showSettings, "settings/validate-keys": (*Set).checkKeys,
+		"access": (*Set).access, "stop": (*Set).stopHere, "steer": forWriters((*Set).steerHere), "cost": (*Set).costs,
+		"status": (*Set).status, "tasks": (*Set).tasks, "queue": (*Set).queued,
+		"thread/list": (*Set).threads, "thread/kill": (*Set).killOne, "thread/history": (*Set).threadHistory, "thread/fork": forWriters((*Set).forkWhole),
+		forkName:        forWriters((*Set).forkHere),
+		"context/clear": (*Set).clearContext, "context/save": forWriters((*Set).saveContext), "context/history": (*Set).savedContexts, "context/restore": (*Set).restoreContext,
+		"why": (*Set).why, whyName: (*Set).why,
 	}
 }
 
 // completers propose values, by path.
 func completers() map[string]completer {
 	return map[string]completer{
-		"agent/init": (*Bot).proposeForAgent, "agent/destroy": (*Bot).proposeForAgent, "agent/config": (*Bot).proposeForAgent,
-		"settings/model": (*Bot).proposeForSettings, "settings/permissions": (*Bot).proposeForSettings,
-		"thread/kill": (*Bot).proposeThreads, "thread/history": (*Bot).proposeThreads, "thread/fork": (*Bot).proposeThreads,
-		"context/clear": (*Bot).proposeThreads, "context/restore": (*Bot).proposeSaved,
+		"agent/init": (*Set).proposeForAgent, "agent/destroy": (*Set).proposeForAgent, "agent/config": (*Set).proposeForAgent,
+		"settings/model": (*Set).proposeForSettings, "settings/permissions": (*Set).proposeForSettings,
+		"thread/kill": (*Set).proposeThreads, "thread/history": (*Set).proposeThreads, "thread/fork": (*Set).proposeThreads,
+		"context/clear": (*Set).proposeThreads, "context/restore": (*Set).proposeSaved,
 	}
 }

@@ -1,6 +1,7 @@
-package connector
+package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/command"
+	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/platform"
 	"chorus/internal/room"
@@ -18,16 +20,16 @@ import (
 )
 
 // told folds the run that is on in a conversation, or its last one.
-func (b *Bot) told(ctx context.Context, thread chat.ThreadID, run string) (render.Told, error) {
+func (b *Set) told(ctx context.Context, thread chat.ThreadID, run string) (render.Told, error) {
 	events, err := b.Backend.RunEvents(ctx, thread, run)
-	return render.Tell(events, label), err
+	return render.Tell(events, connector.CallLabel), err
 }
 
 // titleOf is what people know a conversation by.
-func titleOf(row journal.Thread) string { return oneLine(first(row.Title, row.ID.Thread()), 60) }
+func titleOf(row journal.Thread) string { return mark.Line(cmp.Or(row.Title, row.ID.Thread()), 60) }
 
 // going is what a conversation does now: its step, for how long, what it waits for.
-func (b *Bot) going(ctx context.Context, row journal.Thread) string {
+func (b *Set) going(ctx context.Context, row journal.Thread) string {
 	t, err := b.told(ctx, row.ID, "")
 	if err != nil || t.End != nil || t.Began.IsZero() {
 		return state(row)
@@ -38,13 +40,13 @@ func (b *Bot) going(ctx context.Context, row journal.Thread) string {
 	}
 	parts = append(parts, render.Duration(time.Since(t.Began).Truncate(time.Second)))
 	if doing := t.Doing(); row.Status == chat.Running && doing != "" {
-		parts = append(parts, oneLine(b.Backend.Redact(doing), 80))
+		parts = append(parts, mark.Line(b.Backend.Redact(doing), 80))
 	}
 	return strings.Join(parts, ", ")
 }
 
 // waitingHere are the questions that are open in a channel.
-func (b *Bot) waitingHere(ctx context.Context, rows []journal.Thread) ([]approval.Approval, error) {
+func (b *Set) waitingHere(ctx context.Context, rows []journal.Thread) ([]approval.Approval, error) {
 	var out []approval.Approval
 	for _, row := range rows {
 		if row.Status != chat.Waiting {
@@ -59,14 +61,14 @@ func (b *Bot) waitingHere(ctx context.Context, rows []journal.Thread) ([]approva
 	return out, nil
 }
 
-func (b *Bot) status(ctx context.Context, o request) platform.Answer {
-	listeners, err := b.Backend.Listeners(ctx, b.Name, b.me(), o.in)
+func (b *Set) status(ctx context.Context, o request) platform.Answer {
+	listeners, err := b.Backend.Listeners(ctx, b.Name, b.Self(), o.in)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	rows, err := b.here(ctx, o.in)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	var out strings.Builder
 	for _, l := range listeners {
@@ -87,19 +89,19 @@ func (b *Bot) status(ctx context.Context, o request) platform.Answer {
 	}
 	open, err := b.waitingHere(ctx, rows)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	for _, a := range open {
-		fmt.Fprintf(&out, "- waits for a yes: `%s`, asked %s\n", oneLine(b.Backend.Redact(label(a.Call.Name, a.Call.Args)), 80), mark.Ago(a.AskedAt))
+		fmt.Fprintf(&out, "- waits for a yes: `%s`, asked %s\n", mark.Line(b.Backend.Redact(connector.CallLabel(a.Call.Name, a.Call.Args)), 80), mark.Ago(a.AskedAt))
 	}
 	b.spent(ctx, &out, o)
 	return says(strings.TrimSpace(out.String()))
 }
 
 // statusOf is one agent: on what it works, and how full its window is.
-func (b *Bot) statusOf(ctx context.Context, out *strings.Builder, l Listener, in room.Channel, rows []journal.Thread) {
+func (b *Set) statusOf(ctx context.Context, out *strings.Builder, l connector.Listener, in room.Channel, rows []journal.Thread) {
 	model, profile := b.Backend.Defaults(ctx, l.Agent, in)
-	fmt.Fprintf(out, "**%s** answers here · model `%s` · profile `%s` · routing `%s`\n", l.Name, model, profile, first(string(l.Routing), "reply"))
+	fmt.Fprintf(out, "**%s** answers here · model `%s` · profile `%s` · routing `%s`\n", l.Name, model, profile, cmp.Or(string(l.Routing), "reply"))
 	for _, row := range rows {
 		if row.Agent != l.Name {
 			continue
@@ -126,7 +128,7 @@ func behind(row journal.Thread) string {
 }
 
 // spent is what somebody paid for today, and for those who keep the server what all did.
-func (b *Bot) spent(ctx context.Context, out *strings.Builder, o request) {
+func (b *Set) spent(ctx context.Context, out *strings.Builder, o request) {
 	own := command.Caller{Principal: o.by, Scopes: []command.Scope{command.Read}}
 	mine, err := b.Backend.Costs(ctx, own, command.CostQuery{By: "agent", Since: "today"})
 	if err != nil {
@@ -150,10 +152,10 @@ func dollars(usd float64) string {
 // maxStops is how many buttons a message has room for.
 const maxStops = 25
 
-func (b *Bot) tasks(ctx context.Context, o request) platform.Answer {
+func (b *Set) tasks(ctx context.Context, o request) platform.Answer {
 	rows, err := b.here(ctx, o.in)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	var out strings.Builder
 	var a platform.Answer
@@ -180,10 +182,10 @@ func (b *Bot) tasks(ctx context.Context, o request) platform.Answer {
 func haltID(thread chat.ThreadID) string { return thread.Thread() + "@" + thread.Agent() }
 
 // halt ends a conversation's run and refuses what waits for it.
-func (b *Bot) halt(ctx context.Context, in room.Channel, id string, by chat.Principal, manager bool) string {
+func (b *Set) halt(ctx context.Context, in room.Channel, id string, by chat.Principal, manager bool) string {
 	rows, err := b.hereMost(ctx, in, maxHere)
 	if err != nil {
-		return b.userMessage(err)
+		return b.UserMessage(err)
 	}
 	for _, row := range rows {
 		if haltID(row.ID) == id {
@@ -193,14 +195,14 @@ func (b *Bot) halt(ctx context.Context, in room.Channel, id string, by chat.Prin
 	return "That conversation is not here any more."
 }
 
-func (b *Bot) kill(ctx context.Context, row journal.Thread, by chat.Principal, manager bool) string {
-	if !manager && !b.asker(ctx, row.ID, by.ID) {
+func (b *Set) kill(ctx context.Context, row journal.Thread, by chat.Principal, manager bool) string {
+	if !manager && !b.Asker(ctx, row.ID, by.ID) {
 		return "Only whoever asked can stop this, or somebody who may manage messages here."
 	}
 	ended, err := b.Backend.Abort(ctx, row.ID, by.String(), true)
 	switch {
 	case err != nil:
-		return b.userMessage(err)
+		return b.UserMessage(err)
 	case !ended:
 		return "It was over already: " + titleOf(row)
 	default:
@@ -208,10 +210,10 @@ func (b *Bot) kill(ctx context.Context, row journal.Thread, by chat.Principal, m
 	}
 }
 
-func (b *Bot) queued(ctx context.Context, o request) platform.Answer {
+func (b *Set) queued(ctx context.Context, o request) platform.Answer {
 	rows, err := b.here(ctx, o.in)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	var out strings.Builder
 	for _, row := range rows {
@@ -221,11 +223,11 @@ func (b *Bot) queued(ctx context.Context, o request) platform.Answer {
 		fmt.Fprintf(&out, "**%s** (%s): %s\n", titleOf(row), row.Agent, b.going(ctx, row))
 		b.waitingIn(ctx, &out, row, "")
 	}
-	return says(first(strings.TrimSpace(out.String()), "Nobody waits here."))
+	return says(cmp.Or(strings.TrimSpace(out.String()), "Nobody waits here."))
 }
 
 // waitingIn lists who waits for a conversation, by place.
-func (b *Bot) waitingIn(ctx context.Context, out *strings.Builder, row journal.Thread, indent string) {
+func (b *Set) waitingIn(ctx context.Context, out *strings.Builder, row journal.Thread, indent string) {
 	if row.Waiting == 0 {
 		return
 	}
@@ -239,18 +241,18 @@ func (b *Bot) waitingIn(ctx context.Context, out *strings.Builder, row journal.T
 			continue
 		}
 		who, words := b.asked(ev)
-		fmt.Fprintf(out, "%splace %d: %s, since %s: %s\n", indent, i+1, who, mark.Ago(ev.At), oneLine(b.Backend.Redact(words), 80))
+		fmt.Fprintf(out, "%splace %d: %s, since %s: %s\n", indent, i+1, who, mark.Ago(ev.At), mark.Line(b.Backend.Redact(words), 80))
 	}
 }
 
 // asked is who asked for something, and in which words.
-func (b *Bot) asked(ev chat.Event) (who, words string) {
+func (b *Set) asked(ev chat.Event) (who, words string) {
 	switch e := ev.Body.(type) {
 	case chat.Received:
-		return b.mentionPeople(e.Principal.String()), e.Blocks.Text()
+		return b.MentionPeople(e.Principal.String()), e.Blocks.Text()
 	case chat.Steered:
-		return b.mentionPeople(e.Principal.String()), e.Blocks.Text()
+		return b.MentionPeople(e.Principal.String()), e.Blocks.Text()
 	default:
-		return b.mentionPeople(ev.Who), ""
+		return b.MentionPeople(ev.Who), ""
 	}
 }

@@ -1,10 +1,12 @@
-package connector
+package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
+	"chorus/internal/connector"
 	"chorus/internal/platform"
 	"chorus/internal/room"
 	"chorus/internal/room/mark"
@@ -17,14 +19,14 @@ func (o request) agentName() string {
 
 const onlyInGuilds = "This is for servers; in a direct message there are no agents to keep."
 
-func (b *Bot) agents(ctx context.Context, o request) platform.Answer {
+func (b *Set) agents(ctx context.Context, o request) platform.Answer {
 	by, ok := o.caller()
 	if !ok {
 		return says(onlyInGuilds)
 	}
 	list, err := b.Backend.GuildAgents(ctx, by)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	var out strings.Builder
 	for _, a := range list {
@@ -38,27 +40,27 @@ func (b *Bot) agents(ctx context.Context, o request) platform.Answer {
 		}
 		out.WriteByte('\n')
 	}
-	return says(first(strings.TrimSpace(out.String()), "There are no agents yet; `/agent init` makes one."))
+	return says(cmp.Or(strings.TrimSpace(out.String()), "There are no agents yet; `/agent init` makes one."))
 }
 
 // code is text for between backticks.
 func code(s string) string { return strings.ReplaceAll(s, "`", "'") }
 
 // agentHere is the agent that answers in a channel through this bot; "": none does.
-func (b *Bot) agentHere(ctx context.Context, in room.Channel) (string, error) {
-	list, err := b.Backend.Listeners(ctx, b.Name, b.me(), in)
+func (b *Set) agentHere(ctx context.Context, in room.Channel) (string, error) {
+	list, err := b.Backend.Listeners(ctx, b.Name, b.Self(), in)
 	if err != nil {
 		return "", err
 	}
 	for _, l := range list {
-		if l.User == b.me().ID {
+		if l.User == b.Self().ID {
 			return l.Name, nil
 		}
 	}
 	return "", nil
 }
 
-func (b *Bot) configAgent(ctx context.Context, o request) platform.Answer {
+func (b *Set) configAgent(ctx context.Context, o request) platform.Answer {
 	by, ok := o.caller()
 	if !ok {
 		return says(onlyInGuilds)
@@ -67,7 +69,7 @@ func (b *Bot) configAgent(ctx context.Context, o request) platform.Answer {
 	if name == "" {
 		var err error
 		if name, err = b.agentHere(ctx, o.in); err != nil {
-			return says(b.userMessage(err))
+			return says(b.UserMessage(err))
 		}
 	}
 	if name == "" {
@@ -77,20 +79,20 @@ func (b *Bot) configAgent(ctx context.Context, o request) platform.Answer {
 	if !change {
 		now, err := b.Backend.AgentSetting(ctx, by, name, key)
 		if err != nil {
-			return says(b.userMessage(err))
+			return says(b.UserMessage(err))
 		}
 		return says(fmt.Sprintf("%s of **%s** is %s\n%s", now.Key, name, shownValue(now.Value), mark.Small(now.From)))
 	}
 	now, note, err := b.Backend.SetAgent(ctx, by, name, key, value)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
-	b.namesChanged()
+	b.NamesChanged()
 	return says(settled(fmt.Sprintf("%s of **%s**", now.Key, name), now, note))
 }
 
 // settled tells what holds after a change.
-func settled(what string, now Setting, note string) string {
+func settled(what string, now connector.Setting, note string) string {
 	text := fmt.Sprintf("%s is now %s\n%s", what, shownValue(now.Value), mark.Small(now.From+"; it counts from the next run on"))
 	if note != "" {
 		text += "\n" + note
@@ -111,8 +113,8 @@ func shownValue(v string) string {
 }
 
 // proposeForAgent proposes values for whatever option is being typed.
-func (b *Bot) proposeForAgent(ctx context.Context, o request, option string) []platform.Choice {
-	by, part := Caller{By: o.by, Guild: o.in.Guild}, o.Text[option]
+func (b *Set) proposeForAgent(ctx context.Context, o request, option string) []platform.Choice {
+	by, part := connector.Caller{By: o.by, Guild: o.in.Guild}, o.Text[option]
 	switch option {
 	case "name":
 		return choices(b.Backend.ProposeAgents(ctx, by, part))

@@ -1,6 +1,7 @@
-package connector
+package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,11 +16,11 @@ import (
 )
 
 // here gives the conversations of a channel that this bot tells, the newest first.
-func (b *Bot) here(ctx context.Context, in room.Channel) ([]journal.Thread, error) {
+func (b *Set) here(ctx context.Context, in room.Channel) ([]journal.Thread, error) {
 	return b.hereMost(ctx, in, 100)
 }
 
-func (b *Bot) hereMost(ctx context.Context, in room.Channel, most int) ([]journal.Thread, error) {
+func (b *Set) hereMost(ctx context.Context, in room.Channel, most int) ([]journal.Thread, error) {
 	rows, err := b.Backend.ThreadsIn(ctx, in.Place(), most)
 	if err != nil {
 		return nil, err
@@ -42,8 +43,8 @@ func (b *Bot) hereMost(ctx context.Context, in room.Channel, most int) ([]journa
 
 // inThread tells the conversations of a platform thread from the others of its channel: the
 // one that it is, forks that were made in it, and the one whose answer it was opened on.
-func (b *Bot) inThread(ctx context.Context, in room.Channel) (func(chat.ThreadID) bool, error) {
-	places, err := b.Backend.Places(ctx, b.transport, in.ID)
+func (b *Set) inThread(ctx context.Context, in room.Channel) (func(chat.ThreadID) bool, error) {
+	places, err := b.Backend.Places(ctx, b.Transport(), in.ID)
 	return func(thread chat.ThreadID) bool {
 		root := thread.Thread()
 		return root == in.ID || strings.HasPrefix(root, in.ID+forkMark) ||
@@ -58,27 +59,27 @@ func caller(by chat.Principal) command.Caller {
 	return command.Caller{Principal: by, Scopes: []command.Scope{command.Admin}}
 }
 
-func (b *Bot) stopHere(ctx context.Context, o request) platform.Answer {
+func (b *Set) stopHere(ctx context.Context, o request) platform.Answer {
 	return says(b.stopAll(ctx, o.in, o.by, o.Allowed.ManageMessages, o.Flag["all"]))
 }
 
-func (b *Bot) stopAll(ctx context.Context, in room.Channel, by chat.Principal, manager, all bool) string {
+func (b *Set) stopAll(ctx context.Context, in room.Channel, by chat.Principal, manager, all bool) string {
 	rows, err := b.here(ctx, in)
 	if err != nil {
-		return b.userMessage(err)
+		return b.UserMessage(err)
 	}
 	ended, others := 0, 0
 	for _, row := range rows {
 		if !on(row) && (!all || row.Waiting == 0) {
 			continue
 		}
-		if !manager && !b.asker(ctx, row.ID, by.ID) {
+		if !manager && !b.Asker(ctx, row.ID, by.ID) {
 			others++
 			continue
 		}
 		did, err := b.Backend.Abort(ctx, row.ID, by.String(), all)
 		if err != nil {
-			return b.userMessage(err)
+			return b.UserMessage(err)
 		}
 		if did {
 			ended++
@@ -94,17 +95,17 @@ func (b *Bot) stopAll(ctx context.Context, in room.Channel, by chat.Principal, m
 	}
 }
 
-func (b *Bot) steerHere(ctx context.Context, o request) platform.Answer {
+func (b *Set) steerHere(ctx context.Context, o request) platform.Answer {
 	if strings.TrimSpace(o.Text["message"]) == "" {
 		return says("Say what it shall hear: there are no words in that.")
 	}
 	return says(b.steer(ctx, o.in, o.by, o.Text["message"]))
 }
 
-func (b *Bot) steer(ctx context.Context, in room.Channel, by chat.Principal, words string) string {
+func (b *Set) steer(ctx context.Context, in room.Channel, by chat.Principal, words string) string {
 	rows, err := b.here(ctx, in)
 	if err != nil {
-		return b.userMessage(err)
+		return b.UserMessage(err)
 	}
 	for _, row := range rows {
 		if !on(row) {
@@ -113,7 +114,7 @@ func (b *Bot) steer(ctx context.Context, in room.Channel, by chat.Principal, wor
 		_, err := b.Backend.Steer(ctx, row.ID, chat.Steered{From: chat.Participant{ID: by.ID, Name: by.Name, Kind: chat.Person}, Principal: by,
 			Blocks: chat.TextBlocks(words), Mode: chat.Interrupt})
 		if err != nil {
-			return b.userMessage(err)
+			return b.UserMessage(err)
 		}
 		return "Said to: " + titleOf(row)
 	}
@@ -121,7 +122,7 @@ func (b *Bot) steer(ctx context.Context, in room.Channel, by chat.Principal, wor
 }
 
 // spentBy is what everybody spent on the server, for those who keep it, and else what the giver did.
-func (b *Bot) spentBy(ctx context.Context, o request, since string) (command.Costs, error) {
+func (b *Set) spentBy(ctx context.Context, o request, since string) (command.Costs, error) {
 	q := command.CostQuery{By: "agent", Since: since}
 	if by, ok := o.caller(); ok && o.Allowed.ManageGuild {
 		return b.Backend.GuildCosts(ctx, by, q)
@@ -129,10 +130,10 @@ func (b *Bot) spentBy(ctx context.Context, o request, since string) (command.Cos
 	return b.Backend.Costs(ctx, command.Caller{Principal: o.by, Scopes: []command.Scope{command.Read}}, q)
 }
 
-func (b *Bot) costs(ctx context.Context, o request) platform.Answer {
-	costs, err := b.spentBy(ctx, o, first(strings.TrimSpace(o.Text["since"]), "24h"))
+func (b *Set) costs(ctx context.Context, o request) platform.Answer {
+	costs, err := b.spentBy(ctx, o, cmp.Or(strings.TrimSpace(o.Text["since"]), "24h"))
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	var out strings.Builder
 	who, since := "You spent", "since "+mark.Time(costs.Since)

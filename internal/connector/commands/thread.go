@@ -1,11 +1,13 @@
-package connector
+package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 	"time"
 
+	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/platform"
 	"chorus/internal/room/mark"
@@ -15,10 +17,10 @@ import (
 // maxListed is how many conversations a list shows.
 const maxListed = 20
 
-func (b *Bot) threads(ctx context.Context, o request) platform.Answer {
+func (b *Set) threads(ctx context.Context, o request) platform.Answer {
 	rows, err := b.here(ctx, o.in)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	var out strings.Builder
 	for _, row := range rows[:min(len(rows), maxListed)] {
@@ -27,25 +29,25 @@ func (b *Bot) threads(ctx context.Context, o request) platform.Answer {
 	if more := len(rows) - maxListed; more > 0 {
 		out.WriteString(mark.Small(fmt.Sprintf("and %d older ones", more)))
 	}
-	return says(first(strings.TrimSpace(out.String()), "There are no conversations here yet."))
+	return says(cmp.Or(strings.TrimSpace(out.String()), "There are no conversations here yet."))
 }
 
-func (b *Bot) killOne(ctx context.Context, o request) platform.Answer {
+func (b *Set) killOne(ctx context.Context, o request) platform.Answer {
 	row, err := b.named(ctx, o.in, o.Text["thread"])
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	return says(b.kill(ctx, row, o.by, o.Allowed.ManageMessages))
 }
 
 // one is the conversation that an order names, else the last one of the channel.
-func (b *Bot) one(ctx context.Context, o request) (journal.Thread, error) {
+func (b *Set) one(ctx context.Context, o request) (journal.Thread, error) {
 	if name := o.Text["thread"]; name != "" {
 		return b.named(ctx, o.in, name)
 	}
 	rows, err := b.here(ctx, o.in)
 	if err == nil && len(rows) == 0 {
-		err = Refusal("there are no conversations here yet")
+		err = connector.Refusal("there are no conversations here yet")
 	}
 	if err != nil {
 		return journal.Thread{}, err
@@ -56,21 +58,21 @@ func (b *Bot) one(ctx context.Context, o request) (journal.Thread, error) {
 // shownRuns is how many runs of a conversation are told.
 const shownRuns = 5
 
-func (b *Bot) threadHistory(ctx context.Context, o request) platform.Answer {
+func (b *Set) threadHistory(ctx context.Context, o request) platform.Answer {
 	row, err := b.one(ctx, o)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	s, err := b.Backend.GetSession(ctx, caller(o.by), string(row.ID))
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "**%s** `%s`\n", titleOf(row), row.ID.Thread())
 	for _, run := range s.Runs[:min(len(s.Runs), shownRuns)] {
 		t, err := b.told(ctx, row.ID, run.Run)
 		if err != nil {
-			return says(b.userMessage(err))
+			return says(b.UserMessage(err))
 		}
 		fmt.Fprintf(&out, "%s: %s\n", mark.Time(t.Began), ending(t))
 		for _, line := range t.Lines(time.Now()) {

@@ -1,4 +1,4 @@
-package connector
+package commands
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/connector"
 	"chorus/internal/outbox"
 	"chorus/internal/platform"
 	"chorus/internal/room/mark"
@@ -15,14 +16,14 @@ import (
 
 // initAgent makes the channel and the agent. Every step that was done is found again, so
 // that the same command, given once more after a crash, ends the work.
-func (b *Bot) initAgent(ctx context.Context, o request) platform.Answer {
+func (b *Set) initAgent(ctx context.Context, o request) platform.Answer {
 	by, ok := o.caller()
-	if !ok || b.can.channels == nil {
+	if !ok || b.channels == nil {
 		return says(onlyInGuilds)
 	}
-	want := NewAgent{Name: o.agentName(), Model: o.Text["model"], Permissions: o.Text["permissions"], Prompt: o.Text["prompt"]}
+	want := connector.NewAgent{Name: o.agentName(), Model: o.Text["model"], Permissions: o.Text["permissions"], Prompt: o.Text["prompt"]}
 	if err := b.Backend.CheckNewAgent(ctx, by, want); err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	b.creating.Lock() // a command that is given twice finds what the first one made
 	defer b.creating.Unlock()
@@ -33,9 +34,9 @@ func (b *Bot) initAgent(ctx context.Context, o request) platform.Answer {
 	channel := mark.Channel(at.ID)
 	agent, err := b.Backend.CreateAgent(ctx, by, want, at.AgentChannel)
 	if err != nil {
-		return says(fmt.Sprintf("%s\nThe channel %s is there; say the same again, and only the rest is done.", b.userMessage(err), channel))
+		return says(fmt.Sprintf("%s\nThe channel %s is there; say the same again, and only the rest is done.", b.UserMessage(err), channel))
 	}
-	b.namesChanged()
+	b.NamesChanged()
 	text := fmt.Sprintf("**%s** is ready in %s: say something there.\n%s", agent.Name, channel,
 		mark.Small(fmt.Sprintf("model `%s`, permissions `%s`", code(agent.Model), code(agent.Permissions))))
 	switch {
@@ -54,20 +55,20 @@ const createTries = 3
 
 // found is a channel for an agent.
 type found struct {
-	AgentChannel
+	connector.AgentChannel
 	now bool // it was made just now
 }
 
 // channelFor is the channel of an agent: the one that it has, the one of its name that is
 // there, or a new one beside the channel where it was asked for. Without an answer it may have
 // been made, so it is looked for before it is made again.
-func (b *Bot) channelFor(ctx context.Context, o request, name string) (at found, err error) {
+func (b *Set) channelFor(ctx context.Context, o request, name string) (at found, err error) {
 	wait := b.FirstBackoff
 	topic := "Talk to the agent " + name + " here."
 	for range createTries {
 		var all []platform.ChannelInfo
-		all, err = again(ctx, b, "channels", func(ctx context.Context) ([]platform.ChannelInfo, error) {
-			return b.can.channels.ChannelsOf(ctx, o.in.Guild)
+		all, err = connector.Again(ctx, b.Bot, "channels", func(ctx context.Context) ([]platform.ChannelInfo, error) {
+			return b.channels.ChannelsOf(ctx, o.in.Guild)
 		})
 		if err != nil {
 			return at, err
@@ -76,10 +77,10 @@ func (b *Bot) channelFor(ctx context.Context, o request, name string) (at found,
 			at.ID, at.Made = c.ID, c.Topic == topic // ours, from a try that was cut off
 			return at, b.maySee(ctx, o, at.ID)
 		}
-		c, err := b.can.channels.MakeChannel(ctx, platform.NewChannel{Guild: o.in.Guild, Name: name, Topic: topic, Beside: o.in.Home(),
+		c, err := b.channels.MakeChannel(ctx, platform.NewChannel{Guild: o.in.Guild, Name: name, Topic: topic, Beside: o.in.Home(),
 			Reason: "/agent init by " + o.by.Name})
 		if err == nil {
-			return found{AgentChannel{ID: c.ID, Made: true}, true}, nil
+			return found{connector.AgentChannel{ID: c.ID, Made: true}, true}, nil
 		}
 		if !platform.Passing(err) {
 			return at, err
@@ -95,7 +96,7 @@ func (b *Bot) channelFor(ctx context.Context, o request, name string) (at found,
 
 // channelNamed is the channel that an agent has, whatever it is called by now, else the one
 // that is called like it; nil: there is none.
-func (b *Bot) channelNamed(ctx context.Context, o request, all []platform.ChannelInfo, name string) *platform.ChannelInfo {
+func (b *Set) channelNamed(ctx context.Context, o request, all []platform.ChannelInfo, name string) *platform.ChannelInfo {
 	has := ""
 	by, _ := o.caller()
 	agents, _ := b.Backend.GuildAgents(ctx, by) // what is not known now is looked for by its name
@@ -119,22 +120,22 @@ func (b *Bot) channelNamed(ctx context.Context, o request, all []platform.Channe
 var errTaken = errors.New("the name is taken")
 
 // maySee refuses to put an agent where whoever wants it cannot see what it does.
-func (b *Bot) maySee(ctx context.Context, o request, channel string) error {
-	may, err := b.mayRead(ctx, o.in.Guild, channel, o.by.ID)
+func (b *Set) maySee(ctx context.Context, o request, channel string) error {
+	may, err := b.MayRead(ctx, o.in.Guild, channel, o.by.ID)
 	if err == nil && !may {
 		err = errTaken
 	}
 	return err
 }
 
-func (b *Bot) channelRefused(err error, name string) string {
+func (b *Set) channelRefused(err error, name string) string {
 	if errors.Is(err, errTaken) {
 		return fmt.Sprintf("%s The name %s is taken on this server: choose another.", render.SignNot, name)
 	}
 	if platform.Is(err, outbox.Forbidden) {
-		return fmt.Sprintf("%s I may not make channels here. %s or make a text channel called `%s` yourself, and say the same again.", render.SignNot, b.caps.Hints.MakeChannel, name)
+		return fmt.Sprintf("%s I may not make channels here. %s or make a text channel called `%s` yourself, and say the same again.", render.SignNot, b.Caps().Hints.MakeChannel, name)
 	}
-	return b.userMessage(fmt.Errorf("the channel could not be made: %w", err))
+	return b.UserMessage(fmt.Errorf("the channel could not be made: %w", err))
 }
 
 // retireTime is how long the question can be answered.
@@ -142,14 +143,14 @@ const retireTime = 15 * time.Minute
 
 // destroyAgent asks whether an agent shall really end. The button carries who may press it,
 // whether the files stay, and the agent's name.
-func (b *Bot) destroyAgent(ctx context.Context, o request) platform.Answer {
+func (b *Set) destroyAgent(ctx context.Context, o request) platform.Answer {
 	by, ok := o.caller()
-	if !ok || b.can.channels == nil {
+	if !ok || b.channels == nil {
 		return says(onlyInGuilds)
 	}
 	agent, err := b.Backend.CheckDeleteAgent(ctx, by, o.agentName())
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	text, keep := "its folder with everything in it is deleted", "gone"
 	if o.Flag["keep_files"] {
@@ -172,10 +173,10 @@ func (b *Bot) destroyAgent(ctx context.Context, o request) platform.Answer {
 
 // retire ends an agent on the click of whoever asked for it. The channel goes first: if we
 // stop there, the agent still knows that it was its own, and the same command ends it.
-func (b *Bot) retire(ctx context.Context, p platform.Press, id string) platform.Answer {
+func (b *Set) retire(ctx context.Context, p platform.Press, id string) platform.Answer {
 	parts := strings.SplitN(id, ":", 3)
-	by := b.principal(p.By)
-	if len(parts) != 3 || p.In.Guild == "" || p.In.Guild == "@me" || parts[0] != by.ID || b.can.channels == nil {
+	by := b.Principal(p.By)
+	if len(parts) != 3 || p.In.Guild == "" || p.In.Guild == "@me" || parts[0] != by.ID || b.channels == nil {
 		return says("This question is for whoever asked it.")
 	}
 	keep, name := parts[1], parts[2]
@@ -185,10 +186,10 @@ func (b *Bot) retire(ctx context.Context, p platform.Press, id string) platform.
 	if time.Since(p.MessageAt) > retireTime {
 		return says("That was asked a while ago; say `/agent destroy` again.")
 	}
-	caller := Caller{By: by, Guild: p.In.Guild}
+	caller := connector.Caller{By: by, Guild: p.In.Guild}
 	agent, err := b.Backend.CheckDeleteAgent(ctx, caller, name)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	note := ""
 	if agent.Channel != "" && !agent.MadeChannel {
@@ -199,22 +200,22 @@ func (b *Bot) retire(ctx context.Context, p platform.Press, id string) platform.
 		case platform.Is(err, outbox.Forbidden):
 			note = fmt.Sprintf("\nI may not delete %s; that is left to you.", mark.Channel(agent.Channel))
 		default:
-			return says(b.userMessage(fmt.Errorf("the channel could not be deleted, so nothing was done: %w", err)))
+			return says(b.UserMessage(fmt.Errorf("the channel could not be deleted, so nothing was done: %w", err)))
 		}
 	}
 	if err := b.Backend.DeleteAgent(ctx, caller, name, keep == "keep"); err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
-	b.namesChanged()
+	b.NamesChanged()
 	if p.In.ID == agent.Channel && note == "" {
 		return platform.Answer{} // the question is gone with its channel
 	}
 	return platform.Answer{Text: "**" + name + "** is gone." + note, Replace: true}
 }
 
-func (b *Bot) deleteChannel(ctx context.Context, id, who string) error {
-	_, err := again(ctx, b, "delete channel", func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, b.can.channels.DeleteChannel(ctx, id, "/agent destroy by "+who)
+func (b *Set) deleteChannel(ctx context.Context, id, who string) error {
+	_, err := connector.Again(ctx, b.Bot, "delete channel", func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, b.channels.DeleteChannel(ctx, id, "/agent destroy by "+who)
 	})
 	if platform.Is(err, outbox.Gone) || platform.Is(err, outbox.Nowhere) {
 		return nil // it went before

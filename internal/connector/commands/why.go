@@ -1,6 +1,7 @@
-package connector
+package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,13 +17,13 @@ import (
 )
 
 // why explains the answer that somebody points at, else the last one of the channel.
-func (b *Bot) why(ctx context.Context, o request) platform.Answer {
+func (b *Set) why(ctx context.Context, o request) platform.Answer {
 	message := ""
 	if o.On != nil {
 		message = o.On.ID
 	} else if link := o.Text["message"]; link != "" {
 		if message = messageIn(link); message == "" {
-			return says(strings.TrimSpace("That is no link to a message, and no id of one. " + b.caps.Hints.CopyLink))
+			return says(strings.TrimSpace("That is no link to a message, and no id of one. " + b.Caps().Hints.CopyLink))
 		}
 	}
 	if message != "" {
@@ -30,12 +31,12 @@ func (b *Bot) why(ctx context.Context, o request) platform.Answer {
 	}
 	rows, err := b.here(ctx, o.in)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	for _, row := range rows {
 		t, err := b.told(ctx, row.ID, "")
 		if err != nil {
-			return says(b.userMessage(err))
+			return says(b.UserMessage(err))
 		}
 		if t.Run != "" {
 			return b.explain(ctx, o, row, t)
@@ -56,10 +57,10 @@ func messageIn(link string) string {
 
 // whyMessage explains the run that a message belongs to: one of ours that told of it, or
 // the one that asked for it. What is said elsewhere is not told here.
-func (b *Bot) whyMessage(ctx context.Context, o request, message string) platform.Answer {
-	places, err := b.Backend.Places(ctx, b.transport, message)
+func (b *Set) whyMessage(ctx context.Context, o request, message string) platform.Answer {
+	places, err := b.Backend.Places(ctx, b.Transport(), message)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	for _, p := range places {
 		if p.Thread.Place() != o.in.Place() || !b.Backend.Serves(b.Name, p.Thread) {
@@ -67,12 +68,12 @@ func (b *Bot) whyMessage(ctx context.Context, o request, message string) platfor
 		}
 		run, err := b.runOf(ctx, p)
 		if err != nil {
-			return says(b.userMessage(err))
+			return says(b.UserMessage(err))
 		}
 		row, rerr := b.Backend.Thread(ctx, p.Thread)
 		t, err := b.told(ctx, p.Thread, run)
 		if err := errors.Join(rerr, err); err != nil {
-			return says(b.userMessage(err))
+			return says(b.UserMessage(err))
 		}
 		if run != "" && t.Run != "" {
 			return b.explain(ctx, o, row, t)
@@ -83,7 +84,7 @@ func (b *Bot) whyMessage(ctx context.Context, o request, message string) platfor
 }
 
 // runOf is the run that a message belongs to; "": none.
-func (b *Bot) runOf(ctx context.Context, p journal.Place) (string, error) {
+func (b *Set) runOf(ctx context.Context, p journal.Place) (string, error) {
 	if !p.Ours {
 		return b.Backend.RunOf(ctx, p.Thread, p.Seq)
 	}
@@ -99,18 +100,18 @@ func (b *Bot) runOf(ctx context.Context, p journal.Place) (string, error) {
 	}
 }
 
-func (b *Bot) explain(ctx context.Context, o request, row journal.Thread, t render.Told) platform.Answer {
+func (b *Set) explain(ctx context.Context, o request, row journal.Thread, t render.Told) platform.Answer {
 	var out strings.Builder
 	fmt.Fprintf(&out, "**%s**\n", titleOf(row))
 	for _, seq := range t.Prompts {
 		if ev, err := b.Backend.EventNow(ctx, row.ID, seq); err == nil {
 			who, words := b.asked(ev)
-			fmt.Fprintf(&out, "%s asked %s: %s\n", who, mark.Ago(ev.At), oneLine(b.Backend.Redact(words), 100))
+			fmt.Fprintf(&out, "%s asked %s: %s\n", who, mark.Ago(ev.At), mark.Line(b.Backend.Redact(words), 100))
 		}
 	}
-	fmt.Fprintf(&out, "**%s** worked on it under the profile `%s`, and it was %s.\n", row.Agent, first(t.Profile, "none"), ending(t))
+	fmt.Fprintf(&out, "**%s** worked on it under the profile `%s`, and it was %s.\n", row.Agent, cmp.Or(t.Profile, "none"), ending(t))
 	if t.End != nil && t.End.Error != nil {
-		fmt.Fprintf(&out, "What went wrong: %s\n", oneLine(t.End.Error.Message, 200))
+		fmt.Fprintf(&out, "What went wrong: %s\n", mark.Line(t.End.Error.Message, 200))
 	}
 	b.rulings(ctx, &out, o, row, t)
 	list := func(what string, files []string) {
@@ -135,13 +136,13 @@ func (b *Bot) explain(ctx context.Context, o request, row journal.Thread, t rend
 		fmt.Fprintf(&out, "; %d %% of what went in was cached", t.Usage.CacheRead*100/in)
 	}
 	if t.End != nil {
-		fmt.Fprintf(&out, ". It cost %s.", first(render.Money(t.End.Cost), "nothing"))
+		fmt.Fprintf(&out, ". It cost %s.", cmp.Or(render.Money(t.End.Cost), "nothing"))
 	}
 	return says(strings.TrimSpace(out.String()))
 }
 
 // rulings are what was allowed or not, and by which rule.
-func (b *Bot) rulings(ctx context.Context, out *strings.Builder, o request, row journal.Thread, t render.Told) {
+func (b *Set) rulings(ctx context.Context, out *strings.Builder, o request, row journal.Thread, t render.Told) {
 	audit, err := b.Backend.Audit(ctx, caller(o.by), command.AuditQuery{Session: string(row.ID), Limit: 200})
 	if err != nil {
 		return
@@ -151,17 +152,17 @@ func (b *Bot) rulings(ctx context.Context, out *strings.Builder, o request, row 
 		if line.Run != t.Run {
 			continue
 		}
-		action := oneLine(strings.Replace(strings.TrimPrefix(line.Action, "tool:"), ":", " ", 1), 90)
+		action := mark.Line(strings.Replace(strings.TrimPrefix(line.Action, "tool:"), ":", " ", 1), 90)
 		rule := ""
 		if line.Rule != "" {
-			rule = fmt.Sprintf(", by the rule `%s`", oneLine(line.Rule, 60))
+			rule = fmt.Sprintf(", by the rule `%s`", mark.Line(line.Rule, 60))
 		}
 		by := strings.TrimPrefix(line.Detail, "by ")
 		switch line.Decision {
 		case "ask_approved":
-			fmt.Fprintf(out, "- `%s` was asked for, and %s said yes%s\n", action, b.mentionPeople(by), rule)
+			fmt.Fprintf(out, "- `%s` was asked for, and %s said yes%s\n", action, b.MentionPeople(by), rule)
 		case "ask_denied":
-			fmt.Fprintf(out, "- `%s` was asked for, and %s said no%s\n", action, b.mentionPeople(by), rule)
+			fmt.Fprintf(out, "- `%s` was asked for, and %s said no%s\n", action, b.MentionPeople(by), rule)
 		case "allow":
 			fmt.Fprintf(out, "- `%s` was allowed%s\n", action, rule)
 		default:

@@ -1,10 +1,11 @@
-package connector
+package commands
 
 import (
 	"context"
 	"fmt"
 
 	"chorus/internal/chat"
+	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/platform"
 	"chorus/internal/room"
@@ -17,14 +18,14 @@ import (
 const forkMark = "-fork-"
 
 // forkHere forks the conversation that a message belongs to, as it was with that message.
-func (b *Bot) forkHere(ctx context.Context, o request) platform.Answer {
+func (b *Set) forkHere(ctx context.Context, o request) platform.Answer {
 	if o.On == nil {
 		return says("Choose this in the menu of a message.")
 	}
 	message := o.On.ID
-	places, err := b.Backend.Places(ctx, b.transport, message)
+	places, err := b.Backend.Places(ctx, b.Transport(), message)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	for _, p := range places {
 		if p.Thread.Place() != o.in.Place() || !b.Backend.Serves(b.Name, p.Thread) {
@@ -32,7 +33,7 @@ func (b *Bot) forkHere(ctx context.Context, o request) platform.Answer {
 		}
 		row, err := b.Backend.Thread(ctx, p.Thread)
 		if err != nil {
-			return says(b.userMessage(err))
+			return says(b.UserMessage(err))
 		}
 		return b.fork(ctx, o, row, p.Seq, message)
 	}
@@ -40,10 +41,10 @@ func (b *Bot) forkHere(ctx context.Context, o request) platform.Answer {
 }
 
 // forkWhole forks a conversation as it is now.
-func (b *Bot) forkWhole(ctx context.Context, o request) platform.Answer {
+func (b *Set) forkWhole(ctx context.Context, o request) platform.Answer {
 	row, err := b.named(ctx, o.in, o.Text["thread"])
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	return b.fork(ctx, o, row, 0, "")
 }
@@ -51,31 +52,31 @@ func (b *Bot) forkWhole(ctx context.Context, o request) platform.Answer {
 // fork makes the new conversation, and a place on the platform where it goes on: with replies a
 // first message that can be replied to, else a thread of its own. Whoever dies in between leaves
 // an empty thread, or a copy that nobody sees; giving the order again makes another.
-func (b *Bot) fork(ctx context.Context, o request, row journal.Thread, atSeq int64, message string) platform.Answer {
+func (b *Set) fork(ctx context.Context, o request, row journal.Thread, atSeq int64, message string) platform.Answer {
 	root, channel, err := b.forkPlace(ctx, o, row)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
-	into, err := chat.NewThreadID(b.transport, row.ID.Place(), root, row.Agent)
+	into, err := chat.NewThreadID(b.Transport(), row.ID.Place(), root, row.Agent)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	n, err := b.Backend.ForkInto(ctx, row, into, o.by, atSeq)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	from := "the conversation `" + titleOf(row) + "`"
-	if message != "" && b.can.links != nil {
+	if message != "" && b.HasLinks() {
 		from = "[here](" + b.Link(ctx, o.in.ID, message) + ")"
 	}
-	text := fmt.Sprintf("Forked from %s by %s: %s. ", from, b.mentionPeople(o.by.String()), count(n, "message"))
+	text := fmt.Sprintf("Forked from %s by %s: %s. ", from, b.MentionPeople(o.by.String()), count(n, "message"))
 	if channel == o.in.ID {
 		text += "Reply to this message to go on from there."
 	} else {
 		text += "Say something in this thread to go on from there."
 	}
-	if err := b.wish(ctx, channel, journal.Desired{Lane: b.lane(channel), Key: "fork/" + root, Thread: into, Seq: 1, Body: platform.Post{Text: text}.Body(), Final: true}); err != nil {
-		return says(b.userMessage(err))
+	if err := b.Wish(ctx, journal.Desired{Lane: b.Lane(channel), Key: "fork/" + root, Thread: into, Seq: 1, Body: platform.Post{Text: text}.Body(), Final: true}); err != nil {
+		return says(b.UserMessage(err))
 	}
 	if channel != o.in.ID {
 		return says("Forked: it goes on in " + mark.Channel(channel) + ".")
@@ -84,15 +85,15 @@ func (b *Bot) fork(ctx context.Context, o request, row journal.Thread, atSeq int
 }
 
 // forkPlace says under which name a fork goes on, and in which channel.
-func (b *Bot) forkPlace(ctx context.Context, o request, row journal.Thread) (root, channel string, err error) {
-	listeners, err := b.Backend.Listeners(ctx, b.Name, b.me(), o.in)
+func (b *Set) forkPlace(ctx context.Context, o request, row journal.Thread) (root, channel string, err error) {
+	listeners, err := b.Backend.Listeners(ctx, b.Name, b.Self(), o.in)
 	if err != nil {
 		return "", "", err
 	}
-	if listenerOf(listeners, row.Agent).Name == "" {
-		return "", "", Refusal(fmt.Sprintf("the agent %s does not answer here any more, so nobody would go on with it", row.Agent))
+	if connector.ListenerOf(listeners, row.Agent).Name == "" {
+		return "", "", connector.Refusal(fmt.Sprintf("the agent %s does not answer here any more, so nobody would go on with it", row.Agent))
 	}
-	if r := listenerOf(listeners, row.Agent).Routing; r == "" || r == route.Reply {
+	if r := connector.ListenerOf(listeners, row.Agent).Routing; r == "" || r == route.Reply {
 		root := "fork-" + o.ID
 		if o.in.Parent != "" {
 			root = o.in.ID + forkMark + o.ID
@@ -100,23 +101,23 @@ func (b *Bot) forkPlace(ctx context.Context, o request, row journal.Thread) (roo
 		return root, o.in.ID, nil
 	}
 	if o.in.Guild == "" || o.in.Guild == room.Direct {
-		return "", "", Refusal("a direct message is one conversation, and has no threads to fork into; ask in a channel of a server")
+		return "", "", connector.Refusal("a direct message is one conversation, and has no threads to fork into; ask in a channel of a server")
 	}
 	if o.in.Private {
-		return "", "", Refusal("a fork would stand in a thread that everybody sees, and this one is private; nothing was done")
+		return "", "", connector.Refusal("a fork would stand in a thread that everybody sees, and this one is private; nothing was done")
 	}
 	if !o.Allowed.OpenThreads {
-		return "", "", Refusal("a fork stands in a thread of its own here, and you may not open threads in this channel")
+		return "", "", connector.Refusal("a fork stands in a thread of its own here, and you may not open threads in this channel")
 	}
 	name := split.Clip("fork: "+titleOf(row), 90)
-	if b.can.threads == nil {
-		return "", "", Refusal(b.caps.Label + " has no threads that a fork could stand in")
+	if b.opens == nil {
+		return "", "", connector.Refusal(b.Caps().Label + " has no threads that a fork could stand in")
 	}
-	made, err := again(ctx, b, "open thread", func(ctx context.Context) (room.Channel, error) {
-		return b.can.threads.Open(ctx, o.in.Home(), name)
+	made, err := connector.Again(ctx, b.Bot, "open thread", func(ctx context.Context) (room.Channel, error) {
+		return b.opens.Open(ctx, o.in.Home(), name)
 	})
 	if err != nil {
-		return "", "", fmt.Errorf("no thread could be opened for the fork; %s: %w", b.caps.Hints.OpenThread, err)
+		return "", "", fmt.Errorf("no thread could be opened for the fork; %s: %w", b.Caps().Hints.OpenThread, err)
 	}
 	return made.ID, made.ID, nil
 }

@@ -1,44 +1,46 @@
-package connector
+package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
+	"chorus/internal/connector"
 	"chorus/internal/platform"
 	"chorus/internal/room/mark"
 )
 
 func setsGuild(key, option string) handler {
-	return func(b *Bot, ctx context.Context, o request) platform.Answer {
+	return func(b *Set, ctx context.Context, o request) platform.Answer {
 		by, ok := o.caller()
 		if !ok {
 			return says(onlyInGuilds)
 		}
 		now, note, err := b.Backend.SetGuild(ctx, by, key, strings.TrimSpace(o.Text[option]))
 		if err != nil {
-			return says(b.userMessage(err))
+			return says(b.UserMessage(err))
 		}
 		return says(settled(now.Key+" of this server", now, note))
 	}
 }
 
-func (b *Bot) proposeForSettings(ctx context.Context, o request, option string) []platform.Choice {
+func (b *Set) proposeForSettings(ctx context.Context, o request, option string) []platform.Choice {
 	key := "model"
 	if option == "profile" {
 		key = "permissions"
 	}
-	return choices(b.Backend.ProposeValues(ctx, Caller{By: o.by, Guild: o.in.Guild}, key, o.Text[option]))
+	return choices(b.Backend.ProposeValues(ctx, connector.Caller{By: o.by, Guild: o.in.Guild}, key, o.Text[option]))
 }
 
-func (b *Bot) showSettings(ctx context.Context, o request) platform.Answer {
+func (b *Set) showSettings(ctx context.Context, o request) platform.Answer {
 	by, ok := o.caller()
 	if !ok {
 		return says(onlyInGuilds)
 	}
 	list, keys, err := b.Backend.GuildSettings(ctx, by)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	var out strings.Builder
 	out.WriteString("**What holds here for agents that say nothing else**\n")
@@ -49,14 +51,14 @@ func (b *Bot) showSettings(ctx context.Context, o request) platform.Answer {
 	return says(strings.TrimSpace(out.String()))
 }
 
-func (b *Bot) checkKeys(ctx context.Context, o request) platform.Answer {
+func (b *Set) checkKeys(ctx context.Context, o request) platform.Answer {
 	by, ok := o.caller()
 	if !ok {
 		return says(onlyInGuilds)
 	}
 	keys, err := b.Backend.CheckKeys(ctx, by)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	return says(keyLines(keys))
 }
@@ -64,7 +66,7 @@ func (b *Bot) checkKeys(ctx context.Context, o request) platform.Answer {
 // fewModels are shown of each vendor.
 const fewModels = 5
 
-func keyLines(keys []KeyState) string {
+func keyLines(keys []connector.KeyState) string {
 	var out strings.Builder
 	for _, k := range keys {
 		fmt.Fprintf(&out, "- **%s**: %s", k.Vendor, k.State)
@@ -79,35 +81,35 @@ func keyLines(keys []KeyState) string {
 		}
 		out.WriteByte('\n')
 	}
-	return first(strings.TrimSpace(out.String()), "No vendor is configured; the offline model answers.")
+	return cmp.Or(strings.TrimSpace(out.String()), "No vendor is configured; the offline model answers.")
 }
 
 // access explains rights, in a channel, of whoever asks or of somebody else.
-func (b *Bot) access(ctx context.Context, o request) platform.Answer {
-	of := Caller{By: o.by, Guild: o.in.Guild}
+func (b *Set) access(ctx context.Context, o request) platform.Answer {
+	of := connector.Caller{By: o.by, Guild: o.in.Guild}
 	who := "You"
 	if person, ok := o.Person["person"]; ok && person.ID != o.by.ID {
 		if !o.Allowed.ManageGuild {
 			return says("What others may is for those who may manage the server; without `person` you see your own.")
 		}
-		of.By, who = b.principal(person), mark.Person(person.ID)
+		of.By, who = b.Principal(person), mark.Person(person.ID)
 	}
 	agent, err := b.agentHere(ctx, o.in)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	if agent == "" {
 		return says("Nobody answers here, so nothing is done on anybody's word.")
 	}
 	a, err := b.Backend.Access(ctx, of, agent, o.in)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	return says(accessText(a, who, agent, of.By.Roles))
 }
 
 // accessText is rights for people who have never heard of profiles.
-func accessText(a Access, who, agent string, roles []string) string {
+func accessText(a connector.Access, who, agent string, roles []string) string {
 	have, speak := "has", "they say"
 	if who == "You" {
 		have, speak = "have", "you say"

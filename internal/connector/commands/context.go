@@ -1,6 +1,7 @@
-package connector
+package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/command"
+	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/platform"
 	"chorus/internal/room"
@@ -21,10 +23,10 @@ const maxHere = 1000
 
 // mine are the conversations of a channel that somebody may order about: all for those
 // who keep order in it, else those they began or asked for.
-func (b *Bot) mine(ctx context.Context, o request) (mine []journal.Thread, others int, err error) {
+func (b *Set) mine(ctx context.Context, o request) (mine []journal.Thread, others int, err error) {
 	rows, err := b.hereMost(ctx, o.in, maxHere)
 	for _, row := range rows {
-		if o.Allowed.ManageMessages || b.asker(ctx, row.ID, o.by.ID) {
+		if o.Allowed.ManageMessages || b.Asker(ctx, row.ID, o.by.ID) {
 			mine = append(mine, row)
 		} else {
 			others++
@@ -36,15 +38,15 @@ func (b *Bot) mine(ctx context.Context, o request) (mine []journal.Thread, other
 // notYours is told to those who may not change other people's conversations.
 const notYours = "The conversations here are not yours alone; whoever began one can do this, or somebody who may manage messages."
 
-func (b *Bot) clearContext(ctx context.Context, o request) platform.Answer {
+func (b *Set) clearContext(ctx context.Context, o request) platform.Answer {
 	rows, others, err := b.mine(ctx, o)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	if name := o.Text["thread"]; name != "" {
 		row, err := b.named(ctx, o.in, name)
 		if err != nil {
-			return says(b.userMessage(err))
+			return says(b.UserMessage(err))
 		}
 		if !slices.ContainsFunc(rows, func(r journal.Thread) bool { return r.ID == row.ID }) {
 			return says("That conversation was begun by somebody else; they can clear it, or somebody who may manage messages.")
@@ -63,7 +65,7 @@ func (b *Bot) clearContext(ctx context.Context, o request) platform.Answer {
 			continue
 		}
 		if err != nil {
-			return says(b.userMessage(err))
+			return says(b.UserMessage(err))
 		}
 		if n > 0 {
 			cleared++
@@ -89,7 +91,7 @@ func (b *Bot) clearContext(ctx context.Context, o request) platform.Answer {
 const haltTime = 30 * time.Second
 
 // halted stops a conversation's run and waits until it is over.
-func (b *Bot) halted(ctx context.Context, row journal.Thread, by chat.Principal) bool {
+func (b *Set) halted(ctx context.Context, row journal.Thread, by chat.Principal) bool {
 	ctx, cancel := context.WithTimeout(ctx, haltTime)
 	defer cancel()
 	if _, err := b.Backend.Abort(ctx, row.ID, by.String(), false); err != nil {
@@ -122,10 +124,10 @@ func was(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-func (b *Bot) saveContext(ctx context.Context, o request) platform.Answer {
+func (b *Set) saveContext(ctx context.Context, o request) platform.Answer {
 	rows, err := b.hereMost(ctx, o.in, maxHere)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	var agents []string
 	by := map[string][]journal.Thread{}
@@ -142,7 +144,7 @@ func (b *Bot) saveContext(ctx context.Context, o request) platform.Answer {
 	for _, agent := range agents {
 		saved, err := b.Backend.SaveContext(ctx, by[agent], o.by, o.Text["description"])
 		if err != nil {
-			out.WriteString(b.userMessage(err) + "\n")
+			out.WriteString(b.UserMessage(err) + "\n")
 			continue
 		}
 		fmt.Fprintf(&out, "Saved as `%s`: %s with **%s**. Nothing was cleared.\n", saved.ID, count(saved.Messages, "message"), saved.Agent)
@@ -155,27 +157,27 @@ func (b *Bot) saveContext(ctx context.Context, o request) platform.Answer {
 // short is the part of an id that people see.
 func short(id string) string { return id[:min(len(id), 8)] }
 
-func (b *Bot) savedContexts(ctx context.Context, o request) platform.Answer {
+func (b *Set) savedContexts(ctx context.Context, o request) platform.Answer {
 	list, err := b.Backend.SavedContexts(ctx, "", o.in.Place())
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	var out strings.Builder
 	for _, s := range list {
 		fmt.Fprintf(&out, "- `%s` %s **%s**, %s%s: %s\n", short(s.ID), mark.Time(s.At), s.Agent, count(s.Messages, "message"), b.whose(s), aboutSaved(s, 160))
 	}
-	return says(first(strings.TrimSpace(out.String()), "Nothing was saved here yet; `/context save` does."))
+	return says(cmp.Or(strings.TrimSpace(out.String()), "Nothing was saved here yet; `/context save` does."))
 }
 
-func (b *Bot) whose(s Saved) string {
+func (b *Set) whose(s connector.Saved) string {
 	if s.Quiet {
 		return ", by itself when it had been quiet"
 	}
-	return ", by " + b.mentionPeople(s.By)
+	return ", by " + b.MentionPeople(s.By)
 }
 
 // aboutSaved is what a saved context is about in one line.
-func aboutSaved(s Saved, limit int) string {
+func aboutSaved(s connector.Saved, limit int) string {
 	text := s.Summary
 	if s.Description != "" {
 		text = s.Description + " · " + text
@@ -183,17 +185,17 @@ func aboutSaved(s Saved, limit int) string {
 	return split.Clip(strings.Join(strings.Fields(text), " "), limit)
 }
 
-func (b *Bot) restoreContext(ctx context.Context, o request) platform.Answer {
+func (b *Set) restoreContext(ctx context.Context, o request) platform.Answer {
 	rows, others, err := b.mine(ctx, o)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	if len(rows) == 0 && others > 0 {
 		return says(notYours)
 	}
 	done, err := b.Backend.RestoreContext(ctx, o.in.Place(), strings.ToLower(strings.TrimSpace(o.Text["session_id"])), rows, o.by)
 	if err != nil {
-		return says(b.userMessage(err))
+		return says(b.UserMessage(err))
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "Restored `%s`: %s in %s are before the agent's eyes again, in place of what was there.", short(done.ID), count(done.Messages, "message"),
@@ -208,7 +210,7 @@ func (b *Bot) restoreContext(ctx context.Context, o request) platform.Answer {
 }
 
 // proposeSaved proposes what was kept here.
-func (b *Bot) proposeSaved(ctx context.Context, o request, option string) []platform.Choice {
+func (b *Set) proposeSaved(ctx context.Context, o request, option string) []platform.Choice {
 	list, err := b.Backend.SavedContexts(ctx, "", o.in.Place())
 	if err != nil {
 		return nil
@@ -225,7 +227,7 @@ func (b *Bot) proposeSaved(ctx context.Context, o request, option string) []plat
 }
 
 // proposeThreads proposes the conversations of the channel, the newest first.
-func (b *Bot) proposeThreads(ctx context.Context, o request, option string) []platform.Choice {
+func (b *Set) proposeThreads(ctx context.Context, o request, option string) []platform.Choice {
 	rows, err := b.here(ctx, o.in)
 	if err != nil {
 		return nil
@@ -233,7 +235,7 @@ func (b *Bot) proposeThreads(ctx context.Context, o request, option string) []pl
 	typed := strings.ToLower(strings.TrimSpace(o.Text["thread"]))
 	var out []platform.Choice
 	for _, row := range rows {
-		name := split.Clip(fmt.Sprintf("%s · %s · %s", oneLine(first(row.Title, "without words"), 60), state(row), row.ID.Thread()), 100)
+		name := split.Clip(fmt.Sprintf("%s · %s · %s", mark.Line(cmp.Or(row.Title, "without words"), 60), state(row), row.ID.Thread()), 100)
 		if strings.Contains(strings.ToLower(name), typed) {
 			out = append(out, platform.Choice{Label: name, Value: row.ID.Thread()})
 		}
@@ -253,13 +255,8 @@ func state(row journal.Thread) string {
 	}
 }
 
-// oneLine is a text on one line that marks cannot break.
-func oneLine(s string, limit int) string {
-	return split.Clip(strings.Join(strings.Fields(strings.ReplaceAll(s, "`", "'")), " "), limit)
-}
-
 // named finds a conversation of a channel by its id, a beginning of it, or its words.
-func (b *Bot) named(ctx context.Context, in room.Channel, name string) (journal.Thread, error) {
+func (b *Set) named(ctx context.Context, in room.Channel, name string) (journal.Thread, error) {
 	rows, err := b.hereMost(ctx, in, maxHere)
 	if err != nil {
 		return journal.Thread{}, err
@@ -279,8 +276,8 @@ func (b *Bot) named(ctx context.Context, in room.Channel, name string) (journal.
 	case 1:
 		return found[0], nil
 	case 0:
-		return journal.Thread{}, Refusal(fmt.Sprintf("there is no conversation %.60q here; `/thread list` shows them", name))
+		return journal.Thread{}, connector.Refusal(fmt.Sprintf("there is no conversation %.60q here; `/thread list` shows them", name))
 	default:
-		return journal.Thread{}, Refusal(fmt.Sprintf("%.60q is the beginning of %d conversations here; give more of it", name, len(found)))
+		return journal.Thread{}, connector.Refusal(fmt.Sprintf("%.60q is the beginning of %d conversations here; give more of it", name, len(found)))
 	}
 }

@@ -1,0 +1,105 @@
+// Package commands has the commands that people give on a chat platform: about agents,
+// settings, runs, conversations and their history.
+//
+// It promises that each is held against our own rights, whatever the platform allows; that
+// what is told about one channel stays in it; and that no answer has a secret in it.
+package commands
+
+import (
+	"context"
+
+	"sync"
+
+	"chorus/internal/chat"
+	"chorus/internal/connector"
+	"chorus/internal/platform"
+	"chorus/internal/room"
+)
+
+// Set is the commands of one bot.
+type Set struct {
+	*connector.Bot
+	opens    platform.Threads  // nil: the platform has none
+	channels platform.Channels // nil: it cannot make any
+
+	creating sync.Mutex // one agent is made at a time
+}
+
+var _ connector.Commands = (*Set)(nil)
+
+// New makes the commands of a bot.
+func New(b *connector.Bot) *Set {
+	s := &Set{Bot: b}
+	s.opens, _ = b.Platform.(platform.Threads)
+	s.channels, _ = b.Platform.(platform.Channels)
+	return s
+}
+
+// List implements connector.Commands.
+func (*Set) List() []platform.Command { return list() }
+
+// Invoke implements connector.Commands.
+func (b *Set) Invoke(ctx context.Context, i platform.Invocation) (platform.Answer, bool) {
+	h := handlers()[i.Path]
+	if h == nil {
+		return platform.Answer{}, false
+	}
+	return h(b, ctx, b.request(i)), true
+}
+
+// Complete implements connector.Commands.
+func (b *Set) Complete(ctx context.Context, i platform.Invocation, option string) ([]platform.Choice, bool) {
+	c := completers()[i.Path]
+	if c == nil {
+		return nil, false
+	}
+	return c(b, ctx, b.request(i), option), true
+}
+
+// Press implements connector.Commands.
+func (b *Set) Press(ctx context.Context, p platform.Press) (platform.Answer, bool) {
+	action, id, _ := platform.ReadButton(p.Value)
+	switch action {
+	case platform.PressHalt:
+		return says(b.halt(ctx, p.In, id, b.Principal(p.By), p.Allowed.ManageMessages)), true
+	case platform.PressRetire:
+		return b.retire(ctx, p, id), true
+	default:
+		return platform.Answer{}, false
+	}
+}
+
+// handler carries out a command; what it gives is shown to whoever gave it.
+type handler func(b *Set, ctx context.Context, o request) platform.Answer
+
+// completer proposes values for the option that somebody is typing.
+type completer func(b *Set, ctx context.Context, o request, option string) []platform.Choice
+
+// request is a command that somebody gave.
+type request struct {
+	platform.Invocation
+	by chat.Principal
+	in room.Channel
+}
+
+func (b *Set) request(i platform.Invocation) request {
+	return request{i, b.Principal(i.By), i.In}
+}
+
+// caller is who makes a request; false: it was made in a direct message, where there is no guild.
+func (o request) caller() (connector.Caller, bool) {
+	return connector.Caller{By: o.by, Guild: o.in.Guild}, o.in.Guild != "" && o.in.Guild != room.Direct
+}
+
+func says(text string) platform.Answer { return platform.Answer{Text: text} }
+
+// forWriters is a handler for those who may write where they give the command: what they
+// order costs something, or is taken as their words.
+func forWriters(h handler) handler {
+	return func(b *Set, ctx context.Context, o request) platform.Answer {
+		if !o.Allowed.Write {
+			return says("You may not write here, so you cannot do this here either.")
+		}
+		return h(b, ctx, o)
+	}
+}
