@@ -36,6 +36,8 @@ chat: build ## talk to an agent in this repository (ARGS="-m anthropic/claude-so
 build: ## bin/chorus, one static file
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/chorus
 
+# The race detector needs cgo, also where it is off by default.
+test race: export CGO_ENABLED = 1
 # What fails is run once more; what passes then is FLAKY, fails nothing and is listed in build/flaky.txt.
 test: need-rg need-bwrap need-chromium ## every test, with the race detector and in random order, and a summary (PKG=./internal/permit for one)
 	$(GO) run ./internal/testrun $(PKG) -- $(RACE) -shuffle=on -timeout $(TIMEOUT)

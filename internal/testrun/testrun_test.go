@@ -69,7 +69,7 @@ func TestRun(t *testing.T) {
 			}
 			cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 			cmd.Dir = filepath.Join("testdata", "tiny")
-			cmd.Env = append(os.Environ(), "TESTRUN_MAIN=yes", "TINY_DIR="+dir, "GOFLAGS=")
+			cmd.Env = append(os.Environ(), "TESTRUN_MAIN=yes", "TINY_DIR="+dir, "GOFLAGS=", "CGO_ENABLED=1") // -race needs cgo
 			cmd.WaitDelay = time.Second
 			out, err := cmd.CombinedOutput()
 			exit := (*exec.ExitError)(nil)
