@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"chorus/internal/text"
 )
 
 // Agent is what agent.json says. Keys that Chorus does not know are kept.
@@ -44,13 +46,13 @@ var errNoObject = errors.New("it must hold one JSON object")
 // MarshalJSON writes the known keys in their order, then the others by name.
 func (a Agent) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
-	known, err := encode(agentJSON{a.Name, a.SystemPrompt, a.Model, a.Permissions, a.Tools, a.WebSearch, a.CreatedAt})
+	known, err := text.JSON(agentJSON{a.Name, a.SystemPrompt, a.Model, a.Permissions, a.Tools, a.WebSearch, a.CreatedAt})
 	if err != nil {
 		return nil, err
 	}
 	buf.Write(bytes.TrimSuffix(known, []byte("}")))
 	for _, key := range slices.Sorted(maps.Keys(a.Extra)) {
-		name, err := encode(key)
+		name, err := text.JSON(key)
 		if err != nil {
 			return nil, err
 		}
@@ -58,16 +60,6 @@ func (a Agent) MarshalJSON() ([]byte, error) {
 	}
 	buf.WriteByte('}')
 	return buf.Bytes(), nil
-}
-
-func encode(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
 // UnmarshalJSON reads an agent.json, with the older spellings of its keys too.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"chorus/internal/text"
 )
 
 // Block is one piece of a message: Text, Image, Thinking, ToolUse, ToolResult or File.
@@ -138,7 +140,7 @@ func (b Blocks) MarshalJSON() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		body, err := marshal(repairArgs(block))
+		body, err := text.JSON(repairArgs(block))
 		if err != nil {
 			return nil, err
 		}
@@ -150,18 +152,6 @@ func (b Blocks) MarshalJSON() ([]byte, error) {
 	}
 	buf.WriteByte(']')
 	return buf.Bytes(), nil
-}
-
-// marshal is json.Marshal without the escaping of <, > and &, which would make
-// code in the journal unreadable and longer.
-func marshal(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
 // repairArgs keeps what a model wrote as arguments storable: text that is not

@@ -1,12 +1,12 @@
 package chat
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
+
+	"chorus/internal/text"
 )
 
 // Event is one durable fact of a thread. A draft has neither Seq nor At; the
@@ -415,7 +415,7 @@ func (Forked) Kind() Kind           { return KindForked }
 
 // EncodeBody writes a body as the store keeps it.
 func EncodeBody(body Body) ([]byte, error) {
-	data, err := marshal(body)
+	data, err := text.JSON(body)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", body.Kind(), err)
 	}
@@ -504,7 +504,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return marshal(eventJSON{e.Thread, e.Seq, e.At, e.Body.Kind(), e.Run, e.Who, e.Platform, e.PlatformID, e.Version, body})
+	return text.JSON(eventJSON{e.Thread, e.Seq, e.At, e.Body.Kind(), e.Run, e.Who, e.Platform, e.PlatformID, e.Version, body})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -582,16 +582,4 @@ type Inbound struct {
 	Platform   string // empty: the engine gives it a ULID of its own
 	PlatformID string
 	Version    int
-}
-
-// Blob is bytes by their SHA-256 in hex.
-type Blob struct {
-	Hash string
-	Data []byte
-}
-
-// NewBlob names bytes by their hash.
-func NewBlob(data []byte) Blob {
-	sum := sha256.Sum256(data)
-	return Blob{Hash: hex.EncodeToString(sum[:]), Data: data}
 }

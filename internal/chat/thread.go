@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"chorus/internal/text"
 )
 
 // DefaultAgent answers where no agent is named.
@@ -57,7 +59,7 @@ func NewThreadID(transport, place, thread, agent string) (ThreadID, error) {
 // ParseThreadID checks that s is a thread id.
 func ParseThreadID(s string) (ThreadID, error) {
 	bad := func(why string) (ThreadID, error) {
-		return "", fmt.Errorf("thread id %q: %s (want transport:place:thread@agent)", clip(s, 80), why)
+		return "", fmt.Errorf("thread id %q: %s (want transport:place:thread@agent)", text.Clip(s, 80), why)
 	}
 	if len(s) > maxThreadID {
 		return bad(fmt.Sprintf("longer than %d bytes", maxThreadID))
@@ -181,7 +183,7 @@ func DecodeSegment(s string) (string, error) {
 		return "", nil
 	}
 	if strings.Contains(s, "~~") {
-		return "", fmt.Errorf("decode %q: %w", clip(s, 80), errCutSegment)
+		return "", fmt.Errorf("decode %q: %w", text.Clip(s, 80), errCutSegment)
 	}
 	s, _, _ = strings.Cut(s, "~")
 	var out strings.Builder
@@ -191,24 +193,14 @@ func DecodeSegment(s string) (string, error) {
 			continue
 		}
 		if i+2 >= len(s) {
-			return "", fmt.Errorf("decode %q: a percent sign without two hex digits", clip(s, 80))
+			return "", fmt.Errorf("decode %q: a percent sign without two hex digits", text.Clip(s, 80))
 		}
 		b, err := hex.DecodeString(s[i+1 : i+3])
 		if err != nil {
-			return "", fmt.Errorf("decode %q: %w", clip(s, 80), err)
+			return "", fmt.Errorf("decode %q: %w", text.Clip(s, 80), err)
 		}
 		out.WriteByte(b[0])
 		i += 2
 	}
 	return out.String(), nil
-}
-
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
 }

@@ -96,7 +96,7 @@ func (b *Bot) fill(r *report, env func(string) string) {
 	for _, name := range m.names("vendors") {
 		v, err := b.vendor(name, env)
 		if err != nil {
-			r.fail(b.Origin("vendors."+name), "vendors."+name, "%s", oneLine(err))
+			r.fail(b.Origin("vendors."+name), "vendors."+name, "%s", joinLines(err))
 			continue
 		}
 		b.Vendors = append(b.Vendors, v)
@@ -183,7 +183,7 @@ func (b *Bot) server(r *report, name string, env func(string) string) {
 	}
 	for into, part := range map[*Values]string{&s.Env: ".env", &s.Headers: ".headers"} {
 		if err := b.values(at+part, *into, env); err != nil {
-			r.fail(b.Origin(at), at, "%s", oneLine(err))
+			r.fail(b.Origin(at), at, "%s", joinLines(err))
 			return
 		}
 	}

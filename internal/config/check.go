@@ -53,7 +53,7 @@ func (s *shaper) rules(path string, n *node) bool {
 	list := path[strings.LastIndexByte(path, '.')+1:]
 	for i, item := range n.items {
 		if err := permit.CheckRule(list, i, item.text); err != nil {
-			s.report.fail(item.at, path, "%s: %s", shownPath(path), oneLine(err))
+			s.report.fail(item.at, path, "%s: %s", shownPath(path), joinLines(err))
 			return false
 		}
 	}
@@ -122,7 +122,7 @@ func (s *shaper) secret(k *Key, path string, n *node) *node {
 		value, err := resolve(part, s.env)
 		switch {
 		case err != nil:
-			s.report.fail(part.at, path, "%s: %s", shownPath(path), oneLine(err))
+			s.report.fail(part.at, path, "%s: %s", shownPath(path), joinLines(err))
 			return nil
 		case s.layer != Environment && s.layer != Flag && !isReference(part.text) && hidden(k, path, value):
 			s.report.warn(part.at, path, "%s is a secret in plain text; write ${VARIABLE} or file:PATH instead", shownPath(path))

@@ -15,7 +15,7 @@ func (b *Bot) decode(r *report, env func(string) string) {
 			continue
 		}
 		if err := b.set(v.Field(i), path, env); err != nil {
-			r.fail(b.Origin(path), path, "%s: %s", path, oneLine(err))
+			r.fail(b.Origin(path), path, "%s: %s", path, joinLines(err))
 		}
 	}
 }

@@ -276,7 +276,7 @@ func (s *shaper) text(path string, n *node) *node {
 	}
 	text, err := expand(n.text, s.env)
 	if err != nil {
-		s.report.fail(n.at, path, "%s: %s", shownPath(path), oneLine(err))
+		s.report.fail(n.at, path, "%s: %s", shownPath(path), joinLines(err))
 		return nil
 	}
 	out := *n
@@ -284,7 +284,7 @@ func (s *shaper) text(path string, n *node) *node {
 	return &out
 }
 
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+func joinLines(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // escape hides the dots of a name that stands in a path; unescape shows them again.
 func escape(name string) string {

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+
+	"chorus/internal/text"
 )
 
 // Row is one value for people: where it came from, secrets masked.
@@ -83,9 +85,9 @@ func (r Row) Shown() string {
 		return "–"
 	case string:
 		if v == "" || strings.ContainsFunc(v, unicode.IsControl) || v != strings.TrimSpace(v) {
-			return shorten(fmt.Sprintf("%q", v))
+			return text.Clip(fmt.Sprintf("%q", v), 60)
 		}
-		return shorten(v)
+		return text.Clip(v, 60)
 	case bool, int, float64:
 		return fmt.Sprint(v)
 	default:
@@ -93,16 +95,8 @@ func (r Row) Shown() string {
 		if err != nil {
 			return fmt.Sprint(v)
 		}
-		return shorten(string(data))
+		return text.Clip(string(data), 60)
 	}
-}
-
-// shorten keeps a table readable.
-func shorten(text string) string {
-	if r := []rune(text); len(r) > 60 {
-		return string(r[:59]) + "…"
-	}
-	return text
 }
 
 // From is where the value came from, for people.

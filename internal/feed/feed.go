@@ -26,6 +26,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/ledger"
+	"chorus/internal/text"
 )
 
 // Type names an object, in its "type" and on the event line of a stream.
@@ -332,11 +333,9 @@ func Encode(item Item) ([]byte, error) {
 	if item == nil {
 		return nil, errNoItem
 	}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(item); err != nil {
+	data, err := text.JSON(item)
+	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", item.Header().Type, err)
 	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+	return data, nil
 }

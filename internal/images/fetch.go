@@ -12,6 +12,8 @@ import (
 	"os"
 	"path"
 	"time"
+
+	"chorus/internal/text"
 )
 
 // flight is a download that is on. Whoever asks for the same URL waits for it; when
@@ -39,10 +41,10 @@ func (c *Cache) Fetch(ctx context.Context, address string) (Picture, error) {
 	p, ok := c.known(key)
 	if !ok {
 		if p, err = c.join(ctx, key, u); err != nil {
-			return Picture{}, fmt.Errorf("fetch picture from %s: %w", clip(u.Host, 100), err)
+			return Picture{}, fmt.Errorf("fetch picture from %s: %w", text.Clip(u.Host, 100), err)
 		}
 	}
-	p.Name = clip(name, 200)
+	p.Name = text.Clip(name, 200)
 	return p, nil
 }
 
@@ -52,7 +54,7 @@ func (c *Cache) parse(address string) (*url.URL, error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, fmt.Errorf("%w: it is not a URL; check %q", ErrRefused, clip(address, 100))
+		return nil, fmt.Errorf("%w: it is not a URL; check %q", ErrRefused, text.Clip(address, 100))
 	}
 	u.Fragment, u.RawFragment = "", ""
 	return u, c.door.check(u)

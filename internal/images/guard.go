@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"chorus/internal/netguard"
+	"chorus/internal/text"
 )
 
 // The limits of one download that are not worth a setting.
@@ -42,7 +43,7 @@ func (d *doorman) allowed(host, port string) bool {
 // check looks at a URL before anything is connected to.
 func (d *doorman) check(u *url.URL) error {
 	if u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("%w: %q is neither http nor https", ErrRefused, clip(u.Scheme, 20))
+		return fmt.Errorf("%w: %q is neither http nor https", ErrRefused, text.Clip(u.Scheme, 20))
 	}
 	if u.Hostname() == "" {
 		return fmt.Errorf("%w: it names no host", ErrRefused)
@@ -88,13 +89,4 @@ func (d *doorman) client(proxy func(*http.Request) (*url.URL, error)) *http.Clie
 			return d.check(req.URL)
 		},
 	}
-}
-
-// clip shortens a stranger's text for an error message.
-func clip(s string, n int) string {
-	s = strings.ToValidUTF8(s, "?")
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -10,6 +10,7 @@ package images
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -26,6 +27,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"chorus/internal/text"
 )
 
 // maxFrames bounds an animation; a model sees the first frame of it anyway.
@@ -57,21 +60,14 @@ type Options struct {
 	Now     func() time.Time
 }
 
-func orElse[T int | int64 | time.Duration](v, otherwise T) T {
-	if v <= 0 {
-		return otherwise
-	}
-	return v
-}
-
 func (o Options) filled() Options {
-	o.MaxAge = orElse(o.MaxAge, 24*time.Hour)
-	o.MaxBytes = orElse(o.MaxBytes, 500<<20)
-	o.MaxImage = min(orElse(o.MaxImage, 20<<20), o.MaxBytes)
-	o.MaxPixels = orElse(o.MaxPixels, 40_000_000)
-	o.MaxFrames = orElse(o.MaxFrames, maxFrames)
-	o.Timeout = orElse(o.Timeout, 30*time.Second)
-	o.Parallel = orElse(o.Parallel, 4)
+	o.MaxAge = cmp.Or(max(o.MaxAge, 0), 24*time.Hour)
+	o.MaxBytes = cmp.Or(max(o.MaxBytes, 0), 500<<20)
+	o.MaxImage = min(cmp.Or(max(o.MaxImage, 0), 20<<20), o.MaxBytes)
+	o.MaxPixels = cmp.Or(max(o.MaxPixels, 0), 40_000_000)
+	o.MaxFrames = cmp.Or(max(o.MaxFrames, 0), maxFrames)
+	o.Timeout = cmp.Or(max(o.Timeout, 0), 30*time.Second)
+	o.Parallel = cmp.Or(max(o.Parallel, 0), 4)
 	o.Send = o.Send.filled()
 	if o.Now == nil {
 		o.Now = time.Now
@@ -152,11 +148,11 @@ func (c *Cache) Add(ctx context.Context, data []byte, name string) (Picture, err
 		return Picture{}, err
 	}
 	if int64(len(data)) > c.opt.MaxImage {
-		return Picture{}, fmt.Errorf("keep picture %s: %w: %d bytes, the limit is %d", clip(name, 100), ErrTooLarge, len(data), c.opt.MaxImage)
+		return Picture{}, fmt.Errorf("keep picture %s: %w: %d bytes, the limit is %d", text.Clip(name, 100), ErrTooLarge, len(data), c.opt.MaxImage)
 	}
 	s, err := inspect(bytes.NewReader(data), c.limit())
 	if err != nil {
-		return Picture{}, fmt.Errorf("keep picture %s: %w", clip(name, 100), err)
+		return Picture{}, fmt.Errorf("keep picture %s: %w", text.Clip(name, 100), err)
 	}
 	sum := sha256.Sum256(data)
 	p := Picture{Hash: hex.EncodeToString(sum[:]), Type: s.Type, Width: s.Width, Height: s.Height, Size: int64(len(data)), Name: name}
@@ -212,7 +208,7 @@ func (c *Cache) touch(p Picture) bool {
 // is not here (any more); fetch or add it again.
 func (c *Cache) Get(hash string) (Picture, []byte, error) {
 	if !isHash(hash) {
-		return Picture{}, nil, fmt.Errorf("picture %q: that is no hash: %w", clip(hash, 80), ErrGone)
+		return Picture{}, nil, fmt.Errorf("picture %q: that is no hash: %w", text.Clip(hash, 80), ErrGone)
 	}
 	hash = strings.ToLower(hash)
 	for mediaType := range extensions {

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"chorus/internal/text"
 )
 
 // ErrRefused is what a connection to a closed address fails with, wrapped in a
@@ -44,7 +46,7 @@ func Check(host string, addr netip.Addr) error {
 	if why == "" {
 		return nil
 	}
-	return fmt.Errorf("%w: %s is %s (%s); if it is yours, list the host as allowed", ErrRefused, clip(host), addr, why)
+	return fmt.Errorf("%w: %s is %s (%s); if it is yours, list the host as allowed", ErrRefused, text.Clip(host, 100), addr, why)
 }
 
 // DialContext is a transport's DialContext. All addresses of a name are tried in
@@ -57,7 +59,7 @@ func (g *Guard) DialContext(ctx context.Context, network, address string) (net.C
 	allowed := g.allowed(host, port)
 	addrs, err := g.lookup(ctx, host)
 	if err != nil {
-		return nil, fmt.Errorf("look up %s: %w", clip(host), err)
+		return nil, fmt.Errorf("look up %s: %w", text.Clip(host, 100), err)
 	}
 	var problems []error
 	for _, addr := range addrs {
@@ -74,7 +76,7 @@ func (g *Guard) DialContext(ctx context.Context, network, address string) (net.C
 		problems = append(problems, err)
 	}
 	if len(problems) == 0 {
-		return nil, fmt.Errorf("look up %s: it has no address", clip(host))
+		return nil, fmt.Errorf("look up %s: it has no address", text.Clip(host, 100))
 	}
 	return nil, errors.Join(problems...)
 }
@@ -115,14 +117,4 @@ func lastLook(_, address string, _ syscall.RawConn) error {
 		return fmt.Errorf("%w: %s", ErrRefused, address)
 	}
 	return Check(address, at.Addr())
-}
-
-// clip shortens a stranger's text for an error message.
-func clip(s string) string {
-	const most = 100
-	s = strings.ToValidUTF8(s, "?")
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }

@@ -6,6 +6,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
+	"chorus/internal/text"
 )
 
 const (
@@ -63,11 +64,11 @@ func (r *reading) answer(put func(model.Chunk)) *answer {
 }
 
 // feed takes more of the answer.
-func (a *answer) feed(text string) {
+func (a *answer) feed(piece string) {
 	if a.cut {
 		return
 	}
-	a.tail = append(a.tail, text...)
+	a.tail = append(a.tail, piece...)
 	first, end := -1, -1
 	hold := 0
 	for _, stop := range a.stops {
@@ -75,7 +76,7 @@ func (a *answer) feed(text string) {
 		if i := bytes.Index(a.tail, []byte(stop)); i >= 0 && (end < 0 || i+len(stop) < end || i+len(stop) == end && i < first) {
 			first, end = i, i+len(stop)
 		}
-		hold = max(hold, overlap(a.tail, stop))
+		hold = max(hold, text.Overlap(a.tail, stop))
 	}
 	if first >= 0 {
 		a.buf = append(a.buf, a.tail[:first]...)
@@ -88,16 +89,6 @@ func (a *answer) feed(text string) {
 	a.buf = append(a.buf, a.tail[:n]...)
 	a.tail = append(a.tail[:0], a.tail[n:]...)
 	a.run(false)
-}
-
-// overlap is how many bytes at the end of b could be the beginning of s.
-func overlap(b []byte, s string) int {
-	for n := min(len(b), len(s)-1); n > 0; n-- {
-		if string(b[len(b)-n:]) == s[:n] {
-			return n
-		}
-	}
-	return 0
 }
 
 // finish takes the end of the answer and gives its blocks. stopped says that a stop
@@ -189,7 +180,7 @@ func (a *answer) think(final bool) (int, bool) {
 	}
 	n := len(a.buf)
 	if !final {
-		n -= overlap(a.buf, thinkClose)
+		n -= text.Overlap(a.buf, thinkClose)
 	}
 	a.pushThought(a.buf[:n])
 	return n, n > 0

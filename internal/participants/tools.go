@@ -22,7 +22,7 @@ func (t *teller) toolText(tools []model.ToolSpec) (string, error) {
 			return "", err
 		}
 		about := strings.ReplaceAll(strings.TrimSpace(tool.Description), "\n", "\n  ")
-		out.WriteString("- " + tool.Name + ": " + about + "\n  input: " + oneLine(schema) + "\n")
+		out.WriteString("- " + tool.Name + ": " + about + "\n  input: " + spacedJSON(schema) + "\n")
 	}
 	out.WriteString("</tools>\n\n")
 	name := tools[0].Name
@@ -78,7 +78,7 @@ func readSchema(tool model.ToolSpec) schema {
 
 // callLine is a call as it stands in the script.
 func (t *teller) callLine(use chat.ToolUse) string {
-	return t.Bot + ">[" + use.Name + "]: " + oneLine(wire.Args(use.Args))
+	return t.Bot + ">[" + use.Name + "]: " + spacedJSON(wire.Args(use.Args))
 }
 
 // resultLine is what a tool gave back. Several lines are set in, so that nothing in
@@ -130,9 +130,9 @@ func (w *writer) toolName(at int, r chat.ToolResult) string {
 	return "tool"
 }
 
-// oneLine writes JSON in one line with a space behind each colon and comma, as the
+// spacedJSON writes JSON in one line with a space behind each colon and comma, as the
 // document does; text that is no JSON stays as it is.
-func oneLine(raw []byte) string {
+func spacedJSON(raw []byte) string {
 	var compact bytes.Buffer
 	if json.Compact(&compact, raw) != nil {
 		return string(raw)

@@ -1,13 +1,12 @@
 package permit
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
 
 	"chorus/internal/permit/action"
 	"chorus/internal/permit/shell"
+	"chorus/internal/text"
 )
 
 // Request is one thing that a call would access, as its tool declares it.
@@ -327,17 +326,8 @@ func RequestOf(entry string) Request {
 // with sorted keys and no spaces, numbers as they were written. Arguments that are not JSON
 // are returned as they are.
 func ToolDetail(args []byte) string {
-	dec := json.NewDecoder(bytes.NewReader(args))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil || dec.More() {
-		return strings.TrimSpace(string(args))
+	if sorted, ok := text.SortedJSON(args); ok {
+		return string(sorted)
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return strings.TrimSpace(string(args))
-	}
-	return strings.TrimSpace(b.String())
+	return strings.TrimSpace(string(args))
 }

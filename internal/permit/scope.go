@@ -1,13 +1,14 @@
 package permit
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+
+	"chorus/internal/text"
 )
 
 // Who is on whose behalf, by which agent and where something is to be done. To the zero value
@@ -33,13 +34,11 @@ func (r Rule) String() string {
 	if !r.restricted() {
 		return r.Rule
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(r); err != nil {
+	data, err := text.JSON(r)
+	if err != nil {
 		return r.Rule // strings always encode
 	}
-	return strings.TrimSpace(b.String())
+	return string(data)
 }
 
 // ParseRule reads what String wrote.

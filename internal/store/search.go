@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"chorus/internal/chat"
+	"chorus/internal/text"
 )
 
 // SearchReader is the name of the full-text index among the durable readers.
@@ -206,7 +206,7 @@ func indexEvent(ctx context.Context, tx *sql.Tx, agent string, e chat.Event) err
 		if b.Files {
 			return nil // the words are the same
 		}
-		_, err := tx.ExecContext(ctx, `UPDATE words SET text = ? WHERE rowid = `+byPlace, clip(b.Blocks.Text(), maxIndexedMessage), thread, b.Seq)
+		_, err := tx.ExecContext(ctx, `UPDATE words SET text = ? WHERE rowid = `+byPlace, text.Prefix(b.Blocks.Text(), maxIndexedMessage), thread, b.Seq)
 		return err
 	case chat.Deleted:
 		if _, err := tx.ExecContext(ctx, `DELETE FROM words WHERE rowid = `+byPlace, thread, b.Seq); err != nil {
@@ -233,18 +233,18 @@ func indexEvent(ctx context.Context, tx *sql.Tx, agent string, e chat.Event) err
 }
 
 // said is what can be searched of an event, and whose words they are.
-func said(agent string, e chat.Event) (who, text string) {
+func said(agent string, e chat.Event) (who, words string) {
 	switch b := e.Body.(type) {
 	case chat.Received:
-		return nameOf(b.From, e.Who), clip(b.Blocks.Text(), maxIndexedMessage)
+		return nameOf(b.From, e.Who), text.Prefix(b.Blocks.Text(), maxIndexedMessage)
 	case chat.Steered:
-		return nameOf(b.From, e.Who), clip(b.Blocks.Text(), maxIndexedMessage)
+		return nameOf(b.From, e.Who), text.Prefix(b.Blocks.Text(), maxIndexedMessage)
 	case chat.Said:
 		if b.Error == nil {
-			return agent, clip(b.Blocks.Text(), maxIndexedMessage)
+			return agent, text.Prefix(b.Blocks.Text(), maxIndexedMessage)
 		}
 	case chat.ToolRan:
-		return b.Name, clip(b.Blocks.Text(), maxIndexedResult)
+		return b.Name, text.Prefix(b.Blocks.Text(), maxIndexedResult)
 	}
 	return "", ""
 }
@@ -258,17 +258,6 @@ func nameOf(p chat.Participant, otherwise string) string {
 	default:
 		return otherwise
 	}
-}
-
-// clip cuts text at a rune's border.
-func clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
 }
 
 // SearchOptions narrow a search; zero fields do not.

@@ -1,15 +1,18 @@
-// Package text shortens texts for people. It promises valid results for valid texts: no
+// Package text shortens and counts for texts that people read. It promises that no
 // character is cut in two.
 package text
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// Clip is the first n characters of a text, followed by "…" if it has more.
+// Clip is the first n characters of a text, followed by "…" if it has more. The result is
+// valid UTF-8 whatever the text is.
 func Clip(s string, n int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= n {
 		return s
 	}
@@ -44,4 +47,23 @@ func OneLine(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// Count is a number with its noun: "1 file", "2 files".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// Overlap is the length of the longest end of b that s begins with, if b does not end
+// with all of s: so many bytes may be the first ones of an s that is still to come.
+func Overlap(b []byte, s string) int {
+	for n := min(len(b), len(s)-1); n > 0; n-- {
+		if string(b[len(b)-n:]) == s[:n] {
+			return n
+		}
+	}
+	return 0
 }

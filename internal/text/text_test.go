@@ -46,3 +46,37 @@ func TestOneLine(t *testing.T) {
 		}
 	}
 }
+
+func TestCount(t *testing.T) {
+	t.Parallel()
+	if got := text.Count(1, "file") + ", " + text.Count(0, "file") + ", " + text.Count(12, "line"); got != "1 file, 0 files, 12 lines" {
+		t.Error(got)
+	}
+}
+
+func TestOverlap(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		b, s string
+		want int
+	}{{"x<sto", "<stop>", 4}, {"x", "<stop>", 0}, {"<stop>", "<stop>", 0}, {"aab", "abab", 2}, {"", "a", 0}} {
+		if got := text.Overlap([]byte(c.b), c.s); got != c.want {
+			t.Errorf("Overlap(%q, %q) = %d, want %d", c.b, c.s, got, c.want)
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	got, err := text.JSON(map[string]string{"a": "x < y && \n"})
+	if err != nil || string(got) != `{"a":"x < y && \n"}` {
+		t.Errorf("%s, %v", got, err)
+	}
+	for in, want := range map[string]string{
+		`{"b": 1.0, "a": ["<", 1e3]}`: `{"a":["<",1e3],"b":1.0}`, `{} {}`: "", `{`: "", ``: "", ` 12345678901234567890 `: `12345678901234567890`,
+	} {
+		if got, ok := text.SortedJSON([]byte(in)); string(got) != want || ok != (want != "") {
+			t.Errorf("SortedJSON(%s) = %s, %v", in, got, ok)
+		}
+	}
+}

@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"chorus/internal/text"
 )
 
 // Mistake is an error of the model's: its text is an answer the model can mend.
@@ -87,7 +89,9 @@ func (c *checker) mend(name string, args []byte) ([]byte, error) {
 		}
 	}
 	if c.sorted {
-		return canonical(args), nil
+		if sorted, ok := text.SortedJSON(args); ok {
+			args = sorted
+		}
 	}
 	return args, nil
 }

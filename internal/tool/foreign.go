@@ -63,22 +63,3 @@ func readable(raw json.RawMessage) (*jsonschema.Schema, error) {
 	}
 	return schema, nil
 }
-
-// canonical is a JSON value with sorted keys and no spaces, numbers as they were
-// written: two calls that mean the same are the same text for rules and people, and
-// a key that stands twice is there once.
-func canonical(args []byte) []byte {
-	dec := json.NewDecoder(bytes.NewReader(args))
-	dec.UseNumber()
-	var v any
-	if dec.Decode(&v) != nil {
-		return args
-	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(v) != nil {
-		return args
-	}
-	return bytes.TrimSpace(b.Bytes())
-}

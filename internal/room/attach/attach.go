@@ -11,7 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
+
+	"chorus/internal/text"
 )
 
 // Folder is where they lie in a workspace.
@@ -47,18 +48,7 @@ func Name(said string) string {
 	if len(ending) > maxEnding {
 		ending = ""
 	}
-	return clip(name[:len(name)-len(ending)], maxName-len(ending)) + ending
-}
-
-// clip cuts at a character.
-func clip(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most]
+	return text.Prefix(name[:len(name)-len(ending)], maxName-len(ending)) + ending
 }
 
 // Path is where a file of a message lies in its workspace: attachments/{timestamp}_{name},

@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"chorus/internal/suggest"
+	"chorus/internal/text"
 )
 
 // Link names a message. Without a channel it is in the one where the link stands.
@@ -41,6 +42,9 @@ var (
 
 var errDirect = errors.New("direct messages cannot be brought into another conversation")
 
+// maxShown is how much of somebody's text an error message repeats.
+const maxShown = 60
+
 // ParseLink reads the address of a message, the pair of numbers that the platform copies
 // for it, or its number alone.
 func ParseLink(s string) (Link, error) {
@@ -57,7 +61,7 @@ func ParseLink(s string) (Link, error) {
 	if number().MatchString(s) {
 		return Link{Message: s}, nil
 	}
-	return Link{}, fmt.Errorf("%q is not a message link; use \"Copy Message Link\" on the message", clip(s))
+	return Link{}, fmt.Errorf("%q is not a message link; use \"Copy Message Link\" on the message", text.Clip(s, maxShown))
 }
 
 const word = ".history"
@@ -115,19 +119,7 @@ func (c *Command) bounds(body string) error {
 
 func unknownLine(line, key string) error {
 	if best := suggest.Best(strings.TrimSpace(key), []string{"first", "last"}); best != "" {
-		return fmt.Errorf(".history knows first: and last:, not %q; did you mean %s?", clip(line), best)
+		return fmt.Errorf(".history knows first: and last:, not %q; did you mean %s?", text.Clip(line, maxShown), best)
 	}
-	return fmt.Errorf(".history knows first: and last:, not %q", clip(line))
-}
-
-// clip keeps what is repeated to people short.
-func clip(s string) string {
-	const most = 60
-	n := 0
-	for i := range s {
-		if n++; n > most {
-			return s[:i] + "…"
-		}
-	}
-	return s
+	return fmt.Errorf(".history knows first: and last:, not %q", text.Clip(line, maxShown))
 }

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -258,7 +259,7 @@ func (w *Walk) follow(m room.Message, cmd Command) (goOn bool) {
 	back := w.at
 	w.back, w.behind = &back, note
 	w.at = frame{
-		guild: orElse(cmd.Last.Guild, w.at.guild), channel: orElse(cmd.Last.Channel, w.at.channel),
+		guild: cmp.Or(cmd.Last.Guild, w.at.guild), channel: cmp.Or(cmd.Last.Channel, w.at.channel),
 		before: after(cmd.Last.Message), askers: append(slices.Clone(w.at.askers), m.Author), depth: w.at.depth + 1,
 	}
 	if cmd.First != nil {
@@ -290,11 +291,4 @@ func after(id string) string {
 		digits[i] = '0'
 	}
 	return "1" + string(digits)
-}
-
-func orElse(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

@@ -7,6 +7,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/room/split"
+	"chorus/internal/text"
 )
 
 // The sizes of a status: it is edited about once a second, and read at a glance.
@@ -23,7 +24,7 @@ func (v *View) status(r *run, now time.Time) string {
 	lines := []string{v.headline(r, now)}
 	calls := r.calls
 	if len(calls) > statusLines {
-		lines = append(lines, fmt.Sprintf("… %s before", plural(len(calls)-statusLines, "call")))
+		lines = append(lines, fmt.Sprintf("… %s before", text.Count(len(calls)-statusLines, "call")))
 		calls = calls[len(calls)-statusLines:]
 	}
 	for _, c := range calls {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/text"
 )
 
 // Told is what there is to tell of one run, for people who ask about it.
@@ -155,7 +156,7 @@ func (f *telling) said(ev chat.Event, b chat.Said) {
 	case b.Stop == chat.StopRefused:
 		state = "would not answer"
 	case len(uses) > 0:
-		state = "wanted " + plural(len(uses), "call")
+		state = "wanted " + text.Count(len(uses), "call")
 	}
 	f.end(f.asked, ev.At, state)
 	f.asked = -1

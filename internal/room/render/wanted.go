@@ -8,6 +8,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/room/split"
+	"chorus/internal/text"
 )
 
 // Wanted is what should be shown now.
@@ -176,7 +177,7 @@ func (v *View) footer(r *run) string {
 		parts = append(parts, v.o.Label)
 	}
 	if !v.o.Brief {
-		parts = append(parts, plural(r.end.Steps, "step"), tokens(r.end.Usage))
+		parts = append(parts, text.Count(r.end.Steps, "step"), tokens(r.end.Usage))
 	}
 	if cost := money(r.end.Cost); cost != "" {
 		parts = append(parts, cost)
@@ -185,13 +186,6 @@ func (v *View) footer(r *run) string {
 		parts = append(parts, fmt.Sprintf("%.1fs", r.ended.Sub(r.began).Seconds()))
 	}
 	return "*" + strings.Join(parts, " · ") + "*"
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }
 
 func tokens(u chat.Usage) string {

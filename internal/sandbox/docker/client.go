@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"chorus/internal/sandbox/process"
+	"chorus/internal/text"
 )
 
 // Why a command could not be started; the error around one of these says what to do.
@@ -69,7 +70,7 @@ func (e *Executor) ask(ctx context.Context, args ...string) (string, error) {
 		return "", fmt.Errorf("docker %s: %w", args[0], context.Cause(ctx))
 	}
 	if err != nil {
-		return "", &refusal{what: args[0], said: plain(said.String()), err: err}
+		return "", &refusal{what: args[0], said: oneLine(said.String()), err: err}
 	}
 	return out.String(), nil
 }
@@ -96,11 +97,5 @@ func (r *refusal) Error() string {
 
 func (r *refusal) Unwrap() error { return r.err }
 
-// plain is docker's words in one short line.
-func plain(s string) string {
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "?")), " ")
-	if len(s) > 500 {
-		s = strings.ToValidUTF8(s[:500], "") + "…"
-	}
-	return s
-}
+// oneLine is what docker printed, for an error message.
+func oneLine(s string) string { return text.Clip(text.OneLine(s), 500) }

@@ -143,7 +143,7 @@ func (e *Executor) sweepAs(ctx context.Context, user []string, mark string, who 
 		return 0, 0, err
 	}
 	if _, err := fmt.Sscanf(out, "swept %d %d", &killed, &stuck); err != nil {
-		return 0, 0, fmt.Errorf("docker exec: the answer of the container is lost (%q)", plain(out))
+		return 0, 0, fmt.Errorf("docker exec: the answer of the container is lost (%q)", oneLine(out))
 	}
 	return killed, stuck, nil
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strconv"
 	"strings"
+
+	"chorus/internal/text"
 )
 
 // frame takes the words of run.sh out of one stream. What comes before "start" and
@@ -41,31 +43,31 @@ const (
 )
 
 // feed takes the next piece and gives what of it the command printed.
-func (f *frame) feed(p []byte) (text []byte) {
+func (f *frame) feed(p []byte) (out []byte) {
 	buf := append(f.hold, p...)
 	f.hold = nil
 	for len(buf) > 0 {
 		at := bytes.Index(buf, []byte(f.token))
 		if at < 0 {
-			keep := overlap(buf, f.token)
-			text = f.pass(text, buf[:len(buf)-keep])
+			keep := text.Overlap(buf, f.token)
+			out = f.pass(out, buf[:len(buf)-keep])
 			f.hold = buf[len(buf)-keep:]
-			return text
+			return out
 		}
-		text = f.pass(text, buf[:at])
+		out = f.pass(out, buf[:at])
 		line, rest, whole := bytes.Cut(buf[at+len(f.token):], []byte("\n"))
 		switch {
 		case whole && f.word(string(line)):
 			buf = rest
 		case !whole && len(line) < maxWord:
 			f.hold = buf[at:]
-			return text
+			return out
 		default: // somebody else knows the token: it is text
-			text = f.pass(text, buf[at:at+len(f.token)])
+			out = f.pass(out, buf[at:at+len(f.token)])
 			buf = buf[at+len(f.token):]
 		}
 	}
-	return text
+	return out
 }
 
 // flush gives what was held back: the stream has ended.
@@ -108,14 +110,4 @@ func (f *frame) word(line string) bool {
 		return false
 	}
 	return true
-}
-
-// overlap is how long the longest end of p is that token begins with.
-func overlap(p []byte, token string) int {
-	for n := min(len(p), len(token)-1); n > 0; n-- {
-		if string(p[len(p)-n:]) == token[:n] {
-			return n
-		}
-	}
-	return 0
 }

@@ -47,7 +47,7 @@ func (e *Executor) inspect(ctx context.Context) (container, error) {
 	}
 	var list []container
 	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list) != 1 {
-		return container{}, fmt.Errorf("docker inspect: the answer cannot be read (%q)", plain(out))
+		return container{}, fmt.Errorf("docker inspect: the answer cannot be read (%q)", oneLine(out))
 	}
 	return list[0], nil
 }

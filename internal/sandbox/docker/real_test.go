@@ -29,7 +29,7 @@ func TestContractForReal(t *testing.T) {
 		return strings.TrimSpace(string(out)), err
 	}
 	if said, err := ask(2*time.Second, "version", "--format", "{{.Server.Version}}"); err != nil {
-		t.Skipf("NOT TESTED WITH A REAL CONTAINER: no docker daemon answers: %v %s", err, plain(said))
+		t.Skipf("NOT TESTED WITH A REAL CONTAINER: no docker daemon answers: %v %s", err, oneLine(said))
 	}
 	host, err := filepath.EvalSymlinks(os.TempDir())
 	if err != nil {
@@ -38,7 +38,7 @@ func TestContractForReal(t *testing.T) {
 	name := "chorus-test-" + strings.ToLower(rand.Text()[:10])
 	image := cmp.Or(os.Getenv("CHORUS_TEST_DOCKER_IMAGE"), "alpine")
 	if said, err := ask(time.Minute, "run", "-d", "--rm", "--init", "--pid", "host", "--network", "none", "--name", name, "-v", host+":"+host, image, "sleep", "600"); err != nil {
-		t.Skipf("NOT TESTED WITH A REAL CONTAINER: %s does not start: %v %s", image, err, plain(said))
+		t.Skipf("NOT TESTED WITH A REAL CONTAINER: %s does not start: %v %s", image, err, oneLine(said))
 	}
 	t.Cleanup(func() { _, _ = ask(30*time.Second, "rm", "-f", name) })
 	t.Run("suite", func(t *testing.T) {

@@ -228,7 +228,7 @@ func (e *Executor) await(ctx context.Context, r *running) error {
 		r.kill()
 		return ctx.Err()
 	case <-r.gone:
-		said := plain(string(r.frames[1].note) + " " + string(r.frames[0].note))
+		said := oneLine(string(r.frames[1].note) + " " + string(r.frames[0].note))
 		return e.diagnose(ctx, &refusal{what: "exec", said: said, err: errors.New(r.cmd.ProcessState.String())})
 	case <-timer.C:
 		r.kill()

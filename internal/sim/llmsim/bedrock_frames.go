@@ -1,6 +1,7 @@
 package llmsim
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"hash/crc32"
@@ -43,7 +44,7 @@ func awsException(f *Fault) frame {
 	case "invalid_request_error":
 		name = "validationException"
 	}
-	payload := encode(obj{"message": orElse(f.Message, "Overloaded")})
+	payload := encode(obj{"message": cmp.Or(f.Message, "Overloaded")})
 	return frame{raw: appendFrame(nil, payload, ":exception-type", name, ":content-type", "application/json", ":message-type", "exception")}
 }
 

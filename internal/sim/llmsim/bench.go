@@ -2,6 +2,7 @@ package llmsim
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -91,20 +92,13 @@ func (s *Server) benchAnswer(key benchKey, b Bench) []byte {
 // turn is the n-th answer, from 0.
 func (b Bench) turn(n int) Turn {
 	if n >= b.Turns {
-		return Turn{Text: orElse(b.Final, "done")}
+		return Turn{Text: cmp.Or(b.Final, "done")}
 	}
 	return Turn{
 		Text: fmt.Sprintf("step %d", n+1),
 		Calls: []Call{{
-			ID: fmt.Sprintf("call_bench_%d", n+1), Name: orElse(b.Tool, "bash"),
-			Args: map[string]string{"command": strings.ReplaceAll(orElse(b.Command, "true"), "{n}", strconv.Itoa(n+1))},
+			ID: fmt.Sprintf("call_bench_%d", n+1), Name: cmp.Or(b.Tool, "bash"),
+			Args: map[string]string{"command": strings.ReplaceAll(cmp.Or(b.Command, "true"), "{n}", strconv.Itoa(n+1))},
 		}},
 	}
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }

@@ -1,6 +1,7 @@
 package llmsim
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -61,7 +62,7 @@ func googleChunk(req Request, turn Turn, usage Usage, parts []obj, finish string
 func googleCalls(turn Turn, sign string) []obj {
 	var parts []obj
 	for _, c := range turn.Calls {
-		args := json.RawMessage(orElse(c.args(), "{}"))
+		args := json.RawMessage(cmp.Or(c.args(), "{}"))
 		if !json.Valid(args) || args[0] != '{' {
 			continue
 		}
@@ -194,7 +195,7 @@ func (s *Server) googleFault(w http.ResponseWriter, f *Fault) {
 		return
 	}
 	kind, message := googleUsual(f.Code)
-	e := &refusal{code: f.Code, kind: orElse(f.Type, kind), message: orElse(f.Message, message), errCode: f.ErrCode}
+	e := &refusal{code: f.Code, kind: cmp.Or(f.Type, kind), message: cmp.Or(f.Message, message), errCode: f.ErrCode}
 	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
 	w.WriteHeader(f.Code)
 	_, _ = w.Write(googleError(e, retry))
@@ -215,5 +216,5 @@ func googleErrorFrame(f *Fault) frame {
 		code = 503
 	}
 	kind, message := googleUsual(code)
-	return frame{data: googleError(&refusal{code: code, kind: kind, message: orElse(f.Message, message), errCode: f.ErrCode}, "")}
+	return frame{data: googleError(&refusal{code: code, kind: kind, message: cmp.Or(f.Message, message), errCode: f.ErrCode}, "")}
 }

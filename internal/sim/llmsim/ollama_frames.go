@@ -1,6 +1,7 @@
 package llmsim
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 )
@@ -36,7 +37,7 @@ func ollamaEnd(turn Turn, u Usage) obj {
 func ollamaCalls(turn Turn) []obj {
 	var calls []obj
 	for _, c := range turn.Calls {
-		args := json.RawMessage(orElse(c.args(), "{}"))
+		args := json.RawMessage(cmp.Or(c.args(), "{}"))
 		if !json.Valid(args) || args[0] != '{' {
 			continue
 		}
@@ -102,6 +103,6 @@ func ollamaUsual(code int) string {
 
 // ollamaErrorFrame is an error in the stream: a sentence, whatever it is.
 func ollamaErrorFrame(f *Fault) frame {
-	message := orElse(f.Message, "an error was encountered while running the model: unexpected EOF")
+	message := cmp.Or(f.Message, "an error was encountered while running the model: unexpected EOF")
 	return frame{data: encode(obj{"error": message}), line: true}
 }

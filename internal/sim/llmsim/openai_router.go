@@ -1,6 +1,7 @@
 package llmsim
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -240,7 +241,7 @@ func routerErrorFrame(f *Fault) frame {
 	}
 	return frame{data: encode(obj{
 		"id": "gen-sim", "object": "chat.completion.chunk", "created": created, "provider": "sim",
-		"error":   obj{"code": code, "message": orElse(f.Message, "Provider disconnected unexpectedly")},
+		"error":   obj{"code": code, "message": cmp.Or(f.Message, "Provider disconnected unexpectedly")},
 		"choices": []obj{{"index": 0, "delta": obj{"content": ""}, "finish_reason": "error"}},
 	})}
 }

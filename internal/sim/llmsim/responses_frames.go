@@ -1,6 +1,9 @@
 package llmsim
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // responsesItems are what a turn puts out: reasoning, a message, calls.
 func responsesItems(req Request, turn Turn) []obj {
@@ -178,6 +181,6 @@ func (b *responsesBuilder) calls(first int, items []obj) {
 
 // responsesErrorFrame is an error in the stream: its code is at the top.
 func responsesErrorFrame(f *Fault) frame {
-	code, message := orElse(f.ErrCode, orElse(f.Type, "server_error")), orElse(f.Message, "Overloaded")
+	code, message := cmp.Or(f.ErrCode, cmp.Or(f.Type, "server_error")), cmp.Or(f.Message, "Overloaded")
 	return frame{event: "error", data: encode(obj{"type": "error", "code": code, "message": message, "param": nil, "sequence_number": 0})}
 }

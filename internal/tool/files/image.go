@@ -1,7 +1,6 @@
 package files
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -20,22 +19,6 @@ const (
 // Fit makes a picture small enough for models: the same bytes always become the same
 // bytes. Its error says why a picture cannot be shown.
 type Fit func(data []byte) (fitted []byte, media string, err error)
-
-// imageType is the media type of pictures that models can see, "" for the rest.
-// The content decides, not the name.
-func imageType(start []byte) string {
-	switch {
-	case bytes.HasPrefix(start, []byte("\x89PNG\r\n\x1a\n")):
-		return "image/png"
-	case bytes.HasPrefix(start, []byte("\xff\xd8\xff")):
-		return "image/jpeg"
-	case bytes.HasPrefix(start, []byte("GIF87a")), bytes.HasPrefix(start, []byte("GIF89a")):
-		return "image/gif"
-	case len(start) >= 12 && string(start[:4]) == "RIFF" && string(start[8:12]) == "WEBP":
-		return "image/webp"
-	}
-	return ""
-}
 
 func (r *Roots) picture(place Place, media string, in io.Reader, size int64) (tool.Result, error) {
 	most := maxImage

@@ -5,27 +5,28 @@ import (
 	"slices"
 	"strings"
 
+	"chorus/internal/text"
 	"chorus/internal/tool"
 )
 
-// text is a file as lines without their newlines.
-type text struct {
+// fileLines is a file as lines without their newlines.
+type fileLines struct {
 	lines []string
 	end   bool // the last line has its newline
 }
 
-func split(content string) text {
+func split(content string) fileLines {
 	if content == "" {
-		return text{end: true}
+		return fileLines{end: true}
 	}
 	lines := strings.Split(content, "\n")
 	if lines[len(lines)-1] == "" {
-		return text{lines[:len(lines)-1], true}
+		return fileLines{lines[:len(lines)-1], true}
 	}
-	return text{lines, false}
+	return fileLines{lines, false}
 }
 
-func (t text) join() string {
+func (t fileLines) join() string {
 	if len(t.lines) == 0 {
 		return ""
 	}
@@ -41,7 +42,7 @@ func (t text) join() string {
 func apply(content string, hunks []hunk) (string, error) {
 	old := split(content)
 	hunks = fitEndings(content, hunks)
-	out := text{end: old.end}
+	out := fileLines{end: old.end}
 	done, drift := 0, 0 // lines of old already taken; how far off the last hunk was
 	for n, h := range hunks {
 		before := h.side('-')
@@ -75,7 +76,7 @@ func (h hunk) side(op byte) []string {
 }
 
 // kept is the new text, with context taken from the file itself.
-func (h hunk) kept(old text, at int) []string {
+func (h hunk) kept(old fileLines, at int) []string {
 	var lines []string
 	for _, l := range h.lines {
 		switch l.op {
@@ -116,7 +117,7 @@ func (h hunk) expected() int {
 }
 
 // find says where the hunk's old lines are in the file, at or after from.
-func find(old text, h hunk, before []string, from, drift int) (int, error) {
+func find(old fileLines, h hunk, before []string, from, drift int) (int, error) {
 	limit := len(old.lines) - len(before)
 	fits := func(at int) bool {
 		return at >= from && at <= limit && slices.Equal(old.lines[at:at+len(before)], before) && h.endFits(old, at, len(before))
@@ -150,7 +151,7 @@ func find(old text, h hunk, before []string, from, drift int) (int, error) {
 
 // insertion is where a hunk without old lines goes: where the header says, after
 // its anchor, or at the end.
-func insertion(old text, h hunk, from, drift int) (int, error) {
+func insertion(old fileLines, h hunk, from, drift int) (int, error) {
 	switch {
 	case h.start > 0 || h.empty && h.start == 0 && len(h.anchors) == 0 && !h.atEnd:
 		at := h.expected() + drift
@@ -170,7 +171,7 @@ const near = 20
 // choose decides between places where the old lines match. One is clear; among
 // several only one that is much closer to where the patch says, or the first
 // after an anchor.
-func choose(old text, h hunk, before []string, places []int, from, drift int) (int, error) {
+func choose(old fileLines, h hunk, before []string, places []int, from, drift int) (int, error) {
 	switch {
 	case len(places) == 0:
 		return 0, mismatch(old, h, before, from, drift)
@@ -192,7 +193,7 @@ func choose(old text, h hunk, before []string, places []int, from, drift int) (i
 }
 
 // mismatch says which line is the first that differs.
-func mismatch(old text, h hunk, before []string, from, drift int) error {
+func mismatch(old fileLines, h hunk, before []string, from, drift int) error {
 	at := from
 	if h.start > 0 {
 		at = max(h.expected()+drift, from)
@@ -204,22 +205,15 @@ func mismatch(old text, h hunk, before []string, from, drift int) error {
 			return fmt.Errorf("its context does not match: the file ends before %q", want)
 		}
 		if old.lines[at+i] != want {
-			return fmt.Errorf("its context does not match: line %d is %q, the patch says %q", at+i+1, clip(old.lines[at+i]), clip(want))
+			return fmt.Errorf("its context does not match: line %d is %q, the patch says %q", at+i+1, text.Clip(old.lines[at+i], 200), text.Clip(want, 200))
 		}
 	}
 	return fmt.Errorf("its context does not match the file")
 }
 
-func clip(line string) string {
-	if len(line) > 200 {
-		return strings.ToValidUTF8(line[:200], "") + "…"
-	}
-	return line
-}
-
 // endFits says whether "no newline at end of file" is true of where the hunk
 // would lie. A patch that forgets to say it is forgiven.
-func (h hunk) endFits(old text, at, count int) bool {
+func (h hunk) endFits(old fileLines, at, count int) bool {
 	for i, l := range h.lines {
 		if l.noEOL && l.op != '+' {
 			last := i == len(h.lines)-1 || l.op == '-'

@@ -148,7 +148,7 @@ func (p *parser) newContent(s *section) error {
 		}
 	}
 	s.hunks = nil
-	s.content = text{lines, end}.join()
+	s.content = fileLines{lines, end}.join()
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"chorus/internal/chat"
 	"chorus/internal/tool"
 )
 
@@ -68,7 +69,7 @@ func (r *Roots) read(ctx context.Context, in readIn) (tool.Result, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return tool.Result{}, r.explain(place, err)
 	}
-	if media := imageType(start); media != "" {
+	if media := chat.ImageType(start); media != "" {
 		return r.picture(place, media, buffered, info.Size())
 	}
 	if bytes.IndexByte(start, 0) >= 0 {

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -96,7 +95,7 @@ func (a *answer) picture(data []byte, said, name string) {
 	if name = printable(name, 300); name != "" {
 		what = name + ", " + what
 	}
-	media := imageType(data)
+	media := chat.ImageType(data)
 	switch {
 	case media == "":
 		a.say("[%s: %d bytes that are neither text nor a picture]", what, len(data))
@@ -109,21 +108,6 @@ func (a *answer) picture(data []byte, said, name string) {
 		a.images = append(a.images, chat.Image{Blob: blob.Hash, MediaType: media, Name: name, Size: int64(len(data))})
 		a.blobs = append(a.blobs, blob)
 	}
-}
-
-// imageType is the media type of pictures that models can see, "" for the rest.
-func imageType(data []byte) string {
-	switch {
-	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
-		return "image/png"
-	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
-		return "image/jpeg"
-	case bytes.HasPrefix(data, []byte("GIF87a")), bytes.HasPrefix(data, []byte("GIF89a")):
-		return "image/gif"
-	case len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
-		return "image/webp"
-	}
-	return ""
 }
 
 // result is the answer as the model gets it: the text within what one result may

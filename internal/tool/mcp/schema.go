@@ -7,6 +7,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"chorus/internal/text"
 	"chorus/internal/tool"
 )
 
@@ -45,14 +46,14 @@ func (s *server) usable(tools []*sdk.Tool) []listed {
 
 // describe is what the server says of a tool, in a sane size.
 func describe(server string, t *sdk.Tool) string {
-	text := strings.TrimSpace(strings.ToValidUTF8(t.Description, ""))
-	if text == "" {
-		text = printable(t.Title, 200)
+	about := strings.TrimSpace(strings.ToValidUTF8(t.Description, ""))
+	if about == "" {
+		about = printable(t.Title, 200)
 	}
-	if text == "" {
-		text = "The tool " + printable(t.Name, 100) + " of the MCP server " + server + "."
+	if about == "" {
+		about = "The tool " + printable(t.Name, 100) + " of the MCP server " + server + "."
 	}
-	return clip(text, longDescription)
+	return text.Clip(about, longDescription)
 }
 
 const anything = `{"type":"object"}`

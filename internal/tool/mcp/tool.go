@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"chorus/internal/text"
 	"chorus/internal/tool"
 )
 
@@ -50,10 +51,10 @@ func (r *remote) Access([]byte) []tool.Access { return nil }
 
 // Label implements tool.Labeler.
 func (r *remote) Label(args []byte) string {
-	text := printable(r.srv.Name, 40) + ": " + printable(r.raw, 60)
+	label := printable(r.srv.Name, 40) + ": " + printable(r.raw, 60)
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(args, &fields) != nil {
-		return text
+		return label
 	}
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		value := string(fields[key])
@@ -61,12 +62,12 @@ func (r *remote) Label(args []byte) string {
 		if json.Unmarshal(fields[key], &plain) == nil {
 			value = plain
 		}
-		text += " " + printable(key, 30) + "=" + printable(value, 60)
-		if len(text) > 120 {
-			return clip(text, 120)
+		label += " " + printable(key, 30) + "=" + printable(value, 60)
+		if len(label) > 120 {
+			return text.Clip(label, 120)
 		}
 	}
-	return text
+	return label
 }
 
 // Run implements tool.Tool. Whatever the server does, the answer is a result.
@@ -138,7 +139,7 @@ func (s *server) do(ctx context.Context, request func(context.Context, *live) er
 	case isClosed(err) || over(l):
 		return fmt.Sprintf("The MCP server %s failed during this call: %s. It is started again. The call may have had its effect, or a part of it.", s.Name, l.explain(errEnded)), nil
 	case errors.As(err, &wire):
-		return fmt.Sprintf("The MCP server %s answered with an error: %s", s.Name, s.redact(clip(strings.ToValidUTF8(wire.Message, ""), 2000))), nil
+		return fmt.Sprintf("The MCP server %s answered with an error: %s", s.Name, s.redact(text.Clip(strings.ToValidUTF8(wire.Message, ""), 2000))), nil
 	}
 	return fmt.Sprintf("The call of the MCP server %s failed: %s", s.Name, l.explain(err)), nil
 }

@@ -6,12 +6,14 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"chorus/internal/text"
 )
 
-// printable is text from outside on one line: no control characters, and at most
-// that many bytes.
-func printable(text string, most int) string {
-	text = strings.Map(func(r rune) rune {
+// printable is untrusted text on one line: no control characters, and at most so many
+// characters.
+func printable(s string, most int) string {
+	s = strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t' || r == '\r':
 			return ' '
@@ -19,16 +21,8 @@ func printable(text string, most int) string {
 			return -1
 		}
 		return r
-	}, strings.ToValidUTF8(text, ""))
-	return clip(text, most)
-}
-
-// clip cuts text at a rune when it is longer than most bytes.
-func clip(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	}, strings.ToValidUTF8(s, ""))
+	return text.Clip(s, most)
 }
 
 func short(parts ...string) string {

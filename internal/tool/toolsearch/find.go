@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"chorus/internal/text"
 	"chorus/internal/tool"
 )
 
@@ -39,9 +40,9 @@ func newFind(specs []tool.Spec) tool.Tool {
 		ReadOnly:    true,
 		Access:      func(findIn) []tool.Access { return []tool.Access{{Tool: "info", Detail: "tools"}} },
 		JudgedAs:    []string{"info"},
-		Label:       func(in findIn) string { return "find tools: " + clip(in.Query, 60) },
+		Label:       func(in findIn) string { return "find tools: " + text.Clip(in.Query, 60) },
 		Run: func(_ context.Context, in findIn) (tool.Result, error) {
-			return tool.From("descriptions of tools", index.answer(clip(in.Query, longestQuery))), nil
+			return tool.From("descriptions of tools", index.answer(text.Clip(in.Query, longestQuery))), nil
 		},
 	})
 }
@@ -177,7 +178,7 @@ func describe(s tool.Spec) string {
 	if len(schema) > longSchema {
 		schema = "too long to show; a call with wrong arguments is answered with the list of them"
 	}
-	return fmt.Sprintf("%s\n%s\nParameters: %s\n\n", s.Name, clip(s.Description, longWords), schema)
+	return fmt.Sprintf("%s\n%s\nParameters: %s\n\n", s.Name, text.Clip(s.Description, longWords), schema)
 }
 
 func hasPart(words map[string]bool, part string) bool {
@@ -212,12 +213,4 @@ func wordSet(text string) map[string]bool {
 	}
 	end()
 	return out
-}
-
-// clip is the text, cut at a rune when it is longer than most bytes.
-func clip(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
 }

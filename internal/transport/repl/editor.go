@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"chorus/internal/markdown"
+	"chorus/internal/text"
 )
 
 // editor is the input box: text of any length, a cursor, and what was typed
@@ -242,14 +243,14 @@ func (e *editor) positions(width int) (rows []string, at []position) {
 		col = 0
 	}
 	for _, r := range e.text {
-		text := string(r)
+		shown := string(r)
 		if pasted, ok := e.paste(r); ok {
-			text = fmt.Sprintf("[pasted %s]", plural(strings.Count(pasted, "\n")+1, "line"))
-			text = markdown.Truncate(text, width)
+			shown = fmt.Sprintf("[pasted %s]", text.Count(strings.Count(pasted, "\n")+1, "line"))
+			shown = markdown.Truncate(shown, width)
 		} else if r == '\t' {
-			text = "    "[:min(4, width)]
+			shown = "    "[:min(4, width)]
 		}
-		w := markdown.Width(text)
+		w := markdown.Width(shown)
 		if r != '\n' && col+w > width {
 			flush()
 		}
@@ -258,7 +259,7 @@ func (e *editor) positions(width int) (rows []string, at []position) {
 			flush()
 			continue
 		}
-		row.WriteString(text)
+		row.WriteString(shown)
 		col += w
 	}
 	if col >= width {

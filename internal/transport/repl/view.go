@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"chorus/internal/markdown"
+	"chorus/internal/text"
 )
 
 // prompt marks stand before the first row of the input; the others are indented.
@@ -110,7 +111,7 @@ func (w *window) upper() []string {
 	out = append(out, w.busy()...)
 	for i, seq := range w.teller.order {
 		if i == 3 {
-			out = append(out, ink(w.color, faint, "  and "+plural(len(w.teller.order)-3, "more prompt")))
+			out = append(out, ink(w.color, faint, "  and "+text.Count(len(w.teller.order)-3, "more prompt")))
 			break
 		}
 		out = append(out, ink(w.color, faint, markdown.Truncate("  waiting: "+w.teller.prompts[seq].text, w.room())))

@@ -11,6 +11,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/markdown"
 	"chorus/internal/notice"
+	"chorus/internal/text"
 )
 
 // window is the chat on a terminal. Finished lines are printed above it and
@@ -380,7 +381,7 @@ func (w *window) recall() {
 	all := w.messages
 	w.messages = nil
 	if len(all) > pastMessages {
-		w.say(faint, "", "… "+plural(len(all)-pastMessages, "earlier message"))
+		w.say(faint, "", "… "+text.Count(len(all)-pastMessages, "earlier message"))
 		all = all[len(all)-pastMessages:]
 	}
 	for _, m := range all {

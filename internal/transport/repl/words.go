@@ -7,6 +7,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/markdown"
+	"chorus/internal/text"
 )
 
 // spinner frames; one is drawn per tick.
@@ -162,7 +163,7 @@ func endWords(e chat.RunEnded) string {
 
 // sumWords is the line below a finished run.
 func sumWords(e chat.RunEnded) string {
-	parts := []string{plural(e.Steps, "step")}
+	parts := []string{text.Count(e.Steps, "step")}
 	if n := e.Usage.Total(); n > 0 {
 		parts = append(parts, count(n)+" tokens")
 	}
@@ -170,13 +171,6 @@ func sumWords(e chat.RunEnded) string {
 		parts = append(parts, m)
 	}
 	return strings.Join(parts, " · ")
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }
 
 // settledWords says who answered a question.
