@@ -146,7 +146,7 @@ func (j hungJournal) Blob(ctx context.Context, hash string) ([]byte, error) {
 	return through(ctx, j.h, "Journal.Blob", func() ([]byte, error) { return j.Journal.Blob(ctx, hash) })
 }
 func (j hungJournal) ActiveThreads(ctx context.Context) ([]journal.Thread, error) {
-	return through(ctx, j.h, "Journal.Stirring", func() ([]journal.Thread, error) { return j.Journal.ActiveThreads(ctx) })
+	return through(ctx, j.h, "Journal.ActiveThreads", func() ([]journal.Thread, error) { return j.Journal.ActiveThreads(ctx) })
 }
 func (j hungJournal) DataVersion(ctx context.Context) (int64, error) {
 	return through(ctx, j.h, "Journal.DataVersion", func() (int64, error) { return j.Journal.DataVersion(ctx) })
@@ -155,7 +155,7 @@ func (j hungJournal) LastRun(ctx context.Context, id chat.ThreadID) (string, err
 	return through(ctx, j.h, "Journal.LastRun", func() (string, error) { return j.Journal.LastRun(ctx, id) })
 }
 func (j hungJournal) PendingPrompts(ctx context.Context, id chat.ThreadID) ([]int64, error) {
-	return through(ctx, j.h, "Journal.Untaken", func() ([]int64, error) { return j.Journal.PendingPrompts(ctx, id) })
+	return through(ctx, j.h, "Journal.PendingPrompts", func() ([]int64, error) { return j.Journal.PendingPrompts(ctx, id) })
 }
 func (j hungJournal) Approval(ctx context.Context, id string) (approval.Approval, error) {
 	return through(ctx, j.h, "Journal.Approval", func() (approval.Approval, error) { return j.Journal.Approval(ctx, id) })
@@ -502,7 +502,7 @@ func hungScene(t *testing.T, at string, nth int, deaf bool) *hang {
 
 // silent are those that nobody waits for: the sweep tries again, and a snapshot or a
 // bell more or less is no harm. The log has them.
-var silent = map[string]bool{"Journal.Stirring": true, "Journal.DataVersion": true, "Journal.Overdue": true,
+var silent = map[string]bool{"Journal.ActiveThreads": true, "Journal.DataVersion": true, "Journal.Overdue": true,
 	"Journal.Approvals": true, "Journal.SaveSnapshot": true}
 
 // Whatever does not come back, the thread does: every way out is made to hang in turn,
