@@ -1,8 +1,8 @@
-// Package lockfile holds the locks that keep processes apart: one file each, whoever has it locked has the lock.
+// Package lockfile provides locks between processes, one file each.
 //
-// It promises that a lock ends with its process, however that ends; that at most one holds it although the file is removed
-// when it is let go of, which keeps folders small; and that it is free for others in the moment Release returns. Merely
-// closing the file would not do that: a child that was being started just then has a copy of it for a little longer.
+// A lock ends with its process, however that ends. At most one process holds it, although the file is removed on release,
+// which keeps directories small. Others can take it as soon as Release returns. Merely closing the file would not do that: a
+// child that is being started at that moment has a copy of its descriptor for a little longer.
 package lockfile
 
 import (
@@ -22,7 +22,7 @@ type Lock struct {
 	path string
 }
 
-// Try takes the lock or fails at once, with ErrHeld when somebody else has it. words are for whoever finds it held.
+// Try takes the lock or fails at once, with ErrHeld when somebody else has it. words are for those who find it held; Words reads them.
 func Try(path string, words []byte) (*Lock, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -42,9 +42,9 @@ func Try(path string, words []byte) (*Lock, error) {
 			}
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
-		// Whoever had it before may have removed the file between our open and our lock; then we hold one that nobody else finds.
-		if !l.found() {
-			l.letGo()
+		// The previous holder may have removed the file between our open and our lock; then nobody else would find ours.
+		if !l.current() {
+			l.unlock()
 			continue
 		}
 		_ = f.Truncate(0)
@@ -53,7 +53,7 @@ func Try(path string, words []byte) (*Lock, error) {
 	}
 }
 
-// Words are those of whoever has the lock, as far as they are written.
+// Words are the words of the holder, as far as they are written.
 func Words(path string) []byte {
 	words, err := os.ReadFile(path)
 	if err != nil {
@@ -62,7 +62,7 @@ func Words(path string) []byte {
 	return words
 }
 
-func (l *Lock) found() bool {
+func (l *Lock) current() bool {
 	here, err := l.file.Stat()
 	if err != nil {
 		return false
@@ -71,13 +71,13 @@ func (l *Lock) found() bool {
 	return err == nil && os.SameFile(here, there)
 }
 
-// Release lets go of the lock. The file is removed while it is still held.
+// Release frees the lock. The file is removed while it is still held.
 func (l *Lock) Release() {
 	_ = os.Remove(l.path)
-	l.letGo()
+	l.unlock()
 }
 
-func (l *Lock) letGo() {
+func (l *Lock) unlock() {
 	_ = syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN)
 	_ = l.file.Close()
 }

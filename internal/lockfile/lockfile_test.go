@@ -102,6 +102,6 @@ func TestFreeAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.letGo() // without removing it, so that the next one finds the same file
+		l.unlock() // without removing it, so that the next one finds the same file
 	}
 }

@@ -1,6 +1,6 @@
-// Package sandbox is the contract of running other programs: one call, a whole
-// process tree, an end that always comes. Executors (host, bwrap, docker)
-// promise all of it; sandboxtest holds them to it.
+// Package sandbox is the contract of running other programs: one call runs one process
+// tree, and it always ends. Executors (host, bwrap, docker) keep all of it; sandboxtest
+// checks them.
 package sandbox
 
 import (
@@ -21,21 +21,19 @@ type Command struct {
 	// was written, Stdout equals it and Stderr is empty. Without it two streams are
 	// read apart and only their own order is certain.
 	Merge bool
-	// OnOutput is told about cleaned output as it comes (may be nil). It is called
-	// from one goroutine at a time and must not block.
+	// OnOutput gets cleaned output as it comes (may be nil). It is called from one
+	// goroutine at a time and must not block.
 	OnOutput func(text string)
-	// Roots are the directories (or files) that an executor with walls lets the
-	// command see beside the system's; Dir must lie in one. Empty: Dir, writable.
+	// Roots are the directories (or files) that an isolating executor lets the command
+	// see beside the system's; Dir must lie in one. Empty: Dir, writable.
 	Roots []Root
-	// Home is a directory of ours that an executor with walls makes the command's
-	// home, kept between commands; empty: the executor's own choice. Executors
-	// without walls do not look at it.
+	// Home is a directory of ours that an isolating executor makes the command's home,
+	// kept between commands; empty: the executor's own choice. Others ignore it.
 	Home string
-	// OpenGit lets the command change a repository's hooks and settings, which git
-	// starts programs from. Executors without walls do not look at it.
+	// OpenGit lets the command change a repository's hooks and settings, from which git
+	// starts programs. Executors that do not isolate ignore it.
 	OpenGit bool
-	// Network is what an executor with walls lets it reach; nil: what the executor
-	// was made for.
+	// Network is what an isolating executor lets it reach; nil: the executor's default.
 	Network *Network
 }
 
@@ -70,7 +68,7 @@ type Result struct {
 	Left     int   // processes that outlived a command which ended by itself; they were killed
 	Dropped  int64 // bytes beyond MaxStream
 	Took     time.Duration
-	Notes    []string // what the walls say about it, one line each; not part of the output
+	Notes    []string // the executor's remarks, one line each; not part of the output
 }
 
 // Executor runs commands.

@@ -1,10 +1,10 @@
-// Package bwrap runs commands behind walls of the kernel, put up by bubblewrap. A
-// command sees its workspace and the roots it was given, the system's programs
-// read-only, a /tmp of its own, and nothing else of this machine: no home, no
-// database, no other workspace, no other process, no network unless told. It never
-// has more rights than the server, and none of its capabilities. Everything host
-// promises about ends holds too. Where a wall or a limit cannot be had, Facts says
-// so; Probe says whether it works here at all, and what to do.
+// Package bwrap runs commands isolated by the kernel, with bubblewrap. A command sees its
+// workspace and the roots it was given, the system's programs read-only, a /tmp of its
+// own, and nothing else of this machine: no home, no database, no other workspace, no
+// other process, and no network unless it is allowed. It never has more rights than the
+// server, and none of its capabilities. Commands end as package host promises. Where an
+// isolation or a limit is not available, Facts says so; Probe says whether it works here
+// at all, and what to do.
 package bwrap
 
 import (
@@ -38,7 +38,7 @@ type Options struct {
 	Program  string // bwrap itself; empty: from PATH
 }
 
-// Limits hold for one command with all its processes. Zero is the default.
+// Limits apply to one command with all its processes. Zero is the default.
 type Limits struct {
 	FileSize  int64 // of one file; always holds
 	Tmp       int64 // of /tmp, /dev/shm and a home in memory, each; with bubblewrap 0.7 or later
@@ -67,22 +67,22 @@ func (l Limits) orDefault() Limits {
 	return l
 }
 
-// Fact is one wall or limit, for people.
+// Fact is one kind of isolation or one limit, for people.
 type Fact struct {
 	Name  string // "namespaces", "landlock", "memory", …
 	Holds bool
 	Words string // how it holds, or why not and what to do
 }
 
-// LaunchArg as first argument tells our own program that it is started inside of
-// the walls and must call Launch with the rest.
+// LaunchArg as first argument tells our own program that it was started inside the
+// sandbox and must call Launch with the rest.
 const LaunchArg = "sandbox-launch"
 
 // Proxy is where a command finds the proxy of its Network, in its own network, where
 // nobody else can be.
 const Proxy = "127.0.0.1:3128"
 
-// Executor runs commands behind walls. Safe for concurrent use.
+// Executor runs commands in the sandbox. Safe for concurrent use.
 type Executor struct {
 	opts    Options
 	env     []string

@@ -23,7 +23,7 @@ func (e *Executor) run(context.Context, sandbox.Command) (sandbox.Result, error)
 // Probe says why it does not work here.
 func (e *Executor) Probe(context.Context) error { return errNoLinux }
 
-// Facts says which walls and limits hold on this machine.
+// Facts says which isolation and limits work on this machine.
 func (e *Executor) Facts() []Fact { return []Fact{{"namespaces", false, errNoLinux.Error()}} }
 
 // Launch is never called here.

@@ -101,7 +101,7 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// TestProbe: a bubblewrap that cannot do its work is told from a command that fails.
+// TestProbe: a bubblewrap that does not work is distinguished from a command that fails.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ version, script, want string }{
@@ -124,7 +124,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// BenchmarkStart is what the walls cost: the same nothing, with and without.
+// BenchmarkStart is what the sandbox costs: a command that does nothing, with and without.
 func BenchmarkStart(b *testing.B) {
 	opts := options(b)
 	bare := opts

@@ -91,8 +91,8 @@ func candidates(own, mounts, controller string) []groupDir {
 			}
 		case tail[0] == "cgroup2":
 			// A group with processes of its own cannot have limited ones below it, so
-			// the neighbours of ours are tried too: where a service manager gave us a
-			// part of its tree, that is where they belong.
+			// the siblings of ours are tried too: where a service manager gave us a part
+			// of its tree, that is where they belong.
 			path, ok := below(at[""], head[3])
 			for ok && path != "" {
 				if data, err := os.ReadFile(filepath.Join(head[4], path, "cgroup.subtree_control")); err == nil &&
@@ -171,8 +171,8 @@ func (g groups) enter(pid int, limits Limits) (leave func(), err error) {
 
 const prefix = "chorus-" // of our groups' names; then the server's process id
 
-// remove removes a group whose processes are dying. Nothing rings when the last
-// one is gone, and what does not go in time is swept by the next server.
+// remove removes a group whose processes are dying. Nothing signals that the last one is
+// gone, and what does not go in time is removed by the next server.
 func remove(dir string) {
 	deadline := time.Now().Add(2 * time.Second)
 	for wait := 100 * time.Microsecond; ; wait = min(2*wait, 20*time.Millisecond) {

@@ -157,8 +157,8 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// TestTheAttemptsThemselves: harmless ones get through where there are no walls, or
-// they would show nothing.
+// TestTheAttemptsThemselves: harmless ones succeed without a sandbox, or they would show
+// nothing.
 func TestTheAttemptsThemselves(t *testing.T) {
 	t.Parallel()
 	o := newOutside(t)

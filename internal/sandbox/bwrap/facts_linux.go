@@ -68,8 +68,8 @@ func look(opts Options) machine {
 	return m
 }
 
-// keepDescriptors keeps what this process was itself given open by whoever started
-// it from every child: a socket of theirs would be a door in the wall.
+// keepDescriptors keeps descriptors that this process inherited from every child: a
+// socket among them would be a way out of the sandbox.
 func keepDescriptors() {
 	names, _ := filepath.Glob("/proc/self/fd/*")
 	for _, name := range names {
@@ -97,8 +97,8 @@ func (m machine) tmpfs(path string, size int64) []string {
 	return []string{"--perms", mode, "--size", fmt.Sprint(size), "--tmpfs", path}
 }
 
-// Probe runs a command behind the walls and says why that does not work here, and
-// what to do. It is nil where the executor can be used.
+// Probe runs a command in the sandbox and says why that does not work here, and what
+// to do. It is nil where the executor can be used.
 func (e *Executor) Probe(ctx context.Context) error {
 	dir, err := os.MkdirTemp("", "chorus-probe-")
 	if err != nil {
@@ -119,7 +119,7 @@ func (e *Executor) Probe(ctx context.Context) error {
 	return nil
 }
 
-// explain turns bubblewrap's words into what to do.
+// explain turns bubblewrap's message into what to do.
 func explain(said string) error {
 	switch {
 	case said == "":
@@ -141,7 +141,7 @@ func explain(said string) error {
 	return fmt.Errorf("%s; inside a container it needs the right to make namespaces (docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined)", said)
 }
 
-// Facts says which walls and limits hold on this machine. It does not try the
+// Facts says which isolation and limits work on this machine. It does not try the
 // sandbox itself: that is Probe.
 func (e *Executor) Facts() []Fact {
 	m, l := e.machine(), e.opts.Limits

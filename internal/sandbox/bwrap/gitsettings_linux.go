@@ -10,7 +10,7 @@ import (
 // programs to start.
 type gitSettings struct {
 	hooks       []string // core.hooksPath, as written
-	includes    []string // files whose settings hold too; absolute
+	includes    []string // files whose settings apply too; absolute
 	perWorktree bool     // each worktree may have settings of its own
 }
 

@@ -11,13 +11,13 @@ import (
 
 // Git starts programs that a repository's own files name: hooks, and whatever stands
 // in its settings as fsmonitor, sshCommand, alias or filter. Whoever uses git outside
-// of the walls would start what a command left there. So these files can be read in
-// here and not changed; everything else of a repository can.
+// the sandbox would start what a command left there. So commands can read these files
+// and not change them; everything else of a repository they can.
 //
-// A mount holds them: it can be neither written nor renamed nor removed. The folders
-// above are held in their place too, or another one could be put where they were.
-// What is not there has no place for a mount: it is made for the time of the command
-// (hold), or looked at afterwards (watch).
+// Each is a mount of its own, which can be neither written nor renamed nor removed. The
+// folders above are mounts too, or they could be replaced. What does not exist cannot be
+// mounted: it is made for the time of the command (placeholder), or checked afterwards
+// (watch).
 
 // guard protects the repositories of the writable roots. Those in folders below a
 // root are the command's own: it may have made them.
@@ -84,10 +84,10 @@ func (v *view) guardGit(gitDir string) error {
 	v.guarded = append(v.guarded, gitDir)
 	config := filepath.Join(gitDir, "config")
 	says := readSettings(config)
-	if err := v.keepOrMake(config, false); err != nil {
+	if err := v.keepOrCreate(config, false); err != nil {
 		return err
 	}
-	if err := v.keepOrMake(filepath.Join(gitDir, "hooks"), true); err != nil {
+	if err := v.keepOrCreate(filepath.Join(gitDir, "hooks"), true); err != nil {
 		return err
 	}
 	// Git takes its settings and hooks from where this file says.
@@ -109,7 +109,7 @@ func (v *view) guardGit(gitDir string) error {
 func (v *view) guardWorktree(gitDir string, says gitSettings) error {
 	file := filepath.Join(gitDir, "config.worktree")
 	if says.perWorktree {
-		return v.keepOrMake(file, false)
+		return v.keepOrCreate(file, false)
 	}
 	v.keep(file)
 	return nil
@@ -208,17 +208,17 @@ func (v *view) top(path string) (top mount, ok bool) {
 	return top, ok
 }
 
-// keepOrMake keeps what is there, and otherwise makes it for as long as it is needed.
-func (v *view) keepOrMake(path string, directory bool) error {
+// keepOrCreate keeps what is there, and otherwise makes it for as long as it is needed.
+func (v *view) keepOrCreate(path string, directory bool) error {
 	if !slices.ContainsFunc(v.places(path), v.writableAt) {
 		return nil
 	}
-	held, err := hold(path, directory)
+	made, err := makePlaceholder(path, directory)
 	if err != nil {
 		return err
 	}
-	if held != nil {
-		v.held = append(v.held, held)
+	if made != nil {
+		v.placeholders = append(v.placeholders, made)
 	}
 	v.keep(path)
 	return nil
@@ -226,14 +226,14 @@ func (v *view) keepOrMake(path string, directory bool) error {
 
 func (v *view) keepOrWatch(path string) {
 	if _, err := os.Lstat(path); err != nil {
-		v.watch(path, stranger)
+		v.watch(path, unexpected)
 		return
 	}
 	v.keep(path)
 }
 
-// explains tells a command that met the guard what it met: git itself only says that
-// a file is busy.
+// explains adds why a command could not change a guarded file: git itself only says that
+// it is busy.
 func (v *view) explains(res sandbox.Result) []string {
 	met := strings.Contains(res.Output, "could not write config file") || strings.Contains(res.Output, "could not lock config file") ||
 		strings.Contains(res.Output, "hooks") && strings.Contains(res.Output, "Read-only file system")

@@ -15,18 +15,18 @@ import (
 	"chorus/internal/sandbox/host"
 )
 
-// plant is one way to make git start a program for whoever uses it outside. PROOF is
+// attack is one way to make git start a program for whoever uses it outside. PROOF is
 // touched by the program; EVIL is a line for a configuration that starts it.
-type plant struct {
+type attack struct {
 	setup  string // outside, in an empty folder; the workspace is ws unless dir says otherwise
-	inside string // behind the walls
+	inside string // in the sandbox
 	dir    string
 	used   string // outside again, where somebody uses git; ws unless said
 }
 
 const repository = `git init -q ws; cd ws; git config user.email a@example.com; git config user.name a; git commit -q --allow-empty -m first; `
 
-var plants = map[string]plant{
+var attacks = map[string]attack{
 	"hook":                     {inside: `printf '#!/bin/sh\ntouch PROOF\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit`},
 	"hook moved in":            {inside: `printf '#!/bin/sh\ntouch PROOF\n' > h; chmod +x h; mv h .git/hooks/pre-commit; ln h .git/hooks/pre-commit`},
 	"hooks without a folder":   {setup: `rm -r .git/hooks`, inside: `mkdir -p .git/hooks; printf '#!/bin/sh\ntouch PROOF\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit`},
@@ -62,8 +62,8 @@ var plants = map[string]plant{
 	"a bare repository":          {setup: `cd ..; git clone -q --bare ws bare`, dir: "bare", used: "bare", inside: `printf '[alias]\n\tst = "!touch PROOF"\n' >> config`},
 }
 
-// grow makes the plant's repository and gives its folder; text is filled with its names.
-func (p plant) grow(t *testing.T) (base string, fill func(string) string) {
+// prepare makes the attack's repository and gives its folder; text is filled with its names.
+func (p attack) prepare(t *testing.T) (base string, fill func(string) string) {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -75,9 +75,9 @@ func (p plant) grow(t *testing.T) (base string, fill func(string) string) {
 	return base, func(text string) string { return proof.Replace(replace.Replace(text)) }
 }
 
-// command is how the plant is planted: a workspace inside of a repository is given the
+// command is how the attack is made: a workspace inside of a repository is given the
 // repository's .git, as people's are.
-func (p plant) command(base string, fill func(string) string) sandbox.Command {
+func (p attack) command(base string, fill func(string) string) sandbox.Command {
 	c := sandbox.Command{Shell: fill(p.inside) + "\necho tried", Dir: filepath.Join(base, "ws"), Merge: true}
 	if p.dir != "" {
 		c.Dir = filepath.Join(base, p.dir)
@@ -90,7 +90,7 @@ func (p plant) command(base string, fill func(string) string) sandbox.Command {
 }
 
 // use is somebody who uses git outside, and says whether that started the program.
-func (p plant) use(t *testing.T, base string) bool {
+func (p attack) use(t *testing.T, base string) bool {
 	t.Helper()
 	dir := filepath.Join(base, "ws")
 	if p.used != "" {
@@ -99,7 +99,7 @@ func (p plant) use(t *testing.T, base string) bool {
 	for _, args := range [][]string{{"status"}, {"commit", "--allow-empty", "-m", "x"}, {"st"}} {
 		cmd := exec.Command("git", args...)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
-		_, _ = cmd.CombinedOutput() // some plants break the repository on the way
+		_, _ = cmd.CombinedOutput() // some attacks break the repository on the way
 	}
 	_, err := os.Stat(filepath.Join(base, "proof"))
 	return err == nil
@@ -120,10 +120,10 @@ func outsideGit(t *testing.T, dir, script string) string {
 func TestPlants(t *testing.T) {
 	t.Parallel()
 	ex := with(t, options(t))
-	for name, p := range plants {
+	for name, p := range attacks {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			base, fill := p.grow(t)
+			base, fill := p.prepare(t)
 			res := run(t, ex, p.command(base, fill))
 			if !strings.Contains(res.Output, "tried") {
 				t.Errorf("the attempt itself is broken: %+v", res)
@@ -135,20 +135,20 @@ func TestPlants(t *testing.T) {
 	}
 }
 
-// TestThePlantsThemselves: each gets through where there are no walls, and where
+// TestTheAttacksThemselves: each gets through where there is no sandbox, and where
 // somebody opened these, or they would show nothing.
-func TestThePlantsThemselves(t *testing.T) {
+func TestTheAttacksThemselves(t *testing.T) {
 	t.Parallel()
-	walls := with(t, options(t))
-	for name, p := range plants {
+	sandboxed := with(t, options(t))
+	for name, p := range attacks {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			executors := []sandbox.Executor{host.New(os.Environ())}
 			if name == "hook" || name == "setting by git" {
-				executors = append(executors, walls)
+				executors = append(executors, sandboxed)
 			}
 			for _, ex := range executors {
-				base, fill := p.grow(t)
+				base, fill := p.prepare(t)
 				command := p.command(base, fill)
 				command.OpenGit = true
 				if res := run(t, ex, command); !p.use(t, base) {
@@ -164,7 +164,7 @@ func TestThePlantsThemselves(t *testing.T) {
 func TestEverydayGit(t *testing.T) {
 	t.Parallel()
 	ex := with(t, options(t))
-	base, _ := plant{setup: `echo one > f; git add .; git commit -q -m second; git branch -q other; git worktree add -q ../tree; git update-ref refs/remotes/origin/main HEAD`}.grow(t)
+	base, _ := attack{setup: `echo one > f; git add .; git commit -q -m second; git branch -q other; git worktree add -q ../tree; git update-ref refs/remotes/origin/main HEAD`}.prepare(t)
 	work := `set -e; b=$(basename "$PWD")
 		echo two > f; git add f; git commit -q -m change; git commit -q --amend -m changed
 		git checkout -q -b $b-topic; echo x > g; git add g; git -c user.name=b commit -q -m topic
@@ -197,7 +197,7 @@ func TestEverydayGit(t *testing.T) {
 func TestGuardIsExplained(t *testing.T) {
 	t.Parallel()
 	ex := with(t, options(t))
-	base, _ := plant{}.grow(t)
+	base, _ := attack{}.prepare(t)
 	for shell, want := range map[string]bool{
 		"git config user.name b": true, "git remote add up x": true, "touch .git/hooks/x": true, "mkdir hooks; git status": false, "git commit -q --allow-empty -m x": false,
 	} {
@@ -214,8 +214,8 @@ func TestGuardIsExplained(t *testing.T) {
 func TestGuardWithoutLitter(t *testing.T) {
 	t.Parallel()
 	ex := with(t, options(t))
-	base, fill := plants["hooks without a folder"].grow(t)
-	p := plants["hooks without a folder"]
+	base, fill := attacks["hooks without a folder"].prepare(t)
+	p := attacks["hooks without a folder"]
 	hooks := filepath.Join(base, "ws", ".git", "hooks")
 	if err := os.Mkdir(hooks, 0o555); err != nil {
 		t.Fatal(err)

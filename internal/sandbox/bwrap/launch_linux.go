@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// order is what the launcher is told by its first argument.
+// order is the first argument of the launcher.
 type order struct {
 	Read  []string `json:"read,omitempty"`  // what may be read and run
 	Write []string `json:"write,omitempty"` // what may be changed too
@@ -43,9 +43,9 @@ func (a *attempt) order() string {
 	return string(text)
 }
 
-// Launch is called by our own program inside of the walls, with what follows
-// LaunchArg: it opens the way to the proxy, puts the second belt on and becomes the
-// command. It only returns when that fails, with the exit code to end with.
+// Launch is called by our own program inside the sandbox, with what follows LaunchArg: it
+// opens the way to the proxy, applies Landlock and becomes the command. It only returns
+// when that fails, with the exit code to end with.
 func Launch(args []string) int {
 	if err := launch(args); err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox: "+err.Error())
@@ -67,7 +67,7 @@ func launch(args []string) error {
 			return fmt.Errorf("open the way to the proxy: %w", err)
 		}
 	}
-	// The belt belongs to a thread; the one that goes on must be the one that has it.
+	// Landlock applies to a thread: the one that is restricted must be the one that execs.
 	runtime.LockOSThread()
 	// The server's keys in the kernel stay the server's; where there are none this fails.
 	_, _ = unix.KeyctlJoinSessionKeyring("")
@@ -116,7 +116,7 @@ const (
 		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK |
 		unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
 	deviceAccess = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
-	fileAccess   = useAccess &^ unix.LANDLOCK_ACCESS_FS_READ_DIR // the most that a rule about a file may hold
+	fileAccess   = useAccess &^ unix.LANDLOCK_ACCESS_FS_READ_DIR // the most that a rule about a file may allow
 )
 
 // known is what of all access the kernel's version knows about.
@@ -134,7 +134,7 @@ func known(version int) uint64 {
 	return access
 }
 
-// restrict puts landlock on this thread and what it becomes.
+// restrict applies Landlock to this thread and what it becomes.
 func restrict(o order) error {
 	version := landlockVersion()
 	handled := known(version)

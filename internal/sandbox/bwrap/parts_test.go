@@ -124,7 +124,7 @@ func TestMainRepository(t *testing.T) {
 	}
 }
 
-// TestSecondBelt puts landlock on where no other wall stands: it must hold alone.
+// TestSecondBelt: Landlock must be enough by itself, without any other isolation.
 func TestSecondBelt(t *testing.T) {
 	t.Parallel()
 	if landlockVersion() == 0 {

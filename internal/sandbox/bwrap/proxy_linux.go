@@ -80,20 +80,20 @@ func carryAll(ctx context.Context, listener net.Listener, proxy string) {
 	defer func() { _ = listener.Close() }()
 	var group sync.WaitGroup
 	defer group.Wait()
-	room := make(chan struct{}, maxConnections)
+	slots := make(chan struct{}, maxConnections)
 	for {
 		inner, err := listener.Accept()
 		if err != nil {
 			return
 		}
 		select {
-		case room <- struct{}{}:
+		case slots <- struct{}{}:
 		case <-ctx.Done():
 			_ = inner.Close()
 			return
 		}
 		group.Go(func() {
-			defer func() { <-room }()
+			defer func() { <-slots }()
 			carry(ctx, inner, proxy)
 		})
 	}

@@ -20,15 +20,14 @@ import (
 
 // The descriptors bubblewrap is started with.
 const (
-	argsFD   = 3 // its options: it waits for them, and by then its limits hold
+	argsFD   = 3 // its options: it waits for them, and by then its limits apply
 	reportFD = 4 // what the wrapper says
 	dataFD   = 5 // passwd, group, hosts; then the roots, and where the launcher hands its listener over
 )
 
-// wrapper runs the command inside of the walls. It says that it got that far, and
-// in the end how many processes are left: when bubblewrap ends they die with it,
-// and nobody could count them any more. Its $0 is the limit of processes, which
-// bash and dash call by different letters.
+// wrapper runs the command inside the sandbox. It reports that it has started, and in the
+// end how many processes are left: they die with bubblewrap and could not be counted
+// later. Its $0 is the limit of processes, for which bash and dash have different letters.
 const wrapper = `echo started >&4
 exec 5>&2 2>/dev/null
 ulimit -u "$0" || ulimit -p "$0"
@@ -48,7 +47,7 @@ echo "left $left" >&4
 exit $code
 `
 
-// attempt is one command on its way.
+// attempt is one run of a command.
 type attempt struct {
 	e       *Executor
 	m       machine
@@ -56,7 +55,7 @@ type attempt struct {
 	view    *view
 	network sandbox.Network
 	mark    string
-	env     []string   // inside of the walls
+	env     []string   // inside the sandbox
 	path    string     // the program
 	argv    []string   // and how it is called
 	files   []*os.File // the child's ends from descriptor 3 on, closed once it has them
@@ -164,7 +163,7 @@ func (a *attempt) arguments() []string {
 	return append(argv, a.argv...)
 }
 
-// started limits bubblewrap and then tells it what to do.
+// started limits bubblewrap and then gives it its options.
 func (a *attempt) started(pid int, feed *os.File) error {
 	for resource, value := range map[int]int64{unix.RLIMIT_CORE: 0, unix.RLIMIT_FSIZE: a.e.opts.Limits.FileSize} {
 		limit := unix.Rlimit{Cur: uint64(value), Max: uint64(value)}
@@ -188,13 +187,13 @@ func (a *attempt) started(pid int, feed *os.File) error {
 		args = append(args, "--setenv", name, value)
 	}
 	_ = feed.SetWriteDeadline(time.Now().Add(10 * time.Second))
-	// An end before it has read everything is told by its exit code and its words.
+	// If it ends before it has read everything, its exit code and its output say why.
 	_, _ = feed.WriteString(strings.Join(args, "\x00") + "\x00")
 	return feed.Close()
 }
 
-// judge tells a command that failed from walls that could not be put up, and adds
-// what only the wrapper knows.
+// judge distinguishes a command that failed from a sandbox that could not be set up, and
+// adds what only the wrapper knows.
 func (a *attempt) judge(res sandbox.Result, report *os.File) (sandbox.Result, error) {
 	_ = report.SetReadDeadline(time.Now().Add(time.Second))
 	begun, left := false, 0
@@ -203,7 +202,7 @@ func (a *attempt) judge(res sandbox.Result, report *os.File) (sandbox.Result, er
 		case "started":
 			begun = true
 		case "left":
-			// A command can write here too: believe no nonsense.
+			// A command can write here too, so the number is checked.
 			if n, err := strconv.Atoi(value); err == nil && n >= 0 && n <= 1<<20 {
 				left = n
 			}

@@ -49,9 +49,9 @@ type view struct {
 	uid    int
 	gid    int
 
-	guarded []string  // folders of git whose settings and hooks cannot be changed
-	held    []*held   // made for the time of the command
-	watches []watched // looked at when it has ended
+	guarded      []string       // folders of git whose settings and hooks cannot be changed
+	placeholders []*placeholder // made for the time of the command
+	watches      []watched      // looked at when it has ended
 }
 
 // mount is one piece of this machine in the view; source is resolved.
@@ -137,7 +137,7 @@ func (e *Executor) view(command sandbox.Command) (*view, error) {
 
 // release takes away what was made for the command.
 func (v *view) release() {
-	for _, h := range v.held {
+	for _, h := range v.placeholders {
 		h.release()
 	}
 }

@@ -18,7 +18,7 @@ type watched struct {
 type kind uint8
 
 const (
-	stranger      kind = iota // nothing was there, and git itself never makes it
+	unexpected    kind = iota // nothing was there, and git itself never makes it
 	link                      // it was a symlink
 	newRepository             // there was no repository, and there may be one now
 	newGit                    // a folder that was no git's own: git falls back on it where it finds no .git that it can use
@@ -59,10 +59,10 @@ func (w watched) settle() (note string, err error) {
 	there := err == nil
 	switch {
 	case w.kind == newRepository:
-		return tame(w.path)
+		return clearNewRepository(w.path)
 	case w.kind == newGit && isGitDir(w.path):
-		return tameGit(w.path)
-	case w.kind == stranger && there:
+		return clearGitDir(w.path)
+	case w.kind == unexpected && there:
 		if _, err := setAside(w.path); err != nil {
 			return "", err
 		}

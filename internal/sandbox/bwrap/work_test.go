@@ -22,7 +22,7 @@ import (
 	"chorus/internal/sandbox/bwrap"
 )
 
-// TestOrdinaryWork: what people do all day works as if there were no walls.
+// TestOrdinaryWork: what people do all day works as without a sandbox.
 func TestOrdinaryWork(t *testing.T) {
 	t.Parallel()
 	ex := with(t, options(t))
@@ -187,7 +187,7 @@ func TestForkBomb(t *testing.T) {
 	if took := time.Since(began); took > time.Minute { // the naps are five
 		t.Errorf("it took %s", took)
 	}
-	polltest.Until(t, "the fire goes out", func() bool { return !running(nap) }) // nothing rings when a stranger dies
+	polltest.Until(t, "the fire goes out", func() bool { return !running(nap) }) // nothing signals the end of a process that is no child
 }
 
 // TestProxy: with a proxy the command reaches that and nothing else.
@@ -280,7 +280,7 @@ func TestDiesWithTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = server.Wait()
-	polltest.Until(t, "the command ends too", func() bool { return !running(nap) }) // nothing rings when a stranger dies
+	polltest.Until(t, "the command ends too", func() bool { return !running(nap) }) // nothing signals the end of a process that is no child
 }
 
 // serverArg makes this test a server with one command that sleeps.
@@ -297,12 +297,12 @@ func serve(nap, dir string) int {
 	return 1
 }
 
-// running says whether any process has the word as an argument.
-func running(word string) bool {
+// running says whether any process has the text as an argument.
+func running(text string) bool {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if args := strings.Split(string(data), "\x00"); err == nil && args[0] == "sleep" && slices.Contains(args, word) {
+		if args := strings.Split(string(data), "\x00"); err == nil && args[0] == "sleep" && slices.Contains(args, text) {
 			return true
 		}
 	}

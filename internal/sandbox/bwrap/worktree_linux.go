@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// mainRepository is the .git directory that a git worktree lives from; empty when
-// dir is none. A command can write the worktree's .git file, so it is not believed:
-// the main repository must name this very worktree too, and whoever could write
-// there needed no lie.
+// mainRepository is the .git directory of a git worktree's main repository; empty when
+// dir is no worktree. A command can write the worktree's .git file, so that is not
+// trusted: the main repository must name this worktree, too, and whoever could write
+// there has access already.
 func mainRepository(dir string) string {
 	dotGit := filepath.Join(dir, ".git")
 	info, err := os.Lstat(dotGit)
@@ -38,7 +38,7 @@ func mainRepository(dir string) string {
 	return common
 }
 
-// gitFile is where a .git that is a file leads to; empty when it leads nowhere.
+// gitFile is the directory that a .git file names; empty when there is none.
 func gitFile(dotGit string) string {
 	dir, ok := strings.CutPrefix(line(dotGit), "gitdir: ")
 	if !ok {

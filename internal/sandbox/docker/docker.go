@@ -3,9 +3,9 @@
 // as well: a command that is given up is dead in the container too and not only the
 // client out here; a command whose start we gave up on never runs later; a command
 // whose end we did not see is not reported as fine. The container needs a POSIX shell
-// and /proc, nothing else. How strong the wall is, is the container's matter: Facts
-// says what is known about it. An exec cannot narrow it, so a command's Roots are not
-// looked at, and one that must not reach the network is refused where the container does.
+// and /proc, nothing else. How well it isolates is the container's matter: Facts says
+// what is known about it. An exec cannot restrict it further, so a command's Roots are
+// ignored, and one that must not reach the network is refused where the container does.
 package docker
 
 import (
@@ -41,7 +41,7 @@ type Executor struct {
 	env       []string
 	program   string
 
-	patience time.Duration // for a small question to the daemon
+	patience time.Duration // for a short request to the daemon
 	begin    time.Duration // for a command to be started; loaded machines need seconds
 	linger   time.Duration // for the docker program to end after its command has
 
@@ -165,13 +165,13 @@ func (e *Executor) arguments(command sandbox.Command, token, mark string) (args,
 		}
 		names = append(names, name)
 		args = append(args, "--env", "CHORUS_V_"+name)
-		env = append(env, "CHORUS_V_"+name+"="+e.paths.word(value))
+		env = append(env, "CHORUS_V_"+name+"="+e.paths.argument(value))
 	}
 	kind, words, call := "shell", []string{command.Shell}, ""
 	if len(command.Argv) > 0 {
 		kind, words = "argv", nil
 		for _, w := range command.Argv {
-			words = append(words, e.paths.word(w))
+			words = append(words, e.paths.argument(w))
 		}
 	}
 	if command.Call != "" {

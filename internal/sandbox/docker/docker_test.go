@@ -27,10 +27,10 @@ func TestMain(m *testing.M) {
 }
 
 // newExecutor is one in a fresh container of the stand-in that shares a fresh directory.
-func newExecutor(t *testing.T, fault string) (*Executor, *standin, string) {
+func newExecutor(t *testing.T, fault string) (*Executor, *fakeDocker, string) {
 	t.Helper()
 	dir := t.TempDir()
-	s := newStandin(t, room{Name: "box", Host: dir, Inside: "/inside/work", Fault: fault})
+	s := newFakeDocker(t, fakeContainer{Name: "box", Host: dir, Inside: "/inside/work", Fault: fault})
 	e, err := New(Options{Container: "box", Host: dir, Inside: "/inside/work", Environ: os.Environ(), Program: s.program})
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestContract(t *testing.T) {
 	host := filepath.Clean(os.TempDir())
 	sandboxtest.Run(t, sandboxtest.Fixture{
 		New: func(t *testing.T, environ []string) sandbox.Executor {
-			s := newStandin(t, room{Name: "box", Host: host, Inside: "/inside/work"})
+			s := newFakeDocker(t, fakeContainer{Name: "box", Host: host, Inside: "/inside/work"})
 			e, err := New(Options{Container: "box", Host: host, Inside: "/inside/work", Environ: environ, Program: s.program})
 			if err != nil {
 				t.Fatal(err)
@@ -163,24 +163,24 @@ func TestWhyNot(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
-		change func(r *room, o *Options)
+		change func(r *fakeContainer, o *Options)
 		is     error
 		says   string
 	}{
-		{"no daemon", func(r *room, _ *Options) { r.Fault = "down" }, ErrNoDaemon, "DOCKER_HOST"},
-		{"silent daemon", func(r *room, _ *Options) { r.Fault = "hang" }, ErrNoDaemon, "no answer within"},
-		{"no container", func(_ *room, o *Options) { o.Container = "other" }, ErrNoContainer, "docker run -d --init --name other -v"},
-		{"stopped", func(r *room, _ *Options) { r.Status = "exited" }, ErrNotRunning, "docker start box"},
-		{"paused", func(r *room, _ *Options) { r.Status = "paused" }, ErrNotRunning, "docker unpause box"},
-		{"no program", func(_ *room, o *Options) { o.Program = "no-such-docker" }, ErrNoProgram, "install"},
+		{"no daemon", func(r *fakeContainer, _ *Options) { r.Fault = "down" }, ErrNoDaemon, "DOCKER_HOST"},
+		{"silent daemon", func(r *fakeContainer, _ *Options) { r.Fault = "hang" }, ErrNoDaemon, "no answer within"},
+		{"no container", func(_ *fakeContainer, o *Options) { o.Container = "other" }, ErrNoContainer, "docker run -d --init --name other -v"},
+		{"stopped", func(r *fakeContainer, _ *Options) { r.Status = "exited" }, ErrNotRunning, "docker start box"},
+		{"paused", func(r *fakeContainer, _ *Options) { r.Status = "paused" }, ErrNotRunning, "docker unpause box"},
+		{"no program", func(_ *fakeContainer, o *Options) { o.Program = "no-such-docker" }, ErrNoProgram, "install"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r := room{Name: "box", Host: t.TempDir(), Inside: "/w"}
+			r := fakeContainer{Name: "box", Host: t.TempDir(), Inside: "/w"}
 			o := Options{Container: "box", Host: r.Host, Inside: "/w", Environ: os.Environ()}
 			tt.change(&r, &o)
-			s := newStandin(t, r)
+			s := newFakeDocker(t, r)
 			if o.Program == "" {
 				o.Program = s.program
 			}
@@ -218,7 +218,7 @@ func TestProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	facts := strings.Join(e.Facts(), "\n")
-	for _, want := range []string{dir + ", as /inside/work", "28.0.0-standin", "standin:1", "network: bridge", "memory: no limit", "at most 128"} {
+	for _, want := range []string{dir + ", as /inside/work", "28.0.0-fakeDocker", "fakeDocker:1", "network: bridge", "memory: no limit", "at most 128"} {
 		if !strings.Contains(facts, want) {
 			t.Errorf("%q is not in\n%s", want, facts)
 		}
@@ -227,9 +227,9 @@ func TestProbe(t *testing.T) {
 		t.Errorf("left behind: %q", left)
 	}
 	// The container has something else where the workspace should be.
-	r := loadRoom(s.dir)
+	r := loadContainer(s.dir)
 	r.Host = t.TempDir()
-	saveRoom(s.dir, r)
+	saveContainer(s.dir, r)
 	if err := e.Probe(t.Context()); err == nil || !strings.Contains(err.Error(), "does not have "+dir) {
 		t.Errorf("a wrong mapping: %v", err)
 	}
@@ -265,7 +265,7 @@ func dead(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !polltest.Soon(func() bool { // nothing rings when a stranger dies
+	if !polltest.Soon(func() bool { // nothing signals the end of a process that is no child
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		return err != nil || strings.Contains(string(stat), ") Z")
 	}) {
@@ -388,9 +388,9 @@ func TestNetwork(t *testing.T) {
 	t.Parallel()
 	for network, want := range map[string]error{"": ErrNetwork, "host": ErrNetwork, "container:other": ErrNetwork, "none": nil} {
 		e, s, dir := newExecutor(t, "")
-		r := loadRoom(s.dir)
+		r := loadContainer(s.dir)
 		r.Network = network
-		saveRoom(s.dir, r)
+		saveContainer(s.dir, r)
 		for _, limit := range []*sandbox.Network{{}, {Proxy: "127.0.0.1:1"}} {
 			if _, err := e.Run(t.Context(), sandbox.Command{Shell: "true", Dir: dir, Network: limit}); !errors.Is(err, want) {
 				t.Errorf("%q: %v", network, err)

@@ -14,7 +14,7 @@ import (
 type frame struct {
 	token string // begins with a byte that text does not have, so nothing is held back for long
 	state stage
-	hold  []byte // what may be the beginning of a word
+	hold  []byte // what may be the beginning of a report
 	note  []byte // what docker itself said, at most maxNote
 	start started
 	end   ended
@@ -57,7 +57,7 @@ func (f *frame) feed(p []byte) (out []byte) {
 		out = f.pass(out, buf[:at])
 		line, rest, whole := bytes.Cut(buf[at+len(f.token):], []byte("\n"))
 		switch {
-		case whole && f.word(string(line)):
+		case whole && f.report(string(line)):
 			buf = rest
 		case !whole && len(line) < maxWord:
 			f.hold = buf[at:]
@@ -85,8 +85,8 @@ func (f *frame) pass(text, p []byte) []byte {
 	return text
 }
 
-// word understands one line of run.sh.
-func (f *frame) word(line string) bool {
+// report reads one line of run.sh.
+func (f *frame) report(line string) bool {
 	line, ours := strings.CutPrefix(line, " ")
 	words := strings.Split(line, " ")
 	if !ours {

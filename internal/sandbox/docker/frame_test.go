@@ -116,11 +116,11 @@ func TestMapping(t *testing.T) {
 		"/home/me/work/x": "/w/x", "/home/me/work": "/w", "--dir=/home/me/work/x": "--dir=/home/me/work/x", "x": "x", "": "",
 		"/home/me/work/../x": "/home/me/work/../x", "see /home/me/work": "see /home/me/work", "/home/me/work:/bin": "/home/me/work:/bin",
 	} {
-		if got := m.word(word); got != want {
+		if got := m.argument(word); got != want {
 			t.Errorf("word %q: %q, want %q", word, got, want)
 		}
 	}
-	if same, err := newMapping("/a", ""); err != nil || same.inside != "/a" || same.word("/a/b") != "/a/b" {
+	if same, err := newMapping("/a", ""); err != nil || same.inside != "/a" || same.argument("/a/b") != "/a/b" {
 		t.Errorf("%+v, %v", same, err)
 	}
 }

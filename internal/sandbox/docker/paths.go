@@ -71,10 +71,10 @@ func (m mapping) dir(p string) (string, error) {
 	return "", fmt.Errorf("%s is not in the container: only what is below %s is there, as %s", p, m.host, m.inside)
 }
 
-// word is an argument for the inside: one that is a path below the workspace as a
+// argument is an argument for the inside: one that is a path below the workspace as a
 // whole is translated. Text that only contains one stays as it is, because nobody can
 // know what it means.
-func (m mapping) word(s string) string {
+func (m mapping) argument(s string) string {
 	if m.host == m.inside || m.host == "/" || filepath.Clean(s) != strings.TrimSuffix(s, "/") {
 		return s
 	}

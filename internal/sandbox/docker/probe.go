@@ -78,7 +78,7 @@ func (e *Executor) diagnose(ctx context.Context, err error) error {
 }
 
 // reach refuses a command that must not reach the network when the container does: an
-// exec cannot take away what the container has, and a wall that is only believed in is
+// exec cannot take away what the container has, and isolation that is only assumed is
 // worse than none. Asked every time, because containers are connected while they run.
 func (e *Executor) reach(ctx context.Context, want *sandbox.Network) error {
 	if want == nil || want.Open {
@@ -166,8 +166,8 @@ func (e *Executor) look(ctx context.Context) error {
 	return nil
 }
 
-// Facts says in words what runs where and how strong the wall is: always the mapping,
-// and after a Probe that went well what docker told about the container.
+// Facts says what runs where and how well it is isolated: always the mapping, and after a
+// Probe that succeeded what docker reports about the container.
 func (e *Executor) Facts() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -183,7 +183,7 @@ func (r *running) read(stream int) {
 // goAhead lets the command begin and gives it its input.
 func (r *running) goAhead(stdin []byte) {
 	r.tasks.Go(func() {
-		// The command may close its input early: its right.
+		// The command may close its input early.
 		if _, err := r.stdin.WriteString("go\n"); err == nil {
 			_, _ = r.stdin.Write(stdin)
 		}
@@ -216,8 +216,8 @@ func (r *running) close() {
 	}
 }
 
-// await waits until run.sh stands inside and waits for its word. Without that nothing
-// was run, and nothing will be: its input is closed.
+// await waits until run.sh has started inside and waits for "go". Otherwise nothing was
+// run, and nothing will be: its input is closed.
 func (e *Executor) await(ctx context.Context, r *running) error {
 	timer := time.NewTimer(e.begin)
 	defer timer.Stop()
@@ -275,8 +275,8 @@ func (e *Executor) follow(ctx context.Context, r *running, command sandbox.Comma
 	return e.lost(r, left, err)
 }
 
-// end kills inside what is left of the command. Not with the command's context: that
-// one is over when this is needed most.
+// end kills inside what is left of the command. Not with the command's context, which may
+// have been cancelled.
 func (e *Executor) end(r *running, mark string) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*e.patience)
 	defer cancel()

@@ -1,13 +1,13 @@
-# Runs one command inside: says that it is there, waits for the word to go, runs the
-# command, ends what outlived it, says how it ended. Whoever gave up before the word
-# closes our input, so nothing is ever run for somebody who has gone.
-# Needs sweep.sh before it. The words go to every stream that is read.
+# Runs one command inside: reports that it has started, waits for "go", runs the command,
+# ends what outlived it, reports how it ended. A caller that gives up before "go" closes
+# our input, so nothing is run for a caller that has gone.
+# Needs sweep.sh before it. The reports go to every stream that is read.
 chorus_token=$1 chorus_merge=$2 chorus_stdin=$3 chorus_kind=$4
 chorus_exec=$5 chorus_call=$6 chorus_sum=$7 chorus_names=$8
 shift 8
 
 [ "$chorus_merge" = 1 ] && exec 2>&1
-exec 3>&2 2>/dev/null # a shell has words of its own for the end of a child; nobody wants them
+exec 3>&2 2>/dev/null # without the shell's own messages about the end of a child
 
 chorus_say() {
 	echo "$chorus_token $*"

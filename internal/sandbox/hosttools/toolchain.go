@@ -2,7 +2,6 @@ package hosttools
 
 import (
 	"path/filepath"
-
 	"strings"
 )
 
@@ -17,8 +16,8 @@ var byVariable = []string{
 	"GOROOT", "RUSTUP_HOME", "NVM_DIR", "PYENV_ROOT", "JAVA_HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "DOTNET_ROOT", "ANDROID_HOME", "GEM_HOME", "BUN_INSTALL",
 }
 
-// told are variables without which a program looks into the home of the sandbox.
-var told = map[string]string{"RUSTUP_HOME": ".rustup", "PYENV_ROOT": ".pyenv", "NVM_DIR": ".nvm"}
+// homeVariables are variables without which a program looks into the home of the sandbox.
+var homeVariables = map[string]string{"RUSTUP_HOME": ".rustup", "PYENV_ROOT": ".pyenv", "NVM_DIR": ".nvm"}
 
 // beside are what programs look for next to their bin.
 var beside = []string{"lib", "lib64", "libexec", "share"}
@@ -58,7 +57,7 @@ func (f *finder) toolchains() {
 		for _, name := range inHome {
 			f.show(filepath.Join(f.Home, name))
 		}
-		for name, folder := range told {
+		for name, folder := range homeVariables {
 			if dir := filepath.Join(f.Home, folder); f.env[name] == "" && exists(dir) {
 				f.set(name, dir)
 			}

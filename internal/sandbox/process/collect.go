@@ -8,9 +8,9 @@ import (
 	"chorus/internal/sandbox"
 )
 
-// Collector cleans and keeps what a command printed, for executors whose command is
-// not a child of ours: its streams come through somebody else's hands. Each stream
-// is written by one goroutine; both may be written at once.
+// Collector cleans and keeps what a command printed, for executors whose command is not
+// a child of ours, so that another program passes its streams on. Each stream is written
+// by one goroutine; both may be written at once.
 type Collector struct {
 	out     output
 	streams [2]struct {
@@ -20,7 +20,7 @@ type Collector struct {
 	}
 }
 
-// NewCollector is an empty one; on is told about cleaned text as it comes (may be nil).
+// NewCollector is an empty one; on gets cleaned text as it comes (may be nil).
 func NewCollector(on func(text string)) *Collector { return &Collector{out: output{on: on}} }
 
 // Write takes the next piece of a stream: 0 is stdout, 1 is stderr.

@@ -19,7 +19,7 @@ var passed = []string{
 	"SYSTEMROOT", "COMSPEC", "PATHEXT", "TEMP", "TMP", "USERPROFILE",
 }
 
-// fixed tells programs that nobody sits in front of them.
+// fixed tells programs that there is no terminal and nobody to ask.
 var fixed = []string{
 	"TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "PYTHONUNBUFFERED=1",
 }

@@ -26,21 +26,21 @@ type piece struct {
 	stream, end int
 }
 
-// buffers are what pipes are read into: most commands print a line, and would leave one of
-// these behind each.
+// buffers are what pipes are read into. Most commands print a line, so one each would be
+// mostly garbage.
 var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
 // read takes one pipe until its end, or until its deadline and what was written by then.
 func (o *output) read(pipe *os.File, stream int) {
 	var (
 		clean cleaner
-		room  = buffers.Get().(*[32 << 10]byte)
-		buf   = room[:]
+		array = buffers.Get().(*[32 << 10]byte)
+		buf   = array[:]
 		text  []byte
 		kept  int
 		from  io.Reader = pipe
 	)
-	defer buffers.Put(room)
+	defer buffers.Put(array)
 	for {
 		n, err := from.Read(buf)
 		if from == pipe && errors.Is(err, os.ErrDeadlineExceeded) {
@@ -67,11 +67,11 @@ func (o *output) read(pipe *os.File, stream int) {
 // pipeful is the most that a pipe can hold without more rights than we have.
 const pipeful = 1 << 20
 
-// written reads what lies in a pipe, and never waits for more. After a deadline the pipe itself gives
-// nothing any more, not even that: on a busy machine nobody may have come to read it before.
+// written reads what is in a pipe already, and never waits for more. After its deadline os.File reads
+// nothing at all, and on a busy machine the reader may not have run before it.
 type written struct {
 	pipe *os.File
-	most int // what may still be read: whoever holds the other end may write for ever
+	most int // what may still be read: the other end may be written without end
 }
 
 // Read implements io.Reader. A pipe that is empty, but not at its end, is an error.
@@ -85,7 +85,7 @@ func (w *written) Read(buf []byte) (int, error) {
 	}
 	var n int
 	var failed error
-	err = conn.Control(func(fd uintptr) { // its end is ours, and such ends never block
+	err = conn.Control(func(fd uintptr) { // our end of a pipe does not block
 		for failed = syscall.EINTR; errors.Is(failed, syscall.EINTR); {
 			n, failed = syscall.Read(int(fd), buf[:min(len(buf), w.most)])
 		}

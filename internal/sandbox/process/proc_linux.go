@@ -87,8 +87,8 @@ func table(leader int, mark string) []int {
 			}
 		}
 	}
-	// Parents first: a shell would have a word to say about its children's end, or
-	// even go on with its script.
+	// Parents first: a shell would print something about its children's end, or even go
+	// on with its script.
 	slices.SortFunc(pids, func(a, b int) int { return cmp.Or(depth[a]-depth[b], a-b) })
 	return pids
 }

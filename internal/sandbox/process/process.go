@@ -1,8 +1,7 @@
-// Package process runs one child of ours to its end, whatever kind of room it was
-// put into. It promises that every command ends: on timeout, abort or its own end
-// its whole process tree is gone, what it printed until then is kept and cleaned,
-// and a child that holds on to a pipe cannot hang the call. Executors share it and
-// differ only in what they start.
+// Package process runs one child process to its end. Every command ends: on timeout,
+// abort or its own end its whole process tree is gone, what it printed until then is
+// kept and cleaned, and a child that keeps a pipe open cannot block the call. Executors
+// share it and differ only in what they start.
 package process
 
 import (
@@ -35,8 +34,8 @@ type Child struct {
 	Started func(pid int) error
 }
 
-// Mark is a new variable to know one tree by. A call's id may come from a model
-// and may not be the only one of its name.
+// Mark is a new variable that identifies one process tree. A call's id may come from a
+// model and need not be unique.
 func Mark() string { return "CHORUS_EXEC=" + rand.Text() }
 
 // CallVariable is what every child of the call has in its environment.
@@ -177,8 +176,8 @@ func (r *Running) start(command sandbox.Command) (err error) {
 		r.stdin = ours
 		theirs = append(theirs, child)
 		cmd.Stdin = child
-	} else if nothing, err := emptiness(); err == nil {
-		cmd.Stdin = nothing // or else it is opened once more
+	} else if nothing, err := devNull(); err == nil {
+		cmd.Stdin = nothing // os/exec would open it each time
 	}
 	if err := cmd.Start(); err != nil {
 		return startError(cmd, err)
@@ -188,19 +187,19 @@ func (r *Running) start(command sandbox.Command) (err error) {
 	}
 	if r.stdin != nil {
 		r.readers.Go(func() {
-			_, _ = r.stdin.Write(command.Stdin) // a child may close it early: its right
+			_, _ = r.stdin.Write(command.Stdin) // a child may close it early
 			_ = r.stdin.Close()
 		})
 	}
 	return nil
 }
 
-// emptiness is what a command reads that is given nothing. It has no end and no place, so all of them
-// share it.
-var emptiness = sync.OnceValues(func() (*os.File, error) { return os.Open(os.DevNull) })
+// devNull is the standard input of commands that get none. It has no state, so all of
+// them share it.
+var devNull = sync.OnceValues(func() (*os.File, error) { return os.Open(os.DevNull) })
 
-// startError says what is wrong with the directory when it is that: the system
-// blames the program.
+// startError names the directory if that is what is wrong: the system's error names the
+// program.
 func startError(cmd *exec.Cmd, err error) error {
 	if cmd.Dir != "" {
 		info, statErr := os.Stat(cmd.Dir)
@@ -226,7 +225,7 @@ func (r *Running) kill(why *bool) {
 }
 
 func (r *Running) killTree() int {
-	// Not the command's context: that one is over when this is needed most.
+	// Not the command's context, which may have been cancelled.
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	n, _ := killTree(ctx, r.cmd.Process.Pid, r.mark)

@@ -1,5 +1,5 @@
-// Package sandboxtest holds every executor to the contract of package sandbox. A
-// new executor starts by calling Run.
+// Package sandboxtest checks an executor against the contract of package sandbox. A new
+// executor starts by calling Run.
 package sandboxtest
 
 import (
@@ -331,7 +331,7 @@ func gone(t *testing.T, fix Fixture, dir, nap string) {
 				t.Errorf("%s (%d) still runs", name, pid)
 				break
 			}
-			time.Sleep(5 * time.Millisecond) // a real process: nothing rings when a stranger dies
+			time.Sleep(5 * time.Millisecond) // a real process: nothing signals the end of one that is no child
 		}
 	}
 }

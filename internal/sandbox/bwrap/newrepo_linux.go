@@ -35,9 +35,9 @@ var harmless = sync.OnceValue(func() *regexp.Regexp {
 	}, "|") + `)$`)
 })
 
-// tame takes out of a repository that a command made whatever git would start, and
+// clearNewRepository takes out of a repository that a command made whatever git would start, and
 // says what that was. dotGit is where it would be.
-func tame(dotGit string) (note string, err error) {
+func clearNewRepository(dotGit string) (note string, err error) {
 	info, err := os.Lstat(dotGit)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -45,31 +45,31 @@ func tame(dotGit string) (note string, err error) {
 	case err != nil:
 		return "", err
 	case !info.IsDir(): // it leads to a repository elsewhere
-		return tell(dotGit, []string{dotGit}, nil)
+		return setAsideAll(dotGit, []string{dotGit}, nil)
 	}
-	return tameGit(dotGit)
+	return clearGitDir(dotGit)
 }
 
-// tameGit does so in git's own folder.
-func tameGit(gitDir string) (note string, err error) {
+// clearGitDir does so in git's own folder.
+func clearGitDir(gitDir string) (note string, err error) {
 	var found []string // what goes as a whole
 	for _, name := range []string{"commondir", "config.worktree"} {
 		if exists(filepath.Join(gitDir, name)) {
 			found = append(found, filepath.Join(gitDir, name))
 		}
 	}
-	if hooks := filepath.Join(gitDir, "hooks"); armed(hooks) {
+	if hooks := filepath.Join(gitDir, "hooks"); hasHooks(hooks) {
 		found = append(found, hooks)
 	}
 	config := filepath.Join(gitDir, "config")
 	var left []byte
 	if exists(config) {
-		kept, all := tamed(config)
+		kept, all := harmlessSettings(config)
 		if !all {
 			found, left = append(found, config), []byte(kept)
 		}
 	}
-	return tell(gitDir, found, func() error {
+	return setAsideAll(gitDir, found, func() error {
 		if left == nil {
 			return nil
 		}
@@ -77,8 +77,8 @@ func tameGit(gitDir string) (note string, err error) {
 	})
 }
 
-// tell sets the paths aside, does what comes then, and says so.
-func tell(gitDir string, paths []string, then func() error) (string, error) {
+// setAsideAll sets the paths aside, does what comes then, and says so.
+func setAsideAll(gitDir string, paths []string, then func() error) (string, error) {
 	if len(paths) == 0 {
 		return "", nil
 	}
@@ -105,8 +105,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// armed says whether a folder of hooks holds any but git's examples.
-func armed(hooks string) bool {
+// hasHooks says whether a folder of hooks holds any but git's examples.
+func hasHooks(hooks string) bool {
 	info, err := os.Lstat(hooks)
 	if err != nil {
 		return false
@@ -129,9 +129,9 @@ func armed(hooks string) bool {
 // tameTime is far more than git needs to read one file.
 const tameTime = 5 * time.Second
 
-// tamed is what is harmless of a configuration, and whether that is all of it. Git
+// harmlessSettings is what is harmless of a configuration, and whether that is all of it. Git
 // reads the file, and nothing that the file names.
-func tamed(config string) (kept string, all bool) {
+func harmlessSettings(config string) (kept string, all bool) {
 	if info, err := os.Lstat(config); err != nil || !info.Mode().IsRegular() || info.Size() > maxSettings {
 		return "", false
 	}

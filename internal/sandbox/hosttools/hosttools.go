@@ -1,8 +1,8 @@
-// Package hosttools finds what of a developer's machine commands behind walls need to see
-// around their workspace: programs of the PATH, toolchains, the repository above, the
-// name that commits are made in. It promises to show it read-only (but for a
-// repository's .git), and never to show the user's home itself, what holds
-// it, a folder of keys, or what it was told to hide. It reads, and starts nothing but git.
+// Package hosttools finds what commands in a sandbox need of a developer's machine beside
+// their workspace: programs of the PATH, toolchains, the repository above, the name for
+// commits. All of it is shown read-only (but for a repository's .git). The user's home
+// itself, a directory that contains it, keys, and what Options hide are never shown. It
+// only reads, and starts nothing but git.
 package hosttools
 
 import (
@@ -14,7 +14,7 @@ import (
 	"chorus/internal/sandbox"
 )
 
-// Options say around what.
+// Options say where to look.
 type Options struct {
 	Environ []string // the server's
 	Home    string   // the user's; empty: nothing of it
@@ -56,7 +56,7 @@ var (
 	never = []string{"/proc", "/sys", "/dev", "/run", "/etc", "/boot", "/var"}
 )
 
-// finder gathers.
+// finder collects a View.
 type finder struct {
 	Options
 	env  map[string]string
@@ -64,7 +64,7 @@ type finder struct {
 	view View
 }
 
-// Find looks around a workspace.
+// Find collects what commands in a workspace need.
 func Find(o Options) View {
 	f := &finder{Options: o, env: map[string]string{}, hide: append(Keys(o.Home), o.Hide...)}
 	for _, entry := range o.Environ {
@@ -141,7 +141,7 @@ func (f *finder) show(path string) bool {
 	return true
 }
 
-// named adds a root that somebody wrote down.
+// named adds a root from the configuration.
 func (f *finder) named(text string) {
 	path, writable := strings.CutSuffix(strings.TrimSpace(text), ":rw")
 	path = strings.TrimSuffix(path, ":ro")
@@ -178,7 +178,7 @@ func (f *finder) repository() {
 			continue
 		case info.IsDir() && exists(filepath.Join(dotGit, "HEAD")) && exists(filepath.Join(dotGit, "objects")):
 			f.view.Roots = append(f.view.Roots, sandbox.Root{Path: up}, sandbox.Root{Path: dotGit, Writable: true})
-		case info.Mode().IsRegular(): // a worktree: what it lives from is found by the walls
+		case info.Mode().IsRegular(): // a worktree: the executor finds its main repository
 			f.view.Roots = append(f.view.Roots, sandbox.Root{Path: up})
 		}
 		return

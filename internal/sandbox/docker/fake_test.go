@@ -18,44 +18,44 @@ import (
 	"chorus/internal/programtest"
 )
 
-// The stand-in is a docker program for machines without a daemon: this test binary,
+// The fake is a docker program for machines without a daemon: this test binary,
 // started through a small script. Its container is a session of processes on this
 // machine and a mapping of paths; it is as strict about its command line as the real
 // one and stricter, and it fails in the ways that real ones do.
 
-// room is one container of the stand-in, as it lies in its file.
-type room struct {
+// fakeContainer is one container of the fake, as it is stored in its file.
+type fakeContainer struct {
 	Name, Host, Inside string
 	Status             string // running, paused, exited
 	Fault              string // see perform
 	Network            string // what it is connected to; "" for bridge
 }
 
-// standin is the outside of it.
-type standin struct {
+// fakeDocker is the fake as tests see it.
+type fakeDocker struct {
 	dir     string
 	program string
 }
 
-func newStandin(t *testing.T, r room) *standin {
+func newFakeDocker(t *testing.T, r fakeContainer) *fakeDocker {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &standin{dir: t.TempDir()}
+	s := &fakeDocker{dir: t.TempDir()}
 	s.program = filepath.Join(s.dir, "docker")
 	script := fmt.Sprintf("#!/bin/sh\nGORACE=atexit_sleep_ms=0 CHORUS_STANDIN='%s' exec '%s' \"$@\"\n", s.dir, self)
 	programtest.Write(t, s.program, script)
 	if r.Status == "" {
 		r.Status = "running"
 	}
-	saveRoom(s.dir, r)
+	saveContainer(s.dir, r)
 	return s
 }
 
 // calls are the command lines it was started with.
-func (s *standin) calls(t *testing.T) [][]string {
+func (s *fakeDocker) calls(t *testing.T) [][]string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(s.dir, "log"))
 	if err != nil {
@@ -72,30 +72,30 @@ func (s *standin) calls(t *testing.T) [][]string {
 	return all
 }
 
-func saveRoom(dir string, r room) {
+func saveContainer(dir string, r fakeContainer) {
 	data, _ := json.Marshal(r)
-	tmp := filepath.Join(dir, "room."+strconv.Itoa(os.Getpid()))
-	if os.WriteFile(tmp, data, 0o600) != nil || os.Rename(tmp, filepath.Join(dir, "room")) != nil {
-		panic("the stand-in has lost its room")
+	tmp := filepath.Join(dir, "container."+strconv.Itoa(os.Getpid()))
+	if os.WriteFile(tmp, data, 0o600) != nil || os.Rename(tmp, filepath.Join(dir, "container")) != nil {
+		panic("the fake has lost its container")
 	}
 }
 
-func loadRoom(dir string) (r room) {
-	data, err := os.ReadFile(filepath.Join(dir, "room"))
+func loadContainer(dir string) (r fakeContainer) {
+	data, err := os.ReadFile(filepath.Join(dir, "container"))
 	if err != nil || json.Unmarshal(data, &r) != nil {
-		panic("the stand-in has no room")
+		panic("the fake has no container")
 	}
 	return r
 }
 
-// perform is the stand-in's main program.
+// perform is the fake's main program.
 func perform(dir string, args []string) int {
 	line, _ := json.Marshal(args)
 	if f, err := os.OpenFile(filepath.Join(dir, "log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
 		_, _ = f.Write(append(line, '\n'))
 		_ = f.Close()
 	}
-	r := loadRoom(dir)
+	r := loadContainer(dir)
 	switch r.Fault {
 	case "down":
 		fmt.Fprintln(os.Stderr, "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?")
@@ -107,7 +107,7 @@ func perform(dir string, args []string) int {
 	}
 	switch {
 	case len(args) == 3 && args[0] == "version" && args[1] == "--format":
-		fmt.Println("28.0.0-standin")
+		fmt.Println("28.0.0-fakeDocker")
 	case len(args) == 3 && args[0] == "container" && args[1] == "inspect":
 		return r.inspect(args[2])
 	case len(args) > 0 && args[0] == "exec":
@@ -121,7 +121,7 @@ func perform(dir string, args []string) int {
 
 func forever() { time.Sleep(time.Hour) }
 
-func (r room) inspect(name string) int {
+func (r fakeContainer) inspect(name string) int {
 	if name != r.Name {
 		fmt.Println("[]")
 		fmt.Fprintln(os.Stderr, "Error response from daemon: No such container: "+name)
@@ -130,7 +130,7 @@ func (r room) inspect(name string) int {
 	pids := int64(128)
 	c := container{}
 	c.State.Status, c.State.Running, c.State.Paused = r.Status, r.Status != "exited", r.Status == "paused"
-	c.Config.Image = "standin:1"
+	c.Config.Image = "fakeDocker:1"
 	c.HostConfig.PidsLimit, c.HostConfig.NetworkMode = &pids, cmp.Or(r.Network, "bridge")
 	if !shares(r.Network) {
 		c.NetworkSettings.Networks = map[string]struct{}{c.HostConfig.NetworkMode: {}}
@@ -148,7 +148,7 @@ type execution struct {
 	argv        []string
 }
 
-func (r room) parse(args []string) (x execution, code int) {
+func (r fakeContainer) parse(args []string) (x execution, code int) {
 	bad := func(code int, format string, a ...any) (execution, int) {
 		fmt.Fprintf(os.Stderr, format+"\n", a...)
 		return x, code
@@ -196,7 +196,7 @@ func (r room) parse(args []string) (x execution, code int) {
 	return x, 0
 }
 
-func (r room) exec(dir string, args []string) int {
+func (r fakeContainer) exec(dir string, args []string) int {
 	x, code := r.parse(args)
 	if code != 0 {
 		return code
@@ -219,7 +219,7 @@ func (r room) exec(dir string, args []string) int {
 	}
 	var stdout, stderr io.Writer = os.Stdout, os.Stderr
 	if x.interactive && r.Fault != "" {
-		stdout = &meddler{to: os.Stdout, fault: r.Fault, room: r, dir: dir, cmd: cmd}
+		stdout = &faultyWriter{to: os.Stdout, fault: r.Fault, container: r, dir: dir, cmd: cmd}
 	}
 	cmd.Stdout, cmd.Stderr = struct{ io.Writer }{stdout}, struct{ io.Writer }{stderr}
 	if x.interactive {
@@ -248,7 +248,7 @@ func (r room) exec(dir string, args []string) int {
 
 // translate gives the container's names of shared files back their own, for want of a
 // mount: Probe asks for one by its name inside.
-func (r room) translate(argv []string) []string {
+func (r fakeContainer) translate(argv []string) []string {
 	var out []string
 	for _, a := range argv {
 		if rest, ok := strings.CutPrefix(a, r.Inside+"/"); ok {
@@ -259,17 +259,17 @@ func (r room) translate(argv []string) []string {
 	return out
 }
 
-// meddler breaks the stream out of the container in the way of its fault.
-type meddler struct {
-	to    io.Writer
-	fault string
-	room  room
-	dir   string
-	cmd   *exec.Cmd
-	begun bool
+// faultyWriter breaks the stream out of the container in the way of its fault.
+type faultyWriter struct {
+	to        io.Writer
+	fault     string
+	container fakeContainer
+	dir       string
+	cmd       *exec.Cmd
+	begun     bool
 }
 
-func (m *meddler) Write(p []byte) (int, error) {
+func (m *faultyWriter) Write(p []byte) (int, error) {
 	switch {
 	case m.fault == "swallow": // not even the beginning comes out
 		return len(p), nil
@@ -281,8 +281,8 @@ func (m *meddler) Write(p []byte) (int, error) {
 		os.Exit(1)
 	case m.fault == "stop" && bytes.Contains(p, []byte("NOW")): // somebody stops the container
 		_, _ = m.to.Write(p)
-		m.room.Status = "exited"
-		saveRoom(m.dir, m.room)
+		m.container.Status = "exited"
+		saveContainer(m.dir, m.container)
 		_ = syscall.Kill(-m.cmd.Process.Pid, syscall.SIGKILL)
 		os.Exit(137)
 	}

@@ -9,18 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// held is an empty file or folder that is only there so that something can be mounted
+// placeholder is an empty file or folder that only exists so that something can be mounted
 // on it. It is shared by all commands that need it, of other servers too: each holds a
 // lock on it, and the last one takes it away. What a killed server left behind is
 // known by being empty and writable for nobody, and goes with the next command.
-type held struct {
+type placeholder struct {
 	path string
 	file *os.File
 }
 
-// hold makes path if there is nothing, or joins those who made it. It is nil when
+// makePlaceholder makes path if there is nothing, or joins those who made it. It is nil when
 // something else is there, and where we may not write: then the command may not either.
-func hold(path string, directory bool) (*held, error) {
+func makePlaceholder(path string, directory bool) (*placeholder, error) {
 	for range 100 { // whoever takes it away is done at once
 		err := place(path, directory)
 		switch {
@@ -39,7 +39,7 @@ func hold(path string, directory bool) (*held, error) {
 			continue
 		}
 		if unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil && same(file, path) {
-			return &held{path, file}, nil
+			return &placeholder{path, file}, nil
 		}
 		_ = file.Close()
 	}
@@ -74,13 +74,13 @@ func same(file *os.File, path string) bool {
 
 // release takes it away unless somebody else holds it too. A folder that is not empty
 // does not go.
-func (h *held) release() {
+func (h *placeholder) release() {
 	if unix.Flock(int(h.file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil && same(h.file, h.path) {
 		if info, err := h.file.Stat(); err == nil && ours(info) {
 			_ = os.Remove(h.path)
 		}
 	}
-	// Closing alone would leave the lock to a child that is being started, and the last one would find it held.
+	// Closing alone would leave the lock to a child that is being started, and the last one would find it locked.
 	_ = unix.Flock(int(h.file.Fd()), unix.LOCK_UN)
 	_ = h.file.Close()
 }
