@@ -11,46 +11,46 @@ import (
 	"strings"
 )
 
-// maxBody is how much of a request's body is held to look for placeholders.
+// maxBody is how much of a request's body is buffered to look for placeholders.
 const maxBody = 1 << 20
 
 // errBodyTooLong: a placeholder in a body that cannot be rewritten.
 var errBodyTooLong = errors.New("a body of more than 1 MB cannot carry a secret; send it in a header, or a smaller body")
 
-// spelling is how placeholders are written in a kind of text, and values with them.
-type spelling struct {
+// notation is how placeholders and values are written in a kind of text.
+type notation struct {
 	mark   *regexp.Regexp
 	encode func(string) string
 }
 
-// spellingOf says how a body is looked through; false: it is not.
-func spellingOf(h http.Header) (spelling, bool) {
+// notationOf is the notation of a body; false: it is not searched.
+func notationOf(h http.Header) (notation, bool) {
 	if c := h.Get("Content-Encoding"); c != "" && !strings.EqualFold(c, "identity") {
-		return spelling{}, false
+		return notation{}, false
 	}
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
-		return spelling{}, false
+		return notation{}, false
 	}
 	switch {
 	case kind == "application/x-www-form-urlencoded":
-		return spelling{urlMark, url.QueryEscape}, true
+		return notation{urlPlaceholder, url.QueryEscape}, true
 	case kind == "application/json" || strings.HasSuffix(kind, "+json") || kind == "application/x-ndjson":
-		return spelling{plainMark, asJSON}, true
+		return notation{plainPlaceholder, asJSON}, true
 	case strings.HasPrefix(kind, "text/"), kind == "multipart/form-data", kind == "application/xml", kind == "application/graphql",
 		kind == "application/yaml", kind == "application/x-yaml", strings.HasSuffix(kind, "+xml"):
-		return spelling{plainMark, asIs}, true
+		return notation{plainPlaceholder, asIs}, true
 	}
-	return spelling{}, false
+	return notation{}, false
 }
 
-// body replaces in a request's body, if its type is text. It gives the body to send and its
-// length; -1: unknown, to be sent in chunks. whole says that the given one was read to its end.
-func (s *swap) body(h http.Header, body io.Reader, length int64) (out io.Reader, n int64, whole bool, err error) {
+// body replaces placeholders in a request's body, if its type is text. It returns the body to send and its
+// length; -1: unknown, to be sent in chunks. whole says that the given body was read to its end.
+func (s *substituter) body(h http.Header, body io.Reader, length int64) (out io.Reader, n int64, whole bool, err error) {
 	if body == nil || body == http.NoBody || length == 0 {
 		return http.NoBody, 0, true, nil
 	}
-	as, ok := spellingOf(h)
+	as, ok := notationOf(h)
 	if !ok {
 		return body, length, false, nil
 	}
@@ -63,7 +63,7 @@ func (s *swap) body(h http.Header, body io.Reader, length int64) (out io.Reader,
 			return nil, 0, false, errBodyTooLong
 		}
 		rest := io.MultiReader(bytes.NewReader(held), body)
-		return &tripwire{src: rest, mark: as.mark}, length, false, nil
+		return &placeholderDetector{src: rest, mark: as.mark}, length, false, nil
 	}
 	text, err := s.text(string(held), as.mark, as.encode)
 	if err != nil {
@@ -72,20 +72,20 @@ func (s *swap) body(h http.Header, body io.Reader, length int64) (out io.Reader,
 	return strings.NewReader(text), int64(len(text)), true, nil
 }
 
-// tripwire passes bytes on until a placeholder comes, and fails there.
-type tripwire struct {
+// placeholderDetector passes bytes on and fails at the first placeholder.
+type placeholderDetector struct {
 	src    io.Reader
 	mark   *regexp.Regexp
-	window []byte // the end of what passed, where a placeholder may have begun
+	window []byte // the end of what was read, where a placeholder may have started
 }
 
-func (t *tripwire) Read(p []byte) (int, error) {
+func (t *placeholderDetector) Read(p []byte) (int, error) {
 	n, err := t.src.Read(p)
 	t.window = append(t.window, p[:n]...)
 	if bytes.Contains(t.window, []byte("secret")) && t.mark.Match(t.window) {
 		return 0, errBodyTooLong
 	}
-	if over := len(t.window) - maxMark; over > 0 {
+	if over := len(t.window) - maxPlaceholder; over > 0 {
 		t.window = append(t.window[:0], t.window[over:]...)
 	}
 	return n, err

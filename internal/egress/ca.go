@@ -22,15 +22,15 @@ import (
 const (
 	caFile    = "egress-ca.pem" // key and certificate in one file, so that they always fit
 	caLife    = 365 * 24 * time.Hour
-	caRest    = 30 * 24 * time.Hour // with less left a new one is made
+	caRenew   = 30 * 24 * time.Hour // with less time left a new one is made
 	leafLife  = 7 * 24 * time.Hour
-	leafRest  = 24 * time.Hour
-	backdated = time.Hour // for clocks that are behind
-	maxLeaves = 256       // kept; the rest is made again
+	leafRenew = 24 * time.Hour
+	backdated = time.Hour // for clocks that are slow
+	maxLeaves = 256       // cached; others are made again
 )
 
-// Authority signs the certificates that programs in the sandbox are shown for hosts with
-// secrets. Nothing but the sandbox is told to trust it. Safe for concurrent use, and for
+// Authority signs the certificates that the proxy shows to programs in the sandbox for hosts with
+// secrets. Only the sandbox trusts it. Safe for concurrent use, and for
 // many proxies at once.
 type Authority struct {
 	cert *x509.Certificate
@@ -41,9 +41,9 @@ type Authority struct {
 	leaves map[string]*tls.Certificate
 }
 
-// CA gives the authority kept in dir, making it on first use; the file is for its owner
-// alone. One that is damaged, almost over or was open to others is replaced. An empty dir keeps it
-// in memory.
+// CA loads the authority from dir, or makes it on first use; only its owner can read the
+// file. One that is damaged, about to expire or readable by others is replaced. With an empty dir it is
+// only in memory.
 func CA(dir string) (*Authority, error) {
 	var a *Authority
 	if dir != "" {
@@ -55,7 +55,7 @@ func CA(dir string) (*Authority, error) {
 			return nil, fmt.Errorf("make the certificate authority of the sandbox: %w", err)
 		}
 		if dir != "" {
-			if err := a.keep(dir); err != nil {
+			if err := a.save(dir); err != nil {
 				return nil, fmt.Errorf("keep the certificate authority of the sandbox: %w", err)
 			}
 		}
@@ -68,7 +68,7 @@ func CA(dir string) (*Authority, error) {
 	return a, nil
 }
 
-// loadCA gives nil for everything that cannot be used: a new one does no harm.
+// loadCA returns nil for everything that cannot be used: a new one does no harm.
 func loadCA(path string) *Authority {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 {
@@ -83,7 +83,7 @@ func loadCA(path string) *Authority {
 		return nil
 	}
 	key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
-	if !ok || !pair.Leaf.IsCA || time.Until(pair.Leaf.NotAfter) < caRest || time.Now().Before(pair.Leaf.NotBefore) {
+	if !ok || !pair.Leaf.IsCA || time.Until(pair.Leaf.NotAfter) < caRenew || time.Now().Before(pair.Leaf.NotBefore) {
 		return nil
 	}
 	return &Authority{cert: pair.Leaf, key: key}
@@ -112,7 +112,7 @@ func makeCA() (*Authority, error) {
 	return &Authority{cert: cert, key: key}, nil
 }
 
-func (a *Authority) keep(dir string) error {
+func (a *Authority) save(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (a *Authority) keep(dir string) error {
 	if err != nil {
 		return err
 	}
-	return placeFile(filepath.Join(dir, caFile), out.Bytes(), 0o600)
+	return writeFile(filepath.Join(dir, caFile), out.Bytes(), 0o600)
 }
 
 func (a *Authority) block() *pem.Block { return &pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw} }
@@ -133,11 +133,11 @@ func (a *Authority) block() *pem.Block { return &pem.Block{Type: "CERTIFICATE", 
 // PEM is the authority's certificate, without its key.
 func (a *Authority) PEM() []byte { return pem.EncodeToMemory(a.block()) }
 
-// certificate gives the leaf for a host.
+// certificate returns the certificate for a host.
 func (a *Authority) certificate(host string) (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if have := a.leaves[host]; have != nil && time.Until(have.Leaf.NotAfter) > leafRest {
+	if have := a.leaves[host]; have != nil && time.Until(have.Leaf.NotAfter) > leafRenew {
 		return have, nil
 	}
 	now := time.Now()
@@ -178,8 +178,8 @@ func serial() *big.Int {
 	return new(big.Int).SetBytes(raw[:])
 }
 
-// placeFile writes a file in one step; until then only its owner reads it.
-func placeFile(path string, data []byte, mode os.FileMode) (err error) {
+// writeFile writes a file atomically; until it is complete only its owner can read it.
+func writeFile(path string, data []byte, mode os.FileMode) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // 0600 from the start
 	if err != nil {
 		return err

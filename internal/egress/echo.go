@@ -13,16 +13,16 @@ import (
 	"strings"
 )
 
-// needle is one spelling of a value, and what stands in its place.
+// needle is one encoding of a value, and what replaces it.
 type needle struct {
 	text, instead []byte
 }
 
-// minDisguise is the shortest encoded form that is looked for: a shorter one comes by chance.
-const minDisguise = 8
+// minEncoded is the shortest encoded form that is searched for: a shorter one occurs by chance.
+const minEncoded = 8
 
-// needles are the spellings of all values that a host may know, longest first.
-func (s *swap) needles() []needle {
+// needles are the encodings of all values that a host may know, longest first.
+func (s *substituter) needles() []needle {
 	var out []needle
 	for _, rule := range s.rules.secrets {
 		if !rule.mayCarry(s.to) {
@@ -30,12 +30,12 @@ func (s *swap) needles() []needle {
 		}
 		v, err := s.fetch(rule)
 		if err != nil {
-			continue // then it was not sent either
+			continue // it could not be sent either
 		}
 		instead := []byte(placeholder(rule.Name))
 		out = append(out, needle{[]byte(v), instead})
-		for _, other := range disguises(v) {
-			if len(other) >= minDisguise && other != v {
+		for _, other := range encodings(v) {
+			if len(other) >= minEncoded && other != v {
 				out = append(out, needle{[]byte(other), instead})
 			}
 		}
@@ -44,39 +44,39 @@ func (s *swap) needles() []needle {
 	return out
 }
 
-// disguises are the spellings in which servers give back what they were sent.
-func disguises(v string) []string {
+// encodings are the forms in which servers return what they were sent.
+func encodings(v string) []string {
 	out := []string{asJSON(v), url.QueryEscape(v), url.PathEscape(v), html.EscapeString(v), hex.EncodeToString([]byte(v))}
 	for _, code := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		for before := range 3 { // what stands before it shifts the letters
+		for before := range 3 { // base64 depends on what is before it
 			text := code.EncodeToString([]byte(strings.Repeat("\x00", before) + v))
 			first := (before*8 + 5) / 6
-			whole := (before + len(v)) * 8 / 6 // the last letter may depend on what follows
+			whole := (before + len(v)) * 8 / 6 // the last character may depend on what follows
 			out = append(out, text[first:whole])
 		}
 	}
 	return out
 }
 
-// censor passes bytes on with needles replaced. It holds back only what may be the beginning
-// of one, so a stream of events flows.
-type censor struct {
+// redactor passes bytes on with needles replaced. It holds back only what may be the start of
+// one, so that a stream of events is not delayed.
+type redactor struct {
 	src     io.Reader
 	needles []needle
 	in, out []byte
 	buf     []byte
 	err     error
-	strict  bool // a needle ends the stream
+	strict  bool // end the stream at a needle instead of replacing it
 }
 
-// errEcho is how a strict censor ends.
+// errEcho ends the stream of a strict redactor.
 var errEcho = errors.New("the answer holds a secret's value")
 
-func newCensor(src io.Reader, needles []needle) *censor {
-	return &censor{src: src, needles: needles, buf: make([]byte, 32<<10)}
+func newRedactor(src io.Reader, needles []needle) *redactor {
+	return &redactor{src: src, needles: needles, buf: make([]byte, 32<<10)}
 }
 
-func (c *censor) Read(p []byte) (int, error) {
+func (c *redactor) Read(p []byte) (int, error) {
 	for len(c.out) == 0 {
 		if c.err != nil {
 			return 0, c.err
@@ -91,8 +91,8 @@ func (c *censor) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// advance moves from in to out what is decided; last: nothing follows.
-func (c *censor) advance(last bool) {
+// advance moves what needs no more input from in to out; last: nothing follows.
+func (c *redactor) advance(last bool) {
 	c.out = c.out[:0]
 	for {
 		at, found := c.next()
@@ -115,8 +115,8 @@ func (c *censor) advance(last bool) {
 	}
 }
 
-// next is the first needle in in, the longest of those that begin there; none: its end.
-func (c *censor) next() (int, *needle) {
+// next finds the first needle in in, the longest of those that start there; nil: none, and the end of in.
+func (c *redactor) next() (int, *needle) {
 	at, found := len(c.in), (*needle)(nil)
 	for i := range c.needles {
 		n := &c.needles[i]
@@ -128,8 +128,8 @@ func (c *censor) next() (int, *needle) {
 	return at, found
 }
 
-// begun is where the first needle begins of which more may follow; none: the end of in.
-func (c *censor) begun() int {
+// begun is where the first needle starts that may continue in the next read; the end of in if none does.
+func (c *redactor) begun() int {
 	at := len(c.in)
 	for _, n := range c.needles {
 		for j := max(0, len(c.in)-len(n.text)+1); j < at; j++ {
@@ -142,20 +142,20 @@ func (c *censor) begun() int {
 	return at
 }
 
-// censorText does the same with a whole text.
-func censorText(text string, needles []needle) string {
+// redactText redacts a whole text.
+func redactText(text string, needles []needle) string {
 	if len(needles) == 0 || text == "" {
 		return text
 	}
-	c := censor{needles: needles, in: []byte(text)}
+	c := redactor{needles: needles, in: []byte(text)}
 	c.advance(true)
 	return string(c.out)
 }
 
-func censorHeader(h http.Header, needles []needle) {
+func redactHeader(h http.Header, needles []needle) {
 	for _, values := range h {
 		for i, v := range values {
-			values[i] = censorText(v, needles)
+			values[i] = redactText(v, needles)
 		}
 	}
 }

@@ -1,13 +1,13 @@
-// Package egress is the one door through which programs in a sandbox reach the network:
-// an HTTP proxy with a list.
+// Package egress is the only way for programs in a sandbox to reach the network: an HTTP
+// proxy with a list of allowed hosts.
 //
-// It promises that nothing is connected to that the list does not name; that a name leads
-// to public addresses only, looked up by us and checked on the connection itself, unless
+// It promises that it connects only to hosts that the list allows; that a name leads
+// to public addresses only, looked up here and checked on the connection itself, unless
 // the list names exactly that host and port; that a secret's value goes to the hosts
-// it is for and to nobody else, the sandbox included; and that every connection ends.
+// it is for and nowhere else, the sandbox included; and that every connection ends.
 //
-// What it cannot promise: a host that is listed can be told anything the sandbox
-// knows, and one that gets a secret may give it back in a disguise that is not looked for.
+// What it cannot promise: a program can send anything it knows to a host that is allowed, and a host that
+// gets a secret may return it in an encoding that is not recognised.
 package egress
 
 import (
@@ -29,11 +29,11 @@ import (
 // proxyUser is the user name in the proxy's URL; the password is what counts.
 const proxyUser = "chorus"
 
-// Options are everything about a proxy that is not its rules. Zero fields mean the default.
+// Options configures a proxy apart from its rules. Zero fields mean the default.
 type Options struct {
 	// Setting is the configuration key that people are told to add a host to: "egress.hosts".
 	Setting string
-	// OnRefused is told of each refusal, so that people can be asked. It is called from many
+	// OnRefused is called for each refusal, so that people can be asked. It is called from many
 	// goroutines and must not block. May be nil.
 	OnRefused func(Refusal)
 	// CA signs for hosts with secrets; nil: one in memory.
@@ -49,12 +49,12 @@ type Options struct {
 
 	// Roots are trusted upstream besides the system's.
 	Roots []*x509.Certificate
-	// Hooks for tests; nil means the real thing. Addresses are checked before Dial is asked.
+	// Hooks for tests; nil means the real network. Addresses are checked before Dial is called.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-func (o Options) filled() Options {
+func (o Options) withDefaults() Options {
 	if o.Setting == "" {
 		o.Setting = "egress.hosts"
 	}
@@ -75,15 +75,14 @@ func (o Options) filled() Options {
 	return o
 }
 
-// Proxy is one running proxy: one for each sandbox, because rules and counts are
-// its own. Safe for concurrent use.
+// Proxy is one running proxy: one for each sandbox, which has its own rules and counts. Safe for concurrent use.
 type Proxy struct {
 	opt      Options
 	ca       *Authority
-	token    string // empty on a unix socket, whose file says who may come
+	token    string // empty on a unix socket, whose file mode decides who may connect
 	listener net.Listener
-	way      atomic.Pointer[way]
-	tally    tally
+	upstream atomic.Pointer[upstream]
+	refusals refusalCounts
 
 	ctx   context.Context // ends with Close
 	stop  context.CancelFunc
@@ -94,14 +93,14 @@ type Proxy struct {
 
 // Listen starts a proxy on "unix:/path" (made for its owner alone) or on a TCP address; empty:
 // 127.0.0.1 and a free port. On TCP callers must know the password that Environ
-// gives, because other programs of the machine can knock there too. ctx ends it like Close.
+// gives, because other programs on the machine can connect there too. ctx ends it like Close.
 func Listen(ctx context.Context, address string, rules Rules, opt Options) (*Proxy, error) {
 	set, err := compile(rules)
 	if err != nil {
 		return nil, fmt.Errorf("read the rules of the sandbox's network: %w", err)
 	}
-	p := &Proxy{opt: opt.filled(), ca: opt.CA}
-	p.way.Store(p.newWay(set))
+	p := &Proxy{opt: opt.withDefaults(), ca: opt.CA}
+	p.upstream.Store(p.newUpstream(set))
 	if p.ca == nil {
 		if p.ca, err = CA(""); err != nil {
 			return nil, err
@@ -130,7 +129,7 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 		return config.Listen(ctx, "tcp", address)
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
-		if err := os.Remove(path); err != nil { // left by one that was killed
+		if err := os.Remove(path); err != nil { // left by a process that was killed
 			return nil, err
 		}
 	}
@@ -147,22 +146,21 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 // Addr is where the proxy listens.
 func (p *Proxy) Addr() net.Addr { return p.listener.Addr() }
 
-// SetRules replaces the rules for every request and tunnel to come; tunnels that are open
-// stay. On an error the old rules hold.
+// SetRules replaces the rules for every new request and tunnel; open tunnels stay. On an error the old rules hold.
 func (p *Proxy) SetRules(rules Rules) error {
 	set, err := compile(rules)
 	if err != nil {
 		return fmt.Errorf("read the rules of the sandbox's network: %w", err)
 	}
-	p.way.Swap(p.newWay(set)).transport.CloseIdleConnections()
+	p.upstream.Swap(p.newUpstream(set)).transport.CloseIdleConnections()
 	return nil
 }
 
 // Refused is how many requests were refused until now.
 func (p *Proxy) Refused() int {
-	p.tally.mu.Lock()
-	defer p.tally.mu.Unlock()
-	return p.tally.all
+	p.refusals.mu.Lock()
+	defer p.refusals.mu.Unlock()
+	return p.refusals.all
 }
 
 // Close ends the proxy and all its connections, and waits for them. It may be called twice.
@@ -174,7 +172,7 @@ func (p *Proxy) Close() error {
 			err = nil
 		}
 		p.group.Wait()
-		p.way.Load().transport.CloseIdleConnections()
+		p.upstream.Load().transport.CloseIdleConnections()
 	})
 	return err
 }
@@ -186,7 +184,7 @@ func (p *Proxy) accept() {
 			if p.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 				return
 			}
-			select { // out of descriptors, most likely
+			select { // probably out of file descriptors
 			case <-time.After(50 * time.Millisecond):
 				continue
 			case <-p.ctx.Done():
@@ -200,16 +198,16 @@ func (p *Proxy) accept() {
 				p.serve(conn)
 			})
 		default:
-			p.turnAway(conn)
+			p.rejectConn(conn)
 		}
 	}
 }
 
-// turnAway answers a connection that is one too many. What is written fits the socket's buffer, so
-// nobody waits.
-func (p *Proxy) turnAway(conn net.Conn) {
+// rejectConn answers a connection that is one too many. The response fits the socket's buffer, so
+// that nothing waits.
+func (p *Proxy) rejectConn(conn net.Conn) {
 	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
-	resp := answer(http.StatusServiceUnavailable, "",
+	resp := newResponse(http.StatusServiceUnavailable, "",
 		fmt.Sprintf("this sandbox has %d connections open, which is all it may; close some", p.opt.MaxConns))
 	resp.Close = true
 	_ = resp.Write(conn)

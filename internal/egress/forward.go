@@ -13,17 +13,17 @@ import (
 	"sync/atomic"
 )
 
-// heldAnswer is up to where an answer of known length keeps one when it is looked through.
-const heldAnswer = 1 << 20
+// maxBuffered is how long a response of known length may be to keep its length when secrets are redacted.
+const maxBuffered = 1 << 20
 
-// hopByHop are the headers that mean one connection, not the message.
+// hopByHop are the headers that concern one connection, not the message.
 func hopByHop() []string {
 	return []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate",
 		"Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 }
 
-// strip takes hop-by-hop headers away and says whether a switch to WebSocket was among them.
-func strip(h http.Header) (websocket bool) {
+// removeHopByHop removes hop-by-hop headers and reports whether they asked for a WebSocket.
+func removeHopByHop(h http.Header) (websocket bool) {
 	names := hopByHop()
 	for _, list := range h["Connection"] {
 		for name := range strings.SplitSeq(list, ",") {
@@ -38,59 +38,59 @@ func strip(h http.Header) (websocket bool) {
 	return websocket
 }
 
-// exchange is one request on its way and its answer.
+// exchange is one request and its response.
 type exchange struct {
-	line      *line
-	req       *http.Request // as it came
+	client    *clientConn
+	req       *http.Request // as received
 	to        target
-	swap      *swap
+	secrets   *substituter
 	needles   []needle // values that the host may know
 	websocket bool
-	body      lent
+	body      requestBody
 }
 
-func (l *line) forward(way *way, req *http.Request, to target) bool {
+func (l *clientConn) forward(upstream *upstream, req *http.Request, to target) bool {
 	ctx, cancel := context.WithCancel(l.ctx)
 	defer cancel()
-	x := &exchange{line: l, req: req, to: to, swap: newSwap(way.rules, to), body: lent{body: req.Body}}
+	x := &exchange{client: l, req: req, to: to, secrets: newSubstituter(upstream.rules, to), body: requestBody{body: req.Body}}
 	x.body.end.Store(req.Body == nil || req.Body == http.NoBody)
-	defer x.body.takeBack(l.bottom)
+	defer x.body.detach(l.base)
 	out, err := x.prepare(ctx)
 	if err != nil {
-		return l.reply(req, l.failure(err, nil), x.body.end.Load())
+		return l.reply(req, l.errorResponse(err, nil), x.body.end.Load())
 	}
 	stop := func() {}
 	if x.body.end.Load() {
-		stop = l.watch(cancel)
+		stop = l.watchHangup(cancel)
 	}
-	resp, err := way.transport.RoundTrip(out)
+	resp, err := upstream.transport.RoundTrip(out)
 	stop()
 	if err != nil {
 		if ctx.Err() != nil {
-			return false // the program is gone, or its time is over
+			return false // the program closed its connection, or its time is over
 		}
-		return l.reply(req, l.failure(inside(to, err), x.needles), x.body.end.Load())
+		return l.reply(req, l.errorResponse(asRefusal(to, err), x.needles), x.body.end.Load())
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return x.switchOver(ctx, resp)
+		return x.upgrade(ctx, resp)
 	}
-	back, err := x.answer(resp)
+	back, err := x.response(resp)
 	if err != nil {
-		return l.reply(req, l.failure(err, x.needles), x.body.end.Load())
+		return l.reply(req, l.errorResponse(err, x.needles), x.body.end.Load())
 	}
 	return l.reply(req, back, x.body.end.Load())
 }
 
-// prepare makes the request that goes out. All of it is new: nothing of the old
-// framing passes.
+// prepare makes the request that is sent. It is built anew, so that nothing of the
+// framing of the received one passes.
 func (x *exchange) prepare(ctx context.Context) (*http.Request, error) {
 	req := x.req
 	if req.Method == http.MethodTrace {
 		return nil, malformed("TRACE gives headers back, so it is not carried")
 	}
 	h := req.Header.Clone()
-	x.websocket = strip(h) && req.Method == http.MethodGet
+	x.websocket = removeHopByHop(h) && req.Method == http.MethodGet
 	expects := h.Get("Expect")
 	h.Del("Expect")
 	h.Del("Content-Length")
@@ -102,9 +102,9 @@ func (x *exchange) prepare(ctx context.Context) (*http.Request, error) {
 	if x.to.tls {
 		at.Scheme = "https"
 	}
-	u, err := x.swap.url(&at)
+	u, err := x.secrets.url(&at)
 	if err == nil {
-		err = x.swap.header(h)
+		err = x.secrets.header(h)
 	}
 	if err != nil {
 		return nil, err
@@ -113,34 +113,34 @@ func (x *exchange) prepare(ctx context.Context) (*http.Request, error) {
 		if !strings.EqualFold(expects, "100-continue") {
 			return nil, malformed("it expects something unknown")
 		}
-		_, _ = x.line.bw.WriteString("HTTP/1.1 100 Continue\r\n\r\n")
-		if err := x.line.bw.Flush(); err != nil {
+		_, _ = x.client.bw.WriteString("HTTP/1.1 100 Continue\r\n\r\n")
+		if err := x.client.bw.Flush(); err != nil {
 			return nil, err
 		}
 	}
 	out := (&http.Request{Method: req.Method, URL: u, Header: h, Host: x.host(), ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
-	if err := x.fill(out); err != nil {
+	if err := x.setBody(out); err != nil {
 		return nil, err
 	}
-	x.guardEcho(h)
+	x.prepareRedaction(h)
 	return out, nil
 }
 
 // host is the Host line: with the port where the scheme does not say it.
 func (x *exchange) host() string {
 	if usual := map[bool]string{false: "80", true: "443"}[x.to.tls]; x.to.port == usual {
-		return x.to.shown()
+		return x.to.display()
 	}
 	return x.to.String()
 }
 
-// fill gives the request its body.
-func (x *exchange) fill(out *http.Request) error {
+// setBody sets the body of the request.
+func (x *exchange) setBody(out *http.Request) error {
 	if x.body.end.Load() {
 		out.Body = http.NoBody
 		return nil
 	}
-	body, length, whole, err := x.swap.body(out.Header, &x.body, x.req.ContentLength)
+	body, length, whole, err := x.secrets.body(out.Header, &x.body, x.req.ContentLength)
 	if whole {
 		x.body.end.Store(true)
 	}
@@ -156,10 +156,10 @@ func (x *exchange) fill(out *http.Request) error {
 	return nil
 }
 
-// guardEcho sees to it that the answer of a host that knows secrets can be looked through: not
-// compressed, and not in pieces that hold half a value each.
-func (x *exchange) guardEcho(h http.Header) {
-	if x.needles = x.swap.needles(); len(x.needles) > 0 {
+// prepareRedaction makes sure that secrets can be found in the response of a host that knows some: it must not
+// be compressed, nor come in ranges that hold half a value each.
+func (x *exchange) prepareRedaction(h http.Header) {
+	if x.needles = x.secrets.needles(); len(x.needles) > 0 {
 		h.Set("Accept-Encoding", "identity")
 		for _, name := range []string{"Range", "If-Range", "Sec-Websocket-Extensions"} {
 			h.Del(name)
@@ -171,15 +171,15 @@ func (x *exchange) guardEcho(h http.Header) {
 	}
 }
 
-// answer makes the response that the program gets.
-func (x *exchange) answer(resp *http.Response) (*http.Response, error) {
+// response makes the response that the program gets.
+func (x *exchange) response(resp *http.Response) (*http.Response, error) {
 	h := resp.Header.Clone()
-	strip(h)
+	removeHopByHop(h)
 	h.Del("Content-Length")
 	back := &http.Response{StatusCode: resp.StatusCode, ProtoMajor: 1, ProtoMinor: 1, Header: h, Body: resp.Body, ContentLength: resp.ContentLength}
 	if len(x.needles) > 0 {
-		censorHeader(h, x.needles)
-		if err := x.censorBody(back); err != nil {
+		redactHeader(h, x.needles)
+		if err := x.redactBody(back); err != nil {
 			return nil, err
 		}
 	}
@@ -192,7 +192,7 @@ func (x *exchange) answer(resp *http.Response) (*http.Response, error) {
 	return back, nil
 }
 
-func (x *exchange) censorBody(back *http.Response) error {
+func (x *exchange) redactBody(back *http.Response) error {
 	if x.req.Method == http.MethodHead {
 		return nil
 	}
@@ -209,8 +209,8 @@ func (x *exchange) censorBody(back *http.Response) error {
 	default:
 		return errors.New("the host compresses its answer in a way that cannot be looked through for secrets, although it was asked not to")
 	}
-	clear := newCensor(src, x.needles)
-	if back.ContentLength < 0 || back.ContentLength > heldAnswer {
+	clear := newRedactor(src, x.needles)
+	if back.ContentLength < 0 || back.ContentLength > maxBuffered {
 		back.ContentLength = -1
 		back.Body = readCloser{clear, back.Body}
 		return nil
@@ -224,19 +224,19 @@ func (x *exchange) censorBody(back *http.Response) error {
 	return nil
 }
 
-// switchOver goes on as a WebSocket. A value in its frames cannot be replaced
-// without breaking them, so there the connection ends.
-func (x *exchange) switchOver(ctx context.Context, resp *http.Response) bool {
+// upgrade continues as a WebSocket. A value inside a frame cannot be replaced without breaking
+// it, so a frame with one ends the connection.
+func (x *exchange) upgrade(ctx context.Context, resp *http.Response) bool {
 	up, ok := resp.Body.(io.ReadWriteCloser)
 	if !ok || !x.websocket {
-		return x.line.reply(x.req, x.line.failure(errors.New("the host switches to a protocol that was not asked for"), nil), false)
+		return x.client.reply(x.req, x.client.errorResponse(errors.New("the host switches to a protocol that was not asked for"), nil), false)
 	}
 	h := resp.Header.Clone()
-	strip(h)
-	censorHeader(h, x.needles)
+	removeHopByHop(h)
+	redactHeader(h, x.needles)
 	h.Set("Connection", "Upgrade")
 	h.Set("Upgrade", "websocket")
-	l := x.line
+	l := x.client
 	_, _ = l.bw.WriteString("HTTP/1.1 101 Switching Protocols\r\n")
 	_ = h.Write(l.bw)
 	_, _ = l.bw.WriteString("\r\n")
@@ -244,14 +244,14 @@ func (x *exchange) switchOver(ctx context.Context, resp *http.Response) bool {
 		return false
 	}
 	if len(x.needles) > 0 {
-		clear := newCensor(up, x.needles)
+		clear := newRedactor(up, x.needles)
 		clear.strict = true
 		up = struct {
 			io.Reader
 			io.WriteCloser
 		}{clear, up}
 	}
-	splice(ctx, &buffered{l.conn, l.br}, up, l.p.opt.Idle)
+	splice(ctx, &bufferedConn{l.conn, l.br}, up, l.p.opt.Idle)
 	return false
 }
 
@@ -260,19 +260,19 @@ type readCloser struct {
 	io.Closer
 }
 
-// lent is a program's body in the hands of the transport, which may go on reading when the
-// answer is there already. It notes when the end was read.
-type lent struct {
+// requestBody is a program's body while the transport uses it, which may go on reading after the
+// response has come. It notes when the end was read.
+type requestBody struct {
 	mu   sync.Mutex
 	body io.Reader
 	end  atomic.Bool
 }
 
-func (b *lent) Read(p []byte) (int, error) {
+func (b *requestBody) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.body == nil {
-		return 0, errors.New("the body was taken back")
+		return 0, errors.New("the request is over")
 	}
 	n, err := b.body.Read(p)
 	if errors.Is(err, io.EOF) {
@@ -281,8 +281,8 @@ func (b *lent) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// takeBack returns when nobody reads from the connection any more, nor will.
-func (b *lent) takeBack(conn *timed) {
+// detach returns when the transport does not read from the connection and will not do so again.
+func (b *requestBody) detach(conn *timedConn) {
 	if b.end.Load() {
 		return
 	}

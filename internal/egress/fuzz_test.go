@@ -24,9 +24,9 @@ func fuzzRules(t testing.TB, value string) *ruleset {
 	return set
 }
 
-// FuzzSwap: no input makes it panic, lie about a length, or give the value to a
+// FuzzSubstitute: no input makes it panic, lie about a length, or give the value to a
 // target that it is not for.
-func FuzzSwap(f *testing.F) {
+func FuzzSubstitute(f *testing.F) {
 	f.Add("Bearer "+mark, "/a?b="+mark, "text/plain", mark, true, true, true)
 	f.Add("Basic "+base64.StdEncoding.EncodeToString([]byte("a:"+mark)), "/%7B%7Bsecret%3Akey%7D%7D", "application/json", `{"a":"`+mark+`"}`, false, true, false)
 	f.Add("{{secret:key}}}}{{secret:{{secret:key}}", "/%zz?%", "application/x-www-form-urlencoded", "%7B%7Bsecret%3Akey}}", true, false, true)
@@ -41,7 +41,7 @@ func FuzzSwap(f *testing.F) {
 		if !right {
 			to.host = "other.example.com"
 		}
-		s := newSwap(fuzzRules(t, value), to)
+		s := newSubstituter(fuzzRules(t, value), to)
 		var all strings.Builder
 		h := http.Header{"X-A": {header}, "Authorization": {header}, "Content-Type": {kind}}
 		if s.header(h) == nil {
@@ -66,7 +66,7 @@ func FuzzSwap(f *testing.F) {
 			if err == nil && n >= 0 && int64(len(sent)) != n {
 				t.Errorf("said %d, sent %d", n, len(sent))
 			}
-			if _, scanned := spellingOf(http.Header{"Content-Type": {kind}}); scanned && plainMark.Match(sent) {
+			if _, scanned := notationOf(http.Header{"Content-Type": {kind}}); scanned && plainPlaceholder.Match(sent) {
 				t.Errorf("a placeholder is left in %q", sent)
 			}
 			all.Write(sent)
@@ -93,7 +93,7 @@ func FuzzHead(f *testing.F) {
 			t.Errorf("%d lengths in %q", n, raw)
 		}
 		for name, values := range req.Header {
-			if !token(name) || !clean(strings.Join(values, "")) {
+			if !isToken(name) || !noControlChars(strings.Join(values, "")) {
 				t.Errorf("%q: %q", name, values)
 			}
 		}
@@ -108,22 +108,22 @@ func FuzzPlace(f *testing.F) {
 	f.Fuzz(func(t *testing.T, rule, ask string) {
 		set, err := compile(Rules{Hosts: []string{rule}})
 		to, ok := parseTarget(ask, true)
-		if err != nil || !ok || !set.open(to.host, to.port) {
+		if err != nil || !ok || !set.allows(to.host, to.port) {
 			return
 		}
-		p := set.places[0]
+		p := set.patterns[0]
 		switch {
 		case p.port != "" && p.port != to.port, p.port == "" && to.port != "80" && to.port != "443":
 			t.Errorf("%q opens the port of %q", rule, ask)
-		case p.wild && numeric(to.host), !p.wild && p.host != to.host, !strings.HasSuffix(to.host, p.host):
+		case p.wildcard && numeric(to.host), !p.wildcard && p.host != to.host, !strings.HasSuffix(to.host, p.host):
 			t.Errorf("%q opens %q", rule, ask)
 		}
 	})
 }
 
-// TestCensorInPieces: however a stream is cut, the result is that of the whole, and no
+// TestRedactionAcrossReads: however a stream is cut, the result is that of the whole, and no
 // value is in it.
-func TestCensorInPieces(t *testing.T) {
+func TestRedactionAcrossReads(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.StringMatching(`[ab]{2,6}`), 1, 3).Draw(t, "values")
@@ -133,7 +133,7 @@ func TestCensorInPieces(t *testing.T) {
 		}
 		slicesByLength(needles)
 		text := rapid.StringMatching(`[abc]{0,60}`).Draw(t, "text")
-		want := censorText(text, needles)
+		want := redactText(text, needles)
 		for _, v := range values {
 			if strings.Contains(want, v) {
 				t.Fatalf("%q is in %q", v, want)
@@ -148,11 +148,11 @@ func TestCensorInPieces(t *testing.T) {
 		case 2:
 			src = iotest.DataErrReader(src)
 		}
-		got, err := io.ReadAll(newCensor(src, needles))
+		got, err := io.ReadAll(newRedactor(src, needles))
 		if err != nil || string(got) != want {
 			t.Fatalf("%q became %q in pieces, %q as a whole (%v)", text, got, want, err)
 		}
-		strict := newCensor(strings.NewReader(text), needles)
+		strict := newRedactor(strings.NewReader(text), needles)
 		strict.strict = true
 		passed, err := io.ReadAll(strict)
 		if hit := want != text; errors.Is(err, errEcho) != hit || !strings.HasPrefix(text, string(passed)) {
@@ -171,8 +171,8 @@ func slicesByLength(needles []needle) {
 	}
 }
 
-// TestDisguisesAreFound: base64 of anything around a value is found too.
-func TestDisguisesAreFound(t *testing.T) {
+// TestEncodingsAreFound: base64 of anything around a value is found too.
+func TestEncodingsAreFound(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.StringMatching(`[!-~]{12,40}`).Draw(t, "value")
@@ -181,12 +181,12 @@ func TestDisguisesAreFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		needles := newSwap(set, target{"api.example.com", "443", true}).needles()
+		needles := newSubstituter(set, target{"api.example.com", "443", true}).needles()
 		for name, text := range map[string]string{
 			"as it is": before + value + after, "base64": base64.StdEncoding.EncodeToString([]byte(before + value + after)), "base64 for URLs": base64.URLEncoding.EncodeToString([]byte(before + value + after)),
 			"a query": url.QueryEscape(before + value + after), "a path": url.PathEscape(before + value + after), "JSON": asJSON(before + value + after),
 		} {
-			if got := censorText(text, needles); !strings.Contains(got, mark) {
+			if got := redactText(text, needles); !strings.Contains(got, mark) {
 				t.Fatalf("%s: %q stays in %q", name, value, got)
 			}
 		}

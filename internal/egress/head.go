@@ -22,8 +22,8 @@ func malformed(format string, args ...any) error {
 }
 
 // readRequest reads the head of a request. It is stricter than net/http, which
-// mends what two servers may read differently: here such a request is refused. The reader's
-// buffer is the limit of the head.
+// repairs what two servers may read differently: here such a request is refused. The reader's
+// buffer size limits the head.
 func readRequest(br *bufio.Reader, began func()) (*http.Request, string, error) {
 	head, err := peekHead(br, began)
 	if err != nil {
@@ -62,11 +62,11 @@ func peekHead(br *bufio.Reader, began func()) ([]byte, error) {
 	}
 }
 
-// checkHead looks for everything that makes the end of a message or its receiver a
-// matter of opinion, and gives the Host line's value.
+// checkHead refuses everything that lets two servers disagree on where a message ends or
+// whom it is for, and returns the Host header.
 func checkHead(head []byte) (string, error) {
 	lines := strings.Split(strings.TrimSuffix(string(head), "\r\n\r\n"), "\r\n")
-	if strings.Count(lines[0], " ") != 2 || !clean(lines[0]) ||
+	if strings.Count(lines[0], " ") != 2 || !noControlChars(lines[0]) ||
 		!strings.HasSuffix(lines[0], " HTTP/1.1") && !strings.HasSuffix(lines[0], " HTTP/1.0") {
 		return "", malformed("its first line is not method, target and HTTP/1.1")
 	}
@@ -79,9 +79,9 @@ func checkHead(head []byte) (string, error) {
 		name, value, ok := strings.Cut(line, ":")
 		value = strings.Trim(value, " \t")
 		switch {
-		case !ok || !token(name):
+		case !ok || !isToken(name):
 			return "", malformed("a header line has no proper name")
-		case !clean(value):
+		case !noControlChars(value):
 			return "", malformed("the header %s holds control characters", name)
 		}
 		switch strings.ToLower(name) {
@@ -108,8 +108,8 @@ func checkHead(head []byte) (string, error) {
 	return host, nil
 }
 
-// token is a name as RFC 9110 has it.
-func token(s string) bool {
+// isToken reports whether s is a token of RFC 9110.
+func isToken(s string) bool {
 	for i := range len(s) {
 		c := s[i]
 		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
@@ -119,7 +119,7 @@ func token(s string) bool {
 	return s != ""
 }
 
-// clean says that text holds no control characters but tabs.
-func clean(s string) bool {
+// noControlChars reports whether text has no control characters but tabs.
+func noControlChars(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) < 0
 }

@@ -11,44 +11,46 @@ import (
 	"strings"
 )
 
-// minValue is the shortest value that is swapped in. A shorter one is no secret, and
-// could not be taken out of answers without garbling them.
+// minValue is the shortest value that is put in. A shorter one is no secret, and could
+// not be removed from responses without garbling them.
 const minValue = 4
 
-// The two spellings of a placeholder: as it is, and as it may stand in a URL or a form.
+// The two notations of a placeholder: plain, and as it may be escaped in a URL or a form.
 var (
-	plainMark = regexp.MustCompile(`\{\{secret:([A-Za-z0-9_.-]{1,64})\}\}`)
-	urlMark   = regexp.MustCompile(`(?:\{|%7[Bb]){2}secret(?::|%3[Aa])([A-Za-z0-9_.-]{1,64})(?:\}|%7[Dd]){2}`)
+	plainPlaceholder = regexp.MustCompile(`\{\{secret:([A-Za-z0-9_.-]{1,64})\}\}`)
+	urlPlaceholder   = regexp.MustCompile(`(?:\{|%7[Bb]){2}secret(?::|%3[Aa])([A-Za-z0-9_.-]{1,64})(?:\}|%7[Dd]){2}`)
 )
 
-const maxMark = 96 // longer than any placeholder in either spelling
+const maxPlaceholder = 96 // longer than any placeholder in either notation
 
 func placeholder(name string) string { return "{{secret:" + name + "}}" }
 
-func validName(name string) bool { return plainMark.FindString(placeholder(name)) == placeholder(name) }
+func validName(name string) bool {
+	return plainPlaceholder.FindString(placeholder(name)) == placeholder(name)
+}
 
-// swap puts values in for the placeholders of one request. Every value passes
-// value, which knows where the request goes; there is no other way to one.
-type swap struct {
+// substituter replaces the placeholders of one request with values. Every value comes from
+// the method value, which knows where the request goes.
+type substituter struct {
 	rules  *ruleset
 	to     target
-	values map[string]string // those asked for until now
+	values map[string]string // those read so far
 }
 
-func newSwap(rules *ruleset, to target) *swap {
-	return &swap{rules: rules, to: to, values: map[string]string{}}
+func newSubstituter(rules *ruleset, to target) *substituter {
+	return &substituter{rules: rules, to: to, values: map[string]string{}}
 }
 
-// errValue is an owner's mistake; the text never holds the value.
+// errValue is a mistake in the configuration; its text never has the value.
 var errValue = errors.New("secret value")
 
-func (s *swap) value(name string) (string, error) {
+func (s *substituter) value(name string) (string, error) {
 	for _, rule := range s.rules.secrets {
 		if rule.Name != name {
 			continue
 		}
 		if !rule.mayCarry(s.to) {
-			r := &refused{Refusal: Refusal{Host: s.to.shown(), Kind: WrongHost, Secret: name}}
+			r := &refused{Refusal: Refusal{Host: s.to.display(), Kind: WrongHost, Secret: name}}
 			if !s.to.tls {
 				r.detail = " over plain HTTP"
 			}
@@ -56,16 +58,16 @@ func (s *swap) value(name string) (string, error) {
 		}
 		return s.fetch(rule)
 	}
-	return "", &refused{Refusal: Refusal{Host: s.to.shown(), Kind: NoSecret, Secret: name}}
+	return "", &refused{Refusal: Refusal{Host: s.to.display(), Kind: NoSecret, Secret: name}}
 }
 
-func (s *swap) fetch(rule secretRule) (string, error) {
+func (s *substituter) fetch(rule secretRule) (string, error) {
 	if v, ok := s.values[rule.Name]; ok {
 		return v, nil
 	}
 	v, err := rule.Value()
 	switch {
-	case err != nil: // its text is not ours to pass on: it may hold anything
+	case err != nil: // the error is not passed on: its text may have the value
 		return "", fmt.Errorf("%w: the value of the secret %q could not be read; check secrets.%s.value", errValue, rule.Name, rule.Name)
 	case len(v) < minValue:
 		return "", fmt.Errorf("%w: the value of the secret %q is shorter than %d characters; check secrets.%s.value",
@@ -75,8 +77,8 @@ func (s *swap) fetch(rule secretRule) (string, error) {
 	return v, nil
 }
 
-// text replaces the placeholders of one text, written by encode.
-func (s *swap) text(text string, mark *regexp.Regexp, encode func(string) string) (string, error) {
+// text replaces the placeholders of one text with values written by encode.
+func (s *substituter) text(text string, mark *regexp.Regexp, encode func(string) string) (string, error) {
 	if !strings.Contains(text, "secret") {
 		return text, nil
 	}
@@ -101,7 +103,7 @@ func (s *swap) text(text string, mark *regexp.Regexp, encode func(string) string
 
 func asIs(v string) string { return v }
 
-// asJSON writes a value as the inside of a JSON string.
+// asJSON is a value as it appears inside a JSON string.
 func asJSON(v string) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -110,49 +112,49 @@ func asJSON(v string) string {
 	return string(raw[1 : len(raw)-1])
 }
 
-// header replaces in all values, also inside the base64 of basic authentication.
-func (s *swap) header(h http.Header) error {
+// header replaces placeholders in all header values, also inside the base64 of basic authentication.
+func (s *substituter) header(h http.Header) error {
 	for name, values := range h {
 		for i, value := range values {
-			swapped, err := s.text(value, plainMark, asIs)
-			if err == nil && swapped == value {
-				swapped, err = s.basic(value)
+			replaced, err := s.text(value, plainPlaceholder, asIs)
+			if err == nil && replaced == value {
+				replaced, err = s.basic(value)
 			}
 			if err != nil {
 				return err
 			}
-			if !clean(swapped) {
+			if !noControlChars(replaced) {
 				return fmt.Errorf("%w: a secret holds line breaks, which the header %s cannot carry", errValue, name)
 			}
-			values[i] = swapped
+			values[i] = replaced
 		}
 	}
 	return nil
 }
 
-func (s *swap) basic(value string) (string, error) {
+func (s *substituter) basic(value string) (string, error) {
 	scheme, code, ok := strings.Cut(value, " ")
 	if !ok || !strings.EqualFold(scheme, "basic") {
 		return value, nil
 	}
 	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(code))
 	if err != nil {
-		return value, nil // not ours to judge
+		return value, nil // the host decides what to do with it
 	}
-	swapped, err := s.text(string(raw), urlMark, asIs) // git leaves half of a password from a URL encoded
-	if err != nil || swapped == string(raw) {
+	replaced, err := s.text(string(raw), urlPlaceholder, asIs) // git leaves a part of a password from a URL escaped
+	if err != nil || replaced == string(raw) {
 		return value, err
 	}
-	return scheme + " " + base64.StdEncoding.EncodeToString([]byte(swapped)), nil
+	return scheme + " " + base64.StdEncoding.EncodeToString([]byte(replaced)), nil
 }
 
-// url replaces in path and query.
-func (s *swap) url(u *url.URL) (*url.URL, error) {
-	path, err := s.text(u.EscapedPath(), urlMark, url.PathEscape)
+// url replaces placeholders in path and query.
+func (s *substituter) url(u *url.URL) (*url.URL, error) {
+	path, err := s.text(u.EscapedPath(), urlPlaceholder, url.PathEscape)
 	if err != nil {
 		return nil, err
 	}
-	query, err := s.text(u.RawQuery, urlMark, url.QueryEscape)
+	query, err := s.text(u.RawQuery, urlPlaceholder, url.QueryEscape)
 	if err != nil {
 		return nil, err
 	}

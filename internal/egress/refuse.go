@@ -14,24 +14,24 @@ import (
 // Kind is why something was refused.
 type Kind string
 
-// The reasons. The first two can be lifted by whoever owns the rules, the others are
-// mistakes of the program or attempts.
+// The reasons. The owner of the rules can allow the first two; the others are mistakes
+// of the program, or attacks.
 const (
-	NotListed Kind = "not listed"        // no rule opens the host and port
+	NotListed Kind = "not listed"        // no rule allows the host and port
 	Inside    Kind = "not public"        // its address is private, and no rule names exactly this host and port
-	WrongHost Kind = "secret not for it" // a placeholder was sent towards a host that the secret is not for
+	WrongHost Kind = "secret not for it" // a placeholder was sent to a host that the secret is not for
 	NoSecret  Kind = "no such secret"    // a placeholder names a secret that does not exist
 )
 
 // Refusal is one request that was refused.
 type Refusal struct {
-	Host   string // as people write it into the rules: with its port where it needs one
+	Host   string // as it is written in the rules: with its port where it needs one
 	Kind   Kind
 	Secret string // its name, for WrongHost and NoSecret
-	Count  int    // how often this host was refused until now
+	Count  int    // how often this host was refused so far
 }
 
-// refused is a Refusal on its way to the program.
+// refused is a Refusal as an error.
 type refused struct {
 	Refusal
 	detail string
@@ -39,33 +39,33 @@ type refused struct {
 
 func (r *refused) Error() string { return string(r.Kind) + ": " + r.Host }
 
-// notListed refuses a target that no rule opens. An inner address is called one at once, so
-// that nobody opens it without knowing.
+// notListed refuses a target that no rule allows. An address that is not public is reported as such at once,
+// so that nobody allows it without knowing.
 func notListed(t target) *refused {
 	if addr, err := netip.ParseAddr(t.host); err == nil {
 		if why := netguard.Closed(addr); why != "" {
-			return leadsInside(t, why)
+			return notPublic(t, why)
 		}
 	}
-	return &refused{Refusal: Refusal{Host: t.shown(), Kind: NotListed}}
+	return &refused{Refusal: Refusal{Host: t.display(), Kind: NotListed}}
 }
 
-// leadsInside refuses an address that is not public; only a rule with its port would open it.
-func leadsInside(t target, why string) *refused {
+// notPublic refuses an address that is not public; only a rule with its port would allow it.
+func notPublic(t target, why string) *refused {
 	return &refused{Refusal{Host: t.String(), Kind: Inside}, why}
 }
 
-// maxCounted bounds the hosts that are counted apart: a program can invent names.
+// maxCounted bounds the hosts that are counted separately: a program can invent names.
 const maxCounted = 1000
 
-// tally counts refusals by host.
-type tally struct {
+// refusalCounts is the number of refusals by host.
+type refusalCounts struct {
 	mu    sync.Mutex
 	hosts map[string]int
 	all   int
 }
 
-func (t *tally) add(host string) int {
+func (t *refusalCounts) add(host string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.all++
@@ -79,10 +79,10 @@ func (t *tally) add(host string) int {
 	return t.hosts[host]
 }
 
-// answerTo is what the program gets for a refusal. Many programs show nothing but the status
-// line, so the host stands there too.
-func (p *Proxy) answerTo(r *refused) *http.Response {
-	r.Count = p.tally.add(r.Host)
+// refusalResponse is the response to a request that is refused. Many programs show only the status
+// line, so the host is in it too.
+func (p *Proxy) refusalResponse(r *refused) *http.Response {
+	r.Count = p.refusals.add(r.Host)
 	if p.opt.OnRefused != nil {
 		p.opt.OnRefused(r.Refusal)
 	}
@@ -99,11 +99,11 @@ func (p *Proxy) answerTo(r *refused) *http.Response {
 	case NoSecret:
 		text = fmt.Sprintf("There is no secret %q, so nothing was sent to %s. Its owner adds it under secrets.", r.Secret, r.Host)
 	}
-	return answer(http.StatusForbidden, "Refused by Chorus: "+r.Host+" "+string(r.Kind), text)
+	return newResponse(http.StatusForbidden, "Refused by Chorus: "+r.Host+" "+string(r.Kind), text)
 }
 
-// answer is a response of our own, which the X-Chorus-Egress line tells from the host's. reason replaces the usual words of the status.
-func answer(status int, reason, text string) *http.Response {
+// newResponse is a response of the proxy itself, which the X-Chorus-Egress header tells from the host's. reason replaces the usual text of the status.
+func newResponse(status int, reason, text string) *http.Response {
 	if reason == "" {
 		reason = http.StatusText(status)
 	}

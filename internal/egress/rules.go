@@ -10,61 +10,61 @@ import (
 	"strings"
 )
 
-// Rules say what one sandbox may reach and which secrets are put in on the way.
+// Rules are which hosts one sandbox may reach and which secrets are put into its requests.
 type Rules struct {
 	// Hosts that may be reached: "api.example.com", "*.example.com" (every name below it,
 	// not itself), "*" (every public name), each with an optional ":port". Without a
 	// port 80 and 443 are meant. An IP address must be listed as itself; one that is not
 	// public, or a name that leads to one, only as exactly that host and port.
 	Hosts []string
-	// Secrets are swapped in for their placeholders. Being listed here does not open a
-	// host: Hosts alone does.
+	// Secrets replace their placeholders. Being listed here does not allow a host: only
+	// Hosts does.
 	Secrets []Secret
 }
 
 // Secret is a value that programs use without seeing it, by writing {{secret:name}}.
 type Secret struct {
 	Name string // letters, digits, '_', '-' and '.', at most 64
-	// Value gives the value; it is asked once per request to one of Hosts, from many
-	// goroutines, so whoever looks it up slowly should remember it.
+	// Value returns the value. It is called once per request to one of Hosts, from many
+	// goroutines, so a slow lookup should be cached.
 	Value func() (string, error)
 	// Hosts that it is for, written as in Rules but never "*". Without a port: HTTPS on
 	// 443. With a port other than 443 it may also travel over plain HTTP.
 	Hosts []string
 }
 
-// Check says what is wrong with rules, before anybody needs them.
+// Check reports what is wrong with rules before they are used.
 func Check(r Rules) error {
 	_, err := compile(r)
 	return err
 }
 
-// place is one entry of a list of hosts.
-type place struct {
-	host string // canonical; below: without "*."; empty: every name
-	port string // empty: the usual ones
-	wild bool   // names below host
+// hostPattern is one entry of a list of hosts.
+type hostPattern struct {
+	host     string // canonical; below: without "*."; empty: every name
+	port     string // empty: the usual ones
+	wildcard bool   // names below host
 }
 
 type secretRule struct {
 	Secret
-	places []place
+	patterns []hostPattern
 }
 
-// ruleset is Rules, read.
+// ruleset is Rules after parsing.
 type ruleset struct {
-	places  []place
-	secrets []secretRule
+	patterns []hostPattern
+	secrets  []secretRule
 }
 
 func compile(r Rules) (*ruleset, error) {
 	var set ruleset
 	for _, text := range r.Hosts {
-		p, err := parsePlace(text)
+		p, err := parseHostPattern(text)
 		if err != nil {
 			return nil, err
 		}
-		set.places = append(set.places, p)
+		set.patterns = append(set.patterns, p)
 	}
 	for _, s := range r.Secrets {
 		if !validName(s.Name) {
@@ -78,25 +78,25 @@ func compile(r Rules) (*ruleset, error) {
 		}
 		rule := secretRule{Secret: s}
 		for _, text := range s.Hosts {
-			p, err := parsePlace(text)
-			if err == nil && p.wild && p.host == "" {
+			p, err := parseHostPattern(text)
+			if err == nil && p.wildcard && p.host == "" {
 				err = errors.New(`"*" would send it anywhere; name its hosts`)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("secret %q: %w", s.Name, err)
 			}
-			rule.places = append(rule.places, p)
+			rule.patterns = append(rule.patterns, p)
 		}
 		set.secrets = append(set.secrets, rule)
 	}
 	return &set, nil
 }
 
-func parsePlace(text string) (place, error) {
-	var p place
+func parseHostPattern(text string) (hostPattern, error) {
+	var p hostPattern
 	host := strings.TrimSpace(text)
-	bad := func(why string) (place, error) {
-		return place{}, fmt.Errorf("host %q %s; write name, *.domain or name:port", text, why)
+	bad := func(why string) (hostPattern, error) {
+		return hostPattern{}, fmt.Errorf("host %q %s; write name, *.domain or name:port", text, why)
 	}
 	if addr, err := netip.ParseAddr(host); err == nil && addr.Is6() {
 		host = "[" + host + "]" // an address alone, without a port
@@ -108,16 +108,16 @@ func parsePlace(text string) (place, error) {
 		}
 	}
 	if rest, ok := strings.CutPrefix(host, "*."); ok {
-		p.wild, host = true, rest
+		p.wildcard, host = true, rest
 	} else if host == "*" {
-		p.wild = true
+		p.wildcard = true
 		return p, nil
 	}
 	var ok bool
 	if p.host, ok = canonical(host); !ok {
 		return bad("is no host name")
 	}
-	if p.wild && numeric(p.host) {
+	if p.wildcard && numeric(p.host) {
 		return bad("has a * before an address")
 	}
 	return p, nil
@@ -128,8 +128,8 @@ func validPort(port string) bool {
 	return err == nil && n > 0 && port[0] != '0' && port[0] != '+'
 }
 
-// canonical gives a host in its one spelling, or says that it is none: lower case,
-// without the last dot, addresses without brackets and without IPv4 dressed as IPv6.
+// canonical is the canonical form of a host, false if it is none: lower case, without the
+// last dot, addresses without brackets, IPv4 in IPv6 as IPv4.
 func canonical(host string) (string, bool) {
 	if inner, ok := strings.CutPrefix(host, "["); ok {
 		if inner, ok = strings.CutSuffix(inner, "]"); !ok {
@@ -154,8 +154,8 @@ func canonical(host string) (string, bool) {
 	return host, true
 }
 
-// numeric tells addresses from names, also the spellings of addresses that only
-// some resolvers know: 2130706433, 0x7f.1, 127.1.
+// numeric tells addresses from names, also forms of addresses that only some resolvers
+// know: 2130706433, 0x7f.1, 127.1.
 func numeric(host string) bool {
 	if strings.Contains(host, ":") {
 		return true
@@ -167,14 +167,14 @@ func numeric(host string) bool {
 	return last != "" && strings.Trim(last, "0123456789") == ""
 }
 
-// matches says whether the entry means this host and port; usual are the ports that an
-// entry without one means.
-func (p place) matches(host, port string, usual ...string) bool {
+// matches reports whether the pattern matches this host and port; usual are the ports that a
+// pattern without one matches.
+func (p hostPattern) matches(host, port string, usual ...string) bool {
 	if p.port != port && (p.port != "" || !slices.Contains(usual, port)) {
 		return false
 	}
 	switch {
-	case !p.wild:
+	case !p.wildcard:
 		return p.host == host
 	case numeric(host):
 		return false
@@ -185,24 +185,24 @@ func (p place) matches(host, port string, usual ...string) bool {
 	}
 }
 
-// open says whether the host may be reached on the port.
-func (r *ruleset) open(host, port string) bool {
-	return slices.ContainsFunc(r.places, func(p place) bool { return p.matches(host, port, "80", "443") })
+// allows reports whether the host may be reached on the port.
+func (r *ruleset) allows(host, port string) bool {
+	return slices.ContainsFunc(r.patterns, func(p hostPattern) bool { return p.matches(host, port, "80", "443") })
 }
 
-// inner says whether the owner named exactly this host and port, so that it may lead to
-// an address that is closed otherwise.
-func (r *ruleset) inner(host, port string) bool {
-	return slices.ContainsFunc(r.places, func(p place) bool { return !p.wild && p.host == host && p.port == port })
+// allowsPrivate reports whether the rules name exactly this host and port, so that it may have an
+// address that is not public.
+func (r *ruleset) allowsPrivate(host, port string) bool {
+	return slices.ContainsFunc(r.patterns, func(p hostPattern) bool { return !p.wildcard && p.host == host && p.port == port })
 }
 
-// intercepts says whether a connection to the host is to be opened and looked into.
+// intercepts reports whether the requests inside a tunnel to the host are to be read.
 func (r *ruleset) intercepts(host, port string) bool {
 	return slices.ContainsFunc(r.secrets, func(s secretRule) bool { return s.isFor(host, port) })
 }
 
 func (s secretRule) isFor(host, port string) bool {
-	return slices.ContainsFunc(s.places, func(p place) bool { return p.matches(host, port, "443") })
+	return slices.ContainsFunc(s.patterns, func(p hostPattern) bool { return p.matches(host, port, "443") })
 }
 
 // target is where one request goes.
@@ -213,8 +213,8 @@ type target struct {
 
 func (t target) String() string { return net.JoinHostPort(t.host, t.port) }
 
-// shown is how people write it: without the usual port.
-func (t target) shown() string {
+// display is how people write it: without the default port.
+func (t target) display() string {
 	if t.port == "80" || t.port == "443" {
 		if strings.Contains(t.host, ":") {
 			return "[" + t.host + "]"
@@ -224,8 +224,8 @@ func (t target) shown() string {
 	return t.String()
 }
 
-// mayCarry says whether a secret may be put into a request to the target: to its
-// hosts, and in the clear only where its owner named another port than HTTPS's.
+// mayCarry reports whether a secret may be put into a request to the target: to its
+// hosts, and unencrypted only where the rules name a port other than that of HTTPS.
 func (s secretRule) mayCarry(t target) bool {
 	return s.isFor(t.host, t.port) && (t.tls || t.port != "443")
 }

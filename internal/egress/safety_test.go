@@ -52,7 +52,7 @@ func TestInnerAddresses(t *testing.T) {
 	}
 }
 
-// TestRealDialer: the same without any hook, where only the last look is left.
+// TestRealDialer: the same without any hook, where only the check on the connection is left.
 func TestRealDialer(t *testing.T) {
 	t.Parallel()
 	var hits atomic.Int64
@@ -370,6 +370,6 @@ func TestHangUp(t *testing.T) {
 	select {
 	case <-left:
 	case <-time.After(patience):
-		t.Error("the host still works for nobody")
+		t.Error("the host still works on a request that nobody waits for")
 	}
 }

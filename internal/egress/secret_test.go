@@ -44,9 +44,9 @@ func (h *heard) take() string {
 	return last
 }
 
-// TestSwap: each place in which a program may write a placeholder, towards the secret's host
+// TestPlaceholders: each place in which a program may write a placeholder, towards the secret's host
 // and towards another one.
-func TestSwap(t *testing.T) {
+func TestPlaceholders(t *testing.T) {
 	t.Parallel()
 	value := testKey + `+/"&= \` // every encoding has something to do
 	b := start(t, Rules{Hosts: []string{"*.example.com", "*.example.com:8080"}, Secrets: []Secret{secret("key", value, "api.example.com", "plain.example.com:8080"), secret("other", "other-test-key", "else.example.com")}}, withRoots(t))
@@ -97,7 +97,7 @@ func TestSwap(t *testing.T) {
 				if want := test.want; resp.StatusCode != 200 || !strings.Contains(sent, strings.Replace(want, "length 53", fmt.Sprintf("length %d", len("a=b&key=test-key-0123456789%2B%2F%22%26%3D+%5C")), 1)) {
 					t.Errorf("%s to %s: %d, it was sent\n%s\nwant %s", name, base, resp.StatusCode, sent, want)
 				}
-				for _, form := range append(disguises(value), value) {
+				for _, form := range append(encodings(value), value) {
 					if strings.Contains(echoed, form) {
 						t.Errorf("%s to %s: the answer gives the value back as %s:\n%s", name, base, form, echoed)
 					}
@@ -250,7 +250,7 @@ func TestEcho(t *testing.T) {
 		case "/redirect":
 			http.Redirect(w, r, "https://api.example.com/plain?"+key, http.StatusFound)
 		case "/long":
-			_, _ = io.WriteString(w, strings.Repeat("x", heldAnswer)+key)
+			_, _ = io.WriteString(w, strings.Repeat("x", maxBuffered)+key)
 		case "/head":
 			w.Header().Set("Content-Length", "77")
 		case "/broken":
@@ -380,7 +380,7 @@ func TestInsideATunnel(t *testing.T) {
 	}
 }
 
-// TestWebSocket: through a tunnel untouched, through an opened one with the key swapped in
+// TestWebSocket: through a tunnel untouched, through an intercepted one with the key put in
 // and the end when the value comes back.
 func TestWebSocket(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ import (
 
 const trustFile = "trust.pem"
 
-// systemRoots are the files in which systems keep their roots; the first that exists is taken.
+// systemRoots are the files in which systems keep their root certificates; the first that exists is used.
 func systemRoots() []string {
 	return []string{
 		"/etc/ssl/certs/ca-certificates.crt",                // Debian, Arch
@@ -40,36 +40,36 @@ func bundle(a *Authority) []byte {
 	return out.Bytes()
 }
 
-// TrustFile writes the roots that the sandbox is to trust, the system's and ours, into
-// Options.Dir and gives its path. The file holds no secret. It is written anew at each call.
+// TrustFile writes the root certificates that the sandbox shall trust, the system's and the authority's, into
+// Options.Dir and returns its path. The file has no secret. Each call writes it again.
 func (p *Proxy) TrustFile() (string, error) {
 	if p.opt.Dir == "" {
 		return "", errors.New("write the roots for the sandbox: no folder was given; set Options.Dir")
 	}
 	path := filepath.Join(p.opt.Dir, trustFile)
-	if err := placeFile(path, bundle(p.ca), 0o644); err != nil {
+	if err := writeFile(path, bundle(p.ca), 0o644); err != nil {
 		return "", fmt.Errorf("write the roots for the sandbox: %w", err)
 	}
 	return path, nil
 }
 
-// View is how the sandbox sees what is ours, where that differs.
+// View is how the sandbox sees the proxy and the trust file, where that differs.
 type View struct {
 	Proxy string // host:port; needed for a unix socket, which the sandbox reaches by a port of its own
 	Trust string // path of the trust file; empty: the variables for it are left out
 }
 
-// near are the names that lead to the sandbox itself.
-func (p *Proxy) near() string {
-	rules := p.way.Load().rules
+// noProxy are the names of the sandbox itself, which are reached without the proxy.
+func (p *Proxy) noProxy() string {
+	rules := p.upstream.Load().rules
 	return strings.Join(slices.DeleteFunc([]string{"localhost", "127.0.0.1", "::1"}, func(host string) bool {
-		return slices.ContainsFunc(rules.places, func(at place) bool { return !at.wild && at.host == host })
+		return slices.ContainsFunc(rules.patterns, func(at hostPattern) bool { return !at.wildcard && at.host == host })
 	}), ",")
 }
 
-// Environ gives the variables that lead programs through the proxy, NAME=value. They hold the proxy's
-// own password, which is worth nothing outside the sandbox. What listens on the sandbox's
-// own loopback is reached without it, unless the rules name that: then this machine's is meant.
+// Environ returns the variables that make programs use the proxy, NAME=value. They have the proxy's
+// own password, which is of no use outside the sandbox. The sandbox's own loopback is reached without
+// the proxy, unless the rules name it: then that of this machine is meant.
 func (p *Proxy) Environ(v View) ([]string, error) {
 	if v.Proxy == "" {
 		if p.Addr().Network() == "unix" {
@@ -81,10 +81,10 @@ func (p *Proxy) Environ(v View) ([]string, error) {
 	if p.token != "" {
 		u.User = url.UserPassword(proxyUser, p.token)
 	}
-	at, near := u.String(), p.near()
+	at, none := u.String(), p.noProxy()
 	env := []string{
-		"HTTP_PROXY=" + at, "HTTPS_PROXY=" + at, "ALL_PROXY=" + at, "NO_PROXY=" + near,
-		"http_proxy=" + at, "https_proxy=" + at, "all_proxy=" + at, "no_proxy=" + near, // curl reads only these for http
+		"HTTP_PROXY=" + at, "HTTPS_PROXY=" + at, "ALL_PROXY=" + at, "NO_PROXY=" + none,
+		"http_proxy=" + at, "https_proxy=" + at, "all_proxy=" + at, "no_proxy=" + none, // curl reads only these for http
 		"NODE_USE_ENV_PROXY=1",
 	}
 	if v.Trust == "" {

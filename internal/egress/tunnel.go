@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// splice carries bytes both ways until both sides have ended, one fails, nothing moved for
+// splice copies bytes both ways until both sides have ended, one fails, nothing was read for
 // idle, or ctx ends. It closes both.
 func splice(ctx context.Context, a, b io.ReadWriteCloser, idle time.Duration) {
 	end := func() { _ = a.Close(); _ = b.Close() }
@@ -22,12 +22,12 @@ func splice(ctx context.Context, a, b io.ReadWriteCloser, idle time.Duration) {
 	moved := func() { watch.Reset(idle) }
 
 	var both sync.WaitGroup
-	both.Go(func() { carry(a, b, moved, end) })
-	both.Go(func() { carry(b, a, moved, end) })
+	both.Go(func() { copyHalf(a, b, moved, end) })
+	both.Go(func() { copyHalf(b, a, moved, end) })
 	both.Wait()
 }
 
-func carry(dst, src io.ReadWriteCloser, moved, end func()) {
+func copyHalf(dst, src io.ReadWriteCloser, moved, end func()) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := src.Read(buf)
@@ -50,61 +50,61 @@ func carry(dst, src io.ReadWriteCloser, moved, end func()) {
 	}
 }
 
-// buffered is a connection some of whose bytes were read ahead.
-type buffered struct {
+// bufferedConn is a connection some of whose bytes are in a buffer already.
+type bufferedConn struct {
 	net.Conn
 	ahead io.Reader
 }
 
-func (b *buffered) Read(p []byte) (int, error) { return b.ahead.Read(p) }
+func (b *bufferedConn) Read(p []byte) (int, error) { return b.ahead.Read(p) }
 
-// CloseWrite passes a half close on, where the connection knows it.
-func (b *buffered) CloseWrite() error { return closeWrite(b.Conn) }
+// CloseWrite closes one direction, if the connection can.
+func (b *bufferedConn) CloseWrite() error { return closeWrite(b.Conn) }
 
-// timed is a connection that no single read or write holds for longer than idle.
-type timed struct {
+// timedConn is a connection of which no read or write takes longer than idle.
+type timedConn struct {
 	net.Conn
-	idle  time.Duration
-	until time.Time   // when not zero, reads end by then, however they trickle
-	stop  atomic.Bool // reads are to end at once
+	idle        time.Duration
+	deadline    time.Time   // when not zero, all reads end by then
+	interrupted atomic.Bool // reads end at once
 }
 
-func (t *timed) Read(p []byte) (int, error) {
+func (t *timedConn) Read(p []byte) (int, error) {
 	end := time.Now().Add(t.idle)
-	if !t.until.IsZero() && t.until.Before(end) {
-		end = t.until
+	if !t.deadline.IsZero() && t.deadline.Before(end) {
+		end = t.deadline
 	}
 	if err := t.SetReadDeadline(end); err != nil {
 		return 0, err
 	}
-	if t.stop.Load() { // after the deadline was set: interrupt may have come before it
+	if t.interrupted.Load() { // checked after the deadline was set, in case interrupt came before it
 		return 0, os.ErrDeadlineExceeded
 	}
 	return t.Conn.Read(p)
 }
 
-// Write gives the reader new time as well: a long upload is no silence.
-func (t *timed) Write(p []byte) (int, error) {
+// Write extends the read deadline as well: during a long upload nothing is read.
+func (t *timedConn) Write(p []byte) (int, error) {
 	if err := t.SetWriteDeadline(time.Now().Add(t.idle)); err != nil {
 		return 0, err
 	}
 	n, err := t.Conn.Write(p)
-	if n > 0 && t.until.IsZero() && !t.stop.Load() {
+	if n > 0 && t.deadline.IsZero() && !t.interrupted.Load() {
 		_ = t.SetReadDeadline(time.Now().Add(t.idle))
 	}
 	return n, err
 }
 
-// interrupt ends the read that is under way and those to come, until resume.
-func (t *timed) interrupt() {
-	t.stop.Store(true)
+// interrupt ends the current read and all further ones, until resume.
+func (t *timedConn) interrupt() {
+	t.interrupted.Store(true)
 	_ = t.SetReadDeadline(time.Unix(1, 0))
 }
 
-func (t *timed) resume() { t.stop.Store(false) }
+func (t *timedConn) resume() { t.interrupted.Store(false) }
 
-// CloseWrite passes a half close on, where the connection knows it.
-func (t *timed) CloseWrite() error { return closeWrite(t.Conn) }
+// CloseWrite closes one direction, if the connection can.
+func (t *timedConn) CloseWrite() error { return closeWrite(t.Conn) }
 
 func closeWrite(c net.Conn) error {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {

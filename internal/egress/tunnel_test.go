@@ -61,7 +61,7 @@ func TestTimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
 		defer far.Close()
-		conn := &timed{Conn: near, idle: time.Minute}
+		conn := &timedConn{Conn: near, idle: time.Minute}
 		began, done := time.Now(), make(chan time.Duration, 1)
 		go func() {
 			_, _ = conn.Read(make([]byte, 1))
@@ -77,7 +77,7 @@ func TestTimed(t *testing.T) {
 		if took := <-done; took != 150*time.Second+time.Minute {
 			t.Errorf("the read ended after %v", took)
 		}
-		began, conn.until = time.Now(), time.Now().Add(90*time.Second)
+		began, conn.deadline = time.Now(), time.Now().Add(90*time.Second)
 		var writer sync.WaitGroup
 		defer writer.Wait()
 		writer.Go(func() {

@@ -1,20 +1,20 @@
-// Package feed turns journal events and live pieces into the objects that
-// people's programs see: the data of the HTTP event stream and the lines of
+// Package feed turns journal events and live pieces into the objects that client
+// programs see: the data of the HTTP event stream and the lines of
 // `chorus run --json` are the same bytes.
 //
 // It promises:
 //   - every object has type, sessionId and at; what comes from the journal has seq,
 //     what is only shown (deltas, progress) has none;
-//   - keys stand in a fixed order, and the set of types is closed;
+//   - keys are in a fixed order, and the set of types is closed;
 //   - exactly one terminal object a run: its RunEnded becomes either completed
 //     (done, aborted, limit, denied) or error (failed, budget), and nothing else
 //     becomes one of these two. A refused prompt starts no run and has no terminal;
-//   - an event without a type of its own is a trace that carries its body, so a
-//     reader sees each number.
+//   - an event without a type of its own is a trace with its body, so that a
+//     reader sees every sequence number.
 //
-// One event may become several objects, all with its number, and all but the last say
-// that there is more. A stream that can be resumed by number must name the number only
-// on the last of them.
+// One event may become several objects, all with its sequence number, and all but the last
+// have more set. A stream that can be resumed by number must name the number only on
+// the last of them.
 package feed
 
 import (
@@ -63,7 +63,7 @@ type Item interface {
 	item()
 }
 
-// Head is what every object begins with.
+// Head has the fields that every object starts with.
 type Head struct {
 	Type      Type      `json:"type"`
 	SessionID string    `json:"sessionId"`
@@ -73,13 +73,13 @@ type Head struct {
 	Run       string    `json:"run,omitempty"`
 }
 
-// Header gives the head of any item.
+// Header returns the head of any item.
 func (h Head) Header() Head { return h }
 
 func (Head) item() {}
 
-// SessionStarted stands before the first event of a thread. Resumed says that it
-// began with words from elsewhere: a session file, or another thread (ForkedFrom).
+// SessionStarted comes before the first event of a thread. Resumed says that it
+// started with messages from elsewhere: a session file, or another thread (ForkedFrom).
 type SessionStarted struct {
 	Head
 	Agent      string `json:"agent,omitempty"`
@@ -89,7 +89,7 @@ type SessionStarted struct {
 	ForkedFrom string `json:"forkedFrom,omitempty"`
 }
 
-// RunStarted: a run began.
+// RunStarted: a run started.
 type RunStarted struct {
 	Head
 	Provider      string `json:"provider,omitempty"`
@@ -99,7 +99,7 @@ type RunStarted struct {
 	MaxIterations int    `json:"maxIterations,omitempty"`
 }
 
-// UserMessage: somebody said something. Without Prompt it was only heard.
+// UserMessage: a message to the thread. Without Prompt it asks for no answer.
 type UserMessage struct {
 	Head
 	Text        string           `json:"text"`
@@ -120,8 +120,8 @@ type Attachment struct {
 	Size      int64  `json:"size,omitempty"`
 }
 
-// AssistantMessage is the text of one whole answer of the model's. It replaces
-// the deltas of its run, step and attempt.
+// AssistantMessage is the complete text of one answer of the model. It replaces the
+// deltas of its run, step and attempt.
 type AssistantMessage struct {
 	Head
 	Step       int    `json:"step"`
@@ -140,14 +140,14 @@ type Refused struct {
 	Reason    string `json:"reason"`
 }
 
-// Cleared: everything up to UpTo is out of the window.
+// Cleared: everything up to UpTo was removed from the context.
 type Cleared struct {
 	Head
 	UpTo int64  `json:"upTo"`
 	By   string `json:"by,omitempty"`
 }
 
-// TextDelta and ThinkingDelta are pieces of an answer in the making.
+// TextDelta is a piece of an answer that is being generated.
 type TextDelta struct {
 	Head
 	Step    int    `json:"step"`
@@ -156,11 +156,11 @@ type TextDelta struct {
 	Text    string `json:"text"`
 }
 
-// ThinkingDelta is a piece of the reasoning that the model shows.
+// ThinkingDelta is a piece of the model's visible reasoning.
 type ThinkingDelta TextDelta
 
-// ToolCall: the model wants a call made. ArgsJSON is text: JSON, or whatever the
-// model wrote instead.
+// ToolCall: the model calls a tool. ArgsJSON is text: JSON, or what the model wrote
+// instead.
 type ToolCall struct {
 	Head
 	CallID   string `json:"callId"`
@@ -170,7 +170,7 @@ type ToolCall struct {
 	Step     int    `json:"step"`
 }
 
-// ToolProgress is a sign of life from a running call.
+// ToolProgress is progress of a running call.
 type ToolProgress struct {
 	Head
 	CallID  string `json:"callId"`
@@ -190,8 +190,8 @@ type ToolResult struct {
 	Changed []string `json:"changed,omitempty"`
 }
 
-// Result is what a call brought: stdout when it is ok, stderr and a diagnostic
-// when it is not; pictures are in data.
+// Result is the outcome of a call: stdout if it is ok, stderr and a diagnostic if it
+// is not; images are in data.
 type Result struct {
 	OK          bool         `json:"ok"`
 	Stdout      string       `json:"stdout,omitempty"`
@@ -200,18 +200,18 @@ type Result struct {
 	Diagnostics []Diagnostic `json:"diagnostics,omitempty"`
 }
 
-// Data is what of a result is not text.
+// Data is the part of a result that is not text.
 type Data struct {
 	Images []Attachment `json:"images"`
 }
 
-// Diagnostic says in a word and a sentence why a result is not ok.
+// Diagnostic is why a result is not ok: a code and a sentence.
 type Diagnostic struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
-// ApprovalRequired: the call waits for somebody's yes.
+// ApprovalRequired: the call waits for an approval.
 type ApprovalRequired struct {
 	Head
 	CallID     string    `json:"callId"`
@@ -226,7 +226,7 @@ type ApprovalRequired struct {
 	Until      time.Time `json:"until,omitzero"`
 }
 
-// ApprovalResolved: somebody, or the deadline, answered.
+// ApprovalResolved: a person answered, or the deadline passed.
 type ApprovalResolved struct {
 	Head
 	CallID     string `json:"callId"`
@@ -236,7 +236,7 @@ type ApprovalResolved struct {
 	Note       string `json:"note,omitempty"`
 }
 
-// Steered: words for the run that is on.
+// Steered: a message to the run in progress.
 type Steered struct {
 	Head
 	Text        string           `json:"text"`
@@ -266,18 +266,18 @@ type Usage struct {
 	CacheWriteTokens int `json:"cacheWriteTokens,omitempty"`
 }
 
-// Completed ends a run that came to an end of its own or somebody's choosing:
-// stopReason is done, aborted, limit or denied.
+// Completed ends a run that finished or was stopped: stopReason is done, aborted, limit
+// or denied.
 type Completed struct {
 	Head
 	StopReason string `json:"stopReason"`
-	Text       string `json:"text,omitempty"` // what people are told when the model gave no answer
+	Text       string `json:"text,omitempty"` // shown to people if the model gave no answer
 	Iterations int    `json:"iterations"`
 	Usage      Usage  `json:"usage"`
 	Cost       USD    `json:"cost"`
 }
 
-// Error ends a run that could not go on: stopReason is failed or budget.
+// Error ends a run that failed: stopReason is failed or budget.
 type Error struct {
 	Head
 	Message    string `json:"message"`
@@ -288,15 +288,15 @@ type Error struct {
 	Cost       USD    `json:"cost"`
 }
 
-// Trace is everything else: for the curious, never needed to follow a session.
-// A failed attempt of the model that will be tried again has the kind "error".
+// Trace is everything else; a client can follow a session without it. A failed request
+// to the model that will be tried again has the kind "error".
 type Trace struct {
 	Head
 	Kind string          `json:"kind"`
 	Data json.RawMessage `json:"data"`
 }
 
-// USD is money, written as a plain decimal number of dollars without rounding.
+// USD is money, written as a decimal number of dollars without rounding.
 type USD ledger.Nanos
 
 const nanosPerDollar = 1_000_000_000

@@ -217,7 +217,7 @@ func TestOneTerminalPerRun(t *testing.T) {
 	}
 }
 
-func TestSessionStartedStandsFirst(t *testing.T) {
+func TestSessionStartedIsFirst(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string

@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// ErrUnknownType is what Parse answers to a type of a newer Chorus; a client
-// skips such an object.
+// ErrUnknownType is the error of Parse for a type of a newer version; a client skips such
+// an object.
 var ErrUnknownType = errors.New("unknown event type")
 
-// Parse reads what Encode wrote, for clients of another Chorus.
+// Parse reads what Encode wrote, possibly by another version.
 func Parse(data []byte) (Item, error) {
 	var head Head
 	if err := json.Unmarshal(data, &head); err != nil {

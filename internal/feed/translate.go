@@ -9,22 +9,22 @@ import (
 	"chorus/internal/chat"
 )
 
-// Options add what an event alone does not know. The zero value is useful.
+// Options adds what is not in the event. The zero value is useful.
 type Options struct {
-	// Label says in a few words what a call does; nil or "": no label.
+	// Label describes a call in a few words; nil or "": no label.
 	Label func(name string, args []byte) string
-	// Args finds the arguments of a call that was seen earlier, so that
-	// approval_required can show them; nil, or no bytes: left out.
+	// Args returns the arguments of an earlier call, so that approval_required can
+	// show them; nil, or no bytes: left out.
 	Args func(callID string) []byte
 	// Model, as provider/model, is named in session_started.
 	Model string
 }
 
-// Calls remembers the arguments of open calls for Options.Args: hand it every
-// event before translating it. It is for one reader, in one goroutine.
+// Calls remembers the arguments of open calls for Options.Args: pass it every
+// event before translating it. It is for one goroutine.
 type Calls map[string][]byte
 
-// Note takes in an event: calls that were made, and those that have their result.
+// Note notes the calls of an event and forgets those that have a result.
 func (c Calls) Note(ev chat.Event) {
 	switch b := ev.Body.(type) {
 	case chat.Said:
@@ -49,8 +49,7 @@ func (o Options) label(name string, args []byte) string {
 	return o.Label(name, args)
 }
 
-// Translate gives the objects that an event becomes, in order. It keeps nothing
-// between calls.
+// Translate returns the objects of an event, in order. It keeps no state.
 func Translate(ev chat.Event, o Options) []Item {
 	if ev.Body == nil {
 		return nil
@@ -101,7 +100,7 @@ func translate(ev chat.Event, o Options) []Item {
 
 func sessionStarted(ev chat.Event, o Options) Item {
 	item := SessionStarted{Head: head(ev, TypeSessionStarted), Agent: ev.Thread.Agent()}
-	item.Run, item.More = "", true // the first event itself
+	item.Run, item.More = "", true // the first event follows
 	item.Provider, item.Model = splitModel(o.Model)
 	switch b := ev.Body.(type) {
 	case chat.Imported:
@@ -130,8 +129,8 @@ func runStarted(ev chat.Event, b chat.RunStarted) Item {
 	return item
 }
 
-// said becomes the text, when there is any, and then each call. An attempt that
-// failed becomes a trace: the run's one error, if it comes to that, is its end.
+// said becomes the text, if there is any, and then each call. A failed attempt becomes a
+// trace: the error of a run, if there is one, is its end.
 func said(ev chat.Event, b chat.Said, o Options) []Item {
 	if b.Error != nil {
 		return []Item{trace(ev, "error", failedAttempt{b.Step, b.Attempt, *b.Error})}
@@ -150,7 +149,7 @@ func said(ev chat.Event, b chat.Said, o Options) []Item {
 		items = append(items, item)
 	}
 	if items == nil {
-		return []Item{trace(ev, string(b.Kind()), b)} // an answer without text or calls is still a number
+		return []Item{trace(ev, string(b.Kind()), b)} // its sequence number must appear all the same
 	}
 	return items
 }
@@ -171,8 +170,8 @@ func thinking(blocks chat.Blocks) string {
 	return out.String()
 }
 
-// argsText is the arguments as the model wrote them: the journal keeps text that
-// is not JSON as a JSON string, which is opened again here.
+// argsText is the arguments as the model wrote them: the journal stores text that is
+// not JSON as a JSON string, which is decoded here.
 func argsText(args []byte) string {
 	if len(args) == 0 {
 		return "{}"
@@ -273,7 +272,7 @@ func runEnded(ev chat.Event, b chat.RunEnded) Item {
 func trace(ev chat.Event, kind string, data any) Item {
 	var raw json.RawMessage
 	if body, ok := data.(chat.Body); ok {
-		raw, _ = chat.EncodeBody(body) // a body that was read from a journal can be written
+		raw, _ = chat.EncodeBody(body) // a body that was decoded can be encoded
 	} else {
 		raw, _ = json.Marshal(data)
 	}
@@ -283,9 +282,9 @@ func trace(ev chat.Event, kind string, data any) Item {
 	return Trace{head(ev, TypeTrace), kind, raw}
 }
 
-// Live gives the object for something that is shown but not kept, never nil.
-// Pieces of a call's arguments, which programs get whole in tool_call, and signs
-// of life from the run itself are traces.
+// Live returns the object of a live piece, which is not in the journal; never nil. Pieces of
+// a call's arguments, which are complete in tool_call, and progress of the run itself are
+// traces.
 func Live(thread chat.ThreadID, live chat.Live) Item {
 	return liveAt(thread, live, time.Now().UTC())
 }

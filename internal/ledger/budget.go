@@ -14,8 +14,8 @@ import (
 // Scope says whose spending a ceiling counts.
 type Scope string
 
-// The scopes. A role's ceiling is one for each person who has the role, so it
-// counts what that person spends.
+// The scopes. A role's ceiling holds for each person with the role separately: it counts
+// what that person spends.
 const (
 	Guild   Scope = "guild"
 	Channel Scope = "channel"
@@ -25,8 +25,8 @@ const (
 	Task    Scope = "task"
 )
 
-// Period says how long a ceiling counts before it begins anew. Days and months are
-// those of UTC, everywhere, so that every process on a home means the same one.
+// Period is how long a ceiling counts before it starts again. Days and months are
+// those of UTC, so that every process on a home means the same one.
 type Period string
 
 // The periods.
@@ -70,26 +70,26 @@ type Ceiling struct {
 	Most   Nanos
 }
 
-// Budget is what a configuration says of spending; the zero value is no ceiling.
+// Budget is the configuration of spending; the zero value has no ceiling.
 type Budget struct {
 	Ceilings []Ceiling
-	Soft     float64 // the share of a ceiling at which the room is asked; 0 or 1: never
+	Soft     float64 // the share of a ceiling at which people are asked whether to go on; 0 or 1: never
 }
 
-// Limit is a ceiling on somebody in particular.
+// Limit is a ceiling on one particular guild, channel, agent, person or run.
 type Limit struct {
 	Ceiling
 	Whose string // a guild, a channel, an agent's name, a principal's key, a run
 }
 
-// Ceilings are the limits on one call: all of them must hold.
+// Ceilings are the limits on one call, none of which may be exceeded.
 type Ceilings struct {
 	Limits []Limit
 	Soft   float64
 }
 
 // ChannelOf is the channel of a thread, as the ledger counts it: transport:place. What
-// stands behind a second slash is a corner of the channel, and spends what is the channel's.
+// comes after a second slash is a part of the channel and counts as the channel.
 func ChannelOf(thread chat.ThreadID) string {
 	transport, place, _, _ := thread.Parts()
 	if guild, rest, ok := strings.Cut(place, "/"); ok {
@@ -99,8 +99,8 @@ func ChannelOf(thread chat.ThreadID) string {
 	return transport + ":" + place
 }
 
-// GuildOf is the guild of a thread: what stands before the place's first slash. Places
-// without one belong together, so all of a terminal's rooms are one guild.
+// GuildOf is the guild of a thread: what comes before the first slash of its place. All
+// places of a transport without one are one guild, for example those of the terminal.
 func GuildOf(thread chat.ThreadID) string {
 	channel := ChannelOf(thread)
 	if guild, _, ok := strings.Cut(channel, "/"); ok {
@@ -109,7 +109,7 @@ func GuildOf(thread chat.ThreadID) string {
 	return thread.Transport()
 }
 
-// For are the ceilings that hold for a run's calls; nil when none does.
+// For returns the ceilings of a run's calls; nil if there are none.
 func (b Budget) For(thread chat.ThreadID, agent string, payer chat.Principal, run string) *Ceilings {
 	var out []Limit
 	for _, c := range b.Ceilings {
@@ -139,29 +139,29 @@ func (b Budget) For(thread chat.ThreadID, agent string, payer chat.Principal, ru
 	return &Ceilings{Limits: out, Soft: b.Soft}
 }
 
-// Stand is how far a limit is used, without the call that is asked for.
+// Stand is how far a limit is used, without the call in question.
 type Stand struct {
 	Limit
 	Settled Nanos
 	Open    Nanos // reserved by calls that are not settled
-	Asked   bool  // the room was asked in this period already
+	Asked   bool  // people were asked in this period already
 }
 
 // Used is what counts against the limit.
 func (s Stand) Used() Nanos { return s.Settled + s.Open }
 
-// Left is what is not used; never less than nothing.
+// Left is what is not used; never negative.
 func (s Stand) Left() Nanos { return max(0, s.Most-s.Used()) }
 
-// AtSoft reports whether the share is used at which the room is asked. A task ends
-// with its run, so there is nothing in it to go on with.
+// AtSoft reports whether the share is used at which people are asked. A task ends with
+// its run, so there is nothing to go on with.
 func (s Stand) AtSoft(share float64) bool {
 	return s.Scope != Task && share > 0 && share < 1 && float64(s.Used()) >= share*float64(s.Most)
 }
 
-// Judge holds a reservation against all limits. The first that it would break refuses
-// it; else the first at whose soft share the room was not asked yet; else nil. A call
-// that costs nothing is never refused.
+// Judge checks a reservation against all limits. It returns the refusal of the first limit that
+// would be exceeded, else that of the first whose soft share is reached and about which people were
+// not asked yet, else nil. A call that costs nothing is never refused.
 func Judge(stands []Stand, soft float64, want Nanos, at time.Time) *Refusal {
 	if want <= 0 {
 		return nil
@@ -187,8 +187,8 @@ type Refusal struct {
 	Stand
 	Want Nanos
 	When string // the period's name
-	Soft bool   // the room is asked, and may go on
-	// Unpriced is the model without a price: no ceiling can be held against it.
+	Soft bool   // people are asked and may go on
+	// Unpriced is a model without a price, so that no ceiling can be checked.
 	Unpriced string
 }
 
@@ -225,7 +225,7 @@ func (r *Refusal) remedy() string {
 	}
 }
 
-// Key is where the ceiling stands in the configuration.
+// Key is the ceiling's key in the configuration.
 func (c Ceiling) Key() string {
 	switch c.Scope {
 	case Task:
@@ -237,7 +237,7 @@ func (c Ceiling) Key() string {
 	}
 }
 
-// Name says in words what a limit is on.
+// Name describes a limit for people.
 func (l Limit) Name() string {
 	who := string(l.Scope)
 	switch l.Scope {
@@ -255,7 +255,7 @@ func (l Limit) Name() string {
 	return fmt.Sprintf("the budget of %s for one %s", who, l.Period)
 }
 
-// Dollars writes money for people: whole cents where it is, else four digits.
+// Dollars formats money for people: in whole cents if possible, else with four decimals.
 func Dollars(n Nanos) string {
 	if n%10_000_000 == 0 {
 		return fmt.Sprintf("$%.2f", float64(n)/1e9)
@@ -263,8 +263,8 @@ func Dollars(n Nanos) string {
 	return fmt.Sprintf("$%.4f", float64(n)/1e9)
 }
 
-// FromUSD makes money of a number that somebody wrote down; what is too large to be
-// counted is as much as can be.
+// FromUSD converts a number of the configuration; what is too large becomes the largest
+// amount.
 func FromUSD(usd float64) Nanos {
 	if n := math.Round(usd * 1e9); n < math.MaxInt64/4 {
 		return Nanos(n)
@@ -272,8 +272,8 @@ func FromUSD(usd float64) Nanos {
 	return math.MaxInt64 / 4
 }
 
-// PerMillion makes a token's price of one in US dollars for a million of them; a price
-// below a billionth for a token counts as that, so that nothing dear becomes free.
+// PerMillion converts a price in US dollars for a million tokens to that of one token. It is at
+// least one Nano if it is not zero, so that no price is rounded to free.
 func PerMillion(usd float64) Nanos {
 	if usd <= 0 {
 		return 0

@@ -1,5 +1,5 @@
-// Package ledger holds the rules of money: what a call may cost at worst, what it
-// did cost, and who pays. It is pure; the store keeps the entries.
+// Package ledger computes money: what a call may cost at most, what it did cost, and which
+// budget it counts against. It has no state; the store keeps the entries.
 package ledger
 
 import "chorus/internal/chat"
@@ -11,13 +11,13 @@ type Nanos = int64
 // Price is what one token costs, in Nanos ($1 a million tokens = 1,000).
 type Price struct {
 	Input, Output, CacheRead, CacheWrite Nanos
-	Free                                 bool // it is known to cost nothing
+	Free                                 bool // known to cost nothing
 }
 
-// Known reports whether there is a price at all.
+// Known reports whether there is a price.
 func (p Price) Known() bool { return p != Price{} }
 
-// Cost is what a usage comes to.
+// Cost is the price of a usage.
 func (p Price) Cost(u chat.Usage) Nanos {
 	return Nanos(u.Input)*p.Input + Nanos(u.Output)*p.Output +
 		Nanos(u.CacheRead)*p.CacheRead + Nanos(u.CacheWrite)*p.CacheWrite
@@ -29,19 +29,19 @@ func (p Price) Worst(input, maxOutput int) Nanos {
 	return Nanos(input)*max(p.Input, p.CacheWrite) + Nanos(maxOutput)*p.Output
 }
 
-// How says where the settled amount comes from.
+// How is where the settled amount comes from.
 type How string
 
 // The ways to settle.
 const (
 	Open     How = ""         // reserved, not yet settled
 	ByUsage  How = "usage"    // the provider counted
-	Estimate How = "estimate" // we counted what we saw
+	Estimate How = "estimate" // counted from what was received
 	Assumed  How = "assumed"  // the attempt was lost: the whole reservation counts as spent
 )
 
-// Entry is one model call's line, keyed by run, step and attempt. Written when
-// the call is made (How Open), and once more when it is settled.
+// Entry is one request to a model, keyed by run, step and attempt. It is written when
+// the request is made (How Open), and again when it is settled.
 type Entry struct {
 	Run      string
 	Step     int

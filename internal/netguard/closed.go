@@ -2,9 +2,9 @@ package netguard
 
 import "net/netip"
 
-// closed are the networks that a stranger's URL must not reach, and why. What is
+// nonPublic are the networks that a URL which is not trusted must not reach, and why. What is
 // not listed and not global unicast is refused as well.
-var closed = []struct {
+var nonPublic = []struct {
 	prefix netip.Prefix
 	why    string
 }{
@@ -39,14 +39,14 @@ var (
 	globalV6 = netip.MustParsePrefix("2000::/3")
 )
 
-// Closed says why an address is not for strangers; empty: it is public.
+// Closed is why an address is not public; empty: it is.
 func Closed(addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
-	if nat64.Contains(addr) { // the way to IPv4 from a network that has none
+	if nat64.Contains(addr) { // how a network without IPv4 reaches it
 		b := addr.As16()
 		addr = netip.AddrFrom4([4]byte(b[12:16]))
 	}
-	for _, c := range closed {
+	for _, c := range nonPublic {
 		if c.prefix.Contains(addr) {
 			return c.why
 		}

@@ -1,8 +1,7 @@
-// Package netguard connects on behalf of strangers: a URL in a message, a program in
-// a sandbox. It promises that what they name reaches public addresses only, unless
-// the owner named the host. It looks at the address that a connection really goes to, so
-// neither a redirect nor a name that resolves differently the second time leads
-// inside.
+// Package netguard connects to addresses that are not trusted: a URL in a message, a program in
+// a sandbox. It promises to reach public addresses only, unless the configuration names
+// the host. It checks the address of the connection itself, so that neither a redirect
+// nor a name that resolves differently the second time reaches a private network.
 package netguard
 
 import (
@@ -18,29 +17,29 @@ import (
 	"chorus/internal/text"
 )
 
-// ErrRefused is what a connection to a closed address fails with, wrapped in a
-// sentence that says which address it was.
+// ErrRefused is the error of a connection to an address that is not public, wrapped with the
+// address and the reason.
 var ErrRefused = errors.New("the address is refused")
 
 const (
 	connectTimeout = 10 * time.Second
-	maxAddrs       = 8 // of one name that are tried
+	maxAddrs       = 8 // of one name are tried
 )
 
-// Guard connects. The zero value refuses every address that is not public. Safe for
+// Guard makes connections. The zero value refuses every address that is not public. Safe for
 // concurrent use if its functions are.
 type Guard struct {
-	// Allow says whether a host (as it was asked for, in lower case, without the last dot) may be
-	// reached although its address is closed. nil: none.
+	// Allow reports whether a host (as it was given, in lower case, without the last dot) may be
+	// reached although its address is not public. nil: none.
 	Allow func(host, port string) bool
 
-	// Hooks for tests; nil means the real thing. Addresses are checked before Dial is asked.
+	// Hooks for tests; nil means the real network. Addresses are checked before Dial is called.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Check is nil for a public address, and otherwise ErrRefused with the reason. host is how
-// the address was named.
+// Check returns nil for a public address, and otherwise ErrRefused with the reason. host is how
+// the address was given.
 func Check(host string, addr netip.Addr) error {
 	why := Closed(addr)
 	if why == "" {
@@ -49,8 +48,8 @@ func Check(host string, addr netip.Addr) error {
 	return fmt.Errorf("%w: %s is %s (%s); if it is yours, list the host as allowed", ErrRefused, text.Clip(host, 100), addr, why)
 }
 
-// DialContext is a transport's DialContext. All addresses of a name are tried in
-// order; the closed ones are passed over.
+// DialContext is for an http.Transport. All addresses of a name are tried in order; those that
+// are not public are skipped.
 func (g *Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -69,7 +68,7 @@ func (g *Guard) DialContext(ctx context.Context, network, address string) (net.C
 				continue
 			}
 		}
-		conn, err := g.knock(ctx, network, net.JoinHostPort(addr.String(), port), allowed)
+		conn, err := g.dial(ctx, network, net.JoinHostPort(addr.String(), port), allowed)
 		if err == nil {
 			return conn, nil
 		}
@@ -99,19 +98,19 @@ func (g *Guard) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	return addrs[:min(len(addrs), maxAddrs)], err
 }
 
-func (g *Guard) knock(ctx context.Context, network, address string, allowed bool) (net.Conn, error) {
+func (g *Guard) dial(ctx context.Context, network, address string, allowed bool) (net.Conn, error) {
 	if g.Dial != nil {
 		return g.Dial(ctx, network, address)
 	}
 	dialer := net.Dialer{Timeout: connectTimeout}
 	if !allowed {
-		dialer.Control = lastLook
+		dialer.Control = checkAddress
 	}
 	return dialer.DialContext(ctx, network, address)
 }
 
-// lastLook sees the address just before the connection is made, whatever the code above it does.
-func lastLook(_, address string, _ syscall.RawConn) error {
+// checkAddress checks the address just before the connection is made, whatever the code above it does.
+func checkAddress(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return fmt.Errorf("%w: %s", ErrRefused, address)

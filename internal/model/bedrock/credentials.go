@@ -29,7 +29,7 @@ const (
 // processes, roles, containers, the machine. Nothing is read before the first call.
 type credentialChain struct {
 	opts   Options
-	lock   chan struct{} // held while loaded is read or written; a channel, so that whoever waits can leave
+	lock   chan struct{} // held while loaded is read or written; a channel, so that waiting ends with the context
 	loaded *aws.Config   // nil: not loaded, or forgotten
 }
 
@@ -75,7 +75,7 @@ func (c *credentialChain) load(ctx context.Context) (*aws.Config, error) {
 		config.WithEndpointCredentialOptions(func(o *endpointcreds.Options) { o.HTTPClient = client }),
 		config.WithProcessCredentialOptions(func(o *processcreds.Options) { o.Timeout = lookupTime }),
 		config.WithCredentialsCacheOptions(func(o *aws.CredentialsCacheOptions) { o.ExpiryWindow = expiryWindow }),
-		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }), // whoever asked tries again, and says so
+		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }), // the caller retries and records each attempt
 		config.WithDefaultRegion("us-east-1"),                              // where roles are asked for if nothing else is said
 		config.WithLogger(logging.Nop{}),                                   // it would write to standard error
 	}

@@ -340,7 +340,7 @@ func TestCredentialsAreReplacedBeforeTheyEnd(t *testing.T) {
 	}
 }
 
-// Whoever waits for credentials can leave, also while another caller waits for the same ones.
+// A caller that waits for credentials can leave, also while another waits for the same ones.
 func TestWaitingForCredentialsCanBeCancelled(t *testing.T) {
 	arrived, release := make(chan struct{}, 1), make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {

@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	dialTime    = 30 * time.Second // look-up and all addresses together
+	dialTime    = 30 * time.Second // for the lookup and all addresses together
 	idleConns   = 8                // kept to one host
 	idleTime    = 90 * time.Second
 	maxRespHead = 256 << 10
 )
 
-// way is a set of rules and the way out under them. New rules get a new one, so that no connection
-// which the old ones allowed is used under the new.
-type way struct {
+// upstream is a set of rules and the connections made under them. New rules get a new one, so that no
+// connection that the old rules allowed is used under the new ones.
+type upstream struct {
 	rules     *ruleset
 	guard     *netguard.Guard
 	transport *http.Transport
 }
 
-// newWay makes one; HTTP/2 is off, because nothing needs it.
-func (p *Proxy) newWay(rules *ruleset) *way {
-	w := &way{rules: rules, guard: &netguard.Guard{Allow: rules.inner, Resolve: p.opt.Resolve, Dial: p.opt.Dial}}
+// newUpstream speaks HTTP/1 only: nothing needs more.
+func (p *Proxy) newUpstream(rules *ruleset) *upstream {
+	w := &upstream{rules: rules, guard: &netguard.Guard{Allow: rules.allowsPrivate, Resolve: p.opt.Resolve, Dial: p.opt.Dial}}
 	var roots *x509.CertPool // nil: the system's, read by the first connection that needs them
 	if len(p.opt.Roots) > 0 {
 		var err error
@@ -47,7 +47,7 @@ func (p *Proxy) newWay(rules *ruleset) *way {
 			if err != nil {
 				return nil, err
 			}
-			return &timed{Conn: conn, idle: p.opt.Idle}, nil
+			return &timedConn{Conn: conn, idle: p.opt.Idle}, nil
 		},
 		Protocols:              &protocols,
 		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
@@ -63,7 +63,7 @@ func (p *Proxy) newWay(rules *ruleset) *way {
 }
 
 // dial connects through the guard.
-func (w *way) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (w *upstream) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
 	return w.guard.DialContext(ctx, network, address)
