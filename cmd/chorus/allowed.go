@@ -9,18 +9,19 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"chorus/internal/app"
 	"chorus/internal/approval"
 	"chorus/internal/markdown"
-	"chorus/internal/permit/always"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/transport/cli"
+	"chorus/internal/transport/repl/remote"
 	"chorus/internal/usage"
 )
 
-func (c *cli) allowedCommand() *cobra.Command {
+func (c *program) allowedCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "allowed", Short: "What you have allowed for good: list, remove", RunE: oneOf,
 		Long: `A question may be answered with "always". Then a rule is kept: for whoever said it, for
@@ -31,132 +32,93 @@ every process reads it again at the next question, so it may be edited while age
   chorus permit allowed remove 3f2a91c0
   chorus approvals approve --always       say yes to a question, and keep a rule`,
 	}
-	list := c.jsonFlag(&cobra.Command{
-		Use: "list", Short: "List the rules that are kept, the oldest first", Args: exactly(0),
-		Example: `  chorus permit allowed list --json`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.with(cmd.Context(), func(a *app.App) error {
-				list, err := a.Gate.ListAllowed()
-				if err != nil {
-					return err
-				}
-				return c.printKept(list)
-			})
-		},
-	})
-	remove := c.jsonFlag(&cobra.Command{
-		Use: "remove ID…", Short: "Remove rules, so that it is asked again", Args: cobra.MinimumNArgs(1),
-		Example: `  chorus permit allowed remove 3f2a91c0`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.with(cmd.Context(), func(a *app.App) error {
-				gone, err := a.Gate.RemoveAllowed(cmd.Context(), args)
-				if err != nil {
-					return err
-				}
-				if c.json {
-					return c.printJSON(nonNil(gone))
-				}
-				for _, k := range gone {
-					fmt.Fprintf(c.out(), "removed %s: %s\n", k.ID, keptRule(k))
-				}
-				return nil
-			})
-		},
-	})
-	cmd.AddCommand(list, remove)
-	return cmd
+	return c.serverFlags(cmd)
 }
 
-func (c *cli) printKept(list []always.Entry) error {
-	if c.json {
-		return c.printJSON(nonNil(list))
-	}
-	if len(list) == 0 {
-		fmt.Fprintln(c.out(), "nothing is allowed for good")
+// allowedOverrides are how kept rules are shown.
+func allowedOverrides(commands *cli.Commands) {
+	cli.Render(commands, operations.ListRules, listRules)
+	cli.Render(commands, operations.RemoveRules, func(v cli.View, _ operations.RuleRefs, gone operation.List[operations.KeptRule]) error {
+		for _, k := range gone.Items {
+			fmt.Fprintf(v.Out, "removed %s: %s\n", k.ID, keptRule(k))
+		}
 		return nil
-	}
-	w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tSINCE\tBY\tAGENT\tIN\tRULE")
-	for _, k := range list {
+	})
+	cli.InvalidIsUsage(commands, operations.RemoveRules)
+}
+
+func listRules(v cli.View, _ operation.None, list operation.List[operations.KeptRule]) error {
+	t := operation.Table{Head: []string{"ID", "SINCE", "BY", "AGENT", "IN", "RULE"}}
+	for _, k := range list.Items {
 		where := k.Dir
 		if k.Channel != "" {
 			where += " (" + k.Channel + ")"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.At.Local().Format("2006-01-02 15:04"), k.By, k.Agent, where, keptRule(k))
+		t.Rows = append(t.Rows, []string{k.ID, k.At.Local().Format("2006-01-02 15:04"), k.By, k.Agent, where, keptRule(k)})
 	}
-	return w.Flush()
+	return cli.WriteTable(v.Out, t, operations.ListRules.Empty)
 }
 
 // keptRule names the rules in a line.
-func keptRule(k always.Entry) string {
+func keptRule(k operations.KeptRule) string {
 	return clipLine(markdown.Visible(strings.Join(k.Rules, " ")), 100)
 }
 
-type stepJSON struct {
-	Rules []string `json:"rules"`
-	Means string   `json:"means"`
-	Also  []string `json:"alsoAllows"`
-	Still []string `json:"stillAsks"`
-}
-
-// approveAlways shows what "always" would mean, lets the person pick, and only then
-// answers and keeps. A number says which without being asked.
-func (c *cli) approveAlways(ctx context.Context, a *app.App, name string, number int) (approval.Approval, error) {
-	x, err := a.Gate.FindApproval(ctx, name)
+// pickRules shows what "always" would mean and lets the person pick. A number says which without being asked.
+func (c *program) pickRules(ctx context.Context, to cli.Connection, id string, number int) ([]string, error) {
+	a, err := operations.GetApproval.Call(ctx, to, to.Caller, operations.ApprovalRef{ID: id})
 	if err != nil {
-		return x, err
+		return nil, err
 	}
+	x := remote.Question(a)
 	if x.State != approval.Open {
-		return x, fmt.Errorf("too late: %s", x.Ended())
+		return nil, fmt.Errorf("too late: %s", x.Ended())
 	}
-	o, err := a.Gate.Propose(ctx, x.ID, a.Me())
+	offer, err := operations.ProposeRules.Call(ctx, to, to.Caller, operations.ApprovalRef{ID: id})
 	if err != nil {
-		return x, err
+		return nil, err
 	}
-	if o.Never != "" {
-		return x, fmt.Errorf("this cannot be allowed for good: %s; `chorus approvals approve %s` says yes once", o.Never, x.ID)
+	if offer.Never != "" {
+		return nil, fmt.Errorf("this cannot be allowed for good: %s; `chorus approvals approve %s` says yes once", offer.Never, x.ID)
 	}
 	if number == 0 {
-		if err := c.showAlways(x, o); err != nil {
-			return x, err
+		if err := c.showAlways(x, offer); err != nil {
+			return nil, err
 		}
-		if number, err = c.askNumber(len(o.Steps)); err != nil {
-			return x, err
+		if number, err = c.askNumber(len(offer.Rules)); err != nil {
+			return nil, err
 		}
 	}
-	if number < 1 || number > len(o.Steps) {
-		return x, &usage.Error{Err: fmt.Errorf("there is no rule %d; there are %d, and without --rule they are shown", number, len(o.Steps))}
+	if number < 1 || number > len(offer.Rules) {
+		return nil, &usage.Error{Err: fmt.Errorf("there is no rule %d; there are %d, and without --rule they are shown", number, len(offer.Rules))}
 	}
-	if err := a.Gate.Keep(ctx, x.ID, a.Me(), o.Steps[number-1].Rules); err != nil {
-		return x, err
-	}
-	return a.DB.Approval(ctx, x.ID)
+	return offer.Rules[number-1].Rules, nil
 }
 
-func (c *cli) showAlways(x approval.Approval, o approval.Always) error {
+func (c *program) showAlways(x approval.Approval, offer operations.RuleProposal) error {
 	if c.json {
-		out := []stepJSON{}
-		for _, s := range o.Steps {
-			out = append(out, stepJSON{nonNil(s.Rules), s.Means, nonNil(s.Also), nonNil(s.Still)})
+		for i := range offer.Rules {
+			s := &offer.Rules[i]
+			s.Rules, s.Also, s.Still = nonNil(s.Rules), nonNil(s.Also), nonNil(s.Still)
 		}
-		return c.printJSON(map[string]any{"id": x.ID, "where": o.Where, "rules": out})
+		return cli.PrintJSON(c.out(), offer)
 	}
-	writeAlways(c.out(), what(x), o)
+	writeAlways(c.out(), what(x), offer)
 	return nil
 }
 
-func writeAlways(w io.Writer, what string, o approval.Always) {
+func writeAlways(w io.Writer, what string, o operations.RuleProposal) {
 	fmt.Fprintf(w, "%s\nalways, %s:\n", what, o.Where)
-	for i, s := range o.Steps {
+	for i, s := range o.Rules {
 		fmt.Fprintf(w, "%d  %s\n", i+1, markdown.Visible(s.Means))
-		for _, r := range s.Rows() {
+		for _, r := range approval.Step(s).Rows() {
 			fmt.Fprintf(w, "   %-11s  %s\n", r.Name, strings.ReplaceAll(markdown.Visible(r.Text), "\n", "\n"+strings.Repeat(" ", 16)))
 		}
 	}
 }
 
 // askNumber has the person pick; without a terminal nothing is answered.
-func (c *cli) askNumber(n int) (int, error) {
+func (c *program) askNumber(n int) (int, error) {
 	if !c.console.CanAsk() || c.json {
 		return 0, errors.New("nothing was answered or kept; say which rule with --rule N")
 	}

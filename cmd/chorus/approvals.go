@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -10,13 +12,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"chorus/internal/app"
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/markdown"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/transport/cli"
+	"chorus/internal/transport/repl/remote"
+	"chorus/internal/usage"
 )
 
-func (c *cli) approvalsCommand() *cobra.Command {
+func (c *program) approvalsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "approvals", Short: "Pending approvals: list, read, answer", RunE: oneOf,
 		Long: `What an agent may not do without asking waits here until somebody answers, however
@@ -28,8 +34,91 @@ its next chorus chat or chorus run --session-id.`,
   chorus approvals approve --always   shows what a rule would allow, and keeps the one you pick
   chorus approvals deny 01k3 --note "not on a Friday"`,
 	}
-	cmd.AddCommand(c.approvalsList(), c.approvalsShow(), c.approvalsAnswer(true), c.approvalsAnswer(false))
-	return c.serverFlags(cmd)
+	return c.group(cmd, func(commands *cli.Commands) {
+		cli.Prepare(commands, operations.ListApprovals, allApprovals)
+		cli.Render(commands, operations.ListApprovals, listApprovals)
+		cli.JSON(commands, operations.ListApprovals, func(_ cli.View, list operation.List[operations.Approval]) any {
+			out := []approvalJSON{}
+			for _, x := range list.Items {
+				out = append(out, approvalAsJSON(remote.Question(x)))
+			}
+			return out
+		})
+		asJSON := func(_ cli.View, a operations.Approval) any { return approvalAsJSON(remote.Question(a)) }
+		cli.Prepare(commands, operations.GetApproval, func(*cobra.Command) func(context.Context, cli.Connection, *operations.ApprovalRef, []string) error {
+			return func(ctx context.Context, to cli.Connection, in *operations.ApprovalRef, _ []string) (err error) {
+				in.ID, err = onlyPending(ctx, to, in.ID)
+				return err
+			}
+		})
+		cli.Render(commands, operations.GetApproval, func(v cli.View, _ operations.ApprovalRef, a operations.Approval) error {
+			showApproval(v.Out, remote.Question(a))
+			return nil
+		})
+		cli.JSON(commands, operations.GetApproval, asJSON)
+		cli.Prepare(commands, operations.AnswerApproval, c.answerFlags)
+		cli.Render(commands, operations.AnswerApproval, answered)
+		cli.JSON(commands, operations.AnswerApproval, asJSON)
+	})
+}
+
+// allApprovals lets --all stand for every state.
+func allApprovals(cmd *cobra.Command) func(context.Context, cli.Connection, *operations.ApprovalQuery, []string) error {
+	all := cmd.Flags().Bool("all", false, "the answered ones too, the newest first")
+	return func(_ context.Context, _ cli.Connection, in *operations.ApprovalQuery, _ []string) error {
+		if *all {
+			in.State = "all"
+		}
+		return nil
+	}
+}
+
+// onlyPending is the approval that was named; without a name it is the only pending one.
+func onlyPending(ctx context.Context, to cli.Connection, id string) (string, error) {
+	if id != "" {
+		return id, nil
+	}
+	list, err := operations.ListApprovals.Call(ctx, to, to.Caller, operations.ApprovalQuery{Limit: 200})
+	switch {
+	case err != nil:
+		return "", err
+	case len(list.Items) == 0:
+		return "", errors.New("there are no pending approvals")
+	case len(list.Items) > 1:
+		return "", &usage.Error{Err: fmt.Errorf("%d approvals are pending; say which: `chorus approvals list` shows them", len(list.Items))}
+	}
+	return list.Items[0].ID, nil
+}
+
+// answerFlags lets a yes keep a rule.
+func (c *program) answerFlags(cmd *cobra.Command) func(context.Context, cli.Connection, *operations.Answer, []string) error {
+	always, rule := false, 0
+	if cmd.Name() == "approve" {
+		cmd.Flags().BoolVar(&always, "always", false, "show which rules would allow it for good, and keep the one you pick")
+		cmd.Flags().IntVar(&rule, "rule", 0, "with --always: keep this one, without being asked")
+	}
+	return func(ctx context.Context, to cli.Connection, in *operations.Answer, _ []string) (err error) {
+		if in.ID, err = onlyPending(ctx, to, in.ID); err != nil {
+			return err
+		}
+		if always || rule != 0 {
+			in.Always, err = c.pickRules(ctx, to, in.ID, rule)
+		}
+		return err
+	}
+}
+
+func answered(v cli.View, _ operations.Answer, a operations.Approval) error {
+	x := remote.Question(a)
+	if x.State == approval.Open {
+		_, err := fmt.Fprintf(v.Out, "noted; another person must say yes too: %s\n", what(x))
+		return err
+	}
+	_, err := fmt.Fprintf(v.Out, "%s: %s\n", x.State, what(x))
+	if err == nil && v.Server == "" {
+		_, err = fmt.Fprintf(v.Out, "if nothing runs there any more, go on with: chorus chat --session-id %s\n", x.Thread.Thread())
+	}
+	return err
 }
 
 type approvalJSON struct {
@@ -85,44 +174,16 @@ func mayAnswer(a approval.Approval) string {
 	return a.Who
 }
 
-func (c *cli) approvalsList() *cobra.Command {
-	all := false
-	cmd := c.jsonFlag(&cobra.Command{
-		Use: "list", Short: "List the questions that wait, the oldest first", Args: exactly(0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if c.remote() {
-				return c.farApprovals(cmd.Context(), all)
-			}
-			return c.with(cmd.Context(), func(a *app.App) error {
-				f := approval.Filter{State: approval.Open}
-				if all {
-					f = approval.Filter{Newest: true}
-				}
-				list, err := a.Gate.Approvals().Approvals(cmd.Context(), f)
-				if err != nil {
-					return err
-				}
-				return c.printApprovals(list)
-			})
-		},
-	})
-	cmd.Flags().BoolVar(&all, "all", false, "the answered ones too, the newest first")
-	return cmd
-}
-
-func (c *cli) printApprovals(list []approval.Approval) error {
-	if c.json {
-		out := []approvalJSON{}
-		for _, x := range list {
-			out = append(out, approvalAsJSON(x))
-		}
-		return c.printJSON(out)
+func listApprovals(v cli.View, _ operations.ApprovalQuery, page operation.List[operations.Approval]) error {
+	list := make([]approval.Approval, len(page.Items))
+	for i, x := range page.Items {
+		list[i] = remote.Question(x)
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(c.out(), "nothing waits for an answer")
+		fmt.Fprintln(v.Out, operations.ListApprovals.Empty)
 		return nil
 	}
-	w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
+	w := tabwriter.NewWriter(v.Out, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tSTATE\tASKED\tUNTIL\tBY\tRISK\tWHAT")
 	for _, x := range list {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", x.ID, standing(x), x.AskedAt.Local().Format("2006-01-02 15:04"), until(x), x.AskedBy, x.Risk, what(x))
@@ -155,28 +216,6 @@ func what(a approval.Approval) string {
 		text += fmt.Sprintf(" and %d more", len(a.Actions)-1)
 	}
 	return clipLine(markdown.Visible(text), 70)
-}
-
-func (c *cli) approvalsShow() *cobra.Command {
-	return c.jsonFlag(&cobra.Command{
-		Use: "show [ID]", Short: "Show a question with all there is to know", Args: between(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if c.remote() {
-				return c.farApproval(cmd.Context(), strings.Join(args, ""))
-			}
-			return c.with(cmd.Context(), func(a *app.App) error {
-				x, err := a.Gate.FindApproval(cmd.Context(), strings.Join(args, ""))
-				if err != nil {
-					return err
-				}
-				if c.json {
-					return c.printJSON(approvalAsJSON(x))
-				}
-				showApproval(c.out(), x)
-				return nil
-			})
-		},
-	})
 }
 
 func showApproval(w io.Writer, a approval.Approval) {
@@ -214,49 +253,4 @@ func showApproval(w io.Writer, a approval.Approval) {
 	if a.Preview != "" {
 		fmt.Fprintf(w, "\n%s\n", strings.TrimRight(markdown.Visible(a.Preview), "\n"))
 	}
-}
-
-func (c *cli) approvalsAnswer(ok bool) *cobra.Command {
-	use, short := "approve", "Say yes to a question"
-	if !ok {
-		use, short = "deny", "Say no to a question"
-	}
-	note, always, rule := "", false, 0
-	cmd := c.jsonFlag(&cobra.Command{
-		Use: use + " [ID]", Short: short, Args: between(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if c.remote() && !always && rule == 0 {
-				return c.farAnswer(cmd.Context(), strings.Join(args, ""), ok, note)
-			}
-			return c.with(cmd.Context(), func(a *app.App) error {
-				var x approval.Approval
-				var err error
-				if always || rule != 0 {
-					x, err = c.approveAlways(cmd.Context(), a, strings.Join(args, ""), rule)
-				} else {
-					x, err = a.Gate.Approve(cmd.Context(), strings.Join(args, ""), ok, note)
-				}
-				if err != nil {
-					return err
-				}
-				if c.json {
-					return c.printJSON(approvalAsJSON(x))
-				}
-				switch {
-				case x.State == approval.Open:
-					fmt.Fprintf(c.out(), "noted; another person must say yes too: %s\n", what(x))
-				default:
-					fmt.Fprintf(c.out(), "%s: %s\n", x.State, what(x))
-					fmt.Fprintf(c.out(), "if nothing runs there any more, go on with: chorus chat --session-id %s\n", x.Thread.Thread())
-				}
-				return nil
-			})
-		},
-	})
-	cmd.Flags().StringVar(&note, "note", "", "a reason; the agent reads it when the answer is no")
-	if ok {
-		cmd.Flags().BoolVar(&always, "always", false, "show which rules would allow it for good, and keep the one you pick")
-		cmd.Flags().IntVar(&rule, "rule", 0, "with --always: keep this one, without being asked")
-	}
-	return cmd
 }

@@ -1,20 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"chorus/internal/app"
 	"chorus/internal/chat"
-	"chorus/internal/store"
-	"chorus/internal/usage"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/transport/cli"
 )
 
-func (c *cli) auditCommand() *cobra.Command {
+func (c *program) auditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "audit", Short: "What was decided, by whom and by which rule", RunE: oneOf,
 		Long: `Every decision about a tool call and every change of settings is a line of the audit
@@ -23,8 +25,20 @@ itself and the line before, so that nothing can be changed unseen.`,
 		Example: `  chorus audit list --decision deny
   chorus audit verify`,
 	}
-	cmd.AddCommand(c.auditList(), c.auditVerify())
-	return c.serverFlags(cmd)
+	return c.group(cmd, func(commands *cli.Commands) {
+		cli.Render(commands, operations.ListAudit, func(v cli.View, _ operations.AuditQuery, list operation.List[operations.AuditLine]) error {
+			return showAudit(v, auditPage(list))
+		})
+		cli.JSON(commands, operations.ListAudit, func(_ cli.View, list operation.List[operations.AuditLine]) any { return auditPage(list) })
+		cli.Render(commands, operations.VerifyAudit, showVerified)
+		cli.JSON(commands, operations.VerifyAudit, verifiedAsJSON)
+		cli.Fails(commands, operations.VerifyAudit, func(found operations.AuditCheck) error {
+			if found.Break != nil {
+				return exitError(1)
+			}
+			return nil
+		})
+	})
 }
 
 // auditJSON is a line as a script reads it.
@@ -49,183 +63,59 @@ type auditPageJSON struct {
 	Next  int64       `json:"next"`
 }
 
-func (c *cli) auditList() *cobra.Command {
-	var f store.AuditFilter
-	var thread, since, until string
-	cmd := c.jsonFlag(&cobra.Command{
-		Use: "list", Short: "List decisions and changes, the newest first", Args: exactly(0),
-		Example: `  chorus audit list --agent frontend --since 24h
-  chorus audit list --decision deny --since 2026-01-01 --until 2026-02-01 --json`,
-	})
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var err error
-		now := time.Now()
-		if f.Since, err = moment(since, now); err != nil {
-			return &usage.Error{Err: fmt.Errorf("--since: %w", err)}
-		}
-		if f.Until, err = moment(until, now); err != nil {
-			return &usage.Error{Err: fmt.Errorf("--until: %w", err)}
-		}
-		if c.remote() {
-			return c.farAudit(cmd.Context(), f, thread)
-		}
-		return c.with(cmd.Context(), func(a *app.App) error {
-			if thread != "" {
-				row, err := a.Service.FindThread(cmd.Context(), thread)
-				if err != nil {
-					return err
-				}
-				f.Thread = row.ID
-			}
-			asked := f
-			asked.Limit++ // one more tells whether there are older ones
-			lines, err := a.DB.AuditLog(cmd.Context(), asked)
-			if err != nil {
-				return err
-			}
-			page := auditPageJSON{Lines: []auditJSON{}}
-			for i, l := range lines {
-				if i == f.Limit {
-					page.Next = page.Lines[i-1].ID
-					break
-				}
-				page.Lines = append(page.Lines, auditJSON{l.ID, l.At, l.Agent, l.Thread, l.Run, l.Call, l.Principal, l.Action, l.Decision, l.Rule, l.Detail, l.Hash})
-			}
-			return c.tellAudit(page)
-		})
+func auditPage(list operation.List[operations.AuditLine]) auditPageJSON {
+	page := auditPageJSON{Lines: []auditJSON{}}
+	for _, l := range list.Items {
+		kind, id, _ := strings.Cut(l.Who, ":")
+		page.Lines = append(page.Lines, auditJSON{ID: l.Seq, At: l.At, Agent: l.Agent, Thread: chat.ThreadID(l.Thread), Run: l.Run, Call: l.Call, Action: l.Action,
+			Decision: l.Decision, Rule: l.Rule, Detail: l.Detail, Hash: l.Hash, Principal: chat.Principal{Kind: chat.PrincipalKind(kind), ID: id}})
 	}
-	cmd.Flags().StringVar(&f.Agent, "agent", "", "only this agent's")
-	cmd.Flags().StringVar(&thread, "thread", "", "only this thread's (a unique beginning of the id is enough)")
-	cmd.Flags().StringVar(&f.Run, "run", "", "only this run's")
-	cmd.Flags().StringVar(&f.Principal, "principal", "", "only what this one asked for, for example local:ada")
-	cmd.Flags().StringVar(&f.Decision, "decision", "", "allow, ask_approved, ask_denied, deny or changed")
-	cmd.Flags().StringVar(&since, "since", "", "not older: a date, a time or a duration such as 24h")
-	cmd.Flags().StringVar(&until, "until", "", "older than this, likewise")
-	cmd.Flags().Int64Var(&f.Before, "before", 0, "only lines with a smaller number: the next page")
-	cmd.Flags().IntVar(&f.Limit, "limit", 50, "at most so many")
-	cmd.PreRunE = func(*cobra.Command, []string) error {
-		if f.Limit < 1 {
-			return &usage.Error{Err: fmt.Errorf("--limit %d: at least 1", f.Limit)}
-		}
-		return nil
+	if list.Next != "" && len(page.Lines) > 0 {
+		page.Next = page.Lines[len(page.Lines)-1].ID
 	}
-	return cmd
+	return page
 }
 
-func (c *cli) tellAudit(page auditPageJSON) error {
-	if c.json {
-		return c.printJSON(page)
-	}
+func showAudit(v cli.View, page auditPageJSON) error {
 	if len(page.Lines) == 0 {
-		fmt.Fprintln(c.out(), "no matching audit entries")
-		return nil
+		_, err := fmt.Fprintln(v.Out, operations.ListAudit.Empty)
+		return err
 	}
-	w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
+	w := tabwriter.NewWriter(v.Out, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, "LINE\tAT\tBY\tAGENT\tDECISION\tACTION\tRULE\tDETAIL")
 	for _, l := range page.Lines {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.ID, l.At.Local().Format("2006-01-02 15:04:05"), orElse(l.Principal.String(), "–"),
-			orElse(l.Agent, "–"), l.Decision, clipLine(l.Action, 60), orElse(clipLine(l.Rule, 40), "–"), clipLine(l.Detail, 60))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.ID, l.At.Local().Format("2006-01-02 15:04:05"), cmp.Or(l.Principal.String(), "–"),
+			cmp.Or(l.Agent, "–"), l.Decision, clipLine(l.Action, 60), cmp.Or(clipLine(l.Rule, 40), "–"), clipLine(l.Detail, 60))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	if page.Next > 0 {
-		c.warn(fmt.Sprintf("there are older lines: --before %d", page.Next))
+		fmt.Fprintf(v.Err, "chorus: there are older lines: --before %d\n", page.Next)
 	}
 	return nil
 }
 
-// moment reads a point in time: a date or time of this place, RFC 3339, or how long ago.
-func moment(text string, now time.Time) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	for _, layout := range []string{time.DateOnly, "2006-01-02 15:04", "2006-01-02T15:04", time.DateTime, "2006-01-02T15:04:05"} {
-		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
-			return t, nil
-		}
-	}
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return t, nil
-	}
-	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-		return now.Add(-d), nil
-	}
-	return time.Time{}, fmt.Errorf("invalid time %q; write 2026-01-31, 2026-01-31T15:04 or 24h", text)
-}
-
 // verifyJSON is the outcome as a script reads it.
 type verifyJSON struct {
-	OK     bool       `json:"ok"`
-	Lines  int64      `json:"lines"`
-	Before int64      `json:"beforeChain"`
-	Head   string     `json:"head"`
-	HeadID int64      `json:"headLine"`
-	Break  *breakJSON `json:"break,omitempty"`
+	OK     bool                   `json:"ok"`
+	Lines  int64                  `json:"lines"`
+	Before int64                  `json:"beforeChain"`
+	Head   string                 `json:"head"`
+	HeadID int64                  `json:"headLine"`
+	Break  *operations.AuditBreak `json:"break,omitempty"`
 }
 
-type breakJSON struct {
-	Line int64        `json:"line"`
-	What store.Damage `json:"what"`
-	Text string       `json:"text"`
+func verifiedAsJSON(_ cli.View, found operations.AuditCheck) any {
+	return verifyJSON{found.OK, found.Lines, found.Before, found.Head, found.HeadLine, found.Break}
 }
 
-func (c *cli) auditVerify() *cobra.Command {
-	since := ""
-	cmd := c.jsonFlag(&cobra.Command{
-		Use: "verify", Short: "Say whether the audit log is what was written", Args: exactly(0),
-		Long: `Walks the chain of hashes and says the first line that was changed, removed or put in.
-Exit 1 if there is one.
-
-Somebody who may write the file can cut the log off, or write all of it anew. Keep the
-head that is printed where they cannot write, and give it to --since the next time: the
-line it names must still be there, and everything behind it is checked.`,
-		Example: `  chorus audit verify
-  chorus audit verify --since 5f0c…`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if c.remote() {
-				return c.farVerify(cmd.Context(), since)
-			}
-			return c.with(cmd.Context(), func(a *app.App) error {
-				found, err := a.DB.VerifyAudit(cmd.Context(), since, progress(c.console.Err, time.Now))
-				if err != nil {
-					return err
-				}
-				return c.tellVerified(found)
-			})
-		},
-	})
-	cmd.Flags().StringVar(&since, "since", "", "begin at the line with this hash: a head that was kept")
-	return cmd
-}
-
-// tellVerified says what a look at the log found; a break is a failure.
-func (c *cli) tellVerified(found store.AuditCheck) error {
-	tell := c.showVerified
-	if c.json {
-		tell = func(found store.AuditCheck) error { return c.printJSON(verified(found)) }
-	}
-	err := tell(found)
-	if err == nil && found.Break != nil {
-		err = exitError(1)
-	}
-	return err
-}
-
-func verified(found store.AuditCheck) verifyJSON {
-	out := verifyJSON{OK: found.Break == nil, Lines: found.Lines, Before: found.Before, Head: found.Head, HeadID: found.HeadID}
-	if b := found.Break; b != nil {
-		out.Break = &breakJSON{b.ID, b.What, b.Text}
-	}
-	return out
-}
-
-func (c *cli) showVerified(found store.AuditCheck) error {
-	w := c.out()
+func showVerified(v cli.View, _ operations.VerifyRequest, found operations.AuditCheck) error {
+	w := v.Out
 	if b := found.Break; b != nil {
 		fmt.Fprintf(w, "BROKEN  %s: %s\n", b.What, b.Text)
-		if found.HeadID > 0 {
-			fmt.Fprintf(w, "intact up to line %d\nhead  %s\n", found.HeadID, found.Head)
+		if found.HeadLine > 0 {
+			fmt.Fprintf(w, "intact up to line %d\nhead  %s\n", found.HeadLine, found.Head)
 		}
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 	"chorus/internal/transport/repl"
 )
 
-func (c *cli) chatCommand() *cobra.Command {
+func (c *program) chatCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chat [PROMPT]",
 		Short: "Talk with an agent about this directory",
@@ -31,7 +31,7 @@ Kill it whenever you like: chorus chat --session-id ID goes on with every word.`
 		o.CanAsk, o.Warn = c.console.Interactive(), c.warn
 		ctx := cmd.Context()
 		if c.remote() {
-			return c.farChat(ctx, *o, strings.Join(args, " "))
+			return c.chatOn(ctx, *o, strings.Join(args, " "))
 		}
 		return c.with(ctx, func(a *app.App) error {
 			s, err := a.Sessions.OpenSession(ctx, *o)

@@ -22,7 +22,7 @@ bots/<name>-<guild>.yaml, agent.json, pinned .config messages of the channels ab
 those of the channel, CHORUS_* variables, flags. The files stand in config/ of the home
 folder, or where --config, CHORUS_CONFIG or CONFIG_PATH says.`
 
-func (c *cli) configCommand() *cobra.Command {
+func (c *program) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "config", Short: "Check and show the configuration", Long: configLong, RunE: oneOf,
 		Example: `  chorus config check
@@ -45,7 +45,7 @@ type problemJSON struct {
 	Message  string `json:"message"`
 }
 
-func (c *cli) configCheck(folder *string) *cobra.Command {
+func (c *program) configCheck(folder *string) *cobra.Command {
 	return c.jsonFlag(&cobra.Command{
 		Use: "check", Short: "Say everything that is wrong with the configuration", Args: exactly(0),
 		Long: `Reads every file and merges them for every bot and guild. All mistakes are told at
@@ -98,7 +98,7 @@ func howMany(n int, what string) string {
 }
 
 // nearHere shortens a path below the current directory.
-func (c *cli) nearHere(text string) string {
+func (c *program) nearHere(text string) string {
 	dir, err := os.Getwd()
 	if err != nil || dir == string(filepath.Separator) {
 		return text
@@ -106,7 +106,7 @@ func (c *cli) nearHere(text string) string {
 	return strings.TrimPrefix(text, dir+string(filepath.Separator))
 }
 
-func (c *cli) configShow(folder *string) *cobra.Command {
+func (c *program) configShow(folder *string) *cobra.Command {
 	var bot, guild, channel string
 	var pins, parents []string
 	var set bool
@@ -165,7 +165,7 @@ are masked. With --channel it counts what is pinned there, as the server read it
 
 // storedPins is what the server last read in a channel. Without a home, or a server that was
 // ever there, nothing is known.
-func (c *cli) storedPins(ctx context.Context, bot, guild, channel string) []config.Pin {
+func (c *program) storedPins(ctx context.Context, bot, guild, channel string) []config.Pin {
 	var list []config.Pin
 	known := false
 	if dir, err := settings.HomeDir(c.getenv, c.home); err == nil {
@@ -211,7 +211,7 @@ func readPins(parents, pins []string) ([]config.Pin, error) {
 	return out, nil
 }
 
-func (c *cli) showRows(rows []config.Row, set bool) error {
+func (c *program) showRows(rows []config.Row, set bool) error {
 	w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, "KEY\tVALUE\tFROM")
 	for _, r := range rows {
@@ -222,7 +222,7 @@ func (c *cli) showRows(rows []config.Row, set bool) error {
 	return w.Flush()
 }
 
-func (c *cli) configSchema() *cobra.Command {
+func (c *program) configSchema() *cobra.Command {
 	return &cobra.Command{
 		Use: "schema", Short: "Print the JSON Schema of the files, for editors", Args: exactly(0),
 		Long: `Prints the JSON Schema (draft 2020-12) of a configuration file. An editor that is given

@@ -9,13 +9,13 @@ import (
 	"chorus/internal/provider"
 )
 
-func (c *cli) contextCommand() *cobra.Command {
+func (c *program) contextCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "context", Short: "How a conversation is told to a model", Args: cobra.ArbitraryArgs, RunE: oneOf}
 	cmd.AddCommand(c.contextRenderCommand())
 	return cmd
 }
 
-func (c *cli) contextRenderCommand() *cobra.Command {
+func (c *program) contextRenderCommand() *cobra.Command {
 	var o provider.Rendering
 	cmd := &cobra.Command{
 		Use: "render FILE", Short: "Show the provider request that a conversation becomes", Args: exactly(1),
@@ -43,7 +43,7 @@ would be sent to the provider. Nothing is sent, and no key is needed.`,
 }
 
 // readFile reads a file, or standard input for "-".
-func (c *cli) readFile(name string) ([]byte, error) {
+func (c *program) readFile(name string) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(c.console.In)
 	}

@@ -57,7 +57,7 @@ func unit(text string) map[string][]string {
 // understood fails where the program does not know the arguments.
 func understood(t *testing.T, where string, args []string) {
 	t.Helper()
-	c := &cli{console: repl.Standard(), getenv: os.Getenv}
+	c := &program{console: repl.Standard(), getenv: os.Getenv}
 	cmd, rest, err := c.root().Find(args)
 	if err != nil || !cmd.Runnable() {
 		t.Fatalf("%s: chorus %s: %v", where, strings.Join(args, " "), err)

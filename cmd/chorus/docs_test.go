@@ -44,7 +44,7 @@ func TestDocsNameRealCommands(t *testing.T) {
 				continue
 			}
 			checked++
-			cmd, rest, err := (&cli{getenv: os.Getenv}).root().Find(words)
+			cmd, rest, err := (&program{getenv: os.Getenv}).root().Find(words)
 			if err != nil || cmd.Name() == "chorus" {
 				t.Errorf("%s:%d: there is no command `chorus %s`", file, i+1, command)
 				continue

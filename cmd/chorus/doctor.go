@@ -14,7 +14,7 @@ import (
 	"chorus/internal/markdown"
 )
 
-func (c *cli) doctorCommand() *cobra.Command {
+func (c *program) doctorCommand() *cobra.Command {
 	var e checks.Examination
 	fix := false
 	cmd := c.jsonFlag(&cobra.Command{
@@ -75,7 +75,7 @@ type waiting struct {
 // turns are the pictures of something that goes on.
 const turns = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
-func (c *cli) waiting() *waiting {
+func (c *program) waiting() *waiting {
 	w := &waiting{stop: make(chan struct{}), done: make(chan struct{}), width: 80}
 	if !c.console.ErrTTY || !c.console.Color || c.json {
 		close(w.done)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -15,7 +16,7 @@ import (
 	"chorus/internal/transport/repl/local"
 )
 
-func (c *cli) importCommand() *cobra.Command {
+func (c *program) importCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "import", Short: "Take over what other programs left", RunE: oneOf}
 	var o runsetup.SessionOptions
 	lca := &cobra.Command{
@@ -44,7 +45,7 @@ func (c *cli) importCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) importChapter3() *cobra.Command {
+func (c *program) importChapter3() *cobra.Command {
 	var o config.ImportOptions
 	folder := ""
 	cmd := c.jsonFlag(&cobra.Command{
@@ -74,7 +75,7 @@ tools/ become a thread for each bot and channel (chorus thread show).`,
 			w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
 			fmt.Fprintln(w, "FROM\tTO\tDONE\tREMARK")
 			for _, t := range taken {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.From, orElse(t.To, "–"), t.Action, t.Detail)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.From, cmp.Or(t.To, "–"), t.Action, t.Detail)
 			}
 			if err := w.Flush(); err != nil {
 				return err
@@ -94,7 +95,7 @@ tools/ become a thread for each bot and channel (chorus thread show).`,
 }
 
 // importTools takes the tool files over; without any, the home is not even opened.
-func (c *cli) importTools(ctx context.Context, dir string, dry bool) ([]config.Taken, error) {
+func (c *program) importTools(ctx context.Context, dir string, dry bool) ([]config.Taken, error) {
 	channels, rows, err := local.ToolFiles(dir)
 	if err != nil || len(channels) == 0 {
 		return rows, err

@@ -10,13 +10,16 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"chorus/internal/app"
+	"chorus/internal/operation"
 	"chorus/internal/sandbox/isolate"
+	"chorus/internal/transport/cli"
 	"chorus/internal/transport/repl"
 	"chorus/internal/usage"
 )
@@ -38,20 +41,21 @@ func grow(percent int) {
 
 // Main runs one command line and returns the exit code.
 func Main(args []string) int {
-	c := &cli{console: repl.Standard(), getenv: os.Getenv}
+	c := &program{console: repl.Standard(), getenv: os.Getenv}
 	return c.run(args)
 }
 
-// cli is what the subcommands share.
-type cli struct {
+// program is what the subcommands share.
+type program struct {
 	console repl.Console
 	getenv  func(string) string
 	home    string
 	json    bool
 	exit    int
 	begun   bool // the command line was understood
-	far     far
-	sweep   time.Duration // between looks at what other processes did; 0: as the engine likes it. Stories make it long
+	server  serverOptions
+	wanted  func(group string) bool // which groups are made whole; nil: all
+	sweep   time.Duration           // between looks at what other processes did; 0: as the engine likes it. Stories make it long
 }
 
 // exitError carries an exit code; what there was to say has been said.
@@ -59,15 +63,16 @@ type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
-func (c *cli) run(args []string) int {
+func (c *program) run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	c.wanted = func(group string) bool { return slices.Contains(args, group) }
 	root := c.root()
 	root.SetArgs(args)
 	root.SetIn(c.console.In)
 	root.SetOut(c.console.Out)
 	root.SetErr(c.console.Err)
-	err := root.ExecuteContext(ctx)
+	err := root.ExecuteContext(operation.WithProgress(ctx, progress(c.console.Err, time.Now)))
 	var code exitError
 	var mistake *usage.Error
 	switch {
@@ -84,11 +89,11 @@ func (c *cli) run(args []string) int {
 	}
 }
 
-func (c *cli) complain(err error) { fmt.Fprintf(c.console.Err, "chorus: %v\n", err) }
+func (c *program) complain(err error) { fmt.Fprintf(c.console.Err, "chorus: %v\n", err) }
 
-func (c *cli) warn(text string) { fmt.Fprintf(c.console.Err, "chorus: %s\n", text) }
+func (c *program) warn(text string) { fmt.Fprintf(c.console.Err, "chorus: %s\n", text) }
 
-func (c *cli) root() *cobra.Command {
+func (c *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "chorus",
 		Short: "Agents that do real work where people already talk",
@@ -116,14 +121,14 @@ Without any key it talks to a built-in offline model, so that you can look aroun
 }
 
 // open opens the home.
-func (c *cli) open(ctx context.Context) (*app.App, error) {
+func (c *program) open(ctx context.Context) (*app.App, error) {
 	o := app.Options{Env: c.getenv, Home: c.home, Version: version, Warn: c.warn, Sweep: c.sweep}
 	hook(&o)
 	return app.Open(ctx, o)
 }
 
 // with opens the home, does something and closes it.
-func (c *cli) with(ctx context.Context, do func(*app.App) error) error {
+func (c *program) with(ctx context.Context, do func(*app.App) error) error {
 	if c.remote() {
 		return &usage.Error{Err: errors.New("this works on the home of this machine only; leave --server out, or do it where the server runs")}
 	}
@@ -134,10 +139,10 @@ func (c *cli) with(ctx context.Context, do func(*app.App) error) error {
 	return errors.Join(do(a), a.Close())
 }
 
-func (c *cli) out() io.Writer { return c.console.Out }
+func (c *program) out() io.Writer { return c.console.Out }
 
 // jsonFlag adds --json to a command that prints a table.
-func (c *cli) jsonFlag(cmd *cobra.Command) *cobra.Command {
+func (c *program) jsonFlag(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
 	return cmd
 }
@@ -164,4 +169,14 @@ func oneOf(cmd *cobra.Command, args []string) error {
 		return &usage.Error{Err: fmt.Errorf("unknown command %q for %s; see `%s --help`", args[0], cmd.CommandPath(), cmd.CommandPath())}
 	}
 	return cmd.Help()
+}
+
+func (c *program) printJSON(v any) error { return cli.PrintJSON(c.out(), v) }
+
+// nonNil makes an empty list print as [] and not as null.
+func nonNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
 }

@@ -11,7 +11,7 @@ import (
 	"chorus/internal/usage"
 )
 
-func (c *cli) migrateCommand() *cobra.Command {
+func (c *program) migrateCommand() *cobra.Command {
 	var o store.MigrateOptions
 	cmd := &cobra.Command{
 		Use: "migrate", Short: "Bring the database to this version's schema", Args: exactly(0),
@@ -46,7 +46,7 @@ drops what the steps had made; a copy of the database is kept beside it.`,
 	return cmd
 }
 
-func (c *cli) showMigration(r store.MigrateReport, dry bool) {
+func (c *program) showMigration(r store.MigrateReport, dry bool) {
 	if len(r.Steps) == 0 {
 		fmt.Fprintf(c.out(), "the database is at version %d; nothing to do\n", r.From)
 		return

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,10 +11,13 @@ import (
 
 	"chorus/internal/app"
 	"chorus/internal/modelrouter"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/provider"
+	"chorus/internal/transport/cli"
 )
 
-func (c *cli) modelsCommand() *cobra.Command {
+func (c *program) modelsCommand() *cobra.Command {
 	refresh := false
 	cmd := c.jsonFlag(&cobra.Command{
 		Use: "models", Short: "What each provider offers", Args: exactly(0),
@@ -22,7 +26,7 @@ each can do. With --refresh it asks every vendor that has a key, which also show
 whether the key is accepted, and rewrites the list available_models.json.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.remote() && !refresh {
-				return c.farModels(cmd.Context())
+				return c.serverModels(cmd.Context())
 			}
 			return c.with(cmd.Context(), func(a *app.App) error {
 				list := modelrouter.Available{}
@@ -49,8 +53,34 @@ whether the key is accepted, and rewrites the list available_models.json.`,
 	return c.serverFlags(cmd)
 }
 
+// serverModels lists the models of a server.
+func (c *program) serverModels(ctx context.Context) error {
+	return c.execute(ctx, func(to cli.Connection) error {
+		list, err := operations.ListModels.Call(ctx, to, to.Caller, operation.None{})
+		if err != nil {
+			return err
+		}
+		if c.json {
+			return c.printJSON(nonNil(list.Items))
+		}
+		w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
+		fmt.Fprintln(w, "MODEL\tREADY\tWINDOW\tOUTPUT\t$ IN\t$ OUT\tCAN")
+		for _, m := range list.Items {
+			ready := "no key"
+			if m.Ready {
+				ready = "yes"
+			}
+			if m.Default {
+				ready = "default"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%g\t%g\t%s\n", m.Name, ready, m.ContextWindow, m.MaxOutput, m.InputPrice, m.OutputPrice, strings.Join(m.Can, " "))
+		}
+		return w.Flush()
+	})
+}
+
 // heard is the progress of a refresh, a line for each vendor.
-func (c *cli) heard(name string, o modelrouter.Offered) {
+func (c *program) heard(name string, o modelrouter.Offered) {
 	switch {
 	case o.Error != "":
 		c.warn(name + ": " + o.Error)
@@ -61,7 +91,7 @@ func (c *cli) heard(name string, o modelrouter.Offered) {
 	}
 }
 
-func (c *cli) printModels(all provider.Catalog) error {
+func (c *program) printModels(all provider.Catalog) error {
 	w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, "VENDOR\tKIND\tKEY\tLISTS\tPROVIDES")
 	for _, v := range all.Vendors {

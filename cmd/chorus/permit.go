@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -13,7 +14,7 @@ import (
 	"chorus/internal/permit/always"
 )
 
-func (c *cli) permitCommand() *cobra.Command {
+func (c *program) permitCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "permit", Short: "Try permission rules", RunE: oneOf}
 	rules := ""
 	var who permit.Who
@@ -60,10 +61,10 @@ func (c *cli) permitCommand() *cobra.Command {
 		sub.Flags().StringVar(&who.Channel, "channel", "", "judge in this channel")
 	}
 	cmd.AddCommand(check, explain, narrow, c.permitRights(), c.allowedCommand())
-	return cmd
+	return c.hang(cmd, allowedOverrides)
 }
 
-func (c *cli) permitRights() *cobra.Command {
+func (c *program) permitRights() *cobra.Command {
 	var ask gate.RightsAsk
 	cmd := c.jsonFlag(&cobra.Command{
 		Use: "rights", Short: "Show what somebody may have done, and why", Args: exactly(0),
@@ -88,8 +89,8 @@ people's words are in one run, all of theirs must allow it.`,
 			if err := w.Flush(); err != nil {
 				return err
 			}
-			fmt.Fprintf(c.out(), "together: %s\n", orElse(strings.Join(got.Together, " and "), "nothing; "+got.Nothing))
-			fmt.Fprintf(c.out(), "may give an agent: %s\n", orElse(strings.Join(got.Gives, ", "), "nothing"))
+			fmt.Fprintf(c.out(), "together: %s\n", cmp.Or(strings.Join(got.Together, " and "), "nothing; "+got.Nothing))
+			fmt.Fprintf(c.out(), "may give an agent: %s\n", cmp.Or(strings.Join(got.Gives, ", "), "nothing"))
 			return nil
 		},
 	})

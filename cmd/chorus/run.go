@@ -24,7 +24,7 @@ import (
 )
 
 // talkFlags are the flags that run and chat share.
-func (c *cli) talkFlags(cmd *cobra.Command) *runsetup.SessionOptions {
+func (c *program) talkFlags(cmd *cobra.Command) *runsetup.SessionOptions {
 	o := &runsetup.SessionOptions{}
 	c.serverFlags(cmd)
 	f := cmd.Flags()
@@ -53,7 +53,7 @@ func checkTalk(cmd *cobra.Command, o *runsetup.SessionOptions) error {
 	return nil
 }
 
-func (c *cli) runCommand() *cobra.Command {
+func (c *program) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [PROMPT]",
 		Short: "One prompt in this directory, then exit",
@@ -95,7 +95,7 @@ Exit code: 0 done, 1 failed, 2 wrong use, 3 stopped at the iteration limit,
 		}
 		o.Once, o.CanAsk, o.Warn = true, c.console.CanAsk(), c.warn
 		if c.remote() {
-			return c.farRun(cmd.Context(), *o, prompt, *asJSON)
+			return c.runOn(cmd.Context(), *o, prompt, *asJSON)
 		}
 		return c.with(cmd.Context(), func(a *app.App) error { return c.runOnce(cmd.Context(), a, *o, prompt, *asJSON) })
 	}
@@ -105,7 +105,7 @@ Exit code: 0 done, 1 failed, 2 wrong use, 3 stopped at the iteration limit,
 // maxPrompt is more than any model can read.
 const maxPrompt = 4 << 20
 
-func (c *cli) runOnce(ctx context.Context, a *app.App, o runsetup.SessionOptions, prompt string, asJSON bool) error {
+func (c *program) runOnce(ctx context.Context, a *app.App, o runsetup.SessionOptions, prompt string, asJSON bool) error {
 	s, err := a.Sessions.OpenSession(ctx, o)
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func untilTheEnd() (interrupts <-chan os.Signal, over func()) {
 }
 
 // encoder writes items as the objects that every client sees.
-func (c *cli) encoder(a *app.App, s *local.Session) func(io.Writer, repl.Item) error {
+func (c *program) encoder(a *app.App, s *local.Session) func(io.Writer, repl.Item) error {
 	calls := feed.Calls{}
 	o := feed.Options{Label: s.Label, Args: calls.Args, Model: s.Info().Model}
 	return func(w io.Writer, item repl.Item) error {

@@ -14,7 +14,7 @@ import (
 	"chorus/internal/transport/repl"
 )
 
-func (c *cli) serveCommand() *cobra.Command {
+func (c *program) serveCommand() *cobra.Command {
 	var o app.ServeOptions
 	folder, check := "", false
 	cmd := &cobra.Command{
@@ -77,7 +77,7 @@ a run that is on goes on at the next start. A second signal ends it at once.`,
 }
 
 // announce says where the server is, and on a terminal how to get in.
-func (c *cli) announce(url, signIn string) {
+func (c *program) announce(url, signIn string) {
 	fmt.Fprintf(c.out(), "listening on %s\n", url)
 	if c.console.OutTTY {
 		fmt.Fprintf(c.out(), "sign in with: %s\n", signIn)
@@ -85,7 +85,7 @@ func (c *cli) announce(url, signIn string) {
 }
 
 // twoSignals ends the context with the first signal and the process with the second.
-func twoSignals(ctx context.Context, c *cli) (context.Context, func()) {
+func twoSignals(ctx context.Context, c *program) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)

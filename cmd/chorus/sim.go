@@ -13,13 +13,13 @@ import (
 	"chorus/internal/sim/llmsim"
 )
 
-func (c *cli) simCommand() *cobra.Command {
+func (c *program) simCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "sim", Short: "Simulators, for trying an agent without the world", RunE: oneOf}
 	cmd.AddCommand(c.simLLM(), c.simDiscord())
 	return cmd
 }
 
-func (c *cli) simLLM() *cobra.Command {
+func (c *program) simLLM() *cobra.Command {
 	addr, script := "", ""
 	cmd := c.jsonFlag(&cobra.Command{
 		Use: "llm", Short: "A server that speaks like the vendors, and says what a script tells it", Args: exactly(0),

@@ -14,7 +14,7 @@ import (
 	"chorus/internal/sim/discordsim"
 )
 
-func (c *cli) simDiscord() *cobra.Command {
+func (c *program) simDiscord() *cobra.Command {
 	var (
 		addr, scenario string
 		bots           []string
@@ -65,7 +65,7 @@ scenario (YAML) can say who there is and what they do. Faults are made under /si
 }
 
 // announceGuild says where the guild is: a line for programs, or a few for people.
-func (c *cli) announceGuild(l discordsim.Listing) error {
+func (c *program) announceGuild(l discordsim.Listing) error {
 	if c.json {
 		enc := json.NewEncoder(c.out()) // one line, since a program reads it while we go on
 		enc.SetEscapeHTML(false)

@@ -227,7 +227,7 @@ func unmark(v any) {
 
 func session(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, !neg && len(args) == 1, "session VAR")
-	cmd := program(ts, "chorus", "thread", "list", "--json", "--limit", "1")
+	cmd := storyProgram(ts, "chorus", "thread", "list", "--json", "--limit", "1")
 	out, err := cmd.Output()
 	ts.Check(err)
 	var list []struct{ SessionID string }
@@ -238,8 +238,8 @@ func session(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], list[0].SessionID)
 }
 
-// program is a command as the story's exec would start it.
-func program(ts *testscript.TestScript, name string, args ...string) *exec.Cmd {
+// storyProgram is a command as the story's exec would start it.
+func storyProgram(ts *testscript.TestScript, name string, args ...string) *exec.Cmd {
 	path := name
 	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
 		if found, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
@@ -301,7 +301,7 @@ type spawned struct {
 func spawn(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, !neg && len(args) >= 2, "spawn NAME PROGRAM ARGS…")
 	s := stageOf(ts)
-	cmd := program(ts, args[1], args[2:]...)
+	cmd := storyProgram(ts, args[1], args[2:]...)
 	out, err := os.Create(filepath.Join(s.work, args[0]+".out"))
 	ts.Check(err)
 	defer out.Close()

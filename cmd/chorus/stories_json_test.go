@@ -177,7 +177,7 @@ func untilObject(ts *testscript.TestScript, neg bool, args []string) {
 			_, text = request(ts, command[1:])
 			err = nil
 		} else {
-			text, err = program(ts, command[0], command[1:]...).Output()
+			text, err = storyProgram(ts, command[0], command[1:]...).Output()
 		}
 		n, broken := countObjects(strings.NewReader(string(text)), q.checks)
 		return err == nil && broken == nil && q.answeredBy(n)

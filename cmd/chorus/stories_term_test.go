@@ -40,7 +40,7 @@ func terminal(ts *testscript.TestScript, neg bool, args []string) {
 	p, slave, err := openTerminal(100, 30)
 	ts.Check(err)
 	defer p.close()
-	cmd := program(ts, args[1], args[2:]...)
+	cmd := storyProgram(ts, args[1], args[2:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	err = cmd.Start()

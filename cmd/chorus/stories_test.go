@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 
 // nopoll is the program, but it polls for what other processes did only every hour, so that a story notices a lost wake-up.
 func nopoll() {
-	c := &cli{console: repl.Standard(), getenv: os.Getenv, sweep: time.Hour}
+	c := &program{console: repl.Standard(), getenv: os.Getenv, sweep: time.Hour}
 	os.Exit(c.run(os.Args[1:]))
 }
 

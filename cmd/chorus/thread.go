@@ -2,27 +2,43 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"chorus/internal/app"
 	"chorus/internal/chat"
-	"chorus/internal/engine"
 	"chorus/internal/feed"
-	"chorus/internal/journal"
-	"chorus/internal/store"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/transport/cli"
 )
 
-func (c *cli) threadCommand() *cobra.Command {
+func (c *program) threadCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "thread", Short: "Conversations: list, read, search, steer, stop, fork, export, replay", RunE: oneOf}
-	cmd.AddCommand(c.threadList(), c.threadShow(), c.threadSearch(), c.threadExport(), c.threadReplay(), c.threadSteer(), c.threadAbort(), c.threadFork())
-	return c.serverFlags(cmd)
+	cmd.AddCommand(c.threadShow())
+	return c.group(cmd, func(commands *cli.Commands) {
+		cli.Render(commands, operations.ListSessions, listThreads)
+		cli.JSON(commands, operations.ListSessions, threadsAsJSON)
+		cli.Render(commands, operations.Search, showHits)
+		cli.JSON(commands, operations.Search, hitsAsJSON)
+		cli.Render(commands, operations.Steer, steered)
+		cli.Render(commands, operations.Abort, aborted)
+		cli.Render(commands, operations.Fork, forked)
+		cli.JSON(commands, operations.Fork, func(_ cli.View, made operations.CreatedSession) any {
+			return map[string]string{"sessionId": made.SessionID, "thread": made.Session.Thread}
+		})
+		cli.Prepare(commands, operations.Export, exportFormat)
+		cli.Items(commands, operations.Watch, writeItems)
+		cli.Items(commands, operations.Replay, showReplay)
+		cli.InvalidIsUsage(commands, operations.Fork, operations.Export)
+	})
 }
 
+// threadJSON is a thread as a script reads it.
 type threadJSON struct {
 	ID         chat.ThreadID `json:"id"`
 	SessionID  string        `json:"sessionId"`
@@ -36,46 +52,20 @@ type threadJSON struct {
 	LastActive time.Time     `json:"lastActive"`
 }
 
-func asJSON(t journal.Thread) threadJSON {
-	return threadJSON{t.ID, t.ID.Thread(), t.Agent, t.Title, t.Dir, t.Status, t.Waiting, t.Next - 1, t.Created, t.LastActive}
+func threadsAsJSON(_ cli.View, list operation.List[operations.Session]) any {
+	out := []threadJSON{}
+	for _, s := range list.Items {
+		out = append(out, threadJSON{chat.ThreadID(s.Thread), s.ID, s.Agent, s.Title, s.WorkspacePath, chat.Status(s.Status), s.Queue, s.Seq, s.CreatedAt, s.MovedAt})
+	}
+	return out
 }
 
-func (c *cli) threadList() *cobra.Command {
-	var f store.ThreadFilter
-	cmd := c.jsonFlag(&cobra.Command{
-		Use: "list", Short: "List threads, the last active first", Args: exactly(0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if c.remote() {
-				return c.farThreads(cmd.Context(), f.Agent, f.Limit)
-			}
-			return c.with(cmd.Context(), func(a *app.App) error {
-				rows, err := a.DB.Threads(cmd.Context(), f)
-				if err != nil {
-					return err
-				}
-				if c.json {
-					out := []threadJSON{}
-					for _, t := range rows {
-						out = append(out, asJSON(t))
-					}
-					return c.printJSON(out)
-				}
-				if len(rows) == 0 {
-					fmt.Fprintln(c.out(), "nothing was said yet; begin with: chorus chat")
-					return nil
-				}
-				w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
-				fmt.Fprintln(w, "SESSION\tAGENT\tSTATUS\tLAST ACTIVE\tTITLE")
-				for _, t := range rows {
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", t.ID.Thread(), t.Agent, t.Status, t.LastActive.Local().Format("2006-01-02 15:04"), clipLine(t.Title, 60))
-				}
-				return w.Flush()
-			})
-		},
-	})
-	cmd.Flags().StringVar(&f.Agent, "agent", "", "only this agent's")
-	cmd.Flags().IntVar(&f.Limit, "limit", 50, "at most so many")
-	return cmd
+func listThreads(v cli.View, _ operations.SessionQuery, list operation.List[operations.Session]) error {
+	empty := operations.ListSessions.Empty
+	if v.Server != "" {
+		empty += " --server " + v.Server
+	}
+	return cli.WriteTable(v.Out, operations.ListSessions.TableOf(list), empty)
 }
 
 func clipLine(s string, n int) string {
@@ -86,111 +76,121 @@ func clipLine(s string, n int) string {
 	return s
 }
 
-func (c *cli) threadShow() *cobra.Command {
+// threadShow reads the journal for people, and the event stream for scripts: two operations in one command.
+func (c *program) threadShow() *cobra.Command {
 	return c.jsonFlag(&cobra.Command{
 		Use: "show ID", Short: "Show a thread's journal", Args: exactly(1),
 		Example: "  chorus thread show 01k3            a unique beginning of the id is enough",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if c.remote() {
-				return c.farShow(cmd.Context(), args[0])
-			}
-			return c.with(cmd.Context(), func(a *app.App) error {
-				row, err := a.Service.FindThread(cmd.Context(), args[0])
+			return c.execute(cmd.Context(), func(to cli.Connection) error {
+				s, err := findSession(cmd.Context(), to, args[0])
 				if err != nil {
 					return err
 				}
 				w := bufio.NewWriter(c.out())
 				defer w.Flush()
-				if !c.json {
-					fmt.Fprintf(w, "%s\n%s · %s · %d waiting · %s\n\n", row.ID, row.Agent, row.Status, row.Waiting, row.Dir)
+				if c.json {
+					return writeObjects(cmd.Context(), to, s, w)
 				}
-				calls, hide := feed.Calls{}, a.Logs.Redactor()
-				for ev, err := range a.DB.AllEvents(cmd.Context(), row.ID, 0) {
-					if err != nil {
-						return err
-					}
-					if c.json {
-						calls.Note(ev)
-						for _, item := range feed.Translate(ev, feed.Options{Args: calls.Args}) {
-							data, err := feed.Encode(item)
-							if err != nil {
-								return err
-							}
-							fmt.Fprintf(w, "%s\n", hide.JSON(data))
-						}
-						continue
-					}
-					body, err := chat.EncodeBody(ev.Body)
-					if err != nil {
-						return err
-					}
-					fmt.Fprintf(w, "%4d  %s  %-17s %s\n", ev.Seq, ev.At.Local().Format("15:04:05.000"), ev.Body.Kind(), clipLine(string(hide.JSON(body)), 160))
-				}
-				return nil
+				return writeJournal(cmd.Context(), to, s, w)
 			})
 		},
 	})
 }
 
-// guest is an engine that only writes as a guest: the thread's owner, in whatever
-// process it lives, notices.
-func guest(a *app.App) *engine.Engine {
-	return a.Engine(nil)
+// findSession finds a session by its id or a unique beginning of it.
+func findSession(ctx context.Context, to cli.Connection, name string) (operations.Session, error) {
+	id, err := operation.Complete(ctx, to, to.Caller, "session", name)
+	if err != nil {
+		return operations.Session{}, err
+	}
+	return operations.GetSession.Call(ctx, to, to.Caller, operations.SessionRef{ID: id})
 }
 
-func (c *cli) threadSteer() *cobra.Command {
-	return &cobra.Command{
-		Use: "steer ID WORDS…", Short: "Say something to a run that is on", Args: between(2, anyNumber),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if c.remote() {
-				return c.farSteer(cmd.Context(), args[0], strings.Join(args[1:], " "))
-			}
-			return c.with(cmd.Context(), func(a *app.App) error {
-				row, err := a.Service.FindThread(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				asPrompt, err := a.Service.SteerFrom(cmd.Context(), row.ID, strings.Join(args[1:], " "))
-				if err != nil {
-					return err
-				}
-				if asPrompt {
-					fmt.Fprintf(c.out(), "nothing is running there: it waits as a prompt; go on with: chorus run --session-id %s\n", row.ID.Thread())
-				} else {
-					fmt.Fprintln(c.out(), "sent to the running agent")
-				}
-				return nil
-			})
-		},
+func writeJournal(ctx context.Context, to cli.Connection, s operations.Session, w *bufio.Writer) error {
+	fmt.Fprintf(w, "%s\n%s · %s · %d waiting · %s\n\n", s.Thread, s.Agent, s.Status, s.Queue, s.WorkspacePath)
+	for q := (operations.EventRange{ID: s.ID, Limit: 500}); ; {
+		page, err := operations.Events.Call(ctx, to, to.Caller, q)
+		if err != nil {
+			return err
+		}
+		for _, ev := range page.Items {
+			fmt.Fprintf(w, "%4d  %s  %-17s %s\n", ev.Seq, ev.At.Local().Format("15:04:05.000"), ev.Kind, clipLine(string(ev.Body), 160))
+		}
+		if page.Next == "" {
+			return nil
+		}
+		if q.After, err = strconv.ParseInt(page.Next, 10, 64); err != nil {
+			return fmt.Errorf("the next page: %w", err)
+		}
 	}
 }
 
-func (c *cli) threadAbort() *cobra.Command {
-	all := false
-	cmd := &cobra.Command{
-		Use: "abort ID", Short: "Stop the run that is on", Args: exactly(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if c.remote() {
-				return c.farAbort(cmd.Context(), args[0], all)
-			}
-			return c.with(cmd.Context(), func(a *app.App) error {
-				row, err := a.Service.FindThread(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				ended, err := guest(a).Abort(cmd.Context(), row.ID, a.Me().String(), all)
-				if err != nil {
-					return err
-				}
-				if ended {
-					fmt.Fprintln(c.out(), "stopping")
-				} else {
-					fmt.Fprintln(c.out(), "nothing is running there")
-				}
-				return nil
-			})
-		},
+// writeObjects writes what the stream of a session has said so far.
+func writeObjects(ctx context.Context, to cli.Connection, s operations.Session, w *bufio.Writer) error {
+	if s.Seq == 0 {
+		return nil
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "also drop what waits")
-	return cmd
+	for item, err := range operations.Watch.Follow(ctx, to, to.Caller, operations.WatchRequest{ID: s.ID}) {
+		if err != nil {
+			return err
+		}
+		head := item.Header()
+		if head.Seq == 0 {
+			continue
+		}
+		data, err := feed.Encode(item)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%s\n", data)
+		if head.Seq >= s.Seq && !head.More {
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+// writeItems writes each object of a stream as a line.
+func writeItems(v cli.View, _ bool) (func(feed.Item) error, func(error) error) {
+	each := func(item feed.Item) error {
+		data, err := feed.Encode(item)
+		if err == nil {
+			_, err = fmt.Fprintf(v.Out, "%s\n", data)
+		}
+		return err
+	}
+	return each, func(err error) error { return err }
+}
+
+func steered(v cli.View, in operations.SteerMessage, said operations.Said) error {
+	text := "sent to the running agent"
+	switch {
+	case said.AsPrompt && v.Server != "":
+		text = "nothing was running there: it is answered as a prompt"
+	case said.AsPrompt:
+		text = "nothing is running there: it waits as a prompt; go on with: chorus run --session-id " + in.ID
+	}
+	_, err := fmt.Fprintln(v.Out, text)
+	return err
+}
+
+func aborted(v cli.View, _ operations.AbortRequest, done operations.Aborted) error {
+	text := "nothing is running there"
+	if done.Aborted {
+		text = "stopping"
+	}
+	_, err := fmt.Fprintln(v.Out, text)
+	return err
+}
+
+func forked(v cli.View, _ operations.ForkRequest, made operations.CreatedSession) error {
+	fmt.Fprintln(v.Out, made.SessionID)
+	switch {
+	case v.Server != "":
+		fmt.Fprintf(v.Err, "chorus: go on with: chorus chat --server %s --session-id %s\n", v.Server, made.SessionID)
+	case chat.ThreadID(made.Session.Thread).Transport() == "cli":
+		fmt.Fprintf(v.Err, "chorus: go on with: chorus chat --session-id %s\n", made.SessionID)
+	}
+	return nil
 }

@@ -7,140 +7,81 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
-	"os"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"chorus/internal/app"
-	"chorus/internal/command"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/transport/cli"
 	"chorus/internal/usage"
 )
 
-func (c *cli) threadExport() *cobra.Command {
-	format, file := "", ""
-	cmd := &cobra.Command{
-		Use: "export ID", Short: "Write a thread as Markdown or JSON lines, without secrets", Args: exactly(1),
-		Example: "  chorus thread export 01k3 --format jsonl --output talk.jsonl",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			as := command.Format(format)
-			switch format {
-			case "md":
-				as = command.Markdown
-			case string(command.Markdown), string(command.JSONLines):
-			default:
-				return &usage.Error{Err: fmt.Errorf("unknown format %q; there are jsonl and markdown", format)}
-			}
-			if c.remote() {
-				return c.farExport(cmd.Context(), args[0], as, file)
-			}
-			return c.with(cmd.Context(), func(a *app.App) error {
-				row, err := a.Service.FindThread(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				return c.into(file, func(out io.Writer) error { return a.Service.Export(cmd.Context(), out, row, as) })
-			})
-		},
+// exportFormat lets md stand for markdown.
+func exportFormat(*cobra.Command) func(context.Context, cli.Connection, *operations.ExportRequest, []string) error {
+	return func(_ context.Context, _ cli.Connection, in *operations.ExportRequest, _ []string) error {
+		switch in.Format {
+		case "md":
+			in.Format = operations.Markdown
+		case operations.Markdown, operations.JSONLines:
+		default:
+			return &usage.Error{Err: fmt.Errorf("unknown format %q; there are jsonl and markdown", in.Format)}
+		}
+		return nil
 	}
-	cmd.Flags().StringVar(&format, "format", "markdown", "jsonl, or markdown (md)")
-	cmd.Flags().StringVarP(&file, "output", "o", "", "file to write (default: standard output)")
-	return cmd
 }
 
-// farExport writes a session of a server.
-func (c *cli) farExport(ctx context.Context, name string, as command.Format, file string) error {
-	return c.at(func(service command.Service) error {
-		s, err := farSession(ctx, service, name)
+// showReplay shows each request as it comes, and what all of them came to. A request that differs is a failure.
+func showReplay(v cli.View, asJSON bool) (func(operations.ReplayLine) error, func(error) error) {
+	last := operations.ReplayEnd{}
+	whole := false
+	list := &jsonList{w: v.Out}
+	each := func(line operations.ReplayLine) error {
+		switch {
+		case line.End != nil:
+			last, whole = *line.End, true
+		case line.Request != nil && asJSON:
+			return list.add(line.Request)
+		case line.Request != nil:
+			return replayLine(v.Out, *line.Request)
+		}
+		return nil
+	}
+	end := func(err error) error {
+		switch {
+		case err == nil && !whole:
+			err = operation.Errorf(operation.Unavailable, "the replay broke off before the end; ask again")
+		case err == nil && last.Error != "":
+			err = errors.New(last.Error)
+		}
+		if asJSON && (err == nil || list.begun) { // what came is a whole list all the same
+			err = errors.Join(err, list.end())
+		}
 		if err != nil {
 			return err
 		}
-		return c.into(file, func(out io.Writer) error { return service.Export(ctx, command.Caller{}, s.ID, as, out) })
-	})
-}
-
-// into writes to a file; "": to the standard output.
-func (c *cli) into(file string, write func(io.Writer) error) error {
-	if file == "" {
-		return write(c.out())
-	}
-	f, err := os.Create(file)
-	if err != nil {
-		return fmt.Errorf("export: %w", err)
-	}
-	return errors.Join(write(f), f.Close())
-}
-
-func (c *cli) threadReplay() *cobra.Command {
-	return c.jsonFlag(&cobra.Command{
-		Use: "replay ID", Short: "Rebuild every request from the journal and compare it with what was sent", Args: exactly(1),
-		Long: `Rebuilds every request of a thread from its journal alone and compares its digest
-with the one recorded when it was sent. Exit code 1 if one differs.`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			if c.remote() {
-				return c.at(func(service command.Service) error {
-					s, err := farSession(ctx, service, args[0])
-					if err != nil {
-						return err
-					}
-					return c.tellReplay(service.Replay(ctx, command.Caller{}, s.ID))
-				})
-			}
-			return c.with(ctx, func(a *app.App) error {
-				row, err := a.Service.FindThread(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				return c.tellReplay(a.Service.Replay(ctx, row.ID))
-			})
-		},
-	})
-}
-
-// tellReplay shows each request as it comes, and what all of them came to.
-func (c *cli) tellReplay(all iter.Seq2[command.Replayed, error]) error {
-	tell, end := c.replayLine, func(requests, differ int) error {
-		_, err := fmt.Fprintf(c.out(), "%d requests, %d differ\n", requests, differ)
+		if !asJSON {
+			_, err = fmt.Fprintf(v.Out, "%d requests, %d differ\n", last.Requests, last.Differ)
+		}
+		if err == nil && last.Differ > 0 {
+			err = exitError(1)
+		}
 		return err
 	}
-	if c.json {
-		list := &jsonList{w: c.out()}
-		tell, end = func(r command.Replayed) error { return list.add(r) }, func(int, int) error { return list.end() }
-	}
-	requests, differ := 0, 0
-	for r, err := range all {
-		if err != nil {
-			if c.json { // what came is a whole list all the same
-				err = errors.Join(err, end(requests, differ))
-			}
-			return err
-		}
-		requests++
-		if !r.Same {
-			differ++
-		}
-		if err := tell(r); err != nil {
-			return err
-		}
-	}
-	err := end(requests, differ)
-	if err == nil && differ > 0 {
-		err = exitError(1)
-	}
-	return err
+	return each, end
 }
 
-func (c *cli) replayLine(r command.Replayed) error {
+func replayLine(w io.Writer, r operations.Replayed) error {
 	word := "same"
 	if !r.Same {
 		word = "DIFFERS " + r.Why
 	}
-	_, err := fmt.Fprintf(c.out(), "#%d  step %d attempt %d  %-10s  %.12s  %s\n", r.Seq, r.Step, r.Attempt, r.Purpose, r.Digest, word)
+	_, err := fmt.Fprintf(w, "#%d  step %d attempt %d  %-10s  %.12s  %s\n", r.Seq, r.Step, r.Attempt, r.Purpose, r.Digest, word)
 	return err
 }
 
-// jsonList writes a list as printJSON would, without holding it.
+// jsonList writes a list as cli.PrintJSON would, without holding it.
 type jsonList struct {
 	w     io.Writer
 	begun bool
@@ -169,4 +110,35 @@ func (l *jsonList) end() error {
 	}
 	_, err := io.WriteString(l.w, after)
 	return err
+}
+
+// hitJSON is a place where something was said, as a script reads it.
+type hitJSON struct {
+	SessionID string    `json:"sessionId"`
+	Agent     string    `json:"agent"`
+	Seq       int64     `json:"seq"`
+	At        time.Time `json:"at"`
+	Who       string    `json:"who"`
+	Snippet   string    `json:"snippet"`
+}
+
+// hitsAsJSON leaves the marks around the words found out.
+func hitsAsJSON(_ cli.View, list operation.List[operations.Hit]) any {
+	plain := strings.NewReplacer("\x01", "", "\x02", "")
+	out := []hitJSON{}
+	for _, h := range list.Items {
+		out = append(out, hitJSON{h.Session, h.Agent, h.Seq, h.At, h.Who, plain.Replace(h.Snippet)})
+	}
+	return out
+}
+
+func showHits(v cli.View, _ operations.SearchQuery, list operation.List[operations.Hit]) error {
+	if len(list.Items) == 0 {
+		fmt.Fprintln(v.Out, operations.Search.Empty)
+	}
+	shown := strings.NewReplacer("\x01", "[", "\x02", "]")
+	for _, h := range list.Items {
+		fmt.Fprintf(v.Out, "%s  #%d  %s  %s\n    %s\n", h.Session, h.Seq, h.At.Local().Format("2006-01-02 15:04"), h.Who, clipLine(shown.Replace(h.Snippet), 200))
+	}
+	return nil
 }

@@ -1,21 +1,22 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"chorus/internal/app"
-	"chorus/internal/command"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/service"
+	"chorus/internal/transport/cli"
 	"chorus/internal/transport/http/guard"
-	"chorus/internal/usage"
 )
 
-func (c *cli) tokenCommand() *cobra.Command {
+func (c *program) tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "token", Short: "Tokens for the HTTP API and the web page: create, list, revoke, link", RunE: oneOf,
 		Long: `A token opens the HTTP API and the web page. What it opens is said by its scopes:
@@ -29,45 +30,27 @@ a file that only you can read.`,
   chorus token link          a link that signs a browser in, valid once and for 15 minutes
   chorus token revoke laptop`,
 	}
-	cmd.AddCommand(c.tokenCreate(), c.tokenList(), c.tokenRevoke(), c.tokenLink())
-	return c.serverFlags(cmd)
-}
-
-func (c *cli) tokenCreate() *cobra.Command {
-	var in command.NewToken
-	var scopes []string
-	cmd := c.jsonFlag(&cobra.Command{
-		Use: "create", Short: "Make a token and show it, once", Args: exactly(0),
-		Example: "  chorus token create --name laptop --scopes chat,approve",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, s := range scopes {
-				in.Scopes = append(in.Scopes, command.Scope(strings.ToLower(strings.TrimSpace(s))))
-			}
-			return c.keys(cmd.Context(), func(keys command.Keys, by command.Caller) error {
-				made, err := keys.CreateToken(cmd.Context(), by, in)
-				if command.KindOf(err) == command.Invalid {
-					return &usage.Error{Err: err}
+	cmd.AddCommand(c.tokenLink())
+	return c.group(cmd, func(commands *cli.Commands) {
+		cli.Render(commands, operations.CreateToken, func(v cli.View, _ operations.NewToken, made operations.Token) error {
+			fmt.Fprintln(v.Out, made.Text)
+			_, err := fmt.Fprintf(v.Err, "chorus: token %s (%s) opens %s; it is not shown again\n", made.Name, made.ID, strings.Join(scopesOf(made), ", "))
+			return err
+		})
+		cli.Prepare(commands, operations.CreateToken, func(*cobra.Command) func(context.Context, cli.Connection, *operations.NewToken, []string) error {
+			return func(_ context.Context, _ cli.Connection, in *operations.NewToken, _ []string) error {
+				for i, s := range in.Scopes {
+					in.Scopes[i] = operation.Scope(strings.ToLower(string(s)))
 				}
-				if err != nil {
-					return err
-				}
-				if c.json {
-					return c.printJSON(made)
-				}
-				fmt.Fprintln(c.out(), made.Text)
-				c.warn(fmt.Sprintf("token %s (%s) opens %s; it is not shown again", made.Name, made.ID, strings.Join(scopesOf(made), ", ")))
 				return nil
-			})
-		},
+			}
+		})
+		cli.InvalidIsUsage(commands, operations.CreateToken)
+		cli.Render(commands, operations.ListTokens, listTokens)
 	})
-	cmd.Flags().StringVar(&in.Name, "name", "", "what you call it")
-	cmd.Flags().StringSliceVar(&scopes, "scopes", nil, "what it opens: read, chat, approve, admin")
-	cmd.Flags().StringSliceVar(&in.Roles, "roles", nil, "roles of whoever shows it, for rules that name roles")
-	cmd.Flags().DurationVar(&in.ExpiresIn, "expires", 0, "how long it is valid, for example 720h (default: until it is revoked)")
-	return cmd
 }
 
-func scopesOf(t command.Token) []string {
+func scopesOf(t operations.Token) []string {
 	var out []string
 	for _, s := range t.Scopes {
 		out = append(out, string(s))
@@ -75,31 +58,12 @@ func scopesOf(t command.Token) []string {
 	return out
 }
 
-func (c *cli) tokenList() *cobra.Command {
-	return c.jsonFlag(&cobra.Command{
-		Use: "list", Short: "List the tokens there are, the newest first", Args: exactly(0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.keys(cmd.Context(), func(keys command.Keys, by command.Caller) error {
-				list, err := keys.ListTokens(cmd.Context(), by)
-				if err != nil {
-					return err
-				}
-				if c.json {
-					return c.printJSON(list.Items)
-				}
-				if len(list.Items) == 0 {
-					fmt.Fprintln(c.out(), "there are no tokens; `chorus serve` makes the first one")
-					return nil
-				}
-				w := tabwriter.NewWriter(c.out(), 0, 0, 2, ' ', 0)
-				fmt.Fprintln(w, "NAME\tSCOPES\tMADE\tUSED\tSTATE\tID")
-				for _, t := range list.Items {
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", t.Name, strings.Join(scopesOf(t), ","), day(t.CreatedAt), day(t.UsedAt), tokenState(t), t.ID)
-				}
-				return w.Flush()
-			})
-		},
-	})
+func listTokens(v cli.View, _ operation.None, list operation.List[operations.Token]) error {
+	t := operation.Table{Head: []string{"NAME", "SCOPES", "CREATED", "USED", "STATE", "ID"}}
+	for _, x := range list.Items {
+		t.Rows = append(t.Rows, []string{x.Name, strings.Join(scopesOf(x), ","), day(x.CreatedAt), day(x.UsedAt), tokenState(x), x.ID})
+	}
+	return cli.WriteTable(v.Out, t, operations.ListTokens.Empty)
 }
 
 func day(t time.Time) string {
@@ -109,7 +73,7 @@ func day(t time.Time) string {
 	return t.Local().Format("2006-01-02")
 }
 
-func tokenState(t command.Token) string {
+func tokenState(t operations.Token) string {
 	switch {
 	case !t.RevokedAt.IsZero():
 		return "revoked"
@@ -121,22 +85,7 @@ func tokenState(t command.Token) string {
 	return "active"
 }
 
-func (c *cli) tokenRevoke() *cobra.Command {
-	return &cobra.Command{
-		Use: "revoke NAME|ID", Short: "Revoke a token; it stops working at once", Args: exactly(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.keys(cmd.Context(), func(keys command.Keys, by command.Caller) error {
-				if err := keys.RevokeToken(cmd.Context(), by, args[0]); err != nil {
-					return err
-				}
-				fmt.Fprintf(c.out(), "token %s revoked\n", args[0])
-				return nil
-			})
-		},
-	}
-}
-
-func (c *cli) tokenLink() *cobra.Command {
+func (c *program) tokenLink() *cobra.Command {
 	url := ""
 	cmd := &cobra.Command{
 		Use: "link", Short: "Make a link that signs a browser in as the owner", Args: exactly(0),

@@ -11,7 +11,7 @@ import (
 	"chorus/internal/transport/repl"
 )
 
-func (c *cli) toolCommand() *cobra.Command {
+func (c *program) toolCommand() *cobra.Command {
 	var o runsetup.SessionOptions
 	cmd := &cobra.Command{
 		Use: "tool NAME [JSON]", Short: "Run one built-in tool as an agent would", Args: between(0, 2),

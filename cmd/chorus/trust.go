@@ -11,7 +11,7 @@ import (
 	"chorus/internal/app"
 )
 
-func (c *cli) trustCommand() *cobra.Command {
+func (c *program) trustCommand() *cobra.Command {
 	var repo string
 	var yes bool
 	cmd := &cobra.Command{
@@ -37,7 +37,7 @@ remembers the file as it is now: a changed file is asked for again.`,
 	return cmd
 }
 
-func (c *cli) trust(ctx context.Context, a *app.App, dir string, yes bool) error {
+func (c *program) trust(ctx context.Context, a *app.App, dir string, yes bool) error {
 	r, err := a.Settings.RepositoryServers(dir)
 	if err != nil {
 		return err

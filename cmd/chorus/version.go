@@ -11,7 +11,7 @@ import (
 // version is set when a release is built.
 var version = "dev"
 
-func (c *cli) versionCommand() *cobra.Command {
+func (c *program) versionCommand() *cobra.Command {
 	return c.jsonFlag(&cobra.Command{
 		Use: "version", Short: "Version, commit and Go", Args: exactly(0),
 		RunE: func(*cobra.Command, []string) error {

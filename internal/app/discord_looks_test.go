@@ -10,6 +10,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/connector"
 	connect "chorus/internal/connector/host"
+	"chorus/internal/operations"
 	"chorus/internal/sim/discordsim"
 )
 
@@ -49,7 +50,7 @@ func TestDiscordLooksAtWhatChanged(t *testing.T) {
 	}
 	defer other.Close()
 	thread := g.threadOf("general", asked)
-	if _, err := other.Service.SteerFrom(t.Context(), thread, "say two"); err != nil {
+	if _, err := operations.Steer.Call(t.Context(), other.Service.GuestOperations(), other.Service.LocalCaller(), operations.SteerMessage{ID: string(thread), Message: "say two"}); err != nil {
 		t.Fatal(err)
 	}
 	g.message("answer to what was said elsewhere", func(m discordsim.Message) bool { return m.Content == "two" })

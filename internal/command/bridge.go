@@ -15,7 +15,7 @@ func Handler(s Service) any { return handler{s} }
 
 // Local is a Service as an executor.
 func Local(s Service) *operation.Local {
-	return operation.NewLocal(operation.LocalOptions{Handlers: []any{Handler(s)}})
+	return operation.NewLocal(operation.LocalOptions{Handlers: []any{Handler(s), s}})
 }
 
 type handler struct{ s Service }
@@ -145,7 +145,7 @@ func (h handler) GetApproval(ctx context.Context, by Caller, in operations.Appro
 }
 
 func (h handler) AnswerApproval(ctx context.Context, by Caller, in operations.Answer) (Approval, error) {
-	return h.s.Answer(ctx, by, in.ID, Verdict{in.Approved, in.Note})
+	return h.s.Answer(ctx, by, in.ID, Verdict{in.Approved, in.Note, in.Always})
 }
 
 func (h handler) AnswerCall(ctx context.Context, by Caller, in operations.CallAnswer) (Approval, error) {
@@ -156,7 +156,7 @@ func (h handler) AnswerCall(ctx context.Context, by Caller, in operations.CallAn
 	case !ok:
 		return Approval{}, Errorf(NotFound, "no approval was ever asked for a call %.80q of this session", in.CallID)
 	}
-	return h.s.Answer(ctx, by, found.ID, Verdict{in.Approved, in.Note})
+	return h.s.Answer(ctx, by, found.ID, Verdict{Approved: in.Approved, Note: in.Note})
 }
 
 // findApproval finds a pending approval, else any, by its own id or the call's.

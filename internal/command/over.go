@@ -104,7 +104,7 @@ func (s service) Approvals(ctx context.Context, by Caller, q ApprovalQuery) (Lis
 }
 
 func (s service) Answer(ctx context.Context, by Caller, id string, in Verdict) (Approval, error) {
-	return operations.AnswerApproval.Call(ctx, s.e, by, operations.Answer{ID: id, Approved: in.Approved, Note: in.Note})
+	return operations.AnswerApproval.Call(ctx, s.e, by, operations.Answer{ID: id, Approved: in.Approved, Note: in.Note, Always: in.Always})
 }
 
 func (s service) ListAgents(ctx context.Context, by Caller) (List[Agent], error) {

@@ -118,8 +118,9 @@ type Resume struct {
 
 // Verdict is an answer to an approval.
 type Verdict struct {
-	Approved bool   `json:"approved"`
-	Note     string `json:"note,omitempty"`
+	Approved bool     `json:"approved"`
+	Note     string   `json:"note,omitempty"`
+	Always   []string `json:"always,omitempty"` // rules to keep with a yes
 }
 
 // NewToken is what a token is made of.

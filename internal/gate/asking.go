@@ -1,8 +1,6 @@
 package gate
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +11,6 @@ import (
 	"chorus/internal/engine"
 	"chorus/internal/journal"
 	"chorus/internal/sandbox/process"
-	"chorus/internal/usage"
 )
 
 // Asking is how people are asked about what a thread does. Whoever sits at a terminal
@@ -49,52 +46,3 @@ func (g *Gate) variables() []string {
 // Approvals is where questions of all threads lie. It answers them in the journal, and runs
 // nothing itself: whoever has the thread goes on with it.
 func (g *Gate) Approvals() approval.Approvals { return g.Engine(nil) }
-
-// FindApproval finds an approval by the beginning of its id. Without one it is the
-// only question there is.
-func (g *Gate) FindApproval(ctx context.Context, name string) (approval.Approval, error) {
-	name = strings.ToLower(name)
-	f := approval.Filter{Prefix: name, Newest: true}
-	if name == "" {
-		f.State = approval.Open
-	}
-	found, err := g.Approvals().Approvals(ctx, f)
-	if err != nil {
-		return approval.Approval{}, err
-	}
-	for _, x := range found {
-		if x.ID == name {
-			return x, nil
-		}
-	}
-	switch {
-	case len(found) == 1:
-		return found[0], nil
-	case len(found) == 0 && name == "":
-		return approval.Approval{}, errors.New("nothing waits for an answer")
-	case len(found) == 0:
-		return approval.Approval{}, fmt.Errorf("there is no approval %q: %w; `chorus approvals list --all` shows them", name, journal.ErrUnknown)
-	case name == "":
-		return approval.Approval{}, usage.Wrap(fmt.Errorf("%d questions wait; say which: `chorus approvals list` shows them", len(found)))
-	default:
-		return approval.Approval{}, usage.Wrap(fmt.Errorf("%q is the beginning of %d approvals; give more of it", name, len(found)))
-	}
-}
-
-// Approve answers an approval for the person at this terminal and gives it as it is
-// then: still open where a second person must say yes too.
-func (g *Gate) Approve(ctx context.Context, name string, ok bool, note string) (approval.Approval, error) {
-	x, err := g.FindApproval(ctx, name)
-	if err != nil {
-		return x, err
-	}
-	err = g.Approvals().Answer(ctx, x.ID, g.Me(), ok, note)
-	now, rerr := g.DB.Approval(ctx, x.ID)
-	switch {
-	case errors.Is(err, journal.ErrSettled) && rerr == nil:
-		return now, fmt.Errorf("too late: %s", now.Ended())
-	case err != nil:
-		return x, err
-	}
-	return now, rerr
-}

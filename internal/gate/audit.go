@@ -72,18 +72,6 @@ func (g *Gate) MayGive(profile string, who chat.Principal) error {
 	return nil
 }
 
-// DestroyAgent removes an agent and writes it down.
-func (g *Gate) DestroyAgent(ctx context.Context, name string, keepFiles bool) error {
-	if err := g.Settings.Agents().Destroy(ctx, name, keepFiles); err != nil {
-		return err
-	}
-	detail := "with its files"
-	if keepFiles {
-		detail = "its files are kept"
-	}
-	return g.recordChange(ctx, name, "agent destroy", detail)
-}
-
 // TrustRepository is Trust, written down.
 func (g *Gate) TrustRepository(ctx context.Context, r settings.Repository) error {
 	if err := g.Settings.Trust(r); err != nil {

@@ -183,14 +183,17 @@ func (f *Field) readLimits() error {
 // check says what is wrong with a value. A zero value of a field that may be left out counts as left out:
 // whether it was given cannot be told any more.
 func (f *Field) check(v reflect.Value) error {
-	if v.IsZero() {
+	if v.IsZero() && (f.Type.Kind() == reflect.Pointer || !f.Required || f.Noun != "" || f.File) {
 		if f.Required && (f.Noun != "" || f.File) {
 			return InvalidField(f.Name, "%s: it is required", f.Name)
 		}
-		if !f.Required {
-			return nil
-		}
+		return nil
 	}
+	return f.CheckGiven(v)
+}
+
+// CheckGiven says what is wrong with a value that was certainly given, also where it is zero.
+func (f *Field) CheckGiven(v reflect.Value) error {
 	for v.Kind() == reflect.Pointer {
 		v = v.Elem()
 	}

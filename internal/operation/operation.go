@@ -195,6 +195,19 @@ func NewStream[H, In, Item any](info Info, follow func(H, context.Context, Calle
 	return Stream[In, Item]{d}
 }
 
+type progressKey struct{}
+
+// WithProgress lets whoever carries out a long operation in this process report how far it is.
+func WithProgress(ctx context.Context, report func(done, all int64)) context.Context {
+	return context.WithValue(ctx, progressKey{}, report)
+}
+
+// ProgressOf is where to report progress; nil: nobody wants to know.
+func ProgressOf(ctx context.Context) func(done, all int64) {
+	report, _ := ctx.Value(progressKey{}).(func(done, all int64))
+	return report
+}
+
 // Executor carries operations out: in this process, or on a server. It may be used from any goroutine.
 // Errors are *Error wherever they come from.
 type Executor interface {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	clip "chorus/internal/text"
 )
 
 // SetText sets a field of an input from what somebody typed. Lists are separated by commas and added to;
@@ -80,7 +82,7 @@ func ParseTime(text string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}
-	return time.Time{}, fmt.Errorf("%.40q is not a time; write 2026-01-31, 2026-01-31T15:04 or 24h", text)
+	return time.Time{}, fmt.Errorf("invalid time %.40q; write 2026-01-31, 2026-01-31T15:04 or 24h", text)
 }
 
 // byJSONName finds a field of a struct, also of one that is embedded.
@@ -228,7 +230,7 @@ func Cell(v reflect.Value, format string) string {
 		text = fmt.Sprint(v)
 	}
 	if most, err := strconv.Atoi(format); err == nil {
-		return clip(text, most)
+		return clip.Clip(clip.OneLine(text), most)
 	}
 	if text == "" {
 		return format
@@ -245,13 +247,4 @@ func timeCell(t time.Time, format string) string {
 	default:
 		return t.Local().Format("2006-01-02 15:04")
 	}
-}
-
-// clip makes a text one line of at most so many characters.
-func clip(text string, most int) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return text
 }

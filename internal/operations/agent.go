@@ -2,6 +2,7 @@ package operations
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"chorus/internal/operation"
@@ -27,6 +28,8 @@ type Agent struct {
 	Workspace   string    `json:"workspace,omitempty"`
 	CreatedAt   time.Time `json:"createdAt,omitzero"`
 	Description string    `json:"description,omitempty"`
+	// File is agent.json as it is, for whoever may change it; nil: there is none.
+	File json.RawMessage `json:"file,omitempty"`
 }
 
 // AgentDetail is an agent with all that shapes its answers.
@@ -36,6 +39,7 @@ type AgentDetail struct {
 	Tools        []Tool    `json:"tools"`
 	Docs         []Doc     `json:"docs"`
 	Memory       string    `json:"memory,omitempty"`
+	Problem      string    `json:"problem,omitempty"` // why agent.json cannot be read; its last good version holds
 	Sessions     []Session `json:"sessions"`
 	Settings     []Setting `json:"settings"`
 }

@@ -75,7 +75,9 @@ type Vote struct {
 type Answer struct {
 	ID       string `json:"id" maxLen:"200" noun:"approval" doc:"the approval's id"`
 	Approved bool   `json:"approved" doc:"whether it may be done"`
-	Note     string `json:"note,omitempty" maxLen:"4000" doc:"for the model and the record"`
+	Note     string `json:"note,omitempty" maxLen:"4000" doc:"a reason, for the agent and the record"`
+	// Always are rules to keep with a yes.
+	Always []string `json:"always,omitempty" maxItems:"100" cli:"-" slash:"-" doc:"rules to keep with a yes: those of one step that was proposed"`
 }
 
 // CallAnswer answers the approval of a call.

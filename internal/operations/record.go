@@ -16,8 +16,8 @@ type Records interface {
 
 // CostQuery is over which time and by what spending is summed.
 type CostQuery struct {
-	By    string `json:"by,omitempty" enum:"agent,model,person,channel,day,month,session,run" doc:"what is summed up together"`
-	Since string `json:"since,omitempty" maxLen:"40" doc:"24h, 7d, 2026-01-31 or month"`
+	By    string `json:"by,omitempty" enum:"model,agent,person,channel,thread,session,day,month,run" default:"model" doc:"what is summed up together"`
+	Since string `json:"since,omitempty" maxLen:"40" default:"month" doc:"from when on: 2026-11-01, 2026-11, 7d, 12h, today, month or all"`
 }
 
 // Costs are sums of spending.
@@ -109,7 +109,13 @@ type AuditBreak struct {
 // The operations on records.
 var (
 	GetCosts = operation.New(operation.Info{Name: "cost.sum", Help: "Sum what was spent", Scope: operation.Read,
-		HTTP:  []operation.HTTP{{Route: "GET /api/costs", ID: "costs", Tag: "records"}},
+		HTTP: []operation.HTTP{{Route: "GET /api/costs", ID: "costs", Tag: "records"}},
+		CLI: []operation.CLI{{Words: "cost", Help: "What was spent, on what, and how much of the budgets is left",
+			Doc: "Sums up what model calls came to. A call whose end nobody saw counts with all that\n" +
+				"was reserved for it. Days and months are those of UTC.",
+			Example: "  chorus cost                            this month, by model\n" +
+				"  chorus cost --by person --since 7d\n" +
+				"  chorus cost --by day --since 2026-11"}},
 		Slash: []operation.Slash{{Words: "costs"}}, Tool: "cost_sum"}, Records.Costs)
 
 	ListAudit = operation.New(operation.Info{Name: "audit.list", Help: "List who was allowed what and why", Scope: operation.Read,

@@ -162,7 +162,7 @@ type ResumeRequest struct {
 // ForkRequest says where a session is forked.
 type ForkRequest struct {
 	ID    string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
-	AtSeq int64  `json:"atSeq" min:"1" max:"9007199254740991" cli:"at" doc:"the last number that the fork shares"`
+	AtSeq int64  `json:"atSeq,omitempty" min:"1" max:"9007199254740991" cli:"at" doc:"the last number that the fork shares; left out: the last there is"`
 	Key   string `json:"-" key:"true"`
 }
 
@@ -196,7 +196,7 @@ var (
 		CLI:   []operation.CLI{{Words: "thread list", Help: "List threads, the last active first"}},
 		Slash: []operation.Slash{{Words: "thread list", Options: "status search limit"}}, Tool: "session_list",
 		Columns: "SESSION=id | AGENT=agent | STATUS=status | LAST ACTIVE=movedAt:minute | TITLE=title:60",
-		Empty:   "there are no threads yet; begin with: chorus chat"}, Sessions.ListSessions)
+		Empty:   "nothing was said yet; begin with: chorus chat"}, Sessions.ListSessions)
 
 	GetSession = operation.New(operation.Info{Name: "session.get", Help: "Show a session with its runs", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}", ID: "getSession"}}, Tool: "session_get"}, Sessions.GetSession)
@@ -224,7 +224,13 @@ var (
 
 	Fork = operation.New(operation.Info{Name: "session.fork", Help: "Create a session that shares this one's beginning", Scope: operation.Chat,
 		Effect: operation.Creates, Errors: []operation.Kind{operation.Conflict},
-		HTTP: []operation.HTTP{{Route: "POST /api/sessions/{id}/fork", ID: "fork", Body: "ForkAt", Status: 201}}}, Sessions.Fork)
+		HTTP: []operation.HTTP{{Route: "POST /api/sessions/{id}/fork", ID: "fork", Body: "ForkAt", Status: 201}},
+		CLI: []operation.CLI{{Words: "thread fork", Args: "ID", Help: "Begin a new thread with what was said in another one",
+			Doc: "Creates a new thread whose history is the old one's up to an event, and leaves the old\n" +
+				"one as it is. Both work in the same directory. An answer whose calls were not done by then is\n" +
+				"left out.",
+			Example: "  chorus thread fork 01k3                up to its end\n" +
+				"  chorus thread fork 01k3 --at 12        up to event 12; chorus thread show has the numbers"}}}, Sessions.Fork)
 
 	Attach = operation.NewUpload(operation.Info{Name: "session.attach", Help: "Upload a file that a later message names",
 		Doc: "The bytes as they are, or one file of a form.", Scope: operation.Chat, Effect: operation.Creates, Errors: []operation.Kind{operation.Conflict},

@@ -85,8 +85,8 @@ var (
 	RevokeToken = operation.New(operation.Info{Name: "token.revoke", Help: "Revoke a token", Scope: operation.Admin, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "DELETE /api/tokens/{id}", ID: "revokeToken"}},
-		CLI:    []operation.CLI{{Words: "token revoke", Args: "ID", Help: "Revoke a token at once and for good"}},
-		Done:   "token {id} is revoked"}, Tokens.RevokeToken)
+		CLI:    []operation.CLI{{Words: "token revoke", Args: "ID", Help: "Revoke a token; it stops working at once"}},
+		Done:   "token {id} revoked"}, Tokens.RevokeToken)
 )
 
 func tokens() []operation.Any { return []operation.Any{ListTokens, CreateToken, RevokeToken} }

@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -41,7 +42,7 @@ func (o *Handler) ListAgents(ctx context.Context, by command.Caller) (command.Li
 		out.Items = append(out.Items, o.plainAgent())
 	}
 	for _, a := range list {
-		out.Items = append(out.Items, o.Agent(a))
+		out.Items = append(out.Items, o.agentFor(by, a))
 	}
 	return out, nil
 }
@@ -53,6 +54,16 @@ func (o *Handler) plainAgent() command.Agent {
 		Description: "answers where no agent is named"}
 }
 
+// agentFor is an agent as a caller sees it: whoever may change agent.json sees it whole.
+func (o *Handler) agentFor(by command.Caller, a agents.Agent) command.Agent {
+	out := o.Agent(a)
+	if data, err := json.Marshal(a); err == nil && by.May(command.Admin) {
+		out.File = o.app.Logs.Redactor().JSON(data)
+	}
+	return out
+}
+
+// Agent is an agent as everybody sees it.
 func (o *Handler) Agent(a agents.Agent) command.Agent {
 	own := o.Defaults(a.Name)
 	line, _, _ := strings.Cut(strings.TrimSpace(a.SystemPrompt), "\n")
@@ -78,7 +89,7 @@ func (o *Handler) GetAgent(ctx context.Context, by command.Caller, name string) 
 		return command.AgentDetail{}, err
 	}
 	a, err := o.FindAgent(ctx, name)
-	shown := o.Agent(a)
+	shown := o.agentFor(by, a)
 	if err != nil && command.KindOf(err) == command.NotFound && name == chat.DefaultAgent {
 		shown, err = o.plainAgent(), nil
 	}
@@ -90,8 +101,13 @@ func (o *Handler) GetAgent(ctx context.Context, by command.Caller, name string) 
 		return command.AgentDetail{}, o.ToError(err)
 	}
 	hide := o.app.Logs.Redactor()
+	var file *agents.FileError
+	_, broken := o.app.Settings.Agents().Get(ctx, name)
 	out := command.AgentDetail{Agent: shown, Tools: []command.Tool{}, Docs: []command.Doc{}, Sessions: []command.Session{}, Settings: []command.Setting{},
 		SystemPrompt: hide.Text(cmp.Or(a.SystemPrompt, bot.SystemPrompt))}
+	if errors.As(broken, &file) {
+		out.Problem = hide.Text(file.Error())
+	}
 	if out.Tools, err = o.toolsOf(a, bot); err != nil {
 		return out, o.ToError(err)
 	}
@@ -160,7 +176,7 @@ func (o *Handler) CreateAgent(ctx context.Context, by command.Caller, in command
 	if err != nil {
 		return command.Agent{}, o.ToError(err)
 	}
-	return o.Agent(made), o.ToError(o.Record(ctx, by, made.Name, "agent create", "model "+cmp.Or(made.Model, "(default)")+", permissions "+made.Permissions))
+	return o.agentFor(by, made), o.ToError(o.Record(ctx, by, made.Name, "agent create", "model "+cmp.Or(made.Model, "(default)")+", permissions "+made.Permissions))
 }
 
 // checkAgent says what is wrong with wishes for an agent before anything is written.
@@ -198,7 +214,7 @@ func (o *Handler) ConfigureAgent(ctx context.Context, by command.Caller, name, k
 	if err != nil {
 		return command.Agent{}, Invalid(key, "%v", err)
 	}
-	return o.Agent(changed), o.ToError(o.Record(ctx, by, changed.Name, "agent config "+key, gate.Shortened(value)))
+	return o.agentFor(by, changed), o.ToError(o.Record(ctx, by, changed.Name, "agent config "+key, gate.Shortened(value)))
 }
 
 // DestroyAgent implements command.Agents.

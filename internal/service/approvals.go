@@ -90,7 +90,11 @@ func (o *Handler) Answer(ctx context.Context, by command.Caller, id string, in c
 	if err != nil {
 		return command.Approval{}, o.ToError(err)
 	}
-	err = o.Engine.Answer(ctx, a.ID, by.Principal, in.Approved, in.Note)
+	if len(in.Always) > 0 && in.Approved {
+		err = o.app.Gate.Keep(ctx, a.ID, by.Principal, in.Always)
+	} else {
+		err = o.Engine.Answer(ctx, a.ID, by.Principal, in.Approved, in.Note)
+	}
 	now, rerr := o.app.DB.Approval(ctx, a.ID)
 	switch {
 	case errors.Is(err, journal.ErrSettled) && rerr == nil:

@@ -8,41 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"chorus/internal/chat"
 	"chorus/internal/ledger"
 	"chorus/internal/runsetup"
 	"chorus/internal/store"
-	"chorus/internal/usage"
 )
-
-// CostBy are the words that costs are grouped by.
-func CostBy() []string {
-	return []string{"model", "agent", "person", "channel", "thread", "day", "month"}
-}
-
-// CostQuery says which costs are wanted.
-type CostQuery struct {
-	By    string // one of CostBy
-	Since string // a day, a month, 7d, 12h, today, month or all
-}
-
-// Costs is what was spent, and how far the budgets are used.
-type Costs struct {
-	By      string       `json:"by"`
-	Since   time.Time    `json:"since,omitzero"` // UTC; zero: since ever
-	Rows    []Cost       `json:"rows"`
-	Total   Cost         `json:"total"`
-	Budgets []BudgetUsed `json:"budgets,omitempty"`
-}
-
-// Cost is one line. Money is in US dollars.
-type Cost struct {
-	Key      string     `json:"key"`
-	Calls    int        `json:"calls"`
-	Spent    float64    `json:"spent"`
-	Reserved float64    `json:"reserved,omitempty"` // by calls that are not over
-	Usage    chat.Usage `json:"usage"`
-}
 
 // BudgetUsed is how far one ceiling is used now.
 type BudgetUsed struct {
@@ -53,38 +22,6 @@ type BudgetUsed struct {
 	Reserved float64 `json:"reserved,omitempty"`
 	Most     float64 `json:"most"`
 	Left     float64 `json:"left"`
-}
-
-// Costs sums the ledger up.
-func (service *Service) Costs(ctx context.Context, q CostQuery, now time.Time) (Costs, error) {
-	since, err := CostSince(q.Since, now)
-	if err != nil {
-		return Costs{}, &usage.Error{Err: err}
-	}
-	if !slices.Contains(CostBy(), q.By) {
-		return Costs{}, &usage.Error{Err: fmt.Errorf("costs cannot be grouped by %q; there are %s", q.By, strings.Join(CostBy(), ", "))}
-	}
-	by := store.SpendBy(q.By)
-	if q.By == "person" {
-		by = store.ByPayer
-	}
-	sums, err := service.DB.Spend(ctx, store.SpendFilter{By: by, Since: since})
-	if err != nil {
-		return Costs{}, err
-	}
-	if by == store.ByDay || by == store.ByMonth {
-		slices.SortFunc(sums, func(x, y store.Sum) int { return strings.Compare(x.Key, y.Key) })
-	}
-	out := Costs{By: q.By, Since: since, Rows: []Cost{}}
-	var settled, open ledger.Nanos
-	for _, s := range sums {
-		out.Rows = append(out.Rows, Cost{s.Key, s.Calls, usd(s.Settled), usd(s.Open), s.Usage})
-		settled, open = settled+s.Settled, open+s.Open
-		out.Total.Calls, out.Total.Usage = out.Total.Calls+s.Calls, out.Total.Usage.Plus(s.Usage)
-	}
-	out.Total.Spent, out.Total.Reserved = usd(settled), usd(open)
-	out.Budgets, err = service.BudgetsUsed(ctx, now)
-	return out, err
 }
 
 func usd(n ledger.Nanos) float64 { return float64(n) / 1e9 }

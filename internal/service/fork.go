@@ -27,6 +27,13 @@ func (o *Handler) Fork(ctx context.Context, by command.Caller, session string, a
 	if err != nil {
 		return command.Session{}, err
 	}
+	if o.guest { // at a terminal a fork belongs where the thread belongs
+		thread, err := o.app.ForkThread(ctx, row, atSeq)
+		if err != nil {
+			return command.Session{}, o.ToError(err)
+		}
+		return o.GetSession(ctx, by, string(thread))
+	}
 	made, err := o.Standing(ctx, row.ID)
 	if err != nil {
 		return command.Session{}, o.ToError(err)

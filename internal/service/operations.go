@@ -9,6 +9,8 @@ import (
 	"chorus/internal/command"
 	"chorus/internal/config"
 	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/permit/always"
 	"chorus/internal/store"
 )
 
@@ -19,13 +21,14 @@ func (s *Service) Operations() *operation.Local { return s.Handler().operations(
 // GuestOperations carries out every operation on this home for a process that does one thing and ends: what it
 // writes is taken up by whichever process runs the thread, and it runs none itself.
 func (s *Service) GuestOperations() *operation.Local {
+	s.Serving.begin()
 	o := &Handler{app: s, names: map[string]chat.ThreadID{}, guest: true}
 	o.Engine = s.Engine(nil)
 	return o.operations()
 }
 
 func (o *Handler) operations() *operation.Local {
-	return operation.NewLocal(operation.LocalOptions{Handlers: []any{command.Handler(o)}, Nouns: o.nouns()})
+	return operation.NewLocal(operation.LocalOptions{Handlers: []any{command.Handler(o), o}, Nouns: o.nouns()})
 }
 
 // maxSuggested is how many names are suggested: more than anybody reads, and than any platform shows.
@@ -115,4 +118,40 @@ func (o *Handler) tokenNames(ctx context.Context, by operation.Caller, _ string)
 		}
 	}
 	return names, err
+}
+
+var _ operations.Rules = (*Handler)(nil)
+
+// ProposeRules implements operations.Rules.
+func (o *Handler) ProposeRules(ctx context.Context, by operation.Caller, in operations.ApprovalRef) (operations.RuleProposal, error) {
+	a, err := o.findApproval(ctx, by, in.ID)
+	if err != nil {
+		return operations.RuleProposal{}, o.ToError(err)
+	}
+	offer, err := o.app.Gate.Propose(ctx, a.ID, by.Principal)
+	out := operations.RuleProposal{ID: a.ID, Where: offer.Where, Never: offer.Never, Rules: []operations.RuleStep{}}
+	for _, s := range offer.Steps {
+		out.Rules = append(out.Rules, operations.RuleStep(s))
+	}
+	return out, o.ToError(err)
+}
+
+// ListRules implements operations.Rules.
+func (o *Handler) ListRules(context.Context, operation.Caller, operation.None) (operation.List[operations.KeptRule], error) {
+	list, err := o.app.Gate.ListAllowed()
+	return keptRules(list), o.ToError(err)
+}
+
+// RemoveRules implements operations.Rules.
+func (o *Handler) RemoveRules(ctx context.Context, _ operation.Caller, in operations.RuleRefs) (operation.List[operations.KeptRule], error) {
+	gone, err := o.app.Gate.RemoveAllowed(ctx, in.IDs)
+	return keptRules(gone), o.ToError(err)
+}
+
+func keptRules(list []always.Entry) (out operation.List[operations.KeptRule]) {
+	for _, k := range list {
+		out.Items = append(out.Items, operations.KeptRule{ID: k.ID, By: k.By, Agent: k.Agent, Dir: k.Dir, Channel: k.Channel, At: k.At,
+			Approval: k.Approval, Means: k.Means, Rules: k.Rules})
+	}
+	return out
 }

@@ -12,13 +12,14 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/ledger"
+	"chorus/internal/operation"
 	"chorus/internal/runsetup"
 	"chorus/internal/store"
 )
 
 // costWords are the words of the API for what costs are grouped by.
 var costWords = map[string]store.SpendBy{"": store.ByModel, "agent": store.ByAgent, "model": store.ByModel, "person": store.ByPayer,
-	"channel": store.ByChannel, "day": store.ByDay, "month": store.ByMonth, "session": store.ByThread, "run": store.ByRun}
+	"channel": store.ByChannel, "day": store.ByDay, "month": store.ByMonth, "session": store.ByThread, "thread": store.ByThread, "run": store.ByRun}
 
 // maxCosts is how many sums are shown; the total counts all of them.
 const maxCosts = 1000
@@ -36,7 +37,7 @@ func (o *Handler) CostsUnder(ctx context.Context, by command.Caller, q command.C
 	now := time.Now().UTC()
 	group, ok := costWords[q.By]
 	if !ok {
-		return command.Costs{}, Invalid("by", "costs cannot be grouped by %.40q; there are agent, model, person, channel, day, month, session and run", q.By)
+		return command.Costs{}, Invalid("by", "costs cannot be grouped by %.40q; there are model, agent, person, channel, day, month, session, thread and run", q.By)
 	}
 	since, err := CostSince(q.Since, now)
 	if err != nil {
@@ -58,7 +59,7 @@ func (o *Handler) CostsUnder(ctx context.Context, by command.Caller, q command.C
 	for _, s := range sums {
 		total += s.Settled
 		if len(out.Rows) < maxCosts {
-			out.Rows = append(out.Rows, o.cost(group, s))
+			out.Rows = append(out.Rows, o.cost(q.By, group, s))
 		}
 	}
 	out.Total = usd(total)
@@ -66,13 +67,13 @@ func (o *Handler) CostsUnder(ctx context.Context, by command.Caller, q command.C
 	return out, o.ToError(err)
 }
 
-func (o *Handler) cost(by store.SpendBy, s store.Sum) command.Cost {
-	c := command.Cost{Key: s.Key, Dollars: usd(s.Settled), Calls: s.Calls, InputTokens: s.Usage.Input, OutputTokens: s.Usage.Output,
+func (o *Handler) cost(word string, by store.SpendBy, s store.Sum) command.Cost {
+	c := command.Cost{Key: s.Key, Dollars: usd(s.Settled), Reserved: usd(s.Open), Calls: s.Calls, InputTokens: s.Usage.Input, OutputTokens: s.Usage.Output,
 		CacheReadTokens: s.Usage.CacheRead, CacheWriteTokens: s.Usage.CacheWrite}
-	switch by {
-	case store.ByThread:
+	switch {
+	case word == "session":
 		c.Key = chat.ThreadID(s.Key).Thread()
-	case store.ByModel:
+	case by == store.ByModel:
 		if price, _ := runsetup.PriceOf(o.app.Models, o.app.Shared)(s.Key); !price.Known() && !price.Free {
 			c.Unpriced = s.Calls
 		}
@@ -92,7 +93,7 @@ func (o *Handler) budgets(ctx context.Context, by command.Caller, now time.Time)
 		if b.Whose != "" {
 			name += " " + b.Whose
 		}
-		out = append(out, command.Budget{Name: name, Per: b.Period, Soft: b.Most * o.app.Shared.BudgetSoft, Hard: b.Most, Spent: b.Spent + b.Reserved})
+		out = append(out, command.Budget{Name: name, Per: b.Period, Soft: b.Most * o.app.Shared.BudgetSoft, Hard: b.Most, Spent: b.Spent + b.Reserved, Reserved: b.Reserved})
 	}
 	return out, err
 }
@@ -148,7 +149,7 @@ func (o *Handler) VerifyAudit(ctx context.Context, by command.Caller, since stri
 	if err := need(by, command.Admin); err != nil {
 		return command.AuditCheck{}, err
 	}
-	c, err := o.app.DB.VerifyAudit(ctx, since, nil)
+	c, err := o.app.DB.VerifyAudit(ctx, since, operation.ProgressOf(ctx))
 	if err != nil {
 		return command.AuditCheck{}, o.ToError(err)
 	}

@@ -37,6 +37,7 @@ var _ command.Service = (*Handler)(nil)
 
 // streams is what an App keeps for its doors.
 type streams struct {
+	first  sync.Once
 	once   sync.Once
 	orders *Handler
 	began  time.Time
@@ -53,13 +54,20 @@ func (s *Service) Commands() command.Service { return s.Handler() }
 
 func (service *Service) Handler() *Handler {
 	s := &service.Serving
+	s.begin()
 	s.once.Do(func() {
-		s.began, s.told = time.Now(), map[chat.ThreadID]bool{}
-		s.drained, s.drain = context.WithCancel(context.Background())
 		s.orders = &Handler{app: service, names: map[string]chat.ThreadID{}}
 		s.orders.Engine = service.Engine(service.serves)
 	})
 	return s.orders
+}
+
+// begin makes what streams and prompts need.
+func (s *streams) begin() {
+	s.first.Do(func() {
+		s.began, s.told = time.Now(), map[chat.ThreadID]bool{}
+		s.drained, s.drain = context.WithCancel(context.Background())
+	})
 }
 
 // serves reports whether the threads of the doors are to be run here.

@@ -225,11 +225,3 @@ func fence(text, language string) string {
 	}
 	return mark + language + "\n" + strings.TrimRight(text, "\n") + "\n" + mark
 }
-
-// SteerFrom gives words to a thread that may be running in another process.
-func (s *Service) SteerFrom(ctx context.Context, thread chat.ThreadID, text string) (asPrompt bool, err error) {
-	me := s.Me()
-	e := s.Engine(nil)
-	return e.Steer(ctx, thread, chat.Steered{From: chat.Participant{ID: me.ID, Name: me.Name, Kind: chat.Person},
-		Principal: me, Blocks: chat.TextBlocks(text), Mode: chat.Interrupt})
-}

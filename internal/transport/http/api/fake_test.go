@@ -20,6 +20,8 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/feed"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/transport/http/api"
 )
 
@@ -274,3 +276,15 @@ func ask(h http.Handler, scopes []command.Scope, method, target, body string, he
 }
 
 var admin = []command.Scope{command.Admin}
+
+func (f *fake) ProposeRules(_ context.Context, by command.Caller, in operations.ApprovalRef) (operations.RuleProposal, error) {
+	return operations.RuleProposal{ID: in.ID}, f.note(by, "ProposeRules", in)
+}
+
+func (f *fake) ListRules(_ context.Context, by command.Caller, _ operation.None) (operation.List[operations.KeptRule], error) {
+	return operation.List[operations.KeptRule]{Items: []operations.KeptRule{{ID: "r1"}}}, f.note(by, "ListRules")
+}
+
+func (f *fake) RemoveRules(_ context.Context, by command.Caller, in operations.RuleRefs) (operation.List[operations.KeptRule], error) {
+	return operation.List[operations.KeptRule]{}, f.note(by, "RemoveRules", in)
+}

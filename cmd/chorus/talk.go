@@ -10,20 +10,21 @@ import (
 	"chorus/internal/client"
 	"chorus/internal/command"
 	"chorus/internal/runsetup"
+	"chorus/internal/transport/cli"
 	"chorus/internal/transport/repl"
 	"chorus/internal/transport/repl/remote"
 	"chorus/internal/usage"
 )
 
-// farTalk makes of the flags of run and chat what a server is told.
-func (c *cli) farTalk(o runsetup.SessionOptions) (remote.Options, error) {
+// talkOptions makes of the flags of run and chat what a server is told.
+func (c *program) talkOptions(o runsetup.SessionOptions) (remote.Options, error) {
 	if o.File != "" {
 		return remote.Options{}, &usage.Error{Err: errors.New("--session names a file of this machine, and the server has its own; go on by --session-id")}
 	}
 	out := remote.Options{ID: o.ID, Yes: o.Yes, Resume: command.Resume{Provider: o.Provider, Model: o.Model, Mode: o.ResumeMode},
 		New: command.NewSession{WorkspacePath: o.Dir, Agent: o.Agent, Provider: o.Provider, Model: o.Model, Permissions: o.Profile, Sandbox: o.Sandbox,
 			Mode: o.Mode, MaxIterations: o.MaxSteps}}
-	url, err := client.ParseURL(c.far.server)
+	url, err := client.ParseURL(c.server.url)
 	if err != nil {
 		return out, &usage.Error{Err: err}
 	}
@@ -36,26 +37,26 @@ func (c *cli) farTalk(o runsetup.SessionOptions) (remote.Options, error) {
 	return out, nil
 }
 
-// farOpen makes a session on a server or takes one up, of whose id a unique beginning is enough.
-func farOpen(ctx context.Context, service command.Service, o remote.Options) (*remote.Session, error) {
+// openOn makes a session on a server or takes one up, of whose id a unique beginning is enough.
+func openOn(ctx context.Context, to cli.Connection, o remote.Options) (*remote.Session, error) {
 	if o.ID != "" {
-		found, err := farSession(ctx, service, o.ID)
+		found, err := findSession(ctx, to, o.ID)
 		if err != nil {
 			return nil, err
 		}
 		o.ID = found.ID
 	}
-	return remote.Open(ctx, service, command.Caller{}, o)
+	return remote.Open(ctx, command.Over(to), to.Caller, o)
 }
 
-// farRun is run on a server.
-func (c *cli) farRun(ctx context.Context, o runsetup.SessionOptions, prompt string, asJSON bool) error {
-	return c.at(func(service command.Service) error {
-		options, err := c.farTalk(o)
+// runOn is run on a server.
+func (c *program) runOn(ctx context.Context, o runsetup.SessionOptions, prompt string, asJSON bool) error {
+	return c.execute(ctx, func(to cli.Connection) error {
+		options, err := c.talkOptions(o)
 		if err != nil {
 			return err
 		}
-		s, err := farOpen(ctx, service, options)
+		s, err := openOn(ctx, to, options)
 		if err != nil {
 			return wrongUse(err)
 		}
@@ -78,21 +79,13 @@ func (c *cli) farRun(ctx context.Context, o runsetup.SessionOptions, prompt stri
 			return err
 		}
 		if code == repl.ExitInterrupted || ctx.Err() != nil {
-			fmt.Fprintf(c.console.Err, "go on with: chorus run --server %s --session-id %s \"…\"\n", c.far.server, s.ID())
+			fmt.Fprintf(c.console.Err, "go on with: chorus run --server %s --session-id %s \"…\"\n", c.server.url, s.ID())
 		}
 		if code != 0 {
 			return exitError(code)
 		}
 		return nil
 	})
-}
-
-// wrongUse makes a mistake in what was asked for one of the command line.
-func wrongUse(err error) error {
-	if command.KindOf(err) == command.Invalid {
-		return &usage.Error{Err: err}
-	}
-	return err
 }
 
 // writeLines writes an item as the objects that it came as.
@@ -105,14 +98,14 @@ func writeLines(w io.Writer, item repl.Item) error {
 	return nil
 }
 
-// farChat is chat on a server.
-func (c *cli) farChat(ctx context.Context, o runsetup.SessionOptions, prompt string) error {
-	return c.at(func(service command.Service) error {
-		options, err := c.farTalk(o)
+// chatOn is chat on a server.
+func (c *program) chatOn(ctx context.Context, o runsetup.SessionOptions, prompt string) error {
+	return c.execute(ctx, func(to cli.Connection) error {
+		options, err := c.talkOptions(o)
 		if err != nil {
 			return err
 		}
-		s, err := farOpen(ctx, service, options)
+		s, err := openOn(ctx, to, options)
 		if err != nil {
 			return wrongUse(err)
 		}
@@ -121,7 +114,7 @@ func (c *cli) farChat(ctx context.Context, o runsetup.SessionOptions, prompt str
 			return err
 		}
 		if s.Used() {
-			fmt.Fprintf(c.console.Err, "go on with: chorus chat --server %s --session-id %s\n", c.far.server, s.ID())
+			fmt.Fprintf(c.console.Err, "go on with: chorus chat --server %s --session-id %s\n", c.server.url, s.ID())
 		}
 		if code != 0 {
 			return exitError(code)

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"chorus/internal/client"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/transport/cli"
+	"chorus/internal/usage"
+)
+
+// serverOptions say on which server operations are carried out, if not on this machine's own home.
+type serverOptions struct {
+	url       string
+	tokenFile string
+}
+
+// serverFlags lets a command, and those below it, speak to a server.
+func (c *program) serverFlags(cmd *cobra.Command) *cobra.Command {
+	f := cmd.PersistentFlags()
+	f.StringVar(&c.server.url, "server", "", "use this server instead of the local home, for example http://127.0.0.1:8420")
+	f.StringVar(&c.server.tokenFile, "token-file", "", "with --server: file with the token (default: $CHORUS_TOKEN, and for a server of this machine the home's own)")
+	return cmd
+}
+
+// remote reports whether operations are carried out on a server.
+func (c *program) remote() bool { return c.server.url != "" }
+
+// group hangs the operations of a group below its command. Only the group that is run is made: others would
+// cost every start some time.
+func (c *program) group(cmd *cobra.Command, override func(*cli.Commands)) *cobra.Command {
+	return c.hang(c.serverFlags(cmd), override)
+}
+
+// hang is group for a command of which only some subcommands can speak to a server.
+func (c *program) hang(cmd *cobra.Command, override func(*cli.Commands)) *cobra.Command {
+	if c.wanted != nil && !c.wanted(cmd.Name()) {
+		return cmd
+	}
+	commands := c.commands()
+	override(commands)
+	return commands.AddTo(cmd, operations.All())
+}
+
+func (c *program) commands() *cli.Commands {
+	return cli.New(cli.Options{Connect: c.connect, Usage: func(err error) error { return &usage.Error{Err: err} }, JSON: &c.json,
+		Prefixes: []string{"session", "approval"}})
+}
+
+// connect opens the home, or the server that was named.
+func (c *program) connect(ctx context.Context) (cli.Connection, error) {
+	if c.remote() {
+		at, err := c.dial()
+		if err != nil {
+			return cli.Connection{}, err
+		}
+		return cli.Connection{Executor: at, Server: c.server.url, Close: func() error { at.Close(); return nil }}, nil
+	}
+	a, err := c.open(ctx)
+	if err != nil {
+		return cli.Connection{}, err
+	}
+	return cli.Connection{Executor: a.Service.GuestOperations(), Caller: a.Service.LocalCaller(), Close: a.Close}, nil
+}
+
+// execute does something with the home, or with the server that was named.
+func (c *program) execute(ctx context.Context, do func(to cli.Connection) error) error {
+	to, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(to), to.Close())
+}
+
+// dial makes the client of the server that was named. Nothing is sent yet.
+func (c *program) dial() (*client.Client, error) {
+	url, err := client.ParseURL(c.server.url)
+	if err != nil {
+		return nil, &usage.Error{Err: err}
+	}
+	token, err := c.token(client.Loopback(url.Hostname()))
+	if err != nil {
+		return nil, err
+	}
+	if url.Scheme == "http" && !client.Loopback(url.Hostname()) {
+		c.warn("the token and everything that is said pass in the clear to " + url.Host + "; https would keep them")
+	}
+	made, err := client.New(client.Options{URL: url.String(), Token: token})
+	if err != nil {
+		return nil, &usage.Error{Err: err}
+	}
+	return made, nil
+}
+
+// token finds what opens the server. The home's own is only for servers of this machine.
+func (c *program) token(here bool) (string, error) {
+	file := c.server.tokenFile
+	switch {
+	case file != "":
+	case c.getenv("CHORUS_TOKEN") != "":
+		return strings.TrimSpace(c.getenv("CHORUS_TOKEN")), nil
+	case c.getenv("CHORUS_TOKEN_FILE") != "":
+		file = c.getenv("CHORUS_TOKEN_FILE")
+	case !here:
+		return "", &usage.Error{Err: errors.New("there is no token for this server; give it in CHORUS_TOKEN or with --token-file, `chorus token create` there makes one")}
+	default:
+		data, err := os.ReadFile(filepath.Join(c.homeDir(), "token"))
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", nil // the server says what is missing
+		}
+		return strings.TrimSpace(string(data)), err
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("read the token: %w", err)
+	}
+	return strings.TrimSpace(string(data)), nil
+}
+
+// homeDir is where the home lies, opened or not.
+func (c *program) homeDir() string {
+	for _, dir := range []string{c.home, c.getenv("CHORUS_HOME")} {
+		if dir != "" {
+			return dir
+		}
+	}
+	return filepath.Join(c.getenv("HOME"), ".chorus")
+}
+
+// wrongUse makes an invalid input a mistake in the command line.
+func wrongUse(err error) error {
+	if err != nil && operation.KindOf(err) == operation.Invalid {
+		return &usage.Error{Err: err}
+	}
+	return err
+}

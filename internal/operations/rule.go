@@ -1,0 +1,70 @@
+package operations
+
+import (
+	"context"
+	"time"
+
+	"chorus/internal/operation"
+)
+
+// Rules carries out operations on what people have allowed for good.
+type Rules interface {
+	// ProposeRules says which rules would allow an approval's call from now on.
+	ProposeRules(context.Context, operation.Caller, ApprovalRef) (RuleProposal, error)
+	ListRules(context.Context, operation.Caller, operation.None) (operation.List[KeptRule], error)
+	// RemoveRules removes all that are named, or none if one is unknown.
+	RemoveRules(context.Context, operation.Caller, RuleRefs) (operation.List[KeptRule], error)
+}
+
+// RuleProposal is what "always" may mean for an approval.
+type RuleProposal struct {
+	ID    string     `json:"id"`              // the approval's
+	Where string     `json:"where"`           // for whom and where a rule would hold
+	Never string     `json:"never,omitempty"` // why nothing can be kept; then there are no rules
+	Rules []RuleStep `json:"rules"`           // the first allows exactly what was asked, each further one more
+}
+
+// RuleStep is one set of rules that can be kept together.
+type RuleStep struct {
+	Rules []string `json:"rules"`
+	Means string   `json:"means"`
+	Also  []string `json:"alsoAllows"` // samples of what else it would allow
+	Still []string `json:"stillAsks"`  // samples of what would be asked all the same
+}
+
+// KeptRule is something that was allowed for good.
+type KeptRule struct {
+	ID       string    `json:"id"`
+	By       string    `json:"by"`
+	Agent    string    `json:"agent"`
+	Dir      string    `json:"dir"`
+	Channel  string    `json:"channel,omitempty"`
+	At       time.Time `json:"at"`
+	Approval string    `json:"approval,omitempty"`
+	Means    string    `json:"means,omitempty"`
+	Rules    []string  `json:"rules"`
+}
+
+// RuleRefs names kept rules.
+type RuleRefs struct {
+	IDs []string `json:"ids" minItems:"1" maxItems:"100" cli:"id" doc:"the ids of the rules"`
+}
+
+// The operations on kept rules.
+var (
+	ProposeRules = operation.New(operation.Info{Name: "rule.propose", Help: "Show which rules would allow an approval's call from now on", Scope: operation.Approve,
+		HTTP: []operation.HTTP{{Route: "GET /api/approvals/{id}/rules", ID: "proposeRules", Tag: "approvals"}}}, Rules.ProposeRules)
+
+	ListRules = operation.New(operation.Info{Name: "rule.list", Help: "List what was allowed for good, the oldest first", Scope: operation.Admin,
+		HTTP:    []operation.HTTP{{Route: "GET /api/rules", ID: "listRules", Tag: "approvals"}},
+		CLI:     []operation.CLI{{Words: "permit allowed list", Help: "List the rules that are kept, the oldest first", Example: "  chorus permit allowed list --json"}},
+		Columns: "ID=id | SINCE=at:minute | BY=by | AGENT=agent | IN=dir | RULE=rules:100", Empty: "nothing is allowed for good"}, Rules.ListRules)
+
+	RemoveRules = operation.New(operation.Info{Name: "rule.remove", Help: "Remove kept rules, so that it is asked again", Scope: operation.Admin, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "POST /api/rules/remove", ID: "removeRules", Tag: "approvals", Body: "RuleRefs"}},
+		CLI: []operation.CLI{{Words: "permit allowed remove", Args: "ID…", Help: "Remove rules, so that it is asked again",
+			Example: "  chorus permit allowed remove 3f2a91c0"}}}, Rules.RemoveRules)
+)
+
+func rules() []operation.Any { return []operation.Any{ProposeRules, ListRules, RemoveRules} }

@@ -1,0 +1,193 @@
+// Package cli makes cobra commands of operations: positional arguments, flags, completion, --json, a table
+// for people, and a confirmation before anything is destroyed.
+//
+// It promises that a command does the same in this home and on a server: it knows only an executor. What a
+// table or a sentence cannot show is said by an override, typed by the operation: Render, JSON, Prepare, Items.
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"chorus/internal/operation"
+)
+
+// Connection is who carries operations out for one command.
+type Connection struct {
+	operation.Executor
+	Caller operation.Caller
+	Server string // its address; "": the home of this machine
+	Close  func() error
+}
+
+// Options are what commands are made of.
+type Options struct {
+	// Connect opens the connection when a command runs.
+	Connect func(ctx context.Context) (Connection, error)
+	// Usage marks an error as a mistake in the command line.
+	Usage func(error) error
+	// JSON is set by the flag --json.
+	JSON *bool
+	// Prefixes are the nouns of which a unique beginning is enough, except to destroy.
+	Prefixes []string
+}
+
+// Commands makes cobra commands. It belongs to one goroutine.
+type Commands struct {
+	o         Options
+	overrides map[*operation.Definition]override
+}
+
+// New makes a maker of commands.
+func New(o Options) *Commands {
+	return &Commands{o: o, overrides: map[*operation.Definition]override{}}
+}
+
+// View is where an output is shown, and of what.
+type View struct {
+	Out, Err io.Writer
+	Server   string // "": the home of this machine
+}
+
+type override struct {
+	render  func(v View, in, out any) error
+	json    func(v View, out any) any
+	usage   bool // an invalid input is a mistake in the command line
+	items   func(v View, json bool) (each func(item any) error, end func(error) error)
+	fails   func(out any) error
+	prepare func(cmd *cobra.Command) func(ctx context.Context, c Connection, in reflect.Value, args []string) error
+}
+
+func (c *Commands) change(d *operation.Definition, change func(*override)) {
+	o := c.overrides[d]
+	change(&o)
+	c.overrides[d] = o
+}
+
+// Render shows an operation's output to people in a way of its own. Its error is the command's.
+func Render[In, Out any](c *Commands, op operation.Operation[In, Out], show func(v View, in In, out Out) error) {
+	c.change(op.Definition, func(o *override) {
+		o.render = func(v View, in, out any) error { return show(v, in.(In), out.(Out)) }
+	})
+}
+
+// JSON gives the output of --json a shape of its own.
+func JSON[In, Out any](c *Commands, op operation.Operation[In, Out], shape func(v View, out Out) any) {
+	c.change(op.Definition, func(o *override) { o.json = func(v View, out any) any { return shape(v, out.(Out)) } })
+}
+
+// InvalidIsUsage makes an input that the operation calls invalid a mistake in the command line, with the exit code
+// of one.
+func InvalidIsUsage(c *Commands, ops ...operation.Any) {
+	for _, op := range ops {
+		c.change(op.Def(), func(o *override) { o.usage = true })
+	}
+}
+
+// Fails says of an output that the command failed all the same: the error is the command's once the output is shown.
+func Fails[In, Out any](c *Commands, op operation.Operation[In, Out], fails func(Out) error) {
+	c.change(op.Definition, func(o *override) { o.fails = func(out any) error { return fails(out.(Out)) } })
+}
+
+// Items shows a stream in a way of its own: each item, and the end with the stream's error, whose own error is the command's.
+func Items[In, Item any](c *Commands, op operation.Stream[In, Item], show func(v View, json bool) (each func(Item) error, end func(error) error)) {
+	c.change(op.Definition, func(o *override) {
+		o.items = func(v View, json bool) (func(any) error, func(error) error) {
+			each, end := show(v, json)
+			return func(item any) error { return each(item.(Item)) }, end
+		}
+	})
+}
+
+// Prepare adds flags of its own to an operation's commands. What add returns changes the input before it is sent;
+// args are the positional arguments.
+func Prepare[In, Out any](c *Commands, op operation.Operation[In, Out], add func(cmd *cobra.Command) func(ctx context.Context, c Connection, in *In, args []string) error) {
+	c.change(op.Definition, func(o *override) {
+		o.prepare = func(cmd *cobra.Command) func(context.Context, Connection, reflect.Value, []string) error {
+			change := add(cmd)
+			return func(ctx context.Context, to Connection, in reflect.Value, args []string) error {
+				return change(ctx, to, in.Addr().Interface().(*In), args)
+			}
+		}
+	})
+}
+
+// AddTo hangs the operations of a set below a command: those whose words begin with its name. A command that is
+// there already stays: it was written by hand.
+func (c *Commands) AddTo(group *cobra.Command, set *operation.Set) *cobra.Command {
+	for _, d := range set.All() {
+		for _, line := range d.CLI {
+			words := strings.Fields(line.Words)
+			if words[0] != group.Name() {
+				continue
+			}
+			at := group
+			for _, word := range words[1:max(1, len(words)-1)] {
+				at = c.child(at, word)
+			}
+			last := words[len(words)-1]
+			if len(words) == 1 || has(at, last) {
+				continue
+			}
+			at.AddCommand(c.command(d, line, last))
+		}
+	}
+	return group
+}
+
+func has(cmd *cobra.Command, name string) bool {
+	return slices.ContainsFunc(cmd.Commands(), func(x *cobra.Command) bool { return x.Name() == name })
+}
+
+func (c *Commands) child(at *cobra.Command, word string) *cobra.Command {
+	for _, x := range at.Commands() {
+		if x.Name() == word {
+			return x
+		}
+	}
+	x := &cobra.Command{Use: word, Short: "Commands about " + word, RunE: func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return c.o.Usage(fmt.Errorf("unknown command %q for %s; see `%s --help`", args[0], cmd.CommandPath(), cmd.CommandPath()))
+		}
+		return cmd.Help()
+	}}
+	at.AddCommand(x)
+	return x
+}
+
+// Command makes the command of an operation's first command line, for a command without a group.
+func (c *Commands) Command(op operation.Any) *cobra.Command {
+	d := op.Def()
+	words := strings.Fields(d.CLI[0].Words)
+	return c.command(d, d.CLI[0], words[len(words)-1])
+}
+
+func (c *Commands) command(d *operation.Definition, line operation.CLI, word string) *cobra.Command {
+	b := &bound{Commands: c, d: d, line: line, args: line.Arguments(), own: c.overrides[d]}
+	cmd := &cobra.Command{Use: strings.TrimSpace(word + " " + line.Args), Short: cmp.Or(line.Help, d.Help), Long: cmp.Or(line.Doc, d.Doc),
+		Example: cmp.Or(line.Example, d.Example), Args: b.checkArgs, RunE: b.run, ValidArgsFunction: b.completeArgument}
+	if line.Alias != "" {
+		cmd.Aliases = []string{line.Alias}
+	}
+	if d.Shape != operation.Downloaded {
+		cmd.Flags().BoolVar(c.o.JSON, "json", false, "print JSON")
+	}
+	if d.Effect == operation.Destroys {
+		cmd.Flags().BoolVarP(&b.yes, "yes", "y", false, "really")
+	}
+	if d.Shape == operation.Downloaded {
+		cmd.Flags().StringVarP(&b.output, "output", "o", "", "file to write (default: standard output)")
+	}
+	b.addFlags(cmd)
+	if b.own.prepare != nil {
+		b.change = b.own.prepare(cmd)
+	}
+	return cmd
+}

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"chorus/internal/operation"
+)
+
+func (b *bound) run(cmd *cobra.Command, args []string) error {
+	ctx := cmd.Context()
+	in, err := b.input(cmd, args)
+	if err != nil {
+		return err
+	}
+	if b.d.Effect == operation.Destroys && !b.yes {
+		return b.o.Usage(fmt.Errorf("%s: this cannot be undone; say --yes if you mean it", strings.ToLower(b.d.Help)))
+	}
+	to, err := b.o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	err = b.wholeNames(ctx, to, in)
+	if err == nil && b.change != nil {
+		err = b.change(ctx, to, in, args)
+	}
+	if err == nil {
+		err = b.show(ctx, to, in, View{Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr(), Server: to.Server})
+	}
+	if b.own.usage && err != nil && operation.KindOf(err) == operation.Invalid {
+		err = b.o.Usage(err)
+	}
+	return errors.Join(err, to.Close())
+}
+
+func (b *bound) show(ctx context.Context, to Connection, in reflect.Value, v View) error {
+	if b.d.Shape == operation.Streamed {
+		return b.follow(ctx, to, in, v)
+	}
+	out, err := b.whole(ctx, to, in)
+	if err != nil {
+		return err
+	}
+	if file, ok := out.(operation.File); ok {
+		defer file.Close()
+		return save(v.Out, b.output, file)
+	}
+	if err := b.print(v, in.Interface(), out); err != nil || b.own.fails == nil {
+		return err
+	}
+	return b.own.fails(out)
+}
+
+// print shows an output: to people, or as JSON.
+func (b *bound) print(v View, in, out any) error {
+	switch {
+	case *b.o.JSON && b.own.json != nil:
+		return PrintJSON(v.Out, b.own.json(v, out))
+	case *b.o.JSON:
+		return PrintJSON(v.Out, items(out))
+	case b.own.render != nil:
+		return b.own.render(v, in, out)
+	case b.d.Done != "":
+		_, err := fmt.Fprintln(v.Out, operation.Sentence(b.d.Done, in, out))
+		return err
+	}
+	return WriteTable(v.Out, b.d.TableOf(out), b.d.Empty)
+}
+
+// whole executes the operation; of a list it reads as many pages as it takes.
+func (b *bound) whole(ctx context.Context, to Connection, in reflect.Value) (any, error) {
+	cursor, paged := b.d.Field("cursor")
+	limit, limited := b.d.Field("limit")
+	if !paged || !limited {
+		return to.Execute(ctx, to.Caller, b.d, in.Interface())
+	}
+	most := in.FieldByIndex(limit.Index).Int()
+	var all reflect.Value
+	for {
+		page := int64(*limit.Max)
+		if most > 0 {
+			page = min(page, most)
+		}
+		in.FieldByIndex(limit.Index).SetInt(page)
+		out, err := to.Execute(ctx, to.Caller, b.d, in.Interface())
+		if err != nil {
+			return nil, err
+		}
+		got := reflect.New(b.d.Out).Elem()
+		got.Set(reflect.ValueOf(out))
+		if list := got.FieldByName("Items"); all.IsValid() {
+			list.Set(reflect.AppendSlice(all.FieldByName("Items"), list))
+		}
+		all = got
+		list, next := all.FieldByName("Items"), all.FieldByName("Next").String()
+		if most > 0 {
+			if most -= int64(reflect.ValueOf(out).FieldByName("Items").Len()); most <= 0 {
+				return all.Interface(), nil
+			}
+		}
+		if next == "" || list.Len() == 0 {
+			return all.Interface(), nil
+		}
+		in.FieldByIndex(cursor.Index).SetString(next)
+	}
+}
+
+// items is a list without what is around it: what --json prints of lists.
+func items(out any) any {
+	v := reflect.ValueOf(out)
+	if v.Kind() != reflect.Struct {
+		return out
+	}
+	list := v.FieldByName("Items")
+	switch {
+	case !list.IsValid() || list.Kind() != reflect.Slice:
+		return out
+	case list.IsNil():
+		return []any{}
+	}
+	return list.Interface()
+}
+
+func (b *bound) follow(ctx context.Context, to Connection, in reflect.Value, v View) error {
+	each := func(item any) error { return json.NewEncoder(v.Out).Encode(item) }
+	end := func(err error) error { return err }
+	if b.own.items != nil {
+		each, end = b.own.items(v, *b.o.JSON)
+	}
+	for item, err := range to.Follow(ctx, to.Caller, b.d, in.Interface()) {
+		if err == nil {
+			err = each(item)
+		}
+		if err != nil {
+			return end(err)
+		}
+	}
+	return end(nil)
+}
+
+// save writes a file's bytes; name "": to the standard output.
+func save(w io.Writer, name string, file operation.File) error {
+	if name == "" {
+		_, err := io.Copy(w, file)
+		return err
+	}
+	to, err := os.Create(name)
+	if err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	_, err = io.Copy(to, file)
+	return errors.Join(err, to.Close())
+}
+
+// PrintJSON writes a value as people and programs read it.
+func PrintJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// WriteTable writes a table in columns; empty is said of a list without rows.
+func WriteTable(w io.Writer, t operation.Table, empty string) error {
+	if len(t.Rows) == 0 {
+		if empty == "" {
+			return nil
+		}
+		_, err := fmt.Fprintln(w, empty)
+		return err
+	}
+	columns := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	if t.Head != nil {
+		fmt.Fprintln(columns, strings.Join(t.Head, "\t"))
+	}
+	for _, row := range t.Rows {
+		fmt.Fprintln(columns, strings.Join(row, "\t"))
+	}
+	return columns.Flush()
+}
