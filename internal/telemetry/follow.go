@@ -8,6 +8,7 @@ import (
 
 	"chorus/internal/bus"
 	"chorus/internal/chat"
+	"chorus/internal/text"
 )
 
 // FollowOptions configures a Follower.
@@ -123,6 +124,9 @@ func (f *Follower) runStart(ev chat.Event) (chat.Event, bool) {
 	return first, err == nil && ok && body.Run == ev.Run
 }
 
+// maxErrorText is how many characters of an error message a log line has.
+const maxErrorText = 500
+
 // logRun writes the line of a run.
 func (f *Follower) logRun(ev chat.Event, end chat.RunEnded) {
 	level := slog.LevelInfo
@@ -140,18 +144,7 @@ func (f *Follower) logRun(ev chat.Event, end chat.RunEnded) {
 		line = append(line, slog.Float64("seconds", seconds(first.At, ev.At)), slog.String("model", first.Body.(chat.RunStarted).Model))
 	}
 	if end.Error != nil {
-		line = append(line, slog.String("error", end.Error.Kind+": "+clip(end.Error.Message, 500)))
+		line = append(line, slog.String("error", end.Error.Kind+": "+text.Clip(end.Error.Message, maxErrorText)))
 	}
 	f.opts.Log.LogAttrs(f.ctx, level, "run ended", line...)
-}
-
-// clip cuts a text for a log line.
-func clip(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && s[most]&0xC0 == 0x80 {
-		most--
-	}
-	return s[:most] + "…"
 }

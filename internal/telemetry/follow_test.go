@@ -224,7 +224,7 @@ func TestOneLinePerRun(t *testing.T) {
 	if len(got) != 2 || !strings.HasSuffix(got[0], want) {
 		t.Fatalf("the log:\n%s", log.String())
 	}
-	if strings.Contains(got[1], "seconds=") || !strings.Contains(got[1], "level=WARN") || len(got[1]) > 900 || strings.Contains(got[1], "�") {
+	if strings.Contains(got[1], "seconds=") || !strings.Contains(got[1], "level=WARN") || len(got[1]) > 1400 || strings.Contains(got[1], "�") {
 		t.Errorf("the line of a run whose start is not known: %s", got[1])
 	}
 }

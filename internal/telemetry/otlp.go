@@ -16,6 +16,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+
+	"chorus/internal/text"
 )
 
 // wantsTraces reports whether the environment asks for traces at all. The SDK does not
@@ -129,7 +131,7 @@ func (e *reportingExporter) ExportSpans(ctx context.Context, spans []sdktrace.Re
 	if err != nil && !partial {
 		if !e.failing {
 			e.failing = true
-			e.log.Warn("traces do not reach their collector", "component", "otel", "event", "export_failed", "endpoint", e.endpoint, "error", clip(err.Error(), 500))
+			e.log.Warn("traces do not reach their collector", "component", "otel", "event", "export_failed", "endpoint", e.endpoint, "error", text.Clip(err.Error(), maxErrorText))
 		}
 		return nil
 	}
@@ -139,7 +141,7 @@ func (e *reportingExporter) ExportSpans(ctx context.Context, spans []sdktrace.Re
 		e.log.Info("traces reach their collector again", "component", "otel", "event", "export_recovered")
 	}
 	if rejected > 0 {
-		e.log.Warn("the collector rejected spans", "component", "otel", "event", "spans_rejected", "spans", rejected, "error", clip(err.Error(), 500))
+		e.log.Warn("the collector rejected spans", "component", "otel", "event", "spans_rejected", "spans", rejected, "error", text.Clip(err.Error(), maxErrorText))
 	}
 	return nil
 }
