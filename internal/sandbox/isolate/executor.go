@@ -17,50 +17,50 @@ import (
 	"chorus/internal/settings"
 )
 
-// walledExecutor runs a thread's commands behind walls: each sees the workspace, what a
-// developer needs around it, and a home of its own that is kept; it reaches what the plan
-// lists. Nothing is looked for before the first command.
-type walledExecutor struct {
+// isolatedExecutor runs a thread's commands in bubblewrap: each sees the workspace, what a
+// developer needs beside it, and a home of its own that is kept; it reaches the hosts that
+// the plan lists. Nothing is looked up before the first command.
+type isolatedExecutor struct {
 	app  *Isolation
 	site *Site
 	plan Plan
 
 	mu    sync.Mutex
-	ready *surroundings
+	ready *environment
 }
 
-// surroundings are what all commands of a run have in common.
-type surroundings struct {
+// environment is what all commands of a run have in common.
+type environment struct {
 	roots []sandbox.Root
-	env   []string
+	vars  []string // NAME=value
 	home  string
 }
 
-var _ sandbox.Executor = (*walledExecutor)(nil)
+var _ sandbox.Executor = (*isolatedExecutor)(nil)
 
-func (i *Isolation) newWalled(s *Site, p Plan) *walledExecutor {
-	return &walledExecutor{app: i, site: s, plan: p}
+func (i *Isolation) newIsolated(s *Site, p Plan) *isolatedExecutor {
+	return &isolatedExecutor{app: i, site: s, plan: p}
 }
 
 // Name implements sandbox.Executor.
-func (e *walledExecutor) Name() string { return "bwrap" }
+func (e *isolatedExecutor) Name() string { return "bwrap" }
 
-// Reap implements sandbox.Executor. Children carry their mark with and without walls.
-func (e *walledExecutor) Reap(ctx context.Context, call string) (int, error) {
+// Reap implements sandbox.Executor. Children carry their mark inside a sandbox and outside.
+func (e *isolatedExecutor) Reap(ctx context.Context, call string) (int, error) {
 	return e.app.Executor.Reap(ctx, call)
 }
 
 // Run implements sandbox.Executor.
-func (e *walledExecutor) Run(ctx context.Context, cmd sandbox.Command) (sandbox.Result, error) {
-	walls, err := e.app.Probe.Executor(ctx, e.app)
+func (e *isolatedExecutor) Run(ctx context.Context, cmd sandbox.Command) (sandbox.Result, error) {
+	bubblewrap, err := e.app.Probe.Executor(ctx, e.app)
 	if err != nil {
 		return e.without(ctx, cmd, err)
 	}
-	around, err := e.surroundings(ctx)
+	env, err := e.environment(ctx)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
-	door, err := e.site.Proxy.open(ctx, e.app, e.plan)
+	proxy, err := e.site.Proxy.open(ctx, e.app, e.plan)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
@@ -68,26 +68,26 @@ func (e *walledExecutor) Run(ctx context.Context, cmd sandbox.Command) (sandbox.
 	if len(inner.Roots) == 0 {
 		inner.Roots = []sandbox.Root{{Path: cmd.Dir, Writable: true}}
 	}
-	inner.Roots = slices.Concat(around.roots, door.roots, inner.Roots)
-	inner.Env = slices.Concat(around.env, door.env, cmd.Env)
+	inner.Roots = slices.Concat(env.roots, proxy.roots, inner.Roots)
+	inner.Env = slices.Concat(env.vars, proxy.env, cmd.Env)
 	inner.OpenGit = e.plan.openGit
-	inner.Home, inner.Network = around.home, &sandbox.Network{Proxy: door.socket}
-	heard, done := e.site.Proxy.listen()
-	res, err := walls.Run(ctx, inner)
+	inner.Home, inner.Network = env.home, &sandbox.Network{Proxy: proxy.socket}
+	refusals, done := e.site.Proxy.listen()
+	res, err := bubblewrap.Run(ctx, inner)
 	done()
 	if err != nil {
-		// Known to work, and yet it does not: the machine may have changed.
+		// It was known to work and does not: the machine may have changed.
 		if lost := e.app.Probe.Again(ctx, e.app); lost != nil {
 			return e.without(ctx, cmd, lost)
 		}
 		return res, err
 	}
-	return withNotes(res, cmd, append(heard(), res.Notes...)), nil
+	return withNotes(res, cmd, append(refusals(), res.Notes...)), nil
 }
 
-// without is what happens where there are no walls: the command runs all the same where
-// the profile puts each one to a person, and that is said; otherwise it does not.
-func (e *walledExecutor) without(ctx context.Context, cmd sandbox.Command, why error) (sandbox.Result, error) {
+// without handles a command where no sandbox works: it runs on the host, with a warning,
+// if the profile asks a person about each one; otherwise it is refused.
+func (e *isolatedExecutor) without(ctx context.Context, cmd sandbox.Command, why error) (sandbox.Result, error) {
 	if ctx.Err() != nil {
 		return sandbox.Result{Aborted: true, ExitCode: -1}, nil
 	}
@@ -105,15 +105,15 @@ func (e *walledExecutor) without(ctx context.Context, cmd sandbox.Command, why e
 	return sandbox.Result{}, fmt.Errorf("%s, so they need a sandbox, and none works here: %w. To run them without one, choose --sandbox host (sandbox: host)", reason, why)
 }
 
-// surroundings looks around once.
-func (e *walledExecutor) surroundings(ctx context.Context) (*surroundings, error) {
+// environment is found out once.
+func (e *isolatedExecutor) environment(ctx context.Context) (*environment, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ready != nil {
 		return e.ready, nil
 	}
 	a, dir := e.app, e.site.Dir
-	if _, err := a.Home.Ensure(a.Home.Outputs(e.site.Proxy.Thread)); err != nil { // what is bound must be there
+	if _, err := a.Home.Ensure(a.Home.Outputs(e.site.Proxy.Thread)); err != nil { // what is mounted must exist
 		return nil, err
 	}
 	view := hosttools.Find(hosttools.Options{Environ: a.Environ, Home: a.UserHome(), Dir: dir, Hide: []string{a.Home.Dir()},
@@ -121,7 +121,7 @@ func (e *walledExecutor) surroundings(ctx context.Context) (*surroundings, error
 	for _, text := range view.Problems {
 		a.Notices.WarnOnce(text)
 	}
-	found := &surroundings{roots: view.Roots, env: view.Env}
+	found := &environment{roots: view.Roots, vars: view.Env}
 	base := filepath.Join(a.Home.Dir(), "walls", cmp.Or(e.site.Agent, chat.DefaultAgent), settings.Place(dir))
 	var err error
 	if found.home, err = a.Home.Ensure(filepath.Join(base, "home")); err != nil {
@@ -133,14 +133,14 @@ func (e *walledExecutor) surroundings(ctx context.Context) (*surroundings, error
 			return nil, fmt.Errorf("write the name that commits are made in: %w", err)
 		}
 		found.roots = append(found.roots, sandbox.Root{Path: file})
-		found.env = append(found.env, "GIT_CONFIG_SYSTEM="+file)
+		found.vars = append(found.vars, "GIT_CONFIG_SYSTEM="+file)
 	}
 	e.ready = found
 	return found, nil
 }
 
-// withNotes adds what the proxy refused, and what the walls say, to what the command
-// printed: many programs say nothing but a number.
+// withNotes adds what the proxy refused, and the executor's remarks, to what the command
+// printed: many programs report no more than an exit code.
 func withNotes(res sandbox.Result, cmd sandbox.Command, notes []string) sandbox.Result {
 	if len(notes) == 0 {
 		return res

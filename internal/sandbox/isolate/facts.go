@@ -14,11 +14,11 @@ type Fact struct {
 	Fix    string // what to do where it is not OK; may be empty
 }
 
-// walled are the facts of the executor that walls are, the rest are limits.
-var walled = []string{"namespaces", "nested namespaces", "symlink races", "landlock"}
+// isolationFacts are the names of the executor's facts about isolation; the rest are limits.
+var isolationFacts = []string{"namespaces", "nested namespaces", "symlink races", "landlock"}
 
-// Facts says which sandboxes work here, which one auto means, and which walls and
-// limits hold. It tries bubblewrap, which takes some tens of milliseconds.
+// Facts says which sandboxes work here, which one auto means, and which isolation and
+// limits work. It tries bubblewrap, which takes some tens of milliseconds.
 func (i *Isolation) Facts(ctx context.Context) []Fact {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
@@ -28,7 +28,7 @@ func (i *Isolation) Facts(ctx context.Context) []Fact {
 	}
 	var out []Fact
 	if err != nil {
-		out = append(out, Fact{"sandbox bwrap", false, err.Error(), wallFix})
+		out = append(out, Fact{"sandbox bwrap", false, err.Error(), bwrapFix})
 	} else {
 		out = append(out, Fact{Name: "sandbox bwrap", OK: true, Detail: "works: own files, processes, users and network"})
 	}
@@ -38,7 +38,7 @@ func (i *Isolation) Facts(ctx context.Context) []Fact {
 	}
 	for _, f := range made.Facts() {
 		kind := "limit "
-		if slices.Contains(walled, f.Name) {
+		if slices.Contains(isolationFacts, f.Name) {
 			kind = "wall "
 		}
 		out = append(out, Fact{Name: kind + f.Name, OK: f.Holds && err == nil, Detail: f.Words})
@@ -46,19 +46,19 @@ func (i *Isolation) Facts(ctx context.Context) []Fact {
 	return append(out, networkFact(err))
 }
 
-// wallFix is what helps where bubblewrap does not work.
-const wallFix = "install bubblewrap (apt-get install bubblewrap, dnf install bubblewrap, pacman -S bubblewrap), or choose --sandbox host, which is no sandbox"
+// bwrapFix says what to do where bubblewrap does not work.
+const bwrapFix = "install bubblewrap (apt-get install bubblewrap, dnf install bubblewrap, pacman -S bubblewrap), or choose --sandbox host, which is no sandbox"
 
 func autoFact(err error) Fact {
 	if err == nil {
 		return Fact{Name: "sandbox auto", OK: true, Detail: "bwrap: the strongest that works here"}
 	}
-	return Fact{"sandbox auto", false, "host where every command is put to a person; commands that would run unasked are refused", wallFix}
+	return Fact{"sandbox auto", false, "host where every command is put to a person; commands that would run unasked are refused", bwrapFix}
 }
 
 func networkFact(err error) Fact {
 	if err != nil {
-		return Fact{"network", false, "without a sandbox commands reach whatever this machine reaches", wallFix}
+		return Fact{"network", false, "without a sandbox commands reach whatever this machine reaches", bwrapFix}
 	}
 	return Fact{Name: "network", OK: true, Detail: "off, but for the hosts of egress.hosts and of the profile, through a proxy"}
 }

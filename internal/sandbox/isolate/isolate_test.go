@@ -23,8 +23,8 @@ import (
 	"chorus/internal/transcript"
 )
 
-// wallHome is an opened home beside a workspace; what is warned about lands in the list.
-func wallHome(t *testing.T) (a *app.App, work string, warned *[]string) {
+// newApp is an opened home beside a workspace; what is warned about lands in the list.
+func newApp(t *testing.T) (a *app.App, work string, warned *[]string) {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -51,7 +51,7 @@ func wallHome(t *testing.T) (a *app.App, work string, warned *[]string) {
 	return a, filepath.Join(base, "work"), warned
 }
 
-func benchOf(t *testing.T, a *app.App, dir string) *runsetup.Toolbox {
+func toolboxOf(t *testing.T, a *app.App, dir string) *runsetup.Toolbox {
 	t.Helper()
 	id, err := chat.NewThreadID("cli", settings.Place(dir), "one", chat.DefaultAgent)
 	if err != nil {
@@ -64,11 +64,11 @@ func benchOf(t *testing.T, a *app.App, dir string) *runsetup.Toolbox {
 	return b
 }
 
-// Who may do without walls: only those whose commands a person sees first, unless the
+// Who may run commands without a sandbox: only those whose commands a person sees first, unless the
 // profile says otherwise.
-func TestPlanWalls(t *testing.T) {
+func TestPlanNeed(t *testing.T) {
 	t.Parallel()
-	a, work, _ := wallHome(t)
+	a, work, _ := newApp(t)
 	profiles := map[string]config.Profile{
 		"guarded": {Hosts: []string{"example.com"}}, // adds to the built-in one
 		"loose":   {Allow: []string{".*"}, Sandbox: isolate.Preferred},
@@ -103,12 +103,12 @@ func TestPlanWalls(t *testing.T) {
 	}
 }
 
-// Without walls a command either runs, once with a warning, or does not and says why.
-func TestWithoutWalls(t *testing.T) {
+// Without a sandbox a command either runs, once with a warning, or does not and says why.
+func TestWithoutSandbox(t *testing.T) {
 	t.Parallel()
-	a, work, warned := wallHome(t)
+	a, work, warned := newApp(t)
 	a.Isolation.Probe.Done, a.Isolation.Probe.Err = true, errors.New("no bubblewrap: install it")
-	b := benchOf(t, a, work)
+	b := toolboxOf(t, a, work)
 	for _, tt := range []struct {
 		plan isolate.Plan
 		want string // "": it runs
@@ -144,8 +144,8 @@ func TestWithoutWalls(t *testing.T) {
 	}
 }
 
-// behindWalls runs commands as a thread with the plan would, or skips where there are no walls.
-func behindWalls(t *testing.T, a *app.App, work string, p isolate.Plan) func(shell string) sandbox.Result {
+// inSandbox runs commands as a thread with the plan would, or skips where none works.
+func inSandbox(t *testing.T, a *app.App, work string, p isolate.Plan) func(shell string) sandbox.Result {
 	t.Helper()
 	if _, err := exec.LookPath("bwrap"); err != nil && os.Getenv("CI") == "true" {
 		t.Fatal("bubblewrap is missing; with CI=true nothing is skipped that could be installed")
@@ -154,7 +154,7 @@ func behindWalls(t *testing.T, a *app.App, work string, p isolate.Plan) func(she
 		t.Skipf("!!! the sandbox is NOT TESTED here: %v", err)
 	}
 	p.Sandbox, p.Need, p.Profile = "auto", isolate.Required, "open"
-	ex, err := a.Isolation.ExecutorFor(&benchOf(t, a, work).Site, p)
+	ex, err := a.Isolation.ExecutorFor(&toolboxOf(t, a, work).Site, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func behindWalls(t *testing.T, a *app.App, work string, p isolate.Plan) func(she
 // What commands must not reach by default, tried by them.
 func TestEscapesByDefault(t *testing.T) {
 	t.Parallel()
-	a, work, _ := wallHome(t)
+	a, work, _ := newApp(t)
 	base := filepath.Dir(work)
 	for _, name := range []string{"user/.ssh/id", "other/file", "home/agents/other/docs/note", "home/keys"} {
 		path := filepath.Join(base, name)
@@ -179,7 +179,7 @@ func TestEscapesByDefault(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	run := behindWalls(t, a, work, isolate.Plan{})
+	run := inSandbox(t, a, work, isolate.Plan{})
 	for _, shell := range []string{
 		"cat ../user/.ssh/id", "cat ../home/chorus.db ../home/keys", "cat ../home/agents/other/docs/note", "cat ../other/file",
 		"ln -s ../user u; cat u/.ssh/id", "ln -s " + base + " b; cat b/home/keys", "cat /proc/1/root" + base + "/other/file",
@@ -204,13 +204,13 @@ func TestEscapesByDefault(t *testing.T) {
 // what they were named.
 func TestRootsAndKeys(t *testing.T) {
 	t.Parallel()
-	a, work, warned := wallHome(t)
+	a, work, warned := newApp(t)
 	base := filepath.Dir(work)
 	user := filepath.Join(base, "user")
 	if err := os.WriteFile(filepath.Join(user, ".ssh", "id"), []byte("test-canary"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	run := behindWalls(t, a, user, isolate.Plan{Roots: []string{base + "/other:rw", base + "/work", "~/.ssh", base + "/home"}})
+	run := inSandbox(t, a, user, isolate.Plan{Roots: []string{base + "/other:rw", base + "/work", "~/.ssh", base + "/home"}})
 	if res := run("ls .ssh; cat .ssh/id; ls -d .ssh"); strings.Contains(res.Output, "canary") || !strings.HasSuffix(res.Output, ".ssh\n") {
 		t.Errorf("keys: %s", res.Output)
 	}
@@ -223,11 +223,11 @@ func TestRootsAndKeys(t *testing.T) {
 	}
 }
 
-// That walls work is remembered by the home, and forgotten when it is not true any more.
-func TestWallsAreRemembered(t *testing.T) {
+// That the sandbox works is kept in the data directory, and forgotten when it is not true any more.
+func TestProbeIsRemembered(t *testing.T) {
 	t.Parallel()
-	a, work, _ := wallHome(t)
-	run := behindWalls(t, a, work, isolate.Plan{})
+	a, work, _ := newApp(t)
+	run := inSandbox(t, a, work, isolate.Plan{})
 	if !a.Isolation.Remembered() {
 		t.Fatal("not remembered")
 	}

@@ -27,8 +27,8 @@ import (
 // Sandboxes are the names people may choose.
 func Sandboxes() []string { return []string{"auto", "host", "bwrap", "docker:CONTAINER[:PATH]"} }
 
-// LaunchSandboxed is what our own program does when it is started inside a sandbox to
-// put the last belt on. It reports false when that is not why it was started.
+// LaunchSandboxed is what our own program does when bubblewrap starts it, to apply Landlock
+// before the command. It reports false when that is not why it was started.
 func LaunchSandboxed(args []string) (code int, ours bool) {
 	if len(args) == 0 || args[0] != bwrap.LaunchArg {
 		return 0, false
@@ -39,7 +39,7 @@ func LaunchSandboxed(args []string) (code int, ours bool) {
 // probeTime is more than starting a sandbox takes, also on a busy machine.
 const probeTime = 15 * time.Second
 
-// What a profile says about walls.
+// Whether a profile needs a sandbox.
 const (
 	Required  = "required"
 	Preferred = "preferred"
@@ -53,8 +53,8 @@ type Site struct {
 	Proxy *EgressProxy // of its commands to the network
 }
 
-// Plan is how the commands of a run are to be run: what was chosen, and what may
-// be done where that cannot be had.
+// Plan is how the commands of a run are run: what was chosen, and what is allowed where
+// that does not work.
 type Plan struct {
 	Sandbox string // auto, host, bwrap, docker:…
 	Profile string
@@ -67,7 +67,7 @@ type Plan struct {
 	openGit bool // a repository's settings and hooks may be changed
 }
 
-// Plan reads the plan off the configuration and the flags.
+// Plan makes the plan from the configuration and the flags.
 func (i *Isolation) Plan(bot *config.Bot, rules *permit.Profile, row journal.Thread, now chat.Terms, work engine.Work) Plan {
 	own := bot.Profiles[rules.Name()]
 	p := Plan{Sandbox: cmp.Or(now.Sandbox, bot.Sandbox), Profile: rules.Name(), Need: own.Sandbox, Own: own.Sandbox != "", Yes: now.Yes,
@@ -102,8 +102,8 @@ func unasked(rules *permit.Profile, place permit.JudgeOptions, work engine.Work)
 	return false
 }
 
-// ExecutorFor gives what runs the commands of a thread under a plan. A command never runs
-// behind weaker walls than the plan allows; what it may not have is said by the command.
+// ExecutorFor gives the executor of a thread's commands under a plan. A command never runs
+// with less isolation than the plan allows; it fails instead, and says why.
 func (i *Isolation) ExecutorFor(s *Site, p Plan) (sandbox.Executor, error) {
 	if err := egress.Check(proxyRules(p)); err != nil {
 		return nil, fmt.Errorf("%w (egress.hosts, profiles.%s.hosts, secrets)", err, p.Profile)
@@ -119,10 +119,10 @@ func (i *Isolation) ExecutorFor(s *Site, p Plan) (sandbox.Executor, error) {
 		if p.Need == None {
 			return i.Executor, nil
 		}
-		return i.newWalled(s, p), nil
+		return i.newIsolated(s, p), nil
 	case "bwrap":
 		p.Need, p.Own = Required, true
-		return i.newWalled(s, p), nil
+		return i.newIsolated(s, p), nil
 	case "docker":
 		if len(p.Hosts) > 0 {
 			i.Logs.LogOnce("egress.hosts does not hold in a container: it reaches what its own network reaches", "sandbox")
@@ -136,8 +136,7 @@ func unknownSandbox(name string) error {
 	return usage.Wrap(fmt.Errorf("unknown sandbox %q; there are %s", name, strings.Join(Sandboxes(), ", ")))
 }
 
-// Check looks at a name before anything is begun with it. Walls that somebody
-// asked for by name are tried.
+// Check checks a sandbox that somebody named, before it is used. Bubblewrap is tried.
 func (i *Isolation) Check(ctx context.Context, name, dir string) error {
 	kind, rest, _ := strings.Cut(name, ":")
 	switch kind {
@@ -175,8 +174,8 @@ func (i *Isolation) newBwrap() (*bwrap.Executor, error) {
 	return bwrap.New(bwrap.Options{Environ: i.Environ, Hide: i.unseen(), Launcher: self}), nil
 }
 
-// Announce finds out, at the start of a chat, what auto means here, and says so
-// where it means less than it should.
+// Announce finds out, at the start of a chat, what auto means here, and warns if no
+// sandbox works.
 func (i *Isolation) Announce(ctx context.Context, name string) {
 	if name != "auto" {
 		return
@@ -207,7 +206,7 @@ func (i *Isolation) Describe(chosen string, bot *config.Bot, profile string) str
 	}
 }
 
-// rooms are what a command of a thread sees behind walls.
+// WorkspaceRoots are what a command of a thread sees in a sandbox of its workspace.
 func WorkspaceRoots(dir string, named []files.Root) []sandbox.Root {
 	out := []sandbox.Root{{Path: dir, Writable: true}}
 	for _, r := range named {
@@ -216,7 +215,7 @@ func WorkspaceRoots(dir string, named []files.Root) []sandbox.Root {
 	return out
 }
 
-// SwitchedExecutor is a thread's executor; which one it is is chosen before each run.
+// SwitchedExecutor is a thread's executor; Switch chooses the one behind it before each run.
 type SwitchedExecutor struct {
 	mu    sync.Mutex
 	Inner sandbox.Executor

@@ -16,8 +16,8 @@ import (
 	"chorus/internal/sandbox/hosttools"
 )
 
-// walls are what this process knows about bubblewrap on this machine. It is tried by
-// the first command, and once for all processes where it works: the home remembers.
+// SandboxProbe is what this process knows about bubblewrap on this machine. The first
+// command tries it. That it works is kept in the data directory for all processes.
 type SandboxProbe struct {
 	mu   sync.Mutex
 	made *bwrap.Executor
@@ -54,7 +54,7 @@ func (w *SandboxProbe) Known(a *Isolation) (*bwrap.Executor, error, bool) {
 	return w.made, w.Err, w.Done
 }
 
-// try finds out; believe takes the home's word. A cancelled try is no answer.
+// try finds out; believe accepts what the data directory has. A cancelled try is no answer.
 func (w *SandboxProbe) try(ctx context.Context, a *Isolation, believe bool) {
 	if w.made == nil {
 		if w.made, w.Err = a.newBwrap(); w.Err != nil {
@@ -73,11 +73,11 @@ func (w *SandboxProbe) try(ctx context.Context, a *Isolation, believe bool) {
 	a.Remember(w.Err == nil)
 }
 
-// probeFile remembers that walls could be put up.
+// probeFile is where it is kept that bubblewrap works.
 func (i *Isolation) probeFile() string { return filepath.Join(i.Home.Dir(), "cache", "walls") }
 
-// probeKey changes with everything on which it depends whether walls can be put up: the
-// program, the kernel, its settings, who we are. "": there is no program.
+// probeKey changes with everything that decides whether bubblewrap works: the program, the
+// kernel, its settings, our user. "": there is no program.
 func probeKey() string {
 	path, err := exec.LookPath("bwrap")
 	if err != nil {
@@ -96,13 +96,14 @@ func probeKey() string {
 	return hex.EncodeToString(sum[:])
 }
 
+// Remembered reports whether it is kept that bubblewrap works.
 func (i *Isolation) Remembered() bool {
 	data, err := os.ReadFile(i.probeFile())
 	return err == nil && len(data) > 0 && string(data) == probeKey()
 }
 
-// Remember writes down that they work. That they do not is found out anew each time: somebody
-// may be about to mend it.
+// Remember keeps that it works. That it does not is found out each time anew: somebody may
+// be about to fix it.
 func (i *Isolation) Remember(work bool) {
 	var err error
 	switch {

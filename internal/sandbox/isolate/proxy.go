@@ -16,9 +16,9 @@ import (
 	"chorus/internal/sandbox/bwrap"
 )
 
-// door is the way from a thread's commands to the network: a proxy that is started by
-// the first command and ends with the thread's bench. Without any host it only says no,
-// and what would have to be written where.
+// EgressProxy is how a thread's commands reach the network: a proxy that is started by the
+// first command and ends with the thread's tools. Without any host it refuses everything,
+// and says which setting would allow it.
 type EgressProxy struct {
 	Thread chat.ThreadID
 
@@ -28,7 +28,7 @@ type EgressProxy struct {
 	rules   string  // of which plan its rules are
 	opened  opened
 	setting string
-	ears    map[int]*[]string // by number, of the commands that run
+	notes   map[int]*[]string // refusals for each command that runs, by number
 	next    int
 }
 
@@ -39,10 +39,13 @@ type opened struct {
 	roots  []sandbox.Root
 }
 
-// longestSocket is what systems take as the path of a unix socket, with room to spare.
+// socketName is the proxy's socket in its directory.
+const socketName = "proxy"
+
+// longestSocket is a path that every system takes for a unix socket.
 const longestSocket = 90
 
-// open gives the way to a proxy that holds to the plan.
+// open starts the proxy if it does not run, gives it the rules of the plan, and tells how it is reached.
 func (d *EgressProxy) open(ctx context.Context, a *Isolation, p Plan) (opened, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -71,7 +74,7 @@ func (d *EgressProxy) start(ctx context.Context, a *Isolation, rules egress.Rule
 	if err != nil {
 		return err
 	}
-	proxy, err := egress.Listen(context.WithoutCancel(ctx), "unix:"+filepath.Join(dir.Path, "door"), rules, egress.Options{
+	proxy, err := egress.Listen(context.WithoutCancel(ctx), "unix:"+filepath.Join(dir.Path, socketName), rules, egress.Options{
 		Setting: d.setting, Dir: dir.Path, OnRefused: func(r egress.Refusal) { d.refused(a, r) },
 	})
 	if err != nil {
@@ -81,11 +84,11 @@ func (d *EgressProxy) start(ctx context.Context, a *Isolation, rules egress.Rule
 	return nil
 }
 
-// describe tells how the proxy is reached; the roots that must be trusted are shown
-// only where something is opened for a secret.
+// describe notes how the proxy is reached. Its certificate is shown only where it has to
+// open connections to fill a secret in.
 func (d *EgressProxy) describe(secrets bool) error {
 	view := egress.View{Proxy: bwrap.Proxy}
-	d.opened = opened{socket: filepath.Join(d.dir.Path, "door")}
+	d.opened = opened{socket: filepath.Join(d.dir.Path, socketName)}
 	var err error
 	if secrets {
 		if view.Trust, err = d.proxy.TrustFile(); err != nil {
@@ -111,7 +114,7 @@ func proxyRules(p Plan) egress.Rules {
 	return rules
 }
 
-// secretsOf tells whether secrets have changed; it never leaves the process.
+// secretsOf is compared to see whether secrets have changed; it never leaves the process.
 func secretsOf(list []config.SecretRule) []string {
 	var out []string
 	for _, s := range list {
@@ -120,7 +123,7 @@ func secretsOf(list []config.SecretRule) []string {
 	return out
 }
 
-// refused writes a refusal down, and for those commands that run now.
+// refused logs a refusal, and notes it for the commands that run now.
 func (d *EgressProxy) refused(a *Isolation, r egress.Refusal) {
 	a.Log.Info("the sandbox's network refused a host", "component", "sandbox", "event", "host_refused", "thread", d.Thread, "host", r.Host, "why", string(r.Kind), "secret", r.Secret)
 	d.mu.Lock()
@@ -132,27 +135,27 @@ func (d *EgressProxy) refused(a *Isolation, r egress.Refusal) {
 	case egress.NoSecret:
 		text = fmt.Sprintf("[network: there is no secret %q; whoever owns this Chorus may add it under secrets]", r.Secret)
 	}
-	for _, ear := range d.ears {
-		if !slices.Contains(*ear, text) && len(*ear) < 10 { // enough to go on with
-			*ear = append(*ear, text)
+	for _, notes := range d.notes {
+		if !slices.Contains(*notes, text) && len(*notes) < 10 { // enough for a model to act on
+			*notes = append(*notes, text)
 		}
 	}
 }
 
-// listen hears refusals until done; heard gives them then.
-func (d *EgressProxy) listen() (heard func() []string, done func()) {
+// listen collects refusals until done; refusals gives them then.
+func (d *EgressProxy) listen() (refusals func() []string, done func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.ears == nil {
-		d.ears = map[int]*[]string{}
+	if d.notes == nil {
+		d.notes = map[int]*[]string{}
 	}
-	n, ear := d.next, &[]string{}
+	n, notes := d.next, &[]string{}
 	d.next++
-	d.ears[n] = ear
-	return func() []string { return *ear }, func() {
+	d.notes[n] = notes
+	return func() []string { return *notes }, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		delete(d.ears, n)
+		delete(d.notes, n)
 	}
 }
 
@@ -161,7 +164,7 @@ func (d *EgressProxy) Close() error {
 	d.mu.Lock()
 	proxy, dir := d.proxy, d.dir
 	d.proxy = nil
-	d.mu.Unlock() // the proxy may still have something to say
+	d.mu.Unlock() // closing may still report refusals, which take the lock
 	if proxy == nil {
 		return nil
 	}

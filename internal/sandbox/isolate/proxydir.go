@@ -13,20 +13,20 @@ import (
 	"chorus/internal/settings"
 )
 
-// OwnDir is a folder of this process alone, gone when it closes it. A process that is
-// killed leaves it behind; its lock does not stay, and whoever makes the next folder
-// beside it takes such ones away.
+// OwnDir is a directory of this process alone, removed by Close. A process that is killed
+// leaves it behind, but not its lock; whoever makes the next one removes it.
 type OwnDir struct {
 	Path string
 	Lock *os.File
 }
 
-// strayProxies is where a door's folder lies when the home's path is too long for a socket.
-const strayProxies = "chorus-door-"
+// strayProxies is how directories of proxies are called in the temporary directory, where they lie if the path of the data
+// directory is too long for a socket.
+const strayProxies = "chorus-proxy-"
 
 // MakeOwnDir makes a folder below above, whose name begins with prefix.
 func MakeOwnDir(above, prefix string) (*OwnDir, error) {
-	for range 100 { // a sweep may be quicker than our lock
+	for range 100 { // somebody may remove it before we lock it
 		path, err := os.MkdirTemp(above, prefix)
 		if err != nil {
 			return nil, err
@@ -70,10 +70,10 @@ func lockDir(path string) (*os.File, error) {
 	return nil, err
 }
 
-// Close removes the folder. It lets go of the lock last, so that nobody else does.
+// Close removes the directory, and frees the lock last, so that nobody else removes it meanwhile.
 func (d *OwnDir) Close() error { return errors.Join(os.RemoveAll(d.Path), d.Lock.Close()) }
 
-// SweepOwnDirs removes the folders of processes that are no more, and says how many. What
+// SweepOwnDirs removes the directories of processes that have ended, and says how many. What
 // cannot be locked or removed stays: it does no harm.
 func SweepOwnDirs(pattern string) (removed int) {
 	paths, _ := filepath.Glob(pattern)
@@ -89,12 +89,12 @@ func SweepOwnDirs(pattern string) (removed int) {
 	return removed
 }
 
-// SweepProxyDirs removes what killed processes left of their doors, and nothing else that lies beside them.
+// SweepProxyDirs removes the directories of proxies that killed processes left behind, and nothing else beside them.
 func (i *Isolation) SweepProxyDirs() int {
 	return SweepOwnDirs(filepath.Join(i.Home.Dir(), "run", strings.Repeat("[0-9a-f]", 8)+"*")) + SweepOwnDirs(filepath.Join(os.TempDir(), strayProxies+"*"))
 }
 
-// proxyDir makes the folder of a thread's door.
+// proxyDir makes the directory of a thread's proxy.
 func (i *Isolation) proxyDir(thread chat.ThreadID) (*OwnDir, error) {
 	if n := i.SweepProxyDirs(); n > 0 {
 		i.Log.Info("folders of processes that were killed are removed", "component", "sandbox", "event", "doors_swept", "removed", n)
@@ -104,13 +104,13 @@ func (i *Isolation) proxyDir(thread chat.ThreadID) (*OwnDir, error) {
 		return nil, err
 	}
 	dir, err := MakeOwnDir(above, settings.Place(string(thread))[:8]+"-")
-	if err != nil || len(dir.Path) <= longestSocket-len("/door") {
+	if err != nil || len(dir.Path) <= longestSocket-len("/"+socketName) {
 		return dir, err
 	}
 	return elsewhere(dir)
 }
 
-// elsewhere makes the folder anew where paths are short.
+// elsewhere makes the directory again where paths are short.
 func elsewhere(dir *OwnDir) (*OwnDir, error) {
 	if err := dir.Close(); err != nil {
 		return nil, err

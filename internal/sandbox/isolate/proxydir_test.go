@@ -24,7 +24,7 @@ func TestOwnDirsOfTheKilled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir.Path, "door"), nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir.Path, "proxy"), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		made = append(made, dir)
@@ -41,7 +41,7 @@ func TestOwnDirsOfTheKilled(t *testing.T) {
 		t.Errorf("%d were removed", n)
 	}
 	for i, dir := range made {
-		if _, err := os.Stat(filepath.Join(dir.Path, "door")); (err == nil) != (i != 1) {
+		if _, err := os.Stat(filepath.Join(dir.Path, "proxy")); (err == nil) != (i != 1) {
 			t.Errorf("%d: %v", i, err)
 		}
 		if i != 1 {
@@ -69,7 +69,7 @@ func TestOwnDirsAtOnce(t *testing.T) {
 					return
 				}
 				isolate.SweepOwnDirs(filepath.Join(above, "*"))
-				if err := os.WriteFile(filepath.Join(dir.Path, "door"), nil, 0o600); err != nil {
+				if err := os.WriteFile(filepath.Join(dir.Path, "proxy"), nil, 0o600); err != nil {
 					t.Errorf("somebody took it: %v", err)
 				}
 				if err := dir.Close(); err != nil {
@@ -82,10 +82,10 @@ func TestOwnDirsAtOnce(t *testing.T) {
 }
 
 // What a killed process left in the home goes with the first command of the next, or
-// when somebody mends; a door that is open stays.
-func TestDoorsAreSwept(t *testing.T) {
+// when somebody runs doctor --fix; the directory of a running proxy stays.
+func TestProxyDirsAreSwept(t *testing.T) {
 	t.Parallel()
-	a, work, _ := wallHome(t)
+	a, work, _ := newApp(t)
 	left := filepath.Join(a.Home.Dir(), "run", "0badc0de-1")
 	leave := func() {
 		if err := errors.Join(os.MkdirAll(left, 0o700), os.WriteFile(filepath.Join(left, "trust.pem"), nil, 0o600)); err != nil {
@@ -96,31 +96,31 @@ func TestDoorsAreSwept(t *testing.T) {
 	if _, err := a.Home.Ensure(a.Home.Bells()); err != nil {
 		t.Fatal(err)
 	}
-	if doors := behindWallsDoors(t, a, work); len(doors) != 1 || doors[0] == left {
-		t.Errorf("after a command: %q", doors)
+	if dirs := proxyDirsAfterCommand(t, a, work); len(dirs) != 1 || dirs[0] == left {
+		t.Errorf("after a command: %q", dirs)
 	}
 	leave()
 	var said []string
 	for _, f := range checks.Fix(t.Context(), checks.Options{Home: a.Home.Dir(), Env: func(string) string { return "" }}) {
 		said = append(said, f.Name)
 	}
-	if doors := behindWallsDoors(t, a, work); !strings.Contains(strings.Join(said, " "), "left folders") || len(doors) != 1 {
-		t.Errorf("%q, %q", said, doors)
+	if dirs := proxyDirsAfterCommand(t, a, work); !strings.Contains(strings.Join(said, " "), "left folders") || len(dirs) != 1 {
+		t.Errorf("%q, %q", said, dirs)
 	}
 	if _, err := os.Stat(a.Home.Bells()); err != nil {
 		t.Errorf("what else lies there: %v", err)
 	}
 }
 
-// behindWallsDoors runs a command, and says which doors there are then.
-func behindWallsDoors(t *testing.T, a *app.App, work string) []string {
+// proxyDirsAfterCommand runs a command, and gives the directories of proxies that there are then.
+func proxyDirsAfterCommand(t *testing.T, a *app.App, work string) []string {
 	t.Helper()
-	if res := behindWalls(t, a, work, isolate.Plan{})("echo ran"); res.Output != "ran\n" {
+	if res := inSandbox(t, a, work, isolate.Plan{})("echo ran"); res.Output != "ran\n" {
 		t.Fatalf("%+v", res)
 	}
-	doors, err := filepath.Glob(filepath.Join(a.Home.Dir(), "run", "*-*"))
+	dirs, err := filepath.Glob(filepath.Join(a.Home.Dir(), "run", "*-*"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return doors
+	return dirs
 }
