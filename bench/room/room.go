@@ -74,7 +74,7 @@ func (r *room) close(ctx context.Context) error {
 
 type openGate struct{}
 
-func (openGate) Judge(agent.Question, chat.Principal) approval.Ruling {
+func (openGate) Judge(agent.ProposedCall, chat.Principal) approval.Ruling {
 	return approval.Ruling{Verdict: approval.Allow}
 }
 
@@ -88,8 +88,8 @@ func (r *room) setup(context.Context, journal.Thread, engine.Work) (engine.Setup
 		Price: func(string) (ledger.Price, int) { return r.entry.Price, r.entry.MaxOutput },
 		Agent: &agent.Agent{
 			Tools: none,
-			Model: func(string) (agent.Engine, error) {
-				return agent.Engine{Model: r.model, Name: modelName, Entry: r.entry}, nil
+			Model: func(string) (model.Handle, error) {
+				return model.Handle{Model: r.model, Name: modelName, Entry: r.entry}, nil
 			},
 			Head: func(string) (*model.Head, error) { return r.head, nil },
 			Begin: func(context.Context, *transcript.Log, transcript.Waiting) (agent.Beginning, error) {

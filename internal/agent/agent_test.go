@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"chorus/internal/agent"
+	"chorus/internal/agent/record"
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/journal"
@@ -28,16 +29,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type host struct {
 	journal []chat.Event
 	seen    int64
-	judge   func(agent.Question) approval.Ruling
+	judge   func(agent.ProposedCall) approval.Ruling
 	// before, when set, may let a guest write right before a commit.
-	before func(b agent.Batch)
+	before func(b record.Batch)
 }
 
 func (h *host) guest(body chat.Body) {
 	h.journal = append(h.journal, chat.Event{Seq: int64(len(h.journal) + 1), Body: body})
 }
 
-func (h *host) Commit(_ context.Context, b agent.Batch) ([]chat.Event, error) {
+func (h *host) Commit(_ context.Context, b record.Batch) ([]chat.Event, error) {
 	if h.before != nil && len(b.Events) > 0 {
 		before := h.before
 		h.before = nil
@@ -65,7 +66,7 @@ func (h *host) Commit(_ context.Context, b agent.Batch) ([]chat.Event, error) {
 	return news, nil
 }
 
-func (h *host) Judge(_ context.Context, q agent.Question) (approval.Ruling, error) {
+func (h *host) Judge(_ context.Context, q agent.ProposedCall) (approval.Ruling, error) {
 	if h.judge != nil {
 		return h.judge(q), nil
 	}
@@ -124,7 +125,7 @@ func newAgent(t *testing.T, a *act, answers ...chat.Blocks) *agent.Agent {
 	m := &scripted{answers}
 	return &agent.Agent{
 		Tools: set,
-		Model: func(string) (agent.Engine, error) { return agent.Engine{Model: m, Name: "m"}, nil },
+		Model: func(string) (model.Handle, error) { return model.Handle{Model: m, Name: "m"}, nil },
 		Head:  func(string) (*model.Head, error) { return &model.Head{}, nil },
 		Begin: func(context.Context, *transcript.Log, transcript.Waiting) (agent.Beginning, error) {
 			return agent.Beginning{Run: "r", Start: chat.RunStarted{Model: "x/m"}}, nil
@@ -192,7 +193,7 @@ type dyingHost struct {
 	die func() error
 }
 
-func (d *dyingHost) Commit(ctx context.Context, b agent.Batch) ([]chat.Event, error) {
+func (d *dyingHost) Commit(ctx context.Context, b record.Batch) ([]chat.Event, error) {
 	if err := d.die(); err != nil {
 		return nil, err
 	}
@@ -208,8 +209,8 @@ func TestNewsBeforeEveryCommit(t *testing.T) {
 		h := &host{}
 		h.guest(prompt())
 		n := 0
-		var watch func(agent.Batch)
-		watch = func(agent.Batch) {
+		var watch func(record.Batch)
+		watch = func(record.Batch) {
 			if n == at {
 				h.guest(chat.Steered{Blocks: chat.TextBlocks("wait"), Mode: chat.Interrupt})
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"chorus/internal/agent"
+	"chorus/internal/agent/record"
 	"chorus/internal/chat"
 	"chorus/internal/ledger"
 )
@@ -16,7 +17,7 @@ type stingy struct {
 	asked int
 }
 
-func (s *stingy) Commit(ctx context.Context, b agent.Batch) ([]chat.Event, error) {
+func (s *stingy) Commit(ctx context.Context, b record.Batch) ([]chat.Event, error) {
 	for _, ev := range b.Events {
 		if _, ok := ev.Body.(chat.Asked); !ok {
 			continue

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"chorus/internal/agent"
+	"chorus/internal/agent/attempt"
 	"chorus/internal/chat"
 	"chorus/internal/ledger"
 	"chorus/internal/model"
@@ -57,14 +58,14 @@ func TestFallback(t *testing.T) {
 			h := &host{}
 			h.guest(prompt())
 			ag := newAgent(t, &act{})
-			ag.Backoff.Retries = -1
-			ag.FallsBack = func(kind model.ErrorKind) bool { return kind != model.BadRequest }
-			ag.Model = func(name string) (agent.Engine, error) {
+			ag.Retry.Backoff.Retries = -1
+			ag.Retry.FallsBack = func(kind model.ErrorKind) bool { return kind != model.BadRequest }
+			ag.Model = func(name string) (model.Handle, error) {
 				m, ok := c.models[name]
 				if !ok {
-					return agent.Engine{}, &model.Error{Kind: model.Auth, Message: "no such key"}
+					return model.Handle{}, &model.Error{Kind: model.Auth, Message: "no such key"}
 				}
-				return agent.Engine{Model: m, Name: name}, nil
+				return model.Handle{Model: m, Name: name}, nil
 			}
 			withSettings(ag, chat.Settings{Fallback: []string{"y/b", "z/c"}})
 			state, err := ag.Run(context.Background(), fold(t, h), h)
@@ -110,11 +111,11 @@ func TestCacheMisses(t *testing.T) {
 	m := &counted{scripted{[]chat.Blocks{call(1), call(2), call(3), chat.TextBlocks("done")}}, []chat.Usage{
 		{CacheWrite: 5000, Output: 10}, {CacheRead: 5000, CacheWrite: 100, Output: 10}, {CacheWrite: 5200, Output: 10}, {CacheRead: 5200, CacheWrite: 100, Output: 10}}}
 	ag := newAgent(t, &act{})
-	ag.Model = func(string) (agent.Engine, error) {
-		return agent.Engine{Model: m, Name: "m", Entry: catalog.Entry{Price: ledger.Price{CacheRead: 1}}}, nil
+	ag.Model = func(string) (model.Handle, error) {
+		return model.Handle{Model: m, Name: "m", Entry: catalog.Entry{Price: ledger.Price{CacheRead: 1}}}, nil
 	}
-	var missed []agent.CacheMiss
-	ag.CacheMissed = func(c agent.CacheMiss) { missed = append(missed, c) }
+	var missed []attempt.CacheMiss
+	ag.CacheMissed = func(c attempt.CacheMiss) { missed = append(missed, c) }
 	if state, err := ag.Run(context.Background(), fold(t, h), h); err != nil || state != agent.Finished {
 		t.Fatal(state, err)
 	}

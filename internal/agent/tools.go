@@ -2,23 +2,18 @@ package agent
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"runtime/debug"
-	"sync"
-	"time"
 
+	"chorus/internal/agent/record"
+	"chorus/internal/agent/toolcall"
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/tool"
 	"chorus/internal/transcript"
 )
 
-// ready is a call that passed the gate.
-type ready struct {
-	use  chat.ToolUse
-	tool tool.Tool
-	args []byte
+// callOf is a call that may run.
+func (r *runner) callOf(use chat.ToolUse, t tool.Tool, args []byte) toolcall.Call {
+	return toolcall.Call{Use: use, Tool: t, Args: args, Key: callKey(r.log.Run(), use.ID)}
 }
 
 // tools brings the open calls further: read-only ones that follow each other run
@@ -27,7 +22,7 @@ func (r *runner) tools(ctx context.Context) (State, error) {
 	if r.log.Cut() {
 		return "", r.skip(ctx, chat.Invalid, "not run: your answer was cut off at the length limit, so this call may be incomplete. Make smaller calls, or write long files in several parts.")
 	}
-	var batch []ready
+	var batch []toolcall.Call
 	for _, c := range r.log.Calls() {
 		if c.Done {
 			continue
@@ -52,7 +47,7 @@ func (r *runner) tools(ctx context.Context) (State, error) {
 			if len(batch) > 0 {
 				break
 			}
-			return "", r.write(ctx, chat.ToolRan{Call: c.Use.ID, Name: c.Use.Name, Blocks: chat.TextBlocks(err.Error()),
+			return "", r.Write(ctx, chat.ToolRan{Call: c.Use.ID, Name: c.Use.Name, Blocks: chat.TextBlocks(err.Error()),
 				Failed: true, Outcome: chat.Invalid})
 		}
 		if len(batch) > 0 && !t.Spec().ReadOnly {
@@ -71,7 +66,7 @@ func (r *runner) tools(ctx context.Context) (State, error) {
 		case gateSuspended:
 			return Suspended, nil
 		}
-		one := ready{c.Use, t, args}
+		one := r.callOf(c.Use, t, args)
 		if !t.Spec().ReadOnly {
 			return "", r.alone(ctx, one)
 		}
@@ -101,11 +96,11 @@ func (r *runner) gate(ctx context.Context, c transcript.Call, t tool.Tool, args 
 		}
 		return gateAgain, r.deny(ctx, c.Use, text)
 	}
-	q := Question{Call: c.Use, Tool: t, Args: args, Touches: t.Access(args)}
+	proposed := ProposedCall{Call: c.Use, Tool: t, Args: args, Touches: t.Access(args)}
 	if c.Answered {
-		q.Approved = c.Approval
+		proposed.Approved = c.Approval
 	}
-	ruling, err := r.host.Judge(ctx, q)
+	ruling, err := r.host.Judge(ctx, proposed)
 	if err != nil {
 		return gateAgain, err
 	}
@@ -118,7 +113,7 @@ func (r *runner) gate(ctx context.Context, c transcript.Call, t tool.Tool, args 
 	switch ruling.Verdict {
 	case approval.Pending:
 		a := ruling.Ask
-		return gateSuspended, r.write(ctx, chat.ApprovalAsked{ID: a.ID, Call: c.Use.ID, Name: c.Use.Name,
+		return gateSuspended, r.Write(ctx, chat.ApprovalAsked{ID: a.ID, Call: c.Use.ID, Name: c.Use.Name,
 			Actions: a.Actions, Rule: a.Rule, Preview: a.Preview, Until: a.Deadline, Who: a.Who})
 	case approval.End:
 		r.fatal = &chat.Failure{Kind: "denied", Message: ruling.Reason}
@@ -148,7 +143,7 @@ func (r *runner) deny(ctx context.Context, use chat.ToolUse, text string) error 
 		bodies = append(bodies, chat.ToolRan{Call: c.Use.ID, Name: c.Use.Name, Failed: true, Outcome: chat.Skipped,
 			Blocks: chat.TextBlocks("skipped: an earlier call of the same answer was denied")})
 	}
-	return r.write(ctx, bodies...)
+	return r.Write(ctx, bodies...)
 }
 
 // skip answers every open call without running it.
@@ -159,14 +154,14 @@ func (r *runner) skip(ctx context.Context, how chat.Outcome, text string) error 
 			bodies = append(bodies, chat.ToolRan{Call: c.Use.ID, Name: c.Use.Name, Blocks: chat.TextBlocks(text), Failed: true, Outcome: how})
 		}
 	}
-	return r.write(ctx, bodies...)
+	return r.Write(ctx, bodies...)
 }
 
 // alone runs a call that may change something: noted before it starts, so that it
 // never runs twice.
-func (r *runner) alone(ctx context.Context, one ready) error {
-	if !one.tool.Spec().ReadOnly {
-		if err := r.write(ctx, chat.ToolBegan{Call: one.use.ID, Name: one.use.Name}); err != nil {
+func (r *runner) alone(ctx context.Context, one toolcall.Call) error {
+	if !one.Tool.Spec().ReadOnly {
+		if err := r.Write(ctx, chat.ToolBegan{Call: one.Use.ID, Name: one.Use.Name}); err != nil {
 			return err
 		}
 	}
@@ -175,16 +170,24 @@ func (r *runner) alone(ctx context.Context, one ready) error {
 
 // finish runs a call and writes its result down, or, when nothing else of the
 // answer is left to do, keeps it for the commit of the next request.
-func (r *runner) finish(ctx context.Context, one ready) error {
-	r.waitsFor(one)
-	ran, blobs := r.run(ctx, one)
-	b := Batch{Events: []chat.Event{{Body: ran}}, Blobs: blobs}
+func (r *runner) finish(ctx context.Context, one toolcall.Call) error {
+	r.waits(r.calls.Wait(one))
+	out := r.calls.Run(ctx, one)
+	r.ranBadly(out)
+	b := record.Batch{Events: []chat.Event{{Body: out.Ran}}, Blobs: out.Blobs}
 	// What the request shows of blobs must be there when it is made.
-	if ran.Outcome == chat.Ran && len(blobs) == 0 && r.onlyOpen(one.use.ID) {
-		r.hold(b, ran)
+	if out.Ran.Outcome == chat.Ran && len(out.Blobs) == 0 && r.onlyOpen(one.Use.ID) {
+		r.Hold(b, out.Ran)
 		return nil
 	}
-	return r.commit(ctx, b)
+	return r.Commit(ctx, b)
+}
+
+// ranBadly ends the run after a tool that failed by itself; the first one counts.
+func (r *runner) ranBadly(out toolcall.Outcome) {
+	if out.Err != nil && r.fatal == nil {
+		r.fatal = &chat.Failure{Kind: "tool", Message: out.Err.Error()}
+	}
 }
 
 // onlyOpen reports that a call is the last one without a result.
@@ -197,137 +200,18 @@ func (r *runner) onlyOpen(call string) bool {
 	return true
 }
 
-// atOnce is how many calls run together: enough to overlap waits, few enough to spare the disk.
-const atOnce = 8
-
 // together runs read-only calls at the same time; their results stand in the
 // order of the calls.
-func (r *runner) together(ctx context.Context, batch []ready) error {
+func (r *runner) together(ctx context.Context, batch []toolcall.Call) error {
 	if len(batch) == 1 {
 		return r.alone(ctx, batch[0])
 	}
-	type outcome struct {
-		ran   chat.ToolRan
-		blobs []chat.Blob
+	r.waits(r.calls.Wait(batch...))
+	var b record.Batch
+	for _, out := range r.calls.RunAll(ctx, batch) {
+		r.ranBadly(out)
+		b.Events = append(b.Events, chat.Event{Body: out.Ran})
+		b.Blobs = append(b.Blobs, out.Blobs...)
 	}
-	outcomes := make([]outcome, len(batch))
-	r.waitsFor(batch...)
-	slots := make(chan struct{}, atOnce)
-	var wg sync.WaitGroup
-	for i, one := range batch {
-		wg.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			outcomes[i].ran, outcomes[i].blobs = r.run(ctx, one)
-		})
-	}
-	wg.Wait()
-	var b Batch
-	for _, o := range outcomes {
-		b.Events = append(b.Events, chat.Event{Body: o.ran})
-		b.Blobs = append(b.Blobs, o.blobs...)
-	}
-	return r.commit(ctx, b)
-}
-
-// run is one call, whatever happens in it.
-func (r *runner) run(ctx context.Context, one ready) (chat.ToolRan, []chat.Blob) {
-	start := r.Now()
-	run := r.log.Run()
-	ctx = tool.WithCall(ctx, tool.Call{ID: one.use.ID, Key: callKey(run, one.use.ID), Progress: func(text string) {
-		r.host.Live(chat.Progress{Run: run.ID, Call: one.use.ID, Tool: one.use.Name, Text: text})
-	}})
-	res, err := r.bounded(ctx, one)
-	ran := chat.ToolRan{Call: one.use.ID, Name: one.use.Name, Blocks: res.Blocks, Failed: res.Failed, Outcome: chat.Ran,
-		TookMS: r.Now().Sub(start).Round(time.Millisecond).Milliseconds(), Read: res.Read, Changed: res.Changed, Foreign: res.Foreign}
-	if ctx.Err() != nil {
-		ran.Outcome, ran.Failed = chat.Interrupted, true
-		if len(ran.Blocks) == 0 {
-			ran.Foreign = ""
-			ran.Blocks = chat.TextBlocks("interrupted: " + context.Cause(ctx).Error())
-		}
-		return ran, res.Blobs
-	}
-	if err != nil {
-		ran.Failed, ran.Foreign, ran.Blocks = true, "", chat.TextBlocks("the tool itself failed: "+err.Error())
-		r.setFatal(fmt.Sprintf("the tool %s failed: %v", one.use.Name, err))
-	}
-	return ran, res.Blobs
-}
-
-// setFatal may be called by several calls of one batch; the first one counts.
-func (r *runner) setFatal(message string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.fatal == nil {
-		r.fatal = &chat.Failure{Kind: "tool", Message: message}
-	}
-}
-
-// bounded ends every call: after the limit its context is cancelled, and one that does
-// not even obey that is left to itself, so that the conversation can go on.
-func (r *runner) bounded(ctx context.Context, one ready) (tool.Result, error) {
-	limit, patience := r.bounds.Tool, r.bounds.Grace
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	late := func(res tool.Result, err error) (tool.Result, error) {
-		if err == nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-			res.Failed = true
-			res.Blocks = append(res.Blocks, chat.TextBlocks(fmt.Sprintf("\n[%s was told to end after %s, the limit of a call]", one.use.Name, limit))...)
-		}
-		return res, err
-	}
-	if one.tool.Spec().Ends {
-		return late(safely(ctx, one))
-	}
-	type ended struct {
-		res tool.Result
-		err error
-	}
-	done := make(chan ended, 1)
-	go func() {
-		res, err := safely(ctx, one)
-		done <- ended{res, err}
-	}()
-	select {
-	case e := <-done:
-		return e.res, e.err
-	case <-ctx.Done():
-	}
-	grace := time.NewTimer(patience)
-	defer grace.Stop()
-	select {
-	case e := <-done:
-		return late(e.res, e.err)
-	case <-grace.C:
-		if r.Abandoned != nil {
-			back := r.Abandoned("the tool " + one.use.Name)
-			go func() { <-done; back() }()
-		}
-		return tool.Fail(fmt.Sprintf("%s did not end, also when it was told to; it was left alone after %s. Whatever it does may still happen: check before repeating it.",
-			one.use.Name, limit+patience)), nil
-	}
-}
-
-// waitsFor says which calls the run waits for: each has its limit, and its grace when it
-// is told to end.
-func (r *runner) waitsFor(calls ...ready) {
-	what := "the tool " + calls[0].use.Name
-	if n := len(calls); n > 1 {
-		what = fmt.Sprintf("%s and %d other calls", what, n-1)
-	}
-	rounds := time.Duration((len(calls) + atOnce - 1) / atOnce)
-	most := rounds*(r.bounds.Tool+r.bounds.Grace) + r.bounds.Grace
-	r.waits(what, most, most)
-}
-
-// safely turns a tool's panic into a failed result: one bad tool must not take
-// the process with it.
-func safely(ctx context.Context, one ready) (res tool.Result, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			res, err = tool.Result{}, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
-	return one.tool.Run(ctx, one.args)
+	return r.Commit(ctx, b)
 }

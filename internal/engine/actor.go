@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"chorus/internal/agent"
+	"chorus/internal/agent/deadline"
 	"chorus/internal/bus"
 	"chorus/internal/chat"
 	"chorus/internal/id"
@@ -103,7 +104,7 @@ func (a *actor) leave(always bool) bool {
 
 // waits says what the actor is about to wait for.
 func (a *actor) waits(what string, most time.Duration) {
-	a.dog.waits(agent.Wait{For: what, Quiet: most})
+	a.dog.waits(deadline.Wait{For: what, Quiet: most})
 }
 
 // waitsForStore leaves a commit the time to fail by itself.
@@ -311,11 +312,11 @@ func (a *actor) catchUp(ctx context.Context) error {
 // Load is the log as of the thread's last snapshot: fold the rest with Fold.
 func Load(ctx context.Context, j Reader, thread chat.ThreadID) (*transcript.Log, error) {
 	blob := func(hash string) ([]byte, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), agent.DefaultStoreBound)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deadline.Defaults().Store)
 		defer cancel()
 		data, err := j.Blob(ctx, hash)
 		if err != nil && ctx.Err() != nil {
-			err = fmt.Errorf("%s did not answer within %s: %w", database, agent.DefaultStoreBound, err)
+			err = fmt.Errorf("%s did not answer within %s: %w", database, deadline.Defaults().Store, err)
 		}
 		return data, err
 	}

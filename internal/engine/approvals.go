@@ -30,7 +30,7 @@ type Asking struct {
 }
 
 // question is the approval of a call, remembered until it is written.
-func (h *host) question(ctx context.Context, q agent.Question, ruling approval.Ruling, facts approval.Facts) *approval.Approval {
+func (h *host) question(ctx context.Context, q agent.ProposedCall, ruling approval.Ruling, facts approval.Facts) *approval.Approval {
 	asking := h.setup.Asking
 	a := &approval.Approval{ID: id.New(), Thread: h.a.thread, Run: h.runID(), Call: q.Call, Dir: h.setup.Dir, Bound: facts.Encode(),
 		Risk: string(q.Tool.Spec().Risk), Rule: ruling.Rule, Reason: ruling.Reason, AskedBy: h.payer, Payer: h.payer,
@@ -50,7 +50,7 @@ func (h *host) question(ctx context.Context, q agent.Question, ruling approval.R
 
 // bound are the facts a yes is given for: the call, where it runs, what it would
 // change, the files it names, and for a command the variables it would see.
-func bound(ctx context.Context, q agent.Question, setup Setup) approval.Facts {
+func bound(ctx context.Context, q agent.ProposedCall, setup Setup) approval.Facts {
 	f := approval.Facts{Tool: q.Tool.Spec().Name, Args: q.Args, Dir: setup.Dir}
 	if p, ok := q.Tool.(tool.Previewer); ok {
 		sum := sha256.Sum256([]byte(p.Preview(ctx, q.Args)))
@@ -110,7 +110,7 @@ func (e *Engine) Answer(ctx context.Context, id string, by chat.Principal, ok bo
 			return fmt.Errorf("answer approval %s: %w", id, err)
 		}
 		if a.State == approval.Open && !a.Deadline.IsZero() && !e.Now().Before(a.Deadline) {
-			if err := e.settle(ctx, a, approval.Expired, deadline, late, nil); err != nil && !errors.Is(err, journal.ErrSettled) {
+			if err := e.settle(ctx, a, approval.Expired, byDeadline, nobodyAnswered, nil); err != nil && !errors.Is(err, journal.ErrSettled) {
 				return err
 			}
 			continue // told as everybody who comes too late
@@ -133,8 +133,8 @@ func (e *Engine) Answer(ctx context.Context, id string, by chat.Principal, ok bo
 
 // How an approval ends that nobody answers.
 const (
-	deadline = "deadline"
-	late     = "nobody answered in time"
+	byDeadline     = "deadline"
+	nobodyAnswered = "nobody answered in time"
 )
 
 // settle writes down what somebody, or the clock, said: the end of the approval, or,
@@ -182,7 +182,7 @@ func (e *Engine) expire(ctx context.Context) {
 		return // the next sweep tries again
 	}
 	for _, a := range overdue {
-		if err := e.settle(ctx, a, approval.Expired, deadline, late, nil); err != nil && !errors.Is(err, journal.ErrSettled) {
+		if err := e.settle(ctx, a, approval.Expired, byDeadline, nobodyAnswered, nil); err != nil && !errors.Is(err, journal.ErrSettled) {
 			e.Log.Warn("could not end an approval whose time is over", "component", "engine", "event", "approval_expiry_failed", "approval", a.ID, "error", err)
 		}
 	}

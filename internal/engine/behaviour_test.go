@@ -299,7 +299,7 @@ func TestReadOnlyCallsOverlapAndAnswerInOrder(t *testing.T) {
 func TestDenialSkipsWhatWouldChange(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, echo(true), echo(false))
-	r.gate = func(q agent.Question) approval.Ruling {
+	r.gate = func(q agent.ProposedCall) approval.Ruling {
 		if strings.Contains(string(q.Args), "bad") {
 			return approval.Ruling{Verdict: approval.Deny, Reason: "no bad things", Rule: "bad"}
 		}
@@ -324,7 +324,7 @@ func TestDenialSkipsWhatWouldChange(t *testing.T) {
 	}
 }
 
-func ask(q agent.Question) approval.Ruling {
+func ask(q agent.ProposedCall) approval.Ruling {
 	return approval.Ruling{Verdict: approval.Pending, Rule: "tool:act:.*"}
 }
 
@@ -421,7 +421,7 @@ func TestDeadlineEndsAnApproval(t *testing.T) {
 func TestNobodyToAskEndsTheRunDenied(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, echo(false))
-	r.gate = func(agent.Question) approval.Ruling {
+	r.gate = func(agent.ProposedCall) approval.Ruling {
 		return approval.Ruling{Verdict: approval.End, Reason: "nobody to ask"}
 	}
 	r.say("!call act {}\n!---\n!say never")

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"chorus/internal/agent"
+	"chorus/internal/agent/deadline"
 	"chorus/internal/approval"
 	"chorus/internal/bus"
 	"chorus/internal/chat"
@@ -70,7 +71,7 @@ type Journal interface {
 // Gate judges a call before it runs. Pure apart from reading configuration. The
 // question names everybody whose words the run has taken so far; who pays for it.
 type Gate interface {
-	Judge(q agent.Question, who chat.Principal) approval.Ruling
+	Judge(q agent.ProposedCall, who chat.Principal) approval.Ruling
 }
 
 // Work is what a setup is for: the run that is on, or the prompt that is next.
@@ -110,7 +111,7 @@ type Config struct {
 	IdleAfter  time.Duration     // 0: DefaultIdleAfter
 	SweepEvery time.Duration     // 0: DefaultSweep
 	FirstSweep time.Duration     // how long the first one waits, so that whoever came with a prompt is served before
-	Bounds     agent.Bounds      // how long anything outside is waited for; an agent may have its own
+	Bounds     deadline.Bounds   // how long anything outside is waited for; an agent may have its own
 	Now        func() time.Time
 	Log        *slog.Logger
 }
@@ -158,7 +159,7 @@ func New(c Config) *Engine {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	e := &Engine{Config: c, actors: map[chat.ThreadID]*actor{}, desks: map[chan struct{}]bool{}}
-	e.Bounds = e.Bounds.Or(agent.Defaults())
+	e.Bounds = e.Bounds.Or(deadline.Defaults())
 	e.quick = impatient{c.Journal, e}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	e.wg.Go(e.sweep)

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"chorus/internal/agent"
+	"chorus/internal/agent/attempt"
 	"chorus/internal/approval"
 	"chorus/internal/bus"
 	"chorus/internal/chat"
@@ -35,7 +36,7 @@ type rig struct {
 	db     *store.DB
 	dir    string
 	engine *engine.Engine
-	gate   func(agent.Question) approval.Ruling
+	gate   func(agent.ProposedCall) approval.Ruling
 	tools  *tool.Set
 	config func(*engine.Config)
 	steps  int
@@ -47,9 +48,9 @@ type rig struct {
 
 var storeAll store.AuditFilter
 
-type gateFunc func(agent.Question, chat.Principal) approval.Ruling
+type gateFunc func(agent.ProposedCall, chat.Principal) approval.Ruling
 
-func (g gateFunc) Judge(q agent.Question, p chat.Principal) approval.Ruling { return g(q, p) }
+func (g gateFunc) Judge(q agent.ProposedCall, p chat.Principal) approval.Ruling { return g(q, p) }
 
 var ada = chat.Principal{Kind: chat.LocalUser, ID: "ada"}
 
@@ -63,7 +64,7 @@ func newRig(t *testing.T, tools ...tool.Tool) *rig {
 		t.Fatal(err)
 	}
 	r.tools = set
-	r.gate = func(agent.Question) approval.Ruling { return approval.Ruling{Verdict: approval.Allow, Rule: ".*"} }
+	r.gate = func(agent.ProposedCall) approval.Ruling { return approval.Ruling{Verdict: approval.Allow, Rule: ".*"} }
 	r.open()
 	t.Cleanup(r.close)
 	return r
@@ -87,13 +88,13 @@ func (r *rig) start() {
 	c := engine.Config{Journal: r.db, Bus: &bus.Bus{}, LockDir: filepath.Join(r.dir, "locks"), SweepEvery: time.Hour}
 	c.Setup = func(ctx context.Context, row journal.Thread, _ engine.Work) (engine.Setup, error) {
 		return engine.Setup{
-			Gate:  gateFunc(func(q agent.Question, _ chat.Principal) approval.Ruling { return r.gate(q) }),
+			Gate:  gateFunc(func(q agent.ProposedCall, _ chat.Principal) approval.Ruling { return r.gate(q) }),
 			Price: func(string) (ledger.Price, int) { return ledger.Price{Input: 1000, Output: 2000}, 1000 },
 			Dir:   r.dir, Asking: r.asking,
 			Agent: &agent.Agent{
 				Tools: r.tools,
-				Model: func(name string) (agent.Engine, error) {
-					return agent.Engine{Model: provider, Name: strings.TrimPrefix(name, "demo/")}, nil
+				Model: func(name string) (model.Handle, error) {
+					return model.Handle{Model: provider, Name: strings.TrimPrefix(name, "demo/")}, nil
 				},
 				Head: func(hash string) (*model.Head, error) {
 					data, err := r.db.Blob(context.Background(), hash)
@@ -102,9 +103,9 @@ func (r *rig) start() {
 					}
 					return model.ParseHead(data)
 				},
-				Begin:   r.begin,
-				Backoff: model.Backoff{Base: time.Millisecond},
-				Now:     time.Now,
+				Begin: r.begin,
+				Retry: attempt.Policy{Backoff: model.Backoff{Base: time.Millisecond}},
+				Now:   time.Now,
 			},
 		}, nil
 	}

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"chorus/internal/agent"
+	"chorus/internal/agent/attempt"
+	"chorus/internal/agent/deadline"
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/engine"
@@ -39,7 +41,7 @@ func seams() []string {
 			out = append(out, t.Name()+"."+t.Method(m).Name)
 		}
 	}
-	for _, t := range []reflect.Type{reflect.TypeFor[engine.Config](), reflect.TypeFor[engine.Setup](), reflect.TypeFor[agent.Agent]()} {
+	for _, t := range []reflect.Type{reflect.TypeFor[engine.Config](), reflect.TypeFor[engine.Setup](), reflect.TypeFor[agent.Agent](), reflect.TypeFor[attempt.Policy]()} {
 		for f := range t.NumField() {
 			if t.Field(f).Type.Kind() == reflect.Func {
 				out = append(out, t.Name()+"."+t.Field(f).Name)
@@ -56,12 +58,12 @@ var pure = map[string]string{
 	"Config.Adopt":      "compares names",
 	"Config.Now":        "reads the clock",
 	"Setup.Price":       "looks into a table",
-	"Agent.FallsBack":   "compares kinds of errors",
+	"Policy.FallsBack":  "compares kinds of errors",
 	"Agent.CacheMissed": "writes to the log",
 	"Agent.Waits":       "is the watchdog's own",
 	"Agent.Abandoned":   "counts",
 	"Agent.Now":         "reads the clock",
-	"Agent.Random":      "throws dice",
+	"Policy.Random":     "throws dice",
 }
 
 // blind is for ways out that have no context, and so can only be deaf.
@@ -254,14 +256,14 @@ func hungSetup(c *engine.Config, h *hang, set *tool.Set) {
 			return s, err
 		}
 		a, gate := s.Agent, s.Gate
-		s.Gate = gateFunc(func(q agent.Question, who chat.Principal) approval.Ruling {
+		s.Gate = gateFunc(func(q agent.ProposedCall, who chat.Principal) approval.Ruling {
 			_ = h.pass(blind, "Gate.Judge")
 			return gate.Judge(q, who)
 		})
 		a.Tools = hungTools{set, h}
 		models, head, begin := a.Model, a.Head, a.Begin
-		a.Model = func(name string) (agent.Engine, error) {
-			return through(blind, h, "Agent.Model", func() (agent.Engine, error) { return models(name) })
+		a.Model = func(name string) (model.Handle, error) {
+			return through(blind, h, "Agent.Model", func() (model.Handle, error) { return models(name) })
 		}
 		a.Head = func(hash string) (*model.Head, error) {
 			return through(blind, h, "Agent.Head", func() (*model.Head, error) { return head(hash) })
@@ -292,7 +294,7 @@ func account(events []chat.Event) (ends map[string]int, texts []string) {
 }
 
 // patience is how long the scenario waits for anything in virtual time.
-var patience = agent.Defaults().Longest()
+var patience = deadline.Defaults().Longest()
 
 // scene is one talk in which every way out is taken.
 type scene struct {
@@ -412,7 +414,7 @@ func newScene(t *testing.T, h *hang) *scene {
 	if s.tools, err = tool.NewSet(list...); err != nil {
 		t.Fatal(err)
 	}
-	s.gate = func(q agent.Question) approval.Ruling {
+	s.gate = func(q agent.ProposedCall) approval.Ruling {
 		if q.Call.Name == "ask" {
 			return approval.Ruling{Verdict: approval.Pending, Rule: "ask"}
 		}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"chorus/internal/agent"
+	"chorus/internal/agent/record"
 	"chorus/internal/approval"
 	"chorus/internal/bus"
 	"chorus/internal/chat"
@@ -17,20 +18,20 @@ import (
 // host is the world as one run of the loop sees it: it adds to each batch what
 // follows from it (status, money, approvals, audit) and writes all of it at once.
 type host struct {
-	a      *actor
-	setup  Setup
-	epoch  int64
-	agent  string
-	seen   int64 // last event the loop has
-	status chat.Status
-	run    atomic.Pointer[string]
-	payer  chat.Principal
-	model  string
-	asked  chat.Asked
-	most   int                           // tokens an answer of this run may have; 0: what the model can
-	warned *ledger.Refusal               // the soft limit at which this run ends to ask the room
-	asks   map[string]*approval.Approval // by id, until they are written
-	audits map[string]*approval.Audit    // by call, until they are written
+	a         *actor
+	setup     Setup
+	epoch     int64
+	agent     string
+	seen      int64 // last event the loop has
+	status    chat.Status
+	run       atomic.Pointer[string]
+	payer     chat.Principal
+	model     string
+	asked     chat.Asked
+	maxOutput int                           // tokens an answer of this run may have; 0: what the model can
+	warned    *ledger.Refusal               // the soft limit at which this run ends to ask the room
+	asks      map[string]*approval.Approval // by id, until they are written
+	audits    map[string]*approval.Audit    // by call, until they are written
 }
 
 var _ agent.Host = (*host)(nil)
@@ -46,7 +47,7 @@ func newHost(a *actor, setup Setup, row journal.Thread) *host {
 
 func (h *host) began(run, model string, payer chat.Principal, s chat.Settings) {
 	h.run.Store(&run)
-	h.model, h.payer, h.most = model, payer, mostOutput(s)
+	h.model, h.payer, h.maxOutput = model, payer, ledger.MaxOutput(s)
 }
 
 func (h *host) runID() string {
@@ -57,7 +58,7 @@ func (h *host) runID() string {
 }
 
 // Commit implements agent.Host.
-func (h *host) Commit(ctx context.Context, b agent.Batch) ([]chat.Event, error) {
+func (h *host) Commit(ctx context.Context, b record.Batch) ([]chat.Event, error) {
 	if h.a.dog.gone() {
 		return nil, journal.ErrFenced
 	}
@@ -72,7 +73,7 @@ func (h *host) Commit(ctx context.Context, b agent.Batch) ([]chat.Event, error) 
 	return events, err
 }
 
-func (h *host) commit(ctx context.Context, b agent.Batch) ([]chat.Event, error) {
+func (h *host) commit(ctx context.Context, b record.Batch) ([]chat.Event, error) {
 	if len(b.Events) == 0 {
 		return h.news(ctx)
 	}
@@ -252,7 +253,7 @@ func (h *host) Live(piece chat.Live) {
 
 // Judge implements agent.Host: the gate rules, an earlier yes is checked against
 // the facts it was given for, and the audit log gets its line with the result.
-func (h *host) Judge(ctx context.Context, q agent.Question) (approval.Ruling, error) {
+func (h *host) Judge(ctx context.Context, q agent.ProposedCall) (approval.Ruling, error) {
 	if h.a.dog.gone() {
 		return approval.Ruling{}, journal.ErrFenced
 	}
@@ -294,7 +295,7 @@ func (h *host) Judge(ctx context.Context, q agent.Question) (approval.Ruling, er
 	return ruling, nil
 }
 
-func actions(q agent.Question) []string {
+func actions(q agent.ProposedCall) []string {
 	if len(q.Touches) == 0 {
 		return []string{"tool:" + q.Tool.Spec().Name + ":" + string(q.Args)}
 	}
@@ -305,4 +306,4 @@ func actions(q agent.Question) []string {
 	return out
 }
 
-func firstAction(q agent.Question) string { return actions(q)[0] }
+func firstAction(q agent.ProposedCall) string { return actions(q)[0] }

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"chorus/internal/agent"
+	"chorus/internal/agent/deadline"
 	"chorus/internal/chat"
 	"chorus/internal/model"
 	"chorus/internal/model/demo"
@@ -48,7 +48,7 @@ func TestATrickleEnds(t *testing.T) {
 	if _, err := storetest.Empty(); err != nil {
 		t.Fatal(err)
 	}
-	bounds := agent.Defaults()
+	bounds := deadline.Defaults()
 	for name, c := range map[string]struct {
 		abort  bool
 		within time.Duration

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"chorus/internal/agent"
+	"chorus/internal/agent/deadline"
 	"chorus/internal/bus"
 	"chorus/internal/chat"
 	"chorus/internal/lockfile"
@@ -20,24 +20,24 @@ const database = "the database"
 // left behind, like a process that died. The clock is one timer, set anew only when a
 // wait ends sooner than it would ring; nothing ticks, and at rest it is not set.
 type watchdog struct {
-	bounds agent.Bounds
-	leave  func(*agent.Stuck, *verdict) // gives the actor up
+	bounds deadline.Bounds
+	leave  func(*deadline.Stuck, *verdict) // gives the actor up
 
 	mu     sync.Mutex
 	cancel context.CancelCauseFunc // ends what the actor does now
 	prompt int64                   // what it does: answers this one
 	run    func() string           // in this run; nil: none was on
 	timer  *time.Timer
-	rings  time.Time  // when the timer will; zero: it will not
-	wait   agent.Wait // nothing in it: at rest
-	since  time.Time  // when the wait began
-	last   time.Time  // when something last came of it
-	told   *agent.Stuck
+	rings  time.Time     // when the timer will; zero: it will not
+	wait   deadline.Wait // nothing in it: at rest
+	since  time.Time     // when the wait began
+	last   time.Time     // when something last came of it
+	told   *deadline.Stuck
 	left   bool
 }
 
 // waits begins another wait.
-func (d *watchdog) waits(w agent.Wait) {
+func (d *watchdog) waits(w deadline.Wait) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.left {
@@ -63,7 +63,7 @@ func (d *watchdog) beat() {
 func (d *watchdog) rest() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.wait, d.told, d.rings = agent.Wait{}, nil, time.Time{}
+	d.wait, d.told, d.rings = deadline.Wait{}, nil, time.Time{}
 	if d.timer != nil {
 		d.timer.Stop()
 	}
@@ -108,7 +108,7 @@ func (d *watchdog) gone() bool {
 }
 
 // stuck is what the actor was told to end.
-func (d *watchdog) stuck() *agent.Stuck {
+func (d *watchdog) stuck() *deadline.Stuck {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.told
@@ -139,8 +139,8 @@ func (d *watchdog) arm(now time.Time) {
 
 // order notes that the wait was told to end, and gives it twice the grace: a tool has
 // one for itself.
-func (d *watchdog) order(now time.Time) *agent.Stuck {
-	s := &agent.Stuck{Wait: d.wait, After: now.Sub(d.last)}
+func (d *watchdog) order(now time.Time) *deadline.Stuck {
+	s := &deadline.Stuck{Wait: d.wait, After: now.Sub(d.last)}
 	if d.wait.Total > 0 && now.Sub(d.since) >= d.wait.Total {
 		s.After = now.Sub(d.since)
 	}
@@ -178,11 +178,11 @@ func (d *watchdog) ring() {
 type verdict struct {
 	run    string // "": none had begun
 	prompt int64  // the prompt it was to begin with
-	cause  *agent.Stuck
+	cause  *deadline.Stuck
 }
 
 // judge makes a verdict of what was waited for in vain; nil: the run just goes on.
-func (d *watchdog) judge(s *agent.Stuck) *verdict {
+func (d *watchdog) judge(s *deadline.Stuck) *verdict {
 	if s.For == database {
 		return nil
 	}
@@ -202,7 +202,7 @@ func (d *watchdog) ordered() *verdict {
 
 // abandon gives the thread to another actor, as if this one's process had died: the
 // lock is let go, and the next epoch fences whatever this one still writes.
-func (a *actor) abandon(s *agent.Stuck, v *verdict) {
+func (a *actor) abandon(s *deadline.Stuck, v *verdict) {
 	e := a.engine
 	a.grip.loosen(e.abandoned(s.For, "thread", a.thread, "waited", s.After))
 	e.mu.Lock()

@@ -37,7 +37,7 @@ func (g *Gate) For(row journal.Thread, bot *config.Bot, work engine.Work) *Judge
 }
 
 // Judge implements engine.Gate.
-func (g *Judge) Judge(q agent.Question, who chat.Principal) approval.Ruling {
+func (g *Judge) Judge(q agent.ProposedCall, who chat.Principal) approval.Ruling {
 	senders := q.Senders
 	if len(senders) == 0 {
 		senders = []transcript.Sender{{Principal: who, Terms: g.Work.Terms, Seq: g.Work.Seq}}
@@ -264,7 +264,7 @@ func because(d permit.Decision) string {
 	return strings.TrimPrefix(d.Why+"; profile "+d.Profile+" wants it asked", "; ")
 }
 
-func Requests(q agent.Question) []permit.Request {
+func Requests(q agent.ProposedCall) []permit.Request {
 	if len(q.Touches) == 0 {
 		return []permit.Request{{Tool: q.Tool.Spec().Name, Detail: permit.ToolDetail(q.Args)}}
 	}

@@ -31,8 +31,8 @@ func (x toucher) Access([]byte) []tool.Access { return x }
 
 func (toucher) Run(context.Context, []byte) (tool.Result, error) { return tool.Result{}, nil }
 
-func question(senders []transcript.Sender, touches ...tool.Access) agent.Question {
-	return agent.Question{Tool: toucher(touches), Args: []byte(`{}`), Touches: touches, Senders: senders}
+func question(senders []transcript.Sender, touches ...tool.Access) agent.ProposedCall {
+	return agent.ProposedCall{Tool: toucher(touches), Args: []byte(`{}`), Touches: touches, Senders: senders}
 }
 
 var (
@@ -343,7 +343,7 @@ func TestTermsTravelWithThePrompt(t *testing.T) {
 		{"nobody to ask", overrides.Values{Terms: chat.Terms{By: "a"}}, engine.Work{Terms: chat.Terms{By: "a"}, Seq: 5}, approval.End},
 	} {
 		g := &Judge{Limits: newLimits(&config.Bot{Permissions: "standard"}, journal.Thread{}), Choice: withOverrides(c.session), Work: c.work}
-		q := agent.Question{Tool: anyShell{}, Args: json.RawMessage(`{}`), Touches: anyShell{}.Access(nil)}
+		q := agent.ProposedCall{Tool: anyShell{}, Args: json.RawMessage(`{}`), Touches: anyShell{}.Access(nil)}
 		if got := g.Judge(q, chat.Principal{Kind: chat.LocalUser, ID: "ada"}); got.Verdict != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got.Verdict, c.want)
 		}

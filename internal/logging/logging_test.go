@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"chorus/internal/agent"
+	"chorus/internal/agent/attempt"
 	"chorus/internal/app"
 	"chorus/internal/app/apptest"
 	"chorus/internal/chat"
@@ -426,7 +426,7 @@ func TestCacheMissIsLogged(t *testing.T) {
 	t.Parallel()
 	dir := storetest.FreshHome(t)
 	a, _ := openLogging(t, dir, nil)
-	a.Setup.CacheMissed(agent.CacheMiss{Run: "r1", Step: 2, Model: "a/b", Expected: 5000, Read: 12, Fragment: 3, Text: "it was so"})
+	a.Setup.CacheMissed(attempt.CacheMiss{Run: "r1", Step: 2, Model: "a/b", Expected: 5000, Read: 12, Fragment: 3, Text: "it was so"})
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"chorus/internal/agent"
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/datadir"
@@ -198,16 +197,16 @@ func (m *Models) Listed() modelrouter.Available {
 }
 
 // Resolve makes a name into a model that can be asked.
-func (m *Models) Resolve(name string) (agent.Engine, error) {
+func (m *Models) Resolve(name string) (model.Handle, error) {
 	choice, v, err := m.Choose(name)
 	if err != nil {
-		return agent.Engine{}, err
+		return model.Handle{}, err
 	}
 	pool, err := m.Open(v)
 	if err != nil {
-		return agent.Engine{}, err
+		return model.Handle{}, err
 	}
-	return agent.Engine{Model: pool, Name: choice.Model, Entry: v.Entry(choice.Model)}, nil
+	return model.Handle{Model: pool, Name: choice.Model, Entry: v.Entry(choice.Model)}, nil
 }
 
 // Open gives the vendor's keys, and what is known of how they fare.

@@ -3,7 +3,7 @@ package provider
 import (
 	"time"
 
-	"chorus/internal/agent"
+	"chorus/internal/agent/deadline"
 	"chorus/internal/config"
 )
 
@@ -19,10 +19,10 @@ func TimeoutsOf(bot *config.Bot) Timeouts {
 const slack = time.Minute
 
 // BoundsOf is how long runs wait for what is outside of them; zero: the default.
-func BoundsOf(bot *config.Bot) agent.Bounds {
+func BoundsOf(bot *config.Bot) deadline.Bounds {
 	t := TimeoutsOf(bot)
-	b := agent.Bounds{Tool: Milliseconds(bot.ToolMS), Setup: Milliseconds(bot.SetupMS)}
-	if most := max(t.FirstByte, t.Idle) + slack; most > agent.DefaultModelBound {
+	b := deadline.Bounds{Tool: Milliseconds(bot.ToolMS), Setup: Milliseconds(bot.SetupMS)}
+	if most := max(t.FirstByte, t.Idle) + slack; most > deadline.Defaults().Model {
 		b.Model = most
 	}
 	return b

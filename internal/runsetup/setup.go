@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"chorus/internal/agent"
+	"chorus/internal/agent/attempt"
+	"chorus/internal/agent/deadline"
 	"chorus/internal/agents"
 	"chorus/internal/chat"
 	"chorus/internal/config"
@@ -235,18 +237,16 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 				_, err := b.walls.Reap(ctx, call)
 				return err
 			},
-			Backoff:     settings.Backoff(bot),
-			Bounds:      agent.Bounds{Tool: provider.Milliseconds(bot.ToolMS)},
-			FallsBack:   modelrouter.Next,
+			Retry:       attempt.Policy{Backoff: settings.Backoff(bot), FallsBack: modelrouter.Next, Random: rand.Float64},
+			Bounds:      deadline.Bounds{Tool: provider.Milliseconds(bot.ToolMS)},
 			CacheMissed: s.CacheMissed,
 			Now:         time.Now,
-			Random:      rand.Float64,
 		},
 	}, nil
 }
 
 // CacheMissed writes down that an answer cost more than it should have.
-func (s *Setup) CacheMissed(m agent.CacheMiss) {
+func (s *Setup) CacheMissed(m attempt.CacheMiss) {
 	why := "the prompt still begins as the one before, so the provider let it go"
 	if m.Fragment >= 0 {
 		why = fmt.Sprintf("message %d is not what it was: %s", m.Fragment+1, m.Text)

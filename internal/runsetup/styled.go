@@ -3,7 +3,6 @@ package runsetup
 import (
 	"fmt"
 
-	"chorus/internal/agent"
 	"chorus/internal/config"
 	"chorus/internal/journal"
 	"chorus/internal/model"
@@ -13,11 +12,11 @@ import (
 )
 
 // modelsFor resolves models for one thread: as the configuration tells them.
-func modelsFor(models *provider.Models, row journal.Thread, bot *config.Bot, b *Toolbox) func(string) (agent.Engine, error) {
+func modelsFor(models *provider.Models, row journal.Thread, bot *config.Bot, b *Toolbox) func(string) (model.Handle, error) {
 	if !settings.NamesParticipants(bot) {
 		return models.Resolve
 	}
-	return func(name string) (agent.Engine, error) {
+	return func(name string) (model.Handle, error) {
 		made, err := models.Resolve(name)
 		if err != nil {
 			return made, err
@@ -35,7 +34,7 @@ type styledModel struct {
 	model model.Model
 }
 
-func (b *Toolbox) styled(s participants.Style, name string, e agent.Engine) model.Model {
+func (b *Toolbox) styled(s participants.Style, name string, e model.Handle) model.Model {
 	key := fmt.Sprintf("%+v", s)
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -75,7 +75,7 @@ func (s *Setup) RunTool(ctx context.Context, o SessionOptions, name string, raw 
 	if err != nil {
 		return ToolResult{Text: err.Error(), Failed: true}, nil
 	}
-	q := agent.Question{Call: chat.ToolUse{ID: id.New(), Name: name, Args: args}, Tool: t, Args: args, Touches: t.Access(args)}
+	q := agent.ProposedCall{Call: chat.ToolUse{ID: id.New(), Name: name, Args: args}, Tool: t, Args: args, Touches: t.Access(args)}
 	switch r := g.Judge(q, s.Me()); r.Verdict {
 	case approval.Allow:
 	case approval.Pending:

@@ -193,7 +193,7 @@ func (s *Sessions) asked(dir string, now chat.Terms, t tool.Tool, args []byte) [
 	if err != nil {
 		return nil
 	}
-	j := p.Judge(gate.Requests(agent.Question{Tool: t, Args: args, Touches: t.Access(args), Call: chat.ToolUse{}}),
+	j := p.Judge(gate.Requests(agent.ProposedCall{Tool: t, Args: args, Touches: t.Access(args), Call: chat.ToolUse{}}),
 		permit.JudgeOptions{Home: s.Home.Dir(), Workspace: dir})
 	var out []string
 	for _, d := range j.Decisions {

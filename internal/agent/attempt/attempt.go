@@ -1,0 +1,124 @@
+// Package attempt makes one call to a model and says how it ended: with an answer, or
+// with a failure after which the same model is asked again, another one is, or none.
+//
+// It writes nothing and waits for nothing but the stream: every attempt is an event, so
+// that the pause before the next one is the loop's, in the journal, and survives a crash.
+package attempt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"chorus/internal/agent/deadline"
+	"chorus/internal/chat"
+	"chorus/internal/model"
+)
+
+// Policy is what follows a failed attempt.
+type Policy struct {
+	Backoff model.Backoff
+	// FallsBack reports errors after which the next model of the run's chain is
+	// asked; nil: none.
+	FallsBack func(model.ErrorKind) bool
+	Random    func() float64 // in [0,1), for jitter; nil: none
+}
+
+// Stream sends a request, shows the pieces of the answer to live as they come, and gives
+// how it ended. With an error, said has the text that had come until then.
+func Stream(ctx context.Context, h model.Handle, p model.Prepared, said chat.Said, live func(chat.Delta)) (chat.Said, error) {
+	var text, thinking strings.Builder
+	show := func(what chat.DeltaKind, call string, offset int, s string) {
+		if s != "" {
+			live(chat.Delta{Step: said.Step, Attempt: said.Attempt, What: what, Call: call, Offset: offset, Text: s})
+		}
+	}
+	args := map[string]int{}
+	var failed error = &model.Error{Kind: model.Network, Provider: h.Entry.Provider, Model: h.Name, Message: "the answer ended without an end mark"}
+	for chunk, err := range h.Model.Stream(ctx, p) {
+		if err != nil {
+			failed = err
+			break
+		}
+		switch c := chunk.(type) {
+		case model.TextDelta:
+			show(chat.DeltaText, "", text.Len(), c.Text)
+			text.WriteString(c.Text)
+		case model.ThinkingDelta:
+			show(chat.DeltaThinking, "", thinking.Len(), c.Text)
+			thinking.WriteString(c.Text)
+		case model.ArgsDelta:
+			show(chat.DeltaArgs, c.Call, args[c.Call], c.Text)
+			args[c.Call] += len(c.Text)
+		case model.Done:
+			said.Blocks, said.Usage, said.Stop = c.Blocks, c.Usage, c.Stop
+			return said, nil
+		}
+	}
+	if text.Len() > 0 {
+		said.Blocks = chat.TextBlocks(text.String())
+	}
+	said.Partial = true
+	return said, failed
+}
+
+// Failed adds to an attempt why it failed and what follows: a pause and another attempt
+// (RetryMS), another model of the chain (Next), or nothing (Final). failures counts those
+// of the same model in a row, this one included.
+func (p Policy) Failed(said chat.Said, err error, failures int, current string, chain []string) chat.Said {
+	said.Stop, said.Error = chat.StopError, Failure(err)
+	var e *model.Error
+	if !errors.As(err, &e) {
+		said.Error.Final = true
+		return said
+	}
+	if e.Kind == model.TooLong {
+		return said // a compaction may help
+	}
+	random := 0.0
+	if p.Random != nil {
+		random = p.Random()
+	}
+	pause, again := p.Backoff.Pause(failures, e, random)
+	if !again && said.Blocks == nil {
+		// Never in the middle of an answer that somebody has begun to read.
+		said.Error.Next = p.Next(err, current, chain)
+	}
+	if said.Error.Next != "" {
+		return said
+	}
+	if !again && e.RetryAfter > 0 {
+		said.Error.Message += fmt.Sprintf("; it asks to wait %s", e.RetryAfter)
+	}
+	said.Error.RetryMS, said.Error.Final = pause.Milliseconds(), !again
+	return said
+}
+
+// Next is the model of the chain to turn to after an error; "": none.
+func (p Policy) Next(err error, current string, chain []string) string {
+	if p.FallsBack == nil || !p.FallsBack(model.KindOf(err)) {
+		return ""
+	}
+	if i := slices.Index(chain, current); i >= 0 {
+		chain = chain[i+1:]
+	}
+	if len(chain) == 0 {
+		return ""
+	}
+	return chain[0]
+}
+
+// Failure is an error as the journal keeps it.
+func Failure(err error) *chat.Failure {
+	f := &chat.Failure{Kind: "internal", Message: err.Error()}
+	var s *deadline.Stuck
+	if errors.As(err, &s) {
+		f.Kind, f.Message = "stuck", "stopped: "+s.Error()+"; say it again to try once more"
+	}
+	if kind := model.KindOf(err); kind != "" {
+		f.Kind = string(kind)
+	}
+	return f
+}

@@ -1,0 +1,87 @@
+package attempt
+
+import (
+	"fmt"
+
+	"chorus/internal/chat"
+	"chorus/internal/model"
+	"chorus/internal/transcript"
+)
+
+// Sender makes the requests of one run into bodies. It remembers the last one: what was
+// checked then is not checked again, and its room is used again.
+type Sender struct {
+	sent    []*model.Message // what the last request showed
+	changed int              // the first message of the request before that differs in it; -1: none does
+	room    []byte           // the last body, to be written over by the next
+}
+
+// Check fits a request to the model and gives its digest. An error is our own mistake.
+func (s *Sender) Check(h model.Handle, req model.Request) (model.Request, string, error) {
+	req.Model = h.Name
+	if most := h.Entry.MaxOutput; most > 0 && req.Settings.MaxTokens > most {
+		req.Settings.MaxTokens = most // the settings were made for another model of the chain
+	}
+	known := 0
+	if n := len(s.sent); n > 0 && n <= len(req.Messages) && req.Messages[n-1] == s.sent[n-1] {
+		known = n
+	}
+	if err := transcript.CheckPairsFrom(req.Messages, known); err != nil {
+		return req, "", fmt.Errorf("render request: %w", err)
+	}
+	s.changed = firstChange(s.sent, req.Messages)
+	s.sent = req.Messages
+	digest, err := req.Digest()
+	return req, digest, err
+}
+
+// Prepare makes the body. An error says why the model cannot be asked this.
+func (s *Sender) Prepare(h model.Handle, req model.Request) (model.Prepared, error) {
+	req.Scratch, s.room = s.room, nil
+	return h.Model.Prepare(req)
+}
+
+// Done gives the room of a body back. It may be called only when the answer was read to
+// its end, since a provider may still read the body until then.
+func (s *Sender) Done(p model.Prepared) { s.room = p.Body }
+
+// firstChange is the index of the first message that is not as it was in the last
+// request; -1 when all of them are still there.
+func firstChange(before, now []*model.Message) int {
+	for i, m := range before {
+		if i >= len(now) || now[i] != m {
+			return i
+		}
+	}
+	return -1
+}
+
+// CacheMiss is an answer for which the provider's cache held less than it should.
+type CacheMiss struct {
+	Run      string
+	Step     int
+	Model    string
+	Expected int    // tokens
+	Read     int    // tokens
+	Fragment int    // the first message that differs from the last request; -1: none does
+	Text     string // its beginning
+}
+
+// leastCached is what providers do not cache below.
+const leastCached = 2048
+
+// CacheMiss looks whether the provider's cache held much less of the last request than
+// it should have.
+func (s *Sender) CacheMiss(h model.Handle, asked chat.Asked, said chat.Said) (CacheMiss, bool) {
+	got := said.Usage.CacheRead
+	if asked.Cached < leastCached || got >= asked.Cached*8/10 || h.Entry.Price.CacheRead == 0 {
+		return CacheMiss{}, false
+	}
+	miss := CacheMiss{Step: asked.Step, Model: asked.Model, Expected: asked.Cached, Read: got, Fragment: -1}
+	if s.changed >= 0 && s.changed < len(s.sent) {
+		if text, err := s.sent[s.changed].Fragment(); err == nil {
+			miss.Fragment, miss.Text = s.changed, string(text[:min(len(text), 200)])
+		}
+	}
+	return miss, true
+}

@@ -1,0 +1,338 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"chorus/internal/agent/attempt"
+	"chorus/internal/agent/deadline"
+	"chorus/internal/agent/record"
+	"chorus/internal/agent/toolcall"
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+	"chorus/internal/model"
+	"chorus/internal/transcript"
+)
+
+// Run goes on with the thread until a run has ended, waits for an approval, or
+// there is nothing to do. The log must be folded up to the host's last event.
+func (a *Agent) Run(ctx context.Context, log *transcript.Log, h Host) (State, error) {
+	r := newRunner(a, log, h)
+	if err := r.recover(ctx); err != nil {
+		return Stopped, err
+	}
+	for {
+		state, err := r.next(ctx)
+		switch {
+		case errors.Is(err, journal.ErrMoved):
+			// Something arrived: look again.
+		case err != nil:
+			return Stopped, errors.Join(err, r.Release(ctx))
+		case state != "":
+			return state, r.Release(ctx)
+		}
+	}
+}
+
+// Fail ends the run that is on, or answers the oldest prompt if none is, because of
+// cause; newRun is the id of a run that must be made for that. It needs nothing but the
+// host: everything else may be what hangs.
+func Fail(ctx context.Context, log *transcript.Log, h Host, newRun string, cause error) error {
+	r := newRunner(&Agent{}, log, h)
+	for {
+		if err := r.failNow(ctx, newRun, cause); !errors.Is(err, journal.ErrMoved) {
+			return err
+		}
+	}
+}
+
+// runner is one call of Run.
+type runner struct {
+	*Agent
+	*record.Recorder
+	log    *transcript.Log
+	host   Host
+	bounds deadline.Bounds
+	calls  toolcall.Runner
+	sender attempt.Sender
+	head   *model.Head
+	fatal  *chat.Failure // our own failure: the run ends with it
+}
+
+func newRunner(a *Agent, log *transcript.Log, h Host) *runner {
+	r := &runner{Agent: a, Recorder: record.New(log, h), log: log, host: h, bounds: a.Bounds.Or(deadline.Defaults())}
+	r.calls = toolcall.Runner{Bounds: r.bounds, Now: a.Now, Abandoned: a.Abandoned, Progress: func(use chat.ToolUse, text string) {
+		h.Live(chat.Progress{Run: log.Run().ID, Call: use.ID, Tool: use.Name, Text: text})
+	}}
+	return r
+}
+
+// waits tells whoever watches over the run what it is about to wait for.
+func (r *runner) waits(w deadline.Wait) {
+	if r.Waits != nil {
+		r.Waits(w)
+	}
+}
+
+// recover settles what a crash left: a call that had begun is not run again.
+func (r *runner) recover(ctx context.Context) error {
+	for _, c := range r.log.Calls() {
+		if !c.Began || c.Done {
+			continue
+		}
+		if r.Reap != nil {
+			r.waits(deadline.Wait{For: "what still runs of an earlier call to be ended", Quiet: r.bounds.Setup})
+			if err := r.Reap(ctx, callKey(r.log.Run(), c.Use.ID)); err != nil {
+				return err
+			}
+		}
+		err := r.Write(ctx, chat.ToolRan{Call: c.Use.ID, Name: c.Use.Name, Blocks: transcript.Interrupted(),
+			Failed: true, Outcome: chat.Interrupted})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// callKey marks the processes of a call. Models number their calls as they like,
+// so the run is part of it.
+func callKey(run *transcript.Run, call string) string {
+	if run == nil {
+		return call
+	}
+	return run.ID + "/" + call
+}
+
+// next does the one thing that is due. An empty state means: go on.
+func (r *runner) next(ctx context.Context) (State, error) {
+	run := r.log.Run()
+	switch {
+	case run == nil && len(r.log.Waiting()) == 0:
+		return Nothing, nil
+	case ctx.Err() != nil && (run == nil || !run.Aborted):
+		return r.stopped(ctx)
+	case run == nil:
+		return r.begin(ctx)
+	case run.Aborted:
+		return Finished, r.end(ctx, chat.RunEnded{Reason: chat.EndAborted, Text: "Stopped."})
+	case r.fatal != nil:
+		return Finished, r.fail(ctx, r.fatal)
+	case r.openCalls():
+		return r.tools(ctx)
+	case run.Failure != nil && run.Failure.Final:
+		return Finished, r.fail(ctx, run.Failure)
+	case run.Open && run.Lost+1 >= maxLost:
+		return Finished, r.fail(ctx, &chat.Failure{Kind: "lost",
+			Message: "the process ended three times while the model was answering; say it again to try once more"})
+	case run.Final && !run.Open && run.Failure == nil:
+		return r.afterAnswer(ctx, run)
+	case run.Steps > 0 && run.Steps >= maxSteps(run):
+		return Finished, r.end(ctx, limitEnd(run))
+	case run.Fails >= maxFails:
+		return Finished, r.fail(ctx, &chat.Failure{Kind: "breaker",
+			Message: "stopped: five tool calls in a row failed. Look at the last errors, then say how to go on"})
+	case run.Repeats >= maxRepeats:
+		return Finished, r.fail(ctx, &chat.Failure{Kind: "breaker",
+			Message: "stopped: the same tool call was made five times in a row"})
+	default:
+		return "", r.ask(ctx, run)
+	}
+}
+
+// stopped: the context ended. An abort is in the journal; it may only not have
+// been read yet. A run that has waited in vain is over.
+func (r *runner) stopped(ctx context.Context) (State, error) {
+	if s := deadline.Passed(ctx); s != nil && r.log.Run() != nil {
+		return Finished, r.fail(ctx, attempt.Failure(s))
+	}
+	if context.Cause(ctx) == ErrAborted {
+		if err := r.Commit(ctx, record.Batch{}); err != nil {
+			return Stopped, err
+		}
+		if run := r.log.Run(); run != nil && run.Aborted {
+			return "", nil
+		}
+	}
+	return Stopped, context.Cause(ctx)
+}
+
+func maxSteps(run *transcript.Run) int { return cmp.Or(max(run.Settings.MaxSteps, 0), DefaultMaxSteps) }
+
+func limitEnd(run *transcript.Run) chat.RunEnded {
+	return chat.RunEnded{Reason: chat.EndLimit,
+		Text: fmt.Sprintf("Stopped at the limit of %d model calls; the task may be incomplete. Say \"go on\" to continue.", maxSteps(run))}
+}
+
+func (r *runner) openCalls() bool {
+	for _, c := range r.log.Calls() {
+		if !c.Done {
+			return true
+		}
+	}
+	return false
+}
+
+// takenTogether are the prompts that a run takes when it begins: the oldest, and those behind it
+// that wait together with it, up to the first of somebody else. Nobody pays, or says yes, for another,
+// and nobody is overtaken.
+func takenTogether(waiting []transcript.Waiting) []int64 {
+	seqs := []int64{waiting[0].Seq}
+	for _, w := range waiting[1:] {
+		if !waiting[0].Together || !w.Together || w.Terms != waiting[0].Terms || !w.Principal.Same(waiting[0].Principal) {
+			break
+		}
+		seqs = append(seqs, w.Seq)
+	}
+	return seqs
+}
+
+// begin starts a run with the oldest waiting prompt.
+func (r *runner) begin(ctx context.Context) (State, error) {
+	prompt := r.log.Waiting()[0]
+	if prompt.Terms != r.Terms {
+		return Finished, nil
+	}
+	r.waits(deadline.Wait{For: "what a run begins with", Quiet: r.bounds.Setup})
+	b, err := r.Begin(ctx, r.log, prompt)
+	if ctx.Err() != nil && deadline.Passed(ctx) == nil {
+		return r.stopped(ctx) // the prompt waits for whoever comes next
+	}
+	if err != nil {
+		if s := deadline.Passed(ctx); s != nil {
+			err = s
+		}
+		return Finished, r.failToStart(ctx, b, prompt, err)
+	}
+	batch := record.Batch{Blobs: []chat.Blob{b.Head}}
+	b.Start.Run, b.Start.Head, b.Start.Renderer = b.Run, b.Head.Hash, transcript.Renderer
+	b.Start.Principal, b.Start.Terms = prompt.Principal, prompt.Terms
+	batch.Events = append(batch.Events, chat.Event{Run: b.Run, Body: b.Start})
+	for _, n := range b.Notes {
+		if r.log.Note(n.What) != n.Text {
+			batch.Events = append(batch.Events, chat.Event{Run: b.Run, Body: n})
+		}
+	}
+	batch.Events = append(batch.Events, chat.Event{Run: b.Run, Body: chat.Took{Run: b.Run, Step: 1, Seqs: takenTogether(r.log.Waiting())}})
+	r.head = nil
+	return "", r.Commit(ctx, batch)
+}
+
+// failToStart answers a prompt that could not even be started (no such model, no
+// key) with the reason, so that it is neither lost nor tried for ever.
+func (r *runner) failToStart(ctx context.Context, b Beginning, prompt transcript.Waiting, cause error) error {
+	f := attempt.Failure(cause)
+	b.Start.Run, b.Start.Renderer, b.Start.Principal, b.Start.Terms = b.Run, transcript.Renderer, prompt.Principal, prompt.Terms
+	var batch record.Batch
+	for _, body := range []chat.Body{b.Start, chat.Took{Run: b.Run, Step: 1, Seqs: takenTogether(r.log.Waiting())},
+		chat.RunEnded{Run: b.Run, Reason: chat.EndFailed, Error: f, Text: f.Message}} {
+		batch.Events = append(batch.Events, chat.Event{Run: b.Run, Body: body})
+	}
+	return r.Commit(ctx, batch)
+}
+
+// afterAnswer: the model has answered without a call. Either there is more for
+// this run, or it is over.
+func (r *runner) afterAnswer(ctx context.Context, run *transcript.Run) (State, error) {
+	if run.Stop == chat.StopRefused {
+		return Finished, r.fail(ctx, &chat.Failure{Kind: string(model.Refused), Message: "the model refused to answer this"})
+	}
+	if run.Stop == chat.StopLength && run.Continued <= maxContinued {
+		text := fmt.Sprintf("Your answer reached the length limit (part %d). Go on exactly where it stopped, without repeating anything.", run.Continued)
+		if r.log.Note("continue") != text {
+			if err := r.Write(ctx, chat.Noted{What: "continue", Text: text}); err != nil {
+				return "", err
+			}
+		}
+		return "", r.ask(ctx, run)
+	}
+	if run.Stop == chat.StopLength {
+		return Finished, r.end(ctx, chat.RunEnded{Reason: chat.EndLimit,
+			Text: fmt.Sprintf("The answer reached the length limit %d times and is cut off. Say \"go on\" to continue.", run.Continued)})
+	}
+	if run.Steps < maxSteps(run) {
+		if took, err := r.take(ctx, run); took || err != nil {
+			if err == nil {
+				err = r.ask(ctx, r.log.Run())
+			}
+			return "", err
+		}
+	}
+	return Finished, r.end(ctx, chat.RunEnded{Reason: chat.EndDone})
+}
+
+// take gives the run the words that were meant for it while it was on.
+func (r *runner) take(ctx context.Context, run *transcript.Run) (bool, error) {
+	var seqs []int64
+	for _, w := range r.log.Waiting() {
+		if w.Steer || w.Intake == chat.Inject || w.Intake == chat.Interrupt {
+			seqs = append(seqs, w.Seq)
+		}
+	}
+	if len(seqs) == 0 {
+		return false, nil
+	}
+	return true, r.Write(ctx, chat.Took{Run: run.ID, Step: run.Step + 1, Seqs: seqs})
+}
+
+// interrupted reports words that want the rest of the batch skipped.
+func (r *runner) interrupted() bool {
+	for _, w := range r.log.Waiting() {
+		if w.Intake == chat.Interrupt {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *runner) failNow(ctx context.Context, newRun string, cause error) error {
+	switch run := r.log.Run(); {
+	case run != nil && run.Aborted:
+		return r.end(ctx, chat.RunEnded{Reason: chat.EndAborted, Text: "Stopped."})
+	case run != nil:
+		return r.fail(ctx, attempt.Failure(cause))
+	case len(r.log.Waiting()) > 0:
+		return r.failToStart(ctx, Beginning{Run: newRun}, r.log.Waiting()[0], cause)
+	default:
+		return nil
+	}
+}
+
+func (r *runner) fail(ctx context.Context, f *chat.Failure) error {
+	reason := chat.EndFailed
+	switch f.Kind {
+	case "denied":
+		reason = chat.EndDenied
+	case "budget":
+		reason = chat.EndBudget
+	}
+	return r.end(ctx, chat.RunEnded{Reason: reason, Error: f, Text: f.Message})
+}
+
+// end is the run's last commit. Calls without a result get one first, in the same
+// transaction, so that the next run finds every pair whole.
+func (r *runner) end(ctx context.Context, e chat.RunEnded) error {
+	run := r.log.Run()
+	e.Run, e.Steps, e.Usage = run.ID, run.Steps, run.Usage
+	var batch record.Batch
+	for _, c := range r.log.Calls() {
+		if c.Done {
+			continue
+		}
+		ran := chat.ToolRan{Call: c.Use.ID, Name: c.Use.Name, Failed: true, Outcome: chat.Skipped,
+			Blocks: chat.TextBlocks("skipped: the run ended before this call was made")}
+		if c.Began {
+			ran.Outcome, ran.Blocks = chat.Interrupted, transcript.Interrupted()
+		}
+		batch.Events = append(batch.Events, chat.Event{Body: ran})
+	}
+	if run.AbortAll {
+		for _, w := range r.log.Waiting() {
+			batch.Events = append(batch.Events, chat.Event{Body: chat.Refused{Seq: w.Seq, Why: "stopped by " + run.AbortedBy}})
+		}
+	}
+	batch.Events = append(batch.Events, chat.Event{Body: e})
+	return r.Commit(ctx, batch)
+}

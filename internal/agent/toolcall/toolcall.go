@@ -1,0 +1,150 @@
+// Package toolcall runs calls of tools. It promises that each call comes to an end with a
+// result: a tool that does not end is told to, and left to itself when it does not listen;
+// one that panics has failed.
+package toolcall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"chorus/internal/agent/deadline"
+	"chorus/internal/chat"
+	"chorus/internal/tool"
+)
+
+// Call is a call that may be run.
+type Call struct {
+	Use  chat.ToolUse
+	Tool tool.Tool
+	Args []byte
+	Key  string // marks the processes of the call, so that they are found after a crash
+}
+
+// Outcome is how a call ended.
+type Outcome struct {
+	Ran   chat.ToolRan
+	Blobs []chat.Blob
+	Err   error // the tool itself failed: a fault of ours, not of the call
+}
+
+// Runner runs calls within bounds.
+type Runner struct {
+	Bounds   deadline.Bounds
+	Now      func() time.Time
+	Progress func(call chat.ToolUse, text string) // safe for concurrent use
+	// Abandoned hears of a tool that did not end when it was told to, and gives what to
+	// call should it end after all; may be nil.
+	Abandoned func(what string) (back func())
+}
+
+// atOnce is how many calls run together: enough to overlap waits, few enough to spare the disk.
+const atOnce = 8
+
+// Wait is what is waited for while the calls run: each has its limit, and its grace when
+// it is told to end.
+func (r Runner) Wait(calls ...Call) deadline.Wait {
+	what := "the tool " + calls[0].Use.Name
+	if n := len(calls); n > 1 {
+		what = fmt.Sprintf("%s and %d other calls", what, n-1)
+	}
+	rounds := time.Duration((len(calls) + atOnce - 1) / atOnce)
+	most := rounds*(r.Bounds.Tool+r.Bounds.Grace) + r.Bounds.Grace
+	return deadline.Wait{For: what, Quiet: most, Total: most}
+}
+
+// RunAll runs calls at the same time; the outcomes stand in the order of the calls.
+func (r Runner) RunAll(ctx context.Context, calls []Call) []Outcome {
+	out := make([]Outcome, len(calls))
+	slots := make(chan struct{}, atOnce)
+	var wg sync.WaitGroup
+	for i, one := range calls {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			out[i] = r.Run(ctx, one)
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+// Run is one call, whatever happens in it.
+func (r Runner) Run(ctx context.Context, one Call) Outcome {
+	start := r.Now()
+	ctx = tool.WithCall(ctx, tool.Call{ID: one.Use.ID, Key: one.Key, Progress: func(text string) { r.Progress(one.Use, text) }})
+	res, err := r.bounded(ctx, one)
+	out := Outcome{Blobs: res.Blobs, Ran: chat.ToolRan{Call: one.Use.ID, Name: one.Use.Name, Blocks: res.Blocks, Failed: res.Failed, Outcome: chat.Ran,
+		TookMS: r.Now().Sub(start).Round(time.Millisecond).Milliseconds(), Read: res.Read, Changed: res.Changed, Foreign: res.Foreign}}
+	switch {
+	case ctx.Err() != nil:
+		out.Ran.Outcome, out.Ran.Failed = chat.Interrupted, true
+		if len(out.Ran.Blocks) == 0 {
+			out.Ran.Foreign = ""
+			out.Ran.Blocks = chat.TextBlocks("interrupted: " + context.Cause(ctx).Error())
+		}
+	case err != nil:
+		out.Ran.Failed, out.Ran.Foreign, out.Ran.Blocks = true, "", chat.TextBlocks("the tool itself failed: "+err.Error())
+		out.Err = fmt.Errorf("the tool %s failed: %w", one.Use.Name, err)
+	}
+	return out
+}
+
+// bounded ends every call: after the limit its context is cancelled, and one that does
+// not even obey that is left to itself, so that the conversation can go on.
+func (r Runner) bounded(ctx context.Context, one Call) (tool.Result, error) {
+	limit := r.Bounds.Tool
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	late := func(res tool.Result, err error) (tool.Result, error) {
+		if err == nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			res.Failed = true
+			res.Blocks = append(res.Blocks, chat.TextBlocks(fmt.Sprintf("\n[%s was told to end after %s, the limit of a call]", one.Use.Name, limit))...)
+		}
+		return res, err
+	}
+	if one.Tool.Spec().Ends {
+		return late(safely(ctx, one))
+	}
+	type ended struct {
+		res tool.Result
+		err error
+	}
+	done := make(chan ended, 1)
+	go func() {
+		res, err := safely(ctx, one)
+		done <- ended{res, err}
+	}()
+	select {
+	case e := <-done:
+		return e.res, e.err
+	case <-ctx.Done():
+	}
+	grace := time.NewTimer(r.Bounds.Grace)
+	defer grace.Stop()
+	select {
+	case e := <-done:
+		return late(e.res, e.err)
+	case <-grace.C:
+		if r.Abandoned != nil {
+			back := r.Abandoned("the tool " + one.Use.Name)
+			go func() { <-done; back() }()
+		}
+		return tool.Fail(fmt.Sprintf("%s did not end, also when it was told to; it was left alone after %s. Whatever it does may still happen: check before repeating it.",
+			one.Use.Name, limit+r.Bounds.Grace)), nil
+	}
+}
+
+// safely turns a tool's panic into a failed result: one bad tool must not take
+// the process with it.
+func safely(ctx context.Context, one Call) (res tool.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			res, err = tool.Result{}, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return one.Tool.Run(ctx, one.Args)
+}

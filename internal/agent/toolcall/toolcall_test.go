@@ -1,0 +1,77 @@
+package toolcall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"chorus/internal/agent/deadline"
+	"chorus/internal/chat"
+	"chorus/internal/tool"
+)
+
+// fake is a tool that is a function.
+type fake func(ctx context.Context) (tool.Result, error)
+
+func (f fake) Spec() tool.Spec             { return tool.Spec{Name: "fake"} }
+func (f fake) Access([]byte) []tool.Access { return nil }
+func (f fake) Run(ctx context.Context, _ []byte) (tool.Result, error) {
+	return f(ctx)
+}
+
+func runner() Runner {
+	return Runner{Bounds: deadline.Defaults(), Now: time.Now, Progress: func(chat.ToolUse, string) {}}
+}
+
+func TestEveryCallHasAResult(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		tool   fake
+		text   string
+		failed bool
+		err    bool
+	}{
+		"good":   {func(context.Context) (tool.Result, error) { return tool.OK("fine"), nil }, "fine", false, false},
+		"no":     {func(context.Context) (tool.Result, error) { return tool.Fail("no such file"), nil }, "no such file", true, false},
+		"broken": {func(context.Context) (tool.Result, error) { return tool.Result{}, errors.New("disk full") }, "the tool itself failed: disk full", true, true},
+		"panics": {func(context.Context) (tool.Result, error) { panic("oh") }, "panic: oh", true, true},
+	} {
+		out := runner().Run(t.Context(), Call{Use: chat.ToolUse{ID: "1", Name: "fake"}, Tool: c.tool})
+		if out.Ran.Call != "1" || out.Ran.Failed != c.failed || !strings.Contains(out.Ran.Blocks.Text(), c.text) || (out.Err != nil) != c.err {
+			t.Errorf("%s: %+v", name, out)
+		}
+	}
+}
+
+func TestAnInterruptedCallSaysSo(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	wait := fake(func(ctx context.Context) (tool.Result, error) {
+		cancel(errors.New("chorus is stopping"))
+		<-ctx.Done()
+		return tool.Result{}, ctx.Err()
+	})
+	out := runner().Run(ctx, Call{Use: chat.ToolUse{ID: "1"}, Tool: wait})
+	if out.Err != nil || out.Ran.Outcome != chat.Interrupted || out.Ran.Blocks.Text() != "interrupted: chorus is stopping" {
+		t.Errorf("%+v", out)
+	}
+}
+
+func TestOutcomesStandInOrder(t *testing.T) {
+	t.Parallel()
+	var calls []Call
+	for i := range 3 * atOnce {
+		calls = append(calls, Call{Use: chat.ToolUse{ID: fmt.Sprint(i)}, Tool: fake(func(context.Context) (tool.Result, error) { return tool.OK(fmt.Sprint(i)), nil })})
+	}
+	for i, out := range runner().RunAll(t.Context(), calls) {
+		if out.Ran.Call != fmt.Sprint(i) || out.Ran.Blocks.Text() != fmt.Sprint(i) {
+			t.Errorf("%d: %+v", i, out.Ran)
+		}
+	}
+	if w := runner().Wait(calls...); w.For != "the tool  and 23 other calls" || w.Total != 3*(15*time.Minute+10*time.Second)+10*time.Second {
+		t.Errorf("%+v", w)
+	}
+}

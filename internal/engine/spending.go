@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+	"chorus/internal/ledger"
+)
+
+// payerOf is who a run is charged to: always somebody, be it the system on behalf of
+// the agent. Rights are another matter: nobody has none.
+func payerOf(p chat.Principal, agent string) chat.Principal {
+	if p.String() == "" {
+		return chat.Principal{Kind: chat.TheSystem, ID: agent}
+	}
+	return p
+}
+
+// worst is the most that a request can cost. Summaries have limits of their own.
+func (h *host) worst(asked chat.Asked, model string) (ledger.Price, ledger.Nanos) {
+	price, out := h.setup.Price(model)
+	if h.maxOutput > 0 && asked.Purpose == chat.ForTurn && (out == 0 || h.maxOutput < out) {
+		out = h.maxOutput
+	}
+	return price, price.Worst(asked.Tokens, out)
+}
+
+// reserve adds the worst case of a request to the commit that asks for it, with the
+// ceilings it must keep to. A request whose end is written with it was never sent.
+func (h *host) reserve(c *journal.Commit, asked chat.Asked) error {
+	price, worst := h.worst(asked, asked.Model)
+	e := h.entry(asked, worst)
+	c.Money = append(c.Money, e)
+	ended := slices.ContainsFunc(c.Events, func(ev chat.Event) bool {
+		said, ok := ev.Body.(chat.Said)
+		return ok && said.Step == asked.Step && said.Attempt == asked.Attempt
+	})
+	if ended {
+		return nil
+	}
+	c.Ceilings = h.setup.Budget.For(e.Thread, e.Agent, e.Payer, e.Run)
+	if c.Ceilings != nil && !price.Known() {
+		return &ledger.Refusal{Stand: ledger.Stand{Limit: c.Ceilings.Limits[0]}, Unpriced: asked.Model}
+	}
+	return nil
+}
+
+// settled is the entry of an attempt that is over.
+func (h *host) settled(said chat.Said) ledger.Entry {
+	asked := h.asked
+	asked.Step, asked.Attempt, asked.Model = said.Step, said.Attempt, cmp.Or(asked.Model, h.model)
+	price, worst := h.worst(asked, asked.Model)
+	return h.entry(asked, worst).Settle(price, asked.Tokens, said)
+}
+
+func (h *host) entry(asked chat.Asked, reserved ledger.Nanos) ledger.Entry {
+	return ledger.Entry{Run: h.runID(), Step: asked.Step, Attempt: asked.Attempt, Thread: h.a.thread, Agent: h.agent,
+		Payer: payerOf(h.payer, h.agent), Model: asked.Model, Reserved: reserved}
+}
+
+// refused remembers at which soft limit the room is about to be asked.
+func (h *host) refused(err error) {
+	var r *ledger.Refusal
+	if errors.As(err, &r) && r.Soft {
+		h.warned = r
+	}
+}
