@@ -55,7 +55,11 @@ type threadJSON struct {
 func threadsAsJSON(_ cli.View, list operation.List[operations.Session]) any {
 	out := []threadJSON{}
 	for _, s := range list.Items {
-		out = append(out, threadJSON{chat.ThreadID(s.Thread), s.ID, s.Agent, s.Title, s.WorkspacePath, chat.Status(s.Status), s.Queue, s.Seq, s.CreatedAt, s.MovedAt})
+		status := chat.Status(s.Status)
+		if s.Status == "waiting" { // scripts know it by the name that the journal has for it
+			status = chat.Waiting
+		}
+		out = append(out, threadJSON{chat.ThreadID(s.Thread), s.ID, s.Agent, s.Title, s.WorkspacePath, status, s.Queue, s.Seq, s.CreatedAt, s.MovedAt})
 	}
 	return out
 }
