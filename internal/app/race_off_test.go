@@ -1,3 +1,5 @@
+//go:build !race
+
 package app
 
 // raced: the race detector looks on, and everything takes several times as long.
