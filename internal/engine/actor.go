@@ -23,26 +23,26 @@ import (
 // end: folding 200 takes a few milliseconds, writing a snapshot costs the window.
 const snapshotEvery = 200
 
-// actor is one thread's life in this process: one goroutine while there is
-// something to do or it was busy lately, none otherwise.
+// actor runs one thread in this process: one goroutine while there is something to do
+// or it was busy lately, none otherwise.
 type actor struct {
 	engine *Engine
 	thread chat.ThreadID
-	bell   chan struct{} // room for one ring
-	news   atomic.Bool   // this process wrote to the thread, and whoever runs it may not know
+	wakeUp chan struct{} // holds one value
+	news   atomic.Bool   // this process wrote to the thread, and the process that runs it may not know
 
 	log      *transcript.Log
-	passed   int64 // up to here it was said that words wait for somebody else
+	passed   int64 // up to here other processes were notified of words that wait for them
 	snapshot int64 // event of the last snapshot
-	troubles int   // failures in a row, for the pause before the next try
+	failures int   // in a row, for the pause before the next try
 
-	dog     watchdog
-	grip    grip
-	verdict *verdict  // how the run ends that an actor before this one was stuck in
-	over    sync.Once // the engine does not wait for it any more
+	watchdog watchdog
+	lockHold lockHold
+	verdict  *verdict  // how the run ends in which the actor before this one was stuck
+	over     sync.Once // tells the engine once that it need not wait for this actor
 
-	liveMu sync.Mutex
-	live_  liveText
+	liveMu  sync.Mutex
+	partial liveText
 }
 
 // liveText is the answer in the making, for readers that come late.
@@ -52,18 +52,19 @@ type liveText struct {
 	text, thinking []byte
 }
 
-func (a *actor) ring() {
+// wake makes the actor look for work.
+func (a *actor) wake() {
 	select {
-	case a.bell <- struct{}{}:
+	case a.wakeUp <- struct{}{}:
 	default:
 	}
 }
 
-// live works whenever the bell rings and leaves when it was idle for long, when
-// the thread waits for somebody, or when somebody else has it.
-func (a *actor) live() {
+// loop works whenever it is woken. It ends when it was idle for long, when the thread
+// waits for an approval, or when another process has it.
+func (a *actor) loop() {
 	e := a.engine
-	defer a.grip.ended()
+	defer a.lockHold.ended()
 	defer a.over.Do(e.wg.Done)
 	idle := time.NewTimer(e.IdleAfter)
 	defer idle.Stop()
@@ -72,9 +73,9 @@ func (a *actor) live() {
 		case <-e.ctx.Done():
 			a.leave(true)
 			return
-		case <-a.bell:
+		case <-a.wakeUp:
 			stay := a.work()
-			if a.dog.gone() || !stay && a.leave(false) {
+			if a.watchdog.gone() || !stay && a.leave(false) {
 				return
 			}
 			idle.Reset(e.IdleAfter)
@@ -87,24 +88,24 @@ func (a *actor) live() {
 	}
 }
 
-// leave takes the actor off the map, unless the bell has rung meanwhile.
+// leave removes the actor from the engine, unless it was woken meanwhile.
 func (a *actor) leave(always bool) bool {
 	e := a.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.actors[a.thread] != a {
-		return true // left behind: another one has the thread
+		return true // abandoned: another one has the thread
 	}
-	if !always && len(a.bell) > 0 {
+	if !always && len(a.wakeUp) > 0 {
 		return false
 	}
 	delete(e.actors, a.thread)
 	return true
 }
 
-// waits says what the actor is about to wait for.
+// waits tells the watchdog what the actor is about to wait for.
 func (a *actor) waits(what string, most time.Duration) {
-	a.dog.waits(deadline.Wait{For: what, Quiet: most})
+	a.watchdog.waits(deadline.Wait{For: what, Quiet: most})
 }
 
 // waitsForStore leaves a commit the time to fail by itself.
@@ -116,40 +117,40 @@ func (a *actor) work() (stay bool) {
 	e := a.engine
 	ctx, cancel := context.WithCancelCause(e.ctx)
 	defer cancel(nil)
-	a.dog.begin(cancel)
-	defer a.dog.rest()
+	a.watchdog.begin(cancel)
+	defer a.watchdog.rest()
 	a.waitsForStore()
 	row, err := e.Journal.Thread(ctx, a.thread)
 	switch {
 	case errors.Is(err, journal.ErrUnknown):
 		return false
 	case err != nil:
-		return a.trouble(ctx, err)
+		return a.retryLater(ctx, err)
 	case row.Status != chat.Running && !row.Wake:
 		return row.Status != chat.Waiting // nothing to do; a suspended thread needs nobody
-	case row.Status != chat.Running && a.verdict == nil && a.log != nil && a.log.Seq()+1 == row.Next && a.forOthers():
-		return true // with the lock taken for nothing, those others would find it held
+	case row.Status != chat.Running && a.verdict == nil && a.log != nil && a.log.Seq()+1 == row.Next && a.pendingElsewhere():
+		return true // taking the lock for nothing would keep it from those others
 	}
 	a.waits("the thread's lock", e.Bounds.Store)
 	news := a.news.Swap(false)
 	held, err := takeLock(e.LockDir, a.thread)
 	if errors.Is(err, lockfile.ErrHeld) {
 		if news {
-			e.Neighbours.Notify(a.thread)
+			e.Peers.Notify(a.thread)
 		}
-		return false // whoever has it sees what we saw
+		return false // whoever has it sees the same events
 	}
 	if err != nil {
-		return a.trouble(ctx, err)
+		return a.retryLater(ctx, err)
 	}
-	if !a.grip.keep(held) {
+	if !a.lockHold.keep(held) {
 		return false
 	}
-	defer a.passOn()
-	defer a.grip.release()
+	defer a.passToPeers()
+	defer a.lockHold.release()
 	a.waitsForStore()
 	if row, err = e.Journal.Take(ctx, a.thread); err != nil {
-		return a.trouble(ctx, err)
+		return a.retryLater(ctx, err)
 	}
 	for {
 		if stay, again := a.step(ctx, row); !again {
@@ -158,7 +159,7 @@ func (a *actor) work() (stay bool) {
 	}
 }
 
-// step does one run of the loop, or carries out a verdict. again: there may be more.
+// step runs the loop once, or carries out a verdict. again: there may be more.
 func (a *actor) step(ctx context.Context, row journal.Thread) (stay, again bool) {
 	e := a.engine
 	err := a.catchUp(ctx)
@@ -166,7 +167,7 @@ func (a *actor) step(ctx context.Context, row journal.Thread) (stay, again bool)
 		err = a.carryOut(ctx, row)
 	}
 	if err != nil {
-		return a.trouble(ctx, err), false
+		return a.retryLater(ctx, err), false
 	}
 	if a.log.Run() == nil && (len(a.log.Waiting()) == 0 || !a.takes(a.log.Waiting()[0])) {
 		a.save()
@@ -175,7 +176,7 @@ func (a *actor) step(ctx context.Context, row journal.Thread) (stay, again bool)
 	state, err := a.runOnce(ctx, row)
 	switch {
 	case errors.Is(err, journal.ErrFenced):
-		if !a.dog.gone() { // else it was our own watchdog's doing
+		if !a.watchdog.gone() { // else it was our own watchdog's doing
 			e.fenced.Add(1)
 		}
 		a.log = nil
@@ -185,25 +186,25 @@ func (a *actor) step(ctx context.Context, row journal.Thread) (stay, again bool)
 		return false, false
 	case ctx.Err() != nil: // stuck: what is left to do is done with a new context
 		if err != nil {
-			a.verdict = a.dog.ordered()
+			a.verdict = a.watchdog.verdictOnEnded()
 		}
 		switch {
 		case err != nil && a.verdict == nil:
-			return a.trouble(ctx, err), false
-		case err == nil && state != agent.Finished: // it came to something after all
+			return a.retryLater(ctx, err), false
+		case err == nil && state != agent.Finished: // it got somewhere after all
 			e.Bus.Ring(a.thread, bus.Note{Err: context.Cause(ctx)})
 		}
 		a.log = nil
-		a.ring()
+		a.wake()
 		return true, false
 	case err != nil:
-		return a.trouble(ctx, err), false
+		return a.retryLater(ctx, err), false
 	}
-	a.troubles = 0
+	a.failures = 0
 	if state == agent.Suspended {
 		before := a.log.Seq()
 		if err := a.catchUp(ctx); err != nil {
-			return a.trouble(ctx, err), false
+			return a.retryLater(ctx, err), false
 		}
 		if a.log.Seq() == before {
 			a.save()
@@ -214,7 +215,7 @@ func (a *actor) step(ctx context.Context, row journal.Thread) (stay, again bool)
 	return true, true
 }
 
-// carryOut ends the run, or answers the prompt, that something was stuck in.
+// carryOut ends the run, or answers the prompt, in which the actor before was stuck.
 func (a *actor) carryOut(ctx context.Context, row journal.Thread) error {
 	v := a.verdict
 	if v == nil {
@@ -245,7 +246,7 @@ func (a *actor) running() func() string {
 	return func() string { return id }
 }
 
-// due is what the next setup is for.
+// due is what the next run is for.
 func (a *actor) due() Work {
 	if run := a.log.Run(); run != nil {
 		return Work{run.Terms, run.Seq, a.senders()}
@@ -267,29 +268,29 @@ func (a *actor) senders() []transcript.Sender {
 	}
 }
 
-// trouble tells watchers what could not be written down, and tries again after a
-// pause: a full disk or a lost database is no reason to give a run up.
-func (a *actor) trouble(ctx context.Context, err error) bool {
+// retryLater tells watchers what could not be written, and tries again after a pause: a
+// full disk or a lost database is no reason to give a run up.
+func (a *actor) retryLater(ctx context.Context, err error) bool {
 	e := a.engine
-	if e.ctx.Err() != nil || a.dog.gone() || errors.Is(err, journal.ErrFenced) {
+	if e.ctx.Err() != nil || a.watchdog.gone() || errors.Is(err, journal.ErrFenced) {
 		a.log = nil
 		return false
 	}
-	if s := a.dog.stuck(); s != nil && ctx.Err() != nil {
+	if s := a.watchdog.stuck(); s != nil && ctx.Err() != nil {
 		err = s
 	}
-	a.dog.rest() // the pause is ours
+	a.watchdog.rest() // the pause is ours
 	e.Log.Error("thread stopped", "component", "engine", "event", "thread_stopped", "thread", a.thread, "error", err)
 	e.Bus.Ring(a.thread, bus.Note{Err: err})
 	a.log = nil // folded anew from what is really there
-	a.troubles++
-	pause := min(time.Second<<min(a.troubles, 5), 30*time.Second)
+	a.failures++
+	pause := min(time.Second<<min(a.failures, 5), 30*time.Second)
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-e.ctx.Done():
 	case <-timer.C:
-		a.ring()
+		a.wake()
 	}
 	return true
 }
@@ -325,7 +326,7 @@ func Load(ctx context.Context, j Reader, thread chat.ThreadID) (*transcript.Log,
 		if log, err := transcript.Restore(snap.State, blob); err == nil {
 			return log, nil
 		}
-		// A snapshot that cannot be read costs time, never words.
+		// A snapshot that cannot be read costs time and loses nothing.
 		return transcript.New(blob), nil
 	}
 	if errors.Is(err, journal.ErrUnknown) {
@@ -342,10 +343,10 @@ func Fold(ctx context.Context, j Reader, thread chat.ThreadID, log *transcript.L
 // page is how many events are read at a time.
 const page = 500
 
-// fold calls look before it reads a page.
-func fold(ctx context.Context, j Reader, thread chat.ThreadID, log *transcript.Log, look func()) error {
+// fold calls before ahead of each page it reads.
+func fold(ctx context.Context, j Reader, thread chat.ThreadID, log *transcript.Log, before func()) error {
 	for {
-		look()
+		before()
 		events, err := j.Events(ctx, thread, log.Seq(), page)
 		if err != nil {
 			return err

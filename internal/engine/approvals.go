@@ -21,16 +21,16 @@ import (
 
 var _ approval.Approvals = (*Engine)(nil)
 
-// Asking is how people are asked when a call needs somebody's yes.
+// Asking is how people are asked when a call needs approval.
 type Asking struct {
 	For    time.Duration // how long an answer may take; 0: as long as it takes
 	Remind time.Duration // after how long people are reminded; 0: never
-	Who    string        // who may answer, as desk.ParseWho reads it; "": desk.DefaultWho
+	Who    string        // who may answer, as approval.ParseWho reads it; "": approval.DefaultWho
 	Env    []string      // names of the variables that commands get
 }
 
-// question is the approval of a call, remembered until it is written.
-func (h *host) question(ctx context.Context, q agent.ProposedCall, ruling approval.Ruling, facts approval.Facts) *approval.Approval {
+// newApproval is the approval of a call, kept until it is written.
+func (h *host) newApproval(ctx context.Context, q agent.ProposedCall, ruling approval.Ruling, facts approval.Facts) *approval.Approval {
 	asking := h.setup.Asking
 	a := &approval.Approval{ID: id.New(), Thread: h.a.thread, Run: h.runID(), Call: q.Call, Dir: h.setup.Dir, Bound: facts.Encode(),
 		Risk: string(q.Tool.Spec().Risk), Rule: ruling.Rule, Reason: ruling.Reason, AskedBy: h.payer, Payer: h.payer,
@@ -48,7 +48,7 @@ func (h *host) question(ctx context.Context, q agent.ProposedCall, ruling approv
 	return a
 }
 
-// bound are the facts a yes is given for: the call, where it runs, what it would
+// bound are the facts an approval is given for: the call, where it runs, what it would
 // change, the files it names, and for a command the variables it would see.
 func bound(ctx context.Context, q agent.ProposedCall, setup Setup) approval.Facts {
 	f := approval.Facts{Tool: q.Tool.Spec().Name, Args: q.Args, Dir: setup.Dir}
@@ -95,17 +95,17 @@ func (h *host) auditNo(ctx context.Context, c *journal.Commit, ran chat.ToolRan)
 	return nil
 }
 
-// Approvals implements desk.Desk.
+// Approvals implements approval.Approvals.
 func (e *Engine) Approvals(ctx context.Context, f approval.Filter) ([]approval.Approval, error) {
 	e.expire(ctx)
-	return e.quick.Approvals(ctx, f)
+	return e.timed.Approvals(ctx, f)
 }
 
-// Answer implements desk.Desk. The first answer wins; a later one is told who gave
+// Answer implements approval.Approvals. The first answer wins; a later one is shown who gave
 // it, and gets journal.ErrSettled.
 func (e *Engine) Answer(ctx context.Context, id string, by chat.Principal, ok bool, note string) error {
 	for {
-		a, err := e.quick.Approval(ctx, id)
+		a, err := e.timed.Approval(ctx, id)
 		if err != nil {
 			return fmt.Errorf("answer approval %s: %w", id, err)
 		}
@@ -113,7 +113,7 @@ func (e *Engine) Answer(ctx context.Context, id string, by chat.Principal, ok bo
 			if err := e.settle(ctx, a, approval.Expired, byDeadline, nobodyAnswered, nil); err != nil && !errors.Is(err, journal.ErrSettled) {
 				return err
 			}
-			continue // told as everybody who comes too late
+			continue // then it is closed, as for everybody who comes too late
 		}
 		if a.State != approval.Open {
 			return fmt.Errorf("approval %s is closed, %s: %w", a.ID, a.Ended(), journal.ErrSettled)
@@ -137,8 +137,8 @@ const (
 	nobodyAnswered = "nobody answered in time"
 )
 
-// settle writes down what somebody, or the clock, said: the end of the approval, or,
-// while its state is still open, one of two yeses.
+// settle writes what somebody, or the deadline, decided: the end of the approval, or,
+// while it is still open, the first of two approvals.
 func (e *Engine) settle(ctx context.Context, a approval.Approval, state approval.State, by, note string, vote *approval.Ballot) error {
 	change := approval.Change{Vote: vote}
 	var body chat.Body = chat.ApprovalNoted{ID: a.ID, Call: a.Call.ID, What: chat.FirstYes, By: by, Note: note}
@@ -149,7 +149,7 @@ func (e *Engine) settle(ctx context.Context, a approval.Approval, state approval
 	return e.change(ctx, a, by, body, change)
 }
 
-// answerers names everybody whose yes it took.
+// answerers names everybody who approved.
 func answerers(a approval.Approval, state approval.State, by string) string {
 	if state != approval.Approved {
 		return by
@@ -167,7 +167,7 @@ func (e *Engine) change(ctx context.Context, a approval.Approval, by string, bod
 	c := e.guest(a.Thread, by, body)
 	c.Events[0].Run = a.Run
 	c.Approvals = []approval.Change{change}
-	done, err := e.quick.Commit(ctx, c)
+	done, err := e.timed.Commit(ctx, c)
 	if err != nil {
 		return fmt.Errorf("answer approval %s: %w", a.ID, err)
 	}
@@ -177,7 +177,7 @@ func (e *Engine) change(ctx context.Context, a approval.Approval, by string, bod
 
 // expire ends the approvals whose time is over.
 func (e *Engine) expire(ctx context.Context) {
-	overdue, err := e.quick.Overdue(ctx, e.Now())
+	overdue, err := e.timed.Overdue(ctx, e.Now())
 	if err != nil {
 		return // the next sweep tries again
 	}
@@ -191,7 +191,7 @@ func (e *Engine) expire(ctx context.Context) {
 // remind says once of an approval that nobody has answered it yet. Whatever transport
 // shows it to people finds it in the journal.
 func (e *Engine) remind() {
-	forgotten, err := e.quick.Approvals(e.ctx, approval.Filter{State: approval.Open, Remind: e.Now()})
+	forgotten, err := e.timed.Approvals(e.ctx, approval.Filter{State: approval.Open, Remind: e.Now()})
 	if err != nil {
 		return // the next sweep tries again
 	}
@@ -203,21 +203,21 @@ func (e *Engine) remind() {
 	}
 }
 
-// WatchApprovals implements desk.Desk.
+// WatchApprovals implements approval.Approvals.
 func (e *Engine) WatchApprovals(ctx context.Context, f approval.Filter) iter.Seq2[approval.Approval, error] {
 	return func(yield func(approval.Approval, error) bool) {
-		bell := make(chan struct{}, 1)
+		wake := make(chan struct{}, 1)
 		e.mu.Lock()
-		e.desks[bell] = true
+		e.approvalWatchers[wake] = true
 		e.mu.Unlock()
 		defer func() {
 			e.mu.Lock()
-			delete(e.desks, bell)
+			delete(e.approvalWatchers, wake)
 			e.mu.Unlock()
 		}()
-		told := map[string]standing{}
+		shown := map[string]approvalState{}
 		for {
-			if !e.tell(ctx, f, told, yield) {
+			if !e.yieldChanges(ctx, f, shown, yield) {
 				return
 			}
 			select {
@@ -225,25 +225,25 @@ func (e *Engine) WatchApprovals(ctx context.Context, f approval.Filter) iter.Seq
 				return
 			case <-e.ctx.Done():
 				return
-			case <-bell:
+			case <-wake:
 			}
 		}
 	}
 }
 
-// standing is what of an approval can change.
-type standing struct {
+// approvalState is what of an approval can change.
+type approvalState struct {
 	state    approval.State
 	votes    int
 	reminded bool
 }
 
-func standingOf(a approval.Approval) standing {
-	return standing{a.State, len(a.Votes), a.Remind.IsZero()}
+func stateOf(a approval.Approval) approvalState {
+	return approvalState{a.State, len(a.Votes), a.Remind.IsZero()}
 }
 
-// tell yields what is not as it was told; false when nobody listens any more.
-func (e *Engine) tell(ctx context.Context, f approval.Filter, told map[string]standing, yield func(approval.Approval, error) bool) bool {
+// yieldChanges yields approvals that changed since they were shown; false when the reader has left.
+func (e *Engine) yieldChanges(ctx context.Context, f approval.Filter, shown map[string]approvalState, yield func(approval.Approval, error) bool) bool {
 	list, err := e.Approvals(ctx, f)
 	if err != nil {
 		return ctx.Err() == nil && yield(approval.Approval{}, err)
@@ -251,22 +251,22 @@ func (e *Engine) tell(ctx context.Context, f approval.Filter, told map[string]st
 	listed := map[string]bool{}
 	for _, a := range list {
 		listed[a.ID] = true
-		if now := standingOf(a); told[a.ID] != now {
-			told[a.ID] = now
+		if now := stateOf(a); shown[a.ID] != now {
+			shown[a.ID] = now
 			if !yield(a, nil) {
 				return false
 			}
 		}
 	}
-	for id := range told {
+	for id := range shown {
 		if listed[id] {
 			continue
 		}
-		a, err := e.quick.Approval(ctx, id)
+		a, err := e.timed.Approval(ctx, id)
 		if err != nil {
 			return ctx.Err() == nil && yield(approval.Approval{}, err)
 		}
-		delete(told, id)
+		delete(shown, id)
 		if !yield(a, nil) {
 			return false
 		}
@@ -274,13 +274,13 @@ func (e *Engine) tell(ctx context.Context, f approval.Filter, told map[string]st
 	return true
 }
 
-// ringDesks lets everybody who watches approvals look.
-func (e *Engine) ringDesks() {
+// wakeApprovalWatchers makes everybody who watches approvals look again.
+func (e *Engine) wakeApprovalWatchers() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for bell := range e.desks {
+	for wake := range e.approvalWatchers {
 		select {
-		case bell <- struct{}{}:
+		case wake <- struct{}{}:
 		default:
 		}
 	}

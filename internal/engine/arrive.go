@@ -9,19 +9,19 @@ import (
 )
 
 // Arrive is Deliver for a platform's connector, which has routed what came itself: it is
-// written once into every thread that hears it, and whoever must answer is woken. Prompts
-// beyond the queue's limit are refused in the same breath.
+// written once into every thread that gets it, and the actors that must answer are woken.
+// Prompts beyond the queue's limit are refused in the same transaction.
 func (e *Engine) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, error) {
-	done, tell, err := e.ArriveQuietly(ctx, a)
-	tell()
+	done, notify, err := e.ArriveQuietly(ctx, a)
+	notify()
 	return done, err
 }
 
-// ArriveQuietly is Arrive for one of several that come at once: whoever must answer is
-// woken by tell, when all of them are written. Should that never be called, the sweep
-// finds them. tell is never nil and may be called once.
-func (e *Engine) ArriveQuietly(ctx context.Context, a journal.Arrival) (done journal.Arrived, tell func(), err error) {
-	tell = func() {}
+// ArriveQuietly is Arrive for one of several that come at once: the actors that must answer
+// are woken by notify, when all of them are written. Should that never be called, the sweep
+// finds them. notify is never nil and may be called once.
+func (e *Engine) ArriveQuietly(ctx context.Context, a journal.Arrival) (done journal.Arrived, notify func(), err error) {
+	notify = func() {}
 	for i := range a.Commits {
 		for _, ev := range a.Commits[i].Events {
 			if _, ok := ev.Body.(chat.Received); ok && a.Commits[i].MaxWaiting == 0 {
@@ -29,9 +29,9 @@ func (e *Engine) ArriveQuietly(ctx context.Context, a journal.Arrival) (done jou
 			}
 		}
 	}
-	done, err = e.quick.Arrive(ctx, a)
+	done, err = e.timed.Arrive(ctx, a)
 	if err != nil {
-		return done, tell, fmt.Errorf("arrive: %w", err)
+		return done, notify, fmt.Errorf("arrive: %w", err)
 	}
 	return done, func() {
 		for i, c := range done.Commits {

@@ -1,10 +1,10 @@
-// Package engine keeps threads alive: what people say goes into the journal, an
-// actor per thread takes it from there, and whoever watches reads it back.
+// Package engine runs threads: what people say goes into the journal, one actor per
+// thread answers it from there, and whoever watches reads it back.
 //
-// It promises that a thread has at most one actor in the world (lock and epoch),
-// that an idle or suspended one costs no goroutine, that nothing that could move
-// stays asleep longer than a sweep, and that stopping loses nothing: a run that was
-// on goes on at the next start.
+// It promises that a thread has at most one actor among all processes (lock and epoch),
+// that an idle or suspended one costs no goroutine, that work is picked up after one
+// sweep at the latest even if every notification is lost, and that stopping loses
+// nothing: a run that was on goes on at the next start.
 package engine
 
 import (
@@ -44,7 +44,7 @@ type Reader interface {
 	Blob(ctx context.Context, hash string) ([]byte, error)
 }
 
-// Watcher is the part of the store that shows what has moved and what is due.
+// Watcher is the part of the store that shows what has changed and what is due.
 type Watcher interface {
 	ActiveThreads(ctx context.Context) ([]journal.Thread, error)
 	DataVersion(ctx context.Context) (int64, error)
@@ -52,8 +52,8 @@ type Watcher interface {
 	PendingPrompts(ctx context.Context, thread chat.ThreadID) ([]int64, error)
 }
 
-// Books is the part of the store that keeps approvals and money.
-type Books interface {
+// ApprovalReader is the part of the store that reads approvals, and what a run has cost.
+type ApprovalReader interface {
 	Approval(ctx context.Context, id string) (approval.Approval, error)
 	Approvals(ctx context.Context, f approval.Filter) ([]approval.Approval, error)
 	Overdue(ctx context.Context, now time.Time) ([]approval.Approval, error)
@@ -65,13 +65,13 @@ type Journal interface {
 	Writer
 	Reader
 	Watcher
-	Books
+	ApprovalReader
 }
 
-// Gate judges a call before it runs. Pure apart from reading configuration. The
-// question names everybody whose words the run has taken so far; who pays for it.
+// Gate decides whether a call may run. Pure apart from reading configuration. The call
+// names everybody whose words the run has taken so far; who pays for it.
 type Gate interface {
-	Judge(q agent.ProposedCall, who chat.Principal) approval.Ruling
+	Judge(c agent.ProposedCall, who chat.Principal) approval.Ruling
 }
 
 // Work is what a setup is for: the run that is on, or the prompt that is next.
@@ -90,7 +90,7 @@ type Setup struct {
 	// Budget is what may be spent; the zero value: anything.
 	Budget ledger.Budget
 	Dir    string
-	// Asking is how people are asked.
+	// Asking is how people are asked for approval.
 	Asking Asking
 }
 
@@ -102,11 +102,11 @@ type Config struct {
 	Setup func(ctx context.Context, thread journal.Thread, work Work) (Setup, error)
 	// Takes says whether this process begins a run with this prompt; nil: with any.
 	Takes func(thread chat.ThreadID, prompt transcript.Waiting) bool
-	// Adopt says which threads this process may run: those of others only hear
-	// what is written here. A thread named in Wake needs no leave.
+	// Adopt says which threads this process may run; of all others it only writes
+	// events. A thread named in Wake is run without asking.
 	Adopt      func(chat.ThreadID) bool
 	LockDir    string
-	Neighbours *peernotify.Peers // rings between the processes of this home; nil: only the sweep sees what others do
+	Peers      *peernotify.Peers // notifies the other processes of this home; nil: only the sweep sees what they do
 	MaxWaiting int               // prompts waiting in a thread; 0: DefaultMaxWaiting
 	IdleAfter  time.Duration     // 0: DefaultIdleAfter
 	SweepEvery time.Duration     // 0: DefaultSweep
@@ -129,13 +129,13 @@ type Engine struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
-	quick  Journal      // the journal, never waited for too long; actors have their watchdog instead
-	lost   atomic.Int64 // waits that were left behind and have not ended
+	timed  Journal      // the journal with a timeout for each call; actors have their watchdog instead
+	lost   atomic.Int64 // waits that were abandoned and have not ended
 	fenced atomic.Int64 // runs that another process took over while they were on here
 
-	mu     sync.Mutex
-	actors map[chat.ThreadID]*actor
-	desks  map[chan struct{}]bool // rung when an approval may have changed
+	mu               sync.Mutex
+	actors           map[chat.ThreadID]*actor
+	approvalWatchers map[chan struct{}]bool // woken when an approval may have changed
 }
 
 // New starts the engine and its sweep.
@@ -158,9 +158,9 @@ func New(c Config) *Engine {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	e := &Engine{Config: c, actors: map[chat.ThreadID]*actor{}, desks: map[chan struct{}]bool{}}
+	e := &Engine{Config: c, actors: map[chat.ThreadID]*actor{}, approvalWatchers: map[chan struct{}]bool{}}
 	e.Bounds = e.Bounds.Or(deadline.Defaults())
-	e.quick = impatient{c.Journal, e}
+	e.timed = timedJournal{c.Journal, e}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	e.wg.Go(e.sweep)
 	return e
@@ -194,7 +194,7 @@ type Receipt struct {
 // are not there yet; it may be nil.
 func (e *Engine) Deliver(ctx context.Context, in chat.Inbound, create func(chat.ThreadID) journal.Thread) ([]Receipt, error) {
 	if len(in.Threads) == 0 {
-		return nil, errors.New("deliver: nobody would hear this")
+		return nil, errors.New("deliver: no thread would get this")
 	}
 	if in.PlatformID == "" {
 		in.Platform, in.PlatformID = "local", id.New()
@@ -214,7 +214,7 @@ func (e *Engine) Deliver(ctx context.Context, in chat.Inbound, create func(chat.
 		}
 		arrival.Commits = append(arrival.Commits, c)
 	}
-	done, err := e.quick.Arrive(ctx, arrival)
+	done, err := e.timed.Arrive(ctx, arrival)
 	if err != nil {
 		return nil, fmt.Errorf("deliver: %w", err)
 	}
@@ -235,6 +235,7 @@ func (e *Engine) Deliver(ctx context.Context, in chat.Inbound, create func(chat.
 	return receipts, nil
 }
 
+// guest is a commit by somebody who does not run the thread.
 func (e *Engine) guest(thread chat.ThreadID, who string, bodies ...chat.Body) journal.Commit {
 	c := journal.Commit{Thread: thread}
 	for _, b := range bodies {
@@ -243,12 +244,12 @@ func (e *Engine) guest(thread chat.ThreadID, who string, bodies ...chat.Body) jo
 	return c
 }
 
-// moved tells everybody that guests wrote something.
+// moved notifies readers, actors and other processes of what a guest wrote.
 func (e *Engine) moved(thread chat.ThreadID, events []chat.Event) {
 	e.Bus.Ring(thread, bus.Note{Events: events})
-	e.ringDesks()
+	e.wakeApprovalWatchers()
 	if !e.Adopt(thread) {
-		e.Neighbours.Notify(thread)
+		e.Peers.Notify(thread)
 		return
 	}
 	for _, ev := range events {
@@ -262,14 +263,14 @@ func (e *Engine) moved(thread chat.ThreadID, events []chat.Event) {
 // Steer gives words to the run that is on. asPrompt reports that none was, so
 // that they will be answered as a prompt of their own.
 func (e *Engine) Steer(ctx context.Context, thread chat.ThreadID, s chat.Steered) (asPrompt bool, err error) {
-	row, err := e.quick.Thread(ctx, thread)
+	row, err := e.timed.Thread(ctx, thread)
 	if err != nil {
 		return false, fmt.Errorf("steer: %w", err)
 	}
 	if s.Mode == "" {
 		s.Mode = chat.Interrupt
 	}
-	done, err := e.quick.Commit(ctx, e.guest(thread, s.Principal.String(), s))
+	done, err := e.timed.Commit(ctx, e.guest(thread, s.Principal.String(), s))
 	if err != nil {
 		return false, fmt.Errorf("steer: %w", err)
 	}
@@ -280,18 +281,18 @@ func (e *Engine) Steer(ctx context.Context, thread chat.ThreadID, s chat.Steered
 // Abort ends the run that is on; with all, what waits is refused too. It reports
 // whether there was anything to end.
 func (e *Engine) Abort(ctx context.Context, thread chat.ThreadID, by string, all bool) (bool, error) {
-	row, err := e.quick.Thread(ctx, thread)
+	row, err := e.timed.Thread(ctx, thread)
 	if err != nil {
 		return false, fmt.Errorf("abort: %w", err)
 	}
 	if row.Status == chat.Running || row.Status == chat.Waiting {
-		run, err := e.quick.LastRun(ctx, thread)
+		run, err := e.timed.LastRun(ctx, thread)
 		if err != nil {
 			return false, fmt.Errorf("abort: %w", err)
 		}
 		c := e.guest(thread, by, chat.AbortAsked{Run: run, By: by, All: all})
 		c.Approvals = []approval.Change{{CancelRun: run}}
-		done, err := e.quick.Commit(ctx, c)
+		done, err := e.timed.Commit(ctx, c)
 		if err != nil {
 			return false, fmt.Errorf("abort: %w", err)
 		}
@@ -301,7 +302,7 @@ func (e *Engine) Abort(ctx context.Context, thread chat.ThreadID, by string, all
 	if !all || row.Waiting == 0 {
 		return false, nil
 	}
-	seqs, err := e.quick.PendingPrompts(ctx, thread)
+	seqs, err := e.timed.PendingPrompts(ctx, thread)
 	if err != nil {
 		return false, fmt.Errorf("abort: %w", err)
 	}
@@ -312,7 +313,7 @@ func (e *Engine) Abort(ctx context.Context, thread chat.ThreadID, by string, all
 	if len(bodies) == 0 {
 		return false, nil
 	}
-	done, err := e.quick.Commit(ctx, e.guest(thread, by, bodies...))
+	done, err := e.timed.Commit(ctx, e.guest(thread, by, bodies...))
 	if err != nil {
 		return false, fmt.Errorf("abort: %w", err)
 	}
@@ -320,8 +321,8 @@ func (e *Engine) Abort(ctx context.Context, thread chat.ThreadID, by string, all
 	return true, nil
 }
 
-// sweep stands behind every bell: it wakes what a lost ring left asleep, notices
-// what other processes wrote, reminds of approvals and ends those whose time is over.
+// sweep makes up for lost notifications: it wakes threads that have work, notices what
+// other processes wrote, reminds of approvals and ends those whose time is over.
 func (e *Engine) sweep() {
 	if e.FirstSweep > 0 {
 		select {
@@ -330,34 +331,35 @@ func (e *Engine) sweep() {
 			return
 		}
 	}
-	ear := e.listenAround() // before the first look, so that nothing falls between the two
-	defer ear.Close()
+	peers := e.subscribePeers() // before the first look, so that nothing is missed between the two
+	defer peers.Close()
 	tick := time.NewTicker(e.SweepEvery)
 	defer tick.Stop()
 	var seen int64 = -1
 	for {
-		if version, err := e.quick.DataVersion(e.ctx); err == nil && version != seen {
+		if version, err := e.timed.DataVersion(e.ctx); err == nil && version != seen {
 			if seen >= 0 || e.FirstSweep > 0 { // others may have written while it waited
-				e.ringAll()
+				e.wakeAll()
 			}
 			seen = version
 		}
 		// Every time, not only after a write: a process that died leaves a running
 		// thread behind and writes nothing any more.
-		e.stir()
+		e.wakeActive()
 		e.expire(e.ctx)
 		e.remind()
-		if !e.hear(ear, tick.C) {
+		if !e.waitForPeers(peers, tick.C) {
 			return
 		}
 	}
 }
 
-func (e *Engine) stir() {
-	threads, err := e.quick.ActiveThreads(e.ctx)
+// wakeActive wakes every thread that has work.
+func (e *Engine) wakeActive() {
+	threads, err := e.timed.ActiveThreads(e.ctx)
 	if err != nil {
 		if e.ctx.Err() == nil {
-			e.Log.Warn("sweep could not read the threads that moved", "component", "engine", "event", "sweep_failed", "error", err)
+			e.Log.Warn("sweep could not read the threads that have work", "component", "engine", "event", "sweep_failed", "error", err)
 		}
 		return
 	}
@@ -368,18 +370,18 @@ func (e *Engine) stir() {
 	}
 }
 
-// ringAll lets everybody look who waits for anything.
-func (e *Engine) ringAll() {
+// wakeAll wakes every reader and actor of this process.
+func (e *Engine) wakeAll() {
 	e.Bus.RingAll()
-	e.ringDesks()
+	e.wakeApprovalWatchers()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, a := range e.actors {
-		a.ring()
+		a.wake()
 	}
 }
 
-// Wake lets the thread's actor look, making one if there is none.
+// Wake makes the thread's actor look for work, and makes an actor if there is none.
 func (e *Engine) Wake(thread chat.ThreadID) { e.wake(thread, false) }
 
 // wake is Wake; news: this process has just written what there is to see.
@@ -396,7 +398,7 @@ func (e *Engine) wake(thread chat.ThreadID, news bool) {
 	if news {
 		a.news.Store(true)
 	}
-	a.ring()
+	a.wake()
 }
 
 // Actors is how many threads have an actor now.

@@ -15,8 +15,8 @@ import (
 	"chorus/internal/ledger"
 )
 
-// host is the world as one run of the loop sees it: it adds to each batch what
-// follows from it (status, money, approvals, audit) and writes all of it at once.
+// host is what one run of the loop knows of the rest: it adds to each batch what follows
+// from it (status, money, approvals, audit) and writes all of it in one transaction.
 type host struct {
 	a         *actor
 	setup     Setup
@@ -59,7 +59,7 @@ func (h *host) runID() string {
 
 // Commit implements agent.Host.
 func (h *host) Commit(ctx context.Context, b record.Batch) ([]chat.Event, error) {
-	if h.a.dog.gone() {
+	if h.a.watchdog.gone() {
 		return nil, journal.ErrFenced
 	}
 	h.a.waitsForStore()
@@ -118,7 +118,7 @@ func (h *host) commit(ctx context.Context, b record.Batch) ([]chat.Event, error)
 	h.seen = done.Events[len(done.Events)-1].Seq
 	h.a.engine.Bus.Ring(h.a.thread, bus.Note{Events: done.Events})
 	if len(c.Approvals) > 0 {
-		h.a.engine.ringDesks()
+		h.a.engine.wakeApprovalWatchers()
 	}
 	return append(news, done.Events...), nil
 }
@@ -134,7 +134,7 @@ func (h *host) news(ctx context.Context) ([]chat.Event, error) {
 	return events, nil
 }
 
-// begins reports bodies that must not be written past news.
+// begins reports bodies that may only be written by somebody who has seen every event.
 func begins(body chat.Body) bool {
 	switch body.(type) {
 	case chat.RunStarted, chat.Asked, chat.ToolBegan, chat.Rolled, chat.RunEnded:
@@ -234,27 +234,27 @@ func (h *host) audit(c *journal.Commit, call string) {
 // Live implements agent.Host.
 func (h *host) Live(piece chat.Live) {
 	a := h.a
-	a.dog.beat()
+	a.watchdog.progressed()
 	a.liveMu.Lock()
 	defer a.liveMu.Unlock()
 	if d, ok := piece.(chat.Delta); ok {
-		if d.Run != a.live_.run || d.Step != a.live_.step || d.Attempt != a.live_.attempt {
-			a.live_ = liveText{run: d.Run, step: d.Step, attempt: d.Attempt}
+		if d.Run != a.partial.run || d.Step != a.partial.step || d.Attempt != a.partial.attempt {
+			a.partial = liveText{run: d.Run, step: d.Step, attempt: d.Attempt}
 		}
 		switch d.What {
 		case chat.DeltaText:
-			a.live_.text = append(a.live_.text, d.Text...)
+			a.partial.text = append(a.partial.text, d.Text...)
 		case chat.DeltaThinking:
-			a.live_.thinking = append(a.live_.thinking, d.Text...)
+			a.partial.thinking = append(a.partial.thinking, d.Text...)
 		}
 	}
 	a.engine.Bus.Ring(a.thread, bus.Note{Live: piece})
 }
 
-// Judge implements agent.Host: the gate rules, an earlier yes is checked against
+// Judge implements agent.Host: the gate decides, an earlier approval is checked against
 // the facts it was given for, and the audit log gets its line with the result.
 func (h *host) Judge(ctx context.Context, q agent.ProposedCall) (approval.Ruling, error) {
-	if h.a.dog.gone() {
+	if h.a.watchdog.gone() {
 		return approval.Ruling{}, journal.ErrFenced
 	}
 	h.a.waits("the permission check of "+q.Call.Name, h.a.engine.Bounds.Setup)
@@ -282,7 +282,7 @@ func (h *host) Judge(ctx context.Context, q agent.ProposedCall) (approval.Ruling
 			}
 			ruling.Reason = "asked again: " + again
 		}
-		ruling.Ask = h.question(ctx, q, ruling, facts)
+		ruling.Ask = h.newApproval(ctx, q, ruling, facts)
 		ruling.Ask.Again = again
 		return ruling, nil
 	default:

@@ -63,22 +63,22 @@ func (e *Engine) Replace(ctx context.Context, thread chat.ThreadID, by, source s
 	return nil
 }
 
-// rewrite lets change say, as the owner of an idle thread, what becomes of its window.
+// rewrite takes an idle thread and writes what change makes of its window.
 func (e *Engine) rewrite(ctx context.Context, thread chat.ThreadID, change func(*transcript.Log) ([]chat.Body, []chat.Blob)) error {
-	held, err := e.patientLock(ctx, thread)
+	held, err := e.waitForLock(ctx, thread)
 	if err != nil {
 		return err
 	}
 	defer held.Release()
-	row, err := e.quick.Take(ctx, thread)
+	row, err := e.timed.Take(ctx, thread)
 	if err != nil {
 		return err
 	}
-	log, err := Load(ctx, e.quick, thread)
+	log, err := Load(ctx, e.timed, thread)
 	if err != nil {
 		return err
 	}
-	if err := fold(ctx, e.quick, thread, log, func() {}); err != nil {
+	if err := fold(ctx, e.timed, thread, log, func() {}); err != nil {
 		return err
 	}
 	if log.Run() != nil {
@@ -92,7 +92,7 @@ func (e *Engine) rewrite(ctx context.Context, thread chat.ThreadID, change func(
 	for _, body := range bodies {
 		c.Events = append(c.Events, chat.Event{Thread: thread, Body: body})
 	}
-	done, err := e.quick.Commit(ctx, c)
+	done, err := e.timed.Commit(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -100,14 +100,14 @@ func (e *Engine) rewrite(ctx context.Context, thread chat.ThreadID, change func(
 	return nil
 }
 
-// patience is how long a lock is waited for: an actor lets go of it a moment after
-// its run's end.
-const patience = time.Second
+// lockWait is how long a lock is waited for: an actor releases it a moment after its
+// run's end.
+const lockWait = time.Second
 
-func (e *Engine) patientLock(ctx context.Context, thread chat.ThreadID) (*lockfile.Lock, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (e *Engine) waitForLock(ctx context.Context, thread chat.ThreadID) (*lockfile.Lock, error) {
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
-	tick := time.NewTicker(patience / 100)
+	tick := time.NewTicker(lockWait / 100)
 	defer tick.Stop()
 	for {
 		held, err := takeLock(e.LockDir, thread)

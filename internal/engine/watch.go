@@ -19,7 +19,7 @@ type Item struct {
 // Watch yields the thread's events with a number greater than after, in order and
 // without a gap or a double, and live pieces between them, until ctx ends. A
 // watcher that comes late gets the answer in the making as one piece at offset 0.
-// An error is trouble the thread's actor has; watching goes on after it.
+// An error is one of the thread's actor; watching goes on after it.
 func (e *Engine) Watch(ctx context.Context, thread chat.ThreadID, after int64) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		w := &watch{engine: e, thread: thread, seq: after, yield: yield}
@@ -46,8 +46,9 @@ func (e *Engine) Watch(ctx context.Context, thread chat.ThreadID, after int64) i
 	}
 }
 
-// Gather is Watch for readers that are in no hurry, such as mirrors: it yields the
-// events that came since the last look, each time look has a value, until ctx ends. Nothing wakes the reader, and a run pays nothing for it.
+// Gather is Watch for readers that can wait, such as mirrors: it yields the events since
+// the last look each time look has a value, until ctx ends. Nothing wakes the reader, so
+// that it costs a run nothing.
 func (e *Engine) Gather(ctx context.Context, thread chat.ThreadID, after int64, look <-chan time.Time) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		w := &watch{engine: e, thread: thread, seq: after, yield: yield}
@@ -69,8 +70,8 @@ func (e *Engine) Gather(ctx context.Context, thread chat.ThreadID, after int64, 
 	}
 }
 
-// listen starts listening and takes what is being said in one breath, so that no
-// piece falls between the two.
+// listen subscribes and reads the answer in the making under one lock, so that no piece
+// is missed between the two.
 func (e *Engine) listen(thread chat.ThreadID) (*bus.Listener, []chat.Live) {
 	e.mu.Lock()
 	a := e.actors[thread]
@@ -81,7 +82,7 @@ func (e *Engine) listen(thread chat.ThreadID) (*bus.Listener, []chat.Live) {
 	a.liveMu.Lock()
 	defer a.liveMu.Unlock()
 	var late []chat.Live
-	t := a.live_
+	t := a.partial
 	for what, text := range map[chat.DeltaKind][]byte{chat.DeltaText: t.text, chat.DeltaThinking: t.thinking} {
 		if len(text) > 0 {
 			late = append(late, chat.Delta{Run: t.run, Step: t.step, Attempt: t.attempt, What: what, Text: string(text)})
@@ -100,7 +101,7 @@ type watch struct {
 // read yields what the journal has beyond seq.
 func (w *watch) read(ctx context.Context) bool {
 	for {
-		events, err := w.engine.quick.Events(ctx, w.thread, w.seq, page)
+		events, err := w.engine.timed.Events(ctx, w.thread, w.seq, page)
 		if err != nil {
 			return ctx.Err() == nil && w.yield(Item{}, err)
 		}

@@ -15,25 +15,24 @@ import (
 // that does not end a run: what could not be written is tried again.
 const database = "the database"
 
-// watchdog is the clock over what an actor waits for. When nothing has come of a wait
-// within its bound, the actor is told to end it; one that does not even obey that is
-// left behind, like a process that died. The clock is one timer, set anew only when a
-// wait ends sooner than it would ring; nothing ticks, and at rest it is not set.
+// watchdog limits how long an actor waits. When a wait has lasted too long, its context is
+// cancelled; an actor that ignores this is abandoned, like a process that died. There is one
+// timer, set anew only when a wait ends sooner than it would fire; at rest it is not set.
 type watchdog struct {
 	bounds deadline.Bounds
-	leave  func(*deadline.Stuck, *verdict) // gives the actor up
+	leave  func(*deadline.Stuck, *verdict) // abandons the actor
 
 	mu     sync.Mutex
 	cancel context.CancelCauseFunc // ends what the actor does now
-	prompt int64                   // what it does: answers this one
+	prompt int64                   // which prompt it answers
 	run    func() string           // in this run; nil: none was on
 	timer  *time.Timer
-	rings  time.Time     // when the timer will; zero: it will not
-	wait   deadline.Wait // nothing in it: at rest
-	since  time.Time     // when the wait began
-	last   time.Time     // when something last came of it
-	told   *deadline.Stuck
-	left   bool
+	fires  time.Time       // when the timer does; zero: it does not
+	wait   deadline.Wait   // nothing in it: at rest
+	since  time.Time       // when the wait began
+	last   time.Time       // when something last came of it
+	told   *deadline.Stuck // what it was told to end
+	left   bool            // the actor was abandoned
 }
 
 // waits begins another wait.
@@ -43,7 +42,7 @@ func (d *watchdog) waits(w deadline.Wait) {
 	if d.left {
 		return
 	}
-	if d.told != nil { // it is on its way out, and writes that down
+	if d.told != nil { // it is ending, and writes that into the journal
 		w.Quiet = min(w.Quiet, d.bounds.Store+d.bounds.Grace)
 		w.Total = w.Quiet
 	}
@@ -52,8 +51,8 @@ func (d *watchdog) waits(w deadline.Wait) {
 	d.arm(d.since)
 }
 
-// beat says that something came of the wait.
-func (d *watchdog) beat() {
+// progressed says that something came of the wait.
+func (d *watchdog) progressed() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.last = time.Now()
@@ -63,7 +62,7 @@ func (d *watchdog) beat() {
 func (d *watchdog) rest() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.wait, d.told, d.rings = deadline.Wait{}, nil, time.Time{}
+	d.wait, d.told, d.fires = deadline.Wait{}, nil, time.Time{}
 	if d.timer != nil {
 		d.timer.Stop()
 	}
@@ -76,31 +75,31 @@ func (d *watchdog) begin(cancel context.CancelCauseFunc) {
 	d.cancel, d.prompt, d.run = cancel, 0, nil
 }
 
-// about begins a run, or goes on with one.
-func (d *watchdog) about(prompt int64, run func() string) {
+// setPrompt says which prompt is answered, and in which run if one is on.
+func (d *watchdog) setPrompt(prompt int64, run func() string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.prompt, d.run = prompt, run
 	d.told = nil // that was another run
 }
 
-// looped says who knows the run once its loop is on.
-func (d *watchdog) looped(run func() string) {
+// setRun says how to find the run once the loop has begun.
+func (d *watchdog) setRun(run func() string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.run = run
 }
 
-// hurry: the wait was ended by somebody else and has only its grace left.
-func (d *watchdog) hurry() {
+// expedite: the wait was cancelled by somebody else and has only its grace left.
+func (d *watchdog) expedite() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.told == nil && d.wait.For != "" && !d.left {
-		d.order(time.Now())
+		d.tellToEnd(time.Now())
 	}
 }
 
-// gone reports that the actor was left behind: it may do nothing any more.
+// gone reports that the actor was abandoned: it may write nothing any more.
 func (d *watchdog) gone() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -123,23 +122,23 @@ func (d *watchdog) due() time.Time {
 	return due
 }
 
-// arm sets the timer, unless it rings soon enough.
+// arm sets the timer, unless it fires soon enough.
 func (d *watchdog) arm(now time.Time) {
 	due := d.due()
-	if !d.rings.IsZero() && !due.Before(d.rings) {
+	if !d.fires.IsZero() && !due.Before(d.fires) {
 		return
 	}
-	d.rings = due
+	d.fires = due
 	if d.timer == nil {
-		d.timer = time.AfterFunc(due.Sub(now), d.ring)
+		d.timer = time.AfterFunc(due.Sub(now), d.fire)
 		return
 	}
 	d.timer.Reset(due.Sub(now))
 }
 
-// order notes that the wait was told to end, and gives it twice the grace: a tool has
+// tellToEnd notes that the wait was told to end, and gives it twice the grace: a tool has
 // one for itself.
-func (d *watchdog) order(now time.Time) *deadline.Stuck {
+func (d *watchdog) tellToEnd(now time.Time) *deadline.Stuck {
 	s := &deadline.Stuck{Wait: d.wait, After: now.Sub(d.last)}
 	if d.wait.Total > 0 && now.Sub(d.since) >= d.wait.Total {
 		s.After = now.Sub(d.since)
@@ -151,11 +150,11 @@ func (d *watchdog) order(now time.Time) *deadline.Stuck {
 	return s
 }
 
-// ring is the timer's.
-func (d *watchdog) ring() {
+// fire is called by the timer.
+func (d *watchdog) fire() {
 	d.mu.Lock()
 	now := time.Now()
-	d.rings = time.Time{}
+	d.fires = time.Time{}
 	switch {
 	case d.left || d.wait.For == "":
 		d.mu.Unlock()
@@ -163,26 +162,26 @@ func (d *watchdog) ring() {
 		d.arm(now)
 		d.mu.Unlock()
 	case d.told == nil:
-		s, cancel := d.order(now), d.cancel
+		s, cancel := d.tellToEnd(now), d.cancel
 		d.mu.Unlock()
 		cancel(s)
 	default:
 		d.left = true
-		s, v := d.told, d.judge(d.told)
+		s, v := d.told, d.verdictOn(d.told)
 		d.mu.Unlock()
 		d.leave(s, v)
 	}
 }
 
-// verdict is how a run ends whose actor was left behind, or told to end it.
+// verdict is how a run ends whose actor was abandoned, or told to end it.
 type verdict struct {
 	run    string // "": none had begun
 	prompt int64  // the prompt it was to begin with
 	cause  *deadline.Stuck
 }
 
-// judge makes a verdict of what was waited for in vain; nil: the run just goes on.
-func (d *watchdog) judge(s *deadline.Stuck) *verdict {
+// verdictOn is how a run ends after it waited in vain; nil: it goes on.
+func (d *watchdog) verdictOn(s *deadline.Stuck) *verdict {
 	if s.For == database {
 		return nil
 	}
@@ -193,18 +192,18 @@ func (d *watchdog) judge(s *deadline.Stuck) *verdict {
 	return v
 }
 
-// ordered is the verdict on work that was told to end, and did.
-func (d *watchdog) ordered() *verdict {
+// verdictOnEnded is how a run ends that was told to, and did.
+func (d *watchdog) verdictOnEnded() *verdict {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.judge(d.told)
+	return d.verdictOn(d.told)
 }
 
 // abandon gives the thread to another actor, as if this one's process had died: the
-// lock is let go, and the next epoch fences whatever this one still writes.
+// lock is released, and the next epoch fences whatever this one still writes.
 func (a *actor) abandon(s *deadline.Stuck, v *verdict) {
 	e := a.engine
-	a.grip.loosen(e.abandoned(s.For, "thread", a.thread, "waited", s.After))
+	a.lockHold.revoke(e.abandoned(s.For, "thread", a.thread, "waited", s.After))
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	defer a.over.Do(e.wg.Done)
@@ -216,40 +215,39 @@ func (a *actor) abandon(s *deadline.Stuck, v *verdict) {
 	}
 	next := e.newActor(a.thread)
 	next.verdict = v
-	next.ring()
+	next.wake()
 	e.Bus.Ring(a.thread, bus.Note{Err: s})
 }
 
-// abandoned counts and logs something that does not end when it is told to. back takes
-// it off the count when it ends after all.
+// abandoned counts and logs a wait that does not end when it is cancelled. back takes it
+// off the count when it ends after all.
 func (e *Engine) abandoned(what string, args ...any) (back func()) {
 	e.lost.Add(1)
 	since := time.Now()
 	args = append([]any{"component", "watchdog", "what", what}, args...)
-	e.Log.Error("something did not end when it was told to, and was left behind", append(args, "event", "wait_abandoned", "left", e.lost.Load())...)
+	e.Log.Error("a wait did not end when it was cancelled, and was abandoned", append(args, "event", "wait_abandoned", "left", e.lost.Load())...)
 	return func() {
 		e.lost.Add(-1)
-		e.Log.Info("something that was left behind has ended", append(args, "event", "wait_ended", "after", time.Since(since).Round(time.Millisecond), "left", e.lost.Load())...)
+		e.Log.Info("an abandoned wait has ended", append(args, "event", "wait_ended", "after", time.Since(since).Round(time.Millisecond), "left", e.lost.Load())...)
 	}
 }
 
-// Abandoned is how many waits are left behind now: each holds a goroutine until
-// whatever it waits for lets go.
+// Abandoned is how many waits are abandoned and have not ended: each holds a goroutine.
 func (e *Engine) Abandoned() int { return int(e.lost.Load()) }
 
-// grip is an actor's hold on its thread's lock, which the watchdog can loosen.
-type grip struct {
-	mu    sync.Mutex
-	lock  *lockfile.Lock
-	loose bool   // nothing is held any more, and nothing will be
-	back  func() // says that a loosened actor has ended
+// lockHold is an actor's hold on its thread's lock, which the watchdog can take away.
+type lockHold struct {
+	mu      sync.Mutex
+	lock    *lockfile.Lock
+	revoked bool   // no lock is held any more, and none will be
+	back    func() // says that an abandoned actor has ended
 }
 
-// keep holds on to a lock; false: too late, and it was let go.
-func (g *grip) keep(l *lockfile.Lock) bool {
+// keep holds a lock; false: too late, and it was released.
+func (g *lockHold) keep(l *lockfile.Lock) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.loose {
+	if g.revoked {
 		l.Release()
 		return false
 	}
@@ -257,8 +255,8 @@ func (g *grip) keep(l *lockfile.Lock) bool {
 	return true
 }
 
-// release lets the lock go, once.
-func (g *grip) release() {
+// release gives the lock back, once.
+func (g *lockHold) release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.lock != nil {
@@ -267,16 +265,16 @@ func (g *grip) release() {
 	}
 }
 
-// loosen takes the lock away from an actor that was left behind.
-func (g *grip) loosen(back func()) {
+// revoke takes the lock away from an abandoned actor.
+func (g *lockHold) revoke(back func()) {
 	g.release()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.loose, g.back = true, back
+	g.revoked, g.back = true, back
 }
 
-// ended is the actor's last word.
-func (g *grip) ended() {
+// ended says that the actor's goroutine has ended.
+func (g *lockHold) ended() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.back != nil {
@@ -286,10 +284,10 @@ func (g *grip) ended() {
 
 // newActor makes a thread's actor. The engine's lock is held.
 func (e *Engine) newActor(thread chat.ThreadID) *actor {
-	a := &actor{engine: e, thread: thread, bell: make(chan struct{}, 1)}
-	a.dog.bounds, a.dog.leave = e.Bounds, a.abandon
+	a := &actor{engine: e, thread: thread, wakeUp: make(chan struct{}, 1)}
+	a.watchdog.bounds, a.watchdog.leave = e.Bounds, a.abandon
 	e.actors[thread] = a
 	e.wg.Add(1)
-	go a.live()
+	go a.loop()
 	return a
 }

@@ -23,7 +23,7 @@ import (
 func newStreet(t *testing.T, tools ...tool.Tool) *rig {
 	t.Helper()
 	r := newRig(t, tools...)
-	r.config = func(c *engine.Config) { c.Neighbours = r.bells() }
+	r.config = func(c *engine.Config) { c.Peers = r.bells() }
 	r.restart()
 	r.listening(1)
 	return r
@@ -50,7 +50,7 @@ func (r *rig) neighbour(adopt bool) *engine.Engine {
 
 func (r *rig) neighbourWith(c engine.Config) *engine.Engine {
 	r.t.Helper()
-	c.Bus, c.Neighbours, c.Takes = &bus.Bus{}, r.bells(), nil
+	c.Bus, c.Peers, c.Takes = &bus.Bus{}, r.bells(), nil
 	e := engine.New(c)
 	r.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -232,7 +232,7 @@ func TestWordsArePassedOnAtTheEnd(t *testing.T) {
 	r.close()
 	deaf := &deafAfter{reading: make(chan struct{}, 1)}
 	r.config = func(c *engine.Config) {
-		c.Neighbours = r.bells()
+		c.Peers = r.bells()
 		deaf.Journal, c.Journal = c.Journal, deaf
 	}
 	r.open()

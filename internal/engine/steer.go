@@ -8,8 +8,8 @@ import (
 	"chorus/internal/journal"
 )
 
-// SteerOnce is Steer for words that may be sent again because nobody heard that they
-// had come: those with the same platform id are taken once.
+// SteerOnce is Steer for words that may be sent again because the answer to the first
+// request was lost: those with the same platform id are taken once.
 func (e *Engine) SteerOnce(ctx context.Context, thread chat.ThreadID, s chat.Steered, platform, platformID string) (Receipt, error) {
 	if s.Mode == "" {
 		s.Mode = chat.Interrupt
@@ -30,7 +30,7 @@ func (e *Engine) SteerOnce(ctx context.Context, thread chat.ThreadID, s chat.Ste
 	return Receipt{Thread: thread, Seq: done.Commits[0].Events[0].Seq, Waiting: done.Commits[0].Waiting}, nil
 }
 
-// Awake reports whether the thread has an actor now: it works, or did lately.
+// Awake reports whether the thread has an actor now: it runs, or did lately.
 func (e *Engine) Awake(thread chat.ThreadID) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

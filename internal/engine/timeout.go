@@ -11,18 +11,18 @@ import (
 	"chorus/internal/ledger"
 )
 
-// impatient is the journal for everybody who is no actor: people who say something,
-// readers, the sweep. No call takes longer than the store's bound, and one that does
-// not obey that is left behind. (An actor has its watchdog instead, which costs no
-// goroutine a call.)
-type impatient struct {
+// timedJournal is the journal for everybody who is no actor: people who say something,
+// readers, the sweep. No call takes longer than the store's bound, and one that ignores its
+// cancellation is abandoned. (An actor has its watchdog instead, which costs no goroutine
+// a call.)
+type timedJournal struct {
 	inner Journal
 	e     *Engine
 }
 
-var _ Journal = impatient{}
+var _ Journal = timedJournal{}
 
-// within does one thing with the journal, and does not wait for it for ever.
+// within makes one call to the journal with a timeout.
 func within[T any](ctx context.Context, e *Engine, f func(context.Context) (T, error)) (T, error) {
 	limit := e.Bounds.Store
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s did not answer within %s", database, limit))
@@ -58,82 +58,82 @@ func within[T any](ctx context.Context, e *Engine, f func(context.Context) (T, e
 }
 
 // Commit implements Journal.
-func (j impatient) Commit(ctx context.Context, c journal.Commit) (journal.Committed, error) {
+func (j timedJournal) Commit(ctx context.Context, c journal.Commit) (journal.Committed, error) {
 	return within(ctx, j.e, func(ctx context.Context) (journal.Committed, error) { return j.inner.Commit(ctx, c) })
 }
 
 // Arrive implements Journal.
-func (j impatient) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, error) {
+func (j timedJournal) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, error) {
 	return within(ctx, j.e, func(ctx context.Context) (journal.Arrived, error) { return j.inner.Arrive(ctx, a) })
 }
 
 // Take implements Journal.
-func (j impatient) Take(ctx context.Context, thread chat.ThreadID) (journal.Thread, error) {
+func (j timedJournal) Take(ctx context.Context, thread chat.ThreadID) (journal.Thread, error) {
 	return within(ctx, j.e, func(ctx context.Context) (journal.Thread, error) { return j.inner.Take(ctx, thread) })
 }
 
 // SaveSnapshot implements Journal.
-func (j impatient) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
+func (j timedJournal) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
 	_, err := within(ctx, j.e, func(ctx context.Context) (struct{}, error) { return struct{}{}, j.inner.SaveSnapshot(ctx, s) })
 	return err
 }
 
 // Thread implements Journal.
-func (j impatient) Thread(ctx context.Context, thread chat.ThreadID) (journal.Thread, error) {
+func (j timedJournal) Thread(ctx context.Context, thread chat.ThreadID) (journal.Thread, error) {
 	return within(ctx, j.e, func(ctx context.Context) (journal.Thread, error) { return j.inner.Thread(ctx, thread) })
 }
 
 // Events implements Journal.
-func (j impatient) Events(ctx context.Context, thread chat.ThreadID, after int64, limit int) ([]chat.Event, error) {
+func (j timedJournal) Events(ctx context.Context, thread chat.ThreadID, after int64, limit int) ([]chat.Event, error) {
 	return within(ctx, j.e, func(ctx context.Context) ([]chat.Event, error) { return j.inner.Events(ctx, thread, after, limit) })
 }
 
 // Snapshot implements Journal.
-func (j impatient) Snapshot(ctx context.Context, thread chat.ThreadID, codec string) (journal.Snapshot, error) {
+func (j timedJournal) Snapshot(ctx context.Context, thread chat.ThreadID, codec string) (journal.Snapshot, error) {
 	return within(ctx, j.e, func(ctx context.Context) (journal.Snapshot, error) { return j.inner.Snapshot(ctx, thread, codec) })
 }
 
 // Blob implements Journal.
-func (j impatient) Blob(ctx context.Context, hash string) ([]byte, error) {
+func (j timedJournal) Blob(ctx context.Context, hash string) ([]byte, error) {
 	return within(ctx, j.e, func(ctx context.Context) ([]byte, error) { return j.inner.Blob(ctx, hash) })
 }
 
 // ActiveThreads implements Journal.
-func (j impatient) ActiveThreads(ctx context.Context) ([]journal.Thread, error) {
+func (j timedJournal) ActiveThreads(ctx context.Context) ([]journal.Thread, error) {
 	return within(ctx, j.e, j.inner.ActiveThreads)
 }
 
 // DataVersion implements Journal.
-func (j impatient) DataVersion(ctx context.Context) (int64, error) {
+func (j timedJournal) DataVersion(ctx context.Context) (int64, error) {
 	return within(ctx, j.e, j.inner.DataVersion)
 }
 
 // LastRun implements Journal.
-func (j impatient) LastRun(ctx context.Context, thread chat.ThreadID) (string, error) {
+func (j timedJournal) LastRun(ctx context.Context, thread chat.ThreadID) (string, error) {
 	return within(ctx, j.e, func(ctx context.Context) (string, error) { return j.inner.LastRun(ctx, thread) })
 }
 
 // PendingPrompts implements Journal.
-func (j impatient) PendingPrompts(ctx context.Context, thread chat.ThreadID) ([]int64, error) {
+func (j timedJournal) PendingPrompts(ctx context.Context, thread chat.ThreadID) ([]int64, error) {
 	return within(ctx, j.e, func(ctx context.Context) ([]int64, error) { return j.inner.PendingPrompts(ctx, thread) })
 }
 
 // Approval implements Journal.
-func (j impatient) Approval(ctx context.Context, id string) (approval.Approval, error) {
+func (j timedJournal) Approval(ctx context.Context, id string) (approval.Approval, error) {
 	return within(ctx, j.e, func(ctx context.Context) (approval.Approval, error) { return j.inner.Approval(ctx, id) })
 }
 
 // Approvals implements Journal.
-func (j impatient) Approvals(ctx context.Context, f approval.Filter) ([]approval.Approval, error) {
+func (j timedJournal) Approvals(ctx context.Context, f approval.Filter) ([]approval.Approval, error) {
 	return within(ctx, j.e, func(ctx context.Context) ([]approval.Approval, error) { return j.inner.Approvals(ctx, f) })
 }
 
 // Overdue implements Journal.
-func (j impatient) Overdue(ctx context.Context, now time.Time) ([]approval.Approval, error) {
+func (j timedJournal) Overdue(ctx context.Context, now time.Time) ([]approval.Approval, error) {
 	return within(ctx, j.e, func(ctx context.Context) ([]approval.Approval, error) { return j.inner.Overdue(ctx, now) })
 }
 
 // RunCost implements Journal.
-func (j impatient) RunCost(ctx context.Context, run string) (ledger.Nanos, error) {
+func (j timedJournal) RunCost(ctx context.Context, run string) (ledger.Nanos, error) {
 	return within(ctx, j.e, func(ctx context.Context) (ledger.Nanos, error) { return j.inner.RunCost(ctx, run) })
 }

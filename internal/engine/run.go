@@ -11,28 +11,27 @@ import (
 	"chorus/internal/journal"
 )
 
-// runOnce lets the loop go on under a watcher that listens for aborts and for
-// being fenced.
+// runOnce runs the loop beside a goroutine that looks for aborts and for a newer epoch.
 func (a *actor) runOnce(ctx context.Context, row journal.Thread) (agent.State, error) {
 	e := a.engine
 	work := a.due()
-	a.dog.about(work.Seq, a.running())
+	a.watchdog.setPrompt(work.Seq, a.running())
 	a.waits("its settings, servers and sandbox", e.Bounds.Setup)
 	setup, err := e.Setup(ctx, row, work)
 	if err != nil {
 		return agent.Stopped, err
 	}
-	if a.dog.gone() {
+	if a.watchdog.gone() {
 		return agent.Stopped, journal.ErrFenced
 	}
 	setup.Agent.Terms = work.Terms
 	setup.Agent.Bounds = setup.Agent.Bounds.Or(e.Bounds)
-	setup.Agent.Waits = a.dog.waits
+	setup.Agent.Waits = a.watchdog.waits
 	setup.Agent.Abandoned = func(what string) func() { return e.abandoned(what, "thread", a.thread) }
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	h := newHost(a, setup, row)
-	a.dog.looped(h.runID)
+	a.watchdog.setRun(h.runID)
 	done := make(chan struct{})
 	var watching sync.WaitGroup
 	seen := a.log.Seq() // the log is the loop's from here on
@@ -42,17 +41,18 @@ func (a *actor) runOnce(ctx context.Context, row journal.Thread) (agent.State, e
 	a.waits(database, e.Bounds.Store+2*e.Bounds.Grace) // it has a bound of its own
 	watching.Wait()
 	a.liveMu.Lock()
-	a.live_ = liveText{}
+	a.partial = liveText{}
 	a.liveMu.Unlock()
 	return state, err
 }
 
-// watch drains the bell while the loop runs.
+// watch answers wake-ups while the loop runs: it cancels the run when somebody aborted it or
+// another process has the thread.
 func (a *actor) watch(ctx context.Context, h *host, seen int64, cancel context.CancelCauseFunc, done <-chan struct{}) {
-	rang := false
+	woken := false
 	defer func() {
-		if rang {
-			a.ring() // the loop may not have seen what this ring was about
+		if woken {
+			a.wake() // the loop may not have seen what it was woken for
 		}
 	}()
 	for {
@@ -61,18 +61,18 @@ func (a *actor) watch(ctx context.Context, h *host, seen int64, cancel context.C
 			return
 		case <-ctx.Done():
 			return
-		case <-a.bell:
-			rang = true
+		case <-a.wakeUp:
+			woken = true
 		}
-		row, err := a.engine.quick.Thread(ctx, a.thread)
+		row, err := a.engine.timed.Thread(ctx, a.thread)
 		if err == nil && row.Epoch != h.epoch {
 			cancel(journal.ErrFenced)
-			a.dog.hurry()
+			a.watchdog.expedite()
 			return
 		}
 		var events []chat.Event
 		if err == nil {
-			events, err = a.engine.quick.Events(ctx, a.thread, seen, page)
+			events, err = a.engine.timed.Events(ctx, a.thread, seen, page)
 		}
 		if err != nil && ctx.Err() == nil {
 			a.engine.Bus.Ring(a.thread, bus.Note{Err: fmt.Errorf("look for an abort: %w", err)})
@@ -81,7 +81,7 @@ func (a *actor) watch(ctx context.Context, h *host, seen int64, cancel context.C
 			seen = ev.Seq
 			if abort, ok := ev.Body.(chat.AbortAsked); ok && abort.Run == h.runID() {
 				cancel(agent.ErrAborted)
-				a.dog.hurry()
+				a.watchdog.expedite()
 				return
 			}
 		}

@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/peernotify"
+)
+
+// A process that may not run a thread itself notifies the others of what it wrote; one that
+// may does so only when it finds the thread locked. So nobody is notified of a run that is no
+// concern of theirs, or of a prompt that the writing process is about to take.
+
+// pendingElsewhere reports whether words wait, as far as the log goes, that this process does
+// not answer.
+func (a *actor) pendingElsewhere() bool {
+	return a.log.Run() == nil && len(a.log.Waiting()) > 0 && (a.engine.ctx.Err() != nil || !a.takes(a.log.Waiting()[0]))
+}
+
+// passToPeers notifies other processes when the thread was released and words wait in it for one
+// of them, which may have found it locked. Once for the same words: else two processes that both do
+// not answer would notify each other for ever. An engine that stops may have dropped its log in the
+// middle of reading: then it notifies to be safe.
+func (a *actor) passToPeers() {
+	switch {
+	case a.log == nil && a.engine.ctx.Err() != nil:
+		a.engine.Peers.Notify(a.thread)
+	case a.log != nil && a.log.Seq() > a.passed && a.pendingElsewhere():
+		a.passed = a.log.Seq()
+		a.engine.Peers.Notify(a.thread)
+	}
+}
+
+// peerPause is how long notifications gather after some came: a storm of them costs at most
+// a hundred looks a second.
+const peerPause = 10 * time.Millisecond
+
+// subscribePeers receives the notifications of other processes. Where that cannot be (a file
+// system without sockets, a folder that cannot be written) the sweep sees what they do.
+func (e *Engine) subscribePeers() *peernotify.Subscription {
+	if e.Peers == nil || e.ctx.Err() != nil {
+		return nil
+	}
+	peers, err := e.Peers.Subscribe()
+	if err != nil {
+		e.Log.Debug("other processes cannot notify this one", "component", "engine", "event", "no_peer_notifications", "error", err)
+		return nil
+	}
+	return peers
+}
+
+// waitForPeers looks at the threads that other processes wrote to, until it is time for the
+// next sweep; false when the engine stops.
+func (e *Engine) waitForPeers(peers *peernotify.Subscription, tick <-chan time.Time) bool {
+	woken := peers.Woken()
+	var paused <-chan time.Time
+	for {
+		select {
+		case <-e.ctx.Done():
+			return false
+		case <-tick:
+			return true
+		case <-paused:
+			woken, paused = peers.Woken(), nil
+		case <-woken:
+			e.peersWrote(peers.Take())
+			woken, paused = nil, time.After(peerPause)
+		}
+	}
+}
+
+// peersWrote wakes readers and actors of the threads; many: there were too many to list.
+func (e *Engine) peersWrote(threads []chat.ThreadID, many bool) {
+	if many {
+		e.wakeAll()
+		e.wakeActive()
+		return
+	}
+	for _, thread := range threads {
+		e.Bus.Stir(thread)
+		if e.Adopt(thread) || e.Awake(thread) {
+			e.Wake(thread)
+		}
+	}
+	e.wakeApprovalWatchers()
+}
