@@ -98,7 +98,7 @@ type Slash struct {
 	Options    string         // names of the fields to offer; "": all
 	Set        map[string]any // values of fields that the words decide
 	Help       string         // "": the operation's Help
-	Permission string         // what the platform should demand before it shows it: manage_channels, manage_guild
+	Permission string         // what the platform should demand before it shows it: manage channels, manage guild
 }
 
 // Definition is an operation without its static types, for packages that derive something from

@@ -94,8 +94,8 @@ var (
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP: []operation.HTTP{{Route: "GET /api/approvals", ID: "listApprovals"},
 			{Route: "GET /api/sessions/{session}/approvals", ID: "sessionApprovals", Help: "List pending approvals of a session"}},
-		CLI:   []operation.CLI{{Words: "approvals list", Help: "List pending approvals, the oldest first"}},
-		Slash: []operation.Slash{{Words: "approvals", Options: "state limit"}}, Tool: "approval_list",
+		CLI:     []operation.CLI{{Words: "approvals list", Help: "List pending approvals, the oldest first"}},
+		Tool:    "approval_list",
 		Columns: "ID=id | STATE=state | ASKED=askedAt:minute | BY=askedBy | RISK=risk | WHAT=label:70",
 		Empty:   "there are no pending approvals"}, Approvals.ListApprovals)
 
@@ -109,8 +109,6 @@ var (
 		HTTP:   []operation.HTTP{{Route: "POST /api/approvals/{id}", ID: "answerApproval", Body: "Verdict"}},
 		CLI: []operation.CLI{{Words: "approvals approve", Args: "[ID]", Set: map[string]any{"approved": true}, Help: "Approve a call"},
 			{Words: "approvals deny", Args: "[ID]", Set: map[string]any{"approved": false}, Help: "Deny a call"}},
-		Slash: []operation.Slash{{Words: "approve", Set: map[string]any{"approved": true}, Help: "Approve a call"},
-			{Words: "deny", Set: map[string]any{"approved": false}, Help: "Deny a call"}},
 		Done: "{state}: {tool}"}, Approvals.AnswerApproval)
 
 	AnswerCall = operation.New(operation.Info{Name: "approval.answer_call", Help: "Answer the approval of a call", Scope: operation.Approve,

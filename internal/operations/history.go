@@ -286,9 +286,9 @@ var (
 
 	Search = operation.New(operation.Info{Name: "session.search", Help: "Search everything that was said",
 		Doc: "The words found stand between the characters U+0001 and U+0002.", Scope: operation.Read, Errors: []operation.Kind{operation.NotFound},
-		HTTP:  []operation.HTTP{{Route: "GET /api/search", ID: "search", Tag: "history"}},
-		CLI:   []operation.CLI{{Words: "thread search", Args: "WORDS…", Help: "Find what was said", Example: "  chorus thread search retry budget"}},
-		Slash: []operation.Slash{{Words: "search", Help: "Find what was said"}}, Tool: "session_search",
+		HTTP:    []operation.HTTP{{Route: "GET /api/search", ID: "search", Tag: "history"}},
+		CLI:     []operation.CLI{{Words: "thread search", Args: "WORDS…", Help: "Find what was said", Example: "  chorus thread search retry budget"}},
+		Tool:    "session_search",
 		Columns: "SESSION=session | EVENT=seq | AT=at:minute | WHO=who | FOUND=snippet:200", Empty: "nothing found"}, History.Search)
 
 	Export = operation.NewDownload(operation.Info{Name: "session.export", Help: "Take a whole session along, without secrets", Scope: operation.Read,
@@ -296,8 +296,7 @@ var (
 			"An answer that is cut is not whole.",
 		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}/export", ID: "export", Tag: "history", Media: MarkdownMedia + "," + JSONLinesMedia}},
 		CLI: []operation.CLI{{Words: "thread export", Args: "ID", Help: "Write a thread as Markdown or JSON lines, without secrets",
-			Example: "  chorus thread export 01k3 --format jsonl --output talk.jsonl"}},
-		Slash: []operation.Slash{{Words: "thread export", Help: "Write a thread as Markdown or JSON lines, without secrets"}}}, History.Export)
+			Example: "  chorus thread export 01k3 --format jsonl --output talk.jsonl"}}}, History.Export)
 
 	Replay = operation.NewStream(operation.Info{Name: "session.replay", Help: "Rebuild every request from the journal and compare it with what was sent",
 		Doc: "A line of JSON for each request as soon as it is rebuilt, and a last one that says how it ended.", Scope: operation.Read,

@@ -116,7 +116,7 @@ var (
 			Example: "  chorus cost                            this month, by model\n" +
 				"  chorus cost --by person --since 7d\n" +
 				"  chorus cost --by day --since 2026-11"}},
-		Slash: []operation.Slash{{Words: "costs"}}, Tool: "cost_sum"}, Records.Costs)
+		Slash: []operation.Slash{{Words: "cost"}}, Tool: "cost_sum"}, Records.Costs)
 
 	ListAudit = operation.New(operation.Info{Name: "audit.list", Help: "List who was allowed what and why", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound},

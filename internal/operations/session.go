@@ -216,7 +216,7 @@ var (
 		Errors: []operation.Kind{operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/sessions/{id}/abort", ID: "abort", Body: "Stop", Status: 202}},
 		CLI:    []operation.CLI{{Words: "thread abort", Args: "ID"}},
-		Slash:  []operation.Slash{{Words: "abort"}}, Tool: "session_abort"}, Sessions.Abort)
+		Slash:  []operation.Slash{{Words: "stop"}}, Tool: "session_abort"}, Sessions.Abort)
 
 	ResumeSession = operation.New(operation.Info{Name: "session.resume", Help: "Continue a session from its log", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.Conflict},

@@ -16,7 +16,10 @@ import (
 	"chorus/internal/config"
 	"chorus/internal/connector"
 	"chorus/internal/connector/commands"
+	"chorus/internal/connector/slash"
 	"chorus/internal/lockfile"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/provider"
 	"chorus/internal/room"
 	"chorus/internal/transport/discord"
@@ -120,6 +123,12 @@ func (host *Host) Connect() (stop func(), err error) {
 	return stop, nil
 }
 
+// derivedCommands are the commands of operations that have none written by hand. People of a platform may read and
+// talk: what needs more is among those written by hand, which ask the platform and our own rights.
+func (host *Host) derivedCommands() (*slash.Set, error) {
+	return slash.New(slash.Options{Executor: host.Service.Operations(), Operations: operations.All(), Scopes: []operation.Scope{operation.Read, operation.Chat}})
+}
+
 func (host *Host) connectBot(ctx context.Context, work *sync.WaitGroup, h *Backend, b Bot) error {
 	if !chat.ValidAgentName(b.Name) {
 		return fmt.Errorf("%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", b.Name)
@@ -128,8 +137,14 @@ func (host *Host) connectBot(ctx context.Context, work *sync.WaitGroup, h *Backe
 	if err != nil {
 		return err
 	}
+	derived, err := host.derivedCommands()
+	if err != nil {
+		return err
+	}
 	o := BotOptions{Options: connector.Options{Name: b.Name, BackoffMax: provider.Milliseconds(settings.DiscordBackoffMaxMS), Backend: h.backend(), Log: host.Log,
-		Commands: func(b *connector.Bot) []connector.Commands { return []connector.Commands{commands.New(b)} }}}
+		Commands: func(b *connector.Bot) []connector.Commands {
+			return []connector.Commands{commands.New(b), derived.As(b.Principal)}
+		}}}
 	if host.Tune != nil {
 		host.Tune(&o)
 	}

@@ -35,6 +35,8 @@ type Options struct {
 	Usage func(error) error
 	// JSON is set by the flag --json.
 	JSON *bool
+	// Flags adds what every group has: where the server is. nil: nothing.
+	Flags func(*cobra.Command)
 	// Prefixes are the nouns of which a unique beginning is enough, except to destroy.
 	Prefixes []string
 }
@@ -140,6 +142,30 @@ func (c *Commands) AddTo(group *cobra.Command, set *operation.Set) *cobra.Comman
 		}
 	}
 	return group
+}
+
+// AddAll hangs every operation of a set below root: into the groups that are there, and into new ones where a
+// definition names one that is not. wanted says which groups are made whole, since the others would only cost time;
+// nil: all of them.
+func (c *Commands) AddAll(root *cobra.Command, set *operation.Set, wanted func(group string) bool) {
+	for _, d := range set.All() {
+		for _, line := range d.CLI {
+			words := strings.Fields(line.Words)
+			if has(root, words[0]) {
+				continue
+			}
+			var made *cobra.Command
+			if len(words) == 1 {
+				made = c.command(d, line, words[0])
+				root.AddCommand(made)
+			} else if made = c.child(root, words[0]); wanted == nil || wanted(words[0]) {
+				c.AddTo(made, set)
+			}
+			if c.o.Flags != nil {
+				c.o.Flags(made)
+			}
+		}
+	}
 }
 
 func has(cmd *cobra.Command, name string) bool {

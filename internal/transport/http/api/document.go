@@ -1,8 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"path"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -23,7 +26,7 @@ func (a *API) kernelOptions(o Options) rest.Options {
 		Common:  []int{429, 503},
 		Name:    typeName,
 		Schemas: schemas(), OneOf: unions(), Docs: docs(),
-		Tags: [][2]string{
+		Tags: withOthers(o.Operations, [][2]string{
 			{"sessions", "Conversations: begin one, say something, stop it."},
 			{"history", "What was said, and what is being said."},
 			{"approvals", "Pending approvals."},
@@ -32,8 +35,26 @@ func (a *API) kernelOptions(o Options) rest.Options {
 			{"system", "What holds for everybody."},
 			{"tokens", "The keys of the API."},
 			{"server", "Beside the API."},
-		},
+		}),
 	}
+}
+
+// withOthers adds the groups of operations that are not described here.
+func withOthers(set *operation.Set, tags [][2]string) [][2]string {
+	for _, d := range set.All() {
+		for _, h := range d.HTTP {
+			if tag := tagOf(d, h); !slices.ContainsFunc(tags, func(t [2]string) bool { return t[0] == tag }) {
+				tags = append(tags, [2]string{tag, ""})
+			}
+		}
+	}
+	return tags
+}
+
+// tagOf is the group of a route: by default its noun's plural.
+func tagOf(d *operation.Definition, h operation.HTTP) string {
+	noun, _, _ := strings.Cut(d.Name, ".")
+	return cmp.Or(h.Tag, noun+"s")
 }
 
 // typeName tells types apart that have the same name in different packages.

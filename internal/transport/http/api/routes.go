@@ -34,9 +34,8 @@ func (a *API) routes(set *operation.Set) (all []rest.Operation) {
 
 func (a *API) route(d *operation.Definition, h operation.HTTP) rest.Operation {
 	method, path, _ := strings.Cut(h.Route, " ")
-	noun, _, _ := strings.Cut(d.Name, ".")
 	flat := rest.Flat{
-		Route: rest.Route{Method: method, Path: path, ID: h.ID, Tag: cmp.Or(h.Tag, noun+"s"), Scope: string(d.Scope),
+		Route: rest.Route{Method: method, Path: path, ID: h.ID, Tag: tagOf(d, h), Scope: string(d.Scope),
 			Summary: cmp.Or(h.Help, d.Help), Doc: cmp.Or(h.Doc, d.Doc), Status: h.Status, MaxBody: h.MaxBody,
 			Creates: d.Effect == operation.Creates, Secret: d.Secret, Errors: failures(d, path)},
 		In: d.In, Out: d.Out, Body: h.Body, NeedsBody: h.NeedsBody,

@@ -1,0 +1,195 @@
+package slash_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+
+	"chorus/internal/chat"
+	"chorus/internal/connector/slash"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/platform"
+	"chorus/internal/room"
+)
+
+type cups interface {
+	List(context.Context, operation.Caller, query) (operation.List[cup], error)
+	Fill(context.Context, operation.Caller, filling) (cup, error)
+	Break(context.Context, operation.Caller, ref) (operation.None, error)
+	Pour(context.Context, operation.Caller, ref) (operation.File, error)
+}
+
+type cup struct {
+	Name string `json:"name"`
+	Size int    `json:"size,omitempty"`
+}
+
+type query struct {
+	Colour string `json:"colour,omitempty" enum:"red,green"`
+	Hidden string `json:"hidden,omitempty" maxLen:"9" slash:"-" doc:"not here"`
+}
+
+type filling struct {
+	Hot     bool   `json:"hot,omitempty" doc:"whether it burns"`
+	CupSize int    `json:"cupSize,omitempty" min:"1" default:"3" doc:"how much"`
+	Name    string `json:"name" maxLen:"9" noun:"cup"`
+	Room    string `json:"room" maxLen:"9" noun:"room" context:"room" doc:"where it stands"`
+	Tea     string `json:"tea" maxLen:"9" doc:"which tea"`
+	Key     string `json:"-" key:"true"`
+}
+
+type ref struct {
+	Name string `json:"name" maxLen:"9" noun:"cup"`
+}
+
+var all = operation.Collect([]operation.Any{
+	operation.New(operation.Info{Name: "cup.list", Help: "List cups", Scope: operation.Read, Slash: []operation.Slash{{Words: "cup list"}},
+		Columns: "NAME=name | SIZE=size", Empty: "there are none"}, cups.List),
+	operation.New(operation.Info{Name: "cup.fill", Help: "Fill a cup " + strings.Repeat("slowly ", 20), Scope: operation.Chat, Effect: operation.Creates,
+		Slash: []operation.Slash{{Words: "cup fill", Permission: "manage guild"}, {Words: "tea", Options: "name", Set: map[string]any{"tea": "green", "room": "hall"}}},
+		Done:  "{name} holds {size}"}, cups.Fill),
+	operation.New(operation.Info{Name: "cup.break", Help: "Break a cup", Scope: operation.Chat, Effect: operation.Destroys,
+		Slash: []operation.Slash{{Words: "smash"}}, Done: "{name} is gone"}, cups.Break),
+	operation.NewDownload(operation.Info{Name: "cup.pour", Help: "Pour a cup", Scope: operation.Read, Slash: []operation.Slash{{Words: "pour"}}}, cups.Pour),
+	operation.Names,
+})
+
+type cupboard struct{ asked []string }
+
+var _ cups = (*cupboard)(nil)
+
+func (c *cupboard) List(_ context.Context, by operation.Caller, in query) (operation.List[cup], error) {
+	c.asked = append(c.asked, fmt.Sprintf("%s %+v", by.Principal, in))
+	if in.Colour == "red" {
+		return operation.List[cup]{}, nil
+	}
+	return operation.List[cup]{Items: []cup{{"mug", 3}, {"bowl", 5}}}, nil
+}
+
+func (c *cupboard) Fill(_ context.Context, _ operation.Caller, in filling) (cup, error) {
+	c.asked = append(c.asked, fmt.Sprintf("%+v", in))
+	return cup{in.Name, in.CupSize}, nil
+}
+
+func (c *cupboard) Break(_ context.Context, _ operation.Caller, in ref) (operation.None, error) {
+	c.asked = append(c.asked, "break "+in.Name)
+	return operation.None{}, nil
+}
+
+func (c *cupboard) Pour(_ context.Context, _ operation.Caller, in ref) (operation.File, error) {
+	return operation.File{Name: in.Name + ".txt", ReadCloser: operation.Generated(func(w io.Writer) error {
+		_, err := io.WriteString(w, "tea")
+		return err
+	})}, nil
+}
+
+func newSet(t *testing.T, h *cupboard) *slash.Set {
+	t.Helper()
+	local := operation.NewLocal(operation.LocalOptions{Handlers: []any{h}, Nouns: map[string]operation.Noun{"cup": {
+		Suggest: func(_ context.Context, by operation.Caller, prefix string) ([]string, error) {
+			return []string{prefix + "1 of " + by.Principal.ID, prefix + "2"}, nil
+		}}}})
+	s, err := slash.New(slash.Options{Executor: local, Operations: all, Scopes: []operation.Scope{operation.Chat},
+		Context: func(_ context.Context, i platform.Invocation, what string) string { return what + i.In.ID }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.As(func(a room.Author) chat.Principal { return chat.Principal{Kind: chat.DiscordUser, ID: a.ID} })
+}
+
+func TestCommandsAreData(t *testing.T) {
+	t.Parallel()
+	list := newSet(t, &cupboard{}).List()
+	if len(list) != 4 || list[0].Name != "cup" || len(list[0].Sub) != 2 || list[1].Name != "tea" {
+		t.Fatalf("%+v", list)
+	}
+	if o := list[0].Sub[0].Options; len(o) != 1 || len(o[0].Choices) != 2 || o[0].Choices[1].Value != "green" {
+		t.Errorf("%+v", o)
+	}
+	fill := list[0].Sub[1]
+	var names []string
+	for _, o := range fill.Options {
+		names = append(names, fmt.Sprintf("%s %s %v %v", o.Name, o.Kind, o.Required, o.Completes))
+	}
+	// The required ones come first; what the surroundings can say is not required.
+	want := []string{"name  true true", "tea  true false", "hot flag false false", "cup_size number false false", "room  false true"}
+	if !reflect.DeepEqual(names, want) || len([]rune(fill.Description)) > 100 {
+		t.Errorf("%q, %q", names, fill.Description)
+	}
+	if tea := list[1]; len(tea.Options) != 1 || tea.Needs != "" {
+		t.Errorf("%+v", tea)
+	}
+}
+
+func TestCommandsAreCarriedOut(t *testing.T) {
+	t.Parallel()
+	h := &cupboard{}
+	s := newSet(t, h)
+	for _, c := range []struct {
+		i     platform.Invocation
+		says  string
+		asked string
+	}{
+		{platform.Invocation{Path: "cup/list"}, "- mug · 3\n- bowl · 5", "discord:7 {Colour: Hidden:}"},
+		{platform.Invocation{Path: "cup/list", Text: map[string]string{"colour": "red"}}, "there are none", "Colour:red"},
+		{platform.Invocation{Path: "cup/list", Text: map[string]string{"colour": "blue"}}, `colour: there is no "blue"; there are red, green`, ""},
+		{platform.Invocation{ID: "i1", Path: "cup/fill", Text: map[string]string{"name": "mug", "tea": "black", "cup_size": "9"}, Flag: map[string]bool{"hot": true}}, "mug holds 9",
+			"{Hot:true CupSize:9 Name:mug Room:roomhall Tea:black Key:i1}"},
+		{platform.Invocation{Path: "cup/fill", Text: map[string]string{"name": "mug", "tea": "black", "cup_size": "many"}}, "cup_size: it must be a whole number, not \"many\"", ""},
+		{platform.Invocation{Path: "tea", Text: map[string]string{"name": "mug"}}, "mug holds 0", "Room:hall Tea:green"},
+	} {
+		h.asked = nil
+		c.i.By, c.i.In = room.Author{ID: "7"}, room.Channel{ID: "hall"}
+		answer, ok := s.Invoke(t.Context(), c.i)
+		if !ok || answer.Text != c.says || c.asked != "" && !strings.Contains(strings.Join(h.asked, ""), c.asked) || c.asked == "" && h.asked != nil {
+			t.Errorf("%s: %+v, asked %q", c.i.Path, answer, h.asked)
+		}
+	}
+	if answer, ok := s.Invoke(t.Context(), platform.Invocation{Path: "pour", Text: map[string]string{"name": "mug"}, By: room.Author{ID: "7"}}); !ok || answer.File.Name != "mug.txt" || answer.File.Text != "tea" {
+		t.Errorf("%+v", answer)
+	}
+	if _, ok := s.Invoke(t.Context(), platform.Invocation{Path: "nothing"}); ok {
+		t.Error("a command that is none of these was carried out")
+	}
+	choices, ok := s.Complete(t.Context(), platform.Invocation{Path: "smash", Text: map[string]string{"name": "m"}, By: room.Author{ID: "7"}}, "name")
+	if !ok || len(choices) != 2 || choices[0].Value != "m1 of 7" {
+		t.Errorf("%+v", choices)
+	}
+}
+
+// What destroys something waits for a second yes of the same person, and is done once.
+func TestConfirmation(t *testing.T) {
+	t.Parallel()
+	h := &cupboard{}
+	s := newSet(t, h)
+	answer, ok := s.Invoke(t.Context(), platform.Invocation{ID: "i7", Path: "smash", Text: map[string]string{"name": "mug"}, By: room.Author{ID: "7"}})
+	if !ok || len(answer.Buttons) != 1 || h.asked != nil {
+		t.Fatalf("%+v, asked %v", answer, h.asked)
+	}
+	press := platform.Press{Value: answer.Buttons[0].Value, By: room.Author{ID: "8"}}
+	if a, ok := s.Press(t.Context(), press); !ok || h.asked != nil || a.Replace {
+		t.Errorf("somebody else confirmed: %+v", a)
+	}
+	press.By.ID = "7"
+	if a, ok := s.Press(t.Context(), press); !ok || a.Text != "mug is gone" || !a.Replace || len(h.asked) != 1 {
+		t.Errorf("%+v, asked %v", a, h.asked)
+	}
+	if a, ok := s.Press(t.Context(), press); !ok || !strings.Contains(a.Text, "too long ago") || len(h.asked) != 1 {
+		t.Errorf("it was done twice: %+v", a)
+	}
+	if _, ok := s.Press(t.Context(), platform.Press{Value: platform.ButtonValue(platform.PressStop, "x")}); ok {
+		t.Error("a button that is none of these was taken")
+	}
+}
+
+// The commands of the real catalogue are ones that platforms take.
+func TestTheCatalogueFits(t *testing.T) {
+	t.Parallel()
+	if _, err := slash.New(slash.Options{Operations: operations.All()}); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,120 @@
+// Package operate makes tools of operations, so that agents and MCP clients can ask of Chorus what people can:
+// each definition with a Tool name becomes a tool.Tool.
+//
+// It promises that a call runs as the caller that the wiring names, with that caller's scopes and no others; that a
+// call that is repeated after a crash has its effect once where the operation knows keys; and that every mistake
+// of the model's is a result that it can mend.
+package operate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"sync"
+
+	"chorus/internal/operation"
+	"chorus/internal/tool"
+)
+
+// Options are what tools are made of.
+type Options struct {
+	Executor   operation.Executor
+	Operations *operation.Set
+	// Caller is on whose authority a call runs.
+	Caller func(context.Context) operation.Caller
+}
+
+// Tools are the tools of a set, in its order.
+func Tools(o Options) (list []tool.Tool) {
+	for _, d := range o.Operations.All() {
+		if d.Tool != "" && (d.Shape == operation.Unary) {
+			list = append(list, &operated{o: o, d: d})
+		}
+	}
+	return list
+}
+
+// operated is an operation as a tool.
+type operated struct {
+	o    Options
+	d    *operation.Definition
+	once sync.Once
+	spec tool.Spec
+}
+
+var (
+	_ tool.Tool    = (*operated)(nil)
+	_ tool.Labeler = (*operated)(nil)
+)
+
+// Spec implements tool.Tool.
+func (t *operated) Spec() tool.Spec {
+	t.once.Do(func() {
+		words := t.d.Help + "."
+		if t.d.Doc != "" {
+			words += " " + t.d.Doc
+		}
+		risk := map[operation.Effect]tool.Risk{operation.Reads: tool.Low, operation.Creates: tool.Medium, operation.Changes: tool.Medium, operation.Destroys: tool.High}
+		schema, _ := json.Marshal(Schema(t.d)) // of maps and strings: it cannot fail
+		t.spec = tool.Spec{Name: t.d.Tool, Description: words, Schema: schema, ReadOnly: t.d.Effect == operation.Reads, Ends: true, Risk: risk[t.d.Effect]}
+	})
+	return t.spec
+}
+
+// Access implements tool.Tool: a call is judged by its arguments.
+func (t *operated) Access([]byte) []tool.Access { return nil }
+
+// Label implements tool.Labeler.
+func (t *operated) Label([]byte) string { return t.d.Help }
+
+// Run implements tool.Tool.
+func (t *operated) Run(ctx context.Context, args []byte) (tool.Result, error) {
+	in, err := t.input(args)
+	if err != nil {
+		return tool.Fail(err.Error()), nil
+	}
+	t.d.SetKey(in, tool.CallFrom(ctx).Key)
+	out, err := t.o.Executor.Execute(ctx, t.o.Caller(ctx), t.d, in.Interface())
+	var ours *operation.Error
+	switch {
+	case errors.As(err, &ours) && ours.Kind != operation.Failed:
+		return tool.Fail(ours.Message), nil
+	case err != nil:
+		return tool.Result{}, err
+	case t.d.Out == reflect.TypeFor[operation.None]():
+		return tool.OK("done"), nil
+	}
+	data, err := json.Marshal(out)
+	return tool.From("operation "+t.d.Name, string(data)), err
+}
+
+// input reads arguments, whose names may differ from those of the input's JSON.
+func (t *operated) input(args []byte) (reflect.Value, error) {
+	in := reflect.New(t.d.In)
+	var given map[string]json.RawMessage
+	if len(bytes.TrimSpace(args)) > 0 {
+		if err := json.Unmarshal(args, &given); err != nil {
+			return in.Elem(), errors.New("the arguments must be a JSON object")
+		}
+	}
+	for _, f := range t.d.Fields() {
+		name, _, ok := f.In(operation.AsTool)
+		data, has := given[name]
+		switch {
+		case !ok || !has && !f.Required:
+			continue
+		case !has:
+			return in.Elem(), errors.New(name + ": it is required")
+		}
+		if err := json.Unmarshal(data, in.Elem().FieldByIndex(f.Index).Addr().Interface()); err != nil {
+			return in.Elem(), errors.New(name + ": it does not fit: " + err.Error())
+		}
+		delete(given, name)
+	}
+	for name := range given {
+		return in.Elem(), errors.New("there is no argument " + name)
+	}
+	return in.Elem(), nil
+}
