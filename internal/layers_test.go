@@ -137,7 +137,7 @@ var wired = []string{"internal/config", "internal/store", "internal/transport", 
 
 // assembling are the packages that put plugs together; each plug is named in one or two of them.
 var assembling = []string{"internal/app", "internal/logging", "internal/provider", "internal/settings", "internal/sandbox/isolate", "internal/gate", "internal/runsetup",
-	"internal/mirrors", "internal/service", "internal/doctor/checks", "internal/transport/repl/local", "internal/connector/host"}
+	"internal/service", "internal/doctor/checks", "internal/transport/repl/local", "internal/connector/host"}
 
 // wiringOffences hold whatever docs/layers.txt allows: what is plugged together is known in one place.
 func wiringOffences(packages []pkgInfo) []string {

@@ -21,7 +21,7 @@ import (
 	"chorus/internal/engine"
 	"chorus/internal/gate"
 	"chorus/internal/logging"
-	"chorus/internal/mirrors"
+	"chorus/internal/mirror"
 	"chorus/internal/notice"
 	"chorus/internal/overrides"
 	"chorus/internal/peernotify"
@@ -68,7 +68,7 @@ type App struct {
 	Isolation *isolate.Isolation
 	Gate      *gate.Gate
 	Setup     *runsetup.Setup
-	Mirrors   *mirrors.Mirrors
+	Mirrors   *mirror.Follower
 	Service   *service.Service
 	Checks    *checks.Checks
 	Sessions  *local.Sessions
@@ -142,7 +142,7 @@ func (a *App) wire() {
 	a.Setup = &runsetup.Setup{DB: a.DB, Environ: o.Environ, Executor: a.Executor, Home: a.Home, Log: a.Log, Models: a.Models, Notices: a.Notices,
 		Overrides: a.Overrides, Shared: a.Shared, Discovery: a.Discovery, Gate: a.Gate, Isolation: a.Isolation, Logs: a.Logs, Settings: a.Settings,
 		Me: a.Me, Running: a.Running}
-	a.Mirrors = &mirrors.Mirrors{DB: a.DB, Env: o.Env, Home: a.Home, Settings: a.Settings}
+	a.Mirrors = &mirror.Follower{DB: a.DB, Env: o.Env, Home: a.Home, Settings: a.Settings}
 	a.Service = &service.Service{DB: a.DB, Home: a.Home, Log: a.Log, Models: a.Models, Overrides: a.Overrides, Shared: a.Shared, Version: o.Version,
 		Discovery: a.Discovery, Gate: a.Gate, Isolation: a.Isolation, Logs: a.Logs, Settings: a.Settings, Setup: a.Setup,
 		Engine: a.Engine, Examine: a.Examine, Me: a.Me}

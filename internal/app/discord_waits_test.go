@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
-	"chorus/internal/mirror"
+	"chorus/internal/mirror/conversation"
 	"chorus/internal/polltest"
 	"chorus/internal/sim/discordsim"
 )
@@ -155,13 +155,13 @@ func (g *guildT) nick(want string) {
 }
 
 // log waits until a thread's log.jsonl has its answer, and reads it.
-func (g *guildT) log(thread chat.ThreadID) (out []mirror.LogEntry) {
+func (g *guildT) log(thread chat.ThreadID) (out []conversation.LogEntry) {
 	g.Helper()
 	g.until("the answer stands in the log", func() bool {
-		data, err := os.ReadFile(filepath.Join(g.app.Home.ThreadDir(thread), mirror.LogName))
+		data, err := os.ReadFile(filepath.Join(g.app.Home.ThreadDir(thread), conversation.LogName))
 		out = nil
 		for line := range bytes.Lines(data) {
-			var e mirror.LogEntry
+			var e conversation.LogEntry
 			if json.Unmarshal(line, &e) == nil { // the last may be half written
 				out = append(out, e)
 			}

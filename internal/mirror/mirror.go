@@ -1,217 +1,122 @@
-// Package mirror writes what happened in a thread for people, grep and export:
-// log.jsonl (who said what, Guppy's LogEntry and nothing else) and context.jsonl
-// (the window as the model sees it, in pi's message shapes).
-//
-// It promises that the files follow from the events alone. An event is written
-// once, whatever crashed in between; a file that lost its end, or was deleted, is
-// begun again from the first event. Nobody reads them back as truth.
-//
-// Where the mirror stands is kept in .mirror.json beside the files and written
-// last. What the files hold beyond that place is recognised: a log entry by its
-// messageId, a line of the context by its "seq", the place it has in the prompt.
+// Package mirror keeps the files that people open with an editor at the journal's end:
+// log.jsonl and context.jsonl of a thread, the hourly files of tool calls, and the session
+// file of a terminal. It promises that the journal is read once for all of them, and that
+// a file which cannot be written does not hold up the others.
 package mirror
 
 import (
-	"bytes"
-	"encoding/json"
+	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
+	"iter"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/datadir"
+	"chorus/internal/journal"
+	"chorus/internal/mirror/conversation"
+	"chorus/internal/mirror/session"
+	"chorus/internal/mirror/toollog"
+	"chorus/internal/settings"
 )
 
-// The names of the files.
-const (
-	LogName     = "log.jsonl"
-	ContextName = "context.jsonl"
-	sidecarName = ".mirror.json"
+// Writer writes files that follow the events of one thread.
+type Writer interface {
+	// LastSeq is the number of the last event that is in the files.
+	LastSeq() int64
+	// Apply writes what the events mean. Those up to LastSeq are skipped; the others must
+	// follow on it. After an error the same events may be applied again.
+	Apply(events []chat.Event) error
+}
+
+var (
+	_ Writer = (*conversation.Writer)(nil)
+	_ Writer = (*toollog.Writer)(nil)
+	_ Writer = (*session.Writer)(nil)
 )
 
-// ErrGap: the events do not follow on LastSeq. Nothing was written; read the
-// journal from there.
-var ErrGap = errors.New("events are missing before this one")
-
-// Thread mirrors one thread. It is for one goroutine.
-type Thread struct {
-	// Blobs, when set before Apply, finds the bytes of pictures and of imported
-	// messages. Without it, or where it fails, a word stands in for them.
-	Blobs func(hash string) ([]byte, error)
-
-	dir    string
-	st     state
-	seen   map[string]bool      // messages in the log beyond what the sidecar knows
-	recent map[string]time.Time // messages logged lately, by their time
-	stale  bool                 // a write failed: look at the files again first
+// Journal is what the files follow.
+type Journal interface {
+	Thread(context.Context, chat.ThreadID) (journal.Thread, error)
+	AllEvents(ctx context.Context, thread chat.ThreadID, after int64) iter.Seq2[chat.Event, error]
+	Blob(ctx context.Context, hash string) ([]byte, error)
 }
 
-// state is the sidecar: the place in the journal, what the files were like
-// there, and what is not in them yet.
-type state struct {
-	Seq         int64  `json:"seq"`
-	LogSize     int64  `json:"logSize"`
-	ContextSize int64  `json:"contextSize"`
-	ContextLast int64  `json:"contextLast"` // place of the context's last line
-	Model       string `json:"model,omitempty"`
-	Waiting     []held `json:"waiting,omitempty"` // prompts that no run has taken
-	Heard       []held `json:"heard,omitempty"`   // words that no request has seen
-	Reply       string `json:"reply,omitempty"`   // the newest answer of the run that is on
-	Cut         bool   `json:"cut,omitempty"`     // that answer was cut at its length and goes on
+// Follower follows the journal.
+type Follower struct {
+	DB       Journal
+	Env      func(string) string
+	Home     *datadir.Home
+	Settings *settings.Settings
 }
 
-// held is a message that has not found its place in the prompt yet.
-type held struct {
-	Seq     int64           `json:"seq"`
-	Message json.RawMessage `json:"message"`
-	Name    string          `json:"name,omitempty"`   // in front of the words
-	Blocks  chat.Blocks     `json:"blocks,omitempty"` // with files: its words may change by themselves
-}
+// BatchSize is how many events are applied at once, and how far the files of a run that
+// goes on for long may be behind.
+const BatchSize = 200
 
-// Open looks at a thread's folder, which is made if it is not there, and mends
-// what a crash has left.
-func Open(dir string) (*Thread, error) {
-	t := &Thread{dir: dir, recent: map[string]time.Time{}}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("open mirror: %w", err)
+// CatchUp brings the files of a thread, and those of further writers, to the journal's end.
+func (f *Follower) CatchUp(ctx context.Context, thread chat.ThreadID, further ...Writer) error {
+	if _, err := f.DB.Thread(ctx, thread); err != nil {
+		return nil // nothing was said in it
 	}
-	if err := t.load(); err != nil {
-		return nil, fmt.Errorf("open mirror %s: %w", dir, err)
+	writers, failed := f.open(thread)
+	writers = append(writers, further...)
+	if len(writers) == 0 {
+		return failed
 	}
-	return t, nil
-}
-
-func (t *Thread) path(name string) string { return filepath.Join(t.dir, name) }
-
-// LastSeq is the number of the last event that is in the files; after a failed
-// Apply or a mended folder it may be lower than before.
-func (t *Thread) LastSeq() int64 { return t.st.Seq }
-
-// load reads the sidecar and holds the files against it. Where they do not fit,
-// it begins again at 0, which is always right and only costs time.
-func (t *Thread) load() error {
-	t.st, t.seen, t.stale = state{}, map[string]bool{}, false
-	data, err := os.ReadFile(t.path(sidecarName))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	after := writers[0].LastSeq()
+	for _, w := range writers[1:] {
+		after = min(after, w.LastSeq())
 	}
-	if json.Unmarshal(data, &t.st) != nil {
-		t.st = state{}
+	apply := func(batch []chat.Event) {
+		writers = slices.DeleteFunc(writers, func(w Writer) bool {
+			err := w.Apply(batch)
+			failed = errors.Join(failed, err)
+			return err != nil
+		})
 	}
-	ok, err := t.mendContext()
-	if err != nil {
-		return err
-	}
-	if size, err := sizeOf(t.path(LogName)); err != nil {
-		return err
-	} else if size < t.st.LogSize {
-		ok = false
-	}
-	if !ok {
-		t.st = state{}
-		if err := os.Remove(t.path(ContextName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+	batch := make([]chat.Event, 0, BatchSize)
+	for ev, err := range f.DB.AllEvents(ctx, thread, after) {
+		if err != nil {
+			return errors.Join(failed, err)
+		}
+		if batch = append(batch, ev); len(batch) == BatchSize {
+			apply(batch)
+			batch = batch[:0]
 		}
 	}
-	return t.mendLog()
+	apply(batch)
+	return failed
 }
 
-func sizeOf(path string) (int64, error) {
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+// open opens the files that every thread has, and those of its tool calls if its agent
+// takes part in rooms or TOOLS_PATH names a directory for them.
+func (f *Follower) open(thread chat.ThreadID) (writers []Writer, failed error) {
+	files, err := conversation.Open(f.Home.ThreadDir(thread))
+	if err == nil {
+		files.Blobs = f.blob
+		writers = append(writers, files)
 	}
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
-}
-
-// Apply writes what the events mean. Those up to LastSeq are skipped, the others
-// must follow without a gap. After an error nothing counts as written, and the
-// same events may be applied again; what a failed write left is cut away first.
-func (t *Thread) Apply(events []chat.Event) error {
-	if t.stale {
-		if err := t.load(); err != nil {
-			return fmt.Errorf("mend mirror %s: %w", t.dir, err)
+	failed = err
+	dir := f.Env("TOOLS_PATH")
+	if dir == "" {
+		bot, err := f.Settings.Bot(thread.Agent())
+		if err != nil || !settings.NamesParticipants(bot) {
+			return writers, failed // a mistake in the configuration is reported where it matters
 		}
+		dir = filepath.Join(f.Home.Dir(), "tools")
 	}
-	events = slices.DeleteFunc(slices.Clone(events), func(ev chat.Event) bool { return ev.Seq <= t.st.Seq })
-	if len(events) == 0 {
-		return nil
+	agent, channel := toollog.Dir(thread)
+	tools, err := toollog.Open(dir, agent, channel)
+	if err == nil {
+		writers = append(writers, tools)
 	}
-	for i, ev := range events {
-		if want := t.st.Seq + 1 + int64(i); ev.Seq != want {
-			return fmt.Errorf("mirror event %d where %d should come: %w", ev.Seq, want, ErrGap)
-		}
-	}
-	b := &batch{t: t, st: t.st}
-	b.st.Waiting, b.st.Heard = slices.Clone(t.st.Waiting), slices.Clone(t.st.Heard)
-	for _, ev := range events {
-		if err := b.take(ev); err != nil {
-			return fmt.Errorf("mirror event %d: %w", ev.Seq, err)
-		}
-	}
-	if err := b.write(); err != nil {
-		t.stale = true
-		return fmt.Errorf("write mirror %s: %w", t.dir, err)
-	}
-	t.st = b.st
-	return nil
+	return writers, errors.Join(failed, err)
 }
 
-// batch is what one Apply will write.
-type batch struct {
-	t       *Thread
-	st      state
-	log     []byte
-	context []contextLine
-	rewrite bool // context is the whole file, not only what is added to it
-}
-
-func (b *batch) take(ev chat.Event) error {
-	b.entry(ev)
-	err := b.window(ev)
-	b.st.Seq = ev.Seq
-	return err
-}
-
-// write writes the files and then the sidecar.
-func (b *batch) write() error {
-	size, err := appendFile(b.t.path(LogName), b.log)
-	if err != nil {
-		return err
-	}
-	b.st.LogSize = size
-	if err := b.writeContext(); err != nil {
-		return err
-	}
-	data, err := json.Marshal(b.st)
-	if err != nil {
-		return err
-	}
-	return replaceFile(b.t.path(sidecarName), data)
-}
-
-func (b *batch) writeContext() error {
-	var buf bytes.Buffer
-	for _, l := range b.context {
-		buf.Write(l.raw)
-		buf.WriteByte('\n')
-		b.st.ContextLast = l.place
-	}
-	path := b.t.path(ContextName)
-	if !b.rewrite {
-		size, err := appendFile(path, buf.Bytes())
-		b.st.ContextSize = size
-		return err
-	}
-	if len(b.context) == 0 {
-		b.st.ContextLast = 0
-	}
-	b.st.ContextSize = int64(buf.Len())
-	return replaceFile(path, buf.Bytes())
+func (f *Follower) blob(hash string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return f.DB.Blob(ctx, hash)
 }

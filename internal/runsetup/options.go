@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 
 	"chorus/internal/chat"
+	"chorus/internal/mirror/session"
 	"chorus/internal/permit"
-	"chorus/internal/session"
 	"chorus/internal/settings"
 	"chorus/internal/usage"
 )

@@ -16,7 +16,7 @@ import (
 	"chorus/internal/engine"
 	"chorus/internal/id"
 	"chorus/internal/journal"
-	"chorus/internal/session"
+	"chorus/internal/mirror/session"
 	"chorus/internal/settings"
 	"chorus/internal/transcript"
 )

@@ -144,10 +144,7 @@ func (h *Host) AwaitFiles(ctx context.Context, thread chat.ThreadID, log *transc
 // Plan implements connector.Outbox. Whenever a conversation has come to rest its files on disk
 // are brought to the journal's end first, so that a crash between the two tells, and writes, again.
 func (h *Backend) Plan(ctx context.Context, p journal.Plan) error {
-	if err := h.App.Mirrors.Mirror(ctx, p.Thread); err != nil && ctx.Err() == nil {
-		h.App.Logs.LogOnce("the files of a conversation are behind: "+err.Error(), "mirror")
-	}
-	if err := h.App.Mirrors.MirrorTools(ctx, p.Thread); err != nil && ctx.Err() == nil {
+	if err := h.App.Mirrors.CatchUp(ctx, p.Thread); err != nil && ctx.Err() == nil {
 		h.App.Logs.LogOnce("the files of a conversation are behind: "+err.Error(), "mirror")
 	}
 	return h.DB.Plan(ctx, p)

@@ -12,7 +12,7 @@ import (
 	"chorus/internal/engine"
 	"chorus/internal/gate"
 	"chorus/internal/logging"
-	"chorus/internal/mirrors"
+	"chorus/internal/mirror"
 	"chorus/internal/provider"
 	"chorus/internal/runsetup"
 	"chorus/internal/service"
@@ -32,7 +32,7 @@ type Host struct {
 	Discovery *provider.Discovery
 	Gate      *gate.Gate
 	Logs      *logging.Logs
-	Mirrors   *mirrors.Mirrors
+	Mirrors   *mirror.Follower
 	Service   *service.Service
 	Settings  *settings.Settings
 	Setup     *runsetup.Setup

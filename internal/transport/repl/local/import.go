@@ -10,8 +10,8 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/id"
 	"chorus/internal/journal"
+	"chorus/internal/mirror/session"
 	"chorus/internal/runsetup"
-	"chorus/internal/session"
 	"chorus/internal/settings"
 )
 

@@ -11,8 +11,8 @@ import (
 	"chorus/internal/config"
 	"chorus/internal/id"
 	"chorus/internal/journal"
+	"chorus/internal/mirror/toollog"
 	"chorus/internal/runsetup"
-	"chorus/internal/toollog"
 )
 
 // ToolFiles are those of a Chapter3 installation, a channel of a bot each. What could not

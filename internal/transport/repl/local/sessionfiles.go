@@ -14,20 +14,18 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/lockfile"
 	"chorus/internal/mirror"
-	"chorus/internal/mirrors"
+	"chorus/internal/mirror/session"
 	"chorus/internal/runsetup"
-	"chorus/internal/session"
 )
 
-// sessionMirror writes what people open with an editor: the session file as it goes,
-// the thread's log and context when a run has ended. They follow the journal; a
-// process that dies leaves them behind, and the next one catches up.
+// sessionMirror writes the session file as events come, and the thread's other files when
+// a run has ended. They follow the journal: if the process dies they stay behind, and the
+// next one catches up.
 type sessionMirror struct {
 	app    *Sessions
 	thread chat.ThreadID
 	file   *session.Writer
-	logs   *mirror.Thread
-	batch  []chat.Event // for logs; they are written at a run's end
+	behind int // events since the thread's other files were written
 	warn   func(string)
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -60,7 +58,7 @@ func (s *Session) startMirrors(o runsetup.SessionOptions) error {
 	return nil
 }
 
-// takeLock reports false when another process sessionMirror this thread.
+// takeLock reports false when another process writes the files of this thread.
 func (m *sessionMirror) takeLock() (bool, error) {
 	dir, err := m.app.Home.Ensure(m.app.Home.Locks())
 	if err != nil {
@@ -74,7 +72,7 @@ func (m *sessionMirror) takeLock() (bool, error) {
 	return err == nil, err
 }
 
-// open opens the session file and says in it and in the index what begins.
+// open opens the session file and adds the session to it and to the index.
 func (m *sessionMirror) open(s *Session, o runsetup.SessionOptions) error {
 	dir := filepath.Dir(s.file)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -100,22 +98,17 @@ func (m *sessionMirror) open(s *Session, o runsetup.SessionOptions) error {
 	if last > 0 || s.Start > 0 {
 		action = "resumed"
 	}
-	err = w.Start(session.Start{SessionID: s.ID(), SessionPath: s.file, RepoRoot: s.dir, Provider: provider, Model: name, Mode: mode, Resumed: action == "resumed"})
-	if err != nil {
+	start := session.Start{SessionID: s.ID(), SessionPath: s.file, RepoRoot: s.dir, Provider: provider, Model: name, Mode: mode, Resumed: action == "resumed"}
+	if err := w.Start(start); err != nil {
 		return errors.Join(err, w.Close())
 	}
-	return session.Index(session.IndexPath(s.dir)).Append(session.Entry{SessionID: s.ID(), Action: action, SessionPath: s.file,
-		RepoRoot: s.dir, Provider: provider, Model: name, Mode: mode})
+	return session.AppendIndex(s.dir, action, start, time.Now())
 }
 
 func (m *sessionMirror) follow(ctx context.Context, s *Session) {
-	after := m.file.LastSeq()
-	if logs, err := m.app.Mirrors.OpenLogs(m.thread); err == nil {
-		m.logs, after = logs, min(after, logs.LastSeq())
-	}
 	tick := time.NewTicker(mirrorEvery)
 	defer tick.Stop()
-	for item, err := range s.engine.Gather(ctx, m.thread, after, tick.C) {
+	for item, err := range s.engine.Gather(ctx, m.thread, m.file.LastSeq(), tick.C) {
 		if err == nil && item.Event != nil {
 			m.write(*item.Event)
 		}
@@ -126,28 +119,22 @@ func (m *sessionMirror) follow(ctx context.Context, s *Session) {
 const mirrorEvery = 250 * time.Millisecond
 
 func (m *sessionMirror) write(ev chat.Event) {
-	m.say(m.file.Mirror(ev))
-	if m.logs == nil || ev.Seq <= m.logs.LastSeq() {
-		return
-	}
-	m.batch = append(m.batch, ev)
-	if _, ended := ev.Body.(chat.RunEnded); ended || len(m.batch) == mirrors.BatchSize {
-		m.flush()
+	m.say(m.file.Apply([]chat.Event{ev}))
+	m.behind++
+	if _, ended := ev.Body.(chat.RunEnded); ended || m.behind == mirror.BatchSize {
+		m.catchUp()
 	}
 }
 
-func (m *sessionMirror) flush() {
-	if err := m.logs.Apply(m.batch); err != nil {
-		m.say(err)
-		m.logs = nil // the end of the session tries once more, from the journal
-	}
-	m.batch = nil
+// catchUp brings the thread's other files, and those given, to the journal's end.
+func (m *sessionMirror) catchUp(further ...mirror.Writer) {
+	m.behind = 0
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	m.say(m.app.Mirrors.MirrorTools(ctx, m.thread))
+	m.say(m.app.Mirrors.CatchUp(ctx, m.thread, further...))
 }
 
-// say warns once: a full disk would otherwise say so for every line.
+// say warns once: a full disk would otherwise be reported for every line.
 func (m *sessionMirror) say(err error) {
 	if err != nil && !m.warned {
 		m.warned = true
@@ -180,22 +167,12 @@ func (m *sessionMirror) close(s *Session) error {
 			m.cancel()
 			m.done.Wait()
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if m.file != nil {
-			if m.logs != nil {
-				m.flush()
-			}
-			for ev, rerr := range m.app.DB.AllEvents(ctx, m.thread, m.file.LastSeq()) {
-				if rerr != nil {
-					break
-				}
-				m.say(m.file.Mirror(ev))
-			}
-			err = m.file.Close()
+		if m.file == nil {
+			m.catchUp()
+			return
 		}
-		m.say(m.app.Mirrors.Mirror(ctx, m.thread))
-		m.say(m.app.Mirrors.MirrorTools(ctx, m.thread))
+		m.catchUp(m.file)
+		err = m.file.Close()
 	})
 	return err
 }

@@ -7,7 +7,7 @@ import (
 	"chorus/internal/datadir"
 	"chorus/internal/engine"
 	"chorus/internal/gate"
-	"chorus/internal/mirrors"
+	"chorus/internal/mirror"
 	"chorus/internal/notice"
 	"chorus/internal/overrides"
 	"chorus/internal/provider"
@@ -30,7 +30,7 @@ type Sessions struct {
 	Shared          *config.Bot
 	Gate            *gate.Gate
 	Isolation       *isolate.Isolation
-	Mirrors         *mirrors.Mirrors
+	Mirrors         *mirror.Follower
 	Service         *service.Service
 	Settings        *settings.Settings
 	Setup           *runsetup.Setup

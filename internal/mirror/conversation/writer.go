@@ -1,0 +1,194 @@
+// Package conversation writes what happened in a thread for people, grep and export:
+// log.jsonl (who said what, in the shape of Guppy's LogEntry) and context.jsonl (the
+// window as the model sees it, in pi's message shapes).
+//
+// It promises that the files follow from the events alone. An event is written once,
+// whatever crashed in between; a file that lost its end, or was deleted, is written again
+// from the first event. The program never reads them back as truth.
+//
+// The number of the last event is kept in .mirror.json beside the files and written last.
+// What the files contain beyond it is recognised: a log entry by its messageId, a line of
+// the context by its "seq", its place in the prompt.
+package conversation
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/mirror/jsonl"
+)
+
+// The names of the files.
+const (
+	LogName     = "log.jsonl"
+	ContextName = "context.jsonl"
+	sidecarName = ".mirror.json"
+)
+
+// Writer writes the files of one thread. It is for one goroutine.
+type Writer struct {
+	// Blobs, when set before Apply, finds the bytes of images and of imported messages.
+	// Without it, or where it fails, the files have a note instead.
+	Blobs func(hash string) ([]byte, error)
+
+	dir      string
+	st       state
+	seen     map[string]bool      // messages in the log beyond what the sidecar knows
+	recent   map[string]time.Time // messages logged lately, by their time
+	follower jsonl.Follower
+}
+
+// state is the sidecar: the last event in the files, their sizes then, and what is not in
+// them yet.
+type state struct {
+	Seq         int64  `json:"seq"`
+	LogSize     int64  `json:"logSize"`
+	ContextSize int64  `json:"contextSize"`
+	ContextLast int64  `json:"contextLast"` // place of the context's last line
+	Model       string `json:"model,omitempty"`
+	Waiting     []held `json:"waiting,omitempty"` // prompts that no run has taken
+	Heard       []held `json:"heard,omitempty"`   // messages that no request has seen
+	Reply       string `json:"reply,omitempty"`   // the newest answer of the current run
+	Cut         bool   `json:"cut,omitempty"`     // that answer was cut at its length and goes on
+}
+
+// held is a message that has no place in the prompt yet.
+type held struct {
+	Seq     int64           `json:"seq"`
+	Message json.RawMessage `json:"message"`
+	Name    string          `json:"name,omitempty"`   // put before the text
+	Blocks  chat.Blocks     `json:"blocks,omitempty"` // for a message with files, whose text may change alone
+}
+
+// Open opens the directory of a thread, which is made if needed, and repairs what a crash
+// has left.
+func Open(dir string) (*Writer, error) {
+	t := &Writer{dir: dir, recent: map[string]time.Time{}}
+	t.follower = jsonl.Follower{Last: t.LastSeq, Load: t.load, Write: t.write}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("open mirror: %w", err)
+	}
+	if err := t.load(); err != nil {
+		return nil, fmt.Errorf("open mirror %s: %w", dir, err)
+	}
+	return t, nil
+}
+
+func (t *Writer) path(name string) string { return filepath.Join(t.dir, name) }
+
+// LastSeq is the number of the last event that is in the files; after a failed Apply or a
+// repair it may be lower than before.
+func (t *Writer) LastSeq() int64 { return t.st.Seq }
+
+// load reads the sidecar and compares the files with it. Where they differ it begins again
+// at 0, which is always right and only costs time.
+func (t *Writer) load() error {
+	t.st, t.seen = state{}, map[string]bool{}
+	data, err := os.ReadFile(t.path(sidecarName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if json.Unmarshal(data, &t.st) != nil {
+		t.st = state{}
+	}
+	ok, err := t.repairContext()
+	if err != nil {
+		return err
+	}
+	if size, err := jsonl.Size(t.path(LogName)); err != nil {
+		return err
+	} else if size < t.st.LogSize {
+		ok = false
+	}
+	if !ok {
+		t.st = state{}
+		if err := os.Remove(t.path(ContextName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return t.repairLog()
+}
+
+// Apply writes what the events mean, as jsonl.Follower does.
+func (t *Writer) Apply(events []chat.Event) error {
+	if err := t.follower.Apply(events); err != nil {
+		return fmt.Errorf("mirror %s: %w", t.dir, err)
+	}
+	return nil
+}
+
+func (t *Writer) write(events []chat.Event) error {
+	b := &batch{t: t, st: t.st}
+	b.st.Waiting, b.st.Heard = slices.Clone(t.st.Waiting), slices.Clone(t.st.Heard)
+	for _, ev := range events {
+		if err := b.take(ev); err != nil {
+			return fmt.Errorf("event %d: %w", ev.Seq, err)
+		}
+	}
+	if err := b.write(); err != nil {
+		return err
+	}
+	t.st = b.st
+	return nil
+}
+
+// batch is what one Apply will write.
+type batch struct {
+	t       *Writer
+	st      state
+	log     []byte
+	context []contextLine
+	rewrite bool // context is the whole file, not only what is added to it
+}
+
+func (b *batch) take(ev chat.Event) error {
+	b.entry(ev)
+	err := b.window(ev)
+	b.st.Seq = ev.Seq
+	return err
+}
+
+// write writes the files and then the sidecar.
+func (b *batch) write() error {
+	size, err := jsonl.Append(b.t.path(LogName), b.log)
+	if err != nil {
+		return err
+	}
+	b.st.LogSize = size
+	if err := b.writeContext(); err != nil {
+		return err
+	}
+	data, err := json.Marshal(b.st)
+	if err != nil {
+		return err
+	}
+	return jsonl.Replace(b.t.path(sidecarName), data)
+}
+
+func (b *batch) writeContext() error {
+	var buf bytes.Buffer
+	for _, l := range b.context {
+		buf.Write(l.raw)
+		buf.WriteByte('\n')
+		b.st.ContextLast = l.place
+	}
+	path := b.t.path(ContextName)
+	if !b.rewrite {
+		size, err := jsonl.Append(path, buf.Bytes())
+		b.st.ContextSize = size
+		return err
+	}
+	if len(b.context) == 0 {
+		b.st.ContextLast = 0
+	}
+	b.st.ContextSize = int64(buf.Len())
+	return jsonl.Replace(path, buf.Bytes())
+}
