@@ -13,7 +13,8 @@ type Noun struct {
 	// Find says why there is none of this name for the caller; what they may not see is not there. nil: the
 	// handler of each operation finds out itself.
 	Find func(ctx context.Context, by Caller, name string) error
-	// Suggest gives names that begin with a prefix, of those that the caller may see. nil: none are suggested.
+	// Suggest gives names that may begin with a prefix, of those that the caller may see. nil: those of the operation
+	// "noun.list".
 	Suggest func(ctx context.Context, by Caller, prefix string) ([]string, error)
 }
 
@@ -37,6 +38,8 @@ type LocalOptions struct {
 	// Handlers carry operations out: of each, the first that implements its interface.
 	Handlers []any
 	Nouns    map[string]Noun
+	// Operations are searched for lists of names to suggest; nil: nouns must suggest themselves.
+	Operations *Set
 	// Observe is told of every operation when it ends, for metrics and the audit log; nil: nobody is.
 	Observe func(context.Context, Observed)
 }

@@ -31,8 +31,11 @@ func Collect(groups ...[]Any) *Set {
 // All are the definitions. The slice must not be changed.
 func (s *Set) All() []*Definition { return s.list }
 
-// Named finds an operation.
+// Named finds an operation; nil has none.
 func (s *Set) Named(name string) (*Definition, bool) {
+	if s == nil {
+		return nil, false
+	}
 	d, ok := s.byName[name]
 	return d, ok
 }

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -27,13 +28,49 @@ type suggester Local
 
 var _ namer = (*suggester)(nil)
 
-func (s *suggester) names(ctx context.Context, by Caller, in Prefix) (List[string], error) {
-	noun, ok := s.o.Nouns[in.Noun]
-	if !ok || noun.Suggest == nil {
-		return List[string]{}, Errorf(NotFound, "no names are suggested for %.40q", in.Noun)
+// maxSuggested is how many names are suggested: more than anybody reads, and than any platform shows.
+const maxSuggested = 50
+
+func (s *suggester) names(ctx context.Context, by Caller, in Prefix) (out List[string], err error) {
+	suggest := s.o.Nouns[in.Noun].Suggest
+	if suggest == nil {
+		if suggest = s.listed(in.Noun); suggest == nil {
+			return out, Errorf(NotFound, "no names are suggested for %.40q", in.Noun)
+		}
 	}
-	items, err := noun.Suggest(ctx, by, in.Prefix)
-	return List[string]{Items: items}, err
+	names, err := suggest(ctx, by, in.Prefix)
+	for _, name := range names {
+		if strings.HasPrefix(strings.ToLower(name), strings.ToLower(in.Prefix)) && len(out.Items) < maxSuggested {
+			out.Items = append(out.Items, name)
+		}
+	}
+	return out, err
+}
+
+// listed suggests what the operation "noun.list" lists; nil: there is none.
+func (s *suggester) listed(noun string) func(context.Context, Caller, string) ([]string, error) {
+	d, ok := s.o.Operations.Named(noun + ".list")
+	if !ok {
+		return nil
+	}
+	return func(ctx context.Context, by Caller, _ string) (names []string, err error) {
+		out, err := (*Local)(s).Execute(ctx, by, d, reflect.Zero(d.In).Interface())
+		if err != nil {
+			return nil, err
+		}
+		items, ok := byJSONName(reflect.ValueOf(out), "items")
+		if !ok {
+			return nil, nil
+		}
+		for i := range items.Len() {
+			name, ok := byJSONName(items.Index(i), "name")
+			if !ok {
+				name, _ = byJSONName(items.Index(i), "id")
+			}
+			names = append(names, name.String())
+		}
+		return names, nil
+	}
 }
 
 // Complete is the whole name that somebody means by its beginning. It fails where several begin so; where none

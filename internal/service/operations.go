@@ -28,30 +28,24 @@ func (s *Service) GuestOperations() *operation.Local {
 }
 
 func (o *Handler) operations() *operation.Local {
-	return operation.NewLocal(operation.LocalOptions{Handlers: []any{command.Handler(o), o}, Nouns: o.nouns()})
+	return operation.NewLocal(operation.LocalOptions{Handlers: []any{command.Handler(o), o}, Nouns: o.nouns(), Operations: operations.All()})
 }
 
-// maxSuggested is how many names are suggested: more than anybody reads, and than any platform shows.
+// maxSuggested is how many sessions are suggested where nothing was typed.
 const maxSuggested = 50
 
-// nouns are what inputs name. Whether a named thing is there is found out by each operation itself, in the
-// same look that reads it.
+// nouns are what inputs name, where the names are not simply those of the list: sessions have unique beginnings,
+// tokens may be revoked, not every setting can be set. Whether a named thing is there is found out by each operation
+// itself, in the same look that reads it.
 func (o *Handler) nouns() map[string]operation.Noun {
 	suggest := func(names func(context.Context, operation.Caller, string) ([]string, error)) operation.Noun {
 		return operation.Noun{Suggest: func(ctx context.Context, by operation.Caller, prefix string) ([]string, error) {
 			list, err := names(ctx, by, prefix)
-			var out []string
-			for _, name := range list {
-				if strings.HasPrefix(strings.ToLower(name), strings.ToLower(prefix)) && len(out) < maxSuggested {
-					out = append(out, name)
-				}
-			}
-			return out, o.ToError(err)
+			return list, o.ToError(err)
 		}}
 	}
 	return map[string]operation.Noun{
-		"session": suggest(o.sessionNames), "approval": suggest(o.approvalNames), "agent": suggest(o.agentNames),
-		"model": suggest(o.modelNames), "token": suggest(o.tokenNames),
+		"session": suggest(o.sessionNames), "approval": suggest(o.approvalNames), "token": suggest(o.tokenNames),
 		"setting": suggest(func(context.Context, operation.Caller, string) (names []string, _ error) {
 			for _, k := range config.Keys() {
 				if settable(k) {
@@ -86,22 +80,6 @@ func (o *Handler) approvalNames(ctx context.Context, by operation.Caller, prefix
 		if o.seesThread(ctx, by, a.Thread) {
 			names = append(names, a.ID)
 		}
-	}
-	return names, err
-}
-
-func (o *Handler) agentNames(ctx context.Context, by operation.Caller, _ string) (names []string, err error) {
-	list, err := o.ListAgents(ctx, by)
-	for _, a := range list.Items {
-		names = append(names, a.Name)
-	}
-	return names, err
-}
-
-func (o *Handler) modelNames(ctx context.Context, by operation.Caller, _ string) (names []string, err error) {
-	list, err := o.Models(ctx, by)
-	for _, m := range list.Items {
-		names = append(names, m.Name)
 	}
 	return names, err
 }
