@@ -146,7 +146,7 @@ func (b *stand) fill(ctx context.Context, name string, g *discordsim.Sim, thread
 	if err != nil {
 		return err
 	}
-	by := chat.Principal{Kind: chat.DiscordUser, ID: g.User("bob").String(), Name: "bob"}
+	by := chat.Principal{Kind: "discord", ID: g.User("bob").String(), Name: "bob"}
 	for i := range threads {
 		place := g.Guild().String() + "/" + g.Channel(fmt.Sprintf("channel-%d", i%knownChannels)).String()
 		thread := chat.ThreadID(fmt.Sprintf("discord:%s:%d@chorus", place, 1_000_000+i))

@@ -281,7 +281,7 @@ func TestPromptsThatWaitTogether(t *testing.T) {
 	for together, want := range map[bool][]int64{true: {1, 2}, false: {1}} {
 		h := &host{}
 		for _, text := range []string{"one", "two", "by another", "three"} {
-			by := chat.Principal{Kind: chat.DiscordUser, ID: "1"}
+			by := chat.Principal{Kind: "discord", ID: "1"}
 			if text == "by another" {
 				by.ID = "2"
 			}

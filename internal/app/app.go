@@ -33,6 +33,7 @@ import (
 	"chorus/internal/service"
 	"chorus/internal/settings"
 	"chorus/internal/store"
+	"chorus/internal/transport/discord/account"
 	"chorus/internal/transport/repl/local"
 )
 
@@ -154,6 +155,7 @@ func (a *App) wire() {
 	a.Host = &connect.Host{DB: a.DB, Env: o.Env, Home: a.Home, Log: a.Log, Models: a.Models, Version: o.Version, Warn: o.Warn,
 		Discovery: a.Discovery, Gate: a.Gate, Logs: a.Logs, Mirrors: a.Mirrors, Service: a.Service, Settings: a.Settings, Setup: a.Setup,
 		Engine: a.Engine, Running: a.Running}
+	a.Host.Platforms = []connect.Platform{(&account.Source{Env: o.Env, Settings: a.Settings, Log: a.Log, Version: o.Version}).Platform()}
 
 	a.Settings.DB, a.Settings.Models, a.Settings.Profile = a.DB, a.Models, a.Setup.Profile
 	a.Setup.AwaitFiles, a.Setup.ChannelTools, a.Setup.RecallChannel = a.Host.AwaitFiles, a.Host.ChannelTools, a.Host.RecallChannel

@@ -119,7 +119,7 @@ func TestDiscordAgentInitRefuses(t *testing.T) {
 		t.Errorf("another server's agent is told of: %s", list)
 	}
 	// A channel that is called like another server's agent is not that agent's.
-	if got := (&host.Backend{App: g.app.Host, Bots: []host.Bot{{Name: "chorus"}}}).ChannelAgent(roomChannel(g, "foreign")); got != "" {
+	if got := (&host.Backend{App: g.app.Host, Bots: []host.Account{{Name: "chorus"}}}).ChannelAgent(roomChannel(g, "foreign")); got != "" {
 		t.Errorf("the channel is %s's", got)
 	}
 }
@@ -170,7 +170,7 @@ func TestDiscordAgentDestroy(t *testing.T) {
 	if _, err := g.app.Gate.CreateAgent(t.Context(), agents.Agent{Name: "house", Permissions: "open"}); err != nil {
 		t.Fatal(err)
 	}
-	g.orders("carol", "agent destroy", map[string]any{"name": "house"}, "belongs to the whole house")
+	g.orders("carol", "agent destroy", map[string]any{"name": "house"}, "belongs to all servers")
 	g.orders("ada", "agent destroy", map[string]any{"name": "house"}, "End **house**?")
 }
 

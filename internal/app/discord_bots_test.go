@@ -2,8 +2,12 @@ package app
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	connect "chorus/internal/connector/host"
+	"chorus/internal/transport/discord/account"
 
 	"chorus/internal/app/apptest"
 	"chorus/internal/chat"
@@ -69,12 +73,13 @@ func TestDiscordBotNameSelects(t *testing.T) {
 		t.Errorf("%s answered", m.Author.Username)
 	}
 	g.signed(asked, "✅")
-	bots, err := g.app.Host.Bots()
+	bots, err := g.app.Host.Platforms[0].Accounts()
+	bots = slices.DeleteFunc(bots, func(b connect.Account) bool { return b.Elsewhere })
 	if err != nil || len(bots) != 1 || bots[0].Name != "beta" {
 		t.Errorf("connected: %v, %v", len(bots), err)
 	}
-	g.app.Host.Env = apptest.Env("BOT_NAME", "gamma")
-	if _, err := g.app.Host.Bots(); err == nil || !strings.Contains(err.Error(), "bots/gamma.yaml") {
+	gamma := &account.Source{Env: apptest.Env("BOT_NAME", "gamma"), Settings: g.app.Settings}
+	if _, err := gamma.Accounts(); err == nil || !strings.Contains(err.Error(), "bots/gamma.yaml") {
 		t.Errorf("a bot without a token: %v", err)
 	}
 }

@@ -25,7 +25,7 @@ func TestDiscordNickname(t *testing.T) {
 	if err := g.app.Settings.Reread(); err != nil {
 		t.Fatal(err)
 	}
-	h := &host.Backend{App: g.app.Host, Bots: []host.Bot{{Name: "chorus"}}}
+	h := &host.Backend{App: g.app.Host, Bots: []host.Account{{Name: "chorus"}}}
 	if got := h.BotName(t.Context(), "chorus", g.Guild().String(), nil); got != "Carla" {
 		t.Errorf("alone it would be called %q", got)
 	}

@@ -15,7 +15,7 @@ import (
 func TestDiscordInitDoesNotSeizeTheHousesAgent(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{}, map[string]string{})
-	g.orders("carol", "agent init", map[string]any{"name": "chorus", "prompt": "You sing."}, "belongs to the whole house", "you may not change permissions")
+	g.orders("carol", "agent init", map[string]any{"name": "chorus", "prompt": "You sing."}, "belongs to all servers", "you may not change permissions")
 	if runsetup.IsDir(g.app.Home.AgentDir("chorus")) || g.Channel("chorus") != 0 {
 		t.Error("it was made all the same")
 	}

@@ -141,7 +141,7 @@ func TestRoomOfTwoAgentsFallsSilent(t *testing.T) {
 func TestRoomHearsItsOwnHappenings(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, roomFiles())
-	by := chat.Principal{Kind: chat.DiscordUser, ID: g.User("ada").String(), Name: "ada"}
+	by := chat.Principal{Kind: "discord", ID: g.User("ada").String(), Name: "ada"}
 	rings := func(kind room.Kind, id, channel, text string) error {
 		return g.app.Host.Trigger(connector.Trigger{Kind: kind, ID: id, Channel: g.Channel(channel).String(), Agent: "chorus", By: by, Text: text})
 	}

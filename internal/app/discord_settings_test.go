@@ -120,7 +120,7 @@ func TestDiscordAccess(t *testing.T) {
 	g := kept(t, discordsim.Options{}, map[string]string{"shared.yaml": "channels:\n  \"*\": guarded\n"})
 	g.orders("bob", "access", nil, "**What chorus does when you say so here**", "- `standard`: reads and writes its workspace", "- `guarded`:",
 		"Each of these must allow it", "the agent chorus: `standard` (built in)", "this channel: `guarded` (`channels` of the configuration: *)",
-		"whoever says it: `standard` (built in for everybody on Discord", "What must be asked is answered by: whoever asked, whoever sits at the house's terminal.", "You have no right to change what agents may.")
+		"whoever says it: `standard` (built in for everybody on Discord", "What must be asked is answered by: whoever asked, whoever sits at the terminal.", "You have no right to change what agents may.")
 	g.orders("dan", "access", nil, "- `locked`: reads its workspace and changes nothing", "access` of the configuration: discord/role:guest", "roles that count: builder, guest")
 	g.orders("ada", "access", nil, "whoever says it: `open`", "You may give agents: `open`, `standard`, `guarded`, `locked`.")
 	g.orders("bob", "access", map[string]any{"person": g.User("dan").String()}, "for those who may manage the server")

@@ -75,7 +75,7 @@ func TestDiscordQuietGoesOnAfterACrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := g.app.Host.Connected.Load()
+	h := g.app.Host.Backend("discord")
 	saved, err := g.app.Host.SaveContext(t.Context(), host.Saving{Rows: quietOf(t, h, thread.Place()), By: row.Owner, Quiet: row.LastActive})
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestDiscordQuietGoesOnAfterACrash(t *testing.T) {
 	if err := g.app.DB.SetSetting(t.Context(), host.QuietScope, p.Key(), string(data)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.app.Host.Connected.Load().SeeToQuiet(t.Context(), time.Now()); err != nil {
+	if _, err := g.app.Host.Backend("discord").SeeToQuiet(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	g.settledRows()

@@ -104,12 +104,7 @@ func MayAnswer(rule Who, a Approval, p chat.Principal) (bool, string) {
 
 // isPerson reports whether somebody sits behind a principal.
 func isPerson(p chat.Principal) bool {
-	switch p.Kind {
-	case chat.LocalUser, chat.DiscordUser, chat.TokenHolder:
-		return p.ID != ""
-	default:
-		return false
-	}
+	return p.ID != "" && (p.Kind == chat.LocalUser || p.Kind == chat.TokenHolder || p.Kind.OnPlatform())
 }
 
 // Weigh says where an approval stands once a principal has answered: Approved,

@@ -12,8 +12,8 @@ import (
 
 var (
 	ada   = chat.Principal{Kind: chat.LocalUser, ID: "ada"}
-	bob   = chat.Principal{Kind: chat.DiscordUser, ID: "2", Roles: []string{"admin", "player"}}
-	cleo  = chat.Principal{Kind: chat.DiscordUser, ID: "3"}
+	bob   = chat.Principal{Kind: "discord", ID: "2", Roles: []string{"admin", "player"}}
+	cleo  = chat.Principal{Kind: "discord", ID: "3"}
 	token = chat.Principal{Kind: chat.TokenHolder, ID: "ci", Roles: []string{"approve"}}
 	robot = chat.Principal{Kind: chat.OtherAgent, ID: "helper", Roles: []string{"admin"}}
 )
@@ -50,7 +50,7 @@ func TestMayAnswer(t *testing.T) {
 	}{
 		{"asker", ada, ada, true},
 		{"asker", ada, cleo, false},
-		{"asker", ada, chat.Principal{Kind: chat.DiscordUser, ID: "ada"}, false}, // another ada
+		{"asker", ada, chat.Principal{Kind: "discord", ID: "ada"}, false}, // another ada
 		{"asker", robot, robot, false},
 		{"anyone", robot, robot, false},
 		{"anyone", ada, chat.Principal{Kind: chat.TheSystem, ID: "x"}, false},
@@ -155,7 +155,7 @@ func TestOwnersToken(t *testing.T) {
 	terminal := chat.Principal{Kind: chat.LocalUser, ID: "ada"}
 	token := chat.Principal{Kind: chat.TokenHolder, ID: "t1", Roles: []string{chat.OwnerRole}}
 	other := chat.Principal{Kind: chat.TokenHolder, ID: "t2", Roles: []string{"guest"}}
-	asked := Approval{AskedBy: chat.Principal{Kind: chat.DiscordUser, ID: "7"}, Who: "local"}
+	asked := Approval{AskedBy: chat.Principal{Kind: "discord", ID: "7"}, Who: "local"}
 	if s, err := Weigh(asked, token, true); s != Approved || err != nil {
 		t.Errorf("the owner's token: %v %v", s, err)
 	}

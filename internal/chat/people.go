@@ -26,13 +26,22 @@ type PrincipalKind string
 // The kinds of authorities.
 const (
 	LocalUser    PrincipalKind = "local" // the person at this machine's terminal
-	DiscordUser  PrincipalKind = "discord"
 	TokenHolder  PrincipalKind = "token"
 	ScheduleRule PrincipalKind = "schedule"
 	TaskWorker   PrincipalKind = "task"
 	OtherAgent   PrincipalKind = "agent"
 	TheSystem    PrincipalKind = "system"
 )
+
+// OnPlatform reports whether the kind is a chat platform's name: its people.
+func (k PrincipalKind) OnPlatform() bool {
+	switch k {
+	case "", LocalUser, TokenHolder, ScheduleRule, TaskWorker, OtherAgent, TheSystem:
+		return false
+	default:
+		return true
+	}
+}
 
 // Principal is on whose authority something happens. It travels with every
 // inbound, run, tool call and bill; the zero value has no rights and no purse.

@@ -108,6 +108,15 @@ func splitAgent(thread string) (bare, agent string) {
 	return thread, ""
 }
 
+// OnPlatform reports whether a thread is held on a chat platform, and not in a terminal or a
+// browser.
+func (t ThreadID) OnPlatform() bool { return OnPlatform(t.Transport()) }
+
+// OnPlatform reports whether a transport is a chat platform.
+func OnPlatform(transport string) bool {
+	return transport != "" && transport != "cli" && transport != "web"
+}
+
 // Transport, Place, Thread and Agent are the parts by name.
 
 func (t ThreadID) Transport() string { a, _, _, _ := t.Parts(); return a }

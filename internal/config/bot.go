@@ -179,5 +179,14 @@ func (b *Bot) Origin(key string) Place {
 	return Place{}
 }
 
+// FileToken is the token of a chat platform that a file gives the bot; "": none does, whatever
+// the environment says.
+func (b *Bot) FileToken() string {
+	if b.Origin("discordToken").Layer == Environment {
+		return ""
+	}
+	return string(b.DiscordToken)
+}
+
 // IsSet reports whether anybody set the key, be it to 0, false or "".
 func (b *Bot) IsSet(key string) bool { return b.merged.get(key) != nil }

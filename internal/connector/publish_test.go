@@ -47,10 +47,10 @@ func publishing(t *testing.T) (*planned, *publisher) {
 // stand in the channel for ever while the answer goes to the thread.
 func TestStatusWaitsUntilItsPlaceIsKnown(t *testing.T) {
 	t.Parallel()
-	house, l := publishing(t)
+	plans, l := publishing(t)
 	l.typed = time.Now() // typing is asked of the platform itself
 	for i, body := range []chat.Body{
-		chat.Received{Prompt: true, Channel: "100", Post: "200", Blocks: chat.TextBlocks("hello"), Principal: chat.Principal{Kind: chat.DiscordUser, ID: "7"}},
+		chat.Received{Prompt: true, Channel: "100", Post: "200", Blocks: chat.TextBlocks("hello"), Principal: chat.Principal{Kind: "discord", ID: "7"}},
 		chat.RunStarted{Run: "r"}, chat.Took{Run: "r", Seqs: []int64{1}},
 	} {
 		ev := chat.Event{Thread: thread, Seq: int64(i + 1), Run: "r", Body: body, Platform: "discord"}
@@ -66,7 +66,7 @@ func TestStatusWaitsUntilItsPlaceIsKnown(t *testing.T) {
 		}
 	}
 	shown := 0
-	for _, w := range house.wishes {
+	for _, w := range plans.wishes {
 		if w.Thing == journal.Reaction {
 			continue
 		}
@@ -83,9 +83,9 @@ func TestStatusWaitsUntilItsPlaceIsKnown(t *testing.T) {
 // the same: nothing else would come to set it going.
 func TestALivePieceBehindTheEndHoldsNothingBack(t *testing.T) {
 	t.Parallel()
-	house, l := publishing(t)
+	plans, l := publishing(t)
 	events := []chat.Body{
-		chat.Received{Prompt: true, Channel: "100", Blocks: chat.TextBlocks("hello"), Principal: chat.Principal{Kind: chat.DiscordUser, ID: "7"}},
+		chat.Received{Prompt: true, Channel: "100", Blocks: chat.TextBlocks("hello"), Principal: chat.Principal{Kind: "discord", ID: "7"}},
 		chat.RunStarted{Run: "r"}, chat.Took{Run: "r", Seqs: []int64{1}}, chat.Asked{}, chat.Said{Blocks: chat.TextBlocks("the answer")},
 		chat.RunEnded{Run: "r", Reason: chat.EndDone},
 	}
@@ -102,10 +102,10 @@ func TestALivePieceBehindTheEndHoldsNothingBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	answered := false
-	for _, w := range house.wishes {
+	for _, w := range plans.wishes {
 		answered = answered || w.Key == "r/0" && w.Final && !w.Gone
 	}
-	if !answered || house.upTo != int64(len(events)) {
-		t.Errorf("told up to %d of %d: %+v", house.upTo, len(events), house.wishes)
+	if !answered || plans.upTo != int64(len(events)) {
+		t.Errorf("told up to %d of %d: %+v", plans.upTo, len(events), plans.wishes)
 	}
 }

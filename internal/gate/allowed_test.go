@@ -64,7 +64,7 @@ func TestKeptNeedsItsGiverAlone(t *testing.T) {
 	t.Parallel()
 	a, _ := keeper(t, storetest.FreshHome(t))
 	ada := chat.Principal{Kind: chat.LocalUser, ID: "ada"}
-	eve := chat.Principal{Kind: chat.DiscordUser, ID: "eve"}
+	eve := chat.Principal{Kind: "discord", ID: "eve"}
 	acts := chat.Principal{Kind: chat.LocalUser, ID: "ada", For: &eve}
 	if err := a.Gate.AddAllowed(t.Context(), makes("tool:bash:make deploy"), ada); err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func TestKeptByTwoProcesses(t *testing.T) {
 func TestNeverKept(t *testing.T) {
 	t.Parallel()
 	a, _ := keeper(t, storetest.FreshHome(t))
-	ada, eve := chat.Principal{Kind: chat.LocalUser, ID: "ada"}, chat.Principal{Kind: chat.DiscordUser, ID: "eve"}
+	ada, eve := chat.Principal{Kind: chat.LocalUser, ID: "ada"}, chat.Principal{Kind: "discord", ID: "eve"}
 	for _, c := range []struct {
 		q    approval.Approval
 		want string

@@ -37,8 +37,8 @@ func question(senders []transcript.Sender, touches ...tool.Access) agent.Propose
 
 var (
 	ada   = chat.Principal{Kind: chat.LocalUser, ID: "ada", Roles: []string{"owner"}}
-	boss  = chat.Principal{Kind: chat.DiscordUser, ID: "1", Roles: []string{"admin"}}
-	guest = chat.Principal{Kind: chat.DiscordUser, ID: "2"}
+	boss  = chat.Principal{Kind: "discord", ID: "1", Roles: []string{"admin"}}
+	guest = chat.Principal{Kind: "discord", ID: "2"}
 	token = chat.Principal{Kind: chat.TokenHolder, ID: "ci"}
 	robot = chat.Principal{Kind: chat.OtherAgent, ID: "helper"}
 )
@@ -212,7 +212,7 @@ func least(t *rapid.T, bot *config.Bot, g *Judge, s transcript.Sender, touch too
 			}
 		}
 		if granted == "" {
-			granted = map[chat.PrincipalKind]string{chat.LocalUser: "open", chat.DiscordUser: "standard", chat.TokenHolder: "standard"}[at.Kind]
+			granted = map[chat.PrincipalKind]string{chat.LocalUser: "open", "discord": "standard", chat.TokenHolder: "standard"}[at.Kind]
 		}
 		switch {
 		case granted != "":

@@ -82,7 +82,7 @@ func Grants(bot *config.Bot) rights.Policy {
 	}
 	slices.SortStableFunc(b.Grants, func(x, y rights.Grant) int { return cmp.Compare(distance(x.To), distance(y.To)) })
 	b.Grants = append(b.Grants, rights.Grant{To: string(chat.LocalUser), Profile: Everything}, rights.Grant{To: ownerToken, Profile: Everything},
-		rights.Grant{To: string(chat.DiscordUser), Profile: "standard"}, rights.Grant{To: string(chat.TokenHolder), Profile: "standard"})
+		rights.Grant{To: rights.OnPlatform, Profile: "standard"}, rights.Grant{To: string(chat.TokenHolder), Profile: "standard"})
 	if bot.IsSet("editors") {
 		b.Editors = bot.Editors
 	}

@@ -48,7 +48,7 @@ func TestFor(t *testing.T) {
 	}
 	budget.Ceilings = append(budget.Ceilings, ledger.Ceiling{Scope: ledger.Role, Role: "guest", Period: ledger.Day, Most: 1},
 		ledger.Ceiling{Scope: ledger.Role, Role: "owner", Period: ledger.Day, Most: 1})
-	payer := chat.Principal{Kind: chat.DiscordUser, ID: "7", Roles: []string{"guest"}}
+	payer := chat.Principal{Kind: "discord", ID: "7", Roles: []string{"guest"}}
 	var got []string
 	for _, l := range budget.For("discord:g1/c2:t@main", "main", payer, "r1").Limits {
 		got = append(got, string(l.Scope)+"="+l.Whose)

@@ -88,11 +88,15 @@ func Effective(sender, channel, agent []string) Rights {
 
 // Grant gives a profile to whoever To names: a principal by its key ("local:ada",
 // "discord:123"), everybody of a kind ("local", "discord", "token"), a role
-// ("role:admin", or "discord/role:admin" for one platform's alone), or "anyone".
+// ("role:admin", or "discord/role:admin" for one platform's alone), everybody on any chat
+// platform ("platform"), or "anyone".
 type Grant struct {
 	To      string
 	Profile string
 }
+
+// OnPlatform names everybody on any chat platform in a Grant.
+const OnPlatform = "platform"
 
 // Policy is who has which rights.
 type Policy struct {
@@ -130,6 +134,9 @@ func (b Policy) Grant(p chat.Principal) (Grant, bool) {
 	}
 	for _, g := range b.Grants {
 		if names(g.To, p) {
+			if g.To == OnPlatform {
+				g.To = string(p.Kind) // say which
+			}
 			return g, true
 		}
 	}
@@ -166,7 +173,7 @@ func byItself(k chat.PrincipalKind) bool {
 }
 
 func names(to string, p chat.Principal) bool {
-	if to == "anyone" || to == string(p.Kind) || to == p.String() {
+	if to == "anyone" || to == string(p.Kind) || to == p.String() || to == OnPlatform && p.Kind.OnPlatform() {
 		return true
 	}
 	if platform, role, ok := strings.Cut(to, "/"); ok && platform == string(p.Kind) {

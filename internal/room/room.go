@@ -15,9 +15,6 @@ import (
 	"chorus/internal/chat"
 )
 
-// Transport is the first part of the thread ids that are made here.
-const Transport = "discord"
-
 // Direct stands for the guild of direct messages, as in the platform's own links.
 const Direct = "@me"
 

@@ -8,7 +8,6 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/journal"
-	"chorus/internal/room"
 	"chorus/internal/room/render"
 	"chorus/internal/settings"
 	"chorus/internal/text"
@@ -38,7 +37,7 @@ func (s *Setup) others(ctx context.Context, row journal.Thread, log *transcript.
 		}
 		return chat.Noted{What: OtherThreads, Text: "None is active any more."}, true
 	}
-	alone := row.ID.Transport() != room.Transport || settings.GuildOf(row.ID) == "" // nobody else listens
+	alone := !row.ID.OnPlatform() || settings.GuildOf(row.ID) == "" // nobody else listens
 	var lines strings.Builder
 	lines.WriteString("These run at the same time as this one. You share your workspace with them, so do not undo what they do.\n")
 	for _, other := range list[:min(len(list), maxOthers)] {

@@ -80,7 +80,7 @@ func (s *Settings) SetGuild(guild, path string, value any) error {
 
 // GuildOf is the guild that a thread is in; "": none.
 func GuildOf(thread chat.ThreadID) string {
-	if thread.Transport() != room.Transport {
+	if !thread.OnPlatform() {
 		return ""
 	}
 	guild, _, _ := strings.Cut(thread.Place(), "/")
@@ -134,7 +134,7 @@ const pinTime = 10 * time.Second
 // channel that it hangs under.
 func HomePlace(transport, place string) string {
 	guild, home, in := room.PlaceParts(place)
-	if transport != room.Transport || in == home {
+	if !chat.OnPlatform(transport) || in == home {
 		return place
 	}
 	return guild + "/" + home

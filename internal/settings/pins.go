@@ -18,7 +18,8 @@ import (
 )
 
 // keptPins is the kind of the memos that hold a copy of what is pinned in channels.
-const keptPins = room.Transport + "-pins"
+// Its name is of a time with one platform; the ids of channels differ between platforms.
+const keptPins = "discord-pins"
 
 // PinBoard has the pinned configuration of channels: as a connector of this process read it,
 // else as one of any process did last.
@@ -93,7 +94,7 @@ func (s *Settings) pinned(ctx context.Context, who pins.Who, channel string) ([]
 	return out, refused, nil
 }
 
-// BotAt is what holds for an agent in a channel of Discord, its pins included, with what is
+// BotAt is what holds for an agent in a channel of a chat platform, its pins included, with what is
 // wrong with those.
 func (s *Settings) BotAt(ctx context.Context, agent room.Agent, guild, channel string) (*config.Bot, []pins.Trouble, error) {
 	bot, err := s.BotIn(agent.Name, guild)
@@ -143,10 +144,10 @@ func pinTroubles(problems config.Problems) (out []pins.Trouble) {
 	return out
 }
 
-// ChannelOf is the channel that a thread of Discord is in: the platform thread that it
+// ChannelOf is the channel that a thread of a chat platform is in: the platform thread that it
 // is, if pins are known of that, else its place. "": it is elsewhere.
 func (s *Settings) ChannelOf(ctx context.Context, thread chat.ThreadID) string {
-	if thread.Transport() != room.Transport {
+	if !thread.OnPlatform() {
 		return ""
 	}
 	_, home, in := room.PlaceParts(thread.Place())

@@ -123,7 +123,7 @@ func TestTwoFirstYeses(t *testing.T) {
 func TestRemindOnceAndFind(t *testing.T) {
 	t.Parallel()
 	now := time.Now().UTC().Truncate(time.Microsecond)
-	payer := chat.Principal{Kind: chat.DiscordUser, ID: "7"}
+	payer := chat.Principal{Kind: "discord", ID: "7"}
 	want := approval.Approval{ID: "abc", Run: "r", Remind: now, Who: "role:admin", Reason: "why", Again: "a.sh has changed", Payer: payer}
 	one, two := twoStores(t, want)
 	ctx := context.Background()

@@ -119,7 +119,7 @@ func newPurses(t *rapid.T, path string) *purses {
 	p := &purses{now: time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC), at: map[*ledger.Entry]time.Time{}, asked: map[string]bool{}}
 	p.dbs, _ = openTwice(t, path, func() time.Time { return p.now })
 	ada := chat.Principal{Kind: chat.LocalUser, ID: "ada"}
-	bob := chat.Principal{Kind: chat.DiscordUser, ID: "bob", Roles: []string{"guest"}}
+	bob := chat.Principal{Kind: "discord", ID: "bob", Roles: []string{"guest"}}
 	for i, id := range []chat.ThreadID{"cli:a:1@main", "cli:b:2@main", "discord:g/c:3@other", "discord:g/d:4@main", "discord:g/c/p:5@main"} {
 		r := &purse{id: fmt.Sprint("r", i), row: payingThread(t, p.dbs[0], id), agent: id.Agent(), payer: ada}
 		if i%2 == 1 {

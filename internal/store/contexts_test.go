@@ -76,7 +76,7 @@ func TestStirredAndCharge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entry := ledger.Entry{Run: "sum1", Step: 1, Attempt: 1, Agent: "main", Payer: chat.Principal{Kind: chat.DiscordUser, ID: "1"}, Model: "m", Reserved: 100}
+	entry := ledger.Entry{Run: "sum1", Step: 1, Attempt: 1, Agent: "main", Payer: chat.Principal{Kind: "discord", ID: "1"}, Model: "m", Reserved: 100}
 	if err := db.Charge(t.Context(), "discord:g/2:c@main", entry, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func TestPruneOutbox(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	const thread = chat.ThreadID("discord:1/2:3@helper")
-	by := chat.Principal{Kind: chat.DiscordUser, ID: "7"}
+	by := chat.Principal{Kind: "discord", ID: "7"}
 	row := journal.Thread{ID: thread, Agent: "helper", Place: "1/2", Owner: by}
 	heard := chat.Event{Thread: thread, Body: chat.Received{Principal: by, Blocks: chat.TextBlocks("hello")}, Platform: "discord", PlatformID: "3"}
 	if _, err := db.Arrive(ctx, journal.Arrival{Platform: "discord", Bot: "b", What: "message", PlatformID: "3", Commits: []journal.Commit{{Thread: thread, Create: &row, Events: []chat.Event{heard}}}}); err != nil {

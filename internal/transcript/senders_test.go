@@ -11,8 +11,8 @@ import (
 
 var (
 	ada   = chat.Principal{Kind: chat.LocalUser, ID: "ada", Roles: []string{"owner"}}
-	boss  = chat.Principal{Kind: chat.DiscordUser, ID: "1", Roles: []string{"admin"}}
-	guest = chat.Principal{Kind: chat.DiscordUser, ID: "2"}
+	boss  = chat.Principal{Kind: "discord", ID: "1", Roles: []string{"admin"}}
+	guest = chat.Principal{Kind: "discord", ID: "2"}
 )
 
 // folder writes a thread's events down and folds them.

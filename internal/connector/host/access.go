@@ -19,7 +19,7 @@ import (
 
 // Access implements connector.Admin: sender, channel and agent, each with where it is set.
 func (h *Backend) Access(_ context.Context, of connector.Caller, agent string, in room.Channel) (connector.Access, error) {
-	thread := chat.ThreadID(room.Transport + ":" + in.Place() + ":" + in.ID + "@" + agent)
+	thread := chat.ThreadID(h.Platform.Name + ":" + in.Place() + ":" + in.ID + "@" + agent)
 	bot, err := h.App.Settings.BotIn(agent, of.Guild)
 	if err != nil {
 		return connector.Access{}, h.orders.ToError(err)
@@ -36,7 +36,7 @@ func (h *Backend) Access(_ context.Context, of connector.Caller, agent string, i
 	if g, ok := l.Grants.Grant(of.By); ok {
 		from := "`access` of the configuration: " + g.To
 		if !slices.Contains(bot.Access, config.Grant{To: g.To, Profile: g.Profile}) {
-			from = "built in for everybody on Discord; `access` of the configuration can say otherwise"
+			from = "built in for everybody on " + h.Platform.Label + "; `access` of the configuration can say otherwise"
 		}
 		out.Limits = append(out.Limits, connector.Limit{Part: "sender", Who: "whoever says it", Profile: g.Profile, From: from})
 	}
@@ -53,7 +53,7 @@ func (h *Backend) Access(_ context.Context, of connector.Caller, agent string, i
 	}
 	out.Open = len(checks) == 1 && l.Allows(checks[0])
 	by, _ := bot.Asked(bot.Permissions, "by")
-	out.Answers = strings.NewReplacer("asker", "whoever asked", "local", "whoever sits at the house's terminal").Replace(by)
+	out.Answers = strings.NewReplacer("asker", "whoever asked", "local", "whoever sits at the terminal").Replace(by)
 	for _, name := range runsetup.ProfileNames(bot) {
 		if may, _ := l.Grants.MayGive(name, of.By); may {
 			out.Gives = append(out.Gives, name)
@@ -65,7 +65,7 @@ func (h *Backend) Access(_ context.Context, of connector.Caller, agent string, i
 // profileMeans is a profile in a sentence.
 func profileMeans(bot *config.Bot, name string) string {
 	if own, ok := bot.Profiles[name]; ok && (own.Allow != nil || own.Ask != nil || own.Deny != nil) {
-		return fmt.Sprintf("a profile of this house: %d rules allow, %d ask, %d deny; what no rule names is refused", len(own.Allow), len(own.Ask), len(own.Deny))
+		return fmt.Sprintf("a profile of the configuration: %d rules allow, %d ask, %d deny; what no rule names is refused", len(own.Allow), len(own.Ask), len(own.Deny))
 	}
 	switch name {
 	case gate.Everything:
@@ -81,7 +81,7 @@ func profileMeans(bot *config.Bot, name string) string {
 	}
 }
 
-// maxProposals is more than Discord shows.
+// maxProposals is as many as platforms show.
 const maxProposals = 25
 
 // ProposeAgents implements connector.Admin.

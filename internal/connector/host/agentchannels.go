@@ -8,17 +8,17 @@ import (
 	"chorus/internal/chat"
 )
 
-// dwellings are the agents by the channel that is their own: a channel may be renamed. They
+// channelOwners are the agents by the channel that is their own: a channel may be renamed. They
 // are read again when an agent comes or goes, in whichever process.
-type dwellings struct {
+type channelOwners struct {
 	mu   sync.Mutex
 	seen time.Time // when the folder of all agents was last changed
 	by   map[string]string
 }
 
-// dweller is the agent whose own channel it is; "": nobody's.
-func (h *Backend) dweller(guild, channel string) string {
-	d := &h.dwell
+// ownerOf is the agent whose own channel it is; "": nobody's.
+func (h *Backend) ownerOf(guild, channel string) string {
+	d := &h.owners
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	info, err := os.Stat(h.App.Home.Agents())
@@ -42,7 +42,7 @@ func (h *Backend) dweller(guild, channel string) string {
 }
 
 // forget has the next look read all of them.
-func (d *dwellings) forget() {
+func (d *channelOwners) forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.by = nil

@@ -33,7 +33,7 @@ const (
 	madeMark    = "madeChannelId"
 )
 
-// living is where an agent lives on Discord; empty: nowhere in particular.
+// living is where an agent has its channel; empty: nowhere in particular.
 type living struct{ Guild, Channel, made string }
 
 // in reports whether it lives in that very channel.
@@ -92,7 +92,7 @@ func (h *Backend) mayGive(by connector.Caller, profile string) error {
 		return service.Invalid("permissions", "%v", err)
 	}
 	if may, why := gate.Grants(bot).MayGive(profile, by.By); !may {
-		return command.Errorf(command.Forbidden, "%s; `access` and `editors` in the house's configuration say who may", toYou(why, by.By))
+		return command.Errorf(command.Forbidden, "%s; `access` and `editors` in the configuration say who may", toYou(why, by.By))
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func (h *Backend) own(ctx context.Context, by connector.Caller, name string) (ag
 // ofHouse is whether somebody may change an agent that is met on every server.
 func (h *Backend) ofHouse(by connector.Caller, name, permissions string) error {
 	if err := h.mayGive(by, permissions); err != nil {
-		return command.Errorf(command.Forbidden, "%s belongs to the whole house, not to this server: %v", name, err)
+		return command.Errorf(command.Forbidden, "%s belongs to all servers, not to this one: %v", name, err)
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (h *Backend) notThere(by connector.Caller, name string, err error) error {
 		return h.orders.ToError(err)
 	}
 	if h.isBot(name) || name == chat.DefaultAgent {
-		return command.Errorf(command.NotFound, "%s has no file of its own yet; `/agent init name:%s` makes it, and the house's configuration holds until then", name, name)
+		return command.Errorf(command.NotFound, "%s has no file of its own yet; `/agent init name:%s` makes it, and the global configuration holds until then", name, name)
 	}
 	return command.Errorf(command.NotFound, "there is no agent %.80q on this server; `/agent list` shows those there are", name)
 }
@@ -245,7 +245,7 @@ func (h *Backend) settle(ctx context.Context, by connector.Caller, name string, 
 			return err
 		}
 	}
-	h.dwell.forget()
+	h.owners.forget()
 	return h.orders.Record(ctx, caller(by), name, "agent channel", in.ID)
 }
 
@@ -298,7 +298,7 @@ func (h *Backend) DeleteAgent(ctx context.Context, by connector.Caller, name str
 	return h.orders.DestroyAgent(ctx, caller(by), name, keepFiles)
 }
 
-// GuildAgents implements connector.Admin: those of the guild and those of the house;
+// GuildAgents implements connector.Admin: those of the guild and those of all guilds;
 // other guilds' are nobody's business here.
 func (h *Backend) GuildAgents(ctx context.Context, by connector.Caller) ([]connector.AgentView, error) {
 	list, err := h.App.Settings.Agents().List(ctx)
@@ -336,7 +336,7 @@ func (h *Backend) BotName(_ context.Context, bot, guild string, channels []room.
 		return ""
 	}
 	for _, c := range channels {
-		if other := h.ChannelAgent(c); other != "" && other != bot && h.Serves(bot, chat.ThreadID("discord:x:x@"+other)) {
+		if other := h.ChannelAgent(c); other != "" && other != bot && h.speaksFor(bot, other) {
 			return ""
 		}
 	}

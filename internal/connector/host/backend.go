@@ -21,18 +21,19 @@ import (
 	"chorus/internal/store"
 )
 
-// Backend is the program as its connectors to Discord see it.
+// Backend is the program as the bots of one platform see it.
 type Backend struct {
 	*store.DB
-	App    *Host
-	orders *service.Handler
-	Bots   []Bot
-	kin    []Bot // those that run in other processes
+	App       *Host
+	Platform  Platform
+	orders    *service.Handler
+	Bots      []Account
+	elsewhere []Account // those that run in other processes
 
 	mu     sync.Mutex
 	selves map[string]room.Author // who the connected bots are, by name
 	live   map[string]*connector.Bot
-	dwell  dwellings
+	owners channelOwners
 
 	digests turns // one summary of a channel at a time
 }
@@ -87,7 +88,7 @@ func (h *Backend) Answer(ctx context.Context, id string, by chat.Principal, ok b
 
 // ThreadsIn implements connector.Journal.
 func (h *Backend) ThreadsIn(ctx context.Context, place string, limit int) ([]journal.Thread, error) {
-	return h.Threads(ctx, store.ThreadFilter{Transport: room.Transport, Place: place, Limit: limit})
+	return h.Threads(ctx, store.ThreadFilter{Transport: h.Platform.Name, Place: place, Limit: limit})
 }
 
 // GetSession implements connector.Reports.
@@ -102,7 +103,7 @@ func (h *Backend) Costs(ctx context.Context, by command.Caller, q command.CostQu
 
 // GuildCosts implements connector.Reports.
 func (h *Backend) GuildCosts(ctx context.Context, by connector.Caller, q command.CostQuery) (command.Costs, error) {
-	return h.orders.CostsUnder(ctx, caller(by), q, room.Transport+":"+by.Guild+"/")
+	return h.orders.CostsUnder(ctx, caller(by), q, h.Platform.Name+":"+by.Guild+"/")
 }
 
 // Audit implements connector.Reports.
@@ -112,14 +113,22 @@ func (h *Backend) Audit(ctx context.Context, by command.Caller, q command.AuditQ
 
 // isBot reports whether an agent has a bot of its own.
 func (h *Backend) isBot(agent string) bool {
-	return slices.ContainsFunc(h.Bots, func(b Bot) bool { return b.Name == agent })
+	return slices.ContainsFunc(h.Bots, func(b Account) bool { return b.Name == agent })
 }
 
 // Serves implements connector.Agents: a bot speaks for its own agent, the first one also for
 // all agents that have none.
 func (h *Backend) Serves(bot string, thread chat.ThreadID) bool {
-	agent := thread.Agent()
-	return agent == bot || !h.isBot(agent) && !h.isKin(agent) && len(h.Bots) > 0 && h.Bots[0].Name == bot
+	return h.speaksFor(bot, thread.Agent())
+}
+
+func (h *Backend) speaksFor(bot, agent string) bool {
+	return agent == bot || !h.isBot(agent) && !h.runsElsewhere(agent) && len(h.Bots) > 0 && h.Bots[0].Name == bot
+}
+
+// runsElsewhere reports whether an agent has a bot in another process.
+func (h *Backend) runsElsewhere(agent string) bool {
+	return slices.ContainsFunc(h.elsewhere, func(b Account) bool { return b.Name == agent })
 }
 
 // Listeners implements connector.Agents. A channel that is called like an agent is that
@@ -134,10 +143,10 @@ func (h *Backend) Listeners(ctx context.Context, bot string, self room.Author, i
 	h.mu.Unlock()
 	own := h.ChannelAgent(in)
 	var out []connector.Listener
-	for _, b := range slices.Concat(h.Bots, h.kin) {
+	for _, b := range slices.Concat(h.Bots, h.elsewhere) {
 		user, connected := selves[b.Name]
 		if !connected {
-			if user = b.user(); user.ID == "" {
+			if user = b.User; user.ID == "" {
 				continue
 			}
 		}
@@ -155,7 +164,7 @@ func (h *Backend) Listeners(ctx context.Context, bot string, self room.Author, i
 
 // answering is the agent that a bot speaks for in a channel.
 func (h *Backend) answering(bot string, in room.Channel) string {
-	if own := h.ChannelAgent(in); own != "" && h.Serves(bot, chat.ThreadID("discord:x:x@"+own)) {
+	if own := h.ChannelAgent(in); own != "" && h.speaksFor(bot, own) {
 		return own
 	}
 	return bot
@@ -167,7 +176,7 @@ func (h *Backend) listener(ctx context.Context, name string, self room.Author, i
 		return connector.Listener{}, err
 	}
 	l := connector.Listener{MaxChars: settings.MaxMessageChars, Waiting: settings.MaxQueuedReplies,
-		Roles: settings.AuthorizedRoles, History: pastOf(settings), HistoryChars: settings.WindowCharacters}
+		Roles: settings.AuthorizedRoles, History: historyOf(settings), HistoryChars: settings.WindowCharacters}
 	l.Agent = room.Agent{Name: name, User: self.ID, Username: self.Name, InnerName: settings.InnerName}
 	l.Routing, l.Intake = route.Routing(settings.Routing), chat.Intake(settings.Intake)
 	l.Rules = activate.Rules{ReplyOnRandom: settings.ReplyOnRandom, ReplyOnName: settings.ReplyOnName, AutoReplyOwnChannel: settings.AutoReplyOwnChannel,
@@ -182,8 +191,8 @@ func (h *Backend) ChannelAgent(in room.Channel) string {
 	if in.HomeName == "" && in.Parent == "" {
 		name = strings.ToLower(in.Name)
 	}
-	if dweller := h.dweller(in.Guild, in.Home()); dweller != "" {
-		return dweller
+	if owner := h.ownerOf(in.Guild, in.Home()); owner != "" {
+		return owner
 	}
 	if !chat.ValidAgentName(name) {
 		return ""
@@ -194,7 +203,7 @@ func (h *Backend) ChannelAgent(in room.Channel) string {
 	return ""
 }
 
-// Row implements connector.Agents: an agent works in its workspace, a conversation without
+// NewThread implements connector.Agents: an agent works in its workspace, a conversation without
 // one in a folder of its own.
 func (h *Backend) NewThread(_ context.Context, thread chat.ThreadID, owner chat.Principal, title string) (journal.Thread, error) {
 	row := journal.Thread{ID: thread, Agent: thread.Agent(), Place: thread.Place(), Owner: owner, Title: title}

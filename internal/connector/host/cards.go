@@ -5,7 +5,6 @@ import (
 
 	"chorus/internal/approval"
 	"chorus/internal/connector"
-	"chorus/internal/room"
 	"chorus/internal/store"
 )
 
@@ -17,10 +16,10 @@ func (h *Backend) OpenCards(ctx context.Context, bot string) ([]connector.Card, 
 	}
 	var out []connector.Card
 	for _, a := range open {
-		if a.Thread.Transport() != room.Transport || !h.Serves(bot, a.Thread) {
+		if a.Thread.Transport() != h.Platform.Name || !h.Serves(bot, a.Thread) {
 			continue
 		}
-		rows, err := h.OutgoingFor(ctx, store.OutFilter{Platform: room.Transport, Bot: bot, Thread: a.Thread})
+		rows, err := h.OutgoingFor(ctx, store.OutFilter{Platform: h.Platform.Name, Bot: bot, Thread: a.Thread})
 		if err != nil {
 			return nil, err
 		}

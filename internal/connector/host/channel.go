@@ -20,47 +20,40 @@ import (
 	"chorus/internal/tool/files"
 )
 
-// discordChannel is a thread's channel as its tools reach it.
-type discordChannel struct {
+// platformChannel is a thread's channel as its tools reach it.
+type platformChannel struct {
 	app    *Host
 	thread chat.ThreadID
 }
 
-var _ channel.Channel = discordChannel{}
+var _ channel.Channel = platformChannel{}
 
 // ChannelTools are those of a conversation that is held on a platform; none elsewhere.
 func (h *Host) ChannelTools(thread chat.ThreadID, roots *files.Roots) []tool.Tool {
-	if thread.Transport() != room.Transport {
+	if !thread.OnPlatform() {
 		return nil
 	}
-	return channel.Tools(discordChannel{h, thread}, roots)
+	return channel.Tools(platformChannel{h, thread}, roots)
 }
 
 // bot is the one that speaks for the thread; nil: it is not connected.
-func (c discordChannel) bot() *connector.Bot {
-	h := c.app.Connected.Load()
+func (c platformChannel) bot() *connector.Bot {
+	h := c.app.Backend(c.thread.Transport())
 	if h == nil {
 		return nil
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, b := range h.Bots {
-		if h.Serves(b.Name, c.thread) {
-			return h.live[b.Name]
-		}
-	}
-	return nil
+	return h.botOf(c.thread.Agent())
 }
 
 // place is the guild and the channel of the thread.
-func (c discordChannel) place() (guild, in string) {
+func (c platformChannel) place() (guild, in string) {
 	guild, _, in = room.PlaceParts(c.thread.Place())
 	return guild, in
 }
 
 // Search implements channel.Channel: what any thread of this channel heard or said, by the
 // index; further back by the channel's own history.
-func (c discordChannel) Search(ctx context.Context, q channel.Query) ([]channel.Message, error) {
+func (c platformChannel) Search(ctx context.Context, q channel.Query) ([]channel.Message, error) {
 	guild, in := c.place()
 	seen := map[string]bool{}
 	var out []channel.Message
@@ -99,13 +92,13 @@ func byAuthor(name, from string) bool {
 }
 
 // heard searches the journal.
-func (c discordChannel) heard(ctx context.Context, q channel.Query, seen map[string]bool) ([]channel.Message, error) {
+func (c platformChannel) heard(ctx context.Context, q channel.Query, seen map[string]bool) ([]channel.Message, error) {
 	db := c.app.DB
 	if _, err := db.IndexNew(ctx); err != nil {
 		return nil, err
 	}
 	// A message that several agents heard is found several times, and results of tools are found too.
-	hits, err := db.Search(ctx, q.Text, store.SearchOptions{Prefix: room.Transport + ":" + c.thread.Place() + ":", Limit: 4 * q.Limit})
+	hits, err := db.Search(ctx, q.Text, store.SearchOptions{Prefix: c.thread.Transport() + ":" + c.thread.Place() + ":", Limit: 4 * q.Limit})
 	if err != nil {
 		return nil, err
 	}
@@ -154,13 +147,13 @@ func (c discordChannel) heard(ctx context.Context, q channel.Query, seen map[str
 const uploadTime = 45 * time.Second
 
 // Post implements channel.Channel.
-func (c discordChannel) Post(ctx context.Context, key string, f channel.File) (string, error) {
+func (c platformChannel) Post(ctx context.Context, key string, f channel.File) (string, error) {
 	if service.IsText(f.Data) && c.app.Logs.Redactor().Text(string(f.Data)) != string(f.Data) {
 		return "", tool.Mistake("The file holds a secret and is not posted. Take the secret out of it first.")
 	}
 	bot := c.bot()
 	if bot == nil {
-		return "", tool.Mistake("This conversation is on Discord, and its bot is not connected here: nothing was posted.")
+		return "", tool.Mistake("The bot of this conversation is not connected here: nothing was posted.")
 	}
 	row, err := c.app.DB.Thread(ctx, c.thread)
 	if err != nil {
@@ -189,7 +182,7 @@ func (c discordChannel) Post(ctx context.Context, key string, f channel.File) (s
 const maxUploadText = 1800
 
 // answersGo is the channel that the newest prompt wants its answer in.
-func (c discordChannel) answersGo(ctx context.Context, row journal.Thread) (string, error) {
+func (c platformChannel) answersGo(ctx context.Context, row journal.Thread) (string, error) {
 	_, to := c.place()
 	for ev, err := range c.app.DB.AllEvents(ctx, c.thread, max(0, row.Next-maxEvents)) {
 		if err != nil {

@@ -48,7 +48,7 @@ func (h *Backend) saved(c store.SavedContext) connector.Saved {
 
 // SavedContexts implements connector.Conversations.
 func (h *Backend) SavedContexts(ctx context.Context, agent, place string) ([]connector.Saved, error) {
-	found, err := h.DB.SavedContexts(ctx, store.ContextFilter{Agent: agent, Transport: room.Transport, Place: place})
+	found, err := h.DB.SavedContexts(ctx, store.ContextFilter{Agent: agent, Transport: h.Platform.Name, Place: place})
 	out := make([]connector.Saved, 0, len(found))
 	for _, c := range found {
 		out = append(out, h.saved(c))
@@ -58,7 +58,7 @@ func (h *Backend) SavedContexts(ctx context.Context, agent, place string) ([]con
 
 // RestoreContext implements connector.Conversations.
 func (h *Backend) RestoreContext(ctx context.Context, place, id string, rows []journal.Thread, by chat.Principal) (connector.Restored, error) {
-	saved, err := h.App.savedNamed(ctx, store.ContextFilter{Transport: room.Transport, Place: place}, id)
+	saved, err := h.App.savedNamed(ctx, store.ContextFilter{Transport: h.Platform.Name, Place: place}, id)
 	if err != nil {
 		return connector.Restored{}, h.orders.ToError(err)
 	}

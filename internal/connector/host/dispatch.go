@@ -12,7 +12,6 @@ import (
 	"chorus/internal/config"
 	"chorus/internal/connector"
 	"chorus/internal/journal"
-	"chorus/internal/room"
 	past "chorus/internal/room/digest"
 	"chorus/internal/room/route"
 	"chorus/internal/service"
@@ -30,20 +29,20 @@ const recallTime = 75 * time.Second
 // It is written down as an arrival, so it happens once; the caller notices that its thread has moved. A past
 // that cannot be had keeps nothing back.
 func (h *Host) RecallChannel(ctx context.Context, row journal.Thread, bot *config.Bot, log *transcript.Log, prompt transcript.Waiting) {
-	if !bot.ChannelHistory || row.ID.Transport() != room.Transport || route.Routing(bot.Routing) == route.Room || log.Places() > 0 || log.Ended() != nil {
+	if !bot.ChannelHistory || !row.ID.OnPlatform() || route.Routing(bot.Routing) == route.Room || log.Places() > 0 || log.Ended() != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, recallTime)
 	defer cancel()
 	err := h.recall(ctx, row, bot, prompt)
 	if err != nil && context.Cause(ctx) == nil {
-		h.Log.Warn("a conversation begins without its channel's history", "component", "discord", "event", "history_failed", "thread", row.ID, "error", err)
+		h.Log.Warn("a conversation begins without its channel's history", "component", row.ID.Transport(), "event", "history_failed", "thread", row.ID, "error", err)
 	}
 }
 
 func (host *Host) recall(ctx context.Context, row journal.Thread, bot *config.Bot, prompt transcript.Waiting) error {
-	h := host.Connected.Load()
-	c := discordChannel{host, row.ID}
+	h := host.Backend(row.ID.Transport())
+	c := platformChannel{host, row.ID}
 	live := c.bot()
 	if h == nil || live == nil {
 		return nil
@@ -88,8 +87,8 @@ func (host *Host) recall(ctx context.Context, row journal.Thread, bot *config.Bo
 	}
 	blob := chat.NewBlob(data)
 	id := events[i].PlatformID
-	_, err = h.Arrive(ctx, journal.Arrival{Platform: room.Transport, Bot: row.Agent, What: "channel history", PlatformID: id, Commits: []journal.Commit{{
-		Thread: row.ID, Blobs: []chat.Blob{blob}, Events: []chat.Event{{Thread: row.ID, Platform: room.Transport, PlatformID: id,
+	_, err = h.Arrive(ctx, journal.Arrival{Platform: row.ID.Transport(), Bot: row.Agent, What: "channel history", PlatformID: id, Commits: []journal.Commit{{
+		Thread: row.ID, Blobs: []chat.Blob{blob}, Events: []chat.Event{{Thread: row.ID, Platform: row.ID.Transport(), PlatformID: id,
 			Body: chat.Imported{Source: "the channel", Blob: blob.Hash, Count: len(lines)}}}}}})
 	return err
 }
@@ -121,7 +120,7 @@ func (host *Host) summed(ctx context.Context, h *Backend, in string, row journal
 	}
 	text, err := host.digest(ctx, digesting{agent: row.Agent, thread: row.ID, payer: payer, run: "digest-" + plan.Recent[0].ID, talks: [][]chat.Line{plan.Excerpt()}})
 	if err != nil {
-		host.Log.Warn("no summary of a channel could be made; its newest messages go without", "component", "discord", "event", "summary_failed", "channel", in, "error", err)
+		host.Log.Warn("no summary of a channel could be made; its newest messages go without", "component", h.Platform.Name, "event", "summary_failed", "channel", in, "error", err)
 		return plan, nil
 	}
 	fresh := plan.Boundary(text)

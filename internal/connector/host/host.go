@@ -4,7 +4,6 @@ package host
 import (
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"chorus/internal/chat"
@@ -39,9 +38,10 @@ type Host struct {
 	Engine    func(adopt func(chat.ThreadID) bool) *engine.Engine
 	Running   func() *engine.Engine
 
-	mu         sync.Mutex
-	backend    *Backend
-	Connected  atomic.Pointer[Backend]
+	mu       sync.Mutex
+	backends map[string]*Backend // by platform, while it is connected
+
+	Platforms  []Platform
 	Tune       func(*BotOptions) // for tests; nil: as configured
 	IdleMinute time.Duration
 }

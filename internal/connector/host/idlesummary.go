@@ -57,14 +57,15 @@ func (h *Host) quietMinuteOr() time.Duration { return cmp.Or(h.IdleMinute, time.
 // QuietPlace is a place where summing up is wanted.
 type QuietPlace struct {
 	store.PlaceStir
-	after time.Duration
+	platform string
+	after    time.Duration
 }
 
 func (p QuietPlace) Key() string { return p.Agent + " " + p.Place }
 
 // thread is the name of some conversation of the place.
 func (p QuietPlace) thread() chat.ThreadID {
-	return chat.ThreadID(room.Transport + ":" + p.Place + ":quiet@" + p.Agent)
+	return chat.ThreadID(p.platform + ":" + p.Place + ":quiet@" + p.Agent)
 }
 
 // SeeToQuiet sums up what is due and says when to look again: never later than in a
@@ -106,14 +107,14 @@ func (h *Backend) SeeToQuiet(ctx context.Context, now time.Time) (time.Duration,
 
 // quietPlaces are those where summing up is wanted, and that some bot of ours speaks in.
 func (h *Backend) quietPlaces(ctx context.Context) ([]QuietPlace, error) {
-	stirs, err := h.Stirred(ctx, room.Transport)
+	stirs, err := h.Stirred(ctx, h.Platform.Name)
 	if err != nil {
 		return nil, err
 	}
 	known := map[string]*config.Bot{}
 	var out []QuietPlace
 	for _, s := range stirs {
-		p := QuietPlace{PlaceStir: s}
+		p := QuietPlace{PlaceStir: s, platform: h.Platform.Name}
 		guild := settings.GuildOf(p.thread())
 		bot, ok := known[s.Agent+" "+guild]
 		if !ok {
@@ -148,7 +149,7 @@ func (h *Backend) fellQuiet(ctx context.Context, p QuietPlace) error {
 	if err != nil {
 		return err
 	}
-	found, err := h.DB.SavedContexts(ctx, store.ContextFilter{Agent: p.Agent, Transport: room.Transport, Place: p.Place, Quiet: p.Last, Limit: 1})
+	found, err := h.DB.SavedContexts(ctx, store.ContextFilter{Agent: p.Agent, Transport: h.Platform.Name, Place: p.Place, Quiet: p.Last, Limit: 1})
 	if err != nil {
 		return err
 	}
@@ -175,7 +176,7 @@ func (h *Backend) fellQuiet(ctx context.Context, p QuietPlace) error {
 }
 
 func (h *Backend) QuietRows(ctx context.Context, p QuietPlace) ([]journal.Thread, error) {
-	rows, err := h.Threads(ctx, store.ThreadFilter{Agent: p.Agent, Transport: room.Transport, Place: p.Place, Limit: 1000})
+	rows, err := h.Threads(ctx, store.ThreadFilter{Agent: p.Agent, Transport: h.Platform.Name, Place: p.Place, Limit: 1000})
 	if err == nil && len(rows) == 0 {
 		err = errNothingSaved
 	}

@@ -15,7 +15,7 @@ func (h *Backend) KeepPins(ctx context.Context, bot string, in room.Channel, lis
 		return nil, err
 	}
 	h.mu.Lock()
-	first := slices.IndexFunc(h.Bots, func(b Bot) bool { _, ok := h.selves[b.Name]; return ok })
+	first := slices.IndexFunc(h.Bots, func(b Account) bool { _, ok := h.selves[b.Name]; return ok })
 	h.mu.Unlock()
 	if first >= 0 && h.Bots[first].Name != bot {
 		return nil, nil

@@ -1,8 +1,9 @@
 package host
 
 import (
-	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"chorus/internal/chat"
 	"chorus/internal/config"
@@ -11,16 +12,16 @@ import (
 	"chorus/internal/room/route"
 )
 
-// pastOf is how many messages of a room an agent knows when it comes there. Where only
+// historyOf is how many messages of a room an agent is shown when it joins. Where only
 // characters are limited it is a number that those will hardly reach.
-func pastOf(settings *config.Bot) int {
+func historyOf(settings *config.Bot) int {
 	if settings.WindowMessages > 0 {
 		return settings.WindowMessages
 	}
 	return 200
 }
 
-// Manner implements connector.Agents. What cannot be read leaves a conversation as it is shown by default.
+// Display implements connector.Agents. What cannot be read leaves a conversation as it is shown by default.
 func (h *Backend) Display(thread chat.ThreadID) connector.Display {
 	settings, err := h.App.Settings.BotFor(journal.Thread{ID: thread, Agent: thread.Agent(), Place: thread.Place()})
 	if err != nil {
@@ -35,22 +36,28 @@ func (h *Backend) Display(thread chat.ThreadID) connector.Display {
 	return m
 }
 
-// Happen brings something to a room that no platform tells of, through the bot that speaks
+// Trigger brings something to a room that no platform reports, through the bot that speaks
 // for its agent.
-func (host *Host) Trigger(e connector.Trigger) error {
-	host.mu.Lock()
-	h := host.backend
-	host.mu.Unlock()
-	if h == nil {
-		return errors.New("no bot is connected to Discord here")
-	}
-	for _, b := range h.Bots {
-		h.mu.Lock()
-		bot := h.live[b.Name]
-		h.mu.Unlock()
-		if bot != nil && h.Serves(b.Name, chat.ThreadID("discord:x:x@"+e.Agent)) {
-			return bot.Trigger(e)
+func (h *Host) Trigger(t connector.Trigger) error {
+	h.mu.Lock()
+	backends := slices.Collect(maps.Values(h.backends))
+	h.mu.Unlock()
+	for _, b := range backends {
+		if bot := b.botOf(t.Agent); bot != nil {
+			return bot.Trigger(t)
 		}
 	}
-	return fmt.Errorf("no bot on Discord speaks for the agent %s", e.Agent)
+	return fmt.Errorf("no connected bot speaks for the agent %s", t.Agent)
+}
+
+// botOf is the connected bot that speaks for an agent; nil: none does.
+func (h *Backend) botOf(agent string) *connector.Bot {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, b := range h.Bots {
+		if h.speaksFor(b.Name, agent) {
+			return h.live[b.Name]
+		}
+	}
+	return nil
 }

@@ -78,7 +78,7 @@ func (h *Backend) setting(bot *config.Bot, path string) connector.Setting {
 		out.Key = "model"
 		if name, err := h.App.Models.Name("", bot.ContinuationModel); err == nil {
 			if out.Value = name; !bot.IsSet(path) {
-				out.From = "the house's default"
+				out.From = "the default"
 			}
 		}
 	}
@@ -231,7 +231,7 @@ func (h *Backend) SetGuild(ctx context.Context, by connector.Caller, key, value 
 	return h.setting(bot, typed.Path), h.others(ctx, by, typed.Path), nil
 }
 
-// mayUnset is whether somebody may have the house's profile hold here again.
+// mayUnset is whether somebody may have the global profile hold here again.
 func (h *Backend) mayUnset(by connector.Caller) error {
 	bot, problems := h.App.Settings.Live.Now().Bot(config.Ask{Guild: by.Guild})
 	if err := problems.Err(); err != nil {

@@ -80,7 +80,7 @@ func (h *Backend) retitle(ctx context.Context, a journal.Arrival) {
 				err = h.retitleBy(ctx, c.Thread, e.Seq)
 			}
 			if err != nil && ctx.Err() == nil {
-				h.App.Log.Warn("a conversation keeps the name of words that were changed", "component", "discord", "event", "retitle_failed", "thread", c.Thread, "error", err)
+				h.App.Log.Warn("a conversation keeps the name of words that were changed", "component", h.Platform.Name, "event", "retitle_failed", "thread", c.Thread, "error", err)
 			}
 		}
 	}

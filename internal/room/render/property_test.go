@@ -78,7 +78,7 @@ func TestTheEndIsAlwaysTheSame(t *testing.T) {
 		want := fold(o, events).Wanted(at(1000))
 
 		var shown Shown
-		v := New(o)
+		v := viewOf(o)
 		for i, ev := range events {
 			switch rapid.IntRange(0, 5).Draw(t, "what happens") {
 			case 0: // a crash: the journal is folded again
@@ -180,7 +180,7 @@ func TestForgetting(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		events, o := history(t), drawOptions(t)
-		one, other := New(o), New(o)
+		one, other := viewOf(o), viewOf(o)
 		var a, b Shown
 		for i, ev := range events {
 			one.Apply(ev)

@@ -10,12 +10,10 @@
 package render
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
 	"chorus/internal/chat"
-	"chorus/internal/room"
 	"chorus/internal/room/split"
 )
 
@@ -31,7 +29,7 @@ const (
 
 // Options say how much is shown. The zero value shows answers and nothing else.
 type Options struct {
-	Platform   string // whose message ids are used for replies and signs; "" means Discord's
+	Platform   string // whose message ids are used for replies and signs; required
 	Split      split.Options
 	Status     bool   // a message that shows how the work goes, and becomes the answer
 	Reactions  bool   // signs on the prompts
@@ -108,7 +106,6 @@ type View struct {
 
 // New is a view of a thread in which nothing has happened.
 func New(o Options) *View {
-	o.Platform = cmp.Or(o.Platform, room.Transport)
 	return &View{o: o, prompts: map[int64]*prompt{}}
 }
 

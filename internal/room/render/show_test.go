@@ -52,7 +52,7 @@ func (s *tape) end(run string, reason chat.Reason) {
 }
 
 func fold(o Options, events []chat.Event) *View {
-	v := New(o)
+	v := viewOf(o)
 	for _, ev := range events {
 		v.Apply(ev)
 	}
@@ -66,7 +66,7 @@ func at(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
 // TestFooter is case A59.
 func TestFooter(t *testing.T) {
 	t.Parallel()
-	v := New(Options{Label: "branch #3"})
+	v := viewOf(Options{Label: "branch #3"})
 	r := &run{began: start, ended: start.Add(12500 * time.Millisecond), end: &chat.RunEnded{Steps: 2, Usage: chat.Usage{Input: 1134, CacheRead: 100, Output: 567}, Cost: 42_100_000}}
 	if got := v.footer(r); got != "*branch #3 · 2 steps · 1,234 (100 cached) in / 567 out · $0.042 · 12.5s*" {
 		t.Error(got)
@@ -407,4 +407,10 @@ func TestMoney(t *testing.T) {
 			t.Errorf("%d: %s", nanos, got)
 		}
 	}
+}
+
+// viewOf is a view of a thread on the platform whose ids the tests use.
+func viewOf(o Options) *View {
+	o.Platform = "discord"
+	return New(o)
 }

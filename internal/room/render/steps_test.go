@@ -82,7 +82,7 @@ func TestFooterIsWanted(t *testing.T) {
 		"short and cheap": {Options{Footer: true, Brief: true}, 0, "the answer"},
 	} {
 		at := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
-		v := New(c.o)
+		v := viewOf(c.o)
 		v.Apply(chat.Event{Seq: 1, At: at, Body: chat.RunStarted{Run: "r"}})
 		v.Apply(chat.Event{Seq: 2, At: at, Run: "r", Body: chat.Said{Blocks: chat.TextBlocks("the answer")}})
 		v.Apply(chat.Event{Seq: 3, At: at.Add(time.Second), Run: "r", Body: chat.RunEnded{Run: "r", Reason: chat.EndDone, Steps: 1, Usage: chat.Usage{Input: 3, Output: 2}, Cost: c.cost}})

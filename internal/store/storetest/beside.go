@@ -224,7 +224,7 @@ func testAudit(t *testing.T, f *fixture) {
 
 func testPrincipals(t *testing.T, f *fixture) {
 	say := func(name string, roles ...string) {
-		f.guest(thread, chat.Event{Body: chat.Received{Principal: chat.Principal{Kind: chat.DiscordUser, ID: "7:x", Name: name, Roles: roles}}})
+		f.guest(thread, chat.Event{Body: chat.Received{Principal: chat.Principal{Kind: "discord", ID: "7:x", Name: name, Roles: roles}}})
 	}
 	say("old", "guest")
 	say("new", "admin")
