@@ -48,7 +48,7 @@ type savedMessage struct {
 	ToolCalls []savedCall      `json:"tool_calls"`
 	ToolCall  *string          `json:"tool_call_id"`
 	At        time.Time        `json:"timestamp"`
-	Discord   *string          `json:"discord_message_id"`
+	Platform  *string          `json:"discord_message_id"`
 	From      chat.Participant `json:"from"`
 	Blocks    chat.Blocks      `json:"blocks"`
 }
@@ -152,7 +152,7 @@ func (h *Host) gather(ctx context.Context, rows []journal.Thread, file *savedFil
 func savedAs(row journal.Thread, line chat.Line, ev chat.Event) savedMessage {
 	m := savedMessage{ID: ev.Seq, Agent: row.Agent, Thread: row.ID, Role: line.Role, Content: line.Blocks.Text(), At: ev.At, From: line.From, Blocks: line.Blocks}
 	if ev.Platform == row.ID.Transport() && ev.PlatformID != "" {
-		m.Discord = &ev.PlatformID
+		m.Platform = &ev.PlatformID
 	}
 	for _, block := range line.Blocks {
 		switch b := block.(type) {
