@@ -98,7 +98,7 @@ func newSet(t *testing.T, h *cupboard) *slash.Set {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.As(func(a room.Author) chat.Principal { return chat.Principal{Kind: chat.DiscordUser, ID: a.ID} })
+	return s.As(func(a room.Author) chat.Principal { return chat.Principal{Kind: "discord", ID: a.ID} })
 }
 
 func TestCommandsAreData(t *testing.T) {
