@@ -82,7 +82,7 @@ type person struct {
 	mu     sync.Mutex
 	seen   bytes.Buffer
 	at     int // how much of the text the last expect has used
-	bell   chan struct{}
+	wake   chan struct{}
 	done   chan struct{}
 }
 
@@ -91,7 +91,7 @@ func openTerminal(width, height uint16) (*person, *os.File, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &person{master: master, bell: make(chan struct{}, 1), done: make(chan struct{})}
+	p := &person{master: master, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	var n int
 	err = p.control(func(fd int) error {
 		if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
@@ -144,7 +144,7 @@ func (p *person) watch() {
 		p.seen.Write(buf[:n])
 		p.mu.Unlock()
 		select {
-		case p.bell <- struct{}{}:
+		case p.wake <- struct{}{}:
 		default:
 		}
 		if err != nil {
@@ -273,7 +273,7 @@ func (p *person) expect(pattern string) error {
 			return nil
 		}
 		select {
-		case <-p.bell:
+		case <-p.wake:
 		case <-p.done:
 			if m := re.FindStringIndex(p.text()[p.at:]); m != nil {
 				p.at += m[1]

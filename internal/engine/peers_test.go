@@ -23,19 +23,19 @@ import (
 func newStreet(t *testing.T, tools ...tool.Tool) *rig {
 	t.Helper()
 	r := newRig(t, tools...)
-	r.config = func(c *engine.Config) { c.Peers = r.bells() }
+	r.config = func(c *engine.Config) { c.Peers = r.peers() }
 	r.restart()
 	r.listening(1)
 	return r
 }
 
-func (r *rig) bells() *peernotify.Peers { return peernotify.In(filepath.Join(r.dir, "bells")) }
+func (r *rig) peers() *peernotify.Peers { return peernotify.In(filepath.Join(r.dir, "peers")) }
 
 // listening waits until that many processes listen.
 func (r *rig) listening(n int) {
 	r.t.Helper()
 	polltest.Until(r.t, "all listen", func() bool {
-		names, err := os.ReadDir(filepath.Join(r.dir, "bells"))
+		names, err := os.ReadDir(filepath.Join(r.dir, "peers"))
 		return err == nil && len(names) == n
 	})
 }
@@ -50,7 +50,7 @@ func (r *rig) neighbour(adopt bool) *engine.Engine {
 
 func (r *rig) neighbourWith(c engine.Config) *engine.Engine {
 	r.t.Helper()
-	c.Bus, c.Peers, c.Takes = &bus.Bus{}, r.bells(), nil
+	c.Bus, c.Peers, c.Takes = &bus.Bus{}, r.peers(), nil
 	e := engine.New(c)
 	r.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -180,7 +180,7 @@ func TestWaitingWordsArePassedOn(t *testing.T) {
 func TestRunsRingNowhere(t *testing.T) {
 	t.Parallel()
 	r := newStreet(t, echo(true), echo(false))
-	ear, err := r.bells().Subscribe()
+	ear, err := r.peers().Subscribe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestRunsRingNowhere(t *testing.T) {
 	r.say("!call act {}\n!---\n!call look {}\n!---\n!say over")
 	r.untilEnds(1)
 	const last = chat.ThreadID("cli:here:last@helper")
-	r.bells().Notify(last)
+	r.peers().Notify(last)
 	<-ear.Woken()
 	if threads, _ := ear.Take(); len(threads) != 1 || threads[0] != last {
 		t.Errorf("rung for %q", threads)
@@ -232,7 +232,7 @@ func TestWordsArePassedOnAtTheEnd(t *testing.T) {
 	r.close()
 	deaf := &deafAfter{reading: make(chan struct{}, 1)}
 	r.config = func(c *engine.Config) {
-		c.Peers = r.bells()
+		c.Peers = r.peers()
 		deaf.Journal, c.Journal = c.Journal, deaf
 	}
 	r.open()

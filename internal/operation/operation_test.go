@@ -70,16 +70,16 @@ func all() *operation.Set {
 	return operation.Collect([]operation.Any{list, create, count, send, fetch, operation.Names})
 }
 
-// shelf carries the catalogue out.
-type shelf struct{ names []string }
+// service carries the operations out.
+type service struct{ names []string }
 
-var _ things = (*shelf)(nil)
+var _ things = (*service)(nil)
 
-func (s *shelf) List(context.Context, operation.Caller, thingQuery) (operation.List[thing], error) {
+func (s *service) List(context.Context, operation.Caller, thingQuery) (operation.List[thing], error) {
 	return operation.List[thing]{Items: []thing{{Name: "cup", Size: 3, Made: time.Date(2026, 1, 2, 12, 0, 0, 0, time.Local)}}}, nil
 }
 
-func (s *shelf) Create(_ context.Context, _ operation.Caller, in newThing) (thing, error) {
+func (s *service) Create(_ context.Context, _ operation.Caller, in newThing) (thing, error) {
 	if slices.Contains(s.names, in.Name) {
 		return thing{}, operation.Errorf(operation.Conflict, "%s is there already", in.Name)
 	}
@@ -87,7 +87,7 @@ func (s *shelf) Create(_ context.Context, _ operation.Caller, in newThing) (thin
 	return thing{Name: in.Name}, nil
 }
 
-func (s *shelf) Count(_ context.Context, _ operation.Caller, in countTo) iter.Seq2[int, error] {
+func (s *service) Count(_ context.Context, _ operation.Caller, in countTo) iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) {
 		for n := 1; n <= in.Last; n++ {
 			if !yield(n, nil) {
@@ -97,12 +97,12 @@ func (s *shelf) Count(_ context.Context, _ operation.Caller, in countTo) iter.Se
 	}
 }
 
-func (s *shelf) Send(_ context.Context, _ operation.Caller, in sending) (thing, error) {
+func (s *service) Send(_ context.Context, _ operation.Caller, in sending) (thing, error) {
 	data, err := io.ReadAll(in.File)
 	return thing{Name: in.File.Name, Size: len(data)}, err
 }
 
-func (s *shelf) Fetch(_ context.Context, _ operation.Caller, in thingRef) (operation.File, error) {
+func (s *service) Fetch(_ context.Context, _ operation.Caller, in thingRef) (operation.File, error) {
 	return operation.File{Name: in.Name, ReadCloser: operation.Generated(func(w io.Writer) error {
 		_, err := io.WriteString(w, "bytes of "+in.Name)
 		return err
@@ -115,7 +115,7 @@ func caller(scopes ...operation.Scope) operation.Caller {
 
 func newLocal(seen *[]operation.Observed) *operation.Local {
 	return operation.NewLocal(operation.LocalOptions{
-		Handlers: []any{"somebody else", &shelf{}},
+		Handlers: []any{"somebody else", &service{}},
 		Nouns: map[string]operation.Noun{"thing": {
 			Find: func(_ context.Context, _ operation.Caller, name string) error {
 				if name != "cup" && name != "can" {

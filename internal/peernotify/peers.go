@@ -1,10 +1,9 @@
-// Package peernotify rings at the other processes that work on the same home: each that
-// listens has a socket in one folder, and a ring is a datagram with the name of a thread.
+// Package peernotify tells the other processes that work on the same home that something was written: each that
+// subscribes has a socket in one folder, and a notification is a datagram with the name of a thread.
 //
-// It promises never to wait, never to fail aloud and never to be needed: whoever rings has
-// written already, and whoever listens also looks by itself from time to time, so a ring
-// that is lost costs that time and nothing else. What comes in is believed as far as that:
-// it names a thread worth a look.
+// It promises never to wait, never to return an error to the sender and never to be needed: whoever notifies has
+// written already, and whoever subscribes also looks by itself from time to time, so a notification that is lost
+// costs that time and nothing else. A notification is trusted only so far: it names a thread worth a look.
 package peernotify
 
 import (
@@ -21,37 +20,37 @@ import (
 	"chorus/internal/chat"
 )
 
-// Peers is the folder of the bells of one home.
+// Peers is the folder with the sockets of the processes on one home.
 type Peers struct {
 	dir string
 
 	mu  sync.Mutex
-	own string // the name of this process's bell; "": it does not listen
+	own string // the name of this process's socket; "": it did not subscribe
 }
 
-// In is the bells in a folder, which need not exist. Nothing is touched.
+// In is the peers whose sockets are in a folder, which need not exist. Nothing is touched.
 func In(dir string) *Peers { return &Peers{dir: dir} }
 
-// maxPeers bounds what one ring costs; a home with more processes has slower ones among them.
+// maxPeers bounds what one notification costs; with more processes than that, some rely on their regular look.
 const maxPeers = 256
 
-// Notify tells every other process that listens that something was written to the thread.
-// Where nobody does it costs a look into a folder. A nil receiver rings nowhere.
-func (b *Peers) Notify(thread chat.ThreadID) {
-	if b == nil {
+// Notify tells every other subscribed process that something was written to the thread. Where there is none it
+// costs one reading of a folder. A nil receiver notifies nobody.
+func (p *Peers) Notify(thread chat.ThreadID) {
+	if p == nil {
 		return
 	}
-	dir, err := os.Open(b.dir)
+	dir, err := os.Open(p.dir)
 	if err != nil {
-		return // nobody has ever listened here
+		return // nobody has ever subscribed here
 	}
 	defer dir.Close()
 	names, _ := dir.Readdirnames(maxPeers)
-	own := b.mine()
+	own := p.mine()
 	socket := -1
 	for _, name := range names {
 		if name == own {
-			continue // this process has bells of its own for that
+			continue // inside this process the bus does it
 		}
 		if socket < 0 {
 			if socket, err = newSocket(); err != nil {
@@ -61,24 +60,24 @@ func (b *Peers) Notify(thread chat.ThreadID) {
 		}
 		err := syscall.Sendto(socket, []byte(thread), syscall.MSG_DONTWAIT, &syscall.SockaddrUnix{Name: address(dir, name)})
 		if errors.Is(err, syscall.ECONNREFUSED) {
-			remove(filepath.Join(b.dir, name))
+			remove(filepath.Join(p.dir, name))
 		}
 	}
 }
 
-func (b *Peers) mine() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.own
+func (p *Peers) mine() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.own
 }
 
-func (b *Peers) set(own string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.own = own
+func (p *Peers) set(own string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.own = own
 }
 
-// newSocket is one to send with, which no program that is started meanwhile inherits.
+// newSocket opens a socket to send with, which no program that is started meanwhile inherits.
 func newSocket() (int, error) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -89,23 +88,23 @@ func newSocket() (int, error) {
 	return fd, err
 }
 
-// young is how long a bell that does not answer is left alone: its file is there a moment
-// before its process can be reached.
+// young is the age below which a socket that refuses is left alone: its file exists a moment before its process
+// can be reached.
 const young = time.Second
 
-// remove takes away the bell of a process that was killed.
+// remove deletes the socket of a process that was killed.
 func remove(path string) {
 	info, err := os.Lstat(path)
 	if err == nil && info.Mode().Type() == fs.ModeSocket && time.Since(info.ModTime()) > young {
-		_ = os.Remove(path) // the next one who rings tries again
+		_ = os.Remove(path) // the next notification tries again
 	}
 }
 
-// longestPath is what fits into an address on every system.
+// longestPath is the length of a socket's address that every system accepts.
 const longestPath = 103
 
-// address is where a bell of the folder is reached. Homes may lie deeper than an address is
-// long; Linux finds the open folder under a short name too. Elsewhere such a home has no bells.
+// address is the address of a socket in the folder. A home may have a longer path than an address can hold; Linux
+// reaches the open folder under a short name too. Elsewhere processes on such a home do not notify each other.
 func address(dir *os.File, name string) string {
 	path := filepath.Join(dir.Name(), name)
 	if len(path) > longestPath && runtime.GOOS == "linux" {

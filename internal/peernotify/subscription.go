@@ -11,12 +11,12 @@ import (
 	"chorus/internal/chat"
 )
 
-// Subscription hears what other processes ring for. A nil one hears nothing.
+// Subscription receives what other processes notify of. A nil one receives nothing.
 type Subscription struct {
-	bells *Peers
+	peers *Peers
 	conn  *net.UnixConn
 	path  string
-	bell  chan struct{} // room for one ring
+	wake  chan struct{} // holds one value: something is there to take
 	ended chan struct{}
 
 	mu      sync.Mutex
@@ -24,95 +24,95 @@ type Subscription struct {
 	many    bool
 }
 
-// Subscribe hangs up this process's bell; Close takes it down. There is one at a time.
-func (b *Peers) Subscribe() (*Subscription, error) {
-	if err := os.MkdirAll(b.dir, 0o700); err != nil {
+// Subscribe opens this process's socket; Close removes it. A process has at most one.
+func (p *Peers) Subscribe() (*Subscription, error) {
+	if err := os.MkdirAll(p.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("listen to other processes: %w", err)
 	}
-	dir, err := os.Open(b.dir)
+	dir, err := os.Open(p.dir)
 	if err != nil {
 		return nil, fmt.Errorf("listen to other processes: %w", err)
 	}
 	defer dir.Close()
 	name := rand.Text()[:12] // no process id: containers that share a home have the same ones
-	b.set(name)
+	p.set(name)
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address(dir, name), Net: "unixgram"})
 	if err != nil {
-		b.set("")
+		p.set("")
 		return nil, fmt.Errorf("listen to other processes: %w", err)
 	}
-	e := &Subscription{bells: b, conn: conn, path: filepath.Join(b.dir, name), bell: make(chan struct{}, 1), ended: make(chan struct{})}
-	go e.read()
-	return e, nil
+	s := &Subscription{peers: p, conn: conn, path: filepath.Join(p.dir, name), wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	go s.read()
+	return s, nil
 }
 
-// longest is the longest name of a thread, and one byte more, by which longer words are known.
+// longest is the longest name of a thread and one byte more, so that a datagram that is too long is noticed.
 const longest = 1025
 
-// read takes what comes at once, so that nobody finds the bell blocked, until it is closed.
-func (e *Subscription) read() {
-	defer close(e.ended)
+// read receives until the socket is closed. It never blocks on whoever takes, so that the socket's queue stays empty.
+func (s *Subscription) read() {
+	defer close(s.ended)
 	buf := make([]byte, longest)
 	for {
-		n, err := e.conn.Read(buf)
+		n, err := s.conn.Read(buf)
 		if err != nil {
-			return // closed; or broken, and then the looks go on without us
+			return // closed, or broken: then the regular look finds what was written
 		}
 		if thread, err := chat.ParseThreadID(string(buf[:n])); err == nil {
-			e.put(thread)
+			s.put(thread)
 		}
 	}
 }
 
-// maxThreads is how many names are kept for somebody who is slow.
+// maxThreads bounds the names that wait to be taken.
 const maxThreads = 256
 
-func (e *Subscription) put(thread chat.ThreadID) {
-	e.mu.Lock()
+func (s *Subscription) put(thread chat.ThreadID) {
+	s.mu.Lock()
 	switch {
-	case e.many:
-	case len(e.threads) >= maxThreads:
-		e.threads, e.many = nil, true
-	case e.threads == nil:
-		e.threads = map[chat.ThreadID]struct{}{thread: {}}
+	case s.many:
+	case len(s.threads) >= maxThreads:
+		s.threads, s.many = nil, true
+	case s.threads == nil:
+		s.threads = map[chat.ThreadID]struct{}{thread: {}}
 	default:
-		e.threads[thread] = struct{}{}
+		s.threads[thread] = struct{}{}
 	}
-	e.mu.Unlock()
+	s.mu.Unlock()
 	select {
-	case e.bell <- struct{}{}:
+	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
 // Woken has a value when there is something to take.
-func (e *Subscription) Woken() <-chan struct{} {
-	if e == nil {
+func (s *Subscription) Woken() <-chan struct{} {
+	if s == nil {
 		return nil
 	}
-	return e.bell
+	return s.wake
 }
 
-// Take gives the threads that were rung for since, each once. many: there were too many
-// to remember; look at all of them.
-func (e *Subscription) Take() (threads []chat.ThreadID, many bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for t := range e.threads {
+// Take returns the threads that something was written to since the last call, each once. many: there were too
+// many to remember; look at all of them.
+func (s *Subscription) Take() (threads []chat.ThreadID, many bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for t := range s.threads {
 		threads = append(threads, t)
 	}
-	many = e.many
-	e.threads, e.many = nil, false
+	many = s.many
+	s.threads, s.many = nil, false
 	return threads, many
 }
 
-// Close ends it and waits for that. It may be called twice.
-func (e *Subscription) Close() {
-	if e == nil {
+// Close ends the subscription and waits for that. It may be called twice.
+func (s *Subscription) Close() {
+	if s == nil {
 		return
 	}
-	_ = e.conn.Close()
-	<-e.ended
-	e.bells.set("")
-	_ = os.Remove(e.path)
+	_ = s.conn.Close()
+	<-s.ended
+	s.peers.set("")
+	_ = os.Remove(s.path)
 }

@@ -93,7 +93,7 @@ func TestProxyDirsAreSwept(t *testing.T) {
 		}
 	}
 	leave()
-	if _, err := a.Home.Ensure(a.Home.Bells()); err != nil {
+	if _, err := a.Home.Ensure(a.Home.PeerSockets()); err != nil {
 		t.Fatal(err)
 	}
 	if dirs := proxyDirsAfterCommand(t, a, work); len(dirs) != 1 || dirs[0] == left {
@@ -107,7 +107,7 @@ func TestProxyDirsAreSwept(t *testing.T) {
 	if dirs := proxyDirsAfterCommand(t, a, work); !strings.Contains(strings.Join(said, " "), "left folders") || len(dirs) != 1 {
 		t.Errorf("%q, %q", said, dirs)
 	}
-	if _, err := os.Stat(a.Home.Bells()); err != nil {
+	if _, err := os.Stat(a.Home.PeerSockets()); err != nil {
 		t.Errorf("what else lies there: %v", err)
 	}
 }

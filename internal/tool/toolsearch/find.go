@@ -36,7 +36,7 @@ func newFind(specs []tool.Spec) tool.Tool {
 	index := newIndex(specs)
 	return tool.New(tool.Func[findIn]{
 		Name:        "find_tools",
-		Description: strings.TrimSpace(findWords) + "\n\nOn the shelf: " + groups(specs) + ".",
+		Description: strings.TrimSpace(findWords) + "\n\nTools that can be found: " + groups(specs) + ".",
 		ReadOnly:    true,
 		Access:      func(findIn) []tool.Access { return []tool.Access{{Tool: "info", Detail: "tools"}} },
 		JudgedAs:    []string{"info"},
@@ -146,7 +146,7 @@ func (x *index) answer(query string) string {
 		for _, one := range x.tools[:min(shownNames, len(x.tools))] {
 			names = append(names, one.spec.Name)
 		}
-		return fmt.Sprintf("No tool on the shelf fits %q. Try other words. Some of the %d that are there: %s", query, len(x.tools), strings.Join(names, ", "))
+		return fmt.Sprintf("No tool fits %q. Try other words. Some of the %d that are there: %s", query, len(x.tools), strings.Join(names, ", "))
 	}
 	var out strings.Builder
 	shown := 0

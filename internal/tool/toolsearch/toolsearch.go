@@ -1,7 +1,7 @@
 // Package toolsearch keeps the list of tools that a model reads short. It promises that
 // a tool which could never be allowed is not offered, that beyond a limit only the
 // kept tools are listed and the others are one search away, and that a call through
-// the shelf is judged, shown and recorded as the call of the tool itself.
+// use_tool is judged, shown and recorded as the call of the tool itself.
 package toolsearch
 
 import (

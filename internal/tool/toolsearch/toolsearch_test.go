@@ -78,9 +78,9 @@ func TestManyToolsAreShelved(t *testing.T) {
 		t.Fatalf("offered are %v", got)
 	}
 	if n := len(set.Shelved()); n != 503 {
-		t.Errorf("%d on the shelf", n)
+		t.Errorf("%d tools to search", n)
 	}
-	if words := set.Specs()[0].Description; !strings.Contains(words, "On the shelf: big (500), db (1), hub (2).") {
+	if words := set.Specs()[0].Description; !strings.Contains(words, "Tools that can be found: big (500), db (1), hub (2).") {
 		t.Errorf("the description does not say what is there: %s", words)
 	}
 	again := offered(t, many(500))
@@ -98,7 +98,7 @@ func TestNothingToShelve(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := names(set.Specs()); slices.Contains(got, "find_tools") {
-		t.Error("a shelf with nothing on it")
+		t.Error("nothing to search, and still offered")
 	}
 }
 
@@ -141,7 +141,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%q: no schema or no hint in %.300s", query, text)
 		}
 	}
-	if text := find(t, set, "zzz"); !strings.HasPrefix(text, `No tool on the shelf fits "zzz"`) {
+	if text := find(t, set, "zzz"); !strings.HasPrefix(text, `No tool fits "zzz"`) {
 		t.Errorf("nothing finds %s", text)
 	}
 	if text := find(t, set, ""); !strings.HasPrefix(text, "No tool") {
@@ -258,7 +258,7 @@ func TestPossible(t *testing.T) {
 	}
 }
 
-// Whatever is on the shelf is found by its own name, first.
+// Every tool is found by its own name, first.
 func TestEverythingIsFound(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

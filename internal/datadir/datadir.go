@@ -120,24 +120,24 @@ func (h *Home) join(names ...string) string {
 
 // The files and folders by name. None of them needs to exist.
 
-func (h *Home) DB() string       { return h.join("chorus.db") }
-func (h *Home) Blobs() string    { return h.join("blobs") }
-func (h *Home) Locks() string    { return h.join("locks") }
-func (h *Home) Bells() string    { return h.join("run", "bells") }
-func (h *Home) Config() string   { return h.join("config") }
-func (h *Home) Models() string   { return h.join("available_models.json") }
-func (h *Home) Settings() string { return h.join("settings.json") }
-func (h *Home) Identity() string { return h.join("IDENTITY.md") }
-func (h *Home) Memory() string   { return h.join("MEMORY.md") }
-func (h *Home) System() string   { return h.join("SYSTEM.md") }
-func (h *Home) Skills() string   { return h.join("skills") }
-func (h *Home) Events() string   { return h.join("events") }
-func (h *Home) Images() string   { return h.join("cache", "images") }
-func (h *Home) Logs() string     { return h.join("logs") }
-func (h *Home) Agents() string   { return h.join("agents") }
-func (h *Home) Guilds() string   { return h.join("guilds") }
-func (h *Home) Template() string { return h.join("template") }
-func (h *Home) Trash() string    { return h.join(".trash") }
+func (h *Home) DB() string          { return h.join("chorus.db") }
+func (h *Home) Blobs() string       { return h.join("blobs") }
+func (h *Home) Locks() string       { return h.join("locks") }
+func (h *Home) PeerSockets() string { return h.join("run", "peers") }
+func (h *Home) Config() string      { return h.join("config") }
+func (h *Home) Models() string      { return h.join("available_models.json") }
+func (h *Home) Settings() string    { return h.join("settings.json") }
+func (h *Home) Identity() string    { return h.join("IDENTITY.md") }
+func (h *Home) Memory() string      { return h.join("MEMORY.md") }
+func (h *Home) System() string      { return h.join("SYSTEM.md") }
+func (h *Home) Skills() string      { return h.join("skills") }
+func (h *Home) Events() string      { return h.join("events") }
+func (h *Home) Images() string      { return h.join("cache", "images") }
+func (h *Home) Logs() string        { return h.join("logs") }
+func (h *Home) Agents() string      { return h.join("agents") }
+func (h *Home) Guilds() string      { return h.join("guilds") }
+func (h *Home) Template() string    { return h.join("template") }
+func (h *Home) Trash() string       { return h.join(".trash") }
 
 // AgentDir is an agent's folder; the name must be valid (chat.ValidAgentName).
 func (h *Home) AgentDir(name string) string { return h.join("agents", name) }

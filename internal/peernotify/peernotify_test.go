@@ -27,29 +27,29 @@ const one, two = chat.ThreadID("cli:here:one@helper"), chat.ThreadID("cli:here:t
 func process(t *testing.T, dir string) (*Peers, *Subscription) {
 	t.Helper()
 	b := In(dir)
-	ear, err := b.Subscribe()
+	sub, err := b.Subscribe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(ear.Close)
-	return b, ear
+	t.Cleanup(sub.Close)
+	return b, sub
 }
 
-// rung waits until all of them were heard.
-func rung(t *testing.T, ear *Subscription, want ...chat.ThreadID) {
+// waitFor waits until all of them were received.
+func waitFor(t *testing.T, sub *Subscription, want ...chat.ThreadID) {
 	t.Helper()
 	late := time.NewTimer(time.Minute)
 	defer late.Stop()
 	for len(want) > 0 {
 		select {
-		case <-ear.Woken():
+		case <-sub.Woken():
 		case <-late.C:
-			t.Fatalf("never heard %v", want)
+			t.Fatalf("never received %v", want)
 		}
-		threads, many := ear.Take()
+		threads, many := sub.Take()
 		for _, got := range threads {
 			if !slices.Contains(want, got) {
-				t.Fatalf("heard %q, want one of %q", got, want)
+				t.Fatalf("received %q, want one of %q", got, want)
 			}
 		}
 		if many {
@@ -59,10 +59,10 @@ func rung(t *testing.T, ear *Subscription, want ...chat.ThreadID) {
 	}
 }
 
-func quiet(t *testing.T, ear *Subscription) {
+func quiet(t *testing.T, sub *Subscription) {
 	t.Helper()
-	if threads, many := ear.Take(); len(threads) > 0 || many {
-		t.Errorf("heard %q, %v", threads, many)
+	if threads, many := sub.Take(); len(threads) > 0 || many {
+		t.Errorf("received %q, %v", threads, many)
 	}
 }
 
@@ -79,34 +79,34 @@ func names(t *testing.T, dir string) []string {
 	return out
 }
 
-// Every other process hears a ring, the one that rings does not, and nothing is left behind.
-func TestRing(t *testing.T) {
+// Every other process receives a notification, the sender does not, and nothing is left behind.
+func TestNotify(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "run", "bells")
+	dir := filepath.Join(t.TempDir(), "run", "peers")
 	In(dir).Notify(one) // nobody is there
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Fatalf("ringing made the folder: %v", err)
+		t.Fatalf("notifying made the folder: %v", err)
 	}
-	a, earA := process(t, dir)
-	_, earB := process(t, dir)
-	_, earC := process(t, dir)
+	a, subA := process(t, dir)
+	_, subB := process(t, dir)
+	_, subC := process(t, dir)
 	a.Notify(one)
-	rung(t, earB, one)
-	rung(t, earC, one)
+	waitFor(t, subB, one)
+	waitFor(t, subC, one)
 	In(dir).Notify(two) // somebody who does not listen
-	for _, ear := range []*Subscription{earA, earB, earC} {
-		rung(t, ear, two)
+	for _, sub := range []*Subscription{subA, subB, subC} {
+		waitFor(t, sub, two)
 	}
-	quiet(t, earA)
-	for _, ear := range []*Subscription{earA, earB, earC} {
-		ear.Close()
-		ear.Close()
+	quiet(t, subA)
+	for _, sub := range []*Subscription{subA, subB, subC} {
+		sub.Close()
+		sub.Close()
 	}
 	if left := names(t, dir); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 	a.Notify(one)
-	quiet(t, earB)
+	quiet(t, subB)
 }
 
 // A home may lie deeper than the address of a socket is long.
@@ -116,18 +116,18 @@ func TestDeepHome(t *testing.T) {
 		t.Skip("only Linux has a short name for an open folder")
 	}
 	dir := filepath.Join(t.TempDir(), strings.Repeat("deep", 30), strings.Repeat("deeper", 30))
-	_, ear := process(t, dir)
+	_, sub := process(t, dir)
 	In(dir).Notify(one)
-	rung(t, ear, one)
-	ear.Close()
+	waitFor(t, sub, one)
+	sub.Close()
 	if left := names(t, dir); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }
 
 // What processes that were killed left is removed, once it is old enough not to be a
-// process that is just starting; what is no bell stays.
-func TestDeadBells(t *testing.T) {
+// process that is just starting; what is no socket stays.
+func TestSocketsOfKilledProcesses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"old", "new"} {
@@ -151,10 +151,10 @@ func TestDeadBells(t *testing.T) {
 	if err := os.Chtimes(file, time.Unix(1, 0), time.Unix(1, 0)); err != nil {
 		t.Fatal(err)
 	}
-	_, ear := process(t, dir)
+	_, sub := process(t, dir)
 	In(dir).Notify(one)
-	rung(t, ear, one)
-	ear.Close()
+	waitFor(t, sub, one)
+	sub.Close()
 	if left := names(t, dir); !slices.Equal(left, []string{"file", "new"}) {
 		t.Errorf("left: %q", left)
 	}
@@ -170,8 +170,8 @@ func open(t *testing.T, dir string) *os.File {
 	return f
 }
 
-// Where no bell can be hung up it is said to whoever wanted one, and ringing does nothing.
-func TestNoBells(t *testing.T) {
+// Where no socket can be opened, whoever subscribes gets the error, and notifying does nothing.
+func TestNoSocketPossible(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -179,8 +179,8 @@ func TestNoBells(t *testing.T) {
 	}
 	for _, dir := range []string{file, filepath.Join(file, "below"), "/proc/self"} { // the kernel's own folders refuse sockets even to root
 		b := In(dir)
-		if ear, err := b.Subscribe(); err == nil {
-			ear.Close()
+		if sub, err := b.Subscribe(); err == nil {
+			sub.Close()
 			t.Errorf("listens in %s", dir)
 		}
 		b.Notify(one)
@@ -189,24 +189,24 @@ func TestNoBells(t *testing.T) {
 	var none *Subscription
 	none.Close()
 	if none.Woken() != nil {
-		t.Error("a nil ear hears")
+		t.Error("a nil subscription receives")
 	}
 }
 
-// Words that name no thread are not heard, however long they are.
-func TestStrangeWords(t *testing.T) {
+// Words that name no thread are ignored, however long they are.
+func TestOtherDatagrams(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	_, ear := process(t, dir)
+	_, sub := process(t, dir)
 	for _, words := range []string{"", "nonsense", "\xff\xff:a:b", "CLI:a:b", "cli:a:b" + strings.Repeat("b", 5000), strings.Repeat("x", 60_000)} {
 		send(t, dir, words)
 	}
 	In(dir).Notify(one)
-	rung(t, ear, one)
-	quiet(t, ear)
+	waitFor(t, sub, one)
+	quiet(t, sub)
 }
 
-// send sends any words to every bell, and tries again where there is no room.
+// send sends any text to every socket, and tries again where there is no room.
 func send(t *testing.T, dir, words string) {
 	t.Helper()
 	fd, err := newSocket()
@@ -221,32 +221,32 @@ func send(t *testing.T, dir, words string) {
 	}
 }
 
-// A storm of rings is remembered as what it was about; too many threads at once are all of them.
-func TestStorm(t *testing.T) {
+// Many notifications are remembered as the threads they named; too many threads at once are all of them.
+func TestManyNotifications(t *testing.T) {
 	t.Parallel()
 	b := In(t.TempDir())
-	ear, err := b.Subscribe()
+	sub, err := b.Subscribe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ear.Close()
+	defer sub.Close()
 	for range 10 * maxThreads {
-		ear.put(one)
-		ear.put(two)
+		sub.put(one)
+		sub.put(two)
 	}
-	rung(t, ear, one, two)
+	waitFor(t, sub, one, two)
 	for i := range 10 * maxThreads {
-		ear.put(chat.ThreadID(fmt.Sprintf("cli:here:%d", i)))
+		sub.put(chat.ThreadID(fmt.Sprintf("cli:here:%d", i)))
 	}
-	<-ear.Woken()
-	if threads, many := ear.Take(); len(threads) > 0 || !many {
+	<-sub.Woken()
+	if threads, many := sub.Take(); len(threads) > 0 || !many {
 		t.Errorf("%d threads, %v", len(threads), many)
 	}
-	quiet(t, ear)
+	quiet(t, sub)
 }
 
-// Whoever does not listen keeps nobody waiting: what finds no room is lost.
-func TestRingNeverWaits(t *testing.T) {
+// A process that does not read keeps nobody waiting: what its queue cannot hold is lost.
+func TestNotifyNeverWaits(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	deaf, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address(open(t, dir), "deaf"), Net: "unixgram"})
@@ -254,13 +254,13 @@ func TestRingNeverWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer deaf.Close()
-	_, ear := process(t, dir)
+	_, sub := process(t, dir)
 	b := In(dir)
 	for range 5000 { // more than any queue holds
 		b.Notify(one)
 	}
-	rung(t, ear, one)
+	waitFor(t, sub, one)
 	if _, err := os.Stat(filepath.Join(dir, "deaf")); err != nil {
-		t.Errorf("a bell that is only full was removed: %v", err)
+		t.Errorf("a socket that is only full was removed: %v", err)
 	}
 }

@@ -163,7 +163,7 @@ func TestForward(t *testing.T) {
 	}
 	less := set.Filter(func(s tool.Spec) bool { return s.Name != "hidden" })
 	if _, _, err := less.Resolve("hidden", []byte(`{"n":1}`)); err == nil {
-		t.Error("a filtered tool is still found on the shelf")
+		t.Error("a filtered tool is still found by find_tools")
 	}
 	if _, err := set.Shelve(func(tool.Spec) bool { return true }, raw{"demo", `{}`}); err == nil {
 		t.Error("a door took a tool's name")
