@@ -9,7 +9,7 @@ import (
 // changes has a value when something that the overview pages show has changed, or another process
 // wrote anything, until ctx ends. Changes that come before the last one was received are one.
 func (a *App) changes(ctx context.Context) <-chan struct{} {
-	subscription := a.Bus.HearAround(chat.KindReceived, chat.KindRefused, chat.KindRunStarted, chat.KindRunEnded, chat.KindApprovalAsked, chat.KindApprovalAnswered, chat.KindForked)
+	subscription := a.Bus.SubscribeAllProcesses(chat.KindReceived, chat.KindRefused, chat.KindRunStarted, chat.KindRunEnded, chat.KindApprovalAsked, chat.KindApprovalAnswered, chat.KindForked)
 	out := make(chan struct{}, 1)
 	go func() {
 		defer subscription.Close()

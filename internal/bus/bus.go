@@ -1,7 +1,7 @@
-// Package bus tells listeners in this process that a thread has new events, and carries
+// Package bus tells subscribers in this process that a thread has new events, and carries
 // what may be dropped: deltas and progress.
 //
-// It promises never to block a writer and never to be needed for correctness: a listener
+// It promises never to block a writer and never to be needed for correctness: a subscriber
 // that missed something reads the journal from its own sequence number. The events in a note
 // only save that read.
 package bus
@@ -20,19 +20,19 @@ type Note struct {
 	Err    error        // the thread's actor failed in a way that it could not write to the journal
 }
 
-// maxNotes is how many notes a slow listener may have waiting before it is sent back to
+// maxNotes is how many notes a slow subscriber may have waiting before it is sent back to
 // the journal: enough for a burst of deltas, little memory.
 const maxNotes = 1024
 
-// Bus notifies the listeners of threads. The zero value is ready.
+// Bus notifies the subscribers of threads. The zero value is ready.
 type Bus struct {
 	mu      sync.Mutex
-	threads map[chat.ThreadID]map[*Listener]struct{}
-	all     []*Listener // of every thread
+	threads map[chat.ThreadID]map[*Subscription]struct{}
+	all     []*Subscription // of every thread
 }
 
-// Listener receives the notes of one thread, or of all.
-type Listener struct {
+// Subscription receives the notes of one thread, or of all.
+type Subscription struct {
 	bus    *Bus
 	thread chat.ThreadID
 	wake   chan struct{}
@@ -46,62 +46,62 @@ type Listener struct {
 	gap   bool
 }
 
-// Listen subscribes to a thread; Close ends it.
-func (b *Bus) Listen(thread chat.ThreadID) *Listener {
-	return b.listen(&Listener{bus: b, thread: thread, wake: make(chan struct{}, 1)})
+// Subscribe subscribes to a thread; Close ends it.
+func (b *Bus) Subscribe(thread chat.ThreadID) *Subscription {
+	return b.add(&Subscription{bus: b, thread: thread, wake: make(chan struct{}, 1)})
 }
 
-// Gather is Listen for a listener in no hurry: notes wait until they are taken, and
+// SubscribeLazy is Subscribe for a reader in no hurry: notes wait until they are taken, and
 // nothing wakes it.
-func (b *Bus) Gather(thread chat.ThreadID) *Listener {
-	return b.listen(&Listener{bus: b, thread: thread, wake: make(chan struct{}, 1), lazy: true})
+func (b *Bus) SubscribeLazy(thread chat.ThreadID) *Subscription {
+	return b.add(&Subscription{bus: b, thread: thread, wake: make(chan struct{}, 1), lazy: true})
 }
 
-// Hear subscribes to the events of every thread, without live pieces; with kinds, only to
+// SubscribeAll subscribes to the events of every thread, without live pieces; with kinds, only to
 // commits that have one of them. It covers what this process writes and nothing else, so a gap
 // cannot be filled from one thread's journal.
-func (b *Bus) Hear(kinds ...chat.Kind) *Listener {
-	return b.listenAll(&Listener{bus: b, wake: make(chan struct{}, 1), every: true, kinds: kinds})
+func (b *Bus) SubscribeAll(kinds ...chat.Kind) *Subscription {
+	return b.addAll(&Subscription{bus: b, wake: make(chan struct{}, 1), every: true, kinds: kinds})
 }
 
-// HearAround is Hear for a listener that only wants to know that something changed: what other
+// SubscribeAllProcesses is SubscribeAll for a reader that only wants to know that something changed: what other
 // processes wrote wakes it too, whatever it was, and shows as a gap.
-func (b *Bus) HearAround(kinds ...chat.Kind) *Listener {
-	return b.listenAll(&Listener{bus: b, wake: make(chan struct{}, 1), every: true, others: true, kinds: kinds})
+func (b *Bus) SubscribeAllProcesses(kinds ...chat.Kind) *Subscription {
+	return b.addAll(&Subscription{bus: b, wake: make(chan struct{}, 1), every: true, others: true, kinds: kinds})
 }
 
-func (b *Bus) listenAll(l *Listener) *Listener {
+func (b *Bus) addAll(l *Subscription) *Subscription {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.all = append(b.all, l)
 	return l
 }
 
-// wants reports whether a listener to every thread is interested.
-func (l *Listener) wants(note Note) bool {
+// wants reports whether a subscription to every thread is interested.
+func (l *Subscription) wants(note Note) bool {
 	if len(l.kinds) == 0 {
 		return len(note.Events) > 0
 	}
 	return slices.ContainsFunc(note.Events, func(ev chat.Event) bool { return slices.Contains(l.kinds, ev.Body.Kind()) })
 }
 
-func (b *Bus) listen(l *Listener) *Listener {
+func (b *Bus) add(l *Subscription) *Subscription {
 	thread := l.thread
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.threads == nil {
-		b.threads = map[chat.ThreadID]map[*Listener]struct{}{}
+		b.threads = map[chat.ThreadID]map[*Subscription]struct{}{}
 	}
 	if b.threads[thread] == nil {
-		b.threads[thread] = map[*Listener]struct{}{}
+		b.threads[thread] = map[*Subscription]struct{}{}
 	}
 	b.threads[thread][l] = struct{}{}
 	return l
 }
 
-// Ring hands a note to the listeners of a thread. A listener that has too many waiting
+// Publish hands a note to the subscriptions of a thread. One that has too many waiting
 // loses them and is told that it has a gap.
-func (b *Bus) Ring(thread chat.ThreadID, note Note) {
+func (b *Bus) Publish(thread chat.ThreadID, note Note) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for l := range b.threads[thread] {
@@ -114,30 +114,30 @@ func (b *Bus) Ring(thread chat.ThreadID, note Note) {
 	}
 }
 
-// Stir tells the listeners of a thread that another process wrote to it: what it was
+// ThreadChanged tells the subscriptions of a thread that another process wrote to it: what it was
 // is in the journal.
-func (b *Bus) Stir(thread chat.ThreadID) {
+func (b *Bus) ThreadChanged(thread chat.ThreadID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for l := range b.threads[thread] {
 		l.changed()
 	}
-	b.othersWrote()
+	b.peersWrote()
 }
 
-// RingAll tells every listener that another process may have written something.
-func (b *Bus) RingAll() {
+// AllChanged tells every subscription that another process may have written something.
+func (b *Bus) AllChanged() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, listeners := range b.threads {
-		for l := range listeners {
+	for _, subscriptions := range b.threads {
+		for l := range subscriptions {
 			l.changed()
 		}
 	}
-	b.othersWrote()
+	b.peersWrote()
 }
 
-func (b *Bus) othersWrote() {
+func (b *Bus) peersWrote() {
 	for _, l := range b.all {
 		if l.others {
 			l.changed()
@@ -145,15 +145,15 @@ func (b *Bus) othersWrote() {
 	}
 }
 
-// changed sends a listener to the journal.
-func (l *Listener) changed() {
+// changed sends a subscriber to the journal.
+func (l *Subscription) changed() {
 	l.mu.Lock()
 	l.gap = true
 	l.mu.Unlock()
 	l.notify()
 }
 
-func (l *Listener) put(note Note) {
+func (l *Subscription) put(note Note) {
 	if l.lazy && note.Live != nil {
 		return
 	}
@@ -166,7 +166,7 @@ func (l *Listener) put(note Note) {
 	l.notify()
 }
 
-func (l *Listener) notify() {
+func (l *Subscription) notify() {
 	if l.lazy {
 		return
 	}
@@ -178,11 +178,11 @@ func (l *Listener) notify() {
 
 // Wake has a value when there is something to take. It holds one value, however many notes
 // there are.
-func (l *Listener) Wake() <-chan struct{} { return l.wake }
+func (l *Subscription) Wake() <-chan struct{} { return l.wake }
 
 // Take removes and returns the notes that wait. gap says that some were dropped: read the
 // journal first.
-func (l *Listener) Take() (notes []Note, gap bool) {
+func (l *Subscription) Take() (notes []Note, gap bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	notes, gap = l.notes, l.gap
@@ -191,11 +191,11 @@ func (l *Listener) Take() (notes []Note, gap bool) {
 }
 
 // Close ends the subscription. It may be called twice.
-func (l *Listener) Close() {
+func (l *Subscription) Close() {
 	l.bus.mu.Lock()
 	defer l.bus.mu.Unlock()
 	if l.every {
-		l.bus.all = slices.DeleteFunc(l.bus.all, func(other *Listener) bool { return other == l })
+		l.bus.all = slices.DeleteFunc(l.bus.all, func(other *Subscription) bool { return other == l })
 		return
 	}
 	delete(l.bus.threads[l.thread], l)

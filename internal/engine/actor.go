@@ -192,7 +192,7 @@ func (a *actor) step(ctx context.Context, row journal.Thread) (stay, again bool)
 		case err != nil && a.verdict == nil:
 			return a.retryLater(ctx, err), false
 		case err == nil && state != agent.Finished: // it got somewhere after all
-			e.Bus.Ring(a.thread, bus.Note{Err: context.Cause(ctx)})
+			e.Bus.Publish(a.thread, bus.Note{Err: context.Cause(ctx)})
 		}
 		a.log = nil
 		a.wake()
@@ -281,7 +281,7 @@ func (a *actor) retryLater(ctx context.Context, err error) bool {
 	}
 	a.watchdog.rest() // the pause is ours
 	e.Log.Error("thread stopped", "component", "engine", "event", "thread_stopped", "thread", a.thread, "error", err)
-	e.Bus.Ring(a.thread, bus.Note{Err: err})
+	e.Bus.Publish(a.thread, bus.Note{Err: err})
 	a.log = nil // folded anew from what is really there
 	a.failures++
 	pause := min(time.Second<<min(a.failures, 5), 30*time.Second)

@@ -246,7 +246,7 @@ func (e *Engine) guest(thread chat.ThreadID, who string, bodies ...chat.Body) jo
 
 // moved notifies readers, actors and other processes of what a guest wrote.
 func (e *Engine) moved(thread chat.ThreadID, events []chat.Event) {
-	e.Bus.Ring(thread, bus.Note{Events: events})
+	e.Bus.Publish(thread, bus.Note{Events: events})
 	e.wakeApprovalWatchers()
 	if !e.Adopt(thread) {
 		e.Peers.Notify(thread)
@@ -372,7 +372,7 @@ func (e *Engine) wakeActive() {
 
 // wakeAll wakes every reader and actor of this process.
 func (e *Engine) wakeAll() {
-	e.Bus.RingAll()
+	e.Bus.AllChanged()
 	e.wakeApprovalWatchers()
 	e.mu.Lock()
 	defer e.mu.Unlock()

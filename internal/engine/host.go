@@ -116,7 +116,7 @@ func (h *host) commit(ctx context.Context, b record.Batch) ([]chat.Event, error)
 		news = between
 	}
 	h.seen = done.Events[len(done.Events)-1].Seq
-	h.a.engine.Bus.Ring(h.a.thread, bus.Note{Events: done.Events})
+	h.a.engine.Bus.Publish(h.a.thread, bus.Note{Events: done.Events})
 	if len(c.Approvals) > 0 {
 		h.a.engine.wakeApprovalWatchers()
 	}
@@ -248,7 +248,7 @@ func (h *host) Live(piece chat.Live) {
 			a.partial.thinking = append(a.partial.thinking, d.Text...)
 		}
 	}
-	a.engine.Bus.Ring(a.thread, bus.Note{Live: piece})
+	a.engine.Bus.Publish(a.thread, bus.Note{Live: piece})
 }
 
 // Judge implements agent.Host: the gate decides, an earlier approval is checked against

@@ -77,7 +77,7 @@ func (e *Engine) peersWrote(threads []chat.ThreadID, many bool) {
 		return
 	}
 	for _, thread := range threads {
-		e.Bus.Stir(thread)
+		e.Bus.ThreadChanged(thread)
 		if e.Adopt(thread) || e.Awake(thread) {
 			e.Wake(thread)
 		}

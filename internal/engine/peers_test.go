@@ -116,9 +116,9 @@ func TestWatchersHearNeighbours(t *testing.T) {
 	t.Parallel()
 	f, began, release := hold("act", false)
 	r := newStreet(t, f)
-	around := r.engine.Bus.HearAround()
+	around := r.engine.Bus.SubscribeAllProcesses()
 	defer around.Close()
-	own := r.engine.Bus.Hear(chat.KindSteered)
+	own := r.engine.Bus.SubscribeAll(chat.KindSteered)
 	defer own.Close()
 	r.say("!call act {}\n!---\n!say over")
 	<-began

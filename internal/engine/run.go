@@ -75,7 +75,7 @@ func (a *actor) watch(ctx context.Context, h *host, seen int64, cancel context.C
 			events, err = a.engine.timed.Events(ctx, a.thread, seen, page)
 		}
 		if err != nil && ctx.Err() == nil {
-			a.engine.Bus.Ring(a.thread, bus.Note{Err: fmt.Errorf("look for an abort: %w", err)})
+			a.engine.Bus.Publish(a.thread, bus.Note{Err: fmt.Errorf("look for an abort: %w", err)})
 		}
 		for _, ev := range events {
 			seen = ev.Seq

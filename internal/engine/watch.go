@@ -52,7 +52,7 @@ func (e *Engine) Watch(ctx context.Context, thread chat.ThreadID, after int64) i
 func (e *Engine) Gather(ctx context.Context, thread chat.ThreadID, after int64, look <-chan time.Time) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		w := &watch{engine: e, thread: thread, seq: after, yield: yield}
-		subscription := e.Bus.Gather(thread)
+		subscription := e.Bus.SubscribeLazy(thread)
 		defer subscription.Close()
 		if !w.read(ctx) {
 			return
@@ -72,12 +72,12 @@ func (e *Engine) Gather(ctx context.Context, thread chat.ThreadID, after int64, 
 
 // listen subscribes and reads the answer in the making under one lock, so that no piece
 // is missed between the two.
-func (e *Engine) listen(thread chat.ThreadID) (*bus.Listener, []chat.Live) {
+func (e *Engine) listen(thread chat.ThreadID) (*bus.Subscription, []chat.Live) {
 	e.mu.Lock()
 	a := e.actors[thread]
 	e.mu.Unlock()
 	if a == nil {
-		return e.Bus.Listen(thread), nil
+		return e.Bus.Subscribe(thread), nil
 	}
 	a.liveMu.Lock()
 	defer a.liveMu.Unlock()
@@ -88,7 +88,7 @@ func (e *Engine) listen(thread chat.ThreadID) (*bus.Listener, []chat.Live) {
 			late = append(late, chat.Delta{Run: t.run, Step: t.step, Attempt: t.attempt, What: what, Text: string(text)})
 		}
 	}
-	return e.Bus.Listen(thread), late
+	return e.Bus.Subscribe(thread), late
 }
 
 type watch struct {
@@ -117,7 +117,7 @@ func (w *watch) read(ctx context.Context) bool {
 	}
 }
 
-func (w *watch) take(ctx context.Context, subscription *bus.Listener) bool {
+func (w *watch) take(ctx context.Context, subscription *bus.Subscription) bool {
 	notes, gap := subscription.Take()
 	if gap && !w.read(ctx) {
 		return false

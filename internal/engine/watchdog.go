@@ -216,7 +216,7 @@ func (a *actor) abandon(s *deadline.Stuck, v *verdict) {
 	next := e.newActor(a.thread)
 	next.verdict = v
 	next.wake()
-	e.Bus.Ring(a.thread, bus.Note{Err: s})
+	e.Bus.Publish(a.thread, bus.Note{Err: s})
 }
 
 // abandoned counts and logs a wait that does not end when it is cancelled. back takes it

@@ -130,10 +130,10 @@ func (g *Gate) propose(ctx context.Context, q approval.Approval, by chat.Princip
 		return out, row, err
 	}
 	for _, p := range always.Propose(j, append(history, always.Similar(j)...)...) {
-		out.Steps = append(out.Steps, approval.Step{Rules: p.Rules, Means: p.Means, Also: few(p.Also, 4), Still: few(p.Still, 3)})
+		out.Steps = append(out.Steps, approval.Step{Rules: p.Rules, Means: p.Means, Also: firstFew(p.Also, 4), Still: firstFew(p.Still, 3)})
 	}
 	if len(out.Steps) == 0 {
-		out.Never = unruly(j)
+		out.Never = whyNoRule(j)
 	}
 	return out, row, nil
 }
@@ -157,8 +157,8 @@ func (g *Gate) Never(q approval.Approval, by chat.Principal) string {
 	return ""
 }
 
-// unruly says why no rule can allow what is asked.
-func unruly(j permit.Judgement) string {
+// whyNoRule says why no rule can allow what is asked.
+func whyNoRule(j permit.Judgement) string {
 	switch j.Verdict {
 	case permit.Allow:
 		return "it is allowed by now"
@@ -194,8 +194,8 @@ func (g *Gate) askedBefore(ctx context.Context, q approval.Approval) ([]string, 
 	return out, nil
 }
 
-// few is as many samples as fit the eye.
-func few(list []string, n int) []string { return list[:min(len(list), n)] }
+// firstFew is as many samples as fit the eye.
+func firstFew(list []string, n int) []string { return list[:min(len(list), n)] }
 
 // Keep implements desk.Keeper. The yes comes first: what somebody else answered
 // before must not leave a rule behind.

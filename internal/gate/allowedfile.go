@@ -72,13 +72,13 @@ func (g *Gate) AllowedRules() *always.Rules {
 		if len(rules.List()) == 0 {
 			holds = "none holds, and you will be asked"
 		}
-		g.tell("the rules that were kept cannot be read, so " + holds + ": " + mistake.Error())
+		g.warnPeople("the rules that were kept cannot be read, so " + holds + ": " + mistake.Error())
 	}
 	return rules
 }
 
-// tell says something to whoever is there, and writes it down.
-func (g *Gate) tell(text string) {
+// warnPeople says something to whoever is there, and writes it down.
+func (g *Gate) warnPeople(text string) {
 	g.Log.Warn(text, "component", "permissions")
 	if !g.Notices.Post(notice.Notice{Text: text, Bad: true}) {
 		g.Warn(text)

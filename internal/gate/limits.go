@@ -158,7 +158,7 @@ func (l *Limits) Checks(senders []transcript.Sender) ([]check, error) {
 			}
 		}
 	}
-	return l.telling(out), nil
+	return l.restricting(out), nil
 }
 
 // Granted is what somebody may by themselves.
@@ -232,8 +232,8 @@ func add(to []check, c check) []check {
 	return append(to, c)
 }
 
-// telling leaves out the checks that allow everything, where others remain.
-func (l *Limits) telling(all []check) []check {
+// restricting leaves out the checks that allow everything, where others remain.
+func (l *Limits) restricting(all []check) []check {
 	some := slices.DeleteFunc(slices.Clone(all), l.Allows)
 	if len(some) == 0 {
 		return all[:1]

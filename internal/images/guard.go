@@ -24,24 +24,24 @@ const (
 	maxHeader      = 64 << 10
 )
 
-// doorman lets through to public addresses and to hosts that were named.
-type doorman struct {
+// addressGuard lets through to public addresses and to hosts that were named.
+type addressGuard struct {
 	allow   []string // hosts, or host:port, in lower case
 	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-func (d *doorman) guard() *netguard.Guard {
+func (d *addressGuard) guard() *netguard.Guard {
 	return &netguard.Guard{Allow: d.allowed, Resolve: d.resolve, Dial: d.dial}
 }
 
-func (d *doorman) allowed(host, port string) bool {
+func (d *addressGuard) allowed(host, port string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	return slices.Contains(d.allow, host) || slices.Contains(d.allow, net.JoinHostPort(host, port))
 }
 
 // check looks at a URL before anything is connected to.
-func (d *doorman) check(u *url.URL) error {
+func (d *addressGuard) check(u *url.URL) error {
 	if u.Scheme != "http" && u.Scheme != "https" {
 		return fmt.Errorf("%w: %q is neither http nor https", ErrRefused, text.Clip(u.Scheme, 20))
 	}
@@ -70,7 +70,7 @@ func portOf(u *url.URL) string {
 
 // client is an HTTP client for one-off downloads from strangers: no proxies but
 // the given one, no cookies, no kept connections, no decompression.
-func (d *doorman) client(proxy func(*http.Request) (*url.URL, error)) *http.Client {
+func (d *addressGuard) client(proxy func(*http.Request) (*url.URL, error)) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			Proxy:                  proxy,

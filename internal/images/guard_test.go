@@ -134,7 +134,7 @@ func TestNamesThatLeadInside(t *testing.T) {
 
 func TestAllowed(t *testing.T) {
 	t.Parallel()
-	d := &doorman{allow: []string{"nas.lan", "10.0.0.5:8080", "[::1]:80"}}
+	d := &addressGuard{allow: []string{"nas.lan", "10.0.0.5:8080", "[::1]:80"}}
 	for _, test := range []struct {
 		host, port string
 		want       bool

@@ -93,7 +93,7 @@ func (p Picture) Tokens() int { return Tokens(p.Width, p.Height) }
 type Cache struct {
 	dir    string
 	opt    Options
-	door   *doorman
+	door   *addressGuard
 	client *http.Client
 	slots  chan struct{} // downloads that may run
 	fits   chan struct{} // one decoding at a time: it is what costs memory
@@ -114,7 +114,7 @@ func Open(dir string, opt Options) (*Cache, error) {
 		return nil, fmt.Errorf("open picture cache: %w", err)
 	}
 	opt = opt.filled()
-	door := &doorman{resolve: opt.Resolve, dial: opt.Dial}
+	door := &addressGuard{resolve: opt.Resolve, dial: opt.Dial}
 	for _, host := range opt.AllowPrivate {
 		door.allow = append(door.allow, strings.ToLower(host))
 	}

@@ -8,11 +8,11 @@ import (
 )
 
 // pick is the first key that is well and was not tried; nil when there is none.
-func (p *Pool) pick(tried map[*seat]bool) *seat {
+func (p *Pool) pick(tried map[*keyState]bool) *keyState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	for _, s := range p.seats {
+	for _, s := range p.keys {
 		if !tried[s] && !now.Before(s.until) {
 			return s
 		}
@@ -22,11 +22,11 @@ func (p *Pool) pick(tried map[*seat]bool) *seat {
 
 // doubtful is a key that rests only because it was not accepted, the one that failed
 // longest ago: somebody may have paid by now. Better to ask than to refuse unasked.
-func (p *Pool) doubtful() *seat {
+func (p *Pool) doubtful() *keyState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var first *seat
-	for _, s := range p.seats {
+	var first *keyState
+	for _, s := range p.keys {
 		if s.auth && (first == nil || s.until.Before(first.until)) {
 			first = s
 		}
@@ -43,7 +43,7 @@ func (p *Pool) wait() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now, least := time.Now(), time.Duration(0)
-	for _, s := range p.seats {
+	for _, s := range p.keys {
 		if d := max(s.until.Sub(now), soonest); !s.auth && !s.until.IsZero() && (least == 0 || d < least) {
 			least = d
 		}
@@ -53,7 +53,7 @@ func (p *Pool) wait() time.Duration {
 
 // well notes that a key works. One that rests because another call was refused
 // meanwhile goes on resting.
-func (p *Pool) well(s *seat) {
+func (p *Pool) well(s *keyState) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !time.Now().Before(s.until) || s.auth {
@@ -63,13 +63,13 @@ func (p *Pool) well(s *seat) {
 
 // rest lets a key rest after a failure that is the key's. A key that is alone never
 // rests: nobody could take its place, and the caller knows how to wait.
-func (p *Pool) rest(s *seat, e *model.Error) {
+func (p *Pool) rest(s *keyState, e *model.Error) {
 	if e.Kind != model.RateLimited && e.Kind != model.Auth {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.seats) < 2 {
+	if len(p.keys) < 2 {
 		return
 	}
 	now := time.Now()

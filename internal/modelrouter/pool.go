@@ -28,15 +28,15 @@ type Pool struct {
 	vendor Vendor
 	make   Maker
 
-	mu    sync.Mutex
-	seats []*seat
+	mu   sync.Mutex
+	keys []*keyState
 }
 
 var _ model.Model = (*Pool)(nil)
 var _ Lister = (*Pool)(nil)
 
-// seat is one key and how it fares. A seat whose account changes is replaced.
-type seat struct {
+// keyState is one key and how it fares. A state whose account changes is replaced.
+type keyState struct {
 	account Account
 	model   model.Model // nil until it is asked for
 	until   time.Time   // it rests until then
@@ -73,39 +73,39 @@ func (p *Pool) read() error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	old := p.seats
-	p.seats = nil
+	old := p.keys
+	p.keys = nil
 	for _, a := range accounts {
-		var s *seat
+		var s *keyState
 		for _, o := range old {
 			if o.account.equal(a) {
 				s = o
 			}
 		}
 		if s == nil {
-			s = &seat{account: a}
+			s = &keyState{account: a}
 		}
-		p.seats = append(p.seats, s)
+		p.keys = append(p.keys, s)
 	}
 	return nil
 }
 
 // ambient reports whether the provider finds its credentials itself, so that a new model
 // may find others although no setting changed.
-func (s *seat) ambient(p catalog.Provider) bool {
+func (s *keyState) ambient(p catalog.Provider) bool {
 	set := func(name string) bool { return s.account.Get(name) != "" }
 	return p.Credentials != nil && !slices.ContainsFunc(p.Credentials, set)
 }
 
-// renew forgets the model of a seat, so that it looks for its credentials again.
-func (p *Pool) renew(s *seat) {
+// renew forgets the model of a key, so that it looks for its credentials again.
+func (p *Pool) renew(s *keyState) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.model = nil
 }
 
-// of is the seat's model, made on first use.
-func (p *Pool) of(s *seat) (model.Model, error) {
+// of is the model of a key, made on first use.
+func (p *Pool) of(s *keyState) (model.Model, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s.model == nil {
@@ -118,11 +118,11 @@ func (p *Pool) of(s *seat) (model.Model, error) {
 	return s.model, nil
 }
 
-// all are the seats at this moment.
-func (p *Pool) all() []*seat {
+// all are the keys at this moment.
+func (p *Pool) all() []*keyState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.seats
+	return p.keys
 }
 
 // Prepare implements model.Model. The body is the same whatever key sends it.
@@ -138,7 +138,7 @@ func (p *Pool) Prepare(r model.Request) (model.Prepared, error) {
 // that is busy or gone is the caller's to try again.
 func (p *Pool) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
-		c := &call{pool: p, ctx: ctx, prep: prep, tried: map[*seat]bool{}}
+		c := &call{pool: p, ctx: ctx, prep: prep, tried: map[*keyState]bool{}}
 		s, err := c.begin()
 		for err == nil && s != nil {
 			var failed *model.Error
@@ -160,12 +160,12 @@ type call struct {
 	pool   *Pool
 	ctx    context.Context
 	prep   model.Prepared
-	tried  map[*seat]bool
+	tried  map[*keyState]bool
 	reread bool
 }
 
 // begin is the key to begin with.
-func (c *call) begin() (*seat, error) {
+func (c *call) begin() (*keyState, error) {
 	p := c.pool
 	if s := p.pick(nil); s != nil {
 		return s, nil
@@ -187,7 +187,7 @@ func (c *call) begin() (*seat, error) {
 
 // ask plays an answer through. The failure is given back while another key may still
 // be asked; otherwise it was passed on.
-func (c *call) ask(s *seat, yield func(model.Chunk, error) bool) (*model.Error, error) {
+func (c *call) ask(s *keyState, yield func(model.Chunk, error) bool) (*model.Error, error) {
 	c.tried[s] = true
 	m, err := c.pool.of(s)
 	if err != nil {
@@ -221,7 +221,7 @@ func (c *call) ask(s *seat, yield func(model.Chunk, error) bool) (*model.Error, 
 
 // after is who is asked next when a key failed before anything was shown: nil when
 // the failure stands.
-func (c *call) after(s *seat, e *model.Error) (*seat, error) {
+func (c *call) after(s *keyState, e *model.Error) (*keyState, error) {
 	p := c.pool
 	if c.ctx.Err() != nil {
 		return nil, nil
@@ -267,8 +267,8 @@ func (p *Pool) Models(ctx context.Context) ([]string, error) {
 	var names []string
 	var failed []error
 	worked := false
-	seats := p.all()
-	for i, s := range seats {
+	keys := p.all()
+	for i, s := range keys {
 		m, err := p.of(s)
 		if err != nil {
 			return nil, err
@@ -294,8 +294,8 @@ func (p *Pool) Models(ctx context.Context) ([]string, error) {
 	case len(failed) == 0:
 		return names, nil
 	case worked:
-		return names, &SomeKeys{Of: len(seats), Failed: failed}
-	case len(seats) == 1:
+		return names, &SomeKeys{Of: len(keys), Failed: failed}
+	case len(keys) == 1:
 		return nil, errors.Unwrap(failed[0])
 	default:
 		return nil, errors.Join(failed...)
@@ -306,7 +306,7 @@ func (p *Pool) Models(ctx context.Context) ([]string, error) {
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, s := range p.seats {
+	for _, s := range p.keys {
 		if m, ok := s.model.(interface{ Close() }); ok {
 			m.Close()
 		}

@@ -12,7 +12,7 @@ func TestWaitForTheFirstFreeKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
-		p := &Pool{seats: []*seat{{until: now.Add(time.Minute)}, {until: now.Add(30 * time.Millisecond)}, {auth: true, until: now}}}
+		p := &Pool{keys: []*keyState{{until: now.Add(time.Minute)}, {until: now.Add(30 * time.Millisecond)}, {auth: true, until: now}}}
 		if got := p.wait(); got != 30*time.Millisecond {
 			t.Errorf("the shorter rest is 30ms, the wait %v", got)
 		}

@@ -29,7 +29,7 @@ type FollowOptions struct {
 // for nothing in between.
 type Follower struct {
 	opts   FollowOptions
-	events *bus.Listener
+	events *bus.Subscription
 	runs   map[string]chat.Event // the starts of runs in progress; only the receiving goroutine uses it
 	tracer *tracer               // nil: no spans
 	export *traceExport          // nil: no spans
@@ -49,7 +49,7 @@ func Follow(o FollowOptions) *Follower {
 	if wantsTraces(o.Env) && f.trace() {
 		kinds = nil // spans are made from all events
 	}
-	f.events = o.Bus.Hear(kinds...)
+	f.events = o.Bus.SubscribeAll(kinds...)
 	f.done.Go(func() {
 		defer f.events.Close()
 		receive(f.events, f.stop, f.take, func() { f.gaps++ })

@@ -27,7 +27,7 @@ func spansOf(t *testing.T, commits [][]chat.Event, runStart func(context.Context
 	var log logBuffer
 	f := Follow(FollowOptions{Bus: &b, Log: slog.New(slog.NewTextHandler(&log, nil)), Version: "1.0", RunStart: runStart, Env: os.Getenv})
 	for _, events := range commits {
-		b.Ring(thread, bus.Note{Events: events})
+		b.Publish(thread, bus.Note{Events: events})
 	}
 	f.Close(t.Context())
 	f.Close(t.Context())
@@ -192,7 +192,7 @@ func TestCloseKeepsItsDeadline(t *testing.T) {
 	}})
 	for i := range 500 { // each would take two seconds
 		run := fmt.Sprint(i)
-		b.Ring(thread, bus.Note{Events: []chat.Event{{Thread: thread, Run: run, Body: chat.RunEnded{Run: run}}}})
+		b.Publish(thread, bus.Note{Events: []chat.Event{{Thread: thread, Run: run, Body: chat.RunEnded{Run: run}}}})
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
@@ -213,9 +213,9 @@ func TestOneLinePerRun(t *testing.T) {
 		t.Error("spans are made")
 	}
 	for _, events := range story(time.Unix(1000, 0)) {
-		b.Ring(thread, bus.Note{Events: events})
+		b.Publish(thread, bus.Note{Events: events})
 	}
-	b.Ring(thread, bus.Note{Events: []chat.Event{{Thread: thread, Run: "r2", Body: chat.RunEnded{Run: "r2", Reason: chat.EndFailed,
+	b.Publish(thread, bus.Note{Events: []chat.Event{{Thread: thread, Run: "r2", Body: chat.RunEnded{Run: "r2", Reason: chat.EndFailed,
 		Error: &chat.Failure{Kind: "odd", Message: strings.Repeat("ä", 1000)}}}}})
 	f.Close(t.Context())
 	got := strings.Split(strings.TrimSpace(log.String()), "\n")

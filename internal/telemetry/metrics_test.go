@@ -63,9 +63,9 @@ func TestEventsBecomeMetrics(t *testing.T) {
 			return Snapshot{Queued: 3, Running: 2, Approvals: 1, Actors: 4, Abandoned: 5, Lost: 6}, nil
 		}})
 	for _, events := range story(time.Unix(1000, 0)) {
-		b.Ring(thread, bus.Note{Events: events})
+		b.Publish(thread, bus.Note{Events: events})
 	}
-	b.Ring(thread, bus.Note{Live: chat.Progress{Text: "not counted"}})
+	b.Publish(thread, bus.Note{Live: chat.Progress{Text: "not counted"}})
 	tel.Close()
 	tel.Close()
 	samples, text := scrape(t, tel)

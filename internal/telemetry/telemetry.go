@@ -52,7 +52,7 @@ type Telemetry struct {
 	registry *prometheus.Registry
 	metrics  *metrics
 	state    *stateCollector
-	events   *bus.Listener
+	events   *bus.Subscription
 	stop     chan struct{}
 	once     sync.Once
 	done     sync.WaitGroup
@@ -73,7 +73,7 @@ func New(o Options) *Telemetry {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "chorus_build_info", Help: "The program; always 1.", ConstLabels: buildLabels(o.Version)},
 			func() float64 { return 1 }))
 	if o.Bus != nil {
-		t.events = o.Bus.Hear()
+		t.events = o.Bus.SubscribeAll()
 		t.done.Go(t.listen)
 	}
 	return t
@@ -105,7 +105,7 @@ func (t *Telemetry) listen() {
 
 // receive hands the events of each commit to take until stop is closed, and then what is
 // queued at that moment. gap is called when events were lost.
-func receive(events *bus.Listener, stop <-chan struct{}, take func([]chat.Event), gap func()) {
+func receive(events *bus.Subscription, stop <-chan struct{}, take func([]chat.Event), gap func()) {
 	drain := func() {
 		notes, missed := events.Take()
 		if missed {

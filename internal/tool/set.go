@@ -14,7 +14,7 @@ import (
 // stand at the beginning of every prompt.
 type Set struct {
 	entries []*entry // sorted by name
-	shelved []*entry // sorted by name; found like the others, listed nowhere
+	unlisted []*entry // sorted by name; found like the others, listed nowhere
 	names   map[string]found
 	folded  map[string]found // lower case; the first in order of names wins
 }
@@ -62,12 +62,12 @@ func newEntry(t Tool) (*entry, error) {
 	return e, nil
 }
 
-func index(entries, shelved []*entry) (*Set, error) {
-	s := &Set{entries: entries, shelved: shelved, names: map[string]found{}, folded: map[string]found{}}
+func index(entries, unlisted []*entry) (*Set, error) {
+	s := &Set{entries: entries, unlisted: unlisted, names: map[string]found{}, folded: map[string]found{}}
 	byName := func(a, b *entry) int { return strings.Compare(a.spec.Name, b.spec.Name) }
 	slices.SortFunc(s.entries, byName)
-	slices.SortFunc(s.shelved, byName)
-	all := slices.Concat(s.entries, s.shelved)
+	slices.SortFunc(s.unlisted, byName)
+	all := slices.Concat(s.entries, s.unlisted)
 	for _, e := range all {
 		if err := s.add(e.spec.Name, found{entry: e}); err != nil {
 			return nil, err
@@ -108,11 +108,11 @@ func (s *Set) Resolve(name string, args []byte) (Tool, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	door, ok := t.(Forwarder)
+	forwarder, ok := t.(Forwarder)
 	if !ok {
 		return t, args, nil
 	}
-	inner, args, err := door.Forward(args)
+	inner, args, err := forwarder.Forward(args)
 	if err != nil {
 		return nil, nil, Mistake(err.Error())
 	}
@@ -216,40 +216,40 @@ func (s *Set) Aliases() map[string]string {
 	return out
 }
 
-// Shelved lists the tools that are found but not listed, sorted by name.
-func (s *Set) Shelved() []Spec {
-	specs := make([]Spec, len(s.shelved))
-	for i, e := range s.shelved {
+// Unlisted lists the tools that are found but not listed, sorted by name.
+func (s *Set) Unlisted() []Spec {
+	specs := make([]Spec, len(s.unlisted))
+	for i, e := range s.unlisted {
 		specs[i] = e.spec
 	}
 	return specs
 }
 
-// Shelve is the set with only those tools listed that list says yes to, and the
-// doors, which are added. The others are still found by their names.
-func (s *Set) Shelve(list func(Spec) bool, doors ...Tool) (*Set, error) {
-	var listed, shelved []*entry
-	for _, e := range slices.Concat(s.entries, s.shelved) {
+// ListOnly is the set with only those tools listed that list says yes to, and the extra ones. The others are still
+// found by their names.
+func (s *Set) ListOnly(list func(Spec) bool, extra ...Tool) (*Set, error) {
+	var listed, unlisted []*entry
+	for _, e := range slices.Concat(s.entries, s.unlisted) {
 		if list(e.spec) {
 			listed = append(listed, e)
 		} else {
-			shelved = append(shelved, e)
+			unlisted = append(unlisted, e)
 		}
 	}
-	for _, d := range doors {
+	for _, d := range extra {
 		e, err := newEntry(d)
 		if err != nil {
 			return nil, err
 		}
 		listed = append(listed, e)
 	}
-	return index(listed, shelved)
+	return index(listed, unlisted)
 }
 
 // Filter is the set without the tools that keep says no to.
 func (s *Set) Filter(keep func(Spec) bool) *Set {
 	drop := func(e *entry) bool { return !keep(e.spec) }
-	out, err := index(slices.DeleteFunc(slices.Clone(s.entries), drop), slices.DeleteFunc(slices.Clone(s.shelved), drop))
+	out, err := index(slices.DeleteFunc(slices.Clone(s.entries), drop), slices.DeleteFunc(slices.Clone(s.unlisted), drop))
 	if err != nil {
 		// The names of a part cannot clash when those of the whole do not.
 		panic(err)
@@ -265,7 +265,7 @@ const mostMeant = 6
 func (s *Set) unknown(name string) string {
 	text := "Unknown tool: " + name
 	var meant, all []string
-	for _, e := range slices.Concat(s.entries, s.shelved) {
+	for _, e := range slices.Concat(s.entries, s.unlisted) {
 		own := e.spec.Name
 		a, b := squash(name), squash(own)
 		if a != "" && (strings.Contains(a, b) || strings.Contains(b, a) || suggest.Distance(a, b) <= 2) {

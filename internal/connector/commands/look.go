@@ -20,9 +20,9 @@ import (
 )
 
 // told folds the run that is on in a conversation, or its last one.
-func (b *Set) told(ctx context.Context, thread chat.ThreadID, run string) (render.Told, error) {
+func (b *Set) told(ctx context.Context, thread chat.ThreadID, run string) (render.RunSteps, error) {
 	events, err := b.Backend.RunEvents(ctx, thread, run)
-	return render.Tell(events, connector.CallLabel), err
+	return render.StepsOf(events, connector.CallLabel), err
 }
 
 // titleOf is what people know a conversation by.

@@ -86,7 +86,7 @@ func (b *Set) threadHistory(ctx context.Context, o request) platform.Answer {
 }
 
 // ending says how a run ended, and after how long.
-func ending(t render.Told) string {
+func ending(t render.RunSteps) string {
 	if t.End == nil {
 		return fmt.Sprintf("still on for %s, on `%s`", render.Duration(time.Since(t.Began).Truncate(time.Second)), t.Model)
 	}
@@ -94,7 +94,7 @@ func ending(t render.Told) string {
 }
 
 // outcome is why a run ended, in words.
-func outcome(t render.Told) string {
+func outcome(t render.RunSteps) string {
 	if t.End == nil {
 		return "still on"
 	}

@@ -100,7 +100,7 @@ func (b *Set) runOf(ctx context.Context, p journal.Place) (string, error) {
 	}
 }
 
-func (b *Set) explain(ctx context.Context, o request, row journal.Thread, t render.Told) platform.Answer {
+func (b *Set) explain(ctx context.Context, o request, row journal.Thread, t render.RunSteps) platform.Answer {
 	var out strings.Builder
 	fmt.Fprintf(&out, "**%s**\n", titleOf(row))
 	for _, seq := range t.Prompts {
@@ -142,7 +142,7 @@ func (b *Set) explain(ctx context.Context, o request, row journal.Thread, t rend
 }
 
 // rulings are what was allowed or not, and by which rule.
-func (b *Set) rulings(ctx context.Context, out *strings.Builder, o request, row journal.Thread, t render.Told) {
+func (b *Set) rulings(ctx context.Context, out *strings.Builder, o request, row journal.Thread, t render.RunSteps) {
 	audit, err := b.Backend.Audit(ctx, caller(o.by), command.AuditQuery{Session: string(row.ID), Limit: 200})
 	if err != nil {
 		return

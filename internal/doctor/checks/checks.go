@@ -87,7 +87,7 @@ func Examine(ctx context.Context, o Options, e Examination) doctor.Report {
 		{Section: "models", Do: p.Local},
 		{Section: "tools", Do: p.tools},
 		{Section: "MCP servers", Do: p.servers},
-		{Section: "sandboxes", Within: wallTime, Do: p.walls},
+		{Section: "sandboxes", Within: wallTime, Do: p.sandbox},
 		{Section: "budgets", Do: p.budgets},
 		{Section: "approvals", Do: p.approvals},
 	}, e.Heard)

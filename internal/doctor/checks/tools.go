@@ -220,9 +220,9 @@ func (p *checker) repository(dir string) []doctor.Finding {
 	return out
 }
 
-// walls says where commands run. A sandbox that is not there is no illness as long as
+// sandbox says where commands run. A sandbox that is not there is no illness as long as
 // another one works; without any, what keeps an agent in are the rules alone.
-func (p *checker) walls(ctx context.Context) []doctor.Finding {
+func (p *checker) sandbox(ctx context.Context) []doctor.Finding {
 	var out []doctor.Finding
 	if bot := p.read().bot; bot != nil && bot.Sandbox != "" {
 		out = append(out, doctor.Good("chosen", "%s", bot.Sandbox))
@@ -244,14 +244,14 @@ func JudgeSandbox(facts []isolate.Fact) []doctor.Finding {
 		case !works && name != "auto": // follows, and what helps stands there
 			out = append(out, doctor.Noted(name, "", "%s", f.Detail))
 		default:
-			out = append(out, doctor.Warning(name, cmp.Or(f.Fix, wallFixes(name)), "%s", f.Detail))
+			out = append(out, doctor.Warning(name, cmp.Or(f.Fix, sandboxFixes(name)), "%s", f.Detail))
 		}
 	}
 	return out
 }
 
-// wallFixes is what helps with a wall or a limit that does not hold although the rest do.
-func wallFixes(name string) string {
+// sandboxFixes is what helps with a wall or a limit that does not hold although the rest do.
+func sandboxFixes(name string) string {
 	switch name {
 	case "limit memory", "limit processes":
 		return "systemd-run --user --scope -p Delegate=yes chorus chat"

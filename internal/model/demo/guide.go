@@ -23,8 +23,8 @@ const (
 		"or name one with --model (chorus models lists them)."
 )
 
-// wish is something a newcomer may ask for, and the call that does it.
-type wish struct {
+// request is something a newcomer may ask for, and the call that does it.
+type request struct {
 	ask  *regexp.Regexp
 	tool string
 	args func(m []string, params []string) map[string]string
@@ -50,7 +50,7 @@ func one(names ...string) func(m, params []string) map[string]string {
 	}
 }
 
-var wishes = []wish{
+var requests = []request{
 	{regexp.MustCompile(`(?is)^(?:please\s+)?write\s+(.+?)\s+(?:to|into)\s+(?:the file\s+|a file\s+)?(\S+)$`), "write",
 		func(m, params []string) map[string]string {
 			return map[string]string{arg(params, "path", "file_path"): unquote(m[2]), arg(params, "content", "text"): unquote(m[1]) + "\n"}
@@ -74,7 +74,7 @@ func (t talk) guide(prompt string) []directive {
 		}
 	}
 	line := strings.TrimSpace(prompt)
-	for _, w := range wishes {
+	for _, w := range requests {
 		m := w.ask.FindStringSubmatch(line)
 		if m == nil {
 			continue

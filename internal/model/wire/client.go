@@ -22,20 +22,20 @@ func Transport() *http.Transport {
 		if err != nil {
 			return nil, err
 		}
-		return &lender{c, buffers}, nil
+		return &bufferedConn{c, buffers}, nil
 	}
 	return t
 }
 
-// lender is a connection that lends a buffer to whoever sends a body over it. The library would make one
+// bufferedConn is a connection that lends a buffer to whoever sends a body over it. The library would make one
 // for each request, as large as the request.
-type lender struct {
+type bufferedConn struct {
 	net.Conn
 	buffers *sync.Pool
 }
 
 // ReadFrom implements io.ReaderFrom, which the library looks for.
-func (c *lender) ReadFrom(r io.Reader) (int64, error) {
+func (c *bufferedConn) ReadFrom(r io.Reader) (int64, error) {
 	buffer := c.buffers.Get().(*[32 << 10]byte)
 	defer c.buffers.Put(buffer)
 	return io.CopyBuffer(struct{ io.Writer }{c.Conn}, r, buffer[:])

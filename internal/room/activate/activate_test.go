@@ -169,7 +169,7 @@ func TestAnErrorStopsNothing(t *testing.T) {
 		return room.Event{Kind: k, Message: room.Message{ID: id, In: room.Channel{ID: channel}}}
 	}
 	batches := Batches([]room.Event{at("1", "10", room.Said), at("1", "11", room.Said), at("2", "20", room.Said), at("1", "12", "telepathy"), at("1", "13", room.Said)})
-	_, out := Round(Floor{}, batches, func(e room.Event) (Decision, error) {
+	_, out := Round(Queue{}, batches, func(e room.Event) (Decision, error) {
 		if e.Message.ID == "10" {
 			return Decision{}, errors.New("broken")
 		}
@@ -201,7 +201,7 @@ func TestTriggers(t *testing.T) {
 		{said(ada, "m continue"), Decision{Answer: true, Why: ByCommand, Delete: true}, ""},
 		{timer, Decision{Answer: true, Why: ByTimer}, ""},
 	} {
-		_, out := Round(Floor{}, Batches([]room.Event{c.e}), func(room.Event) (Decision, error) { return c.d, nil })
+		_, out := Round(Queue{}, Batches([]room.Event{c.e}), func(room.Event) (Decision, error) { return c.d, nil })
 		if len(out.Start) != 1 || out.Start[0].Trigger() != c.want || len(out.Start[0].Messages) > 1 {
 			t.Errorf("%s: %+v", c.d, out.Start)
 		}
@@ -213,7 +213,7 @@ func TestTriggers(t *testing.T) {
 func TestNoWishIsLost(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var f Floor
+		var f Queue
 		on := map[string]bool{}
 		told := map[string]int{}
 		var wanted []string

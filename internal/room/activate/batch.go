@@ -65,45 +65,45 @@ func (a Activation) and(b Activation) Activation {
 	return out
 }
 
-// Floor is who speaks where, for one agent: at most one activation a channel is on, and
-// at most one waits behind it. The zero value is a silent agent.
-type Floor struct {
+// Queue is the activations of one agent: in each channel at most one is on, and at most one waits behind it. The
+// zero value is empty.
+type Queue struct {
 	on      map[string]Activation
 	waiting map[string]Activation
 }
 
-// Want asks to speak. It gives the activation to start, or nothing when one is on
-// in that channel: then it waits, together with whatever waits already.
-func (f Floor) Want(a Activation) (Floor, *Activation) {
-	if _, busy := f.on[a.Channel]; busy {
-		if w, ok := f.waiting[a.Channel]; ok {
+// Want adds an activation. It returns the one to start, or nil when one is on in that channel: then it waits,
+// joined with whatever waits already.
+func (q Queue) Want(a Activation) (Queue, *Activation) {
+	if _, busy := q.on[a.Channel]; busy {
+		if w, ok := q.waiting[a.Channel]; ok {
 			a = w.and(a)
 		}
-		f.waiting = with(f.waiting, a)
-		return f, nil
+		q.waiting = with(q.waiting, a)
+		return q, nil
 	}
-	f.on = with(f.on, a)
-	return f, &a
+	q.on = with(q.on, a)
+	return q, &a
 }
 
-// End says that the activation in a channel is over, well or badly. It gives the
-// one that waited, which is then on.
-func (f Floor) End(channel string) (Floor, *Activation) {
-	f.on = without(f.on, channel)
-	next, ok := f.waiting[channel]
+// End says that the activation in a channel is over, well or badly. It returns the one that waited, which is
+// then on.
+func (q Queue) End(channel string) (Queue, *Activation) {
+	q.on = without(q.on, channel)
+	next, ok := q.waiting[channel]
 	if !ok {
-		return f, nil
+		return q, nil
 	}
-	f.waiting = without(f.waiting, channel)
-	f.on = with(f.on, next)
-	return f, &next
+	q.waiting = without(q.waiting, channel)
+	q.on = with(q.on, next)
+	return q, &next
 }
 
-// On is what is on in a channel, and Waiting what waits.
-func (f Floor) On(channel string) (Activation, bool) { a, ok := f.on[channel]; return a, ok }
+// On is what is on in a channel.
+func (q Queue) On(channel string) (Activation, bool) { a, ok := q.on[channel]; return a, ok }
 
 // Waiting is what waits in a channel.
-func (f Floor) Waiting(channel string) (Activation, bool) { a, ok := f.waiting[channel]; return a, ok }
+func (q Queue) Waiting(channel string) (Activation, bool) { a, ok := q.waiting[channel]; return a, ok }
 
 func with(m map[string]Activation, a Activation) map[string]Activation {
 	out := maps.Clone(m)
@@ -137,10 +137,10 @@ type Decided struct {
 
 var errKind = errors.New("no such kind of event")
 
-// Round decides the batches in order and gives the floor. What all triggers of a batch
+// Round decides the batches in order and starts what may start. What all triggers of a batch
 // ask for is one activation. An event that cannot be decided is named in Failed and
 // stops neither its batch nor the others.
-func Round(f Floor, batches []Batch, decide func(room.Event) (Decision, error)) (Floor, Outcome) {
+func Round(f Queue, batches []Batch, decide func(room.Event) (Decision, error)) (Queue, Outcome) {
 	out := Outcome{React: map[string]string{}}
 	for _, b := range batches {
 		want := Activation{Channel: b.Channel}

@@ -10,8 +10,8 @@ import (
 	"chorus/internal/text"
 )
 
-// Told is what there is to tell of one run, for people who ask about it.
-type Told struct {
+// RunSteps is what one run did, for people who ask about it.
+type RunSteps struct {
 	Run     string
 	Model   string
 	Profile string
@@ -39,24 +39,24 @@ type Step struct {
 	State string
 }
 
-// Tell folds the events of one run. What others wrote meanwhile may be among them. call
+// StepsOf folds the events of one run. What others wrote meanwhile may be among them. call
 // says in a few words what a call does; nil: its name.
-func Tell(events []chat.Event, call func(name string, args []byte) string) Told {
-	f := telling{call: call, labels: map[string]string{}, asked: -1}
+func StepsOf(events []chat.Event, call func(name string, args []byte) string) RunSteps {
+	f := stepFold{call: call, labels: map[string]string{}, asked: -1}
 	for _, ev := range events {
 		f.apply(ev)
 	}
-	return f.Told
+	return f.RunSteps
 }
 
-type telling struct {
-	Told
+type stepFold struct {
+	RunSteps
 	call   func(string, []byte) string
 	labels map[string]string // of calls, by their ids
 	asked  int               // index of the request that is open; -1: none
 }
 
-func (f *telling) apply(ev chat.Event) {
+func (f *stepFold) apply(ev chat.Event) {
 	switch b := ev.Body.(type) {
 	case chat.RunStarted:
 		f.Run, f.Model, f.Profile, f.Payer, f.Head, f.Began = b.Run, b.Model, b.Settings.Profile, b.Principal, b.Head, ev.At
@@ -104,7 +104,7 @@ func (f *telling) apply(ev chat.Event) {
 }
 
 // label is what a call does.
-func (f *telling) label(call, name string) string {
+func (f *stepFold) label(call, name string) string {
 	if l := f.labels[call]; l != "" {
 		return l
 	}
@@ -114,12 +114,12 @@ func (f *telling) label(call, name string) string {
 	return name
 }
 
-func (f *telling) begin(what string, at time.Time) {
+func (f *stepFold) begin(what string, at time.Time) {
 	f.Steps = append(f.Steps, Step{What: what, Began: at, Open: true})
 }
 
 // open is the newest step of that name that has not ended; -1: none.
-func (f *telling) open(what string) int {
+func (f *stepFold) open(what string) int {
 	for i, s := range slices.Backward(f.Steps) {
 		if s.Open && s.What == what {
 			return i
@@ -128,7 +128,7 @@ func (f *telling) open(what string) int {
 	return -1
 }
 
-func (f *telling) end(i int, at time.Time, state string) {
+func (f *stepFold) end(i int, at time.Time, state string) {
 	if i < 0 {
 		return
 	}
@@ -137,14 +137,14 @@ func (f *telling) end(i int, at time.Time, state string) {
 }
 
 // lost ends a request that was never answered: the process died while it was open.
-func (f *telling) lost() {
+func (f *stepFold) lost() {
 	if f.asked >= 0 {
 		f.Steps[f.asked].Open, f.Steps[f.asked].State = false, "lost"
 		f.asked = -1
 	}
 }
 
-func (f *telling) said(ev chat.Event, b chat.Said) {
+func (f *stepFold) said(ev chat.Event, b chat.Said) {
 	f.Usage = f.Usage.Plus(b.Usage)
 	uses := b.Blocks.Calls()
 	state := "answered"
@@ -170,7 +170,7 @@ func (f *telling) said(ev chat.Event, b chat.Said) {
 	}
 }
 
-func (f *telling) ran(ev chat.Event, b chat.ToolRan) {
+func (f *stepFold) ran(ev chat.Event, b chat.ToolRan) {
 	what := f.label(b.Call, b.Name)
 	i := f.open(what)
 	took := time.Duration(b.TookMS) * time.Millisecond
@@ -202,7 +202,7 @@ func add(list, more []string) []string {
 }
 
 // Doing is what the run does now; "" when it is over.
-func (t Told) Doing() string {
+func (t RunSteps) Doing() string {
 	if t.End != nil {
 		return ""
 	}
@@ -215,7 +215,7 @@ func (t Told) Doing() string {
 }
 
 // Lines are the steps for people, one a line, with how long each took.
-func (t Told) Lines(now time.Time) []string {
+func (t RunSteps) Lines(now time.Time) []string {
 	out := make([]string, 0, len(t.Steps))
 	for i, s := range t.Steps {
 		took, state := s.Took, s.State

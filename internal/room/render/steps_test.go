@@ -26,7 +26,7 @@ func TestTell(t *testing.T) {
 	tell(time.Second, chat.Said{Step: 1, Blocks: chat.Blocks{use("a", "read", "x"), use("b", "bash", "y")}, Usage: chat.Usage{Input: 10, Output: 5}})
 	tell(50*time.Millisecond, chat.ToolRan{Call: "a", Name: "read", Outcome: chat.Ran, TookMS: 40, Read: []string{"a.go"}})
 	tell(0, chat.ApprovalAsked{ID: "q", Call: "b", Name: "bash"})
-	if got := Tell(events, nil).Doing(); got != "waiting for a yes to bash" {
+	if got := StepsOf(events, nil).Doing(); got != "waiting for a yes to bash" {
 		t.Errorf("it is %q", got)
 	}
 	tell(90*time.Second, chat.ApprovalAnswered{ID: "q", Call: "b", OK: true})
@@ -34,13 +34,13 @@ func TestTell(t *testing.T) {
 	tell(1500*time.Millisecond, chat.ToolRan{Call: "b", Name: "bash", Outcome: chat.Ran, Failed: true, Changed: []string{"b.go"}})
 	tell(0, chat.Asked{Step: 2, Attempt: 1, Model: "demo/script", Purpose: chat.ForTurn})
 	tell(time.Second, chat.Asked{Step: 2, Attempt: 2, Model: "demo/script", Purpose: chat.ForTurn})
-	if got := Tell(events, nil); got.Doing() != "waiting for the model" || got.Step != 2 || got.End != nil {
+	if got := StepsOf(events, nil); got.Doing() != "waiting for the model" || got.Step != 2 || got.End != nil {
 		t.Errorf("it is %q in step %d", got.Doing(), got.Step)
 	}
 	tell(time.Second, chat.Said{Step: 2, Blocks: chat.TextBlocks("done"), Usage: chat.Usage{Input: 20, CacheRead: 10, Output: 5}})
 	tell(0, chat.RunEnded{Run: "r1", Reason: chat.EndDone, Steps: 2, Usage: chat.Usage{Input: 30, CacheRead: 10, Output: 10}})
 
-	got := Tell(events, func(name string, args []byte) string { return name + " " + string(args) })
+	got := StepsOf(events, func(name string, args []byte) string { return name + " " + string(args) })
 	want := strings.Join([]string{
 		"1. `the model` wanted 2 calls, 1 s", "2. `read x` ok, 40 ms", "3. `a yes to bash y` yes, 1m 30s", "4. `bash y` failed, 1.5 s",
 		"5. `the model` lost, no time", "6. `the model` answered, 1 s",
@@ -58,7 +58,7 @@ func TestTell(t *testing.T) {
 func TestTellOfADeath(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
-	got := Tell([]chat.Event{
+	got := StepsOf([]chat.Event{
 		{Seq: 1, At: at, Body: chat.Asked{Step: 1, Attempt: 1, Purpose: chat.ForTurn}},
 		{Seq: 2, At: at, Body: chat.Asked{Step: 1, Attempt: 2, Purpose: chat.ForTurn}},
 	}, nil)

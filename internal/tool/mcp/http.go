@@ -12,24 +12,24 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// courier carries the requests to one server: it adds the server's own headers,
+// roundTripper carries the requests to one server: it adds the server's own headers,
 // only for the server's own host, and bounds what comes back.
-type courier struct {
+type roundTripper struct {
 	base    *http.Transport
 	home    *url.URL
 	headers map[string]string
 	status  atomic.Int32 // of the last answer to a POST, when it was a refusal
 }
 
-func newCourier(s Server) (*courier, error) {
+func newRoundTripper(s Server) (*roundTripper, error) {
 	home, err := url.Parse(s.URL)
 	if err != nil {
 		return nil, &configError{errors.New("its url cannot be read")}
 	}
-	return &courier{base: http.DefaultTransport.(*http.Transport).Clone(), home: home, headers: s.Headers}, nil
+	return &roundTripper{base: http.DefaultTransport.(*http.Transport).Clone(), home: home, headers: s.Headers}, nil
 }
 
-func (c *courier) client() *http.Client {
+func (c *roundTripper) client() *http.Client {
 	return &http.Client{Transport: c, CheckRedirect: func(req *http.Request, via []*http.Request) error {
 		switch {
 		case len(via) >= 5:
@@ -42,7 +42,7 @@ func (c *courier) client() *http.Client {
 }
 
 // RoundTrip implements http.RoundTripper.
-func (c *courier) RoundTrip(req *http.Request) (*http.Response, error) {
+func (c *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	if req.URL.Host == c.home.Host && req.URL.Scheme == c.home.Scheme {
 		for name, value := range c.headers {
@@ -68,7 +68,7 @@ func (c *courier) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // old says whether the refusal looks like that of a server which knows only SSE.
-func (c *courier) old() bool {
+func (c *roundTripper) old() bool {
 	switch status := c.status.Load(); status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusTooManyRequests:
 		return false
@@ -78,7 +78,7 @@ func (c *courier) old() bool {
 }
 
 // refused is what to do about the last refusal, or nil.
-func (c *courier) refused() error {
+func (c *roundTripper) refused() error {
 	switch status := c.status.Load(); status {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return &configError{fmt.Errorf("it refuses the credentials (HTTP %d): check the headers in its configuration", status)}
@@ -89,11 +89,11 @@ func (c *courier) refused() error {
 	}
 }
 
-func (c *courier) streamable() sdk.Transport {
+func (c *roundTripper) streamable() sdk.Transport {
 	return &sdk.StreamableClientTransport{Endpoint: c.home.String(), HTTPClient: c.client(), MaxEventSize: largestMessage}
 }
 
-func (c *courier) sse() sdk.Transport {
+func (c *roundTripper) sse() sdk.Transport {
 	return &sdk.SSEClientTransport{Endpoint: c.home.String(), HTTPClient: c.client(), MaxEventSize: largestMessage}
 }
 

@@ -25,7 +25,7 @@ type live struct {
 	cancel  context.CancelCauseFunc
 	proc    *process // nil over HTTP
 	pipe    *pipe    // nil over HTTP
-	courier *courier // nil for a process
+	courier *roundTripper // nil for a process
 	session *sdk.ClientSession
 	gone    chan struct{} // closed when the session is over
 	changed chan struct{} // rings when the server says that its tools are others now
@@ -117,7 +117,7 @@ func (l *live) transport(way string) (sdk.Transport, error) {
 		l.pipe = newPipe(l.proc)
 		return l.pipe, nil
 	}
-	if l.courier, err = newCourier(l.srv.Server); err != nil {
+	if l.courier, err = newRoundTripper(l.srv.Server); err != nil {
 		return nil, err
 	}
 	if way == SSE {
@@ -203,4 +203,4 @@ func ring1(bell chan<- struct{}) {
 	}
 }
 
-var _ http.RoundTripper = (*courier)(nil)
+var _ http.RoundTripper = (*roundTripper)(nil)

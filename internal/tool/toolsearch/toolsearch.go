@@ -34,7 +34,7 @@ func Of(set *tool.Set, limit int, keep func(tool.Spec) bool) (*tool.Set, error) 
 	if len(away) == 0 {
 		return set, nil
 	}
-	return set.Shelve(keep, newFind(away), use{})
+	return set.ListOnly(keep, newFind(away), use{})
 }
 
 // Possible are the tools of which some call could be other than denied. could says

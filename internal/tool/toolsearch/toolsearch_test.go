@@ -77,7 +77,7 @@ func TestManyToolsAreShelved(t *testing.T) {
 	if got := names(set.Specs()); !slices.Equal(got, []string{"find_tools", "read", "use_tool"}) {
 		t.Fatalf("offered are %v", got)
 	}
-	if n := len(set.Shelved()); n != 503 {
+	if n := len(set.Unlisted()); n != 503 {
 		t.Errorf("%d tools to search", n)
 	}
 	if words := set.Specs()[0].Description; !strings.Contains(words, "Tools that can be found: big (500), db (1), hub (2).") {
@@ -271,7 +271,7 @@ func TestEverythingIsFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		name := rapid.SampledFrom(set.Shelved()).Draw(t, "tool").Name
+		name := rapid.SampledFrom(set.Unlisted()).Draw(t, "tool").Name
 		args, _ := json.Marshal(map[string]string{"query": name})
 		one, args, err := set.Resolve("find_tools", args)
 		if err != nil {
