@@ -24,10 +24,10 @@ func (raw) Run(_ context.Context, args []byte) (tool.Result, error) {
 	return tool.OK(string(args)), nil
 }
 
-// caller forwards calls as use_tool does.
-type caller struct{ raw }
+// use forwards calls as use_tool does.
+type use struct{ raw }
 
-func (caller) Forward(args []byte) (string, []byte, error) {
+func (use) Forward(args []byte) (string, []byte, error) {
 	var in struct {
 		Name string          `json:"name"`
 		Args json.RawMessage `json:"args"`
@@ -116,7 +116,7 @@ func FuzzForeignSchema(f *testing.F) {
 func TestForward(t *testing.T) {
 	t.Parallel()
 	all := newSet(t, demo("demo", tool.Also("other")), raw{"hidden", `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`})
-	set, err := all.ListOnly(func(s tool.Spec) bool { return s.Name != "hidden" }, caller{raw{"caller", `{"type":"object"}`}})
+	set, err := all.ListOnly(func(s tool.Spec) bool { return s.Name != "hidden" }, use{raw{"use", `{"type":"object"}`}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,16 +124,16 @@ func TestForward(t *testing.T) {
 	for _, s := range set.Specs() {
 		listed = append(listed, s.Name)
 	}
-	if got := strings.Join(listed, " "); got != "demo caller" {
+	if got := strings.Join(listed, " "); got != "demo use" {
 		t.Errorf("listed are %s", got)
 	}
 	if s := set.Unlisted(); len(s) != 1 || s[0].Name != "hidden" {
 		t.Errorf("unlisted are %v", s)
 	}
 	for _, c := range []struct{ name, args, tool, want string }{
-		{"caller", `{"name":"hidden","args":{"n":"3"}}`, "hidden", `{"n":3}`},
-		{"DOOR", `{"name":"Hidden","args":"{\"n\":3}"}`, "hidden", `{"n":3}`},
-		{"caller", `{"name":"other","args":{"path":"x"}}`, "demo", `{"path":"x"}`},
+		{"use", `{"name":"hidden","args":{"n":"3"}}`, "hidden", `{"n":3}`},
+		{"USE", `{"name":"Hidden","args":"{\"n\":3}"}`, "hidden", `{"n":3}`},
+		{"use", `{"name":"other","args":{"path":"x"}}`, "demo", `{"path":"x"}`},
 		{"hidden", `{"n":1}`, "hidden", `{"n":1}`},
 	} {
 		found, args, err := set.Resolve(c.name, []byte(c.args))
@@ -145,20 +145,20 @@ func TestForward(t *testing.T) {
 			t.Errorf("%s %s is %s %s", c.name, c.args, found.Spec().Name, args)
 		}
 	}
-	if got := set.Label("caller", []byte(`{"name":"demo","args":{"path":"x"}}`)); got != "demo x" {
+	if got := set.Label("use", []byte(`{"name":"demo","args":{"path":"x"}}`)); got != "demo x" {
 		t.Errorf("label %q", got)
 	}
 	for _, c := range []struct{ args, want string }{
 		{`{}`, "name a tool"},
-		{`{"name":"caller","args":{"name":"demo"}}`, "cannot call caller"},
+		{`{"name":"use","args":{"name":"demo"}}`, "cannot call use"},
 		{`{"name":"hiden"}`, "Did you mean hidden?"},
 	} {
 		var mistake tool.Mistake
-		if _, _, err := set.Resolve("caller", []byte(c.args)); !errors.As(err, &mistake) || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := set.Resolve("use", []byte(c.args)); !errors.As(err, &mistake) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.args, err, c.want)
 		}
 	}
-	if found, args, err := set.Resolve("caller", []byte(`{"name":"hidden"}`)); err != nil || set.Validate(found, args) == nil {
+	if found, args, err := set.Resolve("use", []byte(`{"name":"hidden"}`)); err != nil || set.Validate(found, args) == nil {
 		t.Errorf("nothing is missing: %v", err)
 	}
 	less := set.Filter(func(s tool.Spec) bool { return s.Name != "hidden" })

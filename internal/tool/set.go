@@ -13,10 +13,10 @@ import (
 // shared; its Specs are always in the same order and the same bytes, because they
 // stand at the beginning of every prompt.
 type Set struct {
-	entries []*entry // sorted by name
+	entries  []*entry // sorted by name
 	unlisted []*entry // sorted by name; found like the others, listed nowhere
-	names   map[string]found
-	folded  map[string]found // lower case; the first in order of names wins
+	names    map[string]found
+	folded   map[string]found // lower case; the first in order of names wins
 }
 
 type entry struct {

@@ -23,8 +23,8 @@ type live struct {
 	srv     *server
 	ctx     context.Context // done when the connection is to end
 	cancel  context.CancelCauseFunc
-	proc    *process // nil over HTTP
-	pipe    *pipe    // nil over HTTP
+	proc    *process      // nil over HTTP
+	pipe    *pipe         // nil over HTTP
 	courier *roundTripper // nil for a process
 	session *sdk.ClientSession
 	gone    chan struct{} // closed when the session is over
