@@ -59,7 +59,18 @@ func attached(p platform.Post, data []byte) []*discord.File {
 	if p.File == "" {
 		return nil
 	}
-	return []*discord.File{discord.NewFile(p.File, "", bytes.NewReader(data))}
+	return []*discord.File{discord.NewFile(fileName(p.File), "", bytes.NewReader(data))}
+}
+
+// fileName is a name that can stand in a form: a quote in it would end the field, and the file
+// would be lost without an error.
+func fileName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || strings.ContainsRune(`"\/`, r) {
+			return '_'
+		}
+		return r
+	}, name)
 }
 
 // layout is buttons as Discord wants them, five in a row. None is an empty list, which
