@@ -13,7 +13,15 @@ import (
 
 // callOf is a call that may run.
 func (r *runner) callOf(use chat.ToolUse, t tool.Tool, args []byte) toolcall.Call {
-	return toolcall.Call{Use: use, Tool: t, Args: args, Key: callKey(r.log.Run(), use.ID)}
+	run := r.log.Run()
+	call := toolcall.Call{Use: use, Tool: t, Args: args, Key: callKey(run, use.ID)}
+	for _, s := range run.Senders {
+		call.Senders = append(call.Senders, s.Principal)
+	}
+	if len(call.Senders) == 0 {
+		call.Senders = []chat.Principal{run.Principal}
+	}
+	return call
 }
 
 // tools brings the open calls further: read-only ones that follow each other run

@@ -159,6 +159,7 @@ func (a *App) wire() {
 
 	a.Settings.DB, a.Settings.Models, a.Settings.Profile = a.DB, a.Models, a.Setup.Profile
 	a.Setup.AwaitFiles, a.Setup.ChannelTools, a.Setup.RecallChannel = a.Host.AwaitFiles, a.Host.ChannelTools, a.Host.RecallChannel
+	a.Setup.OperationTools = a.Service.OperationTools
 }
 
 // Engine starts the engine on first use. It runs, and takes over from processes that

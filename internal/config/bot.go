@@ -67,6 +67,7 @@ type Bot struct {
 	Footer            string      `key:"footer"`
 	ToolOutputVisible bool        `key:"toolOutputVisible"`
 	MaxToolDepth      int         `key:"maxToolDepth"`
+	OperationTools    bool        `key:"operationTools"`
 	MCPServers        []MCPServer // those that are not disabled, in file order
 
 	Routing                 string   `key:"routing"` // reply, thread or room

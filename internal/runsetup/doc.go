@@ -28,25 +28,27 @@ import (
 // Setup makes what the engine needs for a run of a thread. It keeps the tools of threads that
 // are in use.
 type Setup struct {
-	DB            *store.DB
-	Environ       []string
-	Executor      sandbox.Executor
-	Home          *datadir.Home
-	Log           *slog.Logger
-	Models        *provider.Models
-	Notices       *notice.Board
-	Overrides     *overrides.Threads
-	Shared        *config.Bot
-	Discovery     *provider.Discovery
-	Gate          *gate.Gate
-	Isolation     *isolate.Isolation
-	Logs          *logging.Logs
-	Settings      *settings.Settings
-	AwaitFiles    func(ctx context.Context, thread chat.ThreadID, log *transcript.Log)
-	ChannelTools  func(thread chat.ThreadID, roots *files.Roots) []tool.Tool
-	Me            func() chat.Principal
-	RecallChannel func(ctx context.Context, row journal.Thread, bot *config.Bot, log *transcript.Log, prompt transcript.Waiting)
-	Running       func() *engine.Engine
+	DB           *store.DB
+	Environ      []string
+	Executor     sandbox.Executor
+	Home         *datadir.Home
+	Log          *slog.Logger
+	Models       *provider.Models
+	Notices      *notice.Board
+	Overrides    *overrides.Threads
+	Shared       *config.Bot
+	Discovery    *provider.Discovery
+	Gate         *gate.Gate
+	Isolation    *isolate.Isolation
+	Logs         *logging.Logs
+	Settings     *settings.Settings
+	AwaitFiles   func(ctx context.Context, thread chat.ThreadID, log *transcript.Log)
+	ChannelTools func(thread chat.ThreadID, roots *files.Roots) []tool.Tool
+	// OperationTools are what agents can ask of Chorus itself; all: also what changes agents and settings.
+	OperationTools func(all bool) []tool.Tool
+	Me             func() chat.Principal
+	RecallChannel  func(ctx context.Context, row journal.Thread, bot *config.Bot, log *transcript.Log, prompt transcript.Waiting)
+	Running        func() *engine.Engine
 
 	mu          sync.Mutex
 	locks       *files.Locks

@@ -16,19 +16,24 @@ import (
 	"chorus/internal/tool/toolsearch"
 )
 
-// offer is the tools of a run: those of the mode, of the agent and of its servers that
-// the profile could ever allow; beyond forty they are found by searching.
+// offer is the tools of a run: those of the mode, of the agent, of its servers and, where the configuration says
+// so, of Chorus itself that the profile could ever allow. Those of servers are found by searching when there are more
+// than forty in all, and those of Chorus always, unless the agent names them.
 func (setup *Setup) offer(ctx context.Context, b *Toolbox, bot *config.Bot, who persona, g *gate.Judge, now chat.Terms) (*chosen, error) {
-	all, listing, err := setup.withServers(ctx, b, bot, now.Yes || g.Open())
+	var operations []tool.Tool
+	if bot.OperationTools {
+		operations = setup.OperationTools(g.Open())
+	}
+	all, listing, err := setup.withServers(ctx, b, bot, now.Yes || g.Open(), operations)
 	if err != nil {
 		return nil, err
 	}
-	could := toolsearch.Keep(append(slices.Clone(b.List), listing.Tools...), g.Possible())
+	could := toolsearch.Keep(slices.Concat(b.List, operations, listing.Tools), g.Possible())
 	has := func(s tool.Spec) bool {
 		return bot.ToolsEnabled && InMode(now.Mode, s.Name, s.ReadOnly) && (len(who.tools) == 0 || slices.Contains(who.tools, s.Name))
 	}
 	set := all.Filter(func(s tool.Spec) bool { return has(s) && could(s) })
-	set, err = toolsearch.Of(set, toolsearch.Limit, func(s tool.Spec) bool { return !strings.HasPrefix(s.Name, "mcp__") })
+	set, err = shelve(set, operations, who.tools)
 	if err != nil {
 		return nil, err
 	}
@@ -38,9 +43,24 @@ func (setup *Setup) offer(ctx context.Context, b *Toolbox, bot *config.Bot, who 
 	return &chosen{Set: set, all: all, has: has, mode: now.Mode, notice: listing.Notice()}, nil
 }
 
-// withServers is the built-in tools and those of the agent's MCP servers. The set is
-// made anew only when the servers offer something else.
-func (setup *Setup) withServers(ctx context.Context, b *Toolbox, bot *config.Bot, trusted bool) (*tool.Set, mcp.Listing, error) {
+// shelve takes tools out of the list that the model reads, into the one that it searches.
+func shelve(set *tool.Set, operations []tool.Tool, named []string) (*tool.Set, error) {
+	rare := map[string]bool{}
+	for _, t := range operations {
+		if name := t.Spec().Name; !slices.Contains(named, name) {
+			rare[name] = true
+		}
+	}
+	limit, many := toolsearch.Limit, len(set.Specs())-len(rare) > toolsearch.Limit
+	if len(rare) > 0 {
+		limit = 0
+	}
+	return toolsearch.Of(set, limit, func(s tool.Spec) bool { return !rare[s.Name] && !(many && strings.HasPrefix(s.Name, "mcp__")) })
+}
+
+// withServers is the built-in tools, further ones and those of the agent's MCP servers. The set is
+// made anew only when they are others.
+func (setup *Setup) withServers(ctx context.Context, b *Toolbox, bot *config.Bot, trusted bool, more []tool.Tool) (*tool.Set, mcp.Listing, error) {
 	servers := setup.servers(b.Dir, bot, trusted)
 	key, err := json.Marshal(servers)
 	if err != nil {
@@ -58,17 +78,21 @@ func (setup *Setup) withServers(ctx context.Context, b *Toolbox, bot *config.Bot
 			b.hub = mcp.New(servers, mcp.Options{Dir: b.Dir, Environ: setup.Environ, Version: "chorus"})
 		}
 	}
-	if b.hub == nil {
+	if b.hub == nil && len(more) == 0 {
 		return b.Tools, mcp.Listing{}, nil
 	}
-	listing := b.hub.Tools(ctx, b.Roots.Keep)
+	var listing mcp.Listing
+	if b.hub != nil {
+		listing = b.hub.Tools(ctx, b.Roots.Keep)
+	}
+	more = slices.Concat(more, listing.Tools)
 	var names []string
-	for _, t := range listing.Tools {
+	for _, t := range more {
 		s := t.Spec()
 		names = append(names, s.Name, s.Description, string(s.Schema))
 	}
 	if key := strings.Join(names, "\x00"); b.many == nil || key != b.manyOf {
-		set, err := tool.NewSet(append(slices.Clone(b.List), listing.Tools...)...)
+		set, err := tool.NewSet(slices.Concat(b.List, more)...)
 		if err != nil {
 			return nil, listing, err
 		}

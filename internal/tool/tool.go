@@ -119,6 +119,7 @@ func Fail(text string) Result { return Result{Blocks: chat.TextBlocks(text), Fai
 type Call struct {
 	ID       string
 	Key      string            // marks the call's processes: unlike ID unique among all threads
+	Senders  []chat.Principal  // on whose words it is made; none: it is not known
 	Progress func(text string) // never nil once taken from a context; must not block
 }
 

@@ -22,14 +22,17 @@ import (
 type Options struct {
 	Executor   operation.Executor
 	Operations *operation.Set
+	// Scopes are what a caller can have at most: operations that need another are left out; nil: none are.
+	Scopes []operation.Scope
 	// Caller is on whose authority a call runs.
 	Caller func(context.Context) operation.Caller
 }
 
 // Tools are the tools of a set, in its order.
 func Tools(o Options) (list []tool.Tool) {
+	most := operation.Caller{Scopes: o.Scopes}
 	for _, d := range o.Operations.All() {
-		if d.Tool != "" && (d.Shape == operation.Unary) {
+		if d.Tool != "" && d.Shape == operation.Unary && (o.Scopes == nil || d.Scope == "" || most.May(d.Scope)) {
 			list = append(list, &operated{o: o, d: d})
 		}
 	}

@@ -1,0 +1,44 @@
+package service
+
+import (
+	"context"
+
+	"chorus/internal/chat"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/tool"
+	"chorus/internal/tool/operate"
+)
+
+// OperationTools are the operations that agents may use. With all, also those that change agents and settings: they
+// could widen the agent's own rights, so they are only for runs that nothing limits.
+func (s *Service) OperationTools(all bool) []tool.Tool {
+	scopes := []operation.Scope{operation.Read, operation.Chat}
+	if all {
+		scopes = operation.Scopes()
+	}
+	return operate.Tools(operate.Options{Executor: s.GuestOperations(), Operations: operations.All(), Scopes: scopes,
+		Caller: func(ctx context.Context) operation.Caller { return callerOf(tool.CallFrom(ctx).Senders, scopes) }})
+}
+
+// callerOf is on whose authority a call runs: the one person whose words the run has taken. Where there are several,
+// nobody's rights would be right, and the operation refuses a caller that is not known. Only the person at the terminal
+// has more than reading and talking.
+func callerOf(senders []chat.Principal, scopes []operation.Scope) operation.Caller {
+	if len(senders) == 0 {
+		return operation.Caller{}
+	}
+	for _, other := range senders[1:] {
+		if !other.Same(senders[0]) {
+			return operation.Caller{}
+		}
+	}
+	who, direct := senders[0], true
+	for who.For != nil {
+		who, direct = *who.For, false
+	}
+	if !direct || who.Kind != chat.LocalUser {
+		scopes = []operation.Scope{operation.Read, operation.Chat}
+	}
+	return operation.Caller{Principal: who, Scopes: scopes}
+}
