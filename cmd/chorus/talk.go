@@ -9,6 +9,7 @@ import (
 
 	"chorus/internal/client"
 	"chorus/internal/command"
+	"chorus/internal/operations"
 	"chorus/internal/runsetup"
 	"chorus/internal/transport/cli"
 	"chorus/internal/transport/repl"
@@ -22,7 +23,7 @@ func (c *program) talkOptions(o runsetup.SessionOptions) (remote.Options, error)
 		return remote.Options{}, &usage.Error{Err: errors.New("--session names a file of this machine, and the server has its own; go on by --session-id")}
 	}
 	out := remote.Options{ID: o.ID, Yes: o.Yes, Resume: command.Resume{Provider: o.Provider, Model: o.Model, Mode: o.ResumeMode},
-		New: command.NewSession{WorkspacePath: o.Dir, Agent: o.Agent, Provider: o.Provider, Model: o.Model, Permissions: o.Profile, Sandbox: o.Sandbox,
+		New: operations.NewSession{WorkspacePath: o.Dir, Agent: o.Agent, Provider: o.Provider, Model: o.Model, Permissions: o.Profile, Sandbox: o.Sandbox,
 			Mode: o.Mode, MaxIterations: o.MaxSteps}}
 	url, err := client.ParseURL(c.server.url)
 	if err != nil {

@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"chorus/internal/command"
 	"chorus/internal/connector"
 	connect "chorus/internal/connector/host"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/sim/discordsim"
 )
 
@@ -271,7 +272,7 @@ type slowReports struct {
 	free chan struct{}
 }
 
-func (h slowReports) Costs(ctx context.Context, by command.Caller, q command.CostQuery) (command.Costs, error) {
+func (h slowReports) Costs(ctx context.Context, by operation.Caller, q operations.CostQuery) (operations.Costs, error) {
 	select {
 	case <-h.free:
 	case <-ctx.Done():

@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"chorus/internal/command"
+	"chorus/internal/operation"
 	"chorus/internal/store/storetest"
 )
 
 // wayIn is one: what is asked for, and the scope that opens it.
 type wayIn struct {
 	method, path string
-	scope        command.Scope
+	scope        operation.Scope
 	page         bool // it is for people: they are shown the way in
 }
 
@@ -29,7 +30,7 @@ func allDoors(t *testing.T) []wayIn {
 	}
 	var document struct {
 		Paths map[string]map[string]struct {
-			Scope command.Scope `json:"x-scope"`
+			Scope operation.Scope `json:"x-scope"`
 		}
 	}
 	if err := json.Unmarshal(data, &document); err != nil {
@@ -46,14 +47,14 @@ func allDoors(t *testing.T) []wayIn {
 	if len(doors) < 30 {
 		t.Fatalf("the document has only %d doors", len(doors))
 	}
-	doors = append(doors, wayIn{"GET", "/openapi.json", command.Read, false}, wayIn{"GET", "/docs", command.Read, false}, wayIn{"GET", "/metrics", command.Read, false},
-		wayIn{"GET", "/v1/models", command.Chat, false}, wayIn{"POST", "/v1/chat/completions", command.Chat, false})
+	doors = append(doors, wayIn{"GET", "/openapi.json", operation.Read, false}, wayIn{"GET", "/docs", operation.Read, false}, wayIn{"GET", "/metrics", operation.Read, false},
+		wayIn{"GET", "/v1/models", operation.Chat, false}, wayIn{"POST", "/v1/chat/completions", operation.Chat, false})
 	for _, path := range []string{"/", "/new", "/s/x", "/s/x/journal", "/s/x/requests/1", "/s/x/blob/x", "/approvals", "/agents", "/agents/chorus", "/agents/chorus/files/", "/costs", "/audit", "/settings", "/search", "/doctor"} {
-		doors = append(doors, wayIn{"GET", path, command.Read, true})
+		doors = append(doors, wayIn{"GET", path, operation.Read, true})
 	}
-	return append(doors, wayIn{"GET", "/s/x/live", command.Read, false}, wayIn{"GET", "/moves", command.Read, false}, wayIn{"POST", "/new", command.Chat, false}, wayIn{"POST", "/s/x/say", command.Chat, false},
-		wayIn{"POST", "/s/x/stop", command.Chat, false}, wayIn{"POST", "/s/x/fork", command.Chat, false}, wayIn{"POST", "/approvals/x", command.Approve, false},
-		wayIn{"POST", "/settings", command.Admin, false}, wayIn{"POST", "/settings/tokens", command.Admin, false}, wayIn{"POST", "/settings/tokens/revoke", command.Admin, false})
+	return append(doors, wayIn{"GET", "/s/x/live", operation.Read, false}, wayIn{"GET", "/moves", operation.Read, false}, wayIn{"POST", "/new", operation.Chat, false}, wayIn{"POST", "/s/x/say", operation.Chat, false},
+		wayIn{"POST", "/s/x/stop", operation.Chat, false}, wayIn{"POST", "/s/x/fork", operation.Chat, false}, wayIn{"POST", "/approvals/x", operation.Approve, false},
+		wayIn{"POST", "/settings", operation.Admin, false}, wayIn{"POST", "/settings/tokens", operation.Admin, false}, wayIn{"POST", "/settings/tokens/revoke", operation.Admin, false})
 }
 
 // Every door is shut without a token and with a wrong one, and opens with the scope it
@@ -71,9 +72,9 @@ func TestEveryDoor(t *testing.T) {
 	}
 	doors.ready.Store(true)
 	close(doors.stopping) // streams end at once
-	tokens := map[command.Scope]string{}
-	for _, s := range command.Scopes() {
-		made, err := a.Service.Tokens().CreateToken(t.Context(), a.Service.LocalCaller(), command.NewToken{Name: string(s), Scopes: []command.Scope{s}})
+	tokens := map[operation.Scope]string{}
+	for _, s := range operation.Scopes() {
+		made, err := a.Service.Tokens().CreateToken(t.Context(), a.Service.LocalCaller(), command.NewToken{Name: string(s), Scopes: []operation.Scope{s}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,9 +106,9 @@ func TestEveryDoor(t *testing.T) {
 		if got := knock(d, ""); got != want {
 			t.Errorf("%s without a token: %d, want %d", name, got, want)
 		}
-		for _, s := range command.Scopes() {
+		for _, s := range operation.Scopes() {
 			got := knock(d, tokens[s])
-			may := (command.Caller{Scopes: []command.Scope{s}}).May(d.scope)
+			may := (operation.Caller{Scopes: []operation.Scope{s}}).May(d.scope)
 			switch {
 			case got == http.StatusUnauthorized || got == http.StatusInternalServerError:
 				t.Errorf("%s with scope %s: %d", name, s, got)

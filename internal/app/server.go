@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"chorus/internal/command"
+	"chorus/internal/operation"
 	"chorus/internal/transport/http/api"
 	"chorus/internal/transport/http/compat"
 	"chorus/internal/transport/http/guard"
@@ -70,7 +70,7 @@ func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, erro
 // readers lets whoever may read pass.
 func readers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if by, _ := command.CallerOf(r.Context()); !by.May(command.Read) {
+		if by, _ := operation.CallerOf(r.Context()); !by.May(operation.Read) {
 			http.Error(w, "this needs a token with the scope read; `chorus token create --scopes read` makes one", http.StatusForbidden)
 			return
 		}

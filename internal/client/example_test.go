@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"chorus/internal/command"
+	"chorus/internal/operation"
 )
 
 // script is the example client, as somebody sits before it.
@@ -90,7 +90,7 @@ func (s *script) ends() {
 func TestExample(t *testing.T) {
 	t.Parallel()
 	h := openHouse(t)
-	token, _ := h.token("ada", command.Chat, command.Approve)
+	token, _ := h.token("ada", operation.Chat, operation.Approve)
 	one := node(t, h, token, "--model", "demo/script", "--permissions", "standard")
 	id := strings.Fields(one.sees("session "))[1]
 	one.types("")

@@ -14,6 +14,8 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/client"
 	"chorus/internal/command"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/transport/http/api"
 )
 
@@ -53,14 +55,14 @@ func TestPartsAreNotTheWhole(t *testing.T) {
 			t.Parallel()
 			far := answering(t, c.silence, c.answer)
 			var got strings.Builder
-			err := far.Export(t.Context(), command.Caller{}, "s1", command.JSONLines, &got)
-			if command.KindOf(err) != command.Unavailable || !strings.Contains(fmt.Sprint(err), c.says) || got.String() != rebuilt {
+			err := far.Export(t.Context(), operation.Caller{}, "s1", operations.JSONLines, &got)
+			if operation.KindOf(err) != operation.Unavailable || !strings.Contains(fmt.Sprint(err), c.says) || got.String() != rebuilt {
 				t.Errorf("export: %v, %q", err, got.String())
 			}
 			count := 0
-			for one, err := range far.Replay(t.Context(), command.Caller{}, "s1") {
+			for one, err := range far.Replay(t.Context(), operation.Caller{}, "s1") {
 				count++
-				if count == 1 && (err != nil || one.Seq != 3) || count == 2 && (command.KindOf(err) != command.Unavailable || !strings.Contains(err.Error(), c.says)) {
+				if count == 1 && (err != nil || one.Seq != 3) || count == 2 && (operation.KindOf(err) != operation.Unavailable || !strings.Contains(err.Error(), c.says)) {
 					t.Errorf("replay, %d: %+v, %v", count, one, err)
 				}
 			}
@@ -75,8 +77,8 @@ func TestPartsAreNotTheWhole(t *testing.T) {
 func TestSilenceBeforeTheFirstPiece(t *testing.T) {
 	t.Parallel()
 	far := answering(t, 50*time.Millisecond, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	err := far.Export(t.Context(), command.Caller{}, "s1", command.Markdown, io.Discard)
-	if command.KindOf(err) != command.Unavailable || !strings.Contains(err.Error(), "said nothing for") {
+	err := far.Export(t.Context(), operation.Caller{}, "s1", operations.Markdown, io.Discard)
+	if operation.KindOf(err) != operation.Unavailable || !strings.Contains(err.Error(), "said nothing for") {
 		t.Error(err)
 	}
 }
@@ -92,11 +94,11 @@ const (
 	sea  = 96 * drop
 )
 
-func (f *flood) GetSession(context.Context, command.Caller, string) (command.Session, error) {
-	return command.Session{}, nil
+func (f *flood) GetSession(context.Context, operation.Caller, string) (operations.Session, error) {
+	return operations.Session{}, nil
 }
 
-func (f *flood) Export(_ context.Context, _ command.Caller, _ string, _ command.Format, to io.Writer) error {
+func (f *flood) Export(_ context.Context, _ operation.Caller, _ string, _ operations.Format, to io.Writer) error {
 	piece := make([]byte, drop)
 	for f.sent.Load() < sea {
 		if _, err := to.Write(piece); err != nil {
@@ -127,12 +129,12 @@ func TestExportsAreNotGathered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	caller := command.Caller{Principal: chat.Principal{Kind: chat.LocalUser, ID: "ada"}, Scopes: command.Scopes()}
+	caller := operation.Caller{Principal: chat.Principal{Kind: chat.LocalUser, ID: "ada"}, Scopes: operation.Scopes()}
 	far := answering(t, 0, func(w http.ResponseWriter, r *http.Request) {
-		a.ServeHTTP(w, r.WithContext(command.WithCaller(r.Context(), caller)))
+		a.ServeHTTP(w, r.WithContext(operation.WithCaller(r.Context(), caller)))
 	})
 	to := &gauge{flood: f}
-	if err := far.Export(t.Context(), command.Caller{}, "s1", command.Markdown, to); err != nil || to.got != sea {
+	if err := far.Export(t.Context(), operation.Caller{}, "s1", operations.Markdown, to); err != nil || to.got != sea {
 		t.Fatalf("%d of %d bytes: %v", to.got, sea, err)
 	}
 	if to.far > sea/2 {
@@ -146,20 +148,20 @@ func TestReplayEndsWithItsLastLine(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answer string
-		kinds  []command.Kind // of what is given; "": a request
+		kinds  []operation.Kind // of what is given; "": a request
 	}{
-		"whole":         {rebuilt + `{"end":{"requests":1}}` + "\n", []command.Kind{""}},
-		"no end":        {rebuilt, []command.Kind{"", command.Unavailable}},
-		"trouble":       {rebuilt + `{"end":{"error":"it cannot be","kind":"conflict"}}` + "\n", []command.Kind{"", command.Conflict}},
-		"of tomorrow":   {`{"later":1}` + "\n" + rebuilt + `{"end":{"error":"it cannot be","kind":"queer"}}` + "\n", []command.Kind{"", command.Failed}},
-		"another house": {"<html>\n", []command.Kind{command.Failed}},
+		"whole":         {rebuilt + `{"end":{"requests":1}}` + "\n", []operation.Kind{""}},
+		"no end":        {rebuilt, []operation.Kind{"", operation.Unavailable}},
+		"trouble":       {rebuilt + `{"end":{"error":"it cannot be","kind":"conflict"}}` + "\n", []operation.Kind{"", operation.Conflict}},
+		"of tomorrow":   {`{"later":1}` + "\n" + rebuilt + `{"end":{"error":"it cannot be","kind":"queer"}}` + "\n", []operation.Kind{"", operation.Failed}},
+		"another house": {"<html>\n", []operation.Kind{operation.Failed}},
 	} {
 		far := answering(t, 0, func(w http.ResponseWriter, _ *http.Request) { begin(w, c.answer) })
-		var got []command.Kind
-		for _, err := range far.Replay(t.Context(), command.Caller{}, "s1") {
-			kind := command.Kind("")
+		var got []operation.Kind
+		for _, err := range far.Replay(t.Context(), operation.Caller{}, "s1") {
+			kind := operation.Kind("")
 			if err != nil {
-				kind = command.KindOf(err)
+				kind = operation.KindOf(err)
 			}
 			got = append(got, kind)
 		}

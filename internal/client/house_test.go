@@ -16,6 +16,8 @@ import (
 	"chorus/internal/client"
 	"chorus/internal/command"
 	"chorus/internal/command/commandtest"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/sandbox/isolate"
 	"chorus/internal/store/storetest"
 	"chorus/internal/transport/http/api"
@@ -73,17 +75,17 @@ func openHouse(t *testing.T) *house {
 }
 
 // token makes a token and gives it with its holder.
-func (h *house) token(name string, scopes ...command.Scope) (string, command.Caller) {
+func (h *house) token(name string, scopes ...command.Scope) (string, operation.Caller) {
 	h.Helper()
 	in := command.NewToken{Name: name, Scopes: scopes}
-	if scopes[0] == command.Admin {
+	if scopes[0] == operation.Admin {
 		in.Roles = []string{chat.OwnerRole}
 	}
 	made, err := h.app.Service.Tokens().CreateToken(h.Context(), h.app.Service.LocalCaller(), in)
 	if err != nil {
 		h.Fatal(err)
 	}
-	return made.Text, command.Caller{Principal: made.Holder(), Scopes: scopes}
+	return made.Text, operation.Caller{Principal: made.Holder(), Scopes: scopes}
 }
 
 func (h *house) client(url, token string) command.Service {
@@ -102,15 +104,15 @@ func TestTheWire(t *testing.T) {
 	commandtest.Run(t, func(t *testing.T) commandtest.World {
 		h := openHouse(t)
 		clients := map[string]command.Service{}
-		holder := func(name string, scopes ...command.Scope) command.Caller {
+		holder := func(name string, scopes ...command.Scope) operation.Caller {
 			text, caller := h.token(name, scopes...)
 			clients[caller.Principal.ID] = h.client(h.server.URL, text)
 			return caller
 		}
 		return commandtest.World{
-			Admin: holder("root", command.Admin), Ada: holder("ada", command.Chat, command.Approve), Bo: holder("bo", command.Chat, command.Approve),
-			Reader: holder("reader", command.Read), Dir: t.TempDir(),
-			As: func(by command.Caller) command.Service { return clients[by.Principal.ID] },
+			Admin: holder("root", operation.Admin), Ada: holder("ada", operation.Chat, operation.Approve), Bo: holder("bo", operation.Chat, operation.Approve),
+			Reader: holder("reader", operation.Read), Dir: t.TempDir(),
+			As: func(by operation.Caller) command.Service { return clients[by.Principal.ID] },
 		}
 	})
 }
@@ -119,12 +121,12 @@ func TestWrongTokens(t *testing.T) {
 	t.Parallel()
 	h := openHouse(t)
 	for _, token := range []string{"", "chorus_wrong"} {
-		_, err := h.client(h.server.URL, token).ListSessions(t.Context(), command.Caller{}, command.SessionQuery{})
-		if command.KindOf(err) != command.Unsigned {
+		_, err := h.client(h.server.URL, token).ListSessions(t.Context(), operation.Caller{}, operations.SessionQuery{})
+		if operation.KindOf(err) != operation.Unsigned {
 			t.Errorf("%q: %v", token, err)
 		}
-		for _, err := range h.client(h.server.URL, token).Watch(t.Context(), command.Caller{}, "x", 0) {
-			if command.KindOf(err) != command.Unsigned {
+		for _, err := range h.client(h.server.URL, token).Watch(t.Context(), operation.Caller{}, "x", 0) {
+			if operation.KindOf(err) != operation.Unsigned {
 				t.Errorf("watch with %q: %v", token, err)
 			}
 		}
@@ -142,8 +144,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
 	defer server.Close()
 	h := &house{T: t}
-	_, err := h.client(server.URL, "test-key").Models(t.Context(), command.Caller{})
-	if command.KindOf(err) != command.Unavailable || seen {
+	_, err := h.client(server.URL, "test-key").Models(t.Context(), operation.Caller{})
+	if operation.KindOf(err) != operation.Unavailable || seen {
 		t.Errorf("%v; the token was sent on: %v", err, seen)
 	}
 }

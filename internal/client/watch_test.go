@@ -17,6 +17,8 @@ import (
 	"chorus/internal/client"
 	"chorus/internal/command"
 	"chorus/internal/feed"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 )
 
 // cutter stands between a client and its server, and cuts streams after some lines.
@@ -66,7 +68,7 @@ func watchWhole(t *testing.T, c command.Service, id string) []string {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out []string
-	for item, err := range c.Watch(ctx, command.Caller{}, id, 0) {
+	for item, err := range c.Watch(ctx, operation.Caller{}, id, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,16 +92,16 @@ func watchWhole(t *testing.T, c command.Service, id string) []string {
 func TestCutAnywhere(t *testing.T) {
 	t.Parallel()
 	h := openHouse(t)
-	token, _ := h.token("ada", command.Chat)
+	token, _ := h.token("ada", operation.Chat)
 	between := &cutter{target: h.server.URL}
 	front := httptest.NewServer(between)
 	t.Cleanup(func() { front.Close(); between.wire.CloseIdleConnections() })
 	c := h.client(front.URL, token)
-	made, err := c.CreateSession(t.Context(), command.Caller{}, command.NewSession{Model: "demo/script", Permissions: "standard"})
+	made, err := c.CreateSession(t.Context(), operation.Caller{}, operations.NewSession{Model: "demo/script", Permissions: "standard"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Say(t.Context(), command.Caller{}, made.ID,
+	_, err = c.Say(t.Context(), operation.Caller{}, made.ID,
 		command.Words{Message: "!say looking\n!call list_files {}\n!call list_files {\"path\":\".\"}\n!end\n!say there: {{last}}"})
 	if err != nil {
 		t.Fatal(err)
@@ -136,10 +138,10 @@ func TestPatience(t *testing.T) {
 	}
 	defer c.Close()
 	var last error
-	for _, err := range command.Over(c).Watch(t.Context(), command.Caller{}, "x", 0) {
+	for _, err := range command.Over(c).Watch(t.Context(), operation.Caller{}, "x", 0) {
 		last = err
 	}
-	if command.KindOf(last) != command.Unavailable || asked.Load() < 2 {
+	if operation.KindOf(last) != operation.Unavailable || asked.Load() < 2 {
 		t.Errorf("%v after %d tries", last, asked.Load())
 	}
 }
@@ -163,7 +165,7 @@ func TestSilence(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for item, err := range command.Over(c).Watch(t.Context(), command.Caller{}, "x", 0) {
+	for item, err := range command.Over(c).Watch(t.Context(), operation.Caller{}, "x", 0) {
 		if err != nil || item.Header().Type != feed.TypeCompleted {
 			t.Fatalf("%v, %v", item, err)
 		}
@@ -192,8 +194,8 @@ func TestEndless(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for _, err := range command.Over(c).Watch(t.Context(), command.Caller{}, "x", 0) {
-		if command.KindOf(err) != command.TooLarge {
+	for _, err := range command.Over(c).Watch(t.Context(), operation.Caller{}, "x", 0) {
+		if operation.KindOf(err) != operation.TooLarge {
 			t.Error(err)
 		}
 	}
@@ -212,7 +214,7 @@ func TestCancelledCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := command.Over(c).Models(ctx, command.Caller{}); !errors.Is(err, context.Canceled) {
+	if _, err := command.Over(c).Models(ctx, operation.Caller{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

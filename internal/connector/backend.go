@@ -12,8 +12,9 @@ import (
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/journal"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/outbox"
 	"chorus/internal/room"
 	"chorus/internal/room/activate"
@@ -64,7 +65,7 @@ type Approver interface {
 	// OpenCards are the messages of a bot that ask for approvals still pending.
 	OpenCards(ctx context.Context, bot string) ([]Card, error)
 	// ApprovalDetails is everything there is to know about an approval.
-	ApprovalDetails(ctx context.Context, id string) (command.Approval, error)
+	ApprovalDetails(ctx context.Context, id string) (operations.Approval, error)
 }
 
 // Card is the message that asks for a pending approval.
@@ -160,11 +161,11 @@ type ReadState interface {
 
 // Reports is what people can look up.
 type Reports interface {
-	GetSession(ctx context.Context, by command.Caller, id string) (command.Session, error)
-	Costs(ctx context.Context, by command.Caller, q command.CostQuery) (command.Costs, error)
+	GetSession(ctx context.Context, by operation.Caller, id string) (operations.Session, error)
+	Costs(ctx context.Context, by operation.Caller, q operations.CostQuery) (operations.Costs, error)
 	// GuildCosts are what everybody spent in one guild; other guilds are not counted.
-	GuildCosts(ctx context.Context, by Caller, q command.CostQuery) (command.Costs, error)
-	Audit(ctx context.Context, by command.Caller, q command.AuditQuery) (command.List[command.AuditLine], error)
+	GuildCosts(ctx context.Context, by Caller, q operations.CostQuery) (operations.Costs, error)
+	Audit(ctx context.Context, by operation.Caller, q operations.AuditQuery) (operation.List[operations.AuditLine], error)
 }
 
 // Pins stores what is pinned in channels, as far as it is configuration.

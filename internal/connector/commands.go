@@ -8,8 +8,8 @@ import (
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/journal"
+	"chorus/internal/operation"
 	"chorus/internal/outbox"
 	"chorus/internal/platform"
 	"chorus/internal/room/render"
@@ -135,7 +135,7 @@ func (b *Bot) decide(ctx context.Context, id string, by chat.Principal, yes bool
 // UserMessage is an error for people: what is wrong with their request, what the platform
 // refused, or that it was neither and may go well the next time.
 func (b *Bot) UserMessage(err error) string {
-	var ours *command.Error
+	var ours *operation.Error
 	var refused Refusal
 	var theirs *outbox.Trouble
 	text := ""

@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/journal"
+	"chorus/internal/operation"
 	"chorus/internal/outbox"
 	"chorus/internal/platform"
 	"chorus/internal/room"
@@ -164,7 +164,7 @@ func TestErrorsAreToldPlainly(t *testing.T) {
 		want string
 	}{
 		{Refusal("there is none"), "there is none"},
-		{command.Errorf(command.NotFound, "not here"), "not here"},
+		{operation.Errorf(operation.NotFound, "not here"), "not here"},
 		{fmt.Errorf("list: %w", context.DeadlineExceeded), "took too long"},
 		{answered(outbox.Forbidden, "Missing Permissions"), "Discord refused it: Missing Permissions"},
 		{answered(outbox.Temporary, ""), "Discord does not answer as it should"},

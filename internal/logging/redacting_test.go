@@ -15,8 +15,8 @@ import (
 	"testing"
 
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/journal"
+	"chorus/internal/operations"
 	"chorus/internal/store/storetest"
 	"chorus/internal/tool"
 )
@@ -160,7 +160,7 @@ func TestFiftySecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	var export bytes.Buffer
-	for _, as := range []command.Format{command.Markdown, command.JSONLines} {
+	for _, as := range []operations.Format{operations.Markdown, operations.JSONLines} {
 		if err := a.Service.Export(t.Context(), &export, row, as); err != nil {
 			t.Fatal(err)
 		}

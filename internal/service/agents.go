@@ -17,10 +17,11 @@ import (
 	"chorus/internal/agents"
 	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/config"
 	"chorus/internal/gate"
 	"chorus/internal/journal"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/runsetup"
 	"chorus/internal/settings"
 	"chorus/internal/store"
@@ -29,9 +30,9 @@ import (
 
 // ListAgents implements command.Agents. The one that answers where nobody is named
 // comes first, also when it was never made.
-func (o *Handler) ListAgents(ctx context.Context, by command.Caller) (command.List[command.Agent], error) {
-	out := command.List[command.Agent]{Items: []command.Agent{}}
-	if err := need(by, command.Read); err != nil {
+func (o *Handler) ListAgents(ctx context.Context, by operation.Caller) (operation.List[operations.Agent], error) {
+	out := operation.List[operations.Agent]{Items: []operations.Agent{}}
+	if err := need(by, operation.Read); err != nil {
 		return out, err
 	}
 	list, err := o.app.Settings.Agents().List(ctx)
@@ -48,26 +49,26 @@ func (o *Handler) ListAgents(ctx context.Context, by command.Caller) (command.Li
 }
 
 // plainAgent is who answers where nobody was made.
-func (o *Handler) plainAgent() command.Agent {
+func (o *Handler) plainAgent() operations.Agent {
 	own := o.Defaults(chat.DefaultAgent)
-	return command.Agent{Name: chat.DefaultAgent, Model: own.Model, Permissions: own.Permissions, Sandbox: own.Sandbox,
+	return operations.Agent{Name: chat.DefaultAgent, Model: own.Model, Permissions: own.Permissions, Sandbox: own.Sandbox,
 		Description: "answers where no agent is named"}
 }
 
 // agentFor is an agent as a caller sees it: whoever may change agent.json sees it whole.
-func (o *Handler) agentFor(by command.Caller, a agents.Agent) command.Agent {
+func (o *Handler) agentFor(by operation.Caller, a agents.Agent) operations.Agent {
 	out := o.Agent(a)
-	if data, err := json.Marshal(a); err == nil && by.May(command.Admin) {
+	if data, err := json.Marshal(a); err == nil && by.May(operation.Admin) {
 		out.File = o.app.Logs.Redactor().JSON(data)
 	}
 	return out
 }
 
 // Agent is an agent as everybody sees it.
-func (o *Handler) Agent(a agents.Agent) command.Agent {
+func (o *Handler) Agent(a agents.Agent) operations.Agent {
 	own := o.Defaults(a.Name)
 	line, _, _ := strings.Cut(strings.TrimSpace(a.SystemPrompt), "\n")
-	return command.Agent{Name: a.Name, Model: cmp.Or(a.Model, own.Model), Permissions: cmp.Or(a.Permissions, own.Permissions), Sandbox: own.Sandbox,
+	return operations.Agent{Name: a.Name, Model: cmp.Or(a.Model, own.Model), Permissions: cmp.Or(a.Permissions, own.Permissions), Sandbox: own.Sandbox,
 		Workspace: o.app.Settings.Agents().Workspace(a.Name), CreatedAt: a.CreatedAt, Description: o.app.Logs.Redactor().Clipped(gate.Shortened(line))}
 }
 
@@ -78,32 +79,32 @@ func (o *Handler) FindAgent(ctx context.Context, name string) (agents.Agent, err
 		err = nil // the last good version holds
 	}
 	if errors.Is(err, agents.ErrUnknown) || errors.Is(err, agents.ErrName) || errors.Is(err, journal.ErrUnknown) {
-		return a, command.Errorf(command.NotFound, "there is no agent %.80q", name)
+		return a, operation.Errorf(operation.NotFound, "there is no agent %.80q", name)
 	}
 	return a, err
 }
 
 // GetAgent implements command.Agents.
-func (o *Handler) GetAgent(ctx context.Context, by command.Caller, name string) (command.AgentDetail, error) {
-	if err := need(by, command.Read); err != nil {
-		return command.AgentDetail{}, err
+func (o *Handler) GetAgent(ctx context.Context, by operation.Caller, name string) (operations.AgentDetail, error) {
+	if err := need(by, operation.Read); err != nil {
+		return operations.AgentDetail{}, err
 	}
 	a, err := o.FindAgent(ctx, name)
 	shown := o.agentFor(by, a)
-	if err != nil && command.KindOf(err) == command.NotFound && name == chat.DefaultAgent {
+	if err != nil && operation.KindOf(err) == operation.NotFound && name == chat.DefaultAgent {
 		shown, err = o.plainAgent(), nil
 	}
 	if err != nil {
-		return command.AgentDetail{}, o.ToError(err)
+		return operations.AgentDetail{}, o.ToError(err)
 	}
 	bot, err := o.app.Settings.Bot(name)
 	if err != nil {
-		return command.AgentDetail{}, o.ToError(err)
+		return operations.AgentDetail{}, o.ToError(err)
 	}
 	hide := o.app.Logs.Redactor()
 	var file *agents.FileError
 	_, broken := o.app.Settings.Agents().Get(ctx, name)
-	out := command.AgentDetail{Agent: shown, Tools: []command.Tool{}, Docs: []command.Doc{}, Sessions: []command.Session{}, Settings: []command.Setting{},
+	out := operations.AgentDetail{Agent: shown, Tools: []operations.Tool{}, Docs: []operations.Doc{}, Sessions: []operations.Session{}, Settings: []operations.Setting{},
 		SystemPrompt: hide.Text(cmp.Or(a.SystemPrompt, bot.SystemPrompt))}
 	if errors.As(broken, &file) {
 		out.Problem = hide.Text(file.Error())
@@ -112,7 +113,7 @@ func (o *Handler) GetAgent(ctx context.Context, by command.Caller, name string) 
 		return out, o.ToError(err)
 	}
 	for _, d := range runsetup.Docs(filepath.Join(o.app.Home.AgentDir(name), "docs")) {
-		out.Docs = append(out.Docs, command.Doc{Name: d.Name, Text: hide.Text(d.Text)})
+		out.Docs = append(out.Docs, operations.Doc{Name: d.Name, Text: hide.Text(d.Text)})
 	}
 	if text, ok := runsetup.ReadText(filepath.Join(o.app.Home.AgentDir(name), "MEMORY.md")); ok {
 		out.Memory = hide.Text(text)
@@ -122,14 +123,14 @@ func (o *Handler) GetAgent(ctx context.Context, by command.Caller, name string) 
 			out.Settings = append(out.Settings, o.setting(row))
 		}
 	}
-	list, err := o.ListSessions(ctx, by, command.SessionQuery{Agent: name, Limit: shownRuns})
+	list, err := o.ListSessions(ctx, by, operations.SessionQuery{Agent: name, Limit: shownRuns})
 	out.Sessions = list.Items
 	return out, err
 }
 
 // toolsOf are the built-in tools of an agent with what its profile says of them in
 // general. Those of MCP servers are known once they run.
-func (o *Handler) toolsOf(a agents.Agent, bot *config.Bot) ([]command.Tool, error) {
+func (o *Handler) toolsOf(a agents.Agent, bot *config.Bot) ([]operations.Tool, error) {
 	b, err := o.BareToolbox()
 	if err != nil {
 		return nil, err
@@ -138,7 +139,7 @@ func (o *Handler) toolsOf(a agents.Agent, bot *config.Bot) ([]command.Tool, erro
 	if err != nil {
 		return nil, err
 	}
-	out := []command.Tool{}
+	out := []operations.Tool{}
 	tools := b.List
 	if runsetup.IsDir(o.app.Home.AgentDir(a.Name)) && b.Self == nil {
 		tools = append(slices.Clip(tools), selfedit.Tools(nil)...) // they are only described
@@ -153,28 +154,28 @@ func (o *Handler) toolsOf(a agents.Agent, bot *config.Bot) ([]command.Tool, erro
 		if !rules.Possible(s.Name) {
 			verdict = "deny"
 		}
-		out = append(out, command.Tool{Name: s.Name, Description: line, ReadOnly: s.ReadOnly, Verdict: verdict})
+		out = append(out, operations.Tool{Name: s.Name, Description: line, ReadOnly: s.ReadOnly, Verdict: verdict})
 	}
 	return out, nil
 }
 
 // CreateAgent implements command.Agents.
-func (o *Handler) CreateAgent(ctx context.Context, by command.Caller, in command.NewAgent) (command.Agent, error) {
-	if err := need(by, command.Admin); err != nil {
-		return command.Agent{}, err
+func (o *Handler) CreateAgent(ctx context.Context, by operation.Caller, in operations.NewAgent) (operations.Agent, error) {
+	if err := need(by, operation.Admin); err != nil {
+		return operations.Agent{}, err
 	}
 	given := agents.Agent{Name: in.Name, Model: in.Model, Permissions: in.Permissions, SystemPrompt: in.SystemPrompt}
 	if err := o.checkAgent(&given); err != nil {
-		return command.Agent{}, err
+		return operations.Agent{}, err
 	}
 	if given.Permissions != "" {
 		if err := o.app.Gate.MayGive(given.Permissions, by.Principal); err != nil {
-			return command.Agent{}, command.Errorf(command.Forbidden, "%w", err)
+			return operations.Agent{}, operation.Errorf(operation.Forbidden, "%w", err)
 		}
 	}
 	made, err := o.app.Settings.Agents().Create(ctx, given)
 	if err != nil {
-		return command.Agent{}, o.ToError(err)
+		return operations.Agent{}, o.ToError(err)
 	}
 	return o.agentFor(by, made), o.ToError(o.Record(ctx, by, made.Name, "agent create", "model "+cmp.Or(made.Model, "(default)")+", permissions "+made.Permissions))
 }
@@ -197,29 +198,29 @@ func (o *Handler) checkAgent(a *agents.Agent) error {
 }
 
 // ConfigureAgent implements command.Agents.
-func (o *Handler) ConfigureAgent(ctx context.Context, by command.Caller, name, key, value string) (command.Agent, error) {
-	if err := need(by, command.Admin); err != nil {
-		return command.Agent{}, err
+func (o *Handler) ConfigureAgent(ctx context.Context, by operation.Caller, name, key, value string) (operations.Agent, error) {
+	if err := need(by, operation.Admin); err != nil {
+		return operations.Agent{}, err
 	}
 	if _, err := o.FindAgent(ctx, name); err != nil {
-		return command.Agent{}, o.ToError(err)
+		return operations.Agent{}, o.ToError(err)
 	}
 	key = settings.CanonicalKey(key)
 	if key == "permissions" {
 		if err := o.app.Gate.MayGive(value, by.Principal); err != nil {
-			return command.Agent{}, command.Errorf(command.Forbidden, "%w", err)
+			return operations.Agent{}, operation.Errorf(operation.Forbidden, "%w", err)
 		}
 	}
 	changed, err := o.app.Settings.Agents().Configure(ctx, name, key, value)
 	if err != nil {
-		return command.Agent{}, Invalid(key, "%v", err)
+		return operations.Agent{}, Invalid(key, "%v", err)
 	}
 	return o.agentFor(by, changed), o.ToError(o.Record(ctx, by, changed.Name, "agent config "+key, gate.Shortened(value)))
 }
 
 // DestroyAgent implements command.Agents.
-func (o *Handler) DestroyAgent(ctx context.Context, by command.Caller, name string, keepFiles bool) error {
-	if err := need(by, command.Admin); err != nil {
+func (o *Handler) DestroyAgent(ctx context.Context, by operation.Caller, name string, keepFiles bool) error {
+	if err := need(by, operation.Admin); err != nil {
 		return err
 	}
 	if _, err := o.FindAgent(ctx, name); err != nil {
@@ -231,7 +232,7 @@ func (o *Handler) DestroyAgent(ctx context.Context, by command.Caller, name stri
 			return o.ToError(err)
 		}
 		if len(busy) > 0 {
-			return command.Errorf(command.Conflict, "agent %s is at work in session %s; stop it first", name, busy[0].ID.Thread())
+			return operation.Errorf(operation.Conflict, "agent %s is at work in session %s; stop it first", name, busy[0].ID.Thread())
 		}
 	}
 	if err := o.app.Settings.Agents().Destroy(ctx, name, keepFiles); err != nil {
@@ -245,7 +246,7 @@ func (o *Handler) DestroyAgent(ctx context.Context, by command.Caller, name stri
 }
 
 // Record writes down who changed what through a door.
-func (o *Handler) Record(ctx context.Context, by command.Caller, agent, action, detail string) error {
+func (o *Handler) Record(ctx context.Context, by operation.Caller, agent, action, detail string) error {
 	hide := o.app.Logs.Redactor()
 	return o.app.DB.Audit(ctx, approval.Audit{Agent: agent, Principal: by.Principal, Action: hide.Text(action), Decision: gate.Changed, Detail: hide.Text(detail)})
 }
@@ -257,43 +258,43 @@ const (
 )
 
 // AgentFile implements command.Agents.
-func (o *Handler) AgentFile(ctx context.Context, by command.Caller, name, file string) (command.Entry, error) {
-	if err := need(by, command.Read); err != nil {
-		return command.Entry{}, err
+func (o *Handler) AgentFile(ctx context.Context, by operation.Caller, name, file string) (operations.Entry, error) {
+	if err := need(by, operation.Read); err != nil {
+		return operations.Entry{}, err
 	}
 	if _, err := o.FindAgent(ctx, name); err != nil {
-		return command.Entry{}, o.ToError(err)
+		return operations.Entry{}, o.ToError(err)
 	}
 	file = strings.TrimPrefix(path.Clean("/"+strings.ToValidUTF8(file, "_")), "/")
 	root, err := os.OpenRoot(o.app.Settings.Agents().Workspace(name))
 	if errors.Is(err, fs.ErrNotExist) && file == "" {
-		return command.Entry{Dir: true, Entries: []command.Entry{}}, nil
+		return operations.Entry{Dir: true, Entries: []operations.Entry{}}, nil
 	}
 	if err == nil {
 		defer root.Close()
-		var entry command.Entry
+		var entry operations.Entry
 		if entry, err = o.entry(root, file); err == nil {
 			return entry, nil
 		}
 	}
 	// Also what leads out of the workspace: nobody is told what is there.
-	return command.Entry{}, &command.Error{Kind: command.NotFound, Message: "there is no file " + gate.Shortened(file) + " in the workspace of " + name, Err: err}
+	return operations.Entry{}, &operation.Error{Kind: operation.NotFound, Message: "there is no file " + gate.Shortened(file) + " in the workspace of " + name, Err: err}
 }
 
-func (o *Handler) entry(root *os.Root, file string) (command.Entry, error) {
+func (o *Handler) entry(root *os.Root, file string) (operations.Entry, error) {
 	// Without waiting: an agent can leave a pipe there that nobody writes to.
 	f, err := root.OpenFile(filepath.FromSlash(cmp.Or(file, ".")), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return command.Entry{}, err
+		return operations.Entry{}, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return command.Entry{}, err
+		return operations.Entry{}, err
 	}
-	out := command.Entry{Path: file, Dir: info.IsDir(), Size: info.Size(), MovedAt: info.ModTime()}
+	out := operations.Entry{Path: file, Dir: info.IsDir(), Size: info.Size(), MovedAt: info.ModTime()}
 	if info.IsDir() {
-		out.Size, out.Entries = 0, []command.Entry{}
+		out.Size, out.Entries = 0, []operations.Entry{}
 		list, err := f.ReadDir(maxEntries + 1)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return out, err
@@ -301,10 +302,10 @@ func (o *Handler) entry(root *os.Root, file string) (command.Entry, error) {
 		out.Cut = len(list) > maxEntries
 		for _, e := range list[:min(len(list), maxEntries)] {
 			if info, err := e.Info(); err == nil { // else it has just gone
-				out.Entries = append(out.Entries, command.Entry{Path: path.Join(file, e.Name()), Dir: e.IsDir(), Size: info.Size(), MovedAt: info.ModTime()})
+				out.Entries = append(out.Entries, operations.Entry{Path: path.Join(file, e.Name()), Dir: e.IsDir(), Size: info.Size(), MovedAt: info.ModTime()})
 			}
 		}
-		slices.SortFunc(out.Entries, func(a, b command.Entry) int { return strings.Compare(a.Path, b.Path) })
+		slices.SortFunc(out.Entries, func(a, b operations.Entry) int { return strings.Compare(a.Path, b.Path) })
 		return out, nil
 	}
 	if !info.Mode().IsRegular() {

@@ -9,6 +9,8 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/journal"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/store"
 )
 
@@ -17,9 +19,9 @@ var approvalStates = map[string]approval.State{"": approval.Open, "all": "", "pe
 	"denied": approval.Refused, "expired": approval.Expired, "cancelled": approval.Cancelled}
 
 // Approvals implements command.Desk.
-func (o *Handler) Approvals(ctx context.Context, by command.Caller, q command.ApprovalQuery) (command.List[command.Approval], error) {
-	out := command.List[command.Approval]{Items: []command.Approval{}}
-	if err := need(by, command.Read); err != nil {
+func (o *Handler) Approvals(ctx context.Context, by operation.Caller, q operations.ApprovalQuery) (operation.List[operations.Approval], error) {
+	out := operation.List[operations.Approval]{Items: []operations.Approval{}}
+	if err := need(by, operation.Read); err != nil {
 		return out, err
 	}
 	state, ok := approvalStates[q.State]
@@ -28,7 +30,7 @@ func (o *Handler) Approvals(ctx context.Context, by command.Caller, q command.Ap
 	}
 	f := store.ApprovalList{State: state, Before: q.Cursor, Prefix: ownPrefix(by), Limit: limit(q.Limit, 50, 200) + 1}
 	if q.Session != "" {
-		row, err := o.find(ctx, by, q.Session, command.Read)
+		row, err := o.find(ctx, by, q.Session, operation.Read)
 		if err != nil {
 			return out, err
 		}
@@ -53,9 +55,9 @@ func (o *Handler) Approvals(ctx context.Context, by command.Caller, q command.Ap
 }
 
 // Approval shows a question to somebody.
-func (o *Handler) Approval(by command.Caller, a approval.Approval) command.Approval {
+func (o *Handler) Approval(by operation.Caller, a approval.Approval) operations.Approval {
 	hide := o.app.Logs.Redactor()
-	out := command.Approval{
+	out := operations.Approval{
 		ID: a.ID, Session: a.Thread.Thread(), Thread: string(a.Thread), Agent: a.Thread.Agent(), Run: a.Run, CallID: a.Call.ID, Tool: a.Call.Name,
 		ArgsJSON: hide.Text(string(a.Call.Args)), Dir: a.Dir, Preview: hide.Text(a.Preview), Risk: a.Risk, Rule: a.Rule, Reason: hide.Text(a.Reason),
 		Again: hide.Text(a.Again), AskedBy: a.AskedBy.String(), Payer: a.Payer.String(), AskedAt: a.AskedAt, Deadline: a.Deadline,
@@ -69,12 +71,12 @@ func (o *Handler) Approval(by command.Caller, a approval.Approval) command.Appro
 		out.Actions = append(out.Actions, hide.Text(action))
 	}
 	for _, v := range a.Votes {
-		out.Votes = append(out.Votes, command.Vote{By: v.By.String(), OK: v.OK, Note: v.Note, At: v.At})
+		out.Votes = append(out.Votes, operations.Vote{By: v.By.String(), OK: v.OK, Note: v.Note, At: v.At})
 	}
 	if b, err := o.BareToolbox(); err == nil {
 		out.Label = hide.Text(b.Label(a.Call.Name, a.Call.Args))
 	}
-	if a.State == approval.Open && by.May(command.Approve) {
+	if a.State == approval.Open && by.May(operation.Approve) {
 		_, err := approval.Weigh(a, by.Principal, true)
 		out.MayAnswer = err == nil
 	}
@@ -82,13 +84,13 @@ func (o *Handler) Approval(by command.Caller, a approval.Approval) command.Appro
 }
 
 // Answer implements command.Desk.
-func (o *Handler) Answer(ctx context.Context, by command.Caller, id string, in command.Verdict) (command.Approval, error) {
-	if err := need(by, command.Approve); err != nil {
-		return command.Approval{}, err
+func (o *Handler) Answer(ctx context.Context, by operation.Caller, id string, in command.Verdict) (operations.Approval, error) {
+	if err := need(by, operation.Approve); err != nil {
+		return operations.Approval{}, err
 	}
 	a, err := o.findApproval(ctx, by, id)
 	if err != nil {
-		return command.Approval{}, o.ToError(err)
+		return operations.Approval{}, o.ToError(err)
 	}
 	if len(in.Always) > 0 && in.Approved {
 		err = o.app.Gate.Keep(ctx, a.ID, by.Principal, in.Always)
@@ -98,19 +100,19 @@ func (o *Handler) Answer(ctx context.Context, by command.Caller, id string, in c
 	now, rerr := o.app.DB.Approval(ctx, a.ID)
 	switch {
 	case errors.Is(err, journal.ErrSettled) && rerr == nil:
-		return command.Approval{}, &command.Error{Kind: command.Conflict, Message: "too late: " + now.Ended(), About: o.Approval(by, now), Err: err}
+		return operations.Approval{}, &operation.Error{Kind: operation.Conflict, Message: "too late: " + now.Ended(), About: o.Approval(by, now), Err: err}
 	case err != nil:
-		return command.Approval{}, o.ToError(err)
+		return operations.Approval{}, o.ToError(err)
 	case rerr != nil:
-		return command.Approval{}, o.ToError(rerr)
+		return operations.Approval{}, o.ToError(rerr)
 	}
 	return o.Approval(by, now), nil
 }
 
 // findApproval finds a question of a session that the caller may see, by its id or the
 // call's. Call ids are the model's own and not unique: the open question is meant, else the newest.
-func (o *Handler) findApproval(ctx context.Context, by command.Caller, id string) (approval.Approval, error) {
-	none := command.Errorf(command.NotFound, "there is no approval %.80q", id)
+func (o *Handler) findApproval(ctx context.Context, by operation.Caller, id string) (approval.Approval, error) {
+	none := operation.Errorf(operation.NotFound, "there is no approval %.80q", id)
 	a, err := o.app.DB.Approval(ctx, id)
 	if err == nil {
 		if !o.seesThread(ctx, by, a.Thread) {
@@ -138,7 +140,7 @@ func (o *Handler) findApproval(ctx context.Context, by command.Caller, id string
 	case len(open) == 1:
 		return open[0], nil
 	case len(open) > 1:
-		return a, command.Errorf(command.Conflict, "%d open questions are about a call %.80q; answer by the approval's own id", len(open), id)
+		return a, operation.Errorf(operation.Conflict, "%d open questions are about a call %.80q; answer by the approval's own id", len(open), id)
 	case len(found) > 0:
 		return found[0], nil
 	default:
@@ -146,8 +148,8 @@ func (o *Handler) findApproval(ctx context.Context, by command.Caller, id string
 	}
 }
 
-func (o *Handler) seesThread(ctx context.Context, by command.Caller, thread chat.ThreadID) bool {
-	if by.May(command.Admin) {
+func (o *Handler) seesThread(ctx context.Context, by operation.Caller, thread chat.ThreadID) bool {
+	if by.May(operation.Admin) {
 		return true
 	}
 	row, err := o.app.DB.Thread(ctx, thread)

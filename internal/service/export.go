@@ -5,12 +5,13 @@ import (
 	"io"
 	"iter"
 
-	"chorus/internal/command"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 )
 
 // Export implements command.Sessions.
-func (o *Handler) Export(ctx context.Context, by command.Caller, id string, as command.Format, to io.Writer) error {
-	row, err := o.find(ctx, by, id, command.Read)
+func (o *Handler) Export(ctx context.Context, by operation.Caller, id string, as operations.Format, to io.Writer) error {
+	row, err := o.find(ctx, by, id, operation.Read)
 	if err != nil {
 		return err
 	}
@@ -18,11 +19,11 @@ func (o *Handler) Export(ctx context.Context, by command.Caller, id string, as c
 }
 
 // Replay implements command.Sessions.
-func (o *Handler) Replay(ctx context.Context, by command.Caller, id string) iter.Seq2[command.Replayed, error] {
-	return func(yield func(command.Replayed, error) bool) {
-		row, err := o.find(ctx, by, id, command.Read)
+func (o *Handler) Replay(ctx context.Context, by operation.Caller, id string) iter.Seq2[operations.Replayed, error] {
+	return func(yield func(operations.Replayed, error) bool) {
+		row, err := o.find(ctx, by, id, operation.Read)
 		if err != nil {
-			yield(command.Replayed{}, err)
+			yield(operations.Replayed{}, err)
 			return
 		}
 		for one, err := range o.app.Replay(ctx, row.ID) {

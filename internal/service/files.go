@@ -22,6 +22,8 @@ import (
 	"chorus/internal/id"
 	"chorus/internal/images"
 	"chorus/internal/journal"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/runsetup"
 	"chorus/internal/settings"
 	"chorus/internal/window"
@@ -38,30 +40,30 @@ const (
 
 // Attach implements command.Sessions. The name is kept for people; the file lies under
 // one that cannot lead anywhere.
-func (o *Handler) Attach(ctx context.Context, by command.Caller, session, name string, body io.Reader) (command.Attachment, error) {
-	row, err := o.find(ctx, by, session, command.Chat)
+func (o *Handler) Attach(ctx context.Context, by operation.Caller, session, name string, body io.Reader) (operations.Attachment, error) {
+	row, err := o.find(ctx, by, session, operation.Chat)
 	if err != nil {
-		return command.Attachment{}, err
+		return operations.Attachment{}, err
 	}
 	data, err := io.ReadAll(io.LimitReader(body, maxAttachment+1))
 	switch {
 	case err != nil:
-		return command.Attachment{}, Invalid("", "the file did not arrive whole: %v", err)
+		return operations.Attachment{}, Invalid("", "the file did not arrive whole: %v", err)
 	case len(data) > maxAttachment:
-		return command.Attachment{}, command.Errorf(command.TooLarge, "the file is larger than %d MB", maxAttachment>>20)
+		return operations.Attachment{}, operation.Errorf(operation.TooLarge, "the file is larger than %d MB", maxAttachment>>20)
 	case len(data) == 0:
-		return command.Attachment{}, Invalid("", "the file is empty")
+		return operations.Attachment{}, Invalid("", "the file is empty")
 	}
 	dir, err := o.app.Home.Ensure(o.app.Setup.Attachments(row.ID))
 	if err != nil {
-		return command.Attachment{}, o.ToError(err)
+		return operations.Attachment{}, o.ToError(err)
 	}
 	if count, bytes := Held(dir); count >= MaxStored || bytes+int64(len(data)) > MaxStoredBytes {
-		return command.Attachment{}, command.Errorf(command.TooLarge, "this session has %d files with %d MB already; begin another one", count, bytes>>20)
+		return operations.Attachment{}, operation.Errorf(operation.TooLarge, "this session has %d files with %d MB already; begin another one", count, bytes>>20)
 	}
-	a := command.Attachment{ID: id.New(), Name: fileName(name), MediaType: Sniff(data), Size: int64(len(data))}
+	a := operations.Attachment{ID: id.New(), Name: fileName(name), MediaType: Sniff(data), Size: int64(len(data))}
 	if err := datadir.WriteFile(filepath.Join(dir, a.ID+"-"+a.Name), data, 0o600); err != nil {
-		return command.Attachment{}, o.ToError(err)
+		return operations.Attachment{}, o.ToError(err)
 	}
 	return a, nil
 }
@@ -192,27 +194,27 @@ func (o *Handler) stored(thread chat.ThreadID, ref string) (name string, data []
 }
 
 // Blob implements command.Sessions.
-func (o *Handler) Blob(ctx context.Context, by command.Caller, session, hash string) (command.File, error) {
-	row, err := o.find(ctx, by, session, command.Read)
+func (o *Handler) Blob(ctx context.Context, by operation.Caller, session, hash string) (operation.File, error) {
+	row, err := o.find(ctx, by, session, operation.Read)
 	if err != nil {
-		return command.File{}, err
+		return operation.File{}, err
 	}
-	none := command.Errorf(command.NotFound, "there is no file %.80q in this session", hash)
+	none := operation.Errorf(operation.NotFound, "there is no file %.80q in this session", hash)
 	if sum, err := hex.DecodeString(hash); err != nil || len(sum) != 32 {
-		return command.File{}, none
+		return operation.File{}, none
 	}
 	has, err := o.holdsBlob(ctx, row.ID, hash)
 	if err != nil {
-		return command.File{}, o.ToError(err)
+		return operation.File{}, o.ToError(err)
 	}
 	if !has {
-		return command.File{}, none
+		return operation.File{}, none
 	}
 	data, err := o.app.DB.Blob(ctx, hash)
 	if err != nil {
-		return command.File{}, o.ToError(err)
+		return operation.File{}, o.ToError(err)
 	}
-	return command.File{ReadCloser: io.NopCloser(bytes.NewReader(data)), MediaType: Sniff(data), Size: int64(len(data))}, nil
+	return operation.File{ReadCloser: io.NopCloser(bytes.NewReader(data)), MediaType: Sniff(data), Size: int64(len(data))}, nil
 }
 
 // maxForks is how many forks of forks are followed back to where a picture was sent.

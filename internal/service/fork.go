@@ -17,34 +17,36 @@ import (
 	"chorus/internal/id"
 	"chorus/internal/journal"
 	"chorus/internal/mirror/session"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/settings"
 	"chorus/internal/transcript"
 )
 
 // Fork implements command.Sessions.
-func (o *Handler) Fork(ctx context.Context, by command.Caller, session string, atSeq int64) (command.Session, error) {
-	row, err := o.find(ctx, by, session, command.Chat)
+func (o *Handler) Fork(ctx context.Context, by operation.Caller, session string, atSeq int64) (operations.Session, error) {
+	row, err := o.find(ctx, by, session, operation.Chat)
 	if err != nil {
-		return command.Session{}, err
+		return operations.Session{}, err
 	}
 	if o.guest { // at a terminal a fork belongs where the thread belongs
 		thread, err := o.app.ForkThread(ctx, row, atSeq)
 		if err != nil {
-			return command.Session{}, o.ToError(err)
+			return operations.Session{}, o.ToError(err)
 		}
 		return o.GetSession(ctx, by, string(thread))
 	}
 	made, err := o.Standing(ctx, row.ID)
 	if err != nil {
-		return command.Session{}, o.ToError(err)
+		return operations.Session{}, o.ToError(err)
 	}
 	thread, err := chat.NewThreadID("web", ownPlace(by.Principal), id.New(), row.Agent)
 	if err != nil {
-		return command.Session{}, o.ToError(err)
+		return operations.Session{}, o.ToError(err)
 	}
 	// What it works in is not copied: both work in the same files from here on.
 	if err := o.app.Fork(ctx, row, thread, by.Principal, atSeq, made.Terms); err != nil {
-		return command.Session{}, o.ToError(err)
+		return operations.Session{}, o.ToError(err)
 	}
 	return o.GetSession(ctx, by, thread.Thread())
 }
@@ -140,55 +142,55 @@ func (s *Service) LogAt(ctx context.Context, thread chat.ThreadID, atSeq int64) 
 }
 
 // ResumeSession implements command.Sessions.
-func (o *Handler) ResumeSession(ctx context.Context, by command.Caller, name string, in command.Resume) (command.Session, error) {
-	if err := need(by, command.Chat); err != nil {
-		return command.Session{}, err
+func (o *Handler) ResumeSession(ctx context.Context, by operation.Caller, name string, in command.Resume) (operations.Session, error) {
+	if err := need(by, operation.Chat); err != nil {
+		return operations.Session{}, err
 	}
 	if in.Mode != "" && !session.ValidMode(in.Mode) {
-		return command.Session{}, Invalid("mode", "there is no resume mode %.40q; there are full, last-N (for example last-3) and summary", in.Mode)
+		return operations.Session{}, Invalid("mode", "there is no resume mode %.40q; there are full, last-N (for example last-3) and summary", in.Mode)
 	}
-	row, err := o.find(ctx, by, name, command.Chat)
+	row, err := o.find(ctx, by, name, operation.Chat)
 	switch {
 	case err == nil:
 		return o.goOn(ctx, by, row, in)
-	case command.KindOf(err) != command.NotFound:
-		return command.Session{}, err
+	case operation.KindOf(err) != operation.NotFound:
+		return operations.Session{}, err
 	}
 	made, err := o.takeUp(ctx, by, name, in)
 	if err != nil {
-		return command.Session{}, o.ToError(err)
+		return operations.Session{}, o.ToError(err)
 	}
 	return o.GetSession(ctx, by, made)
 }
 
 // goOn resumes a session of this house: with other wishes, and with less of its window.
-func (o *Handler) goOn(ctx context.Context, by command.Caller, row journal.Thread, in command.Resume) (command.Session, error) {
+func (o *Handler) goOn(ctx context.Context, by operation.Caller, row journal.Thread, in command.Resume) (operations.Session, error) {
 	id := row.ID.Thread()
 	if row.Status == chat.Running || row.Status == chat.Waiting {
-		return command.Session{}, command.Errorf(command.Conflict, "session %s is live; talk to it, or stop its run first", id)
+		return operations.Session{}, operation.Errorf(operation.Conflict, "session %s is live; talk to it, or stop its run first", id)
 	}
 	made, err := o.Standing(ctx, row.ID)
 	if err != nil {
-		return command.Session{}, o.ToError(err)
+		return operations.Session{}, o.ToError(err)
 	}
 	if in.Provider != "" || in.Model != "" {
-		terms, _, err := o.plan(by, command.NewSession{Agent: row.Agent, Provider: in.Provider, Model: in.Model}, row.ID)
+		terms, _, err := o.plan(by, operations.NewSession{Agent: row.Agent, Provider: in.Provider, Model: in.Model}, row.ID)
 		if err != nil {
-			return command.Session{}, o.ToError(err)
+			return operations.Session{}, o.ToError(err)
 		}
 		made.Terms.Model = terms.Model
 		if err := o.putStanding(ctx, row.ID, made); err != nil {
-			return command.Session{}, o.ToError(err)
+			return operations.Session{}, o.ToError(err)
 		}
 	}
 	n, cut := resumed(in.Mode)
 	if cut {
 		err := o.Engine.Trim(ctx, row.ID, n)
 		if errors.Is(err, engine.ErrBusy) {
-			return command.Session{}, command.Errorf(command.Conflict, "session %s is live; talk to it, or stop its run first", id)
+			return operations.Session{}, operation.Errorf(operation.Conflict, "session %s is live; talk to it, or stop its run first", id)
 		}
 		if err != nil {
-			return command.Session{}, o.ToError(err)
+			return operations.Session{}, o.ToError(err)
 		}
 	}
 	return o.GetSession(ctx, by, id)
@@ -204,7 +206,7 @@ func resumed(mode string) (prompts int, cut bool) {
 }
 
 // takeUp makes a session of a file that a coding agent has left in a repository.
-func (o *Handler) takeUp(ctx context.Context, by command.Caller, name string, in command.Resume) (string, error) {
+func (o *Handler) takeUp(ctx context.Context, by operation.Caller, name string, in command.Resume) (string, error) {
 	if in.WorkspacePath == "" {
 		return "", noSession(name)
 	}
@@ -212,13 +214,13 @@ func (o *Handler) takeUp(ctx context.Context, by command.Caller, name string, in
 	if err != nil {
 		return "", noSession(name)
 	}
-	terms, dir, err := o.plan(by, command.NewSession{WorkspacePath: in.WorkspacePath, Provider: in.Provider, Model: in.Model}, "")
+	terms, dir, err := o.plan(by, operations.NewSession{WorkspacePath: in.WorkspacePath, Provider: in.Provider, Model: in.Model}, "")
 	if err != nil {
 		return "", err
 	}
 	log, err := readSession(filepath.Join(dir, session.Folder, filepath.Base(path)))
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", command.Errorf(command.NotFound, "there is no log of a session %.80q in %s", name, dir)
+		return "", operation.Errorf(operation.NotFound, "there is no log of a session %.80q in %s", name, dir)
 	}
 	if err != nil {
 		return "", err
@@ -262,7 +264,7 @@ func readSession(path string) (session.Log, error) {
 	case !info.Mode().IsRegular():
 		return session.Log{}, fs.ErrNotExist
 	case info.Size() > maxSessionFile:
-		return session.Log{}, command.Errorf(command.TooLarge, "the session file is larger than %d MB", maxSessionFile>>20)
+		return session.Log{}, operation.Errorf(operation.TooLarge, "the session file is larger than %d MB", maxSessionFile>>20)
 	}
 	return session.Read(f, nil)
 }

@@ -5,14 +5,15 @@ import (
 	"sync"
 	"time"
 
-	"chorus/internal/command"
 	"chorus/internal/doctor"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 )
 
 // Health implements command.House: what `chorus doctor` says, for a page.
-func (o *Handler) Health(ctx context.Context, by command.Caller) (command.List[command.Check], error) {
-	out := command.List[command.Check]{Items: []command.Check{}}
-	if err := need(by, command.Read); err != nil {
+func (o *Handler) Health(ctx context.Context, by operation.Caller) (operation.List[operations.Check], error) {
+	out := operation.List[operations.Check]{Items: []operations.Check{}}
+	if err := need(by, operation.Read); err != nil {
 		return out, err
 	}
 	report := o.examined(ctx)
@@ -23,7 +24,7 @@ func (o *Handler) Health(ctx context.Context, by command.Caller) (command.List[c
 			if f.Mark == doctor.Note {
 				state = string(doctor.OK) // nothing is wrong with it
 			}
-			out.Items = append(out.Items, command.Check{Section: s.Name, Name: f.Name, State: state, Detail: hide.Text(f.Detail), Fix: hide.Text(f.Fix)})
+			out.Items = append(out.Items, operations.Check{Section: s.Name, Name: f.Name, State: state, Detail: hide.Text(f.Detail), Fix: hide.Text(f.Fix)})
 		}
 	}
 	return out, nil

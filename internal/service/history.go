@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/id"
 	"chorus/internal/images"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/runsetup"
 )
 
@@ -16,7 +17,7 @@ const maxHistory = 10_000
 
 // history makes the first event of a session that began elsewhere; without any history
 // there is none.
-func (o *Handler) history(ctx context.Context, by command.Caller, thread chat.ThreadID, said []command.Spoken) ([]chat.Event, error) {
+func (o *Handler) history(ctx context.Context, by operation.Caller, thread chat.ThreadID, said []operations.Spoken) ([]chat.Event, error) {
 	if len(said) == 0 {
 		return nil, nil
 	}

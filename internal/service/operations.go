@@ -59,7 +59,7 @@ func (o *Handler) nouns() map[string]operation.Noun {
 
 func (o *Handler) sessionNames(ctx context.Context, by operation.Caller, prefix string) (names []string, err error) {
 	if prefix == "" {
-		list, err := o.ListSessions(ctx, by, command.SessionQuery{Limit: maxSuggested})
+		list, err := o.ListSessions(ctx, by, operations.SessionQuery{Limit: maxSuggested})
 		for _, s := range list.Items {
 			names = append(names, s.ID)
 		}

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/ledger"
 	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/runsetup"
 	"chorus/internal/store"
 )
@@ -25,27 +25,27 @@ var costWords = map[string]store.SpendBy{"": store.ByModel, "agent": store.ByAge
 const maxCosts = 1000
 
 // Costs implements command.Books. Who is no admin sees what they paid themselves.
-func (o *Handler) Costs(ctx context.Context, by command.Caller, q command.CostQuery) (command.Costs, error) {
+func (o *Handler) Costs(ctx context.Context, by operation.Caller, q operations.CostQuery) (operations.Costs, error) {
 	return o.CostsUnder(ctx, by, q, "")
 }
 
 // CostsUnder are the costs of threads whose ids begin alike.
-func (o *Handler) CostsUnder(ctx context.Context, by command.Caller, q command.CostQuery, under string) (command.Costs, error) {
-	if err := need(by, command.Read); err != nil {
-		return command.Costs{}, err
+func (o *Handler) CostsUnder(ctx context.Context, by operation.Caller, q operations.CostQuery, under string) (operations.Costs, error) {
+	if err := need(by, operation.Read); err != nil {
+		return operations.Costs{}, err
 	}
 	now := time.Now().UTC()
 	group, ok := costWords[q.By]
 	if !ok {
-		return command.Costs{}, Invalid("by", "costs cannot be grouped by %.40q; there are model, agent, person, channel, day, month, session, thread and run", q.By)
+		return operations.Costs{}, Invalid("by", "costs cannot be grouped by %.40q; there are model, agent, person, channel, day, month, session, thread and run", q.By)
 	}
 	since, err := CostSince(q.Since, now)
 	if err != nil {
-		return command.Costs{}, Invalid("since", "%v", err)
+		return operations.Costs{}, Invalid("since", "%v", err)
 	}
-	out := command.Costs{By: cmp.Or(q.By, "model"), Since: since, Rows: []command.Cost{}, Budgets: []command.Budget{}}
+	out := operations.Costs{By: cmp.Or(q.By, "model"), Since: since, Rows: []operations.Cost{}, Budgets: []operations.Budget{}}
 	f := store.SpendFilter{By: group, Since: since, Under: under}
-	if !by.May(command.Admin) {
+	if !by.May(operation.Admin) {
 		f.Payer = by.Principal.String()
 	}
 	sums, err := o.app.DB.Spend(ctx, f)
@@ -67,8 +67,8 @@ func (o *Handler) CostsUnder(ctx context.Context, by command.Caller, q command.C
 	return out, o.ToError(err)
 }
 
-func (o *Handler) cost(word string, by store.SpendBy, s store.Sum) command.Cost {
-	c := command.Cost{Key: s.Key, Dollars: usd(s.Settled), Reserved: usd(s.Open), Calls: s.Calls, InputTokens: s.Usage.Input, OutputTokens: s.Usage.Output,
+func (o *Handler) cost(word string, by store.SpendBy, s store.Sum) operations.Cost {
+	c := operations.Cost{Key: s.Key, Dollars: usd(s.Settled), Reserved: usd(s.Open), Calls: s.Calls, InputTokens: s.Usage.Input, OutputTokens: s.Usage.Output,
 		CacheReadTokens: s.Usage.CacheRead, CacheWriteTokens: s.Usage.CacheWrite}
 	switch {
 	case word == "session":
@@ -82,40 +82,40 @@ func (o *Handler) cost(word string, by store.SpendBy, s store.Sum) command.Cost 
 }
 
 // budgets are everybody's ceilings for an admin, and for others those they spend from.
-func (o *Handler) budgets(ctx context.Context, by command.Caller, now time.Time) ([]command.Budget, error) {
+func (o *Handler) budgets(ctx context.Context, by operation.Caller, now time.Time) ([]operations.Budget, error) {
 	used, err := o.app.BudgetsUsed(ctx, now)
-	out := []command.Budget{}
+	out := []operations.Budget{}
 	for _, b := range used {
-		if b.Whose != "" && !by.May(command.Admin) && b.Whose != by.Principal.String() {
+		if b.Whose != "" && !by.May(operation.Admin) && b.Whose != by.Principal.String() {
 			continue
 		}
 		name := b.Key
 		if b.Whose != "" {
 			name += " " + b.Whose
 		}
-		out = append(out, command.Budget{Name: name, Per: b.Period, Soft: b.Most * o.app.Shared.BudgetSoft, Hard: b.Most, Spent: b.Spent + b.Reserved, Reserved: b.Reserved})
+		out = append(out, operations.Budget{Name: name, Per: b.Period, Soft: b.Most * o.app.Shared.BudgetSoft, Hard: b.Most, Spent: b.Spent + b.Reserved, Reserved: b.Reserved})
 	}
 	return out, err
 }
 
 // Audit implements command.Books. Who is no admin sees the decisions about their own
 // sessions, one session at a time.
-func (o *Handler) Audit(ctx context.Context, by command.Caller, q command.AuditQuery) (command.List[command.AuditLine], error) {
-	out := command.List[command.AuditLine]{Items: []command.AuditLine{}}
-	if err := need(by, command.Read); err != nil {
+func (o *Handler) Audit(ctx context.Context, by operation.Caller, q operations.AuditQuery) (operation.List[operations.AuditLine], error) {
+	out := operation.List[operations.AuditLine]{Items: []operations.AuditLine{}}
+	if err := need(by, operation.Read); err != nil {
 		return out, err
 	}
 	f := store.AuditFilter{Agent: q.Agent, Principal: q.Who, Decision: q.Decision, Run: q.Run, Since: q.Since, Until: q.Until,
 		Before: max(0, q.Before), Limit: limit(q.Limit, 100, 500) + 1}
 	switch {
 	case q.Session != "":
-		row, err := o.find(ctx, by, q.Session, command.Read)
+		row, err := o.find(ctx, by, q.Session, operation.Read)
 		if err != nil {
 			return out, err
 		}
 		f.Thread = row.ID
-	case !by.May(command.Admin):
-		return out, command.Errorf(command.Forbidden, "the whole audit log needs the scope admin; name one of your sessions")
+	case !by.May(operation.Admin):
+		return out, operation.Errorf(operation.Forbidden, "the whole audit log needs the scope admin; name one of your sessions")
 	}
 	if q.Cursor != "" {
 		before, err := strconv.ParseInt(q.Cursor, 10, 64)
@@ -134,7 +134,7 @@ func (o *Handler) Audit(ctx context.Context, by command.Caller, q command.AuditQ
 	}
 	hide := o.app.Logs.Redactor()
 	for _, l := range lines {
-		line := command.AuditLine{Seq: l.ID, At: l.At, Who: l.Principal.String(), Agent: l.Agent, Run: l.Run, Call: l.Call,
+		line := operations.AuditLine{Seq: l.ID, At: l.At, Who: l.Principal.String(), Agent: l.Agent, Run: l.Run, Call: l.Call,
 			Action: hide.Text(l.Action), Decision: l.Decision, Rule: l.Rule, Detail: hide.Text(l.Detail), Thread: string(l.Thread), Hash: l.Hash}
 		if l.Thread != "" {
 			line.Session = l.Thread.Thread()
@@ -145,18 +145,18 @@ func (o *Handler) Audit(ctx context.Context, by command.Caller, q command.AuditQ
 }
 
 // VerifyAudit implements command.Books.
-func (o *Handler) VerifyAudit(ctx context.Context, by command.Caller, since string) (command.AuditCheck, error) {
-	if err := need(by, command.Admin); err != nil {
-		return command.AuditCheck{}, err
+func (o *Handler) VerifyAudit(ctx context.Context, by operation.Caller, since string) (operations.AuditCheck, error) {
+	if err := need(by, operation.Admin); err != nil {
+		return operations.AuditCheck{}, err
 	}
 	c, err := o.app.DB.VerifyAudit(ctx, since, operation.ProgressOf(ctx))
 	if err != nil {
-		return command.AuditCheck{}, o.ToError(err)
+		return operations.AuditCheck{}, o.ToError(err)
 	}
-	out := command.AuditCheck{OK: c.Break == nil, Lines: c.Lines, Before: c.Before, Head: c.Head, HeadLine: c.HeadID}
+	out := operations.AuditCheck{OK: c.Break == nil, Lines: c.Lines, Before: c.Before, Head: c.Head, HeadLine: c.HeadID}
 	if b := c.Break; b != nil {
 		out.Problem = fmt.Sprintf("line %d: %s", b.ID, b.What)
-		out.Break = &command.AuditBreak{Line: b.ID, What: string(b.What), Text: b.Text}
+		out.Break = &operations.AuditBreak{Line: b.ID, What: string(b.What), Text: b.Text}
 	}
 	return out, nil
 }
@@ -178,9 +178,9 @@ func (s *Service) Snippet(found string) string {
 }
 
 // Search implements command.Sessions.
-func (o *Handler) Search(ctx context.Context, by command.Caller, q command.SearchQuery) (command.List[command.Hit], error) {
-	out := command.List[command.Hit]{Items: []command.Hit{}}
-	if err := need(by, command.Read); err != nil {
+func (o *Handler) Search(ctx context.Context, by operation.Caller, q operations.SearchQuery) (operation.List[operations.Hit], error) {
+	out := operation.List[operations.Hit]{Items: []operations.Hit{}}
+	if err := need(by, operation.Read); err != nil {
 		return out, err
 	}
 	if q.Text == "" {
@@ -217,7 +217,7 @@ func (o *Handler) Search(ctx context.Context, by command.Caller, q command.Searc
 			title = hide.Clipped(row.Title)
 			titles[h.Thread] = title
 		}
-		out.Items = append(out.Items, command.Hit{Session: h.Thread.Thread(), Title: title, Agent: h.Thread.Agent(), Seq: h.Seq, At: h.At, Who: h.Who, Snippet: o.app.Snippet(h.Snippet)})
+		out.Items = append(out.Items, operations.Hit{Session: h.Thread.Thread(), Title: title, Agent: h.Thread.Agent(), Seq: h.Seq, At: h.At, Who: h.Who, Snippet: o.app.Snippet(h.Snippet)})
 	}
 	return out, nil
 }

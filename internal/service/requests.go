@@ -16,6 +16,8 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
 	"chorus/internal/model"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/redact"
 	"chorus/internal/transcript"
 )
@@ -31,9 +33,9 @@ const (
 
 // Requests implements command.Sessions. It folds the journal up to the page and no
 // further, from the snapshot where that lies before it, and renders the page alone.
-func (o *Handler) Requests(ctx context.Context, by command.Caller, id string, q command.Span) (command.List[command.Request], error) {
-	out := command.List[command.Request]{Items: []command.Request{}}
-	row, err := o.find(ctx, by, id, command.Read)
+func (o *Handler) Requests(ctx context.Context, by operation.Caller, id string, q command.Span) (operation.List[operations.Request], error) {
+	out := operation.List[operations.Request]{Items: []operations.Request{}}
+	row, err := o.find(ctx, by, id, operation.Read)
 	if err != nil {
 		return out, err
 	}
@@ -73,7 +75,7 @@ type inspection struct {
 }
 
 // inspect rebuilds the requests with these numbers, in order.
-func (o *Handler) inspect(ctx context.Context, row journal.Thread, seqs []int64) ([]command.Request, error) {
+func (o *Handler) inspect(ctx context.Context, row journal.Thread, seqs []int64) ([]operations.Request, error) {
 	in := &inspection{o: o, ctx: ctx, hide: o.app.Logs.Redactor(), heads: map[string]*model.Head{}, money: map[string][]ledger.Entry{}}
 	first := seqs[0]
 	// The request before the page is rendered too: it says what was sent already.
@@ -91,7 +93,7 @@ func (o *Handler) inspect(ctx context.Context, row journal.Thread, seqs []int64)
 		wanted[seq] = true
 	}
 	last := seqs[len(seqs)-1]
-	out := []command.Request{}
+	out := []operations.Request{}
 	for ev, err := range o.app.DB.AllEvents(ctx, row.ID, log.Seq()) {
 		if err != nil {
 			return nil, err
@@ -120,7 +122,7 @@ func (o *Handler) inspect(ctx context.Context, row journal.Thread, seqs []int64)
 }
 
 // ended notes that an attempt failed with the request it was.
-func (in *inspection) ended(out []command.Request, b chat.Said) {
+func (in *inspection) ended(out []operations.Request, b chat.Said) {
 	if len(out) == 0 || b.Error == nil {
 		return
 	}
@@ -129,9 +131,9 @@ func (in *inspection) ended(out []command.Request, b chat.Said) {
 	}
 }
 
-func (in *inspection) request(log *transcript.Log, ev chat.Event, b chat.Asked) command.Request {
-	r := command.Request{Seq: ev.Seq, Run: ev.Run, Step: b.Step, Attempt: b.Attempt, At: ev.At, Model: b.Model, Digest: b.Digest, Expected: b.Cached,
-		Tools: []string{}, Fragments: []command.Fragment{}}
+func (in *inspection) request(log *transcript.Log, ev chat.Event, b chat.Asked) operations.Request {
+	r := operations.Request{Seq: ev.Seq, Run: ev.Run, Step: b.Step, Attempt: b.Attempt, At: ev.At, Model: b.Model, Digest: b.Digest, Expected: b.Cached,
+		Tools: []string{}, Fragments: []operations.Fragment{}}
 	r.Extra, _ = json.Marshal(map[string]any{"purpose": b.Purpose, "estimate": b.Tokens, "sees": b.Sees}) // words and numbers
 	in.price(&r)
 	head, err := in.head(log)
@@ -174,7 +176,7 @@ func (in *inspection) head(log *transcript.Log) (*model.Head, error) {
 }
 
 // price adds what the call came to.
-func (in *inspection) price(r *command.Request) {
+func (in *inspection) price(r *operations.Request) {
 	entries, ok := in.money[r.Run]
 	if !ok {
 		entries, _ = in.o.app.DB.LedgerEntries(in.ctx, r.Run) // without them it is shown without a price
@@ -205,12 +207,12 @@ func common(before, now []*model.Message) int {
 	return len(now)
 }
 
-func (in *inspection) fragment(m *model.Message, cached bool) command.Fragment {
+func (in *inspection) fragment(m *model.Message, cached bool) operations.Fragment {
 	most := newText
 	if cached {
 		most = cachedText
 	}
-	f := command.Fragment{Role: string(m.Role), Tokens: transcript.MessageTokens(m), Cached: cached}
+	f := operations.Fragment{Role: string(m.Role), Tokens: transcript.MessageTokens(m), Cached: cached}
 	var text strings.Builder
 	for _, b := range m.Blocks {
 		if text.Len() > 0 {

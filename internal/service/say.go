@@ -10,6 +10,8 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/journal"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/window"
 )
 
@@ -36,10 +38,10 @@ func from(p chat.Principal) chat.Participant {
 }
 
 // Say implements command.Sessions.
-func (o *Handler) Say(ctx context.Context, by command.Caller, id string, in command.Words) (command.Said, error) {
-	row, err := o.find(ctx, by, id, command.Chat)
+func (o *Handler) Say(ctx context.Context, by operation.Caller, id string, in command.Words) (operations.Said, error) {
+	row, err := o.find(ctx, by, id, operation.Chat)
 	if err != nil {
-		return command.Said{}, err
+		return operations.Said{}, err
 	}
 	said, err := o.say(ctx, by, row, in)
 	return said, o.ToError(err)
@@ -78,10 +80,10 @@ func (o *Handler) utter(ctx context.Context, row journal.Thread, in command.Word
 	return utterance{blocks, made.Terms, chat.Intake(bot.Intake), key}, nil
 }
 
-func (o *Handler) say(ctx context.Context, by command.Caller, row journal.Thread, in command.Words) (command.Said, error) {
+func (o *Handler) say(ctx context.Context, by operation.Caller, row journal.Thread, in command.Words) (operations.Said, error) {
 	u, err := o.utter(ctx, row, in)
 	if err != nil {
-		return command.Said{}, err
+		return operations.Said{}, err
 	}
 	inbound := chat.Inbound{Threads: []chat.ThreadID{row.ID}, Principal: by.Principal, From: from(by.Principal), Prompt: true,
 		Intake: u.intake, Blocks: u.blocks, Terms: u.terms}
@@ -91,13 +93,13 @@ func (o *Handler) say(ctx context.Context, by command.Caller, row journal.Thread
 	for ; ; inbound.Version++ {
 		got, err := o.Engine.Deliver(ctx, inbound, nil)
 		if err != nil {
-			return command.Said{}, err
+			return operations.Said{}, err
 		}
 		if !got[0].Again {
 			if got[0].Refused != "" {
-				return command.Said{}, command.Errorf(command.Busy, "%s; wait for an answer, or stop the run", got[0].Refused)
+				return operations.Said{}, operation.Errorf(operation.Busy, "%s; wait for an answer, or stop the run", got[0].Refused)
 			}
-			return command.Said{Seq: got[0].Seq, Position: position(row, got[0].Waiting)}, nil
+			return operations.Said{Seq: got[0].Seq, Position: position(row, got[0].Waiting)}, nil
 		}
 		said, refused, err := o.before(ctx, row.ID, inbound)
 		if err != nil || !refused {
@@ -117,7 +119,7 @@ func position(row journal.Thread, waiting int) int {
 }
 
 // before finds what became of words that had come before.
-func (o *Handler) before(ctx context.Context, thread chat.ThreadID, in chat.Inbound) (said command.Said, refused bool, err error) {
+func (o *Handler) before(ctx context.Context, thread chat.ThreadID, in chat.Inbound) (said operations.Said, refused bool, err error) {
 	ev, err := o.app.DB.Find(ctx, thread, in.Platform, in.PlatformID, chat.KindReceived, in.Version)
 	if err != nil {
 		return said, false, err
@@ -130,17 +132,17 @@ func (o *Handler) before(ctx context.Context, thread chat.ThreadID, in chat.Inbo
 		no, ok := next[0].Body.(chat.Refused)
 		refused = ok && no.Seq == ev.Seq
 	}
-	return command.Said{Seq: ev.Seq, Again: true}, refused, nil
+	return operations.Said{Seq: ev.Seq, Again: true}, refused, nil
 }
 
 // Steer implements command.Sessions.
-func (o *Handler) Steer(ctx context.Context, by command.Caller, id string, in command.Words) (command.Said, error) {
-	row, err := o.find(ctx, by, id, command.Chat)
+func (o *Handler) Steer(ctx context.Context, by operation.Caller, id string, in command.Words) (operations.Said, error) {
+	row, err := o.find(ctx, by, id, operation.Chat)
 	if err != nil {
-		return command.Said{}, err
+		return operations.Said{}, err
 	}
 	if in.Mode != "" && in.Mode != chat.Inject && in.Mode != chat.Interrupt {
-		return command.Said{}, Invalid("mode", "words come in with inject or interrupt, not %.40q", in.Mode)
+		return operations.Said{}, Invalid("mode", "words come in with inject or interrupt, not %.40q", in.Mode)
 	}
 	if row.Status != chat.Running && row.Status != chat.Waiting {
 		said, err := o.say(ctx, by, row, in)
@@ -151,22 +153,22 @@ func (o *Handler) Steer(ctx context.Context, by command.Caller, id string, in co
 	return said, o.ToError(err)
 }
 
-func (o *Handler) steer(ctx context.Context, by command.Caller, row journal.Thread, in command.Words) (command.Said, error) {
+func (o *Handler) steer(ctx context.Context, by operation.Caller, row journal.Thread, in command.Words) (operations.Said, error) {
 	u, err := o.utter(ctx, row, in)
 	if err != nil {
-		return command.Said{}, err
+		return operations.Said{}, err
 	}
 	got, err := o.Engine.SteerOnce(ctx, row.ID, chat.Steered{From: from(by.Principal), Principal: by.Principal, Blocks: u.blocks, Mode: in.Mode, Terms: u.terms}, platform, u.key)
 	if err != nil || !got.Again {
-		return command.Said{Seq: got.Seq}, err
+		return operations.Said{Seq: got.Seq}, err
 	}
 	ev, err := o.app.DB.Find(ctx, row.ID, platform, u.key, chat.KindSteered, 0)
-	return command.Said{Seq: ev.Seq, Again: true}, err
+	return operations.Said{Seq: ev.Seq, Again: true}, err
 }
 
 // Abort implements command.Sessions.
-func (o *Handler) Abort(ctx context.Context, by command.Caller, id string, all bool) (bool, error) {
-	row, err := o.find(ctx, by, id, command.Chat)
+func (o *Handler) Abort(ctx context.Context, by operation.Caller, id string, all bool) (bool, error) {
+	row, err := o.find(ctx, by, id, operation.Chat)
 	if err != nil {
 		return false, err
 	}

@@ -13,6 +13,7 @@ import (
 	"chorus/internal/command"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
+	"chorus/internal/operation"
 	"chorus/internal/overrides"
 	"chorus/internal/runsetup"
 	"chorus/internal/settings"
@@ -106,12 +107,12 @@ func (o *Handler) runHere(thread chat.ThreadID) {
 }
 
 // need turns away a caller whose token does not open a scope.
-func need(by command.Caller, s command.Scope) error {
+func need(by operation.Caller, s operation.Scope) error {
 	if by.Principal.ID == "" {
-		return command.Errorf(command.Unsigned, "it is not known on whose authority this is ordered; sign in, or send a token")
+		return operation.Errorf(operation.Unsigned, "it is not known on whose authority this is ordered; sign in, or send a token")
 	}
 	if !by.May(s) {
-		return command.Errorf(command.Forbidden, "this needs a token with the scope %s; `chorus token create --scopes %s` makes one", s, s)
+		return operation.Errorf(operation.Forbidden, "this needs a token with the scope %s; `chorus token create --scopes %s` makes one", s, s)
 	}
 	return nil
 }
@@ -119,7 +120,7 @@ func need(by command.Caller, s command.Scope) error {
 // ToError makes an error of the house into one for people: what is wrong with the order,
 // without secrets.
 func (o *Handler) ToError(err error) error {
-	var ours *command.Error
+	var ours *operation.Error
 	var mistake *usage.Error
 	switch {
 	case err == nil:
@@ -127,25 +128,25 @@ func (o *Handler) ToError(err error) error {
 	case errors.As(err, &ours):
 		return ours
 	}
-	kind := command.Failed
+	kind := operation.Failed
 	switch {
 	case errors.As(err, &mistake), errors.Is(err, agents.ErrName):
-		kind = command.Invalid
+		kind = operation.Invalid
 	case errors.Is(err, journal.ErrUnknown), errors.Is(err, agents.ErrUnknown):
-		kind = command.NotFound
+		kind = operation.NotFound
 	case errors.Is(err, journal.ErrSettled), errors.Is(err, engine.ErrBusy), errors.Is(err, agents.ErrExists):
-		kind = command.Conflict
+		kind = operation.Conflict
 	case errors.Is(err, approval.ErrMayNot):
-		kind = command.Forbidden
+		kind = operation.Forbidden
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		kind = command.Unavailable
+		kind = operation.Unavailable
 	}
-	return &command.Error{Kind: kind, Message: o.app.Logs.Redactor().Text(err.Error()), Err: err}
+	return &operation.Error{Kind: kind, Message: o.app.Logs.Redactor().Text(err.Error()), Err: err}
 }
 
 // Invalid says what is wrong with a part of an order.
 func Invalid(field, format string, args ...any) error {
-	err := command.Errorf(command.Invalid, format, args...)
+	err := operation.Errorf(operation.Invalid, format, args...)
 	err.Field = field
 	return err
 }
@@ -160,14 +161,14 @@ func limit(asked, otherwise, most int) int {
 
 // noSession is the answer for one that is not there and for one that is somebody else's.
 func noSession(id string) error {
-	return command.Errorf(command.NotFound, "there is no session %.80q", id)
+	return operation.Errorf(operation.NotFound, "there is no session %.80q", id)
 }
 
 // maxNames bounds what is remembered of names; they are looked up again.
 const maxNames = 10000
 
 // find gives the thread of a session that the caller may see.
-func (o *Handler) find(ctx context.Context, by command.Caller, id string, scope command.Scope) (journal.Thread, error) {
+func (o *Handler) find(ctx context.Context, by operation.Caller, id string, scope operation.Scope) (journal.Thread, error) {
 	if err := need(by, scope); err != nil {
 		return journal.Thread{}, err
 	}
@@ -188,8 +189,8 @@ func (o *Handler) find(ctx context.Context, by command.Caller, id string, scope 
 }
 
 // sees reports whether a session is the caller's, or everybody's business.
-func sees(by command.Caller, row journal.Thread) bool {
-	return by.May(command.Admin) || by.Principal.ID != "" && row.Owner.String() == by.Principal.String()
+func sees(by operation.Caller, row journal.Thread) bool {
+	return by.May(operation.Admin) || by.Principal.ID != "" && row.Owner.String() == by.Principal.String()
 }
 
 // thread finds the whole name of a session.
@@ -231,8 +232,8 @@ func (o *Handler) remember(id string, thread chat.ThreadID) {
 func ownPlace(p chat.Principal) string { return string(p.Kind) + "/" + chat.EncodeSegment(p.ID) }
 
 // ownPrefix is how the ids of the caller's threads begin; "": it may see all.
-func ownPrefix(by command.Caller) string {
-	if by.May(command.Admin) {
+func ownPrefix(by operation.Caller) string {
+	if by.May(operation.Admin) {
 		return ""
 	}
 	return fmt.Sprintf("web:%s:", ownPlace(by.Principal))

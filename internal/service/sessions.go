@@ -14,10 +14,11 @@ import (
 	"time"
 
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/feed"
 	"chorus/internal/id"
 	"chorus/internal/journal"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/runsetup"
 	"chorus/internal/store"
 )
@@ -69,9 +70,9 @@ func (o *Handler) standings(ctx context.Context, threads []chat.ThreadID) (map[c
 const maxTitle = 200
 
 // CreateSession implements command.Sessions.
-func (o *Handler) CreateSession(ctx context.Context, by command.Caller, in command.NewSession) (command.Session, error) {
-	if err := need(by, command.Chat); err != nil {
-		return command.Session{}, err
+func (o *Handler) CreateSession(ctx context.Context, by operation.Caller, in operations.NewSession) (operations.Session, error) {
+	if err := need(by, operation.Chat); err != nil {
+		return operations.Session{}, err
 	}
 	name := id.New()
 	if in.Key != "" {
@@ -79,19 +80,19 @@ func (o *Handler) CreateSession(ctx context.Context, by command.Caller, in comma
 	}
 	thread, err := chat.NewThreadID("web", ownPlace(by.Principal), name, cmp.Or(in.Agent, chat.DefaultAgent))
 	if err != nil {
-		return command.Session{}, Invalid("agent", "%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", in.Agent)
+		return operations.Session{}, Invalid("agent", "%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", in.Agent)
 	}
 	terms, dir, err := o.plan(by, in, thread)
 	if err != nil {
-		return command.Session{}, o.ToError(err)
+		return operations.Session{}, o.ToError(err)
 	}
 	before, err := o.history(ctx, by, thread, in.History)
 	if err != nil {
-		return command.Session{}, o.ToError(err)
+		return operations.Session{}, o.ToError(err)
 	}
 	made := standing{Terms: terms}
 	if err := o.begin(ctx, journal.Thread{ID: thread, Owner: by.Principal, Dir: dir, Title: in.Title}, made, in.Key != "", before...); err != nil {
-		return command.Session{}, o.ToError(err)
+		return operations.Session{}, o.ToError(err)
 	}
 	return o.GetSession(ctx, by, name)
 }
@@ -105,7 +106,7 @@ func (o *Handler) begin(ctx context.Context, row journal.Thread, made standing, 
 		case err == nil:
 			before, err := o.Standing(ctx, row.ID)
 			if err == nil && (before != made || there.Dir != row.Dir) {
-				err = command.Errorf(command.Conflict, "this key has made another session, with other wishes; use a new key")
+				err = operation.Errorf(operation.Conflict, "this key has made another session, with other wishes; use a new key")
 			}
 			return err
 		case !errors.Is(err, journal.ErrUnknown):
@@ -130,7 +131,7 @@ func (o *Handler) Scratch(thread chat.ThreadID) string {
 }
 
 // plan turns wishes into terms and a directory, or says what is wrong with them.
-func (o *Handler) plan(by command.Caller, in command.NewSession, thread chat.ThreadID) (chat.Terms, string, error) {
+func (o *Handler) plan(by operation.Caller, in operations.NewSession, thread chat.ThreadID) (chat.Terms, string, error) {
 	dir, err := o.workplace(in, thread)
 	if err != nil {
 		return chat.Terms{}, "", err
@@ -144,14 +145,14 @@ func (o *Handler) plan(by command.Caller, in command.NewSession, thread chat.Thr
 	if err := o.within(by, in); err != nil {
 		return chat.Terms{}, "", err
 	}
-	if in.WorkspacePath != "" && !by.May(command.Admin) {
+	if in.WorkspacePath != "" && !by.May(operation.Admin) {
 		if err := o.public(dir); err != nil {
 			return chat.Terms{}, "", err
 		}
 	}
 	checked := runsetup.SessionOptions{Dir: o.app.Home.Dir(), Agent: in.Agent, Provider: in.Provider, Model: in.Model, Profile: in.Permissions, Mode: in.Mode, Sandbox: in.Sandbox}
 	if err := o.app.Setup.Check(&checked); err != nil {
-		return chat.Terms{}, "", &command.Error{Kind: command.Invalid, Message: o.app.Logs.Redactor().Text(err.Error()), Err: err}
+		return chat.Terms{}, "", &operation.Error{Kind: operation.Invalid, Message: o.app.Logs.Redactor().Text(err.Error()), Err: err}
 	}
 	if checked.Agent != chat.DefaultAgent && !runsetup.IsDir(o.app.Home.AgentDir(checked.Agent)) {
 		return chat.Terms{}, "", Invalid("agent", "there is no agent %q", checked.Agent)
@@ -161,7 +162,7 @@ func (o *Handler) plan(by command.Caller, in command.NewSession, thread chat.Thr
 
 // workplace is where a session works: where it was told to, in its agent's workspace, or
 // in a folder of its own.
-func (o *Handler) workplace(in command.NewSession, thread chat.ThreadID) (string, error) {
+func (o *Handler) workplace(in operations.NewSession, thread chat.ThreadID) (string, error) {
 	if in.WorkspacePath == "" {
 		if in.Agent != "" && in.Agent != chat.DefaultAgent && runsetup.IsDir(o.app.Home.AgentDir(in.Agent)) {
 			return o.app.Settings.Agents().Workspace(in.Agent), nil
@@ -182,7 +183,7 @@ func (o *Handler) workplace(in command.NewSession, thread chat.ThreadID) (string
 // may talk may have the workspace read without anybody being asked.
 func (o *Handler) public(dir string) error {
 	no := func(why string) error {
-		err := command.Errorf(command.Forbidden, "%.200s can be worked in with the scope admin only: %s", dir, why)
+		err := operation.Errorf(operation.Forbidden, "%.200s can be worked in with the scope admin only: %s", dir, why)
 		err.Field = "workspacePath"
 		return err
 	}
@@ -222,15 +223,15 @@ var narrow = []string{"", "standard", "locked"}
 
 // within holds a caller without the admin scope to what the owner of the house has set
 // up: a token to talk is no key to the machine.
-func (o *Handler) within(by command.Caller, in command.NewSession) error {
-	if by.May(command.Admin) {
+func (o *Handler) within(by operation.Caller, in operations.NewSession) error {
+	if by.May(operation.Admin) {
 		return nil
 	}
 	if !slices.Contains(append(narrow, o.app.Shared.Permissions), in.Permissions) {
-		return command.Errorf(command.Forbidden, "the profile %.80q can be chosen with the scope admin only; leave it out, or choose standard or locked", in.Permissions)
+		return operation.Errorf(operation.Forbidden, "the profile %.80q can be chosen with the scope admin only; leave it out, or choose standard or locked", in.Permissions)
 	}
 	if in.Sandbox != "" && in.Sandbox != "bwrap" && in.Sandbox != "auto" && in.Sandbox != o.app.Shared.Sandbox {
-		return command.Errorf(command.Forbidden, "the sandbox %.80q can be chosen with the scope admin only; leave it out", in.Sandbox)
+		return operation.Errorf(operation.Forbidden, "the sandbox %.80q can be chosen with the scope admin only; leave it out", in.Sandbox)
 	}
 	return nil
 }
@@ -239,9 +240,9 @@ func (o *Handler) within(by command.Caller, in command.NewSession) error {
 var Statuses = map[string]chat.Status{"": "", "idle": chat.Idle, "running": chat.Running, "waiting": chat.Waiting, "failed": chat.Failed}
 
 // ListSessions implements command.Sessions.
-func (o *Handler) ListSessions(ctx context.Context, by command.Caller, q command.SessionQuery) (command.List[command.Session], error) {
-	var out command.List[command.Session]
-	if err := need(by, command.Read); err != nil {
+func (o *Handler) ListSessions(ctx context.Context, by operation.Caller, q operations.SessionQuery) (operation.List[operations.Session], error) {
+	var out operation.List[operations.Session]
+	if err := need(by, operation.Read); err != nil {
 		return out, err
 	}
 	status, known := Statuses[q.Status]
@@ -249,7 +250,7 @@ func (o *Handler) ListSessions(ctx context.Context, by command.Caller, q command
 		return out, Invalid("status", "there is no status %.40q; there are idle, running and waiting", q.Status)
 	}
 	f := store.ThreadFilter{Agent: q.Agent, Status: status, Title: q.Search, Limit: limit(q.Limit, 50, 200) + 1}
-	if !by.May(command.Admin) {
+	if !by.May(operation.Admin) {
 		f.Transport, f.Place = "web", ownPlace(by.Principal)
 	}
 	var err error
@@ -286,14 +287,14 @@ func readCursor(text string) (*store.Cursor, error) {
 }
 
 // GetSession implements command.Sessions.
-func (o *Handler) GetSession(ctx context.Context, by command.Caller, id string) (command.Session, error) {
-	row, err := o.find(ctx, by, id, command.Read)
+func (o *Handler) GetSession(ctx context.Context, by operation.Caller, id string) (operations.Session, error) {
+	row, err := o.find(ctx, by, id, operation.Read)
 	if err != nil {
-		return command.Session{}, err
+		return operations.Session{}, err
 	}
 	views, err := o.views(ctx, []journal.Thread{row})
 	if err != nil {
-		return command.Session{}, o.ToError(err)
+		return operations.Session{}, o.ToError(err)
 	}
 	s := views[0]
 	s.Runs, err = o.runs(ctx, row.ID)
@@ -301,7 +302,7 @@ func (o *Handler) GetSession(ctx context.Context, by command.Caller, id string) 
 }
 
 // views shows threads, with one question to the store for all of them.
-func (o *Handler) views(ctx context.Context, rows []journal.Thread) ([]command.Session, error) {
+func (o *Handler) views(ctx context.Context, rows []journal.Thread) ([]operations.Session, error) {
 	ids := make([]chat.ThreadID, len(rows))
 	for i, row := range rows {
 		ids[i] = row.ID
@@ -314,8 +315,8 @@ func (o *Handler) views(ctx context.Context, rows []journal.Thread) ([]command.S
 	if err != nil {
 		return nil, err
 	}
-	defaults := map[string]command.Session{}
-	out := make([]command.Session, 0, len(rows))
+	defaults := map[string]operations.Session{}
+	out := make([]operations.Session, 0, len(rows))
 	for _, row := range rows {
 		own, ok := defaults[row.Agent]
 		if !ok {
@@ -328,7 +329,7 @@ func (o *Handler) views(ctx context.Context, rows []journal.Thread) ([]command.S
 }
 
 // Defaults are what an agent's sessions have when nobody chose.
-func (o *Handler) Defaults(agent string) command.Session {
+func (o *Handler) Defaults(agent string) operations.Session {
 	bot, err := o.app.Settings.Bot(agent)
 	if err != nil {
 		bot = o.app.Shared
@@ -337,12 +338,12 @@ func (o *Handler) Defaults(agent string) command.Session {
 	if err != nil {
 		name = bot.ContinuationModel
 	}
-	return command.Session{Model: name, Permissions: bot.Permissions, Sandbox: bot.Sandbox}
+	return operations.Session{Model: name, Permissions: bot.Permissions, Sandbox: bot.Sandbox}
 }
 
-func (o *Handler) view(row journal.Thread, ends store.Ends, made standing, own command.Session) command.Session {
+func (o *Handler) view(row journal.Thread, ends store.Ends, made standing, own operations.Session) operations.Session {
 	hide := o.app.Logs.Redactor()
-	s := command.Session{
+	s := operations.Session{
 		ID: row.ID.Thread(), Thread: string(row.ID), Title: hide.Clipped(row.Title), WorkspacePath: row.Dir, Agent: row.Agent,
 		Model: cmp.Or(made.Terms.Model, own.Model), Permissions: cmp.Or(made.Terms.Profile, own.Permissions),
 		Sandbox: cmp.Or(made.Terms.Sandbox, own.Sandbox), Mode: made.Terms.Mode, Owner: row.Owner.String(),
@@ -376,15 +377,15 @@ func usageOf(u chat.Usage) feed.Usage {
 // shownRuns is how many runs a session shows.
 const shownRuns = 20
 
-func (o *Handler) runs(ctx context.Context, thread chat.ThreadID) ([]command.RunSummary, error) {
+func (o *Handler) runs(ctx context.Context, thread chat.ThreadID) ([]operations.RunSummary, error) {
 	found, err := o.app.DB.RunsOf(ctx, thread, shownRuns)
 	if err != nil {
 		return nil, err
 	}
-	var out []command.RunSummary
+	var out []operations.RunSummary
 	for _, r := range found {
 		start := r.Start.Body.(chat.RunStarted)
-		run := command.RunSummary{Run: start.Run, Seq: r.Start.Seq, Model: start.Model, StartedAt: r.Start.At}
+		run := operations.RunSummary{Run: start.Run, Seq: r.Start.Seq, Model: start.Model, StartedAt: r.Start.At}
 		if r.End != nil {
 			end := r.End.Body.(chat.RunEnded)
 			run.Outcome, run.Steps, run.EndedAt = string(end.Reason), end.Steps, r.End.At

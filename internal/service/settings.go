@@ -13,19 +13,20 @@ import (
 	"time"
 
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/config"
 	"chorus/internal/datadir"
 	"chorus/internal/gate"
 	"chorus/internal/ledger"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/settings"
 	"chorus/internal/store"
 )
 
 // Models implements command.House.
-func (o *Handler) Models(ctx context.Context, by command.Caller) (command.List[command.Model], error) {
-	out := command.List[command.Model]{Items: []command.Model{}}
-	if err := need(by, command.Read); err != nil {
+func (o *Handler) Models(ctx context.Context, by operation.Caller) (operation.List[operations.Model], error) {
+	out := operation.List[operations.Model]{Items: []operations.Model{}}
+	if err := need(by, operation.Read); err != nil {
 		return out, err
 	}
 	catalog, err := o.app.Discovery.Catalog(o.app.Models.Listed())
@@ -42,7 +43,7 @@ func (o *Handler) Models(ctx context.Context, by command.Caller) (command.List[c
 	}
 	for _, m := range catalog.Models {
 		provider, _, _ := strings.Cut(m.Name, "/")
-		out.Items = append(out.Items, command.Model{Name: m.Name, Provider: provider, Ready: ready[provider], ContextWindow: m.Window, MaxOutput: m.Output,
+		out.Items = append(out.Items, operations.Model{Name: m.Name, Provider: provider, Ready: ready[provider], ContextWindow: m.Window, MaxOutput: m.Output,
 			InputPrice: perMillion(m.Input), OutputPrice: perMillion(m.OutputFor), Can: m.Can, Default: m.Name == catalog.Default})
 	}
 	return out, nil
@@ -52,9 +53,9 @@ func (o *Handler) Models(ctx context.Context, by command.Caller) (command.List[c
 func perMillion(nanos int64) float64 { return float64(nanos) / 1e3 }
 
 // Settings implements command.House.
-func (o *Handler) Settings(ctx context.Context, by command.Caller) (command.List[command.Setting], error) {
-	out := command.List[command.Setting]{Items: []command.Setting{}}
-	if err := need(by, command.Read); err != nil {
+func (o *Handler) Settings(ctx context.Context, by operation.Caller) (operation.List[operations.Setting], error) {
+	out := operation.List[operations.Setting]{Items: []operations.Setting{}}
+	if err := need(by, operation.Read); err != nil {
 		return out, err
 	}
 	bot, err := o.app.Settings.Bot("")
@@ -68,8 +69,8 @@ func (o *Handler) Settings(ctx context.Context, by command.Caller) (command.List
 }
 
 // setting shows a key of the configuration; secrets are masked in the row already.
-func (o *Handler) setting(row config.Row) command.Setting {
-	s := command.Setting{Key: row.Key, Value: o.app.Logs.Redactor().Text(shownValue(row.Value)), Fixed: true}
+func (o *Handler) setting(row config.Row) operations.Setting {
+	s := operations.Setting{Key: row.Key, Value: o.app.Logs.Redactor().Text(shownValue(row.Value)), Fixed: true}
 	if row.File != "" || row.Layer != config.BuiltIn.String() {
 		s.Source = row.From()
 	}
@@ -110,9 +111,9 @@ func settable(k config.Key) bool {
 
 // SetSetting implements command.House: it changes settings.json of the home, if what
 // comes of it can be used. An empty value takes the key out again.
-func (o *Handler) SetSetting(ctx context.Context, by command.Caller, key, value string) (command.Setting, error) {
-	if err := need(by, command.Admin); err != nil {
-		return command.Setting{}, err
+func (o *Handler) SetSetting(ctx context.Context, by operation.Caller, key, value string) (operations.Setting, error) {
+	if err := need(by, operation.Admin); err != nil {
+		return operations.Setting{}, err
 	}
 	var meant *config.Key
 	for _, k := range config.Keys() {
@@ -122,34 +123,34 @@ func (o *Handler) SetSetting(ctx context.Context, by command.Caller, key, value 
 	}
 	switch {
 	case meant == nil:
-		return command.Setting{}, command.Errorf(command.NotFound, "there is no setting %.80q", key)
+		return operations.Setting{}, operation.Errorf(operation.NotFound, "there is no setting %.80q", key)
 	case !settable(*meant):
-		return command.Setting{}, command.Errorf(command.Conflict, "%s cannot be set here; write it into a file of %s", key, o.app.Home.Config())
+		return operations.Setting{}, operation.Errorf(operation.Conflict, "%s cannot be set here; write it into a file of %s", key, o.app.Home.Config())
 	}
 	now, err := o.findSetting(ctx, by, key)
 	if err != nil {
 		return now, err
 	}
 	if now.Fixed {
-		return now, &command.Error{Kind: command.Conflict, Message: key + " is held by " + now.Source + "; change it there", About: now}
+		return now, &operation.Error{Kind: operation.Conflict, Message: key + " is held by " + now.Source + "; change it there", About: now}
 	}
 	if err := o.writeSetting(*meant, value); err != nil {
-		return command.Setting{}, o.ToError(err)
+		return operations.Setting{}, o.ToError(err)
 	}
 	if err := o.Record(ctx, by, "", "setting "+key, gate.Shortened(value)); err != nil {
-		return command.Setting{}, o.ToError(err)
+		return operations.Setting{}, o.ToError(err)
 	}
 	return o.findSetting(ctx, by, key)
 }
 
-func (o *Handler) findSetting(ctx context.Context, by command.Caller, key string) (command.Setting, error) {
+func (o *Handler) findSetting(ctx context.Context, by operation.Caller, key string) (operations.Setting, error) {
 	all, err := o.Settings(ctx, by)
 	for _, s := range all.Items {
 		if s.Key == key {
 			return s, nil
 		}
 	}
-	return command.Setting{}, err
+	return operations.Setting{}, err
 }
 
 // writeSetting changes one value of settings.json, tries the file beside the others
@@ -165,7 +166,7 @@ func (o *Handler) writeSetting(k config.Key, value string) error {
 	doc := map[string]any{}
 	if len(strings.TrimSpace(string(data))) > 0 {
 		if err := json.Unmarshal(data, &doc); err != nil {
-			return command.Errorf(command.Conflict, "%s cannot be read, so nothing was changed: %v", path, err)
+			return operation.Errorf(operation.Conflict, "%s cannot be read, so nothing was changed: %v", path, err)
 		}
 	}
 	parsed, err := parseValue(k, value)
@@ -269,14 +270,14 @@ func (o *Handler) tryOut(k config.Key, data []byte) error {
 }
 
 // Overview implements command.House.
-func (o *Handler) Overview(ctx context.Context, by command.Caller) (command.Overview, error) {
-	if err := need(by, command.Read); err != nil {
-		return command.Overview{}, err
+func (o *Handler) Overview(ctx context.Context, by operation.Caller) (operations.Overview, error) {
+	if err := need(by, operation.Read); err != nil {
+		return operations.Overview{}, err
 	}
-	out := command.Overview{Version: o.app.Version, StartedAt: o.app.Serving.began, Agents: []command.AgentStat{}, Budgets: []command.Budget{}}
+	out := operations.Overview{Version: o.app.Version, StartedAt: o.app.Serving.began, Agents: []operations.AgentStat{}, Budgets: []operations.Budget{}}
 	own := o.Defaults("")
 	out.Model, out.Sandbox = own.Model, own.Sandbox
-	for _, step := range []func(context.Context, command.Caller, *command.Overview) error{o.overSessions, o.overDesk, o.overAgents, o.overMoney} {
+	for _, step := range []func(context.Context, operation.Caller, *operations.Overview) error{o.overSessions, o.overDesk, o.overAgents, o.overMoney} {
 		if err := step(ctx, by, &out); err != nil {
 			return out, o.ToError(err)
 		}
@@ -292,9 +293,9 @@ const (
 )
 
 // overSessions sorts the sessions that moved last into those at work, those that failed, and the rest.
-func (o *Handler) overSessions(ctx context.Context, by command.Caller, out *command.Overview) error {
+func (o *Handler) overSessions(ctx context.Context, by operation.Caller, out *operations.Overview) error {
 	f := store.ThreadFilter{Limit: overviewLooked}
-	if !by.May(command.Admin) {
+	if !by.May(operation.Admin) {
 		f.Transport, f.Place = "web", ownPlace(by.Principal)
 	}
 	rows, err := o.app.DB.Threads(ctx, f)
@@ -318,7 +319,7 @@ func (o *Handler) overSessions(ctx context.Context, by command.Caller, out *comm
 	if err != nil {
 		return err
 	}
-	out.Running, out.Failed, out.Recent = []command.Session{}, []command.Session{}, []command.Session{}
+	out.Running, out.Failed, out.Recent = []operations.Session{}, []operations.Session{}, []operations.Session{}
 	for _, s := range views {
 		switch {
 		case s.Status == "running":
@@ -333,36 +334,36 @@ func (o *Handler) overSessions(ctx context.Context, by command.Caller, out *comm
 	return nil
 }
 
-func failed(s command.Session) bool {
+func failed(s operations.Session) bool {
 	return s.LastOutcome == string(chat.EndFailed) || s.LastOutcome == string(chat.EndBudget)
 }
 
-func (o *Handler) overDesk(ctx context.Context, by command.Caller, out *command.Overview) error {
-	list, err := o.Approvals(ctx, by, command.ApprovalQuery{Limit: overviewShown})
+func (o *Handler) overDesk(ctx context.Context, by operation.Caller, out *operations.Overview) error {
+	list, err := o.Approvals(ctx, by, operations.ApprovalQuery{Limit: overviewShown})
 	out.Waiting = list.Items
 	return err
 }
 
-func (o *Handler) overAgents(ctx context.Context, by command.Caller, out *command.Overview) error {
+func (o *Handler) overAgents(ctx context.Context, by operation.Caller, out *operations.Overview) error {
 	agents, err := o.ListAgents(ctx, by)
-	if err != nil || !by.May(command.Admin) {
+	if err != nil || !by.May(operation.Admin) {
 		for _, a := range agents.Items {
-			out.Agents = append(out.Agents, command.AgentStat{Agent: a})
+			out.Agents = append(out.Agents, operations.AgentStat{Agent: a})
 		}
 		return err
 	}
 	counts, err := o.app.DB.AgentCounts(ctx)
 	for _, a := range agents.Items {
 		c := counts[a.Name]
-		out.Agents = append(out.Agents, command.AgentStat{Agent: a, Threads: c.Threads, Running: c.Running, Waiting: c.Waiting})
+		out.Agents = append(out.Agents, operations.AgentStat{Agent: a, Threads: c.Threads, Running: c.Running, Waiting: c.Waiting})
 	}
 	return err
 }
 
-func (o *Handler) overMoney(ctx context.Context, by command.Caller, out *command.Overview) error {
+func (o *Handler) overMoney(ctx context.Context, by operation.Caller, out *operations.Overview) error {
 	now := time.Now().UTC()
 	f := store.SpendFilter{By: store.ByDay, Since: ledger.Month.Begin(now)}
-	if !by.May(command.Admin) {
+	if !by.May(operation.Admin) {
 		f.Payer = by.Principal.String()
 	}
 	days, err := o.app.DB.Spend(ctx, f)

@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/journal"
 	"chorus/internal/model"
+	"chorus/internal/operations"
 	"chorus/internal/transcript"
 	"chorus/internal/usage"
 )
@@ -45,8 +45,8 @@ func (s *Service) FindThread(ctx context.Context, name string) (journal.Thread, 
 
 // Replay rebuilds every request of a thread from its journal and compares each
 // with the digest that was recorded when it was sent.
-func (s *Service) Replay(ctx context.Context, thread chat.ThreadID) iter.Seq2[command.Replayed, error] {
-	return func(yield func(command.Replayed, error) bool) {
+func (s *Service) Replay(ctx context.Context, thread chat.ThreadID) iter.Seq2[operations.Replayed, error] {
+	return func(yield func(operations.Replayed, error) bool) {
 		blob := func(hash string) ([]byte, error) { return s.DB.Blob(ctx, hash) }
 		log := transcript.New(blob)
 		var head *model.Head
@@ -63,7 +63,7 @@ func (s *Service) Replay(ctx context.Context, thread chat.ThreadID) iter.Seq2[co
 				err = log.Apply(ev)
 			}
 			if err != nil {
-				yield(command.Replayed{}, err)
+				yield(operations.Replayed{}, err)
 				return
 			}
 		}
@@ -81,8 +81,8 @@ func (s *Service) headOf(b chat.RunStarted) (*model.Head, error) {
 	return s.Setup.Head(b.Head)
 }
 
-func (s *Service) replayed(log *transcript.Log, head *model.Head, ev chat.Event, b chat.Asked) command.Replayed {
-	r := command.Replayed{Seq: ev.Seq, Run: ev.Run, Step: b.Step, Attempt: b.Attempt, Purpose: b.Purpose, Digest: b.Digest}
+func (s *Service) replayed(log *transcript.Log, head *model.Head, ev chat.Event, b chat.Asked) operations.Replayed {
+	r := operations.Replayed{Seq: ev.Seq, Run: ev.Run, Step: b.Step, Attempt: b.Attempt, Purpose: b.Purpose, Digest: b.Digest}
 	var err error
 	if r.Rebuilt, err = rebuild(log, head, b); err != nil {
 		r.Why = s.Logs.Redactor().Text(err.Error())
@@ -116,16 +116,16 @@ func rebuilt(log *transcript.Log, head *model.Head, asked chat.Asked) (model.Req
 
 // Export writes a thread, without secrets: it is made to be passed on. It is written while
 // it is read, so that a long one needs no more room than a short one.
-func (s *Service) Export(ctx context.Context, to io.Writer, row journal.Thread, as command.Format) error {
+func (s *Service) Export(ctx context.Context, to io.Writer, row journal.Thread, as operations.Format) error {
 	w := bufio.NewWriterSize(to, 32<<10) // a few events at once
 	var err error
 	switch as {
-	case command.Markdown:
+	case operations.Markdown:
 		err = s.exportMarkdown(ctx, w, row)
-	case command.JSONLines:
+	case operations.JSONLines:
 		err = s.exportLines(ctx, w, row)
 	default:
-		return usage.Wrap(fmt.Errorf("unknown format %q; there are %s and %s", as, command.JSONLines, command.Markdown))
+		return usage.Wrap(fmt.Errorf("unknown format %q; there are %s and %s", as, operations.JSONLines, operations.Markdown))
 	}
 	if err != nil {
 		return err

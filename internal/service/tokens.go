@@ -23,11 +23,13 @@ import (
 	"chorus/internal/gate"
 	"chorus/internal/id"
 	"chorus/internal/journal"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/store"
 )
 
 // Recheck returns an error when the token of a caller is no longer valid.
-func (t *Tokens) Recheck(ctx context.Context, by command.Caller) error {
+func (t *Tokens) Recheck(ctx context.Context, by operation.Caller) error {
 	if by.Principal.Kind != chat.TokenHolder {
 		return nil
 	}
@@ -58,10 +60,10 @@ var _ command.Keys = (*Tokens)(nil)
 func (s *Service) Tokens() *Tokens { return &Tokens{app: s, noted: map[string]time.Time{}} }
 
 // CreateToken implements command.Keys. Nobody makes a token that opens more than their own.
-func (t *Tokens) CreateToken(ctx context.Context, by command.Caller, in command.NewToken) (command.Token, error) {
+func (t *Tokens) CreateToken(ctx context.Context, by operation.Caller, in command.NewToken) (operations.Token, error) {
 	in.Name = strings.TrimSpace(in.Name)
 	if err := checkToken(by, in); err != nil {
-		return command.Token{}, err
+		return operations.Token{}, err
 	}
 	text := tokenPrefix + rand.Text() + rand.Text()
 	now := time.Now().UTC()
@@ -75,16 +77,16 @@ func (t *Tokens) CreateToken(ctx context.Context, by command.Caller, in command.
 		row.Expires = now.Add(in.ExpiresIn)
 	}
 	if err := t.app.DB.PutToken(ctx, row); err != nil {
-		return command.Token{}, err
+		return operations.Token{}, err
 	}
 	made := tokenOf(row)
 	made.Text = text
 	return made, t.record(ctx, by, "token create", row)
 }
 
-func checkToken(by command.Caller, in command.NewToken) error {
+func checkToken(by operation.Caller, in command.NewToken) error {
 	bad := func(field, format string, args ...any) error {
-		err := command.Errorf(command.Invalid, format, args...)
+		err := operation.Errorf(operation.Invalid, format, args...)
 		err.Field = field
 		return err
 	}
@@ -95,16 +97,16 @@ func checkToken(by command.Caller, in command.NewToken) error {
 		return bad("scopes", "say what the token opens: one or more of %s", scopeNames())
 	}
 	for _, s := range in.Scopes {
-		if !slices.Contains(command.Scopes(), s) {
+		if !slices.Contains(operation.Scopes(), s) {
 			return bad("scopes", "there is no scope %q; there are %s", s, scopeNames())
 		}
 		if !by.May(s) {
-			return command.Errorf(command.Forbidden, "you cannot give the scope %s: your own token does not have it", s)
+			return operation.Errorf(operation.Forbidden, "you cannot give the scope %s: your own token does not have it", s)
 		}
 	}
 	for _, r := range in.Roles {
 		if !slices.Contains(by.Principal.Roles, r) && !slices.Contains(by.Principal.Roles, chat.OwnerRole) {
-			return command.Errorf(command.Forbidden, "you cannot give the role %s: you do not have it", r)
+			return operation.Errorf(operation.Forbidden, "you cannot give the role %s: you do not have it", r)
 		}
 	}
 	return nil
@@ -112,19 +114,19 @@ func checkToken(by command.Caller, in command.NewToken) error {
 
 func scopeNames() string {
 	var names []string
-	for _, s := range command.Scopes() {
+	for _, s := range operation.Scopes() {
 		names = append(names, string(s))
 	}
 	return strings.Join(names, ", ")
 }
 
 // ListTokens implements command.Keys.
-func (t *Tokens) ListTokens(ctx context.Context, _ command.Caller) (command.List[command.Token], error) {
+func (t *Tokens) ListTokens(ctx context.Context, _ operation.Caller) (operation.List[operations.Token], error) {
 	rows, err := t.app.DB.Tokens(ctx)
 	if err != nil {
-		return command.List[command.Token]{}, err
+		return operation.List[operations.Token]{}, err
 	}
-	out := command.List[command.Token]{Items: []command.Token{}}
+	out := operation.List[operations.Token]{Items: []operations.Token{}}
 	for _, row := range rows {
 		out.Items = append(out.Items, tokenOf(row))
 	}
@@ -132,7 +134,7 @@ func (t *Tokens) ListTokens(ctx context.Context, _ command.Caller) (command.List
 }
 
 // RevokeToken implements command.Keys. A name does as well as an id where it is one token's alone.
-func (t *Tokens) RevokeToken(ctx context.Context, by command.Caller, name string) error {
+func (t *Tokens) RevokeToken(ctx context.Context, by operation.Caller, name string) error {
 	rows, err := t.app.DB.Tokens(ctx)
 	if err != nil {
 		return err
@@ -149,10 +151,10 @@ func (t *Tokens) RevokeToken(ctx context.Context, by command.Caller, name string
 	}
 	switch len(found) {
 	case 0:
-		return command.Errorf(command.NotFound, "there is no token %q; `chorus token list` shows them", name)
+		return operation.Errorf(operation.NotFound, "there is no token %q; `chorus token list` shows them", name)
 	case 1:
 	default:
-		return command.Errorf(command.Conflict, "%d tokens are called %q; name one by its id", len(found), name)
+		return operation.Errorf(operation.Conflict, "%d tokens are called %q; name one by its id", len(found), name)
 	}
 	done, err := t.app.DB.RevokeToken(ctx, found[0].ID, time.Now())
 	if err != nil || !done {
@@ -161,7 +163,7 @@ func (t *Tokens) RevokeToken(ctx context.Context, by command.Caller, name string
 	return t.record(ctx, by, "token revoke", found[0])
 }
 
-func (t *Tokens) record(ctx context.Context, by command.Caller, action string, row store.Token) error {
+func (t *Tokens) record(ctx context.Context, by operation.Caller, action string, row store.Token) error {
 	err := t.app.DB.Audit(ctx, approval.Audit{Principal: by.Principal, Action: action, Decision: gate.Changed,
 		Detail: fmt.Sprintf("%s (%s): %s", row.Name, row.ID, strings.Join(row.Scopes, ", "))})
 	if err != nil {
@@ -171,26 +173,26 @@ func (t *Tokens) record(ctx context.Context, by command.Caller, action string, r
 }
 
 // TokenByText finds the token that somebody shows, if it is good now.
-func (t *Tokens) TokenByText(ctx context.Context, text string) (command.Token, error) {
+func (t *Tokens) TokenByText(ctx context.Context, text string) (operations.Token, error) {
 	row, err := t.app.DB.TokenByDigest(ctx, digest(text))
 	return t.good(ctx, row, err)
 }
 
 // TokenByID does the same by its id.
-func (t *Tokens) TokenByID(ctx context.Context, id string) (command.Token, error) {
+func (t *Tokens) TokenByID(ctx context.Context, id string) (operations.Token, error) {
 	row, err := t.app.DB.TokenByID(ctx, id)
 	return t.good(ctx, row, err)
 }
 
-func (t *Tokens) good(ctx context.Context, row store.Token, err error) (command.Token, error) {
+func (t *Tokens) good(ctx context.Context, row store.Token, err error) (operations.Token, error) {
 	now := time.Now()
 	switch {
 	case errors.Is(err, journal.ErrUnknown):
-		return command.Token{}, command.Errorf(command.NotFound, "there is no such token")
+		return operations.Token{}, operation.Errorf(operation.NotFound, "there is no such token")
 	case err != nil:
-		return command.Token{}, err
+		return operations.Token{}, err
 	case !row.Revoked.IsZero() || !row.Expires.IsZero() && now.After(row.Expires):
-		return command.Token{}, command.Errorf(command.NotFound, "the token is over")
+		return operations.Token{}, operation.Errorf(operation.NotFound, "the token is over")
 	}
 	t.mu.Lock()
 	note := now.Sub(t.noted[row.ID]) > useNoted
@@ -206,10 +208,10 @@ func (t *Tokens) good(ctx context.Context, row store.Token, err error) (command.
 	return tokenOf(row), nil
 }
 
-func tokenOf(row store.Token) command.Token {
-	out := command.Token{ID: row.ID, Name: row.Name, Roles: row.Roles, CreatedAt: row.Created, UsedAt: row.Used, ExpiresAt: row.Expires, RevokedAt: row.Revoked}
+func tokenOf(row store.Token) operations.Token {
+	out := operations.Token{ID: row.ID, Name: row.Name, Roles: row.Roles, CreatedAt: row.Created, UsedAt: row.Used, ExpiresAt: row.Expires, RevokedAt: row.Revoked}
 	for _, s := range row.Scopes {
-		out.Scopes = append(out.Scopes, command.Scope(s))
+		out.Scopes = append(out.Scopes, operation.Scope(s))
 	}
 	return out
 }
@@ -220,8 +222,8 @@ func digest(text string) string {
 }
 
 // LocalCaller is the person at this terminal, who may everything.
-func (s *Service) LocalCaller() command.Caller {
-	return command.Caller{Principal: s.Me(), Scopes: []command.Scope{command.Admin}}
+func (s *Service) LocalCaller() operation.Caller {
+	return operation.Caller{Principal: s.Me(), Scopes: []operation.Scope{operation.Admin}}
 }
 
 func (s *Service) tokenFile() string { return filepath.Join(s.Home.Dir(), "token") }
@@ -230,20 +232,20 @@ func (s *Service) sessionKeyFile() string { return filepath.Join(s.Home.Dir(), "
 
 // OwnerToken is the token with which the owner of this home comes in: made at the first
 // start and kept in a file that only they can read. One that was revoked is replaced.
-func (t *Tokens) OwnerToken(ctx context.Context) (text string, token command.Token, err error) {
+func (t *Tokens) OwnerToken(ctx context.Context) (text string, token operations.Token, err error) {
 	data, err := readPrivate(t.app.tokenFile())
 	if err != nil {
-		return "", command.Token{}, err
+		return "", operations.Token{}, err
 	}
 	if text = strings.TrimSpace(string(data)); text != "" {
 		token, err = t.TokenByText(ctx, text)
-		if err == nil || command.KindOf(err) != command.NotFound {
+		if err == nil || operation.KindOf(err) != operation.NotFound {
 			return text, token, err
 		}
 	}
-	token, err = t.CreateToken(ctx, t.app.LocalCaller(), command.NewToken{Name: chat.OwnerRole, Scopes: []command.Scope{command.Admin}, Roles: []string{chat.OwnerRole}})
+	token, err = t.CreateToken(ctx, t.app.LocalCaller(), command.NewToken{Name: chat.OwnerRole, Scopes: []operation.Scope{operation.Admin}, Roles: []string{chat.OwnerRole}})
 	if err != nil {
-		return "", command.Token{}, err
+		return "", operations.Token{}, err
 	}
 	return token.Text, token, datadir.WriteFile(t.app.tokenFile(), []byte(token.Text+"\n"), 0o600)
 }

@@ -14,6 +14,8 @@ import (
 	"chorus/internal/command"
 	"chorus/internal/feed"
 	"chorus/internal/journal"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/redact"
 	"chorus/internal/store"
 )
@@ -173,9 +175,9 @@ func (r *reader) clean(item feed.Item) feed.Item {
 }
 
 // Watch implements command.Sessions. It ends with ctx, and when the doors close.
-func (o *Handler) Watch(ctx context.Context, by command.Caller, id string, after int64) iter.Seq2[feed.Item, error] {
+func (o *Handler) Watch(ctx context.Context, by operation.Caller, id string, after int64) iter.Seq2[feed.Item, error] {
 	return func(yield func(feed.Item, error) bool) {
-		row, err := o.find(ctx, by, id, command.Read)
+		row, err := o.find(ctx, by, id, operation.Read)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -249,9 +251,9 @@ func (o *Handler) span(ctx context.Context, thread chat.ThreadID, q command.Span
 }
 
 // Events implements command.Sessions.
-func (o *Handler) Events(ctx context.Context, by command.Caller, id string, q command.Span) (command.List[command.RawEvent], error) {
-	out := command.List[command.RawEvent]{Items: []command.RawEvent{}}
-	row, err := o.find(ctx, by, id, command.Read)
+func (o *Handler) Events(ctx context.Context, by operation.Caller, id string, q command.Span) (operation.List[operations.RawEvent], error) {
+	out := operation.List[operations.RawEvent]{Items: []operations.RawEvent{}}
+	row, err := o.find(ctx, by, id, operation.Read)
 	if err != nil {
 		return out, err
 	}
@@ -265,7 +267,7 @@ func (o *Handler) Events(ctx context.Context, by command.Caller, id string, q co
 		if err != nil {
 			return out, o.ToError(err)
 		}
-		out.Items = append(out.Items, command.RawEvent{Seq: ev.Seq, At: ev.At, Kind: string(ev.Body.Kind()), Who: ev.Who, Run: ev.Run,
+		out.Items = append(out.Items, operations.RawEvent{Seq: ev.Seq, At: ev.At, Kind: string(ev.Body.Kind()), Who: ev.Who, Run: ev.Run,
 			Platform: ev.Platform, Body: hide.JSON(body)})
 	}
 	out.Next = next
@@ -274,9 +276,9 @@ func (o *Handler) Events(ctx context.Context, by command.Caller, id string, q co
 
 // Messages implements command.Sessions. What a session began with from elsewhere is
 // told in place of the event that brought it.
-func (o *Handler) Messages(ctx context.Context, by command.Caller, id string, q command.Span) (command.List[feed.Item], error) {
-	out := command.List[feed.Item]{Items: []feed.Item{}}
-	row, err := o.find(ctx, by, id, command.Read)
+func (o *Handler) Messages(ctx context.Context, by operation.Caller, id string, q command.Span) (operation.List[feed.Item], error) {
+	out := operation.List[feed.Item]{Items: []feed.Item{}}
+	row, err := o.find(ctx, by, id, operation.Read)
 	if err != nil {
 		return out, err
 	}

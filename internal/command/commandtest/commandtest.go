@@ -14,13 +14,15 @@ import (
 
 	"chorus/internal/command"
 	"chorus/internal/feed"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 )
 
 // World is a home to try a service on. Callers are as its door knows them: Admin opens
 // everything, Ada and Bo chat and approve, Reader only reads. As gives the service for a caller.
 type World struct {
-	Admin, Ada, Bo, Reader command.Caller
-	As                     func(command.Caller) command.Service
+	Admin, Ada, Bo, Reader operation.Caller
+	As                     func(operation.Caller) command.Service
 	// Dir is a directory that exists where the service runs.
 	Dir string
 }
@@ -62,13 +64,13 @@ func (s *story) ok(err error) {
 }
 
 // wants expects an error of a kind, with a sentence.
-func (s *story) wants(kind command.Kind, err error) {
+func (s *story) wants(kind operation.Kind, err error) {
 	s.Helper()
 	switch {
 	case err == nil:
 		s.Fatalf("nothing was wrong, expected %s", kind)
-	case command.KindOf(err) != kind:
-		s.Fatalf("%s (%v), expected %s", command.KindOf(err), err, kind)
+	case operation.KindOf(err) != kind:
+		s.Fatalf("%s (%v), expected %s", operation.KindOf(err), err, kind)
 	case len(err.Error()) < 10:
 		s.Fatalf("%q says nothing", err)
 	}
@@ -82,7 +84,7 @@ func (s *story) equal(what string, got, want any) {
 }
 
 // new makes a session that plays scripts.
-func (s *story) new(by command.Caller, in command.NewSession) command.Session {
+func (s *story) new(by operation.Caller, in operations.NewSession) operations.Session {
 	s.Helper()
 	if in.Model == "" {
 		in.Model = "demo/script"
@@ -93,7 +95,7 @@ func (s *story) new(by command.Caller, in command.NewSession) command.Session {
 }
 
 // say gives a prompt and waits for the end of its run; it gives what was seen.
-func (s *story) say(by command.Caller, id, text string) []feed.Item {
+func (s *story) say(by operation.Caller, id, text string) []feed.Item {
 	s.Helper()
 	said, err := s.As(by).Say(s.ctx, by, id, command.Words{Message: text})
 	s.ok(err)
@@ -101,7 +103,7 @@ func (s *story) say(by command.Caller, id, text string) []feed.Item {
 }
 
 // until watches a session from a number on, up to an object.
-func (s *story) until(by command.Caller, id string, after int64, last func(feed.Item) bool) []feed.Item {
+func (s *story) until(by operation.Caller, id string, after int64, last func(feed.Item) bool) []feed.Item {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()

@@ -7,7 +7,8 @@ import (
 	"strings"
 
 	"chorus/internal/chat"
-	"chorus/internal/command"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 )
 
 // secret has the shape of a key, and opens nothing.
@@ -15,20 +16,20 @@ const secret = "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345"
 
 // exports: a session is written whole, without secrets, and whoever cannot take it says so.
 func exports(s *story) {
-	made := s.new(s.Ada, command.NewSession{Title: "a long walk"})
+	made := s.new(s.Ada, operations.NewSession{Title: "a long walk"})
 	s.say(s.Ada, made.ID, "!say first\n\n"+secret+" is my key")
 	long := strings.Repeat("so it goes ", 20_000)
 	s.say(s.Ada, made.ID, "!say "+long+"the end")
 	svc := s.As(s.Ada)
 	var text strings.Builder
-	s.ok(svc.Export(s.ctx, s.Ada, made.ID, command.Markdown, &text))
+	s.ok(svc.Export(s.ctx, s.Ada, made.ID, operations.Markdown, &text))
 	for _, want := range []string{"# a long walk\n", made.Thread, ", ", "\nfirst\n", long + "the end\n", "[redacted:"} {
 		if !strings.Contains(text.String(), want) {
 			s.Errorf("the export lacks %.60q", want)
 		}
 	}
 	var lines strings.Builder
-	s.ok(svc.Export(s.ctx, s.Ada, made.ID, command.JSONLines, &lines))
+	s.ok(svc.Export(s.ctx, s.Ada, made.ID, operations.JSONLines, &lines))
 	if strings.Contains(text.String()+lines.String(), secret) {
 		s.Error("an export shows a secret")
 	}
@@ -49,12 +50,12 @@ func exports(s *story) {
 	}
 	s.equal("the last number", seq, now.Seq)
 	full := errors.New("the disk is full")
-	if err := svc.Export(s.ctx, s.Ada, made.ID, command.Markdown, fullDisk{full}); err == nil {
+	if err := svc.Export(s.ctx, s.Ada, made.ID, operations.Markdown, fullDisk{full}); err == nil {
 		s.Error("an export that could not be written was called good")
 	}
-	s.wants(command.Invalid, svc.Export(s.ctx, s.Ada, made.ID, "pdf", &text))
-	s.wants(command.NotFound, svc.Export(s.ctx, s.Ada, "01nowhere", command.Markdown, &text))
-	s.ok(s.As(s.Admin).Export(s.ctx, s.Admin, made.ID, command.Markdown, &text))
+	s.wants(operation.Invalid, svc.Export(s.ctx, s.Ada, made.ID, "pdf", &text))
+	s.wants(operation.NotFound, svc.Export(s.ctx, s.Ada, "01nowhere", operations.Markdown, &text))
+	s.ok(s.As(s.Admin).Export(s.ctx, s.Admin, made.ID, operations.Markdown, &text))
 }
 
 type fullDisk struct{ error }
@@ -63,7 +64,7 @@ func (f fullDisk) Write([]byte) (int, error) { return 0, f.error }
 
 // replays: every request can be rebuilt, in order, and leaving early is no trouble.
 func replays(s *story) {
-	id := s.new(s.Ada, command.NewSession{Permissions: "standard"}).ID
+	id := s.new(s.Ada, operations.NewSession{Permissions: "standard"}).ID
 	svc := s.As(s.Ada)
 	for range svc.Replay(s.ctx, s.Ada, id) {
 		s.Error("a request of a session in which nothing was said")
@@ -85,7 +86,7 @@ func replays(s *story) {
 		break
 	}
 	for _, err := range svc.Replay(s.ctx, s.Ada, "01nowhere") {
-		s.wants(command.NotFound, err)
+		s.wants(operation.NotFound, err)
 		count++
 	}
 	s.equal("told of a session that is not there", count, 4)

@@ -13,10 +13,12 @@ import (
 
 	"chorus/internal/command"
 	"chorus/internal/feed"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 )
 
 func forks(s *story) {
-	id := s.new(s.Ada, command.NewSession{Permissions: "standard"}).ID
+	id := s.new(s.Ada, operations.NewSession{Permissions: "standard"}).ID
 	seen := s.say(s.Ada, id, "!say first answer")
 	at := seen[len(seen)-1].Header().Seq
 	s.say(s.Ada, id, "!call list_files {}\n!end\n!say second answer")
@@ -42,7 +44,7 @@ func forks(s *story) {
 	}
 	for _, seq := range []int64{-1, now.Seq + 1} {
 		_, err = s.As(s.Ada).Fork(s.ctx, s.Ada, id, seq)
-		s.wants(command.Invalid, err)
+		s.wants(operation.Invalid, err)
 	}
 	after, err := s.As(s.Ada).GetSession(s.ctx, s.Ada, id)
 	s.ok(err)
@@ -67,20 +69,20 @@ func resuming(s *story) {
 	s.ok(err)
 	s.equal("the same one", again.Thread, got.Thread)
 	_, err = svc.ResumeSession(s.ctx, s.Ada, "never-was", in)
-	s.wants(command.NotFound, err)
+	s.wants(operation.NotFound, err)
 	_, err = svc.ResumeSession(s.ctx, s.Ada, "../../etc/passwd", in)
-	s.wants(command.NotFound, err)
+	s.wants(operation.NotFound, err)
 	_, err = svc.ResumeSession(s.ctx, s.Ada, "old-one", command.Resume{WorkspacePath: s.Dir, Mode: "backwards"})
-	s.wants(command.Invalid, err)
+	s.wants(operation.Invalid, err)
 	said, err := svc.Say(s.ctx, s.Ada, got.ID, command.Words{Message: "!say begun\n!wait"})
 	s.ok(err)
 	s.until(s.Ada, got.ID, said.Seq, isType(feed.TypeTextDelta))
 	_, err = svc.ResumeSession(s.ctx, s.Ada, got.ID, in)
-	s.wants(command.Conflict, err)
+	s.wants(operation.Conflict, err)
 }
 
 func attaching(s *story) {
-	id := s.new(s.Ada, command.NewSession{}).ID
+	id := s.new(s.Ada, operations.NewSession{}).ID
 	svc := s.As(s.Ada)
 	text, err := svc.Attach(s.ctx, s.Ada, id, "../../notes <b>.txt", strings.NewReader("the word is marzipan\n"))
 	s.ok(err)
@@ -113,15 +115,15 @@ func attaching(s *story) {
 		s.equal("size of "+a.Name, int64(len(data)), file.Size)
 	}
 	_, err = svc.Blob(s.ctx, s.Ada, id, strings.Repeat("0", 64))
-	s.wants(command.NotFound, err)
+	s.wants(operation.NotFound, err)
 	for _, bad := range [][]string{{"nothing-like-it"}, {"../x"}, make([]string, 50)} {
 		_, err = svc.Say(s.ctx, s.Ada, id, command.Words{Message: "x", Attachments: bad})
-		s.wants(command.Invalid, err)
+		s.wants(operation.Invalid, err)
 	}
 	_, err = svc.Attach(s.ctx, s.Ada, id, "big", io.LimitReader(zeros{}, 30<<20))
-	s.wants(command.TooLarge, err)
+	s.wants(operation.TooLarge, err)
 	_, err = svc.Attach(s.ctx, s.Ada, id, "empty", strings.NewReader(""))
-	s.wants(command.Invalid, err)
+	s.wants(operation.Invalid, err)
 }
 
 type zeros struct{}
@@ -129,7 +131,7 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func requests(s *story) {
-	id := s.new(s.Ada, command.NewSession{Permissions: "standard"}).ID
+	id := s.new(s.Ada, operations.NewSession{Permissions: "standard"}).ID
 	s.say(s.Ada, id, "!call list_files {}\n!usage in=100 out=10\n!end\n!say one")
 	s.say(s.Ada, id, "!say two")
 	list, err := s.As(s.Ada).Requests(s.ctx, s.Ada, id, command.Span{})
@@ -159,34 +161,34 @@ func requests(s *story) {
 }
 
 func searching(s *story) {
-	id := s.new(s.Ada, command.NewSession{}).ID
+	id := s.new(s.Ada, operations.NewSession{}).ID
 	s.say(s.Ada, id, "!say the quick brown marmot")
-	hits, err := s.As(s.Ada).Search(s.ctx, s.Ada, command.SearchQuery{Text: "marmot"})
+	hits, err := s.As(s.Ada).Search(s.ctx, s.Ada, operations.SearchQuery{Text: "marmot"})
 	s.ok(err)
 	if len(hits.Items) == 0 || hits.Items[0].Session != id || !strings.Contains(hits.Items[0].Snippet, "\x01marmot\x02") {
 		s.Errorf("%+v", hits)
 	}
-	page, err := s.As(s.Ada).Search(s.ctx, s.Ada, command.SearchQuery{Text: "marmot", Limit: 1})
+	page, err := s.As(s.Ada).Search(s.ctx, s.Ada, operations.SearchQuery{Text: "marmot", Limit: 1})
 	s.ok(err)
 	if len(page.Items) != 1 || page.Next == "" {
 		s.Errorf("a page of one: %+v", page)
 	}
-	_, err = s.As(s.Ada).Search(s.ctx, s.Ada, command.SearchQuery{})
-	s.wants(command.Invalid, err)
+	_, err = s.As(s.Ada).Search(s.ctx, s.Ada, operations.SearchQuery{})
+	s.wants(operation.Invalid, err)
 }
 
 func agents(s *story) {
 	svc, by := s.As(s.Admin), s.Admin
-	made, err := svc.CreateAgent(s.ctx, by, command.NewAgent{Name: "helper", Model: "demo/script", Permissions: "standard", SystemPrompt: "You help."})
+	made, err := svc.CreateAgent(s.ctx, by, operations.NewAgent{Name: "helper", Model: "demo/script", Permissions: "standard", SystemPrompt: "You help."})
 	s.ok(err)
 	s.equal("name", made.Name, "helper")
-	for _, in := range []command.NewAgent{{Name: "No Name"}, {Name: "other", Model: "demo-nothing"}, {Name: "other", Permissions: "nothing-like-it"}} {
+	for _, in := range []operations.NewAgent{{Name: "No Name"}, {Name: "other", Model: "demo-nothing"}, {Name: "other", Permissions: "nothing-like-it"}} {
 		_, err := svc.CreateAgent(s.ctx, by, in)
-		s.wants(command.Invalid, err)
+		s.wants(operation.Invalid, err)
 	}
-	_, err = svc.CreateAgent(s.ctx, by, command.NewAgent{Name: "helper"})
-	s.wants(command.Conflict, err)
-	session := s.new(s.Ada, command.NewSession{Agent: "helper"})
+	_, err = svc.CreateAgent(s.ctx, by, operations.NewAgent{Name: "helper"})
+	s.wants(operation.Conflict, err)
+	session := s.new(s.Ada, operations.NewSession{Agent: "helper"})
 	s.equal("where its session works", session.WorkspacePath, made.Workspace)
 	s.say(s.Ada, session.ID, "!call write {\"path\":\"notes/a.txt\",\"content\":\"hello\"}\n!end\n!say written")
 	dir, err := svc.AgentFile(s.ctx, by, "helper", "")
@@ -200,7 +202,7 @@ func agents(s *story) {
 	// A path never leads out of the workspace: dots in front of it mean nothing.
 	for _, path := range []string{"../agent.json", "/etc/passwd", "../../../../etc/passwd", "notes/../../agent.json", "missing"} {
 		_, err := svc.AgentFile(s.ctx, by, "helper", path)
-		s.wants(command.NotFound, err)
+		s.wants(operation.NotFound, err)
 	}
 	detail, err := svc.GetAgent(s.ctx, by, "helper")
 	s.ok(err)
@@ -211,11 +213,11 @@ func agents(s *story) {
 	s.ok(err)
 	s.equal("permissions", changed.Permissions, "locked")
 	_, err = svc.ConfigureAgent(s.ctx, by, "helper", "colour", "blue")
-	s.wants(command.Invalid, err)
+	s.wants(operation.Invalid, err)
 	_, err = svc.GetAgent(s.ctx, by, "nobody-here")
-	s.wants(command.NotFound, err)
+	s.wants(operation.NotFound, err)
 	s.ok(svc.DestroyAgent(s.ctx, by, "helper", true))
-	s.wants(command.NotFound, svc.DestroyAgent(s.ctx, by, "helper", true))
+	s.wants(operation.NotFound, svc.DestroyAgent(s.ctx, by, "helper", true))
 	list, err := svc.ListAgents(s.ctx, by)
 	s.ok(err)
 	s.equal("agents left", len(list.Items), 1)
@@ -224,17 +226,17 @@ func agents(s *story) {
 func settings(s *story) {
 	svc, by := s.As(s.Admin), s.Admin
 	_, err := svc.SetSetting(s.ctx, by, "noSuchKey", "1")
-	s.wants(command.NotFound, err)
+	s.wants(operation.NotFound, err)
 	_, err = svc.SetSetting(s.ctx, by, "maxTokens", "many")
-	s.wants(command.Invalid, err)
+	s.wants(operation.Invalid, err)
 	_, err = svc.SetSetting(s.ctx, by, "permissions", "nothing-like-it")
-	s.wants(command.Invalid, err)
+	s.wants(operation.Invalid, err)
 	_, err = svc.SetSetting(s.ctx, by, "databaseUrl", "postgres://x")
-	s.wants(command.Conflict, err)
+	s.wants(operation.Conflict, err)
 	got, err := svc.SetSetting(s.ctx, by, "defaultModel", "demo/echo")
 	s.ok(err)
 	s.equal("value", got.Value, "demo/echo")
-	made, err := svc.CreateSession(s.ctx, by, command.NewSession{})
+	made, err := svc.CreateSession(s.ctx, by, operations.NewSession{})
 	s.ok(err)
 	s.equal("model of a new session", made.Model, "echo")
 	got, err = svc.SetSetting(s.ctx, by, "compaction.reserveTokens", "2000")
@@ -250,17 +252,17 @@ func settings(s *story) {
 		found = found || one.Key == "compaction.reserveTokens" && one.Value == "2000" && one.Doc != ""
 	}
 	s.equal("it is in the list", found, true)
-	lines, err := svc.Audit(s.ctx, by, command.AuditQuery{Decision: "changed", Who: by.Principal.String()})
+	lines, err := svc.Audit(s.ctx, by, operations.AuditQuery{Decision: "changed", Who: by.Principal.String()})
 	s.ok(err)
 	s.equal("changes in the audit log", len(lines.Items), 3)
 	s.equal("who", lines.Items[0].Who, by.Principal.String())
 }
 
 func books(s *story) {
-	id := s.new(s.Ada, command.NewSession{}).ID
+	id := s.new(s.Ada, operations.NewSession{}).ID
 	s.say(s.Ada, id, "!say x\n!usage in=100 out=50")
 	for _, by := range []string{"", "agent", "model", "person", "channel", "day", "month", "session", "run"} {
-		costs, err := s.As(s.Ada).Costs(s.ctx, s.Ada, command.CostQuery{By: by, Since: "today"})
+		costs, err := s.As(s.Ada).Costs(s.ctx, s.Ada, operations.CostQuery{By: by, Since: "today"})
 		s.ok(err)
 		if len(costs.Rows) != 1 || costs.Rows[0].OutputTokens != 50 || costs.Rows[0].Calls != 1 {
 			s.Errorf("by %q: %+v", by, costs)
@@ -269,12 +271,12 @@ func books(s *story) {
 			s.equal("session", costs.Rows[0].Key, id)
 		}
 	}
-	costs, err := s.As(s.Bo).Costs(s.ctx, s.Bo, command.CostQuery{})
+	costs, err := s.As(s.Bo).Costs(s.ctx, s.Bo, operations.CostQuery{})
 	s.ok(err)
 	s.equal("costs of Bo", len(costs.Rows), 0)
-	for _, q := range []command.CostQuery{{By: "colour"}, {Since: "whenever"}} {
+	for _, q := range []operations.CostQuery{{By: "colour"}, {Since: "whenever"}} {
 		_, err := s.As(s.Ada).Costs(s.ctx, s.Ada, q)
-		s.wants(command.Invalid, err)
+		s.wants(operation.Invalid, err)
 	}
 	s.audited()
 }
@@ -284,10 +286,10 @@ func (s *story) audited() {
 	s.Helper()
 	svc := s.As(s.Admin)
 	for _, name := range []string{"ann", "ben"} {
-		_, err := svc.CreateAgent(s.ctx, s.Admin, command.NewAgent{Name: name})
+		_, err := svc.CreateAgent(s.ctx, s.Admin, operations.NewAgent{Name: name})
 		s.ok(err)
 	}
-	all, err := svc.Audit(s.ctx, s.Admin, command.AuditQuery{})
+	all, err := svc.Audit(s.ctx, s.Admin, operations.AuditQuery{})
 	s.ok(err)
 	if len(all.Items) < 2 {
 		s.Fatalf("%d lines", len(all.Items))
@@ -295,12 +297,12 @@ func (s *story) audited() {
 	last, first := all.Items[0], all.Items[len(all.Items)-1]
 	for _, c := range []struct {
 		what string
-		q    command.AuditQuery
+		q    operations.AuditQuery
 		want int
 	}{
-		{"since the last", command.AuditQuery{Since: last.At}, 1}, {"until the last", command.AuditQuery{Until: last.At}, len(all.Items) - 1},
-		{"since tomorrow", command.AuditQuery{Since: last.At.Add(24 * time.Hour)}, 0}, {"before the last", command.AuditQuery{Before: last.Seq}, len(all.Items) - 1},
-		{"before the first", command.AuditQuery{Before: first.Seq}, 0}, {"of no run", command.AuditQuery{Run: "01none"}, 0},
+		{"since the last", operations.AuditQuery{Since: last.At}, 1}, {"until the last", operations.AuditQuery{Until: last.At}, len(all.Items) - 1},
+		{"since tomorrow", operations.AuditQuery{Since: last.At.Add(24 * time.Hour)}, 0}, {"before the last", operations.AuditQuery{Before: last.Seq}, len(all.Items) - 1},
+		{"before the first", operations.AuditQuery{Before: first.Seq}, 0}, {"of no run", operations.AuditQuery{Run: "01none"}, 0},
 	} {
 		got, err := svc.Audit(s.ctx, s.Admin, c.q)
 		s.ok(err)
@@ -322,15 +324,15 @@ func (s *story) audited() {
 }
 
 func house(s *story) {
-	id := s.new(s.Ada, command.NewSession{Permissions: "standard"}).ID
+	id := s.new(s.Ada, operations.NewSession{Permissions: "standard"}).ID
 	s.asks(s.Ada, id, "touch waits")
-	running := s.new(s.Ada, command.NewSession{}).ID
+	running := s.new(s.Ada, operations.NewSession{}).ID
 	_, err := s.As(s.Ada).Say(s.ctx, s.Ada, running, command.Words{Message: "!say begun\n!wait"})
 	s.ok(err)
 	s.until(s.Ada, running, 0, isType(feed.TypeTextDelta))
-	broken := s.new(s.Ada, command.NewSession{}).ID
+	broken := s.new(s.Ada, operations.NewSession{}).ID
 	s.say(s.Ada, broken, "!fail auth")
-	for _, by := range []command.Caller{s.Ada, s.Admin} {
+	for _, by := range []operation.Caller{s.Ada, s.Admin} {
 		over, err := s.As(by).Overview(s.ctx, by)
 		s.ok(err)
 		if len(over.Running) != 1 || over.Running[0].ID != running || len(over.Waiting) != 1 || len(over.Failed) != 1 ||

@@ -16,14 +16,16 @@ import (
 	"chorus/internal/app"
 	"chorus/internal/command"
 	"chorus/internal/feed"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/runsetup"
 	"chorus/internal/store/storetest"
 	"chorus/internal/transport/repl/local"
 )
 
 var (
-	root = holder("root", command.Admin)
-	ada  = holder("ada", command.Chat, command.Approve)
+	root = holder("root", operation.Admin)
+	ada  = holder("ada", operation.Chat, operation.Approve)
 )
 
 func must[T any](t *testing.T) func(T, error) T {
@@ -37,7 +39,7 @@ func must[T any](t *testing.T) func(T, error) T {
 }
 
 // until watches a session up to an object.
-func until(t *testing.T, s command.Service, by command.Caller, id string, after int64, last func(feed.Item) bool) []feed.Item {
+func until(t *testing.T, s command.Service, by operation.Caller, id string, after int64, last func(feed.Item) bool) []feed.Item {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -66,22 +68,22 @@ func TestWishesHoldAfterARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	a := open(t, dir)
-	made := must[command.Session](t)(a.Service.Commands().CreateSession(t.Context(), ada, command.NewSession{Model: "demo/script", Mode: "implement", Permissions: "standard", MaxIterations: 7}))
-	must[command.Said](t)(a.Service.Commands().Say(t.Context(), ada, made.ID, command.Words{Message: "!call bash {\"command\":\"echo yes\"}\n!end\n!say {{last}}"}))
+	made := must[operations.Session](t)(a.Service.Commands().CreateSession(t.Context(), ada, operations.NewSession{Model: "demo/script", Mode: "implement", Permissions: "standard", MaxIterations: 7}))
+	must[operations.Said](t)(a.Service.Commands().Say(t.Context(), ada, made.ID, command.Words{Message: "!call bash {\"command\":\"echo yes\"}\n!end\n!say {{last}}"}))
 	until(t, a.Service.Commands(), ada, made.ID, 0, isType(feed.TypeApprovalRequired))
 	ended(t, a)
 
 	a = open(t, dir)
 	defer ended(t, a)
-	now := must[command.Session](t)(a.Service.Commands().GetSession(t.Context(), ada, made.ID))
+	now := must[operations.Session](t)(a.Service.Commands().GetSession(t.Context(), ada, made.ID))
 	if now.Status != "waiting" || now.Mode != "implement" || now.Model != "script" || now.Permissions != "standard" {
 		t.Errorf("%+v", now)
 	}
-	list := must[command.List[command.Approval]](t)(a.Service.Commands().Approvals(t.Context(), ada, command.ApprovalQuery{}))
+	list := must[operation.List[operations.Approval]](t)(a.Service.Commands().Approvals(t.Context(), ada, operations.ApprovalQuery{}))
 	if len(list.Items) != 1 || time.Until(list.Items[0].Deadline) < 23*time.Hour {
 		t.Fatalf("%+v", list.Items)
 	}
-	must[command.Approval](t)(a.Service.Commands().Answer(t.Context(), ada, list.Items[0].ID, command.Verdict{Approved: true}))
+	must[operations.Approval](t)(a.Service.Commands().Answer(t.Context(), ada, list.Items[0].ID, command.Verdict{Approved: true}))
 	seen := until(t, a.Service.Commands(), ada, made.ID, 0, terminal)
 	for _, it := range seen {
 		if run, ok := it.(feed.RunStarted); ok && (run.MaxIterations != 7 || run.Mode != "implement") {
@@ -114,10 +116,10 @@ func TestTerminalThreads(t *testing.T) {
 	a := open(t, dir)
 	defer ended(t, a)
 	s := a.Service.Commands()
-	if _, err := s.GetSession(t.Context(), ada, id); command.KindOf(err) != command.NotFound {
+	if _, err := s.GetSession(t.Context(), ada, id); operation.KindOf(err) != operation.NotFound {
 		t.Errorf("Ada sees a terminal's thread: %v", err)
 	}
-	said := must[command.Said](t)(s.Say(t.Context(), root, id, command.Words{Message: "!say from the door"}))
+	said := must[operations.Said](t)(s.Say(t.Context(), root, id, command.Words{Message: "!say from the door"}))
 	seen := until(t, s, root, id, said.Seq, terminal)
 	if end, ok := seen[len(seen)-1].(feed.Completed); !ok || end.StopReason != "done" {
 		t.Errorf("%+v", seen[len(seen)-1])
@@ -174,16 +176,16 @@ func TestSecretsStayInside(t *testing.T) {
 	a := open(t, storetest.FreshHome(t))
 	defer ended(t, a)
 	s := a.Service.Commands()
-	made := must[command.Session](t)(s.CreateSession(t.Context(), ada, command.NewSession{Model: "demo/script"}))
-	must[command.Said](t)(s.Say(t.Context(), ada, made.ID, command.Words{Message: "!say the key is " + key}))
+	made := must[operations.Session](t)(s.CreateSession(t.Context(), ada, operations.NewSession{Model: "demo/script"}))
+	must[operations.Said](t)(s.Say(t.Context(), ada, made.ID, command.Words{Message: "!say the key is " + key}))
 	shown := fmt.Sprintf("%+v", until(t, s, ada, made.ID, 0, terminal))
-	for _, ev := range must[command.List[command.RawEvent]](t)(s.Events(t.Context(), ada, made.ID, command.Span{})).Items {
+	for _, ev := range must[operation.List[operations.RawEvent]](t)(s.Events(t.Context(), ada, made.ID, command.Span{})).Items {
 		shown += string(ev.Body)
 	}
-	shown += fmt.Sprintf("%+v", must[command.List[feed.Item]](t)(s.Messages(t.Context(), ada, made.ID, command.Span{})).Items)
-	shown += fmt.Sprintf("%+v", must[command.List[command.Request]](t)(s.Requests(t.Context(), ada, made.ID, command.Span{})).Items)
-	shown += fmt.Sprintf("%+v", must[command.List[command.Hit]](t)(s.Search(t.Context(), ada, command.SearchQuery{Text: "key"})).Items)
-	shown += fmt.Sprintf("%+v", must[command.Session](t)(s.GetSession(t.Context(), ada, made.ID)))
+	shown += fmt.Sprintf("%+v", must[operation.List[feed.Item]](t)(s.Messages(t.Context(), ada, made.ID, command.Span{})).Items)
+	shown += fmt.Sprintf("%+v", must[operation.List[operations.Request]](t)(s.Requests(t.Context(), ada, made.ID, command.Span{})).Items)
+	shown += fmt.Sprintf("%+v", must[operation.List[operations.Hit]](t)(s.Search(t.Context(), ada, operations.SearchQuery{Text: "key"})).Items)
+	shown += fmt.Sprintf("%+v", must[operations.Session](t)(s.GetSession(t.Context(), ada, made.ID)))
 	if i := strings.Index(shown, key[:30]); i >= 0 {
 		t.Errorf("…%s…", shown[max(0, i-80):i+40])
 	}
@@ -197,7 +199,7 @@ func TestIdleSessionsCostNothing(t *testing.T) {
 	s := a.Service.Commands()
 	before := runtime.NumGoroutine()
 	for range 300 {
-		must[command.Session](t)(s.CreateSession(t.Context(), ada, command.NewSession{Model: "demo/echo"}))
+		must[operations.Session](t)(s.CreateSession(t.Context(), ada, operations.NewSession{Model: "demo/echo"}))
 	}
 	// The database's own go a moment after each question; sessions would be hundreds.
 	if after := runtime.NumGoroutine(); after > before+150 {
@@ -206,7 +208,7 @@ func TestIdleSessionsCostNothing(t *testing.T) {
 	best := time.Hour
 	for range 5 { // the machine may be busy: the quickest counts
 		began := time.Now()
-		if over := must[command.Overview](t)(s.Overview(t.Context(), ada)); len(over.Recent) == 0 {
+		if over := must[operations.Overview](t)(s.Overview(t.Context(), ada)); len(over.Recent) == 0 {
 			t.Error("nothing is recent")
 		}
 		best = min(best, time.Since(began))
@@ -226,8 +228,8 @@ func TestServeTellsTheServiceManager(t *testing.T) {
 	defer conn.Close()
 	env := map[string]string{"USER": "ada", "HOME": dir, "NOTIFY_SOCKET": socket}
 	a := must[*app.App](t)(app.Open(t.Context(), app.Options{Env: func(key string) string { return env[key] }, Environ: []string{"PATH=/usr/bin:/bin"}, Home: dir}))
-	made := must[command.Session](t)(a.Service.Commands().CreateSession(t.Context(), ada, command.NewSession{Model: "demo/script"}))
-	must[command.Said](t)(a.Service.Commands().Say(t.Context(), ada, made.ID, command.Words{Message: "!say begun\n!wait"}))
+	made := must[operations.Session](t)(a.Service.Commands().CreateSession(t.Context(), ada, operations.NewSession{Model: "demo/script"}))
+	must[operations.Said](t)(a.Service.Commands().Say(t.Context(), ada, made.ID, command.Words{Message: "!say begun\n!wait"}))
 	until(t, a.Service.Commands(), ada, made.ID, 0, isType(feed.TypeTextDelta))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -274,7 +276,7 @@ func TestServeTellsTheServiceManager(t *testing.T) {
 	a = open(t, dir)
 	defer ended(t, a)
 	until(t, a.Service.Commands(), ada, made.ID, 0, isType(feed.TypeTextDelta))
-	if now := must[command.Session](t)(a.Service.Commands().GetSession(t.Context(), ada, made.ID)); now.Status != "running" {
+	if now := must[operations.Session](t)(a.Service.Commands().GetSession(t.Context(), ada, made.ID)); now.Status != "running" {
 		t.Errorf("%+v", now)
 	}
 }
@@ -292,8 +294,8 @@ func TestToolsArePutAway(t *testing.T) {
 	s := a.Service.Commands()
 	const many = 90
 	for range many {
-		made := must[command.Session](t)(s.CreateSession(t.Context(), ada, command.NewSession{Model: "demo/script"}))
-		must[command.Said](t)(s.Say(t.Context(), ada, made.ID, command.Words{Message: "!call list_files {}"}))
+		made := must[operations.Session](t)(s.CreateSession(t.Context(), ada, operations.NewSession{Model: "demo/script"}))
+		must[operations.Said](t)(s.Say(t.Context(), ada, made.ID, command.Words{Message: "!call list_files {}"}))
 		until(t, s, ada, made.ID, 0, terminal)
 	}
 	held := 0

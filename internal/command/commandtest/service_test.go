@@ -10,6 +10,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/command/commandtest"
+	"chorus/internal/operation"
 	"chorus/internal/sandbox/isolate"
 	"chorus/internal/store/storetest"
 )
@@ -22,9 +23,9 @@ func TestMain(m *testing.M) {
 }
 
 // holder is somebody with a token.
-func holder(name string, scopes ...command.Scope) command.Caller {
-	c := command.Caller{Principal: chat.Principal{Kind: chat.TokenHolder, ID: name, Name: name}, Scopes: scopes}
-	if c.May(command.Admin) {
+func holder(name string, scopes ...command.Scope) operation.Caller {
+	c := operation.Caller{Principal: chat.Principal{Kind: chat.TokenHolder, ID: name, Name: name}, Scopes: scopes}
+	if c.May(operation.Admin) {
 		c.Principal.Roles = []string{"owner"}
 	}
 	return c
@@ -55,9 +56,9 @@ func TestTheHouse(t *testing.T) {
 		a := open(t, storetest.FreshHome(t))
 		t.Cleanup(func() { ended(t, a) })
 		return commandtest.World{
-			Admin: holder("root", command.Admin), Ada: holder("ada", command.Chat, command.Approve), Bo: holder("bo", command.Chat, command.Approve),
-			Reader: holder("reader", command.Read), Dir: t.TempDir(),
-			As: func(command.Caller) command.Service { return a.Service.Commands() },
+			Admin: holder("root", operation.Admin), Ada: holder("ada", operation.Chat, operation.Approve), Bo: holder("bo", operation.Chat, operation.Approve),
+			Reader: holder("reader", operation.Read), Dir: t.TempDir(),
+			As: func(operation.Caller) command.Service { return a.Service.Commands() },
 		}
 	})
 }

@@ -10,10 +10,12 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/feed"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 )
 
 func making(s *story) {
-	own := s.new(s.Ada, command.NewSession{Title: "first"})
+	own := s.new(s.Ada, operations.NewSession{Title: "first"})
 	s.equal("title", own.Title, "first")
 	s.equal("status", own.Status, "idle")
 	s.equal("provider and model", own.Provider+" "+own.Model, "demo script")
@@ -25,7 +27,7 @@ func making(s *story) {
 	if own.WorkspacePath == "" {
 		s.Error("it works nowhere")
 	}
-	there := s.new(s.Ada, command.NewSession{WorkspacePath: s.Dir, Mode: "plan", Permissions: "locked"})
+	there := s.new(s.Ada, operations.NewSession{WorkspacePath: s.Dir, Mode: "plan", Permissions: "locked"})
 	if same, _ := filepath.EvalSymlinks(s.Dir); there.WorkspacePath != same {
 		s.Errorf("it works in %s", there.WorkspacePath)
 	}
@@ -38,7 +40,7 @@ func making(s *story) {
 func mistakes(s *story) {
 	file := filepath.Join(s.Dir, "file")
 	s.ok(os.WriteFile(file, nil, 0o600))
-	for name, in := range map[string]command.NewSession{
+	for name, in := range map[string]operations.NewSession{
 		"no such directory": {WorkspacePath: filepath.Join(s.Dir, "nowhere")},
 		"a file":            {WorkspacePath: file},
 		"a relative path":   {WorkspacePath: "here"},
@@ -52,39 +54,39 @@ func mistakes(s *story) {
 		"a negative limit":  {MaxIterations: -1},
 		"an endless title":  {Title: strings.Repeat("x", 10000)},
 	} {
-		if _, err := s.As(s.Admin).CreateSession(s.ctx, s.Admin, in); command.KindOf(err) != command.Invalid || len(err.Error()) < 20 {
+		if _, err := s.As(s.Admin).CreateSession(s.ctx, s.Admin, in); operation.KindOf(err) != operation.Invalid || len(err.Error()) < 20 {
 			s.Errorf("%s: %v", name, err)
 		}
 	}
-	_, err := s.As(s.Ada).CreateSession(s.ctx, s.Ada, command.NewSession{Permissions: "open"})
-	s.wants(command.Forbidden, err)
-	_, err = s.As(s.Ada).CreateSession(s.ctx, s.Ada, command.NewSession{Sandbox: "host"})
-	s.wants(command.Forbidden, err)
+	_, err := s.As(s.Ada).CreateSession(s.ctx, s.Ada, operations.NewSession{Permissions: "open"})
+	s.wants(operation.Forbidden, err)
+	_, err = s.As(s.Ada).CreateSession(s.ctx, s.Ada, operations.NewSession{Sandbox: "host"})
+	s.wants(operation.Forbidden, err)
 	for _, dir := range []string{"/", "/etc", filepath.Dir(os.TempDir())} {
-		_, err = s.As(s.Ada).CreateSession(s.ctx, s.Ada, command.NewSession{WorkspacePath: dir})
-		s.wants(command.Forbidden, err)
+		_, err = s.As(s.Ada).CreateSession(s.ctx, s.Ada, operations.NewSession{WorkspacePath: dir})
+		s.wants(operation.Forbidden, err)
 	}
-	id := s.new(s.Ada, command.NewSession{}).ID
+	id := s.new(s.Ada, operations.NewSession{}).ID
 	for _, text := range []string{"", " \n\t"} {
 		_, err := s.As(s.Ada).Say(s.ctx, s.Ada, id, command.Words{Message: text})
-		s.wants(command.Invalid, err)
+		s.wants(operation.Invalid, err)
 	}
 }
 
 func madeOnce(s *story) {
-	in := command.NewSession{Title: "once", Key: "k1"}
+	in := operations.NewSession{Title: "once", Key: "k1"}
 	one := s.new(s.Ada, in)
 	s.equal("the same key", s.new(s.Ada, in).ID, one.ID)
 	if s.new(s.Bo, in).ID == one.ID {
 		s.Error("somebody else's key gave Ada's session")
 	}
-	if s.new(s.Ada, command.NewSession{Title: "once", Key: "k2"}).ID == one.ID {
+	if s.new(s.Ada, operations.NewSession{Title: "once", Key: "k2"}).ID == one.ID {
 		s.Error("another key gave the same session")
 	}
 }
 
 func talking(s *story) {
-	id := s.new(s.Ada, command.NewSession{}).ID
+	id := s.new(s.Ada, operations.NewSession{}).ID
 	seen := s.say(s.Ada, id, "!think hm\n!say one\n!usage in=10 out=5")
 	s.equal("answer", s.answer(seen), "one")
 	end := only[feed.Completed](seen)
@@ -105,7 +107,7 @@ func talking(s *story) {
 }
 
 func takenOnce(s *story) {
-	id := s.new(s.Ada, command.NewSession{}).ID
+	id := s.new(s.Ada, operations.NewSession{}).ID
 	words := command.Words{Message: "!say once", Key: "the key"}
 	first, err := s.As(s.Ada).Say(s.ctx, s.Ada, id, words)
 	s.ok(err)
@@ -118,14 +120,14 @@ func takenOnce(s *story) {
 	list, err := s.As(s.Ada).Messages(s.ctx, s.Ada, id, command.Span{})
 	s.ok(err)
 	s.equal("messages of Ada", len(only[feed.UserMessage](list.Items)), 1)
-	other := s.new(s.Ada, command.NewSession{}).ID
+	other := s.new(s.Ada, operations.NewSession{}).ID
 	third, err := s.As(s.Ada).Say(s.ctx, s.Ada, other, words)
 	s.ok(err)
 	s.equal("the same key elsewhere", third.Again, false)
 }
 
 func queue(s *story) {
-	id := s.new(s.Ada, command.NewSession{}).ID
+	id := s.new(s.Ada, operations.NewSession{}).ID
 	_, err := s.As(s.Ada).Say(s.ctx, s.Ada, id, command.Words{Message: "!say begun\n!wait"})
 	s.ok(err)
 	s.until(s.Ada, id, 0, isType(feed.TypeTextDelta))
@@ -138,7 +140,7 @@ func queue(s *story) {
 		}
 		places = append(places, said.Position)
 	}
-	s.wants(command.Busy, last)
+	s.wants(operation.Busy, last)
 	if len(places) == 0 || places[0] != 1 || !slices.IsSorted(places) {
 		s.Errorf("places %v", places)
 	}
@@ -155,7 +157,7 @@ func queue(s *story) {
 
 // watching: whoever begins anywhere sees exactly what is behind that place.
 func watching(s *story) {
-	id := s.new(s.Ada, command.NewSession{Permissions: "standard"}).ID
+	id := s.new(s.Ada, operations.NewSession{Permissions: "standard"}).ID
 	whole := durable(s.say(s.Ada, id, "!call list_files {}\n!end\n!say there: {{last}}"))
 	last := whole[len(whole)-1].Header()
 	for after := int64(0); after < last.Seq; after++ {
@@ -166,7 +168,7 @@ func watching(s *story) {
 		}
 	}
 	for item, err := range s.As(s.Ada).Watch(s.ctx, s.Ada, "01nowhere", 0) {
-		s.wants(command.NotFound, err)
+		s.wants(operation.NotFound, err)
 		if item != nil {
 			s.Error("an object of no session")
 		}
@@ -174,7 +176,7 @@ func watching(s *story) {
 }
 
 func paging(s *story) {
-	id := s.new(s.Ada, command.NewSession{}).ID
+	id := s.new(s.Ada, operations.NewSession{}).ID
 	for range 3 {
 		s.say(s.Ada, id, "!say hello")
 	}
@@ -220,13 +222,13 @@ func paging(s *story) {
 }
 
 func steering(s *story) {
-	id := s.new(s.Ada, command.NewSession{}).ID
+	id := s.new(s.Ada, operations.NewSession{}).ID
 	said, err := s.As(s.Ada).Steer(s.ctx, s.Ada, id, command.Words{Message: "!say begun\n!wait"})
 	s.ok(err)
 	s.equal("nothing to steer", said.AsPrompt, true)
 	s.until(s.Ada, id, 0, isType(feed.TypeTextDelta))
 	_, err = s.As(s.Ada).Steer(s.ctx, s.Ada, id, command.Words{Message: "x", Mode: "shout"})
-	s.wants(command.Invalid, err)
+	s.wants(operation.Invalid, err)
 	steer := command.Words{Message: "!say turned", Mode: chat.Inject, Key: "s"}
 	said, err = s.As(s.Ada).Steer(s.ctx, s.Ada, id, steer)
 	s.ok(err)
@@ -254,11 +256,11 @@ func steering(s *story) {
 func listing(s *story) {
 	var made []string
 	for i := range 5 {
-		made = append(made, s.new(s.Ada, command.NewSession{Title: "number " + strconv.Itoa(i)}).ID)
+		made = append(made, s.new(s.Ada, operations.NewSession{Title: "number " + strconv.Itoa(i)}).ID)
 	}
 	var got []string
 	for cursor := ""; ; {
-		page, err := s.As(s.Ada).ListSessions(s.ctx, s.Ada, command.SessionQuery{Limit: 2, Cursor: cursor})
+		page, err := s.As(s.Ada).ListSessions(s.ctx, s.Ada, operations.SessionQuery{Limit: 2, Cursor: cursor})
 		s.ok(err)
 		if len(page.Items) > 2 {
 			s.Fatalf("%d on a page of 2", len(page.Items))
@@ -274,14 +276,14 @@ func listing(s *story) {
 	if !slices.Equal(got, made) {
 		s.Errorf("%v, expected %v", got, made)
 	}
-	found, err := s.As(s.Ada).ListSessions(s.ctx, s.Ada, command.SessionQuery{Search: "NUMBER 3"})
+	found, err := s.As(s.Ada).ListSessions(s.ctx, s.Ada, operations.SessionQuery{Search: "NUMBER 3"})
 	s.ok(err)
 	s.equal("found", len(found.Items), 1)
-	none, err := s.As(s.Ada).ListSessions(s.ctx, s.Ada, command.SessionQuery{Search: "100%"})
+	none, err := s.As(s.Ada).ListSessions(s.ctx, s.Ada, operations.SessionQuery{Search: "100%"})
 	s.ok(err)
 	s.equal("found with a wildcard", len(none.Items), 0)
-	for _, q := range []command.SessionQuery{{Cursor: "zzz"}, {Status: "asleep"}} {
+	for _, q := range []operations.SessionQuery{{Cursor: "zzz"}, {Status: "asleep"}} {
 		_, err := s.As(s.Ada).ListSessions(s.ctx, s.Ada, q)
-		s.wants(command.Invalid, err)
+		s.wants(operation.Invalid, err)
 	}
 }

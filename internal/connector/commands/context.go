@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/connector"
 	"chorus/internal/journal"
+	"chorus/internal/operation"
 	"chorus/internal/platform"
 	"chorus/internal/room"
 	"chorus/internal/room/mark"
@@ -60,7 +60,7 @@ func (b *Set) clearContext(ctx context.Context, o request) platform.Answer {
 			continue
 		}
 		n, err := b.Backend.ClearContext(ctx, row.ID, o.by)
-		if command.KindOf(err) == command.Conflict {
+		if operation.KindOf(err) == operation.Conflict {
 			busy++ // it began meanwhile, or what waited did
 			continue
 		}

@@ -9,9 +9,10 @@ import (
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/connector"
 	"chorus/internal/journal"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/platform"
 	"chorus/internal/room"
 	"chorus/internal/room/mark"
@@ -129,8 +130,8 @@ func behind(row journal.Thread) string {
 
 // spent is what somebody paid for today, and for those who keep the server what all did.
 func (b *Set) spent(ctx context.Context, out *strings.Builder, o request) {
-	own := command.Caller{Principal: o.by, Scopes: []command.Scope{command.Read}}
-	mine, err := b.Backend.Costs(ctx, own, command.CostQuery{By: "agent", Since: "today"})
+	own := operation.Caller{Principal: o.by, Scopes: []operation.Scope{operation.Read}}
+	mine, err := b.Backend.Costs(ctx, own, operations.CostQuery{By: "agent", Since: "today"})
 	if err != nil {
 		return
 	}

@@ -8,8 +8,9 @@ import (
 	"strings"
 
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/journal"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/platform"
 	"chorus/internal/room"
 	"chorus/internal/room/mark"
@@ -55,8 +56,8 @@ func (b *Set) inThread(ctx context.Context, in room.Channel) (func(chat.ThreadID
 func on(row journal.Thread) bool { return row.Status == chat.Running || row.Status == chat.Waiting }
 
 // reader of this channel: whoever is in it may see what happens in it.
-func caller(by chat.Principal) command.Caller {
-	return command.Caller{Principal: by, Scopes: []command.Scope{command.Admin}}
+func caller(by chat.Principal) operation.Caller {
+	return operation.Caller{Principal: by, Scopes: []operation.Scope{operation.Admin}}
 }
 
 func (b *Set) stopHere(ctx context.Context, o request) platform.Answer {
@@ -122,12 +123,12 @@ func (b *Set) steer(ctx context.Context, in room.Channel, by chat.Principal, wor
 }
 
 // spentBy is what everybody spent on the server, for those who keep it, and else what the giver did.
-func (b *Set) spentBy(ctx context.Context, o request, since string) (command.Costs, error) {
-	q := command.CostQuery{By: "agent", Since: since}
+func (b *Set) spentBy(ctx context.Context, o request, since string) (operations.Costs, error) {
+	q := operations.CostQuery{By: "agent", Since: since}
 	if by, ok := o.caller(); ok && o.Allowed.ManageGuild {
 		return b.Backend.GuildCosts(ctx, by, q)
 	}
-	return b.Backend.Costs(ctx, command.Caller{Principal: o.by, Scopes: []command.Scope{command.Read}}, q)
+	return b.Backend.Costs(ctx, operation.Caller{Principal: o.by, Scopes: []operation.Scope{operation.Read}}, q)
 }
 
 func (b *Set) costs(ctx context.Context, o request) platform.Answer {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode"
 
-	"chorus/internal/command"
 	"chorus/internal/journal"
+	"chorus/internal/operations"
 	"chorus/internal/platform"
 	"chorus/internal/room/mark"
 	"chorus/internal/room/render"
@@ -143,7 +143,7 @@ func (b *Set) explain(ctx context.Context, o request, row journal.Thread, t rend
 
 // rulings are what was allowed or not, and by which rule.
 func (b *Set) rulings(ctx context.Context, out *strings.Builder, o request, row journal.Thread, t render.RunSteps) {
-	audit, err := b.Backend.Audit(ctx, caller(o.by), command.AuditQuery{Session: string(row.ID), Limit: 200})
+	audit, err := b.Backend.Audit(ctx, caller(o.by), operations.AuditQuery{Session: string(row.ID), Limit: 200})
 	if err != nil {
 		return
 	}

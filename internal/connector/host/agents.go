@@ -12,10 +12,10 @@ import (
 
 	"chorus/internal/agents"
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/config"
 	"chorus/internal/connector"
 	"chorus/internal/gate"
+	"chorus/internal/operation"
 	"chorus/internal/permit"
 	"chorus/internal/room"
 	"chorus/internal/runsetup"
@@ -66,11 +66,11 @@ func (h *Backend) mayOrder(by connector.Caller, detail string) error {
 	for _, who := range l.Grants.Behind(by.By) {
 		c, err := l.Granted(who)
 		if err != nil {
-			return command.Errorf(command.Forbidden, "%v", err)
+			return operation.Errorf(operation.Forbidden, "%v", err)
 		}
 		j := c.Profile.Judge([]permit.Request{{Tool: "self_edit", Detail: detail}}, permit.JudgeOptions{Home: h.App.Home.Dir(), Who: permit.Who{Roles: who.Roles}})
 		if j.Verdict == permit.Deny {
-			return command.Errorf(command.Forbidden, "you have the rights of %s here, which do not allow this; `/access` says why", c.Profile.Name())
+			return operation.Errorf(operation.Forbidden, "you have the rights of %s here, which do not allow this; `/access` says why", c.Profile.Name())
 		}
 	}
 	return nil
@@ -92,7 +92,7 @@ func (h *Backend) mayGive(by connector.Caller, profile string) error {
 		return service.Invalid("permissions", "%v", err)
 	}
 	if may, why := gate.Grants(bot).MayGive(profile, by.By); !may {
-		return command.Errorf(command.Forbidden, "%s; `access` and `editors` in the configuration say who may", toYou(why, by.By))
+		return operation.Errorf(operation.Forbidden, "%s; `access` and `editors` in the configuration say who may", toYou(why, by.By))
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (h *Backend) own(ctx context.Context, by connector.Caller, name string) (ag
 		return a, nil
 	}
 	if at.Guild != "" {
-		return a, h.notThere(by, name, command.Errorf(command.NotFound, "there is no agent %.80q", name))
+		return a, h.notThere(by, name, operation.Errorf(operation.NotFound, "there is no agent %.80q", name))
 	}
 	return a, h.ofHouse(by, name, a.Permissions)
 }
@@ -127,19 +127,19 @@ func (h *Backend) own(ctx context.Context, by connector.Caller, name string) (ag
 // ofHouse is whether somebody may change an agent that is met on every server.
 func (h *Backend) ofHouse(by connector.Caller, name, permissions string) error {
 	if err := h.mayGive(by, permissions); err != nil {
-		return command.Errorf(command.Forbidden, "%s belongs to all servers, not to this one: %v", name, err)
+		return operation.Errorf(operation.Forbidden, "%s belongs to all servers, not to this one: %v", name, err)
 	}
 	return nil
 }
 
 func (h *Backend) notThere(by connector.Caller, name string, err error) error {
-	if command.KindOf(err) != command.NotFound {
+	if operation.KindOf(err) != operation.NotFound {
 		return h.orders.ToError(err)
 	}
 	if h.isBot(name) || name == chat.DefaultAgent {
-		return command.Errorf(command.NotFound, "%s has no file of its own yet; `/agent init name:%s` makes it, and the global configuration holds until then", name, name)
+		return operation.Errorf(operation.NotFound, "%s has no file of its own yet; `/agent init name:%s` makes it, and the global configuration holds until then", name, name)
 	}
-	return command.Errorf(command.NotFound, "there is no agent %.80q on this server; `/agent list` shows those there are", name)
+	return operation.Errorf(operation.NotFound, "there is no agent %.80q on this server; `/agent list` shows those there are", name)
 }
 
 // MayInit implements connector.Admin.
@@ -152,7 +152,7 @@ func (h *Backend) CheckNewAgent(ctx context.Context, by connector.Caller, want c
 	}
 	if _, err := h.orders.FindAgent(ctx, want.Name); err == nil {
 		if _, err := h.own(ctx, by, want.Name); err != nil {
-			return command.Errorf(command.Conflict, "the name %s is taken: choose another", want.Name)
+			return operation.Errorf(operation.Conflict, "the name %s is taken: choose another", want.Name)
 		}
 	} else if h.isBot(want.Name) || want.Name == chat.DefaultAgent {
 		bot, err := h.App.Settings.BotIn(want.Name, by.Guild)
@@ -249,8 +249,8 @@ func (h *Backend) settle(ctx context.Context, by connector.Caller, name string, 
 	return h.orders.Record(ctx, caller(by), name, "agent channel", in.ID)
 }
 
-func caller(by connector.Caller) command.Caller {
-	return command.Caller{Principal: by.By, Scopes: []command.Scope{command.Admin}}
+func caller(by connector.Caller) operation.Caller {
+	return operation.Caller{Principal: by.By, Scopes: []operation.Scope{operation.Admin}}
 }
 
 // view is an agent as a guild sees it.
@@ -284,7 +284,7 @@ func (h *Backend) CheckDeleteAgent(ctx context.Context, by connector.Caller, nam
 			return connector.AgentView{}, h.orders.ToError(err)
 		}
 		if len(busy) > 0 {
-			return connector.AgentView{}, command.Errorf(command.Conflict, "%s is at work; `/stop` in its channel ends that", name)
+			return connector.AgentView{}, operation.Errorf(operation.Conflict, "%s is at work; `/stop` in its channel ends that", name)
 		}
 	}
 	return h.view(a, by.Guild), nil

@@ -9,10 +9,11 @@ import (
 	"sync"
 
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/connector"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/room"
 	"chorus/internal/room/activate"
 	"chorus/internal/room/route"
@@ -92,22 +93,22 @@ func (h *Backend) ThreadsIn(ctx context.Context, place string, limit int) ([]jou
 }
 
 // GetSession implements connector.Reports.
-func (h *Backend) GetSession(ctx context.Context, by command.Caller, id string) (command.Session, error) {
+func (h *Backend) GetSession(ctx context.Context, by operation.Caller, id string) (operations.Session, error) {
 	return h.orders.GetSession(ctx, by, id)
 }
 
 // Costs implements connector.Reports.
-func (h *Backend) Costs(ctx context.Context, by command.Caller, q command.CostQuery) (command.Costs, error) {
+func (h *Backend) Costs(ctx context.Context, by operation.Caller, q operations.CostQuery) (operations.Costs, error) {
 	return h.orders.Costs(ctx, by, q)
 }
 
 // GuildCosts implements connector.Reports.
-func (h *Backend) GuildCosts(ctx context.Context, by connector.Caller, q command.CostQuery) (command.Costs, error) {
+func (h *Backend) GuildCosts(ctx context.Context, by connector.Caller, q operations.CostQuery) (operations.Costs, error) {
 	return h.orders.CostsUnder(ctx, caller(by), q, h.Platform.Name+":"+by.Guild+"/")
 }
 
 // Audit implements connector.Reports.
-func (h *Backend) Audit(ctx context.Context, by command.Caller, q command.AuditQuery) (command.List[command.AuditLine], error) {
+func (h *Backend) Audit(ctx context.Context, by operation.Caller, q operations.AuditQuery) (operation.List[operations.AuditLine], error) {
 	return h.orders.Audit(ctx, by, q)
 }
 

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/connector"
 	"chorus/internal/datadir"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
+	"chorus/internal/operation"
 	"chorus/internal/runsetup"
 	"chorus/internal/store"
 )
@@ -203,9 +203,9 @@ func (h *Host) savedNamed(ctx context.Context, f store.ContextFilter, id string)
 	case err != nil:
 		return store.SavedContext{}, err
 	case id == "" || len(found) == 0:
-		return store.SavedContext{}, command.Errorf(command.NotFound, "no context saved here has an id that begins with %.40q; `/context history` lists them", id)
+		return store.SavedContext{}, operation.Errorf(operation.NotFound, "no context saved here has an id that begins with %.40q; `/context history` lists them", id)
 	case len(found) > 1:
-		return store.SavedContext{}, command.Errorf(command.Conflict, "several ids begin with %.40q; give more of it", id)
+		return store.SavedContext{}, operation.Errorf(operation.Conflict, "several ids begin with %.40q; give more of it", id)
 	}
 	return found[0], nil
 }
@@ -218,11 +218,11 @@ func (h *Host) restoreContext(ctx context.Context, saved store.SavedContext, row
 	data, err := os.ReadFile(saved.File)
 	if err != nil {
 		h.Log.Warn("a saved context cannot be read", "component", "contexts", "event", "restore_failed", "error", err)
-		return out, command.Errorf(command.NotFound, "the file of this context is not there any more, or cannot be read; nothing was changed")
+		return out, operation.Errorf(operation.NotFound, "the file of this context is not there any more, or cannot be read; nothing was changed")
 	}
 	var file savedFile
 	if err := json.Unmarshal(data, &file); err != nil {
-		return out, command.Errorf(command.Failed, "the file %s is damaged; nothing was changed: %v", filepath.Base(saved.File), err)
+		return out, operation.Errorf(operation.Failed, "the file %s is damaged; nothing was changed: %v", filepath.Base(saved.File), err)
 	}
 	lines := map[chat.ThreadID][]chat.Line{}
 	for _, m := range file.Messages {
@@ -230,7 +230,7 @@ func (h *Host) restoreContext(ctx context.Context, saved store.SavedContext, row
 	}
 	for _, row := range rows {
 		if row.Status == chat.Running || row.Status == chat.Waiting {
-			return out, command.Errorf(command.Conflict, "%q is running; stop it, or wait until it is done, and restore then", cmp.Or(row.Title, row.ID.Thread()))
+			return out, operation.Errorf(operation.Conflict, "%q is running; stop it, or wait until it is done, and restore then", cmp.Or(row.Title, row.ID.Thread()))
 		}
 	}
 	for _, row := range rows {

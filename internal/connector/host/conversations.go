@@ -8,10 +8,11 @@ import (
 	"sync"
 
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/config"
 	"chorus/internal/connector"
 	"chorus/internal/journal"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/room"
 	"chorus/internal/runsetup"
 	"chorus/internal/store"
@@ -36,7 +37,7 @@ func (h *Backend) SaveContext(ctx context.Context, rows []journal.Thread, by cha
 }
 
 func nothingSaved() error {
-	return command.Errorf(command.NotFound, "there is nothing to save: nothing has been said here since the last clear")
+	return operation.Errorf(operation.NotFound, "there is nothing to save: nothing has been said here since the last clear")
 }
 
 // saved shows a row, without secrets that somebody said.
@@ -182,12 +183,12 @@ func (h *Backend) ForkInto(ctx context.Context, from journal.Thread, into chat.T
 }
 
 // Question implements connector.Conversations.
-func (h *Backend) ApprovalDetails(ctx context.Context, id string) (command.Approval, error) {
+func (h *Backend) ApprovalDetails(ctx context.Context, id string) (operations.Approval, error) {
 	a, err := h.DB.Approval(ctx, id)
 	if errors.Is(err, journal.ErrUnknown) {
-		return command.Approval{}, command.Errorf(command.NotFound, "this question is not known any more")
+		return operations.Approval{}, operation.Errorf(operation.NotFound, "this question is not known any more")
 	}
-	return h.orders.Approval(command.Caller{}, a), h.orders.ToError(err)
+	return h.orders.Approval(operation.Caller{}, a), h.orders.ToError(err)
 }
 
 // Hide implements connector.Conversations.

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"chorus/internal/agents"
-	"chorus/internal/command"
 	"chorus/internal/config"
 	"chorus/internal/connector"
 	"chorus/internal/gate"
+	"chorus/internal/operation"
 	"chorus/internal/service"
 )
 
@@ -22,7 +22,7 @@ var ownKeys = []string{"tools", "webSearch"}
 // AgentSetting implements connector.Admin.
 func (h *Backend) AgentSetting(ctx context.Context, by connector.Caller, name, key string) (connector.Setting, error) {
 	a, err := h.own(ctx, by, name)
-	if err != nil && (command.KindOf(err) != command.NotFound || !h.isBot(name)) {
+	if err != nil && (operation.KindOf(err) != operation.NotFound || !h.isBot(name)) {
 		return connector.Setting{}, err
 	}
 	if slices.Contains(ownKeys, key) {

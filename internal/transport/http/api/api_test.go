@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"chorus/internal/command"
+	"chorus/internal/operation"
 	"chorus/internal/transport/http/api"
 	"chorus/internal/transport/http/rest"
 )
@@ -116,7 +117,7 @@ func TestKindsBecomeStatuses(t *testing.T) {
 	f := &fake{}
 	a := newAPI(t, f)
 	for kind, want := range api.Statuses() {
-		e := command.Errorf(kind, "so it is")
+		e := operation.Errorf(kind, "so it is")
 		e.Field, e.About = "message", map[string]bool{"approved": true}
 		f.fail(e)
 		w := ask(a, admin, "POST", "/api/sessions/s1/chat", `{"message":"a"}`)
@@ -164,15 +165,15 @@ func TestScopes(t *testing.T) {
 		if w := ask(a, nil, route.Method, target, ""); w.Code != http.StatusUnauthorized || w.Header().Get("WWW-Authenticate") == "" {
 			t.Errorf("%s %s without anybody: %d", route.Method, target, w.Code)
 		}
-		for _, scope := range command.Scopes() {
-			has := []command.Scope{scope}
+		for _, scope := range operation.Scopes() {
+			has := []operation.Scope{scope}
 			w := ask(a, has, route.Method, target, "")
-			may := command.Caller{Scopes: has}.May(command.Scope(route.Scope))
+			may := operation.Caller{Scopes: has}.May(operation.Scope(route.Scope))
 			if may == (w.Code == http.StatusForbidden) || w.Code == http.StatusUnauthorized {
 				t.Errorf("%s %s with %s: %d", route.Method, target, scope, w.Code)
 			}
 		}
-		if changes := route.Method != http.MethodGet; changes && route.Scope == string(command.Read) {
+		if changes := route.Method != http.MethodGet; changes && route.Scope == string(operation.Read) {
 			t.Errorf("%s %s changes something and needs only read", route.Method, route.Path)
 		}
 	}
@@ -256,7 +257,7 @@ func TestStream(t *testing.T) {
 			t.Errorf("%s: %s", name, w.Body)
 		}
 	}
-	f.fail(command.Errorf(command.NotFound, "there is no session"))
+	f.fail(operation.Errorf(operation.NotFound, "there is no session"))
 	if w := ask(a, admin, "GET", "/api/sessions/s1/stream", ""); w.Code != 404 {
 		t.Errorf("unknown: %d", w.Code)
 	}

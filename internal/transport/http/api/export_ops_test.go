@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"chorus/internal/command"
+	"chorus/internal/operation"
 )
 
 func TestExport(t *testing.T) {
@@ -42,7 +42,7 @@ func TestReplay(t *testing.T) {
 		end  string
 	}{
 		{nil, `{"end":{"requests":2,"differ":1}}`},
-		{command.Errorf(command.Failed, "rendered by another"), `{"end":{"requests":2,"differ":1,"error":"rendered by another","kind":"failed"}}`},
+		{operation.Errorf(operation.Failed, "rendered by another"), `{"end":{"requests":2,"differ":1,"error":"rendered by another","kind":"failed"}}`},
 	} {
 		f.late = c.late
 		w := ask(a, admin, "GET", "/api/sessions/s1/replay", "")
@@ -58,7 +58,7 @@ func TestExportsThatFail(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
 	a := newAPI(t, f)
-	f.fail(command.Errorf(command.NotFound, "there is no session"))
+	f.fail(operation.Errorf(operation.NotFound, "there is no session"))
 	for _, what := range []string{"export", "replay"} {
 		for _, method := range []string{"GET", "HEAD"} {
 			w := ask(a, admin, method, "/api/sessions/s1/"+what, "")

@@ -1,13 +1,13 @@
 package api
 
-import "chorus/internal/command"
+import "chorus/internal/operation"
 
 // ProblemKinds is for tests.
 var ProblemKinds = problemKinds
 
 // Statuses are the kinds of errors with the status of each.
-func Statuses() map[command.Kind]int {
-	all := map[command.Kind]int{}
+func Statuses() map[operation.Kind]int {
+	all := map[operation.Kind]int{}
 	for kind, s := range statuses {
 		all[kind] = s.status
 	}

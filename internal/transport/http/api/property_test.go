@@ -16,7 +16,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"pgregory.net/rapid"
 
-	"chorus/internal/command"
+	"chorus/internal/operation"
 	"chorus/internal/transport/http/api"
 	"chorus/internal/transport/http/rest"
 )
@@ -277,12 +277,12 @@ func (g generator) broken(op *rest.Described) error {
 	}
 	var kinds []string
 	for kind, s := range api.Statuses() {
-		if op.Responses[strconv.Itoa(s)] != nil && kind != command.Failed {
+		if op.Responses[strconv.Itoa(s)] != nil && kind != operation.Failed {
 			kinds = append(kinds, string(kind))
 		}
 	}
 	slices.Sort(kinds)
-	return command.Errorf(command.Kind(rapid.SampledFrom(kinds).Draw(g.T, "kind")), "it does not want to")
+	return operation.Errorf(operation.Kind(rapid.SampledFrom(kinds).Draw(g.T, "kind")), "it does not want to")
 }
 
 // Whatever is sent: never a 500, only documented statuses, every error a problem, and

@@ -19,14 +19,14 @@ import (
 
 	"chorus/internal/app"
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/feed"
+	"chorus/internal/operation"
 	"chorus/internal/store/storetest"
 	"chorus/internal/transport/http/api"
 )
 
 // owner may everything.
-var owner = command.Caller{Principal: chat.Principal{Kind: chat.LocalUser, ID: "ada", Name: "Ada"}, Scopes: command.Scopes()}
+var owner = operation.Caller{Principal: chat.Principal{Kind: chat.LocalUser, ID: "ada", Name: "Ada"}, Scopes: operation.Scopes()}
 
 // realHouse is the API on a home of its own, with the offline model.
 func realHouse(t testing.TB) (*api.API, *httptest.Server) {
@@ -41,7 +41,7 @@ func realHouse(t testing.TB) (*api.API, *httptest.Server) {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a.ServeHTTP(w, r.WithContext(command.WithCaller(r.Context(), owner)))
+		a.ServeHTTP(w, r.WithContext(operation.WithCaller(r.Context(), owner)))
 	}))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"chorus/internal/command"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 )
 
 // Options configure the handler.
@@ -57,7 +59,7 @@ func New(o Options) http.Handler {
 	d.mux.HandleFunc("GET /v1/models/{model...}", d.model)
 	d.mux.HandleFunc("POST /v1/chat/completions", d.completions)
 	d.mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
-		d.fail(w, r, command.Errorf(command.NotFound, "%s %.100s is not supported; there are /v1/models and /v1/chat/completions", r.Method, r.URL.Path))
+		d.fail(w, r, operation.Errorf(operation.NotFound, "%s %.100s is not supported; there are /v1/models and /v1/chat/completions", r.Method, r.URL.Path))
 	})
 	return d.mux
 }
@@ -73,7 +75,7 @@ type modelInfo struct {
 // modelPrefix makes the name of a model from that of an agent.
 const modelPrefix = "agent/"
 
-func modelInfoOf(a command.Agent) modelInfo {
+func modelInfoOf(a operations.Agent) modelInfo {
 	created := a.CreatedAt.Unix()
 	if a.CreatedAt.IsZero() {
 		created = 0
@@ -104,18 +106,18 @@ func (d *handler) model(w http.ResponseWriter, r *http.Request) {
 }
 
 // caller is the authenticated caller, who must have the scope chat.
-func caller(ctx context.Context) (command.Caller, error) {
-	by, ok := command.CallerOf(ctx)
+func caller(ctx context.Context) (operation.Caller, error) {
+	by, ok := operation.CallerOf(ctx)
 	if !ok {
-		return by, command.Errorf(command.Unsigned, "a token is needed: send it as the API key; `chorus token create --scopes chat` makes one")
+		return by, operation.Errorf(operation.Unsigned, "a token is needed: send it as the API key; `chorus token create --scopes chat` makes one")
 	}
-	if !by.May(command.Chat) {
-		return by, command.Errorf(command.Forbidden, "this needs a token with the scope chat; `chorus token create --scopes chat` makes one")
+	if !by.May(operation.Chat) {
+		return by, operation.Errorf(operation.Forbidden, "this needs a token with the scope chat; `chorus token create --scopes chat` makes one")
 	}
 	return by, nil
 }
 
-func (d *handler) agents(ctx context.Context) ([]command.Agent, error) {
+func (d *handler) agents(ctx context.Context) ([]operations.Agent, error) {
 	by, err := caller(ctx)
 	if err != nil {
 		return nil, err
@@ -125,10 +127,10 @@ func (d *handler) agents(ctx context.Context) ([]command.Agent, error) {
 }
 
 // agentByModel finds the agent that a model name stands for.
-func (d *handler) agentByModel(ctx context.Context, model string) (command.Agent, error) {
+func (d *handler) agentByModel(ctx context.Context, model string) (operations.Agent, error) {
 	agents, err := d.agents(ctx)
 	if err != nil {
-		return command.Agent{}, err
+		return operations.Agent{}, err
 	}
 	var names []string
 	for _, a := range agents {
@@ -137,9 +139,9 @@ func (d *handler) agentByModel(ctx context.Context, model string) (command.Agent
 		}
 		names = append(names, modelPrefix+a.Name)
 	}
-	missing := command.Errorf(command.NotFound, "there is no model %.80q here; an agent is a model, and there are: %s", model, strings.Join(names, ", "))
+	missing := operation.Errorf(operation.NotFound, "there is no model %.80q here; an agent is a model, and there are: %s", model, strings.Join(names, ", "))
 	missing.Field = "model"
-	return command.Agent{}, missing
+	return operations.Agent{}, missing
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

@@ -23,6 +23,8 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/feed"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/polltest"
 	"chorus/internal/sandbox/isolate"
 	"chorus/internal/store/storetest"
@@ -41,7 +43,7 @@ func TestMain(m *testing.M) {
 type fixture struct {
 	*testing.T
 	app   *app.App
-	owner command.Caller
+	owner operation.Caller
 	url   string
 	token string // has the scope chat
 }
@@ -72,10 +74,10 @@ func newFixture(t *testing.T) *fixture {
 		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	})
 	h := &fixture{T: t, app: a, owner: a.Service.LocalCaller(), url: server.URL}
-	if _, err := a.Service.Commands().CreateAgent(t.Context(), h.owner, command.NewAgent{Name: "helper", Model: "demo/script", Permissions: "standard"}); err != nil {
+	if _, err := a.Service.Commands().CreateAgent(t.Context(), h.owner, operations.NewAgent{Name: "helper", Model: "demo/script", Permissions: "standard"}); err != nil {
 		t.Fatal(err)
 	}
-	h.token = h.newToken(command.Chat)
+	h.token = h.newToken(operation.Chat)
 	return h
 }
 
@@ -275,7 +277,7 @@ func TestApprovalEndsTheCompletion(t *testing.T) {
 		t.Fatalf("%s: %+v", res.Status, got)
 	}
 	session := res.Header.Get(compat.SessionHeader)
-	list, err := h.app.Service.Commands().Approvals(t.Context(), h.owner, command.ApprovalQuery{Session: session})
+	list, err := h.app.Service.Commands().Approvals(t.Context(), h.owner, operations.ApprovalQuery{Session: session})
 	if err != nil || len(list.Items) != 1 {
 		t.Fatalf("%+v, %v", list, err)
 	}
@@ -322,7 +324,7 @@ func TestRefusals(t *testing.T) {
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
-	reader := h.newToken(command.Read)
+	reader := h.newToken(operation.Read)
 	for _, path := range []string{"/v1/models", "/v1/models/agent/helper", "/v1/chat/completions"} {
 		body := ""
 		if strings.HasSuffix(path, "completions") {
@@ -382,7 +384,7 @@ func (h *fixture) running() string {
 	h.Helper()
 	id := ""
 	polltest.Until(h, "something runs", func() bool {
-		list, err := h.app.Service.Commands().ListSessions(h.Context(), h.owner, command.SessionQuery{Status: "running"})
+		list, err := h.app.Service.Commands().ListSessions(h.Context(), h.owner, operations.SessionQuery{Status: "running"})
 		if err != nil {
 			h.Fatal(err)
 		}

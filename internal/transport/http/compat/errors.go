@@ -4,7 +4,7 @@ import (
 	"errors"
 	"net/http"
 
-	"chorus/internal/command"
+	"chorus/internal/operation"
 )
 
 // apiError is an error in OpenAI's format.
@@ -16,36 +16,36 @@ type apiError struct {
 }
 
 // statuses map each kind of error to an HTTP status and to the type and code of OpenAI.
-var statuses = map[command.Kind]struct {
+var statuses = map[operation.Kind]struct {
 	status     int
 	kind, code string
 }{
-	command.Invalid:     {http.StatusBadRequest, "invalid_request_error", ""},
-	command.Unsigned:    {http.StatusUnauthorized, "invalid_request_error", "invalid_api_key"},
-	command.Forbidden:   {http.StatusForbidden, "invalid_request_error", "insufficient_permissions"},
-	command.NotFound:    {http.StatusNotFound, "invalid_request_error", ""},
-	command.Conflict:    {http.StatusConflict, "invalid_request_error", ""},
-	command.TooLarge:    {http.StatusRequestEntityTooLarge, "invalid_request_error", ""},
-	command.Busy:        {http.StatusTooManyRequests, "rate_limit_error", "rate_limit_exceeded"},
-	command.Unavailable: {http.StatusServiceUnavailable, "server_error", ""},
-	command.Failed:      {http.StatusInternalServerError, "server_error", ""},
+	operation.Invalid:     {http.StatusBadRequest, "invalid_request_error", ""},
+	operation.Unsigned:    {http.StatusUnauthorized, "invalid_request_error", "invalid_api_key"},
+	operation.Forbidden:   {http.StatusForbidden, "invalid_request_error", "insufficient_permissions"},
+	operation.NotFound:    {http.StatusNotFound, "invalid_request_error", ""},
+	operation.Conflict:    {http.StatusConflict, "invalid_request_error", ""},
+	operation.TooLarge:    {http.StatusRequestEntityTooLarge, "invalid_request_error", ""},
+	operation.Busy:        {http.StatusTooManyRequests, "rate_limit_error", "rate_limit_exceeded"},
+	operation.Unavailable: {http.StatusServiceUnavailable, "server_error", ""},
+	operation.Failed:      {http.StatusInternalServerError, "server_error", ""},
 }
 
 func toAPIError(err error) (int, apiError) {
-	var ours *command.Error
+	var ours *operation.Error
 	if !errors.As(err, &ours) {
-		ours = command.Errorf(command.Failed, "internal error; the server's log has the details")
+		ours = operation.Errorf(operation.Failed, "internal error; the server's log has the details")
 	}
 	known, ok := statuses[ours.Kind]
 	if !ok {
-		known = statuses[command.Failed]
+		known = statuses[operation.Failed]
 	}
 	out := apiError{Message: ours.Message, Type: known.kind}
 	if ours.Field != "" {
 		out.Param = &ours.Field
 	}
 	code := known.code
-	if ours.Kind == command.NotFound && ours.Field == "model" {
+	if ours.Kind == operation.NotFound && ours.Field == "model" {
 		code = "model_not_found"
 	}
 	if code != "" {
@@ -66,8 +66,8 @@ func (d *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	writeJSON(w, status, map[string]apiError{"error": out})
 }
 
-func invalid(field, format string, args ...any) *command.Error {
-	err := command.Errorf(command.Invalid, format, args...)
+func invalid(field, format string, args ...any) *operation.Error {
+	err := operation.Errorf(operation.Invalid, format, args...)
 	err.Field = field
 	return err
 }

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"chorus/internal/command"
+	"chorus/internal/operation"
 )
 
 // TranslateProblems rewrites problem documents of the guard (no token, a wrong host) to OpenAI's
@@ -70,16 +70,16 @@ func (t *problemTranslator) finish() {
 	if json.Unmarshal(t.body, &problem) != nil || problem.Detail == "" {
 		problem.Detail = http.StatusText(t.status)
 	}
-	_, what := toAPIError(command.Errorf(kindOf(t.status), "%s", problem.Detail))
+	_, what := toAPIError(operation.Errorf(kindOf(t.status), "%s", problem.Detail))
 	t.Header().Del("Content-Length")
 	writeJSON(t.ResponseWriter, t.status, map[string]apiError{"error": what})
 }
 
-func kindOf(status int) command.Kind {
+func kindOf(status int) operation.Kind {
 	for kind, known := range statuses {
 		if known.status == status {
 			return kind
 		}
 	}
-	return command.Failed
+	return operation.Failed
 }

@@ -9,7 +9,8 @@ import (
 	"net/http"
 	"strings"
 
-	"chorus/internal/command"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 )
 
 // SessionHeader names the session of a completion; a request with it continues that session.
@@ -109,13 +110,13 @@ func dataURL(text string) ([]byte, error) {
 func readRequest(w http.ResponseWriter, r *http.Request) (request, error) {
 	var a request
 	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&a)
-	var ours *command.Error
+	var ours *operation.Error
 	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &ours):
 		return a, ours
 	case errors.As(err, &long):
-		return a, command.Errorf(command.TooLarge, "the request is longer than %d MB", maxBody>>20)
+		return a, operation.Errorf(operation.TooLarge, "the request is longer than %d MB", maxBody>>20)
 	case err != nil:
 		return a, invalid("", "the request is not valid: %v", err)
 	}
@@ -161,10 +162,10 @@ func (a *request) validate() error {
 
 // history is every message but the last. System messages come from the holder of the token,
 // so they count as messages of that person.
-func (a *request) history() []command.Spoken {
-	var out []command.Spoken
+func (a *request) history() []operations.Spoken {
+	var out []operations.Spoken
 	for _, m := range a.Messages[:len(a.Messages)-1] {
-		line := command.Spoken{Name: m.Name, Text: m.Content.text, Pictures: m.Content.pictures, Agent: m.Role == "assistant"}
+		line := operations.Spoken{Name: m.Name, Text: m.Content.text, Pictures: m.Content.pictures, Agent: m.Role == "assistant"}
 		if m.Role == "system" || m.Role == "developer" {
 			line.Text = fmt.Sprintf("Instructions for this conversation:\n%s", line.Text)
 		}

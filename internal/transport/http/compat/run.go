@@ -13,12 +13,14 @@ import (
 
 	"chorus/internal/command"
 	"chorus/internal/feed"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 )
 
 // run is one completion: the agent's run that answers one prompt.
 type run struct {
 	service    command.Service
-	by         command.Caller
+	by         operation.Caller
 	session    string
 	ownSession bool // the session was made for this completion
 	seq        int64
@@ -72,7 +74,7 @@ func (d *handler) completions(w http.ResponseWriter, r *http.Request) {
 	case r.Context().Err() != nil || out.disconnected:
 		return // the client disconnected
 	case ctx.Err() != nil:
-		err = command.Errorf(command.Unavailable, "the run took longer than %s and was stopped", d.MaxDuration)
+		err = operation.Errorf(operation.Unavailable, "the run took longer than %s and was stopped", d.MaxDuration)
 	}
 	if err != nil && !out.started {
 		d.fail(w, r, err)
@@ -82,7 +84,7 @@ func (d *handler) completions(w http.ResponseWriter, r *http.Request) {
 }
 
 // start sends the prompt, in a new session or in the one that the request names.
-func (d *handler) start(ctx context.Context, a request) (*run, command.Agent, error) {
+func (d *handler) start(ctx context.Context, a request) (*run, operations.Agent, error) {
 	agent, err := d.agentByModel(ctx, a.Model)
 	if err != nil {
 		return nil, agent, err
@@ -93,7 +95,7 @@ func (d *handler) start(ctx context.Context, a request) (*run, command.Agent, er
 	}
 	one := &run{service: d.Service, by: by, session: a.Metadata[sessionKey], step: -1, complete: true}
 	if one.session == "" {
-		made, err := d.Service.CreateSession(ctx, by, command.NewSession{Agent: agent.Name, History: a.history()})
+		made, err := d.Service.CreateSession(ctx, by, operations.NewSession{Agent: agent.Name, History: a.history()})
 		if err != nil {
 			return nil, agent, err
 		}
@@ -158,7 +160,7 @@ func (o *run) stream(ctx context.Context, out *response) (outcome, error) {
 		case s, ok := <-items:
 			switch {
 			case !ok:
-				return outcome{}, command.Errorf(command.Unavailable, "the stream of the session ended unexpectedly; try again")
+				return outcome{}, operation.Errorf(operation.Unavailable, "the stream of the session ended unexpectedly; try again")
 			case s.err != nil:
 				return outcome{}, s.err
 			}
@@ -187,7 +189,7 @@ func (o *run) handle(ctx context.Context, item feed.Item, out *response) (end ou
 		return outcome{}, false, nil
 	case feed.Refused:
 		if it.PromptSeq == o.seq {
-			return outcome{}, true, command.Errorf(command.Busy, "the prompt was not accepted: %s", it.Reason)
+			return outcome{}, true, operation.Errorf(operation.Busy, "the prompt was not accepted: %s", it.Reason)
 		}
 		return outcome{}, false, nil
 	}
@@ -208,11 +210,11 @@ func (o *run) handle(ctx context.Context, item feed.Item, out *response) (end ou
 		}
 		return outcome{finishReason(it.StopReason), it.Usage}, true, nil
 	case feed.Error:
-		kind := command.Failed
+		kind := operation.Failed
 		if it.StopReason == "budget" {
-			kind = command.Busy
+			kind = operation.Busy
 		}
-		return outcome{}, true, command.Errorf(kind, "%s", it.Message)
+		return outcome{}, true, operation.Errorf(kind, "%s", it.Message)
 	}
 	return outcome{}, false, nil
 }
@@ -279,9 +281,9 @@ func (o *run) add(text string, out *response) {
 // approvalText lists the pending approvals and says how to answer them.
 func (o *run) approvalText(ctx context.Context, it feed.ApprovalRequired) string {
 	lines := []string{"This needs approval before it can continue:"}
-	list, err := o.service.Approvals(ctx, o.by, command.ApprovalQuery{Session: o.session})
+	list, err := o.service.Approvals(ctx, o.by, operations.ApprovalQuery{Session: o.session})
 	if err != nil || len(list.Items) == 0 {
-		list.Items = []command.Approval{{ID: it.ApprovalID, Label: it.Label, Tool: it.Tool}}
+		list.Items = []operations.Approval{{ID: it.ApprovalID, Label: it.Label, Tool: it.Tool}}
 	}
 	for _, q := range list.Items {
 		what := q.Label

@@ -20,15 +20,16 @@ import (
 	"strings"
 	"time"
 
-	"chorus/internal/command"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 )
 
 // TokenStore finds tokens.
 type TokenStore interface {
 	// TokenByText finds a token that is valid now; an error of kind NotFound: there is none.
-	TokenByText(ctx context.Context, text string) (command.Token, error)
+	TokenByText(ctx context.Context, text string) (operations.Token, error)
 	// TokenByID does the same by id.
-	TokenByID(ctx context.Context, id string) (command.Token, error)
+	TokenByID(ctx context.Context, id string) (operations.Token, error)
 }
 
 // Options configure a Guard.
@@ -91,11 +92,11 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.headers(w, r)
 		if !g.isOwnHost(r.Host) {
-			writeProblem(w, r, command.Errorf(command.Forbidden, "this server does not answer to the name %q; use 127.0.0.1 or localhost, or allow the name with --host", r.Host))
+			writeProblem(w, r, operation.Errorf(operation.Forbidden, "this server does not answer to the name %q; use 127.0.0.1 or localhost, or allow the name with --host", r.Host))
 			return
 		}
 		if err := g.sameOrigin(r); err != nil {
-			writeProblem(w, r, command.Errorf(command.Forbidden, "requests from pages of other sites are not allowed"))
+			writeProblem(w, r, operation.Errorf(operation.Forbidden, "requests from pages of other sites are not allowed"))
 			return
 		}
 		caller, known, err := g.caller(w, r)
@@ -104,7 +105,7 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 			writeProblem(w, r, err)
 			return
 		case known:
-			r = r.WithContext(command.WithCaller(r.Context(), caller))
+			r = r.WithContext(operation.WithCaller(r.Context(), caller))
 		case !g.Public(r):
 			g.unauthenticated(w, r)
 			return
@@ -120,7 +121,7 @@ func (g *Guard) unauthenticated(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="chorus"`)
-	writeProblem(w, r, command.Errorf(command.Unsigned, "a token is needed: send it as \"Authorization: Bearer …\"; `chorus token create` makes one"))
+	writeProblem(w, r, operation.Errorf(operation.Unsigned, "a token is needed: send it as \"Authorization: Bearer …\"; `chorus token create` makes one"))
 }
 
 // sameOrigin rejects requests that a page of another site made a browser send. Programs
@@ -178,40 +179,40 @@ func (g *Guard) headers(w http.ResponseWriter, r *http.Request) {
 }
 
 // caller finds out who sent a request; false without an error: nobody signed in. Wrong credentials are an error.
-func (g *Guard) caller(w http.ResponseWriter, r *http.Request) (command.Caller, bool, error) {
+func (g *Guard) caller(w http.ResponseWriter, r *http.Request) (operation.Caller, bool, error) {
 	text, shown := bearer(r)
 	cookie, cerr := r.Cookie(g.cookieName())
 	if !shown && cerr != nil {
-		return command.Caller{}, false, nil
+		return operation.Caller{}, false, nil
 	}
 	from := g.clientAddr(r)
 	if shown {
 		if wait := g.throttle.wait(from, g.Now()); wait > 0 {
-			return command.Caller{}, false, tooManyFailures(w, wait)
+			return operation.Caller{}, false, tooManyFailures(w, wait)
 		}
 		token, err := g.Tokens.TokenByText(r.Context(), text)
-		if command.KindOf(err) == command.NotFound {
+		if operation.KindOf(err) == operation.NotFound {
 			g.throttle.failed(from, g.Now())
 			w.Header().Set("WWW-Authenticate", `Bearer realm="chorus", error="invalid_token"`)
-			return command.Caller{}, false, command.Errorf(command.Unsigned, "this token is not valid: it is wrong, has expired or was revoked; `chorus token create` makes a new one")
+			return operation.Caller{}, false, operation.Errorf(operation.Unsigned, "this token is not valid: it is wrong, has expired or was revoked; `chorus token create` makes a new one")
 		}
 		return callerOf(token), err == nil, err
 	}
 	id, ok := g.readCookie(cookie.Value)
 	if !ok {
 		g.clearCookie(w)
-		return command.Caller{}, false, nil
+		return operation.Caller{}, false, nil
 	}
 	token, err := g.Tokens.TokenByID(r.Context(), id)
-	if command.KindOf(err) == command.NotFound {
+	if operation.KindOf(err) == operation.NotFound {
 		g.clearCookie(w)
-		return command.Caller{}, false, nil
+		return operation.Caller{}, false, nil
 	}
 	return callerOf(token), err == nil, err
 }
 
-func callerOf(t command.Token) command.Caller {
-	return command.Caller{Principal: t.Holder(), Scopes: t.Scopes}
+func callerOf(t operations.Token) operation.Caller {
+	return operation.Caller{Principal: t.Holder(), Scopes: t.Scopes}
 }
 
 func bearer(r *http.Request) (string, bool) {

@@ -14,32 +14,33 @@ import (
 
 	"pgregory.net/rapid"
 
-	"chorus/internal/command"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 )
 
 // memoryTokens is a TokenStore in memory: text to token.
-type memoryTokens map[string]command.Token
+type memoryTokens map[string]operations.Token
 
-func (k memoryTokens) TokenByText(_ context.Context, text string) (command.Token, error) {
+func (k memoryTokens) TokenByText(_ context.Context, text string) (operations.Token, error) {
 	if t, ok := k[text]; ok {
 		return t, nil
 	}
-	return command.Token{}, command.Errorf(command.NotFound, "no such token")
+	return operations.Token{}, operation.Errorf(operation.NotFound, "no such token")
 }
 
-func (k memoryTokens) TokenByID(_ context.Context, id string) (command.Token, error) {
+func (k memoryTokens) TokenByID(_ context.Context, id string) (operations.Token, error) {
 	for _, t := range k {
 		if t.ID == id {
 			return t, nil
 		}
 	}
-	return command.Token{}, command.Errorf(command.NotFound, "no such token")
+	return operations.Token{}, operation.Errorf(operation.NotFound, "no such token")
 }
 
 type brokenTokens struct{ memoryTokens }
 
-func (brokenTokens) TokenByText(context.Context, string) (command.Token, error) {
-	return command.Token{}, fmt.Errorf("database on fire at /secret/path")
+func (brokenTokens) TokenByText(context.Context, string) (operations.Token, error) {
+	return operations.Token{}, fmt.Errorf("database on fire at /secret/path")
 }
 
 var testKey = []byte(strings.Repeat("k", keySize))
@@ -55,7 +56,7 @@ type server struct {
 func newServer(t *testing.T, change func(*Options)) *server {
 	t.Helper()
 	d := &server{t: t, now: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC),
-		keys: memoryTokens{"test-key": {ID: "one", Name: "laptop", Scopes: []command.Scope{command.Chat}}}}
+		keys: memoryTokens{"test-key": {ID: "one", Name: "laptop", Scopes: []operation.Scope{operation.Chat}}}}
 	o := Options{Tokens: d.keys, Key: testKey, Now: func() time.Time { return d.now },
 		Public: func(r *http.Request) bool { return r.URL.Path == "/healthz" || strings.HasPrefix(r.URL.Path, "/sign-") }}
 	if change != nil {
@@ -73,7 +74,7 @@ func newServer(t *testing.T, change func(*Options)) *server {
 	inside.Handle("/sign-in", signIn)
 	inside.Handle("/sign-out", signIn)
 	inside.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		c, ok := command.CallerOf(r.Context())
+		c, ok := operation.CallerOf(r.Context())
 		fmt.Fprintf(w, "%v %s %v", ok, c.Principal, c.Scopes)
 	})
 	d.handler = d.guard.Wrap(inside)

@@ -5,18 +5,18 @@ import (
 	"errors"
 	"net/http"
 
-	"chorus/internal/command"
+	"chorus/internal/operation"
 )
 
 // writeProblem writes an error as the API does: RFC 9457.
 func writeProblem(w http.ResponseWriter, _ *http.Request, err error) {
-	status := map[command.Kind]int{command.Unsigned: http.StatusUnauthorized, command.Forbidden: http.StatusForbidden,
-		command.Busy: http.StatusTooManyRequests}[command.KindOf(err)]
+	status := map[operation.Kind]int{operation.Unsigned: http.StatusUnauthorized, operation.Forbidden: http.StatusForbidden,
+		operation.Busy: http.StatusTooManyRequests}[operation.KindOf(err)]
 	text := "the token could not be checked; try again"
 	if status == 0 {
 		status = http.StatusServiceUnavailable
 	} else {
-		var known *command.Error
+		var known *operation.Error
 		if errors.As(err, &known) {
 			text = known.Message
 		}

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"chorus/internal/command"
+	"chorus/internal/operation"
 )
 
 // maxForm is far more than a token and a path need.
@@ -44,7 +44,7 @@ func (g *Guard) SignIn(page func(w http.ResponseWriter, r *http.Request, status 
 		}
 		token, err := g.Tokens.TokenByText(r.Context(), strings.TrimSpace(r.PostFormValue("token")))
 		switch {
-		case command.KindOf(err) == command.NotFound:
+		case operation.KindOf(err) == operation.NotFound:
 			g.throttle.failed(from, g.Now())
 			page(w, r, http.StatusUnauthorized, "This token is not valid: it is wrong, has expired or was revoked.", next)
 		case err != nil:

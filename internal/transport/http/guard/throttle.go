@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"chorus/internal/command"
+	"chorus/internal/operation"
 )
 
 // How many wrong tokens are tolerated.
@@ -77,7 +77,7 @@ func (s *throttle) key(from string) string {
 func tooManyFailures(w http.ResponseWriter, wait time.Duration) error {
 	seconds := int(wait/time.Second) + 1
 	w.Header().Set("Retry-After", strconv.Itoa(seconds))
-	return command.Errorf(command.Busy, "too many wrong tokens from your address; try again in %d s", seconds)
+	return operation.Errorf(operation.Busy, "too many wrong tokens from your address; try again in %d s", seconds)
 }
 
 // usedNonces remembers the links that were used, until they expire.

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"chorus/internal/command"
+	"chorus/internal/operation"
 )
 
 // changesEvery is the shortest time between two events.
@@ -13,8 +13,8 @@ const changesEvery = time.Second
 // changeEvents tells overview pages that something changed. The event has no content: the page
 // reloads itself with the rights of its reader.
 func (p *Pages) changeEvents(w http.ResponseWriter, r *http.Request) {
-	by, ok := command.CallerOf(r.Context())
-	if !ok || !by.May(command.Read) {
+	by, ok := operation.CallerOf(r.Context())
+	if !ok || !by.May(operation.Read) {
 		http.Error(w, "sign in first", http.StatusUnauthorized)
 		return
 	}

@@ -8,7 +8,7 @@ import (
 
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
-	"chorus/internal/command"
+	"chorus/internal/operations"
 )
 
 // The size of a chart, in units of its view box.
@@ -18,7 +18,7 @@ const (
 )
 
 // dayChart draws the costs of each day as bars.
-func dayChart(c command.Costs, now time.Time) template.HTML {
+func dayChart(c operations.Costs, now time.Time) template.HTML {
 	spent := map[string]float64{}
 	most := 0.0
 	for _, row := range c.Rows {

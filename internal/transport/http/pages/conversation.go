@@ -13,13 +13,15 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/feed"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 )
 
 // maxItems is how many items of a conversation one page shows.
 const maxItems = 200
 
 // conversation shows a session: its newest items, which are updated live, or earlier ones.
-func (p *Pages) conversation(w http.ResponseWriter, r *http.Request, by command.Caller) error {
+func (p *Pages) conversation(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	ctx := r.Context()
 	s, err := p.Service.GetSession(ctx, by, r.PathValue("id"))
 	if err != nil {
@@ -49,17 +51,17 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request, by command.
 	})
 }
 
-func viewOf(s command.Session, by command.Caller) view {
-	return view{Session: s.ID, Agent: s.Agent, MayWrite: by.May(command.Chat), MayAnswer: by.May(command.Approve), MayFork: by.May(command.Chat)}
+func viewOf(s operations.Session, by operation.Caller) view {
+	return view{Session: s.ID, Agent: s.Agent, MayWrite: by.May(operation.Chat), MayAnswer: by.May(operation.Approve), MayFork: by.May(operation.Chat)}
 }
 
-func (p *Pages) stateOf(s command.Session) state {
+func (p *Pages) stateOf(s operations.Session) state {
 	return state{Session: s.ID, Status: s.Status, Words: statusWords(s.Status), Queue: s.Queue, Tokens: count(s.Usage.InputTokens + s.Usage.OutputTokens), Cost: usd(s.Cost),
 		Title: firstOf(s.Title, "Conversation"), Model: modelOf(s), At: s.MovedAt}
 }
 
 // modelOf is the full name of the model.
-func modelOf(s command.Session) string {
+func modelOf(s operations.Session) string {
 	if s.Provider == "" || s.Model == "" || strings.Contains(s.Model, "/") {
 		return s.Model
 	}
@@ -146,7 +148,7 @@ func (r *row) setPart(part string, html template.HTML) {
 }
 
 // newSession shows the form for a new conversation.
-func (p *Pages) newSession(w http.ResponseWriter, r *http.Request, by command.Caller) error {
+func (p *Pages) newSession(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	agents, err := p.Service.ListAgents(r.Context(), by)
 	if err != nil {
 		return err
@@ -155,7 +157,7 @@ func (p *Pages) newSession(w http.ResponseWriter, r *http.Request, by command.Ca
 	if err != nil {
 		return err
 	}
-	ready := slices.DeleteFunc(slices.Clone(models.Items), func(m command.Model) bool { return !m.Ready })
+	ready := slices.DeleteFunc(slices.Clone(models.Items), func(m operations.Model) bool { return !m.Ready })
 	return p.render(w, http.StatusOK, "new.html", map[string]any{"Layout": p.layout(r, by, "New conversation"), "Agents": agents.Items, "Models": ready,
 		"Agent": r.URL.Query().Get("agent"), "Profiles": []string{"standard", "guarded", "locked", "open"}})
 }
@@ -167,26 +169,26 @@ func parseForm(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, maxUploads)
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") {
 		if err := r.ParseMultipartForm(maxForm); err != nil {
-			return command.Errorf(command.Invalid, "the form cannot be read: it is too large or was cut off")
+			return operation.Errorf(operation.Invalid, "the form cannot be read: it is too large or was cut off")
 		}
 		return nil
 	}
 	if err := r.ParseForm(); err != nil {
-		return command.Errorf(command.Invalid, "the form cannot be read: it is too large or was cut off")
+		return operation.Errorf(operation.Invalid, "the form cannot be read: it is too large or was cut off")
 	}
 	return nil
 }
 
 // createSession makes a session and sends its first message, if there is one.
-func (p *Pages) createSession(w http.ResponseWriter, r *http.Request, by command.Caller) error {
-	if !by.May(command.Chat) {
-		return command.Errorf(command.Forbidden, "your token lacks the scope chat")
+func (p *Pages) createSession(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	if !by.May(operation.Chat) {
+		return operation.Errorf(operation.Forbidden, "your token lacks the scope chat")
 	}
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
 	message := strings.TrimSpace(r.PostFormValue("message"))
-	made, err := p.Service.CreateSession(r.Context(), by, command.NewSession{WorkspacePath: strings.TrimSpace(r.PostFormValue("workspacePath")),
+	made, err := p.Service.CreateSession(r.Context(), by, operations.NewSession{WorkspacePath: strings.TrimSpace(r.PostFormValue("workspacePath")),
 		Agent: r.PostFormValue("agent"), Model: r.PostFormValue("model"), Permissions: r.PostFormValue("permissions"), Key: r.PostFormValue("key")})
 	if err != nil {
 		return err
@@ -204,24 +206,24 @@ func (p *Pages) createSession(w http.ResponseWriter, r *http.Request, by command
 const maxUploads = 64 << 20
 
 // sendMessage sends a message with its attachments.
-func (p *Pages) sendMessage(_ http.ResponseWriter, r *http.Request, by command.Caller, id, message string) (command.Said, error) {
+func (p *Pages) sendMessage(_ http.ResponseWriter, r *http.Request, by operation.Caller, id, message string) (operations.Said, error) {
 	words := command.Words{Message: message, Key: r.PostFormValue("key")}
 	if r.MultipartForm != nil {
 		for _, head := range r.MultipartForm.File["files"] {
 			f, err := head.Open()
 			if err != nil {
-				return command.Said{}, err
+				return operations.Said{}, err
 			}
 			kept, err := p.Service.Attach(r.Context(), by, id, head.Filename, f)
 			f.Close()
 			if err != nil {
-				return command.Said{}, err
+				return operations.Said{}, err
 			}
 			words.Attachments = append(words.Attachments, kept.ID)
 		}
 	}
 	if words.Message == "" && len(words.Attachments) == 0 {
-		return command.Said{}, command.Errorf(command.Invalid, "the message is empty")
+		return operations.Said{}, operation.Errorf(operation.Invalid, "the message is empty")
 	}
 	if mode := r.PostFormValue("mode"); mode == string(chat.Inject) || mode == string(chat.Interrupt) {
 		words.Mode = chat.Intake(mode)
@@ -230,9 +232,9 @@ func (p *Pages) sendMessage(_ http.ResponseWriter, r *http.Request, by command.C
 	return p.Service.Say(r.Context(), by, id, words)
 }
 
-func (p *Pages) say(w http.ResponseWriter, r *http.Request, by command.Caller) error {
-	if !by.May(command.Chat) {
-		return command.Errorf(command.Forbidden, "your token lacks the scope chat")
+func (p *Pages) say(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	if !by.May(operation.Chat) {
+		return operation.Errorf(operation.Forbidden, "your token lacks the scope chat")
 	}
 	if err := parseForm(w, r); err != nil {
 		return err
@@ -245,9 +247,9 @@ func (p *Pages) say(w http.ResponseWriter, r *http.Request, by command.Caller) e
 	return finishForm(w, r, "/s/"+id, fmt.Sprint(said.Seq))
 }
 
-func (p *Pages) stop(w http.ResponseWriter, r *http.Request, by command.Caller) error {
-	if !by.May(command.Chat) {
-		return command.Errorf(command.Forbidden, "your token lacks the scope chat")
+func (p *Pages) stop(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	if !by.May(operation.Chat) {
+		return operation.Errorf(operation.Forbidden, "your token lacks the scope chat")
 	}
 	if err := parseForm(w, r); err != nil {
 		return err
@@ -259,16 +261,16 @@ func (p *Pages) stop(w http.ResponseWriter, r *http.Request, by command.Caller) 
 	return finishForm(w, r, "/s/"+id, "stopped")
 }
 
-func (p *Pages) fork(w http.ResponseWriter, r *http.Request, by command.Caller) error {
-	if !by.May(command.Chat) {
-		return command.Errorf(command.Forbidden, "your token lacks the scope chat")
+func (p *Pages) fork(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	if !by.May(operation.Chat) {
+		return operation.Errorf(operation.Forbidden, "your token lacks the scope chat")
 	}
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
 	at, err := strconv.ParseInt(r.PostFormValue("at"), 10, 64)
 	if err != nil {
-		return command.Errorf(command.Invalid, "the number of the message to fork from is missing")
+		return operation.Errorf(operation.Invalid, "the number of the message to fork from is missing")
 	}
 	made, err := p.Service.Fork(r.Context(), by, r.PathValue("id"), at)
 	if err != nil {
@@ -279,16 +281,16 @@ func (p *Pages) fork(w http.ResponseWriter, r *http.Request, by command.Caller) 
 }
 
 // answer approves or denies an approval.
-func (p *Pages) answer(w http.ResponseWriter, r *http.Request, by command.Caller) error {
-	if !by.May(command.Approve) {
-		return command.Errorf(command.Forbidden, "your token lacks the scope approve")
+func (p *Pages) answer(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	if !by.May(operation.Approve) {
+		return operation.Errorf(operation.Forbidden, "your token lacks the scope approve")
 	}
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
 	verdict := r.PostFormValue("verdict")
 	if verdict != "approve" && verdict != "deny" {
-		return command.Errorf(command.Invalid, "the verdict must be approve or deny")
+		return operation.Errorf(operation.Invalid, "the verdict must be approve or deny")
 	}
 	a, err := p.Service.Answer(r.Context(), by, r.PathValue("id"), command.Verdict{Approved: verdict == "approve", Note: r.PostFormValue("note")})
 	if err != nil {
@@ -314,7 +316,7 @@ func finishForm(w http.ResponseWriter, r *http.Request, next, word string) error
 
 // blob serves an image or a file. Nothing in it can run: only known image types are shown, all
 // other files are downloads.
-func (p *Pages) blob(w http.ResponseWriter, r *http.Request, by command.Caller) error {
+func (p *Pages) blob(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	f, err := p.Service.Blob(r.Context(), by, r.PathValue("id"), r.PathValue("hash"))
 	if err != nil {
 		return err

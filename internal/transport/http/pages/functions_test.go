@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"chorus/internal/command"
+	"chorus/internal/operations"
 )
 
 func TestFunctions(t *testing.T) {
@@ -24,7 +24,7 @@ func TestFunctions(t *testing.T) {
 		{short("a  b\nc", 10), "a b c"}, {short("äöüß", 3), "äö…"},
 		{person("user:ada"), "ada"}, {person("ada"), "ada"},
 		{who(map[string]string{"01": "phone"}, "token:01"), "phone"}, {who(nil, "user:ada"), "ada"}, {who(nil, ""), "—"},
-		{modelOf(command.Session{Provider: "demo", Model: "guide"}), "demo/guide"}, {modelOf(command.Session{Model: "demo/guide"}), "demo/guide"},
+		{modelOf(operations.Session{Provider: "demo", Model: "guide"}), "demo/guide"}, {modelOf(operations.Session{Model: "demo/guide"}), "demo/guide"},
 		{actions([]string{"tool:bash:ls", "tool:write:x"}), "ls\ntool:write:x"},
 		{initial(" ada"), "A"}, {initial(""), "?"},
 		{pretty(`{"a":1}`), "{\n  \"a\": 1\n}"}, {pretty("no json"), "no json"},
@@ -47,10 +47,10 @@ func TestFunctions(t *testing.T) {
 func TestDayChart(t *testing.T) {
 	t.Parallel()
 	since := noon.AddDate(0, 0, -6)
-	if got := dayChart(command.Costs{Since: since}, noon); got != "" {
+	if got := dayChart(operations.Costs{Since: since}, noon); got != "" {
 		t.Errorf("nothing spent gives %s", got)
 	}
-	got := string(dayChart(command.Costs{Since: since, Rows: []command.Cost{{Key: "2026-05-01", Dollars: 2}, {Key: "2026-05-04", Dollars: 4}}}, noon))
+	got := string(dayChart(operations.Costs{Since: since, Rows: []operations.Cost{{Key: "2026-05-01", Dollars: 2}, {Key: "2026-05-04", Dollars: 4}}}, noon))
 	if n := strings.Count(got, "<rect"); n != 2 {
 		t.Errorf("%d bars: %s", n, got)
 	}

@@ -10,9 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"chorus/internal/command"
 	"chorus/internal/feed"
 	"chorus/internal/markdown"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 )
 
 // The timing of a stream.
@@ -39,7 +40,7 @@ type stream struct {
 	pages   *Pages
 	w       http.ResponseWriter
 	control *http.ResponseController
-	by      command.Caller
+	by      operation.Caller
 	view    view
 	draft   draft
 	stale   bool // the session's state changed since it was sent
@@ -58,7 +59,7 @@ type draft struct {
 
 // live streams the changes of a conversation as fragments of its page.
 func (p *Pages) live(w http.ResponseWriter, r *http.Request) {
-	by, ok := command.CallerOf(r.Context())
+	by, ok := operation.CallerOf(r.Context())
 	if !ok {
 		http.Error(w, "sign in first", http.StatusUnauthorized)
 		return
@@ -91,7 +92,7 @@ type update struct {
 }
 
 // watch reads a few items ahead. A slow client holds the journal's cursor back and no memory.
-func (p *Pages) watch(ctx context.Context, by command.Caller, id string, after int64) <-chan update {
+func (p *Pages) watch(ctx context.Context, by operation.Caller, id string, after int64) <-chan update {
 	out := make(chan update, 64)
 	go func() {
 		defer close(out)
@@ -224,7 +225,7 @@ func (s *stream) refresh(ctx context.Context) error {
 	return s.state(now)
 }
 
-func (s *stream) state(now command.Session) error {
+func (s *stream) state(now operations.Session) error {
 	data, err := json.Marshal(s.pages.stateOf(now))
 	if err != nil {
 		return err

@@ -14,6 +14,8 @@ import (
 
 	"chorus/internal/command"
 	"chorus/internal/feed"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -25,17 +27,17 @@ type oneSession struct {
 	ended chan struct{} // closed just before the end of the run is delivered
 }
 
-func (o *oneSession) GetSession(context.Context, command.Caller, string) (command.Session, error) {
+func (o *oneSession) GetSession(context.Context, operation.Caller, string) (operations.Session, error) {
 	status := "running"
 	select {
 	case <-o.ended:
 		status = "idle"
 	default:
 	}
-	return command.Session{ID: "s1", Agent: "chorus", Status: status}, nil
+	return operations.Session{ID: "s1", Agent: "chorus", Status: status}, nil
 }
 
-func (o *oneSession) Watch(ctx context.Context, _ command.Caller, _ string, after int64) iter.Seq2[feed.Item, error] {
+func (o *oneSession) Watch(ctx context.Context, _ operation.Caller, _ string, after int64) iter.Seq2[feed.Item, error] {
 	return func(yield func(feed.Item, error) bool) {
 		for _, item := range o.items {
 			if _, over := item.(feed.Completed); over {
@@ -66,9 +68,9 @@ func TestStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	by := command.Caller{Scopes: []command.Scope{command.Chat}}
+	by := operation.Caller{Scopes: []operation.Scope{operation.Chat}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p.ServeHTTP(w, r.WithContext(command.WithCaller(r.Context(), by)))
+		p.ServeHTTP(w, r.WithContext(operation.WithCaller(r.Context(), by)))
 	}))
 	defer server.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -3,23 +3,24 @@ package pages
 import (
 	"net/http"
 
-	"chorus/internal/command"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 )
 
 // overview is the start page: active runs, pending approvals, costs.
-func (p *Pages) overview(w http.ResponseWriter, r *http.Request, by command.Caller) error {
+func (p *Pages) overview(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	o, err := p.Service.Overview(r.Context(), by)
 	if err != nil {
 		return err
 	}
-	return p.render(w, http.StatusOK, "overview.html", map[string]any{"Layout": p.layout(r, by, "Overview"), "O": o, "May": by.May(command.Chat)})
+	return p.render(w, http.StatusOK, "overview.html", map[string]any{"Layout": p.layout(r, by, "Overview"), "O": o, "May": by.May(operation.Chat)})
 }
 
-func (p *Pages) approvals(w http.ResponseWriter, r *http.Request, by command.Caller) error {
+func (p *Pages) approvals(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	which := firstOf(r.URL.Query().Get("state"), "pending")
-	list, err := p.Service.Approvals(r.Context(), by, command.ApprovalQuery{State: which, Cursor: r.URL.Query().Get("cursor"), Limit: 50})
+	list, err := p.Service.Approvals(r.Context(), by, operations.ApprovalQuery{State: which, Cursor: r.URL.Query().Get("cursor"), Limit: 50})
 	if err != nil {
 		return err
 	}
-	return p.render(w, http.StatusOK, "approvals.html", map[string]any{"Layout": p.layout(r, by, "Approvals"), "List": list, "State": which, "Names": p.names(r.Context(), by), "Answer": by.May(command.Approve)})
+	return p.render(w, http.StatusOK, "approvals.html", map[string]any{"Layout": p.layout(r, by, "Approvals"), "List": list, "State": which, "Names": p.names(r.Context(), by), "Answer": by.May(operation.Approve)})
 }

@@ -23,6 +23,8 @@ import (
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"chorus/internal/command"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 )
 
 //go:embed templates/*.html
@@ -34,7 +36,7 @@ type Options struct {
 	Log     *slog.Logger
 	Version string
 	// Recheck returns an error when a caller is no longer allowed in; streams call it because they outlive tokens. May be nil.
-	Recheck func(context.Context, command.Caller) error
+	Recheck func(context.Context, operation.Caller) error
 	// Stopping is closed when the server shuts down; streams end then.
 	Stopping <-chan struct{}
 	// Changes has a value after a run began or ended or an approval was requested or answered, until the context ends. nil: overviews are not updated.
@@ -111,8 +113,8 @@ func (p *Pages) routes() {
 	p.mux.HandleFunc("GET /s/{id}/live", p.live)
 	p.mux.HandleFunc("GET /moves", p.changeEvents)
 	p.moreRoutes()
-	p.page("/", func(http.ResponseWriter, *http.Request, command.Caller) error {
-		return command.Errorf(command.NotFound, "page not found")
+	p.page("/", func(http.ResponseWriter, *http.Request, operation.Caller) error {
+		return operation.Errorf(operation.NotFound, "page not found")
 	})
 }
 
@@ -125,9 +127,9 @@ func Public(path string) bool {
 }
 
 // page registers a handler for signed-in callers; its error is shown as a page.
-func (p *Pages) page(pattern string, serve func(http.ResponseWriter, *http.Request, command.Caller) error) {
+func (p *Pages) page(pattern string, serve func(http.ResponseWriter, *http.Request, operation.Caller) error) {
 	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		by, ok := command.CallerOf(r.Context())
+		by, ok := operation.CallerOf(r.Context())
 		if !ok {
 			http.Redirect(w, r, "/sign-in", http.StatusSeeOther)
 			return
@@ -140,8 +142,8 @@ func (p *Pages) page(pattern string, serve func(http.ResponseWriter, *http.Reque
 
 // statusOf is the HTTP status of an error.
 func statusOf(err error) int {
-	status, ok := map[command.Kind]int{command.Invalid: 400, command.Unsigned: 401, command.Forbidden: 403, command.NotFound: 404,
-		command.Conflict: 409, command.TooLarge: 413, command.Busy: 429, command.Unavailable: 503}[command.KindOf(err)]
+	status, ok := map[operation.Kind]int{operation.Invalid: 400, operation.Unsigned: 401, operation.Forbidden: 403, operation.NotFound: 404,
+		operation.Conflict: 409, operation.TooLarge: 413, operation.Busy: 429, operation.Unavailable: 503}[operation.KindOf(err)]
 	if !ok {
 		return http.StatusInternalServerError
 	}
@@ -150,7 +152,7 @@ func statusOf(err error) int {
 
 // userMessage is the text of an error that callers may see. Internal errors go to the log.
 func (p *Pages) userMessage(err error) string {
-	var known *command.Error
+	var known *operation.Error
 	if errors.As(err, &known) {
 		return known.Message
 	}
@@ -159,7 +161,7 @@ func (p *Pages) userMessage(err error) string {
 }
 
 // fail shows an error: as plain text to our scripts, as a page otherwise.
-func (p *Pages) fail(w http.ResponseWriter, r *http.Request, by command.Caller, err error) {
+func (p *Pages) fail(w http.ResponseWriter, r *http.Request, by operation.Caller, err error) {
 	status, text := statusOf(err), p.userMessage(err)
 	if fromScript(r) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -180,9 +182,9 @@ func fromScript(r *http.Request) bool { return r.Header.Get("X-Chorus") != "" }
 type layout struct {
 	Title    string
 	Path     string
-	Caller   command.Caller
-	Sessions []command.Session // the most recent ones, for the side bar
-	Pending  int               // number of pending approvals
+	Caller   operation.Caller
+	Sessions []operations.Session // the most recent ones, for the side bar
+	Pending  int                  // number of pending approvals
 	Version  string
 	Plain    bool // without navigation and side bar
 	Script   string
@@ -191,20 +193,20 @@ type layout struct {
 // maxListed is how many conversations the side bar shows.
 const maxListed = 30
 
-func (p *Pages) layout(r *http.Request, by command.Caller, title string) layout {
+func (p *Pages) layout(r *http.Request, by operation.Caller, title string) layout {
 	f := layout{Title: title, Path: r.URL.Path, Caller: by, Version: p.Version}
-	if list, err := p.Service.ListSessions(r.Context(), by, command.SessionQuery{Limit: maxListed}); err == nil {
+	if list, err := p.Service.ListSessions(r.Context(), by, operations.SessionQuery{Limit: maxListed}); err == nil {
 		f.Sessions = list.Items
 	}
-	if list, err := p.Service.Approvals(r.Context(), by, command.ApprovalQuery{Limit: 100}); err == nil {
+	if list, err := p.Service.Approvals(r.Context(), by, operations.ApprovalQuery{Limit: 100}); err == nil {
 		f.Pending = len(list.Items)
 	}
 	return f
 }
 
 // names are the names of tokens by id, for callers who may see them.
-func (p *Pages) names(ctx context.Context, by command.Caller) map[string]string {
-	if !by.May(command.Admin) {
+func (p *Pages) names(ctx context.Context, by operation.Caller) map[string]string {
+	if !by.May(operation.Admin) {
 		return nil
 	}
 	list, err := p.Service.ListTokens(ctx, by)

@@ -11,6 +11,8 @@ import (
 
 	"chorus/internal/command"
 	"chorus/internal/feed"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 )
 
 // A stream ends at the first heartbeat after its token was revoked.
@@ -20,7 +22,7 @@ func TestStreamEndsWithItsToken(t *testing.T) {
 	over := errors.New("the token is over")
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		p.Recheck = func(context.Context, command.Caller) error {
+		p.Recheck = func(context.Context, operation.Caller) error {
 			if asked++; asked > 2 {
 				return over
 			}
@@ -43,11 +45,11 @@ type failsOnce struct {
 	asked int
 }
 
-func (b *failsOnce) GetSession(context.Context, command.Caller, string) (command.Session, error) {
+func (b *failsOnce) GetSession(context.Context, operation.Caller, string) (operations.Session, error) {
 	if b.asked++; b.asked == 1 {
-		return command.Session{}, errors.New("the disk is busy")
+		return operations.Session{}, errors.New("the disk is busy")
 	}
-	return command.Session{ID: "s1", Status: "idle"}, nil
+	return operations.Session{ID: "s1", Status: "idle"}, nil
 }
 
 // The state at the end of a run is sent although it could not be read at first.

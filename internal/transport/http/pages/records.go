@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"chorus/internal/command"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 )
 
 // moreRoutes registers the pages about agents, journals, costs, audit, settings and search.
@@ -28,7 +30,7 @@ func (p *Pages) moreRoutes() {
 	p.page("GET /doctor/checks", p.checks)
 }
 
-func (p *Pages) agents(w http.ResponseWriter, r *http.Request, by command.Caller) error {
+func (p *Pages) agents(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	list, err := p.Service.ListAgents(r.Context(), by)
 	if err != nil {
 		return err
@@ -37,7 +39,7 @@ func (p *Pages) agents(w http.ResponseWriter, r *http.Request, by command.Caller
 }
 
 // agent shows an agent's prompt, tools, documents and settings.
-func (p *Pages) agent(w http.ResponseWriter, r *http.Request, by command.Caller) error {
+func (p *Pages) agent(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	a, err := p.Service.GetAgent(r.Context(), by, r.PathValue("name"))
 	if err != nil {
 		return err
@@ -45,7 +47,7 @@ func (p *Pages) agent(w http.ResponseWriter, r *http.Request, by command.Caller)
 	return p.render(w, http.StatusOK, "agent.html", map[string]any{"Layout": p.layout(r, by, a.Name), "A": a})
 }
 
-func (p *Pages) agentFile(w http.ResponseWriter, r *http.Request, by command.Caller) error {
+func (p *Pages) agentFile(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	name := r.PathValue("name")
 	e, err := p.Service.AgentFile(r.Context(), by, name, r.PathValue("path"))
 	if err != nil {
@@ -63,7 +65,7 @@ func (p *Pages) agentFile(w http.ResponseWriter, r *http.Request, by command.Cal
 const maxEvents = 200
 
 // journal shows the events of a session in order.
-func (p *Pages) journal(w http.ResponseWriter, r *http.Request, by command.Caller) error {
+func (p *Pages) journal(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	s, err := p.Service.GetSession(r.Context(), by, r.PathValue("id"))
 	if err != nil {
 		return err
@@ -77,11 +79,11 @@ func (p *Pages) journal(w http.ResponseWriter, r *http.Request, by command.Calle
 	if err != nil {
 		return err
 	}
-	audit, err := p.Service.Audit(r.Context(), by, command.AuditQuery{Session: s.ID, Limit: maxEvents})
+	audit, err := p.Service.Audit(r.Context(), by, operations.AuditQuery{Session: s.ID, Limit: maxEvents})
 	if err != nil {
 		return err
 	}
-	bySeq := map[int64]*command.Request{}
+	bySeq := map[int64]*operations.Request{}
 	for i, q := range requests.Items {
 		bySeq[q.Seq] = &requests.Items[i]
 	}
@@ -89,29 +91,29 @@ func (p *Pages) journal(w http.ResponseWriter, r *http.Request, by command.Calle
 }
 
 // request shows what was sent to a model, and which part of it the provider could read from its cache.
-func (p *Pages) request(w http.ResponseWriter, r *http.Request, by command.Caller) error {
+func (p *Pages) request(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	seq, err := strconv.ParseInt(r.PathValue("seq"), 10, 64)
 	if err != nil {
-		return command.Errorf(command.NotFound, "there is no such request")
+		return operation.Errorf(operation.NotFound, "there is no such request")
 	}
 	list, err := p.Service.Requests(r.Context(), by, r.PathValue("id"), command.Span{After: seq - 1, Limit: 1})
 	if err != nil {
 		return err
 	}
 	if len(list.Items) == 0 || list.Items[0].Seq != seq {
-		return command.Errorf(command.NotFound, "there is no such request")
+		return operation.Errorf(operation.NotFound, "there is no such request")
 	}
 	return p.render(w, http.StatusOK, "request.html", map[string]any{"Layout": p.layout(r, by, "Request"), "Session": r.PathValue("id"), "Q": list.Items[0]})
 }
 
 // costs shows what was spent, as a chart and as a table.
-func (p *Pages) costs(w http.ResponseWriter, r *http.Request, by command.Caller) error {
-	q := command.CostQuery{By: firstOf(r.URL.Query().Get("by"), "model"), Since: firstOf(r.URL.Query().Get("since"), "30d")}
+func (p *Pages) costs(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	q := operations.CostQuery{By: firstOf(r.URL.Query().Get("by"), "model"), Since: firstOf(r.URL.Query().Get("since"), "30d")}
 	sums, err := p.Service.Costs(r.Context(), by, q)
 	if err != nil {
 		return err
 	}
-	days, err := p.Service.Costs(r.Context(), by, command.CostQuery{By: "day", Since: q.Since})
+	days, err := p.Service.Costs(r.Context(), by, operations.CostQuery{By: "day", Since: q.Since})
 	if err != nil {
 		return err
 	}
@@ -123,9 +125,9 @@ func (p *Pages) costs(w http.ResponseWriter, r *http.Request, by command.Caller)
 		"Chart": dayChart(days, p.Now()), "Bys": []string{"model", "agent", "person", "channel", "day"}, "Sinces": []string{"24h", "7d", "30d", "month"}})
 }
 
-func (p *Pages) audit(w http.ResponseWriter, r *http.Request, by command.Caller) error {
+func (p *Pages) audit(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	v := r.URL.Query()
-	q := command.AuditQuery{Session: v.Get("session"), Agent: v.Get("agent"), Who: v.Get("who"), Decision: v.Get("decision"), Cursor: v.Get("cursor"), Limit: 100}
+	q := operations.AuditQuery{Session: v.Get("session"), Agent: v.Get("agent"), Who: v.Get("who"), Decision: v.Get("decision"), Cursor: v.Get("cursor"), Limit: 100}
 	list, err := p.Service.Audit(r.Context(), by, q)
 	if err != nil {
 		return err
@@ -151,18 +153,18 @@ func more(v url.Values, next string) string {
 }
 
 // search searches all conversations; without a query it lists them.
-func (p *Pages) search(w http.ResponseWriter, r *http.Request, by command.Caller) error {
+func (p *Pages) search(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	v := r.URL.Query()
 	text, agent := strings.TrimSpace(v.Get("q")), v.Get("agent")
 	data := map[string]any{"Layout": p.layout(r, by, "Search"), "Text": text, "Agent": agent, "Names": p.names(r.Context(), by)}
 	if text != "" {
-		hits, err := p.Service.Search(r.Context(), by, command.SearchQuery{Text: text, Agent: agent, Cursor: v.Get("cursor"), Limit: 50})
+		hits, err := p.Service.Search(r.Context(), by, operations.SearchQuery{Text: text, Agent: agent, Cursor: v.Get("cursor"), Limit: 50})
 		if err != nil {
 			return err
 		}
 		data["Hits"], data["More"] = hits.Items, more(v, hits.Next)
 	} else {
-		list, err := p.Service.ListSessions(r.Context(), by, command.SessionQuery{Agent: agent, Cursor: v.Get("cursor"), Limit: 100})
+		list, err := p.Service.ListSessions(r.Context(), by, operations.SessionQuery{Agent: agent, Cursor: v.Get("cursor"), Limit: 100})
 		if err != nil {
 			return err
 		}

@@ -4,14 +4,16 @@ import (
 	"net/http"
 
 	"chorus/internal/command"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 )
 
-func (p *Pages) settings(w http.ResponseWriter, r *http.Request, by command.Caller) error {
+func (p *Pages) settings(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	return p.showSettings(w, r, by, nil)
 }
 
 // showSettings shows the configuration, the tokens, and the text of a token that was just created.
-func (p *Pages) showSettings(w http.ResponseWriter, r *http.Request, by command.Caller, made *command.Token) error {
+func (p *Pages) showSettings(w http.ResponseWriter, r *http.Request, by operation.Caller, made *operations.Token) error {
 	settings, err := p.Service.Settings(r.Context(), by)
 	if err != nil {
 		return err
@@ -20,8 +22,8 @@ func (p *Pages) showSettings(w http.ResponseWriter, r *http.Request, by command.
 	if err != nil {
 		return err
 	}
-	data := map[string]any{"Layout": p.layout(r, by, "Settings"), "Settings": settings.Items, "Models": models.Items, "Admin": by.May(command.Admin), "Made": made, "Scopes": command.Scopes()}
-	if by.May(command.Admin) {
+	data := map[string]any{"Layout": p.layout(r, by, "Settings"), "Settings": settings.Items, "Models": models.Items, "Admin": by.May(operation.Admin), "Made": made, "Scopes": operation.Scopes()}
+	if by.May(operation.Admin) {
 		tokens, err := p.Service.ListTokens(r.Context(), by)
 		if err != nil {
 			return err
@@ -31,14 +33,14 @@ func (p *Pages) showSettings(w http.ResponseWriter, r *http.Request, by command.
 	return p.render(w, http.StatusOK, "settings.html", data)
 }
 
-func requireAdmin(by command.Caller) error {
-	if !by.May(command.Admin) {
-		return command.Errorf(command.Forbidden, "your token lacks the scope admin")
+func requireAdmin(by operation.Caller) error {
+	if !by.May(operation.Admin) {
+		return operation.Errorf(operation.Forbidden, "your token lacks the scope admin")
 	}
 	return nil
 }
 
-func (p *Pages) setSetting(w http.ResponseWriter, r *http.Request, by command.Caller) error {
+func (p *Pages) setSetting(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	if err := requireAdmin(by); err != nil {
 		return err
 	}
@@ -51,7 +53,7 @@ func (p *Pages) setSetting(w http.ResponseWriter, r *http.Request, by command.Ca
 	return finishForm(w, r, "/settings", "set")
 }
 
-func (p *Pages) createToken(w http.ResponseWriter, r *http.Request, by command.Caller) error {
+func (p *Pages) createToken(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	if err := requireAdmin(by); err != nil {
 		return err
 	}
@@ -60,7 +62,7 @@ func (p *Pages) createToken(w http.ResponseWriter, r *http.Request, by command.C
 	}
 	in := command.NewToken{Name: r.PostFormValue("name")}
 	for _, s := range r.PostForm["scopes"] {
-		in.Scopes = append(in.Scopes, command.Scope(s))
+		in.Scopes = append(in.Scopes, operation.Scope(s))
 	}
 	made, err := p.Service.CreateToken(r.Context(), by, in)
 	if err != nil {
@@ -69,7 +71,7 @@ func (p *Pages) createToken(w http.ResponseWriter, r *http.Request, by command.C
 	return p.showSettings(w, r, by, &made)
 }
 
-func (p *Pages) revokeToken(w http.ResponseWriter, r *http.Request, by command.Caller) error {
+func (p *Pages) revokeToken(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	if err := requireAdmin(by); err != nil {
 		return err
 	}

@@ -10,8 +10,9 @@ import (
 
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
-	"chorus/internal/command"
 	"chorus/internal/feed"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 )
 
 // Escaping is the library's task. These are the places where a missing rule lets a link run a
@@ -116,28 +117,28 @@ func fillIn(v reflect.Value, depth int) {
 func TestEveryPageRenders(t *testing.T) {
 	t.Parallel()
 	p := newPages(t)
-	sessions := full[[]command.Session]()
+	sessions := full[[]operations.Session]()
 	pages := map[string][2]map[string]any{
-		"agent.html":     {{"A": full[command.AgentDetail]()}, {"A": command.AgentDetail{}}},
-		"agents.html":    {{"List": full[command.List[command.Agent]]()}, {"List": command.List[command.Agent]{}}},
-		"approvals.html": {{"List": full[command.List[command.Approval]](), "State": "all", "Answer": true}, {"List": command.List[command.Approval]{}, "State": "pending"}},
-		"audit.html": {{"List": full[command.List[command.AuditLine]](), "Query": full[command.AuditQuery](), "Decisions": []string{"allow"}, "More": "?x=1", "Check": full[command.AuditCheck]()},
-			{"List": command.List[command.AuditLine]{}, "Query": command.AuditQuery{}, "Check": command.AuditCheck{}}},
-		"conversation.html": {{"Session": full[command.Session](), "Rows": template.HTML("<p>x</p>"), "After": 3, "Earlier": "3", "View": view{MayWrite: true}, "State": full[state]()},
-			{"Session": command.Session{}, "Rows": template.HTML(""), "View": view{Past: true}, "State": state{}}},
-		"costs.html": {{"C": full[command.Costs](), "Query": command.CostQuery{By: "person"}, "Most": 2.5, "Chart": template.HTML("<svg></svg>"), "Bys": []string{"person"}, "Sinces": []string{"7d"}},
-			{"C": command.Costs{}, "Query": command.CostQuery{}, "Most": 0.0, "Chart": template.HTML("")}},
-		"doctor.html": {{"Checks": full[[]command.Check]()}, {}},
-		"file.html":   {{"E": full[command.Entry](), "Agent": "a", "Up": "b/c", "Lang": "go"}, {"E": command.Entry{}, "Agent": "a", "Up": "", "Lang": ""}},
-		"journal.html": {{"Session": full[command.Session](), "Audit": full[[]command.AuditLine](), "Events": full[command.List[command.RawEvent]](), "Requests": map[int64]*command.Request{3: new(full[command.Request]())}},
-			{"Session": command.Session{}, "Events": command.List[command.RawEvent]{}}},
-		"new.html":      {{"Agents": full[[]command.Agent](), "Models": full[[]command.Model](), "Profiles": []string{"open"}, "Agent": "a"}, {"Agent": ""}},
-		"overview.html": {{"O": full[command.Overview](), "May": true}, {"O": command.Overview{}, "May": true}},
+		"agent.html":     {{"A": full[operations.AgentDetail]()}, {"A": operations.AgentDetail{}}},
+		"agents.html":    {{"List": full[operation.List[operations.Agent]]()}, {"List": operation.List[operations.Agent]{}}},
+		"approvals.html": {{"List": full[operation.List[operations.Approval]](), "State": "all", "Answer": true}, {"List": operation.List[operations.Approval]{}, "State": "pending"}},
+		"audit.html": {{"List": full[operation.List[operations.AuditLine]](), "Query": full[operations.AuditQuery](), "Decisions": []string{"allow"}, "More": "?x=1", "Check": full[operations.AuditCheck]()},
+			{"List": operation.List[operations.AuditLine]{}, "Query": operations.AuditQuery{}, "Check": operations.AuditCheck{}}},
+		"conversation.html": {{"Session": full[operations.Session](), "Rows": template.HTML("<p>x</p>"), "After": 3, "Earlier": "3", "View": view{MayWrite: true}, "State": full[state]()},
+			{"Session": operations.Session{}, "Rows": template.HTML(""), "View": view{Past: true}, "State": state{}}},
+		"costs.html": {{"C": full[operations.Costs](), "Query": operations.CostQuery{By: "person"}, "Most": 2.5, "Chart": template.HTML("<svg></svg>"), "Bys": []string{"person"}, "Sinces": []string{"7d"}},
+			{"C": operations.Costs{}, "Query": operations.CostQuery{}, "Most": 0.0, "Chart": template.HTML("")}},
+		"doctor.html": {{"Checks": full[[]operations.Check]()}, {}},
+		"file.html":   {{"E": full[operations.Entry](), "Agent": "a", "Up": "b/c", "Lang": "go"}, {"E": operations.Entry{}, "Agent": "a", "Up": "", "Lang": ""}},
+		"journal.html": {{"Session": full[operations.Session](), "Audit": full[[]operations.AuditLine](), "Events": full[operation.List[operations.RawEvent]](), "Requests": map[int64]*operations.Request{3: new(full[operations.Request]())}},
+			{"Session": operations.Session{}, "Events": operation.List[operations.RawEvent]{}}},
+		"new.html":      {{"Agents": full[[]operations.Agent](), "Models": full[[]operations.Model](), "Profiles": []string{"open"}, "Agent": "a"}, {"Agent": ""}},
+		"overview.html": {{"O": full[operations.Overview](), "May": true}, {"O": operations.Overview{}, "May": true}},
 		"problem.html":  {{"Text": "x"}, {}},
-		"request.html":  {{"Q": full[command.Request](), "Session": "s"}, {"Q": command.Request{}, "Session": "s"}},
-		"search.html":   {{"Text": "x", "Agent": "a", "Hits": full[[]command.Hit](), "More": "?x"}, {"Text": "", "Agent": "", "Sessions": sessions}},
-		"settings.html": {{"Made": new(full[command.Token]()), "Admin": true, "Tokens": full[[]command.Token](), "Scopes": command.Scopes(), "Models": full[[]command.Model](), "Settings": full[[]command.Setting]()},
-			{"Made": (*command.Token)(nil), "Admin": false}},
+		"request.html":  {{"Q": full[operations.Request](), "Session": "s"}, {"Q": operations.Request{}, "Session": "s"}},
+		"search.html":   {{"Text": "x", "Agent": "a", "Hits": full[[]operations.Hit](), "More": "?x"}, {"Text": "", "Agent": "", "Sessions": sessions}},
+		"settings.html": {{"Made": new(full[operations.Token]()), "Admin": true, "Tokens": full[[]operations.Token](), "Scopes": operation.Scopes(), "Models": full[[]operations.Model](), "Settings": full[[]operations.Setting]()},
+			{"Made": (*operations.Token)(nil), "Admin": false}},
 		"signin.html": {{"Problem": "x", "Next": "/"}, {"Problem": "", "Next": ""}},
 	}
 	for name := range p.templates {

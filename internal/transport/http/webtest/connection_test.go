@@ -11,6 +11,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/journal"
+	"chorus/internal/operations"
 )
 
 // The server is killed in the middle of an answer and started again at the same address: the page
@@ -46,7 +47,7 @@ func TestServerKilledInMidRun(t *testing.T) {
 func TestServerRestarted(t *testing.T) {
 	t.Parallel()
 	h := newServer(t)
-	p, id := h.begin(command.NewSession{})
+	p, id := h.begin(operations.NewSession{})
 	p.expectError("net::ERR")
 	h.prompt(id, "say before")
 	p.waitForAnswer("before")
@@ -60,7 +61,7 @@ func TestServerRestarted(t *testing.T) {
 func TestLongConversationOpensFast(t *testing.T) {
 	t.Parallel()
 	h := newServer(t)
-	id := h.session(command.NewSession{Title: "Ten thousand"})
+	id := h.session(operations.NewSession{Title: "Ten thousand"})
 	s, err := h.app.Service.Commands().GetSession(t.Context(), h.owner, id)
 	if err != nil {
 		t.Fatal(err)
@@ -115,13 +116,13 @@ const evil = `"><img src=x onerror="window.pwned=1"><script>window.pwned=1</scri
 func TestNothingThatWasWrittenRuns(t *testing.T) {
 	t.Parallel()
 	h := newServer(t)
-	id := h.session(command.NewSession{Title: evil})
+	id := h.session(operations.NewSession{Title: evil})
 	name := strings.NewReplacer("/", "_").Replace(evil)
 	shot, err := h.app.Service.Commands().Attach(t.Context(), h.owner, id, name, strings.NewReader("<script>window.pwned=1</script>"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent, err := h.app.Service.Commands().CreateAgent(t.Context(), h.owner, command.NewAgent{Name: "evil", SystemPrompt: evil})
+	agent, err := h.app.Service.Commands().CreateAgent(t.Context(), h.owner, operations.NewAgent{Name: "evil", SystemPrompt: evil})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ func TestNothingThatWasWrittenRuns(t *testing.T) {
 func TestPhone(t *testing.T) {
 	t.Parallel()
 	h := newServer(t)
-	p, id := h.begin(command.NewSession{Title: strings.Repeat("Title", 40)})
+	p, id := h.begin(operations.NewSession{Title: strings.Repeat("Title", 40)})
 	p.phone()
 	long := strings.Repeat("x", 400)
 	p.visit("/s/" + id)
@@ -199,7 +200,7 @@ func TestPhone(t *testing.T) {
 func TestLastMessageStaysVisible(t *testing.T) {
 	t.Parallel()
 	h := newServer(t)
-	id := h.session(command.NewSession{})
+	id := h.session(operations.NewSession{})
 	h.prompt(id, "say "+strings.Repeat("one more line\\n\\n", 60))
 	p := h.signedIn()
 	p.phone()

@@ -10,6 +10,7 @@ import (
 
 	"chorus/internal/command"
 	"chorus/internal/feed"
+	"chorus/internal/operations"
 )
 
 func TestSignInAndFirstConversation(t *testing.T) {
@@ -59,7 +60,7 @@ func slowAnswer(pause string, words int) string {
 func TestStreamingDoesNotJump(t *testing.T) {
 	t.Parallel()
 	h := newServer(t)
-	p, id := h.begin(command.NewSession{})
+	p, id := h.begin(operations.NewSession{})
 	h.prompt(id, "say An answer from before.")
 	p.waitForAnswer("An answer from before.")
 	p.eval(`window.shifts = []; window.tops = new Set();
@@ -96,7 +97,7 @@ func TestStreamingDoesNotJump(t *testing.T) {
 func TestReloadInMidRun(t *testing.T) {
 	t.Parallel()
 	h := newServer(t)
-	p, _ := h.begin(command.NewSession{})
+	p, _ := h.begin(operations.NewSession{})
 	other := p.second()
 	other.visit(p.text("location.pathname"))
 	p.say(slowAnswer("8ms", 30))
@@ -144,7 +145,7 @@ func same(t *testing.T, a, b *tab) {
 func TestSendingKeepsTheFocus(t *testing.T) {
 	t.Parallel()
 	h := newServer(t)
-	p, _ := h.begin(command.NewSession{})
+	p, _ := h.begin(operations.NewSession{})
 	p.eval(`const real = fetch; window.fetch = async (...asked) => { const answer = await real(...asked); await new Promise((go) => (window.letGo = go)); return answer }`)
 	p.eval(`document.getElementById("chosen").append(document.createElement("li"))`) // removed when the server has accepted the message
 	p.say("say heard")
@@ -160,7 +161,7 @@ func TestSendingKeepsTheFocus(t *testing.T) {
 func TestSteerAndStop(t *testing.T) {
 	t.Parallel()
 	h := newServer(t)
-	p, _ := h.begin(command.NewSession{})
+	p, _ := h.begin(operations.NewSession{})
 	if p.text(`document.getElementById("steer-mode").hidden`) != "true" || p.text(`document.getElementById("stop").hidden`) != "true" {
 		t.Error("there is something to stop before anything began")
 	}
@@ -182,7 +183,7 @@ func TestSteerAndStop(t *testing.T) {
 func TestApprovals(t *testing.T) {
 	t.Parallel()
 	h := newServer(t)
-	p, id := h.begin(command.NewSession{})
+	p, id := h.begin(operations.NewSession{})
 	other, approvals := p.second(), p.second()
 	other.visit("/s/" + id)
 	approvals.visit("/approvals")
@@ -252,7 +253,7 @@ func (h *server) requestApproval(run string) {
 	h.Helper()
 	ctx, cancel := context.WithTimeout(h.Context(), timeout)
 	defer cancel()
-	id := h.session(command.NewSession{})
+	id := h.session(operations.NewSession{})
 	if _, err := h.app.Service.Commands().Say(ctx, h.owner, id, command.Words{Message: fmt.Sprintf("call bash {\"command\":%q}", run)}); err != nil {
 		h.Fatal(err)
 	}
@@ -275,7 +276,7 @@ func TestApprovalShowsTheDiff(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(work, "greet.txt"), []byte("one\ntwo\nthree\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, _ := h.begin(command.NewSession{WorkspacePath: work, Permissions: "careful"})
+	p, _ := h.begin(operations.NewSession{WorkspacePath: work, Permissions: "careful"})
 	p.say("call read {\"path\":\"greet.txt\"}\nend\ncall edit {\"path\":\"greet.txt\",\"old_string\":\"two\",\"new_string\":\"<b>2</b>\"}\nend\nsay done")
 	p.until(`document.querySelector("form.verdict")`)
 	p.until(`document.querySelector(".ask .diff .del")?.innerText.includes("two") && document.querySelector(".ask .diff .add")?.innerText.includes("<b>2</b>")`)

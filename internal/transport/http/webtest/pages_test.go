@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"chorus/internal/command"
+	"chorus/internal/operations"
 )
 
 // picture is a small PNG.
@@ -39,7 +39,7 @@ func picture(t *testing.T) []byte {
 func TestAttachForkAndSearch(t *testing.T) {
 	t.Parallel()
 	h := newServer(t)
-	p, id := h.begin(command.NewSession{})
+	p, id := h.begin(operations.NewSession{})
 	file := filepath.Join(t.TempDir(), "colours.png")
 	if err := os.WriteFile(file, picture(t), 0o600); err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestAttachForkAndSearch(t *testing.T) {
 func TestTheOtherPages(t *testing.T) {
 	t.Parallel()
 	h := newServer(t)
-	id := h.session(command.NewSession{Permissions: "open"})
+	id := h.session(operations.NewSession{Permissions: "open"})
 	h.prompt(id, "usage in=1200 out=80 read=0 write=1000\ncall bash {\"command\":\"echo hello\"}\nend\nusage in=1400 out=30 read=1000\nsay all done")
 	p := h.signedIn()
 	p.waitForText("Overview")
@@ -135,7 +135,7 @@ func TestTheOtherPages(t *testing.T) {
 func TestCostsHaveCharts(t *testing.T) {
 	t.Parallel()
 	h := newServer(t, "prices:", "  demo/script: {input: 3, output: 15}")
-	id := h.session(command.NewSession{})
+	id := h.session(operations.NewSession{})
 	h.prompt(id, "usage in=900000 out=100000\nsay that was expensive")
 	p := h.signedIn()
 	for _, by := range []string{"model", "agent", "person", "day"} {
@@ -150,7 +150,7 @@ func TestCostsHaveCharts(t *testing.T) {
 func TestCopyingCode(t *testing.T) {
 	t.Parallel()
 	h := newServer(t)
-	p, _ := h.begin(command.NewSession{})
+	p, _ := h.begin(operations.NewSession{})
 	for _, name := range []string{"clipboard-write", "clipboard-read"} {
 		_, err := chromedp.CallBrowser(p.ctx, browser.SetPermission, browser.SetPermissionParams{Permission: &browser.PermissionDescriptor{Name: name},
 			Setting: browser.PermissionSettingGranted, BrowserContextID: chromedp.FromContext(p.ctx).BrowserContextID})
@@ -173,7 +173,7 @@ func TestCopyingCode(t *testing.T) {
 func TestSignedOutElsewhere(t *testing.T) {
 	t.Parallel()
 	h := newServer(t)
-	p, id := h.begin(command.NewSession{})
+	p, id := h.begin(operations.NewSession{})
 	p.expectError("401")
 	p.expectError("net::ERR")
 	other := p.second()
@@ -191,7 +191,7 @@ func TestSignedOutElsewhere(t *testing.T) {
 func TestKeyboardOnly(t *testing.T) {
 	t.Parallel()
 	h := newServer(t)
-	p, _ := h.begin(command.NewSession{})
+	p, _ := h.begin(operations.NewSession{})
 	keys := func(text string) { p.do(chromedp.KeyEvent(text)) }
 	p.until(`document.activeElement.name === "message"`)
 	keys("first line")
@@ -275,7 +275,7 @@ func contrast(pair string) string {
 func TestWithoutScripts(t *testing.T) {
 	t.Parallel()
 	h := newServer(t)
-	p, id := h.begin(command.NewSession{})
+	p, id := h.begin(operations.NewSession{})
 	h.prompt(id, "say **bold** words")
 	call(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 	for _, path := range []string{"/", "/approvals", "/agents", "/costs", "/audit", "/settings", "/doctor", "/search?q=bold", "/s/" + id + "/journal", "/s/" + id} {
@@ -292,7 +292,7 @@ func TestWithoutScripts(t *testing.T) {
 func TestFirstPageIsLight(t *testing.T) {
 	h := newServer(t)
 	for range 12 {
-		h.prompt(h.session(command.NewSession{}), "say hello")
+		h.prompt(h.session(operations.NewSession{}), "say hello")
 	}
 	p := h.signedIn()
 	call(p, network.Enable, network.EnableParams{})

@@ -15,7 +15,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"chorus/internal/command"
+	"chorus/internal/operations"
 )
 
 var screens = flag.Bool("screens", false, "take the pictures under testdata/screens anew")
@@ -36,15 +36,15 @@ func TestScreens(t *testing.T) {
 	p.visit(h.signIn[len(h.url):])
 	p.waitForText("none runs on this machine")
 	p.screenshot("welcome")
-	h.prompt(h.session(command.NewSession{Title: "What changed since the last release?"}), "usage in=52000 out=1800\nsay Three things.")
-	h.prompt(h.session(command.NewSession{Title: "Why is the build red?"}), "usage in=8200 out=900\nfail bad_request")
+	h.prompt(h.session(operations.NewSession{Title: "What changed since the last release?"}), "usage in=52000 out=1800\nsay Three things.")
+	h.prompt(h.session(operations.NewSession{Title: "Why is the build red?"}), "usage in=8200 out=900\nfail bad_request")
 	work := t.TempDir()
 	if err := os.WriteFile(filepath.Join(work, "main.go"), []byte("package main\n\nfunc main() {\n\tprintln(\"hi\")\n}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	id := h.session(command.NewSession{Title: "Make the greeting friendlier", WorkspacePath: work, Permissions: "open"})
+	id := h.session(operations.NewSession{Title: "Make the greeting friendlier", WorkspacePath: work, Permissions: "open"})
 	h.prompt(id, greeting)
-	asking := h.session(command.NewSession{Title: "Add a test for the greeting", WorkspacePath: work})
+	asking := h.session(operations.NewSession{Title: "Add a test for the greeting", WorkspacePath: work})
 	p.visit("/s/" + asking)
 	p.say(asks)
 	p.until(`document.querySelector("form.verdict")`)

@@ -18,6 +18,8 @@ import (
 
 	"chorus/internal/app"
 	"chorus/internal/command"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/store/storetest"
 )
 
@@ -28,7 +30,7 @@ type server struct {
 	url    string
 	signIn string
 	app    *app.App
-	owner  command.Caller
+	owner  operation.Caller
 	stop   func()
 }
 
@@ -96,7 +98,7 @@ func (h *server) start(addr string) {
 		if err != nil {
 			h.Fatal(err)
 		}
-		h.owner = command.Caller{Principal: token.Holder(), Scopes: token.Scopes}
+		h.owner = operation.Caller{Principal: token.Holder(), Scopes: token.Scopes}
 	}
 	var once bool
 	h.stop = func() {
@@ -132,7 +134,7 @@ func (h *server) signedIn() *tab {
 }
 
 // session makes a session of the scripted model and returns its id.
-func (h *server) session(in command.NewSession) string {
+func (h *server) session(in operations.NewSession) string {
 	h.Helper()
 	if in.Model == "" {
 		in.Model = "demo/script"
@@ -145,7 +147,7 @@ func (h *server) session(in command.NewSession) string {
 }
 
 // begin makes a session and opens it in a tab.
-func (h *server) begin(in command.NewSession) (*tab, string) {
+func (h *server) begin(in operations.NewSession) (*tab, string) {
 	h.Helper()
 	t, id := h.signedIn(), h.session(in)
 	t.visit("/s/" + id)

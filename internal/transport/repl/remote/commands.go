@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"chorus/internal/command"
+	"chorus/internal/operations"
 )
 
 // Command implements repl.Session: the orders that make sense from afar.
@@ -41,7 +42,7 @@ func (s *Session) Command(ctx context.Context, line string) (string, error) {
 	}
 }
 
-func (s *Session) refresh(ctx context.Context) (command.Session, error) {
+func (s *Session) refresh(ctx context.Context) (operations.Session, error) {
 	now, err := s.service.GetSession(ctx, s.by, s.ID())
 	if err == nil {
 		s.mu.Lock()

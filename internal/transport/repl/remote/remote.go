@@ -19,16 +19,18 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/command"
 	"chorus/internal/feed"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/transport/repl"
 )
 
 // Session is one conversation on a server.
 type Session struct {
 	service command.Service
-	by      command.Caller
+	by      operation.Caller
 
 	mu     sync.Mutex
-	now    command.Session
+	now    operations.Session
 	used   bool
 	yes    bool              // every question is answered with yes
 	always map[string]bool   // actions that were allowed for the rest of this sitting
@@ -39,7 +41,7 @@ var _ repl.Session = (*Session)(nil)
 
 // Options say which conversation it is, and how its questions are answered.
 type Options struct {
-	New command.NewSession
+	New operations.NewSession
 	// ID takes up a session; Resume says how much of it and with which model.
 	ID     string
 	Resume command.Resume
@@ -47,7 +49,7 @@ type Options struct {
 }
 
 // Open makes a session on the server, or takes one up.
-func Open(ctx context.Context, service command.Service, by command.Caller, o Options) (*Session, error) {
+func Open(ctx context.Context, service command.Service, by operation.Caller, o Options) (*Session, error) {
 	s := &Session{service: service, by: by, yes: o.Yes, always: map[string]bool{}, labels: map[string]string{}, used: o.ID != ""}
 	var err error
 	if o.ID == "" {
@@ -64,7 +66,7 @@ func Open(ctx context.Context, service command.Service, by command.Caller, o Opt
 	return s, err
 }
 
-func (s *Session) session() command.Session {
+func (s *Session) session() operations.Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now
@@ -98,7 +100,7 @@ func (s *Session) Unfinished() (int64, bool) {
 // Send implements repl.Session.
 func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
 	said, err := s.service.Say(ctx, s.by, s.ID(), command.Words{Message: text})
-	if command.KindOf(err) == command.Busy {
+	if operation.KindOf(err) == operation.Busy {
 		return repl.Receipt{Refused: err.Error()}, nil
 	}
 	if err == nil {
@@ -212,13 +214,13 @@ func (s *Session) Info() repl.Info {
 }
 
 // find looks for one question among those of the session, the open ones first.
-func (s *Session) find(ctx context.Context, id string) (command.Approval, error) {
+func (s *Session) find(ctx context.Context, id string) (operations.Approval, error) {
 	for _, state := range []string{"pending", "all"} {
-		q := command.ApprovalQuery{Session: s.ID(), State: state}
+		q := operations.ApprovalQuery{Session: s.ID(), State: state}
 		for {
 			list, err := s.service.Approvals(ctx, s.by, q)
 			if err != nil {
-				return command.Approval{}, err
+				return operations.Approval{}, err
 			}
 			for _, a := range list.Items {
 				if a.ID == id {
@@ -230,7 +232,7 @@ func (s *Session) find(ctx context.Context, id string) (command.Approval, error)
 			}
 		}
 	}
-	return command.Approval{}, fmt.Errorf("the server knows no question %s", id)
+	return operations.Approval{}, fmt.Errorf("the server knows no question %s", id)
 }
 
 // Approval implements repl.Session.
@@ -243,7 +245,7 @@ func (s *Session) Approval(ctx context.Context, id string) (approval.Approval, e
 }
 
 // Question is an approval as the terminal shows it.
-func Question(a command.Approval) approval.Approval {
+func Question(a operations.Approval) approval.Approval {
 	out := approval.Approval{ID: a.ID, Run: a.Run, Call: chat.ToolUse{ID: a.CallID, Name: a.Tool, Args: arguments(a.ArgsJSON)}, Actions: a.Actions, Dir: a.Dir,
 		Bound: a.Bound, Preview: a.Preview, Risk: a.Risk, Rule: a.Rule, Reason: a.Reason, Again: a.Again, AskedBy: principal(a.AskedBy), Payer: principal(a.Payer),
 		AskedAt: a.AskedAt, Deadline: a.Deadline, Who: a.Who, State: approval.State(a.State), AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt, Note: a.Note}

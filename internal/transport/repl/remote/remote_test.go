@@ -9,6 +9,8 @@ import (
 	"chorus/internal/approval"
 	"chorus/internal/command"
 	"chorus/internal/feed"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 )
 
 // far is a server that asks two questions, one after the other.
@@ -17,11 +19,11 @@ type far struct {
 	answers []string
 }
 
-func (f *far) CreateSession(context.Context, command.Caller, command.NewSession) (command.Session, error) {
-	return command.Session{ID: "one", Agent: "helper"}, nil
+func (f *far) CreateSession(context.Context, operation.Caller, operations.NewSession) (operations.Session, error) {
+	return operations.Session{ID: "one", Agent: "helper"}, nil
 }
 
-func (f *far) Watch(context.Context, command.Caller, string, int64) iter.Seq2[feed.Item, error] {
+func (f *far) Watch(context.Context, operation.Caller, string, int64) iter.Seq2[feed.Item, error] {
 	return func(yield func(feed.Item, error) bool) {
 		for i, id := range []string{"q1", "q2"} {
 			head := feed.Head{Type: feed.TypeApprovalRequired, SessionID: "one", Seq: int64(i + 1), At: time.Unix(0, 0)}
@@ -32,24 +34,24 @@ func (f *far) Watch(context.Context, command.Caller, string, int64) iter.Seq2[fe
 	}
 }
 
-func (f *far) Approvals(context.Context, command.Caller, command.ApprovalQuery) (command.List[command.Approval], error) {
-	return command.List[command.Approval]{Items: []command.Approval{{ID: "q1", Actions: []string{"tool:bash:ls"}, State: "pending", AskedBy: "local:ada"}}}, nil
+func (f *far) Approvals(context.Context, operation.Caller, operations.ApprovalQuery) (operation.List[operations.Approval], error) {
+	return operation.List[operations.Approval]{Items: []operations.Approval{{ID: "q1", Actions: []string{"tool:bash:ls"}, State: "pending", AskedBy: "local:ada"}}}, nil
 }
 
-func (f *far) Answer(_ context.Context, _ command.Caller, id string, _ command.Verdict) (command.Approval, error) {
+func (f *far) Answer(_ context.Context, _ operation.Caller, id string, _ command.Verdict) (operations.Approval, error) {
 	f.answers = append(f.answers, id)
-	return command.Approval{}, nil
+	return operations.Approval{}, nil
 }
 
-func (f *far) Say(context.Context, command.Caller, string, command.Words) (command.Said, error) {
-	return command.Said{}, command.Errorf(command.Busy, "too many wait")
+func (f *far) Say(context.Context, operation.Caller, string, command.Words) (operations.Said, error) {
+	return operations.Said{}, operation.Errorf(operation.Busy, "too many wait")
 }
 
 func TestQuestions(t *testing.T) {
 	t.Parallel()
 	for _, yes := range []bool{true, false} {
 		server := &far{}
-		s, err := Open(t.Context(), server, command.Caller{}, Options{Yes: yes})
+		s, err := Open(t.Context(), server, operation.Caller{}, Options{Yes: yes})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +80,7 @@ func TestQuestions(t *testing.T) {
 
 func TestRefusedWords(t *testing.T) {
 	t.Parallel()
-	s, err := Open(t.Context(), &far{}, command.Caller{}, Options{})
+	s, err := Open(t.Context(), &far{}, operation.Caller{}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
