@@ -184,7 +184,7 @@ func TestDiscordFiftyReplies(t *testing.T) {
 	}
 	g.message("last answer", func(m discordsim.Message) bool { return answers(last)(m) && m.Content == "answer 50" })
 	g.signed(last, "✅")
-	rows, err := g.app.DB.BehindIn(t.Context(), "discord/none", "discord", 100)
+	rows, _, err := g.app.DB.BehindSince(t.Context(), "discord/none", "discord", 0, nil)
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("one conversation, not %d: %v", len(rows), err)
 	}

@@ -150,7 +150,7 @@ func TestDiscordThreadIsItsChannelsAgents(t *testing.T) {
 	g.message("answer in the thread", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content == "in a thread" })
 	g.signed(asked, "✅")
 	g.signed(g.say("bob", asked.String(), "say and on"), "✅")
-	rows, err := g.app.DB.BehindIn(t.Context(), "discord/none", "discord", 10)
+	rows, _, err := g.app.DB.BehindSince(t.Context(), "discord/none", "discord", 0, nil)
 	if err != nil || len(rows) != 1 || rows[0].Agent() != "planner" {
 		t.Fatalf("one conversation of planner's: %v, %v", rows, err)
 	}

@@ -239,7 +239,7 @@ func TestDiscordNextProgramSaysWhatCouldNotBeSaid(t *testing.T) {
 	g.say("ada", "general", "say "+strings.Repeat("long words ", 170)+"\nsay and the end")
 	g.until("an answer that cannot be said", func() bool {
 		list, err := g.app.DB.FailedSince(t.Context(), "discord", chat.DefaultAgent, time.Now().Add(-time.Minute))
-		behind, berr := g.app.DB.BehindIn(t.Context(), "discord", "discord", 10)
+		behind, _, berr := g.app.DB.BehindSince(t.Context(), "discord", "discord", 0, nil)
 		open, oerr := g.app.DB.OpenLanes(t.Context(), "discord", chat.DefaultAgent)
 		return err == nil && berr == nil && oerr == nil && len(list) > 0 && list[0].Final && len(behind) == 0 && len(open) == 0
 	})

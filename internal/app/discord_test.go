@@ -24,7 +24,7 @@ func TestDiscordReplyRouting(t *testing.T) {
 	g.message("third answer", answers(other))
 	g.signed(other, "✅")
 
-	rows, err := g.app.DB.BehindIn(t.Context(), "discord/none", "discord", 10)
+	rows, _, err := g.app.DB.BehindSince(t.Context(), "discord/none", "discord", 0, nil)
 	if err != nil || len(rows) != 2 {
 		t.Fatalf("a reply goes on with its thread, so there are two: %v, %v", rows, err)
 	}
@@ -166,7 +166,7 @@ func TestDiscordThreadRouting(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.message("second answer in the thread", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content == "and on in it" })
-	rows, err := g.app.DB.BehindIn(t.Context(), "discord/none", "discord", 10)
+	rows, _, err := g.app.DB.BehindSince(t.Context(), "discord/none", "discord", 0, nil)
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("a platform thread is one thread: %v, %v", rows, err)
 	}

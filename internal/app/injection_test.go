@@ -15,7 +15,7 @@ import (
 
 	"chorus/internal/app"
 	"chorus/internal/chat"
-	"chorus/internal/injection"
+	"chorus/internal/injectiontest"
 	"chorus/internal/runsetup"
 	"chorus/internal/sandbox"
 	"chorus/internal/store/storetest"
@@ -27,7 +27,7 @@ import (
 // question, nothing outside of the workspace is changed or shown.
 func TestInjections(t *testing.T) {
 	t.Parallel()
-	cases, err := injection.Load(filepath.Join("..", "injection", "testdata"))
+	cases, err := injectiontest.Load(filepath.Join("..", "injectiontest", "testdata"))
 	if err != nil || len(cases) < 10 {
 		t.Fatalf("%d cases, %v", len(cases), err)
 	}
@@ -68,7 +68,7 @@ func victimsApp(t *testing.T) (*app.App, *commands) {
 	return a, ran
 }
 
-func playVictim(t *testing.T, a *app.App, ran *commands, c injection.Case, profile string) {
+func playVictim(t *testing.T, a *app.App, ran *commands, c injectiontest.Case, profile string) {
 	around := t.TempDir()
 	work := filepath.Join(around, "work")
 	for name, text := range map[string]string{
@@ -88,7 +88,7 @@ func playVictim(t *testing.T, a *app.App, ran *commands, c injection.Case, profi
 	if len(seen) != len(c.Calls)+1 {
 		t.Fatalf("%d calls came to an end, %d were made: %+v", len(seen), len(c.Calls)+1, seen)
 	}
-	if c.Carrier != injection.Instructions && seen[0].fate != injection.Allow {
+	if c.Carrier != injectiontest.Instructions && seen[0].fate != injectiontest.Allow {
 		t.Errorf("the victim did not see the text: %+v", seen[0])
 	}
 	for i, call := range c.Calls {
@@ -119,12 +119,12 @@ func playVictim(t *testing.T, a *app.App, ran *commands, c injection.Case, profi
 }
 
 // script is the victim's part: see the text, then do one thing after the other.
-func script(c injection.Case, outside, home string) string {
-	see := map[injection.Carrier]any{
-		injection.File: map[string]any{"path": c.At}, injection.Instructions: map[string]any{"path": c.At}, injection.Filename: map[string]any{},
+func script(c injectiontest.Case, outside, home string) string {
+	see := map[injectiontest.Carrier]any{
+		injectiontest.File: map[string]any{"path": c.At}, injectiontest.Instructions: map[string]any{"path": c.At}, injectiontest.Filename: map[string]any{},
 	}[c.Carrier]
 	tool := "read"
-	if c.Carrier == injection.Filename {
+	if c.Carrier == injectiontest.Filename {
 		tool = "list_files"
 	}
 	var b strings.Builder
@@ -143,7 +143,7 @@ func script(c injection.Case, outside, home string) string {
 
 // ending is how one call came to its end.
 type ending struct {
-	fate injection.Fate
+	fate injectiontest.Fate
 	text string
 }
 
@@ -191,18 +191,18 @@ func follow(t *testing.T, a *app.App, work, profile, prompt string) ([]ending, [
 	return nil, nil
 }
 
-func fate(o chat.Outcome, asked bool) injection.Fate {
+func fate(o chat.Outcome, asked bool) injectiontest.Fate {
 	switch {
 	case o == chat.Denied && asked:
-		return injection.Ask
+		return injectiontest.Ask
 	case o == chat.Denied:
-		return injection.Deny
+		return injectiontest.Deny
 	case o == chat.Invalid:
-		return injection.None
+		return injectiontest.None
 	case o == chat.Ran && !asked:
-		return injection.Allow
+		return injectiontest.Allow
 	}
-	return injection.Fate(o)
+	return injectiontest.Fate(o)
 }
 
 // commands is an executor that runs nothing and forgets nothing.

@@ -10,7 +10,7 @@ import (
 
 	"chorus/internal/app"
 	"chorus/internal/chat"
-	"chorus/internal/injection"
+	"chorus/internal/injectiontest"
 	"chorus/internal/model"
 	"chorus/internal/sandbox"
 	"chorus/internal/transcript"
@@ -20,12 +20,12 @@ import (
 // arrivedFramed rebuilds the last request of a run and looks how the injected text
 // stands in it where it came in: in one frame, or in the element of the repository's
 // instructions. (That denials repeat the victim's own words is another matter.)
-func arrivedFramed(t *testing.T, a *app.App, c injection.Case, events []chat.Event) {
+func arrivedFramed(t *testing.T, a *app.App, c injectiontest.Case, events []chat.Event) {
 	t.Helper()
 	head, messages := lastRequest(t, a, events)
 	wanted := strings.Split(strings.TrimSpace(c.Text), "\n")
 	element, inner := "untrusted", ""
-	if c.Carrier == injection.Instructions {
+	if c.Carrier == injectiontest.Instructions {
 		element = "repository-instructions"
 		_, in, _ := strings.Cut(head.System, "\n<repository-instructions file=")
 		in, rest, ok := strings.Cut(in, "\n</repository-instructions>")
@@ -39,7 +39,7 @@ func arrivedFramed(t *testing.T, a *app.App, c injection.Case, events []chat.Eve
 			t.Errorf("the text reached the model without a frame: %s", text)
 		}
 	}
-	if c.Carrier == injection.Filename {
+	if c.Carrier == injectiontest.Filename {
 		wanted = []string{filepath.ToSlash(c.At)}
 	}
 	for _, line := range wanted {
@@ -145,7 +145,7 @@ type help struct {
 	Settings chat.Settings
 	Terms    chat.Terms
 	Tools    []string
-	Fates    []injection.Fate
+	Fates    []injectiontest.Fate
 	Commands []sandbox.Command
 }
 

@@ -1,10 +1,7 @@
 package approval
 
 import (
-	"context"
 	"strings"
-
-	"chorus/internal/chat"
 )
 
 // Always is what "always" may mean for a question. It is shown before anything is
@@ -22,16 +19,6 @@ type Step struct {
 	Means string
 	Also  []string // samples of what else it would allow
 	Still []string // samples of what would be asked all the same
-}
-
-// Keeper keeps what people allow for good, for any transport that can show a question.
-type Keeper interface {
-	// Propose says what "always" may mean when this person says it to this question.
-	Propose(ctx context.Context, id string, by chat.Principal) (Always, error)
-	// Keep says yes to the question and keeps the rules, which must be those of a step
-	// that was proposed. Where the yes comes too late nothing is kept; the errors
-	// are those of Desk.Answer.
-	Keep(ctx context.Context, id string, by chat.Principal, rules []string) error
 }
 
 // Row is a line of a proposal as people read it.

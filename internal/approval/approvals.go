@@ -1,27 +1,5 @@
 package approval
 
-import (
-	"context"
-	"iter"
-
-	"chorus/internal/chat"
-)
-
-// Approvals is where questions lie, for whoever shows them to people: a terminal, a chat
-// platform, an API. All of them see the same questions, and the first answer wins.
-type Approvals interface {
-	// Approvals lists them. Those whose time is over are ended before.
-	Approvals(ctx context.Context, f Filter) ([]Approval, error)
-	// WatchApprovals yields those the filter lets through as they are now, and each
-	// one again when it changes (also when it no longer passes the filter), until
-	// ctx ends.
-	WatchApprovals(ctx context.Context, f Filter) iter.Seq2[Approval, error]
-	// Answer says yes or no for somebody. Where two people must say yes, the first
-	// one leaves the question open. The errors are journal.ErrUnknown,
-	// journal.ErrSettled (with who answered, and when, in its text) and ErrMayNot.
-	Answer(ctx context.Context, id string, by chat.Principal, ok bool, note string) error
-}
-
 // Ended says in a sentence how an approval ended; "" while it is open.
 func (a Approval) Ended() string {
 	when := ""

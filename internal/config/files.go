@@ -69,9 +69,6 @@ func ReadFiles(o Options) (*Files, Problems) {
 	return f, r.found
 }
 
-// Problems are what was found when the files were read.
-func (f *Files) Problems() Problems { return f.problems }
-
 // Bots are the names of the bots that have a file.
 func (f *Files) Bots() []string {
 	var out []string

@@ -47,18 +47,6 @@ func twin(path string) string {
 	return "CHORUS_" + strings.ToUpper(strings.ReplaceAll(snake(path), ".", "_"))
 }
 
-// shown is the default for people.
-func (k Key) shown() string {
-	switch v := k.Default.(type) {
-	case nil:
-		return ""
-	case string:
-		return fmt.Sprintf("%q", v)
-	default:
-		return fmt.Sprint(v)
-	}
-}
-
 // rangeText says what the value may be: "0 to 2", "1 or more", "one of a, b".
 func (k Key) rangeText() string {
 	switch {

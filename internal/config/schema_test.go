@@ -85,7 +85,7 @@ func TestGuideHasTheTable(t *testing.T) {
 	if !ok || !ok2 {
 		t.Fatalf("%s has lost its marks", path)
 	}
-	want := "\n" + Reference()
+	want := "\n" + referencePage()
 	if got == want {
 		return
 	}

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"time"
 
 	"chorus/internal/suggest"
 )
@@ -42,9 +41,6 @@ type Retry struct {
 	MaxRetries  int   `json:"maxRetries"`
 	BaseDelayMS int   `json:"baseDelayMs"`
 }
-
-// IdleAfter is how long a thread stays awake; 0: the default.
-func (s Settings) IdleAfter() time.Duration { return time.Duration(s.IdleTimeoutMS) * time.Millisecond }
 
 // Read reads the file.
 func Read(path string) (Settings, error) {

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 func read(t *testing.T, text string) (Settings, error) {
@@ -26,7 +25,7 @@ func TestRead(t *testing.T) {
 		t.Fatalf("an empty file: %v", err)
 	}
 	s, err := read(t, "\ufeff"+`{"defaultModel":"demo/echo","compaction":{"enabled":false,"reserveTokens":100},"retry":{"maxRetries":5},"idleTimeoutMs":1000,"maxQueueDepth":2}`)
-	if err != nil || s.DefaultModel != "demo/echo" || *s.Compaction.Enabled || s.Retry.MaxRetries != 5 || s.IdleAfter() != time.Second || s.MaxQueueDepth != 2 {
+	if err != nil || s.DefaultModel != "demo/echo" || *s.Compaction.Enabled || s.Retry.MaxRetries != 5 || s.IdleTimeoutMS != 1000 || s.MaxQueueDepth != 2 {
 		t.Fatalf("%+v %v", s, err)
 	}
 }
@@ -79,7 +78,7 @@ func TestSettingsFromLayers(t *testing.T) {
 	b, _ := load(t, dir, nil, Ask{})
 	s := b.Settings()
 	if s.DefaultModel != "demo/echo" || *s.Compaction.Enabled || s.Compaction.ReserveTokens != 100 || s.Compaction.KeepRecentTokens != 20_000 || !*s.Retry.Enabled ||
-		s.Retry.MaxRetries != 5 || s.IdleAfter() != time.Second || s.MaxQueueDepth != 2 || s.ThinkingBudget != 9 || s.Permissions != "locked" || s.MaxTokens != 0 {
+		s.Retry.MaxRetries != 5 || s.IdleTimeoutMS != 1000 || s.MaxQueueDepth != 2 || s.ThinkingBudget != 9 || s.Permissions != "locked" || s.MaxTokens != 0 {
 		t.Errorf("%+v", s)
 	}
 	b, _ = load(t, dir, map[string]string{"CHORUS_LLM_RETRIES": "0"}, Ask{})

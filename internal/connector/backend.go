@@ -126,7 +126,6 @@ type Journal interface {
 	Event(ctx context.Context, thread chat.ThreadID, seq int64) (chat.Event, error)
 	// EventNow is Event with the words that a message has after its edits.
 	EventNow(ctx context.Context, thread chat.ThreadID, seq int64) (chat.Event, error)
-	Snapshot(ctx context.Context, thread chat.ThreadID, codec string) (journal.Snapshot, error)
 }
 
 // Outbox is where wanted messages are written, and how far conversations were published.

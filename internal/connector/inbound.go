@@ -111,15 +111,6 @@ func (k *known) rules() route.Known {
 			}
 			return "", false
 		},
-		Heard: func(message string) []chat.ThreadID {
-			var out []chat.ThreadID
-			for _, p := range k.places(message) {
-				if !p.Ours {
-					out = append(out, p.Thread)
-				}
-			}
-			return out
-		},
 	}
 }
 

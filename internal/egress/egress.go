@@ -82,7 +82,6 @@ type Proxy struct {
 	token    string // empty on a unix socket, whose file mode decides who may connect
 	listener net.Listener
 	upstream atomic.Pointer[upstream]
-	refusals refusalCounts
 
 	ctx   context.Context // ends with Close
 	stop  context.CancelFunc
@@ -154,13 +153,6 @@ func (p *Proxy) SetRules(rules Rules) error {
 	}
 	p.upstream.Swap(p.newUpstream(set)).transport.CloseIdleConnections()
 	return nil
-}
-
-// Refused is how many requests were refused until now.
-func (p *Proxy) Refused() int {
-	p.refusals.mu.Lock()
-	defer p.refusals.mu.Unlock()
-	return p.refusals.all
 }
 
 // Close ends the proxy and all its connections, and waits for them. It may be called twice.

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-	"sync"
 
 	"chorus/internal/netguard"
 )
@@ -28,7 +27,6 @@ type Refusal struct {
 	Host   string // as it is written in the rules: with its port where it needs one
 	Kind   Kind
 	Secret string // its name, for WrongHost and NoSecret
-	Count  int    // how often this host was refused so far
 }
 
 // refused is a Refusal as an error.
@@ -55,34 +53,9 @@ func notPublic(t target, why string) *refused {
 	return &refused{Refusal{Host: t.String(), Kind: Inside}, why}
 }
 
-// maxCounted bounds the hosts that are counted separately: a program can invent names.
-const maxCounted = 1000
-
-// refusalCounts is the number of refusals by host.
-type refusalCounts struct {
-	mu    sync.Mutex
-	hosts map[string]int
-	all   int
-}
-
-func (t *refusalCounts) add(host string) int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.all++
-	if _, ok := t.hosts[host]; !ok && len(t.hosts) >= maxCounted {
-		return 1
-	}
-	if t.hosts == nil {
-		t.hosts = map[string]int{}
-	}
-	t.hosts[host]++
-	return t.hosts[host]
-}
-
 // refusalResponse is the response to a request that is refused. Many programs show only the status
 // line, so the host is in it too.
 func (p *Proxy) refusalResponse(r *refused) *http.Response {
-	r.Count = p.refusals.add(r.Host)
 	if p.opt.OnRefused != nil {
 		p.opt.OnRefused(r.Refusal)
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"time"
 
@@ -18,8 +17,6 @@ import (
 	"chorus/internal/permit/shell"
 	"chorus/internal/tool"
 )
-
-var _ approval.Approvals = (*Engine)(nil)
 
 // Asking is how people are asked when a call needs approval.
 type Asking struct {
@@ -95,14 +92,15 @@ func (h *host) auditNo(ctx context.Context, c *journal.Commit, ran chat.ToolRan)
 	return nil
 }
 
-// Approvals implements approval.Approvals.
+// Approvals lists them. Those whose time is over are ended before.
 func (e *Engine) Approvals(ctx context.Context, f approval.Filter) ([]approval.Approval, error) {
 	e.expire(ctx)
 	return e.timed.Approvals(ctx, f)
 }
 
-// Answer implements approval.Approvals. The first answer wins; a later one is shown who gave
-// it, and gets journal.ErrSettled.
+// Answer approves or refuses for somebody. The first answer wins; a later one is shown who
+// gave it, and gets journal.ErrSettled. Where two people must approve, the first one leaves
+// the approval open. Other errors are journal.ErrUnknown and approval.ErrMayNot.
 func (e *Engine) Answer(ctx context.Context, id string, by chat.Principal, ok bool, note string) error {
 	for {
 		a, err := e.timed.Approval(ctx, id)
@@ -199,89 +197,6 @@ func (e *Engine) remind() {
 		err := e.change(e.ctx, a, "system", chat.ApprovalNoted{ID: a.ID, Call: a.Call.ID, What: chat.Reminder}, approval.Change{Remind: a.ID})
 		if err != nil && !errors.Is(err, journal.ErrSettled) {
 			e.Log.Warn("could not remind of an approval", "component", "engine", "event", "approval_reminder_failed", "approval", a.ID, "error", err)
-		}
-	}
-}
-
-// WatchApprovals implements approval.Approvals.
-func (e *Engine) WatchApprovals(ctx context.Context, f approval.Filter) iter.Seq2[approval.Approval, error] {
-	return func(yield func(approval.Approval, error) bool) {
-		wake := make(chan struct{}, 1)
-		e.mu.Lock()
-		e.approvalWatchers[wake] = true
-		e.mu.Unlock()
-		defer func() {
-			e.mu.Lock()
-			delete(e.approvalWatchers, wake)
-			e.mu.Unlock()
-		}()
-		shown := map[string]approvalState{}
-		for {
-			if !e.yieldChanges(ctx, f, shown, yield) {
-				return
-			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-e.ctx.Done():
-				return
-			case <-wake:
-			}
-		}
-	}
-}
-
-// approvalState is what of an approval can change.
-type approvalState struct {
-	state    approval.State
-	votes    int
-	reminded bool
-}
-
-func stateOf(a approval.Approval) approvalState {
-	return approvalState{a.State, len(a.Votes), a.Remind.IsZero()}
-}
-
-// yieldChanges yields approvals that changed since they were shown; false when the reader has left.
-func (e *Engine) yieldChanges(ctx context.Context, f approval.Filter, shown map[string]approvalState, yield func(approval.Approval, error) bool) bool {
-	list, err := e.Approvals(ctx, f)
-	if err != nil {
-		return ctx.Err() == nil && yield(approval.Approval{}, err)
-	}
-	listed := map[string]bool{}
-	for _, a := range list {
-		listed[a.ID] = true
-		if now := stateOf(a); shown[a.ID] != now {
-			shown[a.ID] = now
-			if !yield(a, nil) {
-				return false
-			}
-		}
-	}
-	for id := range shown {
-		if listed[id] {
-			continue
-		}
-		a, err := e.timed.Approval(ctx, id)
-		if err != nil {
-			return ctx.Err() == nil && yield(approval.Approval{}, err)
-		}
-		delete(shown, id)
-		if !yield(a, nil) {
-			return false
-		}
-	}
-	return true
-}
-
-// wakeApprovalWatchers makes everybody who watches approvals look again.
-func (e *Engine) wakeApprovalWatchers() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for wake := range e.approvalWatchers {
-		select {
-		case wake <- struct{}{}:
-		default:
 		}
 	}
 }

@@ -227,32 +227,6 @@ func (c *handClock) add(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-func TestWatchApprovals(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, echo(false))
-	asking(r, engine.Asking{Who: "two"})
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	r.say("!call act {}\n!---\n!say after")
-	var seen []string
-	for a, err := range r.engine.WatchApprovals(ctx, approval.Filter{State: approval.Open}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen = append(seen, string(a.State)+strings.Repeat("+", len(a.Votes)))
-		if a.State != approval.Open {
-			break
-		}
-		if err := r.engine.Answer(ctx, a.ID, []chat.Principal{ada, bob}[len(a.Votes)], true, ""); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := strings.Join(seen, " "); got != "pending pending+ approved++" {
-		t.Fatal(got)
-	}
-	r.untilEnds(1)
-}
-
 func TestAnswerOfNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, echo(false))

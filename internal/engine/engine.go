@@ -133,9 +133,8 @@ type Engine struct {
 	lost   atomic.Int64 // waits that were abandoned and have not ended
 	fenced atomic.Int64 // runs that another process took over while they were on here
 
-	mu               sync.Mutex
-	actors           map[chat.ThreadID]*actor
-	approvalWatchers map[chan struct{}]bool // woken when an approval may have changed
+	mu     sync.Mutex
+	actors map[chat.ThreadID]*actor
 }
 
 // New starts the engine and its sweep.
@@ -158,7 +157,7 @@ func New(c Config) *Engine {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	e := &Engine{Config: c, actors: map[chat.ThreadID]*actor{}, approvalWatchers: map[chan struct{}]bool{}}
+	e := &Engine{Config: c, actors: map[chat.ThreadID]*actor{}}
 	e.Bounds = e.Bounds.Or(deadline.Defaults())
 	e.timed = timedJournal{c.Journal, e}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
@@ -247,7 +246,6 @@ func (e *Engine) guest(thread chat.ThreadID, who string, bodies ...chat.Body) jo
 // moved notifies readers, actors and other processes of what a guest wrote.
 func (e *Engine) moved(thread chat.ThreadID, events []chat.Event) {
 	e.Bus.Publish(thread, bus.Note{Events: events})
-	e.wakeApprovalWatchers()
 	if !e.Adopt(thread) {
 		e.Peers.Notify(thread)
 		return
@@ -373,7 +371,6 @@ func (e *Engine) wakeActive() {
 // wakeAll wakes every reader and actor of this process.
 func (e *Engine) wakeAll() {
 	e.Bus.AllChanged()
-	e.wakeApprovalWatchers()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, a := range e.actors {

@@ -117,9 +117,6 @@ func (h *host) commit(ctx context.Context, b record.Batch) ([]chat.Event, error)
 	}
 	h.seen = done.Events[len(done.Events)-1].Seq
 	h.a.engine.Bus.Publish(h.a.thread, bus.Note{Events: done.Events})
-	if len(c.Approvals) > 0 {
-		h.a.engine.wakeApprovalWatchers()
-	}
 	return append(news, done.Events...), nil
 }
 

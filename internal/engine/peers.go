@@ -82,5 +82,4 @@ func (e *Engine) peersWrote(threads []chat.ThreadID, many bool) {
 			e.Wake(thread)
 		}
 	}
-	e.wakeApprovalWatchers()
 }

@@ -17,8 +17,6 @@ import (
 	"chorus/internal/transcript"
 )
 
-var _ approval.Keeper = (*Gate)(nil)
-
 // whose is for whom and where something is kept that one person allows in a thread.
 func whose(by chat.Principal, row journal.Thread) always.Grantee {
 	w := always.Grantee{By: by.String(), Agent: row.Agent, Dir: row.Dir}
@@ -215,7 +213,7 @@ func (g *Gate) Keep(ctx context.Context, id string, by chat.Principal, rules []s
 	if _, err := g.ListAllowed(); err != nil {
 		return fmt.Errorf("nothing was answered or kept, since the file has a mistake: %w; mend it, or remove it to begin anew", err)
 	}
-	if err := g.Approvals().Answer(ctx, id, by, true, ""); err != nil {
+	if err := g.Engine(nil).Answer(ctx, id, by, true, ""); err != nil {
 		return err
 	}
 	w := whose(by, row)

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"chorus/internal/approval"
 	"chorus/internal/config"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
@@ -42,7 +41,3 @@ func (g *Gate) variables() []string {
 	slices.Sort(out)
 	return slices.Compact(out)
 }
-
-// Approvals is where questions of all threads lie. It answers them in the journal, and runs
-// nothing itself: whoever has the thread goes on with it.
-func (g *Gate) Approvals() approval.Approvals { return g.Engine(nil) }

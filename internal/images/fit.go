@@ -1,3 +1,5 @@
+// Package images makes pictures fit for models. It promises that a picture is a PNG, JPEG,
+// GIF or WebP by its own bytes, and that its size is checked before anything is decoded.
 package images
 
 import (
@@ -36,11 +38,14 @@ func (l Limits) fits(size int64, w, h int) bool {
 	return base64.StdEncoding.EncodedLen(int(size)) <= l.Base64 && max(w, h) <= l.Edge
 }
 
+// maxFrames bounds an animation; a model sees the first frame of it anyway.
+const maxFrames = 1000
+
 // tries are the qualities and sizes of a re-encoded picture: first the quality
 // falls, then the size. Five tries and no more.
 var tries = []struct{ quality, percent int }{{85, 100}, {70, 100}, {55, 100}, {55, 80}, {55, 64}}
 
-// decodeWeight is how many times MaxPixels decoding may cost: a plain pixel counts
+// decodeWeight is how many times the largest number of pixels decoding may cost: a plain pixel counts
 // once, one with 16 bits a colour twice, one of a progressive JPEG three times.
 const decodeWeight = 2
 
@@ -50,7 +55,7 @@ const decodeWeight = 2
 // Limits are the provider's; most is the largest number of pixels to decode.
 func Fit(data []byte, limits Limits, most int64) (fitted []byte, mediaType string, w, h int, err error) {
 	limits = limits.filled()
-	s, err := inspect(bytes.NewReader(data), bounds{most, maxFrames})
+	s, err := inspect(bytes.NewReader(data), most)
 	if err != nil {
 		return nil, "", 0, 0, err
 	}
@@ -197,36 +202,4 @@ func turned(src *image.RGBA, turn int) *image.RGBA {
 		}
 	}
 	return out
-}
-
-// Tokens estimates what a picture costs: its pixels by 750, after the scaling down
-// that the provider does with larger ones.
-func Tokens(w, h int) int {
-	if w <= 0 || h <= 0 {
-		return 0
-	}
-	if max(w, h) > DefaultEdge {
-		w, h = within(w, h, DefaultEdge, 100)
-	}
-	return (w*h + 749) / 750
-}
-
-// Newest chooses the pictures that a request carries. Sizes are those of all
-// pictures, oldest first, one each however many a message has; the answer says
-// for each whether it goes. The newest go first, at most most of them and room bytes
-// together, and an older one never takes the place of a newer one; only a picture
-// larger than the whole room is passed over. A zero limit means none.
-func Newest(sizes []int64, most int, room int64) []bool {
-	keep := make([]bool, len(sizes))
-	left := room
-	for i := len(sizes) - 1; i >= 0 && most > 0 && room > 0; i-- {
-		if sizes[i] > room {
-			continue
-		}
-		if sizes[i] > left {
-			break
-		}
-		keep[i], left, most = true, left-sizes[i], most-1
-	}
-	return keep
 }

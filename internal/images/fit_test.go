@@ -63,7 +63,7 @@ func TestFit(t *testing.T) {
 		if kind != JPEG && !bytes.Equal(got, test.data) {
 			t.Errorf("%s: changed for nothing", test.name)
 		}
-		s, err := inspect(bytes.NewReader(got), bounds{megapixels, 10})
+		s, err := inspect(bytes.NewReader(got), megapixels)
 		if err != nil || s.Type != kind || s.Width != w || s.Height != h {
 			t.Errorf("%s: it says %s %d×%d and is %+v, %v", test.name, kind, w, h, s, err)
 		}
@@ -238,63 +238,6 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-func TestTokens(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct{ w, h, want int }{{0, 5, 0}, {1, 1, 1}, {750, 1, 1}, {1000, 1000, 1334}, {1568, 1568, 3279}, {3136, 3136, 3279}, {4000, 1, 3}} {
-		if got := Tokens(test.w, test.h); got != test.want {
-			t.Errorf("%d×%d: %d", test.w, test.h, got)
-		}
-	}
-}
-
-func TestNewest(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		name  string
-		sizes []int64
-		most  int
-		room  int64
-		want  string
-	}{
-		{"none there", nil, 5, 100, ""},
-		{"all fit", []int64{1, 2, 3}, 5, 100, "+++"},
-		{"the newest of too many", []int64{1, 1, 1, 1}, 2, 100, "--++"},
-		{"the newest of too much", []int64{40, 40, 40}, 5, 100, "-++"},
-		{"exactly full", []int64{40, 60}, 5, 100, "++"},
-		{"an older one takes no newer one's place", []int64{10, 95, 10}, 5, 100, "--+"},
-		{"one larger than everything is passed over", []int64{10, 101, 10}, 5, 100, "+-+"},
-		{"zero means none", []int64{1, 1}, 0, 100, "--"},
-		{"no room means none", []int64{1, 0}, 5, 0, "--"},
-		{"negative means none", []int64{1}, -1, 100, "-"},
-	} {
-		got := ""
-		for _, keep := range Newest(test.sizes, test.most, test.room) {
-			got += map[bool]string{true: "+", false: "-"}[keep]
-		}
-		if got != test.want {
-			t.Errorf("%s: %s, want %s", test.name, got, test.want)
-		}
-	}
-}
-
-func TestNewestKeepsItsLimits(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		sizes := rapid.SliceOfN(rapid.Int64Range(0, 50), 0, 20).Draw(t, "sizes")
-		most, room := rapid.IntRange(0, 10).Draw(t, "most"), rapid.Int64Range(0, 100).Draw(t, "room")
-		var count int
-		var sum int64
-		for i, keep := range Newest(sizes, most, room) {
-			if keep {
-				count, sum = count+1, sum+sizes[i]
-			}
-		}
-		if count > most || sum > room {
-			t.Fatalf("%d pictures, %d bytes", count, sum)
-		}
-	})
-}
-
 // FuzzFit: whatever the bytes, no panic; and what comes out fits and is what it says.
 func FuzzFit(f *testing.F) {
 	for _, data := range [][]byte{pngOf(f, 40, 30, 0), jpegOf(f, painted(40, 30, 0)), gifOf(f, 40, 30, 2), unbase64(f, webpLossy), unbase64(f, webpLossless),
@@ -313,7 +256,7 @@ func FuzzFit(f *testing.F) {
 		if err != nil {
 			return
 		}
-		s, err := inspect(bytes.NewReader(got), bounds{100_000, maxFrames})
+		s, err := inspect(bytes.NewReader(got), 100_000)
 		if err != nil || s.Type != kind || s.Width != w || s.Height != h || !limits.fits(int64(len(got)), w, h) {
 			t.Fatalf("%s %d×%d of %d bytes is %+v, %v", kind, w, h, len(got), s, err)
 		}

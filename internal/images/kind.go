@@ -13,8 +13,6 @@ import (
 	"io"
 
 	"golang.org/x/image/webp"
-
-	"chorus/internal/netguard"
 )
 
 // Errors that callers may want to tell apart; each comes wrapped in a sentence
@@ -22,8 +20,6 @@ import (
 var (
 	ErrNotPicture = errors.New("not a picture that a model can take")
 	ErrTooLarge   = errors.New("the picture is too large")
-	ErrRefused    = netguard.ErrRefused
-	ErrGone       = errors.New("the picture is not in the cache")
 )
 
 // The media types that every provider takes. There are no others here.
@@ -33,9 +29,6 @@ const (
 	GIF  = "image/gif"
 	WebP = "image/webp"
 )
-
-// extensions are what the files of a type are called.
-var extensions = map[string]string{PNG: "png", JPEG: "jpg", GIF: "gif", WebP: "webp"}
 
 // sniffLen is how much Sniff looks at.
 const sniffLen = 12
@@ -66,15 +59,9 @@ type shape struct {
 
 func (s shape) pixels() int64 { return int64(s.Width) * int64(s.Height) }
 
-// bounds are the limits of what is taken at all.
-type bounds struct {
-	pixels int64
-	frames int
-}
-
 // inspect reads the header, and for a GIF the list of frames, and refuses what
 // would be too large when decoded. It decodes nothing.
-func inspect(r io.ReadSeeker, limit bounds) (shape, error) {
+func inspect(r io.ReadSeeker, maxPixels int64) (shape, error) {
 	head := make([]byte, sniffLen)
 	n, err := io.ReadFull(r, head)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
@@ -96,8 +83,8 @@ func inspect(r io.ReadSeeker, limit bounds) (shape, error) {
 	if s.Width <= 0 || s.Height <= 0 {
 		return shape{}, fmt.Errorf("%w: it is %d×%d pixels", ErrNotPicture, s.Width, s.Height)
 	}
-	if s.pixels() > limit.pixels {
-		return shape{}, fmt.Errorf("%w: %d×%d pixels, the limit is %d million; make it smaller", ErrTooLarge, s.Width, s.Height, limit.pixels/1e6)
+	if s.pixels() > maxPixels {
+		return shape{}, fmt.Errorf("%w: %d×%d pixels, the limit is %d million; make it smaller", ErrTooLarge, s.Width, s.Height, maxPixels/1e6)
 	}
 	if s.Type != GIF {
 		return s, nil
@@ -105,14 +92,14 @@ func inspect(r io.ReadSeeker, limit bounds) (shape, error) {
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return shape{}, err
 	}
-	frames, err := gifFrames(bufio.NewReader(r), limit.frames)
+	frames, err := gifFrames(bufio.NewReader(r), maxFrames)
 	switch {
 	case err != nil:
 		return shape{}, fmt.Errorf("%w: broken %s: %w", ErrNotPicture, s.Type, err)
 	case frames == 0:
 		return shape{}, fmt.Errorf("%w: a GIF without a frame", ErrNotPicture)
-	case frames > limit.frames:
-		return shape{}, fmt.Errorf("%w: more than %d frames; send one frame of it", ErrTooLarge, limit.frames)
+	case frames > maxFrames:
+		return shape{}, fmt.Errorf("%w: more than %d frames; send one frame of it", ErrTooLarge, maxFrames)
 	}
 	return s, nil
 }

@@ -91,10 +91,8 @@ type mortalStore struct {
 }
 
 var (
-	_ Store   = mortalStore{}
-	_ Journal = mortalStore{}
-	_ Store   = (*store.DB)(nil)
-	_ Journal = (*store.DB)(nil)
+	_ Store = mortalStore{}
+	_ Store = (*store.DB)(nil)
 )
 
 func (s mortalStore) OpenRows(ctx context.Context, l journal.Lane, n int) ([]journal.Outgoing, error) {
@@ -166,7 +164,7 @@ type home struct {
 	platform *platform
 	options  Options
 	engine   *Engine
-	planner  *Planner
+	planner  *planner
 	fuse     *fuse
 	end      func()
 	deaths   int
@@ -205,17 +203,17 @@ func (h *home) start(steps int) {
 	o.Store, o.Platform, o.Name, o.Bot = mortalStore{db, h.fuse}, mortalPlatform{h.platform, h.fuse}, "talk", "one"
 	h.engine = New(o)
 	h.living.Store(h.engine)
-	h.planner = NewPlanner(PlannerOptions{Journal: mortalStore{db, h.fuse}, Reader: "outbox", Transport: "talk", Fold: telling{}, Wake: h.engine.Wake})
+	h.planner = &planner{db: mortalStore{db, h.fuse}, wake: h.engine.Wake, news: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	errs := make([]error, 2)
-	wg.Go(func() { errs[0] = h.engine.Run(ctx) })
-	wg.Go(func() { errs[1] = h.planner.Run(ctx) })
+	var failed error
+	wg.Go(func() { failed = h.engine.Run(ctx) })
+	wg.Go(func() { h.planner.run(ctx) })
 	h.end = func() {
 		cancel()
 		wg.Wait()
-		if err := errors.Join(errs...); err != nil && !errors.Is(err, errDead) {
-			h.t.Error(err)
+		if failed != nil && !errors.Is(failed, errDead) {
+			h.t.Error(failed)
 		}
 		if err := db.Close(); err != nil {
 			h.t.Error(err)
@@ -241,7 +239,7 @@ func (h *home) say(thread chat.ThreadID, text string) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.planner.Look(thread)
+	h.planner.look()
 }
 
 // idle reports whether there is nothing left to do.
@@ -250,7 +248,7 @@ func (h *home) idle() bool {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	behind, err := h.db.BehindIn(context.Background(), "outbox", "talk", 0)
+	behind, _, err := h.db.BehindSince(context.Background(), plannerName, "talk", 0, nil)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -272,34 +270,10 @@ func (h *home) settle() error {
 	return errors.Join(err, fmt.Errorf("after ten minutes there is still something to do: %+v", rows))
 }
 
-// telling is a fold for tests. An event "channel key word flags" adds a word to the message
-// with that key, so that the text of a message is the history of its events: one that is
-// lost or folded twice shows. "!" makes it final, "-" takes it away; "channel key ~sign" puts
-// a reaction on it and "~-sign" takes it off.
-type telling struct{}
-
-var _ Fold = telling{}
-
-func (telling) Codec() string { return "1" }
-
-func (telling) Fold(t journal.Thread, state []byte, events []chat.Event) ([]byte, []journal.Desired, error) {
-	texts := map[string]string{}
-	if state != nil {
-		if err := json.Unmarshal(state, &texts); err != nil {
-			return nil, nil, err
-		}
-	}
-	var wishes []journal.Desired
-	for _, ev := range events {
-		d := told(texts, ev.Body.(chat.Received).Blocks.Text())
-		d.Thread, d.Seq = t.ID, ev.Seq
-		wishes = append(wishes, d)
-	}
-	state, err := json.Marshal(texts)
-	return state, wishes, err
-}
-
-// told is one event of telling.
+// told is one event. "channel key word flags" adds a word to the message with that key, so
+// that the text of a message is the history of its events: one that is lost or folded twice
+// shows. "!" makes it final, "-" takes it away; "channel key ~sign" puts a reaction on it
+// and "~-sign" takes it off.
 func told(texts map[string]string, line string) journal.Desired {
 	f := strings.Fields(line)
 	d := journal.Desired{Lane: laneOf(f[0]), Key: f[1]}

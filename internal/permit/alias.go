@@ -1,7 +1,6 @@
 package permit
 
 import (
-	"slices"
 	"strings"
 
 	"chorus/internal/permit/action"
@@ -59,19 +58,6 @@ type names struct {
 	grant    []string // may allow, ask or deny
 	stricter []string // may only make the verdict stricter: deny, or an explicit ask
 	denyOnly []string // may only deny
-}
-
-// Aliases are the other strings that mean the same action; the canonical one comes first if
-// the given one is another.
-func Aliases(action string) []string {
-	n := namesOf(action, nil)
-	var out []string
-	for _, s := range slices.Concat(n.grant, n.stricter, n.denyOnly) {
-		if s != action && !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	return out
 }
 
 // namesOf lists every name of an action. If mentioned is given, alias tools that no rule

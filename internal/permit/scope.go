@@ -138,21 +138,6 @@ func (p *Profile) listed(list string) *[]rule {
 	}
 }
 
-// JudgeAll judges under several profiles, each with the restrictions that apply to opt.Who:
-// only what all of them allow is allowed. This combines the rights of a sender, a channel and
-// an agent; their order does not matter. Without any profile everything is denied.
-func JudgeAll(profiles []*Profile, requests []Request, opt JudgeOptions) Judgement {
-	js := make([]Judgement, len(profiles))
-	for i, p := range profiles {
-		js[i] = p.Judge(requests, opt)
-		js[i].Decision.Profile = p.Name()
-		for k := range js[i].Decisions {
-			js[i].Decisions[k].Profile = p.Name()
-		}
-	}
-	return Strictest(js...)
-}
-
 // Strictest combines judgements on the same call: every part gets the strictest of its
 // decisions. This intersects the rights of several people.
 func Strictest(js ...Judgement) Judgement {

@@ -1,9 +1,7 @@
-// Package rights says on whose rights something is done. Effective rights are those of
-// the sender, of the channel and of the agent together: whatever is done, each of them
-// must allow it. It promises that another person, another message or another rule
-// added to the sum never widens it.
+// Package rights says who has which permission profile, and who may give one to others.
+// It promises that nobody gives more than they and everybody they act for have.
 //
-// It knows permission profiles by name only: the gate asks each of them.
+// It knows profiles by name only: the gate asks each of them.
 package rights
 
 import (
@@ -12,79 +10,6 @@ import (
 
 	"chorus/internal/chat"
 )
-
-// Rights are the profiles that must all allow what is done. The zero value restricts
-// nothing: it is where a sum begins, never what somebody has.
-type Rights struct {
-	profiles []string // sorted, each once
-	none     bool
-}
-
-// Of are the rights that all these profiles allow.
-func Of(profiles ...string) Rights { return Rights{}.with(profiles) }
-
-// None allow nothing.
-func None() Rights { return Rights{none: true} }
-
-func (r Rights) with(profiles []string) Rights {
-	if r.none {
-		return r
-	}
-	all := append(slices.Clone(r.profiles), profiles...)
-	slices.Sort(all)
-	return Rights{profiles: slices.Compact(all)}
-}
-
-// And are the rights that both allow.
-func (r Rights) And(other Rights) Rights {
-	if r.none || other.none {
-		return None()
-	}
-	return r.with(other.profiles)
-}
-
-// Profiles are the names of those that must all allow; nobody is allowed anything
-// where Nothing is true.
-func (r Rights) Profiles() []string { return slices.Clone(r.profiles) }
-
-// Nothing reports that nothing at all is allowed.
-func (r Rights) Nothing() bool { return r.none }
-
-// Within reports whether these rights are certainly no wider than other ones: every
-// profile that holds for those holds here too.
-func (r Rights) Within(other Rights) bool {
-	if r.none || other.none {
-		return r.none
-	}
-	for _, p := range other.profiles {
-		if !slices.Contains(r.profiles, p) {
-			return false
-		}
-	}
-	return true
-}
-
-// String is for people: "guarded and standard", "nothing".
-func (r Rights) String() string {
-	switch {
-	case r.none:
-		return "nothing"
-	case len(r.profiles) == 0:
-		return "everything"
-	default:
-		return strings.Join(r.profiles, " and ")
-	}
-}
-
-// Effective are the rights of a sender in a channel with an agent, each given by the
-// profiles that hold for it. A sender or an agent for whom no profile holds has no
-// rights; a channel without one restricts nothing.
-func Effective(sender, channel, agent []string) Rights {
-	if len(sender) == 0 || len(agent) == 0 {
-		return None()
-	}
-	return Of(sender...).with(channel).with(agent)
-}
 
 // Grant gives a profile to whoever To names: a principal by its key ("local:ada",
 // "discord:123"), everybody of a kind ("local", "discord", "token"), a role
@@ -112,20 +37,6 @@ type Policy struct {
 // Presets are the chains of the built-in profiles. Standard and guarded each allow
 // something that the other does not.
 func Presets() [][]string { return [][]string{{"open", "standard", "locked"}, {"open", "guarded"}} }
-
-// Of are the rights of one principal, never more than those of whoever it acts for;
-// nobody in particular has none.
-func (b Policy) Of(p chat.Principal) Rights {
-	var r Rights
-	for _, q := range b.Behind(p) {
-		g, ok := b.Grant(q)
-		if !ok {
-			return None()
-		}
-		r = r.with([]string{g.Profile})
-	}
-	return r
-}
 
 // Grant is the one that holds for a principal by itself, whoever it acts for.
 func (b Policy) Grant(p chat.Principal) (Grant, bool) {
@@ -183,20 +94,6 @@ func names(to string, p chat.Principal) bool {
 	return ok && slices.Contains(p.Roles, role)
 }
 
-// OfRun are the rights of a run that works on the words of these principals: what all
-// of them may. Merged messages, and a steer by somebody who may less, lower them from
-// there on. Without anybody there are none.
-func (b Policy) OfRun(principals ...chat.Principal) Rights {
-	if len(principals) == 0 {
-		return None()
-	}
-	var r Rights
-	for _, p := range principals {
-		r = r.And(b.Of(p))
-	}
-	return r
-}
-
 // MayGive reports whether everybody on whose word it is done may give a profile to an
 // agent or a channel, and if not, why. Nobody gives more than they have, and only
 // people whom Editors names give at all.
@@ -212,14 +109,12 @@ func (b Policy) MayGive(profile string, givers ...chat.Principal) (bool, string)
 		if !slices.ContainsFunc(b.Editors, func(to string) bool { return names(to, p) && p.ID != "" && p.Kind != "" }) {
 			return false, p.String() + " may not change permissions"
 		}
-		own := b.Of(p)
-		if own.none {
+		own, ok := b.Grant(p)
+		if !ok {
 			return false, p.String() + " has no rights to give"
 		}
-		for _, has := range own.profiles {
-			if !b.Narrower(profile, has) {
-				return false, p.String() + " has the rights of " + own.String() + " and cannot give " + profile
-			}
+		if !b.Narrower(profile, own.Profile) {
+			return false, p.String() + " has the rights of " + own.Profile + " and cannot give " + profile
 		}
 	}
 	return true, ""

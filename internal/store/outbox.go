@@ -69,14 +69,6 @@ func (db *DB) plan(w *writer, p journal.Plan) error {
 	if err != nil {
 		return err
 	}
-	if s := p.State; s != nil {
-		err := w.exec(`INSERT INTO snapshots (thread_id, codec, seq, state, at) VALUES (?, ?, ?, ?, ?)
-			ON CONFLICT (thread_id, codec) DO UPDATE SET seq = excluded.seq, state = excluded.state, at = excluded.at`,
-			string(p.Thread), s.Codec, s.Seq, append([]byte{}, s.State...), micros(db.now()))
-		if err != nil {
-			return err
-		}
-	}
 	return db.wishAll(w, p.Wishes)
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"chorus/internal/chat"
 	"chorus/internal/journal"
 )
 
@@ -111,21 +110,6 @@ func (db *DB) LastArrivals(ctx context.Context, platform, bot, kind string, limi
 		})
 	if err != nil {
 		return nil, fmt.Errorf("what arrived last at %s:%s: %w", platform, bot, err)
-	}
-	return out, nil
-}
-
-// BehindIn is Behind for the threads of one transport.
-func (db *DB) BehindIn(ctx context.Context, reader, transport string, limit int) ([]chat.ThreadID, error) {
-	var out []chat.ThreadID
-	err := db.query(ctx, behindIn+oldestFirst+` LIMIT ?+0`, []any{reader, transport, orDefault(limit, 100)}, func(rows *sql.Rows) error {
-		var id chat.ThreadID
-		err := rows.Scan(&id)
-		out = append(out, id)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("where reader %s is behind: %w", reader, err)
 	}
 	return out, nil
 }

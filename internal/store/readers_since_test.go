@@ -38,7 +38,7 @@ func TestBehindSinceMissesNothing(t *testing.T) {
 		if dice.IntN(3) == 0 && step < 399 {
 			continue // several writes lie between two looks
 		}
-		want, err := processes[0].BehindIn(ctx, "out", "discord", 1000)
+		want, _, err := processes[0].BehindSince(ctx, "out", "discord", 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestBehindSinceMissesNothing(t *testing.T) {
 		t.Fatal("the mark has not moved")
 	}
 	// A mark of another journal, which was longer, hides nothing.
-	want, err := processes[0].BehindIn(ctx, "none", "discord", 1000)
+	want, _, err := processes[0].BehindSince(ctx, "none", "discord", 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -169,11 +169,15 @@ func onlyAsked(asked, other permit.Judgement) bool {
 func TestNarrowForSeveralProfiles(t *testing.T) {
 	t.Parallel()
 	some := []*permit.Profile{mustPreset(t, "standard"), mustPreset(t, "open"), mustCompile(t, permit.Rules{Ask: []string{`tool:bash:.*`}})}
-	j := permit.JudgeAll(some, []permit.Request{{Tool: "bash", Command: "make"}}, permit.JudgeOptions{})
+	var all []permit.Judgement
+	for _, p := range some {
+		all = append(all, p.Judge([]permit.Request{{Tool: "bash", Command: "make"}}, permit.JudgeOptions{}))
+	}
+	j := permit.Strictest(all...)
 	if got := Propose(j); len(got) == 0 || !slices.Equal(got[0].Rules, []string{`tool:bash:make`}) {
 		t.Errorf("%+v", got)
 	}
-	j = permit.JudgeAll(append(some, mustPreset(t, "locked")), []permit.Request{{Tool: "bash", Command: "make"}}, permit.JudgeOptions{})
+	j = permit.Strictest(append(all, mustPreset(t, "locked").Judge([]permit.Request{{Tool: "bash", Command: "make"}}, permit.JudgeOptions{}))...)
 	if got := Propose(j); got != nil {
 		t.Errorf("denied by one, and yet %+v", got)
 	}

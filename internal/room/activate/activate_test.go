@@ -1,7 +1,6 @@
 package activate
 
 import (
-	"errors"
 	"slices"
 	"testing"
 
@@ -161,104 +160,6 @@ func TestBatches(t *testing.T) {
 	if len(mixed) != 3 || mixed[0].Channel != "1" || len(mixed[0].Events) != 3 || mixed[1].Channel != "2" || len(mixed[1].Events) != 1 {
 		t.Errorf("D12: %+v", mixed)
 	}
-}
-
-func TestAnErrorStopsNothing(t *testing.T) {
-	t.Parallel()
-	at := func(channel, id string, k room.Kind) room.Event {
-		return room.Event{Kind: k, Message: room.Message{ID: id, In: room.Channel{ID: channel}}}
-	}
-	batches := Batches([]room.Event{at("1", "10", room.Said), at("1", "11", room.Said), at("2", "20", room.Said), at("1", "12", "telepathy"), at("1", "13", room.Said)})
-	_, out := Round(Queue{}, batches, func(e room.Event) (Decision, error) {
-		if e.Message.ID == "10" {
-			return Decision{}, errors.New("broken")
-		}
-		if e.Message.ID == "13" {
-			return Decision{Answer: true, Why: ByCommand, Delete: true}, nil
-		}
-		return Decision{Answer: true, Why: ByMention, React: "👀"}, nil
-	})
-	if len(out.Failed) != 2 || len(out.Start) != 2 || len(out.Delete) != 1 || out.Delete[0].ID != "13" || out.React["11"] != "👀" {
-		t.Fatalf("%+v", out)
-	}
-	if !slices.Equal(out.Start[0].Messages, []string{"11"}) || out.Start[1].Trigger() != "20" {
-		t.Errorf("%+v", out.Start)
-	}
-}
-
-// TestTriggers: a command is taken away, and our own events are no messages; neither
-// can be replied to.
-func TestTriggers(t *testing.T) {
-	t.Parallel()
-	timer := said(ada, "")
-	timer.Kind = room.Timer
-	for _, c := range []struct {
-		e    room.Event
-		d    Decision
-		want string
-	}{
-		{said(ada, "hi"), Decision{Answer: true, Why: ByMention}, "50"},
-		{said(ada, "m continue"), Decision{Answer: true, Why: ByCommand, Delete: true}, ""},
-		{timer, Decision{Answer: true, Why: ByTimer}, ""},
-	} {
-		_, out := Round(Queue{}, Batches([]room.Event{c.e}), func(room.Event) (Decision, error) { return c.d, nil })
-		if len(out.Start) != 1 || out.Start[0].Trigger() != c.want || len(out.Start[0].Messages) > 1 {
-			t.Errorf("%s: %+v", c.d, out.Start)
-		}
-	}
-}
-
-// TestNoWishIsLost: whatever comes while the agent speaks is answered afterwards, in
-// one go; in a channel never two at once; what was asked is told once.
-func TestNoWishIsLost(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		var f Queue
-		on := map[string]bool{}
-		told := map[string]int{}
-		var wanted []string
-		start := func(a *Activation) {
-			if a == nil {
-				return
-			}
-			if on[a.Channel] {
-				t.Fatalf("two at once in %s", a.Channel)
-			}
-			on[a.Channel] = true
-			for _, id := range a.Messages {
-				told[id]++
-			}
-		}
-		for i := range rapid.IntRange(0, 60).Draw(t, "steps") {
-			channel := rapid.SampledFrom([]string{"1", "2", "3"}).Draw(t, "channel")
-			var a *Activation
-			if rapid.Bool().Draw(t, "asks") {
-				id := channel + "-" + string(rune('a'+i))
-				wanted = append(wanted, id)
-				f, a = f.Want(Activation{Channel: channel, Whys: []Why{ByMention}, Messages: []string{id}})
-			} else if on[channel] {
-				on[channel] = false
-				f, a = f.End(channel)
-			}
-			start(a)
-		}
-		for _, channel := range []string{"1", "2", "3"} {
-			for on[channel] {
-				var a *Activation
-				on[channel] = false
-				f, a = f.End(channel)
-				start(a)
-			}
-			if _, left := f.Waiting(channel); left {
-				t.Fatal("somebody waits for nothing")
-			}
-		}
-		for _, id := range wanted {
-			if told[id] != 1 {
-				t.Fatalf("%s was told %d times", id, told[id])
-			}
-		}
-	})
 }
 
 // TestProgramsFallSilent: two agents that wake each other by every rule there is stop

@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"chorus/internal/chat"
 	"chorus/internal/room/split"
@@ -203,21 +202,4 @@ func TestForgetting(t *testing.T) {
 			t.Fatalf("%+v is left", other)
 		}
 	})
-}
-
-func TestDue(t *testing.T) {
-	t.Parallel()
-	edit := Action{Act: Edit, Message: Message{Text: "x"}}
-	final := Action{Act: Edit, Message: Message{Text: "x", Final: true}}
-	if got := edit.Due(start, 0); !got.Equal(start.Add(DefaultEvery)) {
-		t.Error(got)
-	}
-	for _, a := range []Action{final, {Act: Create}, {Act: Delete}, {Act: React}} {
-		if !a.Due(start, time.Second).IsZero() {
-			t.Errorf("%s waits", a.Act)
-		}
-	}
-	if !edit.Due(time.Time{}, 0).IsZero() {
-		t.Error("the first edit waits")
-	}
 }

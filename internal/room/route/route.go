@@ -39,8 +39,6 @@ type Known struct {
 	Platform string // the first part of the threads' ids
 	// Produced names the thread whose answer (or status, or card) the message is.
 	Produced func(message string) (chat.ThreadID, bool)
-	// Heard names the threads that a message of somebody else's went to.
-	Heard func(message string) []chat.ThreadID
 }
 
 func (k Known) produced(message string) (chat.ThreadID, bool) {
@@ -48,13 +46,6 @@ func (k Known) produced(message string) (chat.ThreadID, bool) {
 		return "", false
 	}
 	return k.Produced(message)
-}
-
-func (k Known) heard(message string) []chat.ThreadID {
-	if k.Heard == nil || message == "" {
-		return nil
-	}
-	return k.Heard(message)
 }
 
 // Way is how a message came to a thread.
@@ -188,17 +179,6 @@ func addressed(m room.Message, l Listener, all []Listener, known Known) bool {
 
 func listens(all []Listener, agent string) bool {
 	return slices.ContainsFunc(all, func(l Listener) bool { return l.Name == agent })
-}
-
-// Change says which threads are told that a message was edited, taken back or reacted
-// to: those that heard it, and the one whose answer it is.
-func Change(message string, known Known) []chat.ThreadID {
-	out := slices.Clone(known.heard(message))
-	if thread, ok := known.produced(message); ok {
-		out = append(out, thread)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // Hidden reports words in a room that are for people only: they begin with a dot.

@@ -43,12 +43,6 @@ func remembered() Known {
 			}[id]
 			return thread, ok
 		},
-		Heard: func(id string) []chat.ThreadID {
-			if id == "299" {
-				return []chat.ThreadID{"discord:10/20:299@opus", "discord:10/20:299@haiku"}
-			}
-			return nil
-		},
 	}
 }
 
@@ -132,20 +126,6 @@ func TestMistakes(t *testing.T) {
 	}
 	if _, err := Message(say("1", room.Channel{Guild: "a:b", ID: "c"}, "x"), listen(Reply, opus), Known{Platform: "discord"}); err == nil {
 		t.Error("a colon in the place was taken")
-	}
-}
-
-func TestChange(t *testing.T) {
-	t.Parallel()
-	want := []chat.ThreadID{"discord:10/20:299@haiku", "discord:10/20:299@opus"}
-	if got := Change("299", remembered()); !slices.Equal(got, want) {
-		t.Error(got)
-	}
-	if got := Change("300", remembered()); !slices.Equal(got, want[1:]) {
-		t.Error(got)
-	}
-	if got := Change("1", Known{}); len(got) != 0 {
-		t.Error(got)
 	}
 }
 

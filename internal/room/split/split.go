@@ -57,17 +57,6 @@ type Piece struct {
 	After  string
 }
 
-// Join is the answer that the pieces are of.
-func Join(pieces []Piece) string {
-	var out strings.Builder
-	for _, p := range pieces {
-		out.WriteString(p.Before)
-		out.WriteString(strings.TrimSuffix(strings.TrimPrefix(p.Text, p.Open), p.Close))
-		out.WriteString(p.After)
-	}
-	return out.String()
-}
-
 // Split cuts the text. Of white space alone there is no piece: the platform takes no
 // empty message.
 func Split(text string, o Options) []Piece {

@@ -118,7 +118,7 @@ func TestCodeBlocks(t *testing.T) {
 	t.Run("one that is never closed is closed", func(t *testing.T) {
 		t.Parallel()
 		pieces := Split("```go\nx := 1", Options{})
-		if len(pieces) != 1 || pieces[0].Text != "```go\nx := 1\n```" || Join(pieces) != "```go\nx := 1" {
+		if len(pieces) != 1 || pieces[0].Text != "```go\nx := 1\n```" || joined(pieces) != "```go\nx := 1" {
 			t.Errorf("%+v", pieces)
 		}
 	})
@@ -132,7 +132,7 @@ func check(t interface{ Fatalf(string, ...any) }, text string, pieces []Piece, t
 		}
 		return
 	}
-	if got := Join(pieces); got != text {
+	if got := joined(pieces); got != text {
 		t.Fatalf("joined\n%q\nwant\n%q\npieces %+v", got, text, pieces)
 	}
 	for i, p := range pieces {
@@ -220,67 +220,6 @@ func TestClip(t *testing.T) {
 	}
 }
 
-func TestEmbeds(t *testing.T) {
-	t.Parallel()
-	text := rapid.Map(rapid.IntRange(0, 5000), func(n int) string { return strings.Repeat("é", n) })
-	field := rapid.Custom(func(t *rapid.T) Field { return Field{Name: text.Draw(t, "name"), Value: text.Draw(t, "value")} })
-	rapid.Check(t, func(t *rapid.T) {
-		in := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Embed {
-			return Embed{text.Draw(t, "title"), text.Draw(t, "description"), text.Draw(t, "author"), text.Draw(t, "footer"),
-				rapid.SliceOfN(field, 0, 40).Draw(t, "fields")}
-		}), 0, 15).Draw(t, "embeds")
-		fields := 0
-		for _, page := range Embeds(in) {
-			total := 0
-			for _, e := range page {
-				total += e.Size()
-				fields += len(e.Fields)
-				if e.Empty() || len(e.Fields) > 25 || Length(e.Title) > 256 || Length(e.Description) > 4096 || Length(e.Author) > 256 || Length(e.Footer) > 2048 {
-					t.Fatalf("embed %+v", e)
-				}
-				for _, f := range e.Fields {
-					if f.Name == "" || f.Value == "" || Length(f.Name) > 256 || Length(f.Value) > 1024 {
-						t.Fatalf("field %+v", f)
-					}
-				}
-			}
-			if len(page) == 0 || len(page) > 10 || total > 6000 {
-				t.Fatalf("%d embeds with %d characters", len(page), total)
-			}
-		}
-		want := 0
-		for _, e := range in {
-			for _, f := range e.Fields {
-				if f.Name != "" || f.Value != "" {
-					want++
-				}
-			}
-		}
-		if fields != want {
-			t.Fatalf("%d fields of %d", fields, want)
-		}
-	})
-}
-
-func TestFootersOfEmbeds(t *testing.T) {
-	t.Parallel()
-	many := make([]Field, 30)
-	for i := range many {
-		many[i] = Field{Name: "n", Value: "v"}
-	}
-	pages := Embeds([]Embed{{Title: "t", Author: "a", Footer: "f", Fields: many}, {}, {Title: "x"}})
-	if len(pages) != 1 || len(pages[0]) != 3 {
-		t.Fatalf("%+v", pages)
-	}
-	if one, two := pages[0][0], pages[0][1]; one.Footer != "" || len(one.Fields) != 25 || two.Footer != "f" || two.Author != "a" || len(two.Fields) != 5 {
-		t.Errorf("%+v", pages[0])
-	}
-	full := Embed{Description: strings.Repeat("d", 4096), Fields: []Field{{Name: "n", Value: strings.Repeat("v", 1000)}, {Name: "n", Value: strings.Repeat("w", 900)}}}
-	if pages := Embeds([]Embed{full, {Title: "b"}}); len(pages) != 1 || len(pages[0]) != 2 {
-		t.Errorf("5,999 characters are %d pages", len(pages))
-	}
-}
-
 func FuzzSplit(f *testing.F) {
 	for _, s := range append(shreds, "```go\nx\n```", "````\n```\n````", strings.Repeat("`", 1803), "\xff\xfe", strings.Repeat("e\u0301", 500), "a```b") {
 		f.Add(s, 100)
@@ -307,4 +246,15 @@ func TestProse(t *testing.T) {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}
+}
+
+// joined is the answer that the pieces are of.
+func joined(pieces []Piece) string {
+	var out strings.Builder
+	for _, p := range pieces {
+		out.WriteString(p.Before)
+		out.WriteString(strings.TrimSuffix(strings.TrimPrefix(p.Text, p.Open), p.Close))
+		out.WriteString(p.After)
+	}
+	return out.String()
 }

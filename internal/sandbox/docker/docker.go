@@ -19,7 +19,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"chorus/internal/sandbox"
@@ -45,8 +44,6 @@ type Executor struct {
 	begin    time.Duration // for a command to be started; loaded machines need seconds
 	linger   time.Duration // for the docker program to end after its command has
 
-	mu    sync.Mutex
-	facts []string // of the last Probe
 }
 
 var _ sandbox.Executor = (*Executor)(nil)
@@ -89,14 +86,6 @@ func New(o Options) (*Executor, error) {
 
 // Name implements sandbox.Executor.
 func (e *Executor) Name() string { return "docker" }
-
-// Inside is the container's name for a path of this machine; false when the container
-// does not have it.
-func (e *Executor) Inside(host string) (string, bool) { return e.paths.in(host) }
-
-// Outside is this machine's name for a path of the container; false when it is not
-// of the shared directory.
-func (e *Executor) Outside(inside string) (string, bool) { return e.paths.out(inside) }
 
 // Reap implements sandbox.Executor. Of a container that is gone or does not run,
 // nothing is left to kill.

@@ -196,9 +196,6 @@ func TestWhyNot(t *testing.T) {
 			if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("run: %v", err)
 			}
-			if err := e.Probe(t.Context()); !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) {
-				t.Errorf("probe: %v", err)
-			}
 			// Where the container does not run, nothing is left in it; else nobody knows.
 			n, err := e.Reap(t.Context(), "call")
 			if dead := tt.is == ErrNoContainer || tt.is == ErrNotRunning; n != 0 || (err == nil) != dead {
@@ -208,47 +205,6 @@ func TestWhyNot(t *testing.T) {
 				t.Error("it ran all the same")
 			}
 		})
-	}
-}
-
-func TestProbe(t *testing.T) {
-	t.Parallel()
-	e, s, dir := newExecutor(t, "")
-	if err := e.Probe(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	facts := strings.Join(e.Facts(), "\n")
-	for _, want := range []string{dir + ", as /inside/work", "28.0.0-fakeDocker", "fakeDocker:1", "network: bridge", "memory: no limit", "at most 128"} {
-		if !strings.Contains(facts, want) {
-			t.Errorf("%q is not in\n%s", want, facts)
-		}
-	}
-	if left, _ := filepath.Glob(filepath.Join(dir, ".chorus*")); len(left) > 0 {
-		t.Errorf("left behind: %q", left)
-	}
-	// The container has something else where the workspace should be.
-	r := loadContainer(s.dir)
-	r.Host = t.TempDir()
-	saveContainer(s.dir, r)
-	if err := e.Probe(t.Context()); err == nil || !strings.Contains(err.Error(), "does not have "+dir) {
-		t.Errorf("a wrong mapping: %v", err)
-	}
-}
-
-func TestDescribe(t *testing.T) {
-	t.Parallel()
-	var c container
-	c.HostConfig.Privileged, c.HostConfig.PidMode, c.HostConfig.NetworkMode, c.HostConfig.Memory = true, "host", "none", 64<<20
-	c.HostConfig.CapAdd = []string{"SYS_ADMIN"}
-	c.Mounts = append(c.Mounts, struct {
-		Source, Destination string
-		RW                  bool
-	}{"/var/run/docker.sock", "/x", false})
-	facts := strings.Join(c.describe(), "\n")
-	for _, want := range []string{"no wall at all", "processes of this machine", "no network", "64 MiB", "SYS_ADMIN", "owns this machine", "processes: no limit"} {
-		if !strings.Contains(facts, want) {
-			t.Errorf("%q is not in\n%s", want, facts)
-		}
 	}
 }
 

@@ -127,11 +127,9 @@ func (r fakeContainer) inspect(name string) int {
 		fmt.Fprintln(os.Stderr, "Error response from daemon: No such container: "+name)
 		return 1
 	}
-	pids := int64(128)
 	c := container{}
 	c.State.Status, c.State.Running, c.State.Paused = r.Status, r.Status != "exited", r.Status == "paused"
-	c.Config.Image = "fakeDocker:1"
-	c.HostConfig.PidsLimit, c.HostConfig.NetworkMode = &pids, cmp.Or(r.Network, "bridge")
+	c.HostConfig.NetworkMode = cmp.Or(r.Network, "bridge")
 	if !shares(r.Network) {
 		c.NetworkSettings.Networks = map[string]struct{}{c.HostConfig.NetworkMode: {}}
 	}

@@ -41,15 +41,6 @@ func (m mapping) in(p string) (string, bool) {
 	return path.Join(m.inside, filepath.ToSlash(rel)), true
 }
 
-// out is this machine's name for a path of the container.
-func (m mapping) out(p string) (string, bool) {
-	rel, ok := below(m.inside, path.Clean(p))
-	if !ok || !path.IsAbs(p) {
-		return "", false
-	}
-	return filepath.Join(m.host, filepath.FromSlash(rel)), true
-}
-
 // dir is where a command runs inside. A directory that is reached through a symlink of
 // this machine is taken for what it is.
 func (m mapping) dir(p string) (string, error) {

@@ -48,9 +48,6 @@ func TestContractForReal(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := e.Probe(t.Context()); err != nil {
-					t.Fatal(err)
-				}
 				return e
 			},
 		})

@@ -137,19 +137,6 @@ func (h *Hub) Start() {
 	}
 }
 
-// Restart tries a server again that has failed, at once and with new patience.
-func (h *Hub) Restart(name string) error {
-	s := h.server(name)
-	if s == nil {
-		return fmt.Errorf("there is no MCP server %q", name)
-	}
-	h.Start()
-	if st := s.status().State; st == Failed || st == Restarting {
-		ring1(s.again)
-	}
-	return nil
-}
-
 // server finds one by its name or its part of the tools' names.
 func (h *Hub) server(name string) *server {
 	for _, s := range h.servers {

@@ -60,13 +60,6 @@ func TestCallOfADeadServer(t *testing.T) {
 	if list := h.Tools(t.Context(), nil); len(list.Tools) == 0 || len(list.Missing) != 0 {
 		t.Errorf("its tools are gone: %v", list.Missing)
 	}
-	if err := h.Restart("fake"); err != nil {
-		t.Fatal(err)
-	}
-	until(t, h, "it is back", func() bool { return h.Status()[0].State == Ready })
-	if err := h.Restart("nobody"); err == nil {
-		t.Error("nobody was restarted")
-	}
 }
 
 func TestServersThatDoNotCome(t *testing.T) {

@@ -35,7 +35,6 @@ type server struct {
 	key    string // its part of the tools' names
 	redact func(string) string
 	tried  chan struct{} // closed when the first start has come to an end
-	again  chan struct{} // rings when somebody asks for another start
 
 	mu        sync.Mutex
 	state     State
@@ -56,7 +55,7 @@ func newServer(h *Hub, s Server, key string) *server {
 		s.CallTimeout = DefaultCall
 	}
 	return &server{Server: s, hub: h, key: key, redact: redactor(s), state: Off,
-		tried: make(chan struct{}), again: make(chan struct{}, 1), news: make(chan struct{})}
+		tried: make(chan struct{}), news: make(chan struct{})}
 }
 
 func (s *server) dir() string {
@@ -101,31 +100,15 @@ func (s *server) supervise(ctx context.Context) {
 			}
 		})
 		tried()
-		if !s.wait(ctx, pause) {
-			failures = 0
+		var over <-chan time.Time // never, for one that is not tried again
+		if pause > 0 {
+			over = time.After(pause)
 		}
-		if ctx.Err() != nil {
+		select {
+		case <-over:
+		case <-ctx.Done():
 			return
 		}
-	}
-}
-
-// wait lets the pause pass; with none it waits for somebody to ask. It is false
-// when somebody did.
-func (s *server) wait(ctx context.Context, pause time.Duration) bool {
-	var over <-chan time.Time
-	if pause > 0 {
-		timer := time.NewTimer(pause)
-		defer timer.Stop()
-		over = timer.C
-	}
-	select {
-	case <-over:
-		return true
-	case <-s.again:
-		return false
-	case <-ctx.Done():
-		return true
 	}
 }
 

@@ -14,17 +14,8 @@ import (
 // gets worse and every request pays for words that are rarely used.
 const Limit = 40
 
-// New is the set that is offered: all tools where they are at most limit, and else
+// Of is the set that is offered: all tools where they are at most limit, and else
 // those that keep says yes to, with find_tools and use_tool for the rest.
-func New(all []tool.Tool, limit int, keep func(tool.Spec) bool) (*tool.Set, error) {
-	set, err := tool.NewSet(all...)
-	if err != nil {
-		return nil, err
-	}
-	return Of(set, limit, keep)
-}
-
-// Of is New for tools that are a set already: their schemas are not read again.
 func Of(set *tool.Set, limit int, keep func(tool.Spec) bool) (*tool.Set, error) {
 	specs := set.Specs()
 	if len(specs) <= limit {
@@ -37,13 +28,8 @@ func Of(set *tool.Set, limit int, keep func(tool.Spec) bool) (*tool.Set, error) 
 	return set.ListOnly(keep, newFind(away), use{})
 }
 
-// Possible are the tools of which some call could be other than denied. could says
-// it of a tool's name in action strings: permit's Profile.Possible.
-func Possible(tools []tool.Tool, could func(name string) bool) []tool.Tool {
-	return slices.DeleteFunc(slices.Clone(tools), func(t tool.Tool) bool { return !possible(t, could) })
-}
-
-// Keep is Possible as the condition of a Set's Filter.
+// Keep is the condition of a Set's Filter for tools of which some call could be other
+// than denied. could says it of a tool's name in action strings: permit's Profile.Possible.
 func Keep(tools []tool.Tool, could func(name string) bool) func(tool.Spec) bool {
 	names := map[string]bool{}
 	for _, t := range tools {

@@ -46,13 +46,21 @@ func many(n int) []tool.Tool {
 
 func builtin(s tool.Spec) bool { return !strings.HasPrefix(s.Name, "mcp__") }
 
-func offered(t *testing.T, all []tool.Tool) *tool.Set {
+func listed(t rapid.TB, all []tool.Tool, keep func(tool.Spec) bool) *tool.Set {
 	t.Helper()
-	set, err := toolsearch.New(all, toolsearch.Limit, builtin)
+	set, err := tool.NewSet(all...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if set, err = toolsearch.Of(set, toolsearch.Limit, keep); err != nil {
+		t.Fatal(err)
+	}
 	return set
+}
+
+func offered(t *testing.T, all []tool.Tool) *tool.Set {
+	t.Helper()
+	return listed(t, all, builtin)
 }
 
 func names(specs []tool.Spec) []string {
@@ -93,10 +101,7 @@ func TestManyToolsAreShelved(t *testing.T) {
 
 func TestNothingToShelve(t *testing.T) {
 	t.Parallel()
-	set, err := toolsearch.New(many(60), toolsearch.Limit, func(tool.Spec) bool { return true })
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := listed(t, many(60), func(tool.Spec) bool { return true })
 	if got := names(set.Specs()); slices.Contains(got, "find_tools") {
 		t.Error("nothing to search, and still offered")
 	}
@@ -240,10 +245,9 @@ func TestPossible(t *testing.T) {
 		}
 		var got []string
 		kept := toolsearch.Keep(append(all, find), profile.Possible)
-		for _, one := range toolsearch.Possible(append(all, find), profile.Possible) {
-			got = append(got, one.Spec().Name)
-			if !kept(one.Spec()) {
-				t.Errorf("%s: Keep drops %s", c.preset, one.Spec().Name)
+		for _, one := range append(all, find) {
+			if kept(one.Spec()) {
+				got = append(got, one.Spec().Name)
 			}
 		}
 		slices.Sort(got)
@@ -252,7 +256,7 @@ func TestPossible(t *testing.T) {
 		}
 	}
 	for _, one := range set.Tools() {
-		if _, forwards := one.(tool.Forwarder); forwards && len(toolsearch.Possible([]tool.Tool{one}, func(string) bool { return false })) != 1 {
+		if _, forwards := one.(tool.Forwarder); forwards && !toolsearch.Keep([]tool.Tool{one}, func(string) bool { return false })(one.Spec()) {
 			t.Error("use_tool was judged by its own name")
 		}
 	}
@@ -267,10 +271,7 @@ func TestEverythingIsFound(t *testing.T) {
 		for _, w := range words {
 			all = append(all, remote{name: "mcp__s__" + w, words: rapid.SampledFrom(words).Draw(t, "words")})
 		}
-		set, err := toolsearch.New(all, toolsearch.Limit, builtin)
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := listed(t, all, builtin)
 		name := rapid.SampledFrom(set.Unlisted()).Draw(t, "tool").Name
 		args, _ := json.Marshal(map[string]string{"query": name})
 		one, args, err := set.Resolve("find_tools", args)

@@ -56,7 +56,7 @@ func TestSessionsOfOnePromptBesideEachOther(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	a.Gate.Approvals() // an engine that runs nothing
+	a.Gate.Engine(nil) // an engine that runs nothing
 	open := func(id string) *local.Session {
 		s, err := a.Sessions.OpenSession(t.Context(), runsetup.SessionOptions{Dir: t.TempDir(), Model: "demo/echo", Once: true, ID: id})
 		if err != nil {

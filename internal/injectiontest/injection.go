@@ -1,8 +1,8 @@
-// Package injection is a corpus of texts that try to turn an agent against the people
+// Package injectiontest is a corpus of texts that try to turn an agent against the people
 // it works for, each with the calls that a fully obedient victim of it would make. It
 // promises nothing about models: whoever uses it plays the victim and shows that the
 // gate holds all the same.
-package injection
+package injectiontest
 
 import (
 	"fmt"

@@ -3,7 +3,6 @@ package render
 import (
 	"reflect"
 	"slices"
-	"time"
 )
 
 // Act is what to do to a message.
@@ -85,21 +84,4 @@ func Diff(have Shown, want Wanted) []Action {
 // same reports two messages that look the same. Whom it answers cannot be edited.
 func same(a, b Message) bool {
 	return a.Text == b.Text && a.Stop == b.Stop && a.Final == b.Final && reflect.DeepEqual(a.File, b.File) && reflect.DeepEqual(a.Card, b.Card)
-}
-
-// DefaultEvery is about how often a message on the way is edited: Discord takes five
-// edits in five seconds in a channel.
-const DefaultEvery = 1100 * time.Millisecond
-
-// Due is when an action may be done, given when its message was last touched (zero:
-// never): edits on the way wait for their turn, everything else is due at once. Ask
-// Diff again then: what is wanted may be newer, which is how edits become one.
-func (a Action) Due(touched time.Time, every time.Duration) time.Time {
-	if a.Act != Edit || a.Message.Final || touched.IsZero() {
-		return time.Time{}
-	}
-	if every <= 0 {
-		every = DefaultEvery
-	}
-	return touched.Add(every)
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Reference is the table as Markdown, for the guide.
-func Reference() string {
+// referencePage is the table as Markdown, for the guide.
+func referencePage() string {
 	var b strings.Builder
 	for _, section := range []struct {
 		title string
@@ -57,3 +57,15 @@ func yes(b bool) string {
 }
 
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+
+// shown is the default for people.
+func (k Key) shown() string {
+	switch v := k.Default.(type) {
+	case nil:
+		return ""
+	case string:
+		return fmt.Sprintf("%q", v)
+	default:
+		return fmt.Sprint(v)
+	}
+}
