@@ -209,8 +209,12 @@ func (s sender) Create(ctx context.Context, c outbox.Call) (string, error) {
 	return s.Platform.Create(ctx, c)
 }
 
-// Edit implements outbox.Platform.
+// Edit implements outbox.Platform. Where there are no edits a message stays as it was posted:
+// an answer is posted when it is whole, and only a card would change.
 func (s sender) Edit(ctx context.Context, c outbox.Call) error {
+	if !s.Caps().Edits {
+		return nil
+	}
 	c, err := s.withFile(ctx, c)
 	if err != nil {
 		return err

@@ -130,6 +130,9 @@ func (b *Bot) message(ctx context.Context, m room.Message, w *waking) (bool, err
 	if answered, err := b.replied(ctx, m); answered || err != nil {
 		return answered, err
 	}
+	if taken, err := b.textCommand(ctx, m); taken || err != nil {
+		return taken, err
+	}
 	b.hearing.Lock() // whoever enters a room first reads what was said before, and nobody else does
 	defer b.hearing.Unlock()
 	listeners, err := b.listeners(ctx, in)

@@ -306,7 +306,7 @@ func (t *publisher) beat(ctx context.Context, now time.Time) error {
 	}
 	t.changed, t.beaten = false, now
 	for _, m := range w.Messages {
-		if m.Final || m.Card != nil {
+		if m.Final || m.Card != nil || !t.bot.caps.Edits {
 			continue
 		}
 		d := t.message(m, t.view.Seq())

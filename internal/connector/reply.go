@@ -51,7 +51,7 @@ func (b *Bot) answerBy(ctx context.Context, m room.Message, thread chat.ThreadID
 	}
 	said := func(v approval.Vote) bool { return v.By.String() == by.String() && v.OK == yes && v.Note == note }
 	if slices.ContainsFunc(a.Votes, said) {
-		return true, b.react(ctx, m.In.ID, m.ID, render.SignDone) // taken before
+		return true, b.acknowledge(ctx, m, yes) // taken before
 	}
 	if a.State == approval.Open {
 		if _, err := approval.Weigh(a, by, yes); err != nil {
@@ -63,7 +63,7 @@ func (b *Bot) answerBy(ctx context.Context, m room.Message, thread chat.ThreadID
 		err = b.Backend.Answer(ctx, id, by, yes, note)
 		if err == nil {
 			b.wake(context.WithoutCancel(ctx), thread)
-			return true, b.react(ctx, m.In.ID, m.ID, render.SignDone)
+			return true, b.acknowledge(ctx, m, yes)
 		}
 		if !errors.Is(err, journal.ErrSettled) {
 			return true, b.answerTo(ctx, m, b.UserMessage(err))
@@ -76,6 +76,17 @@ func (b *Bot) answerBy(ctx context.Context, m room.Message, thread chat.ThreadID
 		return false, nil // the approval is decided: these are words for the conversation
 	}
 	return true, b.answerTo(ctx, m, "Too late: "+a.Ended()+".")
+}
+
+// acknowledge shows that an answer was taken: by a reaction, or in words where there are none.
+func (b *Bot) acknowledge(ctx context.Context, m room.Message, yes bool) error {
+	if b.caps.Reactions {
+		return b.react(ctx, m.In.ID, m.ID, render.SignDone)
+	}
+	if yes {
+		return b.answerTo(ctx, m, render.SignDone+" approved")
+	}
+	return b.answerTo(ctx, m, render.SignNot+" refused")
 }
 
 // answerTo replies to a message that no conversation took, once.

@@ -2,6 +2,7 @@ package connector
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"chorus/internal/chat"
@@ -94,8 +95,12 @@ func (b *Bot) Lane(channel string) journal.Lane {
 	return journal.Lane{Platform: b.transport, Bot: b.Name, Channel: channel}
 }
 
-// Wish asks for messages or reactions to be there, and wakes whoever sends them.
+// Wish asks for messages or reactions to be there, and wakes whoever sends them. Reactions
+// are left out where the platform has none.
 func (b *Bot) Wish(ctx context.Context, wishes ...journal.Desired) error {
+	if !b.caps.Reactions {
+		wishes = slices.DeleteFunc(wishes, func(w journal.Desired) bool { return w.Thing == journal.Reaction })
+	}
 	if len(wishes) == 0 {
 		return nil
 	}

@@ -3,6 +3,7 @@ package platformtest
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -28,6 +29,12 @@ func fail(t *testing.T, s *Server, f Failure) {
 	s.Fail(f)
 }
 
+// again repeats a call, as the outbox does: the connection may have broken with the one before.
+func (c *session) again(call func(context.Context) (string, error)) (string, error) {
+	retry := platform.Retry{First: 10 * time.Millisecond, Max: time.Second, Call: soon, Log: slog.New(slog.DiscardHandler)}
+	return platform.Again(c.soon(), retry, "again", call)
+}
+
 // A post whose answer was lost is there once, whatever is tried next: by its nonce, or because
 // it is found. A platform that can do neither says so, and then it is never posted again.
 func answerLost(t *testing.T, s *Server) {
@@ -42,14 +49,18 @@ func answerLost(t *testing.T, s *Server) {
 	if len(list) != 1 {
 		t.Fatalf("posted were %+v", list)
 	}
-	id, verdict, err := c.Find(c.soon(), outbox.Probe{Lane: call.Lane, Key: call.Key, Nonce: call.Nonce, Body: call.Body, Since: since})
+	verdict := outbox.Unknown
+	id, err := c.again(func(ctx context.Context) (id string, err error) {
+		id, verdict, err = c.Find(ctx, outbox.Probe{Lane: call.Lane, Key: call.Key, Nonce: call.Nonce, Body: call.Body, Since: since})
+		return id, err
+	})
 	if err != nil || verdict == outbox.Absent || verdict == outbox.Present && id != list[0].ID {
 		t.Errorf("it is found as %q, %v, %v", id, verdict, err)
 	}
 	if c.caps.Nonce == 0 {
 		return
 	}
-	if id, err := c.Create(c.soon(), call); err != nil || id != list[0].ID || len(own(s, s.Channel)) != 1 {
+	if id, err := c.again(func(ctx context.Context) (string, error) { return c.Create(ctx, call) }); err != nil || id != list[0].ID || len(own(s, s.Channel)) != 1 {
 		t.Errorf("posted again it is %q, %v, not %q: %+v", id, err, list[0].ID, own(s, s.Channel))
 	}
 }

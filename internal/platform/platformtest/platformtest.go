@@ -17,6 +17,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/outbox"
 	"chorus/internal/platform"
+	"chorus/internal/polltest"
 	"chorus/internal/room"
 )
 
@@ -35,11 +36,13 @@ type Server struct {
 	Edit   func(id, text string)
 	Delete func(id string)
 	React  func(id, emoji string)
-	// Press is a press on a button, and Invoke a command; both wait for what the person is shown.
-	Press  func(id, value string) (shown string)
-	Invoke func(channel, command string, options map[string]string) (shown string)
-	// Shows is what is in a channel, the oldest first, without what only one person sees.
-	Shows func(channel string) []Shown
+	// Press is a press on a button, and Invoke a command; both wait until the platform knows
+	// that they were heard.
+	Press  func(id, value string)
+	Invoke func(channel, command string, options map[string]string)
+	// Shows is what is in a channel, the oldest first, and Private what only the person sees.
+	Shows   func(channel string) []Shown
+	Private func() []string
 
 	Cut  func()          // breaks the bot's connection; it can connect again at once
 	Fail func(f Failure) // what happens to the next message that the bot posts
@@ -254,6 +257,12 @@ func shown(t *testing.T, s *Server, channel, id string) Shown {
 		t.Fatalf("message %s is not in the channel: %+v", id, list)
 	}
 	return list[i]
+}
+
+// private waits until only the person is shown something.
+func private(t *testing.T, s *Server, text string) {
+	t.Helper()
+	polltest.Until(t, "the person is shown "+text, func() bool { return slices.Contains(s.Private(), text) })
 }
 
 // own is what the bot has posted in a channel.

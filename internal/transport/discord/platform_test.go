@@ -1,21 +1,27 @@
 package discord_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"chorus/internal/connector/connectortest"
 	"chorus/internal/platform"
 	"chorus/internal/platform/platformtest"
 	"chorus/internal/sim/discordsim"
+	"chorus/internal/store/storetest"
 	"chorus/internal/transport/discord"
 )
 
 func TestPlatform(t *testing.T) {
 	t.Parallel()
 	platformtest.Run(t, func(t *testing.T) *platformtest.Server { return newGuild(t).server() })
+}
+
+func TestAgents(t *testing.T) {
+	t.Parallel()
+	connectortest.Run(t, storetest.FreshHome, func(t *testing.T) *platformtest.Server { return newGuild(t).server() })
 }
 
 // guild is a simulated guild with one bot and one person.
@@ -33,7 +39,7 @@ func newGuild(t *testing.T) guild {
 func (g guild) server() *platformtest.Server {
 	return &platformtest.Server{
 		Guild: g.Guild().String(), Channel: g.Channel("general").String(), Other: g.Channel("random").String(), Person: g.User("ada").String(),
-		Open: g.open, Say: g.say, Press: g.press, Invoke: g.invoke, Shows: g.shows, Fail: g.fail,
+		Open: g.open, Say: g.say, Press: g.press, Invoke: g.invoke, Shows: g.shows, Private: g.private, Fail: g.fail,
 		Edit:   func(id, text string) { g.must(g.Edit("ada", g.id(id), text)) },
 		Delete: func(id string) { g.must(g.Delete("ada", g.id(id))) },
 		React:  func(id, emoji string) { g.must(g.React("ada", g.id(id), emoji)) },
@@ -82,39 +88,41 @@ func (g guild) say(channel string, p platformtest.Post) string {
 	return id.String()
 }
 
-// press waits for what only the person is shown.
-func (g guild) press(id, value string) string {
+// press clicks a button and waits until the click was acknowledged.
+func (g guild) press(id, value string) {
 	g.Helper()
 	i, err := g.Click("ada", g.id(id), value)
 	g.must(err)
 	_, err = g.WaitInteraction(g.Context(), i.ID)
 	g.must(err)
-	return g.private(func(m discordsim.Message) bool { return m.ID > g.id(id) })
 }
 
-func (g guild) invoke(channel, command string, options map[string]string) string {
+func (g guild) invoke(channel, command string, options map[string]string) {
 	g.Helper()
+	name, _, _ := strings.Cut(command, " ")
+	g.must(g.WaitCommand(g.Context(), "chorus", name))
 	given := map[string]any{}
 	for name, value := range options {
 		given[name] = value
 	}
 	i, err := g.Slash("ada", channel, "chorus", command, given)
 	g.must(err)
-	done, err := g.WaitInteraction(g.Context(), i.ID)
+	_, err = g.WaitInteraction(g.Context(), i.ID)
 	g.must(err)
-	return g.private(func(m discordsim.Message) bool { return m.ID == done.Message })
 }
 
-func (g guild) private(fits func(discordsim.Message) bool) string {
+// private is what only ada sees.
+func (g guild) private() []string {
 	g.Helper()
-	const loading = 1 << 7
-	ctx, cancel := context.WithTimeout(g.Context(), 30*time.Second)
-	defer cancel()
-	m, err := g.WaitMessage(ctx, func(m discordsim.Message) bool {
-		return m.Flags&discordsim.FlagEphemeral != 0 && m.Flags&loading == 0 && fits(m)
-	})
+	list, err := g.Messages("general")
 	g.must(err)
-	return m.Content
+	var out []string
+	for _, m := range list {
+		if m.Flags&discordsim.FlagEphemeral != 0 {
+			out = append(out, m.Content)
+		}
+	}
+	return out
 }
 
 func (g guild) shows(channel string) []platformtest.Shown {
