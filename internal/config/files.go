@@ -181,6 +181,12 @@ func parseJSON(r *report, path string, data []byte) *node {
 	return n
 }
 
+func lineColumn(data []byte, offset int64) (line, column int) {
+	offset = min(max(offset, 0), int64(len(data)))
+	before := data[:offset]
+	return 1 + bytes.Count(before, []byte("\n")), max(int(offset)-bytes.LastIndexByte(before, '\n'), 1)
+}
+
 func withoutZeros(n *node) {
 	if n == nil {
 		return

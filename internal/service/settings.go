@@ -242,9 +242,6 @@ func (o *Handler) tryOut(k config.Key, data []byte) error {
 	if err = errors.Join(err, tmp.Close()); err != nil {
 		return err
 	}
-	if _, err := config.Read(tmp.Name()); err != nil {
-		return Invalid("value", "%s", strings.ReplaceAll(err.Error(), tmp.Name(), "settings.json"))
-	}
 	options := o.app.Settings.Live.Options
 	options.Settings = tmp.Name()
 	files, problems := config.ReadFiles(options)

@@ -33,9 +33,6 @@ func OpenLiveConfig(env func(string) string, h *datadir.Home) (*LiveConfig, erro
 	if err != nil {
 		return nil, err
 	}
-	if _, err := config.Read(h.Settings()); err != nil {
-		return nil, err // it is JSON, and held to that
-	}
 	files, problems := config.ReadFiles(o)
 	if err := problems.Err(); err != nil {
 		return nil, err
@@ -48,9 +45,6 @@ func (c *LiveConfig) Now() *config.Files {
 	defer c.mu.Unlock()
 	return c.Files
 }
-
-// ConfigFiles is the configuration as it was read last.
-func (s *Settings) ConfigFiles() *config.Files { return s.Live.Now() }
 
 // Watch keeps the configuration fresh until ctx ends. say hears, in a sentence, of a
 // new version and of one that cannot be used.

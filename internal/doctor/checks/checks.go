@@ -188,9 +188,6 @@ func (p *checker) readConfig() readConfig {
 		return readConfig{err: err}
 	}
 	out.files, out.problems, out.err = settings.CheckConfig(o, env, p.app.Home.Dir())
-	if out.err == nil && out.problems.Err() == nil {
-		_, out.err = config.Read(p.app.Home.Settings()) // it is JSON, and held to that
-	}
 	if out.err != nil || out.problems.Err() != nil {
 		return out
 	}
