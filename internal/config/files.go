@@ -34,8 +34,7 @@ type Files struct {
 	Options
 	settings, shared []leaf
 	guilds, bots     map[string][]leaf // by the name of the file
-	problems         Problems
-	digest           string // of what was read
+	digest           string            // of what was read
 }
 
 // Load reads the files and merges them for one bot. A server keeps
@@ -65,7 +64,6 @@ func ReadFiles(o Options) (*Files, Problems) {
 	f.guilds = readFolder(r, o, "guilds", Guild)
 	f.bots = readFolder(r, o, "bots", BotFile)
 	strays(r, o.Dir)
-	f.problems = r.found
 	return f, r.found
 }
 

@@ -69,7 +69,6 @@ const (
 	codeBusy       = 5
 	codeLocked     = 6
 	codeReadOnly   = 8
-	codeIOErr      = 10
 	codeCorrupt    = 11
 	codeFull       = 13
 	codeCantOpen   = 14

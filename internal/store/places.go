@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"chorus/internal/journal"
@@ -32,23 +31,6 @@ func (db *DB) Places(ctx context.Context, platform, messageID string) ([]journal
 		return nil, fmt.Errorf("where message %s belongs: %w", messageID, err)
 	}
 	return out, nil
-}
-
-// PutPlace notes where a message of ours belongs that was not made through the outbox.
-// The first note stays.
-func (db *DB) PutPlace(ctx context.Context, messageID string, p journal.Place) error {
-	err := errors.New("platform, message and thread are needed")
-	if messageID != "" && p.Lane.Platform != "" && p.Thread != "" {
-		err = db.w.write(ctx, func(w *writer) error {
-			return w.exec(`INSERT INTO message_places (platform, message_id, thread_id, seq, part, bot, channel, key)
-				VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-				p.Lane.Platform, messageID, string(p.Thread), p.Seq, p.Part, p.Lane.Bot, p.Lane.Channel, p.Key)
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("note where message %s belongs: %w", messageID, err)
-	}
-	return nil
 }
 
 // Cursor is the id of the message up to which a channel's history was read; empty if the

@@ -30,34 +30,6 @@ func seePrincipal(w *writer, p chat.Principal, now int64) error {
 		p.String(), string(p.Kind), p.Name, roles, now, now)
 }
 
-// Seen is a principal and when it spoke.
-type Seen struct {
-	chat.Principal
-	First, Last time.Time
-}
-
-// Principals lists everybody who has spoken, the latest first.
-func (db *DB) Principals(ctx context.Context) ([]Seen, error) {
-	var out []Seen
-	err := db.query(ctx, `SELECT id, kind, name, roles, first_seen, last_seen FROM principals ORDER BY last_seen DESC, id`,
-		nil, func(rows *sql.Rows) error {
-			var s Seen
-			var key, roles string
-			var first, last int64
-			if err := rows.Scan(&key, &s.Kind, &s.Name, &roles, &first, &last); err != nil {
-				return err
-			}
-			s.ID = key[len(s.Kind)+1:] // the key is kind:id
-			s.First, s.Last = instant(first), instant(last)
-			out = append(out, s)
-			return json.Unmarshal([]byte(roles), &out[len(out)-1].Roles)
-		})
-	if err != nil {
-		return nil, fmt.Errorf("list principals: %w", err)
-	}
-	return out, nil
-}
-
 // Agent is the row of an agent. Config is JSON.
 type Agent struct {
 	Name    string

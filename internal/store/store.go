@@ -108,18 +108,6 @@ func (db *DB) Close() error {
 // Path is the database file.
 func (db *DB) Path() string { return db.path }
 
-// Check reads the whole file and reports damage. It takes as long as the file is big.
-func (db *DB) Check(ctx context.Context) error {
-	var verdict string
-	if err := db.readers.QueryRowContext(ctx, quickCheck).Scan(&verdict); err != nil {
-		return explain(db.path, err)
-	}
-	if verdict != "ok" {
-		return &Problem{What: ErrDamaged, Path: db.path, Cause: errors.New(verdict)}
-	}
-	return nil
-}
-
 // ensureFile makes the folder and an empty file that only its owner may read, so
 // that the database and the files SQLite puts beside it are never open to others.
 func ensureFile(path string) error {

@@ -30,15 +30,6 @@ type Directory struct {
 	People   []Named
 	Roles    []Named
 	Channels []Named
-	Emoji    []Named
-	Animated map[string]bool // ids of emoji that move
-}
-
-// Allowed says whom a message may ring. The zero value rings nobody, and is what a
-// connector must send: leaving it out would ring everybody.
-type Allowed struct {
-	Users       []string
-	RepliedUser bool
 }
 
 // Written is a text as the platform wants it.
@@ -88,12 +79,12 @@ func named(among []Named, id, before, after, otherwise string) string {
 }
 
 // Write puts numbers in the place of names: <@ada> and @Ada of people, #general of
-// channels, :wave: of the guild's own emoji.
+// channels.
 func Write(text string, d Directory) Written {
-	if !strings.ContainsAny(text, "<@#:") {
+	if !strings.ContainsAny(text, "<@#") {
 		return Written{Text: text}
 	}
-	w := writer{people: longestFirst(d.People), emoji: longestFirst(d.Emoji), moves: d.Animated}
+	w := writer{people: longestFirst(d.People)}
 	if strings.Contains(text, "#") { // a guild may have thousands
 		w.channels = longestFirst(d.Channels)
 	}
@@ -102,9 +93,8 @@ func Write(text string, d Directory) Written {
 }
 
 type writer struct {
-	people, channels, emoji []Named
-	moves                   map[string]bool
-	users                   []string
+	people, channels []Named
+	users            []string
 }
 
 // longestFirst also leaves out names that mean everybody, and those that mean nothing.
@@ -147,8 +137,6 @@ func (w *writer) sign(s string, before rune) (text string, used int) {
 		if where, n := begins(s[1:], w.channels); n > 0 {
 			return "<#" + where.ID + ">", n + 1
 		}
-	case s[0] == ':':
-		return w.picture(s)
 	}
 	return "", 0
 }
@@ -172,20 +160,6 @@ func (w *writer) bracketed(s string) (string, int) {
 	}
 	w.ring(w.people[i].ID)
 	return "<@" + w.people[i].ID + ">", len(name) + 3
-}
-
-// picture reads :name:.
-func (w *writer) picture(s string) (string, int) {
-	name, _, ok := strings.Cut(s[1:min(len(s), longestName)], ":")
-	i := slices.IndexFunc(w.emoji, func(n Named) bool { return n.Name == name })
-	if !ok || i < 0 {
-		return "", 0
-	}
-	open := "<:"
-	if w.moves[w.emoji[i].ID] {
-		open = "<a:"
-	}
-	return open + name + ":" + w.emoji[i].ID + ">", len(name) + 2
 }
 
 func (w *writer) ring(id string) {

@@ -57,9 +57,6 @@ func Reap(ctx context.Context, call string) (int, error) {
 	return killTree(ctx, 0, CallVariable(call))
 }
 
-// Kill kills everything that carries mark, and says how many processes that were.
-func Kill(ctx context.Context, mark string) (int, error) { return killTree(ctx, 0, mark) }
-
 // Shell finds the shell of this machine: bash where there is one.
 func Shell() string {
 	for _, name := range []string{"bash", "sh"} {

@@ -48,7 +48,7 @@ func TestStarted(t *testing.T) {
 	if _, err := Start(sandbox.Command{}, child); !errors.Is(err, refused) {
 		t.Errorf("got %v", err)
 	}
-	if n, err := Kill(t.Context(), mark); n != 0 || err != nil {
+	if n, err := killTree(t.Context(), 0, mark); n != 0 || err != nil {
 		t.Errorf("%d processes were left, %v", n, err)
 	}
 }

@@ -221,20 +221,3 @@ func testAudit(t *testing.T, f *fixture) {
 	none := must[[]store.AuditLine](t)(f.s.AuditLog(f.ctx(), store.AuditFilter{Since: time.Now().Add(time.Hour)}))
 	f.equal("of tomorrow", len(none), 0)
 }
-
-func testPrincipals(t *testing.T, f *fixture) {
-	say := func(name string, roles ...string) {
-		f.guest(thread, chat.Event{Body: chat.Received{Principal: chat.Principal{Kind: "discord", ID: "7:x", Name: name, Roles: roles}}})
-	}
-	say("old", "guest")
-	say("new", "admin")
-	f.guest(thread, chat.Event{Body: chat.Steered{Principal: chat.Principal{Kind: chat.LocalUser, ID: "ada"}}}, prompt("nobody"))
-	seen := must[[]store.Seen](t)(f.s.Principals(f.ctx()))
-	f.equal("principals", len(seen), 2)
-	f.equal("latest", seen[0].ID, "ada")
-	f.equal("id", seen[1].ID, "7:x")
-	f.equal("name", seen[1].Name, "new")
-	if !reflect.DeepEqual(seen[1].Roles, []string{"admin"}) || seen[1].First.After(seen[1].Last) {
-		t.Fatalf("seen: %+v", seen[1])
-	}
-}

@@ -26,7 +26,6 @@ type Outbox interface {
 	Echo(ctx context.Context, platform, bot, nonce, messageID string) (journal.Lane, bool, error)
 	LastMade(ctx context.Context, lane journal.Lane, before int64) (string, error)
 	Places(ctx context.Context, platform, messageID string) ([]journal.Place, error)
-	PutPlace(ctx context.Context, messageID string, p journal.Place) error
 	Cursor(ctx context.Context, lane journal.Lane) (string, error)
 	Cursors(ctx context.Context, platform, bot string) (map[string]string, error)
 	MoveCursor(ctx context.Context, lane journal.Lane, from, to string) (bool, error)
@@ -295,16 +294,6 @@ func testPlaces(t *testing.T, f *fixture) {
 	f.equal("both who heard it", len(must[[]journal.Place](t)(f.s.Places(f.ctx(), "talk", "50"))), 2)
 	f.equal("on another platform", len(must[[]journal.Place](t)(f.s.Places(f.ctx(), "mail", "50"))), 0)
 	f.equal("no id", len(must[[]journal.Place](t)(f.s.Places(f.ctx(), "talk", ""))), 0)
-	for range 2 {
-		f.ok(f.s.PutPlace(f.ctx(), "51", journal.Place{Thread: thread, Seq: 4, Part: 2, Lane: lane, Key: "k"}))
-	}
-	got := must[[]journal.Place](t)(f.open().Places(f.ctx(), "talk", "51"))
-	if len(got) != 1 || got[0] != (journal.Place{Thread: thread, Seq: 4, Part: 2, Ours: true, Lane: lane, Key: "k"}) {
-		t.Fatalf("%+v", got)
-	}
-	if f.s.PutPlace(f.ctx(), "", journal.Place{Thread: thread, Lane: lane}) == nil {
-		t.Fatal("a place of no message")
-	}
 }
 
 func testCursors(t *testing.T, f *fixture) {

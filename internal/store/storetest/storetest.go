@@ -81,7 +81,6 @@ type Records interface {
 
 // Directory is who and what is known by name.
 type Directory interface {
-	Principals(context.Context) ([]store.Seen, error)
 	PutAgent(context.Context, store.Agent) error
 	Agent(ctx context.Context, name string) (store.Agent, error)
 	Agents(context.Context) ([]store.Agent, error)
@@ -128,7 +127,6 @@ func Run(t *testing.T, home Home) {
 		"AuditIsAChain":         testAuditChain,
 		"AuditOfAFailure":       testAuditAtomic,
 		"AuditOfTwoHandles":     testAuditTwoHandles,
-		"Principals":            testPrincipals,
 		"ThreadLists":           testThreads,
 		"ThreadsByName":         testThreadsNamed,
 		"Titles":                testTitles,

@@ -84,9 +84,6 @@ func New(o Options) (*API, error) {
 // have ended or ctx has. Ordinary requests go on: the server's own shutdown waits for them.
 func (a *API) Drain(ctx context.Context) error { return a.hub.Drain(ctx) }
 
-// Readers is how many streams are open.
-func (a *API) Readers() int { return a.hub.Readers() }
-
 // allow checks the scope of a route.
 func allow(ctx context.Context, scope string) error {
 	caller, ok := operation.CallerOf(ctx)

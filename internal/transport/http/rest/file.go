@@ -77,22 +77,6 @@ func (b *patientBody) Read(into []byte) (int, error) {
 	return b.ReadCloser.Read(into)
 }
 
-// Copy writes something large to somebody who may be slow, but must take it.
-func Copy(w http.ResponseWriter, from io.Reader) error {
-	_, err := io.Copy(&patientWriter{w, http.NewResponseController(w)}, from)
-	return err
-}
-
-type patientWriter struct {
-	w       io.Writer
-	control *http.ResponseController
-}
-
-func (p *patientWriter) Write(data []byte) (int, error) {
-	_ = p.control.SetWriteDeadline(time.Now().Add(Patience)) // see patientBody
-	return p.w.Write(data)
-}
-
 var errTwoFiles = errors.New("there is more than one file in the form; send them one by one")
 
 // onlyPart reads a part, and fails where another file follows: none is left out in silence.

@@ -102,12 +102,6 @@ func Raw[In any](r Route, media string, do func(http.ResponseWriter, *http.Reque
 	return op
 }
 
-// Of names the type that a raw answer is made of, for the document.
-func (op Operation) Of(t reflect.Type) Operation {
-	op.shape = t
-	return op
-}
-
 func (op *Operation) prepare(s *shapes) (err error) {
 	if op.Status == 0 {
 		op.Status = http.StatusOK
@@ -120,15 +114,6 @@ func (op *Operation) prepare(s *shapes) (err error) {
 	}
 	if op.flat == nil {
 		op.bind, err = newBinding(op.in, s)
-	}
-	return err
-}
-
-// WriteJSON answers with a value.
-func WriteJSON(w http.ResponseWriter, r *http.Request, status int, v any) error {
-	body, err := encode(v)
-	if err == nil {
-		writeJSON(w, r, status, body)
 	}
 	return err
 }
