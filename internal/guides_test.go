@@ -21,8 +21,8 @@ type fence struct {
 	text       string
 }
 
-// fences reads the blocks of a guide. Only those that name a file, or say "run", are
-// held to anything.
+// fences reads the blocks of a guide. Only those that name a file, are "from" one of ours, or
+// say "run" are checked.
 func fences(text string) ([]fence, error) {
 	var out []fence
 	var open *fence
@@ -90,6 +90,13 @@ func follow(t *testing.T, name string) guide {
 		case b.rest == "run":
 			g.runs = append(g.runs, b)
 		case b.rest == "":
+		case strings.HasPrefix(b.rest, "from "):
+			name := strings.TrimPrefix(b.rest, "from ")
+			data, err := os.ReadFile(filepath.Join(root, name))
+			if err != nil || strings.Count(string(data), b.text) != 1 {
+				t.Fatalf("%s line %d: these lines are not in %s, once: %v\n%s", name, b.line, name, err, b.text)
+			}
+			g.files[name] = string(data)
 		case b.kind == "diff":
 			old, ok := g.files[b.rest]
 			if !ok {

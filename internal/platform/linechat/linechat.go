@@ -44,7 +44,7 @@ type Client struct {
 	mu       sync.Mutex
 	conn     net.Conn // nil: not connected
 	seq      int64
-	requests map[int64]chan line // that wait for their answer
+	requests map[int64]chan Line // that wait for their answer
 	channels map[string]room.Channel
 }
 
@@ -103,8 +103,8 @@ func (c *Client) connection(ctx context.Context, to platform.Sink) error {
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() // a read does not know ctx
 	defer conn.Close()
 	in := json.NewDecoder(bufio.NewReader(conn))
-	var hello line
-	if err := errors.Join(write(conn, line{Seq: 1, Do: "hello", From: c.User, Token: c.Token}), in.Decode(&hello)); err != nil {
+	var hello Line
+	if err := errors.Join(write(conn, Line{Seq: 1, Do: "hello", From: c.User, Token: c.Token}), in.Decode(&hello)); err != nil {
 		return err
 	}
 	if hello.Error != "" {
@@ -112,7 +112,7 @@ func (c *Client) connection(ctx context.Context, to platform.Sink) error {
 	}
 	list := platform.Listed{Complete: true}
 	c.mu.Lock()
-	c.conn, c.seq, c.requests, c.channels = conn, 1, map[int64]chan line{}, map[string]room.Channel{}
+	c.conn, c.seq, c.requests, c.channels = conn, 1, map[int64]chan Line{}, map[string]room.Channel{}
 	for _, l := range hello.List {
 		in := room.Channel{Guild: guild, ID: l.Channel, Name: l.Channel, HomeName: l.Channel}
 		c.channels[in.ID] = in
@@ -123,7 +123,7 @@ func (c *Client) connection(ctx context.Context, to platform.Sink) error {
 	to.Take(platform.Connected{Self: room.Author{ID: c.User, Name: c.User, Bot: true}})
 	to.Take(list)
 	for {
-		var l line
+		var l Line
 		if err := in.Decode(&l); err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func (c *Client) connection(ctx context.Context, to platform.Sink) error {
 
 // take deals with one line of the server: an answer goes to whoever waits for it, an event to
 // the connector. Neither waits.
-func (c *Client) take(l line, to platform.Sink) {
+func (c *Client) take(l Line, to platform.Sink) {
 	switch l.Event {
 	case "said":
 		to.Take(platform.Said{Message: c.message(l)})
@@ -171,7 +171,7 @@ func (c *Client) Reconnect() {
 }
 
 // message is a message in neutral words.
-func (c *Client) message(l line) room.Message {
+func (c *Client) message(l Line) room.Message {
 	in, _ := c.Known(l.Channel)
 	m := room.Message{ID: l.ID, In: in, Author: author(l), Text: l.Text, ReplyTo: l.Reply, At: l.At, Edited: l.Edited, Own: l.From == c.User}
 	if m.Own {
@@ -186,17 +186,17 @@ func (c *Client) message(l line) room.Message {
 	return m
 }
 
-func author(l line) room.Author {
+func author(l Line) room.Author {
 	return room.Author{ID: l.From, Name: l.From, Bot: l.Bot, Member: true}
 }
 
 // request asks the server. An error without a reason means that nobody knows what happened.
-func (c *Client) request(ctx context.Context, r line) (line, error) {
-	answer := make(chan line, 1)
+func (c *Client) request(ctx context.Context, r Line) (Line, error) {
+	answer := make(chan Line, 1)
 	c.mu.Lock()
 	if c.conn == nil {
 		c.mu.Unlock()
-		return line{}, &outbox.Trouble{Why: outbox.Temporary, Err: errors.New("not connected")}
+		return Line{}, &outbox.Trouble{Why: outbox.Temporary, Err: errors.New("not connected")}
 	}
 	c.seq++
 	r.Seq = c.seq
@@ -204,24 +204,24 @@ func (c *Client) request(ctx context.Context, r line) (line, error) {
 	err := write(c.conn, r)
 	c.mu.Unlock()
 	if err != nil {
-		return line{}, err
+		return Line{}, err
 	}
 	select {
 	case l, ok := <-answer:
 		if !ok {
-			return line{}, errors.New("the connection ended before the answer came")
+			return Line{}, errors.New("the connection ended before the answer came")
 		}
 		return l, trouble(l)
 	case <-ctx.Done():
 		c.mu.Lock()
 		delete(c.requests, r.Seq)
 		c.mu.Unlock()
-		return line{}, ctx.Err()
+		return Line{}, ctx.Err()
 	}
 }
 
 // trouble says what is wrong in the words of the outbox.
-func trouble(l line) error {
+func trouble(l Line) error {
 	switch l.Error {
 	case "":
 		return nil
@@ -235,9 +235,9 @@ func trouble(l line) error {
 }
 
 // post is a post as the server wants it: marks are respelled for people at a terminal.
-func post(call outbox.Call, do string) (line, error) {
+func post(call outbox.Call, do string) (Line, error) {
 	p, err := platform.ReadPost(call.Body)
-	l := line{Do: do, ID: call.ID, Channel: call.Lane.Channel, Nonce: call.Nonce, Reply: p.ReplyTo, Text: mark.Respell(p.Text, spelling)}
+	l := Line{Do: do, ID: call.ID, Channel: call.Lane.Channel, Nonce: call.Nonce, Reply: p.ReplyTo, Text: mark.Respell(p.Text, spelling)}
 	if p.File != "" {
 		l.File, l.Data = strings.Map(fileRune, p.File), call.File
 	}
@@ -248,7 +248,7 @@ var spelling = mark.Spelling{
 	Person:  func(id string) string { return "@" + id },
 	Channel: func(id string) string { return "#" + id },
 	Time:    func(t time.Time, _ bool) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
-	Small:   func(line string) string { return line },
+	Small:   func(text string) string { return text },
 }
 
 // fileRune leaves no name that leads somewhere else.
@@ -281,7 +281,7 @@ func (c *Client) Edit(ctx context.Context, call outbox.Call) error {
 
 // Delete implements outbox.Platform.
 func (c *Client) Delete(ctx context.Context, call outbox.Call) error {
-	_, err := c.request(ctx, line{Do: "delete", ID: call.ID, Channel: call.Lane.Channel})
+	_, err := c.request(ctx, Line{Do: "delete", ID: call.ID, Channel: call.Lane.Channel})
 	return err
 }
 
@@ -295,7 +295,7 @@ func (c *Client) Unreact(ctx context.Context, call outbox.Call) error { return c
 
 // Find implements outbox.Platform.
 func (c *Client) Find(ctx context.Context, p outbox.Probe) (string, outbox.Verdict, error) {
-	a, err := c.request(ctx, line{Do: "find", Nonce: p.Nonce, Channel: p.Lane.Channel})
+	a, err := c.request(ctx, Line{Do: "find", Nonce: p.Nonce, Channel: p.Lane.Channel})
 	switch {
 	case err != nil:
 		return "", outbox.Unknown, err
@@ -308,7 +308,7 @@ func (c *Client) Find(ctx context.Context, p outbox.Probe) (string, outbox.Verdi
 
 // Answers implements outbox.Platform.
 func (c *Client) Answers(ctx context.Context) bool {
-	_, err := c.request(ctx, line{Do: "who", From: c.User})
+	_, err := c.request(ctx, Line{Do: "who", From: c.User})
 	return err == nil
 }
 
@@ -330,7 +330,7 @@ func (c *Client) Channel(_ context.Context, id string) (room.Channel, error) {
 
 // Member implements platform.Platform. There are no roles.
 func (c *Client) Member(ctx context.Context, _ string, who room.Author) (room.Author, error) {
-	a, err := c.request(ctx, line{Do: "who", From: who.ID})
+	a, err := c.request(ctx, Line{Do: "who", From: who.ID})
 	if err != nil || !a.More {
 		return who, err
 	}
@@ -351,19 +351,19 @@ func (c *Client) Directory(string) mention.Directory {
 
 // ReadAfter implements platform.History.
 func (c *Client) ReadAfter(ctx context.Context, channel, after string) ([]room.Message, bool, error) {
-	return c.read(ctx, line{Channel: channel, After: cmp.Or(after, "0"), Limit: maxPage})
+	return c.read(ctx, Line{Channel: channel, After: cmp.Or(after, "0"), Limit: maxPage})
 }
 
 // ReadBefore implements platform.History.
 func (c *Client) ReadBefore(ctx context.Context, channel, before string, limit int) ([]room.Message, bool, error) {
-	return c.read(ctx, line{Channel: channel, Before: before, Limit: limit})
+	return c.read(ctx, Line{Channel: channel, Before: before, Limit: limit})
 }
 
 // Message implements platform.History.
 func (c *Client) Message(ctx context.Context, channel, id string) (room.Message, error) {
-	list, _, err := c.read(ctx, line{Channel: channel, ID: id, Limit: 1})
+	list, _, err := c.read(ctx, Line{Channel: channel, ID: id, Limit: 1})
 	if err == nil && len(list) == 0 {
-		err = trouble(line{Error: gone})
+		err = trouble(Line{Error: gone})
 	}
 	if err != nil {
 		return room.Message{}, err
@@ -371,7 +371,7 @@ func (c *Client) Message(ctx context.Context, channel, id string) (room.Message,
 	return list[0], nil
 }
 
-func (c *Client) read(ctx context.Context, r line) ([]room.Message, bool, error) {
+func (c *Client) read(ctx context.Context, r Line) ([]room.Message, bool, error) {
 	r.Do = "read"
 	a, err := c.request(ctx, r)
 	out := make([]room.Message, len(a.List))
@@ -390,7 +390,7 @@ func (c *Client) Download(ctx context.Context, url string, limit int64) ([]byte,
 	if !ours {
 		return nil, platform.Refusal("it is not on this server")
 	}
-	a, err := c.request(ctx, line{Do: "fetch", ID: id})
+	a, err := c.request(ctx, Line{Do: "fetch", ID: id})
 	switch {
 	case platform.Is(err, outbox.Gone):
 		return nil, platform.ErrStale

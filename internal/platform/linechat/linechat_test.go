@@ -1,4 +1,4 @@
-package linechat
+package linechat_test
 
 import (
 	"bufio"
@@ -13,6 +13,7 @@ import (
 
 	"chorus/internal/connector/connectortest"
 	"chorus/internal/platform"
+	"chorus/internal/platform/linechat"
 	"chorus/internal/platform/platformtest"
 	"chorus/internal/store/storetest"
 )
@@ -30,10 +31,12 @@ func TestAgents(t *testing.T) {
 }
 
 // bare is a platform without edits as well.
-type bare struct{ *Client }
+type bare struct{ *linechat.Client }
 
-func (bare) Caps() platform.Caps {
-	return platform.Caps{Label: "the bare chat", MaxText: maxText, Nonce: time.Hour}
+func (b bare) Caps() platform.Caps {
+	caps := b.Client.Caps()
+	caps.Edits = false
+	return caps
 }
 
 func TestAgentsWithoutEdits(t *testing.T) {
@@ -41,7 +44,7 @@ func TestAgentsWithoutEdits(t *testing.T) {
 	connectortest.Run(t, storetest.FreshHome, func(t *testing.T) *platformtest.Server {
 		s := start(t).server()
 		open := s.Open
-		s.Open = func() platform.Platform { return bare{open().(*Client)} }
+		s.Open = func() platform.Platform { return bare{open().(*linechat.Client)} }
 		return s
 	})
 }
@@ -49,7 +52,7 @@ func TestAgentsWithoutEdits(t *testing.T) {
 // world is a running server, with what goes wrong next.
 type world struct {
 	*testing.T
-	*Server
+	*linechat.Server
 	address string
 
 	mu   sync.Mutex
@@ -59,7 +62,7 @@ type world struct {
 
 func start(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, Server: &Server{Channels: []string{"general", "random"}, Tokens: map[string]string{"chorus": "test-token"}}, hang: make(chan struct{})}
+	w := &world{T: t, Server: &linechat.Server{Channels: []string{"general", "random"}, Tokens: map[string]string{"chorus": "test-token"}}, hang: make(chan struct{})}
 	w.Fault = w.fault
 	at, err := w.Listen("127.0.0.1:0")
 	if err != nil {
@@ -72,15 +75,15 @@ func start(t *testing.T) *world {
 
 func (w *world) server() *platformtest.Server {
 	return &platformtest.Server{
-		Guild: guild, Channel: "general", Other: "random", Person: "ada",
+		Guild: "chat", Channel: "general", Other: "random", Person: "ada",
 		Open: func() platform.Platform {
-			return &Client{Address: w.address, User: "chorus", Token: "test-token", FirstBackoff: 5 * time.Millisecond}
+			return &linechat.Client{Address: w.address, User: "chorus", Token: "test-token", FirstBackoff: 5 * time.Millisecond}
 		},
 		Say: func(channel string, p platformtest.Post) string {
-			return w.must(line{Do: "say", Channel: channel, Text: p.Text, Reply: p.ReplyTo, File: p.File, Data: p.Data}).ID
+			return w.must(linechat.Line{Do: "say", Channel: channel, Text: p.Text, Reply: p.ReplyTo, File: p.File, Data: p.Data}).ID
 		},
-		Edit:   func(id, text string) { w.must(line{Do: "edit", ID: id, Text: text}) },
-		Delete: func(id string) { w.must(line{Do: "delete", ID: id}) },
+		Edit:   func(id, text string) { w.must(linechat.Line{Do: "edit", ID: id, Text: text}) },
+		Delete: func(id string) { w.must(linechat.Line{Do: "delete", ID: id}) },
 		Shows:  w.shows,
 		Cut:    w.Cut,
 		Fail:   func(f platformtest.Failure) { w.mu.Lock(); w.next = f; w.mu.Unlock() },
@@ -88,7 +91,7 @@ func (w *world) server() *platformtest.Server {
 }
 
 // must does something as ada.
-func (w *world) must(r line) line {
+func (w *world) must(r linechat.Line) linechat.Line {
 	w.Helper()
 	a := w.Do("ada", r)
 	if a.Error != "" {
@@ -99,12 +102,7 @@ func (w *world) must(r line) line {
 
 func (w *world) shows(channel string) []platformtest.Shown {
 	var out []platformtest.Shown
-	w.Server.mu.Lock()
-	defer w.Server.mu.Unlock()
-	for _, m := range w.messages {
-		if m.Channel != channel {
-			continue
-		}
+	for _, m := range w.Messages(channel) {
 		one := platformtest.Shown{ID: m.ID, Text: m.Text, ReplyTo: m.Reply, Own: m.Bot, Files: map[string]int{}}
 		if m.File != "" {
 			one.Files[m.File] = m.Size
@@ -128,9 +126,9 @@ func (w *world) fault(do string, answered bool) string {
 	case platformtest.Lost:
 		return "cut"
 	case platformtest.Refused:
-		return failed
+		return "failed"
 	case platformtest.Limited:
-		return limited
+		return "limited"
 	case platformtest.Silent:
 		<-w.hang
 		return "cut"
@@ -152,7 +150,7 @@ func TestPeopleUseATerminal(t *testing.T) {
 	if got, err := in.ReadString('\n'); err != nil || got != "ada: hello\n" {
 		t.Errorf("%q, %v", got, err)
 	}
-	w.Do("chorus", line{Do: "say", Channel: "general", Text: "two\nlines"})
+	w.Do("chorus", linechat.Line{Do: "say", Channel: "general", Text: "two\nlines"})
 	if got, err := in.ReadString('\n'); err != nil || got != "chorus: two\n" {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -161,7 +159,7 @@ func TestPeopleUseATerminal(t *testing.T) {
 func TestAWrongTokenEndsIt(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	c := &Client{Address: w.address, User: "chorus", Token: "another"}
+	c := &linechat.Client{Address: w.address, User: "chorus", Token: "another"}
 	if err := c.Run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "token") {
 		t.Errorf("%v", err)
 	}

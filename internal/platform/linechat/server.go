@@ -14,15 +14,15 @@ import (
 	"unicode/utf8"
 )
 
-// line is one line between a program and the server: a request, its answer, or an event.
-type line struct {
+// Line is one line between a program and the server: a request, its answer, or an event.
+type Line struct {
 	Seq   int64  `json:"seq,omitempty"`   // of a request and its answer
 	Do    string `json:"do,omitempty"`    // of a request: hello, say, edit, delete, read, find, who or fetch
 	Event string `json:"event,omitempty"` // of an event: said, edited or deleted
 	Error string `json:"error,omitempty"` // of an answer: see the codes below
 	Wait  int    `json:"wait,omitempty"`  // with limited: milliseconds
 	More  bool   `json:"more,omitempty"`  // of a list: there are further ones
-	List  []line `json:"list,omitempty"`
+	List  []Line `json:"list,omitempty"`
 
 	ID      string    `json:"id,omitempty"`
 	Channel string    `json:"channel,omitempty"`
@@ -42,14 +42,16 @@ type line struct {
 	Limit   int       `json:"limit,omitempty"`
 }
 
-// The codes of errors.
+// The codes of errors; those of the first group are reasons of the outbox.
 const (
 	gone      = "gone"
 	nowhere   = "nowhere"
 	forbidden = "forbidden"
 	invalid   = "invalid"
-	limited   = "limited"
-	failed    = "failed"
+
+	limited = "limited"
+	failed  = "failed"
+	cut     = "cut" // of Fault alone: no answer, and the connection ends
 )
 
 const (
@@ -66,13 +68,13 @@ type Server struct {
 	Channels []string
 	Tokens   map[string]string // of bots, by name
 	// Fault is asked before each request and before its answer, and may do something instead:
-	// it gives an error code, or "cut" to break the connection; nil: all goes well.
+	// it gives the code of an error; nil: all goes well.
 	Fault func(do string, answered bool) string
 
 	mu       sync.Mutex
 	listener net.Listener
 	conns    map[net.Conn]bool // true: a program, which has said hello
-	messages []line
+	messages []Line
 	people   map[string]bool
 	next     int
 	work     sync.WaitGroup
@@ -138,32 +140,32 @@ func (s *Server) serve(conn net.Conn) {
 		case name == "":
 			name = text
 		case text != "":
-			s.Do(name, line{Do: "say", Channel: s.Channels[0], Text: text})
+			s.Do(name, Line{Do: "say", Channel: s.Channels[0], Text: text})
 		}
 	}
 }
 
 // request answers one request of a program.
 func (s *Server) request(conn net.Conn, name, text string) (string, error) {
-	var r line
+	var r Line
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
 		return name, err
 	}
 	if r.Do == "hello" {
 		if r.Token != s.Tokens[r.From] || r.Token == "" {
-			return name, s.send(conn, line{Seq: r.Seq, Error: forbidden})
+			return name, s.send(conn, Line{Seq: r.Seq, Error: forbidden})
 		}
 		name = r.From
 	}
-	a := line{Error: s.fault(r.Do, false), Wait: 50}
+	a := Line{Error: s.fault(r.Do, false), Wait: 50}
 	if a.Error == "" {
 		a = s.Do(name, r)
 		if code := s.fault(r.Do, true); code != "" {
-			a = line{Error: code}
+			a = Line{Error: code}
 		}
 	}
-	if a.Error == "cut" {
-		return name, errors.New("cut")
+	if a.Error == cut {
+		return name, errors.New("the connection is cut")
 	}
 	a.Seq = r.Seq
 	return name, s.send(conn, a)
@@ -176,7 +178,7 @@ func (s *Server) fault(do string, answered bool) string {
 	return s.Fault(do, answered)
 }
 
-func (s *Server) send(conn net.Conn, l line) error {
+func (s *Server) send(conn net.Conn, l Line) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l.Seq > 0 && l.Error == "" {
@@ -186,7 +188,7 @@ func (s *Server) send(conn net.Conn, l line) error {
 }
 
 // write sends one line. Whoever does not read must not hold up everybody else.
-func write(conn net.Conn, l line) error {
+func write(conn net.Conn, l Line) error {
 	data, err := json.Marshal(l)
 	if err == nil {
 		err = conn.SetWriteDeadline(time.Now().Add(writeTime))
@@ -198,7 +200,7 @@ func write(conn net.Conn, l line) error {
 }
 
 // tell reports an event. The lock is held.
-func (s *Server) tell(event string, m line) {
+func (s *Server) tell(event string, m Line) {
 	m.Event, m.Data = event, nil
 	for conn, program := range s.conns {
 		if program {
@@ -210,14 +212,14 @@ func (s *Server) tell(event string, m line) {
 }
 
 // Do carries out a request of somebody and gives the answer.
-func (s *Server) Do(name string, r line) line {
+func (s *Server) Do(name string, r Line) Line {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.people[name] = true
 	if r.Channel != "" && !slices.Contains(s.Channels, r.Channel) {
-		return line{Error: nowhere}
+		return Line{Error: nowhere}
 	}
-	at := slices.IndexFunc(s.messages, func(m line) bool { return m.ID == r.ID })
+	at := slices.IndexFunc(s.messages, func(m Line) bool { return m.ID == r.ID })
 	switch r.Do {
 	case "hello":
 		return s.hello(name)
@@ -228,22 +230,22 @@ func (s *Server) Do(name string, r line) line {
 	case "find":
 		for _, m := range s.messages {
 			if m.Nonce == r.Nonce && m.From == name {
-				return line{ID: m.ID}
+				return Line{ID: m.ID}
 			}
 		}
-		return line{}
+		return Line{}
 	case "who":
-		return line{From: r.From, Bot: s.Tokens[r.From] != "", More: s.people[r.From]}
+		return Line{From: r.From, Bot: s.Tokens[r.From] != "", More: s.people[r.From]}
 	}
 	if at < 0 {
-		return line{Error: gone}
+		return Line{Error: gone}
 	}
 	m := &s.messages[at]
 	switch {
 	case r.Do == "fetch":
-		return line{Data: m.Data}
+		return Line{Data: m.Data}
 	case m.From != name:
-		return line{Error: forbidden}
+		return Line{Error: forbidden}
 	case r.Do == "edit" && utf8.RuneCountInString(r.Text) <= maxText:
 		m.Text, m.File, m.Size, m.Data, m.Edited = r.Text, r.File, len(r.Data), r.Data, time.Now()
 		s.tell("edited", *m)
@@ -251,14 +253,21 @@ func (s *Server) Do(name string, r line) line {
 		s.tell("deleted", *m)
 		s.messages = slices.Delete(s.messages, at, at+1)
 	default:
-		return line{Error: invalid}
+		return Line{Error: invalid}
 	}
-	return line{}
+	return Line{}
+}
+
+// Messages is what is in a channel, the oldest first.
+func (s *Server) Messages(channel string) []Line {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.messages), func(m Line) bool { return m.Channel != channel })
 }
 
 // hello names all channels, each with its newest message.
-func (s *Server) hello(name string) line {
-	a := line{From: name}
+func (s *Server) hello(name string) Line {
+	a := Line{From: name}
 	for _, c := range s.Channels {
 		newest := "0"
 		for _, m := range s.messages {
@@ -266,33 +275,33 @@ func (s *Server) hello(name string) line {
 				newest = m.ID
 			}
 		}
-		a.List = append(a.List, line{Channel: c, ID: newest})
+		a.List = append(a.List, Line{Channel: c, ID: newest})
 	}
 	return a
 }
 
 // say makes a message, once for each nonce.
-func (s *Server) say(name string, r line) line {
+func (s *Server) say(name string, r Line) Line {
 	if utf8.RuneCountInString(r.Text) > maxText || r.Channel == "" {
-		return line{Error: invalid}
+		return Line{Error: invalid}
 	}
 	for _, m := range s.messages {
 		if r.Nonce != "" && m.Nonce == r.Nonce && m.From == name {
-			return line{ID: m.ID}
+			return Line{ID: m.ID}
 		}
 	}
 	s.next++
-	m := line{ID: strconv.Itoa(s.next), Channel: r.Channel, From: name, Bot: s.Tokens[name] != "", Text: r.Text, Reply: r.Reply, Nonce: r.Nonce,
+	m := Line{ID: strconv.Itoa(s.next), Channel: r.Channel, From: name, Bot: s.Tokens[name] != "", Text: r.Text, Reply: r.Reply, Nonce: r.Nonce,
 		File: r.File, Size: len(r.Data), Data: r.Data, At: time.Now()}
 	s.messages = append(s.messages, m)
 	s.tell("said", m)
-	return line{ID: m.ID}
+	return Line{ID: m.ID}
 }
 
 // read gives the messages after one, the oldest first, or before one, the newest first; with
 // an id that one alone.
-func (s *Server) read(r line) line {
-	var found []line
+func (s *Server) read(r Line) Line {
+	var found []Line
 	for _, m := range s.messages {
 		n, _ := strconv.Atoi(m.ID) // we gave it
 		after, _ := strconv.Atoi(r.After)
@@ -306,5 +315,5 @@ func (s *Server) read(r line) line {
 		slices.Reverse(found)
 	}
 	limit := min(maxPage, max(r.Limit, 1))
-	return line{List: found[:min(len(found), limit)], More: len(found) > limit}
+	return Line{List: found[:min(len(found), limit)], More: len(found) > limit}
 }
