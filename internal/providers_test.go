@@ -16,7 +16,7 @@ import (
 
 // mayNameProviders are the places that know a provider by its name: the table itself,
 // the providers' packages, where they are made, and what imitates their servers.
-var mayNameProviders = []string{"internal/model/", "internal/sim/llmsim/", "internal/provider/providers.go", "internal/command/commandtest/"}
+var mayNameProviders = []string{"internal/model/", "internal/sim/llmsim/", "internal/provider/providers.go", "internal/operations/operationstest/"}
 
 // What differs between providers stands in the catalog. Code that compares names would
 // be one more place to think of when a provider is added, and would soon disagree.

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"chorus/internal/client"
-	"chorus/internal/command"
 	"chorus/internal/operations"
 	"chorus/internal/runsetup"
 	"chorus/internal/transport/cli"
@@ -22,7 +21,7 @@ func (c *program) talkOptions(o runsetup.SessionOptions) (remote.Options, error)
 	if o.File != "" {
 		return remote.Options{}, &usage.Error{Err: errors.New("--session names a file of this machine, and the server has its own; go on by --session-id")}
 	}
-	out := remote.Options{ID: o.ID, Yes: o.Yes, Resume: command.Resume{Provider: o.Provider, Model: o.Model, Mode: o.ResumeMode},
+	out := remote.Options{ID: o.ID, Yes: o.Yes, Resume: operations.ResumeRequest{Provider: o.Provider, Model: o.Model, Mode: o.ResumeMode},
 		New: operations.NewSession{WorkspacePath: o.Dir, Agent: o.Agent, Provider: o.Provider, Model: o.Model, Permissions: o.Profile, Sandbox: o.Sandbox,
 			Mode: o.Mode, MaxIterations: o.MaxSteps}}
 	url, err := client.ParseURL(c.server.url)
@@ -47,7 +46,7 @@ func openOn(ctx context.Context, to cli.Connection, o remote.Options) (*remote.S
 		}
 		o.ID = found.ID
 	}
-	return remote.Open(ctx, command.Over(to), to.Caller, o)
+	return remote.Open(ctx, to, to.Caller, o)
 }
 
 // runOn is run on a server.

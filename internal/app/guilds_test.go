@@ -12,6 +12,7 @@ import (
 	"chorus/internal/config"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/settings"
 	"chorus/internal/store/storetest"
 )
@@ -118,7 +119,7 @@ func TestAgentFileHoldsSettings(t *testing.T) {
 	}
 	// However the key is spelt, rights are given by those alone who may.
 	for _, key := range []string{"permissions", " permissions", "Permissions", "permissions.", "PERMISSIONS"} {
-		_, err := a.Service.Handler().ConfigureAgent(t.Context(), operation.Caller{Principal: chat.Principal{Kind: chat.TokenHolder, ID: "x"}, Scopes: []operation.Scope{operation.Admin}}, "helper", key, "open")
+		_, err := a.Service.Handler().ConfigureAgent(t.Context(), operation.Caller{Principal: chat.Principal{Kind: chat.TokenHolder, ID: "x"}, Scopes: []operation.Scope{operation.Admin}}, operations.AgentSetting{Name: "helper", Key: key, Value: "open"})
 		if now, _ := a.Settings.Agents().Get(t.Context(), "helper"); err == nil || now.Permissions != "standard" {
 			t.Errorf("%q: %v, and it has %s", key, err, now.Permissions)
 		}

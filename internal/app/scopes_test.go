@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"chorus/internal/command"
 	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/store/storetest"
 )
 
@@ -74,7 +74,7 @@ func TestEveryDoor(t *testing.T) {
 	close(doors.stopping) // streams end at once
 	tokens := map[operation.Scope]string{}
 	for _, s := range operation.Scopes() {
-		made, err := a.Service.Tokens().CreateToken(t.Context(), a.Service.LocalCaller(), command.NewToken{Name: string(s), Scopes: []operation.Scope{s}})
+		made, err := a.Service.Tokens().CreateToken(t.Context(), a.Service.LocalCaller(), operations.NewToken{Name: string(s), Scopes: []operation.Scope{s}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,7 +35,7 @@ func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, erro
 	if err != nil {
 		return nil, err
 	}
-	show, err := pages.New(pages.Options{Service: a.Service.Commands(), Log: a.Log, Version: a.Version, Recheck: tokens.Recheck, Stopping: d.stopping, Changes: a.changes})
+	show, err := pages.New(pages.Options{Executor: a.Service.Operations(), Log: a.Log, Version: a.Version, Recheck: tokens.Recheck, Stopping: d.stopping, Changes: a.changes})
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, erro
 	mux.Handle("/sign-in", sign)
 	mux.Handle("/sign-out", sign)
 	mux.Handle("/metrics", readers(counts.Handler()))
-	mux.Handle("/v1/", compat.New(compat.Options{Service: a.Service.Commands(), Log: a.Log}))
+	mux.Handle("/v1/", compat.New(compat.Options{Executor: a.Service.Operations(), Log: a.Log}))
 	mux.Handle("/", show)
 	d.handler = counts.HTTP(compat.TranslateProblems(at.Wrap(counts.HTTP(mux)))) // the guard copies requests, and only the inner one sees the pattern
 	d.link = func(url string) string { return guard.Link(key, url, owner.ID, time.Now()) }

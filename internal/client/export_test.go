@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,14 +14,13 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/client"
-	"chorus/internal/command"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/transport/http/api"
 )
 
 // answering is a client of a server that answers everything in one way.
-func answering(t *testing.T, silence time.Duration, answer http.HandlerFunc) command.Service {
+func answering(t *testing.T, silence time.Duration, answer http.HandlerFunc) operation.Executor {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
@@ -29,10 +29,20 @@ func answering(t *testing.T, silence time.Duration, answer http.HandlerFunc) com
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	return command.Over(c)
+	return c
 }
 
 const rebuilt = `{"request":{"seq":3,"same":true}}` + "\n"
+
+// export writes a session's export somewhere.
+func export(ctx context.Context, to operation.Executor, by operation.Caller, in operations.ExportRequest, w io.Writer) error {
+	file, err := operations.Export.Call(ctx, to, by, in)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, file)
+	return errors.Join(err, file.Close())
+}
 
 // begin sends the beginning of an answer.
 func begin(w http.ResponseWriter, text string) {
@@ -55,12 +65,12 @@ func TestPartsAreNotTheWhole(t *testing.T) {
 			t.Parallel()
 			far := answering(t, c.silence, c.answer)
 			var got strings.Builder
-			err := far.Export(t.Context(), operation.Caller{}, "s1", operations.JSONLines, &got)
+			err := export(t.Context(), far, operation.Caller{}, operations.ExportRequest{ID: "s1", Format: operations.JSONLines}, &got)
 			if operation.KindOf(err) != operation.Unavailable || !strings.Contains(fmt.Sprint(err), c.says) || got.String() != rebuilt {
 				t.Errorf("export: %v, %q", err, got.String())
 			}
 			count := 0
-			for one, err := range far.Replay(t.Context(), operation.Caller{}, "s1") {
+			for one, err := range operations.ReplayedRequests(operations.Replay.Follow(t.Context(), far, operation.Caller{}, operations.SessionRef{ID: "s1"})) {
 				count++
 				if count == 1 && (err != nil || one.Seq != 3) || count == 2 && (operation.KindOf(err) != operation.Unavailable || !strings.Contains(err.Error(), c.says)) {
 					t.Errorf("replay, %d: %+v, %v", count, one, err)
@@ -77,7 +87,7 @@ func TestPartsAreNotTheWhole(t *testing.T) {
 func TestSilenceBeforeTheFirstPiece(t *testing.T) {
 	t.Parallel()
 	far := answering(t, 50*time.Millisecond, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	err := far.Export(t.Context(), operation.Caller{}, "s1", operations.Markdown, io.Discard)
+	err := export(t.Context(), far, operation.Caller{}, operations.ExportRequest{ID: "s1", Format: operations.Markdown}, io.Discard)
 	if operation.KindOf(err) != operation.Unavailable || !strings.Contains(err.Error(), "said nothing for") {
 		t.Error(err)
 	}
@@ -85,7 +95,7 @@ func TestSilenceBeforeTheFirstPiece(t *testing.T) {
 
 // flood exports more than anybody should hold, and counts.
 type flood struct {
-	command.Service
+	operations.History
 	sent atomic.Int64
 }
 
@@ -94,19 +104,17 @@ const (
 	sea  = 96 * drop
 )
 
-func (f *flood) GetSession(context.Context, operation.Caller, string) (operations.Session, error) {
-	return operations.Session{}, nil
-}
-
-func (f *flood) Export(_ context.Context, _ operation.Caller, _ string, _ operations.Format, to io.Writer) error {
-	piece := make([]byte, drop)
-	for f.sent.Load() < sea {
-		if _, err := to.Write(piece); err != nil {
-			return err
+func (f *flood) Export(context.Context, operation.Caller, operations.ExportRequest) (operation.File, error) {
+	return operation.File{ReadCloser: operation.Generated(func(to io.Writer) error {
+		piece := make([]byte, drop)
+		for f.sent.Load() < sea {
+			if _, err := to.Write(piece); err != nil {
+				return err
+			}
+			f.sent.Add(drop)
 		}
-		f.sent.Add(drop)
-	}
-	return nil
+		return nil
+	})}, nil
 }
 
 // gauge is how far the one who sends is ahead of the one who reads.
@@ -125,7 +133,7 @@ func (g *gauge) Write(data []byte) (int, error) {
 func TestExportsAreNotGathered(t *testing.T) {
 	t.Parallel()
 	f := &flood{}
-	a, err := api.New(api.Options{Executor: command.Local(f)})
+	a, err := api.New(api.Options{Executor: operation.NewLocal(operation.LocalOptions{Handlers: []any{f}})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +142,7 @@ func TestExportsAreNotGathered(t *testing.T) {
 		a.ServeHTTP(w, r.WithContext(operation.WithCaller(r.Context(), caller)))
 	})
 	to := &gauge{flood: f}
-	if err := far.Export(t.Context(), operation.Caller{}, "s1", operations.Markdown, to); err != nil || to.got != sea {
+	if err := export(t.Context(), far, operation.Caller{}, operations.ExportRequest{ID: "s1", Format: operations.Markdown}, to); err != nil || to.got != sea {
 		t.Fatalf("%d of %d bytes: %v", to.got, sea, err)
 	}
 	if to.far > sea/2 {
@@ -158,7 +166,7 @@ func TestReplayEndsWithItsLastLine(t *testing.T) {
 	} {
 		far := answering(t, 0, func(w http.ResponseWriter, _ *http.Request) { begin(w, c.answer) })
 		var got []operation.Kind
-		for _, err := range far.Replay(t.Context(), operation.Caller{}, "s1") {
+		for _, err := range operations.ReplayedRequests(operations.Replay.Follow(t.Context(), far, operation.Caller{}, operations.SessionRef{ID: "s1"})) {
 			kind := operation.Kind("")
 			if err != nil {
 				kind = operation.KindOf(err)

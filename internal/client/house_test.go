@@ -14,10 +14,9 @@ import (
 	"chorus/internal/app"
 	"chorus/internal/chat"
 	"chorus/internal/client"
-	"chorus/internal/command"
-	"chorus/internal/command/commandtest"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/operations/operationstest"
 	"chorus/internal/sandbox/isolate"
 	"chorus/internal/store/storetest"
 	"chorus/internal/transport/http/api"
@@ -75,9 +74,9 @@ func openHouse(t *testing.T) *house {
 }
 
 // token makes a token and gives it with its holder.
-func (h *house) token(name string, scopes ...command.Scope) (string, operation.Caller) {
+func (h *house) token(name string, scopes ...operation.Scope) (string, operation.Caller) {
 	h.Helper()
-	in := command.NewToken{Name: name, Scopes: scopes}
+	in := operations.NewToken{Name: name, Scopes: scopes}
 	if scopes[0] == operation.Admin {
 		in.Roles = []string{chat.OwnerRole}
 	}
@@ -88,31 +87,31 @@ func (h *house) token(name string, scopes ...command.Scope) (string, operation.C
 	return made.Text, operation.Caller{Principal: made.Holder(), Scopes: scopes}
 }
 
-func (h *house) client(url, token string) command.Service {
+func (h *house) client(url, token string) operation.Executor {
 	h.Helper()
 	c, err := client.New(client.Options{URL: url, Token: token, FirstWait: time.Millisecond})
 	if err != nil {
 		h.Fatal(err)
 	}
 	h.Cleanup(c.Close)
-	return command.Over(c)
+	return c
 }
 
 // TestTheWire runs the suite of every service through a socket, with tokens.
 func TestTheWire(t *testing.T) {
 	t.Parallel()
-	commandtest.Run(t, func(t *testing.T) commandtest.World {
+	operationstest.Run(t, func(t *testing.T) operationstest.World {
 		h := openHouse(t)
-		clients := map[string]command.Service{}
-		holder := func(name string, scopes ...command.Scope) operation.Caller {
+		clients := map[string]operation.Executor{}
+		holder := func(name string, scopes ...operation.Scope) operation.Caller {
 			text, caller := h.token(name, scopes...)
 			clients[caller.Principal.ID] = h.client(h.server.URL, text)
 			return caller
 		}
-		return commandtest.World{
+		return operationstest.World{
 			Admin: holder("root", operation.Admin), Ada: holder("ada", operation.Chat, operation.Approve), Bo: holder("bo", operation.Chat, operation.Approve),
 			Reader: holder("reader", operation.Read), Dir: t.TempDir(),
-			As: func(by operation.Caller) command.Service { return clients[by.Principal.ID] },
+			As: func(by operation.Caller) operation.Executor { return clients[by.Principal.ID] },
 		}
 	})
 }
@@ -121,11 +120,11 @@ func TestWrongTokens(t *testing.T) {
 	t.Parallel()
 	h := openHouse(t)
 	for _, token := range []string{"", "chorus_wrong"} {
-		_, err := h.client(h.server.URL, token).ListSessions(t.Context(), operation.Caller{}, operations.SessionQuery{})
+		_, err := operations.ListSessions.Call(t.Context(), h.client(h.server.URL, token), operation.Caller{}, operations.SessionQuery{})
 		if operation.KindOf(err) != operation.Unsigned {
 			t.Errorf("%q: %v", token, err)
 		}
-		for _, err := range h.client(h.server.URL, token).Watch(t.Context(), operation.Caller{}, "x", 0) {
+		for _, err := range operations.Watch.Follow(t.Context(), h.client(h.server.URL, token), operation.Caller{}, operations.WatchRequest{ID: "x", After: 0}) {
 			if operation.KindOf(err) != operation.Unsigned {
 				t.Errorf("watch with %q: %v", token, err)
 			}
@@ -144,7 +143,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
 	defer server.Close()
 	h := &house{T: t}
-	_, err := h.client(server.URL, "test-key").Models(t.Context(), operation.Caller{})
+	_, err := operations.ListModels.Call(t.Context(), h.client(server.URL, "test-key"), operation.Caller{}, operation.None{})
 	if operation.KindOf(err) != operation.Unavailable || seen {
 		t.Errorf("%v; the token was sent on: %v", err, seen)
 	}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"chorus/internal/client"
-	"chorus/internal/command"
 	"chorus/internal/feed"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -63,12 +62,12 @@ func (c *cutter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func watchWhole(t *testing.T, c command.Service, id string) []string {
+func watchWhole(t *testing.T, c operation.Executor, id string) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out []string
-	for item, err := range c.Watch(ctx, operation.Caller{}, id, 0) {
+	for item, err := range operations.Watch.Follow(ctx, c, operation.Caller{}, operations.WatchRequest{ID: id, After: 0}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,17 +96,16 @@ func TestCutAnywhere(t *testing.T) {
 	front := httptest.NewServer(between)
 	t.Cleanup(func() { front.Close(); between.wire.CloseIdleConnections() })
 	c := h.client(front.URL, token)
-	made, err := c.CreateSession(t.Context(), operation.Caller{}, operations.NewSession{Model: "demo/script", Permissions: "standard"})
+	made, err := operations.CreateSession.Call(t.Context(), c, operation.Caller{}, operations.NewSession{Model: "demo/script", Permissions: "standard"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Say(t.Context(), operation.Caller{}, made.ID,
-		command.Words{Message: "!say looking\n!call list_files {}\n!call list_files {\"path\":\".\"}\n!end\n!say there: {{last}}"})
+	_, err = operations.Say.Call(t.Context(), c, operation.Caller{}, operations.Message{ID: made.SessionID, Message: "!say looking\n!call list_files {}\n!call list_files {\"path\":\".\"}\n!end\n!say there: {{last}}"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := watchWhole(t, c, made.ID)
-	if again := watchWhole(t, c, made.ID); !slices.Equal(again, want) {
+	want := watchWhole(t, c, made.SessionID)
+	if again := watchWhole(t, c, made.SessionID); !slices.Equal(again, want) {
 		t.Fatalf("a second look saw\n%s\nafter\n%s", strings.Join(again, "\n"), strings.Join(want, "\n"))
 	}
 	total := between.lines.Load()
@@ -116,7 +114,7 @@ func TestCutAnywhere(t *testing.T) {
 	}
 	for at := int64(1); at <= total; at++ {
 		between.after.Store(at)
-		if got := watchWhole(t, c, made.ID); !slices.Equal(got, want) {
+		if got := watchWhole(t, c, made.SessionID); !slices.Equal(got, want) {
 			t.Fatalf("cut after line %d:\n%s\nexpected\n%s", at, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
@@ -138,7 +136,7 @@ func TestPatience(t *testing.T) {
 	}
 	defer c.Close()
 	var last error
-	for _, err := range command.Over(c).Watch(t.Context(), operation.Caller{}, "x", 0) {
+	for _, err := range operations.Watch.Follow(t.Context(), c, operation.Caller{}, operations.WatchRequest{ID: "x", After: 0}) {
 		last = err
 	}
 	if operation.KindOf(last) != operation.Unavailable || asked.Load() < 2 {
@@ -165,7 +163,7 @@ func TestSilence(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for item, err := range command.Over(c).Watch(t.Context(), operation.Caller{}, "x", 0) {
+	for item, err := range operations.Watch.Follow(t.Context(), c, operation.Caller{}, operations.WatchRequest{ID: "x", After: 0}) {
 		if err != nil || item.Header().Type != feed.TypeCompleted {
 			t.Fatalf("%v, %v", item, err)
 		}
@@ -194,7 +192,7 @@ func TestEndless(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for _, err := range command.Over(c).Watch(t.Context(), operation.Caller{}, "x", 0) {
+	for _, err := range operations.Watch.Follow(t.Context(), c, operation.Caller{}, operations.WatchRequest{ID: "x", After: 0}) {
 		if operation.KindOf(err) != operation.TooLarge {
 			t.Error(err)
 		}
@@ -214,7 +212,7 @@ func TestCancelledCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := command.Over(c).Models(ctx, operation.Caller{}); !errors.Is(err, context.Canceled) {
+	if _, err := operations.ListModels.Call(ctx, c, operation.Caller{}, operation.None{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

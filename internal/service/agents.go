@@ -28,13 +28,10 @@ import (
 	"chorus/internal/tool/selfedit"
 )
 
-// ListAgents implements command.Agents. The one that answers where nobody is named
+// ListAgents carries out the operation of that name. The one that answers where nobody is named
 // comes first, also when it was never made.
-func (o *Handler) ListAgents(ctx context.Context, by operation.Caller) (operation.List[operations.Agent], error) {
+func (o *Handler) ListAgents(ctx context.Context, by operation.Caller, _ operation.None) (operation.List[operations.Agent], error) {
 	out := operation.List[operations.Agent]{Items: []operations.Agent{}}
-	if err := need(by, operation.Read); err != nil {
-		return out, err
-	}
 	list, err := o.app.Settings.Agents().List(ctx)
 	if err != nil {
 		return out, o.ToError(err)
@@ -84,11 +81,9 @@ func (o *Handler) FindAgent(ctx context.Context, name string) (agents.Agent, err
 	return a, err
 }
 
-// GetAgent implements command.Agents.
-func (o *Handler) GetAgent(ctx context.Context, by operation.Caller, name string) (operations.AgentDetail, error) {
-	if err := need(by, operation.Read); err != nil {
-		return operations.AgentDetail{}, err
-	}
+// GetAgent carries out the operation of that name.
+func (o *Handler) GetAgent(ctx context.Context, by operation.Caller, in operations.AgentRef) (operations.AgentDetail, error) {
+	name := in.Name
 	a, err := o.FindAgent(ctx, name)
 	shown := o.agentFor(by, a)
 	if err != nil && operation.KindOf(err) == operation.NotFound && name == chat.DefaultAgent {
@@ -159,11 +154,8 @@ func (o *Handler) toolsOf(a agents.Agent, bot *config.Bot) ([]operations.Tool, e
 	return out, nil
 }
 
-// CreateAgent implements command.Agents.
+// CreateAgent carries out the operation of that name.
 func (o *Handler) CreateAgent(ctx context.Context, by operation.Caller, in operations.NewAgent) (operations.Agent, error) {
-	if err := need(by, operation.Admin); err != nil {
-		return operations.Agent{}, err
-	}
 	given := agents.Agent{Name: in.Name, Model: in.Model, Permissions: in.Permissions, SystemPrompt: in.SystemPrompt}
 	if err := o.checkAgent(&given); err != nil {
 		return operations.Agent{}, err
@@ -197,52 +189,46 @@ func (o *Handler) checkAgent(a *agents.Agent) error {
 	return nil
 }
 
-// ConfigureAgent implements command.Agents.
-func (o *Handler) ConfigureAgent(ctx context.Context, by operation.Caller, name, key, value string) (operations.Agent, error) {
-	if err := need(by, operation.Admin); err != nil {
-		return operations.Agent{}, err
-	}
-	if _, err := o.FindAgent(ctx, name); err != nil {
+// ConfigureAgent carries out the operation of that name.
+func (o *Handler) ConfigureAgent(ctx context.Context, by operation.Caller, in operations.AgentSetting) (operations.Agent, error) {
+	if _, err := o.FindAgent(ctx, in.Name); err != nil {
 		return operations.Agent{}, o.ToError(err)
 	}
-	key = settings.CanonicalKey(key)
+	key := settings.CanonicalKey(in.Key)
 	if key == "permissions" {
-		if err := o.app.Gate.MayGive(value, by.Principal); err != nil {
+		if err := o.app.Gate.MayGive(in.Value, by.Principal); err != nil {
 			return operations.Agent{}, operation.Errorf(operation.Forbidden, "%w", err)
 		}
 	}
-	changed, err := o.app.Settings.Agents().Configure(ctx, name, key, value)
+	changed, err := o.app.Settings.Agents().Configure(ctx, in.Name, key, in.Value)
 	if err != nil {
 		return operations.Agent{}, Invalid(key, "%v", err)
 	}
-	return o.agentFor(by, changed), o.ToError(o.Record(ctx, by, changed.Name, "agent config "+key, gate.Shortened(value)))
+	return o.agentFor(by, changed), o.ToError(o.Record(ctx, by, changed.Name, "agent config "+key, gate.Shortened(in.Value)))
 }
 
-// DestroyAgent implements command.Agents.
-func (o *Handler) DestroyAgent(ctx context.Context, by operation.Caller, name string, keepFiles bool) error {
-	if err := need(by, operation.Admin); err != nil {
-		return err
-	}
-	if _, err := o.FindAgent(ctx, name); err != nil {
-		return o.ToError(err)
+// DestroyAgent carries out the operation of that name.
+func (o *Handler) DestroyAgent(ctx context.Context, by operation.Caller, in operations.DestroyAgentRequest) (operation.None, error) {
+	if _, err := o.FindAgent(ctx, in.Name); err != nil {
+		return operation.None{}, o.ToError(err)
 	}
 	for _, status := range []string{"running", "waiting"} {
-		busy, err := o.app.DB.Threads(ctx, store.ThreadFilter{Agent: name, Status: Statuses[status], Limit: 1})
+		busy, err := o.app.DB.Threads(ctx, store.ThreadFilter{Agent: in.Name, Status: Statuses[status], Limit: 1})
 		if err != nil {
-			return o.ToError(err)
+			return operation.None{}, o.ToError(err)
 		}
 		if len(busy) > 0 {
-			return operation.Errorf(operation.Conflict, "agent %s is at work in session %s; stop it first", name, busy[0].ID.Thread())
+			return operation.None{}, operation.Errorf(operation.Conflict, "agent %s is at work in session %s; stop it first", in.Name, busy[0].ID.Thread())
 		}
 	}
-	if err := o.app.Settings.Agents().Destroy(ctx, name, keepFiles); err != nil {
-		return o.ToError(err)
+	if err := o.app.Settings.Agents().Destroy(ctx, in.Name, in.KeepFiles); err != nil {
+		return operation.None{}, o.ToError(err)
 	}
 	detail := "with its files"
-	if keepFiles {
+	if in.KeepFiles {
 		detail = "its files are kept"
 	}
-	return o.ToError(o.Record(ctx, by, name, "agent destroy", detail))
+	return operation.None{}, o.ToError(o.Record(ctx, by, in.Name, "agent destroy", detail))
 }
 
 // Record writes down who changed what through a door.
@@ -257,15 +243,13 @@ const (
 	maxEntries = 1000
 )
 
-// AgentFile implements command.Agents.
-func (o *Handler) AgentFile(ctx context.Context, by operation.Caller, name, file string) (operations.Entry, error) {
-	if err := need(by, operation.Read); err != nil {
-		return operations.Entry{}, err
-	}
+// AgentFile carries out the operation of that name.
+func (o *Handler) AgentFile(ctx context.Context, _ operation.Caller, in operations.AgentFileRef) (operations.Entry, error) {
+	name := in.Name
 	if _, err := o.FindAgent(ctx, name); err != nil {
 		return operations.Entry{}, o.ToError(err)
 	}
-	file = strings.TrimPrefix(path.Clean("/"+strings.ToValidUTF8(file, "_")), "/")
+	file := strings.TrimPrefix(path.Clean("/"+strings.ToValidUTF8(in.Path, "_")), "/")
 	root, err := os.OpenRoot(o.app.Settings.Agents().Workspace(name))
 	if errors.Is(err, fs.ErrNotExist) && file == "" {
 		return operations.Entry{Dir: true, Entries: []operations.Entry{}}, nil

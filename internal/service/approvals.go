@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -18,19 +18,16 @@ import (
 var approvalStates = map[string]approval.State{"": approval.Open, "all": "", "pending": approval.Open, "approved": approval.Approved,
 	"denied": approval.Refused, "expired": approval.Expired, "cancelled": approval.Cancelled}
 
-// Approvals implements command.Desk.
-func (o *Handler) Approvals(ctx context.Context, by operation.Caller, q operations.ApprovalQuery) (operation.List[operations.Approval], error) {
+// ListApprovals carries out the operation of that name.
+func (o *Handler) ListApprovals(ctx context.Context, by operation.Caller, q operations.ApprovalQuery) (operation.List[operations.Approval], error) {
 	out := operation.List[operations.Approval]{Items: []operations.Approval{}}
-	if err := need(by, operation.Read); err != nil {
-		return out, err
-	}
 	state, ok := approvalStates[q.State]
 	if !ok {
 		return out, Invalid("state", "there is no state %.40q; there are pending, approved, denied, expired, cancelled and all", q.State)
 	}
 	f := store.ApprovalList{State: state, Before: q.Cursor, Prefix: ownPrefix(by), Limit: limit(q.Limit, 50, 200) + 1}
 	if q.Session != "" {
-		row, err := o.find(ctx, by, q.Session, operation.Read)
+		row, err := o.find(ctx, by, q.Session)
 		if err != nil {
 			return out, err
 		}
@@ -83,12 +80,9 @@ func (o *Handler) Approval(by operation.Caller, a approval.Approval) operations.
 	return out
 }
 
-// Answer implements command.Desk.
-func (o *Handler) Answer(ctx context.Context, by operation.Caller, id string, in command.Verdict) (operations.Approval, error) {
-	if err := need(by, operation.Approve); err != nil {
-		return operations.Approval{}, err
-	}
-	a, err := o.findApproval(ctx, by, id)
+// AnswerApproval carries out the operation of that name.
+func (o *Handler) AnswerApproval(ctx context.Context, by operation.Caller, in operations.Answer) (operations.Approval, error) {
+	a, err := o.findApproval(ctx, by, in.ID)
 	if err != nil {
 		return operations.Approval{}, o.ToError(err)
 	}
@@ -107,6 +101,39 @@ func (o *Handler) Answer(ctx context.Context, by operation.Caller, id string, in
 		return operations.Approval{}, o.ToError(rerr)
 	}
 	return o.Approval(by, now), nil
+}
+
+// GetApproval carries out the operation of that name.
+func (o *Handler) GetApproval(ctx context.Context, by operation.Caller, in operations.ApprovalRef) (operations.Approval, error) {
+	a, err := o.findApproval(ctx, by, in.ID)
+	if err != nil {
+		return operations.Approval{}, o.ToError(err)
+	}
+	return o.Approval(by, a), nil
+}
+
+// AnswerCall carries out the operation of that name.
+func (o *Handler) AnswerCall(ctx context.Context, by operation.Caller, in operations.CallAnswer) (operations.Approval, error) {
+	row, err := o.find(ctx, by, in.ID)
+	if err != nil {
+		return operations.Approval{}, err
+	}
+	found, err := o.app.DB.ApprovalsFor(ctx, store.ApprovalList{Thread: row.ID, Call: in.CallID, Limit: 50})
+	if err != nil {
+		return operations.Approval{}, o.ToError(err)
+	}
+	answer := operations.Answer{ID: in.CallID, Approved: in.Approved, Note: in.Note}
+	switch at := slices.IndexFunc(found, func(a approval.Approval) bool { return a.State == approval.Open }); {
+	case at >= 0:
+		answer.ID = found[at].ID
+	case len(found) > 0:
+		answer.ID = found[0].ID
+	default:
+		if a, err := o.app.DB.Approval(ctx, in.CallID); err != nil || a.Thread != row.ID {
+			return operations.Approval{}, operation.Errorf(operation.NotFound, "no approval was ever asked for a call %.80q of this session", in.CallID)
+		}
+	}
+	return o.AnswerApproval(ctx, by, answer)
 }
 
 // findApproval finds a question of a session that the caller may see, by its id or the

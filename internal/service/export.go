@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"iter"
@@ -9,19 +10,23 @@ import (
 	"chorus/internal/operations"
 )
 
-// Export implements command.Sessions.
-func (o *Handler) Export(ctx context.Context, by operation.Caller, id string, as operations.Format, to io.Writer) error {
-	row, err := o.find(ctx, by, id, operation.Read)
+// Export carries out the operation of that name. The file is written while it is read.
+func (o *Handler) Export(ctx context.Context, by operation.Caller, in operations.ExportRequest) (operation.File, error) {
+	row, err := o.find(ctx, by, in.ID)
 	if err != nil {
-		return err
+		return operation.File{}, err
 	}
-	return o.ToError(o.app.Export(ctx, to, row, as))
+	as := cmp.Or(in.Format, operations.Markdown)
+	media, suffix := as.MediaType()
+	return operation.File{Name: in.ID + suffix, MediaType: media + "; charset=utf-8", ReadCloser: operation.Generated(func(to io.Writer) error {
+		return o.ToError(o.app.Export(ctx, to, row, as))
+	})}, nil
 }
 
-// Replay implements command.Sessions.
-func (o *Handler) Replay(ctx context.Context, by operation.Caller, id string) iter.Seq2[operations.Replayed, error] {
-	return func(yield func(operations.Replayed, error) bool) {
-		row, err := o.find(ctx, by, id, operation.Read)
+// Replay carries out the operation of that name.
+func (o *Handler) Replay(ctx context.Context, by operation.Caller, in operations.SessionRef) iter.Seq2[operations.ReplayLine, error] {
+	return operations.ReplayLines(func(yield func(operations.Replayed, error) bool) {
+		row, err := o.find(ctx, by, in.ID)
 		if err != nil {
 			yield(operations.Replayed{}, err)
 			return
@@ -31,5 +36,5 @@ func (o *Handler) Replay(ctx context.Context, by operation.Caller, id string) it
 				return
 			}
 		}
-	}
+	})
 }

@@ -16,7 +16,6 @@ import (
 	"unicode/utf8"
 
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/config"
 	"chorus/internal/datadir"
 	"chorus/internal/id"
@@ -38,14 +37,14 @@ const (
 	maxFileName    = 120
 )
 
-// Attach implements command.Sessions. The name is kept for people; the file lies under
+// Attach carries out the operation of that name. The name is kept for people; the file lies under
 // one that cannot lead anywhere.
-func (o *Handler) Attach(ctx context.Context, by operation.Caller, session, name string, body io.Reader) (operations.Attachment, error) {
-	row, err := o.find(ctx, by, session, operation.Chat)
+func (o *Handler) Attach(ctx context.Context, by operation.Caller, in operations.NewAttachment) (operations.Attachment, error) {
+	row, err := o.find(ctx, by, in.ID)
 	if err != nil {
 		return operations.Attachment{}, err
 	}
-	data, err := io.ReadAll(io.LimitReader(body, maxAttachment+1))
+	data, err := io.ReadAll(io.LimitReader(in.File, maxAttachment+1))
 	switch {
 	case err != nil:
 		return operations.Attachment{}, Invalid("", "the file did not arrive whole: %v", err)
@@ -61,7 +60,7 @@ func (o *Handler) Attach(ctx context.Context, by operation.Caller, session, name
 	if count, bytes := Held(dir); count >= MaxStored || bytes+int64(len(data)) > MaxStoredBytes {
 		return operations.Attachment{}, operation.Errorf(operation.TooLarge, "this session has %d files with %d MB already; begin another one", count, bytes>>20)
 	}
-	a := operations.Attachment{ID: id.New(), Name: fileName(name), MediaType: Sniff(data), Size: int64(len(data))}
+	a := operations.Attachment{ID: id.New(), Name: fileName(cmp.Or(in.Name, in.File.Name)), MediaType: Sniff(data), Size: int64(len(data))}
 	if err := datadir.WriteFile(filepath.Join(dir, a.ID+"-"+a.Name), data, 0o600); err != nil {
 		return operations.Attachment{}, o.ToError(err)
 	}
@@ -120,7 +119,7 @@ func IsText(data []byte) bool {
 }
 
 // words makes the blocks of what somebody says: their text, and what they attached.
-func (o *Handler) words(ctx context.Context, row journal.Thread, in command.Words, bot *config.Bot) (chat.Blocks, error) {
+func (o *Handler) words(ctx context.Context, row journal.Thread, in operations.SteerMessage, bot *config.Bot) (chat.Blocks, error) {
 	text := Clipped(in.Message, bot.MaxMessageChars)
 	if strings.TrimSpace(text) == "" && len(in.Attachments) == 0 {
 		return nil, Invalid("message", "the message is empty; say something")
@@ -193,28 +192,28 @@ func (o *Handler) stored(thread chat.ThreadID, ref string) (name string, data []
 	return "", nil, missing
 }
 
-// Blob implements command.Sessions.
-func (o *Handler) Blob(ctx context.Context, by operation.Caller, session, hash string) (operation.File, error) {
-	row, err := o.find(ctx, by, session, operation.Read)
+// Blob carries out the operation of that name.
+func (o *Handler) Blob(ctx context.Context, by operation.Caller, in operations.BlobRef) (operation.File, error) {
+	row, err := o.find(ctx, by, in.ID)
 	if err != nil {
 		return operation.File{}, err
 	}
-	none := operation.Errorf(operation.NotFound, "there is no file %.80q in this session", hash)
-	if sum, err := hex.DecodeString(hash); err != nil || len(sum) != 32 {
+	none := operation.Errorf(operation.NotFound, "there is no file %.80q in this session", in.Hash)
+	if sum, err := hex.DecodeString(in.Hash); err != nil || len(sum) != 32 {
 		return operation.File{}, none
 	}
-	has, err := o.holdsBlob(ctx, row.ID, hash)
+	has, err := o.holdsBlob(ctx, row.ID, in.Hash)
 	if err != nil {
 		return operation.File{}, o.ToError(err)
 	}
 	if !has {
 		return operation.File{}, none
 	}
-	data, err := o.app.DB.Blob(ctx, hash)
+	data, err := o.app.DB.Blob(ctx, in.Hash)
 	if err != nil {
 		return operation.File{}, o.ToError(err)
 	}
-	return operation.File{ReadCloser: io.NopCloser(bytes.NewReader(data)), MediaType: Sniff(data), Size: int64(len(data))}, nil
+	return operation.File{ReadCloser: io.NopCloser(bytes.NewReader(data)), MediaType: Sniff(data), Size: int64(len(data)), Hash: in.Hash}, nil
 }
 
 // maxForks is how many forks of forks are followed back to where a picture was sent.

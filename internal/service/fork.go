@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/engine"
 	"chorus/internal/id"
 	"chorus/internal/journal"
@@ -23,32 +22,32 @@ import (
 	"chorus/internal/transcript"
 )
 
-// Fork implements command.Sessions.
-func (o *Handler) Fork(ctx context.Context, by operation.Caller, session string, atSeq int64) (operations.Session, error) {
-	row, err := o.find(ctx, by, session, operation.Chat)
+// Fork carries out the operation of that name.
+func (o *Handler) Fork(ctx context.Context, by operation.Caller, in operations.ForkRequest) (operations.CreatedSession, error) {
+	row, err := o.find(ctx, by, in.ID)
 	if err != nil {
-		return operations.Session{}, err
+		return operations.CreatedSession{}, err
 	}
 	if o.guest { // at a terminal a fork belongs where the thread belongs
-		thread, err := o.app.ForkThread(ctx, row, atSeq)
+		thread, err := o.app.ForkThread(ctx, row, in.AtSeq)
 		if err != nil {
-			return operations.Session{}, o.ToError(err)
+			return operations.CreatedSession{}, o.ToError(err)
 		}
-		return o.GetSession(ctx, by, string(thread))
+		return o.created(ctx, by, string(thread))
 	}
 	made, err := o.Standing(ctx, row.ID)
 	if err != nil {
-		return operations.Session{}, o.ToError(err)
+		return operations.CreatedSession{}, o.ToError(err)
 	}
 	thread, err := chat.NewThreadID("web", ownPlace(by.Principal), id.New(), row.Agent)
 	if err != nil {
-		return operations.Session{}, o.ToError(err)
+		return operations.CreatedSession{}, o.ToError(err)
 	}
 	// What it works in is not copied: both work in the same files from here on.
-	if err := o.app.Fork(ctx, row, thread, by.Principal, atSeq, made.Terms); err != nil {
-		return operations.Session{}, o.ToError(err)
+	if err := o.app.Fork(ctx, row, thread, by.Principal, in.AtSeq, made.Terms); err != nil {
+		return operations.CreatedSession{}, o.ToError(err)
 	}
-	return o.GetSession(ctx, by, thread.Thread())
+	return o.created(ctx, by, thread.Thread())
 }
 
 // ForkThread makes a new thread of the same place whose history is the old one's up to
@@ -141,59 +140,53 @@ func (s *Service) LogAt(ctx context.Context, thread chat.ThreadID, atSeq int64) 
 	return log, nil
 }
 
-// ResumeSession implements command.Sessions.
-func (o *Handler) ResumeSession(ctx context.Context, by operation.Caller, name string, in command.Resume) (operations.Session, error) {
-	if err := need(by, operation.Chat); err != nil {
-		return operations.Session{}, err
-	}
-	if in.Mode != "" && !session.ValidMode(in.Mode) {
-		return operations.Session{}, Invalid("mode", "there is no resume mode %.40q; there are full, last-N (for example last-3) and summary", in.Mode)
-	}
-	row, err := o.find(ctx, by, name, operation.Chat)
+// ResumeSession carries out the operation of that name.
+func (o *Handler) ResumeSession(ctx context.Context, by operation.Caller, in operations.ResumeRequest) (operations.CreatedSession, error) {
+	row, err := o.find(ctx, by, in.ID)
 	switch {
 	case err == nil:
 		return o.goOn(ctx, by, row, in)
 	case operation.KindOf(err) != operation.NotFound:
-		return operations.Session{}, err
+		return operations.CreatedSession{}, err
 	}
-	made, err := o.takeUp(ctx, by, name, in)
+	made, err := o.takeUp(ctx, by, in)
 	if err != nil {
-		return operations.Session{}, o.ToError(err)
+		return operations.CreatedSession{}, o.ToError(err)
 	}
-	return o.GetSession(ctx, by, made)
+	return o.created(ctx, by, made)
 }
 
 // goOn resumes a session of this house: with other wishes, and with less of its window.
-func (o *Handler) goOn(ctx context.Context, by operation.Caller, row journal.Thread, in command.Resume) (operations.Session, error) {
+func (o *Handler) goOn(ctx context.Context, by operation.Caller, row journal.Thread, in operations.ResumeRequest) (operations.CreatedSession, error) {
 	id := row.ID.Thread()
 	if row.Status == chat.Running || row.Status == chat.Waiting {
-		return operations.Session{}, operation.Errorf(operation.Conflict, "session %s is live; talk to it, or stop its run first", id)
+		return operations.CreatedSession{}, operation.Errorf(operation.Conflict, "session %s is live; talk to it, or stop its run first", id)
 	}
 	made, err := o.Standing(ctx, row.ID)
 	if err != nil {
-		return operations.Session{}, o.ToError(err)
+		return operations.CreatedSession{}, o.ToError(err)
 	}
 	if in.Provider != "" || in.Model != "" {
 		terms, _, err := o.plan(by, operations.NewSession{Agent: row.Agent, Provider: in.Provider, Model: in.Model}, row.ID)
 		if err != nil {
-			return operations.Session{}, o.ToError(err)
+			return operations.CreatedSession{}, o.ToError(err)
 		}
 		made.Terms.Model = terms.Model
 		if err := o.putStanding(ctx, row.ID, made); err != nil {
-			return operations.Session{}, o.ToError(err)
+			return operations.CreatedSession{}, o.ToError(err)
 		}
 	}
 	n, cut := resumed(in.Mode)
 	if cut {
 		err := o.Engine.Trim(ctx, row.ID, n)
 		if errors.Is(err, engine.ErrBusy) {
-			return operations.Session{}, operation.Errorf(operation.Conflict, "session %s is live; talk to it, or stop its run first", id)
+			return operations.CreatedSession{}, operation.Errorf(operation.Conflict, "session %s is live; talk to it, or stop its run first", id)
 		}
 		if err != nil {
-			return operations.Session{}, o.ToError(err)
+			return operations.CreatedSession{}, o.ToError(err)
 		}
 	}
-	return o.GetSession(ctx, by, id)
+	return o.created(ctx, by, id)
 }
 
 // resumed says whether a mode leaves something out, and how many prompts it keeps.
@@ -206,7 +199,8 @@ func resumed(mode string) (prompts int, cut bool) {
 }
 
 // takeUp makes a session of a file that a coding agent has left in a repository.
-func (o *Handler) takeUp(ctx context.Context, by operation.Caller, name string, in command.Resume) (string, error) {
+func (o *Handler) takeUp(ctx context.Context, by operation.Caller, in operations.ResumeRequest) (string, error) {
+	name := in.ID
 	if in.WorkspacePath == "" {
 		return "", noSession(name)
 	}

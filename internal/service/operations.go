@@ -6,7 +6,6 @@ import (
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/config"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -28,7 +27,7 @@ func (s *Service) GuestOperations() *operation.Local {
 }
 
 func (o *Handler) operations() *operation.Local {
-	return operation.NewLocal(operation.LocalOptions{Handlers: []any{command.Handler(o), o}, Nouns: o.nouns(), Operations: operations.All()})
+	return operation.NewLocal(operation.LocalOptions{Handlers: []any{o}, Nouns: o.nouns(), Operations: operations.All()})
 }
 
 // maxSuggested is how many sessions are suggested where nothing was typed.
@@ -97,8 +96,6 @@ func (o *Handler) tokenNames(ctx context.Context, by operation.Caller, _ string)
 	}
 	return names, err
 }
-
-var _ operations.Rules = (*Handler)(nil)
 
 // ProposeRules implements operations.Rules.
 func (o *Handler) ProposeRules(ctx context.Context, by operation.Caller, in operations.ApprovalRef) (operations.RuleProposal, error) {

@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/feed"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
@@ -31,11 +30,11 @@ const (
 	cachedText   = 400
 )
 
-// Requests implements command.Sessions. It folds the journal up to the page and no
+// Requests carries out the operation of that name. It folds the journal up to the page and no
 // further, from the snapshot where that lies before it, and renders the page alone.
-func (o *Handler) Requests(ctx context.Context, by operation.Caller, id string, q command.Span) (operation.List[operations.Request], error) {
+func (o *Handler) Requests(ctx context.Context, by operation.Caller, q operations.EventRange) (operation.List[operations.Request], error) {
 	out := operation.List[operations.Request]{Items: []operations.Request{}}
-	row, err := o.find(ctx, by, id, operation.Read)
+	row, err := o.find(ctx, by, q.ID)
 	if err != nil {
 		return out, err
 	}

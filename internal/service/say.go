@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -37,13 +36,13 @@ func from(p chat.Principal) chat.Participant {
 	return chat.Participant{ID: p.ID, Name: cmp.Or(p.Name, p.ID), Kind: chat.Person}
 }
 
-// Say implements command.Sessions.
-func (o *Handler) Say(ctx context.Context, by operation.Caller, id string, in command.Words) (operations.Said, error) {
-	row, err := o.find(ctx, by, id, operation.Chat)
+// Say carries out the operation of that name.
+func (o *Handler) Say(ctx context.Context, by operation.Caller, in operations.Message) (operations.Said, error) {
+	row, err := o.find(ctx, by, in.ID)
 	if err != nil {
 		return operations.Said{}, err
 	}
-	said, err := o.say(ctx, by, row, in)
+	said, err := o.say(ctx, by, row, operations.SteerMessage{Message: in.Message, Attachments: in.Attachments, Key: in.Key})
 	return said, o.ToError(err)
 }
 
@@ -56,7 +55,7 @@ type utterance struct {
 }
 
 // utter makes it of what was sent, and lets the thread run here.
-func (o *Handler) utter(ctx context.Context, row journal.Thread, in command.Words) (utterance, error) {
+func (o *Handler) utter(ctx context.Context, row journal.Thread, in operations.SteerMessage) (utterance, error) {
 	bot, err := o.app.Settings.BotFor(row)
 	if err != nil {
 		return utterance{}, err
@@ -80,7 +79,7 @@ func (o *Handler) utter(ctx context.Context, row journal.Thread, in command.Word
 	return utterance{blocks, made.Terms, chat.Intake(bot.Intake), key}, nil
 }
 
-func (o *Handler) say(ctx context.Context, by operation.Caller, row journal.Thread, in command.Words) (operations.Said, error) {
+func (o *Handler) say(ctx context.Context, by operation.Caller, row journal.Thread, in operations.SteerMessage) (operations.Said, error) {
 	u, err := o.utter(ctx, row, in)
 	if err != nil {
 		return operations.Said{}, err
@@ -135,14 +134,11 @@ func (o *Handler) before(ctx context.Context, thread chat.ThreadID, in chat.Inbo
 	return operations.Said{Seq: ev.Seq, Again: true}, refused, nil
 }
 
-// Steer implements command.Sessions.
-func (o *Handler) Steer(ctx context.Context, by operation.Caller, id string, in command.Words) (operations.Said, error) {
-	row, err := o.find(ctx, by, id, operation.Chat)
+// Steer carries out the operation of that name.
+func (o *Handler) Steer(ctx context.Context, by operation.Caller, in operations.SteerMessage) (operations.Said, error) {
+	row, err := o.find(ctx, by, in.ID)
 	if err != nil {
 		return operations.Said{}, err
-	}
-	if in.Mode != "" && in.Mode != chat.Inject && in.Mode != chat.Interrupt {
-		return operations.Said{}, Invalid("mode", "words come in with inject or interrupt, not %.40q", in.Mode)
 	}
 	if row.Status != chat.Running && row.Status != chat.Waiting {
 		said, err := o.say(ctx, by, row, in)
@@ -153,7 +149,7 @@ func (o *Handler) Steer(ctx context.Context, by operation.Caller, id string, in 
 	return said, o.ToError(err)
 }
 
-func (o *Handler) steer(ctx context.Context, by operation.Caller, row journal.Thread, in command.Words) (operations.Said, error) {
+func (o *Handler) steer(ctx context.Context, by operation.Caller, row journal.Thread, in operations.SteerMessage) (operations.Said, error) {
 	u, err := o.utter(ctx, row, in)
 	if err != nil {
 		return operations.Said{}, err
@@ -166,14 +162,14 @@ func (o *Handler) steer(ctx context.Context, by operation.Caller, row journal.Th
 	return operations.Said{Seq: ev.Seq, Again: true}, err
 }
 
-// Abort implements command.Sessions.
-func (o *Handler) Abort(ctx context.Context, by operation.Caller, id string, all bool) (bool, error) {
-	row, err := o.find(ctx, by, id, operation.Chat)
+// Abort carries out the operation of that name.
+func (o *Handler) Abort(ctx context.Context, by operation.Caller, in operations.AbortRequest) (operations.Aborted, error) {
+	row, err := o.find(ctx, by, in.ID)
 	if err != nil {
-		return false, err
+		return operations.Aborted{}, err
 	}
-	ended, err := o.Engine.Abort(ctx, row.ID, by.Principal.String(), all)
-	return ended, o.ToError(err)
+	ended, err := o.Engine.Abort(ctx, row.ID, by.Principal.String(), in.All)
+	return operations.Aborted{Aborted: ended}, o.ToError(err)
 }
 
 // CheckOwner looks once, at the start, for runs and prompts of terminal threads that

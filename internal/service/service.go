@@ -10,18 +10,18 @@ import (
 	"chorus/internal/agents"
 	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/overrides"
 	"chorus/internal/runsetup"
 	"chorus/internal/settings"
 	"chorus/internal/usage"
 )
 
-// Handler is the home as people order of it: what every door opens onto. It looks itself
-// at what a caller may, whatever the door has looked at before.
+// Handler carries out the operations. Identity, scope and input were checked by the executor; what of sessions and
+// costs a caller may see is looked at here.
 type Handler struct {
 	app    *Service
 	Engine *engine.Engine
@@ -34,7 +34,16 @@ type Handler struct {
 	labels *runsetup.Toolbox        // of no thread: for labels and lists of tools
 }
 
-var _ command.Service = (*Handler)(nil)
+var (
+	_ operations.Sessions  = (*Handler)(nil)
+	_ operations.History   = (*Handler)(nil)
+	_ operations.Approvals = (*Handler)(nil)
+	_ operations.Rules     = (*Handler)(nil)
+	_ operations.Agents    = (*Handler)(nil)
+	_ operations.Records   = (*Handler)(nil)
+	_ operations.System    = (*Handler)(nil)
+	_ operations.Tokens    = (*Handler)(nil)
+)
 
 // streams is what an App keeps for its doors.
 type streams struct {
@@ -49,10 +58,8 @@ type streams struct {
 	drain   context.CancelFunc
 }
 
-// Commands is what people can order of this home. The engine runs every thread from then
+// Handler carries operations out on this home. The engine runs every thread from then
 // on, except those of terminals: these only once something was said to them here.
-func (s *Service) Commands() command.Service { return s.Handler() }
-
 func (service *Service) Handler() *Handler {
 	s := &service.Serving
 	s.begin()
@@ -106,17 +113,6 @@ func (o *Handler) runHere(thread chat.ThreadID) {
 	s.told[thread] = true
 }
 
-// need turns away a caller whose token does not open a scope.
-func need(by operation.Caller, s operation.Scope) error {
-	if by.Principal.ID == "" {
-		return operation.Errorf(operation.Unsigned, "it is not known on whose authority this is ordered; sign in, or send a token")
-	}
-	if !by.May(s) {
-		return operation.Errorf(operation.Forbidden, "this needs a token with the scope %s; `chorus token create --scopes %s` makes one", s, s)
-	}
-	return nil
-}
-
 // ToError makes an error of the house into one for people: what is wrong with the order,
 // without secrets.
 func (o *Handler) ToError(err error) error {
@@ -168,10 +164,7 @@ func noSession(id string) error {
 const maxNames = 10000
 
 // find gives the thread of a session that the caller may see.
-func (o *Handler) find(ctx context.Context, by operation.Caller, id string, scope operation.Scope) (journal.Thread, error) {
-	if err := need(by, scope); err != nil {
-		return journal.Thread{}, err
-	}
+func (o *Handler) find(ctx context.Context, by operation.Caller, id string) (journal.Thread, error) {
 	thread, err := o.thread(ctx, id)
 	if err != nil {
 		return journal.Thread{}, err

@@ -69,32 +69,35 @@ func (o *Handler) standings(ctx context.Context, threads []chat.ThreadID) (map[c
 // maxTitle is what a list has room for.
 const maxTitle = 200
 
-// CreateSession implements command.Sessions.
-func (o *Handler) CreateSession(ctx context.Context, by operation.Caller, in operations.NewSession) (operations.Session, error) {
-	if err := need(by, operation.Chat); err != nil {
-		return operations.Session{}, err
-	}
+// CreateSession carries out the operation of that name.
+func (o *Handler) CreateSession(ctx context.Context, by operation.Caller, in operations.NewSession) (operations.CreatedSession, error) {
 	name := id.New()
 	if in.Key != "" {
 		name = id.Of("session", by.Principal.String(), in.Key)
 	}
 	thread, err := chat.NewThreadID("web", ownPlace(by.Principal), name, cmp.Or(in.Agent, chat.DefaultAgent))
 	if err != nil {
-		return operations.Session{}, Invalid("agent", "%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", in.Agent)
+		return operations.CreatedSession{}, Invalid("agent", "%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", in.Agent)
 	}
 	terms, dir, err := o.plan(by, in, thread)
 	if err != nil {
-		return operations.Session{}, o.ToError(err)
+		return operations.CreatedSession{}, o.ToError(err)
 	}
 	before, err := o.history(ctx, by, thread, in.History)
 	if err != nil {
-		return operations.Session{}, o.ToError(err)
+		return operations.CreatedSession{}, o.ToError(err)
 	}
 	made := standing{Terms: terms}
 	if err := o.begin(ctx, journal.Thread{ID: thread, Owner: by.Principal, Dir: dir, Title: in.Title}, made, in.Key != "", before...); err != nil {
-		return operations.Session{}, o.ToError(err)
+		return operations.CreatedSession{}, o.ToError(err)
 	}
-	return o.GetSession(ctx, by, name)
+	return o.created(ctx, by, name)
+}
+
+// created is a session that was made, for whoever made it.
+func (o *Handler) created(ctx context.Context, by operation.Caller, id string) (operations.CreatedSession, error) {
+	s, err := o.GetSession(ctx, by, operations.SessionRef{ID: id})
+	return operations.CreatedSession{SessionID: s.ID, Session: s}, err
 }
 
 // begin makes a thread with what was asked for in it. What comes first is the standing:
@@ -239,12 +242,9 @@ func (o *Handler) within(by operation.Caller, in operations.NewSession) error {
 // Statuses are the words of the API for what a thread does.
 var Statuses = map[string]chat.Status{"": "", "idle": chat.Idle, "running": chat.Running, "waiting": chat.Waiting, "failed": chat.Failed}
 
-// ListSessions implements command.Sessions.
+// ListSessions carries out the operation of that name.
 func (o *Handler) ListSessions(ctx context.Context, by operation.Caller, q operations.SessionQuery) (operation.List[operations.Session], error) {
 	var out operation.List[operations.Session]
-	if err := need(by, operation.Read); err != nil {
-		return out, err
-	}
 	status, known := Statuses[q.Status]
 	if !known {
 		return out, Invalid("status", "there is no status %.40q; there are idle, running and waiting", q.Status)
@@ -286,9 +286,9 @@ func readCursor(text string) (*store.Cursor, error) {
 	return &store.Cursor{LastActive: time.UnixMicro(micros), ID: chat.ThreadID(thread)}, nil
 }
 
-// GetSession implements command.Sessions.
-func (o *Handler) GetSession(ctx context.Context, by operation.Caller, id string) (operations.Session, error) {
-	row, err := o.find(ctx, by, id, operation.Read)
+// GetSession carries out the operation of that name.
+func (o *Handler) GetSession(ctx context.Context, by operation.Caller, in operations.SessionRef) (operations.Session, error) {
+	row, err := o.find(ctx, by, in.ID)
 	if err != nil {
 		return operations.Session{}, err
 	}

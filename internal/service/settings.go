@@ -23,12 +23,9 @@ import (
 	"chorus/internal/store"
 )
 
-// Models implements command.House.
-func (o *Handler) Models(ctx context.Context, by operation.Caller) (operation.List[operations.Model], error) {
+// Models carries out the operation of that name.
+func (o *Handler) Models(ctx context.Context, _ operation.Caller, _ operation.None) (operation.List[operations.Model], error) {
 	out := operation.List[operations.Model]{Items: []operations.Model{}}
-	if err := need(by, operation.Read); err != nil {
-		return out, err
-	}
 	catalog, err := o.app.Discovery.Catalog(o.app.Models.Listed())
 	if err != nil {
 		return out, o.ToError(err)
@@ -52,12 +49,9 @@ func (o *Handler) Models(ctx context.Context, by operation.Caller) (operation.Li
 // perMillion is the price of a million tokens in dollars.
 func perMillion(nanos int64) float64 { return float64(nanos) / 1e3 }
 
-// Settings implements command.House.
-func (o *Handler) Settings(ctx context.Context, by operation.Caller) (operation.List[operations.Setting], error) {
+// Settings carries out the operation of that name.
+func (o *Handler) Settings(ctx context.Context, _ operation.Caller, _ operation.None) (operation.List[operations.Setting], error) {
 	out := operation.List[operations.Setting]{Items: []operations.Setting{}}
-	if err := need(by, operation.Read); err != nil {
-		return out, err
-	}
 	bot, err := o.app.Settings.Bot("")
 	if err != nil {
 		return out, o.ToError(err)
@@ -111,10 +105,8 @@ func settable(k config.Key) bool {
 
 // SetSetting implements command.House: it changes settings.json of the home, if what
 // comes of it can be used. An empty value takes the key out again.
-func (o *Handler) SetSetting(ctx context.Context, by operation.Caller, key, value string) (operations.Setting, error) {
-	if err := need(by, operation.Admin); err != nil {
-		return operations.Setting{}, err
-	}
+func (o *Handler) SetSetting(ctx context.Context, by operation.Caller, in operations.SettingValue) (operations.Setting, error) {
+	key, value := in.Key, in.Value
 	var meant *config.Key
 	for _, k := range config.Keys() {
 		if k.Path == key {
@@ -144,7 +136,7 @@ func (o *Handler) SetSetting(ctx context.Context, by operation.Caller, key, valu
 }
 
 func (o *Handler) findSetting(ctx context.Context, by operation.Caller, key string) (operations.Setting, error) {
-	all, err := o.Settings(ctx, by)
+	all, err := o.Settings(ctx, by, operation.None{})
 	for _, s := range all.Items {
 		if s.Key == key {
 			return s, nil
@@ -266,11 +258,8 @@ func (o *Handler) tryOut(k config.Key, data []byte) error {
 	return nil
 }
 
-// Overview implements command.House.
-func (o *Handler) Overview(ctx context.Context, by operation.Caller) (operations.Overview, error) {
-	if err := need(by, operation.Read); err != nil {
-		return operations.Overview{}, err
-	}
+// Overview carries out the operation of that name.
+func (o *Handler) Overview(ctx context.Context, by operation.Caller, _ operation.None) (operations.Overview, error) {
 	out := operations.Overview{Version: o.app.Version, StartedAt: o.app.Serving.began, Agents: []operations.AgentStat{}, Budgets: []operations.Budget{}}
 	own := o.Defaults("")
 	out.Model, out.Sandbox = own.Model, own.Sandbox
@@ -336,13 +325,13 @@ func failed(s operations.Session) bool {
 }
 
 func (o *Handler) overDesk(ctx context.Context, by operation.Caller, out *operations.Overview) error {
-	list, err := o.Approvals(ctx, by, operations.ApprovalQuery{Limit: overviewShown})
+	list, err := o.ListApprovals(ctx, by, operations.ApprovalQuery{Limit: overviewShown})
 	out.Waiting = list.Items
 	return err
 }
 
 func (o *Handler) overAgents(ctx context.Context, by operation.Caller, out *operations.Overview) error {
-	agents, err := o.ListAgents(ctx, by)
+	agents, err := o.ListAgents(ctx, by, operation.None{})
 	if err != nil || !by.May(operation.Admin) {
 		for _, a := range agents.Items {
 			out.Agents = append(out.Agents, operations.AgentStat{Agent: a})

@@ -18,7 +18,6 @@ import (
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/datadir"
 	"chorus/internal/gate"
 	"chorus/internal/id"
@@ -54,15 +53,17 @@ type Tokens struct {
 	noted map[string]time.Time
 }
 
-var _ command.Keys = (*Tokens)(nil)
-
 // Tokens are the API tokens of this home.
 func (s *Service) Tokens() *Tokens { return &Tokens{app: s, noted: map[string]time.Time{}} }
 
-// CreateToken implements command.Keys. Nobody makes a token that opens more than their own.
-func (t *Tokens) CreateToken(ctx context.Context, by operation.Caller, in command.NewToken) (operations.Token, error) {
+// CreateToken makes a token. Nobody makes a token that opens more than their own.
+func (t *Tokens) CreateToken(ctx context.Context, by operation.Caller, in operations.NewToken) (operations.Token, error) {
 	in.Name = strings.TrimSpace(in.Name)
 	if err := checkToken(by, in); err != nil {
+		return operations.Token{}, err
+	}
+	lifetime, err := in.Lifetime()
+	if err != nil {
 		return operations.Token{}, err
 	}
 	text := tokenPrefix + rand.Text() + rand.Text()
@@ -73,8 +74,8 @@ func (t *Tokens) CreateToken(ctx context.Context, by operation.Caller, in comman
 			row.Scopes = append(row.Scopes, string(s))
 		}
 	}
-	if in.ExpiresIn > 0 {
-		row.Expires = now.Add(in.ExpiresIn)
+	if lifetime > 0 {
+		row.Expires = now.Add(lifetime)
 	}
 	if err := t.app.DB.PutToken(ctx, row); err != nil {
 		return operations.Token{}, err
@@ -84,7 +85,7 @@ func (t *Tokens) CreateToken(ctx context.Context, by operation.Caller, in comman
 	return made, t.record(ctx, by, "token create", row)
 }
 
-func checkToken(by operation.Caller, in command.NewToken) error {
+func checkToken(by operation.Caller, in operations.NewToken) error {
 	bad := func(field, format string, args ...any) error {
 		err := operation.Errorf(operation.Invalid, format, args...)
 		err.Field = field
@@ -120,8 +121,8 @@ func scopeNames() string {
 	return strings.Join(names, ", ")
 }
 
-// ListTokens implements command.Keys.
-func (t *Tokens) ListTokens(ctx context.Context, _ operation.Caller) (operation.List[operations.Token], error) {
+// ListTokens gives all of them, without their texts.
+func (t *Tokens) ListTokens(ctx context.Context) (operation.List[operations.Token], error) {
 	rows, err := t.app.DB.Tokens(ctx)
 	if err != nil {
 		return operation.List[operations.Token]{}, err
@@ -133,7 +134,7 @@ func (t *Tokens) ListTokens(ctx context.Context, _ operation.Caller) (operation.
 	return out, nil
 }
 
-// RevokeToken implements command.Keys. A name does as well as an id where it is one token's alone.
+// RevokeToken makes one useless. A name does as well as an id where it is one token's alone.
 func (t *Tokens) RevokeToken(ctx context.Context, by operation.Caller, name string) error {
 	rows, err := t.app.DB.Tokens(ctx)
 	if err != nil {
@@ -243,7 +244,7 @@ func (t *Tokens) OwnerToken(ctx context.Context) (text string, token operations.
 			return text, token, err
 		}
 	}
-	token, err = t.CreateToken(ctx, t.app.LocalCaller(), command.NewToken{Name: chat.OwnerRole, Scopes: []operation.Scope{operation.Admin}, Roles: []string{chat.OwnerRole}})
+	token, err = t.CreateToken(ctx, t.app.LocalCaller(), operations.NewToken{Name: chat.OwnerRole, Scopes: []operation.Scope{operation.Admin}, Roles: []string{chat.OwnerRole}})
 	if err != nil {
 		return "", operations.Token{}, err
 	}

@@ -3,33 +3,23 @@ package service
 import (
 	"context"
 
-	"chorus/internal/command"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 )
 
-// ListTokens implements command.Keys.
-func (o *Handler) ListTokens(ctx context.Context, by operation.Caller) (operation.List[operations.Token], error) {
-	if err := need(by, operation.Admin); err != nil {
-		return operation.List[operations.Token]{}, err
-	}
-	list, err := o.app.Tokens().ListTokens(ctx, by)
+// ListTokens carries out the operation of that name.
+func (o *Handler) ListTokens(ctx context.Context, _ operation.Caller, _ operation.None) (operation.List[operations.Token], error) {
+	list, err := o.app.Tokens().ListTokens(ctx)
 	return list, o.ToError(err)
 }
 
-// CreateToken implements command.Keys.
-func (o *Handler) CreateToken(ctx context.Context, by operation.Caller, in command.NewToken) (operations.Token, error) {
-	if err := need(by, operation.Admin); err != nil {
-		return operations.Token{}, err
-	}
+// CreateToken carries out the operation of that name.
+func (o *Handler) CreateToken(ctx context.Context, by operation.Caller, in operations.NewToken) (operations.Token, error) {
 	token, err := o.app.Tokens().CreateToken(ctx, by, in)
 	return token, o.ToError(err)
 }
 
-// RevokeToken implements command.Keys.
-func (o *Handler) RevokeToken(ctx context.Context, by operation.Caller, id string) error {
-	if err := need(by, operation.Admin); err != nil {
-		return err
-	}
-	return o.ToError(o.app.Tokens().RevokeToken(ctx, by, id))
+// RevokeToken carries out the operation of that name.
+func (o *Handler) RevokeToken(ctx context.Context, by operation.Caller, in operations.TokenRef) (operation.None, error) {
+	return operation.None{}, o.ToError(o.app.Tokens().RevokeToken(ctx, by, in.ID))
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/feed"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
@@ -174,10 +173,10 @@ func (r *reader) clean(item feed.Item) feed.Item {
 	return back
 }
 
-// Watch implements command.Sessions. It ends with ctx, and when the doors close.
-func (o *Handler) Watch(ctx context.Context, by operation.Caller, id string, after int64) iter.Seq2[feed.Item, error] {
+// Watch carries out the operation of that name. It ends with ctx, and when the doors close.
+func (o *Handler) Watch(ctx context.Context, by operation.Caller, in operations.WatchRequest) iter.Seq2[feed.Item, error] {
 	return func(yield func(feed.Item, error) bool) {
-		row, err := o.find(ctx, by, id, operation.Read)
+		row, err := o.find(ctx, by, in.ID)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -190,7 +189,7 @@ func (o *Handler) Watch(ctx context.Context, by operation.Caller, id string, aft
 			yield(nil, o.ToError(err))
 			return
 		}
-		for item, err := range o.Engine.Watch(ctx, row.ID, max(0, after)) {
+		for item, err := range o.Engine.Watch(ctx, row.ID, max(0, in.After)) {
 			for _, it := range r.seen(item.Event, item.Live, err) {
 				if !yield(it, nil) {
 					return
@@ -224,11 +223,8 @@ const (
 
 // span reads a part of a journal, and says where the next page begins: behind its last
 // event, or with Before in front of its first.
-func (o *Handler) span(ctx context.Context, thread chat.ThreadID, q command.Span) (events []chat.Event, next string, err error) {
+func (o *Handler) span(ctx context.Context, thread chat.ThreadID, q operations.EventRange) (events []chat.Event, next string, err error) {
 	n := limit(q.Limit, eventsPage, eventsMost)
-	if q.Before < 0 || q.After < 0 {
-		return nil, "", Invalid("after", "numbers of events are 0 or more")
-	}
 	if q.Before > 0 {
 		if events, err = o.app.DB.EventsBefore(ctx, thread, q.Before, n); err != nil {
 			return nil, "", err
@@ -250,10 +246,10 @@ func (o *Handler) span(ctx context.Context, thread chat.ThreadID, q command.Span
 	return events, next, nil
 }
 
-// Events implements command.Sessions.
-func (o *Handler) Events(ctx context.Context, by operation.Caller, id string, q command.Span) (operation.List[operations.RawEvent], error) {
+// Events carries out the operation of that name.
+func (o *Handler) Events(ctx context.Context, by operation.Caller, q operations.EventRange) (operation.List[operations.RawEvent], error) {
 	out := operation.List[operations.RawEvent]{Items: []operations.RawEvent{}}
-	row, err := o.find(ctx, by, id, operation.Read)
+	row, err := o.find(ctx, by, q.ID)
 	if err != nil {
 		return out, err
 	}
@@ -274,11 +270,11 @@ func (o *Handler) Events(ctx context.Context, by operation.Caller, id string, q 
 	return out, nil
 }
 
-// Messages implements command.Sessions. What a session began with from elsewhere is
+// Messages carries out the operation of that name. What a session began with from elsewhere is
 // told in place of the event that brought it.
-func (o *Handler) Messages(ctx context.Context, by operation.Caller, id string, q command.Span) (operation.List[feed.Item], error) {
+func (o *Handler) Messages(ctx context.Context, by operation.Caller, q operations.EventRange) (operation.List[feed.Item], error) {
 	out := operation.List[feed.Item]{Items: []feed.Item{}}
-	row, err := o.find(ctx, by, id, operation.Read)
+	row, err := o.find(ctx, by, q.ID)
 	if err != nil {
 		return out, err
 	}

@@ -16,6 +16,7 @@ import (
 	"chorus/internal/connector"
 	"chorus/internal/gate"
 	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/permit"
 	"chorus/internal/room"
 	"chorus/internal/runsetup"
@@ -295,7 +296,8 @@ func (h *Backend) DeleteAgent(ctx context.Context, by connector.Caller, name str
 	if _, err := h.CheckDeleteAgent(ctx, by, name); err != nil {
 		return err
 	}
-	return h.orders.DestroyAgent(ctx, caller(by), name, keepFiles)
+	_, err := h.orders.DestroyAgent(ctx, caller(by), operations.DestroyAgentRequest{Name: name, KeepFiles: keepFiles})
+	return err
 }
 
 // GuildAgents implements connector.Admin: those of the guild and those of all guilds;

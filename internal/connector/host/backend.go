@@ -94,7 +94,7 @@ func (h *Backend) ThreadsIn(ctx context.Context, place string, limit int) ([]jou
 
 // GetSession implements connector.Reports.
 func (h *Backend) GetSession(ctx context.Context, by operation.Caller, id string) (operations.Session, error) {
-	return h.orders.GetSession(ctx, by, id)
+	return h.orders.GetSession(ctx, by, operations.SessionRef{ID: id})
 }
 
 // Costs implements connector.Reports.

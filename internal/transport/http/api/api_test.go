@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"chorus/internal/command"
 	"chorus/internal/operation"
 	"chorus/internal/transport/http/api"
 	"chorus/internal/transport/http/rest"
@@ -49,47 +48,45 @@ func TestOrders(t *testing.T) {
 		status               int
 		ordered, said        string
 	}{
-		{"POST", "/api/sessions", `{"workspacePath":"/w","agent":"helper","title":"T"}`, 201, "CreateSession[{WorkspacePath:/w Agent:helper", `"sessionId":"s1"`},
-		{"POST", "/api/sessions", ``, 201, "CreateSession[{WorkspacePath: ", `"sessionId":"s1"`},
-		{"GET", "/api/sessions?status=running&limit=5", ``, 200, "ListSessions[{Status:running Agent: Search: Cursor: Limit:5}]", `"next":"YzEyMDI2fHg"`},
+		{"POST", "/api/sessions", `{"workspacePath":"/w","agent":"helper","title":"T"}`, 201, "session.create{WorkspacePath:/w Agent:helper", `"sessionId":"s1"`},
+		{"POST", "/api/sessions", ``, 201, "session.create{WorkspacePath: ", `"sessionId":"s1"`},
+		{"GET", "/api/sessions?status=running&limit=5", ``, 200, "session.list{Status:running Agent: Search: Cursor: Limit:5}", `"next":"YzEyMDI2fHg"`},
 		{"GET", "/api/sessions?cursor=YzEyMDI2fHg", ``, 200, "Cursor:2026|x", `"items":[{"id":"s1"`},
-		{"GET", "/api/sessions/s1", ``, 200, "GetSession[s1]", `"cost":1.5`},
-		{"POST", "/api/sessions/s1/chat", `{"message":"hi","attachments":["a1"]}`, 202, "Say[s1 {Message:hi Attachments:[a1] Mode: Key:}]", `{"seq":8}`},
-		{"POST", "/api/sessions/s1/steer", `{"message":"no","mode":"interrupt"}`, 202, "Steer[s1 {Message:no Attachments:[] Mode:interrupt", `{"seq":9}`},
-		{"POST", "/api/sessions/s1/abort", ``, 202, "Abort[s1 false]", `{"aborted":true}`},
-		{"POST", "/api/sessions/s1/abort", `{"all":true}`, 202, "Abort[s1 true]", ``},
-		{"POST", "/api/sessions/s1/resume", `{"workspacePath":"/w","mode":"last-5"}`, 200, "ResumeSession[s1 {WorkspacePath:/w Provider: Model: Mode:last-5}]", `"sessionId":"s1"`},
-		{"POST", "/api/sessions/s1/fork", `{"atSeq":4}`, 201, "Fork[s1 4]", `"sessionId":"s2"`},
-		{"GET", "/api/sessions/s1/messages?after=3", ``, 200, "Messages[s1 {After:3 Before:0 Limit:0}]", `"type":"completed"`},
-		{"GET", "/api/sessions/s1/events?before=9&limit=2", ``, 200, "Events[s1 {After:0 Before:9 Limit:2}]", `"next":"2026|x"`},
-		{"GET", "/api/sessions/s1/requests", ``, 200, "Requests[s1", `"items"`},
-		{"GET", "/api/search?q=word", ``, 200, "Search[{Text:word", `"items"`},
-		{"GET", "/api/approvals?state=all&session=s1", ``, 200, "Approvals[{Session:s1 State:all", `"items"`},
-		{"POST", "/api/approvals/p1", `{"approved":true,"note":"ok"}`, 200, "Answer[p1 {Approved:true Note:ok Always:[]}]", `"id":"p1"`},
-		{"GET", "/api/sessions/s1/approvals", ``, 200, "Approvals[{Session:s1 State: ", `"items"`},
-		{"POST", "/api/sessions/s1/approvals/c1", `{"approved":false}`, 200, "Answer[p1 {Approved:false Note: Always:[]}]", ``},
-		{"POST", "/api/sessions/s1/approvals/other", `{"approved":true}`, 404, "Approvals[{Session:s1 State:all", `no approval was ever asked for`},
-		{"GET", "/api/agents", ``, 200, "ListAgents", `"helper"`},
-		{"POST", "/api/agents", `{"name":"helper"}`, 201, "CreateAgent[{Name:helper", ``},
-		{"GET", "/api/agents/helper", ``, 200, "GetAgent[helper]", `"tools":[]`},
-		{"PATCH", "/api/agents/helper", `{"key":"model","value":"x"}`, 200, "ConfigureAgent[helper model x]", ``},
-		{"DELETE", "/api/agents/helper?keepFiles=true", ``, 204, "DestroyAgent[helper true]", ``},
-		{"GET", "/api/agents/helper/files?path=a/b", ``, 200, "AgentFile[helper a/b]", `"entries"`},
-		{"GET", "/api/costs?by=day&since=7d", ``, 200, "Costs[{By:day Since:7d}]", `"rows":[]`},
+		{"GET", "/api/sessions/s1", ``, 200, "session.get{ID:s1}", `"cost":1.5`},
+		{"POST", "/api/sessions/s1/chat", `{"message":"hi","attachments":["a1"]}`, 202, "session.say{ID:s1 Message:hi Attachments:[a1] Key:}", `{"seq":8}`},
+		{"POST", "/api/sessions/s1/steer", `{"message":"no","mode":"interrupt"}`, 202, "session.steer{ID:s1 Message:no Attachments:[] Mode:interrupt", `{"seq":9}`},
+		{"POST", "/api/sessions/s1/abort", ``, 202, "session.abort{ID:s1 All:false}", `{"aborted":true}`},
+		{"POST", "/api/sessions/s1/abort", `{"all":true}`, 202, "session.abort{ID:s1 All:true}", ``},
+		{"POST", "/api/sessions/s1/resume", `{"workspacePath":"/w","mode":"last-5"}`, 200, "session.resume{ID:s1 WorkspacePath:/w Provider: Model: Mode:last-5}", `"sessionId":"s1"`},
+		{"POST", "/api/sessions/s1/fork", `{"atSeq":4}`, 201, "session.fork{ID:s1 AtSeq:4 Key:}", `"sessionId":"s2"`},
+		{"GET", "/api/sessions/s1/messages?after=3", ``, 200, "session.messages{ID:s1 After:3 Before:0 Limit:0}", `"type":"completed"`},
+		{"GET", "/api/sessions/s1/events?before=9&limit=2", ``, 200, "session.events{ID:s1 After:0 Before:9 Limit:2}", `"next":"2026|x"`},
+		{"GET", "/api/sessions/s1/requests", ``, 200, "session.requests{ID:s1", `"items"`},
+		{"GET", "/api/search?q=word", ``, 200, "session.search{Text:word", `"items"`},
+		{"GET", "/api/approvals?state=all&session=s1", ``, 200, "approval.list{Session:s1 State:all", `"items"`},
+		{"POST", "/api/approvals/p1", `{"approved":true,"note":"ok"}`, 200, "approval.answer{ID:p1 Approved:true Note:ok Always:[]}", `"id":"p1"`},
+		{"GET", "/api/sessions/s1/approvals", ``, 200, "approval.list{Session:s1 State: ", `"items"`},
+		{"POST", "/api/sessions/s1/approvals/c1", `{"approved":false}`, 200, "approval.answer_call{ID:s1 CallID:c1 Approved:false Note:}", ``},
+		{"GET", "/api/agents", ``, 200, "agent.list", `"helper"`},
+		{"POST", "/api/agents", `{"name":"helper"}`, 201, "agent.create{Name:helper", ``},
+		{"GET", "/api/agents/helper", ``, 200, "agent.get{Name:helper}", `"tools":[]`},
+		{"PATCH", "/api/agents/helper", `{"key":"model","value":"x"}`, 200, "agent.config{Name:helper Key:model Value:x}", ``},
+		{"DELETE", "/api/agents/helper?keepFiles=true", ``, 204, "agent.destroy{Name:helper KeepFiles:true}", ``},
+		{"GET", "/api/agents/helper/files?path=a/b", ``, 200, "agent.file{Name:helper Path:a/b}", `"entries"`},
+		{"GET", "/api/costs?by=day&since=7d", ``, 200, "cost.sum{By:day Since:7d}", `"rows":[]`},
 		{"GET", "/api/audit?who=local:ada", ``, 200, "Who:local:ada", ``},
 		{"GET", "/api/audit?since=2026-01-02T03:04:05Z&before=7", ``, 200, "Since:2026-01-02 03:04:05", ``},
 		{"GET", "/api/audit?until=yesterday", ``, 400, "", `until: it must be a time like`},
-		{"GET", "/api/audit/verify?since=ab", ``, 200, "VerifyAudit[ab]", `"ok":true`},
-		{"GET", "/api/tokens", ``, 200, "ListTokens", ``},
-		{"POST", "/api/tokens", `{"name":"n","scopes":["read"],"expiresIn":"30d"}`, 201, "ExpiresIn:720h0m0s", `"token":"shown-once"`},
-		{"POST", "/api/tokens", `{"name":"n","scopes":["read"],"expiresIn":"soon"}`, 400, "", `24h or 30d`},
+		{"GET", "/api/audit/verify?since=ab", ``, 200, "audit.verify{Since:ab}", `"ok":true`},
+		{"GET", "/api/tokens", ``, 200, "token.list", ``},
+		{"POST", "/api/tokens", `{"name":"n","scopes":["read"],"expiresIn":"30d"}`, 201, "ExpiresIn:30d", `"token":"shown-once"`},
 		{"POST", "/api/tokens", `{"name":"n","scopes":["write"]}`, 400, "", `scopes[0]: it must be one of read, chat, approve, admin`},
-		{"DELETE", "/api/tokens/t1", ``, 204, "RevokeToken[t1]", ``},
-		{"GET", "/api/models", ``, 200, "Models", `demo/guide`},
-		{"GET", "/api/settings", ``, 200, "Settings", ``},
-		{"PUT", "/api/settings/model", `{"value":"x"}`, 200, "SetSetting[model x]", ``},
-		{"GET", "/api/overview", ``, 200, "Overview", `"waiting":[]`},
-		{"GET", "/api/health", ``, 200, "Health", ``},
+		{"DELETE", "/api/tokens/t1", ``, 204, "token.revoke{ID:t1}", ``},
+		{"GET", "/api/models", ``, 200, "model.list", `demo/guide`},
+		{"GET", "/api/settings", ``, 200, "setting.list", ``},
+		{"PUT", "/api/settings/model", `{"value":"x"}`, 200, "setting.set{Key:model Value:x}", ``},
+		{"GET", "/api/overview", ``, 200, "system.overview", `"waiting":[]`},
+		{"GET", "/api/health", ``, 200, "system.health", ``},
 		{"GET", "/openapi.json", ``, 200, "", `"openapi": "3.1.0"`},
 		{"GET", "/docs", ``, 200, "", `chorus test`},
 		{"GET", "/docs.css", ``, 200, "", `body`},
@@ -210,7 +207,7 @@ func TestKeyIsPassedOn(t *testing.T) {
 func TestTokenTextIsNotKept(t *testing.T) {
 	t.Parallel()
 	memory := &shelf{}
-	a, err := api.New(api.Options{Executor: command.Local(&fake{}), Memory: memory})
+	a, err := api.New(api.Options{Executor: &fake{}, Memory: memory})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,10 +235,10 @@ func TestStream(t *testing.T) {
 		status int
 		from   string
 	}{
-		"all":           {"/api/sessions/s1/stream", "", 200, "Watch[s1 0]"},
-		"after":         {"/api/sessions/s1/stream?after=4", "", 200, "Watch[s1 4]"},
-		"last":          {"/api/sessions/s1/stream?after=4", "6", 200, "Watch[s1 6]"},
-		"of the future": {"/api/sessions/s1/stream?after=99", "", 200, "Watch[s1 7]"},
+		"all":           {"/api/sessions/s1/stream", "", 200, "session.watch{ID:s1 After:0}"},
+		"after":         {"/api/sessions/s1/stream?after=4", "", 200, "session.watch{ID:s1 After:4}"},
+		"last":          {"/api/sessions/s1/stream?after=4", "6", 200, "session.watch{ID:s1 After:6}"},
+		"of the future": {"/api/sessions/s1/stream?after=99", "", 200, "session.watch{ID:s1 After:7}"},
 		"no number":     {"/api/sessions/s1/stream", "x", 400, ""},
 		"below":         {"/api/sessions/s1/stream?after=-1", "", 400, ""},
 	} {
@@ -287,14 +284,14 @@ func TestUpload(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
 	w := ask(newAPI(t, f), admin, "POST", "/api/sessions/s1/attachments?name=a.txt", "hello", "Content-Type", "text/plain")
-	if w.Code != 201 || f.last() != "Attach[s1 a.txt hello]" {
+	if w.Code != 201 || !strings.HasPrefix(f.last(), "session.attach{ID:s1 Name:a.txt hello ") {
 		t.Errorf("%d %s %s", w.Code, w.Body, f.last())
 	}
 }
 
 func TestNotReady(t *testing.T) {
 	t.Parallel()
-	a, err := api.New(api.Options{Executor: command.Local(&fake{}), Ready: func(context.Context) error { return errors.New("the store is being moved") }})
+	a, err := api.New(api.Options{Executor: &fake{}, Ready: func(context.Context) error { return errors.New("the store is being moved") }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,10 +14,10 @@ func TestExport(t *testing.T) {
 	f := &fake{}
 	a := newAPI(t, f)
 	for _, c := range []struct{ method, query, ordered, media, file, body string }{
-		{"GET", "", "Export[s1 markdown]", "text/markdown; charset=utf-8", "s1.md", "all of it\n"},
-		{"GET", "?format=markdown", "Export[s1 markdown]", "text/markdown; charset=utf-8", "s1.md", "all of it\n"},
-		{"GET", "?format=jsonl", "Export[s1 jsonl]", "application/x-ndjson; charset=utf-8", "s1.jsonl", "all of it\n"},
-		{"HEAD", "", "GetSession[s1]", "text/markdown; charset=utf-8", "s1.md", ""},
+		{"GET", "", "session.export{ID:s1 Format:}", "text/markdown; charset=utf-8", "s1.md", "all of it\n"},
+		{"GET", "?format=markdown", "session.export{ID:s1 Format:markdown}", "text/markdown; charset=utf-8", "s1.md", "all of it\n"},
+		{"GET", "?format=jsonl", "session.export{ID:s1 Format:jsonl}", "application/x-ndjson; charset=utf-8", "s1.jsonl", "all of it\n"},
+		{"HEAD", "", "session.export{ID:s1 Format:}", "text/markdown; charset=utf-8", "s1.md", ""},
 	} {
 		w := ask(a, admin, c.method, "/api/sessions/s1/export"+c.query, "")
 		h := w.Header()

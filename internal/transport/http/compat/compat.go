@@ -17,15 +17,14 @@ import (
 	"strings"
 	"time"
 
-	"chorus/internal/command"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 )
 
 // Options configure the handler.
 type Options struct {
-	Service command.Service
-	Log     *slog.Logger
+	Executor operation.Executor
+	Log      *slog.Logger
 	// MaxDuration is how long a completion may take; 0: 30 minutes.
 	MaxDuration time.Duration
 	// Heartbeat is how often a stream without text sends a comment; 0: 15 s.
@@ -122,7 +121,7 @@ func (d *handler) agents(ctx context.Context) ([]operations.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := d.Service.ListAgents(ctx, by)
+	list, err := operations.ListAgents.Call(ctx, d.Executor, by, operation.None{})
 	return list.Items, err
 }
 

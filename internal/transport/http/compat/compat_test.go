@@ -21,7 +21,6 @@ import (
 
 	"chorus/internal/app"
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/feed"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -65,7 +64,7 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(compat.TranslateProblems(at.Wrap(compat.New(compat.Options{Service: a.Service.Commands(), Heartbeat: 50 * time.Millisecond}))))
+	server := httptest.NewServer(compat.TranslateProblems(at.Wrap(compat.New(compat.Options{Executor: a.Service.Operations(), Heartbeat: 50 * time.Millisecond}))))
 	t.Cleanup(func() {
 		server.Close()
 		if err := a.Close(); err != nil {
@@ -74,16 +73,16 @@ func newFixture(t *testing.T) *fixture {
 		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	})
 	h := &fixture{T: t, app: a, owner: a.Service.LocalCaller(), url: server.URL}
-	if _, err := a.Service.Commands().CreateAgent(t.Context(), h.owner, operations.NewAgent{Name: "helper", Model: "demo/script", Permissions: "standard"}); err != nil {
+	if _, err := operations.CreateAgent.Call(t.Context(), a.Service.Operations(), h.owner, operations.NewAgent{Name: "helper", Model: "demo/script", Permissions: "standard"}); err != nil {
 		t.Fatal(err)
 	}
 	h.token = h.newToken(operation.Chat)
 	return h
 }
 
-func (h *fixture) newToken(scopes ...command.Scope) string {
+func (h *fixture) newToken(scopes ...operation.Scope) string {
 	h.Helper()
-	made, err := h.app.Service.Tokens().CreateToken(h.Context(), h.owner, command.NewToken{Name: string(scopes[0]), Scopes: scopes})
+	made, err := h.app.Service.Tokens().CreateToken(h.Context(), h.owner, operations.NewToken{Name: string(scopes[0]), Scopes: scopes})
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -185,7 +184,7 @@ func TestHistory(t *testing.T) {
 	if got.Choices[0].Message.Content != "answered" {
 		t.Fatalf("%+v", got)
 	}
-	requests, err := h.app.Service.Commands().Requests(t.Context(), h.owner, res.Header.Get(compat.SessionHeader), command.Span{})
+	requests, err := operations.Requests.Call(t.Context(), h.app.Service.Operations(), h.owner, operations.EventRange{ID: res.Header.Get(compat.SessionHeader)})
 	if err != nil || len(requests.Items) != 1 {
 		t.Fatalf("%+v, %v", requests, err)
 	}
@@ -215,7 +214,7 @@ func TestPictures(t *testing.T) {
 	if res.StatusCode != http.StatusOK || got.Choices[0].Message.Content != "a picture" {
 		t.Fatalf("%s: %+v", res.Status, got)
 	}
-	list, err := h.app.Service.Commands().Messages(t.Context(), h.owner, res.Header.Get(compat.SessionHeader), command.Span{})
+	list, err := operations.Messages.Call(t.Context(), h.app.Service.Operations(), h.owner, operations.EventRange{ID: res.Header.Get(compat.SessionHeader)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +276,7 @@ func TestApprovalEndsTheCompletion(t *testing.T) {
 		t.Fatalf("%s: %+v", res.Status, got)
 	}
 	session := res.Header.Get(compat.SessionHeader)
-	list, err := h.app.Service.Commands().Approvals(t.Context(), h.owner, operations.ApprovalQuery{Session: session})
+	list, err := operations.ListApprovals.Call(t.Context(), h.app.Service.Operations(), h.owner, operations.ApprovalQuery{Session: session})
 	if err != nil || len(list.Items) != 1 {
 		t.Fatalf("%+v, %v", list, err)
 	}
@@ -365,7 +364,7 @@ func TestDisconnectAbortsTheRun(t *testing.T) {
 		session := h.running()
 		cancel()
 		<-ended
-		for it, err := range h.app.Service.Commands().Watch(t.Context(), h.owner, session, 0) {
+		for it, err := range operations.Watch.Follow(t.Context(), h.app.Service.Operations(), h.owner, operations.WatchRequest{ID: session, After: 0}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -384,7 +383,7 @@ func (h *fixture) running() string {
 	h.Helper()
 	id := ""
 	polltest.Until(h, "something runs", func() bool {
-		list, err := h.app.Service.Commands().ListSessions(h.Context(), h.owner, operations.SessionQuery{Status: "running"})
+		list, err := operations.ListSessions.Call(h.Context(), h.app.Service.Operations(), h.owner, operations.SessionQuery{Status: "running"})
 		if err != nil {
 			h.Fatal(err)
 		}
@@ -393,7 +392,7 @@ func (h *fixture) running() string {
 		}
 		return id != ""
 	})
-	for it := range h.app.Service.Commands().Watch(h.Context(), h.owner, id, 0) {
+	for it := range operations.Watch.Follow(h.Context(), h.app.Service.Operations(), h.owner, operations.WatchRequest{ID: id, After: 0}) {
 		if _, ok := it.(feed.TextDelta); ok {
 			return id
 		}

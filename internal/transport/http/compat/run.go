@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"chorus/internal/command"
 	"chorus/internal/feed"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -19,7 +18,7 @@ import (
 
 // run is one completion: the agent's run that answers one prompt.
 type run struct {
-	service    command.Service
+	executor   operation.Executor
 	by         operation.Caller
 	session    string
 	ownSession bool // the session was made for this completion
@@ -93,15 +92,15 @@ func (d *handler) start(ctx context.Context, a request) (*run, operations.Agent,
 	if err != nil {
 		return nil, agent, err
 	}
-	one := &run{service: d.Service, by: by, session: a.Metadata[sessionKey], step: -1, complete: true}
+	one := &run{executor: d.Executor, by: by, session: a.Metadata[sessionKey], step: -1, complete: true}
 	if one.session == "" {
-		made, err := d.Service.CreateSession(ctx, by, operations.NewSession{Agent: agent.Name, History: a.history()})
+		made, err := operations.CreateSession.Call(ctx, d.Executor, by, operations.NewSession{Agent: agent.Name, History: a.history()})
 		if err != nil {
 			return nil, agent, err
 		}
-		one.session, one.ownSession = made.ID, true
+		one.session, one.ownSession = made.SessionID, true
 	} else {
-		there, err := d.Service.GetSession(ctx, by, one.session)
+		there, err := operations.GetSession.Call(ctx, d.Executor, by, operations.SessionRef{ID: one.session})
 		if err != nil {
 			return nil, agent, err
 		}
@@ -109,18 +108,18 @@ func (d *handler) start(ctx context.Context, a request) (*run, operations.Agent,
 			return nil, agent, invalid("model", "session %s belongs to agent/%s", one.session, there.Agent)
 		}
 	}
-	words := command.Words{Message: a.prompt().text}
+	message := operations.Message{ID: one.session, Message: a.prompt().text}
 	if len(a.prompt().pictures) > maxImages {
 		return nil, agent, invalid("messages", "at most %d images can be sent with one message", maxImages)
 	}
 	for i, picture := range a.prompt().pictures {
-		file, err := d.Service.Attach(ctx, by, one.session, fmt.Sprintf("picture-%d", i+1), bytes.NewReader(picture))
+		file, err := operations.Attach.Call(ctx, d.Executor, by, operations.NewAttachment{ID: one.session, File: operation.Upload(fmt.Sprintf("picture-%d", i+1), bytes.NewReader(picture))})
 		if err != nil {
 			return nil, agent, err
 		}
-		words.Attachments = append(words.Attachments, file.ID)
+		message.Attachments = append(message.Attachments, file.ID)
 	}
-	said, err := d.Service.Say(ctx, by, one.session, words)
+	said, err := operations.Say.Call(ctx, d.Executor, by, message)
 	one.seq = said.Seq
 	return one, agent, err
 }
@@ -131,7 +130,7 @@ func (o *run) abort(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	if o.id != "" || o.ownSession {
-		_, _ = o.service.Abort(ctx, o.by, o.session, o.ownSession) // on an error it ends at its limits
+		_, _ = operations.Abort.Call(ctx, o.executor, o.by, operations.AbortRequest{ID: o.session, All: o.ownSession}) // on an error it ends at its limits
 	}
 }
 
@@ -144,7 +143,7 @@ func (o *run) stream(ctx context.Context, out *response) (outcome, error) {
 	go func() {
 		defer close(done)
 		defer close(items)
-		for item, err := range o.service.Watch(watching, o.by, o.session, o.seq-1) {
+		for item, err := range operations.Watch.Follow(watching, o.executor, o.by, operations.WatchRequest{ID: o.session, After: o.seq - 1}) {
 			select {
 			case items <- streamItem{item, err}:
 			case <-watching.Done():
@@ -281,7 +280,7 @@ func (o *run) add(text string, out *response) {
 // approvalText lists the pending approvals and says how to answer them.
 func (o *run) approvalText(ctx context.Context, it feed.ApprovalRequired) string {
 	lines := []string{"This needs approval before it can continue:"}
-	list, err := o.service.Approvals(ctx, o.by, operations.ApprovalQuery{Session: o.session})
+	list, err := operations.ListApprovals.Call(ctx, o.executor, o.by, operations.ApprovalQuery{Session: o.session})
 	if err != nil || len(list.Items) == 0 {
 		list.Items = []operations.Approval{{ID: it.ApprovalID, Label: it.Label, Tool: it.Tool}}
 	}

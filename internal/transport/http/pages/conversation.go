@@ -11,7 +11,6 @@ import (
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/feed"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -23,18 +22,18 @@ const maxItems = 200
 // conversation shows a session: its newest items, which are updated live, or earlier ones.
 func (p *Pages) conversation(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	ctx := r.Context()
-	s, err := p.Service.GetSession(ctx, by, r.PathValue("id"))
+	s, err := operations.GetSession.Call(ctx, p.Executor, by, operations.SessionRef{ID: r.PathValue("id")})
 	if err != nil {
 		return err
 	}
 	// The page ends at the session's current number; the stream continues from there.
-	span := command.Span{Before: s.Seq + 1, Limit: maxItems}
+	span := operations.EventRange{ID: s.ID, Before: s.Seq + 1, Limit: maxItems}
 	t := viewOf(s, by)
 	t.Names = p.names(ctx, by)
 	if before, err := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64); err == nil && before > 0 && before <= s.Seq {
 		span.Before, t.Past = before, true
 	}
-	items, err := p.Service.Messages(ctx, by, s.ID, span)
+	items, err := operations.Messages.Call(ctx, p.Executor, by, span)
 	if err != nil {
 		return err
 	}
@@ -149,11 +148,11 @@ func (r *row) setPart(part string, html template.HTML) {
 
 // newSession shows the form for a new conversation.
 func (p *Pages) newSession(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	agents, err := p.Service.ListAgents(r.Context(), by)
+	agents, err := operations.ListAgents.Call(r.Context(), p.Executor, by, operation.None{})
 	if err != nil {
 		return err
 	}
-	models, err := p.Service.Models(r.Context(), by)
+	models, err := operations.ListModels.Call(r.Context(), p.Executor, by, operation.None{})
 	if err != nil {
 		return err
 	}
@@ -188,17 +187,17 @@ func (p *Pages) createSession(w http.ResponseWriter, r *http.Request, by operati
 		return err
 	}
 	message := strings.TrimSpace(r.PostFormValue("message"))
-	made, err := p.Service.CreateSession(r.Context(), by, operations.NewSession{WorkspacePath: strings.TrimSpace(r.PostFormValue("workspacePath")),
+	made, err := operations.CreateSession.Call(r.Context(), p.Executor, by, operations.NewSession{WorkspacePath: strings.TrimSpace(r.PostFormValue("workspacePath")),
 		Agent: r.PostFormValue("agent"), Model: r.PostFormValue("model"), Permissions: r.PostFormValue("permissions"), Key: r.PostFormValue("key")})
 	if err != nil {
 		return err
 	}
 	if message != "" {
-		if _, err := p.sendMessage(w, r, by, made.ID, message); err != nil {
+		if _, err := p.sendMessage(w, r, by, made.SessionID, message); err != nil {
 			return err
 		}
 	}
-	http.Redirect(w, r, "/s/"+made.ID, http.StatusSeeOther)
+	http.Redirect(w, r, "/s/"+made.SessionID, http.StatusSeeOther)
 	return nil
 }
 
@@ -207,14 +206,14 @@ const maxUploads = 64 << 20
 
 // sendMessage sends a message with its attachments.
 func (p *Pages) sendMessage(_ http.ResponseWriter, r *http.Request, by operation.Caller, id, message string) (operations.Said, error) {
-	words := command.Words{Message: message, Key: r.PostFormValue("key")}
+	words := operations.SteerMessage{ID: id, Message: message, Key: r.PostFormValue("key")}
 	if r.MultipartForm != nil {
 		for _, head := range r.MultipartForm.File["files"] {
 			f, err := head.Open()
 			if err != nil {
 				return operations.Said{}, err
 			}
-			kept, err := p.Service.Attach(r.Context(), by, id, head.Filename, f)
+			kept, err := operations.Attach.Call(r.Context(), p.Executor, by, operations.NewAttachment{ID: id, File: operation.Upload(head.Filename, f)})
 			f.Close()
 			if err != nil {
 				return operations.Said{}, err
@@ -227,9 +226,9 @@ func (p *Pages) sendMessage(_ http.ResponseWriter, r *http.Request, by operation
 	}
 	if mode := r.PostFormValue("mode"); mode == string(chat.Inject) || mode == string(chat.Interrupt) {
 		words.Mode = chat.Intake(mode)
-		return p.Service.Steer(r.Context(), by, id, words)
+		return operations.Steer.Call(r.Context(), p.Executor, by, words)
 	}
-	return p.Service.Say(r.Context(), by, id, words)
+	return operations.Say.Call(r.Context(), p.Executor, by, operations.Message{ID: id, Message: words.Message, Attachments: words.Attachments, Key: words.Key})
 }
 
 func (p *Pages) say(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
@@ -255,7 +254,7 @@ func (p *Pages) stop(w http.ResponseWriter, r *http.Request, by operation.Caller
 		return err
 	}
 	id := r.PathValue("id")
-	if _, err := p.Service.Abort(r.Context(), by, id, r.PostFormValue("all") != ""); err != nil {
+	if _, err := operations.Abort.Call(r.Context(), p.Executor, by, operations.AbortRequest{ID: id, All: r.PostFormValue("all") != ""}); err != nil {
 		return err
 	}
 	return finishForm(w, r, "/s/"+id, "stopped")
@@ -272,11 +271,11 @@ func (p *Pages) fork(w http.ResponseWriter, r *http.Request, by operation.Caller
 	if err != nil {
 		return operation.Errorf(operation.Invalid, "the number of the message to fork from is missing")
 	}
-	made, err := p.Service.Fork(r.Context(), by, r.PathValue("id"), at)
+	made, err := operations.Fork.Call(r.Context(), p.Executor, by, operations.ForkRequest{ID: r.PathValue("id"), AtSeq: at})
 	if err != nil {
 		return err
 	}
-	http.Redirect(w, r, "/s/"+made.ID, http.StatusSeeOther)
+	http.Redirect(w, r, "/s/"+made.SessionID, http.StatusSeeOther)
 	return nil
 }
 
@@ -292,7 +291,7 @@ func (p *Pages) answer(w http.ResponseWriter, r *http.Request, by operation.Call
 	if verdict != "approve" && verdict != "deny" {
 		return operation.Errorf(operation.Invalid, "the verdict must be approve or deny")
 	}
-	a, err := p.Service.Answer(r.Context(), by, r.PathValue("id"), command.Verdict{Approved: verdict == "approve", Note: r.PostFormValue("note")})
+	a, err := operations.AnswerApproval.Call(r.Context(), p.Executor, by, operations.Answer{ID: r.PathValue("id"), Approved: verdict == "approve", Note: r.PostFormValue("note")})
 	if err != nil {
 		return err
 	}
@@ -317,7 +316,7 @@ func finishForm(w http.ResponseWriter, r *http.Request, next, word string) error
 // blob serves an image or a file. Nothing in it can run: only known image types are shown, all
 // other files are downloads.
 func (p *Pages) blob(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	f, err := p.Service.Blob(r.Context(), by, r.PathValue("id"), r.PathValue("hash"))
+	f, err := operations.Blob.Call(r.Context(), p.Executor, by, operations.BlobRef{ID: r.PathValue("id"), Hash: r.PathValue("hash")})
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 func (p *Pages) doctor(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	data := map[string]any{"Layout": p.layout(r, by, "This machine")}
 	if r.URL.Query().Get("wait") != "" {
-		checks, err := p.Service.Health(r.Context(), by)
+		checks, err := operations.CheckHealth.Call(r.Context(), p.Executor, by, operation.None{})
 		if err != nil {
 			return err
 		}
@@ -25,7 +25,7 @@ func (p *Pages) doctor(w http.ResponseWriter, r *http.Request, by operation.Call
 
 // checks renders the results as a fragment: all of them, or one section for the overview.
 func (p *Pages) checks(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	checks, err := p.Service.Health(r.Context(), by)
+	checks, err := operations.CheckHealth.Call(r.Context(), p.Executor, by, operation.None{})
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func (p *Pages) live(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "sign in first", http.StatusUnauthorized)
 		return
 	}
-	s, err := p.Service.GetSession(r.Context(), by, r.PathValue("id"))
+	s, err := operations.GetSession.Call(r.Context(), p.Executor, by, operations.SessionRef{ID: r.PathValue("id")})
 	if err != nil {
 		http.Error(w, p.userMessage(err), statusOf(err))
 		return
@@ -96,7 +96,7 @@ func (p *Pages) watch(ctx context.Context, by operation.Caller, id string, after
 	out := make(chan update, 64)
 	go func() {
 		defer close(out)
-		for item, err := range p.Service.Watch(ctx, by, id, after) {
+		for item, err := range operations.Watch.Follow(ctx, p.Executor, by, operations.WatchRequest{ID: id, After: after}) {
 			select {
 			case out <- update{item, err}:
 			case <-ctx.Done():
@@ -216,7 +216,7 @@ func (s *stream) item(item feed.Item) error {
 
 // refresh sends the state of the session.
 func (s *stream) refresh(ctx context.Context) error {
-	now, err := s.pages.Service.GetSession(ctx, s.by, s.view.Session)
+	now, err := operations.GetSession.Call(ctx, s.pages.Executor, s.by, operations.SessionRef{ID: s.view.Session})
 	if err != nil {
 		s.pages.Log.Debug("session could not be read", "component", "web", "error", err)
 		return nil // tried again with the next event or heartbeat

@@ -12,7 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"chorus/internal/command"
+	"chorus/internal/chat"
 	"chorus/internal/feed"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -22,12 +22,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // oneSession is a service with one session that has these items.
 type oneSession struct {
-	command.Service
+	operations.Sessions
+	operations.History
 	items []feed.Item
 	ended chan struct{} // closed just before the end of the run is delivered
 }
 
-func (o *oneSession) GetSession(context.Context, operation.Caller, string) (operations.Session, error) {
+func (o *oneSession) GetSession(context.Context, operation.Caller, operations.SessionRef) (operations.Session, error) {
 	status := "running"
 	select {
 	case <-o.ended:
@@ -37,13 +38,13 @@ func (o *oneSession) GetSession(context.Context, operation.Caller, string) (oper
 	return operations.Session{ID: "s1", Agent: "chorus", Status: status}, nil
 }
 
-func (o *oneSession) Watch(ctx context.Context, _ operation.Caller, _ string, after int64) iter.Seq2[feed.Item, error] {
+func (o *oneSession) Watch(ctx context.Context, _ operation.Caller, in operations.WatchRequest) iter.Seq2[feed.Item, error] {
 	return func(yield func(feed.Item, error) bool) {
 		for _, item := range o.items {
 			if _, over := item.(feed.Completed); over {
 				close(o.ended) // GetSession must agree with the item
 			}
-			if item.Header().Seq > after || item.Header().Seq == 0 {
+			if item.Header().Seq > in.After || item.Header().Seq == 0 {
 				if !yield(item, nil) {
 					return
 				}
@@ -64,11 +65,11 @@ func TestStream(t *testing.T) {
 		feed.TextDelta{Head: feed.Head{Run: "r", At: noon}, Step: 1, Attempt: 1, Offset: 10, Text: ">"}, // arrives late
 	}}
 	stopping := make(chan struct{})
-	p, err := New(Options{Service: service, Stopping: stopping, Now: func() time.Time { return noon }})
+	p, err := New(Options{Executor: operation.NewLocal(operation.LocalOptions{Handlers: []any{service}}), Stopping: stopping, Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	by := operation.Caller{Scopes: []operation.Scope{operation.Chat}}
+	by := operation.Caller{Principal: chat.Principal{Kind: chat.TokenHolder, ID: "t1"}, Scopes: []operation.Scope{operation.Chat}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.ServeHTTP(w, r.WithContext(operation.WithCaller(r.Context(), by)))
 	}))

@@ -9,7 +9,7 @@ import (
 
 // overview is the start page: active runs, pending approvals, costs.
 func (p *Pages) overview(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	o, err := p.Service.Overview(r.Context(), by)
+	o, err := operations.GetOverview.Call(r.Context(), p.Executor, by, operation.None{})
 	if err != nil {
 		return err
 	}
@@ -18,7 +18,7 @@ func (p *Pages) overview(w http.ResponseWriter, r *http.Request, by operation.Ca
 
 func (p *Pages) approvals(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	which := firstOf(r.URL.Query().Get("state"), "pending")
-	list, err := p.Service.Approvals(r.Context(), by, operations.ApprovalQuery{State: which, Cursor: r.URL.Query().Get("cursor"), Limit: 50})
+	list, err := operations.ListApprovals.Call(r.Context(), p.Executor, by, operations.ApprovalQuery{State: which, Cursor: r.URL.Query().Get("cursor"), Limit: 50})
 	if err != nil {
 		return err
 	}

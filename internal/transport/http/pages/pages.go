@@ -22,7 +22,6 @@ import (
 
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
-	"chorus/internal/command"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 )
@@ -32,9 +31,9 @@ var templateFiles embed.FS
 
 // Options configure the pages.
 type Options struct {
-	Service command.Service
-	Log     *slog.Logger
-	Version string
+	Executor operation.Executor
+	Log      *slog.Logger
+	Version  string
 	// Recheck returns an error when a caller is no longer allowed in; streams call it because they outlive tokens. May be nil.
 	Recheck func(context.Context, operation.Caller) error
 	// Stopping is closed when the server shuts down; streams end then.
@@ -195,10 +194,10 @@ const maxListed = 30
 
 func (p *Pages) layout(r *http.Request, by operation.Caller, title string) layout {
 	f := layout{Title: title, Path: r.URL.Path, Caller: by, Version: p.Version}
-	if list, err := p.Service.ListSessions(r.Context(), by, operations.SessionQuery{Limit: maxListed}); err == nil {
+	if list, err := operations.ListSessions.Call(r.Context(), p.Executor, by, operations.SessionQuery{Limit: maxListed}); err == nil {
 		f.Sessions = list.Items
 	}
-	if list, err := p.Service.Approvals(r.Context(), by, operations.ApprovalQuery{Limit: 100}); err == nil {
+	if list, err := operations.ListApprovals.Call(r.Context(), p.Executor, by, operations.ApprovalQuery{Limit: 100}); err == nil {
 		f.Pending = len(list.Items)
 	}
 	return f
@@ -209,7 +208,7 @@ func (p *Pages) names(ctx context.Context, by operation.Caller) map[string]strin
 	if !by.May(operation.Admin) {
 		return nil
 	}
-	list, err := p.Service.ListTokens(ctx, by)
+	list, err := operations.ListTokens.Call(ctx, p.Executor, by, operation.None{})
 	if err != nil {
 		return nil // ids are shown instead
 	}

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"chorus/internal/command"
 	"chorus/internal/feed"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -39,13 +38,13 @@ func TestStreamEndsWithItsToken(t *testing.T) {
 	})
 }
 
-// failsOnce is a service whose first call fails.
+// failsOnce is an executor whose first call fails.
 type failsOnce struct {
-	command.Service
+	operation.Executor
 	asked int
 }
 
-func (b *failsOnce) GetSession(context.Context, operation.Caller, string) (operations.Session, error) {
+func (b *failsOnce) Execute(context.Context, operation.Caller, *operation.Definition, any) (any, error) {
 	if b.asked++; b.asked == 1 {
 		return operations.Session{}, errors.New("the disk is busy")
 	}
@@ -57,7 +56,7 @@ func TestStreamRetriesTheState(t *testing.T) {
 	t.Parallel()
 	p := newPages(t)
 	synctest.Test(t, func(t *testing.T) {
-		p.Service = &failsOnce{}
+		p.Executor = &failsOnce{}
 		w := &fakeWriter{header: http.Header{}}
 		s := &stream{pages: p, w: w, control: http.NewResponseController(w)}
 		items := make(chan update, 1)

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"chorus/internal/command"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 )
@@ -31,7 +30,7 @@ func (p *Pages) moreRoutes() {
 }
 
 func (p *Pages) agents(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	list, err := p.Service.ListAgents(r.Context(), by)
+	list, err := operations.ListAgents.Call(r.Context(), p.Executor, by, operation.None{})
 	if err != nil {
 		return err
 	}
@@ -40,7 +39,7 @@ func (p *Pages) agents(w http.ResponseWriter, r *http.Request, by operation.Call
 
 // agent shows an agent's prompt, tools, documents and settings.
 func (p *Pages) agent(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	a, err := p.Service.GetAgent(r.Context(), by, r.PathValue("name"))
+	a, err := operations.GetAgent.Call(r.Context(), p.Executor, by, operations.AgentRef{Name: r.PathValue("name")})
 	if err != nil {
 		return err
 	}
@@ -49,7 +48,7 @@ func (p *Pages) agent(w http.ResponseWriter, r *http.Request, by operation.Calle
 
 func (p *Pages) agentFile(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	name := r.PathValue("name")
-	e, err := p.Service.AgentFile(r.Context(), by, name, r.PathValue("path"))
+	e, err := operations.AgentFile.Call(r.Context(), p.Executor, by, operations.AgentFileRef{Name: name, Path: r.PathValue("path")})
 	if err != nil {
 		return err
 	}
@@ -66,20 +65,20 @@ const maxEvents = 200
 
 // journal shows the events of a session in order.
 func (p *Pages) journal(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	s, err := p.Service.GetSession(r.Context(), by, r.PathValue("id"))
+	s, err := operations.GetSession.Call(r.Context(), p.Executor, by, operations.SessionRef{ID: r.PathValue("id")})
 	if err != nil {
 		return err
 	}
 	after, _ := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
-	events, err := p.Service.Events(r.Context(), by, s.ID, command.Span{After: after, Limit: maxEvents})
+	events, err := operations.Events.Call(r.Context(), p.Executor, by, operations.EventRange{ID: s.ID, After: after, Limit: maxEvents})
 	if err != nil {
 		return err
 	}
-	requests, err := p.Service.Requests(r.Context(), by, s.ID, command.Span{After: after, Limit: maxEvents})
+	requests, err := operations.Requests.Call(r.Context(), p.Executor, by, operations.EventRange{ID: s.ID, After: after, Limit: maxEvents})
 	if err != nil {
 		return err
 	}
-	audit, err := p.Service.Audit(r.Context(), by, operations.AuditQuery{Session: s.ID, Limit: maxEvents})
+	audit, err := operations.ListAudit.Call(r.Context(), p.Executor, by, operations.AuditQuery{Session: s.ID, Limit: maxEvents})
 	if err != nil {
 		return err
 	}
@@ -96,7 +95,7 @@ func (p *Pages) request(w http.ResponseWriter, r *http.Request, by operation.Cal
 	if err != nil {
 		return operation.Errorf(operation.NotFound, "there is no such request")
 	}
-	list, err := p.Service.Requests(r.Context(), by, r.PathValue("id"), command.Span{After: seq - 1, Limit: 1})
+	list, err := operations.Requests.Call(r.Context(), p.Executor, by, operations.EventRange{ID: r.PathValue("id"), After: seq - 1, Limit: 1})
 	if err != nil {
 		return err
 	}
@@ -109,11 +108,11 @@ func (p *Pages) request(w http.ResponseWriter, r *http.Request, by operation.Cal
 // costs shows what was spent, as a chart and as a table.
 func (p *Pages) costs(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	q := operations.CostQuery{By: firstOf(r.URL.Query().Get("by"), "model"), Since: firstOf(r.URL.Query().Get("since"), "30d")}
-	sums, err := p.Service.Costs(r.Context(), by, q)
+	sums, err := operations.GetCosts.Call(r.Context(), p.Executor, by, q)
 	if err != nil {
 		return err
 	}
-	days, err := p.Service.Costs(r.Context(), by, operations.CostQuery{By: "day", Since: q.Since})
+	days, err := operations.GetCosts.Call(r.Context(), p.Executor, by, operations.CostQuery{By: "day", Since: q.Since})
 	if err != nil {
 		return err
 	}
@@ -128,13 +127,13 @@ func (p *Pages) costs(w http.ResponseWriter, r *http.Request, by operation.Calle
 func (p *Pages) audit(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	v := r.URL.Query()
 	q := operations.AuditQuery{Session: v.Get("session"), Agent: v.Get("agent"), Who: v.Get("who"), Decision: v.Get("decision"), Cursor: v.Get("cursor"), Limit: 100}
-	list, err := p.Service.Audit(r.Context(), by, q)
+	list, err := operations.ListAudit.Call(r.Context(), p.Executor, by, q)
 	if err != nil {
 		return err
 	}
 	data := map[string]any{"Layout": p.layout(r, by, "Audit"), "List": list, "Names": p.names(r.Context(), by), "Query": q, "More": more(v, list.Next), "Decisions": []string{"allow", "ask_approved", "ask_denied", "deny", "changed"}}
 	if v.Get("verify") != "" {
-		check, err := p.Service.VerifyAudit(r.Context(), by, "")
+		check, err := operations.VerifyAudit.Call(r.Context(), p.Executor, by, operations.VerifyRequest{})
 		if err != nil {
 			return err
 		}
@@ -158,13 +157,13 @@ func (p *Pages) search(w http.ResponseWriter, r *http.Request, by operation.Call
 	text, agent := strings.TrimSpace(v.Get("q")), v.Get("agent")
 	data := map[string]any{"Layout": p.layout(r, by, "Search"), "Text": text, "Agent": agent, "Names": p.names(r.Context(), by)}
 	if text != "" {
-		hits, err := p.Service.Search(r.Context(), by, operations.SearchQuery{Text: text, Agent: agent, Cursor: v.Get("cursor"), Limit: 50})
+		hits, err := operations.Search.Call(r.Context(), p.Executor, by, operations.SearchQuery{Text: text, Agent: agent, Cursor: v.Get("cursor"), Limit: 50})
 		if err != nil {
 			return err
 		}
 		data["Hits"], data["More"] = hits.Items, more(v, hits.Next)
 	} else {
-		list, err := p.Service.ListSessions(r.Context(), by, operations.SessionQuery{Agent: agent, Cursor: v.Get("cursor"), Limit: 100})
+		list, err := operations.ListSessions.Call(r.Context(), p.Executor, by, operations.SessionQuery{Agent: agent, Cursor: v.Get("cursor"), Limit: 100})
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@ package pages
 import (
 	"net/http"
 
-	"chorus/internal/command"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 )
@@ -14,17 +13,17 @@ func (p *Pages) settings(w http.ResponseWriter, r *http.Request, by operation.Ca
 
 // showSettings shows the configuration, the tokens, and the text of a token that was just created.
 func (p *Pages) showSettings(w http.ResponseWriter, r *http.Request, by operation.Caller, made *operations.Token) error {
-	settings, err := p.Service.Settings(r.Context(), by)
+	settings, err := operations.ListSettings.Call(r.Context(), p.Executor, by, operation.None{})
 	if err != nil {
 		return err
 	}
-	models, err := p.Service.Models(r.Context(), by)
+	models, err := operations.ListModels.Call(r.Context(), p.Executor, by, operation.None{})
 	if err != nil {
 		return err
 	}
 	data := map[string]any{"Layout": p.layout(r, by, "Settings"), "Settings": settings.Items, "Models": models.Items, "Admin": by.May(operation.Admin), "Made": made, "Scopes": operation.Scopes()}
 	if by.May(operation.Admin) {
-		tokens, err := p.Service.ListTokens(r.Context(), by)
+		tokens, err := operations.ListTokens.Call(r.Context(), p.Executor, by, operation.None{})
 		if err != nil {
 			return err
 		}
@@ -47,7 +46,7 @@ func (p *Pages) setSetting(w http.ResponseWriter, r *http.Request, by operation.
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	if _, err := p.Service.SetSetting(r.Context(), by, r.PostFormValue("key"), r.PostFormValue("value")); err != nil {
+	if _, err := operations.SetSetting.Call(r.Context(), p.Executor, by, operations.SettingValue{Key: r.PostFormValue("key"), Value: r.PostFormValue("value")}); err != nil {
 		return err
 	}
 	return finishForm(w, r, "/settings", "set")
@@ -60,11 +59,11 @@ func (p *Pages) createToken(w http.ResponseWriter, r *http.Request, by operation
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	in := command.NewToken{Name: r.PostFormValue("name")}
+	in := operations.NewToken{Name: r.PostFormValue("name")}
 	for _, s := range r.PostForm["scopes"] {
 		in.Scopes = append(in.Scopes, operation.Scope(s))
 	}
-	made, err := p.Service.CreateToken(r.Context(), by, in)
+	made, err := operations.CreateToken.Call(r.Context(), p.Executor, by, in)
 	if err != nil {
 		return err
 	}
@@ -78,7 +77,7 @@ func (p *Pages) revokeToken(w http.ResponseWriter, r *http.Request, by operation
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	if err := p.Service.RevokeToken(r.Context(), by, r.PostFormValue("id")); err != nil {
+	if _, err := operations.RevokeToken.Call(r.Context(), p.Executor, by, operations.TokenRef{ID: r.PostFormValue("id")}); err != nil {
 		return err
 	}
 	return finishForm(w, r, "/settings", "revoked")

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/journal"
+	"chorus/internal/operation"
 	"chorus/internal/operations"
 )
 
@@ -62,7 +62,7 @@ func TestLongConversationOpensFast(t *testing.T) {
 	t.Parallel()
 	h := newServer(t)
 	id := h.session(operations.NewSession{Title: "Ten thousand"})
-	s, err := h.app.Service.Commands().GetSession(t.Context(), h.owner, id)
+	s, err := operations.GetSession.Call(t.Context(), h.app.Service.Operations(), h.owner, operations.SessionRef{ID: id})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,11 +118,11 @@ func TestNothingThatWasWrittenRuns(t *testing.T) {
 	h := newServer(t)
 	id := h.session(operations.NewSession{Title: evil})
 	name := strings.NewReplacer("/", "_").Replace(evil)
-	shot, err := h.app.Service.Commands().Attach(t.Context(), h.owner, id, name, strings.NewReader("<script>window.pwned=1</script>"))
+	shot, err := operations.Attach.Call(t.Context(), h.app.Service.Operations(), h.owner, operations.NewAttachment{ID: id, File: operation.Upload(name, strings.NewReader("<script>window.pwned=1</script>"))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent, err := h.app.Service.Commands().CreateAgent(t.Context(), h.owner, operations.NewAgent{Name: "evil", SystemPrompt: evil})
+	agent, err := operations.CreateAgent.Call(t.Context(), h.app.Service.Operations(), h.owner, operations.NewAgent{Name: "evil", SystemPrompt: evil})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestNothingThatWasWrittenRuns(t *testing.T) {
 	}
 	p := h.signedIn()
 	p.visit("/s/" + id)
-	if _, err := h.app.Service.Commands().Say(t.Context(), h.owner, id, command.Words{Attachments: []string{shot.ID}, Message: "```demo\nsay " + evil +
+	if _, err := operations.Say.Call(t.Context(), h.app.Service.Operations(), h.owner, operations.Message{ID: id, Attachments: []string{shot.ID}, Message: "```demo\nsay " + evil +
 		"\\n\\n[link](javascript:window.pwned=1) <a href=javascript:window.pwned=1>x</a> ![pic](javascript:window.pwned=1)" +
 		"\nthink " + evil + "\ncall bash {\"command\":\"touch x; printf '%s' '<script>window.pwned=1</script><img src=x onerror=window.pwned=1>'\"}\nend\nsay {{last}}\n```\n"}); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"chorus/internal/command"
 	"chorus/internal/feed"
 	"chorus/internal/operations"
 )
@@ -254,10 +253,10 @@ func (h *server) requestApproval(run string) {
 	ctx, cancel := context.WithTimeout(h.Context(), timeout)
 	defer cancel()
 	id := h.session(operations.NewSession{})
-	if _, err := h.app.Service.Commands().Say(ctx, h.owner, id, command.Words{Message: fmt.Sprintf("call bash {\"command\":%q}", run)}); err != nil {
+	if _, err := operations.Say.Call(ctx, h.app.Service.Operations(), h.owner, operations.Message{ID: id, Message: fmt.Sprintf("call bash {\"command\":%q}", run)}); err != nil {
 		h.Fatal(err)
 	}
-	for item, err := range h.app.Service.Commands().Watch(ctx, h.owner, id, 0) {
+	for item, err := range operations.Watch.Follow(ctx, h.app.Service.Operations(), h.owner, operations.WatchRequest{ID: id, After: 0}) {
 		if err != nil {
 			h.Fatal(err)
 		}

@@ -17,7 +17,6 @@ import (
 	"testing"
 
 	"chorus/internal/app"
-	"chorus/internal/command"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/store/storetest"
@@ -139,11 +138,11 @@ func (h *server) session(in operations.NewSession) string {
 	if in.Model == "" {
 		in.Model = "demo/script"
 	}
-	s, err := h.app.Service.Commands().CreateSession(h.Context(), h.owner, in)
+	s, err := operations.CreateSession.Call(h.Context(), h.app.Service.Operations(), h.owner, in)
 	if err != nil {
 		h.Fatal(err)
 	}
-	return s.ID
+	return s.SessionID
 }
 
 // begin makes a session and opens it in a tab.
@@ -159,11 +158,11 @@ func (h *server) prompt(id, text string) {
 	h.Helper()
 	ctx, cancel := context.WithTimeout(h.Context(), timeout)
 	defer cancel()
-	said, err := h.app.Service.Commands().Say(ctx, h.owner, id, command.Words{Message: text})
+	said, err := operations.Say.Call(ctx, h.app.Service.Operations(), h.owner, operations.Message{ID: id, Message: text})
 	if err != nil {
 		h.Fatal(err)
 	}
-	for item, err := range h.app.Service.Commands().Watch(ctx, h.owner, id, said.Seq) {
+	for item, err := range operations.Watch.Follow(ctx, h.app.Service.Operations(), h.owner, operations.WatchRequest{ID: id, After: said.Seq}) {
 		if err != nil {
 			h.Fatal(err)
 		}

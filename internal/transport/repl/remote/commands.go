@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"chorus/internal/command"
 	"chorus/internal/operations"
 )
 
@@ -43,7 +42,7 @@ func (s *Session) Command(ctx context.Context, line string) (string, error) {
 }
 
 func (s *Session) refresh(ctx context.Context) (operations.Session, error) {
-	now, err := s.service.GetSession(ctx, s.by, s.ID())
+	now, err := operations.GetSession.Call(ctx, s.service, s.by, operations.SessionRef{ID: s.ID()})
 	if err == nil {
 		s.mu.Lock()
 		s.now = now
@@ -93,12 +92,12 @@ func (s *Session) model(ctx context.Context, name string) (string, error) {
 	if name == "" {
 		return joined(now.Provider, now.Model), nil
 	}
-	changed, err := s.service.ResumeSession(ctx, s.by, now.ID, command.Resume{WorkspacePath: now.WorkspacePath, Model: name})
+	made, err := operations.ResumeSession.Call(ctx, s.service, s.by, operations.ResumeRequest{ID: now.ID, WorkspacePath: now.WorkspacePath, Model: name})
 	if err != nil {
 		return "", err
 	}
 	s.mu.Lock()
-	s.now = changed
+	s.now = made.Session
 	s.mu.Unlock()
-	return "from the next prompt on: " + joined(changed.Provider, changed.Model), nil
+	return "from the next prompt on: " + joined(made.Session.Provider, made.Session.Model), nil
 }

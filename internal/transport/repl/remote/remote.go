@@ -1,5 +1,5 @@
 // Package remote lets the terminal hold a conversation that runs on a server: a
-// repl.Session on a command.Service.
+// repl.Session on a operation.Executor.
 //
 // It promises that what is shown is what a terminal beside the server would show,
 // made of the server's events alone, and that nothing of this machine is read or run
@@ -17,7 +17,6 @@ import (
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/feed"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -26,7 +25,7 @@ import (
 
 // Session is one conversation on a server.
 type Session struct {
-	service command.Service
+	service operation.Executor
 	by      operation.Caller
 
 	mu     sync.Mutex
@@ -44,24 +43,26 @@ type Options struct {
 	New operations.NewSession
 	// ID takes up a session; Resume says how much of it and with which model.
 	ID     string
-	Resume command.Resume
+	Resume operations.ResumeRequest
 	Yes    bool
 }
 
 // Open makes a session on the server, or takes one up.
-func Open(ctx context.Context, service command.Service, by operation.Caller, o Options) (*Session, error) {
+func Open(ctx context.Context, service operation.Executor, by operation.Caller, o Options) (*Session, error) {
 	s := &Session{service: service, by: by, yes: o.Yes, always: map[string]bool{}, labels: map[string]string{}, used: o.ID != ""}
 	var err error
 	if o.ID == "" {
-		s.now, err = service.CreateSession(ctx, by, o.New)
+		made, err := operations.CreateSession.Call(ctx, service, by, o.New)
+		s.now = made.Session
 		return s, err
 	}
-	if s.now, err = service.GetSession(ctx, by, o.ID); err != nil {
+	if s.now, err = operations.GetSession.Call(ctx, service, by, operations.SessionRef{ID: o.ID}); err != nil {
 		return nil, err
 	}
 	if o.Resume.Mode != "" || o.Resume.Model != "" || o.Resume.Provider != "" {
-		o.Resume.WorkspacePath = s.now.WorkspacePath
-		s.now, err = service.ResumeSession(ctx, by, s.now.ID, o.Resume)
+		o.Resume.ID, o.Resume.WorkspacePath = s.now.ID, s.now.WorkspacePath
+		made, rerr := operations.ResumeSession.Call(ctx, service, by, o.Resume)
+		s.now, err = made.Session, rerr
 	}
 	return s, err
 }
@@ -99,7 +100,7 @@ func (s *Session) Unfinished() (int64, bool) {
 
 // Send implements repl.Session.
 func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
-	said, err := s.service.Say(ctx, s.by, s.ID(), command.Words{Message: text})
+	said, err := operations.Say.Call(ctx, s.service, s.by, operations.Message{ID: s.ID(), Message: text})
 	if operation.KindOf(err) == operation.Busy {
 		return repl.Receipt{Refused: err.Error()}, nil
 	}
@@ -113,13 +114,13 @@ func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
 
 // Steer implements repl.Session.
 func (s *Session) Steer(ctx context.Context, text string, mode chat.Intake) (bool, error) {
-	said, err := s.service.Steer(ctx, s.by, s.ID(), command.Words{Message: text, Mode: mode})
+	said, err := operations.Steer.Call(ctx, s.service, s.by, operations.SteerMessage{ID: s.ID(), Message: text, Mode: mode})
 	return said.AsPrompt, err
 }
 
 // Abort implements repl.Session.
 func (s *Session) Abort(ctx context.Context, all bool) error {
-	_, err := s.service.Abort(ctx, s.by, s.ID(), all)
+	_, err := operations.Abort.Call(ctx, s.service, s.by, operations.AbortRequest{ID: s.ID(), All: all})
 	return err
 }
 
@@ -135,7 +136,7 @@ func (s *Session) Answer(ctx context.Context, id string, ok bool, note string, a
 			s.mu.Unlock()
 		}
 	}
-	_, err := s.service.Answer(ctx, s.by, id, command.Verdict{Approved: ok, Note: note})
+	_, err := operations.AnswerApproval.Call(ctx, s.service, s.by, operations.Answer{ID: id, Approved: ok, Note: note})
 	return err
 }
 
@@ -154,7 +155,7 @@ func (s *Session) Keep(context.Context, string, []string) error {
 func (s *Session) Watch(ctx context.Context, after int64) iter.Seq2[repl.Item, error] {
 	return func(yield func(repl.Item, error) bool) {
 		var group []feed.Item
-		for item, err := range s.service.Watch(ctx, s.by, s.ID(), after) {
+		for item, err := range operations.Watch.Follow(ctx, s.service, s.by, operations.WatchRequest{ID: s.ID(), After: after}) {
 			if err != nil {
 				yield(repl.Item{}, err)
 				return
@@ -191,7 +192,7 @@ func (s *Session) note(ctx context.Context, item feed.Item) {
 		s.mu.Unlock()
 		if known {
 			// Where it was answered meanwhile, or may not be answered here, the question shows it.
-			_, _ = s.service.Answer(ctx, s.by, it.ApprovalID, command.Verdict{Approved: true, Note: "allowed beforehand"})
+			_, _ = operations.AnswerApproval.Call(ctx, s.service, s.by, operations.Answer{ID: it.ApprovalID, Approved: true, Note: "allowed beforehand"})
 		}
 	}
 }
@@ -218,7 +219,7 @@ func (s *Session) find(ctx context.Context, id string) (operations.Approval, err
 	for _, state := range []string{"pending", "all"} {
 		q := operations.ApprovalQuery{Session: s.ID(), State: state}
 		for {
-			list, err := s.service.Approvals(ctx, s.by, q)
+			list, err := operations.ListApprovals.Call(ctx, s.service, s.by, q)
 			if err != nil {
 				return operations.Approval{}, err
 			}

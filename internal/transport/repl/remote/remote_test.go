@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"chorus/internal/approval"
-	"chorus/internal/command"
+	"chorus/internal/chat"
 	"chorus/internal/feed"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -15,15 +15,17 @@ import (
 
 // far is a server that asks two questions, one after the other.
 type far struct {
-	command.Service
+	operations.Sessions
+	operations.History
+	operations.Approvals
 	answers []string
 }
 
-func (f *far) CreateSession(context.Context, operation.Caller, operations.NewSession) (operations.Session, error) {
-	return operations.Session{ID: "one", Agent: "helper"}, nil
+func (f *far) CreateSession(context.Context, operation.Caller, operations.NewSession) (operations.CreatedSession, error) {
+	return operations.CreatedSession{Session: operations.Session{ID: "one", Agent: "helper"}}, nil
 }
 
-func (f *far) Watch(context.Context, operation.Caller, string, int64) iter.Seq2[feed.Item, error] {
+func (f *far) Watch(context.Context, operation.Caller, operations.WatchRequest) iter.Seq2[feed.Item, error] {
 	return func(yield func(feed.Item, error) bool) {
 		for i, id := range []string{"q1", "q2"} {
 			head := feed.Head{Type: feed.TypeApprovalRequired, SessionID: "one", Seq: int64(i + 1), At: time.Unix(0, 0)}
@@ -34,27 +36,35 @@ func (f *far) Watch(context.Context, operation.Caller, string, int64) iter.Seq2[
 	}
 }
 
-func (f *far) Approvals(context.Context, operation.Caller, operations.ApprovalQuery) (operation.List[operations.Approval], error) {
+func (f *far) ListApprovals(context.Context, operation.Caller, operations.ApprovalQuery) (operation.List[operations.Approval], error) {
 	return operation.List[operations.Approval]{Items: []operations.Approval{{ID: "q1", Actions: []string{"tool:bash:ls"}, State: "pending", AskedBy: "local:ada"}}}, nil
 }
 
-func (f *far) Answer(_ context.Context, _ operation.Caller, id string, _ command.Verdict) (operations.Approval, error) {
-	f.answers = append(f.answers, id)
+func (f *far) AnswerApproval(_ context.Context, _ operation.Caller, in operations.Answer) (operations.Approval, error) {
+	f.answers = append(f.answers, in.ID)
 	return operations.Approval{}, nil
 }
 
-func (f *far) Say(context.Context, operation.Caller, string, command.Words) (operations.Said, error) {
+func (f *far) Say(context.Context, operation.Caller, operations.Message) (operations.Said, error) {
 	return operations.Said{}, operation.Errorf(operation.Busy, "too many wait")
+}
+
+// open begins a session on the server.
+func (f *far) open(t *testing.T, o Options) *Session {
+	t.Helper()
+	s, err := Open(t.Context(), operation.NewLocal(operation.LocalOptions{Handlers: []any{f}}),
+		operation.Caller{Principal: chat.Principal{Kind: chat.TokenHolder, ID: "t1"}, Scopes: operation.Scopes()}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func TestQuestions(t *testing.T) {
 	t.Parallel()
 	for _, yes := range []bool{true, false} {
 		server := &far{}
-		s, err := Open(t.Context(), server, operation.Caller{}, Options{Yes: yes})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := server.open(t, Options{Yes: yes})
 		for item, err := range s.Watch(t.Context(), 0) {
 			if err != nil || item.Event == nil {
 				t.Fatalf("%+v, %v", item, err)
@@ -80,10 +90,7 @@ func TestQuestions(t *testing.T) {
 
 func TestRefusedWords(t *testing.T) {
 	t.Parallel()
-	s, err := Open(t.Context(), &far{}, operation.Caller{}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := new(far).open(t, Options{})
 	got, err := s.Send(t.Context(), "hi")
 	if err != nil || got.Refused != "too many wait" || s.Used() {
 		t.Errorf("%+v, %v", got, err)

@@ -1,4 +1,4 @@
-package commandtest
+package operationstest
 
 import (
 	"os"
@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"chorus/internal/chat"
-	"chorus/internal/command"
 	"chorus/internal/feed"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -32,7 +31,7 @@ func making(s *story) {
 		s.Errorf("it works in %s", there.WorkspacePath)
 	}
 	s.equal("mode and permissions", there.Mode+" "+there.Permissions, "plan locked")
-	again, err := s.As(s.Ada).GetSession(s.ctx, s.Ada, own.ID)
+	again, err := operations.GetSession.Call(s.ctx, s.As(s.Ada), s.Ada, operations.SessionRef{ID: own.ID})
 	s.ok(err)
 	s.equal("what is kept of its title", again.Title, "first")
 }
@@ -54,21 +53,21 @@ func mistakes(s *story) {
 		"a negative limit":  {MaxIterations: -1},
 		"an endless title":  {Title: strings.Repeat("x", 10000)},
 	} {
-		if _, err := s.As(s.Admin).CreateSession(s.ctx, s.Admin, in); operation.KindOf(err) != operation.Invalid || len(err.Error()) < 20 {
+		if _, err := operations.CreateSession.Call(s.ctx, s.As(s.Admin), s.Admin, in); operation.KindOf(err) != operation.Invalid || len(err.Error()) < 20 {
 			s.Errorf("%s: %v", name, err)
 		}
 	}
-	_, err := s.As(s.Ada).CreateSession(s.ctx, s.Ada, operations.NewSession{Permissions: "open"})
+	_, err := operations.CreateSession.Call(s.ctx, s.As(s.Ada), s.Ada, operations.NewSession{Permissions: "open"})
 	s.wants(operation.Forbidden, err)
-	_, err = s.As(s.Ada).CreateSession(s.ctx, s.Ada, operations.NewSession{Sandbox: "host"})
+	_, err = operations.CreateSession.Call(s.ctx, s.As(s.Ada), s.Ada, operations.NewSession{Sandbox: "host"})
 	s.wants(operation.Forbidden, err)
 	for _, dir := range []string{"/", "/etc", filepath.Dir(os.TempDir())} {
-		_, err = s.As(s.Ada).CreateSession(s.ctx, s.Ada, operations.NewSession{WorkspacePath: dir})
+		_, err = operations.CreateSession.Call(s.ctx, s.As(s.Ada), s.Ada, operations.NewSession{WorkspacePath: dir})
 		s.wants(operation.Forbidden, err)
 	}
 	id := s.new(s.Ada, operations.NewSession{}).ID
 	for _, text := range []string{"", " \n\t"} {
-		_, err := s.As(s.Ada).Say(s.ctx, s.Ada, id, command.Words{Message: text})
+		_, err := operations.Say.Call(s.ctx, s.As(s.Ada), s.Ada, operations.Message{ID: id, Message: text})
 		s.wants(operation.Invalid, err)
 	}
 }
@@ -94,7 +93,7 @@ func talking(s *story) {
 	s.equal("why", end[0].StopReason, "done")
 	s.equal("first object", seen[0].Header().Type, feed.TypeSessionStarted)
 	s.equal("answer to the second", s.answer(s.say(s.Ada, id, "!say two")), "two")
-	got, err := s.As(s.Ada).GetSession(s.ctx, s.Ada, id)
+	got, err := operations.GetSession.Call(s.ctx, s.As(s.Ada), s.Ada, operations.SessionRef{ID: id})
 	s.ok(err)
 	s.equal("status", got.Status, "idle")
 	s.equal("outcome", got.LastOutcome, "done")
@@ -108,33 +107,33 @@ func talking(s *story) {
 
 func takenOnce(s *story) {
 	id := s.new(s.Ada, operations.NewSession{}).ID
-	words := command.Words{Message: "!say once", Key: "the key"}
-	first, err := s.As(s.Ada).Say(s.ctx, s.Ada, id, words)
+	words := operations.Message{ID: id, Message: "!say once", Key: "the key"}
+	first, err := operations.Say.Call(s.ctx, s.As(s.Ada), s.Ada, words)
 	s.ok(err)
-	second, err := s.As(s.Ada).Say(s.ctx, s.Ada, id, words)
+	second, err := operations.Say.Call(s.ctx, s.As(s.Ada), s.Ada, words)
 	s.ok(err)
 	if first.Again || !second.Again || second.Seq != first.Seq {
 		s.Errorf("%+v, then %+v", first, second)
 	}
 	s.until(s.Ada, id, 0, func(it feed.Item) bool { return it.Header().Type.Terminal() })
-	list, err := s.As(s.Ada).Messages(s.ctx, s.Ada, id, command.Span{})
+	list, err := operations.Messages.Call(s.ctx, s.As(s.Ada), s.Ada, operations.EventRange{ID: id})
 	s.ok(err)
 	s.equal("messages of Ada", len(only[feed.UserMessage](list.Items)), 1)
-	other := s.new(s.Ada, operations.NewSession{}).ID
-	third, err := s.As(s.Ada).Say(s.ctx, s.Ada, other, words)
+	words.ID = s.new(s.Ada, operations.NewSession{}).ID
+	third, err := operations.Say.Call(s.ctx, s.As(s.Ada), s.Ada, words)
 	s.ok(err)
 	s.equal("the same key elsewhere", third.Again, false)
 }
 
 func queue(s *story) {
 	id := s.new(s.Ada, operations.NewSession{}).ID
-	_, err := s.As(s.Ada).Say(s.ctx, s.Ada, id, command.Words{Message: "!say begun\n!wait"})
+	_, err := operations.Say.Call(s.ctx, s.As(s.Ada), s.Ada, operations.Message{ID: id, Message: "!say begun\n!wait"})
 	s.ok(err)
 	s.until(s.Ada, id, 0, isType(feed.TypeTextDelta))
 	var last error
 	places := []int{}
 	for i := range 20 {
-		said, err := s.As(s.Ada).Say(s.ctx, s.Ada, id, command.Words{Message: "!say " + strconv.Itoa(i), Key: strconv.Itoa(i)})
+		said, err := operations.Say.Call(s.ctx, s.As(s.Ada), s.Ada, operations.Message{ID: id, Message: "!say " + strconv.Itoa(i), Key: strconv.Itoa(i)})
 		if last = err; err != nil {
 			break
 		}
@@ -145,12 +144,12 @@ func queue(s *story) {
 		s.Errorf("places %v", places)
 	}
 	full := strconv.Itoa(len(places))
-	ended, err := s.As(s.Ada).Abort(s.ctx, s.Ada, id, true)
+	ended, err := operations.Abort.Call(s.ctx, s.As(s.Ada), s.Ada, operations.AbortRequest{ID: id, All: true})
 	s.ok(err)
-	s.equal("something ended", ended, true)
+	s.equal("something ended", ended.Aborted, true)
 	s.until(s.Ada, id, 0, func(it feed.Item) bool { return it.Header().Type.Terminal() })
 	// A refusal frees the key.
-	said, err := s.As(s.Ada).Say(s.ctx, s.Ada, id, command.Words{Message: "!say at last", Key: full})
+	said, err := operations.Say.Call(s.ctx, s.As(s.Ada), s.Ada, operations.Message{ID: id, Message: "!say at last", Key: full})
 	s.ok(err)
 	s.equal("answer", s.answer(s.until(s.Ada, id, said.Seq, func(it feed.Item) bool { return it.Header().Type.Terminal() })), "at last")
 }
@@ -167,7 +166,7 @@ func watching(s *story) {
 			s.Fatalf("after %d:\n%s\nexpected\n%s", after, strings.Join(s.lines(got), "\n"), strings.Join(s.lines(want), "\n"))
 		}
 	}
-	for item, err := range s.As(s.Ada).Watch(s.ctx, s.Ada, "01nowhere", 0) {
+	for item, err := range operations.Watch.Follow(s.ctx, s.As(s.Ada), s.Ada, operations.WatchRequest{ID: "01nowhere", After: 0}) {
 		s.wants(operation.NotFound, err)
 		if item != nil {
 			s.Error("an object of no session")
@@ -180,12 +179,12 @@ func paging(s *story) {
 	for range 3 {
 		s.say(s.Ada, id, "!say hello")
 	}
-	all, err := s.As(s.Ada).Events(s.ctx, s.Ada, id, command.Span{Limit: 500})
+	all, err := operations.Events.Call(s.ctx, s.As(s.Ada), s.Ada, operations.EventRange{ID: id, Limit: 500})
 	s.ok(err)
 	s.equal("next of all", all.Next, "")
 	var forth, back []int64
 	for after := int64(0); ; {
-		page, err := s.As(s.Ada).Events(s.ctx, s.Ada, id, command.Span{After: after, Limit: 4})
+		page, err := operations.Events.Call(s.ctx, s.As(s.Ada), s.Ada, operations.EventRange{ID: id, After: after, Limit: 4})
 		s.ok(err)
 		for _, ev := range page.Items {
 			forth = append(forth, ev.Seq)
@@ -197,7 +196,7 @@ func paging(s *story) {
 		s.ok(err)
 	}
 	for before := int64(1 << 40); ; {
-		page, err := s.As(s.Ada).Events(s.ctx, s.Ada, id, command.Span{Before: before, Limit: 4})
+		page, err := operations.Events.Call(s.ctx, s.As(s.Ada), s.Ada, operations.EventRange{ID: id, Before: before, Limit: 4})
 		s.ok(err)
 		for _, ev := range slices.Backward(page.Items) {
 			back = append(back, ev.Seq)
@@ -212,7 +211,7 @@ func paging(s *story) {
 	if len(forth) != len(all.Items) || !slices.Equal(forth, back) {
 		s.Errorf("forth %v, back %v, %d events", forth, back, len(all.Items))
 	}
-	list, err := s.As(s.Ada).Messages(s.ctx, s.Ada, id, command.Span{})
+	list, err := operations.Messages.Call(s.ctx, s.As(s.Ada), s.Ada, operations.EventRange{ID: id})
 	s.ok(err)
 	if n := len(only[feed.Trace](list.Items)); n > 0 {
 		s.Errorf("%d traces among the messages", n)
@@ -223,34 +222,34 @@ func paging(s *story) {
 
 func steering(s *story) {
 	id := s.new(s.Ada, operations.NewSession{}).ID
-	said, err := s.As(s.Ada).Steer(s.ctx, s.Ada, id, command.Words{Message: "!say begun\n!wait"})
+	said, err := operations.Steer.Call(s.ctx, s.As(s.Ada), s.Ada, operations.SteerMessage{ID: id, Message: "!say begun\n!wait"})
 	s.ok(err)
 	s.equal("nothing to steer", said.AsPrompt, true)
 	s.until(s.Ada, id, 0, isType(feed.TypeTextDelta))
-	_, err = s.As(s.Ada).Steer(s.ctx, s.Ada, id, command.Words{Message: "x", Mode: "shout"})
+	_, err = operations.Steer.Call(s.ctx, s.As(s.Ada), s.Ada, operations.SteerMessage{ID: id, Message: "x", Mode: "shout"})
 	s.wants(operation.Invalid, err)
-	steer := command.Words{Message: "!say turned", Mode: chat.Inject, Key: "s"}
-	said, err = s.As(s.Ada).Steer(s.ctx, s.Ada, id, steer)
+	steer := operations.SteerMessage{ID: id, Message: "!say turned", Mode: chat.Inject, Key: "s"}
+	said, err = operations.Steer.Call(s.ctx, s.As(s.Ada), s.Ada, steer)
 	s.ok(err)
 	if said.AsPrompt || said.Seq == 0 {
 		s.Errorf("%+v", said)
 	}
-	again, err := s.As(s.Ada).Steer(s.ctx, s.Ada, id, steer)
+	again, err := operations.Steer.Call(s.ctx, s.As(s.Ada), s.Ada, steer)
 	s.ok(err)
 	if !again.Again || again.Seq != said.Seq {
 		s.Errorf("%+v, then %+v", said, again)
 	}
-	ended, err := s.As(s.Ada).Abort(s.ctx, s.Ada, id, false)
+	ended, err := operations.Abort.Call(s.ctx, s.As(s.Ada), s.Ada, operations.AbortRequest{ID: id})
 	s.ok(err)
-	s.equal("something ended", ended, true)
+	s.equal("something ended", ended.Aborted, true)
 	seen := s.until(s.Ada, id, 0, func(it feed.Item) bool { return it.Header().Type.Terminal() })
 	s.equal("why", only[feed.Completed](seen)[0].StopReason, "aborted")
 	// A steer that came too late is the next prompt.
 	seen = s.until(s.Ada, id, seen[len(seen)-1].Header().Seq, func(it feed.Item) bool { return it.Header().Type.Terminal() })
 	s.equal("answer", s.answer(seen), "turned")
-	ended, err = s.As(s.Ada).Abort(s.ctx, s.Ada, id, false)
+	ended, err = operations.Abort.Call(s.ctx, s.As(s.Ada), s.Ada, operations.AbortRequest{ID: id})
 	s.ok(err)
-	s.equal("nothing to end", ended, false)
+	s.equal("nothing to end", ended.Aborted, false)
 }
 
 func listing(s *story) {
@@ -260,7 +259,7 @@ func listing(s *story) {
 	}
 	var got []string
 	for cursor := ""; ; {
-		page, err := s.As(s.Ada).ListSessions(s.ctx, s.Ada, operations.SessionQuery{Limit: 2, Cursor: cursor})
+		page, err := operations.ListSessions.Call(s.ctx, s.As(s.Ada), s.Ada, operations.SessionQuery{Limit: 2, Cursor: cursor})
 		s.ok(err)
 		if len(page.Items) > 2 {
 			s.Fatalf("%d on a page of 2", len(page.Items))
@@ -276,14 +275,14 @@ func listing(s *story) {
 	if !slices.Equal(got, made) {
 		s.Errorf("%v, expected %v", got, made)
 	}
-	found, err := s.As(s.Ada).ListSessions(s.ctx, s.Ada, operations.SessionQuery{Search: "NUMBER 3"})
+	found, err := operations.ListSessions.Call(s.ctx, s.As(s.Ada), s.Ada, operations.SessionQuery{Search: "NUMBER 3"})
 	s.ok(err)
 	s.equal("found", len(found.Items), 1)
-	none, err := s.As(s.Ada).ListSessions(s.ctx, s.Ada, operations.SessionQuery{Search: "100%"})
+	none, err := operations.ListSessions.Call(s.ctx, s.As(s.Ada), s.Ada, operations.SessionQuery{Search: "100%"})
 	s.ok(err)
 	s.equal("found with a wildcard", len(none.Items), 0)
 	for _, q := range []operations.SessionQuery{{Cursor: "zzz"}, {Status: "asleep"}} {
-		_, err := s.As(s.Ada).ListSessions(s.ctx, s.Ada, q)
+		_, err := operations.ListSessions.Call(s.ctx, s.As(s.Ada), s.Ada, q)
 		s.wants(operation.Invalid, err)
 	}
 }

@@ -1,10 +1,10 @@
-// Package commandtest is the suite that every command.Service passes: the one on the
+// Package operationstest is the suite that every operation.Executor passes: the one on the
 // store, and the one over the wire.
 //
 // It promises that whatever passes it keeps sessions apart, takes words once, answers
 // each prompt exactly once, shows the same events to everybody who watches, and says of
 // every error what kind it is.
-package commandtest
+package operationstest
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"chorus/internal/command"
 	"chorus/internal/feed"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -22,7 +21,7 @@ import (
 // everything, Ada and Bo chat and approve, Reader only reads. As gives the service for a caller.
 type World struct {
 	Admin, Ada, Bo, Reader operation.Caller
-	As                     func(operation.Caller) command.Service
+	As                     func(operation.Caller) operation.Executor
 	// Dir is a directory that exists where the service runs.
 	Dir string
 }
@@ -89,15 +88,15 @@ func (s *story) new(by operation.Caller, in operations.NewSession) operations.Se
 	if in.Model == "" {
 		in.Model = "demo/script"
 	}
-	made, err := s.As(by).CreateSession(s.ctx, by, in)
+	made, err := operations.CreateSession.Call(s.ctx, s.As(by), by, in)
 	s.ok(err)
-	return made
+	return made.Session
 }
 
 // say gives a prompt and waits for the end of its run; it gives what was seen.
 func (s *story) say(by operation.Caller, id, text string) []feed.Item {
 	s.Helper()
-	said, err := s.As(by).Say(s.ctx, by, id, command.Words{Message: text})
+	said, err := operations.Say.Call(s.ctx, s.As(by), by, operations.Message{ID: id, Message: text})
 	s.ok(err)
 	return s.until(by, id, said.Seq-1, func(it feed.Item) bool { return it.Header().Type.Terminal() })
 }
@@ -108,7 +107,7 @@ func (s *story) until(by operation.Caller, id string, after int64, last func(fee
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
 	var seen []feed.Item
-	for item, err := range s.As(by).Watch(ctx, by, id, after) {
+	for item, err := range operations.Watch.Follow(ctx, s.As(by), by, operations.WatchRequest{ID: id, After: after}) {
 		s.ok(err)
 		seen = append(seen, item)
 		if last(item) {

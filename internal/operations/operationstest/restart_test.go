@@ -1,4 +1,4 @@
-package commandtest_test
+package operationstest_test
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"chorus/internal/app"
-	"chorus/internal/command"
 	"chorus/internal/feed"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -39,12 +38,12 @@ func must[T any](t *testing.T) func(T, error) T {
 }
 
 // until watches a session up to an object.
-func until(t *testing.T, s command.Service, by operation.Caller, id string, after int64, last func(feed.Item) bool) []feed.Item {
+func until(t *testing.T, s operation.Executor, by operation.Caller, id string, after int64, last func(feed.Item) bool) []feed.Item {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	var seen []feed.Item
-	for item, err := range s.Watch(ctx, by, id, after) {
+	for item, err := range operations.Watch.Follow(ctx, s, by, operations.WatchRequest{ID: id, After: after}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,23 +67,23 @@ func TestWishesHoldAfterARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	a := open(t, dir)
-	made := must[operations.Session](t)(a.Service.Commands().CreateSession(t.Context(), ada, operations.NewSession{Model: "demo/script", Mode: "implement", Permissions: "standard", MaxIterations: 7}))
-	must[operations.Said](t)(a.Service.Commands().Say(t.Context(), ada, made.ID, command.Words{Message: "!call bash {\"command\":\"echo yes\"}\n!end\n!say {{last}}"}))
-	until(t, a.Service.Commands(), ada, made.ID, 0, isType(feed.TypeApprovalRequired))
+	made := must[operations.CreatedSession](t)(operations.CreateSession.Call(t.Context(), a.Service.Operations(), ada, operations.NewSession{Model: "demo/script", Mode: "implement", Permissions: "standard", MaxIterations: 7})).Session
+	must[operations.Said](t)(operations.Say.Call(t.Context(), a.Service.Operations(), ada, operations.Message{ID: made.ID, Message: "!call bash {\"command\":\"echo yes\"}\n!end\n!say {{last}}"}))
+	until(t, a.Service.Operations(), ada, made.ID, 0, isType(feed.TypeApprovalRequired))
 	ended(t, a)
 
 	a = open(t, dir)
 	defer ended(t, a)
-	now := must[operations.Session](t)(a.Service.Commands().GetSession(t.Context(), ada, made.ID))
+	now := must[operations.Session](t)(operations.GetSession.Call(t.Context(), a.Service.Operations(), ada, operations.SessionRef{ID: made.ID}))
 	if now.Status != "waiting" || now.Mode != "implement" || now.Model != "script" || now.Permissions != "standard" {
 		t.Errorf("%+v", now)
 	}
-	list := must[operation.List[operations.Approval]](t)(a.Service.Commands().Approvals(t.Context(), ada, operations.ApprovalQuery{}))
+	list := must[operation.List[operations.Approval]](t)(operations.ListApprovals.Call(t.Context(), a.Service.Operations(), ada, operations.ApprovalQuery{}))
 	if len(list.Items) != 1 || time.Until(list.Items[0].Deadline) < 23*time.Hour {
 		t.Fatalf("%+v", list.Items)
 	}
-	must[operations.Approval](t)(a.Service.Commands().Answer(t.Context(), ada, list.Items[0].ID, command.Verdict{Approved: true}))
-	seen := until(t, a.Service.Commands(), ada, made.ID, 0, terminal)
+	must[operations.Approval](t)(operations.AnswerApproval.Call(t.Context(), a.Service.Operations(), ada, operations.Answer{ID: list.Items[0].ID, Approved: true}))
+	seen := until(t, a.Service.Operations(), ada, made.ID, 0, terminal)
 	for _, it := range seen {
 		if run, ok := it.(feed.RunStarted); ok && (run.MaxIterations != 7 || run.Mode != "implement") {
 			t.Errorf("%+v", run)
@@ -106,7 +105,7 @@ func TestTerminalThreads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, first.Service.Commands(), root, at.ID(), got.Seq, terminal)
+	until(t, first.Service.Operations(), root, at.ID(), got.Seq, terminal)
 	id := at.ID()
 	if err := at.Close(); err != nil {
 		t.Fatal(err)
@@ -115,11 +114,11 @@ func TestTerminalThreads(t *testing.T) {
 
 	a := open(t, dir)
 	defer ended(t, a)
-	s := a.Service.Commands()
-	if _, err := s.GetSession(t.Context(), ada, id); operation.KindOf(err) != operation.NotFound {
+	s := a.Service.Operations()
+	if _, err := operations.GetSession.Call(t.Context(), s, ada, operations.SessionRef{ID: id}); operation.KindOf(err) != operation.NotFound {
 		t.Errorf("Ada sees a terminal's thread: %v", err)
 	}
-	said := must[operations.Said](t)(s.Say(t.Context(), root, id, command.Words{Message: "!say from the door"}))
+	said := must[operations.Said](t)(operations.Say.Call(t.Context(), s, root, operations.Message{ID: id, Message: "!say from the door"}))
 	seen := until(t, s, root, id, said.Seq, terminal)
 	if end, ok := seen[len(seen)-1].(feed.Completed); !ok || end.StopReason != "done" {
 		t.Errorf("%+v", seen[len(seen)-1])
@@ -137,7 +136,7 @@ func TestSameBytesAsTheTerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := until(t, a.Service.Commands(), root, at.ID(), 0, terminal)
+	seen := until(t, a.Service.Operations(), root, at.ID(), 0, terminal)
 	last := seen[len(seen)-1].Header().Seq
 	var want []string
 	calls := feed.Calls{}
@@ -175,17 +174,17 @@ func TestSecretsStayInside(t *testing.T) {
 	const key = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOP"
 	a := open(t, storetest.FreshHome(t))
 	defer ended(t, a)
-	s := a.Service.Commands()
-	made := must[operations.Session](t)(s.CreateSession(t.Context(), ada, operations.NewSession{Model: "demo/script"}))
-	must[operations.Said](t)(s.Say(t.Context(), ada, made.ID, command.Words{Message: "!say the key is " + key}))
+	s := a.Service.Operations()
+	made := must[operations.CreatedSession](t)(operations.CreateSession.Call(t.Context(), s, ada, operations.NewSession{Model: "demo/script"})).Session
+	must[operations.Said](t)(operations.Say.Call(t.Context(), s, ada, operations.Message{ID: made.ID, Message: "!say the key is " + key}))
 	shown := fmt.Sprintf("%+v", until(t, s, ada, made.ID, 0, terminal))
-	for _, ev := range must[operation.List[operations.RawEvent]](t)(s.Events(t.Context(), ada, made.ID, command.Span{})).Items {
+	for _, ev := range must[operation.List[operations.RawEvent]](t)(operations.Events.Call(t.Context(), s, ada, operations.EventRange{ID: made.ID})).Items {
 		shown += string(ev.Body)
 	}
-	shown += fmt.Sprintf("%+v", must[operation.List[feed.Item]](t)(s.Messages(t.Context(), ada, made.ID, command.Span{})).Items)
-	shown += fmt.Sprintf("%+v", must[operation.List[operations.Request]](t)(s.Requests(t.Context(), ada, made.ID, command.Span{})).Items)
-	shown += fmt.Sprintf("%+v", must[operation.List[operations.Hit]](t)(s.Search(t.Context(), ada, operations.SearchQuery{Text: "key"})).Items)
-	shown += fmt.Sprintf("%+v", must[operations.Session](t)(s.GetSession(t.Context(), ada, made.ID)))
+	shown += fmt.Sprintf("%+v", must[operation.List[feed.Item]](t)(operations.Messages.Call(t.Context(), s, ada, operations.EventRange{ID: made.ID})).Items)
+	shown += fmt.Sprintf("%+v", must[operation.List[operations.Request]](t)(operations.Requests.Call(t.Context(), s, ada, operations.EventRange{ID: made.ID})).Items)
+	shown += fmt.Sprintf("%+v", must[operation.List[operations.Hit]](t)(operations.Search.Call(t.Context(), s, ada, operations.SearchQuery{Text: "key"})).Items)
+	shown += fmt.Sprintf("%+v", must[operations.Session](t)(operations.GetSession.Call(t.Context(), s, ada, operations.SessionRef{ID: made.ID})))
 	if i := strings.Index(shown, key[:30]); i >= 0 {
 		t.Errorf("…%s…", shown[max(0, i-80):i+40])
 	}
@@ -196,10 +195,10 @@ func TestSecretsStayInside(t *testing.T) {
 func TestIdleSessionsCostNothing(t *testing.T) {
 	a := open(t, storetest.FreshHome(t))
 	defer ended(t, a)
-	s := a.Service.Commands()
+	s := a.Service.Operations()
 	before := runtime.NumGoroutine()
 	for range 300 {
-		must[operations.Session](t)(s.CreateSession(t.Context(), ada, operations.NewSession{Model: "demo/echo"}))
+		must[operations.CreatedSession](t)(operations.CreateSession.Call(t.Context(), s, ada, operations.NewSession{Model: "demo/echo"}))
 	}
 	// The database's own go a moment after each question; sessions would be hundreds.
 	if after := runtime.NumGoroutine(); after > before+150 {
@@ -208,7 +207,7 @@ func TestIdleSessionsCostNothing(t *testing.T) {
 	best := time.Hour
 	for range 5 { // the machine may be busy: the quickest counts
 		began := time.Now()
-		if over := must[operations.Overview](t)(s.Overview(t.Context(), ada)); len(over.Recent) == 0 {
+		if over := must[operations.Overview](t)(operations.GetOverview.Call(t.Context(), s, ada, operation.None{})); len(over.Recent) == 0 {
 			t.Error("nothing is recent")
 		}
 		best = min(best, time.Since(began))
@@ -228,9 +227,9 @@ func TestServeTellsTheServiceManager(t *testing.T) {
 	defer conn.Close()
 	env := map[string]string{"USER": "ada", "HOME": dir, "NOTIFY_SOCKET": socket}
 	a := must[*app.App](t)(app.Open(t.Context(), app.Options{Env: func(key string) string { return env[key] }, Environ: []string{"PATH=/usr/bin:/bin"}, Home: dir}))
-	made := must[operations.Session](t)(a.Service.Commands().CreateSession(t.Context(), ada, operations.NewSession{Model: "demo/script"}))
-	must[operations.Said](t)(a.Service.Commands().Say(t.Context(), ada, made.ID, command.Words{Message: "!say begun\n!wait"}))
-	until(t, a.Service.Commands(), ada, made.ID, 0, isType(feed.TypeTextDelta))
+	made := must[operations.CreatedSession](t)(operations.CreateSession.Call(t.Context(), a.Service.Operations(), ada, operations.NewSession{Model: "demo/script"})).Session
+	must[operations.Said](t)(operations.Say.Call(t.Context(), a.Service.Operations(), ada, operations.Message{ID: made.ID, Message: "!say begun\n!wait"}))
+	until(t, a.Service.Operations(), ada, made.ID, 0, isType(feed.TypeTextDelta))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	served, ready := make(chan error, 1), make(chan string, 1)
@@ -252,7 +251,7 @@ func TestServeTellsTheServiceManager(t *testing.T) {
 	streaming, streamed := make(chan struct{}), make(chan error, 1)
 	go func() {
 		var begun sync.Once
-		for _, err := range a.Service.Commands().Watch(t.Context(), ada, made.ID, 0) {
+		for _, err := range operations.Watch.Follow(t.Context(), a.Service.Operations(), ada, operations.WatchRequest{ID: made.ID, After: 0}) {
 			begun.Do(func() { close(streaming) })
 			if err != nil {
 				streamed <- err
@@ -275,8 +274,8 @@ func TestServeTellsTheServiceManager(t *testing.T) {
 	ended(t, a)
 	a = open(t, dir)
 	defer ended(t, a)
-	until(t, a.Service.Commands(), ada, made.ID, 0, isType(feed.TypeTextDelta))
-	if now := must[operations.Session](t)(a.Service.Commands().GetSession(t.Context(), ada, made.ID)); now.Status != "running" {
+	until(t, a.Service.Operations(), ada, made.ID, 0, isType(feed.TypeTextDelta))
+	if now := must[operations.Session](t)(operations.GetSession.Call(t.Context(), a.Service.Operations(), ada, operations.SessionRef{ID: made.ID})); now.Status != "running" {
 		t.Errorf("%+v", now)
 	}
 }
@@ -291,11 +290,11 @@ func TestToolsArePutAway(t *testing.T) {
 	}
 	a := open(t, dir)
 	defer ended(t, a)
-	s := a.Service.Commands()
+	s := a.Service.Operations()
 	const many = 90
 	for range many {
-		made := must[operations.Session](t)(s.CreateSession(t.Context(), ada, operations.NewSession{Model: "demo/script"}))
-		must[operations.Said](t)(s.Say(t.Context(), ada, made.ID, command.Words{Message: "!call list_files {}"}))
+		made := must[operations.CreatedSession](t)(operations.CreateSession.Call(t.Context(), s, ada, operations.NewSession{Model: "demo/script"})).Session
+		must[operations.Said](t)(operations.Say.Call(t.Context(), s, ada, operations.Message{ID: made.ID, Message: "!call list_files {}"}))
 		until(t, s, ada, made.ID, 0, terminal)
 	}
 	held := 0

@@ -1,9 +1,11 @@
-package commandtest
+package operationstest
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"strings"
 
 	"chorus/internal/chat"
@@ -22,18 +24,18 @@ func exports(s *story) {
 	s.say(s.Ada, made.ID, "!say "+long+"the end")
 	svc := s.As(s.Ada)
 	var text strings.Builder
-	s.ok(svc.Export(s.ctx, s.Ada, made.ID, operations.Markdown, &text))
+	s.ok(export(s.ctx, svc, s.Ada, operations.ExportRequest{ID: made.ID, Format: operations.Markdown}, &text))
 	for _, want := range []string{"# a long walk\n", made.Thread, ", ", "\nfirst\n", long + "the end\n", "[redacted:"} {
 		if !strings.Contains(text.String(), want) {
 			s.Errorf("the export lacks %.60q", want)
 		}
 	}
 	var lines strings.Builder
-	s.ok(svc.Export(s.ctx, s.Ada, made.ID, operations.JSONLines, &lines))
+	s.ok(export(s.ctx, svc, s.Ada, operations.ExportRequest{ID: made.ID, Format: operations.JSONLines}, &lines))
 	if strings.Contains(text.String()+lines.String(), secret) {
 		s.Error("an export shows a secret")
 	}
-	now, err := svc.GetSession(s.ctx, s.Ada, made.ID)
+	now, err := operations.GetSession.Call(s.ctx, svc, s.Ada, operations.SessionRef{ID: made.ID})
 	s.ok(err)
 	seq := int64(0)
 	for scan := bufio.NewReader(strings.NewReader(lines.String())); ; {
@@ -50,12 +52,22 @@ func exports(s *story) {
 	}
 	s.equal("the last number", seq, now.Seq)
 	full := errors.New("the disk is full")
-	if err := svc.Export(s.ctx, s.Ada, made.ID, operations.Markdown, fullDisk{full}); err == nil {
+	if err := export(s.ctx, svc, s.Ada, operations.ExportRequest{ID: made.ID, Format: operations.Markdown}, fullDisk{full}); err == nil {
 		s.Error("an export that could not be written was called good")
 	}
-	s.wants(operation.Invalid, svc.Export(s.ctx, s.Ada, made.ID, "pdf", &text))
-	s.wants(operation.NotFound, svc.Export(s.ctx, s.Ada, "01nowhere", operations.Markdown, &text))
-	s.ok(s.As(s.Admin).Export(s.ctx, s.Admin, made.ID, operations.Markdown, &text))
+	s.wants(operation.Invalid, export(s.ctx, svc, s.Ada, operations.ExportRequest{ID: made.ID, Format: "pdf"}, &text))
+	s.wants(operation.NotFound, export(s.ctx, svc, s.Ada, operations.ExportRequest{ID: "01nowhere", Format: operations.Markdown}, &text))
+	s.ok(export(s.ctx, s.As(s.Admin), s.Admin, operations.ExportRequest{ID: made.ID, Format: operations.Markdown}, &text))
+}
+
+// export writes a session's export somewhere.
+func export(ctx context.Context, to operation.Executor, by operation.Caller, in operations.ExportRequest, w io.Writer) error {
+	file, err := operations.Export.Call(ctx, to, by, in)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, file)
+	return errors.Join(err, file.Close())
 }
 
 type fullDisk struct{ error }
@@ -66,13 +78,13 @@ func (f fullDisk) Write([]byte) (int, error) { return 0, f.error }
 func replays(s *story) {
 	id := s.new(s.Ada, operations.NewSession{Permissions: "standard"}).ID
 	svc := s.As(s.Ada)
-	for range svc.Replay(s.ctx, s.Ada, id) {
+	for range operations.ReplayedRequests(operations.Replay.Follow(s.ctx, svc, s.Ada, operations.SessionRef{ID: id})) {
 		s.Error("a request of a session in which nothing was said")
 	}
 	s.say(s.Ada, id, "!call list_files {}\n!end\n!say one")
 	s.say(s.Ada, id, "!say two")
 	last, count := int64(0), 0
-	for r, err := range svc.Replay(s.ctx, s.Ada, id) {
+	for r, err := range operations.ReplayedRequests(operations.Replay.Follow(s.ctx, svc, s.Ada, operations.SessionRef{ID: id})) {
 		s.ok(err)
 		if !r.Same || r.Digest == "" || r.Rebuilt != r.Digest || r.Why != "" || r.Seq <= last || r.Run == "" || r.Step == 0 || r.Purpose != chat.ForTurn {
 			s.Errorf("after %d: %+v", last, r)
@@ -81,11 +93,11 @@ func replays(s *story) {
 		count++
 	}
 	s.equal("requests", count, 3)
-	for _, err := range svc.Replay(s.ctx, s.Ada, id) {
+	for _, err := range operations.ReplayedRequests(operations.Replay.Follow(s.ctx, svc, s.Ada, operations.SessionRef{ID: id})) {
 		s.ok(err)
 		break
 	}
-	for _, err := range svc.Replay(s.ctx, s.Ada, "01nowhere") {
+	for _, err := range operations.ReplayedRequests(operations.Replay.Follow(s.ctx, svc, s.Ada, operations.SessionRef{ID: "01nowhere"})) {
 		s.wants(operation.NotFound, err)
 		count++
 	}

@@ -1,4 +1,4 @@
-package commandtest_test
+package operationstest_test
 
 import (
 	"os"
@@ -8,9 +8,8 @@ import (
 
 	"chorus/internal/app"
 	"chorus/internal/chat"
-	"chorus/internal/command"
-	"chorus/internal/command/commandtest"
 	"chorus/internal/operation"
+	"chorus/internal/operations/operationstest"
 	"chorus/internal/sandbox/isolate"
 	"chorus/internal/store/storetest"
 )
@@ -23,7 +22,7 @@ func TestMain(m *testing.M) {
 }
 
 // holder is somebody with a token.
-func holder(name string, scopes ...command.Scope) operation.Caller {
+func holder(name string, scopes ...operation.Scope) operation.Caller {
 	c := operation.Caller{Principal: chat.Principal{Kind: chat.TokenHolder, ID: name, Name: name}, Scopes: scopes}
 	if c.May(operation.Admin) {
 		c.Principal.Roles = []string{"owner"}
@@ -52,13 +51,13 @@ func ended(t *testing.T, a *app.App) {
 // TestTheHouse runs the suite on the service that everything else stands before.
 func TestTheHouse(t *testing.T) {
 	t.Parallel()
-	commandtest.Run(t, func(t *testing.T) commandtest.World {
+	operationstest.Run(t, func(t *testing.T) operationstest.World {
 		a := open(t, storetest.FreshHome(t))
 		t.Cleanup(func() { ended(t, a) })
-		return commandtest.World{
+		return operationstest.World{
 			Admin: holder("root", operation.Admin), Ada: holder("ada", operation.Chat, operation.Approve), Bo: holder("bo", operation.Chat, operation.Approve),
 			Reader: holder("reader", operation.Read), Dir: t.TempDir(),
-			As: func(operation.Caller) command.Service { return a.Service.Commands() },
+			As: func(operation.Caller) operation.Executor { return a.Service.Operations() },
 		}
 	})
 }
