@@ -1,6 +1,0 @@
-//go:build !race
-
-package app
-
-// raced: the race detector looks on, and everything takes several times as long.
-const raced = false

@@ -1,0 +1,276 @@
+package discordtest
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"chorus/internal/approval"
+	"chorus/internal/chat"
+	"chorus/internal/sim/discordsim"
+)
+
+func isCard(m discordsim.Message) bool { return strings.Contains(m.Content, "May I?") }
+
+// asks says something that needs somebody's yes, and gives the card.
+func (g *guildT) asks(who, command string) (prompt discordsim.ID, card discordsim.Message) {
+	g.Helper()
+	prompt = g.say(who, "general", fmt.Sprintf("call bash {\"command\":%q}\nend\nsay it is done", command))
+	return prompt, g.message("card", func(m discordsim.Message) bool { return answers(prompt)(m) && isCard(m) && len(m.Components) > 0 })
+}
+
+// decided waits for words on a card without buttons that answer it.
+func (g *guildT) decided(card discordsim.ID, words string) {
+	g.Helper()
+	g.message("decision "+words, func(m discordsim.Message) bool {
+		return m.ID == card && !strings.Contains(fmt.Sprint(m.Components), "c1:yes") && strings.Contains(m.Content, words)
+	})
+}
+
+func TestDiscordApprovalByReply(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	ada := "<@" + g.User("ada").String() + ">"
+
+	asked, card := g.asks("ada", "echo one > one.txt")
+	no := g.reply("bob", card.ID, "yes")
+	g.message("word to somebody who may not", func(m discordsim.Message) bool {
+		return answers(no)(m) && strings.Contains(m.Content, "not yours to answer; it is for "+ada)
+	})
+	yes := g.reply("ada", card.ID, "yes: go for it")
+	g.signed(yes, "✅")
+	g.decided(card.ID, "**yes**, "+ada+": go for it")
+	g.signed(asked, "✅")
+	late := g.reply("ada", card.ID, "no")
+	g.message("word about the late reply", func(m discordsim.Message) bool { return answers(late)(m) && strings.Contains(m.Content, "Too late") })
+
+	// Words that are neither are a no that the agent can read; while nobody is there they wait.
+	asked, card = g.asks("ada", "echo two > two.txt")
+	g.end()
+	words := g.reply("ada", card.ID, "use another file instead")
+	g.start()
+	g.signed(words, "✅")
+	g.decided(card.ID, "**no**, "+ada+": use another file instead")
+	g.signed(asked, "✅") // a person's no goes back to the model, which ends the turn
+	if got := g.lines(g.thread(asked)); !strings.Contains(got, "it is done") {
+		t.Errorf("the conversation is %q", got)
+	}
+	// What is said to a question that is over is said to the conversation.
+	g.signed(g.reply("ada", card.ID, "say heard"), "✅")
+	g.message("answer to a reply to an old card", func(m discordsim.Message) bool { return m.Content == "heard" })
+}
+
+func TestDiscordApprovalByReaction(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	asked, card := g.asks("ada", "echo one > one.txt")
+	if err := g.React("bob", card.ID, "✅"); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.React("ada", card.ID, "❌"); err != nil {
+		t.Fatal(err)
+	}
+	g.decided(card.ID, "**no**, <@"+g.User("ada").String()+">")
+	g.signed(asked, "✅")
+	// On the question itself a cross ends everything.
+	asked, card = g.asks("ada", "echo two > two.txt")
+	if err := g.React("ada", asked, "❌"); err != nil {
+		t.Fatal(err)
+	}
+	g.decided(card.ID, "not needed any more")
+	g.message("word about the end", func(m discordsim.Message) bool { return answers(asked)(m) && strings.Contains(m.Content, "topped") })
+}
+
+func TestDiscordApprovalByTwo(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{"shared.yaml": "approvals: {by: two}\n"})
+	asked, card := g.asks("ada", "echo two > two.txt")
+	if !strings.Contains(card.Content, "two people must say yes (0 of 2)") {
+		t.Errorf("the card says %q", card.Content)
+	}
+	id := approvalOf(t, card)
+	g.click("ada", card.ID, "c1:yes:"+id)
+	g.click("ada", card.ID, "c1:yes:"+id)
+	g.message("word about the second yes", func(m discordsim.Message) bool {
+		return strings.Contains(m.Content, "said yes already; now another person must")
+	})
+	first := "<@" + g.User("ada").String() + "> said yes (1 of 2)"
+	g.message("first yes", func(m discordsim.Message) bool {
+		return m.ID == card.ID && strings.Contains(m.Content, first) && len(m.Components) == 1
+	})
+	g.end()
+	g.start()
+	g.signed(g.reply("bob", card.ID, "lgtm"), "✅")
+	g.decided(card.ID, "**yes**, <@"+g.User("ada").String()+"> and <@"+g.User("bob").String()+">")
+	g.signed(asked, "✅")
+}
+
+// A question that is too long for a card can be read in full before it is answered, and after.
+func TestDiscordApprovalDetails(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	long := "echo begin; " + strings.Repeat("echo and on; ", 120) + "echo the-very-end"
+	_, card := g.asks("ada", long)
+	if strings.Contains(card.Content, "the-very-end") || !strings.Contains(fmt.Sprint(card.Components), "c1:details:") {
+		t.Fatalf("the card is %q with %v", card.Content, card.Components)
+	}
+	id := approvalOf(t, card)
+	g.click("bob", card.ID, "c1:details:"+id)
+	file := g.message("details", func(m discordsim.Message) bool {
+		return len(m.Attachments) == 1 && m.Flags&discordsim.FlagEphemeral != 0
+	})
+	res, err := http.Get(file.Attachments[0].URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || !strings.Contains(string(text), long) || !strings.Contains(string(text), "who may answer: asker, local") {
+		t.Errorf("the details are %s, %v", text, err)
+	}
+	g.click("ada", card.ID, "c1:no:"+id)
+	g.decided(card.ID, "**no**")
+	if _, err := g.Click("ada", card.ID, "c1:details:"+id); err != nil {
+		t.Errorf("the details are gone with the answer: %v", err)
+	}
+}
+
+// However a run ends, every sign ends too.
+func TestDiscordSignsEnd(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"shared.yaml": "retry: {enabled: false}\nmaxToolDepth: 2\nmaxQueuedReplies: 1\n"}
+	g := inGuild(t, discordsim.Options{}, files)
+	for name, c := range map[string]struct{ text, sign string }{
+		"answer":  {"say yes", "✅"},
+		"nothing": {"stop end", "✅"},
+		"refusal": {"say I will not\nstop refused", "❌"},
+		"failure": {"fail auth", "❌"},
+		"cut":     {"say half\ncut", "❌"},
+		"limit":   {"call read {\"path\":\"x\"}\nend\ncall read {\"path\":\"y\"}\nend\ncall read {\"path\":\"z\"}", "❌"},
+		"no tool": {"call nonsense {}\nend\nsay so be it", "✅"},
+	} {
+		id := g.say("ada", "general", c.text)
+		_, err := g.WaitMessage(g.soon(), func(m discordsim.Message) bool {
+			return m.ID == id && len(m.Reactions) >= 1 && m.Reactions[0].Emoji.Name == c.sign && !strings.Contains(fmt.Sprint(m.Reactions), "⚙️")
+		})
+		if err != nil {
+			t.Errorf("%s: %v\n%s", name, err, g.board())
+		}
+	}
+	// An abort, what waited behind it, what was too much, and what was taken back.
+	running := g.say("ada", "general", "say begun\nwait")
+	g.signed(running, "⚙️")
+	status := g.message("status", answers(running))
+	waits := g.reply("bob", status.ID, "say next")
+	g.signed(waits, "👀")
+	full := g.reply("bob", status.ID, "say one too many")
+	g.signed(full, "❌")
+	g.message("refusal", func(m discordsim.Message) bool { return answers(full)(m) && strings.HasPrefix(m.Content, "Not taken") })
+	g.orders("ada", "stop", map[string]any{"all": true}, "Stopped 1")
+	g.signed(running, "❌")
+	g.signed(waits, "❌")
+
+	goOn := g.hold(0)
+	gone := g.say("ada", "general", "say for nobody\nsay at all")
+	g.has(g.threadOf("general", gone), chat.KindAsked, 1)
+	if err := g.Delete("ada", gone); err != nil {
+		t.Fatal(err)
+	}
+	goOn()
+	g.message("answer to what is gone", func(m discordsim.Message) bool { return m.Content == "for nobody\nat all" })
+	g.signed(g.say("ada", "general", "say after it"), "✅")
+
+	// A process that dies in mid-run.
+	goOn = g.hold(2)
+	again := g.say("ada", "general", "chunk 3\nsay this is said in full once somebody is there again to say it")
+	g.signed(again, "⚙️")
+	g.end()
+	goOn()
+	g.start()
+	g.signed(again, "✅")
+
+	// A question that nobody answers, ended by its deadline.
+	g.end()
+	g.write("shared.yaml", files["shared.yaml"]+"approvals: {deadline: 1s}\n")
+	g.start()
+	asked := g.say("ada", "general", "call bash {\"command\":\"echo one > one.txt\"}\nend\nsay it is done")
+	g.message("decision", func(m discordsim.Message) bool {
+		return answers(asked)(m) && strings.Contains(m.Content, "**no**, deadline")
+	})
+	g.signed(asked, "✅")
+	if open, err := g.app.DB.Approvals(t.Context(), approval.Filter{State: approval.Open}); err != nil || len(open) != 0 {
+		t.Errorf("open questions: %v, %v", open, err)
+	}
+}
+
+func TestDiscordLiveStatusAndTyping(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{},
+		map[string]string{"shared.yaml": "retry: {enabled: false}\nprices: {demo/script: {input: 1000000, output: 1000000}}\nfooter: full\n"})
+	typing := func(channel string, n int) {
+		t.Helper()
+		seen, id := 0, g.Channel(channel).String()
+		_, err := g.WaitEvent(g.soon(), func(h discordsim.Happening) bool {
+			if h.Name == "TYPING_START" && strings.Contains(string(h.Data), id) {
+				seen++
+			}
+			return seen >= n
+		})
+		if err != nil {
+			t.Fatalf("typing %d times in %s: %v", n, channel, err)
+		}
+	}
+	asked := g.say("ada", "general", "usage in=3 out=2\ncall write {\"path\":\"a.txt\",\"content\":\"x\"}\nend\nsay nearly there\nwait")
+	live := g.message("live status", func(m discordsim.Message) bool {
+		return answers(asked)(m) && strings.Contains(m.Content, "nearly there") && strings.Contains(m.Content, "`write a.txt` ok")
+	})
+	for _, want := range []string{"step 2", "3 in / 2 out", "$5"} {
+		if !strings.Contains(live.Content, want) {
+			t.Errorf("the status is %q without %q", live.Content, want)
+		}
+	}
+	if !strings.Contains(fmt.Sprint(live.Components), "c1:stop:") {
+		t.Errorf("there is no button to stop it: %v", live.Components)
+	}
+	typing("general", 3)
+	g.click("ada", live.ID, stopOf(t, live))
+	ended := g.message("end", func(m discordsim.Message) bool {
+		return m.ID == live.ID && strings.Contains(m.Content, "topped") && len(m.Components) == 0
+	})
+	if !strings.Contains(ended.Content, "2 steps") && !strings.Contains(ended.Content, "1 step") || !strings.Contains(ended.Content, "$") {
+		t.Errorf("the footer is missing: %q", ended.Content)
+	}
+	// A run that fails stops typing too: while another one types, nothing is typed here.
+	failed := g.say("ada", "general", "slow 100ms\nsay some words first\nfail auth")
+	g.signed(failed, "❌")
+	from := g.typed("general")
+	g.say("ada", "random", "say begun\nwait")
+	typing("random", 3)
+	if now := g.typed("general"); now > from+1 { // one may have been on its way
+		t.Errorf("typed %d times after the end", now-from)
+	}
+}
+
+// typed counts how often somebody was shown typing in a channel.
+func (g *guildT) typed(channel string) int {
+	g.Helper()
+	n, id := 0, g.Channel(channel).String()
+	_, _ = g.WaitEvent(g.past(), func(h discordsim.Happening) bool {
+		if h.Name == "TYPING_START" && strings.Contains(string(h.Data), id) {
+			n++
+		}
+		return false
+	})
+	return n
+}
+
+func stopOf(t *testing.T, m discordsim.Message) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(fmt.Sprint(m.Components), "c1:stop:")
+	if !ok {
+		t.Fatalf("no button on %v", m.Components)
+	}
+	return "c1:stop:" + rest[:26]
+}
