@@ -36,28 +36,28 @@ func allDoors(t *testing.T) []wayIn {
 	if err := json.Unmarshal(data, &document); err != nil {
 		t.Fatal(err)
 	}
-	var doors []wayIn
+	var routes []wayIn
 	for path, operations := range document.Paths {
 		for method, op := range operations {
 			if op.Scope != "" {
-				doors = append(doors, wayIn{method: strings.ToUpper(method), path: path, scope: op.Scope})
+				routes = append(routes, wayIn{method: strings.ToUpper(method), path: path, scope: op.Scope})
 			}
 		}
 	}
-	if len(doors) < 30 {
-		t.Fatalf("the document has only %d doors", len(doors))
+	if len(routes) < 30 {
+		t.Fatalf("the document has only %d routes", len(routes))
 	}
-	doors = append(doors, wayIn{"GET", "/openapi.json", operation.Read, false}, wayIn{"GET", "/docs", operation.Read, false}, wayIn{"GET", "/metrics", operation.Read, false},
+	routes = append(routes, wayIn{"GET", "/openapi.json", operation.Read, false}, wayIn{"GET", "/docs", operation.Read, false}, wayIn{"GET", "/metrics", operation.Read, false},
 		wayIn{"GET", "/v1/models", operation.Chat, false}, wayIn{"POST", "/v1/chat/completions", operation.Chat, false})
 	for _, path := range []string{"/", "/new", "/s/x", "/s/x/journal", "/s/x/requests/1", "/s/x/blob/x", "/approvals", "/agents", "/agents/chorus", "/agents/chorus/files/", "/costs", "/audit", "/settings", "/search", "/doctor"} {
-		doors = append(doors, wayIn{"GET", path, operation.Read, true})
+		routes = append(routes, wayIn{"GET", path, operation.Read, true})
 	}
-	return append(doors, wayIn{"GET", "/s/x/live", operation.Read, false}, wayIn{"GET", "/moves", operation.Read, false}, wayIn{"POST", "/new", operation.Chat, false}, wayIn{"POST", "/s/x/say", operation.Chat, false},
+	return append(routes, wayIn{"GET", "/s/x/live", operation.Read, false}, wayIn{"GET", "/moves", operation.Read, false}, wayIn{"POST", "/new", operation.Chat, false}, wayIn{"POST", "/s/x/say", operation.Chat, false},
 		wayIn{"POST", "/s/x/stop", operation.Chat, false}, wayIn{"POST", "/s/x/fork", operation.Chat, false}, wayIn{"POST", "/approvals/x", operation.Approve, false},
 		wayIn{"POST", "/settings", operation.Admin, false}, wayIn{"POST", "/settings/tokens", operation.Admin, false}, wayIn{"POST", "/settings/tokens/revoke", operation.Admin, false})
 }
 
-// Every door is shut without a token and with a wrong one, and opens with the scope it
+// Every route is shut without a token and with a wrong one, and opens with the scope it
 // names and with no other.
 func TestEveryDoor(t *testing.T) {
 	t.Parallel()
@@ -66,12 +66,12 @@ func TestEveryDoor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	doors, err := a.openServer(t.Context(), ServeOptions{Addr: "127.0.0.1:8420"})
+	site, err := a.openServer(t.Context(), ServeOptions{Addr: "127.0.0.1:8420"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	doors.ready.Store(true)
-	close(doors.stopping) // streams end at once
+	site.ready.Store(true)
+	close(site.stopping) // streams end at once
 	tokens := map[operation.Scope]string{}
 	for _, s := range operation.Scopes() {
 		made, err := a.Service.Tokens().CreateToken(t.Context(), a.Service.LocalCaller(), operations.NewToken{Name: string(s), Scopes: []operation.Scope{s}})
@@ -94,7 +94,7 @@ func TestEveryDoor(t *testing.T) {
 			r.Header.Set("Authorization", "Bearer "+token)
 		}
 		w := httptest.NewRecorder()
-		doors.handler.ServeHTTP(w, r)
+		site.handler.ServeHTTP(w, r)
 		return w.Code
 	}
 	for _, d := range allDoors(t) {

@@ -28,7 +28,7 @@ type ServeOptions struct {
 	Ready func(url, signIn string)
 }
 
-// How long the doors wait. A stream and an upload set their own deadlines as they go.
+// How long the server waits. A stream and an upload set their own deadlines as they go.
 const (
 	headerTime  = 10 * time.Second
 	requestTime = 60 * time.Second
@@ -38,13 +38,13 @@ const (
 	drainTime   = 10 * time.Second // for requests that are being answered, and for streams to say goodbye
 )
 
-// Serve opens the doors of the home until ctx ends. Then nobody new is let in, streams
+// Serve serves the home over HTTP until ctx ends. Then nobody new is let in, streams
 // end with a last word, and what runs stops where it stands: it goes on at the next start.
 func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	doors, err := a.openServer(ctx, o)
+	site, err := a.openServer(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 		return fmt.Errorf("listen on %s: %w; choose another address with --addr", o.Addr, reason(err))
 	}
 	defer listener.Close()
-	server := &http.Server{Handler: doors.handler, ReadHeaderTimeout: headerTime, ReadTimeout: requestTime, WriteTimeout: answerTime, IdleTimeout: idleTime,
+	server := &http.Server{Handler: site.handler, ReadHeaderTimeout: headerTime, ReadTimeout: requestTime, WriteTimeout: answerTime, IdleTimeout: idleTime,
 		MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelWarn), TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
 	if err := a.Service.Handler().CheckOwner(ctx); err != nil {
 		return err
@@ -74,32 +74,32 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	}()
 	url := o.scheme() + "://" + listener.Addr().String()
 	a.Log.Info("listening", "component", "http", "event", "listening", "url", url, "node", o.Node)
-	doors.ready.Store(true)
+	site.ready.Store(true)
 	notify(a.Env, "READY=1\nSTATUS=listening on "+url)
 	if o.Ready != nil {
-		o.Ready(url, doors.link(url))
+		o.Ready(url, site.link(url))
 	}
 	select {
 	case err := <-ended:
 		return fmt.Errorf("serve %s: %w", url, err)
 	case <-ctx.Done():
 	}
-	doors.ready.Store(false)
+	site.ready.Store(false)
 	notify(a.Env, "STOPPING=1\nSTATUS=finishing what is being answered")
-	a.Log.Info("closing the doors", "component", "http", "event", "draining")
-	err = a.closeServer(server, doors)
+	a.Log.Info("shutting down", "component", "http", "event", "draining")
+	err = a.closeServer(server, site)
 	<-ended
 	return err
 }
 
 // closeServer lets nobody new in and waits for those who are inside, but not for ever.
-func (a *App) closeServer(server *http.Server, doors *httpServer) error {
+func (a *App) closeServer(server *http.Server, site *httpServer) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	var goodbye sync.WaitGroup
 	goodbye.Go(func() {
-		close(doors.stopping)
-		_ = doors.api.Drain(ctx) // whoever does not leave is cut off below
+		close(site.stopping)
+		_ = site.api.Drain(ctx) // whoever does not leave is cut off below
 		a.Service.StopStreams()
 	})
 	err := server.Shutdown(ctx)
@@ -111,7 +111,7 @@ func (a *App) closeServer(server *http.Server, doors *httpServer) error {
 	return err
 }
 
-// check refuses what would show the house to strangers.
+// check refuses what would show the home to strangers.
 func (o *ServeOptions) check() error {
 	if (o.TLSCert == "") != (o.TLSKey == "") {
 		return usage.Wrap(errors.New("--tls-cert and --tls-key belong together"))

@@ -21,7 +21,7 @@ type script struct {
 	cmd   *exec.Cmd
 }
 
-func node(t *testing.T, h *house, token string, flags ...string) *script {
+func node(t *testing.T, h *served, token string, flags ...string) *script {
 	t.Helper()
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("SKIPPED: the example client was NOT tried, there is no node here")

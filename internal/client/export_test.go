@@ -158,11 +158,11 @@ func TestReplayEndsWithItsLastLine(t *testing.T) {
 		answer string
 		kinds  []operation.Kind // of what is given; "": a request
 	}{
-		"whole":         {rebuilt + `{"end":{"requests":1}}` + "\n", []operation.Kind{""}},
-		"no end":        {rebuilt, []operation.Kind{"", operation.Unavailable}},
-		"trouble":       {rebuilt + `{"end":{"error":"it cannot be","kind":"conflict"}}` + "\n", []operation.Kind{"", operation.Conflict}},
-		"of tomorrow":   {`{"later":1}` + "\n" + rebuilt + `{"end":{"error":"it cannot be","kind":"queer"}}` + "\n", []operation.Kind{"", operation.Failed}},
-		"another house": {"<html>\n", []operation.Kind{operation.Failed}},
+		"whole":        {rebuilt + `{"end":{"requests":1}}` + "\n", []operation.Kind{""}},
+		"no end":       {rebuilt, []operation.Kind{"", operation.Unavailable}},
+		"trouble":      {rebuilt + `{"end":{"error":"it cannot be","kind":"conflict"}}` + "\n", []operation.Kind{"", operation.Conflict}},
+		"of tomorrow":  {`{"later":1}` + "\n" + rebuilt + `{"end":{"error":"it cannot be","kind":"queer"}}` + "\n", []operation.Kind{"", operation.Failed}},
+		"another site": {"<html>\n", []operation.Kind{operation.Failed}},
 	} {
 		far := answering(t, 0, func(w http.ResponseWriter, _ *http.Request) { begin(w, c.answer) })
 		var got []operation.Kind

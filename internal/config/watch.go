@@ -30,28 +30,28 @@ type WatchOptions struct {
 // broken for a reason outside of the folder (a variable's file that is missing) is
 // tried again at every rescan.
 func Watch(ctx context.Context, o WatchOptions) error {
-	bell, err := fsnotify.NewWatcher()
+	watcher, err := fsnotify.NewWatcher()
 	if err != nil { // out of watches: looking now and then is all that is left
-		bell = nil
+		watcher = nil
 	} else {
-		defer bell.Close()
+		defer watcher.Close()
 	}
-	rings := make(chan struct{}, 1)
+	changes := make(chan struct{}, 1)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		listen(ctx, bell, o.Options, rings)
+		listen(ctx, watcher, o.Options, changes)
 	}()
 	defer func() { <-done }()
 	look := func() string {
-		hang(bell, o.Options)
+		watchFolders(watcher, o.Options)
 		return digest(o.Options)
 	}
-	return watch(ctx, o, rings, look, ReadFiles)
+	return watch(ctx, o, changes, look, ReadFiles)
 }
 
 // watch is the rule: settle, compare, read, tell. Everything it needs of the world is handed in.
-func watch(ctx context.Context, o WatchOptions, rings <-chan struct{}, look func() string, read func(Options) (*Files, Problems)) error {
+func watch(ctx context.Context, o WatchOptions, changes <-chan struct{}, look func() string, read func(Options) (*Files, Problems)) error {
 	if o.Settle == 0 {
 		o.Settle = 100 * time.Millisecond
 	}
@@ -75,7 +75,7 @@ func watch(ctx context.Context, o WatchOptions, rings <-chan struct{}, look func
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-rings:
+		case <-changes:
 			settled.Reset(o.Settle)
 			continue
 		case <-rescan.C:
@@ -86,7 +86,7 @@ func watch(ctx context.Context, o WatchOptions, rings <-chan struct{}, look func
 			continue
 		}
 		files, problems := read(o.Options)
-		if look() != now { // it was written to meanwhile: that rings again, or the next look finds it
+		if look() != now { // it was written to meanwhile: that changes again, or the next look finds it
 			settled.Reset(o.Settle)
 			continue
 		}
@@ -103,10 +103,10 @@ func watch(ctx context.Context, o WatchOptions, rings <-chan struct{}, look func
 	}
 }
 
-// listen turns what the file system tells into rings. In the home folder only
+// listen turns what the file system tells into changes. In the home folder only
 // settings.json and the folder itself are of interest: the database is busy beside them.
-func listen(ctx context.Context, bell *fsnotify.Watcher, o Options, rings chan<- struct{}) {
-	if bell == nil {
+func listen(ctx context.Context, watcher *fsnotify.Watcher, o Options, changes chan<- struct{}) {
+	if watcher == nil {
 		return
 	}
 	home := filepath.Dir(o.Settings)
@@ -114,11 +114,11 @@ func listen(ctx context.Context, bell *fsnotify.Watcher, o Options, rings chan<-
 		select {
 		case <-ctx.Done():
 			return
-		case _, ok := <-bell.Errors:
+		case _, ok := <-watcher.Errors:
 			if !ok {
 				return
 			}
-		case e, ok := <-bell.Events:
+		case e, ok := <-watcher.Events:
 			if !ok {
 				return
 			}
@@ -127,7 +127,7 @@ func listen(ctx context.Context, bell *fsnotify.Watcher, o Options, rings chan<-
 			}
 		}
 		select {
-		case rings <- struct{}{}:
+		case changes <- struct{}{}:
 		default: // one is waiting already
 		}
 	}
@@ -141,13 +141,13 @@ func watched(o Options) []string {
 	return dirs
 }
 
-// hang watches the folders that exist by now; those that do already are left as they are.
-func hang(bell *fsnotify.Watcher, o Options) {
-	if bell == nil {
+// watchFolders watches the folders that exist by now; those that do already are left as they are.
+func watchFolders(watcher *fsnotify.Watcher, o Options) {
+	if watcher == nil {
 		return
 	}
 	for _, dir := range watched(o) {
-		_ = bell.Add(dir) // it may not exist; the rescan comes by again
+		_ = watcher.Add(dir) // it may not exist; the rescan comes by again
 	}
 }
 

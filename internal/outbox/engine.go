@@ -178,7 +178,7 @@ func (e *Engine) wake(id journal.Lane) *lane {
 	}
 	l, ok := e.lanes[id]
 	if !ok {
-		l = &lane{e: e, id: id, bell: make(chan struct{}, 1), edited: map[string]time.Time{}, doubts: map[string]doubt{}, stumbled: map[string]int{}, solos: map[string]*solo{}}
+		l = &lane{e: e, id: id, wake: make(chan struct{}, 1), edited: map[string]time.Time{}, doubts: map[string]doubt{}, stumbled: map[string]int{}, solos: map[string]*solo{}}
 		e.lanes[id] = l
 		e.wg.Go(func() { l.work(e.on) })
 	}

@@ -53,7 +53,7 @@ const maxRows = 200
 type lane struct {
 	e    *Engine
 	id   journal.Lane
-	bell chan struct{} // room for one ring
+	wake chan struct{} // room for one ring
 
 	previews map[string]json.RawMessage // under e.mu
 	edited   map[string]time.Time       // when a message was last changed
@@ -74,7 +74,7 @@ const doubtFor = 30 * time.Second
 
 func (l *lane) ring() {
 	select {
-	case l.bell <- struct{}{}:
+	case l.wake <- struct{}{}:
 	default:
 	}
 }
@@ -83,7 +83,7 @@ func (l *lane) ring() {
 func (l *lane) work(on context.Context) {
 	for {
 		select { // drain, then read
-		case <-l.bell:
+		case <-l.wake:
 		default:
 		}
 		next := time.Time{}
@@ -101,7 +101,7 @@ func (l *lane) work(on context.Context) {
 func (l *lane) leave(stopping bool) bool {
 	l.e.mu.Lock()
 	defer l.e.mu.Unlock()
-	if !stopping && len(l.bell) > 0 {
+	if !stopping && len(l.wake) > 0 {
 		return false
 	}
 	delete(l.e.lanes, l.id)
@@ -114,7 +114,7 @@ func (l *lane) wait(on context.Context, next time.Time) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-l.bell:
+	case <-l.wake:
 	case <-on.Done():
 	}
 }

@@ -103,7 +103,7 @@ func (s Style) Wrap(inner model.Model, entry catalog.Entry) model.Model {
 		s.StopLimit = provider.MaxStops
 	}
 	_, known := catalog.Lookup(entry.Provider, entry.Model)
-	t := &teller{Style: s, inner: inner, entry: entry, known: known, own: map[string]bool{s.Bot: true}}
+	t := &styledModel{Style: s, inner: inner, entry: entry, known: known, own: map[string]bool{s.Bot: true}}
 	t.ownNames = append(t.ownNames, s.Bot)
 	for _, alias := range s.Aliases {
 		if name := clean(alias); name != "" && !t.own[name] {
@@ -114,8 +114,8 @@ func (s Style) Wrap(inner model.Model, entry catalog.Entry) model.Model {
 	return t
 }
 
-// teller is a model that is told conversations in a style.
-type teller struct {
+// styledModel writes conversations in a style before it asks the model.
+type styledModel struct {
 	Style
 	inner    model.Model
 	entry    catalog.Entry
@@ -125,11 +125,11 @@ type teller struct {
 	memory   memory
 }
 
-var _ model.Model = (*teller)(nil)
+var _ model.Model = (*styledModel)(nil)
 
 // Prepare turns the request into one of user and assistant turns and lets the inner
 // model make its body.
-func (t *teller) Prepare(r model.Request) (model.Prepared, error) {
+func (t *styledModel) Prepare(r model.Request) (model.Prepared, error) {
 	var told model.Request
 	var read *reading
 	var err error
@@ -154,12 +154,12 @@ func (t *teller) Prepare(r model.Request) (model.Prepared, error) {
 }
 
 // bad is a request that the inner model need not see.
-func (t *teller) bad(r model.Request, format string, args ...any) *model.Error {
+func (t *styledModel) bad(r model.Request, format string, args ...any) *model.Error {
 	return &model.Error{Kind: model.BadRequest, Provider: t.entry.Provider, Model: r.Model, Message: fmt.Sprintf(format, args...)}
 }
 
 // refuses reports whether the catalog says that no answer may be begun for the model.
-func (t *teller) refuses() bool { return t.known && !t.entry.Prefill }
+func (t *styledModel) refuses() bool { return t.known && !t.entry.Prefill }
 
 // reading is what Stream must know of the request to take its answer apart.
 type reading struct {
@@ -178,7 +178,7 @@ type reading struct {
 }
 
 // settings are the request's with the stop sequences that go over the wire.
-func (t *teller) settings(r model.Request, people cast, all bool) (chat.Settings, *reading) {
+func (t *styledModel) settings(r model.Request, people cast, all bool) (chat.Settings, *reading) {
 	s := r.Settings
 	wire, read := t.stops(r, people, all)
 	s.Stop = wire

@@ -29,7 +29,7 @@ func clean(name string) string {
 
 // isOwn reports whether the bot itself said it: by role, or by any of its names on the
 // platform. A person who took the bot's name is still somebody else.
-func (t *teller) isOwn(m *model.Message) bool {
+func (t *styledModel) isOwn(m *model.Message) bool {
 	if m.Role == model.Assistant {
 		return true
 	}
@@ -37,7 +37,7 @@ func (t *teller) isOwn(m *model.Message) bool {
 }
 
 // label is the name before a message's text.
-func (t *teller) label(m *model.Message) string {
+func (t *styledModel) label(m *model.Message) string {
 	if t.isOwn(m) {
 		return t.Bot
 	}
@@ -75,7 +75,7 @@ type cast struct {
 }
 
 // people walks from the newest message to the oldest.
-func (t *teller) people(messages []*model.Message) cast {
+func (t *styledModel) people(messages []*model.Message) cast {
 	var c cast
 	seen := map[string]bool{}
 	most := max(t.RecentParticipants, leastStops) - 1 // the bot is one of them
@@ -136,7 +136,7 @@ func mentions(text string, found func(string)) {
 
 // stops are the stop sequences for the wire, in Chapter3's order, and how the answer
 // is read: every participant's line ends it, also where the wire had no room.
-func (t *teller) stops(r model.Request, c cast, all bool) ([]string, *reading) {
+func (t *styledModel) stops(r model.Request, c cast, all bool) ([]string, *reading) {
 	read := &reading{own: t.ownNames}
 	var wire []string
 	add := func(stop string) {
@@ -179,7 +179,7 @@ func (t *teller) stops(r model.Request, c cast, all bool) ([]string, *reading) {
 
 // configured takes a stop sequence of somebody's settings. "Name:" is a participant
 // and only counts at the beginning of a line; anything else counts everywhere.
-func (t *teller) configured(stop string, read *reading, add func(string)) {
+func (t *styledModel) configured(stop string, read *reading, add func(string)) {
 	name, isName := strings.CutSuffix(strings.TrimPrefix(stop, "\n"), ":")
 	switch {
 	case strings.TrimSpace(stop) == "":

@@ -216,7 +216,7 @@ func TestMarksHold(t *testing.T) {
 
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
-	w := Style{Mode: Prefill, Bot: "Claude"}.Wrap(&recorder{}, entry).(*teller)
+	w := Style{Mode: Prefill, Bot: "Claude"}.Wrap(&recorder{}, entry).(*styledModel)
 	messages := talk(t, "A: 1", "B: 2")
 	for range mostGroups + 10 {
 		if _, err := w.Prepare(model.Request{Head: &model.Head{}, Messages: slices.Clone(messages), Marks: []int{0}}); err != nil {
@@ -237,7 +237,7 @@ func TestMemoryIsBounded(t *testing.T) {
 // TestMemoryLetsGo: what was made of messages goes with them.
 func TestMemoryLetsGo(t *testing.T) {
 	t.Parallel()
-	w := Style{Mode: Chat, Bot: "Claude"}.Wrap(&recorder{}, entry).(*teller)
+	w := Style{Mode: Chat, Bot: "Claude"}.Wrap(&recorder{}, entry).(*styledModel)
 	func() {
 		if _, err := w.Prepare(model.Request{Messages: talk(t, "A: 1", "B: 2", "Claude: 3", "A: 4")}); err != nil {
 			t.Fatal(err)
@@ -259,7 +259,7 @@ func TestMemoryLetsGo(t *testing.T) {
 	}
 }
 
-// TestAtOnce: a teller may be used from everywhere.
+// TestAtOnce: a styled model may be used from everywhere.
 func TestAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []Mode{Prefill, Chat} {

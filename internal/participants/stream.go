@@ -10,7 +10,7 @@ import (
 
 // Stream passes the inner model's answer on, without what others would say in it and
 // with the calls that stood in its text as calls.
-func (t *teller) Stream(ctx context.Context, p model.Prepared) iter.Seq2[model.Chunk, error] {
+func (t *styledModel) Stream(ctx context.Context, p model.Prepared) iter.Seq2[model.Chunk, error] {
 	read, ok := p.Reading.(*reading)
 	if !ok {
 		return t.inner.Stream(ctx, p)

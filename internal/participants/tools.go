@@ -13,7 +13,7 @@ import (
 
 // toolText describes the tools to a model that is shown a script: one entry each, and
 // an example of how a call is written.
-func (t *teller) toolText(tools []model.ToolSpec) (string, error) {
+func (t *styledModel) toolText(tools []model.ToolSpec) (string, error) {
 	var out strings.Builder
 	out.WriteString("<tools>\n")
 	for _, tool := range tools {
@@ -77,7 +77,7 @@ func readSchema(tool model.ToolSpec) schema {
 }
 
 // callLine is a call as it stands in the script.
-func (t *teller) callLine(use chat.ToolUse) string {
+func (t *styledModel) callLine(use chat.ToolUse) string {
 	return t.Bot + ">[" + use.Name + "]: " + spacedJSON(wire.Args(use.Args))
 }
 

@@ -15,7 +15,7 @@ const (
 )
 
 // turns is a request as turns of the others and of the bot.
-func (t *teller) turns(r model.Request) (model.Request, *reading, error) {
+func (t *styledModel) turns(r model.Request) (model.Request, *reading, error) {
 	head, err := t.memory.heading(r.Head, t.chatHeading)
 	if err != nil {
 		return r, nil, t.bad(r, "%v", err)
@@ -23,7 +23,7 @@ func (t *teller) turns(r model.Request) (model.Request, *reading, error) {
 	if r.Head == nil && !t.Persona {
 		head.head = nil
 	}
-	g := &grouper{writer: writer{teller: t, r: r, names: t.nameSet()}}
+	g := &grouper{writer: writer{styledModel: t, r: r, names: t.nameSet()}}
 	if t.ContextPrefix != "" {
 		g.told, g.marks, g.last = slices.Clone(head.turns), slices.Clone(head.marks), others
 	}
@@ -44,7 +44,7 @@ func (t *teller) turns(r model.Request) (model.Request, *reading, error) {
 	return out, read, nil
 }
 
-func (t *teller) chatHeading(h *model.Head) (heading, error) {
+func (t *styledModel) chatHeading(h *model.Head) (heading, error) {
 	out := heading{head: h}
 	if t.Persona {
 		out.head = &model.Head{System: join(h.System, t.persona()), Tools: h.Tools}
@@ -58,7 +58,7 @@ func (t *teller) chatHeading(h *model.Head) (heading, error) {
 }
 
 // persona says who the bot is.
-func (t *teller) persona() string {
+func (t *styledModel) persona() string {
 	return "You are " + t.Bot + ", one of the participants of this conversation. What others say begins with their name and a colon. Write only what " +
 		t.Bot + " says next, without a name before it, and never speak for anybody else."
 }

@@ -72,9 +72,9 @@ func (s *Settings) Changed() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for bell := range s.changes {
+	for wake := range s.changes {
 		select {
-		case bell <- struct{}{}:
+		case wake <- struct{}{}:
 		default: // it rings already
 		}
 	}
@@ -82,19 +82,19 @@ func (s *Settings) Changed() {
 
 // Changes rings when the configuration was read again, until ctx ends.
 func (s *Settings) Changes(ctx context.Context) <-chan struct{} {
-	bell := make(chan struct{}, 1)
+	wake := make(chan struct{}, 1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.changes == nil {
 		s.changes = map[chan struct{}]bool{}
 	}
-	s.changes[bell] = true
+	s.changes[wake] = true
 	context.AfterFunc(ctx, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.changes, bell)
+		delete(s.changes, wake)
 	})
-	return bell
+	return wake
 }
 
 // Reread reads the configuration again at once, for whoever has just changed it.

@@ -24,9 +24,9 @@ func laneArgs(l journal.Lane, more ...any) []any {
 
 // Wish writes wishes that follow from no event. Wishing the same again changes nothing.
 func (db *DB) Wish(ctx context.Context, wishes ...journal.Desired) error {
-	err := checkWishes(wishes)
+	err := checkDesired(wishes)
 	if err == nil {
-		err = db.w.write(ctx, func(w *writer) error { return db.wishAll(w, wishes) })
+		err = db.w.write(ctx, func(w *writer) error { return db.writeDesired(w, wishes) })
 	}
 	if err != nil {
 		return fmt.Errorf("write to the outbox: %w", err)
@@ -37,7 +37,7 @@ func (db *DB) Wish(ctx context.Context, wishes ...journal.Desired) error {
 // Plan takes one step of a durable reader: wishes, state and place in one transaction.
 // If the reader does not stand at From any more it gives ErrMoved and nothing is written.
 func (db *DB) Plan(ctx context.Context, p journal.Plan) error {
-	err := checkWishes(p.Wishes)
+	err := checkDesired(p.Wishes)
 	if err == nil && p.UpTo < p.From {
 		err = fmt.Errorf("a reader never moves back, from %d to %d", p.From, p.UpTo)
 	}
@@ -69,10 +69,10 @@ func (db *DB) plan(w *writer, p journal.Plan) error {
 	if err != nil {
 		return err
 	}
-	return db.wishAll(w, p.Wishes)
+	return db.writeDesired(w, p.Wishes)
 }
 
-func checkWishes(wishes []journal.Desired) error {
+func checkDesired(wishes []journal.Desired) error {
 	for _, d := range wishes {
 		switch {
 		case d.Lane.Platform == "" || d.Lane.Bot == "" || d.Lane.Channel == "" || d.Key == "":
@@ -90,7 +90,7 @@ func checkWishes(wishes []journal.Desired) error {
 	return nil
 }
 
-func (db *DB) wishAll(w *writer, wishes []journal.Desired) error {
+func (db *DB) writeDesired(w *writer, wishes []journal.Desired) error {
 	for _, d := range wishes {
 		if d.Thing == "" {
 			d.Thing = journal.Message

@@ -40,7 +40,7 @@ type writer struct {
 	made  atomic.Int64  // transactions that came true, or may have
 	turn  chan struct{} // holds a value while somebody has the turn
 	queue chan *job
-	bell  chan struct{} // there is something in the queue; room for one ring
+	wake  chan struct{} // there is something in the queue; room for one ring
 
 	stop    chan struct{} // closed by close: nothing more is taken
 	done    chan struct{} // closed when the goroutine has ended
@@ -81,7 +81,7 @@ func openWriter(ctx context.Context, path, durability string, patience time.Dura
 	}
 	pool.SetMaxOpenConns(1)
 	w := &writer{path: path, pool: pool, stmts: make(map[string]*sql.Stmt), acts: make(map[string]driver.StmtExecContext), known: map[chat.ThreadID]known{}, queue: make(chan *job, maxGroup),
-		turn: make(chan struct{}, 1), bell: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	if err := w.connect(ctx); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
@@ -152,7 +152,7 @@ func (w *writer) loop() {
 	group := make([]*job, 0, maxGroup)
 	for {
 		select {
-		case <-w.bell:
+		case <-w.wake:
 			w.turn <- struct{}{}
 			if group = w.gather(group[:0]); len(group) > 0 {
 				w.run(group)
@@ -186,7 +186,7 @@ func (w *writer) warm() {
 
 func (w *writer) ring() {
 	select {
-	case w.bell <- struct{}{}:
+	case w.wake <- struct{}{}:
 	default:
 	}
 }

@@ -90,8 +90,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// teller writes a plausible or implausible life of a thread and folds it.
-type teller struct {
+// history writes a plausible or implausible life of a thread and folds it.
+type history struct {
 	t     *rapid.T
 	log   *Log
 	seq   int64
@@ -102,7 +102,7 @@ type teller struct {
 	runs  int
 }
 
-func (w *teller) tell(body chat.Body) {
+func (w *history) tell(body chat.Body) {
 	w.seq++
 	ev := chat.Event{Thread: "cli:p:t", Seq: w.seq, At: time.UnixMicro(w.seq).UTC(), Body: body}
 	if err := w.log.Apply(ev); err != nil {
@@ -111,7 +111,7 @@ func (w *teller) tell(body chat.Body) {
 }
 
 // ask checks the promises on the request that would be sent now, then sends it.
-func (w *teller) ask() {
+func (w *history) ask() {
 	req, err := w.log.Request(w.head, w.log.Seq())
 	if err != nil {
 		w.t.Fatalf("request: %v", err)
@@ -166,7 +166,7 @@ func (w *teller) ask() {
 }
 
 // framed: what others wrote stands in one frame, and nothing of it outside.
-func (w *teller) framed(m *model.Message) {
+func (w *history) framed(m *model.Message) {
 	for _, b := range m.Blocks {
 		r, ok := b.(chat.ToolResult)
 		if !ok || !strings.Contains(r.Blocks.Text(), "untrusted") {
@@ -180,7 +180,7 @@ func (w *teller) framed(m *model.Message) {
 	}
 }
 
-func (w *teller) say() {
+func (w *history) say() {
 	n := rapid.IntRange(0, 3).Draw(w.t, "calls")
 	blocks := chat.Blocks{chat.Text{Text: rapid.SampledFrom([]string{"", "yes", "längere Antwort"}).Draw(w.t, "text")}}
 	for range n {
@@ -201,7 +201,7 @@ func (w *teller) say() {
 	w.tell(b)
 }
 
-func (w *teller) anyCall() string {
+func (w *history) anyCall() string {
 	return fmt.Sprintf("c%d", rapid.IntRange(1, w.calls+2).Draw(w.t, "call"))
 }
 
@@ -210,7 +210,7 @@ func (w *teller) anyCall() string {
 func TestPrefixAndPairs(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		w := &teller{t: t, log: New(twoLines), head: &model.Head{System: "s"}}
+		w := &history{t: t, log: New(twoLines), head: &model.Head{System: "s"}}
 		words := func(label string) chat.Blocks {
 			return chat.TextBlocks(rapid.SampledFrom([]string{"hello", "what?", "go on", "ж", ".hidden"}).Draw(t, label))
 		}

@@ -13,7 +13,7 @@ import (
 	"chorus/internal/lockfile"
 )
 
-// How often a lock of another process is tried: a lock has no bell across processes.
+// How often a lock of another process is tried: nothing wakes a waiter across processes.
 const (
 	firstTry = 2 * time.Millisecond
 	lastTry  = 100 * time.Millisecond

@@ -3,9 +3,11 @@ package files
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -76,12 +78,14 @@ const holderEnv = "CHORUS_TEST_HOLD"
 
 // holdLock is that process.
 func holdLock(dir string) {
-	if _, err := takeFile(filepath.Join(dir, "file-x.lock"), holding{Who: "one that dies", Since: time.Now()}); err != nil {
+	held, err := takeFile(filepath.Join(dir, "file-x.lock"), holding{Who: "one that dies", Since: time.Now()})
+	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
 	fmt.Println("held")
-	select {}
+	_, _ = io.Copy(io.Discard, os.Stdin) // the pipe stays open until this process is killed
+	runtime.KeepAlive(held)
 }
 
 // A process that is killed leaves no lock behind.
@@ -92,6 +96,9 @@ func TestAKilledHolderLetsGo(t *testing.T) {
 	cmd.Env = append(os.Environ(), holderEnv+"="+dir)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cmd.StdinPipe(); err != nil { // see holdLock
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {

@@ -90,16 +90,16 @@ type Hub struct {
 	work    sync.WaitGroup
 	pause   func(failures int) time.Duration
 
-	mu     sync.Mutex
-	begun  time.Time
-	closed bool
-	bell   chan struct{} // closed at the next change
+	mu      sync.Mutex
+	begun   time.Time
+	closed  bool
+	changed chan struct{} // closed at the next change
 }
 
 // New makes a hub of the servers that are not disabled. Of two with one name the
 // first counts.
 func New(servers []Server, opt Options) *Hub {
-	h := &Hub{opt: opt, pause: pause, bell: make(chan struct{})}
+	h := &Hub{opt: opt, pause: pause, changed: make(chan struct{})}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	var names []string
 	var kept []Server
@@ -218,14 +218,14 @@ func (h *Hub) Status() []Status {
 func (h *Hub) Changed() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.bell
+	return h.changed
 }
 
 func (h *Hub) ring() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	close(h.bell)
-	h.bell = make(chan struct{})
+	close(h.changed)
+	h.changed = make(chan struct{})
 }
 
 // Close ends all servers and returns when they are gone: at most a few seconds. It

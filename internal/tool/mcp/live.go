@@ -92,7 +92,7 @@ func (l *live) connect(way, version string) error {
 	client := sdk.NewClient(&sdk.Implementation{Name: "chorus", Version: l.srv.hub.opt.Version}, &sdk.ClientOptions{
 		Capabilities:                &sdk.ClientCapabilities{}, // no roots, no sampling, no questions to people
 		MultiRoundTrip:              &sdk.MultiRoundTripOptions{Disabled: true},
-		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { ring1(l.changed) },
+		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { wakeUp(l.changed) },
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { l.progress(r.Params) },
 	})
 	session, err := client.Connect(l.ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
@@ -195,10 +195,10 @@ func (l *live) lastWords(over bool) string {
 
 var errEnded = errors.New("the connection ended")
 
-// ring1 puts one ring into a bell that holds one.
-func ring1(bell chan<- struct{}) {
+// wakeUp wakes whoever reads the channel, which holds one value.
+func wakeUp(wake chan<- struct{}) {
 	select {
-	case bell <- struct{}{}:
+	case wake <- struct{}{}:
 	default:
 	}
 }

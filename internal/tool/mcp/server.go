@@ -150,7 +150,7 @@ func (s *server) life(ctx context.Context, tried func(), failures *int) error {
 // attend returns when the connection is over. Until then it reads the list of tools
 // again whenever the server says so.
 func (s *server) attend(ctx context.Context, l *live) {
-	bell := l.changed
+	changed := l.changed
 	rest := time.NewTimer(0)
 	defer rest.Stop()
 	for {
@@ -160,12 +160,12 @@ func (s *server) attend(ctx context.Context, l *live) {
 		case <-l.gone:
 			return
 		case <-rest.C:
-			bell = l.changed
-		case <-bell:
+			changed = l.changed
+		case <-changed:
 			if err := s.list(l); err == nil {
 				s.set(func() {})
 			}
-			bell = nil
+			changed = nil
 			rest.Reset(quiet)
 		}
 	}

@@ -47,7 +47,7 @@ func (w *window) key(msg tea.KeyPressMsg) tea.Cmd {
 	case "enter":
 		return w.enter()
 	case "esc":
-		if w.teller.run != "" {
+		if w.presenter.run != "" {
 			return w.abort(false)
 		}
 	case "ctrl+d":
@@ -71,10 +71,10 @@ func (w *window) ctrlC() tea.Cmd {
 	again := now.Sub(w.warned) < leaveWithin
 	w.warned = now
 	switch {
-	case w.teller.run != "" && !w.stopping:
+	case w.presenter.run != "" && !w.stopping:
 		w.flash = "stopping; Ctrl-C again leaves at once"
 		return w.abort(false)
-	case w.teller.run != "":
+	case w.presenter.run != "":
 		return w.leave(ExitInterrupted)
 	case again:
 		return w.leave(ExitDone)
@@ -92,7 +92,7 @@ func (w *window) ctrlD() tea.Cmd {
 	case !w.box().empty():
 		w.box().key("delete")
 		return nil
-	case w.teller.run != "":
+	case w.presenter.run != "":
 		w.flash = "the agent still works: Esc stops it, /exit leaves"
 		return nil
 	}
@@ -124,7 +124,7 @@ func (w *window) enter() tea.Cmd {
 		return w.command(name, args)
 	}
 	text = strings.TrimSpace(text)
-	if w.teller.run == "" {
+	if w.presenter.run == "" {
 		return w.send(text)
 	}
 	if rest, ok := strings.CutPrefix(text, "!"); ok && strings.TrimSpace(rest) != "" {
@@ -146,7 +146,7 @@ func (w *window) command(name, args string) tea.Cmd {
 		}
 		w.put(blank, "")
 	case name == "stop":
-		if w.teller.run == "" && len(w.teller.order) == 0 {
+		if w.presenter.run == "" && len(w.presenter.order) == 0 {
 			w.flash = "nothing is running"
 			return nil
 		}
@@ -221,7 +221,7 @@ func (w *window) steer(text string, mode chat.Intake) tea.Cmd {
 }
 
 func (w *window) abort(all bool) tea.Cmd {
-	w.stopping = w.teller.run != ""
+	w.stopping = w.presenter.run != ""
 	return func() tea.Msg {
 		if err := w.s.Abort(w.ctx, all); err != nil {
 			return failedMsg{"could not stop it: " + err.Error()}
@@ -310,7 +310,7 @@ func (w *window) answered(msg answeredMsg) tea.Cmd {
 
 // nextQuestion fetches the story of the next question when none is open.
 func (w *window) nextQuestion() tea.Cmd {
-	if w.card != nil || len(w.questions) == 0 || w.teller.last < w.head {
+	if w.card != nil || len(w.questions) == 0 || w.presenter.last < w.head {
 		return nil
 	}
 	q := w.questions[0]

@@ -7,7 +7,7 @@ import (
 )
 
 // news is what happened, as a person is told it: one of the types below. The
-// teller makes them, the printer and the chat window show them.
+// presenter makes them, the printer and the chat window show them.
 type news interface{ news() }
 
 // wrote: the next piece of the model's text.

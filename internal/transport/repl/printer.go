@@ -11,10 +11,10 @@ import (
 // printer shows news as lines: the answer on standard output, all else on
 // standard error. On a terminal the answer appears while it is written.
 type printer struct {
-	con    Console
-	screen screen
-	teller *presenter
-	md     *markdown.Renderer // what is written now, when standard output is a terminal
+	con       Console
+	screen    screen
+	presenter *presenter
+	md        *markdown.Renderer // what is written now, when standard output is a terminal
 	// When standard output is no terminal, the answer is kept until the run ends:
 	// it is the last message without calls, all others were on the way.
 	answer   strings.Builder
@@ -27,7 +27,7 @@ type printer struct {
 }
 
 func newPrinter(con Console, t *presenter, quiet bool) *printer {
-	p := &printer{con: con, teller: t, quiet: quiet}
+	p := &printer{con: con, presenter: t, quiet: quiet}
 	switch {
 	case quiet || !con.Color:
 	case con.ErrTTY:
@@ -208,10 +208,10 @@ func (p *printer) redraw() {
 		tail := p.md.Tail()
 		lines = tail[max(0, len(tail)-(height-4)):]
 	}
-	if what, since := p.teller.doing(); what != "" {
+	if what, since := p.presenter.doing(); what != "" {
 		p.frame++
 		lines = append(lines, statusLine(p.frame, what, time.Since(since), width-1, p.con.tinted()))
-		if out := p.teller.output(); out != "" {
+		if out := p.presenter.output(); out != "" {
 			lines = append(lines, p.con.paint(faint, "  "+markdown.Truncate(out, width-3)))
 		}
 	}

@@ -80,7 +80,7 @@ type follower struct {
 	s          Session
 	con        Console
 	json       func(io.Writer, Item) error
-	teller     *presenter
+	presenter  *presenter
 	printer    *printer
 	interrupts <-chan os.Signal
 	remarks    <-chan notice.Notice // nil: there are none
@@ -101,7 +101,7 @@ type follower struct {
 func newFollower(s Session, con Console, json func(io.Writer, Item) error) *follower {
 	t := newPresenter(s.Label)
 	return &follower{
-		s: s, con: con, json: json, teller: t, printer: newPrinter(con, t, json != nil), own: map[string]bool{},
+		s: s, con: con, json: json, presenter: t, printer: newPrinter(con, t, json != nil), own: map[string]bool{},
 	}
 }
 
@@ -193,7 +193,7 @@ func (f *follower) one(ctx context.Context, item Item) (exit int, done bool) {
 			}
 		}
 	}
-	all := f.teller.tell(item)
+	all := f.presenter.tell(item)
 	if f.open != nil && len(all) > 0 {
 		f.printer.screen.write(f.con.Err, "\r\x1b[K")
 	}

@@ -105,16 +105,16 @@ func (w *window) inputRows() (rows []string, x, y int) {
 // waits, the question. What does not fit is cut from the top.
 func (w *window) upper() []string {
 	out := w.fold(w.md.Tail())
-	if len(out) > 0 && w.teller.run != "" {
+	if len(out) > 0 && w.presenter.run != "" {
 		out = append(out, "")
 	}
 	out = append(out, w.busy()...)
-	for i, seq := range w.teller.order {
+	for i, seq := range w.presenter.order {
 		if i == 3 {
-			out = append(out, ink(w.color, faint, "  and "+text.Count(len(w.teller.order)-3, "more prompt")))
+			out = append(out, ink(w.color, faint, "  and "+text.Count(len(w.presenter.order)-3, "more prompt")))
 			break
 		}
-		out = append(out, ink(w.color, faint, markdown.Truncate("  waiting: "+w.teller.prompts[seq].text, w.room())))
+		out = append(out, ink(w.color, faint, markdown.Truncate("  waiting: "+w.presenter.prompts[seq].text, w.room())))
 	}
 	if w.card != nil {
 		out = append(out, w.question()...)
@@ -131,7 +131,7 @@ func (w *window) upper() []string {
 
 // busy is the line that moves and the last output of the tool.
 func (w *window) busy() []string {
-	what, since := w.teller.doing()
+	what, since := w.presenter.doing()
 	if what == "" {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (w *window) busy() []string {
 		what = "stopping: " + what
 	}
 	out := []string{statusLine(w.frame, what, w.now().Sub(since), w.room(), w.color)}
-	if line := w.teller.output(); line != "" {
+	if line := w.presenter.output(); line != "" {
 		out = append(out, ink(w.color, faint, "  "+markdown.Truncate(line, w.room()-2)))
 	}
 	return out
@@ -166,10 +166,10 @@ func (w *window) statusText() string {
 		mode = "mode " + info.Mode
 	}
 	tokens := ""
-	if n := w.teller.usage.Total(); n > 0 {
+	if n := w.presenter.usage.Total(); n > 0 {
 		tokens = count(n) + " tokens"
 	}
-	for _, part := range []string{info.Agent, info.Model, mode, info.Profile, info.Sandbox, tokens, money(w.teller.cost)} {
+	for _, part := range []string{info.Agent, info.Model, mode, info.Profile, info.Sandbox, tokens, money(w.presenter.cost)} {
 		if part != "" {
 			parts = append(parts, part)
 		}

@@ -18,16 +18,16 @@ import (
 // belong to the terminal from then on; the window itself is only what may still
 // change: the end of an answer, what is going on, questions and the input.
 type window struct {
-	ctx    context.Context
-	s      Session
-	color  bool
-	all    []Command
-	first  string // a prompt to send at the start
-	head   int64  // history ends here
-	tell   func(input string)
-	teller *presenter
-	md     *markdown.Renderer
-	now    func() time.Time
+	ctx       context.Context
+	s         Session
+	color     bool
+	all       []Command
+	first     string // a prompt to send at the start
+	head      int64  // history ends here
+	tell      func(input string)
+	presenter *presenter
+	md        *markdown.Renderer
+	now       func() time.Time
 
 	width, height int
 	above         []string // lines to be printed above
@@ -94,8 +94,8 @@ var _ tea.Model = (*window)(nil)
 func newWindow(ctx context.Context, s Session, o ChatOptions) *window {
 	w := &window{
 		ctx: ctx, s: s, color: o.Console.Color, head: o.Head, first: o.Prompt, tell: o.Remember,
-		all:    append(append([]Command(nil), builtin...), o.Commands...),
-		teller: newPresenter(s.Label), now: time.Now, input: newEditor(o.History), own: map[string]bool{},
+		all:       append(append([]Command(nil), builtin...), o.Commands...),
+		presenter: newPresenter(s.Label), now: time.Now, input: newEditor(o.History), own: map[string]bool{},
 	}
 	w.print = func(lines []string) tea.Cmd {
 		text := strings.Join(lines, "\n")
@@ -225,7 +225,7 @@ func (w *window) flush() tea.Cmd {
 
 // tick keeps the spinner moving while something is going on.
 func (w *window) tick() tea.Cmd {
-	if w.ticking || w.leaving || w.teller.run == "" {
+	if w.ticking || w.leaving || w.presenter.run == "" {
 		return nil
 	}
 	w.ticking = true
@@ -251,7 +251,7 @@ func (w *window) say(code, mark, text string) {
 
 // take folds one item into the window.
 func (w *window) take(item Item) tea.Cmd {
-	all := w.teller.tell(item)
+	all := w.presenter.tell(item)
 	if item.Event != nil && item.Event.Seq <= w.head {
 		for _, n := range all {
 			w.remember(n)

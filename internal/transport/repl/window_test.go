@@ -40,7 +40,7 @@ func stageOf(t *testing.T, f *fake, o ChatOptions) *stage {
 	o.Console.Size = func() (int, int) { return 60, 24 }
 	s.w = newWindow(context.Background(), f, o)
 	s.w.now = func() time.Time { return s.clock }
-	s.w.teller.now = s.w.now
+	s.w.presenter.now = s.w.now
 	s.w.print = func(lines []string) tea.Cmd {
 		s.above = append(s.above, lines...)
 		return func() tea.Msg { return printedMsg{} }

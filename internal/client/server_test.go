@@ -30,14 +30,14 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// house is a home behind its real door, on a socket.
-type house struct {
+// served is a home behind its real HTTP server, on a socket.
+type served struct {
 	*testing.T
 	app    *app.App
 	server *httptest.Server
 }
 
-func openHouse(t *testing.T) *house {
+func openHouse(t *testing.T) *served {
 	t.Helper()
 	dir := storetest.FreshHome(t)
 	env := map[string]string{"USER": "ada", "HOME": dir}
@@ -46,7 +46,7 @@ func openHouse(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doors, err := api.New(api.Options{Executor: a.Service.Operations(), Memory: a.DB, Log: slog.New(slog.DiscardHandler)})
+	server, err := api.New(api.Options{Executor: a.Service.Operations(), Memory: a.DB, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,11 +58,11 @@ func openHouse(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t, a, httptest.NewServer(at.Wrap(doors))}
+	h := &served{t, a, httptest.NewServer(at.Wrap(server))}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := doors.Drain(ctx); err != nil {
+		if err := server.Drain(ctx); err != nil {
 			t.Error(err)
 		}
 		h.server.Close()
@@ -74,7 +74,7 @@ func openHouse(t *testing.T) *house {
 }
 
 // token makes a token and gives it with its holder.
-func (h *house) token(name string, scopes ...operation.Scope) (string, operation.Caller) {
+func (h *served) token(name string, scopes ...operation.Scope) (string, operation.Caller) {
 	h.Helper()
 	in := operations.NewToken{Name: name, Scopes: scopes}
 	if scopes[0] == operation.Admin {
@@ -87,7 +87,7 @@ func (h *house) token(name string, scopes ...operation.Scope) (string, operation
 	return made.Text, operation.Caller{Principal: made.Holder(), Scopes: scopes}
 }
 
-func (h *house) client(url, token string) operation.Executor {
+func (h *served) client(url, token string) operation.Executor {
 	h.Helper()
 	c, err := client.New(client.Options{URL: url, Token: token, FirstWait: time.Millisecond})
 	if err != nil {
@@ -142,7 +142,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	defer other.Close()
 	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
 	defer server.Close()
-	h := &house{T: t}
+	h := &served{T: t}
 	_, err := operations.ListModels.Call(t.Context(), h.client(server.URL, "test-key"), operation.Caller{}, operation.None{})
 	if operation.KindOf(err) != operation.Unavailable || seen {
 		t.Errorf("%v; the token was sent on: %v", err, seen)
