@@ -23,7 +23,7 @@ import (
 )
 
 // Backend is the program as a connector needs it: one small interface per concern, none
-// of which may be nil.
+// of which may be nil. Executor carries out operations.
 type Backend struct {
 	Runner
 	Approver
@@ -31,7 +31,7 @@ type Backend struct {
 	Journal
 	Outbox
 	ReadState
-	Reports
+	operation.Executor
 	Admin
 	BotNames
 	Conversations
@@ -156,15 +156,6 @@ type ReadState interface {
 	MoveCursor(ctx context.Context, lane journal.Lane, from, to string) (bool, error)
 	// LastArrivals are the newest messages that came through a bot, the newest first.
 	LastArrivals(ctx context.Context, platform, bot, kind string, limit int) ([]string, error)
-}
-
-// Reports is what people can look up.
-type Reports interface {
-	GetSession(ctx context.Context, by operation.Caller, id string) (operations.Session, error)
-	Costs(ctx context.Context, by operation.Caller, q operations.CostQuery) (operations.Costs, error)
-	// GuildCosts are what everybody spent in one guild; other guilds are not counted.
-	GuildCosts(ctx context.Context, by Caller, q operations.CostQuery) (operations.Costs, error)
-	Audit(ctx context.Context, by operation.Caller, q operations.AuditQuery) (operation.List[operations.AuditLine], error)
 }
 
 // Pins stores what is pinned in channels, as far as it is configuration.

@@ -107,7 +107,7 @@ type AgentFileRef struct {
 var (
 	ListAgents = operation.New(operation.Info{Name: "agent.list", Help: "List agents", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/agents", ID: "listAgents"}},
-		CLI:  []operation.CLI{{Words: "agent list"}}, Slash: []operation.Slash{{Words: "agent list"}}, Tool: "agent_list",
+		CLI:  []operation.CLI{{Words: "agent list"}}, Tool: "agent_list",
 		Columns: "NAME=name | MODEL=model:(default) | PERMISSIONS=permissions:standard | CREATED=createdAt:minute",
 		Empty:   "there are no agents; make one with: chorus agent create NAME"}, Agents.ListAgents)
 
@@ -118,8 +118,7 @@ var (
 			Doc: "Creates agents/NAME in the home folder: agent.json, docs/ and a workspace that is a\n" +
 				"git repository. A folder template/ in the home replaces the built-in one.",
 			Example: "  chorus agent create frontend --prompt \"You look after the web pages.\"\n  chorus chat --agent frontend"}},
-		Slash: []operation.Slash{{Words: "agent init", Permission: "manage channels"}},
-		Tool:  "agent_create", Done: "{name} is ready"}, Agents.CreateAgent)
+		Tool: "agent_create", Done: "{name} is ready"}, Agents.CreateAgent)
 
 	GetAgent = operation.New(operation.Info{Name: "agent.get", Help: "Show an agent with all that shapes its answers", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/agents/{name}", ID: "getAgent"}},
@@ -131,14 +130,12 @@ var (
 		HTTP:   []operation.HTTP{{Route: "PATCH /api/agents/{name}", ID: "configureAgent", Body: "Change"}},
 		CLI: []operation.CLI{{Words: "agent config", Args: "NAME KEY VALUE",
 			Example: "  chorus agent config frontend model anthropic/claude-sonnet-4-5\n  chorus agent config frontend permissions guarded"}},
-		Slash: []operation.Slash{{Words: "agent config", Permission: "manage channels"}},
-		Tool:  "agent_config", Done: "{name}: {key} is set; it counts from the next run on"}, Agents.ConfigureAgent)
+		Tool: "agent_config", Done: "{name}: {key} is set; it counts from the next run on"}, Agents.ConfigureAgent)
 
 	DestroyAgent = operation.New(operation.Info{Name: "agent.destroy", Help: "Remove an agent", Scope: operation.Admin, Effect: operation.Destroys,
 		Errors: []operation.Kind{operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "DELETE /api/agents/{name}", ID: "destroyAgent"}},
 		CLI:    []operation.CLI{{Words: "agent destroy", Args: "NAME"}},
-		Slash:  []operation.Slash{{Words: "agent destroy", Permission: "manage channels"}},
 		Done:   "{name} is gone"}, Agents.DestroyAgent)
 
 	AgentFile = operation.New(operation.Info{Name: "agent.file", Help: "Read a file or list a folder of an agent's workspace", Scope: operation.Read,

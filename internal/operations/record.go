@@ -18,6 +18,8 @@ type Records interface {
 type CostQuery struct {
 	By    string `json:"by,omitempty" enum:"model,agent,person,channel,thread,session,day,month,run" default:"model" doc:"what is summed up together"`
 	Since string `json:"since,omitempty" maxLen:"40" default:"month" doc:"from when on: 2026-11-01, 2026-11, 7d, 12h, today, month or all"`
+	// Under is how the ids of the threads begin that are counted; it cannot be sent over the wire.
+	Under string `json:"-"`
 }
 
 // Costs are sums of spending.
@@ -116,7 +118,7 @@ var (
 			Example: "  chorus cost                            this month, by model\n" +
 				"  chorus cost --by person --since 7d\n" +
 				"  chorus cost --by day --since 2026-11"}},
-		Slash: []operation.Slash{{Words: "cost"}}, Tool: "cost_sum"}, Records.Costs)
+		Tool: "cost_sum"}, Records.Costs)
 
 	ListAudit = operation.New(operation.Info{Name: "audit.list", Help: "List who was allowed what and why", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound},

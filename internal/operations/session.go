@@ -192,9 +192,9 @@ var (
 	}, Sessions.CreateSession)
 
 	ListSessions = operation.New(operation.Info{Name: "session.list", Help: "List sessions, the last active first", Scope: operation.Read,
-		HTTP:  []operation.HTTP{{Route: "GET /api/sessions", ID: "listSessions"}},
-		CLI:   []operation.CLI{{Words: "thread list", Help: "List threads, the last active first"}},
-		Slash: []operation.Slash{{Words: "thread list", Options: "status search limit"}}, Tool: "session_list",
+		HTTP:    []operation.HTTP{{Route: "GET /api/sessions", ID: "listSessions"}},
+		CLI:     []operation.CLI{{Words: "thread list", Help: "List threads, the last active first"}},
+		Tool:    "session_list",
 		Columns: "SESSION=id | AGENT=agent | STATUS=status | LAST ACTIVE=movedAt:minute | TITLE=title:60",
 		Empty:   "nothing was said yet; begin with: chorus chat"}, Sessions.ListSessions)
 
@@ -208,15 +208,14 @@ var (
 
 	Steer = operation.New(operation.Info{Name: "session.steer", Help: "Say something to the running run",
 		Doc: "Where nothing runs it is a message like any other.", Scope: operation.Chat, Effect: operation.Creates, Errors: []operation.Kind{operation.Conflict},
-		HTTP:  []operation.HTTP{{Route: "POST /api/sessions/{id}/steer", ID: "steer", Body: "Steering", NeedsBody: true, Status: 202, MaxBody: 8 << 20}},
-		CLI:   []operation.CLI{{Words: "thread steer", Args: "ID WORDS…"}},
-		Slash: []operation.Slash{{Words: "steer"}}}, Sessions.Steer)
+		HTTP: []operation.HTTP{{Route: "POST /api/sessions/{id}/steer", ID: "steer", Body: "Steering", NeedsBody: true, Status: 202, MaxBody: 8 << 20}},
+		CLI:  []operation.CLI{{Words: "thread steer", Args: "ID WORDS…"}}}, Sessions.Steer)
 
 	Abort = operation.New(operation.Info{Name: "session.abort", Help: "Stop the running run", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/sessions/{id}/abort", ID: "abort", Body: "Stop", Status: 202}},
 		CLI:    []operation.CLI{{Words: "thread abort", Args: "ID"}},
-		Slash:  []operation.Slash{{Words: "stop"}}, Tool: "session_abort"}, Sessions.Abort)
+		Tool:   "session_abort"}, Sessions.Abort)
 
 	ResumeSession = operation.New(operation.Info{Name: "session.resume", Help: "Continue a session from its log", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.Conflict},

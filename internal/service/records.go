@@ -26,11 +26,6 @@ const maxCosts = 1000
 
 // Costs carries out the operation of that name. Who is no admin sees what they paid themselves.
 func (o *Handler) Costs(ctx context.Context, by operation.Caller, q operations.CostQuery) (operations.Costs, error) {
-	return o.CostsUnder(ctx, by, q, "")
-}
-
-// CostsUnder are the costs of threads whose ids begin alike.
-func (o *Handler) CostsUnder(ctx context.Context, by operation.Caller, q operations.CostQuery, under string) (operations.Costs, error) {
 	now := time.Now().UTC()
 	group, ok := costWords[q.By]
 	if !ok {
@@ -41,7 +36,7 @@ func (o *Handler) CostsUnder(ctx context.Context, by operation.Caller, q operati
 		return operations.Costs{}, Invalid("since", "%v", err)
 	}
 	out := operations.Costs{By: cmp.Or(q.By, "model"), Since: since, Rows: []operations.Cost{}, Budgets: []operations.Budget{}}
-	f := store.SpendFilter{By: group, Since: since, Under: under}
+	f := store.SpendFilter{By: group, Since: since, Under: q.Under}
 	if !by.May(operation.Admin) {
 		f.Payer = by.Principal.String()
 	}

@@ -131,7 +131,7 @@ func behind(row journal.Thread) string {
 // spent is what somebody paid for today, and for those who keep the server what all did.
 func (b *Set) spent(ctx context.Context, out *strings.Builder, o request) {
 	own := operation.Caller{Principal: o.by, Scopes: []operation.Scope{operation.Read}}
-	mine, err := b.Backend.Costs(ctx, own, operations.CostQuery{By: "agent", Since: "today"})
+	mine, err := operations.GetCosts.Call(ctx, b.Backend, own, operations.CostQuery{By: "agent", Since: "today"})
 	if err != nil {
 		return
 	}

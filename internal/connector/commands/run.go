@@ -125,10 +125,11 @@ func (b *Set) steer(ctx context.Context, in room.Channel, by chat.Principal, wor
 // spentBy is what everybody spent on the server, for those who keep it, and else what the giver did.
 func (b *Set) spentBy(ctx context.Context, o request, since string) (operations.Costs, error) {
 	q := operations.CostQuery{By: "agent", Since: since}
-	if by, ok := o.caller(); ok && o.Allowed.ManageGuild {
-		return b.Backend.GuildCosts(ctx, by, q)
+	by := operation.Caller{Principal: o.by, Scopes: []operation.Scope{operation.Read}}
+	if in, ok := o.caller(); ok && o.Allowed.ManageGuild {
+		by, q.Under = caller(o.by), b.Transport()+":"+in.Guild+"/"
 	}
-	return b.Backend.Costs(ctx, operation.Caller{Principal: o.by, Scopes: []operation.Scope{operation.Read}}, q)
+	return operations.GetCosts.Call(ctx, b.Backend, by, q)
 }
 
 func (b *Set) costs(ctx context.Context, o request) platform.Answer {

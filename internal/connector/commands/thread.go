@@ -9,6 +9,7 @@ import (
 
 	"chorus/internal/connector"
 	"chorus/internal/journal"
+	"chorus/internal/operations"
 	"chorus/internal/platform"
 	"chorus/internal/room/mark"
 	"chorus/internal/room/render"
@@ -63,7 +64,7 @@ func (b *Set) threadHistory(ctx context.Context, o request) platform.Answer {
 	if err != nil {
 		return says(b.UserMessage(err))
 	}
-	s, err := b.Backend.GetSession(ctx, caller(o.by), string(row.ID))
+	s, err := operations.GetSession.Call(ctx, b.Backend, caller(o.by), operations.SessionRef{ID: string(row.ID)})
 	if err != nil {
 		return says(b.UserMessage(err))
 	}

@@ -143,7 +143,7 @@ func (b *Set) explain(ctx context.Context, o request, row journal.Thread, t rend
 
 // rulings are what was allowed or not, and by which rule.
 func (b *Set) rulings(ctx context.Context, out *strings.Builder, o request, row journal.Thread, t render.RunSteps) {
-	audit, err := b.Backend.Audit(ctx, caller(o.by), operations.AuditQuery{Session: string(row.ID), Limit: 200})
+	audit, err := operations.ListAudit.Call(ctx, b.Backend, caller(o.by), operations.AuditQuery{Session: string(row.ID), Limit: 200})
 	if err != nil {
 		return
 	}

@@ -12,8 +12,6 @@ import (
 	"chorus/internal/connector"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
-	"chorus/internal/operation"
-	"chorus/internal/operations"
 	"chorus/internal/room"
 	"chorus/internal/room/activate"
 	"chorus/internal/room/route"
@@ -41,7 +39,7 @@ type Backend struct {
 
 // backend is the same as interfaces.
 func (h *Backend) backend() connector.Backend {
-	return connector.Backend{Runner: h, Approver: h, Agents: h, Journal: h, Outbox: h, ReadState: h, Reports: h, Admin: h,
+	return connector.Backend{Runner: h, Approver: h, Agents: h, Journal: h, Outbox: h, ReadState: h, Executor: h.App.Service.Operations(), Admin: h,
 		BotNames: h, Conversations: h, Pins: h, Files: h}
 }
 
@@ -90,26 +88,6 @@ func (h *Backend) Answer(ctx context.Context, id string, by chat.Principal, ok b
 // ThreadsIn implements connector.Journal.
 func (h *Backend) ThreadsIn(ctx context.Context, place string, limit int) ([]journal.Thread, error) {
 	return h.Threads(ctx, store.ThreadFilter{Transport: h.Platform.Name, Place: place, Limit: limit})
-}
-
-// GetSession implements connector.Reports.
-func (h *Backend) GetSession(ctx context.Context, by operation.Caller, id string) (operations.Session, error) {
-	return h.orders.GetSession(ctx, by, operations.SessionRef{ID: id})
-}
-
-// Costs implements connector.Reports.
-func (h *Backend) Costs(ctx context.Context, by operation.Caller, q operations.CostQuery) (operations.Costs, error) {
-	return h.orders.Costs(ctx, by, q)
-}
-
-// GuildCosts implements connector.Reports.
-func (h *Backend) GuildCosts(ctx context.Context, by connector.Caller, q operations.CostQuery) (operations.Costs, error) {
-	return h.orders.CostsUnder(ctx, caller(by), q, h.Platform.Name+":"+by.Guild+"/")
-}
-
-// Audit implements connector.Reports.
-func (h *Backend) Audit(ctx context.Context, by operation.Caller, q operations.AuditQuery) (operation.List[operations.AuditLine], error) {
-	return h.orders.Audit(ctx, by, q)
 }
 
 // isBot reports whether an agent has a bot of its own.

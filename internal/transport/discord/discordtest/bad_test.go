@@ -8,10 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"chorus/internal/connector"
 	connect "chorus/internal/connector/host"
 	"chorus/internal/operation"
-	"chorus/internal/operations"
 	"chorus/internal/sim/discordsim"
 )
 
@@ -266,18 +264,18 @@ func TestDiscordDownForTenMinutes(t *testing.T) {
 	}
 }
 
-// slowReports take its time.
-type slowReports struct {
-	connector.Reports
+// slowExecutor takes its time.
+type slowExecutor struct {
+	operation.Executor
 	free chan struct{}
 }
 
-func (h slowReports) Costs(ctx context.Context, by operation.Caller, q operations.CostQuery) (operations.Costs, error) {
+func (e slowExecutor) Execute(ctx context.Context, by operation.Caller, d *operation.Definition, in any) (any, error) {
 	select {
-	case <-h.free:
+	case <-e.free:
 	case <-ctx.Done():
 	}
-	return h.Reports.Costs(ctx, by, q)
+	return e.Executor.Execute(ctx, by, d, in)
 }
 
 // A command that takes long is acknowledged before Discord loses patience, and answered when it is done.
@@ -287,7 +285,7 @@ func TestDiscordDefersWhatTakesLong(t *testing.T) {
 	g.signed(g.say("ada", "general", "say first"), "✅") // what is said at first sight of a channel nobody answers
 	g.end()
 	free := make(chan struct{})
-	g.tune = func(o *connect.BotOptions) { o.Backend.Reports = slowReports{o.Backend.Reports, free} }
+	g.tune = func(o *connect.BotOptions) { o.Backend.Executor = slowExecutor{o.Backend.Executor, free} }
 	g.start()
 	g.signed(g.say("ada", "general", "say hello"), "✅")
 	g.strike(discordsim.Fault{Kind: discordsim.FaultError, Route: "POST /interactions", Count: 1})

@@ -73,7 +73,7 @@ func TestOrders(t *testing.T) {
 		{"PATCH", "/api/agents/helper", `{"key":"model","value":"x"}`, 200, "agent.config{Name:helper Key:model Value:x}", ``},
 		{"DELETE", "/api/agents/helper?keepFiles=true", ``, 204, "agent.destroy{Name:helper KeepFiles:true}", ``},
 		{"GET", "/api/agents/helper/files?path=a/b", ``, 200, "agent.file{Name:helper Path:a/b}", `"entries"`},
-		{"GET", "/api/costs?by=day&since=7d", ``, 200, "cost.sum{By:day Since:7d}", `"rows":[]`},
+		{"GET", "/api/costs?by=day&since=7d", ``, 200, "cost.sum{By:day Since:7d Under:}", `"rows":[]`},
 		{"GET", "/api/audit?who=local:ada", ``, 200, "Who:local:ada", ``},
 		{"GET", "/api/audit?since=2026-01-02T03:04:05Z&before=7", ``, 200, "Since:2026-01-02 03:04:05", ``},
 		{"GET", "/api/audit?until=yesterday", ``, 400, "", `until: it must be a time like`},
