@@ -13,6 +13,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/text"
 	"chorus/internal/transport/cli"
 )
 
@@ -123,7 +124,7 @@ func showVerified(v cli.View, _ operations.VerifyRequest, found operations.Audit
 		_, err := fmt.Fprintln(w, "the audit log is empty")
 		return err
 	}
-	fmt.Fprintf(w, "%s, all as written\n", howMany(int(found.Lines), "line"))
+	fmt.Fprintf(w, "%s, all as written\n", text.Count(int(found.Lines), "line"))
 	if found.Before > 0 {
 		fmt.Fprintf(w, "%d of them are from before the chain and covered together\n", found.Before)
 	}

@@ -14,6 +14,7 @@ import (
 	"chorus/internal/app"
 	"chorus/internal/config"
 	"chorus/internal/settings"
+	"chorus/internal/text"
 )
 
 const configLong = `Settings come in layers, the weakest first: what is built in, settings.json and
@@ -76,8 +77,8 @@ only shown.`,
 			for _, p := range problems {
 				fmt.Fprintf(c.out(), "%s: %s\n", severity(p), c.nearHere(p.Error()))
 			}
-			fmt.Fprintf(c.out(), "%s: %s, %s, %s\n", c.nearHere(o.Dir), howMany(len(files.Bots()), "bot"),
-				howMany(len(problems.Errors()), "error"), howMany(len(problems.Warnings()), "warning"))
+			fmt.Fprintf(c.out(), "%s: %s, %s, %s\n", c.nearHere(o.Dir), text.Count(len(files.Bots()), "bot"),
+				text.Count(len(problems.Errors()), "error"), text.Count(len(problems.Warnings()), "warning"))
 			return nil
 		},
 	})
@@ -88,13 +89,6 @@ func severity(p config.Problem) string {
 		return "warning"
 	}
 	return "error"
-}
-
-func howMany(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // nearHere shortens a path below the current directory.

@@ -112,7 +112,6 @@ type timed struct {
 
 var _ engine.Journal = timed{}
 
-// Commit implements engine.Journal.
 func (t timed) Commit(ctx context.Context, c journal.Commit) (journal.Committed, error) {
 	began := time.Now()
 	done, err := t.Journal.Commit(ctx, c)
@@ -120,7 +119,6 @@ func (t timed) Commit(ctx context.Context, c journal.Commit) (journal.Committed,
 	return done, err
 }
 
-// Arrive implements engine.Journal.
 func (t timed) Arrive(ctx context.Context, in journal.Arrival) (journal.Arrived, error) {
 	began := time.Now()
 	done, err := t.Journal.Arrive(ctx, in)

@@ -103,7 +103,6 @@ func queryText(f operation.Field, value reflect.Value) string {
 	return fmt.Sprint(value)
 }
 
-// Execute implements operation.Executor.
 func (c *Client) Execute(ctx context.Context, _ operation.Caller, d *operation.Definition, in any) (any, error) {
 	if d.Shape == operation.Downloaded {
 		return c.download(ctx, d, in)
@@ -249,7 +248,6 @@ func (p *pieces) Read(into []byte) (int, error) {
 		Message: fmt.Sprintf("%s broke off before the end, what came is not whole: ask again (%v)", p.client.base.Host, err)}
 }
 
-// Close implements io.Closer.
 func (p *pieces) Close() error {
 	defer p.cancel()
 	p.timer.Stop()

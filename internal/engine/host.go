@@ -57,7 +57,6 @@ func (h *host) runID() string {
 	return ""
 }
 
-// Commit implements agent.Host.
 func (h *host) Commit(ctx context.Context, b record.Batch) ([]chat.Event, error) {
 	if h.a.watchdog.gone() {
 		return nil, journal.ErrFenced
@@ -228,7 +227,6 @@ func (h *host) audit(c *journal.Commit, call string) {
 	}
 }
 
-// Live implements agent.Host.
 func (h *host) Live(piece chat.Live) {
 	a := h.a
 	a.watchdog.progressed()

@@ -57,83 +57,67 @@ func within[T any](ctx context.Context, e *Engine, f func(context.Context) (T, e
 	}
 }
 
-// Commit implements Journal.
 func (j timedJournal) Commit(ctx context.Context, c journal.Commit) (journal.Committed, error) {
 	return within(ctx, j.e, func(ctx context.Context) (journal.Committed, error) { return j.inner.Commit(ctx, c) })
 }
 
-// Arrive implements Journal.
 func (j timedJournal) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, error) {
 	return within(ctx, j.e, func(ctx context.Context) (journal.Arrived, error) { return j.inner.Arrive(ctx, a) })
 }
 
-// Take implements Journal.
 func (j timedJournal) Take(ctx context.Context, thread chat.ThreadID) (journal.Thread, error) {
 	return within(ctx, j.e, func(ctx context.Context) (journal.Thread, error) { return j.inner.Take(ctx, thread) })
 }
 
-// SaveSnapshot implements Journal.
 func (j timedJournal) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
 	_, err := within(ctx, j.e, func(ctx context.Context) (struct{}, error) { return struct{}{}, j.inner.SaveSnapshot(ctx, s) })
 	return err
 }
 
-// Thread implements Journal.
 func (j timedJournal) Thread(ctx context.Context, thread chat.ThreadID) (journal.Thread, error) {
 	return within(ctx, j.e, func(ctx context.Context) (journal.Thread, error) { return j.inner.Thread(ctx, thread) })
 }
 
-// Events implements Journal.
 func (j timedJournal) Events(ctx context.Context, thread chat.ThreadID, after int64, limit int) ([]chat.Event, error) {
 	return within(ctx, j.e, func(ctx context.Context) ([]chat.Event, error) { return j.inner.Events(ctx, thread, after, limit) })
 }
 
-// Snapshot implements Journal.
 func (j timedJournal) Snapshot(ctx context.Context, thread chat.ThreadID, codec string) (journal.Snapshot, error) {
 	return within(ctx, j.e, func(ctx context.Context) (journal.Snapshot, error) { return j.inner.Snapshot(ctx, thread, codec) })
 }
 
-// Blob implements Journal.
 func (j timedJournal) Blob(ctx context.Context, hash string) ([]byte, error) {
 	return within(ctx, j.e, func(ctx context.Context) ([]byte, error) { return j.inner.Blob(ctx, hash) })
 }
 
-// ActiveThreads implements Journal.
 func (j timedJournal) ActiveThreads(ctx context.Context) ([]journal.Thread, error) {
 	return within(ctx, j.e, j.inner.ActiveThreads)
 }
 
-// DataVersion implements Journal.
 func (j timedJournal) DataVersion(ctx context.Context) (int64, error) {
 	return within(ctx, j.e, j.inner.DataVersion)
 }
 
-// LastRun implements Journal.
 func (j timedJournal) LastRun(ctx context.Context, thread chat.ThreadID) (string, error) {
 	return within(ctx, j.e, func(ctx context.Context) (string, error) { return j.inner.LastRun(ctx, thread) })
 }
 
-// PendingPrompts implements Journal.
 func (j timedJournal) PendingPrompts(ctx context.Context, thread chat.ThreadID) ([]int64, error) {
 	return within(ctx, j.e, func(ctx context.Context) ([]int64, error) { return j.inner.PendingPrompts(ctx, thread) })
 }
 
-// Approval implements Journal.
 func (j timedJournal) Approval(ctx context.Context, id string) (approval.Approval, error) {
 	return within(ctx, j.e, func(ctx context.Context) (approval.Approval, error) { return j.inner.Approval(ctx, id) })
 }
 
-// Approvals implements Journal.
 func (j timedJournal) Approvals(ctx context.Context, f approval.Filter) ([]approval.Approval, error) {
 	return within(ctx, j.e, func(ctx context.Context) ([]approval.Approval, error) { return j.inner.Approvals(ctx, f) })
 }
 
-// Overdue implements Journal.
 func (j timedJournal) Overdue(ctx context.Context, now time.Time) ([]approval.Approval, error) {
 	return within(ctx, j.e, func(ctx context.Context) ([]approval.Approval, error) { return j.inner.Overdue(ctx, now) })
 }
 
-// RunCost implements Journal.
 func (j timedJournal) RunCost(ctx context.Context, run string) (ledger.Nanos, error) {
 	return within(ctx, j.e, func(ctx context.Context) (ledger.Nanos, error) { return j.inner.RunCost(ctx, run) })
 }

@@ -104,7 +104,6 @@ func asRequests(q approval.Approval) []permit.Request {
 	return out
 }
 
-// Propose implements desk.Keeper.
 func (g *Gate) Propose(ctx context.Context, id string, by chat.Principal) (approval.Always, error) {
 	q, err := g.DB.Approval(ctx, id)
 	if err != nil {

@@ -36,7 +36,6 @@ func (g *Gate) For(row journal.Thread, bot *config.Bot, work engine.Work) *Judge
 	return &Judge{LimitsOf(bot, row, load), place, g.Overrides.For(row.ID), work, g.AllowedFor(row)}
 }
 
-// Judge implements engine.Gate.
 func (g *Judge) Judge(q agent.ProposedCall, who chat.Principal) approval.Ruling {
 	senders := q.Senders
 	if len(senders) == 0 {

@@ -15,7 +15,6 @@ type logFields struct{ slog.Handler }
 
 var _ slog.Handler = logFields{}
 
-// Handle implements slog.Handler.
 func (h logFields) Handle(ctx context.Context, record slog.Record) error {
 	var thread chat.ThreadID
 	var agent, channel bool
@@ -50,12 +49,10 @@ func agentOf(thread chat.ThreadID) string {
 	return chat.DefaultAgent
 }
 
-// WithAttrs implements slog.Handler.
 func (h logFields) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return logFields{h.Handler.WithAttrs(attrs)}
 }
 
-// WithGroup implements slog.Handler.
 func (h logFields) WithGroup(name string) slog.Handler { return logFields{h.Handler.WithGroup(name)} }
 
 // logSpeaker gives records to somebody who listens, from when they do.
@@ -72,7 +69,6 @@ func (s *logSpeaker) heard() bool {
 	return s.to != nil
 }
 
-// Write implements io.Writer.
 func (s *logSpeaker) Write(record []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,17 +86,14 @@ type whenSpoken struct {
 
 var _ slog.Handler = whenSpoken{}
 
-// Enabled implements slog.Handler.
 func (h whenSpoken) Enabled(ctx context.Context, level slog.Level) bool {
 	return h.speaker.heard() && h.Handler.Enabled(ctx, level)
 }
 
-// WithAttrs implements slog.Handler.
 func (h whenSpoken) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return whenSpoken{h.Handler.WithAttrs(attrs), h.speaker}
 }
 
-// WithGroup implements slog.Handler.
 func (h whenSpoken) WithGroup(name string) slog.Handler {
 	return whenSpoken{h.Handler.WithGroup(name), h.speaker}
 }

@@ -54,7 +54,6 @@ type redactedTools struct {
 
 var _ agent.Tools = (*redactedTools)(nil)
 
-// Resolve implements agent.Tools.
 func (r *redactedTools) Resolve(name string, args []byte) (tool.Tool, []byte, error) {
 	t, plain, err := r.tools.Resolve(name, args)
 	if err != nil {
@@ -67,7 +66,6 @@ func (r *redactedTools) Resolve(name string, args []byte) (tool.Tool, []byte, er
 	return &wrapped, plain, nil
 }
 
-// Validate implements agent.Tools.
 func (r *redactedTools) Validate(t tool.Tool, args []byte) error {
 	if w, ok := t.(interface{ unwrap() tool.Tool }); ok {
 		t = w.unwrap()
@@ -85,7 +83,6 @@ var _ tool.Tool = (*redactedTool)(nil)
 
 func (t *redactedTool) unwrap() tool.Tool { return t.Tool }
 
-// Run implements tool.Tool.
 func (t *redactedTool) Run(ctx context.Context, args []byte) (tool.Result, error) {
 	r := t.now()
 	call := tool.CallFrom(ctx)
@@ -115,7 +112,6 @@ type redactedPreviewer struct {
 
 var _ tool.Previewer = (*redactedPreviewer)(nil)
 
-// Preview implements tool.Previewer.
 func (t *redactedPreviewer) Preview(ctx context.Context, args []byte) string {
 	return t.now().Text(t.previewer.Preview(ctx, args))
 }

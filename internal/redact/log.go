@@ -19,12 +19,10 @@ type handler struct {
 
 var _ slog.Handler = (*handler)(nil)
 
-// Enabled implements slog.Handler.
 func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
 	return h.next.Enabled(ctx, level)
 }
 
-// Handle implements slog.Handler.
 func (h *handler) Handle(ctx context.Context, rec slog.Record) error {
 	r := h.now()
 	out := slog.NewRecord(rec.Time, rec.Level, r.Text(rec.Message), rec.PC)
@@ -35,7 +33,6 @@ func (h *handler) Handle(ctx context.Context, rec slog.Record) error {
 	return h.next.Handle(ctx, out)
 }
 
-// WithAttrs implements slog.Handler.
 func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	r := h.now()
 	hidden := make([]slog.Attr, len(attrs))
@@ -45,7 +42,6 @@ func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &handler{h.next.WithAttrs(hidden), h.now}
 }
 
-// WithGroup implements slog.Handler.
 func (h *handler) WithGroup(name string) slog.Handler { return &handler{h.next.WithGroup(name), h.now} }
 
 func (r *Redactor) attr(a slog.Attr) slog.Attr {

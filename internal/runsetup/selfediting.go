@@ -59,13 +59,11 @@ func (s *self) serve(work engine.Work) {
 	}
 }
 
-// Prompt implements selfedit.Self.
 func (s *self) Prompt(ctx context.Context) (string, error) {
 	a, err := s.app.Settings.Agents().Get(ctx, s.name)
 	return a.SystemPrompt, err
 }
 
-// SetPrompt implements selfedit.Self.
 func (s *self) SetPrompt(ctx context.Context, prompt string) (string, error) {
 	old, err := s.Prompt(ctx)
 	if err != nil {
@@ -114,7 +112,6 @@ func (s *self) bot() (*config.Bot, error) {
 	return s.app.Settings.BotIn(s.name, settings.GuildOf(s.thread))
 }
 
-// Doc implements selfedit.Self.
 func (s *self) Doc(_ context.Context, name string) (string, error) {
 	root, err := os.OpenRoot(filepath.Join(s.app.Home.AgentDir(s.name), "docs"))
 	if err != nil {

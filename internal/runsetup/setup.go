@@ -265,7 +265,6 @@ type chosen struct {
 	notice string // which tools are missing for now, and why
 }
 
-// Resolve implements agent.Tools.
 func (c *chosen) Resolve(name string, args []byte) (tool.Tool, []byte, error) {
 	t, plain, err := c.Set.Resolve(name, args)
 	if err == nil {
@@ -284,7 +283,6 @@ func (c *chosen) Resolve(name string, args []byte) (tool.Tool, []byte, error) {
 	return nil, nil, err
 }
 
-// Validate implements agent.Tools.
 func (c *chosen) Validate(t tool.Tool, args []byte) error {
 	if c.Has(t) {
 		return c.Set.Validate(t, args)

@@ -38,19 +38,12 @@ func (db *DB) PutToken(ctx context.Context, t Token) error {
 	}
 	err = db.w.write(ctx, func(w *writer) error {
 		return w.exec(`INSERT INTO api_tokens (id, name, digest, scopes, roles, created_by, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-			t.ID, t.Name, t.Digest, scopes, roles, t.By, micros(t.Created), orNull(t.Expires))
+			t.ID, t.Name, t.Digest, scopes, roles, t.By, micros(t.Created), nullMicros(t.Expires))
 	})
 	if err != nil {
 		return fmt.Errorf("keep token %s: %w", t.Name, err)
 	}
 	return nil
-}
-
-func orNull(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return micros(t)
 }
 
 // Tokens lists all of them, the newest first; revoked ones too.

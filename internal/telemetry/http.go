@@ -67,19 +67,16 @@ type countedResponse struct {
 
 var _ http.Flusher = (*countedResponse)(nil)
 
-// WriteHeader implements http.ResponseWriter.
 func (c *countedResponse) WriteHeader(status int) {
 	c.begin(status)
 	c.ResponseWriter.WriteHeader(status)
 }
 
-// Write implements http.ResponseWriter.
 func (c *countedResponse) Write(data []byte) (int, error) {
 	c.begin(http.StatusOK)
 	return c.ResponseWriter.Write(data)
 }
 
-// Flush implements http.Flusher.
 func (c *countedResponse) Flush() {
 	c.begin(http.StatusOK)
 	_ = http.NewResponseController(c.ResponseWriter).Flush() // a writer that cannot flush does not buffer

@@ -172,13 +172,11 @@ type part struct{ run, name string }
 // partKey is the context key of the part that a span is started for.
 type partKey struct{}
 
-// NewIDs implements sdktrace.IDGenerator.
 func (g runIDs) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	p, _ := ctx.Value(partKey{}).(part)
 	return traceID(p.run), g.NewSpanID(ctx, trace.TraceID{})
 }
 
-// NewSpanID implements sdktrace.IDGenerator.
 func (runIDs) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
 	p, _ := ctx.Value(partKey{}).(part)
 	return spanID(p)
@@ -200,22 +198,16 @@ type sdkLog struct{ log *slog.Logger }
 
 var _ logr.LogSink = sdkLog{}
 
-// Init implements logr.LogSink.
 func (sdkLog) Init(logr.RuntimeInfo) {}
 
-// Enabled implements logr.LogSink.
 func (sdkLog) Enabled(int) bool { return false }
 
-// Info implements logr.LogSink.
 func (sdkLog) Info(int, string, ...any) {}
 
-// Error implements logr.LogSink.
 func (l sdkLog) Error(err error, msg string, _ ...any) {
 	l.log.Warn("a setting of OpenTelemetry was not understood", "component", "otel", "event", "otel_settings", "reason", msg, "error", err)
 }
 
-// WithValues implements logr.LogSink.
 func (l sdkLog) WithValues(...any) logr.LogSink { return l }
 
-// WithName implements logr.LogSink.
 func (l sdkLog) WithName(string) logr.LogSink { return l }

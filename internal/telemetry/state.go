@@ -71,14 +71,12 @@ func (c *stateCollector) refresh(ctx context.Context) {
 	}
 }
 
-// Describe implements prometheus.Collector.
 func (c *stateCollector) Describe(to chan<- *prometheus.Desc) {
 	for _, m := range c.metrics {
 		to <- m.desc
 	}
 }
 
-// Collect implements prometheus.Collector.
 func (c *stateCollector) Collect(to chan<- prometheus.Metric) {
 	c.mu.Lock()
 	last, known := c.last, c.known

@@ -141,7 +141,6 @@ func plain(s *jsonschema.Schema) {
 	}
 }
 
-// Spec implements Tool.
 func (t *typed[In]) Spec() Spec {
 	t.once.Do(t.build)
 	return t.spec
@@ -152,7 +151,6 @@ func (t *typed[In]) checker() (*checker, error) {
 	return t.chk, t.err
 }
 
-// Access implements Tool.
 func (t *typed[In]) Access(args []byte) []Access {
 	in, ok := decode[In](args)
 	if !ok || t.def.Access == nil {
@@ -180,7 +178,6 @@ func (t *typed[In]) Run(ctx context.Context, args []byte) (Result, error) {
 	return t.def.Run(ctx, in)
 }
 
-// Label implements Labeler.
 func (t *typed[In]) Label(args []byte) string {
 	in, ok := decode[In](args)
 	if !ok || t.def.Label == nil {
@@ -189,7 +186,6 @@ func (t *typed[In]) Label(args []byte) string {
 	return t.def.Label(in)
 }
 
-// Preview implements Previewer.
 func (t *typed[In]) Preview(ctx context.Context, args []byte) string {
 	in, ok := decode[In](args)
 	if !ok || t.def.Preview == nil {
@@ -198,10 +194,8 @@ func (t *typed[In]) Preview(ctx context.Context, args []byte) string {
 	return t.def.Preview(ctx, in)
 }
 
-// Aliases implements Aliaser.
 func (t *typed[In]) Aliases() []Alias { return t.def.Aliases }
 
-// JudgedAs implements Judged.
 func (t *typed[In]) JudgedAs() []string { return t.def.JudgedAs }
 
 func decode[In any](args []byte) (In, bool) {

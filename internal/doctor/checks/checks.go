@@ -23,6 +23,7 @@ import (
 	"chorus/internal/sandbox/isolate"
 	"chorus/internal/settings"
 	"chorus/internal/store"
+	"chorus/internal/text"
 )
 
 // Options say which home is looked at.
@@ -257,16 +258,8 @@ func (p *checker) program(context.Context) []doctor.Finding {
 	return []doctor.Finding{
 		doctor.Good("version", "chorus %s", cmp.Or(p.Version, "dev")),
 		doctor.Good("go", "%s", runtime.Version()),
-		doctor.Good("platform", "%s/%s, %s", runtime.GOOS, runtime.GOARCH, number(runtime.NumCPU(), "core")),
+		doctor.Good("platform", "%s/%s, %s", runtime.GOOS, runtime.GOARCH, text.Count(runtime.NumCPU(), "core")),
 	}
-}
-
-// number is how many of something, for people.
-func number(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // bytesWords is a size for people.

@@ -14,6 +14,7 @@ import (
 	"chorus/internal/service"
 	"chorus/internal/settings"
 	"chorus/internal/store"
+	"chorus/internal/text"
 )
 
 func (p *checker) database(context.Context) []doctor.Finding {
@@ -112,7 +113,7 @@ func (p *checker) blobs(ctx context.Context) []doctor.Finding {
 		return []doctor.Finding{doctor.Good("unused bytes", "none")}
 	default:
 		return []doctor.Finding{doctor.Noted("unused bytes", "chorus doctor --fix", "%s in %s that nothing refers to; a long session removes them once a day",
-			bytesWords(unused.Bytes), number(unused.Count, "piece"))}
+			bytesWords(unused.Bytes), text.Count(unused.Count, "piece"))}
 	}
 }
 
@@ -132,7 +133,7 @@ func (p *checker) audit(ctx context.Context) []doctor.Finding {
 		case found.Lines == 0:
 			return []doctor.Finding{doctor.Good("chain", "empty")}
 		default:
-			return []doctor.Finding{doctor.Good("chain", "%s, all as written", number(int(found.Lines), "line"))}
+			return []doctor.Finding{doctor.Good("chain", "%s, all as written", text.Count(int(found.Lines), "line"))}
 		}
 	})
 }
@@ -152,7 +153,7 @@ func (p *checker) approvals(ctx context.Context) []doctor.Finding {
 				oldest = a.AskedAt
 			}
 		}
-		return []doctor.Finding{doctor.Noted("waiting", "chorus approvals list", "%s not answered, the oldest is %s", number(len(open), "question"), provider.Age(oldest, time.Now()))}
+		return []doctor.Finding{doctor.Noted("waiting", "chorus approvals list", "%s not answered, the oldest is %s", text.Count(len(open), "question"), provider.Age(oldest, time.Now()))}
 	})
 }
 
@@ -175,7 +176,7 @@ func (p *checker) budgets(ctx context.Context) []doctor.Finding {
 	}
 	db := p.opened().db
 	if db == nil {
-		return []doctor.Finding{doctor.Good("limits", "%s for everybody, nothing spent yet", number(len(budget.Ceilings), "ceiling"))}
+		return []doctor.Finding{doctor.Good("limits", "%s for everybody, nothing spent yet", text.Count(len(budget.Ceilings), "ceiling"))}
 	}
 	from := p.app.Settings
 	configured := &settings.Settings{Env: from.Env, Home: from.Home, Warn: from.Warn, Logs: from.Logs, Live: settings.NewLiveConfig(p.read().files)}

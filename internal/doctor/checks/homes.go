@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"chorus/internal/doctor"
+	"chorus/internal/text"
 )
 
 // keptMuch is how much the homes of commands may hold before somebody is told: caches
@@ -73,7 +74,7 @@ func judgeHomes(w weighed, limit int64) []doctor.Finding {
 		// Caches of modules are written so that nobody changes them.
 		fix := "chmod -R u+w " + Quoted(w.largest) + " && rm -r " + Quoted(w.largest)
 		return []doctor.Finding{doctor.Warning("kept homes", fix, "%s%s in %s of commands; the largest, %s, is filled again by the commands that need it",
-			atLeast, bytesWords(w.bytes), number(w.homes, "home"), bytesWords(w.most))}
+			atLeast, bytesWords(w.bytes), text.Count(w.homes, "home"), bytesWords(w.most))}
 	}
-	return []doctor.Finding{doctor.Good("kept homes", "%s%s in %s of commands", atLeast, bytesWords(w.bytes), number(w.homes, "home"))}
+	return []doctor.Finding{doctor.Good("kept homes", "%s%s in %s of commands", atLeast, bytesWords(w.bytes), text.Count(w.homes, "home"))}
 }

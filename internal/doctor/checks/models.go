@@ -12,6 +12,7 @@ import (
 	"chorus/internal/model/catalog"
 	"chorus/internal/modelrouter"
 	"chorus/internal/provider"
+	"chorus/internal/text"
 )
 
 // oldList is when a list of models says little about the keys of today.
@@ -82,7 +83,7 @@ func vendorFinding(v modelrouter.Vendor, list modelrouter.Available, when string
 	offered := list.Providers[v.Name]
 	switch list.State(v) {
 	case "valid":
-		return doctor.Good(v.Name, "%s: accepted, %s (%s)", where, number(len(offered.Models), "model"), when)
+		return doctor.Good(v.Name, "%s: accepted, %s (%s)", where, text.Count(len(offered.Models), "model"), when)
 	case "valid, but":
 		return doctor.Warning(v.Name, "chorus models --refresh", "%s: accepted, but %s (%s)", where, offered.Error, when)
 	case "no":
@@ -166,6 +167,6 @@ func (p *checker) localServer(ctx context.Context, v modelrouter.Vendor) doctor.
 	case len(models) == 0:
 		return doctor.Noted(v.Name, provider.Local.Pull+" "+provider.DefaultModel, "it runs, and has no model yet")
 	default:
-		return doctor.Good(v.Name, "it runs, %s; try: chorus chat -m %s/%s", number(len(models), "model"), v.Name, models[0])
+		return doctor.Good(v.Name, "it runs, %s; try: chorus chat -m %s/%s", text.Count(len(models), "model"), v.Name, models[0])
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"chorus/internal/doctor"
 	"chorus/internal/sandbox/isolate"
 	"chorus/internal/settings"
+	"chorus/internal/text"
 	"chorus/internal/tool/mcp"
 )
 
@@ -64,7 +65,7 @@ func (p *checker) configFiles(files *config.Files) doctor.Finding {
 	}
 	for what, names := range map[string][]string{"bot": files.Bots(), "guild": files.Guilds()} {
 		if len(names) > 0 {
-			read = append(read, number(len(names), what))
+			read = append(read, text.Count(len(names), what))
 		}
 	}
 	slices.Sort(read)
@@ -211,7 +212,7 @@ func (p *checker) repository(dir string) []doctor.Finding {
 	case len(repo.Servers) == 0:
 		return nil
 	case !repo.Trusted:
-		return []doctor.Finding{doctor.Noted(".mcp.json", "chorus config trust", "%s of this directory left out until you trust it", number(len(repo.Servers), "server"))}
+		return []doctor.Finding{doctor.Noted(".mcp.json", "chorus config trust", "%s of this directory left out until you trust it", text.Count(len(repo.Servers), "server"))}
 	}
 	var out []doctor.Finding
 	for _, s := range repo.Servers {

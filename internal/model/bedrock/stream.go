@@ -27,7 +27,6 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	})
 }
 
-// Stream implements model.Model.
 func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
 		side := p.side(prep.Model)

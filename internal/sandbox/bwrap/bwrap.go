@@ -100,7 +100,6 @@ func New(opts Options) *Executor {
 	return e
 }
 
-// Name implements sandbox.Executor.
 func (e *Executor) Name() string { return "bwrap" }
 
 // Reap implements sandbox.Executor. The children are found from outside, by what
@@ -109,7 +108,6 @@ func (e *Executor) Reap(ctx context.Context, call string) (int, error) {
 	return process.Reap(ctx, call)
 }
 
-// Run implements sandbox.Executor.
 func (e *Executor) Run(ctx context.Context, command sandbox.Command) (sandbox.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return sandbox.Result{Aborted: true, ExitCode: -1}, nil

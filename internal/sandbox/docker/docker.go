@@ -84,7 +84,6 @@ func New(o Options) (*Executor, error) {
 	}, nil
 }
 
-// Name implements sandbox.Executor.
 func (e *Executor) Name() string { return "docker" }
 
 // Reap implements sandbox.Executor. Of a container that is gone or does not run,

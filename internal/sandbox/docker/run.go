@@ -19,7 +19,6 @@ import (
 // drain is how long the docker program's pipes are read on after it has ended.
 const drain = 250 * time.Millisecond
 
-// Run implements sandbox.Executor.
 func (e *Executor) Run(ctx context.Context, command sandbox.Command) (sandbox.Result, error) {
 	if ctx.Err() != nil {
 		return sandbox.Result{Aborted: true, ExitCode: -1}, nil

@@ -26,15 +26,12 @@ func New(environ []string) *Executor {
 	return &Executor{env: process.Environ(environ), shell: sync.OnceValue(process.Shell)}
 }
 
-// Name implements sandbox.Executor.
 func (e *Executor) Name() string { return "host" }
 
-// Reap implements sandbox.Executor.
 func (e *Executor) Reap(ctx context.Context, call string) (int, error) {
 	return process.Reap(ctx, call)
 }
 
-// Run implements sandbox.Executor.
 func (e *Executor) Run(ctx context.Context, command sandbox.Command) (sandbox.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return sandbox.Result{Aborted: true, ExitCode: -1}, nil

@@ -42,7 +42,6 @@ func (i *Isolation) newIsolated(s *Site, p Plan) *isolatedExecutor {
 	return &isolatedExecutor{app: i, site: s, plan: p}
 }
 
-// Name implements sandbox.Executor.
 func (e *isolatedExecutor) Name() string { return "bwrap" }
 
 // Reap implements sandbox.Executor. Children carry their mark inside a sandbox and outside.
@@ -50,7 +49,6 @@ func (e *isolatedExecutor) Reap(ctx context.Context, call string) (int, error) {
 	return e.app.Executor.Reap(ctx, call)
 }
 
-// Run implements sandbox.Executor.
 func (e *isolatedExecutor) Run(ctx context.Context, cmd sandbox.Command) (sandbox.Result, error) {
 	bubblewrap, err := e.app.Probe.Executor(ctx, e.app)
 	if err != nil {

@@ -235,15 +235,12 @@ func (c *SwitchedExecutor) now() sandbox.Executor {
 	return c.Inner
 }
 
-// Run implements sandbox.Executor.
 func (c *SwitchedExecutor) Run(ctx context.Context, cmd sandbox.Command) (sandbox.Result, error) {
 	return c.now().Run(ctx, cmd)
 }
 
-// Reap implements sandbox.Executor.
 func (c *SwitchedExecutor) Reap(ctx context.Context, call string) (int, error) {
 	return c.now().Reap(ctx, call)
 }
 
-// Name implements sandbox.Executor.
 func (c *SwitchedExecutor) Name() string { return c.now().Name() }

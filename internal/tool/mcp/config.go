@@ -53,10 +53,8 @@ func (s Server) String() string {
 	return s.Name + " (" + plainURL(s.URL) + ")"
 }
 
-// GoString implements fmt.GoStringer.
 func (s Server) GoString() string { return "mcp.Server{" + s.String() + "}" }
 
-// LogValue implements slog.LogValuer.
 func (s Server) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 // Problem is something in a configuration that keeps one server out, or a part of it.

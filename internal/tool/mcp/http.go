@@ -41,7 +41,6 @@ func (c *roundTripper) client() *http.Client {
 	}}
 }
 
-// RoundTrip implements http.RoundTripper.
 func (c *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	if req.URL.Host == c.home.Host && req.URL.Scheme == c.home.Scheme {
@@ -103,7 +102,6 @@ type bounded struct {
 	left int64
 }
 
-// Read implements io.Reader.
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left <= 0 {
 		return 0, fmt.Errorf("the answer is larger than %d MB", largestMessage>>20)

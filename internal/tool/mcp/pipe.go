@@ -55,13 +55,10 @@ func newPipe(p *process) *pipe {
 	return &pipe{in: p.in, out: p.out, lines: bufio.NewReaderSize(p.out, 64<<10), turn: make(chan struct{}, 1), limit: longestWrite}
 }
 
-// Connect implements sdk.Transport.
 func (p *pipe) Connect(context.Context) (sdk.Connection, error) { return p, nil }
 
-// SessionID implements sdk.Connection.
 func (p *pipe) SessionID() string { return "" }
 
-// Close implements sdk.Connection.
 func (p *pipe) Close() error {
 	p.once.Do(func() {
 		_ = p.in.Close()
@@ -86,7 +83,6 @@ func (p *pipe) failure() error {
 	return p.why
 }
 
-// Read implements sdk.Connection.
 func (p *pipe) Read(context.Context) (jsonrpc.Message, error) {
 	for {
 		if len(p.queue) > 0 {
@@ -204,7 +200,6 @@ func tooLarge(ends []byte) []jsonrpc.Message {
 var errTooLarge = &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
 	Message: fmt.Sprintf("its answer is larger than %d MB; ask for less at once", largestMessage>>20)}
 
-// Write implements sdk.Connection.
 func (p *pipe) Write(caller context.Context, msg jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {

@@ -43,13 +43,11 @@ func (s *server) offer(keep tool.Keep) (tools []tool.Tool, resources, ok bool) {
 	return tools, s.resources, true
 }
 
-// Spec implements tool.Tool.
 func (r *remote) Spec() tool.Spec { return r.spec }
 
 // Access implements tool.Tool: nobody knows what a server touches.
 func (r *remote) Access([]byte) []tool.Access { return nil }
 
-// Label implements tool.Labeler.
 func (r *remote) Label(args []byte) string {
 	label := printable(r.srv.Name, 40) + ": " + printable(r.raw, 60)
 	var fields map[string]json.RawMessage

@@ -27,7 +27,6 @@ var _ Notebook = (*File)(nil)
 // NewFile is the notebook in the file at path.
 func NewFile(path string) *File { return &File{path: path} }
 
-// Get implements Notebook.
 func (f *File) Get(_ context.Context, key string) (string, bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -36,7 +35,6 @@ func (f *File) Get(_ context.Context, key string) (string, bool, error) {
 	return value, ok, err
 }
 
-// List implements Notebook.
 func (f *File) List(context.Context) ([]Note, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -48,7 +46,6 @@ func (f *File) List(context.Context) ([]Note, error) {
 	return out, err
 }
 
-// Set implements Notebook.
 func (f *File) Set(_ context.Context, key, value string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,7 +60,6 @@ func (f *File) Set(_ context.Context, key, value string) error {
 	return f.save(notes)
 }
 
-// Clear implements Notebook.
 func (f *File) Clear(_ context.Context, key string) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -52,7 +52,6 @@ var (
 	_ tool.Labeler = (*operated)(nil)
 )
 
-// Spec implements tool.Tool.
 func (t *operated) Spec() tool.Spec {
 	t.once.Do(func() {
 		words := t.d.Help + "."
@@ -69,10 +68,8 @@ func (t *operated) Spec() tool.Spec {
 // Access implements tool.Tool: a call is judged by its arguments.
 func (t *operated) Access([]byte) []tool.Access { return nil }
 
-// Label implements tool.Labeler.
 func (t *operated) Label([]byte) string { return t.d.Help }
 
-// Run implements tool.Tool.
 func (t *operated) Run(ctx context.Context, args []byte) (tool.Result, error) {
 	in, err := t.input(args)
 	if err != nil {

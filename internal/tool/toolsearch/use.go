@@ -22,12 +22,10 @@ type use struct{}
 
 var _ tool.Forwarder = use{}
 
-// Spec implements tool.Tool.
 func (use) Spec() tool.Spec {
 	return tool.Spec{Name: "use_tool", Description: strings.TrimSpace(useWords), Schema: json.RawMessage(useSchema), Risk: tool.Medium}
 }
 
-// Access implements tool.Tool.
 func (use) Access([]byte) []tool.Access { return nil }
 
 // Forward implements tool.Forwarder. Arguments that stand beside the name, where

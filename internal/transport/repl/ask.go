@@ -1,6 +1,7 @@
 package repl
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -66,7 +67,7 @@ func (f *follower) propose(ctx context.Context) {
 // deny answers for nobody. In a run of one prompt the run ends there as well.
 func (f *follower) deny(ctx context.Context, a approval.Approval) {
 	label := f.s.Label(a.Call.Name, a.Call.Args)
-	f.printer.fail(red, "✗ ", "denied, since there is no terminal to ask on: "+firstOf(label, a.Call.Name))
+	f.printer.fail(red, "✗ ", "denied, since there is no terminal to ask on: "+cmp.Or(label, a.Call.Name))
 	f.own[a.ID] = true
 	if err := f.s.Answer(ctx, a.ID, false, "there was no terminal to ask on", false); err != nil {
 		f.printer.fail(red, "✗ ", "could not answer: "+err.Error())

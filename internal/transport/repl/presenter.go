@@ -1,6 +1,7 @@
 package repl
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -80,13 +81,13 @@ func (t *presenter) event(e chat.Event) []news {
 	case chat.Took:
 		return t.took(b)
 	case chat.Asked:
-		t.run = firstOf(e.Run, t.run)
+		t.run = cmp.Or(e.Run, t.run)
 		out := t.begin(b.Step, b.Attempt)
 		t.compacting = b.Purpose == chat.ForCompaction
 		t.closed = t.compacting // its text is not for people
 		return out
 	case chat.Said:
-		t.run = firstOf(e.Run, t.run)
+		t.run = cmp.Or(e.Run, t.run)
 		return t.said(b)
 	case chat.ToolBegan:
 		return t.toolBegan(b)
@@ -139,7 +140,7 @@ func (t *presenter) unwait(seq int64) (heard, bool) {
 }
 
 func (t *presenter) took(b chat.Took) []news {
-	t.run = firstOf(b.Run, t.run)
+	t.run = cmp.Or(b.Run, t.run)
 	var out []news
 	for _, seq := range b.Seqs {
 		if h, ok := t.unwait(seq); ok {
@@ -217,7 +218,7 @@ func (t *presenter) said(b chat.Said) []news {
 	calls := b.Blocks.Calls()
 	for _, c := range calls {
 		label := markdown.Truncate(t.label(c.Name, c.Args), 300)
-		t.calls = append(t.calls, &call{id: c.ID, name: c.Name, label: firstOf(label, c.Name), since: t.now()})
+		t.calls = append(t.calls, &call{id: c.ID, name: c.Name, label: cmp.Or(label, c.Name), since: t.now()})
 	}
 	return append(out, wroteAll{text: text, calls: len(calls) > 0, more: b.Stop == chat.StopLength})
 }
@@ -337,7 +338,7 @@ func retryWords(f chat.Failure) string {
 		"overloaded": "overloaded", "rate_limit": "too many requests", "network": "the connection failed",
 	}[f.Kind]
 	if what == "" {
-		what = firstOf(markdown.Truncate(f.Message, 200), f.Kind, "the attempt failed")
+		what = cmp.Or(markdown.Truncate(f.Message, 200), f.Kind, "the attempt failed")
 	}
 	if f.Next != "" {
 		return what + ", asking " + f.Next + " instead"
@@ -353,13 +354,4 @@ func seconds(d time.Duration) string {
 		return "a moment"
 	}
 	return fmt.Sprintf("%d s", int((d+time.Second/2)/time.Second))
-}
-
-func firstOf(s ...string) string {
-	for _, v := range s {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }

@@ -1,6 +1,7 @@
 package repl
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -138,7 +139,7 @@ func endWords(e chat.RunEnded) string {
 	if e.Error != nil {
 		why = strings.TrimSpace(markdown.Clean(e.Error.Message))
 	}
-	why = firstOf(why, strings.TrimSpace(markdown.Clean(e.Text)))
+	why = cmp.Or(why, strings.TrimSpace(markdown.Clean(e.Text)))
 	with := func(head string) string {
 		if why == "" || strings.EqualFold(why, head) {
 			return head

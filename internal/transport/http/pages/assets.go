@@ -72,7 +72,6 @@ func mediaType(name string) string {
 // href is the path of a file in this version.
 func (s *assets) href(name string) string { return "/static/" + s.version + "/" + name }
 
-// ServeHTTP implements http.Handler.
 func (s *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	folder, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/static/"), "/")
 	f, ok := s.files[name]

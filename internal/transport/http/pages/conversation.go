@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -41,7 +42,7 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request, by operatio
 	if err != nil {
 		return err
 	}
-	f := p.layout(r, by, firstOf(s.Title, "Conversation"))
+	f := p.layout(r, by, cmp.Or(s.Title, "Conversation"))
 	if !t.Past {
 		f.Script = "live.js"
 	}
@@ -56,7 +57,7 @@ func viewOf(s operations.Session, by operation.Caller) view {
 
 func (p *Pages) stateOf(s operations.Session) state {
 	return state{Session: s.ID, Status: s.Status, Words: statusWords(s.Status), Queue: s.Queue, Tokens: count(s.Usage.InputTokens + s.Usage.OutputTokens), Cost: usd(s.Cost),
-		Title: firstOf(s.Title, "Conversation"), Model: modelOf(s), At: s.MovedAt}
+		Title: cmp.Or(s.Title, "Conversation"), Model: modelOf(s), At: s.MovedAt}
 }
 
 // modelOf is the full name of the model.

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -31,7 +32,7 @@ func (p *Pages) functions() template.FuncMap {
 		"dollars":  dollars,
 		"count":    count,
 		"short":    short,
-		"firstOf":  firstOf,
+		"firstOf":  cmp.Or[string],
 		"join":     strings.Join,
 		"actions":  actions,
 		"prefix":   strings.HasPrefix,
@@ -146,15 +147,6 @@ func short(text string, most int) string {
 	return text
 }
 
-func firstOf(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
-}
-
 // person is a principal's key without its kind.
 func person(key string) string {
 	if _, name, ok := strings.Cut(key, ":"); ok {
@@ -166,7 +158,7 @@ func person(key string) string {
 // who is the name of a principal: of a token if it is known, else its id.
 func who(names map[string]string, key string) string {
 	id := person(key)
-	return firstOf(names[id], id, "—")
+	return cmp.Or(names[id], id, "—")
 }
 
 func initial(name string) string {

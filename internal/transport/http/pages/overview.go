@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"net/http"
 
 	"chorus/internal/operation"
@@ -17,7 +18,7 @@ func (p *Pages) overview(w http.ResponseWriter, r *http.Request, by operation.Ca
 }
 
 func (p *Pages) approvals(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	which := firstOf(r.URL.Query().Get("state"), "pending")
+	which := cmp.Or(r.URL.Query().Get("state"), "pending")
 	list, err := operations.ListApprovals.Call(r.Context(), p.Executor, by, operations.ApprovalQuery{State: which, Cursor: r.URL.Query().Get("cursor"), Limit: 50})
 	if err != nil {
 		return err

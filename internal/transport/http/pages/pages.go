@@ -117,7 +117,6 @@ func (p *Pages) routes() {
 	})
 }
 
-// ServeHTTP implements http.Handler.
 func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.ServeHTTP(w, r) }
 
 // Public reports whether a path needs no sign-in.

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -56,7 +57,7 @@ func (p *Pages) agentFile(w http.ResponseWriter, r *http.Request, by operation.C
 	if at := strings.LastIndexByte(strings.TrimSuffix(e.Path, "/"), '/'); at >= 0 {
 		up = e.Path[:at]
 	}
-	return p.render(w, http.StatusOK, "file.html", map[string]any{"Layout": p.layout(r, by, firstOf(e.Path, "Files")), "Agent": name, "E": e, "Up": up,
+	return p.render(w, http.StatusOK, "file.html", map[string]any{"Layout": p.layout(r, by, cmp.Or(e.Path, "Files")), "Agent": name, "E": e, "Up": up,
 		"Lang": e.Path[strings.LastIndexByte(e.Path, '.')+1:]})
 }
 
@@ -107,7 +108,7 @@ func (p *Pages) request(w http.ResponseWriter, r *http.Request, by operation.Cal
 
 // costs shows what was spent, as a chart and as a table.
 func (p *Pages) costs(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	q := operations.CostQuery{By: firstOf(r.URL.Query().Get("by"), "model"), Since: firstOf(r.URL.Query().Get("since"), "30d")}
+	q := operations.CostQuery{By: cmp.Or(r.URL.Query().Get("by"), "model"), Since: cmp.Or(r.URL.Query().Get("since"), "30d")}
 	sums, err := operations.GetCosts.Call(r.Context(), p.Executor, by, q)
 	if err != nil {
 		return err

@@ -127,7 +127,6 @@ func metaOf(ctx context.Context) meta {
 // RequestID is the number of the request that ctx belongs to.
 func RequestID(ctx context.Context) string { return metaOf(ctx).id }
 
-// ServeHTTP implements http.Handler.
 func (k *Kernel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id, outside := newRequestID(), r
 	defer func() { outside.Pattern = r.Pattern }() // whoever counts by routes holds the request from before the copy

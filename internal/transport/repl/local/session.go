@@ -273,7 +273,6 @@ func (s *Session) findUnfinished(ctx context.Context) error {
 // Used reports whether anything was ever said in the session.
 func (s *Session) Used() bool { return !s.fresh }
 
-// Send implements repl.Session.
 func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
 	me := s.app.Me()
 	ahead := -1 // the prompt itself is counted
@@ -302,7 +301,6 @@ func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
 	return repl.Receipt{Seq: got[0].Seq, Refused: got[0].Refused, Position: max(0, got[0].Waiting+ahead)}, nil
 }
 
-// Steer implements repl.Session.
 func (s *Session) Steer(ctx context.Context, text string, mode chat.Intake) (bool, error) {
 	if s.fresh {
 		_, err := s.Send(ctx, text)
@@ -313,7 +311,6 @@ func (s *Session) Steer(ctx context.Context, text string, mode chat.Intake) (boo
 		Principal: me, Blocks: chat.TextBlocks(text), Mode: mode, Terms: s.Choice.Snapshot().Terms})
 }
 
-// Abort implements repl.Session.
 func (s *Session) Abort(ctx context.Context, all bool) error {
 	if s.fresh {
 		return nil
@@ -322,7 +319,6 @@ func (s *Session) Abort(ctx context.Context, all bool) error {
 	return err
 }
 
-// Answer implements repl.Session.
 func (s *Session) Answer(ctx context.Context, id string, ok bool, note string, always bool) error {
 	if ok && always {
 		a, err := s.app.DB.Approval(ctx, id)
@@ -337,12 +333,10 @@ func (s *Session) Answer(ctx context.Context, id string, ok bool, note string, a
 	return s.engine.Answer(ctx, id, s.app.Me(), ok, note)
 }
 
-// Propose implements repl.Session.
 func (s *Session) Propose(ctx context.Context, id string) (approval.Always, error) {
 	return s.app.Gate.Propose(ctx, id, s.app.Me())
 }
 
-// Keep implements repl.Session.
 func (s *Session) Keep(ctx context.Context, id string, rules []string) error {
 	return s.app.Gate.Keep(ctx, id, s.app.Me(), rules)
 }
@@ -361,7 +355,6 @@ func (s *Session) remember(a approval.Approval) {
 	s.Choice.Allow(asked...)
 }
 
-// Watch implements repl.Session.
 func (s *Session) Watch(ctx context.Context, after int64) iter.Seq2[repl.Item, error] {
 	return func(yield func(repl.Item, error) bool) {
 		for item, err := range s.engine.Watch(ctx, s.thread, after) {
@@ -372,12 +365,10 @@ func (s *Session) Watch(ctx context.Context, after int64) iter.Seq2[repl.Item, e
 	}
 }
 
-// Approval implements repl.Session.
 func (s *Session) Approval(ctx context.Context, id string) (approval.Approval, error) {
 	return s.app.DB.Approval(ctx, id)
 }
 
-// Label implements repl.Session.
 func (s *Session) Label(name string, args []byte) string {
 	b, err := s.app.Setup.Toolbox(s.thread, s.dir)
 	if err != nil {
@@ -386,7 +377,6 @@ func (s *Session) Label(name string, args []byte) string {
 	return b.Label(name, args)
 }
 
-// Info implements repl.Session.
 func (s *Session) Info() repl.Info {
 	now := s.Choice.Snapshot()
 	bot, err := s.app.Settings.Bot(s.thread.Agent())

@@ -98,7 +98,6 @@ func (s *Session) Unfinished() (int64, bool) {
 	return now.Seq, true
 }
 
-// Send implements repl.Session.
 func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
 	said, err := operations.Say.Call(ctx, s.service, s.by, operations.Message{ID: s.ID(), Message: text})
 	if operation.KindOf(err) == operation.Busy {
@@ -112,13 +111,11 @@ func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
 	return repl.Receipt{Seq: said.Seq, Position: said.Position}, err
 }
 
-// Steer implements repl.Session.
 func (s *Session) Steer(ctx context.Context, text string, mode chat.Intake) (bool, error) {
 	said, err := operations.Steer.Call(ctx, s.service, s.by, operations.SteerMessage{ID: s.ID(), Message: text, Mode: mode})
 	return said.AsPrompt, err
 }
 
-// Abort implements repl.Session.
 func (s *Session) Abort(ctx context.Context, all bool) error {
 	_, err := operations.Abort.Call(ctx, s.service, s.by, operations.AbortRequest{ID: s.ID(), All: all})
 	return err
@@ -145,7 +142,6 @@ func (s *Session) Propose(context.Context, string) (approval.Always, error) {
 	return approval.Always{Never: "rules are kept where the server runs, with `chorus approvals approve --always`"}, nil
 }
 
-// Keep implements repl.Session.
 func (s *Session) Keep(context.Context, string, []string) error {
 	return errors.New("rules are kept where the server runs, with `chorus approvals approve --always`")
 }
@@ -197,7 +193,6 @@ func (s *Session) note(ctx context.Context, item feed.Item) {
 	}
 }
 
-// Label implements repl.Session.
 func (s *Session) Label(name string, args []byte) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,7 +202,6 @@ func (s *Session) Label(name string, args []byte) string {
 	return name
 }
 
-// Info implements repl.Session.
 func (s *Session) Info() repl.Info {
 	now := s.session()
 	return repl.Info{Agent: now.Agent, Model: joined(now.Provider, now.Model), Profile: now.Permissions, Mode: now.Mode, ID: now.ID,
@@ -236,7 +230,6 @@ func (s *Session) find(ctx context.Context, id string) (operations.Approval, err
 	return operations.Approval{}, fmt.Errorf("the server knows no question %s", id)
 }
 
-// Approval implements repl.Session.
 func (s *Session) Approval(ctx context.Context, id string) (approval.Approval, error) {
 	a, err := s.find(ctx, id)
 	if err != nil {
