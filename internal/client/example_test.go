@@ -89,7 +89,7 @@ func (s *script) ends() {
 
 func TestExample(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openServer(t)
 	token, _ := h.token("ada", operation.Chat, operation.Approve)
 	one := node(t, h, token, "--model", "demo/script", "--permissions", "standard")
 	id := strings.Fields(one.sees("session "))[1]
@@ -129,7 +129,7 @@ func TestExample(t *testing.T) {
 
 func TestExampleWithoutToken(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openServer(t)
 	s := node(t, h, "")
 	for range s.lines { // to its end
 	}

@@ -37,7 +37,7 @@ type served struct {
 	server *httptest.Server
 }
 
-func openHouse(t *testing.T) *served {
+func openServer(t *testing.T) *served {
 	t.Helper()
 	dir := storetest.FreshHome(t)
 	env := map[string]string{"USER": "ada", "HOME": dir}
@@ -97,11 +97,11 @@ func (h *served) client(url, token string) operation.Executor {
 	return c
 }
 
-// TestTheWire runs the suite of every service through a socket, with tokens.
+// TestTheWire runs the suite of every executor through a socket, with tokens.
 func TestTheWire(t *testing.T) {
 	t.Parallel()
 	operationstest.Run(t, func(t *testing.T) operationstest.World {
-		h := openHouse(t)
+		h := openServer(t)
 		clients := map[string]operation.Executor{}
 		holder := func(name string, scopes ...operation.Scope) operation.Caller {
 			text, caller := h.token(name, scopes...)
@@ -118,7 +118,7 @@ func TestTheWire(t *testing.T) {
 
 func TestWrongTokens(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openServer(t)
 	for _, token := range []string{"", "chorus_wrong"} {
 		_, err := operations.ListSessions.Call(t.Context(), h.client(h.server.URL, token), operation.Caller{}, operations.SessionQuery{})
 		if operation.KindOf(err) != operation.Unsigned {

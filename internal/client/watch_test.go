@@ -90,7 +90,7 @@ func watchWhole(t *testing.T, c operation.Executor, id string) []string {
 // the same every time.
 func TestCutAnywhere(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openServer(t)
 	token, _ := h.token("ada", operation.Chat)
 	between := &cutter{target: h.server.URL}
 	front := httptest.NewServer(between)

@@ -231,7 +231,7 @@ func (o *Handler) DestroyAgent(ctx context.Context, by operation.Caller, in oper
 	return operation.None{}, o.ToError(o.Record(ctx, by, in.Name, "agent destroy", detail))
 }
 
-// Record writes down who changed what through a door.
+// Record writes down who changed what.
 func (o *Handler) Record(ctx context.Context, by operation.Caller, agent, action, detail string) error {
 	hide := o.app.Logs.Redactor()
 	return o.app.DB.Audit(ctx, approval.Audit{Agent: agent, Principal: by.Principal, Action: hide.Text(action), Decision: gate.Changed, Detail: hide.Text(detail)})

@@ -156,7 +156,7 @@ func (o *Handler) ResumeSession(ctx context.Context, by operation.Caller, in ope
 	return o.created(ctx, by, made)
 }
 
-// goOn resumes a session of this house: with other wishes, and with less of its window.
+// goOn resumes a session of this home: with another model, and with less of its window.
 func (o *Handler) goOn(ctx context.Context, by operation.Caller, row journal.Thread, in operations.ResumeRequest) (operations.CreatedSession, error) {
 	id := row.ID.Thread()
 	if row.Status == chat.Running || row.Status == chat.Waiting {

@@ -10,7 +10,7 @@ import (
 	"chorus/internal/operations"
 )
 
-// Health implements command.House: what `chorus doctor` says, for a page.
+// Health carries out the operation of that name: what `chorus doctor` says, for a page.
 func (o *Handler) Health(ctx context.Context, _ operation.Caller, _ operation.None) (operation.List[operations.Check], error) {
 	out := operation.List[operations.Check]{Items: []operations.Check{}}
 	report := o.examined(ctx)

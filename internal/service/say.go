@@ -14,7 +14,7 @@ import (
 	"chorus/internal/window"
 )
 
-// platform names what came through a door, in arrivals and events.
+// platform names what came over HTTP, in arrivals and events.
 const platform = "http"
 
 // maxKey is more than any client makes a key of.
@@ -173,7 +173,7 @@ func (o *Handler) Abort(ctx context.Context, by operation.Caller, in operations.
 }
 
 // CheckOwner looks once, at the start, for runs and prompts of terminal threads that
-// came through a door of an earlier process, and goes on with them.
+// came over HTTP to an earlier process, and goes on with them.
 func (o *Handler) CheckOwner(ctx context.Context) error {
 	rows, err := o.app.DB.ActiveThreads(ctx)
 	if err != nil {
@@ -195,7 +195,7 @@ func (o *Handler) CheckOwner(ctx context.Context) error {
 	return nil
 }
 
-// cameThrough reports whether what is to be done in a thread was ordered through a door.
+// cameThrough reports whether what is to be done in a thread was asked for over HTTP.
 func (o *Handler) cameThrough(ctx context.Context, row journal.Thread) (bool, error) {
 	seqs, err := o.app.DB.PendingPrompts(ctx, row.ID)
 	if err != nil {

@@ -45,16 +45,16 @@ var (
 	_ operations.Tokens    = (*Handler)(nil)
 )
 
-// streams is what an App keeps for its doors.
+// streams is what a Service keeps for those who follow sessions.
 type streams struct {
-	first  sync.Once
-	once   sync.Once
-	orders *Handler
-	began  time.Time
+	first   sync.Once
+	once    sync.Once
+	handler *Handler
+	began   time.Time
 
 	mu      sync.Mutex
 	told    map[chat.ThreadID]bool // terminal threads to which something was said here
-	drained context.Context        // ends when the doors close
+	drained context.Context        // ends when the server stops
 	drain   context.CancelFunc
 }
 
@@ -64,10 +64,10 @@ func (service *Service) Handler() *Handler {
 	s := &service.Serving
 	s.begin()
 	s.once.Do(func() {
-		s.orders = &Handler{app: service, names: map[string]chat.ThreadID{}}
-		s.orders.Engine = service.Engine(service.serves)
+		s.handler = &Handler{app: service, names: map[string]chat.ThreadID{}}
+		s.handler.Engine = service.Engine(service.serves)
 	})
-	return s.orders
+	return s.handler
 }
 
 // begin makes what streams and prompts need.
@@ -78,7 +78,7 @@ func (s *streams) begin() {
 	})
 }
 
-// serves reports whether the threads of the doors are to be run here.
+// serves reports whether a thread is to be run by the server.
 func (s *Service) serves(thread chat.ThreadID) bool {
 	return thread.Transport() != "cli" || s.Serving.hasTold(thread)
 }
@@ -98,7 +98,7 @@ func (s *streams) close() {
 	}
 }
 
-// servedBy marks what was said through a door, among the terms of a prompt.
+// servedBy marks what was said over HTTP, among the terms of a prompt.
 const servedBy = "server"
 
 // runHere lets this process run a terminal's thread, and ask people about it.
@@ -113,7 +113,7 @@ func (o *Handler) runHere(thread chat.ThreadID) {
 	s.told[thread] = true
 }
 
-// ToError makes an error of the house into one for people: what is wrong with the order,
+// ToError makes an error into one for people: what is wrong with what they asked for,
 // without secrets.
 func (o *Handler) ToError(err error) error {
 	var ours *operation.Error
@@ -140,7 +140,7 @@ func (o *Handler) ToError(err error) error {
 	return &operation.Error{Kind: kind, Message: o.app.Logs.Redactor().Text(err.Error()), Err: err}
 }
 
-// Invalid says what is wrong with a part of an order.
+// Invalid says what is wrong with a field of an input.
 func Invalid(field, format string, args ...any) error {
 	err := operation.Errorf(operation.Invalid, format, args...)
 	err.Field = field

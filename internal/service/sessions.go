@@ -190,10 +190,10 @@ func (o *Handler) public(dir string) error {
 		err.Field = "workspacePath"
 		return err
 	}
-	house, user := resolved(o.app.Home.Dir()), resolved(o.app.Isolation.UserHome())
+	home, user := resolved(o.app.Home.Dir()), resolved(o.app.Isolation.UserHome())
 	switch {
-	case encloses(dir, house) || encloses(house, dir):
-		return no("the keys of this house lie there")
+	case encloses(dir, home) || encloses(home, dir):
+		return no("the keys of this home lie there")
 	case user != "" && encloses(dir, user):
 		return no("somebody's whole home lies there")
 	case strings.Contains(dir, "/."):
@@ -224,7 +224,7 @@ func encloses(outer, inner string) bool {
 // narrow are the profiles that everybody who may chat may choose.
 var narrow = []string{"", "standard", "locked"}
 
-// within holds a caller without the admin scope to what the owner of the house has set
+// within holds a caller without the admin scope to what the owner of the home has set
 // up: a token to talk is no key to the machine.
 func (o *Handler) within(by operation.Caller, in operations.NewSession) error {
 	if by.May(operation.Admin) {

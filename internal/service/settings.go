@@ -92,7 +92,7 @@ func shownValue(value any) string {
 	}
 }
 
-// settable reports whether a key can be set through a door: plain values that are no
+// settable reports whether a key can be set by this operation: plain values that are no
 // secrets and do not say where the data is.
 func settable(k config.Key) bool {
 	switch k.Kind {
@@ -103,7 +103,7 @@ func settable(k config.Key) bool {
 	}
 }
 
-// SetSetting implements command.House: it changes settings.json of the home, if what
+// SetSetting carries out the operation of that name: it changes settings.json of the home, if what
 // comes of it can be used. An empty value takes the key out again.
 func (o *Handler) SetSetting(ctx context.Context, by operation.Caller, in operations.SettingValue) (operations.Setting, error) {
 	key, value := in.Key, in.Value
@@ -263,7 +263,7 @@ func (o *Handler) Overview(ctx context.Context, by operation.Caller, _ operation
 	out := operations.Overview{Version: o.app.Version, StartedAt: o.app.Serving.began, Agents: []operations.AgentStat{}, Budgets: []operations.Budget{}}
 	own := o.Defaults("")
 	out.Model, out.Sandbox = own.Model, own.Sandbox
-	for _, step := range []func(context.Context, operation.Caller, *operations.Overview) error{o.overSessions, o.overDesk, o.overAgents, o.overMoney} {
+	for _, step := range []func(context.Context, operation.Caller, *operations.Overview) error{o.overSessions, o.overApprovals, o.overAgents, o.overMoney} {
 		if err := step(ctx, by, &out); err != nil {
 			return out, o.ToError(err)
 		}
@@ -324,7 +324,7 @@ func failed(s operations.Session) bool {
 	return s.LastOutcome == string(chat.EndFailed) || s.LastOutcome == string(chat.EndBudget)
 }
 
-func (o *Handler) overDesk(ctx context.Context, by operation.Caller, out *operations.Overview) error {
+func (o *Handler) overApprovals(ctx context.Context, by operation.Caller, out *operations.Overview) error {
 	list, err := o.ListApprovals(ctx, by, operations.ApprovalQuery{Limit: overviewShown})
 	out.Waiting = list.Items
 	return err

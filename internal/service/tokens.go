@@ -45,7 +45,7 @@ const maxTokenName = 64
 // useNoted is how often at most the use of a token is written down.
 const useNoted = time.Minute
 
-// Tokens keeps the keys of the HTTP door.
+// Tokens keeps the tokens of the HTTP API.
 type Tokens struct {
 	app *Service
 

@@ -173,7 +173,7 @@ func (r *reader) clean(item feed.Item) feed.Item {
 	return back
 }
 
-// Watch carries out the operation of that name. It ends with ctx, and when the doors close.
+// Watch carries out the operation of that name. It ends with ctx, and when the server stops.
 func (o *Handler) Watch(ctx context.Context, by operation.Caller, in operations.WatchRequest) iter.Seq2[feed.Item, error] {
 	return func(yield func(feed.Item, error) bool) {
 		row, err := o.find(ctx, by, in.ID)

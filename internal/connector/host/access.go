@@ -22,7 +22,7 @@ func (h *Backend) Access(_ context.Context, of connector.Caller, agent string, i
 	thread := chat.ThreadID(h.Platform.Name + ":" + in.Place() + ":" + in.ID + "@" + agent)
 	bot, err := h.App.Settings.BotIn(agent, of.Guild)
 	if err != nil {
-		return connector.Access{}, h.orders.ToError(err)
+		return connector.Access{}, h.handler.ToError(err)
 	}
 	l := gate.LimitsOf(bot, journal.Thread{ID: thread, Place: thread.Place(), Agent: agent}, func(name string) (*permit.Profile, error) { return h.App.Gate.Rules(bot, name) })
 	at := h.setting(bot, "permissions")

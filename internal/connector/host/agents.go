@@ -111,7 +111,7 @@ func toYou(why string, who chat.Principal) string {
 // own finds an agent that people of the guild may change: one of the guild, or, for those
 // who could give it what it may, one that no guild has.
 func (h *Backend) own(ctx context.Context, by connector.Caller, name string) (agents.Agent, error) {
-	a, err := h.orders.FindAgent(ctx, name)
+	a, err := h.handler.FindAgent(ctx, name)
 	if err != nil {
 		return a, h.notThere(by, name, err)
 	}
@@ -135,7 +135,7 @@ func (h *Backend) ofHouse(by connector.Caller, name, permissions string) error {
 
 func (h *Backend) notThere(by connector.Caller, name string, err error) error {
 	if operation.KindOf(err) != operation.NotFound {
-		return h.orders.ToError(err)
+		return h.handler.ToError(err)
 	}
 	if h.isBot(name) || name == chat.DefaultAgent {
 		return operation.Errorf(operation.NotFound, "%s has no file of its own yet; `/agent init name:%s` makes it, and the global configuration holds until then", name, name)
@@ -151,14 +151,14 @@ func (h *Backend) CheckNewAgent(ctx context.Context, by connector.Caller, want c
 	if err := h.mayOrder(by, "system_prompt"); err != nil {
 		return err
 	}
-	if _, err := h.orders.FindAgent(ctx, want.Name); err == nil {
+	if _, err := h.handler.FindAgent(ctx, want.Name); err == nil {
 		if _, err := h.own(ctx, by, want.Name); err != nil {
 			return operation.Errorf(operation.Conflict, "the name %s is taken: choose another", want.Name)
 		}
 	} else if h.isBot(want.Name) || want.Name == chat.DefaultAgent {
 		bot, err := h.App.Settings.BotIn(want.Name, by.Guild)
 		if err != nil {
-			return h.orders.ToError(err)
+			return h.handler.ToError(err)
 		}
 		if err := h.ofHouse(by, want.Name, bot.Permissions); err != nil {
 			return err
@@ -217,14 +217,14 @@ func (h *Backend) CreateAgent(ctx context.Context, by connector.Caller, want con
 	switch {
 	case isNew:
 		detail := "model " + cmp.Or(made.Model, "(default)") + ", permissions " + made.Permissions + ", channel " + in.ID
-		err = h.orders.Record(ctx, caller(by), made.Name, "agent create", detail)
+		err = h.handler.Record(ctx, caller(by), made.Name, "agent create", detail)
 	case errors.Is(err, agents.ErrExists):
 		if made, err = h.own(ctx, by, want.Name); err == nil {
 			err = h.settle(ctx, by, made.Name, in)
 		}
 	}
 	if err != nil {
-		return connector.AgentView{}, h.orders.ToError(err)
+		return connector.AgentView{}, h.handler.ToError(err)
 	}
 	view := h.view(made, by.Guild)
 	view.New = isNew
@@ -247,7 +247,7 @@ func (h *Backend) settle(ctx context.Context, by connector.Caller, name string, 
 		}
 	}
 	h.owners.forget()
-	return h.orders.Record(ctx, caller(by), name, "agent channel", in.ID)
+	return h.handler.Record(ctx, caller(by), name, "agent channel", in.ID)
 }
 
 func caller(by connector.Caller) operation.Caller {
@@ -256,7 +256,7 @@ func caller(by connector.Caller) operation.Caller {
 
 // view is an agent as a guild sees it.
 func (h *Backend) view(a agents.Agent, guild string) connector.AgentView {
-	shown := h.orders.Agent(a)
+	shown := h.handler.Agent(a)
 	v := connector.AgentView{Name: a.Name, Model: shown.Model, Permissions: shown.Permissions, Description: shown.Description}
 	if at := h.App.LivesIn(a.Name); at.Guild == guild {
 		v.Channel, v.MadeChannel = at.Channel, at.Channel != "" && at.made == at.Channel
@@ -282,7 +282,7 @@ func (h *Backend) CheckDeleteAgent(ctx context.Context, by connector.Caller, nam
 	for _, status := range []string{"running", "waiting"} {
 		busy, err := h.Threads(ctx, store.ThreadFilter{Agent: name, Status: service.Statuses[status], Limit: 1})
 		if err != nil {
-			return connector.AgentView{}, h.orders.ToError(err)
+			return connector.AgentView{}, h.handler.ToError(err)
 		}
 		if len(busy) > 0 {
 			return connector.AgentView{}, operation.Errorf(operation.Conflict, "%s is at work; `/stop` in its channel ends that", name)
@@ -296,7 +296,7 @@ func (h *Backend) DeleteAgent(ctx context.Context, by connector.Caller, name str
 	if _, err := h.CheckDeleteAgent(ctx, by, name); err != nil {
 		return err
 	}
-	_, err := h.orders.DestroyAgent(ctx, caller(by), operations.DestroyAgentRequest{Name: name, KeepFiles: keepFiles})
+	_, err := h.handler.DestroyAgent(ctx, caller(by), operations.DestroyAgentRequest{Name: name, KeepFiles: keepFiles})
 	return err
 }
 
@@ -305,7 +305,7 @@ func (h *Backend) DeleteAgent(ctx context.Context, by connector.Caller, name str
 func (h *Backend) GuildAgents(ctx context.Context, by connector.Caller) ([]connector.AgentView, error) {
 	list, err := h.App.Settings.Agents().List(ctx)
 	if err != nil {
-		return nil, h.orders.ToError(err)
+		return nil, h.handler.ToError(err)
 	}
 	var out []connector.AgentView
 	for _, b := range h.Bots {

@@ -25,7 +25,7 @@ type Backend struct {
 	*store.DB
 	App       *Host
 	Platform  Platform
-	orders    *service.Handler
+	handler   *service.Handler
 	Bots      []Account
 	elsewhere []Account // those that run in other processes
 
@@ -43,7 +43,7 @@ func (h *Backend) backend() connector.Backend {
 		BotNames: h, Conversations: h, Pins: h, Files: h}
 }
 
-func (h *Backend) engine() *engine.Engine { return h.orders.Engine }
+func (h *Backend) engine() *engine.Engine { return h.handler.Engine }
 
 // Arrive implements connector.Runner.
 func (h *Backend) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, error) {
@@ -186,7 +186,7 @@ func (h *Backend) ChannelAgent(in room.Channel) string {
 // one in a folder of its own.
 func (h *Backend) NewThread(_ context.Context, thread chat.ThreadID, owner chat.Principal, title string) (journal.Thread, error) {
 	row := journal.Thread{ID: thread, Agent: thread.Agent(), Place: thread.Place(), Owner: owner, Title: title}
-	row.Dir = h.orders.Scratch(thread)
+	row.Dir = h.handler.Scratch(thread)
 	if runsetup.IsDir(h.App.Home.AgentDir(row.Agent)) {
 		row.Dir = h.App.Settings.Agents().Workspace(row.Agent)
 	}

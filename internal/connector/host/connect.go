@@ -69,7 +69,7 @@ func (h *Host) connect(ctx context.Context, work *sync.WaitGroup, p Platform) er
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", p.Label, err)
 	}
-	b := &Backend{DB: h.DB, App: h, Platform: p, orders: h.Service.Handler(), selves: map[string]room.Author{}, live: map[string]*connector.Bot{}}
+	b := &Backend{DB: h.DB, App: h, Platform: p, handler: h.Service.Handler(), selves: map[string]room.Author{}, live: map[string]*connector.Bot{}}
 	for _, a := range accounts {
 		if a.Elsewhere {
 			b.elsewhere = append(b.elsewhere, a)

@@ -21,7 +21,7 @@ import (
 // ClearContext implements connector.Conversations.
 func (h *Backend) ClearContext(ctx context.Context, thread chat.ThreadID, by chat.Principal) (int, error) {
 	n, err := h.engine().Clear(ctx, thread, by.String())
-	return n, h.orders.ToError(err)
+	return n, h.handler.ToError(err)
 }
 
 // SaveContext implements connector.Conversations.
@@ -33,7 +33,7 @@ func (h *Backend) SaveContext(ctx context.Context, rows []journal.Thread, by cha
 	if errors.Is(err, errNothingSaved) {
 		return connector.Saved{}, nothingSaved()
 	}
-	return h.saved(saved), h.orders.ToError(err)
+	return h.saved(saved), h.handler.ToError(err)
 }
 
 func nothingSaved() error {
@@ -54,14 +54,14 @@ func (h *Backend) SavedContexts(ctx context.Context, agent, place string) ([]con
 	for _, c := range found {
 		out = append(out, h.saved(c))
 	}
-	return out, h.orders.ToError(err)
+	return out, h.handler.ToError(err)
 }
 
 // RestoreContext implements connector.Conversations.
 func (h *Backend) RestoreContext(ctx context.Context, place, id string, rows []journal.Thread, by chat.Principal) (connector.Restored, error) {
 	saved, err := h.App.savedNamed(ctx, store.ContextFilter{Transport: h.Platform.Name, Place: place}, id)
 	if err != nil {
-		return connector.Restored{}, h.orders.ToError(err)
+		return connector.Restored{}, h.handler.ToError(err)
 	}
 	var own []journal.Thread
 	for _, row := range rows {
@@ -71,7 +71,7 @@ func (h *Backend) RestoreContext(ctx context.Context, place, id string, rows []j
 	}
 	out, err := h.App.restoreContext(ctx, saved, own, by.String())
 	out.Saved = h.saved(saved)
-	return out, h.orders.ToError(err)
+	return out, h.handler.ToError(err)
 }
 
 // maxRunEvents bounds what is read of one run.
@@ -139,7 +139,7 @@ func (h *Backend) WindowUse(ctx context.Context, thread chat.ThreadID) (int, err
 func (h *Backend) Defaults(ctx context.Context, agent room.Agent, in room.Channel) (model, profile string) {
 	bot, _, err := h.App.Settings.BotAt(ctx, agent, in.Guild, in.ID)
 	if err != nil {
-		own := h.orders.Defaults(agent.Name)
+		own := h.handler.Defaults(agent.Name)
 		return own.Model, own.Permissions
 	}
 	if model, err = h.App.Models.Name("", bot.ContinuationModel); err != nil {
@@ -167,19 +167,19 @@ func (h *Backend) PromptSources(_ context.Context, hash string) ([]string, error
 
 // ForkInto implements connector.Conversations.
 func (h *Backend) ForkInto(ctx context.Context, from journal.Thread, into chat.ThreadID, by chat.Principal, atSeq int64) (int, error) {
-	made, err := h.orders.Standing(ctx, from.ID)
+	made, err := h.handler.Standing(ctx, from.ID)
 	if err != nil {
-		return 0, h.orders.ToError(err)
+		return 0, h.handler.ToError(err)
 	}
 	if err := h.App.Service.Fork(ctx, from, into, by, atSeq, made.Terms); err != nil {
-		return 0, h.orders.ToError(err)
+		return 0, h.handler.ToError(err)
 	}
 	row, err := h.DB.Thread(ctx, into)
 	if err != nil {
-		return 0, h.orders.ToError(err)
+		return 0, h.handler.ToError(err)
 	}
 	lines, err := h.App.Service.LinesUpTo(ctx, into, row.Next-1)
-	return len(lines), h.orders.ToError(err)
+	return len(lines), h.handler.ToError(err)
 }
 
 // Question implements connector.Conversations.
@@ -188,7 +188,7 @@ func (h *Backend) ApprovalDetails(ctx context.Context, id string) (operations.Ap
 	if errors.Is(err, journal.ErrUnknown) {
 		return operations.Approval{}, operation.Errorf(operation.NotFound, "this question is not known any more")
 	}
-	return h.orders.Approval(operation.Caller{}, a), h.orders.ToError(err)
+	return h.handler.Approval(operation.Caller{}, a), h.handler.ToError(err)
 }
 
 // Hide implements connector.Conversations.

@@ -34,7 +34,7 @@ func (h *Backend) AgentSetting(ctx context.Context, by connector.Caller, name, k
 	}
 	bot, err := h.App.Settings.BotIn(name, by.Guild)
 	if err != nil {
-		return connector.Setting{}, h.orders.ToError(err)
+		return connector.Setting{}, h.handler.ToError(err)
 	}
 	return h.setting(bot, k.Path), nil
 }
@@ -107,8 +107,8 @@ func (h *Backend) SetAgent(ctx context.Context, by connector.Caller, name, key, 
 	if err := h.writeAgent(ctx, by, name, path, value); err != nil {
 		return connector.Setting{}, "", err
 	}
-	if err := h.orders.Record(ctx, caller(by), name, "agent config "+path, gate.Shortened(value)); err != nil {
-		return connector.Setting{}, "", h.orders.ToError(err)
+	if err := h.handler.Record(ctx, caller(by), name, "agent config "+path, gate.Shortened(value)); err != nil {
+		return connector.Setting{}, "", h.handler.ToError(err)
 	}
 	now, err := h.AgentSetting(ctx, by, name, path)
 	if err != nil {
@@ -176,7 +176,7 @@ func (h *Backend) above(name, guild, path, value string) string {
 func (h *Backend) GuildSettings(_ context.Context, by connector.Caller) ([]connector.Setting, []connector.KeyState, error) {
 	bot, err := h.App.Settings.BotIn("", by.Guild)
 	if err != nil {
-		return nil, nil, h.orders.ToError(err)
+		return nil, nil, h.handler.ToError(err)
 	}
 	out := []connector.Setting{h.setting(bot, "continuationModel"), h.setting(bot, "permissions")}
 	for _, row := range bot.Rows() {
@@ -219,14 +219,14 @@ func (h *Backend) SetGuild(ctx context.Context, by connector.Caller, key, value 
 		err = h.App.Settings.SetGuild(by.Guild, typed.Path, stored)
 	}
 	if err == nil {
-		err = h.orders.Record(ctx, caller(by), "", "settings "+by.Guild+" "+typed.Path, gate.Shortened(value))
+		err = h.handler.Record(ctx, caller(by), "", "settings "+by.Guild+" "+typed.Path, gate.Shortened(value))
 	}
 	if err != nil {
-		return connector.Setting{}, "", h.orders.ToError(err)
+		return connector.Setting{}, "", h.handler.ToError(err)
 	}
 	bot, err := h.App.Settings.BotIn("", by.Guild)
 	if err != nil {
-		return connector.Setting{}, "", h.orders.ToError(err)
+		return connector.Setting{}, "", h.handler.ToError(err)
 	}
 	return h.setting(bot, typed.Path), h.others(ctx, by, typed.Path), nil
 }
@@ -261,7 +261,7 @@ func (h *Backend) others(ctx context.Context, by connector.Caller, path string) 
 // CheckKeys implements connector.Admin.
 func (h *Backend) CheckKeys(ctx context.Context, _ connector.Caller) ([]connector.KeyState, error) {
 	if _, err := h.App.Discovery.RefreshModels(ctx, nil); err != nil {
-		return nil, h.orders.ToError(err)
+		return nil, h.handler.ToError(err)
 	}
 	return h.keyStates()
 }
@@ -271,7 +271,7 @@ func (h *Backend) keyStates() ([]connector.KeyState, error) {
 	list := h.App.Discovery.Available(func(string) {})
 	all, err := h.App.Discovery.Catalog(list)
 	if err != nil {
-		return nil, h.orders.ToError(err)
+		return nil, h.handler.ToError(err)
 	}
 	hide := h.App.Logs.Redactor()
 	var out []connector.KeyState

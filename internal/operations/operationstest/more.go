@@ -261,7 +261,7 @@ func settings(s *story) {
 	s.equal("who", lines.Items[0].Who, by.Principal.String())
 }
 
-func books(s *story) {
+func records(s *story) {
 	id := s.new(s.Ada, operations.NewSession{}).ID
 	s.say(s.Ada, id, "!say x\n!usage in=100 out=50")
 	for _, by := range []string{"", "agent", "model", "person", "channel", "day", "month", "session", "run"} {
@@ -326,7 +326,7 @@ func (s *story) audited() {
 	}
 }
 
-func house(s *story) {
+func system(s *story) {
 	id := s.new(s.Ada, operations.NewSession{Permissions: "standard"}).ID
 	s.asks(s.Ada, id, "touch waits")
 	running := s.new(s.Ada, operations.NewSession{}).ID

@@ -17,12 +17,12 @@ import (
 	"chorus/internal/operations"
 )
 
-// World is a home to try a service on. Callers are as its door knows them: Admin opens
-// everything, Ada and Bo chat and approve, Reader only reads. As gives the service for a caller.
+// World is a home to try an executor on. Callers are as it knows them: Admin opens
+// everything, Ada and Bo chat and approve, Reader only reads. As gives the executor for a caller.
 type World struct {
 	Admin, Ada, Bo, Reader operation.Caller
 	As                     func(operation.Caller) operation.Executor
-	// Dir is a directory that exists where the service runs.
+	// Dir is a directory that exists where operations are carried out.
 	Dir string
 }
 
@@ -37,7 +37,7 @@ func Run(t *testing.T, make func(t *testing.T) World) {
 		{"watching from anywhere", watching}, {"pages of a journal", paging}, {"others' sessions", others}, {"scopes", scopes},
 		{"approvals", approvals}, {"a no goes back to the model", refusal}, {"stopping and steering", steering},
 		{"forks", forks}, {"session files", resuming}, {"files", attaching}, {"requests", requests}, {"exports", exports}, {"replays", replays}, {"searching", searching},
-		{"agents", agents}, {"settings", settings}, {"books", books}, {"the house", house}, {"lists have an end", listing},
+		{"agents", agents}, {"settings", settings}, {"records", records}, {"system", system}, {"lists have an end", listing},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			t.Parallel()

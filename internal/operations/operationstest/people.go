@@ -9,7 +9,7 @@ import (
 	"chorus/internal/operations"
 )
 
-// others: what is not Bo's is not there for Bo, by whatever door he tries.
+// others: what is not Bo's is not there for Bo, whatever he tries.
 func others(s *story) {
 	id := s.new(s.Ada, operations.NewSession{}).ID
 	s.say(s.Ada, id, "!say a word that only ada knows: xylophone")

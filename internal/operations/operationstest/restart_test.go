@@ -95,7 +95,7 @@ func TestWishesHoldAfterARestart(t *testing.T) {
 }
 
 // TestTerminalThreads: a terminal's thread is let alone until somebody speaks to it
-// through a door, and then what is said there is the door's.
+// over HTTP, and then what is said there is the server's.
 func TestTerminalThreads(t *testing.T) {
 	t.Parallel()
 	dir, repo := storetest.FreshHome(t), t.TempDir()
@@ -118,7 +118,7 @@ func TestTerminalThreads(t *testing.T) {
 	if _, err := operations.GetSession.Call(t.Context(), s, ada, operations.SessionRef{ID: id}); operation.KindOf(err) != operation.NotFound {
 		t.Errorf("Ada sees a terminal's thread: %v", err)
 	}
-	said := must[operations.Said](t)(operations.Say.Call(t.Context(), s, root, operations.Message{ID: id, Message: "!say from the door"}))
+	said := must[operations.Said](t)(operations.Say.Call(t.Context(), s, root, operations.Message{ID: id, Message: "!say over HTTP"}))
 	seen := until(t, s, root, id, said.Seq, terminal)
 	if end, ok := seen[len(seen)-1].(feed.Completed); !ok || end.StopReason != "done" {
 		t.Errorf("%+v", seen[len(seen)-1])

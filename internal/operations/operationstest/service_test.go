@@ -48,8 +48,8 @@ func ended(t *testing.T, a *app.App) {
 	}
 }
 
-// TestTheHouse runs the suite on the service that everything else stands before.
-func TestTheHouse(t *testing.T) {
+// TestLocal runs the suite on the executor of this process.
+func TestLocal(t *testing.T) {
 	t.Parallel()
 	operationstest.Run(t, func(t *testing.T) operationstest.World {
 		a := open(t, storetest.FreshHome(t))

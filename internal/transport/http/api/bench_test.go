@@ -23,7 +23,7 @@ const (
 // real connections. It counts the objects they got and the memory that they hold,
 // their own end of each connection included.
 func BenchmarkReaders(b *testing.B) {
-	_, server := realHouse(b)
+	_, server := realServer(b)
 	for b.Loop() {
 		sessions := make([]string, benchSessions)
 		for i := range sessions {

@@ -28,8 +28,8 @@ import (
 // owner may everything.
 var owner = operation.Caller{Principal: chat.Principal{Kind: chat.LocalUser, ID: "ada", Name: "Ada"}, Scopes: operation.Scopes()}
 
-// realHouse is the API on a home of its own, with the offline model.
-func realHouse(t testing.TB) (*api.API, *httptest.Server) {
+// realServer is the API on a home of its own, with the offline model.
+func realServer(t testing.TB) (*api.API, *httptest.Server) {
 	t.Helper()
 	home, err := app.Open(t.Context(), app.Options{Home: storetest.FreshHome(t), Env: func(string) string { return "" }, Environ: []string{"PATH=/usr/bin:/bin"},
 		Log: slog.New(slog.DiscardHandler)})
@@ -231,7 +231,7 @@ func cutRun(t *testing.T, url string, cut int) (got, want follower) {
 
 func TestCutAtEveryEventOfARealRun(t *testing.T) {
 	t.Parallel()
-	_, server := realHouse(t)
+	_, server := realServer(t)
 	first, want := cutRun(t, server.URL, -1)
 	if !slices.Equal(first.whole, want.whole) || len(want.whole) < 19 {
 		t.Fatalf("the run is not what it should be:\n%s", strings.Join(want.whole, "\n"))
@@ -248,7 +248,7 @@ func TestCutAtEveryEventOfARealRun(t *testing.T) {
 // The real service keeps the document's word too.
 func TestEveryOperationOfTheRealService(t *testing.T) {
 	t.Parallel()
-	a, server := realHouse(t)
+	a, server := realServer(t)
 	session, _ := post(t, server.URL+"/api/sessions", `{}`, 201)["sessionId"].(string)
 	doc := document(t, a)
 	answers := answerSchema(t, doc)
