@@ -63,7 +63,7 @@ type AgentChannel struct {
 	Made bool // for the agent: it is deleted with it
 }
 
-// Setting is a value for people: what holds, and where it comes from.
+// Setting is a value for people: what is in force, and where it comes from.
 type Setting struct{ Key, Value, From string }
 
 // Unset is what people write to have no value of their own.

@@ -93,7 +93,7 @@ func (f *downloads) next(ctx context.Context) (download, bool) {
 func (b *Bot) downloadNotes() string { return b.transport + "-files/" + b.Name }
 
 // wants notes, before a message is written down, that files of it are to be fetched.
-// One that was heard before has its note, or its files.
+// One that was received before has its note, or its files.
 func (b *Bot) wants(ctx context.Context, m room.Message) (bool, error) {
 	if len(m.Files) == 0 {
 		return false, nil
@@ -151,19 +151,19 @@ func (b *Bot) downloadAll(ctx context.Context) {
 	}
 }
 
-// heardFiles is a message with files as one thread heard it.
-type heardFiles struct {
+// receivedFiles is a message with files as one thread received it.
+type receivedFiles struct {
 	journal.Place
 	files []chat.File
 }
 
 // waiting are the threads that wait for the files of a message.
-func (b *Bot) waiting(ctx context.Context, message string) ([]heardFiles, error) {
+func (b *Bot) waiting(ctx context.Context, message string) ([]receivedFiles, error) {
 	places, err := b.Backend.Places(ctx, b.transport, message)
 	if err != nil {
 		return nil, err
 	}
-	var out []heardFiles
+	var out []receivedFiles
 	for _, p := range places {
 		if p.Ours || !b.Backend.Serves(b.Name, p.Thread) {
 			continue
@@ -172,7 +172,7 @@ func (b *Bot) waiting(ctx context.Context, message string) ([]heardFiles, error)
 		if err != nil {
 			return nil, err
 		}
-		h := heardFiles{Place: p}
+		h := receivedFiles{Place: p}
 		if said, ok := ev.Body.(chat.Received); ok {
 			for _, block := range said.Blocks {
 				if f, ok := block.(chat.File); ok && f.Wanted {
@@ -187,7 +187,7 @@ func (b *Bot) waiting(ctx context.Context, message string) ([]heardFiles, error)
 	return out, nil
 }
 
-// fetched has the files of a message, and tells every thread that heard it what came of
+// fetched has the files of a message, and informs every thread that received it of what came of
 // each. Words never wait for it; it happens once, because an arrival does.
 func (b *Bot) downloaded(ctx context.Context, w download) error {
 	threads, err := b.waiting(ctx, w.message)

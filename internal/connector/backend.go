@@ -138,7 +138,7 @@ type Outbox interface {
 	// Writes are two numbers that stay the same while nobody writes.
 	Writes(ctx context.Context) (own, others int64, err error)
 	Plan(ctx context.Context, p journal.Plan) error
-	Wish(ctx context.Context, wishes ...journal.Desired) error
+	SetDesired(ctx context.Context, desired ...journal.Desired) error
 	// FailedSince are the rows of a bot that were given up since a moment.
 	FailedSince(ctx context.Context, platform, bot string, since time.Time) ([]journal.Outgoing, error)
 	// PruneOutbox deletes some of the rows that were delivered before a moment.
@@ -152,7 +152,7 @@ type ReadState interface {
 	ArrivalsUnder(ctx context.Context, platform, bot, what, prefix string) (map[string]int, error)
 	Cursor(ctx context.Context, lane journal.Lane) (string, error)
 	Cursors(ctx context.Context, platform, bot string) (map[string]string, error)
-	// MoveCursor moves a cursor that still stands at from ("": there is none yet); false: it does not.
+	// MoveCursor moves a cursor that is still at from ("": there is none yet); false: it does not.
 	MoveCursor(ctx context.Context, lane journal.Lane, from, to string) (bool, error)
 	// LastArrivals are the newest messages that came through a bot, the newest first.
 	LastArrivals(ctx context.Context, platform, bot, kind string, limit int) ([]string, error)

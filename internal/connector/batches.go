@@ -15,14 +15,14 @@ import (
 // maxBatch bounds a batch, so that in a storm the first message does not wait for the last.
 const maxBatch = 50
 
-// hearList takes events as they came: those of channels in batches, everything else by
+// handleList takes events as they came: those of channels in batches, everything else by
 // itself and in its place. What fails is logged and costs nobody else anything.
-func (b *Bot) hearList(ctx context.Context, list []any) {
+func (b *Bot) handleList(ctx context.Context, list []any) {
 	var events []room.Event
 	flush := func() {
 		for _, batch := range activate.Batches(events) {
 			for from := 0; from < len(batch.Events) && ctx.Err() == nil; from += maxBatch {
-				b.hearBatch(ctx, batch.Events[from:min(from+maxBatch, len(batch.Events))])
+				b.handleBatch(ctx, batch.Events[from:min(from+maxBatch, len(batch.Events))])
 			}
 		}
 		events = nil
@@ -36,20 +36,20 @@ func (b *Bot) hearList(ctx context.Context, list []any) {
 		if ctx.Err() != nil {
 			return
 		}
-		b.failed(ctx, b.hear(ctx, one, nil))
+		b.failed(ctx, b.handle(ctx, one, nil))
 	}
 	flush()
 }
 
-// hearBatch writes all that a batch says before anybody is woken: several prompts to an
+// handleBatch writes all that a batch says before anybody is woken: several prompts to an
 // agent are then answered together.
-func (b *Bot) hearBatch(ctx context.Context, events []room.Event) {
+func (b *Bot) handleBatch(ctx context.Context, events []room.Event) {
 	waking := &waking{bot: b}
 	for _, e := range events {
 		if ctx.Err() != nil {
 			break
 		}
-		b.failed(ctx, b.hear(ctx, e.Raw, waking))
+		b.failed(ctx, b.handle(ctx, e.Raw, waking))
 	}
 	waking.up(ctx)
 }

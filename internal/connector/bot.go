@@ -25,13 +25,13 @@ type Options struct {
 	// Times; zero: as below.
 	BackoffMax           time.Duration // the longest wait between two tries
 	FirstBackoff         time.Duration // the first one
-	Typing               time.Duration // between two signs that somebody writes
+	Typing               time.Duration // between two notices that somebody writes
 	Preview              time.Duration // between two edits of a message that is being written
-	Patrol               time.Duration // how long a connection that reports nothing stays unnoticed
+	Recheck              time.Duration // how long a connection that reports nothing stays unnoticed
 	Idle                 time.Duration // after which a conversation without news needs no watcher
 	Grace                time.Duration // how late the platform may report a message
 	Fetch                time.Duration // how long one file may take
-	Patience             time.Duration // how long one call that is not answered holds up others
+	Patience             time.Duration // how long one call that is not answered delays others
 	GiveUp, GiveUpUnsure time.Duration // how long what the platform fails on is tried; zero: as the outbox does
 }
 
@@ -41,7 +41,7 @@ const (
 	defaultFirstBackoff = time.Second
 	defaultTyping       = 8 * time.Second // platforms show it for about ten
 	defaultPreview      = 1100 * time.Millisecond
-	defaultPatrol       = 3 * time.Minute
+	defaultRecheck      = 3 * time.Minute
 	defaultIdle         = time.Minute
 	defaultGrace        = 20 * time.Second
 	defaultFetch        = 20 * time.Second
@@ -58,7 +58,7 @@ func (o Options) filled() (Options, error) {
 		return o, errors.New("connector: no backend")
 	}
 	for at, d := range map[*time.Duration]time.Duration{&o.BackoffMax: defaultBackoffMax, &o.FirstBackoff: defaultFirstBackoff, &o.Typing: defaultTyping,
-		&o.Preview: defaultPreview, &o.Patrol: defaultPatrol, &o.Idle: defaultIdle, &o.Grace: defaultGrace, &o.Fetch: defaultFetch, &o.Patience: defaultPatience} {
+		&o.Preview: defaultPreview, &o.Recheck: defaultRecheck, &o.Idle: defaultIdle, &o.Grace: defaultGrace, &o.Fetch: defaultFetch, &o.Patience: defaultPatience} {
 		*at = cmp.Or(*at, d)
 	}
 	if o.Log == nil {
@@ -84,11 +84,11 @@ type Bot struct {
 	commands  []Commands
 	work      sync.WaitGroup
 
-	hearing    sync.Mutex             // one message is taken at a time
-	introduced map[chat.ThreadID]bool // rooms whose history was read; guarded by hearing
+	taking     sync.Mutex             // one message is taken at a time
+	introduced map[chat.ThreadID]bool // rooms whose history was read; guarded by taking
 
 	mu         sync.Mutex
-	pins       pinboard
+	pins       pinCache
 	self       room.Author // who we are, once connected
 	publishers map[chat.ThreadID]*publisher
 	active     map[string]time.Time // channels in which something was said since they were last read
@@ -141,7 +141,7 @@ func New(o Options) (*Bot, error) {
 	b := &Bot{Options: o, transport: o.Platform.Name(), caps: o.Platform.Caps(), can: abilitiesOf(o.Platform),
 		people: newPeople(), recent: newRecent(o.Platform.Older), queue: newQueue(), files: newDownloads(o.Fetch),
 		renames: make(chan struct{}, 1), greeted: make(chan struct{}), introduced: map[chat.ThreadID]bool{},
-		pins:       pinboard{map[string]time.Time{}, map[string][]string{}},
+		pins:       pinCache{map[string]time.Time{}, map[string][]string{}},
 		publishers: map[chat.ThreadID]*publisher{}, active: map[string]time.Time{}}
 	if o.Commands != nil {
 		b.commands = o.Commands(b)
@@ -158,9 +158,9 @@ func (b *Bot) Run(ctx context.Context) error {
 	b.mu.Lock()
 	b.running = ctx
 	b.mu.Unlock()
-	b.work.Go(func() { b.hearAll(ctx) })
+	b.work.Go(func() { b.handleAll(ctx) })
 	b.work.Go(func() { b.publishAll(ctx) })
-	b.work.Go(func() { b.patrol(ctx) })
+	b.work.Go(func() { b.recheck(ctx) })
 	b.work.Go(func() { b.followNames(ctx) })
 	b.work.Go(func() { b.send(ctx) })
 	b.work.Go(func() { b.downloadAll(ctx) })

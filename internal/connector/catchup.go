@@ -14,7 +14,7 @@ import (
 )
 
 // channelsListed learns which channels there are and reads on, in every one of them, where
-// we were. Live events come behind this one, so the order holds.
+// we were. Live events come behind this one, so the order is kept.
 func (b *Bot) channelsListed(ctx context.Context, e platform.Listed) error {
 	cursors, err := b.Backend.Cursors(ctx, b.transport, b.Name)
 	if err != nil {
@@ -69,7 +69,7 @@ func (b *Bot) unlisted(ctx context.Context) error {
 
 // opened learns a channel that was made while we are connected: it is read from its beginning.
 func (b *Bot) opened(ctx context.Context, c room.Channel) error {
-	// A thread has the id of the message it was opened on, which stands elsewhere.
+	// A thread has the id of the message it was opened on, which is elsewhere.
 	return b.beginAt(ctx, c.ID, b.Platform.Before(c.ID))
 }
 
@@ -159,7 +159,7 @@ func (b *Bot) readNews(ctx context.Context, channel string, wait time.Duration) 
 		if err != nil {
 			return missed, err
 		}
-		n, err := b.hearPage(ctx, news.list)
+		n, err := b.handlePage(ctx, news.list)
 		if missed += n; err != nil {
 			return missed, err
 		}
@@ -175,9 +175,9 @@ func (b *Bot) readNews(ctx context.Context, channel string, wait time.Duration) 
 	}
 }
 
-// hearPage takes messages of a channel's history as one batch, and counts those that the
+// handlePage takes messages of a channel's history as one batch, and counts those that the
 // platform should have reported before.
-func (b *Bot) hearPage(ctx context.Context, list []room.Message) (missed int, err error) {
+func (b *Bot) handlePage(ctx context.Context, list []room.Message) (missed int, err error) {
 	w := &waking{bot: b}
 	defer w.up(ctx)
 	members := map[string]room.Author{}
@@ -197,7 +197,7 @@ func (b *Bot) hearPage(ctx context.Context, list []room.Message) (missed int, er
 }
 
 // withRoles is the author of a message in a channel's history, with their roles: without
-// them they could do less than when they are heard at once. Who was asked for is remembered
+// them they could do less than when they are received at once. Who was asked for is remembered
 // for the rest of the page.
 func (b *Bot) withRoles(ctx context.Context, m room.Message, asked map[string]room.Author) (room.Author, error) {
 	if m.Author.Member || m.Author.Bot || m.Author.Webhook != "" || m.In.Guild == "" || m.In.Guild == room.Direct {
@@ -206,8 +206,8 @@ func (b *Bot) withRoles(ctx context.Context, m room.Message, asked map[string]ro
 	if who, ok := asked[m.Author.ID]; ok {
 		return who, nil
 	}
-	heard, err := b.Backend.Places(ctx, b.transport, m.ID)
-	if err != nil || len(heard) > 0 {
+	received, err := b.Backend.Places(ctx, b.transport, m.ID)
+	if err != nil || len(received) > 0 {
 		return m.Author, err
 	}
 	who, err := patiently(ctx, b, b.Patience, "member", func(ctx context.Context) (room.Author, error) {
@@ -245,10 +245,10 @@ func (b *Bot) upToDate(channel string) {
 	delete(b.active, channel)
 }
 
-// patrol reads channels again some minutes after something was said in them. What it finds
+// recheck reads channels again some minutes after something was said in them. What it finds
 // there for the first time, a connection that seems well has not reported: it is replaced.
-func (b *Bot) patrol(ctx context.Context) {
-	for platform.Sleep(ctx, b.Patrol) {
+func (b *Bot) recheck(ctx context.Context) {
+	for platform.Sleep(ctx, b.Recheck) {
 		b.prune(ctx)
 		if b.Self().ID == "" {
 			continue // there was no connection yet: nobody knows whom a mention is for
@@ -278,10 +278,10 @@ func (b *Bot) prune(ctx context.Context) {
 	}
 }
 
-// maxWatched is how many quiet channels a patrol looks at, the newest cursors first.
+// maxWatched is how many idle channels a recheck looks at, the newest cursors first.
 const maxWatched = 20
 
-// watched are the channels that a patrol reads: where something was said, and those where
+// watched are the channels that a recheck reads: where something was said, and those where
 // something was said last, because a connection that reports nothing makes none active.
 func (b *Bot) watched(ctx context.Context) []string {
 	out := b.activeChannels()

@@ -11,7 +11,7 @@ import (
 	"chorus/internal/room/mention"
 )
 
-// edited tells every thread that heard a message of its new words. Without a time of the
+// edited informs every thread that received a message of its new words. Without a time of the
 // edit only a preview of a link was added: nothing was changed.
 func (b *Bot) edited(ctx context.Context, m room.Message) error {
 	if isConfig(m) && m.Pinned || b.isPin(m.In.ID, m.ID) {
@@ -31,7 +31,7 @@ func (b *Bot) edited(ctx context.Context, m room.Message) error {
 	})
 }
 
-// deleted tells every thread that heard a message that it was taken back. A command that
+// deleted informs every thread that received a message that it was deleted. A command that
 // we deleted ourselves is still to be carried out.
 func (b *Bot) deleted(ctx context.Context, channel, message string) error {
 	if _, err := b.Backend.Outgoing(ctx, b.Lane(channel), "delete/"+message); err == nil {
@@ -56,7 +56,7 @@ func (b *Bot) deleted(ctx context.Context, channel, message string) error {
 // versionDeleted is the version of a command that was deleted: after every edit.
 const versionDeleted = 1<<62 - 1
 
-// changed writes a change of a message into every thread of ours that heard it.
+// changed writes a change of a message into every thread of ours that received it.
 func (b *Bot) changed(ctx context.Context, kind room.Kind, message string, version int, by string, body func(seq int64) chat.Body) error {
 	places, err := b.Backend.Places(ctx, b.transport, message)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"chorus/internal/room/split"
 )
 
-// Commands are what people can order on a platform, as data, with whoever carries it out.
+// Commands are what people can command on a platform, as data, with whoever carries it out.
 type Commands interface {
 	List() []platform.Command
 	// Invoke, Complete and Press give false for what is none of theirs.

@@ -81,7 +81,7 @@ func TestCardsFit(t *testing.T) {
 	})
 }
 
-// What stands on a card is what would be done: no mark of Discord's eats a part of it or hides
+// What is on a card is what would be done: no mark of Discord's eats a part of it or hides
 // it, and no character turns the others round.
 func TestCardsHideNothing(t *testing.T) {
 	t.Parallel()
@@ -145,7 +145,7 @@ func TestPlacesOfAnswers(t *testing.T) {
 	p.learn(event(4, chat.ApprovalAsked{ID: "q"}))
 	for key, want := range map[string]string{"r/0": "200", "ask/q": "200", "refused/1": "100", "other/0": "100"} {
 		if got := p.ofKey(key); got != want {
-			t.Errorf("%s stands in %s, not in %s", key, got, want)
+			t.Errorf("%s is in %s, not in %s", key, got, want)
 		}
 	}
 	if p.ofMessage("200") != "100" || p.now() != "200" || len(p.askers()) != 1 || p.askers()[0] != "7" {
@@ -176,7 +176,7 @@ func TestErrorsAreToldPlainly(t *testing.T) {
 	}
 }
 
-// TestRecentKeepsOrder: whatever order messages come in, and however often, the newest stand
+// TestRecentKeepsOrder: whatever order messages come in, and however often, the newest are
 // there once and in order.
 func TestRecentKeepsOrder(t *testing.T) {
 	t.Parallel()
@@ -200,7 +200,7 @@ func TestRecentKeepsOrder(t *testing.T) {
 		}
 		for i := 1; i < len(list); i++ {
 			if !room.Older(list[i].id, list[i-1].id) {
-				t.Fatalf("%v stands before %v", list[i-1].id, list[i].id)
+				t.Fatalf("%v is before %v", list[i-1].id, list[i].id)
 			}
 		}
 		if newest := fmt.Sprint(slices.Max(all)); tails.newest("c") != newest {

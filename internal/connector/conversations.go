@@ -25,13 +25,13 @@ type Conversations interface {
 	RunEvents(ctx context.Context, thread chat.ThreadID, run string) ([]chat.Event, error)
 	// RunOf is the run that took a prompt; "": none has.
 	RunOf(ctx context.Context, thread chat.ThreadID, seq int64) (string, error)
-	// Untaken are the numbers of the prompts that wait, the oldest first.
+	// PendingPrompts are the numbers of the prompts that wait, the oldest first.
 	PendingPrompts(ctx context.Context, thread chat.ThreadID) ([]int64, error)
 	// WindowUse is how many tokens the next request of a conversation would have.
 	WindowUse(ctx context.Context, thread chat.ThreadID) (int, error)
 	// Defaults are an agent's model and profile in a channel where nobody chose others.
 	Defaults(ctx context.Context, agent room.Agent, in room.Channel) (model, profile string)
-	// PromptSources names what stood in the system prompt of a run, by the blob of its head.
+	// PromptSources names what was in the system prompt of a run, by the blob of its head.
 	PromptSources(ctx context.Context, head string) ([]string, error)
 	// ForkInto makes a conversation whose history is another's up to an event, and says how
 	// many messages that is.

@@ -14,17 +14,17 @@ import (
 // firstRead is where the reading of a channel begins that has no cursor. Nobody waits for
 // an answer to what was said before we came; but a channel that was made while we were away,
 // in a guild that we know, is read from its beginning, as if we had seen it being made. So is
-// a thread on a message that we heard: its answer stands in there.
+// a thread on a message that we received: its answer is in there.
 func (b *Bot) firstRead(ctx context.Context, c platform.Listing, latest string) (string, error) {
 	if latest != "" && c.Made != "" && b.Platform.Older(latest, c.Made) {
 		return b.Platform.Before(c.ID), nil
 	}
 	if c.Parent != "" {
-		heard, err := b.Backend.Places(ctx, b.transport, c.ID)
+		received, err := b.Backend.Places(ctx, b.transport, c.ID)
 		if err != nil {
 			return "", err
 		}
-		if len(heard) > 0 {
+		if len(received) > 0 {
 			return b.Platform.Before(c.ID), nil
 		}
 	}
@@ -44,16 +44,16 @@ func (b *Bot) latestOf(list []platform.Listing, cursors map[string]string) strin
 }
 
 // How far back changes are looked for that were made while nobody was connected: among the
-// last messages that were heard, in the channels where those stand, as far as one page reaches.
+// last messages that were received, in the channels where those are, as far as one page reaches.
 const (
-	maxHeard    = 500
+	maxReceived = 500
 	maxCompared = 50
 	comparePage = 100
 	clockSkew   = 5 * time.Second // how far the platform's clock and ours may be apart
 )
 
-// heardOnce is a message as it stands in a journal.
-type heardOnce struct {
+// receivedMessage is a message as it is in a journal.
+type receivedMessage struct {
 	id, channel, text string
 	at                time.Time
 }
@@ -64,14 +64,14 @@ type page struct {
 	more bool           // there may be older ones
 }
 
-// compare holds the last messages that we heard against what stands in the channels now,
+// compare compares the last messages that we received with what is in the channels now,
 // and takes edits and deletions. What was taken before changes nothing: a change is an
 // arrival with a version.
 func (b *Bot) compare(ctx context.Context) error {
 	if b.can.history == nil {
 		return nil
 	}
-	heard, channels, err := b.lastHeard(ctx)
+	received, channels, err := b.lastReceived(ctx)
 	if err != nil {
 		return err
 	}
@@ -83,10 +83,10 @@ func (b *Bot) compare(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil || len(now.list) == 0 && !b.emptied(ctx, heard[channel]) {
+		if err != nil || len(now.list) == 0 && !b.emptied(ctx, received[channel]) {
 			continue // it is closed to us, or not answered, which says nothing of its messages
 		}
-		if err := b.compareTo(ctx, now, heard[channel]); err != nil {
+		if err := b.compareTo(ctx, now, received[channel]); err != nil {
 			return err
 		}
 	}
@@ -95,26 +95,26 @@ func (b *Bot) compare(ctx context.Context) error {
 
 // emptied reports whether an empty channel has lost what was said there. A platform may
 // show an empty one to those who may not read its history.
-func (b *Bot) emptied(ctx context.Context, heard []heardOnce) bool {
-	if len(heard) == 0 {
+func (b *Bot) emptied(ctx context.Context, received []receivedMessage) bool {
+	if len(received) == 0 {
 		return false
 	}
-	_, err := b.can.history.Message(ctx, heard[0].channel, heard[0].id)
+	_, err := b.can.history.Message(ctx, received[0].channel, received[0].id)
 	return isGone(err)
 }
 
 // compareTo looks at one channel.
-func (b *Bot) compareTo(ctx context.Context, now page, heard []heardOnce) error {
-	stands := map[string]room.Message{}
+func (b *Bot) compareTo(ctx context.Context, now page, received []receivedMessage) error {
+	present := map[string]room.Message{}
 	for _, m := range now.list {
-		stands[m.ID] = m
+		present[m.ID] = m
 	}
 	oldest := ""
 	if now.more && len(now.list) > 0 {
 		oldest = now.list[len(now.list)-1].ID
 	}
-	for _, h := range heard {
-		m, there := stands[h.id]
+	for _, h := range received {
+		m, there := present[h.id]
 		switch {
 		case !there && oldest != "" && b.Platform.Older(h.id, oldest): // beyond the page
 		case !there:
@@ -130,9 +130,9 @@ func (b *Bot) compareTo(ctx context.Context, now page, heard []heardOnce) error 
 	return nil
 }
 
-// differs reports whether a message was edited since it was heard; one that was heard with
+// differs reports whether a message was edited since it was received; one that was received with
 // its new words was not.
-func (b *Bot) differs(m room.Message, h heardOnce) bool {
+func (b *Bot) differs(m room.Message, h receivedMessage) bool {
 	if m.Edited.IsZero() || m.Edited.Before(h.at.Add(-clockSkew)) {
 		return false
 	}
@@ -140,39 +140,39 @@ func (b *Bot) differs(m room.Message, h heardOnce) bool {
 	return mention.Read(m.Text, b.directory(in.Guild)) != h.text
 }
 
-// lastHeard are the messages that were heard last, by channel, and the channels in the
+// lastReceived are the messages that were received last, by channel, and the channels in the
 // order in which something was said there last.
-func (b *Bot) lastHeard(ctx context.Context) (map[string][]heardOnce, []string, error) {
-	ids, err := b.Backend.LastArrivals(ctx, b.transport, b.Name, string(room.Said), maxHeard)
+func (b *Bot) lastReceived(ctx context.Context) (map[string][]receivedMessage, []string, error) {
+	ids, err := b.Backend.LastArrivals(ctx, b.transport, b.Name, string(room.Said), maxReceived)
 	if err != nil {
 		return nil, nil, err
 	}
-	heard := map[string][]heardOnce{}
+	received := map[string][]receivedMessage{}
 	var channels []string
 	for _, id := range ids {
-		h, ok, err := b.heardAs(ctx, id)
+		h, ok, err := b.receivedAs(ctx, id)
 		if err != nil {
 			return nil, nil, err
 		}
 		if !ok {
 			continue
 		}
-		if heard[h.channel] == nil {
+		if received[h.channel] == nil {
 			if len(channels) == maxCompared {
 				continue
 			}
 			channels = append(channels, h.channel)
 		}
-		heard[h.channel] = append(heard[h.channel], h)
+		received[h.channel] = append(received[h.channel], h)
 	}
-	return heard, channels, nil
+	return received, channels, nil
 }
 
-// heardAs is a message as the first thread of ours heard it; false: none did.
-func (b *Bot) heardAs(ctx context.Context, id string) (heardOnce, bool, error) {
+// receivedAs is a message as the first thread of ours received it; false: none did.
+func (b *Bot) receivedAs(ctx context.Context, id string) (receivedMessage, bool, error) {
 	places, err := b.Backend.Places(ctx, b.transport, id)
 	if err != nil {
-		return heardOnce{}, false, err
+		return receivedMessage{}, false, err
 	}
 	for _, p := range places {
 		if p.Ours || !b.Backend.Serves(b.Name, p.Thread) {
@@ -180,13 +180,13 @@ func (b *Bot) heardAs(ctx context.Context, id string) (heardOnce, bool, error) {
 		}
 		ev, err := b.Backend.Event(ctx, p.Thread, p.Seq)
 		if err != nil {
-			return heardOnce{}, false, err
+			return receivedMessage{}, false, err
 		}
 		e, ok := ev.Body.(chat.Received)
 		if !ok || e.Channel == "" {
-			return heardOnce{}, false, nil
+			return receivedMessage{}, false, nil
 		}
-		h := heardOnce{id: id, channel: e.Channel, at: ev.At}
+		h := receivedMessage{id: id, channel: e.Channel, at: ev.At}
 		if len(e.Blocks) > 0 {
 			if t, ok := e.Blocks[0].(chat.Text); ok {
 				h.text = t.Text
@@ -194,7 +194,7 @@ func (b *Bot) heardAs(ctx context.Context, id string) (heardOnce, bool, error) {
 		}
 		return h, true, nil
 	}
-	return heardOnce{}, false, nil
+	return receivedMessage{}, false, nil
 }
 
 // compareSoon compares in the background, so that nobody who speaks now waits for it. One

@@ -31,7 +31,7 @@ const (
 const whatHistory = "history"
 
 // introduce shows an agent that joins a room what was said there before. History that
-// cannot be read holds nothing up.
+// cannot be read delays nothing.
 func (b *Bot) introduce(ctx context.Context, c *journal.Commit, m room.Message, l Listener) error {
 	if b.introduced[c.Thread] {
 		return nil
@@ -87,8 +87,8 @@ func (b *Bot) historyCommand(ctx context.Context, m room.Message, listeners []Li
 func (b *Bot) historyCommandChanged(ctx context.Context, in room.Channel, message string, version int) error {
 	w := &waking{bot: b}
 	defer w.up(ctx)
-	b.hearing.Lock()
-	defer b.hearing.Unlock()
+	b.taking.Lock()
+	defer b.taking.Unlock()
 	listeners, err := b.listeners(ctx, in)
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func (b *Bot) rowFor(ctx context.Context, r replacement, thread chat.ThreadID) (
 func (b *Bot) replaceHistory(ctx context.Context, r replacement, listeners []Listener, w *waking, walk func(Listener) history.Result) (bool, error) {
 	in, command, version := r.in, r.command, r.version
 	arrival := journal.Arrival{Platform: b.transport, Bot: b.Name, What: whatHistory, PlatformID: command, Version: version}
-	var wishes []journal.Desired
+	var desired []journal.Desired
 	speaks := true // of several agents the first tells what is wrong
 	for _, l := range listeners {
 		thread, err := chat.NewThreadID(b.transport, in.Place(), in.ID, l.Name)
@@ -145,7 +145,7 @@ func (b *Bot) replaceHistory(ctx context.Context, r replacement, listeners []Lis
 		}
 		res := walk(l)
 		if speaks {
-			wishes = append(wishes, b.notes(in, command, res.Notes)...)
+			desired = append(desired, b.notes(in, command, res.Notes)...)
 		}
 		speaks = false
 		if res.Origin == "" || res.Undone {
@@ -172,10 +172,10 @@ func (b *Bot) replaceHistory(ctx context.Context, r replacement, listeners []Lis
 			return false, err
 		}
 		if version == 0 {
-			wishes = append(wishes, b.reactionTo(in.ID, command, render.SignDone))
+			desired = append(desired, b.reactionTo(in.ID, command, render.SignDone))
 		}
 	}
-	return news, b.Wish(ctx, wishes...)
+	return news, b.SetDesired(ctx, desired...)
 }
 
 // notes tell people in the room what is wrong with a command of theirs. They begin with a
@@ -191,7 +191,7 @@ func (b *Bot) notes(in room.Channel, command string, notes []history.Note) (out 
 	return out
 }
 
-// aside is the wish for a note to people, as a dot message under the message it is about.
+// aside asks for a note to people, as a dot message under the message it is about.
 func (b *Bot) aside(channel, key, about, text string) journal.Desired {
 	h := fnv.New64a()
 	h.Write([]byte(text))

@@ -12,20 +12,20 @@ import (
 	"chorus/internal/room/route"
 )
 
-// hearAll brings events to the journal, one after the other, until ctx ends.
-func (b *Bot) hearAll(ctx context.Context) {
+// handleAll brings events to the journal, one after the other, until ctx ends.
+func (b *Bot) handleAll(ctx context.Context) {
 	for {
 		list, ok := b.queue.Take(ctx)
 		if !ok {
 			return
 		}
-		b.hearList(ctx, list)
+		b.handleList(ctx, list)
 		b.queue.finished(len(list))
 	}
 }
 
-// hear takes one event; w is whom it wakes, nil for those that wake nobody.
-func (b *Bot) hear(ctx context.Context, data any, w *waking) error {
+// handle takes one event; w is whom it wakes, nil for those that wake nobody.
+func (b *Bot) handle(ctx context.Context, data any, w *waking) error {
 	switch e := data.(type) {
 	case Trigger:
 		return b.triggered(ctx, e, w)
@@ -133,8 +133,8 @@ func (b *Bot) message(ctx context.Context, m room.Message, w *waking) (bool, err
 	if taken, err := b.textCommand(ctx, m); taken || err != nil {
 		return taken, err
 	}
-	b.hearing.Lock() // whoever enters a room first reads what was said before, and nobody else does
-	defer b.hearing.Unlock()
+	b.taking.Lock() // whoever enters a room first reads what was said before, and nobody else does
+	defer b.taking.Unlock()
 	listeners, err := b.listeners(ctx, in)
 	if err != nil {
 		return false, err
@@ -146,15 +146,15 @@ func (b *Bot) message(ctx context.Context, m room.Message, w *waking) (bool, err
 		return b.historyCommand(ctx, m, listeners, w)
 	}
 	k := &known{ctx: ctx, b: b}
-	heard, err := route.Message(m, plain(listeners), k.rules())
+	targets, err := route.Message(m, plain(listeners), k.rules())
 	if err == nil {
 		err = k.err
 	}
-	if err != nil || len(heard) == 0 {
+	if err != nil || len(targets) == 0 {
 		return false, err
 	}
 	arrival := journal.Arrival{Platform: b.transport, Bot: b.Name, What: string(room.Said), PlatformID: m.ID}
-	for _, h := range heard {
+	for _, h := range targets {
 		if !b.Backend.Serves(b.Name, h.Thread) {
 			continue // another bot of ours takes it
 		}
@@ -196,7 +196,7 @@ func (b *Bot) echo(ctx context.Context, m room.Message) error {
 func (b *Bot) commitFor(ctx context.Context, m room.Message, h route.Heard, all []Listener, k *known) (*journal.Commit, string, error) {
 	l := ListenerOf(all, h.Agent.Name)
 	why := string(h.Way) + " " + h.Agent.Name
-	d := delivery{msg: m, heard: h, to: l}
+	d := delivery{msg: m, target: h, to: l}
 	if h.Way == route.InRoom {
 		decision, err := b.decideInRoom(ctx, &d, all, k)
 		if err != nil || decision.Drop && !decision.Answer {

@@ -19,14 +19,14 @@ const (
 	pinAgain = 30 * time.Second // when they could not be read
 )
 
-// pinboard is what the connector remembers of pins.
-type pinboard struct {
+// pinCache is what the connector remembers of pins.
+type pinCache struct {
 	next map[string]time.Time // when to read a channel's again; zero: not before it changes
 	ids  map[string][]string  // of the pins that are configuration
 }
 
 // pinned sees to it that the pins of a channel, and of the one above it, are known. What
-// cannot be read now holds nothing up: the copy of last time counts.
+// cannot be read now delays nothing: the copy of last time counts.
 func (b *Bot) pinned(ctx context.Context, in room.Channel) {
 	if b.can.pins == nil {
 		return
@@ -122,21 +122,21 @@ func (b *Bot) reportPins(ctx context.Context, in room.Channel, wrong []pins.Trou
 	}
 	var before, now []string // keys
 	_ = json.Unmarshal(data, &before)
-	var wishes []journal.Desired
+	var desired []journal.Desired
 	for _, t := range wrong {
 		b.Log.Warn("a pinned message is not followed: "+t.Text, "event", "pin_refused", "channel", in.ID, "message", t.Message)
 		w := b.aside(in.ID, "pin/"+t.Message, t.Message, "this pin: "+t.Text)
-		wishes, now = append(wishes, w), append(now, w.Key)
+		desired, now = append(desired, w), append(now, w.Key)
 	}
 	for _, key := range before {
 		if !slices.Contains(now, key) {
-			wishes = append(wishes, journal.Desired{Lane: b.Lane(in.ID), Key: key, Gone: true, Final: true})
+			desired = append(desired, journal.Desired{Lane: b.Lane(in.ID), Key: key, Gone: true, Final: true})
 		}
 	}
-	if len(wishes) == 0 {
+	if len(desired) == 0 {
 		return nil
 	}
-	if err := b.Wish(ctx, wishes...); err != nil {
+	if err := b.SetDesired(ctx, desired...); err != nil {
 		return err
 	}
 	if data, err = json.Marshal(now); err != nil {

@@ -16,7 +16,7 @@ import (
 	"chorus/internal/room/split"
 )
 
-// places is where the messages of a conversation stand: each prompt where it was said,
+// places is where the messages of a conversation are: each prompt where it was said,
 // each run where its first prompt wants the answer.
 type places struct {
 	platform string
@@ -93,7 +93,7 @@ func (p *places) askers() []string {
 	return out
 }
 
-// ofKey is where a message of ours stands.
+// ofKey is where a message of ours is.
 func (p *places) ofKey(key string) string {
 	what, id, _ := strings.Cut(key, "/")
 	switch what {
@@ -127,7 +127,7 @@ func (p *places) askOf(key string) ask {
 	return ask{}
 }
 
-// ofMessage is where a message of somebody else's stands.
+// ofMessage is where a message of somebody else is.
 func (p *places) ofMessage(id string) string {
 	for _, a := range p.asks {
 		if a.message == id && a.channel != "" {
@@ -144,7 +144,7 @@ func (p *places) forget() {
 	clear(p.cards)
 }
 
-// message is the wish for a message.
+// message is the row for a message.
 func (t *publisher) message(m render.Message, seq int64) journal.Desired {
 	channel := t.where.ofKey(m.Key)
 	d := journal.Desired{Lane: t.bot.Lane(channel), Key: m.Key, Thread: t.thread, Seq: seq, Final: m.Final, Gone: m.Absent()}
@@ -184,7 +184,7 @@ func (t *publisher) message(m render.Message, seq int64) journal.Desired {
 	return d
 }
 
-// reaction is the wish for a reaction, on or off.
+// reaction is the row for a reaction, on or off.
 func (t *publisher) reaction(r render.Reaction, seq int64, on bool) journal.Desired {
 	d := journal.Desired{Key: "sign/" + first(r.On, r.Key) + "/" + r.Emoji, Thread: t.thread, Seq: seq, Thing: journal.Reaction,
 		Target: r.On, TargetKey: r.Key, Body: platform.Post{Emoji: r.Emoji}.Body(), Final: true, Gone: !on}

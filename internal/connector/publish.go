@@ -70,20 +70,20 @@ func (s *sweep) look(ctx context.Context) bool {
 
 // publisher shows one conversation as long as it moves. Its position in the journal moves
 // only when nothing runs and nothing waits, so what it knows can always be folded again from
-// there; wishes that were written before are written again and change nothing.
+// there; rows that were written before are written again and do not change.
 type publisher struct {
-	bot     *Bot
-	thread  chat.ThreadID
-	view    *render.View
-	from    int64 // the position that the store knows
-	where   places
-	wishes  []journal.Desired
-	signs   map[render.Reaction]bool // wished last
-	shown   map[string]bool          // messages on the way for which there is a row
-	typed   time.Time
-	beaten  time.Time
-	changed bool // something live came since
-	pending bool // an event was folded in, and what follows from it is not written yet
+	bot       *Bot
+	thread    chat.ThreadID
+	view      *render.View
+	from      int64 // the position that the store knows
+	where     places
+	desired   []journal.Desired
+	reactions map[render.Reaction]bool // asked for last
+	shown     map[string]bool          // messages on the way for which there is a row
+	typed     time.Time
+	refreshed time.Time
+	changed   bool // something live came since
+	pending   bool // an event was folded in, and what follows from it is not written yet
 
 	mu   sync.Mutex
 	asks []string // whose run is on; read by others
@@ -97,7 +97,7 @@ func (b *Bot) wake(ctx context.Context, thread chat.ThreadID) {
 		return
 	}
 	ctx = b.running
-	t := &publisher{bot: b, thread: thread, signs: map[render.Reaction]bool{}, shown: map[string]bool{}, where: newPlaces(b.transport, thread)}
+	t := &publisher{bot: b, thread: thread, reactions: map[render.Reaction]bool{}, shown: map[string]bool{}, where: newPlaces(b.transport, thread)}
 	b.publishers[thread] = t
 	b.work.Go(func() {
 		err := t.run(ctx)
@@ -158,7 +158,7 @@ func (t *publisher) follow(ctx context.Context, items <-chan Item) error {
 			}
 			idle.Reset(t.bot.Idle)
 		case now := <-beat.C:
-			if err := t.beat(ctx, now); err != nil {
+			if err := t.refresh(ctx, now); err != nil {
 				return err
 			}
 		case <-idle.C:
@@ -170,7 +170,7 @@ func (t *publisher) follow(ctx context.Context, items <-chan Item) error {
 	}
 }
 
-// take folds one item in. Wishes are written when nothing more lies ready, so that what
+// take folds one item in. Rows of the outbox are written when nothing more lies ready, so that what
 // came at once is one transaction; also when the last that came is only a live piece.
 func (t *publisher) take(ctx context.Context, item Item, last bool) error {
 	if item.Live != nil {
@@ -210,8 +210,8 @@ func (t *publisher) askedBy(user string) bool {
 	return slices.Contains(t.asks, user)
 }
 
-// want turns what is to be shown after an event into wishes. Passing states of messages
-// are left to the beat.
+// want turns what is to be shown after an event into rows of the outbox. Passing states of messages
+// are left to refresh.
 func (t *publisher) want(seq int64) {
 	w := t.view.Wanted(time.Now())
 	for _, m := range w.Messages {
@@ -219,63 +219,63 @@ func (t *publisher) want(seq int64) {
 			continue
 		}
 		if m.Absent() && !t.shown[m.Key] && m.Final {
-			// A row of an earlier process may stand there: it is unwished all the same.
-			t.wishes = append(t.wishes, t.message(m, seq))
+			// There may be a row of an earlier process: it is withdrawn as well.
+			t.desired = append(t.desired, t.message(m, seq))
 			continue
 		}
-		t.wishes = append(t.wishes, t.message(m, seq))
+		t.desired = append(t.desired, t.message(m, seq))
 	}
 	signs := map[render.Reaction]bool{}
 	for _, r := range w.Reactions {
 		signs[r] = true
-		if !t.signs[r] {
-			t.wishes = append(t.wishes, t.reaction(r, seq, true))
+		if !t.reactions[r] {
+			t.desired = append(t.desired, t.reaction(r, seq, true))
 		}
 	}
-	for r := range t.signs {
-		if !signs[r] && spoken(r, w.Reactions) {
-			t.wishes = append(t.wishes, t.reaction(r, seq, false))
+	for r := range t.reactions {
+		if !signs[r] && replaced(r, w.Reactions) {
+			t.desired = append(t.desired, t.reaction(r, seq, false))
 		}
 	}
-	t.signs = signs
+	t.reactions = signs
 }
 
-// spoken reports whether another sign took this one's place; what was forgotten stays.
-func spoken(r render.Reaction, now []render.Reaction) bool {
+// replaced reports whether another reaction took this one's place; what was forgotten stays.
+func replaced(r render.Reaction, now []render.Reaction) bool {
 	return slices.ContainsFunc(now, func(o render.Reaction) bool { return o.On == r.On && o.Key == r.Key })
 }
 
-// write brings the wishes to the store: with our position in the journal where nothing is
+// write brings the rows to the store: with our position in the journal where nothing is
 // left to fold again, otherwise without.
 func (t *publisher) write(ctx context.Context) error {
-	wishes := newest(t.wishes)
+	desired := newest(t.desired)
 	idle := t.view.Idle()
 	var err error
 	switch seq := t.view.Seq(); {
 	case idle && seq > t.from:
-		err = t.bot.Backend.Plan(ctx, journal.Plan{Reader: t.bot.reader(), Thread: t.thread, From: t.from, UpTo: seq, Wishes: wishes})
+		err = t.bot.Backend.Plan(ctx, journal.Plan{Reader: t.bot.reader(), Thread: t.thread, From: t.from, UpTo: seq, Desired: desired})
 		if err == nil {
 			t.from = seq
 		}
-	case len(wishes) > 0:
-		err = t.bot.Backend.Wish(ctx, wishes...)
+	case len(desired) > 0:
+		err = t.bot.Backend.SetDesired(ctx, desired...)
 	}
 	if err != nil {
 		return err
 	}
-	t.wishes, t.pending = nil, false
+	t.desired, t.pending = nil, false
 	if idle {
 		t.view.Forget()
 		t.where.forget()
 		clear(t.shown)
 	}
-	for _, d := range wishes {
+	for _, d := range desired {
 		t.bot.outbox.Wake(d.Lane)
 	}
 	return nil
 }
 
-// newest keeps the last wish for each thing, in the order of the first: what would be
+// newest keeps the last row for each thing, in the order of the first: what would be
 // shown for no time at all need not be.
 func newest(list []journal.Desired) []journal.Desired {
 	var out []journal.Desired
@@ -290,9 +290,9 @@ func newest(list []journal.Desired) []journal.Desired {
 	return out
 }
 
-// beat keeps a run that is on visible: typing every few seconds, its message about once a
-// second. An answer that is there within a beat needs neither.
-func (t *publisher) beat(ctx context.Context, now time.Time) error {
+// refresh keeps a run that is on visible: typing every few seconds, its message about once a
+// second. An answer that is there by then needs neither.
+func (t *publisher) refresh(ctx context.Context, now time.Time) error {
 	if !t.where.placed() {
 		return nil
 	}
@@ -301,10 +301,10 @@ func (t *publisher) beat(ctx context.Context, now time.Time) error {
 		t.typed = now
 		typing.ShowTyping(ctx, t.where.now())
 	}
-	if !t.changed && now.Sub(t.beaten) < 5*t.bot.Preview {
+	if !t.changed && now.Sub(t.refreshed) < 5*t.bot.Preview {
 		return nil // only the clock has moved
 	}
-	t.changed, t.beaten = false, now
+	t.changed, t.refreshed = false, now
 	for _, m := range w.Messages {
 		if m.Final || m.Card != nil || !t.bot.caps.Edits {
 			continue
@@ -315,7 +315,7 @@ func (t *publisher) beat(ctx context.Context, now time.Time) error {
 			continue
 		}
 		// The first one makes the message; those that follow are only shown.
-		if err := t.bot.Backend.Wish(ctx, d); err != nil {
+		if err := t.bot.Backend.SetDesired(ctx, d); err != nil {
 			return err
 		}
 		t.shown[m.Key] = true

@@ -10,24 +10,24 @@ import (
 	"chorus/internal/room/render"
 )
 
-// planned is a backend that only takes wishes.
+// planned is a backend that only takes rows of the outbox.
 type planned struct {
 	Outbox
 	Agents
 	Conversations
-	wishes []journal.Desired
-	upTo   int64
+	desired []journal.Desired
+	upTo    int64
 }
 
-func (p *planned) Wish(_ context.Context, list ...journal.Desired) error {
-	p.wishes = append(p.wishes, list...)
+func (p *planned) SetDesired(_ context.Context, list ...journal.Desired) error {
+	p.desired = append(p.desired, list...)
 	return nil
 }
 
 func (p *planned) Display(chat.ThreadID) Display { return Display{} }
 
 func (p *planned) Plan(_ context.Context, plan journal.Plan) error {
-	p.wishes, p.upTo = append(p.wishes, plan.Wishes...), plan.UpTo
+	p.desired, p.upTo = append(p.desired, plan.Desired...), plan.UpTo
 	return nil
 }
 
@@ -35,16 +35,16 @@ func (p *planned) Redact(text string) string { return text }
 
 const thread = chat.ThreadID("discord:9/100:200@helper")
 
-// publishing is a conversation that is published to a backend that only takes wishes.
+// publishing is a conversation that is published to a backend that only takes rows of the outbox.
 func publishing(t *testing.T) (*planned, *publisher) {
 	t.Helper()
 	p := &planned{}
 	b := fakeBot(t, Backend{Outbox: p, Agents: p, Conversations: p})
-	return p, &publisher{bot: b, thread: thread, signs: map[render.Reaction]bool{}, shown: map[string]bool{}, where: newPlaces("discord", thread), view: render.New(b.showOptions(thread))}
+	return p, &publisher{bot: b, thread: thread, reactions: map[render.Reaction]bool{}, shown: map[string]bool{}, where: newPlaces("discord", thread), view: render.New(b.showOptions(thread))}
 }
 
 // A run whose first event was read and whose second was not is shown nowhere yet: its status would
-// stand in the channel for ever while the answer goes to the thread.
+// stay in the channel for ever while the answer goes to the thread.
 func TestStatusWaitsUntilItsPlaceIsKnown(t *testing.T) {
 	t.Parallel()
 	plans, l := publishing(t)
@@ -61,12 +61,12 @@ func TestStatusWaitsUntilItsPlaceIsKnown(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.changed = true
-		if err := l.beat(t.Context(), time.Now()); err != nil {
+		if err := l.refresh(t.Context(), time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	shown := 0
-	for _, w := range plans.wishes {
+	for _, w := range plans.desired {
 		if w.Thing == journal.Reaction {
 			continue
 		}
@@ -102,10 +102,10 @@ func TestALivePieceBehindTheEndHoldsNothingBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	answered := false
-	for _, w := range plans.wishes {
+	for _, w := range plans.desired {
 		answered = answered || w.Key == "r/0" && w.Final && !w.Gone
 	}
 	if !answered || plans.upTo != int64(len(events)) {
-		t.Errorf("told up to %d of %d: %+v", plans.upTo, len(events), plans.wishes)
+		t.Errorf("told up to %d of %d: %+v", plans.upTo, len(events), plans.desired)
 	}
 }

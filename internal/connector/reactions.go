@@ -23,7 +23,7 @@ type reaction struct {
 // id names the member of the set of a message's reactions.
 func (r reaction) id() string { return r.message + "/" + r.by.ID + "/" + r.emoji }
 
-// reacted writes a reaction down, and carries out what it orders.
+// reacted writes a reaction down, and carries out what it asks for.
 func (b *Bot) reacted(ctx context.Context, e platform.Reacted) error {
 	if !e.Added {
 		e.By.Name = first(e.By.Name, b.people.name(e.In.Guild, e.By.ID))
@@ -32,7 +32,7 @@ func (b *Bot) reacted(ctx context.Context, e platform.Reacted) error {
 	if !e.Added {
 		return err
 	}
-	return errors.Join(err, b.obeyReaction(ctx, e))
+	return errors.Join(err, b.carryOutReaction(ctx, e))
 }
 
 // reactionsCleared removes all reactions that we know of on a message, or all with one emoji.
@@ -54,9 +54,9 @@ func (b *Bot) reactionsCleared(ctx context.Context, e platform.Cleared) error {
 	return nil
 }
 
-// obeyReaction carries out what a reaction orders: a cross by the asker stops a run, and on
-// a card a check or a cross answers. Others are not orders.
-func (b *Bot) obeyReaction(ctx context.Context, e platform.Reacted) error {
+// carryOutReaction carries out what a reaction asks for: a cross by the asker stops a run, and on
+// a card a check or a cross answers. Others ask for nothing.
+func (b *Bot) carryOutReaction(ctx context.Context, e platform.Reacted) error {
 	me := b.Self()
 	if e.By.ID == me.ID || e.Emoji == "" {
 		return nil
@@ -137,7 +137,7 @@ func (b *Bot) recordReaction(ctx context.Context, r reaction) error {
 // maxBack is how many events lie between an answer and the message that shows it.
 const maxBack = 20
 
-// wordsOf is the event whose words a message shows: the one that was heard, or the answer.
+// wordsOf is the event whose words a message shows: the one that was received, or the answer.
 // 0: it shows no words (a card, a note).
 func (b *Bot) wordsOf(ctx context.Context, p journal.Place) (int64, error) {
 	if !p.Ours {
@@ -161,7 +161,7 @@ func (b *Bot) wordsOf(ctx context.Context, p journal.Place) (int64, error) {
 	return 0, nil
 }
 
-// answerDeleted tells a room that somebody deleted an answer of its agent: it is no longer
+// answerDeleted informs a room that somebody deleted an answer of its agent: it is no longer
 // part of what was said there. Deleting one of several messages of an answer changes nothing.
 func (b *Bot) answerDeleted(ctx context.Context, message string) error {
 	places, err := b.Backend.Places(ctx, b.transport, message)

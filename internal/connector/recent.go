@@ -118,7 +118,7 @@ func (t *recent) isCommand(channel, id string) bool {
 	return at != nil && slices.Contains(at.commands, id)
 }
 
-// newest is the id of the last message that was heard in a room; "" if there is none.
+// newest is the id of the last message that was received in a room; "" if there is none.
 func (t *recent) newest(channel string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

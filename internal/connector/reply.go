@@ -91,6 +91,6 @@ func (b *Bot) acknowledge(ctx context.Context, m room.Message, yes bool) error {
 
 // answerTo replies to a message that no conversation took, once.
 func (b *Bot) answerTo(ctx context.Context, m room.Message, text string) error {
-	return b.Wish(ctx, journal.Desired{Lane: b.Lane(m.In.ID), Key: "told/" + m.ID,
+	return b.SetDesired(ctx, journal.Desired{Lane: b.Lane(m.In.ID), Key: "told/" + m.ID,
 		Body: platform.Post{Text: b.Backend.Redact(text), ReplyTo: m.ID}.Body(), Final: true})
 }

@@ -23,7 +23,7 @@ const (
 	roomWaiting = 10_000
 )
 
-// unmarked stands in place of the platform's name for what has no message that could be
+// unmarked is used instead of the platform's name for what has no message that could be
 // answered or marked: a command that was deleted, a timer.
 func (b *Bot) unmarked() string { return b.transport + "/order" }
 
@@ -43,7 +43,7 @@ func (b *Bot) listeners(ctx context.Context, in room.Channel) ([]Listener, error
 // delivery is a message on its way to one thread.
 type delivery struct {
 	msg     room.Message
-	heard   route.Heard
+	target  route.Heard
 	to      Listener
 	command bool // it was a command: the agent is told to go on instead
 }
@@ -64,22 +64,22 @@ func (b *Bot) decideInRoom(ctx context.Context, d *delivery, all []Listener, k *
 		seen.Turn = b.spokeLast(ctx, m, l, all)
 	}
 	decision := activate.Decide(room.Event{Kind: room.Said, Message: m}, l.Agent, l.Rules, seen, diceOf(m.ID, l.Name))
-	d.heard.Prompt = decision.Answer
+	d.target.Prompt = decision.Answer
 	d.command = decision.Answer && decision.Drop
-	var wishes []journal.Desired
+	var desired []journal.Desired
 	if decision.Delete {
-		wishes = append(wishes, journal.Desired{Lane: b.Lane(m.In.ID), Key: "delete/" + m.ID, Target: m.ID, Gone: true, Final: true})
+		desired = append(desired, journal.Desired{Lane: b.Lane(m.In.ID), Key: "delete/" + m.ID, Target: m.ID, Gone: true, Final: true})
 	}
 	if decision.React != "" {
-		wishes = append(wishes, b.reactionTo(m.In.ID, m.ID, decision.React))
+		desired = append(desired, b.reactionTo(m.In.ID, m.ID, decision.React))
 	}
 	if decision.Why != activate.NotAsked && decision.Why != activate.NotWords {
 		b.Log.Info("an agent decided in a room", "event", "activation", "agent", l.Name, "channel", m.In.ID, "message", m.ID, "decision", decision.String())
 	}
-	return decision, b.Wish(ctx, wishes...)
+	return decision, b.SetDesired(ctx, desired...)
 }
 
-// reactionTo is the wish for a reaction of ours to somebody's message.
+// reactionTo asks for a reaction of ours to somebody's message.
 func (b *Bot) reactionTo(channel, message, emoji string) journal.Desired {
 	return journal.Desired{Lane: b.Lane(channel), Key: "sign/" + message + "/" + emoji, Thing: journal.Reaction, Target: message,
 		Body: platform.Post{Emoji: emoji}.Body(), Final: true}
@@ -87,7 +87,7 @@ func (b *Bot) reactionTo(channel, message, emoji string) journal.Desired {
 
 // react puts a reaction of ours on a message, once.
 func (b *Bot) react(ctx context.Context, channel, message, emoji string) error {
-	return b.Wish(ctx, b.reactionTo(channel, message, emoji))
+	return b.SetDesired(ctx, b.reactionTo(channel, message, emoji))
 }
 
 // Lane is where the messages of a channel queue.
@@ -95,19 +95,19 @@ func (b *Bot) Lane(channel string) journal.Lane {
 	return journal.Lane{Platform: b.transport, Bot: b.Name, Channel: channel}
 }
 
-// Wish asks for messages or reactions to be there, and wakes whoever sends them. Reactions
+// SetDesired asks for messages or reactions to be there, and wakes whoever sends them. Reactions
 // are left out where the platform has none.
-func (b *Bot) Wish(ctx context.Context, wishes ...journal.Desired) error {
+func (b *Bot) SetDesired(ctx context.Context, desired ...journal.Desired) error {
 	if !b.caps.Reactions {
-		wishes = slices.DeleteFunc(wishes, func(w journal.Desired) bool { return w.Thing == journal.Reaction })
+		desired = slices.DeleteFunc(desired, func(w journal.Desired) bool { return w.Thing == journal.Reaction })
 	}
-	if len(wishes) == 0 {
+	if len(desired) == 0 {
 		return nil
 	}
-	if err := b.Backend.Wish(ctx, wishes...); err != nil {
+	if err := b.Backend.SetDesired(ctx, desired...); err != nil {
 		return err
 	}
-	for _, w := range wishes {
+	for _, w := range desired {
 		b.outbox.Wake(w.Lane)
 	}
 	return nil
@@ -115,7 +115,7 @@ func (b *Bot) Wish(ctx context.Context, wishes ...journal.Desired) error {
 
 // commit is what a thread is told of a message.
 func (b *Bot) commit(ctx context.Context, d delivery) (journal.Commit, error) {
-	msg, h, l := d.msg, d.heard, d.to
+	msg, h, l := d.msg, d.target, d.to
 	inRoom := h.Way == route.InRoom
 	who := b.Principal(msg.Author)
 	text := mention.Read(msg.Text, b.directoryFor(msg.In.Guild, l))

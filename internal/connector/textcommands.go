@@ -42,7 +42,7 @@ func (b *Bot) textCommand(ctx context.Context, m room.Message) (bool, error) {
 		} else {
 			a = b.invokeText(ctx, m, path, c.Options, rest)
 		}
-		err := b.Wish(ctx, journal.Desired{Lane: b.Lane(m.In.ID), Key: "told/" + m.ID, Final: true,
+		err := b.SetDesired(ctx, journal.Desired{Lane: b.Lane(m.In.ID), Key: "told/" + m.ID, Final: true,
 			Body: platform.Post{Text: a.Text, ReplyTo: m.ID, File: a.File.Name, Content: b.Backend.Redact(a.File.Text)}.Body()})
 		if err != nil && ctx.Err() == nil {
 			b.Log.Warn("a command could not be answered", "event", "answer_failed", "command", path, "error", err)

@@ -27,7 +27,7 @@ func patiently[T any](ctx context.Context, b *Bot, wait time.Duration, what stri
 }
 
 // readOn reads a channel's history from its cursor on. One that cannot be read now is left
-// to the patrol, and those that follow are waited for less. An error is the end of ctx.
+// to the recheck, and those that follow are waited for less. An error is the end of ctx.
 func (b *Bot) readOn(ctx context.Context, channel string, wait *time.Duration) error {
 	_, err := b.readNews(ctx, channel, *wait)
 	if err == nil || ctx.Err() != nil {

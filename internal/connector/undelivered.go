@@ -19,13 +19,13 @@ import (
 // signUndelivered marks a prompt whose answer may not be written where it was asked.
 const signUndelivered = "🔇"
 
-// noticeKey stands in front of the keys of messages about what could not be posted.
+// noticeKey is the prefix of the keys of messages about what could not be posted.
 const noticeKey = "untold/"
 
-// undelivered is told of a message that the platform will never take. An answer for a thread
-// that could not be opened goes to the channel; otherwise whoever asked is told: by a reaction,
+// undelivered is called for a message that the platform will never take. An answer for a thread
+// that could not be opened goes to the channel; otherwise whoever asked is informed: by a reaction,
 // and by a direct message with the reason. The row has ended by then; if the program dies right
-// here, the next one is told again, and wishes that were written already change nothing.
+// here, the next one is called again, and rows that were written already do not change.
 func (b *Bot) undelivered(o journal.Outgoing) {
 	p, ok := wanted(o)
 	if !ok {
@@ -36,10 +36,10 @@ func (b *Bot) undelivered(o journal.Outgoing) {
 		if p.Home != "" && p.Home != o.Lane.Channel && noPlace(o) {
 			err = b.moveHome(ctx, o, p)
 		} else {
-			err = b.tellAsker(ctx, o, p)
+			err = b.notifyAsker(ctx, o, p)
 		}
 		if err != nil && ctx.Err() == nil {
-			b.Log.Warn("nobody could be told of an answer that cannot be shown", "event", "undelivered", "thread", o.Thread, "key", o.Key, "error", err)
+			b.Log.Warn("nobody could be informed of an answer that cannot be shown", "event", "undelivered", "thread", o.Thread, "key", o.Key, "error", err)
 		}
 	})
 }
@@ -64,15 +64,15 @@ func noPlace(o journal.Outgoing) bool {
 	return o.Why == string(outbox.Nowhere) || o.Why == string(outbox.Gone) && o.ID == ""
 }
 
-// failedFor is how far back a program that starts looks for what nobody was told of: not as
-// far as delivered rows are kept, or it would be told twice.
+// failedFor is how far back a program that starts looks for what nobody was informed of: not as
+// far as delivered rows are kept, or people would be informed twice.
 const failedFor = 24 * time.Hour
 
 // undeliveredBefore takes up what failed before this program started.
 func (b *Bot) undeliveredBefore(ctx context.Context) {
 	list, err := b.Backend.FailedSince(ctx, b.transport, b.Name, time.Now().Add(-failedFor))
 	if err != nil && ctx.Err() == nil {
-		b.Log.Warn("could not look for what nobody was told of", "event", "undelivered", "error", err)
+		b.Log.Warn("could not look for what nobody was informed of", "event", "undelivered", "error", err)
 	}
 	told := map[string]bool{} // answers of several parts: with the first that failed the others are moved, in order
 	for _, o := range list {
@@ -89,10 +89,10 @@ func (b *Bot) undeliveredBefore(ctx context.Context) {
 // the parts that failed together with this one.
 func (b *Bot) moveHome(ctx context.Context, o journal.Outgoing, p platform.Post) error {
 	lane := b.Lane(p.Home)
-	var wishes []journal.Desired
+	var desired []journal.Desired
 	for part := o.Part; ; part++ {
 		p.Home = ""
-		wishes = append(wishes, journal.Desired{Lane: lane, Key: o.Key, Thread: o.Thread, Seq: o.Seq, Part: part, Group: o.Group, Body: p.Body(), Final: true})
+		desired = append(desired, journal.Desired{Lane: lane, Key: o.Key, Thread: o.Thread, Seq: o.Seq, Part: part, Group: o.Group, Body: p.Body(), Final: true})
 		if o.Group == "" {
 			break
 		}
@@ -105,7 +105,7 @@ func (b *Bot) moveHome(ctx context.Context, o journal.Outgoing, p platform.Post)
 		}
 		o.Key = next.Key
 	}
-	if err := b.Backend.Wish(ctx, wishes...); err != nil {
+	if err := b.Backend.SetDesired(ctx, desired...); err != nil {
 		return err
 	}
 	b.outbox.Wake(lane)
@@ -115,8 +115,8 @@ func (b *Bot) moveHome(ctx context.Context, o journal.Outgoing, p platform.Post)
 // hole is what of an answer nobody can see.
 type hole struct {
 	parts []journal.Outgoing
-	first bool // nothing in front of them failed, which would have been told of before
-	rest  bool // something in front of them stands there
+	first bool // nothing in front of them failed, which would have been reported before
+	rest  bool // something in front of them is there
 }
 
 // missing are the parts of an answer that nobody can see, from one on.
@@ -155,12 +155,12 @@ func (b *Bot) missing(ctx context.Context, o journal.Outgoing) (hole, error) {
 	}
 }
 
-// tellAsker tells whoever asked why there is no answer where they look for it, or only its beginning.
-func (b *Bot) tellAsker(ctx context.Context, o journal.Outgoing, p platform.Post) error {
+// notifyAsker tells whoever asked why there is no answer where they look for it, or only its beginning.
+func (b *Bot) notifyAsker(ctx context.Context, o journal.Outgoing, p platform.Post) error {
 	if p.Ask != "" && p.AskIn != "" && b.caps.Reactions {
 		sign := b.reactionTo(p.AskIn, p.Ask, signUndelivered)
 		sign.Thread, sign.Seq = o.Thread, o.Seq
-		if err := b.Wish(ctx, sign); err != nil {
+		if err := b.SetDesired(ctx, sign); err != nil {
 			return err
 		}
 	}
@@ -187,7 +187,7 @@ func (b *Bot) tellAsker(ctx context.Context, o journal.Outgoing, p platform.Post
 			words = append(words, journal.Desired{Lane: b.Lane(direct), Key: key, Thread: o.Thread, Seq: o.Seq, Body: said.Body(), Final: true})
 		}
 	}
-	return b.Wish(ctx, words...)
+	return b.SetDesired(ctx, words...)
 }
 
 // insteadOf is what somebody is told instead of an answer, or of the rest of it: why, for its

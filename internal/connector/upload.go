@@ -13,7 +13,7 @@ import (
 // Announce says something in a channel that belongs to no conversation. The same key is
 // posted once, however often it is asked for.
 func (b *Bot) Announce(ctx context.Context, channel, key, text string) error {
-	return b.Wish(ctx, journal.Desired{Lane: b.Lane(channel), Key: key, Body: platform.Post{Text: b.Backend.Redact(text)}.Body(), Final: true})
+	return b.SetDesired(ctx, journal.Desired{Lane: b.Lane(channel), Key: key, Body: platform.Post{Text: b.Backend.Redact(text)}.Body(), Final: true})
 }
 
 // Upload is a file that goes into a channel.
@@ -30,7 +30,7 @@ type Upload struct {
 // Upload posts a file, once, and waits until it is there. The error is written for people.
 func (b *Bot) Upload(ctx context.Context, u Upload) (link string, err error) {
 	lane, key := b.Lane(u.Channel), "upload/"+u.Key
-	if err := b.Wish(ctx, journal.Desired{Lane: lane, Key: key, Thread: u.Thread, Seq: u.Seq,
+	if err := b.SetDesired(ctx, journal.Desired{Lane: lane, Key: key, Thread: u.Thread, Seq: u.Seq,
 		Body: platform.Post{Text: u.Text, File: u.Name, Blob: u.Blob}.Body(), Final: true}); err != nil {
 		return "", err
 	}

@@ -91,11 +91,11 @@ func (o Outgoing) Made() bool { return o.ID != "" || o.Target != "" }
 // Plan is one step of a durable reader: what it wants and its place are true together or
 // not at all.
 type Plan struct {
-	Reader string
-	Thread chat.ThreadID
-	From   int64 // where the reader stood; if it stands elsewhere: ErrMoved
-	UpTo   int64
-	Wishes []Desired
+	Reader  string
+	Thread  chat.ThreadID
+	From    int64 // where the reader stood; if it stands elsewhere: ErrMoved
+	UpTo    int64
+	Desired []Desired
 }
 
 // Outcome is what a call came to. A success is true whoever tells it first; the others

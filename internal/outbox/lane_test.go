@@ -33,7 +33,7 @@ func in(t *testing.T, window time.Duration, o Options, story func(t *testing.T, 
 
 func (h *home) wish(list ...journal.Desired) {
 	h.t.Helper()
-	if err := h.db.Wish(context.Background(), list...); err != nil {
+	if err := h.db.SetDesired(context.Background(), list...); err != nil {
 		h.t.Fatal(err)
 	}
 	for _, d := range list {

@@ -62,13 +62,13 @@ func (p *planner) read(ctx context.Context, thread chat.ThreadID) error {
 		d := told(texts, ev.Body.(chat.Received).Blocks.Text())
 		if ev.Seq > at {
 			d.Thread, d.Seq, plan.UpTo = thread, ev.Seq, ev.Seq
-			plan.Wishes = append(plan.Wishes, d)
+			plan.Desired = append(plan.Desired, d)
 		}
 	}
 	if err := p.db.Plan(ctx, plan); err != nil && !errors.Is(err, journal.ErrMoved) {
 		return err
 	}
-	for _, d := range plan.Wishes {
+	for _, d := range plan.Desired {
 		p.wake(d.Lane)
 	}
 	return nil

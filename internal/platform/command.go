@@ -79,7 +79,7 @@ type Allowed struct {
 // Press is a button that somebody pressed.
 type Press struct {
 	Value     string // as in Button
-	Message   string // the message it stands on
+	Message   string // the message it is on
 	MessageAt time.Time
 	By        room.Author
 	In        room.Channel
@@ -126,7 +126,7 @@ type Refusal string
 
 func (r Refusal) Error() string { return string(r) }
 
-// buttonVersion stands first in what buttons carry, so that a later version knows what an
+// buttonVersion comes first in what buttons carry, so that a later version knows what an
 // old button means.
 const buttonVersion = "c1"
 

@@ -75,7 +75,7 @@ type ChannelInfo struct {
 // NewChannel is a channel to be made.
 type NewChannel struct {
 	Guild, Name, Topic string
-	Beside             string // the channel next to which it should stand
+	Beside             string // the channel next to which it should be
 	Reason             string // for the platform's own audit log
 }
 

@@ -55,7 +55,7 @@ type Platform interface {
 	Name() string
 	Caps() Caps
 	// Run stays connected until ctx ends, and reports to the sink. An error is one that
-	// connecting again cannot mend. It is called once.
+	// connecting again cannot repair. It is called once.
 	Run(ctx context.Context, to Sink) error
 
 	// Older reports whether one message was given its id before another of the same channel.

@@ -6,7 +6,7 @@ import (
 	"chorus/internal/outbox"
 )
 
-// Post is the body of what stands in the outbox: a message, or a reaction. Its JSON is
+// Post is the body of what is in the outbox: a message, or a reaction. Its JSON is
 // stored, so names of fields stay.
 //
 // Text is Markdown with marks for what has an id: see package mark. A platform that spells

@@ -22,8 +22,8 @@ func laneArgs(l journal.Lane, more ...any) []any {
 	return append([]any{l.Platform, l.Bot, l.Channel}, more...)
 }
 
-// Wish writes wishes that follow from no event. Wishing the same again changes nothing.
-func (db *DB) Wish(ctx context.Context, wishes ...journal.Desired) error {
+// SetDesired writes wishes that follow from no event. Wishing the same again changes nothing.
+func (db *DB) SetDesired(ctx context.Context, wishes ...journal.Desired) error {
 	err := checkDesired(wishes)
 	if err == nil {
 		err = db.w.write(ctx, func(w *writer) error { return db.writeDesired(w, wishes) })
@@ -37,7 +37,7 @@ func (db *DB) Wish(ctx context.Context, wishes ...journal.Desired) error {
 // Plan takes one step of a durable reader: wishes, state and place in one transaction.
 // If the reader does not stand at From any more it gives ErrMoved and nothing is written.
 func (db *DB) Plan(ctx context.Context, p journal.Plan) error {
-	err := checkDesired(p.Wishes)
+	err := checkDesired(p.Desired)
 	if err == nil && p.UpTo < p.From {
 		err = fmt.Errorf("a reader never moves back, from %d to %d", p.From, p.UpTo)
 	}
@@ -69,7 +69,7 @@ func (db *DB) plan(w *writer, p journal.Plan) error {
 	if err != nil {
 		return err
 	}
-	return db.writeDesired(w, p.Wishes)
+	return db.writeDesired(w, p.Desired)
 }
 
 func checkDesired(wishes []journal.Desired) error {

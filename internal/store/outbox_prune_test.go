@@ -30,10 +30,10 @@ func TestPruneOutbox(t *testing.T) {
 	wish := func(key string, seq int64, final bool) journal.Desired {
 		return journal.Desired{Lane: lane, Key: key, Thread: thread, Seq: seq, Body: json.RawMessage(`{}`), Final: final}
 	}
-	if err := db.Plan(ctx, journal.Plan{Reader: "discord/b", Thread: thread, UpTo: 1, Wishes: []journal.Desired{wish("told", 1, true), wish("open", 1, true), wish("preview", 1, false)}}); err != nil {
+	if err := db.Plan(ctx, journal.Plan{Reader: "discord/b", Thread: thread, UpTo: 1, Desired: []journal.Desired{wish("told", 1, true), wish("open", 1, true), wish("preview", 1, false)}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Wish(ctx, wish("ahead", 9, true)); err != nil {
+	if err := db.SetDesired(ctx, wish("ahead", 9, true)); err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"told", "preview", "ahead"} {

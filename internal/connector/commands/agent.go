@@ -91,7 +91,7 @@ func (b *Set) configAgent(ctx context.Context, o request) platform.Answer {
 	return says(settled(fmt.Sprintf("%s of **%s**", now.Key, name), now, note))
 }
 
-// settled tells what holds after a change.
+// settled says what is in force after a change.
 func settled(what string, now connector.Setting, note string) string {
 	text := fmt.Sprintf("%s is now %s\n%s", what, shownValue(now.Value), mark.Small(now.From+"; it counts from the next run on"))
 	if note != "" {

@@ -21,8 +21,8 @@ import (
 // maxHere is how many conversations of a channel a command reaches, the newest first.
 const maxHere = 1000
 
-// mine are the conversations of a channel that somebody may order about: all for those
-// who keep order in it, else those they began or asked for.
+// mine are the conversations of a channel that somebody may change: all for those
+// who manage it, else those they began or asked for.
 func (b *Set) mine(ctx context.Context, o request) (mine []journal.Thread, others int, err error) {
 	rows, err := b.hereMost(ctx, o.in, maxHere)
 	for _, row := range rows {
@@ -35,7 +35,7 @@ func (b *Set) mine(ctx context.Context, o request) (mine []journal.Thread, other
 	return mine, others, err
 }
 
-// notYours is told to those who may not change other people's conversations.
+// notYours is shown to those who may not change other people's conversations.
 const notYours = "The conversations here are not yours alone; whoever began one can do this, or somebody who may manage messages."
 
 func (b *Set) clearContext(ctx context.Context, o request) platform.Answer {

@@ -14,7 +14,7 @@ import (
 	"chorus/internal/room/split"
 )
 
-// forkMark stands in the id of a fork behind the platform thread that it was made in.
+// forkMark follows, in the id of a fork, the platform thread that it was made in.
 const forkMark = "-fork-"
 
 // forkHere forks the conversation that a message belongs to, as it was with that message.
@@ -51,7 +51,7 @@ func (b *Set) forkWhole(ctx context.Context, o request) platform.Answer {
 
 // fork makes the new conversation, and a place on the platform where it goes on: with replies a
 // first message that can be replied to, else a thread of its own. Whoever dies in between leaves
-// an empty thread, or a copy that nobody sees; giving the order again makes another.
+// an empty thread, or a copy that nobody sees; giving the command again makes another.
 func (b *Set) fork(ctx context.Context, o request, row journal.Thread, atSeq int64, message string) platform.Answer {
 	root, channel, err := b.forkPlace(ctx, o, row)
 	if err != nil {
@@ -75,7 +75,7 @@ func (b *Set) fork(ctx context.Context, o request, row journal.Thread, atSeq int
 	} else {
 		text += "Say something in this thread to go on from there."
 	}
-	if err := b.Wish(ctx, journal.Desired{Lane: b.Lane(channel), Key: "fork/" + root, Thread: into, Seq: 1, Body: platform.Post{Text: text}.Body(), Final: true}); err != nil {
+	if err := b.SetDesired(ctx, journal.Desired{Lane: b.Lane(channel), Key: "fork/" + root, Thread: into, Seq: 1, Body: platform.Post{Text: text}.Body(), Final: true}); err != nil {
 		return says(b.UserMessage(err))
 	}
 	if channel != o.in.ID {
@@ -104,14 +104,14 @@ func (b *Set) forkPlace(ctx context.Context, o request, row journal.Thread) (roo
 		return "", "", connector.Refusal("a direct message is one conversation, and has no threads to fork into; ask in a channel of a server")
 	}
 	if o.in.Private {
-		return "", "", connector.Refusal("a fork would stand in a thread that everybody sees, and this one is private; nothing was done")
+		return "", "", connector.Refusal("a fork would be in a thread that everybody sees, and this one is private; nothing was done")
 	}
 	if !o.Allowed.OpenThreads {
-		return "", "", connector.Refusal("a fork stands in a thread of its own here, and you may not open threads in this channel")
+		return "", "", connector.Refusal("a fork is made in a thread of its own here, and you may not open threads in this channel")
 	}
 	name := split.Clip("fork: "+titleOf(row), 90)
 	if b.opens == nil {
-		return "", "", connector.Refusal(b.Caps().Label + " has no threads that a fork could stand in")
+		return "", "", connector.Refusal(b.Caps().Label + " has no threads that a fork could be made in")
 	}
 	made, err := connector.Again(ctx, b.Bot, "open thread", func(ctx context.Context) (room.Channel, error) {
 		return b.opens.Open(ctx, o.in.Home(), name)

@@ -20,8 +20,8 @@ import (
 	"chorus/internal/room/split"
 )
 
-// told folds the run that is on in a conversation, or its last one.
-func (b *Set) told(ctx context.Context, thread chat.ThreadID, run string) (render.RunSteps, error) {
+// foldRun folds the run that is on in a conversation, or its last one.
+func (b *Set) foldRun(ctx context.Context, thread chat.ThreadID, run string) (render.RunSteps, error) {
 	events, err := b.Backend.RunEvents(ctx, thread, run)
 	return render.StepsOf(events, connector.CallLabel), err
 }
@@ -31,7 +31,7 @@ func titleOf(row journal.Thread) string { return mark.Line(cmp.Or(row.Title, row
 
 // going is what a conversation does now: its step, for how long, what it waits for.
 func (b *Set) going(ctx context.Context, row journal.Thread) string {
-	t, err := b.told(ctx, row.ID, "")
+	t, err := b.foldRun(ctx, row.ID, "")
 	if err != nil || t.End != nil || t.Began.IsZero() {
 		return state(row)
 	}
@@ -112,7 +112,7 @@ func (b *Set) statusOf(ctx context.Context, out *strings.Builder, l connector.Li
 			return
 		}
 		text := split.Thousands(used) + " tokens"
-		if t, err := b.told(ctx, row.ID, ""); err == nil && t.Window > 0 {
+		if t, err := b.foldRun(ctx, row.ID, ""); err == nil && t.Window > 0 {
 			text = fmt.Sprintf("%s of %s tokens (%d %%)", split.Thousands(used), split.Thousands(t.Window), used*100/t.Window)
 		}
 		out.WriteString(mark.Small("window of the last conversation: "+text) + "\n")

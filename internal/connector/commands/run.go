@@ -16,7 +16,7 @@ import (
 	"chorus/internal/room/mark"
 )
 
-// here gives the conversations of a channel that this bot tells, the newest first.
+// here gives the conversations of a channel that this bot publishes, the newest first.
 func (b *Set) here(ctx context.Context, in room.Channel) ([]journal.Thread, error) {
 	return b.hereMost(ctx, in, 100)
 }
@@ -98,7 +98,7 @@ func (b *Set) stopAll(ctx context.Context, in room.Channel, by chat.Principal, m
 
 func (b *Set) steerHere(ctx context.Context, o request) platform.Answer {
 	if strings.TrimSpace(o.Text["message"]) == "" {
-		return says("Say what it shall hear: there are no words in that.")
+		return says("Say what to tell the run: the message is empty.")
 	}
 	return says(b.steer(ctx, o.in, o.by, o.Text["message"]))
 }
@@ -122,7 +122,7 @@ func (b *Set) steer(ctx context.Context, in room.Channel, by chat.Principal, wor
 	return "Nothing runs here; say it in the channel instead."
 }
 
-// spentBy is what everybody spent on the server, for those who keep it, and else what the giver did.
+// spentBy is what everybody spent on the server, for those who manage it, and else what the caller did.
 func (b *Set) spentBy(ctx context.Context, o request, since string) (operations.Costs, error) {
 	q := operations.CostQuery{By: "agent", Since: since}
 	by := operation.Caller{Principal: o.by, Scopes: []operation.Scope{operation.Read}}

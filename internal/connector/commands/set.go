@@ -2,7 +2,7 @@
 // settings, runs, conversations and their history.
 //
 // It promises that each is held against our own rights, whatever the platform allows; that
-// what is told about one channel stays in it; and that no answer has a secret in it.
+// what is shown of one channel stays in it; and that no answer has a secret in it.
 package commands
 
 import (
@@ -94,7 +94,7 @@ func (o request) caller() (connector.Caller, bool) {
 func says(text string) platform.Answer { return platform.Answer{Text: text} }
 
 // forWriters is a handler for those who may write where they give the command: what they
-// order costs something, or is taken as their words.
+// command costs something, or is taken as their words.
 func forWriters(h handler) handler {
 	return func(b *Set, ctx context.Context, o request) platform.Answer {
 		if !o.Allowed.Write {

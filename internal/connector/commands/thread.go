@@ -41,7 +41,7 @@ func (b *Set) killOne(ctx context.Context, o request) platform.Answer {
 	return says(b.kill(ctx, row, o.by, o.Allowed.ManageMessages))
 }
 
-// one is the conversation that an order names, else the last one of the channel.
+// one is the conversation that a command names, else the last one of the channel.
 func (b *Set) one(ctx context.Context, o request) (journal.Thread, error) {
 	if name := o.Text["thread"]; name != "" {
 		return b.named(ctx, o.in, name)
@@ -56,7 +56,7 @@ func (b *Set) one(ctx context.Context, o request) (journal.Thread, error) {
 	return rows[0], nil
 }
 
-// shownRuns is how many runs of a conversation are told.
+// shownRuns is how many runs of a conversation are shown.
 const shownRuns = 5
 
 func (b *Set) threadHistory(ctx context.Context, o request) platform.Answer {
@@ -71,7 +71,7 @@ func (b *Set) threadHistory(ctx context.Context, o request) platform.Answer {
 	var out strings.Builder
 	fmt.Fprintf(&out, "**%s** `%s`\n", titleOf(row), row.ID.Thread())
 	for _, run := range s.Runs[:min(len(s.Runs), shownRuns)] {
-		t, err := b.told(ctx, row.ID, run.Run)
+		t, err := b.foldRun(ctx, row.ID, run.Run)
 		if err != nil {
 			return says(b.UserMessage(err))
 		}

@@ -34,7 +34,7 @@ func (b *Set) why(ctx context.Context, o request) platform.Answer {
 		return says(b.UserMessage(err))
 	}
 	for _, row := range rows {
-		t, err := b.told(ctx, row.ID, "")
+		t, err := b.foldRun(ctx, row.ID, "")
 		if err != nil {
 			return says(b.UserMessage(err))
 		}
@@ -55,8 +55,8 @@ func messageIn(link string) string {
 	return id
 }
 
-// whyMessage explains the run that a message belongs to: one of ours that told of it, or
-// the one that asked for it. What is said elsewhere is not told here.
+// whyMessage explains the run that a message belongs to: one of ours that reported it, or
+// the one that asked for it. What is said elsewhere is not shown here.
 func (b *Set) whyMessage(ctx context.Context, o request, message string) platform.Answer {
 	places, err := b.Backend.Places(ctx, b.Transport(), message)
 	if err != nil {
@@ -71,7 +71,7 @@ func (b *Set) whyMessage(ctx context.Context, o request, message string) platfor
 			return says(b.UserMessage(err))
 		}
 		row, rerr := b.Backend.Thread(ctx, p.Thread)
-		t, err := b.told(ctx, p.Thread, run)
+		t, err := b.foldRun(ctx, p.Thread, run)
 		if err := errors.Join(rerr, err); err != nil {
 			return says(b.UserMessage(err))
 		}

@@ -55,10 +55,10 @@ func (h *Host) LivesIn(name string) living {
 	return living{marks.Guild, marks.Channel, marks.Made}
 }
 
-// mayOrder holds an order that changes agents or settings against the giver's own rights:
-// what their profile denies to an agent that works on their word, they cannot order either.
+// mayChange checks a command that changes agents or settings against the caller's own rights:
+// what their profile denies to an agent that works on their word, they cannot do either.
 // Where it would be asked, they are the ones who say it.
-func (h *Backend) mayOrder(by connector.Caller, detail string) error {
+func (h *Backend) mayChange(by connector.Caller, detail string) error {
 	bot, err := h.App.Settings.BotIn("", by.Guild)
 	if err != nil {
 		return err
@@ -122,11 +122,11 @@ func (h *Backend) own(ctx context.Context, by connector.Caller, name string) (ag
 	if at.Guild != "" {
 		return a, h.notThere(by, name, operation.Errorf(operation.NotFound, "there is no agent %.80q", name))
 	}
-	return a, h.ofHouse(by, name, a.Permissions)
+	return a, h.mayChangeGlobal(by, name, a.Permissions)
 }
 
-// ofHouse is whether somebody may change an agent that is met on every server.
-func (h *Backend) ofHouse(by connector.Caller, name, permissions string) error {
+// mayChangeGlobal is whether somebody may change an agent that is met on every server.
+func (h *Backend) mayChangeGlobal(by connector.Caller, name, permissions string) error {
 	if err := h.mayGive(by, permissions); err != nil {
 		return operation.Errorf(operation.Forbidden, "%s belongs to all servers, not to this one: %v", name, err)
 	}
@@ -148,7 +148,7 @@ func (h *Backend) CheckNewAgent(ctx context.Context, by connector.Caller, want c
 	if !chat.ValidAgentName(want.Name) {
 		return service.Invalid("name", "%.80q cannot be an agent's name: %v", want.Name, agents.ErrName)
 	}
-	if err := h.mayOrder(by, "system_prompt"); err != nil {
+	if err := h.mayChange(by, "system_prompt"); err != nil {
 		return err
 	}
 	if _, err := h.handler.FindAgent(ctx, want.Name); err == nil {
@@ -160,7 +160,7 @@ func (h *Backend) CheckNewAgent(ctx context.Context, by connector.Caller, want c
 		if err != nil {
 			return h.handler.ToError(err)
 		}
-		if err := h.ofHouse(by, want.Name, bot.Permissions); err != nil {
+		if err := h.mayChangeGlobal(by, want.Name, bot.Permissions); err != nil {
 			return err
 		}
 	}
@@ -272,7 +272,7 @@ func (h *Backend) view(a agents.Agent, guild string) connector.AgentView {
 
 // MayRetire implements connector.Admin.
 func (h *Backend) CheckDeleteAgent(ctx context.Context, by connector.Caller, name string) (connector.AgentView, error) {
-	if err := h.mayOrder(by, "system_prompt"); err != nil {
+	if err := h.mayChange(by, "system_prompt"); err != nil {
 		return connector.AgentView{}, err
 	}
 	a, err := h.own(ctx, by, name)
@@ -330,7 +330,7 @@ func (h *Backend) lives(name string, in room.Channel) bool {
 	return at.Guild == "" || at.Guild == in.Guild
 }
 
-// Called implements connector.BotNames: a bot that has one agent in a guild is called like it,
+// BotName implements connector.BotNames: a bot that has one agent in a guild is called like it,
 // where somebody gave that a name.
 func (h *Backend) BotName(_ context.Context, bot, guild string, channels []room.Channel) string {
 	settings, err := h.App.Settings.BotIn(bot, guild)
@@ -345,5 +345,5 @@ func (h *Backend) BotName(_ context.Context, bot, guild string, channels []room.
 	return settings.InnerName
 }
 
-// Renewals implements connector.BotNames.
+// Reloads implements connector.BotNames.
 func (h *Backend) Reloads(ctx context.Context) <-chan struct{} { return h.App.Settings.Changes(ctx) }

@@ -111,7 +111,7 @@ func (h *Backend) runsElsewhere(agent string) bool {
 }
 
 // Listeners implements connector.Agents. A channel that is called like an agent is that
-// agent's; everywhere else every bot's own agent hears. Those of other bots are named too, so
+// agent's; everywhere else every bot's own agent reads. Those of other bots are named too, so
 // that a message for one of them is no other's, also while that one is not connected (yet).
 func (h *Backend) Listeners(ctx context.Context, bot string, self room.Author, in room.Channel) ([]connector.Listener, error) {
 	h.mu.Lock()

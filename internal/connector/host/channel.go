@@ -51,14 +51,14 @@ func (c platformChannel) place() (guild, in string) {
 	return guild, in
 }
 
-// Search implements channel.Channel: what any thread of this channel heard or said, by the
+// Search implements channel.Channel: what any thread of this channel received or said, by the
 // index; further back by the channel's own history.
 func (c platformChannel) Search(ctx context.Context, q channel.Query) ([]channel.Message, error) {
 	guild, in := c.place()
 	seen := map[string]bool{}
 	var out []channel.Message
 	if strings.TrimSpace(q.Text) != "" {
-		list, err := c.heard(ctx, q, seen)
+		list, err := c.searchJournal(ctx, q, seen)
 		if err != nil {
 			return nil, err
 		}
@@ -91,13 +91,13 @@ func byAuthor(name, from string) bool {
 	return strings.Contains(strings.ToLower(name), strings.ToLower(from))
 }
 
-// heard searches the journal.
-func (c platformChannel) heard(ctx context.Context, q channel.Query, seen map[string]bool) ([]channel.Message, error) {
+// searchJournal searches the journal.
+func (c platformChannel) searchJournal(ctx context.Context, q channel.Query, seen map[string]bool) ([]channel.Message, error) {
 	db := c.app.DB
 	if _, err := db.IndexNew(ctx); err != nil {
 		return nil, err
 	}
-	// A message that several agents heard is found several times, and results of tools are found too.
+	// A message that several agents received is found several times, and results of tools are found too.
 	hits, err := db.Search(ctx, q.Text, store.SearchOptions{Prefix: c.thread.Transport() + ":" + c.thread.Place() + ":", Limit: 4 * q.Limit})
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (c platformChannel) heard(ctx context.Context, q channel.Query, seen map[st
 	return out, nil
 }
 
-// uploadTime is how long a call waits for its file to stand there.
+// uploadTime is how long a call waits for its file to be posted.
 const uploadTime = 45 * time.Second
 
 // Post implements channel.Channel.

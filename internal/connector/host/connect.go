@@ -89,7 +89,7 @@ func (h *Host) connect(ctx context.Context, work *sync.WaitGroup, p Platform) er
 		}
 	}
 	if len(b.Bots) > 0 {
-		work.Go(func() { b.watchQuiet(ctx) })
+		work.Go(func() { b.watchIdle(ctx) })
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ import (
 	"chorus/internal/store"
 )
 
-// NoSummary stands where a model would not or could not write one.
+// NoSummary is written where a model would not or could not write one.
 const NoSummary = "(summary generation failed)"
 
 // savedFile is a saved context as it lies on the disk.
@@ -59,7 +59,7 @@ type savedCall struct {
 	Args json.RawMessage `json:"arguments"`
 }
 
-// Saving is an order to keep the conversations of one agent in one place.
+// Saving is a command to keep the conversations of one agent in one place.
 type Saving struct {
 	Rows        []journal.Thread
 	By          chat.Principal
@@ -98,7 +98,7 @@ func (h *Host) SaveContext(ctx context.Context, s Saving) (store.SavedContext, e
 		By: s.By.String(), At: file.At, Messages: file.Count, From: file.From, Until: file.Until, File: path, Quiet: s.Quiet}
 	fresh, err := h.DB.KeepContext(ctx, saved)
 	if err == nil && !fresh {
-		_ = os.Remove(path) // another one of this quiet time stands in the list
+		_ = os.Remove(path) // another one of this idle time is in the list
 	}
 	return saved, err
 }

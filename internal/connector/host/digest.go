@@ -69,7 +69,7 @@ func (h *Host) digest(ctx context.Context, d digesting) (string, error) {
 	if err := h.DB.Charge(ctx, d.thread, entry, under); err != nil {
 		return "", err
 	}
-	text, usage, err := listenTo(ctx, made.Model, prepared)
+	text, usage, err := readAnswer(ctx, made.Model, prepared)
 	entry.How, entry.Usage = ledger.ByUsage, usage
 	if usage.Total() == 0 && err == nil {
 		entry.How, entry.Usage = ledger.Estimate, chat.Usage{Input: prepared.Estimate, Output: model.Tokens(len(text))}
@@ -81,8 +81,8 @@ func (h *Host) digest(ctx context.Context, d digesting) (string, error) {
 	return text, err
 }
 
-// listenTo hears an answer to its end.
-func listenTo(ctx context.Context, m model.Model, p model.Prepared) (string, chat.Usage, error) {
+// readAnswer reads an answer to its end.
+func readAnswer(ctx context.Context, m model.Model, p model.Prepared) (string, chat.Usage, error) {
 	for chunk, err := range m.Stream(ctx, p) {
 		if err != nil {
 			return "", chat.Usage{}, err

@@ -20,26 +20,26 @@ import (
 	"chorus/internal/store"
 )
 
-// QuietScope is where it is kept how far the places that fell quiet have been seen to.
-const QuietScope = "quiet"
+// IdleScope is where it is kept how far idle places have been dealt with.
+const IdleScope = "quiet"
 
 // SeenQuiet is how far that is in one place.
 type SeenQuiet struct {
-	Since time.Time `json:"since"`           // the quiet time that was seen to last
+	Since time.Time `json:"since"`           // the idle time that was dealt with last
 	Until time.Time `json:"until,omitzero"`  // nothing that happened up to here is a reason to look again
 	Saved string    `json:"saved,omitempty"` // what was kept and is not cleared yet
 	Count int       `json:"count,omitempty"`
 	Text  string    `json:"text,omitempty"`
 }
 
-// watchQuiet sums up conversations that have been quiet, where that is wanted, until ctx
-// ends. There is one clock for all of them, and it is read off the journal: what fell quiet
+// watchIdle sums up conversations that have been idle, where that is wanted, until ctx
+// ends. There is one clock for all of them, and it is read off the journal: what became idle
 // while nobody was there is seen to at the next start.
-func (h *Backend) watchQuiet(ctx context.Context) {
+func (h *Backend) watchIdle(ctx context.Context) {
 	for {
 		wait, err := h.SeeToQuiet(ctx, time.Now())
 		if err != nil && ctx.Err() == nil {
-			h.App.Log.Warn("could not see to the places that fell quiet", "component", "contexts", "event", "quiet_failed", "error", err)
+			h.App.Log.Warn("could not deal with idle places", "component", "contexts", "event", "quiet_failed", "error", err)
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -80,7 +80,7 @@ func (h *Backend) SeeToQuiet(ctx context.Context, now time.Time) (time.Duration,
 	for i, p := range places {
 		keys[i] = p.Key()
 	}
-	states, err := h.SettingsOf(ctx, QuietScope, keys)
+	states, err := h.SettingsOf(ctx, IdleScope, keys)
 	if err != nil {
 		return wait, err
 	}
@@ -89,7 +89,7 @@ func (h *Backend) SeeToQuiet(ctx context.Context, now time.Time) (time.Duration,
 		var seen SeenQuiet
 		if text := states[p.Key()]; text != "" {
 			if err := json.Unmarshal([]byte(text), &seen); err != nil {
-				errs = append(errs, fmt.Errorf("what is known of the quiet in %s: %w", p.Key(), err))
+				errs = append(errs, fmt.Errorf("what is known of the idle time in %s: %w", p.Key(), err))
 			}
 		}
 		switch due := p.Last.Add(p.after); {
@@ -99,7 +99,7 @@ func (h *Backend) SeeToQuiet(ctx context.Context, now time.Time) (time.Duration,
 		case due.After(now):
 			wait = min(wait, due.Sub(now))
 		default:
-			errs = append(errs, h.fellQuiet(ctx, p))
+			errs = append(errs, h.summarizeIdle(ctx, p))
 		}
 	}
 	return max(wait, time.Millisecond), errors.Join(errs...)
@@ -141,9 +141,9 @@ func (h *Backend) speaks(p QuietPlace) string {
 	return ""
 }
 
-// fellQuiet keeps what was said before a place fell quiet: a summary, a file and a row, once
+// summarizeIdle keeps what was said before a place became idle: a summary, a file and a row, once
 // for each time. A crash before the row costs another summary, one after it nothing.
-func (h *Backend) fellQuiet(ctx context.Context, p QuietPlace) error {
+func (h *Backend) summarizeIdle(ctx context.Context, p QuietPlace) error {
 	seen := SeenQuiet{Since: p.Last, Until: p.Last}
 	rows, err := h.QuietRows(ctx, p)
 	if err != nil {
@@ -188,7 +188,7 @@ func (h *Backend) seenTo(ctx context.Context, p QuietPlace, seen SeenQuiet) erro
 	if err != nil {
 		return err
 	}
-	return h.SetSetting(ctx, QuietScope, p.Key(), string(data))
+	return h.SetSetting(ctx, IdleScope, p.Key(), string(data))
 }
 
 // beginAnew clears what was kept, tells the channel, and notes that it is done. Every step
@@ -222,7 +222,7 @@ func (h *Backend) beginAnew(ctx context.Context, p QuietPlace, seen SeenQuiet) e
 	bot := h.live[h.speaks(p)]
 	h.mu.Unlock()
 	if bot != nil {
-		if err := bot.Announce(ctx, channel, "quiet/"+seen.Saved, quietText(p, seen)); err != nil {
+		if err := bot.Announce(ctx, channel, "quiet/"+seen.Saved, idleText(p, seen)); err != nil {
 			return err
 		}
 	}
@@ -230,7 +230,7 @@ func (h *Backend) beginAnew(ctx context.Context, p QuietPlace, seen SeenQuiet) e
 	return h.seenTo(ctx, p, seen)
 }
 
-func quietText(p QuietPlace, seen SeenQuiet) string {
+func idleText(p QuietPlace, seen SeenQuiet) string {
 	messages := fmt.Sprintf("%d messages", seen.Count)
 	if seen.Count == 1 {
 		messages = "1 message"

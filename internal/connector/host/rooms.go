@@ -31,7 +31,7 @@ func (h *Backend) Display(thread chat.ThreadID) connector.Display {
 	m := connector.Display{Room: route.Routing(settings.Routing) == route.Room, ToolOutput: settings.ToolOutputVisible,
 		Thinking: settings.DebugThinking, Name: settings.InnerName, Footer: settings.Footer, Price: h.pricing(settings)}
 	if m.Room && !settings.IsSet("footer") {
-		m.Footer = "off" // what is said in a room is read by others as it stands
+		m.Footer = "off" // what is said in a room is read by others as it is
 	}
 	return m
 }

@@ -51,7 +51,7 @@ func ownSetting(a agents.Agent, key string) connector.Setting {
 	return s
 }
 
-// setting is what holds under a key, and where it was set. Files are named from the home on.
+// setting is what is in force under a key, and where it was set. Files are named from the home on.
 func (h *Backend) setting(bot *config.Bot, path string) connector.Setting {
 	out := connector.Setting{Key: path, Value: "not set", From: "built in"}
 	for _, row := range bot.Rows() {
@@ -98,7 +98,7 @@ func (h *Backend) SetAgent(ctx context.Context, by connector.Caller, name, key, 
 	if path == "permissions" || path == "continuationModel" {
 		value = strings.TrimSpace(value) // a name; in other values a space may mean something
 	}
-	if err := h.mayOrder(by, selfEditOf(path, value)); err != nil {
+	if err := h.mayChange(by, selfEditOf(path, value)); err != nil {
 		return connector.Setting{}, "", err
 	}
 	if _, err := h.own(ctx, by, name); err != nil {
@@ -160,7 +160,7 @@ func (h *Backend) writeAgent(ctx context.Context, by connector.Caller, name, pat
 	return nil
 }
 
-// above says that what was written does not hold, because something stronger says otherwise.
+// above says that what was written is not in force, because something stronger says otherwise.
 func (h *Backend) above(name, guild, path, value string) string {
 	bot, err := h.App.Settings.BotIn(name, guild)
 	if err != nil || value == connector.Unset || slices.Contains(ownKeys, path) {
@@ -198,7 +198,7 @@ func (h *Backend) SetGuild(ctx context.Context, by connector.Caller, key, value 
 	if err != nil {
 		return connector.Setting{}, "", service.Invalid(key, "%v", err)
 	}
-	if err := h.mayOrder(by, selfEditOf(typed.Path, value)); err != nil {
+	if err := h.mayChange(by, selfEditOf(typed.Path, value)); err != nil {
 		return connector.Setting{}, "", err
 	}
 	var stored any = value
@@ -231,7 +231,7 @@ func (h *Backend) SetGuild(ctx context.Context, by connector.Caller, key, value 
 	return h.setting(bot, typed.Path), h.others(ctx, by, typed.Path), nil
 }
 
-// mayUnset is whether somebody may have the global profile hold here again.
+// mayUnset is whether somebody may have the global profile in force here again.
 func (h *Backend) mayUnset(by connector.Caller) error {
 	bot, problems := h.App.Settings.Live.Now().Bot(config.Ask{Guild: by.Guild})
 	if err := problems.Err(); err != nil {
@@ -240,7 +240,7 @@ func (h *Backend) mayUnset(by connector.Caller) error {
 	return h.mayGive(by, bot.Permissions)
 }
 
-// others names the agents for which something else holds than what was just set.
+// others names the agents for which something else is in force than what was just set.
 func (h *Backend) others(ctx context.Context, by connector.Caller, path string) string {
 	list, err := h.GuildAgents(ctx, by)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 // maxChanges is how many changes of a conversation's messages are looked through.
 const maxChanges = 500
 
-// takenBack stands where a message was that nobody is shown any more.
+// takenBack is shown where a message was that nobody is shown any more.
 const takenBack = "(taken back)"
 
-// wordsNow is a message as it stands now, and whether it was taken back. The journal keeps the
+// wordsNow is a message as it is now, and whether it was taken back. The journal keeps the
 // old words; people who ask are not shown them.
 func (h *Host) wordsNow(ctx context.Context, thread chat.ThreadID, said int64, words chat.Blocks) (now chat.Blocks, gone bool, err error) {
 	versions, gone, err := h.versions(ctx, thread, said, words)

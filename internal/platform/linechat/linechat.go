@@ -69,7 +69,7 @@ func (*Client) Caps() platform.Caps {
 	return platform.Caps{Label: "the line chat", MaxText: maxText, Nonce: time.Hour, Edits: true}
 }
 
-// errToken is what connecting again cannot mend.
+// errToken is what connecting again cannot repair.
 var errToken = errors.New("the server does not accept the bot's token")
 
 // Run implements platform.Platform.

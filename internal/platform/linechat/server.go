@@ -187,7 +187,7 @@ func (s *Server) send(conn net.Conn, l Line) error {
 	return write(conn, l)
 }
 
-// write sends one line. Whoever does not read must not hold up everybody else.
+// write sends one line. Whoever does not read must not delay everybody else.
 func write(conn net.Conn, l Line) error {
 	data, err := json.Marshal(l)
 	if err == nil {
@@ -199,8 +199,8 @@ func write(conn net.Conn, l Line) error {
 	return err
 }
 
-// tell reports an event. The lock is held.
-func (s *Server) tell(event string, m Line) {
+// report sends an event to everybody. The lock is held.
+func (s *Server) report(event string, m Line) {
 	m.Event, m.Data = event, nil
 	for conn, program := range s.conns {
 		if program {
@@ -248,9 +248,9 @@ func (s *Server) Do(name string, r Line) Line {
 		return Line{Error: forbidden}
 	case r.Do == "edit" && utf8.RuneCountInString(r.Text) <= maxText:
 		m.Text, m.File, m.Size, m.Data, m.Edited = r.Text, r.File, len(r.Data), r.Data, time.Now()
-		s.tell("edited", *m)
+		s.report("edited", *m)
 	case r.Do == "delete":
-		s.tell("deleted", *m)
+		s.report("deleted", *m)
 		s.messages = slices.Delete(s.messages, at, at+1)
 	default:
 		return Line{Error: invalid}
@@ -294,7 +294,7 @@ func (s *Server) say(name string, r Line) Line {
 	m := Line{ID: strconv.Itoa(s.next), Channel: r.Channel, From: name, Bot: s.Tokens[name] != "", Text: r.Text, Reply: r.Reply, Nonce: r.Nonce,
 		File: r.File, Size: len(r.Data), Data: r.Data, At: time.Now()}
 	s.messages = append(s.messages, m)
-	s.tell("said", m)
+	s.report("said", m)
 	return Line{ID: m.ID}
 }
 

@@ -15,7 +15,7 @@ import (
 
 // Outbox is what the suite needs of a store that speaks to platforms.
 type Outbox interface {
-	Wish(context.Context, ...journal.Desired) error
+	SetDesired(context.Context, ...journal.Desired) error
 	Plan(context.Context, journal.Plan) error
 	OpenLanes(ctx context.Context, platform, bot string) ([]journal.Lane, error)
 	OpenRows(ctx context.Context, lane journal.Lane, limit int) ([]journal.Outgoing, error)
@@ -73,27 +73,27 @@ func (f *fixture) stands(key string, state journal.OutState, want, have int64) j
 }
 
 func testWishes(t *testing.T, f *fixture) {
-	f.ok(f.s.Wish(f.ctx(), wish("a", 3, "one"), wish("b", 3, "two"), journal.Desired{Lane: otherLane, Key: "a", Body: text("elsewhere")}))
-	f.ok(f.s.Wish(f.ctx(), wish("a", 3, "one"))) // the same again
+	f.ok(f.s.SetDesired(f.ctx(), wish("a", 3, "one"), wish("b", 3, "two"), journal.Desired{Lane: otherLane, Key: "a", Body: text("elsewhere")}))
+	f.ok(f.s.SetDesired(f.ctx(), wish("a", 3, "one"))) // the same again
 	o := f.stands("a", journal.Planned, 1, 0)
 	f.equal("nonce", o.Nonce, lane.Nonce("a"))
 	if len(o.Nonce) > journal.MaxNonce || o.Nonce == lane.Nonce("b") || o.Nonce == otherLane.Nonce("a") {
 		t.Fatalf("nonce %q", o.Nonce)
 	}
-	f.ok(f.s.Wish(f.ctx(), wish("a", 4, "newer")))
-	f.ok(f.s.Wish(f.ctx(), wish("a", 2, "older"))) // never overtakes
+	f.ok(f.s.SetDesired(f.ctx(), wish("a", 4, "newer")))
+	f.ok(f.s.SetDesired(f.ctx(), wish("a", 2, "older"))) // never overtakes
 	f.equal("body", string(f.stands("a", journal.Planned, 2, 0).Body), `"newer"`)
 	final := wish("a", 5, "newer")
 	final.Final = true
-	f.ok(f.s.Wish(f.ctx(), final))
+	f.ok(f.s.SetDesired(f.ctx(), final))
 	f.equal("final", f.stands("a", journal.Planned, 2, 0).Final, true)
 	f.equal("in order", f.openKeys(), "a:planned b:planned ")
 	made := f.begin("b")
 	f.ok(f.s.EndSend(f.ctx(), journal.Outcome{Lane: lane, Key: "b", Rev: made.Tried, ID: "1", State: journal.Sent}))
 	last := wish("b", 4, "two") // previews may have been shown since
 	last.Final = true
-	f.ok(f.s.Wish(f.ctx(), last))
-	f.ok(f.s.Wish(f.ctx(), last))
+	f.ok(f.s.SetDesired(f.ctx(), last))
+	f.ok(f.s.SetDesired(f.ctx(), last))
 	f.stands("b", journal.Planned, 2, 1)
 	f.equal("lanes", len(must[[]journal.Lane](t)(f.s.OpenLanes(f.ctx(), "talk", "one"))), 2)
 	f.equal("of another bot", len(must[[]journal.Lane](t)(f.s.OpenLanes(f.ctx(), "talk", "two"))), 0)
@@ -105,7 +105,7 @@ func testWishes(t *testing.T, f *fixture) {
 		"another's":             {Lane: lane, Key: "x", TargetKey: "a", Body: text("x")},
 		"a reaction to nothing": {Lane: lane, Key: "x", Thing: journal.Reaction, Body: text("x")},
 	} {
-		if f.s.Wish(f.ctx(), wish("good", 1, "x"), bad) == nil {
+		if f.s.SetDesired(f.ctx(), wish("good", 1, "x"), bad) == nil {
 			t.Errorf("%s went through", name)
 		}
 	}
@@ -114,13 +114,13 @@ func testWishes(t *testing.T, f *fixture) {
 }
 
 func testFreeze(t *testing.T, f *fixture) {
-	f.ok(f.s.Wish(f.ctx(), wish("a", 1, "first")))
+	f.ok(f.s.SetDesired(f.ctx(), wish("a", 1, "first")))
 	seen := f.out("a")
 	first := f.begin("a")
 	f.equal("attempt", first.Attempts, 1)
 	_, err := f.s.BeginSend(f.ctx(), seen)
 	f.wants(err, journal.ErrMoved)
-	f.ok(f.s.Wish(f.ctx(), wish("a", 2, "second")))
+	f.ok(f.s.SetDesired(f.ctx(), wish("a", 2, "second")))
 	f.stands("a", journal.Sending, 2, 0)
 	again := f.begin("a") // nobody knows what became of it
 	f.equal("the same is made again", string(again.TriedBody), `"first"`)
@@ -132,20 +132,20 @@ func testFreeze(t *testing.T, f *fixture) {
 	f.equal("attempts", o.Attempts, 0)
 	edit := f.begin("a")
 	f.equal("edit", string(edit.TriedBody), `"second"`)
-	f.ok(f.s.Wish(f.ctx(), wish("a", 3, "third")))
+	f.ok(f.s.SetDesired(f.ctx(), wish("a", 3, "third")))
 	edit = f.begin("a")
 	f.equal("an edit takes the newest", string(edit.TriedBody), `"third"`)
 	f.ok(f.s.EndSend(f.ctx(), journal.Outcome{Lane: lane, Key: "a", Rev: edit.Tried, State: journal.Sent}))
 	f.stands("a", journal.Sent, 3, 3)
 	f.equal("nothing to do", f.openKeys(), "")
-	f.ok(f.s.Wish(f.ctx(), wish("a", 3, "third")))
+	f.ok(f.s.SetDesired(f.ctx(), wish("a", 3, "third")))
 	f.stands("a", journal.Sent, 3, 3)
 	f.equal("made in front of nothing", must[string](t)(f.s.LastMade(f.ctx(), lane, 1)), "")
 	f.equal("made last", must[string](t)(f.s.LastMade(f.ctx(), lane, 2)), "100")
 }
 
 func testOutcomes(t *testing.T, f *fixture) {
-	f.ok(f.s.Wish(f.ctx(), wish("a", 1, "x")))
+	f.ok(f.s.SetDesired(f.ctx(), wish("a", 1, "x")))
 	at := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
 	one := f.begin("a")
 	end := func(o journal.Outcome) {
@@ -172,26 +172,26 @@ func testOutcomes(t *testing.T, f *fixture) {
 	f.equal("all", len(must[[]journal.Outgoing](t)(f.s.OutgoingFor(f.ctx(), store.OutFilter{}))), 1)
 	_, err := f.s.BeginSend(f.ctx(), f.out("a"))
 	f.wants(err, journal.ErrMoved)
-	f.ok(f.s.Wish(f.ctx(), wish("a", 2, "x"))) // the same: still failed
+	f.ok(f.s.SetDesired(f.ctx(), wish("a", 2, "x"))) // the same: still failed
 	f.stands("a", journal.Failed, 1, 0)
-	f.ok(f.s.Wish(f.ctx(), wish("a", 2, "y"))) // another: worth a try
+	f.ok(f.s.SetDesired(f.ctx(), wish("a", 2, "y"))) // another: worth a try
 	o = f.stands("a", journal.Planned, 2, 0)
 	f.equal("a fresh start", o.Attempts, 0)
 	gone := wish("a", 3, "")
 	gone.Gone, gone.Body = true, nil
-	f.ok(f.s.Wish(f.ctx(), gone))
-	f.ok(f.s.Wish(f.ctx(), gone))
+	f.ok(f.s.SetDesired(f.ctx(), gone))
+	f.ok(f.s.SetDesired(f.ctx(), gone))
 	f.equal("body is kept", string(f.stands("a", journal.Planned, 3, 0).Body), `"y"`)
 	end(journal.Outcome{State: journal.Superseded})
 	f.stands("a", journal.Superseded, 3, 0)
 	never := wish("never", 9, "x")
 	never.Gone = true
-	f.ok(f.s.Wish(f.ctx(), never))
-	f.ok(f.s.Wish(f.ctx(), wish("never", 8, "x"))) // older than the end of it
+	f.ok(f.s.SetDesired(f.ctx(), never))
+	f.ok(f.s.SetDesired(f.ctx(), wish("never", 8, "x"))) // older than the end of it
 	f.stands("never", journal.Superseded, 1, 0)
 	theirs := never
 	theirs.Key, theirs.Target = "theirs", "77"
-	f.ok(f.s.Wish(f.ctx(), theirs))
+	f.ok(f.s.SetDesired(f.ctx(), theirs))
 	f.equal("a message of somebody else's goes", f.openKeys(), "theirs:planned ")
 	if f.s.EndSend(f.ctx(), journal.Outcome{Lane: lane, Key: "a", State: "odd"}) == nil {
 		t.Fatal("an odd outcome")
@@ -204,7 +204,7 @@ func testGroups(t *testing.T, f *fixture) {
 		d.Group = group
 		return d
 	}
-	f.ok(f.s.Wish(f.ctx(), in("a1", "a"), in("a2", "a"), in("b1", "b"), in("a3", "a"), in("free", "")))
+	f.ok(f.s.SetDesired(f.ctx(), in("a1", "a"), in("a2", "a"), in("b1", "b"), in("a3", "a"), in("free", "")))
 	made := f.begin("a1")
 	f.ok(f.s.EndSend(f.ctx(), journal.Outcome{Lane: lane, Key: "a1", Rev: made.Tried, ID: "1", State: journal.Sent}))
 	f.ok(f.s.EndSend(f.ctx(), journal.Outcome{Lane: lane, Key: "a2", Attempt: f.begin("a2").Attempts, State: journal.Failed, Why: "invalid"}))
@@ -222,7 +222,7 @@ func testEcho(t *testing.T, f *fixture) {
 		f.ok(err)
 		return ours
 	}
-	f.ok(f.s.Wish(f.ctx(), wish("a", 7, "x")))
+	f.ok(f.s.SetDesired(f.ctx(), wish("a", 7, "x")))
 	f.equal("before anything was sent", echo(lane.Nonce("a"), "100"), false)
 	one := f.begin("a")
 	f.equal("a stranger", echo("nonce", "99"), false)
@@ -242,7 +242,7 @@ func testEcho(t *testing.T, f *fixture) {
 func testPlan(t *testing.T, f *fixture) {
 	f.guest(thread, heard("a"), heard("b"), heard("c"))
 	plan := func(from, to int64, wishes ...journal.Desired) error {
-		return f.s.Plan(f.ctx(), journal.Plan{Reader: "out", Thread: thread, From: from, UpTo: to, Wishes: wishes})
+		return f.s.Plan(f.ctx(), journal.Plan{Reader: "out", Thread: thread, From: from, UpTo: to, Desired: wishes})
 	}
 	behind := func(transport string) int {
 		t.Helper()
@@ -268,14 +268,14 @@ func testPlan(t *testing.T, f *fixture) {
 func testOutboxTwoHandles(t *testing.T, f *fixture) {
 	second := f.open()
 	f.guest(thread, heard("a"))
-	f.ok(f.s.Wish(f.ctx(), wish("a", 1, "x")))
+	f.ok(f.s.SetDesired(f.ctx(), wish("a", 1, "x")))
 	seen := f.out("a")
 	var begun, planned [2]error
 	var wg sync.WaitGroup
 	for i, s := range []Store{f.s, second} {
 		wg.Go(func() {
 			_, begun[i] = s.BeginSend(f.ctx(), seen)
-			planned[i] = s.Plan(f.ctx(), journal.Plan{Reader: "out", Thread: thread, UpTo: 1, Wishes: []journal.Desired{wish("p", 1, "x")}})
+			planned[i] = s.Plan(f.ctx(), journal.Plan{Reader: "out", Thread: thread, UpTo: 1, Desired: []journal.Desired{wish("p", 1, "x")}})
 		})
 	}
 	wg.Wait()

@@ -45,7 +45,7 @@ type Options struct {
 
 	// Times; zero: as below.
 	FirstBackoff, BackoffMax time.Duration
-	Patience                 time.Duration // how long one call that is not answered holds up others
+	Patience                 time.Duration // how long one call that is not answered delays others
 	Nonce                    time.Duration // how long Discord surely knows a nonce again
 }
 
@@ -94,7 +94,7 @@ type Client struct {
 	self    room.Author
 	app     string // our application
 	shards  []*gateway.Shard
-	pending map[string]bool // guilds that have not told of their channels yet
+	pending map[string]bool // guilds that have not reported their channels yet
 	hooks   map[string]hook // by channel
 	tried   []string        // nonces of what was begun through them, the newest last
 }
@@ -270,8 +270,8 @@ func (c *Client) Member(ctx context.Context, guild string, who room.Author) (roo
 	return c.author(guild, m.User, m, who.Webhook), nil
 }
 
-// learnRoles asks for the roles of a guild that has not told of itself, because it is about to
-// or because another shard hears of it: without their names nobody would have any.
+// learnRoles asks for the roles of a guild that has not reported its channels, because it is about to
+// or because another shard gets its events: without their names nobody would have any.
 func (c *Client) learnRoles(ctx context.Context, guild string) error {
 	if guild == "" || guild == room.Direct || c.cache.HasRoles(guild) {
 		return nil

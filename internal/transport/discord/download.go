@@ -64,7 +64,7 @@ func (c *Client) Download(ctx context.Context, at string, limit int64) ([]byte, 
 // stores are where Discord keeps what people attach.
 var stores = []string{"cdn.discordapp.com", "media.discordapp.net"}
 
-// trusted reports whether a file lies with Discord, or with whatever stands in for it.
+// trusted reports whether a file lies with Discord, or with whatever replaces it.
 func trusted(root, at string) bool {
 	u, err := url.Parse(at)
 	if err != nil {

@@ -27,7 +27,7 @@ func (c *Client) convertAll(ctx context.Context) {
 	}
 }
 
-// lateGuilds is put behind a READY: what has not told of itself by then is not waited for.
+// lateGuilds is put behind a READY: what has not reported by then is not waited for.
 type lateGuilds struct{}
 
 // convert turns one event into what the connector is told of it.
@@ -124,7 +124,7 @@ func (c *Client) whole(ctx context.Context, m discord.Message) (room.Message, bo
 	return c.message(m, in), true
 }
 
-// place is a channel as far as an event tells of it.
+// place is a channel as far as an event says.
 func (c *Client) place(guild *snowflake.ID, channel snowflake.ID) room.Channel {
 	if in, ok := c.cache.Known(channel.String()); ok {
 		return in
@@ -168,14 +168,14 @@ func (c *Client) ready(ctx context.Context, e wire.EventReady) {
 	})
 }
 
-// guildsLate goes on without guilds that have not told of themselves.
+// guildsLate goes on without guilds that have not reported their channels.
 func (c *Client) guildsLate() {
 	c.mu.Lock()
 	n := len(c.pending)
 	clear(c.pending)
 	c.mu.Unlock()
 	if n > 0 {
-		c.Log.Warn("guilds have not told of themselves; going on without them", "event", "guilds_late", "guilds", n)
+		c.Log.Warn("guilds have not reported their channels; going on without them", "event", "guilds_late", "guilds", n)
 		c.sink.Take(platform.Listed{Complete: true})
 	}
 }

@@ -86,7 +86,7 @@ func (c *Client) ChannelsOf(ctx context.Context, guild string) ([]platform.Chann
 	return out, nil
 }
 
-// MakeChannel implements platform.Channels. The new one stands in the category of the one
+// MakeChannel implements platform.Channels. The new one is in the category of the one
 // that it is to be beside.
 func (c *Client) MakeChannel(ctx context.Context, want platform.NewChannel) (room.Channel, error) {
 	made, err := c.rest.CreateGuildChannel(gateway.ID(want.Guild), discord.GuildTextChannelCreate{Name: want.Name, ParentID: c.categoryOf(ctx, want.Beside), Topic: want.Topic},
@@ -97,7 +97,7 @@ func (c *Client) MakeChannel(ctx context.Context, want platform.NewChannel) (roo
 	return c.cache.Learn(made), nil
 }
 
-// categoryOf is the category that a channel stands in; 0: none, or it is not known.
+// categoryOf is the category that a channel is in; 0: none, or it is not known.
 func (c *Client) categoryOf(ctx context.Context, channel string) snowflake.ID {
 	got, err := c.rest.GetChannel(gateway.ID(channel), rest.WithCtx(ctx))
 	if err != nil {

@@ -62,7 +62,7 @@ func attached(p platform.Post, data []byte) []*discord.File {
 	return []*discord.File{discord.NewFile(fileName(p.File), "", bytes.NewReader(data))}
 }
 
-// fileName is a name that can stand in a form: a quote in it would end the field, and the file
+// fileName is a name that can be used in a form: a quote in it would end the field, and the file
 // would be lost without an error.
 func fileName(name string) string {
 	return strings.Map(func(r rune) rune {
@@ -164,7 +164,7 @@ func (c *Client) Find(ctx context.Context, p outbox.Probe) (string, outbox.Verdi
 		return "", outbox.Unknown, err
 	}
 	after := max(gateway.ID(p.After), snowflake.New(p.Since.Add(-clockSkew))) // it was made after we first tried
-	for range findPages {                                                     // it may be a later try that was heard, with much said before
+	for range findPages {                                                     // it may be a later try that was taken, with much said before
 		list, err := c.rest.Once.GetMessages(gateway.ID(p.Lane.Channel), 0, 0, after, historyPage, rest.WithCtx(ctx))
 		if err != nil {
 			return "", outbox.Unknown, gateway.Trouble(err)

@@ -69,20 +69,20 @@ var hasty = map[string]func(*connect.BotOptions){
 	"TestDiscordFilesHang":                 func(o *connect.BotOptions) { o.Fetch = time.Second },
 	"TestDiscordFilesThatCannotBeHad":      func(o *connect.BotOptions) { o.FirstBackoff = 10 * time.Millisecond },
 	"TestDiscordNoticesADeafConnection": func(o *connect.BotOptions) {
-		o.Patrol, o.Grace = 200*time.Millisecond, time.Millisecond
+		o.Recheck, o.Grace = 200*time.Millisecond, time.Millisecond
 	},
 	"TestDiscordMissingItsNameReadsNothing": func(o *connect.BotOptions) {
-		o.Patrol, o.Grace, o.FirstBackoff, o.BackoffMax = 20*time.Millisecond, time.Millisecond, 10*time.Millisecond, 50*time.Millisecond
+		o.Recheck, o.Grace, o.FirstBackoff, o.BackoffMax = 20*time.Millisecond, time.Millisecond, 10*time.Millisecond, 50*time.Millisecond
 	},
 	"TestDiscordHearsPrivateWordsWithoutTheGuild": func(o *connect.BotOptions) {
-		o.Patience, o.Patrol, o.Grace = 500*time.Millisecond, time.Second, time.Millisecond // what takes longer than patience is heard by the patrol
+		o.Patience, o.Recheck, o.Grace = 500*time.Millisecond, time.Second, time.Millisecond // what takes longer than patience is heard by the patrol
 	},
 	"TestDiscordMissingTheAnswerPostsOnce": func(o *connect.BotOptions) { o.Nonce = time.Millisecond },
 	"TestDiscordDownForTenMinutes": func(o *connect.BotOptions) {
 		o.FirstBackoff, o.BackoffMax = 4*time.Millisecond, 128*time.Millisecond // 1 s and 32 s
 	},
 	"TestDiscordAnswersOnceInAStorm": func(o *connect.BotOptions) {
-		o.Patrol, o.FirstBackoff, o.BackoffMax = 300*time.Millisecond, 20*time.Millisecond, 200*time.Millisecond
+		o.Recheck, o.FirstBackoff, o.BackoffMax = 300*time.Millisecond, 20*time.Millisecond, 200*time.Millisecond
 	},
 }
 

@@ -95,7 +95,7 @@ func TestDiscordQuietGoesOnAfterACrash(t *testing.T) {
 	data, _ := json.Marshal(host.SeenQuiet{Since: row.LastActive, Until: row.LastActive, Saved: saved.ID, Count: 2, Text: saved.Summary})
 	g.end()
 	g.start()
-	if err := g.app.DB.SetSetting(t.Context(), host.QuietScope, p.Key(), string(data)); err != nil {
+	if err := g.app.DB.SetSetting(t.Context(), host.IdleScope, p.Key(), string(data)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := g.app.Host.Backend("discord").SeeToQuiet(t.Context(), time.Now()); err != nil {

@@ -64,7 +64,7 @@ func TestDiscordOneSickChannelHoldsUpNoOther(t *testing.T) {
 	ill := &sick{}
 	hasten := func(o *connect.BotOptions) {
 		o.HTTP = &http.Client{Transport: ill, Timeout: 30 * time.Second}
-		o.Patience, o.Patrol, o.FirstBackoff, o.BackoffMax = 200*time.Millisecond, 300*time.Millisecond, 20*time.Millisecond, 100*time.Millisecond
+		o.Patience, o.Recheck, o.FirstBackoff, o.BackoffMax = 200*time.Millisecond, 300*time.Millisecond, 20*time.Millisecond, 100*time.Millisecond
 	}
 	g := inOldGuild(t, discordsim.Options{}, map[string]string{}, func(g *guildT) { g.tune = hasten })
 	for _, channel := range []string{"general", "random"} {
@@ -214,13 +214,13 @@ type forgetful struct {
 	channel string
 }
 
-func (h forgetful) Wish(ctx context.Context, wishes ...journal.Desired) error {
-	for _, w := range wishes {
+func (h forgetful) SetDesired(ctx context.Context, desired ...journal.Desired) error {
+	for _, w := range desired {
 		if w.Lane.Channel == h.channel && w.Thing != journal.Reaction {
 			return errors.New("the program is not there any more")
 		}
 	}
-	return h.Outbox.Wish(ctx, wishes...)
+	return h.Outbox.SetDesired(ctx, desired...)
 }
 
 // An answer that could not be said where it belongs is said in the channel, also by the next program if this one died right then.

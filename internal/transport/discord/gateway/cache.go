@@ -10,7 +10,7 @@ import (
 	"chorus/internal/room/mention"
 )
 
-// Cache is what the gateway has told of guilds: names, and which channel belongs where. It
+// Cache is what the gateway has reported of guilds: names, and which channel belongs where. It
 // may always be behind; what is missing is asked for.
 type Cache struct {
 	mu       sync.Mutex
@@ -59,7 +59,7 @@ func (w *Cache) BotRole(guild, user string) string {
 	return w.bots[guild+"/"+user]
 }
 
-// HasRoles reports whether a guild has told of its roles: it has one at least, everyone's.
+// HasRoles reports whether a guild has reported its roles: it has one at least, everyone's.
 func (w *Cache) HasRoles(guild string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -131,7 +131,7 @@ func (l *limiter) learn(b *bucket, e *rest.CompiledEndpoint, rs *http.Response) 
 		}
 		wait = max(wait, 50*time.Millisecond)
 		scope := rs.Header.Get("X-RateLimit-Scope")
-		// Without Via it was not the API that answered but what stands before it.
+		// Without Via it was not the API that answered but a proxy before it.
 		if rs.Header.Get("X-RateLimit-Global") != "" || rs.Header.Get("Via") == "" && scope == "" {
 			l.global = now.Add(max(wait, Seconds(rs.Header.Get("Retry-After"))))
 			scope = "global"

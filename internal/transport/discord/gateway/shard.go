@@ -216,7 +216,7 @@ func (l *Shard) serve(ctx context.Context, conn *websocket.Conn, frames <-chan f
 		case <-hello.C:
 			return errors.New("the gateway said nothing")
 		case <-resync:
-			l.session = "" // what it did not tell, a resume would not tell either
+			l.session = "" // what it did not report, a resume would not report either
 			return errAgain
 		case <-beats:
 			if !acked {
