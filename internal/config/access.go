@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -68,10 +67,6 @@ func (b *Bot) named(r *report, at, what string) bool {
 		return true
 	}
 	known := append(permit.Presets(), slices.Sorted(maps.Keys(b.Profiles))...)
-	hint := ""
-	if best := suggest.Best(profile, known); best != "" {
-		hint = fmt.Sprintf("; did you mean %q?", best)
-	}
-	r.fail(b.Origin(at), at, "%s: there is no profile %q; there are %s%s", what, profile, strings.Join(known, ", "), hint)
+	r.fail(b.Origin(at), at, "%s: there is no profile %q; there are %s%s", what, profile, strings.Join(known, ", "), suggest.Hint(profile, known))
 	return false
 }

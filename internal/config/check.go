@@ -72,11 +72,7 @@ func (k *Key) wrong(n *node) string {
 			return "must be a text" + not
 		}
 		if len(k.Choices) > 0 && !slices.Contains(k.Choices, n.text) {
-			text := "must be " + k.rangeText() + not
-			if best := suggest.Best(n.text, k.Choices); best != "" {
-				text += fmt.Sprintf("; did you mean %q?", best)
-			}
-			return text
+			return "must be " + k.rangeText() + not + suggest.Hint(n.text, k.Choices)
 		}
 	case Bool:
 		if n.form != isBool {

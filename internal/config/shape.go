@@ -101,11 +101,7 @@ func (s *shaper) freeName(b *branch, f field) string {
 	}
 	name := snake(f.name)
 	if known := vendorKeys(); !slices.Contains(known, strings.TrimSuffix(name, "_file")) {
-		hint := ""
-		if best := suggest.Best(name, known); best != "" {
-			hint = fmt.Sprintf("; did you mean %q?", best)
-		}
-		s.report.warn(f.at, b.path, "no vendor we know has a setting %q%s", f.name, hint)
+		s.report.warn(f.at, b.path, "no vendor we know has a setting %q%s", f.name, suggest.Hint(name, known))
 	}
 	return name
 }
@@ -135,8 +131,8 @@ func (s *shaper) unknown(b *branch, path string, f field) {
 	text := fmt.Sprintf("unknown key %q", f.name)
 	if why, known := dropped()[snake(camel(f.name))]; known && path == "" {
 		text += ": " + why
-	} else if best := suggest.Best(camel(f.name), names); best != "" {
-		text += fmt.Sprintf("; did you mean %q?", best)
+	} else if hint := suggest.Hint(camel(f.name), names); hint != "" {
+		text += hint
 	} else if path != "" && len(names) > 0 {
 		text += fmt.Sprintf("; %s has %s", shownPath(path), strings.Join(b.order, ", "))
 	}

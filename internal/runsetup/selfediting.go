@@ -203,11 +203,7 @@ func NamedProfile(bot *config.Bot, name string) error {
 	if slices.Contains(known, name) {
 		return nil
 	}
-	hint := ""
-	if best := suggest.Best(name, known); best != "" {
-		hint = fmt.Sprintf("; did you mean %q?", best)
-	}
-	return fmt.Errorf("there is no profile %.60q; there are %s%s", name, strings.Join(known, ", "), hint)
+	return fmt.Errorf("there is no profile %.60q; there are %s%s", name, strings.Join(known, ", "), suggest.Hint(name, known))
 }
 
 func ProfileNames(bot *config.Bot) []string {

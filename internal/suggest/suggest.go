@@ -2,7 +2,10 @@
 // have come from. It is for hints in errors, never for deciding.
 package suggest
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Distance counts the letters to insert, delete or replace to make b of a.
 func Distance(a, b string) int {
@@ -35,4 +38,12 @@ func Best(word string, names []string) string {
 		}
 	}
 	return best
+}
+
+// Hint is the end of a sentence about an unknown word: `; did you mean "x"?`, or nothing.
+func Hint(word string, names []string) string {
+	if best := Best(word, names); best != "" {
+		return fmt.Sprintf("; did you mean %q?", best)
+	}
+	return ""
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 
+	"chorus/internal/datadir"
 	"chorus/internal/tool"
 )
 
@@ -123,22 +124,8 @@ func (f *File) save(notes map[string]string) error {
 	if err != nil {
 		return fmt.Errorf("write the notes: %w", err)
 	}
-	dir := filepath.Dir(f.path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
 		return fmt.Errorf("write the notes: %w", err)
 	}
-	temp, err := os.CreateTemp(dir, ".notes-*.tmp")
-	if err != nil {
-		return fmt.Errorf("write the notes: %w", err)
-	}
-	_, err = temp.Write(append(data, '\n'))
-	err = errors.Join(err, temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), f.path)
-	}
-	if err != nil {
-		_ = os.Remove(temp.Name())
-		return fmt.Errorf("write the notes: %w", err)
-	}
-	return nil
+	return datadir.WriteFile(f.path, append(data, '\n'), 0o600)
 }

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -32,7 +31,6 @@ func TestFunctions(t *testing.T) {
 		{place("/home/x/threads/y/scratch"), "a folder of its own"}, {place("/src"), "/src"},
 		{string(marked("<b>\x01x\x02")), "&lt;b&gt;<mark>x</mark>"},
 		{statusWords("idle"), "ready"}, {statusWords("running"), "working"}, {statusWords("waiting"), "waiting for approval"}, {statusWords("odd"), "odd"},
-		{cmp.Or("", "b", "c"), "b"}, {cmp.Or[string](), ""},
 	} {
 		if c.got != c.want {
 			t.Errorf("%q instead of %q", c.got, c.want)

@@ -129,8 +129,8 @@ func (b *binding) strangers(query url.Values) (wrong []FieldError) {
 			continue
 		}
 		said := "there is no such parameter"
-		if best := suggest.Best(name, b.queries); best != "" {
-			said += fmt.Sprintf("; did you mean %q?", best)
+		if hint := suggest.Hint(name, b.queries); hint != "" {
+			said += hint
 		} else if len(b.queries) > 0 {
 			said += "; there are " + strings.Join(b.queries, ", ")
 		}

@@ -57,8 +57,8 @@ func explainObject(data []byte, s *jsonschema.Schema, n node, field string) (wro
 			continue // a map: anything goes
 		}
 		said := "there is no such field"
-		if best := suggest.Best(m.name, names); best != "" {
-			said += fmt.Sprintf("; did you mean %q?", best)
+		if hint := suggest.Hint(m.name, names); hint != "" {
+			said += hint
 		} else if len(names) > 0 {
 			said += "; there are " + strings.Join(names, ", ")
 		}
