@@ -1,0 +1,249 @@
+package canonical
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// builtinArguments checks the arguments of builtins that set variables or evaluate words.
+func (w *writer) builtinArguments(name string, args []*syntax.Word) {
+	switch name {
+	case "printf":
+		w.printfArguments(args)
+	case "test", "[":
+		w.testArguments(name, args)
+	case "read", "unset", "getopts", "mapfile", "readarray":
+		w.assigningArguments(name, args)
+	case "wait":
+		w.literals(name, args, func(s string) bool { return s == "-n" || s == "-f" || !strings.HasPrefix(s, "-") })
+	case "umask", "ulimit", "jobs", "times", "shift", "return", "exit", "break", "continue":
+		if name == "exit" || name == "return" || name == "shift" {
+			return // of a number they make a number, of anything else an error
+		}
+		w.literals(name, args, func(string) bool { return true })
+	case "set":
+		w.setArguments(args)
+	case "shopt":
+		w.onlyBash("shopt")
+		w.literals(name, args, func(s string) bool {
+			switch s {
+			case "-s", "-u", "-q", "nullglob", "globstar", "dotglob", "nocaseglob", "failglob", "nocasematch", "lastpipe", "inherit_errexit":
+				return true
+			}
+			return false
+		})
+	case "command", "type":
+		for _, a := range args {
+			if _, ok := literal(a); !ok {
+				w.fail("what "+name+" looks for is computed", "write the name of the program")
+			}
+		}
+	}
+}
+
+// literals holds all arguments to be literals that are known.
+func (w *writer) literals(name string, args []*syntax.Word, known func(string) bool) {
+	for _, a := range args {
+		lit, ok := literal(a)
+		switch {
+		case ok && known(lit):
+		case !ok && isExpansionOf(a, "!", "$"): // wait $!
+		case !ok && name == "wait" && w.isNumeric(a):
+		case !ok:
+			w.fail(name + " with computed arguments can change what later commands mean")
+		default:
+			w.fail(name + " " + lit + " can change what later commands mean")
+		}
+	}
+}
+
+func isExpansionOf(word *syntax.Word, names ...string) bool {
+	p := soleExpansion(word)
+	if p == nil || p.Exp != nil || p.Repl != nil || p.Slice != nil || p.Index != nil || p.Excl || p.Length {
+		return false
+	}
+	for _, n := range names {
+		if p.Param.Value == n {
+			return true
+		}
+	}
+	return false
+}
+
+// soleExpansion is the parameter expansion that a word consists of, also in double quotes; else nil.
+func soleExpansion(word *syntax.Word) *syntax.ParamExp {
+	if word == nil || len(word.Parts) != 1 {
+		return nil
+	}
+	part := word.Parts[0]
+	if q, ok := part.(*syntax.DblQuoted); ok && len(q.Parts) == 1 {
+		part = q.Parts[0]
+	}
+	p, ok := part.(*syntax.ParamExp)
+	if !ok || p.Param == nil {
+		return nil
+	}
+	return p
+}
+
+// printf -v assigns to a name that is evaluated.
+func (w *writer) printfArguments(args []*syntax.Word) {
+	if len(args) == 0 {
+		return
+	}
+	first, ok := literal(args[0])
+	if lead, known := leading(args[0]); !ok && (!known || strings.HasPrefix(lead, "-")) || ok && strings.HasPrefix(first, "-") && first != "--" && first != "-" {
+		w.fail("printf with options or a computed format can assign variables", "begin with a format in quotes, or with --")
+	}
+}
+
+// leading is the literal text that a word begins with; false: it may begin with anything.
+func leading(word *syntax.Word) (string, bool) {
+	if len(word.Parts) == 0 {
+		return "", true
+	}
+	part := word.Parts[0]
+	if q, ok := part.(*syntax.DblQuoted); ok && len(q.Parts) > 0 {
+		part = q.Parts[0]
+	}
+	switch p := part.(type) {
+	case *syntax.Lit:
+		return p.Value, p.Value != "" && !strings.ContainsAny(p.Value[:1], `\{[*?~`)
+	case *syntax.SglQuoted:
+		return p.Value, p.Value != "" && !p.Dollar
+	}
+	return "", false
+}
+
+// test -v evaluates a subscript, and a word that is not quoted may become -v.
+func (w *writer) testArguments(name string, args []*syntax.Word) {
+	for _, a := range args {
+		lit, ok := literal(a)
+		switch {
+		case ok && (lit == "-v" || lit == "-R"):
+			w.fail(name+" "+lit+" evaluates the name behind it", `use [ -n "${NAME+x}" ]`)
+		case ok, isQuoted(a), w.isNumeric(a), w.isPlainVariable(a):
+		default:
+			w.fail(name+" with an expansion that is not quoted can evaluate it", `put it in double quotes`)
+		}
+	}
+}
+
+func isQuoted(word *syntax.Word) bool {
+	for _, p := range word.Parts {
+		switch p := p.(type) {
+		case *syntax.DblQuoted:
+			for _, q := range p.Parts {
+				if x, ok := q.(*syntax.ParamExp); ok && isList(x) {
+					return false
+				}
+			}
+		case *syntax.SglQuoted, *syntax.Lit:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// isList reports an expansion that is several words even in double quotes.
+func isList(p *syntax.ParamExp) bool {
+	if p.Param != nil && p.Param.Value == "@" {
+		return true
+	}
+	index, ok := p.Index.(*syntax.Word)
+	return ok && index.Lit() == "@" && !p.Length
+}
+
+// isNumeric reports an expansion that is a number wherever it stands.
+func (w *writer) isNumeric(word *syntax.Word) bool {
+	p := soleExpansion(word)
+	if p == nil {
+		_, sum := soleArithmetic(word)
+		return sum
+	}
+	return isCount(p) || w.number(p)
+}
+
+func soleArithmetic(word *syntax.Word) (*syntax.ArithmExp, bool) {
+	if word == nil || len(word.Parts) != 1 {
+		return nil, false
+	}
+	x, ok := word.Parts[0].(*syntax.ArithmExp)
+	return x, ok
+}
+
+// number reports a variable that surely holds a number here.
+func (w *writer) number(p *syntax.ParamExp) bool {
+	if p.Index != nil || p.Exp != nil || p.Repl != nil || p.Slice != nil || p.Excl {
+		return false
+	}
+	return w.vars[p.Param.Value].number && w.scope.has(p.Param.Value)
+}
+
+func (w *writer) isPlainVariable(word *syntax.Word) bool {
+	p := soleExpansion(word)
+	return p != nil && p.Index == nil && p.Exp == nil && p.Repl == nil && p.Slice == nil && !p.Excl && w.vars[p.Param.Value].plain && w.scope.has(p.Param.Value)
+}
+
+func (w *writer) assigningArguments(name string, args []*syntax.Word) {
+	if name != "read" && name != "unset" {
+		w.onlyBash(name)
+	}
+	value := false // the argument belongs to the option before it
+	for i, a := range args {
+		lit, ok := literal(a)
+		switch {
+		case value && ok:
+			value = false
+		case !ok && name == "getopts" && i > 1: // what is read, not where to
+		case !ok && name == "read" && i > 0 && value:
+			value = false
+		case !ok:
+			w.fail(name+" with a computed name can assign any variable", "write the name")
+		case name == "getopts" && i == 0:
+		case strings.HasPrefix(lit, "-") && len(lit) > 1:
+			value = w.assigningOption(name, lit)
+		default:
+			w.variable(lit)
+			w.scope.set(lit, name != "unset")
+		}
+	}
+}
+
+// assigningOption checks an option and reports whether a value follows it.
+func (w *writer) assigningOption(name, option string) bool {
+	letters := option[1:]
+	switch name {
+	case "read":
+		if last := letters[len(letters)-1:]; strings.Trim(letters, "ersadnNptu") == "" {
+			return strings.Contains("dnNptu", last)
+		}
+	case "unset":
+		if letters == "v" {
+			return false
+		}
+	case "mapfile", "readarray":
+		if letters == "t" {
+			return false
+		}
+	}
+	w.fail(name + " " + option + " can change what names mean")
+	return false
+}
+
+// setArguments: options that only make the shell stricter or louder, or new positional parameters.
+func (w *writer) setArguments(args []*syntax.Word) {
+	for i, a := range args {
+		lit, ok := literal(a)
+		switch {
+		case ok && lit == "--" && i == 0:
+			return
+		case ok && (lit == "pipefail" || lit == "errexit" || lit == "nounset" || lit == "xtrace" || lit == "noglob" || lit == "noclobber"):
+		case ok && len(lit) > 1 && (lit[0] == '-' || lit[0] == '+') && strings.Trim(lit[1:], "euxfoC") == "":
+		default:
+			w.fail("set with other options, or with computed ones, can change how commands are read", "use set -- for positional parameters")
+		}
+	}
+}

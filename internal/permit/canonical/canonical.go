@@ -1,0 +1,147 @@
+// Package canonical turns a shell command into a text that can be read in one way only, or says why it cannot.
+//
+// A judge that parses a command and a shell that runs it are two readers, and where they disagree a forbidden
+// command runs. So the text that is judged, shown, bound to a yes and run is the one that this package writes: each
+// literal is quoted anew, each parameter is in braces, comments and line continuations are gone, and nothing of the
+// original is copied. It is written from a small grammar; whatever is not in it is opaque, and a person is asked.
+//
+// It promises that Text(Text(c)) is Text(c), that the text does what the command does in bash, and that no name in
+// it means anything but the program, builtin or function of that name: nothing that a command could do to PATH,
+// aliases, hashed commands or functions comes through.
+package canonical
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Opaque says why a command has no canonical text.
+type Opaque struct {
+	Reason string // one clause: "it assigns PATH, which changes what names mean"
+	Plain  string // how to say the same plainly; "" where there is no way
+}
+
+// Error implements error.
+func (o *Opaque) Error() string {
+	if o.Plain == "" {
+		return o.Reason
+	}
+	return o.Reason + "; " + o.Plain
+}
+
+// Longer or deeper commands are not read: no person would read them either.
+const (
+	maxLength = 64 << 10
+	maxNested = 4 // shells inside shells
+	maxDepth  = 60
+)
+
+// Text is the canonical text of a command for bash, without a newline at its end. The error is an *Opaque.
+func Text(command string) (string, error) { return text(command, dialect{bash: true}, 0) }
+
+// dialect is the shell that will read a text.
+type dialect struct {
+	bash  bool     // else any POSIX shell
+	names []string // functions of the shells around it, which are programs here
+}
+
+func text(command string, d dialect, nested int) (string, error) {
+	once, err := write(command, d, nested)
+	if err != nil {
+		return "", err
+	}
+	// What was written must be read back as the same: a last check on our own grammar.
+	if again, err := write(once, d, nested); err != nil || again != once {
+		return "", &Opaque{Reason: "its text cannot be written down in one way"}
+	}
+	return once, nil
+}
+
+func write(command string, d dialect, nested int) (string, error) {
+	if err := readable(command); err != nil {
+		return "", err
+	}
+	file, err := parse(command, d)
+	if err != nil {
+		return "", &Opaque{Reason: "it is no valid shell command: " + syntaxMessage(err)}
+	}
+	w := &writer{dialect: d, nested: nested, shared: &shared{vars: analyse(file)}, scope: &scope{}}
+	w.script(file.Stmts)
+	if w.opaque != nil {
+		return "", w.opaque
+	}
+	return strings.TrimRight(w.out.String(), "\n"), nil
+}
+
+// readable refuses texts whose bytes alone can be read in two ways.
+func readable(command string) error {
+	switch {
+	case strings.TrimSpace(command) == "":
+		return &Opaque{Reason: "it is empty"}
+	case len(command) > maxLength:
+		return &Opaque{Reason: fmt.Sprintf("it is longer than %d characters", maxLength), Plain: "write it into a file and run that"}
+	case !utf8.ValidString(command):
+		return &Opaque{Reason: "it is not valid UTF-8"}
+	case depth(command) > maxDepth:
+		return &Opaque{Reason: "it is nested too deeply"}
+	}
+	for _, r := range command {
+		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r == utf8.RuneError {
+			return &Opaque{Reason: fmt.Sprintf("it contains the control character %U", r), Plain: `write it as $'\…' in quotes, or leave it out`}
+		}
+	}
+	return nil
+}
+
+// depth is an upper bound on how deeply brackets are nested, so that the parser's recursion is bounded.
+func depth(s string) int {
+	open, most := 0, 0
+	for i := range len(s) {
+		switch s[i] {
+		case '(', '{', '`':
+			open++
+			most = max(most, open)
+		case ')', '}':
+			open = max(open-1, 0)
+		case '\n':
+			open = min(open, most/2) // quotes may hold unpaired brackets, which must not add up over lines
+		}
+	}
+	return most
+}
+
+// Parsers are reused: making one costs as much as reading a short command.
+var (
+	bashParsers  = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
+	posixParsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangPOSIX)) }}
+)
+
+func parse(command string, d dialect) (file *syntax.File, err error) {
+	// The text is untrusted: if the parser panics, the text is opaque and the program goes on.
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the parser failed: %v", r)
+		}
+	}()
+	pool := &posixParsers
+	if d.bash {
+		pool = &bashParsers
+	}
+	p := pool.Get().(*syntax.Parser)
+	file, err = p.Parse(strings.NewReader(command), "")
+	pool.Put(p) // not after a panic: its state is unknown then
+	return file, err
+}
+
+func syntaxMessage(err error) string {
+	var at syntax.ParseError
+	if errors.As(err, &at) {
+		return at.Text
+	}
+	return err.Error()
+}

@@ -1,0 +1,161 @@
+package canonical
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// variable is what the whole text ever assigns to a name.
+type variable struct {
+	number bool // only whole numbers
+	plain  bool // only literals without a character that means something to test
+}
+
+// analyse looks at every assignment of a text, wherever it stands.
+func analyse(file *syntax.File) map[string]variable {
+	vars := map[string]variable{}
+	note := func(name string, v variable) {
+		if old, ok := vars[name]; ok {
+			v.number, v.plain = v.number && old.number, v.plain && old.plain
+		}
+		vars[name] = v
+	}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Assign:
+			if n.Name != nil && !n.Naked {
+				note(n.Name.Value, assigned(n))
+			}
+		case *syntax.WordIter:
+			v := variable{number: n.InPos.IsValid(), plain: n.InPos.IsValid()}
+			for _, w := range n.Items {
+				lit, ok := literal(w)
+				v.number = v.number && ok && (isNumber(lit) || isNumberRange(lit))
+				v.plain = v.plain && ok && isPlain(lit)
+			}
+			note(n.Name.Value, v)
+		case *syntax.CStyleLoop:
+			if b, ok := n.Init.(*syntax.BinaryArithm); ok && b.Op == syntax.Assgn {
+				if w, ok := b.X.(*syntax.Word); ok {
+					note(w.Lit(), variable{number: true, plain: true})
+				}
+			}
+		case *syntax.CallExpr:
+			// Builtins that set variables from what they read.
+			if name, _ := literal(firstOf(n.Args)); name == "read" || name == "getopts" || name == "mapfile" || name == "readarray" {
+				for _, a := range n.Args[1:] {
+					if lit, ok := literal(a); ok && isName(lit) {
+						note(lit, variable{})
+					}
+				}
+			}
+		}
+		return true
+	})
+	return vars
+}
+
+func assigned(a *syntax.Assign) variable {
+	if a.Array != nil || a.Index != nil {
+		return variable{}
+	}
+	if a.Value != nil && len(a.Value.Parts) == 1 {
+		switch p := a.Value.Parts[0].(type) {
+		case *syntax.ArithmExp:
+			return variable{number: !a.Append, plain: !a.Append}
+		case *syntax.ParamExp:
+			if isCount(p) {
+				return variable{number: !a.Append, plain: !a.Append}
+			}
+		}
+	}
+	lit, ok := literal(a.Value)
+	return variable{number: ok && !a.Append && isNumber(lit), plain: ok && isPlain(lit)}
+}
+
+// isCount reports an expansion that is always a number: $#, $?, $!, $$ or a length.
+func isCount(p *syntax.ParamExp) bool {
+	if p.Param == nil || p.Slice != nil || p.Repl != nil || p.Exp != nil || p.Excl {
+		return false
+	}
+	return p.Length || p.Index == nil && strings.Contains("#?!$", p.Param.Value)
+}
+
+// scope is what is surely assigned where the writer is: at the same level before, or at a level around it.
+type scope struct {
+	outer *scope
+	names map[string]bool
+}
+
+func (s *scope) has(name string) bool {
+	for ; s != nil; s = s.outer {
+		if set, ok := s.names[name]; ok {
+			return set
+		}
+	}
+	return false
+}
+
+func (s *scope) set(name string, assigned bool) {
+	if s.names == nil {
+		s.names = map[string]bool{}
+	}
+	s.names[name] = assigned
+}
+
+// The names of variables that must not be assigned, because they change what names, words or later commands mean.
+func changesMeaning(name string) bool {
+	switch name {
+	case "PATH", "IFS", "ENV", "SHELLOPTS", "PROMPT_COMMAND", "CDPATH", "GLOBIGNORE", "EXECIGNORE", "POSIXLY_CORRECT",
+		"FUNCNEST", "FUNCNAME", "HISTFILE", "OPTIND", "RANDOM", "SECONDS", "SRANDOM", "LINENO", "FCEDIT", "DIRSTACK", "GROUPS", "UID", "EUID", "PPID",
+		"PWD", "OLDPWD", "COMP_WORDBREAKS", "TIMEFORMAT", "_", "SHELL", "GCONV_PATH", "LOCPATH":
+		return true
+	}
+	return strings.HasPrefix(name, "BASH") || strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "PS") && len(name) == 3 ||
+		strings.HasPrefix(name, "MALLOC_") || strings.HasPrefix(name, "GLIBC_")
+}
+
+func isName(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; !(c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || i > 0 && c >= '0' && c <= '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func isNumber(s string) bool {
+	s = strings.TrimPrefix(s, "-")
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != "" && len(s) < 19
+}
+
+// isNumberRange reports {1..9}.
+func isNumberRange(s string) bool {
+	s, ok := strings.CutPrefix(s, "{")
+	s, end := strings.CutSuffix(s, "}")
+	from, to, dots := strings.Cut(s, "..")
+	return ok && end && dots && isNumber(from) && isNumber(to)
+}
+
+// isPlain reports a text that no builtin reads as an option, an operator or a subscript.
+func isPlain(s string) bool {
+	if s == "" || s[0] == '-' || s[0] == '!' || s[0] == '=' {
+		return false
+	}
+	return strings.IndexFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_./:,@%+-", r))
+	}) < 0
+}
+
+func firstOf(words []*syntax.Word) *syntax.Word {
+	if len(words) == 0 {
+		return nil
+	}
+	return words[0]
+}

@@ -1,0 +1,609 @@
+package canonical
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// writer writes the statements of one text. The first thing that has no canonical form ends up in opaque; what is
+// written after that does not matter.
+type writer struct {
+	dialect
+	*shared
+	nested int
+	scope  *scope
+	out    strings.Builder
+	bodies []string // of here-documents, which follow the end of the line
+	inBody int      // how deep in something that may not run: conditions, loops, subshells
+}
+
+// shared is what all writers of one text know.
+type shared struct {
+	vars      map[string]variable
+	functions []string // defined so far
+	called    []string // names of commands so far: a function must be defined before
+	arguments []string // literal words behind commands
+	delimiter int
+	opaque    *Opaque
+}
+
+func (w *writer) fail(reason string, plain ...string) string {
+	if w.opaque == nil {
+		w.opaque = &Opaque{Reason: reason, Plain: strings.Join(plain, "; ")}
+	}
+	return ""
+}
+
+func (w *writer) onlyBash(what string) {
+	if !w.bash {
+		w.fail(what+" means different things to different shells", "use bash instead of sh")
+	}
+}
+
+func (w *writer) put(s string) { w.out.WriteString(s) }
+
+// endLine ends a line; here-documents follow it.
+func (w *writer) endLine() {
+	w.put("\n")
+	for _, body := range w.bodies {
+		w.put(body)
+	}
+	w.bodies = nil
+}
+
+// child writes something inside a word with a writer of its own.
+func (w *writer) child(stmts []*syntax.Stmt) string {
+	c := &writer{dialect: w.dialect, shared: w.shared, nested: w.nested, scope: &scope{outer: w.scope}, inBody: w.inBody + 1}
+	c.statements(stmts)
+	inner := strings.TrimSuffix(c.out.String(), "\n")
+	if strings.Contains(inner, "\n") {
+		return "\n" + inner + "\n"
+	}
+	if strings.HasPrefix(inner, "(") {
+		return " " + inner // $(( would begin arithmetic
+	}
+	return inner
+}
+
+// script writes a whole text.
+func (w *writer) script(stmts []*syntax.Stmt) {
+	if len(stmts) == 0 {
+		w.fail("it is only a comment")
+	}
+	w.statements(stmts)
+	for _, f := range w.functions {
+		if slices.Contains(w.arguments, f) {
+			w.fail("the function "+f+" has a name that another command gets as an argument", "give it another name")
+		}
+	}
+}
+
+// body writes statements that may run or not, once or often.
+func (w *writer) body(stmts []*syntax.Stmt) {
+	before := w.scope
+	w.scope = &scope{outer: before}
+	w.inBody++
+	w.statements(stmts)
+	w.inBody--
+	w.scope = before
+}
+
+func (w *writer) statements(stmts []*syntax.Stmt) {
+	for _, s := range stmts {
+		w.statement(s)
+		if s.Background {
+			w.put(" &")
+		}
+		w.endLine()
+		if w.opaque != nil {
+			return
+		}
+	}
+}
+
+func (w *writer) statement(s *syntax.Stmt) {
+	if s.Coprocess || s.Disown {
+		w.fail("it starts a coprocess")
+	}
+	if s.Negated {
+		w.put("! ")
+	}
+	switch c := s.Cmd.(type) {
+	case nil:
+		if len(s.Redirs) == 0 {
+			w.fail("a part of it is empty")
+		}
+	case *syntax.CallExpr:
+		w.call(c)
+	case *syntax.BinaryCmd:
+		w.binary(c)
+	case *syntax.Subshell:
+		w.put("(")
+		w.endLine()
+		w.body(c.Stmts)
+		w.put(")")
+	case *syntax.Block:
+		w.put("{")
+		w.endLine()
+		w.statements(c.Stmts)
+		w.put("}")
+	case *syntax.IfClause:
+		w.ifClause(c, "if")
+	case *syntax.WhileClause:
+		w.put(map[bool]string{true: "until", false: "while"}[c.Until])
+		w.endLine()
+		w.body(c.Cond)
+		w.put("do")
+		w.endLine()
+		w.body(c.Do)
+		w.put("done")
+	case *syntax.ForClause:
+		w.forClause(c)
+	case *syntax.CaseClause:
+		w.caseClause(c)
+	case *syntax.FuncDecl:
+		w.function(c)
+	case *syntax.DeclClause:
+		w.declaration(c)
+	case *syntax.TestClause:
+		w.onlyBash("[[ ]]")
+		w.put("[[ " + w.test(c.X) + " ]]")
+	case *syntax.ArithmCmd:
+		w.onlyBash("(( ))")
+		w.put("((" + w.arithmetic(c.X) + "))")
+	case *syntax.TimeClause:
+		w.timeClause(c)
+	case *syntax.CoprocClause:
+		w.fail("it starts a coprocess")
+	case *syntax.LetClause:
+		w.fail("let evaluates its words", "use $(( ))")
+	default:
+		w.fail(fmt.Sprintf("it uses syntax that is not judged (%T)", c))
+	}
+	w.redirects(s.Redirs)
+}
+
+func (w *writer) binary(c *syntax.BinaryCmd) {
+	if c.Op == syntax.PipeAll {
+		w.onlyBash("|&")
+	}
+	pipe := c.Op == syntax.Pipe || c.Op == syntax.PipeAll
+	side := func(s *syntax.Stmt, maybe bool) {
+		if !maybe {
+			w.statement(s)
+			return
+		}
+		before := w.scope
+		w.scope = &scope{outer: before}
+		w.inBody++
+		w.statement(s)
+		w.inBody--
+		w.scope = before
+	}
+	side(c.X, pipe)
+	w.put(" " + c.Op.String())
+	if len(w.bodies) > 0 {
+		w.endLine()
+	} else {
+		w.put(" ")
+	}
+	side(c.Y, true)
+}
+
+func (w *writer) ifClause(c *syntax.IfClause, keyword string) {
+	w.put(keyword)
+	w.endLine()
+	if len(c.Cond) > 0 {
+		w.body(c.Cond)
+		w.put("then")
+		w.endLine()
+	}
+	w.body(c.Then)
+	switch {
+	case c.Else == nil:
+		w.put("fi")
+	case len(c.Else.Cond) > 0:
+		w.ifClause(c.Else, "elif")
+	default:
+		w.ifClause(c.Else, "else")
+	}
+}
+
+func (w *writer) forClause(c *syntax.ForClause) {
+	if c.Select {
+		w.fail("select asks a person at a terminal")
+	}
+	before := w.scope
+	w.scope = &scope{outer: before}
+	switch l := c.Loop.(type) {
+	case *syntax.WordIter:
+		w.variable(l.Name.Value)
+		w.put("for " + l.Name.Value)
+		if l.InPos.IsValid() {
+			w.put(" in")
+			for _, item := range l.Items {
+				w.put(" " + w.word(item))
+			}
+		}
+		w.scope.set(l.Name.Value, true)
+	case *syntax.CStyleLoop:
+		w.onlyBash("for ((")
+		if b, ok := l.Init.(*syntax.BinaryArithm); ok && b.Op == syntax.Assgn {
+			if x, ok := b.X.(*syntax.Word); ok {
+				w.variable(x.Lit())
+				w.scope.set(x.Lit(), true)
+			}
+		}
+		w.put("for ((" + w.arithmetic(l.Init) + "; " + w.arithmetic(l.Cond) + "; " + w.arithmetic(l.Post) + "))")
+	}
+	w.endLine()
+	w.put("do")
+	w.endLine()
+	w.body(c.Do)
+	w.put("done")
+	w.scope = before
+}
+
+func (w *writer) caseClause(c *syntax.CaseClause) {
+	w.put("case " + w.word(c.Word) + " in")
+	w.endLine()
+	for _, item := range c.Items {
+		patterns := make([]string, len(item.Patterns))
+		for i, p := range item.Patterns {
+			patterns[i] = w.word(p)
+		}
+		w.put("(" + strings.Join(patterns, " | ") + ")")
+		w.endLine()
+		w.body(item.Stmts)
+		if item.Op != syntax.Break {
+			w.onlyBash(item.Op.String() + " in case")
+		}
+		w.put(item.Op.String())
+		w.endLine()
+	}
+	w.put("esac")
+}
+
+// function writes a definition. A name must be a function everywhere or nowhere: it is defined before it is called,
+// where nothing can skip it, and nobody else gets it as an argument and starts the program of that name.
+func (w *writer) function(c *syntax.FuncDecl) {
+	w.onlyBash("a function")
+	block, ok := c.Body.Cmd.(*syntax.Block)
+	if c.Name == nil || !isName(c.Name.Value) || !ok || len(c.Body.Redirs) > 0 || c.Body.Negated || c.Body.Background {
+		w.fail("it defines a function in an unusual way")
+		return
+	}
+	name := c.Name.Value
+	is, _, _ := builtin(name)
+	switch {
+	case is || isReserved(name) || isShell(name) || strings.HasPrefix(name, "command_not_found"):
+		w.fail("it defines a function with the name of something else: "+name, "give it another name")
+	case w.inBody > 0 || slices.Contains(w.functions, name) || slices.Contains(w.called, name):
+		w.fail("the function "+name+" is not what the name means everywhere", "define it once, at the beginning")
+	}
+	w.functions = append(w.functions, name)
+	w.put(name + " () {")
+	w.endLine()
+	w.body(block.Stmts)
+	w.put("}")
+}
+
+func (w *writer) declaration(c *syntax.DeclClause) {
+	kind := c.Variant.Value
+	switch kind {
+	case "export":
+	case "local", "readonly", "declare":
+		w.onlyBash(kind)
+	default:
+		w.fail(kind+" changes what names mean", "use declare")
+	}
+	w.put(kind)
+	array := false
+	for _, a := range c.Args {
+		w.put(" ")
+		if a.Name != nil {
+			if array && a.Array == nil && !a.Naked {
+				w.fail("it assigns a word to an array")
+			}
+			if !w.bash && a.Value != nil && !isQuoted(a.Value) {
+				w.fail("sh splits what export assigns into words", "put it in double quotes")
+			}
+			w.assign(a)
+			continue
+		}
+		option, ok := literal(a.Value)
+		switch {
+		case ok && (option == "-r" || option == "-x" || option == "-g"):
+		case ok && (option == "-a" || option == "-A"):
+			array = true
+		default:
+			w.fail(kind+" with options or computed names changes what names mean", "write "+kind+" NAME=value")
+		}
+		w.put(option)
+	}
+}
+
+func (w *writer) timeClause(c *syntax.TimeClause) {
+	w.onlyBash("time")
+	w.put("time ")
+	if c.PosixFormat {
+		w.put("-p ")
+	}
+	if c.Stmt == nil {
+		w.fail("it times nothing")
+		return
+	}
+	w.statement(c.Stmt)
+}
+
+func (w *writer) redirects(list []*syntax.Redirect) {
+	for _, r := range list {
+		w.put(" ")
+		if r.N != nil {
+			if len(r.N.Value) != 1 || !isNumber(r.N.Value) {
+				w.fail("it opens a descriptor by a variable", "use a number from 0 to 9")
+			}
+			w.put(r.N.Value)
+		}
+		op := r.Op.String()
+		switch r.Op {
+		case syntax.Hdoc, syntax.DashHdoc:
+			w.hereDocument(r)
+			continue
+		case syntax.DplIn, syntax.DplOut:
+			to, ok := literal(r.Word)
+			if !ok || to != "-" && (!isNumber(strings.TrimSuffix(to, "-")) || len(to) > 2) {
+				w.fail("it redirects to a computed descriptor", "use &> FILE, or a number")
+			}
+			w.put(op + to)
+			continue
+		case syntax.RdrIn, syntax.RdrOut, syntax.AppOut, syntax.RdrClob:
+		case syntax.WordHdoc, syntax.RdrInOut, syntax.RdrAll, syntax.AppAll:
+			w.onlyBash(op)
+		default:
+			w.fail("it redirects in an unusual way: " + op)
+		}
+		word := w.word(r.Word)
+		if len(w.bodies) > 0 && strings.Contains(word, "\n") {
+			w.fail("several lines follow a here-document on the same line")
+		}
+		w.put(op + " " + word)
+	}
+}
+
+// variable checks a name that is assigned.
+func (w *writer) variable(name string) {
+	switch {
+	case !isName(name):
+		w.fail(fmt.Sprintf("it assigns to %q", name))
+	case changesMeaning(name):
+		w.fail("it assigns "+name+", which changes what later commands mean", "call the program by its path, or use env")
+	}
+}
+
+func (w *writer) assign(a *syntax.Assign) {
+	name := a.Name.Value
+	w.variable(name)
+	w.put(name)
+	if a.Index != nil {
+		w.onlyBash("an array")
+		w.put("[" + w.index(a.Index) + "]")
+	}
+	if a.Naked {
+		return
+	}
+	if a.Append {
+		w.onlyBash("+=")
+		w.put("+")
+	}
+	w.put("=")
+	switch {
+	case a.Array != nil:
+		w.onlyBash("an array")
+		w.put("(")
+		for i, el := range a.Array.Elems {
+			if i > 0 {
+				w.put(" ")
+			}
+			if el.Index != nil {
+				w.put("[" + w.index(el.Index) + "]=")
+			}
+			if el.Value != nil {
+				w.put(w.word(el.Value))
+			}
+		}
+		w.put(")")
+	case a.Value != nil:
+		w.put(w.assignedWord(a.Value))
+	}
+	w.scope.set(name, true)
+}
+
+// call writes a simple command.
+func (w *writer) call(c *syntax.CallExpr) {
+	name := ""
+	if len(c.Args) > 0 {
+		if name = w.commandName(c.Args[0]); w.opaque != nil {
+			return
+		}
+	}
+	for i, a := range c.Assigns {
+		if i > 0 {
+			w.put(" ")
+		}
+		if name == "read" && w.bash && a.Name.Value == "IFS" && a.Array == nil && a.Index == nil && !a.Append {
+			w.put("IFS=") // for this one command it only says how a line is divided
+			if a.Value != nil {
+				w.put(w.word(a.Value))
+			}
+			continue
+		}
+		before := w.scope
+		if len(c.Args) > 0 {
+			w.scope = &scope{outer: before} // it is assigned for the command only
+		}
+		w.assign(a)
+		w.scope = before
+	}
+	if len(c.Args) == 0 {
+		return
+	}
+	if len(c.Assigns) > 0 {
+		w.put(" ")
+	}
+	w.called = append(w.called, name)
+	if _, why, plain := builtin(name); why != "" && !(name == "exec" && len(c.Args) == 1) { // without a program it only redirects
+		w.fail(why, nonEmpty(plain)...)
+		return
+	}
+	if name == "trap" {
+		w.trap(c.Args)
+		return
+	}
+	w.builtinArguments(name, c.Args[1:])
+	script := w.shellArguments(name, c.Args)
+	for i, a := range c.Args {
+		if i > 0 {
+			w.put(" ")
+			if lit, ok := literal(a); ok && i != script {
+				w.arguments = append(w.arguments, lit)
+			}
+		}
+		if i == script {
+			w.put(w.innerScript(c.Args, i))
+			continue
+		}
+		w.put(w.word(a))
+	}
+}
+
+// commandName checks the word that says what runs.
+func (w *writer) commandName(word *syntax.Word) string {
+	name, ok := literal(word)
+	if !ok {
+		w.fail("what it runs is computed", "write the name of the program")
+		return ""
+	}
+	rest := strings.TrimPrefix(name, "~/")
+	for _, r := range rest {
+		if r <= ' ' || r > '~' || strings.ContainsRune("*?{}~=$`\"'\\()<>|&;#!", r) || (r == '[' || r == ']') && name != "[" {
+			w.fail(fmt.Sprintf("%q is an unusual name for a program", name))
+			return ""
+		}
+	}
+	if rest == "" || isReserved(name) || strings.HasPrefix(name, "%") {
+		w.fail(fmt.Sprintf("%q is no program", name))
+		return ""
+	}
+	if slices.Contains(w.names, name) {
+		w.fail("the function " + name + " is not known to a shell inside")
+	}
+	return name
+}
+
+func nonEmpty(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}
+
+// shellArguments finds a shell among the words of a command. It gives the index of the text that the shell runs, or
+// -1 if it runs none: the words behind that text are only its parameters.
+func (w *writer) shellArguments(name string, args []*syntax.Word) int {
+	for i, a := range args {
+		lit, ok := literal(a)
+		if !ok || !isShell(path.Base(lit)) || i > 0 && (readsNames(name) || strings.HasSuffix(lit, "/")) {
+			continue
+		}
+		at := i + 1
+		for at < len(args) && isStrictOption(args[at]) {
+			at++
+		}
+		option := ""
+		if at < len(args) {
+			if option, ok = literal(args[at]); !ok {
+				w.fail("what a shell runs is computed", "write the command itself")
+				return -1
+			}
+		}
+		switch {
+		case isCommandOption(option) && at+1 < len(args):
+			if !isPOSIX(path.Base(lit)) {
+				w.fail("the language of "+lit+" is not judged", "use bash")
+			}
+			return at + 1
+		case option == "--version" || option == "--help":
+		case option == "", strings.HasPrefix(option, "-"), strings.HasPrefix(option, "+"):
+			w.fail("a shell reads its commands from somewhere else", "give them to bash -c '…', or run a file")
+		}
+	}
+	return -1
+}
+
+// isStrictOption reports options that only make a shell stricter or louder.
+func isStrictOption(word *syntax.Word) bool {
+	lit, ok := literal(word)
+	return ok && len(lit) > 1 && lit[0] == '-' && strings.Trim(lit[1:], "eux") == ""
+}
+
+// isCommandOption reports -c, also together with options that only make a shell stricter.
+func isCommandOption(s string) bool {
+	letters, ok := strings.CutPrefix(s, "-")
+	return ok && strings.HasSuffix(letters, "c") && strings.Trim(letters[:len(letters)-1], "eux") == ""
+}
+
+// trap writes a text that the same shell runs later.
+func (w *writer) trap(args []*syntax.Word) {
+	w.onlyBash("trap")
+	w.put("trap")
+	for i, a := range args[1:] {
+		lit, ok := literal(a)
+		switch {
+		case !ok:
+			w.fail("what trap runs later is computed", "write the command itself in single quotes")
+			return
+		case i == 0 && lit != "" && lit != "-" && !strings.HasPrefix(lit, "-"):
+			out, err := text(lit, w.dialect, w.nested+1)
+			if err != nil {
+				o := err.(*Opaque)
+				w.fail("in the text of trap: "+o.Reason, nonEmpty(o.Plain)...)
+				return
+			}
+			w.put(" " + quote(out))
+		case i > 0 && (lit == "DEBUG" || lit == "RETURN" || !isName(lit)):
+			w.fail("trap for " + lit + " runs a text between other commands")
+			return
+		default:
+			w.put(" " + w.word(a))
+		}
+	}
+}
+
+// innerScript writes the text that a shell inside runs.
+func (w *writer) innerScript(args []*syntax.Word, at int) string {
+	inner, ok := literal(args[at])
+	if !ok {
+		return w.fail("the text that a shell runs is computed", "write the command itself, or put values behind the text as $1, $2")
+	}
+	if w.nested >= maxNested {
+		return w.fail("shells are nested too deeply")
+	}
+	shell := ""
+	for _, a := range args[:at-1] { // the last shell before the text runs it
+		if lit, ok := literal(a); ok && isShell(path.Base(lit)) {
+			shell = lit
+		}
+	}
+	d := dialect{bash: path.Base(shell) == "bash", names: slices.Concat(w.names, w.functions)}
+	out, err := text(inner, d, w.nested+1)
+	if err != nil {
+		o := err.(*Opaque)
+		return w.fail("in the text of "+shell+" -c: "+o.Reason, nonEmpty(o.Plain)...)
+	}
+	return quote(out)
+}
