@@ -25,9 +25,9 @@ var aliases = map[string][]string{
 	"list_models":     {"info"},
 }
 
-// canonical maps a name of another agent to ours. "view" is both read and list_files; it is
+// canonicalNames maps a name of another agent to ours. "view" is both read and list_files; it is
 // mapped to read, and the presets treat both alike.
-var canonical = map[string]string{
+var canonicalNames = map[string]string{
 	"view": "read", "read_file": "read", "ReadFile": "read",
 	"list": "list_files", "ls": "list_files", "ListFiles": "list_files",
 	"search_text": "search_files", "grep": "search_files", "SearchText": "search_files",
@@ -98,7 +98,7 @@ func namesOf(given string, mention map[string]bool) names {
 
 // canonicalName maps names of other agents to ours.
 func canonicalName(tool, detail string) (string, string) {
-	if c, ok := canonical[tool]; ok {
+	if c, ok := canonicalNames[tool]; ok {
 		return c, detail
 	}
 	if op, ok := strings.CutPrefix(tool, "git_"); ok {

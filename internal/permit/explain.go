@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"chorus/internal/permit/action"
+	"chorus/internal/permit/canonical"
 	"chorus/internal/permit/shell"
 	"chorus/internal/text"
 )
@@ -56,31 +57,48 @@ type explainedPart struct {
 	Scope   string     `json:"scope,omitempty"`
 }
 
-// WriteExplained writes how a shell command is taken apart and judged: a tree for people, or
-// JSON. Rules for others that match it are listed too.
+// WriteExplained writes how a shell command is taken apart and judged: a tree for people, or JSON. Where another text
+// than the given one is judged and run, both are shown. Rules for others that match it are listed too.
 func (p *Profile) WriteExplained(w io.Writer, command string, who Who, asJSON, color bool) error {
 	j := p.Judge([]Request{{Tool: "bash", Command: command}}, JudgeOptions{Who: who, Guesses: true})
 	others := p.forOthers(who, j)
+	runs, err := canonical.Text(command)
+	if err != nil || runs == strings.TrimSpace(command) {
+		runs = ""
+	}
 	if asJSON {
 		out := struct {
 			Verdict Verdict         `json:"verdict"`
 			Rule    string          `json:"rule"`
 			List    string          `json:"list"`
 			Scope   string          `json:"scope,omitempty"`
+			Runs    string          `json:"runs,omitempty"`
 			Parts   []explainedPart `json:"parts"`
 			Others  []string        `json:"rules_for_others,omitempty"`
-		}{j.Verdict, j.Decision.Rule, j.Decision.List, j.Decision.Scope, []explainedPart{}, others}
+		}{j.Verdict, j.Decision.Rule, j.Decision.List, j.Decision.Scope, runs, []explainedPart{}, others}
 		for _, d := range j.Decisions {
 			out.Parts = append(out.Parts, explainedPart{d.Argv, d.Verdict, d.Rule, d.Opaque, d.List, d.Kind, d.Action, d.Depth, d.Why, d.Scope})
 		}
 		return writeJSON(w, out)
 	}
 	out := drawTree(p.Name(), j, color)
+	if runs != "" {
+		out = "given:  " + indented(command) + "\njudged: " + indented(runs) + "\n" + out
+	}
 	for _, o := range others {
 		out += "for others: " + line(o) + "\n"
 	}
-	_, err := io.WriteString(w, out)
+	_, err = io.WriteString(w, out)
 	return err
+}
+
+// indented puts the lines of a command below each other, without what could move the cursor.
+func indented(command string) string {
+	lines := strings.Split(strings.TrimSpace(command), "\n")
+	for i := range lines {
+		lines[i] = line(lines[i])
+	}
+	return strings.Join(lines, "\n        ")
 }
 
 // forOthers lists the restricted rules that match some part and do not apply.

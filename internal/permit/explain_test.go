@@ -79,15 +79,16 @@ func TestExplainJSON(t *testing.T) {
 			Verdict string
 			Rule    string
 			Opaque  bool
+			Why     string
 		}
 	}
 	if err := json.Unmarshal([]byte(b.String()), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Verdict != "deny" || len(got.Parts) != 3 {
+	if got.Verdict != "deny" || len(got.Parts) != 4 || !strings.Contains(got.Parts[0].Why, "computed") {
 		t.Fatalf("%s", b.String())
 	}
-	ls, x, push := got.Parts[0], got.Parts[1], got.Parts[2]
+	ls, x, push := got.Parts[1], got.Parts[2], got.Parts[3]
 	if ls.Verdict != "allow" || ls.Rule != ".*" || ls.Opaque || len(ls.Argv) != 2 || ls.Argv[1] != "a b" {
 		t.Errorf("ls: %+v", ls)
 	}
@@ -106,6 +107,7 @@ func TestExplainTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `deny under guarded
+├─ ask    timeout 5 git push | tee log rm -rf / > �[31m  (no rule; it contains the control character U+001B; write it as $'\…' in quotes, or leave it out)
 ├─ allow  timeout 5 git push  (allow .*)
 │  └─ deny   git push  (deny tool:git:(?:push|merge_request)(?: .*)?)
 ├─ allow  tee log  (allow .*)

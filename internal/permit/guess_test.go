@@ -13,7 +13,7 @@ func TestCodeAroundAnExpansion(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, Rules{Allow: []string{`tool:bash:echo.*`}})
 	for command, want := range map[string]Verdict{
-		"q=`true`q='a[$(x)]'; echo $((q))": Ask, `q='a[$'$E'(x)]'; echo $((q))`: Ask, `q=$E'a[$(x)]'; echo $((q))`: Ask, `q=$E'a[x]'; echo $((q))`: Allow,
+		"q=`true`q='a[$(x)]'; echo $((q))": Ask, `q='a[$'$E'(x)]'; echo $((q))`: Ask, `q=$E'a[$(x)]'; echo $((q))`: Ask, `q=$E'a[x]'; echo $((q))`: Ask, `q=3; echo $((q))`: Allow,
 	} {
 		if j := judged(p, command); j.Verdict != want {
 			t.Errorf("%s: %s, want %s", command, j.Verdict, want)

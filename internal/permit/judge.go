@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"chorus/internal/permit/action"
+	"chorus/internal/permit/canonical"
 	"chorus/internal/permit/shell"
 	"chorus/internal/text"
 )
@@ -115,15 +116,27 @@ func (p *Profile) judgeShell(r Request, opt JudgeOptions) []Decision {
 	if opt.Guesses {
 		drop = nil
 	}
+	written := command
+	canon, opaque := canonical.Text(command)
+	if opaque == nil {
+		command = canon
+	}
 	tree := shell.Parse(command, drop)
 	parts := 0
 	tree.All(func(*shell.Part, int) { parts++ })
 	s.out = make([]Decision, 0, parts+2)
-	// A deny rule may match the command as it was written.
-	if d := firstMatch(p.deny, s.denyNames(command)); d != nil {
-		as := d.decision(Deny, ListDeny)
-		as.Action, as.Argv, as.Why = action.Join(tool, command), []string{command}, "the command as written"
-		s.out = append(s.out, as)
+	// A deny rule may match the command as it was written, or as it runs.
+	for _, whole := range slices.Compact([]string{written, command}) {
+		if d := firstMatch(p.deny, s.denyNames(whole)); d != nil {
+			as := d.decision(Deny, ListDeny)
+			as.Action, as.Argv, as.Why = action.Join(tool, whole), []string{whole}, "the command as written"
+			s.out = append(s.out, as)
+			break
+		}
+	}
+	// What has no canonical text may do something else than it seems to: no rule can allow it, unless all are allowed.
+	if opaque != nil && !s.opaqueAllowed {
+		s.out = append(s.out, Decision{Verdict: Ask, List: ListImplicit, Action: action.Join(tool, written), Argv: []string{written}, Kind: shell.KindUnknown, Opaque: true, Why: opaque.Error()})
 	}
 	tree.All(s.part)
 	if !s.hasCommand {

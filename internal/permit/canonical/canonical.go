@@ -70,6 +70,9 @@ func write(command string, d dialect, nested int) (string, error) {
 	if err != nil {
 		return "", &Opaque{Reason: "it is no valid shell command: " + syntaxMessage(err)}
 	}
+	if err := continued(file, command); err != nil {
+		return "", err
+	}
 	w := &writer{dialect: d, nested: nested, shared: &shared{vars: analyse(file)}, scope: &scope{}}
 	w.script(file.Stmts)
 	if w.opaque != nil {
@@ -98,6 +101,37 @@ func readable(command string) error {
 	return nil
 }
 
+// continued refuses lines that end in a backslash inside comments, double quotes and here-documents that are expanded:
+// the parser and bash join them differently.
+func continued(file *syntax.File, command string) error {
+	var found error
+	syntax.Walk(file, func(n syntax.Node) bool {
+		from, to := 0, 0
+		switch n := n.(type) {
+		case *syntax.Comment:
+			from = int(n.Hash.Offset())
+			line, _, _ := strings.Cut(command[min(from, len(command)):], "\n")
+			to = from + len(line) + 1
+		case *syntax.DblQuoted:
+			from, to = int(n.Pos().Offset()), int(n.End().Offset())
+		case *syntax.CmdSubst:
+			if n.Backquotes {
+				from, to = int(n.Pos().Offset()), int(n.End().Offset())
+			}
+		case *syntax.Redirect:
+			if lit, ok := n.Word.Parts[0].(*syntax.Lit); n.Hdoc != nil && ok && len(n.Word.Parts) == 1 && !strings.Contains(lit.Value, `\`) {
+				from, to = int(n.Hdoc.Pos().Offset()), int(n.Hdoc.End().Offset())
+			}
+		}
+		to = min(to, len(command))
+		if from < to && strings.Contains(command[from:to], "\\\n") {
+			found = &Opaque{Reason: `a line inside a comment, quotes or a here-document ends in \`, Plain: `leave out the \`}
+		}
+		return found == nil
+	})
+	return found
+}
+
 // depth is an upper bound on how deeply brackets are nested, so that the parser's recursion is bounded.
 func depth(s string) int {
 	open, most := 0, 0
@@ -117,8 +151,8 @@ func depth(s string) int {
 
 // Parsers are reused: making one costs as much as reading a short command.
 var (
-	bashParsers  = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
-	posixParsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangPOSIX)) }}
+	bashParsers  = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)) }}
+	posixParsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangPOSIX), syntax.KeepComments(true)) }}
 )
 
 func parse(command string, d dialect) (file *syntax.File, err error) {

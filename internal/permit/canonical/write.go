@@ -72,7 +72,7 @@ func (w *writer) child(stmts []*syntax.Stmt) string {
 // script writes a whole text.
 func (w *writer) script(stmts []*syntax.Stmt) {
 	if len(stmts) == 0 {
-		w.fail("it is only a comment")
+		w.put(":\n") // a comment alone
 	}
 	w.statements(stmts)
 	for _, f := range w.functions {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/permit/canonical"
 	"chorus/internal/sandbox"
 	"chorus/internal/tool"
 )
@@ -46,19 +47,31 @@ func New(run sandbox.Executor, opts Options) tool.Tool {
 		Name: "bash", Description: prose, Risk: tool.High,
 		Aliases: aliases(),
 		Access: func(in input) []tool.Access {
-			return []tool.Access{{Tool: "bash", Detail: in.Command, Command: in.Command}}
+			command := canonicalOf(in.Command)
+			return []tool.Access{{Tool: "bash", Detail: command, Command: command}}
 		},
 		Label: label,
 		Run:   b.call,
 	})
 }
 
-// label is the description, or the command's first line.
+// canonicalOf is the text that is judged, shown and run. A command that has none is all of that as it was written:
+// whoever judges it finds it opaque.
+func canonicalOf(command string) string {
+	if text, err := canonical.Text(command); err == nil {
+		return text
+	}
+	return command
+}
+
+// label is the description, or the command's first line; what follows that line is said to be there.
 func label(in input) string {
 	what := strings.TrimSpace(in.Description)
 	if what == "" {
-		what, _, _ = strings.Cut(strings.TrimSpace(in.Command), "\n")
-		what = "$ " + what
+		first, rest, _ := strings.Cut(strings.TrimSpace(canonicalOf(in.Command)), "\n")
+		if what = "$ " + first; rest != "" {
+			what += " …"
+		}
 	}
 	if runes := []rune(what); len(runes) > 80 {
 		what = string(runes[:79]) + "…"
@@ -74,7 +87,7 @@ func (b *bash) call(ctx context.Context, in input) (tool.Result, error) {
 	call := tool.CallFrom(ctx)
 	watch := &progress{send: call.Progress}
 	res, err := b.run.Run(ctx, sandbox.Command{
-		Shell: in.Command, Dir: b.opts.Dir, Roots: b.opts.Roots, Env: b.opts.Env, Timeout: timeout,
+		Shell: canonicalOf(in.Command), Dir: b.opts.Dir, Roots: b.opts.Roots, Env: b.opts.Env, Timeout: timeout,
 		Call: call.Key, Merge: true, OnOutput: watch.add,
 	})
 	if err != nil {

@@ -115,7 +115,7 @@ func TestAccessIsWhatRuns(t *testing.T) {
 	s := set(t, nil, Options{})
 	tests := []struct{ name, args, want string }{
 		{"bash", `{"command":"ls | wc"}`, "ls | wc"},
-		{"run_command", `{"command":"a; b","cwd":"x y"}`, "cd 'x y' && {\na; b\n}"},
+		{"run_command", `{"command":"a; b","cwd":"x y"}`, "cd 'x y' && {\na\nb\n}"},
 		{"RunCommand", `{"exe":"rm","args":["-rf","a b","--"],"cwd":"sub"}`, "cd sub && rm -rf 'a b' --"},
 		{"RunCommand", `{"exe":"echo","args":["","a'b"]}`, `echo '' 'a'\''b'`},
 	}
@@ -129,7 +129,7 @@ func TestAccessIsWhatRuns(t *testing.T) {
 			t.Errorf("%s: %+v", tt.args, got)
 		}
 	}
-	if got := s.Label("bash", []byte(`{"command":"make test\necho"}`)); got != "$ make test" {
+	if got := s.Label("bash", []byte(`{"command":"make test\necho"}`)); got != "$ make test …" {
 		t.Errorf("label %q", got)
 	}
 	if got := s.Label("bash", []byte(`{"command":"x","description":"Run the tests"}`)); got != "Run the tests" {

@@ -1,0 +1,145 @@
+package canonical
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+)
+
+// What stands in a command in many ways is written in one.
+func TestText(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]string{
+		`ls -la`:                         `ls -la`,
+		`  ls   -la  # all of them`:      `ls -la`,
+		`echo a; echo b`:                 "echo a\necho b",
+		`a && b || c | d`:                `a && b || c | d`,
+		`echo $HOME "$x y" 'z'`:          `echo ${HOME} "${x} y" 'z'`,
+		`echo a\ b "c"d\;`:               `echo a' 'b "c"d';'`,
+		"ls \\\n  -l":                    `ls -l`,
+		"echo `date`":                    `echo $(date)`,
+		`git show HEAD~1`:                `git show HEAD~1`,
+		`ls *.{go,md} ~/x [!a]?`:         `ls *.{go,md} ~/x [!a]?`,
+		`echo $'a\tb'`:                   "echo 'a\tb'",
+		`x=1 y="$z" env`:                 `x=1 y="${z}" env`,
+		`ls>f 2>&1`:                      `ls > f 2>&1`,
+		`(cd a; ls) &`:                   "(\ncd a\nls\n) &",
+		`if a; then b; else c; fi`:       "if\na\nthen\nb\nelse\nc\nfi",
+		"cat <<E | wc\na $x \\$\nE\nls":  "cat <<E |\na ${x} \\$\nE\nwc\nls",
+		"cat <<-'E'\n\ta\n\tE":           "cat <<'E'\na\nE",
+		`bash -c 'ls; $(( 1 ))' x`:       "", // what it runs is computed
+		`bash -c "ls  -l;  pwd" x`:       "bash -c 'ls -l\npwd' x",
+		`timeout 5 sh -ec 'ls  "$1"'`:    `timeout 5 sh -ec 'ls "${1}"'`,
+		`n=1; echo $((n + 2))`:           "n=1\necho $((n + 2))",
+		`f() { ls; }; f`:                 "f () {\nls\n}\nf",
+		`trap 'rm  -f x' EXIT`:           `trap 'rm -f x' EXIT`,
+		`# nothing`:                      `:`,
+		"cat <<'E'\na \\\nb\nE":          "cat <<'E'\na \\\nb\nE",
+		`echo "it's \"so\" \$5"`:         `echo "it's \"so\" \$5"`,
+		`case $x in a|b) ls;; esac`:      "case ${x} in\n(a | b)\nls\n;;\nesac",
+		`for i in 1 2; do echo $i; done`: "for i in 1 2\ndo\necho ${i}\ndone",
+	} {
+		got, err := Text(command)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%q is\n%q, %v; want\n%q", command, got, err, want)
+		}
+		if again, err := Text(got); want != "" && (again != got || err != nil) {
+			t.Errorf("%q is not its own canonical text: %q, %v", got, again, err)
+		}
+	}
+}
+
+// What could mean something else to the shell than to a reader is opaque, and the reason says what it is.
+func TestOpaque(t *testing.T) {
+	t.Parallel()
+	for command, reason := range map[string]string{
+		"":                                   "empty",
+		"ls \\\r\nrm x":                      "control character",
+		"ls # \\\nrm x":                      "ends in",
+		"ls; \x0c rm x":                      "control character",
+		"ls \xff":                            "UTF-8",
+		"if":                                 "no valid shell command",
+		"$x":                                 "computed",
+		`"$(echo rm)" x`:                     "computed",
+		"eval ls":                            "eval",
+		"source x":                           "source",
+		". x":                                "reads a file",
+		"PATH=. ls":                          "PATH",
+		"export PATH=.; ls":                  "PATH",
+		`export "PATH=./evil"; ls`:           "changes what names mean",
+		`declare -n p=PATH; p=x; ls`:         "changes what names mean",
+		"BASH_CMDS[ls]=/bin/rm; ls":          "BASH_CMDS",
+		"hash -p /bin/rm ls; ls":             "hash",
+		"alias ls=rm; ls":                    "alias",
+		"enable -n test":                     "enable",
+		"a['$(rm x)']=1":                     "arithmetic",
+		`b=$(( '$(rm x)' ))`:                 "arithmetic",
+		`x='a[$(rm x)]'; ((x))`:              "arithmetic on x",
+		`z='a[$(rm x)]'; b=${!z}`:            "computed",
+		`let "a[\$(rm x)]"`:                  "let",
+		`test -v "a[$x]"`:                    "-v",
+		`[ $x = y ]`:                         "not quoted",
+		`[[ $x -eq 1 ]]`:                     "evaluates",
+		`printf -v x y`:                      "printf",
+		`read "a[$x]"`:                       "computed",
+		`x="${y:-'$(rm x)'}"`:                "${…}",
+		"x=\"$\\\n(rm x)\"":                  "ends in",
+		"cat <<E\nE\\\n\nrm x\nE":            "ends in",
+		`cat <<"E\"F"` + "\nx\nE\"F\n":       "valid",
+		`bash script -c`:                     "",
+		`echo ls | bash`:                     "reads its commands",
+		`bash -s < x`:                        "reads its commands",
+		`bash -c "$x"`:                       "computed",
+		`sh -c 'a=(1)'`:                      "valid",
+		`env bash -c 'eval x'`:               "eval",
+		`zsh -c ls`:                          "not judged",
+		`python3() { ls; }; env python3 x`:   "argument",
+		`ls() { :; }; ls; bash -c 'ls'`:      "not known to a shell inside",
+		`rm x; rm() { :; }`:                  "everywhere",
+		`if a; then rm() { :; }; fi; rm x`:   "everywhere",
+		`(rm() { :; }); rm x`:                "everywhere",
+		`cd() { rm x; }; cd`:                 "something else",
+		`coproc ls`:                          "coprocess",
+		`rm -rf ~root`:                       "somebody's home",
+		`trap "$x" EXIT`:                     "computed",
+		`trap ls DEBUG`:                      "between",
+		`set -o allexport`:                   "set",
+		`shopt -s expand_aliases`:            "shopt",
+		`i='a[$(rm x)]' bash -c '((i));i=1'`: "arithmetic on i",
+		strings.Repeat("(", 100):             "nested",
+		strings.Repeat("a", maxLength+1):     "longer",
+	} {
+		got, err := Text(command)
+		var opaque *Opaque
+		if reason == "" && err == nil && !strings.Contains(got, "rm") {
+			continue // read without the part that another reader would run
+		}
+		if !errors.As(err, &opaque) || !strings.Contains(opaque.Reason, reason) {
+			t.Errorf("%.60q is %q, %v; want opaque: %s", command, got, err, reason)
+		}
+	}
+}
+
+// Whatever comes in, there is no panic, and a canonical text is its own.
+func FuzzText(f *testing.F) {
+	for _, c := range ordinary(f) {
+		f.Add(c)
+	}
+	attacks, err := os.ReadFile("testdata/attacks.txt")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for line := range strings.Lines(string(attacks)) {
+		f.Add(strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "\r").Replace(strings.TrimSuffix(line, "\n")))
+	}
+	f.Fuzz(func(t *testing.T, command string) {
+		got, err := Text(command)
+		if err != nil {
+			return
+		}
+		if again, err := Text(got); err != nil || again != got {
+			t.Errorf("%q is %q, and that %q, %v", command, got, again, err)
+		}
+	})
+}
