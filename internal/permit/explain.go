@@ -63,8 +63,8 @@ func (p *Profile) WriteExplained(w io.Writer, command string, who Who, asJSON, c
 	j := p.Judge([]Request{{Tool: "bash", Command: command}}, JudgeOptions{Who: who, Guesses: true})
 	others := p.forOthers(who, j)
 	runs, err := canonical.Text(command)
-	if err != nil || runs == strings.TrimSpace(command) {
-		runs = ""
+	if given := strings.TrimSpace(command); err != nil || runs == given || strings.ReplaceAll(runs, "\n", "; ") == given {
+		runs = "" // nobody needs to see the same twice
 	}
 	if asJSON {
 		out := struct {
