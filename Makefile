@@ -22,7 +22,7 @@ LDFLAGS   = -s -w -X main.version=$(VERSION)
 SOURCES   = $(shell git ls-files --cached --others --exclude-standard '*.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help run chat build test race need-rg need-bwrap need-chromium check openapi screens fmt bench fuzz chaos demo clean
+.PHONY: help run chat build test race need-rg need-bwrap need-chromium check openapi screens fmt bench fuzz fuzz-shell chaos demo clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -97,6 +97,9 @@ fuzz: ## every fuzz target, 30 seconds each (FUZZTIME=5m for longer)
 			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
 		done; \
 	done
+
+fuzz-shell: ## run generated commands that were allowed, and look whether one does what is denied (SHELL_FUZZ=10m)
+	SHELL_FUZZ=$(SHELL_FUZZ) $(GO) test -run TestJudgeAndBashAgree -count=1 -v -timeout 2h ./internal/permit
 
 chaos: ## kill the program ten thousand times at random moments, and a hundred times while people talk to it on Discord (KILLS=n SEED=n)
 	CHORUS_CHAOS=$(KILLS) CHORUS_CHAOS_SEED=$(SEED) $(GO) test -run Chaos -count=1 -v -timeout 12h $(CHAOS)

@@ -93,12 +93,22 @@ func rank(d Decision) int {
 
 func (p *Profile) judgeOther(r Request, opt JudgeOptions) Decision {
 	tool, detail := canonicalName(r.Tool, r.Detail)
+	writes := slices.Contains([]string{"write", "edit", "apply_patch"}, tool)
 	if action.IsPath(tool) {
-		if detail = action.RelativeTo(detail, opt.Workspace); slices.Contains([]string{"write", "edit", "apply_patch"}, tool) && opt.Place().TouchesHome(detail, true) {
+		if detail = action.RelativeTo(detail, opt.Workspace); writes && opt.Place().TouchesHome(detail, true) {
 			return Decision{Verdict: Deny, List: ListCatastrophic, Action: action.Join(tool, detail), Why: "writing to Chorus's own home"}
 		}
 	}
-	return p.Decide(action.Join(tool, detail))
+	d := p.Decide(action.Join(tool, detail))
+	if d.Verdict == Allow && writes && inGitDir(detail) && !p.allowsAnyShell() {
+		d.Verdict, d.Why = Ask, "files below .git decide which programs git starts"
+	}
+	return d
+}
+
+// inGitDir reports a path below a .git folder, whatever case the file system ignores.
+func inGitDir(path string) bool {
+	return slices.ContainsFunc(strings.Split(path, "/"), func(name string) bool { return strings.EqualFold(name, ".git") })
 }
 
 func (p *Profile) judgeShell(r Request, opt JudgeOptions) []Decision {

@@ -243,3 +243,19 @@ func TestRuleUnderAnyName(t *testing.T) {
 		}
 	}
 }
+
+// What git starts is written below .git: that is asked for under every profile that does not allow everything.
+func TestWritesBelowGitAreAsked(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		profile, tool, path string
+		want                Verdict
+	}{
+		{"standard", "write", ".git/config", Ask}, {"standard", "edit", "sub/.git/hooks/x", Ask}, {"guarded", "apply_patch", ".GIT/config", Ask}, {"guarded", "write", ".git", Ask},
+		{"open", "write", ".git/config", Allow}, {"guarded", "write", ".github/x", Allow}, {"guarded", "read", ".git/config", Allow},
+	} {
+		if got := mustPreset(t, c.profile).Judge([]Request{{Tool: c.tool, Detail: c.path}}, JudgeOptions{Workspace: "/w"}).Verdict; got != c.want {
+			t.Errorf("%s %s under %s: %s, want %s", c.tool, c.path, c.profile, got, c.want)
+		}
+	}
+}

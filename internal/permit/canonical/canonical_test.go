@@ -143,3 +143,17 @@ func FuzzText(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkText(b *testing.B) {
+	for name, command := range map[string]string{"short": "git status --short", "long": `for f in *.go; do echo "$f: $(wc -l < "$f")"; done && cat <<'E' | sort
+a
+E`} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := Text(command); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -242,12 +242,16 @@ func (r *Roots) reach() string {
 	return "Only paths in the workspace and in " + strings.Join(named, ", ") + " can be used."
 }
 
-// Access is what touching the path means to the gate: the place where it is one,
-// an absolute path for anything outside, which is refused when it runs. A path
-// that says nothing gives nil.
+// Access is what touching the path means to the gate: the place where it is one, and where its links lead if that is
+// somewhere else; an absolute path for anything outside, which is refused when it runs. A path that says nothing
+// gives nil.
 func (r *Roots) Access(toolName, name string) []tool.Access {
 	if place, err := r.Find(name); err == nil {
-		return []tool.Access{{Tool: toolName, Detail: place.String()}}
+		list := []tool.Access{{Tool: toolName, Detail: place.String()}}
+		if real := r.resolved(place); real != place {
+			list = append(list, tool.Access{Tool: toolName, Detail: real.String()})
+		}
+		return list
 	}
 	if strings.TrimSpace(name) == "" || strings.ContainsRune(name, 0) {
 		return nil
@@ -262,6 +266,19 @@ func (r *Roots) Access(toolName, name string) []tool.Access {
 		name = filepath.Clean(name)
 	}
 	return []tool.Access{{Tool: toolName, Detail: name}}
+}
+
+// resolved is where a place really is, with its links followed. What cannot be followed is refused when it is opened.
+func (r *Roots) resolved(place Place) Place {
+	root, err := r.roots[place.Root].handle(false)
+	if err != nil {
+		return place
+	}
+	real, err := realPath(root, place.Path)
+	if err != nil {
+		return place
+	}
+	return Place{place.Root, path.Clean("./" + real)}
 }
 
 // Open opens a file or directory for reading, and only those: a pipe or device is

@@ -296,3 +296,31 @@ func TestTwoWritersOfOneFile(t *testing.T) {
 }
 
 var _ tool.Keep = (*Roots)(nil).Keep
+
+// A link is judged as what it leads to as well: a name that looks harmless opens nothing else.
+func TestAccessFollowsLinks(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{".git/config": "x\n", ".git/hooks/x": "x\n", ".env": "KEY=1\n", "docs/a.md": "a\n"})
+	p.link("settings.ini", ".git/config")
+	p.link("docs/samples", "../.git/hooks")
+	p.link("notes.txt", ".env")
+	for _, c := range []struct{ tool, args, want string }{
+		{"write", `{"path":"settings.ini","content":"y"}`, "settings.ini .git/config"},
+		{"edit", `{"path":"settings.ini","old_string":"x","new_string":"y"}`, "settings.ini .git/config"},
+		{"apply_patch", `{"patch":"*** Begin Patch\n*** Add File: docs/samples/new\n+x\n*** End Patch\n"}`, "docs/samples/new .git/hooks/new"},
+		{"read", `{"path":"notes.txt"}`, "notes.txt .env"},
+		{"read", `{"path":"docs/a.md"}`, "docs/a.md"},
+	} {
+		found, args, err := p.set.Resolve(c.tool, []byte(c.args))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, a := range found.Access(args) {
+			got = append(got, a.Detail)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s %s accesses %q, want %q", c.tool, c.args, got, c.want)
+		}
+	}
+}
