@@ -40,6 +40,8 @@ type LocalOptions struct {
 	Nouns    map[string]Noun
 	// Operations are searched for lists of names to suggest; nil: nouns must suggest themselves.
 	Operations *Set
+	// Error makes every error of a handler one for people; nil: handlers give *Error themselves.
+	Error func(error) error
 	// Observe is told of every operation when it ends, for metrics and the audit log; nil: nobody is.
 	Observe func(context.Context, Observed)
 }
@@ -113,7 +115,15 @@ func (l *Local) Execute(ctx context.Context, by Caller, d *Definition, in any) (
 	if err != nil {
 		return nil, err
 	}
-	return d.run(ctx, handler, by, in)
+	out, err = d.run(ctx, handler, by, in)
+	return out, l.forPeople(err)
+}
+
+func (l *Local) forPeople(err error) error {
+	if err == nil || l.o.Error == nil {
+		return err
+	}
+	return l.o.Error(err)
 }
 
 // Follow implements Executor.
@@ -134,6 +144,7 @@ func (l *Local) Follow(ctx context.Context, by Caller, d *Definition, in any) it
 			return
 		}
 		for item, err := range d.follow(ctx, handler, by, in) {
+			err = l.forPeople(err)
 			last = err
 			if !yield(item, err) {
 				return

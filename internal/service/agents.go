@@ -34,7 +34,7 @@ func (o *Handler) ListAgents(ctx context.Context, by operation.Caller, _ operati
 	out := operation.List[operations.Agent]{Items: []operations.Agent{}}
 	list, err := o.app.Settings.Agents().List(ctx)
 	if err != nil {
-		return out, o.ToError(err)
+		return out, err
 	}
 	if !slices.ContainsFunc(list, func(a agents.Agent) bool { return a.Name == chat.DefaultAgent }) {
 		out.Items = append(out.Items, o.plainAgent())
@@ -90,11 +90,11 @@ func (o *Handler) GetAgent(ctx context.Context, by operation.Caller, in operatio
 		shown, err = o.plainAgent(), nil
 	}
 	if err != nil {
-		return operations.AgentDetail{}, o.ToError(err)
+		return operations.AgentDetail{}, err
 	}
 	bot, err := o.app.Settings.Bot(name)
 	if err != nil {
-		return operations.AgentDetail{}, o.ToError(err)
+		return operations.AgentDetail{}, err
 	}
 	hide := o.app.Logs.Redactor()
 	var file *agents.FileError
@@ -105,7 +105,7 @@ func (o *Handler) GetAgent(ctx context.Context, by operation.Caller, in operatio
 		out.Problem = hide.Text(file.Error())
 	}
 	if out.Tools, err = o.toolsOf(a, bot); err != nil {
-		return out, o.ToError(err)
+		return out, err
 	}
 	for _, d := range runsetup.Docs(filepath.Join(o.app.Home.AgentDir(name), "docs")) {
 		out.Docs = append(out.Docs, operations.Doc{Name: d.Name, Text: hide.Text(d.Text)})
@@ -167,9 +167,9 @@ func (o *Handler) CreateAgent(ctx context.Context, by operation.Caller, in opera
 	}
 	made, err := o.app.Settings.Agents().Create(ctx, given)
 	if err != nil {
-		return operations.Agent{}, o.ToError(err)
+		return operations.Agent{}, err
 	}
-	return o.agentFor(by, made), o.ToError(o.Record(ctx, by, made.Name, "agent create", "model "+cmp.Or(made.Model, "(default)")+", permissions "+made.Permissions))
+	return o.agentFor(by, made), o.Record(ctx, by, made.Name, "agent create", "model "+cmp.Or(made.Model, "(default)")+", permissions "+made.Permissions)
 }
 
 // checkAgent says what is wrong with wishes for an agent before anything is written.
@@ -192,7 +192,7 @@ func (o *Handler) checkAgent(a *agents.Agent) error {
 // ConfigureAgent carries out the operation of that name.
 func (o *Handler) ConfigureAgent(ctx context.Context, by operation.Caller, in operations.AgentSetting) (operations.Agent, error) {
 	if _, err := o.FindAgent(ctx, in.Name); err != nil {
-		return operations.Agent{}, o.ToError(err)
+		return operations.Agent{}, err
 	}
 	key := settings.CanonicalKey(in.Key)
 	if key == "permissions" {
@@ -204,31 +204,31 @@ func (o *Handler) ConfigureAgent(ctx context.Context, by operation.Caller, in op
 	if err != nil {
 		return operations.Agent{}, Invalid(key, "%v", err)
 	}
-	return o.agentFor(by, changed), o.ToError(o.Record(ctx, by, changed.Name, "agent config "+key, gate.Shortened(in.Value)))
+	return o.agentFor(by, changed), o.Record(ctx, by, changed.Name, "agent config "+key, gate.Shortened(in.Value))
 }
 
 // DestroyAgent carries out the operation of that name.
 func (o *Handler) DestroyAgent(ctx context.Context, by operation.Caller, in operations.DestroyAgentRequest) (operation.None, error) {
 	if _, err := o.FindAgent(ctx, in.Name); err != nil {
-		return operation.None{}, o.ToError(err)
+		return operation.None{}, err
 	}
 	for _, status := range []string{"running", "waiting"} {
 		busy, err := o.app.DB.Threads(ctx, store.ThreadFilter{Agent: in.Name, Status: Statuses[status], Limit: 1})
 		if err != nil {
-			return operation.None{}, o.ToError(err)
+			return operation.None{}, err
 		}
 		if len(busy) > 0 {
 			return operation.None{}, operation.Errorf(operation.Conflict, "agent %s is at work in session %s; stop it first", in.Name, busy[0].ID.Thread())
 		}
 	}
 	if err := o.app.Settings.Agents().Destroy(ctx, in.Name, in.KeepFiles); err != nil {
-		return operation.None{}, o.ToError(err)
+		return operation.None{}, err
 	}
 	detail := "with its files"
 	if in.KeepFiles {
 		detail = "its files are kept"
 	}
-	return operation.None{}, o.ToError(o.Record(ctx, by, in.Name, "agent destroy", detail))
+	return operation.None{}, o.Record(ctx, by, in.Name, "agent destroy", detail)
 }
 
 // Record writes down who changed what.
@@ -247,7 +247,7 @@ const (
 func (o *Handler) AgentFile(ctx context.Context, _ operation.Caller, in operations.AgentFileRef) (operations.Entry, error) {
 	name := in.Name
 	if _, err := o.FindAgent(ctx, name); err != nil {
-		return operations.Entry{}, o.ToError(err)
+		return operations.Entry{}, err
 	}
 	file := strings.TrimPrefix(path.Clean("/"+strings.ToValidUTF8(in.Path, "_")), "/")
 	root, err := os.OpenRoot(o.app.Settings.Agents().Workspace(name))

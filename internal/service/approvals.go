@@ -35,11 +35,11 @@ func (o *Handler) ListApprovals(ctx context.Context, by operation.Caller, q oper
 	}
 	// Those whose time is over are ended first, so that nobody answers in vain.
 	if _, err := o.Engine.Approvals(ctx, approval.Filter{State: approval.Open, Limit: 1}); err != nil {
-		return out, o.ToError(err)
+		return out, err
 	}
 	found, err := o.app.DB.ApprovalsFor(ctx, f)
 	if err != nil {
-		return out, o.ToError(err)
+		return out, err
 	}
 	if len(found) == f.Limit {
 		found = found[:f.Limit-1]
@@ -84,7 +84,7 @@ func (o *Handler) Approval(by operation.Caller, a approval.Approval) operations.
 func (o *Handler) AnswerApproval(ctx context.Context, by operation.Caller, in operations.Answer) (operations.Approval, error) {
 	a, err := o.findApproval(ctx, by, in.ID)
 	if err != nil {
-		return operations.Approval{}, o.ToError(err)
+		return operations.Approval{}, err
 	}
 	if len(in.Always) > 0 && in.Approved {
 		err = o.app.Gate.Keep(ctx, a.ID, by.Principal, in.Always)
@@ -96,9 +96,9 @@ func (o *Handler) AnswerApproval(ctx context.Context, by operation.Caller, in op
 	case errors.Is(err, journal.ErrSettled) && rerr == nil:
 		return operations.Approval{}, &operation.Error{Kind: operation.Conflict, Message: "too late: " + now.Ended(), About: o.Approval(by, now), Err: err}
 	case err != nil:
-		return operations.Approval{}, o.ToError(err)
+		return operations.Approval{}, err
 	case rerr != nil:
-		return operations.Approval{}, o.ToError(rerr)
+		return operations.Approval{}, rerr
 	}
 	return o.Approval(by, now), nil
 }
@@ -107,7 +107,7 @@ func (o *Handler) AnswerApproval(ctx context.Context, by operation.Caller, in op
 func (o *Handler) GetApproval(ctx context.Context, by operation.Caller, in operations.ApprovalRef) (operations.Approval, error) {
 	a, err := o.findApproval(ctx, by, in.ID)
 	if err != nil {
-		return operations.Approval{}, o.ToError(err)
+		return operations.Approval{}, err
 	}
 	return o.Approval(by, a), nil
 }
@@ -120,7 +120,7 @@ func (o *Handler) AnswerCall(ctx context.Context, by operation.Caller, in operat
 	}
 	found, err := o.app.DB.ApprovalsFor(ctx, store.ApprovalList{Thread: row.ID, Call: in.CallID, Limit: 50})
 	if err != nil {
-		return operations.Approval{}, o.ToError(err)
+		return operations.Approval{}, err
 	}
 	answer := operations.Answer{ID: in.CallID, Approved: in.Approved, Note: in.Note}
 	switch at := slices.IndexFunc(found, func(a approval.Approval) bool { return a.State == approval.Open }); {

@@ -55,14 +55,14 @@ func (o *Handler) Attach(ctx context.Context, by operation.Caller, in operations
 	}
 	dir, err := o.app.Home.Ensure(o.app.Setup.Attachments(row.ID))
 	if err != nil {
-		return operations.Attachment{}, o.ToError(err)
+		return operations.Attachment{}, err
 	}
 	if count, bytes := Held(dir); count >= MaxStored || bytes+int64(len(data)) > MaxStoredBytes {
 		return operations.Attachment{}, operation.Errorf(operation.TooLarge, "this session has %d files with %d MB already; begin another one", count, bytes>>20)
 	}
 	a := operations.Attachment{ID: id.New(), Name: fileName(cmp.Or(in.Name, in.File.Name)), MediaType: Sniff(data), Size: int64(len(data))}
 	if err := datadir.WriteFile(filepath.Join(dir, a.ID+"-"+a.Name), data, 0o600); err != nil {
-		return operations.Attachment{}, o.ToError(err)
+		return operations.Attachment{}, err
 	}
 	return a, nil
 }
@@ -204,14 +204,14 @@ func (o *Handler) Blob(ctx context.Context, by operation.Caller, in operations.B
 	}
 	has, err := o.holdsBlob(ctx, row.ID, in.Hash)
 	if err != nil {
-		return operation.File{}, o.ToError(err)
+		return operation.File{}, err
 	}
 	if !has {
 		return operation.File{}, none
 	}
 	data, err := o.app.DB.Blob(ctx, in.Hash)
 	if err != nil {
-		return operation.File{}, o.ToError(err)
+		return operation.File{}, err
 	}
 	return operation.File{ReadCloser: io.NopCloser(bytes.NewReader(data)), MediaType: Sniff(data), Size: int64(len(data)), Hash: in.Hash}, nil
 }

@@ -31,21 +31,21 @@ func (o *Handler) Fork(ctx context.Context, by operation.Caller, in operations.F
 	if o.guest { // at a terminal a fork belongs where the thread belongs
 		thread, err := o.app.ForkThread(ctx, row, in.AtSeq)
 		if err != nil {
-			return operations.CreatedSession{}, o.ToError(err)
+			return operations.CreatedSession{}, err
 		}
 		return o.created(ctx, by, string(thread))
 	}
 	made, err := o.Standing(ctx, row.ID)
 	if err != nil {
-		return operations.CreatedSession{}, o.ToError(err)
+		return operations.CreatedSession{}, err
 	}
 	thread, err := chat.NewThreadID("web", ownPlace(by.Principal), id.New(), row.Agent)
 	if err != nil {
-		return operations.CreatedSession{}, o.ToError(err)
+		return operations.CreatedSession{}, err
 	}
 	// What it works in is not copied: both work in the same files from here on.
 	if err := o.app.Fork(ctx, row, thread, by.Principal, in.AtSeq, made.Terms); err != nil {
-		return operations.CreatedSession{}, o.ToError(err)
+		return operations.CreatedSession{}, err
 	}
 	return o.created(ctx, by, thread.Thread())
 }
@@ -151,7 +151,7 @@ func (o *Handler) ResumeSession(ctx context.Context, by operation.Caller, in ope
 	}
 	made, err := o.takeUp(ctx, by, in)
 	if err != nil {
-		return operations.CreatedSession{}, o.ToError(err)
+		return operations.CreatedSession{}, err
 	}
 	return o.created(ctx, by, made)
 }
@@ -164,16 +164,16 @@ func (o *Handler) goOn(ctx context.Context, by operation.Caller, row journal.Thr
 	}
 	made, err := o.Standing(ctx, row.ID)
 	if err != nil {
-		return operations.CreatedSession{}, o.ToError(err)
+		return operations.CreatedSession{}, err
 	}
 	if in.Provider != "" || in.Model != "" {
 		terms, _, err := o.plan(by, operations.NewSession{Agent: row.Agent, Provider: in.Provider, Model: in.Model}, row.ID)
 		if err != nil {
-			return operations.CreatedSession{}, o.ToError(err)
+			return operations.CreatedSession{}, err
 		}
 		made.Terms.Model = terms.Model
 		if err := o.putStanding(ctx, row.ID, made); err != nil {
-			return operations.CreatedSession{}, o.ToError(err)
+			return operations.CreatedSession{}, err
 		}
 	}
 	n, cut := resumed(in.Mode)
@@ -183,7 +183,7 @@ func (o *Handler) goOn(ctx context.Context, by operation.Caller, row journal.Thr
 			return operations.CreatedSession{}, operation.Errorf(operation.Conflict, "session %s is live; talk to it, or stop its run first", id)
 		}
 		if err != nil {
-			return operations.CreatedSession{}, o.ToError(err)
+			return operations.CreatedSession{}, err
 		}
 	}
 	return o.created(ctx, by, id)

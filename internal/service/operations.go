@@ -27,7 +27,7 @@ func (s *Service) GuestOperations() *operation.Local {
 }
 
 func (o *Handler) operations() *operation.Local {
-	return operation.NewLocal(operation.LocalOptions{Handlers: []any{o}, Nouns: o.nouns(), Operations: operations.All()})
+	return operation.NewLocal(operation.LocalOptions{Handlers: []any{o, o.app.Tokens()}, Nouns: o.nouns(), Operations: operations.All(), Error: o.ToError})
 }
 
 // maxSuggested is how many sessions are suggested where nothing was typed.
@@ -37,22 +37,16 @@ const maxSuggested = 50
 // tokens may be revoked, not every setting can be set. Whether a named thing is there is found out by each operation
 // itself, in the same look that reads it.
 func (o *Handler) nouns() map[string]operation.Noun {
-	suggest := func(names func(context.Context, operation.Caller, string) ([]string, error)) operation.Noun {
-		return operation.Noun{Suggest: func(ctx context.Context, by operation.Caller, prefix string) ([]string, error) {
-			list, err := names(ctx, by, prefix)
-			return list, o.ToError(err)
-		}}
-	}
 	return map[string]operation.Noun{
-		"session": suggest(o.sessionNames), "approval": suggest(o.approvalNames), "token": suggest(o.tokenNames),
-		"setting": suggest(func(context.Context, operation.Caller, string) (names []string, _ error) {
+		"session": {Suggest: o.sessionNames}, "approval": {Suggest: o.approvalNames}, "token": {Suggest: o.tokenNames},
+		"setting": {Suggest: func(context.Context, operation.Caller, string) (names []string, _ error) {
 			for _, k := range config.Keys() {
 				if settable(k) {
 					names = append(names, k.Path)
 				}
 			}
 			return names, nil
-		}),
+		}},
 	}
 }
 
@@ -101,26 +95,26 @@ func (o *Handler) tokenNames(ctx context.Context, by operation.Caller, _ string)
 func (o *Handler) ProposeRules(ctx context.Context, by operation.Caller, in operations.ApprovalRef) (operations.RuleProposal, error) {
 	a, err := o.findApproval(ctx, by, in.ID)
 	if err != nil {
-		return operations.RuleProposal{}, o.ToError(err)
+		return operations.RuleProposal{}, err
 	}
 	offer, err := o.app.Gate.Propose(ctx, a.ID, by.Principal)
 	out := operations.RuleProposal{ID: a.ID, Where: offer.Where, Never: offer.Never, Rules: []operations.RuleStep{}}
 	for _, s := range offer.Steps {
 		out.Rules = append(out.Rules, operations.RuleStep(s))
 	}
-	return out, o.ToError(err)
+	return out, err
 }
 
 // ListRules implements operations.Rules.
 func (o *Handler) ListRules(context.Context, operation.Caller, operation.None) (operation.List[operations.KeptRule], error) {
 	list, err := o.app.Gate.ListAllowed()
-	return keptRules(list), o.ToError(err)
+	return keptRules(list), err
 }
 
 // RemoveRules implements operations.Rules.
 func (o *Handler) RemoveRules(ctx context.Context, _ operation.Caller, in operations.RuleRefs) (operation.List[operations.KeptRule], error) {
 	gone, err := o.app.Gate.RemoveAllowed(ctx, in.IDs)
-	return keptRules(gone), o.ToError(err)
+	return keptRules(gone), err
 }
 
 func keptRules(list []always.Entry) (out operation.List[operations.KeptRule]) {

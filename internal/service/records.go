@@ -42,7 +42,7 @@ func (o *Handler) Costs(ctx context.Context, by operation.Caller, q operations.C
 	}
 	sums, err := o.app.DB.Spend(ctx, f)
 	if err != nil {
-		return out, o.ToError(err)
+		return out, err
 	}
 	if group == store.ByDay || group == store.ByMonth {
 		slices.SortFunc(sums, func(x, y store.Sum) int { return cmp.Compare(x.Key, y.Key) })
@@ -56,7 +56,7 @@ func (o *Handler) Costs(ctx context.Context, by operation.Caller, q operations.C
 	}
 	out.Total = usd(total)
 	out.Budgets, err = o.budgets(ctx, by, now)
-	return out, o.ToError(err)
+	return out, err
 }
 
 func (o *Handler) cost(word string, by store.SpendBy, s store.Sum) operations.Cost {
@@ -115,7 +115,7 @@ func (o *Handler) Audit(ctx context.Context, by operation.Caller, q operations.A
 	}
 	lines, err := o.app.DB.AuditLog(ctx, f)
 	if err != nil {
-		return out, o.ToError(err)
+		return out, err
 	}
 	if len(lines) == f.Limit {
 		lines = lines[:f.Limit-1]
@@ -137,7 +137,7 @@ func (o *Handler) Audit(ctx context.Context, by operation.Caller, q operations.A
 func (o *Handler) VerifyAudit(ctx context.Context, _ operation.Caller, in operations.VerifyRequest) (operations.AuditCheck, error) {
 	c, err := o.app.DB.VerifyAudit(ctx, in.Since, operation.ProgressOf(ctx))
 	if err != nil {
-		return operations.AuditCheck{}, o.ToError(err)
+		return operations.AuditCheck{}, err
 	}
 	out := operations.AuditCheck{OK: c.Break == nil, Lines: c.Lines, Before: c.Before, Head: c.Head, HeadLine: c.HeadID}
 	if b := c.Break; b != nil {
@@ -177,12 +177,12 @@ func (o *Handler) Search(ctx context.Context, by operation.Caller, q operations.
 		}
 	}
 	if _, err := o.app.DB.IndexNew(ctx); err != nil {
-		return out, o.ToError(err)
+		return out, err
 	}
 	n := limit(q.Limit, 20, 100)
 	hits, err := o.app.DB.Search(ctx, q.Text, store.SearchOptions{Agent: q.Agent, Prefix: ownPrefix(by), Limit: n + 1, Skip: skip, MarkStart: MarkStart, MarkEnd: MarkEnd})
 	if err != nil {
-		return out, o.ToError(err)
+		return out, err
 	}
 	if len(hits) > n && skip+n <= maxSkip {
 		out.Next = strconv.Itoa(skip + n)

@@ -41,7 +41,7 @@ func (o *Handler) Requests(ctx context.Context, by operation.Caller, q operation
 	n := limit(q.Limit, requestsPage, requestsMost)
 	seqs, err := o.app.DB.Seqs(ctx, row.ID, chat.KindAsked, q.After, q.Before, n+1)
 	if err != nil {
-		return out, o.ToError(err)
+		return out, err
 	}
 	if len(seqs) > n {
 		if q.Before > 0 {
@@ -57,7 +57,7 @@ func (o *Handler) Requests(ctx context.Context, by operation.Caller, q operation
 	}
 	found, err := o.inspect(ctx, row, seqs)
 	if err != nil {
-		return out, o.ToError(err)
+		return out, err
 	}
 	out.Items = found
 	return out, nil

@@ -43,7 +43,7 @@ func (o *Handler) Say(ctx context.Context, by operation.Caller, in operations.Me
 		return operations.Said{}, err
 	}
 	said, err := o.say(ctx, by, row, operations.SteerMessage{Message: in.Message, Attachments: in.Attachments, Key: in.Key})
-	return said, o.ToError(err)
+	return said, err
 }
 
 // utterance is what somebody says, ready to be given to a thread.
@@ -143,10 +143,10 @@ func (o *Handler) Steer(ctx context.Context, by operation.Caller, in operations.
 	if row.Status != chat.Running && row.Status != chat.Waiting {
 		said, err := o.say(ctx, by, row, in)
 		said.AsPrompt = true
-		return said, o.ToError(err)
+		return said, err
 	}
 	said, err := o.steer(ctx, by, row, in)
-	return said, o.ToError(err)
+	return said, err
 }
 
 func (o *Handler) steer(ctx context.Context, by operation.Caller, row journal.Thread, in operations.SteerMessage) (operations.Said, error) {
@@ -169,7 +169,7 @@ func (o *Handler) Abort(ctx context.Context, by operation.Caller, in operations.
 		return operations.Aborted{}, err
 	}
 	ended, err := o.Engine.Abort(ctx, row.ID, by.Principal.String(), in.All)
-	return operations.Aborted{Aborted: ended}, o.ToError(err)
+	return operations.Aborted{Aborted: ended}, err
 }
 
 // CheckOwner looks once, at the start, for runs and prompts of terminal threads that

@@ -42,7 +42,7 @@ var (
 	_ operations.Agents    = (*Handler)(nil)
 	_ operations.Records   = (*Handler)(nil)
 	_ operations.System    = (*Handler)(nil)
-	_ operations.Tokens    = (*Handler)(nil)
+	_ operations.Tokens    = (*Tokens)(nil)
 )
 
 // streams is what a Service keeps for those who follow sessions.
@@ -113,7 +113,7 @@ func (o *Handler) runHere(thread chat.ThreadID) {
 	s.told[thread] = true
 }
 
-// ToError makes an error into one for people: what is wrong with what they asked for,
+// ToError is what the executor makes of every error: one for people: what is wrong with what they asked for,
 // without secrets.
 func (o *Handler) ToError(err error) error {
 	var ours *operation.Error

@@ -81,15 +81,15 @@ func (o *Handler) CreateSession(ctx context.Context, by operation.Caller, in ope
 	}
 	terms, dir, err := o.plan(by, in, thread)
 	if err != nil {
-		return operations.CreatedSession{}, o.ToError(err)
+		return operations.CreatedSession{}, err
 	}
 	before, err := o.history(ctx, by, thread, in.History)
 	if err != nil {
-		return operations.CreatedSession{}, o.ToError(err)
+		return operations.CreatedSession{}, err
 	}
 	made := standing{Terms: terms}
 	if err := o.begin(ctx, journal.Thread{ID: thread, Owner: by.Principal, Dir: dir, Title: in.Title}, made, in.Key != "", before...); err != nil {
-		return operations.CreatedSession{}, o.ToError(err)
+		return operations.CreatedSession{}, err
 	}
 	return o.created(ctx, by, name)
 }
@@ -259,14 +259,14 @@ func (o *Handler) ListSessions(ctx context.Context, by operation.Caller, q opera
 	}
 	rows, err := o.app.DB.Threads(ctx, f)
 	if err != nil {
-		return out, o.ToError(err)
+		return out, err
 	}
 	if len(rows) == f.Limit {
 		rows = rows[:f.Limit-1]
 		out.Next = writeCursor(rows[len(rows)-1])
 	}
 	out.Items, err = o.views(ctx, rows)
-	return out, o.ToError(err)
+	return out, err
 }
 
 func writeCursor(t journal.Thread) string {
@@ -294,11 +294,11 @@ func (o *Handler) GetSession(ctx context.Context, by operation.Caller, in operat
 	}
 	views, err := o.views(ctx, []journal.Thread{row})
 	if err != nil {
-		return operations.Session{}, o.ToError(err)
+		return operations.Session{}, err
 	}
 	s := views[0]
 	s.Runs, err = o.runs(ctx, row.ID)
-	return s, o.ToError(err)
+	return s, err
 }
 
 // views shows threads, with one question to the store for all of them.

@@ -28,11 +28,11 @@ func (o *Handler) Models(ctx context.Context, _ operation.Caller, _ operation.No
 	out := operation.List[operations.Model]{Items: []operations.Model{}}
 	catalog, err := o.app.Discovery.Catalog(o.app.Models.Listed())
 	if err != nil {
-		return out, o.ToError(err)
+		return out, err
 	}
 	vendors, err := o.app.Models.Vendors()
 	if err != nil {
-		return out, o.ToError(err)
+		return out, err
 	}
 	ready := map[string]bool{}
 	for _, v := range vendors {
@@ -54,7 +54,7 @@ func (o *Handler) Settings(ctx context.Context, _ operation.Caller, _ operation.
 	out := operation.List[operations.Setting]{Items: []operations.Setting{}}
 	bot, err := o.app.Settings.Bot("")
 	if err != nil {
-		return out, o.ToError(err)
+		return out, err
 	}
 	for _, row := range bot.Rows() {
 		out.Items = append(out.Items, o.setting(row))
@@ -127,10 +127,10 @@ func (o *Handler) SetSetting(ctx context.Context, by operation.Caller, in operat
 		return now, &operation.Error{Kind: operation.Conflict, Message: key + " is held by " + now.Source + "; change it there", About: now}
 	}
 	if err := o.writeSetting(*meant, value); err != nil {
-		return operations.Setting{}, o.ToError(err)
+		return operations.Setting{}, err
 	}
 	if err := o.Record(ctx, by, "", "setting "+key, gate.Shortened(value)); err != nil {
-		return operations.Setting{}, o.ToError(err)
+		return operations.Setting{}, err
 	}
 	return o.findSetting(ctx, by, key)
 }
@@ -265,7 +265,7 @@ func (o *Handler) Overview(ctx context.Context, by operation.Caller, _ operation
 	out.Model, out.Sandbox = own.Model, own.Sandbox
 	for _, step := range []func(context.Context, operation.Caller, *operations.Overview) error{o.overSessions, o.overApprovals, o.overAgents, o.overMoney} {
 		if err := step(ctx, by, &out); err != nil {
-			return out, o.ToError(err)
+			return out, err
 		}
 	}
 	return out, nil

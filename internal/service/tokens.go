@@ -122,7 +122,7 @@ func scopeNames() string {
 }
 
 // ListTokens gives all of them, without their texts.
-func (t *Tokens) ListTokens(ctx context.Context) (operation.List[operations.Token], error) {
+func (t *Tokens) ListTokens(ctx context.Context, _ operation.Caller, _ operation.None) (operation.List[operations.Token], error) {
 	rows, err := t.app.DB.Tokens(ctx)
 	if err != nil {
 		return operation.List[operations.Token]{}, err
@@ -135,7 +135,11 @@ func (t *Tokens) ListTokens(ctx context.Context) (operation.List[operations.Toke
 }
 
 // RevokeToken makes one useless. A name does as well as an id where it is one token's alone.
-func (t *Tokens) RevokeToken(ctx context.Context, by operation.Caller, name string) error {
+func (t *Tokens) RevokeToken(ctx context.Context, by operation.Caller, in operations.TokenRef) (operation.None, error) {
+	return operation.None{}, t.revoke(ctx, by, in.ID)
+}
+
+func (t *Tokens) revoke(ctx context.Context, by operation.Caller, name string) error {
 	rows, err := t.app.DB.Tokens(ctx)
 	if err != nil {
 		return err

@@ -186,7 +186,7 @@ func (o *Handler) Watch(ctx context.Context, by operation.Caller, in operations.
 		defer context.AfterFunc(o.app.Serving.drained, cancel)()
 		r, err := o.reader(ctx, row)
 		if err != nil {
-			yield(nil, o.ToError(err))
+			yield(nil, err)
 			return
 		}
 		for item, err := range o.Engine.Watch(ctx, row.ID, max(0, in.After)) {
@@ -255,13 +255,13 @@ func (o *Handler) Events(ctx context.Context, by operation.Caller, q operations.
 	}
 	events, next, err := o.span(ctx, row.ID, q)
 	if err != nil {
-		return out, o.ToError(err)
+		return out, err
 	}
 	hide := o.app.Logs.Redactor()
 	for _, ev := range events {
 		body, err := chat.EncodeBody(ev.Body)
 		if err != nil {
-			return out, o.ToError(err)
+			return out, err
 		}
 		out.Items = append(out.Items, operations.RawEvent{Seq: ev.Seq, At: ev.At, Kind: string(ev.Body.Kind()), Who: ev.Who, Run: ev.Run,
 			Platform: ev.Platform, Body: hide.JSON(body)})
@@ -280,11 +280,11 @@ func (o *Handler) Messages(ctx context.Context, by operation.Caller, q operation
 	}
 	events, next, err := o.span(ctx, row.ID, q)
 	if err != nil {
-		return out, o.ToError(err)
+		return out, err
 	}
 	r, err := o.reader(ctx, row)
 	if err != nil {
-		return out, o.ToError(err)
+		return out, err
 	}
 	for _, ev := range events {
 		for _, item := range r.event(ev) {
@@ -295,7 +295,7 @@ func (o *Handler) Messages(ctx context.Context, by operation.Caller, q operation
 		if b, ok := ev.Body.(chat.Imported); ok {
 			items, err := r.imported(ev, b)
 			if err != nil {
-				return out, o.ToError(err)
+				return out, err
 			}
 			out.Items = append(out.Items, items...)
 		}

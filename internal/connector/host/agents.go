@@ -297,7 +297,7 @@ func (h *Backend) DeleteAgent(ctx context.Context, by connector.Caller, name str
 		return err
 	}
 	_, err := h.handler.DestroyAgent(ctx, caller(by), operations.DestroyAgentRequest{Name: name, KeepFiles: keepFiles})
-	return err
+	return h.handler.ToError(err)
 }
 
 // GuildAgents implements connector.Admin: those of the guild and those of all guilds;
