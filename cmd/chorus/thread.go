@@ -12,6 +12,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/feed"
+	"chorus/internal/markdown"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/transport/cli"
@@ -73,7 +74,7 @@ func listThreads(v cli.View, _ operations.SessionQuery, list operation.List[oper
 }
 
 func clipLine(s string, n int) string {
-	s = strings.Join(strings.Fields(s), " ")
+	s = strings.Join(strings.Fields(markdown.Clean(s)), " ")
 	if r := []rune(s); len(r) > n {
 		return string(r[:n-1]) + "…"
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/internal/operation"
+	"chorus/internal/text"
 )
 
 func (b *bound) run(cmd *cobra.Command, args []string) error {
@@ -183,7 +184,11 @@ func WriteTable(w io.Writer, t operation.Table, empty string) error {
 		fmt.Fprintln(columns, strings.Join(t.Head, "\t"))
 	}
 	for _, row := range t.Rows {
-		fmt.Fprintln(columns, strings.Join(row, "\t"))
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = text.OneLine(cell) // what others wrote must not steer the terminal
+		}
+		fmt.Fprintln(columns, strings.Join(cells, "\t"))
 	}
 	return columns.Flush()
 }
