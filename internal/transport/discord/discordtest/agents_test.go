@@ -30,7 +30,7 @@ func kept(t *testing.T, o discordsim.Options, files map[string]string) *guildT {
 func TestDiscordAgentInit(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{}, map[string]string{})
-	text := g.orders("carol", "agent init", map[string]any{"name": "helper", "model": "demo/script", "prompt": "You are kind."},
+	text := g.commandShows("carol", "agent init", map[string]any{"name": "helper", "model": "demo/script", "prompt": "You are kind."},
 		"**helper** is ready in <#", "model `demo/script`, permissions `standard`")
 	channel := g.Channel("helper")
 	if channel == 0 || !strings.Contains(text, "<#"+channel.String()+">") {
@@ -61,16 +61,16 @@ func TestDiscordAgentInit(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The same again, as after a crash between any two steps.
-	g.orders("carol", "agent init", map[string]any{"name": "helper"}, "were there already", "nothing of the agent was changed")
+	g.commandShows("carol", "agent init", map[string]any{"name": "helper"}, "were there already", "nothing of the agent was changed")
 	if err := g.DeleteChannel("helper"); err != nil {
 		t.Fatal(err)
 	}
-	g.orders("carol", "agent init", map[string]any{"name": "helper"}, "The agent was there already and has a channel now")
+	g.commandShows("carol", "agent init", map[string]any{"name": "helper"}, "The agent was there already and has a channel now")
 	if at := g.app.Host.LivesIn("helper"); at.Channel != g.Channel("helper").String() || at.Guild != g.Guild().String() {
 		t.Errorf("it lives in %+v", at)
 	}
-	g.orders("carol", "agent init", map[string]any{"name": "random"}, "The channel was there already and is used.")
-	g.orders("carol", "agent list", nil, "**helper** in <#", "You are kind.", "**random**")
+	g.commandShows("carol", "agent init", map[string]any{"name": "random"}, "The channel was there already and is used.")
+	g.commandShows("carol", "agent list", nil, "**helper** in <#", "You are kind.", "**random**")
 }
 
 func TestDiscordAgentInitRefuses(t *testing.T) {
@@ -100,7 +100,7 @@ func TestDiscordAgentInitRefuses(t *testing.T) {
 		{"dan", map[string]any{"name": "x1"}, "you have the rights of locked here"},
 		{"carol", map[string]any{"name": "x1"}, "Give my role the permission **Manage Channels**"},
 	} {
-		g.orders(c.who, "agent init", c.options, c.want)
+		g.commandShows(c.who, "agent init", c.options, c.want)
 	}
 	if runsetup.IsDir(g.app.Home.AgentDir("x1")) || g.Channel("x1") != 0 {
 		t.Error("something was made all the same")
@@ -114,7 +114,7 @@ func TestDiscordAgentInitRefuses(t *testing.T) {
 	if _, err := g.Slash("carol", "general", "chorus", "settings show", nil); err == nil {
 		t.Error("Discord lets people at the settings who do not manage the server")
 	}
-	list := g.orders("ada", "agent list", nil, "**house**")
+	list := g.commandShows("ada", "agent list", nil, "**house**")
 	if strings.Contains(list, "foreign") {
 		t.Errorf("another server's agent is told of: %s", list)
 	}
@@ -128,9 +128,9 @@ func TestDiscordAgentDestroy(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{}, map[string]string{})
 	for _, name := range []string{"helper", "scribe"} {
-		g.orders("carol", "agent init", map[string]any{"name": name}, "is ready")
+		g.commandShows("carol", "agent init", map[string]any{"name": name}, "is ready")
 	}
-	asked := g.order("carol", "general", "agent destroy", map[string]any{"name": "helper"})
+	asked := g.command("carol", "general", "agent destroy", map[string]any{"name": "helper"})
 	if !strings.Contains(asked.Content, "its folder with everything in it is deleted") || len(asked.Components) != 1 {
 		t.Fatalf("the question is %q", asked.Content)
 	}
@@ -144,7 +144,7 @@ func TestDiscordAgentDestroy(t *testing.T) {
 	if !runsetup.IsDir(g.app.Home.AgentDir("helper")) {
 		t.Fatal("left, and gone")
 	}
-	asked = g.order("carol", "general", "agent destroy", map[string]any{"name": "helper"})
+	asked = g.command("carol", "general", "agent destroy", map[string]any{"name": "helper"})
 	g.click("carol", asked.ID, button("gone", "helper"))
 	g.message("answer", func(m discordsim.Message) bool {
 		return m.ID == asked.ID && m.Content == "**helper** is gone." && len(m.Components) == 0
@@ -156,7 +156,7 @@ func TestDiscordAgentDestroy(t *testing.T) {
 	if err := g.DeleteChannel("scribe"); err != nil {
 		t.Fatal(err)
 	}
-	asked = g.order("carol", "general", "agent destroy", map[string]any{"name": "scribe", "keep_files": true})
+	asked = g.command("carol", "general", "agent destroy", map[string]any{"name": "scribe", "keep_files": true})
 	if !strings.Contains(asked.Content, "goes to `.trash`") {
 		t.Errorf("the question is %q", asked.Content)
 	}
@@ -165,22 +165,22 @@ func TestDiscordAgentDestroy(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(g.app.Home.Trash(), "scribe", "agent.json")); err != nil {
 		t.Error(err)
 	}
-	g.orders("carol", "agent destroy", map[string]any{"name": "scribe"}, `there is no agent "scribe" on this server`)
-	g.orders("carol", "agent destroy", map[string]any{"name": "chorus"}, "has no file of its own yet")
+	g.commandShows("carol", "agent destroy", map[string]any{"name": "scribe"}, `there is no agent "scribe" on this server`)
+	g.commandShows("carol", "agent destroy", map[string]any{"name": "chorus"}, "has no file of its own yet")
 	if _, err := g.app.Gate.CreateAgent(t.Context(), agents.Agent{Name: "house", Permissions: "open"}); err != nil {
 		t.Fatal(err)
 	}
-	g.orders("carol", "agent destroy", map[string]any{"name": "house"}, "belongs to all servers")
-	g.orders("ada", "agent destroy", map[string]any{"name": "house"}, "End **house**?")
+	g.commandShows("carol", "agent destroy", map[string]any{"name": "house"}, "belongs to all servers")
+	g.commandShows("ada", "agent destroy", map[string]any{"name": "house"}, "End **house**?")
 }
 
 func TestDiscordAgentConfig(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{}, map[string]string{})
-	g.orders("carol", "agent init", map[string]any{"name": "helper"}, "is ready")
+	g.commandShows("carol", "agent init", map[string]any{"name": "helper"}, "is ready")
 	set := func(who, key, value string, want ...string) {
 		t.Helper()
-		g.orders(who, "agent config", map[string]any{"name": "helper", "key": key, "value": value}, want...)
+		g.commandShows(who, "agent config", map[string]any{"name": "helper", "key": key, "value": value}, want...)
 	}
 	set("carol", "temperature", "0.3", "temperature of **helper** is now `0.3`", "agents/helper/agent.json; it counts from the next run on")
 	set("carol", "temperature", "9", "temperature must be 0 to 2, not 9")
@@ -195,11 +195,11 @@ func TestDiscordAgentConfig(t *testing.T) {
 	set("ada", "permissions", "guarded", "is now `guarded`")
 	set("ada", "permissions", "lokced", `did you mean "locked"?`)
 	set("dan", "temperature", "1", "you have the rights of locked here")
-	g.orders("carol", "agent config", map[string]any{"name": "helper", "key": "temperature"}, "is `0.3`", "agents/helper/agent.json")
-	g.orders("carol", "agent config", map[string]any{"name": "helper", "key": "maxTokens"}, "is `not set`", "built in")
-	g.orders("carol", "agent config", map[string]any{"key": "routing"}, "routing of **chorus** is `reply`", "built in")
-	g.orders("carol", "agent config", map[string]any{"key": "routing", "value": "room"}, "has no file of its own yet")
-	if text := g.order("carol", "helper", "agent config", map[string]any{"key": "routing"}).Content; !strings.Contains(text, "routing of **helper** is `thread`") {
+	g.commandShows("carol", "agent config", map[string]any{"name": "helper", "key": "temperature"}, "is `0.3`", "agents/helper/agent.json")
+	g.commandShows("carol", "agent config", map[string]any{"name": "helper", "key": "maxTokens"}, "is `not set`", "built in")
+	g.commandShows("carol", "agent config", map[string]any{"key": "routing"}, "routing of **chorus** is `reply`", "built in")
+	g.commandShows("carol", "agent config", map[string]any{"key": "routing", "value": "room"}, "has no file of its own yet")
+	if text := g.command("carol", "helper", "agent config", map[string]any{"key": "routing"}).Content; !strings.Contains(text, "routing of **helper** is `thread`") {
 		t.Errorf("in its own channel: %q", text)
 	}
 	set("carol", "temperature", "default", "is now `not set`")
@@ -231,9 +231,9 @@ func TestDiscordAgentInitWithoutAnAnswer(t *testing.T) {
 		{Kind: discordsim.FaultHangup, Route: "POST /guilds/{guild}/channels", Count: 1, After: true},
 		{Kind: discordsim.FaultError, Route: "GET /guilds/{guild}/channels", Count: 1, Status: 502},
 	} {
-		g.strike(f)
+		g.fault(f)
 	}
-	text := g.orders("carol", "agent init", map[string]any{"name": "helper"}, "**helper** is ready in <#")
+	text := g.commandShows("carol", "agent init", map[string]any{"name": "helper"}, "**helper** is ready in <#")
 	if strings.Contains(text, "there already") {
 		t.Errorf("it was we who made the channel: %s", text)
 	}
@@ -246,15 +246,15 @@ func TestDiscordAgentInitWithoutAnAnswer(t *testing.T) {
 func TestDiscordAgentDestroyByOthers(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{}, map[string]string{})
-	g.orders("carol", "agent init", map[string]any{"name": "helper"}, "is ready")
-	g.orders("dan", "agent destroy", map[string]any{"name": "helper"}, "you have the rights of locked here")
-	asked := g.order("carol", "general", "agent destroy", map[string]any{"name": "helper"})
+	g.commandShows("carol", "agent init", map[string]any{"name": "helper"}, "is ready")
+	g.commandShows("dan", "agent destroy", map[string]any{"name": "helper"}, "you have the rights of locked here")
+	asked := g.command("carol", "general", "agent destroy", map[string]any{"name": "helper"})
 	if _, err := g.Click("ada", asked.ID, "c1:retire:"+g.User("carol").String()+":gone:helper"); err == nil {
 		t.Error("others see the question")
 	}
 	running := g.say("bob", "helper", "say begun\nwait")
-	g.signed(running, "⚙️")
-	g.orders("carol", "agent destroy", map[string]any{"name": "helper"}, "helper is at work")
+	g.hasReaction(running, "⚙️")
+	g.commandShows("carol", "agent destroy", map[string]any{"name": "helper"}, "helper is at work")
 	g.click("carol", asked.ID, "c1:retire:"+g.User("carol").String()+":gone:helper")
 	g.message("refusal", func(m discordsim.Message) bool {
 		return m.ID != asked.ID && strings.Contains(m.Content, "helper is at work") && m.ID > running

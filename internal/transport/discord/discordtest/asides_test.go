@@ -25,7 +25,7 @@ func TestRoomPostsToolOutputThroughAWebhook(t *testing.T) {
 	g := inGuild(t, discordsim.Options{}, talkative())
 	asked := g.say("ada", "general", g.mention("chorus")+looksAround)
 	answer := g.message("answer", func(m discordsim.Message) bool { return m.Content == "looked around" })
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	list, err := g.Messages("general")
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestRoomPostsToolOutputThroughAWebhook(t *testing.T) {
 	g.ask("ada", "general", "chorus", "still well")
 	g.end()
 	g.start()
-	g.signed(g.say("ada", "general", g.mention("chorus")+looksAround), "✅")
+	g.hasReaction(g.say("ada", "general", g.mention("chorus")+looksAround), "✅")
 	for _, ev := range g.events(g.room("general", "chorus")) {
 		if said, ok := ev.Body.(chat.Received); ok && strings.HasPrefix(said.Blocks.Text(), ".") {
 			t.Errorf("heard as words: %q", said.Blocks.Text())
@@ -68,7 +68,7 @@ func TestToolOutputWithoutAWebhook(t *testing.T) {
 	t.Parallel()
 	may := []string{"view_channel", "send_messages", "read_message_history", "add_reactions", "send_messages_in_threads"}
 	g := inGuild(t, discordsim.Options{Bots: []discordsim.BotSpec{{Name: "chorus", Permissions: &may}}}, talkative())
-	g.signed(g.say("ada", "general", g.mention("chorus")+looksAround), "✅")
+	g.hasReaction(g.say("ada", "general", g.mention("chorus")+looksAround), "✅")
 	list, err := g.Messages("general")
 	if err != nil {
 		t.Fatal(err)
@@ -80,9 +80,9 @@ func TestToolOutputWithoutAWebhook(t *testing.T) {
 		}
 	}
 	if n != 2 {
-		t.Errorf("the bot says itself what it did:\n%s", g.board())
+		t.Errorf("the bot says itself what it did:\n%s", g.transcript())
 	}
-	if got := g.sees(g.room("general", "chorus")); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, ": .") }) {
+	if got := g.modelSees(g.room("general", "chorus")); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, ": .") }) {
 		t.Errorf("the model sees %q", got)
 	}
 }
@@ -95,7 +95,7 @@ func TestToolOutputInAThread(t *testing.T) {
 	if aside.ChannelID != asked {
 		t.Errorf("it stands in %s, the thread is %s", aside.ChannelID, asked)
 	}
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 }
 
 // Where a status is shown the answer stands below what tools said meanwhile, and the status goes: one text is the answer,
@@ -108,10 +108,10 @@ func TestDiscordAnswerStandsBelowToolOutput(t *testing.T) {
 			g := inOldGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "toolOutputVisible: true\n"}, func(g *guildT) {
 				g.tune = func(o *connect.BotOptions) { o.Preview = 20 * time.Millisecond }
 			})
-			look := g.hold(0)
+			look := g.pauseModel(0)
 			asked := g.say("ada", "general", "say looking around\ncall list_files {\"path\":\".\"}\nend\nsay looked around")
 			status := g.message("status", answers(asked))
-			tell := g.hold(0)
+			tell := g.pauseModel(0)
 			look()
 			aside := g.message("tool output", func(m discordsim.Message) bool { return m.WebhookID != 0 })
 			if restart {
@@ -119,7 +119,7 @@ func TestDiscordAnswerStandsBelowToolOutput(t *testing.T) {
 				g.start()
 			}
 			tell()
-			g.signed(asked, "✅")
+			g.hasReaction(asked, "✅")
 			g.settledRows()
 			list, err := g.Messages("general")
 			if err != nil {
@@ -127,7 +127,7 @@ func TestDiscordAnswerStandsBelowToolOutput(t *testing.T) {
 			}
 			words := slices.DeleteFunc(list, func(m discordsim.Message) bool { return !m.Author.Bot || m.WebhookID != 0 })
 			if len(words) != 1 || words[0].ID < aside.ID || !answers(asked)(words[0]) || !strings.HasPrefix(words[0].Content, "looked around") {
-				t.Fatalf("the answer is not one message below the tool output:\n%s", g.board())
+				t.Fatalf("the answer is not one message below the tool output:\n%s", g.transcript())
 			}
 			for _, id := range []discordsim.ID{status.ID, words[0].ID} {
 				places, err := g.app.DB.Places(t.Context(), "discord", id.String())
@@ -152,6 +152,6 @@ func TestRefusalIsMarked(t *testing.T) {
 		return m.Author.Bot && len(m.Reactions) > 0 && m.Reactions[0].Emoji.Name == "🛑"
 	})
 	if err != nil {
-		t.Fatalf("the refusal is not marked: %v\n%s", err, g.board())
+		t.Fatalf("the refusal is not marked: %v\n%s", err, g.transcript())
 	}
 }

@@ -37,7 +37,7 @@ func (g *guildT) begin(only string) {
 		g.Fatal(err)
 	}
 	g.app = a
-	a.Host.Tune, a.Models.Through = g.tune, g.latch.through
+	a.Host.Tune, a.Models.Through = g.tune, g.pause.through
 	a.Service.Handler()
 	if g.stop, err = a.Host.Connect(); err != nil {
 		g.Fatal(err)
@@ -57,10 +57,10 @@ func TestDiscordTwoBotsInOneProcess(t *testing.T) {
 		if m.Author.Username != bot {
 			t.Errorf("%s answered for %s", m.Author.Username, bot)
 		}
-		g.signed(asked, "✅")
+		g.hasReaction(asked, "✅")
 	}
-	if n := g.ours("general"); n != 3 {
-		t.Errorf("three answers, not %d:\n%s", n, g.board())
+	if n := g.countOwn("general"); n != 3 {
+		t.Errorf("three answers, not %d:\n%s", n, g.transcript())
 	}
 }
 
@@ -73,7 +73,7 @@ func TestDiscordBotNameSelects(t *testing.T) {
 	if m := g.message("answer", answers(asked)); m.Author.Username != "beta" {
 		t.Errorf("%s answered", m.Author.Username)
 	}
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	bots, err := g.app.Host.Platforms[0].Accounts()
 	bots = slices.DeleteFunc(bots, func(b connect.Account) bool { return b.Elsewhere })
 	if err != nil || len(bots) != 1 || bots[0].Name != "beta" {
@@ -93,11 +93,11 @@ func TestDiscordShards(t *testing.T) {
 	for i := range 3 {
 		asked := g.say("ada", "general", fmt.Sprintf("say answer %d", i))
 		g.message("answer", answers(asked))
-		g.signed(asked, "✅")
-		g.strike(discordsim.Fault{Kind: []string{discordsim.FaultDrop, discordsim.FaultInvalidate, discordsim.FaultReconnect}[i]})
+		g.hasReaction(asked, "✅")
+		g.fault(discordsim.Fault{Kind: []string{discordsim.FaultDrop, discordsim.FaultInvalidate, discordsim.FaultReconnect}[i]})
 	}
-	g.signed(g.say("ada", "random", "say after all"), "✅")
-	if n := g.ours("general"); n != 3 {
-		t.Errorf("three answers, not %d:\n%s", n, g.board())
+	g.hasReaction(g.say("ada", "random", "say after all"), "✅")
+	if n := g.countOwn("general"); n != 3 {
+		t.Errorf("three answers, not %d:\n%s", n, g.transcript())
 	}
 }

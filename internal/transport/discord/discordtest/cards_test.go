@@ -40,9 +40,9 @@ func TestDiscordApprovalByReply(t *testing.T) {
 		return answers(no)(m) && strings.Contains(m.Content, "not yours to answer; it is for "+ada)
 	})
 	yes := g.reply("ada", card.ID, "yes: go for it")
-	g.signed(yes, "✅")
+	g.hasReaction(yes, "✅")
 	g.decided(card.ID, "**yes**, "+ada+": go for it")
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	late := g.reply("ada", card.ID, "no")
 	g.message("word about the late reply", func(m discordsim.Message) bool { return answers(late)(m) && strings.Contains(m.Content, "Too late") })
 
@@ -51,14 +51,14 @@ func TestDiscordApprovalByReply(t *testing.T) {
 	g.end()
 	words := g.reply("ada", card.ID, "use another file instead")
 	g.start()
-	g.signed(words, "✅")
+	g.hasReaction(words, "✅")
 	g.decided(card.ID, "**no**, "+ada+": use another file instead")
-	g.signed(asked, "✅") // a person's no goes back to the model, which ends the turn
+	g.hasReaction(asked, "✅") // a person's no goes back to the model, which ends the turn
 	if got := g.lines(g.thread(asked)); !strings.Contains(got, "it is done") {
 		t.Errorf("the conversation is %q", got)
 	}
 	// What is said to a question that is over is said to the conversation.
-	g.signed(g.reply("ada", card.ID, "say heard"), "✅")
+	g.hasReaction(g.reply("ada", card.ID, "say heard"), "✅")
 	g.message("answer to a reply to an old card", func(m discordsim.Message) bool { return m.Content == "heard" })
 }
 
@@ -73,7 +73,7 @@ func TestDiscordApprovalByReaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.decided(card.ID, "**no**, <@"+g.User("ada").String()+">")
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	// On the question itself a cross ends everything.
 	asked, card = g.asks("ada", "echo two > two.txt")
 	if err := g.React("ada", asked, "❌"); err != nil {
@@ -102,9 +102,9 @@ func TestDiscordApprovalByTwo(t *testing.T) {
 	})
 	g.end()
 	g.start()
-	g.signed(g.reply("bob", card.ID, "lgtm"), "✅")
+	g.hasReaction(g.reply("bob", card.ID, "lgtm"), "✅")
 	g.decided(card.ID, "**yes**, <@"+g.User("ada").String()+"> and <@"+g.User("bob").String()+">")
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 }
 
 // A question that is too long for a card can be read in full before it is answered, and after.
@@ -156,23 +156,23 @@ func TestDiscordSignsEnd(t *testing.T) {
 			return m.ID == id && len(m.Reactions) >= 1 && m.Reactions[0].Emoji.Name == c.sign && !strings.Contains(fmt.Sprint(m.Reactions), "⚙️")
 		})
 		if err != nil {
-			t.Errorf("%s: %v\n%s", name, err, g.board())
+			t.Errorf("%s: %v\n%s", name, err, g.transcript())
 		}
 	}
 	// An abort, what waited behind it, what was too much, and what was taken back.
 	running := g.say("ada", "general", "say begun\nwait")
-	g.signed(running, "⚙️")
+	g.hasReaction(running, "⚙️")
 	status := g.message("status", answers(running))
 	waits := g.reply("bob", status.ID, "say next")
-	g.signed(waits, "👀")
+	g.hasReaction(waits, "👀")
 	full := g.reply("bob", status.ID, "say one too many")
-	g.signed(full, "❌")
+	g.hasReaction(full, "❌")
 	g.message("refusal", func(m discordsim.Message) bool { return answers(full)(m) && strings.HasPrefix(m.Content, "Not taken") })
-	g.orders("ada", "stop", map[string]any{"all": true}, "Stopped 1")
-	g.signed(running, "❌")
-	g.signed(waits, "❌")
+	g.commandShows("ada", "stop", map[string]any{"all": true}, "Stopped 1")
+	g.hasReaction(running, "❌")
+	g.hasReaction(waits, "❌")
 
-	goOn := g.hold(0)
+	goOn := g.pauseModel(0)
 	gone := g.say("ada", "general", "say for nobody\nsay at all")
 	g.has(g.threadOf("general", gone), chat.KindAsked, 1)
 	if err := g.Delete("ada", gone); err != nil {
@@ -180,16 +180,16 @@ func TestDiscordSignsEnd(t *testing.T) {
 	}
 	goOn()
 	g.message("answer to what is gone", func(m discordsim.Message) bool { return m.Content == "for nobody\nat all" })
-	g.signed(g.say("ada", "general", "say after it"), "✅")
+	g.hasReaction(g.say("ada", "general", "say after it"), "✅")
 
 	// A process that dies in mid-run.
-	goOn = g.hold(2)
+	goOn = g.pauseModel(2)
 	again := g.say("ada", "general", "chunk 3\nsay this is said in full once somebody is there again to say it")
-	g.signed(again, "⚙️")
+	g.hasReaction(again, "⚙️")
 	g.end()
 	goOn()
 	g.start()
-	g.signed(again, "✅")
+	g.hasReaction(again, "✅")
 
 	// A question that nobody answers, ended by its deadline.
 	g.end()
@@ -199,7 +199,7 @@ func TestDiscordSignsEnd(t *testing.T) {
 	g.message("decision", func(m discordsim.Message) bool {
 		return answers(asked)(m) && strings.Contains(m.Content, "**no**, deadline")
 	})
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	if open, err := g.app.DB.Approvals(t.Context(), approval.Filter{State: approval.Open}); err != nil || len(open) != 0 {
 		t.Errorf("open questions: %v, %v", open, err)
 	}
@@ -244,7 +244,7 @@ func TestDiscordLiveStatusAndTyping(t *testing.T) {
 	}
 	// A run that fails stops typing too: while another one types, nothing is typed here.
 	failed := g.say("ada", "general", "slow 100ms\nsay some words first\nfail auth")
-	g.signed(failed, "❌")
+	g.hasReaction(failed, "❌")
 	from := g.typed("general")
 	g.say("ada", "random", "say begun\nwait")
 	typing("random", 3)

@@ -18,9 +18,9 @@ func TestDiscordSearchChannel(t *testing.T) {
 		t.Fatal(err)
 	}
 	heard := g.say("ada", "general", "say the heron stands in the reeds")
-	g.signed(heard, "✅")
+	g.hasReaction(heard, "✅")
 	asked := g.say("bob", "general", `call search_channel {"query":"heron reeds"}`+"\nend\nsay found")
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	ran := g.result(g.threadOf("general", asked), "search_channel")
 	link := fmt.Sprintf("https://discord.com/channels/%s/%s/%s", g.Guild(), g.Channel("general"), heard)
 	if text := ran.Blocks.Text(); !strings.Contains(text, " ada: say the heron stands in the reeds\n  "+link) || !strings.Contains(text, chat.DefaultAgent+": the heron stands") || ran.Foreign == "" {
@@ -28,7 +28,7 @@ func TestDiscordSearchChannel(t *testing.T) {
 	}
 	// What was said before anybody listened is found only where somebody asks for it.
 	far := g.say("bob", "general", `call search_channel {"query":"kingfisher","from":"bob","older":true}`+"\nend\nsay found")
-	g.signed(far, "✅")
+	g.hasReaction(far, "✅")
 	if text := g.result(g.threadOf("general", far), "search_channel").Blocks.Text(); !strings.Contains(text, "bob: the old kingfisher") {
 		t.Errorf("found %q", text)
 	}
@@ -57,7 +57,7 @@ func TestDiscordUpload(t *testing.T) {
 	if file.Content != "as you wished" || file.Attachments[0].Filename != "report.csv" || file.Attachments[0].Size != 8 {
 		t.Errorf("posted %+v", file)
 	}
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	thread := g.threadOf("general", asked)
 	if text := g.result(thread, "upload").Blocks.Text(); text != fmt.Sprintf("Posted report.csv https://discord.com/channels/%s/%s/%s", g.Guild(), g.Channel("general"), file.ID) {
 		t.Errorf("the model reads %q", text)
@@ -68,9 +68,9 @@ func TestDiscordUpload(t *testing.T) {
 	if places, err := g.app.DB.Places(t.Context(), "discord", again.String()); err != nil || len(places) != 1 || places[0].Thread != thread {
 		t.Errorf("the reply belongs to %v, %v", places, err)
 	}
-	number := g.strike(discordsim.Fault{Kind: discordsim.FaultError, Status: 403, Route: "POST /channels/{channel}/messages", Count: 1})
+	number := g.fault(discordsim.Fault{Kind: discordsim.FaultError, Status: 403, Route: "POST /channels/{channel}/messages", Count: 1})
 	refused := g.reply("ada", file.ID, `call upload {"path":"report.csv"}`+"\nend\nsay well")
-	g.signed(refused, "✅")
+	g.hasReaction(refused, "✅")
 	g.Clear(number)
 	var last chat.ToolRan
 	for _, ev := range g.events(thread) {
@@ -92,13 +92,13 @@ func TestDiscordLongAnswersAreFiles(t *testing.T) {
 		fmt.Fprintf(&script, "!say line %d %s\n", i, strings.Repeat("heron ", 7))
 	}
 	asked := g.post("ada", "general", discordsim.Said{Text: "play this", Files: map[string][]byte{"script.txt": []byte(script.String())}})
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	answer := g.message("file", func(m discordsim.Message) bool { return answers(asked)(m) && len(m.Attachments) == 1 })
 	if !strings.HasPrefix(answer.Content, "line 0 heron") || len([]rune(answer.Content)) > 2000 || answer.Attachments[0].Size < 15_000 {
 		t.Errorf("the answer is %q with %+v", answer.Content, answer.Attachments)
 	}
-	if n := g.ours("general"); n != 1 {
-		t.Errorf("%d messages of ours:\n%s", n, g.board())
+	if n := g.countOwn("general"); n != 1 {
+		t.Errorf("%d messages of ours:\n%s", n, g.transcript())
 	}
 }
 
@@ -107,10 +107,10 @@ func TestDiscordMentionsAreResolvedBack(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	bob := "<@" + g.User("bob").String() + ">"
-	g.signed(g.say("bob", "general", "say hello"), "✅")
+	g.hasReaction(g.say("bob", "general", "say hello"), "✅")
 	asked := g.say("ada", "general", "say I told @bob and @nobody-here and @everyone")
 	answer := g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && strings.Contains(m.Content, "I told") })
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	if !strings.Contains(answer.Content, "I told "+bob+" and @nobody-here") || answer.MentionEveryone {
 		t.Errorf("the answer is %q, rings %v and everybody: %v", answer.Content, answer.Mentions, answer.MentionEveryone)
 	}
@@ -121,7 +121,7 @@ func TestDiscordMentionsAreResolvedBack(t *testing.T) {
 	}
 	// What people write by number the model reads by name.
 	other := g.say("ada", "general", "say do you know "+bob)
-	g.signed(other, "✅")
+	g.hasReaction(other, "✅")
 	if text := toldOf(g.asked(g.threadOf("general", other))); !strings.Contains(text, "@bob") {
 		t.Errorf("the model was told %s", text)
 	}

@@ -30,7 +30,7 @@ func TestDiscordChannelHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := g.say("ada", "aviary", "say one")
-	g.signed(first, "✅")
+	g.hasReaction(first, "✅")
 	text := toldOf(g.asked(thread(first)))
 	if strings.Contains(text, "[from ada]: bird 16 ") || !strings.Contains(text, "[from bob]: bird 17 flew by\n[from ada]: bird 18") ||
 		!strings.Contains(text, "bird 30 flew by") || !strings.Contains(text, "[CONVERSATION SUMMARY — earlier messages]") {
@@ -42,7 +42,7 @@ func TestDiscordChannelHistory(t *testing.T) {
 	}
 	// The next conversation has the same summary, and what came since.
 	second := g.say("bob", "aviary", "say two")
-	g.signed(second, "✅")
+	g.hasReaction(second, "✅")
 	if text := toldOf(g.asked(thread(second))); !strings.Contains(text, "[from ada]: say one") || !strings.Contains(text, "bird 17 ") {
 		t.Errorf("the model was told:\n%s", text)
 	}

@@ -79,7 +79,7 @@ func TestDiscordFiles(t *testing.T) {
 		"a.png": aPicture(t), "notes.txt": []byte("the secret word is heron\n"), "data.bin": {0, 1, 2, 3}, "empty.txt": {}, "really.txt": aPicture(t),
 	}})
 	g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "seen" })
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	thread := g.threadOf("general", asked)
 	text := toldOf(g.asked(thread))
 	for _, want := range []string{
@@ -135,7 +135,7 @@ func TestDiscordFilesThatCannotBeHad(t *testing.T) {
 		number := 0
 		if c.fault != nil {
 			c.fault.Route = "GET /attachments"
-			number = g.strike(*c.fault)
+			number = g.fault(*c.fault)
 		}
 		asked := g.post("ada", "general", discordsim.Said{Text: "see\n!say " + c.name, Files: map[string][]byte{"x.txt": []byte("x")}, Lie: c.lie})
 		g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == c.name })
@@ -145,7 +145,7 @@ func TestDiscordFilesThatCannotBeHad(t *testing.T) {
 		if _, err := g.WaitMessage(g.soon(), func(m discordsim.Message) bool {
 			return m.ID == asked && len(m.Reactions) == 2 && strings.Contains(fmt.Sprint(m.Reactions), "⚠️") && strings.Contains(fmt.Sprint(m.Reactions), "✅")
 		}); err != nil {
-			t.Errorf("%s: nobody sees it: %v\n%s", c.name, err, g.board())
+			t.Errorf("%s: nobody sees it: %v\n%s", c.name, err, g.transcript())
 		}
 		if c.fault != nil {
 			g.Clear(number)
@@ -162,7 +162,7 @@ func TestDiscordFilesLie(t *testing.T) {
 			a.Size, a.ContentType, a.Filename = 1, "image/png", "../../../etc/CON\u202Egnp.png"
 		}})
 	g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "fine" })
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	thread := g.threadOf("general", asked)
 	if text := toldOf(g.asked(thread)); strings.Contains(text, "<picture") || !strings.Contains(text, "<file CON_gnp.png text/plain; charset=utf-8 23 ") {
 		t.Errorf("the model was told %s", text)
@@ -176,7 +176,7 @@ func TestDiscordFilesLie(t *testing.T) {
 func TestDiscordFilesHang(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
-	g.strike(discordsim.Fault{Kind: discordsim.FaultSlow, Route: "GET /attachments", Millis: 60_000})
+	g.fault(discordsim.Fault{Kind: discordsim.FaultSlow, Route: "GET /attachments", Millis: 60_000})
 	hanging := g.post("ada", "general", discordsim.Said{Text: "see\n!say without it", Files: map[string][]byte{"x.txt": []byte("x")}})
 	other := g.say("bob", "general", "say at once")
 	g.message("other answer", func(m discordsim.Message) bool { return answers(other)(m) && m.Content == "at once" })
@@ -190,12 +190,12 @@ func TestDiscordFilesHang(t *testing.T) {
 func TestDiscordFilesInRooms(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: room\nmode: chat\ninnerName: Wren\n"})
-	g.strike(discordsim.Fault{Kind: discordsim.FaultSlow, Route: "GET /attachments", Millis: 600, Count: 1})
+	g.fault(discordsim.Fault{Kind: discordsim.FaultSlow, Route: "GET /attachments", Millis: 600, Count: 1})
 	g.post("bob", "general", discordsim.Said{Text: "my bird", Files: map[string][]byte{"bird.png": aPicture(t)}})
 	g.say("bob", "general", "isn't it nice")
 	asked := g.say("ada", "general", "<@"+g.User("chorus").String()+"> what is that?\n!say a bird")
 	g.message("answer", func(m discordsim.Message) bool { return strings.Contains(m.Content, "a bird") })
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	room := g.room("general", "chorus")
 	text := toldOf(g.asked(room))
 	picture, nice := strings.Index(text, "<picture bird.png"), strings.Index(text, "isn't it nice")
@@ -208,14 +208,14 @@ func TestDiscordFilesInRooms(t *testing.T) {
 func TestDiscordFilesOutliveTheProcess(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
-	number := g.strike(discordsim.Fault{Kind: discordsim.FaultSlow, Route: "GET /attachments", Millis: 60_000})
+	number := g.fault(discordsim.Fault{Kind: discordsim.FaultSlow, Route: "GET /attachments", Millis: 60_000})
 	asked := g.post("ada", "general", discordsim.Said{Text: "see\n!say now I have it", Files: map[string][]byte{"x.txt": []byte("after all")}})
-	g.signed(asked, "👀")
+	g.hasReaction(asked, "👀")
 	g.end()
 	g.Clear(number)
 	g.start()
 	g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "now I have it" })
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	thread := g.threadOf("general", asked)
 	if text := toldOf(g.asked(thread)); !strings.Contains(text, "after all") {
 		t.Errorf("the model was told %s", text)

@@ -71,7 +71,7 @@ func (l guideLine) do(g *guildT) string {
 			words += "\nend\nsay {{last}}"
 		}
 		asked := g.say(l.who, l.where, words)
-		g.signed(asked, "✅")
+		g.hasReaction(asked, "✅")
 		return g.message("answer", answers(asked)).Content
 	}
 	options := map[string]any{}
@@ -79,7 +79,7 @@ func (l guideLine) do(g *guildT) string {
 		options[part[1]] = strings.Trim(part[2], `"`)
 	}
 	command := strings.TrimSpace(optionPart.ReplaceAllString(order, ""))
-	return g.order(l.who, l.where, command, options).Content
+	return g.command(l.who, l.where, command, options).Content
 }
 
 // TestDiscordGuide does what the guide says, in its order, with its configuration.

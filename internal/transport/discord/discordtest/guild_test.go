@@ -28,7 +28,7 @@ type guildT struct {
 	tune   func(*connect.BotOptions)
 	quiet  time.Duration // how long a minute lasts for those who wait for quiet
 	warned chan string
-	latch  latch
+	pause  modelPause
 }
 
 // inGuild opens a home whose bot lives in a simulated guild.
@@ -50,7 +50,7 @@ func inOldGuild(t *testing.T, o discordsim.Options, files map[string]string, bef
 	for name, text := range files {
 		g.write(name, text)
 	}
-	if tune, ok := hasty[t.Name()]; ok {
+	if tune, ok := shortTimes[t.Name()]; ok {
 		g.tune = tune
 	}
 	before(g)
@@ -59,8 +59,8 @@ func inOldGuild(t *testing.T, o discordsim.Options, files map[string]string, bef
 	return g
 }
 
-// hasty are the times of tests that wait for them.
-var hasty = map[string]func(*connect.BotOptions){
+// shortTimes are the times of tests that wait for them.
+var shortTimes = map[string]func(*connect.BotOptions){
 	"TestDiscordLiveStatusAndTyping":       func(o *connect.BotOptions) { o.Typing, o.Preview = 20*time.Millisecond, 20*time.Millisecond },
 	"TestDiscordSignsEnd":                  func(o *connect.BotOptions) { o.Preview = 50 * time.Millisecond },
 	"TestDiscordAnswersOnceAcrossRestarts": func(o *connect.BotOptions) { o.Preview = 50 * time.Millisecond },
@@ -94,7 +94,7 @@ func (g *guildT) start() {
 		g.Fatal(err)
 	}
 	g.app = a
-	a.Host.Tune, a.Host.IdleMinute, a.Models.Through = g.tune, g.quiet, g.latch.through
+	a.Host.Tune, a.Host.IdleMinute, a.Models.Through = g.tune, g.quiet, g.pause.through
 	a.Service.Handler()
 	if g.stop, err = a.Host.Connect(); err != nil {
 		g.Fatal(err)
@@ -166,16 +166,6 @@ func (g *guildT) thread(id discordsim.ID) chat.ThreadID {
 	return row.ID
 }
 
-// strike makes something go wrong; the number clears it again.
-func (g *guildT) strike(f discordsim.Fault) int {
-	g.Helper()
-	n, err := g.Inject(f)
-	if err != nil {
-		g.Fatal(err)
-	}
-	return n
-}
-
 func (g *guildT) mention(bot string) string { return "<@" + g.User(bot).String() + ">" }
 
 func (g *guildT) say(who, channel, text string) discordsim.ID {
@@ -206,8 +196,8 @@ func (g *guildT) post(who, channel string, what discordsim.Said) discordsim.ID {
 	return id
 }
 
-// order gives a command and waits for what is shown for it.
-func (g *guildT) order(person, channel, command string, options map[string]any) discordsim.Message {
+// command gives a command and waits for what is shown for it.
+func (g *guildT) command(person, channel, command string, options map[string]any) discordsim.Message {
 	g.Helper()
 	name, _, _ := strings.Cut(command, " ")
 	if err := g.WaitCommand(g.soon(), "chorus", name); err != nil {
@@ -220,10 +210,10 @@ func (g *guildT) order(person, channel, command string, options map[string]any) 
 	return g.shown("/"+command, i)
 }
 
-// orders gives a command and looks for words in what is shown.
-func (g *guildT) orders(person, command string, options map[string]any, want ...string) string {
+// commandShows gives a command and looks for words in what is shown.
+func (g *guildT) commandShows(person, command string, options map[string]any, want ...string) string {
 	g.Helper()
-	text := g.order(person, "general", command, options).Content
+	text := g.command(person, "general", command, options).Content
 	for _, w := range want {
 		if !strings.Contains(text, w) {
 			g.Errorf("/%s by %s shows %q without %q", command, person, text, w)
@@ -254,8 +244,8 @@ func (g *guildT) answered(what string, i discordsim.Interaction) discordsim.Inte
 	return got
 }
 
-// board is what stands in the channel, for people who read failures.
-func (g *guildT) board() string {
+// transcript is what stands in the channel, for people who read failures.
+func (g *guildT) transcript() string {
 	var b strings.Builder
 	list, _ := g.Messages("general")
 	for _, m := range list {
@@ -268,8 +258,8 @@ func (g *guildT) board() string {
 	return b.String()
 }
 
-// ours counts the bot's messages in a channel.
-func (g *guildT) ours(channel string) int {
+// countOwn counts the bot's messages in a channel.
+func (g *guildT) countOwn(channel string) int {
 	g.Helper()
 	list, err := g.Messages(channel)
 	if err != nil {
@@ -293,8 +283,8 @@ func (g *guildT) events(thread chat.ThreadID) []chat.Event {
 	return list
 }
 
-// sees is what a model would be shown of a conversation.
-func (g *guildT) sees(thread chat.ThreadID) []string {
+// modelSees is what a model would be shown of a conversation.
+func (g *guildT) modelSees(thread chat.ThreadID) []string {
 	g.Helper()
 	log := transcript.New(func(hash string) ([]byte, error) { return g.app.DB.Blob(g.Context(), hash) })
 	for _, ev := range g.events(thread) {
@@ -337,7 +327,7 @@ func (g *guildT) lines(thread chat.ThreadID) string {
 
 func (g *guildT) expect(thread chat.ThreadID, want ...string) {
 	g.Helper()
-	if got := g.sees(thread); !slices.Equal(got, want) {
+	if got := g.modelSees(thread); !slices.Equal(got, want) {
 		g.Errorf("the model sees\n  %s\nnot\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
 	}
 }

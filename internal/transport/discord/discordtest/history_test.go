@@ -36,12 +36,12 @@ func TestHistoryOrders(t *testing.T) {
 	g.ask("ada", "general", "chorus", "before")
 
 	order := g.say("bob", "general", ".history\n---\nfirst: "+g.link("other", told[1])+"\nlast: "+g.link("other", told[2]))
-	g.signed(order, "✅")
+	g.hasReaction(order, "✅")
 	g.ask("ada", "general", "chorus", "after")
 	g.expect(room, "bob: elsewhere 1", "bob: elsewhere 2", "ada: <@Cora>\n!say after", "(own): after")
 
 	order = g.say("bob", "general", ".history\n---")
-	g.signed(order, "✅")
+	g.hasReaction(order, "✅")
 	g.ask("ada", "general", "chorus", "cleared")
 	g.expect(room, "ada: <@Cora>\n!say cleared", "(own): cleared")
 
@@ -51,7 +51,7 @@ func TestHistoryOrders(t *testing.T) {
 	g.ask("bob", "general", "chorus", "still here")
 	g.expect(room, "ada: <@Cora>\n!say cleared", "(own): cleared", "bob: <@Cora>\n!say still here", "(own): still here")
 	allowed := g.say("ada", "general", ".history\n---\nlast: "+g.link("secret", hidden))
-	g.signed(allowed, "✅")
+	g.hasReaction(allowed, "✅")
 	g.expect(room, "ada: not for bob")
 
 	// Mistakes are answered and change nothing; orders for others are left to them.
@@ -62,15 +62,15 @@ func TestHistoryOrders(t *testing.T) {
 
 	// An order that is taken back is as if it had never been: the room is read anew.
 	last := g.say("bob", "general", ".history\n---")
-	g.signed(last, "✅")
+	g.hasReaction(last, "✅")
 	g.expect(room)
 	g.say("bob", "general", "heard after")
-	g.when(room, "it is heard", func() bool { return slices.Contains(g.sees(room), "bob: heard after") })
+	g.when(room, "it is heard", func() bool { return slices.Contains(g.modelSees(room), "bob: heard after") })
 	if err := g.Delete("bob", last); err != nil {
 		t.Fatal(err)
 	}
 	g.when(room, "the order before it counts again", func() bool {
-		return slices.Equal(g.sees(room), []string{"ada: not for bob", "bob: heard after"})
+		return slices.Equal(g.modelSees(room), []string{"ada: not for bob", "bob: heard after"})
 	})
 }
 
@@ -82,14 +82,14 @@ func TestHistoryEnds(t *testing.T) {
 	one := g.say("bob", "other", ".history\n---\nlast: "+g.link("other", a+1<<40)) // newer than itself
 	g.say("bob", "other", "b")
 	order := g.say("bob", "general", ".history\n---\nlast: "+g.link("other", one+1<<40))
-	g.signed(order, "✅")
-	if got := g.sees(room); !slices.Equal(got, []string{"bob: b"}) && !slices.Equal(got, []string{"bob: a", "bob: b"}) {
+	g.hasReaction(order, "✅")
+	if got := g.modelSees(room); !slices.Equal(got, []string{"bob: b"}) && !slices.Equal(got, []string{"bob: a", "bob: b"}) {
 		t.Errorf("a circle gives %q", got)
 	}
 	// One that points at itself.
 	self := g.say("bob", "general", ".history\n---\nlast: "+g.link("general", order+1<<40))
 	if _, err := g.WaitMessage(g.soon(), func(m discordsim.Message) bool { return m.ID == self && len(m.Reactions) > 0 }); err != nil {
-		t.Fatalf("it was not followed: %v\n%s", err, g.board())
+		t.Fatalf("it was not followed: %v\n%s", err, g.transcript())
 	}
 	g.ask("ada", "general", "chorus", "alive")
 }
@@ -107,6 +107,6 @@ func TestHistoryNeedsARole(t *testing.T) {
 	g.expect(room, "bob: old", "ada: <@Cora>\n!say hello", "(own): hello")
 	g.noted(g.say("bob", "general", ".history\n---"), "needs the role keeper")
 	g.expect(room, "bob: old", "ada: <@Cora>\n!say hello", "(own): hello")
-	g.signed(g.say("ada", "general", ".history\n---"), "✅")
+	g.hasReaction(g.say("ada", "general", ".history\n---"), "✅")
 	g.expect(room)
 }

@@ -18,8 +18,8 @@ func TestDiscordQuietIsSummedUp(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{"shared.yaml": "idleSummary: {enabled: true, afterMinutes: 2}\n"})
 	asked := g.say("ada", "general", "the red door\n!say it is red")
-	g.signed(asked, "✅")
-	g.signed(g.say("bob", "general", "the blue door\n!say it is blue"), "✅")
+	g.hasReaction(asked, "✅")
+	g.hasReaction(g.say("bob", "general", "the blue door\n!say it is blue"), "✅")
 	if found, err := g.app.DB.SavedContexts(t.Context(), store.ContextFilter{}); err != nil || len(found) != 0 {
 		t.Fatalf("summed up at once: %+v, %v", found, err)
 	}
@@ -46,14 +46,14 @@ func TestDiscordQuietIsSummedUp(t *testing.T) {
 	g.quiet = 20 * time.Millisecond
 	g.end()
 	g.start()
-	g.signed(g.say("ada", "general", "the green door\n!say it is green"), "✅")
+	g.hasReaction(g.say("ada", "general", "the green door\n!say it is green"), "✅")
 	g.message("second notice", func(m discordsim.Message) bool {
 		return m.ID > notice.ID && strings.HasPrefix(m.Content, "It has been quiet here") && strings.Contains(m.Content, "(2 messages)")
 	})
 	if found, err = g.app.DB.SavedContexts(t.Context(), store.ContextFilter{}); err != nil || len(found) != 2 {
 		t.Errorf("kept are %d, %v", len(found), err)
 	}
-	g.orders("ada", "context history", nil, "by itself when it had been quiet")
+	g.commandShows("ada", "context history", nil, "by itself when it had been quiet")
 }
 
 func keysOf(sums []store.Sum) string {
@@ -69,7 +69,7 @@ func TestDiscordQuietGoesOnAfterACrash(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{"shared.yaml": "idleSummary: {enabled: true, afterMinutes: 1}\n"})
 	asked := g.say("ada", "general", "the red door\n!say it is red")
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	thread := g.thread(asked)
 	row, err := g.app.DB.Thread(t.Context(), thread)
 	if err != nil {
@@ -110,7 +110,7 @@ func TestDiscordQuietGoesOnAfterACrash(t *testing.T) {
 		}
 	}
 	if notices != 1 {
-		t.Errorf("%d notices:\n%s", notices, g.board())
+		t.Errorf("%d notices:\n%s", notices, g.transcript())
 	}
 	if n, err := g.app.DB.Spend(t.Context(), store.SpendFilter{By: store.ByAgent}); err != nil || len(n) == 0 || n[0].Settled != ledger.Nanos(0) {
 		t.Errorf("spent %+v, %v", n, err)

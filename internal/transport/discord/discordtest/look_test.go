@@ -13,52 +13,52 @@ import (
 func TestDiscordLooking(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
-	g.orders("ada", "tasks", nil, "Nothing runs here")
-	g.orders("ada", "queue", nil, "Nobody waits here")
-	g.orders("ada", "thread list", nil, "no conversations here yet")
-	g.orders("ada", "why", nil, "Nothing has been answered here yet")
+	g.commandShows("ada", "tasks", nil, "Nothing runs here")
+	g.commandShows("ada", "queue", nil, "Nobody waits here")
+	g.commandShows("ada", "thread list", nil, "no conversations here yet")
+	g.commandShows("ada", "why", nil, "Nothing has been answered here yet")
 
 	running := g.say("ada", "general", "say begun\nwait")
-	g.signed(running, "⚙️")
+	g.hasReaction(running, "⚙️")
 	status := g.message("status", answers(running))
 	next := g.reply("bob", status.ID, "say me too")
-	g.signed(next, "👀")
-	g.orders("bob", "status", nil, "**chorus** answers here", "model `demo/script`", "profile `standard`", "window of the last conversation", "running, step 1", "1 more wait",
+	g.hasReaction(next, "👀")
+	g.commandShows("bob", "status", nil, "**chorus** answers here", "model `demo/script`", "profile `standard`", "window of the last conversation", "running, step 1", "1 more wait",
 		"you spent nothing")
-	g.orders("bob", "queue", nil, "place 1: <@"+g.User("bob").String()+">", "say me too")
-	g.orders("bob", "thread list", nil, "`"+running.String()+"`", "running, step 1")
-	g.orders("bob", "thread history", nil, "still on", "1. `the model` still on")
-	g.orders("bob", "thread kill", map[string]any{"thread": running.String()}, "Only whoever asked")
+	g.commandShows("bob", "queue", nil, "place 1: <@"+g.User("bob").String()+">", "say me too")
+	g.commandShows("bob", "thread list", nil, "`"+running.String()+"`", "running, step 1")
+	g.commandShows("bob", "thread history", nil, "still on", "1. `the model` still on")
+	g.commandShows("bob", "thread kill", map[string]any{"thread": running.String()}, "Only whoever asked")
 
-	list := g.order("ada", "general", "tasks", nil)
+	list := g.command("ada", "general", "tasks", nil)
 	if !strings.Contains(list.Content, "1. **say begun") || !strings.Contains(list.Content, "place 1") || len(list.Components) != 1 {
 		t.Errorf("the tasks are %q with %v", list.Content, list.Components)
 	}
 	g.click("ada", list.ID, "c1:halt:"+running.String()+"@chorus")
 	g.message("word about the stop", func(m discordsim.Message) bool { return strings.HasPrefix(m.Content, "Stopped: say begun") })
-	g.signed(running, "❌")
-	g.signed(next, "❌")
-	g.orders("ada", "thread kill", map[string]any{"thread": running.String()[:12]}, "over already")
-	g.orders("ada", "thread kill", map[string]any{"thread": "12"}, "there is no conversation", "/thread list")
-	g.orders("ada", "thread history", map[string]any{"thread": running.String()}, "stopped in", "cut off")
+	g.hasReaction(running, "❌")
+	g.hasReaction(next, "❌")
+	g.commandShows("ada", "thread kill", map[string]any{"thread": running.String()[:12]}, "over already")
+	g.commandShows("ada", "thread kill", map[string]any{"thread": "12"}, "there is no conversation", "/thread list")
+	g.commandShows("ada", "thread history", map[string]any{"thread": running.String()}, "stopped in", "cut off")
 }
 
 func TestDiscordWhy(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{"shared.yaml": "permissions: open\n"})
 	asked := g.say("ada", "general", "call write {\"path\":\"a.txt\",\"content\":\"x\"}\nend\ncall read {\"path\":\"a.txt\"}\nend\nusage in=60 read=40 out=7\nsay here it is")
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	first := g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "here it is" })
-	g.signed(g.say("bob", "general", "say another"), "✅")
+	g.hasReaction(g.say("bob", "general", "say another"), "✅")
 	ada, want := "<@"+g.User("ada").String()+">", []string{"a.txt", "`write a.txt`", "was allowed", "It read: `a.txt`", "It changed: `a.txt`", "done in 3 steps", "demo/script",
 		"profile `open`", "cached", "It cost nothing", "reminded of: `date`"}
-	g.orders("bob", "why", map[string]any{"message": first.ID.String()}, append(want, ada+" asked")...)
+	g.commandShows("bob", "why", map[string]any{"message": first.ID.String()}, append(want, ada+" asked")...)
 	link := fmt.Sprintf("https://discord.com/channels/%s/%s/%s", g.Guild(), g.Channel("general"), asked)
-	g.orders("bob", "why", map[string]any{"message": link}, want...)
-	g.orders("bob", "why", nil, "say another", "read no files")
-	g.orders("bob", "why", map[string]any{"message": "nonsense"}, "no link to a message")
-	g.orders("bob", "why", map[string]any{"message": "12345"}, "none of an agent's answers")
-	if text := g.order("ada", "random", "why", map[string]any{"message": first.ID.String()}).Content; !strings.Contains(text, "none of an agent's answers") {
+	g.commandShows("bob", "why", map[string]any{"message": link}, want...)
+	g.commandShows("bob", "why", nil, "say another", "read no files")
+	g.commandShows("bob", "why", map[string]any{"message": "nonsense"}, "no link to a message")
+	g.commandShows("bob", "why", map[string]any{"message": "12345"}, "none of an agent's answers")
+	if text := g.command("ada", "random", "why", map[string]any{"message": first.ID.String()}).Content; !strings.Contains(text, "none of an agent's answers") {
 		t.Errorf("another channel is told %q", text)
 	}
 	i, err := g.Menu("bob", "chorus", "Why this answer?", first.ID)
@@ -68,7 +68,7 @@ func TestDiscordWhy(t *testing.T) {
 	if got := g.shown("the menu", i).Content; !strings.Contains(got, ada+" asked") {
 		t.Errorf("the menu shows %q", got)
 	}
-	g.orders("bob", "thread history", map[string]any{"thread": asked.String()}, "`write a.txt` ok", "wanted 1 call", "5. `the model` answered")
+	g.commandShows("bob", "thread history", map[string]any{"thread": asked.String()}, "`write a.txt` ok", "wanted 1 call", "5. `the model` answered")
 }
 
 func TestDiscordForks(t *testing.T) {
@@ -77,8 +77,8 @@ func TestDiscordForks(t *testing.T) {
 	g := inOldGuild(t, discordsim.Options{}, map[string]string{}, func(g *guildT) { stray = g.say("ada", "random", "before anybody listened") })
 	asked := g.say("ada", "general", "say one")
 	first := g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "one" })
-	g.signed(asked, "✅")
-	g.signed(g.reply("ada", first.ID, "say two"), "✅")
+	g.hasReaction(asked, "✅")
+	g.hasReaction(g.reply("ada", first.ID, "say two"), "✅")
 	if err := g.WaitCommand(g.soon(), "chorus", "Fork from here"); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestDiscordForks(t *testing.T) {
 	if !strings.Contains(start.Content, "2 messages") {
 		t.Errorf("it begins with %q", start.Content)
 	}
-	g.signed(g.reply("bob", start.ID, "say three"), "✅")
+	g.hasReaction(g.reply("bob", start.ID, "say three"), "✅")
 	row, err := g.app.Service.FindThread(t.Context(), "fork-"+i.ID.String())
 	if err != nil || row.Owner.ID != g.User("bob").String() {
 		t.Fatalf("the fork is %+v, %v", row, err)
@@ -104,7 +104,7 @@ func TestDiscordForks(t *testing.T) {
 	if got := g.lines(g.thread(asked)); got != "say one|one|say two|two" {
 		t.Errorf("the first has %q", got)
 	}
-	g.orders("ada", "thread fork", map[string]any{"thread": asked.String()}, "Forked: reply")
+	g.commandShows("ada", "thread fork", map[string]any{"thread": asked.String()}, "Forked: reply")
 	g.message("start of the second fork", func(m discordsim.Message) bool {
 		return strings.HasPrefix(m.Content, "Forked from the conversation") && strings.Contains(m.Content, "4 messages")
 	})
@@ -125,7 +125,7 @@ func TestDiscordForksIntoAThread(t *testing.T) {
 			g := inOldGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: thread\n"}, func(g *guildT) {
 				g.tune = func(o *connect.BotOptions) { o.Preview = preview }
 			})
-			goOn := g.hold(0)
+			goOn := g.pauseModel(0)
 			asked := g.say("ada", "general", "say one")
 			if preview < time.Minute {
 				g.message("status", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content != "" })

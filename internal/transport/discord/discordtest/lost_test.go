@@ -30,10 +30,10 @@ func TestDiscordMissingTheAnswerPostsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.seen(chat.DefaultAgent)
-	g.signed(g.say("ada", "random", "say here"), "✅")
-	goOn := g.hold(0)
+	g.hasReaction(g.say("ada", "random", "say here"), "✅")
+	goOn := g.pauseModel(0)
 	asked := g.say("ada", "general", "say said once")
-	g.signed(asked, "⚙️")
+	g.hasReaction(asked, "⚙️")
 	g.fault(discordsim.Fault{Kind: discordsim.FaultMute}) // nobody tells us of our own message either
 	g.fault(discordsim.Fault{Kind: discordsim.FaultHangup, Route: "POST /channels/{channel}/messages", After: true, Count: 1})
 	goOn()
@@ -42,10 +42,10 @@ func TestDiscordMissingTheAnswerPostsOnce(t *testing.T) {
 	g.Clear(0)
 	g.fault(discordsim.Fault{Kind: discordsim.FaultSlow, Route: "GET /gateway", Millis: 1500})
 	g.start()
-	g.signed(asked, "✅")
-	g.signed(g.say("ada", "general", "say after that"), "✅")
-	if n := g.ours("general"); n != 2 {
-		t.Errorf("two answers, not %d:\n%s", n, g.board())
+	g.hasReaction(asked, "✅")
+	g.hasReaction(g.say("ada", "general", "say after that"), "✅")
+	if n := g.countOwn("general"); n != 2 {
+		t.Errorf("two answers, not %d:\n%s", n, g.transcript())
 	}
 }
 
@@ -56,15 +56,15 @@ func TestDiscordAnswersNotForABotThatIsLate(t *testing.T) {
 	for _, bot := range []string{"alpha", "beta"} {
 		g.seen(bot)
 	}
-	g.signed(g.say("ada", "general", g.mention("beta")+"\n!say here"), "✅")
+	g.hasReaction(g.say("ada", "general", g.mention("beta")+"\n!say here"), "✅")
 	g.end()
 	asked := g.say("ada", "general", g.mention("beta")+"\n!say for beta alone")
 	g.fault(discordsim.Fault{Kind: discordsim.FaultSlow, Route: "GET /gateway", Bot: "beta", Millis: 1000})
 	g.begin("")
 	m := g.message("answer", answers(asked))
-	g.signed(asked, "✅")
-	if n := g.ours("general"); n != 2 || m.Author.Username != "beta" {
-		t.Errorf("two answers of beta's, not %d, the first by %s:\n%s", n, m.Author.Username, g.board())
+	g.hasReaction(asked, "✅")
+	if n := g.countOwn("general"); n != 2 || m.Author.Username != "beta" {
+		t.Errorf("two answers of beta's, not %d, the first by %s:\n%s", n, m.Author.Username, g.transcript())
 	}
 }
 
@@ -82,16 +82,16 @@ func TestDiscordOneProcessForEachBot(t *testing.T) {
 		if m := g.message("answer of "+bot, answers(asked)); m.Author.Username != bot {
 			t.Errorf("%s answered for %s", m.Author.Username, bot)
 		}
-		g.signed(asked, "✅")
+		g.hasReaction(asked, "✅")
 	}
 	// Both look for what is untold every two seconds: what follows is heard behind such a look.
 	for range 2 {
 		asked := g.say("ada", "general", g.mention("alpha")+"\n!slow 2200ms\n!say later")
 		g.message("later answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "later" })
-		g.signed(asked, "✅")
+		g.hasReaction(asked, "✅")
 	}
-	if n := g.ours("general"); n != 4 {
-		t.Errorf("four answers, not %d:\n%s", n, g.board())
+	if n := g.countOwn("general"); n != 4 {
+		t.Errorf("four answers, not %d:\n%s", n, g.transcript())
 	}
 }
 
@@ -107,7 +107,7 @@ func TestDiscordAgentGetsABotOfItsOwn(t *testing.T) {
 	g.begin("")
 	t.Cleanup(g.end)
 	g.seen("alpha")
-	g.signed(g.say("ada", "gamma", "say in its name"), "✅")
+	g.hasReaction(g.say("ada", "gamma", "say in its name"), "✅")
 	g.end()
 	g.write("bots/gamma.yaml", "discordToken: "+g.Token("gamma")+"\n")
 	g.begin("")
@@ -116,8 +116,8 @@ func TestDiscordAgentGetsABotOfItsOwn(t *testing.T) {
 	if m := g.message("answer", answers(asked)); m.Author.Username != "gamma" {
 		t.Errorf("%s answered", m.Author.Username)
 	}
-	g.signed(asked, "✅")
-	if n := g.ours("gamma"); n != 2 {
+	g.hasReaction(asked, "✅")
+	if n := g.countOwn("gamma"); n != 2 {
 		list, _ := g.Messages("gamma")
 		t.Errorf("two answers, not %d: %v", n, list)
 	}
@@ -130,12 +130,12 @@ func TestDiscordFindsItsAnswerAmongMany(t *testing.T) {
 		g.tune = func(o *connect.BotOptions) { o.Nonce, o.BackoffMax = time.Millisecond, 100*time.Millisecond }
 	})
 	g.seen(chat.DefaultAgent)
-	goOn := g.hold(0)
+	goOn := g.pauseModel(0)
 	asked := g.say("ada", "general", "say said once")
-	g.signed(asked, "⚙️")
+	g.hasReaction(asked, "⚙️")
 	down := g.fault(discordsim.Fault{Kind: discordsim.FaultError, Route: "POST /channels/{channel}/messages", Status: 503})
 	goOn()
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	g.fault(discordsim.Fault{Kind: discordsim.FaultMute})
 	for i := range 130 {
 		g.say("bob", "general", fmt.Sprintf("word %d", i))
@@ -143,7 +143,7 @@ func TestDiscordFindsItsAnswerAmongMany(t *testing.T) {
 	g.fault(discordsim.Fault{Kind: discordsim.FaultHangup, Route: "POST /channels/{channel}/messages", After: true, Count: 1})
 	g.Clear(down)
 	g.settledRows()
-	if n := g.ours("general"); n != 1 {
+	if n := g.countOwn("general"); n != 1 {
 		t.Errorf("one answer, not %d", n)
 	}
 }

@@ -20,7 +20,7 @@ func TestDiscordNickname(t *testing.T) {
 	}
 	g.nick("Clara")
 	// A bot that speaks for a second agent in the guild keeps the name it has.
-	g.orders("carol", "agent init", map[string]any{"name": "helper"}, "is ready")
+	g.commandShows("carol", "agent init", map[string]any{"name": "helper"}, "is ready")
 	g.write("bots/chorus.yaml", "innerName: Carla\n")
 	if err := g.app.Settings.Reread(); err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func TestDiscordNickname(t *testing.T) {
 	if got := h.BotName(t.Context(), "chorus", g.Guild().String(), nil); got != "Carla" {
 		t.Errorf("alone it would be called %q", got)
 	}
-	g.signed(g.say("bob", "helper", "say hello"), "✅")
+	g.hasReaction(g.say("bob", "helper", "say hello"), "✅")
 	if got := g.Nick("chorus"); got != "Clara" {
 		t.Errorf("with two agents it is called %q", got)
 	}
@@ -53,7 +53,7 @@ func TestDiscordNicknameRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	g.signed(g.say("bob", "general", "say hello"), "✅")
+	g.hasReaction(g.say("bob", "general", "say hello"), "✅")
 	if n := strings.Count(logged(g, "nickname_refused"), "\n"); n > 1 {
 		t.Errorf("it was said %d times:\n%s", n, logged(g, "nickname_refused"))
 	}

@@ -9,8 +9,8 @@ import (
 	"chorus/internal/sim/discordsim"
 )
 
-// notes are what a thread's runs were told about the agent's other threads.
-func (g *guildT) told(thread chat.ThreadID) (out []string) {
+// notedThreads are what a thread's runs were told about the agent's other threads.
+func (g *guildT) notedThreads(thread chat.ThreadID) (out []string) {
 	g.Helper()
 	for ev, err := range g.app.DB.AllEvents(g.Context(), thread, 0) {
 		if err != nil {
@@ -27,17 +27,17 @@ func TestOtherThreadsAreNoted(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	alone := g.say("ada", "general", "say alone")
-	g.signed(alone, "✅")
-	if got := g.told(g.thread(alone)); len(got) != 0 {
+	g.hasReaction(alone, "✅")
+	if got := g.notedThreads(g.thread(alone)); len(got) != 0 {
 		t.Errorf("one that is alone was told %q", got)
 	}
 	running := g.say("ada", "general", "say begun\nwait")
-	g.signed(running, "⚙️")
+	g.hasReaction(running, "⚙️")
 	card := g.say("ada", "random", "call bash {\"command\":\"echo hi\"}")
 	g.message("card", func(m discordsim.Message) bool { return strings.Contains(m.Content, "May I?") })
 	second := g.say("bob", "general", "say beside it")
-	g.signed(second, "✅")
-	got := strings.Join(g.told(g.thread(second)), "")
+	g.hasReaction(second, "✅")
+	got := strings.Join(g.notedThreads(g.thread(second)), "")
 	for _, want := range []string{running.String() + ` "say begun wait": running, step 1, for `, card.String() + " (in another place): waiting for somebody's yes, step 1, for "} {
 		if !strings.Contains(got, want) {
 			t.Errorf("it was told %q without %q", got, want)
@@ -48,23 +48,23 @@ func TestOtherThreadsAreNoted(t *testing.T) {
 	}
 	// The same person may hear of their own where nobody else listens.
 	own := g.say("ada", "general", "say mine")
-	g.signed(own, "✅")
-	if got := strings.Join(g.told(g.thread(own)), ""); strings.Contains(got, "echo hi") {
+	g.hasReaction(own, "✅")
+	if got := strings.Join(g.notedThreads(g.thread(own)), ""); strings.Contains(got, "echo hi") {
 		t.Errorf("ada's words of another room were told where all can ask for them: %q", got)
 	}
 	alone = g.say("ada", g.direct("ada"), "say mine")
-	g.signed(alone, "✅")
-	if got := strings.Join(g.told(g.thread(alone)), ""); !strings.Contains(got, "echo hi") {
+	g.hasReaction(alone, "✅")
+	if got := strings.Join(g.notedThreads(g.thread(alone)), ""); !strings.Contains(got, "echo hi") {
 		t.Errorf("ada was not told of her own: %q", got)
 	}
-	g.orders("ada", "stop", map[string]any{"all": true}, "Stopped 1")
-	g.signed(running, "❌")
-	if text := g.order("ada", "random", "stop", nil).Content; !strings.Contains(text, "Stopped 1") {
+	g.commandShows("ada", "stop", map[string]any{"all": true}, "Stopped 1")
+	g.hasReaction(running, "❌")
+	if text := g.command("ada", "random", "stop", nil).Content; !strings.Contains(text, "Stopped 1") {
 		t.Fatal(text)
 	}
-	g.signed(card, "❌")
-	g.signed(g.reply("bob", g.message("answer", answers(second)).ID, "say later"), "✅")
-	if list := g.told(g.thread(second)); len(list) != 2 || list[1] != "None is active any more." {
+	g.hasReaction(card, "❌")
+	g.hasReaction(g.reply("bob", g.message("answer", answers(second)).ID, "say later"), "✅")
+	if list := g.notedThreads(g.thread(second)); len(list) != 2 || list[1] != "None is active any more." {
 		t.Errorf("later it was told %q", list)
 	}
 }

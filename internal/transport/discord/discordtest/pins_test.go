@@ -29,9 +29,9 @@ func TestPinsChangeHowThingsAreDone(t *testing.T) {
 	g.say("bob", "general", "only between people")
 	asked := g.say("ada", "general", "what does cora say?\n!say my name")
 	g.message("answer by name", func(m discordsim.Message) bool { return m.Content == "my name" })
-	g.signed(asked, "✅")
-	if n := g.ours("general"); n != 1 {
-		t.Errorf("a room answers only who asks:\n%s", g.board())
+	g.hasReaction(asked, "✅")
+	if n := g.countOwn("general"); n != 1 {
+		t.Errorf("a room answers only who asks:\n%s", g.transcript())
 	}
 	other := g.say("ada", "other", "say elsewhere all is as it was")
 	g.message("answer", answers(other))
@@ -43,14 +43,14 @@ func TestPinsChangeHowThingsAreDone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := g.WaitEvent(g.soon(), func(h discordsim.Happening) bool { return h.Name == "MESSAGE_DELETE" }); err != nil {
-		t.Fatalf("the note about the mistake still stands: %v\n%s", err, g.board())
+		t.Fatalf("the note about the mistake still stands: %v\n%s", err, g.transcript())
 	}
 	g.say("ada", "general", "cora again, to no avail")
 	heard := g.say("ada", "general", g.mention("chorus")+" hello")
 	g.message("another model", func(m discordsim.Message) bool { return answers(heard)(m) && m.Content != "" })
-	g.signed(heard, "✅")
-	if n := g.ours("general"); n != 2 {
-		t.Errorf("by its name it is no longer called:\n%s", g.board())
+	g.hasReaction(heard, "✅")
+	if n := g.countOwn("general"); n != 2 {
+		t.Errorf("by its name it is no longer called:\n%s", g.transcript())
 	}
 	if err := g.Pin("own", id, false); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestPinsThatDoNotCount(t *testing.T) {
 		t.Errorf("the copy is %+v: %v", stored, err)
 	}
 	g.ask("ada", "general", "chorus", "well")
-	if got := g.sees(g.room("general", "chorus")); len(got) == 0 || slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, ".config") || strings.Contains(s, ".note") }) {
+	if got := g.modelSees(g.room("general", "chorus")); len(got) == 0 || slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, ".config") || strings.Contains(s, ".note") }) {
 		t.Errorf("the model sees nothing, or configuration: %q", got)
 	}
 	thread := g.room("general", "chorus")

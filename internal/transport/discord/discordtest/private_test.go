@@ -59,12 +59,12 @@ func TestDiscordPrivateThreadsStayPrivate(t *testing.T) {
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	place := g.hush("ada", "general", "hush")
 	secret := g.say("ada", "hush", "the merger is on friday\n!say noted")
-	g.signed(secret, "✅")
+	g.hasReaction(secret, "✅")
 	id := place
-	if got := g.order("ada", "hush", "thread list", nil).Content; !strings.Contains(got, "merger") {
+	if got := g.command("ada", "hush", "thread list", nil).Content; !strings.Contains(got, "merger") {
 		t.Errorf("in the thread itself it is not listed: %q", got)
 	}
-	if got := g.order("ada", "hush", "context save", map[string]any{"description": "quietly"}).Content; !strings.Contains(got, "2 messages") {
+	if got := g.command("ada", "hush", "context save", map[string]any{"description": "quietly"}).Content; !strings.Contains(got, "2 messages") {
 		t.Errorf("it is not saved: %q", got)
 	}
 	hidden := func(what, text string) {
@@ -83,7 +83,7 @@ func TestDiscordPrivateThreadsStayPrivate(t *testing.T) {
 		{"why", nil}, {"why", map[string]any{"message": secret.String()}}, {"status", nil}, {"tasks", nil}, {"queue", nil},
 		{"context save", nil}, {"context history", nil}, {"context restore", map[string]any{"session_id": "a"}},
 	} {
-		hidden("/"+c.command, g.order("bob", "general", c.command, c.options).Content)
+		hidden("/"+c.command, g.command("bob", "general", c.command, c.options).Content)
 	}
 	i, err := g.Complete("bob", "general", "chorus", "thread history", map[string]any{"thread": "noted"}, "thread")
 	if err != nil {
@@ -93,12 +93,12 @@ func TestDiscordPrivateThreadsStayPrivate(t *testing.T) {
 		t.Errorf("somebody outside is proposed %s, %v", got.Choices, err)
 	}
 	asked := g.say("bob", "general", `call search_channel {"query":"merger"}`+"\nend\nsay looked")
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	if text := g.result(g.thread(asked), "search_channel").Blocks.Text(); strings.Contains(text, "friday") {
 		t.Errorf("a search from outside finds %q", text)
 	}
 	inside := g.say("ada", "hush", `call search_channel {"query":"merger"}`+"\nend\nsay looked")
-	g.signed(inside, "✅")
+	g.hasReaction(inside, "✅")
 	if text := g.result(g.thread(discordID(t, id)), "search_channel").Blocks.Text(); !strings.Contains(text, "friday") {
 		t.Errorf("a search from inside finds %q", text)
 	}
@@ -117,7 +117,7 @@ func TestDiscordPrivateThreadsHaveTheirChannelsLimits(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{"shared.yaml": "routing: thread\n"})
 	id := g.hush("ada", "general", "hush")
-	g.signed(g.say("ada", "hush", "the merger is on friday\n!say noted"), "✅")
+	g.hasReaction(g.say("ada", "hush", "the merger is on friday\n!say noted"), "✅")
 	row, err := g.app.Service.FindThread(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestDiscordPrivateThreadsHaveTheirChannelsLimits(t *testing.T) {
 			t.Errorf("the limit of %s does not hold in %s", name, row.ID)
 		}
 	}
-	if got := g.order("ada", "hush", "thread fork", map[string]any{"thread": id}).Content; !strings.Contains(got, "everybody") {
+	if got := g.command("ada", "hush", "thread fork", map[string]any{"thread": id}).Content; !strings.Contains(got, "everybody") {
 		t.Errorf("a fork out of a private thread: %q", got)
 	}
 	if got := g.app.Settings.ChannelOf(t.Context(), row.ID); got != id {
@@ -142,12 +142,12 @@ func TestDiscordForwardIsNoReply(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	asked := g.say("ada", "random", "the merger is on friday\n!say noted")
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	answer := g.message("answer", answers(asked))
 	g.calls("ada", "POST", "/channels/"+g.Channel("general").String()+"/messages", map[string]any{
 		"content":           "!say look at that",
 		"message_reference": map[string]any{"type": 1, "message_id": answer.ID, "channel_id": g.Channel("random")}})
-	g.signed(g.say("bob", "general", "say after it"), "✅")
+	g.hasReaction(g.say("bob", "general", "say after it"), "✅")
 	if got := g.lines(g.thread(asked)); strings.Contains(got, "look at that") {
 		t.Errorf("what was passed on continues the conversation of another channel: %q", got)
 	}
@@ -158,12 +158,12 @@ func TestDiscordPrivateThreadsAreQuietAmongThemselves(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{"shared.yaml": "idleSummary: {enabled: true, afterMinutes: 2}\n"})
 	id := g.hush("ada", "general", "hush")
-	g.signed(g.say("ada", "hush", "the merger is on friday\n!say noted"), "✅")
+	g.hasReaction(g.say("ada", "hush", "the merger is on friday\n!say noted"), "✅")
 	g.end()
 	g.quiet = 50 * time.Millisecond
 	g.start()
 	notice := g.message("notice", func(m discordsim.Message) bool { return strings.HasPrefix(m.Content, "It has been quiet here") })
-	if notice.ChannelID.String() != id || g.ours("general") != 0 {
+	if notice.ChannelID.String() != id || g.countOwn("general") != 0 {
 		t.Errorf("%q is told in %s", notice.Content, notice.ChannelID)
 	}
 }

@@ -17,12 +17,12 @@ func TestDiscordReplyRouting(t *testing.T) {
 	if first.Content != "first answer" {
 		t.Fatalf("the answer is %q", first.Content)
 	}
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	again := g.reply("ada", first.ID, "say second answer")
 	g.message("second answer", func(m discordsim.Message) bool { return answers(again)(m) && m.Content == "second answer" })
 	other := g.say("bob", "general", "say another thread")
 	g.message("third answer", answers(other))
-	g.signed(other, "✅")
+	g.hasReaction(other, "✅")
 
 	rows, _, err := g.app.DB.BehindSince(t.Context(), "discord/none", "discord", 0, nil)
 	if err != nil || len(rows) != 2 {
@@ -35,32 +35,32 @@ func TestDiscordReplyRouting(t *testing.T) {
 	if row.Owner.String() != "discord:"+g.User("ada").String() || row.Owner.Name != "ada" {
 		t.Errorf("it belongs to %+v", row.Owner)
 	}
-	if n := g.ours("general"); n != 3 {
-		t.Errorf("three answers, not %d:\n%s", n, g.board())
+	if n := g.countOwn("general"); n != 3 {
+		t.Errorf("three answers, not %d:\n%s", n, g.transcript())
 	}
 }
 
 func TestDiscordSurvivesTheConnection(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
-	g.signed(g.say("ada", "general", "say one"), "✅")
+	g.hasReaction(g.say("ada", "general", "say one"), "✅")
 	for _, fault := range []discordsim.Fault{
 		{Kind: discordsim.FaultDrop}, {Kind: discordsim.FaultReconnect}, {Kind: discordsim.FaultInvalidate}, {Kind: discordsim.FaultDuplicate, Count: 3},
 	} {
-		g.strike(fault)
+		g.fault(fault)
 		id := g.say("ada", "general", "say after "+fault.Kind)
 		g.message("answer after "+fault.Kind, answers(id))
-		g.signed(id, "✅")
+		g.hasReaction(id, "✅")
 	}
-	if n := g.ours("general"); n != 5 {
-		t.Errorf("five answers, not %d:\n%s", n, g.board())
+	if n := g.countOwn("general"); n != 5 {
+		t.Errorf("five answers, not %d:\n%s", n, g.transcript())
 	}
 }
 
 func TestDiscordAnswersOnceAcrossRestarts(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
-	goOn := g.hold(5)
+	goOn := g.pauseModel(5)
 	running := g.say("ada", "general", "chunk 3\nsay a long answer that is still being written when the program ends\nsay and it goes on")
 	g.message("preview", func(m discordsim.Message) bool { return answers(running)(m) && strings.Contains(m.Content, "a long") })
 	g.end()
@@ -70,13 +70,13 @@ func TestDiscordAnswersOnceAcrossRestarts(t *testing.T) {
 	g.message("answer to what was missed", func(m discordsim.Message) bool {
 		return answers(missed)(m) && m.Content == "said while nobody listened"
 	})
-	g.signed(missed, "✅")
-	g.signed(running, "✅")
+	g.hasReaction(missed, "✅")
+	g.hasReaction(running, "✅")
 	g.message("whole answer", func(m discordsim.Message) bool {
 		return answers(running)(m) && strings.HasSuffix(m.Content, "and it goes on") && !strings.Contains(m.Content, "step")
 	})
-	if n := g.ours("general"); n != 2 {
-		t.Errorf("two answers, not %d:\n%s", n, g.board())
+	if n := g.countOwn("general"); n != 2 {
+		t.Errorf("two answers, not %d:\n%s", n, g.transcript())
 	}
 }
 
@@ -94,7 +94,7 @@ func TestDiscordApprovalByButton(t *testing.T) {
 		return m.ID == card.ID && len(m.Components) == 0 && strings.Contains(m.Content, decided)
 	})
 	g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "it is done" })
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 
 	if _, err := g.Click("ada", card.ID, "c1:no:"+approvalOf(t, card)); err == nil {
 		t.Error("what is decided can still be clicked")
@@ -116,7 +116,7 @@ func TestDiscordCrossStops(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	asked := g.say("ada", "general", "say begun\nwait")
-	g.signed(asked, "⚙️")
+	g.hasReaction(asked, "⚙️")
 	if err := g.React("bob", asked, "❌"); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestDiscordCrossStops(t *testing.T) {
 func TestDiscordCommands(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
-	g.signed(g.say("ada", "general", "say hello"), "✅")
+	g.hasReaction(g.say("ada", "general", "say hello"), "✅")
 	for _, c := range []struct {
 		command string
 		options map[string]any
@@ -152,7 +152,7 @@ func TestDiscordCommands(t *testing.T) {
 		if rest, ok := strings.CutPrefix(c.command, "bob: "); ok {
 			person, c.command = "bob", rest
 		}
-		g.orders(person, c.command, c.options, c.want)
+		g.commandShows(person, c.command, c.options, c.want)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestDiscordThreadRouting(t *testing.T) {
 	g := inGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: thread\n"})
 	asked := g.say("ada", "general", "say into the thread")
 	g.message("answer in the thread", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content == "into the thread" })
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	if _, err := g.Say("bob", asked.String(), "say and on in it"); err != nil {
 		t.Fatal(err)
 	}
@@ -170,8 +170,8 @@ func TestDiscordThreadRouting(t *testing.T) {
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("a platform thread is one thread: %v, %v", rows, err)
 	}
-	if n := g.ours("general"); n != 0 {
-		t.Errorf("nothing is said in the channel itself:\n%s", g.board())
+	if n := g.countOwn("general"); n != 0 {
+		t.Errorf("nothing is said in the channel itself:\n%s", g.transcript())
 	}
 }
 
@@ -182,7 +182,7 @@ func TestDiscordRoomRouting(t *testing.T) {
 	mention := g.mention("chorus")
 	asked := g.say("ada", "general", mention+" hello\n!say heard you")
 	g.message("answer", func(m discordsim.Message) bool { return m.Content == "heard you" })
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	order := g.say("ada", "general", "m continue")
 	if _, err := g.WaitEvent(g.soon(), func(h discordsim.Happening) bool {
 		return h.Name == "MESSAGE_DELETE" && strings.Contains(string(h.Data), order.String())
@@ -205,7 +205,7 @@ func TestDiscordChanges(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	asked := g.say("ada", "general", "say before")
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	if err := g.Edit("ada", asked, "say after"); err != nil {
 		t.Fatal(err)
 	}
@@ -233,13 +233,13 @@ func TestDiscordChanges(t *testing.T) {
 func TestDiscordNoticesADeafConnection(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
-	g.signed(g.say("ada", "general", "say one"), "✅")
-	g.strike(discordsim.Fault{Kind: discordsim.FaultMute, Event: "MESSAGE_CREATE"})
+	g.hasReaction(g.say("ada", "general", "say one"), "✅")
+	g.fault(discordsim.Fault{Kind: discordsim.FaultMute, Event: "MESSAGE_CREATE"})
 	unheard := g.say("ada", "general", "say found all the same")
 	g.message("answer", func(m discordsim.Message) bool { return answers(unheard)(m) && m.Content == "found all the same" })
-	g.signed(unheard, "✅")
-	if n := g.ours("general"); n != 2 {
-		t.Errorf("two answers, not %d:\n%s", n, g.board())
+	g.hasReaction(unheard, "✅")
+	if n := g.countOwn("general"); n != 2 {
+		t.Errorf("two answers, not %d:\n%s", n, g.transcript())
 	}
 }
 
@@ -260,7 +260,7 @@ func TestDiscordMissingIntent(t *testing.T) {
 func TestDiscordAnswersOnceInAStorm(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
-	g.signed(g.say("ada", "general", "say calm"), "✅")
+	g.hasReaction(g.say("ada", "general", "say calm"), "✅")
 	for _, f := range []discordsim.Fault{
 		{Kind: discordsim.FaultError, Route: "POST /channels", Rate: 0.15, Seed: 1, After: true},
 		{Kind: discordsim.FaultError, Route: "PATCH /channels", Rate: 0.15, Seed: 2},
@@ -269,14 +269,14 @@ func TestDiscordAnswersOnceInAStorm(t *testing.T) {
 		{Kind: discordsim.FaultLose, Event: "MESSAGE_CREATE", Rate: 0.15, Seed: 5},
 		{Kind: discordsim.FaultDuplicate, Rate: 0.2, Seed: 6},
 	} {
-		g.strike(f)
+		g.fault(f)
 	}
 	const many = 30
 	var asked []discordsim.ID
 	for i := range many {
 		asked = append(asked, g.say([]string{"ada", "bob"}[i%2], []string{"general", "random"}[i%3%2], fmt.Sprintf("say answer %d", i)))
 		if i%7 == 3 {
-			g.strike(discordsim.Fault{Kind: discordsim.FaultDrop})
+			g.fault(discordsim.Fault{Kind: discordsim.FaultDrop})
 		}
 		if i == 15 {
 			g.end()
@@ -288,10 +288,10 @@ func TestDiscordAnswersOnceInAStorm(t *testing.T) {
 	}
 	g.Clear(0)
 	for _, id := range asked {
-		g.signed(id, "✅")
+		g.hasReaction(id, "✅")
 	}
-	if n := g.ours("general") + g.ours("random"); n != many+1 {
-		t.Errorf("%d answers to %d messages:\n%s", n, many+1, g.board())
+	if n := g.countOwn("general") + g.countOwn("random"); n != many+1 {
+		t.Errorf("%d answers to %d messages:\n%s", n, many+1, g.transcript())
 	}
 }
 
@@ -299,10 +299,10 @@ func TestDiscordAnswersOnceInAStorm(t *testing.T) {
 func TestDiscordAnswersATakenBackQuestion(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
-	g.strike(discordsim.Fault{Kind: discordsim.FaultLose, Event: "MESSAGE_DELETE"})
-	goOn := g.hold(0)
+	g.fault(discordsim.Fault{Kind: discordsim.FaultLose, Event: "MESSAGE_DELETE"})
+	goOn := g.pauseModel(0)
 	asked := g.say("ada", "general", "say too late to take back")
-	g.signed(asked, "⚙️")
+	g.hasReaction(asked, "⚙️")
 	if err := g.Delete("ada", asked); err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func TestReactionsAreVersions(t *testing.T) {
 		}
 	}
 	do(g.React("ada", said, "👍"))
-	g.strike(discordsim.Fault{Kind: discordsim.FaultDuplicate, Count: 2})
+	g.fault(discordsim.Fault{Kind: discordsim.FaultDuplicate, Count: 2})
 	do(g.Unreact("ada", said, "👍"))
 	do(g.React("ada", said, "👍"))
 	do(g.React("bob", answer.ID, "🎉"))
@@ -47,9 +47,9 @@ func TestReactionsAreVersions(t *testing.T) {
 
 	// The dotted face hides what was not told to the model yet.
 	heard := g.say("bob", "general", "not for programs")
-	g.when(thread, "it is heard", func() bool { return slices.Contains(g.sees(thread), "bob: not for programs") })
+	g.when(thread, "it is heard", func() bool { return slices.Contains(g.modelSees(thread), "bob: not for programs") })
 	do(g.React("ada", heard, "\U0001FAE5"))
-	g.when(thread, "it is hidden", func() bool { return !slices.Contains(g.sees(thread), "bob: not for programs") })
+	g.when(thread, "it is hidden", func() bool { return !slices.Contains(g.modelSees(thread), "bob: not for programs") })
 }
 
 func TestAnswerThatWasTakenAway(t *testing.T) {
@@ -62,7 +62,7 @@ func TestAnswerThatWasTakenAway(t *testing.T) {
 	}
 	g.has(thread, chat.KindDeleted, 1)
 	g.ask("ada", "general", "chorus", "well")
-	if got := strings.Join(g.sees(thread), "|"); !strings.HasSuffix(got, "(own): well") {
+	if got := strings.Join(g.modelSees(thread), "|"); !strings.HasSuffix(got, "(own): well") {
 		t.Errorf("the room has %s", got)
 	}
 	for _, ev := range g.events(thread) {

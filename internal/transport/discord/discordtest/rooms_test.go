@@ -31,8 +31,8 @@ func TestRoomKnowsWhatWasSaidBefore(t *testing.T) {
 	})
 	g.ask("ada", "general", "chorus", "here")
 	g.expect(g.room("general", "chorus"), "ada: one", "bob: two", "ada: <reply:@bob> three <@Cora>", "ada: <@Cora>\n!say here", "(own): here")
-	if n := g.ours("general"); n != 1 {
-		t.Errorf("nobody waits for an answer to what was said before:\n%s", g.board())
+	if n := g.countOwn("general"); n != 1 {
+		t.Errorf("nobody waits for an answer to what was said before:\n%s", g.transcript())
 	}
 	g.end() // and it is not read twice
 	g.start()
@@ -68,7 +68,7 @@ func TestRoomInAThreadSeesItsParent(t *testing.T) {
 func TestRoomAnswersSeveralAtOnce(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, roomFiles())
-	goOn := g.hold(0)
+	goOn := g.pauseModel(0)
 	g.say("ada", "general", g.mention("chorus")+"\n!say slowly spoken")
 	g.has(g.room("general", "chorus"), chat.KindAsked, 1)
 	var asked []discordsim.ID
@@ -79,13 +79,13 @@ func TestRoomAnswersSeveralAtOnce(t *testing.T) {
 	goOn()
 	last := g.message("one answer to all", func(m discordsim.Message) bool { return strings.HasSuffix(m.Content, "together") })
 	for _, id := range asked {
-		g.signed(id, "✅")
+		g.hasReaction(id, "✅")
 	}
 	if !answers(asked[7])(last) {
 		t.Errorf("it does not answer the newest: %+v", last.Reference)
 	}
-	if n := g.ours("general"); n != 2 {
-		t.Errorf("two answers, not %d:\n%s", n, g.board())
+	if n := g.countOwn("general"); n != 2 {
+		t.Errorf("two answers, not %d:\n%s", n, g.transcript())
 	}
 }
 
@@ -93,7 +93,7 @@ func TestRoomShowsNoStatus(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, roomFiles())
 	id := g.say("ada", "general", g.mention("chorus")+"\n!chunk 2\n!slow 100ms\n!say for more than a second")
-	g.signed(id, "✅")
+	g.hasReaction(id, "✅")
 	list, err := g.Messages("general")
 	if err != nil {
 		t.Fatal(err)
@@ -103,8 +103,8 @@ func TestRoomShowsNoStatus(t *testing.T) {
 			t.Errorf("others have heard %q", m.Content)
 		}
 	}
-	if n := g.ours("general"); n != 1 {
-		t.Errorf("one answer, not %d:\n%s", n, g.board())
+	if n := g.countOwn("general"); n != 1 {
+		t.Errorf("one answer, not %d:\n%s", n, g.transcript())
 	}
 }
 
@@ -125,11 +125,11 @@ func TestRoomOfTwoAgentsFallsSilent(t *testing.T) {
 		return slices.ContainsFunc(got, func(d string) bool { return strings.Contains(d, "too many programs") })
 	}
 	g.until("one of them falls silent", func() bool { return silent("chorus") || silent("echo") })
-	if n := g.ours("general"); n < 3 || n > 12 {
-		t.Errorf("they said %d things:\n%s", n, g.board())
+	if n := g.countOwn("general"); n < 3 || n > 12 {
+		t.Errorf("they said %d things:\n%s", n, g.transcript())
 	}
 	for _, who := range []string{"chorus", "echo"} {
-		if got := g.sees(g.room("general", who)); len(got) < 2 {
+		if got := g.modelSees(g.room("general", who)); len(got) < 2 {
 			t.Errorf("%s has heard only %q", who, got)
 		}
 	}
@@ -191,7 +191,7 @@ func TestRoomLongChains(t *testing.T) {
 		id = g.reply([]string{"tick", "tock"}[i%2], id, fmt.Sprintf("level %d", i))
 	}
 	deep := g.reply("tick", id, g.mention("chorus")+" and you?")
-	g.signed(deep, "🔁")
+	g.hasReaction(deep, "🔁")
 	id = g.say("bob", "general", "people may go on")
 	for i := range 50 {
 		id = g.reply([]string{"ada", "bob"}[i%2], id, fmt.Sprintf("people %d", i))
@@ -204,11 +204,11 @@ func TestRoomLongChains(t *testing.T) {
 	g.message("answer to a program", func(m discordsim.Message) bool { return m.Content == "a short one" && answers(few)(m) })
 	// A reply alone is no reason to answer a program.
 	last := g.message("that answer", func(m discordsim.Message) bool { return m.Content == "a short one" })
-	before := g.ours("general")
+	before := g.countOwn("general")
 	g.reply("tock", last.ID, "and what is this?")
 	g.ask("bob", "general", "chorus", "the end")
-	if n := g.ours("general"); n != before+2 { // tock's own and the last answer
-		t.Errorf("a program was answered for a reply:\n%s", g.board())
+	if n := g.countOwn("general"); n != before+2 { // tock's own and the last answer
+		t.Errorf("a program was answered for a reply:\n%s", g.transcript())
 	}
 }
 
@@ -228,7 +228,7 @@ func TestRoomGoesOn(t *testing.T) {
 func TestRoomQuestionOfSeveral(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, roomFiles())
-	goOn := g.hold(0)
+	goOn := g.pauseModel(0)
 	g.say("ada", "general", g.mention("chorus")+"\n!say slowly spoken")
 	g.has(g.room("general", "chorus"), chat.KindAsked, 1)
 	g.say("bob", "general", g.mention("chorus")+"\n!say first")
@@ -241,6 +241,6 @@ func TestRoomQuestionOfSeveral(t *testing.T) {
 	})
 	g.click("ada", card.ID, "c1:yes:"+approvalOf(t, card))
 	g.message("answer", func(m discordsim.Message) bool { return strings.Contains(m.Content, "it is done") })
-	g.signed(asked, "✅")
-	g.signed(last, "✅")
+	g.hasReaction(asked, "✅")
+	g.hasReaction(last, "✅")
 }

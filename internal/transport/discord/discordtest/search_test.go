@@ -12,9 +12,9 @@ func TestDiscordSearchForgetsWhatWasTakenBack(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	gone := g.say("bob", "general", "the password is swordfish\n!say noted")
-	g.signed(gone, "✅")
+	g.hasReaction(gone, "✅")
 	other := g.say("bob", "general", "the heron is called Herbert\n!say a fine name")
-	g.signed(other, "✅")
+	g.hasReaction(other, "✅")
 	if err := g.Delete("bob", gone); err != nil {
 		t.Fatal(err)
 	}
@@ -34,17 +34,17 @@ func TestDiscordSearchForgetsWhatWasTakenBack(t *testing.T) {
 		if c.message != "" {
 			options["message"] = c.message
 		}
-		if got := g.order("ada", "general", c.command, options).Content; strings.Contains(got, "swordfish") || strings.Contains(got, "Herbert") {
+		if got := g.command("ada", "general", c.command, options).Content; strings.Contains(got, "swordfish") || strings.Contains(got, "Herbert") {
 			t.Errorf("/%s tells old words: %q", c.command, got)
 		}
 	}
-	if got := g.orders("ada", "thread list", nil, "(taken back)", "Hilda"); got == "" {
+	if got := g.commandShows("ada", "thread list", nil, "(taken back)", "Hilda"); got == "" {
 		t.Error("nothing is listed")
 	}
 	search := func(query string) string {
 		t.Helper()
 		asked := g.say("ada", "general", `call search_channel {"query":"`+query+`","older":true}`+"\nend\nsay looked")
-		g.signed(asked, "✅")
+		g.hasReaction(asked, "✅")
 		return g.result(g.thread(asked), "search_channel").Blocks.Text()
 	}
 	if text := search("password"); strings.Contains(text, "swordfish") {

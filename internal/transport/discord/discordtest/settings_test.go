@@ -48,28 +48,28 @@ func roomChannel(g *guildT, name string) room.Channel {
 func TestDiscordSettings(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{}, map[string]string{})
-	g.orders("ada", "settings show", nil, "- model: `demo/script` (config/shared.yaml:", "- permissions: `standard` (built in)", "**demo**: needs none")
-	g.signed(g.say("bob", "general", "say by the script"), "✅")
-	g.orders("ada", "settings model", map[string]any{"model": "ech"}, "model of this server is now `demo/echo`", "said to `/settings` here; it counts from the next run on")
+	g.commandShows("ada", "settings show", nil, "- model: `demo/script` (config/shared.yaml:", "- permissions: `standard` (built in)", "**demo**: needs none")
+	g.hasReaction(g.say("bob", "general", "say by the script"), "✅")
+	g.commandShows("ada", "settings model", map[string]any{"model": "ech"}, "model of this server is now `demo/echo`", "said to `/settings` here; it counts from the next run on")
 	asked := g.say("bob", "general", "say this again")
 	g.message("echo", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "say this again" })
-	g.signed(asked, "✅")
-	g.orders("ada", "settings model", map[string]any{"model": "nonsense"}, "unknown model")
-	g.orders("ada", "settings permissions", map[string]any{"profile": "locked"}, "permissions of this server is now `locked`")
+	g.hasReaction(asked, "✅")
+	g.commandShows("ada", "settings model", map[string]any{"model": "nonsense"}, "unknown model")
+	g.commandShows("ada", "settings permissions", map[string]any{"profile": "locked"}, "permissions of this server is now `locked`")
 	asked = g.say("bob", "general", "say under new rules")
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	started := g.started(g.thread(asked))
 	if started.Settings.Profile != "locked" || started.Model != "demo/echo" {
 		t.Errorf("the next run had %s on %s", started.Settings.Profile, started.Model)
 	}
-	g.orders("ada", "settings permissions", map[string]any{"profile": "lokced"}, `did you mean "locked"?`)
-	g.orders("carol", "agent init", map[string]any{"name": "helper"}, "permissions `locked`")
-	g.orders("ada", "settings permissions", map[string]any{"profile": "guarded"}, "These have their own and keep it: helper.")
+	g.commandShows("ada", "settings permissions", map[string]any{"profile": "lokced"}, `did you mean "locked"?`)
+	g.commandShows("carol", "agent init", map[string]any{"name": "helper"}, "permissions `locked`")
+	g.commandShows("ada", "settings permissions", map[string]any{"profile": "guarded"}, "These have their own and keep it: helper.")
 	g.end()
 	g.start() // it is durable
-	g.orders("ada", "settings show", nil, "- model: `demo/echo` (said to `/settings` here)", "- permissions: `guarded`")
-	g.orders("ada", "settings model", map[string]any{"model": "default"}, "`demo/script`", "config/shared.yaml")
-	g.orders("ada", "settings permissions", map[string]any{"profile": "default"}, "`standard`")
+	g.commandShows("ada", "settings show", nil, "- model: `demo/echo` (said to `/settings` here)", "- permissions: `guarded`")
+	g.commandShows("ada", "settings model", map[string]any{"model": "default"}, "`demo/script`", "config/shared.yaml")
+	g.commandShows("ada", "settings permissions", map[string]any{"profile": "default"}, "`standard`")
 	g.proposes("settings model", map[string]any{"model": "demo"}, "model", "demo/echo", "demo/guide")
 	g.proposes("settings permissions", map[string]any{"profile": ""}, "profile", "open", "standard", "locked")
 }
@@ -104,12 +104,12 @@ func TestDiscordNobodyGivesMoreThanTheyHave(t *testing.T) {
 		{"bob", "settings permissions", "profile", "locked", "is now `locked`"},
 		{"bob", "settings permissions", "profile", "default", "cannot give open"},
 	} {
-		g.orders(c.who, c.command, map[string]any{c.option: c.value}, c.want)
+		g.commandShows(c.who, c.command, map[string]any{c.option: c.value}, c.want)
 	}
-	g.orders("bob", "agent init", map[string]any{"name": "helper", "permissions": "open"}, "cannot give open")
-	g.orders("bob", "agent init", map[string]any{"name": "helper", "permissions": "standard"}, "permissions `standard`")
-	g.orders("bob", "agent config", map[string]any{"name": "helper", "key": "permissions", "value": "open"}, "cannot give open")
-	lines := g.orders("ada", "access", map[string]any{"person": g.User("bob").String()}, "may give agents: `standard`, `locked`.")
+	g.commandShows("bob", "agent init", map[string]any{"name": "helper", "permissions": "open"}, "cannot give open")
+	g.commandShows("bob", "agent init", map[string]any{"name": "helper", "permissions": "standard"}, "permissions `standard`")
+	g.commandShows("bob", "agent config", map[string]any{"name": "helper", "key": "permissions", "value": "open"}, "cannot give open")
+	lines := g.commandShows("ada", "access", map[string]any{"person": g.User("bob").String()}, "may give agents: `standard`, `locked`.")
 	if strings.Contains(lines, "You") {
 		t.Errorf("%s", lines)
 	}
@@ -118,19 +118,19 @@ func TestDiscordNobodyGivesMoreThanTheyHave(t *testing.T) {
 func TestDiscordAccess(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{}, map[string]string{"shared.yaml": "channels:\n  \"*\": guarded\n"})
-	g.orders("bob", "access", nil, "**What chorus does when you say so here**", "- `standard`: reads and writes its workspace", "- `guarded`:",
+	g.commandShows("bob", "access", nil, "**What chorus does when you say so here**", "- `standard`: reads and writes its workspace", "- `guarded`:",
 		"Each of these must allow it", "the agent chorus: `standard` (built in)", "this channel: `guarded` (`channels` of the configuration: *)",
 		"whoever says it: `standard` (built in for everybody on Discord", "What must be asked is answered by: whoever asked, whoever sits at the terminal.", "You have no right to change what agents may.")
-	g.orders("dan", "access", nil, "- `locked`: reads its workspace and changes nothing", "access` of the configuration: discord/role:guest", "roles that count: builder, guest")
-	g.orders("ada", "access", nil, "whoever says it: `open`", "You may give agents: `open`, `standard`, `guarded`, `locked`.")
-	g.orders("bob", "access", map[string]any{"person": g.User("dan").String()}, "for those who may manage the server")
-	g.orders("ada", "access", map[string]any{"person": g.User("dan").String()}, "<@"+g.User("dan").String()+"> has no right", "when they say so")
+	g.commandShows("dan", "access", nil, "- `locked`: reads its workspace and changes nothing", "access` of the configuration: discord/role:guest", "roles that count: builder, guest")
+	g.commandShows("ada", "access", nil, "whoever says it: `open`", "You may give agents: `open`, `standard`, `guarded`, `locked`.")
+	g.commandShows("bob", "access", map[string]any{"person": g.User("dan").String()}, "for those who may manage the server")
+	g.commandShows("ada", "access", map[string]any{"person": g.User("dan").String()}, "<@"+g.User("dan").String()+"> has no right", "when they say so")
 }
 
 func TestDiscordValidateKeys(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{}, map[string]string{"shared.yaml": "vendors:\n  local:\n    config:\n      openai_api_key: test-key\n      api_base: http://127.0.0.1:1/v1\n    provides: [mine]\n"})
-	text := g.orders("ada", "settings validate-keys", nil, "- **local**: ", "- **demo**: needs none")
+	text := g.commandShows("ada", "settings validate-keys", nil, "- **local**: ", "- **demo**: needs none")
 	if strings.Contains(text, "test-key") {
 		t.Errorf("the key is shown: %s", text)
 	}
@@ -140,9 +140,9 @@ func TestDiscordValidateKeys(t *testing.T) {
 func TestDiscordSelfEdit(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{}, map[string]string{})
-	g.orders("carol", "agent init", map[string]any{"name": "helper", "model": "demo/script"}, "is ready")
+	g.commandShows("carol", "agent init", map[string]any{"name": "helper", "model": "demo/script"}, "is ready")
 	asked := g.say("bob", "helper", "call self_edit_permissions {\"profile\":\"open\"}\nend\nsay {{last}}")
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	g.message("refusal", func(m discordsim.Message) bool {
 		return answers(asked)(m) && strings.Contains(m.Content, "may not change permissions")
 	})
@@ -152,9 +152,9 @@ func TestDiscordSelfEdit(t *testing.T) {
 	})
 	g.click("ada", card.ID, "c1:yes:"+approvalOf(t, card))
 	g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "I sing" })
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	again := g.say("bob", "helper", "say la la")
-	g.signed(again, "✅")
+	g.hasReaction(again, "✅")
 	head, err := g.app.Setup.Head(g.started(g.thread(again)).Head)
 	if err != nil || !strings.Contains(head.System, "You sing.") {
 		t.Errorf("the next run begins with %v, %v", head, err)

@@ -16,18 +16,18 @@ import (
 func TestDiscordContext(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
-	g.orders("ada", "context save", nil, "nothing to save")
-	g.orders("ada", "context history", nil, "Nothing was saved here yet")
-	g.orders("ada", "context clear", nil, "nothing to clear")
+	g.commandShows("ada", "context save", nil, "nothing to save")
+	g.commandShows("ada", "context history", nil, "Nothing was saved here yet")
+	g.commandShows("ada", "context clear", nil, "nothing to clear")
 
 	asked := g.say("ada", "general", "remember the red door\n!say remembered")
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	other := g.say("bob", "general", "remember the blue door\n!say noted")
-	g.signed(other, "✅")
+	g.hasReaction(other, "✅")
 	one, two := g.thread(asked), g.thread(other)
 	before := g.lines(one)
 
-	text := g.orders("bob", "context save", map[string]any{"description": "doors"}, "4 messages", "Nothing was cleared")
+	text := g.commandShows("bob", "context save", map[string]any{"description": "doors"}, "4 messages", "Nothing was cleared")
 	id := regexp.MustCompile("`([0-9a-f-]{36})`").FindStringSubmatch(text)
 	if id == nil {
 		t.Fatalf("no id in %q", text)
@@ -50,22 +50,22 @@ func TestDiscordContext(t *testing.T) {
 	if sums, err := g.app.DB.LedgerEntries(t.Context(), "save-"+id[1]); err != nil || len(sums) != 1 || sums[0].How == "" || sums[0].Payer.ID != g.User("bob").String() {
 		t.Errorf("the summary stands in the ledger as %+v, %v", sums, err)
 	}
-	g.orders("ada", "context history", nil, "`"+id[1][:8]+"`", "doors", "4 messages")
+	g.commandShows("ada", "context history", nil, "`"+id[1][:8]+"`", "doors", "4 messages")
 
 	// Whoever keeps no order clears their own conversations only.
-	g.orders("bob", "context clear", nil, "2 messages of 1 conversation")
+	g.commandShows("bob", "context clear", nil, "2 messages of 1 conversation")
 	if g.lines(two) != "" || g.lines(one) != before {
 		t.Errorf("left are %q and %q", g.lines(one), g.lines(two))
 	}
-	g.signed(g.reply("ada", g.message("answer", answers(asked)).ID, "and the green one\n!say that too"), "✅")
+	g.hasReaction(g.reply("ada", g.message("answer", answers(asked)).ID, "and the green one\n!say that too"), "✅")
 	later := g.say("ada", "general", "something else\n!say yes")
-	g.signed(later, "✅")
-	g.orders("ada", "context restore", map[string]any{"session_id": "zzz"}, "no context saved here", "/context history")
-	g.orders("ada", "context restore", map[string]any{"session_id": id[1][:6]}, "4 messages in 2 conversations", "1 conversation began later")
+	g.hasReaction(later, "✅")
+	g.commandShows("ada", "context restore", map[string]any{"session_id": "zzz"}, "no context saved here", "/context history")
+	g.commandShows("ada", "context restore", map[string]any{"session_id": id[1][:6]}, "4 messages in 2 conversations", "1 conversation began later")
 	if g.lines(one) != before || !strings.Contains(g.lines(two), "blue door") || g.lines(g.thread(later)) != "" {
 		t.Errorf("restored are %q, %q and %q", g.lines(one), g.lines(two), g.lines(g.thread(later)))
 	}
-	g.signed(g.reply("bob", g.message("answer", answers(other)).ID, "go on\n!say on it goes"), "✅")
+	g.hasReaction(g.reply("bob", g.message("answer", answers(other)).ID, "go on\n!say on it goes"), "✅")
 	if got := g.lines(two); !strings.Contains(got, "blue door") || !strings.HasSuffix(got, "on it goes") {
 		t.Errorf("the restored conversation goes on as %q", got)
 	}
@@ -75,13 +75,13 @@ func TestDiscordContext(t *testing.T) {
 func TestDiscordContextWithoutSummary(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{"shared.yaml": "retry: {baseDelayMs: 1}\n"})
-	g.signed(g.say("ada", "general", "hello\n!fail overloaded once\n!say hi"), "✅")
-	g.orders("ada", "context save", nil, "2 messages", host.NoSummary)
+	g.hasReaction(g.say("ada", "general", "hello\n!fail overloaded once\n!say hi"), "✅")
+	g.commandShows("ada", "context save", nil, "2 messages", host.NoSummary)
 	running := g.say("ada", "general", "say begun\nwait")
-	g.signed(running, "⚙️")
-	g.orders("ada", "context clear", nil, "2 messages of 1 conversation", "1 conversation is still running")
-	g.orders("ada", "context restore", map[string]any{"session_id": firstSaved(g)}, "is running")
-	g.orders("ada", "stop", nil, "Stopped 1")
+	g.hasReaction(running, "⚙️")
+	g.commandShows("ada", "context clear", nil, "2 messages of 1 conversation", "1 conversation is still running")
+	g.commandShows("ada", "context restore", map[string]any{"session_id": firstSaved(g)}, "is running")
+	g.commandShows("ada", "stop", nil, "Stopped 1")
 }
 
 func firstSaved(g *guildT) string {
@@ -96,8 +96,8 @@ func TestDiscordContextProposals(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	asked := g.say("ada", "general", "the red door\n!say yes")
-	g.signed(asked, "✅")
-	g.orders("ada", "context save", nil, "Saved")
+	g.hasReaction(asked, "✅")
+	g.commandShows("ada", "context save", nil, "Saved")
 	g.proposes("context restore", map[string]any{"session_id": firstSaved(g)[:3]}, "session_id", firstSaved(g))
 	g.proposes("context clear", map[string]any{"thread": "red"}, "thread", asked.String())
 	g.proposes("context clear", map[string]any{"thread": "nothing like it"}, "thread")

@@ -18,7 +18,7 @@ func TestDiscordNoticesChangesMadeMeanwhile(t *testing.T) {
 	before := g.say("bob", "general", "edited before it was heard twice")
 	gone := g.say("bob", "general", "never mind")
 	asked := g.say("ada", "general", "<@"+g.User("chorus").String()+">\n!say heard you")
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	if err := g.Edit("bob", before, "seen in time"); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestDiscordNoticesChangesMadeMeanwhile(t *testing.T) {
 	g.end()
 	g.start() // and not once more
 	again := g.say("ada", "general", "<@"+g.User("chorus").String()+">\n!say still here")
-	g.signed(again, "✅")
+	g.hasReaction(again, "✅")
 	events, err := g.app.DB.Events(t.Context(), room, 0, 1000)
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestDiscordReadsWhatWasOpenedMeanwhile(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	first := g.say("ada", "general", "say one")
-	g.signed(first, "✅")
+	g.hasReaction(first, "✅")
 	g.end()
 	thread, err := g.OpenThread("bob", first, "aside")
 	if err != nil {
@@ -85,7 +85,7 @@ func TestDiscordReadsWhatWasOpenedMeanwhile(t *testing.T) {
 	g.message("answer in the thread", func(m discordsim.Message) bool {
 		return m.ChannelID == thread && m.Content == "heard in the thread"
 	})
-	g.signed(aside, "✅")
+	g.hasReaction(aside, "✅")
 }
 
 // A long backlog is read in order, and what is said meanwhile comes behind it.
@@ -93,18 +93,18 @@ func TestDiscordReadsALongBacklogInOrder(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: room\n"})
 	mention := g.mention("chorus")
-	g.signed(g.say("ada", "general", mention+"\n!say here"), "✅")
+	g.hasReaction(g.say("ada", "general", mention+"\n!say here"), "✅")
 	g.end()
 	const many = 230 // three pages
 	for i := range many {
 		g.say("bob", "general", fmt.Sprintf("line %d", i))
 	}
-	g.strike(discordsim.Fault{Kind: discordsim.FaultSlow, Route: "GET /channels/{channel}/messages", Millis: 100})
+	g.fault(discordsim.Fault{Kind: discordsim.FaultSlow, Route: "GET /channels/{channel}/messages", Millis: 100})
 	g.start()
 	for i := range 5 {
 		g.say("bob", "general", fmt.Sprintf("line %d", many+i)) // while the backlog is read
 	}
-	g.signed(g.say("ada", "general", mention+"\n!say all heard"), "✅")
+	g.hasReaction(g.say("ada", "general", mention+"\n!say all heard"), "✅")
 	room := g.room("general", "chorus")
 	events, err := g.app.DB.Events(t.Context(), room, 0, 1000)
 	if err != nil {
@@ -130,15 +130,15 @@ func TestDiscordReadsALongBacklogInOrder(t *testing.T) {
 func TestDiscordLetsGoOfADeadGateway(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{TimeScale: 100}, map[string]string{}) // a heartbeat takes 400 ms
-	g.signed(g.say("ada", "general", "say one"), "✅")
-	id := g.strike(discordsim.Fault{Kind: discordsim.FaultDeaf})
+	g.hasReaction(g.say("ada", "general", "say one"), "✅")
+	id := g.fault(discordsim.Fault{Kind: discordsim.FaultDeaf})
 	unheard := g.say("ada", "general", "say heard late")
 	if err := g.WaitGone(g.soon(), "chorus"); err != nil { // cleared before that, it would hear without ever having let go
 		t.Fatal(err)
 	}
 	g.Clear(id)
 	g.message("answer", func(m discordsim.Message) bool { return answers(unheard)(m) && m.Content == "heard late" })
-	g.signed(unheard, "✅")
+	g.hasReaction(unheard, "✅")
 }
 
 // A platform thread belongs to the agent of the channel that it hangs under.
@@ -148,8 +148,8 @@ func TestDiscordThreadIsItsChannelsAgents(t *testing.T) {
 		map[string]string{"../agents/planner/agent.json": `{"name":"planner","model":"demo/script","routing":"thread"}`})
 	asked := g.say("ada", "planner", "say in a thread")
 	g.message("answer in the thread", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content == "in a thread" })
-	g.signed(asked, "✅")
-	g.signed(g.say("bob", asked.String(), "say and on"), "✅")
+	g.hasReaction(asked, "✅")
+	g.hasReaction(g.say("bob", asked.String(), "say and on"), "✅")
 	rows, _, err := g.app.DB.BehindSince(t.Context(), "discord/none", "discord", 0, nil)
 	if err != nil || len(rows) != 1 || rows[0].Agent() != "planner" {
 		t.Fatalf("one conversation of planner's: %v, %v", rows, err)
@@ -166,11 +166,11 @@ func TestDiscordMissingItsNameReadsNothing(t *testing.T) {
 	}
 	g.ask("ada", "general", "chorus", "here")
 	g.end()
-	g.strike(discordsim.Fault{Kind: discordsim.FaultError, Route: "GET /gateway", Status: 503, Count: 12})
+	g.fault(discordsim.Fault{Kind: discordsim.FaultError, Route: "GET /gateway", Status: 503, Count: 12})
 	asked := g.say("ada", "general", g.mention("chorus")+"\n!say said while you were away")
 	g.start()
 	g.message("answer", func(m discordsim.Message) bool { return m.Content == "said while you were away" })
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 }
 
 // What somebody said while we were away counts as theirs, roles and all, though history does not tell these.
@@ -178,11 +178,11 @@ func TestDiscordKnowsTheRolesOfWhatItMissed(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{Roles: []discordsim.RoleSpec{{Name: "keeper"}},
 		People: []discordsim.PersonSpec{{Name: "ada", Roles: []string{"keeper"}}}}, map[string]string{})
-	g.signed(g.say("ada", "general", "say here"), "✅")
+	g.hasReaction(g.say("ada", "general", "say here"), "✅")
 	g.end()
 	missed := g.say("ada", "general", "say heard late")
 	g.start()
-	g.signed(missed, "✅")
+	g.hasReaction(missed, "✅")
 	places, err := g.app.DB.Places(t.Context(), "discord", missed.String())
 	if err != nil || len(places) == 0 {
 		t.Fatal(places, err)

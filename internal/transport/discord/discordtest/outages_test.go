@@ -28,7 +28,7 @@ func TestDiscordMayNotWriteHere(t *testing.T) {
 	g.settledRows() // and it is not tried for ever
 	fine := g.say("bob", "random", "say but here")
 	g.message("answer elsewhere", answers(fine))
-	g.signed(fine, "✅")
+	g.hasReaction(fine, "✅")
 }
 
 // A channel that is deleted while its question is answered costs nobody else anything, and not the answer either,
@@ -41,9 +41,9 @@ func TestDiscordChannelDeletedMeanwhile(t *testing.T) {
 			g := inOldGuild(t, discordsim.Options{}, map[string]string{}, func(g *guildT) {
 				g.tune = func(o *connect.BotOptions) { o.Preview = preview }
 			})
-			goOn := g.hold(0)
+			goOn := g.pauseModel(0)
 			asked := g.say("bob", "random", "say nobody home")
-			g.signed(asked, "⚙️")
+			g.hasReaction(asked, "⚙️")
 			if preview < time.Minute {
 				g.message("status", answers(asked))
 			}
@@ -59,7 +59,7 @@ func TestDiscordChannelDeletedMeanwhile(t *testing.T) {
 			g.message("answer elsewhere", answers(fine))
 			g.end()
 			g.start() // its cursor points nowhere
-			g.signed(g.say("bob", "general", "say after all"), "✅")
+			g.hasReaction(g.say("bob", "general", "say after all"), "✅")
 		})
 	}
 }
@@ -70,7 +70,7 @@ func TestDiscordThreadDeletedMeanwhile(t *testing.T) {
 	g := inOldGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: thread\n"}, func(g *guildT) {
 		g.tune = func(o *connect.BotOptions) { o.Preview = 20 * time.Millisecond }
 	})
-	goOn := g.hold(0)
+	goOn := g.pauseModel(0)
 	asked := g.say("bob", "general", "say for the channel then")
 	g.message("status", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content != "" })
 	if err := g.DeleteChannel(asked.String()); err != nil {
@@ -90,7 +90,7 @@ func TestDiscordStatusDeletedMeanwhile(t *testing.T) {
 	g := inOldGuild(t, withSecrets(), map[string]string{}, func(g *guildT) {
 		g.tune = func(o *connect.BotOptions) { o.Preview = 20 * time.Millisecond }
 	})
-	goOn := g.hold(0)
+	goOn := g.pauseModel(0)
 	asked := g.say("bob", "general", "say said in private then")
 	status := g.message("status", answers(asked))
 	if err := g.Delete("own", status.ID); err != nil {
@@ -107,13 +107,13 @@ func TestDiscordStatusDeletedMeanwhile(t *testing.T) {
 	g.end()
 	g.start()
 	again := g.say("bob", "general", "say for a moment")
-	g.signed(again, "✅")
+	g.hasReaction(again, "✅")
 	if err := g.Delete("own", g.message("answer", answers(again)).ID); err != nil {
 		t.Fatal(err)
 	}
 	g.end()
 	g.start()
-	g.signed(g.say("bob", "general", "say and on"), "✅")
+	g.hasReaction(g.say("bob", "general", "say and on"), "✅")
 	g.settledRows()
 	list, err := g.Messages(g.private("bob", "chorus"))
 	if err != nil || len(list) != 1 {
@@ -126,17 +126,17 @@ func TestDiscordArchivedThread(t *testing.T) {
 	t.Parallel()
 	perms := []string{"view_channel", "send_messages", "send_messages_in_threads", "create_public_threads", "add_reactions", "read_message_history"}
 	g := inGuild(t, discordsim.Options{Bots: []discordsim.BotSpec{{Name: "chorus", Permissions: &perms}}}, map[string]string{"bots/chorus.yaml": "routing: thread\n"})
-	goOn := g.hold(0)
+	goOn := g.pauseModel(0)
 	asked := g.say("ada", "general", "say in here")
-	g.signed(asked, "⚙️")
+	g.hasReaction(asked, "⚙️")
 	if err := g.Archive(asked, false); err != nil {
 		t.Fatal(err)
 	}
 	goOn()
 	g.message("answer in the thread", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content == "in here" })
-	goOn = g.hold(0)
+	goOn = g.pauseModel(0)
 	locked := g.say("ada", "general", "say behind a lock")
-	g.signed(locked, "⚙️")
+	g.hasReaction(locked, "⚙️")
 	if err := g.Archive(locked, true); err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestDiscordThreadCannotBeOpened(t *testing.T) {
 			o.HTTP = &http.Client{Transport: &vanishing{g: g}, Timeout: 30 * time.Second}
 		}
 	})
-	g.strike(discordsim.Fault{Kind: discordsim.FaultLose, Event: "MESSAGE_DELETE"})
+	g.fault(discordsim.Fault{Kind: discordsim.FaultLose, Event: "MESSAGE_DELETE"})
 	g.say("ada", "general", "say "+strings.Repeat("long words ", 170)+"\nsay and the end")
 	general := g.Channel("general")
 	g.message("first part in the channel", func(m discordsim.Message) bool {
@@ -165,8 +165,8 @@ func TestDiscordThreadCannotBeOpened(t *testing.T) {
 		return m.ChannelID == general && strings.HasSuffix(m.Content, "and the end")
 	})
 	g.settledRows()
-	if n := g.ours("general"); n != 2 {
-		t.Errorf("two parts, not %d:\n%s", n, g.board())
+	if n := g.countOwn("general"); n != 2 {
+		t.Errorf("two parts, not %d:\n%s", n, g.transcript())
 	}
 }
 
@@ -181,12 +181,12 @@ func TestDiscordFiftyReplies(t *testing.T) {
 		last = g.reply("ada", answer.ID, fmt.Sprintf("say answer %d", i+1))
 	}
 	g.message("last answer", func(m discordsim.Message) bool { return answers(last)(m) && m.Content == "answer 50" })
-	g.signed(last, "✅")
+	g.hasReaction(last, "✅")
 	rows, _, err := g.app.DB.BehindSince(t.Context(), "discord/none", "discord", 0, nil)
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("one conversation, not %d: %v", len(rows), err)
 	}
-	if n := g.ours("general"); n != 51 {
+	if n := g.countOwn("general"); n != 51 {
 		t.Errorf("51 answers, not %d", n)
 	}
 }
@@ -227,7 +227,7 @@ func TestDiscordAThousandAtOnce(t *testing.T) {
 		t.Error("nobody was answered")
 	}
 	g.settledRows()
-	if n := g.ours("general"); n == 0 || n > len(asked) { // those that waited together have one answer
+	if n := g.countOwn("general"); n == 0 || n > len(asked) { // those that waited together have one answer
 		t.Errorf("%d words of ours for %d questions", n, len(asked))
 	}
 }
@@ -236,13 +236,13 @@ func TestDiscordAThousandAtOnce(t *testing.T) {
 func TestDiscordDownForTenMinutes(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{TimeScale: 100}, map[string]string{})
-	goOn := g.hold(0)
+	goOn := g.pauseModel(0)
 	running := g.say("ada", "general", "say begun before")
-	g.signed(running, "⚙️")
+	g.hasReaction(running, "⚙️")
 	for _, f := range []discordsim.Fault{
 		{Kind: discordsim.FaultDeaf}, {Kind: discordsim.FaultHangup, Rate: 0.5, Seed: 1}, {Kind: discordsim.FaultError, Status: 503}, {Kind: discordsim.FaultDrop},
 	} {
-		g.strike(f)
+		g.fault(f)
 	}
 	goOn()
 	began := time.Now()
@@ -251,16 +251,16 @@ func TestDiscordDownForTenMinutes(t *testing.T) {
 		asked = append(asked, g.say("bob", []string{"general", "random"}[i%2], fmt.Sprintf("say minute %d", i)))
 		<-g.minute(began, i+1).Done() // it is down for a time, whatever happens meanwhile
 		if i == 5 {
-			g.strike(discordsim.Fault{Kind: discordsim.FaultInvalidate})
+			g.fault(discordsim.Fault{Kind: discordsim.FaultInvalidate})
 		}
 	}
 	g.Clear(0)
 	for _, id := range asked {
-		g.signed(id, "✅")
+		g.hasReaction(id, "✅")
 	}
 	g.settledRows()
-	if n := g.ours("general") + g.ours("random"); n != len(asked) {
-		t.Errorf("%d answers to %d messages:\n%s", n, len(asked), g.board())
+	if n := g.countOwn("general") + g.countOwn("random"); n != len(asked) {
+		t.Errorf("%d answers to %d messages:\n%s", n, len(asked), g.transcript())
 	}
 }
 
@@ -282,13 +282,13 @@ func (e slowExecutor) Execute(ctx context.Context, by operation.Caller, d *opera
 func TestDiscordDefersWhatTakesLong(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
-	g.signed(g.say("ada", "general", "say first"), "✅") // what is said at first sight of a channel nobody answers
+	g.hasReaction(g.say("ada", "general", "say first"), "✅") // what is said at first sight of a channel nobody answers
 	g.end()
 	free := make(chan struct{})
 	g.tune = func(o *connect.BotOptions) { o.Backend.Executor = slowExecutor{o.Backend.Executor, free} }
 	g.start()
-	g.signed(g.say("ada", "general", "say hello"), "✅")
-	g.strike(discordsim.Fault{Kind: discordsim.FaultError, Route: "POST /interactions", Count: 1})
+	g.hasReaction(g.say("ada", "general", "say hello"), "✅")
+	g.fault(discordsim.Fault{Kind: discordsim.FaultError, Route: "POST /interactions", Count: 1})
 	if err := g.WaitCommand(g.soon(), "chorus", "cost"); err != nil {
 		t.Fatal(err)
 	}

@@ -34,13 +34,13 @@ func TestDiscordFailsOnOneMessageForEver(t *testing.T) {
 			g := inOldGuild(t, discordsim.Options{}, map[string]string{}, soonGivenUp)
 			g.fault(cursed("xyzzy"))
 			asked := g.say("ada", "general", "say a word of power: xyzzy")
-			g.signed(asked, "✅")
+			g.hasReaction(asked, "✅")
 			if restart {
 				g.end()
 				g.start()
 			}
 			behind := []discordsim.ID{g.reply("ada", asked, "say one"), 0}
-			g.signed(behind[0], "✅") // it is ready, and waits
+			g.hasReaction(behind[0], "✅") // it is ready, and waits
 			behind[1] = g.reply("ada", asked, "say two")
 			// Where others are answered it is this message's own fault, and that of the private word with its text.
 			g.until("given up", func() bool {
@@ -54,8 +54,8 @@ func TestDiscordFailsOnOneMessageForEver(t *testing.T) {
 			for _, id := range behind {
 				g.message("answer behind it", answers(id))
 			}
-			if list, err := g.Messages("general"); err != nil || g.ours("general") != 2 || list[len(list)-2].Content != "one" || list[len(list)-1].Content != "two" {
-				t.Errorf("two answers in their order, not (%v)\n%s", err, g.board())
+			if list, err := g.Messages("general"); err != nil || g.countOwn("general") != 2 || list[len(list)-2].Content != "one" || list[len(list)-1].Content != "two" {
+				t.Errorf("two answers in their order, not (%v)\n%s", err, g.transcript())
 			}
 		})
 	}
@@ -69,9 +69,9 @@ func TestDiscordFailsOnEverything(t *testing.T) {
 		tune := g.tune
 		g.tune = func(o *connect.BotOptions) { tune(o); o.GiveUp, o.GiveUpUnsure = time.Millisecond, time.Millisecond }
 	})
-	goOn := g.hold(0)
+	goOn := g.pauseModel(0)
 	asked := g.say("ada", "general", "say said in the end")
-	g.signed(asked, "⚙️")
+	g.hasReaction(asked, "⚙️")
 	g.fault(discordsim.Fault{Kind: discordsim.FaultError, Status: 503})
 	goOn()
 	row := func() (tries int) {
@@ -87,10 +87,10 @@ func TestDiscordFailsOnEverything(t *testing.T) {
 	g.until("forty tries", func() bool { return row() >= 40 })
 	g.Clear(0)
 	g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "said in the end" })
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	g.settledRows()
-	if n := g.ours("general"); n != 1 {
-		t.Errorf("one answer, not %d:\n%s", n, g.board())
+	if n := g.countOwn("general"); n != 1 {
+		t.Errorf("one answer, not %d:\n%s", n, g.transcript())
 	}
 }
 
@@ -125,8 +125,8 @@ func TestDiscordRefusesALaterPart(t *testing.T) {
 		if len(told) != 3 || !strings.Contains(told[0], "the rest of what I wanted to say") || !strings.HasPrefix(told[1], "beta") || !strings.HasPrefix(told[2], "gamma") {
 			t.Errorf("ada is told %q", told)
 		}
-		if n := g.ours("general"); n != 1 {
-			t.Errorf("%d parts:\n%s", n, g.board())
+		if n := g.countOwn("general"); n != 1 {
+			t.Errorf("%d parts:\n%s", n, g.transcript())
 		}
 		g.end()
 		g.start()

@@ -12,18 +12,18 @@ func TestDiscordClearStopsFirst(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	running := g.say("ada", "general", "say begun\nwait")
-	g.signed(running, "⚙️")
+	g.hasReaction(running, "⚙️")
 	thread := g.thread(running)
-	g.orders("bob", "context clear", map[string]any{"stop": true}, "manage messages")
-	g.orders("ada", "context clear", nil, "still running", "`stop`")
+	g.commandShows("bob", "context clear", map[string]any{"stop": true}, "manage messages")
+	g.commandShows("ada", "context clear", nil, "still running", "`stop`")
 	if g.lines(thread) == "" {
 		t.Error("it was cleared in the middle of its work")
 	}
-	g.orders("ada", "context clear", map[string]any{"stop": true}, "Cleared:")
+	g.commandShows("ada", "context clear", map[string]any{"stop": true}, "Cleared:")
 	if got := g.lines(thread); got != "" {
 		t.Errorf("left is %q", got)
 	}
-	g.signed(running, "❌")
+	g.hasReaction(running, "❌")
 }
 
 // A room is not its first speaker's: what is said there is everybody's.
@@ -31,15 +31,15 @@ func TestDiscordRoomIsNobodysOwn(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{"shared.yaml": "routing: room\n"})
 	mention := "<@" + g.User("chorus").String() + "> "
-	g.signed(g.say("bob", "general", mention+"remember the red door\n!say noted"), "✅")
-	g.orders("ada", "context save", nil, "Saved as")
-	g.orders("bob", "context clear", nil, "manage messages")
-	g.orders("bob", "context restore", map[string]any{"session_id": firstSaved(g)[:6]}, "manage messages")
-	g.orders("ada", "context clear", nil, "Cleared:")
+	g.hasReaction(g.say("bob", "general", mention+"remember the red door\n!say noted"), "✅")
+	g.commandShows("ada", "context save", nil, "Saved as")
+	g.commandShows("bob", "context clear", nil, "manage messages")
+	g.commandShows("bob", "context restore", map[string]any{"session_id": firstSaved(g)[:6]}, "manage messages")
+	g.commandShows("ada", "context clear", nil, "Cleared:")
 	running := g.say("bob", "general", mention+"go on\n!say on it\n!wait")
-	g.signed(running, "⚙️")
-	g.orders("bob", "stop", nil, "Stopped 1.")
-	g.signed(running, "❌")
+	g.hasReaction(running, "⚙️")
+	g.commandShows("bob", "stop", nil, "Stopped 1.")
+	g.hasReaction(running, "❌")
 }
 
 // What is told to somebody alone holds no more secrets than what is told to all.
@@ -49,11 +49,11 @@ func TestDiscordOrdersTellNoSecrets(t *testing.T) {
 	g := inGuild(t, discordsim.Options{}, map[string]string{"shared.yaml": "permissions: open\nvendors:\n  local:\n    config:\n      openai_api_key: " + key +
 		"\n      api_base: http://127.0.0.1:1/v1\n    provides: [mine]\n"})
 	asked := g.say("ada", "general", "call write {\"path\":\""+key+".txt\",\"content\":\"x\"}\nend\nsay done")
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	cut := g.say("ada", "general", "say "+strings.Repeat("x", 40)+key+" is the key")
-	g.signed(cut, "✅")
+	g.hasReaction(cut, "✅")
 	for _, command := range []string{"thread history", "why", "thread list", "status"} {
-		if text := g.order("bob", "general", command, nil).Content; strings.Contains(text, key[:12]) {
+		if text := g.command("bob", "general", command, nil).Content; strings.Contains(text, key[:12]) {
 			t.Errorf("/%s tells a secret: %s", command, text)
 		}
 	}
@@ -64,10 +64,10 @@ func TestDiscordSteerWithoutWords(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	running := g.say("ada", "general", "say begun\nwait")
-	g.signed(running, "⚙️")
-	g.orders("ada", "steer", map[string]any{"message": "   "}, "Say what")
-	g.orders("ada", "stop", nil, "Stopped 1.")
-	g.signed(running, "❌")
+	g.hasReaction(running, "⚙️")
+	g.commandShows("ada", "steer", map[string]any{"message": "   "}, "Say what")
+	g.commandShows("ada", "stop", nil, "Stopped 1.")
+	g.hasReaction(running, "❌")
 }
 
 // Whoever may not speak in a channel does not speak there through orders either.
@@ -75,19 +75,19 @@ func TestDiscordOrdersOfThoseWhoMayNotSpeak(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{Channels: []discordsim.ChannelSpec{{Name: "general"}, {Name: "news", Deny: map[string][]string{"@everyone": {"send_messages"}}}}}, map[string]string{})
 	running := g.say("ada", "news", "say begun\nwait")
-	g.signed(running, "⚙️")
+	g.hasReaction(running, "⚙️")
 	for command, options := range map[string]map[string]any{"steer": {"message": "do my bidding"}, "thread fork": {"thread": running.String()}, "context save": nil} {
-		if got := g.order("bob", "news", command, options).Content; !strings.Contains(got, "You may not write here") {
+		if got := g.command("bob", "news", command, options).Content; !strings.Contains(got, "You may not write here") {
 			t.Errorf("/%s: %q", command, got)
 		}
 	}
-	if got := g.order("bob", "news", "status", nil).Content; !strings.Contains(got, "running") {
+	if got := g.command("bob", "news", "status", nil).Content; !strings.Contains(got, "running") {
 		t.Errorf("looking: %q", got)
 	}
-	if got := g.order("ada", "news", "stop", nil).Content; got != "Stopped 1." {
+	if got := g.command("ada", "news", "stop", nil).Content; got != "Stopped 1." {
 		t.Errorf("/stop: %q", got)
 	}
-	g.signed(running, "❌")
+	g.hasReaction(running, "❌")
 }
 
 // In a direct message everything ends in an answer that fits there.
@@ -96,7 +96,7 @@ func TestDiscordOrdersInADirectMessage(t *testing.T) {
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	at := g.direct("bob")
 	asked := g.say("bob", at, "say hello")
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	if err := g.WaitCommand(g.soon(), "chorus", "why"); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestDiscordOrdersInADirectMessage(t *testing.T) {
 		{"thread fork", map[string]any{"thread": "no such"}, "there is no conversation"}, {"thread kill", map[string]any{"thread": strings.Repeat("9", 3000)}, "there is no conversation"},
 		{"context restore", map[string]any{"session_id": "%"}, "no context saved here"}, {"context clear", nil, "Cleared: 2 messages"},
 	} {
-		if got := g.order("bob", at, c.command, c.options).Content; !strings.Contains(got, c.want) {
+		if got := g.command("bob", at, c.command, c.options).Content; !strings.Contains(got, c.want) {
 			t.Errorf("/%s: %q without %q", c.command, got, c.want)
 		}
 	}
@@ -121,10 +121,10 @@ func TestDiscordOrdersInADirectMessage(t *testing.T) {
 func TestDiscordOrdersAboutAnAgentThatIsGone(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{}, map[string]string{})
-	g.orders("carol", "agent init", map[string]any{"name": "random"}, "is ready")
+	g.commandShows("carol", "agent init", map[string]any{"name": "random"}, "is ready")
 	asked := g.say("bob", "random", "say hello")
-	g.signed(asked, "✅")
-	question := g.order("carol", "general", "agent destroy", map[string]any{"name": "random"})
+	g.hasReaction(asked, "✅")
+	question := g.command("carol", "general", "agent destroy", map[string]any{"name": "random"})
 	button := "c1:retire:" + g.User("carol").String() + ":gone:random"
 	g.click("carol", question.ID, button)
 	g.message("answer", func(m discordsim.Message) bool {
@@ -139,12 +139,12 @@ func TestDiscordOrdersAboutAnAgentThatIsGone(t *testing.T) {
 		{"thread fork", map[string]any{"thread": asked.String()}, "the agent random does not answer here any more"},
 		{"agent config", map[string]any{"name": "random", "key": "model"}, "there is no agent"},
 	} {
-		if got := g.order("carol", "random", c.command, c.options).Content; !strings.Contains(got, c.want) {
+		if got := g.command("carol", "random", c.command, c.options).Content; !strings.Contains(got, c.want) {
 			t.Errorf("/%s: %q without %q", c.command, got, c.want)
 		}
 	}
 	again := g.reply("bob", g.message("old answer", answers(asked)).ID, "say anybody there")
-	g.signed(again, "✅")
+	g.hasReaction(again, "✅")
 	if got := g.thread(again).Agent(); got != "chorus" {
 		t.Errorf("%s answers", got)
 	}

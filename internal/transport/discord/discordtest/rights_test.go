@@ -15,11 +15,11 @@ import (
 func TestDiscordInitDoesNotSeizeTheHousesAgent(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{}, map[string]string{})
-	g.orders("carol", "agent init", map[string]any{"name": "chorus", "prompt": "You sing."}, "belongs to all servers", "you may not change permissions")
+	g.commandShows("carol", "agent init", map[string]any{"name": "chorus", "prompt": "You sing."}, "belongs to all servers", "you may not change permissions")
 	if runsetup.IsDir(g.app.Home.AgentDir("chorus")) || g.Channel("chorus") != 0 {
 		t.Error("it was made all the same")
 	}
-	g.orders("ada", "agent init", map[string]any{"name": "chorus", "prompt": "You sing."}, "**chorus** is ready")
+	g.commandShows("ada", "agent init", map[string]any{"name": "chorus", "prompt": "You sing."}, "**chorus** is ready")
 }
 
 // An agent is not put into a channel that whoever wants it there cannot see.
@@ -27,20 +27,20 @@ func TestDiscordInitLeavesHiddenChannelsAlone(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{Channels: []discordsim.ChannelSpec{{Name: "general"}, {Name: "random"},
 		{Name: "board", Deny: map[string][]string{"@everyone": {"view_channel"}}, Allow: map[string][]string{"chorus": {"view_channel"}}}}}, map[string]string{})
-	text := g.orders("carol", "agent init", map[string]any{"name": "board", "prompt": "Tell me everything."}, "choose another")
+	text := g.commandShows("carol", "agent init", map[string]any{"name": "board", "prompt": "Tell me everything."}, "choose another")
 	if strings.Contains(text, g.Channel("board").String()) || runsetup.IsDir(g.app.Home.AgentDir("board")) {
 		t.Errorf("it was made: %s", text)
 	}
-	g.orders("ada", "agent init", map[string]any{"name": "board"}, "The channel was there already and is used.")
+	g.commandShows("ada", "agent init", map[string]any{"name": "board"}, "The channel was there already and is used.")
 }
 
 // What was there before an agent is there after it.
 func TestDiscordDestroyLeavesOldChannels(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{}, map[string]string{})
-	g.signed(g.say("bob", "random", "say an old word"), "✅") // answered by the bot's own agent, not by the one to come
-	g.orders("carol", "agent init", map[string]any{"name": "random"}, "The channel was there already and is used.")
-	asked := g.order("carol", "general", "agent destroy", map[string]any{"name": "random"})
+	g.hasReaction(g.say("bob", "random", "say an old word"), "✅") // answered by the bot's own agent, not by the one to come
+	g.commandShows("carol", "agent init", map[string]any{"name": "random"}, "The channel was there already and is used.")
+	asked := g.command("carol", "general", "agent destroy", map[string]any{"name": "random"})
 	if !strings.Contains(asked.Content, "stays: it was there before") {
 		t.Errorf("the question is %q", asked.Content)
 	}
@@ -58,11 +58,11 @@ func TestDiscordDestroyLeavesOldChannels(t *testing.T) {
 func TestDiscordInitFindsARenamedChannel(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{}, map[string]string{})
-	g.orders("carol", "agent init", map[string]any{"name": "helper"}, "is ready")
+	g.commandShows("carol", "agent init", map[string]any{"name": "helper"}, "is ready")
 	if err := g.Rename("helper", "front-desk"); err != nil {
 		t.Fatal(err)
 	}
-	g.orders("carol", "agent init", map[string]any{"name": "helper"}, "is ready in <#"+g.Channel("front-desk").String()+">", "were there already")
+	g.commandShows("carol", "agent init", map[string]any{"name": "helper"}, "is ready in <#"+g.Channel("front-desk").String()+">", "were there already")
 	if g.Channel("helper") != 0 {
 		t.Error("there is a second channel")
 	}
@@ -72,18 +72,18 @@ func TestDiscordInitFindsARenamedChannel(t *testing.T) {
 func TestDiscordStatusSaysWhatHoldsHere(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{}, map[string]string{})
-	g.orders("ada", "settings model", map[string]any{"model": "demo/echo"}, "is now `demo/echo`")
-	g.orders("ada", "settings permissions", map[string]any{"profile": "locked"}, "is now `locked`")
-	g.orders("bob", "status", nil, "model `demo/echo`", "profile `locked`")
+	g.commandShows("ada", "settings model", map[string]any{"model": "demo/echo"}, "is now `demo/echo`")
+	g.commandShows("ada", "settings permissions", map[string]any{"profile": "locked"}, "is now `locked`")
+	g.commandShows("bob", "status", nil, "model `demo/echo`", "profile `locked`")
 }
 
 // Spaces around a value are nobody's wish.
 func TestDiscordConfigTakesSpacesAway(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{}, map[string]string{})
-	g.orders("carol", "agent init", map[string]any{"name": "helper"}, "is ready")
-	g.orders("ada", "agent config", map[string]any{"name": " helper ", "key": " permissions ", "value": " guarded "}, "permissions of **helper** is now `guarded`")
-	g.orders("carol", "agent config", map[string]any{"name": "helper", "key": "temperature", "value": "   "}, "temperature")
+	g.commandShows("carol", "agent init", map[string]any{"name": "helper"}, "is ready")
+	g.commandShows("ada", "agent config", map[string]any{"name": " helper ", "key": " permissions ", "value": " guarded "}, "permissions of **helper** is now `guarded`")
+	g.commandShows("carol", "agent config", map[string]any{"name": "helper", "key": "temperature", "value": "   "}, "temperature")
 	if bot, err := g.app.Settings.Bot("helper"); err != nil || bot.Permissions != "guarded" {
 		t.Errorf("%+v, %v", bot, err)
 	}
@@ -93,14 +93,14 @@ func TestDiscordConfigTakesSpacesAway(t *testing.T) {
 func TestDiscordCostIsTheServers(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{}, map[string]string{})
-	g.signed(g.say("bob", "general", "usage in=1000000 out=1\nsay hello"), "✅")
+	g.hasReaction(g.say("bob", "general", "usage in=1000000 out=1\nsay hello"), "✅")
 	g.elsewhere("discord:77/1:2@foreign")
-	text := g.orders("ada", "cost", nil, "- chorus:")
+	text := g.commandShows("ada", "cost", nil, "- chorus:")
 	if strings.Contains(text, "foreign") {
 		t.Errorf("another server's agent is told of: %s", text)
 	}
-	g.orders("bob", "cost", nil, "You spent", "- chorus:")
-	g.orders("carol", "cost", map[string]any{"since": "whenever"}, "whenever")
+	g.commandShows("bob", "cost", nil, "You spent", "- chorus:")
+	g.commandShows("carol", "cost", map[string]any{"since": "whenever"}, "whenever")
 }
 
 // elsewhere has an agent of another server spend something.
@@ -125,20 +125,20 @@ func TestDiscordOrdersInAThreadOnAnAnswer(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	asked := g.say("ada", "general", "say begun")
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	answer := g.message("answer", answers(asked))
 	if _, err := g.OpenThread("ada", answer.ID, "more"); err != nil {
 		t.Fatal(err)
 	}
 	running := g.say("ada", "more", "say going on\nwait")
-	g.signed(running, "⚙️")
-	if got := g.order("ada", "more", "thread list", nil).Content; !strings.Contains(got, "running") {
+	g.hasReaction(running, "⚙️")
+	if got := g.command("ada", "more", "thread list", nil).Content; !strings.Contains(got, "running") {
 		t.Errorf("listed in the thread: %q", got)
 	}
-	if got := g.order("ada", "more", "stop", nil).Content; got != "Stopped 1." {
+	if got := g.command("ada", "more", "stop", nil).Content; got != "Stopped 1." {
 		t.Errorf("/stop in the thread: %q", got)
 	}
-	g.signed(running, "❌")
+	g.hasReaction(running, "❌")
 }
 
 // An order that is given twice at once makes one channel.
@@ -170,7 +170,7 @@ func TestDiscordInitTwiceAtOnce(t *testing.T) {
 func TestDiscordConfigTwiceAtOnce(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{}, map[string]string{})
-	g.orders("carol", "agent init", map[string]any{"name": "helper"}, "is ready")
+	g.commandShows("carol", "agent init", map[string]any{"name": "helper"}, "is ready")
 	values := map[string]string{"temperature": "0.3", "maxTokens": "77", "routing": "thread", "intake": "queue", "topP": "0.5", "maxImages": "3"}
 	var given []discordsim.Interaction
 	for key, value := range values {
@@ -184,6 +184,6 @@ func TestDiscordConfigTwiceAtOnce(t *testing.T) {
 		g.shown("/agent config", i)
 	}
 	for key, value := range values {
-		g.orders("carol", "agent config", map[string]any{"name": "helper", "key": key}, "is `"+value+"`")
+		g.commandShows("carol", "agent config", map[string]any{"name": "helper", "key": key}, "is `"+value+"`")
 	}
 }

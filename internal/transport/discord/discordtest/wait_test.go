@@ -42,7 +42,7 @@ func (g *guildT) minute(began time.Time, n int) context.Context {
 func (g *guildT) until(what string, is func() bool) {
 	g.Helper()
 	if !polltest.Soon(is) {
-		g.Fatalf("never: %s\n%s", what, g.board())
+		g.Fatalf("never: %s\n%s", what, g.transcript())
 	}
 }
 
@@ -64,7 +64,7 @@ func (g *guildT) when(thread chat.ThreadID, what string, is func() bool) {
 			return
 		}
 	}
-	g.Fatalf("never: %s\n%s", what, g.board())
+	g.Fatalf("never: %s\n%s", what, g.transcript())
 }
 
 // has waits until a conversation has so many events of one kind.
@@ -86,7 +86,7 @@ func (g *guildT) message(what string, fits func(discordsim.Message) bool) discor
 	g.Helper()
 	m, err := g.WaitMessage(g.soon(), func(m discordsim.Message) bool { return m.Author.Bot && fits(m) })
 	if err != nil {
-		g.Fatalf("no %s: %v\n%s", what, err, g.board())
+		g.Fatalf("no %s: %v\n%s", what, err, g.transcript())
 	}
 	return m
 }
@@ -95,14 +95,14 @@ func answers(id discordsim.ID) func(discordsim.Message) bool {
 	return func(m discordsim.Message) bool { return m.Reference != nil && m.Reference.MessageID == id }
 }
 
-// signed waits until a message has a sign.
-func (g *guildT) signed(id discordsim.ID, emoji string) {
+// hasReaction waits until a message has a sign.
+func (g *guildT) hasReaction(id discordsim.ID, emoji string) {
 	g.Helper()
 	_, err := g.WaitMessage(g.soon(), func(m discordsim.Message) bool {
 		return m.ID == id && len(m.Reactions) == 1 && m.Reactions[0].Emoji.Name == emoji
 	})
 	if err != nil {
-		g.Fatalf("message %s never had %s alone: %v\n%s", id, emoji, err, g.board())
+		g.Fatalf("message %s never had %s alone: %v\n%s", id, emoji, err, g.transcript())
 	}
 }
 
@@ -113,7 +113,7 @@ func (g *guildT) bears(id discordsim.ID, emoji string) {
 		return m.ID == id && slices.ContainsFunc(m.Reactions, func(r discordsim.Reaction) bool { return r.Emoji.Name == emoji })
 	})
 	if err != nil {
-		g.Fatalf("message %s never had %s: %v\n%s", id, emoji, err, g.board())
+		g.Fatalf("message %s never had %s: %v\n%s", id, emoji, err, g.transcript())
 	}
 }
 

@@ -43,7 +43,7 @@ func TestDiscordLooksAtWhatChanged(t *testing.T) {
 	looks := func() int { mu.Lock(); defer mu.Unlock(); return len(marks) }
 	g.until("looked at", func() bool { return looks() > 0 })
 	asked := g.say("ada", "general", "say one")
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	n := looks()
 	g.until("looked at since", func() bool { return looks() > n })
 	other, err := app.Open(t.Context(), app.Options{Home: g.home, Env: g.env, Warn: func(string) {}})

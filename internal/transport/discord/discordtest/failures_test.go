@@ -68,19 +68,19 @@ func TestDiscordOneSickChannelHoldsUpNoOther(t *testing.T) {
 	}
 	g := inOldGuild(t, discordsim.Options{}, map[string]string{}, func(g *guildT) { g.tune = hasten })
 	for _, channel := range []string{"general", "random"} {
-		g.signed(g.say("ada", channel, "say here"), "✅")
+		g.hasReaction(g.say("ada", channel, "say here"), "✅")
 	}
 	g.end()
 	missed := []discordsim.ID{g.say("ada", "general", "say missed in general"), g.say("ada", "random", "say missed in random")}
 	broken := "GET /api/v10/channels/" + g.Channel("general").String() + "/messages"
 	ill.at.Store(&broken)
 	g.start()
-	g.signed(missed[1], "✅")
-	g.signed(g.say("bob", "general", "say live in general"), "✅")
+	g.hasReaction(missed[1], "✅")
+	g.hasReaction(g.say("bob", "general", "say live in general"), "✅")
 	ill.at.Store(nil)
-	g.signed(missed[0], "✅")
-	if n := g.ours("general") + g.ours("random"); n != 5 {
-		t.Errorf("five answers, not %d:\n%s", n, g.board())
+	g.hasReaction(missed[0], "✅")
+	if n := g.countOwn("general") + g.countOwn("random"); n != 5 {
+		t.Errorf("five answers, not %d:\n%s", n, g.transcript())
 	}
 }
 
@@ -93,7 +93,7 @@ func TestDiscordWithoutHistoryForgetsNothing(t *testing.T) {
 	before := len(g.events(g.room("general", "chorus")))
 	g.end()
 	g.start()
-	g.signed(g.say("ada", "random", g.mention("chorus")+"\n!say compared by now"), "✅")
+	g.hasReaction(g.say("ada", "random", g.mention("chorus")+"\n!say compared by now"), "✅")
 	g.end()
 	g.start()
 	g.ask("ada", "general", "chorus", "two")
@@ -110,11 +110,11 @@ func TestDiscordShardsKnowEachOthersRoles(t *testing.T) {
 	g := inGuild(t, discordsim.Options{Shards: 12, Roles: []discordsim.RoleSpec{{Name: "keeper"}},
 		People: []discordsim.PersonSpec{{Name: "ada", Roles: []string{"keeper"}}}}, map[string]string{})
 	g.seen(chat.DefaultAgent)
-	g.signed(g.say("ada", "general", "say here"), "✅")
+	g.hasReaction(g.say("ada", "general", "say here"), "✅")
 	g.end()
 	missed := g.say("ada", "general", "say heard late")
 	g.start()
-	g.signed(missed, "✅")
+	g.hasReaction(missed, "✅")
 	for _, ev := range g.events(g.threadOf("general", missed)) {
 		if said, ok := ev.Body.(chat.Received); ok {
 			if got := said.Principal.Roles; len(got) != 1 || got[0] != "keeper" {
@@ -151,12 +151,12 @@ func TestDiscordHearsPrivateWordsWithoutTheGuild(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	at := g.private("bob", "chorus")
-	g.signed(g.say("bob", at, "say here"), "✅")
+	g.hasReaction(g.say("bob", at, "say here"), "✅")
 	g.end()
 	missed := g.say("bob", at, "say heard late")
 	g.fault(discordsim.Fault{Kind: discordsim.FaultAway})
 	g.start()
-	g.signed(missed, "✅")
+	g.hasReaction(missed, "✅")
 }
 
 // A thread that Discord fails to open again just now is opened later: the answer stands in it.
@@ -169,7 +169,7 @@ func TestDiscordArchivedThreadInBadTimes(t *testing.T) {
 			o.Preview, o.FirstBackoff, o.BackoffMax = 20*time.Millisecond, 20*time.Millisecond, 20*time.Millisecond
 		}
 	})
-	goOn := g.hold(0)
+	goOn := g.pauseModel(0)
 	asked := g.say("ada", "general", "say in here")
 	g.message("preview", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content != "" })
 	broken := "PATCH /api/v10/channels/" + asked.String()
@@ -178,7 +178,7 @@ func TestDiscordArchivedThreadInBadTimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	goOn()
-	g.signed(asked, "✅") // in the channel: the answer is complete
+	g.hasReaction(asked, "✅") // in the channel: the answer is complete
 	n := ill.hits.Load()
 	g.until("tries to open the thread again", func() bool { return ill.hits.Load() > n+1 })
 	ill.at.Store(nil)
@@ -194,7 +194,7 @@ func TestDiscordFileOfAnEditStandsOnce(t *testing.T) {
 			o.Preview, o.FirstBackoff, o.BackoffMax = 20*time.Millisecond, 20*time.Millisecond, 20*time.Millisecond
 		}
 	})
-	goOn := g.hold(1)
+	goOn := g.pauseModel(1)
 	script := "!say begun\n" + strings.Repeat("!say "+strings.Repeat("heron ", 8)+"\n", 400)
 	asked := g.post("ada", "general", discordsim.Said{Text: "play this", Files: map[string][]byte{"script.txt": []byte(script)}})
 	g.message("preview", answers(asked))
@@ -202,7 +202,7 @@ func TestDiscordFileOfAnEditStandsOnce(t *testing.T) {
 	goOn()
 	g.message("file", func(m discordsim.Message) bool { return answers(asked)(m) && len(m.Attachments) > 0 })
 	g.settledRows()
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 	if m := g.message("answer", answers(asked)); len(m.Attachments) != 1 {
 		t.Errorf("%d files", len(m.Attachments))
 	}
@@ -254,8 +254,8 @@ func TestDiscordNextProgramSaysWhatCouldNotBeSaid(t *testing.T) {
 		g.settledRows()
 		g.end()
 	}
-	if n := g.ours("general"); n != 2 {
-		t.Errorf("two parts, not %d:\n%s", n, g.board())
+	if n := g.countOwn("general"); n != 2 {
+		t.Errorf("two parts, not %d:\n%s", n, g.transcript())
 	}
 }
 
@@ -273,5 +273,5 @@ func TestDiscordSignPutOnACardMeanwhile(t *testing.T) {
 	}
 	g.start()
 	g.decided(card.ID, "**yes**, <@"+g.User("carol").String()+">")
-	g.signed(asked, "✅")
+	g.hasReaction(asked, "✅")
 }

@@ -8,18 +8,18 @@ import (
 	"chorus/internal/model"
 )
 
-// latch holds the offline model in the middle of its answers for as long as a test needs,
+// modelPause stops the offline model in the middle of its answers for as long as a test needs,
 // however fast or slow the machine is.
-type latch struct {
+type modelPause struct {
 	mu    sync.Mutex
-	shut  chan struct{} // closed when it is let go; nil: nothing is held
+	shut  chan struct{} // closed when it is let go; nil: nothing is stopped
 	after int           // how many chunks pass before
 }
 
-// hold lets answers that begin from now on stop after that many chunks, until it is let go.
-func (g *guildT) hold(after int) (goOn func()) {
+// pauseModel lets answers that begin from now on stop after that many chunks, until it is let go.
+func (g *guildT) pauseModel(after int) (goOn func()) {
 	shut := make(chan struct{})
-	l := &g.latch
+	l := &g.pause
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.shut, l.after = shut, after
@@ -27,27 +27,27 @@ func (g *guildT) hold(after int) (goOn func()) {
 		close(shut)
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if l.shut == shut { // nobody holds what comes next
+		if l.shut == shut { // what comes next is not stopped
 			l.shut = nil
 		}
 	}
 }
 
-func (l *latch) get() (chan struct{}, int) {
+func (l *modelPause) get() (chan struct{}, int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.shut, l.after
 }
 
-// through is a model that is asked through the latch.
-func (l *latch) through(m model.Model) model.Model { return latched{m, l} }
+// through is a model that can be stopped.
+func (l *modelPause) through(m model.Model) model.Model { return pausedModel{m, l} }
 
-type latched struct {
+type pausedModel struct {
 	model.Model
-	latch *latch
+	latch *modelPause
 }
 
-func (h latched) Stream(ctx context.Context, p model.Prepared) iter.Seq2[model.Chunk, error] {
+func (h pausedModel) Stream(ctx context.Context, p model.Prepared) iter.Seq2[model.Chunk, error] {
 	shut, after := h.latch.get()
 	if shut == nil {
 		return h.Model.Stream(ctx, p)

@@ -1,0 +1,41 @@
+package connector
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"chorus/internal/platform"
+	"chorus/internal/room"
+)
+
+func TestCommandsAreReadFromText(t *testing.T) {
+	t.Parallel()
+	list := []platform.Command{{Name: "context", Sub: []platform.Command{{Name: "save", Description: "Keep it",
+		Options: []platform.Option{{Name: "description", Required: true}, {Name: "all", Kind: platform.Flag}}}}}, {Name: "status", Description: "What runs"}}
+	for text, want := range map[string]string{
+		"status":                               "status map[] map[] ",
+		"context save before the change":       "context/save map[description:before the change] map[] ",
+		"context save description=a b all=yes": "context/save map[description:a b] map[all:true] ",
+		"context save all=no description=x=y":  "context/save map[description:x=y] map[all:false] ",
+		"context save":                         "context/save map[] map[] /context save needs description: .",
+		"status now":                           `status map[] map[] "now" is too much for /status.`,
+		"context":                              "none",
+		"context drop":                         "none",
+		"statuses":                             "none",
+	} {
+		c, path, rest := findCommand(list, strings.Fields(text))
+		got := "none"
+		if c != nil {
+			i := platform.Invocation{Path: path, Text: map[string]string{}, Flag: map[string]bool{}, Person: map[string]room.Author{}}
+			wrong := fakeBot(t, Backend{}).readOptions(t.Context(), &i, c.Options, rest)
+			got = fmt.Sprint(path, " ", i.Text, " ", i.Flag, " ", wrong)
+		}
+		if got != want {
+			t.Errorf("/%s is read as %s, not as %s", text, got, want)
+		}
+	}
+	if got := helpText(list); got != "/context save description=… all=…: Keep it\n/status: What runs" {
+		t.Errorf("the help is %q", got)
+	}
+}
