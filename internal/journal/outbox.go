@@ -22,7 +22,7 @@ type Lane struct {
 // String is the lane for logs and errors.
 func (l Lane) String() string { return l.Platform + ":" + l.Bot + "/" + l.Channel }
 
-// Thing says what sort of thing a wish is about.
+// Thing says what sort of thing is wanted.
 type Thing string
 
 // The closed set of things in an outbox.
@@ -31,13 +31,13 @@ const (
 	Reaction Thing = "reaction"
 )
 
-// Desired is a wish: what the thing with this key should look like from now on. Wishing
-// the same again is nothing.
+// Desired is what the thing with this key should look like from now on. Asking for the
+// same again changes nothing.
 type Desired struct {
 	Lane   Lane
 	Key    string        // names the thing for ever; unique in its lane
 	Thread chat.ThreadID // whose it is; empty: nobody's
-	Seq    int64         // the event that this wish follows from; an older one never overtakes a newer
+	Seq    int64         // the event that it follows from; an older one never overtakes a newer
 	Part   int           // of an answer in several messages
 	Group  string        // when a thing of a group cannot be made, the later ones of it are not made either
 	Thing  Thing         // empty: a message
@@ -58,18 +58,18 @@ type OutState string
 const (
 	Planned    OutState = "planned"    // something is to be done
 	Sending    OutState = "sending"    // a call was begun and its outcome is not known
-	Sent       OutState = "sent"       // the platform has what is wished
+	Sent       OutState = "sent"       // the platform has what is wanted
 	Failed     OutState = "failed"     // it cannot be done; Why and Error say why
-	Superseded OutState = "superseded" // unwished before it was ever made
+	Superseded OutState = "superseded" // no longer wanted before it was ever made
 )
 
-// Outgoing is a row of the outbox: a wish and what has become of it.
+// Outgoing is a row of the outbox: what is wanted and what has become of it.
 type Outgoing struct {
 	Desired
 	Order     int64 // place in the lane
 	Nonce     string
 	State     OutState
-	Want      int64  // revision of the wish
+	Want      int64  // revision that is wanted
 	Have      int64  // revision that the platform has; 0: none
 	ID        string // the platform's id, once made
 	Tried     int64  // revision of the call with an unknown outcome; 0: none

@@ -1,12 +1,12 @@
-// Package outbox makes a platform show what we wish, once.
+// Package outbox delivers messages and reactions to a platform, each once.
 //
-// It promises: every thing that is wished for ends on the platform exactly once, with its
+// It promises: everything that is wanted ends on the platform exactly once, with its
 // last text, or is recorded as failed with the reason; messages of a lane are made in the
-// order in which they were wished for; a lane that cannot go on holds up no other; and a
+// order in which they were asked for; a lane that cannot go on holds up no other; and a
 // process that dies at any moment leaves nothing that the next one does not finish.
 //
-// Wishes lie in the store, so the engine remembers nothing that matters. A Planner writes
-// them by folding the journal; others may write them too and call Wake.
+// What is wanted is in the store, so the engine remembers nothing that matters. Whoever
+// writes there calls Wake.
 package outbox
 
 import (
@@ -187,8 +187,8 @@ func (e *Engine) wake(id journal.Lane) *lane {
 }
 
 // Preview shows a passing state of a message that has been made, or will be. Nothing of it
-// is kept: a newer one replaces it, a crash forgets it, and after the message's final wish it
-// is not shown. Only messages that will have a final wish may be previewed.
+// is kept: a newer one replaces it, a crash forgets it, and after the message's final text it
+// is not shown. Only messages that will have a final text may be previewed.
 func (e *Engine) Preview(id journal.Lane, key string, body json.RawMessage) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -43,7 +43,7 @@ func (l *lane) alone(on context.Context, j job, began time.Time) (since time.Tim
 		return time.Time{}, false
 	}
 	now := time.Now()
-	if since = j.row.Alone; since.IsZero() { // the first time, or something else is wished now
+	if since = j.row.Alone; since.IsZero() { // the first time, or something else is wanted now
 		since = now
 		delete(l.solos, key)
 	}

@@ -6,7 +6,7 @@ import (
 	"chorus/internal/journal"
 )
 
-// WaitDelivered waits until something that was wished for is on the platform, or never will be, and
+// WaitDelivered waits until something that was wanted is on the platform, or never will be, and
 // gives its row. It is for callers who must say what became of it.
 func (e *Engine) WaitDelivered(ctx context.Context, id journal.Lane, key string) (journal.Outgoing, error) {
 	for {

@@ -22,11 +22,11 @@ func laneArgs(l journal.Lane, more ...any) []any {
 	return append([]any{l.Platform, l.Bot, l.Channel}, more...)
 }
 
-// SetDesired writes wishes that follow from no event. Wishing the same again changes nothing.
-func (db *DB) SetDesired(ctx context.Context, wishes ...journal.Desired) error {
-	err := checkDesired(wishes)
+// SetDesired writes what is wanted without an event. The same again changes nothing.
+func (db *DB) SetDesired(ctx context.Context, list ...journal.Desired) error {
+	err := checkDesired(list)
 	if err == nil {
-		err = db.w.write(ctx, func(w *writer) error { return db.writeDesired(w, wishes) })
+		err = db.w.write(ctx, func(w *writer) error { return db.writeDesired(w, list) })
 	}
 	if err != nil {
 		return fmt.Errorf("write to the outbox: %w", err)
@@ -34,7 +34,7 @@ func (db *DB) SetDesired(ctx context.Context, wishes ...journal.Desired) error {
 	return nil
 }
 
-// Plan takes one step of a durable reader: wishes, state and place in one transaction.
+// Plan takes one step of a durable reader: what is wanted and its place, in one transaction.
 // If the reader does not stand at From any more it gives ErrMoved and nothing is written.
 func (db *DB) Plan(ctx context.Context, p journal.Plan) error {
 	err := checkDesired(p.Desired)
@@ -72,41 +72,41 @@ func (db *DB) plan(w *writer, p journal.Plan) error {
 	return db.writeDesired(w, p.Desired)
 }
 
-func checkDesired(wishes []journal.Desired) error {
-	for _, d := range wishes {
+func checkDesired(list []journal.Desired) error {
+	for _, d := range list {
 		switch {
 		case d.Lane.Platform == "" || d.Lane.Bot == "" || d.Lane.Channel == "" || d.Key == "":
-			return fmt.Errorf("wish %q in lane %s: platform, bot, channel and key are needed", d.Key, d.Lane)
+			return fmt.Errorf("entry %q in lane %s: platform, bot, channel and key are needed", d.Key, d.Lane)
 		case d.Thing != "" && d.Thing != journal.Message && d.Thing != journal.Reaction:
-			return fmt.Errorf("wish %q in lane %s: what is a %q", d.Key, d.Lane, d.Thing)
+			return fmt.Errorf("entry %q in lane %s: what is a %q", d.Key, d.Lane, d.Thing)
 		case d.Thing == journal.Reaction && d.Target == "" && d.TargetKey == "":
-			return fmt.Errorf("wish %q in lane %s: a reaction needs a message", d.Key, d.Lane)
+			return fmt.Errorf("entry %q in lane %s: a reaction needs a message", d.Key, d.Lane)
 		case d.Thing != journal.Reaction && d.TargetKey != "":
-			return fmt.Errorf("wish %q in lane %s: a message of ours is changed by its own key", d.Key, d.Lane)
+			return fmt.Errorf("entry %q in lane %s: a message of ours is changed by its own key", d.Key, d.Lane)
 		case !d.Gone && !json.Valid(d.Body):
-			return fmt.Errorf("wish %q in lane %s: its body is not JSON", d.Key, d.Lane)
+			return fmt.Errorf("entry %q in lane %s: its body is not JSON", d.Key, d.Lane)
 		}
 	}
 	return nil
 }
 
-func (db *DB) writeDesired(w *writer, wishes []journal.Desired) error {
-	for _, d := range wishes {
+func (db *DB) writeDesired(w *writer, list []journal.Desired) error {
+	for _, d := range list {
 		if d.Thing == "" {
 			d.Thing = journal.Message
 		}
-		if err := db.wish(w, d); err != nil {
+		if err := db.writeOne(w, d); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// wish writes one wish. A changed one is a new revision, and opens again what had been
+// writeOne writes one of them. A changed one is a new revision, and opens again what had been
 // sent, had failed or had been given up. The body of what should not be there does not
 // count as a change; it is kept, because taking a reaction off needs it. The last word does
 // count, even if it says the same: previews may have been shown in between.
-func (db *DB) wish(w *writer, d journal.Desired) error {
+func (db *DB) writeOne(w *writer, d journal.Desired) error {
 	now := micros(db.now())
 	n, err := w.change(`UPDATE outbox SET event = ?, final = ?, gone = ?, body = CASE WHEN ? = '' THEN body ELSE ? END, part = ?, want = want + 1, changed = ?,
 			state = CASE WHEN state = 'sending' THEN state ELSE 'planned' END,
@@ -118,7 +118,7 @@ func (db *DB) wish(w *writer, d journal.Desired) error {
 	if err != nil || n > 0 {
 		return err
 	}
-	// The same wish, an older one, or the first.
+	// The same, an older one, or the first.
 	n, err = w.change(`UPDATE outbox SET event = CASE WHEN event < ? THEN ? ELSE event END,
 		final = CASE WHEN event <= ? AND ? = 1 THEN 1 ELSE final END WHERE `+ofKey,
 		append([]any{d.Seq, d.Seq, d.Seq, flag(d.Final)}, laneArgs(d.Lane, d.Key)...)...)
@@ -133,7 +133,7 @@ func (db *DB) wish(w *writer, d journal.Desired) error {
 	}
 	state := journal.Planned
 	if d.Gone && (d.Thing == journal.Reaction || d.Target == "") {
-		state = journal.Superseded // nothing is to be done, and what an older wish asks for never will be
+		state = journal.Superseded // nothing is to be done, and what an older one asks for never will be
 	}
 	return w.exec(`INSERT INTO outbox (platform, bot, channel, seq, key, thread_id, event, part, team, thing, target, target_key,
 		nonce, final, gone, created, changed, body, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,

@@ -9,7 +9,7 @@ import (
 )
 
 // FailedSince are the things of a bot that were given up since a moment, in the order in which
-// they were wished for: whoever was to be told of them may not have been.
+// they were asked for: whoever was to be told of them may not have been.
 func (db *DB) FailedSince(ctx context.Context, platform, bot string, since time.Time) ([]journal.Outgoing, error) {
 	out, err := db.outgoing(ctx, `platform = ? AND bot = ? AND state = 'failed' AND changed >= ? ORDER BY channel, seq`, []any{platform, bot, micros(since)})
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 // maxPruned bounds one transaction; whoever prunes comes again.
 const maxPruned = 500
 
-// PruneOutbox forgets what a bot has shown to its end and nobody can wish again: final,
-// settled, older than a moment, and behind the reader whose wishes they are. To which thread a
+// PruneOutbox forgets what a bot has shown to its end and nobody can ask for again: final,
+// settled, older than a moment, and behind the reader that wanted them. To which thread a
 // message belongs is kept elsewhere and stays. It gives how many rows have gone.
 func (db *DB) PruneOutbox(ctx context.Context, platform, bot, reader string, before time.Time) (int64, error) {
 	var n int64

@@ -117,10 +117,10 @@ func scanOutgoing(row scanner) (o journal.Outgoing, err error) {
 }
 
 // BeginSend notes that a call is about to be made, and gives the row as it is then. If the
-// row is not as the caller has seen it (another attempt, another wish): ErrMoved.
+// row is not as the caller has seen it (another attempt, another text): ErrMoved.
 //
 // Making a message freezes what is made: until its outcome is known, every further try
-// makes the same, and what is wished meanwhile becomes an edit.
+// makes the same, and what is wanted meanwhile becomes an edit.
 func (db *DB) BeginSend(ctx context.Context, seen journal.Outgoing) (journal.Outgoing, error) {
 	var out journal.Outgoing
 	err := db.w.write(ctx, func(w *writer) error {

@@ -11,14 +11,14 @@ import (
 )
 
 // keptMuch is how much the homes of commands may hold before somebody is told: caches
-// of builds grow, and nothing else looks after them. manyKept is how many files are
+// of builds grow, and nothing else looks after them. maxKept is how many files are
 // counted before it is said that there are more.
 const (
 	keptMuch = 5 << 30
 	maxKept  = 500_000
 )
 
-// keptHomes says how much the homes hold that commands behind walls keep.
+// keptHomes says how much the homes hold that sandboxed commands keep.
 func (p *checker) keptHomes(ctx context.Context) []doctor.Finding {
 	if p.lost != nil {
 		return nil
