@@ -138,8 +138,8 @@ func (h *Backend) givable(by connector.Caller) []string {
 		return nil
 	}
 	all := runsetup.ProfileNames(bot)
-	book := gate.Grants(bot)
-	some := slices.DeleteFunc(slices.Clone(all), func(name string) bool { may, _ := book.MayGive(name, by.By); return !may })
+	grants := gate.Grants(bot)
+	some := slices.DeleteFunc(slices.Clone(all), func(name string) bool { may, _ := grants.MayGive(name, by.By); return !may })
 	if len(some) == 0 {
 		return all
 	}
