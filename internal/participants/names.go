@@ -68,15 +68,15 @@ func results(m *model.Message) bool {
 	return ok
 }
 
-// cast is who speaks in a request.
-type cast struct {
+// speakers is who speaks in a request.
+type speakers struct {
 	recent []string // the others, newest first, with those they mention
 	all    []string
 }
 
 // people walks from the newest message to the oldest.
-func (t *styledModel) people(messages []*model.Message) cast {
-	var c cast
+func (t *styledModel) people(messages []*model.Message) speakers {
+	var c speakers
 	seen := map[string]bool{}
 	most := max(t.RecentParticipants, leastStops) - 1 // the bot is one of them
 	add := func(name string, spoke bool) {
@@ -136,7 +136,7 @@ func mentions(text string, found func(string)) {
 
 // stops are the stop sequences for the wire, in Chapter3's order, and how the answer
 // is read: every participant's line ends it, also where the wire had no room.
-func (t *styledModel) stops(r model.Request, c cast, all bool) ([]string, *reading) {
+func (t *styledModel) stops(r model.Request, c speakers, all bool) ([]string, *reading) {
 	read := &reading{own: t.ownNames}
 	var wire []string
 	add := func(stop string) {

@@ -178,7 +178,7 @@ type reading struct {
 }
 
 // settings are the request's with the stop sequences that go over the wire.
-func (t *styledModel) settings(r model.Request, people cast, all bool) (chat.Settings, *reading) {
+func (t *styledModel) settings(r model.Request, people speakers, all bool) (chat.Settings, *reading) {
 	s := r.Settings
 	wire, read := t.stops(r, people, all)
 	s.Stop = wire

@@ -138,7 +138,7 @@ func TestGuideSaysWhatItIs(t *testing.T) {
 	}
 }
 
-func TestGuideGrantsWishes(t *testing.T) {
+func TestGuideDoesWhatIsAsked(t *testing.T) {
 	t.Parallel()
 	cases := []struct{ wish, tool, args string }{
 		{"list the files", "list_files", `{}`},

@@ -72,7 +72,7 @@ func (f *fixture) stands(key string, state journal.OutState, want, have int64) j
 	return o
 }
 
-func testWishes(t *testing.T, f *fixture) {
+func testDesired(t *testing.T, f *fixture) {
 	f.ok(f.s.SetDesired(f.ctx(), wish("a", 3, "one"), wish("b", 3, "two"), journal.Desired{Lane: otherLane, Key: "a", Body: text("elsewhere")}))
 	f.ok(f.s.SetDesired(f.ctx(), wish("a", 3, "one"))) // the same again
 	o := f.stands("a", journal.Planned, 1, 0)

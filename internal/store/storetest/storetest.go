@@ -138,7 +138,7 @@ func Run(t *testing.T, home Home) {
 		"Agents":                testAgents,
 		"Settings":              testSettings,
 		"SearchFinds":           testSearch,
-		"OutboxWishes":          testWishes,
+		"OutboxDesired":         testDesired,
 		"OutboxFreezesMaking":   testFreeze,
 		"OutboxOutcomes":        testOutcomes,
 		"OutboxGroups":          testGroups,
