@@ -2,7 +2,6 @@ package images
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"image"
 	"image/color"
@@ -15,8 +14,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var ctx = context.Background()
 
 // painted is a picture with something in it; seed tells pictures apart.
 func painted(w, h, seed int) *image.NRGBA {

@@ -31,9 +31,9 @@ func (p *planner) run(ctx context.Context) {
 	tick := time.NewTicker(30 * time.Second)
 	defer tick.Stop()
 	for {
-		behind, _, err := p.db.BehindSince(ctx, plannerName, "talk", 0, nil)
+		behind, _, _ := p.db.BehindSince(ctx, plannerName, "talk", 0, nil)
 		for _, thread := range behind {
-			if err = p.read(ctx, thread); err != nil {
+			if p.read(ctx, thread) != nil {
 				break
 			}
 		}

@@ -100,7 +100,7 @@ func (p *Profile) judgeOther(r Request, opt JudgeOptions) Decision {
 		}
 	}
 	d := p.Decide(action.Join(tool, detail))
-	if d.Verdict == Allow && writes && inGitDir(detail) && !p.allowsAnyShell() {
+	if d.Verdict == Allow && writes && inGitDir(detail) && !strings.Contains(d.Rule, ".git") && !p.allowsAnyShell() { // a rule that names .git means it
 		d.Verdict, d.Why = Ask, "files below .git decide which programs git starts"
 	}
 	return d

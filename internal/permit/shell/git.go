@@ -114,7 +114,7 @@ func (w *walker) gitRuns(p *Part, sub string, args []word) {
 	case "submodule", "bisect":
 		verb := map[string]string{"submodule": "foreach", "bisect": "run"}[sub]
 		if i := slices.IndexFunc(args, func(x word) bool { return x.value == verb }); i >= 0 {
-			rest := afterOptions(args[i+1:], wrapper{})
+			rest := afterOptions(args[i+1:])
 			if sub == "bisect" {
 				w.child(p, rest, nil)
 			} else {

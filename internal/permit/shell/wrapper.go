@@ -1,60 +1,75 @@
 package shell
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// wrapper describes the options of a program that starts another.
+// wrapper describes a program that starts another: all its options, since one that is misread moves the place where
+// the other's name stands. An option that is not here, also an abbreviated one, makes the command opaque.
 type wrapper struct {
-	short string   // short options that take a value
-	long  []string // long options that take a value in the next word
-	skip  int      // words before the command
-	sets  bool     // takes NAME=value before the command
+	values string   // short options that take a value
+	flags  string   // short options that take none
+	long   []string // long options that take a value, behind = or in the next word
+	bare   []string // long options that take none, or one behind = only
+	skip   int      // words before the command
+	digits bool     // -5 is an option
+	dash   bool     // a single - is an option
+	sets   bool     // takes NAME=value before the command
 	// raises means that it gives the child more rights: its own text must be allowed too,
 	// and the child can only make the verdict stricter.
 	raises bool
 	// query options make it print something instead of starting anything.
 	query string
+	// writes are options that name a file to be written, or a program to be started.
+	writes string
 }
 
+// wrappers are the programs that start another one, as their manuals describe them.
 var wrappers = map[string]wrapper{
-	"env":     {short: "uCS", long: []string{"--unset", "--chdir", "--split-string"}, sets: true},
+	"env": {values: "uCS", flags: "i0v", long: []string{"--unset", "--chdir", "--split-string"}, dash: true, sets: true,
+		bare: []string{"--ignore-environment", "--null", "--debug", "--block-signal", "--default-signal", "--ignore-signal", "--list-signal-handling"}},
 	"nohup":   {},
-	"nice":    {short: "n", long: []string{"--adjustment"}},
-	"ionice":  {short: "cnpPu", long: []string{"--class", "--classdata"}},
-	"chrt":    {short: "pTPD", skip: 1},
-	"taskset": {skip: 1, short: "c"},
-	"timeout": {short: "ks", long: []string{"--kill-after", "--signal"}, skip: 1},
-	"time":    {short: "fo", long: []string{"--format", "--output"}},
-	"stdbuf":  {short: "ioe", long: []string{"--input", "--output", "--error"}},
-	"setsid":  {},
-	"xargs": {short: "InPLsdEa", long: []string{
-		"--replace", "--max-args", "--max-procs", "--max-lines", "--max-chars", "--delimiter", "--arg-file", "--process-slot-var",
-	}},
-	"command": {query: "vV"},
+	"nice":    {values: "n", long: []string{"--adjustment"}, digits: true},
+	"ionice":  {values: "cnpPu", flags: "t", long: []string{"--class", "--classdata", "--pid", "--pgid", "--uid"}, bare: []string{"--ignore"}},
+	"chrt":    {values: "TPD", flags: "abdfiorRvm", bare: []string{"--batch", "--deadline", "--fifo", "--idle", "--other", "--rr", "--reset-on-fork", "--all-tasks", "--verbose"}, skip: 1, query: "p"},
+	"taskset": {flags: "ac", bare: []string{"--all-tasks", "--cpu-list"}, skip: 1, query: "p"},
+	"timeout": {values: "ks", flags: "vfp", long: []string{"--kill-after", "--signal"}, bare: []string{"--foreground", "--preserve-status", "--verbose"}, skip: 1},
+	"time":    {values: "fo", flags: "apqv", long: []string{"--format", "--output"}, bare: []string{"--append", "--portability", "--quiet", "--verbose"}, query: "V", writes: "o--output"},
+	"stdbuf":  {values: "ioe", long: []string{"--input", "--output", "--error"}},
+	"setsid":  {flags: "cfw", bare: []string{"--ctty", "--fork", "--wait"}},
+	"xargs": {values: "InPLsdEa", flags: "0rtxpo", long: []string{"--max-args", "--max-procs", "--max-chars", "--delimiter", "--arg-file", "--process-slot-var"},
+		bare: []string{"--null", "--no-run-if-empty", "--verbose", "--exit", "--interactive", "--open-tty", "--replace", "--max-lines", "--eof", "--show-limits"}},
+	"command": {flags: "p", query: "vV"},
 	"builtin": {},
-	"exec":    {short: "a"},
+	"exec":    {values: "a", flags: "cl"},
 	"busybox": {},
 	"toybox":  {},
-	"sudo": {short: "ughpCrtTUDR", long: []string{
+	"sudo": {values: "ughpCrtTUDR", flags: "AbBEHknNPS", long: []string{
 		"--user", "--group", "--host", "--prompt", "--close-from", "--role", "--type", "--command-timeout", "--other-user", "--chdir", "--chroot",
-	}, sets: true, raises: true, query: "lvKkV"},
-	"doas":       {short: "uC", raises: true, query: "L"},
-	"pkexec":     {long: []string{"--user"}, raises: true},
-	"npx":        {short: "p", long: []string{"--package"}, raises: true},
-	"pnpx":       {short: "p", long: []string{"--package"}, raises: true},
-	"bunx":       {raises: true},
-	"uvx":        {long: []string{"--from", "--with", "--python"}, raises: true},
-	"caffeinate": {short: "tw"},
-	"unbuffer":   {},
-	"chronic":    {},
-	"strace":     {short: "eopsSuPIOabX", raises: true},
-	"ltrace":     {short: "eopsSulnaAxF", raises: true},
-	"chroot":     {skip: 1, long: []string{"--userspec"}, raises: true},
+	}, bare: []string{"--askpass", "--background", "--bell", "--preserve-env", "--set-home", "--reset-timestamp", "--non-interactive", "--no-update", "--preserve-groups", "--stdin"},
+		sets: true, raises: true, query: "lvKV"},
+	"doas":       {values: "uC", flags: "n", raises: true, query: "L"},
+	"pkexec":     {long: []string{"--user"}, bare: []string{"--disable-internal-agent", "--keep-cwd"}, raises: true},
+	"npx":        {values: "p", flags: "yq", long: []string{"--package"}, bare: []string{"--yes", "--no", "--no-install", "--quiet", "--prefer-offline", "--offline"}, raises: true},
+	"pnpx":       {values: "p", flags: "s", long: []string{"--package"}, bare: []string{"--silent"}, raises: true},
+	"bunx":       {bare: []string{"--bun", "--silent", "--verbose"}, raises: true},
+	"uvx":        {values: "p", flags: "qv", long: []string{"--from", "--with", "--python"}, bare: []string{"--quiet", "--verbose", "--offline", "--isolated", "--refresh"}, raises: true},
+	"caffeinate": {values: "tw", flags: "dimsu"},
+	"unbuffer":   {flags: "p"},
+	"chronic":    {flags: "ev"},
+	"ssh-agent":  {values: "aEPt", flags: "csdD", query: "k"},
+	"strace":     {values: "aAbeEIoOpPsSuUX", flags: "cCdDfFhiknNqrtTvVwxyYzZ", raises: true, writes: "o"},
+	"ltrace":     {values: "aADeFlnopsuwxX", flags: "bcCfhiLrStTV", raises: true, writes: "o"},
+	"chroot":     {bare: []string{"--userspec", "--groups", "--skip-chdir"}, skip: 1, raises: true},
 }
+
+// watcher is watch, which joins its words into one text for a shell.
+var watcher = wrapper{values: "nqs", flags: "bcdegprtwxC", long: []string{"--interval", "--equexit", "--shotsdir"},
+	bare: []string{"--beep", "--color", "--no-color", "--differences", "--errexit", "--chgexit", "--precise", "--no-rerun", "--no-title", "--no-wrap", "--exec"}}
 
 // runners are programs with subcommands that are followed by a command.
 var runners = map[string][]string{
@@ -76,7 +91,9 @@ func (w *walker) unwrapped(p *Part, prog string, words []word, redirs []*syntax.
 		w.findExec(p, prog, words)
 		return true
 	case "watch":
-		w.joined(p, afterOptions(words[1:], wrapper{short: "n", long: []string{"--interval"}}))
+		rest, _, odd := options(words[1:], watcher)
+		w.joined(p, rest)
+		p.oddOption(prog, odd)
 		return true
 	case "su", "runuser":
 		w.suCommand(p, words)
@@ -94,7 +111,8 @@ func (w *walker) unwrapped(p *Part, prog string, words []word, redirs []*syntax.
 }
 
 func (w *walker) wrap(p *Part, prog string, spec wrapper, words []word, redirs []*syntax.Redirect) {
-	rest, query := options(words[1:], spec)
+	rest, query, odd := options(words[1:], spec)
+	p.oddOption(prog, odd)
 	if query {
 		return
 	}
@@ -112,10 +130,10 @@ func (w *walker) wrap(p *Part, prog string, spec wrapper, words []word, redirs [
 	if prog == "env" {
 		rest = w.envSplit(p, words, rest)
 	}
+	if prog == "sudo" && shellFlag(words[1:len(words)-len(rest)]) {
+		p.opaque("an interactive shell")
+	}
 	if len(rest) == 0 {
-		if prog == "sudo" && shellFlag(words[1:]) {
-			p.opaque("an interactive shell")
-		}
 		return
 	}
 	if prog == "xargs" {
@@ -141,43 +159,87 @@ func (w *walker) wrap(p *Part, prog string, spec wrapper, words []word, redirs [
 	p.liftFile(p.Children[before:])
 }
 
-// options skips a wrapper's own options and gives the command; query is true if it starts
-// none.
-func options(words []word, spec wrapper) (rest []word, query bool) {
+// oddOption makes a command opaque whose options could mean something else than they seem to.
+func (p *Part) oddOption(prog, option string) {
+	if option != "" {
+		p.opaque(option + " of " + prog + " may start a program or write a file")
+	}
+}
+
+// options skips a wrapper's own options and gives the command. query is true if it starts none; odd is an option that
+// is not known, or that writes a file.
+func options(words []word, spec wrapper) (rest []word, query bool, odd string) {
 	i := 0
 	for i < len(words) {
 		v := words[i].value
-		if !words[i].known || !strings.HasPrefix(v, "-") || v == "-" {
+		if !words[i].known || !strings.HasPrefix(v, "-") || v == "-" && !spec.dash {
 			break
 		}
 		i++
 		if v == "--" {
 			break
 		}
-		if strings.HasPrefix(v, "--") {
-			if slices.Contains(spec.long, v) {
-				i++
+		name, _, given := strings.Cut(v, "=")
+		switch {
+		case v == "-" || slices.Contains([]string{"--help", "--version"}, v):
+			continue
+		case strings.HasPrefix(v, "--"):
+			switch {
+			case slices.Contains(spec.long, name):
+				if !given {
+					i++
+				}
+				if strings.Contains(spec.writes, name) {
+					odd = cmp.Or(odd, name)
+				}
+			case !slices.Contains(spec.bare, name):
+				odd = cmp.Or(odd, name)
 			}
 			continue
 		}
-		for j := 1; j < len(v); j++ {
-			if strings.IndexByte(spec.query, v[j]) >= 0 {
-				return nil, true
-			}
-			if strings.IndexByte(spec.short, v[j]) >= 0 {
-				if j == len(v)-1 {
-					i++
-				}
-				break
-			}
+		value, asks, strange := spec.letters(v[1:])
+		if asks {
+			return nil, true, odd
+		}
+		odd = cmp.Or(odd, strange)
+		if value {
+			i++
 		}
 	}
-	return words[min(i+spec.skip, len(words)):], false
+	return words[min(i+spec.skip, len(words)):], false, odd
 }
 
-func afterOptions(words []word, spec wrapper) []word {
-	rest, _ := options(words, spec)
-	return rest
+// letters reads short options that stand together. value is true if the value of the last one is the next word.
+func (spec wrapper) letters(v string) (value, query bool, odd string) {
+	for j := range len(v) {
+		c := v[j]
+		switch {
+		case strings.IndexByte(spec.query, c) >= 0:
+			return false, true, odd
+		case strings.IndexByte(spec.values, c) >= 0:
+			if strings.IndexByte(spec.writes, c) >= 0 {
+				odd = cmp.Or(odd, "-"+v[j:j+1])
+			}
+			return j == len(v)-1, false, odd
+		case strings.IndexByte(spec.flags, c) >= 0 || spec.digits && c >= '0' && c <= '9':
+		default:
+			odd = cmp.Or(odd, "-"+v[j:j+1])
+		}
+	}
+	return false, false, odd
+}
+
+// afterOptions is what follows the options of a program that takes none with a value.
+func afterOptions(words []word) []word {
+	for i, x := range words {
+		switch {
+		case !x.known || !strings.HasPrefix(x.value, "-") || x.value == "-":
+			return words[i:]
+		case x.value == "--":
+			return words[i+1:]
+		}
+	}
+	return nil
 }
 
 func shellFlag(words []word) bool {
@@ -340,7 +402,7 @@ func (w *walker) runner(p *Part, subs []string, words []word) bool {
 	if len(words) < 3 || !slices.Contains(subs, words[1].value) {
 		return false
 	}
-	rest := afterOptions(words[2:], wrapper{})
+	rest := afterOptions(words[2:])
 	before := len(p.Children)
 	w.child(p, rest, nil)
 	markGuess(p.Children[before:])

@@ -76,7 +76,7 @@ func readAll(c *session, h platform.History, channel, after string) []room.Messa
 
 func history(t *testing.T, s *Server) {
 	c := connect(t, s)
-	h, ok := c.Platform.(platform.History)
+	_, ok := c.Platform.(platform.History)
 	need(t, ok, "history")
 	first := s.Say(s.Channel, Post{Text: "before"})
 	c.said(first)
@@ -92,7 +92,7 @@ func history(t *testing.T, s *Server) {
 		}
 	}
 	c = connect(t, s)
-	h = c.Platform.(platform.History)
+	h := c.Platform.(platform.History)
 	var got []string
 	for _, m := range readAll(c, h, s.Channel, first) {
 		if m.In.ID != s.Channel || m.Author.ID != s.Person || m.Own {
