@@ -230,19 +230,18 @@ func long(p *program) {
 	p.say("say short")
 	p.answered("short")
 	p.Say(p.Channel, platformtest.Post{Text: "play this", File: "script.txt", Data: []byte("!say " + strings.Join(words, " "))})
-	last := words[len(words)-1]
-	p.shown("the end of a long answer", func(m platformtest.Shown) bool { return strings.HasSuffix(m.Text, last) || len(m.Files) > 0 })
-	all := ""
-	for _, m := range p.own()[1:] {
-		if n := len([]rune(m.Text)); n > p.caps.MaxText {
-			p.Errorf("a message of %d characters", n)
+	// While the answer is being written, messages are previews of it: only the end counts.
+	shown := func() (got []string, filed bool) {
+		for _, m := range p.own()[1:] {
+			if n := len([]rune(m.Text)); n > p.caps.MaxText {
+				p.Errorf("a message of %d characters", n)
+			}
+			got, filed = append(got, strings.Fields(m.Text)...), filed || len(m.Files) > 0
 		}
-		all += m.Text + " "
-		if len(m.Files) > 0 {
-			return // the rest is in the file
-		}
+		return got, filed
 	}
-	if got := strings.Fields(all); !slices.Equal(got, words) {
+	if !polltest.Soon(func() bool { got, filed := shown(); return filed || slices.Equal(got, words) }) {
+		got, _ := shown()
 		p.Errorf("%d words are shown, not %d", len(got), len(words))
 	}
 }
