@@ -34,10 +34,27 @@ func (w *writer) builtinArguments(name string, args []*syntax.Word) {
 			return false
 		})
 	case "command", "type":
-		for _, a := range args {
-			if _, ok := literal(a); !ok {
-				w.fail("what "+name+" looks for is computed", "write the name of the program")
+		w.lookupArguments(name, args)
+	}
+}
+
+// lookupArguments: command runs a builtin past the checks that its own name would meet.
+func (w *writer) lookupArguments(name string, args []*syntax.Word) {
+	asks := name == "type"
+	for _, a := range args {
+		lit, ok := literal(a)
+		switch {
+		case !ok && asks:
+			w.fail("what "+name+" looks for is computed", "write the name of the program")
+		case !ok:
+			return // an argument of the program: its name came before
+		case lit == "-v" || lit == "-V":
+			asks = true
+		case !asks && lit != "-p" && lit != "--":
+			if is, _, _ := builtin(lit); is {
+				w.fail("command runs the builtin "+lit, "leave out command")
 			}
+			return
 		}
 	}
 }

@@ -101,9 +101,10 @@ func nonEmpty(s string) []string {
 // shellArguments finds a shell among the words of a command. It gives the index of the text that the shell runs, or
 // -1 if it runs none: the words behind that text are only its parameters.
 func (w *writer) shellArguments(name string, args []*syntax.Word) int {
+	script := -1
 	for i, a := range args {
 		lit, ok := literal(a)
-		if !ok || !isShell(path.Base(lit)) || i > 0 && (readsNames(name) || strings.HasSuffix(lit, "/")) {
+		if !ok || !isShell(path.Base(lit)) || i == script || i > 0 && (readsNames(name) || strings.HasSuffix(lit, "/")) {
 			continue
 		}
 		at := i + 1
@@ -112,7 +113,7 @@ func (w *writer) shellArguments(name string, args []*syntax.Word) int {
 		}
 		option := ""
 		if at < len(args) {
-			if option, ok = literal(args[at]); !ok {
+			if option, ok = literal(args[at]); !ok && script < 0 {
 				w.fail("what a shell runs is computed", "write the command itself")
 				return -1
 			}
@@ -122,13 +123,17 @@ func (w *writer) shellArguments(name string, args []*syntax.Word) int {
 			if !isPOSIX(path.Base(lit)) {
 				w.fail("the language of "+lit+" is not judged", "use bash")
 			}
-			return at + 1
+			if script >= 0 {
+				w.fail("it starts several shells", "run one after the other")
+			}
+			script = at + 1
+		case script >= 0: // a parameter of the text before it
 		case option == "--version" || option == "--help":
-		case option == "", strings.HasPrefix(option, "-"), strings.HasPrefix(option, "+"):
+		case option == "", option == ";", strings.HasPrefix(option, "-"), strings.HasPrefix(option, "+"):
 			w.fail("a shell reads its commands from somewhere else", "give them to bash -c '…', or run a file")
 		}
 	}
-	return -1
+	return script
 }
 
 // isStrictOption reports options that only make a shell stricter or louder.
@@ -153,6 +158,9 @@ func (w *writer) trap(args []*syntax.Word) {
 		case !ok:
 			w.fail("what trap runs later is computed", "write the command itself in single quotes")
 			return
+		case w.nested >= maxNested:
+			w.fail("shells are nested too deeply")
+			return
 		case i == 0 && lit != "" && lit != "-" && !strings.HasPrefix(lit, "-"):
 			out, err := text(lit, w.dialect, w.nested+1)
 			if err != nil {
@@ -161,8 +169,8 @@ func (w *writer) trap(args []*syntax.Word) {
 				return
 			}
 			w.put(" " + quote(out))
-		case i > 0 && (lit == "DEBUG" || lit == "RETURN" || !isName(lit)):
-			w.fail("trap for " + lit + " runs a text between other commands")
+		case i > 0 && lit != "EXIT":
+			w.fail("trap for "+lit+" runs a text between other commands", "use EXIT")
 			return
 		default:
 			w.put(" " + w.word(a))

@@ -33,6 +33,7 @@ func TestText(t *testing.T) {
 		`timeout 5 sh -ec 'ls  "$1"'`:    `timeout 5 sh -ec 'ls "${1}"'`,
 		`n=1; echo $((n + 2))`:           "n=1\necho $((n + 2))",
 		`f() { ls; }; f`:                 "f () {\nls\n}\nf",
+		`sh -c 'ls "$1"' sh "$x"`:        `sh -c 'ls "${1}"' sh "${x}"`,
 		`trap 'rm  -f x' EXIT`:           `trap 'rm -f x' EXIT`,
 		`# nothing`:                      `:`,
 		"cat <<'E'\na \\\nb\nE":          "cat <<'E'\na \\\nb\nE",

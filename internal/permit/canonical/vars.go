@@ -14,7 +14,7 @@ type variable struct {
 
 // analyse looks at every assignment of a text, wherever it stands.
 func analyse(file *syntax.File) map[string]variable {
-	vars := map[string]variable{}
+	vars := map[string]variable{"REPLY": {}, "OPTARG": {}, "MAPFILE": {}} // builtins set these without naming them
 	note := func(name string, v variable) {
 		if old, ok := vars[name]; ok {
 			v.number, v.plain = v.number && old.number, v.plain && old.plain

@@ -251,7 +251,7 @@ func (w *writer) hereDocument(r *syntax.Redirect) {
 			name, ok = literal(r.Word)
 		}
 	}
-	if !ok || strings.IndexFunc(name, func(c rune) bool { return !isName("_"+string(c)) && c != '-' }) >= 0 || name == "" {
+	if !ok || strings.IndexFunc(name, func(c rune) bool { return !isName("_"+string(c)) && c != '-' }) >= 0 || name == "" || name[0] == '-' {
 		w.fail("the end of a here-document is marked by an unusual word", "use EOF")
 		return
 	}
