@@ -101,8 +101,9 @@ func (r *runner) firstCall(ctx context.Context, said chat.Said) (toolcall.Call, 
 	if err != nil || t.Spec().ReadOnly || calls[0].ID == "" || r.Tools.Validate(t, args) != nil {
 		return toolcall.Call{}, false, nil // the loop answers it in its own time
 	}
-	ruling, err := r.host.Judge(ctx, ProposedCall{Call: calls[0], Tool: t, Args: args, Touches: t.Access(args)})
-	return r.callOf(calls[0], t, args), ruling.Verdict == approval.Allow, err
+	proposed := ProposedCall{Call: calls[0], Tool: t, Args: args, Touches: t.Access(args)}
+	ruling, err := r.host.Judge(ctx, proposed)
+	return r.callOf(proposed, ruling), ruling.Verdict == approval.Allow, err
 }
 
 // wait sleeps until t, or until the context ends.

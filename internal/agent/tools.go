@@ -11,10 +11,10 @@ import (
 	"chorus/internal/transcript"
 )
 
-// callOf is a call that may run.
-func (r *runner) callOf(use chat.ToolUse, t tool.Tool, args []byte) toolcall.Call {
+// callOf is a call that may run: it touches what was judged, and nothing else.
+func (r *runner) callOf(judged ProposedCall, ruling approval.Ruling) toolcall.Call {
 	run := r.log.Run()
-	call := toolcall.Call{Use: use, Tool: t, Args: args, Key: callKey(run, use.ID)}
+	call := toolcall.Call{Use: judged.Call, Tool: judged.Tool, Args: judged.Args, Key: callKey(run, judged.Call.ID), Touches: judged.Touches, Hides: ruling.Hides}
 	for _, s := range run.Senders {
 		call.Senders = append(call.Senders, s.Principal)
 	}
@@ -61,7 +61,7 @@ func (r *runner) tools(ctx context.Context) (State, error) {
 		if len(batch) > 0 && !t.Spec().ReadOnly {
 			break
 		}
-		verdict, err := r.gate(ctx, c, t, args, len(batch) > 0)
+		one, verdict, err := r.gate(ctx, c, t, args, len(batch) > 0)
 		if err != nil {
 			return "", err
 		}
@@ -74,7 +74,6 @@ func (r *runner) tools(ctx context.Context) (State, error) {
 		case gateSuspended:
 			return Suspended, nil
 		}
-		one := r.callOf(c.Use, t, args)
 		if !t.Spec().ReadOnly {
 			return "", r.alone(ctx, one)
 		}
@@ -93,41 +92,37 @@ const (
 
 // gate asks the host and writes what comes of it. With busy set it writes nothing:
 // calls before this one are still to be run.
-func (r *runner) gate(ctx context.Context, c transcript.Call, t tool.Tool, args []byte, busy bool) (gateAnswer, error) {
+func (r *runner) gate(ctx context.Context, c transcript.Call, t tool.Tool, args []byte, busy bool) (toolcall.Call, gateAnswer, error) {
 	if c.Answered && !c.OK {
 		if busy {
-			return gateAgain, nil
+			return toolcall.Call{}, gateAgain, nil
 		}
 		text := "denied by " + c.By
 		if c.Note != "" {
 			text += ": " + c.Note
 		}
-		return gateAgain, r.deny(ctx, c.Use, text)
+		return toolcall.Call{}, gateAgain, r.deny(ctx, c.Use, text)
 	}
 	proposed := ProposedCall{Call: c.Use, Tool: t, Args: args, Touches: t.Access(args)}
 	if c.Answered {
 		proposed.Approved = c.Approval
 	}
 	ruling, err := r.host.Judge(ctx, proposed)
-	if err != nil {
-		return gateAgain, err
-	}
-	if ruling.Verdict == approval.Allow {
-		return gateOpen, nil
-	}
-	if busy {
-		return gateAgain, nil
+	if err != nil || busy && ruling.Verdict != approval.Allow {
+		return toolcall.Call{}, gateAgain, err
 	}
 	switch ruling.Verdict {
+	case approval.Allow:
+		return r.callOf(proposed, ruling), gateOpen, nil
 	case approval.Pending:
 		a := ruling.Ask
-		return gateSuspended, r.Write(ctx, chat.ApprovalAsked{ID: a.ID, Call: c.Use.ID, Name: c.Use.Name,
+		return toolcall.Call{}, gateSuspended, r.Write(ctx, chat.ApprovalAsked{ID: a.ID, Call: c.Use.ID, Name: c.Use.Name,
 			Actions: a.Actions, Rule: a.Rule, Preview: a.Preview, Until: a.Deadline, Who: a.Who})
 	case approval.End:
 		r.fatal = &chat.Failure{Kind: "denied", Message: ruling.Reason}
-		return gateAgain, r.deny(ctx, c.Use, "denied: "+ruling.Reason)
+		return toolcall.Call{}, gateAgain, r.deny(ctx, c.Use, "denied: "+ruling.Reason)
 	default:
-		return gateAgain, r.deny(ctx, c.Use, "permission denied: "+ruling.Reason)
+		return toolcall.Call{}, gateAgain, r.deny(ctx, c.Use, "permission denied: "+ruling.Reason)
 	}
 }
 

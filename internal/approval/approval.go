@@ -28,6 +28,8 @@ type Ruling struct {
 	Rule    string    // the rule that decided, as written
 	Ask     *Approval // with Pending
 	Audit   *Audit    // what the audit log will say; nil for nothing
+	// Hides says which files the call must leave out when it looks through many: rules keep them from being read; nil: none.
+	Hides func(path string) bool
 }
 
 // State is where an approval stands.

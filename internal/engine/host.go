@@ -273,7 +273,7 @@ func (h *host) Judge(ctx context.Context, q agent.ProposedCall) (approval.Ruling
 			if again = facts.Since(given.Bound); again == "" {
 				audit.Decision, audit.Detail = "ask_approved", "by "+given.AnsweredBy
 				h.audits[q.Call.ID] = &audit
-				return approval.Ruling{Verdict: approval.Allow, Rule: ruling.Rule}, nil
+				return approval.Ruling{Verdict: approval.Allow, Rule: ruling.Rule, Hides: ruling.Hides}, nil
 			}
 			ruling.Reason = "asked again: " + again
 		}

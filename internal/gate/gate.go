@@ -28,14 +28,22 @@ type Judge struct {
 	Kept   func(permit.Judgement, []transcript.Sender) string // by which kept rule it is allowed; nil: none are
 }
 
-// gate is that of a thread's next run.
+// For is the judge of a thread's next run.
 func (g *Gate) For(row journal.Thread, bot *config.Bot, work engine.Work) *Judge {
 	home, _ := os.UserHomeDir()
 	place := permit.JudgeOptions{Home: g.Home.Dir(), Workspace: row.Dir, UserHome: home, Who: permit.Who{Agent: row.Agent, Channel: settings.HomePlace(row.ID.Transport(), row.Place)}}
 	load := func(name string) (*permit.Profile, error) { return g.Rules(bot, name) }
-	return &Judge{LimitsOf(bot, row, load), place, g.Overrides.For(row.ID), work, g.AllowedFor(row)}
+	judge := &Judge{LimitsOf(bot, row, load), place, g.Overrides.For(row.ID), work, g.AllowedFor(row)}
+	judge.setSandboxed(bot)
+	return judge
 }
 
+// setSandboxed finds out whether the run's commands run in a sandbox, which nothing may lead out of.
+func (g *Judge) setSandboxed(bot *config.Bot) {
+	g.Place.Sandboxed = settings.Sandboxed(bot, g.Work.Terms.Sandbox, cmp.Or(g.Granted(g.Work.Terms).Profile, bot.Permissions))
+}
+
+// Judge rules on a call.
 func (g *Judge) Judge(q agent.ProposedCall, who chat.Principal) approval.Ruling {
 	senders := q.Senders
 	if len(senders) == 0 {
@@ -51,7 +59,13 @@ func (g *Judge) Judge(q agent.ProposedCall, who chat.Principal) approval.Ruling 
 	if err != nil {
 		return refused(err.Error(), "rights")
 	}
-	j := g.judge(checks, asked)
+	ruling := g.rule(g.judge(checks, asked), senders, own)
+	ruling.Hides = g.hides(q.Tool.Spec().Name, checks, senders)
+	return ruling
+}
+
+// rule turns a judgement into a ruling: what would be asked may have been answered before.
+func (g *Judge) rule(j permit.Judgement, senders []transcript.Sender, own bool) approval.Ruling {
 	d := j.Decision
 	switch j.Verdict {
 	case permit.Allow:
@@ -263,13 +277,14 @@ func because(d permit.Decision) string {
 	return strings.TrimPrefix(d.Why+"; profile "+d.Profile+" wants it asked", "; ")
 }
 
+// Requests is what a call touches, for the rules.
 func Requests(q agent.ProposedCall) []permit.Request {
 	if len(q.Touches) == 0 {
 		return []permit.Request{{Tool: q.Tool.Spec().Name, Detail: permit.ToolDetail(q.Args)}}
 	}
 	out := make([]permit.Request, len(q.Touches))
 	for i, t := range q.Touches {
-		out[i] = permit.Request{Tool: t.Tool, Detail: t.Detail, Command: t.Command}
+		out[i] = permit.Request{Tool: t.Tool, Detail: t.Detail, Command: t.Command, Git: t.Git}
 	}
 	return out
 }

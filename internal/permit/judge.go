@@ -15,6 +15,7 @@ type Request struct {
 	Tool    string
 	Detail  string
 	Command string // the whole shell command; then Detail is ignored
+	Git     bool   // the path lies in a git directory, whatever its name is
 }
 
 // JudgeOptions is what judging needs to know besides the rules.
@@ -24,6 +25,7 @@ type JudgeOptions struct {
 	UserHome  string // what ~ stands for; may be ""
 	Who       Who    // on whose behalf; restricted rules depend on it
 	Guesses   bool   // also decide on guesses that change nothing, for an explanation
+	Sandboxed bool   // commands run in a sandbox: nothing may lead out of it unasked, whatever the profile allows
 }
 
 // Place is the part of the options that package shell needs.
@@ -100,8 +102,9 @@ func (p *Profile) judgeOther(r Request, opt JudgeOptions) Decision {
 		}
 	}
 	d := p.Decide(action.Join(tool, detail))
-	if d.Verdict == Allow && writes && inGitDir(detail) && !strings.Contains(d.Rule, ".git") && !p.allowsAnyShell() { // a rule that names .git means it
-		d.Verdict, d.Why = Ask, "files below .git decide which programs git starts"
+	guarded := writes && (r.Git || inGitDir(detail)) && (opt.Sandboxed || !p.allowsAnyShell())
+	if d.Verdict == Allow && guarded && !strings.Contains(d.Rule, ".git") { // a rule that names .git means it
+		d.Verdict, d.Why = Ask, "files in a git directory decide which programs git starts"
 	}
 	return d
 }

@@ -259,3 +259,37 @@ func TestWritesBelowGitAreAsked(t *testing.T) {
 		}
 	}
 }
+
+// Where commands run in a sandbox, a file below .git would lead out of it: it is asked for even where everything is
+// allowed. A git directory by another name is one all the same.
+func TestGitDirectoriesAreAskedForInASandbox(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		profile string
+		request Request
+		host    Verdict // commands run on the host
+		sandbox Verdict
+	}{
+		{"open", Request{Tool: "write", Detail: ".git/config"}, Allow, Ask},
+		{"open", Request{Tool: "apply_patch", Detail: "sub/.git/hooks/x"}, Allow, Ask},
+		{"open", Request{Tool: "write", Detail: "srv/config", Git: true}, Allow, Ask},
+		{"open", Request{Tool: "read", Detail: ".git/config"}, Allow, Allow},
+		{"open", Request{Tool: "write", Detail: "a.go"}, Allow, Allow},
+		{"guarded", Request{Tool: "write", Detail: "srv/config", Git: true}, Ask, Ask},
+		{"standard", Request{Tool: "edit", Detail: "srv/hooks/x", Git: true}, Ask, Ask},
+	} {
+		p, err := Preset(c.profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for sandboxed, want := range map[bool]Verdict{false: c.host, true: c.sandbox} {
+			if got := p.Judge([]Request{c.request}, JudgeOptions{Sandboxed: sandboxed}); got.Verdict != want {
+				t.Errorf("%s %+v, sandboxed %t: %s, want %s", c.profile, c.request, sandboxed, got.Verdict, want)
+			}
+		}
+	}
+	own := mustCompile(t, Rules{Allow: []string{`.*`, `tool:write:\.git/info/.*`}})
+	if got := own.Judge([]Request{{Tool: "write", Detail: ".git/info/exclude"}}, JudgeOptions{Sandboxed: true}); got.Verdict != Ask {
+		t.Errorf("%s by the rule %s", got.Verdict, got.Decision.Rule)
+	}
+}

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -121,6 +122,19 @@ func Profile(bot *config.Bot, name string) (*permit.Profile, error) {
 		return permit.Compile(name, permit.Rules{Allow: own.Allow, Ask: own.Ask, Deny: own.Deny})
 	}
 	return permit.Load(name)
+}
+
+// Sandboxed reports whether commands under a profile run in a sandbox, or not at all where none works. Chosen is what
+// was asked for; "": what is configured.
+func Sandboxed(bot *config.Bot, chosen, profile string) bool {
+	switch cmp.Or(chosen, bot.Sandbox) {
+	case "host":
+		return false
+	case "", "auto":
+		return bot.Profiles[profile].Sandbox != "none"
+	default:
+		return true
+	}
 }
 
 // windowRolls reports whether the agent's window rolls. Coding sessions are summarised

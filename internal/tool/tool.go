@@ -36,6 +36,7 @@ type Access struct {
 	Tool    string // canonical tool for the action string, for example "write" for a redirection
 	Detail  string
 	Command string // the whole shell command when this is a shell call: the gate takes it apart itself
+	Git     bool   // it lies in a git directory, or would make its folder one: git starts programs that such files name
 }
 
 // Action is the action string.
@@ -117,9 +118,13 @@ func Fail(text string) Result { return Result{Blocks: chat.TextBlocks(text), Fai
 
 // Call is what a running tool may know about the call it serves.
 type Call struct {
-	ID       string
-	Key      string            // marks the call's processes: unlike ID unique among all threads
-	Senders  []chat.Principal  // on whose words it is made; none: it is not known
+	ID      string
+	Key     string           // marks the call's processes: unlike ID unique among all threads
+	Senders []chat.Principal // on whose words it is made; none: it is not known
+	Touches []Access         // what was judged: a tool does nothing else, whatever has changed since; nil: nobody judged it
+	// Hides says which files a tool that looks through many must leave out, because a rule keeps them from being
+	// read; nil: none. It takes what Access has as Detail and is safe for concurrent use.
+	Hides    func(path string) bool
 	Progress func(text string) // never nil once taken from a context; must not block
 }
 

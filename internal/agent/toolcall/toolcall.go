@@ -24,6 +24,8 @@ type Call struct {
 	Key  string // marks the processes of the call, so that they are found after a crash
 	// Senders are those on whose words it is made.
 	Senders []chat.Principal
+	Touches []tool.Access          // what the gate judged
+	Hides   func(path string) bool // files that the rules keep from it; nil: none
 }
 
 // Outcome is how a call ended.
@@ -77,7 +79,7 @@ func (r Runner) RunAll(ctx context.Context, calls []Call) []Outcome {
 // Run is one call, whatever happens in it.
 func (r Runner) Run(ctx context.Context, one Call) Outcome {
 	start := r.Now()
-	ctx = tool.WithCall(ctx, tool.Call{ID: one.Use.ID, Key: one.Key, Senders: one.Senders, Progress: func(text string) { r.Progress(one.Use, text) }})
+	ctx = tool.WithCall(ctx, tool.Call{ID: one.Use.ID, Key: one.Key, Senders: one.Senders, Touches: one.Touches, Hides: one.Hides, Progress: func(text string) { r.Progress(one.Use, text) }})
 	res, err := r.bounded(ctx, one)
 	out := Outcome{Blobs: res.Blobs, Ran: chat.ToolRan{Call: one.Use.ID, Name: one.Use.Name, Blocks: res.Blocks, Failed: res.Failed, Outcome: chat.Ran,
 		TookMS: r.Now().Sub(start).Round(time.Millisecond).Milliseconds(), Read: res.Read, Changed: res.Changed, Foreign: res.Foreign}}

@@ -143,7 +143,7 @@ func uploadTool(c Channel, roots *files.Roots) tool.Tool {
 		Access:  func(in uploadIn) []tool.Access { return roots.Access("upload", in.Path) },
 		Label:   func(in uploadIn) string { return "upload " + in.Path },
 		Run: func(ctx context.Context, in uploadIn) (tool.Result, error) {
-			place, data, err := load(roots, in.Path)
+			place, data, err := load(ctx, roots, in.Path)
 			if err != nil {
 				return answer(ctx, err)
 			}
@@ -163,12 +163,12 @@ func uploadTool(c Channel, roots *files.Roots) tool.Tool {
 }
 
 // load reads the file that is to be posted.
-func load(roots *files.Roots, name string) (files.Place, []byte, error) {
+func load(ctx context.Context, roots *files.Roots, name string) (files.Place, []byte, error) {
 	place, err := roots.Find(name)
 	if err != nil {
 		return place, nil, err
 	}
-	f, info, err := roots.Open(place)
+	f, info, err := roots.OpenJudged(ctx, "upload", place)
 	if err != nil {
 		return place, nil, err
 	}

@@ -21,7 +21,7 @@ func Edit(r *Roots) tool.Tool {
 	return tool.New(tool.Func[editIn]{
 		Name: "edit", Description: editProse, Risk: tool.Medium,
 		Aliases: editAliases(),
-		Access:  func(in editIn) []tool.Access { return r.Access("edit", in.Path) },
+		Access:  func(in editIn) []tool.Access { return r.WriteAccess("edit", in.Path) },
 		Label:   func(in editIn) string { return "edit " + in.Path },
 		Preview: func(_ context.Context, in editIn) string {
 			return r.preview(in.Path, func(d draft) (string, error) {
@@ -31,7 +31,7 @@ func Edit(r *Roots) tool.Tool {
 		},
 		Run: func(ctx context.Context, in editIn) (tool.Result, error) {
 			var made edited
-			d, _, err := r.change(ctx, in.Path, func(d draft) (content string, err error) {
+			d, _, err := r.change(ctx, "edit", in.Path, func(d draft) (content string, err error) {
 				made, err = in.next(d)
 				return made.content, err
 			})

@@ -58,7 +58,7 @@ func (r *Roots) list(ctx context.Context, in listIn) (string, error) {
 	}
 	var found []string
 	err = r.Walk(ctx, place, func(e Entry) bool {
-		if in.Glob == "" || glob.Match(e.Rel) {
+		if (in.Glob == "" || glob.Match(e.Rel)) && !Hidden(ctx, e) {
 			found = append(found, e.Place.String())
 		}
 		return len(found) <= limit

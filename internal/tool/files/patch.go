@@ -50,8 +50,9 @@ func (r *Roots) patchAccess(text string) []tool.Access {
 	}
 	var all []tool.Access
 	seen := map[string]bool{}
-	for _, name := range paths(sections) {
-		touched := r.Access("apply_patch", name)
+	names := paths(sections)
+	for _, name := range names {
+		touched := r.WriteAccess("apply_patch", name, names...)
 		if touched == nil {
 			return nil
 		}
@@ -94,14 +95,16 @@ type plan struct {
 	notes []string // what was done, for the answer
 }
 
-func (r *Roots) newPlan(sections []section) (*plan, error) {
+func (r *Roots) newPlan(ctx context.Context, sections []section) (*plan, error) {
 	p := &plan{roots: r, files: map[string]*file{}}
-	for _, name := range paths(sections) {
+	names := paths(sections)
+	others := r.resolvedAll(names)
+	for _, name := range names {
 		place, err := r.Find(name)
 		if err != nil {
 			return nil, err
 		}
-		d, err := r.target(place)
+		d, err := r.judgedTarget(ctx, "apply_patch", place, others...)
 		if err != nil {
 			return nil, err
 		}
@@ -223,7 +226,7 @@ func (r *Roots) patchPreview(ctx context.Context, text string) string {
 	if err != nil {
 		return ""
 	}
-	p, err := r.newPlan(sections)
+	p, err := r.newPlan(ctx, sections)
 	if err != nil || p.compute(sections) != nil {
 		return ""
 	}
@@ -239,7 +242,7 @@ func (r *Roots) patch(ctx context.Context, text string) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	p, err := r.newPlan(sections)
+	p, err := r.newPlan(ctx, sections)
 	if err != nil {
 		return tool.Result{}, err
 	}

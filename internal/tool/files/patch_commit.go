@@ -85,14 +85,10 @@ func (p *plan) takeBack(f *file, made []string) error {
 	return err
 }
 
-// removeDirs removes directories that were made for a file, the deepest first.
+// removeDirs removes directories that were made for a file, the deepest first. One that is not empty is no longer ours.
 func (p *plan) removeDirs(f *file, made []string) {
-	root, err := p.roots.roots[f.place.Root].handle(false)
-	if err != nil {
-		return
-	}
 	for _, dir := range made {
-		_ = root.Remove(filepath.FromSlash(dir)) // one that is not empty is no longer ours
+		_ = p.roots.drop(draft{place: f.place, real: dir, git: f.git})
 	}
 }
 
@@ -108,11 +104,12 @@ func (r *Roots) isLink(place Place) bool {
 
 // drop removes a file.
 func (r *Roots) drop(d draft) error {
-	root, err := r.roots[d.place.Root].handle(false)
-	if err == nil {
-		err = root.Remove(filepath.FromSlash(d.real))
-	}
+	dir, name, err := r.openParent(d, false)
 	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := dir.Remove(name); err != nil {
 		return r.explain(d.place, err)
 	}
 	return nil

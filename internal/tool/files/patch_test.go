@@ -117,7 +117,7 @@ func TestRollback(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := p.roots.newPlan(sections)
+	plan, err := p.roots.newPlan(t.Context(), sections)
 	if err != nil {
 		t.Fatal(err)
 	}

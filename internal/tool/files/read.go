@@ -52,7 +52,7 @@ func (r *Roots) read(ctx context.Context, in readIn) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	file, info, err := r.Open(place)
+	file, info, err := r.OpenJudged(ctx, "read", place)
 	if err != nil {
 		return tool.Result{}, err
 	}

@@ -247,11 +247,7 @@ func (r *Roots) reach() string {
 // gives nil.
 func (r *Roots) Access(toolName, name string) []tool.Access {
 	if place, err := r.Find(name); err == nil {
-		list := []tool.Access{{Tool: toolName, Detail: place.String()}}
-		if real := r.resolved(place); real != place {
-			list = append(list, tool.Access{Tool: toolName, Detail: real.String()})
-		}
-		return list
+		return accesses(toolName, place, r.resolved(place), false)
 	}
 	if strings.TrimSpace(name) == "" || strings.ContainsRune(name, 0) {
 		return nil
@@ -266,6 +262,35 @@ func (r *Roots) Access(toolName, name string) []tool.Access {
 		name = filepath.Clean(name)
 	}
 	return []tool.Access{{Tool: toolName, Detail: name}}
+}
+
+// WriteAccess is Access for a call that changes the file, together with others.
+func (r *Roots) WriteAccess(toolName, name string, others ...string) []tool.Access {
+	place, err := r.Find(name)
+	if err != nil {
+		return r.Access(toolName, name)
+	}
+	real := r.resolved(place)
+	return accesses(toolName, place, real, r.inGitDir(real, r.resolvedAll(others)...))
+}
+
+func accesses(toolName string, place, real Place, git bool) []tool.Access {
+	list := []tool.Access{{Tool: toolName, Detail: place.String(), Git: git}}
+	if real != place {
+		list = append(list, tool.Access{Tool: toolName, Detail: real.String(), Git: git})
+	}
+	return list
+}
+
+// resolvedAll is where paths really lead, without those that lead nowhere.
+func (r *Roots) resolvedAll(names []string) []Place {
+	var out []Place
+	for _, name := range names {
+		if place, err := r.Find(name); err == nil {
+			out = append(out, r.resolved(place))
+		}
+	}
+	return out
 }
 
 // resolved is where a place really is, with its links followed. What cannot be followed is refused when it is opened.
@@ -314,6 +339,8 @@ func (r *Roots) explain(place Place, err error) error {
 	}
 	name := place.String()
 	switch {
+	case errors.Is(err, errChanged):
+		return tool.Mistake(name + ": " + errChanged.Error() + ".")
 	case errors.Is(err, fs.ErrNotExist):
 		return tool.Mistake(name + " does not exist.")
 	case strings.Contains(inner.Error(), "escapes"):

@@ -25,14 +25,15 @@ type draft struct {
 	place  Place
 	real   string // below the root, free of links
 	key    string // for the locks
+	git    bool   // it lies in a git directory, or will
 	exists bool
 	old    string
 	mode   fs.FileMode // 0 for a new file: the system's default
 }
 
 // target finds where a write to the place would land. Links inside of the root are
-// followed, as opening the file would; those that lead outside are refused.
-func (r *Roots) target(place Place) (draft, error) {
+// followed, as opening the file would; those that lead outside are refused. Others are written with it.
+func (r *Roots) target(place Place, others ...Place) (draft, error) {
 	o := r.roots[place.Root]
 	if !o.Writable {
 		return draft{}, tool.Mistake("@" + place.Root + " is read-only.")
@@ -50,17 +51,26 @@ func (r *Roots) target(place Place) (draft, error) {
 	if err != nil {
 		return draft{}, r.explain(place, err)
 	}
-	return draft{place: place, real: real, key: filepath.Join(o.trueDir(), filepath.FromSlash(real))}, nil
+	return draft{place: place, real: real, key: filepath.Join(o.trueDir(), filepath.FromSlash(real)), git: r.inGitDir(Place{place.Root, real}, others...)}, nil
+}
+
+// judgedTarget is target for a call that was judged: the path must lead where it led then.
+func (r *Roots) judgedTarget(ctx context.Context, toolName string, place Place, others ...Place) (draft, error) {
+	d, err := r.target(place, others...)
+	if err == nil {
+		err = judged(ctx, toolName, place, Place{place.Root, d.real}, d.git)
+	}
+	return d, err
 }
 
 // load fills in what is there now. A missing file is not an error.
 func (r *Roots) load(d draft) (draft, error) {
-	file, info, err := r.Open(Place{d.place.Root, d.real})
+	file, info, err := r.openReal(d)
+	if errors.Is(err, fs.ErrNotExist) {
+		return d, nil
+	}
 	if err != nil {
-		if _, statErr := r.stat(d); errors.Is(statErr, fs.ErrNotExist) {
-			return d, nil
-		}
-		return d, err
+		return d, r.explain(d.place, err)
 	}
 	defer file.Close()
 	switch {
@@ -80,36 +90,24 @@ func (r *Roots) load(d draft) (draft, error) {
 	return d, nil
 }
 
-func (r *Roots) stat(d draft) (fs.FileInfo, error) {
-	root, err := r.roots[d.place.Root].handle(false)
-	if err != nil {
-		return nil, err
-	}
-	return root.Lstat(filepath.FromSlash(d.real))
-}
-
 // save writes the file in one step: whoever reads it sees the old or the new text,
 // and a crash leaves one of both. Parents are made; mode bits are kept.
 func (r *Roots) save(d draft, content string) error {
 	if d.exists && d.mode&0o200 == 0 {
 		return tool.Mistake(d.place.String() + " is write-protected (mode " + d.mode.String() + ").")
 	}
-	root, err := r.roots[d.place.Root].handle(true)
+	dir, name, err := r.openParent(d, true)
 	if err != nil {
-		return r.explain(d.place, err)
+		return err
 	}
-	name := filepath.FromSlash(d.real)
-	dir := filepath.Dir(name)
-	if err := root.MkdirAll(dir, 0o777); err != nil {
-		return r.explain(d.place, err)
-	}
-	temp := filepath.Join(dir, ".chorus-"+rand.Text()+".tmp")
-	err = writeTemp(root, temp, content, d.mode)
+	defer dir.Close()
+	temp := ".chorus-" + rand.Text() + ".tmp"
+	err = writeTemp(dir, temp, content, d.mode)
 	if err == nil {
-		err = root.Rename(temp, name)
+		err = dir.Rename(temp, name)
 	}
 	if err != nil {
-		_ = root.Remove(temp)
+		_ = dir.Remove(temp)
 		return r.explain(d.place, err)
 	}
 	return nil
@@ -182,12 +180,12 @@ func realPath(root *os.Root, name string) (string, error) {
 
 // change is the way of every tool that writes one file: find it, lock it, load
 // it, let next make the new text, save it.
-func (r *Roots) change(ctx context.Context, name string, next func(draft) (string, error)) (draft, string, error) {
+func (r *Roots) change(ctx context.Context, toolName, name string, next func(draft) (string, error)) (draft, string, error) {
 	place, err := r.Find(name)
 	if err != nil {
 		return draft{}, "", err
 	}
-	d, err := r.target(place)
+	d, err := r.judgedTarget(ctx, toolName, place)
 	if err != nil {
 		return d, "", err
 	}

@@ -20,6 +20,7 @@ const maxIgnoreFile = 1 << 20
 // Entry is one file that a walk met.
 type Entry struct {
 	Place Place
+	Real  Place  // the same without links on the way
 	Rel   string // below where the walk began
 	Link  bool   // a symbolic link, which is not followed
 }
@@ -38,7 +39,7 @@ func (r *Roots) Walk(ctx context.Context, from Place, visit func(Entry) bool) er
 		return r.explain(from, err)
 	}
 	if info, err := root.Lstat(filepath.FromSlash(real)); err == nil && info.Mode().IsRegular() {
-		visit(Entry{Place: from, Rel: path.Base(from.Path)})
+		visit(Entry{Place: from, Real: Place{from.Root, real}, Rel: path.Base(from.Path)})
 		return ctx.Err()
 	}
 	w := &walk{ctx: ctx, roots: r, root: root, from: from, visit: visit}
@@ -108,7 +109,7 @@ func (w *walk) dir(name, rel string, above *ignores) error {
 		if !link && !e.Type().IsRegular() {
 			continue
 		}
-		if !w.visit(Entry{Place: w.from.join(below), Rel: below, Link: link}) {
+		if !w.visit(Entry{Place: w.from.join(below), Real: Place{w.from.Root, full}, Rel: below, Link: link}) {
 			return errEnough
 		}
 	}

@@ -26,11 +26,11 @@ func Write(r *Roots) tool.Tool {
 	return tool.New(tool.Func[writeIn]{
 		Name: "write", Description: writeProse, Risk: tool.Medium,
 		Aliases: writeAliases(),
-		Access:  func(in writeIn) []tool.Access { return r.Access("write", in.Path) },
+		Access:  func(in writeIn) []tool.Access { return r.WriteAccess("write", in.Path) },
 		Label:   func(in writeIn) string { return "write " + in.Path },
 		Preview: func(_ context.Context, in writeIn) string { return r.preview(in.Path, in.next) },
 		Run: func(ctx context.Context, in writeIn) (tool.Result, error) {
-			d, content, err := r.change(ctx, in.Path, in.next)
+			d, content, err := r.change(ctx, "write", in.Path, in.next)
 			if err != nil {
 				return answer(err)
 			}

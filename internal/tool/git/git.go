@@ -7,6 +7,8 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -119,6 +121,7 @@ func (r *repo) diff(ctx context.Context, in diffIn) (tool.Result, error) {
 	if in.Staged {
 		args = append(args, "--cached")
 	}
+	var paths []string
 	if in.Path != "" {
 		place, err := r.roots.Find(in.Path)
 		if err != nil {
@@ -127,7 +130,21 @@ func (r *repo) diff(ctx context.Context, in diffIn) (tool.Result, error) {
 		if place.Root != files.Workspace {
 			return tool.Fail(place.String() + " is not in the workspace's repository."), nil
 		}
-		args = append(args, "--", place.Path)
+		paths = []string{place.Path}
+	}
+	paths, hidden, failed, err := r.shown(ctx, args, paths)
+	if err != nil || failed != "" {
+		return failure(failed), err
+	}
+	left := ""
+	if hidden > 0 {
+		left = fmt.Sprintf("\n[Left out because a rule keeps them from being read unasked: %d.]", hidden)
+		if len(paths) == 0 {
+			return tool.OK("No changes." + left), nil
+		}
+	}
+	if len(paths) > 0 {
+		args = append(append(args, "--"), paths...)
 	}
 	out, failed, err := r.git(ctx, args...)
 	if err != nil || failed != "" {
@@ -136,7 +153,32 @@ func (r *repo) diff(ctx context.Context, in diffIn) (tool.Result, error) {
 	if out == "" {
 		return tool.OK("No changes."), nil
 	}
-	return tool.From("git diff", tool.Clip(ctx, strings.TrimSuffix(out, "\n"), tool.Head, r.keep)), nil
+	return tool.From("git diff", tool.Clip(ctx, strings.TrimSuffix(out, "\n")+left, tool.Head, r.keep)), nil
+}
+
+// shown narrows a diff to the files that rules let the agent read, where they keep others from it.
+func (r *repo) shown(ctx context.Context, args, paths []string) (shown []string, hidden int, failed string, err error) {
+	hides := tool.CallFrom(ctx).Hides
+	if hides == nil {
+		return paths, 0, "", nil
+	}
+	out, failed, err := r.git(ctx, slices.Concat(args, []string{"--name-only", "--no-renames", "--relative", "--"}, paths)...)
+	if err != nil || failed != "" {
+		return nil, 0, failed, err
+	}
+	for name := range strings.Lines(out) {
+		name = strings.TrimSuffix(name, "\n")
+		// Git quotes names with signs that no rule was written for.
+		if strings.HasPrefix(name, `"`) || hides(files.Place{Root: files.Workspace, Path: name}.String()) {
+			hidden++
+		} else {
+			shown = append(shown, name)
+		}
+	}
+	if hidden == 0 {
+		return paths, 0, "", nil
+	}
+	return shown, hidden, "", nil
 }
 
 // failure is an answer that something went wrong. What git itself says quotes names and

@@ -213,3 +213,45 @@ func (missing) Run(context.Context, sandbox.Command) (sandbox.Result, error) {
 }
 func (missing) Reap(context.Context, string) (int, error) { return 0, nil }
 func (missing) Name() string                              { return "missing" }
+
+// Changes of files that rules keep from being read are not shown.
+func TestHiddenFilesAreNotShown(t *testing.T) {
+	t.Parallel()
+	need(t)
+	dir := t.TempDir()
+	git(t, dir, "init", "-q")
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(".env", "API=old\n")
+	write("a.txt", "old\n")
+	git(t, dir, "add", ".")
+	git(t, dir, "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "x")
+	write(".env", "API=secret\n")
+	write("a.txt", "new\n")
+	s := set(t, dir, host.New(os.Environ()), nil)
+	show := func(args string, hides func(string) bool) string {
+		t.Helper()
+		diff, mended, err := s.Resolve("git_diff", []byte(args))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := diff.Run(tool.WithCall(t.Context(), tool.Call{ID: "c1", Hides: hides}), mended)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Blocks.Text()
+	}
+	env := func(path string) bool { return path == ".env" }
+	if got := show(`{}`, env); strings.Contains(got, "secret") || !strings.Contains(got, "+new") || !strings.Contains(got, "unasked: 1.") {
+		t.Error(got)
+	}
+	if got := show(`{"path":".env"}`, env); strings.Contains(got, "secret") {
+		t.Error(got)
+	}
+	if got := show(`{}`, func(string) bool { return false }); !strings.Contains(got, "secret") || strings.Contains(got, "Left out") {
+		t.Error(got)
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
+	"os"
 	"runtime"
 	"strings"
 
@@ -29,7 +31,7 @@ type match struct {
 
 // batch searches files in parallel and returns up to limit matches in the order
 // of the files.
-func (s *searcher) batch(ctx context.Context, q *query, batch []files.Place, limit int) ([]match, error) {
+func (s *searcher) batch(ctx context.Context, q *query, batch []files.Entry, limit int) ([]match, error) {
 	candidates, err := s.narrow(ctx, q, batch)
 	if err != nil {
 		return nil, err
@@ -37,10 +39,10 @@ func (s *searcher) batch(ctx context.Context, q *query, batch []files.Place, lim
 	results := make([][]match, len(candidates))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, place := range candidates {
+	for i, e := range candidates {
 		group.Go(func() error {
 			var err error
-			results[i], err = s.file(ctx, q, place, limit)
+			results[i], err = s.file(ctx, q, e, limit)
 			return err
 		})
 	}
@@ -58,11 +60,15 @@ func (s *searcher) batch(ctx context.Context, q *query, batch []files.Place, lim
 }
 
 // file searches one file. One that is gone or closed to us has no matches.
-func (s *searcher) file(ctx context.Context, q *query, place files.Place, limit int) ([]match, error) {
+func (s *searcher) file(ctx context.Context, q *query, e files.Entry, limit int) ([]match, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	file, info, err := s.roots.Open(place)
+	open := s.roots.OpenEntry
+	if !q.hides { // then every file may be read, so it does not matter which one a link has just put here
+		open = func(e files.Entry) (*os.File, fs.FileInfo, error) { return s.roots.Open(e.Place) }
+	}
+	file, info, err := open(e)
 	if err != nil || info.IsDir() {
 		return nil, nil
 	}
@@ -72,7 +78,7 @@ func (s *searcher) file(ctx context.Context, q *query, place files.Place, limit 
 	if err != nil && !errors.Is(err, io.EOF) || bytes.IndexByte(start, 0) >= 0 {
 		return nil, nil
 	}
-	return q.scan(ctx, in, place.String(), limit)
+	return q.scan(ctx, in, e.Place.String(), limit)
 }
 
 // scan matches line by line, and remembers as many lines as context needs.

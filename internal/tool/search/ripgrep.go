@@ -40,7 +40,7 @@ func ripgrep(given string) func() string {
 
 // narrow leaves out files that cannot match: those that do not hold a text which
 // every match contains. Without ripgrep, or without such a text, all stay.
-func (s *searcher) narrow(ctx context.Context, q *query, batch []files.Place) ([]files.Place, error) {
+func (s *searcher) narrow(ctx context.Context, q *query, batch []files.Entry) ([]files.Entry, error) {
 	if len(batch) < fewFiles || len(q.literal.text) < minLiteral || s.rg() == "" {
 		return batch, nil
 	}
@@ -49,7 +49,7 @@ func (s *searcher) narrow(ctx context.Context, q *query, batch []files.Place) ([
 	for start := 0; start < len(batch); {
 		end, size := start, 0
 		for end < len(batch) && size < maxArgs {
-			size += len(batch[end].Path) + 3
+			size += len(batch[end].Place.Path) + 3
 			end++
 		}
 		if !s.holding(ctx, q, dir, batch[start:end], holding) {
@@ -57,10 +57,10 @@ func (s *searcher) narrow(ctx context.Context, q *query, batch []files.Place) ([
 		}
 		start = end
 	}
-	var kept []files.Place
-	for _, place := range batch {
-		if holding[place.Path] {
-			kept = append(kept, place)
+	var kept []files.Entry
+	for _, e := range batch {
+		if holding[e.Place.Path] {
+			kept = append(kept, e)
 		}
 	}
 	return kept, nil
@@ -68,7 +68,7 @@ func (s *searcher) narrow(ctx context.Context, q *query, batch []files.Place) ([
 
 // holding asks ripgrep which of the files hold the literal. False means that it
 // could not say.
-func (s *searcher) holding(ctx context.Context, q *query, dir string, batch []files.Place, into map[string]bool) bool {
+func (s *searcher) holding(ctx context.Context, q *query, dir string, batch []files.Entry, into map[string]bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, rgTimeout)
 	defer cancel()
 	args := []string{
@@ -81,8 +81,8 @@ func (s *searcher) holding(ctx context.Context, q *query, dir string, batch []fi
 		args = append(args, "--case-sensitive")
 	}
 	args = append(args, "-e", q.literal.text, "--")
-	for _, place := range batch {
-		args = append(args, "./"+place.Path)
+	for _, e := range batch {
+		args = append(args, "./"+e.Place.Path)
 	}
 	cmd := exec.CommandContext(ctx, s.rg(), args...)
 	cmd.Dir = dir

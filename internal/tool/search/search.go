@@ -72,7 +72,7 @@ func (s *searcher) run(ctx context.Context, in input) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if text == noMatches {
+	if strings.HasPrefix(text, noMatches) {
 		return tool.OK(text), nil
 	}
 	return tool.From("lines of files", tool.Clip(ctx, text, tool.Head, nil)), nil
@@ -87,6 +87,8 @@ type query struct {
 	exclude  []files.Glob
 	results  int
 	surround int
+	hides    bool // rules keep some files from being read
+	hidden   int  // how many of those were met
 }
 
 func (s *searcher) understand(in input) (query, error) {
@@ -151,7 +153,7 @@ func (s *searcher) search(ctx context.Context, in input) (string, error) {
 	}
 	var (
 		found []match
-		batch []files.Place
+		batch []files.Entry
 		size  = 64
 		fail  error
 	)
@@ -162,11 +164,16 @@ func (s *searcher) search(ctx context.Context, in input) (string, error) {
 		batch, size = batch[:0], min(size*4, 4096)
 		return fail == nil && len(found) <= q.results
 	}
+	q.hides = tool.CallFrom(ctx).Hides != nil
 	err = s.roots.Walk(ctx, q.place, func(e files.Entry) bool {
 		if !q.wants(e) {
 			return true
 		}
-		batch = append(batch, e.Place)
+		if q.hides && files.Hidden(ctx, e) {
+			q.hidden++
+			return true
+		}
+		batch = append(batch, e)
 		return len(batch) < size || flush()
 	})
 	if err == nil && fail == nil && len(batch) > 0 && len(found) <= q.results {
@@ -181,8 +188,12 @@ func (s *searcher) search(ctx context.Context, in input) (string, error) {
 const noMatches = "No matches found."
 
 func render(q *query, found []match) string {
+	left := ""
+	if q.hidden > 0 {
+		left = fmt.Sprintf("\n[Left out because a rule keeps them from being read unasked: %d.]", q.hidden)
+	}
 	if len(found) == 0 {
-		return noMatches
+		return noMatches + left
 	}
 	more := len(found) > q.results
 	found = found[:min(len(found), q.results)]
@@ -202,5 +213,5 @@ func render(q *query, found []match) string {
 	if more {
 		fmt.Fprintf(&out, "[Only the first %d matches are shown; narrow the query or the path.]", len(found))
 	}
-	return strings.TrimSuffix(out.String(), "\n")
+	return strings.TrimSuffix(out.String(), "\n") + left
 }

@@ -230,3 +230,35 @@ func TestCancelled(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Files that rules keep from being read are not searched, by whatever name the search comes to them.
+func TestHiddenFilesAreNotSearched(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, dir, ".env", "API=secret\n")
+	put(t, dir, "a.txt", "API=public\n")
+	put(t, dir, "keys/k", "API=key\n")
+	for name, target := range map[string]string{"notes.txt": ".env", "more": "keys"} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hides := func(path string) bool { return path == ".env" || strings.HasPrefix(path, "keys/") }
+	for _, rg := range []string{"-", ""} {
+		set := newSet(t, dir, rg)
+		for args, want := range map[string]string{
+			`{"query":"API="}`:                    "a.txt:1:API=public\n[Left out because a rule keeps them from being read unasked: 2.]",
+			`{"query":"API=","path":"notes.txt"}`: "No matches found.\n[Left out because a rule keeps them from being read unasked: 1.]",
+			`{"query":"API=","path":"more"}`:      "No matches found.\n[Left out because a rule keeps them from being read unasked: 1.]",
+		} {
+			search, mended, err := set.Resolve("search_files", []byte(args))
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := search.Run(tool.WithCall(t.Context(), tool.Call{ID: "c", Hides: hides}), mended)
+			if err != nil || res.Blocks.Text() != want {
+				t.Errorf("%s: %q %v", args, res.Blocks.Text(), err)
+			}
+		}
+	}
+}
