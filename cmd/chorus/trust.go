@@ -3,12 +3,18 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"chorus/internal/app"
+	"chorus/internal/markdown"
+	"chorus/internal/settings"
+	"chorus/internal/trust"
 )
 
 func (c *program) trustCommand() *cobra.Command {
@@ -16,9 +22,10 @@ func (c *program) trustCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "trust", Short: "Let a repository's MCP servers run", Args: exactly(0),
-		Long: `A repository may name MCP servers in its .mcp.json. They are programs that run as you,
-so they are left out until you have seen what they are. This shows them, asks, and
-remembers the file as it is now: a changed file is asked for again.`,
+		Long: `A repository may name MCP servers in its .mcp.json. They are programs that work in your
+files, so they are left out until you have seen what they are. This shows them, asks, and
+remembers the file and the files of the repository that its commands name, as they are
+now: a change is asked for again, and shown.`,
 		Example: `  chorus config trust
   chorus config trust --repo ../other --yes`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -45,21 +52,7 @@ func (c *program) trust(ctx context.Context, a *app.App, dir string, yes bool) e
 	if len(r.Servers) == 0 {
 		return fmt.Errorf("%s names no servers", r.File)
 	}
-	for _, s := range r.Servers {
-		fmt.Fprintf(c.out(), "%s\n", s.Name)
-		if s.Command != "" {
-			fmt.Fprintf(c.out(), "  runs  %s", s.Command)
-			for _, arg := range s.Args {
-				fmt.Fprintf(c.out(), " %q", arg)
-			}
-			fmt.Fprintln(c.out())
-		} else {
-			fmt.Fprintf(c.out(), "  asks  %s\n", s.URL)
-		}
-		for name := range s.Env {
-			fmt.Fprintf(c.out(), "  gets  %s\n", name)
-		}
-	}
+	fmt.Fprint(c.out(), markdown.Visible(described(r)))
 	if r.Trusted {
 		fmt.Fprintln(c.out(), "trusted already")
 		return nil
@@ -80,4 +73,53 @@ func (c *program) trust(ctx context.Context, a *app.App, dir string, yes bool) e
 	}
 	fmt.Fprintf(c.out(), "trusted %s as it is now\n", r.File)
 	return nil
+}
+
+// described is what a yes would be for: the servers, the files that it covers, and how they
+// differ from what was trusted before.
+func described(r settings.Repository) string {
+	var out strings.Builder
+	for _, s := range r.Servers {
+		fmt.Fprintf(&out, "%s\n", s.Name)
+		if s.Command != "" {
+			fmt.Fprintf(&out, "  runs  %s", s.Command)
+			for _, arg := range s.Args {
+				fmt.Fprintf(&out, " %q", arg)
+			}
+			reaches := "nothing"
+			if len(s.Hosts) > 0 {
+				reaches = strings.Join(s.Hosts, ", ")
+			}
+			fmt.Fprintf(&out, "\n  reaches  %s\n", reaches)
+		} else {
+			fmt.Fprintf(&out, "  asks  %s\n", s.URL)
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+			fmt.Fprintf(&out, "  gets  %s\n", name)
+		}
+	}
+	for _, p := range r.Problems {
+		fmt.Fprintf(&out, "problem: %s\n", p)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Files)) {
+		state := ""
+		if r.Files[name] == trust.Absent {
+			state = " (not there)"
+		}
+		fmt.Fprintf(&out, "bound: %s%s\n", name, state)
+	}
+	if len(r.Files) > 0 {
+		fmt.Fprintln(&out, "not bound: what these files load themselves")
+	}
+	for _, text := range r.Unbound {
+		fmt.Fprintf(&out, "not bound: %s\n", text)
+	}
+	for _, change := range r.Changes {
+		fmt.Fprintf(&out, "since you trusted it, %s %s\n", change.Path, change.How)
+		out.WriteString(change.Diff)
+		if change.Diff != "" && !strings.HasSuffix(change.Diff, "\n") {
+			out.WriteString("\n")
+		}
+	}
+	return out.String()
 }

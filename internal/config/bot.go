@@ -143,6 +143,9 @@ type MCPServer struct {
 	Headers      Values
 	StartTimeout time.Duration
 	CallTimeout  time.Duration
+	Hosts        []string // that its program may reach
+	HostsNamed   bool
+	Sandbox      string // auto or off
 }
 
 // Profile is a permission profile of people's own. One without any rules adds its

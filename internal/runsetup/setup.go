@@ -206,7 +206,8 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 	if err != nil {
 		return engine.Setup{}, err
 	}
-	offered, err := s.offer(ctx, b, bot, who, g, now)
+	plan := s.Isolation.Plan(bot, rules, row, now, work)
+	offered, err := s.offer(ctx, b, bot, who, g, now, plan)
 	if err != nil {
 		return engine.Setup{}, err
 	}
@@ -214,7 +215,7 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 	if err != nil {
 		return engine.Setup{}, err
 	}
-	walls, err := s.Isolation.ExecutorFor(&b.Site, s.Isolation.Plan(bot, rules, row, now, work))
+	walls, err := s.Isolation.ExecutorFor(&b.Site, plan)
 	if err != nil {
 		return engine.Setup{}, err
 	}

@@ -1,17 +1,18 @@
 package settings
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
-	"chorus/internal/datadir"
+	"chorus/internal/tool/files"
 	"chorus/internal/tool/mcp"
+	"chorus/internal/trust"
 )
 
 // Repository is what a repository wants to have running beside the agent.
@@ -19,8 +20,11 @@ type Repository struct {
 	File     string // its .mcp.json
 	Servers  []mcp.Server
 	Problems []string
-	Trusted  bool // somebody has looked at the file as it is now
+	Trusted  bool // somebody has looked at the file, and at the files that it names, as they are now
 	Digest   string
+	Files    map[string]string // digests of the files that the servers' commands name
+	Unbound  []string          // what they name and the yes does not cover, and why
+	Changes  []trust.Change    // since it was trusted; empty where it never was
 }
 
 // Names are the servers' names with what they start.
@@ -32,22 +36,47 @@ func (r Repository) Names() []string {
 	return out
 }
 
+// Unseen are the servers for somebody who lets everything run and has not looked: they get
+// nothing of our environment and reach nothing. They are only for a sandbox.
+func (r Repository) Unseen() ([]mcp.Server, []mcp.Problem) {
+	data, err := readRepositoryFile(r.File)
+	if err != nil || trust.Digest(data) != r.Digest {
+		return nil, nil
+	}
+	servers, problems, err := mcp.ParseConfig(data, func(string) (string, bool) { return "", false })
+	if err != nil {
+		return nil, nil
+	}
+	servers = slices.DeleteFunc(servers, func(s mcp.Server) bool { return s.Command == "" }) // an address needs no sandbox to be sent things
+	for i := range servers {
+		servers[i].Workspace, servers[i].Sandbox, servers[i].Hosts = true, "", nil
+	}
+	return servers, problems
+}
+
 // maxRepositoryFile is far beyond any list of servers.
 const maxRepositoryFile = 1 << 20
 
+func readRepositoryFile(file string) ([]byte, error) {
+	info, err := os.Lstat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxRepositoryFile {
+		return nil, errors.New("it must be a plain file of at most 1 MB")
+	}
+	return os.ReadFile(file)
+}
+
 // RepositoryServers reads the .mcp.json of a working directory. A repository is no
 // more trusted than whoever wrote it: what it names is started only once a person
-// has said so, and a changed file is a new question.
+// has said so, and a change of the file, or of a file that it starts, is a new question.
 func (s *Settings) RepositoryServers(dir string) (Repository, error) {
 	r := Repository{File: filepath.Join(dir, ".mcp.json")}
-	info, err := os.Lstat(r.File)
+	data, err := readRepositoryFile(r.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil
 	}
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxRepositoryFile {
-		return r, fmt.Errorf("%s is left out: it must be a plain file of at most 1 MB", r.File)
-	}
-	data, err := os.ReadFile(r.File)
 	if err != nil {
 		return r, fmt.Errorf("%s is left out: %w", r.File, err)
 	}
@@ -58,10 +87,58 @@ func (s *Settings) RepositoryServers(dir string) (Repository, error) {
 	for _, p := range problems {
 		r.Problems = append(r.Problems, p.String())
 	}
-	sum := sha256.Sum256(data)
-	r.Servers, r.Digest = servers, hex.EncodeToString(sum[:])
-	r.Trusted = s.trusted()[r.File] == r.Digest
+	for i := range servers {
+		if servers[i].Workspace = true; servers[i].Sandbox == mcp.SandboxOff {
+			servers[i].Sandbox = ""
+			r.Problems = append(r.Problems, "MCP server "+servers[i].Name+": a repository cannot take its server out of the sandbox; name it under mcpServers in your own configuration")
+		}
+	}
+	bound := trust.Bind(dir, s.commands(dir, servers))
+	r.Servers, r.Digest, r.Files, r.Unbound = servers, trust.Digest(data), bound.Files, bound.Unbound
+	known := s.trustStore().Get(r.File)
+	if r.Trusted = known.Covers(r.Digest, r.Files); !r.Trusted {
+		r.Changes = s.trustStore().Changes(r.File, dir, known, trust.Record{Digest: r.Digest, Files: r.Files})
+	}
 	return r, nil
+}
+
+// commands are how the servers that are programs would be started.
+func (s *Settings) commands(dir string, servers []mcp.Server) []trust.Command {
+	var out []trust.Command
+	for _, server := range servers {
+		if server.Command == "" || server.Disabled {
+			continue
+		}
+		program, _ := server.Program(dir, []string{"PATH=" + s.Env("PATH")}) // one that is not there cannot be bound
+		out = append(out, trust.Command{Program: program, Words: append([]string{server.Command}, server.Args...), Env: server.Env, Dir: server.Dir})
+	}
+	return out
+}
+
+// StillTrusted says why the servers of a repository may no longer be started. It looks at
+// the files again.
+func (s *Settings) StillTrusted(r Repository) error {
+	now, err := s.RepositoryServers(filepath.Dir(r.File))
+	switch {
+	case err != nil:
+		return err
+	case !now.Trusted || now.Digest != r.Digest || !maps.Equal(now.Files, r.Files):
+		return errors.New("what it starts is not what was trusted" + now.Changed() + ": look at it, and say: chorus config trust")
+	}
+	return nil
+}
+
+// Changed names what is no longer as it was trusted, as the end of a sentence; "" when
+// nothing was trusted before.
+func (r Repository) Changed() string {
+	var out []string
+	for _, c := range r.Changes {
+		out = append(out, c.Path+" "+c.How)
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(out, ", ") + ")"
 }
 
 // lookup gives a repository's file the variables it names; whoever trusts it has seen which.
@@ -70,24 +147,11 @@ func (s *Settings) lookup(name string) (string, bool) {
 	return value, value != ""
 }
 
-// Trust remembers that the file as it is now may be obeyed.
+// Trust remembers that the repository may be obeyed as it was read.
 func (s *Settings) Trust(r Repository) error {
-	known := s.trusted()
-	known[r.File] = r.Digest
-	data, err := json.MarshalIndent(known, "", "  ")
-	if err != nil {
-		return err
-	}
-	return datadir.WriteFile(s.trustFile(), append(data, '\n'), 0o600)
+	return s.trustStore().Put(r.File, filepath.Dir(r.File), trust.Record{Digest: r.Digest, Files: r.Files})
 }
 
-func (s *Settings) trustFile() string { return filepath.Join(s.Home.Dir(), "trusted.json") }
-
-// trusted maps files to the digests that were trusted; what cannot be read trusts nothing.
-func (s *Settings) trusted() map[string]string {
-	known := map[string]string{}
-	if data, err := os.ReadFile(s.trustFile()); err == nil && json.Unmarshal(data, &known) != nil {
-		return map[string]string{}
-	}
-	return known
+func (s *Settings) trustStore() trust.Store {
+	return trust.Store{File: filepath.Join(s.Home.Dir(), "trusted.json"), Texts: filepath.Join(s.Home.Dir(), "trusted"), Diff: files.Unified}
 }

@@ -211,6 +211,8 @@ func (p *checker) repository(dir string) []doctor.Finding {
 		return []doctor.Finding{doctor.Warning(".mcp.json", "edit "+Quoted(repo.File), "%v", err)}
 	case len(repo.Servers) == 0:
 		return nil
+	case len(repo.Changes) > 0:
+		return []doctor.Finding{doctor.Warning(".mcp.json", "chorus config trust", "the servers of this directory are left out: they are not what was trusted%s", repo.Changed())}
 	case !repo.Trusted:
 		return []doctor.Finding{doctor.Noted(".mcp.json", "chorus config trust", "%s of this directory left out until you trust it", text.Count(len(repo.Servers), "server"))}
 	}

@@ -20,6 +20,9 @@ func (e *Executor) run(context.Context, sandbox.Command) (sandbox.Result, error)
 	return sandbox.Result{}, errNoLinux
 }
 
+// Prepare fails as run does.
+func (e *Executor) Prepare(sandbox.Command) (*sandbox.Prepared, error) { return nil, errNoLinux }
+
 // Probe says why it does not work here.
 func (e *Executor) Probe(context.Context) error { return errNoLinux }
 

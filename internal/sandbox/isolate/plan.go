@@ -65,6 +65,8 @@ type Plan struct {
 	secrets []config.SecretRule
 	Roots   []string
 	openGit bool // a repository's settings and hooks may be changed
+
+	hostsKey string // the configuration key that names Hosts; "": those of commands
 }
 
 // Plan makes the plan from the configuration and the flags.

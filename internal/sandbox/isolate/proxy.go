@@ -1,6 +1,7 @@
 package isolate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,8 @@ import (
 // and says which setting would allow it.
 type EgressProxy struct {
 	Thread chat.ThreadID
+	// OnRefused gets each refusal as a sentence; may be nil. It must not block.
+	OnRefused func(text string)
 
 	mu      sync.Mutex
 	proxy   *egress.Proxy
@@ -54,7 +57,7 @@ func (d *EgressProxy) open(ctx context.Context, a *Isolation, p Plan) (opened, e
 	if d.proxy != nil && d.rules == key {
 		return d.opened, nil
 	}
-	d.setting = "egress.hosts or profiles." + p.Profile + ".hosts"
+	d.setting = cmp.Or(p.hostsKey, "egress.hosts or profiles."+p.Profile+".hosts")
 	if d.proxy != nil {
 		if err := d.proxy.SetRules(rules); err != nil {
 			return opened{}, err
@@ -134,6 +137,9 @@ func (d *EgressProxy) refused(a *Isolation, r egress.Refusal) {
 		text = fmt.Sprintf("[network: the secret %q is not for %s; whoever owns this Chorus may add it to secrets.%s.hosts]", r.Secret, r.Host, r.Secret)
 	case egress.NoSecret:
 		text = fmt.Sprintf("[network: there is no secret %q; whoever owns this Chorus may add it under secrets]", r.Secret)
+	}
+	if d.OnRefused != nil {
+		d.OnRefused(text)
 	}
 	for _, notes := range d.notes {
 		if !slices.Contains(*notes, text) && len(*notes) < 10 { // enough for a model to act on

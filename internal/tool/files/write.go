@@ -99,6 +99,11 @@ func diff(d draft, to, content string, exists bool) string {
 	return tool.Clip(context.Background(), text, tool.Head, nil)
 }
 
+// Unified is the change of a text for people, as a unified diff.
+func Unified(name, old, content string) string {
+	return tool.Clip(context.Background(), udiff.Unified("a/"+name, "b/"+name, old, content), tool.Head, nil)
+}
+
 // warning tells about a file that its own kind of reader will refuse. It is only
 // a warning: the model may be halfway through.
 func warning(place Place, content string) string {

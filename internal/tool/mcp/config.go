@@ -43,7 +43,14 @@ type Server struct {
 	CallTimeout   time.Duration // DefaultCall when 0
 	Disabled      bool
 	DisabledTools []string // as the server names them
+	Hosts         []string // that its process may reach from its sandbox
+	Sandbox       string   // "" or SandboxOff
+	Workspace     bool     // a workspace's own file names it, which its agents can write
 }
+
+// SandboxOff is for a server whose process runs as the person who configured it, without a
+// sandbox.
+const SandboxOff = "off"
 
 // String names the server and nothing of what it is given.
 func (s Server) String() string {
@@ -235,6 +242,9 @@ func (s *Server) check() error {
 		return errors.New(`type stdio needs a "command"`)
 	case s.Command != "" && s.Type != Stdio && s.Type != "":
 		return fmt.Errorf("type %s needs a \"url\" instead of a command", s.Type)
+	}
+	if s.Sandbox != "" && s.Sandbox != SandboxOff {
+		return fmt.Errorf("sandbox %q is not known: leave it out, or write \"off\" in your own configuration", printable(s.Sandbox, 30))
 	}
 	for _, text := range append([]string{s.Command, s.Dir}, s.Args...) {
 		if strings.ContainsRune(text, 0) {

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/sandbox"
 	"chorus/internal/tool"
 )
 
@@ -78,6 +79,12 @@ type Options struct {
 	Dir     string   // where servers run; "" is the working directory
 	Environ []string // what of it may be passed on; nil is the program's own
 	Version string   // the program's, for greetings
+	// Prepare is asked before each start of a process: whether it may still be started, and
+	// how it is isolated. A nil result starts it as it is. Nil: every one is.
+	Prepare func(ctx context.Context, s Server, dir string) (*sandbox.Prepared, error)
+	// Confirm is asked once a process has answered: whether what was started is what was
+	// meant. An error ends it. Nil: it is.
+	Confirm func(s Server) error
 }
 
 // Hub holds the configured servers. Nothing runs before Start or Tools. It is safe

@@ -105,13 +105,18 @@ func (l *live) connect(way, version string) error {
 		defer close(l.gone)
 		_ = session.Wait()
 	}()
+	if confirm := l.srv.hub.opt.Confirm; confirm != nil && way == Stdio {
+		if err := confirm(l.srv.Server); err != nil {
+			return &configError{err}
+		}
+	}
 	return nil
 }
 
 func (l *live) transport(way string) (sdk.Transport, error) {
 	var err error
 	if way == Stdio {
-		if l.proc, err = startProcess(l.srv.Server, l.srv.dir(), l.srv.hub.opt.Environ); err != nil {
+		if l.proc, err = startProcess(l.ctx, l.srv.Server, l.srv.dir(), l.srv.hub.opt); err != nil {
 			return nil, err
 		}
 		l.pipe = newPipe(l.proc)

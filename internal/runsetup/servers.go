@@ -1,0 +1,203 @@
+package runsetup
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"chorus/internal/config"
+	"chorus/internal/sandbox"
+	"chorus/internal/sandbox/isolate"
+	"chorus/internal/settings"
+	"chorus/internal/tool"
+	"chorus/internal/tool/mcp"
+)
+
+// serverTerms are on what terms MCP servers are started in a run.
+type serverTerms struct {
+	all  bool // also those of a repository that nobody has looked at: whoever is asked says yes to everything
+	plan isolate.Plan
+}
+
+// withServers is the built-in tools, further ones and those of the agent's MCP servers. The set is
+// made anew only when they are others.
+func (setup *Setup) withServers(ctx context.Context, b *Toolbox, bot *config.Bot, terms serverTerms, more []tool.Tool) (*tool.Set, mcp.Listing, error) {
+	servers, repo := setup.servers(b.Dir, bot, terms.all)
+	key, err := json.Marshal([]any{servers, repo.Digest, repo.Files, terms.plan.Sandbox, terms.plan.Need, terms.plan.Roots})
+	if err != nil {
+		return nil, mcp.Listing{}, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if string(key) != b.servers {
+		if b.hub != nil {
+			b.hub.Close()
+			b.hub = nil
+		}
+		b.many = nil
+		if b.servers = string(key); len(servers) > 0 {
+			b.hub = mcp.New(servers, setup.hubOptions(b, repo, terms.plan))
+		}
+	}
+	if b.hub == nil && len(more) == 0 {
+		return b.Tools, mcp.Listing{}, nil
+	}
+	var listing mcp.Listing
+	if b.hub != nil {
+		listing = b.hub.Tools(ctx, b.Roots.Keep)
+	}
+	more = slices.Concat(more, listing.Tools)
+	var names []string
+	for _, t := range more {
+		s := t.Spec()
+		names = append(names, s.Name, s.Description, string(s.Schema))
+	}
+	if key := strings.Join(names, "\x00"); b.many == nil || key != b.manyOf {
+		set, err := tool.NewSet(slices.Concat(b.List, more)...)
+		if err != nil {
+			return nil, listing, err
+		}
+		b.many, b.manyOf = set, key
+	}
+	return b.many, listing, nil
+}
+
+// servers are those of the configuration, and those of the repository's own file where
+// somebody trusts it, or where all is true.
+func (setup *Setup) servers(dir string, bot *config.Bot, all bool) ([]mcp.Server, settings.Repository) {
+	var out []mcp.Server
+	for _, s := range bot.MCPServers {
+		hosts := s.Hosts
+		if !s.HostsNamed {
+			hosts = bot.EgressHosts
+		}
+		server := mcp.Server{Name: s.Name, Type: s.Type, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir, URL: s.URL, Headers: s.Headers,
+			StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout, Hosts: hosts}
+		if s.Sandbox == mcp.SandboxOff {
+			server.Sandbox = mcp.SandboxOff
+		}
+		out = append(out, server)
+	}
+	repo, err := setup.Settings.RepositoryServers(dir)
+	if err != nil {
+		setup.Notices.WarnOnce(err.Error())
+		return out, repo
+	}
+	if repo.Trusted {
+		for _, p := range repo.Problems {
+			setup.Notices.WarnOnce(repo.File + ": " + p)
+		}
+	}
+	switch {
+	case len(repo.Servers) == 0:
+	case repo.Trusted:
+		out = append(out, repo.Servers...)
+	case all:
+		servers, problems := repo.Unseen()
+		for _, p := range problems {
+			setup.Notices.WarnOnce(fmt.Sprintf("%s: %s (nothing of the environment is given to servers that were not trusted: chorus config trust)", repo.File, p))
+		}
+		out = append(out, servers...)
+	case len(repo.Changes) > 0:
+		setup.Notices.WarnOnce(fmt.Sprintf("the MCP servers of %s are left out: they are not what was trusted%s; look at the difference, and decide: chorus config trust",
+			repo.File, repo.Changed()))
+	default:
+		setup.Notices.WarnOnce(fmt.Sprintf("%s names MCP servers: %s; they are left out until you have looked at it and said: chorus config trust",
+			repo.File, strings.Join(repo.Names(), ", ")))
+	}
+	return out, repo
+}
+
+// hubOptions are how the servers of a thread are started.
+func (setup *Setup) hubOptions(b *Toolbox, repo settings.Repository, plan isolate.Plan) mcp.Options {
+	trusted := func(s mcp.Server) error {
+		if !s.Workspace || !repo.Trusted {
+			return nil
+		}
+		return setup.Settings.StillTrusted(repo)
+	}
+	return mcp.Options{
+		Dir: b.Dir, Environ: setup.Environ, Version: "chorus", Confirm: trusted,
+		Prepare: func(ctx context.Context, s mcp.Server, dir string) (*sandbox.Prepared, error) {
+			if err := trusted(s); err != nil {
+				return nil, err
+			}
+			if s.Sandbox == mcp.SandboxOff {
+				return nil, nil
+			}
+			return setup.Isolation.Prepare(ctx, &b.Site, plan, serviceOf(b.Dir, s, dir, repo))
+		},
+	}
+}
+
+// serviceOf is what a server needs of a sandbox.
+func serviceOf(workspace string, s mcp.Server, dir string, repo settings.Repository) isolate.Service {
+	service := isolate.Service{Name: s.Name, Argv: append([]string{s.Command}, s.Args...), Dir: dir, Hosts: s.Hosts,
+		HostsKey: "mcpServers." + s.Name + ".hosts in the configuration", Must: s.Workspace && !repo.Trusted}
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		service.Env = append(service.Env, name+"="+s.Env[name])
+	}
+	if !s.Workspace {
+		service.Shows = shows(workspace, dir, service.Argv)
+		return service
+	}
+	service.HostsKey = `"hosts" of the server ` + s.Name + " in " + repo.File
+	for name := range repo.Files {
+		file := filepath.Join(workspace, name)
+		if real, err := filepath.EvalSymlinks(file); err == nil && real == file && filepath.IsLocal(name) {
+			service.Fixed = append(service.Fixed, file)
+		}
+	}
+	slices.Sort(service.Fixed)
+	return service
+}
+
+// shows are the paths outside of the workspace that a person's own configuration names for a
+// server: where it runs, its program, its script with what stands beside it, folders.
+func shows(workspace, dir string, argv []string) []string {
+	var out []string
+	add := func(path string) {
+		if path != workspace && !strings.HasPrefix(path, workspace+"/") && !slices.Contains(out, path) {
+			out = append(out, path)
+		}
+	}
+	add(filepath.Clean(dir))
+	for _, word := range argv {
+		if _, value, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {
+			word = value
+		}
+		if !filepath.IsAbs(word) {
+			if !strings.Contains(word, "/") {
+				continue
+			}
+			word = filepath.Join(dir, word)
+		}
+		info, err := os.Stat(word)
+		switch {
+		case err != nil:
+		case info.IsDir():
+			add(filepath.Clean(word))
+		default:
+			add(project(filepath.Dir(filepath.Clean(word))))
+			add(filepath.Clean(word)) // where the folder may not be shown
+		}
+	}
+	return out
+}
+
+// project is the folder that a script belongs to: the nearest one above that says so, else its own.
+func project(dir string) string {
+	for up := dir; up != filepath.Dir(up); up = filepath.Dir(up) {
+		for _, mark := range []string{"package.json", "pyproject.toml", "node_modules", "pyvenv.cfg", "go.mod"} {
+			if _, err := os.Lstat(filepath.Join(up, mark)); err == nil {
+				return up
+			}
+		}
+	}
+	return dir
+}

@@ -1,0 +1,343 @@
+// Package trust remembers which programs of a repository a person allowed to run. A yes is
+// for the list of servers as it was shown and for the files of the workspace that the list
+// names: when one of them changes, nothing of it is started until somebody looks again.
+package trust
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const (
+	// Absent is the digest of a file that is not there. A script that appears where a
+	// command names one, or a module that takes precedence over an installed one, is a change.
+	Absent = "absent"
+	// largestFile is more than any script or bundled program has; reading it takes a moment.
+	largestFile = 64 << 20
+	// mostModules of one package are bound one by one.
+	mostModules = 200
+)
+
+// Binding is what a yes covers beside the list of servers itself.
+type Binding struct {
+	Files   map[string]string // digests by path: relative to the workspace where it lies there
+	Unbound []string          // what is named and not covered, and why; for people
+}
+
+// Command is how a server is started.
+type Command struct {
+	Program string   // the file behind Words[0]; "" where none was found
+	Words   []string // the command and its arguments
+	Env     map[string]string
+	Dir     string // where it runs; relative to the workspace
+}
+
+// Bind finds the files of the workspace that the commands name.
+func Bind(workspace string, commands []Command) Binding {
+	real, err := filepath.EvalSymlinks(workspace)
+	if err != nil {
+		real = workspace
+	}
+	b := &binder{given: workspace, workspace: real, out: Binding{Files: map[string]string{}}}
+	for _, c := range commands {
+		b.command(c)
+	}
+	slices.Sort(b.out.Unbound)
+	b.out.Unbound = slices.Compact(b.out.Unbound)
+	return b.out
+}
+
+type binder struct {
+	given, workspace string
+	out              Binding
+	bases            []string // directories that names of the server may be relative to
+}
+
+func (b *binder) command(c Command) {
+	base := c.Dir
+	if !filepath.IsAbs(base) {
+		base = filepath.Join(b.workspace, base)
+	}
+	b.bases = []string{base}
+	words := c.Words
+	if c.Program != "" {
+		b.file(c.Program, false)
+	} else if strings.Contains(words[0], "/") {
+		b.word(words[0], true)
+	}
+	for i, word := range words[1:] {
+		if dir, ok := b.directory(word); ok && words[i] != "-m" { // a module's name is no place
+			b.bases = append(b.bases, dir)
+		}
+	}
+	for _, word := range words[1:] {
+		b.word(word, false)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		for _, part := range filepath.SplitList(c.Env[name]) {
+			b.word(part, false)
+		}
+	}
+	b.runner(words)
+}
+
+// runner knows what programs read without being told.
+func (b *binder) runner(words []string) {
+	name := filepath.Base(words[0])
+	args := words[1:]
+	switch {
+	case strings.HasPrefix(name, "python"), name == "uv", name == "pypy", name == "pypy3":
+		b.module(args)
+	case name == "npm", name == "pnpm", name == "yarn", name == "bun":
+		b.packageScripts(args)
+	case name == "npx", name == "bunx":
+		for _, word := range args {
+			if !strings.HasPrefix(word, "-") {
+				b.named(filepath.Join("node_modules", ".bin", word), true)
+				return
+			}
+		}
+	case name == "node", name == "nodejs", name == "tsx", name == "deno":
+		for _, word := range args {
+			if strings.HasPrefix(word, "-") || slices.Contains(scripts, filepath.Ext(word)) {
+				continue
+			}
+			for _, ending := range []string{".js", ".mjs", ".cjs", ".ts", "/package.json", "/index.js"} {
+				b.named(word+ending, false)
+			}
+		}
+	case name == "make", name == "gmake":
+		for _, file := range []string{"GNUmakefile", "makefile", "Makefile"} {
+			b.named(file, true)
+		}
+	}
+}
+
+// module binds what `python -m name` would find in the workspace before anything installed.
+func (b *binder) module(args []string) {
+	for i, word := range args {
+		name, attached := strings.CutPrefix(word, "-m")
+		switch {
+		case !attached:
+			continue
+		case name == "" && i+1 < len(args):
+			name = args[i+1]
+		}
+		if name == "" || strings.ContainsAny(name, "/ ") {
+			return
+		}
+		path := strings.ReplaceAll(name, ".", "/")
+		for _, file := range []string{path + ".py", path + "/__main__.py", path + "/__init__.py"} {
+			b.named(file, true)
+		}
+		b.modules(path)
+		return
+	}
+}
+
+// modules binds the files of a package one by one, where they are not too many.
+func (b *binder) modules(path string) {
+	for _, base := range b.bases {
+		var files []string
+		dir := filepath.Join(base, path)
+		_ = filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
+			if err == nil && !entry.IsDir() && strings.HasSuffix(file, ".py") {
+				files = append(files, file)
+			}
+			if len(files) > mostModules {
+				return fs.SkipAll
+			}
+			return nil
+		})
+		if len(files) > mostModules {
+			b.unbound("%s has more than %d files: only its __main__.py and __init__.py are", b.name(dir), mostModules)
+			continue
+		}
+		for _, file := range files {
+			b.file(file, false)
+		}
+	}
+}
+
+// packageScripts binds package.json, and the files that the scripts to run name.
+func (b *binder) packageScripts(args []string) {
+	b.named("package.json", true)
+	var names []string
+	for _, word := range args {
+		if !strings.HasPrefix(word, "-") {
+			names = append(names, word, "pre"+word, "post"+word)
+		}
+	}
+	for _, base := range slices.Clone(b.bases) {
+		data, err := readRegular(filepath.Join(base, "package.json"), 1<<20)
+		var file struct {
+			Scripts map[string]string `json:"scripts"`
+		}
+		if err != nil || json.Unmarshal(data, &file) != nil {
+			continue
+		}
+		for _, name := range names {
+			b.word(file.Scripts[name], false)
+		}
+	}
+}
+
+// between is where a file's name can end inside of a word that is more than one.
+var between = regexp.MustCompile("[\\s;&|<>()'\"`$={},]+")
+
+// word binds a word of the command line that is a file, and the files that are named in it.
+func (b *binder) word(word string, missing bool) {
+	if word == "" {
+		return
+	}
+	b.named(word, missing)
+	if parts := between.Split(word, -1); len(parts) > 1 {
+		for _, part := range parts {
+			b.named(part, false)
+		}
+	}
+}
+
+// scripts are endings of files that interpreters run.
+var scripts = []string{".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx", ".jsx", ".sh", ".bash", ".rb", ".pl", ".php", ".lua", ".jar", ".wasm", ".ps1"}
+
+// data are endings of files that servers write to: bound, they would be asked for after each run.
+var data = []string{".db", ".sqlite", ".sqlite3", ".duckdb", ".log", ".jsonl", ".csv", ".parquet", ".pid", ".sock"}
+
+// named binds a name in every directory that it may be relative to.
+func (b *binder) named(name string, missing bool) {
+	if name == "" || strings.HasPrefix(name, "-") || strings.ContainsRune(name, 0) || len(name) > 4096 {
+		return
+	}
+	if filepath.IsAbs(name) {
+		b.file(name, missing)
+		return
+	}
+	for _, base := range b.bases {
+		b.file(filepath.Join(base, name), missing)
+	}
+}
+
+// directory is the one of the workspace that a word names.
+func (b *binder) directory(word string) (string, bool) {
+	_, value, _ := strings.Cut(word, "=")
+	for _, name := range []string{word, value} {
+		if name == "" || strings.HasPrefix(name, "-") {
+			continue
+		}
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(b.bases[0], name)
+		}
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// file binds one path, if it is of the workspace.
+func (b *binder) file(path string, missing bool) {
+	path = filepath.Clean(path)
+	real, err := filepath.EvalSymlinks(path)
+	if !b.inside(path) && (err != nil || !b.inside(real)) {
+		return
+	}
+	name := b.name(path)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) && (missing || slices.Contains(scripts, filepath.Ext(path)) && !strings.ContainsAny(filepath.Base(path), " \t\n")) {
+			b.out.Files[name] = Absent
+		}
+		return
+	}
+	info, err := os.Stat(real)
+	switch {
+	case err != nil:
+		return
+	case info.IsDir():
+		if real != b.workspace {
+			b.unbound("%s is a directory: what is in it is not", name)
+		}
+		return
+	case !info.Mode().IsRegular():
+		b.unbound("%s is no plain file", name)
+		return
+	case slices.Contains(data, strings.ToLower(filepath.Ext(path))):
+		b.unbound("%s is taken for data", name)
+		return
+	case info.Size() > largestFile:
+		b.unbound("%s has more than %d MB", name, largestFile>>20)
+		return
+	}
+	sum, err := digest(real)
+	if err != nil {
+		b.unbound("%s cannot be read", name)
+		return
+	}
+	if real != path {
+		sum += " by way of " + b.name(real) // what it loads comes from beside the file itself
+	}
+	b.out.Files[name] = sum
+}
+
+func (b *binder) inside(path string) bool {
+	return within(path, b.workspace) || within(path, b.given)
+}
+
+func within(path, root string) bool {
+	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, "/")+"/")
+}
+
+// name is a path as people see it.
+func (b *binder) name(path string) string {
+	for _, root := range []string{b.workspace, b.given} {
+		if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
+			return rel
+		}
+	}
+	return path
+}
+
+func (b *binder) unbound(format string, args ...any) {
+	b.out.Unbound = append(b.out.Unbound, fmt.Sprintf(format, args...))
+}
+
+// Digest is how a text is known.
+func Digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func digest(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = file.Close() }()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.LimitReader(file, largestFile+1)); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+func readRegular(path string, most int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > most {
+		return nil, fmt.Errorf("%s is no plain file of at most %d bytes", path, most)
+	}
+	return os.ReadFile(path)
+}
