@@ -11,11 +11,22 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"chorus/internal/redact"
 )
 
 // needle is one encoding of a value, and what replaces it.
 type needle struct {
 	text, instead []byte
+	folded        bool // text is in small letters, and found in any case
+}
+
+// newNeedle makes one. Short ones are found only as they are: in other case they may be words.
+func newNeedle(text string, instead []byte) needle {
+	if len(text) < minEncoded {
+		return needle{text: []byte(text), instead: instead}
+	}
+	return needle{redact.Fold([]byte(text)), instead, true}
 }
 
 // minEncoded is the shortest encoded form that is searched for: a shorter one occurs by chance.
@@ -33,10 +44,14 @@ func (s *substituter) needles() []needle {
 			continue // it could not be sent either
 		}
 		instead := []byte(placeholder(rule.Name))
-		out = append(out, needle{[]byte(v), instead})
+		out = append(out, newNeedle(v, instead))
 		for _, other := range encodings(v) {
 			if len(other) >= minEncoded && other != v {
-				out = append(out, needle{[]byte(other), instead})
+				out = append(out, newNeedle(other, instead))
+			}
+			// Where answers are searched with their escapes undone, those of the value are undone, too.
+			if plain, _, ok := redact.Unescape([]byte(other)); ok && len(plain.Text) >= minValue && string(plain.Text) != v {
+				out = append(out, newNeedle(string(plain.Text), instead))
 			}
 		}
 	}
@@ -46,7 +61,7 @@ func (s *substituter) needles() []needle {
 
 // encodings are the forms in which servers return what they were sent.
 func encodings(v string) []string {
-	out := []string{asJSON(v), url.QueryEscape(v), url.PathEscape(v), html.EscapeString(v), hex.EncodeToString([]byte(v))}
+	out := []string{v, asJSON(v), url.QueryEscape(v), url.PathEscape(v), html.EscapeString(v), hex.EncodeToString([]byte(v))}
 	for _, code := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for before := range 3 { // base64 depends on what is before it
 			text := code.EncodeToString([]byte(strings.Repeat("\x00", before) + v))
@@ -95,13 +110,13 @@ func (c *redactor) Read(p []byte) (int, error) {
 func (c *redactor) advance(last bool) {
 	c.out = c.out[:0]
 	for {
-		at, found := c.next()
-		if hold := c.begun(); !last && hold <= at {
+		from, to, found := c.next()
+		if hold := c.begun(); !last && hold <= from {
 			c.out = append(c.out, c.in[:hold]...)
 			c.in = append(c.in[:0], c.in[hold:]...)
 			return
 		}
-		c.out = append(c.out, c.in[:at]...)
+		c.out = append(c.out, c.in[:from]...)
 		if found == nil {
 			c.in = c.in[:0]
 			return
@@ -111,31 +126,78 @@ func (c *redactor) advance(last bool) {
 			return
 		}
 		c.out = append(c.out, found.instead...)
-		c.in = c.in[at+len(found.text):]
+		c.in = c.in[to:]
 	}
 }
 
-// next finds the first needle in in, the longest of those that start there; nil: none, and the end of in.
-func (c *redactor) next() (int, *needle) {
-	at, found := len(c.in), (*needle)(nil)
-	for i := range c.needles {
-		n := &c.needles[i]
-		window := c.in[:min(len(c.in), at+len(n.text))] // later ones do not matter
-		if j := bytes.Index(window, n.text); j >= 0 && (found == nil || j < at) {
-			at, found = j, n
+// view is what came in, as it is or with its escapes undone.
+type view struct {
+	text, folded []byte
+	at           func(int) int // where a byte of it stands in what came in
+}
+
+// views are a text as it is, and with escapes undone once and twice: JSON in JSON. whole
+// leaves out of each what may be an escape that has not come to its end; those views are
+// only good for telling what may begin.
+func views(text []byte, whole bool) []view {
+	at := func(i int) int { return i }
+	var out []view
+	for range 3 {
+		out = append(out, view{text, redact.Fold(bytes.Clone(text)), at})
+		v, open, ok := redact.Unescape(text)
+		for whole && open < len(text) { // what stands before may be open now
+			text = text[:open]
+			v, open, ok = redact.Unescape(text)
+			out[len(out)-1] = view{text, redact.Fold(bytes.Clone(text)), at}
+		}
+		if !ok {
+			break
+		}
+		outer := at
+		text, at = v.Text, func(i int) int { return outer(v.At(i)) }
+	}
+	return out
+}
+
+func (v view) search(n *needle) []byte {
+	if n.folded {
+		return v.folded
+	}
+	return v.text
+}
+
+// next finds the first needle, the longest of those that start there; nil: none, and the end of in.
+func (c *redactor) next() (from, to int, found *needle) {
+	from, to = len(c.in), len(c.in)
+	for _, v := range views(c.in, false) {
+		for i := range c.needles {
+			n := &c.needles[i]
+			j := bytes.Index(v.search(n), n.text)
+			if j < 0 {
+				continue
+			}
+			begin, end := v.at(j), v.at(j+len(n.text))
+			if begin < from || found != nil && begin == from && end > to {
+				from, to, found = begin, end, n
+			}
 		}
 	}
-	return at, found
+	return from, to, found
 }
 
 // begun is where the first needle starts that may continue in the next read; the end of in if none does.
 func (c *redactor) begun() int {
 	at := len(c.in)
-	for _, n := range c.needles {
-		for j := max(0, len(c.in)-len(n.text)+1); j < at; j++ {
-			if bytes.HasPrefix(n.text, c.in[j:]) {
-				at = j
-				break
+	for _, v := range append(views(c.in, true), view{c.in, redact.Fold(bytes.Clone(c.in)), func(i int) int { return i }}) {
+		at = min(at, v.at(len(v.text)))
+		for i := range c.needles {
+			n := &c.needles[i]
+			text := v.search(n)
+			for j := max(0, len(text)-len(n.text)+1); j < len(text) && v.at(j) < at; j++ {
+				if bytes.HasPrefix(n.text, text[j:]) {
+					at = v.at(j)
+					break
+				}
 			}
 		}
 	}

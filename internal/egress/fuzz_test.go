@@ -4,7 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"net/url"
@@ -126,13 +130,13 @@ func FuzzPlace(f *testing.F) {
 func TestRedactionAcrossReads(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		values := rapid.SliceOfN(rapid.StringMatching(`[ab]{2,6}`), 1, 3).Draw(t, "values")
+		values := rapid.SliceOfN(rapid.StringMatching(`[ab/]{2,10}`), 1, 3).Draw(t, "values")
 		var needles []needle
 		for _, v := range values {
-			needles = append(needles, needle{[]byte(v), []byte("#")})
+			needles = append(needles, newNeedle(v, []byte("#")))
 		}
 		slicesByLength(needles)
-		text := rapid.StringMatching(`[abc]{0,60}`).Draw(t, "text")
+		text := rapid.StringMatching(`([abcA/]|\\/|\\u0061|\\\\/|%2F|&#97;|\\u00|&|\\){0,40}`).Draw(t, "text")
 		want := redactText(text, needles)
 		for _, v := range values {
 			if strings.Contains(want, v) {
@@ -159,6 +163,46 @@ func TestRedactionAcrossReads(t *testing.T) {
 			t.Fatalf("strict: %q %v", passed, err)
 		}
 	})
+}
+
+// TestSpellingsAreFound: a value that comes back with its characters spelled otherwise, or in other case, is found,
+// also when every byte comes alone.
+func TestSpellingsAreFound(t *testing.T) {
+	t.Parallel()
+	value := `aB3/d+e&f"g<h ` + testKey
+	set, err := compile(Rules{Secrets: []Secret{secret("key", value, "api.example.com")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	needles := newSubstituter(set, target{"api.example.com", "443", true}).needles()
+	each := func(format string) string {
+		var out strings.Builder
+		for _, c := range []byte(value) {
+			fmt.Fprintf(&out, format, c)
+		}
+		return out.String()
+	}
+	inner, err := json.Marshal(strings.ReplaceAll(asJSON(value), "/", `\/`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"slashes of JSON": strings.ReplaceAll(asJSON(value), "/", `\/`), "JSON": each(`\u%04x`), "JSON in capitals": each(`\u%04X`), "JSON in JSON": string(inner),
+		"decimal entities": each("&#%d;"), "hexadecimal entities": each("&#x%x;"), "entities": html.EscapeString(value),
+		"an address in small letters": strings.ToLower(url.QueryEscape(value)), "all of an address": each("%%%02x"),
+		"capitals": strings.ToUpper(value), "small": strings.ToLower(value), "hex in capitals": strings.ToUpper(hex.EncodeToString([]byte(value))),
+		"one character": value[:8] + `\u` + fmt.Sprintf("%04x", value[8]) + value[9:],
+	} {
+		got, err := io.ReadAll(newRedactor(iotest.OneByteReader(strings.NewReader("<<"+text+">>")), needles))
+		if err != nil || !strings.Contains(string(got), placeholder("key")) || len(got) > len("<<>>")+len(placeholder("key"))+2 {
+			t.Errorf("%s: %s became %s (%v)", name, text, got, err)
+		}
+	}
+	for _, text := range []string{`{"a":"b\/c","d":"\u00e9"}`, "a=%41&b=%zz", "&amp; &unknown; & \\"} {
+		if got, err := io.ReadAll(newRedactor(iotest.OneByteReader(strings.NewReader(text)), needles)); err != nil || string(got) != text {
+			t.Errorf("%q became %q (%v)", text, got, err)
+		}
+	}
 }
 
 func slicesByLength(needles []needle) {

@@ -17,6 +17,9 @@ const leastKnown = 6
 // occur in any base64.
 const leastEncoded = 10
 
+// leastBase64 is the length from which on hex and base64 of a value are long enough to be looked for.
+const leastBase64 = 8
+
 // FromEnviron gives the values of "NAME=value" pairs whose name says that they are
 // secrets. Several may stand in one value, with commas or spaces between.
 func FromEnviron(environ []string) []string {
@@ -34,11 +37,38 @@ func FromEnviron(environ []string) []string {
 
 // matcher finds values, the longest first.
 type matcher struct {
-	values map[[4]byte][]string // by their beginning
-	begins *[1 << 16]bool       // by their first two bytes
+	values map[[4]byte][]value // by their beginning in small letters
+	begins *[1 << 16]bool      // by their first two bytes in small letters
 }
 
-func newMatcher(known []string) matcher {
+// value is one form of a secret.
+type value struct {
+	text   string
+	folded bool // case does not matter
+}
+
+// leastFolded is the length from which on a value is looked for in other case, too: a
+// shorter one, or one without a digit, may be a word.
+const leastFolded = 10
+
+// stands says whether a text begins with the value.
+func (v value) stands(text []byte) bool {
+	if len(text) < len(v.text) {
+		return false
+	}
+	if !v.folded {
+		return string(text[:len(v.text)]) == v.text
+	}
+	for i := range len(v.text) {
+		if small[text[i]] != small[v.text[i]] {
+			return false
+		}
+	}
+	return true
+}
+
+// allForms are the known values and their encodings.
+func allForms(known []string) []string {
 	var all []string
 	for _, value := range known {
 		if whole := strings.TrimSpace(value); strings.Contains(whole, "\n") && !strings.Contains(whole, markHead) {
@@ -52,19 +82,26 @@ func newMatcher(known []string) matcher {
 			}
 		}
 	}
+	return all
+}
+
+func matcherOf(all []string) matcher {
 	if len(all) == 0 {
 		return matcher{}
 	}
 	slices.SortFunc(all, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
-	m := matcher{values: map[[4]byte][]string{}, begins: new([1 << 16]bool)}
-	for _, value := range slices.Compact(all) {
-		m.begins[pair(value)] = true
-		m.values[[4]byte([]byte(value[:4]))] = append(m.values[[4]byte([]byte(value[:4]))], value)
+	m := matcher{values: map[[4]byte][]value{}, begins: new([1 << 16]bool)}
+	for _, text := range slices.Compact(all) {
+		v := value{text, len(text) >= leastFolded && strings.ContainsAny(text, "0123456789")}
+		m.begins[pair([]byte(text))] = true
+		m.values[beginning([]byte(text))] = append(m.values[beginning([]byte(text))], v)
 	}
 	return m
 }
 
-func pair(s string) int { return int(s[0])<<8 | int(s[1]) }
+func pair(s []byte) int { return int(small[s[0]])<<8 | int(small[s[1]]) }
+
+func beginning(s []byte) [4]byte { return [4]byte{small[s[0]], small[s[1]], small[s[2]], small[s[3]]} }
 
 // forms are the ways a value may be written.
 func forms(value string) []string {
@@ -79,63 +116,102 @@ func forms(value string) []string {
 	if quoted, err := json.Marshal(value); err == nil {
 		add(string(quoted[1 : len(quoted)-1]))
 	}
-	if len(value) < leastEncoded {
+	add(strings.ReplaceAll(value, " ", "+"))
+	if len(value) < leastBase64 {
 		return out
 	}
 	add(hex.EncodeToString([]byte(value)))
 	// In base64 a value looks different at each of three offsets. Only characters that
 	// depend on nothing but the value are looked for.
 	for shift := range 3 {
-		bytes := append(make([]byte, shift), value...)
+		shifted := append(make([]byte, shift), value...)
 		for _, alphabet := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-			text := alphabet.EncodeToString(bytes)
+			text := alphabet.EncodeToString(shifted)
 			from := (shift*8 + 5) / 6
-			to := len(bytes) * 8 / 6
+			to := len(shifted) * 8 / 6
 			add(text[from:to])
 		}
 	}
 	return out
 }
 
+// stretch is a part of a text.
+type stretch struct{ from, to int }
+
+// replace puts marks where values stand, in whatever spelling: as they are, in other case,
+// with characters escaped once or twice, in base64 that was broken into lines.
 func (m matcher) replace(text string) string {
 	if m.begins == nil {
 		return text
 	}
-	var out strings.Builder
-	from := 0
-	for i := 0; i+leastKnown <= len(text); i++ {
-		if text[i] == '[' {
-			if n := markAt(text, i); n > 0 {
-				i += n - 1
-				continue
-			}
+	raw := []byte(text)
+	found := m.find(raw)
+	see := func(v View, at func(int) int) {
+		for _, s := range m.find(v.Text) {
+			found = append(found, stretch{at(s.from), at(s.to)})
 		}
+	}
+	if v, ok := unwrap(raw); ok {
+		see(v, v.At)
+	}
+	if once, _, ok := Unescape(raw); ok {
+		see(once, once.At)
+		if twice, _, ok := Unescape(once.Text); ok {
+			see(twice, func(i int) int { return once.At(twice.At(i)) })
+		}
+	}
+	return marked(text, found)
+}
+
+// marked replaces stretches, which may overlap, by marks.
+func marked(text string, found []stretch) string {
+	if len(found) == 0 {
+		return text
+	}
+	slices.SortFunc(found, func(a, b stretch) int { return cmp.Or(a.from-b.from, b.to-a.to) })
+	var out strings.Builder
+	done := 0
+	for i := 0; i < len(found); {
+		s := found[i]
+		for i++; i < len(found) && found[i].from < s.to; i++ {
+			s.to = max(s.to, found[i].to)
+		}
+		out.WriteString(text[done:s.from])
+		out.WriteString(mark("known"))
+		done = s.to
+	}
+	out.WriteString(text[done:])
+	return out.String()
+}
+
+func (m matcher) find(text []byte) []stretch {
+	var out []stretch
+	for i := 0; i+leastKnown <= len(text); i++ {
 		if !m.begins[pair(text[i:])] {
+			if text[i] == '[' {
+				if n := markAt(text, i); n > 0 {
+					i += n - 1
+				}
+			}
 			continue
 		}
-		for _, value := range m.values[[4]byte([]byte(text[i:i+4]))] {
-			if strings.HasPrefix(text[i:], value) {
-				out.WriteString(text[from:i])
-				out.WriteString(mark("known"))
-				i += len(value) - 1
-				from = i + 1
+		for _, value := range m.values[beginning(text[i:])] {
+			if value.stands(text[i:]) {
+				out = append(out, stretch{i, i + len(value.text)})
+				i += len(value.text) - 1
 				break
 			}
 		}
 	}
-	if from == 0 {
-		return text
-	}
-	out.WriteString(text[from:])
-	return out.String()
+	return out
 }
 
 // tail is where text ends with the beginning of a value; len(text) if it does not.
 func (m matcher) tail(text string) int {
 	const least = 4 // fewer bytes say little
 	for i := max(0, len(text)-maxValue); i+least <= len(text); i++ {
-		for _, value := range m.values[[4]byte([]byte(text[i:i+4]))] {
-			if len(value) > len(text)-i && strings.HasPrefix(value, text[i:]) {
+		for _, v := range m.values[beginning([]byte(text[i:i+least]))] {
+			if part := text[i:]; len(v.text) > len(part) && (value{v.text[:len(part)], v.folded}).stands([]byte(part)) {
 				return i
 			}
 		}

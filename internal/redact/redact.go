@@ -27,7 +27,7 @@ type Redactor struct {
 }
 
 // New makes a redactor. The zero Options know no values, only formats and names.
-func New(o Options) *Redactor { return &Redactor{known: newMatcher(o.Known)} }
+func New(o Options) *Redactor { return &Redactor{known: matcherOf(allForms(o.Known))} }
 
 // Text gives text without its secrets.
 func (r *Redactor) Text(text string) string {
@@ -74,8 +74,8 @@ const (
 func mark(kind string) string { return markHead + kind + "]" }
 
 // markAt is the length of the mark that begins at i; 0 if there is none.
-func markAt(text string, i int) int {
-	if !strings.HasPrefix(text[i:], markHead) {
+func markAt[T string | []byte](text T, i int) int {
+	if len(text)-i < len(markHead) || string(text[i:i+len(markHead)]) != markHead {
 		return 0
 	}
 	for n := len(markHead); n < maxMark && i+n < len(text); n++ {

@@ -52,8 +52,28 @@ func safe(text string) int {
 			n = space
 		}
 	}
+	n = beforeWrapped(text, n)
 	if open := openBlock(text[:n]); open >= 0 && len(text)-open < maxBlock {
 		n = open
+	}
+	return n
+}
+
+// mostWrapped lines of base64 are held back: a secret can go on in the next one.
+const mostWrapped = 8
+
+// beforeWrapped moves n, the beginning of a line, before lines of base64 that may go on.
+func beforeWrapped(text string, n int) int {
+	for range mostWrapped {
+		if n == 0 || text[n-1] != '\n' {
+			return n
+		}
+		from := strings.LastIndexByte(text[:n-1], '\n') + 1
+		line := text[from : n-1]
+		if len(line) < wrappedLine || len(text)-from > maxHeld || strings.IndexFunc(line, func(r rune) bool { return r > 127 || !inRun[byte(r)] }) >= 0 {
+			return n
+		}
+		n = from
 	}
 	return n
 }
