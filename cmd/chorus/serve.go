@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/internal/app"
+	"chorus/internal/doctor/checks"
 	"chorus/internal/service"
 	"chorus/internal/transport/repl"
 )
@@ -60,6 +61,9 @@ a run that is on goes on at the next start. A second signal ends it at once.`,
 				}
 				return before(key)
 			}
+		}
+		if text := checks.AsRoot(os.Geteuid()); text != "" {
+			c.warn(text)
 		}
 		grow(125) // many conversations are many megabytes
 		ctx, stop := twoSignals(cmd.Context(), c)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"chorus/internal/client"
+	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/runsetup"
 	"chorus/internal/transport/cli"
@@ -37,8 +38,9 @@ func (c *program) talkOptions(o runsetup.SessionOptions) (remote.Options, error)
 	return out, nil
 }
 
-// openOn makes a session on a server or takes one up, of whose id a unique beginning is enough.
-func openOn(ctx context.Context, to cli.Connection, o remote.Options) (*remote.Session, error) {
+// openOn makes a session on a server or takes one up, of whose id a unique beginning is enough. Where nobody chose the
+// directory and the token may not work here, the session gets a folder of its own.
+func (c *program) openOn(ctx context.Context, to cli.Connection, o remote.Options, chosen bool) (*remote.Session, error) {
 	if o.ID != "" {
 		found, err := findSession(ctx, to, o.ID)
 		if err != nil {
@@ -46,7 +48,17 @@ func openOn(ctx context.Context, to cli.Connection, o remote.Options) (*remote.S
 		}
 		o.ID = found.ID
 	}
-	return remote.Open(ctx, to, to.Caller, o)
+	s, err := remote.Open(ctx, to, to.Caller, o)
+	if operation.KindOf(err) != operation.Forbidden || chosen || o.New.WorkspacePath == "" || o.ID != "" {
+		return s, err
+	}
+	o.New.WorkspacePath = ""
+	own, again := remote.Open(ctx, to, to.Caller, o)
+	if again != nil {
+		return s, err
+	}
+	c.warn("it works in a folder of its own: " + err.Error())
+	return own, nil
 }
 
 // runOn is run on a server.
@@ -56,7 +68,7 @@ func (c *program) runOn(ctx context.Context, o runsetup.SessionOptions, prompt s
 		if err != nil {
 			return err
 		}
-		s, err := openOn(ctx, to, options)
+		s, err := c.openOn(ctx, to, options, o.Dir != "")
 		if err != nil {
 			return wrongUse(err)
 		}
@@ -105,7 +117,7 @@ func (c *program) chatOn(ctx context.Context, o runsetup.SessionOptions, prompt 
 		if err != nil {
 			return err
 		}
-		s, err := openOn(ctx, to, options)
+		s, err := c.openOn(ctx, to, options, o.Dir != "")
 		if err != nil {
 			return wrongUse(err)
 		}

@@ -2,10 +2,12 @@ package client_test
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -146,5 +148,37 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	_, err := operations.ListModels.Call(t.Context(), h.client(server.URL, "test-key"), operation.Caller{}, operation.None{})
 	if operation.KindOf(err) != operation.Unavailable || seen {
 		t.Errorf("%v; the token was sent on: %v", err, seen)
+	}
+}
+
+// A token that may talk is no key to other people's folders.
+func TestSomebodysHomeIsForbidden(t *testing.T) {
+	t.Parallel()
+	h := openServer(t)
+	home := t.TempDir()
+	post := func(scope operation.Scope) (int, string) {
+		text, _ := h.token("holder of "+string(scope), scope)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.server.URL+"/api/sessions", strings.NewReader(`{"workspacePath":"`+home+`"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+text)
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := h.server.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(body)
+	}
+	if status, body := post(operation.Chat); status != http.StatusForbidden || !strings.Contains(body, "workspaces") || !strings.Contains(body, "folders that Chorus makes itself") {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, body := post(operation.Admin); status != http.StatusCreated {
+		t.Errorf("%d %s", status, body)
 	}
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -50,6 +51,11 @@ func (b *Bot) access(r *report) {
 	for _, to := range b.Editors {
 		if !somebody.MatchString(to) {
 			r.fail(b.Origin("editors"), "editors", "editors: %q is nobody; there are %s", to, somebodyForms)
+		}
+	}
+	for _, dir := range b.Workspaces {
+		if !filepath.IsAbs(dir) && dir != "~" && !strings.HasPrefix(dir, "~/") {
+			r.fail(b.Origin("workspaces"), "workspaces", "workspaces: %q is neither an absolute path nor one that begins with ~/", dir)
 		}
 	}
 	for _, name := range b.merged.names("channels") {

@@ -87,6 +87,7 @@ type Bot struct {
 	Access            []Grant            // in file order
 	Editors           []string           `key:"editors"`
 	Channels          []Channel          // in file order
+	Workspaces        []string           `key:"workspaces"` // as written: absolute, or beginning with ~
 	Sandbox           string             `key:"sandbox"`
 	SandboxContainer  string             `key:"sandboxContainer"`
 	SandboxRoots      []string           `key:"sandboxRoots"` // as written

@@ -177,6 +177,7 @@ func trustKeys() []Key {
 		{Path: "access.*", Kind: Text, Doc: "The profile that limits what is done on their word; never more than the agent's own."},
 		{Path: "editors", Kind: List, Doc: "Who may change permissions, written as in access, and never beyond their own; without it, local."},
 		{Path: "channels.*.permissions", Kind: Text, Doc: "The profile that limits what is done there."},
+		{Path: "workspaces", Kind: List, Home: true, Doc: "Folders in which tokens without the scope admin, people on chat platforms and schedules may have agents work, with all that lies below; ~ is your home. Folders that Chorus makes for them need not be named, and whoever sits at the terminal may work anywhere."},
 		{Path: "sandbox", Kind: Text, Default: "auto", Choices: []string{"auto", "host", "bwrap", "docker"}, Doc: "Where commands run; auto: the strongest that works. host is no sandbox."},
 		{Path: "sandboxContainer", Kind: Text, Doc: "For docker, the running container: its name, or name:/path where it has the directory."},
 		{Path: "sandboxRoots", Kind: List, Doc: "Further directories that sandboxed commands see, read-only; with :rw at the end they may write there. ~ is your home."},

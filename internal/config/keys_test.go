@@ -22,6 +22,9 @@ func sample(k Key) (yaml, variable string, plain any) {
 		if k.Path == "editors" {
 			return "[local, role:b]", "local, role:b", []any{"local", "role:b"}
 		}
+		if k.Path == "workspaces" {
+			return "[/a, ~/b]", "/a, ~/b", []any{"/a", "~/b"}
+		}
 		return "[a, b]", "a, b", []any{"a", "b"}
 	case Free:
 		return "7", "", 7
@@ -205,7 +208,7 @@ func TestNeverFromPins(t *testing.T) {
 	for _, k := range Keys() {
 		top, _, _ := strings.Cut(k.Path, ".")
 		switch top {
-		case "permissions", "profiles", "access", "editors", "channels", "sandbox", "sandboxContainer", "sandboxRoots", "sandboxGit", "egress", "approvals", "budgets", "prices", "vendors", "secrets", "mcpServers", "operationTools", "discordToken", "authorizedRoles", "databaseUrl", "natsUrl",
+		case "permissions", "profiles", "access", "editors", "channels", "workspaces", "sandbox", "sandboxContainer", "sandboxRoots", "sandboxGit", "egress", "approvals", "budgets", "prices", "vendors", "secrets", "mcpServers", "operationTools", "discordToken", "authorizedRoles", "databaseUrl", "natsUrl",
 			"systemPromptFile", "contextPrefixFile", "durability", "defaultModel", "defaultProvider", "idleTimeoutMs", "logDays", "timeouts", "discordBackoffMax":
 			if k.Pins {
 				t.Errorf("%s may be pinned", k.Path)

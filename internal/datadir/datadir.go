@@ -147,6 +147,9 @@ func (h *Home) ThreadDir(id chat.ThreadID) string {
 	return h.join(filepath.FromSlash(id.Dir()))
 }
 
+// Scratch is where a thread works that works nowhere else.
+func (h *Home) Scratch(id chat.ThreadID) string { return filepath.Join(h.ThreadDir(id), "scratch") }
+
 // Outputs is where the whole text of a thread's long tool results goes.
 func (h *Home) Outputs(id chat.ThreadID) string {
 	return h.join("outputs", filepath.FromSlash(id.Dir()))

@@ -188,6 +188,9 @@ func (s *Setup) terms(choice *overrides.Thread, work engine.Work) chat.Terms {
 
 // forRun is how a thread's next run is done.
 func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work) (engine.Setup, error) {
+	if err := s.Gate.MayWork(ctx, row, work.Senders); err != nil {
+		return engine.Setup{}, err
+	}
 	b, err := s.Toolbox(row.ID, row.Dir)
 	if err != nil {
 		return engine.Setup{}, err

@@ -28,6 +28,9 @@ func (o *Handler) Fork(ctx context.Context, by operation.Caller, in operations.F
 	if err != nil {
 		return operations.CreatedSession{}, err
 	}
+	if err := o.mayWork(by, row); err != nil {
+		return operations.CreatedSession{}, err
+	}
 	if o.guest { // at a terminal a fork belongs where the thread belongs
 		thread, err := o.app.ForkThread(ctx, row, in.AtSeq)
 		if err != nil {
@@ -159,6 +162,9 @@ func (o *Handler) ResumeSession(ctx context.Context, by operation.Caller, in ope
 // goOn resumes a session of this home: with another model, and with less of its window.
 func (o *Handler) goOn(ctx context.Context, by operation.Caller, row journal.Thread, in operations.ResumeRequest) (operations.CreatedSession, error) {
 	id := row.ID.Thread()
+	if err := o.mayWork(by, row); err != nil {
+		return operations.CreatedSession{}, err
+	}
 	if row.Status == chat.Running || row.Status == chat.Waiting {
 		return operations.CreatedSession{}, operation.Errorf(operation.Conflict, "session %s is live; talk to it, or stop its run first", id)
 	}
@@ -208,7 +214,11 @@ func (o *Handler) takeUp(ctx context.Context, by operation.Caller, in operations
 	if err != nil {
 		return "", noSession(name)
 	}
-	terms, dir, err := o.plan(by, operations.NewSession{WorkspacePath: in.WorkspacePath, Provider: in.Provider, Model: in.Model}, "")
+	own, err := chat.NewThreadID("web", ownPlace(by.Principal), id.New(), chat.DefaultAgent)
+	if err != nil {
+		return "", err
+	}
+	terms, dir, err := o.plan(by, operations.NewSession{WorkspacePath: in.WorkspacePath, Provider: in.Provider, Model: in.Model}, own)
 	if err != nil {
 		return "", err
 	}

@@ -55,7 +55,10 @@ type utterance struct {
 }
 
 // utter makes it of what was sent, and lets the thread run here.
-func (o *Handler) utter(ctx context.Context, row journal.Thread, in operations.SteerMessage) (utterance, error) {
+func (o *Handler) utter(ctx context.Context, by operation.Caller, row journal.Thread, in operations.SteerMessage) (utterance, error) {
+	if err := o.mayWork(by, row); err != nil {
+		return utterance{}, err
+	}
 	bot, err := o.app.Settings.BotFor(row)
 	if err != nil {
 		return utterance{}, err
@@ -80,7 +83,7 @@ func (o *Handler) utter(ctx context.Context, row journal.Thread, in operations.S
 }
 
 func (o *Handler) say(ctx context.Context, by operation.Caller, row journal.Thread, in operations.SteerMessage) (operations.Said, error) {
-	u, err := o.utter(ctx, row, in)
+	u, err := o.utter(ctx, by, row, in)
 	if err != nil {
 		return operations.Said{}, err
 	}
@@ -150,7 +153,7 @@ func (o *Handler) Steer(ctx context.Context, by operation.Caller, in operations.
 }
 
 func (o *Handler) steer(ctx context.Context, by operation.Caller, row journal.Thread, in operations.SteerMessage) (operations.Said, error) {
-	u, err := o.utter(ctx, row, in)
+	u, err := o.utter(ctx, by, row, in)
 	if err != nil {
 		return operations.Said{}, err
 	}

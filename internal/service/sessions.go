@@ -20,6 +20,7 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/runsetup"
+	"chorus/internal/settings"
 	"chorus/internal/store"
 )
 
@@ -129,13 +130,11 @@ func (o *Handler) begin(ctx context.Context, row journal.Thread, made standing, 
 }
 
 // Scratch is the folder of a session that works nowhere else.
-func (o *Handler) Scratch(thread chat.ThreadID) string {
-	return filepath.Join(o.app.Home.ThreadDir(thread), "scratch")
-}
+func (o *Handler) Scratch(thread chat.ThreadID) string { return o.app.Home.Scratch(thread) }
 
 // plan turns wishes into terms and a directory, or says what is wrong with them.
 func (o *Handler) plan(by operation.Caller, in operations.NewSession, thread chat.ThreadID) (chat.Terms, string, error) {
-	dir, err := o.workplace(in, thread)
+	dir, err := o.workplace(by, in, thread)
 	if err != nil {
 		return chat.Terms{}, "", err
 	}
@@ -147,11 +146,6 @@ func (o *Handler) plan(by operation.Caller, in operations.NewSession, thread cha
 	}
 	if err := o.within(by, in); err != nil {
 		return chat.Terms{}, "", err
-	}
-	if in.WorkspacePath != "" && !by.May(operation.Admin) {
-		if err := o.public(dir); err != nil {
-			return chat.Terms{}, "", err
-		}
 	}
 	checked := runsetup.SessionOptions{Dir: o.app.Home.Dir(), Agent: in.Agent, Provider: in.Provider, Model: in.Model, Profile: in.Permissions, Mode: in.Mode, Sandbox: in.Sandbox}
 	if err := o.app.Setup.Check(&checked); err != nil {
@@ -165,7 +159,7 @@ func (o *Handler) plan(by operation.Caller, in operations.NewSession, thread cha
 
 // workplace is where a session works: where it was told to, in its agent's workspace, or
 // in a folder of its own.
-func (o *Handler) workplace(in operations.NewSession, thread chat.ThreadID) (string, error) {
+func (o *Handler) workplace(by operation.Caller, in operations.NewSession, thread chat.ThreadID) (string, error) {
 	if in.WorkspacePath == "" {
 		if in.Agent != "" && in.Agent != chat.DefaultAgent && runsetup.IsDir(o.app.Home.AgentDir(in.Agent)) {
 			return o.app.Settings.Agents().Workspace(in.Agent), nil
@@ -175,50 +169,37 @@ func (o *Handler) workplace(in operations.NewSession, thread chat.ThreadID) (str
 	if !filepath.IsAbs(in.WorkspacePath) {
 		return "", Invalid("workspacePath", "workspacePath must be an absolute path on the server, not %.200q", in.WorkspacePath)
 	}
-	dir := resolved(filepath.Clean(in.WorkspacePath))
+	dir := filepath.Clean(in.WorkspacePath)
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	if !by.May(operation.Admin) { // before anything is said of what is there
+		if err := o.app.Settings.CheckChosenPlace(thread, dir); err != nil {
+			return "", forbidden(err)
+		}
+	}
 	if !runsetup.IsDir(dir) {
 		return "", Invalid("workspacePath", "there is no directory %.200s on the server; make it first, or leave workspacePath out for a folder of its own", in.WorkspacePath)
 	}
 	return dir, nil
 }
 
-// public refuses directories whose files are keys to more than a conversation: whoever
-// may talk may have the workspace read without anybody being asked.
-func (o *Handler) public(dir string) error {
-	no := func(why string) error {
-		err := operation.Errorf(operation.Forbidden, "%.200s can be worked in with the scope admin only: %s", dir, why)
-		err.Field = "workspacePath"
+// mayWork holds a caller without the admin scope to the places that are open to them, also in a session that is theirs:
+// it may have been made when its folder was open to them, or by way of a link that leads elsewhere now.
+func (o *Handler) mayWork(by operation.Caller, row journal.Thread) error {
+	if by.May(operation.Admin) {
+		return nil
+	}
+	return forbidden(o.app.Settings.CheckPlace(row.ID, row.Dir))
+}
+
+// forbidden tells the caller of a place where they may not work.
+func forbidden(err error) error {
+	var place *settings.PlaceError
+	if !errors.As(err, &place) {
 		return err
 	}
-	home, user := resolved(o.app.Home.Dir()), resolved(o.app.Isolation.UserHome())
-	switch {
-	case encloses(dir, home) || encloses(home, dir):
-		return no("the keys of this home lie there")
-	case user != "" && encloses(dir, user):
-		return no("somebody's whole home lies there")
-	case strings.Contains(dir, "/."):
-		return no("hidden folders hold keys and settings")
-	}
-	for _, system := range []string{"/etc", "/proc", "/sys", "/dev", "/run", "/boot", "/var/run", "/var/lib"} {
-		if encloses(system, dir) || encloses(dir, system) {
-			return no("it belongs to the system")
-		}
-	}
-	return nil
-}
-
-// resolved is a path without links, as far as it is there.
-func resolved(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
-}
-
-// encloses reports whether a directory is another one, or holds it.
-func encloses(outer, inner string) bool {
-	rel, err := filepath.Rel(outer, inner)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
+	return &operation.Error{Kind: operation.Forbidden, Message: place.Error(), Field: "workspacePath", Err: err}
 }
 
 // narrow are the profiles that everybody who may chat may choose.

@@ -96,6 +96,8 @@ func shownValue(value any) string {
 // secrets and do not say where the data is.
 func settable(k config.Key) bool {
 	switch k.Kind {
+	case config.List:
+		return k.Path == "workspaces" // an admin may open a folder to others by a request
 	case config.Text, config.Integer, config.Number, config.Bool:
 		return !k.Secret && !strings.Contains(k.Path, "*") && k.Path != "databaseUrl" && k.Path != "natsUrl" && !strings.HasSuffix(k.Path, "File")
 	default:
@@ -197,6 +199,20 @@ func parseValue(k config.Key, text string) (any, error) {
 		if b, err := strconv.ParseBool(text); err == nil {
 			return b, nil
 		}
+	case config.List: // as a list in JSON, or with commas
+		var list []string
+		if strings.HasPrefix(strings.TrimSpace(text), "[") {
+			if err := json.Unmarshal([]byte(text), &list); err == nil {
+				return list, nil
+			}
+			break
+		}
+		for item := range strings.SplitSeq(text, ",") {
+			if item = strings.TrimSpace(item); item != "" {
+				list = append(list, item)
+			}
+		}
+		return list, nil
 	default:
 		return text, nil
 	}

@@ -35,9 +35,9 @@ func (p *checker) homeFolder(context.Context) []doctor.Finding {
 	}
 	dir := p.app.Home.Dir()
 	if !p.found().there {
-		return futureHome(dir)
+		return append(futureHome(dir), rootUser(os.Geteuid())...)
 	}
-	out := []doctor.Finding{doctor.Good("folder", "%s", dir)}
+	out := append([]doctor.Finding{doctor.Good("folder", "%s", dir)}, rootUser(os.Geteuid())...)
 	if _, err := datadir.Open(dir); err != nil { // it is there, so nothing is made
 		return []doctor.Finding{doctor.Bad("folder", homeFix(dir, err), "%v", err)}
 	}
@@ -54,6 +54,23 @@ func (p *checker) homeFolder(context.Context) []doctor.Finding {
 	}
 	out = append(out, space(dir))
 	return append(out, p.others()...)
+}
+
+// AsRoot says what it means that Chorus runs as root, and the way out; "" for any other user.
+func AsRoot(uid int) string {
+	if uid != 0 {
+		return ""
+	}
+	return "Chorus runs as root: whatever an agent writes or starts outside of a sandbox has all rights on this machine; " + rootFix
+}
+
+const rootFix = "give it a user of its own: useradd --system chorus, and User=chorus in the systemd unit (deploy/chorus.service has it)"
+
+func rootUser(uid int) []doctor.Finding {
+	if AsRoot(uid) == "" {
+		return nil
+	}
+	return []doctor.Finding{doctor.Warning("user", rootFix, "it is root: whatever an agent writes or starts outside of a sandbox has all rights on this machine")}
 }
 
 func homeFix(dir string, err error) string {

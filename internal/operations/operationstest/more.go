@@ -51,6 +51,7 @@ func forks(s *story) {
 }
 
 func resuming(s *story) {
+	s.opens(s.Dir)
 	folder := filepath.Join(s.Dir, ".agent")
 	s.ok(os.MkdirAll(folder, 0o755))
 	log := `{"type":"session_start","sessionId":"old-one","timestamp":"2026-01-01T00:00:00Z"}

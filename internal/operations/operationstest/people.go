@@ -11,6 +11,7 @@ import (
 
 // others: what is not Bo's is not there for Bo, whatever he tries.
 func others(s *story) {
+	s.opens(s.Dir)
 	id := s.new(s.Ada, operations.NewSession{}).ID
 	s.say(s.Ada, id, "!say a word that only ada knows: xylophone")
 	svc := s.As(s.Bo)

@@ -26,6 +26,7 @@ func making(s *story) {
 	if own.WorkspacePath == "" {
 		s.Error("it works nowhere")
 	}
+	s.opens(s.Dir)
 	there := s.new(s.Ada, operations.NewSession{WorkspacePath: s.Dir, Mode: "plan", Permissions: "locked"})
 	if same, _ := filepath.EvalSymlinks(s.Dir); there.WorkspacePath != same {
 		s.Errorf("it works in %s", there.WorkspacePath)

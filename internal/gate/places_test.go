@@ -1,0 +1,83 @@
+package gate_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/store/storetest"
+	"chorus/internal/transcript"
+)
+
+// Whoever has an agent work, also by a schedule or through another agent, works where they may; only the person at the
+// terminal and admins work anywhere.
+func TestWhereWorkIsDone(t *testing.T) {
+	t.Parallel()
+	home, open, other := storetest.FreshHome(t), t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(home, "settings.json"), []byte(`{"workspaces":["`+open+`"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a, _ := keeper(t, home)
+	holder := func(scope operation.Scope) chat.Principal {
+		made, err := a.Service.Tokens().CreateToken(t.Context(), a.Service.LocalCaller(), operations.NewToken{Name: string(scope), Scopes: []operation.Scope{scope}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made.Holder()
+	}
+	thread := func(transport string) chat.ThreadID {
+		id, err := chat.NewThreadID(transport, "g/c", "t", "helper")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	talker, admin := holder(operation.Chat), holder(operation.Admin)
+	ada := chat.Principal{Kind: chat.LocalUser, ID: "ada"}
+	eve := chat.Principal{Kind: "discord", ID: "eve"}
+	schedule := chat.Principal{Kind: chat.ScheduleRule, ID: "nightly", For: &ada}
+	agent := chat.Principal{Kind: chat.OtherAgent, ID: "helper"}
+	forAda, forEve := agent, agent
+	forAda.For, forEve.For = &ada, &eve
+	web, discord := thread("web"), thread("discord")
+	for _, c := range []struct {
+		name   string
+		thread chat.ThreadID
+		dir    string
+		who    []chat.Principal
+		want   bool
+	}{
+		{"the terminal", web, other, []chat.Principal{ada}, true},
+		{"an admin", web, other, []chat.Principal{admin}, true},
+		{"a token", web, other, []chat.Principal{talker}, false},
+		{"a token that is gone", web, other, []chat.Principal{{Kind: chat.TokenHolder, ID: "gone"}}, false},
+		{"a token, in an open place", web, open, []chat.Principal{talker}, true},
+		{"a token, in a folder of its own", web, a.Home.Scratch(web), []chat.Principal{talker}, true},
+		{"Discord", discord, other, []chat.Principal{eve}, false},
+		{"Discord, in the folder of the conversation", discord, a.Home.Scratch(discord), []chat.Principal{eve}, true},
+		{"Discord, in the agent's workspace", discord, a.Settings.Agents().Workspace("helper"), []chat.Principal{eve}, true},
+		{"Discord, in the agent's settings", discord, a.Home.AgentDir("helper"), []chat.Principal{eve}, false},
+		{"Discord, in a folder of the web", discord, a.Home.Scratch(web), []chat.Principal{eve}, false},
+		{"the terminal and Discord", discord, other, []chat.Principal{ada, eve}, false},
+		{"a schedule", web, other, []chat.Principal{schedule}, false},
+		{"a schedule, in an open place", web, open, []chat.Principal{schedule}, true},
+		{"an agent for the terminal", web, other, []chat.Principal{forAda}, true},
+		{"an agent for Discord", web, other, []chat.Principal{forEve}, false},
+		{"an agent for nobody", web, other, []chat.Principal{agent}, false},
+		{"Chorus's keys", web, home, []chat.Principal{talker}, false},
+	} {
+		var senders []transcript.Sender
+		for _, p := range c.who {
+			senders = append(senders, transcript.Sender{Principal: p})
+		}
+		err := a.Gate.MayWork(t.Context(), journal.Thread{ID: c.thread, Dir: c.dir}, senders)
+		if (err == nil) != c.want || err != nil && !strings.Contains(err.Error(), open) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package settings
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"chorus/internal/chat"
+)
+
+// PlaceError says that a folder may be worked in by an admin only, and where else work is possible.
+type PlaceError struct {
+	Dir   string
+	Roots []string // as they are configured
+	Why   string   // "": it lies in none of the roots
+}
+
+// Error implements error.
+func (e *PlaceError) Error() string {
+	allowed := "folders that Chorus makes itself"
+	if len(e.Roots) > 0 {
+		allowed += " and " + strings.Join(e.Roots, ", ")
+	}
+	why := "it is none of the places that an admin has named"
+	if e.Why != "" {
+		why = e.Why
+	}
+	return fmt.Sprintf("%.200s can be worked in with the scope admin only: %s. Allowed are %s; an admin adds a folder to `workspaces` in the configuration, or leave the folder out to get one of your own", e.Dir, why, allowed)
+}
+
+// CheckPlace refuses folders in which somebody without the admin scope may not have an agent work in a thread: all but
+// those that Chorus has made for conversations and agents, and the `workspaces` of the configuration. Links are
+// followed before anything is compared.
+func (s *Settings) CheckPlace(thread chat.ThreadID, dir string) error {
+	transport := filepath.Dir(filepath.Dir(s.Home.ThreadDir(thread)))
+	rel, in := below(transport, dir)
+	parts := strings.Split(rel, string(filepath.Separator)) // place, thread, scratch
+	if in && len(parts) >= 3 && parts[2] == filepath.Base(s.Home.Scratch(thread)) {
+		return nil
+	}
+	rel, in = below(s.Home.Agents(), dir)
+	parts = strings.Split(rel, string(filepath.Separator)) // agent, workspace
+	if in && len(parts) >= 2 && parts[1] == filepath.Base(s.Agents().Workspace(parts[0])) {
+		return nil
+	}
+	return s.CheckNamedPlace(dir)
+}
+
+// CheckChosenPlace is CheckPlace for a folder that somebody names: of those that Chorus has made, only folders of
+// conversations in their own place count.
+func (s *Settings) CheckChosenPlace(thread chat.ThreadID, dir string) error {
+	rel, in := below(filepath.Dir(s.Home.ThreadDir(thread)), dir)
+	parts := strings.Split(rel, string(filepath.Separator)) // thread, scratch
+	if in && len(parts) >= 2 && parts[1] == filepath.Base(s.Home.Scratch(thread)) {
+		return nil
+	}
+	return s.CheckNamedPlace(dir)
+}
+
+// CheckNamedPlace refuses folders that lie in none of the `workspaces`, and Chorus's own files wherever they lie.
+func (s *Settings) CheckNamedPlace(dir string) error {
+	bot, err := s.Bot("")
+	if err != nil {
+		return err
+	}
+	refused := &PlaceError{Dir: dir, Roots: bot.Workspaces}
+	_, inside := below(s.Home.Dir(), dir)
+	_, around := below(dir, s.Home.Dir())
+	if inside || around {
+		refused.Why = "Chorus keeps its keys there"
+		return refused
+	}
+	for _, root := range bot.Workspaces {
+		if rest, ok := strings.CutPrefix(root, "~"); ok && (rest == "" || rest[0] == '/') {
+			root = filepath.Join(s.userHome(), rest)
+		}
+		if _, in := below(root, dir); in && filepath.IsAbs(root) {
+			return nil
+		}
+	}
+	return refused
+}
+
+func (s *Settings) userHome() string {
+	if dir := s.Env("HOME"); filepath.IsAbs(dir) {
+		return dir
+	}
+	dir, _ := os.UserHomeDir()
+	return dir
+}
+
+// below gives the path of dir relative to another folder in which it lies, or which it is, with the links of both followed.
+func below(outer, dir string) (rel string, in bool) {
+	rel, err := filepath.Rel(resolved(outer), resolved(dir))
+	return rel, err == nil && filepath.IsLocal(rel)
+}
+
+// resolved is a path without links, as far as it is there.
+func resolved(path string) string {
+	rest := ""
+	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
+		if real, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if at == filepath.Dir(at) {
+			return path
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
+	}
+}
