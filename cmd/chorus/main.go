@@ -20,6 +20,7 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/sandbox/isolate"
+	"chorus/internal/sandbox/process"
 	"chorus/internal/transport/cli"
 	"chorus/internal/transport/repl"
 	"chorus/internal/usage"
@@ -28,6 +29,9 @@ import (
 func main() {
 	if code, ours := isolate.LaunchSandboxed(os.Args[1:]); ours {
 		os.Exit(code)
+	}
+	if os.Getenv("CHORUS_TRACEABLE") == "" { // a debugger needs it
+		_ = process.KeepPrivate() // where it is not possible everything else still works
 	}
 	grow(140) // one conversation is a few megabytes: a short one need not be collected at all
 	os.Exit(Main(os.Args[1:]))

@@ -183,6 +183,21 @@ func (t *Tokens) TokenByText(ctx context.Context, text string) (operations.Token
 	return t.good(ctx, row, err)
 }
 
+// endedSignIns are the memos of sign-in links that were used and cookies that were signed out.
+const endedSignIns = "ended sign-in"
+
+// EndSignIn notes that a link or a cookie is good no more, and reports whether nobody had
+// noted it before. keep is how long it must be known.
+func (t *Tokens) EndSignIn(ctx context.Context, nonce string, keep time.Duration) (first bool, err error) {
+	return t.app.DB.RememberOnce(ctx, endedSignIns, nonce, []byte("ended"), keep)
+}
+
+// SignInEnded reports whether EndSignIn was called for it.
+func (t *Tokens) SignInEnded(ctx context.Context, nonce string) (bool, error) {
+	value, err := t.app.DB.Recall(ctx, endedSignIns, nonce)
+	return value != nil, err
+}
+
 // TokenByID does the same by its id.
 func (t *Tokens) TokenByID(ctx context.Context, id string) (operations.Token, error) {
 	row, err := t.app.DB.TokenByID(ctx, id)

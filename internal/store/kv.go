@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"chorus/internal/journal"
 )
@@ -23,6 +24,24 @@ func (db *DB) Remember(ctx context.Context, kind, key string, value []byte) erro
 		return fmt.Errorf("remember %s %s: %w", kind, key, err)
 	}
 	return nil
+}
+
+// RememberOnce keeps a value unless there is one, and reports whether there was none. Memos
+// of the kind that are older than keep leave on the way.
+func (db *DB) RememberOnce(ctx context.Context, kind, key string, value []byte, keep time.Duration) (first bool, err error) {
+	err = db.w.write(ctx, func(w *writer) error {
+		now := db.now()
+		if err := w.exec(`DELETE FROM memos WHERE kind = ? AND at < ?`, kind, micros(now.Add(-keep))); err != nil {
+			return err
+		}
+		n, err := w.change(`INSERT INTO memos (kind, key, value, at) VALUES (?, ?, ?, ?) ON CONFLICT (kind, key) DO NOTHING`, kind, key, string(value), micros(now))
+		first = n > 0
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("remember %s %s: %w", kind, key, err)
+	}
+	return first, nil
 }
 
 // Recall gives what was remembered; nil if nothing was.

@@ -51,3 +51,25 @@ func TestMemos(t *testing.T) {
 		t.Errorf("recalled %q, %v where nothing was kept", v, err)
 	}
 }
+
+// What is remembered once stays so when the database is opened again, until it is too old.
+func TestRememberOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "c.db")
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for step, want := range []bool{true, false, true} {
+		db, err := store.Open(t.Context(), store.Options{Path: path, Now: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first, err := db.RememberOnce(t.Context(), "ended", "a", []byte("x"), time.Hour); err != nil || first != want {
+			t.Errorf("step %d: %v, %v", step, first, err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if step == 1 {
+			now = now.Add(2 * time.Hour)
+		}
+	}
+}

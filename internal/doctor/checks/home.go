@@ -131,9 +131,11 @@ func (p *checker) others() []doctor.Finding {
 		return nil
 	}
 	var who []string
+	locks, _ := os.ReadFile("/proc/locks")
+	locking := lockers(string(locks), db+"-shm")
 	for _, fds := range found {
 		process := filepath.Dir(fds)
-		if pid := filepath.Base(process); pid != strconv.Itoa(os.Getpid()) && holds(fds, db) {
+		if pid := filepath.Base(process); pid != strconv.Itoa(os.Getpid()) && (locking[pid] || holds(fds, db)) {
 			name, _ := os.ReadFile(filepath.Join(process, "comm"))
 			who = append(who, fmt.Sprintf("%s (process %s)", strings.TrimSpace(string(name)), pid))
 		}
@@ -142,6 +144,23 @@ func (p *checker) others() []doctor.Finding {
 		return []doctor.Finding{doctor.Good("in use", "by nobody else now")}
 	}
 	return []doctor.Finding{doctor.Good("in use", "by %s", strings.Join(who, ", "))}
+}
+
+// lockers are the processes that hold a lock on a file, by the text of /proc/locks. A process
+// of ours shows its descriptors to nobody, but an open database is locked.
+func lockers(text, file string) map[string]bool {
+	var stat syscall.Stat_t
+	if syscall.Stat(file, &stat) != nil {
+		return nil
+	}
+	out := map[string]bool{}
+	inode := ":" + strconv.FormatUint(stat.Ino, 10)
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) >= 6 && strings.HasSuffix(f[5], inode) {
+			out[f[4]] = true
+		}
+	}
+	return out
 }
 
 // holds reports whether a folder of /proc/PID/fd has the file among them.

@@ -34,11 +34,6 @@ func (g *Guard) clearCookie(w http.ResponseWriter) {
 	http.SetCookie(w, &http.Cookie{Name: g.cookieName(), Path: "/", MaxAge: -1, HttpOnly: true, Secure: g.TLS, SameSite: http.SameSiteLaxMode})
 }
 
-func (g *Guard) readCookie(value string) (token string, ok bool) {
-	s, ok := verify(g.Key, "cookie", value, g.Now())
-	return s.token, ok
-}
-
 // Link is a sign-in link that works once and for 15 minutes. Any process with the key can make
 // one, also beside a running server.
 func Link(key []byte, base, token string, now time.Time) string {

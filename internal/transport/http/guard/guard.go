@@ -5,6 +5,7 @@
 //   - a request must name one of our hosts, so that a foreign site cannot reach us through
 //     its own name (DNS rebinding);
 //   - a browser can change something only from our own pages;
+//   - a sign-in link works once and a cookie until its person signs out, whatever is restarted;
 //   - clients that send wrong tokens too often must wait, and are told how long;
 //   - neither tokens nor cookies are ever written to a log or sent back.
 package guard
@@ -30,6 +31,11 @@ type TokenStore interface {
 	TokenByText(ctx context.Context, text string) (operations.Token, error)
 	// TokenByID does the same by id.
 	TokenByID(ctx context.Context, id string) (operations.Token, error)
+	// EndSignIn notes that a link or a cookie with this nonce is good no more, for as long as
+	// keep, also when the server is started again. first is false if it was noted before.
+	EndSignIn(ctx context.Context, nonce string, keep time.Duration) (first bool, err error)
+	// SignInEnded reports whether EndSignIn was called for the nonce.
+	SignInEnded(ctx context.Context, nonce string) (bool, error)
 }
 
 // Options configure a Guard.
@@ -51,7 +57,6 @@ type Guard struct {
 	Options
 	crossOrigin *http.CrossOriginProtection
 	throttle    *throttle
-	usedLinks   *usedNonces
 }
 
 // keySize is the recommended key size of HMAC-SHA-256.
@@ -71,7 +76,7 @@ func New(o Options) (*Guard, error) {
 	if o.Public == nil {
 		o.Public = func(*http.Request) bool { return false }
 	}
-	g := &Guard{Options: o, crossOrigin: http.NewCrossOriginProtection(), throttle: newThrottle(), usedLinks: newUsedNonces()}
+	g := &Guard{Options: o, crossOrigin: http.NewCrossOriginProtection(), throttle: newThrottle()}
 	for _, h := range o.Hosts {
 		if err := g.crossOrigin.AddTrustedOrigin(g.scheme() + "://" + h); err != nil {
 			return nil, err
@@ -198,12 +203,20 @@ func (g *Guard) caller(w http.ResponseWriter, r *http.Request) (operation.Caller
 		}
 		return callerOf(token), err == nil, err
 	}
-	id, ok := g.readCookie(cookie.Value)
+	signed, ok := verify(g.Key, "cookie", cookie.Value, g.Now())
 	if !ok {
 		g.clearCookie(w)
 		return operation.Caller{}, false, nil
 	}
-	token, err := g.Tokens.TokenByID(r.Context(), id)
+	ended, err := g.Tokens.SignInEnded(r.Context(), signed.nonce)
+	if err != nil {
+		return operation.Caller{}, false, err
+	}
+	if ended {
+		g.clearCookie(w)
+		return operation.Caller{}, false, nil
+	}
+	token, err := g.Tokens.TokenByID(r.Context(), signed.token)
 	if operation.KindOf(err) == operation.NotFound {
 		g.clearCookie(w)
 		return operation.Caller{}, false, nil

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,7 +38,25 @@ func (k memoryTokens) TokenByID(_ context.Context, id string) (operations.Token,
 	return operations.Token{}, operation.Errorf(operation.NotFound, "no such token")
 }
 
-type brokenTokens struct{ memoryTokens }
+// ended is what was signed out; it outlives a server as a database does.
+type ended struct{ sync.Map }
+
+type tokensOf struct {
+	memoryTokens
+	*ended
+}
+
+func (e *ended) EndSignIn(_ context.Context, nonce string, _ time.Duration) (bool, error) {
+	_, again := e.LoadOrStore(nonce, true)
+	return !again, nil
+}
+
+func (e *ended) SignInEnded(_ context.Context, nonce string) (bool, error) {
+	_, ok := e.Load(nonce)
+	return ok, nil
+}
+
+type brokenTokens struct{ tokensOf }
 
 func (brokenTokens) TokenByText(context.Context, string) (operations.Token, error) {
 	return operations.Token{}, fmt.Errorf("database on fire at /secret/path")
@@ -51,13 +70,15 @@ type server struct {
 	handler http.Handler
 	now     time.Time
 	keys    memoryTokens
+	ended   *ended
 }
 
 func newServer(t *testing.T, change func(*Options)) *server {
 	t.Helper()
 	d := &server{t: t, now: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC),
 		keys: memoryTokens{"test-key": {ID: "one", Name: "laptop", Scopes: []operation.Scope{operation.Chat}}}}
-	o := Options{Tokens: d.keys, Key: testKey, Now: func() time.Time { return d.now },
+	d.ended = &ended{}
+	o := Options{Tokens: tokensOf{d.keys, d.ended}, Key: testKey, Now: func() time.Time { return d.now },
 		Public: func(r *http.Request) bool { return r.URL.Path == "/healthz" || strings.HasPrefix(r.URL.Path, "/sign-") }}
 	if change != nil {
 		change(&o)
@@ -213,6 +234,10 @@ func TestSignIn(t *testing.T) {
 	if out := d.do("POST", "/sign-out", with, ""); len(out.Cookies()) != 1 || out.Cookies()[0].MaxAge >= 0 {
 		t.Errorf("sign-out leaves %v", out.Cookies())
 	}
+	d.status(401, "GET", "/", with) // whoever has kept a copy
+	c = cookieOf(t, post(url.Values{"token": {"test-key"}}))
+	with = map[string]string{"Cookie": c.Name + "=" + c.Value}
+	d.status(200, "GET", "/", with)
 	d.now = d.now.Add(cookieLife + time.Minute)
 	d.status(401, "GET", "/", with)
 	d.now = d.now.Add(-time.Hour)
@@ -230,6 +255,8 @@ func TestLinkWorksOnce(t *testing.T) {
 		t.Errorf("it leads to %q", got.Header.Get("Location"))
 	}
 	d.status(401, "GET", path, nil)
+	again := newServer(t, func(o *Options) { o.Tokens = tokensOf{d.keys, d.ended} })
+	again.status(401, "GET", path, nil)
 	old := strings.TrimPrefix(Link(testKey, "", "one", d.now.Add(-linkLife-time.Minute)), "")
 	d.status(401, "GET", old, nil)
 	d.status(401, "GET", Link(testKey, "", "somebody-else", d.now), nil)

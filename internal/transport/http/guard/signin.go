@@ -4,9 +4,13 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"chorus/internal/operation"
 )
+
+// keepEnded is longer than any link or cookie is good by itself.
+const keepEnded = cookieLife + 24*time.Hour
 
 // maxForm is far more than a token and a path need.
 const maxForm = 16 << 10
@@ -23,7 +27,16 @@ func (g *Guard) SignIn(page func(w http.ResponseWriter, r *http.Request, status 
 			return
 		}
 		s, ok := verify(g.Key, "link", code, g.Now())
-		if !ok || !g.usedLinks.first(s.nonce, s.until, g.Now()) {
+		first := false
+		if ok {
+			var err error
+			if first, err = g.Tokens.EndSignIn(r.Context(), s.nonce, keepEnded); err != nil {
+				g.Log.Error("a sign-in link could not be marked as used", "component", "http", "error", err)
+				page(w, r, http.StatusServiceUnavailable, "The link could not be checked; try again.", next)
+				return
+			}
+		}
+		if !first {
 			page(w, r, http.StatusUnauthorized, "This link was used before or has expired. `chorus token link` makes a new one.", next)
 			return
 		}
@@ -57,6 +70,15 @@ func (g *Guard) SignIn(page func(w http.ResponseWriter, r *http.Request, status 
 	})
 	mux.HandleFunc("POST /sign-out", func(w http.ResponseWriter, r *http.Request) {
 		g.clearCookie(w)
+		if cookie, err := r.Cookie(g.cookieName()); err == nil {
+			if s, ok := verify(g.Key, "cookie", cookie.Value, g.Now()); ok {
+				if _, err := g.Tokens.EndSignIn(r.Context(), s.nonce, keepEnded); err != nil {
+					g.Log.Error("a cookie could not be ended", "component", "http", "error", err)
+					page(w, r, http.StatusServiceUnavailable, "You could not be signed out everywhere; try again.", "/")
+					return
+				}
+			}
+		}
 		http.Redirect(w, r, "/sign-in", http.StatusSeeOther)
 	})
 	return mux

@@ -79,27 +79,3 @@ func tooManyFailures(w http.ResponseWriter, wait time.Duration) error {
 	w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	return operation.Errorf(operation.Busy, "too many wrong tokens from your address; try again in %d s", seconds)
 }
-
-// usedNonces remembers the links that were used, until they expire.
-type usedNonces struct {
-	mu   sync.Mutex
-	seen map[string]time.Time // until when
-}
-
-func newUsedNonces() *usedNonces { return &usedNonces{seen: map[string]time.Time{}} }
-
-// first notes a nonce and reports whether it was not used before.
-func (o *usedNonces) first(what string, until, now time.Time) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for k, t := range o.seen {
-		if now.After(t) {
-			delete(o.seen, k)
-		}
-	}
-	if _, again := o.seen[what]; again {
-		return false
-	}
-	o.seen[what] = until
-	return true
-}
