@@ -33,16 +33,22 @@ run: build ## the server and its web page on 127.0.0.1:8420; prints the link tha
 chat: build ## talk to an agent in this repository (ARGS="-m anthropic/claude-sonnet-4-5" for more)
 	@$(BIN) chat $(ARGS)
 
-build: ## bin/chorus, one static file
+# Process 1 of a sandbox, which becomes a part of bin/chorus: small, because every sandbox that waits for a command has one.
+INIT = internal/sandbox/bwrap/built/init-linux-$(shell $(GO) env GOARCH)
+.PHONY: sandbox-init
+sandbox-init:
+	@CGO_ENABLED=0 GOOS=linux $(GO) build -trimpath -ldflags '-s -w' -o $(INIT) ./internal/sandbox/bwrap/inside/program
+
+build: sandbox-init ## bin/chorus, one static file
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/chorus
 
 # The race detector needs cgo, also where it is off by default.
 test race: export CGO_ENABLED = 1
 # What fails is run once more; what passes then is FLAKY, fails nothing and is listed in build/flaky.txt.
-test: need-rg need-bwrap need-chromium ## every test, with the race detector and in random order, and a summary (PKG=./internal/permit for one)
+test: sandbox-init need-rg need-bwrap need-chromium ## every test, with the race detector and in random order, and a summary (PKG=./internal/permit for one)
 	$(GO) run ./internal/testrun $(PKG) -- $(RACE) -shuffle=on -timeout $(TIMEOUT)
 
-race: need-rg need-bwrap ## every story with the race detector in the program too (make test does it with a few of them)
+race: sandbox-init need-rg need-bwrap ## every story with the race detector in the program too (make test does it with a few of them)
 	STORIES_RACE=1 $(GO) test $(RACE) -count=1 -timeout 30m ./cmd/chorus
 
 # What tests need beside Go: a program, its package, and what is skipped without it. Root installs it by apt; with CI=true
@@ -87,7 +93,7 @@ screens: need-chromium ## take the pictures of the pages under testdata/screens 
 fmt: ## format every Go file
 	@gofmt -w $(SOURCES)
 
-bench: ## measure against the least program that does the same; writes bench/RESULTS.md
+bench: sandbox-init ## measure against the least program that does the same; writes bench/RESULTS.md
 	$(GO) run ./bench $(ARGS)
 
 fuzz: ## every fuzz target, 30 seconds each (FUZZTIME=5m for longer)
@@ -101,7 +107,7 @@ fuzz: ## every fuzz target, 30 seconds each (FUZZTIME=5m for longer)
 fuzz-shell: ## run generated commands that were allowed, and look whether one does what is denied (SHELL_FUZZ=10m)
 	SHELL_FUZZ=$(SHELL_FUZZ) $(GO) test -run TestJudgeAndBashAgree -count=1 -v -timeout 2h ./internal/permit
 
-chaos: ## kill the program ten thousand times at random moments, and a hundred times while people talk to it on Discord (KILLS=n SEED=n)
+chaos: sandbox-init ## kill the program ten thousand times at random moments, and a hundred times while people talk to it on Discord (KILLS=n SEED=n)
 	CHORUS_CHAOS=$(KILLS) CHORUS_CHAOS_SEED=$(SEED) $(GO) test -run Chaos -count=1 -v -timeout 12h $(CHAOS)
 
 demo: build ## watch it work for a minute, without a key

@@ -97,7 +97,8 @@ func (b *stand) sandboxRows(ctx context.Context, q float64) ([]row, error) {
 		return nil, err
 	}
 	rows := []row{{what: "one command (true), host", unit: "ms", chorus: bare}}
-	sandboxed := bwrap.New(bwrap.Options{Environ: os.Environ(), Launcher: b.chorus})
+	sandboxed := bwrap.New(bwrap.Options{Environ: os.Environ()})
+	defer sandboxed.Close()
 	if err := sandboxed.Probe(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "bwrap is not measured:", err)
 		return rows, nil

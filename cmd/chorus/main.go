@@ -27,9 +27,7 @@ import (
 )
 
 func main() {
-	if code, ours := isolate.LaunchSandboxed(os.Args[1:]); ours {
-		os.Exit(code)
-	}
+	isolate.InsideSandbox(os.Args[1:])       // a sandbox may start us as its process 1
 	if os.Getenv("CHORUS_TRACEABLE") == "" { // a debugger needs it
 		_ = process.KeepPrivate() // where it is not possible everything else still works
 	}

@@ -31,9 +31,7 @@ var update = flag.Bool("update", false, "rewrite the expected output in the stor
 const storyTime = time.Minute
 
 func TestMain(m *testing.M) {
-	if code, ours := isolate.LaunchSandboxed(os.Args[1:]); ours { // a sandbox knows us by our file, not by our name
-		os.Exit(code)
-	}
+	isolate.InsideSandbox(os.Args[1:]) // a sandbox may start us as its process 1
 	testscript.Main(leakChecked{m}, map[string]func(){"chorus": main, "nopoll": nopoll, "mcpserver": mcpServer})
 }
 

@@ -223,6 +223,7 @@ func (a *App) Close() error {
 		a.stopBackground()
 	}
 	errs = append(errs, a.Setup.CloseToolboxes())
+	a.Isolation.Close()
 	a.telemetry.close()
 	errs = append(errs, a.DB.Close())
 	a.Logs.CloseLog()

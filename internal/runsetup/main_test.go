@@ -10,8 +10,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if code, ours := isolate.LaunchSandboxed(os.Args[1:]); ours { // sandboxed commands are started by this program
-		os.Exit(code)
-	}
+	isolate.InsideSandbox(os.Args[1:]) // a sandbox may start us as its process 1
 	goleak.VerifyTestMain(m)
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"chorus/internal/sandbox"
+	"chorus/internal/sandbox/bwrap/inside"
 	"chorus/internal/sandbox/process"
 )
 
@@ -31,11 +32,11 @@ type Options struct {
 	Home    string
 	Network sandbox.Network // for commands that do not say
 	Limits  Limits
-	// Launcher is a program that calls Launch when its first argument is
-	// LaunchArg, usually our own (os.Executable). Without it there is no Landlock
-	// and no proxy. It must be statically linked or find its libraries in /usr.
-	Launcher string
-	Program  string // bwrap itself; empty: from PATH
+	// Init is a program that calls Init when its first argument is InitArg. It must be
+	// statically linked or find its libraries in /usr. Empty: the one that was built for
+	// it, or where that is not here our own, which then has to do so.
+	Init    string
+	Program string // bwrap itself; empty: from PATH
 }
 
 // Limits apply to one command with all its processes. Zero is the default.
@@ -74,9 +75,12 @@ type Fact struct {
 	Words string // how it holds, or why not and what to do
 }
 
-// LaunchArg as first argument tells our own program that it was started inside the
-// sandbox and must call Launch with the rest.
-const LaunchArg = "sandbox-launch"
+// InitArg as first argument tells our own program that it was started inside the sandbox as
+// its process 1, and must call Init.
+const InitArg = "sandbox-init"
+
+// Init runs commands inside of a sandbox until that is taken down. It does not return.
+func Init() { inside.Main() }
 
 // Proxy is where a command finds the proxy of its Network, in its own network, where
 // nobody else can be.
@@ -87,6 +91,7 @@ type Executor struct {
 	opts    Options
 	env     []string
 	machine func() machine // looked at once, by the first command
+	pool    pool
 }
 
 var _ sandbox.Executor = (*Executor)(nil)
@@ -102,8 +107,11 @@ func New(opts Options) *Executor {
 
 func (e *Executor) Name() string { return "bwrap" }
 
-// Reap implements sandbox.Executor. The children are found from outside, by what
-// bubblewrap itself was given as environment.
+// Close takes down the sandboxes that wait for a command. One that runs a command is taken
+// down with its end.
+func (e *Executor) Close() { e.pool.close() }
+
+// Reap implements sandbox.Executor. The children are found from outside, by their environment.
 func (e *Executor) Reap(ctx context.Context, call string) (int, error) {
 	return process.Reap(ctx, call)
 }

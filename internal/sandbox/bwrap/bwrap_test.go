@@ -19,8 +19,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == bwrap.LaunchArg {
-		os.Exit(bwrap.Launch(os.Args[2:]))
+	if len(os.Args) > 1 && os.Args[1] == bwrap.InitArg {
+		bwrap.Init()
 	}
 	if len(os.Args) > 3 && os.Args[1] == serverArg {
 		os.Exit(serve(os.Args[2], os.Args[3]))
@@ -28,14 +28,14 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// options for an executor whose launcher is this very test.
+// options for an executor whose process 1 is this very test: it is never older than the code.
 func options(t testing.TB) bwrap.Options {
 	t.Helper()
-	launcher, err := os.Executable()
+	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bwrap.Options{Environ: os.Environ(), Launcher: launcher}
+	return bwrap.Options{Environ: os.Environ(), Init: self}
 }
 
 // with is an executor that works here, or the end of the test. A missing program
@@ -47,6 +47,7 @@ func with(t testing.TB, opts bwrap.Options) *bwrap.Executor {
 		t.Fatal("bubblewrap is missing; with CI=true nothing is skipped that could be installed")
 	}
 	ex := bwrap.New(opts)
+	t.Cleanup(ex.Close)
 	if err := ex.Probe(t.Context()); err != nil {
 		t.Skipf("!!! the sandbox is NOT TESTED here: %v", err)
 	}
@@ -67,19 +68,32 @@ func run(t testing.TB, ex sandbox.Executor, command sandbox.Command) sandbox.Res
 
 func TestContract(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"with a launcher", "without"} {
+	for _, name := range []string{"small program", "our own"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			opts := options(t)
+			if name == "small program" {
+				opts.Init = small(t)
+			}
 			sandboxtest.Run(t, sandboxtest.Fixture{OwnPids: true, New: func(t *testing.T, environ []string) sandbox.Executor {
-				opts := options(t)
+				opts := opts
 				opts.Environ = environ
-				if name == "without" {
-					opts.Launcher = ""
-				}
 				return with(t, opts)
 			}})
 		})
 	}
+}
+
+// small builds process 1 as it is put into Chorus.
+func small(t testing.TB) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "init")
+	cmd := exec.Command("go", "build", "-o", program, "chorus/internal/sandbox/bwrap/inside/program")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return program
 }
 
 func TestFacts(t *testing.T) {
@@ -109,7 +123,7 @@ func TestProbe(t *testing.T) {
 		"silent":    {"0.8.0", `exit 1`, "without a word"},
 		"old":       {"0.3.1", `exit 0`, "0.5 or later"},
 		"lying":     {"0.8.0", `exit 0`, "put up the sandbox"}, // it never ran anything
-		"broken":    {"0.8.0", `echo started >&4; exit 3`, "exit code 3"},
+		"broken":    {"0.8.0", `exec sleep 0.1`, "put up the sandbox"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -127,13 +141,12 @@ func TestProbe(t *testing.T) {
 // BenchmarkStart is what the sandbox costs: a command that does nothing, with and without.
 func BenchmarkStart(b *testing.B) {
 	opts := options(b)
-	bare := opts
-	bare.Launcher = ""
+	opts.Init = small(b)
 	dir := b.TempDir()
 	for _, bench := range []struct {
 		name string
 		ex   sandbox.Executor
-	}{{"host", host.New(os.Environ())}, {"bwrap", with(b, bare)}, {"bwrap and landlock", with(b, opts)}} {
+	}{{"host", host.New(os.Environ())}, {"bwrap", with(b, opts)}} {
 		b.Run(bench.name, func(b *testing.B) {
 			for b.Loop() {
 				if _, err := bench.ex.Run(b.Context(), sandbox.Command{Argv: []string{"/bin/true"}, Dir: dir, Merge: true}); err != nil {

@@ -111,7 +111,7 @@ func candidates(own, mounts, controller string) []groupDir {
 
 // below is the path as seen under a mount of root.
 func below(path, root string) (string, bool) {
-	if path == "" || !inside(path, root) {
+	if path == "" || !within(path, root) {
 		return "", false
 	}
 	return filepath.Join("/", strings.TrimPrefix(path, strings.TrimSuffix(root, "/"))), true

@@ -14,14 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"chorus/internal/sandbox"
+	"chorus/internal/sandbox/bwrap/inside"
 )
 
 // machine is what this machine can do.
 type machine struct {
 	program  string
 	version  version
-	bindFD   bool // it takes roots that are open already
-	launcher string
+	bindFD   bool     // it takes roots that are open already
+	init     *os.File // the program that is process 1
 	groups   groups
 	landlock int // the version of its interface; 0: none
 	err      error
@@ -37,7 +38,7 @@ const install = "install bubblewrap (apt-get install bubblewrap, dnf install bub
 
 // look finds out what is here.
 func look(opts Options) machine {
-	m := machine{program: opts.Program, launcher: opts.Launcher}
+	m := machine{program: opts.Program}
 	if m.program == "" {
 		m.program = "bwrap"
 	}
@@ -62,8 +63,9 @@ func look(opts Options) machine {
 	m.bindFD = strings.Contains(string(help), "--ro-bind-fd")
 	keepDescriptors()
 	m.groups = findGroups(opts.Limits)
-	if m.launcher != "" {
-		m.landlock = landlockVersion()
+	m.landlock = inside.LandlockVersion()
+	if m.init, err = openInit(opts.Init); err != nil {
+		m.err = fmt.Errorf("open the program that runs inside of the sandbox: %w", err)
 	}
 	return m
 }
@@ -158,12 +160,9 @@ func (e *Executor) Facts() []Fact {
 		races.Words = "a command could swap a root inside of its workspace for a symlink while the next one starts: bubblewrap 0.10 or later holds it"
 	}
 	facts = append(facts, nested, races)
-	switch {
-	case m.launcher == "":
-		facts = append(facts, Fact{"landlock", false, "not used: there is no launcher"})
-	case m.landlock == 0:
+	if m.landlock == 0 {
 		facts = append(facts, Fact{"landlock", false, "this kernel has none, or it is off: Linux 5.13 or later with landlock in the lsm= list"})
-	default:
+	} else {
 		facts = append(facts, Fact{"landlock", true, fmt.Sprintf("second belt around files, version %d", m.landlock)})
 	}
 	facts = append(facts, Fact{"time", true, fmt.Sprintf("%s unless asked for, at most %s", sandbox.DefaultTimeout, sandbox.MaxTimeout)},

@@ -145,7 +145,7 @@ func (v *view) show(dotGit string) {
 	if top, ok := v.top(dotGit); ok && top.cover != coverDirectory {
 		return
 	}
-	if slices.ContainsFunc(slices.Concat(system, never, []string{"/etc"}), func(dir string) bool { return inside(dotGit, dir) }) {
+	if slices.ContainsFunc(slices.Concat(system, never, []string{"/etc"}), func(dir string) bool { return within(dotGit, dir) }) {
 		return
 	}
 	v.mounts = append(v.mounts, mount{dest: dotGit, cover: coverFile})
@@ -195,13 +195,14 @@ func (v *view) keep(path string) {
 			v.mounts = append(v.mounts, mount{source: source, dest: dir, writable: true, guard: true})
 		}
 		v.mounts = append(v.mounts, mount{source: path, dest: at, guard: true})
+		v.hold(path)
 	}
 }
 
 // top is the mount that decides about a path in the view.
 func (v *view) top(path string) (top mount, ok bool) {
 	for _, m := range v.mounts {
-		if inside(path, m.dest) && (!ok || len(m.dest) >= len(top.dest)) {
+		if within(path, m.dest) && (!ok || len(m.dest) >= len(top.dest)) {
 			top, ok = m, true
 		}
 	}

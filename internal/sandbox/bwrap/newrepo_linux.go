@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -64,7 +65,7 @@ func clearGitDir(gitDir string) (note string, err error) {
 	config := filepath.Join(gitDir, "config")
 	var left []byte
 	if exists(config) {
-		kept, all := harmlessSettings(config)
+		kept, all := harmlessSettings(config, nil)
 		if !all {
 			found, left = append(found, config), []byte(kept)
 		}
@@ -129,29 +130,38 @@ func hasHooks(hooks string) bool {
 // tameTime is far more than git needs to read one file.
 const tameTime = 5 * time.Second
 
-// harmlessSettings is what is harmless of a configuration, and whether that is all of it. Git
-// reads the file, and nothing that the file names.
-func harmlessSettings(config string) (kept string, all bool) {
+// harmlessSettings is what is harmless of a configuration, or stood there before, and
+// whether that is all of it.
+func harmlessSettings(config string, before []byte) (kept string, all bool) {
 	if info, err := os.Lstat(config); err != nil || !info.Mode().IsRegular() || info.Size() > maxSettings {
 		return "", false
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), tameTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", "config", "--file", config, "--no-includes", "--null", "--list")
-	cmd.Dir = "/"
-	out, err := cmd.Output()
+	entries, err := listSettings(config)
 	if err != nil { // no git, or nothing that git can read
 		return "", false
+	}
+	known := map[string]bool{}
+	if len(before) > 0 {
+		file, err := os.CreateTemp("", "chorus-settings-")
+		if err != nil {
+			return "", false
+		}
+		defer func() { _ = os.Remove(file.Name()) }()
+		_, err = file.Write(before)
+		if err := errors.Join(err, file.Close()); err != nil {
+			return "", false
+		}
+		old, _ := listSettings(file.Name())
+		for _, entry := range old {
+			known[entry] = true
+		}
 	}
 	var text strings.Builder
 	last := ""
 	all = true
-	for entry := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+	for _, entry := range entries {
 		key, value, valued := strings.Cut(entry, "\n")
-		if key == "" {
-			continue
-		}
-		if !harmless().MatchString(key) || strings.ContainsAny(value, "\n\r") {
+		if !known[entry] && (!harmless().MatchString(key) || strings.ContainsAny(value, "\n\r")) {
 			all = false
 			continue
 		}
@@ -168,9 +178,23 @@ func harmlessSettings(config string) (kept string, all bool) {
 	return text.String(), all
 }
 
+// listSettings are the settings in a file as git reads them, and nothing that the file
+// names: key and value on a line each, or the key alone.
+func listSettings(file string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), tameTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", "config", "--file", file, "--no-includes", "--null", "--list")
+	cmd.Dir = "/"
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(strings.Split(string(out), "\x00"), func(entry string) bool { return entry == "" }), nil
+}
+
 // written is a setting as it stands in a file: the head of its section, and its row.
 func written(key, value string) (head, row string) {
-	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 	section, rest, _ := strings.Cut(key, ".")
 	name := rest
 	if i := strings.LastIndexByte(rest, '.'); i >= 0 {

@@ -3,9 +3,7 @@
 package bwrap
 
 import (
-	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -120,45 +118,6 @@ func TestMainRepository(t *testing.T) {
 	} {
 		if got := mainRepository(filepath.Join(base, dir)); got != want {
 			t.Errorf("%s: %q, want %q", dir, got, want)
-		}
-	}
-}
-
-// TestSecondBelt: Landlock must be enough by itself, without any other isolation.
-func TestSecondBelt(t *testing.T) {
-	t.Parallel()
-	if landlockVersion() == 0 {
-		t.Skip("!!! this kernel has no landlock; the second belt is NOT TESTED")
-	}
-	base := t.TempDir()
-	work, other := filepath.Join(base, "work"), filepath.Join(base, "other")
-	for _, dir := range []string{work, other} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(other, "notes"), []byte("planted"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(order{Read: append([]string{"/etc"}, system...), Write: []string{work}, Use: []string{"/dev", "/proc"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	script := `echo x > f && mkdir d && mv f d/ && cat d/f; cat ../other/notes; touch ../other/new && echo escaped; touch /usr/x && echo escaped
-		ln -s ../other/notes l; cat l; mv d ../other/ && echo escaped; mknod n c 1 3 && echo escaped; kill -0 $PPID && echo escaped; echo end`
-	cmd := exec.Command(self, LaunchArg, string(text), "/bin/sh", "sh", "-c", script)
-	cmd.Dir = work
-	out, err := cmd.Output()
-	if err != nil || string(out) != "x\nend\n" {
-		t.Errorf("%q, %v", out, err)
-	}
-	for name, args := range map[string][]string{"nothing": nil, "no order": {"x", "/bin/true", "true"}, "no program": {"{}", "/no/such/program", "x"}} {
-		if out, err := exec.Command(self, append([]string{LaunchArg}, args...)...).CombinedOutput(); err == nil || !strings.Contains(string(out), "sandbox: ") {
-			t.Errorf("%s: %q, %v", name, out, err)
 		}
 	}
 }

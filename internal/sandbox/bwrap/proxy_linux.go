@@ -10,93 +10,83 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // maxConnections of one command to the proxy at a time; more wait in line.
 const maxConnections = 128
 
-// forward takes what the command sends to the proxy's port in its own network and
-// carries it to the real one. The launcher hands the listener over; stop ends
-// everything and waits for it.
-func (a *attempt) forward(proxy string) (stop func(), err error) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("make a socket for the sandbox: %w", err)
-	}
-	theirs := os.NewFile(uintptr(pair[1]), "launcher")
-	ours := os.NewFile(uintptr(pair[0]), "listener")
-	conn, err := net.FileConn(ours) // a copy, which the poller watches
-	_ = ours.Close()
-	if err != nil {
-		_ = theirs.Close()
-		return nil, fmt.Errorf("make a socket for the sandbox: %w", err)
-	}
-	a.proxyFD = a.give(theirs)
-	ctx, cancel := context.WithCancel(context.Background())
-	var group sync.WaitGroup
-	group.Go(func() {
-		if listener := receive(conn.(*net.UnixConn)); listener != nil {
-			carryAll(ctx, listener, proxy)
-		}
-	})
-	return func() {
-		cancel()
-		_ = conn.Close()
-		group.Wait()
-	}, nil
+// forwarder takes what commands send to the proxy's port in their own network and carries
+// it to the real one. The listener comes from process 1: it stays in that network when
+// somebody outside of it takes the connections.
+type forwarder struct {
+	listener net.Listener
+	done     sync.WaitGroup
+
+	mu    sync.Mutex
+	proxy string          // of the command that runs
+	ctx   context.Context // ends with it
+	group *sync.WaitGroup // of its connections
 }
 
-// receive waits for the launcher's listener; nil when none comes.
-func receive(conn *net.UnixConn) net.Listener {
-	buf, space := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
-	_, n, _, _, err := conn.ReadMsgUnix(buf, space)
-	if err != nil {
-		return nil
-	}
-	messages, err := unix.ParseSocketControlMessage(space[:n])
-	if err != nil || len(messages) != 1 {
-		return nil
-	}
-	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) != 1 {
-		return nil
-	}
-	unix.CloseOnExec(fds[0])
-	file := os.NewFile(uintptr(fds[0]), "listener")
-	defer func() { _ = file.Close() }()
+func newForwarder(file *os.File) (*forwarder, error) {
 	listener, err := net.FileListener(file)
 	if err != nil {
-		return nil
+		return nil, fmt.Errorf("listen for the proxy: %w", err)
 	}
-	return listener
+	f := &forwarder{listener: listener}
+	f.done.Go(f.accept)
+	return f, nil
 }
 
-// carryAll takes connections until ctx ends.
-func carryAll(ctx context.Context, listener net.Listener, proxy string) {
-	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
-	defer stop()
-	defer func() { _ = listener.Close() }()
-	var group sync.WaitGroup
-	defer group.Wait()
+// carryTo says where the connections of the next command go. The result ends them.
+func (f *forwarder) carryTo(proxy string) (end func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ctx, cancel := context.WithCancel(context.Background())
+	group := &sync.WaitGroup{}
+	f.proxy, f.ctx, f.group = proxy, ctx, group
+	return func() {
+		f.mu.Lock()
+		f.ctx = nil
+		f.mu.Unlock()
+		cancel()
+		group.Wait()
+	}
+}
+
+// accept takes connections until the listener is closed.
+func (f *forwarder) accept() {
 	slots := make(chan struct{}, maxConnections)
 	for {
-		inner, err := listener.Accept()
+		conn, err := f.listener.Accept()
 		if err != nil {
 			return
 		}
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-			_ = inner.Close()
-			return
+		f.mu.Lock()
+		ctx, proxy, group := f.ctx, f.proxy, f.group
+		if ctx == nil { // of a command that has ended
+			f.mu.Unlock()
+			_ = conn.Close()
+			continue
 		}
-		group.Go(func() {
-			defer func() { <-slots }()
-			carry(ctx, inner, proxy)
-		})
+		group.Add(1)
+		f.mu.Unlock()
+		go func() {
+			defer group.Done()
+			select {
+			case slots <- struct{}{}:
+				defer func() { <-slots }()
+				carry(ctx, conn, proxy)
+			case <-ctx.Done():
+				_ = conn.Close()
+			}
+		}()
 	}
+}
+
+func (f *forwarder) close() {
+	_ = f.listener.Close()
+	f.done.Wait()
 }
 
 // carry copies both ways between the command and the proxy.

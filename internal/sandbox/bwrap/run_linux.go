@@ -1,51 +1,19 @@
 package bwrap
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"chorus/internal/sandbox"
+	"chorus/internal/sandbox/bwrap/inside"
 	"chorus/internal/sandbox/process"
 )
-
-// The descriptors bubblewrap is started with.
-const (
-	argsFD   = 3 // its options: it waits for them, and by then its limits apply
-	reportFD = 4 // what the wrapper says
-	dataFD   = 5 // passwd, group, hosts; then the roots, and where the launcher hands its listener over
-)
-
-// wrapper runs the command inside the sandbox. It reports that it has started, and in the
-// end how many processes are left: they die with bubblewrap and could not be counted
-// later. Its $0 is the limit of processes, for which bash and dash have different letters.
-const wrapper = `echo started >&4
-exec 5>&2 2>/dev/null
-ulimit -u "$0" || ulimit -p "$0"
-( exec 2>&5 4>&- 5>&-; exec "$@" )
-code=$?
-left=0
-for p in /proc/[0-9]*; do
-	case $p in /proc/1|/proc/$$) continue;; esac
-	while read -r key value rest; do
-		if [ "$key" = State: ]; then
-			case $value in Z|X) ;; *) left=$((left+1));; esac
-			break
-		fi
-	done < "$p/status"
-done
-echo "left $left" >&4
-exit $code
-`
 
 // attempt is one run of a command.
 type attempt struct {
@@ -55,34 +23,40 @@ type attempt struct {
 	view    *view
 	network sandbox.Network
 	mark    string
+	key     string     // everything that the sandbox depends on
 	env     []string   // inside the sandbox
 	path    string     // the program
 	argv    []string   // and how it is called
-	files   []*os.File // the child's ends from descriptor 3 on, closed once it has them
-	proxyFD int        // which of them is the launcher's
-	leave   func()     // out of the cgroup
+	files   []*os.File // a new sandbox's files from descriptor 3 on, closed once it has them
 }
 
 func (e *Executor) run(ctx context.Context, command sandbox.Command) (sandbox.Result, error) {
-	a := &attempt{e: e, m: e.machine(), command: command, mark: process.Mark(), network: e.opts.Network, leave: func() {}}
+	a, err := e.attempt(command)
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	defer a.view.release()
+	return a.run(ctx)
+}
+
+// attempt looks at everything that a run needs, and starts nothing. Its view must be released.
+func (e *Executor) attempt(command sandbox.Command) (*attempt, error) {
+	a := &attempt{e: e, m: e.machine(), command: command, mark: process.Mark(), network: e.opts.Network}
 	if a.m.err != nil {
-		return sandbox.Result{}, a.m.err
+		return nil, a.m.err
 	}
 	if command.Network != nil {
 		a.network = *command.Network
 	}
-	if a.network.Proxy != "" && a.m.launcher == "" {
-		return sandbox.Result{}, errors.New("the sandbox reaches a proxy only with a launcher, and has none")
-	}
 	var err error
 	if a.view, err = e.view(command); err != nil {
-		return sandbox.Result{}, err
+		return nil, err
 	}
-	defer a.view.release()
 	if err := a.prepare(); err != nil {
-		return sandbox.Result{}, err
+		a.view.release()
+		return nil, err
 	}
-	return a.run(ctx)
+	return a, nil
 }
 
 // prepare decides what is started, and with what environment.
@@ -106,65 +80,113 @@ func (a *attempt) prepare() error {
 			return errors.New("start the command: it holds a NUL character, which no program can be given")
 		}
 	}
+	a.key = a.identity()
 	return nil
 }
 
-// run starts the child and waits for it.
+// run runs the command in a sandbox that waits, or in a new one.
 func (a *attempt) run(ctx context.Context) (sandbox.Result, error) {
-	defer func() { a.leave() }()
-	defer a.close()
-	feed, err := a.pipe() // argsFD
-	if err != nil {
-		return sandbox.Result{}, err
-	}
-	defer func() { _ = feed.Close() }()
-	report, err := a.reportPipe() // reportFD
-	if err != nil {
-		return sandbox.Result{}, err
-	}
-	defer func() { _ = report.Close() }()
-	if err := a.data(); err != nil {
-		return sandbox.Result{}, err
-	}
-	if err := a.openRoots(); err != nil {
-		return sandbox.Result{}, err
-	}
-	if a.network.Proxy != "" {
-		stop, err := a.forward(a.network.Proxy)
-		if err != nil {
-			return sandbox.Result{}, err
+	var res sandbox.Result
+	place := a.place()
+	i, err := a.e.pool.get(place, a.key), error(nil)
+	for waited := i != nil; ; waited = false {
+		if !waited {
+			if i, err = a.start(); err != nil {
+				return sandbox.Result{}, err
+			}
 		}
-		defer stop()
+		res, err = a.runIn(ctx, i)
+		a.e.pool.put(place, i)
+		if lost := waited && i.unread && !res.TimedOut && !res.Aborted; !lost {
+			break
+		}
 	}
-	r, err := process.Start(a.command, process.Child{
-		Argv: a.arguments(), Env: process.Marks(a.command, a.mark), Mark: a.mark, Files: a.files,
-		Started: func(pid int) error { return a.started(pid, feed) },
-	})
-	if err != nil {
-		return sandbox.Result{}, err
-	}
-	a.close() // or the report would never end
-	res, err := r.Wait(ctx)
 	notes, unsettled := a.view.settle() // whatever came of it
 	if err := errors.Join(err, unsettled); err != nil {
 		return res, err
 	}
 	res.Notes = append(notes, a.view.explains(res)...)
-	return a.judge(res, report)
+	return res, nil
 }
 
-// arguments start bubblewrap. Its options come through a pipe, so that it does
-// nothing until it is limited; the command does not fit in there.
-func (a *attempt) arguments() []string {
-	argv := []string{a.m.program, "--args", strconv.Itoa(argsFD), "--", "/bin/sh", "-c", wrapper, strconv.FormatInt(a.e.opts.Limits.Processes, 10)}
-	if a.m.launcher != "" {
-		argv = append(argv, launchPath, LaunchArg, a.order(), a.path)
+func (a *attempt) runIn(ctx context.Context, i *instance) (sandbox.Result, error) {
+	if i.forward != nil {
+		defer i.forward.carryTo(a.network.Proxy)()
 	}
-	return append(argv, a.argv...)
+	r, err := process.Start(a.command, func(streams process.Streams) (process.Process, error) {
+		return i.begin(inside.Request{Path: a.path, Argv: a.argv, Env: a.env, Dir: a.view.dir}, streams)
+	})
+	if err != nil {
+		i.unclean = true
+		return sandbox.Result{}, err
+	}
+	return r.Wait(ctx)
 }
 
-// started limits bubblewrap and then gives it its options.
-func (a *attempt) started(pid int, feed *os.File) error {
+// place is where a sandbox waits for the next command with the same wishes; empty when it
+// must not: what is made for the time of one command would stay.
+func (a *attempt) place() string {
+	if len(a.view.placeholders) > 0 {
+		return ""
+	}
+	roots := a.command.Roots
+	if len(roots) == 0 {
+		roots = []sandbox.Root{{Path: a.command.Dir, Writable: true}}
+	}
+	return fmt.Sprintf("%+v %q %v %v %v", roots, a.command.Home, a.command.OpenGit, a.network.Open, a.network.Proxy != "")
+}
+
+// identity is everything that a sandbox depends on: its options, and which files they
+// mean at this moment. A file that is replaced, as git replaces its settings, takes its
+// mount with it.
+func (a *attempt) identity() string {
+	var text strings.Builder
+	for _, option := range a.options() {
+		fmt.Fprintf(&text, "%q ", option)
+	}
+	fmt.Fprintf(&text, "%v %v", a.e.opts.Limits, a.network.Proxy != "")
+	for _, path := range a.view.sources() {
+		if id, _, err := identify(path); err == nil {
+			fmt.Fprintf(&text, " %x", id)
+		}
+	}
+	return text.String()
+}
+
+// options are bubblewrap's.
+func (a *attempt) options() []string {
+	args := a.view.args(a.e, a.m, a.network, [3]int{dataFD, dataFD + 1, dataFD + 2})
+	return append(args, "--clearenv", "--as-pid-1")
+}
+
+// setup is what process 1 shall hold to.
+func (a *attempt) setup() inside.Setup {
+	s := inside.Setup{
+		Read: append([]string{"/etc"}, system...), Write: []string{"/tmp", "/dev/shm", homePath}, Use: []string{"/dev", "/proc"},
+		Sweep: []string{"/tmp", "/dev/shm"}, Processes: a.e.opts.Limits.Processes, Proxy: a.network.Proxy != "",
+	}
+	if !a.view.kept {
+		s.Sweep = append(s.Sweep, homePath)
+	}
+	for _, m := range a.view.mounts {
+		if m.cover != noCover || m.guard { // what is inside of a root needs no rule
+			continue
+		}
+		if m.writable {
+			s.Write = append(s.Write, m.dest)
+		} else {
+			s.Read = append(s.Read, m.dest)
+		}
+	}
+	if a.m.landlock == 0 {
+		s.Read, s.Write, s.Use = nil, nil, nil
+	}
+	return s
+}
+
+// limit limits bubblewrap and all it will start, while it waits for its options.
+func (a *attempt) limit(pid int) (leave func(), err error) {
+	none := func() {}
 	for resource, value := range map[int]int64{unix.RLIMIT_CORE: 0, unix.RLIMIT_FSIZE: a.e.opts.Limits.FileSize} {
 		limit := unix.Rlimit{Cur: uint64(value), Max: uint64(value)}
 		var old unix.Rlimit
@@ -172,70 +194,25 @@ func (a *attempt) started(pid int, feed *os.File) error {
 			limit = unix.Rlimit{Cur: old.Max, Max: old.Max} // it is tighter already
 		}
 		if err := unix.Prlimit(pid, resource, &limit, nil); err != nil {
-			return fmt.Errorf("limit the command: %w", err)
+			return none, fmt.Errorf("limit the command: %w", err)
 		}
 	}
-	leave, err := a.m.groups.enter(pid, a.e.opts.Limits)
+	leave, err = a.m.groups.enter(pid, a.e.opts.Limits)
 	if err != nil {
-		return fmt.Errorf("put the command into a cgroup: %w", err)
+		return none, fmt.Errorf("put the command into a cgroup: %w", err)
 	}
-	a.leave = leave
-	args := a.view.args(a.e, a.m, a.network, [3]int{dataFD, dataFD + 1, dataFD + 2})
-	args = append(args, "--clearenv")
-	for _, entry := range a.env {
-		name, value, _ := strings.Cut(entry, "=")
-		args = append(args, "--setenv", name, value)
-	}
-	_ = feed.SetWriteDeadline(time.Now().Add(10 * time.Second))
-	// If it ends before it has read everything, its exit code and its output say why.
-	_, _ = feed.WriteString(strings.Join(args, "\x00") + "\x00")
-	return feed.Close()
+	return leave, nil
 }
 
-// judge distinguishes a command that failed from a sandbox that could not be set up, and
-// adds what only the wrapper knows.
-func (a *attempt) judge(res sandbox.Result, report *os.File) (sandbox.Result, error) {
-	_ = report.SetReadDeadline(time.Now().Add(time.Second))
-	begun, left := false, 0
-	for lines := bufio.NewScanner(io.LimitReader(report, 4096)); lines.Scan(); {
-		switch key, value, _ := strings.Cut(lines.Text(), " "); key {
-		case "started":
-			begun = true
-		case "left":
-			// A command can write here too, so the number is checked.
-			if n, err := strconv.Atoi(value); err == nil && n >= 0 && n <= 1<<20 {
-				left = n
-			}
-		}
-	}
-	killed := res.TimedOut || res.Aborted
-	if !begun && !killed && res.ExitCode != 128+int(unix.SIGKILL) {
-		return sandbox.Result{}, fmt.Errorf("put up the sandbox: %w", explain(strings.TrimSpace(res.Output)))
-	}
-	if res.Left = left; killed {
-		res.Left = 0
-	}
-	return res, nil
-}
-
-// give makes f one of the child's files and says under which descriptor.
+// give makes f one of the sandbox's files and says under which descriptor.
 func (a *attempt) give(f *os.File) int {
 	a.files = append(a.files, f)
 	return len(a.files) + 2
 }
 
-// pipe makes a pipe whose reading end the child gets.
+// pipe makes a pipe whose reading end the sandbox gets.
 func (a *attempt) pipe() (ours *os.File, err error) {
 	theirs, ours, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("make a pipe for the sandbox: %w", err)
-	}
-	a.give(theirs)
-	return ours, nil
-}
-
-func (a *attempt) reportPipe() (*os.File, error) {
-	ours, theirs, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("make a pipe for the sandbox: %w", err)
 	}
@@ -266,7 +243,7 @@ func (a *attempt) openRoots() error {
 	return nil
 }
 
-// data gives the child the few files of /etc that are made up.
+// data gives the sandbox the few files of /etc that are made up.
 func (a *attempt) data() error {
 	for _, text := range a.view.files() {
 		ours, err := a.pipe()

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"chorus/internal/sandbox"
 )
@@ -36,10 +37,7 @@ var procHidden = []string{"/proc/keys", "/proc/kcore", "/proc/timer_list"}
 // command's.
 var never = []string{"/proc", "/sys", "/dev"}
 
-const (
-	homePath   = "/home/chorus" // the home inside, be it in memory or kept
-	launchPath = "/.chorus-launch"
-)
+const homePath = "/home/chorus" // the home inside, be it in memory or kept
 
 // view is what one command sees.
 type view struct {
@@ -52,6 +50,7 @@ type view struct {
 	guarded      []string       // folders of git whose settings and hooks cannot be changed
 	placeholders []*placeholder // made for the time of the command
 	watches      []watched      // looked at when it has ended
+	held         []held         // what is mounted read-only, as it was
 }
 
 // mount is one piece of this machine in the view; source is resolved.
@@ -185,7 +184,7 @@ func (v *view) addRoots(roots []sandbox.Root) error {
 		if err != nil {
 			return fmt.Errorf("sandbox root %s: %w", root.Path, errors.Unwrap(err))
 		}
-		if resolved == "/" || slices.ContainsFunc(never, func(dir string) bool { return inside(resolved, dir) || inside(path, dir) }) {
+		if resolved == "/" || slices.ContainsFunc(never, func(dir string) bool { return within(resolved, dir) || within(path, dir) }) {
 			return fmt.Errorf("sandbox root %s is the machine itself: name a directory with files to work on", root.Path)
 		}
 		v.mounts = append(v.mounts, mount{source: resolved, dest: resolved, writable: root.Writable})
@@ -197,7 +196,7 @@ func (v *view) addRoots(roots []sandbox.Root) error {
 	// given what it points to.
 	for _, root := range roots {
 		for _, other := range v.mounts {
-			if other.writable && inside(filepath.Clean(root.Path), other.dest) && filepath.Clean(root.Path) != other.dest && !v.has(filepath.Clean(root.Path)) {
+			if other.writable && within(filepath.Clean(root.Path), other.dest) && filepath.Clean(root.Path) != other.dest && !v.has(filepath.Clean(root.Path)) {
 				return fmt.Errorf("sandbox root %s: a symlink inside of %s, which commands can change", root.Path, other.dest)
 			}
 		}
@@ -210,26 +209,26 @@ func (v *view) has(path string) bool {
 	return slices.ContainsFunc(v.mounts, func(m mount) bool { return m.source == path && m.dest == path })
 }
 
-// inside says whether path is root or lies below it.
-func inside(path, root string) bool {
+// within says whether path is root or lies below it.
+func within(path, root string) bool {
 	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, "/")+"/")
 }
 
 // writable says whether a writable root holds the path.
 func (v *view) writable(path string) bool {
-	return slices.ContainsFunc(v.mounts, func(m mount) bool { return m.writable && inside(path, m.dest) })
+	return slices.ContainsFunc(v.mounts, func(m mount) bool { return m.writable && within(path, m.dest) })
 }
 
 // writes says whether something at or below the path can be written: a repository
 // that is only read needs no more than it shows.
 func (v *view) writes(path string) bool {
-	return slices.ContainsFunc(v.mounts, func(m mount) bool { return m.writable && inside(m.dest, path) })
+	return slices.ContainsFunc(v.mounts, func(m mount) bool { return m.writable && within(m.dest, path) })
 }
 
 // covers says whether the command will find there what is there on this machine.
 func (v *view) covers(path string) bool {
-	return slices.ContainsFunc(v.mounts, func(m mount) bool { return inside(path, m.dest) }) ||
-		slices.ContainsFunc(system, func(dir string) bool { return inside(path, dir) })
+	return slices.ContainsFunc(v.mounts, func(m mount) bool { return within(path, m.dest) }) ||
+		slices.ContainsFunc(system, func(dir string) bool { return within(path, dir) })
 }
 
 // args are bubblewrap's options for the view. The data files are read from
@@ -271,10 +270,18 @@ func (v *view) args(e *Executor, m machine, network sandbox.Network, data [3]int
 		a, last = append(a, now...), append(last, later...)
 	}
 	a = append(a, last...)
-	if m.launcher != "" {
-		a = append(a, "--ro-bind", m.launcher, launchPath)
+	return append(a, "--remount-ro", "/", "--chdir", "/")
+}
+
+// sources are the files of this machine that the view is made of.
+func (v *view) sources() []string {
+	var paths []string
+	for _, m := range v.mounts {
+		if m.cover == noCover {
+			paths = append(paths, m.source)
+		}
 	}
-	return append(a, "--remount-ro", "/", "--chdir", v.dir)
+	return append(paths, settingPaths()...)
 }
 
 // systemArgs show the system as it is laid out here: on many machines /bin is a
@@ -296,20 +303,28 @@ func systemArgs() []string {
 	return a
 }
 
+// settingPaths are what of the settings this machine has. It is looked for once: new names
+// are rare, and reading all of /etc takes longer than a command.
+var settingPaths = sync.OnceValue(func() []string {
+	var all []string
+	for _, pattern := range settings {
+		paths, _ := filepath.Glob(pattern)
+		all = append(all, paths...)
+	}
+	return all
+})
+
 // settingArgs show what is there of the settings; a symlink into /usr needs no mount.
 func settingArgs() []string {
 	var a []string
-	for _, pattern := range settings {
-		paths, _ := filepath.Glob(pattern)
-		for _, path := range paths {
-			target, err := filepath.EvalSymlinks(path)
-			switch {
-			case err != nil:
-			case target != path && inside(target, "/usr"):
-				a = append(a, "--symlink", target, path)
-			default:
-				a = append(a, "--ro-bind-try", path, path)
-			}
+	for _, path := range settingPaths() {
+		target, err := filepath.EvalSymlinks(path)
+		switch {
+		case err != nil:
+		case target != path && within(target, "/usr"):
+			a = append(a, "--symlink", target, path)
+		default:
+			a = append(a, "--ro-bind-try", path, path)
 		}
 	}
 	return a
@@ -360,12 +375,12 @@ func (v *view) hide(paths []string) error {
 func (v *view) places(path string) []string {
 	var at []string
 	for _, m := range v.mounts {
-		if m.cover == noCover && inside(path, m.source) {
+		if m.cover == noCover && within(path, m.source) {
 			at = append(at, m.dest+strings.TrimPrefix(path, m.source))
 		}
 	}
 	for _, dir := range system {
-		if real, err := filepath.EvalSymlinks(dir); err == nil && real == dir && inside(path, dir) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil && real == dir && within(path, dir) {
 			at = append(at, path)
 		}
 	}

@@ -51,6 +51,15 @@ func (v *view) settle() (notes []string, err error) {
 			notes = append(notes, note)
 		}
 	}
+	for _, h := range v.held {
+		note, failed := h.settle()
+		if failed != nil {
+			return notes, fmt.Errorf("look at what became of %s: %w", h.path, failed)
+		}
+		if note != "" {
+			notes = append(notes, note)
+		}
+	}
 	return notes, nil
 }
 

@@ -226,11 +226,6 @@ func TestProxy(t *testing.T) {
 	if !strings.HasPrefix(res.Stdout, "proxied") {
 		t.Errorf("an open network: %+v", res)
 	}
-	opts := options(t)
-	opts.Launcher = ""
-	if res, err := with(t, opts).Run(t.Context(), sandbox.Command{Shell: "true", Dir: t.TempDir(), Network: &sandbox.Network{Proxy: address}}); err == nil {
-		t.Errorf("without a launcher: %+v", res)
-	}
 }
 
 // TestReapAfterACrash: another server, which knows nothing but the call, finds the
@@ -287,7 +282,7 @@ func TestDiesWithTheServer(t *testing.T) {
 const serverArg = "test-server"
 
 func serve(nap, dir string) int {
-	ex := bwrap.New(bwrap.Options{Environ: os.Environ()})
+	ex := bwrap.New(bwrap.Options{Environ: os.Environ(), Init: "/proc/self/exe"})
 	_, err := ex.Run(context.Background(), sandbox.Command{
 		Shell: "echo up; sleep " + nap + " & wait", Dir: dir, OnOutput: func(text string) { fmt.Print(text) },
 	})

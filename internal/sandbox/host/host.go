@@ -52,5 +52,5 @@ func (e *Executor) start(command sandbox.Command) (*process.Running, error) {
 	if command.Dir != "" {
 		child.Env = append(child.Env, "PWD="+command.Dir)
 	}
-	return process.Start(command, child)
+	return process.StartChild(command, child)
 }

@@ -22,10 +22,9 @@ var isolationFacts = []string{"namespaces", "nested namespaces", "symlink races"
 func (i *Isolation) Facts(ctx context.Context) []Fact {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	made, err := i.newBwrap()
-	if err == nil {
-		err = made.Probe(ctx)
-	}
+	made := i.newBwrap()
+	defer made.Close()
+	err := made.Probe(ctx)
 	var out []Fact
 	if err != nil {
 		out = append(out, Fact{"sandbox bwrap", false, err.Error(), bwrapFix})
@@ -33,9 +32,6 @@ func (i *Isolation) Facts(ctx context.Context) []Fact {
 		out = append(out, Fact{Name: "sandbox bwrap", OK: true, Detail: "works: own files, processes, users and network"})
 	}
 	out = append(out, dockerFact(ctx), Fact{Name: "sandbox host", OK: true, Detail: "always works, is no sandbox, and must be chosen"}, autoFact(err))
-	if made == nil {
-		return out
-	}
 	for _, f := range made.Facts() {
 		kind := "limit "
 		if slices.Contains(isolationFacts, f.Name) {

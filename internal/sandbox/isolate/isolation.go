@@ -24,3 +24,6 @@ type Isolation struct {
 
 	Probe SandboxProbe
 }
+
+// Close takes down the sandboxes that wait for a command.
+func (i *Isolation) Close() { i.Probe.close() }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -27,13 +26,12 @@ import (
 // Sandboxes are the names people may choose.
 func Sandboxes() []string { return []string{"auto", "host", "bwrap", "docker:CONTAINER[:PATH]"} }
 
-// LaunchSandboxed is what our own program does when bubblewrap starts it, to apply Landlock
-// before the command. It reports false when that is not why it was started.
-func LaunchSandboxed(args []string) (code int, ours bool) {
-	if len(args) == 0 || args[0] != bwrap.LaunchArg {
-		return 0, false
+// InsideSandbox is what our own program does when it was started as process 1 of a sandbox:
+// then it does not return.
+func InsideSandbox(args []string) {
+	if len(args) > 0 && args[0] == bwrap.InitArg {
+		bwrap.Init()
 	}
-	return bwrap.Launch(args[1:]), true
 }
 
 // probeTime is more than starting a sandbox takes, also on a busy machine.
@@ -168,12 +166,8 @@ func (i *Isolation) docker(name, dir string) (sandbox.Executor, error) {
 	return made, nil
 }
 
-func (i *Isolation) newBwrap() (*bwrap.Executor, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("sandbox bwrap: %w", err)
-	}
-	return bwrap.New(bwrap.Options{Environ: i.Environ, Hide: i.unseen(), Launcher: self}), nil
+func (i *Isolation) newBwrap() *bwrap.Executor {
+	return bwrap.New(bwrap.Options{Environ: i.Environ, Hide: i.unseen()})
 }
 
 // Announce finds out, at the start of a chat, what auto means here, and warns if no

@@ -44,6 +44,15 @@ func (w *SandboxProbe) Again(ctx context.Context, a *Isolation) error {
 	return w.Err
 }
 
+// close takes down the sandboxes that wait for a command.
+func (w *SandboxProbe) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.made != nil {
+		w.made.Close()
+	}
+}
+
 // Known is what is known without trying.
 func (w *SandboxProbe) Known(a *Isolation) (*bwrap.Executor, error, bool) {
 	w.mu.Lock()
@@ -57,10 +66,7 @@ func (w *SandboxProbe) Known(a *Isolation) (*bwrap.Executor, error, bool) {
 // try finds out; believe accepts what the data directory has. A cancelled try is no answer.
 func (w *SandboxProbe) try(ctx context.Context, a *Isolation, believe bool) {
 	if w.made == nil {
-		if w.made, w.Err = a.newBwrap(); w.Err != nil {
-			w.Done = true
-			return
-		}
+		w.made = a.newBwrap()
 	}
 	if believe && a.Remembered() {
 		w.Done, w.Err = true, nil

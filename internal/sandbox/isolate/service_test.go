@@ -35,22 +35,13 @@ func TestService(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer prepared.Release()
-	cmd := exec.Command(prepared.Argv[0], prepared.Argv[1:]...)
-	cmd.Env, cmd.ExtraFiles = prepared.Env, prepared.Files
-	in, err := cmd.StdinPipe()
+	inside, in := pipe(t)
+	out, says := pipe(t)
+	program, err := prepared.Start(inside, says, says)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := prepared.Started(cmd.Process.Pid); err != nil {
-		t.Fatal(err)
-	}
+	_ = says.Close()
 	if _, err := io.WriteString(in, "hello\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -58,9 +49,11 @@ func TestService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait()
+	if _, err := program.Wait(); err != nil {
+		t.Error(err)
+	}
 	prepared.Release() // twice does no harm
-	if got := string(said); got != "got hello\nunseen\nfixed\nfree\nend\n" {
+	if got := string(said); !strings.HasPrefix(got, "got hello\n") || !strings.HasSuffix(got, "end\n") || strings.Contains(got, "the secret") || !strings.Contains(got, "\nfixed\nfree\n") {
 		t.Errorf("%q", got)
 	}
 	if _, err := exec.LookPath("curl"); err == nil && !strings.Contains(strings.Join(*warned, "\n"), "mcpServers.story.hosts") {
@@ -69,6 +62,16 @@ func TestService(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(a.Home.Dir(), "run", "*-*")); len(left) != 0 {
 		t.Errorf("left: %q", left)
 	}
+}
+
+func pipe(t *testing.T) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
+	return r, w
 }
 
 // Without a sandbox there is nothing to prepare; a repository nobody looked at is refused there.

@@ -7,7 +7,6 @@ package process
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,19 +19,6 @@ import (
 // drain is how long a pipe is read on after the command itself has ended: enough
 // for what is already written, not for a server left in the background.
 const drain = 250 * time.Millisecond
-
-// Child is what is started for a command.
-type Child struct {
-	Argv []string
-	Dir  string
-	Env  []string // all of it; Mark's variable must be in it
-	Mark string   // a variable that only this tree has, from Mark
-	// Files are given to the child from descriptor 3 on. They stay the caller's.
-	Files []*os.File
-	// Started is called once the child runs, before anything waits for it (may be
-	// nil). When it fails the child is killed and Start fails.
-	Started func(pid int) error
-}
 
 // Mark is a new variable that identifies one process tree. A call's id may come from a
 // model and need not be unique.
@@ -76,12 +62,26 @@ func Argv(command sandbox.Command, shell func() string) []string {
 	return []string{shell(), "-c", command.Shell}
 }
 
+// Process is what Start began for a command: a child of ours, or one that somebody else
+// started for us.
+type Process interface {
+	// Wait waits for the command itself; the code is in the shell's convention.
+	Wait() (code int, err error)
+	// Kill ends the command with everything it started. It may be called while Wait waits.
+	Kill()
+	// Sweep ends what outlived the command and says how many processes that were; held
+	// says that something keeps a stream open.
+	Sweep(held bool) (left int)
+}
+
+// Streams are what a command reads and writes. They stay the caller's.
+type Streams struct{ In, Out, Err *os.File }
+
 // Running is one started command. Wait must be called once.
 type Running struct {
-	cmd     *exec.Cmd
+	process Process
 	began   time.Time
 	timeout time.Duration
-	mark    string
 	out     output
 	pipes   []*os.File // our ends of stdout and stderr
 	stdin   *os.File
@@ -92,28 +92,14 @@ type Running struct {
 	timedOut, aborted bool
 }
 
-// Start starts the child for the command: its own group, pipes, no terminal.
-func Start(command sandbox.Command, child Child) (*Running, error) {
-	cmd := exec.Command(child.Argv[0], child.Argv[1:]...)
-	cmd.Dir, cmd.Env, cmd.ExtraFiles = child.Dir, child.Env, child.Files
-	cmd.SysProcAttr = attributes()
+// Start starts a command: begin starts it with the streams it is given.
+func Start(command sandbox.Command, begin func(Streams) (Process, error)) (*Running, error) {
 	timeout := command.Timeout
 	if timeout <= 0 {
 		timeout = sandbox.DefaultTimeout
 	}
-	r := &Running{
-		cmd: cmd, began: time.Now(), timeout: min(timeout, sandbox.MaxTimeout), mark: child.Mark, out: output{on: command.OnOutput},
-	}
-	if err := r.start(command); err != nil {
-		return nil, err
-	}
-	if child.Started == nil {
-		return r, nil
-	}
-	if err := child.Started(cmd.Process.Pid); err != nil {
-		r.killTree()
-		_, _ = cmd.Process.Wait()
-		r.finish()
+	r := &Running{began: time.Now(), timeout: min(timeout, sandbox.MaxTimeout), out: output{on: command.OnOutput}}
+	if err := r.start(command, begin); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -123,16 +109,14 @@ func Start(command sandbox.Command, child Child) (*Running, error) {
 func (r *Running) Wait(ctx context.Context) (sandbox.Result, error) {
 	timer := time.AfterFunc(r.timeout, func() { r.kill(&r.timedOut) })
 	stop := context.AfterFunc(ctx, func() { r.kill(&r.aborted) })
-	state, err := r.cmd.Process.Wait()
+	code, err := r.process.Wait()
 	timer.Stop()
 	stop()
 	left := r.finish()
 	if err != nil {
-		return sandbox.Result{}, fmt.Errorf("wait for the command: %w", err)
+		return sandbox.Result{}, err
 	}
-	res := sandbox.Result{
-		ExitCode: exitCode(state), TimedOut: r.timedOut, Aborted: r.aborted, Left: left, Took: time.Since(r.began),
-	}
+	res := sandbox.Result{ExitCode: code, TimedOut: r.timedOut, Aborted: r.aborted, Left: left, Took: time.Since(r.began)}
 	if r.timedOut || r.aborted {
 		res.ExitCode, res.Left = -1, 0
 	}
@@ -140,9 +124,8 @@ func (r *Running) Wait(ctx context.Context) (sandbox.Result, error) {
 	return res, nil
 }
 
-// start starts the child and the readers of its pipes.
-func (r *Running) start(command sandbox.Command) (err error) {
-	cmd := r.cmd
+// start makes the streams, begins and starts the readers.
+func (r *Running) start(command sandbox.Command, begin func(Streams) (Process, error)) (err error) {
 	var theirs []*os.File
 	defer func() {
 		for _, f := range theirs {
@@ -164,20 +147,20 @@ func (r *Running) start(command sandbox.Command) (err error) {
 		r.pipes = append(r.pipes, ours)
 		theirs = append(theirs, child)
 	}
-	cmd.Stdout, cmd.Stderr = theirs[0], theirs[streams-1]
+	child := Streams{Out: theirs[0], Err: theirs[streams-1]}
 	if len(command.Stdin) > 0 {
-		child, ours, err := os.Pipe()
+		in, ours, err := os.Pipe()
 		if err != nil {
 			return fmt.Errorf("make a pipe for the command: %w", err)
 		}
 		r.stdin = ours
-		theirs = append(theirs, child)
-		cmd.Stdin = child
-	} else if nothing, err := devNull(); err == nil {
-		cmd.Stdin = nothing // os/exec would open it each time
+		theirs = append(theirs, in)
+		child.In = in
+	} else if child.In, err = devNull(); err != nil {
+		return err
 	}
-	if err := cmd.Start(); err != nil {
-		return startError(cmd, err)
+	if r.process, err = begin(child); err != nil {
+		return err
 	}
 	for i, pipe := range r.pipes {
 		r.readers.Go(func() { r.out.read(pipe, i) })
@@ -195,21 +178,6 @@ func (r *Running) start(command sandbox.Command) (err error) {
 // them share it.
 var devNull = sync.OnceValues(func() (*os.File, error) { return os.Open(os.DevNull) })
 
-// startError names the directory if that is what is wrong: the system's error names the
-// program.
-func startError(cmd *exec.Cmd, err error) error {
-	if cmd.Dir != "" {
-		info, statErr := os.Stat(cmd.Dir)
-		if statErr != nil {
-			return fmt.Errorf("start the command in %s: %w", cmd.Dir, errors.Unwrap(statErr))
-		}
-		if !info.IsDir() {
-			return fmt.Errorf("start the command in %s: not a directory", cmd.Dir)
-		}
-	}
-	return fmt.Errorf("start the command: %w", err)
-}
-
 // kill ends the whole tree because of why, unless the command ended first.
 func (r *Running) kill(why *bool) {
 	r.mu.Lock()
@@ -218,15 +186,7 @@ func (r *Running) kill(why *bool) {
 		return
 	}
 	*why = true
-	r.killTree()
-}
-
-func (r *Running) killTree() int {
-	// Not the command's context, which may have been cancelled.
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	n, _ := killTree(ctx, r.cmd.Process.Pid, r.mark)
-	return n
+	r.process.Kill()
 }
 
 // finish waits for the rest of the output, ends what outlived the command and
@@ -244,10 +204,7 @@ func (r *Running) finish() (left int) {
 		_ = r.stdin.SetWriteDeadline(deadline)
 	}
 	r.readers.Wait()
-	if r.out.held || groupAlive(r.cmd.Process.Pid) {
-		left = r.killTree()
-	}
-	return left
+	return r.process.Sweep(r.out.held)
 }
 
 func (r *Running) close() {

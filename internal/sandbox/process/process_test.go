@@ -14,42 +14,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestStarted holds what the contract's suite cannot see: the moment between the
-// start and the wait.
-func TestStarted(t *testing.T) {
+// TestNotBegun: what could not be begun is an error, and leaves no reader behind.
+func TestNotBegun(t *testing.T) {
 	t.Parallel()
-	ours, theirs, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = ours.Close() }()
-	mark := Mark()
-	child := Child{
-		Argv: []string{"/bin/sh", "-c", "read line <&3; echo $line"}, Dir: t.TempDir(), Env: []string{mark}, Mark: mark, Files: []*os.File{ours},
-		Started: func(int) error {
-			_, err := theirs.WriteString("told\n")
-			return errors.Join(err, theirs.Close())
-		},
-	}
-	r, err := Start(sandbox.Command{}, child)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if res, err := r.Wait(t.Context()); err != nil || res.Stdout != "told\n" {
-		t.Errorf("got %+v, %v", res, err)
-	}
-
-	mark = Mark()
 	refused := errors.New("refused")
-	child = Child{
-		Argv: []string{"/bin/sh", "-c", "sleep 300 & wait"}, Dir: t.TempDir(), Env: []string{mark}, Mark: mark,
-		Started: func(int) error { return refused },
-	}
-	if _, err := Start(sandbox.Command{}, child); !errors.Is(err, refused) {
+	command := sandbox.Command{Stdin: []byte("given")}
+	if _, err := Start(command, func(Streams) (Process, error) { return nil, refused }); !errors.Is(err, refused) {
 		t.Errorf("got %v", err)
-	}
-	if n, err := killTree(t.Context(), 0, mark); n != 0 || err != nil {
-		t.Errorf("%d processes were left, %v", n, err)
 	}
 }
 

@@ -27,7 +27,7 @@ const (
 // process is a server that runs here, in a process group of its own.
 type process struct {
 	isolated *sandbox.Prepared // nil: it runs without a sandbox
-	cmd      *exec.Cmd
+	child    child
 	in       *os.File // its standard input
 	out      *os.File // its standard output
 	errs     *os.File
@@ -45,15 +45,11 @@ func startProcess(ctx context.Context, s Server, dir string, opt Options) (*proc
 	}
 	theirs, err := p.pipes()
 	if err == nil {
-		err = p.cmd.Start()
+		err = p.start(theirs)
 	}
 	for _, f := range theirs {
-		_ = f.Close()
-	}
-	if err == nil && p.isolated != nil {
-		if err = p.isolated.Started(p.cmd.Process.Pid); err != nil {
-			kill(p.cmd.Process.Pid)
-			_ = p.cmd.Wait()
+		if f != nil {
+			_ = f.Close()
 		}
 	}
 	if err != nil {
@@ -67,10 +63,8 @@ func startProcess(ctx context.Context, s Server, dir string, opt Options) (*proc
 	}()
 	go func() {
 		defer close(p.dead)
-		_ = p.cmd.Wait()
-		kill(p.cmd.Process.Pid) // what it leaves behind has nobody to work for
+		p.how = p.child.wait()
 		p.release()
-		p.how = p.cmd.ProcessState.String()
 	}()
 	return p, nil
 }
@@ -83,8 +77,6 @@ func (p *process) command(ctx context.Context, s Server, dir string, opt Options
 			return &configError{err}
 		}
 		if p.isolated = isolated; isolated != nil {
-			p.cmd = exec.Command(isolated.Argv[0], isolated.Argv[1:]...)
-			p.cmd.Env, p.cmd.ExtraFiles, p.cmd.SysProcAttr = isolated.Env, isolated.Files, ownGroup()
 			return nil
 		}
 	}
@@ -93,11 +85,57 @@ func (p *process) command(ctx context.Context, s Server, dir string, opt Options
 	if err != nil {
 		return err
 	}
-	p.cmd = exec.Command(program, s.Args...)
-	p.cmd.Args[0] = s.Command
-	p.cmd.Dir, p.cmd.Env, p.cmd.SysProcAttr = dir, env, ownGroup()
+	cmd := exec.Command(program, s.Args...)
+	cmd.Args[0] = s.Command
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, env, ownGroup()
+	p.child = &group{cmd}
 	return nil
 }
+
+// start starts what command decided, with the streams.
+func (p *process) start(streams [3]*os.File) error {
+	if p.isolated == nil {
+		cmd := p.child.(*group).cmd
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = streams[0], streams[1], streams[2]
+		return cmd.Start()
+	}
+	program, err := p.isolated.Start(streams[0], streams[1], streams[2])
+	p.child = &isolated{program}
+	return err
+}
+
+// child is what runs the server's command.
+type child interface {
+	wait() (how string) // everything it started is gone then
+	terminate()
+	kill()
+}
+
+// group is a process of ours with a group of its own.
+type group struct{ cmd *exec.Cmd }
+
+func (g *group) wait() string {
+	_ = g.cmd.Wait()
+	g.kill() // what it leaves behind has nobody to work for
+	return g.cmd.ProcessState.String()
+}
+
+func (g *group) terminate() { terminate(g.cmd.Process.Pid) }
+func (g *group) kill()      { kill(g.cmd.Process.Pid) }
+
+// isolated is a program in a sandbox. There is no way to ask it to end but the end of its input.
+type isolated struct{ program sandbox.Program }
+
+func (i *isolated) wait() string {
+	code, err := i.program.Wait()
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("exit status %d", code)
+}
+
+func (i *isolated) terminate() { i.program.Kill() }
+func (i *isolated) kill()      { i.program.Kill() }
 
 func (p *process) release() {
 	if p.isolated != nil {
@@ -106,27 +144,18 @@ func (p *process) release() {
 }
 
 // pipes makes the three of them, and returns the ends that are the child's. They
-// are files, so Wait does not wait for a grandchild that holds one open.
-func (p *process) pipes() (theirs []*os.File, err error) {
-	make := func(ours, child **os.File, reads bool) {
-		r, w, perr := os.Pipe()
-		if perr != nil {
-			err = errors.Join(err, perr)
-			return
+// are files, so nothing waits for a grandchild that holds one open.
+func (p *process) pipes() (theirs [3]*os.File, err error) {
+	for i, ours := range []**os.File{&p.in, &p.out, &p.errs} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return theirs, err
 		}
-		if *ours, *child = w, r; reads {
-			*ours, *child = r, w
+		if *ours, theirs[i] = r, w; i == 0 {
+			*ours, theirs[i] = w, r
 		}
-		theirs = append(theirs, *child)
 	}
-	var in, out, errs *os.File
-	make(&p.in, &in, false)
-	make(&p.out, &out, true)
-	make(&p.errs, &errs, true)
-	if err == nil {
-		p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = in, out, errs
-	}
-	return theirs, err
+	return theirs, nil
 }
 
 func (p *process) closePipes() {
@@ -148,9 +177,9 @@ func (p *process) stop() {
 	select {
 	case <-p.dead:
 	default:
-		terminate(p.cmd.Process.Pid)
+		p.child.terminate()
 		if !wait(p.dead, grace) {
-			kill(p.cmd.Process.Pid)
+			p.child.kill()
 			<-p.dead
 		}
 	}

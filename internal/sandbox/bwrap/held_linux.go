@@ -1,0 +1,98 @@
+package bwrap
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// Git outside replaces its settings by a new file, and the kernel then takes away the
+// read-only mount that the old one had inside: from there on a command could write the new
+// one. Which of the two wrote what is not known afterwards. So where a guarded file is
+// another one after the command, only what was there before and what is harmless stays.
+
+// held is a file or folder that commands cannot change, as it was before the command.
+type held struct {
+	path string
+	id   fileID
+	data []byte // of a file
+}
+
+// fileID tells a file from one that has its name later. A number alone is given again at once.
+type fileID struct {
+	device [2]uint32
+	inode  uint64
+	born   unix.StatxTimestamp
+}
+
+func identify(path string) (id fileID, mode uint16, err error) {
+	var stat unix.Statx_t
+	if err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &stat); err != nil {
+		return fileID{}, 0, err
+	}
+	return fileID{[2]uint32{stat.Dev_major, stat.Dev_minor}, stat.Ino, stat.Btime}, stat.Mode, nil
+}
+
+func (v *view) hold(path string) {
+	if slices.ContainsFunc(v.held, func(h held) bool { return h.path == path }) {
+		return
+	}
+	id, mode, err := identify(path)
+	if err != nil {
+		return
+	}
+	h := held{path: path, id: id}
+	if mode&unix.S_IFMT == unix.S_IFREG {
+		if info, err := os.Stat(path); err == nil && info.Size() <= maxSettings {
+			h.data, _ = os.ReadFile(path)
+		}
+	}
+	v.held = append(v.held, h)
+}
+
+// settle puts back what may have been changed.
+func (h held) settle() (note string, err error) {
+	id, mode, err := identify(h.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && id == h.id:
+		return "", nil
+	case err != nil:
+		return "", err
+	case mode&unix.S_IFMT == unix.S_IFDIR:
+		if !hasHooks(h.path) {
+			return "", nil
+		}
+		return h.restore(nil)
+	}
+	left := h.data
+	if name := filepath.Base(h.path); name == "config" || name == "config.worktree" {
+		kept, all := harmlessSettings(h.path, h.data)
+		if all {
+			return "", nil
+		}
+		left = []byte(kept)
+	} else if now, err := os.ReadFile(h.path); err == nil && string(now) == string(h.data) {
+		return "", nil
+	}
+	return h.restore(left)
+}
+
+// restore sets aside what is there now.
+func (h held) restore(data []byte) (note string, err error) {
+	aside, err := setAside(h.path)
+	if err != nil {
+		return "", err
+	}
+	if data == nil {
+		err = os.Mkdir(h.path, 0o755)
+	} else {
+		err = os.WriteFile(h.path, data, 0o644)
+	}
+	return fmt.Sprintf("[sandbox: %s was replaced outside while the command ran, and git would start what it names; what was new in it and might start a program is set aside in %s. "+
+		"Whoever owns this Chorus may look at it]", h.path, filepath.Base(aside)), err
+}

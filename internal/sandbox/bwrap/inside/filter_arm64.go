@@ -1,0 +1,19 @@
+//go:build linux
+
+package inside
+
+import "golang.org/x/sys/unix"
+
+const (
+	auditArch    = unix.AUDIT_ARCH_AARCH64
+	foreignCalls = 0xffffffff
+)
+
+var machineCalls []call
+
+// newImage is what a program calls soon after it was started, while it has one thread:
+// then what the kernel took can be read.
+var newImage = call{number: NewImage, action: report}
+
+// NewImage is the number of that call.
+const NewImage = unix.SYS_SET_TID_ADDRESS

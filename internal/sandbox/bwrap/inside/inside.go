@@ -1,0 +1,196 @@
+//go:build linux
+
+package inside
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Main is the whole of process 1. It ends when the server closes the socket or dies, and
+// everything in the sandbox ends with it.
+func Main() {
+	if err := run(); err != nil && !errors.Is(err, errClosed) {
+		fmt.Fprintln(os.Stderr, "sandbox: "+err.Error())
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func run() error {
+	if os.Getpid() != 1 { // it kills whatever it finds
+		return errors.New("this is started by the sandbox only")
+	}
+	// Landlock, seccomp and the session keyring belong to a thread, and commands have them
+	// from the thread that starts them: this one does everything.
+	runtime.LockOSThread()
+	// Rarely anything is allocated, and a sandbox that waits should be small.
+	debug.SetGCPercent(25)
+	// Received and dropped. An ignored signal would be ignored in every command too, and an
+	// ignored SIGCHLD loses how a command ended.
+	signal.Notify(make(chan os.Signal, 1))
+	if err := hold(); err != nil {
+		return err
+	}
+	s := &socket{fd: SocketFD}
+	var setup Setup
+	if _, err := s.receive(&setup); err != nil {
+		return err
+	}
+	fds, err := setup.apply()
+	if err != nil {
+		return s.send(Ready{Error: err.Error()})
+	}
+	if err := s.send(Ready{}, fds...); err != nil {
+		return err
+	}
+	for _, fd := range fds {
+		// Only the server has them now: when it dies, what they would answer fails.
+		if err := unix.Close(fd); err != nil {
+			return err
+		}
+	}
+	limits := currentLimits()
+	for {
+		var request Request
+		files, err := s.receive(&request)
+		if err != nil {
+			return err
+		}
+		ended := request.run(files)
+		if ended.Unclean == "" && ended.Error == "" {
+			ended.Unclean = setup.clean(limits)
+		}
+		if err := s.send(ended); err != nil {
+			return err
+		}
+	}
+}
+
+// hold keeps descriptors from commands, and commands from process 1.
+func hold() error {
+	_ = unix.Close(ProgramFD)
+	unix.CloseOnExec(SocketFD)
+	if err := unix.CloseRange(ProgramFD, 1<<30, unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) {
+		return fmt.Errorf("keep descriptors from commands: %w", err)
+	}
+	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+}
+
+// apply restricts this thread, and gives the files to answer with.
+func (s Setup) apply() (fds []int, err error) {
+	if s.Processes > 0 {
+		limit := unix.Rlimit{Cur: uint64(s.Processes), Max: uint64(s.Processes)}
+		var old unix.Rlimit
+		if err := unix.Getrlimit(unix.RLIMIT_NPROC, &old); err == nil && old.Max < limit.Max {
+			limit = old // it is tighter already
+		}
+		if err := unix.Setrlimit(unix.RLIMIT_NPROC, &limit); err != nil {
+			return nil, fmt.Errorf("limit the processes: %w", err)
+		}
+	}
+	if s.Proxy {
+		fd, err := listen()
+		if err != nil {
+			return nil, fmt.Errorf("listen for the proxy: %w", err)
+		}
+		fds = append(fds, fd)
+	}
+	if len(s.Write) > 0 {
+		if err := s.restrict(); err != nil {
+			return nil, fmt.Errorf("apply landlock: %w", err)
+		}
+	}
+	listener, err := filterCalls(s.Gate)
+	if err != nil {
+		return nil, fmt.Errorf("filter system calls: %w", err)
+	}
+	if s.Gate {
+		fds = append(fds, listener)
+	}
+	return fds, nil
+}
+
+// listen opens the port at which commands look for the proxy.
+func listen() (int, error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Port: proxyPort, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		return -1, errors.Join(err, unix.Close(fd))
+	}
+	if err := unix.Listen(fd, 128); err != nil {
+		return -1, errors.Join(err, unix.Close(fd))
+	}
+	return fd, nil
+}
+
+// run runs one command until it and everything it started are gone.
+func (r Request) run(files []int) Ended {
+	if len(files) != 3 {
+		closeAll(files)
+		return Ended{Error: "a command needs three streams"}
+	}
+	newKeyring()
+	pid, err := syscall.ForkExec(r.Path, r.Argv, &syscall.ProcAttr{
+		Dir: r.Dir, Env: r.Env, Sys: &syscall.SysProcAttr{Setsid: true},
+		Files: []uintptr{uintptr(files[0]), uintptr(files[1]), uintptr(files[2])},
+	})
+	closeAll(files) // or the end of the command would not be the end of its output
+	if err != nil {
+		return Ended{Error: err.Error()}
+	}
+	var ended Ended
+	for {
+		var status unix.WaitStatus
+		done, err := unix.Wait4(-1, &status, 0, nil)
+		if errors.Is(err, unix.EINTR) || err == nil && done != pid {
+			continue // an orphan, which became ours
+		}
+		if err != nil {
+			return Ended{Error: "wait for the command: " + err.Error(), Unclean: "a process that cannot be waited for"}
+		}
+		ended.Code = status.ExitStatus()
+		if status.Signaled() {
+			ended.Code = 128 + int(status.Signal())
+		}
+		break
+	}
+	ended.Left = killRest()
+	return ended
+}
+
+func closeAll(fds []int) {
+	for _, fd := range fds {
+		_ = unix.Close(fd)
+	}
+}
+
+// killRest ends what a command left, and says how many processes that were. Everything in
+// this sandbox descends from process 1: where it has no child, nothing runs.
+func killRest() (left int) {
+	for {
+		pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
+		switch {
+		case errors.Is(err, unix.ECHILD):
+			return left
+		case pid > 0 || errors.Is(err, unix.EINTR):
+			continue
+		}
+		if left == 0 {
+			left = countProcesses()
+		}
+		_ = unix.Kill(-1, unix.SIGKILL) // all but this one; no fork gets past it
+		if _, err := unix.Wait4(-1, nil, 0, nil); errors.Is(err, unix.ECHILD) {
+			return left
+		}
+	}
+}

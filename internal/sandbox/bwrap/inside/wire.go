@@ -1,0 +1,195 @@
+//go:build linux
+
+// Package inside is what runs inside of a sandbox as its process 1: it restricts itself,
+// then starts one command after the other as it is told over a socket, and takes away what
+// each leaves behind. It is linked into a program of its own, so it imports little.
+package inside
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Descriptors that process 1 is started with.
+const (
+	SocketFD  = 3 // where it is told what to do
+	ProgramFD = 4 // its own program
+)
+
+// proxyPort is where commands find the proxy, in a network of their own.
+const proxyPort = 3128
+
+// Setup is the first message: what holds for as long as the sandbox is up.
+type Setup struct {
+	Read      []string `json:"read,omitempty"`      // what may be read and run
+	Write     []string `json:"write,omitempty"`     // what may be changed too
+	Use       []string `json:"use,omitempty"`       // devices and /proc: written to, but nothing made
+	Sweep     []string `json:"sweep,omitempty"`     // directories in memory, empty before every command
+	Processes int64    `json:"processes,omitempty"` // the most at a time
+	Proxy     bool     `json:"proxy,omitempty"`     // listen where commands look for a proxy
+	Gate      bool     `json:"gate,omitempty"`      // report every program that is started
+}
+
+// Ready answers Setup. Its files are the proxy's listener and the gate's, as far as they
+// were asked for.
+type Ready struct {
+	Error string `json:"error,omitempty"` // why the sandbox cannot be used
+}
+
+// Request is one command. Its files are stdin, stdout and stderr.
+type Request struct {
+	Path string   `json:"path"`
+	Argv []string `json:"argv"`
+	Env  []string `json:"env"`
+	Dir  string   `json:"dir"`
+}
+
+// Ended answers Request, when the command and everything it started are gone.
+type Ended struct {
+	Error   string `json:"error,omitempty"`   // it could not be started
+	Code    int    `json:"code,omitempty"`    // in the shell's convention
+	Left    int    `json:"left,omitempty"`    // processes that outlived it
+	Unclean string `json:"unclean,omitempty"` // what could not be taken away: the sandbox must not be used again
+}
+
+// What a message may be: short ones are sent as they are, longer ones in a file of memory.
+const (
+	short   = 32 << 10
+	longest = 16 << 20
+	inline  = 'i'
+	inFile  = 'f'
+)
+
+// Encode makes a message of v. A file that goes with it as the last one may be added; the
+// caller closes it.
+func Encode(v any) (text []byte, file *os.File, err error) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(body) <= short {
+		return append([]byte{inline}, body...), nil, nil
+	}
+	if len(body) > longest {
+		return nil, nil, fmt.Errorf("it has %d bytes, and %d are the most", len(body), longest)
+	}
+	fd, err := unix.MemfdCreate("command", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a file in memory: %w", err)
+	}
+	file = os.NewFile(uintptr(fd), "command")
+	if _, err := file.WriteAt(body, 0); err != nil {
+		return nil, nil, errors.Join(err, file.Close())
+	}
+	return []byte{inFile}, file, nil
+}
+
+// Decode reads a message and gives the files that belong to it.
+func Decode(text []byte, fds []int, v any) ([]int, error) {
+	switch {
+	case len(text) > 0 && text[0] == inline:
+		return fds, json.Unmarshal(text[1:], v)
+	case len(text) == 0 || text[0] != inFile || len(fds) == 0:
+		return fds, errors.New("a message that nobody sends")
+	}
+	last := len(fds) - 1
+	file := os.NewFile(uintptr(fds[last]), "command")
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat()
+	if err != nil {
+		return fds[:last], err
+	}
+	if info.Size() > longest {
+		return fds[:last], errors.New("a message that is too long")
+	}
+	body := make([]byte, info.Size())
+	if _, err := file.ReadAt(body, 0); err != nil {
+		return fds[:last], err
+	}
+	return fds[:last], json.Unmarshal(body, v)
+}
+
+// BufferSize is enough for every message.
+const BufferSize = short + 1
+
+// MaxFiles is the most that goes with a message.
+const MaxFiles = 4
+
+// socket is process 1's end.
+type socket struct {
+	fd  int
+	buf []byte
+	oob []byte
+}
+
+func (s *socket) send(v any, fds ...int) error {
+	text, file, err := Encode(v)
+	if err != nil {
+		return err
+	}
+	if file != nil {
+		defer func() { _ = file.Close() }()
+		fds = append(fds, int(file.Fd()))
+	}
+	var oob []byte
+	if len(fds) > 0 {
+		oob = unix.UnixRights(fds...)
+	}
+	for {
+		if err := unix.Sendmsg(s.fd, text, oob, nil, unix.MSG_NOSIGNAL); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// errClosed is the end of the server, or of its interest.
+var errClosed = errors.New("the socket was closed")
+
+func (s *socket) receive(v any) (fds []int, err error) {
+	if s.buf == nil {
+		s.buf, s.oob = make([]byte, BufferSize), make([]byte, unix.CmsgSpace(MaxFiles*4))
+	}
+	var n, oobn int
+	for {
+		n, oobn, _, _, err = unix.Recvmsg(s.fd, s.buf, s.oob, unix.MSG_CMSG_CLOEXEC)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case n == 0:
+		return nil, errClosed
+	}
+	if fds, err = Files(s.oob[:oobn]); err != nil {
+		return fds, err
+	}
+	return Decode(s.buf[:n], fds, v)
+}
+
+// Files are the descriptors in a control message.
+func Files(oob []byte) ([]int, error) {
+	if len(oob) == 0 {
+		return nil, nil
+	}
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil, err
+	}
+	var fds []int
+	for _, m := range messages {
+		if m.Header.Type == unix.SCM_RIGHTS {
+			more, err := unix.ParseUnixRights(&m)
+			if err != nil {
+				return fds, err
+			}
+			fds = append(fds, more...)
+		}
+	}
+	return fds, nil
+}

@@ -1,0 +1,300 @@
+package bwrap
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"chorus/internal/sandbox/bwrap/inside"
+	"chorus/internal/sandbox/process"
+)
+
+// instance is one sandbox that is up: bubblewrap, process 1 in it, and what connects both
+// with us. It runs one command at a time.
+type instance struct {
+	key     string
+	cmd     *exec.Cmd // bubblewrap
+	init    *os.Process
+	socket  *net.UnixConn
+	forward *forwarder // nil without a proxy
+	leave   func()     // out of the cgroup
+	stop    *time.Timer
+	unclean bool // no other command may use it
+	unread  bool // it ended before it took its command
+}
+
+// The descriptors bubblewrap is started with, beside those of package inside.
+const (
+	argsFD = inside.ProgramFD + 1 // its options: it waits for them, and by then its limits apply
+	dataFD = argsFD + 1           // passwd, group, hosts; then the roots
+)
+
+// upTime is far more than a sandbox needs to come up, also on a busy machine.
+const upTime = 20 * time.Second
+
+// start puts a sandbox up.
+func (a *attempt) start() (_ *instance, err error) {
+	i := &instance{key: a.key, leave: func() {}}
+	defer func() {
+		a.close()
+		if err != nil {
+			i.close()
+		}
+	}()
+	theirs, err := i.connect()
+	if err != nil {
+		return nil, err
+	}
+	a.give(theirs) // inside.SocketFD
+	program, err := unix.FcntlInt(a.m.init.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open the program that runs inside of the sandbox: %w", err)
+	}
+	a.give(os.NewFile(uintptr(program), "init")) // inside.ProgramFD
+	feed, err := a.pipe()                        // argsFD
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = feed.Close() }()
+	if err := a.data(); err != nil {
+		return nil, err
+	}
+	if err := a.openRoots(); err != nil {
+		return nil, err
+	}
+	said, complaints, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("make a pipe for the sandbox: %w", err)
+	}
+	defer func() { _ = said.Close() }()
+	i.cmd = exec.Command(a.m.program, "--args", strconv.Itoa(argsFD), "--", "/proc/self/fd/"+strconv.Itoa(inside.ProgramFD), InitArg)
+	i.cmd.Env, i.cmd.ExtraFiles, i.cmd.Stdout, i.cmd.Stderr = []string{}, a.files, complaints, complaints
+	process.Lead(i.cmd)
+	err = i.cmd.Start()
+	_ = complaints.Close()
+	if err != nil {
+		i.cmd = nil
+		return nil, fmt.Errorf("start bubblewrap: %w", err)
+	}
+	a.close() // or the end of the sandbox would not be the end of its socket
+	if i.leave, err = a.limit(i.cmd.Process.Pid); err != nil {
+		return nil, err
+	}
+	_ = feed.SetWriteDeadline(time.Now().Add(upTime))
+	// If it ends before it has read everything, what it prints says why.
+	_, _ = feed.WriteString(strings.Join(a.options(), "\x00") + "\x00")
+	_ = feed.Close()
+	if err := i.ready(a.setup()); err != nil {
+		_ = i.cmd.Process.Kill()
+		_ = said.SetReadDeadline(time.Now().Add(time.Second))
+		text, _ := io.ReadAll(io.LimitReader(said, 4096))
+		if words := strings.TrimSpace(string(text)); words != "" || !errors.As(err, new(refusedSetup)) {
+			err = explain(words)
+		}
+		return nil, fmt.Errorf("put up the sandbox: %w", err)
+	}
+	return i, nil
+}
+
+// connect makes the socket between us and process 1.
+func (i *instance) connect() (theirs *os.File, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("make a socket for the sandbox: %w", err)
+	}
+	theirs = os.NewFile(uintptr(pair[1]), "sandbox")
+	ours := os.NewFile(uintptr(pair[0]), "sandbox")
+	defer func() { _ = ours.Close() }() // the connection has a copy
+	// Each message then says which process sent it.
+	if err := unix.SetsockoptInt(pair[0], unix.SOL_SOCKET, unix.SO_PASSCRED, 1); err != nil {
+		return nil, errors.Join(fmt.Errorf("make a socket for the sandbox: %w", err), theirs.Close())
+	}
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make a socket for the sandbox: %w", err), theirs.Close())
+	}
+	i.socket = conn.(*net.UnixConn)
+	return theirs, nil
+}
+
+// refusedSetup is why process 1 could not be what it was asked to be.
+type refusedSetup string
+
+func (r refusedSetup) Error() string { return string(r) }
+
+// ready says what shall hold, and waits until it does.
+func (i *instance) ready(setup inside.Setup) error {
+	_ = i.socket.SetDeadline(time.Now().Add(upTime))
+	if err := i.send(setup); err != nil {
+		return err
+	}
+	var answer inside.Ready
+	fds, pid, err := i.receive(&answer)
+	files := make([]*os.File, len(fds))
+	for n, fd := range fds {
+		files[n] = os.NewFile(uintptr(fd), "sandbox")
+	}
+	defer func() {
+		for _, f := range files {
+			_ = f.Close()
+		}
+	}()
+	switch {
+	case err != nil:
+		return err
+	case answer.Error != "":
+		return refusedSetup(answer.Error)
+	}
+	if i.init, err = os.FindProcess(pid); err != nil {
+		return err
+	}
+	if setup.Proxy {
+		if len(files) == 0 {
+			return refusedSetup("it has no listener for the proxy")
+		}
+		if i.forward, err = newForwarder(files[0]); err != nil {
+			return err
+		}
+	}
+	return i.socket.SetDeadline(time.Time{})
+}
+
+func (i *instance) send(v any, files ...*os.File) error {
+	text, extra, err := inside.Encode(v)
+	if err != nil {
+		return err
+	}
+	if extra != nil {
+		defer func() { _ = extra.Close() }()
+		files = append(files, extra)
+	}
+	var oob []byte
+	if len(files) > 0 {
+		fds := make([]int, len(files))
+		for n, f := range files {
+			fds[n] = int(f.Fd())
+		}
+		oob = unix.UnixRights(fds...)
+	}
+	_, _, err = i.socket.WriteMsgUnix(text, oob, nil)
+	return err
+}
+
+// receive reads a message, its files and which process sent it.
+func (i *instance) receive(v any) (fds []int, pid int, err error) {
+	buf := make([]byte, inside.BufferSize)
+	oob := make([]byte, unix.CmsgSpace(inside.MaxFiles*4)+unix.CmsgSpace(unix.SizeofUcred))
+	n, oobn, _, _, err := i.socket.ReadMsgUnix(buf, oob)
+	if err != nil {
+		return nil, 0, err
+	}
+	if fds, err = inside.Files(oob[:oobn]); err != nil {
+		return fds, 0, err
+	}
+	for _, fd := range fds {
+		unix.CloseOnExec(fd)
+	}
+	if messages, err := unix.ParseSocketControlMessage(oob[:oobn]); err == nil {
+		for _, m := range messages {
+			if who, err := unix.ParseUnixCredentials(&m); err == nil {
+				pid = int(who.Pid)
+			}
+		}
+	}
+	if n == 0 {
+		return fds, pid, io.EOF
+	}
+	fds, err = inside.Decode(buf[:n], fds, v)
+	return fds, pid, err
+}
+
+// close takes the sandbox down and waits for that: everything in it dies with process 1,
+// and bubblewrap with that.
+func (i *instance) close() {
+	if i.stop != nil {
+		i.stop.Stop()
+	}
+	if i.init != nil {
+		_ = i.init.Kill()
+	}
+	if i.socket != nil {
+		_ = i.socket.Close()
+	}
+	if i.cmd != nil {
+		if i.init == nil {
+			_ = i.cmd.Process.Kill()
+		}
+		late := time.AfterFunc(5*time.Second, func() { _ = i.cmd.Process.Kill() })
+		_ = i.cmd.Wait()
+		late.Stop()
+	}
+	if i.forward != nil {
+		i.forward.close()
+	}
+	i.leave()
+}
+
+// alive says whether bubblewrap still runs, without which nothing does for long, and
+// process 1 still listens.
+func (i *instance) alive() bool {
+	var ended unix.Siginfo
+	if err := unix.Waitid(unix.P_PID, i.cmd.Process.Pid, &ended, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err != nil || ended.Signo != 0 {
+		return false
+	}
+	conn, err := i.socket.SyscallConn()
+	if err != nil {
+		return false
+	}
+	gone := true
+	err = conn.Control(func(fd uintptr) {
+		_, _, err := unix.Recvfrom(int(fd), make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		gone = !errors.Is(err, unix.EAGAIN) // nothing is said unasked: whatever else there is, is its end
+	})
+	return err == nil && !gone
+}
+
+// running is a command in a sandbox.
+type running struct {
+	i    *instance
+	left int
+}
+
+var _ process.Process = (*running)(nil)
+
+// begin starts a command; the sandbox is the command's until it was waited for.
+func (i *instance) begin(request inside.Request, streams process.Streams) (*running, error) {
+	if err := i.send(request, streams.In, streams.Out, streams.Err); err != nil {
+		i.unread = true
+		return nil, fmt.Errorf("start the command: %w", err)
+	}
+	return &running{i: i}, nil
+}
+
+func (r *running) Wait() (int, error) {
+	var ended inside.Ended
+	_, _, err := r.i.receive(&ended)
+	if err != nil { // the sandbox is gone, and the command with it
+		// With a reset the kernel says that it was gone before it had read the command.
+		r.i.unclean, r.i.unread = true, errors.Is(err, unix.ECONNRESET)
+		return 128 + int(unix.SIGKILL), nil
+	}
+	r.i.unclean = ended.Unclean != "" || ended.Error != ""
+	if ended.Error != "" {
+		return 0, fmt.Errorf("start the command: %s", ended.Error)
+	}
+	r.left = ended.Left
+	return ended.Code, nil
+}
+
+// Kill takes the whole sandbox: nothing in it can keep that from happening.
+func (r *running) Kill() { _ = r.i.init.Kill() }
+
+func (r *running) Sweep(bool) int { return r.left }

@@ -1,0 +1,104 @@
+package bwrap
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// A sandbox stays up after a command for the next one: putting it up takes far longer than
+// most commands. The next one finds nothing of the last, and what the sandbox depends on
+// is compared before each.
+
+const (
+	idleTime = 2 * time.Minute // then it is taken down
+	maxIdle  = 4               // of one place
+	maxAll   = 128             // of all places
+)
+
+// pool keeps sandboxes that wait for a command.
+type pool struct {
+	mu      sync.Mutex
+	idle    map[string][]*instance // by place
+	count   int
+	closed  bool
+	closing sync.WaitGroup
+}
+
+// get gives a sandbox of the place with this key; nil when there is none. Those of the
+// place that are not what they should be any more are taken down.
+func (p *pool) get(place, key string) *instance {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var found *instance
+	for _, i := range slices.Clone(p.idle[place]) {
+		switch {
+		case i.key != key || !i.alive():
+			p.remove(place, i)
+			p.closing.Go(i.close)
+		case found == nil:
+			p.remove(place, i)
+			i.stop.Stop()
+			found = i
+		}
+	}
+	return found
+}
+
+// put keeps a sandbox for the next command, or takes it down where that cannot be.
+func (p *pool) put(place string, i *instance) {
+	p.mu.Lock()
+	if keep := place != "" && !i.unclean && !p.closed && len(p.idle[place]) < maxIdle && p.count < maxAll; !keep {
+		p.mu.Unlock()
+		i.close()
+		return
+	}
+	defer p.mu.Unlock()
+	if p.idle == nil {
+		p.idle = map[string][]*instance{}
+	}
+	p.idle[place] = append(p.idle[place], i)
+	p.count++
+	i.stop = time.AfterFunc(idleTime, func() { p.expire(place, i) })
+}
+
+// expire takes a sandbox down that nobody used, unless somebody just does.
+func (p *pool) expire(place string, i *instance) {
+	p.mu.Lock()
+	waits := slices.Contains(p.idle[place], i)
+	if waits {
+		p.remove(place, i)
+		p.closing.Add(1)
+	}
+	p.mu.Unlock()
+	if waits {
+		defer p.closing.Done()
+		i.close()
+	}
+}
+
+// remove forgets an idle sandbox; the lock is held.
+func (p *pool) remove(place string, i *instance) {
+	left := slices.DeleteFunc(p.idle[place], func(other *instance) bool { return other == i })
+	p.count--
+	if len(left) == 0 {
+		delete(p.idle, place)
+		return
+	}
+	p.idle[place] = left
+}
+
+// close takes all of them down, and waits for that.
+func (p *pool) close() {
+	p.mu.Lock()
+	p.closed = true
+	for place, list := range p.idle {
+		for _, i := range list {
+			p.closing.Go(i.close)
+		}
+		delete(p.idle, place)
+	}
+	p.count = 0
+	p.mu.Unlock()
+	p.closing.Wait()
+}
