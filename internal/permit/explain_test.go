@@ -111,6 +111,7 @@ func TestExplainTree(t *testing.T) {
 ├─ allow  timeout 5 git push  (allow .*)
 │  └─ deny   git push  (deny tool:git:(?:push|merge_request)(?: .*)?)
 ├─ allow  tee log  (allow .*)
+│  └─ allow  write log  (allow .*)
 ├─ deny   rm -rf /  (refused under every profile: removing /)
 └─ ask    write � [31m  (allow .*; depending on what its words expand to, it is denied by x)
 `

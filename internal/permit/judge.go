@@ -104,10 +104,12 @@ func (p *Profile) judgeOther(r Request, opt JudgeOptions) Decision {
 	d := p.Decide(action.Join(tool, detail))
 	guarded := writes && (r.Git || inGitDir(detail)) && (opt.Sandboxed || !p.allowsAnyShell())
 	if d.Verdict == Allow && guarded && !strings.Contains(d.Rule, ".git") { // a rule that names .git means it
-		d.Verdict, d.Why = Ask, "files in a git directory decide which programs git starts"
+		d.Verdict, d.Why = Ask, gitDirReason
 	}
 	return d
 }
+
+const gitDirReason = "files in a git directory decide which programs git starts"
 
 // inGitDir reports a path below a .git folder, whatever case the file system ignores.
 func inGitDir(path string) bool {
@@ -152,6 +154,9 @@ func (p *Profile) judgeShell(r Request, opt JudgeOptions) []Decision {
 		s.out = append(s.out, Decision{Verdict: Ask, List: ListImplicit, Action: action.Join(tool, written), Argv: []string{written}, Kind: shell.KindUnknown, Opaque: true, Why: opaque.Error()})
 	}
 	tree.All(s.part)
+	if opaque != nil {
+		s.hidden(written)
+	}
 	if !s.hasCommand {
 		// Steps that need no rule beside other commands do need one if there are no others.
 		d := p.decide(namesOf(action.Join(tool, command), p.mentioned))
@@ -160,6 +165,39 @@ func (p *Profile) judgeShell(r Request, opt JudgeOptions) []Decision {
 	}
 	return s.out
 }
+
+// hidden looks for catastrophes in a command that a shell may read in another way than this package: in each of its
+// lines, and in each substitution wherever it stands.
+func (s *shellJudge) hidden(command string) {
+	if slices.ContainsFunc(s.out, func(d Decision) bool { return d.List == ListCatastrophic }) {
+		return
+	}
+	pieces := strings.FieldsFunc(command, func(r rune) bool { return r == '\n' || r == '\r' })
+	for rest := command; len(pieces) < maxHidden; {
+		at := strings.Index(rest, "$(")
+		if at < 0 {
+			break
+		}
+		rest = rest[at+2:]
+		inner, _, _ := strings.Cut(rest, ")")
+		pieces = append(pieces, inner)
+	}
+	for i, piece := range strings.Split(command, "`") {
+		if i%2 == 1 {
+			pieces = append(pieces, piece)
+		}
+	}
+	for _, piece := range pieces[:min(len(pieces), maxHidden)] {
+		shell.Parse(piece, nil).All(func(part *shell.Part, _ int) {
+			if why := part.Catastrophe(s.place); why != "" {
+				s.out = append(s.out, Decision{Verdict: Deny, List: ListCatastrophic, Action: action.Join(s.tool, piece), Argv: part.Argv, Kind: part.Kind, Why: why})
+			}
+		})
+	}
+}
+
+// maxHidden bounds the time that hidden takes.
+const maxHidden = 100
 
 // shellJudge collects the decisions on the parts of one command.
 type shellJudge struct {
@@ -219,6 +257,15 @@ func (s *shellJudge) decidePart(part *shell.Part) Decision {
 	default:
 		d = s.decide(part)
 	}
+	if clean, ok := part.CleanFile(); ok {
+		// tools/../../x.py runs x.py: a rule must allow that too.
+		if c := s.profile.decide(s.names(clean)); stricter(c, d) {
+			d = c
+		}
+	}
+	if d.List == ListImplicit && part.Derived() != "" {
+		d.Verdict, d.Why = Ask, part.Derived()+", and no rule speaks of it"
+	}
 	// What cannot be parsed is asked even where everything is allowed: no honest command
 	// is lost, and it is unknown what the text would do.
 	if d.Verdict == Allow && (!s.opaqueAllowed || part.Kind == shell.KindUnknown) {
@@ -270,8 +317,23 @@ func (s *shellJudge) redirect(part *shell.Part) Decision {
 			d = shell
 		}
 	}
+	if part.IsPurpose() && (d.List == ListImplicit || d.List == ListAsk && d.broad) && !part.Expands() && !part.Opaque && staysBelow(at) {
+		d = Decision{Verdict: Allow, List: ListAllow} // the rule for the command covers it
+	}
+	if d.Verdict == Allow && tool == "write" && inGitDir(at) && !strings.Contains(d.Rule, ".git") && (s.opt.Sandboxed || !s.opaqueAllowed) {
+		d.Verdict, d.Why = Ask, gitDirReason
+	}
+	if d.Verdict != Allow && d.Why == "" {
+		d.Why = part.Derived()
+	}
 	d.Action = action.Join(tool, at)
 	return d
+}
+
+// staysBelow reports a clean relative path that stays below where it begins.
+func staysBelow(at string) bool {
+	at = action.CleanPath(at)
+	return at != "" && at[0] != '/' && at[0] != '~' && at != ".." && !strings.HasPrefix(at, "../") && !strings.HasPrefix(at, "@")
 }
 
 // mustAsk says why a part that a rule allows must be asked nevertheless, or "".
@@ -294,7 +356,11 @@ func (s *shellJudge) mustAsk(part *shell.Part) string {
 	if !part.Expands() {
 		return ""
 	}
-	s.spans = part.AppendSpans(s.spans[:0], s.tool)
+	if part.Kind == shell.KindWrite || part.Kind == shell.KindRead {
+		s.spans = part.AppendFileSpans(s.spans[:0])
+	} else {
+		s.spans = part.AppendSpans(s.spans[:0], s.tool)
+	}
 	r := couldMatch(s.profile.deny, s.spans)
 	if r == nil && s.tool != "bash" {
 		s.spans = part.AppendSpans(s.spans[:0], "bash")
@@ -318,6 +384,9 @@ const otherFile = "\x01Zq9"
 // not match if the file had another name.
 func (s *shellJudge) namesFile(part *shell.Part) bool {
 	is, would := s.names(part.Text).grant, s.names(part.WithFile(otherFile)).grant
+	if clean, ok := part.CleanFile(); ok {
+		is = s.names(clean).grant
+	}
 	for i := range s.profile.allow {
 		r := s.profile.allow[i : i+1]
 		if firstMatch(r, is) != nil && firstMatch(r, would) == nil {

@@ -127,7 +127,7 @@ func TestUnknownWordsAreAskedOnlyWhereADenyCouldHit(t *testing.T) {
 	p := mustCompile(t, Rules{Allow: []string{`.*`}, Deny: []string{`tool:bash:cat secrets/.*`, `tool:git:branch -D.*`, `tool:write:secrets/.*`}})
 	for command, want := range map[string]Verdict{
 		`cat $F`: Ask, `cat "$F"`: Ask, `cat secr*/x`: Ask, `cat src/$F`: Allow, `cat $D/x`: Ask, `ls $F`: Allow, `echo "$HOME"`: Allow,
-		`git branch $X`: Ask, `git log $X`: Allow, `cat *.go`: Ask, `ls *.go`: Allow, `cat src/*.go`: Allow,
+		`git branch $X`: Ask, `git log $X`: Ask, `git status $X`: Allow, `cat *.go`: Ask, `ls *.go`: Allow, `cat src/*.go`: Allow,
 		`echo x > "$F"`: Ask, `ls | xargs cat`: Ask, `ls | xargs wc`: Allow, `cat secrets/a`: Deny,
 	} {
 		if j := judged(p, command); j.Verdict != want {

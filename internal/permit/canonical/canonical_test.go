@@ -20,6 +20,7 @@ func TestText(t *testing.T) {
 		"ls \\\n  -l":                    `ls -l`,
 		"echo `date`":                    `echo $(date)`,
 		`git show HEAD~1`:                `git show HEAD~1`,
+		`x="a"~b ls`:                     `x="a"'~'b ls`,
 		`ls *.{go,md} ~/x [!a]?`:         `ls *.{go,md} ~/x [!a]?`,
 		`echo $'a\tb'`:                   "echo 'a\tb'",
 		`x=1 y="$z" env`:                 `x=1 y="${z}" env`,

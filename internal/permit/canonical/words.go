@@ -186,7 +186,7 @@ func (w *writer) bare(s string, first, whole, assigned bool) string {
 		case isBare(c), c == '!' && (i == 0 || s[i-1] == '['), c == '~' && tildeStays(s, i, first, whole, assigned):
 			flush()
 			b.WriteByte(c)
-		case c == '~' && (first && i == 0 || assigned && s[i-1] == ':'):
+		case c == '~' && (first && i == 0 || assigned && i > 0 && s[i-1] == ':'):
 			return w.fail("~ with a name behind it is somebody's home", "write its path, or put it in quotes")
 		default:
 			quoted.WriteByte(c)

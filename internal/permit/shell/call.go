@@ -81,41 +81,6 @@ func (w *walker) run(p Part, words []word, redirs []*syntax.Redirect) {
 	w.emit(&p)
 }
 
-// knownProgram treats a command whose program is known.
-func (w *walker) knownProgram(p *Part, prog string, words []word, redirs []*syntax.Redirect) {
-	switch {
-	case w.unwrapped(p, prog, words, redirs):
-	case w.remoteExec(p, prog, words):
-	case prog == "." || prog == "source":
-		w.sourced(p, words)
-	case isShell(prog):
-		w.shellProgram(p, words, redirs)
-	case prog == "git":
-		w.git(p, words)
-	case prog == "cd" || prog == "pushd" || prog == "popd":
-		w.chdir(p, words)
-	case isPlain(prog, words):
-		p.Kind = KindPlain
-	case w.funcs[prog] && !strings.Contains(words[0].value, "/"):
-		p.Kind = KindPlain // its body became parts where it was declared
-	default:
-		why, file := runsCode(prog, words, w.piped || readsStdin(redirs))
-		if why != "" {
-			p.opaque(why)
-		}
-		if file > 0 {
-			p.runsFile(words, file, unreadFile)
-		}
-	}
-	if prog == "unset" || prog == "enable" || prog == "shopt" || prog == "alias" {
-		clear(w.funcs) // names may mean something else from here on
-	}
-	if why := setsVariable(prog, words[1:]); why != "" {
-		p.opaque(why)
-	}
-	nameRemote(p, prog, words)
-}
-
 // guesses adds what the part would be if variables hold what the script assigned to them.
 func (w *walker) guesses(p *Part, words []word) {
 	if !slices.ContainsFunc(words, func(x word) bool { return !x.known && !x.glob && len(x.values()) > 0 }) {
@@ -186,7 +151,9 @@ func (w *walker) guessedBefore(words []word) (action string, before bool) {
 	if w.cwd.unknown {
 		w.buf = append(w.buf, '?')
 	}
-	w.buf = append(append(w.buf, 0), w.cwd.dir...)
+	for _, dir := range w.cwd.places() {
+		w.buf = append(append(w.buf, 0), dir...)
+	}
 	if _, before = w.guessed[string(w.buf)]; before {
 		return "", true
 	}
@@ -201,13 +168,11 @@ func (w *walker) guessedBefore(words []word) (action string, before bool) {
 // startsOthers reports whether a child of the program may read the pipe as words or as a
 // script.
 func startsOthers(prog string) bool {
-	switch prog {
-	case "", "find", "fd", "fdfind", "git", "docker", "podman", "nerdctl", "docker-compose", "kubectl", "oc":
+	if prog == "" || isShell(prog) {
 		return true
 	}
-	_, wraps := wrappers[prog]
-	_, runs := runners[prog]
-	return wraps || runs || isShell(prog)
+	r := programs().program(prog)
+	return r != nil && (r.verbs || r.words == wordsCommand || r.words == wordsShell || r.words == wordsScript || prog == "find" || prog == "kubectl" || prog == "oc")
 }
 
 // fillGuess appends the words with the i-th possible value for each unknown one.
@@ -320,33 +285,11 @@ func (w *walker) child(p *Part, words []word, redirs []*syntax.Redirect) {
 		return
 	}
 	w.unwrap++
+	funcs := w.funcs
+	w.funcs = nil // a program starts programs, never functions of the script
 	got := w.collect(func() { w.run(Part{Kind: KindCommand}, words, redirs) })
-	w.unwrap--
+	w.unwrap, w.funcs = w.unwrap-1, funcs
 	p.adopt(got)
-}
-
-// chdir follows a change of directory, so that later relative paths are resolved against it.
-func (w *walker) chdir(p *Part, words []word) {
-	to := slices.DeleteFunc(slices.Clone(words[1:]), func(x word) bool { return x.value == "-P" || x.value == "-L" || x.value == "--" })
-	if len(to) != 1 || !to[0].known || to[0].home || strings.HasPrefix(to[0].value, "-") || strings.HasPrefix(to[0].value, "+") {
-		w.cwd = cwd{unknown: true}
-		return
-	}
-	dir := to[0].value
-	if path.IsAbs(dir) {
-		w.cwd = cwd{dir: path.Clean(dir)}
-		return
-	}
-	if w.cwd.unknown {
-		return
-	}
-	w.cwd.dir = path.Join(w.cwd.dir, dir)
-	if w.cwd.dir == "." {
-		w.cwd.dir = ""
-	}
-	if clean := path.Clean(dir); clean != ".." && !strings.HasPrefix(clean, "../") && !path.IsAbs(w.cwd.dir) {
-		p.Kind = KindPlain
-	}
 }
 
 // declare walks export, declare and similar builtins.

@@ -49,21 +49,18 @@ func (p *Part) Catastrophe(place Place) string {
 	switch p.Kind {
 	case KindRead, KindUnknown:
 		return ""
-	case KindWrite:
-		return j.overwritten(p.words[1:])
 	}
 	if len(p.words) < 1 {
 		return ""
+	}
+	if p.Kind == KindWrite || len(p.words) == 2 && strings.Trim(p.words[0].value, ">") == "" { // a guess may be a write too
+		return j.overwritten(p.words[1:])
 	}
 	prog := program(p.words)
 	args := p.words[1:]
 	switch prog {
 	case "rm", "shred", "unlink", "rmdir", "srm", "trash", "wipe", "truncate":
 		return j.removed(prog, args)
-	case "find":
-		if slices.ContainsFunc(args, func(x word) bool { return x.value == "-delete" }) {
-			return j.deletedBelow(findRoots(p.words))
-		}
 	case "chmod", "chown", "chgrp", "chattr", "setfacl":
 		if recursive(args) {
 			// A home directory or a mount may be given to its owner, the system may not.
@@ -79,43 +76,17 @@ func (p *Part) Catastrophe(place Place) string {
 				return why
 			}
 		}
-		return j.overwritten(last(args))
-	case "cp", "install", "ln", "rsync", "scp":
-		return j.overwritten(last(args))
-	case "tee", "sponge", "wipefs", "blkdiscard", "fdisk", "sfdisk", "sgdisk", "gdisk", "parted", "mkswap", "pvcreate", "cryptsetup", "badblocks", "hdparm":
+	case "wipefs", "blkdiscard", "fdisk", "sfdisk", "sgdisk", "gdisk", "parted", "mkswap", "pvcreate", "cryptsetup", "badblocks", "hdparm":
 		if prog == "fdisk" && slices.ContainsFunc(args, func(x word) bool { return x.value == "-l" }) {
 			return ""
 		}
 		return j.overwritten(args)
-	case "dd":
-		for _, x := range args {
-			for _, v := range x.possibleValues() {
-				if of, ok := strings.CutPrefix(v, "of="); ok {
-					if why := j.overwritten([]word{knownHome(of)}); why != "" {
-						return why
-					}
-				}
-			}
-		}
 	}
 	if (prog == "mkfs" || strings.HasPrefix(prog, "mkfs.") || prog == "mke2fs" || prog == "newfs") && len(args) > 0 &&
 		args[0].value != "--help" && args[0].value != "-V" && args[0].value != "--version" {
 		return "making a file system"
 	}
 	return ""
-}
-
-func knownHome(v string) word {
-	x := knownWord(v)
-	x.home = strings.HasPrefix(v, "~")
-	return x
-}
-
-func last(words []word) []word {
-	if len(words) == 0 {
-		return nil
-	}
-	return words[len(words)-1:]
 }
 
 // catastropheCheck looks at the targets of one part.
@@ -141,7 +112,18 @@ func (j catastropheCheck) targets(x *word) iter.Seq[string] {
 
 // paths yields those that one value names; it returns false when yield did.
 func (j catastropheCheck) paths(v string, yield func(string) bool) bool {
-	v = j.part.cwd.join(v)
+	for _, dir := range j.part.cwd.places() {
+		if !j.path(joinDir(dir, v), yield) {
+			return false
+		}
+	}
+	return true
+}
+
+func (j catastropheCheck) path(v string, yield func(string) bool) bool {
+	if ws := j.place.Workspace; ws != "" && strings.HasPrefix(v, "..") && !yield(path.Join(ws, v)) {
+		return false
+	}
 	if rest, ok := strings.CutPrefix(v, homeMark); ok && j.place.Home != "" {
 		v = j.place.Home + rest
 	}
@@ -181,15 +163,6 @@ func (j catastropheCheck) systemDir(args []word, what string) string {
 		}
 	}
 	return j.ownHome(args, what)
-}
-
-func (j catastropheCheck) deletedBelow(roots []string) string {
-	for _, v := range roots {
-		if v = j.part.cwd.join(v); isSystemDir(v) {
-			return "deleting everything below " + v
-		}
-	}
-	return ""
 }
 
 // isSystemDir reports whether a path is the root, a home directory or a directory of

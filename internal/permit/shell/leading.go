@@ -29,10 +29,11 @@ func Leading(argv []string) int {
 		return 0
 	}
 	prog := path.Base(argv[0])
-	if yes, _ := changesRemote(prog, knownWords(argv[1:])); yes {
+	if yes, _ := changesRemote(prog, knownWords(argv)); yes {
 		return 0
 	}
-	_, interpreted := lookInterpreter(prog)
+	row := programs().program(prog)
+	interpreted := row != nil && (row.words == wordsScript || row.words == wordsSQL || prog == "deno" || prog == "bun")
 	switch {
 	case prog == "python" || prog == "python3":
 		if len(argv) > 2 && argv[1] == "-m" {
@@ -44,7 +45,7 @@ func Leading(argv []string) int {
 			return 0
 		}
 		return 2
-	case slices.Contains(neverWidened, prog) || launchers[prog] || strings.HasPrefix(prog, "mkfs"):
+	case slices.Contains(neverWidened, prog) || row != nil && row.opens || strings.HasPrefix(prog, "mkfs"):
 		return 0
 	}
 	words, ok := verbs[prog]
@@ -52,7 +53,7 @@ func Leading(argv []string) int {
 		if startedByPath(knownWords(argv)) {
 			return 1
 		}
-		if _, elsewhere := wrappers[prog]; elsewhere || prog == "ssh" {
+		if row != nil && row.words == wordsCommand || prog == "ssh" {
 			return 0
 		}
 		return 1

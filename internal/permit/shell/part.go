@@ -1,7 +1,9 @@
 package shell
 
 import (
+	"path"
 	"slices"
+	"strings"
 
 	"chorus/internal/permit/action"
 )
@@ -44,6 +46,8 @@ type extra struct {
 	maybe       []string // prefixes of names the part would have, depending on unknown words
 	file        codeFile
 	catastrophe string // why it is catastrophic whatever its words are
+	derived     string // why the part is there, if the text does not show it: "sort --output writes a file"
+	purpose     bool   // writing the file is what the command is for
 }
 
 // addExtra gives the extra fields for writing.
@@ -92,6 +96,18 @@ func (p *Part) Names() (stricter, denyOnly []string) {
 	return p.extra.stricter, p.extra.deny
 }
 
+// Derived says why the part is there, if it stands for what an option or the nature of a program does, or "".
+func (p *Part) Derived() string {
+	if p.extra == nil {
+		return ""
+	}
+	return p.extra.derived
+}
+
+// IsPurpose reports a written file that the command is there to write: a rule for the command covers it where it lies in
+// the workspace.
+func (p *Part) IsPurpose() bool { return p.extra != nil && p.extra.purpose }
+
 // MaybeNames gives prefixes of action strings that the part may have, depending on
 // words whose values are not known before it runs.
 func (p *Part) MaybeNames() []string {
@@ -109,8 +125,25 @@ func (p *Part) RunsFile() string { return p.file().why }
 // another name.
 func (p *Part) WithFile(name string) string {
 	words := slices.Clone(p.words)
-	words[p.file().at-1] = word{value: name, text: name, known: true}
+	words[p.file().at-1] = knownWord(name)
 	return text(words)
+}
+
+// CleanFile is the text of a part that runs a file if the path of the file were written without detours; false if it is.
+func (p *Part) CleanFile() (string, bool) {
+	at := p.file().at
+	if at == 0 || at > len(p.words) || !p.words[at-1].known {
+		return "", false
+	}
+	name := p.words[at-1].value
+	clean := path.Clean(name)
+	if strings.HasPrefix(name, "./") && !strings.HasPrefix(clean, "../") {
+		clean = "./" + clean
+	}
+	if clean == name {
+		return "", false
+	}
+	return p.WithFile(clean), true
 }
 
 // Span is a piece of an action string: known text, or a gap that may hold any text.
@@ -127,6 +160,15 @@ func (p *Part) Expands() bool {
 // AppendSpans appends the action string of the part under a tool, with gaps where its
 // words are not known.
 func (p *Part) AppendSpans(to []Span, tool string) []Span { return appendSpans(to, tool, p.words) }
+
+// AppendFileSpans is AppendSpans for the file that a part reads or writes.
+func (p *Part) AppendFileSpans(to []Span) []Span {
+	tool, _, _ := action.Split(p.Action)
+	if dir := p.cwd.places()[0]; dir != "" && (p.words[1].head() == "" || p.words[1].head()[0] != '/') {
+		return append(to, Span{Text: action.Join(tool, "")}, Span{Gap: true}) // it may lead out of the directory
+	}
+	return appendSpans(to, tool, p.words[1:])
+}
 
 // AppendGitSpans is AppendSpans for the git tool, without git's global options. It
 // appends nothing for a part that is no git command.

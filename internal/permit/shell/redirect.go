@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -39,32 +40,41 @@ func (w *walker) redirect(r *syntax.Redirect) {
 			continue
 		}
 		if !isStream(target.value) {
-			p := w.redirectPart(kind, sign, target, int(r.OpPos.Offset()))
-			w.emit(&p)
+			for _, p := range w.redirectParts(kind, sign, target, int(r.OpPos.Offset())) {
+				w.emit(&p)
+			}
 		}
 	}
 }
 
-func (w *walker) redirectPart(kind Kind, sign string, target word, offset int) Part {
+// redirectParts are the files that a redirection may read or write: one for each directory that it may happen in.
+func (w *walker) redirectParts(kind Kind, sign string, target word, offset int) []Part {
+	dirs := w.cwd.places()
+	if !target.known || path.IsAbs(target.value) || strings.HasPrefix(target.value, "~") {
+		dirs = dirs[:1]
+	}
+	out := make([]Part, 0, len(dirs))
+	for _, dir := range dirs {
+		out = append(out, w.redirectPart(kind, sign, target, offset, dir))
+	}
+	return out
+}
+
+func (w *walker) redirectPart(kind Kind, sign string, target word, offset int, dir string) Part {
 	tool := "write"
 	if kind == KindRead {
 		tool = "read"
 	}
 	p := Part{
 		Argv: []string{sign, target.value}, Text: sign + " " + target.text, Kind: kind,
-		words: []word{knownWord(sign), target}, cwd: w.cwd, offset: offset,
+		words: []word{knownWord(sign), target}, cwd: cwd{dirs: []string{dir}, unknown: w.cwd.unknown}, offset: offset,
 	}
 	at := target.value
 	if target.known {
-		joined := w.cwd.join(at)
-		if strings.HasPrefix(action.CleanPath(at), "..") && joined != at {
-			// If the cd before it fails, the path starts where the command began.
-			p.addExtra().deny = append(p.addExtra().deny, action.Join(tool, action.CleanPath(at)))
-		}
-		if relative := !strings.HasPrefix(joined, "/"); relative && w.cwd.unknown {
+		at = joinDir(dir, at)
+		if relative := !strings.HasPrefix(at, "/"); relative && w.cwd.unknown {
 			p.Opaque, p.Why = true, "the directory is not known here"
 		}
-		at = joined
 		if target.home {
 			p.Opaque, p.Why = true, "a path in a home directory"
 		}

@@ -8,22 +8,6 @@ import (
 	"chorus/internal/permit/action"
 )
 
-// remoteExec adds what a program runs on another machine or in a container; it is false for
-// other programs. A local rule for the inner command says nothing about other machines, so
-// the inner command can only make the verdict stricter: the outer one needs its own rule.
-func (w *walker) remoteExec(p *Part, prog string, words []word) bool {
-	switch prog {
-	case "ssh", "slogin", "autossh", "dbclient":
-		w.ssh(p, words)
-		return true
-	case "docker", "podman", "nerdctl", "docker-compose":
-		return w.container(p, prog, words)
-	case "kubectl", "oc":
-		return w.pod(p, words)
-	}
-	return false
-}
-
 // onOtherMachine gives the parts that f adds; their working directory is not known.
 func (w *walker) onOtherMachine(p *Part, f func()) []Part {
 	before, here := len(p.Children), w.cwd
@@ -34,39 +18,21 @@ func (w *walker) onOtherMachine(p *Part, f func()) []Part {
 	return p.Children[before:]
 }
 
-const (
-	sshValues  = "BbcDEeFIiJLlmOopPQRSWw"
-	sshQueries = "VGQ"
-)
-
 // ssh treats "ssh [options] host [options] command words".
-func (w *walker) ssh(p *Part, words []word) {
-	rest, host := words[1:], false
-	for len(rest) > 0 {
-		x := rest[0]
-		v := x.value
-		if !x.known && x.split {
-			p.opaque("arguments of ssh that are not known before it runs")
-			p.addExtra().maybe = append(p.addExtra().maybe, action.Join("remote", ""))
-			return
-		}
-		if v == "--" {
-			rest = rest[1:]
-			if !host && len(rest) > 0 {
-				rest = rest[1:]
-			}
-			break
-		}
-		if !strings.HasPrefix(v, "-") || v == "-" {
-			if host {
-				break
-			}
-			host = true
-			rest = rest[1:]
-			continue
-		}
-		var query bool
-		if rest, query = w.sshOption(p, rest); query {
+func (w *walker) ssh(p *Part, rd *reading) {
+	if rd.has(effectQuery) {
+		return
+	}
+	if rd.unsure != "" {
+		p.opaque("arguments of ssh that are not known before it runs")
+		p.addExtra().maybe = append(p.addExtra().maybe, action.Join("remote", ""))
+		return
+	}
+	rest := rd.rest
+	if len(rest) > 0 {
+		behind := readOptions(rd.rows, rest[1:], true) // options may follow the host too
+		w.optionEffects(p, rd.name, p.words, len(p.words)-len(rest)+1, &behind)
+		if rest = behind.rest; behind.has(effectQuery) {
 			return
 		}
 	}
@@ -85,144 +51,44 @@ func (w *walker) ssh(p *Part, words []word) {
 	p.liftFile(got)
 }
 
-// sshOption skips one option word with its value; query is true when ssh only
-// prints something.
-func (w *walker) sshOption(p *Part, rest []word) (after []word, query bool) {
-	v := rest[0].value
-	for j := 1; j < len(v); j++ {
-		if strings.IndexByte(sshQueries, v[j]) >= 0 {
-			return nil, true
-		}
-		if strings.IndexByte(sshValues, v[j]) < 0 {
-			continue
-		}
-		value, skip := v[j+1:], 1
-		if value == "" && len(rest) > 1 {
-			value, skip = rest[1].value, 2
-		}
-		switch v[j] {
-		case 'F':
-			p.opaque("another configuration of ssh may start programs")
-		case 'o':
-			at := max(strings.IndexAny(value, "= "), 0)
-			key, code := strings.ToLower(value[:at]), strings.TrimLeft(value[at:], "= ")
-			if strings.HasSuffix(key, "command") && key != "remotecommand" || key == "include" || key == "match" {
-				p.opaque("ssh -o " + key + " starts programs here")
-				before := len(p.Children)
-				w.nested(p, code)
-				markGuess(p.Children[before:])
+// container treats docker run, exec and create, also under container or compose: what runs inside says nothing about this
+// machine, so it can only make the verdict stricter.
+func (w *walker) container(p *Part, words []word, rd *reading) {
+	for _, u := range append(rd.outer, rd.usage) {
+		for i := range u.options {
+			if g := &u.options[i]; leavesContainer(g.name, g.value.value) != "" {
+				p.opaque(leavesContainer(g.name, g.value.value))
 			}
 		}
-		return rest[min(skip, len(rest)):], false
 	}
-	return rest[1:], false
-}
-
-// containerSwitches are the long options without a value; all others have one.
-var containerSwitches = []string{
-	"--rm", "--detach", "--interactive", "--tty", "--init", "--privileged", "--read-only", "--no-healthcheck", "--oom-kill-disable", "--publish-all",
-	"--quiet", "--sig-proxy", "--disable-content-trust", "--no-TTY", "--no-tty", "--no-deps", "--service-ports", "--use-aliases", "--build",
-	"--remove-orphans", "--tls", "--tlsverify", "--debug", "--replace", "--latest", "--remote", "--rmi", "--compatibility", "--all-resources", "--help",
-}
-
-// container treats docker run, exec and create, also under container or compose.
-func (w *walker) container(p *Part, prog string, words []word) bool {
-	rest, verb := words[1:], ""
-	for verb == "" {
-		rest = containerOptions(p, rest, "fpcHl")
-		if len(rest) == 0 {
-			return false
-		}
-		if !rest[0].known {
-			p.opaque("the " + prog + " command is not known before it runs")
-			p.addExtra().maybe = append(p.addExtra().maybe, action.Join("remote", ""))
-			return true
-		}
-		switch v := rest[0].value; v {
-		case "run", "exec", "create":
-			verb = v
-		case "container", "compose":
-		default:
-			return false
-		}
-		rest = rest[1:]
+	if len(rd.path) == 0 {
+		return
 	}
-	entry := entryPoint(rest)
-	rest = containerOptions(p, rest, "aceEhlmpuvwf")
-	if len(rest) == 0 {
-		return true
+	verb := rd.path[len(rd.path)-1]
+	if !slices.Contains([]string{"run", "exec", "create"}, verb) || len(rd.rest) == 0 {
+		return
 	}
-	command := rest[1:]
-	if entry != nil {
-		command = append([]word{*entry}, command...)
+	image, command := rd.rest[0], rd.rest[1:]
+	if g := rd.given("--entrypoint"); g != nil && g.has {
+		command = append([]word{g.value}, command...)
 	}
-	if !rest[0].known && rest[0].split {
-		p.opaque("arguments of " + prog + " that are not known before it runs")
+	if !image.known && image.split {
+		p.opaque("arguments of " + rd.name + " that are not known before it runs")
 	}
 	if verb != "exec" && len(command) == 0 {
-		p.runsFile(words, len(words)-len(rest), unreadImage)
-		return true
+		p.runsFile(words, len(words)-len(rd.rest), unreadImage)
+		return
 	}
 	got := w.onOtherMachine(p, func() { w.child(p, command, nil) })
 	markGuess(got)
 	p.liftFile(got)
-	return true
-}
-
-func entryPoint(words []word) *word {
-	for i := range words {
-		if v, ok := strings.CutPrefix(words[i].value, "--entrypoint="); ok {
-			x := knownWord(v)
-			x.known = words[i].known
-			return &x
-		}
-		if words[i].value == "--entrypoint" && i+1 < len(words) {
-			return &words[i+1]
-		}
-		if !strings.HasPrefix(words[i].value, "-") && (i == 0 || !strings.HasPrefix(words[i-1].value, "-")) {
-			return nil
-		}
-	}
-	return nil
-}
-
-// containerOptions skips options; short lists the letters that take a value.
-func containerOptions(p *Part, rest []word, short string) []word {
-	for len(rest) > 0 {
-		v := rest[0].value
-		if !strings.HasPrefix(v, "-") || v == "-" {
-			return rest
-		}
-		if v == "--" {
-			return rest[1:]
-		}
-		name, value, has := strings.Cut(v, "=")
-		takes := strings.HasPrefix(v, "--") && !has && !slices.Contains(containerSwitches, v)
-		if !strings.HasPrefix(v, "--") {
-			if i := strings.IndexAny(v[1:], short); i >= 0 {
-				name, value = "-"+v[i+1:i+2], strings.TrimPrefix(v[i+2:], "=")
-				takes = value == ""
-			}
-		}
-		rest = rest[1:]
-		if takes && len(rest) > 0 {
-			value = rest[0].value
-			rest = rest[1:]
-		}
-		if why := leavesContainer(name, value); why != "" {
-			p.opaque(why)
-		}
-	}
-	return nil
 }
 
 // leavesContainer says why an option gives a container access to the machine, or "".
 func leavesContainer(name, value string) string {
 	switch name {
-	case "-H", "--host", "--context", "-c":
-		if name != "-c" {
-			return "another machine's containers"
-		}
+	case "-H", "--host", "--context", "--url", "--connection":
+		return "another machine's containers"
 	case "--privileged", "--cap-add", "--device", "--security-opt":
 		return "a container that may reach the whole machine"
 	case "--pid", "--ipc", "--userns", "--cgroupns":
@@ -248,33 +114,27 @@ func leavesContainer(name, value string) string {
 
 // pod treats kubectl exec, run and debug, which always change or enter something on another
 // machine.
-func (w *walker) pod(p *Part, words []word) bool {
-	verb := slices.IndexFunc(words, func(x word) bool {
-		return x.value == "exec" || x.value == "run" || x.value == "debug" || x.value == "rsh"
-	})
-	dashes := slices.IndexFunc(words, func(x word) bool { return x.value == "--" })
-	if verb < 0 || dashes >= 0 && dashes < verb || slices.ContainsFunc(words[1:verb], func(x word) bool {
-		return slices.Contains(readingVerbs["kubectl"], x.value)
-	}) {
-		return false
+func (w *walker) pod(p *Part, rd *reading) {
+	if len(rd.operands) == 0 {
+		return
+	}
+	switch rd.operands[0].value {
+	case "exec", "run", "debug", "rsh", "attach":
+	default:
+		return
 	}
 	p.addExtra().stricter = append(p.addExtra().stricter, action.Join("remote", p.Text))
-	var rest []word
-	if dashes >= 0 {
-		rest = words[dashes+1:]
-	} else if words[verb].value != "run" {
-		// The old form without dashes: the pod, then the command.
-		rest = containerOptions(&Part{}, words[verb+1:], "cnfl")
-		rest = containerOptions(&Part{}, rest[min(1, len(rest)):], "cnfl")
+	rest := rd.rest
+	if rd.dashes < 0 && rd.operands[0].value != "run" && len(rd.operands) > 2 {
+		rest = rd.words[rd.operands[2].at:] // the old form without dashes: the pod, then the command
 	}
 	if len(rest) == 0 {
 		p.opaque("a shell, or an image, on another machine")
-		return true
+		return
 	}
 	got := w.onOtherMachine(p, func() { w.child(p, rest, nil) })
 	markGuess(got)
 	p.liftFile(got)
-	return true
 }
 
 var (

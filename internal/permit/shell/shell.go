@@ -10,7 +10,6 @@ package shell
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -57,22 +56,6 @@ func Parse(command string, drop func(guess *Part) bool) Tree {
 	return t
 }
 
-// cwd is the working directory at some point of a script.
-type cwd struct {
-	dir     string // relative to where the command starts, or absolute
-	unknown bool
-}
-
-func (c cwd) join(p string) string {
-	if c.dir == "" || path.IsAbs(p) || strings.HasPrefix(p, "~") || strings.HasPrefix(p, homeMark) {
-		return p
-	}
-	if strings.HasSuffix(p, "/") {
-		return path.Join(c.dir, p) + "/"
-	}
-	return path.Join(c.dir, p)
-}
-
 type walker struct {
 	src       string
 	unwrap    int // how many scripts it is nested in
@@ -88,6 +71,8 @@ type walker struct {
 	scratch   scratch
 	buf       []byte          // for putting an action together
 	funcs     map[string]bool // functions that are certainly declared at this point
+	moves     map[string]bool // functions that change the directory
+	visited   []cwd           // directories that the current statement may have changed to
 	certain   bool            // the current statement certainly runs, in this shell
 	piped     bool            // stdin is a pipe
 	stdin     *syntax.Stmt    // the command that writes into it

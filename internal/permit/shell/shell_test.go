@@ -79,7 +79,10 @@ func TestShellActions(t *testing.T) {
 		"git push origin main > log": {"tool:bash:git push origin main", "tool:write:log"},
 		"cd a/b && x > ../c":         {"tool:bash:cd a/b", "tool:bash:x", "tool:write:a/c"},
 		"(cd a); x > o":              {"tool:bash:cd a", "tool:bash:x", "tool:write:o"},
-		"cd /etc; x < passwd":        {"tool:bash:cd /etc", "tool:bash:x", "tool:read:/etc/passwd"},
+		"cd /etc && x < passwd":      {"tool:bash:cd /etc", "tool:bash:x", "tool:read:/etc/passwd"},
+		"cd /etc; x < passwd":        {"tool:bash:cd /etc", "tool:bash:x", "tool:read:passwd", "tool:read:/etc/passwd"},
+		"{ cd a; x; } > ../o":        {"tool:bash:cd a", "tool:bash:x", "tool:write:../o"},
+		"cd a && cd b; x > ../o":     {"tool:bash:cd a", "tool:bash:cd b", "tool:bash:x", "tool:write:../o", "tool:write:o", "tool:write:a/o"},
 	} {
 		var got []string
 		Parse(command, nil).All(func(p *Part, _ int) { got = append(got, p.Action) })

@@ -8,28 +8,32 @@ import (
 
 func (w *walker) stmts(list []*syntax.Stmt) {
 	for _, s := range list {
-		w.stmt(s)
+		w.settled(func() { w.stmt(s) })
 	}
 }
 
 // inSubshell walks something that runs in a shell of its own, or maybe not at all.
 func (w *walker) inSubshell(f func()) {
-	c, s, p, in := w.cwd, w.certain, w.piped, w.stdin
+	c, s, p, in, visited := w.cwd, w.certain, w.piped, w.stdin, w.visited
 	w.certain = false
 	f()
-	w.cwd, w.certain, w.piped, w.stdin = c, s, p, in
+	w.cwd, w.certain, w.piped, w.stdin, w.visited = c, s, p, in, visited
 }
 
-// conditionally walks something that may run or not, in this shell: afterwards the working
-// directory is unknown if it changes it.
+// conditionally walks something that may run or not, in this shell: afterwards the script may be where it was.
 func (w *walker) conditionally(f func()) {
-	before, s := w.cwd, w.certain
+	s := w.certain
 	w.certain = false
-	f()
+	w.settled(f)
 	w.certain = s
-	if w.cwd != before {
-		w.cwd = cwd{unknown: true}
+}
+
+// repeatedly walks the body of a loop. If it changes the directory, each round begins somewhere else.
+func (w *walker) repeatedly(loop syntax.Node, f func()) {
+	if changesDirectory(loop) {
+		w.moveTo(cwd{unknown: true})
 	}
+	w.conditionally(f)
 }
 
 func (w *walker) stmt(s *syntax.Stmt) {
@@ -44,6 +48,7 @@ func (w *walker) stmt(s *syntax.Stmt) {
 }
 
 func (w *walker) command(s *syntax.Stmt) {
+	before := w.cwd // redirections are opened before the command runs
 	switch c := s.Cmd.(type) {
 	case *syntax.CallExpr:
 		w.call(c, s.Redirs)
@@ -56,10 +61,10 @@ func (w *walker) command(s *syntax.Stmt) {
 	case *syntax.IfClause:
 		w.conditionally(func() { w.ifClause(c) })
 	case *syntax.WhileClause:
-		w.conditionally(func() { w.stmts(c.Cond); w.stmts(c.Do) })
+		w.repeatedly(c, func() { w.stmts(c.Cond); w.stmts(c.Do) })
 	case *syntax.ForClause:
 		w.loop(c)
-		w.conditionally(func() { w.stmts(c.Do) })
+		w.repeatedly(c, func() { w.stmts(c.Do) })
 	case *syntax.CaseClause:
 		w.substitutions(c.Word)
 		for _, item := range c.Items {
@@ -82,7 +87,12 @@ func (w *walker) command(s *syntax.Stmt) {
 	default:
 		w.unknown(w.source(s), "unknown kind of command")
 	}
-	w.redirects(s.Redirs)
+	if len(s.Redirs) > 0 {
+		after := w.cwd
+		w.cwd = before
+		w.redirects(s.Redirs)
+		w.cwd = after
+	}
 }
 
 func (w *walker) ifClause(c *syntax.IfClause) {
@@ -162,8 +172,9 @@ func (w *walker) function(c *syntax.FuncDecl) {
 	saved := w.cwd
 	w.certain = false
 	w.cwd = cwd{unknown: true} // it may be called from anywhere
+	visited := w.visited
 	w.stmt(c.Body)
-	w.cwd, w.certain = saved, sure
+	w.cwd, w.certain, w.visited = saved, sure, visited
 	if name == "" {
 		return
 	}
@@ -176,6 +187,12 @@ func (w *walker) function(c *syntax.FuncDecl) {
 			w.funcs = map[string]bool{}
 		}
 		w.funcs[name] = true
+		if changesDirectory(c.Body) {
+			if w.moves == nil {
+				w.moves = map[string]bool{}
+			}
+			w.moves[name] = true
+		}
 	}
 }
 

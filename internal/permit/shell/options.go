@@ -1,0 +1,340 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+)
+
+// given is an option that a command was given.
+type given struct {
+	name   string // as the table spells it
+	spec   optionSpec
+	value  word
+	has    bool // it has a value
+	at     int  // index of its word
+	inside bool // the value stands in the same word
+
+	command []word // for an option that is followed by a command
+}
+
+// operand is a word that is no option.
+type operand struct {
+	word
+	at int
+}
+
+// usage is a command line, read by the row of its program. Words are counted from behind the program's name.
+type usage struct {
+	rows     []*row // of the subcommand, then of the program around it if its options hold here too
+	words    []word
+	options  []given
+	operands []operand
+	rest     []word // what follows the options, where they end at the first other word, or at --
+	dashes   int    // index of --; -1 if there is none
+	odd      string // an option that the table does not have, as it was written
+	oddAt    int    // its index; len(words) if there is none
+	unsure   string // a word that may become an option when it runs
+	done     bool   // what follows belongs to the code or module that was named
+}
+
+// readOptions reads the words behind the name of a program, or of its subcommand. With stop, options end at the first
+// word that is none, whatever the row says.
+func readOptions(rows []*row, words []word, stop bool) usage {
+	u := usage{rows: rows, words: words, dashes: -1, oddAt: len(words)}
+	r := rows[0]
+	stop = stop || r.stops
+	for i := 0; i < len(words); {
+		x := &words[i]
+		head := x.head()
+		switch {
+		case u.done:
+			u.operandsFrom(i)
+			return u
+		case x.known && x.value == "--":
+			u.dashes = i
+			i++
+			u.operandsFrom(i)
+			return u
+		case !x.known && u.maybeOption(x, head):
+			if u.unsure == "" {
+				u.unsure = x.text
+			}
+			u.note("", i)
+			if stop {
+				u.operandsFrom(i)
+				return u
+			}
+			u.operands = append(u.operands, operand{*x, i})
+			i++
+		case r.bundle && i == 0 && isBundle(head):
+			i = u.bundled(i, head)
+		case u.isOption(head):
+			i = u.option(i, head)
+		default:
+			if name, value, ok := strings.Cut(head, "="); ok {
+				if spec, found := u.find(name + "="); found {
+					u.add(given{name: name + "=", spec: spec, value: x.tail(value), has: true, at: i, inside: true})
+				}
+			}
+			if stop {
+				u.operandsFrom(i)
+				return u
+			}
+			u.operands = append(u.operands, operand{*x, i})
+			i++
+		}
+	}
+	return u
+}
+
+func (u *usage) row() *row { return u.rows[0] }
+
+// couldRun and couldWrite report that some option of the command would.
+func (u *usage) couldRun() bool {
+	return slices.ContainsFunc(u.rows, func(r *row) bool { return r.runs })
+}
+func (u *usage) couldWrite() bool {
+	return slices.ContainsFunc(u.rows, func(r *row) bool { return r.writes })
+}
+
+func (u *usage) operandsFrom(i int) {
+	u.rest = u.words[i:]
+	for ; i < len(u.words); i++ {
+		u.operands = append(u.operands, operand{u.words[i], i})
+	}
+}
+
+// note records an option that is not in the table.
+func (u *usage) note(option string, at int) {
+	if u.odd == "" {
+		u.odd = option
+	}
+	u.oddAt = min(u.oddAt, at)
+}
+
+func (u *usage) add(g given) {
+	u.options = append(u.options, g)
+	switch g.spec.effect {
+	case effectModule:
+		u.done = true
+	case effectCode:
+		u.done = u.done || u.row().words == wordsScript
+	}
+}
+
+// head is the text that a word certainly begins with.
+func (w *word) head() string {
+	if w.known {
+		return w.value
+	}
+	head := ""
+	for _, s := range w.spans() {
+		if s.Gap {
+			break
+		}
+		head += s.Text
+	}
+	return head
+}
+
+// tail is the end of a word behind the head that was read already.
+func (w *word) tail(known string) word {
+	if w.known {
+		return knownWord(known)
+	}
+	return word{value: known + "…", text: w.text, gaps: oneGap}
+}
+
+// maybeOption reports a word that is not known and may begin with a dash, or whose option is not known.
+func (u *usage) maybeOption(x *word, head string) bool {
+	switch {
+	case head == "":
+		return !x.home
+	case !u.isOption(head):
+		return false
+	case strings.HasPrefix(head, "--") || u.row().single:
+		return !strings.Contains(head, "=")
+	}
+	// Letters, the last of which takes what is not known as its value.
+	spec, ok := u.find("-" + head[len(head)-1:])
+	return !(ok && spec.arity != noValue) && !slices.ContainsFunc([]byte(head[1:]), func(c byte) bool {
+		spec, ok := u.find("-" + string(c))
+		return ok && spec.arity != noValue
+	})
+}
+
+func (u *usage) isOption(head string) bool {
+	if strings.HasPrefix(head, "+") {
+		_, ok := u.find("+")
+		return ok
+	}
+	return len(head) > 1 && head[0] == '-' || head == "-" && u.row().dash
+}
+
+func isBundle(head string) bool {
+	return head != "" && head[0] != '-' && strings.Trim(head, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+}
+
+// find looks an option up.
+func (u *usage) find(name string) (optionSpec, bool) {
+	for _, r := range u.rows {
+		if spec, ok := r.options[name]; ok {
+			return spec, true
+		}
+	}
+	return optionSpec{}, false
+}
+
+// complete finds the long option that an abbreviation stands for. Where several begin so, it is the one that matters.
+func (u *usage) complete(name string) (full string, ok bool) {
+	if len(name) < 3 {
+		return "", false
+	}
+	for _, r := range u.rows {
+		i, _ := slices.BinarySearch(r.long, name)
+		for ; i < len(r.long) && strings.HasPrefix(r.long[i], name); i++ {
+			if full == "" || r.options[r.long[i]].effect.matters() {
+				full = r.long[i]
+			}
+		}
+	}
+	return full, full != ""
+}
+
+// option reads the option word at i, and its value; it gives the index behind them.
+func (u *usage) option(i int, head string) int {
+	x := &u.words[i]
+	switch {
+	case head == "-":
+		return i + 1
+	case head[0] == '+':
+		spec, _ := u.find("+")
+		u.add(given{name: "+", spec: spec, value: x.tail(head[1:]), has: true, at: i, inside: true})
+		return i + 1
+	case strings.HasPrefix(head, "--") || u.row().single:
+		return u.named(i, head)
+	}
+	if spec, ok := u.find(head); ok && len(head) > 2 {
+		return u.valued(i, given{name: head, spec: spec, at: i}, "", false)
+	}
+	return u.letters(i, head)
+}
+
+// named reads --name or --name=value, or in single rows -name.
+func (u *usage) named(i int, head string) int {
+	r := u.row()
+	name, value, has := strings.Cut(head, "=")
+	if r.single && strings.HasPrefix(name, "--") {
+		name = name[1:]
+	}
+	spec, ok := u.find(name)
+	if !ok && r.single {
+		name, value, has, spec, ok = u.prefixed(head, name, value, has)
+	}
+	if !ok && !r.single && !r.exact {
+		var full string
+		if full, ok = u.complete(name); ok {
+			name = full
+			spec, _ = u.find(name)
+		}
+	}
+	if !ok {
+		if name != "--help" && name != "--version" {
+			u.note(name, i)
+		}
+		return i + 1
+	}
+	return u.valued(i, given{name: name, spec: spec, at: i}, value, has)
+}
+
+// prefixed finds an option of a single row whose value is attached without =, like -O3.
+func (u *usage) prefixed(head, name, value string, has bool) (string, string, bool, optionSpec, bool) {
+	for _, r := range u.rows {
+		for o, spec := range r.options {
+			if spec.arity == attachedValue && strings.HasPrefix(head, o) {
+				return o, head[len(o):], true, spec, true
+			}
+		}
+	}
+	return name, value, has, optionSpec{}, false
+}
+
+// valued adds an option with the value that stands in its word, or in the next one.
+func (u *usage) valued(i int, g given, value string, has bool) int {
+	switch {
+	case g.spec.effect == effectCommand:
+		from := i + 1
+		for i++; i < len(u.words) && !u.ends(i, from); i++ {
+		}
+		g.command = u.words[from:i]
+	case has:
+		g.value, g.has, g.inside = u.words[i].tail(value), true, true
+	case g.spec.arity == takesValue && i+1 < len(u.words):
+		i++
+		g.value, g.has = u.words[i], true
+		if x := &u.words[i]; !x.known && x.split && u.unsure == "" {
+			u.unsure = x.text // it may become several words, and options among them
+		}
+	}
+	u.add(g)
+	return i + 1
+}
+
+// ends reports whether the command behind -exec ends at i: at ";", or at a "+" behind "{}".
+func (u *usage) ends(i, from int) bool {
+	v := u.words[i].value
+	return v == ";" || v == "+" && i > from && u.words[i-1].value == "{}"
+}
+
+// letters reads short options that stand together.
+func (u *usage) letters(i int, head string) int {
+	for j := 1; j < len(head); j++ {
+		name := head[j : j+1]
+		spec, ok := u.find("-" + name)
+		switch {
+		case !ok && u.row().digits && name[0] >= '0' && name[0] <= '9':
+		case !ok:
+			u.note("-"+name, i)
+		case spec.arity == noValue && spec.effect != effectCommand:
+			u.add(given{name: "-" + name, spec: spec, at: i})
+		default:
+			value := head[j+1:]
+			return u.valued(i, given{name: "-" + name, spec: spec, at: i}, value, value != "" || !u.words[i].known || spec.arity == attachedValue)
+		}
+	}
+	return i + 1
+}
+
+// bundled reads letters without a dash, as tar takes them: their values are the next words.
+func (u *usage) bundled(i int, head string) int {
+	next := i + 1
+	for _, c := range head {
+		spec, ok := u.find("-" + string(c))
+		g := given{name: "-" + string(c), spec: spec, at: i}
+		if !ok {
+			u.note(g.name, i)
+			continue
+		}
+		if spec.arity == takesValue && next < len(u.words) {
+			g.value, g.has = u.words[next], true
+			next++
+		}
+		u.add(g)
+	}
+	return next
+}
+
+// has reports an option with some effect that surely is one: none before it could have taken it as its value.
+func (u *usage) has(e effect) bool {
+	return slices.ContainsFunc(u.options, func(g given) bool { return g.spec.effect == e && g.at <= u.oddAt })
+}
+
+// given looks an option up by its names.
+func (u *usage) given(names ...string) *given {
+	for i := range u.options {
+		if slices.Contains(names, u.options[i].name) {
+			return &u.options[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,496 @@
+package shell
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"chorus/internal/permit/action"
+)
+
+// reading is a command line read by the rows of a program and of its subcommands.
+type reading struct {
+	usage
+	name  string   // "git log"
+	outer []usage  // of the program itself, where a subcommand follows
+	path  []string // the subcommands
+	all   []*row   // the rows on the way to the subcommand, and its own
+	from  int      // index of the first word of usage among all words of the command
+	lost  bool     // the subcommand is not known
+}
+
+// readProgram reads a command by its row, down to the subcommand.
+func readProgram(prog string, r *row, words []word) reading {
+	rd := reading{name: prog, from: 1, all: []*row{r}}
+	rows, rest := []*row{r}, words[1:]
+	for rows[0].verbs {
+		u := readOptions(rows, rest, true)
+		if len(u.operands) == 0 {
+			rd.usage = u
+			return rd
+		}
+		rd.outer = append(rd.outer, u)
+		verb := u.operands[0]
+		if !verb.known || u.unsure != "" {
+			rd.usage, rd.lost = usage{rows: rows, dashes: -1, operands: u.operands}, true
+			return rd
+		}
+		sub := programs().verb(rd.name, verb.value)
+		if sub == nil {
+			sub = &row{loose: true, single: r.single, exact: r.exact}
+		}
+		rd.all = append(rd.all, sub)
+		if rows[0].everywhere {
+			rows = append([]*row{sub}, rows...)
+		} else {
+			rows = []*row{sub}
+		}
+		rd.name += " " + verb.value
+		rd.path = append(rd.path, verb.value)
+		rest = rest[verb.at+1:]
+		rd.from += verb.at + 1
+	}
+	rd.usage = readOptions(rows, rest, false)
+	return rd
+}
+
+// knownProgram treats a command whose program is known.
+func (w *walker) knownProgram(p *Part, prog string, words []word, redirs []*syntax.Redirect) {
+	r := programs().program(prog)
+	switch {
+	case prog == "eval":
+		w.evalArgs(p, words[1:])
+	case prog == "trap":
+		w.trap(p, words[1:])
+	case prog == "." || prog == "source":
+		w.sourced(p, words)
+	case isShell(prog):
+		w.shellProgram(p, words, redirs)
+	case prog == "cd" || prog == "pushd" || prog == "popd":
+		w.chdir(p, words)
+	case isPlain(prog, words):
+		p.Kind = KindPlain
+	case w.funcs[prog] && !strings.Contains(words[0].value, "/"):
+		p.Kind = KindPlain // its body became parts where it was declared
+		if w.moves[prog] {
+			w.moveTo(cwd{unknown: true})
+		}
+	case r != nil:
+		w.byTable(p, prog, r, words, redirs)
+	default:
+		if why := changesNames(prog, words[1:]); why != "" {
+			p.opaque(why)
+		}
+	}
+	if prog == "unset" || prog == "enable" || prog == "shopt" || prog == "alias" {
+		clear(w.funcs) // names may mean something else from here on
+	}
+	if why := setsVariable(prog, words[1:]); why != "" {
+		p.opaque(why)
+	}
+	nameRemote(p, prog, words)
+}
+
+// byTable treats a program that the table has.
+func (w *walker) byTable(p *Part, prog string, r *row, words []word, redirs []*syntax.Redirect) {
+	rd := readProgram(prog, r, words)
+	for i := range rd.outer {
+		w.optionEffects(p, prog, words, 1, &rd.outer[i])
+		if u := &rd.outer[i]; u.oddAt < u.operands[0].at {
+			p.opaque(cmp.Or(u.odd, u.unsure) + " before the subcommand is no option of " + prog + " that is known here")
+		}
+	}
+	inner := rd.row()
+	switch {
+	case inner.opens && len(words) == 2 && slices.Contains([]string{"--version", "--help", "-V"}, words[1].value):
+	case inner.opens:
+		p.opaque(rd.name + " starts other programs")
+	}
+	if prog == "git" {
+		w.git(p, words, &rd)
+	}
+	if rd.lost {
+		p.opaque("the " + prog + " command is not known before it runs")
+		p.addExtra().maybe = append(p.addExtra().maybe, action.Join("remote", ""))
+		return
+	}
+	w.optionEffects(p, rd.name, words, rd.from, &rd.usage)
+	switch prog {
+	case "ssh", "slogin", "autossh", "dbclient":
+		w.ssh(p, &rd)
+		return
+	case "docker", "podman", "nerdctl", "docker-compose":
+		w.container(p, words, &rd)
+		return
+	case "kubectl", "oc":
+		w.pod(p, &rd)
+		return
+	case "find", "fd", "fdfind":
+		w.find(p, prog, &rd.usage)
+		return
+	case "deno", "bun":
+		scriptOrVerb(p, words, &rd)
+	}
+	w.operandEffects(p, prog, words, &rd, redirs)
+}
+
+// operandEffects treats the words that are no options.
+func (w *walker) operandEffects(p *Part, prog string, words []word, rd *reading, redirs []*syntax.Redirect) {
+	u := &rd.usage
+	switch r := rd.row(); r.words {
+	case wordsCommand:
+		w.wrapped(p, prog, words, u, redirs)
+	case wordsShell:
+		w.joined(p, u.rest)
+	case wordsLogin:
+		if !u.has(effectShell) {
+			p.opaque("an interactive shell")
+		}
+	case wordsScript:
+		w.interpreter(p, words, rd)
+	case wordsSed, wordsAwk:
+		w.scripted(p, words, rd)
+	case wordsSQL:
+		database(p, prog, words, u, w.piped || readsStdin(redirs))
+	case wordsTar:
+		w.tar(p, rd)
+	case wordsTarget, wordsOutput:
+		if n := len(u.operands); n > 1 && u.given("-t", "--target-directory") == nil {
+			w.written(p, u.operands[n-1].word, rd.name+" writes its last argument", r.words == wordsTarget)
+		}
+	case wordsFirst:
+		if len(u.operands) > 0 {
+			w.written(p, u.operands[0].word, rd.name+" writes its first argument", true)
+		}
+	case wordsWritten:
+		for _, x := range u.operands {
+			w.written(p, x.word, rd.name+" writes its arguments", true)
+		}
+	}
+}
+
+// optionEffects treats the options of a command. from is the index of the first of them among all words.
+func (w *walker) optionEffects(p *Part, name string, words []word, from int, u *usage) {
+	for i := range u.options {
+		w.optionEffect(p, name, words, from, u, &u.options[i])
+	}
+	if u.unsure != "" && (u.couldRun() || u.row().words == wordsCommand || u.row().words == wordsScript) {
+		p.opaque(u.unsure + " may become an option of " + name + " that starts a program; write -- or ./ before it")
+	} else if u.unsure != "" && u.couldWrite() {
+		w.written(p, word{value: u.unsure, text: u.unsure, gaps: oneGap}, u.unsure+" may become an option of "+name+" that writes a file; write -- or ./ before it", true)
+	}
+	if u.row().sets && u.row().words != wordsCommand {
+		for _, x := range u.operands {
+			if key, value, ok := strings.Cut(x.value, "="); ok {
+				if why := changesPrograms(key, value, x.known); why != "" {
+					p.opaque(why)
+				}
+			}
+		}
+	}
+	if u.odd != "" && len(u.row().reads) > 0 && (len(u.operands) == 0 || u.oddAt < u.operands[0].at) {
+		p.opaque(u.odd + " before the subcommand is no option of " + name + " that is known here")
+	}
+	if u.odd != "" && !u.row().loose {
+		p.opaque(u.odd + " is no option of " + name + " that is known here; it may start a program or write a file")
+	}
+}
+
+// ordinaryHelpers are programs that others are told to start and that do nothing but that.
+var ordinaryHelpers = strings.Fields("ssh gzip bzip2 xz zstd pigz pbzip2 lz4 lzop cat less lld mold gold bfd")
+
+func (w *walker) optionEffect(p *Part, name string, words []word, from int, u *usage, g *given) {
+	option := name + " " + g.name
+	switch g.spec.effect {
+	case effectRun:
+		if g.has && g.value.known && slices.Contains(ordinaryHelpers, g.value.value) {
+			return
+		}
+		p.opaque(option + " starts a program")
+		w.wouldRun(p, strings.TrimPrefix(g.value.value, "exec="), g.has && g.value.known)
+	case effectShell:
+		w.optionShell(p, name, g)
+	case effectCode:
+		p.opaque(option + " runs code that is not read here")
+	case effectFile:
+		at := from + g.at
+		if g.has && !g.inside {
+			at++
+		}
+		v := g.value.value
+		if !g.value.known || v == "-" || strings.HasPrefix(v, "/dev/") || strings.HasPrefix(v, "/proc/") || p.file().at > 0 || at >= len(words) {
+			p.opaque(option + " runs a file that is not known before it runs")
+			return
+		}
+		p.runsFile(words, at, unreadFile)
+	case effectSetting:
+		w.setting(p, name, u, g)
+	case effectFlags:
+		if !g.value.known || !plainFlags(g.value.value) {
+			p.opaque(option + " may make a compiler or linker start a program or write a file")
+		}
+	case effectSet:
+		if key, value, ok := strings.Cut(g.value.value, "="); ok {
+			if why := changesPrograms(key, value, g.value.known); why != "" {
+				p.opaque(why)
+			}
+		}
+	case effectWrite, effectTarget:
+		if g.has {
+			w.written(p, g.value, option+" writes a file", g.spec.effect == effectTarget)
+		} else {
+			p.opaque(option + " writes a file")
+		}
+	case effectDelete:
+		w.removed(p, option, u)
+	case effectEdit:
+		if strings.Contains(g.value.value, "/") || g.has && !g.value.known {
+			p.opaque(option + " may write a copy anywhere")
+		}
+		for i, x := range u.operands {
+			if u.row().words != wordsSed || i > 0 || u.has(effectScript) || u.has(effectFile) {
+				w.written(p, x.word, option+" changes files", true)
+			}
+		}
+	}
+}
+
+// wouldRun adds what a text that a program starts would do, where it can be read: it may be denied, and needs no rule.
+func (w *walker) wouldRun(p *Part, code string, known bool) {
+	if !known || code == "" {
+		return
+	}
+	before := len(p.Children)
+	w.nested(p, code)
+	markGuess(p.Children[before:])
+}
+
+// optionShell treats an option whose value is a command for a shell.
+func (w *walker) optionShell(p *Part, name string, g *given) {
+	if !g.has || !g.value.known {
+		p.opaque("a command that is not known before it runs")
+		return
+	}
+	before := len(p.Children)
+	w.nested(p, g.value.value)
+	if name == "su" || name == "runuser" {
+		markGuess(p.Children[before:]) // as somebody else: the outer command needs its own rule
+	}
+}
+
+// setting treats an option like git -c key=value: a key that is not known to be harmless may start programs.
+func (w *walker) setting(p *Part, name string, u *usage, g *given) {
+	text := strings.TrimSpace(g.value.value)
+	at := strings.IndexAny(text, "= \t")
+	key, value := text, ""
+	if at >= 0 {
+		key, value = text[:at], strings.TrimLeft(text[at:], "= \t")
+	}
+	key = strings.ToLower(key)
+	for _, r := range u.rows {
+		if g.value.known && slices.ContainsFunc(r.safe, func(s string) bool { return key == s || strings.HasSuffix(s, ".") && strings.HasPrefix(key, s) }) {
+			return
+		}
+	}
+	p.opaque(name + " " + g.name + " " + key + " may start programs")
+	if !g.value.known {
+		return
+	}
+	if code, shell := strings.CutPrefix(value, "!"); shell || !strings.HasPrefix(key, "alias.") {
+		w.wouldRun(p, code, true)
+	} else {
+		w.wouldRun(p, "git "+code, true)
+	}
+}
+
+// plainFlags reports flags for a compiler or linker that start and write nothing: -s, -w, -X name=value, all=-N -l.
+func plainFlags(value string) bool {
+	fields := strings.Fields(value)
+	for i, f := range fields {
+		if i == 0 {
+			if pattern, flag, ok := strings.Cut(f, "=-"); ok && !strings.HasPrefix(pattern, "-") {
+				f = "-" + flag
+			}
+		}
+		switch f {
+		case "-s", "-w", "-N", "-l", "-m", "-m=2", "-m=3", "-S", "-B", "-e", "-X", "-race", "-trimpath", "-c=1":
+		default:
+			if !strings.HasPrefix(f, "-X=") && (i == 0 || fields[i-1] != "-X") {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// written adds a file that a program writes. For one that is there to write it, purpose is true.
+func (w *walker) written(p *Part, target word, why string, purpose bool) {
+	if target.value == "-" || isStream(target.value) || isRemotePath(target.value) {
+		return
+	}
+	for _, child := range w.redirectParts(KindWrite, ">", target, -1) {
+		child.addExtra().derived = why
+		child.addExtra().purpose = purpose
+		if purpose {
+			child.Opaque, child.Why = false, ""
+		}
+		*w.count++
+		p.adopt([]Part{child})
+	}
+}
+
+// isRemotePath reports host:path, which names no file here.
+func isRemotePath(v string) bool {
+	host, _, ok := strings.Cut(v, ":")
+	return ok && host != "" && !strings.Contains(host, "/")
+}
+
+// removed adds what an option removes, as the rm that it is.
+func (w *walker) removed(p *Part, option string, u *usage) {
+	targets := u.operands
+	if u.row().words == wordsTarget && len(targets) > 0 {
+		targets = targets[len(targets)-1:]
+	}
+	if u.row().single { // find: what it found
+		targets = []operand{{word: word{value: "{}", text: "{}", gaps: &gaps{spans: oneGap.spans, values: findRoots(u)}}}}
+	}
+	rm := []word{knownWord("rm"), knownWord("-r")}
+	for _, x := range targets {
+		rm = append(rm, x.word)
+	}
+	w.derived(p, rm, option+" removes files")
+}
+
+// derived adds a command that a part stands for.
+func (w *walker) derived(p *Part, words []word, why string) {
+	before := len(p.Children)
+	w.child(p, words, nil)
+	for i := before; i < len(p.Children); i++ {
+		p.Children[i].addExtra().derived = why
+	}
+}
+
+// find treats -exec and -delete of find, and -x of fd.
+func (w *walker) find(p *Part, prog string, u *usage) {
+	gap := word{value: "{}", text: "{}", gaps: &gaps{spans: oneGap.spans, values: findRoots(u)}}
+	for i := range u.options {
+		g := &u.options[i]
+		if g.spec.effect != effectCommand {
+			continue
+		}
+		inner := w.replaced(p, g.command, "{}", gap)
+		if prog != "find" && len(inner) > 0 && !slices.ContainsFunc(g.command, func(x word) bool { return strings.Contains(x.value, "{") }) {
+			inner = append(inner, gap)
+		}
+		w.child(p, inner, nil)
+	}
+}
+
+// findRoots are the starting points of a find without any test: -exec and -delete get everything below them.
+func findRoots(u *usage) []string {
+	tests := []string{"-name", "-iname", "-path", "-ipath", "-regex", "-iregex", "-mtime", "-mmin", "-newer", "-size", "-user", "-empty", "-perm", "-wholename"}
+	for i := range u.options {
+		if g := &u.options[i]; slices.Contains(tests, g.name) && !(g.has && strings.Trim(g.value.value, "*?.") == "") {
+			return nil
+		}
+	}
+	var out []string
+	for _, x := range u.operands {
+		if x.value == "!" || x.value == "(" {
+			break
+		}
+		out = append(out, x.possibleValues()...)
+	}
+	return out
+}
+
+// interpreter treats a program that runs a script: a file among its words, or its input.
+func (w *walker) interpreter(p *Part, words []word, rd *reading) {
+	u := &rd.usage
+	if m := slices.IndexFunc(u.options, func(g given) bool { return g.spec.effect == effectModule }); m >= 0 {
+		module(p, words, rd, &u.options[m])
+		return
+	}
+	if u.has(effectCode) || u.has(effectFile) {
+		return // said already
+	}
+	if len(u.operands) == 0 {
+		if !u.has(effectQuery) && u.given("--version", "--help") == nil && !(len(words) == 2 && strings.HasPrefix(words[1].value, "--")) {
+			p.opaque(rd.name + " code from the input")
+		}
+		return
+	}
+	script := u.operands[0]
+	v := script.value
+	switch {
+	case v == "-":
+		p.opaque(rd.name + " code from the input")
+	case !script.known && script.split && !script.glob:
+		p.opaque("arguments of " + rd.name + " that are not known before it runs")
+	case !script.known && !script.glob || strings.HasPrefix(v, "/dev/") || strings.HasPrefix(v, "/proc/"):
+		p.opaque("a script that is not known before it runs")
+	default:
+		p.runsFile(words, rd.from+script.at, unreadFile)
+	}
+}
+
+// module treats python -m: modules that are not known to be tools are files like any other.
+func module(p *Part, words []word, rd *reading, g *given) {
+	at := rd.from + g.at
+	if g.has && !g.inside {
+		at++
+	}
+	name, _, _ := strings.Cut(g.value.value, ".")
+	switch {
+	case !g.has || !g.value.known || at >= len(words):
+		p.opaque("a module that is not known before it runs")
+	case slices.Contains(programs().program("python").unsafe, name):
+		p.opaque("the module " + name + " runs code that it is given")
+	case slices.ContainsFunc(programs().program("python").safe, func(s string) bool { return s == g.value.value || s == name }):
+	default:
+		p.runsFile(words, at, unreadFile)
+	}
+}
+
+// scriptOrVerb treats deno and bun, whose first word is a subcommand or a script.
+func scriptOrVerb(p *Part, words []word, rd *reading) {
+	if len(rd.path) > 0 && strings.ContainsAny(rd.path[0], "./") {
+		p.runsFile(words, rd.from-1, unreadFile)
+	}
+}
+
+// database treats a command line of a database, which may be told to start programs.
+func database(p *Part, prog string, words []word, u *usage, stdin bool) {
+	for _, x := range words[1:] {
+		if dbRuns.MatchString(x.value) || !x.known && !x.glob {
+			p.opaque(prog + " may be told to start programs")
+		}
+	}
+	asked := len(u.operands) > 1 && prog == "sqlite3" || u.given("-c", "--command", "-e", "--execute") != nil
+	if stdin && !asked {
+		p.opaque(prog + " commands from the input")
+	}
+}
+
+// tar treats the archive that is written, and the folder that one is unpacked to.
+func (w *walker) tar(p *Part, rd *reading) {
+	u := &rd.usage
+	extracts := u.given("-x", "--extract", "--get") != nil && u.given("-O", "--to-stdout") == nil
+	lists := u.given("-t", "--list", "-d", "--diff", "--compare") != nil
+	for i := range u.options {
+		switch g := &u.options[i]; g.name {
+		case "-f", "--file":
+			if isRemotePath(g.value.value) && u.given("--force-local") == nil {
+				p.opaque("tar starts a remote shell for an archive on another machine")
+			} else if !extracts && !lists {
+				w.written(p, g.value, "tar writes the archive", true)
+			}
+		case "-C", "--directory", "--one-top-level":
+			if extracts && g.has {
+				w.written(p, g.value, "tar unpacks into that folder", true)
+			}
+		}
+	}
+}

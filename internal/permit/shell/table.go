@@ -1,0 +1,338 @@
+package shell
+
+import (
+	_ "embed" // the table
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+//go:embed programs.txt
+var programsText string
+
+// effect is what an option does, as far as it matters for a decision. The names are the sections of programs.txt.
+type effect string
+
+const (
+	effectPlain   effect = "plain"
+	effectWrite   effect = "write"
+	effectTarget  effect = "target"
+	effectEdit    effect = "edit"
+	effectDelete  effect = "delete"
+	effectRun     effect = "run"
+	effectShell   effect = "shell"
+	effectCommand effect = "command"
+	effectCode    effect = "code"
+	effectFile    effect = "file"
+	effectScript  effect = "script"
+	effectSetting effect = "setting"
+	effectFlags   effect = "flags"
+	effectSet     effect = "set"
+	effectModule  effect = "module"
+	effectQuery   effect = "query"
+	effectSend    effect = "send"
+	effectData    effect = "data"
+	effectGet     effect = "get"
+	effectMethod  effect = "method"
+)
+
+var effects = []effect{
+	effectPlain, effectWrite, effectTarget, effectEdit, effectDelete, effectRun, effectShell, effectCommand, effectCode, effectFile, effectScript,
+	effectSetting, effectFlags, effectSet, effectModule, effectQuery, effectSend, effectData, effectGet, effectMethod,
+}
+
+// writes reports an effect by which files are written or removed.
+func (e effect) writes() bool {
+	return e == effectWrite || e == effectTarget || e == effectEdit || e == effectDelete
+}
+
+// runs reports an effect by which something else runs.
+func (e effect) runs() bool {
+	switch e {
+	case effectPlain, effectQuery, effectSend, effectData, effectGet, effectMethod:
+		return false
+	}
+	return !e.writes()
+}
+
+// matters reports an effect for which a rule that names only the program is not enough.
+func (e effect) matters() bool { return e.runs() || e.writes() }
+
+// arity is whether an option takes a value.
+type arity byte
+
+const (
+	noValue arity = iota
+	takesValue
+	attachedValue // only behind = or in the same word
+)
+
+// optionSpec is what the table says of an option.
+type optionSpec struct {
+	effect effect
+	arity  arity
+}
+
+// wordsOf is what the words of a command are that are no options. The names are in programs.txt.
+type wordsOf string
+
+const (
+	wordsCommand wordsOf = "command"
+	wordsShell   wordsOf = "shell"
+	wordsScript  wordsOf = "script"
+	wordsTarget  wordsOf = "target"
+	wordsOutput  wordsOf = "output"
+	wordsFirst   wordsOf = "first"
+	wordsWritten wordsOf = "written"
+	wordsLogin   wordsOf = "login"
+	wordsSed     wordsOf = "sed"
+	wordsAwk     wordsOf = "awk"
+	wordsSQL     wordsOf = "sql"
+	wordsTar     wordsOf = "tar"
+)
+
+var wordKinds = []wordsOf{
+	wordsCommand, wordsShell, wordsScript, wordsTarget, wordsOutput, wordsFirst, wordsWritten, wordsLogin, wordsSed, wordsAwk, wordsSQL, wordsTar,
+}
+
+// row is what is known of a program, or of one of its subcommands.
+type row struct {
+	options  map[string]optionSpec // by name as it is written, with its dashes
+	long     []string              // those with two dashes, sorted, for abbreviations
+	runs     bool                  // some option runs something
+	writes   bool                  // some option writes or removes files
+	words    wordsOf
+	skip     int // words before the command
+	safe     []string
+	unsafe   []string
+	commands []string
+	reads    []string
+	groups   []string
+	changes  []string
+	sends    []string
+
+	stops, loose, single, bundle, exact, digits, dash, sets, verbs, everywhere, raises, opens bool
+}
+
+// programTable is programs.txt, read when it is first needed.
+type programTable struct {
+	rows map[string]*row
+
+	variables map[string]bool // that decide what runs; false for an exception
+	prefixes  []string
+	suffixes  []string
+}
+
+var programs = sync.OnceValue(func() *programTable {
+	t, err := readPrograms(programsText)
+	if err != nil {
+		panic(err) // the table is part of the program, and its test reads it
+	}
+	return t
+})
+
+// program gives the row of a program; nil for one that is not known.
+func (t *programTable) program(name string) *row {
+	if r, ok := t.rows[name]; ok {
+		return r
+	}
+	// python3.12 and similar names
+	if r, ok := t.rows[strings.TrimRight(name, "0123456789.")]; ok && r.words == wordsScript {
+		return r
+	}
+	return nil
+}
+
+// verb gives the row of a subcommand; nil if there is nothing special about it.
+func (t *programTable) verb(prog, verb string) *row {
+	if r, ok := t.rows[prog+" "+verb]; ok {
+		return r
+	}
+	return t.rows[prog+" *"]
+}
+
+func readPrograms(text string) (*programTable, error) {
+	t := &programTable{rows: map[string]*row{}, variables: map[string]bool{}}
+	var current *row
+	var wrong []error
+	at, names := 0, "" // names of a header that goes on in the next line
+	for line := range strings.Lines(text) {
+		at++
+		line = strings.TrimRight(line, "\n")
+		var err error
+		switch {
+		case strings.TrimSpace(line) == "" || line[0] == '#':
+		case line[0] != ' ' && strings.HasSuffix(line, ","):
+			names += line
+		case line[0] != ' ':
+			current, err = t.header(names + line)
+			names = ""
+		case current == nil:
+			err = fmt.Errorf("a section without a program")
+		default:
+			err = t.section(current, strings.Fields(line))
+		}
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("line %d: %w", at, err))
+		}
+	}
+	for _, r := range t.rows {
+		slices.Sort(r.long)
+	}
+	return t, errors.Join(wrong...)
+}
+
+func (t *programTable) header(line string) (*row, error) {
+	names, traits, _ := strings.Cut(line, ":")
+	r := &row{options: map[string]optionSpec{}}
+	for _, trait := range strings.Fields(traits) {
+		if on := r.trait(trait); on != nil {
+			*on = true
+		} else {
+			return nil, fmt.Errorf("unknown trait %q", trait)
+		}
+	}
+	for name := range strings.SplitSeq(names, ",") {
+		name = strings.TrimSpace(name)
+		if _, twice := t.rows[name]; twice || name == "" {
+			return nil, fmt.Errorf("%q stands here twice", name)
+		}
+		t.rows[name] = r
+	}
+	return r, nil
+}
+
+func (r *row) trait(name string) *bool {
+	switch name {
+	case "stops":
+		return &r.stops
+	case "loose":
+		return &r.loose
+	case "single":
+		return &r.single
+	case "bundle":
+		return &r.bundle
+	case "exact":
+		return &r.exact
+	case "digits":
+		return &r.digits
+	case "dash":
+		return &r.dash
+	case "sets":
+		return &r.sets
+	case "verbs":
+		return &r.verbs
+	case "everywhere":
+		return &r.everywhere
+	case "raises":
+		return &r.raises
+	case "opens":
+		return &r.opens
+	}
+	return nil
+}
+
+// section reads one line of a row.
+func (t *programTable) section(r *row, fields []string) error {
+	name, words := fields[0], fields[1:]
+	if slices.Contains(effects, effect(name)) {
+		var wrong []error
+		for _, w := range words {
+			wrong = append(wrong, r.option(effect(name), w))
+		}
+		return errors.Join(wrong...)
+	}
+	switch name {
+	case "words":
+		return r.operands(words)
+	case "safe":
+		r.safe = append(r.safe, words...)
+	case "unsafe":
+		r.unsafe = append(r.unsafe, words...)
+	case "commands":
+		r.commands = append(r.commands, words...)
+	case "reads":
+		r.reads = append(r.reads, words...)
+	case "groups":
+		r.groups = append(r.groups, words...)
+	case "changes":
+		r.changes = append(r.changes, words...)
+	case "sends":
+		r.sends = append(r.sends, words...)
+	case "env":
+		for _, v := range words {
+			t.variable(v)
+		}
+	default:
+		return fmt.Errorf("unknown section %q", name)
+	}
+	return nil
+}
+
+func (r *row) operands(words []string) error {
+	if len(words) == 0 || !slices.Contains(wordKinds, wordsOf(words[0])) {
+		return fmt.Errorf("unknown words %q", words)
+	}
+	r.words = wordsOf(words[0])
+	if len(words) > 1 {
+		n, err := strconv.Atoi(words[1])
+		if err != nil {
+			return err
+		}
+		r.skip = n
+	}
+	return nil
+}
+
+// option reads "-abc", "-ab=", "-a?", "--name=", or, in single rows, "-name".
+func (r *row) option(e effect, text string) error {
+	spec, name := optionSpec{effect: e}, text
+	switch text[len(text)-1] {
+	case '=':
+		spec.arity, name = takesValue, text[:len(text)-1]
+	case '?':
+		spec.arity, name = attachedValue, text[:len(text)-1]
+	}
+	names := []string{name}
+	switch {
+	case name == "":
+		return fmt.Errorf("an option without a name: %q", text)
+	case name[0] != '-' && name[0] != '+': // a word that begins so: of=
+		names[0] = name + "="
+	case strings.HasPrefix(name, "--"):
+		r.long = append(r.long, name)
+	case name[0] == '-' && !r.single && !multiLetter(name):
+		names = names[:0]
+		for _, c := range name[1:] {
+			names = append(names, "-"+string(c))
+		}
+	}
+	var wrong []error
+	for _, n := range names {
+		if old, ok := r.options[n]; ok && old != spec {
+			wrong = append(wrong, fmt.Errorf("%s is both %v and %v", n, old, spec))
+		}
+		r.options[n] = spec
+	}
+	r.runs, r.writes = r.runs || e.runs(), r.writes || e.writes()
+	return errors.Join(wrong...)
+}
+
+// multiLetter reports the few short options that have a name instead of a letter although others are letters.
+func multiLetter(name string) bool {
+	return slices.Contains([]string{"-lf", "-gs", "-TT", "-Command", "-EncodedCommand", "-File", "-NoProfile", "-NonInteractive", "-NoLogo", "-encoding"}, name)
+}
+
+func (t *programTable) variable(v string) {
+	name, exception := strings.CutPrefix(v, "!")
+	if prefix, ok := strings.CutSuffix(name, "*"); ok {
+		t.prefixes = append(t.prefixes, prefix)
+	} else if suffix, ok := strings.CutPrefix(name, "*"); ok {
+		t.suffixes = append(t.suffixes, suffix)
+	} else {
+		t.variables[name] = !exception
+	}
+}

@@ -1,0 +1,149 @@
+package shell
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The table has no mistakes.
+func TestTable(t *testing.T) {
+	t.Parallel()
+	table, err := readPrograms(programsText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(table.rows) < 300 {
+		t.Errorf("only %d rows", len(table.rows))
+	}
+}
+
+// does lists what a command is found to do, as in testdata/options.txt.
+func does(command string) string {
+	var out []string
+	add := func(s string) {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	Parse(command, nil).All(func(p *Part, depth int) {
+		stricter, _ := p.Names()
+		if slices.ContainsFunc(stricter, func(s string) bool { return strings.HasPrefix(s, "tool:remote:") }) {
+			add("remote")
+		}
+		switch {
+		case p.Opaque && p.Kind != KindGuess:
+			add("asked")
+		case p.RunsFile() != "" && p.Kind != KindGuess:
+			add("file")
+		case p.Kind == KindWrite:
+			add("write " + p.Argv[1])
+		case depth > 0 && strings.HasPrefix(p.Text, "rm "):
+			add(p.Text)
+		case depth > 0 && (p.Kind == KindCommand || p.Kind == KindGuess && !strings.HasSuffix(p.Text, " .")):
+			add("run " + p.Text)
+		}
+	})
+	switch {
+	case len(out) == 0:
+		return "plain"
+	case slices.Contains(out, "asked"):
+		return "asked" // the rest does not matter then
+	}
+	return strings.Join(out, ",")
+}
+
+// Programs are read as the table says, however their options are spelled.
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("testdata/options.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(string(data)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		n++
+		want, command, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if got := does(command); got != want {
+			t.Errorf("%s: %q, want %q", command, got, want)
+		}
+	}
+	if n < 150 {
+		t.Errorf("only %d commands", n)
+	}
+}
+
+// Every option that matters is found under each of its spellings: with its value attached, in the next word, as the
+// beginning of its name, and among other letters.
+func TestEverySpelling(t *testing.T) {
+	t.Parallel()
+	tried := 0
+	for name, r := range programs().rows {
+		if strings.Contains(name, "*") || r.opens || r.words == wordsCommand && strings.Contains(name, " ") {
+			continue
+		}
+		for option, spec := range r.options {
+			if !spec.effect.runs() || spec.effect == effectFile || spec.effect == effectScript {
+				continue
+			}
+			for _, words := range spellings(r, option, spec) {
+				tried++
+				command := append(strings.Fields(name), words...)
+				if does(Join(command)) == "plain" {
+					t.Errorf("%s is not noticed", Join(command))
+				}
+			}
+		}
+	}
+	if tried < 500 {
+		t.Errorf("only %d spellings", tried)
+	}
+}
+
+// spellings are ways to write an option with the value ./x.
+func spellings(r *row, option string, spec optionSpec) (out [][]string) {
+	long := strings.HasPrefix(option, "--")
+	switch {
+	case spec.effect == effectCommand:
+		return [][]string{{option, "./x", ";"}}
+	case option == "+" || strings.HasSuffix(option, "="):
+		return [][]string{{option + "./x"}}
+	case spec.arity == noValue:
+		return [][]string{{option}}
+	}
+	value := "./x"
+	if spec.effect == effectSet {
+		value = "PATH=./x"
+	}
+	if spec.arity == takesValue {
+		out = append(out, []string{option, value})
+	}
+	switch {
+	case long || r.single && spec.arity == takesValue:
+		out = append(out, []string{option + "=" + value})
+	default:
+		out = append(out, []string{option + value})
+	}
+	if long && !r.exact {
+		// The shortest beginning that no other option has.
+		for n := 3; n < len(option); n++ {
+			if !slices.ContainsFunc(r.long, func(o string) bool { return o != option && strings.HasPrefix(o, option[:n]) }) {
+				out = append(out, []string{option[:n] + "=" + value})
+				break
+			}
+		}
+	}
+	if len(option) == 2 && !r.single {
+		for other, s := range r.options {
+			if s.arity == noValue && s.effect == effectPlain && len(other) == 2 {
+				out = append(out, []string{other + option[1:] + value})
+				break
+			}
+		}
+	}
+	return out
+}
