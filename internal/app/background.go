@@ -9,7 +9,8 @@ import (
 )
 
 // StartBackground does, once, what a process that stays around does beside its work: it keeps
-// the configuration fresh and the list of models not too old, and sweeps once a day.
+// the configuration fresh and the list of models not too old, sweeps once a day, and keeps the head of the audit
+// log elsewhere.
 func (a *App) StartBackground() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -41,4 +42,5 @@ func (a *App) StartBackground() {
 		}
 	})
 	work.Go(func() { a.Checks.SweepDaily(ctx) })
+	work.Go(func() { a.keepCheckpoints(ctx) })
 }

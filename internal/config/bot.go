@@ -108,6 +108,11 @@ type Bot struct {
 	IdleTimeoutMS   int    `key:"idleTimeoutMs"`
 	Durability      string `key:"durability"`
 	LogDays         int    `key:"logDays"`
+	CheckpointFile  string `key:"audit.checkpointFile"`
+	CheckpointKey   string `key:"audit.checkpointKey"`
+	CheckpointURL   Secret `key:"audit.checkpointUrl"`
+	CheckpointGit   string `key:"audit.checkpointGit"`
+	CheckpointEvery int    `key:"audit.checkpointMinutes"`
 	DatabaseURL     Secret `key:"databaseUrl"`
 	NATSURL         Secret `key:"natsUrl"`
 

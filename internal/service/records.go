@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/checkpoint"
 	"chorus/internal/ledger"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -138,6 +140,19 @@ func (o *Handler) VerifyAudit(ctx context.Context, _ operation.Caller, in operat
 	c, err := o.app.DB.VerifyAudit(ctx, in.Since, operation.ProgressOf(ctx))
 	if err != nil {
 		return operations.AuditCheck{}, err
+	}
+	if c.Break == nil {
+		// What a chain cannot tell is that its end was cut off. Whoever finds it whole keeps its head.
+		if _, err := o.app.Settings.Checkpoints(o.app.Shared).Keep(ctx, o.app.DB); err != nil {
+			var broken *checkpoint.Broken
+			if !errors.As(err, &broken) {
+				return operations.AuditCheck{}, err
+			}
+			c.Break = &store.AuditBreak{ID: broken.Line, What: store.LineChanged, Text: broken.Text}
+			if broken.Gone {
+				c.Break.What = store.LineRemoved
+			}
+		}
 	}
 	out := operations.AuditCheck{OK: c.Break == nil, Lines: c.Lines, Before: c.Before, Head: c.Head, HeadLine: c.HeadID}
 	if b := c.Break; b != nil {

@@ -81,6 +81,24 @@ func (db *DB) VerifyAudit(ctx context.Context, since string, progress func(done,
 	return v.found, nil
 }
 
+// AuditHead is the last line of the audit log and its hash; 0 when there is none.
+func (db *DB) AuditHead(ctx context.Context) (line int64, hash string, err error) {
+	err = db.query(ctx, auditEnd, nil, func(rows *sql.Rows) error { return rows.Scan(&line, &hash) })
+	if err != nil {
+		return 0, "", fmt.Errorf("head of the audit log: %w", err)
+	}
+	return line, hash, nil
+}
+
+// AuditHash is the hash of a line of the audit log; "" when there is none.
+func (db *DB) AuditHash(ctx context.Context, line int64) (hash string, err error) {
+	err = db.query(ctx, `SELECT hash FROM audit WHERE id = ?`, []any{line}, func(rows *sql.Rows) error { return rows.Scan(&hash) })
+	if err != nil {
+		return "", fmt.Errorf("line %d of the audit log: %w", line, err)
+	}
+	return hash, nil
+}
+
 // auditAt finds the line with a hash; nil if there is none.
 func (db *DB) auditAt(ctx context.Context, hash string) (found *auditRow, err error) {
 	err = db.query(ctx, `SELECT `+auditColumns+` FROM audit WHERE hash = ? ORDER BY id LIMIT 1`, []any{hash}, func(rows *sql.Rows) error {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"chorus/internal/approval"
+	"chorus/internal/checkpoint"
 	"chorus/internal/doctor"
 	"chorus/internal/provider"
 	"chorus/internal/runsetup"
@@ -131,11 +132,35 @@ func (p *checker) audit(ctx context.Context) []doctor.Finding {
 		case found.Break != nil:
 			return []doctor.Finding{doctor.Bad("chain", "chorus audit verify   and ask who may write the home", "%s: %s", found.Break.What, found.Break.Text)}
 		case found.Lines == 0:
-			return []doctor.Finding{doctor.Good("chain", "empty")}
+			return []doctor.Finding{doctor.Good("chain", "empty"), p.checkpoints(ctx, db)}
 		default:
-			return []doctor.Finding{doctor.Good("chain", "%s, all as written", text.Count(int(found.Lines), "line"))}
+			return []doctor.Finding{doctor.Good("chain", "%s, all as written", text.Count(int(found.Lines), "line")), p.checkpoints(ctx, db)}
 		}
 	})
+}
+
+// checkpoints says whether the log agrees with the heads that were kept elsewhere.
+func (p *checker) checkpoints(ctx context.Context, db *store.DB) doctor.Finding {
+	const name = "checkpoint"
+	bot := p.read().bot
+	if bot == nil {
+		return doctor.Noted(name, "", "not looked at: %s", unread(p.read().err))
+	}
+	keeper := p.app.Settings.Checkpoints(bot)
+	newest, err := keeper.Check(ctx, db)
+	var broken *checkpoint.Broken
+	switch {
+	case errors.As(err, &broken):
+		return doctor.Bad(name, "ask who may write the home; after restoring a backup, move "+Quoted(keeper.File)+" away", "%s", broken.Text)
+	case err != nil:
+		return doctor.Warning(name, "chorus audit verify", "%v", err)
+	case keeper.File == "":
+		return doctor.Noted(name, "set audit.checkpointFile", "none is kept: a log whose end was cut off would not be noticed")
+	case newest == nil:
+		return doctor.Noted(name, "chorus audit verify", "none yet; a server, a chat or `chorus audit verify` keeps one in %s", keeper.File)
+	default:
+		return doctor.Good(name, "line %d of %s, in %s", newest.Line, newest.At.Local().Format("2006-01-02 15:04"), keeper.File)
+	}
 }
 
 func (p *checker) approvals(ctx context.Context) []doctor.Finding {

@@ -37,6 +37,15 @@ func Fix(ctx context.Context, o Options) []doctor.Finding {
 			out = append(out, doctor.Good("unused bytes", "removed %d that nothing referred to", n))
 		}
 	}
+	if bot := p.read().bot; bot != nil && p.opened().db != nil {
+		keeper := p.app.Settings.Checkpoints(bot)
+		switch point, err := keeper.Keep(ctx, p.opened().db); {
+		case err != nil:
+			out = append(out, doctor.Bad("checkpoint", "chorus audit verify", "%v", err))
+		case point != nil:
+			out = append(out, doctor.Good("checkpoint", "line %d of the audit log is kept in %s", point.Line, keeper.File))
+		}
+	}
 	if n := p.app.Isolation.SweepProxyDirs(); n > 0 {
 		out = append(out, doctor.Good("left folders", "removed %d of processes that were killed", n))
 	}

@@ -14,6 +14,7 @@ import (
 	"chorus/internal/datadir"
 	"chorus/internal/sandbox/bwrap"
 	"chorus/internal/sandbox/hosttools"
+	"chorus/internal/settings"
 )
 
 // SandboxProbe is what this process knows about bubblewrap on this machine. The first
@@ -126,7 +127,13 @@ func (i *Isolation) Remember(work bool) {
 }
 
 // unseen is what no command may see, wherever it works.
-func (i *Isolation) unseen() []string { return append(hosttools.Keys(i.UserHome()), i.Home.Dir()) }
+func (i *Isolation) unseen() []string {
+	out := append(hosttools.Keys(i.UserHome()), i.Home.Dir())
+	if dir := settings.StateDir(i.Env); dir != "" {
+		out = append(out, dir) // what proves the audit log
+	}
+	return out
+}
 
 // UserHome is the home of whoever runs us; "" when nobody knows.
 func (i *Isolation) UserHome() string {

@@ -1,0 +1,226 @@
+// Package checkpoint keeps the head of the audit log somewhere else, so that a log whose end
+// was cut off, or that was written anew, is found out. A checkpoint says that a line had a
+// hash at a time, and is signed. It is kept in a file outside of the database's directory,
+// and sent to an address or committed to a git repository where somebody configured one.
+// A target that does not answer delays nobody: every try has an end, and there are few.
+package checkpoint
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"chorus/internal/datadir"
+)
+
+// Point is one checkpoint.
+type Point struct {
+	Home      string    `json:"home"` // which log: several may be sent to one place
+	Line      int64     `json:"line"`
+	Head      string    `json:"head"` // the hash of that line
+	At        time.Time `json:"at"`
+	Key       string    `json:"key"` // the public key
+	Signature string    `json:"signature"`
+}
+
+// signed is what the signature is over.
+func (p Point) signed() []byte {
+	return []byte(strings.Join([]string{"chorus audit checkpoint 1", p.Home, strconv.FormatInt(p.Line, 10), p.Head, p.At.UTC().Format(time.RFC3339Nano)}, "\n"))
+}
+
+// Log is the audit log.
+type Log interface {
+	// AuditHead is the last line and its hash; 0 when there is none.
+	AuditHead(ctx context.Context) (line int64, hash string, err error)
+	// AuditHash is the hash of a line; "" when there is none.
+	AuditHash(ctx context.Context, line int64) (string, error)
+}
+
+// Keeper keeps the checkpoints of one log.
+type Keeper struct {
+	Home string // names the log
+	File string // where they are kept; "": nowhere, and nothing is checked
+	Key  string // the file with the private key; made at first use
+	URL  string // where each is posted; "": nowhere
+	Git  string // a working copy of a git repository that each is committed to; "": none
+	Now  func() time.Time
+	// Pause is between tries of a target; 0: a second, then two.
+	Pause time.Duration
+}
+
+// maxPoints of a file: the older ones say nothing that the newer ones do not, unless the log
+// was written anew, which the next look notices.
+const maxPoints = 100
+
+// Broken is a log that does not agree with a checkpoint, or a checkpoint that nobody signed.
+type Broken struct {
+	Line int64  // the first that is missing, or is another one; 0: it is about the checkpoint itself
+	Gone bool   // lines are missing at the end
+	Text string // for people
+}
+
+func (b *Broken) Error() string { return b.Text }
+
+// Check holds the log against the kept checkpoints. It gives the newest of them, nil without
+// any. A log that does not agree is a *Broken.
+func (k Keeper) Check(ctx context.Context, log Log) (*Point, error) {
+	points, err := k.load()
+	if err != nil || len(points) == 0 {
+		return nil, err
+	}
+	last, _, err := log.AuditHead(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range points {
+		hash, err := log.AuditHash(ctx, p.Line)
+		when := p.At.UTC().Format("2006-01-02 15:04:05 UTC")
+		switch {
+		case err != nil:
+			return nil, err
+		case hash == "" && p.Line > last:
+			newest := points[len(points)-1]
+			return nil, &Broken{Line: last + 1, Gone: true, Text: fmt.Sprintf("the log ends with line %d, but line %d was there at %s, says %s: %s missing at the end",
+				last, newest.Line, newest.At.UTC().Format("2006-01-02 15:04:05 UTC"), k.File, lines(last+1, newest.Line))}
+		case hash != p.Head:
+			return nil, &Broken{Line: p.Line, Text: fmt.Sprintf("line %d is not the one that was there at %s, says %s: the log was cut off or written anew before it, and lines that were there are missing", p.Line, when, k.File)}
+		}
+	}
+	return &points[len(points)-1], nil
+}
+
+func lines(from, to int64) string {
+	if from == to {
+		return fmt.Sprintf("line %d is", from)
+	}
+	return fmt.Sprintf("lines %d to %d are", from, to)
+}
+
+// Keep checks the log and keeps its head, unless the newest checkpoint has it already. A log
+// that does not agree is a *Broken, and its head is not kept: what proves it stays. point is
+// nil where nothing was new.
+func (k Keeper) Keep(ctx context.Context, log Log) (point *Point, err error) {
+	if k.File == "" {
+		return nil, nil
+	}
+	newest, err := k.Check(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	line, head, err := log.AuditHead(ctx)
+	if err != nil || line == 0 || newest != nil && newest.Line == line {
+		return nil, err
+	}
+	key, err := k.key(true)
+	if err != nil {
+		return nil, err
+	}
+	p := Point{Home: k.Home, Line: line, Head: head, At: k.now().UTC(), Key: encode(key.Public().(ed25519.PublicKey))}
+	p.Signature = encode(ed25519.Sign(key, p.signed()))
+	points, err := k.load()
+	if err != nil {
+		return nil, err
+	}
+	points = append(points, p)
+	return &p, k.write(points[max(0, len(points)-maxPoints):])
+}
+
+func (k Keeper) now() time.Time {
+	if k.Now != nil {
+		return k.Now()
+	}
+	return time.Now()
+}
+
+// load reads the checkpoints, the oldest first, and checks their signatures.
+func (k Keeper) load() ([]Point, error) {
+	if k.File == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(k.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the checkpoints of the audit log: %w", err)
+	}
+	key, err := k.key(false)
+	if err != nil {
+		return nil, err
+	}
+	var out []Point
+	for scan := bufio.NewScanner(bytes.NewReader(data)); scan.Scan(); {
+		if len(bytes.TrimSpace(scan.Bytes())) == 0 {
+			continue
+		}
+		var p Point
+		if err := json.Unmarshal(scan.Bytes(), &p); err != nil {
+			return nil, &Broken{Text: fmt.Sprintf("%s holds a line that is no checkpoint: it was changed", k.File)}
+		}
+		sum, err := base64.StdEncoding.DecodeString(p.Signature)
+		if err != nil || key == nil || p.Home != k.Home || !ed25519.Verify(key.Public().(ed25519.PublicKey), p.signed(), sum) {
+			return nil, &Broken{Text: fmt.Sprintf("the checkpoint of line %d in %s has a wrong signature: it was changed, or %s is not the key that signed it", p.Line, k.File, k.Key)}
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func (k Keeper) write(points []Point) error {
+	if err := os.MkdirAll(filepath.Dir(k.File), 0o700); err != nil {
+		return fmt.Errorf("keep a checkpoint of the audit log: %w", err)
+	}
+	var out bytes.Buffer
+	for _, p := range points {
+		line, err := json.Marshal(p)
+		if err != nil {
+			return err
+		}
+		out.Write(append(line, '\n'))
+	}
+	return datadir.WriteFile(k.File, out.Bytes(), 0o600)
+}
+
+// key reads the private key; without one it is made, or nil.
+func (k Keeper) key(create bool) (ed25519.PrivateKey, error) {
+	info, err := os.Lstat(k.Key)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && create:
+		_, key, err := ed25519.GenerateKey(nil)
+		if err != nil {
+			return nil, err
+		}
+		if err := os.MkdirAll(filepath.Dir(k.Key), 0o700); err != nil {
+			return nil, err
+		}
+		return key, datadir.WriteFile(k.Key, []byte(encode(key.Seed())+"\n"), 0o600)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0:
+		return nil, fmt.Errorf("%s must be a plain file that only you can read: chmod 600 %s", k.Key, k.Key)
+	}
+	text, err := datadir.SecretFile(k.Key)
+	if err != nil {
+		return nil, err
+	}
+	seed, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(seed) != ed25519.SeedSize {
+		return nil, fmt.Errorf("%s is no key for checkpoints: it must hold %d bytes in base64", k.Key, ed25519.SeedSize)
+	}
+	return ed25519.NewKeyFromSeed(seed), nil
+}
+
+func encode(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
