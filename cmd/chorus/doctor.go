@@ -50,7 +50,7 @@ Exit 1 if something is broken; warnings and notes are only shown.`,
 			if c.json {
 				return c.printJSON(report)
 			}
-			_, err := io.WriteString(c.out(), report.Text(doctor.Style{Color: c.console.Color && c.console.OutTTY}))
+			_, err := io.WriteString(c.styled(), report.Text(doctor.Style{Color: c.console.Color && c.console.OutTTY}))
 			return err
 		},
 	})

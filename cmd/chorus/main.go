@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/internal/app"
+	"chorus/internal/markdown"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/sandbox/isolate"
@@ -73,8 +74,8 @@ func (c *program) run(args []string) int {
 	root := c.root()
 	root.SetArgs(args)
 	root.SetIn(c.console.In)
-	root.SetOut(c.console.Out)
-	root.SetErr(c.console.Err)
+	root.SetOut(c.out())
+	root.SetErr(c.errors())
 	err := root.ExecuteContext(operation.WithProgress(ctx, progress(c.console.Err, time.Now)))
 	var code exitError
 	var mistake *usage.Error
@@ -92,9 +93,11 @@ func (c *program) run(args []string) int {
 	}
 }
 
-func (c *program) complain(err error) { fmt.Fprintf(c.console.Err, "chorus: %v\n", err) }
+func (c *program) complain(err error) {
+	fmt.Fprintf(c.console.Err, "chorus: %s\n", markdown.Clean(err.Error()))
+}
 
-func (c *program) warn(text string) { fmt.Fprintf(c.console.Err, "chorus: %s\n", text) }
+func (c *program) warn(text string) { fmt.Fprintf(c.console.Err, "chorus: %s\n", markdown.Clean(text)) }
 
 func (c *program) root() *cobra.Command {
 	root := &cobra.Command{
@@ -143,7 +146,30 @@ func (c *program) with(ctx context.Context, do func(*app.App) error) error {
 	return errors.Join(do(a), a.Close())
 }
 
-func (c *program) out() io.Writer { return c.console.Out }
+// out is where commands print. What others wrote (titles, messages, names of files) is among
+// it, so nothing in it steers a terminal.
+func (c *program) out() io.Writer {
+	if !c.console.OutTTY {
+		return c.console.Out
+	}
+	return markdown.NewCleaner(c.console.Out, false)
+}
+
+// styled is out for texts that bring their own colours.
+func (c *program) styled() io.Writer {
+	if !c.console.OutTTY {
+		return c.console.Out
+	}
+	return markdown.NewCleaner(c.console.Out, true)
+}
+
+// errors is where commands complain.
+func (c *program) errors() io.Writer {
+	if !c.console.ErrTTY {
+		return c.console.Err
+	}
+	return markdown.NewCleaner(c.console.Err, false)
+}
 
 // jsonFlag adds --json to a command that prints a table.
 func (c *program) jsonFlag(cmd *cobra.Command) *cobra.Command {

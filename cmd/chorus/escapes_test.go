@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"chorus/internal/transport/repl"
+)
+
+// evil sets the clipboard, the title and a link, clears the screen and turns text around.
+const evil = "evil\x1b]52;c;ZXZpbA==\x07\x1b]0;t\x07\x1b[2J\u009b2J\u202e\r"
+
+// personAt is a person at a terminal with a home of their own.
+type personAt struct {
+	t         *testing.T
+	home, dir string
+}
+
+func (s personAt) run(in string, args ...string) (out, errs string) {
+	s.t.Helper()
+	var stdout, stderr bytes.Buffer
+	env := map[string]string{"HOME": s.dir, "CHORUS_HOME": s.home, "USER": "ada", "PATH": os.Getenv("PATH")}
+	c := &program{getenv: func(name string) string { return env[name] },
+		console: repl.Console{In: strings.NewReader(in), Out: &stdout, Err: &stderr, OutTTY: true, ErrTTY: true}}
+	c.run(args)
+	return stdout.String(), stderr.String()
+}
+
+// exec runs a process of its own, without a terminal.
+func (s personAt) exec(in string, args ...string) string {
+	s.t.Helper()
+	cmd := exec.Command("chorus", args...)
+	cmd.Env = []string{"HOME=" + s.dir, "CHORUS_HOME=" + s.home, "USER=ada", "PATH=" + os.Getenv("PATH")}
+	cmd.Stdin = strings.NewReader(in)
+	out, _ := cmd.CombinedOutput() // a run that has to ask fails
+	return string(out)
+}
+
+// Whatever others wrote, no command prints anything that steers the terminal it is printed on.
+// Every command stands in one of the two lists.
+func TestNothingSteersTheTerminal(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := personAt{t, filepath.Join(dir, "home"), dir}
+	work := filepath.Join(dir, "work")
+	for name, text := range map[string]string{
+		"work/" + strings.ReplaceAll(evil, "\x07", "") + ".txt": evil, "work/notes.txt": evil,
+		"work/.mcp.json":          `{"mcpServers": {"story": {"command": "sh", "args": ["-c", "` + escaped(evil) + `"]}}}`,
+		"home/config/bots/x.yaml": "innerName: \"" + escaped(evil) + "\"\nsystemPrompt: \"" + escaped(evil) + "\"\n",
+		"rules.json":              `{"allow": ["tool:read:.*"], "ask": ["tool:bash:.*"]}`,
+		"messages.jsonl":          `{"author":"` + escaped(evil) + `","text":"` + escaped(evil) + `"}` + "\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(work)
+	script := "!call bash {\"command\":\"echo " + escaped(evil) + "\",\"description\":\"" + escaped(evil) + "\"}\n!---\n!say " + evil + "\n"
+	talked := s.exec(script, "run", "-y", "-m", "demo/script", "--sandbox", "host")
+	asked := s.exec(script, "run", "-m", "demo/script", "--permissions", filepath.Join(dir, "rules.json"))
+	s.exec("", "run", "-m", "demo/echo", "a title "+evil)
+	listed, _ := s.run("", "thread", "list", "--json")
+	ids := regexp.MustCompile(`"sessionId": "([^"]+)"`).FindAllStringSubmatch(listed, -1)
+	if len(ids) < 3 {
+		t.Fatalf("%d conversations: %s%s%s", len(ids), listed, talked, asked)
+	}
+	s.run("", "token", "create", "--name", "a "+evil)
+	var show [][]string
+	for _, id := range ids {
+		for _, words := range []string{"show", "export", "replay"} {
+			show = append(show, []string{"thread", words, id[1]})
+		}
+		show = append(show, []string{"thread", "export", id[1], "--json"})
+	}
+	tried := map[string][][]string{
+		"thread list": {{"thread", "list"}, {"thread", "list", "--json"}}, "thread search": {{"thread", "search", "evil"}}, "thread show": show, "thread export": nil, "thread replay": nil,
+		"thread fork": {{"thread", "fork", ids[0][1]}}, "thread steer": {{"thread", "steer", ids[0][1], evil}}, "thread abort": {{"thread", "abort", evil}},
+		"approvals list": {{"approvals", "list"}}, "approvals show": {{"approvals", "show"}}, "approvals approve": {{"approvals", "approve", evil}}, "approvals deny": {{"approvals", "deny", evil}},
+		"audit list": {{"audit", "list"}, {"audit", "list", "--json"}}, "audit verify": {{"audit", "verify"}}, "cost": {{"cost"}}, "doctor": {{"doctor"}},
+		"config check": {{"config", "check"}}, "config show": {{"config", "show"}, {"config", "show", "--bot", "x"}}, "config trust": {{"config", "trust"}}, "config schema": {{"config", "schema"}},
+		"agent create": {{"agent", "create", evil}}, "agent list": {{"agent", "list"}}, "agent show": {{"agent", "show", evil}}, "agent config": {{"agent", "config", evil, "permissions", evil}}, "agent destroy": {{"agent", "destroy", evil}},
+		"permit allowed list": {{"permit", "allowed", "list"}}, "permit allowed remove": {{"permit", "allowed", "remove", evil}}, "permit check": {{"permit", "check", "--rules", "../rules.json", evil}},
+		"permit explain": {{"permit", "explain", evil}, {"permit", "explain", "--rules", "../rules.json", "echo '" + evil + "'"}}, "permit narrow": {{"permit", "narrow", evil}}, "permit rights": {{"permit", "rights"}},
+		"token list": {{"token", "list"}}, "token create": {{"token", "create", "--name", evil}}, "token link": {{"token", "link"}}, "token revoke": {{"token", "revoke", evil}},
+		"tool": {{"tool", "list_files", "{}"}, {"tool", "read", `{"path":"notes.txt"}`}}, "models": {{"models", evil}}, "context render": {{"context", "render", "../messages.jsonl"}},
+		"migrate": {{"migrate"}}, "version": {{"version"}}, "import lca": {{"import", "lca", evil}}, "import chapter3": {{"import", "chapter3", evil}},
+	}
+	// They stay, and have stories of their own; the file of thread attach and the bytes of thread blob come from the person.
+	elsewhere := []string{"run", "chat", "serve", "sim discord", "sim llm", "thread watch", "thread attach", "thread blob"}
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		name := strings.TrimPrefix(cmd.CommandPath(), "chorus ")
+		if _, ok := tried[name]; len(cmd.Commands()) == 0 && !ok && !slices.Contains(elsewhere, name) {
+			t.Errorf("say here how `chorus %s` prints what others wrote", name)
+		}
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk((&program{getenv: os.Getenv}).root())
+	own := regexp.MustCompile("\x1b\\[[0-9;]*m")
+	for name, lines := range tried {
+		for _, args := range lines {
+			out, errs := s.run("", args...)
+			for _, text := range []string{out, errs} {
+				if at := strings.IndexAny(own.ReplaceAllString(text, ""), "\x1b\x07\u009b\u202e"); at >= 0 {
+					t.Errorf("chorus %s: %q", name, clipped(text))
+				}
+			}
+		}
+	}
+	if out, _ := s.run("", show[0]...); !strings.Contains(out, "evil") {
+		t.Errorf("nothing was there to print: %s", out)
+	}
+}
+
+// escaped is a text inside of the quotes of JSON and YAML.
+func escaped(text string) string {
+	return strings.NewReplacer("\x1b", `\u001b`, "\x07", `\u0007`, "\r", `\r`, "\u009b", `\u009b`, "\u202e", `\u202e`).Replace(text)
+}
+
+func clipped(text string) string {
+	if at := strings.IndexAny(text, "\x1b\x07\u009b\u202e"); at > 100 {
+		text = text[at-100:]
+	}
+	return text[:min(len(text), 400)]
+}

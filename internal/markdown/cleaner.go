@@ -1,0 +1,61 @@
+package markdown
+
+import (
+	"io"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// NewCleaner is a writer for a terminal that passes text on as Clean leaves it. With styles,
+// colours and their like (SGR sequences) pass too, for texts that bring their own and clean
+// what is foreign in them. It must be used by one goroutine at a time.
+func NewCleaner(w io.Writer, styles bool) io.Writer { return &cleaner{w: w, styles: styles} }
+
+type cleaner struct {
+	w      io.Writer
+	styles bool
+	rest   []byte // the beginning of a character
+}
+
+// colouring is one SGR sequence.
+var colouring = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+func (c *cleaner) Write(p []byte) (int, error) {
+	text := append(c.rest, p...)
+	whole := len(text) - cutRune(text)
+	c.rest = append([]byte(nil), text[whole:]...)
+	_, err := io.WriteString(c.w, c.clean(string(text[:whole])))
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func (c *cleaner) clean(text string) string {
+	if !c.styles {
+		return Clean(text)
+	}
+	var out strings.Builder
+	at := 0
+	for _, found := range colouring.FindAllStringIndex(text, -1) {
+		out.WriteString(Clean(text[at:found[0]]))
+		out.WriteString(text[found[0]:found[1]])
+		at = found[1]
+	}
+	out.WriteString(Clean(text[at:]))
+	return out.String()
+}
+
+// cutRune is how many bytes at the end begin a character that does not end there.
+func cutRune(text []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if c := text[len(text)-n]; utf8.RuneStart(c) {
+			if c >= utf8.RuneSelf && !utf8.FullRune(text[len(text)-n:]) {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}
