@@ -132,11 +132,11 @@ func (p *Profile) judgeShell(r Request, opt JudgeOptions) []Decision {
 		drop = nil
 	}
 	written := command
-	canon, opaque := canonical.Text(command)
+	canon, stmts, opaque := canonical.Read(command)
 	if opaque == nil {
 		command = canon
 	}
-	tree := shell.Parse(command, drop)
+	tree := shell.ParseRead(command, stmts, drop)
 	parts := 0
 	tree.All(func(*shell.Part, int) { parts++ })
 	s.out = make([]Decision, 0, parts+2)
@@ -154,7 +154,7 @@ func (p *Profile) judgeShell(r Request, opt JudgeOptions) []Decision {
 		s.out = append(s.out, Decision{Verdict: Ask, List: ListImplicit, Action: action.Join(tool, written), Argv: []string{written}, Kind: shell.KindUnknown, Opaque: true, Why: opaque.Error()})
 	}
 	tree.All(s.part)
-	if opaque != nil {
+	if opaque != nil && s.opaqueAllowed { // else a person is asked
 		s.hidden(written)
 	}
 	if !s.hasCommand {

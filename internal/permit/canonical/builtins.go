@@ -196,12 +196,12 @@ func (w *writer) number(p *syntax.ParamExp) bool {
 	if p.Index != nil || p.Exp != nil || p.Repl != nil || p.Slice != nil || p.Excl {
 		return false
 	}
-	return w.vars[p.Param.Value].number && w.scope.has(p.Param.Value)
+	return w.always(p.Param.Value).number && w.scope.has(p.Param.Value)
 }
 
 func (w *writer) isPlainVariable(word *syntax.Word) bool {
 	p := soleExpansion(word)
-	return p != nil && p.Index == nil && p.Exp == nil && p.Repl == nil && p.Slice == nil && !p.Excl && w.vars[p.Param.Value].plain && w.scope.has(p.Param.Value)
+	return p != nil && p.Index == nil && p.Exp == nil && p.Repl == nil && p.Slice == nil && !p.Excl && w.always(p.Param.Value).plain && w.scope.has(p.Param.Value)
 }
 
 func (w *writer) assigningArguments(name string, args []*syntax.Word) {

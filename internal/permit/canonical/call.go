@@ -162,7 +162,7 @@ func (w *writer) trap(args []*syntax.Word) {
 			w.fail("shells are nested too deeply")
 			return
 		case i == 0 && lit != "" && lit != "-" && !strings.HasPrefix(lit, "-"):
-			out, err := text(lit, w.dialect, w.nested+1)
+			out, _, err := write(lit, w.dialect, w.nested+1)
 			if err != nil {
 				o := err.(*Opaque)
 				w.fail("in the text of trap: "+o.Reason, nonEmpty(o.Plain)...)
@@ -194,7 +194,7 @@ func (w *writer) innerScript(args []*syntax.Word, at int) string {
 		}
 	}
 	d := dialect{bash: path.Base(shell) == "bash", names: slices.Concat(w.names, w.functions)}
-	out, err := text(inner, d, w.nested+1)
+	out, _, err := write(inner, d, w.nested+1)
 	if err != nil {
 		o := err.(*Opaque)
 		return w.fail("in the text of "+shell+" -c: "+o.Reason, nonEmpty(o.Plain)...)

@@ -42,7 +42,27 @@ const (
 )
 
 // Text is the canonical text of a command for bash, without a newline at its end. The error is an *Opaque.
-func Text(command string) (string, error) { return text(command, dialect{bash: true}, 0) }
+func Text(command string) (string, error) {
+	out, _, err := Read(command)
+	return out, err
+}
+
+// Read is Text with its statements, so that a reader need not parse the text once more.
+func Read(command string) (string, []*syntax.Stmt, error) {
+	once, file, err := write(command, dialect{bash: true}, 0)
+	if err != nil {
+		return "", nil, err
+	}
+	if once == command {
+		return once, file.Stmts, nil // it was written before, or is as plain as that
+	}
+	// What was written must be read back as the same, with the texts of shells inside: a last check on our own grammar.
+	again, file, err := write(once, dialect{bash: true}, 0)
+	if err != nil || again != once {
+		return "", nil, &Opaque{Reason: "its text cannot be written down in one way"}
+	}
+	return once, file.Stmts, nil
+}
 
 // dialect is the shell that will read a text.
 type dialect struct {
@@ -50,38 +70,27 @@ type dialect struct {
 	names []string // functions of the shells around it, which are programs here
 }
 
-func text(command string, d dialect, nested int) (string, error) {
-	once, err := write(command, d, nested)
-	if err != nil {
-		return "", err
-	}
-	if once == command {
-		return once, nil // it was written before, or is as plain as that
-	}
-	// What was written must be read back as the same: a last check on our own grammar.
-	if again, err := write(once, d, nested); err != nil || again != once {
-		return "", &Opaque{Reason: "its text cannot be written down in one way"}
-	}
-	return once, nil
-}
-
-func write(command string, d dialect, nested int) (string, error) {
+// write writes a command once, and gives what it was read as.
+func write(command string, d dialect, nested int) (string, *syntax.File, error) {
 	if err := readable(command); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	file, err := parse(command, d)
 	if err != nil {
-		return "", &Opaque{Reason: "it is no valid shell command: " + syntaxMessage(err)}
+		return "", nil, &Opaque{Reason: "it is no valid shell command: " + syntaxMessage(err)}
 	}
-	if err := continued(file, command); err != nil {
-		return "", err
+	if strings.Contains(command, "\\\n") {
+		if err := continued(file, command); err != nil {
+			return "", nil, err
+		}
 	}
-	w := &writer{dialect: d, nested: nested, shared: &shared{vars: analyse(file)}, scope: &scope{}}
+	w := &writer{dialect: d, nested: nested, shared: &shared{file: file}, scope: &scope{}}
+	w.out.Grow(len(command) + len(command)/4)
 	w.script(file.Stmts)
 	if w.opaque != nil {
-		return "", w.opaque
+		return "", nil, w.opaque
 	}
-	return strings.TrimRight(w.out.String(), "\n"), nil
+	return strings.TrimRight(w.out.String(), "\n"), file, nil
 }
 
 // readable refuses texts whose bytes alone can be read in two ways.

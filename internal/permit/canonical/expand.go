@@ -136,7 +136,7 @@ func (w *writer) arithmetic(x syntax.ArithmExpr) string {
 			if to, ok := x.X.(*syntax.Word); ok && isName(to.Lit()) {
 				w.variable(to.Lit())
 				right := w.arithmetic(x.Y)
-				if !w.vars[to.Lit()].number {
+				if !w.always(to.Lit()).number {
 					return w.unknownNumber(to.Lit())
 				}
 				w.scope.set(to.Lit(), true)
@@ -164,7 +164,7 @@ func (w *writer) arithmeticWord(word *syntax.Word) string {
 		switch {
 		case isNumber(p.Value):
 			return p.Value
-		case isName(p.Value) && w.vars[p.Value].number && w.scope.has(p.Value):
+		case isName(p.Value) && w.always(p.Value).number && w.scope.has(p.Value):
 			return p.Value
 		default:
 			return w.unknownNumber(p.Value)

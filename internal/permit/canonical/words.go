@@ -13,6 +13,14 @@ func literal(word *syntax.Word) (string, bool) {
 	if word == nil {
 		return "", false
 	}
+	if len(word.Parts) == 1 { // most words, without a copy
+		switch p := word.Parts[0].(type) {
+		case *syntax.Lit:
+			return p.Value, !strings.Contains(p.Value, `\`)
+		case *syntax.SglQuoted:
+			return p.Value, !p.Dollar
+		}
+	}
 	var b strings.Builder
 	for _, p := range word.Parts {
 		switch p := p.(type) {
@@ -50,6 +58,9 @@ func literal(word *syntax.Word) (string, bool) {
 
 // unquoted reads the text inside double quotes or of a here-document.
 func unquoted(s string, quotes bool) (string, bool) {
+	if !strings.Contains(s, `\`) {
+		return s, true
+	}
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] == '\\' && i+1 < len(s) {
@@ -70,6 +81,9 @@ func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + 
 
 // inDouble writes a text for double quotes or a here-document.
 func inDouble(s string, quotes bool) string {
+	if !strings.ContainsAny(s, "$`\\\"") {
+		return s
+	}
 	var b strings.Builder
 	for i := range len(s) {
 		if c := s[i]; c == '$' || c == '`' || c == '\\' || c == '"' && quotes {
@@ -86,6 +100,11 @@ func (w *writer) word(word *syntax.Word) string { return w.parts(word.Parts, fal
 func (w *writer) assignedWord(word *syntax.Word) string { return w.parts(word.Parts, true) }
 
 func (w *writer) parts(parts []syntax.WordPart, assigned bool) string {
+	if len(parts) == 1 {
+		if lit, ok := parts[0].(*syntax.Lit); ok && isPlainBare(lit.Value) {
+			return lit.Value // most words, without a copy
+		}
+	}
 	var b strings.Builder
 	for i, p := range parts {
 		switch p := p.(type) {
@@ -208,6 +227,16 @@ func tildeStays(s string, i int, first, whole, assigned bool) bool {
 	}
 	home := rest == "" && whole || strings.HasPrefix(rest, "/") || assigned && strings.HasPrefix(rest, ":")
 	return home && (first && i == 0 || assigned && i > 0 && s[i-1] == ':')
+}
+
+// isPlainBare reports text that is the same with and without quotes, and has no braces.
+func isPlainBare(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; !isBare(c) || c == '{' {
+			return false
+		}
+	}
+	return s != ""
 }
 
 func isBare(c byte) bool {

@@ -22,10 +22,11 @@ type writer struct {
 
 // shared is what all writers of one text know.
 type shared struct {
-	vars      map[string]variable
-	functions []string // defined so far
-	called    []string // names of commands so far: a function must be defined before
-	arguments []string // literal words behind commands
+	file      *syntax.File
+	vars      map[string]variable // by analyse, when first needed
+	functions []string            // defined so far
+	called    []string            // names of commands so far: a function must be defined before
+	arguments []string            // literal words behind commands
 	delimiter int
 	opaque    *Opaque
 }
@@ -35,6 +36,14 @@ func (w *writer) fail(reason string, plain ...string) string {
 		w.opaque = &Opaque{Reason: reason, Plain: strings.Join(plain, "; ")}
 	}
 	return ""
+}
+
+// always is what the whole text assigns to a variable.
+func (s *shared) always(name string) variable {
+	if s.vars == nil {
+		s.vars = analyse(s.file)
+	}
+	return s.vars[name]
 }
 
 func (w *writer) onlyBash(what string) {

@@ -29,7 +29,7 @@ func Leading(argv []string) int {
 		return 0
 	}
 	prog := path.Base(argv[0])
-	if yes, _ := changesRemote(prog, knownWords(argv)); yes {
+	if yes, _ := changesRemote(prog, knownWords(argv), nil); yes {
 		return 0
 	}
 	row := programs().program(prog)

@@ -19,7 +19,7 @@ type given struct {
 
 // operand is a word that is no option.
 type operand struct {
-	word
+	*word
 	at int
 }
 
@@ -64,7 +64,7 @@ func readOptions(rows []*row, words []word, stop bool) usage {
 				u.operandsFrom(i)
 				return u
 			}
-			u.operands = append(u.operands, operand{*x, i})
+			u.operands = append(u.operands, operand{x, i})
 			i++
 		case r.bundle && i == 0 && isBundle(head):
 			i = u.bundled(i, head)
@@ -80,7 +80,7 @@ func readOptions(rows []*row, words []word, stop bool) usage {
 				u.operandsFrom(i)
 				return u
 			}
-			u.operands = append(u.operands, operand{*x, i})
+			u.operands = append(u.operands, operand{x, i})
 			i++
 		}
 	}
@@ -99,8 +99,9 @@ func (u *usage) couldWrite() bool {
 
 func (u *usage) operandsFrom(i int) {
 	u.rest = u.words[i:]
+	u.operands = slices.Grow(u.operands, len(u.rest))
 	for ; i < len(u.words); i++ {
-		u.operands = append(u.operands, operand{u.words[i], i})
+		u.operands = append(u.operands, operand{&u.words[i], i})
 	}
 }
 

@@ -22,8 +22,8 @@ type reading struct {
 }
 
 // readProgram reads a command by its row, down to the subcommand.
-func readProgram(prog string, r *row, words []word) reading {
-	rd := reading{name: prog, from: 1, all: []*row{r}}
+func readProgram(prog string, r *row, words []word) *reading {
+	rd := &reading{name: prog, from: 1, all: []*row{r}}
 	rows, rest := []*row{r}, words[1:]
 	for rows[0].verbs {
 		u := readOptions(rows, rest, true)
@@ -59,6 +59,7 @@ func readProgram(prog string, r *row, words []word) reading {
 // knownProgram treats a command whose program is known.
 func (w *walker) knownProgram(p *Part, prog string, words []word, redirs []*syntax.Redirect) {
 	r := programs().program(prog)
+	var rd *reading
 	switch {
 	case prog == "eval":
 		w.evalArgs(p, words[1:])
@@ -78,7 +79,7 @@ func (w *walker) knownProgram(p *Part, prog string, words []word, redirs []*synt
 			w.moveTo(cwd{unknown: true})
 		}
 	case r != nil:
-		w.byTable(p, prog, r, words, redirs)
+		rd = w.byTable(p, prog, r, words, redirs)
 	default:
 		if why := changesNames(prog, words[1:]); why != "" {
 			p.opaque(why)
@@ -90,11 +91,11 @@ func (w *walker) knownProgram(p *Part, prog string, words []word, redirs []*synt
 	if why := setsVariable(prog, words[1:]); why != "" {
 		p.opaque(why)
 	}
-	nameRemote(p, prog, words)
+	nameRemote(p, prog, words, rd)
 }
 
-// byTable treats a program that the table has.
-func (w *walker) byTable(p *Part, prog string, r *row, words []word, redirs []*syntax.Redirect) {
+// byTable treats a program that the table has, and gives how its words were read.
+func (w *walker) byTable(p *Part, prog string, r *row, words []word, redirs []*syntax.Redirect) *reading {
 	rd := readProgram(prog, r, words)
 	for i := range rd.outer {
 		w.optionEffects(p, prog, words, 1, &rd.outer[i])
@@ -109,31 +110,32 @@ func (w *walker) byTable(p *Part, prog string, r *row, words []word, redirs []*s
 		p.opaque(rd.name + " starts other programs")
 	}
 	if prog == "git" {
-		w.git(p, words, &rd)
+		w.git(p, words, rd)
 	}
 	if rd.lost {
 		p.opaque("the " + prog + " command is not known before it runs")
 		p.addExtra().maybe = append(p.addExtra().maybe, action.Join("remote", ""))
-		return
+		return rd
 	}
 	w.optionEffects(p, rd.name, words, rd.from, &rd.usage)
 	switch prog {
 	case "ssh", "slogin", "autossh", "dbclient":
-		w.ssh(p, &rd)
-		return
+		w.ssh(p, rd)
+		return rd
 	case "docker", "podman", "nerdctl", "docker-compose":
-		w.container(p, words, &rd)
-		return
+		w.container(p, words, rd)
+		return rd
 	case "kubectl", "oc":
-		w.pod(p, &rd)
-		return
+		w.pod(p, rd)
+		return rd
 	case "find", "fd", "fdfind":
 		w.find(p, prog, &rd.usage)
-		return
+		return rd
 	case "deno", "bun":
-		scriptOrVerb(p, words, &rd)
+		scriptOrVerb(p, words, rd)
 	}
-	w.operandEffects(p, prog, words, &rd, redirs)
+	w.operandEffects(p, prog, words, rd, redirs)
+	return rd
 }
 
 // operandEffects treats the words that are no options.
@@ -158,15 +160,15 @@ func (w *walker) operandEffects(p *Part, prog string, words []word, rd *reading,
 		w.tar(p, rd)
 	case wordsTarget, wordsOutput:
 		if n := len(u.operands); n > 1 && u.given("-t", "--target-directory") == nil {
-			w.written(p, u.operands[n-1].word, rd.name+" writes its last argument", r.words == wordsTarget)
+			w.written(p, *u.operands[n-1].word, rd.name+" writes its last argument", r.words == wordsTarget)
 		}
 	case wordsFirst:
 		if len(u.operands) > 0 {
-			w.written(p, u.operands[0].word, rd.name+" writes its first argument", true)
+			w.written(p, *u.operands[0].word, rd.name+" writes its first argument", true)
 		}
 	case wordsWritten:
 		for _, x := range u.operands {
-			w.written(p, x.word, rd.name+" writes its arguments", true)
+			w.written(p, *x.word, rd.name+" writes its arguments", true)
 		}
 	}
 }
@@ -251,7 +253,7 @@ func (w *walker) optionEffect(p *Part, name string, words []word, from int, u *u
 		}
 		for i, x := range u.operands {
 			if u.row().words != wordsSed || i > 0 || u.has(effectScript) || u.has(effectFile) {
-				w.written(p, x.word, option+" changes files", true)
+				w.written(p, *x.word, option+" changes files", true)
 			}
 		}
 	}
@@ -354,11 +356,11 @@ func (w *walker) removed(p *Part, option string, u *usage) {
 		targets = targets[len(targets)-1:]
 	}
 	if u.row().single { // find: what it found
-		targets = []operand{{word: word{value: "{}", text: "{}", gaps: &gaps{spans: oneGap.spans, values: findRoots(u)}}}}
+		targets = []operand{{word: &word{value: "{}", text: "{}", gaps: &gaps{spans: oneGap.spans, values: findRoots(u)}}}}
 	}
 	rm := []word{knownWord("rm"), knownWord("-r")}
 	for _, x := range targets {
-		rm = append(rm, x.word)
+		rm = append(rm, *x.word)
 	}
 	w.derived(p, rm, option+" removes files")
 }

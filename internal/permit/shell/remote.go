@@ -9,11 +9,11 @@ import (
 
 // nameRemote gives a command that changes things on other machines the name
 // tool:remote:<text>, so that one rule can match all of them.
-func nameRemote(p *Part, prog string, words []word) {
+func nameRemote(p *Part, prog string, words []word, rd *reading) {
 	if prog == "git" {
 		return
 	}
-	yes, maybe := changesRemote(prog, words)
+	yes, maybe := changesRemote(prog, words, rd)
 	if yes {
 		p.addExtra().stricter = append(p.addExtra().stricter, action.Join("remote", prog+strings.TrimPrefix(p.Text, words[0].text)))
 	} else if maybe {
@@ -22,8 +22,8 @@ func nameRemote(p *Part, prog string, words []word) {
 }
 
 // changesRemote reports whether a command changes things on other machines, and whether it
-// may, depending on its unknown words.
-func changesRemote(prog string, words []word) (yes, maybe bool) {
+// may, depending on its unknown words. rd is how they were read; nil if they were not yet.
+func changesRemote(prog string, words []word, rd *reading) (yes, maybe bool) {
 	switch prog {
 	case "http", "https", "xh", "xhs", "httpie":
 		return httpieSends(words[1:]), hasUnknown(words)
@@ -32,9 +32,11 @@ func changesRemote(prog string, words []word) (yes, maybe bool) {
 	if r == nil {
 		return false, false
 	}
-	rd := readProgram(prog, r, words)
+	if rd == nil {
+		rd = readProgram(prog, r, words)
+	}
 	if m := slices.IndexFunc(rd.options, func(g given) bool { return g.spec.effect == effectModule }); m >= 0 && r.words == wordsScript {
-		return changesRemote(rd.options[m].value.value, append([]word{rd.options[m].value}, rd.rest...))
+		return changesRemote(rd.options[m].value.value, append([]word{rd.options[m].value}, rd.rest...), nil)
 	}
 	switch {
 	case prog == "curl" || prog == "wget":

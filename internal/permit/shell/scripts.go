@@ -23,7 +23,7 @@ func (w *walker) scripted(p *Part, words []word, rd *reading) {
 		if len(u.operands) == 0 {
 			return
 		}
-		scripts = append(scripts, u.operands[0].word)
+		scripts = append(scripts, *u.operands[0].word)
 	}
 	var text []string
 	for _, s := range scripts {

@@ -31,7 +31,11 @@ const (
 // Parse takes a command apart. It never fails: what it cannot read is an opaque part.
 // A guess without children for which drop reports true is left out; drop may be nil, and
 // must not keep the part it is given.
-func Parse(command string, drop func(guess *Part) bool) Tree {
+func Parse(command string, drop func(guess *Part) bool) Tree { return ParseRead(command, nil, drop) }
+
+// ParseRead is Parse for a command that was parsed already; stmts must be its statements as the parser gave them for
+// exactly this text, or nil.
+func ParseRead(command string, stmts []*syntax.Stmt, drop func(guess *Part) bool) Tree {
 	// Few characters can end a command or redirect it, so this is enough room.
 	room := 2
 	for i := 0; i < len(command) && room < 1024; i++ {
@@ -40,7 +44,7 @@ func Parse(command string, drop func(guess *Part) bool) Tree {
 			room++
 		}
 	}
-	w := &walker{parts: make([]Part, 0, room), drop: drop}
+	w := &walker{parts: make([]Part, 0, room), drop: drop, given: stmts}
 	t := w.parse(command)
 	if w.arith.risky() {
 		t.Parts = append(t.Parts, Part{
@@ -58,7 +62,8 @@ func Parse(command string, drop func(guess *Part) bool) Tree {
 
 type walker struct {
 	src       string
-	unwrap    int // how many scripts it is nested in
+	given     []*syntax.Stmt // of src, if it was parsed before
+	unwrap    int            // how many scripts it is nested in
 	count     *int
 	arith     *arithmeticUse
 	parts     []Part
@@ -90,8 +95,10 @@ func (w *walker) parse(command string) Tree {
 		t.Parts = w.parts
 		return t
 	}
-	stmts, err := statements(command)
-	t.Err = err
+	stmts := w.given
+	if stmts == nil {
+		stmts, t.Err = statements(command)
+	}
 	rest := 0
 	if len(stmts) > 0 {
 		rest = int(stmts[len(stmts)-1].End().Offset())
