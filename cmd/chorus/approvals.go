@@ -233,6 +233,7 @@ func showApproval(w io.Writer, a approval.Approval) {
 	row("in", a.Dir)
 	row("rule", a.Rule)
 	row("why", a.Reason)
+	row("not bound", approval.Unbound(a.Bound))
 	row("risk", a.Risk)
 	row("asked by", a.AskedBy.String())
 	row("paid by", a.Payer.String())

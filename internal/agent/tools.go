@@ -117,7 +117,7 @@ func (r *runner) gate(ctx context.Context, c transcript.Call, t tool.Tool, args 
 	case approval.Pending:
 		a := ruling.Ask
 		return toolcall.Call{}, gateSuspended, r.Write(ctx, chat.ApprovalAsked{ID: a.ID, Call: c.Use.ID, Name: c.Use.Name,
-			Actions: a.Actions, Rule: a.Rule, Preview: a.Preview, Until: a.Deadline, Who: a.Who})
+			Actions: a.Actions, Rule: a.Rule, Preview: a.Preview, Until: a.Deadline, Who: a.Who, Unbound: approval.Unbound(a.Bound)})
 	case approval.End:
 		r.fatal = &chat.Failure{Kind: "denied", Message: ruling.Reason}
 		return toolcall.Call{}, gateAgain, r.deny(ctx, c.Use, "denied: "+ruling.Reason)

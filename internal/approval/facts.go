@@ -18,6 +18,7 @@ type Facts struct {
 	Env     []string          `json:"env,omitempty"`     // names of variables a command would get, sorted
 	Changes string            `json:"changes,omitempty"` // a digest of what it would change
 	Files   map[string]string `json:"files,omitempty"`   // digests of files that it names; Missing: none is there
+	Unbound []string          `json:"unbound,omitempty"` // what it names and no yes can be held to, and why
 }
 
 // Missing stands for a file that is not there.
@@ -34,8 +35,18 @@ func (f Facts) Encode() json.RawMessage {
 	return data
 }
 
+// Unbound is what of a call no yes can be held to, as its bound facts have it; "": all of it can.
+func Unbound(stored json.RawMessage) string {
+	var f Facts
+	if json.Unmarshal(stored, &f) != nil {
+		return ""
+	}
+	return strings.Join(f.Unbound, "; ")
+}
+
 // Since says what has changed since earlier facts, for people; "" when nothing has.
 func (f Facts) Since(stored json.RawMessage) string {
+	f.Unbound = nil // it is for people: what changes there shows in the files
 	now := f.Encode()
 	if bytes.Equal(stored, now) {
 		return ""
@@ -43,6 +54,10 @@ func (f Facts) Since(stored json.RawMessage) string {
 	var was Facts
 	if err := json.Unmarshal(stored, &was); err != nil {
 		return "what was approved cannot be read any more"
+	}
+	was.Unbound = nil
+	if bytes.Equal(was.Encode(), now) {
+		return ""
 	}
 	var is Facts
 	if err := json.Unmarshal(now, &is); err != nil {

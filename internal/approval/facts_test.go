@@ -65,22 +65,22 @@ func TestDigests(t *testing.T) {
 		t.Fatal(err)
 	}
 	words := []string{"a.sh", "./a.sh", abs, "none", "out", "pipe", "sub", "../" + filepath.Base(outside) + "/secret", secret, ".", "", "/"}
-	got := Digests(dir, []string{"new.txt"}, words)
-	if len(got) != 2 || got["new.txt"] != Missing || len(got["a.sh"]) != 32 {
+	got, unbound := Digests(dir, []string{"new.txt"}, words)
+	if len(unbound) != 0 || len(got) != 2 || got["new.txt"] != Missing || len(got["a.sh"]) != 32 {
 		t.Fatalf("%v", got)
 	}
 	before := got["a.sh"]
 	write(dir, "a.sh", "two")
-	if after := Digests(dir, nil, words)["a.sh"]; after == before {
+	if after, _ := Digests(dir, nil, words); after["a.sh"] == before {
 		t.Fatal("a change is not seen")
 	}
 	if err := os.Truncate(filepath.Join(dir, "a.sh"), maxFile+1); err != nil {
 		t.Fatal(err)
 	}
-	if large := Digests(dir, nil, words)["a.sh"]; !strings.HasPrefix(large, "4194305 bytes of ") {
-		t.Fatalf("a large file is %q", large)
+	if large, unbound := Digests(dir, nil, words); !strings.HasPrefix(large["a.sh"], "4194305 bytes of ") || len(unbound) != 1 || !strings.HasPrefix(unbound[0], "a.sh: it is large") {
+		t.Fatalf("a large file is %q, %q", large, unbound)
 	}
-	if got := Digests(filepath.Join(dir, "none"), []string{"a"}, nil); len(got) != 0 {
+	if got, _ := Digests(filepath.Join(dir, "none"), []string{"a"}, nil); len(got) != 0 {
 		t.Fatalf("%v", got)
 	}
 }
@@ -92,8 +92,8 @@ func TestDigestsAreBounded(t *testing.T) {
 	for i := range maxFiles + 10 {
 		names = append(names, "f"+strings.Repeat("x", i))
 	}
-	if got := Digests(dir, names, nil); len(got) != maxFiles {
-		t.Fatalf("%d files", len(got))
+	if got, unbound := Digests(dir, names, nil); len(got) != maxFiles || len(unbound) != 1 {
+		t.Fatalf("%d files, %q", len(got), unbound)
 	}
 }
 

@@ -20,37 +20,50 @@ const (
 
 // Digests gives the digests of files below dir. Those of wanted are told also when they are
 // missing; those of words, which may be anything, only when they are regular files.
-// Nothing outside of dir is opened, whatever a link says.
-func Digests(dir string, wanted, words []string) map[string]string {
+// Nothing outside of dir is opened, whatever a link says. Unbound names the files whose contents are not among them.
+func Digests(dir string, wanted, words []string) (out map[string]string, unbound []string) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	defer root.Close()
-	out := map[string]string{}
+	out = map[string]string{}
 	left := int64(maxRead)
 	look := func(names []string, tellMissing bool) {
 		for _, name := range names {
-			if len(out) == maxFiles {
-				return
-			}
 			name, ok := below(dir, name)
 			if !ok || out[name] != "" {
 				continue
 			}
 			digest, read := digest(root, name, left)
 			left -= read
-			if digest != "" {
-				out[name] = digest
-			} else if tellMissing {
-				out[name] = Missing
+			if digest == "" && tellMissing {
+				digest = Missing
 			}
+			switch {
+			case digest == "":
+				continue
+			case len(out) == maxFiles:
+				unbound = append(unbound, fmt.Sprintf("files beyond the first %d", maxFiles))
+				return
+			case strings.Contains(digest, sized):
+				unbound = append(unbound, name+": it is large, so only its size and time are held")
+			case digest == unreadable:
+				unbound = append(unbound, name+": it cannot be read")
+			}
+			out[name] = digest
 		}
 	}
 	look(wanted, true)
 	look(words, false)
-	return out
+	return out, unbound
 }
+
+// What stands in place of the digest of a file that is not read.
+const (
+	sized      = " bytes of "
+	unreadable = "unreadable"
+)
 
 // below is the name of a path relative to dir, if it lies there.
 func below(dir, name string) (string, bool) {
@@ -76,19 +89,19 @@ func digest(root *os.Root, name string, left int64) (string, int64) {
 	}
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return "unreadable", 0
+		return unreadable, 0
 	}
 	defer f.Close()
 	if info, err = f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return "", 0
 	}
 	if info.Size() > min(maxFile, left) {
-		return fmt.Sprintf("%d bytes of %s", info.Size(), info.ModTime().UTC().Format("2006-01-02T15:04:05.000000000")), 0
+		return fmt.Sprintf("%d"+sized+"%s", info.Size(), info.ModTime().UTC().Format("2006-01-02T15:04:05.000000000")), 0
 	}
 	sum := sha256.New()
 	n, err := io.Copy(sum, io.LimitReader(f, maxFile))
 	if err != nil {
-		return "unreadable", n
+		return unreadable, n
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:16]), n
 }

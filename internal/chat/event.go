@@ -275,7 +275,8 @@ type ApprovalAsked struct {
 	Rule    string    `json:"rule,omitempty"`
 	Preview string    `json:"preview,omitempty"`
 	Until   time.Time `json:"until,omitzero"`
-	Who     string    `json:"who,omitempty"` // may answer
+	Who     string    `json:"who,omitempty"`     // may answer
+	Unbound string    `json:"unbound,omitempty"` // what of the call a yes cannot be held to
 }
 
 // ApprovalAnswered: somebody, or the deadline, answered.

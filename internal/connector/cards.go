@@ -20,6 +20,7 @@ import (
 // The sizes of a card: the whole of it stays below 2,000 characters.
 const (
 	cardActions = 700
+	cardUnbound = 300
 	cardLines   = 15
 	cardPreview = 600
 )
@@ -42,6 +43,10 @@ func (t *Bot) cardText(c render.Card) (text string, clipped bool) {
 	}
 	block("", strings.Join(lines, "\n"), cardActions)
 	block("diff", c.Preview, cardPreview)
+	if c.Unbound != "" {
+		clipped = clipped || split.Length(c.Unbound) > cardUnbound
+		b.WriteString(mark.Small("not bound: `"+mark.Line(c.Unbound, cardUnbound)+"`") + "\n")
+	}
 	if c.Rule != "" {
 		b.WriteString(mark.Small("rule: `"+mark.Line(c.Rule, 100)+"`") + "\n")
 	}
@@ -134,6 +139,7 @@ func (b *Bot) details(ctx context.Context, id string) platform.Answer {
 	line("rule", q.Rule)
 	line("why it is asked", q.Reason)
 	line("changed since it was approved before", q.Again)
+	line("not bound", q.Unbound)
 	line("who may answer", q.Who)
 	line("state", q.State)
 	line("answered by", q.AnsweredBy)

@@ -66,7 +66,7 @@ func TestCardsFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := render.Card{
 			Tool: rapid.StringN(0, 40, 60).Draw(t, "tool"), Actions: rapid.SliceOfN(rapid.StringN(0, 400, 800), 0, 8).Draw(t, "actions"),
-			Preview: rapid.StringN(0, 2000, 4000).Draw(t, "preview"), Rule: rapid.StringN(0, 300, 600).Draw(t, "rule"),
+			Preview: rapid.StringN(0, 2000, 4000).Draw(t, "preview"), Rule: rapid.StringN(0, 300, 600).Draw(t, "rule"), Unbound: rapid.StringN(0, 500, 900).Draw(t, "unbound"),
 			Open: rapid.Bool().Draw(t, "open"), OK: rapid.Bool().Draw(t, "ok"), Note: rapid.StringN(0, 500, 900).Draw(t, "note"),
 			By:  rapid.SampledFrom([]string{"", "discord:1", "discord:1 and discord:2", "local:ada"}).Draw(t, "by"),
 			Who: rapid.SampledFrom([]string{"", "two", "asker"}).Draw(t, "who"), FirstYes: rapid.SampledFrom([]string{"", "discord:1"}).Draw(t, "first"),

@@ -6,15 +6,16 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
 	"chorus/internal/agent"
 	"chorus/internal/approval"
+	"chorus/internal/approval/commandfiles"
 	"chorus/internal/chat"
 	"chorus/internal/id"
 	"chorus/internal/journal"
-	"chorus/internal/permit/shell"
 	"chorus/internal/tool"
 )
 
@@ -59,12 +60,16 @@ func bound(ctx context.Context, q agent.ProposedCall, setup Setup) approval.Fact
 			paths = append(paths, t.Detail)
 			continue
 		}
-		words = append(words, shell.Words(t.Command)...)
+		home, _ := os.UserHomeDir()
+		found := commandfiles.In(t.Command, commandfiles.Place{Dir: setup.Dir, Home: home, Env: setup.Asking.Env})
+		paths, words = append(paths, found.Implied...), append(words, found.Named...)
+		f.Unbound = append(f.Unbound, found.Unbound...)
 		if f.Env == nil {
 			f.Env = slices.Sorted(slices.Values(setup.Asking.Env))
 		}
 	}
-	f.Files = approval.Digests(setup.Dir, paths, words)
+	files, unbound := approval.Digests(setup.Dir, paths, words)
+	f.Files, f.Unbound = files, append(f.Unbound, unbound...)
 	return f
 }
 

@@ -178,6 +178,80 @@ func TestChangedFactsAskAgain(t *testing.T) {
 	}
 }
 
+// However a command spells the file that it runs, a yes is for what the file held then.
+func TestSwappedFilesAskAgain(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ command, file, again string }{
+		{"sh b*.sh", "build.sh", "build.sh has changed"},
+		{"sh b*.sh", "before.sh", "before.sh has appeared"}, // it would be run in place of the other
+		{"sh {build,}.sh", "build.sh", "build.sh has changed"},
+		{"sh $'build.sh'", "build.sh", "build.sh has changed"},
+		{`sh "$PWD/build.sh"`, "build.sh", "build.sh has changed"},
+		{"cd sub && ./run", "sub/run", "sub/run has changed"},
+		{"x=build; sh ${x}.sh", "build.sh", "build.sh has changed"},
+		{"bash -c 'source ./b*.sh'", "build.sh", "build.sh has changed"},
+		{"make", "Makefile", "Makefile has changed"},
+		{"make", "GNUmakefile", "GNUmakefile has appeared"},
+		{"npm test", "package.json", "package.json has changed"},
+	} {
+		t.Run(c.command, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, commandTool{echo(false), c.command})
+			if err := os.Mkdir(filepath.Join(r.dir, "sub"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			write := func(name, text string) {
+				if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, name := range []string{"build.sh", "sub/run", "Makefile", "package.json"} {
+				write(name, "old")
+			}
+			asking(r, engine.Asking{})
+			r.say("!call act {}\n!---\n!say after")
+			a := r.asked(1)
+			write(c.file, "swapped")
+			if err := r.engine.Answer(context.Background(), a.ID, ada, true, ""); err != nil {
+				t.Fatal(err)
+			}
+			b := r.asked(2)
+			if b.Again != c.again {
+				t.Fatalf("asked again since %q, bound %s", b.Again, b.Bound)
+			}
+			if err := r.engine.Answer(context.Background(), b.ID, ada, true, ""); err != nil {
+				t.Fatal(err)
+			}
+			if ran := bodies[chat.ToolRan](r.untilEnds(1)); ran[0].Outcome != chat.Ran {
+				t.Fatalf("%+v", ran)
+			}
+		})
+	}
+}
+
+// What a yes cannot be held to is said with the question, and nothing is asked for twice because of it.
+func TestUnboundIsSaid(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, commandTool{echo(false), `sh "$SCRIPT"`})
+	asking(r, engine.Asking{Env: []string{"SCRIPT"}})
+	r.say("!call act {}\n!---\n!say after")
+	a := r.asked(1)
+	want := `"$SCRIPT", which sh runs: the value of SCRIPT is not known`
+	if got := approval.Unbound(a.Bound); got != want {
+		t.Fatalf("%q", got)
+	}
+	if err := r.engine.Answer(context.Background(), a.ID, ada, true, ""); err != nil {
+		t.Fatal(err)
+	}
+	events := r.untilEnds(1)
+	if asked := bodies[chat.ApprovalAsked](events); len(asked) != 1 || asked[0].Unbound != want {
+		t.Fatalf("%+v", asked)
+	}
+	if ran := bodies[chat.ToolRan](events); ran[0].Outcome != chat.Ran {
+		t.Fatalf("%+v", ran)
+	}
+}
+
 func TestReminderAndDeadline(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, echo(false))

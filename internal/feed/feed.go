@@ -223,6 +223,7 @@ type ApprovalRequired struct {
 	Actions    []string  `json:"actions,omitempty"`
 	Rule       string    `json:"rule,omitempty"`
 	Preview    string    `json:"preview,omitempty"`
+	Unbound    string    `json:"unbound,omitempty"` // what of the call a yes cannot be held to
 	Until      time.Time `json:"until,omitzero"`
 }
 

@@ -233,7 +233,7 @@ func diagnostic(outcome chat.Outcome) Diagnostic {
 func approvalRequired(ev chat.Event, b chat.ApprovalAsked, o Options) Item {
 	item := ApprovalRequired{
 		Head: head(ev, TypeApprovalRequired), CallID: b.Call, Tool: b.Name, Reason: "RequiresApproval",
-		ApprovalID: b.ID, Actions: b.Actions, Rule: b.Rule, Preview: b.Preview, Until: b.Until.UTC(),
+		ApprovalID: b.ID, Actions: b.Actions, Rule: b.Rule, Preview: b.Preview, Unbound: b.Unbound, Until: b.Until.UTC(),
 	}
 	if o.Args != nil {
 		if args := o.Args(b.Call); len(args) > 0 {

@@ -49,6 +49,7 @@ type Approval struct {
 	Rule       string          `json:"rule,omitempty"`
 	Reason     string          `json:"reason,omitempty"`
 	Again      string          `json:"again,omitempty"`
+	Unbound    string          `json:"unbound,omitempty"` // what of the call a yes cannot be held to
 	AskedBy    string          `json:"askedBy"`
 	Payer      string          `json:"payer"`
 	AskedAt    time.Time       `json:"askedAt"`

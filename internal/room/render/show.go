@@ -77,6 +77,7 @@ type Card struct {
 	Actions  []string
 	Rule     string
 	Preview  string
+	Unbound  string // what of the call a yes cannot be held to
 	Until    time.Time
 	Who      string // may answer
 	FirstYes string // who said yes where two must
@@ -153,7 +154,7 @@ func (v *View) Apply(ev chat.Event) {
 	case chat.Took:
 		v.took(b)
 	case chat.ApprovalAsked:
-		v.cards = append(v.cards, &card{run: v.runOf(ev), Card: Card{Approval: b.ID, Tool: b.Name, Actions: b.Actions, Rule: b.Rule, Preview: b.Preview, Until: b.Until, Who: b.Who, Open: true}})
+		v.cards = append(v.cards, &card{run: v.runOf(ev), Card: Card{Approval: b.ID, Tool: b.Name, Actions: b.Actions, Rule: b.Rule, Preview: b.Preview, Unbound: b.Unbound, Until: b.Until, Who: b.Who, Open: true}})
 	case chat.ApprovalNoted:
 		if c := v.card(b.ID); c != nil && b.What == chat.FirstYes {
 			c.FirstYes = b.By

@@ -51,6 +51,9 @@ func card(a approval.Approval, label string, width int, color bool) []string {
 	if a.Again != "" {
 		row("now", "asked again: "+a.Again)
 	}
+	if unbound := approval.Unbound(a.Bound); unbound != "" {
+		row("note", "not bound: "+unbound)
+	}
 	if a.NeedsTwo() {
 		row("who", "two people must say yes ("+a.Who+")")
 	}

@@ -1,0 +1,375 @@
+// Package commandfiles finds the files that a shell command names, as the shell will find them: after braces, quotes,
+// variables, ~ and globs, in the folders that it changes to. A yes to the command is bound to their contents.
+//
+// It promises that it starts nothing, that it reads nothing but the names in folders below the one where the command
+// starts, and that it says of what the command runs which part it could not find. It does not look into the files:
+// what a script starts in turn is not found.
+package commandfiles
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// The bounds of looking: somebody waits meanwhile.
+const (
+	maxCommand = 128 << 10
+	maxNames   = 1024
+	maxFolders = 16
+	maxValues  = 64    // of one word
+	maxEntries = 20000 // of folders that are read
+	maxFields  = 10000 // of all words together
+	maxNested  = 4
+	maxUnbound = 8
+)
+
+// Place is where a command would run.
+type Place struct {
+	Dir  string   // absolute
+	Home string   // what ~ stands for; may be ""
+	Env  []string // names of the variables that it gets, whose values are not known
+}
+
+// Found is what a command names.
+type Found struct {
+	Named   []string // absolute paths of what may be files, each once
+	Implied []string // files that a program reads unasked, such as a Makefile, also where they are missing
+	Unbound []string // what of the command cannot be bound, and why, each a clause for people
+}
+
+// In finds the files of a command.
+func In(command string, at Place) Found {
+	root, err := os.OpenRoot(at.Dir)
+	if err != nil {
+		return Found{Unbound: []string{"its files: the folder where it runs cannot be read"}}
+	}
+	defer root.Close()
+	f := &finder{place: at, root: root, folders: []string{filepath.Clean(at.Dir)}, vars: map[string][]string{}, unknown: map[string]bool{}}
+	if at.Home != "" {
+		f.vars["HOME"] = []string{at.Home}
+	}
+	f.text(command, 0)
+	return f.found
+}
+
+type finder struct {
+	place   Place
+	root    *os.Root
+	folders []string            // in which it may be at some point; the first one is where it begins
+	vars    map[string][]string // the values that the command gives to variables
+	unknown map[string]bool     // variables that get another value too
+	entries int                 // names read so far
+	fields  int                 // that words became so far
+	found   Found
+}
+
+// text looks at a command, or at the text that a shell inside of it runs.
+func (f *finder) text(command string, nested int) {
+	if len(command) > maxCommand || nested > maxNested {
+		f.unbound("its files: it is too long, or nested too deeply")
+		return
+	}
+	file, err := parse(command)
+	if err != nil {
+		f.unbound("its files: it cannot be read")
+		return
+	}
+	// Values and folders first: a loop may use what stands behind it.
+	syntax.Walk(file, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Assign:
+			f.assign(n)
+		case *syntax.WordIter:
+			for _, item := range n.Items {
+				f.value(n.Name.Value, item)
+			}
+		case *syntax.CallExpr:
+			f.folderChange(n.Args)
+		}
+		return true
+	})
+	syntax.Walk(file, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Word:
+			fields, _ := f.expand(n)
+			for _, field := range fields {
+				f.name(field)
+			}
+		case *syntax.CallExpr:
+			f.call(n.Args, nested)
+		}
+		return true
+	})
+}
+
+func parse(command string) (file *syntax.File, err error) {
+	// The text is untrusted: if the parser panics, the text cannot be read and the program goes on.
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the parser failed: %v", r)
+		}
+	}()
+	return syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+}
+
+func (f *finder) unbound(clause string) {
+	switch {
+	case slices.Contains(f.found.Unbound, clause):
+	case len(f.found.Unbound) < maxUnbound:
+		f.found.Unbound = append(f.found.Unbound, clause)
+	case len(f.found.Unbound) == maxUnbound:
+		f.found.Unbound = append(f.found.Unbound, "and more")
+	}
+}
+
+func (f *finder) assign(a *syntax.Assign) {
+	switch {
+	case a.Name == nil:
+	case a.Value == nil || a.Append || a.Array != nil || a.Index != nil:
+		f.unknown[a.Name.Value] = true
+	default:
+		f.value(a.Name.Value, a.Value)
+	}
+}
+
+// value notes what a variable may hold.
+func (f *finder) value(name string, word *syntax.Word) {
+	fields, err := f.expand(word)
+	if err != nil || len(f.vars[name])+len(fields) > maxValues {
+		f.unknown[name] = true
+		return
+	}
+	for _, v := range fields {
+		if !slices.Contains(f.vars[name], v) {
+			f.vars[name] = append(f.vars[name], v)
+		}
+	}
+}
+
+// folderChange follows cd, and options like the -C of make.
+func (f *finder) folderChange(args []*syntax.Word) {
+	if len(args) < 2 {
+		return
+	}
+	if name := args[0].Lit(); name == "cd" || name == "pushd" {
+		to := args[len(args)-1]
+		fields, err := f.expand(to)
+		if err != nil {
+			f.unbound(fmt.Sprintf("files in the folder %s: %s", printed(to), err))
+		}
+		for _, field := range fields {
+			f.folder(field)
+		}
+		return
+	}
+	for i, a := range args[1:] {
+		option, value, attached := strings.Cut(a.Lit(), "=")
+		if !slices.Contains([]string{"-C", "--directory", "--prefix", "--cwd", "--chdir"}, option) {
+			continue
+		}
+		if attached {
+			f.folder(value)
+		} else if i+2 < len(args) {
+			fields, _ := f.expand(args[i+2])
+			for _, field := range fields {
+				f.folder(field)
+			}
+		}
+	}
+}
+
+// folder adds one in which the command may be.
+func (f *finder) folder(name string) {
+	for _, at := range slices.Clone(f.folders) {
+		dir := join(at, name)
+		if rel, ok := f.below(dir); ok && len(f.folders) < maxFolders && !slices.Contains(f.folders, dir) {
+			if info, err := f.root.Stat(rel); err == nil && info.IsDir() {
+				f.folders = append(f.folders, dir)
+			}
+		}
+	}
+}
+
+func join(dir, name string) string {
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	return filepath.Join(dir, name)
+}
+
+// below is a path relative to where the command begins, if it lies there.
+func (f *finder) below(path string) (string, bool) {
+	rel, err := filepath.Rel(f.place.Dir, path)
+	return rel, err == nil && filepath.IsLocal(rel)
+}
+
+// name adds what may be a file, with the pieces in which others may stand: "--file=x", "-fx", "host:x", "@x".
+func (f *finder) name(field string) {
+	f.path(field)
+	if len(field) > 2 && field[0] == '-' {
+		f.path(field[2:])
+	}
+	for piece := range strings.FieldsFuncSeq(field, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&<>()`'\"=:,@", r) }) {
+		f.path(piece)
+	}
+}
+
+func (f *finder) path(name string) {
+	if name == "" || len(name) > 4096 || strings.ContainsRune(name, 0) {
+		return
+	}
+	for _, at := range f.folders {
+		path := join(at, name)
+		if slices.Contains(f.found.Named, path) {
+			continue
+		}
+		if len(f.found.Named) == maxNames {
+			f.unbound(fmt.Sprintf("files beyond the first %d names", maxNames))
+			return
+		}
+		f.found.Named = append(f.found.Named, path)
+	}
+}
+
+// expand gives what a word becomes, in every folder and with every value that its variables have. The error says why
+// that is not all.
+func (f *finder) expand(word *syntax.Word) (out []string, err error) {
+	choices := []map[string]string{{}}
+	syntax.Walk(word, func(n syntax.Node) bool {
+		p, ok := n.(*syntax.ParamExp)
+		if !ok || p.Param == nil {
+			return true
+		}
+		name := p.Param.Value
+		values := f.vars[name]
+		if name == "PWD" {
+			values = f.folders
+		}
+		if name != "PWD" && (f.unknown[name] || len(values) == 0 && slices.Contains(f.place.Env, name)) {
+			err = fmt.Errorf("the value of %s is not known", name)
+		}
+		if len(values) == 0 || choices[0][name] != "" {
+			return true
+		}
+		var more []map[string]string
+		for _, c := range choices {
+			for _, v := range values {
+				next := map[string]string{name: v}
+				for k, old := range c {
+					next[k] = old
+				}
+				more = append(more, next)
+			}
+		}
+		if len(more) > maxValues {
+			more, err = more[:maxValues], errors.New("it stands for too many files")
+		}
+		choices = more
+		return true
+	})
+	for _, vars := range choices {
+		for _, dir := range f.folders {
+			fields, failed := f.fieldsOf(word, vars, dir)
+			if failed != nil {
+				err = failed
+			}
+			for _, field := range fields {
+				if !slices.Contains(out, field) && len(out) < maxNames {
+					out = append(out, field)
+				}
+			}
+		}
+	}
+	return out, err
+}
+
+// fieldsOf expands a word in one folder with one choice of values.
+func (f *finder) fieldsOf(word *syntax.Word, vars map[string]string, dir string) (fields []string, err error) {
+	defer func() {
+		if r := recover(); r != nil { // as for the parser
+			err = errors.New("it cannot be read")
+		}
+	}()
+	config := &expand.Config{Env: environ{vars, dir, f.place.Home}, ReadDir2: f.readDir, NoUnset: true}
+	for field, failed := range expand.FieldsSeq(config, word) {
+		if f.fields++; f.fields > maxFields {
+			return fields, errors.New("it stands for too many files")
+		}
+		if err = failed; err == nil {
+			fields = append(fields, field)
+		}
+	}
+	var unset expand.UnsetParameterError
+	var command expand.UnexpectedCommandError
+	switch {
+	case errors.As(err, &unset):
+		err = fmt.Errorf("the value of %s is not known", unset.Node.Param.Value)
+	case errors.As(err, &command):
+		err = errors.New("it is the output of a command")
+	case err != nil:
+		err = errors.New("what it becomes is not known")
+	}
+	return fields, err
+}
+
+// readDir reads the names in a folder, for globs. Of a folder above the command's own it gives only the way down.
+func (f *finder) readDir(path string) ([]fs.DirEntry, error) {
+	rel, ok := f.below(path)
+	if !ok {
+		down, err := filepath.Rel(path, f.place.Dir)
+		if err != nil || !filepath.IsLocal(down) {
+			return nil, fs.ErrNotExist
+		}
+		next, _, _ := strings.Cut(down, string(filepath.Separator))
+		info, err := os.Stat(filepath.Join(path, next))
+		if err != nil {
+			return nil, err
+		}
+		return []fs.DirEntry{fs.FileInfoToDirEntry(info)}, nil
+	}
+	entries, err := fs.ReadDir(f.root.FS(), filepath.ToSlash(rel))
+	if f.entries += len(entries); f.entries > maxEntries {
+		f.unbound("all files of a glob: there are too many names to look at")
+		return nil, fs.ErrNotExist
+	}
+	return entries, err
+}
+
+// environ gives a word its variables.
+type environ struct {
+	vars      map[string]string
+	dir, home string
+}
+
+func (e environ) Get(name string) expand.Variable {
+	value, ok := e.vars[name]
+	switch {
+	case name == "PWD" && !ok:
+		value, ok = e.dir, true
+	case name == "HOME" && !ok:
+		value, ok = e.home, e.home != ""
+	}
+	return expand.Variable{Set: ok, Kind: expand.String, Str: value}
+}
+
+func (e environ) Each(func(string, expand.Variable) bool) {}
+
+// printed is a word as it stands in the command.
+func printed(word *syntax.Word) string {
+	var text strings.Builder
+	if err := syntax.NewPrinter().Print(&text, word); err != nil {
+		return "…"
+	}
+	if s := text.String(); len(s) <= 80 {
+		return s
+	}
+	return text.String()[:80] + "…"
+}
