@@ -14,6 +14,7 @@ import (
 	"chorus/internal/app"
 	"chorus/internal/markdown"
 	"chorus/internal/settings"
+	"chorus/internal/text"
 	"chorus/internal/trust"
 )
 
@@ -101,15 +102,19 @@ func described(r settings.Repository) string {
 	for _, p := range r.Problems {
 		fmt.Fprintf(&out, "problem: %s\n", p)
 	}
+	absent := 0
 	for _, name := range slices.Sorted(maps.Keys(r.Files)) {
-		state := ""
 		if r.Files[name] == trust.Absent {
-			state = " (not there)"
+			absent++
+			continue
 		}
-		fmt.Fprintf(&out, "bound: %s%s\n", name, state)
+		fmt.Fprintf(&out, "bound: %s\n", name)
+	}
+	if absent > 0 {
+		fmt.Fprintf(&out, "bound: that there is nothing at %s where it would be loaded\n", text.Count(absent, "place"))
 	}
 	if len(r.Files) > 0 {
-		fmt.Fprintln(&out, "not bound: what these files load themselves")
+		fmt.Fprintln(&out, "not bound: installed packages, and what these files find only while they run")
 	}
 	for _, text := range r.Unbound {
 		fmt.Fprintf(&out, "not bound: %s\n", text)

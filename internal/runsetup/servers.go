@@ -135,6 +135,9 @@ func (setup *Setup) hubOptions(b *Toolbox, repo settings.Repository, plan isolat
 	}
 }
 
+// mostFixed files are mounts of their own in a server's sandbox; each takes time.
+const mostFixed = 50
+
 // serviceOf is what a server needs of a sandbox.
 func serviceOf(workspace string, s mcp.Server, dir string, repo settings.Repository) isolate.Service {
 	service := isolate.Service{Name: s.Name, Argv: append([]string{s.Command}, s.Args...), Dir: dir, Hosts: s.Hosts,
@@ -147,13 +150,15 @@ func serviceOf(workspace string, s mcp.Server, dir string, repo settings.Reposit
 		return service
 	}
 	service.HostsKey = `"hosts" of the server ` + s.Name + " in " + repo.File
-	for name := range repo.Files {
+	for _, name := range slices.Sorted(maps.Keys(repo.Files)) {
 		file := filepath.Join(workspace, name)
+		if len(service.Fixed) == mostFixed {
+			break
+		}
 		if real, err := filepath.EvalSymlinks(file); err == nil && real == file && filepath.IsLocal(name) {
 			service.Fixed = append(service.Fixed, file)
 		}
 	}
-	slices.Sort(service.Fixed)
 	return service
 }
 

@@ -27,6 +27,8 @@ const (
 	largestFile = 64 << 20
 	// mostModules of one package are bound one by one.
 	mostModules = 200
+	// mostFiles are bound in all: more would take long each time a server starts.
+	mostFiles = 2000
 )
 
 // Binding is what a yes covers beside the list of servers itself.
@@ -92,10 +94,23 @@ func (b *binder) command(c Command) {
 	b.runner(words)
 }
 
+// readsToo are files that programs read from where they run, and that decide what they start.
+var readsToo = map[string][]string{
+	"npm": {"package.json", ".npmrc"}, "npx": {".npmrc"}, "pnpm": {"package.json", ".npmrc", ".pnpmfile.cjs", "pnpm-workspace.yaml"},
+	"yarn": {"package.json", ".yarnrc", ".yarnrc.yml", ".pnp.cjs"}, "bun": {"package.json", "bunfig.toml"}, "bunx": {"bunfig.toml"},
+	"deno": {"deno.json", "deno.jsonc"}, "uv": {"pyproject.toml", "uv.toml"}, "uvx": {"uv.toml"}, "poetry": {"pyproject.toml"},
+	"cargo": {"Cargo.toml", "build.rs", ".cargo/config.toml"}, "go": {"go.mod", "go.work"},
+	"make": {"GNUmakefile", "makefile", "Makefile"}, "gmake": {"GNUmakefile", "makefile", "Makefile"}, "just": {"justfile", "Justfile", ".justfile"},
+	"bundle": {"Gemfile", ".bundle/config"}, "docker": {"compose.yaml", "compose.yml", "docker-compose.yml"},
+}
+
 // runner knows what programs read without being told.
 func (b *binder) runner(words []string) {
 	name := filepath.Base(words[0])
 	args := words[1:]
+	for _, file := range readsToo[name] {
+		b.named(file, true)
+	}
 	switch {
 	case strings.HasPrefix(name, "python"), name == "uv", name == "pypy", name == "pypy3":
 		b.module(args)
@@ -116,10 +131,6 @@ func (b *binder) runner(words []string) {
 			for _, ending := range []string{".js", ".mjs", ".cjs", ".ts", "/package.json", "/index.js"} {
 				b.named(word+ending, false)
 			}
-		}
-	case name == "make", name == "gmake":
-		for _, file := range []string{"GNUmakefile", "makefile", "Makefile"} {
-			b.named(file, true)
 		}
 	}
 }
@@ -170,9 +181,8 @@ func (b *binder) modules(path string) {
 	}
 }
 
-// packageScripts binds package.json, and the files that the scripts to run name.
+// packageScripts binds the files that the scripts of package.json that run name.
 func (b *binder) packageScripts(args []string) {
-	b.named("package.json", true)
 	var names []string
 	for _, word := range args {
 		if !strings.HasPrefix(word, "-") {
@@ -283,6 +293,9 @@ func (b *binder) file(path string, missing bool) {
 	if err != nil {
 		b.unbound("%s cannot be read", name)
 		return
+	}
+	if _, again := b.out.Files[name]; !again {
+		defer b.loads(path, real)
 	}
 	if real != path {
 		sum += " by way of " + b.name(real) // what it loads comes from beside the file itself

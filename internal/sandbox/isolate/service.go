@@ -33,6 +33,9 @@ type Service struct {
 	Must bool
 }
 
+// serviceHome is where a sandbox has its home.
+const serviceHome = "/home/chorus"
+
 // Prepare makes a service ready to start in a sandbox of its own: the workspace, the tools
 // of the machine, a home that no command can write to, and the hosts that it names. It is
 // nil where the service runs without a sandbox.
@@ -98,5 +101,7 @@ func (i *Isolation) serviceCommand(site *Site, p Plan, s Service) (sandbox.Comma
 	for _, file := range s.Fixed {
 		roots = append(roots, sandbox.Root{Path: file})
 	}
-	return sandbox.Command{Argv: s.Argv, Dir: s.Dir, Env: view.Env, Home: home, Roots: roots, OpenGit: p.openGit}, nil
+	// Python would run what stands in __pycache__ of the workspace, where commands can write, in place of the file.
+	env := append(view.Env, "PYTHONPYCACHEPREFIX="+serviceHome+"/.cache/pycache")
+	return sandbox.Command{Argv: s.Argv, Dir: s.Dir, Env: env, Home: home, Roots: roots, OpenGit: p.openGit}, nil
 }
