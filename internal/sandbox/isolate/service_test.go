@@ -21,7 +21,7 @@ func TestService(t *testing.T) {
 	a, work, warned := newApp(t)
 	secret := filepath.Join(filepath.Dir(work), "user", "secret")
 	fixed := filepath.Join(work, "server.sh")
-	script := `read word; echo "got $word"; cat ` + secret + ` || echo unseen; echo x >>` + fixed + ` || echo fixed; touch free && echo free
+	script := `read word; echo "got $word"; cat ` + secret + ` || echo unseen; echo x >>` + fixed + ` || echo fixed; touch free && echo free; echo "${PYTHONPYCACHEPREFIX#$HOME/}"
 		command -v curl >/dev/null && curl -s -o /dev/null http://not-listed.example.com/; echo end`
 	for path, text := range map[string]string{secret: "the secret", fixed: script} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -53,7 +53,7 @@ func TestService(t *testing.T) {
 		t.Error(err)
 	}
 	prepared.Release() // twice does no harm
-	if got := string(said); !strings.HasPrefix(got, "got hello\n") || !strings.HasSuffix(got, "end\n") || strings.Contains(got, "the secret") || !strings.Contains(got, "\nfixed\nfree\n") {
+	if got := string(said); !strings.HasPrefix(got, "got hello\n") || !strings.HasSuffix(got, "end\n") || strings.Contains(got, "the secret") || !strings.Contains(got, "\nfixed\nfree\n.cache/pycache\n") {
 		t.Errorf("%q", got)
 	}
 	if _, err := exec.LookPath("curl"); err == nil && !strings.Contains(strings.Join(*warned, "\n"), "mcpServers.story.hosts") {

@@ -57,6 +57,7 @@ type Guard struct {
 	Options
 	crossOrigin *http.CrossOriginProtection
 	throttle    *throttle
+	open        openRequests
 }
 
 // keySize is the recommended key size of HMAC-SHA-256.
@@ -104,13 +105,19 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 			writeProblem(w, r, operation.Errorf(operation.Forbidden, "requests from pages of other sites are not allowed"))
 			return
 		}
-		caller, known, err := g.caller(w, r)
+		caller, nonce, known, err := g.caller(w, r)
 		switch {
 		case err != nil:
 			writeProblem(w, r, err)
 			return
 		case known:
-			r = r.WithContext(operation.WithCaller(r.Context(), caller))
+			ctx := operation.WithCaller(r.Context(), caller)
+			if nonce != "" && r.URL.Path != "/sign-out" {
+				var end func()
+				ctx, end = g.open.begin(ctx, nonce)
+				defer end()
+			}
+			r = r.WithContext(ctx)
 		case !g.Public(r):
 			g.unauthenticated(w, r)
 			return
@@ -183,45 +190,45 @@ func (g *Guard) headers(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// caller finds out who sent a request; false without an error: nobody signed in. Wrong credentials are an error.
-func (g *Guard) caller(w http.ResponseWriter, r *http.Request) (operation.Caller, bool, error) {
+// caller finds out who sent a request, and by which cookie; false without an error: nobody signed in. Wrong credentials are an error.
+func (g *Guard) caller(w http.ResponseWriter, r *http.Request) (_ operation.Caller, nonce string, known bool, _ error) {
 	text, shown := bearer(r)
 	cookie, cerr := r.Cookie(g.cookieName())
 	if !shown && cerr != nil {
-		return operation.Caller{}, false, nil
+		return operation.Caller{}, "", false, nil
 	}
 	from := g.clientAddr(r)
 	if shown {
 		if wait := g.throttle.wait(from, g.Now()); wait > 0 {
-			return operation.Caller{}, false, tooManyFailures(w, wait)
+			return operation.Caller{}, "", false, tooManyFailures(w, wait)
 		}
 		token, err := g.Tokens.TokenByText(r.Context(), text)
 		if operation.KindOf(err) == operation.NotFound {
 			g.throttle.failed(from, g.Now())
 			w.Header().Set("WWW-Authenticate", `Bearer realm="chorus", error="invalid_token"`)
-			return operation.Caller{}, false, operation.Errorf(operation.Unsigned, "this token is not valid: it is wrong, has expired or was revoked; `chorus token create` makes a new one")
+			return operation.Caller{}, "", false, operation.Errorf(operation.Unsigned, "this token is not valid: it is wrong, has expired or was revoked; `chorus token create` makes a new one")
 		}
-		return callerOf(token), err == nil, err
+		return callerOf(token), "", err == nil, err
 	}
 	signed, ok := verify(g.Key, "cookie", cookie.Value, g.Now())
 	if !ok {
 		g.clearCookie(w)
-		return operation.Caller{}, false, nil
+		return operation.Caller{}, "", false, nil
 	}
 	ended, err := g.Tokens.SignInEnded(r.Context(), signed.nonce)
 	if err != nil {
-		return operation.Caller{}, false, err
+		return operation.Caller{}, "", false, err
 	}
 	if ended {
 		g.clearCookie(w)
-		return operation.Caller{}, false, nil
+		return operation.Caller{}, "", false, nil
 	}
 	token, err := g.Tokens.TokenByID(r.Context(), signed.token)
 	if operation.KindOf(err) == operation.NotFound {
 		g.clearCookie(w)
-		return operation.Caller{}, false, nil
+		return operation.Caller{}, "", false, nil
 	}
-	return callerOf(token), err == nil, err
+	return callerOf(token), signed.nonce, err == nil, err
 }
 
 func callerOf(t operations.Token) operation.Caller {

@@ -71,6 +71,7 @@ type server struct {
 	now     time.Time
 	keys    memoryTokens
 	ended   *ended
+	streams chan struct{} // one has begun
 }
 
 func newServer(t *testing.T, change func(*Options)) *server {
@@ -98,6 +99,11 @@ func newServer(t *testing.T, change func(*Options)) *server {
 		c, ok := operation.CallerOf(r.Context())
 		fmt.Fprintf(w, "%v %s %v", ok, c.Principal, c.Scopes)
 	})
+	inside.HandleFunc("/stream", func(_ http.ResponseWriter, r *http.Request) {
+		d.streams <- struct{}{}
+		<-r.Context().Done()
+	})
+	d.streams = make(chan struct{})
 	d.handler = d.guard.Wrap(inside)
 	return d
 }
@@ -244,6 +250,39 @@ func TestSignIn(t *testing.T) {
 	d.status(200, "GET", "/", with)
 	delete(d.keys, "test-key") // revoked
 	d.status(401, "GET", "/", with)
+}
+
+// A stream that is open ends when its person signs out; those of other sign-ins go on.
+func TestSignOutEndsStreams(t *testing.T) {
+	t.Parallel()
+	d := newServer(t, nil)
+	sign := func() map[string]string {
+		c := cookieOf(t, d.do("POST", "/sign-in", map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, "token=test-key"))
+		return map[string]string{"Cookie": c.Name + "=" + c.Value}
+	}
+	open := func(with map[string]string) <-chan struct{} {
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			d.do("GET", "/stream", with, "")
+		}()
+		<-d.streams
+		return over
+	}
+	here, elsewhere := sign(), sign()
+	mine, another := open(here), open(elsewhere)
+	d.status(303, "POST", "/sign-out", here)
+	<-mine
+	select {
+	case <-another:
+		t.Error("another sign-in's stream ended")
+	default:
+	}
+	d.status(303, "POST", "/sign-out", elsewhere)
+	<-another
+	if len(d.guard.open.cancels) != 0 {
+		t.Errorf("%d are still remembered", len(d.guard.open.cancels))
+	}
 }
 
 func TestLinkWorksOnce(t *testing.T) {

@@ -77,6 +77,7 @@ func (g *Guard) SignIn(page func(w http.ResponseWriter, r *http.Request, status 
 					page(w, r, http.StatusServiceUnavailable, "You could not be signed out everywhere; try again.", "/")
 					return
 				}
+				g.open.signedOut(s.nonce)
 			}
 		}
 		http.Redirect(w, r, "/sign-in", http.StatusSeeOther)
