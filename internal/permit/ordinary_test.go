@@ -33,7 +33,7 @@ func TestOrdinaryCommandsAreRarelyAskedForOptions(t *testing.T) {
 	for name, c := range map[string]struct {
 		profile *Profile
 		most    int // of a hundred
-	}{"programs and files": {profile, 5}, "guarded": {mustPreset(t, "guarded"), 5}} {
+	}{"programs and files": {profile, 6}, "guarded": {mustPreset(t, "guarded"), 5}} {
 		var asked []string
 		all := ordinaryCommands(t)
 		for _, command := range all {

@@ -9,14 +9,19 @@ import (
 // compilers are the programs that CC and similar variables usually name.
 var compilers = strings.Fields(`cc gcc g++ c++ clang clang++ ld ld.lld lld mold gold ar ranlib tcc musl-gcc go rustc`)
 
+// harmlessFlags are flags that GOFLAGS and NODE_OPTIONS often have.
+var harmlessFlags = strings.Fields(`mod tags v x race count trimpath buildvcs p modcacherw short timeout max-old-space-size max-semi-space-size no-warnings trace-warnings
+no-deprecation enable-source-maps experimental-vm-modules unhandled-rejections stack-trace-limit trace-deprecation`)
+
 // changesPrograms says why setting a variable makes it unknown what runs, or "".
 func changesPrograms(name, value string, known bool) string {
 	why := name + " changes what runs"
 	switch name {
 	case "GOFLAGS", "NODE_OPTIONS":
 		// Sizes and switches are common here; programs and modules are not.
-		for _, s := range []string{"exec", "require", "import", "loader", "-r", "modfile", "overlay"} {
-			known = known && !strings.Contains(value, s)
+		for f := range strings.FieldsSeq(value) {
+			flag, _, _ := strings.Cut(strings.TrimLeft(f, "-"), "=")
+			known = known && slices.Contains(harmlessFlags, flag)
 		}
 		if !known {
 			return why

@@ -10,9 +10,6 @@ import (
 // git gives a git command the name of the git tool too, without the options before the
 // subcommand.
 func (w *walker) git(p *Part, words []word, rd *reading) {
-	if c := rd.globalOption("-C"); c != nil && strings.HasPrefix(c.value.value, "/") {
-		p.opaque("another repository's configuration")
-	}
 	if rd.lost {
 		p.addExtra().maybe = append(p.addExtra().maybe, action.Join("git", ""))
 		return
@@ -44,14 +41,6 @@ func (w *walker) git(p *Part, words []word, rd *reading) {
 			p.opaque("git config that starts programs later")
 		}
 	}
-}
-
-// globalOption looks up an option that stands before the subcommand.
-func (rd *reading) globalOption(name string) *given {
-	if len(rd.outer) == 0 {
-		return rd.given(name)
-	}
-	return rd.outer[0].given(name)
 }
 
 func gitConfigRuns(key string) bool {

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -56,9 +57,7 @@ func readOptions(rows []*row, words []word, stop bool) usage {
 			u.operandsFrom(i)
 			return u
 		case !x.known && u.maybeOption(x, head):
-			if u.unsure == "" {
-				u.unsure = x.text
-			}
+			u.unsure = cmp.Or(u.unsure, x.text, "a word of the input")
 			u.note("", i)
 			if stop {
 				u.operandsFrom(i)
@@ -150,7 +149,7 @@ func (w *word) tail(known string) word {
 func (u *usage) maybeOption(x *word, head string) bool {
 	switch {
 	case head == "":
-		return !x.home
+		return !x.home && !(x.gaps != nil && x.gaps.plain)
 	case !u.isOption(head):
 		return false
 	case strings.HasPrefix(head, "--") || u.row().single:
@@ -194,7 +193,7 @@ func (u *usage) complete(name string) (full string, ok bool) {
 	for _, r := range u.rows {
 		i, _ := slices.BinarySearch(r.long, name)
 		for ; i < len(r.long) && strings.HasPrefix(r.long[i], name); i++ {
-			if full == "" || r.options[r.long[i]].effect.matters() {
+			if full == "" || r.options[r.long[i]].effect != effectPlain && !r.options[full].effect.matters() {
 				full = r.long[i]
 			}
 		}
@@ -212,6 +211,13 @@ func (u *usage) option(i int, head string) int {
 		spec, _ := u.find("+")
 		u.add(given{name: "+", spec: spec, value: x.tail(head[1:]), has: true, at: i, inside: true})
 		return i + 1
+	case slices.ContainsFunc(u.rows, func(r *row) bool { return r.anydash }):
+		// Any number of dashes: -script-shell is --script-shell.
+		bare := strings.TrimLeft(head, "-")
+		name, _, _ := strings.Cut(bare, "=")
+		if _, long := u.complete("--" + name); long && len(name) > 1 || strings.HasPrefix(head, "--") {
+			return u.named(i, "--"+bare)
+		}
 	case strings.HasPrefix(head, "--") || u.row().single:
 		return u.named(i, head)
 	}
@@ -273,8 +279,8 @@ func (u *usage) valued(i int, g given, value string, has bool) int {
 	case g.spec.arity == takesValue && i+1 < len(u.words):
 		i++
 		g.value, g.has = u.words[i], true
-		if x := &u.words[i]; !x.known && x.split && u.unsure == "" {
-			u.unsure = x.text // it may become several words, and options among them
+		if x := &u.words[i]; !x.known && x.split {
+			u.unsure = cmp.Or(u.unsure, x.text, "a word of the input") // it may become several words, and options among them
 		}
 	}
 	u.add(g)
@@ -327,7 +333,9 @@ func (u *usage) bundled(i int, head string) int {
 
 // has reports an option with some effect that surely is one: none before it could have taken it as its value.
 func (u *usage) has(e effect) bool {
-	return slices.ContainsFunc(u.options, func(g given) bool { return g.spec.effect == e && g.at <= u.oddAt })
+	return slices.ContainsFunc(u.options, func(g given) bool {
+		return g.spec.effect == e && g.at <= u.oddAt && g.value.value != "none" && g.value.value != "false" // --dry-run=none
+	})
 }
 
 // given looks an option up by its names.

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strings"
 
@@ -97,6 +98,9 @@ func (w *walker) knownProgram(p *Part, prog string, words []word, redirs []*synt
 // byTable treats a program that the table has, and gives how its words were read.
 func (w *walker) byTable(p *Part, prog string, r *row, words []word, redirs []*syntax.Redirect) *reading {
 	rd := readProgram(prog, r, words)
+	here := w.cwd
+	defer func() { w.cwd = here }()
+	w.workIn(p, rd)
 	for i := range rd.outer {
 		w.optionEffects(p, prog, words, 1, &rd.outer[i])
 		if u := &rd.outer[i]; u.oddAt < u.operands[0].at {
@@ -136,6 +140,29 @@ func (w *walker) byTable(p *Part, prog string, r *row, words []word, redirs []*s
 	}
 	w.operandEffects(p, prog, words, rd, redirs)
 	return rd
+}
+
+// workIn follows options like git -C: what the command does happens there.
+func (w *walker) workIn(p *Part, rd *reading) {
+	for _, u := range append(rd.outer, rd.usage) {
+		for i := range u.options {
+			g := &u.options[i]
+			if g.spec.effect != effectChdir || !g.has {
+				continue
+			}
+			dir := path.Clean(g.value.value)
+			if !g.value.known || g.value.home || path.IsAbs(dir) || dir == ".." || strings.HasPrefix(dir, "../") || w.cwd.unknown {
+				p.opaque(rd.name + " " + g.name + " works in another folder")
+				w.cwd = cwd{unknown: true}
+				return
+			}
+			var dirs []string
+			for _, from := range w.cwd.places() {
+				dirs = append(dirs, joinDir(from, dir))
+			}
+			w.cwd = cwd{dirs: dirs}
+		}
+	}
 }
 
 // operandEffects treats the words that are no options.
@@ -292,7 +319,9 @@ func (w *walker) setting(p *Part, name string, u *usage, g *given) {
 	}
 	key = strings.ToLower(key)
 	for _, r := range u.rows {
-		if g.value.known && slices.ContainsFunc(r.safe, func(s string) bool { return key == s || strings.HasSuffix(s, ".") && strings.HasPrefix(key, s) }) {
+		if g.value.known && slices.ContainsFunc(r.safe, func(s string) bool {
+			return key == s || key+"="+value == s || strings.HasSuffix(s, ".") && strings.HasPrefix(key, s)
+		}) {
 			return
 		}
 	}
@@ -376,7 +405,9 @@ func (w *walker) derived(p *Part, words []word, why string) {
 
 // find treats -exec and -delete of find, and -x of fd.
 func (w *walker) find(p *Part, prog string, u *usage) {
-	gap := word{value: "{}", text: "{}", gaps: &gaps{spans: oneGap.spans, values: findRoots(u)}}
+	// What find finds begins with the word that says where.
+	known := !slices.ContainsFunc(u.operands, func(x operand) bool { return !x.known })
+	gap := word{value: "{}", text: "{}", gaps: &gaps{spans: oneGap.spans, values: findRoots(u), plain: known && prog == "find"}}
 	for i := range u.options {
 		g := &u.options[i]
 		if g.spec.effect != effectCommand {

@@ -173,7 +173,7 @@ func (u *usage) sends() bool {
 			get = true
 		}
 	}
-	return data && !get
+	return data && (!get || u.given("--next", "-:") != nil) // each request has its own options
 }
 
 func readingMethod(m string) bool {

@@ -69,6 +69,7 @@ type walker struct {
 	parts     []Part
 	cwd       cwd
 	vars      map[string][]string
+	plainVars map[string]bool     // variables of which no value begins with a dash
 	varsKnown bool                // vars is complete
 	words     map[string]word     // cache of words that were read, by their source text
 	guessed   map[string]struct{} // guesses made for this text; nested texts have their own
@@ -195,36 +196,103 @@ func (w *walker) collect(f func()) []Part {
 
 // collectVars records what the script assigns to its variables.
 func (w *walker) collectVars(stmts []*syntax.Stmt) {
-	note := func(name string, in *syntax.Word) {
-		if in == nil || len(w.vars[name]) == maxValues {
-			return // more are not considered
+	c := varCollector{walker: w}
+	for _, s := range stmts {
+		syntax.Walk(s, c.visit)
+	}
+}
+
+// varCollector is collectVars for one script.
+type varCollector struct {
+	walker *walker
+}
+
+func (c varCollector) visit(n syntax.Node) bool {
+	switch n := n.(type) {
+	case *syntax.Assign:
+		switch {
+		case n.Name == nil || n.Naked:
+		case n.Array != nil || n.Index != nil:
+			c.unsure(n.Name.Value)
+		default:
+			if n.Append {
+				c.unsure(n.Name.Value)
+			}
+			c.note(n.Name.Value, n.Value)
 		}
-		for _, v := range w.read(nil, in) {
-			got := w.vars[name]
-			for _, p := range v.possibleValues() {
-				if len(got) < maxValues && !slices.Contains(got, p) {
-					got = append(got, p)
+	case *syntax.WordIter:
+		for _, item := range n.Items {
+			c.note(n.Name.Value, item)
+		}
+		if len(n.Items) == 0 {
+			c.unsure(n.Name.Value)
+		}
+	case *syntax.CallExpr:
+		// Builtins set variables that they get as words.
+		if len(n.Args) > 0 {
+			switch n.Args[0].Lit() {
+			case "read", "mapfile", "readarray", "getopts", "printf", "let", "wait":
+				for _, a := range n.Args[1:] {
+					c.unsure(a.Lit())
 				}
 			}
-			if w.vars == nil {
-				w.vars = map[string][]string{}
-			}
-			w.vars[name] = got
+		}
+	case *syntax.ParamExp:
+		if n.Param != nil && n.Exp != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
+			c.unsure(n.Param.Value)
+		}
+	case *syntax.BinaryArithm:
+		if x, ok := n.X.(*syntax.Word); ok {
+			c.unsure(x.Lit())
+		}
+	case *syntax.UnaryArithm:
+		if x, ok := n.X.(*syntax.Word); ok {
+			c.unsure(x.Lit())
 		}
 	}
-	for _, s := range stmts {
-		syntax.Walk(s, func(n syntax.Node) bool {
-			switch n := n.(type) {
-			case *syntax.Assign:
-				if n.Name != nil && n.Array == nil {
-					note(n.Name.Value, n.Value)
-				}
-			case *syntax.WordIter:
-				for _, item := range n.Items {
-					note(n.Name.Value, item)
-				}
+	return true
+}
+
+// note records one value.
+func (c varCollector) note(name string, in *syntax.Word) {
+	w := c.walker
+	if in == nil {
+		return
+	}
+	words := w.read(nil, in)
+	for i := range words {
+		c.begins(name, words[i].head() != "" && words[i].head()[0] != '-' || words[i].known && words[i].value == "")
+	}
+	if len(w.vars[name]) == maxValues {
+		return // more are not considered
+	}
+	for _, v := range words {
+		got := w.vars[name]
+		for _, p := range v.possibleValues() {
+			if len(got) < maxValues && !slices.Contains(got, p) {
+				got = append(got, p)
 			}
-			return true
-		})
+		}
+		if w.vars == nil {
+			w.vars = map[string][]string{}
+		}
+		w.vars[name] = got
+	}
+}
+
+// begins records whether a value begins with something else than a dash.
+func (c varCollector) begins(name string, plain bool) {
+	if c.walker.plainVars == nil {
+		c.walker.plainVars = map[string]bool{}
+	}
+	if before, ok := c.walker.plainVars[name]; ok {
+		plain = plain && before
+	}
+	c.walker.plainVars[name] = plain
+}
+
+func (c varCollector) unsure(name string) {
+	if name != "" {
+		c.begins(name, false)
 	}
 }

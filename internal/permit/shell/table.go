@@ -32,6 +32,7 @@ const (
 	effectFlags   effect = "flags"
 	effectSet     effect = "set"
 	effectModule  effect = "module"
+	effectChdir   effect = "chdir"
 	effectQuery   effect = "query"
 	effectSend    effect = "send"
 	effectData    effect = "data"
@@ -41,7 +42,7 @@ const (
 
 var effects = []effect{
 	effectPlain, effectWrite, effectTarget, effectEdit, effectDelete, effectRun, effectShell, effectCommand, effectCode, effectFile, effectScript,
-	effectSetting, effectFlags, effectSet, effectModule, effectQuery, effectSend, effectData, effectGet, effectMethod,
+	effectSetting, effectFlags, effectSet, effectModule, effectChdir, effectQuery, effectSend, effectData, effectGet, effectMethod,
 }
 
 // writes reports an effect by which files are written or removed.
@@ -52,7 +53,7 @@ func (e effect) writes() bool {
 // runs reports an effect by which something else runs.
 func (e effect) runs() bool {
 	switch e {
-	case effectPlain, effectQuery, effectSend, effectData, effectGet, effectMethod:
+	case effectPlain, effectChdir, effectQuery, effectSend, effectData, effectGet, effectMethod:
 		return false
 	}
 	return !e.writes()
@@ -114,7 +115,7 @@ type row struct {
 	changes  []string
 	sends    []string
 
-	stops, loose, single, bundle, exact, digits, dash, sets, verbs, everywhere, raises, opens bool
+	stops, loose, single, bundle, exact, digits, dash, sets, verbs, everywhere, anydash, raises, opens bool
 }
 
 // programTable is programs.txt, read when it is first needed.
@@ -227,6 +228,8 @@ func (r *row) trait(name string) *bool {
 		return &r.verbs
 	case "everywhere":
 		return &r.everywhere
+	case "anydash":
+		return &r.anydash
 	case "raises":
 		return &r.raises
 	case "opens":

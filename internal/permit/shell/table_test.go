@@ -27,7 +27,12 @@ func does(command string) string {
 			out = append(out, s)
 		}
 	}
+	var above [20]string // the programs around a part
 	Parse(command, nil).All(func(p *Part, depth int) {
+		above[depth], _, _ = strings.Cut(p.Text, " ")
+		if p.Kind == KindGuess && depth > 0 && (above[depth] == above[depth-1] || above[depth] == ">") {
+			return // what variables may hold
+		}
 		stricter, _ := p.Names()
 		if slices.ContainsFunc(stricter, func(s string) bool { return strings.HasPrefix(s, "tool:remote:") }) {
 			add("remote")
@@ -38,10 +43,10 @@ func does(command string) string {
 		case p.RunsFile() != "" && p.Kind != KindGuess:
 			add("file")
 		case p.Kind == KindWrite:
-			add("write " + p.Argv[1])
+			add("write " + strings.TrimPrefix(p.Action, "tool:write:"))
 		case depth > 0 && strings.HasPrefix(p.Text, "rm "):
 			add(p.Text)
-		case depth > 0 && (p.Kind == KindCommand || p.Kind == KindGuess && !strings.HasSuffix(p.Text, " .")):
+		case depth > 0 && (p.Kind == KindCommand || p.Kind == KindGuess):
 			add("run " + p.Text)
 		}
 	})

@@ -44,6 +44,10 @@ func (w *walker) stmt(s *syntax.Stmt) {
 		w.inSubshell(func() { w.command(s) })
 		return
 	}
+	if s.Negated {
+		w.settled(func() { w.command(s) }) // it succeeds if the command failed
+		return
+	}
 	w.command(s)
 }
 
@@ -112,7 +116,7 @@ func (w *walker) binary(c *syntax.BinaryCmd) {
 		w.stmt(c.Y)
 		w.certain = s
 	case syntax.OrStmt:
-		w.stmt(c.X)
+		w.settled(func() { w.stmt(c.X) }) // the other side runs if it failed
 		w.conditionally(func() { w.stmt(c.Y) })
 	default: // a pipe: both sides run in subshells
 		w.inSubshell(func() { w.stmt(c.X) })

@@ -26,6 +26,7 @@ type word struct {
 type gaps struct {
 	spans  []Span   // text, with gaps for what is not known
 	values []string // possible values, as far as the script tells
+	plain  bool     // whatever it is, it does not begin with a dash
 }
 
 // spans are nil if all is known.
@@ -70,6 +71,7 @@ type piece struct {
 	quoted bool
 	gap    bool     // an expansion
 	values []string // for a gap: its possible values
+	plain  bool     // for a gap: it does not begin with a dash
 }
 
 // maxValues bounds the guesses for one word.
@@ -239,7 +241,7 @@ func (w *walker) pieces(parts []syntax.WordPart) []piece {
 				if lit, ok := q.(*syntax.Lit); ok {
 					out = append(out, piece{text: unescapeQuoted(lit.Value), quoted: true})
 				} else {
-					out = append(out, piece{text: `"` + w.source(q) + `"`, quoted: true, gap: true, values: w.guess(q)})
+					out = append(out, piece{text: `"` + w.source(q) + `"`, quoted: true, gap: true, values: w.guess(q), plain: w.isPlainVar(q)})
 				}
 			}
 		default:
@@ -311,8 +313,30 @@ func (w *walker) join(pieces []piece) word {
 		}
 		return out
 	}
-	out.gaps = &gaps{spans: spans, values: values}
+	out.gaps = &gaps{spans: spans, values: values, plain: beginsPlain(pieces)}
 	return out
+}
+
+// beginsPlain reports pieces of which the first is no expansion that may begin with a dash.
+func beginsPlain(pieces []piece) bool {
+	for _, p := range pieces {
+		if p.gap || p.text != "" {
+			return p.gap && p.plain
+		}
+	}
+	return false
+}
+
+// isPlainVar reports a variable that only ever holds what does not begin with a dash. Its end may be cut off.
+func (w *walker) isPlainVar(p syntax.WordPart) bool {
+	exp, ok := p.(*syntax.ParamExp)
+	if !ok || exp.Param == nil || exp.Excl || exp.Length || exp.Index != nil || exp.Repl != nil || exp.Slice != nil {
+		return false
+	}
+	if exp.Exp != nil && exp.Exp.Op != syntax.RemSmallSuffix && exp.Exp.Op != syntax.RemLargeSuffix {
+		return false
+	}
+	return w.plainVars[exp.Param.Value]
 }
 
 // singleExpansion is the word of one expansion alone, perhaps in quotes, as most expansions
@@ -326,8 +350,8 @@ func singleExpansion(pieces []piece) (word, bool) {
 	}
 	p := pieces[0]
 	out := word{value: p.text, text: p.text, split: !p.quoted, gaps: oneGap}
-	if len(p.values) > 0 {
-		out.gaps = &gaps{spans: oneGap.spans, values: p.values[:min(len(p.values), maxValues)]}
+	if len(p.values) > 0 || p.plain {
+		out.gaps = &gaps{spans: oneGap.spans, values: p.values[:min(len(p.values), maxValues)], plain: p.plain}
 	}
 	return out, true
 }

@@ -52,6 +52,8 @@ func (w *walker) xargs(p *Part, u *usage, rest []word) []word {
 	gap := word{unseen: true, split: true, gaps: oneGap}
 	if in := w.printed(); in != nil {
 		gap.gaps = &gaps{spans: oneGap.spans, values: []string{*in}}
+	} else if w.findsNames() && u.given("-0", "--null") != nil {
+		gap.gaps = &gaps{spans: oneGap.spans, plain: true}
 	}
 	if g := u.given("-I", "-i", "--replace"); g != nil {
 		mark := "{}"
@@ -61,6 +63,26 @@ func (w *walker) xargs(p *Part, u *usage, rest []word) []word {
 		return w.replaced(p, rest, mark, gap)
 	}
 	return append(slices.Clone(rest), gap)
+}
+
+// findsNames reports that find -print0 writes into the pipe: its words begin with where it looks, and are not divided.
+func (w *walker) findsNames() bool {
+	if w.stdin == nil {
+		return false
+	}
+	call, ok := w.stdin.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 || call.Args[0].Lit() != "find" {
+		return false
+	}
+	null := false
+	for _, a := range call.Args[1:] {
+		x := w.readOne(a)
+		if !x.known && !x.glob || strings.HasPrefix(x.value, "-print") && x.value != "-print0" {
+			return false
+		}
+		null = null || x.value == "-print0"
+	}
+	return null
 }
 
 // replaced puts a gap in place of a marker like {}.
@@ -85,7 +107,7 @@ func (w *walker) replaced(p *Part, rest []word, mark string, gap word) []word {
 			}
 			spans = append(spans, Span{Text: s})
 		}
-		out[i].gaps = &gaps{spans: spans, values: out[i].values()}
+		out[i].gaps, out[i].known = &gaps{spans: spans, values: out[i].values()}, false
 		if i > 0 && isShell(program(out)) {
 			p.opaque("input becomes part of a script")
 		}
