@@ -38,6 +38,17 @@ func (g *Judge) hides(tool string, checks []check, senders []transcript.Sender) 
 	}
 }
 
+// Withholds reports a file that must not be put before the model without a call: a rule denies reading it; or it is
+// reached by a link and a rule wants it asked.
+func (g *Judge) Withholds(path string, link bool) bool {
+	checks, err := g.Limits.Checks(g.meant(g.Work.Senders))
+	if err != nil || !slices.ContainsFunc(checks, limitsReading) {
+		return false
+	}
+	d := g.judge(checks, []permit.Request{{Tool: "read", Detail: path}}).Decision
+	return d.List != permit.ListImplicit && (d.Verdict == permit.Deny || link && d.Verdict == permit.Ask)
+}
+
 // limitsReading reports a profile with rules of somebody's own: the built-in ones treat all files of a place alike.
 func limitsReading(c check) bool {
 	preset, err := permit.Preset(c.Profile.Name())

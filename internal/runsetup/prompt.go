@@ -1,6 +1,7 @@
 package runsetup
 
 import (
+	"context"
 	_ "embed"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"chorus/internal/tool"
+	"chorus/internal/tool/files"
 	"chorus/internal/untrusted"
 )
 
@@ -91,10 +94,25 @@ const (
 	maxDocs     = 128 << 10
 )
 
-// Instructions reads the repository's own advice: AGENTS.md, else CLAUDE.md.
-func Instructions(dir string) Document {
+// Instructions reads the repository's own advice: AGENTS.md, else CLAUDE.md. A command may have put a link in its
+// place, so it is read as the read tool would: not out of the workspace, and nothing that keeps says no to, which is
+// asked for its name and for where a link leads.
+func Instructions(ctx context.Context, roots *files.Roots, keeps func(path string, link bool) bool) Document {
 	for _, name := range []string{"AGENTS.md", "CLAUDE.md"} {
-		if text, ok := ReadText(filepath.Join(dir, name)); ok && strings.TrimSpace(text) != "" {
+		touched := roots.Access("read", name)
+		if slices.ContainsFunc(touched, func(a tool.Access) bool { return keeps(a.Detail, a.Detail != name) }) {
+			continue
+		}
+		file, info, err := roots.OpenJudged(tool.WithCall(ctx, tool.Call{Touches: touched}), "read", files.Place{Root: files.Workspace, Path: name})
+		if err != nil {
+			continue
+		}
+		text, ok := "", false
+		if info.Mode().IsRegular() {
+			text, ok = readText(file)
+		}
+		_ = file.Close()
+		if ok && strings.TrimSpace(text) != "" {
 			return Document{name, harmless(text)}
 		}
 	}
@@ -141,6 +159,10 @@ func ReadText(path string) (string, bool) {
 		return "", false
 	}
 	defer f.Close()
+	return readText(f)
+}
+
+func readText(f io.Reader) (string, bool) {
 	data, err := io.ReadAll(io.LimitReader(f, MaxDocument))
 	if err != nil {
 		return "", false

@@ -20,6 +20,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/engine"
+	"chorus/internal/gate"
 	"chorus/internal/id"
 	"chorus/internal/images"
 	"chorus/internal/journal"
@@ -235,7 +236,7 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 			Begin: func(ctx context.Context, log *transcript.Log, prompt transcript.Waiting) (agent.Beginning, error) {
 				s.AwaitFiles(ctx, row.ID, log)
 				s.RecallChannel(ctx, row, bot, log, prompt)
-				return s.begin(ctx, beginning{row, b, models, offered, now, who, bot, rules.Name(), log})
+				return s.begin(ctx, beginning{row, b, models, offered, now, who, bot, rules.Name(), log, g})
 			},
 			Reap: func(ctx context.Context, call string) error {
 				_, err := b.walls.Reap(ctx, call)
@@ -305,6 +306,7 @@ type beginning struct {
 	bot     *config.Bot
 	profile string
 	log     *transcript.Log
+	gate    *gate.Judge
 }
 
 // begin is how a new run of the thread starts.
@@ -341,7 +343,7 @@ func (setup *Setup) begin(ctx context.Context, with beginning) (agent.Beginning,
 		out.Start.Settings.ContextWindow = 0
 	}
 	head := &model.Head{System: RenderPrompt(PromptData{
-		Name: row.Agent, Dir: row.Dir, Git: InGit(row.Dir), Mode: now.Mode, Agent: who.prompt, Docs: who.docs, Instructions: Instructions(row.Dir),
+		Name: row.Agent, Dir: row.Dir, Git: InGit(row.Dir), Mode: now.Mode, Agent: who.prompt, Docs: who.docs, Instructions: Instructions(ctx, with.bench.Roots, with.gate.Withholds),
 	})}
 	for _, s := range with.tools.Specs() {
 		head.Tools = append(head.Tools, model.ToolSpec{Name: s.Name, Description: s.Description, Schema: s.Schema})

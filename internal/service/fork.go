@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"chorus/internal/chat"
 	"chorus/internal/engine"
@@ -222,7 +223,7 @@ func (o *Handler) takeUp(ctx context.Context, by operation.Caller, in operations
 	if err != nil {
 		return "", err
 	}
-	log, err := readSession(filepath.Join(dir, session.Folder, filepath.Base(path)))
+	log, err := readSession(dir, filepath.Join(session.Folder, filepath.Base(path)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", operation.Errorf(operation.NotFound, "there is no log of a session %.80q in %s", name, dir)
 	}
@@ -255,8 +256,17 @@ func (o *Handler) takeUp(ctx context.Context, by operation.Caller, in operations
 // maxSessionFile is more than a model could ever read of one.
 const maxSessionFile = 64 << 20
 
-func readSession(path string) (session.Log, error) {
-	f, err := os.Open(path)
+// readSession reads a log in a workspace, and follows no link out of it.
+func readSession(dir, path string) (session.Log, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return session.Log{}, err
+	}
+	defer root.Close()
+	if _, err := root.Stat(path); err != nil {
+		return session.Log{}, fs.ErrNotExist
+	}
+	f, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return session.Log{}, err
 	}

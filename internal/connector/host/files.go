@@ -79,6 +79,9 @@ func Lay(dir, at string, data []byte) (string, error) {
 	if count, size := service.Held(folder); count >= service.MaxStored || size+int64(len(data)) > service.MaxStoredBytes {
 		return "", connector.Refusal("the folder of attachments is full; delete some of them")
 	}
+	if info, err := root.Lstat(attach.Folder); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return "", connector.Refusal("a link stands in place of the folder of attachments; remove it")
+	}
 	if err := root.MkdirAll(path.Dir(at), 0o755); err != nil {
 		return "", err
 	}

@@ -30,7 +30,7 @@ func AppendIndex(repo, action string, s Start, at time.Time) error {
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("write session index: %w", err)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := openLog(path)
 	if err != nil {
 		return fmt.Errorf("write session index: %w", err)
 	}

@@ -39,7 +39,7 @@ func Open(path string) (*Writer, int64, error) {
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return nil, 0, fmt.Errorf("open session log %s: %w", path, err)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := openLog(path)
 	if err != nil {
 		return nil, 0, fmt.Errorf("open session log: %w", err)
 	}

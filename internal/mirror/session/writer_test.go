@@ -372,3 +372,53 @@ func TestIndex(t *testing.T) {
 		t.Error("appended below a file")
 	}
 }
+
+// A link in a repository does not lead a log into other files; a file that a person named may be one.
+func TestLogsFollowNoLinks(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ link, to string }{
+		{".agent", "../home"}, {".agent/session_s1.jsonl", "../../home/.bashrc"}, {".agent/sessions.jsonl", "../../home/.bashrc"}, {".agent/sessions.jsonl", "inner"},
+	} {
+		base := t.TempDir()
+		repo, home := filepath.Join(base, "repo"), filepath.Join(base, "home")
+		for _, dir := range []string{filepath.Dir(filepath.Join(repo, c.link)), home} {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rc := filepath.Join(home, ".bashrc")
+		if err := os.WriteFile(rc, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(c.to, filepath.Join(repo, c.link)); err != nil {
+			t.Fatal(err)
+		}
+		path, err := Path(repo, "s1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, _, err := Open(path)
+		if err == nil {
+			err = errors.Join(w.Start(Start{SessionID: "s1"}), w.Close(), AppendIndex(repo, "created", Start{SessionID: "s1"}, time.Now()))
+		}
+		if !errors.Is(err, ErrLink) {
+			t.Errorf("%s: %v", c.link, err)
+		}
+		entries, err := os.ReadDir(home)
+		if data, rerr := os.ReadFile(rc); err != nil || rerr != nil || len(data) > 0 || len(entries) != 1 {
+			t.Errorf("%s: written: %q %v %v %v", c.link, data, entries, err, rerr)
+		}
+	}
+	base := t.TempDir()
+	chosen := filepath.Join(base, "chosen.jsonl")
+	if err := os.Symlink("real.jsonl", chosen); err != nil {
+		t.Fatal(err)
+	}
+	w, _, err := Open(chosen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -248,6 +248,16 @@ func TestLayKeepsToTheWorkspace(t *testing.T) {
 	if left, _ := os.ReadDir(outside); len(left) > 0 {
 		t.Errorf("outside lies %v", left)
 	}
+	inner := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(inner, ".git", "hooks"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(".git/hooks", filepath.Join(inner, "attachments")); err != nil {
+		t.Fatal(err)
+	}
+	if at, err := host.Lay(inner, "attachments/1_a.txt", []byte("one")); err == nil {
+		t.Errorf("it followed a link into .git: %s", at)
+	}
 }
 
 var _ connector.Files = (*host.Backend)(nil)

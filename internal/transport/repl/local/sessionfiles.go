@@ -78,15 +78,15 @@ func (m *sessionMirror) open(s *Session, o runsetup.SessionOptions) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if filepath.Base(dir) == session.Folder {
+	w, last, err := session.Open(s.file)
+	if err != nil {
+		return err
+	}
+	if filepath.Base(dir) == session.Folder { // no link, or it would not have been opened
 		ignore := filepath.Join(dir, ".gitignore")
 		if _, err := os.Lstat(ignore); os.IsNotExist(err) {
 			_ = os.WriteFile(ignore, []byte("*\n"), 0o644) // sessions are nobody else's business
 		}
-	}
-	w, last, err := session.Open(s.file)
-	if err != nil {
-		return err
 	}
 	m.file = w
 	provider, name, _ := strings.Cut(s.Info().Model, "/")
