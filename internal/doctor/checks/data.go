@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -139,6 +140,12 @@ func (p *checker) audit(ctx context.Context) []doctor.Finding {
 	})
 }
 
+// within says whether a file lies below a directory.
+func within(file, dir string) bool {
+	rel, err := filepath.Rel(dir, file)
+	return err == nil && filepath.IsLocal(rel)
+}
+
 // checkpoints says whether the log agrees with the heads that were kept elsewhere.
 func (p *checker) checkpoints(ctx context.Context, db *store.DB) doctor.Finding {
 	const name = "checkpoint"
@@ -158,6 +165,9 @@ func (p *checker) checkpoints(ctx context.Context, db *store.DB) doctor.Finding 
 		return doctor.Noted(name, "set audit.checkpointFile", "none is kept: a log whose end was cut off would not be noticed")
 	case newest == nil:
 		return doctor.Noted(name, "chorus audit verify", "none yet; a server, a chat or `chorus audit verify` keeps one in %s", keeper.File)
+	case within(keeper.File, p.app.Home.Dir()):
+		return doctor.Noted(name, "set audit.checkpointFile, audit.checkpointUrl or audit.checkpointGit", "line %d of %s lies in the home, %s: whoever cuts the log off can change it, too",
+			newest.Line, newest.At.Local().Format("2006-01-02 15:04"), keeper.File)
 	default:
 		return doctor.Good(name, "line %d of %s, in %s", newest.Line, newest.At.Local().Format("2006-01-02 15:04"), keeper.File)
 	}
