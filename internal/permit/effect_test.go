@@ -75,7 +75,7 @@ func newProject(t testing.TB) *project {
 	for name, text := range map[string]string{
 		"ws/f": "one\ntwo\n", "ws/canary": "", "ws/list": "origin\n", "ws/big": strings.Repeat("a line of some length to sort\n", 20_000), "ws/sub/g": "", "outside/precious": "safe\n",
 		"ws/evil/ls": "#!/bin/sh\n: > PWNED\n", "ws/x.sh": "#!/bin/sh\ntouch PWNED\nexit 1\n", "ws/x.js": "require('fs').writeFileSync('PWNED', '')\n", "ws/push.sh": "#!/bin/sh\ngit push origin main\n",
-		"ws/e.awk": "BEGIN { system(\"touch PWNED\") }\n", "ws/e.sed": "1e touch PWNED\n", "ws/evil.mk": "a:\n\tgit push origin main\n", "ws/Makefile": "a:\n\techo made\n", "ws/tools/ok.py": "", "ws/tools/x.pl": "1;\n",
+		"ws/e.awk": "BEGIN { system(\"touch PWNED\") }\n", "ws/e.sed": "1e touch PWNED\n", "ws/evil.mk": "a:\n\tgit push origin main\n", "ws/Makefile": "a:\n\techo made\n", "ws/tools/ok.py": "", "ws/tools/a/b": "", "ws/sub:/x": "", "ws/tools/x.pl": "1;\n",
 		"ws/evil.py": "import os\nos.system('git push origin main')\n", "ws/cfg": "Host *\n  ProxyCommand git push origin main\n", "evil.py": "open('PWNED', 'w')\n", "ws/package.json": `{"scripts":{"test":"true"}}`,
 		"ws/go.mod": "module x\n", "ws/x_test.go": "package x\n\nimport \"testing\"\n\nfunc Test(t *testing.T) {}\n",
 	} {
@@ -136,7 +136,7 @@ func (p *project) does(t testing.TB, command, effect string) bool {
 		t.Fatal(err)
 	}
 	before, _ := p.read(effect)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 	defer cancel()
 	_ = p.command(ctx, ws, command).Run() // how it ends does not matter
 	after, err := p.read(effect)
@@ -206,7 +206,7 @@ func TestEffects(t *testing.T) {
 func TestEffectsAreReal(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
-	every := 12
+	every := 20
 	if os.Getenv("EFFECTS") == "all" {
 		every = 1
 	}

@@ -111,12 +111,15 @@ func (w *walker) settled(f func()) {
 }
 
 // changesDirectory reports whether some command below a node may change the directory.
-func changesDirectory(n syntax.Node) bool {
+func (w *walker) changesDirectory(n syntax.Node) bool {
+	if !strings.Contains(w.src, "cd") && !strings.Contains(w.src, "pushd") && !strings.Contains(w.src, "popd") {
+		return false // without a walk, as most scripts
+	}
 	found := false
 	syntax.Walk(n, func(n syntax.Node) bool {
 		if c, ok := n.(*syntax.CallExpr); ok {
 			for _, a := range c.Args {
-				switch a.Lit() {
+				switch w.readOne(a).value {
 				case "cd", "pushd", "popd":
 					found = true
 				}

@@ -334,7 +334,8 @@ func (u *usage) bundled(i int, head string) int {
 // has reports an option with some effect that surely is one: none before it could have taken it as its value.
 func (u *usage) has(e effect) bool {
 	return slices.ContainsFunc(u.options, func(g given) bool {
-		return g.spec.effect == e && g.at <= u.oddAt && g.value.value != "none" && g.value.value != "false" // --dry-run=none
+		off := e == effectQuery && (g.value.value == "none" || g.value.value == "false") // --dry-run=none
+		return g.spec.effect == e && g.at <= u.oddAt && !off
 	})
 }
 

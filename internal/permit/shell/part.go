@@ -132,7 +132,7 @@ func (p *Part) WithFile(name string) string {
 // CleanFile is the text of a part that runs a file if the path of the file were written without detours; false if it is.
 func (p *Part) CleanFile() (string, bool) {
 	at := p.file().at
-	if at == 0 || at > len(p.words) || !p.words[at-1].known {
+	if at == 0 || at > len(p.words) || !p.words[at-1].known && !p.words[at-1].glob {
 		return "", false
 	}
 	name := p.words[at-1].value

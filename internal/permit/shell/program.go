@@ -98,8 +98,10 @@ func (w *walker) knownProgram(p *Part, prog string, words []word, redirs []*synt
 // byTable treats a program that the table has, and gives how its words were read.
 func (w *walker) byTable(p *Part, prog string, r *row, words []word, redirs []*syntax.Redirect) *reading {
 	rd := readProgram(prog, r, words)
-	here := w.cwd
-	defer func() { w.cwd = here }()
+	if prog != "command" && prog != "builtin" { // a cd behind these moves the script itself
+		here, visited := w.cwd, w.visited
+		defer func() { w.cwd, w.visited = here, visited }()
+	}
 	w.workIn(p, rd)
 	for i := range rd.outer {
 		w.optionEffects(p, prog, words, 1, &rd.outer[i])
@@ -186,7 +188,16 @@ func (w *walker) operandEffects(p *Part, prog string, words []word, rd *reading,
 	case wordsTar:
 		w.tar(p, rd)
 	case wordsTarget, wordsOutput:
-		if n := len(u.operands); n > 1 && u.given("-t", "--target-directory") == nil {
+		if t := u.given("-t", "--target-directory"); t != nil && t.spec.effect == effectTarget {
+			break // the option said it
+		}
+		n := len(u.operands)
+		switch {
+		case prog == "install" && u.given("-d", "--directory") != nil:
+			for _, x := range u.operands {
+				w.written(p, *x.word, "install makes folders", true)
+			}
+		case n > 1 && !((prog == "scp" || prog == "rsync") && isRemotePath(u.operands[n-1].value)):
 			w.written(p, *u.operands[n-1].word, rd.name+" writes its last argument", r.words == wordsTarget)
 		}
 	case wordsFirst:
@@ -231,6 +242,9 @@ func (w *walker) optionEffects(p *Part, name string, words []word, from int, u *
 var ordinaryHelpers = strings.Fields("ssh gzip bzip2 xz zstd pigz pbzip2 lz4 lzop cat less lld mold gold bfd")
 
 func (w *walker) optionEffect(p *Part, name string, words []word, from int, u *usage, g *given) {
+	if !g.spec.effect.matters() {
+		return
+	}
 	option := name + " " + g.name
 	switch g.spec.effect {
 	case effectRun:
@@ -358,7 +372,7 @@ func plainFlags(value string) bool {
 
 // written adds a file that a program writes. For one that is there to write it, purpose is true.
 func (w *walker) written(p *Part, target word, why string, purpose bool) {
-	if target.value == "-" || isStream(target.value) || isRemotePath(target.value) {
+	if target.value == "-" || isStream(target.value) {
 		return
 	}
 	for _, child := range w.redirectParts(KindWrite, ">", target, -1) {

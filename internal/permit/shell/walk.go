@@ -30,7 +30,7 @@ func (w *walker) conditionally(f func()) {
 
 // repeatedly walks the body of a loop. If it changes the directory, each round begins somewhere else.
 func (w *walker) repeatedly(loop syntax.Node, f func()) {
-	if changesDirectory(loop) {
+	if w.changesDirectory(loop) {
 		w.moveTo(cwd{unknown: true})
 	}
 	w.conditionally(f)
@@ -191,7 +191,7 @@ func (w *walker) function(c *syntax.FuncDecl) {
 			w.funcs = map[string]bool{}
 		}
 		w.funcs[name] = true
-		if changesDirectory(c.Body) {
+		if w.changesDirectory(c.Body) {
 			if w.moves == nil {
 				w.moves = map[string]bool{}
 			}
