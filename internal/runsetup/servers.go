@@ -182,27 +182,45 @@ func shows(workspace, dir string, argv []string) []string {
 			}
 			word = filepath.Join(dir, word)
 		}
-		info, err := os.Stat(word)
-		switch {
-		case err != nil:
-		case info.IsDir():
+		real, err := filepath.EvalSymlinks(word)
+		if err != nil {
+			continue
+		}
+		if info, err := os.Stat(real); err == nil && info.IsDir() {
 			add(filepath.Clean(word))
-		default:
-			add(project(filepath.Dir(filepath.Clean(word))))
-			add(filepath.Clean(word)) // where the folder may not be shown
+			continue
+		}
+		for _, file := range []string{filepath.Clean(word), real} { // a link's folder is where the link is found
+			for _, path := range project(filepath.Dir(file)) {
+				add(path)
+			}
+		}
+		add(real) // where its folder may not be shown
+	}
+	return out
+}
+
+// project is the folder that a script belongs to, the nearest one above that says so, else
+// its own; and the packages that Node would find above it.
+func project(dir string) []string {
+	if before, _, inside := strings.Cut(dir+"/", "/node_modules/"); inside && before != "" {
+		return []string{before + "/node_modules"}
+	}
+	out := []string{dir}
+	for up, found := dir, false; up != filepath.Dir(up); up = filepath.Dir(up) {
+		for _, mark := range []string{"package.json", "pyproject.toml", "pyvenv.cfg", "go.mod"} {
+			if _, err := os.Lstat(filepath.Join(up, mark)); err == nil && !found {
+				out[0], found = up, true
+			}
+		}
+		if packages := filepath.Join(up, "node_modules"); isFolder(packages) {
+			out = append(out, packages)
 		}
 	}
 	return out
 }
 
-// project is the folder that a script belongs to: the nearest one above that says so, else its own.
-func project(dir string) string {
-	for up := dir; up != filepath.Dir(up); up = filepath.Dir(up) {
-		for _, mark := range []string{"package.json", "pyproject.toml", "node_modules", "pyvenv.cfg", "go.mod"} {
-			if _, err := os.Lstat(filepath.Join(up, mark)); err == nil {
-				return up
-			}
-		}
-	}
-	return dir
+func isFolder(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
 }

@@ -115,6 +115,18 @@ func (s *Settings) commands(dir string, servers []mcp.Server) []trust.Command {
 	return out
 }
 
+// NamedFiles are the files of a directory that a server's command starts or loads.
+func (s *Settings) NamedFiles(dir string, server mcp.Server) []string {
+	var out []string
+	for name, sum := range trust.Bind(dir, s.commands(dir, []mcp.Server{server})).Files {
+		if sum != trust.Absent {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // StillTrusted says why the servers of a repository may no longer be started. It looks at
 // the files again.
 func (s *Settings) StillTrusted(r Repository) error {

@@ -177,7 +177,13 @@ func (p *checker) servers(context.Context) []doctor.Finding {
 	seen := map[string]bool{}
 	for _, bot := range p.bots(c) {
 		for _, s := range bot.MCPServers {
-			server := mcp.Server{Name: s.Name, Type: s.Type, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir, URL: s.URL}
+			server := mcp.Server{Name: s.Name, Type: s.Type, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir, URL: s.URL, Hosts: s.Hosts}
+			if !s.HostsNamed {
+				server.Hosts = bot.EgressHosts
+			}
+			if s.Sandbox == mcp.SandboxOff || bot.Sandbox == "host" {
+				server.Sandbox = mcp.SandboxOff
+			}
 			if key := fmt.Sprint(s.Name, s.Command, s.URL, s.Dir); !seen[key] {
 				seen[key] = true
 				fix := "install it, or take the server out: " + bot.Origin("mcpServers."+s.Name).String()
@@ -200,7 +206,17 @@ func (p *checker) server(s mcp.Server, dir, fix string) doctor.Finding {
 	if err != nil {
 		return doctor.Bad(s.Name, fix, "%v", err)
 	}
-	return doctor.Good(s.Name, "%s", path)
+	if s.Sandbox == mcp.SandboxOff {
+		return doctor.Good(s.Name, "%s, without a sandbox", path)
+	}
+	reaches := "no host"
+	if len(s.Hosts) > 0 {
+		reaches = strings.Join(s.Hosts, ", ")
+	}
+	if named := p.app.Settings.NamedFiles(dir, s); len(named) > 0 && !s.Workspace {
+		return doctor.Noted(s.Name, "move it out of the directory, or name it in .mcp.json, where a change is asked for", "%s starts %s of this directory, which agents can change; it reaches %s", path, strings.Join(named, ", "), reaches)
+	}
+	return doctor.Good(s.Name, "%s, in a sandbox where commands have one; it reaches %s", path, reaches)
 }
 
 // repository says what the .mcp.json of this directory wants.
