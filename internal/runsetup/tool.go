@@ -76,7 +76,8 @@ func (s *Setup) RunTool(ctx context.Context, o SessionOptions, name string, raw 
 		return ToolResult{Text: err.Error(), Failed: true}, nil
 	}
 	q := agent.ProposedCall{Call: chat.ToolUse{ID: id.New(), Name: name, Args: args}, Tool: t, Args: args, Touches: t.Access(args)}
-	switch r := g.Judge(q, s.Me()); r.Verdict {
+	r := g.Judge(q, s.Me())
+	switch r.Verdict {
 	case approval.Allow:
 	case approval.Pending:
 		approval := approval.Approval{ID: q.Call.ID, Call: q.Call, Dir: o.Dir, Rule: r.Rule, Risk: string(t.Spec().Risk), AskedBy: s.Me()}
@@ -92,7 +93,7 @@ func (s *Setup) RunTool(ctx context.Context, o SessionOptions, name string, raw 
 	default:
 		return ToolResult{Denied: r.Reason}, nil
 	}
-	res, err := t.Run(tool.WithCall(ctx, tool.Call{ID: q.Call.ID}), args)
+	res, err := t.Run(tool.WithCall(ctx, tool.Call{ID: q.Call.ID, Touches: q.Touches, Hides: r.Hides}), args)
 	if err != nil {
 		return ToolResult{}, fmt.Errorf("%s: %w", t.Spec().Name, err)
 	}
