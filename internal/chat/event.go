@@ -277,6 +277,9 @@ type ApprovalAsked struct {
 	Until   time.Time `json:"until,omitzero"`
 	Who     string    `json:"who,omitempty"`     // may answer
 	Unbound string    `json:"unbound,omitempty"` // what of the call a yes cannot be held to
+	// During says that the call runs already and waits for this inside: the answer is no
+	// answer to the call, and when the process dies nothing waits for it any more.
+	During bool `json:"during,omitempty"`
 }
 
 // ApprovalAnswered: somebody, or the deadline, answered.

@@ -107,7 +107,7 @@ func (b *Bot) fill(r *report, env func(string) string) {
 	b.Profiles = map[string]Profile{}
 	for _, name := range m.names("profiles") {
 		at := "profiles." + name + "."
-		b.Profiles[unescape(name)] = Profile{b.list(at + "allow"), b.list(at + "ask"), b.list(at + "deny"), b.text(at + "sandbox"), b.list(at + "hosts")}
+		b.Profiles[unescape(name)] = Profile{b.list(at + "allow"), b.list(at + "ask"), b.list(at + "deny"), b.text(at + "sandbox"), b.list(at + "hosts"), b.text(at + "children")}
 	}
 	for _, name := range m.names("secrets") {
 		value, err := b.secret("secrets."+name+".value", env)

@@ -160,6 +160,7 @@ type Profile struct {
 	Allow, Ask, Deny []string
 	Sandbox          string // required, preferred, none; "": by whether people are asked
 	Hosts            []string
+	Children         string // how programs that a command starts are judged: deny, judge, ask, allow; "": deny
 }
 
 // SecretRule is a value that tools may use without seeing it.

@@ -175,6 +175,7 @@ func trustKeys() []Key {
 		{Path: "profiles.*.deny", Kind: List, Doc: "Actions that are refused."},
 		{Path: "profiles.*.sandbox", Kind: Text, Choices: []string{"required", "preferred", "none"}, Aliases: []string{"profiles.*.walls"}, Doc: "Whether commands under it need a sandbox, where sandbox is auto: required, they do not run without one; preferred, they run in one where it works here; none, they run without. Unset: preferred where a person is asked about each command, else required."},
 		{Path: "profiles.*.hosts", Kind: List, Doc: "Hosts that commands may reach under it, beside egress.hosts."},
+		{Path: "profiles.*.children", Kind: Text, Choices: []string{"deny", "judge", "ask", "allow"}, Doc: "How programs are judged that an allowed command starts in a sandbox, however deep: deny, those that a deny rule or the list of catastrophes names are refused, and nobody is asked; judge, by all rules, so that some are asked about; ask, each of them is asked about; allow, not at all. Unset: deny."},
 		{Path: "access.*", Kind: Text, Doc: "The profile that limits what is done on their word; never more than the agent's own."},
 		{Path: "editors", Kind: List, Doc: "Who may change permissions, written as in access, and never beyond their own; without it, local."},
 		{Path: "channels.*.permissions", Kind: Text, Doc: "The profile that limits what is done there."},

@@ -125,7 +125,9 @@ func IsPrompt(body chat.Body) bool {
 
 // IsGuest reports whether a guest may append the body.
 func IsGuest(body chat.Body) bool {
-	switch body.(type) {
+	switch b := body.(type) {
+	case chat.ApprovalAsked:
+		return b.During
 	case chat.Received, chat.Refused, chat.Reacted, chat.Edited, chat.Deleted, chat.Steered,
 		chat.AbortAsked, chat.ApprovalAnswered, chat.ApprovalNoted, chat.Imported, chat.Forked:
 		return true

@@ -211,6 +211,7 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 		return engine.Setup{}, err
 	}
 	plan := s.Isolation.Plan(bot, rules, row, now, work)
+	plan.Programs = s.programs(g, row, bot, rules.Name())
 	offered, err := s.offer(ctx, b, bot, who, g, now, plan)
 	if err != nil {
 		return engine.Setup{}, err

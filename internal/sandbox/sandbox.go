@@ -35,6 +35,10 @@ type Command struct {
 	OpenGit bool
 	// Network is what an isolating executor lets it reach; nil: the executor's default.
 	Network *Network
+	// Judge says whether a program that the command starts may run; an error is why not, and
+	// ends up in the notes. The program waits for it. It is called from many goroutines.
+	// Only executors that see programs start ask it; nil: everything may.
+	Judge func(ctx context.Context, program Exec) error
 }
 
 // Root is a piece of this machine that a command may see, at its own path.
@@ -83,4 +87,17 @@ type Executor interface {
 	Reap(ctx context.Context, call string) (int, error)
 	// Name is how people choose it: host, bwrap, docker.
 	Name() string
+}
+
+// Exec is a program that a command is about to start, however deep.
+type Exec struct {
+	// Names are what it is called: by its file, and by every name under which this machine
+	// has the same program, be it a copy or a link. There is at least one.
+	Names  []string
+	Path   string // as it was named
+	System bool   // it is one of the machine's, which commands cannot change
+	Script bool   // it runs a script that was judged, because the script's first line says so
+	Argv   []string
+	Dir    string          // where it starts
+	By     func() []string // the arguments of the process that starts it
 }

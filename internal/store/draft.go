@@ -75,11 +75,21 @@ func allowed(c journal.Commit) error {
 		}
 	}
 	for _, a := range c.Approvals {
-		if a.New != nil {
+		if a.New != nil && !asksDuring(c.Events, a.New.ID) {
 			return errors.New("a new approval is the owner's to write")
 		}
 	}
 	return nil
+}
+
+// asksDuring says whether the approval is one that a running call waits for.
+func asksDuring(events []chat.Event, id string) bool {
+	for _, e := range events {
+		if asked, ok := e.Body.(chat.ApprovalAsked); ok && asked.During && asked.ID == id {
+			return true
+		}
+	}
+	return false
 }
 
 func newDraft(thread chat.ThreadID, e chat.Event) (draft, error) {

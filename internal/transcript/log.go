@@ -228,7 +228,7 @@ func (l *Log) apply(ev chat.Event) error {
 	case chat.ToolRan:
 		l.ran(b)
 	case chat.ApprovalAsked:
-		if c := l.call(b.Call); c != nil {
+		if c := l.call(b.Call); c != nil && !b.During {
 			c.Approval, c.Answered, c.OK = b.ID, false, false
 		}
 	case chat.ApprovalAnswered:

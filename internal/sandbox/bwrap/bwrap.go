@@ -92,6 +92,7 @@ type Executor struct {
 	env     []string
 	machine func() machine // looked at once, by the first command
 	pool    pool
+	gating
 }
 
 var _ sandbox.Executor = (*Executor)(nil)
@@ -101,6 +102,7 @@ var _ sandbox.Executor = (*Executor)(nil)
 func New(opts Options) *Executor {
 	opts.Limits = opts.Limits.orDefault()
 	e := &Executor{opts: opts, env: process.Environ(opts.Environ)}
+	e.programs = newPrograms(e.env)
 	e.machine = sync.OnceValue(func() machine { return look(opts) })
 	return e
 }

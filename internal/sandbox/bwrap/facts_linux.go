@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"chorus/internal/sandbox"
+	"chorus/internal/sandbox/bwrap/execgate"
 	"chorus/internal/sandbox/bwrap/inside"
 )
 
@@ -24,7 +25,8 @@ type machine struct {
 	bindFD   bool     // it takes roots that are open already
 	init     *os.File // the program that is process 1
 	groups   groups
-	landlock int // the version of its interface; 0: none
+	landlock int   // the version of its interface; 0: none
+	gate     error // why programs that commands start cannot be judged; nil: they can
 	err      error
 }
 
@@ -63,7 +65,7 @@ func look(opts Options) machine {
 	m.bindFD = strings.Contains(string(help), "--ro-bind-fd")
 	keepDescriptors()
 	m.groups = findGroups(opts.Limits)
-	m.landlock = inside.LandlockVersion()
+	m.landlock, m.gate = inside.LandlockVersion(), execgate.Works()
 	if m.init, err = openInit(opts.Init); err != nil {
 		m.err = fmt.Errorf("open the program that runs inside of the sandbox: %w", err)
 	}
@@ -165,7 +167,7 @@ func (e *Executor) Facts() []Fact {
 	} else {
 		facts = append(facts, Fact{"landlock", true, fmt.Sprintf("second belt around files, version %d", m.landlock)})
 	}
-	facts = append(facts, Fact{"time", true, fmt.Sprintf("%s unless asked for, at most %s", sandbox.DefaultTimeout, sandbox.MaxTimeout)},
+	facts = append(facts, e.gateFact(m), Fact{"time", true, fmt.Sprintf("%s unless asked for, at most %s", sandbox.DefaultTimeout, sandbox.MaxTimeout)},
 		Fact{"output", true, size(sandbox.MaxStream) + " of each stream"},
 		Fact{"file size", true, size(l.FileSize) + " each"},
 		Fact{"core dumps", true, "none"})
@@ -174,6 +176,18 @@ func (e *Executor) Facts() []Fact {
 		tmp.Words = "half of the machine's memory: bubblewrap 0.7 or later limits it"
 	}
 	return append(facts, tmp, m.memory(l), m.processes(l))
+}
+
+// gateFact says whether every program that a command starts is judged.
+func (e *Executor) gateFact(m machine) Fact {
+	err := m.gate
+	if lost := e.noGate.Load(); lost != nil {
+		err = *lost
+	}
+	if err != nil {
+		return Fact{"exec gate", false, fmt.Sprintf("%v: only what a command's text says is judged, not what its programs start (Linux 5.14 or later, and no other such gate around Chorus)", err)}
+	}
+	return Fact{"exec gate", true, "every program that a command starts is judged before it runs; debuggers and tracers do not work inside"}
 }
 
 const noGroup = "no cgroup can be written here (run as root, or as a service with Delegate=yes)"

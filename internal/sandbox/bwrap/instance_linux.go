@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"chorus/internal/sandbox/bwrap/execgate"
 	"chorus/internal/sandbox/bwrap/inside"
 	"chorus/internal/sandbox/process"
 )
@@ -24,8 +25,9 @@ type instance struct {
 	cmd     *exec.Cmd // bubblewrap
 	init    *os.Process
 	socket  *net.UnixConn
-	forward *forwarder // nil without a proxy
-	leave   func()     // out of the cgroup
+	forward *forwarder     // nil without a proxy
+	gate    *execgate.Gate // nil where programs are not judged
+	leave   func()         // out of the cgroup
 	stop    *time.Timer
 	unclean bool // no other command may use it
 	unread  bool // it ended before it took its command
@@ -40,8 +42,21 @@ const (
 // upTime is far more than a sandbox needs to come up, also on a busy machine.
 const upTime = 20 * time.Second
 
-// start puts a sandbox up.
-func (a *attempt) start() (_ *instance, err error) {
+// start puts a sandbox up. Where the kernel refuses the gate, because there is one around
+// us already, there is none from then on.
+func (a *attempt) start() (*instance, error) {
+	gated := a.gated()
+	i, err := a.putUp()
+	if refused := inside.NoGate(""); gated && errors.As(err, &refused) {
+		lost := error(refused)
+		a.e.noGate.Store(&lost)
+		a.key = a.identity()
+		return a.putUp()
+	}
+	return i, err
+}
+
+func (a *attempt) putUp() (_ *instance, err error) {
 	i := &instance{key: a.key, leave: func() {}}
 	defer func() {
 		a.close()
@@ -92,11 +107,11 @@ func (a *attempt) start() (_ *instance, err error) {
 	// If it ends before it has read everything, what it prints says why.
 	_, _ = feed.WriteString(strings.Join(a.options(), "\x00") + "\x00")
 	_ = feed.Close()
-	if err := i.ready(a.setup()); err != nil {
+	if err := i.ready(a.setup(), a.e.programs); err != nil {
 		_ = i.cmd.Process.Kill()
 		_ = said.SetReadDeadline(time.Now().Add(time.Second))
 		text, _ := io.ReadAll(io.LimitReader(said, 4096))
-		if words := strings.TrimSpace(string(text)); words != "" || !errors.As(err, new(refusedSetup)) {
+		if words := strings.TrimSpace(string(text)); words != "" || !errors.As(err, new(refusedSetup)) && !errors.As(err, new(inside.NoGate)) {
 			err = explain(words)
 		}
 		return nil, fmt.Errorf("put up the sandbox: %w", err)
@@ -131,7 +146,7 @@ type refusedSetup string
 func (r refusedSetup) Error() string { return string(r) }
 
 // ready says what shall hold, and waits until it does.
-func (i *instance) ready(setup inside.Setup) error {
+func (i *instance) ready(setup inside.Setup, programs *execgate.Programs) error {
 	_ = i.socket.SetDeadline(time.Now().Add(upTime))
 	if err := i.send(setup); err != nil {
 		return err
@@ -150,6 +165,8 @@ func (i *instance) ready(setup inside.Setup) error {
 	switch {
 	case err != nil:
 		return err
+	case answer.NoGate != "":
+		return inside.NoGate(answer.NoGate)
 	case answer.Error != "":
 		return refusedSetup(answer.Error)
 	}
@@ -161,6 +178,14 @@ func (i *instance) ready(setup inside.Setup) error {
 			return refusedSetup("it has no listener for the proxy")
 		}
 		if i.forward, err = newForwarder(files[0]); err != nil {
+			return err
+		}
+	}
+	if setup.Gate {
+		if len(files) == 0 {
+			return refusedSetup("it has no listener for the gate")
+		}
+		if i.gate, err = execgate.New(files[len(files)-1], programs); err != nil {
 			return err
 		}
 	}
@@ -238,6 +263,9 @@ func (i *instance) close() {
 	}
 	if i.forward != nil {
 		i.forward.close()
+	}
+	if i.gate != nil {
+		i.gate.Close()
 	}
 	i.leave()
 }

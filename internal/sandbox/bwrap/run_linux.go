@@ -105,7 +105,7 @@ func (a *attempt) run(ctx context.Context) (sandbox.Result, error) {
 	if err := errors.Join(err, unsettled); err != nil {
 		return res, err
 	}
-	res.Notes = append(notes, a.view.explains(res)...)
+	res.Notes = slices.Concat(res.Notes, notes, a.view.explains(res))
 	return res, nil
 }
 
@@ -113,14 +113,31 @@ func (a *attempt) runIn(ctx context.Context, i *instance) (sandbox.Result, error
 	if i.forward != nil {
 		defer i.forward.carryTo(a.network.Proxy)()
 	}
-	r, err := process.Start(a.command, func(streams process.Streams) (process.Process, error) {
+	end := func() []string { return nil }
+	r, err := process.Start(a.command, func(r *process.Running, streams process.Streams) (process.Process, error) {
+		if i.gate != nil {
+			end = i.gate.Judge(ctx, func(ctx context.Context, program sandbox.Exec) error {
+				defer r.Pause()() // somebody may be asked
+				return a.command.Judge(ctx, program)
+			})
+		}
 		return i.begin(inside.Request{Path: a.path, Argv: a.argv, Env: a.env, Dir: a.view.dir}, streams)
 	})
 	if err != nil {
 		i.unclean = true
+		end()
 		return sandbox.Result{}, err
 	}
-	return r.Wait(ctx)
+	res, err := r.Wait(ctx)
+	for _, text := range end() {
+		res.Notes = append(res.Notes, "[permissions: "+text+"]")
+	}
+	return res, err
+}
+
+// gated says whether the programs that the command starts are judged.
+func (a *attempt) gated() bool {
+	return a.command.Judge != nil && a.m.gate == nil && a.e.noGate.Load() == nil
 }
 
 // place is where a sandbox waits for the next command with the same wishes; empty when it
@@ -133,7 +150,7 @@ func (a *attempt) place() string {
 	if len(roots) == 0 {
 		roots = []sandbox.Root{{Path: a.command.Dir, Writable: true}}
 	}
-	return fmt.Sprintf("%+v %q %v %v %v", roots, a.command.Home, a.command.OpenGit, a.network.Open, a.network.Proxy != "")
+	return fmt.Sprintf("%+v %q %v %v %v %v", roots, a.command.Home, a.command.OpenGit, a.network.Open, a.network.Proxy != "", a.gated())
 }
 
 // identity is everything that a sandbox depends on: its options, and which files they
@@ -144,7 +161,7 @@ func (a *attempt) identity() string {
 	for _, option := range a.options() {
 		fmt.Fprintf(&text, "%q ", option)
 	}
-	fmt.Fprintf(&text, "%v %v", a.e.opts.Limits, a.network.Proxy != "")
+	fmt.Fprintf(&text, "%v %v %v", a.e.opts.Limits, a.network.Proxy != "", a.gated())
 	for _, path := range a.view.sources() {
 		if id, _, err := identify(path); err == nil {
 			fmt.Fprintf(&text, " %x", id)
@@ -164,6 +181,7 @@ func (a *attempt) setup() inside.Setup {
 	s := inside.Setup{
 		Read: append([]string{"/etc"}, system...), Write: []string{"/tmp", "/dev/shm", homePath}, Use: []string{"/dev", "/proc"},
 		Sweep: []string{"/tmp", "/dev/shm"}, Processes: a.e.opts.Limits.Processes, Proxy: a.network.Proxy != "",
+		Gate: a.gated(),
 	}
 	if !a.view.kept {
 		s.Sweep = append(s.Sweep, homePath)

@@ -15,7 +15,7 @@ type Fact struct {
 }
 
 // isolationFacts are the names of the executor's facts about isolation; the rest are limits.
-var isolationFacts = []string{"namespaces", "nested namespaces", "symlink races", "landlock"}
+var isolationFacts = []string{"namespaces", "nested namespaces", "symlink races", "landlock", "exec gate"}
 
 // Facts says which sandboxes work here, which one auto means, and which isolation and
 // limits work. It tries bubblewrap, which takes some tens of milliseconds.

@@ -21,7 +21,7 @@ type Child struct {
 
 // StartChild starts a child for the command: its own group, pipes, no terminal.
 func StartChild(command sandbox.Command, child Child) (*Running, error) {
-	return Start(command, func(streams Streams) (Process, error) {
+	return Start(command, func(_ *Running, streams Streams) (Process, error) {
 		cmd := exec.Command(child.Argv[0], child.Argv[1:]...)
 		cmd.Dir, cmd.Env = child.Dir, child.Env
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = streams.In, streams.Out, streams.Err

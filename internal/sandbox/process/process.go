@@ -81,36 +81,72 @@ type Streams struct{ In, Out, Err *os.File }
 type Running struct {
 	process Process
 	began   time.Time
-	timeout time.Duration
 	out     output
 	pipes   []*os.File // our ends of stdout and stderr
 	stdin   *os.File
 	readers sync.WaitGroup
 
 	mu                sync.Mutex // guards what follows, and is held while killing
+	timer             *time.Timer
+	left              time.Duration // of its time, when paused
+	since             time.Time     // when its time last began to run
+	pauses            int
 	ended             bool
 	timedOut, aborted bool
 }
 
-// Start starts a command: begin starts it with the streams it is given.
-func Start(command sandbox.Command, begin func(Streams) (Process, error)) (*Running, error) {
+// Start starts a command: begin starts it with the streams it is given. From then on its time runs.
+func Start(command sandbox.Command, begin func(*Running, Streams) (Process, error)) (*Running, error) {
 	timeout := command.Timeout
 	if timeout <= 0 {
 		timeout = sandbox.DefaultTimeout
 	}
-	r := &Running{began: time.Now(), timeout: min(timeout, sandbox.MaxTimeout), out: output{on: command.OnOutput}}
+	now := time.Now()
+	r := &Running{began: now, since: now, left: min(timeout, sandbox.MaxTimeout), out: output{on: command.OnOutput}}
 	if err := r.start(command, begin); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
+// Pause stops the command's time, because it waits for a person; resume lets it run on.
+func (r *Running) Pause() (resume func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pauses++; r.pauses == 1 {
+		r.left -= time.Since(r.since)
+		if r.timer != nil {
+			r.timer.Stop()
+		}
+	}
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.pauses--; r.pauses == 0 {
+			r.since = time.Now()
+			r.run()
+		}
+	}
+}
+
+// run lets the time run that is left; the lock is held.
+func (r *Running) run() {
+	switch {
+	case r.ended || r.pauses > 0:
+	case r.timer == nil:
+		r.timer = time.AfterFunc(max(r.left, 0), func() { r.kill(&r.timedOut) })
+	default:
+		r.timer.Reset(max(r.left, 0))
+	}
+}
+
 // Wait waits until the command ends, its timeout passes or ctx is cancelled.
 func (r *Running) Wait(ctx context.Context) (sandbox.Result, error) {
-	timer := time.AfterFunc(r.timeout, func() { r.kill(&r.timedOut) })
+	r.mu.Lock()
+	r.run()
+	r.mu.Unlock()
 	stop := context.AfterFunc(ctx, func() { r.kill(&r.aborted) })
 	code, err := r.process.Wait()
-	timer.Stop()
 	stop()
 	left := r.finish()
 	if err != nil {
@@ -125,7 +161,7 @@ func (r *Running) Wait(ctx context.Context) (sandbox.Result, error) {
 }
 
 // start makes the streams, begins and starts the readers.
-func (r *Running) start(command sandbox.Command, begin func(Streams) (Process, error)) (err error) {
+func (r *Running) start(command sandbox.Command, begin func(*Running, Streams) (Process, error)) (err error) {
 	var theirs []*os.File
 	defer func() {
 		for _, f := range theirs {
@@ -159,7 +195,7 @@ func (r *Running) start(command sandbox.Command, begin func(Streams) (Process, e
 	} else if child.In, err = devNull(); err != nil {
 		return err
 	}
-	if r.process, err = begin(child); err != nil {
+	if r.process, err = begin(r, child); err != nil {
 		return err
 	}
 	for i, pipe := range r.pipes {
@@ -194,6 +230,9 @@ func (r *Running) kill(why *bool) {
 func (r *Running) finish() (left int) {
 	r.mu.Lock() // waits for a kill under way
 	r.ended = true
+	if r.timer != nil {
+		r.timer.Stop()
+	}
 	r.mu.Unlock()
 	defer r.close()
 	deadline := time.Now().Add(drain)

@@ -19,7 +19,7 @@ func TestNotBegun(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("refused")
 	command := sandbox.Command{Stdin: []byte("given")}
-	if _, err := Start(command, func(Streams) (Process, error) { return nil, refused }); !errors.Is(err, refused) {
+	if _, err := Start(command, func(*Running, Streams) (Process, error) { return nil, refused }); !errors.Is(err, refused) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"chorus/internal/permit/canonical"
 	"chorus/internal/tool"
 )
 
@@ -35,18 +36,18 @@ func convert(fields map[string]json.RawMessage) error {
 	var command string
 	switch {
 	case theirs.Exe != nil:
-		words := []string{quote(*theirs.Exe)}
+		words := []string{canonical.Word(*theirs.Exe)}
 		for _, arg := range theirs.Args {
-			words = append(words, quote(arg))
+			words = append(words, canonical.Word(arg))
 		}
 		command = strings.Join(words, " ")
 		if theirs.Cwd != "" {
-			command = "cd " + quote(theirs.Cwd) + " && " + command
+			command = "cd " + canonical.Word(theirs.Cwd) + " && " + command
 		}
 	case theirs.Command != nil:
 		command = *theirs.Command
 		if theirs.Cwd != "" {
-			command = "cd " + quote(theirs.Cwd) + " && {\n" + command + "\n}"
+			command = "cd " + canonical.Word(theirs.Cwd) + " && {\n" + command + "\n}"
 		}
 	default:
 		return errors.New("'command' is missing")
@@ -71,15 +72,4 @@ func reread(fields map[string]json.RawMessage, into any) error {
 		return fmt.Errorf("it takes command, or exe and args, then cwd and timeoutSec: %w", err)
 	}
 	return nil
-}
-
-// quote writes a word so that a shell reads it as that word.
-func quote(word string) string {
-	plain := word != "" && strings.IndexFunc(word, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("@%+:,./_-", r))
-	}) < 0
-	if plain {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

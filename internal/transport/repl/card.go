@@ -48,6 +48,9 @@ func card(a approval.Approval, label string, width int, color bool) []string {
 	if a.Risk != "" {
 		row("risk", a.Risk)
 	}
+	if a.Reason != "" {
+		row("why", a.Reason)
+	}
 	if a.Again != "" {
 		row("now", "asked again: "+a.Again)
 	}

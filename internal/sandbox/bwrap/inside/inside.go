@@ -46,7 +46,11 @@ func run() error {
 	}
 	fds, err := setup.apply()
 	if err != nil {
-		return s.send(Ready{Error: err.Error()})
+		answer := Ready{Error: err.Error()}
+		if errors.As(err, new(NoGate)) {
+			answer = Ready{NoGate: err.Error()}
+		}
+		return s.send(answer)
 	}
 	if err := s.send(Ready{}, fds...); err != nil {
 		return err
@@ -109,6 +113,9 @@ func (s Setup) apply() (fds []int, err error) {
 		}
 	}
 	listener, err := filterCalls(s.Gate)
+	if err != nil && s.Gate {
+		return nil, NoGate("the kernel does not report programs: " + err.Error())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("filter system calls: %w", err)
 	}

@@ -37,8 +37,14 @@ type Setup struct {
 // Ready answers Setup. Its files are the proxy's listener and the gate's, as far as they
 // were asked for.
 type Ready struct {
-	Error string `json:"error,omitempty"` // why the sandbox cannot be used
+	Error  string `json:"error,omitempty"`  // why the sandbox cannot be used
+	NoGate string `json:"noGate,omitempty"` // why it cannot be used with a gate
 }
+
+// NoGate is why programs cannot be reported.
+type NoGate string
+
+func (n NoGate) Error() string { return string(n) }
 
 // Request is one command. Its files are stdin, stdout and stderr.
 type Request struct {

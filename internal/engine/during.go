@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"chorus/internal/approval"
+	"chorus/internal/bus"
+	"chorus/internal/chat"
+	"chorus/internal/id"
+	"chorus/internal/journal"
+)
+
+// maxHeld is how long a program may wait for an answer where nothing else says: the command
+// that starts it waits as well, in memory.
+const maxHeld = 15 * time.Minute
+
+// AskDuring asks people about something that a call wants to do while it runs, and waits for
+// the answer. Unlike the approval of the call itself this one does not outlive the process:
+// with the call it ends, and whoever answers too late is told so. An error is why it may not
+// be done.
+func (e *Engine) AskDuring(ctx context.Context, a approval.Approval, asking Asking) error {
+	a.ID, a.AskedAt, a.State, a.Who = id.New(), e.Now(), approval.Open, asking.Who
+	hold := asking.For
+	if hold <= 0 || hold > maxHeld {
+		hold = maxHeld
+	}
+	a.Deadline = a.AskedAt.Add(hold)
+	if asking.Remind > 0 && asking.Remind < hold {
+		a.Remind = a.AskedAt.Add(asking.Remind)
+	}
+	changes := e.Bus.Subscribe(a.Thread)
+	defer changes.Close()
+	body := chat.ApprovalAsked{ID: a.ID, Call: a.Call.ID, Name: a.Call.Name, Actions: a.Actions, Rule: a.Rule, Preview: a.Preview, Until: a.Deadline, Who: a.Who, During: true}
+	if err := e.change(ctx, a, "system", body, approval.Change{New: &a}); err != nil {
+		return fmt.Errorf("it must be asked for, and could not be: %w", err)
+	}
+	late := time.NewTimer(hold)
+	defer late.Stop()
+	for look := true; ; {
+		if look {
+			if now, err := e.timed.Approval(ctx, a.ID); err == nil && now.State != approval.Open {
+				return answered(now)
+			}
+		}
+		select {
+		case <-changes.Wake():
+			notes, gap := changes.Take()
+			look = gap || slices.ContainsFunc(notes, func(n bus.Note) bool { return len(n.Events) > 0 })
+		case <-late.C:
+			e.closeAsked(a, approval.Expired, byDeadline, nobodyAnswered)
+			return errors.New(nobodyAnswered)
+		case <-ctx.Done():
+			e.closeAsked(a, approval.Cancelled, "system", "the command has ended")
+			return ctx.Err()
+		}
+	}
+}
+
+// answered is nil for a yes.
+func answered(a approval.Approval) error {
+	if a.State == approval.Approved {
+		return nil
+	}
+	text := "refused by " + a.AnsweredBy
+	if a.Note != "" {
+		text += ": " + a.Note
+	}
+	return errors.New(text)
+}
+
+// closeAsked ends an approval whose call does not wait any more.
+func (e *Engine) closeAsked(a approval.Approval, state approval.State, by, note string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := e.settle(ctx, a, state, by, note, nil); err != nil && !errors.Is(err, journal.ErrSettled) {
+		e.Log.Warn("could not end an approval whose call has ended", "component", "engine", "event", "approval_expiry_failed", "approval", a.ID, "error", err)
+	}
+}

@@ -1,0 +1,207 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"chorus/internal/permit"
+	"chorus/internal/permit/canonical"
+	"chorus/internal/sandbox"
+	"chorus/internal/transcript"
+)
+
+// How the programs are judged that a command starts.
+const (
+	ChildrenDeny  = "deny"  // by deny rules and the list of catastrophes; nobody is asked
+	ChildrenJudge = "judge" // by all rules
+	ChildrenAsk   = "ask"   // each is asked about
+	ChildrenAllow = "allow" // not at all
+)
+
+// Ask asks people whether the command of a call may start a program. It returns when somebody
+// has answered; an error is why it may not.
+type Ask func(ctx context.Context, call string, program sandbox.Exec, d permit.Decision) error
+
+// Programs judges what the commands of a run start, however deep: nil where nothing is. The text of
+// a command was judged before it ran; this is about programs that the text does not show. ask may be nil: then
+// what would be asked about is refused.
+func (g *Judge) Programs(mode string, ask Ask) func(ctx context.Context, call string, program sandbox.Exec) error {
+	if mode == ChildrenAllow {
+		return nil
+	}
+	p := &programJudge{gate: g, mode: mode, ask: ask, senders: g.meant(g.Work.Senders), known: map[string]permit.Decision{}, asked: map[string]*given{}}
+	p.checks, p.err = g.Limits.Checks(p.senders)
+	return p.judge
+}
+
+// programJudge judges the programs of a run.
+type programJudge struct {
+	gate    *Judge
+	mode    string
+	ask     Ask
+	senders []transcript.Sender
+	checks  []check
+	err     error
+
+	mu    sync.Mutex
+	known map[string]permit.Decision // by text: a build starts the same program again and again
+	asked map[string]*given          // by call and text
+}
+
+// maxKnown bounds what is remembered of a run.
+const maxKnown = 4096
+
+func (p *programJudge) judge(ctx context.Context, call string, program sandbox.Exec) error {
+	if p.err != nil {
+		return p.err
+	}
+	d := p.decide(program)
+	switch {
+	case d.Verdict == permit.Deny:
+		return errors.New(why(d))
+	case d.Verdict == permit.Allow:
+		return nil
+	case p.ask == nil:
+		return fmt.Errorf("it must be asked for (profile %s); run it as a command of its own, so that it can be", d.Profile)
+	}
+	return p.answer(ctx, call, program, d)
+}
+
+// answer asks once about each program of a call: a shell that is refused looks for the same
+// one in other folders, and a loop starts it again.
+func (p *programJudge) answer(ctx context.Context, call string, program sandbox.Exec, d permit.Decision) error {
+	key := call + " " + texts(program)[0].words
+	p.mu.Lock()
+	a := p.asked[key]
+	first := a == nil
+	if first {
+		a = &given{done: make(chan struct{})}
+		p.asked[key] = a
+	}
+	p.mu.Unlock()
+	if first {
+		a.err = p.ask(ctx, call, program, d)
+		close(a.done)
+		return a.err
+	}
+	select {
+	case <-a.done:
+		return a.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// given is an answer, or one that is waited for.
+type given struct {
+	done chan struct{}
+	err  error // nil: yes
+}
+
+// decide is the decision about a program under the mode. A denial of any of its names counts, and
+// so does a rule that wants one of them asked about; that a name is allowed counts for a
+// program of the machine's, whose names mean the same, and for the path that was given.
+func (p *programJudge) decide(program sandbox.Exec) permit.Decision {
+	asks := p.mode == ChildrenJudge || p.mode == ChildrenAsk
+	var asked, open permit.Decision
+	allowed := false
+	for _, text := range texts(program) {
+		d := p.judged(text.words)
+		switch {
+		case d.Verdict == permit.Deny && (d.List == permit.ListDeny || d.List == permit.ListCatastrophic):
+			return d
+		case d.Verdict == permit.Ask && d.List == permit.ListAsk:
+			asked = d
+		case d.Verdict == permit.Allow && text.means:
+			allowed = true
+		case text.means:
+			open = d
+		}
+	}
+	switch {
+	case !asks || program.Script:
+		return permit.Decision{Verdict: permit.Allow}
+	case asked.Verdict == permit.Ask:
+		return asked
+	case allowed && p.mode == ChildrenJudge:
+		return permit.Decision{Verdict: permit.Allow}
+	}
+	if p.mode == ChildrenAsk || open.Verdict != permit.Deny {
+		open.Verdict = permit.Ask
+	}
+	return open
+}
+
+// judged is the strictest decision about a text; an answer that was given before is a yes.
+func (p *programJudge) judged(text string) permit.Decision {
+	p.mu.Lock()
+	d, ok := p.known[text]
+	p.mu.Unlock()
+	if ok {
+		return d
+	}
+	j := p.gate.judge(p.checks, []permit.Request{{Tool: "bash", Detail: text, Command: text}})
+	d = j.Decision
+	for _, one := range j.Decisions { // a rule says more than that there is none
+		if one.Verdict == permit.Deny && (one.List == permit.ListDeny || one.List == permit.ListCatastrophic) {
+			d = one
+			break
+		}
+	}
+	if d.Verdict == permit.Ask && (p.mode == ChildrenJudge || p.mode == ChildrenAsk) &&
+		(p.gate.yes(p.senders) || p.gate.own(p.senders) && p.gate.remembered(j) || p.gate.keptBy(j, p.senders) != "") {
+		d.Verdict, d.List = permit.Allow, permit.ListAllow
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.known) >= maxKnown {
+		clear(p.known)
+	}
+	p.known[text] = d
+	return d
+}
+
+// text is a program as it would be written as a command.
+type text struct {
+	words string
+	means bool // a rule that allows it means this program
+}
+
+// texts are how a program would be written as a command, under each of its names.
+func texts(program sandbox.Exec) []text {
+	var args []string
+	if len(program.Argv) > 1 {
+		args = program.Argv[1:]
+	}
+	var out []text
+	add := func(means bool, words ...string) {
+		var line strings.Builder
+		for _, word := range append(words, args...) {
+			if line.Len() > 0 {
+				line.WriteByte(' ')
+			}
+			line.WriteString(canonical.Word(word))
+		}
+		out = append(out, text{line.String(), means})
+	}
+	if !program.System && program.Path != "" {
+		add(true, program.Path)
+	}
+	for _, name := range program.Names {
+		add(program.System, name)
+		if sub, ok := strings.CutPrefix(name, "git-"); ok { // a part of git that has a file of its own
+			add(program.System, "git", sub)
+		}
+	}
+	if len(program.Argv) > 0 && slices.Contains(program.Names, "git") {
+		if sub, ok := strings.CutPrefix(filepath.Base(program.Argv[0]), "git-"); ok {
+			add(program.System, "git", sub)
+		}
+	}
+	return out
+}

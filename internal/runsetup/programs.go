@@ -1,0 +1,54 @@
+package runsetup
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"chorus/internal/approval"
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/engine"
+	"chorus/internal/gate"
+	"chorus/internal/journal"
+	"chorus/internal/permit"
+	"chorus/internal/permit/canonical"
+	"chorus/internal/sandbox"
+)
+
+// programs judges what the commands of a run start, as the profile says.
+func (s *Setup) programs(g *gate.Judge, row journal.Thread, bot *config.Bot, profile string) func(context.Context, string, sandbox.Exec) error {
+	return g.Programs(bot.Profiles[profile].Children, func(ctx context.Context, call string, program sandbox.Exec, d permit.Decision) error {
+		if !g.Choice.Snapshot().CanAsk {
+			return errors.New("it must be asked for, and there is no terminal to ask on")
+		}
+		asking, err := s.Gate.Asking(row, bot, profile)
+		if err != nil {
+			return err
+		}
+		run, use, _ := strings.Cut(call, "/")
+		asks := approval.Approval{Thread: row.ID, Run: run, Call: chat.ToolUse{ID: use, Name: "bash"}, Dir: program.Dir, Risk: "high", Rule: d.Rule,
+			Actions: []string{"tool:bash:" + line(program.Argv)}, Reason: "a command that runs wants to start it", AskedBy: payer(g.Work), Payer: payer(g.Work)}
+		if by := program.By(); len(by) > 0 {
+			asks.Reason = "`" + line(by) + "` wants to start it"
+		}
+		return s.Gate.Engine(nil).AskDuring(ctx, asks, asking)
+	})
+}
+
+// payer is on whose words a run works.
+func payer(work engine.Work) chat.Principal {
+	if len(work.Senders) == 0 {
+		return chat.Principal{}
+	}
+	return work.Senders[0].Principal
+}
+
+// line is an argument vector as a command.
+func line(argv []string) string {
+	words := make([]string, len(argv))
+	for i, word := range argv {
+		words[i] = canonical.Word(word)
+	}
+	return strings.Join(words, " ")
+}
