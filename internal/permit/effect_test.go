@@ -60,7 +60,6 @@ func effectCases(t testing.TB) (out []effectCase) {
 // project is a folder with a repository, its remote, and files beside it; commands that were allowed really run there.
 type project struct {
 	template, dir string
-	dirty         bool
 }
 
 func newProject(t testing.TB) *project {
@@ -71,7 +70,7 @@ func newProject(t testing.TB) *project {
 		}
 	}
 	root := t.TempDir()
-	p := &project{template: filepath.Join(root, "template"), dir: filepath.Join(root, "run"), dirty: true}
+	p := &project{template: filepath.Join(root, "template"), dir: filepath.Join(root, "run")}
 	for name, text := range map[string]string{
 		"ws/f": "one\ntwo\n", "ws/canary": "", "ws/list": "origin\n", "ws/big": strings.Repeat("a line of some length to sort\n", 20_000), "ws/sub/g": "", "outside/precious": "safe\n",
 		"ws/evil/ls": "#!/bin/sh\n: > PWNED\n", "ws/x.sh": "#!/bin/sh\ntouch PWNED\nexit 1\n", "ws/x.js": "require('fs').writeFileSync('PWNED', '')\n", "ws/push.sh": "#!/bin/sh\ngit push origin main\n",
@@ -119,8 +118,8 @@ func (p *project) command(ctx context.Context, dir, script string) *exec.Cmd {
 	return cmd
 }
 
-// does runs a command in a fresh copy and reports whether it has the effect.
-func (p *project) does(t testing.TB, command, effect string) bool {
+// reset makes a fresh copy.
+func (p *project) reset(t testing.TB) {
 	t.Helper()
 	if err := errors.Join(os.RemoveAll(p.dir), os.CopyFS(p.dir, os.DirFS(p.template))); err != nil {
 		t.Fatal(err)
@@ -135,10 +134,16 @@ func (p *project) does(t testing.TB, command, effect string) bool {
 	if err := os.WriteFile(config, []byte(strings.ReplaceAll(string(text), p.template, p.dir)), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// does runs a command in a fresh copy and reports whether it has the effect.
+func (p *project) does(t testing.TB, command, effect string) bool {
+	t.Helper()
+	p.reset(t)
 	before, _ := p.read(effect)
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 	defer cancel()
-	_ = p.command(ctx, ws, command).Run() // how it ends does not matter
+	_ = p.command(ctx, filepath.Join(p.dir, "ws"), command).Run() // how it ends does not matter
 	after, err := p.read(effect)
 	switch effect[0] {
 	case '+':

@@ -51,6 +51,8 @@ func readOptions(rows []*row, words []word, stop bool) usage {
 		case u.done:
 			u.operandsFrom(i)
 			return u
+		case x.known && x.value == "--" && r.single: // find reads its expression behind it all the same
+			i++
 		case x.known && x.value == "--":
 			u.dashes = i
 			i++
@@ -296,6 +298,11 @@ func (u *usage) ends(i, from int) bool {
 // letters reads short options that stand together.
 func (u *usage) letters(i int, head string) int {
 	for j := 1; j < len(head); j++ {
+		if j+2 <= len(head) { // zip has -lf and -TT beside letters
+			if spec, ok := u.find("-" + head[j:j+2]); ok {
+				return u.valued(i, given{name: "-" + head[j:j+2], spec: spec, at: i}, head[j+2:], head[j+2:] != "")
+			}
+		}
 		name := head[j : j+1]
 		spec, ok := u.find("-" + name)
 		switch {

@@ -197,12 +197,19 @@ func (w *walker) operandEffects(p *Part, prog string, words []word, rd *reading,
 			for _, x := range u.operands {
 				w.written(p, *x.word, "install makes folders", true)
 			}
-		case n > 1 && !((prog == "scp" || prog == "rsync") && isRemotePath(u.operands[n-1].value)):
+		case n > 1 && (prog == "scp" || prog == "rsync") && isRemotePath(u.operands[n-1].value):
+		case n > 1 && r.loose: // it is not known which words are values of options
+			for _, x := range u.operands[1:] {
+				w.written(p, *x.word, rd.name+" writes its last argument", r.words == wordsTarget)
+			}
+		case n > 1:
 			w.written(p, *u.operands[n-1].word, rd.name+" writes its last argument", r.words == wordsTarget)
 		}
 	case wordsFirst:
-		if len(u.operands) > 0 {
-			w.written(p, *u.operands[0].word, rd.name+" writes its first argument", true)
+		for i, x := range u.operands {
+			if i == 0 || r.loose {
+				w.written(p, *x.word, rd.name+" writes its first argument", true)
+			}
 		}
 	case wordsWritten:
 		for _, x := range u.operands {

@@ -307,7 +307,9 @@ func (r *row) option(e effect, text string) error {
 		names[0] = name + "="
 	case strings.HasPrefix(name, "--"):
 		r.long = append(r.long, name)
-	case name[0] == '-' && !r.single && !multiLetter(name):
+	case strings.HasPrefix(name, "-("):
+		names[0] = "-" + strings.Trim(name, "-()")
+	case name[0] == '-' && !r.single:
 		names = names[:0]
 		for _, c := range name[1:] {
 			names = append(names, "-"+string(c))
@@ -322,11 +324,6 @@ func (r *row) option(e effect, text string) error {
 	}
 	r.runs, r.writes = r.runs || e.runs(), r.writes || e.writes()
 	return errors.Join(wrong...)
-}
-
-// multiLetter reports the few short options that have a name instead of a letter although others are letters.
-func multiLetter(name string) bool {
-	return slices.Contains([]string{"-lf", "-gs", "-TT", "-Command", "-EncodedCommand", "-File", "-NoProfile", "-NonInteractive", "-NoLogo", "-encoding"}, name)
 }
 
 func (t *programTable) variable(v string) {

@@ -77,8 +77,8 @@ func (w *walker) findsNames() bool {
 	null := false
 	for _, a := range call.Args[1:] {
 		x := w.readOne(a)
-		if !x.known && !x.glob || strings.HasPrefix(x.value, "-print") && x.value != "-print0" {
-			return false
+		if !x.known && !x.glob || x.value != "-print0" && slices.ContainsFunc([]string{"--", "-print", "-exec", "-ok", "-ls", "-files0"}, func(s string) bool { return strings.HasPrefix(x.value, s) }) {
+			return false // it may write something else as well
 		}
 		null = null || x.value == "-print0"
 	}
