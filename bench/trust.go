@@ -92,7 +92,7 @@ func (b *stand) sandboxRows(ctx context.Context, q float64) ([]row, error) {
 	if err := b.program(ctx); err != nil {
 		return nil, err
 	}
-	bare, err := b.started(ctx, host.New(os.Environ()), q)
+	bare, err := b.started(ctx, host.New(os.Environ()), sandbox.Command{Shell: "true"}, q, rounds)
 	if err != nil {
 		return nil, err
 	}
@@ -103,25 +103,38 @@ func (b *stand) sandboxRows(ctx context.Context, q float64) ([]row, error) {
 		fmt.Fprintln(os.Stderr, "bwrap is not measured:", err)
 		return rows, nil
 	}
-	inside, err := b.started(ctx, sandboxed, q)
-	if err != nil {
-		return nil, err
+	free := func(context.Context, sandbox.Exec) error { return nil }
+	const programs = "i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i+1)); done"
+	commands := map[string]sandbox.Command{"one": {Shell: "true"}, "one, gate": {Shell: "true", Judge: free},
+		"many": {Shell: programs}, "many, gate": {Shell: programs, Judge: free}}
+	took := map[string]float64{}
+	for name, command := range commands {
+		n := rounds
+		if command.Shell == programs {
+			n = min(n, 20)
+		}
+		if took[name], err = b.started(ctx, sandboxed, command, q, n); err != nil {
+			return nil, err
+		}
 	}
 	return append(rows,
-		row{what: "one command (true), bwrap (beside: host)", unit: "ms", floor: bare, chorus: inside},
-		row{what: "… of it the sandbox", unit: "ms", chorus: inside - bare}), nil
+		row{what: "one command (true), bwrap (beside: host)", unit: "ms", floor: bare, chorus: took["one"]},
+		row{what: "… of it the sandbox", unit: "ms", chorus: took["one"] - bare},
+		row{what: "… with every program judged", unit: "ms", chorus: took["one, gate"] - bare},
+		row{what: "a command that starts 200 programs, each judged (beside: none)", unit: "ms", floor: took["many"], chorus: took["many, gate"]}), nil
 }
 
-// started is the time of one command that does nothing.
-func (b *stand) started(ctx context.Context, on sandbox.Executor, q float64) (float64, error) {
+// started is the time of one command.
+func (b *stand) started(ctx context.Context, on sandbox.Executor, command sandbox.Command, q float64, rounds int) (float64, error) {
+	command.Dir, command.Timeout = b.dir, time.Minute
 	var failed error
 	took := timed(q, func() {
-		res, err := on.Run(ctx, sandbox.Command{Shell: "true", Dir: b.dir, Timeout: time.Minute})
+		res, err := on.Run(ctx, command)
 		if err == nil && res.ExitCode != 0 {
 			err = fmt.Errorf("exit code %d: %s", res.ExitCode, res.Stderr)
 		}
 		if err != nil && failed == nil {
-			failed = fmt.Errorf("run true by %s: %w", on.Name(), err)
+			failed = fmt.Errorf("run %q by %s: %w", command.Shell, on.Name(), err)
 		}
 	}, 1, rounds)
 	return took, failed

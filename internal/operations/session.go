@@ -156,7 +156,7 @@ type ResumeRequest struct {
 	WorkspacePath string `json:"workspacePath" minLen:"1" maxLen:"4096" doc:"the folder with the session's log"`
 	Provider      string `json:"provider,omitempty" maxLen:"64" noun:"provider"`
 	Model         string `json:"model,omitempty" maxLen:"200" noun:"model"`
-	Mode          string `json:"mode,omitempty" maxLen:"32" pattern:"^(full|summary|last-[0-9]+)?$" doc:"how much of it: full, last-N or summary"`
+	Mode          string `json:"mode,omitempty" maxLen:"32" pattern:"^(full|summary|last-[0-9]{1,9})?$" doc:"how much of it: full, last-N or summary"`
 }
 
 // ForkRequest says where a session is forked.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"pgregory.net/rapid"
@@ -150,7 +151,8 @@ func (g generator) valid(s *jsonschema.Schema) any {
 
 func (g generator) text(s *jsonschema.Schema) string {
 	if s.Pattern != "" {
-		return rapid.StringMatching(s.Pattern).Draw(g.T, "text")
+		fits := func(text string) bool { return s.MaxLength == nil || utf8.RuneCountInString(text) <= *s.MaxLength }
+		return rapid.StringMatching(s.Pattern).Filter(fits).Draw(g.T, "text")
 	}
 	if s.Format == "date-time" {
 		return time.Unix(rapid.Int64Range(0, 4e9).Draw(g.T, "time"), 0).UTC().Format(time.RFC3339)
