@@ -105,7 +105,7 @@ fuzz: ## every fuzz target, 30 seconds each (FUZZTIME=5m for longer)
 	done
 
 fuzz-shell: ## run generated commands that were allowed, and look whether one does what is denied (SHELL_FUZZ=10m)
-	SHELL_FUZZ=$(SHELL_FUZZ) $(GO) test -run TestJudgeAndBashAgree -count=1 -v -timeout 2h ./internal/permit
+	SHELL_FUZZ=$(SHELL_FUZZ) $(GO) test -run 'TestJudgeAndBashAgree|TestJudgeAndProgramsAgree' -count=1 -v -timeout 2h ./internal/permit
 
 chaos: sandbox-init ## kill the program ten thousand times at random moments, and a hundred times while people talk to it on Discord (KILLS=n SEED=n)
 	CHORUS_CHAOS=$(KILLS) CHORUS_CHAOS_SEED=$(SEED) $(GO) test -run Chaos -count=1 -v -timeout 12h $(CHAOS)
