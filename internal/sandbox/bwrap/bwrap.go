@@ -92,6 +92,7 @@ type Executor struct {
 	env     []string
 	machine func() machine // looked at once, by the first command
 	pool    pool
+	trees   trees
 	gating
 }
 

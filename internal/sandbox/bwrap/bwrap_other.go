@@ -14,6 +14,7 @@ var errNoLinux = errors.New("the sandbox bwrap needs Linux: choose docker, or ho
 type (
 	machine struct{}
 	pool    struct{}
+	trees   struct{}
 	gating  struct{ programs struct{} }
 )
 

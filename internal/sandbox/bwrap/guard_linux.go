@@ -19,9 +19,9 @@ import (
 // mounted: it is made for the time of the command (placeholder), or checked afterwards
 // (watch).
 
-// guard protects the repositories of the writable roots. Those in folders below a
-// root are the command's own: it may have made them.
-func (v *view) guard() error {
+// guard protects the repositories of the writable roots and those in folders below.
+func (v *view) guard(trees *trees) error {
+	var roots []string
 	for _, m := range slices.Clone(v.mounts) {
 		if m.cover != noCover || !m.writable || m.dest == homePath {
 			continue
@@ -36,6 +36,17 @@ func (v *view) guard() error {
 			err = v.guardTree(m.source)
 		}
 		if err != nil {
+			return err
+		}
+		if !slices.Contains(roots, m.source) {
+			roots = append(roots, m.source)
+		}
+	}
+	for _, root := range roots {
+		if slices.ContainsFunc(roots, func(other string) bool { return other != root && within(root, other) }) {
+			continue // its repositories are found with those of the outer one
+		}
+		if err := v.guardNested(trees.of(root)); err != nil {
 			return err
 		}
 	}

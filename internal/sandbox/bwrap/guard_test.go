@@ -59,6 +59,21 @@ var attacks = map[string]attack{
 	"around an empty .git":       {setup: `cd ..; rm -rf ws; mkdir ws`, inside: `git init -q --bare .; git config core.bare false; git config core.worktree "$PWD"; EVIL >> config; mkdir .git`},
 	"a half repository":          {setup: `cd ..; rm -rf ws; mkdir -p ws/.git`, inside: `git init -q .; cp -r .git evil; EVIL >> evil/config; echo ../evil > .git/commondir`},
 	"a folder of the repository": {setup: `mkdir part`, dir: "ws/part", inside: `EVIL >> ../.git/config; printf '#!/bin/sh\ntouch PROOF\n' > ../.git/hooks/pre-commit; chmod +x ../.git/hooks/pre-commit`},
+	"a repository below, added":  {inside: `git init -q sub; cd sub; git -c user.name=a -c user.email=a@example.com commit -q --allow-empty -m x; cd ..; git add sub; EVIL >> sub/.git/config`},
+	"a repository below":         {used: "ws/a/b", inside: `mkdir -p a/b; git init -q a/b; EVIL >> a/b/.git/config`},
+	"a hook below":               {used: "ws/sub", inside: `git init -q sub; printf '#!/bin/sh\ntouch PROOF\n' > sub/.git/hooks/pre-commit; chmod +x sub/.git/hooks/pre-commit`},
+	"known below":                {setup: `git init -q sub`, used: "ws/sub", inside: `EVIL >> sub/.git/config`},
+	"known below, of a person":   {setup: `git init -q sub; git -C sub config alias.st status`, used: "ws/sub", inside: `EVIL >> sub/.git/config; mv sub/.git/hooks x; cp -r sub/.git evil; EVIL >> evil/config; mv sub/.git old; mv evil sub/.git`},
+	"replaced below":             {setup: `git init -q sub`, used: "ws/sub", inside: `git init -q x; EVIL >> x/.git/config; rm -rf sub/.git; mv x/.git sub/.git`},
+	"below, prepared":            {setup: `git init -q x; rm x/.git/HEAD; EVIL >> x/.git/config; mv x/.git y`, used: "ws/sub", inside: `mkdir sub; mv y sub/.git; echo ref: refs/heads/main > sub/.git/HEAD`},
+	"below, elsewhere":           {used: "ws/sub", inside: `git init -q --bare evil; EVIL >> evil/config; git config -f evil/config core.bare false; mkdir sub; echo "gitdir: ../evil" > sub/.git`},
+	"below, elsewhere in halves": {used: "ws/sub", inside: `git init -q --bare evil; git config -f evil/config core.bare false; EVIL >> evil/config; mkdir -p sub/.git; mv evil/HEAD sub/.git/; echo ../../evil > sub/.git/commondir`},
+	"below, linked":              {used: "ws/sub", inside: `git init -q x; EVIL >> x/.git/config; mv x/.git x/g; mkdir sub; ln -s ../x/g sub/.git`},
+	"below, in the modules":      {used: "ws/sub", inside: `git init -q --bare .git/modules/sub; git config -f .git/modules/sub/config core.bare false; EVIL >> .git/modules/sub/config; mkdir sub; echo "gitdir: ../.git/modules/sub" > sub/.git`},
+	"below, as worktree":         {used: "ws/tree", inside: `git worktree add -q tree; cp -r .git evil; EVIL >> evil/config; rm evil/HEAD; echo $PWD/evil > .git/worktrees/tree/commondir`},
+	"below, closed":              {used: "ws/sub", inside: `git init -q sub; EVIL >> sub/.git/config; chmod 0 sub`},
+	"bare below":                 {used: "ws/bare", inside: `git init -q --bare bare; printf '[alias]\n\tst = "!touch PROOF"\n' >> bare/config`},
+	"bare below, in halves":      {used: "ws/x", inside: `git init -q --bare y; printf '[alias]\n\tst = "!touch PROOF"\n' >> y/config; mkdir x; mv y/HEAD x/; echo ../y > x/commondir`},
 	"a bare repository":          {setup: `cd ..; git clone -q --bare ws bare`, dir: "bare", used: "bare", inside: `printf '[alias]\n\tst = "!touch PROOF"\n' >> config`},
 }
 
@@ -69,10 +84,11 @@ func (p attack) prepare(t *testing.T) (base string, fill func(string) string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outsideGit(t, base, repository+p.setup)
 	replace := strings.NewReplacer("EVIL", `printf '[core]\n\tfsmonitor = "touch PROOF; false"\n'`)
 	proof := strings.NewReplacer("PROOF", filepath.Join(base, "proof"))
-	return base, func(text string) string { return proof.Replace(replace.Replace(text)) }
+	fill = func(text string) string { return proof.Replace(replace.Replace(text)) }
+	outsideGit(t, base, repository+fill(p.setup))
+	return base, fill
 }
 
 // command is how the attack is made: a workspace inside of a repository is given the

@@ -31,11 +31,20 @@ type fileID struct {
 }
 
 func identify(path string) (id fileID, mode uint16, err error) {
-	var stat unix.Statx_t
-	if err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &stat); err != nil {
+	status, err := statusOf(path)
+	if err != nil {
 		return fileID{}, 0, err
 	}
-	return fileID{[2]uint32{stat.Dev_major, stat.Dev_minor}, stat.Ino, stat.Btime}, stat.Mode, nil
+	return idOf(status), status.Mode, nil
+}
+
+func statusOf(path string) (status unix.Statx_t, err error) {
+	err = unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &status)
+	return status, err
+}
+
+func idOf(status unix.Statx_t) fileID {
+	return fileID{[2]uint32{status.Dev_major, status.Dev_minor}, status.Ino, status.Btime}
 }
 
 func (v *view) hold(path string) {

@@ -46,16 +46,17 @@ func clearNewRepository(dotGit string) (note string, err error) {
 	case err != nil:
 		return "", err
 	case !info.IsDir(): // it leads to a repository elsewhere
-		return setAsideAll(dotGit, []string{dotGit}, nil)
+		return setAsideAll(filepath.Dir(dotGit), []string{dotGit}, nil)
 	}
-	return clearGitDir(dotGit)
+	return clearGitDir(dotGit, filepath.Dir(dotGit))
 }
 
-// clearGitDir does so in git's own folder.
-func clearGitDir(gitDir string) (note string, err error) {
+// clearGitDir does so in git's own folder, but for what is kept, and names what it set aside as
+// it is seen from a folder.
+func clearGitDir(gitDir, from string, keep ...string) (note string, err error) {
 	var found []string // what goes as a whole
 	for _, name := range []string{"commondir", "config.worktree"} {
-		if exists(filepath.Join(gitDir, name)) {
+		if exists(filepath.Join(gitDir, name)) && !slices.Contains(keep, name) {
 			found = append(found, filepath.Join(gitDir, name))
 		}
 	}
@@ -70,7 +71,7 @@ func clearGitDir(gitDir string) (note string, err error) {
 			found, left = append(found, config), []byte(kept)
 		}
 	}
-	return setAsideAll(gitDir, found, func() error {
+	return setAsideAll(from, found, func() error {
 		if left == nil {
 			return nil
 		}
@@ -79,7 +80,7 @@ func clearGitDir(gitDir string) (note string, err error) {
 }
 
 // setAsideAll sets the paths aside, does what comes then, and says so.
-func setAsideAll(gitDir string, paths []string, then func() error) (string, error) {
+func setAsideAll(from string, paths []string, then func() error) (string, error) {
 	if len(paths) == 0 {
 		return "", nil
 	}
@@ -89,7 +90,7 @@ func setAsideAll(gitDir string, paths []string, then func() error) (string, erro
 		if err != nil {
 			return "", err
 		}
-		name, _ := filepath.Rel(filepath.Dir(gitDir), aside)
+		name, _ := filepath.Rel(from, aside)
 		names = append(names, name)
 	}
 	if then != nil {
@@ -97,7 +98,7 @@ func setAsideAll(gitDir string, paths []string, then func() error) (string, erro
 			return "", err
 		}
 	}
-	return fmt.Sprintf("[sandbox: this repository is new, and git outside of the sandbox would have started what the command left in it; that is set aside as %s. "+
+	return fmt.Sprintf("[sandbox: git outside of the sandbox would have started what the command left in a repository; that is set aside as %s. "+
 		"Whoever owns this Chorus may look at it]", strings.Join(names, ", ")), nil
 }
 

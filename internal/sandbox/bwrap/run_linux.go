@@ -87,12 +87,14 @@ func (a *attempt) prepare() error {
 // run runs the command in a sandbox that waits, or in a new one.
 func (a *attempt) run(ctx context.Context) (sandbox.Result, error) {
 	var res sandbox.Result
+	a.view.begin()
 	place := a.place()
 	i, err := a.e.pool.get(place, a.key), error(nil)
 	for waited := i != nil; ; waited = false {
 		if !waited {
 			if i, err = a.start(); err != nil {
-				return sandbox.Result{}, err
+				_, unsettled := a.view.settle()
+				return sandbox.Result{}, errors.Join(err, unsettled)
 			}
 		}
 		res, err = a.runIn(ctx, i)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"chorus/internal/sandbox"
 )
@@ -51,6 +52,8 @@ type view struct {
 	placeholders []*placeholder // made for the time of the command
 	watches      []watched      // looked at when it has ended
 	held         []held         // what is mounted read-only, as it was
+	trees        []*tree        // the roots whose repositories in folders below are looked at
+	begun        []*time.Time   // when the command began, for each of them
 }
 
 // mount is one piece of this machine in the view; source is resolved.
@@ -124,7 +127,7 @@ func (e *Executor) view(command sandbox.Command) (*view, error) {
 		return nil, err
 	}
 	if !command.OpenGit {
-		if err := v.guard(); err != nil {
+		if err := v.guard(&e.trees); err != nil {
 			v.release()
 			return nil, err
 		}

@@ -42,6 +42,9 @@ func (v *view) writableAt(path string) bool {
 
 // settle looks at what was watched, and says what had to be undone.
 func (v *view) settle() (notes []string, err error) {
+	if notes, err = v.settleNested(); err != nil {
+		return notes, err
+	}
 	for _, w := range v.watches {
 		note, failed := w.settle()
 		if failed != nil {
@@ -70,7 +73,7 @@ func (w watched) settle() (note string, err error) {
 	case w.kind == newRepository:
 		return clearNewRepository(w.path)
 	case w.kind == newGit && isGitDir(w.path):
-		return clearGitDir(w.path)
+		return clearGitDir(w.path, filepath.Dir(w.path))
 	case w.kind == unexpected && there:
 		if _, err := setAside(w.path); err != nil {
 			return "", err
