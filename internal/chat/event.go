@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"chorus/internal/text"
@@ -96,24 +97,51 @@ type Refused struct {
 // Edited: the words of Seq were changed by their author, or, with Files, the files that
 // came with them have been fetched and stand where they were announced.
 type Edited struct {
-	Seq    int64  `json:"seq"`
-	Blocks Blocks `json:"blocks"`
-	Files  bool   `json:"files,omitempty"`
+	Seq     int64  `json:"seq"`
+	Blocks  Blocks `json:"blocks"`
+	Files   bool   `json:"files,omitempty"`
+	Message string `json:"message,omitempty"` // as in Deleted
 }
 
-// Over is what a message is after the change: new words keep its files, files that
-// have come keep its words.
+// Over is what a message is after the change: new words keep its files and the mark of whom
+// it answers, files that have come keep its words.
 func (e Edited) Over(old Blocks) Blocks {
 	words, files := old.Apart()
 	if e.Files {
 		return slices.Concat(words, e.Blocks)
 	}
-	return slices.Concat(e.Blocks, files)
+	return slices.Concat(withReplyMark(replyMark(words), e.Blocks), files)
+}
+
+// replyMark is the "<reply:@name> " that a room puts before words that answer somebody.
+func replyMark(words Blocks) string {
+	if len(words) == 0 {
+		return ""
+	}
+	first, _ := words[0].(Text)
+	if end := strings.Index(first.Text, "> "); end > 0 && strings.HasPrefix(first.Text, "<reply:") {
+		return first.Text[:end+2]
+	}
+	return ""
+}
+
+func withReplyMark(mark string, blocks Blocks) Blocks {
+	if mark == "" || len(blocks) == 0 || replyMark(blocks) != "" {
+		return blocks
+	}
+	first, ok := blocks[0].(Text)
+	if !ok {
+		return blocks
+	}
+	first.Text = mark + first.Text
+	return append(Blocks{first}, blocks[1:]...)
 }
 
 // Deleted: the words of Seq were taken back.
 type Deleted struct {
 	Seq int64 `json:"seq"`
+	// Message is the platform's id of a message that came with an import; Seq is 0 then.
+	Message string `json:"message,omitempty"`
 }
 
 // Reacted: somebody put an emoji on Seq, or took it off.
@@ -140,6 +168,7 @@ type Line struct {
 	From   Participant `json:"from"`
 	At     time.Time   `json:"at,omitzero"`
 	Blocks Blocks      `json:"blocks"`
+	ID     string      `json:"id,omitempty"` // the platform's; of several messages that became one, all of theirs with spaces between
 }
 
 // RunStarted: a run began under these settings. Head is the blob with the

@@ -2,6 +2,10 @@ package connector
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
 
 	"chorus/internal/chat"
 	"chorus/internal/journal"
@@ -26,8 +30,8 @@ func (b *Bot) edited(ctx context.Context, m room.Message) error {
 		b.recent.command(m.In.ID, m.ID)
 		return b.historyCommandChanged(ctx, m.In, m.ID, version)
 	}
-	return b.changed(ctx, room.Edited, m.ID, version, m.Author.ID, func(seq int64) chat.Body {
-		return chat.Edited{Seq: seq, Blocks: append(chat.TextBlocks(text), embedded(m)...)}
+	return b.changed(ctx, room.Edited, m.ID, version, m.Author.ID, func(seq int64, line string) chat.Body {
+		return chat.Edited{Seq: seq, Message: line, Blocks: append(chat.TextBlocks(text), embedded(m)...)}
 	})
 }
 
@@ -50,14 +54,15 @@ func (b *Bot) deleted(ctx context.Context, channel, message string) error {
 	if err := b.answerDeleted(ctx, message); err != nil {
 		return err
 	}
-	return b.changed(ctx, room.Deleted, message, 0, "", func(seq int64) chat.Body { return chat.Deleted{Seq: seq} })
+	return b.changed(ctx, room.Deleted, message, 0, "", func(seq int64, line string) chat.Body { return chat.Deleted{Seq: seq, Message: line} })
 }
 
 // versionDeleted is the version of a command that was deleted: after every edit.
 const versionDeleted = 1<<62 - 1
 
-// changed writes a change of a message into every thread of ours that received it.
-func (b *Bot) changed(ctx context.Context, kind room.Kind, message string, version int, by string, body func(seq int64) chat.Body) error {
+// changed writes a change of a message into every thread of ours that received it, or that read
+// it in a channel's history; the body names the event, or the line of an import.
+func (b *Bot) changed(ctx context.Context, kind room.Kind, message string, version int, by string, body func(seq int64, line string) chat.Body) error {
 	places, err := b.Backend.Places(ctx, b.transport, message)
 	if err != nil {
 		return err
@@ -67,7 +72,18 @@ func (b *Bot) changed(ctx context.Context, kind room.Kind, message string, versi
 		if p.Ours || !b.Backend.Serves(b.Name, p.Thread) {
 			continue
 		}
-		a.Commits = append(a.Commits, journal.Commit{Thread: p.Thread, Events: []chat.Event{{Thread: p.Thread, Who: by, Body: body(p.Seq),
+		a.Commits = append(a.Commits, journal.Commit{Thread: p.Thread, Events: []chat.Event{{Thread: p.Thread, Who: by, Body: body(p.Seq, ""),
+			Platform: b.transport, PlatformID: message, Version: version}}})
+	}
+	read, err := b.readIn(ctx, message)
+	if err != nil {
+		return err
+	}
+	for _, thread := range read {
+		if slices.ContainsFunc(a.Commits, func(c journal.Commit) bool { return c.Thread == thread }) {
+			continue
+		}
+		a.Commits = append(a.Commits, journal.Commit{Thread: thread, Events: []chat.Event{{Thread: thread, Who: by, Body: body(0, message),
 			Platform: b.transport, PlatformID: message, Version: version}}})
 	}
 	if len(a.Commits) == 0 {
@@ -75,6 +91,40 @@ func (b *Bot) changed(ctx context.Context, kind room.Kind, message string, versi
 	}
 	_, err = b.Backend.Arrive(ctx, a)
 	return err
+}
+
+// whatRead is the kind of an arrival that notes which thread read a message in a channel's
+// history, so that a change of the message finds it.
+const whatRead = "read"
+
+// noteRead notes that a thread read these messages. The store writes together what is asked for
+// at once.
+func (b *Bot) noteRead(ctx context.Context, thread chat.ThreadID, lines []chat.Line) error {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var failed error
+	for _, line := range lines {
+		for _, id := range strings.Fields(line.ID) {
+			all.Go(func() {
+				_, err := b.Backend.Arrive(ctx, journal.Arrival{Platform: b.transport, Bot: b.Name, What: whatRead, PlatformID: id + "/" + string(thread)})
+				mu.Lock()
+				failed = errors.Join(failed, err)
+				mu.Unlock()
+			})
+		}
+	}
+	all.Wait()
+	return failed
+}
+
+// readIn are the threads that read a message in a channel's history.
+func (b *Bot) readIn(ctx context.Context, message string) (threads []chat.ThreadID, err error) {
+	read, err := b.Backend.ArrivalsUnder(ctx, b.transport, b.Name, whatRead, message+"/")
+	for id := range read {
+		threads = append(threads, chat.ThreadID(strings.TrimPrefix(id, message+"/")))
+	}
+	slices.Sort(threads)
+	return threads, err
 }
 
 // diceOf gives the same numbers for the same message and agent, also after a restart.

@@ -43,18 +43,21 @@ func (b *Bot) introduce(ctx context.Context, c *journal.Commit, m room.Message, 
 	}
 	res := b.walk(ctx, m.In, history.Start(l.Agent, m.In, m.ID, history.Rules{Roles: l.Roles, Budget: l.History}))
 	if lines := b.lines(res.Messages, m.In.Guild, l); len(lines) > 0 {
-		return b.addHistory(c, lines, "#"+m.In.Name, m.In.ID, 0, false)
+		return b.addHistory(ctx, c, lines, "#"+m.In.Name, m.In.ID, 0, false)
 	}
 	return nil
 }
 
 // addHistory puts messages that were said elsewhere, or earlier, before the events of a commit.
-func (b *Bot) addHistory(c *journal.Commit, lines []chat.Line, source, id string, version int, instead bool) error {
+func (b *Bot) addHistory(ctx context.Context, c *journal.Commit, lines []chat.Line, source, id string, version int, instead bool) error {
 	if lines == nil {
 		lines = []chat.Line{}
 	}
 	data, err := json.Marshal(lines)
 	if err != nil {
+		return fmt.Errorf("store the history of %s: %w", source, err)
+	}
+	if err := b.noteRead(ctx, c.Thread, lines); err != nil {
 		return fmt.Errorf("store the history of %s: %w", source, err)
 	}
 	blob := chat.NewBlob(data)
@@ -159,7 +162,7 @@ func (b *Bot) replaceHistory(ctx context.Context, r replacement, listeners []Lis
 			continue
 		}
 		c := journal.Commit{Thread: thread, Create: row}
-		if err := b.addHistory(&c, b.lines(res.Messages, in.Guild, l), "history", command, version, true); err != nil {
+		if err := b.addHistory(ctx, &c, b.lines(res.Messages, in.Guild, l), "history", command, version, true); err != nil {
 			return false, err
 		}
 		arrival.Commits = append(arrival.Commits, c)
@@ -296,11 +299,12 @@ func (b *Bot) lines(list []room.Message, guild string, l Listener) []chat.Line {
 			continue
 		}
 		text := mention.Read(m.Text, names)
-		line := chat.Line{Role: "user", From: m.Author.Participant(), At: m.At.UTC()}
+		line := chat.Line{Role: "user", From: m.Author.Participant(), At: m.At.UTC(), ID: m.ID}
 		if l.Wrote(m.Author) {
 			line.Role, line.From = "assistant", chat.Participant{Kind: chat.Agent}
 			if n := len(out); n > 0 && out[n-1].Role == line.Role {
 				text += " " + out[n-1].Blocks.Text()
+				line.ID += " " + out[n-1].ID
 				out = out[:n-1]
 			}
 		} else {

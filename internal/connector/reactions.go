@@ -11,6 +11,7 @@ import (
 	"chorus/internal/platform"
 	"chorus/internal/room"
 	"chorus/internal/room/activate"
+	"chorus/internal/window"
 )
 
 // reaction is one that somebody added to a message, or removed.
@@ -96,6 +97,11 @@ func (b *Bot) recordReaction(ctx context.Context, r reaction) error {
 	if r.emoji == "" || r.by.ID == b.Self().ID || r.by.Program() {
 		return nil
 	}
+	if r.added && window.IsFace(r.emoji) {
+		if err := b.hideRead(ctx, r); err != nil {
+			return err
+		}
+	}
 	places, err := b.Backend.Places(ctx, b.transport, r.message)
 	if err != nil || len(places) == 0 {
 		return err
@@ -134,6 +140,22 @@ func (b *Bot) recordReaction(ctx context.Context, r reaction) error {
 	return err
 }
 
+// hideRead takes a message away that was read in a channel's history and is hidden now. Taking
+// the reaction back does not bring it again.
+func (b *Bot) hideRead(ctx context.Context, r reaction) error {
+	threads, err := b.readIn(ctx, r.message)
+	if err != nil || len(threads) == 0 {
+		return err
+	}
+	a := journal.Arrival{Platform: b.transport, Bot: b.Name, What: "hidden", PlatformID: r.message}
+	for _, thread := range threads {
+		a.Commits = append(a.Commits, journal.Commit{Thread: thread, Events: []chat.Event{{Thread: thread, Who: b.Principal(r.by).String(),
+			Body: chat.Deleted{Message: r.message}, Platform: b.transport, PlatformID: r.message}}})
+	}
+	_, err = b.Backend.Arrive(ctx, a)
+	return err
+}
+
 // maxBack is how many events lie between an answer and the message that shows it.
 const maxBack = 20
 
@@ -161,8 +183,8 @@ func (b *Bot) wordsOf(ctx context.Context, p journal.Place) (int64, error) {
 	return 0, nil
 }
 
-// answerDeleted informs a room that somebody deleted an answer of its agent: it is no longer
-// part of what was said there. Deleting one of several messages of an answer changes nothing.
+// answerDeleted informs a conversation that somebody deleted an answer of its agent: it is no
+// longer part of what was said there. Deleting one of several messages of an answer changes nothing.
 func (b *Bot) answerDeleted(ctx context.Context, message string) error {
 	places, err := b.Backend.Places(ctx, b.transport, message)
 	if err != nil {
@@ -170,7 +192,7 @@ func (b *Bot) answerDeleted(ctx context.Context, message string) error {
 	}
 	a := journal.Arrival{Platform: b.transport, Bot: b.Name, What: string(room.Deleted), PlatformID: message}
 	for _, p := range places {
-		if !p.Ours || !b.Backend.Serves(b.Name, p.Thread) || !b.Backend.Display(p.Thread).Room {
+		if !p.Ours || !b.Backend.Serves(b.Name, p.Thread) {
 			continue
 		}
 		run, _, _ := strings.Cut(p.Key, "/")

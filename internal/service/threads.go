@@ -72,7 +72,7 @@ func (s *Service) Replay(ctx context.Context, thread chat.ThreadID) iter.Seq2[op
 
 // headOf is what the requests of a run begin with; nil: it has none.
 func (s *Service) headOf(b chat.RunStarted) (*model.Head, error) {
-	if b.Renderer != transcript.Renderer {
+	if !transcript.Rebuilds(b.Renderer) {
 		return nil, fmt.Errorf("run %s was rendered by %s, this chorus renders %s: it cannot be rebuilt", b.Run, b.Renderer, transcript.Renderer)
 	}
 	if b.Head == "" {

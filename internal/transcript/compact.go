@@ -306,7 +306,7 @@ func (l *Log) compacted(ev chat.Event, b chat.Compacted) error {
 	if err != nil {
 		return err
 	}
-	l.window = slices.Insert(l.window, 0, entry{b.UpTo, ev.Seq, summary, msg})
+	l.window = slices.Insert(l.window, 0, entry{place: b.UpTo, seq: ev.Seq, kind: summary, msg: msg})
 	return nil
 }
 
@@ -350,6 +350,10 @@ func (l *Log) cutBefore(place int64) error {
 		}
 	}
 	l.window = out
+	l.hidden = slices.DeleteFunc(l.hidden, func(e entry) bool { return e.place < place })
+	if !l.deferring() {
+		l.dropNotes() // the words stand in their messages from now on
+	}
 	l.edits = map[int64]edit{}
 	l.notes = map[string]string{}
 	l.used, l.usedAt = 0, 0

@@ -10,38 +10,38 @@ import (
 )
 
 func (l *Log) imported(seq int64, b chat.Imported) error {
-	msgs, err := l.lines(b)
+	msgs, ids, err := l.lines(b)
 	if err != nil {
 		return err
 	}
 	if b.Instead {
-		l.renewal = &item{seq, words, msgs}
+		l.renewal = &item{seq, words, msgs, ids}
 		if l.run != nil {
 			return nil // what it works on stays whole until it has ended
 		}
 		return l.renew()
 	}
 	if len(msgs) > 0 {
-		l.pending = append(l.pending, item{seq, words, msgs})
+		l.pending = append(l.pending, item{seq, words, msgs, ids})
 	}
 	return nil
 }
 
 // lines loads what was imported; nothing at all needs no blob.
-func (l *Log) lines(b chat.Imported) ([]*model.Message, error) {
+func (l *Log) lines(b chat.Imported) (msgs []*model.Message, ids []string, err error) {
 	if b.Blob == "" && b.Count == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if l.blob == nil {
-		return nil, fmt.Errorf("import from %s: no blobs here", b.Source)
+		return nil, nil, fmt.Errorf("import from %s: no blobs here", b.Source)
 	}
 	data, err := l.blob(b.Blob)
 	if err != nil {
-		return nil, fmt.Errorf("import from %s: %w", b.Source, err)
+		return nil, nil, fmt.Errorf("import from %s: %w", b.Source, err)
 	}
 	var lines []chat.Line
 	if err := json.Unmarshal(data, &lines); err != nil {
-		return nil, fmt.Errorf("import from %s: %w", b.Source, err)
+		return nil, nil, fmt.Errorf("import from %s: %w", b.Source, err)
 	}
 	return pairLines(lines)
 }
@@ -63,14 +63,14 @@ func (l *Log) renew() error {
 	}
 	next := []item{fresh}
 	for _, e := range l.window {
-		next = append(next, item{e.seq, e.kind, []*model.Message{e.msg}})
+		next = append(next, item{e.seq, e.kind, []*model.Message{e.msg}, []string{e.id}})
 	}
 	if l.turn != nil {
 		msg, err := l.turn.message()
 		if err != nil {
 			return err
 		}
-		next = append(next, item{l.turn.Seq, results, []*model.Message{msg}})
+		next = append(next, item{seq: l.turn.Seq, kind: results, msgs: []*model.Message{msg}})
 		l.turn = nil
 	}
 	for _, it := range l.pending {

@@ -20,7 +20,13 @@ import (
 
 // Renderer names the way requests are rendered; it is written into every run so
 // that a replay knows whether it can rebuild the request.
-const Renderer = "chorus-1"
+const Renderer = "chorus-2"
+
+// firstRenderer kept what was deleted or edited in the window until the next roll.
+const firstRenderer = "chorus-1"
+
+// Rebuilds reports whether the requests of a run that names this renderer can be rebuilt.
+func Rebuilds(renderer string) bool { return renderer == Renderer || renderer == firstRenderer }
 
 // Log is the folded state of one thread. It is not safe for concurrent use.
 type Log struct {
@@ -34,6 +40,8 @@ type Log struct {
 	ended    *chat.RunEnded // the last run's end
 	notes    map[string]string
 	edits    map[int64]edit // edits of messages already placed, due at the next roll
+	hidden   []entry        // messages that a reaction has taken out of the window
+	renderer string         // of the last run
 	read     []string       // files read since the last compaction
 	modified []string
 	used     int            // tokens of the last answered request and its answer
@@ -199,18 +207,19 @@ func (l *Log) apply(ev chat.Event) error {
 	case chat.Refused:
 		l.drop(b.Seq)
 	case chat.Deleted:
-		l.delete(b.Seq)
+		return l.deleted(ev.Seq, b)
 	case chat.Edited:
 		return l.edit(ev.Seq, b)
 	case chat.Reacted:
-		l.reacted(b)
+		return l.reacted(ev.Seq, b)
 	case chat.Forked:
 		// Shown to people; nothing in the prompt.
 	case chat.Imported:
 		return l.imported(ev.Seq, b)
 	case chat.RunStarted:
 		l.run = &Run{ID: b.Run, Seq: ev.Seq, Model: b.Model, Head: b.Head, Settings: b.Settings, Principal: b.Principal, Terms: b.Terms, Started: ev.At}
-		l.ended = nil
+		l.ended, l.renderer = nil, b.Renderer
+		return l.settle()
 	case chat.Took:
 		return l.took(b)
 	case chat.Noted:
@@ -269,7 +278,7 @@ func (l *Log) pend(seq int64, kind entryKind, role model.Role, from chat.Partici
 	if err != nil {
 		return err
 	}
-	l.pending = append(l.pending, item{seq, kind, []*model.Message{msg}})
+	l.pending = append(l.pending, item{seq: seq, kind: kind, msgs: []*model.Message{msg}})
 	if len(l.pending) > maxPending {
 		// Nobody has asked for long; a window of that length is no window.
 		l.pending = slices.Delete(l.pending, 0, len(l.pending)-maxPending/2)
@@ -287,59 +296,6 @@ func (l *Log) call(id string) *Call {
 	for i := range l.turn.Calls {
 		if l.turn.Calls[i].Use.ID == id {
 			return &l.turn.Calls[i]
-		}
-	}
-	return nil
-}
-
-// drop takes a prompt out of the queue: it was refused or taken back.
-func (l *Log) drop(seq int64) {
-	l.waiting = slices.DeleteFunc(l.waiting, func(w Waiting) bool { return w.Seq == seq })
-}
-
-func (l *Log) delete(seq int64) {
-	l.drop(seq)
-	before := len(l.pending)
-	l.pending = slices.DeleteFunc(l.pending, func(it item) bool { return it.seq == seq })
-	if len(l.pending) == before && l.PlaceOf(seq) > 0 {
-		l.edits[seq] = edit{Deleted: true}
-	}
-}
-
-// edit changes words at once while they wait; words that the model has seen stay
-// until the next roll, and a note says what changed.
-func (l *Log) edit(at int64, b chat.Edited) error {
-	for i := range l.waiting {
-		if l.waiting[i].Seq == b.Seq {
-			l.waiting[i].Blocks = b.Over(l.waiting[i].Blocks)
-			return nil
-		}
-	}
-	for i, it := range l.pending {
-		if it.seq == b.Seq && it.kind == words && len(it.msgs) == 1 {
-			msg, err := model.NewMessage(it.msgs[0].Role, it.msgs[0].From, b.Over(it.msgs[0].Blocks))
-			if err != nil {
-				return err
-			}
-			l.pending[i].msgs = []*model.Message{msg}
-			return nil
-		}
-	}
-	for _, e := range l.window {
-		if e.seq == b.Seq {
-			before := e.msg.Blocks
-			if changed, ok := l.edits[b.Seq]; ok && changed.Deleted {
-				return nil
-			} else if ok {
-				before = changed.Blocks
-			}
-			l.edits[b.Seq] = edit{Blocks: b.Over(before)}
-			if b.Files {
-				note := chat.Text{Text: fmt.Sprintf("<note about=\"files\">\nThe files of an earlier message of %s have come:\n</note>", e.msg.From.Name)}
-				return l.pend(at, words, model.User, chat.Participant{Kind: chat.System}, append(chat.Blocks{note}, b.Blocks...))
-			}
-			text := fmt.Sprintf("<note about=\"edit\">\n%s changed an earlier message. It now reads:\n%s\n</note>", e.msg.From.Name, b.Blocks.Text())
-			return l.pend(at, note, model.User, chat.Participant{Kind: chat.System}, chat.TextBlocks(text))
 		}
 	}
 	return nil
@@ -441,7 +397,7 @@ func (l *Log) said(ev chat.Event, b chat.Said) error {
 		return err
 	}
 	l.place++
-	l.window = append(l.window, entry{l.place, ev.Seq, said, msg})
+	l.window = append(l.window, entry{place: l.place, seq: ev.Seq, kind: said, msg: msg})
 	if b.Usage.Total() > 0 {
 		l.used, l.usedAt = b.Usage.Total(), len(l.window)
 		if r != nil {

@@ -91,12 +91,11 @@ func countResults(m *model.Message, id string) int {
 
 // pairLines makes messages of imported lines and mends their pairs: a call
 // without a result gets one that says so, a result without a call goes.
-func pairLines(lines []chat.Line) ([]*model.Message, error) {
-	var out []*model.Message
-	add := func(role model.Role, from chat.Participant, blocks chat.Blocks) error {
+func pairLines(lines []chat.Line) (out []*model.Message, ids []string, err error) {
+	add := func(role model.Role, from chat.Participant, blocks chat.Blocks, id string) error {
 		msg, err := model.NewMessage(role, from, blocks)
 		if err == nil {
-			out = append(out, msg)
+			out, ids = append(out, msg), append(ids, id)
 		}
 		return err
 	}
@@ -110,8 +109,8 @@ func pairLines(lines []chat.Line) ([]*model.Message, error) {
 			}
 			from := line.From
 			from.Kind = chat.Agent
-			if err := add(model.Assistant, from, blocks); err != nil {
-				return nil, err
+			if err := add(model.Assistant, from, blocks, line.ID); err != nil {
+				return nil, nil, err
 			}
 			calls := blocks.Calls()
 			if len(calls) == 0 {
@@ -139,8 +138,8 @@ func pairLines(lines []chat.Line) ([]*model.Message, error) {
 				}
 				answers = append(answers, r)
 			}
-			if err := add(model.User, chat.Participant{Kind: chat.System}, answers); err != nil {
-				return nil, err
+			if err := add(model.User, chat.Participant{Kind: chat.System}, answers, ""); err != nil {
+				return nil, nil, err
 			}
 		case "user":
 			var blocks chat.Blocks
@@ -153,10 +152,10 @@ func pairLines(lines []chat.Line) ([]*model.Message, error) {
 			if len(blocks) == 0 {
 				continue
 			}
-			if err := add(model.User, line.From, blocks); err != nil {
-				return nil, err
+			if err := add(model.User, line.From, blocks, line.ID); err != nil {
+				return nil, nil, err
 			}
 		}
 	}
-	return out, nil
+	return out, ids, nil
 }

@@ -25,23 +25,23 @@ func Interrupted() chat.Blocks { return chat.TextBlocks(textInterrupted) }
 func (l *Log) upcoming(sees int64) ([]entry, error) {
 	var out []entry
 	at := l.place
-	add := func(seq int64, kind entryKind, msg *model.Message) {
+	add := func(seq int64, kind entryKind, msg *model.Message, id string) {
 		at++
-		out = append(out, entry{at, seq, kind, msg})
+		out = append(out, entry{at, seq, kind, msg, id})
 	}
 	if l.turn != nil {
 		msg, err := l.turn.message()
 		if err != nil {
 			return nil, err
 		}
-		add(l.turn.Seq, results, msg)
+		add(l.turn.Seq, results, msg, "")
 	}
 	for _, it := range l.pending {
 		if it.seq > sees {
 			continue
 		}
-		for _, msg := range it.msgs {
-			add(it.seq, kindOf(it.kind, msg), msg)
+		for i, msg := range it.msgs {
+			add(it.seq, kindOf(it.kind, msg), msg, it.id(i))
 		}
 	}
 	return out, nil

@@ -118,6 +118,7 @@ func (l *Log) cutPending(n int64) {
 	for i := range l.pending {
 		gone := min(n, int64(len(l.pending[i].msgs)))
 		l.pending[i].msgs = l.pending[i].msgs[gone:]
+		l.pending[i].ids = l.pending[i].ids[min(gone, int64(len(l.pending[i].ids))):]
 		n -= gone
 	}
 	l.pending = slices.DeleteFunc(l.pending, func(it item) bool { return len(it.msgs) == 0 })
@@ -213,25 +214,6 @@ func dimAll(messages []*model.Message) error {
 		messages[i] = changed
 	}
 	return nil
-}
-
-// reacted hides a message that got the dotted face, as a deletion would; the face
-// taken back in time shows it again.
-func (l *Log) reacted(b chat.Reacted) {
-	if !window.IsFace(b.Emoji) {
-		return
-	}
-	if !b.Added {
-		if e, ok := l.edits[b.Seq]; ok && e.Deleted {
-			delete(l.edits, b.Seq)
-		}
-		return
-	}
-	before := len(l.pending)
-	l.pending = slices.DeleteFunc(l.pending, func(it item) bool { return it.seq == b.Seq && it.kind == words })
-	if len(l.pending) == before && l.PlaceOf(b.Seq) > 0 {
-		l.edits[b.Seq] = edit{Deleted: true}
-	}
 }
 
 // Cached is how many tokens of the next request a provider's cache should hold.

@@ -23,12 +23,14 @@ type savedEntry struct {
 	Seq   int64        `json:"seq"`
 	Kind  entryKind    `json:"kind"`
 	Msg   savedMessage `json:"msg"`
+	ID    string       `json:"id,omitempty"`
 }
 
 type savedItem struct {
 	Seq  int64          `json:"seq"`
 	Kind entryKind      `json:"kind"`
 	Msgs []savedMessage `json:"msgs"`
+	IDs  []string       `json:"ids,omitempty"`
 }
 
 type saved struct {
@@ -42,6 +44,8 @@ type saved struct {
 	Ended    *chat.RunEnded    `json:"ended,omitempty"`
 	Notes    map[string]string `json:"notes,omitempty"`
 	Edits    map[int64]edit    `json:"edits,omitempty"`
+	Hidden   []savedEntry      `json:"hidden,omitempty"`
+	Renderer string            `json:"renderer,omitempty"`
 	Read     []string          `json:"read,omitempty"`
 	Modified []string          `json:"modified,omitempty"`
 	Used     int               `json:"used,omitempty"`
@@ -58,8 +62,26 @@ func (s savedMessage) message() (*model.Message, error) {
 	return model.NewMessage(s.Role, s.From, s.Blocks)
 }
 
+func (e entry) save() savedEntry { return savedEntry{e.place, e.seq, e.kind, save(e.msg), e.id} }
+
+func (s savedEntry) entry() (entry, error) {
+	msg, err := s.Msg.message()
+	return entry{s.Place, s.Seq, s.Kind, msg, s.ID}, err
+}
+
+func readEntries(list []savedEntry) (out []entry, err error) {
+	for _, s := range list {
+		e, err := s.entry()
+		if err != nil {
+			return nil, fmt.Errorf("read snapshot: %w", err)
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
 func (it item) save() savedItem {
-	s := savedItem{Seq: it.seq, Kind: it.kind}
+	s := savedItem{Seq: it.seq, Kind: it.kind, IDs: it.ids}
 	for _, m := range it.msgs {
 		s.Msgs = append(s.Msgs, save(m))
 	}
@@ -67,7 +89,7 @@ func (it item) save() savedItem {
 }
 
 func (s savedItem) item() (item, error) {
-	it := item{seq: s.Seq, kind: s.Kind}
+	it := item{seq: s.Seq, kind: s.Kind, ids: s.IDs}
 	for _, m := range s.Msgs {
 		msg, err := m.message()
 		if err != nil {
@@ -82,9 +104,12 @@ func (s savedItem) item() (item, error) {
 // history.
 func (l *Log) Snapshot() ([]byte, error) {
 	s := saved{Seq: l.seq, Place: l.place, Turn: l.turn, Waiting: l.waiting, Run: l.run, Ended: l.ended,
-		Notes: l.notes, Edits: l.edits, Read: l.read, Modified: l.modified, Used: l.used, UsedAt: l.usedAt, Rolled: l.rolled, Mark: l.mark, Sent: l.sent}
+		Notes: l.notes, Edits: l.edits, Read: l.read, Modified: l.modified, Used: l.used, UsedAt: l.usedAt, Rolled: l.rolled, Mark: l.mark, Sent: l.sent, Renderer: l.renderer}
 	for _, e := range l.window {
-		s.Window = append(s.Window, savedEntry{e.place, e.seq, e.kind, save(e.msg)})
+		s.Window = append(s.Window, e.save())
+	}
+	for _, e := range l.hidden {
+		s.Hidden = append(s.Hidden, e.save())
 	}
 	for _, it := range l.pending {
 		s.Pending = append(s.Pending, it.save())
@@ -116,12 +141,13 @@ func Restore(data []byte, blob func(hash string) ([]byte, error)) (*Log, error) 
 	if s.Edits != nil {
 		l.edits = s.Edits
 	}
-	for _, e := range s.Window {
-		msg, err := e.Msg.message()
-		if err != nil {
-			return nil, fmt.Errorf("read snapshot: %w", err)
-		}
-		l.window = append(l.window, entry{e.Place, e.Seq, e.Kind, msg})
+	l.renderer = s.Renderer
+	var err error
+	if l.window, err = readEntries(s.Window); err != nil {
+		return nil, err
+	}
+	if l.hidden, err = readEntries(s.Hidden); err != nil {
+		return nil, err
 	}
 	for _, si := range s.Pending {
 		it, err := si.item()

@@ -19,6 +19,7 @@ type entry struct {
 	seq   int64 // the event that brought it
 	kind  entryKind
 	msg   *model.Message
+	id    string // of an imported message: the platform's ids of what it was made of
 }
 
 type entryKind string
@@ -36,11 +37,15 @@ type item struct {
 	seq  int64
 	kind entryKind
 	msgs []*model.Message
+	ids  []string // of the lines of an import: the platform's ids; may be shorter than msgs
 }
 
-type edit struct {
-	Blocks  chat.Blocks
-	Deleted bool
+// id is the platform's id of the nth message; "": it has none.
+func (it item) id(n int) string {
+	if n < len(it.ids) {
+		return it.ids[n]
+	}
+	return ""
 }
 
 // Waiting is a prompt that no run has taken.
