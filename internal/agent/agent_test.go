@@ -297,3 +297,49 @@ func TestPromptsThatWaitTogether(t *testing.T) {
 		}
 	}
 }
+
+// A server that numbers the calls of each answer anew, or gives two calls one id: the second
+// call was shown and never run, and the next request was refused for ever.
+func TestCallsThatShareAnID(t *testing.T) {
+	t.Parallel()
+	use := func(n int) chat.Block {
+		return chat.ToolUse{ID: "call_0", Name: "act", Args: json.RawMessage(fmt.Sprintf(`{"n":%d}`, n))}
+	}
+	a, h := &act{}, &host{}
+	h.guest(prompt())
+	agt := newAgent(t, a, chat.Blocks{use(1), use(2)}, chat.Blocks{use(3)}, chat.TextBlocks("done"))
+	if state, err := agt.Run(context.Background(), fold(t, h), h); err != nil || state != agent.Finished {
+		t.Fatalf("%v %v\n%s", state, err, h.kinds())
+	}
+	if want := `{"n":1} {"n":2} {"n":3}`; strings.Join(a.ran, " ") != want {
+		t.Errorf("ran %v, want %s", a.ran, want)
+	}
+	called, answered := map[string]int{}, map[string]int{}
+	for _, ev := range h.journal {
+		switch b := ev.Body.(type) {
+		case chat.Said:
+			for _, c := range b.Blocks.Calls() {
+				called[c.ID]++
+			}
+		case chat.ToolRan:
+			answered[b.Call]++
+		}
+	}
+	if len(called) != 3 || fmt.Sprint(called) != fmt.Sprint(answered) {
+		t.Errorf("called %v, answered %v", called, answered)
+	}
+}
+
+// A run whose beginning is lost from the disk ends and says so; it was tried for ever.
+func TestALostBeginningEndsTheRun(t *testing.T) {
+	t.Parallel()
+	h := &host{}
+	h.guest(prompt())
+	agt := newAgent(t, &act{})
+	agt.Head = func(string) (*model.Head, error) { return nil, fmt.Errorf("blob x: %w", chat.ErrLost) }
+	state, err := agt.Run(context.Background(), fold(t, h), h)
+	end, ok := h.journal[len(h.journal)-1].Body.(chat.RunEnded)
+	if err != nil || state != agent.Finished || !ok || end.Error == nil || end.Error.Kind != "lost" {
+		t.Errorf("%v %v %+v", state, err, end)
+	}
+}

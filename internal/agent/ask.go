@@ -36,7 +36,11 @@ func (r *runner) ask(ctx context.Context, run *transcript.Run) error {
 		return r.unavailable(ctx, run, err)
 	}
 	if r.head == nil {
-		if r.head, err = r.Head(run.Head); err != nil {
+		if r.head, err = r.Head(run.Head); errors.Is(err, chat.ErrLost) {
+			r.fatal = &chat.Failure{Kind: "lost", Message: "the system prompt and the tools that this run began with are lost; say it again to begin anew"}
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		r.log.SetHead(r.head)
@@ -150,6 +154,7 @@ func (r *runner) call(ctx context.Context, run *transcript.Run, h model.Handle, 
 	}
 	said := r.stream(ctx, run, h, prepared, asked)
 	if said.Error == nil {
+		said.Blocks = r.log.UniqueCalls(said.Blocks)
 		if miss, ok := r.sender.CacheMiss(h, asked, said); ok && r.CacheMissed != nil {
 			miss.Run = run.ID
 			r.CacheMissed(miss)
@@ -176,6 +181,9 @@ func (r *runner) asked(run *transcript.Run, purpose chat.Purpose) chat.Asked {
 func (r *runner) stream(ctx context.Context, run *transcript.Run, h model.Handle, p model.Prepared, asked chat.Asked) chat.Said {
 	r.waits(deadline.Wait{For: "the model " + run.Model, Quiet: r.bounds.Model, Total: r.bounds.Answer})
 	said, err := attempt.Stream(ctx, h, p, chat.Said{Step: asked.Step, Attempt: asked.Attempt}, func(d chat.Delta) {
+		if d.What == chat.DeltaArgs {
+			d.Call = r.log.CallID(d.Call)
+		}
 		if d.Run = run.ID; asked.Purpose == chat.ForTurn {
 			r.host.Live(d)
 		}

@@ -4,7 +4,12 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 )
+
+// ErrLost says that the bytes of a blob are not there any more, or are not what they were.
+// Whoever shows them shows a placeholder instead: trying again does not help.
+var ErrLost = errors.New("its bytes are lost")
 
 // Blob is bytes by their SHA-256 in hex.
 type Blob struct {

@@ -46,6 +46,9 @@ func (e *Error) Error() string {
 		Network:     "the connection to the provider failed",
 		BadRequest:  "the provider rejected the request",
 	}[e.Kind]
+	if e.Kind == BadRequest && e.Status == 0 {
+		what = "the request was rejected" // perhaps before it was sent
+	}
 	if what == "" {
 		what = string(e.Kind)
 	}

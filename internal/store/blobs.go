@@ -54,7 +54,10 @@ func (db *DB) keepBlob(b chat.Blob) (blobRow, error) {
 	row.data = nil
 	// A file that nothing refers to becomes young again, so that no sweep takes it before its row is there.
 	if err := os.Chtimes(db.blobPath(hash), time.Time{}, db.now()); err == nil {
-		return row, nil
+		// One that was cut or overwritten is mended by whoever has the bytes.
+		if kept, err := os.ReadFile(db.blobPath(hash)); err == nil && bytes.Equal(kept, b.Data) {
+			return row, nil
+		}
 	}
 	return row, db.writeBlobFile(hash, b.Data)
 }
@@ -163,7 +166,8 @@ func (db *DB) putBlob(ctx context.Context, data []byte) (string, error) {
 	return row.hash, nil
 }
 
-// Blob reads bytes by their hash and checks them; ErrUnknown if there are none.
+// Blob reads bytes by their hash and checks them; ErrUnknown if there are none. It is
+// chat.ErrLost that they are gone or others.
 func (db *DB) Blob(ctx context.Context, hash string) ([]byte, error) {
 	var data []byte
 	found, inFile := false, false
@@ -172,19 +176,23 @@ func (db *DB) Blob(ctx context.Context, hash string) ([]byte, error) {
 		return rows.Scan(&data, &inFile)
 	})
 	if err == nil && !found {
-		err = journal.ErrUnknown
+		err = fmt.Errorf("%w: %w", journal.ErrUnknown, chat.ErrLost)
 	}
 	if err == nil && inFile {
 		data, err = os.ReadFile(db.blobPath(hash))
 		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%w: its file is gone", journal.ErrUnknown)
+			err = fmt.Errorf("%w: its file is gone: %w", journal.ErrUnknown, chat.ErrLost)
 		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("blob %s: %w", hash, err)
 	}
 	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != hash {
-		return nil, &Problem{What: ErrDamaged, Path: db.path, Cause: fmt.Errorf("blob %s has other bytes than it had", hash)}
+		path := db.path
+		if inFile {
+			path = db.blobPath(hash)
+		}
+		return nil, &Problem{What: ErrDamaged, Path: path, Cause: fmt.Errorf("blob %s has other bytes than it had: %w", hash, chat.ErrLost)}
 	}
 	return bytes.Clone(data), nil
 }

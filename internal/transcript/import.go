@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -10,7 +11,7 @@ import (
 )
 
 func (l *Log) imported(seq int64, b chat.Imported) error {
-	msgs, ids, err := l.lines(b)
+	msgs, ids, err := l.lines(seq, b)
 	if err != nil {
 		return err
 	}
@@ -27,8 +28,9 @@ func (l *Log) imported(seq int64, b chat.Imported) error {
 	return nil
 }
 
-// lines loads what was imported; nothing at all needs no blob.
-func (l *Log) lines(b chat.Imported) (msgs []*model.Message, ids []string, err error) {
+// lines loads what was imported; nothing at all needs no blob. If the bytes are lost, the
+// model is told so: the conversation goes on without them.
+func (l *Log) lines(seq int64, b chat.Imported) (msgs []*model.Message, ids []string, err error) {
 	if b.Blob == "" && b.Count == 0 {
 		return nil, nil, nil
 	}
@@ -36,6 +38,11 @@ func (l *Log) lines(b chat.Imported) (msgs []*model.Message, ids []string, err e
 		return nil, nil, fmt.Errorf("import from %s: no blobs here", b.Source)
 	}
 	data, err := l.blob(b.Blob)
+	if errors.Is(err, chat.ErrLost) {
+		msg, err := model.NewMessage(model.User, chat.Participant{Kind: chat.System},
+			chat.TextBlocks(fmt.Sprintf("[%d earlier messages (%s) are lost: their file is missing or damaged]", b.Count, b.Source)))
+		return []*model.Message{msg}, []string{""}, err
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("import from %s: %w", b.Source, err)
 	}
@@ -43,7 +50,11 @@ func (l *Log) lines(b chat.Imported) (msgs []*model.Message, ids []string, err e
 	if err := json.Unmarshal(data, &lines); err != nil {
 		return nil, nil, fmt.Errorf("import from %s: %w", b.Source, err)
 	}
-	return pairLines(lines)
+	taken := l.calledAs
+	if b.Instead {
+		taken = func(string) bool { return false } // what is shown now goes
+	}
+	return pairLines(lines, seq, taken)
 }
 
 // renew puts what was imported in the place of everything that was there before it. What

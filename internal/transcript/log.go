@@ -392,7 +392,9 @@ func (l *Log) said(ev chat.Event, b chat.Said) error {
 	if len(blocks) == 0 {
 		return nil
 	}
-	msg, err := model.NewMessage(model.Assistant, chat.Participant{Kind: chat.Agent}, blocks)
+	// Answers are written with ids of their own; journals of earlier versions have the model's.
+	shown := l.UniqueCalls(blocks)
+	msg, err := model.NewMessage(model.Assistant, chat.Participant{Kind: chat.Agent}, shown)
 	if err != nil {
 		return err
 	}
@@ -406,15 +408,16 @@ func (l *Log) said(ev chat.Event, b chat.Said) error {
 	}
 	if calls := blocks.Calls(); len(calls) > 0 {
 		l.turn = &turn{Seq: ev.Seq, Cut: b.Stop == chat.StopLength}
-		for _, use := range calls {
-			l.turn.Calls = append(l.turn.Calls, Call{Use: use})
+		for i, use := range shown.Calls() {
+			l.turn.Calls = append(l.turn.Calls, Call{Use: calls[i], Shown: use.ID})
 		}
 	}
 	return nil
 }
 
 // sayable is what of an answer goes into the prompt: of one that was cut by an
-// abort only the text, never a call that nobody will answer.
+// abort only the text, never a call that nobody will answer. Of two calls with one id, in a
+// journal of an earlier version, only the first was run.
 func sayable(b chat.Said) chat.Blocks {
 	var out chat.Blocks
 	seen := map[string]bool{}

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"fmt"
+	"slices"
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
@@ -90,8 +91,9 @@ func countResults(m *model.Message, id string) int {
 }
 
 // pairLines makes messages of imported lines and mends their pairs: a call
-// without a result gets one that says so, a result without a call goes.
-func pairLines(lines []chat.Line) (out []*model.Message, ids []string, err error) {
+// without a result gets one that says so, a result without a call goes, and a call whose
+// id is taken gets another; n tells those from other renamed calls of the thread.
+func pairLines(lines []chat.Line, n int64, taken func(string) bool) (out []*model.Message, ids []string, err error) {
 	add := func(role model.Role, from chat.Participant, blocks chat.Blocks, id string) error {
 		msg, err := model.NewMessage(role, from, blocks)
 		if err == nil {
@@ -99,11 +101,16 @@ func pairLines(lines []chat.Line) (out []*model.Message, ids []string, err error
 		}
 		return err
 	}
+	used := func(id string) bool {
+		return taken(id) || slices.ContainsFunc(out, func(m *model.Message) bool { return countCalls(m, id) > 0 })
+	}
 	for i := 0; i < len(lines); i++ {
 		line := lines[i]
 		switch line.Role {
 		case "assistant":
-			blocks := sayable(chat.Said{Blocks: line.Blocks})
+			// Each call has its result here, also one that shares its id with another.
+			unique := uniqueCalls(line.Blocks, n, used)
+			blocks := sayable(chat.Said{Blocks: unique})
 			if len(blocks) == 0 {
 				continue
 			}
@@ -116,27 +123,18 @@ func pairLines(lines []chat.Line) (out []*model.Message, ids []string, err error
 			if len(calls) == 0 {
 				continue
 			}
-			got := map[string]chat.ToolResult{}
+			got := map[string][]chat.ToolResult{}
 			for i+1 < len(lines) && lines[i+1].Role == "tool" {
 				i++
 				for _, b := range lines[i].Blocks {
 					if r, ok := b.(chat.ToolResult); ok {
-						if _, twice := got[r.Call]; !twice {
-							got[r.Call] = r
-						}
+						got[r.Call] = append(got[r.Call], r)
 					}
 				}
 			}
 			var answers chat.Blocks
-			for _, use := range calls {
-				r, ok := got[use.ID]
-				if !ok {
-					r = chat.ToolResult{Call: use.ID, Name: use.Name, Blocks: Interrupted(), Failed: true}
-				}
-				if len(r.Blocks) == 0 {
-					r.Blocks = chat.TextBlocks("(no output)")
-				}
-				answers = append(answers, r)
+			for k, use := range line.Blocks.Calls() {
+				answers = append(answers, takeResult(got, use, calls[k].ID))
 			}
 			if err := add(model.User, chat.Participant{Kind: chat.System}, answers, ""); err != nil {
 				return nil, nil, err
@@ -158,4 +156,18 @@ func pairLines(lines []chat.Line) (out []*model.Message, ids []string, err error
 		}
 	}
 	return out, ids, nil
+}
+
+// takeResult is the next result of an imported call, under the id that the call is shown
+// with.
+func takeResult(got map[string][]chat.ToolResult, use chat.ToolUse, shown string) chat.ToolResult {
+	r := chat.ToolResult{Name: use.Name, Blocks: Interrupted(), Failed: true}
+	if list := got[use.ID]; len(list) > 0 {
+		r, got[use.ID] = list[0], list[1:]
+	}
+	r.Call = shown
+	if len(r.Blocks) == 0 {
+		r.Blocks = chat.TextBlocks("(no output)")
+	}
+	return r
 }

@@ -69,7 +69,7 @@ func (t *turn) message() (*model.Message, error) {
 	complete := true
 	var blocks chat.Blocks
 	for _, c := range t.Calls {
-		r := chat.ToolResult{Call: c.Use.ID, Name: c.Use.Name}
+		r := chat.ToolResult{Call: c.Shown, Name: c.Use.Name}
 		switch {
 		case c.Done:
 			r.Blocks, r.Failed = untrusted.Blocks(c.Result.Foreign, c.Result.Blocks), c.Result.Failed

@@ -10,7 +10,7 @@ import (
 
 // Codec names the form of snapshots; one written in another form is ignored and
 // the thread is folded from its beginning.
-const Codec = "transcript-2"
+const Codec = "transcript-4"
 
 type savedMessage struct {
 	Role   model.Role       `json:"role"`

@@ -107,6 +107,7 @@ type Run struct {
 // Call is one tool call of the last answer.
 type Call struct {
 	Use      chat.ToolUse
+	Shown    string // the id that the model is shown; another one than the journal's if that was taken
 	Began    bool
 	Done     bool
 	Approval string // id, once asked

@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"chorus/internal/chat"
@@ -59,21 +58,3 @@ func TestBaseURL(t *testing.T) {
 
 func BenchmarkPrepare20(b *testing.B)  { modeltest.BenchmarkPrepare(b, maker, 20) }
 func BenchmarkPrepare400(b *testing.B) { modeltest.BenchmarkPrepare(b, maker, 400) }
-
-func TestCallID(t *testing.T) {
-	t.Parallel()
-	long := strings.Repeat("x", 65)
-	for _, id := range []string{"toolu_01-a", "c-1", strings.Repeat("x", 64)} {
-		if got := CallID(id); got != id {
-			t.Errorf("%q became %q", id, got)
-		}
-	}
-	seen := map[string]string{}
-	for _, id := range []string{"", "call:2", "ä", "a/b", long, long + "x"} {
-		got := CallID(id)
-		if CallID(got) != got || CallID(id) != got || seen[got] != "" {
-			t.Errorf("%q became %q, as %q did", id, got, seen[got])
-		}
-		seen[got] = "x" + id
-	}
-}

@@ -1,8 +1,6 @@
 package anthropic
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -112,21 +110,8 @@ func Untailed(blocks chat.Blocks) chat.Blocks {
 	return nil
 }
 
-// maxID is the longest name of a call that every host takes.
-const maxID = 64
-
-// CallID is a call's name in the letters that the vendor takes; another provider may
-// have given it others.
-func CallID(id string) string {
-	odd := func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
-	}
-	if id != "" && len(id) <= maxID && strings.IndexFunc(id, odd) < 0 {
-		return id
-	}
-	sum := sha256.Sum256([]byte(id))
-	return "call_" + hex.EncodeToString(sum[:16])
-}
+// MaxID is the longest id of a call that every host takes.
+const MaxID = 64
 
 // block is what is sent for a block; nil: nothing.
 func (e encoder) block(block chat.Block) (any, error) {
@@ -140,7 +125,7 @@ func (e encoder) block(block chat.Block) (any, error) {
 	case chat.Thinking:
 		return thinking(b), nil
 	case chat.ToolUse:
-		return toolUseBlock{"tool_use", CallID(b.ID), b.Name, wire.Args(b.Args)}, nil
+		return toolUseBlock{"tool_use", wire.FitID(b.ID, MaxID), wire.ToolName(b.Name), wire.Args(b.Args)}, nil
 	case chat.ToolResult:
 		return e.result(b)
 	default:
@@ -175,15 +160,15 @@ func (e encoder) image(img chat.Image) (any, error) {
 	if e.blind || !wire.Shown(img.MediaType) {
 		return text(wire.Unseen(img)), nil
 	}
-	data, err := wire.Base64(img, e.blob)
-	if err != nil {
-		return nil, err
+	data, lost, err := wire.Picture(img, e.blob)
+	if err != nil || lost != "" {
+		return text(lost), err
 	}
 	return imageBlock{"image", imageSource{"base64", img.MediaType, data}}, nil
 }
 
 func (e encoder) result(r chat.ToolResult) (any, error) {
-	out := toolResultBlock{Type: "tool_result", ToolUseID: CallID(r.Call), IsError: r.Failed}
+	out := toolResultBlock{Type: "tool_result", ToolUseID: wire.FitID(r.Call, MaxID), IsError: r.Failed}
 	for _, block := range r.Blocks {
 		switch block.(type) {
 		case chat.Text, chat.Image, chat.File:

@@ -131,7 +131,7 @@ func (e encoder) block(b chat.Block) (block, error) {
 	case chat.Thinking:
 		return e.thinking(b), nil
 	case chat.ToolUse:
-		return block{ToolUse: &toolUse{anthropic.CallID(b.ID), b.Name, wire.Args(b.Args)}}, nil
+		return block{ToolUse: &toolUse{wire.FitID(b.ID, anthropic.MaxID), wire.ToolName(b.Name), wire.Args(b.Args)}}, nil
 	case chat.ToolResult:
 		return e.result(b)
 	default:
@@ -165,12 +165,15 @@ func (e encoder) image(img chat.Image) (block, error) {
 	if !e.takes.images || !wire.Shown(img.MediaType) {
 		return text(wire.Unseen(img)), nil
 	}
-	data, err := wire.Base64(img, e.blob)
-	return block{Image: &image{strings.TrimPrefix(img.MediaType, "image/"), imageSource{data}}}, err
+	data, lost, err := wire.Picture(img, e.blob)
+	if err != nil || lost != "" {
+		return text(lost), err
+	}
+	return block{Image: &image{strings.TrimPrefix(img.MediaType, "image/"), imageSource{data}}}, nil
 }
 
 func (e encoder) result(r chat.ToolResult) (block, error) {
-	out := &toolResult{ID: anthropic.CallID(r.Call)}
+	out := &toolResult{ID: wire.FitID(r.Call, anthropic.MaxID)}
 	if r.Failed && !e.takes.failures {
 		out.Content = append(out.Content, text("Error:")) // these models have no field for it
 	}

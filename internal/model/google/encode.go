@@ -144,7 +144,9 @@ func (e encoder) message(m *model.Message) (model.Wire, error) {
 	return model.Wire{Bytes: append(results, late...), MarkAt: len(results)}, nil
 }
 
-func (e encoder) name(r chat.ToolResult) string { return cmp.Or(r.Name, e.names[r.Call]) }
+func (e encoder) name(r chat.ToolResult) string {
+	return wire.ToolName(cmp.Or(r.Name, e.names[r.Call]))
+}
 
 // result is what is sent for one result, and the pictures in it, which only the newest
 // models take there.
@@ -176,9 +178,13 @@ func (e encoder) user(list []byte, blocks chat.Blocks) ([]byte, error) {
 				parts = appendText(parts, wire.Unseen(b), "")
 				continue
 			}
-			data, err := wire.Base64(b, e.blob)
+			data, lost, err := wire.Picture(b, e.blob)
 			if err != nil {
 				return nil, err
+			}
+			if lost != "" {
+				parts = appendText(parts, lost, "")
+				continue
 			}
 			parts = append(parts, imagePart{inlineData{b.MediaType, data}})
 		default:
@@ -201,7 +207,7 @@ func (e encoder) answer(blocks chat.Blocks) ([]byte, error) {
 			if calls++; calls == 1 && b.Signature == "" && e.signed {
 				b.Signature = unsigned
 			}
-			parts = append(parts, callPart{functionCall{b.ID, b.Name, wire.Args(b.Args)}, b.Signature})
+			parts = append(parts, callPart{functionCall{b.ID, wire.ToolName(b.Name), wire.Args(b.Args)}, b.Signature})
 		}
 	}
 	return appendContent(nil, "model", parts)

@@ -2,6 +2,7 @@ package modeltest
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -197,11 +198,38 @@ func pictures(t *testing.T, m Maker) {
 	}
 	missing := b.request(Message(t, model.User, chat.Image{Blob: "gone", MediaType: "image/png"}))
 	if _, err := b.p.Prepare(missing); model.KindOf(err) != model.BadRequest || !strings.Contains(err.Error(), "gone") {
-		t.Errorf("a lost picture: %v", err)
+		t.Errorf("a picture that cannot be read just now: %v", err)
 	}
+	lostPictures(t, b)
 	missing.Blob = nil
 	if _, err := b.p.Prepare(missing); model.KindOf(err) != model.BadRequest {
 		t.Errorf("no way to load a picture: %v", err)
+	}
+}
+
+// lostPictures: the bytes of a picture are gone for good, which must not end every later
+// request of its thread.
+func lostPictures(t *testing.T, b *bench) {
+	lost := chat.Image{Blob: "lost", MediaType: "image/png", Name: "lost.png"}
+	r := b.request(
+		Message(t, model.User, chat.Text{Text: "look"}, lost),
+		Message(t, model.Assistant, chat.ToolUse{ID: "c-1", Name: "read"}),
+		Message(t, model.User, chat.ToolResult{Call: "c-1", Name: "read", Blocks: chat.Blocks{lost}}),
+		Message(t, model.Assistant, chat.Text{Text: "nice"}),
+		Message(t, model.User, lost),
+	)
+	r.Blob = func(string) ([]byte, error) { return nil, fmt.Errorf("blob: %w", chat.ErrLost) }
+	b.must(r)
+	said, images := "", 0
+	for _, msg := range b.last().Messages {
+		images += msg.Images
+		said += msg.Text
+		for _, result := range msg.Results {
+			said += result.Text
+		}
+	}
+	if images != 0 || strings.Count(said, "lost.png (image/png): its file is lost") != 3 {
+		t.Errorf("%d pictures sent, and said: %s", images, said)
 	}
 }
 

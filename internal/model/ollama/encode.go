@@ -113,9 +113,13 @@ func (e encoder) user(list []byte, blocks chat.Blocks) ([]byte, error) {
 				text = append(text, wire.Unseen(b))
 				continue
 			}
-			data, err := wire.Base64(b, e.blob)
+			data, lost, err := wire.Picture(b, e.blob)
 			if err != nil {
 				return nil, err
+			}
+			if lost != "" {
+				text = append(text, lost)
+				continue
 			}
 			images = append(images, data)
 		default:
@@ -136,7 +140,7 @@ func assistant(blocks chat.Blocks) ([]byte, error) {
 		out.Content = text
 	}
 	for _, c := range blocks.Calls() {
-		out.ToolCalls = append(out.ToolCalls, toolCall{c.ID, function{c.Name, wire.Args(c.Args)}})
+		out.ToolCalls = append(out.ToolCalls, toolCall{c.ID, function{wire.ToolName(c.Name), wire.Args(c.Args)}})
 	}
 	if out.Content == "" && len(out.ToolCalls) == 0 {
 		return nil, nil

@@ -191,7 +191,7 @@ func (e encoder) write(m *model.Message) (written, error) {
 func (e encoder) result(w *written, r chat.ToolResult) (chat.Blocks, error) {
 	text, images := wire.ResultText(r.Blocks, e.shows)
 	text = failedText(text, r.Failed)
-	message := toolMessage{"tool", r.Call, text}
+	message := toolMessage{"tool", wire.ShortID(r.Call, maxChatID), text}
 	parts := e.parts && strings.TrimSpace(text) != ""
 	if parts {
 		message.Content = []textPart{{Type: "text", Text: text}}
@@ -281,8 +281,11 @@ func (e encoder) part(block chat.Block) (any, error) {
 			text = wire.Unseen(b)
 			break
 		}
-		url, err := dataURL(b, e.blob)
-		return imagePart{"image_url", imageURL{url}}, err
+		url, lost, err := dataURL(b, e.blob)
+		if err != nil || lost == "" {
+			return imagePart{"image_url", imageURL{url}}, err
+		}
+		text = lost
 	}
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -290,11 +293,18 @@ func (e encoder) part(block chat.Block) (any, error) {
 	return textPart{Type: "text", Text: text}, nil
 }
 
-// dataURL is a picture as an address that holds it.
-func dataURL(img chat.Image, blob func(string) ([]byte, error)) (string, error) {
-	data, err := wire.Base64(img, blob)
-	return "data:" + img.MediaType + ";base64," + data, err
+// dataURL is a picture as an address that holds it, or the line that stands for it if it is
+// lost.
+func dataURL(img chat.Image, blob func(string) ([]byte, error)) (url, lost string, err error) {
+	data, lost, err := wire.Picture(img, blob)
+	return "data:" + img.MediaType + ";base64," + data, lost, err
 }
+
+// The longest ids of calls that the two interfaces take.
+const (
+	maxChatID      = 40
+	maxResponsesID = 64
+)
 
 // assistant writes an answer back: text and calls. Reasoning goes back to a router
 // only; Chat Completions does not take it.
@@ -313,7 +323,7 @@ func (e encoder) assistant(blocks chat.Blocks) (w written, err error) {
 		message.Content = text
 	}
 	for _, c := range blocks.Calls() {
-		message.ToolCalls = append(message.ToolCalls, toolCall{c.ID, "function", function{c.Name, string(wire.Args(c.Args))}})
+		message.ToolCalls = append(message.ToolCalls, toolCall{wire.ShortID(c.ID, maxChatID), "function", function{wire.ToolName(c.Name), string(wire.Args(c.Args))}})
 	}
 	if message.Content == nil && message.ToolCalls == nil {
 		return w, nil

@@ -175,10 +175,10 @@ func (e itemEncoder) result(r chat.ToolResult) (outputItem, error) {
 	text, images := wire.ResultText(r.Blocks, e.shows)
 	text = failedText(text, r.Failed)
 	if len(images) == 0 {
-		return outputItem{"function_call_output", r.Call, text}, nil
+		return outputItem{"function_call_output", wire.ShortID(r.Call, maxResponsesID), text}, nil
 	}
 	parts, err := e.parts(append(chat.Blocks{chat.Text{Text: text}}, images...))
-	return outputItem{"function_call_output", r.Call, parts}, err
+	return outputItem{"function_call_output", wire.ShortID(r.Call, maxResponsesID), parts}, err
 }
 
 // parts are what is sent for text and pictures.
@@ -200,9 +200,13 @@ func (e itemEncoder) parts(blocks chat.Blocks) ([]any, error) {
 				say(wire.Unseen(b))
 				continue
 			}
-			url, err := dataURL(b, e.blob)
+			url, lost, err := dataURL(b, e.blob)
 			if err != nil {
 				return nil, err
+			}
+			if lost != "" {
+				say(lost)
+				continue
 			}
 			out = append(out, inputImage{"input_image", "auto", url})
 		default:
@@ -236,7 +240,7 @@ func answerItems(blocks chat.Blocks) []any {
 				add(messageItem{"message", "assistant", []any{textPart{Type: "output_text", Text: b.Text}}})
 			}
 		case chat.ToolUse:
-			add(callItem{"function_call", b.ID, b.Name, string(wire.Args(b.Args))})
+			add(callItem{"function_call", wire.ShortID(b.ID, maxResponsesID), wire.ToolName(b.Name), string(wire.Args(b.Args))})
 		}
 	}
 	return out

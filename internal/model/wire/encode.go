@@ -2,7 +2,10 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -119,19 +122,67 @@ func Shown(mediaType string) bool {
 	return slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, mediaType)
 }
 
-// Base64 loads an image's bytes and encodes them.
-func Base64(img chat.Image, blob func(string) ([]byte, error)) (string, error) {
+// Picture loads an image's bytes and encodes them in base64. If they are lost, it gives the
+// line that stands for the image instead.
+func Picture(img chat.Image, blob func(string) ([]byte, error)) (data, lost string, err error) {
 	if blob == nil {
-		return "", fmt.Errorf("image %s: %w", img.Blob, errNoBlobs)
+		return "", "", fmt.Errorf("image %s: %w", img.Blob, errNoBlobs)
 	}
-	data, err := blob(img.Blob)
-	if err != nil {
-		return "", fmt.Errorf("image %s: %w", img.Blob, err)
+	raw, err := blob(img.Blob)
+	switch {
+	case errors.Is(err, chat.ErrLost) || err == nil && len(raw) == 0:
+		return "", fmt.Sprintf("[image %s (%s): its file is lost, so it cannot be shown any more]", orUnnamed(img.Name), img.MediaType), nil
+	case err != nil:
+		return "", "", fmt.Errorf("image %s: %w", img.Blob, err)
 	}
-	return base64.StdEncoding.EncodeToString(data), nil
+	return base64.StdEncoding.EncodeToString(raw), "", nil
 }
 
 var errNoBlobs = errors.New("there is nothing to load pictures from")
+
+// FitID is a call's id in the letters and the length that a provider takes: another one
+// may have given it others.
+func FitID(id string, longest int) string {
+	if strings.IndexFunc(id, oddInName) >= 0 {
+		return "call_" + fingerprint(id)
+	}
+	return ShortID(id, longest)
+}
+
+// ShortID is FitID for providers that take all letters.
+func ShortID(id string, longest int) string {
+	if id != "" && len(id) <= longest {
+		return id
+	}
+	return "call_" + fingerprint(id)
+}
+
+// maxName is the longest name of a tool that every provider takes.
+const maxName = 64
+
+// ToolName is the name of a call in the letters and the length that providers take. A model
+// may call what does not exist, by any name; its call goes back to it all the same.
+func ToolName(name string) string {
+	if name != "" && len(name) <= maxName && strings.IndexFunc(name, oddInName) < 0 {
+		return name
+	}
+	clean := strings.Map(func(r rune) rune {
+		if oddInName(r) {
+			return '_'
+		}
+		return r
+	}, strings.ToValidUTF8(name, "_"))
+	return cmp.Or(clean[:min(len(clean), maxName)], "unnamed")
+}
+
+func oddInName(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
+}
+
+func fingerprint(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:16])
+}
 
 // Unseen is the line that stands for a picture the model cannot be shown.
 func Unseen(img chat.Image) string {

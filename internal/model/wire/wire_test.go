@@ -270,3 +270,35 @@ func TestForeign(t *testing.T) {
 		}
 	}
 }
+
+// A model may call anything by any name; a name that a provider refuses must not be sent
+// back to it for ever.
+func TestToolNamesThatFit(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"bash": "bash", "": "unnamed", "functions.bash": "functions_bash", "a b\xff": "a_b_", "schön": "sch_n",
+		strings.Repeat("x", 65): strings.Repeat("x", 64),
+	} {
+		if got := ToolName(name); got != want {
+			t.Errorf("%q became %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestIDsThatFit(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 65)
+	for _, id := range []string{"toolu_01-a", "c-1", strings.Repeat("x", 64)} {
+		if got := FitID(id, 64); got != id {
+			t.Errorf("%q became %q", id, got)
+		}
+	}
+	seen := map[string]string{}
+	for _, id := range []string{"", "call:2", "ä", "a/b", long, long + "x"} {
+		got := FitID(id, 64)
+		if FitID(got, 64) != got || FitID(id, 64) != got || seen[got] != "" {
+			t.Errorf("%q became %q, as %q did", id, got, seen[got])
+		}
+		seen[got] = "x" + id
+	}
+}

@@ -261,6 +261,8 @@ func (c *anthropicCheck) toolUse(i, j int, b anthropicBlock, out *Message) *refu
 		return invalid("messages.%d: `tool_use` blocks can only be in `assistant` messages", i)
 	case b.ID == "" || b.Name == "":
 		return invalid("messages.%d.content.%d.tool_use.id: Field required", i, j)
+	case !toolName().MatchString(b.Name):
+		return invalid("messages.%d.content.%d.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", i, j)
 	case !toolName().MatchString(b.ID):
 		return invalid("messages.%d.content.%d.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'", i, j)
 	case len(b.Input) == 0 || b.Input[0] != '{':

@@ -20,7 +20,8 @@ type converseCheck struct {
 
 	points  int
 	pending []string // calls of the turn before, not yet answered
-	tooled  bool     // there are calls or results
+	used    map[string]bool
+	tooled  bool // there are calls or results
 }
 
 var toolUseID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`) })
@@ -232,9 +233,17 @@ func (c *converseCheck) block(i, j int, b converseBlock, out *Message) *refusal 
 			return awsInvalid("User messages cannot contain toolUse blocks: messages.%d.content.%d", i, j)
 		case !toolUseID().MatchString(u.ID) || u.Name == "":
 			return awsInvalid("1 validation error detected: Value '%s' at 'messages.%d.member.content.%d.member.toolUse.toolUseId' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+", u.ID, i+1, j+1)
+		case !toolName().MatchString(u.Name) || len(u.Name) > 64:
+			return awsInvalid("1 validation error detected: Value '%s' at 'messages.%d.member.content.%d.member.toolUse.name' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+", u.Name, i+1, j+1)
+		case c.used[u.ID]:
+			return awsInvalid("The toolUse blocks at messages.%d.content contain duplicate Ids: %s", i, u.ID)
 		case len(u.Input) == 0 || u.Input[0] != '{':
 			return awsInvalid("The format of the value at messages.%d.content.%d.toolUse.input is invalid. Provide a json object for the field and try again.", i, j)
 		}
+		if c.used == nil {
+			c.used = map[string]bool{}
+		}
+		c.used[u.ID] = true
 		c.pending = append(c.pending, u.ID)
 		out.Calls = append(out.Calls, Used{ID: u.ID, Name: u.Name, Args: u.Input})
 	case b.ToolResult != nil:

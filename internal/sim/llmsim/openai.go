@@ -294,6 +294,12 @@ func (c *openaiCheck) message(i int, m openaiMessage) *refusal {
 			if call.ID == "" || call.Type != "function" || call.Function.Name == "" || call.Function.Arguments == nil {
 				return wrong("Missing required parameter: 'messages[%d].tool_calls[0].function'.", i)
 			}
+			if len(call.ID) > 40 {
+				return wrong("Invalid 'messages[%d].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got a string with length %d instead.", i, len(call.ID))
+			}
+			if !toolName().MatchString(call.Function.Name) || len(call.Function.Name) > 64 {
+				return wrong("Invalid 'messages[%d].tool_calls[0].function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", i)
+			}
 			c.pending = append(c.pending, call.ID)
 			c.answers = true
 			out.Calls = append(out.Calls, Used{ID: call.ID, Name: call.Function.Name, Args: json.RawMessage(*call.Function.Arguments)})

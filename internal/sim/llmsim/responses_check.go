@@ -155,6 +155,12 @@ func (c *responsesCheck) item(i int, it responsesItem) *refusal {
 		if it.CallID == "" || it.Name == "" || it.Arguments == nil {
 			return wrong("Missing required parameter: 'input[%d].call_id', 'name' or 'arguments'.", i)
 		}
+		if len(it.CallID) > 64 || len(it.Name) > 64 || !toolName().MatchString(it.Name) {
+			return wrong("Invalid 'input[%d]': the call_id is too long, or the name does not match the pattern '^[a-zA-Z0-9_-]+$'.", i)
+		}
+		if slices.Contains(c.called, it.CallID) {
+			return wrong("Duplicate item found with call_id %s.", it.CallID)
+		}
 		c.called, c.pending = append(c.called, it.CallID), append(c.pending, it.CallID)
 		turn := c.turn("assistant")
 		turn.Calls = append(turn.Calls, Used{ID: it.CallID, Name: it.Name, Args: json.RawMessage(*it.Arguments)})
