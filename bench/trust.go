@@ -103,7 +103,7 @@ func (b *stand) sandboxRows(ctx context.Context, q float64) ([]row, error) {
 		fmt.Fprintln(os.Stderr, "bwrap is not measured:", err)
 		return rows, nil
 	}
-	free := func(context.Context, sandbox.Exec) error { return nil }
+	free := func(sandbox.Exec) (func(context.Context) error, error) { return nil, nil }
 	const programs = "i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i+1)); done"
 	commands := map[string]sandbox.Command{"one": {Shell: "true"}, "one, gate": {Shell: "true", Judge: free},
 		"many": {Shell: programs}, "many, gate": {Shell: programs, Judge: free}}

@@ -30,13 +30,15 @@ type Ask func(ctx context.Context, call string, program sandbox.Exec, d permit.D
 // Programs judges what the commands of a run start, however deep: nil where nothing is. The text of
 // a command was judged before it ran; this is about programs that the text does not show. ask may be nil: then
 // what would be asked about is refused.
-func (g *Judge) Programs(mode string, ask Ask) func(ctx context.Context, call string, program sandbox.Exec) error {
+func (g *Judge) Programs(mode string, ask Ask) func(call string) sandbox.Judge {
 	if mode == ChildrenAllow {
 		return nil
 	}
 	p := &programJudge{gate: g, mode: mode, ask: ask, senders: g.meant(g.Work.Senders), known: map[string]permit.Decision{}, asked: map[string]*given{}}
 	p.checks, p.err = g.Limits.Checks(p.senders)
-	return p.judge
+	return func(call string) sandbox.Judge {
+		return func(program sandbox.Exec) (func(context.Context) error, error) { return p.judge(call, program) }
+	}
 }
 
 // programJudge judges the programs of a run.
@@ -56,20 +58,20 @@ type programJudge struct {
 // maxKnown bounds what is remembered of a run.
 const maxKnown = 4096
 
-func (p *programJudge) judge(ctx context.Context, call string, program sandbox.Exec) error {
+func (p *programJudge) judge(call string, program sandbox.Exec) (ask func(context.Context) error, err error) {
 	if p.err != nil {
-		return p.err
+		return nil, p.err
 	}
 	d := p.decide(program)
 	switch {
 	case d.Verdict == permit.Deny:
-		return errors.New(why(d))
+		return nil, errors.New(why(d))
 	case d.Verdict == permit.Allow:
-		return nil
+		return nil, nil
 	case p.ask == nil:
-		return fmt.Errorf("it must be asked for (profile %s); run it as a command of its own, so that it can be", d.Profile)
+		return nil, fmt.Errorf("it must be asked for (profile %s); run it as a command of its own, so that it can be", d.Profile)
 	}
-	return p.answer(ctx, call, program, d)
+	return func(ctx context.Context) error { return p.answer(ctx, call, program, d) }, nil
 }
 
 // answer asks once about each program of a call: a shell that is refused looks for the same

@@ -17,7 +17,7 @@ import (
 )
 
 // programs judges what the commands of a run start, as the profile says.
-func (s *Setup) programs(g *gate.Judge, row journal.Thread, bot *config.Bot, profile string) func(context.Context, string, sandbox.Exec) error {
+func (s *Setup) programs(g *gate.Judge, row journal.Thread, bot *config.Bot, profile string) func(call string) sandbox.Judge {
 	return g.Programs(bot.Profiles[profile].Children, func(ctx context.Context, call string, program sandbox.Exec, d permit.Decision) error {
 		if !g.Choice.Snapshot().CanAsk {
 			return errors.New("it must be asked for, and there is no terminal to ask on")
@@ -27,7 +27,7 @@ func (s *Setup) programs(g *gate.Judge, row journal.Thread, bot *config.Bot, pro
 			return err
 		}
 		run, use, _ := strings.Cut(call, "/")
-		asks := approval.Approval{Thread: row.ID, Run: run, Call: chat.ToolUse{ID: use, Name: "bash"}, Dir: program.Dir, Risk: "high", Rule: d.Rule,
+		asks := approval.Approval{Thread: row.ID, Run: run, Call: chat.ToolUse{ID: use, Name: "bash"}, Dir: program.Dir(), Risk: "high", Rule: d.Rule,
 			Actions: []string{"tool:bash:" + line(program.Argv)}, Reason: "a command that runs wants to start it", AskedBy: payer(g.Work), Payer: payer(g.Work)}
 		if by := program.By(); len(by) > 0 {
 			asks.Reason = "`" + line(by) + "` wants to start it"

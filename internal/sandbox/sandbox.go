@@ -35,10 +35,9 @@ type Command struct {
 	OpenGit bool
 	// Network is what an isolating executor lets it reach; nil: the executor's default.
 	Network *Network
-	// Judge says whether a program that the command starts may run; an error is why not, and
-	// ends up in the notes. The program waits for it. It is called from many goroutines.
-	// Only executors that see programs start ask it; nil: everything may.
-	Judge func(ctx context.Context, program Exec) error
+	// Judge judges the programs that the command starts, in executors that see them start; nil:
+	// everything may run. What it refuses ends up in the notes.
+	Judge Judge
 }
 
 // Root is a piece of this machine that a command may see, at its own path.
@@ -89,6 +88,11 @@ type Executor interface {
 	Name() string
 }
 
+// Judge says at once whether a program may run; an error is why not. Where somebody has to be
+// asked it gives ask, which waits for the answer, and the program waits with it; many may wait at
+// the same time.
+type Judge func(program Exec) (ask func(context.Context) error, err error)
+
 // Exec is a program that a command is about to start, however deep.
 type Exec struct {
 	// Names are what it is called: by its file, and by every name under which this machine
@@ -98,6 +102,6 @@ type Exec struct {
 	System bool   // it is one of the machine's, which commands cannot change
 	Script bool   // it runs a script that was judged, because the script's first line says so
 	Argv   []string
-	Dir    string          // where it starts
+	Dir    func() string   // where it starts
 	By     func() []string // the arguments of the process that starts it
 }

@@ -33,11 +33,21 @@ func gated(t testing.TB) *bwrap.Executor {
 var errForbidden = errors.New("no tags")
 
 // noTag forbids `git tag`, a stand-in for what leaves a trace anywhere else.
-func noTag(_ context.Context, e sandbox.Exec) error {
+func noTag(e sandbox.Exec) (ask func(context.Context) error, err error) {
 	if slices.Contains(e.Names, "git") && slices.Contains(e.Argv[1:], "tag") || slices.Contains(e.Names, "git-tag") {
-		return errForbidden
+		return nil, errForbidden
 	}
-	return nil
+	return nil, nil
+}
+
+// asking asks about `expr`, and lets everything else run.
+func asking(ask func(context.Context, sandbox.Exec) error) sandbox.Judge {
+	return func(e sandbox.Exec) (func(context.Context) error, error) {
+		if !slices.Contains(e.Names, "expr") {
+			return nil, nil
+		}
+		return func(ctx context.Context) error { return ask(ctx, e) }, nil
+	}
 }
 
 // ways are how a forbidden program may be started. Each must leave no tag, and "tried" shows
@@ -183,13 +193,12 @@ func TestHeld(t *testing.T) {
 	dir := t.TempDir()
 	asked, yes := make(chan sandbox.Exec, 1), make(chan struct{})
 	var once sync.Once
+	var startsIn string
 	res := run(t, ex, sandbox.Command{
 		Shell: "(expr 1 + 1; echo after) & while ! test -e go; do sleep 0.01; done; echo beside; touch gone; wait", Dir: dir, Merge: true,
-		Judge: func(ctx context.Context, e sandbox.Exec) error {
-			if !slices.Contains(e.Names, "expr") {
-				return nil
-			}
+		Judge: asking(func(ctx context.Context, e sandbox.Exec) error {
 			once.Do(func() { // asked once: the second look finds the same
+				startsIn = e.Dir()
 				asked <- e
 				if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
 					t.Error(err)
@@ -201,36 +210,34 @@ func TestHeld(t *testing.T) {
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-		},
+		}),
 		OnOutput: func(text string) {
 			if strings.Contains(text, "beside") {
 				close(yes)
 			}
 		},
 	})
-	if e := <-asked; strings.Join(e.Argv, " ") != "expr 1 + 1" || e.Dir != dir || e.By == nil {
+	if e := <-asked; strings.Join(e.Argv, " ") != "expr 1 + 1" || startsIn != dir || e.By == nil {
 		t.Errorf("%+v", e)
 	}
 	if res.Stdout != "beside\n2\nafter\n" {
 		t.Errorf("%+v", res)
 	}
 	// Its time does not run while it waits.
-	res = run(t, ex, sandbox.Command{Shell: "expr 1 + 1; sleep 60", Dir: dir, Timeout: 500 * time.Millisecond, Judge: func(ctx context.Context, e sandbox.Exec) error {
-		if slices.Contains(e.Names, "expr") {
-			<-time.After(time.Second)
-		}
+	res = run(t, ex, sandbox.Command{Shell: "expr 1 + 1; sleep 60", Dir: dir, Timeout: 500 * time.Millisecond, Judge: asking(func(context.Context, sandbox.Exec) error {
+		<-time.After(time.Second)
 		return nil
-	}})
+	})})
 	if res.Stdout != "2\n" || !res.TimedOut {
 		t.Errorf("%+v", res)
 	}
 	// Nobody answers, and somebody ends it.
 	ctx, cancel := context.WithCancel(t.Context())
-	res, err := ex.Run(ctx, sandbox.Command{Shell: "expr 1 + 1", Dir: dir, Judge: func(ctx context.Context, e sandbox.Exec) error {
+	res, err := ex.Run(ctx, sandbox.Command{Shell: "expr 1 + 1", Dir: dir, Judge: asking(func(ctx context.Context, _ sandbox.Exec) error {
 		cancel()
 		<-ctx.Done()
 		return ctx.Err()
-	}})
+	})})
 	if err != nil || !res.Aborted {
 		t.Errorf("%+v %v", res, err)
 	}
@@ -242,11 +249,11 @@ func TestGateWorks(t *testing.T) {
 	ex := gated(t)
 	var mu sync.Mutex
 	var seen []string
-	judge := func(_ context.Context, e sandbox.Exec) error {
+	judge := func(e sandbox.Exec) (func(context.Context) error, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		seen = append(seen, strings.Join(e.Argv, " "))
-		return nil
+		return nil, nil
 	}
 	dir := t.TempDir()
 	res := run(t, ex, sandbox.Command{Shell: `printf '#!/bin/sh\nexpr "$1" + 1\n' > s; chmod +x s; ./s 2; no-such-program; ./no-such; cat s | wc -l; (exit 3); echo $?`, Dir: dir, Judge: judge})
@@ -263,13 +270,35 @@ func TestGateWorks(t *testing.T) {
 	}
 }
 
+// TestGateReads: however many and long its arguments are, a program is judged once and by all of them.
+func TestGateReads(t *testing.T) {
+	t.Parallel()
+	ex := gated(t)
+	dir := t.TempDir()
+	for name, args := range map[string][]string{
+		"none": nil, "an empty one": {"", "a", ""}, "63": slices.Repeat([]string{"a"}, 63), "64": slices.Repeat([]string{"a"}, 64), "200": slices.Repeat([]string{"a"}, 200),
+		"some bytes": {strings.Repeat("b", 255), strings.Repeat("b", 256), strings.Repeat("b", 257)}, "pages": {strings.Repeat("c", 4096), strings.Repeat("c", 100_000)},
+		"many of them": slices.Repeat([]string{strings.Repeat("d", 1000)}, 60),
+	} {
+		var seen [][]string
+		judge := func(e sandbox.Exec) (func(context.Context) error, error) {
+			seen = append(seen, e.Argv)
+			return nil, nil
+		}
+		run(t, ex, sandbox.Command{Argv: append([]string{"sh", "-c", `exec /bin/true "$@"`, "sh"}, args...), Dir: dir, Judge: judge})
+		if len(seen) != 1 || !slices.Equal(seen[0], append([]string{"/bin/true"}, args...)) {
+			t.Errorf("%s: judged %d times: %.200q", name, len(seen), seen)
+		}
+	}
+}
+
 func BenchmarkGate(b *testing.B) {
 	opts := options(b)
 	opts.Init = small(b)
 	ex := with(b, opts)
 	dir := b.TempDir()
-	free := func(context.Context, sandbox.Exec) error { return nil }
-	for name, judge := range map[string]func(context.Context, sandbox.Exec) error{"without": nil, "with": free} {
+	free := func(sandbox.Exec) (func(context.Context) error, error) { return nil, nil }
+	for name, judge := range map[string]sandbox.Judge{"without": nil, "with": free} {
 		for what, argv := range map[string][]string{"true": {"/bin/true"}, "200 programs": {"sh", "-c", "i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i+1)); done"}} {
 			b.Run(what+" "+name, func(b *testing.B) {
 				for b.Loop() {

@@ -118,9 +118,15 @@ func (a *attempt) runIn(ctx context.Context, i *instance) (sandbox.Result, error
 	end := func() []string { return nil }
 	r, err := process.Start(a.command, func(r *process.Running, streams process.Streams) (process.Process, error) {
 		if i.gate != nil {
-			end = i.gate.Judge(ctx, func(ctx context.Context, program sandbox.Exec) error {
-				defer r.Pause()() // somebody may be asked
-				return a.command.Judge(ctx, program)
+			end = i.gate.Judge(ctx, func(program sandbox.Exec) (func(context.Context) error, error) {
+				ask, err := a.command.Judge(program)
+				if ask == nil {
+					return nil, err
+				}
+				return func(ctx context.Context) error {
+					defer r.Pause()() // the command's time does not run meanwhile
+					return ask(ctx)
+				}, err
 			})
 		}
 		return i.begin(inside.Request{Path: a.path, Argv: a.argv, Env: a.env, Dir: a.view.dir}, streams)

@@ -69,8 +69,8 @@ func (e *isolatedExecutor) Run(ctx context.Context, cmd sandbox.Command) (sandbo
 	inner.Roots = slices.Concat(env.roots, proxy.roots, inner.Roots)
 	inner.Env = slices.Concat(env.vars, proxy.env, cmd.Env)
 	inner.OpenGit = e.plan.openGit
-	if judge := e.plan.Programs; judge != nil {
-		inner.Judge = func(ctx context.Context, program sandbox.Exec) error { return judge(ctx, cmd.Call, program) }
+	if e.plan.Programs != nil {
+		inner.Judge = e.plan.Programs(cmd.Call)
 	}
 	inner.Home, inner.Network = env.home, &sandbox.Network{Proxy: proxy.socket}
 	refusals, done := e.site.Proxy.listen()

@@ -64,7 +64,7 @@ type Plan struct {
 	Roots   []string
 	openGit bool // a repository's settings and hooks may be changed
 	// Programs judges what the command of a call starts in a sandbox; nil: nothing does.
-	Programs func(ctx context.Context, call string, program sandbox.Exec) error
+	Programs func(call string) sandbox.Judge
 
 	hostsKey string // the configuration key that names Hosts; "": those of commands
 }

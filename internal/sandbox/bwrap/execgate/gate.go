@@ -28,10 +28,12 @@ import (
 
 // Gate answers for the programs of one sandbox.
 type Gate struct {
-	file     *os.File
-	conn     syscall.RawConn
+	listener int // what the kernel reports on
+	stop     int // an event that ends serve
 	programs *Programs
 	serving  sync.WaitGroup
+	root     int          // of the sandbox, once it is known; only serve uses it
+	memory   memoryReader // only serve uses it
 
 	mu      sync.Mutex
 	command *command // nil: nothing may be started
@@ -40,11 +42,11 @@ type Gate struct {
 // command is what the gate knows about the command that runs.
 type command struct {
 	ctx     context.Context
-	judge   func(context.Context, sandbox.Exec) error
-	begun   bool               // its first program is the command itself, which was judged before
-	seen    map[uint32]*looked // by process: what was allowed, until the second look
-	refused []string           // what people are told
-	held    sync.WaitGroup     // answers on their way
+	judge   sandbox.Judge
+	begun   bool              // its first program is the command itself, which was judged before
+	seen    map[uint32]looked // by process: what was allowed, until the second look
+	refused []string          // what people are told
+	held    sync.WaitGroup    // answers on their way
 }
 
 // looked is what was read of a program when it was to be started.
@@ -67,36 +69,40 @@ func Works() error {
 	return nil
 }
 
-// New takes the listener of a sandbox over.
+// New listens to a sandbox. The listener stays the caller's.
 func New(listener *os.File, programs *Programs) (*Gate, error) {
 	fd, err := unix.FcntlInt(listener.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.SetNonblock(fd, true); err != nil {
+	stop, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	if err != nil {
 		return nil, errors.Join(err, unix.Close(fd))
 	}
-	g := &Gate{file: os.NewFile(uintptr(fd), "gate"), programs: programs}
-	if g.conn, err = g.file.SyscallConn(); err != nil {
-		return nil, errors.Join(err, g.file.Close())
-	}
+	g := &Gate{listener: fd, stop: stop, root: -1, programs: programs}
 	// Whoever waits runs again on the processor that answered: faster, where the kernel has it.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
 	g.serving.Go(g.serve)
 	return g, nil
 }
 
-// Close ends the gate. Whatever is started in the sandbox afterwards fails.
+// Close ends the gate, once; no command may run any more. Whatever is started in the sandbox
+// afterwards fails.
 func (g *Gate) Close() {
-	_ = g.file.Close()
+	_, _ = unix.Write(g.stop, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 	g.serving.Wait()
+	for _, fd := range []int{g.listener, g.stop, g.root} {
+		if fd >= 0 {
+			_ = unix.Close(fd)
+		}
+	}
 }
 
 // Judge says who answers for the next command. The result ends that, and gives what was refused.
-func (g *Gate) Judge(ctx context.Context, judge func(context.Context, sandbox.Exec) error) (end func() (refused []string)) {
+func (g *Gate) Judge(ctx context.Context, judge sandbox.Judge) (end func() (refused []string)) {
 	g.programs.refresh()
 	ctx, cancel := context.WithCancel(ctx)
-	c := &command{ctx: ctx, judge: judge, seen: map[uint32]*looked{}}
+	c := &command{ctx: ctx, judge: judge, seen: map[uint32]looked{}}
 	g.mu.Lock()
 	g.command = c
 	g.mu.Unlock()
@@ -131,38 +137,29 @@ type (
 	}
 )
 
-// serve takes notifications until the sandbox or the gate ends.
+// serve takes notifications until the sandbox or the gate ends. It answers by itself what can be
+// answered at once: handing each to another goroutine, or waiting by the runtime's poller, takes longer
+// than the answer. A program that somebody is asked about waits in a goroutine of its own.
 func (g *Gate) serve() {
+	// The kernel refuses a structure that is not empty.
+	var n notification
+	poll := []unix.PollFd{{Fd: int32(g.listener), Events: unix.POLLIN}, {Fd: int32(g.stop), Events: unix.POLLIN}}
 	for {
-		var n notification
-		ended := false
-		err := g.conn.Read(func(fd uintptr) bool {
-			for {
-				poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-				if _, err := unix.Poll(poll, 0); err != nil && !errors.Is(err, unix.EINTR) {
-					ended = true
-					return true
-				}
-				switch {
-				case poll[0].Revents&unix.POLLIN != 0:
-				case poll[0].Revents&(unix.POLLHUP|unix.POLLERR|unix.POLLNVAL) != 0:
-					ended = true
-					return true
-				default:
-					return false
-				}
-				n = notification{}
-				switch _, _, errno := unix.Syscall(unix.SYS_IOCTL, fd, unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&n))); errno {
-				case 0:
-					return true
-				case unix.EINTR, unix.ENOENT: // whoever asked was killed
-				default:
-					ended = true
-					return true
-				}
+		if _, err := unix.Poll(poll, -1); err != nil {
+			if errors.Is(err, unix.EINTR) {
+				continue
 			}
-		})
-		if err != nil || ended {
+			return
+		}
+		if poll[1].Revents != 0 || poll[0].Revents&unix.POLLIN == 0 {
+			return
+		}
+		n = notification{}
+		switch err := g.control(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); err {
+		case 0:
+		case unix.EINTR, unix.ENOENT: // whoever asked was killed
+			continue
+		default:
 			return
 		}
 		g.mu.Lock()
@@ -171,29 +168,22 @@ func (g *Gate) serve() {
 			c.held.Add(1)
 		}
 		g.mu.Unlock()
-		if c == nil {
+		switch {
+		case c == nil:
 			g.answer(n.id, unix.EPERM)
 			continue
+		case int(n.call.number) == inside.NewImage:
+			g.second(c, &n)
+		default:
+			g.first(c, &n)
 		}
-		go func() {
-			defer c.held.Done()
-			g.handle(c, &n)
-		}()
+		c.held.Done()
 	}
 }
 
-func (g *Gate) control(request uintptr, arg unsafe.Pointer) error {
-	var errno syscall.Errno
-	err := g.conn.Control(func(fd uintptr) {
-		_, _, errno = unix.Syscall(unix.SYS_IOCTL, fd, request, uintptr(arg))
-	})
-	if err != nil {
-		return err
-	}
-	if errno != 0 {
-		return errno
-	}
-	return nil
+func (g *Gate) control(request uintptr, arg unsafe.Pointer) syscall.Errno {
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(g.listener), request, uintptr(arg))
+	return errno
 }
 
 // answer lets the call go on (0), or has it fail.
@@ -208,109 +198,144 @@ func (g *Gate) answer(id uint64, errno syscall.Errno) {
 // waits says whether the process still waits for the answer. When it does not, what was
 // read may be another's.
 func (g *Gate) waits(id uint64) bool {
-	return g.control(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&id)) == nil
+	return g.control(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&id)) == 0
 }
 
-func (g *Gate) handle(c *command, n *notification) {
-	if int(n.call.number) == inside.NewImage {
-		g.second(c, n)
-		return
-	}
-	p, err := look(n)
-	defer p.close()
-	if !g.waits(n.id) {
-		return
-	}
-	first := false
-	c.lock(g, func() {
-		if first = !c.begun; first { // the command itself
-			c.begun = true
-			c.seen[n.pid] = &looked{free: true}
-		}
-	})
-	switch {
-	case first:
+// first looks at what is to be started.
+func (g *Gate) first(c *command, n *notification) {
+	if !c.begun { // the command itself
+		c.begun = true
+		c.seen[n.pid] = looked{free: true}
 		g.answer(n.id, 0)
 		return
+	}
+	p, err := g.look(n)
+	if !g.waits(n.id) {
+		p.close()
+		return
+	}
+	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.EACCES), errors.Is(err, unix.ELOOP):
 		g.answer(n.id, 0) // there is no such program, and the kernel says so
 		return
 	case err != nil: // what cannot be read is not run
+		p.close()
 		c.refuse(g, fmt.Sprintf("a program was not started: it could not be read (%v)", err))
 		g.answer(n.id, unix.EPERM)
 		return
 	}
-	if err := g.judge(c, p); err != nil {
-		c.refuse(g, refusal(p, err))
-		g.answer(n.id, unix.EPERM)
-		return
-	}
-	c.lock(g, func() {
+	id, pid := n.id, n.pid
+	g.judge(c, p, func(err error) {
+		if err != nil {
+			c.refuse(g, refusal(p, err))
+			g.answer(id, unix.EPERM)
+			return
+		}
+		g.mu.Lock()
 		if len(c.seen) > 4096 { // of programs that did not start after all
 			clear(c.seen)
 		}
-		c.seen[n.pid] = &looked{id: p.id, given: p.given, argv: p.argv}
+		c.seen[pid] = looked{id: p.id, given: p.given, argv: p.argv}
+		g.mu.Unlock()
+		g.answer(id, 0)
 	})
-	g.answer(n.id, 0)
 }
 
 // second looks at what the kernel took.
 func (g *Gate) second(c *command, n *notification) {
-	p, err := lookAgain(n)
-	if !g.waits(n.id) {
+	g.mu.Lock()
+	before, known := c.seen[n.pid]
+	delete(c.seen, n.pid)
+	g.mu.Unlock()
+	p := &program{pid: int(n.pid), root: g.root}
+	id, pid := n.id, n.pid
+	end := func(err error) {
+		if err != nil {
+			c.refuse(g, refusal(p, err))
+			_ = unix.Kill(int(pid), unix.SIGKILL) // it waits for the answer, so it is this process
+		}
+		g.answer(id, 0)
+	}
+	if before.free { // nothing but the loader ran in it: its root is the sandbox's
+		if g.root < 0 {
+			g.root, _ = unix.Open(p.proc("root"), unix.O_PATH|unix.O_CLOEXEC, 0)
+		}
+		if err := g.foreignLibrary(p); g.waits(id) {
+			end(err)
+		}
 		return
 	}
-	var before *looked
-	c.lock(g, func() {
-		before = c.seen[n.pid]
-		delete(c.seen, n.pid)
-	})
-	if err == nil && before != nil && (before.free || before.id == p.id && slices.Equal(before.argv, p.argv)) {
-		err = foreignLibrary(p)
-	} else if err == nil {
-		if before == nil { // a program that loads another one by itself
-			p.mapped = true
-		} else {
+	err := g.lookAgain(p)
+	same := err == nil && known && before.id == p.id && slices.Equal(before.argv, p.argv)
+	if err == nil && !same {
+		if err = p.named(); known {
 			p.script = before.isScriptOf(p)
-		}
-		if err = foreignLibrary(p); err == nil {
-			err = g.judge(c, p)
+		} else { // a program that loads another one by itself
+			p.mapped = true
 		}
 	}
-	if err != nil {
-		c.refuse(g, refusal(p, err))
-		_ = unix.Kill(int(n.pid), unix.SIGKILL) // it waits for the answer, so it is this process
+	if err == nil {
+		err = g.foreignLibrary(p)
 	}
-	g.answer(n.id, 0)
-}
-
-func (c *command) lock(g *Gate, f func()) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	f()
+	switch {
+	case !g.waits(id):
+	case same || err != nil:
+		end(err)
+	default:
+		g.judge(c, p, end)
+	}
 }
 
 // maxRefused is enough for a model to act on.
 const maxRefused = 10
 
 func (c *command) refuse(g *Gate, text string) {
-	c.lock(g, func() {
-		if !slices.Contains(c.refused, text) && len(c.refused) < maxRefused {
-			c.refused = append(c.refused, text)
-		}
-	})
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !slices.Contains(c.refused, text) && len(c.refused) < maxRefused {
+		c.refused = append(c.refused, text)
+	}
 }
 
-// judge asks about a program, and about the one that a loader would run.
-func (g *Gate) judge(c *command, p *program) error {
-	if err := c.judge(c.ctx, sandbox.Exec{Names: g.programs.names(p), Path: p.given, System: ofMachine(p.path), Script: p.script, Argv: p.argv, Dir: p.dir, By: p.parent}); err != nil {
-		return err
+// judge asks about a program, and about the one that a loader would run, and gives the answer to
+// end: at once, or later where a person is asked. It closes the program.
+func (g *Gate) judge(c *command, p *program, end func(error)) {
+	all := []*program{p}
+	for inner := p.loaded(); inner != nil; inner = inner.loaded() {
+		all = append(all, inner)
 	}
-	if inner := p.loaded(); inner != nil {
-		defer inner.close()
-		return g.judge(c, inner)
+	done := func(err error) {
+		end(err)
+		for _, p := range all {
+			p.close()
+		}
 	}
-	return nil
+	var asks []func(context.Context) error
+	for _, p := range all {
+		ask, err := c.judge(sandbox.Exec{Names: g.programs.names(p), Path: p.given, System: ofMachine(p.path), Script: p.script, Argv: p.argv, Dir: p.dir, By: p.parent})
+		if err != nil {
+			done(err)
+			return
+		}
+		if ask != nil {
+			asks = append(asks, ask)
+		}
+	}
+	if len(asks) == 0 {
+		done(nil)
+		return
+	}
+	c.held.Add(1)
+	go func() {
+		defer c.held.Done()
+		for _, ask := range asks {
+			if err := ask(c.ctx); err != nil {
+				done(err)
+				return
+			}
+		}
+		done(nil)
+	}()
 }
 
 func refusal(p *program, why error) string {

@@ -4,13 +4,12 @@ package execgate
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,11 +17,11 @@ import (
 // program is what is to be started, or was.
 type program struct {
 	pid    int
+	root   int    // of the sandbox; negative: the process's own is opened
 	path   string // resolved, as the sandbox sees it
 	given  string // as it was named
 	id     fileID
 	argv   []string
-	dir    string
 	file   string // where its file can be opened
 	fd     int    // held for that; 0: none
 	mapped bool   // its own image may not be the program
@@ -36,7 +35,7 @@ func (l *looked) isScriptOf(p *program) bool {
 	if before := len(p.argv) - len(tail); before < 1 || before > 2 || !slices.Equal(p.argv[before:], tail) {
 		return false
 	}
-	script := &program{pid: p.pid, given: l.given, dir: p.dir}
+	script := &program{pid: p.pid, root: p.root, given: l.given}
 	defer script.close()
 	if err := script.resolve(unix.AT_FDCWD, 0); err != nil || script.id != l.id {
 		return false
@@ -63,43 +62,35 @@ type fileID struct{ device, inode uint64 }
 
 func identify(stat *unix.Stat_t) fileID { return fileID{uint64(stat.Dev), stat.Ino} }
 
-// The most that the kernel takes itself.
-const (
-	maxPath  = 4096
-	maxWord  = 128<<10 + 1
-	maxWords = 4 << 20
-)
-
 // look reads what a process wants to start.
-func look(n *notification) (*program, error) {
-	p := &program{pid: int(n.pid)}
+func (g *Gate) look(n *notification) (*program, error) {
+	p := &program{pid: int(n.pid), root: g.root}
 	folder, path, argv, flags := int32(unix.AT_FDCWD), n.call.args[0], n.call.args[1], uint64(0)
 	if n.call.number == unix.SYS_EXECVEAT {
 		folder, path, argv, flags = int32(n.call.args[0]), n.call.args[1], n.call.args[2], n.call.args[4]
 	}
 	var err error
-	if p.given, err = readString(p.pid, path, maxPath); err != nil {
-		return p, fmt.Errorf("its path: %w", err)
+	if p.given, p.argv, err = g.memory.call(p.pid, path, argv); err != nil {
+		return p, err
 	}
-	if p.argv, err = readWords(p.pid, argv); err != nil {
-		return p, fmt.Errorf("its arguments: %w", err)
-	}
-	p.dir, _ = os.Readlink(p.proc("cwd"))
 	return p, p.resolve(folder, flags)
 }
 
-// resolve finds the file that is meant.
-func (p *program) resolve(folder int32, flags uint64) (err error) {
-	if p.fd, err = p.open(folder, flags); err != nil {
-		p.fd = 0
+// resolve finds the file that is meant, and holds it.
+func (p *program) resolve(folder int32, flags uint64) error {
+	fd, err := p.open(folder, flags)
+	if err != nil {
 		return err
 	}
+	p.fd, p.file = fd, "/proc/self/fd/"+strconv.Itoa(fd)
 	var stat unix.Stat_t
-	if err := unix.Fstat(p.fd, &stat); err != nil {
-		return err
+	if err = unix.Fstat(fd, &stat); err == nil {
+		p.id = identify(&stat)
+		p.path, err = os.Readlink(p.file)
 	}
-	p.id, p.file = identify(&stat), fmt.Sprintf("/proc/self/fd/%d", p.fd)
-	p.path, err = os.Readlink(p.file)
+	if err != nil {
+		p.close()
+	}
 	return err
 }
 
@@ -115,7 +106,7 @@ func (p *program) loaded() *program {
 			i++
 		case strings.HasPrefix(word, "-"):
 		default:
-			inner := &program{pid: p.pid, given: word, path: word, argv: p.argv[i:], dir: p.dir}
+			inner := &program{pid: p.pid, given: word, path: word, root: p.root, argv: p.argv[i:]}
 			_ = inner.resolve(unix.AT_FDCWD, 0) // what is not there has a name nevertheless
 			return inner
 		}
@@ -123,7 +114,13 @@ func (p *program) loaded() *program {
 	return nil
 }
 
-func (p *program) proc(name string) string { return fmt.Sprintf("/proc/%d/%s", p.pid, name) }
+func (p *program) proc(name string) string { return "/proc/" + strconv.Itoa(p.pid) + "/" + name }
+
+// dir is where it starts.
+func (p *program) dir() string {
+	dir, _ := os.Readlink(p.proc("cwd"))
+	return dir
+}
 
 // open opens what the process named, as the kernel would for it.
 func (p *program) open(folder int32, flags uint64) (int, error) {
@@ -132,7 +129,7 @@ func (p *program) open(folder int32, flags uint64) (int, error) {
 		if flags&unix.AT_EMPTY_PATH == 0 {
 			return -1, unix.ENOENT
 		}
-		return unix.Open(p.proc(fmt.Sprintf("fd/%d", folder)), how, 0)
+		return unix.Open(p.proc("fd/"+strconv.Itoa(int(folder))), how, 0)
 	}
 	path := p.given
 	// What "self" means there is the process, and not us.
@@ -145,42 +142,48 @@ func (p *program) open(folder int32, flags uint64) (int, error) {
 		}
 	}
 	if !filepath.IsAbs(path) {
-		base := p.dir
+		from := "cwd"
 		if folder != unix.AT_FDCWD {
-			var err error
-			if base, err = os.Readlink(p.proc(fmt.Sprintf("fd/%d", folder))); err != nil {
-				return -1, err
-			}
+			from = "fd/" + strconv.Itoa(int(folder))
+		}
+		base, err := os.Readlink(p.proc(from))
+		if err != nil {
+			return -1, err
 		}
 		path = filepath.Join(base, path)
 	}
-	root, err := unix.Open(p.proc("root"), how, 0)
-	if err != nil {
-		return -1, err
+	root := p.root
+	if root < 0 {
+		var err error
+		if root, err = unix.Open(p.proc("root"), how, 0); err != nil {
+			return -1, err
+		}
+		defer func() { _ = unix.Close(root) }()
 	}
-	defer func() { _ = unix.Close(root) }()
 	return unix.Openat2(root, path, &unix.OpenHow{Flags: how, Resolve: unix.RESOLVE_IN_ROOT})
 }
 
 // lookAgain reads what the kernel took.
-func lookAgain(n *notification) (*program, error) {
-	p := &program{pid: int(n.pid)}
-	line, err := os.ReadFile(p.proc("cmdline"))
+func (g *Gate) lookAgain(p *program) error {
+	line, err := g.memory.file(p.proc("cmdline"))
 	if err != nil {
-		return p, err
+		return err
 	}
 	p.argv = words(line)
-	if p.path, err = os.Readlink(p.proc("exe")); err != nil {
-		return p, err
-	}
-	p.given = p.path
-	p.dir, _ = os.Readlink(p.proc("cwd"))
 	var stat unix.Stat_t
-	if err := unix.Stat(p.proc("exe"), &stat); err != nil {
-		return p, err
+	p.file = p.proc("exe")
+	if err := unix.Stat(p.file, &stat); err != nil {
+		return err
 	}
-	p.id, p.file = identify(&stat), p.proc("exe")
-	return p, nil
+	p.id = identify(&stat)
+	return nil
+}
+
+// named adds how a program is called that runs already.
+func (p *program) named() (err error) {
+	p.path, err = os.Readlink(p.proc("exe"))
+	p.given = p.path
+	return err
 }
 
 // words takes a text of the kernel's apart; what has no word at all has one that is empty.
@@ -208,18 +211,21 @@ func (p *program) parent() []string {
 
 // foreignLibrary says whether code from where commands can write was loaded into a program of
 // the machine's: then its name says nothing about what it does. It is looked at where the
-// environment asks the loader for such, or where a program was loaded by another one.
-func foreignLibrary(p *program) error {
-	environ, err := os.ReadFile(p.proc("environ"))
+// environment asks the loader for such.
+func (g *Gate) foreignLibrary(p *program) error {
+	environ, err := g.memory.file(p.proc("environ"))
 	if err != nil {
 		return err
 	}
-	asked := false
-	for entry := range bytes.SplitSeq(environ, []byte{0}) {
-		name, _, _ := strings.Cut(string(entry), "=")
-		asked = asked || slices.Contains([]string{"LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH"}, name)
+	if !asksLoader(environ) {
+		return nil
 	}
-	if !asked || !ofMachine(p.path) {
+	if p.path == "" {
+		if err := p.named(); err != nil {
+			return err
+		}
+	}
+	if !ofMachine(p.path) {
 		return nil
 	}
 	maps, err := mappedFiles(p)
@@ -232,6 +238,20 @@ func foreignLibrary(p *program) error {
 		}
 	}
 	return nil
+}
+
+// asksLoader says whether an environment names libraries, or where they are.
+func asksLoader(environ []byte) bool {
+	for entry := range bytes.SplitSeq(environ, []byte{0}) {
+		if !bytes.HasPrefix(entry, []byte("LD_")) {
+			continue
+		}
+		switch name, _, _ := bytes.Cut(entry, []byte("=")); string(name) {
+		case "LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH":
+			return true
+		}
+	}
+	return false
 }
 
 // ofMachine says whether commands cannot change the file.
@@ -261,64 +281,6 @@ func mappedFiles(p *program) ([]string, error) {
 		if !slices.Contains(out, path) {
 			out = append(out, path)
 		}
-	}
-	return out, nil
-}
-
-const page = 4096
-
-// read reads the memory of a process.
-func read(pid int, at uint64, into []byte) (int, error) {
-	local := []unix.Iovec{{Base: &into[0], Len: uint64(len(into))}}
-	return unix.ProcessVMReadv(pid, local, []unix.RemoteIovec{{Base: uintptr(at), Len: len(into)}}, 0)
-}
-
-func readString(pid int, at uint64, most int) (string, error) {
-	var out []byte
-	var buf [512]byte
-	for len(out) < most {
-		n, err := read(pid, at, buf[:min(len(buf), int(page-at%page))])
-		if err != nil {
-			return "", err
-		}
-		if end := bytes.IndexByte(buf[:n], 0); end >= 0 {
-			return string(append(out, buf[:end]...)), nil
-		}
-		out = append(out, buf[:n]...)
-		at += uint64(n)
-	}
-	return "", errors.New("it is too long")
-}
-
-func readWords(pid int, at uint64) ([]string, error) {
-	var out []string
-	total := 0
-	var buf [512]byte
-	const size = uint64(unsafe.Sizeof(at))
-	for at != 0 {
-		n := min(len(buf), int(page-at%page)) &^ int(size-1)
-		if n == 0 {
-			n = int(size) // one that lies across two pages
-		}
-		n, err := read(pid, at, buf[:n])
-		if err != nil {
-			return nil, err
-		}
-		for i := 0; i+int(size) <= n; i += int(size) {
-			pointer := *(*uint64)(unsafe.Pointer(&buf[i]))
-			if pointer == 0 {
-				return out, nil
-			}
-			word, err := readString(pid, pointer, maxWord)
-			if err != nil {
-				return nil, err
-			}
-			if total += len(word) + 1; total > maxWords {
-				return nil, errors.New("they are too long")
-			}
-			out = append(out, word)
-		}
-		at += uint64(n) &^ (size - 1)
 	}
 	return out, nil
 }
