@@ -22,6 +22,7 @@ const openConfig = `permissions: open
 sandbox: host
 access: {token: open}
 maxToolDepth: 1000
+answer: all
 continuationModel: anthropic/claude-sonnet-4-5
 `
 

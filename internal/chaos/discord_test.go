@@ -94,7 +94,7 @@ func openGuild(t *testing.T, p plot) *guild {
 		name := fmt.Sprintf("%s-%d", routing, i)
 		o.Channels = append(o.Channels, discordsim.ChannelSpec{Name: name})
 		file := fmt.Sprintf(`{"name":%q,"model":"demo/script","routing":%q}`, name, routing)
-		for path, text := range map[string]string{filepath.Join("agents", name, "agent.json"): file, filepath.Join("config", "shared.yaml"): "continuationModel: demo/script\nsandbox: host\ndiscordBackoffMax: 2000\n"} {
+		for path, text := range map[string]string{filepath.Join("agents", name, "agent.json"): file, filepath.Join("config", "shared.yaml"): "continuationModel: demo/script\nanswer: all\nsandbox: host\ndiscordBackoffMax: 2000\n"} {
 			path = filepath.Join(site.home, path)
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 				t.Fatal(err)

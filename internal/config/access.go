@@ -59,6 +59,9 @@ func (b *Bot) access(r *report) {
 		}
 	}
 	for _, name := range b.merged.names("channels") {
+		if name == "allow" || name == "deny" { // lists of channels, not channels
+			continue
+		}
 		if at := "channels." + name + ".permissions"; b.named(r, at, "permissions of channel "+unescape(name)) {
 			b.Channels = append(b.Channels, Channel{unescape(name), b.text(at)})
 		}

@@ -10,6 +10,7 @@ type Bot struct {
 
 	InnerName     string `key:"innerName"` // Name when nobody set it
 	DiscordToken  Secret `key:"discordToken"`
+	Preamble      string `key:"preamble"`      // "": nothing, when somebody set it so
 	SystemPrompt  string `key:"systemPrompt"`  // or what systemPromptFile holds, whichever was set in the stronger layer
 	ContextPrefix string `key:"contextPrefix"` // likewise
 
@@ -71,6 +72,7 @@ type Bot struct {
 	MCPServers        []MCPServer // those that are not disabled, in file order
 
 	Routing                 string   `key:"routing"` // reply, thread or room
+	Answer                  string   `key:"answer"`  // bound, mentioned or all
 	Intake                  string   `key:"intake"`  // queue, inject or interrupt
 	MaxQueuedReplies        int      `key:"maxQueuedReplies"`
 	ReplyOnRandom           int      `key:"replyOnRandom"` // one in so many; 0: never
@@ -87,7 +89,9 @@ type Bot struct {
 	Access            []Grant            // in file order
 	Editors           []string           `key:"editors"`
 	Channels          []Channel          // in file order
-	Workspaces        []string           `key:"workspaces"` // as written: absolute, or beginning with ~
+	ChannelsAllow     []string           `key:"channels.allow"` // names or ids, as written
+	ChannelsDeny      []string           `key:"channels.deny"`  // likewise
+	Workspaces        []string           `key:"workspaces"`     // as written: absolute, or beginning with ~
 	Sandbox           string             `key:"sandbox"`
 	SandboxContainer  string             `key:"sandboxContainer"`
 	SandboxRoots      []string           `key:"sandboxRoots"` // as written

@@ -59,6 +59,7 @@ func identityKeys() []Key {
 		{Path: "innerName", Kind: Text, Pins: true, Aliases: []string{"name"}, Doc: "The name the bot has in the conversation the model sees; without it, the bot's file name."},
 		{Path: "discordToken", Kind: Text, Secret: true, Doc: "The bot's token; a file in bots/ with a token is a bot."},
 		{Path: "systemPrompt", Kind: Text, Pins: true, Doc: "Who the bot is; comes before the conversation."},
+		{Path: "preamble", Kind: Text, Doc: "What stands before systemPrompt where the bot has tools, in place of Chorus's own lines on how to use them; an empty text: nothing. {name}, {dir} and {os} are filled in. Without tools there is none."},
 		{Path: "systemPromptFile", Kind: Text, Doc: "A file with the system prompt, relative to the file that names it."},
 		{Path: "contextPrefix", Kind: Text, Pins: true, Doc: "Text that stands before the conversation, as if said earlier."},
 		{Path: "contextPrefixFile", Kind: Text, Doc: "A file with the context prefix, relative to the file that names it."},
@@ -154,6 +155,7 @@ func toolKeys() []Key {
 func conversationKeys() []Key {
 	return []Key{
 		{Path: "routing", Kind: Text, Pins: true, Default: "reply", Choices: []string{"reply", "thread", "room"}, Doc: "What one conversation is: a chain of replies, the platform's thread, or the whole channel."},
+		{Path: "answer", Kind: Text, Pins: true, Default: "bound", Choices: []string{"bound", "mentioned", "all"}, Doc: "Outside of rooms, which messages are for the bot. bound: in channels that are bound to it (made or taken by /agent init, called like it, named in channels.allow, and direct messages) all but those that notify everyone, mention only others, or answer another person; elsewhere those that mention it or reply to it. mentioned: only those. all: every message that is not for another bot of this Chorus."},
 		{Path: "intake", Kind: Text, Pins: true, Default: "queue", Choices: []string{"queue", "inject", "interrupt"}, Doc: "What happens to a message while the bot works."},
 		{Path: "maxQueuedReplies", Kind: Integer, Pins: true, Default: 5, Least: at(1), Most: at(1000), Aliases: []string{"maxQueueDepth"}, Doc: "Messages that may wait in one conversation; the next is told that the bot is busy."},
 		{Path: "replyOnRandom", Kind: Integer, Pins: true, Default: 0, Least: at(0), Doc: "Answer one in so many messages unasked; 0: never."},
@@ -178,6 +180,8 @@ func trustKeys() []Key {
 		{Path: "profiles.*.children", Kind: Text, Choices: []string{"deny", "judge", "ask", "allow"}, Doc: "How programs are judged that an allowed command starts in a sandbox, however deep: deny, those that a deny rule or the list of catastrophes names are refused, and nobody is asked; judge, by all rules, so that some are asked about; ask, each of them is asked about; allow, not at all. Unset: deny."},
 		{Path: "access.*", Kind: Text, Doc: "The profile that limits what is done on their word; never more than the agent's own."},
 		{Path: "editors", Kind: List, Doc: "Who may change permissions, written as in access, and never beyond their own; without it, local."},
+		{Path: "channels.allow", Kind: List, Doc: "Channels that are bound to the bot, by name or id; * stands for any characters. With answer: bound it answers there without being mentioned."},
+		{Path: "channels.deny", Kind: List, Doc: "Channels in which the bot reads and answers nothing, whoever mentions it; named likewise."},
 		{Path: "channels.*.permissions", Kind: Text, Doc: "The profile that limits what is done there."},
 		{Path: "workspaces", Kind: List, Home: true, Doc: "Folders in which tokens without the scope admin, people on chat platforms and schedules may have agents work, with all that lies below; ~ is your home. Folders that Chorus makes for them need not be named, and whoever sits at the terminal may work anywhere."},
 		{Path: "sandbox", Kind: Text, Default: "auto", Choices: []string{"auto", "host", "bwrap", "docker"}, Doc: "Where commands run; auto: the strongest that works. host is no sandbox."},

@@ -2,6 +2,7 @@ package connector
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"chorus/internal/chat"
@@ -110,6 +111,13 @@ func (k *known) rules() route.Known {
 				}
 			}
 			return "", false
+		},
+		Joined: func(thread chat.ThreadID) bool {
+			_, err := k.b.Backend.Thread(k.ctx, thread)
+			if err != nil && !errors.Is(err, journal.ErrUnknown) {
+				k.err = err
+			}
+			return err == nil
 		},
 	}
 }

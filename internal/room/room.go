@@ -142,6 +142,7 @@ type Message struct {
 	Text     string
 	Mentions []string // ids of users that its text mentions; not the one that a reply rings
 	Roles    []string // ids of roles that it mentions
+	Everyone bool     // it notifies everybody in the channel
 	ReplyTo  string   // the id of the message it answers
 	Answers  string   // the name of whoever wrote that; "" if it is not known
 	System   bool     // the platform's own notice, or a message with buttons: no words of a conversation

@@ -25,7 +25,7 @@ import (
 )
 
 // config lets the offline model play what people write as a script.
-const config = "continuationModel: demo/script\nsandbox: host\n"
+const config = "continuationModel: demo/script\nanswer: all\nsandbox: host\n"
 
 // stopTime is how long the program may take to end.
 const stopTime = 20 * time.Second

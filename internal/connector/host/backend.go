@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"chorus/internal/chat"
+	"chorus/internal/config"
 	"chorus/internal/connector"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
@@ -130,15 +131,40 @@ func (h *Backend) Listeners(ctx context.Context, bot string, self room.Author, i
 			}
 		}
 		name := h.answering(b.Name, in)
-		l, err := h.listener(ctx, name, user, in)
+		l, settings, err := h.listener(ctx, name, user, in)
 		if err != nil {
 			return nil, err
 		}
+		if named(settings.ChannelsDeny, in) {
+			continue
+		}
+		direct := in.Guild == "" || in.Guild == room.Direct
+		l.Bound = direct && b.Name == bot || !direct && h.reads(b.Name, bot, in) && (name == own || named(settings.ChannelsAllow, in))
 		if own == "" || name == own || l.Routing == route.Room {
 			out = append(out, l)
 		}
 	}
 	return out, nil
+}
+
+// named reports whether a list has a channel, or the one it hangs under, by name or id.
+func named(list []string, in room.Channel) bool {
+	return slices.ContainsFunc(list, func(name string) bool {
+		return config.Channel{Name: strings.TrimPrefix(name, "#")}.Means(in.ID, in.Home(), in.Name, in.HomeName)
+	})
+}
+
+// reads reports whether a bot is in a channel of a guild, as far as is known: the one that asks
+// is, and of one that is not connected nobody knows it is not.
+func (h *Backend) reads(bot, asks string, in room.Channel) bool {
+	h.mu.Lock()
+	live := h.live[bot]
+	h.mu.Unlock()
+	if bot == asks || live == nil {
+		return true
+	}
+	_, known := live.Platform.Known(in.ID)
+	return known
 }
 
 // answering is the agent that a bot speaks for in a channel.
@@ -149,10 +175,10 @@ func (h *Backend) answering(bot string, in room.Channel) string {
 	return bot
 }
 
-func (h *Backend) listener(ctx context.Context, name string, self room.Author, in room.Channel) (connector.Listener, error) {
+func (h *Backend) listener(ctx context.Context, name string, self room.Author, in room.Channel) (connector.Listener, *config.Bot, error) {
 	settings, _, err := h.App.Settings.BotAt(ctx, room.Agent{Name: name, User: self.ID, Username: self.Name}, in.Guild, in.ID)
 	if err != nil {
-		return connector.Listener{}, err
+		return connector.Listener{}, nil, err
 	}
 	l := connector.Listener{MaxChars: settings.MaxMessageChars, Waiting: settings.MaxQueuedReplies,
 		Roles: settings.AuthorizedRoles, History: historyOf(settings), HistoryChars: settings.WindowCharacters}
@@ -160,7 +186,8 @@ func (h *Backend) listener(ctx context.Context, name string, self room.Author, i
 	l.Routing, l.Intake = route.Routing(settings.Routing), chat.Intake(settings.Intake)
 	l.Rules = activate.Rules{ReplyOnRandom: settings.ReplyOnRandom, ReplyOnName: settings.ReplyOnName, AutoReplyOwnChannel: settings.AutoReplyOwnChannel,
 		MaxBotReplyChainDepth: settings.MaxBotReplyChainDepth, ChainEmote: settings.BotReplyChainDepthEmote}
-	return l, nil
+	l.Answer = route.Answer(settings.Answer)
+	return l, settings, nil
 }
 
 // ChannelAgent is the agent whose own channel it is, or that it is called like; of a

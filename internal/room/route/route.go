@@ -27,11 +27,23 @@ const (
 	Room   Routing = "room"   // the whole channel is one, with rules about who speaks
 )
 
-// Listener is an agent that is bound to the channel, or to the one above it.
+// Answer is which messages an agent answers outside of rooms.
+type Answer string
+
+// The choices.
+const (
+	AnswerBound     Answer = "bound"     // in channels that are bound to it what is not for others; elsewhere mentions and replies
+	AnswerMentioned Answer = "mentioned" // mentions and replies
+	AnswerAll       Answer = "all"       // everything that does not mention, or reply to, another agent of ours
+)
+
+// Listener is an agent that reads the channel.
 type Listener struct {
 	room.Agent
 	Routing Routing     // "" means Reply
-	Intake  chat.Intake // for what is no reply to a thread; "" means Queue
+	Intake  chat.Intake // "" means Queue
+	Answer  Answer      // "" means AnswerBound
+	Bound   bool        // the channel, or the one above it, is the agent's
 }
 
 // Known is what is remembered of earlier messages, and on which platform. The functions may be nil.
@@ -39,6 +51,8 @@ type Known struct {
 	Platform string // the first part of the threads' ids
 	// Produced names the thread whose answer (or status, or card) the message is.
 	Produced func(message string) (chat.ThreadID, bool)
+	// Joined reports whether there is such a thread already.
+	Joined func(thread chat.ThreadID) bool
 }
 
 func (k Known) produced(message string) (chat.ThreadID, bool) {
@@ -160,8 +174,9 @@ func starter(c room.Channel) string {
 }
 
 // addressed reports whether the message is this agent's to answer, outside of rooms: a
-// reply is for whoever is replied to, a mention for whoever is mentioned, anything else
-// for all. Programs must mention us, so that no two of them talk without end.
+// reply is for whoever is replied to, a mention for whoever is mentioned. What else is for it,
+// its Answer says; of several that would take the same words only one does. Programs must
+// mention us, so that no two of them talk without end.
 func addressed(m room.Message, l Listener, all []Listener, known Known) bool {
 	if l.Mentioned(m) {
 		return true
@@ -169,12 +184,59 @@ func addressed(m room.Message, l Listener, all []Listener, known Known) bool {
 	if m.Author.Program() {
 		return false
 	}
-	for _, message := range []string{m.ReplyTo, starter(m.In)} {
-		if thread, ok := known.produced(message); ok && listens(all, thread.Agent()) {
-			return thread.Agent() == l.Name
+	if thread, ok := known.produced(m.ReplyTo); ok && listens(all, thread.Agent()) {
+		return thread.Agent() == l.Name
+	}
+	answer := cmp.Or(l.Answer, AnswerBound)
+	if answer != AnswerAll {
+		if m.ReplyTo != "" && m.Quoted != nil && l.Wrote(m.Quoted.Author) {
+			return true // said before this home was made
+		}
+		if forOthers(m) {
+			return false
 		}
 	}
-	return !slices.ContainsFunc(all, func(other Listener) bool { return other.Mentioned(m) })
+	if thread, ok := known.produced(starter(m.In)); ok && listens(all, thread.Agent()) {
+		return thread.Agent() == l.Name
+	}
+	switch {
+	case answer == AnswerAll:
+		return !slices.ContainsFunc(all, func(other Listener) bool { return other.Mentioned(m) })
+	case joined(m, l, known):
+		return true
+	case answer == AnswerMentioned:
+		return false
+	default:
+		return l.Bound && l.Name == firstBound(all) && !slices.ContainsFunc(all, func(other Listener) bool { return joined(m, other, known) })
+	}
+}
+
+// forOthers reports words that are not for an agent, although they stand in its channel:
+// for everybody, for those whom they mention, or from one person to another.
+func forOthers(m room.Message) bool {
+	answersOther := m.ReplyTo != "" && m.Quoted != nil && m.Quoted.Author.ID != m.Author.ID
+	return m.Everyone || len(m.Mentions) > 0 || len(m.Roles) > 0 || answersOther
+}
+
+// joined reports whether the message stands in a platform thread that is a conversation with
+// the agent.
+func joined(m room.Message, l Listener, known Known) bool {
+	if l.Routing != Thread || m.In.Parent == "" || known.Joined == nil {
+		return false
+	}
+	id, err := chat.NewThreadID(known.Platform, m.In.Place(), m.In.ID, l.Name)
+	return err == nil && known.Joined(id)
+}
+
+// firstBound is the one that answers for all whom the channel is bound to; "": nobody.
+func firstBound(all []Listener) string {
+	first := ""
+	for _, l := range all {
+		if l.Bound && cmp.Or(l.Answer, AnswerBound) == AnswerBound && l.Routing != Room && (first == "" || l.Name < first) {
+			first = l.Name
+		}
+	}
+	return first
 }
 
 func listens(all []Listener, agent string) bool {

@@ -3,6 +3,7 @@ package route
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"chorus/internal/chat"
@@ -28,7 +29,7 @@ func replying(m room.Message, to string) room.Message         { m.ReplyTo = to; 
 func mentioning(m room.Message, users ...string) room.Message { m.Mentions = users; return m }
 func listen(r Routing, agents ...room.Agent) (out []Listener) {
 	for _, a := range agents {
-		out = append(out, Listener{Agent: a, Routing: r})
+		out = append(out, Listener{Agent: a, Routing: r, Answer: AnswerAll})
 	}
 	return out
 }
@@ -100,6 +101,72 @@ func TestMessage(t *testing.T) {
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s:\n got %q\nwant %q", c.name, got, c.want)
+		}
+	}
+}
+
+// A bot answered everything in every channel: "lol", what is for everyone, what one person
+// tells another; and of several bots each.
+func TestAnswersWhereItBelongs(t *testing.T) {
+	t.Parallel()
+	bob := room.Author{ID: "2", Name: "bob"}
+	quoting := func(m room.Message, who room.Author) room.Message {
+		m.ReplyTo, m.Quoted = "111", &room.Message{ID: "111", Author: who}
+		return m
+	}
+	everyone := say("400", plain, "@everyone lunch")
+	everyone.Everyone = true
+	roles := say("400", plain, "mods?")
+	roles.Roles = []string{"55"}
+	inside := say("401", room.Channel{Guild: "10", ID: "420", Parent: "20"}, "more")
+	for _, c := range []struct {
+		name                   string
+		m                      room.Message
+		elsewhere, bound, both string // who answers: nobody is bound, opus is, both are
+	}{
+		{"words to nobody", say("400", plain, "lol"), "", "opus", "haiku"},
+		{"a mention", mentioning(say("400", plain, "hi"), "901"), "opus", "opus", "opus"},
+		{"a mention of both", mentioning(say("400", plain, "hi"), "901", "902"), "haiku opus", "haiku opus", "haiku opus"},
+		{"a mention with others", mentioning(say("400", plain, "hi"), "901", "2"), "opus", "opus", "opus"},
+		{"a mention of others", mentioning(say("400", plain, "hi"), "2"), "", "", ""},
+		{"a mention of a role", roles, "", "", ""},
+		{"everyone", everyone, "", "", ""},
+		{"a reply to it", replying(say("400", plain, "and?"), "300"), "opus", "opus", "opus"},
+		{"a reply to the other", replying(say("400", plain, "and?"), "301"), "haiku", "haiku", "haiku"},
+		{"a reply to a person", quoting(say("400", plain, "yes"), bob), "", "", ""},
+		{"a reply to oneself", quoting(say("400", plain, "and"), ada), "", "opus", "haiku"},
+		{"a reply to what it said before this home was made", quoting(say("400", plain, "and"), room.Author{ID: "901", Bot: true}), "opus", "opus", "opus"},
+		{"a platform thread on an answer", say("400", branch, "more"), "opus", "opus", "opus"},
+		{"a mention of others in it", mentioning(say("400", branch, "more"), "2"), "", "", ""},
+		{"a platform thread that is a conversation", inside, "opus", "opus", "opus"},
+	} {
+		known := remembered()
+		known.Joined = func(id chat.ThreadID) bool { return id == "discord:10/20:420@opus" }
+		routing := Reply
+		if c.m.In.ID == "420" {
+			routing = Thread
+		}
+		for _, at := range []struct {
+			bound [2]bool
+			mode  Answer
+			want  string
+		}{{[2]bool{}, "", c.elsewhere}, {[2]bool{true}, AnswerBound, c.bound}, {[2]bool{true, true}, AnswerBound, c.both}, {[2]bool{true, true}, AnswerMentioned, c.elsewhere}} {
+			list := listen(routing, opus, haiku)
+			for i := range list {
+				list[i].Answer, list[i].Bound = at.mode, at.bound[i]
+			}
+			heard, err := Message(c.m, list, known)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var who []string
+			for _, h := range heard {
+				who = append(who, h.Agent.Name)
+			}
+			slices.Sort(who)
+			if got := strings.Join(who, " "); got != at.want {
+				t.Errorf("%s, %+v: %q answer, want %q", c.name, at, got, at.want)
+			}
 		}
 	}
 }

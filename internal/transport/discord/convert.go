@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/disgoorg/disgo/discord"
@@ -10,6 +11,9 @@ import (
 	"chorus/internal/room/split"
 )
 
+// everyone finds what notifies everybody, also where its author may not do that.
+var everyone = regexp.MustCompile(`(?:^|\W)@(?:everyone|here)\b`)
+
 // author is whoever wrote a message.
 func (c *Client) author(guild string, u discord.User, m *discord.Member, webhook string) room.Author {
 	return room.Author{ID: u.ID.String(), Name: u.Username, Bot: u.Bot, Webhook: webhook, Roles: c.cache.RoleNames(guild, m), Member: m != nil}
@@ -17,7 +21,7 @@ func (c *Client) author(guild string, u discord.User, m *discord.Member, webhook
 
 // message is a message in neutral words.
 func (c *Client) message(m discord.Message, in room.Channel) room.Message {
-	out := room.Message{ID: m.ID.String(), In: in, Text: m.Content, At: m.CreatedAt, Embeds: embeds(m), Pinned: m.Pinned,
+	out := room.Message{ID: m.ID.String(), In: in, Text: m.Content, At: m.CreatedAt, Embeds: embeds(m), Pinned: m.Pinned, Everyone: m.MentionEveryone || everyone.MatchString(m.Content),
 		System: m.Type != discord.MessageTypeDefault && m.Type != discord.MessageTypeReply}
 	webhook := ""
 	if m.WebhookID != nil {

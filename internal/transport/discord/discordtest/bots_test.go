@@ -21,7 +21,7 @@ func twoBots(t *testing.T, only string) *guildT {
 	t.Helper()
 	g := &guildT{T: t, home: storetest.FreshHome(t), warned: make(chan string, 16)}
 	g.Sim = discordsim.StartT(t, discordsim.Options{NoRateLimits: true, Bots: []discordsim.BotSpec{{Name: "alpha"}, {Name: "beta"}}})
-	g.write("shared.yaml", "continuationModel: demo/script\nsandbox: host\n")
+	g.write("shared.yaml", "continuationModel: demo/script\nsandbox: host\nanswer: all\n")
 	g.write("bots/alpha.yaml", "discordToken: "+g.Token("alpha")+"\n")
 	g.write("bots/beta.yaml", "discordToken: "+g.Token("beta")+"\n")
 	g.begin(only)
