@@ -1,12 +1,19 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"chorus/internal/app"
 	"chorus/internal/provider"
+	"chorus/internal/room"
+	"chorus/internal/runsetup"
+	"chorus/internal/usage"
 )
 
 func (c *program) contextCommand() *cobra.Command {
@@ -17,14 +24,26 @@ func (c *program) contextCommand() *cobra.Command {
 
 func (c *program) contextRenderCommand() *cobra.Command {
 	var o provider.Rendering
+	var who struct{ bot, guild, channel string }
 	cmd := &cobra.Command{
-		Use: "render FILE", Short: "Show the provider request that a conversation becomes", Args: exactly(1),
+		Use: "render [FILE]", Short: "Show the provider request that a conversation becomes, or a bot's system prompt", Args: cobra.MaximumNArgs(1),
 		Long: `Reads a participant-based request as JSON (messages, systemPrompt, tools,
 stopSequences, config and botName; - is standard input) and prints the request that
-would be sent to the provider. Nothing is sent, and no key is needed.`,
+would be sent to the provider. Nothing is sent, and no key is needed.
+
+With --bot and without a file it prints the system prompt that the bot's requests begin
+with: Chorus's lines about tools (the key preamble replaces them), the bot's own prompt
+and its docs.`,
 		Example: `  chorus context render request.json
+  chorus context render --bot cora
   chorus context render request.json --mode chat --provider openai`,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && who.bot == "" {
+				return usage.Wrap(errors.New("name a file with a request, or a bot with --bot"))
+			}
+			if len(args) == 0 {
+				return c.renderPrompt(cmd.Context(), room.Agent{Name: who.bot}, who.guild, who.channel)
+			}
 			data, err := c.readFile(args[0])
 			if err != nil {
 				return err
@@ -39,7 +58,30 @@ would be sent to the provider. Nothing is sent, and no key is needed.`,
 	}
 	cmd.Flags().StringVar(&o.Mode, "mode", "", "prefill or chat (default: the request's)")
 	cmd.Flags().StringVar(&o.Provider, "provider", "", "whose request (default anthropic)")
+	cmd.Flags().StringVar(&who.bot, "bot", "", "show the system prompt of this bot or agent")
+	cmd.Flags().StringVar(&who.guild, "guild", "", "with --bot: as it is in a guild, by its id")
+	cmd.Flags().StringVar(&who.channel, "channel", "", "with --bot: as it is in a channel, by its id, pins included")
 	return cmd
+}
+
+// renderPrompt prints the system prompt of a bot.
+func (c *program) renderPrompt(ctx context.Context, agent room.Agent, guild, channel string) error {
+	return c.with(ctx, func(a *app.App) error {
+		bot, _, err := a.Settings.BotAt(ctx, agent, guild, channel)
+		if err != nil {
+			return err
+		}
+		dir := "(the folder of the conversation)"
+		if runsetup.IsDir(a.Home.AgentDir(agent.Name)) {
+			dir = a.Settings.Agents().Workspace(agent.Name)
+		}
+		text, err := a.Setup.SystemPrompt(ctx, bot, agent.Name, dir)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(c.out(), text)
+		return err
+	})
 }
 
 // readFile reads a file, or standard input for "-".

@@ -13,13 +13,16 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"chorus/internal/config"
 	"chorus/internal/tool"
 	"chorus/internal/tool/files"
 	"chorus/internal/untrusted"
 )
 
+// ownPreamble is what an agent with tools is told where nobody set preamble.
+//
 //go:embed prompt.md
-var promptText string
+var ownPreamble string
 
 // Document is a file that goes into the system prompt.
 type Document struct{ Name, Text string }
@@ -27,6 +30,7 @@ type Document struct{ Name, Text string }
 // PromptData is all that a system prompt is made of. Whatever changes from run to
 // run (the date, notes) is not in it: it would break the prefix.
 type PromptData struct {
+	Preamble     string // how to use tools, with {name}, {dir} and {os}; "": nothing
 	Name         string
 	Dir          string
 	Git          bool
@@ -65,6 +69,20 @@ func InMode(mode, name string, readOnly bool) bool {
 	}
 }
 
+// preamble is what stands before the agent's own prompt: nothing where it has no tools, and what
+// its configuration says where that says something.
+func preamble(bot *config.Bot, tools bool) string {
+	switch {
+	case !tools:
+		return ""
+	case bot.IsSet("preamble"):
+		return bot.Preamble
+	default:
+		return ownPreamble
+	}
+}
+
+// RenderPrompt is the system prompt.
 func RenderPrompt(d PromptData) string {
 	dir := d.Dir
 	if d.Git {
@@ -72,7 +90,7 @@ func RenderPrompt(d PromptData) string {
 	}
 	var b strings.Builder
 	b.WriteString(strings.NewReplacer("{name}", d.Name, "{dir}", dir, "{os}", runtime.GOOS+"/"+runtime.GOARCH).
-		Replace(strings.TrimSpace(promptText)))
+		Replace(strings.TrimSpace(d.Preamble)))
 	if d.Mode != "" {
 		fmt.Fprintf(&b, "\n\nMode: %s. %s", d.Mode, modes[d.Mode])
 	}
@@ -85,7 +103,17 @@ func RenderPrompt(d PromptData) string {
 	if in := d.Instructions; in.Text != "" {
 		fmt.Fprintf(&b, "\n\n<repository-instructions file=%q>\n%s\n</repository-instructions>", in.Name, in.Text)
 	}
-	return b.String()
+	return strings.TrimSpace(b.String())
+}
+
+// SystemPrompt is what a bot's requests begin with in a folder, without what the repository there
+// says; for people who look.
+func (s *Setup) SystemPrompt(ctx context.Context, bot *config.Bot, agent, dir string) (string, error) {
+	who, err := s.persona(ctx, agent, bot)
+	if err != nil {
+		return "", err
+	}
+	return RenderPrompt(PromptData{Preamble: preamble(bot, bot.ToolsEnabled), Name: agent, Dir: dir, Agent: who.prompt, Docs: who.docs}), nil
 }
 
 // The most that goes into a system prompt of a file, and of all docs together.

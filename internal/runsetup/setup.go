@@ -343,10 +343,13 @@ func (setup *Setup) begin(ctx context.Context, with beginning) (agent.Beginning,
 	if !bot.CompactionEnabled {
 		out.Start.Settings.ContextWindow = 0
 	}
-	head := &model.Head{System: RenderPrompt(PromptData{
-		Name: row.Agent, Dir: row.Dir, Git: InGit(row.Dir), Mode: now.Mode, Agent: who.prompt, Docs: who.docs, Instructions: Instructions(ctx, with.bench.Roots, with.gate.Withholds),
-	})}
-	for _, s := range with.tools.Specs() {
+	specs := with.tools.Specs()
+	prompt := PromptData{Preamble: preamble(bot, len(specs) > 0), Name: row.Agent, Dir: row.Dir, Git: InGit(row.Dir), Mode: now.Mode, Agent: who.prompt, Docs: who.docs}
+	if len(specs) > 0 {
+		prompt.Instructions = Instructions(ctx, with.bench.Roots, with.gate.Withholds)
+	}
+	head := &model.Head{System: RenderPrompt(prompt)}
+	for _, s := range specs {
 		head.Tools = append(head.Tools, model.ToolSpec{Name: s.Name, Description: s.Description, Schema: s.Schema})
 	}
 	data, err := head.Bytes()
