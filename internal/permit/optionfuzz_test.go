@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"chorus/internal/permit/canonical"
+	"chorus/internal/permit/permittest/effects"
 )
 
 // optionPieces are what command lines are made of: a program, then words of it and of all.
@@ -46,7 +47,7 @@ func TestJudgeAndProgramsAgree(t *testing.T) {
 	if err != nil {
 		long = 3 * time.Second
 	}
-	p := newProject(t)
+	p := effects.New(t)
 	profile := mustCompile(t, Rules{
 		Allow: []string{`tool:bash:(sort|sed|awk|tar|find|split|git (log|diff|status|rebase|fetch|clone)|zip|cp|ln|install|tee|uniq|mkdir|env|xargs|nice|timeout|cd|echo|true|command)( .*)?`},
 		Deny:  []string{`tool:bash:(.*/)?(rm|touch)( .*)?`}, Ask: []string{`tool:bash:.*`},
@@ -76,7 +77,7 @@ func TestJudgeAndProgramsAgree(t *testing.T) {
 			}
 			command += piece
 		}
-		if profile.Judge([]Request{{Tool: "bash", Command: command}}, JudgeOptions{Workspace: filepath.Join(p.dir, "ws")}).Verdict != Allow {
+		if profile.Judge([]Request{{Tool: "bash", Command: command}}, JudgeOptions{Workspace: filepath.Join(p.Dir, "ws")}).Verdict != Allow {
 			continue
 		}
 		text, err := canonical.Text(command)
@@ -84,14 +85,14 @@ func TestJudgeAndProgramsAgree(t *testing.T) {
 			t.Fatalf("%q is allowed and has no canonical text: %v", command, err)
 		}
 		allowed++
-		if fresh == "" || p.marks() != fresh {
-			p.reset(t)
-			fresh = p.marks()
+		if fresh == "" || projectMarks(p) != fresh {
+			p.Reset(t)
+			fresh = projectMarks(p)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		_ = p.command(ctx, filepath.Join(p.dir, "ws"), text).Run() // how it ends does not matter
+		_ = p.Command(ctx, filepath.Join(p.Dir, "ws"), text).Run() // how it ends does not matter
 		cancel()
-		if got := p.marks(); got != fresh {
+		if got := projectMarks(p); got != fresh {
 			t.Errorf("seed %d: %q was allowed and did something: %s", seed, command, got)
 		}
 	}
@@ -101,13 +102,13 @@ func TestJudgeAndProgramsAgree(t *testing.T) {
 	}
 }
 
-// marks are the files beside the workspace, and those in it that forbidden programs make or remove.
-func (p *project) marks() string {
+// projectMarks are the files beside the workspace, and those in it that forbidden programs make or remove.
+func projectMarks(p *effects.Project) string {
 	var out []string
 	for _, pattern := range []string{"*", "outside/*", "ws/PWNED", "ws/sub/PWNED", "ws/canary", "ws/.git/config"} {
-		found, _ := filepath.Glob(filepath.Join(p.dir, pattern)) // the patterns are valid
+		found, _ := filepath.Glob(filepath.Join(p.Dir, pattern)) // the patterns are valid
 		out = append(out, found...)
 	}
-	precious, _ := os.ReadFile(filepath.Join(p.dir, "outside/precious"))
-	return strings.ReplaceAll(strings.Join(out, " "), p.dir, "") + " " + string(precious)
+	precious, _ := os.ReadFile(filepath.Join(p.Dir, "outside/precious"))
+	return strings.ReplaceAll(strings.Join(out, " "), p.Dir, "") + " " + string(precious)
 }

@@ -1,0 +1,89 @@
+//go:build linux
+
+package gate
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"chorus/internal/chat"
+	"chorus/internal/config"
+	"chorus/internal/journal"
+	"chorus/internal/permit"
+	"chorus/internal/permit/permittest/effects"
+	"chorus/internal/sandbox"
+	"chorus/internal/sandbox/bwrap"
+	"chorus/internal/settings"
+	"chorus/internal/transcript"
+)
+
+// withoutPrograms are effects that the shell has by itself, in the workspace: only the judge of the text can forbid them.
+var withoutPrograms = []string{"cd sub 2>/dev/null; echo x > ../f3"}
+
+// TestEffectsBehindTheGate: the ways around the rules as if the text had not been judged at all, so that only the sandbox and
+// the judge of programs are left: by default where a denied program does it, by all rules otherwise. None has its effect.
+func TestEffectsBehindTheGate(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("bwrap"); err != nil && os.Getenv("CI") == "true" {
+		t.Fatal("bubblewrap is missing; with CI=true nothing is skipped that could be installed")
+	}
+	program := filepath.Join(t.TempDir(), "init")
+	build := exec.Command("go", "build", "-o", program, "chorus/internal/sandbox/bwrap/inside/program")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	p := effects.New(t)
+	ex := bwrap.New(bwrap.Options{Environ: os.Environ(), Env: effects.Environ(p.Dir), Init: program})
+	t.Cleanup(ex.Close)
+	if err := ex.Probe(t.Context()); err != nil {
+		t.Skipf("!!! the sandbox is NOT TESTED here: %v", err)
+	}
+	// What is pushed to can be seen, or nothing could be pushed whatever is judged.
+	roots := []sandbox.Root{{Path: filepath.Join(p.Dir, "ws"), Writable: true}, {Path: filepath.Join(p.Dir, "remote.git"), Writable: true}, {Path: filepath.Join(p.Dir, "bin")}}
+	judges := map[string]func(context.Context, string, sandbox.Exec) error{}
+	for _, c := range effects.Cases() {
+		if c.Effect == "none" || slices.Contains(withoutPrograms, c.Command) {
+			continue
+		}
+		mode := ChildrenJudge
+		if c.Effect == "-ws/canary" || c.Rules == "guarded" && c.Effect == "+pushed" {
+			mode = ChildrenDeny
+		}
+		if judges[c.Rules+mode] == nil {
+			judges[c.Rules+mode] = effectJudge(c.Rules, filepath.Join(p.Dir, "ws")).Programs(mode, nil)
+		}
+		through := p.DoesBy(t, c.Effect, func(ctx context.Context, dir string) {
+			res, err := ex.Run(ctx, sandbox.Command{Shell: c.Command, Dir: dir, Merge: true, Roots: roots, Judge: func(ctx context.Context, e sandbox.Exec) error { return judges[c.Rules+mode](ctx, "call", e) }})
+			if err != nil {
+				t.Errorf("%q: %v", c.Command, err)
+			}
+			if testing.Verbose() {
+				t.Logf("%s %s %q: %s %q", c.Rules, c.Effect, c.Command, strings.TrimSpace(res.Output), res.Notes)
+			}
+		})
+		if through {
+			t.Errorf("%s: %q did %s", c.Rules, c.Command, c.Effect)
+		}
+	}
+}
+
+func effectJudge(rules, workspace string) *Judge {
+	bot := &config.Bot{Permissions: rules}
+	load := func(name string) (*permit.Profile, error) {
+		if r, ok := effects.RuleSets()[name]; ok {
+			return permit.Compile(name, permit.Rules{Allow: r.Allow, Deny: r.Deny, Ask: r.Ask})
+		}
+		return settings.Profile(bot, name)
+	}
+	j := newGate(bot, true)
+	j.Limits = LimitsOf(bot, journal.Thread{}, load)
+	j.Place.Workspace, j.Place.Sandboxed = workspace, true
+	j.Work.Senders = []transcript.Sender{said(ada, chat.Terms{})}
+	return j
+}

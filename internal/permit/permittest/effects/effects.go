@@ -1,0 +1,187 @@
+//go:build unix
+
+// Package effects has ways around the rules of a shell command, and a project in which they really run, so
+// that a test can look at what comes of them.
+package effects
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Rules are a profile's.
+type Rules struct{ Allow, Deny, Ask []string }
+
+// RuleSets are those that the cases name; other names are presets.
+func RuleSets() map[string]Rules {
+	return map[string]Rules{
+		"N": {
+			Allow: []string{`tool:bash:(ls|cat|echo|grep|head|wc|sort|find|test|true|git status|git log|git diff|npm test|go test)( .*)?`},
+			Deny:  []string{`tool:bash:(.*/)?(rm|curl|wget|ssh|git push)( .*)?`},
+			Ask:   []string{`tool:bash:.*`},
+		},
+		"NW": {
+			Allow: []string{`tool:bash:(ls|cat|echo|cd|test|true)( .*)?`, `tool:write:[^/.@].*`},
+			Deny:  []string{`tool:bash:(.*/)?(rm|curl|wget|ssh|git push)( .*)?`},
+			Ask:   []string{`tool:bash:.*`},
+		},
+		"S": {
+			Allow: []string{
+				`tool:bash:(ls|cat|echo|sed|awk|tar|rsync|wget|split|timeout|nice|env|man|zip)( .*)?`, `tool:bash:python3 tools/.*`, `tool:bash:ssh host .*`,
+				`tool:bash:git (status|log|diff|fetch|clone|rebase)( .*)?`,
+			},
+			Deny: []string{`tool:bash:(.*/)?rm( .*)?`},
+			Ask:  []string{`tool:bash:.*`},
+		},
+	}
+}
+
+// Case is a line of effects.txt: a command, the rules that forbid what it does, and what comes of it.
+type Case struct{ Rules, Effect, Command string }
+
+//go:embed effects.txt
+var lines string
+
+// Cases are all of them.
+func Cases() (out []Case) {
+	unescape := strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "\r")
+	for line := range strings.Lines(lines) {
+		if f := strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", 3); len(f) == 3 {
+			out = append(out, Case{f[0], f[1], unescape.Replace(f[2])})
+		}
+	}
+	return out
+}
+
+// Project is a folder with a repository, its remote, and files beside it; commands that were allowed really run there.
+type Project struct {
+	template string
+	Dir      string // the copy that commands run in
+}
+
+// New makes one, or skips the test where bash or git is missing.
+func New(t testing.TB) *Project {
+	t.Helper()
+	for _, name := range []string{"bash", "git"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skip("there is no " + name)
+		}
+	}
+	root := t.TempDir()
+	p := &Project{template: filepath.Join(root, "template"), Dir: filepath.Join(root, "run")}
+	for name, text := range map[string]string{
+		"ws/f": "one\ntwo\n", "ws/canary": "", "ws/list": "origin\n", "ws/big": strings.Repeat("a line of some length to sort\n", 20_000), "ws/sub/g": "", "outside/precious": "safe\n",
+		"ws/evil/ls": "#!/bin/sh\n: > PWNED\n", "ws/x.sh": "#!/bin/sh\ntouch PWNED\nexit 1\n", "ws/x.js": "require('fs').writeFileSync('PWNED', '')\n", "ws/push.sh": "#!/bin/sh\ngit push origin main\n",
+		"ws/e.awk": "BEGIN { system(\"touch PWNED\") }\n", "ws/e.sed": "1e touch PWNED\n", "ws/evil.mk": "a:\n\tgit push origin main\n", "ws/Makefile": "a:\n\techo made\n", "ws/tools/ok.py": "", "ws/tools/a/b": "", "ws/sub:/x": "", "ws/tools/x.pl": "1;\n",
+		"ws/evil.py": "import os\nos.system('git push origin main')\n", "ws/cfg": "Host *\n  ProxyCommand git push origin main\n", "evil.py": "open('PWNED', 'w')\n", "ws/package.json": `{"scripts":{"test":"true"}}`,
+		"ws/go.mod": "module x\n", "ws/x_test.go": "package x\n\nimport \"testing\"\n\nfunc Test(t *testing.T) {}\n",
+	} {
+		path := filepath.Join(p.template, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Programs that would talk to other machines only leave a line in a log.
+	for _, name := range []string{"gh", "kubectl", "aws", "helm", "terraform", "gcloud", "uv", "nc", "sudo"} {
+		path := filepath.Join(p.template, "bin", name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("#!/bin/sh\necho \"$0 $*\" >> \"$ROOT/log\"\n"), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.must(t, p.template, `git init -q --bare remote.git && cd ws && tar cf a.tar f && git init -q -b main . && git add -A && git commit -q -m one && echo three >> f && git commit -qam two &&
+		echo four >> f && git commit -qam three && git remote add origin "$ROOT/remote.git" && git submodule -q add ./ 2> /dev/null; rm -f .git/hooks/*`)
+	return p
+}
+
+func (p *Project) must(t testing.TB, dir, script string) {
+	t.Helper()
+	cmd := p.Command(t.Context(), dir, script)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// Command is a script in one of its folders, ready to run without a sandbox.
+func (p *Project) Command(ctx context.Context, dir, script string) *exec.Cmd {
+	root := dir
+	if filepath.Base(dir) == "ws" {
+		root = filepath.Dir(dir)
+	}
+	cmd := exec.CommandContext(ctx, "bash", "-c", script)
+	cmd.Dir = dir
+	cmd.Env = Environ(root)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 300 * time.Millisecond
+	return cmd
+}
+
+// Environ is what the commands of a project in root need.
+func Environ(root string) []string {
+	return []string{"ROOT=" + root, "HOME=" + root, "PATH=" + filepath.Join(root, "bin") + ":" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1", "GOFLAGS=-mod=mod", "GOCACHE=" + os.Getenv("GOCACHE"),
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org", "TERM=dumb", "GIT_SEQUENCE_EDITOR=true", "GIT_EDITOR=true", "LC_ALL=C.UTF-8"}
+}
+
+// Reset makes a fresh copy.
+func (p *Project) Reset(t testing.TB) {
+	t.Helper()
+	if err := errors.Join(os.RemoveAll(p.Dir), os.CopyFS(p.Dir, os.DirFS(p.template))); err != nil {
+		t.Fatal(err)
+	}
+	ws := filepath.Join(p.Dir, "ws")
+	// The copy of the repository must push to the copy of its remote.
+	config := filepath.Join(ws, ".git/config")
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(config, []byte(strings.ReplaceAll(string(text), p.template, p.Dir)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Does runs a command in a fresh copy and reports whether it has the effect.
+func (p *Project) Does(t testing.TB, command, effect string) bool {
+	t.Helper()
+	return p.DoesBy(t, effect, func(ctx context.Context, dir string) {
+		_ = p.Command(ctx, dir, command).Run() // how it ends does not matter
+	})
+}
+
+// DoesBy is Does with another way to run the command in the folder.
+func (p *Project) DoesBy(t testing.TB, effect string, run func(ctx context.Context, dir string)) bool {
+	t.Helper()
+	p.Reset(t)
+	before, _ := p.read(effect)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	run(ctx, filepath.Join(p.Dir, "ws"))
+	after, err := p.read(effect)
+	switch effect[0] {
+	case '+':
+		return err == nil
+	case '-':
+		return errors.Is(err, fs.ErrNotExist)
+	default:
+		return before != after
+	}
+}
+
+// read is the file that an effect is about.
+func (p *Project) read(effect string) (string, error) {
+	name := effect[1:]
+	if effect == "+pushed" {
+		name = "remote.git/refs/heads/main"
+	}
+	data, err := os.ReadFile(filepath.Join(p.Dir, name))
+	return string(data), err
+}
