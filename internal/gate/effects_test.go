@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/journal"
@@ -46,7 +47,7 @@ func TestEffectsBehindTheGate(t *testing.T) {
 	}
 	// What is pushed to can be seen, or nothing could be pushed whatever is judged.
 	roots := []sandbox.Root{{Path: filepath.Join(p.Dir, "ws"), Writable: true}, {Path: filepath.Join(p.Dir, "remote.git"), Writable: true}, {Path: filepath.Join(p.Dir, "bin")}}
-	judges := map[string]func(context.Context, string, sandbox.Exec) error{}
+	judges := map[string]sandbox.Judge{}
 	for _, c := range effects.Cases() {
 		if c.Effect == "none" || slices.Contains(withoutPrograms, c.Command) {
 			continue
@@ -56,10 +57,10 @@ func TestEffectsBehindTheGate(t *testing.T) {
 			mode = ChildrenDeny
 		}
 		if judges[c.Rules+mode] == nil {
-			judges[c.Rules+mode] = effectJudge(c.Rules, filepath.Join(p.Dir, "ws")).Programs(mode, nil)
+			judges[c.Rules+mode] = effectJudge(c.Rules, filepath.Join(p.Dir, "ws")).Programs(mode, nil, func(context.Context, string, sandbox.Exec, approval.Audit) error { return nil })("call")
 		}
 		through := p.DoesBy(t, c.Effect, func(ctx context.Context, dir string) {
-			res, err := ex.Run(ctx, sandbox.Command{Shell: c.Command, Dir: dir, Merge: true, Roots: roots, Judge: func(ctx context.Context, e sandbox.Exec) error { return judges[c.Rules+mode](ctx, "call", e) }})
+			res, err := ex.Run(ctx, sandbox.Command{Shell: c.Command, Dir: dir, Merge: true, Roots: roots, Judge: judges[c.Rules+mode]})
 			if err != nil {
 				t.Errorf("%q: %v", c.Command, err)
 			}

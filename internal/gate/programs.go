@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"chorus/internal/approval"
 	"chorus/internal/permit"
 	"chorus/internal/permit/canonical"
 	"chorus/internal/sandbox"
@@ -27,14 +29,18 @@ const (
 // has answered; an error is why it may not.
 type Ask func(ctx context.Context, call string, program sandbox.Exec, d permit.Decision) error
 
+// Record writes into the audit log that a program was refused, or allowed by somebody. Of the line only decision, rule and
+// detail are given.
+type Record func(ctx context.Context, call string, program sandbox.Exec, line approval.Audit) error
+
 // Programs judges what the commands of a run start, however deep: nil where nothing is. The text of
 // a command was judged before it ran; this is about programs that the text does not show. ask may be nil: then
 // what would be asked about is refused.
-func (g *Judge) Programs(mode string, ask Ask) func(call string) sandbox.Judge {
+func (g *Judge) Programs(mode string, ask Ask, record Record) func(call string) sandbox.Judge {
 	if mode == ChildrenAllow {
 		return nil
 	}
-	p := &programJudge{gate: g, mode: mode, ask: ask, senders: g.meant(g.Work.Senders), known: map[string]permit.Decision{}, asked: map[string]*given{}}
+	p := &programJudge{gate: g, mode: mode, ask: ask, record: record, senders: g.meant(g.Work.Senders), known: map[string]permit.Decision{}, asked: map[string]*given{}, lines: map[string]int{}}
 	p.checks, p.err = g.Limits.Checks(p.senders)
 	return func(call string) sandbox.Judge {
 		return func(program sandbox.Exec) (func(context.Context) error, error) { return p.judge(call, program) }
@@ -46,6 +52,7 @@ type programJudge struct {
 	gate    *Judge
 	mode    string
 	ask     Ask
+	record  Record
 	senders []transcript.Sender
 	checks  []check
 	err     error
@@ -53,41 +60,82 @@ type programJudge struct {
 	mu    sync.Mutex
 	known map[string]permit.Decision // by text: a build starts the same program again and again
 	asked map[string]*given          // by call and text
+	lines map[string]int             // of the audit log, by call
 }
 
-// maxKnown bounds what is remembered of a run.
-const maxKnown = 4096
+const (
+	maxKnown = 4096 // what is remembered of a run
+	maxLines = 50   // of the audit log that the programs of one call get
+)
 
 func (p *programJudge) judge(call string, program sandbox.Exec) (ask func(context.Context) error, err error) {
 	if p.err != nil {
 		return nil, p.err
 	}
 	d := p.decide(program)
-	switch {
-	case d.Verdict == permit.Deny:
-		return nil, errors.New(why(d))
-	case d.Verdict == permit.Allow:
+	if d.Verdict == permit.Allow {
 		return nil, nil
-	case p.ask == nil:
-		return nil, fmt.Errorf("it must be asked for (profile %s); run it as a command of its own, so that it can be", d.Profile)
 	}
 	return func(ctx context.Context) error { return p.answer(ctx, call, program, d) }, nil
 }
 
-// answer asks once about each program of a call: a shell that is refused looks for the same
-// one in other folders, and a loop starts it again.
+// answer is a refusal, or what people say.
 func (p *programJudge) answer(ctx context.Context, call string, program sandbox.Exec, d permit.Decision) error {
+	return p.once(ctx, call, program, func() error {
+		switch {
+		case d.Verdict == permit.Deny:
+			return p.written(ctx, call, program, approval.Audit{Decision: "deny", Rule: d.Rule}, errors.New(why(d)))
+		case p.ask == nil:
+			no := fmt.Errorf("it must be asked for (profile %s); run it as a command of its own, so that it can be", d.Profile)
+			return p.written(ctx, call, program, approval.Audit{Decision: "deny", Rule: d.Rule, Detail: "nobody can be asked"}, no)
+		}
+		if no := p.ask(ctx, call, program, d); no != nil {
+			return p.written(ctx, call, program, approval.Audit{Decision: "ask_denied", Rule: d.Rule, Detail: no.Error()}, no)
+		}
+		return p.written(ctx, call, program, approval.Audit{Decision: "ask_approved", Rule: d.Rule}, nil)
+	})
+}
+
+// recordTime is far more than a line in the audit log needs.
+const recordTime = 5 * time.Second
+
+// written is the answer, once the audit log has it. What it cannot be told is not allowed.
+func (p *programJudge) written(ctx context.Context, call string, program sandbox.Exec, line approval.Audit, answer error) error {
+	p.mu.Lock()
+	n := p.lines[call]
+	p.lines[call]++
+	p.mu.Unlock()
+	switch {
+	case n > maxLines:
+		return answer
+	case n == maxLines:
+		line.Detail = "what else this call wants to start is not listed"
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+	defer cancel()
+	if err := p.record(ctx, call, program, line); err != nil {
+		return errors.Join(answer, fmt.Errorf("the audit log could not be written: %w", err))
+	}
+	return answer
+}
+
+// once answers once about each program of a call: a shell that is refused looks for the same
+// one in other folders, and a loop starts it again.
+func (p *programJudge) once(ctx context.Context, call string, program sandbox.Exec, answer func() error) error {
 	key := call + " " + texts(program)[0].words
 	p.mu.Lock()
 	a := p.asked[key]
 	first := a == nil
 	if first {
+		if len(p.asked) >= maxKnown {
+			clear(p.asked)
+		}
 		a = &given{done: make(chan struct{})}
 		p.asked[key] = a
 	}
 	p.mu.Unlock()
 	if first {
-		a.err = p.ask(ctx, call, program, d)
+		a.err = answer()
 		close(a.done)
 		return a.err
 	}

@@ -33,6 +33,14 @@ func (s *Setup) programs(g *gate.Judge, row journal.Thread, bot *config.Bot, pro
 			asks.Reason = "`" + line(by) + "` wants to start it"
 		}
 		return s.Gate.Engine(nil).AskDuring(ctx, asks, asking)
+	}, func(ctx context.Context, call string, program sandbox.Exec, audit approval.Audit) error {
+		hide := s.Gate.Logs.Redactor()
+		audit.Agent, audit.Thread, audit.Principal, audit.Action = row.Agent, row.ID, payer(g.Work), hide.Text("tool:bash:"+line(program.Argv))
+		audit.Run, audit.Call, _ = strings.Cut(call, "/")
+		if by := program.By(); audit.Detail == "" && len(by) > 0 {
+			audit.Detail = hide.Text("started by `" + line(by) + "`")
+		}
+		return s.Gate.DB.Audit(ctx, audit)
 	})
 }
 
