@@ -47,8 +47,7 @@ func allDoors(t *testing.T) []wayIn {
 	if len(routes) < 30 {
 		t.Fatalf("the document has only %d routes", len(routes))
 	}
-	routes = append(routes, wayIn{"GET", "/openapi.json", operation.Read, false}, wayIn{"GET", "/docs", operation.Read, false}, wayIn{"GET", "/metrics", operation.Read, false},
-		wayIn{"GET", "/v1/models", operation.Chat, false}, wayIn{"POST", "/v1/chat/completions", operation.Chat, false})
+	routes = append(routes, wayIn{"GET", "/openapi.json", operation.Read, false}, wayIn{"GET", "/docs", operation.Read, false}, wayIn{"GET", "/metrics", operation.Read, false})
 	for _, path := range []string{"/", "/new", "/s/x", "/s/x/journal", "/s/x/requests/1", "/s/x/blob/x", "/approvals", "/agents", "/agents/chorus", "/agents/chorus/files/", "/costs", "/audit", "/settings", "/search", "/doctor"} {
 		routes = append(routes, wayIn{"GET", path, operation.Read, true})
 	}

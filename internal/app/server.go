@@ -60,7 +60,7 @@ func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, erro
 	mux.Handle("/sign-in", sign)
 	mux.Handle("/sign-out", sign)
 	mux.Handle("/metrics", readers(counts.Handler()))
-	mux.Handle("/v1/", compat.New(compat.Options{Executor: a.Service.Operations(), Log: a.Log}))
+	mux.Handle("/v1/", compat.New(compat.Options{Executor: a.Service.Operations(), Memory: a.DB, Log: a.Log}))
 	mux.Handle("/", show)
 	d.handler = counts.HTTP(compat.TranslateProblems(at.Wrap(counts.HTTP(mux)))) // the guard copies requests, and only the inner one sees the pattern
 	d.link = func(url string) string { return guard.Link(key, url, owner.ID, time.Now()) }

@@ -26,6 +26,7 @@ func (a *API) kernelOptions(o Options) rest.Options {
 		Common:  []int{429, 503},
 		Name:    typeName,
 		Schemas: schemas(), OneOf: unions(), Docs: docs(),
+		Beside: openAIRoutes(), Types: openAISchemas(),
 		Tags: withOthers(o.Operations, [][2]string{
 			{"sessions", "Conversations: begin one, say something, stop it."},
 			{"history", "What was said, and what is being said."},
@@ -34,6 +35,7 @@ func (a *API) kernelOptions(o Options) rest.Options {
 			{"records", "Costs and decisions."},
 			{"system", "What holds for everybody."},
 			{"tokens", "The keys of the API."},
+			{openAITag, "For clients that speak OpenAI's protocol: an agent is a model."},
 			{"server", "Beside the API."},
 		}),
 	}

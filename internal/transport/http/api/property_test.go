@@ -294,8 +294,8 @@ func TestEveryOperationKeepsItsWord(t *testing.T) {
 	f := &fake{}
 	a := newAPI(t, f)
 	doc := document(t, a)
-	answers, served := answerSchema(t, doc), 0
-	for path, methods := range doc.Paths {
+	answers, answered := answerSchema(t, doc), 0
+	for path, methods := range served(doc) {
 		for method, op := range methods {
 			rapid.Check(t, func(rt *rapid.T) {
 				g := generator{rt, doc}
@@ -303,7 +303,7 @@ func TestEveryOperationKeepsItsWord(t *testing.T) {
 				r := g.request(path, method, op)
 				body, err := keepsItsWord(a, op, r, f.failing == nil)
 				if err == nil && body != nil {
-					served++
+					answered++
 					err = answers.Validate(map[string]any{op.OperationID: body})
 				}
 				if err != nil {
@@ -312,9 +312,16 @@ func TestEveryOperationKeepsItsWord(t *testing.T) {
 			})
 		}
 	}
-	if served < 500 {
-		t.Errorf("only %d requests were served: the generator is too wild", served)
+	if answered < 500 {
+		t.Errorf("only %d requests were served: the generator is too wild", answered)
 	}
+}
+
+// served are the paths that the API itself serves.
+func served(doc rest.Document) map[string]map[string]*rest.Described {
+	out := maps.Clone(doc.Paths)
+	maps.DeleteFunc(out, func(path string, _ map[string]*rest.Described) bool { return strings.HasPrefix(path, "/v1/") })
+	return out
 }
 
 // answerSchema checks JSON answers, each under the name of its operation.

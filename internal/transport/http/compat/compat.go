@@ -5,7 +5,9 @@
 //     with the rights of the token that asked for it;
 //   - a call that needs approval ends the completion with a text that says so, instead of
 //     hanging; the approval stays pending;
-//   - a client that disconnects ends its run;
+//   - a client that disconnects ends its run, unless the request has an Idempotency-Key;
+//   - a request that comes again with the same Idempotency-Key goes on with the same run, and one
+//     that must not be repeated says so (X-Should-Retry);
 //   - parameters that cannot be honoured are refused by name, in OpenAI's error format.
 package compat
 
@@ -15,6 +17,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"chorus/internal/operation"
@@ -24,16 +27,30 @@ import (
 // Options configure the handler.
 type Options struct {
 	Executor operation.Executor
-	Log      *slog.Logger
+	// Memory knows which Idempotency-Key belongs to which request; nil: that is not checked.
+	Memory Memory
+	Log    *slog.Logger
 	// MaxDuration is how long a completion may take; 0: 30 minutes.
 	MaxDuration time.Duration
 	// Heartbeat is how often a stream without text sends a comment; 0: 15 s.
 	Heartbeat time.Duration
 }
 
+// Memory keeps the digests of requests with an Idempotency-Key, for a day, also through a restart.
+// It may be called from any goroutine.
+type Memory interface {
+	RecallAnswer(ctx context.Context, principal, key, route string) (digest string, status int, body []byte, err error)
+	// KeepAnswer keeps what the key stands for. The first one stays.
+	KeepAnswer(ctx context.Context, principal, key, route, digest string, status int, body []byte) error
+}
+
+// completionsRoute is where completions are asked for.
+const completionsRoute = "POST /v1/chat/completions"
+
 type handler struct {
 	Options
-	mux *http.ServeMux
+	mux       *http.ServeMux
+	beginning sync.Mutex // held while a request with a key begins
 }
 
 // maxBody has room for a long conversation with images.
@@ -56,7 +73,7 @@ func New(o Options) http.Handler {
 	d := &handler{Options: o, mux: http.NewServeMux()}
 	d.mux.HandleFunc("GET /v1/models", d.models)
 	d.mux.HandleFunc("GET /v1/models/{model...}", d.model)
-	d.mux.HandleFunc("POST /v1/chat/completions", d.completions)
+	d.mux.HandleFunc(completionsRoute, d.completions)
 	d.mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
 		d.fail(w, r, operation.Errorf(operation.NotFound, "%s %.100s is not supported; there are /v1/models and /v1/chat/completions", r.Method, r.URL.Path))
 	})

@@ -62,7 +62,7 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(compat.TranslateProblems(at.Wrap(compat.New(compat.Options{Executor: a.Service.Operations(), Heartbeat: 50 * time.Millisecond}))))
+	server := httptest.NewServer(compat.TranslateProblems(at.Wrap(compat.New(compat.Options{Executor: a.Service.Operations(), Memory: a.DB, Heartbeat: 50 * time.Millisecond}))))
 	t.Cleanup(func() {
 		server.Close()
 		if err := a.Close(); err != nil {
@@ -307,14 +307,109 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: %s %+v", body, res.Status, got.Error)
 		}
 	}
-	got, res := h.ask(`{"model":"agent/helper","messages":[{"role":"user","content":"!fail auth"}]}`)
-	if res.StatusCode != http.StatusInternalServerError || got.Error.Type != "server_error" {
-		t.Errorf("%s: %+v", res.Status, got)
-	}
 	// Parameters that only tune a model are ignored.
-	got, _ = h.ask(`{"model":"helper","temperature":0.1,"max_tokens":5,"stop":null,"user":"x","seed":1,"messages":[{"role":"user","content":"!say fine"}]}`)
+	got, _ := h.ask(`{"model":"helper","temperature":0.1,"max_tokens":5,"stop":null,"user":"x","seed":1,"messages":[{"role":"user","content":"!say fine"}]}`)
 	if len(got.Choices) != 1 || got.Choices[0].Message.Content != "fine" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Every failure was a 500, which clients repeat: a busy provider, a rejected request and a wrong
+// key are told apart.
+func TestFailuresHaveStatuses(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	for kind, want := range map[string]struct {
+		status            int
+		kind, code, retry string
+	}{
+		"auth":             {502, "server_error", "provider_auth", "false"},
+		"refused":          {400, "invalid_request_error", "refused", "false"},
+		"bad_request":      {400, "invalid_request_error", "rejected_by_provider", "false"},
+		"rate_limit":       {429, "rate_limit_error", "rate_limit_exceeded", ""},
+		"overloaded":       {503, "server_error", "overloaded", ""},
+		"network":          {502, "server_error", "provider_unreachable", ""},
+		"context_too_long": {400, "invalid_request_error", "context_length_exceeded", "false"},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			got, res := h.ask(requestBody(false, "user", failing(kind)))
+			if res.StatusCode != want.status || got.Error.Type != want.kind || got.Error.Code != want.code || res.Header.Get("X-Should-Retry") != want.retry {
+				t.Errorf("%s, retry %q: %+v", res.Status, res.Header.Get("X-Should-Retry"), got.Error)
+			}
+		})
+	}
+}
+
+// failing is a script of which every attempt fails so.
+func failing(kind string) string { return "!fail " + kind + " retry-after 1ms" }
+
+// A message whose run had called a tool and then failed was sent three times by the client, and
+// the tool was called three times.
+func TestWhatWasBegunIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	got, res := h.ask(requestBody(false, "user", "!call list_files {}\n!end\n"+failing("rate_limit")))
+	if res.StatusCode != 429 || res.Header.Get("X-Should-Retry") != "false" {
+		t.Errorf("%s, retry %q: %+v", res.Status, res.Header.Get("X-Should-Retry"), got.Error)
+	}
+}
+
+// The same key is the same run: its answer comes again, and nothing is done twice.
+func TestIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	body := requestBody(false, "user", "!say once\n!call list_files {}\n!end\n!say done")
+	first, res := h.ask(body, "Idempotency-Key", "k1")
+	session := res.Header.Get(compat.SessionHeader)
+	if res.StatusCode != 200 || res.Header.Get("Idempotency-Replayed") != "" {
+		t.Fatalf("%s: %+v", res.Status, first)
+	}
+	again, res := h.ask(body, "Idempotency-Key", "k1")
+	if res.Header.Get(compat.SessionHeader) != session || res.Header.Get("Idempotency-Replayed") != "true" || again.ID != first.ID ||
+		again.Choices[0].Message.Content != "once\n\ndone" {
+		t.Errorf("the second time: %s %v %+v", res.Status, res.Header, again)
+	}
+	if other, res := h.ask(requestBody(false, "user", "!say other"), "Idempotency-Key", "k1"); res.StatusCode != 422 || other.Error.Code != "key_reused" {
+		t.Errorf("another request: %s %+v", res.Status, other)
+	}
+	if _, res := h.ask(body, "Idempotency-Key", strings.Repeat("k", 201)); res.StatusCode != 400 {
+		t.Errorf("a long key: %s", res.Status)
+	}
+	// A failure is told again, too; the client is told not to try.
+	for range 2 {
+		if _, res := h.ask(requestBody(false, "user", failing("overloaded")), "Idempotency-Key", "k2"); res.StatusCode != 503 || res.Header.Get("X-Should-Retry") != "false" {
+			t.Errorf("%s, retry %q", res.Status, res.Header.Get("X-Should-Retry"))
+		}
+	}
+	list, err := operations.ListSessions.Call(t.Context(), h.app.Service.Operations(), h.owner, operations.SessionQuery{})
+	if err != nil || len(list.Items) != 2 {
+		t.Errorf("%d sessions, %v", len(list.Items), err)
+	}
+}
+
+// A client that sent a key and lost its connection comes back and is told the rest.
+func TestAKeyOutlivesTheConnection(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	body := requestBody(false, "user", "!say begun\n!slow 700ms\n!say and ended")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r, _ := http.NewRequestWithContext(ctx, "POST", h.url+"/v1/chat/completions", strings.NewReader(body))
+		r.Header.Set("Authorization", "Bearer "+h.token)
+		r.Header.Set("Idempotency-Key", "k")
+		if res, err := http.DefaultClient.Do(r); err == nil {
+			res.Body.Close()
+		}
+	}()
+	session := h.running()
+	cancel()
+	<-ended
+	got, res := h.ask(body, "Idempotency-Key", "k")
+	if res.StatusCode != 200 || !strings.HasSuffix(got.Choices[0].Message.Content, "and ended") || res.Header.Get(compat.SessionHeader) != session {
+		t.Errorf("%s: %+v", res.Status, got)
 	}
 }
 

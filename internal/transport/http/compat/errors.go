@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 
+	"chorus/internal/feed"
 	"chorus/internal/operation"
 )
 
@@ -31,7 +32,52 @@ var statuses = map[operation.Kind]struct {
 	operation.Failed:      {http.StatusInternalServerError, "server_error", ""},
 }
 
+// runError is the failure of a run as the client is told it. Clients repeat a request by its
+// status, so it must tell a busy provider from a request that will fail again.
+type runError struct {
+	status     int
+	kind, code string
+	message    string
+	pointless  bool // to be tried again as it is
+}
+
+func (e *runError) Error() string { return e.message }
+
+// runErrors are the failures of a run, by their kind.
+var runErrors = map[string]runError{
+	"rate_limit":       {status: http.StatusTooManyRequests, kind: "rate_limit_error", code: "rate_limit_exceeded"},
+	"overloaded":       {status: http.StatusServiceUnavailable, kind: "server_error", code: "overloaded"},
+	"network":          {status: http.StatusBadGateway, kind: "server_error", code: "provider_unreachable"},
+	"stuck":            {status: http.StatusGatewayTimeout, kind: "server_error", code: "timeout"},
+	"auth":             {status: http.StatusBadGateway, kind: "server_error", code: "provider_auth", pointless: true},
+	"context_too_long": {status: http.StatusBadRequest, kind: "invalid_request_error", code: "context_length_exceeded", pointless: true},
+	"refused":          {status: http.StatusBadRequest, kind: "invalid_request_error", code: "refused", pointless: true},
+	"bad_request":      {status: http.StatusBadRequest, kind: "invalid_request_error", code: "rejected_by_provider", pointless: true},
+	"budget":           {status: http.StatusTooManyRequests, kind: "insufficient_quota", code: "insufficient_quota", pointless: true},
+}
+
+func runFailed(it feed.Error) *runError {
+	kind := it.Kind
+	if it.StopReason == "budget" {
+		kind = "budget"
+	}
+	e, known := runErrors[kind]
+	if !known {
+		e = runError{status: http.StatusInternalServerError, kind: "server_error"}
+	}
+	e.message = it.Message
+	return &e
+}
+
 func toAPIError(err error) (int, apiError) {
+	var failed *runError
+	if errors.As(err, &failed) {
+		out := apiError{Message: failed.message, Type: failed.kind}
+		if failed.code != "" {
+			out.Code = &failed.code
+		}
+		return failed.status, out
+	}
 	var ours *operation.Error
 	if !errors.As(err, &ours) {
 		ours = operation.Errorf(operation.Failed, "internal error; the server's log has the details")
@@ -54,13 +100,20 @@ func toAPIError(err error) (int, apiError) {
 	return known.status, out
 }
 
+// retryHeader tells OpenAI's clients, whatever the status, whether to send the request again.
+const retryHeader = "X-Should-Retry"
+
 // fail writes an error. Nothing must have been written before.
 func (d *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	status, out := toAPIError(err)
 	if status >= http.StatusInternalServerError && r.Context().Err() == nil {
 		d.Log.Warn("a completion failed", "component", "http", "path", r.URL.Path, "error", err)
 	}
-	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+	var failed *runError
+	if errors.As(err, &failed) && failed.pointless {
+		w.Header().Set(retryHeader, "false")
+	}
+	if (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable) && w.Header().Get(retryHeader) == "" {
 		w.Header().Set("Retry-After", "1")
 	}
 	writeJSON(w, status, map[string]apiError{"error": out})

@@ -2,12 +2,16 @@ package compat
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -37,7 +41,13 @@ type request struct {
 	Format     *struct {
 		Type string `json:"type"`
 	} `json:"response_format"`
+
+	key    string // the Idempotency-Key
+	digest string // of the body
 }
+
+// maxKey is longer than any key that is made by a machine.
+const maxKey = 200
 
 type streamOptions struct {
 	IncludeUsage bool `json:"include_usage"`
@@ -109,7 +119,10 @@ func dataURL(text string) ([]byte, error) {
 // readRequest decodes and validates a request.
 func readRequest(w http.ResponseWriter, r *http.Request) (request, error) {
 	var a request
-	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&a)
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err == nil {
+		err = json.NewDecoder(bytes.NewReader(body)).Decode(&a)
+	}
 	var ours *operation.Error
 	var long *http.MaxBytesError
 	switch {
@@ -123,6 +136,12 @@ func readRequest(w http.ResponseWriter, r *http.Request) (request, error) {
 	if session := r.Header.Get(SessionHeader); session != "" {
 		a.Metadata = map[string]string{sessionKey: session}
 	}
+	a.key = r.Header.Get("Idempotency-Key")
+	if len(a.key) > maxKey || !utf8.ValidString(a.key) {
+		return a, invalid("Idempotency-Key", "the Idempotency-Key must be UTF-8 of at most %d bytes", maxKey)
+	}
+	sum := sha256.Sum256(fmt.Appendf(body, "\x00%s", a.Metadata[sessionKey])) // the header's, too
+	a.digest = hex.EncodeToString(sum[:])
 	return a, a.validate()
 }
 

@@ -21,9 +21,12 @@ type run struct {
 	executor   operation.Executor
 	by         operation.Caller
 	session    string
-	ownSession bool // the session was made for this completion
+	ownSession bool   // the session was made for this completion
+	again      bool   // the request came before, with the same key
+	key        string // its Idempotency-Key: the request may come again, and then goes on with this run
 	seq        int64
 	id         string // of the run, once it has started
+	called     bool   // a tool was called: doing it again would do that again
 
 	step, attempt int
 	sent          string // the part of this step's text that was sent
@@ -63,15 +66,23 @@ func (d *handler) completions(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set(SessionHeader, one.session)
+	if one.again {
+		w.Header().Set("Idempotency-Replayed", "true")
+	}
 	out := &response{w: w, control: control, heartbeat: d.Heartbeat, stream: a.Stream, id: "chatcmpl-" + one.session + "-" + strconv.FormatInt(one.seq, 10),
 		model: modelPrefix + agent.Name, created: time.Now().Unix(), usage: a.StreamOptions != nil && a.StreamOptions.IncludeUsage}
 	end, err := one.stream(ctx, out)
-	if ctx.Err() != nil || out.disconnected {
+	gone := r.Context().Err() != nil || out.disconnected
+	// Who sent a key may come back for the answer.
+	if ctx.Err() != nil && !gone || gone && one.key == "" {
 		one.abort(ctx)
 	}
+	if !one.mayRepeat() {
+		w.Header().Set(retryHeader, "false") // without effect once a stream has begun, and clients repeat none
+	}
 	switch {
-	case r.Context().Err() != nil || out.disconnected:
-		return // the client disconnected
+	case gone:
+		return
 	case ctx.Err() != nil:
 		err = operation.Errorf(operation.Unavailable, "the run took longer than %s and was stopped", d.MaxDuration)
 	}
@@ -92,9 +103,16 @@ func (d *handler) start(ctx context.Context, a request) (*run, operations.Agent,
 	if err != nil {
 		return nil, agent, err
 	}
-	one := &run{executor: d.Executor, by: by, session: a.Metadata[sessionKey], step: -1, complete: true}
+	one := &run{executor: d.Executor, by: by, key: a.key, session: a.Metadata[sessionKey], step: -1, complete: true}
+	if a.key != "" { // two requests with one key must not both begin
+		d.beginning.Lock()
+		defer d.beginning.Unlock()
+	}
+	if err := d.sameRequest(ctx, by, a); err != nil {
+		return nil, agent, err
+	}
 	if one.session == "" {
-		made, err := operations.CreateSession.Call(ctx, d.Executor, by, operations.NewSession{Agent: agent.Name, History: a.history()})
+		made, err := operations.CreateSession.Call(ctx, d.Executor, by, operations.NewSession{Agent: agent.Name, History: a.history(), Key: sessionKeyOf(a.key)})
 		if err != nil {
 			return nil, agent, err
 		}
@@ -108,7 +126,7 @@ func (d *handler) start(ctx context.Context, a request) (*run, operations.Agent,
 			return nil, agent, invalid("model", "session %s belongs to agent/%s", one.session, there.Agent)
 		}
 	}
-	message := operations.Message{ID: one.session, Message: a.prompt().text}
+	message := operations.Message{ID: one.session, Message: a.prompt().text, Key: a.key}
 	if len(a.prompt().pictures) > maxImages {
 		return nil, agent, invalid("messages", "at most %d images can be sent with one message", maxImages)
 	}
@@ -120,12 +138,43 @@ func (d *handler) start(ctx context.Context, a request) (*run, operations.Agent,
 		message.Attachments = append(message.Attachments, file.ID)
 	}
 	said, err := operations.Say.Call(ctx, d.Executor, by, message)
-	one.seq = said.Seq
+	one.seq, one.again = said.Seq, said.Again
 	return one, agent, err
 }
 
-// abort ends the run of a client that disconnected. In a shared session that is done only once
-// the run is known: otherwise it could end somebody else's.
+// sessionKeyOf makes keys of completions others than those of sessions that the API makes.
+func sessionKeyOf(key string) string {
+	if key == "" {
+		return ""
+	}
+	return "v1/" + key
+}
+
+// sameRequest refuses a key that was used for another request: its answer would be that one's.
+func (d *handler) sameRequest(ctx context.Context, by operation.Caller, a request) error {
+	if a.key == "" || d.Memory == nil {
+		return nil
+	}
+	who := by.Principal.String()
+	// The first digest stays, so two requests that come at once see the same.
+	if err := d.Memory.KeepAnswer(ctx, who, a.key, completionsRoute, a.digest, http.StatusOK, nil); err != nil {
+		return err
+	}
+	digest, _, _, err := d.Memory.RecallAnswer(ctx, who, a.key, completionsRoute)
+	if err == nil && digest != a.digest {
+		err = &runError{status: http.StatusUnprocessableEntity, kind: "invalid_request_error", code: "key_reused", pointless: true,
+			message: "this Idempotency-Key was used for another request; take a new key for a new request"}
+	}
+	return err
+}
+
+// mayRepeat reports whether the client can send the request again without anything being done
+// twice. With a key it would only be told the same; in a session that goes on, its message
+// would stand there twice.
+func (o *run) mayRepeat() bool { return o.key == "" && o.ownSession && !o.called }
+
+// abort ends the run. In a shared session that is done only once it is known: otherwise it
+// could end somebody else's.
 func (o *run) abort(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
@@ -196,6 +245,8 @@ func (o *run) handle(ctx context.Context, item feed.Item, out *response) (end ou
 		return outcome{}, false, nil // of another run
 	}
 	switch it := item.(type) {
+	case feed.ToolCall:
+		o.called = true
 	case feed.TextDelta:
 		o.delta(it, out)
 	case feed.AssistantMessage:
@@ -209,11 +260,7 @@ func (o *run) handle(ctx context.Context, item feed.Item, out *response) (end ou
 		}
 		return outcome{finishReason(it.StopReason), it.Usage}, true, nil
 	case feed.Error:
-		kind := operation.Failed
-		if it.StopReason == "budget" {
-			kind = operation.Busy
-		}
-		return outcome{}, true, operation.Errorf(kind, "%s", it.Message)
+		return outcome{}, true, runFailed(it)
 	}
 	return outcome{}, false, nil
 }

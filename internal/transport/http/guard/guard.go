@@ -6,7 +6,8 @@
 //     its own name (DNS rebinding);
 //   - a browser can change something only from our own pages;
 //   - a sign-in link works once and a cookie until its person signs out, whatever is restarted;
-//   - clients that send wrong tokens too often must wait, and are told how long;
+//   - clients that send wrong tokens too often must wait, and are told how long; a valid token
+//     passes all the same, since one stale client must not lock out everybody at its address;
 //   - neither tokens nor cookies are ever written to a log or sent back.
 package guard
 
@@ -199,12 +200,11 @@ func (g *Guard) caller(w http.ResponseWriter, r *http.Request) (_ operation.Call
 	}
 	from := g.clientAddr(r)
 	if shown {
-		if wait := g.throttle.wait(from, g.Now()); wait > 0 {
-			return operation.Caller{}, "", false, tooManyFailures(w, wait)
-		}
 		token, err := g.Tokens.TokenByText(r.Context(), text)
 		if operation.KindOf(err) == operation.NotFound {
-			g.throttle.failed(from, g.Now())
+			if wait := g.throttle.failed(from, g.Now()); wait > 0 {
+				return operation.Caller{}, "", false, tooManyFailures(w, wait)
+			}
 			w.Header().Set("WWW-Authenticate", `Bearer realm="chorus", error="invalid_token"`)
 			return operation.Caller{}, "", false, operation.Errorf(operation.Unsigned, "this token is not valid: it is wrong, has expired or was revoked; `chorus token create` makes a new one")
 		}

@@ -304,28 +304,36 @@ func TestLinkWorksOnce(t *testing.T) {
 	d.status(401, "GET", "/", map[string]string{"Cookie": "chorus=" + Sign(testKey, "link", "one", d.now.Add(time.Hour))})
 }
 
+// A client with a stale token locked out everybody at its address: only wrong tokens wait.
 func TestThrottle(t *testing.T) {
 	t.Parallel()
 	d := newServer(t, nil)
 	wrong := map[string]string{"Authorization": "Bearer wrong"}
+	right := map[string]string{"Authorization": validHeader}
+	form := func(token string) int {
+		return d.do("POST", "/sign-in", map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, "token="+token).StatusCode
+	}
 	for range freeFailures + 1 {
 		d.status(401, "GET", "/api/x", wrong)
 	}
-	got := d.status(429, "GET", "/api/x", map[string]string{"Authorization": validHeader})
+	got := d.status(429, "GET", "/api/x", wrong)
 	if got.Header.Get("Retry-After") == "" {
 		t.Error("Retry-After is missing")
 	}
-	if form := d.do("POST", "/sign-in", map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, "token=test-key"); form.StatusCode != 429 {
-		t.Errorf("the form: %d", form.StatusCode)
+	d.status(200, "GET", "/api/x", right)
+	if status := form("wrong"); status != 429 {
+		t.Errorf("the form, with a wrong token: %d", status)
+	}
+	if status := form("test-key"); status != 303 {
+		t.Errorf("the form, with the right one: %d", status)
 	}
 	d.now = d.now.Add(firstWait)
-	d.status(200, "GET", "/api/x", map[string]string{"Authorization": validHeader})
 	d.status(401, "GET", "/api/x", wrong)
 	d.now = d.now.Add(firstWait)
 	d.status(429, "GET", "/api/x", wrong) // twice as long now
+	d.status(200, "GET", "/api/x", right)
 	d.now = d.now.Add(forgetAfter + maxWait)
 	d.status(401, "GET", "/api/x", wrong)
-	d.status(200, "GET", "/api/x", map[string]string{"Authorization": validHeader})
 }
 
 // However many addresses fail, memory is bounded, and new ones still wait.
@@ -338,7 +346,7 @@ func TestThrottleIsBounded(t *testing.T) {
 	if len(s.clients) > maxClients+1 {
 		t.Errorf("%d addresses are remembered", len(s.clients))
 	}
-	if s.wait("another one", now) <= 0 {
+	if s.failed("another one", now) <= 0 {
 		t.Error("a new address does not wait")
 	}
 }
@@ -352,7 +360,7 @@ func TestBehindProxy(t *testing.T) {
 	for range freeFailures + 1 {
 		d.status(401, "GET", "/api/x", head("1.1.1.1, 9.9.9.9", "wrong"))
 	}
-	d.status(429, "GET", "/api/x", head("2.2.2.2, 9.9.9.9", "test-key")) // only the last hop comes from our proxy
+	d.status(429, "GET", "/api/x", head("2.2.2.2, 9.9.9.9", "wrong")) // only the last hop comes from our proxy
 	got := d.status(200, "GET", "/api/x", head("9.9.9.8", "test-key"))
 	if got.Header.Get("Strict-Transport-Security") == "" {
 		t.Error("no Strict-Transport-Security")

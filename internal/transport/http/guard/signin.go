@@ -51,14 +51,13 @@ func (g *Guard) SignIn(page func(w http.ResponseWriter, r *http.Request, status 
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		next := safePath(r.PostFormValue("next"))
 		from := g.clientAddr(r)
-		if wait := g.throttle.wait(from, g.Now()); wait > 0 {
-			page(w, r, http.StatusTooManyRequests, tooManyFailures(w, wait).Error(), next)
-			return
-		}
 		token, err := g.Tokens.TokenByText(r.Context(), strings.TrimSpace(r.PostFormValue("token")))
 		switch {
 		case operation.KindOf(err) == operation.NotFound:
-			g.throttle.failed(from, g.Now())
+			if wait := g.throttle.failed(from, g.Now()); wait > 0 {
+				page(w, r, http.StatusTooManyRequests, tooManyFailures(w, wait).Error(), next)
+				return
+			}
 			page(w, r, http.StatusUnauthorized, "This token is not valid: it is wrong, has expired or was revoked.", next)
 		case err != nil:
 			g.Log.Error("a token could not be checked", "component", "http", "error", err)

@@ -33,17 +33,9 @@ type failures struct {
 
 func newThrottle() *throttle { return &throttle{clients: map[string]*failures{}} }
 
-func (s *throttle) wait(from string, now time.Time) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f := s.clients[s.key(from)]
-	if f == nil {
-		return 0
-	}
-	return f.until.Sub(now)
-}
-
-func (s *throttle) failed(from string, now time.Time) {
+// failed notes a wrong token. A client that must still wait for an earlier one is told for
+// how long; what it sends until then does not count.
+func (s *throttle) failed(from string, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.clients) >= maxClients {
@@ -59,10 +51,14 @@ func (s *throttle) failed(from string, now time.Time) {
 		f = &failures{}
 		s.clients[place] = f
 	}
+	if wait := f.until.Sub(now); wait > 0 {
+		return wait
+	}
 	f.count, f.last = f.count+1, now
 	if over := f.count - freeFailures; over > 0 {
 		f.until = now.Add(min(maxWait, firstWait<<min(over-1, 20)))
 	}
+	return 0
 }
 
 // key is the entry that an address is counted under.

@@ -18,6 +18,7 @@ import (
 type Document struct {
 	OpenAPI    string                           `json:"openapi"`
 	Info       Info                             `json:"info"`
+	Servers    []Server                         `json:"servers"`
 	Tags       []Tag                            `json:"tags,omitempty"`
 	Security   []map[string][]string            `json:"security"`
 	Paths      map[string]map[string]*Described `json:"paths"`
@@ -28,6 +29,12 @@ type Document struct {
 type Info struct {
 	Title       string `json:"title"`
 	Version     string `json:"version"`
+	Description string `json:"description,omitempty"`
+}
+
+// Server is where the operations are.
+type Server struct {
+	URL         string `json:"url"`
 	Description string `json:"description,omitempty"`
 }
 
@@ -118,6 +125,7 @@ func (k *Kernel) makeDocument() (*Document, error) {
 	doc := &Document{
 		OpenAPI:  "3.1.0",
 		Info:     Info{Title: k.o.Title, Version: k.o.Version, Description: k.o.Doc},
+		Servers:  []Server{{"/", "the server that the document is from"}},
 		Security: []map[string][]string{{"bearer": {}}},
 		Paths:    map[string]map[string]*Described{},
 		Components: Components{Schemas: s.components, Responses: map[string]*Answer{}, SecuritySchemes: map[string]map[string]string{
@@ -142,6 +150,8 @@ func (k *Kernel) makeDocument() (*Document, error) {
 		}
 		doc.Paths[path][strings.ToLower(op.Method)] = k.describe(op, s)
 	}
+	maps.Copy(doc.Paths, k.o.Beside)
+	maps.Copy(doc.Components.Schemas, k.o.Types)
 	return doc, s.err
 }
 

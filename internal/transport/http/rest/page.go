@@ -27,6 +27,13 @@ func (k *Kernel) Page(style, version string, problems [][2]string) ([]byte, erro
 				p.operation(r.Method, path, doc.Paths[path][strings.ToLower(r.Method)])
 			}
 		}
+		for _, path := range slices.Sorted(maps.Keys(k.o.Beside)) {
+			for _, method := range slices.Sorted(maps.Keys(k.o.Beside[path])) {
+				if op := k.o.Beside[path][method]; slices.Contains(op.Tags, tag.Name) {
+					p.operation(strings.ToUpper(method), path, op)
+				}
+			}
+		}
 	}
 	p.add(`<h2 id="problems">problems</h2><p>Errors are application/problem+json. Their type is one of these.</p><dl>`)
 	for _, problem := range problems {

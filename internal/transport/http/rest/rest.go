@@ -60,6 +60,10 @@ type Options struct {
 	Docs map[reflect.Type]string
 	// Tags are sentences about groups of routes, in the order they are shown.
 	Tags [][2]string
+	// Beside is what others serve at the same address, by path and method, and Types what it
+	// refers to: it stands in the document, and nothing is served of it here.
+	Beside map[string]map[string]*Described
+	Types  map[string]*jsonschema.Schema
 }
 
 // Variant is one of the types behind an interface. Its field "type" has that value.

@@ -1,0 +1,99 @@
+package api
+
+import (
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"chorus/internal/operation"
+	"chorus/internal/transport/http/rest"
+)
+
+// openAITag groups what is served below /v1/, by the package compat.
+const openAITag = "openai"
+
+// openAIRoutes describes what clients of OpenAI's protocol can ask for. It is served beside the
+// kernel, with errors in that protocol's form.
+func openAIRoutes() map[string]map[string]*rest.Described {
+	completion := describeOpenAI("createChatCompletion", "Ask an agent, in OpenAI's protocol",
+		"One run of the agent. A status says whether to try again, and X-Should-Retry: false that it must not be; "+
+			"with stream: true the answer is server-sent events that end with [DONE].")
+	most := 200
+	completion.Parameters = []rest.Parameter{
+		{Name: "Idempotency-Key", In: "header", Description: "sent again, the request goes on with the same run and has the same answer; the run outlives the connection",
+			Schema: &jsonschema.Schema{Type: "string", MaxLength: &most}},
+		{Name: "X-Chorus-Session", In: "header", Description: "the session to go on with; then only the last message counts", Schema: &jsonschema.Schema{Type: "string"}},
+	}
+	completion.RequestBody = &rest.RequestBody{Required: true, Content: map[string]rest.Media{"application/json": {Schema: openAIRef("CompletionRequest")}}}
+	completion.Responses["200"] = &rest.Answer{Description: "OK", Content: map[string]rest.Media{
+		"application/json": {Schema: openAIRef("Completion")}, "text/event-stream": {Schema: &jsonschema.Schema{Type: "string"}},
+	}, Headers: map[string]rest.Header{
+		"X-Chorus-Session":     {Description: "the session of the run", Schema: &jsonschema.Schema{Type: "string"}},
+		"Idempotency-Replayed": {Description: "true: this is the answer of an earlier request with the same key", Schema: &jsonschema.Schema{Type: "string"}},
+	}}
+	for status, why := range map[string]string{
+		"400": "the request is wrong, too long for the model, or refused by it", "404": "there is no such agent or session", "413": "the request is too long",
+		"422": "the Idempotency-Key was used for another request", "500": "the run failed", "502": "the provider could not be reached, or does not take our key",
+		"504": "the run waited in vain",
+	} {
+		completion.Responses[status] = openAIProblem(why)
+	}
+	list := describeOpenAI("listModels", "List the agents as models", "")
+	list.Responses["200"] = &rest.Answer{Description: "OK", Content: map[string]rest.Media{"application/json": {Schema: openAIRef("ModelList")}}}
+	one := describeOpenAI("getModel", "Show an agent as a model", "")
+	one.Parameters = []rest.Parameter{{Name: "model", In: "path", Description: "agent/NAME", Required: true, Schema: &jsonschema.Schema{Type: "string"}}}
+	one.Responses["200"] = &rest.Answer{Description: "OK", Content: map[string]rest.Media{"application/json": {Schema: openAIRef("Model")}}}
+	one.Responses["404"] = openAIProblem("there is no such agent")
+	return map[string]map[string]*rest.Described{
+		"/v1/models": {"get": list}, "/v1/models/{model}": {"get": one}, "/v1/chat/completions": {"post": completion},
+	}
+}
+
+func describeOpenAI(id, summary, doc string) *rest.Described {
+	return &rest.Described{OperationID: id, Summary: summary, Description: doc, Tags: []string{openAITag}, Scope: string(operation.Chat), Responses: map[string]*rest.Answer{
+		"401": openAIProblem("there is no token, or it is not good any more"), "403": openAIProblem("the token does not open this"),
+		"429": openAIProblem("too much waits already, the provider is asked too often, or a budget is used up"), "503": openAIProblem("it cannot be done now"),
+	}}
+}
+
+func openAIProblem(why string) *rest.Answer {
+	return &rest.Answer{Description: why, Content: map[string]rest.Media{"application/json": {Schema: openAIRef("Error")}}}
+}
+
+func openAIRef(name string) *jsonschema.Schema {
+	return &jsonschema.Schema{Ref: "#/components/schemas/OpenAI" + name}
+}
+
+// openAISchemas are the types of openAIRoutes, as far as they matter here: OpenAI's own
+// document has the rest.
+func openAISchemas() map[string]*jsonschema.Schema {
+	text := &jsonschema.Schema{Type: "string"}
+	number := &jsonschema.Schema{Type: "integer"}
+	object := func(doc string, required []string, properties map[string]*jsonschema.Schema) *jsonschema.Schema {
+		return &jsonschema.Schema{Type: "object", Description: doc, Required: required, Properties: properties}
+	}
+	list := func(of *jsonschema.Schema) *jsonschema.Schema { return &jsonschema.Schema{Type: "array", Items: of} }
+	maybe := &jsonschema.Schema{Types: []string{"string", "null"}}
+	return map[string]*jsonschema.Schema{
+		"OpenAICompletionRequest": object("What an agent is asked. Parameters that only tune a model have no effect; tools, stop, n above 1 and formats are refused.",
+			[]string{"model", "messages"}, map[string]*jsonschema.Schema{
+				"model":    {Type: "string", Description: "agent/NAME"},
+				"messages": list(openAIRef("Message")), "stream": {Type: "boolean"},
+				"stream_options": object("", nil, map[string]*jsonschema.Schema{"include_usage": {Type: "boolean"}}),
+				"metadata":       object("", nil, map[string]*jsonschema.Schema{"chorus_session": {Type: "string", Description: "like the header X-Chorus-Session"}}),
+			}),
+		"OpenAIMessage": object("One message; the last one must be the user's.", []string{"role", "content"}, map[string]*jsonschema.Schema{
+			"role":    {Type: "string", Enum: []any{"system", "developer", "user", "assistant"}},
+			"name":    text,
+			"content": {Types: []string{"string", "array", "null"}, Description: "text, or parts of the types text and image_url (with a data: URL)"},
+		}),
+		"OpenAICompletion": object("The answer of an agent.", []string{"id", "object", "created", "model", "choices"}, map[string]*jsonschema.Schema{
+			"id": text, "object": text, "created": number, "model": text,
+			"choices": list(object("", nil, map[string]*jsonschema.Schema{"index": number, "message": openAIRef("Message"), "finish_reason": text})),
+			"usage":   object("", nil, map[string]*jsonschema.Schema{"prompt_tokens": number, "completion_tokens": number, "total_tokens": number}),
+		}),
+		"OpenAIModel":     object("An agent.", []string{"id", "object", "created", "owned_by"}, map[string]*jsonschema.Schema{"id": text, "object": text, "created": number, "owned_by": text}),
+		"OpenAIModelList": object("All agents.", []string{"object", "data"}, map[string]*jsonschema.Schema{"object": text, "data": list(openAIRef("Model"))}),
+		"OpenAIError": object("Why a request was not served.", []string{"error"}, map[string]*jsonschema.Schema{
+			"error": object("", []string{"message", "type"}, map[string]*jsonschema.Schema{"message": text, "type": text, "param": maybe, "code": maybe}),
+		}),
+	}
+}
