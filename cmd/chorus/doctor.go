@@ -30,7 +30,7 @@ database, a home that cannot be read or is not there yet. It changes nothing unl
 Exit 1 if something is broken; warnings and notes are only shown.`,
 		Example: `  chorus doctor
   chorus doctor --online       ask the vendors whether the keys are accepted
-  chorus doctor --fix          also close the home off and remove unused bytes
+  chorus doctor --fix          also make a lost or damaged database usable again, and close the home off
   chorus doctor --json | jq '.sections[].findings[] | select(.mark == "broken")'`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o := checks.Options{Env: c.getenv, Home: c.home}
@@ -38,7 +38,7 @@ Exit 1 if something is broken; warnings and notes are only shown.`,
 			wait := c.waiting()
 			var fixed []doctor.Finding
 			if fix {
-				fixed = checks.Fix(cmd.Context(), o)
+				fixed = checks.Fix(cmd.Context(), o, e.Thorough)
 			}
 			e.Heard = wait.show
 			report := checks.Examine(cmd.Context(), o, e)
@@ -55,8 +55,8 @@ Exit 1 if something is broken; warnings and notes are only shown.`,
 		},
 	})
 	cmd.Flags().BoolVar(&e.Online, "online", false, "ask the vendors whether the keys are accepted")
-	cmd.Flags().BoolVar(&e.Thorough, "thorough", false, "read all of a big database and a long audit log")
-	cmd.Flags().BoolVar(&fix, "fix", false, "do what can be done safely: close the home off, remove unused bytes")
+	cmd.Flags().BoolVar(&e.Thorough, "thorough", false, "read all of a big database, a long audit log, and every attachment")
+	cmd.Flags().BoolVar(&fix, "fix", false, "do what can be done safely: make a lost, damaged or older database usable again, close the home off, remove unused bytes")
 	cmd.Flags().BoolVar(&fix, "mend", false, "")
 	_ = cmd.Flags().MarkHidden("mend") // as it was called before
 	return cmd

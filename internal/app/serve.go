@@ -59,6 +59,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 		return err
 	}
 	a.StartBackground()
+	defer a.checkDatabase(ctx)()
 	disconnect, err := a.Host.Connect()
 	if err != nil {
 		return err

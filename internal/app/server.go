@@ -94,6 +94,5 @@ func (d *httpServer) fit(ctx context.Context, a *App) error {
 	if !d.ready.Load() {
 		return errClosed
 	}
-	_, err := a.DB.DataVersion(ctx)
-	return err
+	return a.Service.Handler().ToError(a.DB.Ready(ctx))
 }

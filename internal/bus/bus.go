@@ -114,6 +114,17 @@ func (b *Bus) Publish(thread chat.ThreadID, note Note) {
 	}
 }
 
+// PublishAll hands a note to the subscriptions of every thread that has any.
+func (b *Bus) PublishAll(note Note) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, subscriptions := range b.threads {
+		for l := range subscriptions {
+			l.put(note)
+		}
+	}
+}
+
 // ThreadChanged tells the subscriptions of a thread that another process wrote to it: what it was
 // is in the journal.
 func (b *Bus) ThreadChanged(thread chat.ThreadID) {

@@ -29,7 +29,7 @@ var kinds = map[int]operation.Kind{
 	http.StatusBadRequest: operation.Invalid, http.StatusUnprocessableEntity: operation.Conflict, http.StatusUnauthorized: operation.Unsigned,
 	http.StatusForbidden: operation.Forbidden, http.StatusNotFound: operation.NotFound, http.StatusConflict: operation.Conflict,
 	http.StatusRequestEntityTooLarge: operation.TooLarge, http.StatusTooManyRequests: operation.Busy,
-	http.StatusServiceUnavailable: operation.Unavailable, http.StatusBadGateway: operation.Unavailable, http.StatusGatewayTimeout: operation.Unavailable,
+	http.StatusInsufficientStorage: operation.NoSpace, http.StatusServiceUnavailable: operation.Unavailable, http.StatusBadGateway: operation.Unavailable, http.StatusGatewayTimeout: operation.Unavailable,
 	http.StatusUnsupportedMediaType: operation.Invalid, http.StatusMethodNotAllowed: operation.Invalid,
 }
 

@@ -18,12 +18,13 @@ const (
 	TooLarge    Kind = "too_large"   // 413
 	Busy        Kind = "busy"        // 429
 	Unavailable Kind = "unavailable" // 503
+	NoSpace     Kind = "no_space"    // 507
 	Failed      Kind = "failed"      // 500
 )
 
 // Kinds are all there are.
 func Kinds() []Kind {
-	return []Kind{Invalid, Unsigned, Forbidden, NotFound, Conflict, TooLarge, Busy, Unavailable, Failed}
+	return []Kind{Invalid, Unsigned, Forbidden, NotFound, Conflict, TooLarge, Busy, Unavailable, NoSpace, Failed}
 }
 
 // Error is why an operation failed, in a sentence that says what to do.

@@ -17,6 +17,7 @@ import (
 	"chorus/internal/overrides"
 	"chorus/internal/runsetup"
 	"chorus/internal/settings"
+	"chorus/internal/store"
 	"chorus/internal/usage"
 )
 
@@ -125,7 +126,14 @@ func (o *Handler) ToError(err error) error {
 		return ours
 	}
 	kind := operation.Failed
+	var files *store.Problem
 	switch {
+	case errors.As(err, &files) && !errors.Is(err, store.ErrBlob):
+		kind = operation.Unavailable
+		if files.What == store.ErrFull {
+			kind = operation.NoSpace
+		}
+		err = files // its sentence says what to do; what was being done is in the log
 	case errors.As(err, &mistake), errors.Is(err, agents.ErrName):
 		kind = operation.Invalid
 	case errors.Is(err, journal.ErrUnknown), errors.Is(err, agents.ErrUnknown):

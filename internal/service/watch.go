@@ -189,6 +189,13 @@ func (o *Handler) Watch(ctx context.Context, by operation.Caller, in operations.
 			yield(nil, err)
 			return
 		}
+		if err := o.app.DB.Health(); err != nil { // whoever comes later than the trouble is told, too
+			for _, it := range r.seen(nil, nil, err) {
+				if !yield(it, nil) {
+					return
+				}
+			}
+		}
 		for item, err := range o.Engine.Watch(ctx, row.ID, max(0, in.After)) {
 			for _, it := range r.seen(item.Event, item.Live, err) {
 				if !yield(it, nil) {

@@ -48,7 +48,7 @@ func checkAudit(t testing.TB, db *DB, since string) AuditCheck {
 func oldAudit(t *testing.T, lines int) *DB {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "chorus.db")
-	if err := ensureFile(path); err != nil {
+	if err := ensureFile(path, ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := migrateTo(t.Context(), path, 1); err != nil {
@@ -121,8 +121,8 @@ func TestAuditMigratesBackAndForth(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, to := range []int{1, schemaVersion} {
-		if err := migrateTo(t.Context(), path, to); err != nil {
+	for _, o := range []MigrateOptions{{Down: schemaVersion - 1}, {}} {
+		if _, err := Migrate(t.Context(), path, o); err != nil {
 			t.Fatal(err)
 		}
 	}

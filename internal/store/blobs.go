@@ -192,7 +192,7 @@ func (db *DB) Blob(ctx context.Context, hash string) ([]byte, error) {
 		if inFile {
 			path = db.blobPath(hash)
 		}
-		return nil, &Problem{What: ErrDamaged, Path: path, Cause: fmt.Errorf("blob %s has other bytes than it had: %w", hash, chat.ErrLost)}
+		return nil, &Problem{What: ErrBlob, Path: path, Cause: fmt.Errorf("blob %s has other bytes than it had: %w", hash, chat.ErrLost)}
 	}
 	return bytes.Clone(data), nil
 }

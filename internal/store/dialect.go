@@ -69,6 +69,7 @@ const (
 	codeBusy       = 5
 	codeLocked     = 6
 	codeReadOnly   = 8
+	codeIO         = 10
 	codeCorrupt    = 11
 	codeFull       = 13
 	codeCantOpen   = 14

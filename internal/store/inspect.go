@@ -33,17 +33,23 @@ func (i Inspection) Older() bool { return i.Exists && i.Version < i.Known }
 var inspectPragmas = []string{"busy_timeout(1000)", "query_only(1)", "temp_store(2)"}
 
 // Inspect looks at the file and makes and migrates nothing. A file that is not there is
-// no error; what was found out before an error is in the inspection.
-func Inspect(ctx context.Context, path string) (Inspection, error) {
+// no error, unless something shows that there was one; what was found out before an error is in
+// the inspection.
+func Inspect(ctx context.Context, path, blobDir string) (Inspection, error) {
 	i := Inspection{Path: path, Known: schemaVersion}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return i, nil
+		return i, wasThere(path, blobDir)
 	case err != nil:
 		return i, &Problem{What: ErrDenied, Path: path, Cause: err}
 	case !info.Mode().IsRegular():
 		return i, &Problem{What: ErrForeign, Path: path, Cause: errors.New("it is no plain file")}
+	}
+	if info.Size() == 0 {
+		if err := wasThere(path, blobDir); err != nil {
+			return i, err
+		}
 	}
 	i.Exists, i.Mode, i.Size = true, info.Mode().Perm(), info.Size()
 	if log, err := os.Stat(path + "-wal"); err == nil {

@@ -75,7 +75,7 @@ func TestInspect(t *testing.T) {
 			if c.spoil != nil {
 				c.spoil(t, path)
 			}
-			i, err := Inspect(t.Context(), path)
+			i, err := Inspect(t.Context(), path, "")
 			if !errors.Is(err, c.inspect) || !i.Exists || i.Version != c.version || i.Known != schemaVersion || i.Size == 0 {
 				t.Errorf("Inspect = %+v, %v", i, err)
 			}
@@ -89,7 +89,7 @@ func TestInspect(t *testing.T) {
 func TestInspectMakesNothing(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "none")
-	i, err := Inspect(t.Context(), filepath.Join(dir, "chorus.db"))
+	i, err := Inspect(t.Context(), filepath.Join(dir, "chorus.db"), "")
 	if err != nil || i.Exists || i.Older() {
 		t.Errorf("Inspect = %+v, %v", i, err)
 	}

@@ -24,7 +24,7 @@ var migrationFiles embed.FS
 // schemaVersion is the number of the newest migration. Every migration writes
 // its number into user_version, in its own transaction, so that a warm start
 // compares two integers and never wakes the migration machinery.
-const schemaVersion = 12
+const schemaVersion = 13
 
 // auditChained is the migration from which on the audit log is a chain.
 const auditChained = 2
@@ -64,7 +64,7 @@ func Migrate(ctx context.Context, path string, o MigrateOptions) (MigrateReport,
 	if err != nil || o.DryRun || len(report.Steps) == 0 {
 		return report, err
 	}
-	if err := ensureFile(path); err != nil {
+	if err := ensureFile(path, ""); err != nil {
 		return MigrateReport{}, err
 	}
 	if report.Down {
@@ -74,6 +74,11 @@ func Migrate(ctx context.Context, path string, o MigrateOptions) (MigrateReport,
 	}
 	if err := migrateTo(ctx, path, report.To); err != nil {
 		return MigrateReport{}, explain(path, err)
+	}
+	if report.Down { // what the guard names may be among what was dropped
+		if err := os.Remove(guardPath(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return MigrateReport{}, &Problem{What: ErrDenied, Path: guardPath(path), Cause: err}
+		}
 	}
 	return report, nil
 }

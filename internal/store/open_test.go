@@ -104,7 +104,7 @@ func TestProblemsWithTheFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			return path
-		}, ErrDamaged, "restore a backup"},
+		}, ErrDamaged, "chorus restore"},
 		"a folder in its place": {func(t *testing.T) string {
 			path := filepath.Join(t.TempDir(), "chorus.db")
 			if err := os.MkdirAll(path, 0o700); err != nil {
@@ -166,7 +166,7 @@ func TestProblemSentences(t *testing.T) {
 		want error
 		says string
 	}{
-		{&os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}, ErrFull, "free some disk space"},
+		{&os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}, ErrFull, "the disk is full"},
 		{&os.PathError{Op: "open", Path: "x", Err: syscall.EACCES}, ErrDenied, "permissions"},
 		{&Problem{What: ErrBusy, Path: "x"}, ErrBusy, "another process"},
 		{&Problem{What: ErrClosed, Path: "x"}, ErrClosed, "closed"},
@@ -260,7 +260,7 @@ func TestDamageInside(t *testing.T) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Inspect(t.Context(), path); !errors.Is(err, ErrDamaged) {
+	if _, err := Inspect(t.Context(), path, ""); !errors.Is(err, ErrDamaged) {
 		t.Fatalf("got %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 )
 
 // What can be wrong with a store. Errors of this package match them with errors.Is.
@@ -13,8 +14,17 @@ var (
 	ErrNewer   = errors.New("the database was made by a newer chorus")
 	ErrDenied  = errors.New("the database cannot be opened for writing")
 	ErrFull    = errors.New("the disk is full")
+	ErrDisk    = errors.New("the disk cannot be read or written")
 	ErrBusy    = errors.New("the database is busy")
 	ErrClosed  = errors.New("the store is closed")
+	// ErrMissing: there is no database where one was.
+	ErrMissing = errors.New("the database is gone")
+	// ErrRewound: the database is an older state of itself, or another one than was there.
+	ErrRewound = errors.New("the database is not as it was left")
+	// ErrReplaced: a file that is open was removed, replaced or cut off.
+	ErrReplaced = errors.New("the database was removed or replaced while it is in use")
+	// ErrBlob: the bytes of one blob are not those that were kept; the database is well.
+	ErrBlob = errors.New("kept bytes are damaged")
 )
 
 // Problem is an error of the file rather than of the request: a sentence for
@@ -30,7 +40,7 @@ func (p *Problem) Error() string {
 	var say string
 	switch p.What {
 	case ErrDamaged:
-		say = fmt.Sprintf("%s is damaged: move it away or restore a backup", p.Path)
+		say = fmt.Sprintf("%s is damaged: stop chorus, then `chorus restore FILE` puts a backup in its place, or `chorus doctor --fix` saves what can be read", p.Path)
 	case ErrForeign:
 		say = fmt.Sprintf("%s is not a Chorus database: move it away, or use another CHORUS_HOME", p.Path)
 	case ErrNewer:
@@ -38,13 +48,23 @@ func (p *Problem) Error() string {
 	case ErrDenied:
 		say = fmt.Sprintf("%s cannot be opened for writing: check its owner and permissions, or use another CHORUS_HOME", p.Path)
 	case ErrFull:
-		say = fmt.Sprintf("no space left for %s: free some disk space and try again; nothing was lost", p.Path)
+		say = fmt.Sprintf("the disk is full: there is no space left for %s; free some and try again, nothing was lost", p.Path)
+	case ErrDisk:
+		say = fmt.Sprintf("%s cannot be read or written: look at the disk (dmesg, df -h), then try again", p.Path)
 	case ErrBusy:
 		say = fmt.Sprintf("%s is held by another process for too long: see which chorus still runs, then try again", p.Path)
+	case ErrMissing:
+		say = fmt.Sprintf("%s is gone, and no empty database is made in its place: put it back, or `chorus restore FILE` from a backup, or begin anew with `chorus doctor --fix`, which keeps what is left", p.Path)
+	case ErrRewound:
+		say = fmt.Sprintf("%s is not as it was left, so nothing goes on by itself: put the newest one back, or accept this one with `chorus doctor --fix`", p.Path)
+	case ErrReplaced:
+		say = fmt.Sprintf("%s was removed or replaced while it is in use, so nothing more is written: put it back, or stop chorus and `chorus restore FILE`", p.Path)
+	case ErrBlob:
+		say = fmt.Sprintf("%s does not hold what was kept there: restore it from a backup", p.Path)
 	default:
 		say = fmt.Sprintf("%s: %v", p.Path, p.What)
 	}
-	if p.Cause != nil {
+	if p.Cause != nil && resultCode(p.Cause) == 0 { // the number of the driver says nothing to people
 		say += fmt.Sprintf(" (%v)", p.Cause)
 	}
 	return say
@@ -69,8 +89,28 @@ func explain(path string, err error) error {
 	if what == nil {
 		return err
 	}
+	if what == ErrDisk || what == ErrDenied {
+		// SQLite does not always say why the disk refused, above all where it makes room in the
+		// file that processes share: a small file beside it finds out.
+		if cause := tryToWrite(filepath.Dir(path)); cause != nil && problemOf(cause) != nil {
+			what = problemOf(cause)
+		}
+	}
 	return &Problem{What: what, Path: path, Cause: err}
 }
+
+// tryToWrite writes and removes a file in a folder; the error says why that is not possible.
+func tryToWrite(dir string) error {
+	f, err := os.CreateTemp(dir, ".probe-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, probeSize))
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
+}
+
+// probeSize is what SQLite takes at once for the file that processes share, and a few pages more.
+const probeSize = 64 << 10
 
 func problemOf(err error) error {
 	switch resultCode(err) & 0xff {
@@ -84,6 +124,8 @@ func problemOf(err error) error {
 		return ErrBusy
 	case codeCantOpen, codeReadOnly, codePerm:
 		return ErrDenied
+	case codeIO:
+		return ErrDisk
 	}
 	switch {
 	case errors.Is(err, os.ErrPermission):

@@ -75,7 +75,7 @@ func (db *DB) openIndex(ctx context.Context) (*index, error) {
 }
 
 func (db *DB) tryIndex(ctx context.Context, path string) (_ *index, err error) {
-	if err := ensureFile(path); err != nil {
+	if err := makeFile(path); err != nil {
 		return nil, err
 	}
 	// Losing the last moments of the index to a power cut costs nothing, and the

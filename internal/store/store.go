@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 )
@@ -34,6 +35,12 @@ type Options struct {
 	// Patience is how long a commit waits for another process that writes, before it
 	// fails with ErrBusy; 0 means 10 s, far beyond any commit.
 	Patience time.Duration
+	// AcceptRewound opens a database that is behind its guard, or another one than was there, and
+	// makes it the one that counts.
+	AcceptRewound bool
+	// Notify is told, by whoever found out, that the files can no longer be written, and with nil
+	// that they can be again. It must not call the store. nil: nobody is.
+	Notify func(error)
 }
 
 // DB is an open store. All methods may be called from any goroutine; after
@@ -71,10 +78,10 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.BlobDir == "" {
 		o.BlobDir = filepath.Join(filepath.Dir(path), "blobs")
 	}
-	if err := ensureFile(path); err != nil {
+	if err := ensureFile(path, o.BlobDir); err != nil {
 		return nil, err
 	}
-	w, err := openWriter(ctx, path, o.Durability, o.Patience)
+	w, err := openWriter(ctx, path, o)
 	if err != nil {
 		return nil, explain(path, err)
 	}
@@ -109,11 +116,20 @@ func (db *DB) Close() error {
 func (db *DB) Path() string { return db.path }
 
 // ensureFile makes the folder and an empty file that only its owner may read, so
-// that the database and the files SQLite puts beside it are never open to others.
-func ensureFile(path string) error {
-	if _, err := os.Stat(path); err == nil {
+// that the database and the files SQLite puts beside it are never open to others. It refuses
+// to where something shows that there was a database.
+func ensureFile(path, blobDir string) error {
+	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 		return nil
 	}
+	if err := wasThere(path, blobDir); err != nil {
+		return err
+	}
+	return makeFile(path)
+}
+
+// makeFile makes an empty file and its folder, unless the file is there.
+func makeFile(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return &Problem{What: ErrDenied, Path: filepath.Dir(path), Cause: err}
 	}
@@ -123,10 +139,26 @@ func ensureFile(path string) error {
 	switch {
 	case errors.Is(err, os.ErrExist):
 		return nil
+	case err != nil && isNoSpace(err):
+		return &Problem{What: ErrFull, Path: path, Cause: err}
 	case err != nil:
 		return &Problem{What: ErrDenied, Path: path, Cause: err}
 	}
 	return f.Close()
+}
+
+// wasThere says that there was a database at path, where there is none now, or an empty file.
+func wasThere(path, blobDir string) error {
+	left := leftovers(path, blobDir)
+	if len(left) == 0 {
+		return nil
+	}
+	// Looked at last: another process may just have made the database, and then what
+	// belongs to it.
+	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+		return nil
+	}
+	return &Problem{What: ErrMissing, Path: path, Cause: fmt.Errorf("still there: %s", strings.Join(left, ", "))}
 }
 
 // stmtCache keeps a prepared statement per query text.
@@ -169,24 +201,27 @@ func (db *DB) query(ctx context.Context, query string, args []any, scan func(*sq
 	if db.w.isClosed() {
 		return ErrClosed
 	}
+	err := explain(db.path, db.read(ctx, query, args, scan))
+	db.w.health.saw(err)
+	return err
+}
+
+func (db *DB) read(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
 	st, err := db.reads.get(ctx, query, db.readers.PrepareContext)
 	if err != nil {
-		return explain(db.path, err)
+		return err
 	}
 	rows, err := st.QueryContext(ctx, args...)
 	if err != nil {
-		return explain(db.path, err)
+		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		if err := scan(rows); err != nil {
-			return explain(db.path, err)
+			return err
 		}
 	}
-	if err := rows.Err(); err != nil {
-		return explain(db.path, err)
-	}
-	return nil
+	return rows.Err()
 }
 
 // micros is how the store keeps an instant.

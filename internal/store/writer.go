@@ -42,6 +42,12 @@ type writer struct {
 	queue chan *job
 	wake  chan struct{} // there is something in the queue; room for one ring
 
+	files   openFiles
+	tried   bool   // to save what was in a file that was removed
+	rescued string // where everything was saved after the file was removed; "": nowhere
+	guard   guard
+	health  health
+
 	stop    chan struct{} // closed by close: nothing more is taken
 	done    chan struct{} // closed when the goroutine has ended
 	once    sync.Once
@@ -70,10 +76,10 @@ const (
 	jobDropped
 )
 
-func openWriter(ctx context.Context, path, durability string, patience time.Duration) (*writer, error) {
-	pragmas := append([]string{syncPragma(durability), busyPragma}, writerPragmas...)
-	if patience > 0 {
-		pragmas[1] = fmt.Sprintf("busy_timeout(%d)", max(1, patience.Milliseconds()))
+func openWriter(ctx context.Context, path string, o Options) (*writer, error) {
+	pragmas := append([]string{syncPragma(o.Durability), busyPragma}, writerPragmas...)
+	if o.Patience > 0 {
+		pragmas[1] = fmt.Sprintf("busy_timeout(%d)", max(1, o.Patience.Milliseconds()))
 	}
 	pool, err := sql.Open(driverName, dsn(path, pragmas))
 	if err != nil {
@@ -81,9 +87,20 @@ func openWriter(ctx context.Context, path, durability string, patience time.Dura
 	}
 	pool.SetMaxOpenConns(1)
 	w := &writer{path: path, pool: pool, stmts: make(map[string]*sql.Stmt), acts: make(map[string]driver.StmtExecContext), known: map[chat.ThreadID]known{}, queue: make(chan *job, maxGroup),
-		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		files: openFiles{path: path}, guard: guard{path: path}, health: health{notify: o.Notify}}
 	if err := w.connect(ctx); err != nil {
 		return nil, errors.Join(err, pool.Close())
+	}
+	err = w.guard.verify(ctx, w.conn)
+	if errors.Is(err, ErrRewound) && o.AcceptRewound {
+		err = w.guard.stored.write(path)
+	}
+	if err == nil {
+		err = w.files.opened()
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.conn.Close(), pool.Close())
 	}
 	go w.loop()
 	return w, nil
@@ -213,6 +230,7 @@ func (w *writer) shutDown(group []*job) {
 		}
 		w.run(group)
 	}
+	w.guard.close(w)
 	var err error
 	for _, st := range w.stmts {
 		err = errors.Join(err, st.Close())
@@ -221,6 +239,9 @@ func (w *writer) shutDown(group []*job) {
 		err = errors.Join(err, w.raw(func() error { return st.(driver.Stmt).Close() }))
 	}
 	w.closing = errors.Join(err, w.conn.Close(), w.pool.Close())
+	if w.files.check() == nil {
+		w.guard.settled()
+	}
 }
 
 // run commits a group and tells everybody.
@@ -233,21 +254,41 @@ func (w *writer) run(group []*job) {
 			close(j.done)
 		}
 	}
-	writes := live[:0:0]
+	w.perform(live)
 	for _, j := range live {
+		j.err = explain(w.path, j.err)
+		w.health.saw(j.err)
+		close(j.done)
+	}
+}
+
+// perform does the work of a group, unless the files are no longer those that are open.
+func (w *writer) perform(group []*job) {
+	if err := w.files.check(); err != nil {
+		err = w.rescue(err)
+		for _, j := range group {
+			j.err = err
+		}
+		return
+	}
+	writes := group[:0:0]
+	for _, j := range group {
 		if j.plain {
 			j.err = j.work(w)
 		} else {
 			writes = append(writes, j)
 		}
 	}
-	if len(writes) > 0 {
-		w.transact(writes)
+	if len(writes) == 0 {
+		return
 	}
-	for _, j := range live {
-		j.err = explain(w.path, j.err)
-		close(j.done)
+	if err := w.health.damaged(); err != nil {
+		for _, j := range writes {
+			j.err = err
+		}
+		return
 	}
+	w.transact(writes)
 }
 
 // transact runs the jobs in one transaction. One job alone needs no savepoint.
@@ -306,6 +347,9 @@ func (w *writer) commit(jobs []*job) {
 		err = w.faulty(true)
 	}
 	if err == nil {
+		w.files.committed()
+		w.guard.committed(w)
+		w.health.wrote()
 		return
 	}
 	w.rollback()

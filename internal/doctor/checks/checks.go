@@ -81,6 +81,7 @@ func Examine(ctx context.Context, o Options, e Examination) doctor.Report {
 		{Section: "home", Do: p.Locks},
 		{Section: "database", Do: p.database},
 		{Section: "database", Within: reading, Do: p.sound},
+		{Section: "database", Within: reading, Do: p.attachments},
 		{Section: "database", Within: reading, Do: p.blobs},
 		{Section: "configuration", Do: p.configuration},
 		{Section: "audit log", Within: reading, Do: p.audit},
@@ -216,7 +217,7 @@ func (p *checker) openStore(ctx context.Context) openedStore {
 		out.err = err
 		return out
 	}
-	out.Inspection, out.err = store.Inspect(looking, path)
+	out.Inspection, out.err = store.Inspect(looking, path, p.app.Home.Blobs())
 	if out.err == nil && out.Exists && !out.Older() {
 		out.db, out.err = store.Open(looking, store.Options{Path: path, BlobDir: p.app.Home.Blobs()})
 		p.db.Store(out.db)

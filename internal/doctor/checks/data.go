@@ -52,7 +52,13 @@ func databaseFix(path string, err error) string {
 	case errors.Is(err, store.ErrNewer):
 		return "upgrade chorus, or use another home: export CHORUS_HOME=~/.chorus-old"
 	case errors.Is(err, store.ErrDamaged):
-		return damagedFix(path)
+		return "chorus restore FILE   with a backup, or save what can be read: chorus doctor --fix"
+	case errors.Is(err, store.ErrMissing):
+		return "chorus restore FILE   with a backup, or begin anew and keep what is left: chorus doctor --fix"
+	case errors.Is(err, store.ErrRewound):
+		return "put the newest one back, or accept this one: chorus doctor --fix"
+	case errors.Is(err, store.ErrDisk):
+		return "dmesg | tail   and df -h " + Quoted(path)
 	case errors.Is(err, store.ErrForeign):
 		return fmt.Sprintf("mv %s %s", Quoted(path), Quoted(path+".foreign"))
 	case errors.Is(err, store.ErrDenied):
@@ -64,12 +70,6 @@ func databaseFix(path string, err error) string {
 	default:
 		return "chorus doctor   again; if it stays so, restore a backup"
 	}
-}
-
-// damagedFix saves what can be read; nothing of the damaged file is thrown away.
-func damagedFix(path string) string {
-	return fmt.Sprintf("mkdir %[2]s && mv %[1]s* %[2]s/   then restore a backup, or save what can be read: sqlite3 %[2]s/chorus.db .recover | sqlite3 %[1]s",
-		Quoted(path), Quoted(path+".damaged"))
 }
 
 // sound reads the file through, as far as there is time.
@@ -99,6 +99,44 @@ func hurry(ctx context.Context) (context.Context, context.CancelFunc) {
 		return context.WithCancel(ctx)
 	}
 	return context.WithDeadline(ctx, end.Add(-300*time.Millisecond))
+}
+
+// attachments looks whether the bytes that conversations refer to are still there.
+func (p *checker) attachments(ctx context.Context) []doctor.Finding {
+	const name = "files"
+	if p.opened().db == nil {
+		return nil
+	}
+	ctx, cancel := hurry(ctx)
+	defer cancel()
+	faults, n, err := p.opened().db.CheckBlobs(ctx, p.Thorough)
+	switch {
+	case len(faults) > 0:
+		return []doctor.Finding{doctor.Bad(name, "put blobs back from a backup, or take note of the loss: chorus doctor --thorough --fix", "%s", lostBytes(faults))}
+	case ctx.Err() != nil:
+		return []doctor.Finding{doctor.Noted(name, "chorus doctor --thorough", "the first %d that conversations refer to are there; there was not the time for more", n)}
+	case err != nil:
+		return []doctor.Finding{doctor.Warning(name, "chorus doctor --thorough", "%v", err)}
+	case n == 0:
+		return []doctor.Finding{doctor.Good(name, "none")}
+	case p.Thorough:
+		return []doctor.Finding{doctor.Good(name, "%s that conversations refer to, all as they were", text.Count(n, "piece"))}
+	default:
+		return []doctor.Finding{doctor.Good(name, "%s that conversations refer to are there; --thorough reads them", text.Count(n, "piece"))}
+	}
+}
+
+// lostBytes says what is lost, with a few examples.
+func lostBytes(faults []store.BlobFault) string {
+	const examples = 3
+	var said []string
+	for _, f := range faults[:min(len(faults), examples)] {
+		said = append(said, fmt.Sprintf("%.12s… of %s (%s) is %s", f.Hash, f.Thread, bytesWords(f.Bytes), f.What))
+	}
+	if more := len(faults) - examples; more > 0 {
+		said = append(said, fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("%s of conversations cannot be read any more: %s", text.Count(len(faults), "attachment or long result"), strings.Join(said, "; "))
 }
 
 func (p *checker) blobs(ctx context.Context) []doctor.Finding {

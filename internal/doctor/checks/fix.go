@@ -8,26 +8,34 @@ import (
 	"os"
 	"time"
 
+	"chorus/internal/checkpoint"
 	"chorus/internal/doctor"
 	"chorus/internal/journal"
 	"chorus/internal/store"
 )
 
 // Fix does what can be done without asking: it takes from others the right to look
-// into the home, and removes bytes that nothing refers to and folders of killed processes. It does nothing in a home
-// that is not there. What it could not do is a finding too.
-func Fix(ctx context.Context, o Options) []doctor.Finding {
+// into the home, makes a database usable again that was lost, damaged or went back, and removes bytes that nothing
+// refers to and folders of killed processes. Nothing is thrown away that somebody may still want: it is put aside.
+// With thorough it also takes note of bytes that are lost. It does nothing in a home that is not there. What it
+// could not do is a finding too.
+func Fix(ctx context.Context, o Options, thorough bool) []doctor.Finding {
 	ctx, cancel := context.WithTimeout(ctx, fixTime)
 	defer cancel()
-	p := NewChecker(ctx, o, Examination{})
-	if p.lost != nil || !p.found().there {
+	first := NewChecker(ctx, o, Examination{})
+	if first.lost != nil || !first.found().there {
 		return nil
 	}
 	var out []doctor.Finding
-	h := p.app.Home
+	h := first.app.Home
 	for path, mode := range map[string]fs.FileMode{h.Dir(): 0o700, h.DB(): 0o600, h.DB() + "-wal": 0o600, h.DB() + "-shm": 0o600} {
 		out = append(out, closeOff(path, mode)...)
 	}
+	repaired := first.fixDatabase(ctx)
+	out = append(out, repaired...)
+	first.close()
+
+	p := NewChecker(ctx, o, Examination{}) // looks at what is there now
 	defer p.close()
 	if db := p.opened().db; db != nil {
 		switch n, err := db.SweepBlobs(ctx, store.SweepAfter); {
@@ -36,10 +44,23 @@ func Fix(ctx context.Context, o Options) []doctor.Finding {
 		case n > 0:
 			out = append(out, doctor.Good("unused bytes", "removed %d that nothing referred to", n))
 		}
+		if thorough {
+			out = append(out, fixBlobs(ctx, db)...)
+		}
 	}
 	if bot := p.read().bot; bot != nil && p.opened().db != nil {
 		keeper := p.app.Settings.Checkpoints(bot)
-		switch point, err := keeper.Keep(ctx, p.opened().db); {
+		point, err := keeper.Keep(ctx, p.opened().db)
+		var broken *checkpoint.Broken
+		if errors.As(err, &broken) && len(repaired) > 0 {
+			// The log is shorter now, which was said above; what proves how long it was is kept.
+			aside := keeper.File + "." + time.Now().UTC().Format("20060102T150405")
+			if err = os.Rename(keeper.File, aside); err == nil {
+				out = append(out, doctor.Good("checkpoint", "%s: those from before are in %s", broken.Text, aside))
+				point, err = keeper.Keep(ctx, p.opened().db)
+			}
+		}
+		switch {
 		case err != nil:
 			out = append(out, doctor.Bad("checkpoint", "chorus audit verify", "%v", err))
 		case point != nil:

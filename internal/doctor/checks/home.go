@@ -122,15 +122,31 @@ func space(dir string) doctor.Finding {
 
 // others are the processes that have the database open, as far as we may see them.
 func (p *checker) others() []doctor.Finding {
+	who, told := p.users()
+	switch {
+	case !told:
+		return nil
+	case len(who) == 0:
+		return []doctor.Finding{doctor.Good("in use", "by nobody else now")}
+	default:
+		return []doctor.Finding{doctor.Good("in use", "by %s", strings.Join(who, ", "))}
+	}
+}
+
+// users are those processes by name; told is false where the system does not say.
+func (p *checker) users() (who []string, told bool) {
 	found, err := filepath.Glob("/proc/[0-9]*/fd")
 	if err != nil || len(found) == 0 {
-		return nil // nobody tells here
+		return nil, false
 	}
-	db, err := filepath.EvalSymlinks(p.databasePath())
+	folder, err := filepath.EvalSymlinks(filepath.Dir(p.databasePath()))
 	if err != nil {
-		return nil
+		return nil, false
 	}
-	var who []string
+	db := filepath.Join(folder, filepath.Base(p.databasePath()))
+	if whole, err := filepath.EvalSymlinks(db); err == nil {
+		db = whole
+	}
 	locks, _ := os.ReadFile("/proc/locks")
 	locking := lockers(string(locks), db+"-shm")
 	for _, fds := range found {
@@ -140,10 +156,7 @@ func (p *checker) others() []doctor.Finding {
 			who = append(who, fmt.Sprintf("%s (process %s)", strings.TrimSpace(string(name)), pid))
 		}
 	}
-	if len(who) == 0 {
-		return []doctor.Finding{doctor.Good("in use", "by nobody else now")}
-	}
-	return []doctor.Finding{doctor.Good("in use", "by %s", strings.Join(who, ", "))}
+	return who, true
 }
 
 // lockers are the processes that hold a lock on a file, by the text of /proc/locks. A process
@@ -171,7 +184,7 @@ func holds(fds, file string) bool {
 	}
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
 		target, err := os.Readlink(filepath.Join(fds, e.Name()))
-		return err == nil && target == file
+		return err == nil && (target == file || target == file+" (deleted)")
 	})
 }
 

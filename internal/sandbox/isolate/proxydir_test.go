@@ -101,7 +101,7 @@ func TestProxyDirsAreSwept(t *testing.T) {
 	}
 	leave()
 	var said []string
-	for _, f := range checks.Fix(t.Context(), checks.Options{Home: a.Home.Dir(), Env: func(string) string { return "" }}) {
+	for _, f := range checks.Fix(t.Context(), checks.Options{Home: a.Home.Dir(), Env: func(string) string { return "" }}, false) {
 		said = append(said, f.Name)
 	}
 	if dirs := proxyDirsAfterCommand(t, a, work); !strings.Contains(strings.Join(said, " "), "left folders") || len(dirs) != 1 {

@@ -117,6 +117,7 @@ var statuses = map[operation.Kind]struct {
 	operation.TooLarge:    {http.StatusRequestEntityTooLarge, "more than is taken"},
 	operation.Busy:        {http.StatusTooManyRequests, "too much waits already; try again later"},
 	operation.Unavailable: {http.StatusServiceUnavailable, "it cannot be done now; try again in a moment"},
+	operation.NoSpace:     {http.StatusInsufficientStorage, "the server's disk is full; nothing was kept, send it again when there is space"},
 	operation.Failed:      {http.StatusInternalServerError, "something broke here; the log has it under requestId"},
 }
 

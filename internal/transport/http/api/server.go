@@ -24,11 +24,15 @@ func (a *API) serverOps() []rest.Operation {
 	return []rest.Operation{
 		rest.Op(rest.Route{Method: "GET", Path: "/healthz", ID: "healthz", Tag: tag, Summary: "See whether the process is alive"},
 			func(context.Context, struct{}) (Status, error) { return Status{"ok"}, nil }),
-		rest.Op(rest.Route{Method: "GET", Path: "/readyz", ID: "readyz", Tag: tag, Summary: "See whether messages can be taken", Errors: []int{503}},
+		rest.Op(rest.Route{Method: "GET", Path: "/readyz", ID: "readyz", Tag: tag, Summary: "See whether messages can be taken", Errors: []int{503, 507}},
 			func(ctx context.Context, _ struct{}) (Status, error) {
 				if a.ready != nil {
 					if err := a.ready(ctx); err != nil {
-						return Status{}, operation.Errorf(operation.Unavailable, "no messages can be taken: %w", err)
+						kind := operation.Unavailable
+						if operation.KindOf(err) == operation.NoSpace {
+							kind = operation.NoSpace
+						}
+						return Status{}, operation.Errorf(kind, "no messages can be taken: %w", err)
 					}
 				}
 				return Status{"ok"}, nil

@@ -29,6 +29,7 @@ var statuses = map[operation.Kind]struct {
 	operation.TooLarge:    {http.StatusRequestEntityTooLarge, "invalid_request_error", ""},
 	operation.Busy:        {http.StatusTooManyRequests, "rate_limit_error", "rate_limit_exceeded"},
 	operation.Unavailable: {http.StatusServiceUnavailable, "server_error", ""},
+	operation.NoSpace:     {http.StatusInsufficientStorage, "server_error", ""},
 	operation.Failed:      {http.StatusInternalServerError, "server_error", ""},
 }
 

@@ -141,7 +141,7 @@ func (p *Pages) page(pattern string, serve func(http.ResponseWriter, *http.Reque
 // statusOf is the HTTP status of an error.
 func statusOf(err error) int {
 	status, ok := map[operation.Kind]int{operation.Invalid: 400, operation.Unsigned: 401, operation.Forbidden: 403, operation.NotFound: 404,
-		operation.Conflict: 409, operation.TooLarge: 413, operation.Busy: 429, operation.Unavailable: 503}[operation.KindOf(err)]
+		operation.Conflict: 409, operation.TooLarge: 413, operation.Busy: 429, operation.Unavailable: 503, operation.NoSpace: 507}[operation.KindOf(err)]
 	if !ok {
 		return http.StatusInternalServerError
 	}

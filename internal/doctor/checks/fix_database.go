@@ -1,0 +1,162 @@
+package checks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/doctor"
+	"chorus/internal/store"
+	"chorus/internal/text"
+)
+
+// fixDatabase makes a database usable again that was lost, damaged or went back, and says what
+// that cost. Everything it takes away is kept in a folder of the home.
+func (p *checker) fixDatabase(ctx context.Context) []doctor.Finding {
+	s := p.opened()
+	err := s.err
+	if err == nil && s.Exists {
+		err = store.CheckFile(ctx, p.databasePath())
+	}
+	p.close() // it is moved, perhaps
+	kind := ""
+	switch {
+	case errors.Is(err, store.ErrMissing):
+		kind = "lost"
+	case errors.Is(err, store.ErrRewound):
+		kind = "older"
+	case errors.Is(err, store.ErrDamaged):
+		kind = "damaged"
+	default:
+		return nil // whole, or nothing that could be done without asking
+	}
+	if who, _ := p.users(); len(who) > 0 {
+		return []doctor.Finding{doctor.Bad("database", "stop it, then chorus doctor --fix   again", "it is %s, and in use by %s", kind, strings.Join(who, ", "))}
+	}
+	path := p.databasePath()
+	switch kind {
+	case "lost":
+		return fixLost(ctx, path, p.app.Home.Blobs())
+	case "older":
+		return p.acceptRewound(ctx, path, err)
+	default:
+		return p.salvage(ctx, path)
+	}
+}
+
+// unfixed is a repair that did not succeed.
+func unfixed(err error) []doctor.Finding {
+	return []doctor.Finding{doctor.Bad("database", "chorus restore FILE   with a backup", "%v", err)}
+}
+
+// fixLost puts a database back that was saved, or puts aside what is left of it.
+func fixLost(ctx context.Context, path, blobs string) []doctor.Finding {
+	from, err := store.PutBack(ctx, path)
+	if err != nil {
+		return unfixed(err)
+	}
+	if from != "" {
+		return []doctor.Finding{doctor.Good("database", "put back from %s; nothing is lost", from)}
+	}
+	left := store.Leftovers(path, blobs)
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // empty, if it is there
+		return unfixed(err)
+	}
+	folder, err := store.SetAside(path, "lost", time.Now(), blobs)
+	if err != nil {
+		return unfixed(err)
+	}
+	return []doctor.Finding{doctor.Good("database", "it was gone: every conversation in it is lost unless you have a backup (chorus restore FILE). What was left, %s, is in %s; the next start begins anew",
+		strings.Join(left, ", "), folder)}
+}
+
+// acceptRewound makes an older database the one that counts, and stops what looks unfinished in it.
+func (p *checker) acceptRewound(ctx context.Context, path string, why error) []doctor.Finding {
+	db, err := store.Open(ctx, store.Options{Path: path, BlobDir: p.app.Home.Blobs(), AcceptRewound: true})
+	if err != nil {
+		return unfixed(err)
+	}
+	defer db.Close()
+	stopped, err := db.StopWork(ctx, fixer)
+	if err != nil {
+		return unfixed(err)
+	}
+	return []doctor.Finding{doctor.Good("database", "accepted as it is: %s. What was said and done after that is lost; %s", causeOf(why), stoppedText(stopped))}
+}
+
+var fixer = chat.Principal{Kind: chat.TheSystem, ID: "doctor"}
+
+// causeOf is what is wrong, without what could be done about it.
+func causeOf(err error) string {
+	var p *store.Problem
+	if errors.As(err, &p) && p.Cause != nil {
+		return p.Cause.Error()
+	}
+	return err.Error()
+}
+
+func stoppedText(threads int) string {
+	if threads == 0 {
+		return "nothing was on"
+	}
+	return fmt.Sprintf("what was on in %s is stopped, so that nothing is done twice", text.Count(threads, "conversation"))
+}
+
+// salvage saves what can be read of a damaged database.
+func (p *checker) salvage(ctx context.Context, path string) []doctor.Finding {
+	got, err := store.Salvage(ctx, path, time.Now())
+	if err != nil {
+		return unfixed(err)
+	}
+	db, err := store.Open(ctx, store.Options{Path: path, BlobDir: p.app.Home.Blobs(), AcceptRewound: true})
+	if err != nil {
+		return unfixed(err)
+	}
+	defer db.Close()
+	stopped, err := db.StopWork(ctx, fixer)
+	if err != nil {
+		return unfixed(err)
+	}
+	cut := "every conversation is whole"
+	if n := len(got.Cut); n > 0 {
+		cut = fmt.Sprintf("%s end earlier now (%s)", text.Count(n, "conversation"), firstOf(got.Cut, 5))
+	}
+	return []doctor.Finding{doctor.Good("database", "saved what could be read: %d events and %d lines of the audit log; %s; damaged was %s; %s. The damaged files are in %s",
+		got.Events, got.Audit, cut, firstOf(got.Damaged, 10), stoppedText(stopped), got.Folder)}
+}
+
+// firstOf lists some of many.
+func firstOf(list []string, most int) string {
+	if len(list) == 0 {
+		return "no table"
+	}
+	said := strings.Join(list[:min(len(list), most)], ", ")
+	if more := len(list) - most; more > 0 {
+		said += fmt.Sprintf(" and %d more", more)
+	}
+	return said
+}
+
+// fixBlobs takes note of bytes that are lost, so that conversations go on without them.
+func fixBlobs(ctx context.Context, db *store.DB) []doctor.Finding {
+	faults, _, err := db.CheckBlobs(ctx, true)
+	if err != nil {
+		return []doctor.Finding{doctor.Bad("files", "chorus doctor --thorough --fix   again", "%v", err)}
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	folder, err := db.AcceptLostBlobs(ctx, faults)
+	if err != nil {
+		return []doctor.Finding{doctor.Bad("files", "chorus doctor --thorough --fix   again", "%v", err)}
+	}
+	out := lostBytes(faults) + "; taken note of, conversations go on without them"
+	if folder != "" {
+		out += ". Wrong bytes are in " + folder
+	}
+	return []doctor.Finding{doctor.Good("files", "%s", out)}
+}

@@ -1,0 +1,79 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"chorus/internal/approval"
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+)
+
+// StopWork has every run that is on, and every prompt that waits, end before anything of it is
+// done again. It is for a database that went back: what looks unfinished there may be done.
+// It gives the number of threads in which something was stopped.
+func (db *DB) StopWork(ctx context.Context, by chat.Principal) (int, error) {
+	threads, err := db.threads(ctx, `SELECT `+threadColumns+` FROM threads WHERE wake = 1 OR status IN ('running', 'waiting') OR waiting > 0`)
+	if err != nil {
+		return 0, fmt.Errorf("stop what is on: %w", err)
+	}
+	for _, t := range threads {
+		c := journal.Commit{Thread: t.ID}
+		if t.Status == chat.Running || t.Status == chat.Waiting {
+			run, err := db.LastRun(ctx, t.ID)
+			if err != nil {
+				return 0, fmt.Errorf("stop what is on in %s: %w", t.ID, err)
+			}
+			c.Events = []chat.Event{{Thread: t.ID, Who: by.String(), Body: chat.AbortAsked{Run: run, By: by.String(), All: true}}}
+			c.Approvals = []approval.Change{{CancelRun: run}}
+		} else {
+			seqs, err := db.PendingPrompts(ctx, t.ID)
+			if err != nil {
+				return 0, fmt.Errorf("stop what is on in %s: %w", t.ID, err)
+			}
+			for _, seq := range seqs {
+				c.Events = append(c.Events, chat.Event{Thread: t.ID, Who: by.String(), Body: chat.Refused{Seq: seq, Why: "stopped: the database went back, and this may have been answered; say it again"}})
+			}
+		}
+		if len(c.Events) == 0 {
+			continue
+		}
+		if _, err := db.Commit(ctx, c); err != nil {
+			return 0, fmt.Errorf("stop what is on in %s: %w", t.ID, err)
+		}
+	}
+	return len(threads), nil
+}
+
+// Leftovers are the files that show that there was a database where none is.
+func Leftovers(path, blobDir string) []string { return leftovers(path, blobDir) }
+
+// PutBack puts a database back that was saved when its file was removed, if there is one and it is
+// whole and as far as the guard says. It gives what it was called; "": there is none.
+func PutBack(ctx context.Context, path string) (string, error) {
+	saved, err := filepath.Glob(filepath.Join(filepath.Dir(path), "rescued-*-"+filepath.Base(path)))
+	if err != nil || len(saved) == 0 {
+		return "", err
+	}
+	slices.Sort(saved)
+	newest := saved[len(saved)-1]
+	if err := CheckFile(ctx, newest); err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		return "", &Problem{What: ErrForeign, Path: path, Cause: errors.New("it is in the way of " + newest)}
+	}
+	for _, tail := range []string{"-wal", "-shm"} { // of the file that was removed; all of it is in the copy
+		if err := os.Remove(path + tail); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", explain(path+tail, err)
+		}
+	}
+	if err := os.Rename(newest, path); err != nil {
+		return "", explain(path, err)
+	}
+	return newest, syncDir(filepath.Dir(path))
+}

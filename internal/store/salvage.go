@@ -1,0 +1,247 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Salvaged is what was saved of a damaged database.
+type Salvaged struct {
+	Folder  string   // where the damaged files are now
+	Events  int64    // that were saved
+	Cut     []string // threads that end earlier now, since an event of them is lost
+	Audit   int64    // lines of the audit log that were saved
+	Damaged []string // the tables of which not everything could be read
+}
+
+// Salvage makes a new database of what can be read of a damaged one, and puts it in its place.
+// The damaged files are kept in a folder beside it. Nobody may have the database open.
+func Salvage(ctx context.Context, path string, now time.Time) (Salvaged, error) {
+	var out Salvaged
+	fresh := path + ".salvaged"
+	for _, tail := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(fresh + tail); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return out, explain(fresh, err)
+		}
+	}
+	if err := makeFile(fresh); err != nil {
+		return out, err
+	}
+	if err := migrateTo(ctx, fresh, schemaVersion); err != nil {
+		return out, explain(fresh, err)
+	}
+	s := salvager{Salvaged: &out}
+	if err := s.run(ctx, path, fresh); err != nil {
+		return out, fmt.Errorf("save what can be read of %s: %w", path, err)
+	}
+	var err error
+	if out.Folder, err = SetAside(path, "damaged", now); err != nil {
+		return out, err
+	}
+	return out, errors.Join(os.Rename(fresh, path), syncDir(filepath.Dir(path)))
+}
+
+// SetAside moves the files of a database, and further ones, into a folder beside it that is named
+// after what is wrong with them, and gives the folder.
+func SetAside(path, why string, now time.Time, more ...string) (string, error) {
+	folder := filepath.Join(filepath.Dir(path), why+"-"+now.UTC().Format("20060102T150405"))
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return "", &Problem{What: ErrDenied, Path: folder, Cause: err}
+	}
+	for _, file := range append([]string{path, path + "-wal", path + "-shm", guardPath(path)}, more...) {
+		if err := os.Rename(file, filepath.Join(folder, filepath.Base(file))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return folder, &Problem{What: ErrDenied, Path: file, Cause: err}
+		}
+	}
+	return folder, nil
+}
+
+// salvager copies what can be read.
+type salvager struct {
+	*Salvaged
+	from, to *sql.DB
+}
+
+func (s *salvager) run(ctx context.Context, from, to string) (err error) {
+	if s.from, err = sql.Open(driverName, dsn(from, inspectPragmas)); err != nil {
+		return err
+	}
+	defer s.from.Close()
+	// One connection, without the checks of foreign keys: a row may be there and what it names may not.
+	if s.to, err = sql.Open(driverName, dsn(to, []string{"synchronous(0)", "foreign_keys(0)"})); err != nil {
+		return err
+	}
+	defer s.to.Close()
+	s.to.SetMaxOpenConns(1)
+	triggers, err := texts(ctx, s.to, `SELECT sql FROM sqlite_master WHERE type = 'trigger'`)
+	if err != nil {
+		return err
+	}
+	names, err := texts(ctx, s.to, `SELECT name FROM sqlite_master WHERE type = 'trigger'`)
+	if err != nil {
+		return err
+	}
+	for _, name := range names { // they keep people from what is done here
+		if _, err := s.to.ExecContext(ctx, `DROP TRIGGER `+name); err != nil {
+			return err
+		}
+	}
+	tables, err := texts(ctx, s.to, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'goose_db_version' AND name <> 'snapshots'`)
+	if err != nil {
+		return err
+	}
+	for _, table := range tables {
+		if err := s.table(ctx, table); err != nil {
+			return fmt.Errorf("%s: %w", table, err)
+		}
+	}
+	if err := s.mend(ctx); err != nil {
+		return err
+	}
+	for _, text := range triggers {
+		if _, err := s.to.ExecContext(ctx, text); err != nil {
+			return err
+		}
+	}
+	_, err = s.to.ExecContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`)
+	return err
+}
+
+// table copies the rows of a table, from its beginning up to the damage and from its end back
+// to it.
+func (s *salvager) table(ctx context.Context, table string) error {
+	columns, err := texts(ctx, s.to, `SELECT '"' || name || '"' FROM pragma_table_info('`+table+`')`)
+	if err != nil {
+		return err
+	}
+	had, err := texts(ctx, s.from, `SELECT '"' || name || '"' FROM pragma_table_info('`+table+`')`)
+	if err != nil || len(had) == 0 {
+		s.Damaged = append(s.Damaged, table)
+		return nil
+	}
+	var both []string
+	for _, c := range columns {
+		for _, h := range had {
+			if c == h {
+				both = append(both, c)
+			}
+		}
+	}
+	key, err := texts(ctx, s.to, `SELECT '"' || name || '"' FROM pragma_table_info('`+table+`') WHERE pk > 0 ORDER BY pk`)
+	if err != nil {
+		return err
+	}
+	if s.hasRowid(ctx, table) {
+		both, key = append([]string{"rowid"}, both...), []string{"rowid"}
+	}
+	forward, backward := strings.Join(key, ", "), strings.Join(key, " DESC, ")+" DESC"
+	if s.copyRows(ctx, table, both, forward) == nil {
+		return nil
+	}
+	s.Damaged = append(s.Damaged, table)
+	_ = s.copyRows(ctx, table, both, backward) // up to the damage: that is known
+	return ctx.Err()
+}
+
+// hasRowid reports whether a table numbers its rows.
+func (s *salvager) hasRowid(ctx context.Context, table string) bool {
+	_, err := s.to.ExecContext(ctx, `SELECT rowid FROM `+table+` LIMIT 0`)
+	return err == nil
+}
+
+// copyRows copies rows in an order until one cannot be read.
+func (s *salvager) copyRows(ctx context.Context, table string, columns []string, order string) error {
+	list := strings.Join(columns, ", ")
+	rows, err := s.from.QueryContext(ctx, `SELECT `+list+` FROM `+table+` NOT INDEXED ORDER BY `+order)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	tx, err := s.to.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	insert, err := tx.PrepareContext(ctx, `INSERT OR REPLACE INTO `+table+` (`+list+`) VALUES (?`+strings.Repeat(", ?", len(columns)-1)+`)`)
+	if err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	values, into := make([]any, len(columns)), make([]any, len(columns))
+	for i := range values {
+		into[i] = &values[i]
+	}
+	for rows.Next() {
+		if err = rows.Scan(into...); err != nil {
+			break
+		}
+		if _, err := insert.ExecContext(ctx, values...); err != nil {
+			continue // a row that no database of ours would hold
+		}
+	}
+	return errors.Join(err, rows.Err(), tx.Commit())
+}
+
+// mend makes the rest whole: a thread ends before its first lost event, the audit log before its
+// first lost line, and nothing refers to what is gone.
+func (s *salvager) mend(ctx context.Context) error {
+	const gaps = `SELECT thread_id, min(lost) AS first FROM (
+		SELECT thread_id, seq, lag(seq, 1, 0) OVER (PARTITION BY thread_id ORDER BY seq) + 1 AS lost FROM events) WHERE seq <> lost GROUP BY thread_id`
+	rows, err := s.to.QueryContext(ctx, gaps+` UNION SELECT id, 0 FROM threads WHERE next_seq <> (SELECT coalesce(max(seq), 0) + 1 FROM events WHERE thread_id = id) ORDER BY 1`)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var thread string
+		var at int64
+		if err := rows.Scan(&thread, &at); err != nil {
+			return err
+		}
+		if len(s.Cut) == 0 || s.Cut[len(s.Cut)-1] != thread {
+			s.Cut = append(s.Cut, thread)
+		}
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	for _, query := range []string{
+		`CREATE TEMP TABLE gaps AS ` + gaps,
+		`DELETE FROM events WHERE seq >= (SELECT first FROM gaps WHERE gaps.thread_id = events.thread_id)`,
+		`DELETE FROM events WHERE thread_id NOT IN (SELECT id FROM threads)`,
+		`DELETE FROM event_blobs WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.thread_id = event_blobs.thread_id AND e.seq = event_blobs.seq)`,
+		`UPDATE threads SET next_seq = (SELECT coalesce(max(seq), 0) + 1 FROM events WHERE thread_id = id),
+			waiting = (SELECT count(*) FROM events WHERE thread_id = id AND taken = 0)`,
+		`DELETE FROM readers WHERE thread_id NOT IN (SELECT id FROM threads)`,
+		`DELETE FROM approvals WHERE thread_id NOT IN (SELECT id FROM threads)`,
+		`UPDATE readers SET seq = min(seq, (SELECT next_seq - 1 FROM threads WHERE id = thread_id))`,
+		`DELETE FROM audit WHERE id >= (SELECT min(lost) FROM (SELECT id, lag(id, 1, 0) OVER (ORDER BY id) + 1 AS lost FROM audit) WHERE id <> lost)`,
+	} {
+		if _, err := s.to.ExecContext(ctx, query); err != nil {
+			return fmt.Errorf("%s: %w", query, err)
+		}
+	}
+	return s.to.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM events), (SELECT count(*) FROM audit)`).Scan(&s.Events, &s.Audit)
+}
+
+// texts is a column of words.
+func texts(ctx context.Context, db *sql.DB, query string) (out []string, err error) {
+	rows, err := db.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		out = append(out, text)
+	}
+	return out, rows.Err()
+}
