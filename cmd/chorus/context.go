@@ -39,7 +39,7 @@ and its docs.`,
   chorus context render request.json --mode chat --provider openai`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && who.bot == "" {
-				return usage.Wrap(errors.New("name a file with a request, or a bot with --bot"))
+				return usage.Wrap(errors.New("usage: chorus context render FILE, or chorus context render --bot NAME"))
 			}
 			if len(args) == 0 {
 				return c.renderPrompt(cmd.Context(), room.Agent{Name: who.bot}, who.guild, who.channel)
