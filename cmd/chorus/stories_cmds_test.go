@@ -19,6 +19,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"chorus/internal/npmtest"
 	"chorus/internal/polltest"
 	"chorus/internal/sim/llmsim"
 )
@@ -50,6 +51,7 @@ func storyCommands() map[string]step {
 		"guide":     runGuide,    // guide FILE SERVER: run the sh blocks of a guide against that server; output to $WORK/guide.out
 		"json":      hasObject,   // [!] json [-in=FILE] [-count=N] FIELD…: an object of the last output, or of the file, has these fields
 		"until":     untilObject, // until [-count=N] FIELD… -- COMMAND: until its output has such an object; a command is a program or http
+		"npm":       npmPackages, // npm PACKAGE@VERSION…: what others wrote; node's scripts find it in $MODULES
 		"escapes":   escapes,     // [!] escapes FILE: whether it holds escape codes; stdout and stderr are files too
 	}
 }
@@ -411,4 +413,14 @@ func escapes(ts *testscript.TestScript, neg bool, args []string) {
 	if strings.ContainsAny(text, "\x1b\u009b") == neg {
 		ts.Fatalf("%s: escape codes: %v\n%q", args[0], !neg, text)
 	}
+}
+
+// npmPackages fetches packages from npm.
+func npmPackages(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: npm PACKAGE@VERSION…")
+	}
+	dir, err := npmtest.Fetch(context.Background(), args...)
+	ts.Check(err)
+	ts.Setenv("MODULES", filepath.Join(dir, "node_modules"))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
+	"chorus/internal/npmtest"
 	"chorus/internal/sandbox/isolate"
 	"chorus/internal/transport/repl"
 )
@@ -100,19 +101,21 @@ var sandboxWorks = sync.OnceValue(func() bool {
 	return exec.Command("bwrap", "--ro-bind", "/", "/", "--unshare-all", "true").Run() == nil
 })
 
-// storyCondition knows root, who may write everywhere, bwrap, where the sandbox works, and pty.
+// storyCondition knows root, who may write everywhere, bwrap, where the sandbox works, npm and pty.
 func storyCondition(name string) (bool, error) {
 	switch name {
 	case "root":
 		return os.Geteuid() == 0, nil
 	case "bwrap":
 		return sandboxWorks(), nil
+	case "npm":
+		return npmtest.Available(), nil
 	case "pty":
 		if _, err := os.Stat("/dev/ptmx"); err != nil && os.Getenv("CI") != "true" {
 			return false, nil
 		}
 		return true, nil
 	default:
-		return false, fmt.Errorf("unknown condition %q; there are root, bwrap and pty", name)
+		return false, fmt.Errorf("unknown condition %q; there are root, bwrap, npm and pty", name)
 	}
 }

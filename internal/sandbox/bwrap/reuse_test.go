@@ -200,6 +200,12 @@ func TestKilled(t *testing.T) {
 	t.Parallel()
 	opts := own(t)
 	ex := with(t, opts)
+	mounts := mountCount(t)
+	t.Cleanup(func() {
+		if now := mountCount(t); now != mounts {
+			t.Errorf("%d mounts, before there were %d", now, mounts)
+		}
+	})
 	for name, arg := range map[string]string{"process 1": bwrap.InitArg, "bubblewrap": "--args"} {
 		dir := t.TempDir()
 		nap := fmt.Sprintf("303.%09d%d", os.Getpid(), len(name))
@@ -238,6 +244,16 @@ func TestKilled(t *testing.T) {
 			t.Errorf("%s, after it ran: %+v", name, res)
 		}
 	}
+}
+
+// mountCount is how many mounts this machine shows outside of all sandboxes.
+func mountCount(t *testing.T) int {
+	t.Helper()
+	data, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(string(data), "\n")
 }
 
 // TestHangs: process 1 that does not answer any more ends with the command's time.

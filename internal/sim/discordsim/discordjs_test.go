@@ -2,41 +2,14 @@ package discordsim
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-)
 
-// discordJS is a directory with discord.js in it, installed once from npm into the user's cache.
-func discordJS(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(name); err != nil {
-			t.Skipf("SKIPPED: there is no %s here, so discord.js does NOT look at the simulator", name)
-		}
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
-	dir := filepath.Join(cache, "chorus-test", "discord.js-14.27.0")
-	if _, err := os.Stat(filepath.Join(dir, "node_modules", "discord.js", "package.json")); err == nil {
-		return dir
-	}
-	ok(t, os.MkdirAll(dir, 0o755))
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	install := exec.CommandContext(ctx, "npm", "install", "--prefix", dir, "--no-audit", "--no-fund", "--ignore-scripts", "discord.js@14.27.0")
-	if out, err := install.CombinedOutput(); err != nil {
-		t.Skipf("SKIPPED: npm cannot install discord.js (%v), so it does NOT look at the simulator:\n%s", err, out)
-	}
-	return dir
-}
+	"chorus/internal/npmtest"
+)
 
 // heardJS is a line that the bot printed.
 type heardJS struct {
@@ -46,7 +19,7 @@ type heardJS struct {
 
 func TestDiscordJS(t *testing.T) {
 	t.Parallel()
-	dir := discordJS(t)
+	dir := npmtest.Install(t, "discord.js@14.27.0")
 	s := StartT(t, Options{TimeScale: leisurely})
 	cmd := exec.CommandContext(within(t), "node", "testdata/discordjs/client.mjs")
 	cmd.Env = append(os.Environ(), "MODULES="+dir, "API="+s.URL()+"/api", "TOKEN="+s.Token("chorus"))

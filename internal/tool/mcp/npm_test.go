@@ -1,71 +1,27 @@
 package mcp
 
 import (
-	"context"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
+	"chorus/internal/npmtest"
 	"chorus/internal/polltest"
 	"chorus/internal/tool"
 )
 
-// realServers are fetched once for all runs on a machine: their versions are fixed,
-// so that a test which passed goes on to.
-var realServers = []string{"@modelcontextprotocol/server-everything@2026.8.31", "@modelcontextprotocol/server-filesystem@2026.8.31"}
-
-// fetching keeps the tests of one run from fetching side by side.
-var fetching sync.Mutex
-
-// fetched is the directory with the real servers' programs. Without npm the test is
-// skipped, and with npm and no way to fetch them too, except where CI is set.
+// fetched is the directory with the real servers' programs.
 func fetched(t *testing.T) string {
 	t.Helper()
 	if testing.Short() && os.Getenv("CI") != "true" {
 		t.Skip("SKIPPED: servers from npm are left out in short mode")
 	}
-	npm, err := exec.LookPath("npm")
-	if err != nil {
-		t.Skip("SKIPPED: npm is not there, so no real MCP server was tried")
-	}
-	fetching.Lock()
-	defer fetching.Unlock()
-	dir := filepath.Join(os.TempDir(), "chorus-test-mcp-"+short(realServers...))
-	bin := filepath.Join(dir, "node_modules", ".bin")
-	if _, err := os.Stat(filepath.Join(dir, "complete")); err == nil {
-		return bin
-	}
-	// Another process may be at it: everybody fetches alone, the first one done wins.
-	own, err := os.MkdirTemp(os.TempDir(), "chorus-test-mcp-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(own)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, npm, append([]string{"install", "--no-audit", "--no-fund", "--no-save", "--ignore-scripts", "--prefix", own}, realServers...)...)
-	cmd.Dir = own
-	if out, err := cmd.CombinedOutput(); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("npm install: %v\n%s", err, out)
-		}
-		t.Skipf("SKIPPED: the real MCP servers could not be fetched, so none was tried: %v\n%s", err, out)
-	}
-	if err := os.WriteFile(filepath.Join(own, "complete"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(own, dir); err != nil {
-		if _, there := os.Stat(filepath.Join(dir, "complete")); there != nil {
-			t.Fatal(err)
-		}
-	}
-	return bin
+	dir := npmtest.Install(t, "@modelcontextprotocol/server-everything@2026.8.31", "@modelcontextprotocol/server-filesystem@2026.8.31")
+	return filepath.Dir(npmtest.Bin(dir, "any"))
 }
 
 func TestRealFilesystem(t *testing.T) {

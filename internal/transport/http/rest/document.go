@@ -30,6 +30,10 @@ type Info struct {
 	Title       string `json:"title"`
 	Version     string `json:"version"`
 	Description string `json:"description,omitempty"`
+	License     struct {
+		Name       string `json:"name"`
+		Identifier string `json:"identifier"`
+	} `json:"license"`
 }
 
 // Server is where the operations are.
@@ -132,17 +136,19 @@ func (k *Kernel) makeDocument() (*Document, error) {
 			"bearer": {"type": "http", "scheme": "bearer", "description": "A token of the API; x-scope of an operation says what it must open."},
 		}},
 	}
+	doc.Info.License.Name, doc.Info.License.Identifier = "MIT", "MIT"
 	for _, tag := range k.o.Tags {
 		doc.Tags = append(doc.Tags, Tag{tag[0], tag[1]})
 	}
 	problem := s.of(reflect.TypeFor[Problem](), answer)
+	requestID := map[string]Header{"X-Request-Id": {"under which the log has it; every answer carries one", &jsonschema.Schema{Type: "string"}}}
 	for i := range k.ops {
 		op := &k.ops[i]
 		if err := k.ready(op); err != nil {
 			return nil, err
 		}
 		for _, status := range k.statuses(op) {
-			doc.Components.Responses[problemName(status)] = &Answer{Description: http.StatusText(status), Content: map[string]Media{problemMedia: {problem}}}
+			doc.Components.Responses[problemName(status)] = &Answer{Description: http.StatusText(status), Headers: requestID, Content: map[string]Media{problemMedia: {problem}}}
 		}
 		path := plainPath(op.Path)
 		if doc.Paths[path] == nil {
@@ -207,12 +213,19 @@ func (op *Operation) describeBody(s *shapes) *RequestBody {
 	return &RequestBody{Required: op.bind.want, Content: map[string]Media{"application/json": {s.of(t, asked)}}}
 }
 
+// mediaSchema is what can be said of a body whose media type says it all: as a schema without
+// any word it would be the value true, which tools do not take.
 func mediaSchema(media string) *jsonschema.Schema {
-	if media == "multipart/form-data" {
+	switch {
+	case media == "multipart/form-data":
 		return &jsonschema.Schema{Type: "object", Required: []string{"file"}, Properties: map[string]*jsonschema.Schema{
 			"file": {Type: "string", Format: "binary"}}}
+	case media == "application/json":
+		return &jsonschema.Schema{Type: "object"}
+	case strings.HasPrefix(media, "text/") || media == "application/x-ndjson":
+		return &jsonschema.Schema{Type: "string"}
 	}
-	return &jsonschema.Schema{}
+	return &jsonschema.Schema{Type: "string", Format: "binary"}
 }
 
 func (op *Operation) describeAnswer(s *shapes) *Answer {
@@ -221,7 +234,7 @@ func (op *Operation) describeAnswer(s *shapes) *Answer {
 	case op.out == nil:
 		a.Content = map[string]Media{}
 		for media := range strings.SplitSeq(op.media, ",") {
-			a.Content[media] = Media{&jsonschema.Schema{}}
+			a.Content[media] = Media{mediaSchema(media)}
 		}
 		if op.shape != nil {
 			a.Content[op.media] = Media{s.of(op.shape, answer)}
