@@ -41,7 +41,6 @@ func (w *writer) call(c *syntax.CallExpr) {
 	if len(c.Assigns) > 0 {
 		w.put(" ")
 	}
-	w.called = append(w.called, name)
 	if _, why, plain := builtin(name); why != "" && !(name == "exec" && len(c.Args) == 1) { // without a program it only redirects
 		w.fail(why, nonEmpty(plain)...)
 		return
@@ -55,9 +54,6 @@ func (w *writer) call(c *syntax.CallExpr) {
 	for i, a := range c.Args {
 		if i > 0 {
 			w.put(" ")
-			if lit, ok := literal(a); ok && i != script {
-				w.arguments = append(w.arguments, lit)
-			}
 		}
 		if i == script {
 			w.put(w.innerScript(c.Args, i))

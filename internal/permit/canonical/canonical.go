@@ -53,7 +53,7 @@ func Read(command string) (string, []*syntax.Stmt, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	if once == command {
+	if once == strings.TrimRight(command, "\n") {
 		return once, file.Stmts, nil // it was written before, or is as plain as that
 	}
 	// What was written must be read back as the same, with the texts of shells inside: a last check on our own grammar.

@@ -25,8 +25,7 @@ type shared struct {
 	file      *syntax.File
 	vars      map[string]variable // by analyse, when first needed
 	functions []string            // defined so far
-	called    []string            // names of commands so far: a function must be defined before
-	arguments []string            // literal words behind commands
+	uses      *uses               // by used, when first needed
 	delimiter int
 	opaque    *Opaque
 }
@@ -82,12 +81,61 @@ func (w *writer) script(stmts []*syntax.Stmt) {
 	if len(stmts) == 0 {
 		w.put(":\n") // a comment alone
 	}
-	w.statements(stmts)
+	for i, s := range stmts {
+		w.statement(s)
+		if s.Background {
+			w.put(" &")
+		}
+		// What stood on one line stays there: most commands are their own canonical text then, and are read once.
+		if i+1 < len(stmts) && !s.Background && len(w.bodies) == 0 && s.End().Line() == stmts[i+1].Pos().Line() {
+			w.put("; ")
+		} else {
+			w.endLine()
+		}
+		if w.opaque != nil {
+			return
+		}
+	}
 	for _, f := range w.functions {
-		if slices.Contains(w.arguments, f) {
+		if w.used().arguments[f] {
 			w.fail("the function "+f+" has a name that another command gets as an argument", "give it another name")
 		}
 	}
+}
+
+// uses are the names that commands of a text have, or get as words.
+type uses struct {
+	called    map[string]uint // where each is called first
+	arguments map[string]bool // literal words behind commands, but those of a trap: it runs functions as the script does
+}
+
+// used gives them; few texts define functions, and only then it matters.
+func (s *shared) used() *uses {
+	if s.uses == nil {
+		s.uses = &uses{called: map[string]uint{}, arguments: map[string]bool{}}
+		syntax.Walk(s.file, s.uses.note)
+	}
+	return s.uses
+}
+
+func (n *uses) note(node syntax.Node) bool {
+	c, ok := node.(*syntax.CallExpr)
+	if !ok || len(c.Args) == 0 {
+		return true
+	}
+	name, _ := literal(c.Args[0])
+	if at, known := n.called[name]; !known || c.Pos().Offset() < at {
+		n.called[name] = c.Pos().Offset()
+	}
+	if name == "trap" {
+		return true
+	}
+	for _, a := range c.Args[1:] {
+		if lit, ok := literal(a); ok {
+			n.arguments[lit] = true
+		}
+	}
+	return true
 }
 
 // body writes statements that may run or not, once or often.
@@ -287,10 +335,11 @@ func (w *writer) function(c *syntax.FuncDecl) {
 	}
 	name := c.Name.Value
 	is, _, _ := builtin(name)
+	first, called := w.used().called[name]
 	switch {
 	case is || isReserved(name) || isShell(name) || strings.HasPrefix(name, "command_not_found"):
 		w.fail("it defines a function with the name of something else: "+name, "give it another name")
-	case w.inBody > 0 || slices.Contains(w.functions, name) || slices.Contains(w.called, name):
+	case w.inBody > 0 || slices.Contains(w.functions, name) || called && first < c.Pos().Offset():
 		w.fail("the function "+name+" is not what the name means everywhere", "define it once, at the beginning")
 	}
 	w.functions = append(w.functions, name)

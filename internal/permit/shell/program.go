@@ -24,8 +24,8 @@ type reading struct {
 
 // readProgram reads a command by its row, down to the subcommand.
 func readProgram(prog string, r *row, words []word) *reading {
-	rd := &reading{name: prog, from: 1, all: []*row{r}}
-	rows, rest := []*row{r}, words[1:]
+	rd := &reading{name: prog, from: 1, all: r.alone}
+	rows, rest := r.alone, words[1:]
 	for rows[0].verbs {
 		u := readOptions(rows, rest, true)
 		if len(u.operands) == 0 {
@@ -41,12 +41,13 @@ func readProgram(prog string, r *row, words []word) *reading {
 		sub := programs().verb(rd.name, verb.value)
 		if sub == nil {
 			sub = &row{loose: true, single: r.single, exact: r.exact}
+			sub.alone = []*row{sub}
 		}
-		rd.all = append(rd.all, sub)
+		rd.all = append(slices.Clip(rd.all), sub)
 		if rows[0].everywhere {
 			rows = append([]*row{sub}, rows...)
 		} else {
-			rows = []*row{sub}
+			rows = sub.alone
 		}
 		rd.name += " " + verb.value
 		rd.path = append(rd.path, verb.value)
@@ -146,7 +147,11 @@ func (w *walker) byTable(p *Part, prog string, r *row, words []word, redirs []*s
 
 // workIn follows options like git -C: what the command does happens there.
 func (w *walker) workIn(p *Part, rd *reading) {
-	for _, u := range append(rd.outer, rd.usage) {
+	for level := range len(rd.outer) + 1 {
+		u := &rd.usage
+		if level < len(rd.outer) {
+			u = &rd.outer[level]
+		}
 		for i := range u.options {
 			g := &u.options[i]
 			if g.spec.effect != effectChdir || !g.has {

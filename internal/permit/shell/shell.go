@@ -39,9 +39,11 @@ func ParseRead(command string, stmts []*syntax.Stmt, drop func(guess *Part) bool
 	// Few characters can end a command or redirect it, so this is enough room.
 	room := 2
 	for i := 0; i < len(command) && room < 1024; i++ {
-		switch command[i] {
+		switch c := command[i]; c {
 		case '|', '&', ';', '\n', '>', '<':
-			room++
+			if i == 0 || command[i-1] != c { // && is one
+				room++
+			}
 		}
 	}
 	w := &walker{parts: make([]Part, 0, room), drop: drop, given: stmts}

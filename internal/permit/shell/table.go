@@ -115,6 +115,8 @@ type row struct {
 	changes  []string
 	sends    []string
 
+	alone []*row // itself
+
 	stops, loose, single, bundle, exact, digits, dash, sets, verbs, everywhere, anydash, raises, opens bool
 }
 
@@ -189,6 +191,7 @@ func readPrograms(text string) (*programTable, error) {
 func (t *programTable) header(line string) (*row, error) {
 	names, traits, _ := strings.Cut(line, ":")
 	r := &row{options: map[string]optionSpec{}}
+	r.alone = []*row{r}
 	for _, trait := range strings.Fields(traits) {
 		if on := r.trait(trait); on != nil {
 			*on = true
