@@ -84,10 +84,13 @@ func (h *host) kinds() string {
 }
 
 // scripted answers with one entry after the other.
-type scripted struct{ answers []chat.Blocks }
+type scripted struct {
+	answers []chat.Blocks
+	dropped []string
+}
 
 func (s *scripted) Prepare(r model.Request) (model.Prepared, error) {
-	return model.Prepared{Model: r.Model}, nil
+	return model.Prepared{Model: r.Model, Dropped: s.dropped}, nil
 }
 
 func (s *scripted) Stream(context.Context, model.Prepared) iter.Seq2[model.Chunk, error] {
@@ -122,7 +125,7 @@ func newAgent(t *testing.T, a *act, answers ...chat.Blocks) *agent.Agent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &scripted{answers}
+	m := &scripted{answers: answers}
 	return &agent.Agent{
 		Tools: set,
 		Model: func(string) (model.Handle, error) { return model.Handle{Model: m, Name: "m"}, nil },
@@ -341,5 +344,23 @@ func TestALostBeginningEndsTheRun(t *testing.T) {
 	end, ok := h.journal[len(h.journal)-1].Body.(chat.RunEnded)
 	if err != nil || state != agent.Finished || !ok || end.Error == nil || end.Error.Kind != "lost" {
 		t.Errorf("%v %v %+v", state, err, end)
+	}
+}
+
+// A setting that the model does not take was left out without a word.
+func TestDroppedSettingsAreWrittenDown(t *testing.T) {
+	t.Parallel()
+	h := &host{}
+	h.guest(prompt())
+	agt := newAgent(t, &act{})
+	m := &scripted{answers: []chat.Blocks{chat.TextBlocks("done")}, dropped: []string{"thinkingBudget: it cannot think"}}
+	agt.Model = func(string) (model.Handle, error) { return model.Handle{Model: m, Name: "m"}, nil }
+	if _, err := agt.Run(context.Background(), fold(t, h), h); err != nil {
+		t.Fatal(err)
+	}
+	for _, ev := range h.journal {
+		if asked, ok := ev.Body.(chat.Asked); ok && !slices.Equal(asked.Dropped, m.dropped) {
+			t.Errorf("dropped %v", asked.Dropped)
+		}
 	}
 }

@@ -140,7 +140,7 @@ func (r *runner) call(ctx context.Context, run *transcript.Run, h model.Handle, 
 		return nil, nil
 	}
 	asked := r.asked(run, purpose)
-	asked.Digest, asked.Tokens = digest, max(prepared.Estimate, r.log.Tokens())
+	asked.Digest, asked.Tokens, asked.Dropped = digest, max(prepared.Estimate, r.log.Tokens()), prepared.Dropped
 	if purpose == chat.ForTurn {
 		asked.Cached = r.log.Cached()
 	}

@@ -38,20 +38,20 @@ func (m moody) Stream(context.Context, model.Prepared) iter.Seq2[model.Chunk, er
 // and never when somebody has begun to read an answer.
 func TestFallback(t *testing.T) {
 	t.Parallel()
-	good := &scripted{[]chat.Blocks{chat.TextBlocks("here I am")}}
+	good := &scripted{answers: []chat.Blocks{chat.TextBlocks("here I am")}}
 	for name, c := range map[string]struct {
 		models map[string]model.Model
 		want   string // models asked, in order
 		end    chat.Reason
 	}{
-		"down":                  {map[string]model.Model{"x/m": moody{kind: model.Overloaded}, "y/b": &scripted{slices.Clone(good.answers)}}, "x/m y/b", chat.EndDone},
-		"no key":                {map[string]model.Model{"x/m": moody{kind: model.Auth}, "y/b": &scripted{slices.Clone(good.answers)}}, "x/m y/b", chat.EndDone},
-		"twice":                 {map[string]model.Model{"x/m": moody{kind: model.Auth}, "y/b": moody{kind: model.Auth}, "z/c": &scripted{slices.Clone(good.answers)}}, "x/m y/b z/c", chat.EndDone},
+		"down":                  {map[string]model.Model{"x/m": moody{kind: model.Overloaded}, "y/b": &scripted{answers: slices.Clone(good.answers)}}, "x/m y/b", chat.EndDone},
+		"no key":                {map[string]model.Model{"x/m": moody{kind: model.Auth}, "y/b": &scripted{answers: slices.Clone(good.answers)}}, "x/m y/b", chat.EndDone},
+		"twice":                 {map[string]model.Model{"x/m": moody{kind: model.Auth}, "y/b": moody{kind: model.Auth}, "z/c": &scripted{answers: slices.Clone(good.answers)}}, "x/m y/b z/c", chat.EndDone},
 		"all of them":           {map[string]model.Model{"x/m": moody{kind: model.Auth}, "y/b": moody{kind: model.Auth}, "z/c": moody{kind: model.Auth}}, "x/m y/b z/c", chat.EndFailed},
-		"not there at all":      {map[string]model.Model{"y/b": &scripted{slices.Clone(good.answers)}}, "x/m y/b", chat.EndDone},
-		"its fault is ours":     {map[string]model.Model{"x/m": moody{kind: model.BadRequest}, "y/b": &scripted{slices.Clone(good.answers)}}, "x/m", chat.EndFailed},
-		"somebody is reading":   {map[string]model.Model{"x/m": moody{text: "I am", kind: model.Auth}, "y/b": &scripted{slices.Clone(good.answers)}}, "x/m", chat.EndFailed},
-		"nobody is reading yet": {map[string]model.Model{"x/m": moody{kind: model.Network}, "y/b": &scripted{slices.Clone(good.answers)}}, "x/m y/b", chat.EndDone},
+		"not there at all":      {map[string]model.Model{"y/b": &scripted{answers: slices.Clone(good.answers)}}, "x/m y/b", chat.EndDone},
+		"its fault is ours":     {map[string]model.Model{"x/m": moody{kind: model.BadRequest}, "y/b": &scripted{answers: slices.Clone(good.answers)}}, "x/m", chat.EndFailed},
+		"somebody is reading":   {map[string]model.Model{"x/m": moody{text: "I am", kind: model.Auth}, "y/b": &scripted{answers: slices.Clone(good.answers)}}, "x/m", chat.EndFailed},
+		"nobody is reading yet": {map[string]model.Model{"x/m": moody{kind: model.Network}, "y/b": &scripted{answers: slices.Clone(good.answers)}}, "x/m y/b", chat.EndDone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -108,7 +108,7 @@ func TestCacheMisses(t *testing.T) {
 	t.Parallel()
 	h := &host{}
 	h.guest(prompt())
-	m := &counted{scripted{[]chat.Blocks{call(1), call(2), call(3), chat.TextBlocks("done")}}, []chat.Usage{
+	m := &counted{scripted{answers: []chat.Blocks{call(1), call(2), call(3), chat.TextBlocks("done")}}, []chat.Usage{
 		{CacheWrite: 5000, Output: 10}, {CacheRead: 5000, CacheWrite: 100, Output: 10}, {CacheWrite: 5200, Output: 10}, {CacheRead: 5200, CacheWrite: 100, Output: 10}}}
 	ag := newAgent(t, &act{})
 	ag.Model = func(string) (model.Handle, error) {

@@ -211,6 +211,8 @@ type Asked struct {
 	Digest  string  `json:"digest"`
 	Tokens  int     `json:"tokens,omitempty"` // estimate of the input
 	Cached  int     `json:"cached,omitempty"` // how much of it the provider's cache should have
+	// Dropped are settings that the request could not carry, each with the reason.
+	Dropped []string `json:"dropped,omitempty"`
 }
 
 // Usage counts tokens. Input is what was neither read from nor written to a cache.

@@ -211,6 +211,9 @@ type Prepared struct {
 	Body     []byte
 	Estimate int // input tokens, roughly
 	Prefill  string
+	// Dropped are the settings that the body does not carry, each with the reason, because the
+	// model or the interface does not take them.
+	Dropped []string
 	// Reading is what a model that stands before another one must know to read the
 	// answer; nil for everybody else. Whoever keeps a Prepared keeps it too.
 	Reading any

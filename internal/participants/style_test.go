@@ -285,6 +285,23 @@ func TestPersona(t *testing.T) {
 	}
 }
 
+// A thinking budget had no effect in chat rooms, because the answer was begun with the bot's name.
+func TestThinkingIsNotTakenByThePersona(t *testing.T) {
+	t.Parallel()
+	thinker := entry
+	thinker.Thinking = true
+	for budget, want := range map[int]string{0: "Claude:", 2000: ""} {
+		rec := &recorder{}
+		r := model.Request{Messages: talk(t, "Alice: a"), Settings: chat.Settings{ThinkingBudget: budget}}
+		if _, err := (Style{Mode: Chat, Bot: "Claude", PersonaPrefill: true}).Wrap(rec, thinker).Prepare(r); err != nil {
+			t.Fatal(err)
+		}
+		if rec.last.Prefill != want || rec.last.Settings.ThinkingBudget != budget {
+			t.Errorf("budget %d: begun with %q, budget %d", budget, rec.last.Prefill, rec.last.Settings.ThinkingBudget)
+		}
+	}
+}
+
 func TestStops(t *testing.T) {
 	t.Parallel()
 	// B33, without the original's sentinels.

@@ -308,7 +308,8 @@ func (g *grouper) close() (prefill string, midline bool, err error) {
 		g.told = g.told[:n]
 		g.marks = slices.DeleteFunc(g.marks, func(i int) bool { return i >= n })
 		return trimEnd(blocks.Text()), true, nil
-	case g.PersonaPrefill && can && g.last == others:
+	case g.PersonaPrefill && can && g.last == others && (g.r.Settings.ThinkingBudget == 0 || !g.entry.Thinking):
+		// Whoever asks for thinking gets it: an answer that is begun cannot think first.
 		return g.Bot + ":", false, nil
 	default:
 		return "", false, nil

@@ -113,6 +113,9 @@ func (b *Set) explain(ctx context.Context, o request, row journal.Thread, t rend
 	if t.End != nil && t.End.Error != nil {
 		fmt.Fprintf(&out, "What went wrong: %s\n", mark.Line(t.End.Error.Message, 200))
 	}
+	for _, d := range t.Dropped {
+		fmt.Fprintf(&out, "A setting had no effect: %s\n", mark.Line(d, 200))
+	}
 	b.rulings(ctx, &out, o, row, t)
 	list := func(what string, files []string) {
 		if len(files) > 0 {

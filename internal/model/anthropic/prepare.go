@@ -72,11 +72,16 @@ func Encode(r model.Request, f Form) (model.Prepared, error) {
 	}
 	body := r.Room(len(head) + size + len(wires) + maxMarks*len(mark) + len(prefill)*2 + 1024)
 	body = append(append(body, '{'), f.Opening...)
-	settings := r.Settings
-	if prefill != "" || unthought(r.Messages) {
-		settings.ThinkingBudget = 0
+	settings, why := r.Settings, wire.Unthinking
+	switch {
+	case prefill != "":
+		settings.ThinkingBudget, why = 0, wire.Begun
+	case unthought(r.Messages):
+		settings.ThinkingBudget, why = 0, wire.Unthought
 	}
+	begin := len(body)
 	body = appendSettings(body, settings, f)
+	dropped := wire.Dropped(r.Settings, body[begin:], why)
 	body = append(body, head...)
 	body = append(body, `,"messages":[`...)
 	if r.Settings.NoCache {
@@ -89,7 +94,7 @@ func Encode(r model.Request, f Form) (model.Prepared, error) {
 		body = append(body, "}]}"...)
 	}
 	body = append(body, "]}"...)
-	return model.Prepared{Model: r.Model, Body: body, Estimate: wire.Estimate(len(body), r.Messages), Prefill: r.Prefill}, nil
+	return model.Prepared{Model: r.Model, Body: body, Estimate: wire.Estimate(len(body), r.Messages), Prefill: r.Prefill, Dropped: dropped}, nil
 }
 
 // placed is a message's bytes and where it stood in the request.

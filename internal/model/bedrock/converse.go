@@ -59,6 +59,11 @@ func (p *Provider) converse(r model.Request, entry catalog.Entry, known bool) (m
 	}
 	body := r.Room(len(head) + size + maxMarks*len(point) + len(prefill)*2 + 1024)
 	body = appendSettings(body, r, entry, known)
+	why := wire.Unthinking
+	if r.Prefill != "" {
+		why = wire.Begun
+	}
+	dropped := wire.Dropped(r.Settings, body, why)
 	if (r.Head == nil || len(r.Head.Tools) == 0) && called(r.Messages) {
 		body = append(body, noTool...)
 	}
@@ -70,7 +75,7 @@ func (p *Provider) converse(r model.Request, entry catalog.Entry, known bool) (m
 		body = append(wire.AppendString(body, prefill), "}]}"...)
 	}
 	body = append(body, "]}"...)
-	return model.Prepared{Model: r.Model, Body: body, Estimate: wire.Estimate(len(body), r.Messages), Prefill: r.Prefill}, nil
+	return model.Prepared{Model: r.Model, Body: body, Estimate: wire.Estimate(len(body), r.Messages), Prefill: r.Prefill, Dropped: dropped}, nil
 }
 
 // called reports whether the conversation has tool calls.

@@ -37,12 +37,13 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	body := r.Room(len(head) + size + 1024)
 	body = append(body, `{"generationConfig":{`...)
 	body = appendSettings(body, r.Settings, r.Model, entry, known)
+	dropped := wire.Dropped(r.Settings, body, wire.Unthinking)
 	body = append(body, '}')
 	body = append(body, head...)
 	body = append(body, `,"contents":[`...)
 	body = appendContents(body, wires)
 	body = append(body, "]}"...)
-	return model.Prepared{Model: r.Model, Body: body, Estimate: wire.Estimate(len(body), r.Messages)}, nil
+	return model.Prepared{Model: r.Model, Body: body, Estimate: wire.Estimate(len(body), r.Messages), Dropped: dropped}, nil
 }
 
 // encodeAll gives the messages that have something to say, and the bytes they need.

@@ -249,7 +249,10 @@ func prefill(t *testing.T, m Maker) {
 	for prefill, want := range map[string]string{"ada:": "ada:", "ada: ": "ada:", "ada:\n\n": "ada:", " \n": ""} {
 		r := b.request()
 		r.Prefill = prefill
-		r.Settings.ThinkingBudget = 2000 // not both; the prefill counts
+		r.Settings.ThinkingBudget = 2000 // not both; the prefill counts, and that is said
+		if dropped := strings.Join(b.prepare(r).Dropped, "; "); want != "" && !strings.HasPrefix(dropped, "thinkingBudget: ") {
+			t.Errorf("prefill %q: dropped %q", prefill, dropped)
+		}
 		b.sim.Push(llmsim.Turn{Text: " \n\nwell met", Chunk: 1})
 		out := b.must(r)
 		last := b.last().Messages[len(b.last().Messages)-1]

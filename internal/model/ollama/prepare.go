@@ -39,6 +39,7 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	body = append(body, `,"options":{`...)
 	body = appendOptions(body, r.Settings, r.Model)
 	body = append(body, '}')
+	dropped := wire.Dropped(r.Settings, body, wire.Begun)
 	body = append(body, tools...)
 	body = append(body, `,"messages":[`...)
 	body = append(body, system...)
@@ -48,7 +49,7 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 		body = append(body, '}')
 	}
 	body = append(body, "]}"...)
-	return model.Prepared{Model: r.Model, Body: body, Estimate: wire.Estimate(len(body), r.Messages), Prefill: r.Prefill}, nil
+	return model.Prepared{Model: r.Model, Body: body, Estimate: wire.Estimate(len(body), r.Messages), Prefill: r.Prefill, Dropped: dropped}, nil
 }
 
 // encodeAll gives the messages that have something to say, and the bytes they need.

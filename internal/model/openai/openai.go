@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	sdk "github.com/openai/openai-go/v3"
@@ -31,8 +32,9 @@ const provider = "openai"
 // API is which interface of a server is spoken.
 type API string
 
-// The interfaces. Auto is Responses for the models of the catalog that are offered
-// nowhere else, and Chat for all others.
+// The interfaces. Auto is Responses for the models of the catalog that reason, since Chat
+// Completions does not let the newest of them reason and use tools, and Chat for all others.
+// A server at another address that has no Responses is asked through Chat from then on.
 //
 // Responses knows no stop sequences: none are sent, and whoever needs the answer cut
 // cuts it above. It keeps nothing (store is false): reasoning comes encrypted and
@@ -77,12 +79,14 @@ type Options struct {
 
 // Provider is a model.Model for every model of the server's.
 type Provider struct {
-	opts   Options
-	extra  format.Extra
-	wrong  error // with the extra fields
-	stops  int   // how many stop sequences are sent
-	client sdk.Client
-	http   *http.Client
+	opts  Options
+	extra format.Extra
+	wrong error // with the extra fields
+	stops int   // how many stop sequences are sent
+	// chatOnly: the server at the given address has no Responses.
+	chatOnly atomic.Bool
+	client   sdk.Client
+	http     *http.Client
 }
 
 var _ model.Model = (*Provider)(nil)
@@ -163,7 +167,7 @@ func (p *Provider) responses(name string) bool {
 		return p.opts.API == Responses
 	}
 	entry, _ := p.lookup(name)
-	return entry.Responses
+	return entry.Responses || entry.Thinking && !p.chatOnly.Load()
 }
 
 // Models lists what the server offers, by name; so it is also the check of a key.

@@ -3,7 +3,9 @@ package openai
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -38,9 +40,9 @@ var (
 		},
 		SentBack: func(th chat.Thinking) string {
 			if th.Redacted != "" {
-				return "redacted|" + strings.TrimPrefix(th.Redacted, format.ResponsesTag)
+				return "redacted|" + content(th.Redacted)
 			}
-			return th.Text + "|" + strings.TrimPrefix(th.Signature, format.ResponsesTag)
+			return th.Text + "|" + content(th.Signature)
 		},
 	}
 	routerMaker = modeltest.Maker{
@@ -55,6 +57,12 @@ var (
 		SentBack: detailed,
 	}
 )
+
+// content is the encrypted content of reasoning that was kept.
+func content(kept string) string {
+	_, encrypted := format.CutReasoning(strings.TrimPrefix(kept, format.ResponsesTag))
+	return encrypted
+}
 
 func routed(c modeltest.Config) Options {
 	o := options(c)
@@ -320,7 +328,7 @@ func TestOnlyOwnReasoningGoesBack(t *testing.T) {
 	t.Parallel()
 	blocks := chat.Blocks{
 		chat.Thinking{Text: "of Anthropic", Signature: "sig"}, chat.Thinking{Redacted: "data"},
-		chat.Thinking{Text: "a", Signature: "openai:E1"}, chat.Thinking{Redacted: "openai:E2"}, chat.Text{Text: "hi"},
+		chat.Thinking{Text: "a", Signature: "openai:E1"}, chat.Thinking{Redacted: "openai:rs_2:E2"}, chat.Text{Text: "hi"},
 		chat.Thinking{Text: "b", Signature: `openrouter:[{"type":"reasoning.text","text":"b"}]`}, chat.Thinking{Text: "c", Signature: `openrouter:broken`},
 		chat.Thinking{Redacted: "openai:E3"},
 	}
@@ -330,8 +338,9 @@ func TestOnlyOwnReasoningGoesBack(t *testing.T) {
 	}
 	items, err := itemEncoder{}.message(message)
 	got := string(items.Bytes)
-	want := `{"type":"reasoning","summary":[{"type":"summary_text","text":"a"}],"encrypted_content":"E1"},{"type":"reasoning","summary":[],"encrypted_content":"E2"},` +
-		`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hi"}]}`
+	want := `{"type":"reasoning","id":"rs_22249aa61fd2594e50910aa574afbb97","summary":[{"type":"summary_text","text":"a"}],"encrypted_content":"E1"},` +
+		`{"type":"reasoning","id":"rs_2","summary":[],"encrypted_content":"E2"},` +
+		`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hi","annotations":[]}]}`
 	if err != nil || got != want {
 		t.Errorf("responses: %s, %v", got, err)
 	}
@@ -344,6 +353,77 @@ func TestOnlyOwnReasoningGoesBack(t *testing.T) {
 	got = string(sent.Bytes)
 	if want = `{"role":"assistant","content":"hi"}`; err != nil || got != want {
 		t.Errorf("chat: %s, %v", got, err)
+	}
+}
+
+// The newest models were asked through Chat Completions, where tools forbid them to reason, and
+// nobody was told: they are asked through Responses, and what is left out is said.
+func TestModelsThatReasonDo(t *testing.T) {
+	t.Parallel()
+	sim, url := llmsim.Launch(t, llmsim.Options{Keys: []string{"k"}})
+	ask := func(o Options, name string) (model.Prepared, llmsim.Request) {
+		transport := &http.Transport{}
+		t.Cleanup(transport.CloseIdleConnections)
+		o.APIKey, o.BaseURL, o.HTTPClient = "k", url, &http.Client{Transport: transport}
+		p := New(o)
+		prep, err := p.Prepare(model.Request{
+			Model: name, Settings: chat.Settings{ThinkingBudget: 10_000}, Head: &model.Head{Tools: []model.ToolSpec{{Name: "bash"}}},
+			Messages: []*model.Message{modeltest.Message(t, model.User, chat.Text{Text: "hi"})},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range p.Stream(t.Context(), prep) {
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		all := sim.Requests()
+		return prep, all[len(all)-1]
+	}
+	for _, name := range []string{"gpt-5.6", "gpt-6-sol", "gpt-5.4", "gpt-5", "o3"} {
+		prep, got := ask(Options{}, name)
+		if got.API != llmsim.Responses || !strings.Contains(string(got.Body), `"reasoning":{"effort":"medium"`) || len(prep.Dropped) != 0 {
+			t.Errorf("%s: %s, %s, dropped %v", name, got.API, got.Body, prep.Dropped)
+		}
+	}
+	if prep, got := ask(Options{API: Chat}, "gpt-5.6"); got.API != llmsim.OpenAI || len(prep.Dropped) != 1 || !strings.Contains(prep.Dropped[0], "thinkingBudget: ") {
+		t.Errorf("through Chat Completions: %s, dropped %v", got.API, prep.Dropped)
+	}
+	if prep, got := ask(Options{}, "gpt-4o"); got.API != llmsim.OpenAI || len(prep.Dropped) != 1 {
+		t.Errorf("one that does not reason: %s, dropped %v", got.API, prep.Dropped)
+	}
+}
+
+// A gateway that only knows Chat Completions is asked so from the second attempt on.
+func TestAServerWithoutResponses(t *testing.T) {
+	t.Parallel()
+	var paths []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if paths = append(paths, r.URL.Path); strings.HasSuffix(r.URL.Path, "/responses") {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write([]byte("data: {\"choices\":[{\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"))
+	}))
+	defer server.Close()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	p := New(Options{APIKey: "k", BaseURL: server.URL, HTTPClient: &http.Client{Transport: transport}})
+	for attempt := range 2 {
+		prep, err := p.Prepare(model.Request{Model: "gpt-5", Messages: []*model.Message{modeltest.Message(t, model.User, chat.Text{Text: "hi"})}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range p.Stream(t.Context(), prep) {
+			var failed *model.Error
+			if errors.As(err, &failed) != (attempt == 0) || attempt == 0 && !failed.Retryable() {
+				t.Errorf("attempt %d: %v", attempt, err)
+			}
+		}
+	}
+	if got := strings.Join(paths, " "); got != "/v1/responses /v1/chat/completions" {
+		t.Errorf("asked %s", got)
 	}
 }
 

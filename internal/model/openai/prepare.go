@@ -25,15 +25,15 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 			return model.Prepared{}, side.Bad("%s does not take a prefill: %s; use chat mode for it, or a model that does, such as anthropic/claude-sonnet-4-5", r.Model, why)
 		}
 	}
-	make := p.prepareChat
+	make, api := p.prepareChat, Chat
 	if p.responses(r.Model) {
-		make = p.prepareResponses
+		make, api = p.prepareResponses, Responses
 	}
-	body, err := make(r, entry, known)
+	body, dropped, err := make(r, entry, known)
 	if err != nil {
 		return model.Prepared{}, side.Bad("%v", err)
 	}
-	return model.Prepared{Model: r.Model, Body: body, Estimate: wire.Estimate(len(body), r.Messages), Prefill: r.Prefill}, nil
+	return model.Prepared{Model: r.Model, Body: body, Estimate: wire.Estimate(len(body), r.Messages), Prefill: r.Prefill, Dropped: dropped, Reading: api}, nil
 }
 
 // begin is the start of every body.
@@ -48,17 +48,17 @@ func (p *Provider) begin(r model.Request, room int) format.Body {
 }
 
 // prepareChat makes the body for Chat Completions.
-func (p *Provider) prepareChat(r model.Request, entry catalog.Entry, known bool) ([]byte, error) {
+func (p *Provider) prepareChat(r model.Request, entry catalog.Entry, known bool) (_ []byte, dropped []string, _ error) {
 	f := form{router: p.opts.Router != nil, blind: known && !entry.Images}
 	anthropic := f.router && strings.HasPrefix(r.Model, anthropics)
 	f.parts = anthropic && !r.Settings.NoCache
 	wires, size, err := encodeAll(r, f.name(), encoder{form: f, blob: r.Blob}.message)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	tools, system, err := f.head(r.Head)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	marks := maxMarks
 	if len(system) > 0 {
@@ -66,12 +66,15 @@ func (p *Provider) prepareChat(r model.Request, entry catalog.Entry, known bool)
 	}
 	places, err := f.marks(r, wires, marks)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	prefill := strings.TrimRight(r.Prefill, " \t\r\n")
-	settings := r.Settings
-	if prefill != "" || anthropic && unthought(r.Messages) {
-		settings.ThinkingBudget = 0
+	settings, why := r.Settings, chatUnthinking
+	switch {
+	case prefill != "":
+		settings.ThinkingBudget, why = 0, wire.Begun
+	case anthropic && unthought(r.Messages):
+		settings.ThinkingBudget, why = 0, wire.Unthought
 	}
 	body := p.begin(r, len(tools)+len(system)+size+maxMarks*len(mark)+len(prefill)*2)
 	if f.router {
@@ -80,14 +83,19 @@ func (p *Provider) prepareChat(r model.Request, entry catalog.Entry, known bool)
 		body.Raw("stream_options", `{"include_usage":true}`)
 		appendSettings(&body, settings, entry, known, len(tools) > 0, p.stops)
 	}
-	out := append(body.Extra.Append(body.Bytes), tools...)
+	out := body.Extra.Append(body.Bytes)
+	dropped = wire.Dropped(r.Settings, out, why)
+	out = append(out, tools...)
 	out = append(append(out, `,"messages":[`...), system...)
 	out = appendMessages(out, wires, places, len(system) > 0)
 	if prefill != "" {
 		out = append(wire.AppendString(append(out, `,{"role":"assistant","content":`...), prefill), '}')
 	}
-	return append(out, "]}"...), nil
+	return append(out, "]}"...), dropped, nil
 }
+
+// chatUnthinking says why Chat Completions asks for no reasoning.
+const chatUnthinking = "the model cannot be asked to think, or not through Chat Completions with tools; openai_api: responses asks it so"
 
 // placed is a message's bytes and where it stood in the request.
 type placed struct {

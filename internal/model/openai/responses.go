@@ -16,19 +16,19 @@ import (
 const leastOutput = 16
 
 // prepareResponses makes the body for the Responses API.
-func (p *Provider) prepareResponses(r model.Request, entry catalog.Entry, known bool) ([]byte, error) {
+func (p *Provider) prepareResponses(r model.Request, entry catalog.Entry, known bool) (_ []byte, dropped []string, _ error) {
 	enc, name := itemEncoder{form: form{blind: known && !entry.Images}, blob: r.Blob}, "openai/responses"
 	if enc.blind {
 		name += "/blind"
 	}
 	wires, size, err := encodeAll(r, name, enc.message)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var head []byte
 	if r.Head != nil {
 		if head, err = r.Head.Encoded("openai/responses", encodeInstructions); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	body := p.begin(r, len(head)+size)
@@ -44,7 +44,9 @@ func (p *Provider) prepareResponses(r model.Request, entry catalog.Entry, known 
 		body.Float("temperature", r.Settings.Temperature, 0, 2)
 		body.Float("top_p", r.Settings.TopP, 0, 1)
 	}
-	out := append(body.Extra.Append(body.Bytes), head...)
+	out := body.Extra.Append(body.Bytes)
+	dropped = wire.Dropped(r.Settings, out, wire.Unthinking)
+	out = append(out, head...)
 	out = append(out, `,"input":[`...)
 	for i, w := range wires {
 		if i > 0 {
@@ -52,7 +54,7 @@ func (p *Provider) prepareResponses(r model.Request, entry catalog.Entry, known 
 		}
 		out = append(out, w.Bytes...)
 	}
-	return append(out, "]}"...), nil
+	return append(out, "]}"...), dropped, nil
 }
 
 // appendReasoning asks for reasoning, and for what is needed to send it back. A
@@ -88,6 +90,11 @@ type (
 		Detail   string `json:"detail"`
 		ImageURL string `json:"image_url"`
 	}
+	outputText struct {
+		Type        string `json:"type"`
+		Text        string `json:"text"`
+		Annotations []any  `json:"annotations"` // required, and never any of ours
+	}
 	callItem struct {
 		Type      string `json:"type"`
 		CallID    string `json:"call_id"`
@@ -101,6 +108,7 @@ type (
 	}
 	reasoningItem struct {
 		Type      string     `json:"type"`
+		ID        string     `json:"id"`
 		Summary   []textPart `json:"summary"`
 		Encrypted string     `json:"encrypted_content"`
 	}
@@ -229,7 +237,8 @@ func answerItems(blocks chat.Blocks) []any {
 		switch b := block.(type) {
 		case chat.Thinking:
 			if sealed, ok := strings.CutPrefix(b.Signature+b.Redacted, format.ResponsesTag); ok {
-				item := reasoningItem{"reasoning", []textPart{}, sealed}
+				id, sealed := format.CutReasoning(sealed)
+				item := reasoningItem{"reasoning", id, []textPart{}, sealed}
 				if b.Text != "" {
 					item.Summary = append(item.Summary, textPart{Type: "summary_text", Text: b.Text})
 				}
@@ -237,7 +246,7 @@ func answerItems(blocks chat.Blocks) []any {
 			}
 		case chat.Text:
 			if strings.TrimSpace(b.Text) != "" {
-				add(messageItem{"message", "assistant", []any{textPart{Type: "output_text", Text: b.Text}}})
+				add(messageItem{"message", "assistant", []any{outputText{"output_text", b.Text, []any{}}}})
 			}
 		case chat.ToolUse:
 			add(callItem{"function_call", wire.ShortID(b.ID, maxResponsesID), wire.ToolName(b.Name), string(wire.Args(b.Args))})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/openai/openai-go/v3/option"
@@ -21,7 +22,8 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 			yield(nil, side.NoKey(p.keyName()))
 			return
 		}
-		path, responses := "chat/completions", p.responses(prep.Model)
+		api, known := prep.Reading.(API)
+		path, responses := "chat/completions", api == Responses || !known && p.responses(prep.Model)
 		if responses {
 			path = "responses"
 		}
@@ -30,7 +32,13 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 		defer func() { _ = call.Close() }()
 		var res *http.Response
 		if err := p.client.Post(call.Context(), path, prep.Body, &res, option.WithMiddleware(call.Intercept)); err != nil {
-			yield(nil, side.Failure(call, res, err))
+			failed := side.Failure(call, res, err)
+			if responses && p.lacksResponses(failed) {
+				p.chatOnly.Store(true)
+				failed.Kind, failed.RetryAfter = model.Network, time.Millisecond
+				failed.Message = "this server has no Responses API; it is asked through Chat Completions from now on (openai_api: chat says so from the start)"
+			}
+			yield(nil, failed)
 			return
 		}
 		s := format.Stream{Side: side, Call: call, Yield: yield, Prefill: prep.Prefill}
@@ -40,6 +48,13 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 			s.Chat(res.Body)
 		}
 	}
+}
+
+// lacksResponses reports that a gateway or another server than OpenAI's does not know the
+// address of Responses, and that nobody insists on it.
+func (p *Provider) lacksResponses(err *model.Error) bool {
+	return p.opts.API == Auto && !openaiOwn(p.opts.BaseURL) && !strings.Contains(err.Message, "model") &&
+		(err.Status == http.StatusNotFound || err.Status == http.StatusMethodNotAllowed || err.Status == http.StatusNotImplemented)
 }
 
 // thinkTime is how long a model that reasons may be silent: its reasoning is not

@@ -19,7 +19,8 @@ type RunSteps struct {
 	Prompts []int64 // the events it answers
 	Head    string  // the blob with the system prompt
 	Noted   []string
-	Window  int // tokens that the model can take
+	Dropped []string // settings that its requests could not carry, each with the reason
+	Window  int      // tokens that the model can take
 	Began   time.Time
 	End     *chat.RunEnded // nil: it is on
 	Ended   time.Time
@@ -67,6 +68,11 @@ func (f *stepFold) apply(ev chat.Event) {
 		f.Noted = append(f.Noted, b.What)
 	case chat.Asked:
 		f.Step, f.Model = b.Step, b.Model
+		for _, d := range b.Dropped {
+			if !slices.Contains(f.Dropped, d) {
+				f.Dropped = append(f.Dropped, d)
+			}
+		}
 		f.lost()
 		what := "the model"
 		if b.Purpose != chat.ForTurn && b.Purpose != "" {

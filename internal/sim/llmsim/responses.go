@@ -98,6 +98,8 @@ type responsesPart struct {
 	Refusal  string `json:"refusal"`
 	ImageURL string `json:"image_url"`
 	Detail   string `json:"detail"`
+	// Annotations are required in what an assistant said.
+	Annotations *[]json.RawMessage `json:"annotations"`
 }
 
 func (s *Server) responsesRequest(w http.ResponseWriter, r *http.Request) (Request, *refusal) {

@@ -213,6 +213,8 @@ func (c *responsesCheck) reasoning(i int, it responsesItem) *refusal {
 		text += s.Text
 	}
 	switch {
+	case it.ID == "":
+		return wrong("Missing required parameter: 'input[%d].id'.", i)
 	case it.Summary == nil:
 		return wrong("Missing required parameter: 'input[%d].summary'.", i)
 	case it.Encrypted == "":
@@ -244,6 +246,8 @@ func (c *responsesCheck) content(where, role string, raw json.RawMessage, out *M
 	}
 	for _, p := range parts {
 		switch {
+		case p.Type == "output_text" && role == "assistant" && p.Annotations == nil:
+			return wrong("Missing required parameter: '%s[0].annotations'.", where)
 		case p.Type == "output_text" && role == "assistant", p.Type == "input_text" && role != "assistant":
 			out.Text += p.Text
 		case p.Type == "refusal" && role == "assistant":

@@ -3,10 +3,13 @@ package format
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"chorus/internal/chat"
 	"chorus/internal/model/wire"
@@ -204,7 +207,7 @@ func (a *responsesAnswer) finishItem(ev event) bool {
 	case "reasoning":
 		p := a.part(ev.Output, thinking)
 		if it.Encrypted != "" {
-			p.sealed = ResponsesTag + string(it.Encrypted)
+			p.sealed = joinReasoning(string(it.ID), string(it.Encrypted))
 		}
 		for i, s := range it.Summary {
 			if p.text.Len() > 0 && a.summary[p] >= i {
@@ -237,6 +240,24 @@ func (a *responsesAnswer) finishItem(ev event) bool {
 		}
 	}
 	return true
+}
+
+// joinReasoning is a reasoning item as it is kept: its id is wanted back with its content.
+func joinReasoning(id, encrypted string) string {
+	if id == "" || strings.Contains(id, ":") {
+		return ResponsesTag + encrypted
+	}
+	return ResponsesTag + id + ":" + encrypted
+}
+
+// CutReasoning is what was kept of a reasoning item, without its tag: its id and its content. One that was
+// kept without an id gets one that is always the same.
+func CutReasoning(kept string) (id, encrypted string) {
+	if id, encrypted, ok := strings.Cut(kept, ":"); ok {
+		return id, encrypted
+	}
+	sum := sha256.Sum256([]byte(kept))
+	return "rs_" + hex.EncodeToString(sum[:16]), kept
 }
 
 // close is the last event. The parts stand where the model put them.

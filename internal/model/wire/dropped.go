@@ -1,0 +1,42 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+
+	"chorus/internal/chat"
+)
+
+// Dropped says which settings a request does not carry, for people to read: sent is the part
+// of the body that holds the settings, unthinking why it may ask for no reasoning.
+func Dropped(s chat.Settings, sent []byte, unthinking string) []string {
+	has := func(fields ...string) bool {
+		for _, f := range fields {
+			if bytes.Contains(sent, []byte(f)) {
+				return true
+			}
+		}
+		return false
+	}
+	var out []string
+	thinks := has(`"thinking":{`, `"reasoning":{`, `"thinkingConfig":{`, `"reasoningConfig":{`, `"think":true`, `"think":"`) ||
+		has(`"reasoning_effort":"`) && !has(`"reasoning_effort":"none"`)
+	if s.ThinkingBudget > 0 && !thinks {
+		out = append(out, fmt.Sprintf("thinkingBudget: %s", unthinking))
+	}
+	const unsampled = "the model does not take it, or not while it thinks"
+	if s.Temperature != nil && !has(`"temperature":`) {
+		out = append(out, "temperature: "+unsampled)
+	}
+	if s.TopP != nil && !has(`"top_p":`, `"topP":`) {
+		out = append(out, "topP: "+unsampled+", or not with a temperature")
+	}
+	return out
+}
+
+// Why a request may ask for no reasoning.
+const (
+	Unthinking = "the model cannot be asked to think"
+	Begun      = "the answer is begun for the model (prefill), and then it cannot think"
+	Unthought  = "the run goes on with calls that were made without thinking"
+)
