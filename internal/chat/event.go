@@ -86,6 +86,8 @@ type Received struct {
 	// Together: a run that begins with it takes also what the same person asked next. In a
 	// room several wishes to hear the agent are one.
 	Together bool `json:"together,omitempty"`
+	// Silent: the words are a command and not for the model, which goes on from what was said last.
+	Silent bool `json:"silent,omitempty"`
 }
 
 // Refused: the prompt Seq will not be answered, visibly.

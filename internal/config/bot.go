@@ -82,6 +82,7 @@ type Bot struct {
 	BotReplyChainDepthEmote string   `key:"botReplyChainDepthEmote"`
 	ChannelHistory          bool     `key:"channelHistory"`
 	AuthorizedRoles         []string `key:"authorizedRoles"`
+	NotifyPeople            bool     `key:"notifyPeople"`
 	DiscordBackoffMaxMS     int      `key:"discordBackoffMax"`
 
 	Permissions       string             `key:"permissions"`

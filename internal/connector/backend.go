@@ -93,6 +93,8 @@ type Display struct {
 	Thinking   bool   // what the model thought is posted
 	Name       string // of the agent, in those posts
 	Footer     string // off, short or full
+	// NotifyPeople: those whom the agent mentions are notified; without it only programs are.
+	NotifyPeople bool
 	// Price is what tokens cost, in billionths of a dollar; nil: not known.
 	Price func(model string, u chat.Usage) int64
 }

@@ -168,7 +168,7 @@ func (b *Bot) triggered(ctx context.Context, t Trigger, w *waking) error {
 	if err != nil {
 		return err
 	}
-	body := chat.Received{From: chat.Participant{Kind: chat.System, Name: string(t.Kind)}, Principal: t.By, Blocks: chat.TextBlocks(first(t.Text, goOn)),
+	body := chat.Received{From: chat.Participant{Kind: chat.System, Name: string(t.Kind)}, Principal: t.By, Blocks: chat.TextBlocks(first(t.Text, goOn)), Silent: t.Text == "",
 		Intake: l.Intake, Prompt: true, Together: true, Channel: in.ID}
 	_, err = w.arrive(ctx, journal.Arrival{Platform: b.transport, Bot: b.Name, What: string(t.Kind), PlatformID: t.ID, Decision: d.String(),
 		Commits: []journal.Commit{{Thread: thread, Create: &row, MaxWaiting: roomWaiting,

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"chorus/internal/chat"
 	"chorus/internal/journal"
@@ -24,6 +25,11 @@ func (b *Bot) edited(ctx context.Context, m room.Message) error {
 	if m.Edited.IsZero() || m.Author.ID == b.Self().ID {
 		return nil
 	}
+	if m.Author.Program() && !m.System && !m.Own {
+		if taken, err := b.finished(ctx, m); taken || err != nil {
+			return err
+		}
+	}
 	text := mention.Read(m.Text, b.directory(m.In.Guild))
 	version := int(m.Edited.UnixMilli())
 	if _, is, _ := history.Parse(m.Text); is || b.recent.isCommand(m.In.ID, m.ID) {
@@ -33,6 +39,24 @@ func (b *Bot) edited(ctx context.Context, m room.Message) error {
 	return b.changed(ctx, room.Edited, m.ID, version, m.Author.ID, func(seq int64, line string) chat.Body {
 		return chat.Edited{Seq: seq, Message: line, Blocks: append(chat.TextBlocks(text), embedded(m)...)}
 	})
+}
+
+// recentEdit is how old a message of a program may be whose edit is taken for its first words.
+const recentEdit = time.Hour
+
+// finished takes a message of a program that shows what it does while it works, and becomes its
+// answer at the end by an edit: that is when it is said. One that was received is edited as others are.
+func (b *Bot) finished(ctx context.Context, m room.Message) (bool, error) {
+	if m.Edited.Sub(m.At) > recentEdit {
+		return false, nil
+	}
+	places, err := b.Backend.Places(ctx, b.transport, m.ID)
+	if err != nil || len(places) > 0 && slices.ContainsFunc(places, func(p journal.Place) bool { return !p.Ours && b.Backend.Serves(b.Name, p.Thread) }) {
+		return false, err
+	}
+	w := &waking{bot: b}
+	defer w.up(ctx)
+	return b.message(ctx, m, w)
 }
 
 // deleted informs every thread that received a message that it was deleted. A command that

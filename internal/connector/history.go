@@ -42,7 +42,7 @@ func (b *Bot) introduce(ctx context.Context, c *journal.Commit, m room.Message, 
 		return err
 	}
 	res := b.walk(ctx, m.In, history.Start(l.Agent, m.In, m.ID, history.Rules{Roles: l.Roles, Budget: l.History}))
-	if lines := b.lines(res.Messages, m.In.Guild, l); len(lines) > 0 {
+	if lines := b.lines(ctx, res.Messages, m.In.Guild, l); len(lines) > 0 {
 		return b.addHistory(ctx, c, lines, "#"+m.In.Name, m.In.ID, 0, false)
 	}
 	return nil
@@ -162,7 +162,7 @@ func (b *Bot) replaceHistory(ctx context.Context, r replacement, listeners []Lis
 			continue
 		}
 		c := journal.Commit{Thread: thread, Create: row}
-		if err := b.addHistory(ctx, &c, b.lines(res.Messages, in.Guild, l), "history", command, version, true); err != nil {
+		if err := b.addHistory(ctx, &c, b.lines(ctx, res.Messages, in.Guild, l), "history", command, version, true); err != nil {
 			return false, err
 		}
 		arrival.Commits = append(arrival.Commits, c)
@@ -290,7 +290,8 @@ func (b *Bot) member(ctx context.Context, guild string, a room.Author) room.Auth
 
 // lines are messages as an agent remembers them: its own as its own, and nothing that was
 // hidden from it. Of too many characters the newest are kept.
-func (b *Bot) lines(list []room.Message, guild string, l Listener) []chat.Line {
+func (b *Bot) lines(ctx context.Context, list []room.Message, guild string, l Listener) []chat.Line {
+	b.learnNames(ctx, guild, list)
 	names := b.directoryFor(guild, l)
 	var out []chat.Line
 	chars := 0
@@ -299,7 +300,7 @@ func (b *Bot) lines(list []room.Message, guild string, l Listener) []chat.Line {
 			continue
 		}
 		text := mention.Read(m.Text, names)
-		line := chat.Line{Role: "user", From: m.Author.Participant(), At: m.At.UTC(), ID: m.ID}
+		line := chat.Line{Role: "user", From: b.participant(guild, m.Author), At: m.At.UTC(), ID: m.ID}
 		if l.Wrote(m.Author) {
 			line.Role, line.From = "assistant", chat.Participant{Kind: chat.Agent}
 			if n := len(out); n > 0 && out[n-1].Role == line.Role {
@@ -308,7 +309,7 @@ func (b *Bot) lines(list []room.Message, guild string, l Listener) []chat.Line {
 				out = out[:n-1]
 			}
 		} else {
-			text = replyMark(m, l) + text
+			text = b.replyMark(m, l) + text
 		}
 		if chars += len(text); l.HistoryChars > 0 && chars > l.HistoryChars {
 			break

@@ -9,7 +9,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/platform"
 	"chorus/internal/room"
-	"chorus/internal/room/mention"
+	"chorus/internal/room/activate"
 	"chorus/internal/room/route"
 )
 
@@ -132,8 +132,9 @@ func (b *Bot) message(ctx context.Context, m room.Message, w *waking) (bool, err
 		b.recent.spoke(in.ID, remarkOf(m))
 		return false, b.echo(ctx, m)
 	}
-	if !m.Author.Program() {
-		b.people.spoke(in.Guild, mention.Named{ID: m.Author.ID, Name: m.Author.Name})
+	b.people.spoke(in.Guild, m.Author)
+	for _, who := range m.Named {
+		b.people.mentioned(in.Guild, who)
 	}
 	if answered, err := b.replied(ctx, m); answered || err != nil {
 		return answered, err
@@ -205,6 +206,13 @@ func (b *Bot) commitFor(ctx context.Context, m room.Message, h route.Heard, all 
 	l := ListenerOf(all, h.Agent.Name)
 	why := string(h.Way) + " " + h.Agent.Name
 	d := delivery{msg: m, target: h, to: l}
+	if h.Way != route.InRoom && m.Author.Program() && activate.Depth(b.chain(ctx, m, l.Rules.Deepest())) >= l.Rules.MaxBotReplyChainDepth {
+		b.Log.Info("a program is not answered any more", "event", "activation", "agent", l.Name, "message", m.ID, "decision", activate.TooDeep)
+		if l.Rules.ChainEmote == "" {
+			return nil, "", nil
+		}
+		return nil, "", b.react(ctx, m.In.ID, m.ID, l.Rules.ChainEmote)
+	}
 	if h.Way == route.InRoom {
 		decision, err := b.decideInRoom(ctx, &d, all, k)
 		if err != nil || decision.Drop && !decision.Answer {

@@ -180,6 +180,10 @@ func (t *publisher) message(m render.Message, seq int64) journal.Desired {
 		}
 	}
 	p.Text, p.Content = t.bot.Backend.Redact(p.Text), t.bot.Backend.Redact(p.Content)
+	if m.Card == nil && !m.Aside {
+		guild, _, _ := strings.Cut(t.thread.Place(), "/")
+		p.Notify = t.bot.notifies(guild, p.Text, t.bot.Backend.Display(t.thread).NotifyPeople)
+	}
 	d.Body = p.Body()
 	return d
 }

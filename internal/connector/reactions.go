@@ -129,7 +129,7 @@ func (b *Bot) recordReaction(ctx context.Context, r reaction) error {
 			continue
 		}
 		done[p.Thread] = true
-		body := chat.Reacted{Seq: seq, By: r.by.Participant(), Emoji: r.emoji, Added: r.added}
+		body := chat.Reacted{Seq: seq, By: chat.Participant{ID: r.by.ID, Name: first(r.by.Display, r.by.Name), Kind: r.by.Participant().Kind}, Emoji: r.emoji, Added: r.added}
 		a.Commits = append(a.Commits, journal.Commit{Thread: p.Thread, Events: []chat.Event{{Thread: p.Thread, Who: b.Principal(r.by).String(), Body: body,
 			Platform: b.transport, PlatformID: r.id(), Version: version}}})
 	}

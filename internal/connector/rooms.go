@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// goOn is what an agent is told by a command that has no words of its own.
+	// goOn is what stands in the journal where nobody said anything to make an agent speak.
 	goOn = "(go on)"
 	// roomWaiting is how many prompts may wait in a room. They are answered together, so it is as good as unlimited.
 	roomWaiting = 10_000
@@ -31,6 +31,7 @@ func (b *Bot) unmarked() string { return b.transport + "/order" }
 func (b *Bot) listeners(ctx context.Context, in room.Channel) ([]Listener, error) {
 	b.pinned(ctx, in) // they may configure the channel
 	list, err := b.Backend.Listeners(ctx, b.Name, b.Self(), in)
+	b.people.listen(list)
 	roles, ok := b.Platform.(platform.BotRoles)
 	for i := range list {
 		if ok {
@@ -45,11 +46,11 @@ type delivery struct {
 	msg     room.Message
 	target  route.Heard
 	to      Listener
-	command bool // it was a command: the agent is told to go on instead
+	command bool // it was a command: the agent goes on, and the model is not told why
 }
 
 // decideInRoom decides whether the agent of a room answers. A command is deleted from the
-// channel, and the agent is told to go on in its place.
+// channel and is nobody's words: the agent goes on from what was said last.
 func (b *Bot) decideInRoom(ctx context.Context, d *delivery, all []Listener, k *known) (activate.Decision, error) {
 	m, l := d.msg, d.to
 	seen := activate.Seen{Chain: b.chain(ctx, m, l.Rules.Deepest()), Recent: b.lastSpeakers(ctx, m)}
@@ -121,26 +122,21 @@ func (b *Bot) commit(ctx context.Context, d delivery) (journal.Commit, error) {
 	text := mention.Read(msg.Text, b.directoryFor(msg.In.Guild, l))
 	title := split.Clip(text, 80)
 	if inRoom {
-		title, text = roomTitle(msg.In), replyMark(msg, l)+text
+		title, text = roomTitle(msg.In), b.replyMark(msg, l)+text
 	}
 	if l.MaxChars > 0 {
 		text = split.Clip(text, l.MaxChars)
-	}
-	if d.command {
-		text = goOn
 	}
 	blocks := chat.Blocks{}
 	if text != "" {
 		blocks = append(blocks, chat.Text{Text: text})
 	}
-	if !d.command {
-		blocks = append(blocks, embedded(msg)...)
-		blocks = append(blocks, announced(msg)...)
-	}
+	blocks = append(blocks, embedded(msg)...)
+	blocks = append(blocks, announced(msg)...)
 	if len(blocks) == 0 {
 		blocks = chat.TextBlocks("(a message without words)")
 	}
-	body := chat.Received{From: msg.Author.Participant(), Principal: who, Blocks: blocks, ReplyTo: msg.ReplyTo, Intake: h.Intake, Prompt: h.Prompt,
+	body := chat.Received{From: b.participant(msg.In.Guild, msg.Author), Silent: d.command, Principal: who, Blocks: blocks, ReplyTo: msg.ReplyTo, Intake: h.Intake, Prompt: h.Prompt,
 		Channel: msg.In.ID, Together: inRoom}
 	if h.Post != msg.In.ID {
 		body.Post = h.Post
@@ -173,13 +169,16 @@ func embedded(m room.Message) chat.Blocks {
 }
 
 // replyMark says whom a person answers, as the conversation knows them.
-func replyMark(m room.Message, l Listener) string {
+func (b *Bot) replyMark(m room.Message, l Listener) string {
 	if m.ReplyTo == "" || m.Author.Program() {
 		return ""
 	}
 	name := m.Answers
-	if name == l.Username {
+	switch {
+	case name == l.Username || m.Quoted != nil && l.Wrote(m.Quoted.Author):
 		name = first(l.InnerName, name)
+	case m.Quoted != nil:
+		name = b.participant(m.In.Guild, m.Quoted.Author).Name
 	}
 	return mention.Reply(name)
 }

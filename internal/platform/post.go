@@ -23,6 +23,8 @@ type Post struct {
 	Emoji   string `json:"emoji,omitempty"`   // of a reaction
 	Aside   bool   `json:"aside,omitempty"`   // not part of the conversation: under another name where the platform can
 	Name    string `json:"name,omitempty"`    // that name
+	// Notify are the users who notice that the text mentions them; others do not.
+	Notify []string `json:"notify,omitempty"`
 	// For the case that it cannot be shown: who asked, by which message, and the channel
 	// that the thread hangs under.
 	Asker string `json:"asker,omitempty"`

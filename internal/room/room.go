@@ -7,6 +7,7 @@
 package room
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -101,6 +102,7 @@ func PlaceParts(place string) (guild, home, in string) {
 type Author struct {
 	ID      string
 	Name    string // the user name; of a webhook the one it gave itself
+	Display string // what they are called here, where that is another name
 	Bot     bool
 	Webhook string   // the id of the webhook, when one spoke
 	Roles   []string // names of the roles
@@ -125,7 +127,7 @@ func (a Author) bridged() (name string, ok bool) {
 
 // Participant is the author as the conversation knows them.
 func (a Author) Participant() chat.Participant {
-	p := chat.Participant{ID: a.ID, Name: a.Name, Kind: chat.Person}
+	p := chat.Participant{ID: a.ID, Name: cmp.Or(a.Display, a.Name), Kind: chat.Person}
 	if name, ok := a.bridged(); ok {
 		p.Name = name
 	} else if a.Program() {
@@ -143,6 +145,7 @@ type Message struct {
 	Mentions []string // ids of users that its text mentions; not the one that a reply rings
 	Roles    []string // ids of roles that it mentions
 	Everyone bool     // it notifies everybody in the channel
+	Named    []Author // those whom it mentions, as far as the platform says who they are
 	ReplyTo  string   // the id of the message it answers
 	Answers  string   // the name of whoever wrote that; "" if it is not known
 	System   bool     // the platform's own notice, or a message with buttons: no words of a conversation

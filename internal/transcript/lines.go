@@ -45,6 +45,9 @@ func (l *Log) PlacedLines() ([]PlacedLine, error) {
 		out = append(out, PlacedLine{chat.Line{Role: role, From: e.msg.From, Blocks: e.msg.Blocks}, e.seq})
 	}
 	for _, w := range l.waiting {
+		if w.Silent {
+			continue
+		}
 		out = append(out, PlacedLine{chat.Line{Role: string(model.User), From: w.From, Blocks: w.Blocks}, w.Seq})
 	}
 	return out, nil

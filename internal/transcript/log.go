@@ -193,7 +193,7 @@ func (l *Log) Suppose(ran chat.ToolRan) (takeBack func()) {
 func (l *Log) apply(ev chat.Event) error {
 	switch b := ev.Body.(type) {
 	case chat.Received:
-		w := Waiting{ev.Seq, b.From, b.Principal, b.Blocks, b.Intake, false, b.Terms, b.Together}
+		w := Waiting{ev.Seq, b.From, b.Principal, b.Blocks, b.Intake, false, b.Terms, b.Together, b.Silent}
 		if b.Prompt {
 			l.waiting = append(l.waiting, w)
 			return nil
@@ -203,7 +203,7 @@ func (l *Log) apply(ev chat.Event) error {
 		}
 		return l.pend(ev.Seq, words, model.User, b.From, b.Blocks)
 	case chat.Steered:
-		l.waiting = append(l.waiting, Waiting{ev.Seq, b.From, b.Principal, b.Blocks, b.Mode, true, b.Terms, false})
+		l.waiting = append(l.waiting, Waiting{ev.Seq, b.From, b.Principal, b.Blocks, b.Mode, true, b.Terms, false, false})
 	case chat.Refused:
 		l.drop(b.Seq)
 	case chat.Deleted:
@@ -309,8 +309,10 @@ func (l *Log) took(b chat.Took) error {
 		}
 		w := l.waiting[i]
 		l.waiting = slices.Delete(l.waiting, i, i+1)
-		if err := l.pend(seq, words, model.User, w.From, w.Blocks); err != nil {
-			return err
+		if !w.Silent {
+			if err := l.pend(seq, words, model.User, w.From, w.Blocks); err != nil {
+				return err
+			}
 		}
 		if l.run != nil {
 			l.run.Final = false // there is something to answer again

@@ -58,6 +58,7 @@ type Waiting struct {
 	Steer     bool
 	Terms     chat.Terms
 	Together  bool // a run that begins with it takes all such that wait
+	Silent    bool `json:",omitempty"` // the model is not told
 }
 
 // Sender is somebody on whose words a run works, and the terms they came on.

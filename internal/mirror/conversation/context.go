@@ -99,6 +99,9 @@ type cost struct {
 func (b *batch) window(ev chat.Event) error {
 	switch body := ev.Body.(type) {
 	case chat.Received:
+		if body.Silent {
+			return nil // no words of the conversation
+		}
 		if body.Prompt {
 			b.st.Waiting = append(b.st.Waiting, b.t.hold(ev, body.Blocks, ""))
 		} else {

@@ -162,6 +162,14 @@ func (w *writer) bracketed(s string) (string, int) {
 	return "<@" + w.people[i].ID + ">", len(name) + 3
 }
 
+// Users are the people whom a text that the platform understands mentions, in order, each once;
+// in code and links nobody is.
+func Users(text string) []string {
+	w := writer{}
+	split.Prose(text, w.prose)
+	return w.users
+}
+
 func (w *writer) ring(id string) {
 	if !slices.Contains(w.users, id) {
 		w.users = append(w.users, id)

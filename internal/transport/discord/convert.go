@@ -16,7 +16,15 @@ var everyone = regexp.MustCompile(`(?:^|\W)@(?:everyone|here)\b`)
 
 // author is whoever wrote a message.
 func (c *Client) author(guild string, u discord.User, m *discord.Member, webhook string) room.Author {
-	return room.Author{ID: u.ID.String(), Name: u.Username, Bot: u.Bot, Webhook: webhook, Roles: c.cache.RoleNames(guild, m), Member: m != nil}
+	a := room.Author{ID: u.ID.String(), Name: u.Username, Bot: u.Bot, Webhook: webhook, Roles: c.cache.RoleNames(guild, m), Member: m != nil}
+	switch {
+	case webhook != "":
+	case m != nil && m.Nick != nil:
+		a.Display = *m.Nick
+	case u.GlobalName != nil:
+		a.Display = *u.GlobalName
+	}
+	return a
 }
 
 // message is a message in neutral words.
@@ -35,6 +43,7 @@ func (c *Client) message(m discord.Message, in room.Channel) room.Message {
 		id := u.ID.String()
 		if strings.Contains(m.Content, "<@"+id+">") || strings.Contains(m.Content, "<@!"+id+">") { // else a reply notifies them
 			out.Mentions = append(out.Mentions, id)
+			out.Named = append(out.Named, c.author(in.Guild, u, nil, ""))
 		}
 	}
 	for _, id := range m.MentionRoles {

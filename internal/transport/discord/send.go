@@ -29,7 +29,7 @@ func (c *Client) Create(ctx context.Context, call outbox.Call) (string, error) {
 		}
 	}
 	channel := gateway.ID(call.Lane.Channel)
-	m := discord.MessageCreate{Content: p.Text, Nonce: call.Nonce, EnforceNonce: true, AllowedMentions: gateway.Nobody(), Components: layout(p.Buttons())}
+	m := discord.MessageCreate{Content: p.Text, Nonce: call.Nonce, EnforceNonce: true, AllowedMentions: gateway.Only(p.Notify), Components: layout(p.Buttons())}
 	if p.ReplyTo != "" {
 		id := gateway.ID(p.ReplyTo)
 		m.MessageReference = &discord.MessageReference{MessageID: &id, ChannelID: &channel}
@@ -107,7 +107,7 @@ func (c *Client) Edit(ctx context.Context, call outbox.Call) error {
 	if p.File != "" {
 		files = append(files, discord.AttachmentCreate{ID: 0})
 	}
-	m := discord.MessageUpdate{Content: &p.Text, AllowedMentions: gateway.Nobody(), Components: &buttons, Attachments: &files}
+	m := discord.MessageUpdate{Content: &p.Text, AllowedMentions: gateway.Only(p.Notify), Components: &buttons, Attachments: &files}
 	return c.inOpen(ctx, call, func() error {
 		m.Files = attached(p, call.File)
 		_, err := c.rest.Once.UpdateMessage(gateway.ID(call.Lane.Channel), gateway.ID(call.ID), m, rest.WithCtx(ctx))

@@ -15,6 +15,7 @@ import (
 	"chorus/internal/mirror/conversation"
 	"chorus/internal/polltest"
 	"chorus/internal/sim/discordsim"
+	"chorus/internal/store"
 )
 
 // soon is more time than anything here needs, also on a busy machine.
@@ -238,3 +239,6 @@ func (g *guildT) noted(under discordsim.ID, words string) {
 		g.Errorf("a note rings people: %+v", m)
 	}
 }
+
+// threadsOf finds the conversations of an agent.
+func threadsOf(agent string) store.ThreadFilter { return store.ThreadFilter{Agent: agent, Limit: 50} }

@@ -34,6 +34,15 @@ func Nobody() *discord.AllowedMentions {
 	return &discord.AllowedMentions{Parse: []discord.AllowedMentionType{}, Roles: []snowflake.ID{}, Users: []snowflake.ID{}}
 }
 
+// Only notifies some users.
+func Only(users []string) *discord.AllowedMentions {
+	out := Nobody()
+	for _, id := range users {
+		out.Users = append(out.Users, ID(id))
+	}
+	return out
+}
+
 // NewREST makes the calling side of a bot.
 func NewREST(token, api, version string, client *http.Client, log *slog.Logger) *REST {
 	limits := newLimiter(log)
