@@ -112,7 +112,7 @@ func (w *walker) settled(f func()) {
 
 // changesDirectory reports whether some command below a node may change the directory.
 func (w *walker) changesDirectory(n syntax.Node) bool {
-	if !strings.Contains(w.src, "cd") && !strings.Contains(w.src, "pushd") && !strings.Contains(w.src, "popd") {
+	if !w.moving {
 		return false // without a walk, as most scripts
 	}
 	found := false

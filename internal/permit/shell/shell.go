@@ -64,6 +64,7 @@ func ParseRead(command string, stmts []*syntax.Stmt, drop func(guess *Part) bool
 
 type walker struct {
 	src       string
+	moving    bool           // the text may change the directory: a word for that is in it
 	given     []*syntax.Stmt // of src, if it was parsed before
 	unwrap    int            // how many scripts it is nested in
 	count     *int
@@ -90,6 +91,7 @@ type walker struct {
 func (w *walker) parse(command string) Tree {
 	t := Tree{Command: command}
 	w.src = command
+	w.moving = strings.Contains(command, "cd") || strings.Contains(command, "pushd") || strings.Contains(command, "popd")
 	if w.count == nil {
 		w.count, w.arith = new(int), new(arithmeticUse)
 	}

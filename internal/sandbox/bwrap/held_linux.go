@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -45,6 +46,25 @@ func statusOf(path string) (status unix.Statx_t, err error) {
 
 func idOf(status unix.Statx_t) fileID {
 	return fileID{[2]uint32{status.Dev_major, status.Dev_minor}, status.Ino, status.Btime}
+}
+
+// identifyTarget is for the file that a symlink leads to.
+func identifyTarget(path string) (fileID, error) {
+	var status unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &status)
+	return idOf(status), err
+}
+
+// append adds the id to a key; a file that is not there has none.
+func (id fileID) append(key []byte, missing error) []byte {
+	key = append(key, ' ')
+	if missing != nil {
+		return key
+	}
+	for _, n := range []uint64{uint64(id.device[0]), uint64(id.device[1]), id.inode, uint64(id.born.Sec), uint64(id.born.Nsec)} {
+		key = append(strconv.AppendUint(key, n, 16), '.')
+	}
+	return key
 }
 
 func (v *view) hold(path string) {

@@ -105,7 +105,7 @@ func (a *attempt) putUp() (_ *instance, err error) {
 	}
 	_ = feed.SetWriteDeadline(time.Now().Add(upTime))
 	// If it ends before it has read everything, what it prints says why.
-	_, _ = feed.WriteString(strings.Join(a.options(), "\x00") + "\x00")
+	_, _ = feed.WriteString(strings.Join(a.options(settingArgs()), "\x00") + "\x00")
 	_ = feed.Close()
 	if err := i.ready(a.setup(), a.e.programs); err != nil {
 		_ = i.cmd.Process.Kill()

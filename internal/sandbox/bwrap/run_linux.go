@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -165,22 +166,28 @@ func (a *attempt) place() string {
 // mean at this moment. A file that is replaced, as git replaces its settings, takes its
 // mount with it.
 func (a *attempt) identity() string {
-	var text strings.Builder
-	for _, option := range a.options() {
-		fmt.Fprintf(&text, "%q ", option)
+	text := make([]byte, 0, 4096)
+	for _, option := range a.options(nil) { // those of the settings follow from which files they are
+		text = append(append(text, option...), 0)
 	}
-	fmt.Fprintf(&text, "%v %v %v", a.e.opts.Limits, a.network.Proxy != "", a.gated())
-	for _, path := range a.view.sources() {
-		if id, _, err := identify(path); err == nil {
-			fmt.Fprintf(&text, " %x", id)
+	text = strconv.AppendBool(text, a.network.Proxy != "")
+	text = strconv.AppendBool(text, a.gated())
+	for _, m := range a.view.mounts {
+		if m.cover == noCover {
+			id, _, err := identify(m.source)
+			text = id.append(text, err)
 		}
 	}
-	return text.String()
+	for _, path := range settingPaths() {
+		id, err := identifyTarget(path)
+		text = id.append(text, err)
+	}
+	return string(text)
 }
 
 // options are bubblewrap's.
-func (a *attempt) options() []string {
-	args := a.view.args(a.e, a.m, a.network, [3]int{dataFD, dataFD + 1, dataFD + 2})
+func (a *attempt) options(settings []string) []string {
+	args := a.view.args(a.e, a.m, a.network, settings, [3]int{dataFD, dataFD + 1, dataFD + 2})
 	return append(args, "--clearenv", "--as-pid-1")
 }
 

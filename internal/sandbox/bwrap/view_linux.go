@@ -234,9 +234,9 @@ func (v *view) covers(path string) bool {
 		slices.ContainsFunc(system, func(dir string) bool { return within(path, dir) })
 }
 
-// args are bubblewrap's options for the view. The data files are read from
-// descriptors: passwd, group, hosts.
-func (v *view) args(e *Executor, m machine, network sandbox.Network, data [3]int) []string {
+// args are bubblewrap's options for the view, with those for the settings of this machine. The data
+// files are read from descriptors: passwd, group, hosts.
+func (v *view) args(e *Executor, m machine, network sandbox.Network, settings []string, data [3]int) []string {
 	a := []string{
 		"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
 		"--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "sandbox",
@@ -250,7 +250,7 @@ func (v *view) args(e *Executor, m machine, network sandbox.Network, data [3]int
 	}
 	a = append(a, systemArgs()...)
 	a = append(a, "--perms", "0755", "--dir", "/etc")
-	a = append(a, settingArgs()...)
+	a = append(a, settings...)
 	if network.Open {
 		a = append(a, "--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf", "--ro-bind-try", "/etc/hosts", "/etc/hosts")
 	} else {
@@ -276,20 +276,9 @@ func (v *view) args(e *Executor, m machine, network sandbox.Network, data [3]int
 	return append(a, "--remount-ro", "/", "--chdir", "/")
 }
 
-// sources are the files of this machine that the view is made of.
-func (v *view) sources() []string {
-	var paths []string
-	for _, m := range v.mounts {
-		if m.cover == noCover {
-			paths = append(paths, m.source)
-		}
-	}
-	return append(paths, settingPaths()...)
-}
-
 // systemArgs show the system as it is laid out here: on many machines /bin is a
-// symlink into /usr, and programs care.
-func systemArgs() []string {
+// symlink into /usr, and programs care. That does not change while a machine runs.
+var systemArgs = sync.OnceValue(func() []string {
 	var a []string
 	for _, path := range system {
 		info, err := os.Lstat(path)
@@ -304,7 +293,18 @@ func systemArgs() []string {
 		}
 	}
 	return a
-}
+})
+
+// systemDirs are those of system that are no symlinks.
+var systemDirs = sync.OnceValue(func() []string {
+	var dirs []string
+	for _, dir := range system {
+		if real, err := filepath.EvalSymlinks(dir); err == nil && real == dir {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+})
 
 // settingPaths are what of the settings this machine has. It is looked for once: new names
 // are rare, and reading all of /etc takes longer than a command.
@@ -333,7 +333,8 @@ func settingArgs() []string {
 	return a
 }
 
-func procArgs() []string {
+// procArgs show what of /proc nobody inside should write or read, which depends on the kernel.
+var procArgs = sync.OnceValue(func() []string {
 	var a []string
 	for _, path := range procReadOnly {
 		if _, err := os.Lstat(path); err == nil {
@@ -346,7 +347,7 @@ func procArgs() []string {
 		}
 	}
 	return a
-}
+})
 
 // hide covers paths inside of what is seen; whatever is not seen needs no cover. A
 // root inside of a covered path is still seen.
@@ -382,8 +383,8 @@ func (v *view) places(path string) []string {
 			at = append(at, m.dest+strings.TrimPrefix(path, m.source))
 		}
 	}
-	for _, dir := range system {
-		if real, err := filepath.EvalSymlinks(dir); err == nil && real == dir && within(path, dir) {
+	for _, dir := range systemDirs() {
+		if within(path, dir) {
 			at = append(at, path)
 		}
 	}
