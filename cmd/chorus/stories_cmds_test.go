@@ -48,7 +48,7 @@ func storyCommands() map[string]step {
 		"recorded":  recorded,    // recorded KEY: until the server knows which message on the platform carries a key that begins so
 		"http":      httpAs,      // http SERVER METHOD PATH [BODY]: with the owner's token; status and body go to $WORK/answer
 		"address":   addressOf,   // address SERVER VAR: where it listens, as a URL, and without its scheme in VAR_ADDR
-		"guide":     runGuide,    // guide FILE SERVER: run the sh blocks of a guide against that server; output to $WORK/guide.out
+		"guide":     runGuide,    // guide FILE [SERVER]: run the sh blocks of a guide, against that server; output to $WORK/guide.out
 		"json":      hasObject,   // [!] json [-in=FILE] [-count=N] FIELD…: an object of the last output, or of the file, has these fields
 		"until":     untilObject, // until [-count=N] FIELD… -- COMMAND: until its output has such an object; a command is a program or http
 		"npm":       npmPackages, // npm PACKAGE@VERSION…: what others wrote; node's scripts find it in $MODULES

@@ -94,14 +94,16 @@ curl() {
 
 // runGuide does what a guide says, as one script that ends at its first mistake.
 func runGuide(ts *testscript.TestScript, neg bool, args []string) {
-	need(ts, !neg && len(args) == 2, "guide FILE SERVER")
+	need(ts, !neg && (len(args) == 1 || len(args) == 2), "guide FILE [SERVER]")
 	text, err := os.ReadFile(filepath.Join(storyRoot, "docs", "guides", args[0]))
 	ts.Check(err)
 	script := "set -e\n" + untilCompleted
 	for _, block := range shellBlock.FindAllStringSubmatch(string(text), -1) {
 		script += block[1] + "echo\n"
 	}
-	script = strings.ReplaceAll(script, "http://127.0.0.1:8420", whereIs(ts, args[1]))
+	if len(args) == 2 {
+		script = strings.ReplaceAll(script, "http://127.0.0.1:8420", whereIs(ts, args[1]))
+	}
 	script = strings.ReplaceAll(script, "--max-time 2", "--max-time 60")
 	path := filepath.Join(stageOf(ts).work, "guide.sh")
 	ts.Check(os.WriteFile(path, []byte(script), 0o600))

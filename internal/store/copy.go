@@ -117,3 +117,57 @@ func (w *writer) rescue(err error) error {
 	}
 	return &Problem{What: ErrReplaced, Path: w.path, Cause: fmt.Errorf("the file was removed; everything that was in it is saved in %s, which `chorus doctor --fix` puts back", w.rescued)}
 }
+
+// Copies knows databases that nobody has open, such as those of backups.
+type Copies struct{}
+
+// BlobFiles are the blobs that lie in files of their own, by hash, with their sizes.
+func (Copies) BlobFiles(ctx context.Context, path string) (map[string]int64, error) {
+	db, err := sql.Open(driverName, dsn(path, inspectPragmas))
+	if err != nil {
+		return nil, explain(path, err)
+	}
+	defer db.Close()
+	rows, err := db.QueryContext(ctx, `SELECT hash, size FROM blobs WHERE data IS NULL`)
+	if err != nil {
+		return nil, explain(path, err)
+	}
+	defer rows.Close()
+	out := map[string]int64{}
+	for rows.Next() {
+		var hash string
+		var size int64
+		if err := rows.Scan(&hash, &size); err != nil {
+			return nil, explain(path, err)
+		}
+		if len(hash) == hashLength {
+			out[hash] = size
+		}
+	}
+	return out, explain(path, rows.Err())
+}
+
+// Check reads a whole database and reports damage.
+func (Copies) Check(ctx context.Context, path string) error { return CheckFile(ctx, path) }
+
+// Guard makes the guard of the database at path say how far another one has come, which is about to be
+// put there, and gives the guard's file.
+func (Copies) Guard(ctx context.Context, path, other string) (string, error) {
+	db, err := sql.Open(driverName, dsn(other, inspectPragmas))
+	if err != nil {
+		return "", explain(other, err)
+	}
+	defer db.Close()
+	version, err := identify(ctx, other, db)
+	if err != nil {
+		return "", err
+	}
+	g := guardState{Boot: bootID(), Database: unknownDatabase}
+	if version >= identified {
+		if g.Written, g.Database, err = markOf(ctx, db); err != nil {
+			return "", explain(other, err)
+		}
+		g.OnDisk = g.Written
+	}
+	return guardPath(path), explain(guardPath(path), g.write(path))
+}

@@ -59,6 +59,13 @@ type guardState struct {
 
 const guardNote = "how far the database beside this file had come; chorus refuses to go on with one that is behind it"
 
+// identified is the migration from which on a database has a name, and unknownDatabase what the guard
+// says of an older one that a backup brought.
+const (
+	identified      = 13
+	unknownDatabase = "unknown"
+)
+
 // guardPath is the guard of a database. Its name begins otherwise than the database's does, so
 // that `rm chorus.db*` leaves it.
 func guardPath(path string) string {
@@ -157,6 +164,9 @@ func (g *guard) verify(ctx context.Context, q rowQuerier) error {
 	g.boot = bootID()
 	g.stored = guardState{Database: id, Boot: g.boot, Written: now}
 	if was == nil {
+		return nil
+	}
+	if was.Database == unknownDatabase {
 		return nil
 	}
 	if was.Database != id {

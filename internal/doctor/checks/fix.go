@@ -48,29 +48,78 @@ func Fix(ctx context.Context, o Options, thorough bool) []doctor.Finding {
 			out = append(out, fixBlobs(ctx, db)...)
 		}
 	}
-	if bot := p.read().bot; bot != nil && p.opened().db != nil {
-		keeper := p.app.Settings.Checkpoints(bot)
-		point, err := keeper.Keep(ctx, p.opened().db)
-		var broken *checkpoint.Broken
-		if errors.As(err, &broken) && len(repaired) > 0 {
-			// The log is shorter now, which was said above; what proves how long it was is kept.
-			aside := keeper.File + "." + time.Now().UTC().Format("20060102T150405")
-			if err = os.Rename(keeper.File, aside); err == nil {
-				out = append(out, doctor.Good("checkpoint", "%s: those from before are in %s", broken.Text, aside))
-				point, err = keeper.Keep(ctx, p.opened().db)
-			}
-		}
-		switch {
-		case err != nil:
-			out = append(out, doctor.Bad("checkpoint", "chorus audit verify", "%v", err))
-		case point != nil:
-			out = append(out, doctor.Good("checkpoint", "line %d of the audit log is kept in %s", point.Line, keeper.File))
-		}
-	}
+	out = append(out, p.fixCheckpoints(ctx, len(repaired) > 0)...)
 	if n := p.app.Isolation.SweepProxyDirs(); n > 0 {
 		out = append(out, doctor.Good("left folders", "removed %d of processes that were killed", n))
 	}
 	return out
+}
+
+// fixCheckpoints keeps the head of the audit log. shorter: it is known that the log has lost its end, so
+// checkpoints that say otherwise are put aside; they still prove how long it was.
+func (p *checker) fixCheckpoints(ctx context.Context, shorter bool) (out []doctor.Finding) {
+	bot, db := p.read().bot, p.opened().db
+	if bot == nil || db == nil {
+		return nil
+	}
+	keeper := p.app.Settings.Checkpoints(bot)
+	point, err := keeper.Keep(ctx, db)
+	var broken *checkpoint.Broken
+	if errors.As(err, &broken) && shorter {
+		aside := keeper.File + "." + time.Now().UTC().Format("20060102T150405")
+		if err = os.Rename(keeper.File, aside); err == nil {
+			out = append(out, doctor.Good("checkpoint", "%s: those from before are in %s", broken.Text, aside))
+			point, err = keeper.Keep(ctx, db)
+		}
+	}
+	switch {
+	case err != nil:
+		out = append(out, doctor.Bad("checkpoint", "chorus audit verify", "%v", err))
+	case point != nil:
+		out = append(out, doctor.Good("checkpoint", "line %d of the audit log is kept in %s", point.Line, keeper.File))
+	}
+	return out
+}
+
+// Users are the processes that have the database of a home open, as far as the system tells.
+func Users(ctx context.Context, o Options) []string {
+	p := NewChecker(ctx, o, Examination{})
+	if p.lost != nil || !p.found().there {
+		return nil
+	}
+	who, _ := p.users()
+	return who
+}
+
+// AfterRestore makes a home that came from a backup the one that counts. What was on when the backup was made is
+// stopped unless it shall go on: much of it may have been done since.
+func AfterRestore(ctx context.Context, o Options, goOn bool) []doctor.Finding {
+	p := NewChecker(ctx, o, Examination{})
+	path := p.databasePath()
+	db, err := store.Open(ctx, store.Options{Path: path, BlobDir: p.app.Home.Blobs(), AcceptRewound: true})
+	if err != nil {
+		return unfixed(err)
+	}
+	var out []doctor.Finding
+	if !goOn {
+		stopped, err := db.StopWork(ctx, fixer)
+		if err != nil {
+			return append(unfixed(err), unclosed(db)...)
+		}
+		if stopped > 0 {
+			out = append(out, doctor.Good("runs", "%s", stoppedText(stopped)))
+		}
+	}
+	out = append(out, unclosed(db)...)
+	defer p.close()
+	return append(out, p.fixCheckpoints(ctx, true)...)
+}
+
+func unclosed(db *store.DB) []doctor.Finding {
+	if err := db.Close(); err != nil {
+		return unfixed(err)
+	}
+	return nil
 }
 
 // fixTime is far more than a sweep takes.

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"chorus/internal/app"
+	"chorus/internal/backup"
+	"chorus/internal/datadir"
+	"chorus/internal/doctor"
+	"chorus/internal/doctor/checks"
+	"chorus/internal/settings"
+	"chorus/internal/store"
+	"chorus/internal/usage"
+)
+
+func (c *program) backupCommand() *cobra.Command {
+	force := false
+	cmd := c.jsonFlag(&cobra.Command{
+		Use: "backup FILE", Short: "Write everything into one file, while it is in use", Args: exactly(1),
+		Long: `Writes the whole home into one file: the database as it is at one moment, the bytes that
+conversations refer to, the agents, the configuration and the keys. Servers and chats go on
+meanwhile. A name that ends with .gz or .tgz is compressed; - is standard output.
+
+Caches, logs, the search index and the homes of sandboxed commands are left out: they are
+made again. So is what lies outside of the home, as projects do.
+
+The file holds the owner's token and the keys of the home. Keep it as you keep passwords.`,
+		Example: `  chorus backup chorus-backup.tar.gz
+  chorus backup - | ssh backup@example.org 'cat > chorus.tar'`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.with(cmd.Context(), func(a *app.App) error { return c.backUp(cmd.Context(), a, args[0], force) })
+		},
+	})
+	cmd.Flags().BoolVar(&force, "force", false, "write over a file that is there")
+	return cmd
+}
+
+func (c *program) backUp(ctx context.Context, a *app.App, name string, force bool) error {
+	from := backup.Source{Dir: a.Home.Dir(), Blobs: a.Home.Blobs(), DB: a.DB, Copies: store.Copies{}, Version: version}
+	progress := c.percent()
+	if name == "-" {
+		_, err := backup.Write(ctx, c.console.Out, from, progress)
+		return err
+	}
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(name); err == nil && !force {
+		return &usage.Error{Err: fmt.Errorf("%s is there already; give another name, or --force", name)}
+	}
+	if rel, err := filepath.Rel(a.Home.Dir(), name); err == nil && filepath.IsLocal(rel) {
+		return &usage.Error{Err: fmt.Errorf("%s lies in the home itself; a backup belongs somewhere else", name)}
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".part-*") // only its owner may read it
+	if err != nil {
+		return err
+	}
+	made, err := writeBackup(ctx, f, compressed(name), from, progress)
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	for _, hash := range made.Lost {
+		c.warn("blob " + hash + " is not in the backup: the home has lost it; `chorus doctor --thorough` says more")
+	}
+	size := int64(0)
+	if info, err := os.Stat(name); err == nil {
+		size = info.Size()
+	}
+	if c.json {
+		return c.printJSON(map[string]any{"file": name, "bytes": size, "files": len(made.Files), "lost": nonNil(made.Lost), "at": made.At})
+	}
+	_, err = fmt.Fprintf(c.out(), "%s: %d files, %d bytes\n", name, len(made.Files), size)
+	return err
+}
+
+// percent tells once a second how far a long copy is.
+func (c *program) percent() func(done, all int64) {
+	last := time.Now()
+	return func(done, all int64) {
+		if now := time.Now(); all > 0 && done < all && now.Sub(last) >= time.Second {
+			last = now
+			c.warn(fmt.Sprintf("%d %% of %d MB", done*100/all, all>>20))
+		}
+	}
+}
+
+// writeBackup writes a backup to the disk.
+func writeBackup(ctx context.Context, f *os.File, compress bool, from backup.Source, progress func(done, all int64)) (made backup.Manifest, err error) {
+	defer func() { err = errors.Join(err, f.Close()) }()
+	var to io.Writer = f
+	finish := func() error { return nil }
+	if compress {
+		z, err := gzip.NewWriterLevel(f, gzip.BestSpeed)
+		if err != nil {
+			return made, err
+		}
+		to, finish = z, z.Close
+	}
+	if made, err = backup.Write(ctx, to, from, progress); err != nil {
+		return made, err
+	}
+	if err := finish(); err != nil {
+		return made, err
+	}
+	return made, f.Sync()
+}
+
+func compressed(name string) bool {
+	return strings.HasSuffix(name, ".gz") || strings.HasSuffix(name, ".tgz")
+}
+
+func (c *program) restoreCommand() *cobra.Command {
+	var t backup.Target
+	goOn := false
+	cmd := c.jsonFlag(&cobra.Command{
+		Use: "restore FILE", Short: "Put a backup in the place of the home", Args: exactly(1),
+		Long: `Reads a backup, checks every file of it, and only then puts it in the place of the home. A
+backup that is cut short or damaged changes nothing; - is standard input.
+
+Stop every chorus of this home first. A home that is there already is only replaced with
+--replace, and is kept in a folder before-restore-… in the new one.
+
+Runs that were on when the backup was made are stopped: much of what they would do may have
+been done since. --resume lets them go on instead, for a move to another machine.`,
+		Example: `  chorus restore chorus-backup.tar.gz
+  chorus restore --replace chorus-backup.tar.gz`,
+		RunE: func(cmd *cobra.Command, args []string) error { return c.restore(cmd.Context(), args[0], t, goOn) },
+	})
+	cmd.Flags().BoolVar(&t.Replace, "replace", false, "put the home that is there aside")
+	cmd.Flags().BoolVar(&goOn, "resume", false, "let runs that were on go on")
+	return cmd
+}
+
+func (c *program) restore(ctx context.Context, name string, t backup.Target, goOn bool) (err error) {
+	if t.Dir = c.home; t.Dir == "" {
+		if t.Dir, err = datadir.Find(c.getenv); err != nil {
+			return err
+		}
+	}
+	if t.Dir, err = filepath.Abs(t.Dir); err != nil {
+		return err
+	}
+	t.Copies = store.Copies{}
+	o := checks.Options{Env: c.getenv, Home: t.Dir}
+	if who := checks.Users(ctx, o); len(who) > 0 {
+		return fmt.Errorf("%s is in use by %s: stop it first", t.Dir, strings.Join(who, ", "))
+	}
+	from, closeFile, err := c.openBackup(name)
+	if err != nil {
+		return err
+	}
+	defer closeFile()
+	done, err := backup.Restore(ctx, from, t)
+	if errors.Is(err, backup.ErrInhabited) {
+		return &usage.Error{Err: fmt.Errorf("%w; `chorus restore --replace FILE` puts it aside", err)}
+	}
+	if err != nil {
+		return err
+	}
+	after := checks.AfterRestore(ctx, o, goOn)
+	if c.json {
+		return c.printJSON(map[string]any{"home": t.Dir, "files": len(done.Files), "at": done.At, "aside": done.Aside, "after": nonNil(after)})
+	}
+	fmt.Fprintf(c.out(), "%s is as it was at %s: %d files\n", t.Dir, done.At.Local().Format("2006-01-02 15:04:05"), len(done.Files))
+	if done.Aside != "" {
+		fmt.Fprintf(c.out(), "what was there before is in %s\n", done.Aside)
+	}
+	for _, f := range after {
+		fmt.Fprintf(c.out(), "%s: %s\n", f.Name, f.Detail)
+		if f.Mark == doctor.Broken {
+			c.exit = 1
+		}
+	}
+	if at, err := settings.DatabasePath(c.getenv, t.Dir); err == nil && at != filepath.Join(t.Dir, "chorus.db") {
+		c.warn("the configuration has the database at " + at + "; the one of the backup is in " + filepath.Join(t.Dir, "chorus.db"))
+	}
+	return nil
+}
+
+// openBackup opens a backup, compressed or not.
+func (c *program) openBackup(name string) (io.Reader, func(), error) {
+	var raw io.Reader = c.console.In
+	closeFile := func() {}
+	if name != "-" {
+		f, err := os.Open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, &usage.Error{Err: fmt.Errorf("there is no file %s", name)}
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		raw, closeFile = f, func() { _ = f.Close() } // it was only read
+	}
+	in := bufio.NewReaderSize(raw, 1<<20)
+	if head, _ := in.Peek(2); !bytes.Equal(head, []byte{0x1f, 0x8b}) {
+		return in, closeFile, nil
+	}
+	z, err := gzip.NewReader(in)
+	if err != nil {
+		closeFile()
+		return nil, nil, err
+	}
+	return z, closeFile, nil
+}

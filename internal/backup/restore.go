@@ -1,0 +1,263 @@
+package backup
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// ErrInhabited says that a home is there already, and nobody allowed to replace it.
+var ErrInhabited = errors.New("there is a home already")
+
+// maxManifest is far more than the list of any home's files.
+const maxManifest = 256 << 20
+
+// Target is where a backup goes.
+type Target struct {
+	Dir     string // the home
+	Copies  Copies
+	Replace bool // what is there is put aside; without it an inhabited home is refused
+	Now     func() time.Time
+}
+
+// Restored is what a restore did.
+type Restored struct {
+	Manifest
+	Aside string // where the home from before is now; "": there was none
+}
+
+// Restore reads a backup, holds it against its list, and only then puts it in the place of the home,
+// the database last. Nobody may use the home meanwhile.
+func Restore(ctx context.Context, from io.Reader, t Target) (Restored, error) {
+	var out Restored
+	if t.Now == nil {
+		t.Now = time.Now
+	}
+	lived := lives(t.Dir)
+	if lived && !t.Replace {
+		return out, fmt.Errorf("%w in %s", ErrInhabited, t.Dir)
+	}
+	if err := os.MkdirAll(t.Dir, 0o700); err != nil {
+		return out, err
+	}
+	stage, err := os.MkdirTemp(t.Dir, ".restore-*")
+	if err != nil {
+		return out, err
+	}
+	defer os.RemoveAll(stage)
+	if out.Manifest, err = unpack(ctx, from, stage); err != nil {
+		return out, err
+	}
+	snapshot := filepath.Join(stage, databaseName)
+	if err := t.Copies.Check(ctx, snapshot); err != nil {
+		return out, fmt.Errorf("the database of the backup: %w", err)
+	}
+	if lived {
+		out.Aside = filepath.Join(t.Dir, "before-restore-"+t.Now().UTC().Format("20060102T150405"))
+		if err := os.Mkdir(out.Aside, 0o700); err != nil {
+			return out, err
+		}
+	}
+	return out, t.replace(ctx, stage, out.Aside)
+}
+
+// lives reports whether a folder holds more than what is left of an earlier try.
+func lives(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".restore-") {
+			return true
+		}
+	}
+	return false
+}
+
+// unpack writes a backup into a folder and checks every file of it.
+func unpack(ctx context.Context, from io.Reader, stage string) (Manifest, error) {
+	root, err := os.OpenRoot(stage)
+	if err != nil {
+		return Manifest{}, err
+	}
+	defer root.Close()
+	found := map[string]Entry{}
+	var m *Manifest
+	for r := tar.NewReader(from); ; {
+		if err := ctx.Err(); err != nil {
+			return Manifest{}, err
+		}
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return Manifest{}, notWhole(err)
+		}
+		if h.Name == manifestName {
+			m = &Manifest{}
+			if err := json.NewDecoder(io.LimitReader(r, maxManifest)).Decode(m); err != nil {
+				return Manifest{}, notWhole(err)
+			}
+			continue
+		}
+		if !filepath.IsLocal(strings.TrimSuffix(h.Name, "/")) || m != nil {
+			return Manifest{}, fmt.Errorf("this is no backup of Chorus: it holds %.100q", h.Name)
+		}
+		e, err := place(root, h, r)
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return Manifest{}, notWhole(err)
+		}
+		if err != nil {
+			return Manifest{}, fmt.Errorf("unpack %s: %w", h.Name, err)
+		}
+		found[e.Path] = e
+	}
+	if m == nil {
+		return Manifest{}, notWhole(io.ErrUnexpectedEOF)
+	}
+	if m.Format > format {
+		return Manifest{}, fmt.Errorf("the backup was made by a newer chorus (format %d, this one knows %d): upgrade chorus", m.Format, format)
+	}
+	return *m, compare(*m, found)
+}
+
+func notWhole(err error) error {
+	return fmt.Errorf("the file is no backup of Chorus, or not a whole one; nothing was changed: %w", err)
+}
+
+// compare holds what was unpacked against the list.
+func compare(m Manifest, found map[string]Entry) error {
+	for _, want := range m.Files {
+		got, ok := found[want.Path]
+		switch {
+		case !ok:
+			return fmt.Errorf("the backup is damaged: %s is missing; nothing was changed", want.Path)
+		case got != want:
+			return fmt.Errorf("the backup is damaged: %s is not what it was; nothing was changed", want.Path)
+		}
+	}
+	if len(found) != len(m.Files) {
+		return errors.New("the backup is damaged: it holds files that are not in its list; nothing was changed")
+	}
+	if _, ok := found[databaseName]; !ok {
+		return errors.New("the backup holds no database; nothing was changed")
+	}
+	return nil
+}
+
+// place writes one file, folder or link below the folder, and never outside of it.
+func place(root *os.Root, h *tar.Header, r io.Reader) (Entry, error) {
+	name := strings.TrimSuffix(h.Name, "/")
+	if err := makeFolders(root, path.Dir(name)); err != nil {
+		return Entry{}, err
+	}
+	mode := fs.FileMode(h.Mode).Perm()
+	switch h.Typeflag {
+	case tar.TypeDir:
+		if err := makeFolders(root, name); err != nil {
+			return Entry{}, err
+		}
+		return Entry{Path: h.Name}, root.Chmod(name, mode|0o700)
+	case tar.TypeSymlink:
+		return Entry{Path: h.Name}, root.Symlink(h.Linkname, name)
+	case tar.TypeReg:
+	default:
+		return Entry{}, fmt.Errorf("an entry of kind %q", h.Typeflag)
+	}
+	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode|0o600)
+	if err != nil {
+		return Entry{}, err
+	}
+	sum := sha256.New()
+	n, err := io.Copy(io.MultiWriter(f, sum), r)
+	if err == nil {
+		err = f.Sync()
+	}
+	return Entry{Path: h.Name, Size: n, SHA256: hex.EncodeToString(sum.Sum(nil))}, errors.Join(err, f.Close())
+}
+
+func makeFolders(root *os.Root, name string) error {
+	if name == "." {
+		return nil
+	}
+	if info, err := root.Stat(name); err == nil && info.IsDir() {
+		return nil
+	}
+	if err := makeFolders(root, path.Dir(name)); err != nil {
+		return err
+	}
+	return root.Mkdir(name, 0o700)
+}
+
+// replace puts what was unpacked in the place of the home. From its first step to its last there is a
+// guard and no database: a home that is left so refuses to start, and can be restored again.
+func (t Target) replace(ctx context.Context, stage, aside string) error {
+	dir := t.Dir
+	guard, err := t.Copies.Guard(ctx, filepath.Join(dir, databaseName), filepath.Join(stage, databaseName))
+	if err != nil {
+		return err
+	}
+	if aside != "" {
+		for _, tail := range []string{"", "-wal", "-shm"} {
+			if err := move(dir, aside, databaseName+tail); err != nil {
+				return err
+			}
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if e.Name() == filepath.Base(guard) || strings.HasPrefix(e.Name(), ".restore-") || strings.HasPrefix(e.Name(), "before-restore-") {
+				continue
+			}
+			if err := move(dir, aside, e.Name()); err != nil {
+				return err
+			}
+		}
+	}
+	entries, err := os.ReadDir(stage)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), databaseName) { // with what looking at it left beside it
+			continue
+		}
+		if err := move(stage, dir, e.Name()); err != nil {
+			return err
+		}
+	}
+	return errors.Join(move(stage, dir, databaseName), syncFolder(dir))
+}
+
+// move renames a file or folder; one that is not there is no error.
+func move(from, to, name string) error {
+	if err := os.Rename(filepath.Join(from, name), filepath.Join(to, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// syncFolder makes renames last through a loss of power, where the file system can.
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	_ = f.Sync()
+	return f.Close()
+}
