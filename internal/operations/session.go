@@ -153,7 +153,7 @@ type Aborted struct {
 // ResumeRequest continues a session of a log file or of this home.
 type ResumeRequest struct {
 	ID            string `json:"id" maxLen:"1024" doc:"the session's id"`
-	WorkspacePath string `json:"workspacePath" minLen:"1" maxLen:"4096" doc:"the folder with the session's log"`
+	WorkspacePath string `json:"workspacePath,omitempty" maxLen:"4096" doc:"the folder with the session's log; one that Chorus knows needs none"`
 	Provider      string `json:"provider,omitempty" maxLen:"64" noun:"provider"`
 	Model         string `json:"model,omitempty" maxLen:"200" noun:"model"`
 	Mode          string `json:"mode,omitempty" maxLen:"32" pattern:"^(full|summary|last-[0-9]{1,9})?$" doc:"how much of it: full, last-N or summary"`

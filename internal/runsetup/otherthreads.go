@@ -3,6 +3,7 @@ package runsetup
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,13 +40,24 @@ func (s *Setup) others(ctx context.Context, row journal.Thread, log *transcript.
 	}
 	alone := !row.ID.OnPlatform() || settings.GuildOf(row.ID) == "" // nobody else listens
 	var lines strings.Builder
-	lines.WriteString("These run at the same time as this one. You share your workspace with them, so do not undo what they do.\n")
+	lines.WriteString("These run at the same time as this one.")
+	if slices.ContainsFunc(list, func(other journal.Thread) bool { return other.Dir == row.Dir }) {
+		lines.WriteString(" Those that share your workspace say so: do not undo what they do.")
+	}
+	lines.WriteByte('\n')
 	for _, other := range list[:min(len(list), maxOthers)] {
-		summary := "(in another place)"
-		if other.Place == row.Place || alone && other.Owner.String() != "" && other.Owner.String() == row.Owner.String() {
-			summary = fmt.Sprintf("%q", text.Clip(strings.Join(strings.Fields(other.Title), " "), 80))
+		own := other.Owner.String() != "" && other.Owner.String() == row.Owner.String()
+		summary := "one in another place" // its name is as little this one's business as its words
+		switch {
+		case other.Place == row.Place || alone && own:
+			summary = fmt.Sprintf("%s %q", other.ID.Thread(), text.Clip(strings.Join(strings.Fields(other.Title), " "), 80))
+		case own:
+			summary = other.ID.Thread() + " in another place"
 		}
-		fmt.Fprintf(&lines, "- %s %s: %s\n", other.ID.Thread(), summary, s.doing(ctx, other))
+		if other.Dir == row.Dir {
+			summary += " (in your workspace)"
+		}
+		fmt.Fprintf(&lines, "- %s: %s\n", summary, s.doing(ctx, other))
 	}
 	if more := len(list) - maxOthers; more > 0 {
 		fmt.Fprintf(&lines, "- and %d more\n", more)

@@ -166,6 +166,9 @@ func (o *Handler) goOn(ctx context.Context, by operation.Caller, row journal.Thr
 	if err := o.mayWork(by, row); err != nil {
 		return operations.CreatedSession{}, err
 	}
+	if in.WorkspacePath != "" && !sameFolder(in.WorkspacePath, row.Dir) {
+		return operations.CreatedSession{}, operation.Errorf(operation.Invalid, "session %s works in %s; leave workspacePath out, or name that", id, row.Dir)
+	}
 	if row.Status == chat.Running || row.Status == chat.Waiting {
 		return operations.CreatedSession{}, operation.Errorf(operation.Conflict, "session %s is live; talk to it, or stop its run first", id)
 	}
@@ -194,6 +197,19 @@ func (o *Handler) goOn(ctx context.Context, by operation.Caller, row journal.Thr
 		}
 	}
 	return o.created(ctx, by, id)
+}
+
+// sameFolder says whether two paths lead to the same folder.
+func sameFolder(a, b string) bool {
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
 }
 
 // resumed says whether a mode leaves something out, and how many prompts it keeps.

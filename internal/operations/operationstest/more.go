@@ -68,6 +68,11 @@ func resuming(s *story) {
 	again, err := operations.ResumeSession.Call(s.ctx, svc, s.Ada, operations.ResumeRequest{ID: "old-one", WorkspacePath: s.Dir, Mode: "last-1"})
 	s.ok(err)
 	s.equal("the same one", again.Session.Thread, got.Session.Thread)
+	again, err = operations.ResumeSession.Call(s.ctx, svc, s.Ada, operations.ResumeRequest{ID: "old-one"})
+	s.ok(err)
+	s.equal("the same one, without a folder", again.Session.Thread, got.Session.Thread)
+	_, err = operations.ResumeSession.Call(s.ctx, svc, s.Ada, operations.ResumeRequest{ID: "old-one", WorkspacePath: "/does/not/exist"})
+	s.wants(operation.Invalid, err)
 	in.ID = "never-was"
 	_, err = operations.ResumeSession.Call(s.ctx, svc, s.Ada, in)
 	s.wants(operation.NotFound, err)

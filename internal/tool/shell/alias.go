@@ -4,15 +4,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"chorus/internal/permit/canonical"
+	"chorus/internal/sandbox"
 	"chorus/internal/tool"
 )
 
 // aliases are the names of the other designs. Their directory and argument list
 // become part of the command, so that what is judged is what runs.
-func aliases() []tool.Alias {
+func (b *bash) aliases() []tool.Alias {
+	convert := func(fields map[string]json.RawMessage) error { return convert(fields, b.inside) }
 	return []tool.Alias{
 		tool.Converted("run_command", convert),
 		tool.Converted("RunCommand", convert),
@@ -20,7 +24,22 @@ func aliases() []tool.Alias {
 	}
 }
 
-func convert(fields map[string]json.RawMessage) error {
+// inside says whether a directory lies in the workspace or in another root of the command.
+func (b *bash) inside(dir string) bool {
+	if b.opts.Dir == "" {
+		return filepath.IsLocal(dir)
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(b.opts.Dir, dir)
+	}
+	within := func(root string) bool {
+		rel, err := filepath.Rel(root, dir)
+		return err == nil && filepath.IsLocal(rel)
+	}
+	return within(b.opts.Dir) || slices.ContainsFunc(b.opts.Roots, func(r sandbox.Root) bool { return within(r.Path) })
+}
+
+func convert(fields map[string]json.RawMessage, inside func(dir string) bool) error {
 	var theirs struct {
 		Command *string  `json:"command"`
 		Exe     *string  `json:"exe"`
@@ -32,6 +51,9 @@ func convert(fields map[string]json.RawMessage) error {
 	}
 	if theirs.Command != nil && theirs.Exe != nil {
 		return errors.New("give either 'command' or 'exe' with 'args'")
+	}
+	if theirs.Cwd != "" && !inside(theirs.Cwd) {
+		return fmt.Errorf("'cwd' %q is outside of the workspace; it must be a folder in it", theirs.Cwd)
 	}
 	var command string
 	switch {

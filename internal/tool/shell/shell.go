@@ -25,7 +25,7 @@ type Options struct {
 	Dir  string    // the working directory; must exist
 	Env  []string  // added to every command, NAME=value
 	Keep tool.Keep // keeps output that is too long; may be nil
-	// Roots are what a command sees where the executor has walls; none: Dir alone.
+	// Roots are what a command sees where the executor isolates it; none: Dir alone.
 	Roots []sandbox.Root
 }
 
@@ -45,7 +45,7 @@ func New(run sandbox.Executor, opts Options) tool.Tool {
 	b := &bash{run: run, opts: opts}
 	return tool.New(tool.Func[input]{
 		Name: "bash", Description: prose, Risk: tool.High,
-		Aliases: aliases(),
+		Aliases: b.aliases(),
 		Access: func(in input) []tool.Access {
 			command := canonicalOf(in.Command)
 			return []tool.Access{{Tool: "bash", Detail: command, Command: command}}

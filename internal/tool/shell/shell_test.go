@@ -64,6 +64,8 @@ func TestBash(t *testing.T) {
 		{"their command", "run_command", `{"command":"echo a; pwd | sed 's/.*\\///'","cwd":"my sub","timeoutSec":5}`, "a\nmy sub", false},
 		{"their program", "RunCommand", `{"exe":"printf","args":["%s|","a b","it's","-n","$HOME"],"timeoutSec":5}`, "a b|it's|-n|$HOME|", false},
 		{"their program elsewhere", "RunCommand", `{"exe":"ls","args":["-d","."],"cwd":"my sub"}`, ".", false},
+		{"their program above", "RunCommand", `{"command":"pwd","cwd":"../.."}`, `Invalid arguments for RunCommand: 'cwd' "../.." is outside of the workspace; it must be a folder in it`, true},
+		{"their program far away", "run_command", `{"exe":"pwd","cwd":"/"}`, `Invalid arguments for run_command: 'cwd' "/" is outside of the workspace; it must be a folder in it`, true},
 		{"both shapes", "RunCommand", `{"exe":"ls","command":"ls"}`, "Invalid arguments for RunCommand: give either 'command' or 'exe' with 'args'", true},
 	}
 	for _, tt := range tests {
