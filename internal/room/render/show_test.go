@@ -186,6 +186,24 @@ func TestEndings(t *testing.T) {
 }
 
 // TestLongAnswers: D9, the footer never makes a message too long; A58's parts; a file.
+// TestEveryPromptOfAFailedRun: each of several prompts that a run took is told that it failed, once; a stop is said once.
+func TestEveryPromptOfAFailedRun(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[chat.Reason]int{chat.EndFailed: 1, chat.EndBudget: 1, chat.EndAborted: 0, chat.EndDone: 0} {
+		s := &tape{}
+		first, second := s.prompt("m1"), s.prompt("m2")
+		s.begin("r", first, second)
+		s.add("r", chat.RunEnded{Run: "r", Reason: reason, Error: &chat.Failure{Message: "the key is wrong"}})
+		told := map[string]int{}
+		for _, m := range fold(full(), s.events).Wanted(at(60)).Messages {
+			told[m.ReplyTo]++
+		}
+		if told["m1"] != min(1, told["m1"]) || reason != chat.EndDone && told["m1"] != 1 || told["m2"] != want {
+			t.Errorf("%s: %v", reason, told)
+		}
+	}
+}
+
 func TestLongAnswers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -33,11 +33,28 @@ func (v *View) Wanted(now time.Time) Wanted {
 		if p.refused != "" {
 			w.Messages = append(w.Messages, Message{Key: fmt.Sprintf("refused/%d", seq), ReplyTo: p.target(), Text: "Not taken: " + strings.TrimRight(p.refused, ".") + ".", Final: true})
 		}
+		if text, failed := v.failure(p); failed {
+			w.Messages = append(w.Messages, Message{Key: fmt.Sprintf("failed/%d", seq), ReplyTo: p.target(), Text: text, Final: true})
+		}
 		if sign := v.sign(p); v.o.Reactions && p.target() != "" {
 			w.Reactions = append(w.Reactions, Reaction{On: p.id, Emoji: sign})
 		}
 	}
 	return w
+}
+
+// failure is what the author of a prompt is told whose run failed and answers another prompt: a run may take several, and
+// only one of them is replied to. Whoever stops a run knows, so that is not said to everybody.
+func (v *View) failure(p *prompt) (text string, failed bool) {
+	r := v.run(p.run)
+	if r == nil || r.end == nil || p.target() == "" || p.target() == v.replyTo(r) {
+		return "", false
+	}
+	switch r.end.Reason {
+	case chat.EndFailed, chat.EndBudget, chat.EndDenied:
+		return notice(*r.end), true
+	}
+	return "", false
 }
 
 // target is the message on the platform, unless it was taken back.
