@@ -8,3 +8,10 @@ func (e *Executor) WithoutLandlock() {
 	m.landlock = 0
 	e.machine = func() machine { return m }
 }
+
+// Waiting is how many sandboxes wait for a command.
+func (e *Executor) Waiting() int {
+	e.pool.mu.Lock()
+	defer e.pool.mu.Unlock()
+	return e.pool.count
+}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -29,8 +30,9 @@ type instance struct {
 	gate    *execgate.Gate // nil where programs are not judged
 	leave   func()         // out of the cgroup
 	stop    *time.Timer
-	unclean bool // no other command may use it
-	unread  bool // it ended before it took its command
+	cleaned chan struct{} // closed when it is known whether it is clean; nil before its first command
+	unclean bool          // no other command may use it; valid once cleaned is closed
+	unread  bool          // it ended before it took its command
 }
 
 // The descriptors bubblewrap is started with, beside those of package inside.
@@ -213,9 +215,14 @@ func (i *instance) send(v any, files ...*os.File) error {
 	return err
 }
 
+// buffers are what messages are read into. Most are short, so one each would be mostly garbage.
+var buffers = sync.Pool{New: func() any { return new([inside.BufferSize]byte) }}
+
 // receive reads a message, its files and which process sent it.
 func (i *instance) receive(v any) (fds []int, pid int, err error) {
-	buf := make([]byte, inside.BufferSize)
+	whole := buffers.Get().(*[inside.BufferSize]byte)
+	defer buffers.Put(whole)
+	buf := whole[:]
 	oob := make([]byte, unix.CmsgSpace(inside.MaxFiles*4)+unix.CmsgSpace(unix.SizeofUcred))
 	n, oobn, _, _, err := i.socket.ReadMsgUnix(buf, oob)
 	if err != nil {
@@ -270,6 +277,32 @@ func (i *instance) close() {
 	i.leave()
 }
 
+// waitCleaned reads what process 1 says when it has cleaned up, which it does after it has said how the
+// command ended. From then on somebody else may have the sandbox.
+func (i *instance) waitCleaned() (clean bool) {
+	var answer inside.Cleaned
+	_, _, err := i.receive(&answer)
+	clean = err == nil && answer.Unclean == ""
+	i.unclean = !clean
+	close(i.cleaned)
+	return clean
+}
+
+// cleanTime is far more than cleaning needs: what would take long is not removed.
+const cleanTime = 5 * time.Second
+
+// usable says whether the sandbox can take the next command.
+func (i *instance) usable() bool {
+	late := time.NewTimer(cleanTime)
+	defer late.Stop()
+	select {
+	case <-i.cleaned:
+		return !i.unclean && i.alive()
+	case <-late.C:
+		return false
+	}
+}
+
 // alive says whether bubblewrap still runs, without which nothing does for long, and
 // process 1 still listens.
 func (i *instance) alive() bool {
@@ -314,8 +347,8 @@ func (r *running) Wait() (int, error) {
 		r.i.unclean, r.i.unread = true, errors.Is(err, unix.ECONNRESET)
 		return 128 + int(unix.SIGKILL), nil
 	}
-	r.i.unclean = ended.Unclean != "" || ended.Error != ""
 	if ended.Error != "" {
+		r.i.unclean = true
 		return 0, fmt.Errorf("start the command: %s", ended.Error)
 	}
 	r.left = ended.Left

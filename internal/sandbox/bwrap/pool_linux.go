@@ -28,12 +28,23 @@ type pool struct {
 // get gives a sandbox of the place with this key; nil when there is none. Those of the
 // place that are not what they should be any more are taken down.
 func (p *pool) get(place, key string) *instance {
+	for {
+		i := p.take(place, key)
+		if i == nil || i.usable() {
+			return i
+		}
+		i.close()
+	}
+}
+
+// take gives a sandbox of the place that may not be clean yet, and takes down those with another key.
+func (p *pool) take(place, key string) *instance {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var found *instance
 	for _, i := range slices.Clone(p.idle[place]) {
 		switch {
-		case i.key != key || !i.alive():
+		case i.key != key:
 			p.remove(place, i)
 			p.closing.Go(i.close)
 		case found == nil:
@@ -45,7 +56,8 @@ func (p *pool) get(place, key string) *instance {
 	return found
 }
 
-// put keeps a sandbox for the next command, or takes it down where that cannot be.
+// put keeps a sandbox for the next command, or takes it down where that cannot be. What its
+// command left is taken away meanwhile.
 func (p *pool) put(place string, i *instance) {
 	p.mu.Lock()
 	if keep := place != "" && !i.unclean && !p.closed && len(p.idle[place]) < maxIdle && p.count < maxAll; !keep {
@@ -60,6 +72,12 @@ func (p *pool) put(place string, i *instance) {
 	p.idle[place] = append(p.idle[place], i)
 	p.count++
 	i.stop = time.AfterFunc(idleTime, func() { p.expire(place, i) })
+	i.cleaned = make(chan struct{})
+	p.closing.Go(func() {
+		if !i.waitCleaned() {
+			p.expire(place, i)
+		}
+	})
 }
 
 // expire takes a sandbox down that nobody used, unless somebody just does.

@@ -77,6 +77,17 @@ func TestNotReused(t *testing.T) {
 	}
 }
 
+// TestUncleanGoes: what cannot be cleaned is taken down without another command, with the memory that its files take.
+func TestUncleanGoes(t *testing.T) {
+	t.Parallel()
+	ex := with(t, options(t))
+	dir := t.TempDir()
+	run(t, ex, sandbox.Command{Shell: "true", Dir: dir})
+	with := ex.Waiting()
+	run(t, ex, sandbox.Command{Shell: "cd /tmp; seq 6000 | xargs touch", Dir: dir})
+	polltest.Until(t, "one sandbox less", func() bool { return ex.Waiting() == with-1 })
+}
+
 // TestKeyring: what a command keeps in the kernel is neither the server's nor the next one's.
 func TestKeyring(t *testing.T) {
 	t.Parallel()

@@ -69,10 +69,14 @@ func run() error {
 			return err
 		}
 		ended := request.run(files)
-		if ended.Unclean == "" && ended.Error == "" {
-			ended.Unclean = setup.clean(limits)
-		}
 		if err := s.send(ended); err != nil {
+			return err
+		}
+		if ended.Error != "" {
+			continue // nobody sends another one
+		}
+		// Whoever waits for the command need not wait for this.
+		if err := s.send(Cleaned{Unclean: setup.clean(limits)}); err != nil {
 			return err
 		}
 	}
@@ -163,7 +167,7 @@ func (r Request) run(files []int) Ended {
 			continue // an orphan, which became ours
 		}
 		if err != nil {
-			return Ended{Error: "wait for the command: " + err.Error(), Unclean: "a process that cannot be waited for"}
+			return Ended{Error: "wait for the command: " + err.Error()}
 		}
 		ended.Code = status.ExitStatus()
 		if status.Signaled() {

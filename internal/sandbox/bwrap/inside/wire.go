@@ -54,11 +54,16 @@ type Request struct {
 	Dir  string   `json:"dir"`
 }
 
-// Ended answers Request, when the command and everything it started are gone.
+// Ended answers Request, when the command and everything it started are gone. With an error the
+// sandbox must not be used again; without one Cleaned follows.
 type Ended struct {
-	Error   string `json:"error,omitempty"`   // it could not be started
-	Code    int    `json:"code,omitempty"`    // in the shell's convention
-	Left    int    `json:"left,omitempty"`    // processes that outlived it
+	Error string `json:"error,omitempty"` // it could not be started, or not be waited for
+	Code  int    `json:"code,omitempty"`  // in the shell's convention
+	Left  int    `json:"left,omitempty"`  // processes that outlived it
+}
+
+// Cleaned says that what the command left is gone, and the next one may come.
+type Cleaned struct {
 	Unclean string `json:"unclean,omitempty"` // what could not be taken away: the sandbox must not be used again
 }
 
