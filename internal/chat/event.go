@@ -87,7 +87,8 @@ type Received struct {
 	// room several wishes to hear the agent are one.
 	Together bool `json:"together,omitempty"`
 	// Silent: the words are a command and not for the model, which goes on from what was said last.
-	Silent bool `json:"silent,omitempty"`
+	Silent    bool `json:"silent,omitempty"`
+	Forgotten bool `json:"forgotten,omitempty"` // its words were deleted, also here
 }
 
 // Refused: the prompt Seq will not be answered, visibly.
@@ -103,6 +104,8 @@ type Edited struct {
 	Blocks  Blocks `json:"blocks"`
 	Files   bool   `json:"files,omitempty"`
 	Message string `json:"message,omitempty"` // as in Deleted
+	// Forgotten is as in Received.
+	Forgotten bool `json:"forgotten,omitempty"`
 }
 
 // Over is what a message is after the change: new words keep its files and the mark of whom
@@ -144,6 +147,8 @@ type Deleted struct {
 	Seq int64 `json:"seq"`
 	// Message is the platform's id of a message that came with an import; Seq is 0 then.
 	Message string `json:"message,omitempty"`
+	// Forget: the words go from the journal too; that something was deleted stays.
+	Forget bool `json:"forget,omitempty"`
 }
 
 // Reacted: somebody put an emoji on Seq, or took it off.
@@ -162,6 +167,8 @@ type Imported struct {
 	Blob    string `json:"blob"`
 	Count   int    `json:"count"`
 	Instead bool   `json:"instead,omitempty"`
+	// Forgotten: some of them were deleted, also here.
+	Forgotten bool `json:"forgotten,omitempty"`
 }
 
 // Line is one imported message.
@@ -257,6 +264,8 @@ type Said struct {
 	Stop    Stop     `json:"stop"`
 	Partial bool     `json:"partial,omitempty"`
 	Error   *Failure `json:"error,omitempty"`
+	// Forgotten is as in Received.
+	Forgotten bool `json:"forgotten,omitempty"`
 }
 
 // Failure is an error as the journal keeps it.
@@ -350,6 +359,8 @@ type Steered struct {
 	Blocks    Blocks      `json:"blocks"`
 	Mode      Intake      `json:"mode"`
 	Terms     Terms       `json:"terms,omitzero"`
+	// Forgotten is as in Received.
+	Forgotten bool `json:"forgotten,omitempty"`
 }
 
 // AbortAsked: the run (or, with All, the run and everything waiting) shall end.

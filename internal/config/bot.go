@@ -83,6 +83,7 @@ type Bot struct {
 	ChannelHistory          bool     `key:"channelHistory"`
 	AuthorizedRoles         []string `key:"authorizedRoles"`
 	NotifyPeople            bool     `key:"notifyPeople"`
+	Retention               string   `key:"retention"` // forget or keep
 	DiscordBackoffMaxMS     int      `key:"discordBackoffMax"`
 
 	Permissions       string             `key:"permissions"`

@@ -165,6 +165,7 @@ func conversationKeys() []Key {
 		{Path: "maxBotReplyChainDepth", Kind: Integer, Pins: true, Default: 3, Least: at(0), Doc: "Bots that may answer each other in a chain before this one stays silent."},
 		{Path: "botReplyChainDepthEmote", Kind: Text, Pins: true, Default: "🔁", Doc: "The reaction that says so."},
 		{Path: "authorizedRoles", Kind: List, Doc: "Roles whose .history orders and pinned .config count; none: everybody's."},
+		{Path: "retention", Kind: Text, Default: "forget", Choices: []string{"forget", "keep"}, Doc: "What the journal keeps of messages that people delete on a platform: forget, that something was deleted; keep, also the words. A model sees them in neither case."},
 		{Path: "notifyPeople", Kind: Bool, Pins: true, Default: false, Doc: "Whether people are notified whom the bot's answers mention; other bots always are. Roles and @everyone never."},
 		{Path: "discordBackoffMax", Kind: Integer, Default: 32_000, Least: at(1), Doc: "The longest pause between two tries to reach Discord, in milliseconds."},
 	}

@@ -95,6 +95,7 @@ type Display struct {
 	Footer     string // off, short or full
 	// NotifyPeople: those whom the agent mentions are notified; without it only programs are.
 	NotifyPeople bool
+	KeepDeleted  bool // the journal keeps the words of deleted messages
 	// Price is what tokens cost, in billionths of a dollar; nil: not known.
 	Price func(model string, u chat.Usage) int64
 }

@@ -113,8 +113,21 @@ func (b *Bot) changed(ctx context.Context, kind room.Kind, message string, versi
 	if len(a.Commits) == 0 {
 		return nil
 	}
+	b.retain(a.Commits)
 	_, err = b.Backend.Arrive(ctx, a)
 	return err
+}
+
+// retain has the words of deleted messages forgotten where the settings do not keep them.
+func (b *Bot) retain(commits []journal.Commit) {
+	for _, c := range commits {
+		for i, e := range c.Events {
+			if d, ok := e.Body.(chat.Deleted); ok {
+				d.Forget = !b.Backend.Display(c.Thread).KeepDeleted
+				c.Events[i].Body = d
+			}
+		}
+	}
 }
 
 // whatRead is the kind of an arrival that notes which thread read a message in a channel's

@@ -214,6 +214,7 @@ func (b *Bot) answerDeleted(ctx context.Context, message string) error {
 	if len(a.Commits) == 0 {
 		return nil
 	}
+	b.retain(a.Commits)
 	_, err = b.Backend.Arrive(ctx, a)
 	return err
 }

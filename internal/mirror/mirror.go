@@ -61,6 +61,11 @@ func (f *Follower) CatchUp(ctx context.Context, thread chat.ThreadID, further ..
 		return nil // nothing was said in it
 	}
 	writers, failed := f.open(thread)
+	for _, w := range writers {
+		if files, ok := w.(*conversation.Writer); ok {
+			failed = errors.Join(failed, f.forget(ctx, thread, files))
+		}
+	}
 	writers = append(writers, further...)
 	if len(writers) == 0 {
 		return failed
@@ -88,6 +93,23 @@ func (f *Follower) CatchUp(ctx context.Context, thread chat.ThreadID, further ..
 	}
 	apply(batch)
 	return failed
+}
+
+// forget has files written anew where the journal has forgotten words that stand in them.
+func (f *Follower) forget(ctx context.Context, thread chat.ThreadID, w *conversation.Writer) error {
+	newest := int64(0)
+	for ev, err := range f.DB.AllEvents(ctx, thread, w.LastSeq()) {
+		if err != nil {
+			return err
+		}
+		if d, ok := ev.Body.(chat.Deleted); ok && d.Forget {
+			newest = ev.Seq
+		}
+	}
+	if newest == 0 {
+		return nil
+	}
+	return w.Restart(newest)
 }
 
 // open opens the files that every thread has, and those of its tool calls if its agent

@@ -15,6 +15,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/model"
 	"chorus/internal/operations"
+	"chorus/internal/text"
 	"chorus/internal/transcript"
 	"chorus/internal/usage"
 )
@@ -50,13 +51,22 @@ func (s *Service) Replay(ctx context.Context, thread chat.ThreadID) iter.Seq2[op
 		blob := func(hash string) ([]byte, error) { return s.DB.Blob(ctx, hash) }
 		log := transcript.New(blob)
 		var head *model.Head
+		forgot := 0
 		for ev, err := range s.DB.AllEvents(ctx, thread, 0) {
 			switch b := ev.Body.(type) {
 			case chat.RunStarted:
 				head, err = s.headOf(b)
 			case chat.Asked:
-				if !yield(s.replayed(log, head, ev, b), nil) {
+				r := s.replayed(log, head, ev, b)
+				if !r.Same && forgot > 0 {
+					r.Why = fmt.Sprintf("cannot be rebuilt: the words of %s were deleted and forgotten", text.Count(forgot, "message"))
+				}
+				if !yield(r, nil) {
 					return
+				}
+			case chat.Received, chat.Steered, chat.Edited, chat.Imported, chat.Said:
+				if wasForgotten(b) {
+					forgot++
 				}
 			}
 			if err == nil {
@@ -67,6 +77,24 @@ func (s *Service) Replay(ctx context.Context, thread chat.ThreadID) iter.Seq2[op
 				return
 			}
 		}
+	}
+}
+
+// wasForgotten reports an event whose words were taken out of the journal.
+func wasForgotten(body chat.Body) bool {
+	switch b := body.(type) {
+	case chat.Received:
+		return b.Forgotten
+	case chat.Steered:
+		return b.Forgotten
+	case chat.Edited:
+		return b.Forgotten
+	case chat.Imported:
+		return b.Forgotten
+	case chat.Said:
+		return b.Forgotten
+	default:
+		return false
 	}
 }
 

@@ -120,7 +120,7 @@ func (db *DB) apply(w *writer, in *intent) (journal.Committed, error) {
 	if err != nil {
 		return journal.Committed{}, err
 	}
-	a := &applying{w: w, in: in, now: now, is: was, seq: was.next - int64(len(in.drafts))}
+	a := &applying{db: db, w: w, in: in, now: now, is: was, seq: was.next - int64(len(in.drafts))}
 	for _, b := range in.blobs {
 		if err := db.writeBlob(w, b, now); err != nil {
 			return journal.Committed{}, err
@@ -215,6 +215,7 @@ func number(w *writer, in *intent, now int64) (threadState, error) {
 
 // applying is a commit half way.
 type applying struct {
+	db    *DB
 	w     *writer
 	in    *intent
 	now   int64
@@ -305,8 +306,10 @@ func (a *applying) consequences(body chat.Body) error {
 		_, err := a.unqueue(b.Seq)
 		return err
 	case chat.Deleted:
-		_, err := a.unqueue(b.Seq)
-		return err
+		if _, err := a.unqueue(b.Seq); err != nil || !b.Forget {
+			return err
+		}
+		return a.forget(b)
 	}
 	return nil
 }

@@ -41,6 +41,12 @@ func (db *DB) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
 		case s.Seq < 1 || s.Seq >= next:
 			return fmt.Errorf("there is no event %d", s.Seq)
 		}
+		// One that does not know of a deletion yet may hold words that were forgotten.
+		var deleted int
+		err := w.row(`SELECT count(*) FROM events WHERE thread_id = ? AND seq > ? AND kind = 'deleted'`, []any{string(s.Thread), s.Seq}, &deleted)
+		if err != nil || deleted > 0 {
+			return err
+		}
 		return w.exec(`INSERT INTO snapshots (thread_id, codec, seq, state, at) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT (thread_id, codec) DO UPDATE SET seq = excluded.seq, state = excluded.state, at = excluded.at
 			WHERE excluded.seq >= snapshots.seq`, string(s.Thread), s.Codec, s.Seq, s.State, micros(db.now()))

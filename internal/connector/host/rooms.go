@@ -29,7 +29,7 @@ func (h *Backend) Display(thread chat.ThreadID) connector.Display {
 		return connector.Display{Name: thread.Agent()}
 	}
 	m := connector.Display{Room: route.Routing(settings.Routing) == route.Room, ToolOutput: settings.ToolOutputVisible,
-		Thinking: settings.DebugThinking, NotifyPeople: settings.NotifyPeople, Name: settings.InnerName, Footer: settings.Footer, Price: h.pricing(settings)}
+		Thinking: settings.DebugThinking, NotifyPeople: settings.NotifyPeople, KeepDeleted: settings.Retention == "keep", Name: settings.InnerName, Footer: settings.Footer, Price: h.pricing(settings)}
 	if m.Room && !settings.IsSet("footer") {
 		m.Footer = "off" // what is said in a room is read by others as it is
 	}

@@ -58,6 +58,7 @@ type state struct {
 	Heard       []held `json:"heard,omitempty"`   // messages that no request has seen
 	Reply       string `json:"reply,omitempty"`   // the newest answer of the current run
 	Cut         bool   `json:"cut,omitempty"`     // that answer was cut at its length and goes on
+	Forgot      int64  `json:"forgot,omitempty"`  // the event for which the files were last written anew
 }
 
 // held is a message that has no place in the prompt yet.
@@ -115,6 +116,25 @@ func (t *Writer) load() error {
 		}
 	}
 	return t.repairLog()
+}
+
+// Restart removes the files, which are then written from the first event: the journal has
+// forgotten words that may stand in them. For one event it is done once.
+func (t *Writer) Restart(seq int64) error {
+	if t.st.Seq == 0 || t.st.Forgot >= seq {
+		return nil
+	}
+	for _, name := range []string{LogName, ContextName} {
+		if err := os.Remove(t.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	t.st, t.seen, t.recent = state{Forgot: seq}, map[string]bool{}, map[string]time.Time{}
+	data, err := json.Marshal(t.st)
+	if err != nil {
+		return err
+	}
+	return jsonl.Replace(t.path(sidecarName), data)
 }
 
 // Apply writes what the events mean, as jsonl.Follower does.

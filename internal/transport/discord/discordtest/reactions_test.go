@@ -67,7 +67,7 @@ func TestAnswerThatWasTakenAway(t *testing.T) {
 	}
 	for _, ev := range g.events(thread) {
 		if d, ok := ev.Body.(chat.Deleted); ok {
-			if said, ok := g.events(thread)[d.Seq-1].Body.(chat.Said); !ok || said.Blocks.Text() != "too much said" {
+			if said, ok := g.events(thread)[d.Seq-1].Body.(chat.Said); !ok || said.Blocks.Text() != "(deleted)" || !said.Forgotten {
 				t.Errorf("another was taken away: %+v", g.events(thread)[d.Seq-1].Body)
 			}
 		}

@@ -1,0 +1,277 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+)
+
+// forget takes the words out of the event that a Deleted names, in the transaction that writes
+// the Deleted: out of its body and those of its edits, the thread's title, its snapshots, and the
+// bytes that nothing else refers to. The event itself stays, and says that it was forgotten.
+func (a *applying) forget(d chat.Deleted) error {
+	var bodies []storedBody
+	var err error
+	if d.Message != "" {
+		bodies, err = a.bodies(`kind = 'imported'`)
+	} else {
+		bodies, err = a.bodies(`(seq = ? OR kind = 'edited')`, d.Seq)
+	}
+	if err != nil {
+		return err
+	}
+	for _, b := range bodies {
+		body, err := chat.DecodeBody(b.kind, []byte(b.body))
+		if err != nil {
+			return err
+		}
+		left, err := a.without(b.seq, body, d)
+		if err != nil {
+			return err
+		}
+		if left == nil {
+			continue
+		}
+		if err := a.untitle(body); err != nil {
+			return err
+		}
+		if err := a.replace(b.seq, body, left); err != nil {
+			return err
+		}
+	}
+	return a.w.exec(`DELETE FROM snapshots WHERE thread_id = ?`, string(a.in.Thread))
+}
+
+// storedBody is an event as its row has it.
+type storedBody struct {
+	seq  int64
+	kind chat.Kind
+	body string
+}
+
+func (a *applying) bodies(where string, args ...any) (out []storedBody, err error) {
+	st, err := a.w.stmt(`SELECT seq, kind, body FROM events WHERE thread_id = ? AND ` + where)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := st.QueryContext(context.Background(), append([]any{string(a.in.Thread)}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var b storedBody
+		if err := rows.Scan(&b.seq, &b.kind, &b.body); err != nil {
+			return nil, err
+		}
+		out = append(out, b)
+	}
+	return out, rows.Err()
+}
+
+// forgotten stands where words were.
+func forgotten() chat.Blocks { return chat.TextBlocks("(deleted)") }
+
+// without is a body without the words that were deleted; nil: it has none of them.
+func (a *applying) without(seq int64, body chat.Body, d chat.Deleted) (chat.Body, error) {
+	switch b := body.(type) {
+	case chat.Imported:
+		return a.withoutLine(b, d.Message)
+	case chat.Edited:
+		if b.Seq != d.Seq {
+			return nil, nil
+		}
+		b.Blocks, b.Forgotten = forgotten(), true
+		return b, nil
+	}
+	if seq != d.Seq {
+		return nil, nil
+	}
+	switch b := body.(type) {
+	case chat.Received:
+		b.Blocks, b.Forgotten = forgotten(), true
+		return b, nil
+	case chat.Steered:
+		b.Blocks, b.Forgotten = forgotten(), true
+		return b, nil
+	case chat.Said:
+		if len(b.Blocks.Calls()) > 0 {
+			return nil, nil // calls belong to results, which stay
+		}
+		b.Blocks, b.Forgotten = forgotten(), true
+		return b, nil
+	}
+	return nil, nil
+}
+
+// withoutLine is an import without one of its messages.
+func (a *applying) withoutLine(b chat.Imported, message string) (chat.Body, error) {
+	data, err := a.db.blobIn(a.w, b.Blob)
+	if errors.Is(err, sql.ErrNoRows) || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var lines []chat.Line
+	if err := json.Unmarshal(data, &lines); err != nil {
+		return nil, nil // not ours to mend
+	}
+	before := len(lines)
+	lines = slices.DeleteFunc(lines, func(l chat.Line) bool { return slices.Contains(strings.Fields(l.ID), message) })
+	if len(lines) == before {
+		return nil, nil
+	}
+	if data, err = json.Marshal(lines); err != nil {
+		return nil, err
+	}
+	row, err := a.db.keepBlob(chat.NewBlob(data))
+	if err != nil {
+		return nil, err
+	}
+	if err := a.db.writeBlob(a.w, row, a.now); err != nil {
+		return nil, err
+	}
+	b.Blob, b.Count, b.Forgotten = row.hash, len(lines), true
+	return b, nil
+}
+
+// blobIn reads bytes inside the writer's transaction.
+func (db *DB) blobIn(w *writer, hash string) ([]byte, error) {
+	var data []byte
+	var inFile bool
+	if err := w.row(`SELECT data, data IS NULL FROM blobs WHERE hash = ?`, []any{hash}, &data, &inFile); err != nil {
+		return nil, err
+	}
+	if inFile {
+		return os.ReadFile(db.blobPath(hash))
+	}
+	return data, nil
+}
+
+// replace puts another body into an event's row, and removes what only the old one needed.
+func (a *applying) replace(seq int64, old, now chat.Body) error {
+	data, err := chat.EncodeBody(now)
+	if err != nil {
+		return err
+	}
+	if err := a.w.exec(`UPDATE events SET body = ? WHERE thread_id = ? AND seq = ?`, string(data), string(a.in.Thread), seq); err != nil {
+		return err
+	}
+	kept := blobRefs(now)
+	for _, hash := range kept {
+		if err := a.w.exec(insertRef, hash, string(a.in.Thread), seq); err != nil {
+			return err
+		}
+	}
+	for _, hash := range blobRefs(old) {
+		if slices.Contains(kept, hash) {
+			continue
+		}
+		if err := a.w.exec(`DELETE FROM event_blobs WHERE hash = ? AND thread_id = ? AND seq = ?`, hash, string(a.in.Thread), seq); err != nil {
+			return err
+		}
+		if _, err := a.db.sweepPage(a.w, []string{hash}, a.now+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// untitle takes a title away that was made of the words.
+func (a *applying) untitle(body chat.Body) error {
+	var blocks chat.Blocks
+	switch b := body.(type) {
+	case chat.Received:
+		blocks = b.Blocks
+	case chat.Steered:
+		blocks = b.Blocks
+	default:
+		return nil
+	}
+	words := TitleOf(blocks)
+	if words == "" {
+		return nil
+	}
+	var title string
+	if err := a.w.row(`SELECT title FROM threads WHERE id = ?`, []any{string(a.in.Thread)}, &title); err != nil {
+		return err
+	}
+	begins := strings.TrimRight(strings.Join(strings.Fields(title), " "), "….")
+	if begins == "" || !strings.HasPrefix(words, begins) {
+		return nil
+	}
+	return a.w.exec(`UPDATE threads SET title = '(deleted)' WHERE id = ?`, string(a.in.Thread))
+}
+
+// SaidBy lists the events in which somebody spoke, over all threads: those whose author or
+// principal has this id on a platform.
+func (db *DB) SaidBy(ctx context.Context, who string) ([]journal.Place, error) {
+	var out []journal.Place
+	err := db.query(ctx, `SELECT thread_id, seq FROM events WHERE who = ? AND kind IN ('received', 'steered') ORDER BY thread_id, seq`,
+		[]any{who}, func(rows *sql.Rows) error {
+			var p journal.Place
+			err := rows.Scan(&p.Thread, &p.Seq)
+			out = append(out, p)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("what %s said: %w", who, err)
+	}
+	return out, nil
+}
+
+// ReadOf lists the messages of somebody that came with imports: the thread and the platform's id.
+func (db *DB) ReadOf(ctx context.Context, author string) (map[chat.ThreadID][]string, error) {
+	type imported struct {
+		thread chat.ThreadID
+		body   string
+	}
+	var list []imported
+	err := db.query(ctx, `SELECT thread_id, body FROM events WHERE kind = 'imported'`, nil, func(rows *sql.Rows) error {
+		var one imported
+		err := rows.Scan(&one.thread, &one.body)
+		list = append(list, one)
+		return err
+	})
+	out := map[chat.ThreadID][]string{}
+	for _, one := range list {
+		body, derr := chat.DecodeBody(chat.KindImported, []byte(one.body))
+		b, ok := body.(chat.Imported)
+		if derr != nil || !ok || b.Blob == "" {
+			continue
+		}
+		data, berr := db.Blob(ctx, b.Blob)
+		var lines []chat.Line
+		if berr != nil || json.Unmarshal(data, &lines) != nil {
+			continue
+		}
+		for _, l := range lines {
+			if l.From.ID == author && l.ID != "" {
+				out[one.thread] = append(out[one.thread], strings.Fields(l.ID)[0])
+			}
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("what was read of %s: %w", author, err)
+	}
+	return out, nil
+}
+
+// ForgetPrincipal removes what is kept of somebody beside their words: their name and roles.
+func (db *DB) ForgetPrincipal(ctx context.Context, who string) error {
+	err := db.w.write(ctx, func(w *writer) error { return w.exec(`DELETE FROM principals WHERE id = ?`, who) })
+	if err != nil {
+		return fmt.Errorf("forget %s: %w", who, err)
+	}
+	return nil
+}
