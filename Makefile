@@ -22,7 +22,7 @@ LDFLAGS   = -s -w -X main.version=$(VERSION)
 SOURCES   = $(shell git ls-files --cached --others --exclude-standard '*.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help run chat build test race need-rg need-bwrap need-chromium check openapi screens fmt bench fuzz fuzz-shell chaos demo clean
+.PHONY: help run chat build test race need-rg need-bwrap need-chromium check openapi screens fmt bench fuzz fuzz-shell chaos faults demo clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -109,6 +109,9 @@ fuzz-shell: ## run generated commands that were allowed, and look whether one do
 
 chaos: sandbox-init ## kill the program ten thousand times at random moments, and a hundred times while people talk to it on Discord (KILLS=n SEED=n)
 	CHORUS_CHAOS=$(KILLS) CHORUS_CHAOS_SEED=$(SEED) $(GO) test -run Chaos -count=1 -v -timeout 12h $(CHAOS)
+
+faults: sandbox-init ## full disks, deleted, cut and flipped database files, lost blobs, a jumping clock and 200 kills, against the real server
+	CHORUS_FAULTS=1 $(GO) test -run Fault -count=1 -v -timeout 2h $(CHAOS)
 
 demo: build ## watch it work for a minute, without a key
 	@CHORUS=$(abspath $(BIN)) sh docs/demo.sh

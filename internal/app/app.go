@@ -47,7 +47,8 @@ type Options struct {
 	Warn    func(string)        // hears what went wrong without stopping anything; nil: nobody does
 	// Journal wraps the store before the engine gets it; tests kill the process in it.
 	Journal func(engine.Journal) engine.Journal
-	Sweep   time.Duration // between looks at what other processes did; 0: the engine's own. Tests make it long
+	Now     func() time.Time // the clock of the journal; nil: time.Now. Tests let it jump
+	Sweep   time.Duration    // between looks at what other processes did; 0: the engine's own. Tests make it long
 }
 
 // App is an opened home with everything that works on it. Each part is a package of its own;
@@ -124,7 +125,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.DB, err = store.Open(ctx, store.Options{Path: path, BlobDir: a.Home.Blobs(), Durability: a.Shared.Durability, Notify: a.databaseChanged})
+	a.DB, err = store.Open(ctx, store.Options{Path: path, BlobDir: a.Home.Blobs(), Durability: a.Shared.Durability, Notify: a.databaseChanged, Now: o.Now})
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +185,7 @@ func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 	a.engine = engine.New(engine.Config{
 		Journal: j, Bus: a.Bus, Setup: a.Setup.ForRun, Takes: a.Service.Takes, Adopt: a.adopts, LockDir: a.Home.Locks(),
 		MaxWaiting: a.Shared.MaxQueuedReplies, IdleAfter: time.Duration(a.Shared.IdleTimeoutMS) * time.Millisecond, Log: a.Log,
-		Bounds: provider.BoundsOf(a.Shared), FirstSweep: firstSweep, SweepEvery: a.Sweep, Peers: peernotify.In(a.Home.PeerSockets()),
+		Bounds: provider.BoundsOf(a.Shared), FirstSweep: firstSweep, SweepEvery: a.Sweep, Now: a.Now, Peers: peernotify.In(a.Home.PeerSockets()),
 	})
 	return a.engine
 }

@@ -17,6 +17,7 @@ func (a *App) databaseChanged(err error) {
 		return
 	}
 	a.Log.Error("the database cannot be written: "+err.Error(), "component", "store", "event", "database_failed")
+	a.Notices.WarnOnce("the database cannot be written: " + err.Error()) // the log may lie on the same disk
 	a.Bus.PublishAll(bus.Note{Err: err})
 }
 

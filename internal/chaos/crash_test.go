@@ -53,7 +53,8 @@ type crashSite struct {
 	bin        string
 	home, repo string
 	prompt     string
-	walls      string // "": the default
+	walls      string              // "": the default
+	as         *syscall.Credential // who runs it; nil: we do
 }
 
 // newSite copies a home whose database is there already: making one anew each time
@@ -92,6 +93,9 @@ var sandbox = sync.OnceValue(func() string {
 func (s *crashSite) command(ctx context.Context, env []string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, s.bin, args...)
 	cmd.Dir = s.repo
+	if s.as != nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.as}
+	}
 	cmd.Env = append([]string{"CHORUS_HOME=" + s.home, "TMPDIR=" + victim.dir, "PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "USER=ada", "CHORUS_SANDBOX=" + cmp.Or(s.walls, sandbox())}, env...)
 	return cmd
 }
