@@ -111,16 +111,16 @@ const (
 // The causes the engine cancels a run's context with.
 var (
 	ErrAborted  = errors.New("aborted")
-	ErrStopping = errors.New("chorus is stopping")
+	ErrStopping = deadline.ErrStopping
 )
 
 // The limits that keep a run from going on for ever.
 const (
-	maxLost        = 3 // requests in a row lost in crashes
-	maxContinued   = 3 // answers in a row cut by the length limit
-	maxCompactions = 6 // compactions without an answer between them; each forced one keeps half as much
-	maxFails       = 5 // failed results in a row
-	maxRepeats     = 5 // identical calls in a row
+	maxLost        = 20 // requests in a row lost in crashes: with the pauses between them a quarter of an hour
+	maxContinued   = 3  // answers in a row cut by the length limit
+	maxCompactions = 6  // compactions without an answer between them; each forced one keeps half as much
+	maxFails       = 5  // failed results in a row
+	maxRepeats     = 5  // identical calls in a row
 )
 
 // DefaultMaxSteps is how many answers a run may take when nothing else is said.

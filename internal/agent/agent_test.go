@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -30,6 +31,7 @@ type host struct {
 	journal []chat.Event
 	seen    int64
 	judge   func(agent.ProposedCall) approval.Ruling
+	now     func() time.Time // nil: always the same
 	// before, when set, may let a guest write right before a commit.
 	before func(b record.Batch)
 }
@@ -55,6 +57,9 @@ func (h *host) Commit(_ context.Context, b record.Batch) ([]chat.Event, error) {
 	if !moved {
 		for _, ev := range b.Events {
 			ev.Seq, ev.At = int64(len(h.journal)+1), time.UnixMicro(1)
+			if h.now != nil {
+				ev.At = h.now()
+			}
 			h.journal = append(h.journal, ev)
 		}
 	}
@@ -193,12 +198,16 @@ func TestEveryCrashPoint(t *testing.T) {
 
 type dyingHost struct {
 	*host
-	die func() error
+	die   func() error
+	after func(record.Batch) // hears of what was written; may be nil
 }
 
 func (d *dyingHost) Commit(ctx context.Context, b record.Batch) ([]chat.Event, error) {
 	if err := d.die(); err != nil {
 		return nil, err
+	}
+	if d.after != nil {
+		defer d.after(b)
 	}
 	return d.host.Commit(ctx, b)
 }
@@ -363,4 +372,46 @@ func TestDroppedSettingsAreWrittenDown(t *testing.T) {
 			t.Errorf("dropped %v", asked.Dropped)
 		}
 	}
+}
+
+// Three crashes in one answer failed a run that could have gone on: it waits longer between
+// its attempts instead.
+func TestCrashesWhileTheModelAnswers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := &host{}
+		h.guest(prompt())
+		died := errors.New("died")
+		began := time.Now()
+		for lost := range 8 {
+			agt := newAgent(t, &act{}, chat.TextBlocks("lost"))
+			agt.Now = time.Now
+			asked := false
+			dying := &dyingHost{host: h, die: func() error {
+				if asked {
+					return died
+				}
+				return nil
+			}}
+			h.now = time.Now
+			h.before = nil
+			dying.after = func(b record.Batch) {
+				asked = slices.ContainsFunc(b.Events, func(ev chat.Event) bool { _, ok := ev.Body.(chat.Asked); return ok })
+			}
+			if _, err := agt.Run(t.Context(), fold(t, h), dying); !errors.Is(err, died) {
+				t.Fatalf("life %d: %v\n%s", lost, err, h.kinds())
+			}
+		}
+		if waited := time.Since(began); waited < time.Minute || waited > 10*time.Minute {
+			t.Errorf("it waited %s in all", waited)
+		}
+		agt := newAgent(t, &act{}, chat.TextBlocks("here I am"))
+		agt.Now = time.Now
+		if state, err := agt.Run(t.Context(), fold(t, h), h); err != nil || state != agent.Finished {
+			t.Fatal(state, err)
+		}
+		if end := h.journal[len(h.journal)-1].Body.(chat.RunEnded); end.Reason != chat.EndDone {
+			t.Errorf("%+v", end)
+		}
+	})
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 
 // ask sends the next request: the turn, or first the summary that makes room for it.
 func (r *runner) ask(ctx context.Context, run *transcript.Run) error {
-	if err := r.wait(ctx, run.RetryAt); err != nil {
+	if err := r.pause(ctx, run); err != nil {
 		return nil // the loop looks at the cause
 	}
 	if _, err := r.take(ctx, run); err != nil {
@@ -110,6 +111,29 @@ func (r *runner) firstCall(ctx context.Context, said chat.Said) (toolcall.Call, 
 	return r.callOf(proposed, ruling), ruling.Verdict == approval.Allow, err
 }
 
+// pause waits for the time of the next attempt, and tells whoever watches.
+func (r *runner) pause(ctx context.Context, run *transcript.Run) error {
+	if run.Open && run.Lost > 0 {
+		// Something ends the process again and again: another attempt at once would be lost, too.
+		at := run.Asked.Add(lostPause(run.Lost))
+		if d := at.Sub(r.Now()); d > time.Second {
+			r.host.Live(chat.Progress{Run: run.ID, Text: fmt.Sprintf("Chorus ended %d times while the model was answering; the next attempt is in %s", run.Lost+1, d.Round(time.Second))})
+		}
+		return r.wait(ctx, at)
+	}
+	if d := run.RetryAt.Sub(r.Now()); run.Failure != nil && !run.Failure.Until.IsZero() && d > 0 {
+		r.host.Live(chat.Progress{Run: run.ID, Text: fmt.Sprintf("the provider does not answer; the next attempt is in %s, the last one at %s",
+			d.Round(time.Second), run.Failure.Until.Format("15:04 MST"))})
+	}
+	return r.wait(ctx, run.RetryAt)
+}
+
+// lostPause is how long after a request that was lost in a crash the next one is made, when
+// so many before it were lost, too: 2 seconds, doubled, at most a minute.
+func lostPause(lost int) time.Duration {
+	return min(time.Second<<min(lost, 16), time.Minute)
+}
+
 // wait sleeps until t, or until the context ends.
 func (r *runner) wait(ctx context.Context, t time.Time) error {
 	d := t.Sub(r.Now())
@@ -198,8 +222,8 @@ func (r *runner) stream(ctx context.Context, run *transcript.Run, h model.Handle
 	if s := deadline.Passed(ctx); s != nil {
 		err = s
 	}
-	said = r.Retry.Failed(said, err, run.Errors+1, run.Model, run.Settings.Fallback)
-	if context.Cause(ctx) == ErrStopping {
+	said = r.Retry.Failed(said, err, attempt.Failures{Count: run.Errors + 1, Since: run.Failing}, r.Now(), run.Model, run.Settings.Fallback)
+	if errors.Is(context.Cause(ctx), ErrStopping) {
 		// Not the provider's fault, and no lost attempt: the next start asks again.
 		said.Error = &chat.Failure{Kind: "stopped", Message: ErrStopping.Error()}
 	}

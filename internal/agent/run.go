@@ -126,7 +126,7 @@ func (r *runner) next(ctx context.Context) (State, error) {
 		return Finished, r.fail(ctx, run.Failure)
 	case run.Open && run.Lost+1 >= maxLost:
 		return Finished, r.fail(ctx, &chat.Failure{Kind: "lost",
-			Message: "the process ended three times while the model was answering; say it again to try once more"})
+			Message: fmt.Sprintf("the process ended %d times while the model was answering; say it again to try once more", maxLost)})
 	case run.Final && !run.Open && run.Failure == nil:
 		return r.afterAnswer(ctx, run)
 	case run.Steps > 0 && run.Steps >= maxSteps(run):

@@ -78,6 +78,7 @@ type App struct {
 
 	mu             sync.Mutex
 	engine         *engine.Engine             // nil until something must run
+	toolGrace      time.Duration              // for tools that run when Close is called
 	adopted        []func(chat.ThreadID) bool // which threads this process may run, as far as anybody asked
 	stopBackground func()                     // nil: nothing goes on beside
 	telemetry      telemetryParts
@@ -208,7 +209,8 @@ func (a *App) adopts(thread chat.ThreadID) bool {
 	return slices.ContainsFunc(a.adopted, func(adopt func(chat.ThreadID) bool) bool { return adopt(thread) })
 }
 
-// stopTimeout is how long a stop waits for tools and streams to let go.
+// stopTimeout is how long a stop waits for tools and streams to let go, beyond the time that
+// tools have to end by themselves.
 const stopTimeout = 10 * time.Second
 
 // Close stops what runs and closes the store. What was on goes on at the next start.
@@ -216,9 +218,9 @@ func (a *App) Close() error {
 	var errs []error
 	a.Service.StopStreams()
 	if a.engine != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), a.toolGrace+stopTimeout)
 		defer cancel()
-		errs = append(errs, a.engine.Stop(ctx))
+		errs = append(errs, a.engine.StopGently(ctx, a.toolGrace))
 	}
 	if a.stopBackground != nil {
 		a.stopBackground()

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/provider"
 	"chorus/internal/usage"
 )
 
@@ -38,8 +40,13 @@ const (
 	drainTime   = 10 * time.Second // for requests that are being answered, and for streams to say goodbye
 )
 
+// defaultDrainMS is how long tools have that run when the server is told to stop: most end within
+// it, and what stops services waits longer.
+const defaultDrainMS = 20_000
+
 // Serve serves the home over HTTP until ctx ends. Then nobody new is let in, streams
-// end with a last word, and what runs stops where it stands: it goes on at the next start.
+// end with a last word, and Close lets tools end that run; everything else stops where it
+// stands and goes on at the next start.
 func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	if err := o.check(); err != nil {
 		return err
@@ -86,6 +93,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	case <-ctx.Done():
 	}
 	site.ready.Store(false)
+	a.toolGrace = provider.Milliseconds(cmp.Or(a.Shared.DrainMS, defaultDrainMS))
 	notify(a.Env, "STOPPING=1\nSTATUS=finishing what is being answered")
 	a.Log.Info("shutting down", "component", "http", "event", "draining")
 	err = a.closeServer(server, site)

@@ -396,10 +396,6 @@ func chaosSite(t *testing.T, template string, lines []string, r *rand.Rand, take
 		timer.Stop()
 		cancel()
 		if err != nil && !killed(err) {
-			if strings.Contains(stderr.String(), "ended three times while the model was answering") {
-				t.Log("three kills in a row hit the same answer: the run gave up, as it should")
-				return false
-			}
 			t.Fatalf("it failed by itself: %v\n%s", err, stderr.String())
 		}
 	}

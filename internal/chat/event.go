@@ -273,8 +273,11 @@ type Failure struct {
 	Kind    string `json:"kind"`
 	Message string `json:"message"`
 	RetryMS int64  `json:"retryMs,omitempty"` // how long to wait before the next attempt
-	Final   bool   `json:"final,omitempty"`   // no further attempt will be made
-	Next    string `json:"next,omitempty"`    // the model that is asked from here on
+	// Until is how long attempts go on, when the provider is out of order for longer than the
+	// ordinary ones take.
+	Until time.Time `json:"until,omitzero"`
+	Final bool      `json:"final,omitempty"` // no further attempt will be made
+	Next  string    `json:"next,omitempty"`  // the model that is asked from here on
 }
 
 // ToolBegan: a call with side effects is about to run. It never runs twice.

@@ -11,6 +11,9 @@ type Terms struct {
 	Yes      bool   `json:"yes,omitempty"` // every question is answered yes
 	By       string `json:"by,omitempty"`  // the session that sent it
 	Sandbox  string `json:"sandbox,omitempty"`
+	// Attended says that somebody waits for the answer and would rather hear of a failure soon
+	// than of an answer late.
+	Attended bool `json:"attended,omitempty"`
 }
 
 // Settings are the numbers a request is rendered with. Zero means the model's

@@ -32,6 +32,8 @@ type Bot struct {
 	IdleMS            int      `key:"timeouts.idleMs"`      // likewise
 	ToolMS            int      `key:"timeouts.toolMs"`      // 0: the default, as below
 	SetupMS           int      `key:"timeouts.setupMs"`
+	OutageMS          int      `key:"timeouts.providerOutageMs"`
+	DrainMS           int      `key:"timeouts.drainMs"`
 	Vendors           []Vendor // in file order
 
 	WindowMessages         int  `key:"recencyWindow.messages"` // 0: no limit

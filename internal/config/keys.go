@@ -85,6 +85,8 @@ func modelKeys() []Key {
 		{Path: "timeouts.firstByteMs", Kind: Integer, Home: true, Default: 0, Least: at(0), Doc: "For an answer to begin, in milliseconds; by default two minutes, and up to ten for models that think silently or must be loaded."},
 		{Path: "timeouts.idleMs", Kind: Integer, Home: true, Default: 0, Least: at(0), Doc: "For the next piece of an answer, in milliseconds; by default 90 seconds, and up to ten minutes for models that think silently."},
 		{Path: "timeouts.toolMs", Kind: Integer, Default: 900_000, Least: at(0), Doc: "For one call of a tool, in milliseconds; most tools have shorter limits of their own."},
+		{Path: "timeouts.providerOutageMs", Kind: Integer, Default: 900_000, Least: at(0), Doc: "For a provider that is out of order (overloaded, too many requests, not to be reached), in milliseconds from the first failure, when nobody waits at a terminal or at /v1; those fail after retry.maxRetries."},
+		{Path: "timeouts.drainMs", Kind: Integer, Home: true, Default: 20_000, Least: at(0), Doc: "For tools that run when the server is told to stop, in milliseconds; what is then not done is interrupted."},
 		{Path: "timeouts.setupMs", Kind: Integer, Home: true, Default: 180_000, Least: at(0), Doc: "For settings, servers and the sandbox before a run begins, in milliseconds."},
 		{Path: "vendors.*.config.*", Kind: Text, Secret: true, Lines: true, Doc: "anthropic_api_key, openai_api_key, api_base, aws_region …; a list of keys, or a file with one a line, is used in turn."},
 		{Path: "vendors.*.provides", Kind: List, Doc: "The models it gives: whole names; * and ? are globs; one with \\ or .* is an anchored regular expression."},

@@ -167,8 +167,11 @@ func New(c Config) *Engine {
 
 // Stop ends every run where it stands and waits, at most until ctx ends. A run that
 // was on goes on at the next start. It may be called twice.
-func (e *Engine) Stop(ctx context.Context) error {
-	e.cancel(agent.ErrStopping)
+func (e *Engine) Stop(ctx context.Context) error { return e.StopGently(ctx, 0) }
+
+// StopGently is Stop that lets tools which run now end by themselves, for at most so long.
+func (e *Engine) StopGently(ctx context.Context, tools time.Duration) error {
+	e.cancel(&deadline.Stopping{Tools: tools})
 	done := make(chan struct{})
 	go func() { e.wg.Wait(); close(done) }()
 	select {

@@ -31,10 +31,20 @@ func (b Backoff) Pause(n int, e *Error, random float64) (time.Duration, bool) {
 	if e.RetryAfter > 0 {
 		return e.RetryAfter, e.RetryAfter <= or(b.Patience, defaultPatience)
 	}
+	return b.spread(n, random), true
+}
+
+// OutagePause is how long to wait after the n-th failure in a row when a provider is out of
+// order for longer than the ordinary attempts take: never less than it asks for.
+func (b Backoff) OutagePause(n int, e *Error, random float64) time.Duration {
+	return max(e.RetryAfter, b.spread(n, random))
+}
+
+func (b Backoff) spread(n int, random float64) time.Duration {
 	d := or(b.Base, defaultBase) << min(n-1, 16)
 	d = min(d, or(b.Max, defaultMax))
 	// Up to a quarter more, so that many threads do not come back at once.
-	return d + time.Duration(float64(d)/4*random), true
+	return d + time.Duration(float64(d)/4*random)
 }
 
 func or(d, fallback time.Duration) time.Duration {

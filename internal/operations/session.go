@@ -41,6 +41,8 @@ type NewSession struct {
 	Key           string `json:"-" key:"true"` // the same key creates the same session
 	// History is what was said elsewhere before; it begins the session. It cannot be sent over the wire.
 	History []Spoken `json:"-"`
+	// Attended: somebody waits for each answer and would rather hear of a failure soon.
+	Attended bool `json:"-"`
 }
 
 // Spoken is a message of a conversation from elsewhere.

@@ -243,13 +243,25 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 				_, err := b.walls.Reap(ctx, call)
 				return err
 			},
-			Retry:       attempt.Policy{Backoff: settings.Backoff(bot), FallsBack: modelrouter.Next, Random: rand.Float64},
+			Retry:       attempt.Policy{Backoff: settings.Backoff(bot), FallsBack: modelrouter.Next, Random: rand.Float64, Outage: outage(row, bot, work.Terms)},
 			Bounds:      deadline.Bounds{Tool: provider.Milliseconds(bot.ToolMS)},
 			CacheMissed: s.CacheMissed,
 			Now:         time.Now,
 		},
 	}, nil
 }
+
+// outage is how long the run waits for a provider that is out of order. Whoever sits at a
+// terminal is told of the failure instead, and says it again.
+func outage(row journal.Thread, bot *config.Bot, terms chat.Terms) time.Duration {
+	if row.ID.Transport() == "cli" || terms.Attended {
+		return 0
+	}
+	return provider.Milliseconds(cmp.Or(bot.OutageMS, defaultOutageMS))
+}
+
+// defaultOutageMS is what most outages of providers are shorter than.
+const defaultOutageMS = 900_000
 
 // CacheMissed writes down that an answer cost more than it should have.
 func (s *Setup) CacheMissed(m attempt.CacheMiss) {

@@ -154,7 +154,7 @@ func (o *Handler) plan(by operation.Caller, in operations.NewSession, thread cha
 	if checked.Agent != chat.DefaultAgent && !runsetup.IsDir(o.app.Home.AgentDir(checked.Agent)) {
 		return chat.Terms{}, "", Invalid("agent", "there is no agent %q", checked.Agent)
 	}
-	return chat.Terms{Model: checked.Model, Mode: in.Mode, Profile: in.Permissions, Sandbox: in.Sandbox, MaxSteps: in.MaxIterations, By: servedBy}, dir, nil
+	return chat.Terms{Model: checked.Model, Mode: in.Mode, Profile: in.Permissions, Sandbox: in.Sandbox, MaxSteps: in.MaxIterations, By: servedBy, Attended: in.Attended}, dir, nil
 }
 
 // workplace is where a session works: where it was told to, in its agent's workspace, or

@@ -435,3 +435,43 @@ func TestCrashBetweenReserveAndSettle(t *testing.T) {
 		t.Errorf("lines: %+v (%v)", lines, err)
 	}
 }
+
+// The cost of a run left out a call that was lost in a crash, and the ledger did not.
+func TestRunAndLedgerAgreeAfterACrash(t *testing.T) {
+	t.Parallel()
+	db := open(t, filepath.Join(t.TempDir(), "chorus.db"))
+	const thread = chat.ThreadID("cli:home:one@main")
+	say(t, db, "hi")
+	row, err := db.Take(t.Context(), thread)
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit := func(c journal.Commit) {
+		t.Helper()
+		c.Thread, c.Epoch = thread, row.Epoch
+		if _, err := db.Commit(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entry := func(step int, how ledger.How, reserved, settled ledger.Nanos) ledger.Entry {
+		return ledger.Entry{Run: "r", Step: step, Attempt: 1, Model: "m", Reserved: reserved, Settled: settled, How: how}
+	}
+	commit(journal.Commit{Events: []chat.Event{{Run: "r", Body: chat.RunStarted{Run: "r"}}}, Money: []ledger.Entry{entry(1, ledger.ByUsage, 50, 24)}})
+	commit(journal.Commit{Events: []chat.Event{{Run: "r", Body: chat.Asked{Step: 2, Attempt: 1}}}, Money: []ledger.Entry{entry(2, ledger.Open, 26, 0)}})
+	cost, err := db.RunCost(t.Context(), "r") // as it is asked for right before the run ends
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit(journal.Commit{Events: []chat.Event{{Run: "r", Body: chat.RunEnded{Run: "r", Cost: int64(cost)}}}})
+	entries, err := db.LedgerEntries(t.Context(), "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum ledger.Nanos
+	for _, e := range entries {
+		sum += e.Settled
+	}
+	if sum != 50 || cost != sum {
+		t.Errorf("the run says %d, the ledger %d", cost, sum)
+	}
+}

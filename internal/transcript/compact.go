@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"chorus/internal/chat"
@@ -294,7 +295,7 @@ func (l *Log) Files() (read, modified []string) {
 // compacted puts the summary in place of everything up to its place.
 func (l *Log) compacted(ev chat.Event, b chat.Compacted) error {
 	if r := l.run; r != nil {
-		r.Open, r.Lost, r.Errors, r.TooLong, r.Failure = false, 0, 0, 0, nil
+		r.Open, r.Lost, r.Errors, r.Failing, r.TooLong, r.Failure = false, 0, 0, time.Time{}, 0, nil
 		r.Compacted++
 		r.Usage = r.Usage.Plus(b.Usage)
 	}

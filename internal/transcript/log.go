@@ -227,7 +227,7 @@ func (l *Log) apply(ev chat.Event) error {
 		return l.pend(ev.Seq, note, model.User, chat.Participant{Kind: chat.System},
 			chat.TextBlocks(fmt.Sprintf("<note about=%q>\n%s\n</note>", b.What, b.Text)))
 	case chat.Asked:
-		return l.asked(b)
+		return l.asked(ev.At, b)
 	case chat.Said:
 		return l.said(ev, b)
 	case chat.ToolBegan:
@@ -335,7 +335,7 @@ func (r *Run) hear(s Sender) {
 }
 
 // asked: everything the request shows has its place from now on.
-func (l *Log) asked(b chat.Asked) error {
+func (l *Log) asked(at time.Time, b chat.Asked) error {
 	placed, err := l.upcoming(b.Sees)
 	if err != nil {
 		return err
@@ -355,9 +355,9 @@ func (l *Log) asked(b chat.Asked) error {
 		r.Lost++
 	}
 	if b.Purpose != r.Purpose {
-		r.Errors = 0
+		r.Errors, r.Failing = 0, time.Time{}
 	}
-	r.Step, r.Attempt, r.Purpose, r.Open, r.Final = b.Step, b.Attempt, b.Purpose, true, false
+	r.Step, r.Attempt, r.Purpose, r.Open, r.Final, r.Asked = b.Step, b.Attempt, b.Purpose, true, false, at
 	return nil
 }
 
@@ -369,10 +369,12 @@ func (l *Log) said(ev chat.Event, b chat.Said) error {
 	}
 	if b.Error != nil {
 		if r != nil {
-			r.Errors++
+			if r.Errors++; r.Failing.IsZero() {
+				r.Failing = ev.At
+			}
 			r.Failure = b.Error
 			if b.Error.Next != "" {
-				r.Model, r.Errors = b.Error.Next, 0
+				r.Model, r.Errors, r.Failing = b.Error.Next, 0, time.Time{}
 			}
 			r.RetryAt = ev.At.Add(time.Duration(b.Error.RetryMS) * time.Millisecond)
 			if b.Error.Kind == string(model.TooLong) {
@@ -383,7 +385,7 @@ func (l *Log) said(ev chat.Event, b chat.Said) error {
 	}
 	blocks := sayable(b)
 	if r != nil {
-		r.Errors, r.Failure, r.Compacted, r.TooLong = 0, nil, 0, 0
+		r.Errors, r.Failing, r.Failure, r.Compacted, r.TooLong = 0, time.Time{}, nil, 0, 0
 		r.Stop = b.Stop
 		r.Final = len(blocks.Calls()) == 0
 		r.Steps++

@@ -86,6 +86,8 @@ type Run struct {
 	Purpose chat.Purpose // of the open or last request
 	Lost    int          // requests in a row that were lost
 	Errors  int          // requests in a row that failed
+	Failing time.Time    // since when
+	Asked   time.Time    // when the last request was made
 	Failure *chat.Failure
 	RetryAt time.Time // not before
 

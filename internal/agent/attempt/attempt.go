@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"chorus/internal/agent/deadline"
 	"chorus/internal/chat"
@@ -24,6 +25,15 @@ type Policy struct {
 	// asked; nil: none.
 	FallsBack func(model.ErrorKind) bool
 	Random    func() float64 // in [0,1), for jitter; nil: none
+	// Outage is how long a provider that is out of order is waited for, from the first failure on,
+	// when the ordinary attempts are used up and no other model is left; 0: not at all.
+	Outage time.Duration
+}
+
+// Failures are those of the same model in a row, the newest included.
+type Failures struct {
+	Count int
+	Since time.Time // of the first; zero: now
 }
 
 // Stream sends a request, shows the pieces of the answer to live as they come, and gives
@@ -65,9 +75,8 @@ func Stream(ctx context.Context, h model.Handle, p model.Prepared, said chat.Sai
 }
 
 // Failed adds to an attempt why it failed and what follows: a pause and another attempt
-// (RetryMS), another model of the chain (Next), or nothing (Final). failures counts those
-// of the same model in a row, this one included.
-func (p Policy) Failed(said chat.Said, err error, failures int, current string, chain []string) chat.Said {
+// (RetryMS), another model of the chain (Next), or nothing (Final).
+func (p Policy) Failed(said chat.Said, err error, failures Failures, now time.Time, current string, chain []string) chat.Said {
 	said.Stop, said.Error = chat.StopError, Failure(err)
 	var e *model.Error
 	if !errors.As(err, &e) {
@@ -81,13 +90,23 @@ func (p Policy) Failed(said chat.Said, err error, failures int, current string, 
 	if p.Random != nil {
 		random = p.Random()
 	}
-	pause, again := p.Backoff.Pause(failures, e, random)
+	pause, again := p.Backoff.Pause(failures.Count, e, random)
 	if !again && said.Blocks == nil {
 		// Never in the middle of an answer that somebody has begun to read.
 		said.Error.Next = p.Next(err, current, chain)
 	}
 	if said.Error.Next != "" {
 		return said
+	}
+	if !again && p.Outage > 0 && p.Backoff.Retries >= 0 && e.Retryable() {
+		since := failures.Since
+		if since.IsZero() {
+			since = now
+		}
+		pause = p.Backoff.OutagePause(failures.Count, e, random)
+		if until := since.Add(p.Outage); !now.Add(pause).After(until) {
+			again, said.Error.Until = true, until
+		}
 	}
 	if !again && e.RetryAfter > 0 {
 		said.Error.Message += fmt.Sprintf("; it asks to wait %s", e.RetryAfter)

@@ -83,7 +83,7 @@ func TestWhatFollowsAFailure(t *testing.T) {
 		if c.text != "" {
 			said.Blocks = chat.TextBlocks(c.text)
 		}
-		got := p.Failed(said, c.err, c.failures, c.current, chain).Error
+		got := p.Failed(said, c.err, Failures{Count: c.failures}, time.Now(), c.current, chain).Error
 		if got == nil || got.Next != c.next || got.RetryMS != c.retry || got.Final != c.final {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -95,5 +95,41 @@ func TestFailureSaysWhatWasWaitedFor(t *testing.T) {
 	f := Failure(&deadline.Stuck{Wait: deadline.Wait{For: "the model x/y"}, After: time.Minute})
 	if f.Kind != "stuck" || f.Message != "stopped: waited 1m0s for the model x/y in vain; say it again to try once more" {
 		t.Errorf("%+v", f)
+	}
+}
+
+// A provider that was out of order for more than some seconds failed every run: those that
+// nobody waits for go on trying, within a time.
+func TestAnOutageIsWaitedOut(t *testing.T) {
+	t.Parallel()
+	began := time.Unix(1000, 0)
+	p := Policy{Backoff: model.Backoff{Retries: 1, Base: time.Second}, Outage: 15 * time.Minute, FallsBack: func(model.ErrorKind) bool { return true }}
+	for name, c := range map[string]struct {
+		policy Policy
+		err    *model.Error
+		count  int
+		after  time.Duration
+		chain  []string
+		retry  time.Duration
+		final  bool
+	}{
+		"as before":             {p, &model.Error{Kind: model.Overloaded}, 1, 0, nil, time.Second, false},
+		"then longer":           {p, &model.Error{Kind: model.Overloaded}, 4, time.Minute, nil, 8 * time.Second, false},
+		"but not ever longer":   {p, &model.Error{Kind: model.Network}, 40, 10 * time.Minute, nil, 32 * time.Second, false},
+		"at least what it asks": {p, &model.Error{Kind: model.RateLimited, RetryAfter: time.Minute}, 5, time.Minute, nil, time.Minute, false},
+		"not every second":      {p, &model.Error{Kind: model.RateLimited, RetryAfter: time.Second}, 5, time.Minute, nil, 16 * time.Second, false},
+		"until it is too long":  {p, &model.Error{Kind: model.Overloaded}, 40, 15 * time.Minute, nil, 0, true},
+		"our fault":             {p, &model.Error{Kind: model.BadRequest}, 2, 0, nil, 0, true},
+		"another model first":   {p, &model.Error{Kind: model.Overloaded}, 2, 0, []string{"b"}, 0, false},
+		"somebody waits":        {Policy{Backoff: p.Backoff}, &model.Error{Kind: model.Overloaded}, 2, 0, nil, 0, true},
+		"no retries":            {Policy{Backoff: model.Backoff{Retries: -1}, Outage: time.Hour}, &model.Error{Kind: model.Overloaded}, 1, 0, nil, 0, true},
+	} {
+		got := c.policy.Failed(chat.Said{}, c.err, Failures{c.count, began}, began.Add(c.after), "a", c.chain).Error
+		if got.RetryMS != c.retry.Milliseconds() && !c.final || got.Final != c.final {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if waits := !c.final && c.chain == nil && c.count > 1; waits != got.Until.Equal(began.Add(15*time.Minute)) {
+			t.Errorf("%s: until %s", name, got.Until)
+		}
 	}
 }

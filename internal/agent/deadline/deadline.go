@@ -71,3 +71,32 @@ func Passed(ctx context.Context) *Stuck {
 	errors.As(context.Cause(ctx), &s)
 	return s
 }
+
+// ErrStopping is why runs end that go on at the next start: the process is stopping.
+var ErrStopping = errors.New("chorus is stopping")
+
+// Stopping is ErrStopping with a grace for tools: what runs already may end within it, and
+// nothing new is begun.
+type Stopping struct{ Tools time.Duration }
+
+// Error says so.
+func (s *Stopping) Error() string { return ErrStopping.Error() }
+
+// Is makes it an ErrStopping.
+func (s *Stopping) Is(target error) bool { return target == ErrStopping }
+
+// ForTool is the context of a tool in a run whose context is ctx: when that ends because the
+// process stops, the tool's ends only after the grace.
+func ForTool(ctx context.Context) (context.Context, context.CancelFunc) {
+	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		var s *Stopping
+		if cause := context.Cause(ctx); !errors.As(cause, &s) || s.Tools <= 0 {
+			cancel(cause)
+			return
+		}
+		grace := time.AfterFunc(s.Tools, func() { cancel(s) })
+		context.AfterFunc(inner, func() { grace.Stop() })
+	})
+	return inner, func() { stop(); cancel(context.Canceled) }
+}

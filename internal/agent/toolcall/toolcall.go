@@ -79,6 +79,8 @@ func (r Runner) RunAll(ctx context.Context, calls []Call) []Outcome {
 // Run is one call, whatever happens in it.
 func (r Runner) Run(ctx context.Context, one Call) Outcome {
 	start := r.Now()
+	ctx, cancel := deadline.ForTool(ctx)
+	defer cancel()
 	ctx = tool.WithCall(ctx, tool.Call{ID: one.Use.ID, Key: one.Key, Senders: one.Senders, Touches: one.Touches, Hides: one.Hides, Progress: func(text string) { r.Progress(one.Use, text) }})
 	res, err := r.bounded(ctx, one)
 	out := Outcome{Blobs: res.Blobs, Ran: chat.ToolRan{Call: one.Use.ID, Name: one.Use.Name, Blocks: res.Blocks, Failed: res.Failed, Outcome: chat.Ran,

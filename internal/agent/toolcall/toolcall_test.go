@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"chorus/internal/agent/deadline"
@@ -73,5 +74,41 @@ func TestOutcomesStandInOrder(t *testing.T) {
 	}
 	if w := runner().Wait(calls...); w.For != "the tool  and 23 other calls" || w.Total != 3*(15*time.Minute+10*time.Second)+10*time.Second {
 		t.Errorf("%+v", w)
+	}
+}
+
+// A stop ended tools at once: one that ends within the grace is not disturbed, one that does
+// not is interrupted then, and an abort has no grace.
+func TestAStopLeavesToolsAGrace(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		cause error
+		takes time.Duration
+		want  chat.Outcome
+	}{
+		"it ends":       {&deadline.Stopping{Tools: time.Minute}, 6 * time.Second, chat.Ran},
+		"it does not":   {&deadline.Stopping{Tools: time.Second}, time.Minute, chat.Interrupted},
+		"no grace":      {deadline.ErrStopping, 6 * time.Second, chat.Interrupted},
+		"it is aborted": {errors.New("aborted"), 6 * time.Second, chat.Interrupted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				slow := fake(func(ctx context.Context) (tool.Result, error) {
+					cancel(c.cause)
+					select {
+					case <-time.After(c.takes):
+						return tool.OK("done"), nil
+					case <-ctx.Done():
+						return tool.Result{}, ctx.Err()
+					}
+				})
+				out := runner().Run(ctx, Call{Use: chat.ToolUse{ID: "1"}, Tool: slow})
+				if out.Ran.Outcome != c.want {
+					t.Errorf("%+v", out.Ran)
+				}
+			})
+		})
 	}
 }

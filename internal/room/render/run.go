@@ -75,6 +75,9 @@ func (r *run) said(b chat.Said, o Options) {
 	r.live, r.trouble = "", ""
 	if b.Error != nil {
 		r.trouble = b.Error.Message
+		if until := b.Error.Until; !until.IsZero() {
+			r.trouble = fmt.Sprintf("until %s UTC: %s", until.UTC().Format("15:04"), r.trouble)
+		}
 		return
 	}
 	for _, block := range b.Blocks {

@@ -112,7 +112,7 @@ func (d *handler) start(ctx context.Context, a request) (*run, operations.Agent,
 		return nil, agent, err
 	}
 	if one.session == "" {
-		made, err := operations.CreateSession.Call(ctx, d.Executor, by, operations.NewSession{Agent: agent.Name, History: a.history(), Key: sessionKeyOf(a.key)})
+		made, err := operations.CreateSession.Call(ctx, d.Executor, by, operations.NewSession{Agent: agent.Name, History: a.history(), Key: sessionKeyOf(a.key), Attended: true})
 		if err != nil {
 			return nil, agent, err
 		}
