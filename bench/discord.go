@@ -111,7 +111,7 @@ func (b *stand) inGuild(ctx context.Context, name string, channels, threads, tur
 	if err := b.fill(ctx, name, g, threads); err != nil {
 		return 0, nil, err
 	}
-	s, err := b.serve(ctx, name, "DISCORD_API_URL="+g.API(), "DISCORD_BOT_TOKEN="+g.Token("chorus"))
+	s, err := b.serve(ctx, name, openConfig, "DISCORD_API_URL="+g.API(), "DISCORD_BOT_TOKEN="+g.Token("chorus"))
 	if err != nil {
 		return 0, nil, err
 	}

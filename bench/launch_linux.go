@@ -48,7 +48,34 @@ func residentNow(pid int) int64 { return statusLine(pid, "VmRSS:") }
 // privateNow is the memory that a process shares with nobody and no file: its heap and stacks.
 func privateNow(pid int) int64 { return statusLine(pid, "RssAnon:") }
 
-func statusLine(pid int, name string) int64 {
+// privateOfAll is that of a process and of all that descend from it.
+func privateOfAll(pid int) int64 {
+	parents := map[int]int{}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return 0
+	}
+	for _, entry := range entries {
+		if child, err := strconv.Atoi(entry.Name()); err == nil {
+			parents[child] = int(statusNumber(child, "PPid:"))
+		}
+	}
+	var sum int64
+	for child := range parents {
+		for at := child; at > 0; at = parents[at] {
+			if at == pid {
+				sum += privateNow(child)
+				break
+			}
+		}
+	}
+	return sum
+}
+
+// statusLine is a figure of /proc/PID/status that is in kilobytes, in bytes; 0: not known.
+func statusLine(pid int, name string) int64 { return statusNumber(pid, name) * 1024 }
+
+func statusNumber(pid int, name string) int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0
@@ -58,9 +85,9 @@ func statusLine(pid int, name string) int64 {
 	if len(fields) == 0 {
 		return 0
 	}
-	kilobytes, err := strconv.ParseInt(fields[0], 10, 64)
+	n, err := strconv.ParseInt(fields[0], 10, 64)
 	if err != nil {
 		return 0
 	}
-	return kilobytes * 1024
+	return n
 }

@@ -13,3 +13,5 @@ func residentPeak(int) int64 { return 0 }
 func residentNow(int) int64 { return 0 }
 
 func privateNow(int) int64 { return 0 }
+
+func privateOfAll(int) int64 { return 0 }

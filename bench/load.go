@@ -37,12 +37,12 @@ func (b *stand) loadRows(ctx context.Context, n int, q float64) ([]row, error) {
 	}
 	var floor, chorus, floorPeak, chorusPeak, cpu []float64
 	for i := range min(n, 3) { // each is four thousand turns: fewer say as much
-		rate, peak, err := b.floorLoad(ctx)
+		rate, peak, err := b.floorLoad(ctx, loadSessions)
 		if err != nil {
 			return nil, err
 		}
 		floor, floorPeak = append(floor, rate), append(floorPeak, peak)
-		rate, cost, err := b.serverLoad(ctx, fmt.Sprintf("load-%d", i))
+		rate, cost, err := b.serverLoad(ctx, fmt.Sprintf("load-%d", i), conversationLoad{sessions: loadSessions, config: openConfig})
 		if err != nil {
 			return nil, err
 		}
@@ -64,14 +64,21 @@ func rate(s seen, turns int) float64 {
 	return float64(turns) / time.Duration(s.Times[len(s.Times)-1]-s.Times[0]).Seconds()
 }
 
+// conversationLoad is how many conversations a server holds at once, and how.
+type conversationLoad struct {
+	sessions int
+	config   string
+	dirs     []string // where each works; nil: all in the repository
+}
+
 // floorLoad lets the floor hold all conversations.
-func (b *stand) floorLoad(ctx context.Context) (turns, peak float64, err error) {
+func (b *stand) floorLoad(ctx context.Context, sessions int) (turns, peak float64, err error) {
 	if err := expect(ctx, b.url, short); err != nil {
 		return 0, 0, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, b.self, b.floor, "-sessions", fmt.Sprint(loadSessions), prompt)
+	cmd := exec.CommandContext(ctx, b.self, b.floor, "-sessions", fmt.Sprint(sessions), prompt)
 	cmd.Dir, cmd.Stderr = b.repo(), os.Stderr
 	cmd.Env = append(b.environ(), modeVariable+"=launch")
 	out, err := cmd.Output()
@@ -86,28 +93,33 @@ func (b *stand) floorLoad(ctx context.Context) (turns, peak float64, err error) 
 	if err != nil {
 		return 0, 0, err
 	}
-	if done := strings.Count(l.Output, "done\n"); l.Exit != 0 || done != loadSessions || len(s.Times) != loadSessions*(short+1) {
-		return 0, 0, fmt.Errorf("the floor ended %d of %d conversations with %d requests, exit code %d:\n%s", done, loadSessions, len(s.Times), l.Exit, l.Output)
+	if done := strings.Count(l.Output, "done\n"); l.Exit != 0 || done != sessions || len(s.Times) != sessions*(short+1) {
+		return 0, 0, fmt.Errorf("the floor ended %d of %d conversations with %d requests, exit code %d:\n%s", done, sessions, len(s.Times), l.Exit, l.Output)
 	}
-	return rate(s, loadSessions*short), float64(l.Peak) / 1e6, nil
+	return rate(s, sessions*short), float64(l.Peak) / 1e6, nil
 }
 
 // serverLoad lets the server hold all conversations, and checks afterwards that every one
 // of them is whole.
-func (b *stand) serverLoad(ctx context.Context, home string) (turns float64, cost spent, err error) {
+func (b *stand) serverLoad(ctx context.Context, home string, load conversationLoad) (turns float64, cost spent, err error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
-	s, err := b.serve(ctx, home)
+	s, err := b.serve(ctx, home, load.config)
 	if err != nil {
 		return 0, spent{}, err
 	}
-	turns, err = b.converse(ctx, s)
+	turns, err = b.converse(ctx, s, load)
 	cost, stopped := s.stop()
 	return turns, cost, errors.Join(err, stopped)
 }
 
-func (b *stand) converse(ctx context.Context, s *served) (float64, error) {
-	sessions, err := s.sessions(ctx, b.repo(), loadSessions)
+func (b *stand) converse(ctx context.Context, s *served, load conversationLoad) (float64, error) {
+	sessions, err := s.sessions(ctx, load.sessions, func(i int) string {
+		if load.dirs == nil {
+			return b.repo()
+		}
+		return load.dirs[i]
+	})
 	if err != nil {
 		return 0, err
 	}
@@ -117,7 +129,7 @@ func (b *stand) converse(ctx context.Context, s *served) (float64, error) {
 	if err := each(len(sessions), func(i int) error { return s.say(ctx, sessions[i]) }); err != nil {
 		return 0, err
 	}
-	const requests = loadSessions * (short + 1)
+	requests := load.sessions * (short + 1)
 	if _, err := control(ctx, http.MethodGet, fmt.Sprintf("%s/bench?await=%d", b.url, requests)); err != nil {
 		return 0, err
 	}
@@ -138,7 +150,7 @@ func (b *stand) converse(ctx context.Context, s *served) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return rate(saw, loadSessions*short), nil
+	return rate(saw, load.sessions*short), nil
 }
 
 // whole reports whether a reader saw all of a run.
@@ -149,7 +161,7 @@ func (h received) whole() bool { return h.end == "completed" && h.results == sho
 func (b *stand) watchRows(ctx context.Context) ([]row, error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
-	s, err := b.serve(ctx, "watched")
+	s, err := b.serve(ctx, "watched", openConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +184,7 @@ func (b *stand) watchRows(ctx context.Context) ([]row, error) {
 
 // watch opens all streams, starts all runs, and waits until every reader has seen the end.
 func (b *stand) watch(ctx context.Context, s *served) ([]received, time.Duration, error) {
-	sessions, err := s.sessions(ctx, b.repo(), watchSessions)
+	sessions, err := s.sessions(ctx, watchSessions, func(int) string { return b.repo() })
 	if err != nil {
 		return nil, 0, err
 	}
@@ -205,10 +217,10 @@ func (b *stand) watch(ctx context.Context, s *served) ([]received, time.Duration
 }
 
 // sessions makes some.
-func (s *served) sessions(ctx context.Context, dir string, n int) ([]string, error) {
+func (s *served) sessions(ctx context.Context, n int, dir func(i int) string) ([]string, error) {
 	ids := make([]string, n)
 	return ids, each(n, func(i int) (err error) {
-		ids[i], err = s.session(ctx, dir)
+		ids[i], err = s.session(ctx, dir(i))
 		return err
 	})
 }

@@ -113,7 +113,7 @@ func (b *stand) parts(n int, q float64) []part {
 		{"turns", func(ctx context.Context) ([]row, error) { return b.turns(ctx, n, q) }},
 		{"rooms", func(ctx context.Context) ([]row, error) { return roomRows(ctx, b.dir) }},
 		{"rights", func(context.Context) ([]row, error) { return rightsRows(q) }},
-		{"sandbox", func(ctx context.Context) ([]row, error) { return b.sandboxRows(ctx, q) }},
+		{"sandbox", func(ctx context.Context) ([]row, error) { return b.sandboxRows(ctx, n, q) }},
 		{"load", func(ctx context.Context) ([]row, error) { return b.loadRows(ctx, n, q) }},
 		{"discord", func(ctx context.Context) ([]row, error) { return b.discordRows(ctx, q) }},
 	}
@@ -238,8 +238,11 @@ func (b *stand) argv(name string) []string {
 	if name == "floor" {
 		return []string{b.floor, prompt}
 	}
-	// The floor has no sandbox; what a command costs in one is measured by itself (BenchmarkStart of internal/sandbox/bwrap).
-	return []string{b.chorus, "run", "-y", "--sandbox", "host", "-m", "anthropic/claude-sonnet-4-5", "--max-iterations", "1000", prompt}
+	argv := []string{b.chorus, "run", "-y", "-m", "anthropic/claude-sonnet-4-5", "--max-iterations", "1000"}
+	if name != "defaults" {
+		argv = append(argv, "--sandbox", "host") // the floor has none
+	}
+	return append(argv, prompt)
 }
 
 // once holds one conversation and checks that it was a whole one; more is added to the

@@ -261,7 +261,7 @@ func (rep report) save(path, facts string, at time.Time) error {
 	_, earlier, _ := strings.Cut(string(old), historyHead)
 	day := at.UTC().Format(time.DateOnly)
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Results\n\nWritten by `make bench` on %s. Machine: %s. Quantile %.2f of %d runs each, floor and Chorus by turns, both without a sandbox.\n\n", day, facts, rep.q, rep.runs)
+	fmt.Fprintf(&b, "# Results\n\nWritten by `make bench` on %s. Machine: %s. Quantile %.2f of %d runs each, floor and Chorus by turns, both without a sandbox unless it says so.\n\n", day, facts, rep.q, rep.runs)
 	b.WriteString(rep.table())
 	b.WriteString("\n" + method + "\n" + historyHead + "\n" + rep.history(day, facts) + strings.TrimLeft(earlier, "\n"))
 	return os.WriteFile(path, []byte(b.String()), 0o644)
@@ -283,7 +283,9 @@ before: journal, permissions, session log and mirrors included, in the build tha
   "Between rolls" are the requests after the first roll that do not come right after one. Beside it a window that slides by each message.
 - Building is from new words in a known thread to the bytes that would be sent, in prefill mode; "in a new process" adds reading the snapshot.
 - A permission decision is from the command's text to the verdict, under the preset that takes longest; of the 10 KB scripts the kind that
-  takes longest. A command in the sandbox is the whole of ` + "`true`" + `, from asking the executor to its result, beside the same on the host.
+  takes longest. A command in the sandbox is the whole of ` + "`true`" + `, from asking the executor to its result, by turns with the same on the host.
+- The turns in a sandbox are those of ` + "`chorus run -y`" + ` without further options, beside the floor, which has none. Many conversations in sandboxes are a ` + "`chorus serve`" + ` with
+  a folder for each; private memory is that of the server and of all processes below it, when all sandboxes wait.
 - The load is a real ` + "`chorus serve`" + ` over HTTP with everything allowed, and beside it the floor with as many conversations in one process; simulator and driver
   share the machine with them. Turns a second are counted from the first request at the simulator to the last. Every session's stream is read afterwards: a result that is missing, or
   a request that was made twice, is an error. The readers follow all of their runs live, and each must see every numbered event once and in order.

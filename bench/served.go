@@ -26,6 +26,9 @@ answer: all
 continuationModel: anthropic/claude-sonnet-4-5
 `
 
+// sandboxConfig asks nobody either, and has a sandbox with every program judged.
+var sandboxConfig = strings.Replace(openConfig, "sandbox: host", "sandbox: bwrap", 1)
+
 // served is a running chorus serve, reached as its clients reach it.
 type served struct {
 	cmd    *exec.Cmd
@@ -34,13 +37,13 @@ type served struct {
 	client *http.Client
 }
 
-// serve starts a server with a data directory of its own; more is added to its environment.
-func (b *stand) serve(ctx context.Context, name string, more ...string) (*served, error) {
+// serve starts a server with a data directory and a configuration of its own; more is added to its environment.
+func (b *stand) serve(ctx context.Context, name, config string, more ...string) (*served, error) {
 	home := filepath.Join(b.dir, name)
 	if err := os.MkdirAll(filepath.Join(home, "config"), 0o700); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(home, "config", "shared.yaml"), []byte(openConfig), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(home, "config", "shared.yaml"), []byte(config), 0o600); err != nil {
 		return nil, err
 	}
 	s := &served{cmd: exec.CommandContext(ctx, b.chorus, "serve", "--home", home, "--addr", "127.0.0.1:0")}
@@ -69,7 +72,7 @@ func (b *stand) serve(ctx context.Context, name string, more ...string) (*served
 // stop ends the server as a service manager would; cost is what it took.
 func (s *served) stop() (cost spent, err error) {
 	s.client.CloseIdleConnections()
-	peak := residentPeak(s.cmd.Process.Pid)
+	peak, private := residentPeak(s.cmd.Process.Pid), privateOfAll(s.cmd.Process.Pid)
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return spent{}, err
 	}
@@ -77,13 +80,14 @@ func (s *served) stop() (cost spent, err error) {
 		return spent{}, fmt.Errorf("stop the server: %w", err)
 	}
 	state := s.cmd.ProcessState
-	return spent{peak: float64(peak) / 1e6, cpu: state.UserTime() + state.SystemTime()}, nil
+	return spent{peak: float64(peak) / 1e6, private: float64(private) / 1e6, cpu: state.UserTime() + state.SystemTime()}, nil
 }
 
 // spent is what a server cost.
 type spent struct {
-	peak float64 // MB resident
-	cpu  time.Duration
+	peak    float64 // MB resident
+	private float64 // MB at its end, with the processes that it started
+	cpu     time.Duration
 }
 
 // post sends a body and reads the answer into out, which may be nil.

@@ -1,16 +1,11 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"chorus/internal/permit"
 	"chorus/internal/permit/permittest"
-	"chorus/internal/sandbox"
-	"chorus/internal/sandbox/bwrap"
-	"chorus/internal/sandbox/host"
 )
 
 // The bars of a permission decision.
@@ -85,57 +80,4 @@ func timed(q float64, do func(), times, rounds int) float64 {
 		all = append(all, float64(time.Since(start).Nanoseconds())/1e6/float64(times))
 	}
 	return quantile(all, q)
-}
-
-// sandboxRows measure what it costs to start a command, without a sandbox and in one.
-func (b *stand) sandboxRows(ctx context.Context, q float64) ([]row, error) {
-	if err := b.program(ctx); err != nil {
-		return nil, err
-	}
-	bare, err := b.started(ctx, host.New(os.Environ()), sandbox.Command{Shell: "true"}, q, rounds)
-	if err != nil {
-		return nil, err
-	}
-	rows := []row{{what: "one command (true), host", unit: "ms", chorus: bare}}
-	sandboxed := bwrap.New(bwrap.Options{Environ: os.Environ()})
-	defer sandboxed.Close()
-	if err := sandboxed.Probe(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "bwrap is not measured:", err)
-		return rows, nil
-	}
-	free := func(sandbox.Exec) (func(context.Context) error, error) { return nil, nil }
-	const programs = "i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i+1)); done"
-	commands := map[string]sandbox.Command{"one": {Shell: "true"}, "one, gate": {Shell: "true", Judge: free},
-		"many": {Shell: programs}, "many, gate": {Shell: programs, Judge: free}}
-	took := map[string]float64{}
-	for name, command := range commands {
-		n := rounds
-		if command.Shell == programs {
-			n = min(n, 20)
-		}
-		if took[name], err = b.started(ctx, sandboxed, command, q, n); err != nil {
-			return nil, err
-		}
-	}
-	return append(rows,
-		row{what: "one command (true), bwrap (beside: host)", unit: "ms", floor: bare, chorus: took["one"]},
-		row{what: "… of it the sandbox", unit: "ms", chorus: took["one"] - bare},
-		row{what: "… with every program judged", unit: "ms", chorus: took["one, gate"] - bare},
-		row{what: "a command that starts 200 programs, each judged (beside: none)", unit: "ms", floor: took["many"], chorus: took["many, gate"]}), nil
-}
-
-// started is the time of one command.
-func (b *stand) started(ctx context.Context, on sandbox.Executor, command sandbox.Command, q float64, rounds int) (float64, error) {
-	command.Dir, command.Timeout = b.dir, time.Minute
-	var failed error
-	took := timed(q, func() {
-		res, err := on.Run(ctx, command)
-		if err == nil && res.ExitCode != 0 {
-			err = fmt.Errorf("exit code %d: %s", res.ExitCode, res.Stderr)
-		}
-		if err != nil && failed == nil {
-			failed = fmt.Errorf("run %q by %s: %w", command.Shell, on.Name(), err)
-		}
-	}, 1, rounds)
-	return took, failed
 }
