@@ -75,22 +75,23 @@ func markAsked(w *writer, r *ledger.Refusal, now int64) error {
 	return w.exec(insertAsked, r.Key(), r.Whose, r.When, r.Most, now)
 }
 
-// Standing is how far limits are used now, from the ledger itself.
+// Standing is how far limits are used now.
 func (db *DB) Standing(ctx context.Context, limits []ledger.Limit) ([]ledger.Stand, error) {
 	now := db.now()
 	out := make([]ledger.Stand, 0, len(limits))
 	for _, l := range limits {
-		column := "run_id"
+		query, args := `SELECT coalesce(sum(CASE WHEN how = '' THEN reserved ELSE 0 END), 0), coalesce(sum(settled), 0) FROM ledger WHERE at >= ? AND run_id = ?`,
+			[]any{micros(l.Period.Begin(now)), l.Whose}
 		if l.Scope != ledger.Task {
-			column = columns[counter(l.Scope)]
-		}
-		if column == "" {
-			return nil, fmt.Errorf("how far budgets are used: there is no scope %q", l.Scope)
+			column := dayColumns[counter(l.Scope)]
+			if column == "" {
+				return nil, fmt.Errorf("how far budgets are used: there is no scope %q", l.Scope)
+			}
+			query, args = `SELECT coalesce(sum(open), 0), coalesce(sum(settled), 0) FROM spent_days WHERE day >= ? AND `+column+` = ?`,
+				[]any{l.Period.Begin(now).UTC().Format(time.DateOnly), l.Whose}
 		}
 		s := ledger.Stand{Limit: l}
-		err := db.query(ctx, `SELECT coalesce(sum(CASE WHEN how = '' THEN reserved ELSE 0 END), 0), coalesce(sum(settled), 0)
-			FROM ledger WHERE at >= ? AND `+column+` = ?`, []any{micros(l.Period.Begin(now)), l.Whose},
-			func(rows *sql.Rows) error { return rows.Scan(&s.Open, &s.Settled) })
+		err := db.query(ctx, query, args, func(rows *sql.Rows) error { return rows.Scan(&s.Open, &s.Settled) })
 		if err != nil {
 			return nil, fmt.Errorf("how far budgets are used: %w", err)
 		}
@@ -99,6 +100,9 @@ func (db *DB) Standing(ctx context.Context, limits []ledger.Limit) ([]ledger.Sta
 	return out, nil
 }
 
+// dayColumns tell whose a row of the sums by day is.
+var dayColumns = map[ledger.Scope]string{ledger.Guild: guildOf, ledger.Channel: "channel", ledger.Agent: "agent", ledger.Person: "payer"}
+
 // Spender is who spent money, where and by which agent.
 type Spender struct {
 	Thread chat.ThreadID // one of those in the channel
@@ -106,11 +110,11 @@ type Spender struct {
 	Payer  chat.Principal
 }
 
-// Spenders lists who spent something since then, once for each channel and agent.
+// Spenders lists who spent something since then, by whole days, once for each channel and agent.
 func (db *DB) Spenders(ctx context.Context, since time.Time) ([]Spender, error) {
 	var out []Spender
-	err := db.query(ctx, `SELECT max(thread_id), agent, payer_body FROM ledger WHERE at >= ? GROUP BY `+channelOf+`, agent, payer_body ORDER BY 1, 2, 3`,
-		[]any{micros(since)}, func(rows *sql.Rows) error {
+	err := db.query(ctx, `SELECT max(thread_id), agent, payer_body FROM spent_days WHERE day >= ? GROUP BY channel, agent, payer_body ORDER BY 1, 2, 3`,
+		[]any{dayOn(since).Format(time.DateOnly)}, func(rows *sql.Rows) error {
 			var s Spender
 			var payer string
 			if err := rows.Scan(&s.Thread, &s.Agent, &payer); err != nil {

@@ -24,10 +24,13 @@ var migrationFiles embed.FS
 // schemaVersion is the number of the newest migration. Every migration writes
 // its number into user_version, in its own transaction, so that a warm start
 // compares two integers and never wakes the migration machinery.
-const schemaVersion = 13
+const schemaVersion = 14
 
 // auditChained is the migration from which on the audit log is a chain.
 const auditChained = 2
+
+// daysSummed is the migration from which on the ledger is summed by day.
+const daysSummed = 14
 
 // MigrateOptions say what Migrate shall do; the zero value brings the file up to date.
 type MigrateOptions struct {
@@ -191,6 +194,9 @@ func migrateTo(ctx context.Context, path string, to int) error {
 		err := runGoose(ctx, db, files, to)
 		if err == nil && to >= auditChained {
 			err = sealAfterMigration(ctx, db, micros(time.Now()))
+		}
+		if err == nil && to >= daysSummed {
+			err = fillSpentDays(ctx, db)
 		}
 		if err == nil {
 			return nil

@@ -123,21 +123,12 @@ type Sum struct {
 // Spend sums the ledger, the dearest group first.
 func (db *DB) Spend(ctx context.Context, f SpendFilter) ([]Sum, error) {
 	key, ok := map[SpendBy]string{ByNothing: "''", ByModel: "model", ByAgent: "agent", ByPayer: "payer",
-		ByThread: "thread_id", ByRun: "run_id", ByChannel: channelOf, ByDay: dayOf, ByMonth: monthOf}[f.By]
+		ByThread: "thread_id", ByRun: "run_id", ByChannel: "channel", ByDay: "day", ByMonth: "substr(day, 1, 7)"}[f.By]
 	if !ok {
 		return nil, fmt.Errorf("sum of spending: cannot group by %q", f.By)
 	}
-	var where filter
-	where.equal("agent", f.Agent)
-	where.equal("payer", f.Payer)
-	where.equal("model", f.Model)
-	where.equal("thread_id", string(f.Thread))
-	where.begins("thread_id", f.Under)
-	where.equal("run_id", f.Run)
-	where.from("at", f.Since)
-	where.until("at", f.Until)
-	query, args := where.on(`SELECT ` + key + `, count(*), sum(settled), sum(CASE WHEN how = '' THEN reserved ELSE 0 END),
-		sum(tok_in), sum(tok_out), sum(tok_read), sum(tok_write) FROM ledger`)
+	from, args := spendSource(f)
+	query := `SELECT ` + key + `, sum(calls), sum(settled), sum(open), sum(tok_in), sum(tok_out), sum(tok_read), sum(tok_write) FROM (` + from + `)`
 	var out []Sum
 	err := db.query(ctx, query+` GROUP BY 1 ORDER BY 3 DESC, 1`, args, func(rows *sql.Rows) error {
 		var s Sum

@@ -93,7 +93,7 @@ func (s *salvager) run(ctx context.Context, from, to string) (err error) {
 			return err
 		}
 	}
-	tables, err := texts(ctx, s.to, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'goose_db_version' AND name <> 'snapshots'`)
+	tables, err := texts(ctx, s.to, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'goose_db_version' AND name NOT IN ('snapshots', 'spent_days')`)
 	if err != nil {
 		return err
 	}
@@ -225,6 +225,13 @@ func (s *salvager) mend(ctx context.Context) error {
 		if _, err := s.to.ExecContext(ctx, query); err != nil {
 			return fmt.Errorf("%s: %w", query, err)
 		}
+	}
+	// Sums are made anew: those that were saved may be about lines that were not.
+	if _, err := s.to.ExecContext(ctx, `DELETE FROM spent_days`); err != nil {
+		return err
+	}
+	if _, err := s.to.ExecContext(ctx, fillDays, "", lastRun); err != nil {
+		return err
 	}
 	return s.to.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM events), (SELECT count(*) FROM audit)`).Scan(&s.Events, &s.Audit)
 }

@@ -136,6 +136,9 @@ func (w *writer) ready(ctx context.Context) error {
 		return err
 	}
 	version, err := identify(ctx, w.path, conn)
+	if err == nil && version == schemaVersion && conn.QueryRowContext(ctx, queryFilled).Scan(new(string)) == nil {
+		version-- // whoever brought it up to date was killed before the end
+	}
 	if err == nil && version < schemaVersion {
 		if _, err = conn.ExecContext(ctx, setJournalMode); err == nil {
 			err = migrateTo(ctx, w.path, schemaVersion)
