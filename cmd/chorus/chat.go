@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"chorus/internal/app"
+	"chorus/internal/runsetup"
 	"chorus/internal/transport/repl"
 )
 
@@ -21,6 +24,7 @@ Kill it whenever you like: chorus chat --session-id ID goes on with every word.`
 		Example: `  chorus chat
   chorus chat -m anthropic/claude-sonnet-4-5
   chorus chat --mode review "look at the last commit"
+  chorus chat --continue                     the last one of this directory
   chorus chat --session-id 01k…`,
 	}
 	o := c.talkFlags(cmd)
@@ -34,24 +38,54 @@ Kill it whenever you like: chorus chat --session-id ID goes on with every word.`
 			return c.chatOn(ctx, *o, strings.Join(args, " "))
 		}
 		return c.with(ctx, func(a *app.App) error {
-			s, err := a.Sessions.OpenSession(ctx, *o)
-			if err != nil {
+			if err := c.latest(ctx, a, o); err != nil {
 				return err
 			}
-			defer s.Close()
-			s.GoOn()
-			code, err := repl.Chat(ctx, s, repl.ChatOptions{Prompt: strings.Join(args, " "), Head: s.Start, Remarks: s.Remarks(), Console: c.console})
-			if err != nil {
-				return err
-			}
-			if s.Used() {
-				fmt.Fprintf(c.console.Err, "go on with: chorus chat --session-id %s\n", s.ID())
-			}
-			if code != 0 {
-				return exitError(code)
-			}
-			return nil
+			return again(o, strings.Join(args, " "), func(prompt string) error { return c.chatOnce(ctx, a, *o, prompt) })
 		})
 	}
 	return cmd
+}
+
+// latest chooses the session for --continue.
+func (c *program) latest(ctx context.Context, a *app.App, o *runsetup.SessionOptions) (err error) {
+	if !o.Continue {
+		return nil
+	}
+	if o.ID, err = a.Sessions.Latest(ctx, o.Dir, o.Agent); err == nil && o.ID == "" {
+		return errors.New("there is no session of this directory to go on with; leave --continue out to begin one")
+	}
+	return err
+}
+
+// again chats, and goes on with another session when the person wants that.
+func again(o *runsetup.SessionOptions, prompt string, chat func(prompt string) error) error {
+	for {
+		err := chat(prompt)
+		var other *repl.Resume
+		if !errors.As(err, &other) {
+			return err
+		}
+		o.ID, o.File, o.ResumeMode, prompt = other.ID, "", "", ""
+	}
+}
+
+func (c *program) chatOnce(ctx context.Context, a *app.App, o runsetup.SessionOptions, prompt string) error {
+	s, err := a.Sessions.OpenSession(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	s.GoOn()
+	code, err := repl.Chat(ctx, s, repl.ChatOptions{Prompt: prompt, Head: s.Start, Remarks: s.Remarks(), Console: c.console})
+	if err != nil {
+		return err
+	}
+	if s.Used() {
+		fmt.Fprintf(c.console.Err, "go on with: chorus chat --session-id %s\n", s.ID())
+	}
+	if code != 0 {
+		return exitError(code)
+	}
+	return nil
 }

@@ -37,6 +37,7 @@ func (c *program) talkFlags(cmd *cobra.Command) *runsetup.SessionOptions {
 	f.StringVar(&o.Sandbox, "sandbox", "", "where commands run: "+strings.Join(isolate.Sandboxes(), ", ")+" (default: as configured, else auto: the strongest that works)")
 	f.StringVarP(&o.File, "session", "s", "", "session file to begin or to go on with")
 	f.StringVar(&o.ID, "session-id", "", "session to go on with, by id")
+	f.BoolVarP(&o.Continue, "continue", "c", false, "go on with the last session of this directory")
 	f.StringVar(&o.ResumeMode, "resume-mode", "", "how much of an old session counts: full, last-N or summary (default full)")
 	f.IntVar(&o.MaxSteps, "max-iterations", agent.DefaultMaxSteps, "model calls a prompt may take; maxToolDepth of the configuration counts where this is not given")
 	f.StringVar(&o.Mode, "mode", "", "plan, review, implement or verify")
@@ -46,6 +47,9 @@ func (c *program) talkFlags(cmd *cobra.Command) *runsetup.SessionOptions {
 func checkTalk(cmd *cobra.Command, o *runsetup.SessionOptions) error {
 	if o.MaxSteps < 1 {
 		return &usage.Error{Err: errors.New("--max-iterations must be 1 or more")}
+	}
+	if o.Continue && (o.ID != "" || o.File != "") {
+		return &usage.Error{Err: errors.New("--continue chooses the last session of this directory; leave --session and --session-id out, or it")}
 	}
 	if !cmd.Flags().Changed("max-iterations") {
 		o.MaxSteps = 0 // as it is configured
@@ -67,12 +71,18 @@ Exit code: 0 done, 1 failed, 2 wrong use, 3 stopped at the iteration limit,
   chorus run --mode plan "add a retry to the uploader"
   git diff | chorus run "review this change"
   chorus run -y --json "make the tests pass" > events.jsonl
+  chorus run --continue "and the other one?"  in the last session of this directory
   chorus run --session-id 01k…               go on where it was cut off`,
 		Args: cobra.ArbitraryArgs,
 	}
 	o := c.talkFlags(cmd)
 	asJSON := cmd.Flags().Bool("json", false, "one event a line on standard output")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		defer func() {
+			if err != nil && *asJSON {
+				err = errors.Join(err, c.failJSON(err))
+			}
+		}()
 		if err := checkTalk(cmd, o); err != nil {
 			return err
 		}
@@ -90,7 +100,7 @@ Exit code: 0 done, 1 failed, 2 wrong use, 3 stopped at the iteration limit,
 				prompt = strings.TrimSpace(prompt + "\n\n" + piped)
 			}
 		}
-		if prompt == "" && o.ID == "" && o.File == "" {
+		if prompt == "" && o.ID == "" && o.File == "" && !o.Continue {
 			return &usage.Error{Err: errors.New("what shall be done? Give a prompt: chorus run \"…\"")}
 		}
 		o.Once, o.CanAsk, o.Warn = true, c.console.CanAsk(), c.warn
@@ -102,10 +112,26 @@ Exit code: 0 done, 1 failed, 2 wrong use, 3 stopped at the iteration limit,
 	return cmd
 }
 
+// failJSON tells a program that reads events why there was no run, or none that ended.
+func (c *program) failJSON(err error) error {
+	var code exitError
+	if errors.As(err, &code) {
+		return nil // the run's own end was told
+	}
+	data, err := feed.Encode(feed.Error{Head: feed.Head{Type: feed.TypeError}, Message: err.Error(), Kind: "setup", StopReason: "error"})
+	if err == nil {
+		_, err = c.console.Out.Write(append(data, '\n'))
+	}
+	return err
+}
+
 // maxPrompt is more than any model can read.
 const maxPrompt = 4 << 20
 
 func (c *program) runOnce(ctx context.Context, a *app.App, o runsetup.SessionOptions, prompt string, asJSON bool) error {
+	if err := c.latest(ctx, a, &o); err != nil {
+		return err
+	}
 	s, err := a.Sessions.OpenSession(ctx, o)
 	if err != nil {
 		return err

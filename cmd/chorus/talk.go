@@ -22,6 +22,9 @@ func (c *program) talkOptions(o runsetup.SessionOptions) (remote.Options, error)
 	if o.File != "" {
 		return remote.Options{}, &usage.Error{Err: errors.New("--session names a file of this machine, and the server has its own; go on by --session-id")}
 	}
+	if o.Continue {
+		return remote.Options{}, &usage.Error{Err: errors.New("--continue means the last session of a directory here; on a server name one by --session-id (chorus thread list --server … shows them)")}
+	}
 	out := remote.Options{ID: o.ID, Yes: o.Yes, Resume: operations.ResumeRequest{Provider: o.Provider, Model: o.Model, Mode: o.ResumeMode},
 		New: operations.NewSession{WorkspacePath: o.Dir, Agent: o.Agent, Provider: o.Provider, Model: o.Model, Permissions: o.Profile, Sandbox: o.Sandbox,
 			Mode: o.Mode, MaxIterations: o.MaxSteps}}
@@ -113,24 +116,28 @@ func writeLines(w io.Writer, item repl.Item) error {
 // chatOn is chat on a server.
 func (c *program) chatOn(ctx context.Context, o runsetup.SessionOptions, prompt string) error {
 	return c.execute(ctx, func(to cli.Connection) error {
-		options, err := c.talkOptions(o)
-		if err != nil {
-			return err
-		}
-		s, err := c.openOn(ctx, to, options, o.Dir != "")
-		if err != nil {
-			return wrongUse(err)
-		}
-		code, err := repl.Chat(ctx, s, repl.ChatOptions{Prompt: prompt, Head: s.Start(), Console: c.console})
-		if err != nil {
-			return err
-		}
-		if s.Used() {
-			fmt.Fprintf(c.console.Err, "go on with: chorus chat --server %s --session-id %s\n", c.server.url, s.ID())
-		}
-		if code != 0 {
-			return exitError(code)
-		}
-		return nil
+		return again(&o, prompt, func(prompt string) error { return c.chatWith(ctx, to, o, prompt) })
 	})
+}
+
+func (c *program) chatWith(ctx context.Context, to cli.Connection, o runsetup.SessionOptions, prompt string) error {
+	options, err := c.talkOptions(o)
+	if err != nil {
+		return err
+	}
+	s, err := c.openOn(ctx, to, options, o.Dir != "")
+	if err != nil {
+		return wrongUse(err)
+	}
+	code, err := repl.Chat(ctx, s, repl.ChatOptions{Prompt: prompt, Head: s.Start(), Console: c.console})
+	if err != nil {
+		return err
+	}
+	if s.Used() {
+		fmt.Fprintf(c.console.Err, "go on with: chorus chat --server %s --session-id %s\n", c.server.url, s.ID())
+	}
+	if code != 0 {
+		return exitError(code)
+	}
+	return nil
 }

@@ -22,6 +22,8 @@ type Sessions interface {
 	Steer(context.Context, operation.Caller, SteerMessage) (Said, error)
 	Abort(context.Context, operation.Caller, AbortRequest) (Aborted, error)
 	ResumeSession(context.Context, operation.Caller, ResumeRequest) (CreatedSession, error)
+	// ClearSession empties what the agent sees; the journal keeps it.
+	ClearSession(context.Context, operation.Caller, SessionRef) (ClearedSession, error)
 	Fork(context.Context, operation.Caller, ForkRequest) (CreatedSession, error)
 	// Attach stores a file that a later message names.
 	Attach(context.Context, operation.Caller, NewAttachment) (Attachment, error)
@@ -113,6 +115,11 @@ type SessionQuery struct {
 // SessionRef names a session.
 type SessionRef struct {
 	ID string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+}
+
+// ClearedSession says what was left out.
+type ClearedSession struct {
+	Messages int `json:"messages" doc:"how many the agent does not see any more"`
 }
 
 // Message is what somebody says.
@@ -223,6 +230,12 @@ var (
 		Errors: []operation.Kind{operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/sessions/{id}/resume", ID: "resume", Body: "TakeUp"}}}, Sessions.ResumeSession)
 
+	ClearSession = operation.New(operation.Info{Name: "session.clear", Help: "Begin anew: what was said so far is not shown to the agent any more",
+		Doc: "The session goes on, and its journal keeps everything.", Scope: operation.Chat, Effect: operation.Changes, Errors: []operation.Kind{operation.Conflict},
+		HTTP: []operation.HTTP{{Route: "POST /api/sessions/{id}/clear", ID: "clear"}},
+		CLI:  []operation.CLI{{Words: "thread clear", Args: "ID"}},
+		Done: "{messages} messages are left out from now on"}, Sessions.ClearSession)
+
 	Fork = operation.New(operation.Info{Name: "session.fork", Help: "Create a session that shares this one's beginning", Scope: operation.Chat,
 		Effect: operation.Creates, Errors: []operation.Kind{operation.Conflict},
 		HTTP: []operation.HTTP{{Route: "POST /api/sessions/{id}/fork", ID: "fork", Body: "ForkAt", Status: 201}},
@@ -240,5 +253,5 @@ var (
 )
 
 func sessions() []operation.Any {
-	return []operation.Any{CreateSession, ListSessions, GetSession, Say, Steer, Abort, ResumeSession, Fork, Attach}
+	return []operation.Any{CreateSession, ListSessions, GetSession, Say, Steer, Abort, ResumeSession, ClearSession, Fork, Attach}
 }

@@ -41,6 +41,17 @@ func (setup *Setup) offer(ctx context.Context, b *Toolbox, bot *config.Bot, who 
 	return &chosen{Set: set, all: all, has: has, mode: now.Mode, notice: listing.Notice()}, nil
 }
 
+// Specs are the tools that the last run was shown; before the first, those of every run.
+func (b *Toolbox) Specs() []tool.Spec {
+	b.mu.Lock()
+	set := b.offered
+	b.mu.Unlock()
+	if set == nil {
+		set = b.Tools
+	}
+	return append(set.Specs(), set.Unlisted()...)
+}
+
 // shelve takes tools out of the list that the model reads, into the one that it searches.
 func shelve(set *tool.Set, operations []tool.Tool, named []string) (*tool.Set, error) {
 	rare := map[string]bool{}

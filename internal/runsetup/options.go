@@ -33,6 +33,7 @@ type SessionOptions struct {
 	MaxSteps   int
 	File       string // --session
 	ID         string // --session-id
+	Continue   bool   // --continue: the last one of the folder
 	ResumeMode string
 	Once       bool // run, not chat
 	Warn       func(string)

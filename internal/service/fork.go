@@ -199,6 +199,22 @@ func (o *Handler) goOn(ctx context.Context, by operation.Caller, row journal.Thr
 	return o.created(ctx, by, id)
 }
 
+// ClearSession carries out the operation of that name.
+func (o *Handler) ClearSession(ctx context.Context, by operation.Caller, in operations.SessionRef) (operations.ClearedSession, error) {
+	row, err := o.find(ctx, by, in.ID)
+	if err != nil {
+		return operations.ClearedSession{}, err
+	}
+	if err := o.mayWork(by, row); err != nil {
+		return operations.ClearedSession{}, err
+	}
+	n, err := o.Engine.Clear(ctx, row.ID, by.Principal.String())
+	if errors.Is(err, engine.ErrBusy) {
+		return operations.ClearedSession{}, operation.Errorf(operation.Conflict, "session %s is live; stop its run first", row.ID.Thread())
+	}
+	return operations.ClearedSession{Messages: n}, err
+}
+
 // sameFolder says whether two paths lead to the same folder.
 func sameFolder(a, b string) bool {
 	if filepath.Clean(a) == filepath.Clean(b) {

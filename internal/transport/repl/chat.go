@@ -38,7 +38,8 @@ type ChatOptions struct {
 }
 
 // Chat is a conversation until the person leaves. Without a terminal it reads one
-// prompt a line, and what would have to be asked is denied.
+// prompt a line, and what would have to be asked is denied. The error *Resume says which other
+// session the person wants.
 func Chat(ctx context.Context, s Session, o ChatOptions) (exit int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -64,6 +65,9 @@ func Chat(ctx context.Context, s Session, o ChatOptions) (exit int, err error) {
 		return ExitInterrupted, nil
 	case err != nil:
 		return ExitFailed, fmt.Errorf("draw the window: %w", err)
+	}
+	if w.resume != nil {
+		return w.exit, w.resume
 	}
 	return w.exit, nil
 }
@@ -209,6 +213,8 @@ func (c *plain) command(ctx context.Context, name, args string) (leave bool) {
 		print(helpLines(c.all, false)...)
 	case name == "stop" || name == "steer":
 		print("nothing is running")
+	case name == "resume" && args != "":
+		c.f.printer.fail(yellow, "• ", "without a terminal a session is chosen when it begins: chorus chat --session-id "+args)
 	case !known(name, c.all):
 		c.f.printer.fail(yellow, "• ", unknownWords(name, c.all))
 	default:

@@ -23,6 +23,9 @@ var builtin = []Command{
 	{"steer", "text", "interrupt the run with these words"},
 	{"stop", "[all]", "end the run; all: the waiting prompts too"},
 	{"cost", "", "tokens and money"},
+	{"tools", "", "what the agent can use"},
+	{"clear", "", "begin anew; the journal keeps what was said"},
+	{"resume", "[id]", "go on with another session of this folder; without an id: which there are"},
 	{"exit", "", "leave (also /quit, /q)"},
 }
 

@@ -1,6 +1,7 @@
 package repl
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -157,12 +158,18 @@ func (w *window) command(name, args string) tea.Cmd {
 			return nil
 		}
 		return w.steer(args, chat.Interrupt)
+	case name == "resume" && w.presenter.run != "":
+		w.flash = "a run is on; /stop it first"
 	case !known(name, w.all):
 		w.say(yellow, "• ", unknownWords(name, w.all))
 	default:
 		return func() tea.Msg {
 			answer, err := w.s.Command(w.ctx, line)
-			if err != nil {
+			var other *Resume
+			switch {
+			case errors.As(err, &other):
+				return resumeMsg{other}
+			case err != nil:
 				return failedMsg{line + ": " + err.Error()}
 			}
 			return commandMsg{line, answer}

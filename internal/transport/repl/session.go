@@ -45,6 +45,11 @@ type Session interface {
 	Info() Info
 }
 
+// Resume is the error of a command that wants Chat to end, because the person goes on with another session.
+type Resume struct{ ID string }
+
+func (r *Resume) Error() string { return "go on with session " + r.ID }
+
 // Receipt is what became of a prompt.
 type Receipt struct {
 	Seq      int64

@@ -43,6 +43,7 @@ type window struct {
 	warned    time.Time
 	stopping  bool
 	leaving   bool
+	resume    *Resume // the session to go on with
 	quitting  bool
 	exit      int
 	lost      bool
@@ -87,6 +88,7 @@ type (
 		err error
 	}
 	commandMsg struct{ line, answer string }
+	resumeMsg  struct{ other *Resume }
 )
 
 var _ tea.Model = (*window)(nil)
@@ -188,6 +190,9 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmds = append(cmds, w.answered(msg))
 	case commandMsg:
 		w.showAnswer(msg)
+	case resumeMsg:
+		w.resume = msg.other
+		cmds = append(cmds, w.leave(ExitDone))
 	case notice.Notice:
 		w.show(remark{text: msg.Text, bad: msg.Bad})
 	}

@@ -3,19 +3,24 @@ package local
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"chorus/internal/agent"
 	"chorus/internal/chat"
+	"chorus/internal/engine"
 	"chorus/internal/gate"
+	"chorus/internal/journal"
 	"chorus/internal/ledger"
 	"chorus/internal/overrides"
 	"chorus/internal/permit"
 	"chorus/internal/runsetup"
+	"chorus/internal/settings"
 	"chorus/internal/store"
 	"chorus/internal/tool"
 	"chorus/internal/tool/git"
+	"chorus/internal/transport/repl"
 )
 
 // Command implements repl.Session: what can be ordered beside talking.
@@ -37,6 +42,12 @@ func (s *Session) Command(ctx context.Context, line string) (string, error) {
 		return s.approveAll(), nil
 	case "/cost":
 		return s.cost(ctx)
+	case "/tools":
+		return s.tools()
+	case "/clear":
+		return s.clear(ctx)
+	case "/resume":
+		return s.resume(ctx, rest)
 	default:
 		return "", fmt.Errorf("there is no command %s; /help lists them", name)
 	}
@@ -163,6 +174,76 @@ func (s *Session) approveAll() string {
 		return "every question is answered yes from now on; explicit denials still hold"
 	}
 	return "you will be asked again"
+}
+
+func (s *Session) tools() (string, error) {
+	b, err := s.app.Setup.Toolbox(s.thread, s.dir)
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	for _, spec := range b.Specs() {
+		fmt.Fprintf(&out, "%-20s %s\n", spec.Name, repl.FirstSentence(spec.Description))
+	}
+	return out.String(), nil
+}
+
+func (s *Session) clear(ctx context.Context) (string, error) {
+	if s.fresh {
+		return "nothing was said yet", nil
+	}
+	n, err := s.engine.Clear(ctx, s.thread, s.app.Me().String())
+	switch {
+	case errors.Is(err, engine.ErrBusy):
+		return "", errors.New("a run is on; /stop it first")
+	case err != nil:
+		return "", err
+	}
+	return repl.Cleared(n), nil
+}
+
+// Latest is the terminal session of a folder that was active last; "" when there is none.
+func (sessions *Sessions) Latest(ctx context.Context, dir, agent string) (string, error) {
+	o := runsetup.SessionOptions{Dir: dir, Agent: agent}
+	if err := sessions.Setup.Check(&o); err != nil {
+		return "", err
+	}
+	rows, err := sessions.DB.Threads(ctx, store.ThreadFilter{Transport: "cli", Place: settings.Place(o.Dir), Agent: o.Agent, Limit: 1})
+	if err != nil || len(rows) == 0 {
+		return "", err
+	}
+	return rows[0].ID.Thread(), nil
+}
+
+// maxListed is how many sessions /resume shows.
+const maxListed = 10
+
+func (s *Session) resume(ctx context.Context, name string) (string, error) {
+	if name == "" {
+		rows, err := s.app.DB.Threads(ctx, store.ThreadFilter{Transport: "cli", Place: settings.Place(s.dir), Limit: maxListed})
+		if err != nil {
+			return "", err
+		}
+		var list []repl.Listed
+		for _, row := range rows {
+			if row.ID != s.thread {
+				list = append(list, repl.Listed{ID: row.ID.Thread(), Active: row.LastActive, Title: row.Title})
+			}
+		}
+		return repl.Others(list), nil
+	}
+	row, err := s.app.Service.FindThread(ctx, name)
+	switch {
+	case errors.Is(err, journal.ErrUnknown):
+		return "", fmt.Errorf("there is no session %q here; /resume lists them", name)
+	case err != nil:
+		return "", err
+	case row.ID == s.thread:
+		return "you are in it", nil
+	case row.ID.Transport() != "cli":
+		return "", fmt.Errorf("%s is no terminal session", row.ID)
+	}
+	return "", &repl.Resume{ID: row.ID.Thread()}
 }
 
 func (s *Session) cost(ctx context.Context) (string, error) {

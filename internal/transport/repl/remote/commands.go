@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"chorus/internal/operations"
+	"chorus/internal/transport/repl"
 )
 
 // Command implements repl.Session: the orders that make sense from afar.
@@ -34,11 +35,50 @@ func (s *Session) Command(ctx context.Context, line string) (string, error) {
 			return "every question is answered with yes while this terminal sits here", nil
 		}
 		return "questions are asked again", nil
+	case "/tools":
+		return s.tools(ctx)
+	case "/clear":
+		done, err := operations.ClearSession.Call(ctx, s.service, s.by, operations.SessionRef{ID: s.ID()})
+		return repl.Cleared(done.Messages), err
+	case "/resume":
+		return s.resume(ctx, rest)
 	case "/diff", "/notes":
 		return "", fmt.Errorf("%s looks at files of the server, and this terminal does not; ask the agent for it", name)
 	default:
 		return "", fmt.Errorf("there is no command %s; /help lists them", name)
 	}
+}
+
+func (s *Session) tools(ctx context.Context) (string, error) {
+	agent, err := operations.GetAgent.Call(ctx, s.service, s.by, operations.AgentRef{Name: s.session().Agent})
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	for _, t := range agent.Tools {
+		fmt.Fprintf(&out, "%-20s %s\n", t.Name, repl.FirstSentence(t.Description))
+	}
+	return out.String(), nil
+}
+
+func (s *Session) resume(ctx context.Context, name string) (string, error) {
+	page, err := operations.ListSessions.Call(ctx, s.service, s.by, operations.SessionQuery{Limit: 50})
+	if err != nil {
+		return "", err
+	}
+	var list []repl.Listed
+	for _, other := range page.Items {
+		if name != "" && strings.HasPrefix(other.ID, name) {
+			return "", &repl.Resume{ID: other.ID}
+		}
+		if other.ID != s.ID() && len(list) < 10 {
+			list = append(list, repl.Listed{ID: other.ID, Active: other.MovedAt, Title: other.Title})
+		}
+	}
+	if name != "" {
+		return "", fmt.Errorf("there is no session %q among the last ones; /resume lists them", name)
+	}
+	return repl.Others(list), nil
 }
 
 func (s *Session) refresh(ctx context.Context) (operations.Session, error) {

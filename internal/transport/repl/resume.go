@@ -1,0 +1,45 @@
+package repl
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"chorus/internal/text"
+)
+
+// Listed is a session that the person could go on with.
+type Listed struct {
+	ID     string
+	Active time.Time
+	Title  string
+}
+
+// Others is the answer to /resume without an id.
+func Others(list []Listed) string {
+	if len(list) == 0 {
+		return "there is no other session here"
+	}
+	var out strings.Builder
+	for _, l := range list {
+		fmt.Fprintf(&out, "%s  %s  %s\n", l.ID, l.Active.Local().Format("2006-01-02 15:04"), text.Clip(strings.Join(strings.Fields(l.Title), " "), 60))
+	}
+	return out.String() + "go on with one: /resume ID"
+}
+
+// Cleared is the answer to /clear.
+func Cleared(messages int) string {
+	if messages == 0 {
+		return "nothing was said yet"
+	}
+	return text.Count(messages, "message") + " left out from now on; the journal keeps them"
+}
+
+// FirstSentence is what a list shows of a description.
+func FirstSentence(description string) string {
+	words := strings.Join(strings.Fields(description), " ")
+	if i := strings.Index(words, ". "); i >= 0 {
+		words = words[:i]
+	}
+	return text.Clip(strings.TrimSuffix(words, "."), 100)
+}
